@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET.
+ *
+ * The array is walked through a small buffer on the stack: a chunk is read, its operations
+ * are done in one run (one hold of the CPU part's lock), their results are written.
+ * While it is read, each element's result is written once with what it held: so
+ * an element whose result could not be told is not begun.
+ */
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+/* Elements are arrays of these. */
+#define TW_WORD		sizeof(u64)
+
+/* Size of the buffer. */
+#define TW_WORDS	128U
+
+/**
+ * struct tw_kind - what is special about one of the calls
+ * @words: length of an element, in u64
+ * @status: the word with flags and result
+ * @out: the first of the words that are written back; all from there to the end are
+ * @result: offset of the result, in bytes
+ * @op: the operation
+ */
+struct tw_kind {
+	unsigned int words;
+	unsigned int status;
+	unsigned int out;
+	unsigned int result;
+	int (*op)(struct tw_ctx *ctx, void *elem);
+};
+
+#define TW_KIND(type, first_out, function) {				\
+	.words = sizeof(struct type) / TW_WORD,				\
+	.status = offsetof(struct type, flags) / TW_WORD,		\
+	.out = offsetof(struct type, first_out) / TW_WORD,		\
+	.result = offsetof(struct type, result),			\
+	.op = function,							\
+}
+
+/* Read @n elements and see that they can be written. Returns how many are fine. */
+static __always_inline unsigned int tw_read(const struct tw_kind *kind, u64 *buf,
+					    u64 __user *from, unsigned int n)
+{
+	unsigned int i, w;
+
+	if (!user_access_begin(from, n * kind->words * TW_WORD))
+		return 0;
+	for (i = 0; i < n; i++) {
+#pragma GCC unroll 8
+		for (w = 0; w < kind->words; w++)
+			unsafe_get_user(buf[w], from + w, fault);
+		unsafe_put_user(buf[kind->status], from + kind->status, fault);
+		buf += kind->words;
+		from += kind->words;
+	}
+	user_access_end();
+	return n;
+fault:
+	user_access_end();
+	return i;
+}
+
+/* Write back what @n elements have to tell. */
+static __always_inline void tw_write(const struct tw_kind *kind, const u64 *buf,
+				     u64 __user *to, unsigned int n)
+{
+	unsigned int w;
+
+	if (!user_access_begin(to, n * kind->words * TW_WORD))
+		return;
+	while (n--) {
+#pragma GCC unroll 8
+		for (w = kind->out; w < kind->words; w++)
+			unsafe_put_user(buf[w], to + w, fault);
+		buf += kind->words;
+		to += kind->words;
+	}
+fault:
+	user_access_end();
+}
+
+/* Do the operations of a chunk. Returns how many were done, or -ENOMEM if none. */
+static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *file,
+				    u64 *buf, unsigned int n, u64 offset)
+{
+	unsigned int i = 0;
+	struct tw_ctx ctx;
+	int err, result;
+
+	while (i < n) {
+		err = tw_cpu_begin(&ctx, file, offset);
+		if (err)
+			return i ? i : err;
+		for (; i < n; i++, buf += kind->words) {
+			result = kind->op(&ctx, buf);
+			if (unlikely(result == -EAGAIN))
+				break;
+			*(s32 *)((void *)buf + kind->result) = result;
+		}
+		tw_cpu_end(&ctx);
+		if (i < n) {
+			/* An ADD found no free timer: make more and try again, or fail. */
+			err = tw_table_grow(file);
+			if (err) {
+				*(s32 *)((void *)buf + kind->result) = err;
+				buf += kind->words;
+				i++;
+			}
+		}
+	}
+	return n;
+}
+
+static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file *file,
+				     const struct timerwheel_batch *batch)
+{
+	u64 __user *user = u64_to_user_ptr(batch->elems);
+	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
+	unsigned int done = 0, want, got;
+	u64 buf[TW_WORDS];
+	int n;
+
+	while (done < batch->count) {
+		want = min(batch->count - done, TW_WORDS / kind->words);
+		got = tw_read(kind, buf, user, want);
+		if (!got)
+			return done ? done : -EFAULT;
+		n = tw_chunk(kind, file, buf, got, offset);
+		if (n < 0)
+			return done ? done : n;
+		tw_write(kind, buf, user, n);
+		done += n;
+		user += n * kind->words;
+		if (n < want || done == batch->count || signal_pending(current))
+			break;
+		cond_resched();
+	}
+	return done;
+}
+
+static int tw_add(struct tw_ctx *ctx, void *elem)
+{
+	return tw_op_add(ctx, elem);
+}
+
+static int tw_move(struct tw_ctx *ctx, void *elem)
+{
+	return tw_op_move(ctx, elem);
+}
+
+static int tw_remove(struct tw_ctx *ctx, void *elem)
+{
+	return tw_op_remove(ctx, elem);
+}
+
+static int tw_get(struct tw_ctx *ctx, void *elem)
+{
+	return tw_op_get(ctx, elem);
+}
+
+/**
+ * tw_batch_add - TIMERWHEEL_IOC_ADD
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none.
+ */
+long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	static const struct tw_kind kind = TW_KIND(timerwheel_add, flags, tw_add);
+
+	return tw_batch(&kind, file, batch);
+}
+
+/**
+ * tw_batch_move - TIMERWHEEL_IOC_MOVE
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none.
+ */
+long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	static const struct tw_kind kind = TW_KIND(timerwheel_move, flags, tw_move);
+
+	return tw_batch(&kind, file, batch);
+}
+
+/**
+ * tw_batch_remove - TIMERWHEEL_IOC_REMOVE
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none.
+ */
+long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	static const struct tw_kind kind = TW_KIND(timerwheel_remove, value, tw_remove);
+
+	return tw_batch(&kind, file, batch);
+}
+
+/**
+ * tw_batch_get - TIMERWHEEL_IOC_GET
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none.
+ */
+long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	static const struct tw_kind kind = TW_KIND(timerwheel_entry, key, tw_get);
+
+	return tw_batch(&kind, file, batch);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Clocks and time namespaces.
+ *
+ * Inside the module all times are those of the initial time namespace; the caller's
+ * offset is taken off on the way in and added on the way out.
+ */
+#include <linux/ktime.h>
+#include <linux/nsproxy.h>
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
+
+#include "internal.h"
+
+/**
+ * tw_clock_id - which hrtimer clock drives a wheel
+ * @clock: enum timerwheel_clock; not MANUAL, which has none
+ *
+ * Return: CLOCK_*.
+ */
+clockid_t tw_clock_id(u32 clock)
+{
+	switch (clock) {
+	case TIMERWHEEL_CLOCK_BOOTTIME:
+		return CLOCK_BOOTTIME;
+	case TIMERWHEEL_CLOCK_REALTIME:
+		return CLOCK_REALTIME;
+	default:
+		return CLOCK_MONOTONIC;
+	}
+}
+
+/**
+ * tw_clock_now - what time it is for a file
+ * @file: the file
+ *
+ * Context: any. For a MANUAL file the lock of CPU part 0 makes the answer stay true.
+ * Return: ns.
+ */
+u64 tw_clock_now(const struct tw_file *file)
+{
+	switch (file->setup.clock) {
+	case TIMERWHEEL_CLOCK_BOOTTIME:
+		return ktime_get_boottime_ns();
+	case TIMERWHEEL_CLOCK_REALTIME:
+		return ktime_get_real_ns();
+	case TIMERWHEEL_CLOCK_MANUAL:
+		return READ_ONCE(file->advanced);
+	default:
+		return ktime_get_ns();
+	}
+}
+
+/**
+ * tw_clock_offset - what the caller's time namespace adds to a clock
+ * @clock: enum timerwheel_clock
+ *
+ * Context: process.
+ * Return: ns, to be added (modulo 2^64) to a time on its way out.
+ */
+u64 tw_clock_offset(u32 clock)
+{
+	struct timespec64 offset = {};
+
+	if (clock == TIMERWHEEL_CLOCK_MONOTONIC)
+		timens_add_monotonic(&offset);
+	else if (clock == TIMERWHEEL_CLOCK_BOOTTIME)
+		timens_add_boottime(&offset);
+	return timespec64_to_ns(&offset);
+}
+
+/**
+ * tw_clock_deadline - turn what a caller gave into a deadline
+ * @time: ns, from now or absolute
+ * @absolute: which of them
+ * @now: the file's time
+ * @offset: tw_clock_offset()
+ *
+ * Return: an absolute time of the initial time namespace, at most TIMERWHEEL_TIME_MAX.
+ */
+u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset)
+{
+	s64 shift = offset;
+
+	if (!absolute)
+		return time > TIMERWHEEL_TIME_MAX - now ? TIMERWHEEL_TIME_MAX : now + time;
+	time = min(time, TIMERWHEEL_TIME_MAX);
+	if (likely(!shift))
+		return time;
+	if (shift > 0)
+		return time > offset ? time - offset : 0;
+	return min(time - offset, TIMERWHEEL_TIME_MAX);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * New kernel names on old kernels. The module is written for the newest kernel; all
+ * that is different on older ones is here, each entry with: changed in, backported
+ * to, why.
+ */
+#ifndef TW_COMPAT_H
+#define TW_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/version.h>
+
+/*
+ * hrtimer_setup(): changed in 6.13 (initialises the callback together with the timer; the
+ * old hrtimer_init() went away in 6.15). Not backported.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock_id, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock_id, mode);
+	timer->function = function;
+}
+#endif
+
+#endif /* TW_COMPAT_H */

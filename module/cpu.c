@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CPU parts: one wheel for each CPU that arms timers, with its lock and its hrtimer.
+ *
+ * Whoever works on timers does so inside a struct tw_ctx: tw_cpu_begin() locks the part of
+ * this CPU, tw_cpu_end() starts the hrtimer if that is needed (it can only be started
+ * on its own CPU) and unlocks. New timers always go to the part that is locked first. For
+ * a timer that is in another part that one is locked as well (tw_cpu_lock_other());
+ * two parts are locked in ascending order of their CPUs.
+ *
+ * The hrtimer fires in softirq context and makes a pass: pieces of work of TW_PIECE
+ * timers, the lock given up between them, up to TW_PASS timers or TW_PASS_NS. If there
+ * is more to do it resumes after a pause of half the time that the pass took, so that
+ * tasks get at least a third of the CPU whatever falls due.
+ *
+ * A timer is never started for a time in the past: work that is there now is either
+ * being done (@passing) or what the hrtimer is already started for.
+ */
+#include <linux/cpu.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/topology.h>
+
+#include "internal.h"
+#include "trace.h"
+
+/* Timers handled under one hold of the lock: some 5 us. */
+#define TW_PIECE	64U
+
+/* Limits of one pass. */
+#define TW_PASS		1024U
+#define TW_PASS_NS	(250 * NSEC_PER_USEC)
+
+/* Shortest pause between two passes. */
+#define TW_PAUSE_NS	(10 * NSEC_PER_USEC)
+
+static bool tw_is_manual(const struct tw_file *file)
+{
+	return file->setup.clock == TIMERWHEEL_CLOCK_MANUAL;
+}
+
+/*
+ * Turn the clock's time into the wheel's tick. Where CLOCK_REALTIME was set back the
+ * difference goes to the bias: the wheel's time stands still instead. Timers
+ * armed before that come up too early by as much, and are queued again then. (Who sets
+ * a clock back by more than a century in all gets timers that are late.)
+ */
+static u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
+{
+	struct tw_wheel *w = &cpu->wheel;
+	u64 tick = div64_u64(now + w->bias, w->tick);
+
+	lockdep_assert_held(&cpu->lock);
+	if (unlikely(tick + 1 < w->cursor)) {
+		w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
+		tick = w->cursor - 1;
+	}
+	return tick;
+}
+
+/* When the wheel has work to do next, in ns on the file's clock. */
+static u64 tw_cpu_work_ns(const struct tw_cpu *cpu)
+{
+	const struct tw_wheel *w = &cpu->wheel;
+
+	if (w->work == TW_NEVER)
+		return TW_NEVER;
+	return min_t(u64, w->work * w->tick - w->bias, KTIME_MAX);
+}
+
+static void tw_cpu_start(struct tw_cpu *cpu, u64 at)
+{
+	cpu->programmed = at;
+	hrtimer_start(&cpu->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/* Start the hrtimer if it is needed earlier than it is started for. On @cpu itself. */
+static void tw_cpu_program(struct tw_cpu *cpu)
+{
+	u64 at = min(tw_cpu_work_ns(cpu), cpu->wake_at);
+
+	lockdep_assert_held(&cpu->lock);
+	if (at < cpu->programmed && !cpu->passing)
+		tw_cpu_start(cpu, at);
+}
+
+/* One piece of work. True: there is more to do now. */
+static bool tw_cpu_piece(struct tw_cpu *cpu, u64 tick, u64 now, bool last, bool *wake)
+{
+	struct tw_wheel *w = &cpu->wheel;
+	struct tw_chain due = {};
+	u64 cascades = w->cascades;
+	bool more;
+
+	lockdep_assert_held(&cpu->lock);
+	more = tw_wheel_collect(w, tick, now, TW_PIECE, tw_is_manual(cpu->file), last, &due);
+	if (w->cascades != cascades)
+		trace_timerwheel_cascade(cpu, w->cascades - cascades);
+	if (due.count)
+		*wake |= tw_events_add(cpu, &due, now);
+	return more;
+}
+
+/* How much the wheel has done, for the length of a pass. */
+static u64 tw_cpu_handled(const struct tw_cpu *cpu)
+{
+	return cpu->wheel.expired + cpu->wheel.cascades + cpu->wheel.requeues;
+}
+
+static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
+{
+	struct tw_cpu *cpu = container_of(timer, struct tw_cpu, timer);
+	u64 began = ktime_get_ns();
+	unsigned int pieces = 0;
+	bool more, wake = false;
+	u64 start, now, handled, took;
+
+	raw_spin_lock(&cpu->lock);
+	cpu->programmed = TW_NEVER;
+	cpu->passing = true;
+	cpu->counts.firings++;
+	cpu->counts.passes++;
+	handled = tw_cpu_handled(cpu);
+	start = tw_clock_now(cpu->file);
+	now = start;
+	if (cpu->wake_at <= now)
+		wake = tw_events_wake_now(cpu);
+	for (;;) {
+		/* Elapsed time may be nonsense where the clock is set: then we stop here. */
+		bool last = ++pieces == TW_PASS / TW_PIECE || now - start > TW_PASS_NS;
+
+		more = tw_cpu_piece(cpu, tw_cpu_tick(cpu, now), now, last, &wake);
+		if (!more || last)
+			break;
+		raw_spin_unlock(&cpu->lock);
+		raw_spin_lock(&cpu->lock);
+		now = tw_clock_now(cpu->file);
+	}
+	took = ktime_get_ns() - began;
+	handled = tw_cpu_handled(cpu) - handled;
+	cpu->counts.pass_max_timers = max(cpu->counts.pass_max_timers, handled);
+	cpu->counts.pass_max_ns = max(cpu->counts.pass_max_ns, took);
+	cpu->passing = more;
+	if (more)
+		tw_cpu_start(cpu, tw_clock_now(cpu->file) + max(took / 2, TW_PAUSE_NS));
+	else
+		tw_cpu_program(cpu);
+	raw_spin_unlock(&cpu->lock);
+
+	if (wake)
+		tw_events_wake(cpu->file);
+	return HRTIMER_NORESTART;
+}
+
+/* Make the part of the CPU we run on, and settle the file's settings. May sleep. */
+static int tw_cpu_create(struct tw_file *file)
+{
+	const struct tw_setup *setup = &file->setup;
+	unsigned int lists;
+	struct tw_cpu *cpu;
+	int err = 0;
+	size_t size;
+	void *tail;
+	u32 nr;
+
+	mutex_lock(&file->mutex);
+	nr = tw_is_manual(file) ? 0 : raw_smp_processor_id();
+	if (file->cpu[nr])
+		goto unlock;
+	if (!file->table.buckets)
+		err = tw_table_init(&file->table);
+	if (err)
+		goto unlock;
+
+	lists = tw_wheel_lists(setup->slots, setup->tick);
+	size = sizeof(*cpu) + BITS_TO_LONGS(lists) * sizeof(long) + lists * sizeof(u32);
+	cpu = kvzalloc_node(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN, cpu_to_node(nr));
+	if (!cpu) {
+		err = -ENOMEM;
+		goto unlock;
+	}
+	tail = cpu + 1;
+	raw_spin_lock_init(&cpu->lock);
+	cpu->nr = nr;
+	cpu->file = file;
+	cpu->wake_at = TW_NEVER;
+	if (!tw_is_manual(file)) {
+		cpu->programmed = TW_NEVER;
+		hrtimer_setup(&cpu->timer, tw_cpu_fire, tw_clock_id(setup->clock),
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
+	}
+	tw_wheel_init(&cpu->wheel, &file->table.pool,
+		      tail + BITS_TO_LONGS(lists) * sizeof(long), tail, setup->slots,
+		      setup->tick, div64_u64(tw_clock_now(file), setup->tick));
+	file->settled = true;
+	/* Pairs with the acquire in tw_cpu_begin(). */
+	smp_store_release(&file->cpu[nr], cpu);
+unlock:
+	mutex_unlock(&file->mutex);
+	return err;
+}
+
+/**
+ * tw_cpu_begin - begin a run of operations
+ * @ctx: is filled in
+ * @file: on which file
+ * @offset: tw_clock_offset() of the caller
+ *
+ * Makes the part of this CPU if it does not exist yet, which settles the settings.
+ *
+ * Context: process, may sleep. On success bottom halves are off and @ctx->cpu is locked.
+ * Return: 0, -ENOMEM.
+ */
+int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
+{
+	struct tw_cpu *cpu;
+	int err;
+
+	for (;;) {
+		bool manual = READ_ONCE(file->setup.clock) == TIMERWHEEL_CLOCK_MANUAL;
+
+		local_bh_disable();
+		/* Pairs with the release in tw_cpu_create(). */
+		cpu = smp_load_acquire(&file->cpu[manual ? 0 : smp_processor_id()]);
+		if (likely(cpu))
+			break;
+		local_bh_enable();
+		err = tw_cpu_create(file);
+		if (err)
+			return err;
+	}
+	raw_spin_lock(&cpu->lock);
+	ctx->file = file;
+	ctx->cpu = cpu;
+	ctx->other = NULL;
+	ctx->now = tw_clock_now(file);
+	ctx->offset = offset;
+	ctx->wake = false;
+	tw_wheel_catch_up(&cpu->wheel, tw_cpu_tick(cpu, ctx->now));
+	return 0;
+}
+
+/**
+ * tw_cpu_end - end a run of operations
+ * @ctx: what tw_cpu_begin() filled in
+ *
+ * Context: as tw_cpu_begin() left it; afterwards as before that.
+ */
+void tw_cpu_end(struct tw_ctx *ctx)
+{
+	if (ctx->other)
+		raw_spin_unlock(&ctx->other->lock);
+	tw_cpu_program(ctx->cpu);
+	raw_spin_unlock(&ctx->cpu->lock);
+	local_bh_enable();
+	if (ctx->wake)
+		tw_events_wake(ctx->file);
+}
+
+/**
+ * tw_cpu_lock_other - lock one more part
+ * @ctx: the run
+ * @nr: the CPU whose part it is; it exists
+ *
+ * Instead of the other one that was locked before. @ctx->cpu may be unlocked for a moment.
+ *
+ * Context: inside tw_cpu_begin(), no bucket locked.
+ */
+void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
+{
+	struct tw_cpu *cpu = ctx->cpu;
+	struct tw_cpu *other = ctx->file->cpu[nr];
+
+	if (ctx->other)
+		raw_spin_unlock(&ctx->other->lock);
+	if (nr > cpu->nr) {
+		raw_spin_lock_nested(&other->lock, SINGLE_DEPTH_NESTING);
+	} else {
+		raw_spin_unlock(&cpu->lock);
+		raw_spin_lock(&other->lock);
+		raw_spin_lock_nested(&cpu->lock, SINGLE_DEPTH_NESTING);
+	}
+	ctx->other = other;
+}
+
+/**
+ * tw_cpu_alloc - get a free timer
+ * @cpu: the part whose stock is used, locked
+ *
+ * Return: its index; 0: there is none, see tw_table_grow().
+ */
+u32 tw_cpu_alloc(struct tw_cpu *cpu)
+{
+	u32 index;
+
+	lockdep_assert_held(&cpu->lock);
+	if (unlikely(!cpu->free)) {
+		if (cpu->spare) {
+			cpu->free = cpu->spare;
+			cpu->nr_free = TW_MAGAZINE;
+			cpu->spare = 0;
+		} else {
+			cpu->free = tw_table_get(&cpu->file->table, &cpu->nr_free);
+			if (!cpu->free)
+				return 0;
+		}
+	}
+	index = cpu->free;
+	cpu->nr_free--;
+	cpu->free = cpu->nr_free ? tw_timer_at(&cpu->file->table.pool, index)->next : 0;
+	return index;
+}
+
+/**
+ * tw_cpu_free - give a timer back
+ * @cpu: the part that gets it, locked
+ * @index: the timer's index
+ * @t: the timer: in no list, in no chain
+ */
+void tw_cpu_free(struct tw_cpu *cpu, u32 index, struct tw_timer *t)
+{
+	lockdep_assert_held(&cpu->lock);
+	if (unlikely(cpu->nr_free == TW_MAGAZINE)) {
+		if (cpu->spare)
+			tw_table_put(&cpu->file->table, cpu->spare, TW_MAGAZINE);
+		cpu->spare = cpu->free;
+		cpu->nr_free = 0;
+	}
+	t->next = cpu->free;
+	cpu->free = index;
+	cpu->nr_free++;
+}
+
+/**
+ * tw_cpu_reclaim - gather the free timers of all parts
+ * @file: the file
+ *
+ * Context: process; tw_file.mutex is held, nothing else.
+ * Return: true if there were any, or some are in the table already.
+ */
+bool tw_cpu_reclaim(struct tw_file *file)
+{
+	struct tw_cpu *cpu;
+	unsigned int nr;
+
+	lockdep_assert_held(&file->mutex);
+	for (nr = 0; nr < nr_cpu_ids; nr++) {
+		cpu = file->cpu[nr];
+		if (!cpu)
+			continue;
+		raw_spin_lock_bh(&cpu->lock);
+		if (cpu->nr_free)
+			tw_table_put(&file->table, cpu->free, cpu->nr_free);
+		if (cpu->spare)
+			tw_table_put(&file->table, cpu->spare, TW_MAGAZINE);
+		cpu->free = 0;
+		cpu->nr_free = 0;
+		cpu->spare = 0;
+		raw_spin_unlock_bh(&cpu->lock);
+	}
+	return READ_ONCE(file->table.full);
+}
+
+/**
+ * tw_cpu_barrier - wait for all runs of operations that are under way
+ * @file: the file
+ *
+ * Whoever begins one after this call sees what was written before it.
+ *
+ * Context: process; tw_file.mutex is held, nothing else.
+ */
+void tw_cpu_barrier(struct tw_file *file)
+{
+	unsigned int nr;
+
+	lockdep_assert_held(&file->mutex);
+	for (nr = 0; nr < nr_cpu_ids; nr++) {
+		if (!file->cpu[nr])
+			continue;
+		raw_spin_lock_bh(&file->cpu[nr]->lock);
+		raw_spin_unlock_bh(&file->cpu[nr]->lock);
+	}
+}
+
+/**
+ * tw_cpu_advance - move the time of a MANUAL file
+ * @file: the file
+ * @to: the time, in ns
+ * @expired: is set to how many timers fell due
+ *
+ * Context: process, may sleep; tw_file.advance is held.
+ * Return: 0; -EINVAL: @to has passed; -EINTR: killed in the middle, the next call will
+ * go on; -ENOMEM.
+ */
+int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
+{
+	struct tw_ctx ctx;
+	bool more, wake = false;
+	u64 before;
+	int err = 0;
+
+	lockdep_assert_held(&file->advance);
+	*expired = 0;
+	do {
+		err = tw_cpu_begin(&ctx, file, 0);
+		if (err)
+			break;
+		if (to < file->advanced) {
+			tw_cpu_end(&ctx);
+			err = -EINVAL;
+			break;
+		}
+		WRITE_ONCE(file->advanced, to);
+		ctx.cpu->counts.passes++;
+		before = ctx.cpu->wheel.expired;
+		more = tw_cpu_piece(ctx.cpu, tw_cpu_tick(ctx.cpu, to), to, false, &wake);
+		*expired += ctx.cpu->wheel.expired - before;
+		tw_cpu_end(&ctx);
+		cond_resched();
+		if (more && fatal_signal_pending(current))
+			err = -EINTR;
+	} while (more && !err);
+	if (wake)
+		tw_events_wake(file);
+	return err;
+}
+
+/**
+ * tw_cpu_offline - take over the timers of a CPU that went offline
+ * @file: whose
+ * @nr: the CPU; it runs nothing any more
+ *
+ * Without memory for a part of this CPU they stay where they are: the kernel has moved the
+ * hrtimer to a CPU that is online, and it serves them from there.
+ *
+ * Context: process, may sleep; tw_files_lock is held.
+ */
+void tw_cpu_offline(struct tw_file *file, unsigned int nr)
+{
+	struct tw_cpu *dead = READ_ONCE(file->cpu[nr]);
+	unsigned int i, moved = 0;
+	struct tw_timer *t;
+	struct tw_ctx ctx;
+	u32 index;
+
+	if (!dead || tw_is_manual(file))
+		return;
+	do {
+		if (tw_cpu_begin(&ctx, file, 0))
+			return;
+		if (ctx.cpu == dead) {
+			tw_cpu_end(&ctx);
+			return;
+		}
+		tw_cpu_lock_other(&ctx, nr);
+		for (i = 0; i < TW_PIECE; i++) {
+			index = tw_wheel_pop(&dead->wheel);
+			if (!index)
+				break;
+			t = tw_timer_at(&file->table.pool, index);
+			WRITE_ONCE(t->cpu, ctx.cpu->nr);
+			tw_wheel_insert(&ctx.cpu->wheel, index, t);
+			moved++;
+		}
+		if (!index && dead->wake_at != TW_NEVER)
+			ctx.wake = tw_events_wake_now(dead);
+		tw_cpu_end(&ctx);
+		cond_resched();
+	} while (index);
+	trace_timerwheel_migrate(file, nr, moved);
+}
+
+/**
+ * tw_cpu_destroy - free all parts
+ * @file: whose; nobody else uses it any more
+ *
+ * Context: process, may sleep.
+ */
+void tw_cpu_destroy(struct tw_file *file)
+{
+	unsigned int nr;
+
+	for (nr = 0; nr < nr_cpu_ids; nr++) {
+		if (!file->cpu[nr])
+			continue;
+		if (!tw_is_manual(file))
+			hrtimer_cancel(&file->cpu[nr]->timer);
+		kvfree(file->cpu[nr]);
+	}
+}

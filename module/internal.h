@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The structures of the module, each group of fields with the lock that protects it,
+ * and what each file offers to the others. README.md is the map: data flow, timer
+ * states, lock order, lifetimes.
+ */
+#ifndef TW_INTERNAL_H
+#define TW_INTERNAL_H
+
+#include <linux/fs.h>
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/timerwheel.h>
+#include <linux/types.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+
+#include "compat.h"
+#include "timer.h"
+#include "wheel.h"
+
+#define TW_NAME			"timerwheel"
+
+/* Limits and defaults of SETUP. */
+#define TW_TICK_MIN		1000ULL			/* 1 us */
+#define TW_TICK_MAX		(3600ULL * NSEC_PER_SEC)
+#define TW_TICK_DEFAULT		1000000ULL		/* 1 ms */
+#define TW_SLOTS_DEFAULT	256U
+#define TW_CAPACITY_MAX		(1U << 24)
+#define TW_CAPACITY_DEFAULT	(1U << 22)
+
+/* Free timers that change hands together. */
+#define TW_MAGAZINE		64U
+
+/* Chains in a hash bucket: what fits a cache line beside the lock. */
+#define TW_CHAINS		15U
+
+/* Timers for each bucket: two for each chain. */
+#define TW_BUCKET_TIMERS	30U
+
+struct tw_file;
+
+/**
+ * struct tw_user - a user who has wheels open, and what they hold
+ * @uid: who
+ * @files: open wheels; protected by tw_users_lock
+ * @timers: timers charged; @lock
+ * @lock: a leaf
+ */
+struct tw_user {
+	kuid_t uid;
+	unsigned long files;
+	u64 timers;
+	spinlock_t lock;
+};
+
+/**
+ * struct tw_bucket - one cache line of the key table
+ * @lock: protects the chains and which timers are in them; see README.md, "Locks"
+ * @head: first timer of each chain, linked by tw_timer.hash_next
+ */
+struct tw_bucket {
+	raw_spinlock_t lock;
+	u32 head[TW_CHAINS];
+};
+
+/* Buckets that are allocated together. */
+#define TW_PAGE_BUCKETS		64U
+
+/**
+ * struct tw_table - all timers of a file, by index and by key
+ * @pool: the timers, by index
+ * @bucket: directory of bucket pages, replaced by a larger copy as it grows (RCU)
+ * @seed: makes the hash this file's own
+ * @buckets: how many there are: linear hashing, grows by one at a time. Written under
+ *	the lock of the bucket that is split.
+ * @made: indices that exist: 1 to @made. Written under tw_file.mutex.
+ * @pages: pages in @pool; tw_file.mutex
+ * @pages_room: room in the directory; tw_file.mutex
+ * @bucket_room: room in the directory of buckets; tw_file.mutex
+ * @lock: protects @full; a leaf
+ * @full: magazines of free timers that no CPU part holds: linked by tw_timer.hash_next
+ *	of the first timer of each, whose slack says how many are in it
+ */
+struct tw_table {
+	struct tw_pool pool;
+	struct tw_bucket *__rcu *bucket;
+	u64 seed[2];
+	u32 buckets;
+	u32 made;
+	u32 pages;
+	u32 pages_room;
+	u32 bucket_room;
+	raw_spinlock_t lock;
+	u32 full;
+};
+
+/**
+ * struct tw_counts - what was done, counted by the CPU part that did it
+ * @armed: ADDs
+ * @moved: MOVEs
+ * @removed: REMOVEs
+ * @replaced: ADDs that ended an arming
+ * @drained: timers taken out by DRAIN
+ * @withdrawn: events taken back
+ * @delivered: events handed out
+ * @rearmed: periodic timers armed again by that
+ * @overruns: deadlines passed over by that
+ * @firings: hrtimer callbacks
+ * @passes: of these and of ADVANCE, those that looked at the wheel
+ * @pass_max_timers: most timers in one pass
+ * @pass_max_ns: longest pass
+ */
+struct tw_counts {
+	u64 armed;
+	u64 moved;
+	u64 removed;
+	u64 replaced;
+	u64 drained;
+	u64 withdrawn;
+	u64 delivered;
+	u64 rearmed;
+	u64 overruns;
+	u64 firings;
+	u64 passes;
+	u64 pass_max_timers;
+	u64 pass_max_ns;
+};
+
+/**
+ * struct tw_cpu - CPU part of a file: the timers armed on one CPU
+ * @lock: protects all that follows, and the timers in @wheel
+ * @nr: the CPU's number; constant
+ * @file: whose part; constant
+ * @wheel: the timers
+ * @free: free timers, linked by tw_timer.next
+ * @nr_free: how many of them
+ * @spare: 0 or TW_MAGAZINE more
+ * @programmed: for when @timer is started, in ns; TW_NEVER: it is not; 0: it never is (MANUAL)
+ * @wake_at: readers are to be woken then, in ns (wake-up batching); TW_NEVER: no
+ * @passing: a pass is under way, or will be resumed at @programmed
+ * @counts: statistics
+ * @timer: fires when there is work to do in @wheel or at @wake_at. Started only on this CPU.
+ */
+struct tw_cpu {
+	raw_spinlock_t lock;
+	u32 nr;
+	struct tw_file *file;
+	struct tw_wheel wheel;
+	u32 free;
+	u32 nr_free;
+	u32 spare;
+	u64 programmed;
+	u64 wake_at;
+	bool passing;
+	struct tw_counts counts;
+	struct hrtimer timer;
+};
+
+/**
+ * struct tw_events - due timers on their way to readers
+ * @lock: protects @due and @wake_set, and timers that are TW_DUE
+ * @due: the due timers, first fired first
+ * @wake_set: some CPU part has a @wake_at
+ * @wakeups: wake-ups sent
+ * @readers: who waits
+ * @fasync: who wants SIGIO
+ */
+struct tw_events {
+	raw_spinlock_t lock;
+	struct tw_chain due;
+	bool wake_set;
+	atomic64_t wakeups;
+	wait_queue_head_t readers;
+	struct fasync_struct *fasync;
+};
+
+/**
+ * struct tw_setup - the settings of a file
+ * @clock: enum timerwheel_clock
+ * @slots: slots per level
+ * @tick: in ns
+ * @capacity: most timers
+ * @wake_events: wake readers when so many wait
+ * @wake_ns: or so long after the first
+ * @slack: default, in ns
+ */
+struct tw_setup {
+	u32 clock;
+	u32 slots;
+	u64 tick;
+	u32 capacity;
+	u32 wake_events;
+	u64 wake_ns;
+	u64 slack;
+};
+
+/**
+ * struct tw_file - what one open of the device made: "a wheel" to its users
+ * @setup: settings: changed under @mutex until @settled, constant afterwards
+ * @settled: @mutex
+ * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
+ *	tw_file_close() has been through it sees it.
+ * @advanced: MANUAL: the time; lock of CPU part 0
+ * @table: the timers
+ * @events: the due ones
+ * @mutex: SETUP, growth, new CPU parts
+ * @advance: one ADVANCE at a time; taken before @mutex
+ * @drain_next: index where DRAIN goes on; a hint
+ * @user: who is charged
+ * @node: in tw_files
+ * @cpu: CPU parts, by CPU number, made when a CPU first needs one. Of a MANUAL file
+ *	all CPUs use part 0.
+ */
+struct tw_file {
+	struct tw_setup setup;
+	bool settled;
+	bool closed;
+	u64 advanced;
+	struct tw_table table;
+	struct tw_events events;
+	struct mutex mutex;
+	struct mutex advance;
+	u32 drain_next;
+	struct tw_user *user;
+	struct list_head node;
+	struct tw_cpu *cpu[];
+};
+
+/**
+ * struct tw_ctx - a run of operations under one hold of the CPU part's lock
+ * @file: on which file
+ * @cpu: this CPU's part, locked; bottom halves are off
+ * @other: one more part, locked, or NULL
+ * @now: the file's time at the start of the run, in ns
+ * @offset: what the caller's time namespace adds to that
+ * @wake: readers are to be woken at the end
+ */
+struct tw_ctx {
+	struct tw_file *file;
+	struct tw_cpu *cpu;
+	struct tw_cpu *other;
+	u64 now;
+	u64 offset;
+	bool wake;
+};
+
+/* main.c */
+extern struct mutex tw_files_lock;
+extern struct list_head tw_files;
+
+/* file.c */
+extern const struct file_operations tw_fops;
+
+/* ioctl.c */
+long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
+
+/* setup.c */
+void tw_setup_default(struct tw_setup *setup);
+int tw_setup(struct tw_file *file, struct timerwheel_setup *arg);
+
+/* batch.c */
+long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch);
+
+/* scan.c */
+long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch);
+long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch);
+
+/* ops.c */
+int tw_op_add(struct tw_ctx *ctx, struct timerwheel_add *arg);
+int tw_op_move(struct tw_ctx *ctx, const struct timerwheel_move *arg);
+int tw_op_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg);
+int tw_op_get(struct tw_ctx *ctx, struct timerwheel_entry *arg);
+int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
+int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to);
+
+/* table.c */
+int tw_table_init(struct tw_table *table);
+void tw_table_free(struct tw_table *table);
+int tw_table_grow(struct tw_file *file);
+size_t tw_table_memory(const struct tw_table *table);
+u32 tw_table_get(struct tw_table *table, u32 *count);
+void tw_table_put(struct tw_table *table, u32 first, u32 count);
+struct tw_bucket *tw_table_lock(struct tw_table *table, u64 key, u32 **chain);
+u32 tw_table_find(const struct tw_table *table, const u32 *chain, u64 key);
+void tw_table_unhash(struct tw_table *table, u32 *chain, u32 index);
+
+/* user.c */
+struct tw_user *tw_user_get(void);
+void tw_user_put(struct tw_user *user);
+u32 tw_user_charge(struct tw_user *user, u32 timers);
+void tw_user_uncharge(struct tw_user *user, u32 timers);
+u64 tw_user_timers(struct tw_user *user);
+u64 tw_user_timers_max(void);
+
+/* cpu.c */
+int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset);
+void tw_cpu_end(struct tw_ctx *ctx);
+void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
+u32 tw_cpu_alloc(struct tw_cpu *cpu);
+void tw_cpu_free(struct tw_cpu *cpu, u32 index, struct tw_timer *t);
+bool tw_cpu_reclaim(struct tw_file *file);
+int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
+void tw_cpu_destroy(struct tw_file *file);
+void tw_cpu_offline(struct tw_file *file, unsigned int nr);
+void tw_cpu_barrier(struct tw_file *file);
+
+/* events.c */
+void tw_events_init(struct tw_events *events);
+bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now);
+bool tw_events_lock_due(struct tw_file *file, const struct tw_timer *t);
+void tw_events_unlink(struct tw_file *file, struct tw_timer *t);
+void tw_events_unlock(struct tw_file *file);
+bool tw_events_wake_now(struct tw_cpu *cpu);
+void tw_events_wake(struct tw_file *file);
+ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to);
+
+/* clock.c */
+clockid_t tw_clock_id(u32 clock);
+u64 tw_clock_now(const struct tw_file *file);
+u64 tw_clock_offset(u32 clock);
+u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset);
+
+/* stats.c */
+void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats);
+void tw_stats_info(struct tw_file *file, struct timerwheel_info *info);
+void tw_stats_show(struct seq_file *m, struct file *filp);
+
+#endif /* TW_INTERNAL_H */

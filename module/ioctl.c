@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The calls: one table, one way in, one way out.
+ *
+ * Each call's argument begins with its size, which selects how much is copied: see "Growth
+ * of this interface" in the uapi header.
+ */
+#include <linux/nospec.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+/* The ABI. A failure here means that a structure was changed instead of extended. */
+static_assert(sizeof(struct timerwheel_info) == 128);
+static_assert(sizeof(struct timerwheel_setup) == 48);
+static_assert(sizeof(struct timerwheel_batch) == 32);
+static_assert(sizeof(struct timerwheel_add) == 64);
+static_assert(sizeof(struct timerwheel_move) == 32);
+static_assert(sizeof(struct timerwheel_remove) == 40);
+static_assert(sizeof(struct timerwheel_entry) == 64);
+static_assert(sizeof(struct timerwheel_advance) == 32);
+static_assert(sizeof(struct timerwheel_event) == 48);
+static_assert(sizeof(struct timerwheel_stats) == 488);
+
+/* Any argument. */
+union tw_arg {
+	u32 size;
+	struct timerwheel_info info;
+	struct timerwheel_setup setup;
+	struct timerwheel_batch batch;
+	struct timerwheel_advance advance;
+	struct timerwheel_stats stats;
+};
+
+/**
+ * struct tw_call - a call
+ * @size: size of its argument today
+ * @min: size of the first version; smaller is EINVAL
+ * @out: the argument is an answer: only the first @min bytes are read, and it is
+ *	written as far as the caller's size goes
+ * @back: the argument is written back as far as it was read
+ * @elem: size of the elements of a batch, else 0
+ * @flags: flags of a batch that it understands
+ * @cursor: it has a cursor
+ * @function: does it; its argument is in kernel memory
+ */
+struct tw_call {
+	size_t size;
+	size_t min;
+	bool out;
+	bool back;
+	size_t elem;
+	u32 flags;
+	bool cursor;
+	long (*function)(struct tw_file *file, union tw_arg *arg);
+};
+
+static long tw_call_info(struct tw_file *file, union tw_arg *arg)
+{
+	tw_stats_info(file, &arg->info);
+	return 0;
+}
+
+static long tw_call_setup(struct tw_file *file, union tw_arg *arg)
+{
+	return tw_setup(file, &arg->setup);
+}
+
+static long tw_call_add(struct tw_file *file, union tw_arg *arg)
+{
+	return tw_batch_add(file, &arg->batch);
+}
+
+static long tw_call_move(struct tw_file *file, union tw_arg *arg)
+{
+	return tw_batch_move(file, &arg->batch);
+}
+
+static long tw_call_remove(struct tw_file *file, union tw_arg *arg)
+{
+	return tw_batch_remove(file, &arg->batch);
+}
+
+static long tw_call_drain(struct tw_file *file, union tw_arg *arg)
+{
+	return tw_scan_drain(file, &arg->batch);
+}
+
+static long tw_call_get(struct tw_file *file, union tw_arg *arg)
+{
+	return tw_batch_get(file, &arg->batch);
+}
+
+static long tw_call_list(struct tw_file *file, union tw_arg *arg)
+{
+	return tw_scan_list(file, &arg->batch);
+}
+
+static long tw_call_stats(struct tw_file *file, union tw_arg *arg)
+{
+	tw_stats_get(file, &arg->stats);
+	return 0;
+}
+
+static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
+{
+	struct timerwheel_advance *advance = &arg->advance;
+	u64 to;
+	int err;
+
+	if (advance->flags & ~TIMERWHEEL_ABS)
+		return -EINVAL;
+	if (READ_ONCE(file->setup.clock) != TIMERWHEEL_CLOCK_MANUAL)
+		return -EINVAL;
+	if (mutex_lock_killable(&file->advance))
+		return -EINTR;
+	to = tw_clock_deadline(advance->time, advance->flags & TIMERWHEEL_ABS,
+			       tw_clock_now(file), 0);
+	err = tw_cpu_advance(file, to, &advance->expired);
+	advance->now = tw_clock_now(file);
+	mutex_unlock(&file->advance);
+	return err;
+}
+
+#define TW_CALL(nr, name, ...)						\
+	[_IOC_NR(TIMERWHEEL_IOC_##nr)] = {				\
+		.size = sizeof(struct timerwheel_##name), __VA_ARGS__ }
+
+static const struct tw_call tw_calls[] = {
+	TW_CALL(INFO, info, .min = 8, .out = true, .function = tw_call_info),
+	TW_CALL(SETUP, setup, .min = 48, .back = true, .function = tw_call_setup),
+	TW_CALL(ADD, batch, .min = 32, .elem = sizeof(struct timerwheel_add),
+		.function = tw_call_add),
+	TW_CALL(MOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_move),
+		.function = tw_call_move),
+	TW_CALL(REMOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_remove),
+		.function = tw_call_remove),
+	TW_CALL(DRAIN, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
+		.flags = TIMERWHEEL_DRAIN_CLOSE, .function = tw_call_drain),
+	TW_CALL(GET, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
+		.function = tw_call_get),
+	TW_CALL(LIST, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
+		.cursor = true, .back = true, .function = tw_call_list),
+	TW_CALL(STATS, stats, .min = 8, .out = true, .function = tw_call_stats),
+	TW_CALL(ADVANCE, advance, .min = 32, .back = true, .function = tw_call_advance),
+};
+
+/* Copy the argument in. @size is set to the caller's size. */
+static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __user *user,
+		       u32 *size)
+{
+	struct { u32 size; u32 flags; } head;
+
+	/* The caller's size and flags come first in all of them. */
+	if (copy_from_user(&head, user, sizeof(head)))
+		return -EFAULT;
+	*size = head.size;
+	if (head.size > PAGE_SIZE)
+		return -E2BIG;
+	if (head.size < call->min)
+		return -EINVAL;
+	if (call->out) {
+		memset(arg, 0, call->size);
+		return head.flags ? -EINVAL : 0;
+	}
+	return copy_struct_from_user(arg, call->size, user, head.size);
+}
+
+/* Copy an answer out: what both know, and zeros where only the caller does. */
+static int tw_answer_write(const struct tw_call *call, union tw_arg *arg, void __user *user,
+			   u32 size)
+{
+	size_t both = min_t(size_t, size, call->size);
+
+	arg->size = call->size;
+	if (copy_to_user(user, arg, both))
+		return -EFAULT;
+	return clear_user(user + both, size - both) ? -EFAULT : 0;
+}
+
+/* Check what all calls on arrays have in common. */
+static int tw_batch_check(const struct tw_call *call, const struct timerwheel_batch *batch)
+{
+	if (batch->flags & ~call->flags || (batch->cursor && !call->cursor))
+		return -EINVAL;
+	if (batch->elem_size < call->elem)
+		return -EINVAL;
+	if (batch->elem_size > call->elem || batch->count > TIMERWHEEL_BATCH_MAX)
+		return -E2BIG;
+	return 0;
+}
+
+/**
+ * tw_ioctl - a call on /dev/timerwheel
+ * @filp: the open file
+ * @cmd: TIMERWHEEL_IOC_*
+ * @arg: address of its argument
+ *
+ * Context: process, may sleep.
+ * Return: see the uapi header.
+ */
+long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	void __user *user = (void __user *)arg;
+	const struct tw_call *call;
+	union tw_arg karg;
+	long result;
+	u32 size;
+	int err;
+
+	if (cmd != _IO(TIMERWHEEL_IOC_TYPE, _IOC_NR(cmd)) || _IOC_NR(cmd) >= ARRAY_SIZE(tw_calls))
+		return -ENOTTY;
+	call = &tw_calls[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(tw_calls))];
+	err = tw_arg_read(call, &karg, user, &size);
+	if (!err && call->elem)
+		err = tw_batch_check(call, &karg.batch);
+	if (err)
+		return err;
+
+	result = call->function(filp->private_data, &karg);
+	if (result < 0)
+		return result;
+	if (call->out)
+		err = tw_answer_write(call, &karg, user, size);
+	else if (call->back && copy_to_user(user, &karg, min_t(size_t, size, call->size)))
+		err = -EFAULT;
+	return err ?: result;
+}

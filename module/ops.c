@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The operations on one timer, each inside a run (struct tw_ctx: this CPU's part
+ * is locked).
+ *
+ * tw_lookup() locks the key's bucket and, if the timer is in another CPU's part, that part.
+ * After that the timer can change in one way only: if it is due, a reader may
+ * claim or re-arm it, until the events' lock is taken and its state seen to be TW_DUE.
+ * Where that look finds another state the operation begins again.
+ */
+#include <linux/math64.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+#include "trace.h"
+
+/**
+ * struct tw_found - a key's place, locked
+ * @bucket: its bucket, locked
+ * @chain: its chain there
+ * @index: the timer, 0: there is none
+ * @state: TW_PENDING: so it stays; TW_DUE: so it was
+ */
+struct tw_found {
+	struct tw_bucket *bucket;
+	u32 *chain;
+	u32 index;
+	u8 state;
+};
+
+static void tw_unlock(const struct tw_found *f)
+{
+	raw_spin_unlock(&f->bucket->lock);
+}
+
+/* The locked part with number @nr; NULL: it is not locked. */
+static struct tw_cpu *tw_part(const struct tw_ctx *ctx, u32 nr)
+{
+	if (likely(ctx->cpu->nr == nr))
+		return ctx->cpu;
+	if (ctx->other && ctx->other->nr == nr)
+		return ctx->other;
+	return NULL;
+}
+
+/* Read where a timer is, and see that its part is locked. False: it is @nr that must be. */
+static bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state, u32 *nr)
+{
+	/* In this order: pairs with the release in tw_events_rearm(). */
+	*state = smp_load_acquire(&t->state);
+	*nr = READ_ONCE(t->cpu);
+	return tw_part(ctx, *nr);
+}
+
+/* Lock a key's bucket and, if there is one, find the timer and lock its part. */
+static struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key, struct tw_found *f)
+{
+	struct tw_table *table = &ctx->file->table;
+	struct tw_timer *t;
+	u32 nr;
+
+	for (;;) {
+		f->bucket = tw_table_lock(table, key, &f->chain);
+		f->index = tw_table_find(table, f->chain, key);
+		if (!f->index)
+			return NULL;
+		t = tw_timer_at(&table->pool, f->index);
+		if (likely(tw_settled(ctx, t, &f->state, &nr)))
+			return t;
+		tw_unlock(f);
+		tw_cpu_lock_other(ctx, nr);
+	}
+}
+
+/*
+ * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_*, or
+ * TIMERWHEEL_WAS_NONE if a reader was faster: the bucket is unlocked then, look again.
+ */
+static int tw_take(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f)
+{
+	if (f->state == TW_PENDING) {
+		tw_wheel_remove(&tw_part(ctx, t->cpu)->wheel, t);
+		return TIMERWHEEL_WAS_PENDING;
+	}
+	if (tw_events_lock_due(ctx->file, t)) {
+		tw_events_unlink(ctx->file, t);
+		tw_events_unlock(ctx->file);
+		ctx->cpu->counts.withdrawn++;
+		return TIMERWHEEL_WAS_DUE;
+	}
+	tw_unlock(f);
+	return TIMERWHEEL_WAS_NONE;
+}
+
+/* Queue a timer that is in no list, in this CPU's part. */
+static void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+{
+	struct tw_cpu *cpu = ctx->cpu;
+
+	WRITE_ONCE(t->cpu, cpu->nr);
+	if (likely(t->deadline > ctx->now)) {
+		smp_store_release(&t->state, TW_PENDING);
+		tw_wheel_insert(&cpu->wheel, index, t);
+	} else {
+		struct tw_chain due = { .first = index, .last = index, .count = 1 };
+
+		t->fired = ctx->now;
+		t->next = 0;
+		t->prev = 0;
+		smp_store_release(&t->state, TW_DUE);
+		cpu->wheel.expired++;
+		tw_wheel_count_lateness(&cpu->wheel, ctx->now - t->deadline);
+		ctx->wake |= tw_events_add(cpu, &due, ctx->now);
+	}
+}
+
+/* Free a timer that is in no list but still in its chain, which is unlocked. */
+static void tw_drop(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f)
+{
+	tw_table_unhash(&ctx->file->table, f->chain, f->index);
+	WRITE_ONCE(t->state, TW_FREE);
+	tw_unlock(f);
+	tw_cpu_free(ctx->cpu, f->index, t);
+}
+
+static u32 tw_slack_ticks(const struct tw_ctx *ctx, u64 slack)
+{
+	if (likely(!slack))
+		return 0;
+	return min_t(u64, div64_u64(min(slack, TW_SLACK_MAX), ctx->file->setup.tick), U32_MAX);
+}
+
+/* Fields and flags of an ADD that do not make sense, alone or together. */
+static bool tw_add_invalid(const struct timerwheel_add *arg)
+{
+	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK;
+	const u32 either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
+
+	return arg->flags & ~known || (arg->flags & either) == either || arg->reserved ||
+	       arg->period > TIMERWHEEL_TIME_MAX ||
+	       (arg->slack && !(arg->flags & TIMERWHEEL_SLACK)) ||
+	       (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
+}
+
+/**
+ * tw_op_add - arm a timer
+ * @ctx: the run
+ * @arg: what is asked for; index is set on success
+ *
+ * Return: TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer at hand, call
+ * tw_table_grow() (outside the run) and try again.
+ */
+int tw_op_add(struct tw_ctx *ctx, struct timerwheel_add *arg)
+{
+	struct tw_file *file = ctx->file;
+	struct tw_found f;
+	struct tw_timer *t;
+	u64 deadline;
+	u32 slack;
+	int was;
+
+	if (unlikely(tw_add_invalid(arg)))
+		return -EINVAL;
+	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
+				     ctx->offset);
+	slack = tw_slack_ticks(ctx, arg->flags & TIMERWHEEL_SLACK ? arg->slack :
+								    file->setup.slack);
+again:
+	t = tw_lookup(ctx, arg->key, &f);
+	/* Under our part's lock from here to the end: see tw_cpu_barrier(). */
+	if (unlikely(READ_ONCE(file->closed))) {
+		tw_unlock(&f);
+		return -ESHUTDOWN;
+	}
+	if (t) {
+		if (arg->flags & TIMERWHEEL_EXCL) {
+			tw_unlock(&f);
+			return -EEXIST;
+		}
+		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
+			tw_unlock(&f);
+			return -ESTALE;
+		}
+		/* If it can, it waits where it is: see "Visits" in wheel.c. */
+		if (f.state == TW_PENDING && deadline >= t->deadline && slack >= t->slack) {
+			was = TIMERWHEEL_WAS_PENDING;
+		} else {
+			was = tw_take(ctx, t, &f);
+			if (!was)
+				goto again;
+			f.state = TW_FREE;
+		}
+		ctx->cpu->counts.replaced++;
+	} else {
+		if (arg->flags & TIMERWHEEL_MATCH) {
+			tw_unlock(&f);
+			return -ENOENT;
+		}
+		f.index = tw_cpu_alloc(ctx->cpu);
+		if (!f.index) {
+			tw_unlock(&f);
+			return -EAGAIN;
+		}
+		f.state = TW_FREE;
+		was = TIMERWHEEL_WAS_NONE;
+		t = tw_timer_at(&file->table.pool, f.index);
+		WRITE_ONCE(t->key, arg->key);
+		t->hash_next = *f.chain;
+		*f.chain = f.index;
+	}
+	t->value = arg->value;
+	t->deadline = deadline;
+	t->period = arg->period;
+	t->slack = slack;
+	if (f.state == TW_FREE)
+		tw_queue(ctx, f.index, t);
+	trace_timerwheel_arm(file, t, was);
+	tw_unlock(&f);
+	ctx->cpu->counts.armed++;
+	arg->index = f.index;
+	return was;
+}
+
+/**
+ * tw_op_move - give a timer a new deadline
+ * @ctx: the run
+ * @arg: what is asked for
+ *
+ * Return: TIMERWHEEL_WAS_* or a documented error.
+ */
+int tw_op_move(struct tw_ctx *ctx, const struct timerwheel_move *arg)
+{
+	struct tw_found f;
+	struct tw_timer *t;
+	u64 deadline;
+	int was;
+
+	if (unlikely(arg->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH) ||
+		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
+		return -EINVAL;
+	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
+				     ctx->offset);
+again:
+	t = tw_lookup(ctx, arg->key, &f);
+	if (!t) {
+		tw_unlock(&f);
+		return -ENOENT;
+	}
+	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
+		tw_unlock(&f);
+		return -ESTALE;
+	}
+	/* If it can, it waits where it is: see "Visits" in wheel.c. */
+	if (f.state == TW_PENDING && deadline >= t->deadline) {
+		t->deadline = deadline;
+		was = TIMERWHEEL_WAS_PENDING;
+	} else {
+		was = tw_take(ctx, t, &f);
+		if (!was)
+			goto again;
+		t->deadline = deadline;
+		tw_queue(ctx, f.index, t);
+	}
+	trace_timerwheel_move(ctx->file, t, was);
+	tw_unlock(&f);
+	ctx->cpu->counts.moved++;
+	return was;
+}
+
+/**
+ * tw_op_remove - take a timer out
+ * @ctx: the run
+ * @arg: what is asked for; value and left are set on success
+ *
+ * Return: TIMERWHEEL_WAS_* or a documented error.
+ */
+int tw_op_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg)
+{
+	struct tw_found f;
+	struct tw_timer *t;
+	int was;
+
+	if (unlikely(arg->flags & ~TIMERWHEEL_MATCH ||
+		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
+		return -EINVAL;
+again:
+	t = tw_lookup(ctx, arg->key, &f);
+	if (!t) {
+		tw_unlock(&f);
+		return -ENOENT;
+	}
+	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
+		tw_unlock(&f);
+		return -ESTALE;
+	}
+	was = tw_take(ctx, t, &f);
+	if (!was)
+		goto again;
+	arg->value = t->value;
+	arg->left = t->deadline - ctx->now;
+	trace_timerwheel_remove(ctx->file, t, was);
+	tw_drop(ctx, t, &f);
+	ctx->cpu->counts.removed++;
+	return was;
+}
+
+/* Describe a timer that cannot change meanwhile. */
+static void tw_describe(const struct tw_ctx *ctx, const struct tw_timer *t, u32 index, int was,
+			struct timerwheel_entry *entry)
+{
+	*entry = (struct timerwheel_entry) {
+		.key = t->key,
+		.value = t->value,
+		.deadline = t->deadline + ctx->offset,
+		.left = t->deadline - ctx->now,
+		.period = t->period,
+		.slack = t->slack * ctx->file->setup.tick,
+		.result = was,
+		.index = index,
+	};
+}
+
+/* Look at a timer. Returns 0 if a reader was faster: look again. Unlocks the bucket. */
+static int tw_look(struct tw_ctx *ctx, const struct tw_timer *t, const struct tw_found *f,
+		   struct timerwheel_entry *entry)
+{
+	int was = TIMERWHEEL_WAS_NONE;
+
+	if (f->state == TW_PENDING) {
+		was = TIMERWHEEL_WAS_PENDING;
+		tw_describe(ctx, t, f->index, was, entry);
+	} else if (tw_events_lock_due(ctx->file, t)) {
+		was = TIMERWHEEL_WAS_DUE;
+		tw_describe(ctx, t, f->index, was, entry);
+		tw_events_unlock(ctx->file);
+	}
+	tw_unlock(f);
+	return was;
+}
+
+/**
+ * tw_op_get - look at a timer by key
+ * @ctx: the run
+ * @arg: key and flags are what is asked for; all is set on success
+ *
+ * Return: TIMERWHEEL_WAS_* or a documented error.
+ */
+int tw_op_get(struct tw_ctx *ctx, struct timerwheel_entry *arg)
+{
+	struct tw_found f;
+	struct tw_timer *t;
+	int was;
+
+	if (arg->flags || arg->reserved)
+		return -EINVAL;
+	do {
+		t = tw_lookup(ctx, arg->key, &f);
+		if (!t) {
+			tw_unlock(&f);
+			return -ENOENT;
+		}
+		was = tw_look(ctx, t, &f, arg);
+	} while (!was);
+	return was;
+}
+
+/* As tw_lookup(), by index. NULL: no timer has it; nothing is locked then. */
+static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_found *f)
+{
+	struct tw_table *table = &ctx->file->table;
+	struct tw_timer *t = tw_timer_at(&table->pool, index);
+	u8 state;
+	u64 key;
+	u32 nr;
+
+	f->index = index;
+	for (;;) {
+		/* Just a look, to know which bucket to lock; then see if it is still so. */
+		state = READ_ONCE(t->state);
+		if (state == TW_FREE || state == TW_CLAIMED)
+			return NULL;
+		key = READ_ONCE(t->key);
+		f->bucket = tw_table_lock(table, key, &f->chain);
+		if (READ_ONCE(t->key) != key) {
+			tw_unlock(f);
+			continue;
+		}
+		if (likely(tw_settled(ctx, t, &f->state, &nr))) {
+			if (f->state == TW_PENDING || f->state == TW_DUE)
+				return t;
+			tw_unlock(f);
+			return NULL;
+		}
+		tw_unlock(f);
+		tw_cpu_lock_other(ctx, nr);
+	}
+}
+
+/**
+ * tw_op_look - look at a timer by index
+ * @ctx: the run
+ * @index: an index that exists
+ * @entry: is filled in
+ *
+ * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: no timer has that index.
+ */
+int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
+{
+	struct tw_found f;
+	struct tw_timer *t;
+	int was;
+
+	do {
+		t = tw_lookup_index(ctx, index, &f);
+		if (!t)
+			return TIMERWHEEL_WAS_NONE;
+		was = tw_look(ctx, t, &f, entry);
+	} while (!was);
+	return was;
+}
+
+/* Tell user memory about a timer, without sleeping. */
+static int tw_tell(const struct tw_ctx *ctx, const struct tw_timer *t, u32 index, int was,
+		   struct timerwheel_entry __user *to)
+{
+	struct timerwheel_entry entry;
+
+	tw_describe(ctx, t, index, was, &entry);
+	return copy_to_user_nofault(to, &entry, sizeof(entry));
+}
+
+/**
+ * tw_op_drain - take a timer out by index and tell user memory about it, or neither
+ * @ctx: the run
+ * @index: an index that exists
+ * @to: where to tell
+ *
+ * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: no timer has that index; -EFAULT: @to
+ * cannot be written without sleeping, nothing was done.
+ */
+int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to)
+{
+	struct tw_file *file = ctx->file;
+	struct tw_found f;
+	struct tw_timer *t;
+	int was, err;
+
+again:
+	t = tw_lookup_index(ctx, index, &f);
+	if (!t)
+		return TIMERWHEEL_WAS_NONE;
+	if (f.state == TW_PENDING) {
+		was = TIMERWHEEL_WAS_PENDING;
+		err = tw_tell(ctx, t, index, was, to);
+		if (!err)
+			tw_wheel_remove(&tw_part(ctx, t->cpu)->wheel, t);
+	} else if (tw_events_lock_due(file, t)) {
+		was = TIMERWHEEL_WAS_DUE;
+		err = tw_tell(ctx, t, index, was, to);
+		if (!err) {
+			tw_events_unlink(file, t);
+			ctx->cpu->counts.withdrawn++;
+		}
+		tw_events_unlock(file);
+	} else {
+		tw_unlock(&f);
+		goto again;
+	}
+	if (err) {
+		tw_unlock(&f);
+		return -EFAULT;
+	}
+	trace_timerwheel_remove(file, t, was);
+	tw_drop(ctx, t, &f);
+	ctx->cpu->counts.drained++;
+	return was;
+}

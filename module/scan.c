@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls that walk all timers by index: LIST and DRAIN.
+ *
+ * An index is a timer's own from ADD until it ends, so a cursor is just an index: whatever
+ * is armed and removed meanwhile, a timer that stays is met exactly once.
+ */
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+/* Timers looked at in one run. */
+#define TW_SCAN		256U
+
+/* Entries of LIST that are copied together. */
+#define TW_ENTRIES	8U
+
+/* How many indices there are: 1 to that. */
+static u32 tw_made(const struct tw_file *file)
+{
+	/* Pairs with the release in tw_table_grow(): their pages are there. */
+	return smp_load_acquire(&file->table.made);
+}
+
+/* Describe timers from index *@next on. Returns how many; -ENOMEM. */
+static int tw_list_run(struct tw_file *file, u64 offset, u64 *next, u64 end,
+		       struct timerwheel_entry *entry, unsigned int max)
+{
+	u64 stop = min(end, *next + TW_SCAN);
+	unsigned int n = 0;
+	struct tw_ctx ctx;
+	int err;
+
+	err = tw_cpu_begin(&ctx, file, offset);
+	if (err)
+		return err;
+	for (; *next < stop && n < max; ++*next)
+		if (tw_op_look(&ctx, *next, &entry[n]))
+			n++;
+	tw_cpu_end(&ctx);
+	return n;
+}
+
+/**
+ * tw_scan_list - TIMERWHEEL_IOC_LIST
+ * @file: the file
+ * @batch: the call, its fields checked; the cursor is moved on
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none.
+ */
+long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
+{
+	struct timerwheel_entry __user *to = u64_to_user_ptr(batch->elems);
+	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
+	struct timerwheel_entry entry[TW_ENTRIES];
+	u64 next = max(batch->cursor, 1ULL);
+	u64 end = tw_made(file) + 1ULL;
+	unsigned int done = 0;
+	u64 before;
+	int n;
+
+	while (done < batch->count && next < end) {
+		before = next;
+		n = tw_list_run(file, offset, &next, end, entry,
+				min(batch->count - done, TW_ENTRIES));
+		if (n < 0)
+			return done ? done : n;
+		if (n && copy_to_user(to + done, entry, n * sizeof(*entry))) {
+			next = before;
+			if (!done)
+				return -EFAULT;
+			break;
+		}
+		done += n;
+		batch->cursor = next;
+		if (signal_pending(current)) {
+			if (!done && next < end)
+				return -EINTR;
+			break;
+		}
+		cond_resched();
+	}
+	batch->cursor = next;
+	return done;
+}
+
+/* No new timers from now on. When this returns none is being armed any more. */
+static void tw_close(struct tw_file *file)
+{
+	mutex_lock(&file->mutex);
+	WRITE_ONCE(file->closed, true);
+	tw_cpu_barrier(file);
+	mutex_unlock(&file->mutex);
+}
+
+/* Take out timers from index *@next on. Returns how many; -ENOMEM. Sets @fault at one. */
+static int tw_drain_run(struct tw_file *file, u64 offset, u32 *next, u32 stop,
+			struct timerwheel_entry __user *to, unsigned int max, bool *fault)
+{
+	unsigned int n = 0;
+	struct tw_ctx ctx;
+	int err;
+
+	err = tw_cpu_begin(&ctx, file, offset);
+	if (err)
+		return err;
+	for (; *next < stop && n < max; ++*next) {
+		err = tw_op_drain(&ctx, *next, to + n);
+		if (err < 0) {
+			*fault = true;
+			break;
+		}
+		if (err)
+			n++;
+	}
+	tw_cpu_end(&ctx);
+	return n;
+}
+
+/* Drain indices from @next to below @end. Returns how many timers; an error if none. */
+static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
+			   struct timerwheel_entry __user *to, unsigned int max)
+{
+	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
+	unsigned int done = 0;
+	bool fault;
+	int n;
+
+	while (done < max && next < end) {
+		fault = false;
+		n = tw_drain_run(file, offset, &next, min(end, next + TW_SCAN), to + done,
+				 max - done, &fault);
+		if (n < 0)
+			return done ? done : n;
+		done += n;
+		if (fault && fault_in_writeable((char __user *)(to + done), sizeof(*to)))
+			return done ? done : -EFAULT;
+		if (signal_pending(current))
+			return done ? done : -EINTR;
+		cond_resched();
+	}
+	WRITE_ONCE(file->drain_next, next);
+	return done;
+}
+
+/**
+ * tw_scan_drain - TIMERWHEEL_IOC_DRAIN
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Goes on where the last one stopped, so that a drain in pages is linear; if it comes to
+ * the end it begins anew, so that 0 means there is none.
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none.
+ */
+long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	struct timerwheel_entry __user *to = u64_to_user_ptr(batch->elems);
+	u32 end = tw_made(file) + 1;
+	u32 from = clamp(READ_ONCE(file->drain_next), 1U, end);
+	long done, more;
+
+	if (batch->flags & TIMERWHEEL_DRAIN_CLOSE) {
+		tw_close(file);
+		end = tw_made(file) + 1;
+	}
+	if (!batch->count)
+		return 0;
+	done = tw_drain_range(file, from, end, to, batch->count);
+	if (done < 0 || done == batch->count)
+		return done;
+	more = tw_drain_range(file, 1, from, to + done, batch->count - done);
+	return more < 0 && !done ? more : done + max(more, 0L);
+}

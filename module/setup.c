@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* SETUP: what a wheel is like, once and before the first timer. */
+#include <linux/log2.h>
+
+#include "internal.h"
+
+/**
+ * tw_setup_default - settings of a file that never called SETUP
+ * @setup: is filled in
+ */
+void tw_setup_default(struct tw_setup *setup)
+{
+	*setup = (struct tw_setup) {
+		.clock = TIMERWHEEL_CLOCK_MONOTONIC,
+		.slots = TW_SLOTS_DEFAULT,
+		.tick = TW_TICK_DEFAULT,
+		.capacity = TW_CAPACITY_DEFAULT,
+		.wake_events = 1,
+	};
+}
+
+/* Find the settings that are granted for @arg. Returns 0 or -EINVAL. */
+static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *setup)
+{
+	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
+
+	if (arg->flags || arg->clock > TIMERWHEEL_CLOCK_MANUAL)
+		return -EINVAL;
+	if (arg->slots && (arg->slots < TW_SLOTS_MIN || arg->slots > TW_SLOTS_MAX))
+		return -EINVAL;
+	if (arg->tick && (arg->tick < tick_min || arg->tick > TW_TICK_MAX))
+		return -EINVAL;
+	if (arg->capacity > TW_CAPACITY_MAX || arg->slack > TIMERWHEEL_TIME_MAX ||
+	    arg->wake_ns > TIMERWHEEL_TIME_MAX)
+		return -EINVAL;
+	if (arg->wake_events > 1 && !arg->wake_ns)
+		return -EINVAL;
+
+	tw_setup_default(setup);
+	setup->clock = arg->clock;
+	if (arg->slots)
+		setup->slots = roundup_pow_of_two(arg->slots);
+	if (arg->tick)
+		setup->tick = arg->tick;
+	if (arg->capacity)
+		setup->capacity = arg->capacity;
+	if (arg->wake_events)
+		setup->wake_events = arg->wake_events;
+	setup->wake_ns = arg->wake_ns;
+	setup->slack = arg->slack;
+	return 0;
+}
+
+/**
+ * tw_setup - TIMERWHEEL_IOC_SETUP
+ * @file: the file
+ * @arg: what is asked for; what was granted on success
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EINVAL, -EBUSY.
+ */
+int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
+{
+	struct tw_setup setup;
+	int err;
+
+	err = tw_setup_grant(arg, &setup);
+	if (err)
+		return err;
+	mutex_lock(&file->mutex);
+	if (file->settled) {
+		err = -EBUSY;
+	} else {
+		file->setup = setup;
+		file->settled = true;
+	}
+	mutex_unlock(&file->mutex);
+	if (err)
+		return err;
+	arg->clock = setup.clock;
+	arg->slots = setup.slots;
+	arg->tick = setup.tick;
+	arg->capacity = setup.capacity;
+	arg->wake_events = setup.wake_events;
+	arg->wake_ns = setup.wake_ns;
+	arg->slack = setup.slack;
+	return 0;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a wheel tells about itself: INFO, STATS, fdinfo. */
+#include <linux/math64.h>
+#include <linux/seq_file.h>
+
+#include "internal.h"
+
+/* Add what one CPU part has counted. */
+static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
+{
+	const struct tw_counts *c = &cpu->counts;
+	const struct tw_wheel *w = &cpu->wheel;
+	unsigned int i;
+
+	raw_spin_lock_bh(&cpu->lock);
+	stats->pending += w->pending;
+	stats->armed += c->armed;
+	stats->rearmed += c->rearmed;
+	stats->moved += c->moved;
+	stats->removed += c->removed;
+	stats->replaced += c->replaced;
+	stats->drained += c->drained;
+	stats->delivered += c->delivered;
+	stats->overruns += c->overruns;
+	stats->withdrawn += c->withdrawn;
+	stats->cascades += w->cascades;
+	stats->requeues += w->requeues;
+	stats->firings += c->firings;
+	stats->passes += c->passes;
+	stats->pass_max_timers = max(stats->pass_max_timers, c->pass_max_timers);
+	stats->pass_max_ns = max(stats->pass_max_ns, c->pass_max_ns);
+	stats->late_max = max(stats->late_max, w->late_max);
+	for (i = 0; i < TIMERWHEEL_LATENESS_BUCKETS; i++)
+		stats->lateness[i] += w->lateness[i];
+	raw_spin_unlock_bh(&cpu->lock);
+}
+
+/* Bytes of kernel memory of a file. */
+static size_t tw_stats_memory(const struct tw_file *file)
+{
+	unsigned int lists = tw_wheel_lists(file->setup.slots, file->setup.tick);
+	size_t part = sizeof(struct tw_cpu) + BITS_TO_LONGS(lists) * sizeof(long) +
+		      lists * sizeof(u32);
+	size_t memory = struct_size(file, cpu, nr_cpu_ids);
+	unsigned int nr;
+
+	for (nr = 0; nr < nr_cpu_ids; nr++)
+		if (file->cpu[nr])
+			memory += part;
+	return memory + tw_table_memory(&file->table);
+}
+
+/**
+ * tw_stats_get - TIMERWHEEL_IOC_STATS
+ * @file: the file
+ * @stats: zeroed; all but the size is filled in
+ *
+ * Exact when nobody works on the wheel meanwhile; else each counter is true for
+ * some moment during the call.
+ *
+ * Context: process, may sleep.
+ */
+void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
+{
+	unsigned int nr;
+
+	mutex_lock(&file->mutex);
+	for (nr = 0; nr < nr_cpu_ids; nr++)
+		if (file->cpu[nr])
+			tw_stats_add(stats, file->cpu[nr]);
+	stats->memory = tw_stats_memory(file);
+	mutex_unlock(&file->mutex);
+	stats->due = READ_ONCE(file->events.due.count);
+	stats->wakeups = atomic64_read(&file->events.wakeups);
+}
+
+/**
+ * tw_stats_info - TIMERWHEEL_IOC_INFO
+ * @file: the file
+ * @info: zeroed; all but the size is filled in
+ *
+ * Context: process, may sleep.
+ */
+void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
+{
+	struct tw_setup setup;
+
+	mutex_lock(&file->mutex);
+	setup = file->setup;
+	info->flags = (file->settled ? TIMERWHEEL_INFO_SETTLED : 0) |
+		      (file->closed ? TIMERWHEEL_INFO_CLOSED : 0);
+	mutex_unlock(&file->mutex);
+
+	info->abi_version = TIMERWHEEL_ABI_VERSION;
+	info->batch_max = TIMERWHEEL_BATCH_MAX;
+	info->tick_min = TW_TICK_MIN;
+	info->tick_max = TW_TICK_MAX;
+	info->slots_min = TW_SLOTS_MIN;
+	info->slots_max = TW_SLOTS_MAX;
+	info->capacity_max = TW_CAPACITY_MAX;
+	info->clock = setup.clock;
+	info->tick = setup.tick;
+	info->slots = setup.slots;
+	info->capacity = setup.capacity;
+	info->slack = setup.slack;
+	info->wake_ns = setup.wake_ns;
+	info->wake_events = setup.wake_events;
+	info->user_timers = tw_user_timers(file->user);
+	info->user_timers_max = tw_user_timers_max();
+	info->now = tw_clock_now(file) + tw_clock_offset(setup.clock);
+}
+
+/**
+ * tw_stats_show - /proc/PID/fdinfo/FD
+ * @m: where to
+ * @filp: the open file
+ */
+void tw_stats_show(struct seq_file *m, struct file *filp)
+{
+	static const char * const clock[] = { "monotonic", "boottime", "realtime", "manual" };
+	struct tw_file *file = filp->private_data;
+	struct timerwheel_stats stats = {};
+	struct timerwheel_info info = {};
+
+	tw_stats_get(file, &stats);
+	tw_stats_info(file, &info);
+	seq_printf(m, "timerwheel-clock:\t%s\n", clock[info.clock]);
+	seq_printf(m, "timerwheel-tick-ns:\t%llu\n", info.tick);
+	seq_printf(m, "timerwheel-slots:\t%u\n", info.slots);
+	seq_printf(m, "timerwheel-capacity:\t%u\n", info.capacity);
+	seq_printf(m, "timerwheel-closed:\t%d\n", !!(info.flags & TIMERWHEEL_INFO_CLOSED));
+	seq_printf(m, "timerwheel-pending:\t%llu\n", stats.pending);
+	seq_printf(m, "timerwheel-due:\t%llu\n", stats.due);
+	seq_printf(m, "timerwheel-armed:\t%llu\n", stats.armed + stats.rearmed);
+	seq_printf(m, "timerwheel-delivered:\t%llu\n", stats.delivered);
+	seq_printf(m, "timerwheel-memory:\t%llu\n", stats.memory);
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timers by index and by key, and the memory they live in.
+ *
+ * By index: a directory of pages, each of TW_PAGE_TIMERS timers. Pages are never given
+ * back before the file is closed, so a timer found by index may be looked at (not trusted)
+ * at any time. When the directory is full a copy of twice the size replaces it and the
+ * old one is freed after a grace period (all users run with preemption off).
+ *
+ * By key: a hash table. A bucket is a cache line: a lock and TW_CHAINS chains. The table
+ * grows with the timers, a bucket at a time (linear hashing: Litwin, 1980): with 2^k to
+ * 2^(k+1) buckets a key's bucket is the low k + 1 bits of its hash or, where that bucket does
+ * not exist yet, the low k bits; the next new bucket takes its share from just one old one,
+ * under that one's lock. So no operation ever waits for the table to be resized. The
+ * hash has a seed for each file: nobody can choose keys that all meet in one chain.
+ *
+ * Free timers travel in magazines of TW_MAGAZINE. Each CPU part keeps up to two
+ * (tw_cpu_alloc(), tw_cpu_free()), the rest is here. All indices ever made are either
+ * timers or free, so a file is full exactly when no free one is left and no more may be
+ * made.
+ *
+ * Locks: tw_file.mutex for growth; bucket locks nest inside those of CPU parts;
+ * tw_table.lock is a leaf.
+ */
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+static_assert(TW_PAGE_TIMERS * sizeof(struct tw_timer) <= PAGE_SIZE);
+static_assert(sizeof(raw_spinlock_t) > 4 || sizeof(struct tw_bucket) == 64);
+
+#define TW_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+
+/* Multiply and fold: as good as needed for a table whose seed is secret. */
+static u64 tw_hash(const struct tw_table *table, u64 key)
+{
+	u64 a = key ^ table->seed[0];
+
+	return (a * table->seed[1]) ^ mul_u64_u64_shr(a, table->seed[1], 64);
+}
+
+/* Which of @buckets buckets @hash belongs to. */
+static u32 tw_bucket_of(u64 hash, u32 buckets)
+{
+	u32 mask = (u32)(BIT_ULL(fls(buckets)) - 1);
+	u32 b = hash & mask;
+
+	return b < buckets ? b : b & (mask >> 1);
+}
+
+/* Which chain in its bucket. */
+static u32 tw_chain_of(u64 hash)
+{
+	return ((hash >> 32) * TW_CHAINS) >> 32;
+}
+
+static struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b)
+{
+	struct tw_bucket **bucket = rcu_dereference_raw(table->bucket);
+
+	return &bucket[b / TW_PAGE_BUCKETS][b % TW_PAGE_BUCKETS];
+}
+
+/**
+ * tw_table_lock - lock the bucket of a key
+ * @table: the table
+ * @key: the key
+ * @chain: is set to the head of the key's chain
+ *
+ * Context: bottom halves off; a CPU part's lock may be held.
+ * Return: the bucket; unlock its lock when done.
+ */
+struct tw_bucket *tw_table_lock(struct tw_table *table, u64 key, u32 **chain)
+{
+	u64 hash = tw_hash(table, key);
+	struct tw_bucket *bucket;
+	u32 buckets, b;
+
+	for (;;) {
+		/* Pairs with the release in tw_split(): the bucket is there. */
+		buckets = smp_load_acquire(&table->buckets);
+		b = tw_bucket_of(hash, buckets);
+		bucket = tw_bucket_at(table, b);
+		raw_spin_lock(&bucket->lock);
+		/* Was it split while we waited? Then it may be the other one now. */
+		if (likely(table->buckets == buckets ||
+			   tw_bucket_of(hash, READ_ONCE(table->buckets)) == b))
+			break;
+		raw_spin_unlock(&bucket->lock);
+	}
+	*chain = &bucket->head[tw_chain_of(hash)];
+	return bucket;
+}
+
+/**
+ * tw_table_find - look a key up
+ * @table: the table
+ * @chain: the key's chain, its bucket locked
+ * @key: the key
+ *
+ * Passes over timers that a reader has claimed: they are gone.
+ *
+ * Return: the timer's index, 0 if there is none.
+ */
+u32 tw_table_find(const struct tw_table *table, const u32 *chain, u64 key)
+{
+	const struct tw_timer *t;
+	u32 index;
+
+	for (index = *chain; index; index = t->hash_next) {
+		t = tw_timer_at(&table->pool, index);
+		if (t->key == key && READ_ONCE(t->state) != TW_CLAIMED)
+			return index;
+	}
+	return 0;
+}
+
+/**
+ * tw_table_unhash - take a timer out of its chain
+ * @table: the table
+ * @chain: the chain, its bucket locked
+ * @index: the timer, which is in the chain
+ */
+void tw_table_unhash(struct tw_table *table, u32 *chain, u32 index)
+{
+	while (*chain != index)
+		chain = &tw_timer_at(&table->pool, *chain)->hash_next;
+	*chain = tw_timer_at(&table->pool, index)->hash_next;
+}
+
+/**
+ * tw_table_get - take a magazine
+ * @table: the table
+ * @count: is set to how many timers are in it
+ *
+ * Context: bottom halves off; a CPU part's lock is held.
+ * Return: its first timer, 0: there is none.
+ */
+u32 tw_table_get(struct tw_table *table, u32 *count)
+{
+	struct tw_timer *t;
+	u32 first;
+
+	/* A look without the lock: who misses one just put here comes again. */
+	if (!READ_ONCE(table->full))
+		return 0;
+	raw_spin_lock(&table->lock);
+	first = table->full;
+	if (first) {
+		t = tw_timer_at(&table->pool, first);
+		WRITE_ONCE(table->full, t->hash_next);
+		*count = t->slack;
+	}
+	raw_spin_unlock(&table->lock);
+	return first;
+}
+
+/**
+ * tw_table_put - give a magazine
+ * @table: the table
+ * @first: its first timer
+ * @count: how many are in it, not 0
+ *
+ * Context: bottom halves off.
+ */
+void tw_table_put(struct tw_table *table, u32 first, u32 count)
+{
+	struct tw_timer *t = tw_timer_at(&table->pool, first);
+
+	raw_spin_lock(&table->lock);
+	t->slack = count;
+	t->hash_next = table->full;
+	WRITE_ONCE(table->full, first);
+	raw_spin_unlock(&table->lock);
+}
+
+/*
+ * Replace a directory that has @room entries by a copy with twice as many.
+ * Returns the new one, NULL without memory. The old one is freed after a grace
+ * period, so @dir must be published by then: the caller does that at once.
+ */
+static void *tw_dir_grow(void *old, u32 *room)
+{
+	u32 more = *room ? *room * 2 : 8;
+	void **dir = kvcalloc(more, sizeof(*dir), TW_GFP);
+
+	if (!dir)
+		return NULL;
+	if (old)
+		memcpy(dir, old, *room * sizeof(*dir));
+	*room = more;
+	return dir;
+}
+
+/* Make room for page number @page of timers, and the page. */
+static int tw_add_page(struct tw_table *table, u32 page)
+{
+	struct tw_timer **dir = rcu_dereference_raw(table->pool.page);
+	struct tw_timer **old = dir;
+	struct tw_timer *timers;
+
+	if (page == table->pages_room) {
+		dir = tw_dir_grow(old, &table->pages_room);
+		if (!dir)
+			return -ENOMEM;
+		rcu_assign_pointer(table->pool.page, dir);
+		kvfree_rcu_mightsleep(old);
+	}
+	timers = (void *)get_zeroed_page(TW_GFP);
+	if (!timers)
+		return -ENOMEM;
+	dir[page] = timers;
+	table->pages++;
+	return 0;
+}
+
+/* Make room for page number @page of buckets, and the page. */
+static int tw_add_buckets(struct tw_table *table, u32 page)
+{
+	struct tw_bucket **dir = rcu_dereference_raw(table->bucket);
+	struct tw_bucket **old = dir;
+	struct tw_bucket *buckets;
+	unsigned int i;
+
+	if (page == table->bucket_room) {
+		dir = tw_dir_grow(old, &table->bucket_room);
+		if (!dir)
+			return -ENOMEM;
+		rcu_assign_pointer(table->bucket, dir);
+		kvfree_rcu_mightsleep(old);
+	}
+	if (dir[page])
+		return 0;
+	buckets = kcalloc(TW_PAGE_BUCKETS, sizeof(*buckets), TW_GFP);
+	if (!buckets)
+		return -ENOMEM;
+	for (i = 0; i < TW_PAGE_BUCKETS; i++)
+		raw_spin_lock_init(&buckets[i].lock);
+	dir[page] = buckets;
+	return 0;
+}
+
+/*
+ * One more bucket: it exists in memory, and takes its share of the timers from
+ * the one that it splits. Others see it only when that is done, and whoever waits
+ * for the old bucket's lock looks again at how many buckets there are.
+ */
+static void tw_split(struct tw_table *table)
+{
+	u32 new = table->buckets;
+	u32 old = new & ~BIT(fls(new) - 1);
+	struct tw_bucket *from = tw_bucket_at(table, old);
+	struct tw_bucket *to = tw_bucket_at(table, new);
+	struct tw_timer *t;
+	u32 *link, *tail;
+	unsigned int c;
+
+	raw_spin_lock_bh(&from->lock);
+	for (c = 0; c < TW_CHAINS; c++) {
+		link = &from->head[c];
+		tail = &to->head[c];
+		while (*link) {
+			t = tw_timer_at(&table->pool, *link);
+			if (tw_bucket_of(tw_hash(table, t->key), new + 1) != new) {
+				link = &t->hash_next;
+				continue;
+			}
+			*tail = *link;
+			*link = t->hash_next;
+			t->hash_next = 0;
+			tail = &t->hash_next;
+		}
+	}
+	/* Pairs with the acquire in tw_table_lock(). */
+	smp_store_release(&table->buckets, new + 1);
+	raw_spin_unlock_bh(&from->lock);
+}
+
+/**
+ * tw_table_grow - make more timers
+ * @file: the file
+ *
+ * Makes up to a page of them and puts them where tw_table_get() finds them; where
+ * that is not allowed any more, gathers free ones that other CPU parts hold.
+ *
+ * Context: process, may sleep, no locks held. Takes tw_file.mutex.
+ * Return: 0 (somebody may be faster in taking them: try again), -ENOSPC,
+ * -EDQUOT, -ENOMEM.
+ */
+int tw_table_grow(struct tw_file *file)
+{
+	struct tw_table *table = &file->table;
+	u32 first, charged, n, i;
+	int err = 0;
+
+	mutex_lock(&file->mutex);
+	first = table->made + 1;
+	n = min(file->setup.capacity - table->made,
+		TW_PAGE_TIMERS - first % TW_PAGE_TIMERS);
+	if (!n) {
+		err = -ENOSPC;
+		goto full;
+	}
+	charged = tw_user_charge(file->user, n);
+	if (!charged) {
+		err = -EDQUOT;
+		goto full;
+	}
+	n = charged;
+
+	if (first / TW_PAGE_TIMERS == table->pages)
+		err = tw_add_page(table, table->pages);
+	while (!err && table->buckets * TW_BUCKET_TIMERS < table->made + n) {
+		err = tw_add_buckets(table, table->buckets / TW_PAGE_BUCKETS);
+		if (!err)
+			tw_split(table);
+	}
+	if (err) {
+		tw_user_uncharge(file->user, charged);
+		goto unlock;
+	}
+
+	local_bh_disable();
+	for (i = first; i < first + n - 1; i++)
+		tw_timer_at(&table->pool, i)->next = i + 1;
+	/* Pairs with the acquire in scan.c: the page is there. */
+	smp_store_release(&table->made, table->made + n);
+	tw_table_put(table, first, n);
+	local_bh_enable();
+	goto unlock;
+full:
+	if (tw_cpu_reclaim(file))
+		err = 0;
+unlock:
+	mutex_unlock(&file->mutex);
+	return err;
+}
+
+/**
+ * tw_table_init - make an empty table
+ * @table: zeroed
+ *
+ * Context: process, may sleep. On failure tw_table_free() is still to be called.
+ * Return: 0 or -ENOMEM.
+ */
+int tw_table_init(struct tw_table *table)
+{
+	int err;
+
+	raw_spin_lock_init(&table->lock);
+	get_random_bytes(table->seed, sizeof(table->seed));
+	table->seed[1] |= 1;
+	err = tw_add_buckets(table, 0);
+	if (!err)
+		table->buckets = 1;
+	return err;
+}
+
+/**
+ * tw_table_free - free the table and all timers
+ * @table: nobody uses it any more
+ */
+void tw_table_free(struct tw_table *table)
+{
+	struct tw_timer **page = rcu_dereference_raw(table->pool.page);
+	struct tw_bucket **bucket = rcu_dereference_raw(table->bucket);
+	u32 i;
+
+	for (i = 0; i < table->pages; i++)
+		free_page((unsigned long)page[i]);
+	for (i = 0; i < table->bucket_room; i++)
+		kfree(bucket[i]);
+	kvfree(page);
+	kvfree(bucket);
+}
+
+/**
+ * tw_table_memory - how much memory the table occupies
+ * @table: the table
+ *
+ * Context: tw_file.mutex held.
+ * Return: bytes.
+ */
+size_t tw_table_memory(const struct tw_table *table)
+{
+	size_t bucket_pages = DIV_ROUND_UP(table->buckets, TW_PAGE_BUCKETS);
+
+	return table->pages * PAGE_SIZE + table->pages_room * sizeof(void *) +
+	       bucket_pages * TW_PAGE_BUCKETS * sizeof(struct tw_bucket) +
+	       table->bucket_room * sizeof(void *);
+}

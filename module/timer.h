@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A timer, and how one is found by its index.
+ *
+ * Timers are 64-byte objects in pages of 64, named by a u32 index (0 is "none"),
+ * which also serves as the link in every list: half the size of a pointer, so that
+ * all of a timer fits in one cache line. Which lock protects what is told in
+ * README.md, "Locks".
+ */
+#ifndef TW_TIMER_H
+#define TW_TIMER_H
+
+#include <linux/build_bug.h>
+#include <linux/rcupdate.h>
+#include <linux/types.h>
+
+/**
+ * enum tw_state - where a timer is in its life
+ * @TW_FREE: not a timer: on a free list
+ * @TW_PENDING: in a slot (or on the backlog) of the wheel of CPU part tw_timer.cpu
+ * @TW_DUE: on the file's list of due timers
+ * @TW_CLAIMED: one shot, its event copied to a reader, soon to be freed by it;
+ *	look-ups pass over it
+ */
+enum tw_state {
+	TW_FREE,
+	TW_PENDING,
+	TW_DUE,
+	TW_CLAIMED,
+};
+
+/**
+ * struct tw_timer - a timer
+ * @key: the caller's name for it
+ * @value: the caller's word about it
+ * @deadline: when it falls due, in ns on the file's clock
+ * @period: ns between deadlines, 0 for one shot
+ * @fired: TW_DUE: when that was seen, in ns
+ * @slack: ticks it may be late so as to share a wake-up
+ * @hash_next: next in the chain of its hash bucket
+ * @next: next in its slot, on the due list or on a free list
+ * @prev: the one before it there; for the first in a slot TW_HEAD and the slot's number
+ * @cpu: number of the CPU part whose wheel it is, or last was, in
+ * @state: enum tw_state
+ */
+struct tw_timer {
+	u64 key;
+	u64 value;
+	u64 deadline;
+	u64 period;
+	u64 fired;
+	u32 slack;
+	u32 hash_next;
+	u32 next;
+	u32 prev;
+	u16 cpu;
+	u8 state;
+};
+
+static_assert(sizeof(struct tw_timer) == 64);
+
+/* Timers in a page. */
+#define TW_PAGE_TIMERS	64U
+
+/**
+ * struct tw_pool - all timers of a file, by index
+ * @page: directory of their pages. Entries are set once and never change; the
+ *	directory itself is replaced by a larger copy as the pool grows.
+ */
+struct tw_pool {
+	struct tw_timer *__rcu *page;
+};
+
+/**
+ * tw_timer_at - find a timer by its index
+ * @pool: the pool
+ * @index: an index that was handed out, not 0
+ *
+ * Context: with preemption disabled, or inside rcu_read_lock(), so that the directory
+ * read here stays in memory while it is used. The timer itself lives as long as the file.
+ */
+static inline struct tw_timer *tw_timer_at(const struct tw_pool *pool, u32 index)
+{
+	struct tw_timer **page = rcu_dereference_raw(pool->page);
+
+	return &page[index / TW_PAGE_TIMERS][index % TW_PAGE_TIMERS];
+}
+
+#endif /* TW_TIMER_H */

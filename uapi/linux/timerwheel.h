@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * timerwheel: one file descriptor for millions of timeouts.
+ *
+ * Each open of /dev/timerwheel is a new, private wheel. A wheel holds timers,
+ * each named by a 64-bit key of the caller's choice. A timer is PENDING until
+ * its deadline and DUE from then until a reader has its event.
+ *
+ * Errors, one meaning each
+ * ------------------------
+ * A call fails as a whole (returns -1 and sets errno) only when it did nothing:
+ *
+ *  EINVAL     a field, flag or size the kernel does not understand, a reserved
+ *             field that is not zero, a value outside the limits of INFO, a read
+ *             buffer too small for one event, ADVANCE on a wheel whose clock is
+ *             not MANUAL or to a time that has passed
+ *  E2BIG      a structure larger than the kernel knows with something set in the
+ *             part it does not know (or larger than a page), an element larger
+ *             than the kernel knows, more than TIMERWHEEL_BATCH_MAX elements
+ *  EFAULT     memory that cannot be read or written
+ *  EBUSY      SETUP after the first timer, or a second time
+ *  EAGAIN     read: nothing is due and the descriptor does not block
+ *  EINTR      a signal arrived before anything was done
+ *  ENOMEM     the kernel (or the caller's memory cgroup) has no memory
+ *  ENOTTY     no such call
+ *
+ * A call on an array returns the number of elements done, counted from the first.
+ * That is less than asked for when an element could not be read or written
+ * or a signal arrived: call again with the rest, and what stopped it is then the
+ * error of that call. Each element done carries its own result; one that failed
+ * changed nothing and never undoes or hides another:
+ *
+ *  >= 0       done: TIMERWHEEL_WAS_NONE, _WAS_PENDING or _WAS_DUE says what there
+ *             was under that key before
+ *  -EINVAL    a flag not understood, flags that exclude each other, a reserved
+ *             field that is not zero, a period beyond the largest time
+ *  -ENOENT    no timer has that key
+ *  -EEXIST    TIMERWHEEL_EXCL, and a timer has that key
+ *  -ESTALE    TIMERWHEEL_MATCH, and the timer's value is another
+ *  -ENOSPC    the wheel is full
+ *  -EDQUOT    the user who opened the wheel has reached the cap for all wheels
+ *  -ENOMEM    no memory for one more timer
+ *  -ESHUTDOWN the wheel was closed to new timers (TIMERWHEEL_DRAIN_CLOSE)
+ *
+ * Times
+ * -----
+ * All times are nanoseconds. Absolute times are those of the wheel's clock as the
+ * calling process sees it (its time namespace). Times beyond TIMERWHEEL_TIME_MAX
+ * (292 years) are taken as TIMERWHEEL_TIME_MAX.
+ *
+ * Growth of this interface
+ * ------------------------
+ * Each structure begins with its own size. A newer kernel takes the older, smaller
+ * one; an older kernel takes a newer, larger one whose unknown part is zero. All
+ * layouts are the same for 32- and 64-bit programs. Reserved fields must be zero.
+ */
+#ifndef _UAPI_LINUX_TIMERWHEEL_H
+#define _UAPI_LINUX_TIMERWHEEL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/** TIMERWHEEL_ABI_VERSION - grows by one with each addition to this file */
+#define TIMERWHEEL_ABI_VERSION	1
+
+/** TIMERWHEEL_BATCH_MAX - most elements in one call */
+#define TIMERWHEEL_BATCH_MAX	65536
+
+/** TIMERWHEEL_TIME_MAX - the largest time, in ns; "never" for practical purposes */
+#define TIMERWHEEL_TIME_MAX	0x7fffffffffffffffULL
+
+/**
+ * enum timerwheel_clock - what a wheel's time is
+ * @TIMERWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC: stands still in suspend (the default)
+ * @TIMERWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME: goes on in suspend; what fell due
+ *	meanwhile is delivered at resume. Does not wake the machine.
+ * @TIMERWHEEL_CLOCK_REALTIME: CLOCK_REALTIME: a set clock moves the deadlines with it
+ *	(relative ones are turned into absolute ones when they are armed)
+ * @TIMERWHEEL_CLOCK_MANUAL: starts at 0 and moves only by TIMERWHEEL_IOC_ADVANCE
+ */
+enum timerwheel_clock {
+	TIMERWHEEL_CLOCK_MONOTONIC	= 0,
+	TIMERWHEEL_CLOCK_BOOTTIME	= 1,
+	TIMERWHEEL_CLOCK_REALTIME	= 2,
+	TIMERWHEEL_CLOCK_MANUAL		= 3
+};
+
+/**
+ * struct timerwheel_info - TIMERWHEEL_IOC_INFO: what this kernel can and how this wheel is set
+ * @size: in: sizeof(struct timerwheel_info) of the caller; out: the kernel's. The
+ *	kernel fills as much as both know and zeroes the rest.
+ * @flags: in: 0; out: TIMERWHEEL_INFO_* bits
+ * @abi_version: TIMERWHEEL_ABI_VERSION of the kernel
+ * @batch_max: most elements in one call
+ * @features: bits of additions to version 1 (none yet)
+ * @errata: bits of known faults that were mended without a new version (none yet)
+ * @tick_min: shortest tick SETUP grants on a running clock, in ns (a MANUAL wheel: 1)
+ * @tick_max: longest tick, in ns
+ * @slots_min: fewest slots per level
+ * @slots_max: most slots per level
+ * @capacity_max: most timers in a wheel
+ * @clock: this wheel's clock (enum timerwheel_clock)
+ * @tick: this wheel's tick (granularity), in ns
+ * @slots: this wheel's slots per level
+ * @capacity: most timers in this wheel
+ * @slack: this wheel's default slack, in ns
+ * @wake_ns: a reader is woken at most so many ns after the first event...
+ * @wake_events: ...or when so many events wait
+ * @reserved: 0
+ * @user_timers: timers charged to the user who opened this wheel, in all wheels. Memory
+ *	for timers is charged as it is first used and given back when the wheel is closed.
+ * @user_timers_max: and the most there may be
+ * @now: the wheel's clock, as the caller sees it, in ns
+ */
+struct timerwheel_info {
+	__u32 size;
+	__u32 flags;
+	__u32 abi_version;
+	__u32 batch_max;
+	__u64 features;
+	__u64 errata;
+	__u64 tick_min;
+	__u64 tick_max;
+	__u32 slots_min;
+	__u32 slots_max;
+	__u32 capacity_max;
+	__u32 clock;
+	__u64 tick;
+	__u32 slots;
+	__u32 capacity;
+	__u64 slack;
+	__u64 wake_ns;
+	__u32 wake_events;
+	__u32 reserved;
+	__u64 user_timers;
+	__u64 user_timers_max;
+	__u64 now;
+};
+
+/** TIMERWHEEL_INFO_SETTLED - SETUP was done, or a timer was armed: too late for SETUP */
+#define TIMERWHEEL_INFO_SETTLED	(1U << 0)
+/** TIMERWHEEL_INFO_CLOSED - the wheel takes no new timers (TIMERWHEEL_DRAIN_CLOSE) */
+#define TIMERWHEEL_INFO_CLOSED	(1U << 1)
+
+/**
+ * struct timerwheel_setup - TIMERWHEEL_IOC_SETUP: once, before the first timer
+ * @size: sizeof(struct timerwheel_setup)
+ * @flags: 0
+ * @clock: enum timerwheel_clock
+ * @slots: slots per level, rounded up to a power of two; 0: 256
+ * @tick: length of a tick in ns; 0: 1,000,000 (1 ms)
+ * @capacity: most timers in the wheel; 0: 4,194,304. Memory is used as timers come.
+ * @wake_events: wake a reader when so many events wait...; 0: 1
+ * @wake_ns: ...or so many ns after the first of them, whichever is first.
+ *	Must not be 0 when @wake_events is above 1.
+ * @slack: slack of timers that do not bring their own, in ns
+ *
+ * The kernel writes back what it granted. Errors: EINVAL, E2BIG, EFAULT, EBUSY.
+ */
+struct timerwheel_setup {
+	__u32 size;
+	__u32 flags;
+	__u32 clock;
+	__u32 slots;
+	__u64 tick;
+	__u32 capacity;
+	__u32 wake_events;
+	__u64 wake_ns;
+	__u64 slack;
+};
+
+/**
+ * struct timerwheel_batch - one call on an array of timers
+ * @size: sizeof(struct timerwheel_batch)
+ * @flags: TIMERWHEEL_DRAIN_CLOSE for DRAIN, else 0
+ * @elems: address of the array
+ * @count: elements in it, 0 to TIMERWHEEL_BATCH_MAX
+ * @elem_size: size of one element, sizeof the structure named with each call
+ * @cursor: LIST: where to go on: 0 at first, then what the last call wrote here.
+ *	Other calls: 0.
+ *
+ * The ioctl returns the number of elements done (see the top of this file).
+ */
+struct timerwheel_batch {
+	__u32 size;
+	__u32 flags;
+	__u64 elems;
+	__u32 count;
+	__u32 elem_size;
+	__u64 cursor;
+};
+
+/** TIMERWHEEL_WAS_NONE - result of ADD: there was no timer with this key */
+#define TIMERWHEEL_WAS_NONE	0
+/** TIMERWHEEL_WAS_PENDING - result: the timer was pending; that arming has ended */
+#define TIMERWHEEL_WAS_PENDING	1
+/** TIMERWHEEL_WAS_DUE - result: the timer was due; its event will never be read */
+#define TIMERWHEEL_WAS_DUE	2
+
+/** TIMERWHEEL_ABS - ADD, MOVE, ADVANCE: the time is absolute, not relative to now */
+#define TIMERWHEEL_ABS		(1U << 0)
+/** TIMERWHEEL_EXCL - ADD: fail with EEXIST if the key exists, do not replace it */
+#define TIMERWHEEL_EXCL		(1U << 1)
+/** TIMERWHEEL_MATCH - ADD, MOVE, REMOVE: only if the timer exists and its value is @match */
+#define TIMERWHEEL_MATCH	(1U << 2)
+/** TIMERWHEEL_SLACK - ADD: use @slack of the element, not the wheel's default */
+#define TIMERWHEEL_SLACK	(1U << 3)
+
+/**
+ * struct timerwheel_add - element of TIMERWHEEL_IOC_ADD: arm a timer
+ * @key: its name, any number, unique in the wheel. A timer that exists is replaced:
+ *	new value, deadline, period, slack; an event of the old arming is withdrawn.
+ * @value: handed back in the event
+ * @deadline: when, in ns from now, or absolute with TIMERWHEEL_ABS. A time that
+ *	has passed makes the timer due at once.
+ * @period: 0: one shot; else ns from each deadline to the next
+ * @slack: how many ns later than necessary it may fire so that it can share
+ *	a wake-up with others (with TIMERWHEEL_SLACK, else 0). Rounded down to ticks
+ *	and to 2^32 - 1 of them.
+ * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
+ * @flags: TIMERWHEEL_ABS, _EXCL or _MATCH (not both), _SLACK
+ * @result: out: TIMERWHEEL_WAS_* or a negative error
+ * @index: out: the timer's place in the wheel's table; its own until it is removed,
+ *	drained or (one shot) delivered
+ * @reserved: 0
+ */
+struct timerwheel_add {
+	__u64 key;
+	__u64 value;
+	__u64 deadline;
+	__u64 period;
+	__u64 slack;
+	__u64 match;
+	__u32 flags;
+	__s32 result;
+	__u32 index;
+	__u32 reserved;
+};
+
+/**
+ * struct timerwheel_move - element of TIMERWHEEL_IOC_MOVE: a new deadline
+ * @key: which timer
+ * @deadline: when, in ns from now, or absolute with TIMERWHEEL_ABS. Value, period and
+ *	slack stay. An event of the old deadline is withdrawn.
+ * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
+ * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH
+ * @result: out: TIMERWHEEL_WAS_* or a negative error
+ */
+struct timerwheel_move {
+	__u64 key;
+	__u64 deadline;
+	__u64 match;
+	__u32 flags;
+	__s32 result;
+};
+
+/**
+ * struct timerwheel_remove - element of TIMERWHEEL_IOC_REMOVE: take a timer out
+ * @key: which timer
+ * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
+ * @value: out: its value
+ * @left: out: ns that were left until its deadline; negative: ns since then
+ * @flags: TIMERWHEEL_MATCH
+ * @result: out: TIMERWHEEL_WAS_PENDING, TIMERWHEEL_WAS_DUE or a negative error. On an
+ *	error @value and @left are not written.
+ */
+struct timerwheel_remove {
+	__u64 key;
+	__u64 match;
+	__u64 value;
+	__s64 left;
+	__u32 flags;
+	__s32 result;
+};
+
+/**
+ * struct timerwheel_entry - element of GET, LIST and DRAIN: a timer as it is (was)
+ * @key: its key (GET: in)
+ * @value: its value
+ * @deadline: when it falls (fell) due, absolute, in ns
+ * @left: ns until then; negative: ns since then
+ * @period: its period in ns, 0: one shot
+ * @slack: its slack in ns, as granted
+ * @flags: in: 0; out: 0
+ * @result: TIMERWHEEL_WAS_PENDING or TIMERWHEEL_WAS_DUE, or a negative error (GET
+ *	only; nothing else is written then)
+ * @index: its place in the wheel's table
+ * @reserved: 0
+ *
+ * LIST and DRAIN only write elements; what was in them does not matter.
+ */
+struct timerwheel_entry {
+	__u64 key;
+	__u64 value;
+	__u64 deadline;
+	__s64 left;
+	__u64 period;
+	__u64 slack;
+	__u32 flags;
+	__s32 result;
+	__u32 index;
+	__u32 reserved;
+};
+
+/**
+ * TIMERWHEEL_DRAIN_CLOSE - DRAIN: from now on ADD fails with ESHUTDOWN. When the
+ * call returns, no ADD that began before it is still under way. Periodic timers
+ * that are pending or due go on until they are drained.
+ */
+#define TIMERWHEEL_DRAIN_CLOSE	(1U << 0)
+
+/**
+ * struct timerwheel_advance - TIMERWHEEL_IOC_ADVANCE: move a MANUAL wheel's time forward
+ * @size: sizeof(struct timerwheel_advance)
+ * @flags: TIMERWHEEL_ABS
+ * @time: by how many ns, or to which time with TIMERWHEEL_ABS
+ * @now: out: the time that it is now
+ * @expired: out: timers that fell due in this call
+ *
+ * The time passes through each tick in order: timers fire in the order of their
+ * ticks, and each one's fired time is that of its tick. Errors: EINVAL (not a
+ * MANUAL wheel; the past), E2BIG, EFAULT, EINTR (a fatal signal).
+ */
+struct timerwheel_advance {
+	__u32 size;
+	__u32 flags;
+	__u64 time;
+	__u64 now;
+	__u64 expired;
+};
+
+/**
+ * struct timerwheel_event - what read() returns, an array of them
+ * @key: the timer's key
+ * @value: the timer's value
+ * @deadline: when it fell due, absolute, in ns
+ * @fired: when the kernel saw that; never before @deadline
+ * @overruns: periodic: deadlines since then that this event stands for as well
+ * @flags: TIMERWHEEL_EVENT_*
+ * @index: the timer's place in the wheel's table
+ *
+ * Events come in the order in which timers fired on a CPU: by tick, and within
+ * a tick in any order. read() returns as many as fit, at least one; a buffer that is
+ * not a multiple of sizeof(struct timerwheel_event) is used up to the last whole one.
+ */
+struct timerwheel_event {
+	__u64 key;
+	__u64 value;
+	__u64 deadline;
+	__u64 fired;
+	__u64 overruns;
+	__u32 flags;
+	__u32 index;
+};
+
+/** TIMERWHEEL_EVENT_PERIODIC - the timer is armed again */
+#define TIMERWHEEL_EVENT_PERIODIC	(1U << 0)
+
+/** TIMERWHEEL_LATENESS_BUCKETS - length of the histogram in struct timerwheel_stats */
+#define TIMERWHEEL_LATENESS_BUCKETS	40
+
+/**
+ * struct timerwheel_stats - TIMERWHEEL_IOC_STATS: counters of a wheel since it was opened
+ * @size: in: sizeof(struct timerwheel_stats) of the caller; out: the kernel's
+ * @flags: 0
+ * @pending: timers pending now
+ * @due: timers due now and not yet delivered
+ * @armed: successful ADDs. Each arming ends as one of @delivered, @removed, @replaced,
+ *	@drained; a periodic timer's delivery ends one and begins the next (@rearmed).
+ * @rearmed: periodic timers armed again by their delivery.
+ *	armed + rearmed = delivered + removed + replaced + drained + pending + due
+ * @moved: successful MOVEs
+ * @removed: successful REMOVEs
+ * @replaced: ADDs that replaced a timer
+ * @drained: timers returned by DRAIN
+ * @delivered: events handed to readers
+ * @overruns: deadlines of periodic timers that had no event of their own
+ * @withdrawn: events taken back by a REMOVE, MOVE, ADD or DRAIN on a due timer
+ * @cascades: timers moved from one level of the wheel to a lower one
+ * @requeues: timers visited at an old deadline and queued again for a later one
+ * @wakeups: times that readers were woken
+ * @firings: hrtimer interrupts of this wheel
+ * @passes: times that the wheel was worked on by an interrupt or ADVANCE
+ * @pass_max_timers: most timers handled in one pass
+ * @pass_max_ns: longest pass, in ns
+ * @memory: bytes of kernel memory the wheel occupies
+ * @late_max: largest lateness (fired - deadline), in ns
+ * @lateness: lateness[i] counts timers that fired less than 2^i ns after their deadline,
+ *	and not less than 2^(i-1); the last one also all that were later
+ */
+struct timerwheel_stats {
+	__u32 size;
+	__u32 flags;
+	__u64 pending;
+	__u64 due;
+	__u64 armed;
+	__u64 rearmed;
+	__u64 moved;
+	__u64 removed;
+	__u64 replaced;
+	__u64 drained;
+	__u64 delivered;
+	__u64 overruns;
+	__u64 withdrawn;
+	__u64 cascades;
+	__u64 requeues;
+	__u64 wakeups;
+	__u64 firings;
+	__u64 passes;
+	__u64 pass_max_timers;
+	__u64 pass_max_ns;
+	__u64 memory;
+	__u64 late_max;
+	__u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
+};
+
+/** TIMERWHEEL_IOC_TYPE - first byte of the ioctl numbers; the size is in the structure */
+#define TIMERWHEEL_IOC_TYPE	0xF5
+
+/** TIMERWHEEL_IOC_INFO - struct timerwheel_info */
+#define TIMERWHEEL_IOC_INFO	_IO(TIMERWHEEL_IOC_TYPE, 0x00)
+/** TIMERWHEEL_IOC_SETUP - struct timerwheel_setup */
+#define TIMERWHEEL_IOC_SETUP	_IO(TIMERWHEEL_IOC_TYPE, 0x01)
+/** TIMERWHEEL_IOC_ADD - struct timerwheel_batch of struct timerwheel_add */
+#define TIMERWHEEL_IOC_ADD	_IO(TIMERWHEEL_IOC_TYPE, 0x02)
+/** TIMERWHEEL_IOC_MOVE - struct timerwheel_batch of struct timerwheel_move */
+#define TIMERWHEEL_IOC_MOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x03)
+/** TIMERWHEEL_IOC_REMOVE - struct timerwheel_batch of struct timerwheel_remove */
+#define TIMERWHEEL_IOC_REMOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x04)
+/**
+ * TIMERWHEEL_IOC_DRAIN - struct timerwheel_batch of struct timerwheel_entry: take out up
+ * to count timers, pending and due alike. Call until it returns 0: then there was
+ * nothing left that was armed before the call. The order is not specified.
+ */
+#define TIMERWHEEL_IOC_DRAIN	_IO(TIMERWHEEL_IOC_TYPE, 0x05)
+/** TIMERWHEEL_IOC_GET - struct timerwheel_batch of struct timerwheel_entry: look, by key */
+#define TIMERWHEEL_IOC_GET	_IO(TIMERWHEEL_IOC_TYPE, 0x06)
+/**
+ * TIMERWHEEL_IOC_LIST - struct timerwheel_batch of struct timerwheel_entry: look at all,
+ * a page of count at a time; returns 0 at the end. A timer that exists from the
+ * first call to the last is seen exactly once, whatever happens to others.
+ */
+#define TIMERWHEEL_IOC_LIST	_IO(TIMERWHEEL_IOC_TYPE, 0x07)
+/** TIMERWHEEL_IOC_STATS - struct timerwheel_stats */
+#define TIMERWHEEL_IOC_STATS	_IO(TIMERWHEEL_IOC_TYPE, 0x08)
+/** TIMERWHEEL_IOC_ADVANCE - struct timerwheel_advance */
+#define TIMERWHEEL_IOC_ADVANCE	_IO(TIMERWHEEL_IOC_TYPE, 0x09)
+
+#endif /* _UAPI_LINUX_TIMERWHEEL_H */
