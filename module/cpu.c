@@ -155,7 +155,7 @@ static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Make the part of the CPU we run on, and settle the file's settings. May sleep. */
+/* Make the part of the CPU we run on. May sleep. */
 static int tw_cpu_create(struct tw_file *file)
 {
 	const struct tw_setup *setup = &file->setup;
@@ -177,7 +177,8 @@ static int tw_cpu_create(struct tw_file *file)
 
 	lists = tw_wheel_lists(setup->slots, setup->tick);
 	size = sizeof(*cpu) + BITS_TO_LONGS(lists) * sizeof(long) + lists * sizeof(u32);
-	cpu = kvzalloc_node(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN, cpu_to_node(nr));
+	cpu = kvzalloc_node(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
+			    cpu_to_node(nr));
 	if (!cpu) {
 		err = -ENOMEM;
 		goto unlock;
@@ -195,7 +196,6 @@ static int tw_cpu_create(struct tw_file *file)
 	tw_wheel_init(&cpu->wheel, &file->table.pool,
 		      tail + BITS_TO_LONGS(lists) * sizeof(long), tail, setup->slots,
 		      setup->tick, div64_u64(tw_clock_now(file), setup->tick));
-	file->settled = true;
 	/* Pairs with the acquire in tw_cpu_begin(). */
 	smp_store_release(&file->cpu[nr], cpu);
 unlock:
@@ -209,7 +209,7 @@ unlock:
  * @file: on which file
  * @offset: tw_clock_offset() of the caller
  *
- * Makes the part of this CPU if it does not exist yet, which settles the settings.
+ * Makes the part of this CPU if it does not exist yet.
  *
  * Context: process, may sleep. On success bottom halves are off and @ctx->cpu is locked.
  * Return: 0, -ENOMEM.
@@ -473,6 +473,39 @@ void tw_cpu_offline(struct tw_file *file, unsigned int nr)
 	trace_timerwheel_migrate(file, nr, moved);
 }
 
+/* Free a part that nobody uses any more. */
+static void tw_cpu_delete(struct tw_cpu *cpu)
+{
+	if (!tw_is_manual(cpu->file))
+		hrtimer_cancel(&cpu->timer);
+	kvfree(cpu);
+}
+
+/**
+ * tw_cpu_reset - free the parts of a file that has no timers
+ * @file: whose settings are about to change
+ *
+ * Those who look for a key in vain meanwhile do so with bottom halves off.
+ *
+ * Context: process, may sleep; tw_files_lock and tw_file.mutex are held.
+ */
+void tw_cpu_reset(struct tw_file *file)
+{
+	struct tw_cpu *cpu;
+	unsigned int nr;
+
+	lockdep_assert_held(&tw_files_lock);
+	lockdep_assert_held(&file->mutex);
+	for (nr = 0; nr < nr_cpu_ids; nr++) {
+		cpu = file->cpu[nr];
+		if (!cpu)
+			continue;
+		WRITE_ONCE(file->cpu[nr], NULL);
+		synchronize_rcu();
+		tw_cpu_delete(cpu);
+	}
+}
+
 /**
  * tw_cpu_destroy - free all parts
  * @file: whose; nobody else uses it any more
@@ -483,11 +516,7 @@ void tw_cpu_destroy(struct tw_file *file)
 {
 	unsigned int nr;
 
-	for (nr = 0; nr < nr_cpu_ids; nr++) {
-		if (!file->cpu[nr])
-			continue;
-		if (!tw_is_manual(file))
-			hrtimer_cancel(&file->cpu[nr]->timer);
-		kvfree(file->cpu[nr]);
-	}
+	for (nr = 0; nr < nr_cpu_ids; nr++)
+		if (file->cpu[nr])
+			tw_cpu_delete(file->cpu[nr]);
 }

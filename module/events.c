@@ -21,6 +21,7 @@
 #include <linux/uio.h>
 
 #include "internal.h"
+#include "table.h"
 #include "trace.h"
 
 /* Events that are copied under one hold of the lock. */
@@ -62,9 +63,12 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 	all->last = due->last;
 	WRITE_ONCE(all->count, all->count + due->count);
 
-	wake = all->count >= file->setup.wake_events ||
+	events->fresh += due->count;
+	wake = events->fresh >= file->setup.wake_events ||
 	       file->setup.clock == TIMERWHEEL_CLOCK_MANUAL;
-	if (!wake && !events->wake_set) {
+	if (wake) {
+		events->fresh = 0;
+	} else if (!events->wake_set) {
 		events->wake_set = true;
 		cpu->wake_at = min_t(u64, now + file->setup.wake_ns, KTIME_MAX);
 	}
@@ -88,6 +92,7 @@ bool tw_events_wake_now(struct tw_cpu *cpu)
 	cpu->wake_at = TW_NEVER;
 	raw_spin_lock(&events->lock);
 	events->wake_set = false;
+	events->fresh = 0;
 	wake = events->due.count;
 	raw_spin_unlock(&events->lock);
 	return wake;
@@ -200,7 +205,7 @@ static void tw_events_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index, u
 	else
 		t->deadline += passed + t->period;
 	WRITE_ONCE(t->cpu, cpu->nr);
-	/* Whoever reads the state reads the CPU afterwards: pairs with tw_lookup(). */
+	/* Whoever reads the state reads the CPU afterwards: pairs with tw_settled(). */
 	smp_store_release(&t->state, TW_PENDING);
 	tw_wheel_insert(&cpu->wheel, index, t);
 	cpu->counts.rearmed++;
@@ -230,7 +235,9 @@ static unsigned int tw_events_pop(struct tw_ctx *ctx, struct timerwheel_event *e
 			continue;
 		}
 		WRITE_ONCE(t->state, TW_CLAIMED);
-		event[claimed++] = event[i];
+		if (claimed != i)
+			event[claimed] = event[i];
+		claimed++;
 		all->first = next;
 	}
 	if (all->first)

@@ -30,6 +30,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 	mutex_unlock(&tw_files_lock);
 
 	filp->private_data = file;
+	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);
 }
 

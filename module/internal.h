@@ -161,8 +161,9 @@ struct tw_cpu {
 
 /**
  * struct tw_events - due timers on their way to readers
- * @lock: protects @due and @wake_set, and timers that are TW_DUE
+ * @lock: protects @due, @fresh and @wake_set, and timers that are TW_DUE
  * @due: the due timers, first fired first
+ * @fresh: how many were added since readers were last woken
  * @wake_set: some CPU part has a @wake_at
  * @wakeups: wake-ups sent
  * @readers: who waits
@@ -171,6 +172,7 @@ struct tw_cpu {
 struct tw_events {
 	raw_spinlock_t lock;
 	struct tw_chain due;
+	u32 fresh;
 	bool wake_set;
 	atomic64_t wakeups;
 	wait_queue_head_t readers;
@@ -199,8 +201,8 @@ struct tw_setup {
 
 /**
  * struct tw_file - what one open of the device made: "a wheel" to its users
- * @setup: settings: changed under @mutex until @settled, constant afterwards
- * @settled: @mutex
+ * @setup: settings. Changed under @mutex while there is no timer, constant afterwards.
+ * @setup_done: SETUP was called; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
  *	tw_file_close() has been through it sees it.
  * @advanced: MANUAL: the time; lock of CPU part 0
@@ -216,7 +218,7 @@ struct tw_setup {
  */
 struct tw_file {
 	struct tw_setup setup;
-	bool settled;
+	bool setup_done;
 	bool closed;
 	u64 advanced;
 	struct tw_table table;
@@ -286,9 +288,6 @@ int tw_table_grow(struct tw_file *file);
 size_t tw_table_memory(const struct tw_table *table);
 u32 tw_table_get(struct tw_table *table, u32 *count);
 void tw_table_put(struct tw_table *table, u32 first, u32 count);
-struct tw_bucket *tw_table_lock(struct tw_table *table, u64 key, u32 **chain);
-u32 tw_table_find(const struct tw_table *table, const u32 *chain, u64 key);
-void tw_table_unhash(struct tw_table *table, u32 *chain, u32 index);
 
 /* user.c */
 struct tw_user *tw_user_get(void);
@@ -307,6 +306,7 @@ void tw_cpu_free(struct tw_cpu *cpu, u32 index, struct tw_timer *t);
 bool tw_cpu_reclaim(struct tw_file *file);
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
 void tw_cpu_destroy(struct tw_file *file);
+void tw_cpu_reset(struct tw_file *file);
 void tw_cpu_offline(struct tw_file *file, unsigned int nr);
 void tw_cpu_barrier(struct tw_file *file);
 

@@ -150,21 +150,27 @@ static const struct tw_call tw_calls[] = {
 static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __user *user,
 		       u32 *size)
 {
-	struct { u32 size; u32 flags; } head;
+	struct { u32 size; u32 flags; } __user *head = user;	/* of all of them */
+	u32 flags;
+	int err;
 
-	/* The caller's size and flags come first in all of them. */
-	if (copy_from_user(&head, user, sizeof(head)))
+	if (get_user(*size, &head->size))
 		return -EFAULT;
-	*size = head.size;
-	if (head.size > PAGE_SIZE)
+	if (*size > PAGE_SIZE)
 		return -E2BIG;
-	if (head.size < call->min)
+	if (*size < call->min)
 		return -EINVAL;
 	if (call->out) {
 		memset(arg, 0, call->size);
-		return head.flags ? -EINVAL : 0;
+		if (get_user(flags, &head->flags))
+			return -EFAULT;
+		return flags ? -EINVAL : 0;
 	}
-	return copy_struct_from_user(arg, call->size, user, head.size);
+	err = copy_struct_from_user(arg, call->size, user, *size);
+	/* See that the answer can be written before anything is done. */
+	if (!err && call->back && copy_to_user(user, arg, min_t(size_t, *size, call->size)))
+		err = -EFAULT;
+	return err;
 }
 
 /* Copy an answer out: what both know, and zeros where only the caller does. */

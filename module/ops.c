@@ -12,6 +12,7 @@
 #include <linux/uaccess.h>
 
 #include "internal.h"
+#include "table.h"
 #include "trace.h"
 
 /**
@@ -53,7 +54,8 @@ static bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *s
 }
 
 /* Lock a key's bucket and, if there is one, find the timer and lock its part. */
-static struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key, struct tw_found *f)
+static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
+						  struct tw_found *f)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t;
@@ -99,6 +101,7 @@ static void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 
 	WRITE_ONCE(t->cpu, cpu->nr);
 	if (likely(t->deadline > ctx->now)) {
+		/* Pairs with the acquire in tw_settled(), as the one below. */
 		smp_store_release(&t->state, TW_PENDING);
 		tw_wheel_insert(&cpu->wheel, index, t);
 	} else {
@@ -107,6 +110,7 @@ static void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 		t->fired = ctx->now;
 		t->next = 0;
 		t->prev = 0;
+		/* As above. */
 		smp_store_release(&t->state, TW_DUE);
 		cpu->wheel.expired++;
 		tw_wheel_count_lateness(&cpu->wheel, ctx->now - t->deadline);
@@ -128,6 +132,23 @@ static u32 tw_slack_ticks(const struct tw_ctx *ctx, u64 slack)
 	if (likely(!slack))
 		return 0;
 	return min_t(u64, div64_u64(min(slack, TW_SLACK_MAX), ctx->file->setup.tick), U32_MAX);
+}
+
+/* May @t get this deadline and stay in its slot? See "Visits" in wheel.c. */
+static bool tw_can_wait(const struct tw_ctx *ctx, const struct tw_timer *t, u64 deadline)
+{
+	return deadline >= t->deadline && deadline > ctx->now;
+}
+
+/*
+ * What is left until the deadline. A due timer may have fired on another CPU after
+ * this run began: then it is that time that counts.
+ */
+static s64 tw_left(const struct tw_ctx *ctx, const struct tw_timer *t, int was)
+{
+	u64 now = was == TIMERWHEEL_WAS_DUE ? max(ctx->now, t->fired) : ctx->now;
+
+	return t->deadline - now;
 }
 
 /* Fields and flags of an ADD that do not make sense, alone or together. */
@@ -181,8 +202,8 @@ again:
 			tw_unlock(&f);
 			return -ESTALE;
 		}
-		/* If it can, it waits where it is: see "Visits" in wheel.c. */
-		if (f.state == TW_PENDING && deadline >= t->deadline && slack >= t->slack) {
+		if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline) &&
+		    slack >= t->slack) {
 			was = TIMERWHEEL_WAS_PENDING;
 		} else {
 			was = tw_take(ctx, t, &f);
@@ -250,8 +271,7 @@ again:
 		tw_unlock(&f);
 		return -ESTALE;
 	}
-	/* If it can, it waits where it is: see "Visits" in wheel.c. */
-	if (f.state == TW_PENDING && deadline >= t->deadline) {
+	if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline)) {
 		t->deadline = deadline;
 		was = TIMERWHEEL_WAS_PENDING;
 	} else {
@@ -297,7 +317,7 @@ again:
 	if (!was)
 		goto again;
 	arg->value = t->value;
-	arg->left = t->deadline - ctx->now;
+	arg->left = tw_left(ctx, t, was);
 	trace_timerwheel_remove(ctx->file, t, was);
 	tw_drop(ctx, t, &f);
 	ctx->cpu->counts.removed++;
@@ -312,7 +332,7 @@ static void tw_describe(const struct tw_ctx *ctx, const struct tw_timer *t, u32 
 		.key = t->key,
 		.value = t->value,
 		.deadline = t->deadline + ctx->offset,
-		.left = t->deadline - ctx->now,
+		.left = tw_left(ctx, t, was),
 		.period = t->period,
 		.slack = t->slack * ctx->file->setup.tick,
 		.result = was,

@@ -59,23 +59,25 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	u64 next = max(batch->cursor, 1ULL);
 	u64 end = tw_made(file) + 1ULL;
 	unsigned int done = 0;
-	u64 before;
+	size_t missed;
 	int n;
 
 	while (done < batch->count && next < end) {
-		before = next;
 		n = tw_list_run(file, offset, &next, end, entry,
 				min(batch->count - done, TW_ENTRIES));
 		if (n < 0)
 			return done ? done : n;
-		if (n && copy_to_user(to + done, entry, n * sizeof(*entry))) {
-			next = before;
+		missed = copy_to_user(to + done, entry, n * sizeof(*entry));
+		if (missed) {
+			/* Go on with the first one that was not copied whole. */
+			n -= DIV_ROUND_UP(missed, sizeof(*entry));
+			next = entry[n].index;
+			done += n;
 			if (!done)
 				return -EFAULT;
 			break;
 		}
 		done += n;
-		batch->cursor = next;
 		if (signal_pending(current)) {
 			if (!done && next < end)
 				return -EINTR;

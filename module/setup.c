@@ -67,14 +67,17 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	err = tw_setup_grant(arg, &setup);
 	if (err)
 		return err;
-	mutex_lock(&file->mutex);
-	if (file->settled) {
+	mutex_lock(&tw_files_lock);	/* no CPU goes offline meanwhile */
+	mutex_lock(&file->mutex);	/* and no timer is made */
+	if (file->setup_done || file->table.made) {
 		err = -EBUSY;
 	} else {
+		tw_cpu_reset(file);
 		file->setup = setup;
-		file->settled = true;
+		file->setup_done = true;
 	}
 	mutex_unlock(&file->mutex);
+	mutex_unlock(&tw_files_lock);
 	if (err)
 		return err;
 	arg->clock = setup.clock;

@@ -87,7 +87,8 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 
 	mutex_lock(&file->mutex);
 	setup = file->setup;
-	info->flags = (file->settled ? TIMERWHEEL_INFO_SETTLED : 0) |
+	info->flags = (file->setup_done || file->table.made ?
+		       TIMERWHEEL_INFO_SETTLED : 0) |
 		      (file->closed ? TIMERWHEEL_INFO_CLOSED : 0);
 	mutex_unlock(&file->mutex);
 

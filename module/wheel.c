@@ -42,19 +42,22 @@
  * that the order above keeps this: when slot b of level n is opened at @now, all
  * that was late before b * S^n is done, and what may not be done yet begins after now; so
  * the cursor may go to min(now + 1, b * S^n). As that is not before (b - 1) * S^n, each
- * timer of the slot fits level n - 1 or lower: a cascade always descends.
+ * timer of the slot fits level n - 1 or lower: a cascade always descends. (A timer put off
+ * since it was queued may go anywhere but into the same slot: that is b * S^n to
+ * (b + 1) * S^n and nothing else as long as the slot is not empty.)
  *
  * An oversized tick
  * -----------------
  * A million timers may be due in one tick. When a pass has used up its budget in the
  * middle of one, the rest of the slot's list becomes a backlog, a list of its own, and later
- * ticks go first: timers that are not in the burst are not late because of it.
+ * ticks go first: timers that are not in the burst are not late because of it. The same
+ * goes for an upper slot whose cascade is late.
  *
  * Visits
  * ------
  * A timer's deadline may be put off while it stays in its slot (MOVE to a later time, or
- * a clock set back): only when the slot comes up the deadline is compared with now, and
- * the timer is queued again if it is later. However often it was put off, that is one
+ * a clock set back): when the slot comes up, to expire or to cascade, the timer is
+ * queued again for the deadline that it has then. However often it was put off, that is one
  * visit per old deadline. The other way round a timer must be removed and inserted.
  */
 #include <linux/bitmap.h>
@@ -354,11 +357,9 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	return done;
 }
 
-/* Cascade timers of slot @b of @level, at most @budget of them. */
-static unsigned int tw_cascade(struct tw_wheel *w, unsigned int level, u64 b,
-			       unsigned int budget)
+/* Cascade timers of @list, at most @budget of them. */
+static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
 {
-	unsigned int list = level * tw_ring(w) + (b & (tw_ring(w) - 1));
 	u32 index = w->head[list];
 	struct tw_timer *t;
 	unsigned int done = 0;
@@ -441,15 +442,13 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		if (!left || (early && w->backlogs && left <= budget / 2))
 			break;
 		w->cursor = max(w->cursor, min(now + 1, job.late));
-		if (job.level) {
-			left -= tw_cascade(w, job.level, job.slot,
-					   early && w->backlogs ? left - budget / 2 : left);
-			continue;
-		}
-		list = job.slot & (tw_ring(w) - 1);
-		left -= tw_visit(w, list, manual ? job.slot * w->tick : now_ns, left,
-				 &w->requeues, due);
-		if (last && !manual && !left && w->head[list])
+		list = job.level * tw_ring(w) + (job.slot & (tw_ring(w) - 1));
+		if (job.level)
+			left -= tw_cascade(w, list, early && w->backlogs ? left - budget / 2 : left);
+		else
+			left -= tw_visit(w, list, manual ? job.slot * w->tick : now_ns, left,
+					 &w->requeues, due);
+		if (last && !manual && !early && !left && w->head[list])
 			tw_detach(w, list);
 	}
 	tw_wheel_catch_up(w, now);
