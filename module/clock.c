@@ -51,6 +51,12 @@ u64 tw_clock_now(const struct tw_file *file)
 	}
 }
 
+/* Unlike timespec64_to_ns() for negative times, too, and inline. */
+static u64 __maybe_unused tw_ns(const struct timespec64 *time)
+{
+	return (u64)time->tv_sec * NSEC_PER_SEC + time->tv_nsec;
+}
+
 /**
  * tw_clock_offset - what the caller's time namespace adds to a clock
  * @clock: enum timerwheel_clock
@@ -60,13 +66,15 @@ u64 tw_clock_now(const struct tw_file *file)
  */
 u64 tw_clock_offset(u32 clock)
 {
-	struct timespec64 offset = {};
+#ifdef CONFIG_TIME_NS
+	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
 
 	if (clock == TIMERWHEEL_CLOCK_MONOTONIC)
-		timens_add_monotonic(&offset);
-	else if (clock == TIMERWHEEL_CLOCK_BOOTTIME)
-		timens_add_boottime(&offset);
-	return timespec64_to_ns(&offset);
+		return tw_ns(&offsets->monotonic);
+	if (clock == TIMERWHEEL_CLOCK_BOOTTIME)
+		return tw_ns(&offsets->boottime);
+#endif
+	return 0;
 }
 
 /**

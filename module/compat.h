@@ -24,4 +24,17 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
+/*
+ * __uninitialized: changed in 6.14 (a local variable that the compiler shall not zero, where the
+ * kernel is built to zero all of them). Not backported; the attribute is that of gcc 12 and
+ * clang, and older compilers cannot zero them anyway.
+ */
+#ifndef __uninitialized
+#if __has_attribute(__uninitialized__)
+#define __uninitialized	__attribute__((__uninitialized__))
+#else
+#define __uninitialized
+#endif
+#endif
+
 #endif /* TW_COMPAT_H */

@@ -272,7 +272,7 @@ static void tw_events_free(struct tw_ctx *ctx, const struct timerwheel_event *ev
 static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned int max,
 			     u64 offset, bool *short_copy)
 {
-	struct timerwheel_event event[TW_EVENTS];
+	struct timerwheel_event event[TW_EVENTS] __uninitialized;
 	struct tw_events *events = &file->events;
 	unsigned int n, claimed;
 	struct tw_ctx ctx;

@@ -146,6 +146,24 @@ static const struct tw_call tw_calls[] = {
 	TW_CALL(ADVANCE, advance, .min = 32, .back = true, .function = tw_call_advance),
 };
 
+/* Copy the head of a call on an array in: word by word costs less than a third. */
+static int tw_batch_read(struct timerwheel_batch *batch, struct timerwheel_batch __user *user)
+{
+	if (!user_access_begin(user, sizeof(*user)))
+		return -EFAULT;
+	unsafe_get_user(batch->size, &user->size, fault);
+	unsafe_get_user(batch->flags, &user->flags, fault);
+	unsafe_get_user(batch->elems, &user->elems, fault);
+	unsafe_get_user(batch->count, &user->count, fault);
+	unsafe_get_user(batch->elem_size, &user->elem_size, fault);
+	unsafe_get_user(batch->cursor, &user->cursor, fault);
+	user_access_end();
+	return 0;
+fault:
+	user_access_end();
+	return -EFAULT;
+}
+
 /* Copy the argument in. @size is set to the caller's size. */
 static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __user *user,
 		       u32 *size)
@@ -166,6 +184,8 @@ static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __use
 			return -EFAULT;
 		return flags ? -EINVAL : 0;
 	}
+	if (likely(call->elem && !call->back && *size == sizeof(arg->batch)))
+		return tw_batch_read(&arg->batch, user);
 	err = copy_struct_from_user(arg, call->size, user, *size);
 	/* See that the answer can be written before anything is done. */
 	if (!err && call->back && copy_to_user(user, arg, min_t(size_t, *size, call->size)))
@@ -210,7 +230,7 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
 	const struct tw_call *call;
-	union tw_arg karg;
+	union tw_arg karg __uninitialized;
 	long result;
 	u32 size;
 	int err;

@@ -55,7 +55,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 {
 	struct timerwheel_entry __user *to = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
-	struct timerwheel_entry entry[TW_ENTRIES];
+	struct timerwheel_entry entry[TW_ENTRIES] __uninitialized;
 	u64 next = max(batch->cursor, 1ULL);
 	u64 end = tw_made(file) + 1ULL;
 	unsigned int done = 0;

@@ -152,7 +152,7 @@ static u64 tw_work_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 }
 
 /* Put @t at the front of @list, which is a slot or a backlog. */
-static void tw_link(struct tw_wheel *w, unsigned int list, u32 index, struct tw_timer *t)
+static inline void tw_link(struct tw_wheel *w, unsigned int list, u32 index, struct tw_timer *t)
 {
 	u32 first = w->head[list];
 
@@ -176,7 +176,7 @@ static void tw_set_first(struct tw_wheel *w, unsigned int list, u32 first)
 }
 
 /* tw_wheel_insert() without the counting. */
-static void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
+static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
 {
 	u64 tick = max(tw_fire_tick(w, t), w->cursor);
 	u64 from = w->cursor;
