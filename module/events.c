@@ -53,6 +53,7 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 	bool wake;
 
 	lockdep_assert_held(&cpu->lock);
+	trace_timerwheel_expire(cpu, due, now);
 	raw_spin_lock(&events->lock);
 	if (all->last) {
 		tw_timer_at(&file->table.pool, all->last)->next = due->first;
@@ -73,7 +74,6 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 		cpu->wake_at = min_t(u64, now + file->setup.wake_ns, KTIME_MAX);
 	}
 	raw_spin_unlock(&events->lock);
-	trace_timerwheel_expire(cpu, due, now);
 	return wake;
 }
 

@@ -28,8 +28,8 @@
 #define TW_TICK_MAX		(3600ULL * NSEC_PER_SEC)
 #define TW_TICK_DEFAULT		1000000ULL		/* 1 ms */
 #define TW_SLOTS_DEFAULT	256U
-#define TW_CAPACITY_MAX		(1U << 24)
-#define TW_CAPACITY_DEFAULT	(1U << 22)
+#define TW_CAPACITY_MAX		BIT(24)
+#define TW_CAPACITY_DEFAULT	BIT(22)
 
 /* Free timers that change hands together. */
 #define TW_MAGAZINE		64U
@@ -53,7 +53,7 @@ struct tw_user {
 	kuid_t uid;
 	unsigned long files;
 	u64 timers;
-	spinlock_t lock;
+	spinlock_t lock;	/* @timers */
 };
 
 /**
@@ -223,8 +223,8 @@ struct tw_file {
 	u64 advanced;
 	struct tw_table table;
 	struct tw_events events;
-	struct mutex mutex;
-	struct mutex advance;
+	struct mutex mutex;	/* settings, growth, new parts */
+	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;
 	struct tw_user *user;
 	struct list_head node;

@@ -444,7 +444,8 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		w->cursor = max(w->cursor, min(now + 1, job.late));
 		list = job.level * tw_ring(w) + (job.slot & (tw_ring(w) - 1));
 		if (job.level)
-			left -= tw_cascade(w, list, early && w->backlogs ? left - budget / 2 : left);
+			left -= tw_cascade(w, list,
+					   early && w->backlogs ? left - budget / 2 : left);
 		else
 			left -= tw_visit(w, list, manual ? job.slot * w->tick : now_ns, left,
 					 &w->requeues, due);

@@ -3,13 +3,14 @@
 #ifndef TW_WHEEL_H
 #define TW_WHEEL_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 #include <linux/timerwheel.h>
 
 #include "timer.h"
 
 /* Marks tw_timer.prev of the first timer in a list: the rest is the list's number. */
-#define TW_HEAD		(1U << 31)
+#define TW_HEAD		BIT(31)
 
 /* Oversized ticks whose remainder may wait at the same time. */
 #define TW_BACKLOGS	32U
@@ -18,8 +19,8 @@
 #define TW_NEVER	U64_MAX
 
 /* Most that the bias and a timer's slack may be, in ns: see tw_fire_tick(). */
-#define TW_BIAS_MAX	(1ULL << 62)
-#define TW_SLACK_MAX	(1ULL << 61)
+#define TW_BIAS_MAX	BIT_ULL(62)
+#define TW_SLACK_MAX	BIT_ULL(61)
 
 /* Limits of SETUP. At most 21 levels: 2^64 ticks of 1 ns in levels of 8 slots. */
 #define TW_SLOTS_MIN	8U
