@@ -20,6 +20,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
 
+#include "cpu.h"
 #include "internal.h"
 #include "table.h"
 #include "trace.h"
@@ -261,7 +262,7 @@ static void tw_events_free(struct tw_ctx *ctx, const struct timerwheel_event *ev
 	for (; n; n--, event++) {
 		t = tw_timer_at(&table->pool, event->index);
 		bucket = tw_table_lock(table, event->key, &chain);
-		tw_table_unhash(table, chain, event->index);
+		tw_table_unhash(table, chain, event->index, t);
 		WRITE_ONCE(t->state, TW_FREE);
 		raw_spin_unlock(&bucket->lock);
 		tw_cpu_free(ctx->cpu, event->index, t);

@@ -301,8 +301,6 @@ u64 tw_user_timers_max(void);
 int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset);
 void tw_cpu_end(struct tw_ctx *ctx);
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
-u32 tw_cpu_alloc(struct tw_cpu *cpu);
-void tw_cpu_free(struct tw_cpu *cpu, u32 index, struct tw_timer *t);
 bool tw_cpu_reclaim(struct tw_file *file);
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
 void tw_cpu_destroy(struct tw_file *file);

@@ -11,6 +11,7 @@
 #include <linux/math64.h>
 #include <linux/uaccess.h>
 
+#include "cpu.h"
 #include "internal.h"
 #include "table.h"
 #include "trace.h"
@@ -18,13 +19,13 @@
 /**
  * struct tw_found - a key's place, locked
  * @bucket: its bucket, locked
- * @chain: its chain there
+ * @link: the link of its chain that leads to the timer, or the last one
  * @index: the timer, 0: there is none
  * @state: TW_PENDING: so it stays; TW_DUE: so it was
  */
 struct tw_found {
 	struct tw_bucket *bucket;
-	u32 *chain;
+	u32 *link;
 	u32 index;
 	u8 state;
 };
@@ -59,11 +60,13 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t;
+	u32 *chain;
 	u32 nr;
 
 	for (;;) {
-		f->bucket = tw_table_lock(table, key, &f->chain);
-		f->index = tw_table_find(table, f->chain, key);
+		f->bucket = tw_table_lock(table, key, &chain);
+		f->link = tw_table_find(table, chain, key);
+		f->index = *f->link;
 		if (!f->index)
 			return NULL;
 		t = tw_timer_at(&table->pool, f->index);
@@ -78,7 +81,7 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
  * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_*, or
  * TIMERWHEEL_WAS_NONE if a reader was faster: the bucket is unlocked then, look again.
  */
-static int tw_take(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f)
+static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f)
 {
 	if (f->state == TW_PENDING) {
 		tw_wheel_remove(&tw_part(ctx, t->cpu)->wheel, t);
@@ -95,7 +98,7 @@ static int tw_take(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found
 }
 
 /* Queue a timer that is in no list, in this CPU's part. */
-static void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
 	struct tw_cpu *cpu = ctx->cpu;
 
@@ -119,9 +122,9 @@ static void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 }
 
 /* Free a timer that is in no list but still in its chain, which is unlocked. */
-static void tw_drop(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f)
+static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f)
 {
-	tw_table_unhash(&ctx->file->table, f->chain, f->index);
+	tw_table_unhash(&ctx->file->table, f->link, f->index, t);
 	WRITE_ONCE(t->state, TW_FREE);
 	tw_unlock(f);
 	tw_cpu_free(ctx->cpu, f->index, t);
@@ -174,7 +177,7 @@ static bool tw_add_invalid(const struct timerwheel_add *arg)
 int tw_op_add(struct tw_ctx *ctx, struct timerwheel_add *arg)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_found f;
+	struct tw_found f __uninitialized;
 	struct tw_timer *t;
 	u64 deadline;
 	u32 slack;
@@ -226,8 +229,8 @@ again:
 		was = TIMERWHEEL_WAS_NONE;
 		t = tw_timer_at(&file->table.pool, f.index);
 		WRITE_ONCE(t->key, arg->key);
-		t->hash_next = *f.chain;
-		*f.chain = f.index;
+		t->hash_next = 0;
+		*f.link = f.index;
 	}
 	t->value = arg->value;
 	t->deadline = deadline;
@@ -251,7 +254,7 @@ again:
  */
 int tw_op_move(struct tw_ctx *ctx, const struct timerwheel_move *arg)
 {
-	struct tw_found f;
+	struct tw_found f __uninitialized;
 	struct tw_timer *t;
 	u64 deadline;
 	int was;
@@ -296,7 +299,7 @@ again:
  */
 int tw_op_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg)
 {
-	struct tw_found f;
+	struct tw_found f __uninitialized;
 	struct tw_timer *t;
 	int was;
 
@@ -367,7 +370,7 @@ static int tw_look(struct tw_ctx *ctx, const struct tw_timer *t, const struct tw
  */
 int tw_op_get(struct tw_ctx *ctx, struct timerwheel_entry *arg)
 {
-	struct tw_found f;
+	struct tw_found f __uninitialized;
 	struct tw_timer *t;
 	int was;
 
@@ -400,7 +403,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 		if (state == TW_FREE || state == TW_CLAIMED)
 			return NULL;
 		key = READ_ONCE(t->key);
-		f->bucket = tw_table_lock(table, key, &f->chain);
+		f->bucket = tw_table_lock(table, key, &f->link);
 		if (READ_ONCE(t->key) != key) {
 			tw_unlock(f);
 			continue;
@@ -426,7 +429,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
  */
 int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 {
-	struct tw_found f;
+	struct tw_found f __uninitialized;
 	struct tw_timer *t;
 	int was;
 
@@ -461,7 +464,7 @@ static int tw_tell(const struct tw_ctx *ctx, const struct tw_timer *t, u32 index
 int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_found f;
+	struct tw_found f __uninitialized;
 	struct tw_timer *t;
 	int was, err;
 

@@ -82,32 +82,34 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
  *
  * Passes over timers that a reader has claimed: they are gone.
  *
- * Return: the timer's index, 0 if there is none.
+ * Return: the link to the timer, its head or that of the one before it in the chain; the
+ * last link, which is 0, if there is none.
  */
-static __always_inline u32 tw_table_find(const struct tw_table *table, const u32 *chain, u64 key)
+static __always_inline u32 *tw_table_find(const struct tw_table *table, u32 *chain, u64 key)
 {
-	const struct tw_timer *t;
-	u32 index;
+	struct tw_timer *t;
 
-	for (index = *chain; index; index = t->hash_next) {
-		t = tw_timer_at(&table->pool, index);
+	for (; *chain; chain = &t->hash_next) {
+		t = tw_timer_at(&table->pool, *chain);
 		if (t->key == key && READ_ONCE(t->state) != TW_CLAIMED)
-			return index;
+			break;
 	}
-	return 0;
+	return chain;
 }
 
 /**
  * tw_table_unhash - take a timer out of its chain
  * @table: the table
- * @chain: the chain, its bucket locked
+ * @chain: the chain, or any link of it before the timer; its bucket locked
  * @index: the timer, which is in the chain
+ * @t: the same
  */
-static inline void tw_table_unhash(struct tw_table *table, u32 *chain, u32 index)
+static inline void tw_table_unhash(struct tw_table *table, u32 *chain, u32 index,
+				   const struct tw_timer *t)
 {
 	while (*chain != index)
 		chain = &tw_timer_at(&table->pool, *chain)->hash_next;
-	*chain = tw_timer_at(&table->pool, index)->hash_next;
+	*chain = t->hash_next;
 }
 
 #endif /* TW_TABLE_H */
