@@ -110,6 +110,18 @@ static u64 tw_cpu_handled(const struct tw_cpu *cpu)
 	return cpu->wheel.expired + cpu->wheel.cascades + cpu->wheel.requeues;
 }
 
+/* A pass has ended that began at @began, when @handled was so much. Returns its length in ns. */
+static u64 tw_cpu_count_pass(struct tw_cpu *cpu, u64 began, u64 handled)
+{
+	struct tw_counts *counts = &cpu->counts;
+	u64 took = ktime_get_ns() - began;
+
+	counts->passes++;
+	counts->pass_max_timers = max(counts->pass_max_timers, tw_cpu_handled(cpu) - handled);
+	counts->pass_max_ns = max(counts->pass_max_ns, took);
+	return took;
+}
+
 static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
 {
 	struct tw_cpu *cpu = container_of(timer, struct tw_cpu, timer);
@@ -122,7 +134,6 @@ static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
 	cpu->programmed = TW_NEVER;
 	cpu->passing = true;
 	cpu->counts.firings++;
-	cpu->counts.passes++;
 	handled = tw_cpu_handled(cpu);
 	start = tw_clock_now(cpu->file);
 	now = start;
@@ -139,10 +150,7 @@ static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
 		raw_spin_lock(&cpu->lock);
 		now = tw_clock_now(cpu->file);
 	}
-	took = ktime_get_ns() - began;
-	handled = tw_cpu_handled(cpu) - handled;
-	cpu->counts.pass_max_timers = max(cpu->counts.pass_max_timers, handled);
-	cpu->counts.pass_max_ns = max(cpu->counts.pass_max_ns, took);
+	took = tw_cpu_count_pass(cpu, began, handled);
 	cpu->passing = more;
 	if (more)
 		tw_cpu_start(cpu, tw_clock_now(cpu->file) + max(took / 2, TW_PAUSE_NS));
@@ -350,8 +358,8 @@ void tw_cpu_barrier(struct tw_file *file)
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 {
 	struct tw_ctx ctx;
+	u64 began, handled, before;
 	bool more, wake = false;
-	u64 before;
 	int err = 0;
 
 	lockdep_assert_held(&file->advance);
@@ -366,10 +374,12 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 			break;
 		}
 		WRITE_ONCE(file->advanced, to);
-		ctx.cpu->counts.passes++;
+		began = ktime_get_ns();
+		handled = tw_cpu_handled(ctx.cpu);
 		before = ctx.cpu->wheel.expired;
 		more = tw_cpu_piece(ctx.cpu, tw_cpu_tick(ctx.cpu, to), to, false, &wake);
 		*expired += ctx.cpu->wheel.expired - before;
+		tw_cpu_count_pass(ctx.cpu, began, handled);
 		tw_cpu_end(&ctx);
 		cond_resched();
 		if (more && fatal_signal_pending(current))

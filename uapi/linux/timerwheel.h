@@ -380,7 +380,7 @@ struct timerwheel_event {
  * @requeues: timers visited at an old deadline and queued again for a later one
  * @wakeups: times that readers were woken
  * @firings: hrtimer interrupts of this wheel
- * @passes: times that the wheel was worked on by an interrupt or ADVANCE
+ * @passes: times that the wheel was worked on without a break, by an interrupt or ADVANCE
  * @pass_max_timers: most timers handled in one pass
  * @pass_max_ns: longest pass, in ns
  * @memory: bytes of kernel memory the wheel occupies
