@@ -211,13 +211,26 @@ unlock:
 	return err;
 }
 
+/* Any part there is, for a CPU that cannot have its own. NULL: there is none. */
+static struct tw_cpu *tw_cpu_any(struct tw_file *file)
+{
+	struct tw_cpu *cpu = NULL;
+	unsigned int nr;
+
+	for (nr = 0; nr < nr_cpu_ids && !cpu; nr++)
+		cpu = smp_load_acquire(&file->cpu[nr]);
+	return cpu;
+}
+
 /**
  * tw_cpu_begin - begin a run of operations
  * @ctx: is filled in
  * @file: on which file
  * @offset: tw_clock_offset() of the caller
  *
- * Makes the part of this CPU if it does not exist yet.
+ * Makes the part of this CPU if it does not exist yet. Without memory for it another one will do:
+ * who reads or removes must not fail. Its hrtimer may be started from here then, which moves
+ * it to this CPU; should it be running there, it looks again for what is programmed when it ends.
  *
  * Context: process, may sleep. On success bottom halves are off and @ctx->cpu is locked.
  * Return: 0, -ENOMEM.
@@ -237,8 +250,14 @@ int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
 			break;
 		local_bh_enable();
 		err = tw_cpu_create(file);
-		if (err)
-			return err;
+		if (!err)
+			continue;
+		local_bh_disable();
+		cpu = tw_cpu_any(file);
+		if (cpu)
+			break;
+		local_bh_enable();
+		return err;
 	}
 	raw_spin_lock(&cpu->lock);
 	ctx->file = file;

@@ -63,13 +63,14 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 		all->first = due->first;
 	}
 	all->last = due->last;
+	/* Those that are gone were the ones that readers were woken for. */
+	events->woken = min(events->woken, all->count);
 	WRITE_ONCE(all->count, all->count + due->count);
 
-	events->fresh += due->count;
-	wake = events->fresh >= file->setup.wake_events ||
+	wake = all->count - events->woken >= file->setup.wake_events ||
 	       file->setup.clock == TIMERWHEEL_CLOCK_MANUAL;
 	if (wake) {
-		events->fresh = 0;
+		events->woken = all->count;
 	} else if (!events->wake_set) {
 		events->wake_set = true;
 		cpu->wake_at = min_t(u64, now + file->setup.wake_ns, KTIME_MAX);
@@ -93,7 +94,7 @@ bool tw_events_wake_now(struct tw_cpu *cpu)
 	cpu->wake_at = TW_NEVER;
 	raw_spin_lock(&events->lock);
 	events->wake_set = false;
-	events->fresh = 0;
+	events->woken = events->due.count;
 	wake = events->due.count;
 	raw_spin_unlock(&events->lock);
 	return wake;

@@ -142,7 +142,8 @@ struct tw_counts {
  * @wake_at: readers are to be woken then, in ns (wake-up batching); TW_NEVER: no
  * @passing: a pass is under way, or will be resumed at @programmed
  * @counts: statistics
- * @timer: fires when there is work to do in @wheel or at @wake_at. Started only on this CPU.
+ * @timer: fires when there is work to do in @wheel or at @wake_at. Started on this CPU,
+ *	but where there was no memory for a part of another: see tw_cpu_begin().
  */
 struct tw_cpu {
 	raw_spinlock_t lock;
@@ -161,9 +162,9 @@ struct tw_cpu {
 
 /**
  * struct tw_events - due timers on their way to readers
- * @lock: protects @due, @fresh and @wake_set, and timers that are TW_DUE
+ * @lock: protects @due, @woken and @wake_set, and timers that are TW_DUE
  * @due: the due timers, first fired first
- * @fresh: how many were added since readers were last woken
+ * @woken: how many of them readers were woken for
  * @wake_set: some CPU part has a @wake_at
  * @wakeups: wake-ups sent
  * @readers: who waits
@@ -172,7 +173,7 @@ struct tw_cpu {
 struct tw_events {
 	raw_spinlock_t lock;
 	struct tw_chain due;
-	u32 fresh;
+	u32 woken;
 	bool wake_set;
 	atomic64_t wakeups;
 	wait_queue_head_t readers;
