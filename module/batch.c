@@ -86,11 +86,11 @@ fault:
 
 /* Do the operations of a chunk. Returns how many were done, or -ENOMEM if none. */
 static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *file,
-				    u64 *buf, unsigned int n, u64 offset)
+				    u64 *buf, int n, u64 offset)
 {
-	unsigned int i = 0;
 	struct tw_ctx ctx;
 	int err, result;
+	int i = 0;
 
 	while (i < n) {
 		err = tw_cpu_begin(&ctx, file, offset);
@@ -121,12 +121,13 @@ static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file 
 {
 	u64 __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
-	unsigned int done = 0, want, got;
+	unsigned int want, got;
 	u64 buf[TW_WORDS] __uninitialized;	/* a kilobyte: not to be zeroed for each call */
+	long done = 0;		/* signed, as errors are */
 	int n;
 
 	while (done < batch->count) {
-		want = min(batch->count - done, TW_WORDS / kind->words);
+		want = min_t(u32, batch->count - done, TW_WORDS / kind->words);
 		got = tw_read(kind, buf, user, want);
 		if (!got)
 			return done ? done : -EFAULT;

@@ -217,8 +217,10 @@ static struct tw_cpu *tw_cpu_any(struct tw_file *file)
 	struct tw_cpu *cpu = NULL;
 	unsigned int nr;
 
-	for (nr = 0; nr < nr_cpu_ids && !cpu; nr++)
+	for (nr = 0; nr < nr_cpu_ids && !cpu; nr++) {
+		/* Pairs with the release in tw_cpu_create(). */
 		cpu = smp_load_acquire(&file->cpu[nr]);
+	}
 	return cpu;
 }
 

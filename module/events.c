@@ -28,6 +28,8 @@
 /* Events that are copied under one hold of the lock. */
 #define TW_EVENTS	16U
 
+#define TW_EVENT_SIZE	((ssize_t)sizeof(struct timerwheel_event))
+
 /**
  * tw_events_init - prepare
  * @events: zeroed
@@ -311,30 +313,28 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to)
 {
 	u64 offset = tw_clock_offset(file->setup.clock);
-	size_t room = iov_iter_count(to) / sizeof(struct timerwheel_event);
-	size_t done = 0;
+	ssize_t room = iov_iter_count(to) / TW_EVENT_SIZE;
+	ssize_t done = 0;	/* signed, as errors are */
 	bool short_copy;
-	int n;
+	int n = 0;
 
 	while (done < room && READ_ONCE(file->events.due.count)) {
 		n = tw_events_deliver(file, to, min_t(size_t, room - done, TW_EVENTS), offset,
 				      &short_copy);
 		if (n < 0)
-			return done ? done * sizeof(struct timerwheel_event) : n;
+			break;
 		done += n;
-		if (short_copy) {
-			size_t want = sizeof(struct timerwheel_event);
-
-			/* Not one event's worth of memory there: that is the end. */
-			if (fault_in_iov_iter_writeable(to, want))
-				return done ? done * sizeof(struct timerwheel_event) : -EFAULT;
+		/* Not one event's worth of memory there: that is the end. */
+		if (short_copy && fault_in_iov_iter_writeable(to, TW_EVENT_SIZE)) {
+			n = -EFAULT;
+			break;
 		}
 		if (done && signal_pending(current))
 			break;
 		cond_resched();
 	}
-	/* Readers are woken one at a time: leave the rest to the next one. */
-	if (done && READ_ONCE(file->events.due.count))
+	/* Readers are woken one at a time: leave the rest, or all, to the next one. */
+	if ((done || n < 0) && READ_ONCE(file->events.due.count))
 		tw_events_wake(file);
-	return done * sizeof(struct timerwheel_event);
+	return done ? done * TW_EVENT_SIZE : min(n, 0);
 }

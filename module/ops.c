@@ -81,7 +81,8 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
  * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_*, or
  * TIMERWHEEL_WAS_NONE if a reader was faster: the bucket is unlocked then, look again.
  */
-static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f)
+static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
+				   const struct tw_found *f)
 {
 	if (f->state == TW_PENDING) {
 		tw_wheel_remove(&tw_part(ctx, t->cpu)->wheel, t);
@@ -122,7 +123,8 @@ static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_ti
 }
 
 /* Free a timer that is in no list but still in its chain, which is unlocked. */
-static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f)
+static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t,
+				    const struct tw_found *f)
 {
 	tw_table_unhash(&ctx->file->table, f->link, f->index, t);
 	WRITE_ONCE(t->state, TW_FREE);

@@ -58,13 +58,13 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	struct timerwheel_entry entry[TW_ENTRIES] __uninitialized;
 	u64 next = max(batch->cursor, 1ULL);
 	u64 end = tw_made(file) + 1ULL;
-	unsigned int done = 0;
+	long done = 0;		/* signed, as errors are */
 	size_t missed;
 	int n;
 
 	while (done < batch->count && next < end) {
 		n = tw_list_run(file, offset, &next, end, entry,
-				min(batch->count - done, TW_ENTRIES));
+				min_t(u32, batch->count - done, TW_ENTRIES));
 		if (n < 0)
 			return done ? done : n;
 		missed = copy_to_user(to + done, entry, n * sizeof(*entry));
@@ -127,7 +127,7 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
 			   struct timerwheel_entry __user *to, unsigned int max)
 {
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
-	unsigned int done = 0;
+	long done = 0;		/* signed, as errors are */
 	bool fault;
 	int n;
 
