@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# timerwheel: what one wants to do, one target each; `make help' lists them.
+# What a target needs (packages, kernels) it installs or fetches, the latter
+# into ~/.cache/timerwheel.
+
+# The running kernel's headers where they are installed, else those of the
+# guest's kernel, "stock".
+RUNNING	:= /lib/modules/$(shell uname -r)/build
+KDIR	?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),stock)
+
+# Unless asked for, no word about the folders that make enters.
+MAKEFLAGS += --no-print-directory
+
+# build FOLDER: say so if there is anything to do; commands only with V=1.
+define build
+	@$(MAKE) -q -C $(1) >/dev/null 2>&1 || echo 'building $(1)'
+	@$(MAKE) $(if $(V),,-s) -C $(1)
+endef
+
+all: module tools selftests ## Build the module, the tools and the selftests
+
+module: ## Build timerwheel.ko for the kernel with the headers in KDIR
+	@ko=$$(tools/vm/module '$(KDIR)') && { cmp -s $$ko timerwheel.ko || cp $$ko .; }
+
+tools: | need-build ## Build the programs in tools/
+	$(call build,tools)
+
+selftests: | need-build ## Build the programs in selftests/
+	$(call build,selftests)
+
+load: ## Build the module for this machine's kernel and load it
+	@tools/load
+
+unload: ## Take the module out of this machine's kernel
+	@tools/load --unload
+
+demo: tools ## Show what it does: a million timeouts, and a server with real clients
+	@tools/demo/run
+
+check: ## Run all tests: lint, the wheel in user space, fuzzing, guests
+	@tools/vm/check
+
+check-quick: ## Run the tests that take less than a few minutes
+	@tools/vm/check --quick
+
+lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts
+	@tools/lint/run
+
+clean: ## Remove what was built; what was fetched stays
+	@rm -rf build timerwheel.ko
+	@$(MAKE) -s -C tools clean
+	@$(MAKE) -s -C selftests clean
+
+help: ## Print this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+need-build:
+	@tools/vm/need build
+
+.PHONY: all module tools selftests load unload demo check check-quick lint clean help need-build

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * start: run one command in a guest and tell the host how it ended.
+ *
+ *   start tty COMMAND...   the second serial line is a terminal for a human:
+ *                          input, output and errors
+ *   start raw COMMAND...   output goes to the second serial line, errors to
+ *                          the third, both untouched; input comes from the
+ *                          virtio port if there is one
+ *   start fail SENTENCE    run nothing; tell the host that the guest is not
+ *                          fit for it, and why
+ *   start pack             (on the host) copy stdin to stdout for the virtio
+ *                          port
+ *
+ * A serial line or a virtio port cannot say "end of file", so what is sent as
+ * input is cut in pieces, each with its length before it (two bytes, low one
+ * first); length 0 is the end.
+ *
+ * The host listens on two I/O ports: what is written to REPORT_PORT it keeps
+ * in a file, a write to EXIT_PORT ends the guest at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/io.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define REPORT_PORT	0xe9
+#define EXIT_PORT	0x501
+
+#define OUTPUT		"/dev/ttyS1"
+#define ERRORS		"/dev/ttyS2"
+#define INPUT		"/dev/vport0p1"
+
+#define PIECE		4096
+
+static void report(const char *text)
+{
+	if (ioperm(REPORT_PORT, 1, 1) || ioperm(EXIT_PORT, 1, 1)) {
+		perror("start: ioperm");
+		return;
+	}
+	while (*text)
+		outb(*text++, REPORT_PORT);
+}
+
+static void end_guest(void)
+{
+	/* All of the output must have left the serial lines. */
+	tcdrain(1);
+	tcdrain(2);
+	outb(0, EXIT_PORT);
+	for (;;)
+		pause();
+}
+
+static void fail(const char *sentence, const char *detail)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "fail %s%s%s\n", sentence,
+		 detail ? ": " : "", detail ? detail : "");
+	report(line);
+	end_guest();
+}
+
+static int write_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		data += n;
+		size -= n;
+	}
+	return 0;
+}
+
+static int pack(void)
+{
+	char piece[2 + PIECE];
+	ssize_t n;
+
+	do {
+		n = read(0, piece + 2, PIECE);
+		if (n < 0)
+			n = 0;
+		piece[0] = n & 0xff;
+		piece[1] = n >> 8;
+		if (write_all(1, piece, 2 + n))
+			return 1;
+	} while (n);
+	return 0;
+}
+
+/* Until the host's end is connected, a read says 0: ask again. */
+static void read_all(int fd, char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = read(fd, data, size);
+
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			_exit(1);
+		if (n <= 0) {
+			usleep(5000);
+			continue;
+		}
+		data += n;
+		size -= n;
+	}
+}
+
+/* The other end of pack(): a pipe that gives what the host sends. */
+static int unpack(void)
+{
+	unsigned char length[2];
+	char piece[PIECE];
+	int in, pipes[2];
+	size_t n;
+
+	in = open(INPUT, O_RDONLY | O_CLOEXEC);
+	if (in < 0)
+		return open("/dev/null", O_RDONLY);
+	if (pipe(pipes))
+		fail("pipe", strerror(errno));
+	if (fork()) {
+		close(in);
+		close(pipes[1]);
+		return pipes[0];
+	}
+	close(pipes[0]);
+	do {
+		read_all(in, (char *)length, 2);
+		n = length[0] | length[1] << 8;
+		if (n > PIECE)
+			_exit(1);
+		read_all(in, piece, n);
+	} while (n && !write_all(pipes[1], piece, n));
+	_exit(0);
+}
+
+static int open_line(const char *path, int raw)
+{
+	int fd = open(path, O_RDWR | (raw ? O_NOCTTY : 0));
+	struct termios t;
+
+	if (fd < 0)
+		fail(path, strerror(errno));
+	if (raw && !tcgetattr(fd, &t)) {
+		cfmakeraw(&t);
+		tcsetattr(fd, TCSANOW, &t);
+	}
+	return fd;
+}
+
+static void set_size(int fd)
+{
+	const char *rows = getenv("LINES"), *columns = getenv("COLUMNS");
+	struct winsize w = { 0 };
+
+	if (!rows || !columns)
+		return;
+	w.ws_row = atoi(rows);
+	w.ws_col = atoi(columns);
+	ioctl(fd, TIOCSWINSZ, &w);
+	unsetenv("LINES");
+	unsetenv("COLUMNS");
+}
+
+static void child(int raw, char **command)
+{
+	int in, out, err;
+
+	setsid();
+	out = open_line(OUTPUT, raw);
+	err = raw ? open_line(ERRORS, raw) : out;
+	in = raw ? unpack() : out;
+	if (!raw) {
+		ioctl(out, TIOCSCTTY, 0);
+		set_size(out);
+	}
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+		fail("dup2", strerror(errno));
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	report("up\n");
+	execvp(command[0], command);
+	fprintf(stderr, "%s: %s\n", command[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+int main(int argc, char **argv)
+{
+	char line[32];
+	int raw, status;
+	pid_t pid;
+
+	if (argc == 2 && !strcmp(argv[1], "pack"))
+		return pack();
+	if (argc < 3)
+		return 2;
+	if (!strcmp(argv[1], "fail"))
+		fail(argv[2], NULL);
+	raw = strcmp(argv[1], "tty");
+
+	pid = fork();
+	if (!pid)
+		child(raw, argv + 2);
+	if (pid < 0)
+		fail("fork", strerror(errno));
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	/* Like a shell: killed by signal n is 128 + n. */
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+
+	/* These are what tcdrain() in end_guest() waits for. */
+	dup2(open_line(OUTPUT, 1), 1);
+	if (raw)
+		dup2(open_line(ERRORS, 1), 2);
+	snprintf(line, sizeof(line), "exit %d\n", status);
+	report(line);
+	end_guest();
+	return 0;
+}
