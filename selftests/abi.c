@@ -1,0 +1,1270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The outside of /dev/timerwheel: layouts, sizes, flags, reserved fields, numbers,
+ * counts and pointers. Built as a 64-bit and as a 32-bit program: both must see the
+ * same. A call that fails must have done nothing.
+ */
+#include "tw_test.h"
+#include <assert.h>
+#include <stddef.h>
+
+#define N		300	/* elements in an array that faults: more than one chunk */
+#define VALUE(key)	(~(__u64)(key))
+
+/* --- Layout ------------------------------------------------------------- */
+
+#define SIZE(s, want) \
+	{ #s, sizeof(struct timerwheel_##s), want }
+#define FIELD(s, f, want) \
+	{ #s "." #f, offsetof(struct timerwheel_##s, f), want }
+
+static const struct {
+	char name[24];
+	size_t is, want;
+} layout[] = {
+	SIZE(info, 128),
+	FIELD(info, size, 0),
+	FIELD(info, flags, 4),
+	FIELD(info, abi_version, 8),
+	FIELD(info, batch_max, 12),
+	FIELD(info, features, 16),
+	FIELD(info, errata, 24),
+	FIELD(info, tick_min, 32),
+	FIELD(info, tick_max, 40),
+	FIELD(info, slots_min, 48),
+	FIELD(info, slots_max, 52),
+	FIELD(info, capacity_max, 56),
+	FIELD(info, clock, 60),
+	FIELD(info, tick, 64),
+	FIELD(info, slots, 72),
+	FIELD(info, capacity, 76),
+	FIELD(info, slack, 80),
+	FIELD(info, wake_ns, 88),
+	FIELD(info, wake_events, 96),
+	FIELD(info, reserved, 100),
+	FIELD(info, user_timers, 104),
+	FIELD(info, user_timers_max, 112),
+	FIELD(info, now, 120),
+	SIZE(setup, 48),
+	FIELD(setup, size, 0),
+	FIELD(setup, flags, 4),
+	FIELD(setup, clock, 8),
+	FIELD(setup, slots, 12),
+	FIELD(setup, tick, 16),
+	FIELD(setup, capacity, 24),
+	FIELD(setup, wake_events, 28),
+	FIELD(setup, wake_ns, 32),
+	FIELD(setup, slack, 40),
+	SIZE(batch, 32),
+	FIELD(batch, size, 0),
+	FIELD(batch, flags, 4),
+	FIELD(batch, elems, 8),
+	FIELD(batch, count, 16),
+	FIELD(batch, elem_size, 20),
+	FIELD(batch, cursor, 24),
+	SIZE(add, 64),
+	FIELD(add, key, 0),
+	FIELD(add, value, 8),
+	FIELD(add, deadline, 16),
+	FIELD(add, period, 24),
+	FIELD(add, slack, 32),
+	FIELD(add, match, 40),
+	FIELD(add, flags, 48),
+	FIELD(add, result, 52),
+	FIELD(add, index, 56),
+	FIELD(add, reserved, 60),
+	SIZE(move, 32),
+	FIELD(move, key, 0),
+	FIELD(move, deadline, 8),
+	FIELD(move, match, 16),
+	FIELD(move, flags, 24),
+	FIELD(move, result, 28),
+	SIZE(remove, 40),
+	FIELD(remove, key, 0),
+	FIELD(remove, match, 8),
+	FIELD(remove, value, 16),
+	FIELD(remove, left, 24),
+	FIELD(remove, flags, 32),
+	FIELD(remove, result, 36),
+	SIZE(entry, 64),
+	FIELD(entry, key, 0),
+	FIELD(entry, value, 8),
+	FIELD(entry, deadline, 16),
+	FIELD(entry, left, 24),
+	FIELD(entry, period, 32),
+	FIELD(entry, slack, 40),
+	FIELD(entry, flags, 48),
+	FIELD(entry, result, 52),
+	FIELD(entry, index, 56),
+	FIELD(entry, reserved, 60),
+	SIZE(advance, 32),
+	FIELD(advance, size, 0),
+	FIELD(advance, flags, 4),
+	FIELD(advance, time, 8),
+	FIELD(advance, now, 16),
+	FIELD(advance, expired, 24),
+	SIZE(event, 48),
+	FIELD(event, key, 0),
+	FIELD(event, value, 8),
+	FIELD(event, deadline, 16),
+	FIELD(event, fired, 24),
+	FIELD(event, overruns, 32),
+	FIELD(event, flags, 40),
+	FIELD(event, index, 44),
+	SIZE(stats, 488),
+	FIELD(stats, size, 0),
+	FIELD(stats, flags, 4),
+	FIELD(stats, pending, 8),
+	FIELD(stats, due, 16),
+	FIELD(stats, armed, 24),
+	FIELD(stats, rearmed, 32),
+	FIELD(stats, moved, 40),
+	FIELD(stats, removed, 48),
+	FIELD(stats, replaced, 56),
+	FIELD(stats, drained, 64),
+	FIELD(stats, delivered, 72),
+	FIELD(stats, overruns, 80),
+	FIELD(stats, withdrawn, 88),
+	FIELD(stats, cascades, 96),
+	FIELD(stats, requeues, 104),
+	FIELD(stats, wakeups, 112),
+	FIELD(stats, firings, 120),
+	FIELD(stats, passes, 128),
+	FIELD(stats, pass_max_timers, 136),
+	FIELD(stats, pass_max_ns, 144),
+	FIELD(stats, memory, 152),
+	FIELD(stats, late_max, 160),
+	FIELD(stats, lateness, 168),
+};
+
+static_assert(sizeof(struct timerwheel_info) == 128, "info");
+static_assert(sizeof(struct timerwheel_setup) == 48, "setup");
+static_assert(sizeof(struct timerwheel_batch) == 32, "batch");
+static_assert(sizeof(struct timerwheel_add) == 64, "add");
+static_assert(sizeof(struct timerwheel_move) == 32, "move");
+static_assert(sizeof(struct timerwheel_remove) == 40, "remove");
+static_assert(sizeof(struct timerwheel_entry) == 64, "entry");
+static_assert(sizeof(struct timerwheel_advance) == 32, "advance");
+static_assert(sizeof(struct timerwheel_event) == 48, "event");
+static_assert(sizeof(struct timerwheel_stats) == 488, "stats");
+
+/* --- What a wheel looks like from outside ------------------------------- */
+
+struct state {
+	struct timerwheel_info info;
+	struct timerwheel_stats stats;
+};
+
+/* All that a call which fails must not change */
+static struct state look(int fd)
+{
+	struct state s;
+
+	if (tw_info(fd, &s.info) || tw_stats(fd, &s.stats))
+		abort();
+	if (s.info.clock != TIMERWHEEL_CLOCK_MANUAL)
+		s.info.now = 0;
+	s.info.user_timers = 0;
+	s.stats.memory = 0;
+	return s;
+}
+
+static bool same(int fd, const struct state *before)
+{
+	struct state now = look(fd);
+
+	return !memcmp(&now, before, sizeof(now));
+}
+
+static void *kernel_address(void)
+{
+	return (void *)(uintptr_t)(sizeof(void *) == 8 ? 0xffff888000000000ULL : 0xfffff000ULL);
+}
+
+/* --- The device --------------------------------------------------------- */
+
+FIXTURE(device) {
+	int fd;
+};
+
+FIXTURE_SETUP(device)
+{
+	self->fd = tw_open_manual(0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	close(self->fd);
+}
+
+/* Every structure and field lies where the first version put it */
+TEST_F(device, layout)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(layout); i++)
+		EXPECT_EQ(layout[i].want, layout[i].is)
+			TH_LOG("%s", layout[i].name);
+}
+
+/* The calls have the numbers of the first version */
+TEST_F(device, numbers)
+{
+	static const unsigned long cmds[] = {
+		TIMERWHEEL_IOC_INFO, TIMERWHEEL_IOC_SETUP, TIMERWHEEL_IOC_ADD,
+		TIMERWHEEL_IOC_MOVE, TIMERWHEEL_IOC_REMOVE, TIMERWHEEL_IOC_DRAIN,
+		TIMERWHEEL_IOC_GET, TIMERWHEEL_IOC_LIST, TIMERWHEEL_IOC_STATS,
+		TIMERWHEEL_IOC_ADVANCE,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		EXPECT_EQ(0xf500 + i, cmds[i]);
+}
+
+/* A number that is no call: ENOTTY */
+TEST_F(device, unknown_number)
+{
+	static char arg[16384];
+	unsigned int nr;
+
+	for (nr = 0x0a; nr <= 0xff; nr++)
+		EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(TIMERWHEEL_IOC_TYPE, nr), arg));
+}
+
+/* A known number with a direction or a size is another number: ENOTTY */
+TEST_F(device, unknown_direction)
+{
+	static char arg[16384];
+	unsigned int nr, dir, size;
+
+	for (nr = 0; nr <= 0x09; nr++) {
+		for (dir = 0; dir < 4; dir++) {
+			for (size = !dir; size <= 128; size += 8) {
+				unsigned long cmd = _IOC(dir, TIMERWHEEL_IOC_TYPE, nr, size);
+
+				EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, cmd, arg))
+					TH_LOG("%lx", cmd);
+			}
+		}
+	}
+}
+
+/* Known numbers of another type: ENOTTY (type 0 belongs to the VFS) */
+TEST_F(device, unknown_type)
+{
+	static char arg[16384];
+	unsigned int type, nr;
+
+	for (type = 1; type <= 0xff; type++) {
+		for (nr = 0; nr <= 0x09; nr++) {
+			if (type != TIMERWHEEL_IOC_TYPE)
+				EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(type, nr), arg));
+		}
+	}
+}
+
+/* INFO tells the version and the limits that this header has */
+TEST_F(device, version)
+{
+	struct timerwheel_info info;
+
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	EXPECT_EQ(sizeof(info), info.size);
+	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
+	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
+	EXPECT_EQ(0, info.features);
+	EXPECT_EQ(0, info.errata);
+	EXPECT_EQ(0, info.reserved);
+}
+
+/* Any junk in any call: an answer, and a wheel that is still in order */
+TEST_F(device, junk)
+{
+	__u64 seed = tw_seed(), r = seed;
+	struct timerwheel_stats stats;
+	static __u64 elems[4096];
+	__u64 arg[64];
+	int i, j;
+
+	for (i = 0; i < 50000; i++) {
+		struct timerwheel_batch *batch = (void *)arg;
+		unsigned long cmd = _IO(TIMERWHEEL_IOC_TYPE, tw_rand(&r) % 10);
+		int ret;
+
+		for (j = 0; j < 64; j++)
+			arg[j] = tw_rand(&r) % 4 ? 0 : tw_rand(&r) >> (tw_rand(&r) % 64);
+		for (j = 0; j < 64; j++)
+			elems[tw_rand(&r) % 4096] = tw_rand(&r) >> (tw_rand(&r) % 64);
+		batch->size = tw_rand(&r) % 8 ? 32 : tw_rand(&r) % 512;
+		if (tw_rand(&r) % 4)
+			batch->flags &= 1;
+		if (tw_rand(&r) % 8) {
+			batch->elems = (uintptr_t)elems;
+			batch->count = tw_rand(&r) % 400;
+			batch->elem_size = 32 + tw_rand(&r) % 5 * 8;
+		}
+		/* Time goes on, but not to its end at once; CLOSE would end the fun. */
+		if (cmd == TIMERWHEEL_IOC_ADVANCE)
+			arg[1] >>= 16;
+		if (cmd == TIMERWHEEL_IOC_DRAIN && i < 40000)
+			batch->flags = 0;
+		ret = tw_ioctl(self->fd, cmd, arg);
+		ASSERT_TRUE(ret >= 0 || ret == -EINVAL || ret == -E2BIG || ret == -EFAULT ||
+			    ret == -EBUSY)
+			TH_LOG("seed %llu: call %d, number %lx: %d", seed, i, cmd, ret);
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_TRUE(tw_balanced(&stats))
+		TH_LOG("seed %llu", seed);
+}
+
+/* --- INFO and STATS: the structure is output ---------------------------- */
+
+FIXTURE(report) {
+	int fd;
+	char *end;	/* of two pages; what follows cannot be touched */
+};
+
+FIXTURE_VARIANT(report) {
+	unsigned long cmd;
+	__u32 size;
+};
+
+FIXTURE_VARIANT_ADD(report, info) { .cmd = TIMERWHEEL_IOC_INFO, .size = 128 };
+FIXTURE_VARIANT_ADD(report, stats) { .cmd = TIMERWHEEL_IOC_STATS, .size = 488 };
+
+FIXTURE_SETUP(report)
+{
+	self->fd = tw_open_manual(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, HOUR, 0));
+	self->end = (char *)tw_fence(2 * getpagesize()) + 2 * getpagesize();
+}
+
+FIXTURE_TEARDOWN(report)
+{
+	close(self->fd);
+}
+
+/* @size bytes of room, poisoned, with a header that says so */
+static char *report_at(char *end, __u32 room, __u32 size, __u32 flags)
+{
+	struct timerwheel_stats *arg = tw_poison(end - room, room);
+
+	memcpy(&arg->size, &size, sizeof(size));
+	if (room >= 8)
+		memcpy(&arg->flags, &flags, sizeof(flags));
+	return (char *)arg;
+}
+
+/* Less than size and flags: EINVAL, and nothing is written */
+TEST_F(report, too_small)
+{
+	__u32 size;
+
+	for (size = 0; size < 8; size++) {
+		__u32 room = size < 4 ? 4 : size;
+		char *arg = report_at(self->end, room, size, 0);
+
+		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, variant->cmd, arg));
+		EXPECT_EQ(0, memcmp(arg, &size, 4));
+		EXPECT_TRUE(tw_poisoned(arg + 4, room - 4));
+	}
+}
+
+/* An older, smaller structure gets what fits: the same bytes, none behind it */
+TEST_F(report, smaller)
+{
+	__u32 size, got;
+	char full[488];
+
+	memcpy(full, report_at(self->end, variant->size, variant->size, 0), variant->size);
+	ASSERT_EQ(0, tw_ioctl(self->fd, variant->cmd, full));
+	for (size = 8; size <= variant->size; size++) {
+		/* First with room behind it, then with none. */
+		char *arg = report_at(self->end - 512, size + 512, size, 0);
+
+		ASSERT_EQ(0, tw_ioctl(self->fd, variant->cmd, arg));
+		EXPECT_TRUE(tw_poisoned(arg + size, 512));
+		arg = report_at(self->end, size, size, 0);
+		ASSERT_EQ(0, tw_ioctl(self->fd, variant->cmd, arg));
+		memcpy(&got, arg, 4);
+		EXPECT_EQ(variant->size, got);
+		EXPECT_EQ(0, memcmp(arg, full, size))
+			TH_LOG("size %u", size);
+	}
+}
+
+/* A newer, larger structure: what the kernel does not know is zeroed */
+TEST_F(report, larger)
+{
+	__u32 size, got;
+
+	for (size = variant->size + 1; size <= getpagesize(); size++) {
+		char *arg = report_at(self->end, size, size, 0);
+
+		ASSERT_EQ(0, tw_ioctl(self->fd, variant->cmd, arg));
+		memcpy(&got, arg, 4);
+		EXPECT_EQ(variant->size, got);
+		EXPECT_TRUE(tw_all_bytes(arg + variant->size, 0, size - variant->size))
+			TH_LOG("size %u", size);
+	}
+}
+
+/* More than a page: E2BIG, and nothing is written */
+TEST_F(report, beyond_a_page)
+{
+	__u32 sizes[] = { getpagesize() + 1, 2 * getpagesize(), 1U << 31, ~0U };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		char *arg = report_at(self->end, 2 * getpagesize(), sizes[i], 0);
+
+		EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, variant->cmd, arg));
+		EXPECT_EQ(0, memcmp(arg, &sizes[i], 4));
+		EXPECT_TRUE(tw_poisoned(arg + 8, 2 * getpagesize() - 8));
+	}
+}
+
+/* A flag that is not understood, each of them: EINVAL, and nothing is written */
+TEST_F(report, unknown_flag)
+{
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		char *arg = report_at(self->end, variant->size, variant->size, 1U << bit);
+
+		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, variant->cmd, arg))
+			TH_LOG("bit %d", bit);
+		EXPECT_TRUE(tw_poisoned(arg + 8, variant->size - 8));
+	}
+}
+
+/* Memory that is not there, or ends too early: EFAULT */
+TEST_F(report, bad_pointer)
+{
+	__u32 room;
+
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd, NULL));
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd, self->end));
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd, kernel_address()));
+	for (room = 4; room < variant->size; room++)
+		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd,
+					    report_at(self->end, room, variant->size, 0)));
+}
+
+/* Memory that cannot be written: EFAULT */
+TEST_F(report, readonly)
+{
+	char *arg = report_at(self->end, variant->size, variant->size, 0);
+
+	ASSERT_EQ(0, mprotect(self->end - getpagesize(), getpagesize(), PROT_READ));
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd, arg));
+	EXPECT_TRUE(tw_poisoned(arg + 8, variant->size - 8));
+}
+
+/* --- All other calls: the structure is input ---------------------------- */
+
+struct call {
+	unsigned long cmd;
+	__u32 size;
+	__u32 flags;			/* those that are understood */
+	__u32 elem_size;		/* for calls on an array */
+	bool writes;			/* does the call write its structure? */
+};
+
+FIXTURE(call) {
+	int fd;
+	char *end;			/* as in report */
+};
+
+FIXTURE_VARIANT(call) {
+	struct call call;
+};
+
+FIXTURE_VARIANT_ADD(call, setup) {
+	{ .cmd = TIMERWHEEL_IOC_SETUP, .size = 48, .writes = true, }
+};
+
+FIXTURE_VARIANT_ADD(call, add) {
+	{ .cmd = TIMERWHEEL_IOC_ADD, .size = 32, .elem_size = 64, }
+};
+
+FIXTURE_VARIANT_ADD(call, move) {
+	{ .cmd = TIMERWHEEL_IOC_MOVE, .size = 32, .elem_size = 32, }
+};
+
+FIXTURE_VARIANT_ADD(call, remove) {
+	{ .cmd = TIMERWHEEL_IOC_REMOVE, .size = 32, .elem_size = 40, }
+};
+
+FIXTURE_VARIANT_ADD(call, drain) {
+	{ .cmd = TIMERWHEEL_IOC_DRAIN, .size = 32, .elem_size = 64,
+	  .flags = TIMERWHEEL_DRAIN_CLOSE, }
+};
+
+FIXTURE_VARIANT_ADD(call, get) {
+	{ .cmd = TIMERWHEEL_IOC_GET, .size = 32, .elem_size = 64, }
+};
+
+FIXTURE_VARIANT_ADD(call, list) {
+	{ .cmd = TIMERWHEEL_IOC_LIST, .size = 32, .elem_size = 64, .writes = true, }
+};
+
+FIXTURE_VARIANT_ADD(call, advance) {
+	{ .cmd = TIMERWHEEL_IOC_ADVANCE, .size = 32, .flags = TIMERWHEEL_ABS, .writes = true, }
+};
+
+/* A wheel on which the call can succeed, and has something to do */
+static int call_open(const struct call *call)
+{
+	int fd;
+
+	if (call->cmd == TIMERWHEEL_IOC_SETUP)
+		return tw_open(O_NONBLOCK);
+	fd = tw_open_manual(0);
+	if (call->cmd != TIMERWHEEL_IOC_ADD && tw_add1(fd, 0, 1, HOUR, 0))
+		abort();
+	return fd;
+}
+
+/*
+ * A good call of which only @room bytes are there, then comes @end. It says that its
+ * size is @size; its tail is zero.
+ */
+static char *call_fill(const struct call *call, char *end, __u32 room, __u32 size, __u32 flags)
+{
+	static struct timerwheel_add elem;	/* large enough for any element */
+	struct timerwheel_batch batch = {
+		.size = size, .flags = flags, .elems = (uintptr_t)&elem, .count = 1,
+		.elem_size = call->elem_size,
+	};
+	struct timerwheel_setup setup = { .size = size, .flags = flags };
+	struct timerwheel_advance adv = { .size = size, .flags = flags, .time = HOUR };
+	const void *from = &batch;
+
+	memset(&elem, 0, sizeof(elem));
+	if (call->cmd == TIMERWHEEL_IOC_SETUP)
+		from = &setup;
+	else if (call->cmd == TIMERWHEEL_IOC_ADVANCE)
+		from = &adv;
+	memset(end - room, 0, room);
+	return memcpy(end - room, from, room < call->size ? room : call->size);
+}
+
+FIXTURE_SETUP(call)
+{
+	self->fd = call_open(&variant->call);
+	ASSERT_LE(0, self->fd);
+	self->end = (char *)tw_fence(2 * getpagesize()) + 2 * getpagesize();
+}
+
+FIXTURE_TEARDOWN(call)
+{
+	close(self->fd);
+}
+
+/* Smaller than in the first version, each size: EINVAL, and nothing is done */
+TEST_F(call, too_small)
+{
+	const struct call *call = &variant->call;
+	struct state before = look(self->fd);
+	__u32 size;
+
+	for (size = 0; size < call->size; size++) {
+		char *arg = call_fill(call, self->end, size < 4 ? 4 : size, size, 0);
+
+		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, call->cmd, arg))
+			TH_LOG("size %u", size);
+	}
+	EXPECT_TRUE(same(self->fd, &before));
+}
+
+/* As large as in the first version, up to a page, the tail zero: understood */
+TEST_F(call, larger_zero)
+{
+	const struct call *call = &variant->call;
+	__u32 size;
+
+	for (size = call->size; size <= getpagesize(); size++) {
+		int fd = call_open(call);
+
+		EXPECT_LE(0, tw_ioctl(fd, call->cmd, call_fill(call, self->end, size, size, 0)))
+			TH_LOG("size %u", size);
+		EXPECT_TRUE(tw_all_bytes(self->end - size + call->size, 0,
+					 size - call->size));
+		close(fd);
+	}
+}
+
+/* Something set in the part that is not known: E2BIG, and nothing is done */
+TEST_F(call, larger_nonzero)
+{
+	const struct call *call = &variant->call;
+	struct state before = look(self->fd);
+	__u32 size;
+
+	for (size = call->size + 1; size <= getpagesize(); size++) {
+		char *arg = call_fill(call, self->end, size, size, 0);
+
+		arg[size - 1] = 1;
+		EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, call->cmd, arg))
+			TH_LOG("size %u, last byte", size);
+		arg[size - 1] = 0;
+		arg[call->size] = 0x80;
+		EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, call->cmd, arg))
+			TH_LOG("size %u, first byte", size);
+	}
+	EXPECT_TRUE(same(self->fd, &before));
+}
+
+/* More than a page: E2BIG even when the tail is zero, and nothing is done */
+TEST_F(call, beyond_a_page)
+{
+	const struct call *call = &variant->call;
+	__u32 sizes[] = { getpagesize() + 1, 2 * getpagesize(), 1U << 31, ~0U };
+	struct state before = look(self->fd);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, call->cmd,
+					   call_fill(call, self->end, 2 * getpagesize(),
+						     sizes[i], 0)));
+	EXPECT_TRUE(same(self->fd, &before));
+}
+
+/* A flag that is not understood, each of them: EINVAL, and nothing is done */
+TEST_F(call, unknown_flag)
+{
+	const struct call *call = &variant->call;
+	struct state before = look(self->fd);
+	__u32 size = call->size;
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		if (call->flags & (1U << bit))
+			continue;
+		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, call->cmd,
+					    call_fill(call, self->end, size, size, 1U << bit)))
+			TH_LOG("bit %d", bit);
+		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, call->cmd,
+					    call_fill(call, self->end, size, size,
+						      call->flags | 1U << bit)))
+			TH_LOG("bit %d with those that are", bit);
+	}
+	EXPECT_TRUE(same(self->fd, &before));
+}
+
+/* Memory that is not there, or ends too early: EFAULT, and nothing is done */
+TEST_F(call, bad_pointer)
+{
+	const struct call *call = &variant->call;
+	struct state before = look(self->fd);
+	__u32 room;
+
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, call->cmd, NULL));
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, call->cmd, self->end));
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, call->cmd, kernel_address()));
+	for (room = 4; room < call->size; room++)
+		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, call->cmd,
+					    call_fill(call, self->end, room, call->size, 0)))
+			TH_LOG("%u bytes", room);
+	EXPECT_TRUE(same(self->fd, &before));
+}
+
+/*
+ * A structure that cannot be written: EFAULT and nothing done where the call writes
+ * it; no matter where it does not
+ */
+TEST_F(call, readonly)
+{
+	const struct call *call = &variant->call;
+	char *arg = call_fill(call, self->end, call->size, call->size, 0);
+	struct state before = look(self->fd);
+	int ret;
+
+	ASSERT_EQ(0, mprotect(self->end - getpagesize(), getpagesize(), PROT_READ));
+	ret = tw_ioctl(self->fd, call->cmd, arg);
+	if (call->writes) {
+		EXPECT_EQ(-EFAULT, ret);
+		EXPECT_TRUE(same(self->fd, &before));
+	} else {
+		EXPECT_EQ(1, ret);
+	}
+}
+
+/* --- Calls on an array -------------------------------------------------- */
+
+struct op {
+	unsigned long cmd;
+	__u32 elem_size;
+	__u32 result_at;
+};
+
+FIXTURE(array) {
+};
+
+FIXTURE_VARIANT(array) {
+	struct op op;
+};
+
+FIXTURE_VARIANT_ADD(array, add) { { TIMERWHEEL_IOC_ADD, 64, 52 } };
+FIXTURE_VARIANT_ADD(array, move) { { TIMERWHEEL_IOC_MOVE, 32, 28 } };
+FIXTURE_VARIANT_ADD(array, remove) { { TIMERWHEEL_IOC_REMOVE, 40, 36 } };
+FIXTURE_VARIANT_ADD(array, drain) { { TIMERWHEEL_IOC_DRAIN, 64, 52 } };
+FIXTURE_VARIANT_ADD(array, get) { { TIMERWHEEL_IOC_GET, 64, 52 } };
+FIXTURE_VARIANT_ADD(array, list) { { TIMERWHEEL_IOC_LIST, 64, 52 } };
+
+FIXTURE_SETUP(array)
+{
+}
+
+FIXTURE_TEARDOWN(array)
+{
+}
+
+/* The elements of a good call on the timers 0 to @n - 1; outputs are poisoned */
+static void array_fill(const struct op *op, char *elems, __u32 n)
+{
+	__u32 i;
+
+	tw_poison(elems, (size_t)n * op->elem_size);
+	for (i = 0; i < n; i++, elems += op->elem_size) {
+		struct timerwheel_add add = {
+			.key = i, .value = VALUE(i), .deadline = HOUR,
+		};
+		struct timerwheel_move move = { .key = i, .deadline = 2 * HOUR };
+		struct timerwheel_remove rem = { .key = i };
+		struct timerwheel_entry ent;
+
+		/* The arrays may be anywhere, hence memcpy. */
+		switch (op->cmd) {
+		case TIMERWHEEL_IOC_ADD:
+			tw_poison(&add.result, 4);
+			tw_poison(&add.index, 4);
+			memcpy(elems, &add, sizeof(add));
+			break;
+		case TIMERWHEEL_IOC_MOVE:
+			tw_poison(&move.result, 4);
+			memcpy(elems, &move, sizeof(move));
+			break;
+		case TIMERWHEEL_IOC_REMOVE:
+			tw_poison(&rem.value, 16);
+			tw_poison(&rem.result, 4);
+			memcpy(elems, &rem, sizeof(rem));
+			break;
+		case TIMERWHEEL_IOC_GET:
+			tw_poison(&ent, sizeof(ent));
+			ent.key = i;
+			ent.flags = 0;
+			ent.reserved = 0;
+			memcpy(elems, &ent, sizeof(ent));
+			break;
+		}
+	}
+}
+
+/* A wheel with the timers 0 to @n - 1, for ADD an empty one */
+static int array_open(const struct op *op, __u32 n)
+{
+	struct timerwheel_add *add = calloc(n, sizeof(*add));
+	int fd = tw_open_manual(0);
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		add[i].key = i;
+		add[i].value = VALUE(i);
+		add[i].deadline = HOUR;
+	}
+	if (fd < 0 || (op->cmd != TIMERWHEEL_IOC_ADD && tw_add(fd, add, n) != (int)n))
+		abort();
+	free(add);
+	return fd;
+}
+
+static int array_call(int fd, const struct op *op, const void *elems, __u32 n)
+{
+	return tw_batch(fd, op->cmd, 0, elems, op->elem_size, n, NULL);
+}
+
+/* On an array of @n, @done elements were done, and nothing else was */
+static void array_check(struct __test_metadata *_metadata, int fd, const struct op *op,
+			const char *elems, __u32 n, __u32 done)
+{
+	bool drain = op->cmd == TIMERWHEEL_IOC_DRAIN;
+	bool list = op->cmd == TIMERWHEEL_IOC_LIST;
+	bool *seen = calloc(n, 1);
+	struct timerwheel_stats stats;
+	struct timerwheel_entry ent;
+	__u32 i;
+
+	for (i = 0; i < done; i++, elems += op->elem_size) {
+		__u64 key;
+		__s32 result;
+
+		memcpy(&key, elems, sizeof(key));
+		memcpy(&result, elems + op->result_at, sizeof(result));
+		ASSERT_GT(n, key);
+		ASSERT_FALSE(seen[key]);
+		seen[key] = true;
+		if (!drain && !list)
+			ASSERT_EQ(i, key);
+		ASSERT_EQ(op->cmd == TIMERWHEEL_IOC_ADD ?
+			  TIMERWHEEL_WAS_NONE : TIMERWHEEL_WAS_PENDING, result);
+	}
+	for (i = 0; i < n; i++) {
+		bool there = true;
+		int ret = tw_get1(fd, i, &ent);
+
+		if (op->cmd == TIMERWHEEL_IOC_ADD)
+			there = seen[i];
+		else if (op->cmd == TIMERWHEEL_IOC_REMOVE || drain)
+			there = !seen[i];
+		ASSERT_EQ(there ? TIMERWHEEL_WAS_PENDING : -ENOENT, ret);
+		if (!there)
+			continue;
+		ASSERT_EQ(VALUE(i), ent.value);
+		ASSERT_EQ(op->cmd == TIMERWHEEL_IOC_MOVE && seen[i] ? 2 * HOUR : HOUR,
+			  ent.deadline);
+	}
+	ASSERT_EQ(0, tw_stats(fd, &stats));
+	EXPECT_EQ(op->cmd == TIMERWHEEL_IOC_ADD ? done : n, stats.armed);
+	EXPECT_EQ(op->cmd == TIMERWHEEL_IOC_MOVE ? done : 0, stats.moved);
+	EXPECT_EQ(op->cmd == TIMERWHEEL_IOC_REMOVE ? done : 0, stats.removed);
+	EXPECT_EQ(drain ? done : 0, stats.drained);
+	EXPECT_EQ(0, stats.replaced);
+	free(seen);
+}
+
+/*
+ * From element @k on, less @cut bytes, a page has the protection @prot; what is
+ * behind it is good again. The @k elements before are done and reported, nothing
+ * else is; the call with the rest then says why.
+ */
+static void array_fault(struct __test_metadata *_metadata, const struct op *op,
+			__u32 k, __u32 cut, int prot)
+{
+	size_t total = N * op->elem_size;
+	size_t at = k * op->elem_size;
+	size_t whole = cut ? at + op->elem_size : at;
+	char *elems = tw_split(at + cut, total - at - cut);
+	int fd = array_open(op, N);
+	struct timerwheel_entry rest[N];
+	char *copy = malloc(total);
+	__u64 cursor = 0;
+
+	array_fill(op, elems, N);
+	memcpy(copy, elems, total);
+	ASSERT_EQ(0, mprotect(elems + at + cut, 1, prot));
+	EXPECT_EQ(k ? (int)k : -EFAULT,
+		  tw_batch(fd, op->cmd, 0, elems, op->elem_size, N, &cursor))
+		TH_LOG("element %u", k);
+	ASSERT_EQ(0, mprotect(elems + at + cut, 1, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(0, memcmp(copy + whole, elems + whole, total - whole));
+	array_check(_metadata, fd, op, elems, N, k);
+
+	if (op->cmd != TIMERWHEEL_IOC_LIST)
+		cursor = 0;
+	ASSERT_EQ(0, mprotect(elems + at + cut, 1, prot));
+	EXPECT_EQ(-EFAULT, tw_batch(fd, op->cmd, 0, elems + at, op->elem_size,
+				    N - k, &cursor));
+	array_check(_metadata, fd, op, elems, N, k);
+	/* A cursor is not moved by a page that did not arrive. */
+	if (op->cmd == TIMERWHEEL_IOC_LIST) {
+		EXPECT_EQ(N - k, tw_list(fd, &cursor, rest, N));
+		memcpy(copy, elems, at);
+		memcpy(copy + at, rest, total - at);
+		array_check(_metadata, fd, op, copy, N, N);
+	}
+	free(copy);
+	close(fd);
+}
+
+static const __u32 fault_at[] = { 0, 1, N / 2, N - 1 };
+
+/* Elements that cannot be read */
+TEST_F(array, unreadable)
+{
+	const struct op *op = &variant->op;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fault_at); i++)
+		array_fault(_metadata, op, fault_at[i], 0, PROT_NONE);
+}
+
+/* An element of which the last word cannot be read */
+TEST_F(array, cut_short)
+{
+	const struct op *op = &variant->op;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fault_at); i++)
+		array_fault(_metadata, op, fault_at[i], op->elem_size - 4, PROT_NONE);
+}
+
+/* Elements that can be read but not written: not done, for no one would know */
+TEST_F(array, readonly)
+{
+	const struct op *op = &variant->op;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fault_at); i++)
+		array_fault(_metadata, op, fault_at[i], 0, PROT_READ);
+}
+
+/* An element of which only the result cannot be written */
+TEST_F(array, readonly_result)
+{
+	const struct op *op = &variant->op;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fault_at); i++)
+		array_fault(_metadata, op, fault_at[i], op->result_at, PROT_READ);
+}
+
+/* An array at an address that cannot be: EFAULT, and nothing is done */
+TEST_F(array, bad_address)
+{
+	const struct op *op = &variant->op;
+	static const __u64 where[] = {
+		0, 8, 0xffff888000000000ULL, 0xdead000000000000ULL, 0x7fffffffffffffffULL,
+		~0ULL - 7, ~0ULL,
+	};
+	int fd = array_open(op, N);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(where); i++) {
+		struct timerwheel_batch batch = {
+			.size = sizeof(batch), .elems = where[i], .count = N,
+			.elem_size = op->elem_size,
+		};
+
+		EXPECT_EQ(-EFAULT, tw_ioctl(fd, op->cmd, &batch))
+			TH_LOG("%llx", where[i]);
+	}
+	array_check(_metadata, fd, op, NULL, N, 0);
+}
+
+/* No elements: returns 0, wherever the array is */
+TEST_F(array, count_0)
+{
+	const struct op *op = &variant->op;
+	int fd = array_open(op, 4);
+
+	EXPECT_EQ(0, array_call(fd, op, NULL, 0));
+	EXPECT_EQ(0, array_call(fd, op, kernel_address(), 0));
+	array_check(_metadata, fd, op, NULL, 4, 0);
+}
+
+/* One element: that one, and no other is touched */
+TEST_F(array, count_1)
+{
+	const struct op *op = &variant->op;
+	int fd = array_open(op, 2);
+	char elems[128], copy[128];
+
+	array_fill(op, elems, 2);
+	memcpy(copy, elems, sizeof(copy));
+	EXPECT_EQ(1, array_call(fd, op, elems, 1));
+	array_check(_metadata, fd, op, elems, 2, 1);
+	EXPECT_EQ(0, memcmp(elems + op->elem_size, copy + op->elem_size,
+			    op->elem_size));
+}
+
+/* As many as may be: all of them, and no byte behind them is touched */
+TEST_F(array, count_65536)
+{
+	const struct op *op = &variant->op;
+	__u32 n = TIMERWHEEL_BATCH_MAX;
+	char *elems = tw_fence((size_t)n * op->elem_size);
+	int fd = array_open(op, n);
+
+	array_fill(op, elems, n);
+	EXPECT_EQ(n, array_call(fd, op, elems, n));
+	array_check(_metadata, fd, op, elems, n, n);
+}
+
+/* More than may be: E2BIG, and nothing is done */
+TEST_F(array, count_65537)
+{
+	const struct op *op = &variant->op;
+	static const __u32 counts[] = { TIMERWHEEL_BATCH_MAX + 1, 1U << 26, 1U << 31, ~0U };
+	size_t size = (TIMERWHEEL_BATCH_MAX + 1) * (size_t)op->elem_size, i;
+	int fd = array_open(op, N);
+	char *elems = malloc(size), *copy = malloc(size);
+
+	array_fill(op, elems, TIMERWHEEL_BATCH_MAX + 1);
+	memcpy(copy, elems, size);
+	for (i = 0; i < ARRAY_SIZE(counts); i++)
+		EXPECT_EQ(-E2BIG, array_call(fd, op, elems, counts[i]));
+	EXPECT_EQ(0, memcmp(elems, copy, size));
+	array_check(_metadata, fd, op, NULL, N, 0);
+}
+
+/* A smaller element, or none: EINVAL; a larger one: E2BIG; and nothing is done */
+TEST_F(array, elem_size)
+{
+	const struct op *op = &variant->op;
+	size_t size = N * (size_t)getpagesize();
+	char *elems = tw_poison(malloc(size), size);
+	int fd = array_open(op, N);
+	__u32 es;
+
+	for (es = 0; es <= getpagesize() + 1; es++) {
+		if (es == op->elem_size)
+			continue;
+		EXPECT_EQ(es < op->elem_size ? -EINVAL : -E2BIG,
+			  tw_batch(fd, op->cmd, 0, elems, es, N, NULL))
+			TH_LOG("elem_size %u", es);
+	}
+	EXPECT_EQ(-E2BIG, tw_batch(fd, op->cmd, 0, elems, ~0U, N, NULL));
+	EXPECT_TRUE(tw_poisoned(elems, size));
+	array_check(_metadata, fd, op, NULL, N, 0);
+}
+
+/* A cursor where there is none: EINVAL, and nothing is done; LIST takes any */
+TEST_F(array, cursor)
+{
+	const struct op *op = &variant->op;
+	static const __u64 cursors[] = { 1, 64, N, 1ULL << 32, 1ULL << 63, ~0ULL };
+	int fd = array_open(op, N);
+	char elems[N * 64];
+	size_t i;
+
+	array_fill(op, elems, N);
+	for (i = 0; i < ARRAY_SIZE(cursors); i++) {
+		__u64 cursor = cursors[i];
+		int ret = tw_batch(fd, op->cmd, 0, elems, op->elem_size, N, &cursor);
+
+		if (op->cmd == TIMERWHEEL_IOC_LIST && ret >= 0)
+			continue;
+		EXPECT_EQ(-EINVAL, ret);
+	}
+	array_check(_metadata, fd, op, NULL, N, 0);
+}
+
+/* --- Elements ----------------------------------------------------------- */
+
+FIXTURE(element) {
+	int fd;
+	struct state before;
+};
+
+FIXTURE_SETUP(element)
+{
+	self->fd = tw_open_manual(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 7, HOUR, 0));
+	self->before = look(self->fd);
+}
+
+FIXTURE_TEARDOWN(element)
+{
+	EXPECT_TRUE(same(self->fd, &self->before));
+	close(self->fd);
+}
+
+/* ADD: a flag that is not understood, each of them: EINVAL */
+TEST_F(element, add_flags)
+{
+	__u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK;
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		if (!(known & (1U << bit)))
+			EXPECT_EQ(-EINVAL, tw_add1(self->fd, 1, 2, HOUR, 1U << bit))
+				TH_LOG("bit %d", bit);
+	}
+}
+
+/* MOVE: a flag that is not understood (those of ADD among them): EINVAL */
+TEST_F(element, move_flags)
+{
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		if (!((TIMERWHEEL_ABS | TIMERWHEEL_MATCH) & (1U << bit)))
+			EXPECT_EQ(-EINVAL, tw_move1(self->fd, 1, HOUR, 1U << bit))
+				TH_LOG("bit %d", bit);
+	}
+}
+
+/* REMOVE: a flag that is not understood (those of ADD among them): EINVAL */
+TEST_F(element, remove_flags)
+{
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		struct timerwheel_remove rem = { .key = 1, .flags = 1U << bit };
+
+		if (TIMERWHEEL_MATCH == 1U << bit)
+			continue;
+		EXPECT_EQ(-EINVAL, tw_remove_elem(self->fd, &rem))
+			TH_LOG("bit %d", bit);
+		EXPECT_TRUE(tw_poisoned(&rem.value, 16));
+	}
+}
+
+/* GET: any flag: EINVAL, and nothing but the result is written */
+TEST_F(element, get_flags)
+{
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		struct timerwheel_entry ent;
+
+		tw_poison(&ent, sizeof(ent));
+		ent.key = 1;
+		ent.flags = 1U << bit;
+		ent.reserved = 0;
+		ASSERT_EQ(1, tw_get(self->fd, &ent, 1));
+		EXPECT_EQ(-EINVAL, ent.result)
+			TH_LOG("bit %d", bit);
+		EXPECT_EQ(1U << bit, ent.flags);
+		EXPECT_TRUE(tw_poisoned(&ent.value, 40));
+		EXPECT_TRUE(tw_poisoned(&ent.index, 4));
+	}
+}
+
+/* ADD: reserved is not zero: EINVAL */
+TEST_F(element, add_reserved)
+{
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		struct timerwheel_add add = {
+			.key = 1, .deadline = HOUR, .reserved = 1U << bit,
+		};
+
+		EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &add));
+	}
+}
+
+/* GET: reserved is not zero: EINVAL */
+TEST_F(element, get_reserved)
+{
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		struct timerwheel_entry ent = { .key = 1, .reserved = 1U << bit };
+
+		ASSERT_EQ(1, tw_get(self->fd, &ent, 1));
+		EXPECT_EQ(-EINVAL, ent.result);
+	}
+}
+
+/* ADD: a slack, but no TIMERWHEEL_SLACK: EINVAL */
+TEST_F(element, add_slack_without_flag)
+{
+	struct timerwheel_add add = { .key = 1, .deadline = HOUR, .slack = 1 };
+
+	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &add));
+	add.slack = 1ULL << 63;
+	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &add));
+}
+
+/* ADD: a value to match, but no TIMERWHEEL_MATCH: EINVAL */
+TEST_F(element, add_match_without_flag)
+{
+	struct timerwheel_add add = { .key = 1, .deadline = HOUR, .match = 7 };
+
+	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &add));
+	add.match = 7ULL << 32;
+	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &add));
+}
+
+/* MOVE: a value to match, but no TIMERWHEEL_MATCH: EINVAL */
+TEST_F(element, move_match_without_flag)
+{
+	struct timerwheel_move move = { .key = 1, .deadline = 2 * HOUR, .match = 7 };
+
+	ASSERT_EQ(1, tw_move(self->fd, &move, 1));
+	EXPECT_EQ(-EINVAL, move.result);
+}
+
+/* REMOVE: a value to match, but no TIMERWHEEL_MATCH: EINVAL */
+TEST_F(element, remove_match_without_flag)
+{
+	struct timerwheel_remove rem = { .key = 1, .match = 7 };
+
+	EXPECT_EQ(-EINVAL, tw_remove_elem(self->fd, &rem));
+}
+
+/* ADD: flags that exclude each other: EINVAL */
+TEST_F(element, add_match_and_excl)
+{
+	EXPECT_EQ(-EINVAL, tw_add1_match(self->fd, 1, 2, HOUR, 7, TIMERWHEEL_EXCL));
+	EXPECT_EQ(-EINVAL, tw_add1_match(self->fd, 2, 2, HOUR, 7, TIMERWHEEL_EXCL));
+}
+
+/* ADD: a period beyond the largest time: EINVAL */
+TEST_F(element, add_period_too_long)
+{
+	EXPECT_EQ(-EINVAL, tw_add1_periodic(self->fd, 1, 2, HOUR, TIMERWHEEL_TIME_MAX + 1, 0));
+	EXPECT_EQ(-EINVAL, tw_add1_periodic(self->fd, 1, 2, HOUR, ~0ULL, 0));
+}
+
+/* ADD writes its result and index, and nothing else in the element or beside it */
+TEST_F(element, add_writes)
+{
+	struct timerwheel_add add[3], copy[3];
+
+	tw_poison(add, sizeof(add));
+	add[1] = (struct timerwheel_add){
+		.key = 5, .value = 6, .deadline = HOUR, .period = HOUR, .slack = 8 * MSEC,
+		.flags = TIMERWHEEL_SLACK,
+	};
+	tw_poison(&add[1].result, 4);
+	tw_poison(&add[1].index, 4);
+	memcpy(copy, add, sizeof(copy));
+	ASSERT_EQ(1, tw_add(self->fd, &add[1], 1));
+	EXPECT_EQ(0, add[1].result);
+	EXPECT_FALSE(tw_poisoned(&add[1].index, 4));
+	add[1].result = copy[1].result;
+	add[1].index = copy[1].index;
+	EXPECT_EQ(0, memcmp(add, copy, sizeof(copy)));
+	self->before = look(self->fd);
+}
+
+/* MOVE writes its result, and nothing else in the element or beside it */
+TEST_F(element, move_writes)
+{
+	struct timerwheel_move move[3], copy[3];
+
+	tw_poison(move, sizeof(move));
+	move[1] = (struct timerwheel_move){
+		.key = 1, .deadline = HOUR, .match = 7, .flags = TIMERWHEEL_MATCH,
+	};
+	tw_poison(&move[1].result, 4);
+	memcpy(copy, move, sizeof(copy));
+	ASSERT_EQ(1, tw_move(self->fd, &move[1], 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move[1].result);
+	move[1].result = copy[1].result;
+	EXPECT_EQ(0, memcmp(move, copy, sizeof(copy)));
+	self->before = look(self->fd);
+}
+
+/* REMOVE writes value, left and result, and nothing else in the element or beside it */
+TEST_F(element, remove_writes)
+{
+	struct timerwheel_remove rem[3], copy[3];
+
+	tw_poison(rem, sizeof(rem));
+	rem[1] = (struct timerwheel_remove){ .key = 1, .match = 7, .flags = TIMERWHEEL_MATCH };
+	tw_poison(&rem[1].value, 16);
+	tw_poison(&rem[1].result, 4);
+	memcpy(copy, rem, sizeof(copy));
+	ASSERT_EQ(1, tw_remove(self->fd, &rem[1], 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rem[1].result);
+	EXPECT_EQ(7, rem[1].value);
+	EXPECT_EQ(HOUR, rem[1].left);
+	rem[1].value = copy[1].value;
+	rem[1].left = copy[1].left;
+	rem[1].result = copy[1].result;
+	EXPECT_EQ(0, memcmp(rem, copy, sizeof(copy)));
+	self->before = look(self->fd);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,1364 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * lifetime: who shares a wheel, what survives a daemon, what ends when the last
+ * descriptor is closed, and when the module may go.
+ *
+ * The file of the module is TW_MODULE, or timerwheel.ko in /lib/modules, /, /work or /vm.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <grp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include "tw_test.h"
+
+#define LONG_MS		20000	/* longer than anything takes, in a slow guest too */
+#define PAGE		4096	/* timers in one call */
+#define NOBODY		65534
+#define EXEC_FD		"TW_LIFETIME_FD"
+
+/* --- Helpers ----------------------------------------------------------------- */
+
+static __u64 value_of(__u64 key)
+{
+	return ~key * 0x9e3779b97f4a7c15ULL;
+}
+
+/* Arm keys @first to @first + @n - 1 (at most PAGE), relative @deadline. 0, or what went wrong. */
+static int arm(int fd, __u64 first, int n, __u64 deadline)
+{
+	static struct timerwheel_add add[PAGE];
+	int i, ret;
+
+	memset(add, 0, n * sizeof(*add));
+	for (i = 0; i < n; i++) {
+		add[i].key = first + i;
+		add[i].value = value_of(first + i);
+		add[i].deadline = deadline;
+	}
+	ret = tw_add(fd, add, n);
+	if (ret != n)
+		return ret < 0 ? ret : -EPROTO;
+	for (i = 0; i < n; i++) {
+		if (add[i].result)
+			return add[i].result;
+	}
+	return 0;
+}
+
+/*
+ * LIST everything into @seen, one count for each key below @n. Returns how many
+ * there were, or -EPROTO for a timer that never was armed.
+ */
+static int list_all(int fd, unsigned char *seen, int n)
+{
+	static struct timerwheel_entry ent[PAGE];
+	__u64 cursor = 0;
+	int i, ret, total = 0;
+
+	while ((ret = tw_list(fd, &cursor, ent, PAGE)) > 0) {
+		for (i = 0; i < ret; i++) {
+			if (ent[i].key >= (__u64)n || ent[i].value != value_of(ent[i].key))
+				return -EPROTO;
+			seen[ent[i].key]++;
+		}
+		total += ret;
+	}
+	return ret < 0 ? ret : total;
+}
+
+static __u64 user_timers(int fd)
+{
+	struct timerwheel_info info;
+
+	return tw_info(fd, &info) ? ~0ULL : info.user_timers;
+}
+
+/* Does the number of this user's timers come (back) to @want within some seconds? */
+static bool user_timers_become(int fd, __u64 want)
+{
+	int i;
+
+	for (i = 0; i < LONG_MS / 10 && user_timers(fd) != want; i++)
+		tw_sleep(10 * MSEC);
+	return user_timers(fd) == want;
+}
+
+/* The exit status of a child, or 1000 and the signal that ended it */
+static int reap(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static int send_fd(int sock, int fd)
+{
+	char c = 0, ctl[CMSG_SPACE(sizeof(fd))] = "";
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = ctl, .msg_controllen = sizeof(ctl),
+	};
+	struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
+
+	cm->cmsg_level = SOL_SOCKET;
+	cm->cmsg_type = SCM_RIGHTS;
+	cm->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
+	return sendmsg(sock, &msg, 0) == 1 ? 0 : -errno;
+}
+
+static int recv_fd(int sock)
+{
+	char c, ctl[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = ctl, .msg_controllen = sizeof(ctl),
+	};
+	struct cmsghdr *cm;
+	int fd;
+
+	if (recvmsg(sock, &msg, 0) != 1)
+		return -errno;
+	cm = CMSG_FIRSTHDR(&msg);
+	if (!cm || cm->cmsg_type != SCM_RIGHTS)
+		return -EPROTO;
+	memcpy(&fd, CMSG_DATA(cm), sizeof(fd));
+	return fd;
+}
+
+static void *shared(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Is this thread asleep? */
+static bool asleep(pid_t pid, pid_t tid)
+{
+	char path[64], buf[256], *p;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	len = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (len <= 0)
+		return false;
+	buf[len] = 0;
+	p = strrchr(buf, ')');
+	return p && p[1] && p[2] == 'S';
+}
+
+/* A thread in a blocking read of one event */
+struct reader {
+	pthread_t thread;
+	int fd;
+	atomic_int tid;
+	atomic_bool done;
+	int ret;
+	struct timerwheel_event ev;
+};
+
+static void *reader_main(void *arg)
+{
+	struct reader *r = arg;
+
+	atomic_store(&r->tid, gettid());
+	r->ret = tw_read(r->fd, &r->ev, 1);
+	atomic_store(&r->done, true);
+	return NULL;
+}
+
+static int reader_start(struct reader *r, int fd)
+{
+	int i;
+
+	memset(r, 0, sizeof(*r));
+	r->fd = fd;
+	if (pthread_create(&r->thread, NULL, reader_main, r))
+		return -EAGAIN;
+	for (i = 0; i < LONG_MS; i++) {
+		if (atomic_load(&r->tid) && asleep(getpid(), atomic_load(&r->tid)))
+			return 0;
+		tw_sleep(MSEC);
+	}
+	return -ETIMEDOUT;
+}
+
+/* What this program does when it was started by execve() with EXEC_FD: read one event */
+static void __attribute__((constructor)) exec_main(void)
+{
+	const char *s = getenv(EXEC_FD);
+	struct timerwheel_event ev;
+	int ret;
+
+	if (!s)
+		return;
+	ret = tw_read(atoi(s), &ev, 1);
+	_exit(ret == 1 && ev.key == 1 ? 0 : ret == -EBADF ? EBADF : 100);
+}
+
+/* Run this program anew in a child: what exec_main() says about @fd */
+static int exec_with(int fd)
+{
+	char var[16];
+	pid_t pid;
+
+	snprintf(var, sizeof(var), "%d", fd);
+	pid = fork();
+	if (!pid) {
+		setenv(EXEC_FD, var, 1);
+		execl("/proc/self/exe", "lifetime", NULL);
+		_exit(101);
+	}
+	return reap(pid);
+}
+
+/* --- Sharing -------------------------------------------------------------------- */
+
+FIXTURE(wheel) {
+	int fd;		/* CLOCK_MONOTONIC, blocks */
+	int probe;	/* another wheel, to see what is charged to this user */
+	__u64 base;	/* that, before there was any timer in fd */
+};
+
+FIXTURE_SETUP(wheel)
+{
+	self->fd = tw_open(0);
+	self->probe = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_LE(0, self->probe);
+	self->base = user_timers(self->probe);
+}
+
+FIXTURE_TEARDOWN(wheel)
+{
+	close(self->fd);
+	close(self->probe);
+}
+
+/* Two opens are two wheels: a timer of one is not in the other. */
+TEST_F(wheel, opens_are_private)
+{
+	ASSERT_EQ(0, arm(self->fd, 1, 1, HOUR));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->probe, 1));
+}
+
+/* And an event of one is not read from the other. */
+TEST_F(wheel, events_are_private)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 0));
+	ASSERT_EQ(POLLIN, tw_poll(self->fd, LONG_MS));
+	EXPECT_EQ(-EAGAIN, tw_read(self->probe, &ev, 1));
+}
+
+/* fork: what the parent armed, the child reads. */
+TEST_F(wheel, fork_child_reads)
+{
+	struct timerwheel_event ev;
+	pid_t pid;
+
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
+	pid = fork();
+	if (!pid)
+		_exit(tw_read(self->fd, &ev, 1) != 1 || ev.key != 1);
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* fork: what the child armed, the parent reads, after the child's end. */
+TEST_F(wheel, fork_child_arms)
+{
+	struct timerwheel_event ev;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(!!arm(self->fd, 1, 1, 10 * MSEC));
+	ASSERT_EQ(0, reap(pid));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, ev.key);
+}
+
+/* The end of a child does not end the wheel. */
+TEST_F(wheel, fork_child_exit_keeps_timers)
+{
+	pid_t pid;
+
+	ASSERT_EQ(0, arm(self->fd, 1, 1, HOUR));
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	ASSERT_EQ(0, reap(pid));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
+}
+
+/* exec: the descriptor goes on in the new program, with its timers. */
+TEST_F(wheel, exec_keeps)
+{
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFD, 0));
+	EXPECT_EQ(0, exec_with(self->fd));
+}
+
+/* O_CLOEXEC: it does not. */
+TEST_F(wheel, exec_closes_cloexec)
+{
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
+	EXPECT_EQ(EBADF, exec_with(self->fd));
+}
+
+/* dup: both are one wheel. */
+TEST_F(wheel, dup_shares)
+{
+	int other = dup(self->fd);
+
+	ASSERT_EQ(0, arm(self->fd, 1, 1, HOUR));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(other, 1));
+	close(other);
+}
+
+/* dup: closing one leaves the other as it was. */
+TEST_F(wheel, dup_survives_close)
+{
+	struct timerwheel_event ev;
+	int other = dup(self->fd);
+
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
+	ASSERT_EQ(0, close(self->fd));
+	self->fd = other;
+	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+}
+
+/* SCM_RIGHTS: the receiver has the wheel, also when the sender is gone. */
+TEST_F(wheel, scm_rights)
+{
+	struct timerwheel_event ev;
+	int sock[2], fd;
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	pid = fork();
+	if (!pid) {
+		fd = tw_open(0);
+		_exit(fd < 0 || arm(fd, 1, 1, 10 * MSEC) || send_fd(sock[1], fd));
+	}
+	ASSERT_EQ(0, reap(pid));
+	fd = recv_fd(sock[0]);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	EXPECT_EQ(1, ev.key);
+	close(fd);
+}
+
+/* A wheel in flight, in a socket that nobody reads, is still a wheel. */
+TEST_F(wheel, scm_rights_in_flight)
+{
+	struct timerwheel_event ev;
+	int sock[2], fd;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
+	ASSERT_EQ(0, send_fd(sock[1], self->fd));
+	ASSERT_EQ(0, close(self->fd));
+	tw_sleep(50 * MSEC);
+	fd = recv_fd(sock[0]);
+	ASSERT_LE(0, fd);
+	self->fd = fd;
+	EXPECT_EQ(1, tw_read(fd, &ev, 1));
+}
+
+/* An ordinary user can use the device where its mode lets him. */
+TEST_F(wheel, ordinary_user)
+{
+	struct timerwheel_event ev;
+	struct stat st;
+	pid_t pid;
+	int fd;
+
+	if (geteuid())
+		SKIP(return, "only root can become someone else");
+	ASSERT_EQ(0, stat(TW_DEV, &st));
+	ASSERT_EQ(0, chmod(TW_DEV, 0666));
+	pid = fork();
+	if (!pid) {
+		if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
+			_exit(2);
+		fd = tw_open(0);
+		if (fd < 0)
+			_exit(3);
+		if (arm(fd, 1, 1, 10 * MSEC))
+			_exit(4);
+		_exit(tw_read(fd, &ev, 1) == 1 ? 0 : 5);
+	}
+	EXPECT_EQ(0, reap(pid));
+	ASSERT_EQ(0, chmod(TW_DEV, st.st_mode & 07777));
+}
+
+/* --- The end of a wheel ------------------------------------------------------------- */
+
+/* Timers are charged to the user while they are there. */
+TEST_F(wheel, timers_are_charged)
+{
+	ASSERT_EQ(0, arm(self->fd, 0, 1000, HOUR));
+	EXPECT_LE(self->base + 1000, user_timers(self->probe));
+}
+
+/* Closing the last descriptor ends the wheel: what it held is given back. */
+TEST_F(wheel, last_close_ends_it)
+{
+	ASSERT_EQ(0, arm(self->fd, 0, 1000, HOUR));
+	ASSERT_EQ(0, close(self->fd));
+	self->fd = -1;
+	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+}
+
+/* Timers that are due, pending within the next ms and periodic do not hold it up. */
+TEST_F(wheel, close_with_all_kinds)
+{
+	int i;
+
+	ASSERT_EQ(0, arm(self->fd, 0, 1000, 0));
+	ASSERT_EQ(0, arm(self->fd, 1000, 1000, MSEC));
+	for (i = 2000; i < 2100; i++)
+		ASSERT_EQ(0, tw_add1_periodic(self->fd, i, i, MSEC, MSEC, 0));
+	ASSERT_EQ(0, close(self->fd));
+	self->fd = -1;
+	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+}
+
+/* A process that is killed and has the only descriptor ends the wheel as well. */
+TEST_F(wheel, kill_of_only_holder_ends_it)
+{
+	int pipefd[2], fd;
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(0, pipe(pipefd));
+	pid = fork();
+	if (!pid) {
+		fd = tw_open(0);
+		if (fd < 0 || arm(fd, 0, 1000, HOUR) || write(pipefd[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	ASSERT_EQ(1, read(pipefd[0], &c, 1));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(1000 + SIGKILL, reap(pid));
+	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+}
+
+/* A read that sleeps keeps the wheel while another thread closes the descriptor. */
+TEST_F(wheel, close_under_reader)
+{
+	struct reader r;
+
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 300 * MSEC));
+	ASSERT_EQ(0, reader_start(&r, self->fd));
+	ASSERT_EQ(0, close(self->fd));
+	self->fd = -1;
+	ASSERT_EQ(0, pthread_join(r.thread, NULL));
+	ASSERT_EQ(1, r.ret);
+	EXPECT_EQ(1, r.ev.key);
+}
+
+/* When that read returns, the wheel ends. */
+TEST_F(wheel, close_under_reader_ends_it)
+{
+	struct reader r;
+
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 200 * MSEC));
+	ASSERT_EQ(0, arm(self->fd, 2, 100, HOUR));
+	ASSERT_EQ(0, reader_start(&r, self->fd));
+	ASSERT_EQ(0, close(self->fd));
+	self->fd = -1;
+	ASSERT_EQ(0, pthread_join(r.thread, NULL));
+	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+}
+
+/* A process ends, and its wheel with it, although a thread of it sleeps in read. */
+TEST_F(wheel, exit_under_reader)
+{
+	struct reader r;
+	pid_t pid;
+	int fd;
+
+	pid = fork();
+	if (!pid) {
+		fd = tw_open(0);
+		if (fd < 0 || arm(fd, 0, 1000, HOUR) || reader_start(&r, fd))
+			_exit(1);
+		close(fd);
+		_exit(0);
+	}
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+}
+
+/* A closed wheel sends no more SIGIO. */
+TEST_F(wheel, close_ends_sigio)
+{
+	struct timespec ts = { .tv_nsec = 200 * MSEC };
+	sigset_t set;
+	int i, fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &set, NULL));
+	for (i = 0; i < 50; i++) {
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, fcntl(fd, F_SETOWN, getpid()));
+		ASSERT_EQ(0, fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC));
+		ASSERT_EQ(0, arm(fd, 0, 50, i % 4 * MSEC));
+		tw_sleep(i % 3 * MSEC);
+		ASSERT_EQ(0, close(fd));
+	}
+	while (sigtimedwait(&set, NULL, &(struct timespec){ 0 }) == SIGIO)
+		;
+	EXPECT_EQ(-EAGAIN, tw_err(sigtimedwait(&set, NULL, &ts)));
+}
+
+/* A closed wheel leaves the epoll set it was in. */
+TEST_F(wheel, close_leaves_epoll)
+{
+	struct epoll_event ee = { .events = EPOLLIN };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &ee));
+	ASSERT_EQ(0, arm(self->fd, 1, 50, 20 * MSEC));
+	ASSERT_EQ(0, close(self->fd));
+	self->fd = -1;
+	EXPECT_EQ(0, epoll_wait(ep, &ee, 1, 200));
+}
+
+/* --- fdinfo ----------------------------------------------------------------------- */
+
+/* /proc/PID/fdinfo/FD as text; the number of lines that are not those of every file */
+static int read_info(pid_t pid, int fd, char *buf, size_t size)
+{
+	static const char * const common[] = {
+		"pos:", "flags:", "mnt_id:", "ino:", "scm_fds:", "lock:",
+	};
+	char path[64], *line, *save = NULL, copy[4096];
+	ssize_t len;
+	int info, own = 0;
+	size_t i;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	info = open(path, O_RDONLY);
+	if (info < 0)
+		return -errno;
+	len = read(info, buf, size - 1);
+	close(info);
+	if (len < 0)
+		return -EIO;
+	buf[len] = 0;
+	snprintf(copy, sizeof(copy), "%s", buf);
+	for (line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		for (i = 0; i < ARRAY_SIZE(common); i++) {
+			if (!strncmp(line, common[i], strlen(common[i])))
+				break;
+		}
+		own += i == ARRAY_SIZE(common);
+	}
+	return own;
+}
+
+/* The wheel has something to say in fdinfo. */
+TEST_F(wheel, fdinfo_present)
+{
+	char buf[4096];
+
+	EXPECT_LT(0, read_info(getpid(), self->fd, buf, sizeof(buf)));
+}
+
+/* It can be read from outside, and says how many timers are pending. */
+TEST_F(wheel, fdinfo_shows_pending)
+{
+	char buf[4096], *p;
+	pid_t pid;
+
+	ASSERT_EQ(0, arm(self->fd, 0, 3217, HOUR));
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	ASSERT_LT(0, read_info(pid, self->fd, buf, sizeof(buf)));
+	p = strcasestr(buf, "pending");
+	ASSERT_NE(NULL, p) {
+		TH_LOG("%s", buf);
+	}
+	p += strcspn(p, "0123456789\n");
+	EXPECT_EQ(3217, atoi(p));
+	kill(pid, SIGKILL);
+	reap(pid);
+}
+
+/* --- Many wheels --------------------------------------------------------------------- */
+
+#define WHEELS	1000
+
+FIXTURE(wheels) {
+	int probe;
+	__u64 base;
+	int fd[WHEELS];
+};
+
+FIXTURE_SETUP(wheels)
+{
+	struct rlimit rl = { WHEELS + 100, WHEELS + 100 };
+	int i;
+
+	for (i = 0; i < WHEELS; i++)
+		self->fd[i] = -1;
+	self->probe = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->probe);
+	self->base = user_timers(self->probe);
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+	for (i = 0; i < WHEELS; i++) {
+		self->fd[i] = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, self->fd[i]);
+		ASSERT_EQ(0, arm(self->fd[i], i, 5, HOUR));
+		ASSERT_EQ(0, arm(self->fd[i], i + 5, 5, 20 * MSEC));
+	}
+}
+
+FIXTURE_TEARDOWN(wheels)
+{
+	int i;
+
+	for (i = 0; i < WHEELS; i++)
+		close(self->fd[i]);
+	close(self->probe);
+}
+
+/* A thousand wheels at once: each has its own timers and events. */
+TEST_F_TIMEOUT(wheels, work_at_once, 120)
+{
+	struct timerwheel_event ev[16];
+	struct timerwheel_stats st;
+	int i, j;
+
+	for (i = 0; i < WHEELS; i++) {
+		ASSERT_EQ(5, tw_read_all(self->fd[i], ev, 5, LONG_MS));
+		for (j = 0; j < 5; j++)
+			ASSERT_EQ(value_of(ev[j].key), ev[j].value);
+		ASSERT_EQ(0, tw_stats(self->fd[i], &st));
+		ASSERT_EQ(5, st.pending);
+		ASSERT_EQ(0, st.due);
+	}
+}
+
+/* Closed, they leave nothing behind. */
+TEST_F_TIMEOUT(wheels, close_gives_back, 120)
+{
+	int i;
+
+	for (i = 0; i < WHEELS; i++) {
+		ASSERT_EQ(0, close(self->fd[i]));
+		self->fd[i] = -1;
+	}
+	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+}
+
+/* --- A daemon that is killed ------------------------------------------------------------ */
+
+#define DAEMON_TIMERS	100000
+
+FIXTURE(killed) {
+	int fd;			/* kept from the daemon */
+	unsigned char *seen;
+};
+
+/*
+ * A daemon arms 100,000 timers, the even ones within a second, the odd ones in an
+ * hour, and is killed while some are due and some are not. We keep its descriptor.
+ */
+FIXTURE_SETUP(killed)
+{
+	int sock[2], fd, i;
+	pid_t pid;
+	char c;
+
+	self->seen = calloc(DAEMON_TIMERS, 1);
+	ASSERT_NE(NULL, self->seen);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		static struct timerwheel_add add[1000];
+		int j;
+
+		fd = tw_open(O_NONBLOCK);
+		if (fd < 0 || send_fd(sock[1], fd))
+			_exit(1);
+		for (i = 0; i < DAEMON_TIMERS; i += 1000) {
+			for (j = 0; j < 1000; j++) {
+				add[j].key = i + j;
+				add[j].value = value_of(i + j);
+				add[j].deadline = j % 2 ? HOUR : j * MSEC;
+			}
+			if (tw_add(fd, add, 1000) != 1000)
+				_exit(2);
+		}
+		if (write(sock[1], "", 1) != 1)
+			_exit(3);
+		pause();
+	}
+	self->fd = recv_fd(sock[0]);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(1, read(sock[0], &c, 1));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(1000 + SIGKILL, reap(pid));
+}
+
+FIXTURE_TEARDOWN(killed)
+{
+	close(self->fd);
+}
+
+/* Who kept the descriptor LISTs every timer, each exactly once. */
+TEST_F_TIMEOUT(killed, list_finds_every_timer, 120)
+{
+	int i;
+
+	ASSERT_EQ(DAEMON_TIMERS, list_all(self->fd, self->seen, DAEMON_TIMERS));
+	for (i = 0; i < DAEMON_TIMERS; i++)
+		ASSERT_EQ(1, self->seen[i]);
+}
+
+/* Collect the events of the even timers into seen[]; 0 when there were as many */
+static int collect_even(int fd, unsigned char *seen)
+{
+	static struct timerwheel_event ev[PAGE];
+	int i, n, got = 0;
+
+	while (got < DAEMON_TIMERS / 2) {
+		n = tw_read_all(fd, ev, 1, LONG_MS);
+		if (n != 1)
+			return -ETIMEDOUT;
+		n = tw_read(fd, ev + 1, PAGE - 1);
+		n = n < 0 ? 1 : n + 1;
+		for (i = 0; i < n; i++) {
+			if (ev[i].key >= DAEMON_TIMERS || ev[i].value != value_of(ev[i].key))
+				return -EPROTO;
+			seen[ev[i].key]++;
+		}
+		got += n;
+	}
+	return tw_poll(fd, 100);
+}
+
+/* It reads every event, each exactly once, and no other. */
+TEST_F_TIMEOUT(killed, read_finds_every_event, 120)
+{
+	int i;
+
+	ASSERT_EQ(0, collect_even(self->fd, self->seen));
+	for (i = 0; i < DAEMON_TIMERS; i++)
+		ASSERT_EQ(!(i % 2), self->seen[i]);
+}
+
+/* And goes on with the rest: after MOVE each of them fires, once. */
+TEST_F_TIMEOUT(killed, rest_goes_on, 120)
+{
+	static struct timerwheel_move move[PAGE];
+	static struct timerwheel_event ev[PAGE];
+	int i, n, got;
+
+	ASSERT_EQ(0, collect_even(self->fd, self->seen));
+	for (i = 1; i < DAEMON_TIMERS; i += 2 * PAGE) {
+		for (n = 0; n < PAGE && i + 2 * n < DAEMON_TIMERS; n++)
+			move[n] = (struct timerwheel_move){ .key = i + 2 * n };
+		ASSERT_EQ(n, tw_move(self->fd, move, n));
+	}
+	for (got = 0; got < DAEMON_TIMERS / 2; got += n) {
+		n = tw_read_all(self->fd, ev, 1, LONG_MS);
+		ASSERT_EQ(1, n);
+		self->seen[ev[0].key]++;
+		n = tw_read(self->fd, ev, PAGE);
+		for (i = 0; i < n; i++)
+			self->seen[ev[i].key]++;
+		n = n < 0 ? 1 : n + 1;
+	}
+	for (i = 0; i < DAEMON_TIMERS; i++)
+		ASSERT_EQ(1, self->seen[i]);
+}
+
+/* Killed in the middle of a batch: the elements from the first to one of them are done. */
+TEST_F_TIMEOUT(wheel, killed_in_batch, 120)
+{
+	enum { MAX = 1000000 };
+	unsigned char *seen = calloc(MAX, 1);
+	__u64 seed = tw_seed();
+	atomic_int *armed = shared(sizeof(*armed));
+	int i, total, round;
+	pid_t pid;
+
+	ASSERT_NE(NULL, seen);
+	ASSERT_NE(NULL, armed);
+	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
+	for (round = 0; round < 5; round++) {
+		int fd = tw_open(O_NONBLOCK);
+
+		ASSERT_LE(0, fd);
+		memset(seen, 0, MAX);
+		atomic_store(armed, 0);
+		pid = fork();
+		if (!pid) {
+			for (i = 0; i + PAGE < MAX && !arm(fd, i, PAGE, HOUR); i += PAGE)
+				atomic_store(armed, i + PAGE);
+			pause();
+		}
+		while (atomic_load(armed) < PAGE)
+			tw_sleep(MSEC);
+		tw_sleep(tw_rand(&seed) % (20 * MSEC));
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(1000 + SIGKILL, reap(pid));
+		total = list_all(fd, seen, MAX);
+		ASSERT_LE(atomic_load(armed), total);
+		for (i = 0; i < total; i++)
+			ASSERT_EQ(1, seen[i]);
+		ASSERT_EQ(0, close(fd));
+	}
+	free(seen);
+}
+
+/* --- The module ------------------------------------------------------------------------- */
+
+static const char *module_file(void)
+{
+	static const char * const place[] = {
+		"/lib/modules/timerwheel.ko", "/timerwheel.ko", "/work/timerwheel.ko",
+		"/vm/timerwheel.ko",
+	};
+	const char *s = getenv("TW_MODULE");
+	size_t i;
+
+	if (s && *s)
+		return s;
+	for (i = 0; i < ARRAY_SIZE(place); i++) {
+		if (!access(place[i], R_OK))
+			return place[i];
+	}
+	return NULL;
+}
+
+static int unload(void)
+{
+	return tw_err(syscall(SYS_delete_module, "timerwheel", O_NONBLOCK));
+}
+
+/* Load it and wait for the device. Returns 0, -EEXIST when it was loaded, or -errno. */
+static int load(void)
+{
+	int i, ret, fd = open(module_file(), O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	ret = tw_err(syscall(SYS_finit_module, fd, "", 0));
+	close(fd);
+	for (i = 0; !ret && i < LONG_MS && access(TW_DEV, R_OK | W_OK); i++)
+		tw_sleep(MSEC);
+	return ret;
+}
+
+/* Why the module cannot be taken out and put in here, or NULL */
+static const char *module_stays(void)
+{
+	if (geteuid())
+		return "only root can load a module";
+	if (access("/sys/module/timerwheel/refcnt", R_OK))
+		return "timerwheel is not a module that can be unloaded here";
+	if (!module_file())
+		return "no file of the module (set TW_MODULE)";
+	return NULL;
+}
+
+FIXTURE(module) {
+	const char *stays;
+};
+
+FIXTURE_SETUP(module)
+{
+	self->stays = module_stays();
+}
+
+FIXTURE_TEARDOWN(module)
+{
+	if (!self->stays && access("/sys/module/timerwheel", F_OK))
+		load();
+}
+
+/* rmmod is refused while a wheel is open. */
+TEST_F(module, rmmod_refused_while_open)
+{
+	int fd = tw_open(0);
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	close(fd);
+}
+
+/* The wheel that refused it goes on. */
+TEST_F(module, wheel_goes_on_after_rmmod_refused)
+{
+	struct timerwheel_event ev;
+	int fd = tw_open(0);
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, arm(fd, 1, 1, 100 * MSEC));
+	ASSERT_EQ(-EWOULDBLOCK, unload());
+	EXPECT_EQ(1, tw_read(fd, &ev, 1));
+	close(fd);
+}
+
+/* It is refused while a read sleeps, although the descriptor is closed. */
+TEST_F(module, rmmod_refused_under_reader)
+{
+	int fd = tw_open(0);
+	struct reader r;
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, arm(fd, 1, 1, 500 * MSEC));
+	ASSERT_EQ(0, reader_start(&r, fd));
+	ASSERT_EQ(0, close(fd));
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	ASSERT_EQ(0, pthread_join(r.thread, NULL));
+}
+
+/* It is done as soon as the last descriptor is closed. */
+TEST_F(module, rmmod_after_close)
+{
+	int fd = tw_open(0);
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, close(fd));
+	EXPECT_EQ(0, unload());
+}
+
+/* No device is left then. */
+TEST_F(module, rmmod_takes_device)
+{
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	ASSERT_EQ(0, unload());
+	EXPECT_EQ(-ENOENT, tw_open(0));
+}
+
+/* Loaded and unloaded 100 times: each time there is a wheel that works. */
+TEST_F_TIMEOUT(module, load_unload_100, 600)
+{
+	struct timerwheel_event ev;
+	int i, fd;
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, unload());
+		ASSERT_EQ(0, load());
+		fd = tw_open(0);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, arm(fd, i, 1, i % 2 * MSEC));
+		ASSERT_EQ(1, tw_read(fd, &ev, 1));
+		ASSERT_EQ(0, close(fd));
+	}
+}
+
+/* Timers of all kinds that were there at close do nothing to an unload that follows. */
+TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
+{
+	int i, j, fd;
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	for (i = 0; i < 20; i++) {
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, arm(fd, 0, 1000, i * 100 * USEC));
+		ASSERT_EQ(0, arm(fd, 1000, 1000, HOUR));
+		for (j = 2000; j < 2100; j++)
+			ASSERT_EQ(0, tw_add1_periodic(fd, j, j, MSEC, 100 * USEC, 0));
+		tw_sleep(i % 5 * 300 * USEC);
+		ASSERT_EQ(0, close(fd));
+		ASSERT_EQ(0, unload());
+		ASSERT_EQ(0, load());
+	}
+}
+
+/* --- Memory of a control group ------------------------------------------------------------- */
+
+#define CHARGED		300000	/* timers */
+#define LIMIT		(32 << 20)
+#define MANY		1000000
+
+/* Where a child in the group leaves what it found; nobody prints in there */
+struct finding {
+	long long before;	/* memory.current before there was a wheel... */
+	long long one;		/* ...with one timer... */
+	long long full;		/* ...with all... */
+	long long after;	/* ...and after close */
+	int error;
+	int tried;
+	int armed;
+	int nomem;
+	int listed;
+	int wrong;
+	int other_read;		/* what read() and... */
+	int other_remove;	/* ...REMOVE gave on another CPU */
+	unsigned char is_armed[MANY];
+	unsigned char is_listed[MANY];
+};
+
+FIXTURE(memcg) {
+	const char *cannot;
+	char root[64];		/* where cgroup2 is mounted */
+	char group[128];
+	bool mounted;		/* by us */
+	struct finding *f;
+};
+
+static int write_file(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static int read_file(const char *dir, const char *name, char *buf, size_t size)
+{
+	char path[256];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	len = read(fd, buf, size - 1);
+	close(fd);
+	buf[len < 0 ? 0 : len] = 0;
+	return len < 0 ? -EIO : 0;
+}
+
+/* A number in a file of the group: the one after @word, or the first */
+static long long group_number(const char *dir, const char *name, const char *word)
+{
+	char buf[4096], *p = buf;
+
+	if (read_file(dir, name, buf, sizeof(buf)))
+		return -1;
+	if (word) {
+		p = strstr(buf, word);
+		p = p ? p + strlen(word) : "-1";
+	}
+	return atoll(p);
+}
+
+/* Find cgroup2, or mount it */
+static bool find_cgroup2(char *root, size_t size, bool *mounted)
+{
+	char line[512], dir[256], type[64];
+	FILE *f = fopen("/proc/mounts", "re");
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*s %255s %63s", dir, type) != 2)
+			continue;
+		found = !strcmp(type, "cgroup2") && strlen(dir) < size;
+	}
+	if (f)
+		fclose(f);
+	snprintf(root, size, "%s", found ? dir : "/tmp/tw-cgroup-XXXXXX");
+	if (found)
+		return true;
+	*mounted = mkdtemp(root) && !mount("none", root, "cgroup2", 0, NULL);
+	return *mounted;
+}
+
+FIXTURE_SETUP(memcg)
+{
+	char buf[1024];
+
+	self->cannot = NULL;
+	self->f = shared(sizeof(*self->f));
+	ASSERT_NE(NULL, self->f);
+	if (geteuid()) {
+		self->cannot = "only root can make a control group";
+		return;
+	}
+	if (!find_cgroup2(self->root, sizeof(self->root), &self->mounted) ||
+	    read_file(self->root, "cgroup.controllers", buf, sizeof(buf)) ||
+	    !strstr(buf, "memory")) {
+		self->cannot = "no memory controller in cgroup2";
+		return;
+	}
+	ASSERT_EQ(0, write_file(self->root, "cgroup.subtree_control", "+memory"));
+	snprintf(self->group, sizeof(self->group), "%s/timerwheel-%d", self->root, getpid());
+	ASSERT_EQ(0, mkdir(self->group, 0755));
+}
+
+FIXTURE_TEARDOWN(memcg)
+{
+	int i;
+
+	for (i = 0; self->group[0] && i < 100 && rmdir(self->group) && errno == EBUSY; i++)
+		tw_sleep(10 * MSEC);
+	if (self->mounted) {
+		umount(self->root);
+		rmdir(self->root);
+	}
+}
+
+/* The fields of @f from a group with a wheel that grows and is closed */
+static void memcg_grow(const char *group, struct finding *f)
+{
+	int i, n, fd;
+
+	/* what arm() and group_number() need is there before it is measured */
+	fd = tw_open(O_NONBLOCK);
+	f->error = fd < 0 ? fd : arm(fd, 0, PAGE, HOUR);
+	close(fd);
+	if (f->error || write_file(group, "cgroup.procs", "0"))
+		_exit(1);
+	group_number(group, "memory.current", NULL);
+	f->before = group_number(group, "memory.current", NULL);
+	fd = tw_open(O_NONBLOCK);
+	if (fd < 0 || arm(fd, 0, 1, HOUR))
+		_exit(2);
+	f->one = group_number(group, "memory.current", NULL);
+	for (i = 1; !f->error && i < CHARGED; i += n) {
+		n = CHARGED - i < PAGE ? CHARGED - i : PAGE;
+		f->error = arm(fd, i, n, HOUR);
+	}
+	f->full = group_number(group, "memory.current", NULL);
+	close(fd);
+	for (i = 0; i < LONG_MS / 10; i++) {
+		f->after = group_number(group, "memory.current", NULL);
+		if (f->after < f->before + (f->full - f->before) / 20)
+			break;
+		tw_sleep(10 * MSEC);
+	}
+	_exit(0);
+}
+
+/* Timers are charged to the caller's group: 60 to 90 bytes each. */
+TEST_F_TIMEOUT(memcg, charges_timers, 120)
+{
+	struct finding *f = self->f;
+	pid_t pid;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	pid = fork();
+	if (!pid)
+		memcg_grow(self->group, f);
+	ASSERT_EQ(0, reap(pid));
+	ASSERT_EQ(0, f->error);
+	printf("# %.1f bytes a timer in memory.current\n",
+	       (double)(f->full - f->one) / CHARGED);
+	fflush(stdout);
+	EXPECT_LE(60 * CHARGED, f->full - f->one);
+	EXPECT_GE(90 * CHARGED, f->full - f->one);
+}
+
+/* Closing the wheel gives it back (but for 5 % that a cache may hold). */
+TEST_F_TIMEOUT(memcg, close_gives_back, 120)
+{
+	struct finding *f = self->f;
+	pid_t pid;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	pid = fork();
+	if (!pid)
+		memcg_grow(self->group, f);
+	ASSERT_EQ(0, reap(pid));
+	EXPECT_GT(f->before + (f->full - f->before) / 20, f->after);
+}
+
+/* Go to the first or the last CPU that we may use */
+static void pin(bool last)
+{
+	static cpu_set_t all;
+	cpu_set_t one;
+	int i, cpu = -1;
+
+	if (!CPU_COUNT(&all) && sched_getaffinity(0, sizeof(all), &all))
+		return;
+	for (i = 0; i < CPU_SETSIZE && (cpu < 0 || last); i++) {
+		if (CPU_ISSET(i, &all))
+			cpu = i;
+	}
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* The fields of @f from a group that has not enough memory for MANY: until it shows */
+static void memcg_fill(const char *group, struct finding *f)
+{
+	static struct timerwheel_add add[PAGE];
+	static struct timerwheel_entry ent[PAGE];
+	static struct timerwheel_event ev;
+	int i, j, n, fd, ret;
+	__u64 cursor = 0;
+
+	pin(false);
+	tw_poison(ent, sizeof(ent));
+	fd = tw_open(O_NONBLOCK);
+	if (fd < 0 || mlockall(MCL_CURRENT | MCL_FUTURE) ||
+	    write_file(group, "cgroup.procs", "0"))
+		_exit(1);
+	for (i = 0; i < MANY && f->nomem < 2 * PAGE; i += n) {
+		n = MANY - i < PAGE ? MANY - i : PAGE;
+		memset(add, 0, sizeof(add));
+		for (j = 0; j < n; j++) {
+			add[j].key = i + j;
+			add[j].value = value_of(i + j);
+			add[j].deadline = HOUR;
+		}
+		ret = tw_add(fd, add, n);
+		if (ret != n) {
+			f->error = ret;
+			break;
+		}
+		f->tried += n;
+		for (j = 0; j < n; j++) {
+			f->is_armed[i + j] = add[j].result == TIMERWHEEL_WAS_NONE;
+			f->armed += add[j].result == TIMERWHEEL_WAS_NONE;
+			f->nomem += add[j].result == -ENOMEM;
+		}
+	}
+	while ((ret = tw_list(fd, &cursor, ent, PAGE)) > 0) {
+		f->listed += ret;
+		for (j = 0; j < ret; j++) {
+			if (ent[j].key >= MANY || ent[j].value != value_of(ent[j].key))
+				f->wrong++;
+			else
+				f->is_listed[ent[j].key]++;
+		}
+	}
+	if (ret)
+		_exit(2);
+	/* key 0 falls due here, then it is read and key 1 removed there */
+	if (tw_add1(fd, 0, value_of(0), 0, 0) != TIMERWHEEL_WAS_PENDING)
+		_exit(3);
+	pin(true);
+	f->other_remove = tw_remove1(fd, 1);
+	f->other_read = tw_poll(fd, LONG_MS) < 0 ? -errno : tw_read(fd, &ev, 1);
+	_exit(0);
+}
+
+FIXTURE(memcg_full) {
+	FIXTURE_DATA(memcg) cg;
+	int status;
+	long long kills;
+};
+
+/* A group with 32 MB, whose only process arms a million timers */
+FIXTURE_SETUP(memcg_full)
+{
+	char text[32];
+	pid_t pid;
+
+	memcg_setup(_metadata, &self->cg, NULL);
+	if (self->cg.cannot)
+		return;
+	snprintf(text, sizeof(text), "%d", LIMIT);
+	ASSERT_EQ(0, write_file(self->cg.group, "memory.max", text));
+	write_file(self->cg.group, "memory.swap.max", "0");
+	pid = fork();
+	if (!pid)
+		memcg_fill(self->cg.group, self->cg.f);
+	self->status = reap(pid);
+	self->kills = group_number(self->cg.group, "memory.events", "oom_kill ");
+}
+
+FIXTURE_TEARDOWN(memcg_full)
+{
+	memcg_teardown(_metadata, &self->cg, NULL);
+}
+
+/* The timers for which there is no memory have the result ENOMEM, all others are armed. */
+TEST_F_TIMEOUT(memcg_full, results_enomem, 120)
+{
+	struct finding *f = self->cg.f;
+
+	if (self->cg.cannot)
+		SKIP(return, "%s", self->cg.cannot);
+	EXPECT_EQ(0, f->error);
+	EXPECT_LT(0, f->nomem);
+	EXPECT_EQ(f->tried, f->nomem + f->armed);
+}
+
+/* Nobody is killed for it. */
+TEST_F_TIMEOUT(memcg_full, nobody_killed, 120)
+{
+	if (self->cg.cannot)
+		SKIP(return, "%s", self->cg.cannot);
+	EXPECT_EQ(0, self->kills);
+	EXPECT_EQ(0, self->status);
+}
+
+/* An event is read and a timer removed without memory, on any CPU. */
+TEST_F_TIMEOUT(memcg_full, read_and_remove_need_none, 120)
+{
+	struct finding *f = self->cg.f;
+
+	if (self->cg.cannot)
+		SKIP(return, "%s", self->cg.cannot);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, f->other_remove);
+	EXPECT_EQ(1, f->other_read);
+}
+
+/* What was armed is all there afterwards, and right, and nothing else is. */
+TEST_F_TIMEOUT(memcg_full, armed_timers_stay, 120)
+{
+	struct finding *f = self->cg.f;
+
+	if (self->cg.cannot)
+		SKIP(return, "%s", self->cg.cannot);
+	EXPECT_LT(0, f->armed);
+	EXPECT_EQ(0, f->wrong);
+	EXPECT_EQ(f->armed, f->listed);
+	EXPECT_EQ(0, memcmp(f->is_armed, f->is_listed, MANY));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,2484 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What each operation does: every flag, every documented error, alone and in batches,
+ * on timers that are pending, due, delivered or not there; and at the end any
+ * operations in any order against a model of a few lines. The wheels are MANUAL, so
+ * that all of it can be foretold.
+ */
+#include "tw_test.h"
+#include <grp.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#define TICK	1000ULL
+#define T(n)	((n) * TICK)
+#define START	T(1000)		/* what time it is when a test begins */
+#define MAX_USER_TIMERS	"/sys/module/timerwheel/parameters/max_user_timers"
+
+/* --- What can be said in one line --------------------------------------- */
+
+/* No event waits: neither poll nor read has one */
+static bool quiet(int fd)
+{
+	struct timerwheel_event ev;
+
+	return tw_poll(fd, 0) == 0 && tw_read(fd, &ev, 1) == -EAGAIN;
+}
+
+/* Exactly this event waits. It is read. */
+static bool event_is(int fd, struct timerwheel_event want)
+{
+	struct timerwheel_event ev[2];
+	int ret = tw_poll(fd, 0);
+
+	if (ret != POLLIN) {
+		fprintf(stderr, "# poll: %d\n", ret);
+		return false;
+	}
+	ret = tw_read(fd, ev, 2);
+	want.index = ev->index;
+	if (ret == 1 && !memcmp(ev, &want, sizeof(want)))
+		return true;
+	fprintf(stderr, "# %d events; %llu: value %llu deadline %llu fired %llu overruns %llu %x\n",
+		ret, ev->key, ev->value, ev->deadline, ev->fired, ev->overruns, ev->flags);
+	return false;
+}
+
+static bool entry_is(const struct timerwheel_entry *ent, struct timerwheel_entry want)
+{
+	want.index = ent->index;
+	if (!memcmp(ent, &want, sizeof(want)))
+		return true;
+	fprintf(stderr, "# %llu: value %llu due %llu left %lld period %llu slack %llu %d %x %x\n",
+		ent->key, ent->value, ent->deadline, ent->left, ent->period, ent->slack,
+		ent->result, ent->flags, ent->reserved);
+	return false;
+}
+
+/* GET shows exactly this timer */
+static bool timer_is(int fd, struct timerwheel_entry want)
+{
+	struct timerwheel_entry ent;
+
+	tw_get1(fd, want.key, &ent);
+	return entry_is(&ent, want);
+}
+
+/* A one-shot timer is pending, @left ns before its deadline */
+static bool pending_is(int fd, __u64 key, __u64 value, __u64 deadline, __s64 left)
+{
+	return timer_is(fd, (struct timerwheel_entry){
+		.key = key, .value = value, .deadline = deadline, .left = left,
+		.result = TIMERWHEEL_WAS_PENDING,
+	});
+}
+
+static int get_result(int fd, __u64 key)
+{
+	struct timerwheel_entry ent;
+
+	return tw_get1(fd, key, &ent);
+}
+
+static __u32 get_index(int fd, __u64 key)
+{
+	struct timerwheel_entry ent;
+
+	tw_get1(fd, key, &ent);
+	return ent.index;
+}
+
+static __u64 now_is(int fd)
+{
+	struct timerwheel_info info;
+
+	return tw_info(fd, &info) ? ~0ULL : info.now;
+}
+
+/* --- One wheel at START, with nothing in it ----------------------------- */
+
+FIXTURE(ops) {
+	int fd;
+};
+
+FIXTURE_SETUP(ops)
+{
+	self->fd = tw_open_manual(TICK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, tw_advance(self->fd, 0, START));
+}
+
+FIXTURE_TEARDOWN(ops)
+{
+	struct timerwheel_stats stats;
+
+	/* Whatever a test did: no arming is lost or counted twice. */
+	EXPECT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_TRUE(tw_balanced(&stats));
+	close(self->fd);
+}
+
+/* Make timer @key due, with its deadline at START + 5 ticks and now 2 ticks later */
+static void make_due(int fd, __u64 key, __u64 value)
+{
+	if (tw_add1(fd, key, value, START + T(5), TIMERWHEEL_ABS) < 0 ||
+	    tw_advance(fd, TIMERWHEEL_ABS, START + T(7)) != 1)
+		abort();
+}
+
+/* Arm timer @key, let it fall due and read its event */
+static void make_delivered(int fd, __u64 key, __u64 value)
+{
+	struct timerwheel_event ev;
+
+	make_due(fd, key, value);
+	if (tw_read(fd, &ev, 1) != 1)
+		abort();
+}
+
+/* ADD of a key that is not there: WAS_NONE, and it is pending as it was armed */
+TEST_F(ops, add_new)
+{
+	struct timerwheel_add add = {
+		.key = 1, .value = 2, .deadline = T(5), .period = T(3), .slack = T(2),
+		.flags = TIMERWHEEL_SLACK,
+	};
+
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add_elem(self->fd, &add));
+	EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
+		.key = 1, .value = 2, .deadline = START + T(5), .left = T(5), .period = T(3),
+		.slack = T(2), .result = TIMERWHEEL_WAS_PENDING,
+	}));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* Any number is a key, and any a value */
+TEST_F(ops, add_any_key)
+{
+	static const __u64 keys[] = { 0, 1, 1ULL << 31, 1ULL << 32, 1ULL << 63, ~0ULL };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
+		EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, keys[i], ~keys[i], T(1), 0));
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
+		EXPECT_TRUE(pending_is(self->fd, keys[i], ~keys[i], START + T(1), T(1)));
+}
+
+/* ADD falls due at the tick of its deadline, not before; the event is exact */
+TEST_F(ops, add_falls_due)
+{
+	EXPECT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(0, tw_advance(self->fd, 0, T(5) - 1));
+	EXPECT_TRUE(quiet(self->fd));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, 1));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+	}));
+	EXPECT_TRUE(quiet(self->fd));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 1));
+}
+
+/* ADD with TIMERWHEEL_ABS: the time is absolute */
+TEST_F(ops, add_absolute)
+{
+	EXPECT_EQ(0, tw_add1(self->fd, 1, 2, START + T(5), TIMERWHEEL_ABS));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
+}
+
+/* ADD with a time that has passed: due at once, its deadline is what was asked for */
+TEST_F(ops, add_past)
+{
+	EXPECT_EQ(0, tw_add1(self->fd, 1, 2, 3, TIMERWHEEL_ABS));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, get_result(self->fd, 1));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = 3, .fired = START,
+	}));
+}
+
+/* ADD with no delay: due at once */
+TEST_F(ops, add_zero)
+{
+	EXPECT_EQ(0, tw_add1(self->fd, 1, 2, 0, 0));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START, .fired = START,
+	}));
+}
+
+/* ADD beyond the largest time: taken as that */
+TEST_F(ops, add_beyond_max)
+{
+	static const struct {
+		__u64 deadline;
+		__u32 flags;
+	} far[] = {
+		{ TIMERWHEEL_TIME_MAX, 0 }, { TIMERWHEEL_TIME_MAX - START + 1, 0 }, { ~0ULL, 0 },
+		{ TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS },
+		{ TIMERWHEEL_TIME_MAX + 1, TIMERWHEEL_ABS }, { ~0ULL, TIMERWHEEL_ABS },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		EXPECT_EQ(0, tw_add1(self->fd, i, 0, far[i].deadline, far[i].flags));
+		EXPECT_TRUE(pending_is(self->fd, i, 0, TIMERWHEEL_TIME_MAX,
+				       TIMERWHEEL_TIME_MAX - START));
+	}
+}
+
+/* ADD of a pending key replaces all of it, and the old deadline is forgotten */
+TEST_F(ops, upsert_pending)
+{
+	struct timerwheel_add add = {
+		.key = 1, .value = 3, .deadline = T(9), .period = T(4), .slack = T(1),
+		.flags = TIMERWHEEL_SLACK,
+	};
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), T(7), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add_elem(self->fd, &add));
+	EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
+		.key = 1, .value = 3, .deadline = START + T(9), .left = T(9), .period = T(4),
+		.slack = T(1), .result = TIMERWHEEL_WAS_PENDING,
+	}));
+	EXPECT_EQ(0, tw_advance(self->fd, 0, T(8)));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* ADD of a pending key with an earlier deadline: it falls due then, and only then */
+TEST_F(ops, upsert_earlier)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(9), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1(self->fd, 1, 3, T(5), 0));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(20)));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 3, .deadline = START + T(5), .fired = START + T(5),
+	}));
+}
+
+/* ADD of a due key withdraws the old event: it is never read */
+TEST_F(ops, upsert_due)
+{
+	make_due(self->fd, 1, 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_add1(self->fd, 1, 3, T(5), 0));
+	EXPECT_TRUE(quiet(self->fd));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(5)));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 3, .deadline = START + T(12), .fired = START + T(12),
+	}));
+}
+
+/* ADD of a due key with a time that has passed: due again, with the new value alone */
+TEST_F(ops, upsert_due_past)
+{
+	make_due(self->fd, 1, 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_add1(self->fd, 1, 3, START, TIMERWHEEL_ABS));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 3, .deadline = START, .fired = START + T(7),
+	}));
+}
+
+/* ADD of a pending key with a time that has just passed, as its own has: due at once */
+TEST_F(ops, upsert_past_within_tick)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, 200, 0));
+	ASSERT_EQ(0, tw_advance(self->fd, 0, 500));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1(self->fd, 1, 3, 0, 0));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 3, .deadline = START + 500, .fired = START + 500,
+	}));
+}
+
+/* ADD of a key whose event was read: a new timer */
+TEST_F(ops, add_after_delivered)
+{
+	make_delivered(self->fd, 1, 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 1, 3, T(5), 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 3, START + T(12), T(5)));
+}
+
+/* EXCL: a key that is not there is armed */
+TEST_F(ops, excl_new)
+{
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 1, 2, T(5), TIMERWHEEL_EXCL));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
+}
+
+/* EXCL: a key that is pending is EEXIST, and stays as it was */
+TEST_F(ops, excl_pending)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(-EEXIST, tw_add1(self->fd, 1, 3, T(9), TIMERWHEEL_EXCL));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
+}
+
+/* EXCL: a key that is due is EEXIST, and its event is read */
+TEST_F(ops, excl_due)
+{
+	make_due(self->fd, 1, 2);
+	EXPECT_EQ(-EEXIST, tw_add1(self->fd, 1, 3, T(9), TIMERWHEEL_EXCL));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+	}));
+}
+
+/* EXCL: a key whose event was read is not there */
+TEST_F(ops, excl_delivered)
+{
+	make_delivered(self->fd, 1, 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 1, 3, T(5), TIMERWHEEL_EXCL));
+}
+
+/* ADD + MATCH: the value is the one given: replaced, pending or due */
+TEST_F(ops, add_match)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(9), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1_match(self->fd, 1, 3, T(6), 2, 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 3, START + T(6), T(6)));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(6)));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_add1_match(self->fd, 1, 0, T(6), 3, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1_match(self->fd, 1, 4, T(7), 0, 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 4, START + T(13), T(7)));
+}
+
+/* ADD + MATCH: another value: ESTALE, and the pending timer stays as it was */
+TEST_F(ops, add_match_stale)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(-ESTALE, tw_add1_match(self->fd, 1, 3, T(9), 0, 0));
+	EXPECT_EQ(-ESTALE, tw_add1_match(self->fd, 1, 3, T(9), 2 | 1ULL << 32, 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
+}
+
+/* ADD + MATCH: another value: ESTALE, and the event of a due timer is read */
+TEST_F(ops, add_match_stale_due)
+{
+	make_due(self->fd, 1, 2);
+	EXPECT_EQ(-ESTALE, tw_add1_match(self->fd, 1, 3, T(9), 3, 0));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+	}));
+}
+
+/* ADD + MATCH: no timer: ENOENT, and none is armed */
+TEST_F(ops, add_match_none)
+{
+	EXPECT_EQ(-ENOENT, tw_add1_match(self->fd, 1, 3, T(9), 0, 0));
+	make_delivered(self->fd, 2, 3);
+	EXPECT_EQ(-ENOENT, tw_add1_match(self->fd, 2, 3, T(9), 3, 0));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 1));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 2));
+}
+
+/* A wheel's default slack is for those that bring none; slack is whole ticks */
+TEST_F(ops, slack_granted)
+{
+	struct timerwheel_setup setup = {
+		.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = TICK, .slack = 5 * TICK / 2,
+	};
+	static const struct {
+		__u64 slack, granted;
+		__u32 flags;
+	} t[] = {
+		{ 0, T(2), 0 }, { 0, 0, TIMERWHEEL_SLACK }, { 1, 0, TIMERWHEEL_SLACK },
+		{ T(1) - 1, 0, TIMERWHEEL_SLACK }, { T(1), T(1), TIMERWHEEL_SLACK },
+		{ T(9) + 1, T(9), TIMERWHEEL_SLACK },
+		{ T(0xffffffffULL), T(0xffffffffULL), TIMERWHEEL_SLACK },
+		{ T(0x100000000ULL), T(0xffffffffULL), TIMERWHEEL_SLACK },
+		{ ~0ULL, T(0xffffffffULL), TIMERWHEEL_SLACK },
+	};
+	int fd = tw_open(O_NONBLOCK);
+	size_t i;
+
+	ASSERT_EQ(0, tw_setup(fd, &setup));
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct timerwheel_add add = {
+			.key = i, .deadline = T(5), .slack = t[i].slack, .flags = t[i].flags,
+		};
+		struct timerwheel_entry ent;
+
+		ASSERT_EQ(0, tw_add_elem(fd, &add));
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(fd, i, &ent));
+		EXPECT_EQ(t[i].granted, ent.slack);
+	}
+}
+
+/* The longest period is the largest time */
+TEST_F(ops, period_max)
+{
+	EXPECT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), TIMERWHEEL_TIME_MAX, 0));
+	EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
+		.key = 1, .value = 2, .deadline = START + T(5), .left = T(5),
+		.period = TIMERWHEEL_TIME_MAX, .result = TIMERWHEEL_WAS_PENDING,
+	}));
+}
+
+/* ADD tells each timer's place: in the table, its own, and the same everywhere */
+TEST_F(ops, index)
+{
+	struct timerwheel_add add[200] = { 0 };
+	struct timerwheel_entry ent[200];
+	struct timerwheel_event ev[100];
+	struct timerwheel_info info;
+	__u64 cursor = 0;
+	int i, j;
+
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	for (i = 0; i < 200; i++) {
+		add[i].key = i;
+		add[i].deadline = i < 100 ? T(5) : HOUR;
+	}
+	ASSERT_EQ(200, tw_add(self->fd, add, 200));
+	for (i = 0; i < 200; i++) {
+		EXPECT_GT(info.capacity, add[i].index);
+		EXPECT_EQ(add[i].index, get_index(self->fd, i));
+		for (j = 0; j < i; j++)
+			ASSERT_NE(add[i].index, add[j].index);
+	}
+	ASSERT_EQ(200, tw_list(self->fd, &cursor, ent, 200));
+	for (i = 0; i < 200; i++)
+		EXPECT_EQ(add[ent[i].key].index, ent[i].index);
+	ASSERT_EQ(100, tw_advance(self->fd, 0, T(5)));
+	ASSERT_EQ(100, tw_read(self->fd, ev, 100));
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(add[ev[i].key].index, ev[i].index);
+	ASSERT_EQ(100, tw_drain(self->fd, 0, ent, 200));
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(add[ent[i].key].index, ent[i].index);
+}
+
+/* A timer keeps its place when it is replaced, moved, due, and armed again */
+TEST_F(ops, index_stays)
+{
+	struct timerwheel_add add = { .key = 1, .deadline = T(5), .period = T(5) };
+	struct timerwheel_event ev;
+	__u32 index;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 0, 0, HOUR, 0));
+	ASSERT_EQ(0, tw_add_elem(self->fd, &add));
+	index = add.index;
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 0, HOUR, 0));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_add_elem(self->fd, &add));
+	EXPECT_EQ(index, add.index);
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(3), 0));
+	EXPECT_EQ(index, get_index(self->fd, 1));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, T(3)));
+	EXPECT_EQ(index, get_index(self->fd, 1));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(index, ev.index);
+	EXPECT_EQ(index, get_index(self->fd, 1));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, T(5)));
+	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_add_elem(self->fd, &add));
+	EXPECT_EQ(index, add.index);
+}
+
+/* --- MOVE --------------------------------------------------------------- */
+
+/* MOVE later: not due at the old deadline, due at the new; the value stays */
+TEST_F(ops, move_later)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(9), 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(9), T(9)));
+	EXPECT_EQ(0, tw_advance(self->fd, 0, T(9) - 1));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, 1));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(9), .fired = START + T(9),
+	}));
+}
+
+/* MOVE earlier: due at the new deadline, and only once */
+TEST_F(ops, move_earlier)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(9), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(5), 0));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(20)));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+	}));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* MOVE to the same deadline: pending, and due once */
+TEST_F(ops, move_same)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(5), 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(5)));
+}
+
+/* MOVE with TIMERWHEEL_ABS: the time is absolute */
+TEST_F(ops, move_absolute)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, START + T(9), TIMERWHEEL_ABS));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(9), T(9)));
+}
+
+/* MOVE to a time that has passed: due at once */
+TEST_F(ops, move_past)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 3, TIMERWHEEL_ABS));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = 3, .fired = START,
+	}));
+}
+
+/* MOVE to a time that has just passed, of a timer whose own has too: due at once */
+TEST_F(ops, move_past_within_tick)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, 200, 0));
+	ASSERT_EQ(0, tw_advance(self->fd, 0, 500));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, get_result(self->fd, 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, START + 300, TIMERWHEEL_ABS));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + 300, .fired = START + 500,
+	}));
+}
+
+/* MOVE beyond the largest time: taken as that */
+TEST_F(ops, move_beyond_max)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, ~0ULL, 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, TIMERWHEEL_TIME_MAX, TIMERWHEEL_TIME_MAX - START));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(5), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, ~0ULL, TIMERWHEEL_ABS));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, TIMERWHEEL_TIME_MAX, TIMERWHEEL_TIME_MAX - START));
+}
+
+/* MOVE of a due timer withdraws its event; the new deadline counts */
+TEST_F(ops, move_due)
+{
+	make_due(self->fd, 1, 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->fd, 1, T(9), 0));
+	EXPECT_TRUE(quiet(self->fd));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(16), T(9)));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(9)));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(16), .fired = START + T(16),
+	}));
+}
+
+/* MOVE of a due timer to a time that has passed: one event, with the new deadline */
+TEST_F(ops, move_due_past)
+{
+	make_due(self->fd, 1, 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->fd, 1, START, TIMERWHEEL_ABS));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START, .fired = START + T(7),
+	}));
+}
+
+/* MOVE of what was never there, or whose event was read, or was removed: ENOENT */
+TEST_F(ops, move_none)
+{
+	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 1, T(9), 0));
+	make_delivered(self->fd, 2, 3);
+	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 2, T(9), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 3, 4, T(9), 0));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 3));
+	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 3, T(9), 0));
+	EXPECT_EQ(0, tw_advance(self->fd, 0, HOUR));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* MOVE leaves period and slack as they are; later deadlines count from the new one */
+TEST_F(ops, move_keeps_period)
+{
+	struct timerwheel_add add = {
+		.key = 1, .value = 2, .deadline = T(5), .period = T(10), .slack = T(2),
+		.flags = TIMERWHEEL_SLACK,
+	};
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, tw_add_elem(self->fd, &add));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(7), 0));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, T(9)));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(START + T(7), ev.deadline);
+	EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
+		.key = 1, .value = 2, .deadline = START + T(17), .left = T(8), .period = T(10),
+		.slack = T(2), .result = TIMERWHEEL_WAS_PENDING,
+	}));
+}
+
+/* MOVE + MATCH: the value is the one given: moved, pending or due */
+TEST_F(ops, move_match)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, T(5), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1_match(self->fd, 1, T(6), 0, 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 0, START + T(6), T(6)));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(6)));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_move1_match(self->fd, 1, START + T(9), 0, TIMERWHEEL_ABS));
+	EXPECT_TRUE(pending_is(self->fd, 1, 0, START + T(9), T(3)));
+}
+
+/* MOVE + MATCH: another value: ESTALE, and the timer stays as it was */
+TEST_F(ops, move_match_stale)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(-ESTALE, tw_move1_match(self->fd, 1, T(9), 0, 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, T(5)));
+	EXPECT_EQ(-ESTALE, tw_move1_match(self->fd, 1, T(9), 2 | 1ULL << 32, 0));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+	}));
+}
+
+/* MOVE + MATCH: no timer: ENOENT */
+TEST_F(ops, move_match_none)
+{
+	EXPECT_EQ(-ENOENT, tw_move1_match(self->fd, 1, T(9), 0, 0));
+	make_delivered(self->fd, 2, 3);
+	EXPECT_EQ(-ENOENT, tw_move1_match(self->fd, 2, T(9), 3, 0));
+}
+
+/* --- REMOVE ------------------------------------------------------------- */
+
+/* REMOVE before it is due: its value, and the time that was left; no event, ever */
+TEST_F(ops, remove_pending)
+{
+	struct timerwheel_remove rem = { .key = 1 };
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	ASSERT_EQ(0, tw_advance(self->fd, 0, T(1) + 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove_elem(self->fd, &rem));
+	EXPECT_EQ(2, rem.value);
+	EXPECT_EQ(T(4) - 1, rem.left);
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 1));
+	EXPECT_EQ(0, tw_advance(self->fd, 0, HOUR));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* REMOVE while it is due: its value, and the time since then; no event, ever */
+TEST_F(ops, remove_due)
+{
+	struct timerwheel_remove rem = { .key = 1 };
+
+	make_due(self->fd, 1, 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_remove_elem(self->fd, &rem));
+	EXPECT_EQ(2, rem.value);
+	EXPECT_EQ(-(__s64)T(2), rem.left);
+	EXPECT_TRUE(quiet(self->fd));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 1));
+	EXPECT_EQ(0, tw_advance(self->fd, 0, HOUR));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* REMOVE of what was never there, or was read, or removed: ENOENT; nothing is written */
+TEST_F(ops, remove_none)
+{
+	struct timerwheel_remove rem = { .key = 1 };
+
+	EXPECT_EQ(-ENOENT, tw_remove_elem(self->fd, &rem));
+	EXPECT_TRUE(tw_poisoned(&rem.value, 16));
+	make_delivered(self->fd, 1, 3);
+	EXPECT_EQ(-ENOENT, tw_remove_elem(self->fd, &rem));
+	EXPECT_TRUE(tw_poisoned(&rem.value, 16));
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 4, T(9), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove_elem(self->fd, &rem));
+	EXPECT_EQ(-ENOENT, tw_remove_elem(self->fd, &rem));
+	EXPECT_TRUE(tw_poisoned(&rem.value, 16));
+}
+
+/* REMOVE of a periodic timer, pending or due: it does not come again */
+TEST_F(ops, remove_periodic)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), T(5), 0));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, T(5)));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1(self->fd, 1));
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), T(5), 0));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, T(5)));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
+	EXPECT_EQ(0, tw_advance(self->fd, 0, HOUR));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* REMOVE + MATCH: the value is the one given: removed, pending or due */
+TEST_F(ops, remove_match)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, T(9), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1_match(self->fd, 1, 0));
+	make_due(self->fd, 1, 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1_match(self->fd, 1, 2));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 1));
+}
+
+/* REMOVE + MATCH: another value: ESTALE; the timer stays and nothing is written */
+TEST_F(ops, remove_match_stale)
+{
+	struct timerwheel_remove rem = { .key = 1, .match = 3, .flags = TIMERWHEEL_MATCH };
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(-ESTALE, tw_remove_elem(self->fd, &rem));
+	EXPECT_TRUE(tw_poisoned(&rem.value, 16));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, T(5)));
+	EXPECT_EQ(-ESTALE, tw_remove1_match(self->fd, 1, 2 | 1ULL << 32));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+	}));
+}
+
+/* REMOVE + MATCH: no timer: ENOENT */
+TEST_F(ops, remove_match_none)
+{
+	EXPECT_EQ(-ENOENT, tw_remove1_match(self->fd, 1, 0));
+	make_delivered(self->fd, 2, 3);
+	EXPECT_EQ(-ENOENT, tw_remove1_match(self->fd, 2, 3));
+}
+
+/* --- GET and LIST ------------------------------------------------------- */
+
+/* GET of a pending timer: all of it, and it stays pending */
+TEST_F(ops, get_pending)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	ASSERT_EQ(0, tw_advance(self->fd, 0, T(1) + 1));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(4) - 1));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(4) - 1));
+}
+
+/* GET of a due timer: how long it has been; its event is still read */
+TEST_F(ops, get_due)
+{
+	make_due(self->fd, 1, 2);
+	EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
+		.key = 1, .value = 2, .deadline = START + T(5), .left = -(__s64)T(2),
+		.result = TIMERWHEEL_WAS_DUE,
+	}));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+	}));
+}
+
+/* GET of a key that is not there: ENOENT, and nothing else is written */
+TEST_F(ops, get_none)
+{
+	struct timerwheel_entry ent, copy;
+
+	tw_poison(&ent, sizeof(ent));
+	ent.key = 1;
+	ent.flags = 0;
+	ent.reserved = 0;
+	memcpy(&copy, &ent, sizeof(copy));
+	copy.result = -ENOENT;
+	ASSERT_EQ(1, tw_get(self->fd, &ent, 1));
+	EXPECT_EQ(0, memcmp(&ent, &copy, sizeof(ent)));
+}
+
+/* GET of an array: each key's own result, in its order, also twice the same key */
+TEST_F(ops, get_batch)
+{
+	static const struct {
+		__u64 key;
+		int result;
+	} want[] = {
+		{ 1, TIMERWHEEL_WAS_DUE }, { 9, -ENOENT }, { 2, TIMERWHEEL_WAS_PENDING },
+		{ 1, TIMERWHEEL_WAS_DUE }, { 9, -ENOENT }, { 3, TIMERWHEEL_WAS_PENDING },
+	};
+	struct timerwheel_entry ent[ARRAY_SIZE(want)];
+	size_t i;
+
+	make_due(self->fd, 1, 11);
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 12, T(5), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 3, 13, T(6), 0));
+	memset(ent, 0, sizeof(ent));
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		ent[i].key = want[i].key;
+	ASSERT_EQ(ARRAY_SIZE(want), tw_get(self->fd, ent, ARRAY_SIZE(want)));
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		EXPECT_EQ(want[i].key, ent[i].key);
+		EXPECT_EQ(want[i].result, ent[i].result);
+		EXPECT_EQ(want[i].result < 0 ? 0 : 10 + want[i].key, ent[i].value);
+	}
+}
+
+/* Timers 0 to @n - 1: every third due, every third periodic, every third far */
+static void arm_mix(int fd, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		struct timerwheel_add add = {
+			.key = i, .value = ~(__u64)i, .deadline = i % 3 ? HOUR + i : T(1),
+			.period = i % 3 == 1 ? T(5) + i : 0, .slack = T(i % 5),
+			.flags = TIMERWHEEL_SLACK,
+		};
+
+		if (i % 3 == 0)
+			add.slack = 0;
+		if (tw_add_elem(fd, &add))
+			abort();
+	}
+	if (tw_advance(fd, 0, T(3)) != (n + 2) / 3)
+		abort();
+}
+
+/* Is @ent what arm_mix() made? */
+static bool mix_is(const struct timerwheel_entry *ent)
+{
+	__u64 i = ent->key;
+
+	return entry_is(ent, (struct timerwheel_entry){
+		.key = i, .value = ~i, .deadline = START + (i % 3 ? HOUR + i : T(1)),
+		.left = i % 3 ? HOUR + i - T(3) : -T(2), .period = i % 3 == 1 ? T(5) + i : 0,
+		.slack = i % 3 ? T(i % 5) : 0,
+		.result = i % 3 ? TIMERWHEEL_WAS_PENDING : TIMERWHEEL_WAS_DUE,
+	});
+}
+
+/* LIST: every timer once and all of it, in pages of any length; none is touched */
+TEST_F(ops, list_pages)
+{
+	static const __u32 pages[] = { 1, 2, 7, 64, 299, 300, 301, 1000 };
+	struct timerwheel_event ev[101];
+	size_t i;
+
+	arm_mix(self->fd, 300);
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		struct timerwheel_entry ent[1000];
+		bool seen[300] = { 0 };
+		__u32 total = 0;
+		__u64 cursor = 0;
+		int n, j;
+
+		while ((n = tw_list(self->fd, &cursor, ent, pages[i])) > 0) {
+			ASSERT_GE(pages[i], n);
+			EXPECT_TRUE(tw_poisoned(ent + n, (pages[i] - n) * sizeof(*ent)));
+			for (j = 0; j < n; j++) {
+				ASSERT_GT(300, ent[j].key);
+				EXPECT_FALSE(seen[ent[j].key]);
+				seen[ent[j].key] = true;
+				EXPECT_TRUE(mix_is(&ent[j]));
+			}
+			total += n;
+		}
+		EXPECT_EQ(0, n);
+		EXPECT_EQ(300, total);
+		EXPECT_EQ(0, tw_list(self->fd, &cursor, ent, pages[i]));
+	}
+	EXPECT_EQ(100, tw_read(self->fd, ev, 101));
+}
+
+/* LIST of an empty wheel: 0, also when there was something */
+TEST_F(ops, list_empty)
+{
+	struct timerwheel_entry ent[2];
+	__u64 cursor = 0;
+
+	EXPECT_EQ(0, tw_list(self->fd, &cursor, ent, 2));
+	EXPECT_TRUE(tw_poisoned(ent, sizeof(ent)));
+	make_delivered(self->fd, 1, 2);
+	cursor = 0;
+	EXPECT_EQ(0, tw_list(self->fd, &cursor, ent, 2));
+	EXPECT_TRUE(tw_poisoned(ent, sizeof(ent)));
+}
+
+/*
+ * LIST while others arm, remove, move and replace, and the table grows: what is there
+ * from the first call to the last is seen exactly once
+ */
+TEST_F(ops, list_while_changing)
+{
+	enum { STAY = 1000, PAGE = 17 };
+	__u32 seen[STAY] = { 0 }, i, passing = STAY, total = 0;
+	struct timerwheel_entry ent[PAGE];
+	__u64 seed = tw_seed(), r = seed, cursor = 0;
+	int n;
+
+	for (i = 0; i < STAY; i++) {
+		ASSERT_EQ(0, tw_add1(self->fd, i, i, HOUR, 0));
+		ASSERT_EQ(0, tw_add1(self->fd, passing++, 0, HOUR, 0));
+	}
+	while ((n = tw_list(self->fd, &cursor, ent, PAGE)) > 0) {
+		total += n;
+		ASSERT_GT(100 * STAY, total);
+		for (i = 0; i < n; i++) {
+			if (ent[i].key < STAY)
+				seen[ent[i].key]++;
+		}
+		for (i = 0; i < 40; i++)
+			tw_remove1(self->fd, STAY + tw_rand(&r) % (passing - STAY));
+		for (i = 0; i < 30; i++)
+			ASSERT_EQ(0, tw_add1(self->fd, passing++, 0, HOUR, 0));
+		for (i = 0; i < 20; i++) {
+			ASSERT_EQ(1, tw_move1(self->fd, tw_rand(&r) % STAY, 2 * HOUR, 0));
+			ASSERT_EQ(1, tw_add1(self->fd, tw_rand(&r) % STAY, 9, HOUR, 0));
+		}
+	}
+	EXPECT_EQ(0, n);
+	for (i = 0; i < STAY; i++)
+		EXPECT_EQ(1, seen[i])
+			TH_LOG("seed %llu: key %u", seed, i);
+}
+
+/* --- DRAIN -------------------------------------------------------------- */
+
+/* DRAIN: pending and due, all of each, in pages of any length; then 0, and no event */
+TEST_F(ops, drain_pages)
+{
+	static const __u32 pages[] = { 1, 7, 64, 300, 1000 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		int fd = tw_open_manual(TICK), n, j;
+		struct timerwheel_entry ent[1000];
+		bool seen[300] = { 0 };
+		__u32 total = 0;
+
+		ASSERT_EQ(0, tw_advance(fd, 0, START));
+		arm_mix(fd, 300);
+		while ((n = tw_drain(fd, 0, ent, pages[i])) > 0) {
+			ASSERT_GE(pages[i], n);
+			EXPECT_TRUE(tw_poisoned(ent + n, (pages[i] - n) * sizeof(*ent)));
+			for (j = 0; j < n; j++) {
+				ASSERT_GT(300, ent[j].key);
+				EXPECT_FALSE(seen[ent[j].key]);
+				seen[ent[j].key] = true;
+				EXPECT_TRUE(mix_is(&ent[j]));
+				EXPECT_EQ(-ENOENT, get_result(fd, ent[j].key));
+			}
+			total += n;
+		}
+		EXPECT_EQ(0, n);
+		EXPECT_EQ(300, total);
+		EXPECT_TRUE(quiet(fd));
+		EXPECT_EQ(0, tw_advance(fd, 0, HOUR + HOUR));
+		EXPECT_EQ(0, tw_drain(fd, 0, ent, 1));
+		EXPECT_TRUE(tw_poisoned(ent, sizeof(*ent)));
+		close(fd);
+	}
+}
+
+/* DRAIN of an empty wheel: 0, and nothing is written */
+TEST_F(ops, drain_empty)
+{
+	struct timerwheel_entry ent;
+
+	EXPECT_EQ(0, tw_drain(self->fd, 0, &ent, 1));
+	EXPECT_TRUE(tw_poisoned(&ent, sizeof(ent)));
+}
+
+/* DRAIN, arm again, DRAIN again: the wheel goes on as before */
+TEST_F(ops, drain_twice)
+{
+	struct timerwheel_entry ent[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, tw_add1(self->fd, 1, i, T(9), 0));
+		ASSERT_EQ(0, tw_add1(self->fd, 2, i, T(9), 0));
+		EXPECT_EQ(2, tw_drain(self->fd, 0, ent, 3));
+		EXPECT_EQ(i, ent[0].value);
+		EXPECT_EQ(i, ent[1].value);
+		EXPECT_EQ(0, tw_drain(self->fd, 0, ent, 3));
+	}
+}
+
+/* DRAIN_CLOSE: no new timer, no replaced one: ESHUTDOWN; INFO says so */
+TEST_F(ops, close_add)
+{
+	struct timerwheel_entry ent;
+	struct timerwheel_info info;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 3, T(5), 0));
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	EXPECT_FALSE(info.flags & TIMERWHEEL_INFO_CLOSED);
+	ASSERT_EQ(1, tw_drain(self->fd, TIMERWHEEL_DRAIN_CLOSE, &ent, 1));
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	EXPECT_TRUE(info.flags & TIMERWHEEL_INFO_CLOSED);
+	EXPECT_EQ(-ESHUTDOWN, tw_add1(self->fd, 3, 4, T(5), 0));
+	EXPECT_EQ(-ESHUTDOWN, tw_add1(self->fd, ent.key ^ 3, 4, T(5), 0));
+	EXPECT_EQ(-ESHUTDOWN, tw_add1_match(self->fd, ent.key ^ 3, 4, T(5), 2, 0));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 3));
+	/* It stays closed. */
+	ASSERT_EQ(1, tw_drain(self->fd, 0, &ent, 1));
+	EXPECT_EQ(-ESHUTDOWN, tw_add1(self->fd, 3, 4, T(5), 0));
+}
+
+/* DRAIN_CLOSE with no room for a timer: only closes */
+TEST_F(ops, close_count_0)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	EXPECT_EQ(0, tw_drain(self->fd, TIMERWHEEL_DRAIN_CLOSE, NULL, 0));
+	EXPECT_EQ(-ESHUTDOWN, tw_add1(self->fd, 2, 3, T(5), 0));
+	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
+}
+
+/* DRAIN_CLOSE: what is left can be moved and removed, falls due and is read */
+TEST_F(ops, close_the_rest)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 3, T(5), 0));
+	ASSERT_EQ(0, tw_drain(self->fd, TIMERWHEEL_DRAIN_CLOSE, NULL, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(7), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 2));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(9)));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(7), .fired = START + T(7),
+	}));
+}
+
+/* DRAIN_CLOSE: periodic timers go on */
+TEST_F(ops, close_periodic)
+{
+	int i;
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), T(5), 0));
+	ASSERT_EQ(0, tw_drain(self->fd, TIMERWHEEL_DRAIN_CLOSE, NULL, 0));
+	for (i = 1; i <= 3; i++) {
+		EXPECT_EQ(1, tw_advance(self->fd, 0, T(5)));
+		EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+			.key = 1, .value = 2, .deadline = START + T(5 * i),
+			.fired = START + T(5 * i), .flags = TIMERWHEEL_EVENT_PERIODIC,
+		}));
+	}
+}
+
+/* --- Periodic timers ---------------------------------------------------- */
+
+/* A due periodic timer is due, not pending, until it is read; then it is armed again */
+TEST_F(ops, periodic_states)
+{
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), T(3), 0));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(6)));
+	EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
+		.key = 1, .value = 2, .deadline = START + T(5), .left = -(__s64)T(1),
+		.period = T(3), .result = TIMERWHEEL_WAS_DUE,
+	}));
+	/* Unread, it does not fall due again. */
+	EXPECT_EQ(0, tw_advance(self->fd, 0, T(100)));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+		.overruns = 33, .flags = TIMERWHEEL_EVENT_PERIODIC,
+	}));
+	EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
+		.key = 1, .value = 2, .deadline = START + T(5 + 34 * 3), .left = T(1),
+		.period = T(3), .result = TIMERWHEEL_WAS_PENDING,
+	}));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* ADD of a due periodic timer replaces it by a one-shot one: one event */
+TEST_F(ops, periodic_replaced)
+{
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), T(3), 0));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, T(5)));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_add1(self->fd, 1, 3, T(1), 0));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, HOUR));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 3, .deadline = START + T(6), .fired = START + T(6),
+	}));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 1));
+}
+
+/* --- Batches ------------------------------------------------------------ */
+
+/* ADD: each element has its own result, in the order of the array; errors change nothing */
+TEST_F(ops, add_batch_mixed)
+{
+	struct {
+		struct timerwheel_add add;
+		int result;
+	} t[] = {
+		{ { .key = 1, .value = 1, .deadline = T(9) }, TIMERWHEEL_WAS_NONE },
+		{ { .key = 1, .value = 2, .deadline = T(9), .flags = TIMERWHEEL_EXCL }, -EEXIST },
+		{ { .key = 1, .value = 3, .deadline = T(9) }, TIMERWHEEL_WAS_PENDING },
+		{ { .key = 1, .value = 4, .deadline = T(9), .flags = 1U << 31 }, -EINVAL },
+		{ { .key = 1, .value = 5, .deadline = T(9), .reserved = 1 }, -EINVAL },
+		{ { .key = 1, .value = 6, .deadline = T(9), .match = 1,
+		    .flags = TIMERWHEEL_MATCH }, -ESTALE },
+		{ { .key = 1, .value = 7, .deadline = T(8), .match = 3,
+		    .flags = TIMERWHEEL_MATCH }, TIMERWHEEL_WAS_PENDING },
+		{ { .key = 2, .value = 8, .deadline = T(9), .match = 0,
+		    .flags = TIMERWHEEL_MATCH }, -ENOENT },
+		{ { .key = 2, .value = 9, .deadline = T(9), .flags = TIMERWHEEL_EXCL },
+		  TIMERWHEEL_WAS_NONE },
+		{ { .key = 3, .value = 1, .deadline = 0 }, TIMERWHEEL_WAS_NONE },
+		{ { .key = 3, .value = 2, .deadline = T(7) }, TIMERWHEEL_WAS_DUE },
+		{ { .key = 3, .value = 3, .deadline = T(7), .period = ~0ULL }, -EINVAL },
+	};
+	struct timerwheel_add add[ARRAY_SIZE(t)];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		add[i] = t[i].add;
+	ASSERT_EQ(ARRAY_SIZE(t), tw_add(self->fd, add, ARRAY_SIZE(t)));
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		EXPECT_EQ(t[i].result, add[i].result)
+			TH_LOG("element %zu", i);
+	EXPECT_TRUE(pending_is(self->fd, 1, 7, START + T(8), T(8)));
+	EXPECT_TRUE(pending_is(self->fd, 2, 9, START + T(9), T(9)));
+	EXPECT_TRUE(pending_is(self->fd, 3, 2, START + T(7), T(7)));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* MOVE: each element has its own result, in the order of the array */
+TEST_F(ops, move_batch_mixed)
+{
+	struct {
+		struct timerwheel_move move;
+		int result;
+	} t[] = {
+		{ { .key = 1, .deadline = T(20) }, TIMERWHEEL_WAS_PENDING },
+		{ { .key = 9, .deadline = T(20) }, -ENOENT },
+		{ { .key = 1, .deadline = 0 }, TIMERWHEEL_WAS_PENDING },
+		{ { .key = 1, .deadline = T(21) }, TIMERWHEEL_WAS_DUE },
+		{ { .key = 1, .deadline = T(22), .flags = TIMERWHEEL_EXCL }, -EINVAL },
+		{ { .key = 2, .deadline = T(23), .match = 1, .flags = TIMERWHEEL_MATCH }, -ESTALE },
+		{ { .key = 2, .deadline = T(24), .match = 12, .flags = TIMERWHEEL_MATCH },
+		  TIMERWHEEL_WAS_PENDING },
+		{ { .key = 9, .deadline = T(25), .match = 1, .flags = TIMERWHEEL_MATCH }, -ENOENT },
+		{ { .key = 1, .deadline = START + T(26), .flags = TIMERWHEEL_ABS },
+		  TIMERWHEEL_WAS_PENDING },
+	};
+	struct timerwheel_move move[ARRAY_SIZE(t)];
+	size_t i;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 11, T(9), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 12, T(9), 0));
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		move[i] = t[i].move;
+	ASSERT_EQ(ARRAY_SIZE(t), tw_move(self->fd, move, ARRAY_SIZE(t)));
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		EXPECT_EQ(t[i].result, move[i].result)
+			TH_LOG("element %zu", i);
+	EXPECT_TRUE(pending_is(self->fd, 1, 11, START + T(26), T(26)));
+	EXPECT_TRUE(pending_is(self->fd, 2, 12, START + T(24), T(24)));
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* REMOVE: each element has its own result, in the order of the array */
+TEST_F(ops, remove_batch_mixed)
+{
+	struct {
+		struct timerwheel_remove rem;
+		int result;
+		__u64 value;
+	} t[] = {
+		{ { .key = 2, .match = 1, .flags = TIMERWHEEL_MATCH }, -ESTALE, 0 },
+		{ { .key = 1 }, TIMERWHEEL_WAS_DUE, 11 },
+		{ { .key = 1 }, -ENOENT, 0 },
+		{ { .key = 2, .flags = TIMERWHEEL_ABS }, -EINVAL, 0 },
+		{ { .key = 2, .match = 12, .flags = TIMERWHEEL_MATCH },
+		  TIMERWHEEL_WAS_PENDING, 12 },
+		{ { .key = 2, .match = 12, .flags = TIMERWHEEL_MATCH }, -ENOENT, 0 },
+		{ { .key = 9 }, -ENOENT, 0 },
+		{ { .key = 3 }, TIMERWHEEL_WAS_PENDING, 13 },
+	};
+	struct timerwheel_remove rem[ARRAY_SIZE(t)];
+	size_t i;
+
+	make_due(self->fd, 1, 11);
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 12, T(9), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 3, 13, T(9), 0));
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		rem[i] = t[i].rem;
+	ASSERT_EQ(ARRAY_SIZE(t), tw_remove(self->fd, rem, ARRAY_SIZE(t)));
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		EXPECT_EQ(t[i].result, rem[i].result)
+			TH_LOG("element %zu", i);
+		EXPECT_EQ(t[i].value, rem[i].value);
+	}
+	EXPECT_TRUE(quiet(self->fd));
+}
+
+/* Many elements, every third bad: the good ones are done, the bad ones only fail */
+TEST_F(ops, batch_long_mixed)
+{
+	enum { LONG = 3000 };
+	struct timerwheel_add *add = calloc(LONG, sizeof(*add));
+	struct timerwheel_stats stats;
+	int i;
+
+	for (i = 0; i < LONG; i++) {
+		add[i].key = i;
+		add[i].value = i;
+		add[i].deadline = HOUR;
+		add[i].reserved = i % 3 == 1;
+	}
+	ASSERT_EQ(LONG, tw_add(self->fd, add, LONG));
+	for (i = 0; i < LONG; i++) {
+		EXPECT_EQ(i % 3 == 1 ? -EINVAL : TIMERWHEEL_WAS_NONE, add[i].result);
+		EXPECT_EQ(i % 3 == 1 ? -ENOENT : TIMERWHEEL_WAS_PENDING, get_result(self->fd, i));
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(LONG / 3 * 2, stats.armed);
+	EXPECT_EQ(LONG / 3 * 2, stats.pending);
+}
+
+/* The same key all over a long array: the last one stays */
+TEST_F(ops, batch_one_key)
+{
+	enum { LONG = 3000 };
+	struct timerwheel_add *add = calloc(LONG, sizeof(*add));
+	int i;
+
+	for (i = 0; i < LONG; i++) {
+		add[i].key = 7;
+		add[i].value = i;
+		add[i].deadline = T(LONG - i);
+	}
+	ASSERT_EQ(LONG, tw_add(self->fd, add, LONG));
+	for (i = 0; i < LONG; i++)
+		EXPECT_EQ(i ? TIMERWHEEL_WAS_PENDING : TIMERWHEEL_WAS_NONE, add[i].result);
+	EXPECT_EQ(1, tw_advance(self->fd, 0, HOUR));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 7, .value = LONG - 1, .deadline = START + T(1), .fired = START + T(1),
+	}));
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* Call until all @n are done, whatever signals come. False: it failed otherwise. */
+static bool through_signals(int fd, unsigned long cmd, void *elems, size_t elem_size, __u32 n)
+{
+	__u32 done = 0;
+	__u64 cursor = 0;
+	int ret;
+
+	while (done < n) {
+		ret = tw_batch(fd, cmd, 0, (char *)elems + done * elem_size, elem_size, n - done,
+			       cmd == TIMERWHEEL_IOC_LIST ? &cursor : NULL);
+		if (ret == -EINTR)
+			continue;
+		if (ret <= 0)
+			return false;
+		done += ret;
+	}
+	return true;
+}
+
+/* Are these the timers @from to @to - 1, each once? */
+static bool each_once(const struct timerwheel_entry *ent, __u64 from, __u64 to)
+{
+	bool *seen = calloc(to, 1);
+	__u64 n;
+
+	for (n = 0; n < to - from; n++) {
+		if (ent[n].key < from || ent[n].key >= to || seen[ent[n].key])
+			break;
+		seen[ent[n].key] = true;
+	}
+	free(seen);
+	return n == to - from;
+}
+
+/* A signal ends a call after what was done, and hides nothing: the rest can go on */
+TEST_F_TIMEOUT(ops, batch_signals, 120)
+{
+	struct itimerval often = { { 0, 700 }, { 0, 700 } }, never = { { 0, 0 }, { 0, 0 } };
+	enum { LONG = TIMERWHEEL_BATCH_MAX };
+	struct timerwheel_remove *rem = calloc(LONG, sizeof(*rem));
+	struct timerwheel_entry *ent = calloc(LONG, sizeof(*ent));
+	struct timerwheel_move *move = calloc(LONG, sizeof(*move));
+	struct timerwheel_add *add = calloc(LONG, sizeof(*add));
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct timerwheel_stats stats;
+	int i;
+
+	for (i = 0; i < LONG; i++) {
+		add[i] = (struct timerwheel_add){ .key = i, .deadline = T(5), .result = -1 };
+		move[i] = (struct timerwheel_move){ .key = i, .deadline = HOUR, .result = -1 };
+		rem[i] = (struct timerwheel_remove){ .key = i, .result = -1 };
+	}
+	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_ADD, add, sizeof(*add), LONG));
+	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_MOVE, move, sizeof(*move), LONG));
+	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_LIST, ent, sizeof(*ent), LONG));
+	EXPECT_TRUE(each_once(ent, 0, LONG));
+	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_REMOVE, rem, sizeof(*rem), LONG / 2));
+	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_DRAIN, ent, sizeof(*ent), LONG / 2));
+	EXPECT_TRUE(each_once(ent, LONG / 2, LONG));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	for (i = 0; i < LONG; i++) {
+		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add[i].result);
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, move[i].result);
+		ASSERT_EQ(i < LONG / 2 ? TIMERWHEEL_WAS_PENDING : -1, rem[i].result);
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(0, stats.pending);
+	EXPECT_EQ(LONG, stats.moved);
+	EXPECT_EQ(LONG / 2, stats.removed);
+	EXPECT_EQ(LONG / 2, stats.drained);
+}
+
+/* --- read --------------------------------------------------------------- */
+
+/* A buffer too small for one event: EINVAL, nothing written, and the event waits on */
+TEST_F(ops, read_too_small)
+{
+	char buf[sizeof(struct timerwheel_event)];
+	size_t size;
+
+	make_due(self->fd, 1, 2);
+	for (size = 1; size < sizeof(buf); size++) {
+		tw_poison(buf, sizeof(buf));
+		EXPECT_EQ(-1, read(self->fd, buf, size));
+		EXPECT_EQ(EINVAL, errno);
+		EXPECT_TRUE(tw_poisoned(buf, sizeof(buf)));
+	}
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(5), .fired = START + T(5),
+	}));
+}
+
+/* A buffer that ends amid an event is used up to the last whole one */
+TEST_F(ops, read_whole_events)
+{
+	struct timerwheel_event ev[3];
+
+	make_due(self->fd, 1, 2);
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 3, 0, 0));
+	tw_poison(ev, sizeof(ev));
+	EXPECT_EQ(sizeof(*ev), read(self->fd, ev, 2 * sizeof(*ev) - 1));
+	EXPECT_TRUE(tw_poisoned(ev + 1, 2 * sizeof(*ev)));
+	EXPECT_EQ(1, ev[0].key);
+	tw_poison(ev, sizeof(ev));
+	EXPECT_EQ(sizeof(*ev), read(self->fd, ev, sizeof(ev)));
+	EXPECT_TRUE(tw_poisoned(ev + 1, 2 * sizeof(*ev)));
+	EXPECT_EQ(2, ev[0].key);
+}
+
+/* --- ADVANCE ------------------------------------------------------------ */
+
+/* ADVANCE by so much: tells the new time and how many fell due */
+TEST_F(ops, advance_relative)
+{
+	struct timerwheel_advance adv = { .size = sizeof(adv), .time = T(5) + 1 };
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(4), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 2, T(5), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 3, 2, T(6), 0));
+	tw_poison(&adv.now, 16);
+	EXPECT_EQ(0, tw_ioctl(self->fd, TIMERWHEEL_IOC_ADVANCE, &adv));
+	EXPECT_EQ(START + T(5) + 1, adv.now);
+	EXPECT_EQ(2, adv.expired);
+	EXPECT_EQ(START + T(5) + 1, now_is(self->fd));
+}
+
+/* ADVANCE to a time */
+TEST_F(ops, advance_absolute)
+{
+	struct timerwheel_advance adv = {
+		.size = sizeof(adv), .flags = TIMERWHEEL_ABS, .time = START + T(5),
+	};
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(4), 0));
+	tw_poison(&adv.now, 16);
+	EXPECT_EQ(0, tw_ioctl(self->fd, TIMERWHEEL_IOC_ADVANCE, &adv));
+	EXPECT_EQ(START + T(5), adv.now);
+	EXPECT_EQ(1, adv.expired);
+}
+
+/* ADVANCE to the present, or by nothing: nothing happens */
+TEST_F(ops, advance_nowhere)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(4), 0));
+	EXPECT_EQ(0, tw_advance(self->fd, 0, 0));
+	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, START));
+	EXPECT_EQ(START, now_is(self->fd));
+}
+
+/* ADVANCE to a time that has passed: EINVAL, and time stands */
+TEST_F(ops, advance_backwards)
+{
+	EXPECT_EQ(-EINVAL, tw_advance(self->fd, TIMERWHEEL_ABS, START - 1));
+	EXPECT_EQ(-EINVAL, tw_advance(self->fd, TIMERWHEEL_ABS, 0));
+	EXPECT_EQ(START, now_is(self->fd));
+}
+
+/* ADVANCE beyond the largest time: to that, and no further; it is the last to fall due */
+TEST_F(ops, advance_beyond_max)
+{
+	int fd = tw_open_manual(1);
+
+	ASSERT_EQ(0, tw_add1(fd, 1, 2, ~0ULL, 0));
+	EXPECT_EQ(0, tw_advance(fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX - 1));
+	EXPECT_EQ(1, tw_advance(fd, 0, ~0ULL));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, now_is(fd));
+	EXPECT_EQ(0, tw_advance(fd, 0, 1));
+	EXPECT_EQ(0, tw_advance(fd, TIMERWHEEL_ABS, ~0ULL));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, now_is(fd));
+	EXPECT_TRUE(event_is(fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = TIMERWHEEL_TIME_MAX,
+		.fired = TIMERWHEEL_TIME_MAX,
+	}));
+}
+
+/* ADVANCE of a wheel whose clock runs by itself: EINVAL */
+TEST_F(ops, advance_other_clocks)
+{
+	__u32 clock;
+
+	for (clock = 0; clock < TIMERWHEEL_CLOCK_MANUAL; clock++) {
+		int fd = tw_open_clock(clock, 0, 0);
+
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(-EINVAL, tw_advance(fd, 0, 0));
+		EXPECT_EQ(-EINVAL, tw_advance(fd, 0, SEC));
+		EXPECT_EQ(-EINVAL, tw_advance(fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX));
+		close(fd);
+	}
+}
+
+/* Time passes through each tick in order: so do the events, each with its tick's time */
+TEST_F(ops, advance_order)
+{
+	enum { MANY = 2000 };
+	struct timerwheel_event ev[MANY];
+	__u64 seed = tw_seed(), r = seed;
+	int i;
+
+	ASSERT_EQ(0, tw_pin(0));
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, 1 + (tw_rand(&r) >> (24 + tw_rand(&r) % 38)),
+				     0));
+	ASSERT_EQ(MANY, tw_advance(self->fd, 0, 1ULL << 50));
+	ASSERT_EQ(MANY, tw_read_all(self->fd, ev, MANY, 0));
+	for (i = 0; i < MANY; i++) {
+		EXPECT_EQ((ev[i].deadline + TICK - 1) / TICK * TICK, ev[i].fired);
+		if (i)
+			EXPECT_LE(ev[i - 1].fired, ev[i].fired)
+				TH_LOG("seed %llu: event %d", seed, i);
+	}
+}
+
+/* --- SETUP -------------------------------------------------------------- */
+
+FIXTURE(setup) {
+	int fd;
+	struct timerwheel_info info;
+};
+
+FIXTURE_SETUP(setup)
+{
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, tw_info(self->fd, &self->info));
+}
+
+FIXTURE_TEARDOWN(setup)
+{
+	close(self->fd);
+}
+
+/* Without SETUP a wheel has the documented defaults */
+TEST_F(setup, defaults)
+{
+	EXPECT_EQ(TIMERWHEEL_CLOCK_MONOTONIC, self->info.clock);
+	EXPECT_EQ(1000000, self->info.tick);
+	EXPECT_EQ(256, self->info.slots);
+	EXPECT_EQ(4194304, self->info.capacity);
+	EXPECT_EQ(0, self->info.slack);
+	EXPECT_EQ(1, self->info.wake_events);
+	EXPECT_EQ(0, self->info.wake_ns);
+	EXPECT_EQ(0, self->info.flags);
+}
+
+/* SETUP of nothing but zeroes grants the defaults and writes them back */
+TEST_F(setup, zeroes)
+{
+	struct timerwheel_setup setup = { 0 };
+
+	EXPECT_EQ(0, tw_setup(self->fd, &setup));
+	EXPECT_EQ(TIMERWHEEL_CLOCK_MONOTONIC, setup.clock);
+	EXPECT_EQ(1000000, setup.tick);
+	EXPECT_EQ(256, setup.slots);
+	EXPECT_EQ(4194304, setup.capacity);
+	EXPECT_EQ(0, setup.slack);
+	EXPECT_EQ(1, setup.wake_events);
+	EXPECT_EQ(0, setup.wake_ns);
+}
+
+/* SETUP grants what was asked for, writes it back, and INFO shows it */
+TEST_F(setup, granted)
+{
+	struct timerwheel_setup setup = {
+		.clock = TIMERWHEEL_CLOCK_BOOTTIME, .slots = 64, .tick = 2000000, .capacity = 1000,
+		.wake_events = 32, .wake_ns = 5000000, .slack = 6000000,
+	}, copy = setup;
+
+	copy.size = sizeof(copy);
+	EXPECT_EQ(0, tw_setup(self->fd, &setup));
+	EXPECT_EQ(0, memcmp(&copy, &setup, sizeof(copy)));
+	ASSERT_EQ(0, tw_info(self->fd, &self->info));
+	EXPECT_EQ(copy.clock, self->info.clock);
+	EXPECT_EQ(copy.slots, self->info.slots);
+	EXPECT_EQ(copy.tick, self->info.tick);
+	EXPECT_EQ(copy.capacity, self->info.capacity);
+	EXPECT_EQ(copy.wake_events, self->info.wake_events);
+	EXPECT_EQ(copy.wake_ns, self->info.wake_ns);
+	EXPECT_EQ(copy.slack, self->info.slack);
+	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, self->info.flags);
+}
+
+/* SETUP rounds slots up to a power of two */
+TEST_F(setup, slots_rounded)
+{
+	static const __u32 t[][2] = {
+		{ 9, 16 }, { 16, 16 }, { 17, 32 }, { 100, 128 }, { 1025, 2048 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct timerwheel_setup setup = { .slots = t[i][0] };
+		struct timerwheel_info info;
+		int fd = tw_open(0);
+
+		EXPECT_EQ(0, tw_setup(fd, &setup));
+		EXPECT_EQ(t[i][1], setup.slots);
+		ASSERT_EQ(0, tw_info(fd, &info));
+		EXPECT_EQ(t[i][1], info.slots);
+		close(fd);
+	}
+}
+
+/* Every limit that INFO tells is granted */
+TEST_F(setup, limits)
+{
+	struct timerwheel_setup t[] = {
+		{ .slots = self->info.slots_min }, { .slots = self->info.slots_max },
+		{ .tick = self->info.tick_min }, { .tick = self->info.tick_max },
+		{ .tick = 1, .clock = TIMERWHEEL_CLOCK_MANUAL },
+		{ .tick = self->info.tick_max, .clock = TIMERWHEEL_CLOCK_MANUAL },
+		{ .capacity = 1 }, { .capacity = self->info.capacity_max },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct timerwheel_setup copy = t[i];
+		int fd = tw_open(O_NONBLOCK);
+
+		EXPECT_EQ(0, tw_setup(fd, &t[i]))
+			TH_LOG("case %zu", i);
+		EXPECT_EQ(copy.slots ? copy.slots : 256, t[i].slots);
+		EXPECT_EQ(copy.tick ? copy.tick : 1000000, t[i].tick);
+		EXPECT_EQ(copy.capacity ? copy.capacity : 4194304, t[i].capacity);
+		EXPECT_EQ(0, tw_add1(fd, 1, 2, HOUR, 0));
+		close(fd);
+	}
+}
+
+/* Every value beyond the limits of INFO: EINVAL, nothing is written back, not settled */
+TEST_F(setup, beyond_limits)
+{
+	const struct timerwheel_info *info = &self->info;
+	struct timerwheel_setup t[] = {
+		{ .clock = TIMERWHEEL_CLOCK_MANUAL + 1 }, { .clock = ~0U },
+		{ .slots = 1 }, { .slots = info->slots_max + 1 }, { .slots = ~0U },
+		{ .slots = 1U << 31 },
+		{ .tick = 1 }, { .tick = info->tick_min - 1 }, { .tick = info->tick_max + 1 },
+		{ .tick = ~0ULL },
+		{ .tick = info->tick_max + 1, .clock = TIMERWHEEL_CLOCK_MANUAL },
+		{ .capacity = info->capacity_max + 1 }, { .capacity = ~0U },
+	};
+	struct timerwheel_info after;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct timerwheel_setup copy = t[i];
+
+		EXPECT_EQ(-EINVAL, tw_setup(self->fd, &t[i]))
+			TH_LOG("case %zu", i);
+		copy.size = sizeof(copy);
+		EXPECT_EQ(0, memcmp(&copy, &t[i], sizeof(copy)));
+	}
+	ASSERT_EQ(0, tw_info(self->fd, &after));
+	EXPECT_EQ(0, after.flags);
+	EXPECT_EQ(info->tick, after.tick);
+}
+
+/* More than one event before a wake-up, but no time for it: EINVAL */
+TEST_F(setup, wake_events_without_time)
+{
+	struct timerwheel_setup setup = { .wake_events = 2 };
+
+	EXPECT_EQ(-EINVAL, tw_setup(self->fd, &setup));
+	setup.wake_events = ~0U;
+	EXPECT_EQ(-EINVAL, tw_setup(self->fd, &setup));
+}
+
+/* SETUP a second time: EBUSY, and what was granted stays */
+TEST_F(setup, twice)
+{
+	struct timerwheel_setup setup = { .tick = 2000000 };
+
+	EXPECT_EQ(0, tw_setup(self->fd, &setup));
+	setup.tick = 3000000;
+	EXPECT_EQ(-EBUSY, tw_setup(self->fd, &setup));
+	EXPECT_EQ(3000000, setup.tick);
+	ASSERT_EQ(0, tw_info(self->fd, &self->info));
+	EXPECT_EQ(2000000, self->info.tick);
+}
+
+/* SETUP after the first timer was armed, also when it is gone: EBUSY */
+TEST_F(setup, after_add)
+{
+	struct timerwheel_setup setup = { .tick = 2000000 };
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, HOUR, 0));
+	ASSERT_EQ(0, tw_info(self->fd, &self->info));
+	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, self->info.flags);
+	EXPECT_EQ(-EBUSY, tw_setup(self->fd, &setup));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
+	EXPECT_EQ(-EBUSY, tw_setup(self->fd, &setup));
+}
+
+/* A SETUP that failed, or an operation that armed nothing, does not settle the wheel */
+TEST_F(setup, after_errors)
+{
+	struct timerwheel_setup bad = { .clock = ~0U }, good = { .tick = 2000000 };
+	struct timerwheel_entry ent;
+	__u64 cursor = 0;
+
+	EXPECT_EQ(-EINVAL, tw_setup(self->fd, &bad));
+	EXPECT_EQ(-EINVAL, tw_add1(self->fd, 1, 2, HOUR, 1U << 31));
+	EXPECT_EQ(-ENOENT, tw_add1_match(self->fd, 1, 2, HOUR, 0, 0));
+	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 1, HOUR, 0));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, 1));
+	EXPECT_EQ(0, tw_list(self->fd, &cursor, &ent, 1));
+	EXPECT_EQ(0, tw_drain(self->fd, 0, &ent, 1));
+	EXPECT_TRUE(quiet(self->fd));
+	EXPECT_EQ(0, tw_setup(self->fd, &good));
+}
+
+/* --- Limits: the wheel's capacity, the user's cap ----------------------- */
+
+/* A MANUAL wheel of a given capacity with @n timers in it, keys 0 to @n - 1 */
+static int open_capacity(__u32 capacity, __u32 n)
+{
+	struct timerwheel_setup setup = {
+		.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = TICK, .capacity = capacity,
+	};
+	int fd = tw_open(O_NONBLOCK);
+	__u32 i;
+
+	if (fd < 0 || tw_setup(fd, &setup) || setup.capacity != capacity)
+		abort();
+	for (i = 0; i < n; i++) {
+		if (tw_add1(fd, i, i, T(5), 0))
+			abort();
+	}
+	return fd;
+}
+
+FIXTURE(capacity) {
+	int fd;
+};
+
+FIXTURE_VARIANT(capacity) {
+	__u32 capacity;
+};
+
+FIXTURE_VARIANT_ADD(capacity, one) { .capacity = 1 };
+FIXTURE_VARIANT_ADD(capacity, hundred) { .capacity = 100 };
+FIXTURE_VARIANT_ADD(capacity, odd) { .capacity = 4097 };
+
+FIXTURE_SETUP(capacity)
+{
+	self->fd = open_capacity(variant->capacity, variant->capacity);
+}
+
+FIXTURE_TEARDOWN(capacity)
+{
+	close(self->fd);
+}
+
+/* The wheel takes exactly its capacity; one more: ENOSPC, and it is not there */
+TEST_F(capacity, full)
+{
+	struct timerwheel_stats stats;
+
+	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(-ENOENT, get_result(self->fd, ~0ULL));
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(variant->capacity, stats.pending);
+	EXPECT_EQ(variant->capacity, stats.armed);
+}
+
+/* A full wheel: what is there can be replaced, moved and looked at */
+TEST_F(capacity, full_upsert)
+{
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1(self->fd, 0, 9, T(6), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 0, T(7), 0));
+	EXPECT_TRUE(pending_is(self->fd, 0, 9, T(7), T(7)));
+	EXPECT_EQ(-EEXIST, tw_add1(self->fd, 0, 9, T(6), TIMERWHEEL_EXCL));
+}
+
+/* REMOVE makes room for one, and only one */
+TEST_F(capacity, room_after_remove)
+{
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
+}
+
+/* A due timer keeps its place until its event is read */
+TEST_F(capacity, room_after_delivery)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(variant->capacity, tw_advance(self->fd, 0, T(5)));
+	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
+}
+
+/* DRAIN makes room for as many as it returned */
+TEST_F(capacity, room_after_drain)
+{
+	struct timerwheel_entry ent;
+
+	ASSERT_EQ(1, tw_drain(self->fd, 0, &ent, 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
+}
+
+/* An array that is longer than the room: the first ones fit, each other is ENOSPC */
+TEST_F(capacity, batch)
+{
+	__u32 n = 2 * variant->capacity, i;
+	struct timerwheel_add *add = calloc(n, sizeof(*add));
+	int fd = open_capacity(variant->capacity, 0);
+
+	for (i = 0; i < n; i++)
+		add[i] = (struct timerwheel_add){ .key = i, .deadline = T(5) };
+	ASSERT_EQ(n, tw_add(fd, add, n));
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(i < variant->capacity ? TIMERWHEEL_WAS_NONE : -ENOSPC, add[i].result);
+	close(fd);
+}
+
+/* However often it is filled and emptied: its capacity stays */
+TEST_F(capacity, again)
+{
+	struct timerwheel_entry *ent = calloc(variant->capacity + 1, sizeof(*ent));
+	__u32 i;
+	int n;
+
+	for (n = 0; n < 5; n++) {
+		ASSERT_EQ(variant->capacity, tw_drain(self->fd, 0, ent, variant->capacity + 1));
+		for (i = 0; i < variant->capacity; i++)
+			ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, i * 7 + n, 0, T(5), 0));
+		ASSERT_EQ(-ENOSPC, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
+	}
+}
+
+enum { CAP = 8192 };	/* more timers for this user, while one of these tests runs */
+
+FIXTURE(cap) {
+	char old[32];
+	mode_t mode;
+	__u64 before;
+};
+
+static bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return ok;
+}
+
+static __u64 user_timers(int fd)
+{
+	struct timerwheel_info info;
+
+	return tw_info(fd, &info) ? ~0ULL : info.user_timers;
+}
+
+FIXTURE_SETUP(cap)
+{
+	int fd = open(MAX_USER_TIMERS, O_RDONLY), wheel = tw_open(0);
+	struct stat st;
+	char text[32];
+
+	ASSERT_LE(0, wheel);
+	if (geteuid())
+		SKIP(return, "only root may set the cap");
+	ASSERT_LT(0, read(fd, self->old, sizeof(self->old) - 1));
+	ASSERT_EQ(0, stat(TW_DEV, &st));
+	self->mode = st.st_mode & 0777;
+	self->before = user_timers(wheel);
+	snprintf(text, sizeof(text), "%llu", self->before + CAP);
+	ASSERT_TRUE(write_file(MAX_USER_TIMERS, text));
+	close(fd);
+	close(wheel);
+}
+
+FIXTURE_TEARDOWN(cap)
+{
+	if (!self->mode)
+		return;
+	EXPECT_TRUE(write_file(MAX_USER_TIMERS, self->old));
+	EXPECT_EQ(0, chmod(TW_DEV, self->mode));
+}
+
+/* INFO tells the cap that the module parameter sets, at once */
+TEST_F(cap, info)
+{
+	int fd = tw_open(0);
+	struct timerwheel_info info;
+
+	if (geteuid())
+		return;
+	ASSERT_EQ(0, tw_info(fd, &info));
+	EXPECT_EQ(self->before + CAP, info.user_timers_max);
+	EXPECT_EQ(self->before, info.user_timers);
+}
+
+/* A user has exactly the cap; one more: EDQUOT, and it is not there */
+TEST_F(cap, one_wheel)
+{
+	int fd = open_capacity(4 * CAP, CAP);
+
+	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(-ENOENT, get_result(fd, ~0ULL));
+	EXPECT_EQ(self->before + CAP, user_timers(fd));
+}
+
+/* At the cap: what is there can be replaced and moved */
+TEST_F(cap, upsert)
+{
+	int fd = open_capacity(4 * CAP, CAP);
+
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1(fd, 0, 9, T(6), 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, T(7), 0));
+}
+
+/* At the cap: REMOVE makes room in that wheel */
+TEST_F(cap, remove)
+{
+	int fd = open_capacity(4 * CAP, CAP);
+
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~1ULL, 0, T(5), 0));
+}
+
+/* The cap is for all wheels together; one that is closed gives back its own */
+TEST_F(cap, two_wheels)
+{
+	int a = open_capacity(CAP / 2, CAP / 2), b = open_capacity(4 * CAP, CAP / 2);
+
+	EXPECT_EQ(-EDQUOT, tw_add1(b, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(self->before + CAP, user_timers(b));
+	close(a);
+	EXPECT_EQ(self->before + CAP / 2, user_timers(b));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(b, ~0ULL, 0, T(5), 0));
+}
+
+/* A wheel that is full says ENOSPC, not EDQUOT, and the other way round */
+TEST_F(cap, not_capacity)
+{
+	int a = open_capacity(CAP / 2, CAP / 2), b = open_capacity(CAP, CAP / 2);
+
+	EXPECT_EQ(-ENOSPC, tw_add1(a, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(-EDQUOT, tw_add1(b, ~0ULL, 0, T(5), 0));
+}
+
+/* While one user is at the cap, another arms as before */
+TEST_F(cap, other_user)
+{
+	int fd = open_capacity(4 * CAP, CAP), status;
+	pid_t pid;
+
+	if (geteuid())
+		return;
+	ASSERT_EQ(0, chmod(TW_DEV, 0666));
+	pid = fork();
+	if (!pid) {
+		if (setgroups(0, NULL) || setgid(1000) || setuid(1000))
+			_exit(1);
+		fd = tw_open_manual(TICK);
+		_exit(fd < 0 ? 2 : tw_add1(fd, 1, 2, T(5), 0) ? 3 : 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
+}
+
+/* --- STATS: each operation's part in the ledger ------------------------- */
+
+/* The counters from pending to withdrawn, in their order */
+struct ledger {
+	__s64 pending, due, armed, rearmed, moved, removed, replaced, drained, delivered;
+	__s64 overruns, withdrawn;
+};
+
+static const char * const ledger_names[] = {
+	"pending", "due", "armed", "rearmed", "moved", "removed", "replaced", "drained",
+	"delivered", "overruns", "withdrawn",
+};
+
+enum { PENDING = 1, DUE, PERIODIC, PERIODIC_DUE };	/* keys */
+
+FIXTURE(ledger) {
+	int fd;
+	struct timerwheel_stats before;
+};
+
+FIXTURE_SETUP(ledger)
+{
+	self->fd = tw_open_manual(TICK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, tw_add1(self->fd, PENDING, 0, T(100), 0));
+	ASSERT_EQ(0, tw_add1(self->fd, DUE, 0, T(5), 0));
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, PERIODIC, 0, T(101), T(10), 0));
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, PERIODIC_DUE, 0, T(5), T(10), 0));
+	ASSERT_EQ(2, tw_advance(self->fd, 0, T(30)));
+	ASSERT_EQ(0, tw_stats(self->fd, &self->before));
+	ASSERT_TRUE(tw_balanced(&self->before));
+}
+
+FIXTURE_TEARDOWN(ledger)
+{
+	close(self->fd);
+}
+
+/* Since setup the counters have changed by @want, each of them, and they balance */
+static bool ledger_is(const FIXTURE_DATA(ledger) * self, struct ledger want)
+{
+	const __u64 *was = &self->before.pending, *is;
+	const __s64 *delta = &want.pending;
+	struct timerwheel_stats stats;
+	bool ok = !tw_stats(self->fd, &stats) && tw_balanced(&stats);
+	size_t i;
+
+	is = &stats.pending;
+	for (i = 0; i < ARRAY_SIZE(ledger_names); i++) {
+		if (is[i] - was[i] == (__u64)delta[i])
+			continue;
+		fprintf(stderr, "# %s: %llu, then %llu, not %lld more\n", ledger_names[i],
+			was[i], is[i], delta[i]);
+		ok = false;
+	}
+	return ok;
+}
+
+/* What the fixture did is counted */
+TEST_F(ledger, at_first)
+{
+	EXPECT_EQ(2, self->before.pending);
+	EXPECT_EQ(2, self->before.due);
+	EXPECT_EQ(4, self->before.armed);
+}
+
+/* ADD */
+TEST_F(ledger, add)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 9, 0, T(5), 0));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ .armed = 1, .pending = 1 }));
+}
+
+/* ADD with a time that has passed */
+TEST_F(ledger, add_past)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 9, 0, 0, TIMERWHEEL_ABS));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ .armed = 1, .due = 1 }));
+}
+
+/* ADD that replaces a pending timer */
+TEST_F(ledger, replace_pending)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1(self->fd, PENDING, 0, T(5), 0));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ .armed = 1, .replaced = 1 }));
+}
+
+/* ADD that replaces a due timer */
+TEST_F(ledger, replace_due)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_add1(self->fd, DUE, 0, T(5), 0));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){
+		.armed = 1, .replaced = 1, .due = -1, .pending = 1, .withdrawn = 1,
+	}));
+}
+
+/* ADD that replaces a due periodic timer: its overruns are not counted */
+TEST_F(ledger, replace_periodic_due)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_add1(self->fd, PERIODIC_DUE, 0, T(5), 0));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){
+		.armed = 1, .replaced = 1, .due = -1, .pending = 1, .withdrawn = 1,
+	}));
+}
+
+/* MOVE of a pending timer */
+TEST_F(ledger, move_pending)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, PENDING, T(5), 0));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ .moved = 1 }));
+}
+
+/* MOVE of a pending timer to a time that has passed */
+TEST_F(ledger, move_past)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, PENDING, 0, 0));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ .moved = 1, .pending = -1, .due = 1 }));
+}
+
+/* MOVE of a due timer */
+TEST_F(ledger, move_due)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->fd, DUE, T(5), 0));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){
+		.moved = 1, .due = -1, .pending = 1, .withdrawn = 1,
+	}));
+}
+
+/* REMOVE of a pending timer */
+TEST_F(ledger, remove_pending)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, PENDING));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ .removed = 1, .pending = -1 }));
+}
+
+/* REMOVE of a due timer */
+TEST_F(ledger, remove_due)
+{
+	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1(self->fd, DUE));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ .removed = 1, .due = -1, .withdrawn = 1 }));
+}
+
+/* A timer falls due */
+TEST_F(ledger, expire)
+{
+	ASSERT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, T(100)));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ .pending = -1, .due = 1 }));
+}
+
+/* Events are read: the one-shot timer ends, the periodic one is armed again */
+TEST_F(ledger, deliver)
+{
+	struct timerwheel_event ev[3];
+
+	ASSERT_EQ(2, tw_read(self->fd, ev, 3));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){
+		.delivered = 2, .rearmed = 1, .due = -2, .pending = 1, .overruns = 2,
+	}));
+}
+
+/* DRAIN: each timer, and each event that will not be read */
+TEST_F(ledger, drain)
+{
+	struct timerwheel_entry ent[5];
+
+	ASSERT_EQ(4, tw_drain(self->fd, 0, ent, 5));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){
+		.drained = 4, .pending = -2, .due = -2, .withdrawn = 2,
+	}));
+}
+
+/* What only looks, and what fails, is not in the ledger */
+TEST_F(ledger, nothing)
+{
+	struct timerwheel_entry ent[5];
+	struct timerwheel_remove rem = { .key = PENDING, .flags = 1 };
+	__u64 cursor = 0;
+
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, get_result(self->fd, DUE));
+	EXPECT_EQ(4, tw_list(self->fd, &cursor, ent, 5));
+	EXPECT_EQ(0, tw_drain(self->fd, 0, ent, 0));
+	EXPECT_EQ(-EEXIST, tw_add1(self->fd, DUE, 0, T(5), TIMERWHEEL_EXCL));
+	EXPECT_EQ(-ESTALE, tw_add1_match(self->fd, DUE, 0, T(5), 1, 0));
+	EXPECT_EQ(-ENOENT, tw_add1_match(self->fd, 9, 0, T(5), 1, 0));
+	EXPECT_EQ(-EINVAL, tw_add1(self->fd, DUE, 0, T(5), 1U << 31));
+	EXPECT_EQ(-ESTALE, tw_move1_match(self->fd, DUE, T(5), 1, 0));
+	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 9, T(5), 0));
+	EXPECT_EQ(-EINVAL, tw_move1(self->fd, DUE, T(5), 1U << 31));
+	EXPECT_EQ(-ESTALE, tw_remove1_match(self->fd, DUE, 1));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 9));
+	EXPECT_EQ(-EINVAL, tw_remove_elem(self->fd, &rem));
+	EXPECT_TRUE(ledger_is(self, (struct ledger){ 0 }));
+}
+
+/* --- Any operations in any order, against a model ----------------------- */
+
+enum { KEYS = 150, OPERATIONS = 150000 };
+
+struct model {
+	bool there, due;
+	__u64 value, deadline, period, fired;
+};
+
+FIXTURE(model) {
+	int fd;
+	__u64 seed, r;			/* random numbers */
+	__u64 now, last_fired;
+	struct model timers[KEYS];	/* by key */
+	struct timerwheel_stats count;	/* what STATS must say */
+};
+
+FIXTURE_VARIANT(model) {
+	__u64 tick;
+	__u32 slots;
+};
+
+FIXTURE_VARIANT_ADD(model, ns_8) { .tick = 1, .slots = 8 };
+FIXTURE_VARIANT_ADD(model, us_64) { .tick = 1000, .slots = 64 };
+FIXTURE_VARIANT_ADD(model, ms_256) { .tick = 1000000, .slots = 256 };
+FIXTURE_VARIANT_ADD(model, odd_4096) { .tick = 12345, .slots = 4096 };
+
+FIXTURE_SETUP(model)
+{
+	/* On one CPU events come in the order of their ticks. */
+	ASSERT_EQ(0, tw_pin(0));
+	self->fd = tw_open_clock(TIMERWHEEL_CLOCK_MANUAL, variant->tick, variant->slots);
+	ASSERT_LE(0, self->fd);
+	self->seed = tw_seed();
+	self->r = self->seed;
+	printf("# seed %llu\n", self->seed);
+}
+
+FIXTURE_TEARDOWN(model)
+{
+	close(self->fd);
+}
+
+/* A number of any magnitude below 2^bits */
+static __u64 any(FIXTURE_DATA(model) * self, int bits)
+{
+	return (tw_rand(&self->r) >> 1) >> (63 - tw_rand(&self->r) % (bits + 1));
+}
+
+/* A delay: any, or just around the turn of a level */
+static __u64 any_delay(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * variant)
+{
+	if (tw_rand(&self->r) % 2)
+		return any(self, 42);
+	return ((1 + any(self, 8)) * variant->slots - 1 + tw_rand(&self->r) % 3) * variant->tick;
+}
+
+/* Say what is not as in the model */
+static bool as(const char *what, __s64 is, __s64 want)
+{
+	if (is != want)
+		fprintf(stderr, "# %s: %lld, not %lld\n", what, is, want);
+	return is == want;
+}
+
+static void model_arm(FIXTURE_DATA(model) * self, struct model *m, __u64 deadline)
+{
+	m->there = true;
+	m->deadline = deadline;
+	m->due = deadline <= self->now;
+	m->fired = self->now;
+	self->count.due += m->due;
+	self->count.pending += !m->due;
+}
+
+static void model_disarm(FIXTURE_DATA(model) * self, struct model *m)
+{
+	self->count.due -= m->due;
+	self->count.withdrawn += m->due;
+	self->count.pending -= !m->due;
+	m->there = false;
+}
+
+static int model_was(const struct model *m)
+{
+	if (!m->there)
+		return TIMERWHEEL_WAS_NONE;
+	return m->due ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING;
+}
+
+/* The model's answer to an element; 0: go on */
+static int model_check(const struct model *m, __u32 flags, __u64 match, bool must_be)
+{
+	if (flags & TIMERWHEEL_MATCH) {
+		if (!m->there)
+			return -ENOENT;
+		return m->value == match ? 0 : -ESTALE;
+	}
+	if (must_be && !m->there)
+		return -ENOENT;
+	return flags & TIMERWHEEL_EXCL && m->there ? -EEXIST : 0;
+}
+
+/* One call ADD with up to 8 elements */
+static bool any_add(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * variant)
+{
+	__u32 n = 1 + tw_rand(&self->r) % 8, i;
+	struct timerwheel_add add[8] = { 0 };
+
+	for (i = 0; i < n; i++) {
+		__u64 delay = any_delay(self, variant);
+
+		add[i].key = tw_rand(&self->r) % KEYS;
+		add[i].value = tw_rand(&self->r) % 4;
+		add[i].period = tw_rand(&self->r) % 4 ? 0 : any(self, 40);
+		add[i].deadline = delay;
+		if (tw_rand(&self->r) % 2) {
+			add[i].flags = TIMERWHEEL_ABS;
+			add[i].deadline = self->now + delay;
+			if (tw_rand(&self->r) % 4 == 0)
+				add[i].deadline = self->now - (delay < self->now ? delay : 0);
+		}
+		if (tw_rand(&self->r) % 8 == 0)
+			add[i].flags |= TIMERWHEEL_EXCL;
+		else if (tw_rand(&self->r) % 4 == 0)
+			add[i].flags |= TIMERWHEEL_MATCH;
+		if (add[i].flags & TIMERWHEEL_MATCH)
+			add[i].match = tw_rand(&self->r) % 4;
+	}
+	if (tw_add(self->fd, add, n) != (int)n)
+		return false;
+	for (i = 0; i < n; i++) {
+		struct model *m = &self->timers[add[i].key];
+		int want = model_check(m, add[i].flags, add[i].match, false);
+
+		if (!want) {
+			want = model_was(m);
+			self->count.armed++;
+			self->count.replaced += m->there;
+			if (m->there)
+				model_disarm(self, m);
+			m->value = add[i].value;
+			m->period = add[i].period;
+			model_arm(self, m, add[i].flags & TIMERWHEEL_ABS ?
+				  add[i].deadline : self->now + add[i].deadline);
+		}
+		if (!as("add", add[i].result, want))
+			return false;
+	}
+	return true;
+}
+
+/* One call MOVE with up to 8 elements */
+static bool any_move(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * variant)
+{
+	__u32 n = 1 + tw_rand(&self->r) % 8, i;
+	struct timerwheel_move move[8] = { 0 };
+
+	for (i = 0; i < n; i++) {
+		move[i].key = tw_rand(&self->r) % KEYS;
+		move[i].deadline = any_delay(self, variant);
+		if (tw_rand(&self->r) % 2) {
+			move[i].flags = TIMERWHEEL_ABS;
+			move[i].deadline += self->now / 2;
+		}
+		if (tw_rand(&self->r) % 4 == 0) {
+			move[i].flags |= TIMERWHEEL_MATCH;
+			move[i].match = tw_rand(&self->r) % 4;
+		}
+	}
+	if (tw_move(self->fd, move, n) != (int)n)
+		return false;
+	for (i = 0; i < n; i++) {
+		struct model *m = &self->timers[move[i].key];
+		int want = model_check(m, move[i].flags, move[i].match, true);
+
+		if (!want) {
+			want = model_was(m);
+			self->count.moved++;
+			model_disarm(self, m);
+			model_arm(self, m, move[i].flags & TIMERWHEEL_ABS ?
+				  move[i].deadline : self->now + move[i].deadline);
+		}
+		if (!as("move", move[i].result, want))
+			return false;
+	}
+	return true;
+}
+
+/* One call REMOVE with up to 4 elements */
+static bool any_remove(FIXTURE_DATA(model) * self)
+{
+	__u32 n = 1 + tw_rand(&self->r) % 4, i;
+	struct timerwheel_remove rem[4] = { 0 };
+
+	for (i = 0; i < n; i++) {
+		rem[i].key = tw_rand(&self->r) % KEYS;
+		if (tw_rand(&self->r) % 4 == 0) {
+			rem[i].flags = TIMERWHEEL_MATCH;
+			rem[i].match = tw_rand(&self->r) % 4;
+		}
+	}
+	if (tw_remove(self->fd, rem, n) != (int)n)
+		return false;
+	for (i = 0; i < n; i++) {
+		struct model *m = &self->timers[rem[i].key];
+		int want = model_check(m, rem[i].flags, rem[i].match, true);
+
+		bool there = !want;
+
+		if (!as("remove", rem[i].result, there ? model_was(m) : want) ||
+		    !as("value", rem[i].value, there ? m->value : 0) ||
+		    !as("left", rem[i].left, there ? m->deadline - self->now : 0))
+			return false;
+		if (!there)
+			continue;
+		self->count.removed++;
+		model_disarm(self, m);
+	}
+	return true;
+}
+
+/* Time goes on: each pending timer falls due at the first tick not before its deadline */
+static bool any_advance(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * variant)
+{
+	__u64 delay = any_delay(self, variant), expired = 0;
+	bool absolute = tw_rand(&self->r) % 2;
+	int i;
+
+	self->now += delay;
+	for (i = 0; i < KEYS; i++) {
+		struct model *m = &self->timers[i];
+		__u64 tick = (m->deadline + variant->tick - 1) / variant->tick * variant->tick;
+
+		if (!m->there || m->due || tick > self->now)
+			continue;
+		m->due = true;
+		m->fired = tick;
+		expired++;
+	}
+	self->count.due += expired;
+	self->count.pending -= expired;
+	return as("expired", tw_advance(self->fd, absolute ? TIMERWHEEL_ABS : 0,
+					absolute ? self->now : delay), expired);
+}
+
+/* One read of up to 32 events */
+static bool any_read(FIXTURE_DATA(model) * self)
+{
+	int n = 1 + tw_rand(&self->r) % 32, due = self->count.due, i;
+	struct timerwheel_event ev[32];
+	int ret = tw_read(self->fd, ev, n);
+
+	if (!as("read", ret, !due ? -EAGAIN : n < due ? n : due) || !due)
+		return !due;
+	for (i = 0; i < ret; i++) {
+		struct model *m = &self->timers[ev[i].key];
+		__u64 overruns = m->period ? (self->now - m->deadline) / m->period : 0;
+
+		if (ev[i].key >= KEYS || ev[i].fired < self->last_fired ||
+		    !as("event was", model_was(m), TIMERWHEEL_WAS_DUE) ||
+		    !as("value", ev[i].value, m->value) ||
+		    !as("deadline", ev[i].deadline, m->deadline) ||
+		    !as("fired", ev[i].fired, m->fired) ||
+		    !as("overruns", ev[i].overruns, overruns) ||
+		    !as("flags", ev[i].flags, m->period ? TIMERWHEEL_EVENT_PERIODIC : 0))
+			return false;
+		self->last_fired = ev[i].fired;
+		self->count.delivered++;
+		self->count.overruns += overruns;
+		self->count.due--;
+		m->there = false;
+		if (m->period) {
+			self->count.rearmed++;
+			model_arm(self, m, m->deadline + (overruns + 1) * m->period);
+		}
+	}
+	return true;
+}
+
+/* Is @ent what the model has? */
+static bool model_has(const FIXTURE_DATA(model) * self, const struct timerwheel_entry *ent)
+{
+	const struct model *m = &self->timers[ent->key];
+
+	return ent->key < KEYS && m->there && entry_is(ent, (struct timerwheel_entry){
+		.key = ent->key, .value = m->value, .deadline = m->deadline,
+		.left = m->deadline - self->now, .period = m->period, .result = model_was(m),
+	});
+}
+
+/* LIST all of it */
+static bool any_list(FIXTURE_DATA(model) * self)
+{
+	__u32 page = 1 + tw_rand(&self->r) % KEYS, total = 0;
+	struct timerwheel_entry ent[KEYS];
+	bool seen[KEYS] = { 0 };
+	__u64 cursor = 0;
+	int n, i;
+
+	while ((n = tw_list(self->fd, &cursor, ent, page)) > 0) {
+		for (i = 0; i < n; i++, total++) {
+			if (!model_has(self, &ent[i]) || seen[ent[i].key])
+				return false;
+			seen[ent[i].key] = true;
+		}
+	}
+	return as("list", n, 0) && as("listed", total, self->count.pending + self->count.due);
+}
+
+/* DRAIN some */
+static bool any_drain(FIXTURE_DATA(model) * self)
+{
+	__u64 n = 1 + any(self, 7), left = self->count.pending + self->count.due;
+	struct timerwheel_entry ent[128];
+	int ret = tw_drain(self->fd, 0, ent, n), i;
+
+	for (i = 0; i < ret; i++) {
+		if (!model_has(self, &ent[i]))
+			return false;
+		self->count.drained++;
+		model_disarm(self, &self->timers[ent[i].key]);
+	}
+	return as("drain", ret, n < left ? n : left);
+}
+
+/* STATS says what the model counted */
+static bool any_stats(FIXTURE_DATA(model) * self)
+{
+	const __u64 *want = &self->count.pending, *is;
+	struct timerwheel_stats stats;
+	size_t i;
+
+	if (tw_stats(self->fd, &stats) || !tw_balanced(&stats))
+		return false;
+	is = &stats.pending;
+	for (i = 0; i < ARRAY_SIZE(ledger_names); i++) {
+		if (!as(ledger_names[i], is[i], want[i]))
+			return false;
+	}
+	return true;
+}
+
+/* A wheel does what a model of a page does, whatever is asked of it */
+TEST_F_TIMEOUT(model, random, 300)
+{
+	int i;
+
+	for (i = 0; i < OPERATIONS; i++) {
+		int what = tw_rand(&self->r) % 1000;
+		bool ok;
+
+		if (what < 300)
+			ok = any_add(self, variant);
+		else if (what < 450)
+			ok = any_move(self, variant);
+		else if (what < 550)
+			ok = any_remove(self);
+		else if (what < 800)
+			ok = any_advance(self, variant);
+		else if (what < 980)
+			ok = any_read(self);
+		else if (what < 988)
+			ok = any_list(self);
+		else if (what < 990)
+			ok = any_drain(self);
+		else
+			ok = any_stats(self);
+		ASSERT_TRUE(ok)
+			TH_LOG("seed %llu: operation %d (%d), now %llu", self->seed, i, what,
+			       self->now);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,1723 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * race: every operation against expiry and against every other, on two and four
+ * CPUs, with a ledger that must be even to the last timer.
+ *
+ * Each arming has a version of its own, which is in the timer's value. Whatever
+ * tells of the end of a version (an event, the result of a REMOVE, an ADD with
+ * MATCH, a DRAIN) is written down for it, and a second end is an error on the
+ * spot. Whoever arms without MATCH does not learn which version was replaced: it
+ * is counted for the key. At the end each version must have had one end, except
+ * for as many of each key as were replaced like that, and the counters of STATS
+ * must be those of the threads.
+ *
+ * A logical clock that goes on with each use says what was before what: an event
+ * must not come from a read that began after a REMOVE of it had returned.
+ *
+ * TW_RACE_SECONDS: how long each scenario runs (30). TW_SEED: see tw_test.h.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+#include "tw_test.h"
+
+#define VERSIONS	(8U << 20)	/* when they are used up, a scenario ends */
+#define BATCH		8		/* elements in a call, at most */
+#define READ_MAX	64		/* events in a read, at most */
+#define THREADS		64
+#define TIMEOUT		900		/* for one test, in s */
+#define EV_SIZE		sizeof(struct timerwheel_event)
+
+#define VALUE_MAGIC	(0x5aULL << 56)
+#define VALUE(key, v)	(VALUE_MAGIC | (__u64)(key) << 32 | (v))
+#define VERSION_OF(val)	((__u32)(val))
+
+/* What is known of a version. All but ARMED are ends. */
+enum fate {
+	ARMED		= 1 << 0,
+	DELIVERED	= 1 << 1,	/* of a periodic one: at least once, no end */
+	REMOVED		= 1 << 2,
+	REPLACED	= 1 << 3,
+	DRAINED		= 1 << 4,
+	ENDS		= DELIVERED | REMOVED | REPLACED | DRAINED
+};
+
+/* What workers do; a scenario has a weight for each */
+enum op {
+	OP_ADD,			/* replaces what is there: nobody knows which version */
+	OP_EXCL,
+	OP_ADD_MATCH,
+	OP_MOVE,
+	OP_MOVE_MATCH,
+	OP_REMOVE,
+	OP_REMOVE_MATCH,
+	OP_GET,
+	OP_LIST,
+	OP_DRAIN,
+	OPS
+};
+
+struct scenario {
+	unsigned char weight[OPS];	/* of shared-key workers */
+	int workers;			/* per CPU */
+	int owners;			/* per CPU: threads with keys of their own */
+	int readers;
+	int listers;
+	int advancers;			/* on the MANUAL clock */
+	__u32 keys;			/* shared by the workers */
+	__u32 own_keys;			/* of each owner */
+	__u32 stable_keys;		/* that nobody touches, for the listers */
+	__u32 capacity;			/* of the wheel, 0: more than enough */
+	bool due;			/* every timer is due when it is armed */
+	bool periodic;			/* timers with odd keys are */
+	bool signals;
+	bool hotplug;
+};
+
+struct counts {
+	__u64 armed, rearmed, moved, removed, replaced, drained, delivered, overruns, withdrawn;
+};
+
+struct world;
+
+struct thread {
+	pthread_t id;
+	struct world *w;
+	int number;		/* among those that do the same */
+	int cpu;
+	__u64 rnd;
+	struct counts c;
+	atomic_bool done;
+};
+
+struct world {
+	const struct scenario *sc;
+	int fd;
+	__u64 seed;
+	int cpus;
+	int cpu[CPU_SETSIZE];		/* that we may use */
+	__u32 keys;			/* of all kinds */
+	atomic_bool stop;		/* for those that arm and end timers... */
+	atomic_bool stop_helpers;	/* ...and for those that disturb them */
+	atomic_uint clock;
+	atomic_uint errors;
+	atomic_uint closed_at;		/* when DRAIN_CLOSE had returned, 0: not yet */
+	int threads;
+	struct thread thread[THREADS];
+	struct counts total;
+	/* by key */
+	atomic_uint *last;		/* a version that may still be there */
+	atomic_uint *nameless;		/* replaced by an ADD without MATCH */
+	/* by version */
+	atomic_uint version;		/* the last one given out */
+	atomic_uchar *fate;
+	atomic_uint *ended;		/* when that was known, 0: not */
+	__u32 *key_of;
+	__u32 *period;
+	unsigned long long *deadline;	/* as armed or moved last, by its owner */
+	atomic_ullong *event;		/* the (last) deadline its event stands for */
+	atomic_uint *beats;		/* periodic: deadlines its events stand for */
+};
+
+/* Something is wrong: say so, but not more often than is of use */
+#define bad(w, fmt, ...) do {						\
+	if (atomic_fetch_add(&(w)->errors, 1) < 20)			\
+		fprintf(stderr, "# " fmt "\n", ##__VA_ARGS__);		\
+} while (0)
+
+static __u32 tick(struct world *w)
+{
+	return atomic_fetch_add(&w->clock, 1) + 1;
+}
+
+static __u32 below(struct thread *t, __u32 n)
+{
+	return n ? (tw_rand(&t->rnd) >> 32) % n : 0;
+}
+
+static bool running(struct world *w)
+{
+	return !atomic_load(&w->stop);
+}
+
+/* Be on one's CPU; it may be offline just now */
+static void pin(struct thread *t)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(t->cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* --- The ledger ------------------------------------------------------------- */
+
+/* A version for @key, or 0 when there are no more: then all is over */
+static __u32 new_version(struct world *w, __u32 key, __u32 period, __u64 deadline)
+{
+	__u32 v = atomic_fetch_add(&w->version, 1) + 1;
+
+	if (v >= VERSIONS) {
+		atomic_store(&w->stop, true);
+		atomic_fetch_sub(&w->version, 1);
+		return 0;
+	}
+	w->key_of[v] = key;
+	w->period[v] = period;
+	w->deadline[v] = deadline;
+	return v;
+}
+
+/* The version in a value that came from the kernel with @key, or 0 if it is wrong */
+static __u32 version_of(struct world *w, __u64 key, __u64 value, const char *what)
+{
+	__u32 v = VERSION_OF(value);
+
+	if (v && v <= atomic_load(&w->version) && key < w->keys && w->key_of[v] == key &&
+	    value == VALUE(key, v))
+		return v;
+	bad(w, "%s: key %llu has the value %#llx, which was never given to it", what,
+	    (unsigned long long)key, (unsigned long long)value);
+	return 0;
+}
+
+static void end_version(struct world *w, __u32 v, enum fate how)
+{
+	unsigned char old = atomic_fetch_or(&w->fate[v], how);
+
+	atomic_store(&w->ended[v], tick(w));
+	if (w->period[v])
+		old &= ~DELIVERED;
+	if (old & ENDS)
+		bad(w, "version %u of key %u has two ends: %#x and %#x", v, w->key_of[v],
+		    old & ENDS, how);
+}
+
+/* @v is said to be there by a call that began at @since */
+static void still_there(struct world *w, __u32 v, __u32 since, const char *what)
+{
+	__u32 ended = atomic_load(&w->ended[v]);
+
+	if (ended && (__s32)(ended - since) < 0)
+		bad(w, "%s: version %u of key %u had ended before (%#x)", what, v,
+		    w->key_of[v], atomic_load(&w->fate[v]));
+}
+
+static void count_result(struct thread *t, int result, __u64 *count)
+{
+	*count += result >= 0;
+	t->c.withdrawn += result == TIMERWHEEL_WAS_DUE;
+}
+
+/* An ADD for @v has succeeded */
+static void armed(struct thread *t, __u32 v)
+{
+	unsigned char old = atomic_fetch_or(&t->w->fate[v], ARMED);
+
+	t->c.armed++;
+	if (old & ARMED)
+		bad(t->w, "two ADDs of version %u succeeded", v);
+}
+
+/* --- Calls that may be cut short by a signal -------------------------------- */
+
+static int call(struct thread *t, unsigned long cmd, void *elems, size_t size, int n,
+		void (*done)(struct thread *t, void *elem, int i), const char *what)
+{
+	int i, ret, at = 0;
+
+	while (at < n) {
+		ret = tw_batch(t->w->fd, cmd, 0, (char *)elems + at * size, size, n - at, NULL);
+		if (ret == -EINTR)
+			continue;
+		if (ret <= 0 || ret > n - at) {
+			bad(t->w, "%s: %d of %d elements", what, ret, n - at);
+			return -1;
+		}
+		for (i = at; i < at + ret; i++)
+			done(t, (char *)elems + i * size, i);
+		at += ret;
+	}
+	return 0;
+}
+
+static __u64 some_delay(struct thread *t)
+{
+	static const __u64 delay[] = {
+		0, 0, 50 * USEC, 300 * USEC, MSEC, MSEC, 2 * MSEC, 5 * MSEC, 20 * MSEC, HOUR,
+	};
+	const struct scenario *sc = t->w->sc;
+
+	if (sc->due)
+		return 0;
+	if (sc->advancers)
+		return below(t, 200);
+	return delay[below(t, ARRAY_SIZE(delay))];
+}
+
+/* A deadline and its flag: relative, absolute, or in the past */
+static __u64 some_deadline(struct thread *t, __u32 *flags)
+{
+	__u64 delay = some_delay(t);
+
+	if (t->w->sc->advancers || below(t, 2))
+		return delay;
+	*flags |= TIMERWHEEL_ABS;
+	return below(t, 8) ? tw_now(CLOCK_MONOTONIC) + delay : 1;
+}
+
+/* --- Workers: any key of the shared ones ---------------------------------------- */
+
+static bool is_error(int result)
+{
+	return result == -ENOENT || result == -EEXIST || result == -ESTALE;
+}
+
+static void worker_added(struct thread *t, void *elem, int i)
+{
+	struct timerwheel_add *add = elem;
+	struct world *w = t->w;
+	__u32 v = VERSION_OF(add->value);
+
+	(void)i;
+	if (add->result < 0) {
+		if (!is_error(add->result) && !(add->result == -ENOSPC && w->sc->capacity))
+			bad(w, "ADD: result %d", add->result);
+		return;
+	}
+	armed(t, v);
+	atomic_store(&w->last[add->key], v);
+	if (add->result == TIMERWHEEL_WAS_NONE) {
+		if (add->flags & TIMERWHEEL_MATCH)
+			bad(w, "ADD with MATCH: there was nothing");
+		return;
+	}
+	if (add->flags & TIMERWHEEL_EXCL)
+		bad(w, "ADD with EXCL: replaced a timer");
+	count_result(t, add->result, &t->c.replaced);
+	if (add->flags & TIMERWHEEL_MATCH)
+		end_version(w, VERSION_OF(add->match), REPLACED);
+	else
+		atomic_fetch_add(&w->nameless[add->key], 1);
+}
+
+static void worker_moved(struct thread *t, void *elem, int i)
+{
+	struct timerwheel_move *move = elem;
+
+	(void)i;
+	if (move->result > 0)
+		count_result(t, move->result, &t->c.moved);
+	else if (!is_error(move->result))
+		bad(t->w, "MOVE: result %d", move->result);
+}
+
+static void worker_removed(struct thread *t, void *elem, int i)
+{
+	struct timerwheel_remove *rem = elem;
+	struct world *w = t->w;
+	__u32 v;
+
+	(void)i;
+	if (rem->result <= 0) {
+		if (!is_error(rem->result))
+			bad(w, "REMOVE: result %d", rem->result);
+		return;
+	}
+	count_result(t, rem->result, &t->c.removed);
+	if (rem->flags & TIMERWHEEL_MATCH && rem->value != rem->match)
+		bad(w, "REMOVE with MATCH: another value");
+	if (rem->result == TIMERWHEEL_WAS_DUE && rem->left > 0)
+		bad(w, "REMOVE: due with %lld ns left", (long long)rem->left);
+	v = version_of(w, rem->key, rem->value, "REMOVE");
+	if (v)
+		end_version(w, v, REMOVED);
+}
+
+static void drained(struct thread *t, const struct timerwheel_entry *ent)
+{
+	__u32 v = version_of(t->w, ent->key, ent->value, "DRAIN");
+
+	if (ent->result != TIMERWHEEL_WAS_PENDING && ent->result != TIMERWHEEL_WAS_DUE)
+		bad(t->w, "DRAIN: result %d", ent->result);
+	count_result(t, ent->result, &t->c.drained);
+	if (v)
+		end_version(t->w, v, DRAINED);
+}
+
+static void worker_add(struct thread *t, __u32 flags)
+{
+	struct timerwheel_add add[BATCH];
+	int i, n = below(t, 2) ? 1 : 1 + below(t, BATCH);
+	struct world *w = t->w;
+
+	memset(add, 0, sizeof(add));
+	for (i = 0; i < n; i++) {
+		__u32 v, key = below(t, w->sc->keys), last = atomic_load(&w->last[key]);
+
+		add[i].key = key;
+		add[i].flags = flags;
+		add[i].deadline = some_deadline(t, &add[i].flags);
+		if (flags & TIMERWHEEL_MATCH)
+			add[i].match = VALUE(key, last);
+		if (w->sc->periodic && key % 2) {
+			add[i].period = (200 + key % 8 * 100) * USEC;
+			add[i].flags |= TIMERWHEEL_ABS;
+			add[i].deadline = tw_now(CLOCK_MONOTONIC) + some_delay(t);
+		}
+		v = new_version(w, key, add[i].period, add[i].deadline);
+		if (!v)
+			return;
+		add[i].value = VALUE(key, v);
+		tw_poison(&add[i].result, sizeof(add[i].result));
+	}
+	call(t, TIMERWHEEL_IOC_ADD, add, sizeof(*add), n, worker_added, "ADD");
+}
+
+static void worker_move(struct thread *t, __u32 flags)
+{
+	struct timerwheel_move move[BATCH];
+	int i, n = below(t, 2) ? 1 : 1 + below(t, BATCH);
+	struct world *w = t->w;
+
+	memset(move, 0, sizeof(move));
+	for (i = 0; i < n; i++) {
+		__u32 key = below(t, w->sc->keys);
+
+		if (w->sc->periodic)
+			key &= ~1;	/* a moved one is out of step */
+		move[i].key = key;
+		move[i].flags = flags;
+		move[i].deadline = some_deadline(t, &move[i].flags);
+		if (flags & TIMERWHEEL_MATCH)
+			move[i].match = VALUE(key, atomic_load(&w->last[key]));
+		tw_poison(&move[i].result, sizeof(move[i].result));
+	}
+	call(t, TIMERWHEEL_IOC_MOVE, move, sizeof(*move), n, worker_moved, "MOVE");
+}
+
+static void worker_remove(struct thread *t, __u32 flags)
+{
+	struct timerwheel_remove rem[BATCH];
+	int i, n = below(t, 2) ? 1 : 1 + below(t, BATCH);
+	struct world *w = t->w;
+
+	tw_poison(rem, sizeof(rem));
+	for (i = 0; i < n; i++) {
+		__u32 key = below(t, w->sc->keys);
+
+		rem[i].key = key;
+		rem[i].flags = flags;
+		rem[i].match = 0;
+		if (flags & TIMERWHEEL_MATCH)
+			rem[i].match = VALUE(key, atomic_load(&w->last[key]));
+	}
+	call(t, TIMERWHEEL_IOC_REMOVE, rem, sizeof(*rem), n, worker_removed, "REMOVE");
+}
+
+static void worker_get(struct thread *t)
+{
+	struct world *w = t->w;
+	struct timerwheel_entry ent;
+	__u32 v, key = below(t, w->sc->keys), since = tick(w);
+	int ret = tw_get1(w->fd, key, &ent);
+
+	if (ret == -ENOENT || ret == TW_CALL(EINTR))
+		return;
+	if (ret != TIMERWHEEL_WAS_PENDING && ret != TIMERWHEEL_WAS_DUE) {
+		bad(w, "GET: result %d", ret);
+		return;
+	}
+	v = version_of(w, ent.key, ent.value, "GET");
+	if (v)
+		still_there(w, v, since, "GET");
+}
+
+/* One page of a LIST that begins at @cursor: how many, or -errno */
+static int list_page(struct thread *t, __u64 *cursor, struct timerwheel_entry *ent, int n)
+{
+	__u32 v, since = tick(t->w);
+	int i, ret = tw_list(t->w->fd, cursor, ent, n);
+
+	for (i = 0; i < ret; i++) {
+		v = version_of(t->w, ent[i].key, ent[i].value, "LIST");
+		if (v)
+			still_there(t->w, v, since, "LIST");
+	}
+	return ret;
+}
+
+static void worker_list(struct thread *t)
+{
+	struct timerwheel_entry ent[16];
+	__u64 cursor = 0;
+	int i, ret;
+
+	for (i = 0; i < 4; i++) {
+		ret = list_page(t, &cursor, ent, 1 + below(t, ARRAY_SIZE(ent)));
+		if (ret < 0 && ret != -EINTR)
+			bad(t->w, "LIST: %d", ret);
+		if (ret <= 0)
+			return;
+	}
+}
+
+static void worker_drain(struct thread *t)
+{
+	struct timerwheel_entry ent[16];
+	int i, ret = tw_drain(t->w->fd, 0, ent, 1 + below(t, ARRAY_SIZE(ent)));
+
+	if (ret < 0 && ret != -EINTR)
+		bad(t->w, "DRAIN: %d", ret);
+	for (i = 0; i < ret; i++)
+		drained(t, &ent[i]);
+}
+
+static void worker_op(struct thread *t, enum op op)
+{
+	switch (op) {
+	case OP_ADD:
+		return worker_add(t, 0);
+	case OP_EXCL:
+		return worker_add(t, TIMERWHEEL_EXCL);
+	case OP_ADD_MATCH:
+		return worker_add(t, TIMERWHEEL_MATCH);
+	case OP_MOVE:
+		return worker_move(t, 0);
+	case OP_MOVE_MATCH:
+		return worker_move(t, TIMERWHEEL_MATCH);
+	case OP_REMOVE:
+		return worker_remove(t, 0);
+	case OP_REMOVE_MATCH:
+		return worker_remove(t, TIMERWHEEL_MATCH);
+	case OP_GET:
+		return worker_get(t);
+	case OP_LIST:
+		return worker_list(t);
+	case OP_DRAIN:
+		return worker_drain(t);
+	case OPS:
+		break;
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct thread *t = arg;
+	const unsigned char *weight = t->w->sc->weight;
+	int i, sum = 0, at, op;
+
+	for (op = 0; op < OPS; op++)
+		sum += weight[op];
+	for (i = 0; running(t->w); i++) {
+		if (i % 256 == 0)
+			pin(t);
+		at = below(t, sum);
+		for (op = 0; at >= weight[op]; op++)
+			at -= weight[op];
+		worker_op(t, op);
+	}
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+/* --- Owners: keys that nobody else touches, so that all is known -------------------- */
+
+struct own {
+	__u32 base;		/* the first of its keys */
+	__u32 *now;		/* the version each has, 0: none, or it has fired */
+	__u64 deadline[BATCH];	/* of the elements of a call */
+};
+
+static __thread struct own own;
+
+static void owner_added(struct thread *t, void *elem, int i)
+{
+	struct timerwheel_add *add = elem;
+	__u32 *now = &own.now[add->key - own.base];
+
+	(void)i;
+	if (add->result < 0) {
+		bad(t->w, "ADD of an own key: result %d", add->result);
+		return;
+	}
+	armed(t, VERSION_OF(add->value));
+	if (add->result != TIMERWHEEL_WAS_NONE) {
+		count_result(t, add->result, &t->c.replaced);
+		if (*now)
+			end_version(t->w, *now, REPLACED);
+		else
+			bad(t->w, "ADD of an own key: there was nothing to replace");
+	}
+	*now = VERSION_OF(add->value);
+}
+
+static void owner_moved(struct thread *t, void *elem, int i)
+{
+	struct timerwheel_move *move = elem;
+	__u32 *now = &own.now[move->key - own.base];
+
+	if (move->result == -ENOENT) {
+		*now = 0;
+		return;
+	}
+	if (move->result <= 0 || !*now) {
+		bad(t->w, "MOVE of an own key: result %d", move->result);
+		return;
+	}
+	count_result(t, move->result, &t->c.moved);
+	t->w->deadline[*now] = own.deadline[i];
+}
+
+static void owner_removed(struct thread *t, void *elem, int i)
+{
+	struct timerwheel_remove *rem = elem;
+	__u32 *now = &own.now[rem->key - own.base];
+
+	(void)i;
+	if (rem->result != -ENOENT) {
+		worker_removed(t, elem, i);
+		if (rem->value != VALUE(rem->key, *now))
+			bad(t->w, "REMOVE of an own key: value %#llx, not of version %u",
+			    (unsigned long long)rem->value, *now);
+	}
+	*now = 0;
+}
+
+static void owner_get(struct thread *t, __u32 key)
+{
+	__u32 now = own.now[key - own.base];
+	struct timerwheel_entry ent;
+	int ret = tw_get1(t->w->fd, key, &ent);
+
+	if (ret == -ENOENT || ret == TW_CALL(EINTR))
+		return;
+	if (ret < 0 || !now || ent.value != VALUE(key, now) ||
+	    ent.deadline != t->w->deadline[now])
+		bad(t->w, "GET of an own key: result %d, value %#llx, deadline %llu; "
+		    "it has version %u for %llu", ret, (unsigned long long)ent.value,
+		    (unsigned long long)ent.deadline, now, t->w->deadline[now]);
+}
+
+static void owner_op(struct thread *t)
+{
+	union {
+		struct timerwheel_add add[BATCH];
+		struct timerwheel_move move[BATCH];
+		struct timerwheel_remove rem[BATCH];
+	} e;
+	int i, n = below(t, 2) ? 1 : 1 + below(t, BATCH), op = below(t, 8);
+	__u64 now = tw_now(CLOCK_MONOTONIC);
+	__u32 key, v;
+
+	memset(&e, 0, sizeof(e));
+	for (i = 0; i < n; i++) {
+		key = own.base + below(t, t->w->sc->own_keys);
+		own.deadline[i] = now + some_delay(t);
+		if (op < 3) {
+			v = new_version(t->w, key, 0, own.deadline[i]);
+			if (!v)
+				return;
+			e.add[i].key = key;
+			e.add[i].value = VALUE(key, v);
+			e.add[i].deadline = own.deadline[i];
+			e.add[i].flags = TIMERWHEEL_ABS;
+		} else if (op < 5) {
+			e.move[i].key = key;
+			e.move[i].deadline = own.deadline[i];
+			e.move[i].flags = TIMERWHEEL_ABS;
+		} else if (op < 7) {
+			e.rem[i].key = key;
+		} else {
+			return owner_get(t, key);
+		}
+	}
+	if (op < 3)
+		call(t, TIMERWHEEL_IOC_ADD, e.add, sizeof(*e.add), n, owner_added, "ADD");
+	else if (op < 5)
+		call(t, TIMERWHEEL_IOC_MOVE, e.move, sizeof(*e.move), n, owner_moved, "MOVE");
+	else
+		call(t, TIMERWHEEL_IOC_REMOVE, e.rem, sizeof(*e.rem), n, owner_removed, "REMOVE");
+}
+
+static void *owner_main(void *arg)
+{
+	struct thread *t = arg;
+	int i;
+
+	own.base = t->w->sc->keys + t->number * t->w->sc->own_keys;
+	own.now = calloc(t->w->sc->own_keys, sizeof(*own.now));
+	for (i = 0; own.now && running(t->w); i++) {
+		if (i % 256 == 0)
+			pin(t);
+		owner_op(t);
+	}
+	free(own.now);
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+/* --- Readers ------------------------------------------------------------------------ */
+
+static void got_event(struct thread *t, const struct timerwheel_event *ev, __u32 since)
+{
+	struct world *w = t->w;
+	__u32 v = version_of(w, ev->key, ev->value, "event");
+	unsigned long long covers, before;
+
+	t->c.delivered++;
+	t->c.overruns += ev->overruns;
+	if (ev->fired < ev->deadline)
+		bad(w, "event of key %llu: %llu ns early", (unsigned long long)ev->key,
+		    (unsigned long long)(ev->deadline - ev->fired));
+	if (!w->sc->advancers && ev->fired > tw_now(CLOCK_MONOTONIC))
+		bad(w, "event of key %llu: fired in the future", (unsigned long long)ev->key);
+	if (!v)
+		return;
+	still_there(w, v, since, "event");
+	if (ev->flags != (w->period[v] ? TIMERWHEEL_EVENT_PERIODIC : 0))
+		bad(w, "event of version %u: flags %#x", v, ev->flags);
+	if (!w->period[v]) {
+		if (ev->overruns)
+			bad(w, "event of version %u: overruns of a one-shot timer", v);
+		end_version(w, v, DELIVERED);
+		atomic_store(&w->event[v], ev->deadline);
+		return;
+	}
+	t->c.rearmed++;
+	atomic_fetch_or(&w->fate[v], DELIVERED);
+	atomic_fetch_add(&w->beats[v], 1 + ev->overruns);
+	covers = ev->deadline + ev->overruns * w->period[v];
+	before = atomic_load(&w->event[v]);
+	while (before < covers && !atomic_compare_exchange_weak(&w->event[v], &before, covers))
+		;
+}
+
+/*
+ * One half of them sleeps in read, the other in poll. Now and then the buffer ends
+ * in memory that faults.
+ */
+static void *reader_main(void *arg)
+{
+	struct timerwheel_event ev[READ_MAX], *short_buf = tw_fence(5 * EV_SIZE + 20);
+	struct thread *t = arg;
+	struct world *w = t->w;
+	int i, round;
+
+	for (round = 0; running(w); round++) {
+		struct iovec iov = { .iov_len = (1 + below(t, READ_MAX)) * EV_SIZE };
+		ssize_t n;
+		__u32 since;
+
+		if (round % 256 == 0)
+			pin(t);
+		iov.iov_base = below(t, 8) ? ev : short_buf;
+		if (t->number % 2 && tw_poll(w->fd, 5) <= 0)
+			continue;
+		since = tick(w);
+		n = tw_err(preadv2(w->fd, &iov, 1, -1, t->number % 2 ? RWF_NOWAIT : 0));
+		if (n == -EINTR || n == -EAGAIN)
+			continue;
+		if (n <= 0 || n % EV_SIZE) {
+			bad(w, "read: %zd", n);
+			continue;
+		}
+		for (i = 0; i < n / (ssize_t)EV_SIZE; i++)
+			got_event(t, (struct timerwheel_event *)iov.iov_base + i, since);
+	}
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+/* --- Others ---------------------------------------------------------------------------- */
+
+/* LIST it all, again and again: the keys that stay are there exactly once */
+static void *lister_main(void *arg)
+{
+	struct timerwheel_entry ent[64];
+	struct thread *t = arg;
+	struct world *w = t->w;
+	__u32 i, k, first = w->keys - w->sc->stable_keys;
+	unsigned char *seen = calloc(w->sc->stable_keys, 1);
+
+	while (seen && running(w)) {
+		__u64 cursor = 0;
+		int ret;
+
+		pin(t);
+		memset(seen, 0, w->sc->stable_keys);
+		do {
+			ret = list_page(t, &cursor, ent, 1 + below(t, ARRAY_SIZE(ent)));
+			for (i = 0; ret > 0 && i < (__u32)ret; i++) {
+				k = ent[i].key - first;
+				if (k < w->sc->stable_keys && seen[k] < 2)
+					seen[k]++;
+			}
+		} while (ret > 0 || ret == -EINTR);
+		if (ret)
+			bad(w, "LIST: %d", ret);
+		for (k = 0; k < w->sc->stable_keys; k++) {
+			if (seen[k] != 1)
+				bad(w, "LIST: key %u, which stays, seen %s", first + k,
+				    seen[k] ? "twice" : "never");
+		}
+	}
+	free(seen);
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+static void *advancer_main(void *arg)
+{
+	struct thread *t = arg;
+	__s64 ret;
+
+	while (running(t->w)) {
+		ret = tw_advance(t->w->fd, 0, below(t, 50));
+		if (ret < 0 && ret != -EINTR)
+			bad(t->w, "ADVANCE: %lld", (long long)ret);
+		sched_yield();
+	}
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+static void *signaller_main(void *arg)
+{
+	struct thread *t = arg;
+	struct world *w = t->w;
+
+	while (!atomic_load(&w->stop_helpers)) {
+		struct thread *to = &w->thread[below(t, w->threads)];
+
+		if (to != t && !atomic_load(&to->done))
+			pthread_kill(to->id, SIGUSR1);
+		tw_sleep(below(t, 1000) * USEC);
+	}
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+static int set_online(int cpu, bool online)
+{
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -errno;
+	close(fd);
+	return ret;
+}
+
+/* All CPUs but the first go and come */
+static void *hotplug_main(void *arg)
+{
+	struct thread *t = arg;
+	struct world *w = t->w;
+	int n = 0;
+
+	while (!atomic_load(&w->stop_helpers)) {
+		int cpu = w->cpu[1 + below(t, w->cpus - 1)];
+
+		if (set_online(cpu, false)) {
+			bad(w, "CPU %d does not go offline", cpu);
+			break;
+		}
+		tw_sleep(below(t, 20) * MSEC);
+		if (set_online(cpu, true))
+			bad(w, "CPU %d does not come back", cpu);
+		tw_sleep(below(t, 20) * MSEC);
+		n++;
+	}
+	fprintf(stderr, "# CPUs went offline and came back %d times\n", n);
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+/* --- A scenario from beginning to end ------------------------------------------------------ */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *zeroes(size_t n, size_t size)
+{
+	void *p = mmap(NULL, n * size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
+}
+
+static unsigned int seconds(void)
+{
+	const char *s = getenv("TW_RACE_SECONDS");
+	unsigned int n = s ? atoi(s) : 30;
+
+	return n ?: 1;
+}
+
+/* The CPUs that we may use, at most @want. How many there are */
+static int find_cpus(struct world *w, int want)
+{
+	cpu_set_t set;
+	int i;
+
+	w->cpus = 0;
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 0;
+	for (i = 0; i < CPU_SETSIZE && w->cpus < want; i++) {
+		if (CPU_ISSET(i, &set))
+			w->cpu[w->cpus++] = i;
+	}
+	return w->cpus;
+}
+
+/* A ledger for @keys keys, and a wheel with a short tick. 0 or -errno */
+static int open_world(struct world *w, __u32 keys, bool manual)
+{
+	struct timerwheel_setup setup = { .capacity = w->sc->capacity };
+	struct timerwheel_info info;
+	int ret;
+
+	w->keys = keys;
+	w->last = zeroes(keys, sizeof(*w->last));
+	w->nameless = zeroes(keys, sizeof(*w->nameless));
+	w->fate = zeroes(VERSIONS, sizeof(*w->fate));
+	w->ended = zeroes(VERSIONS, sizeof(*w->ended));
+	w->key_of = zeroes(VERSIONS, sizeof(*w->key_of));
+	w->period = zeroes(VERSIONS, sizeof(*w->period));
+	w->deadline = zeroes(VERSIONS, sizeof(*w->deadline));
+	w->event = zeroes(VERSIONS, sizeof(*w->event));
+	w->beats = zeroes(VERSIONS, sizeof(*w->beats));
+	w->fd = tw_open(0);
+	if (w->fd < 0)
+		return w->fd;
+	ret = tw_info(w->fd, &info);
+	if (ret)
+		return ret;
+	setup.clock = manual ? TIMERWHEEL_CLOCK_MANUAL : TIMERWHEEL_CLOCK_MONOTONIC;
+	setup.tick = manual ? 1 : info.tick_min > 200 * USEC ? info.tick_min : 200 * USEC;
+	/* few slots: many cascades */
+	setup.slots = w->seed & 1 ? info.slots_min : 0;
+	return tw_setup(w->fd, &setup);
+}
+
+static struct thread *start(struct world *w, void *(*fn)(void *), int number)
+{
+	struct thread *t = &w->thread[w->threads];
+
+	if (w->threads >= THREADS)
+		abort();
+	t->w = w;
+	t->number = number;
+	t->cpu = w->cpu[w->threads % w->cpus];
+	t->rnd = w->seed + 0x9e3779b97f4a7c15ULL * (w->threads + 1);
+	t->rnd = t->rnd ?: 1;
+	if (pthread_create(&t->id, NULL, fn, t))
+		abort();
+	w->threads++;
+	return t;
+}
+
+static void add_counts(struct counts *to, const struct counts *c)
+{
+	to->armed += c->armed;
+	to->rearmed += c->rearmed;
+	to->moved += c->moved;
+	to->removed += c->removed;
+	to->replaced += c->replaced;
+	to->drained += c->drained;
+	to->delivered += c->delivered;
+	to->overruns += c->overruns;
+	to->withdrawn += c->withdrawn;
+}
+
+/* End all threads, those that sleep with a signal */
+static void join_all(struct world *w)
+{
+	int i;
+
+	atomic_store(&w->stop, true);
+	atomic_store(&w->stop_helpers, true);
+	for (i = 0; i < w->threads; i++) {
+		struct thread *t = &w->thread[i];
+
+		while (!atomic_load(&t->done)) {
+			pthread_kill(t->id, SIGUSR1);
+			tw_sleep(MSEC);
+		}
+		pthread_join(t->id, NULL);
+		add_counts(&w->total, &t->c);
+	}
+}
+
+/* Take out what is left, so that each version has ended */
+static void drain_rest(struct world *w)
+{
+	static struct timerwheel_entry ent[1024];
+	struct thread t = { .w = w };
+	int i, n;
+
+	while ((n = tw_drain(w->fd, 0, ent, ARRAY_SIZE(ent))) > 0) {
+		for (i = 0; i < n; i++)
+			drained(&t, &ent[i]);
+	}
+	if (n)
+		bad(w, "the last DRAIN: %d", n);
+	add_counts(&w->total, &t.c);
+}
+
+/* The end of each version; of a periodic one, that its events left out no deadline */
+static void check_versions(struct world *w)
+{
+	__u32 *unknown = zeroes(w->keys, sizeof(*unknown));
+	__u32 v, key, last = atomic_load(&w->version);
+
+	for (v = 1; v <= last; v++) {
+		unsigned char ends, fate = atomic_load(&w->fate[v]);
+		__u32 period = w->period[v], beats = atomic_load(&w->beats[v]);
+
+		ends = fate & (period ? ENDS & ~DELIVERED : ENDS);
+		if (!(fate & ARMED)) {
+			if (fate)
+				bad(w, "version %u never was armed, and ended: %#x", v, fate);
+			continue;
+		}
+		if (!ends)
+			unknown[w->key_of[v]]++;
+		if (w->key_of[v] >= w->sc->keys && !period && ends == DELIVERED &&
+		    atomic_load(&w->event[v]) != w->deadline[v])
+			bad(w, "version %u: its event is for %llu, its deadline was %llu", v,
+			    atomic_load(&w->event[v]), w->deadline[v]);
+		if (beats && atomic_load(&w->event[v]) !=
+			     w->deadline[v] + (beats - 1) * (__u64)period)
+			bad(w, "version %u: %u deadlines from %llu on by %u, but the last is %llu",
+			    v, beats, w->deadline[v], period, atomic_load(&w->event[v]));
+	}
+	for (key = 0; key < w->keys; key++) {
+		if (unknown[key] != atomic_load(&w->nameless[key]))
+			bad(w, "key %u: %u versions have no end, %u were replaced", key,
+			    unknown[key], atomic_load(&w->nameless[key]));
+	}
+}
+
+/* The kernel's counters are those of the threads */
+static void check_stats(struct __test_metadata *_metadata, struct world *w)
+{
+	const struct counts *c = &w->total;
+	struct timerwheel_stats st;
+
+	ASSERT_EQ(0, tw_stats(w->fd, &st));
+	EXPECT_EQ(0, st.pending);
+	EXPECT_EQ(0, st.due);
+	EXPECT_EQ(c->armed, st.armed);
+	EXPECT_EQ(c->rearmed, st.rearmed);
+	EXPECT_EQ(c->moved, st.moved);
+	EXPECT_EQ(c->removed, st.removed);
+	EXPECT_EQ(c->replaced, st.replaced);
+	EXPECT_EQ(c->drained, st.drained);
+	EXPECT_EQ(c->delivered, st.delivered);
+	EXPECT_EQ(c->overruns, st.overruns);
+	EXPECT_EQ(c->withdrawn, st.withdrawn);
+	EXPECT_TRUE(tw_balanced(&st));
+}
+
+static void print_counts(const struct counts *c)
+{
+	printf("# %llu armed, %llu rearmed, %llu moved, %llu withdrawn;",
+	       (unsigned long long)c->armed, (unsigned long long)c->rearmed,
+	       (unsigned long long)c->moved, (unsigned long long)c->withdrawn);
+	printf(" %llu delivered, %llu removed, %llu replaced, %llu drained\n",
+	       (unsigned long long)c->delivered, (unsigned long long)c->removed,
+	       (unsigned long long)c->replaced, (unsigned long long)c->drained);
+	fflush(stdout);
+}
+
+/* Timers that stay, for the listers */
+static void arm_stable(struct world *w)
+{
+	struct thread t = { .w = w, .rnd = w->seed };
+	__u32 i, v, key;
+
+	for (i = 0; i < w->sc->stable_keys; i++) {
+		key = w->keys - w->sc->stable_keys + i;
+		v = new_version(w, key, 0, 0);
+		if (tw_add1(w->fd, key, VALUE(key, v), HOUR, 0))
+			bad(w, "ADD of a key that stays failed");
+		else
+			armed(&t, v);
+	}
+	add_counts(&w->total, &t.c);
+}
+
+/* All of a wheel's capacity is there, from one CPU, and not one timer more */
+static void check_capacity(struct __test_metadata *_metadata, struct world *w)
+{
+	__u32 key;
+
+	pin(&w->thread[0]);
+	for (key = 0; key < w->sc->capacity; key++) {
+		if (tw_add1(w->fd, key, 0, HOUR, 0))
+			break;
+	}
+	EXPECT_EQ(w->sc->capacity, key);
+	EXPECT_EQ(-ENOSPC, tw_add1(w->fd, w->sc->capacity, 0, HOUR, 0));
+}
+
+static void play(struct __test_metadata *_metadata, struct world *w, const struct scenario *sc)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	int i;
+
+	w->sc = sc;
+	w->seed = tw_seed();
+	TH_LOG("TW_SEED=%llu", (unsigned long long)w->seed);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, open_world(w, sc->keys + w->cpus * sc->owners * sc->own_keys +
+				   sc->stable_keys, sc->advancers));
+	arm_stable(w);
+	for (i = 0; i < sc->workers * w->cpus; i++)
+		start(w, worker_main, i);
+	for (i = 0; i < sc->owners * w->cpus; i++)
+		start(w, owner_main, i);
+	for (i = 0; i < sc->readers; i++)
+		start(w, reader_main, i);
+	for (i = 0; i < sc->listers; i++)
+		start(w, lister_main, i);
+	for (i = 0; i < sc->advancers; i++)
+		start(w, advancer_main, i);
+	if (sc->hotplug)
+		start(w, hotplug_main, 0);
+	if (sc->signals)
+		start(w, signaller_main, 0);
+	for (i = seconds() * 20; i && running(w); i--)
+		tw_sleep(50 * MSEC);
+	join_all(w);
+	drain_rest(w);
+	check_versions(w);
+	print_counts(&w->total);
+	check_stats(_metadata, w);
+	EXPECT_EQ(0, atomic_load(&w->errors));
+	if (sc->capacity)
+		check_capacity(_metadata, w);
+	close(w->fd);
+}
+
+static struct world world;
+
+FIXTURE(race) {
+	struct world *w;
+	bool too_few;
+};
+
+FIXTURE_VARIANT(race) {
+	int cpus;
+};
+
+FIXTURE_VARIANT_ADD(race, two_cpus) {
+	.cpus = 2,
+};
+
+FIXTURE_VARIANT_ADD(race, four_cpus) {
+	.cpus = 4,
+};
+
+FIXTURE_SETUP(race)
+{
+	self->w = &world;
+	self->too_few = find_cpus(self->w, variant->cpus) < variant->cpus;
+}
+
+FIXTURE_TEARDOWN(race)
+{
+	int i;
+
+	for (i = 1; i < self->w->cpus; i++)
+		set_online(self->w->cpu[i], true);
+}
+
+/* All operations on the same few keys, by all threads. */
+TEST_F_TIMEOUT(race, same_keys, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 30, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
+			[OP_MOVE_MATCH] = 5, [OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5,
+			[OP_GET] = 5, [OP_LIST] = 1,
+		},
+		.workers = 2, .readers = 2, .keys = 64,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* One key only: every operation meets every other. */
+TEST_F_TIMEOUT(race, one_key, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 10, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 10,
+			[OP_MOVE_MATCH] = 5, [OP_REMOVE] = 5, [OP_REMOVE_MATCH] = 5,
+			[OP_GET] = 5, [OP_LIST] = 1, [OP_DRAIN] = 2,
+		},
+		.workers = 2, .readers = 2, .keys = 1,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/*
+ * Values as version stamps: armed with EXCL or MATCH only, removed with MATCH, so
+ * that the one end of each version is known.
+ */
+TEST_F_TIMEOUT(race, versions, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_EXCL] = 30, [OP_ADD_MATCH] = 20, [OP_MOVE_MATCH] = 10,
+			[OP_REMOVE_MATCH] = 20, [OP_REMOVE] = 5, [OP_GET] = 5,
+		},
+		.workers = 2, .readers = 2, .keys = 32,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* Threads with keys of their own: each result and each event is known in advance. */
+TEST_F_TIMEOUT(race, own_keys, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.owners = 2, .readers = 2, .own_keys = 300,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* The same with so many keys that the tables grow meanwhile. */
+TEST_F_TIMEOUT(race, growth, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = { [OP_ADD] = 10, [OP_REMOVE] = 5, [OP_GET] = 5, [OP_LIST] = 1 },
+		.workers = 1, .keys = 16, .owners = 1, .readers = 2, .own_keys = 150000,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* A wheel that is full most of the time: nothing of its capacity is lost. */
+TEST_F_TIMEOUT(race, full_wheel, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 20, [OP_EXCL] = 20, [OP_MOVE] = 10, [OP_REMOVE] = 10,
+			[OP_REMOVE_MATCH] = 5, [OP_DRAIN] = 1,
+		},
+		.workers = 2, .readers = 2, .keys = 600, .capacity = 150,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* Timers that are due at once: taking an event back against reading it. */
+TEST_F_TIMEOUT(race, take_back_against_read, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 30, [OP_EXCL] = 20, [OP_ADD_MATCH] = 10, [OP_MOVE] = 20,
+			[OP_REMOVE] = 30, [OP_REMOVE_MATCH] = 10, [OP_DRAIN] = 2,
+		},
+		.workers = 1, .readers = 4, .keys = 256, .due = true,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* DRAIN by several threads against everything else. */
+TEST_F_TIMEOUT(race, drain, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 40, [OP_EXCL] = 20, [OP_MOVE] = 20, [OP_REMOVE] = 5,
+			[OP_REMOVE_MATCH] = 5, [OP_DRAIN] = 30,
+		},
+		.workers = 2, .readers = 2, .keys = 512,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/*
+ * Periodic timers: no event after a REMOVE, and the events of an arming stand for
+ * each of its deadlines once.
+ */
+TEST_F_TIMEOUT(race, periodic, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 10, [OP_EXCL] = 20, [OP_ADD_MATCH] = 5, [OP_MOVE] = 5,
+			[OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 10, [OP_DRAIN] = 1, [OP_GET] = 100,
+		},
+		.workers = 1, .readers = 3, .keys = 64, .periodic = true,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* LIST sees each timer that stays exactly once, whatever happens to the others. */
+TEST_F_TIMEOUT(race, list, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 20, [OP_EXCL] = 20, [OP_MOVE] = 10, [OP_REMOVE] = 20,
+			[OP_LIST] = 1,
+		},
+		.workers = 1, .readers = 2, .listers = 2, .keys = 3000, .stable_keys = 1000,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* Signals cut calls short: what was done and what was not is told apart. */
+TEST_F_TIMEOUT(race, signals, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 20, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
+			[OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5, [OP_DRAIN] = 2, [OP_LIST] = 1,
+		},
+		.workers = 1, .owners = 1, .readers = 4, .keys = 64, .own_keys = 300,
+		.signals = true,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	/* DRAIN takes own keys as well: that is an end like any other */
+	play(_metadata, self->w, &sc);
+}
+
+/* The MANUAL clock, moved by two threads while others arm and end timers. */
+TEST_F_TIMEOUT(race, manual_clock, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 20, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
+			[OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5, [OP_DRAIN] = 1, [OP_GET] = 5,
+		},
+		.workers = 1, .readers = 2, .advancers = 2, .keys = 128,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+static const char *no_hotplug(struct world *w)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", w->cpu[1]);
+	return access(path, W_OK) ? "CPUs cannot be taken offline here" : NULL;
+}
+
+/* CPUs go offline and come back meanwhile. */
+TEST_F_TIMEOUT(race, cpu_hotplug, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 20, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
+			[OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5, [OP_GET] = 5,
+		},
+		.workers = 1, .owners = 1, .readers = 2, .keys = 64, .own_keys = 300,
+		.periodic = true, .hotplug = true,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	if (no_hotplug(self->w))
+		SKIP(return, "%s", no_hotplug(self->w));
+	play(_metadata, self->w, &sc);
+}
+
+/* Everything at once. */
+TEST_F_TIMEOUT(race, everything, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 20, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
+			[OP_MOVE_MATCH] = 5, [OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5,
+			[OP_GET] = 5, [OP_LIST] = 1, [OP_DRAIN] = 2,
+		},
+		.workers = 1, .owners = 1, .readers = 3, .keys = 64, .own_keys = 200,
+		.periodic = true, .signals = true, .hotplug = true,
+	};
+	static struct scenario here;
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	here = sc;
+	here.hotplug = !no_hotplug(self->w);
+	play(_metadata, self->w, &here);
+}
+
+/* --- The end of a wheel against its use ----------------------------------------------------- */
+
+/* Arms new keys until the wheel takes no more */
+static void *adder_main(void *arg)
+{
+	struct timerwheel_add add[BATCH];
+	struct thread *t = arg;
+	struct world *w = t->w;
+	int i, n, ret;
+
+	pin(t);
+	for (;;) {
+		__u32 since;
+
+		memset(add, 0, sizeof(add));
+		n = 1 + below(t, BATCH);
+		for (i = 0; i < n; i++) {
+			__u32 v = new_version(w, 0, 0, 0);
+
+			if (!v || v >= w->keys)
+				goto out;
+			w->key_of[v] = v;
+			add[i].key = v;
+			add[i].value = VALUE(v, v);
+			add[i].deadline = some_delay(t);
+		}
+		since = tick(w);
+		ret = tw_add(w->fd, add, n);
+		if (ret == -EINTR)
+			continue;
+		if (ret <= 0) {
+			bad(w, "ADD: %d of %d", ret, n);
+			break;
+		}
+		/* a signal may have cut it short; the other versions stay unused */
+		for (i = 0; i < ret; i++) {
+			__u32 closed = atomic_load(&w->closed_at);
+
+			if (add[i].result == -ESHUTDOWN)
+				goto out;
+			if (add[i].result)
+				bad(w, "ADD of a new key: result %d", add[i].result);
+			else
+				armed(t, VERSION_OF(add[i].value));
+			if (!add[i].result && closed && (__s32)(closed - since) < 0)
+				bad(w, "ADD that began after DRAIN with CLOSE had returned");
+		}
+	}
+out:
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+/*
+ * DRAIN with CLOSE against ADD: when the drain has come to its end there is nothing
+ * left, and nothing comes after it.
+ */
+TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
+{
+	static const struct scenario sc = { .keys = 1 << 20 };
+	static struct timerwheel_entry ent[64];
+	struct sigaction sa = { .sa_handler = on_signal };
+	__u64 end = tw_now(CLOCK_MONOTONIC) + seconds() * SEC;
+	struct timerwheel_stats st;
+	struct world *w = self->w;
+	int i, n, rounds = 0;
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	w->sc = &sc;
+	w->seed = tw_seed();
+	TH_LOG("TW_SEED=%llu", (unsigned long long)w->seed);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, open_world(w, sc.keys, false));
+	for (; tw_now(CLOCK_MONOTONIC) < end && atomic_load(&w->version) < sc.keys / 2; rounds++) {
+		struct thread drainer = { .w = w };
+
+		if (rounds) {
+			w->fd = tw_open(0);
+			ASSERT_LE(0, w->fd);
+		}
+		memset(&w->total, 0, sizeof(w->total));
+		memset(w->thread, 0, sizeof(w->thread));
+		w->threads = 0;
+		w->seed += 1000;
+		atomic_store(&w->stop, false);
+		atomic_store(&w->closed_at, 0);
+		for (i = 0; i < w->cpus; i++)
+			start(w, adder_main, i);
+		tw_sleep(2 * MSEC + rounds % 10 * MSEC);
+		while ((n = tw_drain(w->fd, TIMERWHEEL_DRAIN_CLOSE, ent, ARRAY_SIZE(ent))) > 0) {
+			if (!atomic_load(&w->closed_at))
+				atomic_store(&w->closed_at, tick(w));
+			for (i = 0; i < n; i++)
+				drained(&drainer, &ent[i]);
+		}
+		ASSERT_EQ(0, n);
+		ASSERT_EQ(0, tw_stats(w->fd, &st));
+		EXPECT_EQ(0, st.pending + st.due);
+		join_all(w);
+		add_counts(&w->total, &drainer.c);
+		check_stats(_metadata, w);
+		ASSERT_EQ(0, close(w->fd));
+		ASSERT_EQ(0, atomic_load(&w->errors));
+	}
+	check_versions(w);
+	EXPECT_EQ(0, atomic_load(&w->errors));
+	TH_LOG("%d wheels", rounds);
+}
+
+#define PASSED_ON	8
+
+/* Descriptors that threads pass on to each other */
+static atomic_int passed_on[PASSED_ON];
+
+static void use_wheel(struct thread *t, int fd)
+{
+	struct timerwheel_event ev[16];
+	struct timerwheel_entry ent[16];
+	struct timerwheel_add add[32];
+	int i, n;
+
+	memset(add, 0, sizeof(add));
+	n = 1 + below(t, ARRAY_SIZE(add));
+	for (i = 0; i < n; i++) {
+		add[i].key = below(t, 200);
+		add[i].value = ~add[i].key;
+		add[i].deadline = some_delay(t);
+		add[i].period = below(t, 4) ? 0 : 100 * USEC;
+	}
+	n = tw_add(fd, add, n);
+	if (n <= 0 && n != -EINTR)
+		bad(t->w, "ADD on a wheel that was passed on: %d", n);
+	if (below(t, 2))
+		tw_move1(fd, below(t, 200), some_delay(t), 0);
+	if (below(t, 2))
+		tw_remove1(fd, below(t, 200));
+	if (below(t, 8) == 0)
+		tw_drain(fd, 0, ent, ARRAY_SIZE(ent));
+	n = tw_read(fd, ev, ARRAY_SIZE(ev));
+	for (i = 0; i < n; i++) {
+		if (ev[i].value != ~ev[i].key || ev[i].fired < ev[i].deadline)
+			bad(t->w, "event on a wheel that was passed on");
+	}
+	if (n < 0 && n != -EAGAIN)
+		bad(t->w, "read on a wheel that was passed on: %d", n);
+}
+
+static void *passer_main(void *arg)
+{
+	struct thread *t = arg;
+	int i, fd, other;
+
+	for (i = 0; running(t->w); i++) {
+		if (i % 16 == 0)
+			pin(t);
+		fd = tw_open(O_NONBLOCK);
+		if (fd < 0) {
+			bad(t->w, "open: %d", fd);
+			break;
+		}
+		t->c.armed++;
+		use_wheel(t, fd);
+		/* give one copy away, take another thread's for it, use both, close both */
+		other = atomic_exchange(&passed_on[below(t, PASSED_ON)], dup(fd));
+		if (other >= 0) {
+			use_wheel(t, other);
+			close(other);
+		}
+		use_wheel(t, fd);
+		close(fd);
+	}
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+static __u64 user_timers(int fd)
+{
+	struct timerwheel_info info;
+
+	return tw_info(fd, &info) ? ~0ULL : info.user_timers;
+}
+
+/*
+ * Wheels are opened, used by two threads and closed by either while their timers
+ * fire: in the end all is given back.
+ */
+TEST_F_TIMEOUT(race, open_close, TIMEOUT)
+{
+	static const struct scenario sc = { 0 };
+	int i, probe = tw_open(O_NONBLOCK);
+	struct world *w = self->w;
+	__u64 base;
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	ASSERT_LE(0, probe);
+	base = user_timers(probe);
+	w->sc = &sc;
+	w->seed = tw_seed();
+	TH_LOG("TW_SEED=%llu", (unsigned long long)w->seed);
+	ASSERT_NE(SIG_ERR, signal(SIGUSR1, on_signal));
+	for (i = 0; i < PASSED_ON; i++)
+		atomic_store(&passed_on[i], -1);
+	for (i = 0; i < 2 * w->cpus; i++)
+		start(w, passer_main, i);
+	tw_sleep(seconds() * SEC);
+	join_all(w);
+	for (i = 0; i < PASSED_ON; i++)
+		close(atomic_load(&passed_on[i]));
+	for (i = 0; i < 2000 && user_timers(probe) != base; i++)
+		tw_sleep(10 * MSEC);
+	EXPECT_EQ(base, user_timers(probe));
+	EXPECT_EQ(0, atomic_load(&w->errors));
+	TH_LOG("%llu wheels", (unsigned long long)w->total.armed);
+	close(probe);
+}
+
+/* --- Timers of a CPU that is offline --------------------------------------------------------- */
+
+#define OFFLINE_TIMERS	1000
+
+FIXTURE(offline) {
+	struct world *w;
+	const char *cannot;
+	int fd;
+};
+
+/* Arm timers on the second CPU, then take it offline before they are due */
+FIXTURE_SETUP(offline)
+{
+	struct thread t = { 0 };
+	int i;
+
+	self->w = &world;
+	self->fd = -1;
+	self->cannot = find_cpus(self->w, 2) < 2 ? "only one CPU" : no_hotplug(self->w);
+	if (self->cannot)
+		return;
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	t.cpu = self->w->cpu[1];
+	pin(&t);
+	for (i = 0; i < OFFLINE_TIMERS; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, ~(__u64)i, 4 * SEC + i * 100 * USEC, 0));
+	t.cpu = self->w->cpu[0];
+	pin(&t);
+	ASSERT_EQ(0, set_online(self->w->cpu[1], false));
+}
+
+FIXTURE_TEARDOWN(offline)
+{
+	close(self->fd);
+	if (!self->cannot)
+		set_online(self->w->cpu[1], true);
+}
+
+/* Does each of them fire once, and none early? */
+static bool all_fire(int fd)
+{
+	static struct timerwheel_event ev[OFFLINE_TIMERS + 1];
+	static unsigned char seen[OFFLINE_TIMERS];
+	int i;
+
+	if (tw_read_all(fd, ev, OFFLINE_TIMERS, 20000) != OFFLINE_TIMERS)
+		return false;
+	for (i = 0; i < OFFLINE_TIMERS; i++) {
+		if (ev[i].key >= OFFLINE_TIMERS || ev[i].value != ~ev[i].key ||
+		    seen[ev[i].key]++ || ev[i].fired < ev[i].deadline)
+			return false;
+	}
+	return tw_poll(fd, 50) == 0;
+}
+
+/* They fire on another CPU: none early, none lost, none twice. */
+TEST_F_TIMEOUT(offline, timers_fire, 120)
+{
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	EXPECT_TRUE(all_fire(self->fd));
+}
+
+/* They can be moved, and fire at the new time. */
+TEST_F_TIMEOUT(offline, timers_can_be_moved, 120)
+{
+	int i;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	for (i = 0; i < OFFLINE_TIMERS; i++)
+		ASSERT_LT(0, tw_move1(self->fd, i, i * 50 * USEC, 0));
+	EXPECT_TRUE(all_fire(self->fd));
+}
+
+/* They can be removed, and do not fire. */
+TEST_F_TIMEOUT(offline, timers_can_be_removed, 120)
+{
+	struct timerwheel_stats st;
+	int i;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	for (i = 0; i < OFFLINE_TIMERS; i++)
+		ASSERT_LT(0, tw_remove1(self->fd, i));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(0, st.pending + st.due + st.delivered);
+}
+
+/* They fire when the CPU has come back before they are due. */
+TEST_F_TIMEOUT(offline, timers_fire_after_return, 120)
+{
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	ASSERT_EQ(0, set_online(self->w->cpu[1], true));
+	EXPECT_TRUE(all_fire(self->fd));
+}
+
+/* New ones can be armed where the wheel had none, after the CPU has come back. */
+TEST_F_TIMEOUT(offline, arming_after_return, 120)
+{
+	struct thread t = { .cpu = self->w->cpu[1] };
+	int i;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	ASSERT_EQ(0, set_online(self->w->cpu[1], true));
+	pin(&t);
+	for (i = 0; i < OFFLINE_TIMERS; i++)
+		ASSERT_LT(0, tw_add1(self->fd, i, ~(__u64)i, 0, 0));
+	EXPECT_TRUE(all_fire(self->fd));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,1328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When timers fire: never early, at most one tick late, on every clock; at the turns of
+ * the levels, far away, periodically, with slack, through set clocks and time
+ * namespaces; and what it costs while nothing is due.
+ *
+ * A MANUAL wheel is exact everywhere. On a running clock "late" is only asserted where
+ * time is counted in instructions (TW_ICOUNT=1): elsewhere the machine may be late.
+ * Idle time costs nothing there, so some tests wait much longer there.
+ */
+#include "tw_test.h"
+#include <sys/mman.h>
+
+#define TICK	MSEC
+#define LAG	(50 * USEC)	/* from an interrupt to the timer, instruction-counted */
+#define SOON	5000		/* ms to wait for what is due soon */
+
+/* --- What many tests need ----------------------------------------------- */
+
+static __u64 round_up(__u64 ns, __u64 tick)
+{
+	return (ns + tick - 1) / tick * tick;
+}
+
+/* Not early and, where that can be told, at most a tick and @slack late */
+static bool on_time(const struct timerwheel_event *ev, __u64 tick, __u64 slack)
+{
+	if (ev->fired >= ev->deadline &&
+	    (!tw_icount() || ev->fired <= ev->deadline + tick + slack + LAG))
+		return true;
+	fprintf(stderr, "# %llu: deadline %llu, fired %lld ns later\n", ev->key, ev->deadline,
+		ev->fired - ev->deadline);
+	return false;
+}
+
+/* Wait for one event. 1: it came. */
+static int wait_one(int fd, struct timerwheel_event *ev, int ms)
+{
+	return tw_read_all(fd, ev, 1, ms);
+}
+
+static __u64 stat_firings(int fd)
+{
+	struct timerwheel_stats stats;
+
+	return tw_stats(fd, &stats) ? ~0ULL : stats.firings;
+}
+
+static int get_result(int fd, __u64 key)
+{
+	struct timerwheel_entry ent;
+
+	return tw_get1(fd, key, &ent);
+}
+
+/* Arm @n timers, keys from @key on, with deadlines from @from to below @from + @span */
+static void arm_many(int fd, __u64 key, __u32 n, __u64 from, __u64 span, __u32 flags)
+{
+	static struct timerwheel_add add[4096];
+	__u64 r = 0x7117e2;
+
+	while (n) {
+		__u32 some = n < ARRAY_SIZE(add) ? n : ARRAY_SIZE(add), i;
+
+		for (i = 0; i < some; i++) {
+			add[i] = (struct timerwheel_add){
+				.key = key++, .deadline = from + tw_rand(&r) % span,
+				.flags = flags,
+			};
+		}
+		if (tw_add(fd, add, some) != (int)some)
+			abort();
+		for (i = 0; i < some; i++) {
+			if (add[i].result)
+				abort();
+		}
+		n -= some;
+	}
+}
+
+/* --- Each running clock ------------------------------------------------- */
+
+FIXTURE(running) {
+	int fd;
+};
+
+FIXTURE_VARIANT(running) {
+	__u32 clock;
+	clockid_t id;
+};
+
+FIXTURE_VARIANT_ADD(running, monotonic) { TIMERWHEEL_CLOCK_MONOTONIC, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(running, boottime) { TIMERWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME };
+FIXTURE_VARIANT_ADD(running, realtime) { TIMERWHEEL_CLOCK_REALTIME, CLOCK_REALTIME };
+
+FIXTURE_SETUP(running)
+{
+	self->fd = tw_open_clock(variant->clock, TICK, 0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(running)
+{
+	close(self->fd);
+}
+
+/* The wheel's clock is the clock it says */
+TEST_F(running, now)
+{
+	__u64 before = tw_now(variant->id), after;
+	struct timerwheel_info info;
+
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	after = tw_now(variant->id);
+	EXPECT_LE(before, info.now);
+	EXPECT_GE(after, info.now);
+}
+
+/* Relative deadlines count from the call; none fires early, none late, in order */
+TEST_F(running, relative)
+{
+	enum { MANY = 300 };
+	__u64 seed = tw_seed(), r = seed, delay[MANY], before, after, last = 0;
+	struct timerwheel_event ev;
+	int i;
+
+	ASSERT_EQ(0, tw_pin(0));
+	before = tw_now(variant->id);
+	for (i = 0; i < MANY; i++) {
+		delay[i] = tw_rand(&r) % (300 * MSEC);
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, delay[i], 0));
+	}
+	after = tw_now(variant->id);
+	for (i = 0; i < MANY; i++) {
+		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		EXPECT_LE(ev.deadline, tw_now(variant->id));
+		EXPECT_LE(before + delay[ev.key], ev.deadline);
+		EXPECT_GE(after + delay[ev.key], ev.deadline);
+		EXPECT_TRUE(on_time(&ev, TICK, 0))
+			TH_LOG("seed %llu", seed);
+		EXPECT_LE(last / TICK, ev.fired / TICK);
+		last = ev.fired;
+	}
+	EXPECT_EQ(0, tw_poll(self->fd, 10));
+}
+
+/* Absolute deadlines are those of the clock, to the ns */
+TEST_F(running, absolute)
+{
+	__u64 deadline = tw_now(variant->id) + 50 * MSEC + 123;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, deadline, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	EXPECT_LE(deadline, tw_now(variant->id));
+	EXPECT_EQ(deadline, ev.deadline);
+	EXPECT_TRUE(on_time(&ev, TICK, 0));
+}
+
+/* Delays around a tick: never early, and a tick at most */
+TEST_F(running, sub_tick)
+{
+	static const __u64 delays[] = {
+		1, 2, 1000, TICK / 2, TICK - 1, TICK, TICK + 1, 2 * TICK - 1,
+	};
+	struct timerwheel_event ev;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(delays); i++) {
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, delays[i], 0));
+		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		EXPECT_LE(ev.deadline, tw_now(variant->id));
+		EXPECT_TRUE(on_time(&ev, TICK, 0));
+	}
+}
+
+/* No delay, or a time that has passed: due when ADD returns; no interrupt is spent on it */
+TEST_F(running, past)
+{
+	static const struct {
+		__u64 deadline;
+		__u32 flags;
+	} t[] = { { 0, 0 }, { 0, TIMERWHEEL_ABS }, { 1, TIMERWHEEL_ABS } };
+	struct timerwheel_event ev;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, t[i].deadline, t[i].flags));
+		EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
+		ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+		EXPECT_LE(ev.deadline, ev.fired);
+		EXPECT_GE(tw_now(variant->id), ev.fired);
+	}
+	ASSERT_EQ(0, tw_add1(self->fd, 9, 0, tw_now(variant->id) - 1, TIMERWHEEL_ABS));
+	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	tw_sleep(20 * MSEC);
+	EXPECT_EQ(0, stat_firings(self->fd));
+}
+
+/* MOVE to a time that has passed, too, costs no interrupt */
+TEST_F(running, move_past)
+{
+	struct timerwheel_event ev;
+	__u64 firings;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, HOUR, 0));
+	firings = stat_firings(self->fd);
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 0, TIMERWHEEL_ABS));
+	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	tw_sleep(20 * MSEC);
+	EXPECT_EQ(firings, stat_firings(self->fd));
+}
+
+/* The largest times are far away: pending, nothing fires, and they can be removed */
+TEST_F(running, huge)
+{
+	static const struct {
+		__u64 deadline;
+		__u32 flags;
+	} t[] = {
+		{ TIMERWHEEL_TIME_MAX, 0 }, { TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS },
+		{ TIMERWHEEL_TIME_MAX - 1, TIMERWHEEL_ABS }, { 1ULL << 62, 0 },
+		{ ~0ULL, 0 }, { ~0ULL, TIMERWHEEL_ABS },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, t[i].deadline, t[i].flags));
+	EXPECT_EQ(0, tw_poll(self->fd, 50));
+	EXPECT_EQ(0, stat_firings(self->fd));
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, i));
+}
+
+/* MOVE earlier: the interrupt comes for the new deadline */
+TEST_F(running, move_earlier)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, HOUR, 0));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 20 * MSEC, 0));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	EXPECT_TRUE(on_time(&ev, TICK, 0));
+}
+
+/* MOVE later, again and again, past the old deadlines: fires once, for the last one */
+TEST_F(running, move_later)
+{
+	struct timerwheel_event ev;
+	__u64 deadline = 0;
+	int i;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, SEC, 0));
+	for (i = 0; i < 30; i++) {
+		deadline = tw_now(variant->id) + SEC;
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
+			  tw_move1(self->fd, 1, deadline, TIMERWHEEL_ABS));
+		tw_sleep(tw_icount() ? 900 * MSEC : 50 * MSEC);
+	}
+	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	EXPECT_EQ(deadline, ev.deadline);
+	EXPECT_TRUE(on_time(&ev, TICK, 0));
+	EXPECT_EQ(0, tw_poll(self->fd, 10));
+}
+
+/* A periodic timer's deadlines are exactly a period apart, those missed are counted */
+TEST_F(running, periodic)
+{
+	__u64 period = 7300123, first = tw_now(variant->id) + 10 * MSEC, next = first, now;
+	struct timerwheel_stats stats;
+	struct timerwheel_event ev;
+	__u64 passed = 0;
+	int i;
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, first, period, TIMERWHEEL_ABS));
+	for (i = 0; i < 20; i++) {
+		if (i % 5 == 4)
+			tw_sleep(50 * MSEC);
+		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		now = tw_now(variant->id);
+		EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev.flags);
+		EXPECT_EQ(next, ev.deadline);
+		EXPECT_TRUE(on_time(&ev, TICK, 0));
+		EXPECT_GE((now - ev.deadline) / period, ev.overruns);
+		if (i % 5 == 4)
+			EXPECT_LE(4, ev.overruns);
+		passed += 1 + ev.overruns;
+		next = first + passed * period;
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(20, stats.delivered);
+	EXPECT_EQ(passed, stats.delivered + stats.overruns);
+}
+
+/* A period of 1 ns: one event for each read, and nothing runs while nobody reads */
+TEST_F(running, period_1_ns)
+{
+	struct timerwheel_event ev[8];
+	__u64 firings;
+	int i;
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 1, 1, 0));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(POLLIN, tw_poll(self->fd, SOON));
+		firings = stat_firings(self->fd);
+		tw_sleep(20 * MSEC);
+		EXPECT_EQ(firings, stat_firings(self->fd));
+		EXPECT_GE(i + 1, firings);
+		EXPECT_EQ(1, tw_read(self->fd, ev, 8));
+		EXPECT_LE(20 * MSEC, ev->overruns);
+	}
+}
+
+/* The histogram of lateness is that of the events, and so is the largest */
+TEST_F(running, lateness)
+{
+	enum { MANY = 200 };
+	__u64 want[TIMERWHEEL_LATENESS_BUCKETS] = { 0 }, late, late_max = 0;
+	struct timerwheel_stats stats;
+	struct timerwheel_event ev;
+	int i, bucket;
+
+	arm_many(self->fd, 0, MANY, 0, 30 * MSEC, 0);
+	for (i = 0; i < MANY; i++) {
+		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		late = ev.fired - ev.deadline;
+		late_max = late > late_max ? late : late_max;
+		for (bucket = 0; late >> bucket; bucket++)
+			;
+		want[bucket < TIMERWHEEL_LATENESS_BUCKETS ? bucket :
+		     TIMERWHEEL_LATENESS_BUCKETS - 1]++;
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(late_max, stats.late_max);
+	for (i = 0; i < TIMERWHEEL_LATENESS_BUCKETS; i++)
+		EXPECT_EQ(want[i], stats.lateness[i])
+			TH_LOG("bucket %d", i);
+}
+
+/* --- The turns of the levels -------------------------------------------- */
+
+FIXTURE(turns) {
+	__u64 ticks[200];	/* delays */
+	int n;
+};
+
+FIXTURE_VARIANT(turns) {
+	__u32 slots;
+	__u64 tick;		/* of a MANUAL wheel */
+};
+
+FIXTURE_VARIANT_ADD(turns, slots_8_ns) { 8, 1 };
+FIXTURE_VARIANT_ADD(turns, slots_8_ms) { 8, 1000000 };
+FIXTURE_VARIANT_ADD(turns, slots_64_odd) { 64, 12345 };
+FIXTURE_VARIANT_ADD(turns, slots_256_ns) { 256, 1 };
+FIXTURE_VARIANT_ADD(turns, slots_256_ms) { 256, 1000000 };
+FIXTURE_VARIANT_ADD(turns, slots_4096_us) { 4096, 1000 };
+
+/* Delays of k * slots^n ticks, one less and one more, in ascending order */
+FIXTURE_SETUP(turns)
+{
+	__u64 ks[] = { 1, 2, 3, variant->slots / 2, variant->slots - 1 }, power, ticks, last = 0;
+	size_t i;
+	int d;
+
+	for (power = 1; power < 1ULL << 40; power *= variant->slots) {
+		for (i = 0; i < ARRAY_SIZE(ks); i++) {
+			for (d = -1; d <= 1; d++) {
+				ticks = ks[i] * power + d;
+				if (ticks <= last || self->n == ARRAY_SIZE(self->ticks) ||
+				    ticks * variant->tick >= 1ULL << 58)
+					continue;
+				self->ticks[self->n++] = ticks;
+				last = ticks;
+			}
+		}
+	}
+	ASSERT_LT(12, self->n);
+}
+
+FIXTURE_TEARDOWN(turns)
+{
+}
+
+/* A MANUAL wheel that has come to @base ticks */
+static int open_at(__u32 slots, __u64 tick, __u64 base)
+{
+	int fd = tw_open_clock(TIMERWHEEL_CLOCK_MANUAL, tick, slots);
+
+	/* With a timer in it, so that it is really there and moves on. */
+	if (fd < 0 || tw_add1(fd, ~0ULL, 0, TIMERWHEEL_TIME_MAX, 0) ||
+	    tw_advance(fd, 0, base * tick))
+		abort();
+	return fd;
+}
+
+/* Wherever the time is, each fires at its tick and not a ns before: step by step */
+TEST_F(turns, steps)
+{
+	__u64 s = variant->slots, bases[] = { 0, 1, s - 1, s, s * s - 1, s * s, 1234567890123ULL };
+	size_t b;
+	int i;
+
+	for (b = 0; b < ARRAY_SIZE(bases); b++) {
+		int fd = open_at(s, variant->tick, bases[b]);
+		struct timerwheel_event ev;
+
+		for (i = 0; i < self->n; i++)
+			ASSERT_EQ(0, tw_add1(fd, i, 0, self->ticks[i] * variant->tick, 0));
+		for (i = 0; i < self->n; i++) {
+			__u64 at = (bases[b] + self->ticks[i]) * variant->tick;
+
+			ASSERT_EQ(0, tw_advance(fd, TIMERWHEEL_ABS, at - 1));
+			ASSERT_EQ(1, tw_advance(fd, TIMERWHEEL_ABS, at));
+			ASSERT_EQ(1, tw_read(fd, &ev, 1));
+			EXPECT_EQ(i, ev.key);
+			EXPECT_EQ(at, ev.deadline);
+			EXPECT_EQ(at, ev.fired);
+		}
+		close(fd);
+	}
+}
+
+/* The same in one jump, with deadlines within the ticks: each has its own tick's time */
+TEST_F(turns, jump)
+{
+	__u64 s = variant->slots, bases[] = { 0, 1, s - 1, s, s * s - 1, s * s, 1234567890123ULL };
+	size_t b;
+	int i;
+
+	for (b = 0; b < ARRAY_SIZE(bases); b++) {
+		int fd = open_at(s, variant->tick, bases[b]);
+		struct timerwheel_event ev[200];
+
+		for (i = 0; i < self->n; i++)
+			ASSERT_EQ(0, tw_add1(fd, i, 0, self->ticks[i] * variant->tick +
+						       variant->tick / 3, 0));
+		ASSERT_EQ(self->n, tw_advance(fd, 0, 1ULL << 60));
+		ASSERT_EQ(self->n, tw_read(fd, ev, self->n));
+		for (i = 0; i < self->n; i++) {
+			EXPECT_EQ(round_up(ev[i].deadline, variant->tick), ev[i].fired);
+			if (i)
+				EXPECT_LE(ev[i - 1].fired, ev[i].fired);
+		}
+		close(fd);
+	}
+}
+
+/* On a running clock, as far as there is time to wait: never early, at most a tick late */
+TEST_F_TIMEOUT(turns, running, 7200)
+{
+	__u64 tick = 50 * USEC, most = tw_icount() ? 3000 * SEC : SEC / 2;
+	int fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, tick, variant->slots);
+	struct timerwheel_event ev;
+	int i, n;
+
+	for (n = 0; n < self->n && self->ticks[n] * tick < most; n++)
+		ASSERT_EQ(0, tw_add1(fd, n, 0, self->ticks[n] * tick, 0));
+	for (i = 0; i < n; i++) {
+		ASSERT_EQ(1, wait_one(fd, &ev, most / MSEC + SOON));
+		EXPECT_TRUE(on_time(&ev, tick, 0));
+	}
+	close(fd);
+}
+
+/* --- MANUAL: exact ------------------------------------------------------ */
+
+FIXTURE(manual) {
+	int fd;
+};
+
+FIXTURE_SETUP(manual)
+{
+	self->fd = tw_open_manual(TICK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(manual)
+{
+	close(self->fd);
+}
+
+/* Its time begins at 0 and stands still */
+TEST_F(manual, stands)
+{
+	struct timerwheel_info info;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 1, 0));
+	tw_sleep(20 * MSEC);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get_result(self->fd, 1));
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	EXPECT_EQ(0, info.now);
+}
+
+/* However time goes on, deadlines stay exactly a period apart; every one is accounted for */
+TEST_F(manual, periodic)
+{
+	static const __u64 jumps[] = {
+		1, TICK - 1, TICK, 3 * TICK, 1, 1000 * TICK, TICK / 2, TICK / 2, 12345678901, 1,
+		7 * TICK, 7 * TICK, 7 * TICK, 1ULL << 50,
+	};
+	__u64 first = 5 * TICK + 77, period = 7 * TICK / 2, now = 0, passed = 0, due;
+	struct timerwheel_stats stats;
+	struct timerwheel_event ev;
+	size_t i;
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, first, period, 0));
+	for (i = 0; i < ARRAY_SIZE(jumps); i++) {
+		now += jumps[i];
+		due = round_up(first + passed * period, TICK) <= now;
+		ASSERT_EQ(due, tw_advance(self->fd, 0, jumps[i]));
+		ASSERT_EQ(due ? 1 : -EAGAIN, tw_read(self->fd, &ev, 1));
+		if (!due)
+			continue;
+		EXPECT_EQ(first + passed * period, ev.deadline);
+		EXPECT_EQ(round_up(ev.deadline, TICK), ev.fired);
+		EXPECT_EQ((now - ev.deadline) / period, ev.overruns);
+		passed += 1 + ev.overruns;
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ((now - first) / period + 1, stats.delivered + stats.overruns);
+}
+
+/* A period so long that its next deadline would be beyond the largest time: that */
+TEST_F(manual, periodic_to_the_end)
+{
+	struct timerwheel_event ev;
+	struct timerwheel_entry ent;
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, TICK, TIMERWHEEL_TIME_MAX, 0));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, TICK));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
+}
+
+/* With slack: not before its deadline, not after deadline + slack + a tick */
+TEST_F(manual, slack)
+{
+	static const __u64 slacks[] = { 0, 1, 2, 3, 7, 8, 31, 100, 1000, 65536 };
+	__u64 seed = tw_seed(), r = seed;
+	struct timerwheel_event ev;
+	int i;
+
+	for (i = 0; i < 2000; i++) {
+		struct timerwheel_add add = {
+			.key = i, .deadline = tw_rand(&r) % (2000 * TICK),
+			.slack = slacks[i % ARRAY_SIZE(slacks)] * TICK, .flags = TIMERWHEEL_SLACK,
+		};
+
+		ASSERT_EQ(0, tw_add_elem(self->fd, &add));
+		ASSERT_LE(0, tw_advance(self->fd, 0, tw_rand(&r) % (10 * TICK)));
+	}
+	ASSERT_LE(0, tw_advance(self->fd, 0, 1ULL << 50));
+	for (i = 0; i < 2000; i++) {
+		ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+		EXPECT_LE(ev.deadline, ev.fired);
+		EXPECT_GT(ev.deadline + slacks[ev.key % ARRAY_SIZE(slacks)] * TICK + TICK, ev.fired)
+			TH_LOG("seed %llu: key %llu", seed, ev.key);
+	}
+}
+
+/* The histogram of lateness counts every timer that fired, in its bucket */
+TEST_F(manual, lateness)
+{
+	static const __u64 late[] = { 0, 1, 2, 3, 4, 1000, TICK / 2, TICK - 1 };
+	static const int bucket[] = { 0, 1, 2, 2, 3, 10, 19, 20 };
+	struct timerwheel_stats stats;
+	__u64 sum = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(late); i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, 5 * TICK - late[i], 0));
+	ASSERT_EQ(ARRAY_SIZE(late), tw_advance(self->fd, 0, HOUR));
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	for (i = 0; i < TIMERWHEEL_LATENESS_BUCKETS; i++)
+		sum += stats.lateness[i];
+	EXPECT_EQ(ARRAY_SIZE(late), sum);
+	for (i = 0; i < ARRAY_SIZE(late); i++)
+		EXPECT_EQ(bucket[i] == 2 ? 2 : 1, stats.lateness[bucket[i]]);
+	EXPECT_EQ(TICK - 1, stats.late_max);
+}
+
+/* The last bucket also counts all that were later */
+TEST_F(manual, lateness_last_bucket)
+{
+	struct timerwheel_stats stats;
+
+	ASSERT_EQ(0, tw_advance(self->fd, 0, 1ULL << 60));
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 0, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(1, stats.lateness[TIMERWHEEL_LATENESS_BUCKETS - 1]);
+	EXPECT_EQ(1ULL << 60, stats.late_max);
+}
+
+/* A MANUAL wheel never has an interrupt */
+TEST_F(manual, no_interrupt)
+{
+	struct timerwheel_stats stats;
+
+	arm_many(self->fd, 0, 1000, 0, SEC, 0);
+	ASSERT_LE(0, tw_advance(self->fd, 0, SEC));
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(0, stats.firings);
+	EXPECT_EQ(1000, stats.due);
+}
+
+/*
+ * A jump of 2^48 ticks with a million pending costs what falls due, not the ticks: in
+ * work done and, where that can be told, in time. In the end each one was exact.
+ */
+TEST_F_TIMEOUT(manual, jumps, 600)
+{
+	enum { MANY = 1000000, NEAR = 1000 };
+	__u64 jump = 1ULL << 48, took, alone, expired = 0, overdue = 0;
+	int fd = tw_open_manual(1), few = tw_open_manual(1), i, j, n;
+	struct timerwheel_stats before, after;
+	static struct timerwheel_event ev[4096];
+
+	arm_many(few, MANY, NEAR, 1, jump, 0);
+	alone = tw_now(CLOCK_MONOTONIC);
+	EXPECT_EQ(NEAR, tw_advance(few, 0, jump));
+	alone = tw_now(CLOCK_MONOTONIC) - alone;
+	close(few);
+
+	arm_many(fd, MANY, NEAR, 1, jump, 0);
+	arm_many(fd, 0, MANY, 1ULL << 50, 1ULL << 61, 0);
+	ASSERT_EQ(0, tw_stats(fd, &before));
+
+	took = tw_now(CLOCK_MONOTONIC);
+	EXPECT_EQ(NEAR, tw_advance(fd, 0, jump));
+	took = tw_now(CLOCK_MONOTONIC) - took;
+	ASSERT_EQ(0, tw_stats(fd, &after));
+	EXPECT_GE(NEAR * 8, after.cascades - before.cascades);
+	EXPECT_EQ(before.requeues, after.requeues);
+	if (tw_icount())
+		EXPECT_GE(alone + alone / 2, took);
+
+	took = tw_now(CLOCK_MONOTONIC);
+	EXPECT_EQ(0, tw_advance(fd, 0, jump));
+	took = tw_now(CLOCK_MONOTONIC) - took;
+	if (tw_icount())
+		EXPECT_GE(20 * USEC, took);
+
+	EXPECT_EQ(NEAR, tw_read_all(fd, ev, ARRAY_SIZE(ev), 0));
+	for (i = 0; expired < MANY && i < 1 << 14; i++) {
+		int ret = tw_advance(fd, 0, jump);
+
+		ASSERT_LE(0, ret);
+		expired += ret;
+		while ((n = tw_read(fd, ev, ARRAY_SIZE(ev))) > 0) {
+			for (j = 0; j < n; j++)
+				overdue += ev[j].fired != ev[j].deadline;
+		}
+	}
+	EXPECT_EQ(MANY, expired);
+	EXPECT_EQ(0, overdue);
+	ASSERT_EQ(0, tw_stats(fd, &after));
+	EXPECT_EQ(NEAR + MANY, after.delivered);
+	EXPECT_GE(8ULL * (NEAR + MANY), after.cascades);
+	close(fd);
+}
+
+/* --- Slack on a running clock ------------------------------------------- */
+
+FIXTURE(slack) {
+	int fd;
+	__u64 round;	/* a round time, soon */
+};
+
+FIXTURE_SETUP(slack)
+{
+	self->fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, TICK, 0);
+	ASSERT_LE(0, self->fd);
+	self->round = round_up(tw_now(CLOCK_MONOTONIC) + 300 * MSEC, 64 * TICK);
+}
+
+FIXTURE_TEARDOWN(slack)
+{
+	close(self->fd);
+}
+
+/* Arm timer @key at @ticks from the round time */
+static int add_slack(int fd, __u64 key, __u64 round, int ticks, __u64 slack_ticks)
+{
+	struct timerwheel_add add = {
+		.key = key, .deadline = round + ticks * (__s64)TICK,
+		.slack = slack_ticks * TICK, .flags = TIMERWHEEL_ABS | TIMERWHEEL_SLACK,
+	};
+
+	return tw_add_elem(fd, &add);
+}
+
+/* A timer with slack is not early, and late by no more than its slack and a tick */
+TEST_F(slack, bounds)
+{
+	struct timerwheel_event ev;
+	int i;
+
+	for (i = 0; i < 50; i++)
+		ASSERT_EQ(0, add_slack(self->fd, i, self->round, 3 * i, i));
+	for (i = 0; i < 50; i++) {
+		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		EXPECT_TRUE(on_time(&ev, TICK, ev.key * TICK));
+	}
+}
+
+/* Timers whose windows overlap at a round time share one interrupt there */
+TEST_F(slack, shared)
+{
+	struct timerwheel_event ev;
+	int i;
+
+	ASSERT_EQ(0, add_slack(self->fd, 0, self->round, -20, 30));
+	ASSERT_EQ(0, add_slack(self->fd, 1, self->round, -5, 30));
+	ASSERT_EQ(0, add_slack(self->fd, 2, self->round, -12, 12));
+	ASSERT_EQ(0, add_slack(self->fd, 3, self->round, 0, 0));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		EXPECT_LE(self->round, ev.fired);
+		EXPECT_LE(ev.deadline, ev.fired);
+		if (tw_icount())
+			EXPECT_GE(self->round + TICK, ev.fired);
+	}
+	EXPECT_EQ(1, stat_firings(self->fd));
+}
+
+/* A replacing ADD with less slack: that counts, not the old one */
+TEST_F(slack, less)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_slack(self->fd, 1, self->round, 1, 1000));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, add_slack(self->fd, 1, self->round, 2, 0));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	EXPECT_TRUE(on_time(&ev, TICK, 0));
+}
+
+/* MOVE keeps the slack */
+TEST_F(slack, moved)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_slack(self->fd, 1, self->round, 1000, 30));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
+		  tw_move1(self->fd, 1, self->round - 20 * TICK, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, add_slack(self->fd, 2, self->round, 0, 0));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	EXPECT_LE(self->round, ev.fired);
+	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	EXPECT_EQ(1, stat_firings(self->fd));
+}
+
+/* --- Nothing due, nothing runs ------------------------------------------ */
+
+FIXTURE(idle) {
+	int fd;
+};
+
+FIXTURE_SETUP(idle)
+{
+	self->fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, TICK, 0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(idle)
+{
+	close(self->fd);
+}
+
+/* One timer 60 s away: at most two interrupts until it has fired, on time */
+TEST_F_TIMEOUT(idle, one_timer, 300)
+{
+	__u64 delay = tw_icount() ? 60 * SEC : 3 * SEC;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, delay, 0));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, 100000));
+	EXPECT_TRUE(on_time(&ev, TICK, 0));
+	EXPECT_LE(1, stat_firings(self->fd));
+	EXPECT_GE(2, stat_firings(self->fd));
+	tw_sleep(SEC);
+	EXPECT_GE(2, stat_firings(self->fd));
+}
+
+/* A million timers due in an hour: nothing at all for the first ten minutes */
+TEST_F_TIMEOUT(idle, million, 1200)
+{
+	struct timerwheel_stats stats;
+
+	arm_many(self->fd, 0, 1000000, HOUR, SEC, 0);
+	tw_sleep(tw_icount() ? 600 * SEC : 2 * SEC);
+	ASSERT_EQ(0, tw_stats(self->fd, &stats));
+	EXPECT_EQ(1000000, stats.pending);
+	EXPECT_EQ(0, stats.firings);
+	EXPECT_EQ(0, stats.passes);
+}
+
+/* A timer that was removed: at most the one interrupt that was already asked for */
+TEST_F(idle, removed)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 20 * MSEC, 0));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
+	tw_sleep(500 * MSEC);
+	EXPECT_GE(1, stat_firings(self->fd));
+	EXPECT_EQ(0, tw_poll(self->fd, 0));
+}
+
+/* A due timer that nobody reads: no interrupt after the one in which it fired */
+TEST_F(idle, unread)
+{
+	__u64 firings;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, MSEC, 0));
+	ASSERT_EQ(POLLIN, tw_poll(self->fd, SOON));
+	firings = stat_firings(self->fd);
+	tw_sleep(500 * MSEC);
+	EXPECT_EQ(firings, stat_firings(self->fd));
+}
+
+/* --- No pass is long ---------------------------------------------------- */
+
+enum { BURST = 200000, OTHER = 1 << 30 };
+
+FIXTURE(burst) {
+	int fd;
+	__u64 at;			/* a tick, soon */
+	struct timerwheel_event *ev;
+};
+
+FIXTURE_SETUP(burst)
+{
+	self->fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, TICK, 0);
+	ASSERT_LE(0, self->fd);
+	self->at = round_up(tw_now(CLOCK_MONOTONIC), TICK);
+	self->ev = calloc(BURST + 2, sizeof(*self->ev));
+}
+
+FIXTURE_TEARDOWN(burst)
+{
+	close(self->fd);
+}
+
+/* All of them came, none early; those for which @strict says so were not late */
+static bool burst_came(FIXTURE_DATA(burst) * self, bool all_strict)
+{
+	bool ok = tw_read_all(self->fd, self->ev, BURST + 1, SOON) == BURST + 1;
+	struct timerwheel_stats stats;
+	int i;
+
+	for (i = 0; ok && i <= BURST; i++) {
+		const struct timerwheel_event *ev = &self->ev[i];
+
+		ok = ev->fired >= ev->deadline;
+		if (tw_icount() && (all_strict || ev->key == OTHER))
+			ok &= on_time(ev, TICK, MSEC - LAG);
+	}
+	if (tw_stats(self->fd, &stats))
+		return false;
+	printf("# longest pass: %llu ns, %llu timers; latest by %llu ns\n", stats.pass_max_ns,
+	       stats.pass_max_timers, stats.late_max);
+	return ok && (!tw_icount() || stats.pass_max_ns <= 500000);
+}
+
+/* 200,000 due in one tick, in bounded passes; another one 5 ticks later is not late */
+TEST_F(burst, one_tick)
+{
+	__u64 at = self->at + (tw_icount() ? SEC : 5 * SEC);
+
+	arm_many(self->fd, 0, BURST, at, 1, TIMERWHEEL_ABS);
+	ASSERT_EQ(0, tw_add1(self->fd, OTHER, 0, at + 5 * TICK, TIMERWHEEL_ABS));
+	tw_sleep(at + 500 * MSEC - tw_now(CLOCK_MONOTONIC));
+	EXPECT_TRUE(burst_came(self, false));
+}
+
+/* The same while they are read */
+TEST_F(burst, one_tick_read)
+{
+	__u64 at = self->at + (tw_icount() ? SEC : 5 * SEC);
+
+	arm_many(self->fd, 0, BURST, at, 1, TIMERWHEEL_ABS);
+	ASSERT_EQ(0, tw_add1(self->fd, OTHER, 0, at + 5 * TICK, TIMERWHEEL_ABS));
+	EXPECT_TRUE(burst_came(self, false));
+}
+
+/* 200,000 that cascade from one upper slot: neither they nor others before are late */
+TEST_F_TIMEOUT(burst, cascade, 300)
+{
+	/* 256 ticks are a slot of the next level. */
+	__u64 at = round_up(self->at, 256 * TICK) + (tw_icount() ? 400 : 20) * 256 * TICK;
+
+	arm_many(self->fd, 0, BURST, at, 256 * TICK, TIMERWHEEL_ABS);
+	ASSERT_EQ(0, tw_add1(self->fd, OTHER, 0, at - 128 * TICK, TIMERWHEEL_ABS));
+	tw_sleep(at + 500 * MSEC - tw_now(CLOCK_MONOTONIC));
+	EXPECT_TRUE(burst_came(self, true));
+}
+
+/* --- CLOCK_REALTIME is set ---------------------------------------------- */
+
+FIXTURE(set) {
+	int fd;
+	__u64 real, mono;	/* when the test began */
+};
+
+static bool set_clock(__u64 ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	return !clock_settime(CLOCK_REALTIME, &ts);
+}
+
+static bool shift_clock(__s64 ns)
+{
+	return set_clock(tw_now(CLOCK_REALTIME) + ns);
+}
+
+FIXTURE_SETUP(set)
+{
+	self->fd = tw_open_clock(TIMERWHEEL_CLOCK_REALTIME, TICK, 0);
+	ASSERT_LE(0, self->fd);
+	self->mono = tw_now(CLOCK_MONOTONIC);
+	self->real = tw_now(CLOCK_REALTIME);
+	if (!shift_clock(0)) {
+		self->real = 0;
+		SKIP(return, "may not set the clock");
+	}
+}
+
+FIXTURE_TEARDOWN(set)
+{
+	if (self->real)
+		EXPECT_TRUE(set_clock(self->real + tw_now(CLOCK_MONOTONIC) - self->mono));
+	close(self->fd);
+}
+
+/* An event of the REALTIME wheel has come, and not early on the clock as it is now */
+static bool came(int fd, __u64 key, bool strict)
+{
+	struct timerwheel_event ev;
+
+	if (wait_one(fd, &ev, SOON) != 1) {
+		fprintf(stderr, "# no event\n");
+		return false;
+	}
+	return ev.key == key && ev.deadline <= tw_now(CLOCK_REALTIME) &&
+	       ev.fired >= ev.deadline && (!strict || on_time(&ev, TICK, 0));
+}
+
+/* Set forwards to shortly before a deadline: it comes that much earlier, on time */
+TEST_F(set, forward)
+{
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
+	ASSERT_TRUE(set_clock(self->real + HOUR - 100 * MSEC));
+	EXPECT_TRUE(came(self->fd, 1, true));
+	EXPECT_GT(self->mono + 10 * SEC, tw_now(CLOCK_MONOTONIC));
+}
+
+/* Set forwards beyond a deadline: due at once; others wait on */
+TEST_F(set, forward_beyond)
+{
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 0, self->real + 3 * HOUR, TIMERWHEEL_ABS));
+	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
+	EXPECT_TRUE(came(self->fd, 1, false));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get_result(self->fd, 2));
+}
+
+/* Relative deadlines were turned into absolute ones: they move with the clock, too */
+TEST_F(set, forward_relative)
+{
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, HOUR, 0));
+	ASSERT_TRUE(shift_clock(2 * HOUR));
+	EXPECT_TRUE(came(self->fd, 1, false));
+}
+
+/* Set backwards: nothing comes before the clock shows its deadline again, then on time */
+TEST_F(set, backward)
+{
+	struct timerwheel_entry ent;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, SEC, 0));
+	ASSERT_TRUE(shift_clock(-(__s64)SEC));
+	EXPECT_EQ(0, tw_poll(self->fd, 1500));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
+	EXPECT_LT(0, ent.left);
+	EXPECT_TRUE(came(self->fd, 1, true));
+}
+
+/* Set backwards, before the old deadlines passed and after: all the old ones still come */
+TEST_F(set, backward_many)
+{
+	enum { MANY = 100 };
+	struct timerwheel_event ev;
+	int i;
+
+	if (!self->real)
+		return;
+	arm_many(self->fd, 0, MANY, 0, 400 * MSEC, 0);
+	tw_sleep(200 * MSEC);
+	ASSERT_TRUE(shift_clock(-(__s64)SEC));
+	for (i = 0; i < MANY; i++) {
+		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		EXPECT_LE(ev.deadline, ev.fired);
+	}
+	EXPECT_LE(ev.deadline, tw_now(CLOCK_REALTIME));
+	EXPECT_EQ(0, tw_poll(self->fd, 10));
+}
+
+/* After the clock was set back, new short timers are on time */
+TEST_F(set, backward_new)
+{
+	__u64 delay;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, HOUR, 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 0, 10 * MSEC, 0));
+	ASSERT_TRUE(shift_clock(-10 * (__s64)HOUR));
+	for (delay = 1; delay < SEC; delay *= 7) {
+		ASSERT_EQ(0, tw_add1(self->fd, 3, 0, delay, 0));
+		EXPECT_TRUE(came(self->fd, 3, true));
+	}
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get_result(self->fd, 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get_result(self->fd, 2));
+	ASSERT_TRUE(shift_clock(10 * (__s64)HOUR));
+	EXPECT_TRUE(came(self->fd, 2, false));
+}
+
+/* Set by decades, there and back and again: new timers are on time, old ones kept */
+TEST_F(set, decades)
+{
+	__s64 years = 40 * 365 * 24 * (__s64)HOUR;
+	int i;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 2 * years, 0));
+	for (i = 0; i < 6; i++) {
+		ASSERT_TRUE(shift_clock(i % 2 ? -years : years));
+		ASSERT_EQ(0, tw_add1(self->fd, 2, 0, 5 * MSEC, 0));
+		EXPECT_TRUE(came(self->fd, 2, true))
+			TH_LOG("time %d", i);
+	}
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
+}
+
+/* Set again and again, forwards and backwards: nothing early, nothing lost, nothing twice */
+TEST_F_TIMEOUT(set, at_random, 120)
+{
+	enum { MANY = 500 };
+	__u64 seed = tw_seed(), r = seed;
+	struct timerwheel_event ev;
+	bool seen[MANY] = { 0 };
+	int i, n = 0;
+
+	if (!self->real)
+		return;
+	arm_many(self->fd, 0, MANY, 0, 4 * SEC, 0);
+	for (i = 0; i < 60; i++) {
+		ASSERT_TRUE(shift_clock(tw_rand(&r) % SEC - (__s64)SEC / 2));
+		tw_sleep(tw_rand(&r) % (20 * MSEC));
+		while (tw_read(self->fd, &ev, 1) == 1) {
+			EXPECT_LE(ev.deadline, ev.fired)
+				TH_LOG("seed %llu", seed);
+			ASSERT_GT(MANY, ev.key);
+			EXPECT_FALSE(seen[ev.key]);
+			seen[ev.key] = true;
+			n++;
+		}
+	}
+	ASSERT_TRUE(shift_clock(HOUR));
+	for (; n < MANY; n++) {
+		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON))
+			TH_LOG("seed %llu: %d came", seed, n);
+		ASSERT_GT(MANY, ev.key);
+		EXPECT_FALSE(seen[ev.key]);
+		seen[ev.key] = true;
+	}
+	EXPECT_EQ(0, tw_poll(self->fd, 10));
+}
+
+/* The other clocks do not care */
+TEST_F(set, other_clocks)
+{
+	static const struct {
+		__u32 clock;
+		clockid_t id;
+	} t[] = {
+		{ TIMERWHEEL_CLOCK_MONOTONIC, CLOCK_MONOTONIC },
+		{ TIMERWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME },
+	};
+	struct timerwheel_event ev;
+	size_t i;
+
+	if (!self->real)
+		return;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		int fd = tw_open_clock(t[i].clock, TICK, 0);
+
+		ASSERT_EQ(0, tw_add1(fd, 1, 0, 200 * MSEC, 0));
+		ASSERT_TRUE(shift_clock(HOUR));
+		ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+		EXPECT_LE(ev.deadline, tw_now(t[i].id));
+		EXPECT_TRUE(on_time(&ev, TICK, 0));
+		ASSERT_EQ(0, tw_add1(fd, 1, 0, 50 * MSEC, 0));
+		ASSERT_TRUE(shift_clock(-(__s64)HOUR));
+		ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+		EXPECT_TRUE(on_time(&ev, TICK, 0));
+		close(fd);
+	}
+}
+
+/* --- Time namespaces ---------------------------------------------------- */
+
+/* What a child in another time namespace saw */
+struct report {
+	__u64 before, after;	/* its clock */
+	__u64 deadline;		/* what it asked for */
+	int result;
+	struct timerwheel_info info;
+	struct timerwheel_entry ent;
+	struct timerwheel_event ev;
+};
+
+FIXTURE(namespace) {
+	int fd;			/* opened outside */
+	struct report *child;	/* shared with it */
+};
+
+FIXTURE_VARIANT(namespace) {
+	__u32 clock;
+	clockid_t id;
+	int shift;		/* its clock minus ours, in s */
+	const char *offset;
+};
+
+FIXTURE_VARIANT_ADD(namespace, monotonic_plus) {
+	TIMERWHEEL_CLOCK_MONOTONIC, CLOCK_MONOTONIC, 10, "monotonic 10 0\n",
+};
+
+FIXTURE_VARIANT_ADD(namespace, monotonic_minus) {
+	TIMERWHEEL_CLOCK_MONOTONIC, CLOCK_MONOTONIC, -10, "monotonic -10 0\n",
+};
+
+FIXTURE_VARIANT_ADD(namespace, boottime_plus) {
+	TIMERWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME, 10, "boottime 10 0\n",
+};
+
+FIXTURE_VARIANT_ADD(namespace, boottime_minus) {
+	TIMERWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME, -10, "boottime -10 0\n",
+};
+
+FIXTURE_VARIANT_ADD(namespace, realtime) {
+	TIMERWHEEL_CLOCK_REALTIME, CLOCK_REALTIME, 0, "monotonic 10 0\n",
+};
+
+FIXTURE_SETUP(namespace)
+{
+	int fd;
+
+	self->fd = tw_open_clock(variant->clock, TICK, 0);
+	ASSERT_LE(0, self->fd);
+	self->child = mmap(NULL, sizeof(*self->child), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	/* A clock does not go below 0. */
+	if (tw_now(CLOCK_MONOTONIC) < 12 * SEC)
+		tw_sleep(12 * SEC - tw_now(CLOCK_MONOTONIC));
+	/* From now on children are in the other namespace. */
+	if (unshare(CLONE_NEWTIME)) {
+		self->child = NULL;
+		SKIP(return, "no time namespaces here");
+	}
+	fd = open("/proc/self/timens_offsets", O_WRONLY);
+	ASSERT_EQ(strlen(variant->offset), write(fd, variant->offset, strlen(variant->offset)));
+	close(fd);
+}
+
+FIXTURE_TEARDOWN(namespace)
+{
+	close(self->fd);
+}
+
+enum { ABSOLUTE, RELATIVE, PAST, LOOK, READ, ARM };	/* what the child does */
+
+/* Let a child do it. False: it cannot be done here. */
+static bool in_namespace(FIXTURE_DATA(namespace) * self,
+			 const FIXTURE_VARIANT(namespace) * variant, int what)
+{
+	struct report *r = self->child;
+	pid_t pid;
+	int fd;
+
+	if (!r)
+		return false;
+	pid = fork();
+	if (pid) {
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+			abort();
+		return true;
+	}
+	r->before = tw_now(variant->id);
+	fd = what < LOOK ? tw_open_clock(variant->clock, TICK, 0) : self->fd;
+	r->deadline = r->before + 50 * MSEC;
+	switch (what) {
+	case ABSOLUTE:
+		r->result = tw_add1(fd, 1, 0, r->deadline, TIMERWHEEL_ABS);
+		break;
+	case RELATIVE:
+		r->result = tw_add1(fd, 1, 0, 50 * MSEC, 0);
+		break;
+	case PAST:
+		r->result = tw_add1(fd, 1, 0, r->before - 1, TIMERWHEEL_ABS);
+		break;
+	case LOOK:
+		r->result = tw_get1(fd, 1, &r->ent);
+		if (!tw_info(fd, &r->info))
+			r->after = tw_now(variant->id);
+		_exit(0);
+	case ARM:
+		r->result = tw_add1(fd, 1, 0, r->deadline, TIMERWHEEL_ABS);
+		_exit(0);
+	}
+	wait_one(fd, &r->ev, what == PAST ? 0 : SOON);
+	r->after = tw_now(variant->id);
+	_exit(0);
+}
+
+/* Absolute deadlines are those of the caller's clock, and so are the event's times */
+TEST_F(namespace, absolute)
+{
+	const struct report *r = self->child;
+	__u64 shift = variant->shift * (__s64)SEC;
+
+	if (!in_namespace(self, variant, ABSOLUTE))
+		return;
+	EXPECT_GE(tw_now(variant->id) + shift, r->after);
+	EXPECT_EQ(0, r->result);
+	EXPECT_EQ(1, r->ev.key);
+	EXPECT_EQ(r->deadline, r->ev.deadline);
+	EXPECT_TRUE(on_time(&r->ev, TICK, 0));
+	EXPECT_GE(r->after, r->ev.fired);
+	EXPECT_GT(r->deadline + 10 * SEC, r->after);
+}
+
+/* Relative deadlines are the same everywhere */
+TEST_F(namespace, relative)
+{
+	const struct report *r = self->child;
+
+	if (!in_namespace(self, variant, RELATIVE))
+		return;
+	EXPECT_EQ(0, r->result);
+	EXPECT_EQ(1, r->ev.key);
+	EXPECT_LE(r->before + 50 * MSEC, r->ev.deadline);
+	EXPECT_TRUE(on_time(&r->ev, TICK, 0));
+	EXPECT_GE(r->after, r->ev.fired);
+}
+
+/* A time that has passed on the caller's clock is due at once */
+TEST_F(namespace, past)
+{
+	const struct report *r = self->child;
+
+	if (!in_namespace(self, variant, PAST))
+		return;
+	EXPECT_EQ(0, r->result);
+	EXPECT_EQ(1, r->ev.key);
+	EXPECT_EQ(r->before - 1, r->ev.deadline);
+}
+
+/* GET and INFO tell the caller's time, whoever armed the timer */
+TEST_F(namespace, look)
+{
+	__u64 deadline = tw_now(variant->id) + HOUR;
+	const struct report *r = self->child;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, deadline, TIMERWHEEL_ABS));
+	if (!in_namespace(self, variant, LOOK))
+		return;
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, r->result);
+	EXPECT_EQ(deadline + variant->shift * (__s64)SEC, r->ent.deadline);
+	EXPECT_GT(HOUR, r->ent.left);
+	EXPECT_LT(HOUR - 10 * SEC, r->ent.left);
+	EXPECT_LE(r->before, r->info.now);
+	EXPECT_GE(r->after, r->info.now);
+}
+
+/* An event is told in the reader's time, whoever armed the timer */
+TEST_F(namespace, read)
+{
+	__u64 deadline = tw_now(variant->id) + 100 * MSEC;
+	const struct report *r = self->child;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, deadline, TIMERWHEEL_ABS));
+	if (!in_namespace(self, variant, READ))
+		return;
+	EXPECT_EQ(1, r->ev.key);
+	EXPECT_EQ(deadline + variant->shift * (__s64)SEC, r->ev.deadline);
+	EXPECT_TRUE(on_time(&r->ev, TICK, 0));
+	EXPECT_GE(r->after, r->ev.fired);
+}
+
+/* And the other way round: armed there, read here */
+TEST_F(namespace, arm)
+{
+	const struct report *r = self->child;
+	struct timerwheel_event ev;
+
+	if (!in_namespace(self, variant, ARM))
+		return;
+	EXPECT_EQ(0, r->result);
+	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	EXPECT_EQ(r->deadline - variant->shift * (__s64)SEC, ev.deadline);
+	EXPECT_TRUE(on_time(&ev, TICK, 0));
+	EXPECT_GE(tw_now(variant->id), ev.fired);
+}
+
+TEST_HARNESS_MAIN

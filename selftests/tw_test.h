@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Helpers shared by the timerwheel selftests.
+ *
+ * Every wrapper returns what the call returned, or -errno: never -1. The
+ * *1() wrappers make a call with one element and return that element's result;
+ * a call that itself failed gives TW_CALL(errno), which no result can be.
+ */
+#ifndef TW_TEST_H
+#define TW_TEST_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <limits.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/timerwheel.h>
+
+/*
+ * The harness has a handler that does not use its last argument, and compares
+ * what it is given as it is: EXPECT_EQ(0, unsigned).
+ */
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "kselftest_harness.h"
+#pragma GCC diagnostic pop
+
+#define TW_DEV		"/dev/timerwheel"
+#define TW_POISON	0xA5		/* every byte of an output before a call */
+#define TW_CALL(err)	(-10000 - (err))
+
+#define USEC	1000ULL
+#define MSEC	1000000ULL
+#define SEC	1000000000ULL
+#define HOUR	(3600 * SEC)
+
+/* -errno of a call that failed. Other negative numbers are not what calls return. */
+static inline int tw_err(int ret)
+{
+	if (ret < -1)
+		return INT_MIN;
+	return ret < 0 ? -errno : ret;
+}
+
+/* --- Machine and time --------------------------------------------------- */
+
+/* Is this a guest with instruction-counted time? Then timing is repeatable. */
+static inline bool tw_icount(void)
+{
+	const char *s = getenv("TW_ICOUNT");
+
+	return s && *s == '1';
+}
+
+static inline __u64 tw_now(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+static inline void tw_sleep(__u64 ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
+		;
+}
+
+/* Stay on one CPU */
+static inline int tw_pin(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	return tw_err(sched_setaffinity(0, sizeof(one), &one));
+}
+
+/* xorshift64*: *state must not be 0 */
+static inline __u64 tw_rand(__u64 *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dULL;
+}
+
+/* The seed of a random test: TW_SEED, or another one each time. Print it. */
+static inline __u64 tw_seed(void)
+{
+	const char *s = getenv("TW_SEED");
+	__u64 seed = s ? strtoull(s, NULL, 0) : tw_now(CLOCK_REALTIME);
+
+	return seed ? seed : 1;
+}
+
+/* --- Poison ------------------------------------------------------------- */
+
+static inline void *tw_poison(void *p, size_t size)
+{
+	return memset(p, TW_POISON, size);
+}
+
+static inline bool tw_all_bytes(const void *p, int byte, size_t size)
+{
+	const unsigned char *c = p;
+
+	return !size || (c[0] == byte && !memcmp(c, c + 1, size - 1));
+}
+
+/* Is it still as tw_poison() left it? */
+static inline bool tw_poisoned(const void *p, size_t size)
+{
+	return tw_all_bytes(p, TW_POISON, size);
+}
+
+/*
+ * Memory of @before + @after bytes with a page boundary in between, so that
+ * what is behind it can be protected. Never freed: each test is a process.
+ */
+static inline void *tw_split(size_t before, size_t after)
+{
+	size_t page = getpagesize();
+	size_t len = (before + page - 1) / page * page;
+	char *p = mmap(NULL, len + after, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p + len - before;
+}
+
+/* Memory of @size bytes that ends where a page begins that cannot be touched */
+static inline void *tw_fence(size_t size)
+{
+	char *p = tw_split(size, 1);
+
+	if (mprotect(p + size, 1, PROT_NONE))
+		abort();
+	return p;
+}
+
+/* --- Open and calls ----------------------------------------------------- */
+
+/* @flags besides O_RDWR and O_CLOEXEC: O_NONBLOCK or 0 */
+static inline int tw_open(int flags)
+{
+	return tw_err(open(TW_DEV, O_RDWR | O_CLOEXEC | flags));
+}
+
+static inline int tw_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	return tw_err(ioctl(fd, cmd, arg));
+}
+
+static inline int tw_setup(int fd, struct timerwheel_setup *setup)
+{
+	setup->size = sizeof(*setup);
+	return tw_ioctl(fd, TIMERWHEEL_IOC_SETUP, setup);
+}
+
+/* A non-blocking wheel with a clock, a tick and slots per level (0: default) */
+static inline int tw_open_clock(__u32 clock, __u64 tick, __u32 slots)
+{
+	struct timerwheel_setup setup = {
+		.clock = clock, .tick = tick, .slots = slots,
+	};
+	int fd = tw_open(O_NONBLOCK);
+	int ret = fd < 0 ? fd : tw_setup(fd, &setup);
+
+	if (ret >= 0)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+static inline int tw_open_manual(__u64 tick)
+{
+	return tw_open_clock(TIMERWHEEL_CLOCK_MANUAL, tick, 0);
+}
+
+static inline int tw_info(int fd, struct timerwheel_info *info)
+{
+	tw_poison(info, sizeof(*info));
+	info->size = sizeof(*info);
+	info->flags = 0;
+	return tw_ioctl(fd, TIMERWHEEL_IOC_INFO, info);
+}
+
+static inline int tw_stats(int fd, struct timerwheel_stats *stats)
+{
+	tw_poison(stats, sizeof(*stats));
+	stats->size = sizeof(*stats);
+	stats->flags = 0;
+	return tw_ioctl(fd, TIMERWHEEL_IOC_STATS, stats);
+}
+
+/* Promise 3 in numbers: each arming ended in exactly one way, or not yet */
+static inline bool tw_balanced(const struct timerwheel_stats *s)
+{
+	return s->armed + s->rearmed == s->delivered + s->removed + s->replaced +
+					s->drained + s->pending + s->due;
+}
+
+/* @flags: 0 or TIMERWHEEL_ABS. Returns how many timers fell due, or -errno. */
+static inline __s64 tw_advance(int fd, __u32 flags, __u64 time)
+{
+	struct timerwheel_advance adv = {
+		.size = sizeof(adv), .flags = flags, .time = time,
+	};
+	int ret = tw_ioctl(fd, TIMERWHEEL_IOC_ADVANCE, &adv);
+
+	return ret < 0 ? ret : (__s64)adv.expired;
+}
+
+/* @cursor: for LIST, else NULL. Returns the number of elements done, or -errno. */
+static inline int tw_batch(int fd, unsigned long cmd, __u32 flags, const void *elems,
+			   size_t elem_size, __u32 count, __u64 *cursor)
+{
+	struct timerwheel_batch batch = {
+		.size = sizeof(batch), .flags = flags,
+		.elems = (uintptr_t)elems, .count = count,
+		.elem_size = elem_size, .cursor = cursor ? *cursor : 0,
+	};
+	int ret = tw_ioctl(fd, cmd, &batch);
+
+	if (cursor)
+		*cursor = batch.cursor;
+	return ret;
+}
+
+static inline int tw_add(int fd, struct timerwheel_add *add, __u32 n)
+{
+	return tw_batch(fd, TIMERWHEEL_IOC_ADD, 0, add, sizeof(*add), n, NULL);
+}
+
+static inline int tw_move(int fd, struct timerwheel_move *move, __u32 n)
+{
+	return tw_batch(fd, TIMERWHEEL_IOC_MOVE, 0, move, sizeof(*move), n, NULL);
+}
+
+static inline int tw_remove(int fd, struct timerwheel_remove *rem, __u32 n)
+{
+	return tw_batch(fd, TIMERWHEEL_IOC_REMOVE, 0, rem, sizeof(*rem), n, NULL);
+}
+
+static inline int tw_get(int fd, struct timerwheel_entry *ent, __u32 n)
+{
+	return tw_batch(fd, TIMERWHEEL_IOC_GET, 0, ent, sizeof(*ent), n, NULL);
+}
+
+/* @flags: 0 or TIMERWHEEL_DRAIN_CLOSE. What is not returned stays poisoned. */
+static inline int tw_drain(int fd, __u32 flags, struct timerwheel_entry *ent, __u32 n)
+{
+	tw_poison(ent, n * sizeof(*ent));
+	return tw_batch(fd, TIMERWHEEL_IOC_DRAIN, flags, ent, sizeof(*ent), n, NULL);
+}
+
+static inline int tw_list(int fd, __u64 *cursor, struct timerwheel_entry *ent, __u32 n)
+{
+	tw_poison(ent, n * sizeof(*ent));
+	return tw_batch(fd, TIMERWHEEL_IOC_LIST, 0, ent, sizeof(*ent), n, cursor);
+}
+
+/* --- Calls with one element --------------------------------------------- */
+
+static inline int tw_result1(int ret, const __s32 *result)
+{
+	return ret == 1 ? *result : TW_CALL(ret < 0 ? -ret : 0);
+}
+
+/* Any ADD: result and index are poisoned first, then left in @add. */
+static inline int tw_add_elem(int fd, struct timerwheel_add *add)
+{
+	tw_poison(&add->result, sizeof(add->result));
+	tw_poison(&add->index, sizeof(add->index));
+	return tw_result1(tw_add(fd, add, 1), &add->result);
+}
+
+static inline int tw_add1(int fd, __u64 key, __u64 value, __u64 deadline, __u32 flags)
+{
+	struct timerwheel_add add = {
+		.key = key, .value = value, .deadline = deadline, .flags = flags,
+	};
+
+	return tw_add_elem(fd, &add);
+}
+
+static inline int tw_add1_periodic(int fd, __u64 key, __u64 value, __u64 deadline,
+				   __u64 period, __u32 flags)
+{
+	struct timerwheel_add add = {
+		.key = key, .value = value, .deadline = deadline, .period = period, .flags = flags,
+	};
+
+	return tw_add_elem(fd, &add);
+}
+
+static inline int tw_add1_match(int fd, __u64 key, __u64 value, __u64 deadline,
+				__u64 match, __u32 flags)
+{
+	struct timerwheel_add add = {
+		.key = key, .value = value, .deadline = deadline, .match = match,
+		.flags = flags | TIMERWHEEL_MATCH,
+	};
+
+	return tw_add_elem(fd, &add);
+}
+
+static inline int tw_move1(int fd, __u64 key, __u64 deadline, __u32 flags)
+{
+	struct timerwheel_move move = { .key = key, .deadline = deadline, .flags = flags };
+
+	tw_poison(&move.result, sizeof(move.result));
+	return tw_result1(tw_move(fd, &move, 1), &move.result);
+}
+
+static inline int tw_move1_match(int fd, __u64 key, __u64 deadline, __u64 match,
+				 __u32 flags)
+{
+	struct timerwheel_move move = {
+		.key = key, .deadline = deadline, .match = match, .flags = flags | TIMERWHEEL_MATCH,
+	};
+
+	tw_poison(&move.result, sizeof(move.result));
+	return tw_result1(tw_move(fd, &move, 1), &move.result);
+}
+
+/* Any REMOVE: the outputs are poisoned first, then left in @rem. */
+static inline int tw_remove_elem(int fd, struct timerwheel_remove *rem)
+{
+	tw_poison(&rem->value, sizeof(rem->value));
+	tw_poison(&rem->left, sizeof(rem->left));
+	tw_poison(&rem->result, sizeof(rem->result));
+	return tw_result1(tw_remove(fd, rem, 1), &rem->result);
+}
+
+static inline int tw_remove1(int fd, __u64 key)
+{
+	struct timerwheel_remove rem = { .key = key };
+
+	return tw_remove_elem(fd, &rem);
+}
+
+static inline int tw_remove1_match(int fd, __u64 key, __u64 match)
+{
+	struct timerwheel_remove rem = {
+		.key = key, .match = match, .flags = TIMERWHEEL_MATCH,
+	};
+
+	return tw_remove_elem(fd, &rem);
+}
+
+/* The outputs are poisoned first, then left in @ent. */
+static inline int tw_get1(int fd, __u64 key, struct timerwheel_entry *ent)
+{
+	tw_poison(ent, sizeof(*ent));
+	ent->key = key;
+	ent->flags = 0;
+	ent->reserved = 0;
+	return tw_result1(tw_get(fd, ent, 1), &ent->result);
+}
+
+/* --- Events ------------------------------------------------------------- */
+
+/* POLLIN etc. within @ms, 0: none came, or -errno */
+static inline int tw_poll(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int ret = tw_err(poll(&p, 1, ms));
+
+	return ret > 0 ? p.revents : ret;
+}
+
+/*
+ * One read of up to @n events. Returns how many came, or -errno; -EPROTO when
+ * it was not a whole number or something was written behind the last.
+ */
+static inline int tw_read(int fd, struct timerwheel_event *ev, size_t n)
+{
+	size_t size = n * sizeof(*ev), got;
+	ssize_t ret;
+
+	tw_poison(ev, size);
+	ret = read(fd, ev, size);
+	got = ret < 0 ? 0 : ret;
+	if (ret < 0)
+		ret = -errno;
+	if (got > size || got % sizeof(*ev) || !tw_poisoned((char *)ev + got, size - got))
+		return -EPROTO;
+	return ret < 0 ? ret : (ssize_t)(got / sizeof(*ev));
+}
+
+/*
+ * Read until @n events are there or none comes for @ms, on a descriptor that
+ * does not block. Returns how many came, or -errno.
+ */
+static inline int tw_read_all(int fd, struct timerwheel_event *ev, size_t n, int ms)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		size_t want = n - got < 4096 ? n - got : 4096;
+		int ret = tw_read(fd, ev + got, want);
+
+		if (ret == -EAGAIN) {
+			ret = tw_poll(fd, ms);
+			if (ret > 0)
+				continue;
+			return ret < 0 ? ret : (int)got;
+		}
+		if (ret < 0)
+			return ret;
+		got += ret;
+	}
+	return got;
+}
+
+#endif /* TW_TEST_H */

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A case advances a wheel of 1 ms ticks in simulated time and handles as many timers in
+ * a tick as it says. Two passes of the module in each tick are 2048.
+ */
+#include <stdio.h>
+
+#include "cases.h"
+#include "fail.h"
+#include "rig.h"
+
+#define MSEC		1000000ULL
+#define MILLION		1000000U
+
+/* As in module/cpu.c: timers in a piece, in a pass. */
+#define PIECE		64U
+#define PASS		1024U
+
+/* Work on @r at the start of tick @now, a pass of at most @timers. Return: is there more? */
+static bool pass(struct rig *r, u64 now, unsigned int timers)
+{
+	u64 before = rig_visits(r);
+	bool more, last;
+
+	do {
+		u64 left = before + timers - rig_visits(r);
+
+		last = left <= PIECE;
+		more = tw_wheel_collect(&r->w, now, now * r->w.tick, min_t(u64, left, PIECE),
+					false, last, &r->due);
+		CHECK(rig_visits(r) - before <= timers, "a pass of %llu timers",
+		      rig_visits(r) - before);
+	} while (more && !last && rig_visits(r) - before + 2 <= timers);
+	return more;
+}
+
+/* The tick in which timer @index fired. */
+static u64 fired(const struct rig *r, u32 index)
+{
+	const struct tw_timer *t = rig_timer(r, index);
+
+	CHECK(t->state == TW_DUE, "timer %u has not fired", index);
+	CHECK(t->fired >= t->deadline, "timer %u: early", index);
+	return t->fired / r->w.tick;
+}
+
+/* How many ticks late timer @index, without slack, fired. */
+static u64 late(const struct rig *r, u32 index)
+{
+	return fired(r, index) - (rig_timer(r, index)->deadline + r->w.tick - 1) / r->w.tick;
+}
+
+/*
+ * Go from one announced work to the next, until @until, with time for all of it.
+ * Return: how often there was work.
+ */
+static unsigned int run_until(struct rig *r, u64 until)
+{
+	unsigned int wakes = 0;
+
+	while (r->w.work <= until) {
+		u64 now = r->w.work;
+
+		CHECK(!tw_wheel_collect(&r->w, now, min(now * r->w.tick, TIMERWHEEL_TIME_MAX),
+					2 * MILLION, false, true, &r->due),
+		      "not finished in spite of the budget");
+		CHECK(r->w.work > now, "tick %llu is announced again", now);
+		wakes++;
+	}
+	return wakes;
+}
+
+/* --- Few timers --------------------------------------------------------------- */
+
+/* Enough levels for every tick of 64-bit time, and no more. */
+static void levels(void)
+{
+	static const u64 ticks[] = { 1, 2, 3, 997, 1000, 1048576, 1000000, 1000000000,
+				     3600000000000ULL, 1ULL << 60 };
+	unsigned int i, slots;
+
+	for (slots = TW_SLOTS_MIN; slots <= TW_SLOTS_MAX; slots *= 2) {
+		for (i = 0; i < ARRAY_SIZE(ticks); i++) {
+			unsigned int n = tw_wheel_levels(slots, ticks[i]);
+			u64 top = U64_MAX / ticks[i];
+			__uint128_t reach = 2 * slots;
+			unsigned int level = 1;
+
+			for (; reach <= top; level++)
+				reach *= slots;
+			CHECK(n == level, "%u slots, tick %llu: %u levels instead of %u", slots,
+			      ticks[i], n, level);
+			CHECK(tw_wheel_lists(slots, ticks[i]) == n * 2 * slots + TW_BACKLOGS,
+			      "%u slots, tick %llu: lists", slots, ticks[i]);
+		}
+	}
+}
+
+/* How often the wheel wakes, and what it does, for one timer @distance ticks away. */
+static unsigned int lone(struct rig *r, u64 distance, u64 *visits)
+{
+	unsigned int level, wakes;
+	u64 before = rig_visits(r);
+	u64 now = r->w.cursor;
+	u64 tick = now + distance;
+
+	tw_wheel_catch_up(&r->w, now);
+	rig_add(r, 1, tick * r->w.tick, 0);
+	level = (rig_timer(r, 1)->prev & ~TW_HEAD) / rig_ring(r);
+	wakes = run_until(r, tick);
+	CHECK(!late(r, 1), "fired %llu ticks late", late(r, 1));
+	CHECK(wakes <= level + 1, "%llu ticks away, level %u: %u wake-ups", distance, level, wakes);
+	CHECK(rig_visits(r) - before == wakes, "%llu visits in %u wake-ups",
+	      rig_visits(r) - before, wakes);
+	*visits = rig_visits(r) - before;
+	rig_take_due(r, 1);
+	return wakes;
+}
+
+/* A lone timer costs at most one wake-up per level, wherever it is. */
+static void lone_timer(void)
+{
+	unsigned int slots, n, most = 0;
+	u64 distance, visits;
+	struct rig r;
+
+	for (slots = TW_SLOTS_MIN; slots <= TW_SLOTS_MAX; slots *= 2) {
+		for (n = 0; n <= 52; n++) {
+			rig_init(&r, slots, n % 3 ? 1000 : 1, n * 1000003ULL, 1);
+			for (distance = 1ULL << n; distance; distance /= 5)
+				most = max(most, lone(&r, distance, &visits));
+			rig_free(&r);
+		}
+	}
+	printf("# at most %u wake-ups for a timer up to 2^52 ticks away\n", most);
+	for (n = 0; n < 3 * 512; n++) {
+		rig_init(&r, 256, MSEC, 1000000 + n, 1);
+		CHECK(lone(&r, 60000, &visits) <= 2, "more than 2 wake-ups in 60 s from tick %u",
+		      1000000 + n);
+		rig_free(&r);
+	}
+}
+
+/* What a timer that lives for a minute, an hour, a day costs: design page, section 5. */
+static void life(void)
+{
+	static const struct {
+		const char *name;
+		u64 ticks;
+		unsigned int most;
+	} lives[] = {
+		{ "60 s", 60000, 2 },
+		{ "1 h", 3600000, 3 },
+		{ "24 h", 86400000, 4 },
+	};
+	unsigned int i, j, wakes;
+	struct rig r;
+	u64 visits;
+
+	for (i = 0; i < ARRAY_SIZE(lives); i++) {
+		unsigned int most_wakes = 0;
+		u64 most_visits = 0;
+
+		for (j = 0; j < 1000; j++) {
+			rig_init(&r, 256, MSEC, 977ULL * j * j, 1);
+			wakes = lone(&r, lives[i].ticks, &visits);
+			rig_free(&r);
+			most_wakes = max(most_wakes, wakes);
+			most_visits = max(most_visits, visits);
+		}
+		printf("# a life of %s: at most %llu visits in %u wake-ups\n", lives[i].name,
+		       most_visits, most_wakes);
+		CHECK(most_visits <= lives[i].most, "%llu visits in %s", most_visits,
+		      lives[i].name);
+	}
+}
+
+/* However often a deadline is put off: one visit per old deadline. */
+static void put_off(void)
+{
+	u64 now, visits = 0, timeout = 60000;
+	struct rig r;
+
+	rig_init(&r, 256, MSEC, 0, 1);
+	rig_add(&r, 1, timeout * MSEC, 0);
+	for (now = 0; now < 3600000; now++) {
+		rig_timer(&r, 1)->deadline = (now + timeout) * MSEC;
+		pass(&r, now, PASS);
+	}
+	visits = rig_visits(&r);
+	printf("# put off by 60 s every ms for 1 h: %llu visits\n", visits);
+	CHECK(visits <= 2 * 3600000 / timeout + 2, "%llu visits", visits);
+	CHECK(r.w.pending == 1, "not pending");
+	run_until(&r, now + timeout);
+	CHECK(!late(&r, 1), "late");
+	rig_free(&r);
+}
+
+/* Timers with slack meet at one tick; none fires before its deadline or after its slack. */
+static void slack(void)
+{
+	const u32 n = 1000;
+	unsigned int wakes;
+	struct rig r;
+	u32 i;
+
+	rig_init(&r, 256, MSEC, 12345, n);
+	for (i = 1; i <= n; i++)
+		rig_add(&r, i, (12345 + 100 + i % 100) * MSEC, 127);
+	wakes = run_until(&r, 12345 + 400);
+	printf("# %u timers in 100 ticks with a slack of 127: %u wake-ups\n", n, wakes);
+	for (i = 1; i <= n; i++)
+		CHECK(late(&r, i) <= 127, "timer %u fired %llu ticks late", i, late(&r, i));
+	CHECK(wakes <= 2, "%u wake-ups", wakes);
+	rig_free(&r);
+}
+
+/* "Never": the largest time, and time that goes up to it. */
+static void never(void)
+{
+	static const u64 ticks[] = { 1, 1000, 1000000, 999999937, 3600000000000ULL };
+	unsigned int i, slots, wakes;
+	struct rig r;
+
+	for (slots = TW_SLOTS_MIN; slots <= TW_SLOTS_MAX; slots *= 2) {
+		for (i = 0; i < ARRAY_SIZE(ticks); i++) {
+			u64 end = TIMERWHEEL_TIME_MAX / ticks[i];
+
+			rig_init(&r, slots, ticks[i], 0, 2);
+			rig_add(&r, 1, TIMERWHEEL_TIME_MAX, 0);
+			rig_add(&r, 2, end * ticks[i], 0);
+			wakes = run_until(&r, end);
+			CHECK(!late(&r, 2), "late");
+			CHECK(r.w.pending == (TIMERWHEEL_TIME_MAX % ticks[i] ? 1 : 0), "%u pending",
+			      r.w.pending);
+			CHECK(wakes <= 2U * r.w.levels, "%u wake-ups", wakes);
+			rig_free(&r);
+		}
+	}
+}
+
+/* --- A million ---------------------------------------------------------------- */
+
+/* How late the latest of timers @first to @last was, without those due at tick @except. */
+static u64 latest(const struct rig *r, u32 first, u32 last, u64 except)
+{
+	u64 most = 0;
+	u32 i;
+
+	for (i = first; i <= last; i++)
+		if (rig_timer(r, i)->deadline != except * r->w.tick)
+			most = max(most, late(r, i));
+	return most;
+}
+
+/*
+ * @size timers in one tick are handled in passes of @rate; others due in the ticks before
+ * and after it do not wait for that. Return: how late these were.
+ */
+static u64 burst(u32 size, unsigned int rate)
+{
+	const u64 begin = 1000, tick = 100000;
+	const u32 others = 1000;
+	u64 now, own, other;
+	struct rig r;
+	u32 i;
+
+	rig_init(&r, 256, MSEC, begin, size + others);
+	for (i = 1; i <= size; i++)
+		rig_add(&r, i, tick * MSEC, 0);
+	for (i = 0; i < others; i++)
+		rig_add(&r, size + 1 + i, (tick - 500 + i) * MSEC, 0);
+	for (now = begin; r.w.pending; now++)
+		pass(&r, now, rate);
+	CHECK(r.w.expired == size + others, "%llu expired", r.w.expired);
+	own = latest(&r, 1, size, 0);
+	other = latest(&r, size + 1, size + others, tick);
+	printf("# %u in one tick at %u a tick: %llu ticks late, others %llu\n", size, rate, own,
+	       other);
+	CHECK(own <= 2 * (size + others) / rate + 2, "took too long");
+	rig_free(&r);
+	return other;
+}
+
+static void burst_fast(void)
+{
+	CHECK(!burst(MILLION, 5 * PASS), "others are late");
+}
+
+/*
+ * Here the cascade, too, takes longer than there is time. One pass is lost to it before its
+ * rest becomes a backlog.
+ */
+static void burst_slow(void)
+{
+	CHECK(burst(MILLION, PASS) <= 1, "others are late");
+}
+
+static void burst_small(void)
+{
+	CHECK(burst(MILLION / 50, PASS / 50) <= 1, "others are late");
+}
+
+/* More oversized ticks in a row than there are backlogs: nothing is lost, all comes in the end. */
+static void bursts(void)
+{
+	const u32 ticks = 3 * TW_BACKLOGS, size = 500, rate = 100;
+	bool full = false;
+	struct rig r;
+	u64 now;
+	u32 i;
+
+	rig_init(&r, 256, MSEC, 0, ticks * size);
+	for (i = 0; i < ticks * size; i++)
+		rig_add(&r, i + 1, (1000 + i / size) * MSEC, 0);
+	for (now = 0; r.w.pending; now++) {
+		pass(&r, now, rate);
+		full |= r.w.backlogs == TW_BACKLOGS;
+	}
+	CHECK(full, "the backlogs were never used up");
+	for (i = 1; i <= ticks * size; i++)
+		fired(&r, i);
+	CHECK(now <= 1000 + 2 * ticks * size / rate + 2, "took %llu ticks", now - 1000);
+	CHECK(r.due.count == ticks * size, "%u fired", r.due.count);
+	CHECK(!pass(&r, now, PASS) && r.w.work == TW_NEVER, "work is left");
+	rig_free(&r);
+}
+
+/*
+ * A million timers in one slot of level 1, @spread over its ticks, and one other
+ * in each tick before and after: the cascade begins early enough and delays nobody.
+ */
+static void cascade(u32 spread, unsigned int rate)
+{
+	const u64 slot = 400 * 256, before = 300;
+	const u32 others = 1000;
+	u64 now, done = 0;
+	struct rig r;
+	u32 i;
+
+	rig_init(&r, 256, MSEC, 0, MILLION + others);
+	for (i = 0; i < MILLION; i++)
+		rig_add(&r, i + 1, (slot + i % spread) * MSEC, 0);
+	for (i = 0; i < others; i++)
+		rig_add(&r, MILLION + 1 + i, (slot - before + i) * MSEC, 0);
+	for (now = 0; r.w.pending; now++) {
+		pass(&r, now, rate);
+		if (!done && r.w.cascades >= MILLION)
+			done = now;
+	}
+	printf("# a million at %u a tick left their slot %lld ticks before it began\n", rate,
+	       (long long)(slot - done));
+	CHECK(done < slot, "the cascade ended %llu ticks late", done - slot);
+	CHECK(!latest(&r, MILLION + 1, MILLION + others, spread == 1 ? slot : 0),
+	      "others are late");
+	CHECK(spread == 1 || !latest(&r, 1, MILLION, 0), "late");
+	CHECK(r.w.expired == MILLION + others, "%llu expired", r.w.expired);
+	rig_free(&r);
+}
+
+static void cascade_spread(void)
+{
+	cascade(256, 5 * PASS);
+}
+
+static void cascade_first_tick(void)
+{
+	cascade(1, 5 * PASS);
+}
+
+/* A cascade gets its part while a backlog waits: it is still done in time. */
+static void cascade_and_backlog(void)
+{
+	const u64 slot = 400 * 256, burst = slot - 300;
+	const u32 size = 200000;
+	struct rig r;
+	u64 now;
+	u32 i;
+
+	rig_init(&r, 256, MSEC, burst - 700, MILLION + size);
+	for (i = 0; i < size; i++)
+		rig_add(&r, i + 1, (slot + i % 256) * MSEC, 0);
+	for (i = 0; i < MILLION; i++)
+		rig_add(&r, size + i + 1, burst * MSEC, 0);
+	for (now = burst - 700; r.w.pending; now++) {
+		pass(&r, now, 2 * PASS);
+		if (now == slot - 1)
+			CHECK(r.w.backlogs, "there is no backlog");
+	}
+	CHECK(!latest(&r, 1, size, 0), "late");
+	rig_free(&r);
+}
+
+/* A wheel with a backlog of all but a few of a million. */
+static void make_backlog(struct rig *r)
+{
+	u32 i;
+
+	rig_init(r, 256, MSEC, 0, MILLION);
+	for (i = 1; i <= MILLION; i++)
+		rig_add(r, i, 100 * MSEC, 0);
+	CHECK(pass(r, 100, PASS), "a million in one pass");
+	CHECK(r->w.backlogs == 1 && r->w.work > 100, "no backlog");
+}
+
+/* All of a backlog is removed: nothing more is to be done. */
+static void backlog_remove(void)
+{
+	struct rig r;
+	u64 visits;
+	u32 i;
+
+	make_backlog(&r);
+	visits = rig_visits(&r);
+	for (i = 1; i <= MILLION; i++) {
+		if (rig_timer(&r, i)->state == TW_PENDING)
+			rig_remove(&r, i);
+		else
+			rig_take_due(&r, i);
+	}
+	CHECK(!r.due.count && !r.due.first && !r.due.last, "%u are due", r.due.count);
+	CHECK(!pass(&r, 100, PASS), "there is more to do");
+	CHECK(rig_visits(&r) == visits, "timers that were removed are visited");
+	CHECK(r.w.work == TW_NEVER && !r.w.backlogs, "there is work");
+	rig_restart(&r, 100);
+	rig_free(&r);
+}
+
+/* A CPU goes offline in the middle of a burst: none is forgotten. */
+static void backlog_pop(void)
+{
+	u32 index, n = 0;
+	struct rig r;
+
+	make_backlog(&r);
+	while ((index = tw_wheel_pop(&r.w))) {
+		CHECK(rig_timer(&r, index)->state == TW_PENDING, "timer %u: popped twice", index);
+		rig_timer(&r, index)->state = TW_FREE;
+		n++;
+	}
+	CHECK(n + r.due.count == MILLION, "%u of %u popped", n, MILLION - r.due.count);
+	rig_restart(&r, 100);
+	rig_free(&r);
+}
+
+/* A million timers in an hour: nothing runs until then but their cascades. */
+static void quiet(void)
+{
+	const u64 tick = 3600000;
+	unsigned int wakes;
+	struct rig r;
+	u32 i;
+
+	rig_init(&r, 256, MSEC, 0, MILLION);
+	for (i = 1; i <= MILLION; i++)
+		rig_add(&r, i, tick * MSEC, 0);
+	wakes = run_until(&r, tick - 1);
+	printf("# a million due in 1 h: %u wake-ups before that\n", wakes);
+	CHECK(wakes <= 2, "%u wake-ups", wakes);
+	run_until(&r, tick);
+	CHECK(r.due.count == MILLION, "%u fired", r.due.count);
+	rig_free(&r);
+}
+
+/* A jump of 2^48 ticks over a million timers costs what falls due, not what is passed over. */
+static void jump(void)
+{
+	const u64 far = 1ULL << 52, to = 1ULL << 48;
+	const u32 few = 100;
+	struct rig r;
+	u32 i;
+
+	rig_init(&r, 256, 1, 0, MILLION);
+	for (i = 1; i <= few; i++)
+		rig_add(&r, i, i * (to / few), 0);
+	for (; i <= MILLION; i++)
+		rig_add(&r, i, far + i, 0);
+	CHECK(!tw_wheel_collect(&r.w, to, to, MILLION, true, false, &r.due), "not finished");
+	printf("# a jump of 2^48 ticks: %llu visits for %u timers\n", rig_visits(&r), few);
+	CHECK(r.due.count == few, "%u fired", r.due.count);
+	CHECK(rig_visits(&r) <= few * r.w.levels, "%llu visits", rig_visits(&r));
+	for (i = 1; i <= few; i++)
+		CHECK(!late(&r, i), "timer %u: %llu ticks late", i, late(&r, i));
+	rig_free(&r);
+}
+
+const struct test_case case_table[] = {
+	{ "levels", levels, false },
+	{ "lone timer", lone_timer, true },
+	{ "life", life, false },
+	{ "put off", put_off, true },
+	{ "slack", slack, false },
+	{ "never", never, false },
+	{ "burst", burst_fast, true },
+	{ "burst, slow", burst_slow, true },
+	{ "burst, small", burst_small, false },
+	{ "bursts", bursts, false },
+	{ "cascade, spread", cascade_spread, true },
+	{ "cascade, first tick", cascade_first_tick, true },
+	{ "cascade and backlog", cascade_and_backlog, true },
+	{ "backlog removed", backlog_remove, true },
+	{ "backlog popped", backlog_pop, true },
+	{ "quiet", quiet, true },
+	{ "jump", jump, true },
+};
+
+const unsigned int case_count = ARRAY_SIZE(case_table);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <string.h>
+
+#include "check.h"
+#include "fail.h"
+
+/* When can the wheel first have looked at @t where it was put? */
+static u64 first_visit(const struct rig *r, const struct model_timer *t)
+{
+	unsigned int shift = t->level * r->w.shift;
+
+	return t->level ? ((t->queued >> shift) - 1) << shift : t->queued;
+}
+
+/*
+ * Timer @index is in slot @b of @level. That must be the slot of the tick it was queued
+ * for; or, if its deadline has been put off before its slot came up, which cannot be after
+ * @now, that of the tick it has now.
+ */
+static void check_slot(const struct rig *r, struct model *m, u32 index, unsigned int level,
+		       u64 b, u64 now)
+{
+	struct model_timer *t = &m->timer[index];
+	unsigned int shift = level * r->w.shift;
+
+	if (t->moved && t->queued >> shift != b && first_visit(r, t) <= now) {
+		t->queued = max(t->target, r->w.cursor);
+		t->level = level;
+		t->moved = false;
+		m->moved--;
+	}
+	CHECK(t->queued >> shift == b,
+	      "timer %u is in slot %llu of level %u but queued for tick %llu%s", index, b, level,
+	      t->queued, t->moved ? " (moved)" : "");
+	CHECK(level <= t->level, "timer %u rose from level %u to %u", index, t->level, level);
+	CHECK(t->queued >= r->w.cursor, "timer %u: tick %llu is before the cursor %llu", index,
+	      t->queued, r->w.cursor);
+}
+
+/* Timer @index is in a backlog: the slot where it was put must have begun. */
+static void check_backlog(const struct rig *r, const struct model_timer *t, u32 index, u64 now)
+{
+	unsigned int shift = t->level * r->w.shift;
+
+	CHECK(t->queued >> shift << shift <= now, "timer %u of tick %llu is in a backlog in %llu",
+	      index, t->queued, now);
+}
+
+/* Follow @list; its timers are in slot @b of @level, or in a backlog. Return: how many. */
+static u32 check_list(const struct rig *r, struct model *m, unsigned int list,
+		      unsigned int level, u64 b, u64 now)
+{
+	u32 prev = TW_HEAD | list;
+	u32 index, count = 0;
+
+	for (index = r->w.head[list]; index; index = rig_timer(r, index)->next) {
+		const struct tw_timer *t;
+
+		CHECK(index <= r->max, "list %u leads to timer %u", list, index);
+		CHECK(++count <= r->w.pending, "list %u has more timers than all", list);
+		t = rig_timer(r, index);
+		CHECK(t->prev == prev, "timer %u in list %u: prev is %#x, not %#x", index, list,
+		      t->prev, prev);
+		CHECK(t->state == TW_PENDING && m->timer[index].state == MODEL_PENDING,
+		      "timer %u is in list %u in state %u", index, list, t->state);
+		CHECK(t->deadline == m->timer[index].deadline && t->slack == m->timer[index].slack,
+		      "timer %u was changed", index);
+		if (level < r->w.levels)
+			check_slot(r, m, index, level, b, now);
+		else
+			check_backlog(r, &m->timer[index], index, now);
+		prev = index;
+	}
+	return count;
+}
+
+/* Are slots @list to @list + @n - 1 empty, all of them? @n divides @list and BITS_PER_LONG. */
+static bool all_empty(const struct tw_wheel *w, unsigned int list, unsigned int n)
+{
+	static const u32 zeros[BITS_PER_LONG];
+	unsigned long bits = w->occupied[BIT_WORD(list)] >> list % BITS_PER_LONG;
+
+	return !(bits << (BITS_PER_LONG - n)) && !memcmp(w->head + list, zeros, n * sizeof(u32));
+}
+
+/*
+ * Check the whole of @r->w at tick @now: bits, links, slots, counts, and that nothing is to
+ * be done before @r->w.work; when @exact, that it is also not too early.
+ */
+void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
+{
+	const struct tw_wheel *w = &r->w;
+	unsigned int ring = rig_ring(r);
+	unsigned int chunk = min(ring, BITS_PER_LONG);
+	unsigned int list = 0, level, i;
+	u64 work = TW_NEVER;
+	u32 pending = 0;
+
+	for (level = 0; level < w->levels; level++) {
+		u64 from = w->cursor >> level * w->shift;
+		bool any = false;
+
+		for (i = 0; i < ring; i++, list++) {
+			/* The only number in reach of the cursor with this place in the ring */
+			u64 b = from + ((i - from) & (ring - 1));
+			u64 ready = level ? (b - 1) << level * w->shift : b;
+
+			if (!(list % chunk) && all_empty(w, list, chunk)) {
+				i += chunk - 1;
+				list += chunk - 1;
+				continue;
+			}
+			CHECK(!w->head[list] == !test_bit(list, w->occupied),
+			      "slot %u of level %u: first timer %u, bit %d", i, level,
+			      w->head[list], test_bit(list, w->occupied));
+			if (!w->head[list])
+				continue;
+			pending += check_list(r, m, list, level, b, now);
+			work = min(work, ready);
+			any = true;
+		}
+		CHECK(!any || w->busy & BIT(level), "level %u holds timers but is not busy", level);
+	}
+	CHECK(w->work <= work, "work is announced for tick %llu but begins at %llu", w->work, work);
+	CHECK(!exact || w->work == work,
+	      "work is announced for tick %llu, begins at %llu only and nothing was removed",
+	      w->work, work);
+	CHECK(w->backlogs <= TW_BACKLOGS && w->backlog_first < TW_BACKLOGS,
+	      "%u backlogs from %u on", w->backlogs, w->backlog_first);
+	for (i = 0; i < TW_BACKLOGS; i++, list++) {
+		bool used = (i - w->backlog_first) % TW_BACKLOGS < w->backlogs;
+
+		CHECK(!w->head[list] == !test_bit(list, w->occupied),
+		      "backlog %u: first timer %u, bit %d", i, w->head[list],
+		      test_bit(list, w->occupied));
+		CHECK(used || !w->head[list], "backlog %u is not in use but holds timers", i);
+		pending += check_list(r, m, list, w->levels, 0, now);
+	}
+	CHECK(pending == w->pending, "%u timers pending, %u found", w->pending, pending);
+	CHECK(pending == m->count, "%u timers pending, the model has %u", pending, m->count);
+}
+
+/* Check the chain of due timers. */
+void check_due(const struct rig *r, const struct model *m)
+{
+	u32 index, prev = 0, count = 0;
+
+	for (index = r->due.first; index; index = rig_timer(r, index)->next) {
+		const struct tw_timer *t;
+
+		CHECK(index <= r->max, "the due chain leads to timer %u", index);
+		CHECK(++count <= r->due.count, "the due chain is longer than %u", r->due.count);
+		t = rig_timer(r, index);
+		CHECK(t->prev == prev, "due timer %u: prev is %u, not %u", index, t->prev, prev);
+		CHECK(t->state == TW_DUE && m->timer[index].state == MODEL_DUE,
+		      "timer %u is in the due chain in state %u", index, t->state);
+		prev = index;
+	}
+	CHECK(prev == r->due.last, "the due chain ends with %u, not %u", prev, r->due.last);
+	CHECK(count == r->due.count, "%u timers are due, %u found", r->due.count, count);
+}

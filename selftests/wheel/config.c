@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/kernel.h>
+
+#include "config.h"
+#include "wheel.h"
+
+/* slots, timers, tick, operations, walk, manual */
+const struct config config_table[] = {
+	{ 8, 8, 1, 400000, 1, false },
+	{ 8, 40, 1000, 1000000, 2, false },
+	{ 8, 300, 1000000, 1000000, 16, false },
+	{ 8, 40, 1, 600000, 2, true },
+	{ 16, 24, 997, 600000, 2, false },
+	{ 16, 100, 1000, 600000, 8, true },
+	{ 32, 60, 1, 600000, 8, false },
+	{ 64, 100, 1048577, 800000, 8, false },
+	{ 64, 1000, 1, 600000, 64, true },
+	{ 128, 200, 999999937, 400000, 32, false },
+	{ 256, 100, 1000000, 1200000, 16, false },
+	{ 256, 2000, 1000000, 600000, 128, false },
+	{ 256, 60, 1, 600000, 32, false },
+	{ 1024, 300, 1000, 500000, 128, false },
+	{ 2048, 300, 3600000000000, 300000, 128, false },
+	{ 4096, 100, 1000000, 500000, 256, false },
+	{ 4096, 4000, 12345, 300000, 1024, false },
+	{ 4096, 300, 1, 300000, 512, true },
+};
+
+const unsigned int config_count = ARRAY_SIZE(config_table);
+
+/* Change what @text names, "slots=8,tick=1,..."; false: not understood. */
+bool config_parse(struct config *c, const char *text)
+{
+	char name[16];
+	int used;
+
+	while (*text) {
+		unsigned long long value;
+
+		if (sscanf(text, "%15[a-z]=%llu%n", name, &value, &used) != 2)
+			return false;
+		text += used;
+		if (*text == ',')
+			text++;
+		if (!strcmp(name, "slots"))
+			c->slots = value;
+		else if (!strcmp(name, "timers"))
+			c->timers = value;
+		else if (!strcmp(name, "tick"))
+			c->tick = value;
+		else if (!strcmp(name, "ops"))
+			c->ops = value;
+		else if (!strcmp(name, "walk"))
+			c->walk = value;
+		else if (!strcmp(name, "manual"))
+			c->manual = value;
+		else
+			return false;
+	}
+	return c->slots >= TW_SLOTS_MIN && c->slots <= TW_SLOTS_MAX &&
+	       !(c->slots & (c->slots - 1)) && c->timers && c->tick && c->walk;
+}
+
+/* The text that config_parse() turns into @c. Return: as snprintf(). */
+int config_print(const struct config *c, char *text, size_t size)
+{
+	return snprintf(text, size, "slots=%u,timers=%u,tick=%llu,ops=%llu,walk=%u,manual=%u",
+			c->slots, c->timers, c->tick, c->ops, c->walk, c->manual);
+}

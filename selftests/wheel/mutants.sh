@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: mutants.sh [--count] [--first N] WHEEL.C BUILD COMPILE...
+#
+# Does the test notice? Put one fault at a time into a copy of wheel.c, link it with the
+# test's objects in BUILD and expect it to fail. Prints KTAP: "ok" is a fault found.
+# With --first N the tests are numbered from N on and no plan is printed; --count
+# prints how many there are.
+set -u
+
+# name; script for sed, which must change something
+mutants=(
+'place: the ring ends one slot early;        s/b - from >= ring/b - from >= ring - 1/'
+'place: the ring ends one slot late;         s/b - from >= ring/b - from > ring/'
+'place: work is not announced;               s/w->work = min(w->work, tw_work_tick.*$/;/'
+'place: level is not busy;                   s/w->busy |= BIT(level);/;/'
+'fire tick: rounded down;                    s/ + w->tick - 1, w->tick)/, w->tick)/'
+'fire tick: no bias;                         s/t->deadline + w->bias/t->deadline/'
+'fire tick: slack rounds wrongly;            s/(first - 1) ^ last/first ^ last/'
+'link: bit not set;                          /^static .*tw_link(/,/^}/s/__set_bit(.*/;/'
+'link: prev of the next not set;             /^static .*tw_link(/,/^}/s/->prev = index;/->prev;/'
+'first: bit not cleared;                     s/__clear_bit(.*/;/'
+'first: prev not set;                        /^static .*tw_set_first(/,/^}/s/->prev = TW_HEAD | list;/->prev;/'
+'remove: prev of the next not set;           /^void tw_wheel_remove/,/^}/s/->prev = prev;/->prev;/'
+'remove: next of the one before not set;     /^void tw_wheel_remove/,/^}/s/->next = next;/->next;/'
+'remove: not counted;                        /^void tw_wheel_remove/,/^}/s/w->pending--;/;/'
+'catch up: cursor too far;                   s/w->cursor = now + 1;/w->cursor = now + 2;/'
+'catch up: while there is work;              s/if (w->work > now \&\& w->cursor <= now)/if (w->cursor <= now)/'
+'first slot: place 0 is passed over;         s/base + place, base);/base + place, base + 1);/'
+'first slot: the cursor'\''s is passed over; s/base + ring, base + place);/base + ring, base + place + 1);/'
+'work: cascades begin late;                  s/level ? (b - 1) << /level ? b << /'
+'work: cascades begin too early;             s/level ? (b - 1) << /level ? (b - 2) << /'
+'next job: the last one first;               s/late <= job->late/late >= job->late/'
+'visit: not at the very deadline;            s/t->deadline > now_ns/t->deadline >= now_ns/'
+'visit: one tick early;                      s/t->deadline > now_ns/t->deadline > now_ns + w->tick/'
+'visit: prev in the chain;                   s/t->prev = due->last;/t->prev = 0;/'
+'visit: the rest is forgotten;               /^static .*tw_visit(/,/^}/s/tw_set_first(w, list, index);/tw_set_first(w, list, 0);/'
+'visit: over budget;                         /^static .*tw_visit(/,/^}/s/done < budget/done <= budget/'
+'visit: not counted;                         s/w->pending -= expired;/;/'
+'cascade: over budget;                       /^static .*tw_cascade(/,/^}/s/done < budget/done <= budget/'
+'detach: bit not set;                        /^static .*tw_detach(/,/^}/s/__set_bit(.*/;/'
+'detach: no limit;                           s/if (w->backlogs == TW_BACKLOGS)/if (0)/'
+'backlogs: they do not wrap;                 s/(w->backlog_first + 1) % TW_BACKLOGS/w->backlog_first + 1/'
+'collect: cursor stands still;               s/w->cursor = max(w->cursor, min(now + 1, job.late));/;/'
+'collect: cursor too far;                    s/min(now + 1, job.late)/min(now + 2, job.late)/'
+'collect: cursor behind the slot;            s/min(now + 1, job.late)/now + 1/'
+'collect: manual time jumps;                 s/manual ? job.slot \* w->tick/manual ? now * w->tick/'
+'collect: detach when manual;                s/ \&\& !manual//'
+'collect: backlogs wait for ever;            s/w->work <= now || w->backlogs;/w->work <= now;/'
+'collect: backlogs are not visited;          s/if (w->work > now \&\& !w->backlogs)/if (w->work > now)/'
+'collect: a late cascade is not detached;     s/if (last \&\& !manual/if (last \&\& !job.level \&\& !manual/'
+'pop: backlogs are passed over;              /^u32 tw_wheel_pop/,/^}/s/ + TW_BACKLOGS//'
+'lateness: largest;                          s/late > w->late_max/late < w->late_max/'
+'lateness: histogram;                        s/TIMERWHEEL_LATENESS_BUCKETS - 1)\]/TIMERWHEEL_LATENESS_BUCKETS - 2)]/'
+)
+
+number=1
+plan=1
+while :; do
+	case ${1-} in
+	--count)
+		echo "${#mutants[@]}"
+		exit 0 ;;
+	--first)
+		number=$2
+		plan=
+		shift 2 ;;
+	*)
+		break ;;
+	esac
+done
+wheel=$1
+build=$2
+shift 2
+mkdir -p "$build/mutants"
+[ "$plan" ] && printf 'TAP version 13\n1..%d\n' "${#mutants[@]}"
+
+"$@" -c -o "$build/mutants/wheel.o" "$wheel" || exit 1
+
+failed=0
+for mutant in "${mutants[@]}"; do
+	name=${mutant%%;*}
+	copy=$build/mutants/wheel.c
+	test=$build/mutants/wheel_test
+
+	sed -e "${mutant#*;}" "$wheel" > "$copy"
+	if cmp -s "$wheel" "$copy"; then
+		result="not ok"
+		echo "# the script for this fault fits no line of $wheel any more"
+	elif ! "$@" -w -o "$test" "$copy" "$build"/*.o; then
+		result="not ok"
+	else
+		if "$test" --short > "$build/mutants/log" 2>&1; then
+			result="not ok"
+		else
+			result="ok"
+		fi
+	fi
+	echo "$result $number - wheel: fault found: $name"
+	[ "$result" = ok ] || failed=1
+	number=$((number + 1))
+done
+exit $failed

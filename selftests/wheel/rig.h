@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A wheel and what the module's other files do for one: memory, the chain of due timers,
+ * taking timers from it.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/types.h>
+
+#include "wheel.h"
+
+/**
+ * struct rig - a wheel with all its memory
+ * @w: the wheel
+ * @pool: its timers, of indices 1 to @max. Each page is an allocation of its own.
+ * @page: the pool's directory
+ * @due: timers that fell due
+ * @slots: slots per level
+ * @lists: lists in @w: slots of all levels and backlogs
+ * @max: largest index
+ */
+struct rig {
+	struct tw_wheel w;
+	struct tw_pool pool;
+	struct tw_timer **page;
+	struct tw_chain due;
+	unsigned int slots;
+	unsigned int lists;
+	u32 max;
+};
+
+void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max);
+void rig_restart(struct rig *r, u64 now);
+void rig_free(struct rig *r);
+
+static inline struct tw_timer *rig_timer(const struct rig *r, u32 index)
+{
+	return tw_timer_at(&r->pool, index);
+}
+
+void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack);
+void rig_remove(struct rig *r, u32 index);
+void rig_take_due(struct rig *r, u32 index);
+
+/* Slots in the ring of each level. */
+static inline unsigned int rig_ring(const struct rig *r)
+{
+	return 2 * r->slots;
+}
+
+/* Timers the wheel has handled so far: the work it has cost. */
+static inline u64 rig_visits(const struct rig *r)
+{
+	return r->w.expired + r->w.cascades + r->w.requeues;
+}
+
+#endif /* RIG_H */
