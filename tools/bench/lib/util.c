@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See util.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "util.h"
+
+const char *progname = "?";
+
+static void vsay(const char *fmt, va_list args)
+{
+	fflush(stdout);
+	fprintf(stderr, "%s: ", progname);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+}
+
+void say(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsay(fmt, args);
+	va_end(args);
+}
+
+void die(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsay(fmt, args);
+	va_end(args);
+	exit(EXIT_FAILURE);
+}
+
+struct suffix {
+	const char *name;
+	double factor;
+};
+
+/* A number with one of these suffixes, not negative, as an integer. */
+static bool parse(const char *text, const struct suffix *suffixes, size_t n, __u64 *result)
+{
+	double value;
+	char *end;
+	size_t i;
+
+	errno = 0;
+	value = strtod(text, &end);
+	if (end == text || errno || !(value >= 0))
+		return false;
+	for (i = 0; i < n; i++) {
+		if (strcmp(end, suffixes[i].name))
+			continue;
+		value *= suffixes[i].factor;
+		/* Above 2^63 a double would overflow the integer. */
+		if (!(value < 0x1p63))
+			return false;
+		*result = (__u64)llround(value);
+		return true;
+	}
+	return false;
+}
+
+bool parse_count(const char *text, __u64 *count)
+{
+	static const struct suffix suffixes[] = {
+		{ "", 1 }, { "k", 1e3 }, { "M", 1e6 },
+	};
+
+	return parse(text, suffixes, ARRAY_SIZE(suffixes), count);
+}
+
+bool parse_duration(const char *text, __u64 *ns)
+{
+	static const struct suffix suffixes[] = {
+		{ "", 1e9 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 },
+		{ "s", 1e9 }, { "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 },
+	};
+
+	return parse(text, suffixes, ARRAY_SIZE(suffixes), ns);
+}
+
+#define TEXTS	16
+
+static char *text_buffer(void)
+{
+	static char texts[TEXTS][32];
+	static unsigned int next;
+
+	return texts[next++ % TEXTS];
+}
+
+const char *commas(__u64 n)
+{
+	char *text = text_buffer() + 31;
+	int digits = 0;
+
+	*text = '\0';
+	do {
+		if (digits && digits % 3 == 0)
+			*(--text) = ',';
+		*(--text) = '0' + n % 10;
+		n /= 10;
+		digits++;
+	} while (n);
+	return text;
+}
+
+const char *duration(__u64 ns)
+{
+	char *text = text_buffer();
+
+	if (ns < 10 * NSEC_PER_USEC)
+		snprintf(text, 32, "%llu ns", ns);
+	else if (ns < NSEC_PER_MSEC)
+		snprintf(text, 32, "%.0f us", ns / 1e3);
+	else if (ns < NSEC_PER_SEC)
+		snprintf(text, 32, "%.*f ms", ns < 10 * NSEC_PER_MSEC ? 2 : 1, ns / 1e6);
+	else
+		snprintf(text, 32, "%.*f s", ns < 10 * NSEC_PER_SEC ? 2 : 1, ns / 1e9);
+	return text;
+}
+
+__u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+__u64 cpu_ns(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	return (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * NSEC_PER_USEC;
+}
+
+void sleep_until(__u64 ns)
+{
+	struct timespec ts = {
+		.tv_sec = ns / NSEC_PER_SEC,
+		.tv_nsec = ns % NSEC_PER_SEC,
+	};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}
+
+__u64 mix64(__u64 x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+__u64 random_next(__u64 *state)
+{
+	*state += 0x9e3779b97f4a7c15ULL;
+	return mix64(*state);
+}
+
+__u64 random_below(__u64 *state, __u64 bound)
+{
+	return (__u64)(((__uint128_t)random_next(state) * bound) >> 64);
+}
+
+static __u64 gcd(__u64 a, __u64 b)
+{
+	while (b) {
+		__u64 rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+__u64 stride_of(__u64 n)
+{
+	/* The golden section: neighbours in time are far apart in place. */
+	__u64 stride = (__u64)(n * 0.6180339887498949);
+
+	while (stride > 1 && gcd(stride, n) != 1)
+		stride--;
+	return stride ? stride : 1;
+}
+
+__u64 mem_available(void)
+{
+	unsigned long long kb = 0;
+	char line[128];
+	FILE *file;
+
+	/* Each CPU keeps small changes to itself for a second; root may ask for them. */
+	file = fopen("/proc/sys/vm/stat_refresh", "w");
+	if (file) {
+		fputs("1\n", file);
+		fclose(file);
+	}
+	file = fopen("/proc/meminfo", "r");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "MemAvailable:", 13))
+			kb = strtoull(line + 13, NULL, 10);
+	}
+	fclose(file);
+	return kb * 1024;
+}
+
+__u64 mem_taken(__u64 before)
+{
+	__u64 now = mem_available();
+
+	return now < before ? before - now : 0;
+}
+
+/* Raise a limit below /proc/sys, if it is too low and we may. */
+static void raise_sysctl(const char *path, __u64 want)
+{
+	FILE *file = fopen(path, "r+");
+	unsigned long long now;
+
+	if (!file)
+		return;
+	if (fscanf(file, "%llu", &now) == 1 && now < want) {
+		rewind(file);
+		/* Some of them want a multiple of a small power of two. */
+		fprintf(file, "%llu\n", (want + 1023) / 1024 * 1024);
+	}
+	fclose(file);
+}
+
+void raise_watches(__u64 want)
+{
+	raise_sysctl("/proc/sys/fs/epoll/max_user_watches", want);
+}
+
+__u64 raise_nofile(__u64 want)
+{
+	struct rlimit limit, more;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	if (limit.rlim_cur >= want)
+		return limit.rlim_cur;
+	raise_sysctl("/proc/sys/fs/nr_open", want);
+	more = limit;
+	more.rlim_cur = want;
+	if (more.rlim_max < want)
+		more.rlim_max = want;
+	if (!setrlimit(RLIMIT_NOFILE, &more))
+		return want;
+	/* Not allowed to go so high: then as high as allowed. */
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_cur;
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *memory = calloc(n, size);
+
+	if (!memory)
+		die("no memory for %zu x %zu bytes", n, size);
+	return memory;
+}

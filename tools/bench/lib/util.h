@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the programs below tools/ share: words to the user, numbers and times on
+ * the command line, clocks, random numbers, limits of the process.
+ */
+#ifndef TOOLS_UTIL_H
+#define TOOLS_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdnoreturn.h>
+#include <linux/types.h>
+
+#ifndef __printf
+#define __printf(a, b)	__attribute((format(printf, a, b)))
+#endif
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define NSEC_PER_USEC	1000ULL
+#define NSEC_PER_MSEC	1000000ULL
+#define NSEC_PER_SEC	1000000000ULL
+
+/* The name that starts each line said to the user; main() sets it. */
+extern const char *progname;
+
+void say(const char *fmt, ...) __printf(1, 2);
+noreturn void die(const char *fmt, ...) __printf(1, 2);
+
+/* "250k", "1M", "4096": false if it is not a number. */
+bool parse_count(const char *text, __u64 *count);
+/* "30s", "1.5ms", "2h", a bare number is seconds: false if it is not a time. */
+bool parse_duration(const char *text, __u64 *ns);
+
+/* These print into a few static buffers: fit for one printf. */
+const char *commas(__u64 n);
+const char *duration(__u64 ns);
+
+/* CLOCK_MONOTONIC, in ns. */
+__u64 now_ns(void);
+/* CPU time of this process so far, user and system, in ns. */
+__u64 cpu_ns(void);
+/* Sleep until now_ns() is at least this. */
+void sleep_until(__u64 ns);
+
+/* splitmix64: the next of a sequence of random numbers, and its mixing step, a bijection. */
+__u64 random_next(__u64 *state);
+__u64 random_below(__u64 *state, __u64 bound);
+__u64 mix64(__u64 x);
+
+/* A step that visits each of 0..n-1 once: i = (i + stride) % n. */
+__u64 stride_of(__u64 n);
+
+/* MemAvailable of /proc/meminfo, in bytes; and how much less it is than it was. */
+__u64 mem_available(void);
+__u64 mem_taken(__u64 before);
+/* Raise RLIMIT_NOFILE (as root fs.nr_open too) so far as needed; the limit then. */
+__u64 raise_nofile(__u64 want);
+/* As root raise fs.epoll.max_user_watches so far as needed. */
+void raise_watches(__u64 want);
+
+void *xcalloc(size_t n, size_t size);
+
+#endif /* TOOLS_UTIL_H */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The calls of /dev/timerwheel as C functions. Each one that fails says why and
+ * what to do about it, and ends the program: fit for tools, not for a library.
+ */
+#ifndef TOOLS_WHEEL_H
+#define TOOLS_WHEEL_H
+
+#include <linux/types.h>
+#include <linux/timerwheel.h>
+
+/* A new wheel: non-blocking, closed on exec. */
+int wheel_open(void);
+
+/* Set a wheel up; what was granted is written back. */
+void wheel_setup(int wheel, struct timerwheel_setup *setup);
+
+void wheel_info(int wheel, struct timerwheel_info *info);
+void wheel_stats(int wheel, struct timerwheel_stats *stats);
+
+/*
+ * These do all elements, in as many calls as it takes, and return that number
+ * of calls. What became of each element is in its result.
+ */
+unsigned int wheel_add(int wheel, struct timerwheel_add *elems, __u32 count);
+unsigned int wheel_move(int wheel, struct timerwheel_move *elems, __u32 count);
+unsigned int wheel_remove(int wheel, struct timerwheel_remove *elems, __u32 count);
+
+/* One call; how many timers were taken out. */
+__u32 wheel_drain(int wheel, __u32 flags, struct timerwheel_entry *elems, __u32 count);
+
+/* One read; how many events there were, 0 if none waits. */
+__u32 wheel_read(int wheel, struct timerwheel_event *events, __u32 count);
+
+#endif /* TOOLS_WHEEL_H */
