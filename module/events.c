@@ -318,7 +318,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to)
 	bool short_copy;
 	int n = 0;
 
-	/* No more than wait now: a periodic timer that fires again meanwhile is for the next read. */
+	/* No more than wait now: a periodic timer that fires meanwhile is for the next read. */
 	room = min_t(ssize_t, room, READ_ONCE(file->events.due.count));
 	while (done < room && READ_ONCE(file->events.due.count)) {
 		n = tw_events_deliver(file, to, min_t(size_t, room - done, TW_EVENTS), offset,

@@ -107,7 +107,7 @@ void results_print(void)
 		}
 		printf(" %10s\n", rows[row].goal ? commas(rows[row].goal) : "");
 	}
-	puts("(timerfds and POSIX timers: each in system calls of its own, three or two to arm it)");
+	puts("(timerfd, POSIX: each timer in system calls of its own, three or two to arm it)");
 }
 
 static void write_cell(FILE *file, bool known, __u64 value)

@@ -163,7 +163,7 @@ static void compare(const struct outcome *o, const struct outcome *t)
 	row_duration("  99 %", histogram_quantile(&o->seen, 0.99),
 		     histogram_quantile(&t->seen, 0.99));
 	row_duration("  largest", o->seen.max, t->seen.max);
-	printf("\nIn an emulated guest compare the columns with each other, not with other machines.\n\n");
+	puts("\nIn an emulated guest compare the columns, not with other machines.\n");
 }
 
 static void claims(const struct outcome *o, const char *who)
