@@ -197,20 +197,13 @@ static __u64 sleeper_stop(struct sleeper *s)
  */
 #define BYSTANDER	0x8000000000000000ULL
 
-static __u64 bystander_key(__u64 i)
-{
-	return BYSTANDER | i;
-}
-
 static void arm_bystanders(int wheel, __u64 from, __u64 to)
 {
-	__u64 i;
-
-	for (i = 0; from + i * NSEC_PER_MSEC < to; i++) {
+	for (; from < to; from += NSEC_PER_MSEC) {
 		struct timerwheel_add elem = {
-			.key = bystander_key(i),
+			.key = BYSTANDER | from,
 			.value = BYSTANDER,
-			.deadline = from + i * NSEC_PER_MSEC,
+			.deadline = from,
 			.flags = TIMERWHEEL_ABS,
 		};
 
@@ -240,6 +233,13 @@ static __u64 read_bystanders(int wheel, __u64 *last_fired)
 	return worst;
 }
 
+/* Around a burst at @from: whoever is due in its tick belongs to it. */
+static void arm_around(int wheel, __u64 from)
+{
+	arm_bystanders(wheel, from - 50 * NSEC_PER_MSEC, from - NSEC_PER_MSEC);
+	arm_bystanders(wheel, from + NSEC_PER_MSEC, from + NSEC_PER_SEC);
+}
+
 /* A million timers due in the same tick. */
 static void one_tick(void)
 {
@@ -251,8 +251,8 @@ static void one_tick(void)
 	/* At the start of a tick, wherever ticks begin: all in less than one. */
 	progress("%s timers fall due in one tick", commas(options.timers));
 	arm(wheel, options.timers, from, 1);
-	arm_bystanders(wheel, from - 50 * NSEC_PER_MSEC, from + NSEC_PER_SEC);
-	arm_bystanders(other, from - 50 * NSEC_PER_MSEC, from + NSEC_PER_SEC);
+	arm_around(wheel, from);
+	arm_around(other, from);
 	sleep_until(from - 100 * NSEC_PER_MSEC);
 	sleeper_start(&sleeper);
 	sleep_until(from + 5 * NSEC_PER_SEC);
