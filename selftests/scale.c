@@ -13,7 +13,7 @@
 #define TIMEOUT		900	/* for one test, in s */
 #define LONG_MS		20000
 #define MILLION		1000000
-#define SPREAD		30	/* s over which timers are due */
+#define SPREAD		20	/* s over which timers are due */
 #define EV_SIZE		sizeof(struct timerwheel_event)
 
 /* As documented: what a wheel may take */
@@ -48,12 +48,44 @@ static enum end end_of(__u32 i)
 	return i % 3;
 }
 
-FIXTURE(scale) {
+/* A wheel and what is known of its timers */
+struct timers {
 	int fd;
 	__u32 n;
 	__u64 seed;
-	__u64 *deadline;	/* of each timer */
+	__u64 *deadline;	/* of each, from some base on */
 	unsigned char *seen;
+};
+
+/* Returns 0, or -errno; -EDQUOT if this user may not have so many */
+static int timers_open(struct timers *t, __u32 clock)
+{
+	const char *s = getenv("TW_SCALE");
+	struct timerwheel_info info;
+
+	t->n = s ? atoi(s) : MILLION;
+	t->seed = tw_seed();
+	t->deadline = calloc(t->n, sizeof(*t->deadline));
+	t->seen = calloc(t->n, 1);
+	t->fd = clock ? tw_open_clock(clock, 0, 0) : tw_open(O_NONBLOCK);
+	if (t->fd < 0)
+		return t->fd;
+	if (!t->deadline || !t->seen)
+		return -ENOMEM;
+	return tw_info(t->fd, &info) ?:
+	       t->n > info.user_timers_max - info.user_timers ? -EDQUOT : 0;
+}
+
+static void timers_close(struct timers *t)
+{
+	free(t->deadline);
+	free(t->seen);
+	close(t->fd);
+}
+
+/* What depends on the clock... */
+FIXTURE(scale) {
+	struct timers t;
 };
 
 FIXTURE_VARIANT(scale) {
@@ -70,26 +102,27 @@ FIXTURE_VARIANT_ADD(scale, monotonic) {
 
 FIXTURE_SETUP(scale)
 {
-	struct timerwheel_info info;
-	const char *s = getenv("TW_SCALE");
-
-	self->n = s ? atoi(s) : MILLION;
-	self->seed = tw_seed();
-	self->fd = tw_open_clock(variant->clock, 0, 0);
-	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, tw_info(self->fd, &info));
-	ASSERT_LE(self->n, info.user_timers_max - info.user_timers);
-	self->deadline = calloc(self->n, sizeof(*self->deadline));
-	self->seen = calloc(self->n, 1);
-	ASSERT_NE(NULL, self->deadline);
-	ASSERT_NE(NULL, self->seen);
+	ASSERT_EQ(0, timers_open(&self->t, variant->clock));
 }
 
 FIXTURE_TEARDOWN(scale)
 {
-	free(self->deadline);
-	free(self->seen);
-	close(self->fd);
+	timers_close(&self->t);
+}
+
+/* ...and what does not */
+FIXTURE(million) {
+	struct timers t;
+};
+
+FIXTURE_SETUP(million)
+{
+	ASSERT_EQ(0, timers_open(&self->t, TIMERWHEEL_CLOCK_MONOTONIC));
+}
+
+FIXTURE_TEARDOWN(million)
+{
+	timers_close(&self->t);
 }
 
 /* --- Helpers ------------------------------------------------------------------ */
@@ -111,7 +144,7 @@ static void report(const char *what, __u32 n, __u64 since)
 }
 
 /* Arm all, absolute, each at @base + its deadline[]. 0, or what went wrong. */
-static int add_all(int fd, __u32 n, const __u64 *deadline, __u64 base)
+static int add_all(const struct timers *t, __u64 base)
 {
 	static struct timerwheel_add add[PAGE];
 	__u64 since = tw_now(CLOCK_MONOTONIC);
@@ -119,15 +152,15 @@ static int add_all(int fd, __u32 n, const __u64 *deadline, __u64 base)
 	int ret;
 
 	memset(add, 0, sizeof(add));
-	for (i = 0; i < n; i += part) {
-		part = n - i < PAGE ? n - i : PAGE;
+	for (i = 0; i < t->n; i += part) {
+		part = t->n - i < PAGE ? t->n - i : PAGE;
 		for (k = 0; k < part; k++) {
 			add[k].key = key_of(i + k);
 			add[k].value = value_of(i + k);
-			add[k].deadline = base + deadline[i + k];
+			add[k].deadline = base + t->deadline[i + k];
 			add[k].flags = TIMERWHEEL_ABS;
 		}
-		ret = tw_add(fd, add, part);
+		ret = tw_add(t->fd, add, part);
 		if (ret != (int)part)
 			return ret < 0 ? ret : -EPROTO;
 		for (k = 0; k < part; k++) {
@@ -135,16 +168,16 @@ static int add_all(int fd, __u32 n, const __u64 *deadline, __u64 base)
 				return add[k].result;
 		}
 	}
-	report("ADD", n, since);
+	report("ADD", t->n, since);
 	return 0;
 }
 
 /* GET every 16th and compare */
-static int get_some(int fd, __u32 n, const __u64 *deadline, __u64 base)
+static int get_some(const struct timers *t, __u64 base)
 {
 	static struct timerwheel_entry ent[PAGE];
 	__u64 since = tw_now(CLOCK_MONOTONIC);
-	__u32 i, k, part, all = n / 16;
+	__u32 i, k, part, all = t->n / 16;
 	int ret;
 
 	for (i = 0; i < all; i += part) {
@@ -152,13 +185,13 @@ static int get_some(int fd, __u32 n, const __u64 *deadline, __u64 base)
 		memset(ent, 0, sizeof(ent));
 		for (k = 0; k < part; k++)
 			ent[k].key = key_of((i + k) * 16);
-		ret = tw_get(fd, ent, part);
+		ret = tw_get(t->fd, ent, part);
 		if (ret != (int)part)
 			return ret < 0 ? ret : -EPROTO;
 		for (k = 0; k < part; k++) {
 			if (ent[k].result != TIMERWHEEL_WAS_PENDING ||
 			    ent[k].value != value_of((i + k) * 16) ||
-			    ent[k].deadline != base + deadline[(i + k) * 16])
+			    ent[k].deadline != base + t->deadline[(i + k) * 16])
 				return -EPROTO;
 		}
 	}
@@ -167,7 +200,7 @@ static int get_some(int fd, __u32 n, const __u64 *deadline, __u64 base)
 }
 
 /* Move one third, to other times of the same range */
-static int move_third(int fd, __u32 n, __u64 *deadline, __u64 base, __u64 *seed)
+static int move_third(struct timers *t, __u64 base)
 {
 	static struct timerwheel_move move[PAGE];
 	__u64 since = tw_now(CLOCK_MONOTONIC);
@@ -175,16 +208,16 @@ static int move_third(int fd, __u32 n, __u64 *deadline, __u64 base, __u64 *seed)
 	int ret;
 
 	memset(move, 0, sizeof(move));
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < t->n; i++) {
 		if (end_of(i) == IS_MOVED) {
-			deadline[i] = SEC + tw_rand(seed) % (SPREAD * SEC);
+			t->deadline[i] = SEC + tw_rand(&t->seed) % (SPREAD * SEC);
 			move[k].key = key_of(i);
-			move[k].deadline = base + deadline[i];
+			move[k].deadline = base + t->deadline[i];
 			move[k++].flags = TIMERWHEEL_ABS;
 		}
-		if (k < PAGE && i < n - 1)
+		if (k < PAGE && i < t->n - 1)
 			continue;
-		ret = tw_move(fd, move, k);
+		ret = tw_move(t->fd, move, k);
 		if (ret != (int)k)
 			return ret < 0 ? ret : -EPROTO;
 		for (moved += k; k; k--) {
@@ -196,7 +229,7 @@ static int move_third(int fd, __u32 n, __u64 *deadline, __u64 base, __u64 *seed)
 	return 0;
 }
 
-static int remove_third(int fd, __u32 n)
+static int remove_third(const struct timers *t)
 {
 	static struct timerwheel_remove rem[PAGE];
 	__u64 since = tw_now(CLOCK_MONOTONIC);
@@ -204,12 +237,12 @@ static int remove_third(int fd, __u32 n)
 	int ret;
 
 	memset(rem, 0, sizeof(rem));
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < t->n; i++) {
 		if (end_of(i) == IS_REMOVED)
 			rem[k++].key = key_of(i);
-		if (k < PAGE && i < n - 1)
+		if (k < PAGE && i < t->n - 1)
 			continue;
-		ret = tw_remove(fd, rem, k);
+		ret = tw_remove(t->fd, rem, k);
 		if (ret != (int)k)
 			return ret < 0 ? ret : -EPROTO;
 		for (removed += k; k; k--) {
@@ -230,8 +263,8 @@ struct faults {
 	__u32 late_max;		/* in us */
 };
 
-static void take_events(struct faults *f, const struct timerwheel_event *ev, int n,
-			unsigned char *seen, const __u64 *deadline, __u64 base, __u32 timers)
+static void take_events(struct timers *t, struct faults *f, const struct timerwheel_event *ev,
+			int n, __u64 base)
 {
 	int k;
 
@@ -239,15 +272,15 @@ static void take_events(struct faults *f, const struct timerwheel_event *ev, int
 		__u32 i = timer_of(ev[k].key);
 		__u64 late = (ev[k].fired - ev[k].deadline) / USEC;
 
-		if (i >= timers || ev[k].key != key_of(i) || ev[k].value != value_of(i) ||
-		    ev[k].deadline != base + deadline[i]) {
+		if (i >= t->n || ev[k].key != key_of(i) || ev[k].value != value_of(i) ||
+		    ev[k].deadline != base + t->deadline[i]) {
 			f->strange++;
 			continue;
 		}
 		f->early += ev[k].fired < ev[k].deadline;
 		if (ev[k].fired >= ev[k].deadline && late > f->late_max)
 			f->late_max = late;
-		seen[i]++;
+		t->seen[i]++;
 	}
 	f->got += n;
 }
@@ -256,21 +289,20 @@ static void take_events(struct faults *f, const struct timerwheel_event *ev, int
  * Collect @want events, on the MANUAL clock moving it on by 10 ms each time. Returns
  * 0, -ETIMEDOUT when they do not come, or what went wrong.
  */
-static int collect(int fd, bool manual, __u32 want, struct faults *f, unsigned char *seen,
-		   const __u64 *deadline, __u64 base, __u32 timers)
+static int collect(struct timers *t, bool manual, __u32 want, struct faults *f, __u64 base)
 {
 	static struct timerwheel_event ev[PAGE];
 	__u64 since = tw_now(CLOCK_MONOTONIC), spent = 0, began;
 	int n, steps = 0;
 
 	while (f->got < want) {
-		if (manual && (steps++ > 10000 || tw_advance(fd, 0, 10 * MSEC) < 0))
+		if (manual && (steps++ > 10000 || tw_advance(t->fd, 0, 10 * MSEC) < 0))
 			return -ETIMEDOUT;
-		if (!manual && tw_poll(fd, 60000) <= 0)
+		if (!manual && tw_poll(t->fd, 60000) <= 0)
 			return -ETIMEDOUT;
 		began = tw_now(CLOCK_MONOTONIC);
-		while ((n = tw_read(fd, ev, PAGE)) > 0)
-			take_events(f, ev, n, seen, deadline, base, timers);
+		while ((n = tw_read(t->fd, ev, PAGE)) > 0)
+			take_events(t, f, ev, n, base);
 		spent += tw_now(CLOCK_MONOTONIC) - began;
 		if (n != -EAGAIN)
 			return n;
@@ -281,19 +313,19 @@ static int collect(int fd, bool manual, __u32 want, struct faults *f, unsigned c
 }
 
 /* DRAIN until nothing is left. Returns how many there were. */
-static int drain_all(int fd, unsigned char *seen, __u32 timers)
+static int drain_all(struct timers *t)
 {
 	static struct timerwheel_entry ent[PAGE];
 	__u64 since = tw_now(CLOCK_MONOTONIC);
 	int k, ret, total = 0;
 
-	while ((ret = tw_drain(fd, 0, ent, PAGE)) > 0) {
+	while ((ret = tw_drain(t->fd, 0, ent, PAGE)) > 0) {
 		for (k = 0; k < ret; k++) {
 			__u32 i = timer_of(ent[k].key);
 
-			if (i >= timers || ent[k].key != key_of(i) || ent[k].value != value_of(i))
+			if (i >= t->n || ent[k].key != key_of(i) || ent[k].value != value_of(i))
 				return -EPROTO;
-			seen[i]++;
+			t->seen[i]++;
 		}
 		total += ret;
 	}
@@ -301,12 +333,12 @@ static int drain_all(int fd, unsigned char *seen, __u32 timers)
 	return ret < 0 ? ret : total;
 }
 
-static void random_deadlines(__u64 *deadline, __u32 n, __u64 *seed)
+static void random_deadlines(struct timers *t)
 {
 	__u32 i;
 
-	for (i = 0; i < n; i++)
-		deadline[i] = SEC + tw_rand(seed) % (SPREAD * SEC);
+	for (i = 0; i < t->n; i++)
+		t->deadline[i] = SEC + tw_rand(&t->seed) % (SPREAD * SEC);
 }
 
 /* --- Operations ------------------------------------------------------------------- */
@@ -318,32 +350,31 @@ static void random_deadlines(__u64 *deadline, __u32 n, __u64 *seed)
 TEST_F_TIMEOUT(scale, life_of_a_million, TIMEOUT)
 {
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
-	__u32 i, removed = 0, lost = 0, twice = 0, n = self->n;
+	__u32 i, removed = 0, lost = 0, twice = 0, n = self->t.n;
 	struct timerwheel_stats st;
 	struct faults f = { 0 };
 	__u64 base;
 
-	TH_LOG("TW_SEED=%llu", (unsigned long long)self->seed);
-	random_deadlines(self->deadline, n, &self->seed);
+	TH_LOG("TW_SEED=%llu", (unsigned long long)self->t.seed);
+	random_deadlines(&self->t);
 	/* on a running clock, time enough to arm, move and remove them all before */
-	base = now_of(self->fd) + (manual ? 0 : 15 * SEC);
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, base));
-	ASSERT_EQ(0, get_some(self->fd, n, self->deadline, base));
-	ASSERT_EQ(0, move_third(self->fd, n, self->deadline, base, &self->seed));
-	ASSERT_EQ(0, remove_third(self->fd, n));
+	base = now_of(self->t.fd) + (manual ? 0 : 25 * SEC);
+	ASSERT_EQ(0, add_all(&self->t, base));
+	ASSERT_EQ(0, get_some(&self->t, base));
+	ASSERT_EQ(0, move_third(&self->t, base));
+	ASSERT_EQ(0, remove_third(&self->t));
 	for (i = 0; i < n; i++)
 		removed += end_of(i) == IS_REMOVED;
-	ASSERT_EQ(0, collect(self->fd, manual, n - removed, &f, self->seen, self->deadline, base,
-			     n));
+	ASSERT_EQ(0, collect(&self->t, manual, n - removed, &f, base));
 	for (i = 0; i < n; i++) {
-		twice += self->seen[i] > (end_of(i) != IS_REMOVED);
-		lost += self->seen[i] < (end_of(i) != IS_REMOVED);
+		twice += self->t.seen[i] > (end_of(i) != IS_REMOVED);
+		lost += self->t.seen[i] < (end_of(i) != IS_REMOVED);
 	}
 	EXPECT_EQ(0, f.strange);
 	EXPECT_EQ(0, f.early);
 	EXPECT_EQ(0, lost);
 	EXPECT_EQ(0, twice);
-	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
 	EXPECT_EQ(0, st.pending + st.due);
 	EXPECT_TRUE(tw_balanced(&st));
 	printf("# latest %.3f ms, longest pass %llu us, most timers in a pass %llu\n",
@@ -353,35 +384,35 @@ TEST_F_TIMEOUT(scale, life_of_a_million, TIMEOUT)
 }
 
 /* DRAIN returns each of a million exactly once. */
-TEST_F_TIMEOUT(scale, drain_a_million, TIMEOUT)
+TEST_F_TIMEOUT(million, drain, TIMEOUT)
 {
-	__u32 i, n = self->n;
+	__u32 i, n = self->t.n;
 
-	random_deadlines(self->deadline, n, &self->seed);
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, now_of(self->fd) + HOUR));
-	ASSERT_EQ(n, drain_all(self->fd, self->seen, n));
+	random_deadlines(&self->t);
+	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
+	ASSERT_EQ(n, drain_all(&self->t));
 	for (i = 0; i < n; i++) {
-		if (self->seen[i] != 1)
+		if (self->t.seen[i] != 1)
 			break;
 	}
 	EXPECT_EQ(n, i);
 }
 
 /* LIST shows each of a million exactly once. */
-TEST_F_TIMEOUT(scale, list_a_million, TIMEOUT)
+TEST_F_TIMEOUT(million, list, TIMEOUT)
 {
 	static struct timerwheel_entry ent[PAGE];
-	__u32 i, total = 0, n = self->n;
+	__u32 i, total = 0, n = self->t.n;
 	__u64 since, cursor = 0;
 	int k, ret;
 
-	random_deadlines(self->deadline, n, &self->seed);
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, now_of(self->fd) + HOUR));
+	random_deadlines(&self->t);
+	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
 	since = tw_now(CLOCK_MONOTONIC);
-	while ((ret = tw_list(self->fd, &cursor, ent, PAGE)) > 0) {
+	while ((ret = tw_list(self->t.fd, &cursor, ent, PAGE)) > 0) {
 		for (k = 0; k < ret; k++) {
 			ASSERT_LT(timer_of(ent[k].key), n);
-			self->seen[timer_of(ent[k].key)]++;
+			self->t.seen[timer_of(ent[k].key)]++;
 		}
 		total += ret;
 	}
@@ -389,7 +420,7 @@ TEST_F_TIMEOUT(scale, list_a_million, TIMEOUT)
 	report("LIST", total, since);
 	ASSERT_EQ(n, total);
 	for (i = 0; i < n; i++) {
-		if (self->seen[i] != 1)
+		if (self->t.seen[i] != 1)
 			break;
 	}
 	EXPECT_EQ(n, i);
@@ -400,14 +431,14 @@ TEST_F_TIMEOUT(scale, a_million_in_one_tick, TIMEOUT)
 {
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
 	struct faults f = { 0 };
-	__u32 i, n = self->n;
+	__u32 i, n = self->t.n;
 	__u64 base;
 
-	base = now_of(self->fd) + (manual ? 50 * MSEC : 20 * SEC);
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, base));
-	ASSERT_EQ(0, collect(self->fd, manual, n, &f, self->seen, self->deadline, base, n));
+	base = now_of(self->t.fd) + (manual ? 50 * MSEC : 12 * SEC);
+	ASSERT_EQ(0, add_all(&self->t, base));
+	ASSERT_EQ(0, collect(&self->t, manual, n, &f, base));
 	for (i = 0; i < n; i++) {
-		if (self->seen[i] != 1)
+		if (self->t.seen[i] != 1)
 			break;
 	}
 	EXPECT_EQ(n, i);
@@ -421,13 +452,13 @@ TEST_F_TIMEOUT(scale, pass_is_bounded, TIMEOUT)
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
 	struct timerwheel_stats st;
 	struct faults f = { 0 };
-	__u32 n = self->n;
+	__u32 n = self->t.n;
 	__u64 base;
 
-	base = now_of(self->fd) + (manual ? 50 * MSEC : 20 * SEC);
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, base));
-	ASSERT_EQ(0, collect(self->fd, manual, n, &f, self->seen, self->deadline, base, n));
-	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	base = now_of(self->t.fd) + (manual ? 50 * MSEC : 12 * SEC);
+	ASSERT_EQ(0, add_all(&self->t, base));
+	ASSERT_EQ(0, collect(&self->t, manual, n, &f, base));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
 	printf("# %llu passes, of at most %llu timers and %llu us\n",
 	       (unsigned long long)st.passes, (unsigned long long)st.pass_max_timers,
 	       (unsigned long long)st.pass_max_ns / 1000);
@@ -441,18 +472,19 @@ TEST_F_TIMEOUT(scale, passes_are_counted, TIMEOUT)
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
 	struct timerwheel_stats st;
 	struct faults f = { 0 };
-	__u32 n = self->n / 10;
+	__u32 n = self->t.n / 10;
 	__u64 base;
 
-	base = now_of(self->fd) + (manual ? 50 * MSEC : 5 * SEC);
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, base));
-	ASSERT_EQ(0, collect(self->fd, manual, n, &f, self->seen, self->deadline, base, n));
-	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	self->t.n = n;
+	base = now_of(self->t.fd) + (manual ? 50 * MSEC : 5 * SEC);
+	ASSERT_EQ(0, add_all(&self->t, base));
+	ASSERT_EQ(0, collect(&self->t, manual, n, &f, base));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
 	EXPECT_LE(n, st.passes * st.pass_max_timers);
 }
 
 /* A batch of the largest size does all of its elements. */
-TEST_F_TIMEOUT(scale, largest_batch, TIMEOUT)
+TEST_F_TIMEOUT(million, largest_batch, TIMEOUT)
 {
 	struct timerwheel_add *add = calloc(TIMERWHEEL_BATCH_MAX, sizeof(*add));
 	struct timerwheel_remove *rem = calloc(TIMERWHEEL_BATCH_MAX, sizeof(*rem));
@@ -465,8 +497,8 @@ TEST_F_TIMEOUT(scale, largest_batch, TIMEOUT)
 		add[i].deadline = HOUR;
 		rem[i].key = key_of(i);
 	}
-	ASSERT_EQ(TIMERWHEEL_BATCH_MAX, tw_add(self->fd, add, TIMERWHEEL_BATCH_MAX));
-	ASSERT_EQ(TIMERWHEEL_BATCH_MAX, tw_remove(self->fd, rem, TIMERWHEEL_BATCH_MAX));
+	ASSERT_EQ(TIMERWHEEL_BATCH_MAX, tw_add(self->t.fd, add, TIMERWHEEL_BATCH_MAX));
+	ASSERT_EQ(TIMERWHEEL_BATCH_MAX, tw_remove(self->t.fd, rem, TIMERWHEEL_BATCH_MAX));
 	for (i = 0; i < TIMERWHEEL_BATCH_MAX; i++) {
 		if (add[i].result != TIMERWHEEL_WAS_NONE ||
 		    rem[i].result != TIMERWHEEL_WAS_PENDING)
@@ -479,105 +511,91 @@ TEST_F_TIMEOUT(scale, largest_batch, TIMEOUT)
 
 /* --- Memory ------------------------------------------------------------------------- */
 
-/* A million timers take at most 80 bytes each, all told. */
-TEST_F_TIMEOUT(scale, memory_per_timer, TIMEOUT)
+/* A million timers take at most 80 bytes each, all told (and not less than they can). */
+TEST_F_TIMEOUT(million, memory_per_timer, TIMEOUT)
 {
 	struct timerwheel_stats st;
-	__u32 n = self->n;
+	__u32 n = self->t.n;
 
-	random_deadlines(self->deadline, n, &self->seed);
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, now_of(self->fd) + HOUR));
-	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	random_deadlines(&self->t);
+	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
 	printf("# %.2f bytes a timer\n", (double)st.memory / n);
 	fflush(stdout);
 	EXPECT_GE((__u64)TIMER_BYTES * n, st.memory);
-}
-
-/* STATS.memory is not made up: there cannot be less than 32 bytes for a timer. */
-TEST_F_TIMEOUT(scale, memory_is_counted, TIMEOUT)
-{
-	struct timerwheel_stats st;
-	__u32 n = self->n;
-
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, now_of(self->fd) + HOUR));
-	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_LE(32ULL * n, st.memory);
 }
 
 /* An idle wheel takes less than 16 kB... */
-TEST_F(scale, memory_idle)
+TEST_F(million, memory_idle)
 {
 	struct timerwheel_stats st;
 
-	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
 	printf("# %llu bytes without a timer\n", (unsigned long long)st.memory);
 	fflush(stdout);
 	EXPECT_GT(IDLE_BYTES, st.memory);
 }
 
 /* ...and one with a single timer less than 64 kB. */
-TEST_F(scale, memory_of_one)
+TEST_F(million, memory_of_one)
 {
 	struct timerwheel_stats st;
 
-	ASSERT_EQ(0, tw_add1(self->fd, 1, 1, HOUR, 0));
-	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	ASSERT_EQ(0, tw_add1(self->t.fd, 1, 1, HOUR, 0));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
 	printf("# %llu bytes with one timer\n", (unsigned long long)st.memory);
 	fflush(stdout);
 	EXPECT_GT(ONE_BYTES, st.memory);
 }
 
 /* What was removed is used again: a second million takes no more than the first. */
-TEST_F_TIMEOUT(scale, memory_is_used_again, TIMEOUT)
+TEST_F_TIMEOUT(million, memory_is_used_again, TIMEOUT)
 {
 	struct timerwheel_stats first, second;
-	__u32 n = self->n;
+	__u32 n = self->t.n;
 
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, now_of(self->fd) + HOUR));
-	ASSERT_EQ(0, tw_stats(self->fd, &first));
-	ASSERT_EQ(n, drain_all(self->fd, self->seen, n));
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, now_of(self->fd) + HOUR));
-	ASSERT_EQ(0, tw_stats(self->fd, &second));
+	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &first));
+	ASSERT_EQ(n, drain_all(&self->t));
+	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &second));
 	EXPECT_EQ(first.memory, second.memory);
 }
 
 /* The same when they were not removed but delivered. */
-TEST_F_TIMEOUT(scale, memory_is_used_again_after_delivery, TIMEOUT)
+TEST_F_TIMEOUT(million, memory_is_used_again_after_delivery, TIMEOUT)
 {
-	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
 	struct timerwheel_stats first, second;
 	struct faults f = { 0 };
-	__u32 n = self->n;
-	__u64 base = now_of(self->fd);
+	__u32 n = self->t.n;
+	__u64 base = now_of(self->t.fd);
 
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, base));
-	ASSERT_EQ(0, tw_stats(self->fd, &first));
-	ASSERT_EQ(0, collect(self->fd, manual, n, &f, self->seen, self->deadline, base, n));
-	ASSERT_EQ(0, add_all(self->fd, n, self->deadline, now_of(self->fd) + HOUR));
-	ASSERT_EQ(0, tw_stats(self->fd, &second));
+	ASSERT_EQ(0, add_all(&self->t, base));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &first));
+	ASSERT_EQ(0, collect(&self->t, false, n, &f, base));
+	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
+	ASSERT_EQ(0, tw_stats(self->t.fd, &second));
 	EXPECT_EQ(first.memory, second.memory);
 }
 
 /* A wheel of the default size takes at least a million. */
-TEST_F(scale, capacity_by_default)
+TEST_F(million, capacity_by_default)
 {
 	struct timerwheel_info info;
 
-	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_EQ(0, tw_info(self->t.fd, &info));
 	EXPECT_EQ(4 << 20, info.capacity);
 }
 
 /* A wheel with a capacity takes as many, and not one more. */
-TEST_F_TIMEOUT(scale, capacity_is_exact, TIMEOUT)
+TEST_F_TIMEOUT(million, capacity_is_exact, TIMEOUT)
 {
-	struct timerwheel_setup setup = { .clock = variant->clock, .capacity = self->n };
-	int fd = tw_open(O_NONBLOCK);
+	struct timerwheel_setup setup = { .capacity = self->t.n };
 
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, tw_setup(fd, &setup));
-	ASSERT_EQ(0, add_all(fd, self->n, self->deadline, now_of(fd) + HOUR));
-	EXPECT_EQ(-ENOSPC, tw_add1(fd, key_of(self->n), 0, HOUR, 0));
-	close(fd);
+	ASSERT_EQ(0, tw_setup(self->t.fd, &setup));
+	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
+	EXPECT_EQ(-ENOSPC, tw_add1(self->t.fd, key_of(self->t.n), 0, HOUR, 0));
 }
 
 TEST_HARNESS_MAIN

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Print the frequency of this machine's time stamp counter in kHz.
+ *
+ * An emulated guest reads the same counter. On a busy machine the guest's kernel may measure
+ * its frequency wrong by a factor, and its time runs as much too fast: so it is told.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#define SAMPLES	9
+
+static long long now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &time);
+	return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+/* Ticks in 20 ms or a little more, as kHz. Wrong if we are interrupted at either end. */
+static long long sample(void)
+{
+	long long start = now_ns(), end;
+	long long ticks = __rdtsc();
+
+	do {
+		end = now_ns();
+	} while (end - start < 20000000);
+	return ((long long)__rdtsc() - ticks) * 1000000 / (end - start);
+}
+
+static int compare(const void *a, const void *b)
+{
+	long long x = *(const long long *)a, y = *(const long long *)b;
+
+	return (x > y) - (x < y);
+}
+
+int main(void)
+{
+	long long khz[SAMPLES];
+	int i;
+
+	for (i = 0; i < SAMPLES; i++)
+		khz[i] = sample();
+	qsort(khz, SAMPLES, sizeof(khz[0]), compare);
+	printf("%lld\n", khz[SAMPLES / 2]);
+	return 0;
+}
