@@ -58,7 +58,8 @@ struct tw_chain {
  * @pending: timers in slots and backlogs
  * @expired: timers that fell due, ever
  * @cascades: timers moved to a lower level, ever
- * @requeues: timers visited at a deadline that has been put off since, ever
+ * @requeues: timers visited before their deadline and queued again (it was put off, or
+ *	they come from a backlog), ever
  * @late_max: largest lateness, in ns
  * @lateness: histogram of it (struct timerwheel_stats)
  */

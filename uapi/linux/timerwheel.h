@@ -377,7 +377,8 @@ struct timerwheel_event {
  * @overruns: deadlines of periodic timers that had no event of their own
  * @withdrawn: events taken back by a REMOVE, MOVE, ADD or DRAIN on a due timer
  * @cascades: timers moved from one level of the wheel to a lower one
- * @requeues: timers visited at an old deadline and queued again for a later one
+ * @requeues: timers visited before their deadline and queued again: it was put off
+ *	meanwhile, or they waited in the remainder of a cascade that was late
  * @wakeups: times that readers were woken
  * @firings: hrtimer interrupts of this wheel
  * @passes: times that the wheel was worked on without a break, by an interrupt or ADVANCE
