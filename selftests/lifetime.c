@@ -1035,6 +1035,8 @@ struct finding {
 	int wrong;
 	int other_read;		/* what read() and... */
 	int other_remove;	/* ...REMOVE gave on another CPU */
+	int other_moved;	/* timers moved there to be due soon... */
+	int other_fired;	/* ...and that were */
 	unsigned char is_armed[MANY];
 	unsigned char is_listed[MANY];
 };
@@ -1283,6 +1285,10 @@ static void memcg_fill(const char *group, struct finding *f)
 	pin(true);
 	f->other_remove = tw_remove1(fd, 1);
 	f->other_read = tw_poll(fd, LONG_MS) < 0 ? -errno : tw_read(fd, &ev, 1);
+	for (i = 2; i < 202; i++)
+		f->other_moved += tw_move1(fd, i, i % 20 * MSEC, 0) == TIMERWHEEL_WAS_PENDING;
+	for (i = 2; i < 202 && tw_read_all(fd, &ev, 1, LONG_MS) == 1; i++)
+		f->other_fired += ev.key >= 2 && ev.key < 202;
 	_exit(0);
 }
 
@@ -1346,6 +1352,17 @@ TEST_F_TIMEOUT(memcg_full, read_and_remove_need_none, 120)
 		SKIP(return, "%s", self->cg.cannot);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, f->other_remove);
 	EXPECT_EQ(1, f->other_read);
+}
+
+/* A timer is moved without memory, on any CPU, and fires. */
+TEST_F_TIMEOUT(memcg_full, move_needs_none, 120)
+{
+	struct finding *f = self->cg.f;
+
+	if (self->cg.cannot)
+		SKIP(return, "%s", self->cg.cannot);
+	EXPECT_EQ(200, f->other_moved);
+	EXPECT_EQ(200, f->other_fired);
 }
 
 /* What was armed is all there afterwards, and right, and nothing else is. */

@@ -13,7 +13,7 @@
 
 #define TICK	MSEC
 #define LAG	(50 * USEC)	/* from an interrupt to the timer, instruction-counted */
-#define SOON	5000		/* ms to wait for what is due soon */
+#define SOON	20000		/* ms to wait for what is due soon, on any machine */
 
 /* --- What many tests need ----------------------------------------------- */
 
@@ -254,9 +254,13 @@ TEST_F(running, move_later)
 
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, SEC, 0));
 	for (i = 0; i < 30; i++) {
+		int was;
+
 		deadline = tw_now(variant->id) + SEC;
-		ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
-			  tw_move1(self->fd, 1, deadline, TIMERWHEEL_ABS));
+		was = tw_move1(self->fd, 1, deadline, TIMERWHEEL_ABS);
+		/* Where the machine is late this may be, too. Then its event is withdrawn. */
+		if (was != TIMERWHEEL_WAS_DUE || tw_icount())
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, was);
 		tw_sleep(tw_icount() ? 900 * MSEC : 50 * MSEC);
 	}
 	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
@@ -298,8 +302,8 @@ TEST_F(running, periodic)
 TEST_F(running, period_1_ns)
 {
 	struct timerwheel_event ev[8];
-	__u64 firings;
-	int i;
+	__u64 firings, delivered = 0;
+	int i, n;
 
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 1, 1, 0));
 	for (i = 0; i < 5; i++) {
@@ -307,9 +311,13 @@ TEST_F(running, period_1_ns)
 		firings = stat_firings(self->fd);
 		tw_sleep(20 * MSEC);
 		EXPECT_EQ(firings, stat_firings(self->fd));
-		EXPECT_GE(i + 1, firings);
-		EXPECT_EQ(1, tw_read(self->fd, ev, 8));
+		EXPECT_GE(delivered + 1, firings);
+		n = tw_read(self->fd, ev, 8);
+		/* A read that takes longer than a tick may see it fall due again. */
+		if (n < 1 || tw_icount())
+			ASSERT_EQ(1, n);
 		EXPECT_LE(20 * MSEC, ev->overruns);
+		delivered += n;
 	}
 }
 
@@ -707,24 +715,34 @@ TEST_F(slack, bounds)
 	}
 }
 
+/* Did all of a test's calls come before any of its timers could fire? */
+static bool armed_in_time(const FIXTURE_DATA(slack) * self)
+{
+	return tw_icount() || tw_now(CLOCK_MONOTONIC) < self->round - 20 * TICK;
+}
+
 /* Timers whose windows overlap at a round time share one interrupt there */
 TEST_F(slack, shared)
 {
 	struct timerwheel_event ev;
+	bool in_time;
 	int i;
 
 	ASSERT_EQ(0, add_slack(self->fd, 0, self->round, -20, 30));
 	ASSERT_EQ(0, add_slack(self->fd, 1, self->round, -5, 30));
 	ASSERT_EQ(0, add_slack(self->fd, 2, self->round, -12, 12));
 	ASSERT_EQ(0, add_slack(self->fd, 3, self->round, 0, 0));
+	in_time = armed_in_time(self);
 	for (i = 0; i < 4; i++) {
 		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
-		EXPECT_LE(self->round, ev.fired);
+		if (in_time)
+			EXPECT_LE(self->round, ev.fired);
 		EXPECT_LE(ev.deadline, ev.fired);
 		if (tw_icount())
 			EXPECT_GE(self->round + TICK, ev.fired);
 	}
-	EXPECT_EQ(1, stat_firings(self->fd));
+	if (in_time)
+		EXPECT_EQ(1, stat_firings(self->fd));
 }
 
 /* A replacing ADD with less slack: that counts, not the old one */
@@ -742,15 +760,19 @@ TEST_F(slack, less)
 TEST_F(slack, moved)
 {
 	struct timerwheel_event ev;
+	bool in_time;
 
 	ASSERT_EQ(0, add_slack(self->fd, 1, self->round, 1000, 30));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
 		  tw_move1(self->fd, 1, self->round - 20 * TICK, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, add_slack(self->fd, 2, self->round, 0, 0));
+	in_time = armed_in_time(self);
 	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
-	EXPECT_LE(self->round, ev.fired);
+	if (in_time)
+		EXPECT_LE(self->round, ev.fired);
 	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
-	EXPECT_EQ(1, stat_firings(self->fd));
+	if (in_time)
+		EXPECT_EQ(1, stat_firings(self->fd));
 }
 
 /* --- Nothing due, nothing runs ------------------------------------------ */
@@ -802,7 +824,7 @@ TEST_F_TIMEOUT(idle, million, 1200)
 TEST_F(idle, removed)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 20 * MSEC, 0));
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
+	ASSERT_LE(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	tw_sleep(500 * MSEC);
 	EXPECT_GE(1, stat_firings(self->fd));
 	EXPECT_EQ(0, tw_poll(self->fd, 0));
@@ -865,18 +887,18 @@ static bool burst_came(FIXTURE_DATA(burst) * self, bool all_strict)
 }
 
 /* 200,000 due in one tick, in bounded passes; another one 5 ticks later is not late */
-TEST_F(burst, one_tick)
+TEST_F_TIMEOUT(burst, one_tick, 300)
 {
 	__u64 at = self->at + (tw_icount() ? SEC : 5 * SEC);
 
 	arm_many(self->fd, 0, BURST, at, 1, TIMERWHEEL_ABS);
 	ASSERT_EQ(0, tw_add1(self->fd, OTHER, 0, at + 5 * TICK, TIMERWHEEL_ABS));
-	tw_sleep(at + 500 * MSEC - tw_now(CLOCK_MONOTONIC));
+	tw_sleep_until(CLOCK_MONOTONIC, at + 500 * MSEC);
 	EXPECT_TRUE(burst_came(self, false));
 }
 
 /* The same while they are read */
-TEST_F(burst, one_tick_read)
+TEST_F_TIMEOUT(burst, one_tick_read, 300)
 {
 	__u64 at = self->at + (tw_icount() ? SEC : 5 * SEC);
 
@@ -893,7 +915,7 @@ TEST_F_TIMEOUT(burst, cascade, 300)
 
 	arm_many(self->fd, 0, BURST, at, 256 * TICK, TIMERWHEEL_ABS);
 	ASSERT_EQ(0, tw_add1(self->fd, OTHER, 0, at - 128 * TICK, TIMERWHEEL_ABS));
-	tw_sleep(at + 500 * MSEC - tw_now(CLOCK_MONOTONIC));
+	tw_sleep_until(CLOCK_MONOTONIC, at + 500 * MSEC);
 	EXPECT_TRUE(burst_came(self, true));
 }
 
@@ -984,15 +1006,16 @@ TEST_F(set, forward_relative)
 /* Set backwards: nothing comes before the clock shows its deadline again, then on time */
 TEST_F(set, backward)
 {
-	struct timerwheel_entry ent;
+	__u64 deadline = self->real + SEC;
 
 	if (!self->real)
 		return;
-	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, SEC, 0));
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, deadline, TIMERWHEEL_ABS));
 	ASSERT_TRUE(shift_clock(-(__s64)SEC));
-	EXPECT_EQ(0, tw_poll(self->fd, 1500));
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
-	EXPECT_LT(0, ent.left);
+	if (tw_poll(self->fd, 1500)) {
+		EXPECT_FALSE(tw_icount());
+		EXPECT_LE(deadline, tw_now(CLOCK_REALTIME));
+	}
 	EXPECT_TRUE(came(self->fd, 1, true));
 }
 
@@ -1173,8 +1196,7 @@ FIXTURE_SETUP(namespace)
 	self->child = mmap(NULL, sizeof(*self->child), PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* A clock does not go below 0. */
-	if (tw_now(CLOCK_MONOTONIC) < 12 * SEC)
-		tw_sleep(12 * SEC - tw_now(CLOCK_MONOTONIC));
+	tw_sleep_until(CLOCK_MONOTONIC, 12 * SEC);
 	/* From now on children are in the other namespace. */
 	if (unshare(CLONE_NEWTIME)) {
 		self->child = NULL;

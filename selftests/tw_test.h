@@ -81,6 +81,14 @@ static inline void tw_sleep(__u64 ns)
 		;
 }
 
+static inline void tw_sleep_until(clockid_t clock, __u64 ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	while (clock_nanosleep(clock, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}
+
 /* Stay on one CPU */
 static inline int tw_pin(int cpu)
 {
