@@ -1020,6 +1020,7 @@ TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 #define CHARGED		300000	/* timers */
 #define LIMIT		(32 << 20)
 #define MANY		1000000
+#define SMALL		250	/* to ask in vain takes long */
 
 /* Where a child in the group leaves what it found; nobody prints in there */
 struct finding {
@@ -1236,7 +1237,7 @@ static void pin(bool last)
 /* The fields of @f from a group that has not enough memory for MANY: until it shows */
 static void memcg_fill(const char *group, struct finding *f)
 {
-	static struct timerwheel_add add[PAGE];
+	static struct timerwheel_add add[SMALL];
 	static struct timerwheel_entry ent[PAGE];
 	static struct timerwheel_event ev;
 	int i, j, n, fd, ret;
@@ -1248,8 +1249,8 @@ static void memcg_fill(const char *group, struct finding *f)
 	if (fd < 0 || mlockall(MCL_CURRENT | MCL_FUTURE) ||
 	    write_file(group, "cgroup.procs", "0"))
 		_exit(1);
-	for (i = 0; i < MANY && f->nomem < 2 * PAGE; i += n) {
-		n = MANY - i < PAGE ? MANY - i : PAGE;
+	for (i = 0; i < MANY && f->nomem < SMALL; i += n) {
+		n = MANY - i < SMALL ? MANY - i : SMALL;
 		memset(add, 0, sizeof(add));
 		for (j = 0; j < n; j++) {
 			add[j].key = i + j;

@@ -8,14 +8,15 @@
 cd "$TOP" || exit
 
 # sources PATTERN...: the files of this tree that match one of the patterns,
-# whether git knows them already or not; no built ones.
+# whether git knows them already or not; no built ones. Without git: all that are
+# text.
 sources()
 {
-	if [[ -d .git ]] && command -v git >/dev/null; then
+	if [[ -e .git ]] && command -v git >/dev/null; then
 		git ls-files -co --exclude-standard -- "$@"
 	else
-		find . \( -name .git -o -name build \) -prune -o -type f -printf '%P\n' |
-			matching "$@"
+		find . \( -name .git -o -name build -o -name '.checkpatch-*' \) -prune -o \
+			-type f -printf '%P\n' | matching "$@" | text
 	fi | sort -u | existing
 }
 
@@ -31,6 +32,15 @@ matching()
 				break
 			fi
 		done
+	done
+}
+
+text()
+{
+	local file
+
+	while IFS= read -r file; do
+		! grep -Iq . "$file" || printf '%s\n' "$file"
 	done
 }
 
