@@ -44,6 +44,9 @@ check: ## Run all tests: lint, the wheel in user space, fuzzing, guests
 check-quick: ## Run the tests that take less than a few minutes
 	@tools/vm/check --quick
 
+check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (built once)
+	@tools/vm/check-debug
+
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts
 	@tools/lint/run
 
@@ -58,4 +61,4 @@ help: ## Print this list
 need-build:
 	@tools/vm/need build
 
-.PHONY: all module tools selftests load unload demo check check-quick lint clean help need-build
+.PHONY: all module tools selftests load unload demo check check-quick check-debug lint clean help need-build

@@ -50,3 +50,38 @@ lock()
 	say "waiting for another run to finish (lock $1)"
 	flock "$fd"
 }
+
+# note SENTENCE...: progress of long work, with the seconds since it began.
+note()
+{
+	export TW_BEGAN=${TW_BEGAN:-$EPOCHSECONDS}
+	printf '[%4d s] %s\n' $((EPOCHSECONDS - TW_BEGAN)) "$*"
+}
+
+# words [PREFIX]: a line of tools/vm/ktap, made readable.
+words()
+{
+	local name passed failed skipped seconds reason
+
+	read -r name passed failed skipped seconds reason
+	printf '%-20s %4d passed, %d failed, %d skipped, %d s%s\n' \
+		"${1-}$name" "$passed" "$failed" "$skipped" "$seconds" "${reason:+: $reason}"
+}
+
+# listed FILE: the lines of a list in selftests/, without comments.
+listed()
+{
+	[[ ! -e $TOP/selftests/$1 ]] || sed 's/#.*//; /^[[:space:]]*$/d' "$TOP/selftests/$1"
+}
+
+# test_programs: the programs in selftests/, the quick ones first, without those
+# that are for debug kernels alone.
+test_programs()
+{
+	local name quick="abi abi_32 ops readers time lifetime"
+
+	for name in $quick $(cd "$TOP/selftests" && echo *); do
+		[[ -f $TOP/selftests/$name && -x $TOP/selftests/$name ]] || continue
+		listed debug.list | grep -qxF "$name" || echo "$name"
+	done | awk '!seen[$0]++'
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A module with bugs: one of each kind that a debug kernel has to notice.
+ *
+ *	echo NAME >/sys/module/checkers/parameters/bug
+ *
+ * commits the bug called NAME. Never load it into a machine that matters.
+ */
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/version.h>
+#include <linux/vmalloc.h>
+
+/* Kept from the compiler's reasoning. */
+static int *hide(int *p)
+{
+	OPTIMIZER_HIDE_VAR(p);
+	return p;
+}
+
+static int sink;
+
+static void use_after_free(void)
+{
+	int *p = hide(kmalloc(64, GFP_KERNEL));
+
+	kfree(p);
+	sink = READ_ONCE(*p);
+}
+
+static void vmalloc_overrun(void)
+{
+	int *p = hide(vmalloc(PAGE_SIZE));
+
+	sink = READ_ONCE(p[PAGE_SIZE / sizeof(*p)]);
+	vfree(p);
+}
+
+static void stack_overrun(void)
+{
+	int a[4] = {};
+
+	sink = READ_ONCE(hide(a)[4]);
+}
+
+/* Behind KASAN's back, as the hardware would do it. */
+static __no_sanitize_address noinline void poke(char *p)
+{
+	WRITE_ONCE(*p, *p + 1);
+}
+
+static void slab_redzone(void)
+{
+	struct kmem_cache *cache = kmem_cache_create("checkers", 60, 0, 0, NULL);
+	char *p = kmem_cache_alloc(cache, GFP_KERNEL);
+
+	poke((char *)hide((int *)p) + 62);
+	kmem_cache_free(cache, p);
+	/* KASAN keeps the object until then. */
+	kmem_cache_destroy(cache);
+}
+
+static void wrong_shift(void)
+{
+	int by = 40;
+
+	OPTIMIZER_HIDE_VAR(by);
+	sink = 1 << by;
+}
+
+static void wrong_index(void)
+{
+	static int a[4];
+	unsigned int i = 5;
+
+	OPTIMIZER_HIDE_VAR(i);
+	if (i < 6)
+		sink = a[i];
+}
+
+static enum hrtimer_restart never(struct hrtimer *timer)
+{
+	return HRTIMER_NORESTART;
+}
+
+static void armed_hrtimer(void)
+{
+	struct hrtimer *timer = kmalloc(sizeof(*timer), GFP_KERNEL);
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	timer->function = never;
+#else
+	hrtimer_setup(timer, never, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+#endif
+	hrtimer_start(timer, ns_to_ktime(NSEC_PER_SEC * 3600), HRTIMER_MODE_REL);
+	kfree(timer);
+}
+
+static void nothing(struct rcu_head *head)
+{
+}
+
+static void rcu_twice(void)
+{
+	static struct rcu_head head;
+
+	call_rcu(&head, nothing);
+	call_rcu(&head, nothing);
+	rcu_barrier();
+}
+
+static void list_corruption(void)
+{
+	LIST_HEAD(list);
+	struct list_head node;
+
+	list_add(&node, &list);
+	WRITE_ONCE(list.next, &list);
+	list_add(&node, &list);
+}
+
+static void sleep_in_atomic(void)
+{
+	preempt_disable();
+	might_sleep();
+	preempt_enable();
+}
+
+static void wrong_cpu(void)
+{
+	sink = smp_processor_id();
+}
+
+static void leak(void)
+{
+	int i;
+
+	for (i = 0; i < 32; i++)
+		hide(kmalloc(200, GFP_KERNEL));
+}
+
+static DEFINE_MUTEX(one);
+static DEFINE_MUTEX(two);
+
+static void lock_inversion(void)
+{
+	mutex_lock(&one);
+	mutex_lock(&two);
+	mutex_unlock(&two);
+	mutex_unlock(&one);
+	mutex_lock(&two);
+	mutex_lock(&one);
+	mutex_unlock(&one);
+	mutex_unlock(&two);
+}
+
+static DEFINE_RAW_SPINLOCK(raw);
+static DEFINE_SPINLOCK(normal);
+
+static void softirq_lock(void)
+{
+	/* Here with softirqs, ... */
+	raw_spin_lock(&raw);
+	raw_spin_unlock(&raw);
+	/* ... and here as in one. */
+	local_bh_disable();
+	lockdep_softirq_enter();
+	raw_spin_lock(&raw);
+	raw_spin_unlock(&raw);
+	lockdep_softirq_exit();
+	local_bh_enable();
+}
+
+static void lock_nesting(void)
+{
+	raw_spin_lock(&raw);
+	spin_lock(&normal);
+	spin_unlock(&normal);
+	raw_spin_unlock(&raw);
+}
+
+static int value;
+static int __rcu *pointer = (int __rcu __force *)&value;
+
+static void rcu_unlocked(void)
+{
+	sink = *rcu_dereference(pointer);
+}
+
+static void spin(unsigned int seconds)
+{
+	while (seconds--)
+		mdelay(1000);
+}
+
+static void soft_lockup(void)
+{
+	preempt_disable();
+	spin(12);
+	preempt_enable();
+}
+
+static void hard_lockup(void)
+{
+	local_irq_disable();
+	spin(20);
+	local_irq_enable();
+}
+
+static void hung_task(void)
+{
+	schedule_timeout_uninterruptible(15 * HZ);
+}
+
+static int racing;
+
+static int racer(void *end)
+{
+	while (!kthread_should_stop())
+		racing++;
+	return 0;
+}
+
+static void data_race(void)
+{
+	struct task_struct *other = kthread_run(racer, NULL, "racer");
+	unsigned long end = jiffies + 5 * HZ;
+
+	while (time_before(jiffies, end)) {
+		racing++;
+		cond_resched();
+	}
+	kthread_stop(other);
+}
+
+static const struct bug {
+	const char *name;
+	void (*commit)(void);
+} bugs[] = {
+	{ "use_after_free", use_after_free },
+	{ "vmalloc_overrun", vmalloc_overrun },
+	{ "stack_overrun", stack_overrun },
+	{ "slab_redzone", slab_redzone },
+	{ "wrong_shift", wrong_shift },
+	{ "wrong_index", wrong_index },
+	{ "armed_hrtimer", armed_hrtimer },
+	{ "rcu_twice", rcu_twice },
+	{ "list_corruption", list_corruption },
+	{ "sleep_in_atomic", sleep_in_atomic },
+	{ "wrong_cpu", wrong_cpu },
+	{ "leak", leak },
+	{ "lock_inversion", lock_inversion },
+	{ "softirq_lock", softirq_lock },
+	{ "lock_nesting", lock_nesting },
+	{ "rcu_unlocked", rcu_unlocked },
+	{ "soft_lockup", soft_lockup },
+	{ "hard_lockup", hard_lockup },
+	{ "hung_task", hung_task },
+	{ "data_race", data_race },
+};
+
+static int commit(const char *name, const struct kernel_param *kp)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bugs); i++)
+		if (sysfs_streq(name, bugs[i].name)) {
+			bugs[i].commit();
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static const struct kernel_param_ops bug_ops = { .set = commit };
+module_param_cb(bug, &bug_ops, NULL, 0200);
+MODULE_PARM_DESC(bug, "Write the name of a bug here to commit it");
+
+MODULE_DESCRIPTION("Bugs that debug kernels have to notice");
+MODULE_LICENSE("GPL");
