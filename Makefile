@@ -9,6 +9,10 @@
 RUNNING	:= /lib/modules/$(shell uname -r)/build
 KDIR	?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),stock)
 
+# How long check-debug fuzzes, and how long it makes each race last.
+FUZZ_SECONDS	?= 600
+RACE_SECONDS	?= 10
+
 # Unless asked for, no word about the folders that make enters.
 MAKEFLAGS += --no-print-directory
 
@@ -45,7 +49,7 @@ check-quick: ## Run the tests that take less than a few minutes
 	@tools/vm/check --quick
 
 check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (built once)
-	@tools/vm/check-debug
+	@tools/vm/check-debug --fuzz $(FUZZ_SECONDS) --race $(RACE_SECONDS)
 
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts
 	@tools/lint/run

@@ -39,7 +39,7 @@ clockid_t tw_clock_id(u32 clock)
  */
 u64 tw_clock_now(const struct tw_file *file)
 {
-	switch (file->setup.clock) {
+	switch (READ_ONCE(file->setup.clock)) {
 	case TIMERWHEEL_CLOCK_BOOTTIME:
 		return ktime_get_boottime_ns();
 	case TIMERWHEEL_CLOCK_REALTIME:

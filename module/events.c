@@ -312,7 +312,7 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
  */
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to)
 {
-	u64 offset = tw_clock_offset(file->setup.clock);
+	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	ssize_t room = iov_iter_count(to) / TW_EVENT_SIZE;
 	ssize_t done = 0;	/* signed, as errors are */
 	bool short_copy;

@@ -202,7 +202,8 @@ struct tw_setup {
 
 /**
  * struct tw_file - what one open of the device made: "a wheel" to its users
- * @setup: settings. Changed under @mutex while there is no timer, constant afterwards.
+ * @setup: settings. Changed under @mutex while there are no timers and no CPU parts, constant
+ *	afterwards. The clock is read without a lock, too.
  * @setup_done: SETUP was called; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
  *	tw_file_close() has been through it sees it.

@@ -51,6 +51,21 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 	return 0;
 }
 
+/*
+ * Settings are read inside of runs, and there is no CPU part and so no run now. Only
+ * the clock is looked at before a run begins as well.
+ */
+static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
+{
+	file->setup.slots = setup->slots;
+	file->setup.tick = setup->tick;
+	file->setup.capacity = setup->capacity;
+	file->setup.wake_events = setup->wake_events;
+	file->setup.wake_ns = setup->wake_ns;
+	file->setup.slack = setup->slack;
+	WRITE_ONCE(file->setup.clock, setup->clock);
+}
+
 /**
  * tw_setup - TIMERWHEEL_IOC_SETUP
  * @file: the file
@@ -73,7 +88,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 		err = -EBUSY;
 	} else {
 		tw_cpu_reset(file);
-		file->setup = setup;
+		tw_setup_apply(file, &setup);
 		file->setup_done = true;
 	}
 	mutex_unlock(&file->mutex);

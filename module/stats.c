@@ -90,6 +90,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->flags = (file->setup_done || file->table.made ?
 		       TIMERWHEEL_INFO_SETTLED : 0) |
 		      (file->closed ? TIMERWHEEL_INFO_CLOSED : 0);
+	info->now = tw_clock_now(file) + tw_clock_offset(setup.clock);
 	mutex_unlock(&file->mutex);
 
 	info->abi_version = TIMERWHEEL_ABI_VERSION;
@@ -108,7 +109,6 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->wake_events = setup.wake_events;
 	info->user_timers = tw_user_timers(file->user);
 	info->user_timers_max = tw_user_timers_max();
-	info->now = tw_clock_now(file) + tw_clock_offset(setup.clock);
 }
 
 /**

@@ -65,7 +65,7 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 		bucket = tw_bucket_at(table, b);
 		raw_spin_lock(&bucket->lock);
 		/* Was it split while we waited? Then it may be the other one now. */
-		if (likely(table->buckets == buckets ||
+		if (likely(READ_ONCE(table->buckets) == buckets ||
 			   tw_bucket_of(hash, READ_ONCE(table->buckets)) == b))
 			break;
 		raw_spin_unlock(&bucket->lock);

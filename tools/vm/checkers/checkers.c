@@ -40,9 +40,10 @@ static void use_after_free(void)
 
 static void vmalloc_overrun(void)
 {
-	int *p = hide(vmalloc(PAGE_SIZE));
+	/* In the page's rest: the next page is not there at all. */
+	int *p = hide(vmalloc(PAGE_SIZE / 2));
 
-	sink = READ_ONCE(p[PAGE_SIZE / sizeof(*p)]);
+	sink = READ_ONCE(p[PAGE_SIZE / 2 / sizeof(*p)]);
 	vfree(p);
 }
 
@@ -232,7 +233,7 @@ static int racer(void *end)
 	return 0;
 }
 
-static void data_race(void)
+static void increment_race(void)
 {
 	struct task_struct *other = kthread_run(racer, NULL, "racer");
 	unsigned long end = jiffies + 5 * HZ;
@@ -267,7 +268,7 @@ static const struct bug {
 	{ "soft_lockup", soft_lockup },
 	{ "hard_lockup", hard_lockup },
 	{ "hung_task", hung_task },
-	{ "data_race", data_race },
+	{ "increment_race", increment_race },
 };
 
 static int commit(const char *name, const struct kernel_param *kp)
