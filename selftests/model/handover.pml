@@ -1,0 +1,867 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A timer handed over between operations, passes and readers on different CPUs:
+ * module/ops.c, events.c, cpu.c, table.h. README.md maps names here to names there.
+ *
+ * Processes: TASKS tasks, task n with "its own part" n, each of which does OPS calls of a
+ * kind chosen from the mask KINDS; and for each part the passes of its hrtimer, which come
+ * whenever they like. (In the kernel bottom halves are off in a run, so that a CPU's
+ * pass waits for its own task. Where a part is served by another CPU it does not;
+ * the model allows it always.)
+ *
+ * Time is a bit: a deadline is either such that a pass may find it passed, at any time, or
+ * later[], and never reached. A deadline put off is a change from the one to the other.
+ *
+ * What the kernel does not have are ghosts: where[], alive[], version[], copied[]. They
+ * decide nothing; they are asserted.
+ *
+ * Each macro that a comment beside an #if does not explain is a mutant of the table
+ * in `check`: a lock, look or order left out.
+ */
+
+#ifndef TASKS
+#define TASKS	2
+#endif
+#ifndef PARTS
+#define PARTS	TASKS
+#endif
+#ifndef TIMERS
+#define TIMERS	2
+#endif
+#ifndef KEYS
+#define KEYS	2
+#endif
+#ifndef BUCKETS		/* 1: all keys in one chain. 2: each has its own */
+#define BUCKETS	1
+#endif
+#ifndef OPS
+#define OPS	1
+#endif
+#define ADD	1
+#define MOVE	2
+#define REMOVE	4
+#define GET	8
+#define DRAIN	16
+#define LOOK	32
+#define READ	64
+#define OFFLINE	128
+#define CLOSE	256
+#ifndef KINDS
+#define KINDS	511
+#endif
+
+#define NONE	255
+
+/* enum tw_state */
+#define FREE	0
+#define PENDING	1
+#define DUE	2
+#define CLAIMED	3
+
+/* where[]: in which list a timer is */
+#define NOWHERE	0
+#define DUELIST	1		/* tw_events.due */
+#define TABLE	2		/* a magazine in tw_table.full */
+#define WHEEL	4		/* + part: tw_cpu.wheel */
+#define CHAIN	8		/* + part: struct tw_chain of a pass under way */
+#define STOCK	12		/* + part: tw_cpu.free */
+
+byte state[TIMERS + 1];
+byte cpu[TIMERS + 1];
+byte key[TIMERS + 1];
+byte hash_next[TIMERS + 1];
+bit period[TIMERS + 1];
+bit later[TIMERS + 1];
+byte head[BUCKETS];
+bit closed;
+
+byte part[PARTS];		/* locks: 0, or who has it */
+byte bucket[BUCKETS];
+byte events;
+
+byte where[TIMERS + 1];
+bit alive[TIMERS + 1];		/* an arming that has not ended */
+byte version[TIMERS + 1];	/* which one, modulo 4 */
+bit copied[TIMERS + 1];		/* its event is with a reader */
+bit close_done;
+byte finished;
+
+#define LOCK(l)		atomic { l == 0 -> l = _pid + 1 }
+#define UNLOCK(l)	atomic { assert(l == _pid + 1); l = 0 }
+#define ANY_OF(n, from, to) \
+			n = from; do :: n < to -> n++ :: break od
+#define BUCKET(k)	((k) % BUCKETS)
+
+/* An arming begins, and ends. */
+#define BEGINS(t)	assert(!alive[t] && !(kind == ADD && close_done)); alive[t] = 1; copied[t] = 0; \
+			version[t] = (version[t] + 1) % 4
+#define ENDS(t)		assert(alive[t] && !copied[t]); alive[t] = 0
+
+/* A timer leaves one list for another. */
+#define LEAVES(t, list)	assert(where[t] == (list)); where[t] = NOWHERE
+#define ENTERS(t, list)	assert(where[t] == NOWHERE); where[t] = (list)
+
+/* The part with this number is locked by us: tw_part(). */
+#define LOCKED(nr)	((nr) == me || (nr) == other)
+
+/* The other part: tw_cpu_lock_other(). */
+inline lock_other()
+{
+	if
+	:: other != NONE -> UNLOCK(part[other]); other = NONE
+	:: else
+	fi;
+#ifdef NOT_ASCENDING
+	LOCK(part[nr]);
+#else
+	if
+	:: nr > me ->
+		LOCK(part[nr])
+	:: else ->
+		UNLOCK(part[me]);
+		LOCK(part[nr]);
+		LOCK(part[me])
+	fi;
+#endif
+	other = nr
+}
+
+/* tw_table_find() */
+inline find()
+{
+	d_step {
+		link = 0;
+		t = head[BUCKET(k)];
+		do
+		:: t != 0 && !(key[t] == k && state[t] != CLAIMED) -> link = t; t = hash_next[t]
+		:: else -> break
+		od
+	}
+}
+
+/* Both halves of tw_table_unhash(): walk to the timer, take it out. */
+inline walk_to(chain)
+{
+	d_step {
+		link = 0;
+		i = head[chain];
+		do
+		:: i != t && i != 0 -> link = i; i = hash_next[i]
+		:: else -> break
+		od;
+		assert(i == t)
+	}
+}
+
+inline set_link(chain, to)
+{
+	if
+	:: link == 0 -> head[chain] = to
+	:: else -> hash_next[link] = to
+	fi
+}
+
+/* tw_cpu_free(): to our stock; a third magazine goes to the table. */
+inline give_back()
+{
+	atomic {
+		if
+		:: ENTERS(t, STOCK + me)
+		:: ENTERS(t, TABLE)
+		fi
+	}
+}
+
+/* tw_queue(): not yet due, to be reached or not; or its deadline has passed. */
+inline queue()
+{
+#ifndef QUEUE_STATE_FIRST
+	cpu[t] = me;
+#endif
+	if
+	:: atomic { state[t] = PENDING; later[t] = 0; BEGINS(t) }
+	:: atomic { state[t] = PENDING; later[t] = 1; BEGINS(t) }
+	:: atomic { state[t] = DUE; later[t] = 0; BEGINS(t) }
+	fi;
+#ifdef QUEUE_STATE_FIRST
+	cpu[t] = me;
+#endif
+	if
+	:: state[t] == PENDING -> atomic { ENTERS(t, WHEEL + me) }
+	:: else ->
+		LOCK(events);
+		atomic { ENTERS(t, DUELIST) };
+		UNLOCK(events)
+	fi
+}
+
+/* What is told about a timer is all of one arming. */
+inline describe(list)
+{
+	atomic { assert(where[t] == (list) && alive[t] && key[t] == k); v = version[t] };
+	atomic { assert(where[t] == (list) && alive[t] && key[t] == k && v == version[t]); v = 0 }
+}
+
+/* tw_events_lock_due(): if `due`, the list is locked and the timer is on it. */
+inline lock_due()
+{
+#ifndef NO_EVENTS_ON_WITHDRAW
+	LOCK(events);
+#endif
+	if
+#ifdef NO_STATE_RECHECK
+	:: true -> due = 1
+#elif defined(NO_PART_RECHECK)
+	:: state[t] == DUE -> due = 1
+	:: state[t] != DUE -> UNLOCK(events)
+#elif defined(NO_EVENTS_ON_WITHDRAW)
+	:: state[t] == DUE && LOCKED(cpu[t]) -> due = 1
+	:: else
+#else
+	:: state[t] == DUE && LOCKED(cpu[t]) -> due = 1
+	:: else -> UNLOCK(events)
+#endif
+	fi
+}
+
+inline unlock_due()
+{
+	due = 0;
+#ifndef NO_EVENTS_ON_WITHDRAW
+	UNLOCK(events)
+#endif
+}
+
+proctype task(byte me)
+{
+	byte ops, k, t, link, i, st, nr, v;
+	short kind;
+	byte other = NONE;
+	byte mask;			/* reader: whose events were copied */
+	byte seen[TIMERS + 1];
+	bit due;
+
+call:
+	atomic {
+		if
+		:: ops == OPS -> goto end_of_task
+		:: else -> ops++
+		fi;
+		if
+		:: (KINDS & ADD) -> kind = ADD
+		:: (KINDS & MOVE) -> kind = MOVE
+		:: (KINDS & REMOVE) -> kind = REMOVE
+		:: (KINDS & GET) -> kind = GET
+		:: (KINDS & DRAIN) -> kind = DRAIN
+		:: (KINDS & LOOK) -> kind = LOOK
+		:: (KINDS & READ) -> kind = READ
+		:: (KINDS & OFFLINE) -> kind = OFFLINE
+		:: (KINDS & CLOSE) -> kind = CLOSE
+		fi;
+		/* A key; DRAIN, LOOK: an index; OFFLINE: which CPU it was. */
+		if
+		:: kind & (ADD | MOVE | REMOVE | GET) -> ANY_OF(k, 1, KEYS)
+		:: kind & (DRAIN | LOOK) -> ANY_OF(t, 1, TIMERS)
+		:: kind & OFFLINE -> ANY_OF(nr, 1, PARTS - 1); nr = (me + nr) % PARTS
+		:: else
+		fi
+	};
+
+begin:	/* tw_cpu_begin() */
+	if
+	:: kind == CLOSE -> goto close
+	:: else
+	fi;
+#ifdef CLOSED_BEFORE_LOCK
+	if
+	:: kind == ADD && closed -> goto called
+	:: else
+	fi;
+#endif
+	LOCK(part[me]);
+	if
+	:: kind == READ -> goto read
+	:: kind == OFFLINE -> goto offline
+	:: kind & (DRAIN | LOOK) -> goto look_index
+	:: else
+	fi;
+
+look_key: /* tw_lookup() */
+#ifndef NO_BUCKET_ON_OP
+	LOCK(bucket[BUCKET(k)]);
+#endif
+	find();
+	if
+	:: t == 0 -> goto absent
+	:: else
+	fi;
+settle:	/* tw_settled() */
+#ifdef CPU_BEFORE_STATE
+	nr = cpu[t];
+	st = state[t];
+#else
+	st = state[t];
+	nr = cpu[t];
+#endif
+	if
+#ifdef NO_OTHER_LOCK
+	:: true
+#else
+	:: LOCKED(nr)
+#endif
+	:: !LOCKED(nr) ->
+		UNLOCK(bucket[BUCKET(k)]);
+		lock_other();
+#ifdef NO_LOOK_AGAIN
+		LOCK(bucket[BUCKET(k)]);
+		goto found
+#endif
+		if
+		:: kind & (DRAIN | LOOK) -> goto look_index
+		:: else -> goto look_key
+		fi
+	fi;
+	if
+	:: (kind & (DRAIN | LOOK)) && st != PENDING && st != DUE -> goto unlock
+	:: else
+	fi;
+found:
+#ifndef CLOSED_BEFORE_LOCK
+	if
+	:: kind == ADD && closed -> goto unlock
+	:: else
+	fi;
+#endif
+	if
+	:: kind & (GET | LOOK) -> goto look
+	:: else
+	fi;
+	if
+	:: (kind & (ADD | MOVE)) && st == PENDING ->
+		/* tw_can_wait(): the deadline is put off, in place */
+		atomic {
+			ENDS(t);
+			BEGINS(t);
+			later[t] = 1
+		};
+		goto unlock
+	:: true
+	fi;
+	/* tw_take(); DRAIN's own is the same */
+	if
+	:: st == PENDING ->
+		atomic {
+#ifndef NO_OTHER_LOCK
+			assert(LOCKED(cpu[t]));
+#endif
+			LEAVES(t, WHEEL + cpu[t]);
+			ENDS(t)
+		}
+	:: else ->
+		lock_due();
+		if
+		:: due ->
+			atomic {
+				LEAVES(t, DUELIST);
+				ENDS(t)
+			};
+			unlock_due()
+		:: else ->
+			/* A reader was faster. */
+			UNLOCK(bucket[BUCKET(k)]);
+			if
+			:: kind == DRAIN -> goto look_index
+			:: else -> goto look_key
+			fi
+		fi
+	fi;
+	if
+	:: kind & (ADD | MOVE) ->
+		if
+		:: kind == ADD -> period[t] = 0
+		:: kind == ADD -> period[t] = 1
+		:: kind == MOVE
+		fi;
+		queue()
+	:: else ->
+		/* tw_drop() */
+		walk_to(BUCKET(k));
+		set_link(BUCKET(k), hash_next[t]);
+#ifndef DROP_STATE_LATE
+		state[t] = FREE;
+#endif
+		UNLOCK(bucket[BUCKET(k)]);
+		give_back();
+#ifdef DROP_STATE_LATE
+		state[t] = FREE;
+#endif
+		goto end_run
+	fi;
+
+unlock:
+#ifndef NO_BUCKET_ON_OP
+	UNLOCK(bucket[BUCKET(k)]);
+#endif
+end_run: /* tw_cpu_end() */
+	if
+	:: other != NONE -> UNLOCK(part[other]); other = NONE
+	:: else
+	fi;
+	UNLOCK(part[me]);
+called:
+	atomic { k = 0; t = 0; link = 0; i = 0; st = 0; nr = 0; mask = 0; kind = 0 };
+	goto call;
+
+absent:	/* No timer has this key, and none may have. */
+	skip;
+	d_step {
+		i = 1;
+		do
+		:: i <= TIMERS -> assert(!(alive[i] && key[i] == k)); i++
+		:: else -> break
+		od;
+		i = 0
+	};
+	if
+#ifndef CLOSED_BEFORE_LOCK
+	:: kind == ADD && !closed
+#else
+	:: kind == ADD
+#endif
+	:: else -> goto unlock
+	fi;
+	/* tw_cpu_alloc() */
+	atomic {
+		if
+		:: where[1] == STOCK + me -> t = 1
+		:: TIMERS > 1 && where[TIMERS] == STOCK + me -> t = TIMERS
+		:: TIMERS > 2 && where[2] == STOCK + me -> t = 2
+		:: else ->
+			if
+			:: where[1] == TABLE -> t = 1
+			:: TIMERS > 1 && where[TIMERS] == TABLE -> t = TIMERS
+			:: TIMERS > 2 && where[2] == TABLE -> t = 2
+			:: else
+			fi;
+			if
+			:: t -> where[t] = STOCK + me
+			:: else
+			fi
+		fi
+	};
+	if
+	:: t == 0 -> goto grow
+	:: else
+	fi;
+	atomic { LEAVES(t, STOCK + me); assert(state[t] == FREE) };
+	key[t] = k;
+	hash_next[t] = 0;
+	set_link(BUCKET(k), t);
+	if
+	:: period[t] = 0
+	:: period[t] = 1
+	fi;
+	queue();
+	goto unlock;
+
+grow:	/* All indices are made: tw_cpu_reclaim() */
+	UNLOCK(bucket[BUCKET(k)]);
+	if
+	:: other != NONE -> UNLOCK(part[other]); other = NONE
+	:: else
+	fi;
+	UNLOCK(part[me]);
+	nr = 0;
+	do
+	:: nr < PARTS ->
+#ifndef NO_PART_ON_RECLAIM
+		LOCK(part[nr]);
+#endif
+		d_step {
+			i = 1;
+			do
+			:: i <= TIMERS ->
+				if
+				:: where[i] == STOCK + nr -> where[i] = TABLE
+				:: else
+				fi;
+				i++
+			:: else -> break
+			od;
+			i = 0
+		};
+#ifndef NO_PART_ON_RECLAIM
+		UNLOCK(part[nr]);
+#endif
+		nr++
+	:: else -> break
+	od;
+	skip;
+	d_step {
+		i = 1;
+		do
+		:: i <= TIMERS && where[i] != TABLE -> i++
+		:: else -> break
+		od;
+		nr = 0
+	};
+	if
+	:: i <= TIMERS -> i = 0; goto begin
+	:: else -> goto called
+	fi;
+
+look:	/* tw_look() */
+	if
+	:: st == PENDING -> describe(WHEEL + cpu[t]); goto unlock
+	:: else ->
+		lock_due();
+		if
+		:: due -> describe(DUELIST); unlock_due(); goto unlock
+		:: else ->
+			UNLOCK(bucket[BUCKET(k)]);
+			if
+			:: kind == LOOK -> goto look_index
+			:: else -> goto look_key
+			fi
+		fi
+	fi;
+
+look_index: /* tw_lookup_index() */
+	atomic {
+		if
+		:: state[t] == FREE || state[t] == CLAIMED -> assert(!alive[t]); goto end_run
+		:: else
+		fi
+	};
+	k = key[t];
+	LOCK(bucket[BUCKET(k)]);
+	if
+#ifndef NO_KEY_RECHECK
+	:: key[t] != k -> UNLOCK(bucket[BUCKET(k)]); goto look_index
+	:: else -> goto settle
+#else
+	:: true -> goto settle
+#endif
+	fi;
+
+read:	/* tw_events_deliver() */
+	LOCK(events);
+	d_step {
+		/* tw_events_peek() */
+		t = 1;
+		do
+		:: t <= TIMERS ->
+			if
+			:: where[t] == DUELIST -> mask = mask | (1 << t); seen[t] = version[t]
+			:: else
+			fi;
+			t++
+		:: else -> break
+		od;
+		t = 0
+	};
+	if
+	:: true				/* a fault, or room for fewer: some are not copied */
+		-> mask = mask & (1 << TIMERS)
+	:: true
+	fi;
+	d_step {
+		t = 1;
+		do
+		:: t <= TIMERS ->
+			if
+			:: mask & (1 << t) ->
+				assert(alive[t] && !copied[t] && version[t] == seen[t] && !later[t]);
+				copied[t] = 1
+			:: else
+			fi;
+			t++
+		:: else -> break
+		od;
+		t = 1
+	};
+#ifdef COPY_THEN_LOCK_AGAIN
+	UNLOCK(events);
+	LOCK(events);
+#endif
+	/* tw_events_pop() */
+	do
+	:: t > TIMERS -> break
+	:: t <= TIMERS && !(mask & (1 << t)) -> t++
+	:: t <= TIMERS && (mask & (1 << t)) ->
+		atomic {
+			LEAVES(t, DUELIST);
+			assert(alive[t] && copied[t] && version[t] == seen[t]);
+			copied[t] = 0;
+			seen[t] = 0
+		};
+		if
+		:: period[t] ->
+			/* tw_events_rearm() */
+			atomic { mask = mask & ~(1 << t); ENDS(t); later[t] = 0 };
+#ifndef REARM_STATE_FIRST
+			cpu[t] = me;
+#endif
+			atomic { state[t] = PENDING; BEGINS(t) };
+#ifdef REARM_STATE_FIRST
+			cpu[t] = me;
+#endif
+#ifdef REARM_UNLOCKED
+			UNLOCK(part[me]);
+#endif
+			atomic { ENTERS(t, WHEEL + me) };
+#ifdef REARM_UNLOCKED
+			LOCK(part[me])
+#endif
+		:: else ->
+#if defined(NO_CLAIM) || defined(CLAIM_AFTER_UNLOCK)
+			atomic { ENDS(t) }
+#else
+			atomic { state[t] = CLAIMED; ENDS(t) }
+#endif
+		fi;
+		t++
+	od;
+	UNLOCK(events);
+#ifdef CLAIM_AFTER_UNLOCK
+	t = 1;
+	do
+	:: t <= TIMERS ->
+		if
+		:: mask & (1 << t) -> state[t] = CLAIMED
+		:: else
+		fi;
+		t++
+	:: else -> break
+	od;
+#endif
+	/* tw_events_free() */
+	t = 1;
+	do
+	:: t > TIMERS -> break
+	:: t <= TIMERS && !(mask & (1 << t)) -> t++
+	:: t <= TIMERS && (mask & (1 << t)) ->
+#ifdef FREE_BEFORE_UNHASH
+		atomic { state[t] = FREE; ENTERS(t, TABLE) };
+#endif
+#ifndef NO_BUCKET_ON_FREE
+		LOCK(bucket[BUCKET(key[t])]);
+#endif
+		walk_to(BUCKET(key[t]));
+		set_link(BUCKET(key[t]), hash_next[t]);
+#ifndef FREE_BEFORE_UNHASH
+		state[t] = FREE;
+#endif
+#ifndef NO_BUCKET_ON_FREE
+		UNLOCK(bucket[BUCKET(key[t])]);
+#endif
+#ifndef FREE_BEFORE_UNHASH
+		give_back();
+#endif
+		t++
+	od;
+	goto end_run;
+
+offline: /* tw_cpu_offline(), one timer a piece */
+	st = nr;
+#ifndef OFFLINE_NO_OTHER
+	lock_other();
+#endif
+	atomic {
+		t = 1;
+		do
+		:: t <= TIMERS && where[t] != WHEEL + st -> t++
+		:: else -> break
+		od
+	};
+	if
+	:: t > TIMERS -> goto end_run
+	:: else
+	fi;
+	atomic { LEAVES(t, WHEEL + st) };
+	cpu[t] = me;
+	atomic { ENTERS(t, WHEEL + me) };
+	if
+	:: other != NONE -> UNLOCK(part[other]); other = NONE
+	:: else
+	fi;
+	UNLOCK(part[me]);
+	LOCK(part[me]);
+	atomic { nr = st; t = 0 };
+	goto offline;
+
+close:	/* tw_close(), tw_cpu_barrier() */
+	closed = 1;
+#ifndef CLOSE_NO_BARRIER
+	nr = 0;
+	do
+	:: nr < PARTS -> LOCK(part[nr]); UNLOCK(part[nr]); nr++
+	:: else -> break
+	od;
+#endif
+	close_done = 1;
+	goto called;
+
+end_of_task:
+	atomic {
+		finished++;
+		if
+		:: finished < TASKS -> goto gone
+		:: else
+		fi
+	};
+	nr = 0;
+	do
+	:: nr < PARTS -> LOCK(part[nr]); nr++
+	:: else -> break
+	od;
+	skip;
+	/* Each timer is where it says, nowhere else, and found by its key; none is lost. */
+	d_step {
+		assert(!events && !bucket[0] && !bucket[BUCKETS - 1]);
+		t = 1;
+		do
+		:: t <= TIMERS ->
+			assert((state[t] == FREE) == (where[t] == TABLE || where[t] >= STOCK));
+			assert((state[t] == PENDING) == (where[t] == WHEEL + cpu[t]));
+			assert((state[t] == DUE) == (where[t] == DUELIST));
+			assert((state[t] != FREE) == alive[t]);
+			assert(!copied[t]);
+			link = 0;
+			i = head[BUCKET(key[t])];
+			do
+			:: i != 0 ->
+				link = link + (i == t);
+				assert(link < 2 && alive[i]);
+				i = hash_next[i]
+			:: else -> break
+			od;
+			assert(link == alive[t]);
+			t++
+		:: else -> break
+		od;
+		t = 0; link = 0; i = 0
+	};
+	nr = 0;
+	do
+	:: nr < PARTS -> UNLOCK(part[nr]); nr++
+	:: else -> break
+	od;
+gone:
+	skip
+}
+
+/* tw_cpu_fire(): pieces of the passes over a part. */
+proctype pass(byte p)
+{
+	byte t, i;
+	bit put_off;
+#define FIRST(t)	(where[t] == WHEEL + p)
+#define ANY		(FIRST(1) || (TIMERS > 1 && FIRST(TIMERS)) || (TIMERS > 2 && FIRST(2)))
+
+end:
+	do
+#ifdef NO_PART_IN_PASS
+	:: ANY ->
+#else
+	:: atomic { ANY && part[p] == 0 -> part[p] = _pid + 1 };
+#endif
+	   /* tw_wheel_collect(), tw_visit(): one timer, or all that there are */
+	   t = 1;
+	   do
+	   :: t > TIMERS -> break
+	   :: t <= TIMERS && !FIRST(t) -> t++
+	   :: t <= TIMERS && FIRST(t) -> t++		/* not its slot's time */
+	   :: t <= TIMERS && FIRST(t) ->
+		put_off = later[t];
+		if
+		:: put_off				/* queued again: in this wheel still */
+		:: else -> atomic { assert(!later[t]); LEAVES(t, WHEEL + p); state[t] = DUE; where[t] = CHAIN + p }
+		fi;
+		put_off = 0;
+		t++
+	   od;
+	   t = 0;
+#ifdef EVENTS_AFTER_PART
+	   UNLOCK(part[p]);
+#endif
+	   /* tw_events_add() */
+	   d_step {
+		i = 1;
+		do
+		:: i <= TIMERS && where[i] != CHAIN + p -> i++
+		:: else -> break
+		od
+	   };
+	   if
+	   :: i > TIMERS -> i = 0
+	   :: else ->
+		i = 0;
+		LOCK(events);
+		d_step {
+			i = 1;
+			do
+			:: i <= TIMERS ->
+				if
+				:: where[i] == CHAIN + p -> assert(state[i] == DUE); where[i] = DUELIST
+				:: else
+				fi;
+				i++
+			:: else -> break
+			od;
+			i = 0
+		};
+		UNLOCK(events)
+	   fi;
+#if !defined(EVENTS_AFTER_PART) && !defined(NO_PART_IN_PASS)
+	   UNLOCK(part[p])
+#endif
+	od
+}
+
+init
+{
+	byte t, p;
+	byte k = 1;
+
+	atomic {
+		/* Each timer but the last is free, pending or due, in any part. */
+		t = 1;
+		do
+		:: t <= TIMERS ->
+			ANY_OF(p, 0, PARTS - 1);
+			if
+			:: where[t] = STOCK + p
+			:: where[t] = TABLE
+			:: k <= KEYS ->
+				cpu[t] = p;
+				key[t] = k;
+				hash_next[t] = head[BUCKET(k)];
+				head[BUCKET(k)] = t;
+				alive[t] = 1;
+				k++;
+				if
+				:: period[t] = 0
+				:: period[t] = 1
+				fi;
+				if
+				:: state[t] = PENDING; where[t] = WHEEL + p
+				:: state[t] = DUE; where[t] = DUELIST
+				fi
+			fi;
+			t++
+		:: else -> break
+		od;
+		t = 0; p = 0; k = 0;
+		run task(0);
+		run task(1);
+#if TASKS > 2
+		run task(2);
+#endif
+		run pass(0);
+		run pass(1);
+#if PARTS > 2
+		run pass(2);
+#endif
+	}
+}
