@@ -121,25 +121,18 @@ void tw_events_wake(struct tw_file *file)
 }
 
 /**
- * tw_events_lock_due - lock the list if a timer is on it
+ * tw_events_lock - lock the list
  * @file: the file
- * @t: the timer; its bucket and its CPU part are locked
- *
- * Return: true if it is due; the list is locked then, see tw_events_unlock().
  */
-bool tw_events_lock_due(struct tw_file *file, const struct tw_timer *t)
+void tw_events_lock(struct tw_file *file)
 {
 	raw_spin_lock(&file->events.lock);
-	if (READ_ONCE(t->state) == TW_DUE)
-		return true;
-	raw_spin_unlock(&file->events.lock);
-	return false;
 }
 
 /**
  * tw_events_unlink - take a timer off the list
  * @file: the file
- * @t: the timer; tw_events_lock_due() said true
+ * @t: the timer, which is on it; the list is locked
  *
  * Its state stays: nobody finds it while its bucket is locked.
  */
@@ -161,7 +154,7 @@ void tw_events_unlink(struct tw_file *file, struct tw_timer *t)
 }
 
 /**
- * tw_events_unlock - undo tw_events_lock_due()
+ * tw_events_unlock - undo tw_events_lock()
  * @file: the file
  */
 void tw_events_unlock(struct tw_file *file)

@@ -313,7 +313,7 @@ void tw_cpu_barrier(struct tw_file *file);
 /* events.c */
 void tw_events_init(struct tw_events *events);
 bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now);
-bool tw_events_lock_due(struct tw_file *file, const struct tw_timer *t);
+void tw_events_lock(struct tw_file *file);
 void tw_events_unlink(struct tw_file *file, struct tw_timer *t);
 void tw_events_unlock(struct tw_file *file);
 bool tw_events_wake_now(struct tw_cpu *cpu);

@@ -5,8 +5,8 @@
  *
  * tw_lookup() locks the key's bucket and, if the timer is in another CPU's part, that part.
  * After that the timer can change in one way only: if it is due, a reader may
- * claim or re-arm it, until the events' lock is taken and its state seen to be TW_DUE.
- * Where that look finds another state the operation begins again.
+ * claim or re-arm it, until the events' lock is taken and the timer seen to be on the list.
+ * Where that look finds anything else the operation begins again.
  */
 #include <linux/math64.h>
 #include <linux/uaccess.h>
@@ -78,6 +78,21 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 }
 
 /*
+ * Lock the due list if a timer that was seen to be due is still on it. It need not be:
+ * a reader may have claimed or re-armed it. Re-armed on another CPU, it may even be
+ * TW_DUE again but still on its way, in the hands of a pass over that CPU's part, which
+ * is not locked. With a part that is, no pass is under way.
+ */
+static bool tw_lock_due(const struct tw_ctx *ctx, const struct tw_timer *t)
+{
+	tw_events_lock(ctx->file);
+	if (likely(READ_ONCE(t->state) == TW_DUE && tw_part(ctx, READ_ONCE(t->cpu))))
+		return true;
+	tw_events_unlock(ctx->file);
+	return false;
+}
+
+/*
  * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_*, or
  * TIMERWHEEL_WAS_NONE if a reader was faster: the bucket is unlocked then, look again.
  */
@@ -88,7 +103,7 @@ static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
 		tw_wheel_remove(&tw_part(ctx, t->cpu)->wheel, t);
 		return TIMERWHEEL_WAS_PENDING;
 	}
-	if (tw_events_lock_due(ctx->file, t)) {
+	if (tw_lock_due(ctx, t)) {
 		tw_events_unlink(ctx->file, t);
 		tw_events_unlock(ctx->file);
 		ctx->cpu->counts.withdrawn++;
@@ -354,7 +369,7 @@ static int tw_look(struct tw_ctx *ctx, const struct tw_timer *t, const struct tw
 	if (f->state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
 		tw_describe(ctx, t, f->index, was, entry);
-	} else if (tw_events_lock_due(ctx->file, t)) {
+	} else if (tw_lock_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
 		tw_describe(ctx, t, f->index, was, entry);
 		tw_events_unlock(ctx->file);
@@ -479,7 +494,7 @@ again:
 		err = tw_tell(ctx, t, index, was, to);
 		if (!err)
 			tw_wheel_remove(&tw_part(ctx, t->cpu)->wheel, t);
-	} else if (tw_events_lock_due(file, t)) {
+	} else if (tw_lock_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
 		err = tw_tell(ctx, t, index, was, to);
 		if (!err) {
