@@ -86,8 +86,19 @@ bit copied[TIMERS + 1];		/* its event is with a reader */
 bit close_done;
 byte finished;
 
-#define LOCK(l)		atomic { l == 0 -> l = _pid + 1 }
-#define UNLOCK(l)	atomic { assert(l == _pid + 1); l = 0 }
+#define ACQUIRE(l)	l == 0 -> l = _pid + 1
+#define RELEASE(l)	assert(l == _pid + 1); l = 0
+#define LOCK(l)		d_step { ACQUIRE(l) }
+#define UNLOCK(l)	d_step { RELEASE(l) }
+#ifdef NO_BUCKET_ON_OP
+#define ACQUIRE_BUCKET(k) true
+#define RELEASE_BUCKET(k) true
+#else
+#define ACQUIRE_BUCKET(k) ACQUIRE(bucket[BUCKET(k)])
+#define RELEASE_BUCKET(k) RELEASE(bucket[BUCKET(k)])
+#endif
+#define LOCK_BUCKET(k)	d_step { ACQUIRE_BUCKET(k) }
+#define UNLOCK_BUCKET(k) d_step { RELEASE_BUCKET(k) }
 #define ANY_OF(n, from, to) \
 			n = from; do :: n < to -> n++ :: break od
 #define BUCKET(k)	((k) % BUCKETS)
@@ -107,36 +118,36 @@ byte finished;
 /* The other part: tw_cpu_lock_other(). */
 inline lock_other()
 {
-	if
-	:: other != NONE -> UNLOCK(part[other]); other = NONE
-	:: else
-	fi;
-#ifdef NOT_ASCENDING
-	LOCK(part[nr]);
-#else
-	if
-	:: nr > me ->
-		LOCK(part[nr])
-	:: else ->
-		UNLOCK(part[me]);
-		LOCK(part[nr]);
-		LOCK(part[me])
-	fi;
+	d_step {
+		if
+		:: other != NONE -> RELEASE(part[other]); other = NONE
+		:: else
+		fi;
+#ifndef NOT_ASCENDING
+		if
+		:: nr < me -> RELEASE(part[me])
+		:: else
+		fi
 #endif
-	other = nr
+	};
+	d_step { ACQUIRE(part[nr]); other = nr };
+#ifndef NOT_ASCENDING
+	if
+	:: nr < me -> LOCK(part[me])
+	:: else
+	fi
+#endif
 }
 
 /* tw_table_find() */
 inline find()
 {
-	d_step {
-		link = 0;
-		t = head[BUCKET(k)];
-		do
-		:: t != 0 && !(key[t] == k && state[t] != CLAIMED) -> link = t; t = hash_next[t]
-		:: else -> break
-		od
-	}
+	link = 0;
+	t = head[BUCKET(k)];
+	do
+	:: t != 0 && !(key[t] == k && state[t] != CLAIMED) -> link = t; t = hash_next[t]
+	:: else -> break
+	od
 }
 
 /* Both halves of tw_table_unhash(): walk to the timer, take it out. */
@@ -179,27 +190,24 @@ inline queue()
 	cpu[t] = me;
 #endif
 	if
-	:: atomic { state[t] = PENDING; later[t] = 0; BEGINS(t) }
-	:: atomic { state[t] = PENDING; later[t] = 1; BEGINS(t) }
-	:: atomic { state[t] = DUE; later[t] = 0; BEGINS(t) }
+	:: d_step { state[t] = PENDING; later[t] = 0; BEGINS(t) }
+	:: d_step { state[t] = PENDING; later[t] = 1; BEGINS(t) }
+	:: d_step { state[t] = DUE; later[t] = 0; BEGINS(t) }
 	fi;
 #ifdef QUEUE_STATE_FIRST
 	cpu[t] = me;
 #endif
 	if
-	:: state[t] == PENDING -> atomic { ENTERS(t, WHEEL + me) }
-	:: else ->
-		LOCK(events);
-		atomic { ENTERS(t, DUELIST) };
-		UNLOCK(events)
+	:: state[t] == PENDING -> d_step { ENTERS(t, WHEEL + me) }
+	:: else -> d_step { ACQUIRE(events); ENTERS(t, DUELIST); RELEASE(events) }
 	fi
 }
 
 /* What is told about a timer is all of one arming. */
 inline describe(list)
 {
-	atomic { assert(where[t] == (list) && alive[t] && key[t] == k); v = version[t] };
-	atomic { assert(where[t] == (list) && alive[t] && key[t] == k && v == version[t]); v = 0 }
+	d_step { assert(where[t] == (list) && alive[t] && key[t] == k); v = version[t] };
+	d_step { assert(where[t] == (list) && alive[t] && key[t] == k && v == version[t]); v = 0 }
 }
 
 /* tw_events_lock_due(): if `due`, the list is locked and the timer is on it. */
@@ -278,6 +286,7 @@ begin:	/* tw_cpu_begin() */
 	:: else
 	fi;
 #endif
+	skip;
 	LOCK(part[me]);
 	if
 	:: kind == READ -> goto read
@@ -287,10 +296,8 @@ begin:	/* tw_cpu_begin() */
 	fi;
 
 look_key: /* tw_lookup() */
-#ifndef NO_BUCKET_ON_OP
-	LOCK(bucket[BUCKET(k)]);
-#endif
-	find();
+	skip;
+	d_step { ACQUIRE_BUCKET(k); find() };
 	if
 	:: t == 0 -> goto absent
 	:: else
@@ -310,10 +317,10 @@ settle:	/* tw_settled() */
 	:: LOCKED(nr)
 #endif
 	:: !LOCKED(nr) ->
-		UNLOCK(bucket[BUCKET(k)]);
+		UNLOCK_BUCKET(k);
 		lock_other();
 #ifdef NO_LOOK_AGAIN
-		LOCK(bucket[BUCKET(k)]);
+		LOCK_BUCKET(k);
 		goto found
 #endif
 		if
@@ -339,7 +346,7 @@ found:
 	if
 	:: (kind & (ADD | MOVE)) && st == PENDING ->
 		/* tw_can_wait(): the deadline is put off, in place */
-		atomic {
+		d_step {
 			ENDS(t);
 			BEGINS(t);
 			later[t] = 1
@@ -350,7 +357,7 @@ found:
 	/* tw_take(); DRAIN's own is the same */
 	if
 	:: st == PENDING ->
-		atomic {
+		d_step {
 #ifndef NO_OTHER_LOCK
 			assert(LOCKED(cpu[t]));
 #endif
@@ -361,14 +368,14 @@ found:
 		lock_due();
 		if
 		:: due ->
-			atomic {
+			d_step {
 				LEAVES(t, DUELIST);
 				ENDS(t)
 			};
 			unlock_due()
 		:: else ->
 			/* A reader was faster. */
-			UNLOCK(bucket[BUCKET(k)]);
+			UNLOCK_BUCKET(k);
 			if
 			:: kind == DRAIN -> goto look_index
 			:: else -> goto look_key
@@ -390,7 +397,7 @@ found:
 #ifndef DROP_STATE_LATE
 		state[t] = FREE;
 #endif
-		UNLOCK(bucket[BUCKET(k)]);
+		UNLOCK_BUCKET(k);
 		give_back();
 #ifdef DROP_STATE_LATE
 		state[t] = FREE;
@@ -399,17 +406,24 @@ found:
 	fi;
 
 unlock:
-#ifndef NO_BUCKET_ON_OP
-	UNLOCK(bucket[BUCKET(k)]);
-#endif
+	skip;
+	UNLOCK_BUCKET(k);
 end_run: /* tw_cpu_end() */
-	if
-	:: other != NONE -> UNLOCK(part[other]); other = NONE
-	:: else
-	fi;
-	UNLOCK(part[me]);
+	skip;
+	d_step {
+		if
+		:: other != NONE -> RELEASE(part[other]); other = NONE
+		:: else
+		fi;
+		RELEASE(part[me]);
+		k = 0; t = 0; link = 0; i = 0; st = 0; nr = 0; mask = 0; kind = 0
+	};
+	goto call;
 called:
-	atomic { k = 0; t = 0; link = 0; i = 0; st = 0; nr = 0; mask = 0; kind = 0 };
+	skip;
+	d_step {
+		k = 0; t = 0; link = 0; i = 0; st = 0; nr = 0; mask = 0; kind = 0
+	};
 	goto call;
 
 absent:	/* No timer has this key, and none may have. */
@@ -453,7 +467,7 @@ absent:	/* No timer has this key, and none may have. */
 	:: t == 0 -> goto grow
 	:: else
 	fi;
-	atomic { LEAVES(t, STOCK + me); assert(state[t] == FREE) };
+	d_step { LEAVES(t, STOCK + me); assert(state[t] == FREE) };
 	key[t] = k;
 	hash_next[t] = 0;
 	set_link(BUCKET(k), t);
@@ -465,13 +479,16 @@ absent:	/* No timer has this key, and none may have. */
 	goto unlock;
 
 grow:	/* All indices are made: tw_cpu_reclaim() */
-	UNLOCK(bucket[BUCKET(k)]);
-	if
-	:: other != NONE -> UNLOCK(part[other]); other = NONE
-	:: else
-	fi;
-	UNLOCK(part[me]);
-	nr = 0;
+	skip;
+	d_step {
+		RELEASE_BUCKET(k);
+		if
+		:: other != NONE -> RELEASE(part[other]); other = NONE
+		:: else
+		fi;
+		RELEASE(part[me]);
+		nr = 0
+	};
 	do
 	:: nr < PARTS ->
 #ifndef NO_PART_ON_RECLAIM
@@ -518,7 +535,7 @@ look:	/* tw_look() */
 		if
 		:: due -> describe(DUELIST); unlock_due(); goto unlock
 		:: else ->
-			UNLOCK(bucket[BUCKET(k)]);
+			UNLOCK_BUCKET(k);
 			if
 			:: kind == LOOK -> goto look_index
 			:: else -> goto look_key
@@ -534,10 +551,10 @@ look_index: /* tw_lookup_index() */
 		fi
 	};
 	k = key[t];
-	LOCK(bucket[BUCKET(k)]);
+	LOCK_BUCKET(k);
 	if
 #ifndef NO_KEY_RECHECK
-	:: key[t] != k -> UNLOCK(bucket[BUCKET(k)]); goto look_index
+	:: key[t] != k -> UNLOCK_BUCKET(k); goto look_index
 	:: else -> goto settle
 #else
 	:: true -> goto settle
@@ -545,6 +562,7 @@ look_index: /* tw_lookup_index() */
 	fi;
 
 read:	/* tw_events_deliver() */
+	skip;
 	LOCK(events);
 	d_step {
 		/* tw_events_peek() */
@@ -589,7 +607,7 @@ read:	/* tw_events_deliver() */
 	:: t > TIMERS -> break
 	:: t <= TIMERS && !(mask & (1 << t)) -> t++
 	:: t <= TIMERS && (mask & (1 << t)) ->
-		atomic {
+		d_step {
 			LEAVES(t, DUELIST);
 			assert(alive[t] && copied[t] && version[t] == seen[t]);
 			copied[t] = 0;
@@ -598,30 +616,31 @@ read:	/* tw_events_deliver() */
 		if
 		:: period[t] ->
 			/* tw_events_rearm() */
-			atomic { mask = mask & ~(1 << t); ENDS(t); later[t] = 0 };
+			d_step { mask = mask & ~(1 << t); ENDS(t); later[t] = 0 };
 #ifndef REARM_STATE_FIRST
 			cpu[t] = me;
 #endif
-			atomic { state[t] = PENDING; BEGINS(t) };
+			d_step { state[t] = PENDING; BEGINS(t) };
 #ifdef REARM_STATE_FIRST
 			cpu[t] = me;
 #endif
 #ifdef REARM_UNLOCKED
 			UNLOCK(part[me]);
 #endif
-			atomic { ENTERS(t, WHEEL + me) };
+			d_step { ENTERS(t, WHEEL + me) };
 #ifdef REARM_UNLOCKED
 			LOCK(part[me])
 #endif
 		:: else ->
 #if defined(NO_CLAIM) || defined(CLAIM_AFTER_UNLOCK)
-			atomic { ENDS(t) }
+			d_step { ENDS(t) }
 #else
-			atomic { state[t] = CLAIMED; ENDS(t) }
+			d_step { state[t] = CLAIMED; ENDS(t) }
 #endif
 		fi;
 		t++
 	od;
+	skip;
 	UNLOCK(events);
 #ifdef CLAIM_AFTER_UNLOCK
 	t = 1;
@@ -642,7 +661,7 @@ read:	/* tw_events_deliver() */
 	:: t <= TIMERS && !(mask & (1 << t)) -> t++
 	:: t <= TIMERS && (mask & (1 << t)) ->
 #ifdef FREE_BEFORE_UNHASH
-		atomic { state[t] = FREE; ENTERS(t, TABLE) };
+		d_step { state[t] = FREE; ENTERS(t, TABLE) };
 #endif
 #ifndef NO_BUCKET_ON_FREE
 		LOCK(bucket[BUCKET(key[t])]);
@@ -667,7 +686,7 @@ offline: /* tw_cpu_offline(), one timer a piece */
 #ifndef OFFLINE_NO_OTHER
 	lock_other();
 #endif
-	atomic {
+	d_step {
 		t = 1;
 		do
 		:: t <= TIMERS && where[t] != WHEEL + st -> t++
@@ -678,16 +697,19 @@ offline: /* tw_cpu_offline(), one timer a piece */
 	:: t > TIMERS -> goto end_run
 	:: else
 	fi;
-	atomic { LEAVES(t, WHEEL + st) };
+	d_step { LEAVES(t, WHEEL + st) };
 	cpu[t] = me;
-	atomic { ENTERS(t, WHEEL + me) };
-	if
-	:: other != NONE -> UNLOCK(part[other]); other = NONE
-	:: else
-	fi;
-	UNLOCK(part[me]);
+	d_step { ENTERS(t, WHEEL + me) };
+	d_step {
+		if
+		:: other != NONE -> RELEASE(part[other]); other = NONE
+		:: else
+		fi;
+		RELEASE(part[me]);
+		nr = st;
+		t = 0
+	};
 	LOCK(part[me]);
-	atomic { nr = st; t = 0 };
 	goto offline;
 
 close:	/* tw_close(), tw_cpu_barrier() */
@@ -716,9 +738,11 @@ end_of_task:
 	:: else -> break
 	od;
 	skip;
+	/* Where a mutant lets go of the parts too early. */
+	LOCK(events);
+	where[1] / 4 != CHAIN / 4 && where[TIMERS] / 4 != CHAIN / 4 && where[(TIMERS + 1) / 2] / 4 != CHAIN / 4;
 	/* Each timer is where it says, nowhere else, and found by its key; none is lost. */
 	d_step {
-		assert(!events && !bucket[0] && !bucket[BUCKETS - 1]);
 		t = 1;
 		do
 		:: t <= TIMERS ->
@@ -742,6 +766,7 @@ end_of_task:
 		od;
 		t = 0; link = 0; i = 0
 	};
+	UNLOCK(events);
 	nr = 0;
 	do
 	:: nr < PARTS -> UNLOCK(part[nr]); nr++
@@ -776,7 +801,7 @@ end:
 		put_off = later[t];
 		if
 		:: put_off				/* queued again: in this wheel still */
-		:: else -> atomic { assert(!later[t]); LEAVES(t, WHEEL + p); state[t] = DUE; where[t] = CHAIN + p }
+		:: else -> d_step { assert(!later[t]); LEAVES(t, WHEEL + p); state[t] = DUE; where[t] = CHAIN + p }
 		fi;
 		put_off = 0;
 		t++
@@ -796,9 +821,8 @@ end:
 	   if
 	   :: i > TIMERS -> i = 0
 	   :: else ->
-		i = 0;
-		LOCK(events);
 		d_step {
+			ACQUIRE(events);
 			i = 1;
 			do
 			:: i <= TIMERS ->
@@ -809,9 +833,9 @@ end:
 				i++
 			:: else -> break
 			od;
-			i = 0
-		};
-		UNLOCK(events)
+			i = 0;
+			RELEASE(events)
+		}
 	   fi;
 #if !defined(EVENTS_AFTER_PART) && !defined(NO_PART_IN_PASS)
 	   UNLOCK(part[p])
