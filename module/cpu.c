@@ -57,6 +57,9 @@ static u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
 	if (unlikely(tick + 1 < w->cursor)) {
 		w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
 		tick = w->cursor - 1;
+		/* A pause between two passes would last until the clock is back where it was. */
+		if (cpu->programmed != TW_NEVER)
+			cpu->passing = false;
 	}
 	return tick;
 }
