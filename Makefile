@@ -51,6 +51,9 @@ check-quick: ## Run the tests that take less than a few minutes
 check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (built once)
 	@tools/vm/check-debug --fuzz $(FUZZ_SECONDS) --race $(RACE_SECONDS)
 
+check-model: ## Prove the hand-over of timers between CPUs in a model checker
+	@selftests/model/check
+
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts
 	@tools/lint/run
 
@@ -65,4 +68,4 @@ help: ## Print this list
 need-build:
 	@tools/vm/need build
 
-.PHONY: all module tools selftests load unload demo check check-quick check-debug lint clean help need-build
+.PHONY: all module tools selftests load unload demo check check-quick check-debug lint clean help need-build check-model

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A key is found, and by one at a time, while the table splits buckets.
+ * module/table.h: tw_table_lock(); table.c: tw_split().
+ *
+ * Hashes are 0 to 3, one key each. The table grows from 1 bucket to 4; USERS each lock the
+ * bucket of some key a few times, arm the key if it is not there, and remove it if it is.
+ */
+#ifndef USERS
+#define USERS	2
+#endif
+#ifndef OPS
+#define OPS	2
+#endif
+#define KEYS	4
+
+byte buckets = 1;
+byte lock[4];
+bit chained[16];		/* bucket * 4 + key: the key's timer is in a chain of it */
+bit armed[KEYS];		/* ghost: it is in some */
+byte user[KEYS];		/* ghost: who operates on it */
+
+#define LOCK(l)		atomic { l == 0 -> l = _pid + 1 }
+#define UNLOCK(l)	d_step { assert(l == _pid + 1); l = 0 }
+
+/* tw_bucket_of() for up to 4 buckets */
+#define MASK(n)		((n) == 1 -> 1 : ((n) < 4 -> 3 : 7))
+#define BUCKET_OF(h, n)	(((h) & MASK(n)) < (n) -> ((h) & MASK(n)) : ((h) & (MASK(n) / 2)))
+
+proctype task()
+{
+	byte ops, k, n, b;
+
+	do
+	:: ops == OPS -> break
+	:: ops < OPS ->
+		ops++;
+		if
+		:: k = 0
+		:: k = 1
+		:: k = 2
+		:: k = 3
+		fi;
+again:		/* tw_table_lock() */
+		n = buckets;
+		b = BUCKET_OF(k, n);
+		LOCK(lock[b]);
+#ifndef NO_BUCKETS_RECHECK
+		if
+		:: buckets != n && BUCKET_OF(k, buckets) != b -> UNLOCK(lock[b]); goto again
+		:: else
+		fi;
+#endif
+		d_step { assert(!user[k]); user[k] = _pid };
+		assert(chained[b * 4 + k] == armed[k]);
+		d_step { armed[k] = 1 - armed[k]; chained[b * 4 + k] = armed[k] };
+		user[k] = 0;
+		UNLOCK(lock[b]);
+		d_step { n = 0; b = 0; k = 0 }
+	od
+}
+
+/* tw_split(), under tw_file.mutex */
+proctype grow()
+{
+	byte new, old, k;
+
+	do
+	:: buckets == 4 -> break
+	:: buckets < 4 ->
+		new = buckets;
+		old = (new == 1 -> 0 : new - 2);
+#ifdef PUBLISH_FIRST
+		buckets = new + 1;
+#endif
+#ifndef NO_LOCK_IN_SPLIT
+		LOCK(lock[old]);
+#endif
+#ifdef PUBLISH_BEFORE_MOVING
+		buckets = new + 1;
+#endif
+		k = 0;
+		do
+		:: k == KEYS -> break
+		:: k < KEYS && (!chained[old * 4 + k] || BUCKET_OF(k, new + 1) != new) -> k++
+		:: k < KEYS && chained[old * 4 + k] && BUCKET_OF(k, new + 1) == new ->
+			chained[new * 4 + k] = 1;
+			chained[old * 4 + k] = 0;
+			k++
+		od;
+		skip;
+#if !defined(PUBLISH_FIRST) && !defined(PUBLISH_BEFORE_MOVING) && !defined(PUBLISH_AFTER_UNLOCK)
+		buckets = new + 1;
+#endif
+#ifndef NO_LOCK_IN_SPLIT
+		UNLOCK(lock[old]);
+#endif
+#ifdef PUBLISH_AFTER_UNLOCK
+		buckets = new + 1;
+#endif
+	od
+}
+
+init
+{
+	atomic {
+		if
+		:: chained[0] = 1; armed[0] = 1
+		:: true
+		fi;
+		if
+		:: chained[3] = 1; armed[3] = 1
+		:: true
+		fi;
+		run task();
+		run task();
+#if USERS > 2
+		run task();
+#endif
+		run grow()
+	}
+}
