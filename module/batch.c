@@ -4,8 +4,9 @@
  *
  * The array is walked through a small buffer on the stack: a chunk is read, its operations
  * are done in one run (one hold of the CPU part's lock), their results are written.
- * While it is read, each element's result is written once with what it held: so
- * an element whose result could not be told is not begun.
+ * While it is read, the first and the last word that will be written of each element are written
+ * once with what they held (an element is in two pages at most): so one whose results could
+ * not be told is not begun.
  */
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -21,14 +22,12 @@
 /**
  * struct tw_kind - what is special about one of the calls
  * @words: length of an element, in u64
- * @status: the word with flags and result
  * @out: the first of the words that are written back; all from there to the end are
  * @result: offset of the result, in bytes
  * @op: the operation
  */
 struct tw_kind {
 	unsigned int words;
-	unsigned int status;
 	unsigned int out;
 	unsigned int result;
 	int (*op)(struct tw_ctx *ctx, void *elem);
@@ -36,7 +35,6 @@ struct tw_kind {
 
 #define TW_KIND(type, first_out, function) {				\
 	.words = sizeof(struct type) / TW_WORD,				\
-	.status = offsetof(struct type, flags) / TW_WORD,		\
 	.out = offsetof(struct type, first_out) / TW_WORD,		\
 	.result = offsetof(struct type, result),			\
 	.op = function,							\
@@ -54,7 +52,9 @@ static __always_inline unsigned int tw_read(const struct tw_kind *kind, u64 *buf
 #pragma GCC unroll 8
 		for (w = 0; w < kind->words; w++)
 			unsafe_get_user(buf[w], from + w, fault);
-		unsafe_put_user(buf[kind->status], from + kind->status, fault);
+		unsafe_put_user(buf[kind->out], from + kind->out, fault);
+		if (kind->out != kind->words - 1)
+			unsafe_put_user(buf[kind->words - 1], from + kind->words - 1, fault);
 		buf += kind->words;
 		from += kind->words;
 	}
