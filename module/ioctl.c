@@ -247,9 +247,14 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	result = call->function(filp->private_data, &karg);
 	if (result < 0)
 		return result;
+	/*
+	 * What was done stays done, so it is no error if its answer cannot be told since the
+	 * memory, which was there a moment ago, is gone. LIST and reports did nothing but look.
+	 */
 	if (call->out)
 		err = tw_answer_write(call, &karg, user, size);
-	else if (call->back && copy_to_user(user, &karg, min_t(size_t, size, call->size)))
+	else if (call->back && copy_to_user(user, &karg, min_t(size_t, size, call->size)) &&
+		 call->cursor)
 		err = -EFAULT;
 	return err ?: result;
 }

@@ -17,7 +17,8 @@
  *  E2BIG      a structure larger than the kernel knows with something set in the
  *             part it does not know (or larger than a page), an element larger
  *             than the kernel knows, more than TIMERWHEEL_BATCH_MAX elements
- *  EFAULT     memory that cannot be read or written
+ *  EFAULT     memory that cannot be read or written. Should it go away while a call
+ *             works, what was done stays done and is no error; its results are not told
  *  EBUSY      SETUP after the first timer, or a second time
  *  EAGAIN     read: nothing is due and the descriptor does not block
  *  EINTR      a signal arrived before anything was done
