@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * User memory that is not there: calls whose argument or array ends (or begins) at each
+ * byte in turn, and memory that goes away while a call works on it. What was returned as
+ * done is done and nothing else, no timer or event is lost, none is seen twice: after each call
+ * the wheel is compared with a model (tw_model.h).
+ *
+ * The memory is mapped twice: the calls get a view of it that has holes, the test
+ * fills and reads it through one that has none.
+ */
+#include "tw_model.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define LIMIT	600		/* s that a test may take: emulation is slow */
+
+struct window {
+	char *all;		/* where nothing is missing */
+	char *view;		/* what the calls see */
+	size_t page;
+	size_t size;
+	int fd;
+};
+
+static void window_make(struct window *w, size_t pages)
+{
+	w->page = getpagesize();
+	w->size = pages * w->page;
+	w->fd = memfd_create("faults", MFD_CLOEXEC);
+	if (w->fd < 0 || ftruncate(w->fd, w->size))
+		abort();
+	w->all = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, w->fd, 0);
+	w->view = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
+	if (w->all == MAP_FAILED || w->view == MAP_FAILED)
+		abort();
+}
+
+/* @why: NULL, or what is wrong */
+#define FINE(why) do {								\
+	const char *wrong = (why);						\
+										\
+	ASSERT_TRUE(!wrong) {							\
+		TH_LOG("%s", wrong);						\
+	}									\
+} while (0)
+
+/* --- The calls -------------------------------------------------------------------- */
+
+/* How calls on an array differ */
+struct op {
+	const char *name;
+	unsigned long cmd;		/* 0: read() */
+	__u32 size;			/* of an element */
+	__u32 out;			/* first byte that is written; all from there are */
+	__u32 n;			/* more elements than the kernel takes together */
+};
+
+static const struct op add_op = { "ADD", TIMERWHEEL_IOC_ADD, 64, 48, 20 };
+static const struct op move_op = { "MOVE", TIMERWHEEL_IOC_MOVE, 32, 24, 36 };
+static const struct op remove_op = { "REMOVE", TIMERWHEEL_IOC_REMOVE, 40, 16, 30 };
+static const struct op get_op = { "GET", TIMERWHEEL_IOC_GET, 64, 0, 20 };
+static const struct op list_op = { "LIST", TIMERWHEEL_IOC_LIST, 64, 0, 20 };
+static const struct op drain_op = { "DRAIN", TIMERWHEEL_IOC_DRAIN, 64, 0, 20 };
+static const struct op read_op = { "read", 0, 48, 0, 20 };
+
+/* Does the caller say which timers? */
+static bool op_asks(const struct op *op)
+{
+	return op->cmd && op->cmd != TIMERWHEEL_IOC_LIST && op->cmd != TIMERWHEEL_IOC_DRAIN;
+}
+
+/* All timers 0 to @n - 1 are there: for read they are due, for the others pending. */
+static const char *restock(const struct op *op, struct model *m, __u32 n, __u64 round)
+{
+	__u32 from, to;
+	const char *why;
+
+	for (from = 0; from < n; from = to) {
+		for (to = from; to < n && !m->timer[to].state; to++)
+			;
+		why = to > from ? model_fill(m, from, to, round, op->cmd ? HOUR : 1, 0) : NULL;
+		if (why)
+			return why;
+		while (to < n && m->timer[to].state)
+			to++;
+	}
+	return NULL;
+}
+
+/* Write the elements; each call wants something else than the one before. */
+static void fill(const struct op *op, char *elems, __u32 n, __u64 round)
+{
+	struct timerwheel_entry ent;
+	__u32 i;
+
+	tw_poison(elems, (size_t)n * op->size);
+	if (!op_asks(op))
+		return;
+	for (i = 0; i < n; i++, elems += op->size) {
+		struct timerwheel_add add = {
+			.key = i, .value = round, .deadline = HOUR + round,
+			.flags = TIMERWHEEL_ABS,
+		};
+		struct timerwheel_move move = {
+			.key = i, .deadline = HOUR + round, .flags = TIMERWHEEL_ABS,
+		};
+		struct timerwheel_remove rem = { .key = i };
+
+		tw_poison(&add.result, 4);
+		tw_poison(&add.index, 4);
+		tw_poison(&move.result, 4);
+		tw_poison(&rem.value, 16);
+		tw_poison(&rem.result, 4);
+		tw_poison(&ent, sizeof(ent));
+		ent.key = i;
+		ent.flags = 0;
+		ent.reserved = 0;
+		memcpy(elems, op == &add_op ? (void *)&add : op == &move_op ? (void *)&move :
+		       op == &remove_op ? (void *)&rem : (void *)&ent, op->size);
+	}
+}
+
+/* Returns elements done, or -errno. @cursor is for LIST. */
+static int call(const struct op *op, int fd, char *elems, __u32 n, __u64 *cursor)
+{
+	int ret;
+
+	if (op->cmd)
+		return tw_batch(fd, op->cmd, 0, elems, op->size, n,
+				op == &list_op ? cursor : NULL);
+	ret = tw_err(read(fd, elems, (size_t)n * op->size));
+	if (ret == -EAGAIN)
+		return 0;
+	return ret < 0 ? ret : ret % op->size ? -EPROTO : ret / (int)op->size;
+}
+
+/*
+ * An element was done: the model does it too. Where memory vanished before it could be
+ * written (@untold) its outputs may be as they were.
+ */
+static const char *done(const struct op *op, struct model *m, const char *elem, bool untold)
+{
+	struct timerwheel_remove rem;
+	struct timerwheel_entry ent;
+	struct timerwheel_event ev;
+	struct timerwheel_move move;
+	struct timerwheel_add add;
+	bool fine;
+
+	if (op == &add_op) {
+		memcpy(&add, elem, sizeof(add));
+		if (untold && tw_poisoned(&add.result, 4))
+			add.result = m->timer[add.key].state;
+		fine = model_added(m, &add);
+	} else if (op == &move_op) {
+		memcpy(&move, elem, sizeof(move));
+		if (untold && tw_poisoned(&move.result, 4))
+			move.result = m->timer[move.key].state;
+		fine = model_moved(m, &move);
+	} else if (op == &remove_op) {
+		memcpy(&rem, elem, sizeof(rem));
+		if (untold && tw_poisoned(&rem.result, 4)) {
+			rem.result = m->timer[rem.key].state;
+			rem.value = m->timer[rem.key].value;
+		}
+		fine = model_removed(m, &rem);
+	} else if (op == &drain_op) {
+		memcpy(&ent, elem, sizeof(ent));
+		fine = model_drained(m, &ent);
+	} else if (op->cmd) {
+		memcpy(&ent, elem, sizeof(ent));
+		if (untold && tw_poisoned(&ent.result, 4))
+			return NULL;
+		fine = model_entry(m, &ent) &&
+		       (op == &get_op || model_same(m, "times listed", ent.key,
+						    ++m->seen[ent.key], 1));
+	} else {
+		memcpy(&ev, elem, sizeof(ev));
+		fine = model_read(m, &ev);
+	}
+	return fine ? NULL : m->why;
+}
+
+/* After a part of the timers was listed: the rest is, from the cursor on, each once. */
+static const char *list_rest(struct model *m, __u64 *cursor)
+{
+	struct timerwheel_entry ent[7];
+	const char *why = NULL;
+	int i, n;
+
+	while (!why && (n = tw_list(m->fd, cursor, ent, 7)) > 0)
+		for (i = 0; i < n && !why; i++)
+			why = done(&list_op, m, (char *)&ent[i], false);
+	if (!why && !model_same(m, "one not listed", 0, !memchr(m->seen, 0, m->count), true))
+		why = m->why;
+	return why;
+}
+
+enum { LOST = 2048 };		/* elements of a call that takes its time */
+
+/* --- Every byte ------------------------------------------------------------------- */
+
+FIXTURE(faults) {
+	struct window w;
+	struct model m;
+};
+
+FIXTURE_SETUP(faults)
+{
+	int fd = tw_open_manual(1);
+
+	ASSERT_LE(0, fd);
+	model_init(&self->m, fd, true, LOST);
+	ASSERT_EQ(0, tw_advance(fd, 0, 1000));
+	model_advanced(&self->m, 1000);
+	window_make(&self->w, LOST * 64 / getpagesize());
+}
+
+FIXTURE_TEARDOWN(faults)
+{
+	model_free(&self->m);
+}
+
+FIXTURE_VARIANT(faults) {
+	const struct op *op;
+};
+
+FIXTURE_VARIANT_ADD(faults, add) { &add_op };
+FIXTURE_VARIANT_ADD(faults, move) { &move_op };
+FIXTURE_VARIANT_ADD(faults, remove) { &remove_op };
+FIXTURE_VARIANT_ADD(faults, get) { &get_op };
+FIXTURE_VARIANT_ADD(faults, list) { &list_op };
+FIXTURE_VARIANT_ADD(faults, drain) { &drain_op };
+FIXTURE_VARIANT_ADD(faults, read) { &read_op };
+
+/*
+ * One call on an array that begins at @at in the window, some of which is not there: @want
+ * elements are done, 0: none, and EFAULT.
+ */
+static void array_at(struct __test_metadata *_metadata, const struct op *op, struct window *w,
+		     struct model *m, size_t at, __u32 want, __u64 round)
+{
+	char before[64 * 64];
+	char *elems = w->all + at;
+	__u64 cursor = 0;
+	__u32 i;
+	int ret;
+
+	FINE(restock(op, m, op->n, round));
+	fill(op, elems, op->n, round);
+	memcpy(before, elems, op->n * op->size);
+	memset(m->seen, 0, m->n);
+	ret = call(op, m->fd, w->view + at, op->n, &cursor);
+	ASSERT_EQ(want ? (int)want : -EFAULT, ret)
+		TH_LOG("%zu bytes before the border", w->page - at);
+	for (i = 0; i < want; i++)
+		FINE(done(op, m, elems + i * op->size, false));
+	if (op_asks(op))
+		ASSERT_EQ(0, memcmp(before + want * op->size, elems + want * op->size,
+				    (op->n - want) * op->size));
+	if (op == &list_op)
+		FINE(list_rest(m, &cursor));
+	FINE(model_differs(m));
+}
+
+/* The array ends too early: the elements that are there as a whole are done. */
+static void array_ends(struct __test_metadata *_metadata, const struct op *op,
+		       struct window *w, struct model *m, int prot)
+{
+	size_t bytes = op->n * op->size, room;
+
+	m->n = op->n;
+	ASSERT_EQ(0, mprotect(w->view + w->page, w->page, prot));
+	for (room = 0; room < bytes; room++)
+		array_at(_metadata, op, w, m, w->page - room, room / op->size, room);
+}
+
+TEST_F_TIMEOUT(faults, end_missing, LIMIT)
+{
+	array_ends(_metadata, variant->op, &self->w, &self->m, PROT_NONE);
+}
+
+TEST_F_TIMEOUT(faults, end_readonly, LIMIT)
+{
+	array_ends(_metadata, variant->op, &self->w, &self->m, PROT_READ);
+}
+
+/*
+ * The array begins too early: nothing is done. But where that is only read-only, it may
+ * be as far as nothing is written.
+ */
+static void array_begins(struct __test_metadata *_metadata, const struct op *op,
+			 struct window *w, struct model *m, int prot)
+{
+	__u32 harmless = prot == PROT_READ && op_asks(op) ? op->out : 0;
+	size_t bad;
+
+	m->n = op->n;
+	ASSERT_EQ(0, mprotect(w->view, w->page, prot));
+	for (bad = 1; bad <= op->size; bad++)
+		array_at(_metadata, op, w, m, w->page - bad, bad <= harmless ? op->n : 0, bad);
+}
+
+TEST_F_TIMEOUT(faults, begin_missing, LIMIT)
+{
+	array_begins(_metadata, variant->op, &self->w, &self->m, PROT_NONE);
+}
+
+TEST_F_TIMEOUT(faults, begin_readonly, LIMIT)
+{
+	array_begins(_metadata, variant->op, &self->w, &self->m, PROT_READ);
+}
+
+/* --- The argument itself ---------------------------------------------------------- */
+
+FIXTURE(argument) {
+	struct window w;
+	struct model m;
+};
+
+FIXTURE_VARIANT(argument) {
+	unsigned long cmd;
+	__u32 size;
+	__u32 elem_size;
+	bool writes;			/* does the call write it? */
+};
+
+FIXTURE_VARIANT_ADD(argument, info) { TIMERWHEEL_IOC_INFO, 128, 0, true };
+FIXTURE_VARIANT_ADD(argument, stats) { TIMERWHEEL_IOC_STATS, 488, 0, true };
+FIXTURE_VARIANT_ADD(argument, setup) { TIMERWHEEL_IOC_SETUP, 48, 0, true };
+FIXTURE_VARIANT_ADD(argument, add) { TIMERWHEEL_IOC_ADD, 32, 64, false };
+FIXTURE_VARIANT_ADD(argument, move) { TIMERWHEEL_IOC_MOVE, 32, 32, false };
+FIXTURE_VARIANT_ADD(argument, remove) { TIMERWHEEL_IOC_REMOVE, 32, 40, false };
+FIXTURE_VARIANT_ADD(argument, drain) { TIMERWHEEL_IOC_DRAIN, 32, 64, false };
+FIXTURE_VARIANT_ADD(argument, get) { TIMERWHEEL_IOC_GET, 32, 64, false };
+FIXTURE_VARIANT_ADD(argument, list) { TIMERWHEEL_IOC_LIST, 32, 64, true };
+FIXTURE_VARIANT_ADD(argument, advance) { TIMERWHEEL_IOC_ADVANCE, 32, 0, true };
+
+FIXTURE_SETUP(argument)
+{
+	bool setup = variant->cmd == TIMERWHEEL_IOC_SETUP;
+	int fd = setup ? tw_open(O_NONBLOCK) : tw_open_manual(1);
+
+	ASSERT_LE(0, fd);
+	model_init(&self->m, fd, !setup, 2);
+	if (!setup)
+		FINE(model_fill(&self->m, 0, 1, 1, HOUR, 0));
+	window_make(&self->w, 2);
+}
+
+FIXTURE_TEARDOWN(argument)
+{
+	model_free(&self->m);
+}
+
+/*
+ * A call whose argument has @before bytes before the border of a good page and one with
+ * the protection @prot. It changes nothing: there is no timer with that key, no time passes.
+ */
+static int argument_at(const struct _fixture_variant_argument *v, struct window *w, int fd,
+		       size_t before, bool end, int prot)
+{
+	static struct timerwheel_add elem;
+	struct timerwheel_batch batch = {
+		.size = v->size, .elems = (uintptr_t)&elem, .count = 1,
+		.elem_size = v->elem_size,
+	};
+	size_t at = w->page - before;
+	int ret;
+
+	elem = (struct timerwheel_add) {
+		.key = v->cmd == TIMERWHEEL_IOC_ADD ? 0 : 1,
+		.flags = v->cmd == TIMERWHEEL_IOC_ADD ? TIMERWHEEL_EXCL : 0,
+	};
+	memset(w->all, 0, w->size);
+	memcpy(w->all + at, &batch, v->elem_size ? sizeof(batch) : sizeof(__u32));
+	if (mprotect(w->view + (end ? w->page : 0), w->page, prot))
+		abort();
+	ret = tw_ioctl(fd, v->cmd, w->view + at);
+	mprotect(w->view, w->size, PROT_READ | PROT_WRITE);
+	return ret;
+}
+
+/* Each byte of it may be the last, or the first, that is there: abi.c has the former. */
+TEST_F(argument, each_byte)
+{
+	const struct _fixture_variant_argument *v = variant;
+	struct model *m = &self->m;
+	int readonly = v->writes ? -EFAULT : v->cmd == TIMERWHEEL_IOC_DRAIN ? 0 : 1, fd = m->fd;
+	struct timerwheel_info info;
+	size_t b;
+
+	/* DRAIN would change something: of an empty wheel it does not. */
+	if (v->cmd == TIMERWHEEL_IOC_DRAIN) {
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 0));
+		model_set(m, 0, TIMERWHEEL_WAS_NONE);
+	}
+	for (b = 1; b < v->size; b++) {
+		EXPECT_EQ(-EFAULT, argument_at(v, &self->w, fd, b, false, PROT_NONE))
+			TH_LOG("%zu bytes are missing", b);
+		EXPECT_EQ(-EFAULT, argument_at(v, &self->w, fd, b, true, PROT_NONE))
+			TH_LOG("%zu bytes are there", b);
+		EXPECT_EQ(readonly, argument_at(v, &self->w, fd, b, false, PROT_READ))
+			TH_LOG("%zu bytes are read-only", b);
+		EXPECT_EQ(readonly, argument_at(v, &self->w, fd, b, true, PROT_READ))
+			TH_LOG("%zu bytes are not read-only", b);
+	}
+	ASSERT_EQ(0, tw_info(fd, &info));
+	EXPECT_EQ(v->cmd == TIMERWHEEL_IOC_SETUP ? 0 : TIMERWHEEL_INFO_SETTLED, info.flags);
+	if (m->manual)
+		FINE(model_differs(m));
+	EXPECT_EQ(v->writes ? !!v->elem_size : readonly,
+		  argument_at(v, &self->w, fd, v->size, true, PROT_NONE));
+}
+
+/* --- Memory that goes away -------------------------------------------------------- */
+
+/* A thread that takes the first pages of a window away and gives them back */
+struct thief {
+	pthread_t thread;
+	struct window *w;
+	size_t pages;
+	void (*take)(char *page, size_t size, struct window *w);
+	atomic_bool stop;
+};
+
+static void take_all(char *page, size_t size, struct window *w)
+{
+	(void)w;
+	mprotect(page, size, PROT_NONE);
+	sched_yield();
+	mprotect(page, size, PROT_READ | PROT_WRITE);
+}
+
+static void take_write(char *page, size_t size, struct window *w)
+{
+	(void)w;
+	mprotect(page, size, PROT_READ);
+	sched_yield();
+	mprotect(page, size, PROT_READ | PROT_WRITE);
+}
+
+static void take_mapping(char *page, size_t size, struct window *w)
+{
+	munmap(page, size);
+	sched_yield();
+	mmap(page, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, w->fd, page - w->view);
+}
+
+/* Only the page table's entry: a fault brings it back. */
+static void take_entry(char *page, size_t size, struct window *w)
+{
+	(void)w;
+	madvise(page, size, MADV_DONTNEED);
+}
+
+static void *thief_main(void *arg)
+{
+	struct thief *t = arg;
+	__u64 seed = 1;
+
+	while (!atomic_load(&t->stop))
+		t->take(t->w->view + tw_rand(&seed) % t->pages * t->w->page, t->w->page, t->w);
+	return NULL;
+}
+
+static void thief_start(struct thief *t, struct window *w, size_t pages,
+			void (*take)(char *page, size_t size, struct window *w))
+{
+	t->w = w;
+	t->pages = pages;
+	t->take = take;
+	atomic_store(&t->stop, false);
+	if (pthread_create(&t->thread, NULL, thief_main, t))
+		abort();
+}
+
+static void thief_stop(struct thief *t)
+{
+	atomic_store(&t->stop, true);
+	pthread_join(t->thread, NULL);
+}
+
+/*
+ * Calls while memory goes away: what each says it did is what it did. Until @faults of
+ * them met a fault in the middle; 0: none may meet one, and a number of calls is made.
+ */
+static void stolen(struct __test_metadata *_metadata, const struct op *op, struct window *w,
+		   struct model *m, void (*take)(char *page, size_t size, struct window *w),
+		   int faults)
+{
+	int left = faults ?: 20, round, met = 0, ret, i;
+	__u64 end = tw_now(CLOCK_MONOTONIC) + 60 * SEC;
+	struct thief t;
+
+	for (round = 1; left && tw_now(CLOCK_MONOTONIC) < end; round++) {
+		int total = 0;
+		__u64 cursor = 0;
+
+		FINE(restock(op, m, LOST, round));
+		memset(m->seen, 0, m->n);
+		thief_start(&t, w, LOST * op->size / w->page, take);
+		do {
+			fill(op, w->all, LOST, round);
+			ret = call(op, m->fd, w->view, LOST, &cursor);
+			for (i = 0; i < ret; i++)
+				FINE(done(op, m, w->all + i * op->size, true));
+			ASSERT_TRUE(ret > 0 || ret == -EFAULT) {
+				TH_LOG("returned %d after %d", ret, total);
+			}
+			total += ret > 0 ? ret : 0;
+			met += total < LOST;
+		} while (!op_asks(op) && total < LOST);
+		thief_stop(&t);
+		if (op == &list_op)
+			FINE(list_rest(m, &cursor));
+		FINE(model_differs(m));
+		if (!faults) {
+			ASSERT_EQ(0, met);
+			left--;
+		} else if (met >= faults) {
+			left = 0;
+		}
+	}
+	EXPECT_EQ(0, left) {
+		TH_LOG("%s: only %d faults in %d rounds", op->name, met, round);
+	}
+	printf("# %s: %d faults in %d rounds\n", op->name, met, round - 1);
+}
+
+TEST_F_TIMEOUT(faults, protected_meanwhile, LIMIT)
+{
+	stolen(_metadata, variant->op, &self->w, &self->m, take_all, 10);
+}
+
+TEST_F_TIMEOUT(faults, readonly_meanwhile, LIMIT)
+{
+	stolen(_metadata, variant->op, &self->w, &self->m, take_write, 10);
+}
+
+TEST_F_TIMEOUT(faults, unmapped_meanwhile, LIMIT)
+{
+	stolen(_metadata, variant->op, &self->w, &self->m, take_mapping, 10);
+}
+
+TEST_F_TIMEOUT(faults, paged_out_meanwhile, LIMIT)
+{
+	stolen(_metadata, variant->op, &self->w, &self->m, take_entry, 0);
+}
+
+TEST_HARNESS_MAIN
