@@ -300,18 +300,19 @@ static int cgroup_make(void)
 /* End it. Returns how much was left, after what can be reclaimed and RCU's time. */
 static long cgroup_end(void)
 {
-	long left = -1;
+	__u64 end = tw_now(CLOCK_MONOTONIC) + 10 * SEC;
 	char buf[32];
-	int i;
+	long left;
 
-	for (i = 0; i < 300 && left; i++) {
-		if (i)
-			tw_sleep(20 * MSEC);
+	for (;;) {
 		file_write(cgroup_path("memory.high"), "0");	/* flushes stocks */
 		file_write(cgroup_path("memory.reclaim"), "1G");	/* and LRU batches */
 		rmdir(cgroup_path("run"));
 		left = file_read(cgroup_path("memory.current"), buf, sizeof(buf)) > 0 ?
 		       atol(buf) : -1;
+		if (!left || tw_now(CLOCK_MONOTONIC) > end)
+			break;
+		tw_sleep(20 * MSEC);
 	}
 	rmdir(cgroup_path(""));
 	return left;
