@@ -24,6 +24,15 @@ static u32 tw_made(const struct tw_file *file)
 	return smp_load_acquire(&file->table.made);
 }
 
+/*
+ * Is a walk that has @done so many to end now? If there is nothing yet only a signal that
+ * kills ends it: else nobody with signals more frequent than timers would come to the end.
+ */
+static bool tw_interrupted(long done)
+{
+	return done ? signal_pending(current) : fatal_signal_pending(current);
+}
+
 /* Describe timers from index *@next on. Returns how many; -ENOMEM. */
 static int tw_list_run(struct tw_file *file, u64 offset, u64 *next, u64 end,
 		       struct timerwheel_entry *entry, unsigned int max)
@@ -78,8 +87,8 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 			break;
 		}
 		done += n;
-		if (signal_pending(current)) {
-			if (!done && next < end)
+		if (tw_interrupted(done)) {
+			if (!done)
 				return -EINTR;
 			break;
 		}
@@ -140,8 +149,11 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
 		done += n;
 		if (fault && fault_in_writeable((char __user *)(to + done), sizeof(*to)))
 			return done ? done : -EFAULT;
-		if (signal_pending(current))
-			return done ? done : -EINTR;
+		if (tw_interrupted(done)) {
+			if (!done)
+				return -EINTR;
+			break;
+		}
 		cond_resched();
 	}
 	WRITE_ONCE(file->drain_next, next);
@@ -173,7 +185,7 @@ long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
 	if (!batch->count)
 		return 0;
 	done = tw_drain_range(file, from, end, to, batch->count);
-	if (done < 0 || done == batch->count)
+	if (done < 0 || done == batch->count || (done && signal_pending(current)))
 		return done;
 	more = tw_drain_range(file, 1, from, to + done, batch->count - done);
 	return more < 0 && !done ? more : done + max(more, 0L);
