@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/timerwheel.h>
@@ -115,6 +116,60 @@ static inline __u64 tw_seed(void)
 	__u64 seed = s ? strtoull(s, NULL, 0) : tw_now(CLOCK_REALTIME);
 
 	return seed ? seed : 1;
+}
+
+/* --- Processes and files ------------------------------------------------ */
+
+/* How a child ended: its exit status, or 1000 + the signal that killed it */
+static inline int tw_reap(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Memory that children share, zeroed. Never freed: each test is a process. */
+static inline void *tw_shared(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
+}
+
+/* 0 or -errno */
+static inline int tw_file_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* The number in a file that follows @word, or the first one; -1: there is none */
+static inline long long tw_file_number(const char *path, const char *word)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	static char buf[65536];
+	size_t got = 0;
+	ssize_t n;
+	char *p;
+
+	while (fd >= 0 && (n = read(fd, buf + got, sizeof(buf) - 1 - got)) > 0)
+		got += n;
+	close(fd);
+	buf[got] = 0;
+	p = word ? strstr(buf, word) : buf;
+	return p && got ? atoll(p + (word ? strlen(word) : 0)) : -1;
 }
 
 /* --- Poison ------------------------------------------------------------- */

@@ -1,0 +1,910 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * abuse: programs that mean harm, or just do what no sane program does. Each harms
+ * itself at most: meanwhile the tasks on the same CPUs, the tick and other wheels go on, and
+ * the abused wheel still knows what is true.
+ *
+ * Nothing here asserts how long something takes: `others' (below) must make progress while
+ * the abuse goes on, that is all. What stops a CPU for long, the kernel's own watchdogs
+ * see: the harness looks at its log.
+ *
+ * TW_ABUSE_ROUNDS: how often what depends on luck is tried, times what is the default.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/time.h>
+#include "abuse.h"
+
+#define MAX_CPUS	64
+#define PASS_TIMERS	1088	/* a pass has 1,024 and may end with the piece it is at */
+
+static int cpus(void)
+{
+	int n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < MAX_CPUS ? n : MAX_CPUS;
+}
+
+static __u64 firings(int fd)
+{
+	struct timerwheel_stats st;
+
+	return tw_stats(fd, &st) ? ~0ULL : st.firings;
+}
+
+/* --- The others ----------------------------------------------------------------- */
+
+/*
+ * On each CPU: a thread that computes, one that sleeps, one that has timers in a wheel of
+ * its own. They count their turns, those that end while the clock is in @window.
+ */
+struct other {
+	pthread_t id;
+	int cpu;
+	struct others *all;
+	atomic_ulong turns;
+};
+
+struct others {
+	struct other computes[MAX_CPUS];
+	struct other sleeps[MAX_CPUS];
+	struct other waits[MAX_CPUS];
+	atomic_ullong window[2];
+	atomic_bool stop;
+	atomic_int wrong;
+};
+
+static bool other_turn(struct other *o)
+{
+	__u64 now = tw_now(CLOCK_MONOTONIC);
+
+	if (now >= atomic_load(&o->all->window[0]) && now < atomic_load(&o->all->window[1]))
+		atomic_fetch_add(&o->turns, 1);
+	return !atomic_load(&o->all->stop);
+}
+
+static void *other_computes(void *arg)
+{
+	struct other *o = arg;
+	volatile int n;
+
+	tw_pin(o->cpu);
+	do {
+		for (n = 0; n < 100000; n++)
+			;
+	} while (other_turn(o));
+	return NULL;
+}
+
+static void *other_sleeps(void *arg)
+{
+	struct other *o = arg;
+
+	tw_pin(o->cpu);
+	do
+		tw_sleep(MSEC);
+	while (other_turn(o));
+	return NULL;
+}
+
+static void *other_waits(void *arg)
+{
+	struct timerwheel_event ev[2];
+	struct other *o = arg;
+	__u64 key = 0;
+	int fd;
+
+	tw_pin(o->cpu);
+	fd = tw_open(0);
+	do {
+		key++;
+		if (tw_add1(fd, key, value_of(key), MSEC, 0) || tw_read(fd, ev, 2) != 1 ||
+		    ev[0].key != key || ev[0].value != value_of(key) ||
+		    ev[0].fired < ev[0].deadline)
+			atomic_fetch_add(&o->all->wrong, 1);
+	} while (other_turn(o));
+	close(fd);
+	return NULL;
+}
+
+static int others_start(struct others *o)
+{
+	static const struct {
+		size_t first;
+		void *(*function)(void *arg);
+	} kind[] = {
+		{ offsetof(struct others, computes), other_computes },
+		{ offsetof(struct others, sleeps), other_sleeps },
+		{ offsetof(struct others, waits), other_waits },
+	};
+	struct other *one;
+	size_t k;
+	int i;
+
+	memset(o, 0, sizeof(*o));
+	atomic_store(&o->window[1], ~0ULL);
+	for (k = 0; k < ARRAY_SIZE(kind); k++) {
+		for (i = 0; i < cpus(); i++) {
+			one = (struct other *)((char *)o + kind[k].first) + i;
+			one->cpu = i;
+			one->all = o;
+			if (pthread_create(&one->id, NULL, kind[k].function, one))
+				return -EAGAIN;
+		}
+	}
+	return 0;
+}
+
+static int others_stop(struct others *o)
+{
+	int i;
+
+	atomic_store(&o->stop, true);
+	for (i = 0; i < cpus(); i++) {
+		pthread_join(o->computes[i].id, NULL);
+		pthread_join(o->sleeps[i].id, NULL);
+		pthread_join(o->waits[i].id, NULL);
+	}
+	return atomic_load(&o->wrong);
+}
+
+static unsigned long others_least(const struct others *o, const char **who, int *cpu)
+{
+	unsigned long least = ~0UL, n;
+	int i, k;
+
+	for (i = 0; i < cpus(); i++) {
+		const struct other *all[] = { &o->computes[i], &o->sleeps[i], &o->waits[i] };
+
+		for (k = 0; k < 3; k++) {
+			n = atomic_load(&all[k]->turns);
+			if (n < least) {
+				least = n;
+				*who = k == 0 ? "computes" : k == 1 ? "sleeps" : "waits";
+				*cpu = i;
+			}
+		}
+	}
+	return least;
+}
+
+/* Ticks that the kernel has accounted on a CPU */
+static long long ticks_of(int cpu)
+{
+	long long v[8] = { 0 }, sum = 0;
+	char word[16], line[256];
+	FILE *f = fopen("/proc/stat", "re");
+	int k;
+
+	snprintf(word, sizeof(word), "cpu%d ", cpu);
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, word, strlen(word)))
+			continue;
+		sscanf(line, "%*s %lld %lld %lld %lld %lld %lld %lld %lld", v, v + 1, v + 2,
+		       v + 3, v + 4, v + 5, v + 6, v + 7);
+	}
+	if (f)
+		fclose(f);
+	for (k = 0; k < 8; k++)
+		sum += v[k];
+	return sum;
+}
+
+/*
+ * Does everybody else go on, now? Each of them makes some turns, each CPU's tick counts
+ * time, and the clock that only the tick moves is not behind.
+ */
+static bool others_go_on(struct others *o)
+{
+	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
+	long long ticks[MAX_CPUS];
+	const char *who = "";
+	bool good = true;
+	int i, cpu = 0;
+
+	for (i = 0; i < cpus(); i++) {
+		ticks[i] = ticks_of(i);
+		atomic_store(&o->computes[i].turns, 0);
+		atomic_store(&o->sleeps[i].turns, 0);
+		atomic_store(&o->waits[i].turns, 0);
+	}
+	tw_sleep(500 * MSEC);
+	while (others_least(o, &who, &cpu) < 20 && tw_now(CLOCK_MONOTONIC) < until)
+		tw_sleep(10 * MSEC);
+	if (others_least(o, &who, &cpu) < 20) {
+		fprintf(stderr, "# on CPU %d who %s has done %lu turns\n", cpu, who,
+			others_least(o, &who, &cpu));
+		good = false;
+	}
+	for (i = 0; i < cpus(); i++) {
+		if (ticks_of(i) - ticks[i] < 5) {
+			fprintf(stderr, "# CPU %d has had %lld ticks\n", i, ticks_of(i) - ticks[i]);
+			good = false;
+		}
+	}
+	if (tw_now(CLOCK_MONOTONIC_COARSE) + 2 * SEC < tw_now(CLOCK_MONOTONIC)) {
+		fprintf(stderr, "# the tick has not moved the clock for 2 s\n");
+		good = false;
+	}
+	return good;
+}
+
+/*
+ * Arm keys 0 to @n - 1 on MONOTONIC, the first for a time when all are armed, each @step
+ * after the one before it. Returns that time; 0: something went wrong.
+ */
+static __u64 arm_for(int fd, int n, __u64 step)
+{
+	struct timerwheel_move *move = calloc(PAGE, sizeof(*move));
+	__u64 began = tw_now(CLOCK_MONOTONIC), start;
+	int i, k;
+
+	/* how long that takes is found out with a time that is far enough */
+	if (!move || arm(fd, 0, n, began + HOUR, step, 0))
+		return 0;
+	start = tw_now(CLOCK_MONOTONIC);
+	start += 2 * (start - began) + SEC;
+	for (i = 0; i < n; i += k) {
+		for (k = 0; k < PAGE && i + k < n; k++) {
+			move[k] = (struct timerwheel_move){
+				.key = i + k, .deadline = start + (i + k) * step,
+				.flags = TIMERWHEEL_ABS,
+			};
+		}
+		if (tw_move(fd, move, k) != k)
+			return 0;
+	}
+	free(move);
+	return start;
+}
+
+/* --- Attacks by time -------------------------------------------------------------- */
+
+/* Two threads for each CPU, which take turns until they are stopped */
+struct attacker {
+	pthread_t id;
+	int number;
+	struct attack *all;
+};
+
+struct attack {
+	int fd;
+	int (*turn)(int fd, int number);	/* 0, or what went wrong */
+	struct attacker by[2 * MAX_CPUS];
+	atomic_bool stop;
+	atomic_int error;
+	atomic_ulong turns;
+};
+
+FIXTURE(attack) {
+	struct others others;
+	struct attack a;
+};
+
+FIXTURE_SETUP(attack)
+{
+	ASSERT_EQ(0, others_start(&self->others));
+	self->a.fd = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->a.fd);
+}
+
+FIXTURE_TEARDOWN(attack)
+{
+	EXPECT_EQ(0, others_stop(&self->others));
+	close(self->a.fd);
+}
+
+static void *attacker(void *arg)
+{
+	struct attacker *by = arg;
+	int ret;
+
+	tw_pin(by->number % cpus());
+	while (!atomic_load(&by->all->stop)) {
+		ret = by->all->turn(by->all->fd, by->number);
+		if (ret)
+			atomic_store(&by->all->error, ret);
+		atomic_fetch_add(&by->all->turns, 1);
+	}
+	return NULL;
+}
+
+static int attack_start(struct attack *a, int (*turn)(int fd, int number))
+{
+	int i;
+
+	a->turn = turn;
+	for (i = 0; i < 2 * cpus(); i++) {
+		a->by[i].number = i;
+		a->by[i].all = a;
+		if (pthread_create(&a->by[i].id, NULL, attacker, &a->by[i]))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+static int attack_stop(struct attack *a)
+{
+	int i;
+
+	atomic_store(&a->stop, true);
+	for (i = 0; i < 2 * cpus(); i++)
+		pthread_join(a->by[i].id, NULL);
+	return atomic_load(&a->error);
+}
+
+/* Its own timer to a time that has passed: armed, moved, armed with a period, or removed first */
+static int turn_past(int fd, int number)
+{
+	int ret = TIMERWHEEL_WAS_DUE;
+
+	switch (number % 4) {
+	case 0:
+		ret = tw_add1(fd, number, value_of(number), 1, TIMERWHEEL_ABS);
+		break;
+	case 1:
+		ret = tw_move1(fd, number, 0, 0);
+		if (ret == -ENOENT)
+			ret = tw_add1(fd, number, value_of(number), 0, TIMERWHEEL_ABS);
+		break;
+	case 2:
+		ret = tw_add1_periodic(fd, number, value_of(number), 1, 1, TIMERWHEEL_ABS);
+		break;
+	case 3:
+		tw_remove1(fd, number);
+		ret = tw_add1(fd, number, value_of(number), 0, 0);
+		break;
+	}
+	return ret == TIMERWHEEL_WAS_NONE || ret == TIMERWHEEL_WAS_DUE ? 0 : ret ?: -EPROTO;
+}
+
+/* Deadlines in the past in a loop, by two threads on each CPU: no hardware is set for them. */
+TEST_F_TIMEOUT(attack, past_deadlines, TIMEOUT)
+{
+	struct timerwheel_event ev[2 * MAX_CPUS];
+	struct timerwheel_stats st;
+	int i, n = 2 * cpus();
+	__u64 seen = 0;
+
+	ASSERT_EQ(0, attack_start(&self->a, turn_past));
+	for (i = 0; i < rounds(2); i++)
+		EXPECT_TRUE(others_go_on(&self->others));
+	EXPECT_EQ(0, attack_stop(&self->a));
+	EXPECT_LT(100, atomic_load(&self->a.turns));
+	ASSERT_EQ(0, tw_stats(self->a.fd, &st));
+	EXPECT_EQ(0, st.firings);
+	EXPECT_EQ(n, st.due);
+	EXPECT_TRUE(tw_balanced(&st));
+	ASSERT_EQ(n, tw_read(self->a.fd, ev, n));
+	for (i = 0; i < n; i++)
+		seen |= 1ULL << ev[i].key % 64;
+	EXPECT_EQ(n < 64 ? (1ULL << n) - 1 : ~0ULL, seen);
+}
+
+/* Its own timer to the next tick; and whatever is due is read */
+static int turn_near(int fd, int number)
+{
+	struct timerwheel_event ev[8];
+	int ret = tw_add1(fd, number, value_of(number), 1, 0);
+
+	if (ret < 0)
+		return ret;
+	ret = tw_read(fd, ev, 8);
+	return ret > 0 || ret == -EAGAIN ? 0 : ret;
+}
+
+/* Deadlines a nanosecond ahead in a loop: one interrupt in a tick for each CPU, not more. */
+TEST_F_TIMEOUT(attack, near_deadlines, TIMEOUT)
+{
+	__u64 began = tw_now(CLOCK_MONOTONIC);
+	struct timerwheel_stats st;
+	int i;
+
+	ASSERT_EQ(0, attack_start(&self->a, turn_near));
+	for (i = 0; i < rounds(2); i++)
+		EXPECT_TRUE(others_go_on(&self->others));
+	EXPECT_EQ(0, attack_stop(&self->a));
+	ASSERT_EQ(0, tw_stats(self->a.fd, &st));
+	EXPECT_GE(cpus() * ((tw_now(CLOCK_MONOTONIC) - began) / MSEC + 2), st.firings);
+	EXPECT_LT(0, st.delivered);
+	EXPECT_TRUE(tw_balanced(&st));
+}
+
+FIXTURE(fine) {
+	struct others others;
+	int fd;		/* tick of 1 us, the shortest */
+};
+
+FIXTURE_SETUP(fine)
+{
+	self->fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, USEC, 0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(fine)
+{
+	close(self->fd);
+}
+
+/*
+ * The shortest tick there is, and all through half a second a timer in every other one: the
+ * CPU that has to do it still gets to its tasks.
+ */
+TEST_F_TIMEOUT(fine, timer_in_every_tick, TIMEOUT)
+{
+	enum { N = 250000 };
+	unsigned char *seen = calloc(N, 1);
+	struct others *o = &self->others;
+	struct timerwheel_event ev[256];
+	const char *who = "";
+	int i, n, cpu = 0, got = 0;
+	__u64 start;
+
+	ASSERT_EQ(0, tw_pin(0));
+	start = arm_for(self->fd, N, 2 * USEC);
+	ASSERT_NE(0, start);
+	ASSERT_EQ(0, others_start(o));
+	atomic_store(&o->window[0], start);
+	atomic_store(&o->window[1], start + N * 2 * USEC);
+	ASSERT_GT(start, tw_now(CLOCK_MONOTONIC));
+	tw_sleep_until(CLOCK_MONOTONIC, start + N * 2 * USEC);
+	n = others_least(o, &who, &cpu);
+	printf("# at least %d turns meanwhile; %llu interrupts\n", n,
+	       (unsigned long long)firings(self->fd));
+	fflush(stdout);
+	EXPECT_LE(5, n) {
+		TH_LOG("on CPU %d who %s", cpu, who);
+	}
+	EXPECT_EQ(0, others_stop(o));
+	while (got < N && tw_read_all(self->fd, ev, 1, LONG_MS) == 1) {
+		n = tw_read(self->fd, ev + 1, 255);
+		n = n < 0 ? 1 : n + 1;
+		for (i = 0; i < n; i++)
+			seen[ev[i].key]++;
+		got += n;
+	}
+	for (i = 0; i < N && seen[i] == 1; i++)
+		;
+	EXPECT_EQ(N, i);
+}
+
+/* A timer with a period of 1 ns, and a read */
+static int turn_period(int fd, int number)
+{
+	struct timerwheel_event ev[64];
+	int i, k, n = tw_read(fd, ev, 64);
+
+	(void)number;
+	for (i = 0; i < n; i++) {
+		if (!(ev[i].flags & TIMERWHEEL_EVENT_PERIODIC) || ev[i].fired < ev[i].deadline)
+			return -EPROTO;
+		for (k = 0; k < i; k++) {
+			if (ev[k].key == ev[i].key)
+				return -EEXIST;	/* two events of one timer in one read */
+		}
+	}
+	return n == -EAGAIN || n > 0 ? 0 : n;
+}
+
+/* A period of 1 ns: one event in a read, all the deadlines counted, nothing while nobody reads. */
+TEST_F_TIMEOUT(attack, period_of_1_ns, TIMEOUT)
+{
+	struct timerwheel_event ev[2];
+	__u64 next, before, base;
+	struct timerwheel_stats st;
+	int i;
+
+	base = tw_now(CLOCK_MONOTONIC);
+	ASSERT_EQ(0, arm(self->a.fd, 0, 8, base, 0, 1));
+	ASSERT_EQ(0, attack_start(&self->a, turn_period));
+	for (i = 0; i < rounds(2); i++)
+		EXPECT_TRUE(others_go_on(&self->others));
+	EXPECT_EQ(0, attack_stop(&self->a));
+	ASSERT_EQ(0, tw_stats(self->a.fd, &st));
+	/* each deadline of each timer, one a ns, had an event or was an overrun */
+	EXPECT_LE(8 * (tw_now(CLOCK_MONOTONIC) - base) / 2, st.delivered + st.overruns);
+	EXPECT_GE(8 * (tw_now(CLOCK_MONOTONIC) - base), st.delivered + st.overruns);
+	EXPECT_LT(8, st.delivered);
+	for (i = 1; i < 8; i++)
+		ASSERT_LT(0, tw_remove1(self->a.fd, i));
+
+	/* in step: each event begins where the one before it and its overruns ended */
+	while (tw_read_all(self->a.fd, ev, 1, LONG_MS) == 1 && ev[0].key)
+		;
+	for (i = 0; i < 100; i++) {
+		next = ev[0].deadline + ev[0].overruns + 1;
+		ASSERT_EQ(POLLIN, tw_poll(self->a.fd, LONG_MS) & POLLIN);
+		ASSERT_EQ(1, tw_read(self->a.fd, ev, 2));
+		ASSERT_EQ(next, ev[0].deadline);
+	}
+	ASSERT_LT(0, tw_poll(self->a.fd, LONG_MS));
+	before = firings(self->a.fd);
+	tw_sleep(200 * MSEC);
+	EXPECT_EQ(before, firings(self->a.fd));
+}
+
+/* --- A million at once ------------------------------------------------------------ */
+
+FIXTURE(million) {
+	struct others others;
+	int fd;
+	int n;
+	unsigned char *seen;
+};
+
+FIXTURE_VARIANT(million) {
+	__u32 clock;
+};
+
+FIXTURE_VARIANT_ADD(million, manual) {
+	TIMERWHEEL_CLOCK_MANUAL
+};
+
+FIXTURE_VARIANT_ADD(million, running) {
+	TIMERWHEEL_CLOCK_MONOTONIC
+};
+
+FIXTURE_SETUP(million)
+{
+	const char *s = getenv("TW_SCALE");
+
+	self->n = s && atoi(s) > 0 ? atoi(s) : 1000000;
+	/* a million on a running clock is what `scale' has */
+	if (variant->clock != TIMERWHEEL_CLOCK_MANUAL)
+		self->n /= 4;
+	self->seen = calloc(self->n, 1);
+	ASSERT_NE(NULL, self->seen);
+	self->fd = tw_open_clock(variant->clock, 0, 0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(million)
+{
+	close(self->fd);
+}
+
+/* Read each timer's event, while the others go on. How often that was not so. */
+static int million_read(int fd, unsigned char *seen, int n, struct others *others)
+{
+	static struct timerwheel_event ev[PAGE];
+	int i, got, total = 0, wrong = 0;
+
+	memset(seen, 0, n);
+	wrong += !others_go_on(others);
+	while (total < n) {
+		if (tw_poll(fd, LONG_MS) <= 0)
+			return -ETIMEDOUT;
+		while ((got = read(fd, ev, sizeof(ev))) > 0) {
+			got /= EV_SIZE;
+			for (i = 0; i < got; i++) {
+				if (ev[i].fired < ev[i].deadline || ev[i].key >= (unsigned int)n)
+					return -EPROTO;
+				wrong += seen[ev[i].key]++;
+			}
+			total += got;
+		}
+	}
+	return wrong;
+}
+
+/*
+ * A million timers in one tick, and each time they were read, again: each is delivered
+ * each time, no pass is long, and while it goes on nobody else stands still.
+ */
+TEST_F_TIMEOUT(million, again_and_again, TIMEOUT)
+{
+	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
+	struct timerwheel_stats st;
+	int i, round, n = self->n;
+	__u64 at;
+
+	/* on the MANUAL clock their period makes them due again */
+	if (manual)
+		ASSERT_EQ(0, arm(self->fd, 0, n, SEC, 0, SEC));
+	for (round = 0; round < rounds(2); round++) {
+		if (manual) {
+			ASSERT_EQ(n, tw_advance(self->fd, 0, SEC));
+			ASSERT_EQ(0, others_start(&self->others));
+		} else {
+			at = arm_for(self->fd, n, 0);
+			ASSERT_EQ(0, others_start(&self->others));
+			ASSERT_GT(at, tw_now(CLOCK_MONOTONIC));
+			tw_sleep_until(CLOCK_MONOTONIC, at);
+		}
+		ASSERT_EQ(0, million_read(self->fd, self->seen, n, &self->others));
+		EXPECT_EQ(0, others_stop(&self->others));
+		for (i = 0; i < n && self->seen[i] == 1; i++)
+			;
+		EXPECT_EQ(n, i);
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_GE(PASS_TIMERS, st.pass_max_timers);
+	EXPECT_EQ((__u64)n * rounds(2), st.delivered);
+	EXPECT_TRUE(tw_balanced(&st));
+}
+
+/* Nobody reads: what is due takes no memory and no time; DRAIN has each of them. */
+TEST_F_TIMEOUT(million, never_read, TIMEOUT)
+{
+	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
+	__u64 base = manual ? 0 : tw_now(CLOCK_MONOTONIC), cursor, until;
+	static struct timerwheel_entry ent[PAGE];
+	struct timerwheel_stats before, st;
+	int i, ret, n = self->n, total = 0;
+
+	/* a tenth of them with a period: it falls due once and then waits */
+	ASSERT_EQ(0, arm(self->fd, 0, n / 10, base + SEC, 0, 1));
+	ASSERT_EQ(0, arm(self->fd, n / 10, n - n / 10, base + SEC, USEC, 0));
+	ASSERT_EQ(0, tw_stats(self->fd, &before));
+	if (manual)
+		ASSERT_EQ(n, tw_advance(self->fd, 0, HOUR));
+	until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
+	do {
+		ASSERT_EQ(0, tw_stats(self->fd, &st));
+	} while (st.due < (__u64)n && tw_now(CLOCK_MONOTONIC) < until);
+	EXPECT_EQ(n, st.due);
+	EXPECT_EQ(before.memory, st.memory);
+
+	ASSERT_EQ(0, others_start(&self->others));
+	EXPECT_TRUE(others_go_on(&self->others));
+	EXPECT_EQ(0, others_stop(&self->others));
+	EXPECT_EQ(st.firings, firings(self->fd));
+
+	for (cursor = 0; (ret = tw_drain(self->fd, 0, ent, PAGE)) > 0; cursor++) {
+		for (i = 0; i < ret; i++) {
+			ASSERT_GT(n, ent[i].key);
+			ASSERT_EQ(TIMERWHEEL_WAS_DUE, ent[i].result);
+			self->seen[ent[i].key]++;
+		}
+		total += ret;
+	}
+	ASSERT_EQ(0, ret);
+	EXPECT_EQ(n, total);
+	for (i = 0; i < n && self->seen[i] == 1; i++)
+		;
+	EXPECT_EQ(n, i);
+	EXPECT_EQ(0, tw_poll(self->fd, 0));
+}
+
+/* --- A storm of signals -------------------------------------------------------------- */
+
+#define STORM	20000	/* timers */
+
+static atomic_int alarms;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	atomic_fetch_add(&alarms, 1);
+}
+
+static int storm(bool on)
+{
+	struct itimerval often = { { 0, 300 }, { 0, 300 } }, never = { 0 };
+
+	return tw_err(setitimer(ITIMER_REAL, on ? &often : &never, NULL));
+}
+
+FIXTURE(storm) {
+	int fd;		/* MANUAL clock, tick of 1 us */
+	int cut;	/* calls that a signal cut short */
+};
+
+FIXTURE_VARIANT(storm) {
+	int sa_flags;
+};
+
+FIXTURE_VARIANT_ADD(storm, restart) {
+	SA_RESTART
+};
+
+FIXTURE_VARIANT_ADD(storm, no_restart) {
+	0
+};
+
+FIXTURE_SETUP(storm)
+{
+	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = variant->sa_flags };
+
+	self->fd = tw_open_manual(USEC);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
+}
+
+FIXTURE_TEARDOWN(storm)
+{
+	storm(false);
+	close(self->fd);
+}
+
+/*
+ * A call on an array, to the end: what a signal left is asked for again. 0, or what went
+ * wrong: an error, or an element that was written behind the last one done.
+ */
+static int through(int fd, unsigned long cmd, void *elems, size_t size, int n, int *cut)
+{
+	char *at = elems, *copy = malloc(n * size);
+	int ret, done;
+
+	memcpy(copy, at, n * size);
+	for (done = 0; done < n; done += ret) {
+		ret = tw_batch(fd, cmd, 0, at + done * size, size, n - done, NULL);
+		*cut += ret != n - done;
+		if (ret == -EINTR)
+			ret = 0;
+		if (ret < 0 || memcmp(at + (done + ret) * size, copy + (done + ret) * size,
+				      (n - done - ret) * size)) {
+			ret = ret < 0 ? ret : -EPROTO;
+			break;
+		}
+	}
+	free(copy);
+	return ret < 0 ? ret : 0;
+}
+
+/* Each call on an array, every few hundred us a signal: done or not begun, told exactly. */
+TEST_F_TIMEOUT(storm, arrays, TIMEOUT)
+{
+	struct timerwheel_add *add = calloc(STORM, sizeof(*add));
+	struct timerwheel_move *move = calloc(STORM, sizeof(*move));
+	struct timerwheel_remove *rem = calloc(STORM, sizeof(*rem));
+	struct timerwheel_entry *ent = calloc(STORM, sizeof(*ent));
+	unsigned char *seen = calloc(STORM, 1);
+	__u64 *deadline = calloc(STORM, sizeof(*deadline));
+	int i, round;
+
+	ASSERT_EQ(0, storm(true));
+	for (round = 0; round < rounds(2); round++) {
+		for (i = 0; i < STORM; i++) {
+			add[i] = (struct timerwheel_add){
+				.key = i, .value = value_of(i), .deadline = HOUR, .result = -1,
+				.flags = TIMERWHEEL_EXCL,
+			};
+			move[i] = (struct timerwheel_move){
+				.key = i, .deadline = HOUR + i, .result = -1,
+				.flags = TIMERWHEEL_ABS,
+			};
+			rem[i] = (struct timerwheel_remove){ .key = i, .result = -1 };
+			ent[i] = (struct timerwheel_entry){ .key = i, .result = 0 };
+		}
+		/* an element begun twice would be EEXIST, or ENOENT with REMOVE */
+		ASSERT_EQ(0, through(self->fd, TIMERWHEEL_IOC_ADD, add, sizeof(*add), STORM,
+				     &self->cut));
+		ASSERT_TRUE(lists(self->fd, 0, STORM));
+		ASSERT_EQ(0, through(self->fd, TIMERWHEEL_IOC_MOVE, move, sizeof(*move), STORM,
+				     &self->cut));
+		ASSERT_EQ(0, through(self->fd, TIMERWHEEL_IOC_GET, ent, sizeof(*ent), STORM,
+				     &self->cut));
+		ASSERT_EQ(STORM, list_all(self->fd, seen, deadline, STORM));
+		ASSERT_EQ(0, through(self->fd, TIMERWHEEL_IOC_REMOVE, rem, sizeof(*rem),
+				     STORM / 2, &self->cut));
+		ASSERT_TRUE(lists(self->fd, STORM / 2, STORM));
+		ASSERT_EQ(0, through(self->fd, TIMERWHEEL_IOC_REMOVE, rem + STORM / 2,
+				     sizeof(*rem), STORM / 2, &self->cut));
+		for (i = 0; i < STORM; i++) {
+			ASSERT_EQ(TIMERWHEEL_WAS_NONE, add[i].result);
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, move[i].result);
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, ent[i].result);
+			ASSERT_EQ(HOUR + i, ent[i].deadline);
+			ASSERT_EQ(HOUR + i, deadline[i]);
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rem[i].result);
+		}
+	}
+	EXPECT_LT(0, self->cut);
+}
+
+/* LIST and DRAIN come to their end where a walk from signal to signal finds nothing. */
+TEST_F_TIMEOUT(storm, walks_end, TIMEOUT)
+{
+	enum { N = 300000 };
+	static struct timerwheel_entry ent[PAGE];
+	__u64 until, cursor = 0;
+	int i, k, ret, found = 0;
+
+	/* all but the last few are gone, but the places where they were remain */
+	ASSERT_EQ(0, arm(self->fd, 0, N, HOUR, 0, 0));
+	for (i = 0; i < N - 100; i += k) {
+		struct timerwheel_remove rem[256];
+
+		for (k = 0; k < 256 && i + k < N - 100; k++)
+			rem[k] = (struct timerwheel_remove){ .key = i + k };
+		ASSERT_EQ(k, tw_remove(self->fd, rem, k));
+	}
+	ASSERT_EQ(0, storm(true));
+	until = tw_now(CLOCK_MONOTONIC) + 20 * SEC;
+	while ((ret = tw_list(self->fd, &cursor, ent, PAGE)) && tw_now(CLOCK_MONOTONIC) < until)
+		found += ret > 0 ? ret : 0;
+	ASSERT_EQ(0, ret) {
+		TH_LOG("LIST: %d, found %d", ret, found);
+	}
+	EXPECT_EQ(100, found);
+	found = 0;
+	until = tw_now(CLOCK_MONOTONIC) + 20 * SEC;
+	while ((ret = tw_drain(self->fd, 0, ent, PAGE)) && tw_now(CLOCK_MONOTONIC) < until)
+		found += ret > 0 ? ret : 0;
+	ASSERT_EQ(0, ret) {
+		TH_LOG("DRAIN: %d, found %d", ret, found);
+	}
+	EXPECT_EQ(100, found);
+}
+
+/* ADVANCE, read and DRAIN with thousands due: every one is delivered or drained, once. */
+TEST_F_TIMEOUT(storm, events, TIMEOUT)
+{
+	struct timerwheel_event *ev = calloc(STORM, sizeof(*ev));
+	struct timerwheel_entry *ent = calloc(STORM, sizeof(*ent));
+	unsigned char *seen = calloc(STORM, 1);
+	int i, got, ret, n, calls = 0;
+
+	ASSERT_EQ(0, arm(self->fd, 0, STORM, USEC, USEC, 0));
+	ASSERT_EQ(0, storm(true));
+	for (n = 0; n < STORM; n += ret) {
+		/* only a fatal signal stops it */
+		ret = tw_advance(self->fd, 0, STORM / 10 * USEC);
+		ASSERT_LT(0, ret);
+	}
+	ASSERT_EQ(STORM, n);
+	for (got = 0; got < STORM * 3 / 4; got += ret, calls++) {
+		ret = read(self->fd, ev, (STORM * 3 / 4 - got) * EV_SIZE);
+		ASSERT_LT(0, ret);
+		ASSERT_EQ(0, ret % EV_SIZE);
+		ret /= EV_SIZE;
+		for (i = 0; i < ret; i++)
+			seen[ev[i].key]++;
+	}
+	while ((ret = tw_drain(self->fd, 0, ent, STORM)) && got < STORM) {
+		calls++;
+		for (i = 0; i < ret; i++)
+			seen[ent[i].key]++;
+		got += ret > 0 ? ret : 0;
+	}
+	EXPECT_EQ(STORM, got);
+	for (i = 0; i < STORM && seen[i] == 1; i++)
+		;
+	EXPECT_EQ(STORM, i);
+	EXPECT_LT(2, calls);
+}
+
+/* Calls that do one thing are never cut short. */
+TEST_F_TIMEOUT(storm, single_calls, TIMEOUT)
+{
+	struct timerwheel_stats st;
+	struct timerwheel_info info;
+	int i, fd;
+
+	ASSERT_EQ(0, storm(true));
+	for (i = 0; i < 2000 || atomic_load(&alarms) < 100; i++) {
+		ASSERT_EQ(i ? TIMERWHEEL_WAS_PENDING : TIMERWHEEL_WAS_NONE,
+			  tw_add1(self->fd, 1, i, HOUR, 0));
+		ASSERT_EQ(0, tw_info(self->fd, &info));
+		ASSERT_EQ(0, tw_stats(self->fd, &st));
+		ASSERT_EQ(i + 1, st.armed);
+		fd = tw_open_manual(1000 + i);
+		ASSERT_LE(0, fd);
+		close(fd);
+	}
+}
+
+/* read that sleeps: EINTR without SA_RESTART, else it goes on; poll: EINTR always. */
+TEST_F_TIMEOUT(storm, sleeping_calls, TIMEOUT)
+{
+	struct timerwheel_event ev;
+	int fd = tw_open(0), ret, cut = 0;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, tw_add1(fd, 1, 1, 200 * MSEC, 0));
+	ASSERT_EQ(0, storm(true));
+	EXPECT_EQ(-EINTR, tw_poll(fd, 100));
+	while ((ret = tw_read(fd, &ev, 1)) == -EINTR)
+		cut++;
+	EXPECT_EQ(1, ret);
+	EXPECT_EQ(1, ev.key);
+	EXPECT_EQ(!(variant->sa_flags & SA_RESTART), cut > 0);
+	EXPECT_LT(2, atomic_load(&alarms));
+	close(fd);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the programs about abuse have in common: timers whose value follows from their key. */
+#ifndef ABUSE_H
+#define ABUSE_H
+
+#include "tw_test.h"
+
+#define LONG_MS		60000	/* longer than anything takes, in a slow guest too */
+#define TIMEOUT		600
+#define PAGE		4096	/* timers in one call */
+#define EV_SIZE		sizeof(struct timerwheel_event)
+
+static inline int rounds(int by_default)
+{
+	const char *s = getenv("TW_ABUSE_ROUNDS");
+
+	return by_default * (s && atoi(s) > 0 ? atoi(s) : 1);
+}
+
+static inline __u64 value_of(__u64 key)
+{
+	return ~key * 0x9e3779b97f4a7c15ULL;
+}
+
+/* Arm keys @first to @first + @n - 1, absolute @deadline + i * @step. 0, or what went wrong. */
+static inline int arm(int fd, __u64 first, int n, __u64 deadline, __u64 step, __u64 period)
+{
+	struct timerwheel_add *add = calloc(PAGE, sizeof(*add));
+	int i, k, some, ret = 0;
+
+	for (i = 0; add && !ret && i < n; i += some) {
+		some = n - i < PAGE ? n - i : PAGE;
+		for (k = 0; k < some; k++) {
+			add[k] = (struct timerwheel_add){
+				.key = first + i + k, .value = value_of(first + i + k),
+				.deadline = deadline + (i + k) * step, .period = period,
+				.flags = TIMERWHEEL_ABS,
+			};
+		}
+		ret = tw_add(fd, add, some);
+		ret = ret == some ? 0 : ret < 0 ? ret : -EPROTO;
+		for (k = 0; !ret && k < some; k++)
+			ret = add[k].result;
+	}
+	free(add);
+	return add ? ret : -ENOMEM;
+}
+
+/*
+ * LIST all into @seen, one count for each key below @n; @deadline gets theirs unless it
+ * is NULL. Returns how many there were, or what went wrong.
+ */
+static inline int list_all(int fd, unsigned char *seen, __u64 *deadline, __u64 n)
+{
+	struct timerwheel_entry *ent = malloc(PAGE * sizeof(*ent));
+	__u64 cursor = 0;
+	int i, ret, total = 0;
+
+	memset(seen, 0, n);
+	while ((ret = tw_list(fd, &cursor, ent, PAGE)) > 0 || ret == -EINTR) {
+		for (i = 0; i < ret; i++) {
+			if (ent[i].key >= n || ent[i].value != value_of(ent[i].key))
+				return -EPROTO;
+			seen[ent[i].key]++;
+			if (deadline)
+				deadline[ent[i].key] = ent[i].deadline;
+			total++;
+		}
+	}
+	free(ent);
+	return ret < 0 ? ret : total;
+}
+
+/* Does LIST show keys @from to @to - 1, each once, and nothing else? */
+static inline bool lists(int fd, int from, int to)
+{
+	unsigned char *seen = malloc(to + 1);
+	int i, total = list_all(fd, seen, NULL, to);
+	bool good = total == to - from;
+
+	for (i = 0; good && i < to; i++)
+		good = seen[i] == (i >= from);
+	if (!good)
+		fprintf(stderr, "# LIST: %d instead of %d; key %d\n", total, to - from, i - 1);
+	free(seen);
+	return good;
+}
+
+/* Timers charged to us in all wheels, seen through @fd */
+static inline __u64 user_timers(int fd)
+{
+	struct timerwheel_info info;
+
+	return tw_info(fd, &info) ? ~0ULL : info.user_timers;
+}
+
+/* What ends with a wheel may end a moment later than the call that ended it. */
+static inline bool user_timers_become(int fd, __u64 want)
+{
+	int i;
+
+	for (i = 0; i < LONG_MS && user_timers(fd) != want; i++)
+		tw_sleep(MSEC);
+	return user_timers(fd) == want;
+}
+
+#endif /* ABUSE_H */

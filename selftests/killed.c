@@ -1,0 +1,682 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * killed: those who share a wheel and die, stall or lose it at the worst moment. Who
+ * still has the wheel finds each element done or not begun, each event once, no lock held.
+ *
+ * TW_ABUSE_ROUNDS: how often what depends on luck is tried, times what is the default.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/ptrace.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <linux/userfaultfd.h>
+#include "abuse.h"
+
+#define REFCNT		"/sys/module/timerwheel/refcnt"
+
+/* --- Killed in the middle --------------------------------------------------------------- */
+
+#define VICTIM	10000	/* timers */
+#define CHUNK	2000	/* in one call */
+
+/* What the victim has told us, and its memory for answers */
+struct victim {
+	atomic_bool began;
+	atomic_int told;	/* elements of calls that have returned */
+	struct timerwheel_entry ent[VICTIM];
+	struct timerwheel_event ev[VICTIM];
+};
+
+enum doing { ADDS, REPLACES, MOVES, REMOVES, GETS, LISTS, DRAINS, READS, ADVANCES };
+
+FIXTURE(victim) {
+	int fd;			/* MANUAL clock, tick of 1 us */
+	int probe;
+	struct victim *v;
+	__u64 base;
+};
+
+FIXTURE_VARIANT(victim) {
+	enum doing doing;
+};
+
+#define VICTIM_OF(name, what) \
+	FIXTURE_VARIANT_ADD(victim, name) { what }
+
+VICTIM_OF(add, ADDS);
+VICTIM_OF(replace, REPLACES);
+VICTIM_OF(move, MOVES);
+VICTIM_OF(remove, REMOVES);
+VICTIM_OF(get, GETS);
+VICTIM_OF(list, LISTS);
+VICTIM_OF(drain, DRAINS);
+VICTIM_OF(read, READS);
+VICTIM_OF(advance, ADVANCES);
+
+FIXTURE_SETUP(victim)
+{
+	self->v = tw_shared(sizeof(*self->v));
+	self->probe = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->probe);
+	self->base = user_timers(self->probe);
+}
+
+FIXTURE_TEARDOWN(victim)
+{
+	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+	close(self->probe);
+}
+
+/* Do it all, in calls of CHUNK, in order */
+static void victim_works(int fd, enum doing doing, struct victim *v)
+{
+	union {
+		struct timerwheel_add add[CHUNK];
+		struct timerwheel_move move[CHUNK];
+		struct timerwheel_remove rem[CHUNK];
+	} *u = calloc(1, sizeof(*u));
+	__u64 cursor = 0;
+	int i, k, n;
+
+	memset(v->ent, 0, sizeof(v->ent));
+	if (doing == DRAINS)
+		tw_poison(v->ent, sizeof(v->ent));
+	tw_poison(v->ev, sizeof(v->ev));
+	for (i = 0; i < VICTIM; i++)
+		v->ent[i].key = doing == GETS ? (__u64)i : v->ent[i].key;
+	atomic_store(&v->began, true);
+	for (i = 0; i < VICTIM; i += n) {
+		n = CHUNK;
+		for (k = 0; k < CHUNK; k++) {
+			if (doing == MOVES) {
+				u->move[k] = (struct timerwheel_move){
+					.key = i + k, .deadline = 2 * HOUR, .flags = TIMERWHEEL_ABS,
+				};
+			} else if (doing == REMOVES) {
+				u->rem[k] = (struct timerwheel_remove){ .key = i + k };
+			} else if (doing == ADDS || doing == REPLACES) {
+				u->add[k] = (struct timerwheel_add){
+					.key = i + k, .value = value_of(i + k),
+					.deadline = 2 * HOUR, .flags = TIMERWHEEL_ABS,
+				};
+			}
+		}
+		switch (doing) {
+		case ADDS:
+		case REPLACES:
+			n = tw_add(fd, u->add, n);
+			break;
+		case MOVES:
+			n = tw_move(fd, u->move, n);
+			break;
+		case REMOVES:
+			n = tw_remove(fd, u->rem, n);
+			break;
+		case GETS:
+			n = tw_get(fd, v->ent + i, n);
+			break;
+		case LISTS:
+			n = tw_list(fd, &cursor, v->ent + i, n);
+			break;
+		case DRAINS:
+			n = tw_batch(fd, TIMERWHEEL_IOC_DRAIN, 0, v->ent + i, sizeof(*v->ent), n,
+				     NULL);
+			break;
+		case READS:
+			n = read(fd, v->ev + i, n * EV_SIZE) / (int)EV_SIZE;
+			break;
+		case ADVANCES:
+			/* the whole of it in one call */
+			n = tw_advance(fd, TIMERWHEEL_ABS, 3 * HOUR) == VICTIM ? VICTIM : -1;
+			break;
+		}
+		if (n <= 0)
+			_exit(3);
+		atomic_store(&v->told, i + n);
+	}
+	pause();
+}
+
+static void *victim_thread(void *arg)
+{
+	void **a = arg;
+
+	victim_works((int)(long)a[0], (enum doing)(long)a[1], a[2]);
+	return NULL;
+}
+
+enum ending { KILLED, EXECS, EXITS, ENDINGS };
+
+/* A child works on @fd and ends in the middle, after @ns. How it ended, see tw_reap() */
+static int victim_dies(int fd, enum doing doing, struct victim *v, enum ending how, __u64 ns)
+{
+	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
+	pid_t pid;
+
+	atomic_store(&v->began, false);
+	atomic_store(&v->told, 0);
+	pid = fork();
+	if (!pid) {
+		void *arg[] = { (void *)(long)fd, (void *)(long)doing, v };
+		pthread_t id;
+
+		if (how == KILLED)
+			victim_works(fd, doing, v);
+		/* its memory goes while another thread of it is in the kernel */
+		pthread_create(&id, NULL, victim_thread, arg);
+		while (!atomic_load(&v->began))
+			sched_yield();
+		tw_sleep(ns);
+		if (how == EXECS)
+			execl("/bin/true", "true", NULL);
+		_exit(0);
+	}
+	while (!atomic_load(&v->began) && tw_now(CLOCK_MONOTONIC) < until)
+		sched_yield();
+	if (how == KILLED) {
+		tw_sleep(ns);
+		kill(pid, SIGKILL);
+	}
+	return tw_reap(pid);
+}
+
+/*
+ * How many elements were done when the victim died: from the first to the last of them all
+ * were, from there on none. -1: that is not so, or what it was told is not what was done.
+ */
+static int victim_left(int fd, enum doing doing, struct victim *v)
+{
+	bool present = doing != ADDS && doing != REMOVES && doing != DRAINS && doing != READS;
+	unsigned char *seen = calloc(VICTIM, 1), *told = calloc(VICTIM, 1);
+	struct timerwheel_event *ev = calloc(VICTIM + 1, sizeof(*ev));
+	__u64 *deadline = calloc(VICTIM, sizeof(*deadline));
+	int i, n, done = 0, total = list_all(fd, seen, deadline, VICTIM);
+	struct timerwheel_stats st;
+
+	if (total < 0 || tw_stats(fd, &st) || !tw_balanced(&st))
+		return -1;
+	for (i = 0; i < VICTIM; i++) {
+		if (seen[i] > 1 || (present && !seen[i]))
+			return -1;
+	}
+	switch (doing) {
+	case ADDS:
+	case REPLACES:
+	case MOVES:
+	case REMOVES:
+		for (i = 0; i < VICTIM; i++) {
+			bool is = doing == REMOVES ? !seen[i] :
+						     seen[i] && deadline[i] == 2 * HOUR;
+
+			if (is && done < i)
+				return -1;
+			done += is;
+		}
+		break;
+	case DRAINS:
+		/* taken out and told, or neither */
+		for (i = 0; i < VICTIM && !tw_poisoned(v->ent + i, sizeof(*v->ent)); i++, done++) {
+			if (v->ent[i].key >= VICTIM)
+				return -1;
+			told[v->ent[i].key]++;
+		}
+		for (; i < VICTIM; i++) {
+			if (!tw_poisoned(v->ent + i, sizeof(*v->ent)))
+				return -1;
+		}
+		for (i = 0; i < VICTIM; i++) {
+			if (told[i] + seen[i] != 1)
+				return -1;
+		}
+		break;
+	case READS:
+		for (; done < VICTIM && !tw_poisoned(v->ev + done, EV_SIZE); done++) {
+			if (v->ev[done].key >= VICTIM)
+				return -1;
+			told[v->ev[done].key]++;
+		}
+		for (i = 0; i < VICTIM; i++) {
+			if (told[i] + seen[i] != 1)
+				return -1;
+		}
+		break;
+	case ADVANCES:
+		/* what the dead one left, the next one does */
+		done = st.due;
+		if (tw_advance(fd, 0, 0) != VICTIM - done)
+			return -1;
+		n = tw_read_all(fd, ev, VICTIM + 1, 0);
+		for (i = 0; i < n; i++) {
+			if (ev[i].key >= VICTIM || told[ev[i].key]++)
+				return -1;
+		}
+		if (n != VICTIM)
+			return -1;
+		break;
+	case GETS:
+	case LISTS:
+		/* all of an answer, or nothing; the timers are as they were */
+		for (i = 0; i < VICTIM; i++) {
+			if (v->ent[i].result && (done < i || deadline[i] != HOUR ||
+						 v->ent[i].deadline != HOUR))
+				return -1;
+			done += !!v->ent[i].result;
+		}
+		break;
+	}
+	free(seen);
+	free(told);
+	free(ev);
+	free(deadline);
+	return done >= atomic_load(&v->told) ? done : -1;
+}
+
+/*
+ * Killed, or its memory replaced by exec or gone by exit while a thread is in the call:
+ * each element is done or not begun, and who has the wheel as well finds it in order.
+ */
+TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
+{
+	static const char * const name[] = { "killed", "execs", "exits" };
+	enum doing doing = variant->doing;
+	__u64 seed = tw_seed(), all = 0, began;
+	int round, done, in_the_middle = 0;
+
+	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
+	for (round = 0; round < 1 + rounds(9); round++) {
+		enum ending how = round % ENDINGS;
+		int fd = tw_open_manual(USEC);
+
+		ASSERT_LE(0, fd);
+		if (doing != ADDS)
+			ASSERT_EQ(0, arm(fd, 0, VICTIM, doing == READS ? USEC : HOUR, 0, 0));
+		if (doing == READS)
+			ASSERT_EQ(VICTIM, tw_advance(fd, 0, SEC));
+		if (!round) {
+			/* how long does it take? */
+			pid_t pid = fork();
+
+			if (!pid)
+				victim_works(fd, doing, self->v);
+			while (!atomic_load(&self->v->began))
+				sched_yield();
+			began = tw_now(CLOCK_MONOTONIC);
+			while (atomic_load(&self->v->told) < VICTIM &&
+			       tw_now(CLOCK_MONOTONIC) - began < LONG_MS * MSEC)
+				sched_yield();
+			all = tw_now(CLOCK_MONOTONIC) - began;
+			kill(pid, SIGKILL);
+			ASSERT_EQ(1000 + SIGKILL, tw_reap(pid));
+			ASSERT_EQ(VICTIM, atomic_load(&self->v->told));
+		} else {
+			ASSERT_EQ(how == KILLED ? 1000 + SIGKILL : 0,
+				  victim_dies(fd, doing, self->v, how, tw_rand(&seed) % all));
+			done = victim_left(fd, doing, self->v);
+			ASSERT_LE(0, done) {
+				TH_LOG("round %d: %s", round, name[how]);
+			}
+			in_the_middle += done > 0 && done < VICTIM;
+		}
+		close(fd);
+	}
+	EXPECT_LT(0, in_the_middle);
+}
+
+/* --- Memory that never comes -------------------------------------------------------------- */
+
+#define STALL_TIMERS	64
+
+/* A child's page that nobody will ever fill: who touches it sleeps until killed. */
+static void *stall_page(int *uffd)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	size_t page = getpagesize();
+	void *p;
+
+	*uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.range.start = (uintptr_t)p;
+	reg.range.len = page;
+	if (*uffd < 0 || ioctl(*uffd, UFFDIO_API, &api) || ioctl(*uffd, UFFDIO_REGISTER, &reg))
+		return NULL;
+	return p;
+}
+
+struct staller {
+	int fd;
+	enum doing doing;
+	void *page;
+};
+
+/* One call whose array, buffer or argument is in that page */
+static void *staller(void *arg)
+{
+	struct staller *s = arg;
+	__u64 cursor = 0;
+
+	switch (s->doing) {
+	case READS:
+		read(s->fd, s->page, 8 * EV_SIZE);
+		break;
+	case LISTS:
+		tw_batch(s->fd, TIMERWHEEL_IOC_LIST, 0, s->page, 64, 8, &cursor);
+		break;
+	case DRAINS:
+		tw_batch(s->fd, TIMERWHEEL_IOC_DRAIN, 0, s->page, 64, 8, NULL);
+		break;
+	case ADVANCES:
+		tw_ioctl(s->fd, TIMERWHEEL_IOC_ADVANCE, s->page);
+		break;
+	case MOVES:
+		tw_move(s->fd, s->page, 8);
+		break;
+	case REMOVES:
+		tw_remove(s->fd, s->page, 8);
+		break;
+	case GETS:
+		tw_get(s->fd, s->page, 8);
+		break;
+	default:
+		tw_add(s->fd, s->page, 8);
+	}
+	return NULL;
+}
+
+/*
+ * A call sleeps in memory that never comes: the others use the wheel meanwhile as if it
+ * were not there, it has taken nothing, and it can be killed.
+ */
+TEST_F_TIMEOUT(victim, stalls_in_memory, TIMEOUT)
+{
+	struct timerwheel_event ev[STALL_TIMERS + 1];
+	struct timerwheel_entry ent[STALL_TIMERS + 1];
+	struct timerwheel_info info;
+	struct timerwheel_stats st;
+	int i, uffd, fd, ready[2];
+	pid_t pid;
+	char c;
+
+	uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (uffd < 0)
+		SKIP(return, "this kernel has no userfaultfd");
+	close(uffd);
+	fd = tw_open_manual(USEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(ready));
+	/* half of them are due already */
+	ASSERT_EQ(0, arm(fd, 0, STALL_TIMERS / 2, USEC, 0, 0));
+	ASSERT_EQ(0, arm(fd, STALL_TIMERS / 2, STALL_TIMERS / 2, HOUR, 0, 0));
+	ASSERT_EQ(STALL_TIMERS / 2, tw_advance(fd, 0, SEC));
+	pid = fork();
+	if (!pid) {
+		struct staller s = { .fd = fd, .doing = variant->doing };
+		pthread_t id;
+
+		s.page = stall_page(&uffd);
+		if (!s.page || pthread_create(&id, NULL, staller, &s))
+			_exit(1);
+		if (tw_poll(uffd, LONG_MS) != POLLIN || write(ready[1], "", 1) != 1)
+			_exit(2);
+		pause();
+	}
+	close(ready[1]);
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+
+	ASSERT_EQ(0, tw_info(fd, &info));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	EXPECT_EQ(STALL_TIMERS / 2, st.due);
+	EXPECT_EQ(STALL_TIMERS / 2, st.pending);
+	EXPECT_TRUE(lists(fd, 0, STALL_TIMERS));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_get1(fd, 0, ent));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, 1000, 0, HOUR, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 1000, 2 * HOUR, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 1000));
+	EXPECT_EQ(0, tw_advance(fd, 0, SEC));
+	EXPECT_EQ(STALL_TIMERS / 2, tw_read(fd, ev, STALL_TIMERS + 1));
+	EXPECT_EQ(0, arm(fd, 0, STALL_TIMERS / 2, HOUR, 0, 0));
+	EXPECT_EQ(STALL_TIMERS, tw_drain(fd, 0, ent, STALL_TIMERS + 1));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	EXPECT_TRUE(tw_balanced(&st));
+
+	ASSERT_EQ(0, waitpid(pid, &i, WNOHANG));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(1000 + SIGKILL, tw_reap(pid));
+	close(fd);
+	close(ready[0]);
+}
+
+/* --- Readers ------------------------------------------------------------------------------- */
+
+#define CROWD		100	/* processes */
+#define CROWD_TIMERS	5000
+
+/* Each reads into memory of its own, which outlives it */
+struct crowd {
+	struct timerwheel_event ev[CROWD][CROWD_TIMERS];
+};
+
+FIXTURE(readers) {
+	int fd;		/* MANUAL clock, tick of 1 us; blocks */
+};
+
+FIXTURE_SETUP(readers)
+{
+	self->fd = tw_open_manual(USEC);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, 0));
+}
+
+FIXTURE_TEARDOWN(readers)
+{
+	close(self->fd);
+}
+
+/* A hundred processes read one wheel, and are killed one after another: each event once. */
+TEST_F_TIMEOUT(readers, crowd_is_killed, TIMEOUT)
+{
+	struct timerwheel_event *rest = calloc(CROWD_TIMERS, EV_SIZE);
+	struct crowd *c = tw_shared(sizeof(*c));
+	unsigned char *seen = calloc(CROWD_TIMERS, 1);
+	__u64 seed = tw_seed();
+	int i, k, n, had = 0;
+	pid_t pid[CROWD];
+
+	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
+	ASSERT_EQ(0, arm(self->fd, 0, CROWD_TIMERS, USEC, USEC, 0));
+	for (i = 0; i < CROWD; i++) {
+		/* 0 in a key that was never read would be a timer's */
+		memset(c->ev[i], 0xff, 3 * EV_SIZE);
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		for (k = 0; !pid[i]; k += n) {
+			memset(&c->ev[i][k], 0xff, 8 * EV_SIZE);
+			n = read(self->fd, &c->ev[i][k], (1 + i % 3) * EV_SIZE) / (int)EV_SIZE;
+			if (n <= 0)
+				_exit(1);
+		}
+	}
+	for (i = 0; i < CROWD; i++) {
+		ASSERT_LE(0, tw_advance(self->fd, 0, CROWD_TIMERS / CROWD * USEC));
+		tw_sleep(tw_rand(&seed) % 500 * USEC);
+		kill(pid[i], SIGKILL);
+	}
+	for (i = 0; i < CROWD; i++)
+		ASSERT_EQ(1000 + SIGKILL, tw_reap(pid[i]));
+	for (i = 0; i < CROWD; i++) {
+		for (k = 0; c->ev[i][k].key < CROWD_TIMERS && c->ev[i][k].deadline; k++)
+			seen[c->ev[i][k].key]++;
+		had += k;
+	}
+	ASSERT_LE(0, tw_advance(self->fd, 0, SEC));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
+	n = tw_read_all(self->fd, rest, CROWD_TIMERS, 0);
+	for (k = 0; k < n; k++)
+		seen[rest[k].key]++;
+	EXPECT_LT(0, had);
+	EXPECT_EQ(CROWD_TIMERS, had + n);
+	for (i = 0; i < CROWD_TIMERS && seen[i] == 1; i++)
+		;
+	EXPECT_EQ(CROWD_TIMERS, i);
+}
+
+/* A tracer stops and continues a reader that sleeps: it goes on sleeping, and gets its event. */
+TEST_F_TIMEOUT(readers, is_traced, TIMEOUT)
+{
+	struct timerwheel_event ev;
+	int i, status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(tw_read(self->fd, &ev, 1) == 1 && ev.key == 7 ? 0 : 1);
+	ASSERT_EQ(0, ptrace(PTRACE_SEIZE, pid, NULL, NULL));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, ptrace(PTRACE_INTERRUPT, pid, NULL, NULL));
+		ASSERT_EQ(pid, waitpid(pid, &status, __WALL));
+		ASSERT_TRUE(WIFSTOPPED(status));
+		ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, NULL, NULL));
+	}
+	ASSERT_EQ(0, arm(self->fd, 7, 1, USEC, 0, 0));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, SEC));
+	EXPECT_EQ(0, tw_reap(pid));
+}
+
+/* splice and sendfile, for which the device is not made, fail and take no event. */
+TEST_F(readers, splice_takes_nothing)
+{
+	struct timerwheel_event ev;
+	int pipefd[2];
+
+	ASSERT_EQ(0, pipe(pipefd));
+	ASSERT_EQ(0, arm(self->fd, 1, 1, USEC, 0, 0));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, SEC));
+	EXPECT_EQ(-EINVAL, tw_err(splice(self->fd, NULL, pipefd[1], NULL, 4096, 0)));
+	EXPECT_GT(0, sendfile(pipefd[1], self->fd, NULL, 4096));
+	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+	close(pipefd[0]);
+	close(pipefd[1]);
+}
+
+/* A wheel in a chain of epoll sets wakes the outermost; closed, it leaves them all. */
+TEST_F(readers, nested_epoll)
+{
+	enum { DEPTH = 5 };	/* as many as the kernel allows */
+	struct epoll_event ee = { .events = EPOLLIN };
+	int i, ep[DEPTH];
+
+	for (i = 0; i < DEPTH; i++) {
+		ep[i] = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_EQ(0, epoll_ctl(ep[i], EPOLL_CTL_ADD, i ? ep[i - 1] : self->fd, &ee));
+	}
+	EXPECT_EQ(-ELOOP, tw_err(epoll_ctl(ep[0], EPOLL_CTL_ADD, ep[DEPTH - 1], &ee)));
+	EXPECT_EQ(0, epoll_wait(ep[DEPTH - 1], &ee, 1, 10));
+	ASSERT_EQ(0, arm(self->fd, 1, 1, USEC, 0, 0));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, SEC));
+	EXPECT_EQ(1, epoll_wait(ep[DEPTH - 1], &ee, 1, LONG_MS));
+	ASSERT_EQ(0, close(self->fd));
+	self->fd = -1;
+	EXPECT_EQ(0, epoll_wait(ep[DEPTH - 1], &ee, 1, 10));
+	for (i = 0; i < DEPTH; i++)
+		close(ep[i]);
+}
+
+/* --- Other ways to a wheel --------------------------------------------------------------------- */
+
+/* The name in /proc of someone's descriptor opens the device, not the wheel. */
+TEST_F(readers, proc_fd_is_another_wheel)
+{
+	char path[64];
+	int fd;
+
+	ASSERT_EQ(0, arm(self->fd, 1, 1, HOUR, 0, 0));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", self->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
+	EXPECT_TRUE(lists(fd, 0, 0));
+	EXPECT_TRUE(lists(self->fd, 1, 2));
+	close(fd);
+}
+
+/* O_PATH makes no wheel, and nothing can be done with it. */
+TEST_F(readers, path_is_no_wheel)
+{
+	long long before = tw_file_number(REFCNT, NULL);
+	struct timerwheel_stats st;
+	int fd = open(TW_DEV, O_PATH | O_CLOEXEC);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(before, tw_file_number(REFCNT, NULL));
+	EXPECT_EQ(-EBADF, tw_stats(fd, &st));
+	close(fd);
+}
+
+/* Send @fd through @socket */
+static int send_fd(int socket, int fd)
+{
+	char control[CMSG_SPACE(sizeof(fd))] = { 0 }, data = 0;
+	struct iovec iov = { &data, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(socket, &msg, 0) == 1 ? 0 : -errno;
+}
+
+FIXTURE(sockets) {
+	int probe;
+	__u64 base;
+};
+
+FIXTURE_SETUP(sockets)
+{
+	self->probe = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->probe);
+	self->base = user_timers(self->probe);
+}
+
+FIXTURE_TEARDOWN(sockets)
+{
+	close(self->probe);
+}
+
+/* Wheels in sockets that only hold each other: the kernel finds that, and they end. */
+TEST_F_TIMEOUT(sockets, cycle_ends, TIMEOUT)
+{
+	int i, k, fd, sock[2];
+
+	for (i = 0; i < 50; i++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, arm(fd, 0, 100, 0, 0, 0));
+		ASSERT_EQ(0, arm(fd, 100, 100, tw_now(CLOCK_MONOTONIC) + MSEC, 0, MSEC));
+		for (k = 0; k < 2; k++) {
+			ASSERT_EQ(0, send_fd(sock[k], fd));
+			ASSERT_EQ(0, send_fd(sock[k], sock[k]));
+			ASSERT_EQ(0, send_fd(sock[k], sock[!k]));
+		}
+		close(fd);
+		close(sock[0]);
+		close(sock[1]);
+	}
+	/* each new one makes it look for such */
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	close(sock[0]);
+	close(sock[1]);
+	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+}
+
+TEST_HARNESS_MAIN

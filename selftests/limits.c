@@ -1,0 +1,651 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * limits: programs that take all they can get. Each has its limit, meets it with the documented
+ * error, and nobody else does; what was taken comes back.
+ *
+ * All of it is for root, in a machine that does nothing else: it sets the module's cap, the
+ * mode of the device and the limit of open files, and puts them back.
+ */
+#define _GNU_SOURCE
+#include <grp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include "abuse.h"
+
+#define MAX_USER_TIMERS	"/sys/module/timerwheel/parameters/max_user_timers"
+#define REFCNT		"/sys/module/timerwheel/refcnt"
+#define FILE_MAX	"/proc/sys/fs/file-max"
+#define CGROUPS		"/sys/fs/cgroup"
+
+#define ALICE		20001
+#define BOB		20002
+
+/* --- Users ------------------------------------------------------------------------ */
+
+#define CAP		2000	/* timers of a user */
+
+FIXTURE(users) {
+	char cap[32];
+	mode_t mode;
+};
+
+FIXTURE_SETUP(users)
+{
+	char text[32];
+	struct stat st;
+
+	ASSERT_EQ(0, geteuid());
+	snprintf(self->cap, sizeof(self->cap), "%lld", tw_file_number(MAX_USER_TIMERS, NULL));
+	ASSERT_EQ(0, stat(TW_DEV, &st));
+	self->mode = st.st_mode & 07777;
+	ASSERT_EQ(0, chmod(TW_DEV, 0666));
+	snprintf(text, sizeof(text), "%d", CAP);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_TIMERS, text));
+}
+
+FIXTURE_TEARDOWN(users)
+{
+	EXPECT_EQ(0, tw_file_write(MAX_USER_TIMERS, self->cap));
+	EXPECT_EQ(0, chmod(TW_DEV, self->mode));
+}
+
+/* Become an ordinary user, to whom what is his in /proc belongs as well. 0 or -errno */
+static int become(uid_t uid)
+{
+	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ||
+	    prctl(PR_SET_DUMPABLE, 1))
+		return -errno;
+	return 0;
+}
+
+/* How many timers can be armed on @fd from key @first on, in single calls, before @error */
+static int arm_until(int fd, __u64 first, int error)
+{
+	int n, ret;
+
+	for (n = 0; n <= 4 * CAP; n++) {
+		ret = tw_add1(fd, first + n, value_of(first + n), HOUR, 0);
+		if (ret == error)
+			return n;
+		if (ret)
+			break;
+	}
+	return -1;
+}
+
+/* Hammer at the cap in three wheels until told to stop */
+static void greedy(const atomic_bool *stop, atomic_int *refused)
+{
+	int i, fd[3];
+
+	for (i = 0; i < 3; i++)
+		fd[i] = tw_open(O_NONBLOCK);
+	while (!atomic_load(stop)) {
+		for (i = 0; i < 3; i++) {
+			if (arm_until(fd[i], atomic_load(refused) * 10000, -EDQUOT) >= 0)
+				atomic_fetch_add(refused, 1);
+			else
+				_exit(2);
+		}
+	}
+	if (user_timers(fd[0]) != CAP)
+		_exit(3);
+	/* the cap is of all wheels together, and closing one gives its share back */
+	close(fd[0]);
+	if (!user_timers_become(fd[2], 0) && user_timers(fd[1]) >= CAP)
+		_exit(4);
+	close(fd[1]);
+	close(fd[2]);
+	fd[0] = tw_open(O_NONBLOCK);
+	if (user_timers(fd[0]) || arm_until(fd[0], 0, -EDQUOT) != CAP)
+		_exit(5);
+	_exit(0);
+}
+
+/* One user is at the cap: EDQUOT for him, nothing at all for another one. */
+TEST_F_TIMEOUT(users, one_at_the_cap, TIMEOUT)
+{
+	struct {
+		atomic_bool stop;
+		atomic_int refused;
+	} *s = tw_shared(sizeof(*s));
+	pid_t alice, bob;
+
+	alice = fork();
+	if (!alice) {
+		if (become(ALICE))
+			_exit(1);
+		greedy(&s->stop, &s->refused);
+	}
+	while (!atomic_load(&s->refused))
+		tw_sleep(MSEC);
+	bob = fork();
+	if (!bob) {
+		struct timerwheel_event ev[100];
+		int i, round, fd;
+
+		if (become(BOB))
+			_exit(1);
+		for (round = 0; round < 20; round++) {
+			fd = tw_open(O_NONBLOCK);
+			if (arm(fd, 0, 100, tw_now(CLOCK_MONOTONIC), 0, 0) ||
+			    arm(fd, 100, CAP - 100, HOUR, 0, 0) || user_timers(fd) != CAP)
+				_exit(2);
+			if (tw_read_all(fd, ev, 100, LONG_MS) != 100)
+				_exit(3);
+			for (i = 0; i < 100; i++) {
+				/* what was delivered is room in this wheel */
+				if (tw_add1(fd, ev[i].key, 0, HOUR, 0) ||
+				    tw_remove1(fd, ev[i].key) != TIMERWHEEL_WAS_PENDING)
+					_exit(4);
+			}
+			close(fd);
+		}
+		_exit(0);
+	}
+	EXPECT_EQ(0, tw_reap(bob));
+	atomic_store(&s->stop, true);
+	EXPECT_EQ(0, tw_reap(alice));
+}
+
+/* --- User namespaces ------------------------------------------------------------------ */
+
+/* Map inner @in to @out in the namespace of @pid */
+static int map_id(pid_t pid, uid_t in, uid_t out)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	snprintf(text, sizeof(text), "%u %u 1", in, out);
+	return tw_file_write(path, text);
+}
+
+/*
+ * A child of user @uid in a user namespace of its own, where he is root if @mapped. It does
+ * @function. Returns what tw_reap() says.
+ */
+static int in_namespace(uid_t uid, bool mapped, int flags, int (*function)(void))
+{
+	int to[2], back[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(to) || pipe(back))
+		return -errno;
+	pid = fork();
+	if (!pid) {
+		if (become(uid) || unshare(CLONE_NEWUSER | flags))
+			_exit(100);
+		if (write(back[1], "", 1) != 1 || read(to[0], &c, 1) != 1)
+			_exit(101);
+		if (mapped && getuid())
+			_exit(102);
+		_exit(function());
+	}
+	if (read(back[0], &c, 1) != 1 || (mapped && map_id(pid, 0, uid)) ||
+	    write(to[1], "", 1) != 1)
+		kill(pid, SIGKILL);
+	close(to[0]);
+	close(to[1]);
+	close(back[0]);
+	close(back[1]);
+	return tw_reap(pid);
+}
+
+/* As much as there is: the whole cap, then EDQUOT; and it fires */
+static int take_all(void)
+{
+	int fd = tw_open(O_NONBLOCK);
+	struct timerwheel_event ev;
+
+	if (fd < 0)
+		return 1;
+	if (user_timers(fd) || arm_until(fd, 0, -EDQUOT) != CAP)
+		return 2;
+	if (tw_move1(fd, 7, MSEC, 0) != TIMERWHEEL_WAS_PENDING ||
+	    tw_read_all(fd, &ev, 1, LONG_MS) != 1 || ev.key != 7)
+		return 3;
+	return 0;
+}
+
+/* Who is already at the cap outside gets nothing inside either. */
+static int take_nothing(void)
+{
+	int fd = tw_open(O_NONBLOCK);
+
+	return fd < 0 ? 1 : user_timers(fd) != CAP ? 2 : arm_until(fd, 0, -EDQUOT) ? 3 : 0;
+}
+
+/* Root of a namespace is not root: neither the cap nor a node of his own */
+static int no_root(void)
+{
+	struct stat st;
+
+	if (stat(TW_DEV, &st))
+		return 1;
+	if (tw_file_write(MAX_USER_TIMERS, "1000000") != -EACCES)
+		return 2;
+	return mknod("/tmp/tw-node", S_IFCHR | 0600, st.st_rdev) < 0 && errno == EPERM ? 0 : 3;
+}
+
+/* An ordinary user opens the device in a user namespace, be he somebody there or nobody. */
+TEST_F_TIMEOUT(users, in_a_user_namespace, TIMEOUT)
+{
+	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_all));
+	EXPECT_EQ(0, in_namespace(ALICE, false, 0, take_all));
+	EXPECT_EQ(0, in_namespace(ALICE, true, 0, no_root));
+}
+
+/*
+ * Two namespaces map their root to two users: two caps. A namespace of a user who is at the
+ * cap: the same one.
+ */
+TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
+{
+	int ready[2];
+	pid_t alice;
+	char c;
+
+	ASSERT_EQ(0, pipe(ready));
+	alice = fork();
+	if (!alice) {
+		if (become(ALICE) || take_all() || write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();	/* the wheel stays open */
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_nothing));
+	EXPECT_EQ(0, in_namespace(ALICE, false, 0, take_nothing));
+	EXPECT_EQ(0, in_namespace(BOB, true, 0, take_all));
+	kill(alice, SIGKILL);
+	ASSERT_EQ(1000 + SIGKILL, tw_reap(alice));
+	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_all));
+}
+
+/* A clock that is an hour ahead in there: absolute times are of that clock, and never early. */
+static int other_time(void)
+{
+	struct timerwheel_info info;
+	struct timerwheel_event ev;
+	__u64 at;
+	pid_t pid;
+	int fd;
+
+	if (tw_file_write("/proc/self/timens_offsets", "monotonic 3600 0\nboottime 3600 0\n"))
+		return 1;
+	pid = fork();
+	if (pid)
+		return tw_reap(pid);
+	fd = tw_open(O_NONBLOCK);
+	if (fd < 0 || tw_now(CLOCK_MONOTONIC) < HOUR || tw_info(fd, &info) || info.now < HOUR)
+		_exit(2);
+	at = tw_now(CLOCK_MONOTONIC) + 100 * MSEC;
+	if (tw_add1(fd, 1, 1, at, TIMERWHEEL_ABS) ||
+	    tw_add1(fd, 2, 2, tw_now(CLOCK_MONOTONIC) - HOUR / 2, TIMERWHEEL_ABS))
+		_exit(3);
+	if (tw_read(fd, &ev, 1) != 1 || ev.key != 2)
+		_exit(4);
+	if (tw_read_all(fd, &ev, 1, LONG_MS) != 1 || ev.key != 1 || ev.deadline != at ||
+	    ev.fired < at || tw_now(CLOCK_MONOTONIC) < ev.fired)
+		_exit(5);
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(users, with_a_time_namespace, TIMEOUT)
+{
+	EXPECT_EQ(0, in_namespace(ALICE, true, CLONE_NEWTIME, other_time));
+}
+
+/* --- Descriptors ----------------------------------------------------------------------- */
+
+#define WHEELS	10000
+#define EACH	10	/* timers of each */
+
+FIXTURE(files) {
+	FIXTURE_DATA(users) u;
+	long long refs;		/* of the module */
+};
+
+FIXTURE_SETUP(files)
+{
+	users_setup(_metadata, &self->u, NULL);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_TIMERS, self->u.cap));
+	self->refs = tw_file_number(REFCNT, NULL);
+}
+
+FIXTURE_TEARDOWN(files)
+{
+	EXPECT_EQ(self->refs, tw_file_number(REFCNT, NULL));
+	users_teardown(_metadata, &self->u, NULL);
+}
+
+static long long available(void)
+{
+	return tw_file_number("/proc/meminfo", "MemAvailable:") * 1024;
+}
+
+/* Ten thousand wheels, each with timers: all fire, all close, all memory is back. */
+TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
+{
+	struct rlimit rl = { WHEELS + 100, WHEELS + 100 };
+	struct epoll_event ee = { .events = EPOLLIN };
+	long long before, during, after = 0;
+	int i, k, n, ep, *fd = calloc(WHEELS, sizeof(*fd));
+	struct timerwheel_add add[EACH];
+	struct timerwheel_event ev[EACH];
+	unsigned char *got = calloc(WHEELS, 1);
+	struct timerwheel_stats st;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+	ep = epoll_create1(EPOLL_CLOEXEC);
+	ASSERT_LE(0, ep);
+	before = available();
+	for (i = 0; i < WHEELS; i++) {
+		fd[i] = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd[i]);
+		ee.data.u32 = i;
+		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd[i], &ee));
+		for (k = 0; k < EACH; k++) {
+			add[k] = (struct timerwheel_add){
+				.key = i + k, .value = value_of(i + k),
+				.deadline = k < EACH / 2 ? 20 * MSEC : HOUR,
+			};
+		}
+		ASSERT_EQ(EACH, tw_add(fd[i], add, EACH));
+	}
+	during = available();
+	EXPECT_EQ(self->refs + WHEELS, tw_file_number(REFCNT, NULL));
+	EXPECT_LT(during, before);
+	for (n = 0; n < WHEELS * (EACH / 2) && epoll_wait(ep, &ee, 1, LONG_MS) == 1;) {
+		int wheel = ee.data.u32, some = tw_read(fd[wheel], ev, EACH);
+
+		ASSERT_LT(0, some);
+		for (k = 0; k < some; k++) {
+			ASSERT_LE(wheel, ev[k].key);
+			ASSERT_GT(wheel + EACH / 2, ev[k].key);
+			ASSERT_EQ(value_of(ev[k].key), ev[k].value);
+			got[wheel] |= 1 << (ev[k].key - wheel);
+		}
+		n += some;
+	}
+	EXPECT_EQ(WHEELS * (EACH / 2), n);
+	for (i = 0; i < WHEELS; i++) {
+		ASSERT_EQ((1 << EACH / 2) - 1, got[i]);
+		ASSERT_EQ(0, tw_stats(fd[i], &st));
+		ASSERT_EQ(EACH / 2, st.pending);
+		ASSERT_EQ(0, st.due);
+		ASSERT_EQ(0, close(fd[i]));
+	}
+	close(ep);
+	EXPECT_EQ(self->refs, tw_file_number(REFCNT, NULL));
+	/* memory of files and directories is freed after a grace period; caches keep some */
+	for (i = 0; i < LONG_MS / 10; i++) {
+		after = available();
+		if (before - after < (before - during) / 5)
+			break;
+		tw_sleep(10 * MSEC);
+	}
+	printf("# %lld kB, then %lld, then %lld\n", before / 1024, during / 1024, after / 1024);
+	fflush(stdout);
+	EXPECT_GT((before - during) / 5, before - after);
+}
+
+/* No descriptor is left: EMFILE, nothing leaks, and the wheels that are there go on. */
+TEST_F_TIMEOUT(files, emfile, TIMEOUT)
+{
+	struct rlimit rl = { 64, 64 };
+	int i, k, n, fd[64];
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+	for (n = 0; n < 64; n++) {
+		fd[n] = tw_open(O_NONBLOCK);
+		if (fd[n] < 0)
+			break;
+		ASSERT_EQ(0, tw_add1(fd[n], n, n, 20 * MSEC, 0));
+	}
+	ASSERT_LT(10, n);
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(-EMFILE, tw_open(O_NONBLOCK));
+	for (k = 0; k < n; k++) {
+		ASSERT_EQ(1, tw_read_all(fd[k], &ev, 1, LONG_MS));
+		ASSERT_EQ(k, ev.key);
+	}
+	close(fd[0]);
+	fd[0] = tw_open(O_NONBLOCK);
+	EXPECT_LE(0, fd[0]);
+	for (k = 0; k < n; k++)
+		close(fd[k]);
+}
+
+/* The machine has no file left: ENFILE for an ordinary user, and his wheel goes on. */
+TEST_F_TIMEOUT(files, enfile, TIMEOUT)
+{
+	long long max = tw_file_number(FILE_MAX, NULL);
+	struct rlimit rl = { 4096, 4096 };
+	char text[32];
+	pid_t pid;
+	int ret;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+	snprintf(text, sizeof(text), "%lld", tw_file_number("/proc/sys/fs/file-nr", NULL) + 300);
+	ASSERT_EQ(0, tw_file_write(FILE_MAX, text));
+	pid = fork();
+	if (!pid) {
+		struct timerwheel_event ev;
+		int n, fd = tw_open(O_NONBLOCK);
+
+		if (become(ALICE) || tw_add1(fd, 1, 1, 50 * MSEC, 0))
+			_exit(1);
+		for (n = 0; n < 4000 && (ret = tw_open(O_NONBLOCK)) >= 0; n++)
+			;
+		if (ret != -ENFILE)
+			_exit(2);
+		_exit(tw_read_all(fd, &ev, 1, LONG_MS) == 1 && ev.key == 1 ? 0 : 3);
+	}
+	ret = tw_reap(pid);
+	snprintf(text, sizeof(text), "%lld", max);
+	EXPECT_EQ(0, tw_file_write(FILE_MAX, text));
+	EXPECT_EQ(0, ret);
+}
+
+/* --- Memory ------------------------------------------------------------------------------ */
+
+#define MEMORY		(32 << 20)
+#define THREADS		3	/* in the group that has too little, a wheel each */
+#define MANY		1000000	/* timers that each of them asks for */
+#define ENOUGH		500	/* refusals in a row: each has made the kernel look for memory */
+
+struct eater {
+	pthread_t id;
+	const atomic_bool *go;
+	struct timerwheel_add *add;
+	int fd;
+	int armed;
+	int refused;
+	int wrong;
+	unsigned char *is_armed;
+	unsigned char *is_listed;
+};
+
+FIXTURE(group) {
+	char dir[128];
+	long long kills;
+};
+
+static int group_write(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return tw_file_write(path, text);
+}
+
+static long long group_number(const char *dir, const char *name, const char *word)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return tw_file_number(path, word);
+}
+
+FIXTURE_SETUP(group)
+{
+	char text[32];
+
+	ASSERT_EQ(0, geteuid());
+	if (access(CGROUPS "/cgroup.subtree_control", W_OK))
+		SKIP(return, "there is no cgroup2 in " CGROUPS);
+	group_write(CGROUPS, "cgroup.subtree_control", "+memory");
+	self->kills = tw_file_number("/proc/vmstat", "oom_kill ");
+	snprintf(self->dir, sizeof(self->dir), CGROUPS "/timerwheel-limits-%d", getpid());
+	ASSERT_EQ(0, mkdir(self->dir, 0755));
+	snprintf(text, sizeof(text), "%d", MEMORY);
+	ASSERT_EQ(0, group_write(self->dir, "memory.max", text));
+	group_write(self->dir, "memory.swap.max", "0");
+}
+
+FIXTURE_TEARDOWN(group)
+{
+	rmdir(self->dir);
+}
+
+/* What is said between the one in the group and the one outside, without memory */
+struct talk {
+	atomic_bool start;
+	atomic_bool full;
+	atomic_bool go_on;
+};
+
+static void wait_for(const atomic_bool *flag)
+{
+	while (!atomic_load(flag))
+		tw_sleep(MSEC);
+}
+
+static void *eater(void *arg)
+{
+	struct eater *e = arg;
+	struct timerwheel_add *add = e->add;
+	int i, k, in_a_row = 0;
+
+	wait_for(e->go);
+
+	for (i = 0; i < MANY && in_a_row < ENOUGH; i += 250) {
+		for (k = 0; k < 250; k++) {
+			add[k] = (struct timerwheel_add){
+				.key = i + k, .value = value_of(i + k), .deadline = HOUR,
+			};
+		}
+		if (tw_add(e->fd, add, 250) != 250)
+			e->wrong++;
+		for (k = 0; k < 250; k++) {
+			if (add[k].result == TIMERWHEEL_WAS_NONE) {
+				e->is_armed[i + k] = 1;
+				e->armed++;
+				in_a_row = 0;
+			} else if (add[k].result == -ENOMEM) {
+				e->refused++;
+				in_a_row++;
+			} else {
+				e->wrong++;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* In the group: each thread fills a wheel until there is no memory. Exits with what went wrong. */
+static void eat(const char *dir, struct talk *talk)
+{
+	struct eater e[THREADS] = { 0 };
+	int i, armed = 0;
+
+	for (i = 0; i < THREADS; i++) {
+		e[i].go = &talk->start;
+		e[i].add = calloc(250, sizeof(*e[i].add));
+		e[i].fd = tw_open(O_NONBLOCK);
+		e[i].is_armed = calloc(MANY, 1);
+		e[i].is_listed = calloc(MANY, 1);
+		if (pthread_create(&e[i].id, NULL, eater, &e[i]))
+			_exit(10);
+	}
+	/* its own memory is there before, so that only the timers' has a limit */
+	if (mlockall(MCL_CURRENT) || group_write(dir, "cgroup.procs", "0"))
+		_exit(11);
+	atomic_store(&talk->start, true);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(e[i].id, NULL);
+	/* no memory now; the others have theirs */
+	atomic_store(&talk->full, true);
+	wait_for(&talk->go_on);
+	for (i = 0; i < THREADS; i++) {
+		armed += e[i].armed;
+		if (e[i].wrong)
+			_exit(13);
+		if (!e[i].refused)
+			_exit(14);
+	}
+	/* there is memory for LIST's answer, but not in the group */
+	if (group_write(CGROUPS, "cgroup.procs", "0"))
+		_exit(15);
+	for (i = 0; i < THREADS; i++) {
+		if (list_all(e[i].fd, e[i].is_listed, NULL, MANY) != e[i].armed ||
+		    memcmp(e[i].is_listed, e[i].is_armed, MANY))
+			_exit(16);
+	}
+	_exit(armed > 100000 ? 0 : 17);
+}
+
+/*
+ * A group with little memory asks for millions of timers: ENOMEM for it alone, nobody is killed,
+ * its wheels hold exactly what they were granted, and at the end all is back and the group
+ * can be removed.
+ */
+TEST_F_TIMEOUT(group, eats_all_it_has, TIMEOUT)
+{
+	long long used = 0;
+	struct talk *talk = tw_shared(sizeof(*talk));
+	int i, fd, status;
+	pid_t pid;
+
+	atomic_store(&talk->start, false);
+	pid = fork();
+	if (!pid)
+		eat(self->dir, talk);
+	while (!atomic_load(&talk->full)) {
+		ASSERT_EQ(0, waitpid(pid, &status, WNOHANG));
+		tw_sleep(MSEC);
+	}
+	printf("# %lld kB charged to the group, %lld refusals\n",
+	       group_number(self->dir, "memory.current", NULL) / 1024,
+	       group_number(self->dir, "memory.events", "max "));
+	fflush(stdout);
+	/* we have memory, while it has none */
+	fd = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, arm(fd, 0, 100000, HOUR, 0, 0));
+	close(fd);
+	atomic_store(&talk->go_on, true);
+	EXPECT_EQ(0, tw_reap(pid));
+	EXPECT_EQ(0, group_number(self->dir, "memory.events", "oom_kill "));
+	EXPECT_LT(0, group_number(self->dir, "memory.events", "max "));
+	EXPECT_EQ(self->kills, tw_file_number("/proc/vmstat", "oom_kill "));
+
+	for (i = 0; i < LONG_MS / 10; i++) {
+		used = group_number(self->dir, "memory.current", NULL);
+		if (used < MEMORY / 20)
+			break;
+		tw_sleep(10 * MSEC);
+	}
+	EXPECT_GT(MEMORY / 20, used);
+	EXPECT_EQ(0, rmdir(self->dir));
+}
+
+TEST_HARNESS_MAIN

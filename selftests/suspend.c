@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * suspend: what timers do while the machine sleeps. Never early on any clock, nothing lost: what
+ * fell due by BOOTTIME or REALTIME meanwhile is delivered at resume, what MONOTONIC has not
+ * reached is not.
+ *
+ * Only in a guest made for it (tools/vm/run --suspend, which sets TW_SUSPEND): it sleeps to RAM
+ * until its RTC rings, and to idle until ttyS3 has a byte. As nobody writes to that line, it is
+ * turned back on itself: a byte written to it is told of when four times a character's time
+ * have passed, which at some 3 baud is a few seconds. In such a guest CLOCK_MONOTONIC goes on
+ * in suspend to idle; to RAM it stands still.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <linux/serial.h>
+#include "abuse.h"
+
+#define ALARM	"/sys/class/rtc/rtc0/wakealarm"
+#define LINE	"ttyS3"
+#define STATE	"/sys/power/state"
+
+#ifndef TIOCM_LOOP
+#define TIOCM_LOOP	0x8000	/* of the kernel's termios.h, which libc's excludes */
+#endif
+
+#define BULK	50000	/* timers that fall due together while the machine sleeps */
+
+struct one {
+	__u32 clock;
+	clockid_t id;
+	int fd;
+	__u64 armed;		/* when, by its clock */
+	bool had[5];
+};
+
+/* Deadlines, in ms after arming: before, during, and after the machine sleeps */
+static const __u64 after_ms[] = { 1, 1500, 2500, 20000, 3600000 };
+
+FIXTURE(suspend) {
+	const char *cannot;
+	struct one one[3];
+	int line;
+};
+
+FIXTURE_VARIANT(suspend) {
+	bool ram;
+};
+
+FIXTURE_VARIANT_ADD(suspend, to_ram) {
+	true
+};
+
+FIXTURE_VARIANT_ADD(suspend, to_idle) {
+	false
+};
+
+FIXTURE_SETUP(suspend)
+{
+	static const struct one all[] = {
+		{ .clock = TIMERWHEEL_CLOCK_MONOTONIC, .id = CLOCK_MONOTONIC },
+		{ .clock = TIMERWHEEL_CLOCK_BOOTTIME, .id = CLOCK_BOOTTIME },
+		{ .clock = TIMERWHEEL_CLOCK_REALTIME, .id = CLOCK_REALTIME },
+	};
+	int i;
+
+	self->line = -1;
+	self->cannot = NULL;
+	if (!getenv("TW_SUSPEND"))
+		self->cannot = "not in a guest that can be suspended: tools/vm/run --suspend";
+	else if (access(STATE, W_OK) || access(ALARM, W_OK))
+		self->cannot = "this kernel cannot suspend, or has no RTC";
+	for (i = 0; i < 3; i++) {
+		self->one[i] = all[i];
+		self->one[i].fd = tw_open_clock(all[i].clock, 0, 0);
+		ASSERT_LE(0, self->one[i].fd);
+	}
+}
+
+FIXTURE_TEARDOWN(suspend)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		close(self->one[i].fd);
+	close(self->line);
+}
+
+/* A byte that comes in a few seconds, and wakes the machine. 0 or -errno */
+static int line_rings(int *line)
+{
+	struct serial_struct serial;
+	int loop = TIOCM_LOOP;
+	struct termios t;
+
+	*line = open("/dev/" LINE, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (*line < 0 || tcgetattr(*line, &t) || ioctl(*line, TIOCGSERIAL, &serial))
+		return -errno;
+	cfmakeraw(&t);
+	cfsetspeed(&t, B38400);		/* which then means: by the divisor */
+	t.c_cflag |= CLOCAL | CREAD;
+	serial.flags = (serial.flags & ~ASYNC_SPD_MASK) | ASYNC_SPD_CUST;
+	serial.custom_divisor = 3 * serial.baud_base / 40;
+	if (ioctl(*line, TIOCSSERIAL, &serial) || tcsetattr(*line, TCSANOW, &t) ||
+	    ioctl(*line, TIOCMBIS, &loop))
+		return -errno;
+	tcflush(*line, TCIOFLUSH);
+	if (tw_file_write("/sys/class/tty/" LINE "/power/wakeup", "enabled"))
+		return -ENODEV;
+	return write(*line, "", 1) == 1 ? 0 : -errno;
+}
+
+/* Sleep for some 3 to 4 seconds. 0 or -errno */
+static int sleep_now(bool ram, int *line)
+{
+	int ret;
+
+	if (!ram) {
+		ret = line_rings(line);
+		return ret ? ret : tw_file_write(STATE, "freeze");
+	}
+	ret = tw_file_write("/sys/power/mem_sleep", "deep");
+	if (!ret)
+		tw_file_write(ALARM, "0");
+	if (!ret)
+		ret = tw_file_write(ALARM, "+4");
+	return ret ? ret : tw_file_write(STATE, "mem");
+}
+
+/* Take what is due on a wheel: right, never early, and each once. 0 or what went wrong */
+static int take(struct one *o)
+{
+	struct timerwheel_event ev[16];
+	int i, n = tw_read(o->fd, ev, 16);
+	__u64 now = tw_now(o->id);
+
+	if (n < 0)
+		return n == -EAGAIN ? 0 : n;
+	for (i = 0; i < n; i++) {
+		if (ev[i].key >= ARRAY_SIZE(after_ms) || o->had[ev[i].key])
+			return -EEXIST;
+		o->had[ev[i].key] = true;
+		if (ev[i].deadline < o->armed + after_ms[ev[i].key] * MSEC)
+			return -ERANGE;
+		if (ev[i].fired < ev[i].deadline || now < ev[i].fired)
+			return -ETIME;
+	}
+	return 0;
+}
+
+/* Timers on three clocks and on all CPUs, some due before, while and after the machine sleeps */
+TEST_F_TIMEOUT(suspend, all_clocks, TIMEOUT)
+{
+	__u64 gap, boot, mono, until;
+	struct timerwheel_entry ent;
+	struct one *o;
+	int i, k, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t key;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	mono = tw_now(CLOCK_MONOTONIC);
+	boot = tw_now(CLOCK_BOOTTIME);
+	for (i = 0; i < 3; i++) {
+		o = &self->one[i];
+		o->armed = tw_now(o->id);
+		for (key = 0; key < ARRAY_SIZE(after_ms); key++) {
+			tw_pin((i + key) % cpus);
+			ASSERT_EQ(0, tw_add1(o->fd, key, key, after_ms[key] * MSEC, 0));
+		}
+	}
+	ASSERT_EQ(0, sleep_now(variant->ram, &self->line));
+	gap = tw_now(CLOCK_BOOTTIME) - boot - (tw_now(CLOCK_MONOTONIC) - mono);
+	printf("# slept; BOOTTIME is %llu ms on, MONOTONIC %llu ms less\n",
+	       (unsigned long long)(tw_now(CLOCK_BOOTTIME) - boot) / MSEC,
+	       (unsigned long long)gap / MSEC);
+	fflush(stdout);
+	EXPECT_LT(2500 * MSEC, tw_now(CLOCK_BOOTTIME) - boot);
+	EXPECT_TRUE(!variant->ram || gap > SEC);
+	/* by each clock what has passed comes, and what has not is still pending */
+	for (i = 0; i < 3; i++) {
+		o = &self->one[i];
+		until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
+		do {
+			ASSERT_EQ(0, take(o));
+		} while (!(o->had[0] && (i == 0 || (o->had[1] && o->had[2]))) &&
+			 tw_now(CLOCK_MONOTONIC) < until);
+		EXPECT_TRUE(o->had[0]);
+		EXPECT_TRUE(!i || (o->had[1] && o->had[2]));
+		for (key = 0; key < ARRAY_SIZE(after_ms); key++) {
+			k = tw_get1(o->fd, key, &ent);
+			if (o->had[key]) {
+				EXPECT_EQ(-ENOENT, k);
+				continue;
+			}
+			/* may have fallen due since; never before its time */
+			ASSERT_LT(0, k);
+			EXPECT_LE(o->armed + after_ms[key] * MSEC, ent.deadline);
+		}
+		EXPECT_FALSE(o->had[4]);
+	}
+	/* and MONOTONIC's come in their own time */
+	o = &self->one[0];
+	until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
+	while (!(o->had[1] && o->had[2]) && tw_now(CLOCK_MONOTONIC) < until) {
+		ASSERT_LE(0, tw_poll(o->fd, 100));
+		ASSERT_EQ(0, take(o));
+	}
+	EXPECT_TRUE(o->had[1] && o->had[2]);
+}
+
+struct sleeper {
+	int fd;
+	int ret;
+	struct timerwheel_event ev;
+};
+
+static void *sleeper(void *arg)
+{
+	struct sleeper *s = arg;
+
+	s->ret = tw_read(s->fd, &s->ev, 1);
+	return NULL;
+}
+
+/*
+ * Many timers and one with a period fall due while the machine sleeps: handled at resume in
+ * bounded passes, each delivered once, the period's misses counted. A reader that slept in
+ * read sleeps on.
+ */
+TEST_F_TIMEOUT(suspend, many_at_resume, TIMEOUT)
+{
+	struct timerwheel_event *ev = calloc(BULK + 1, sizeof(*ev));
+	unsigned char *seen = calloc(BULK + 1, 1);
+	struct one *o = &self->one[1];
+	struct sleeper s = { .fd = tw_open(0) };
+	struct timerwheel_stats st;
+	pthread_t id;
+	__u64 base;
+	int i;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	ASSERT_LE(0, s.fd);
+	ASSERT_EQ(0, tw_add1(s.fd, 1, 1, 8 * SEC, 0));
+	ASSERT_EQ(0, pthread_create(&id, NULL, sleeper, &s));
+	base = tw_now(CLOCK_BOOTTIME) + 2500 * MSEC;
+	ASSERT_EQ(0, arm(o->fd, 0, BULK, base, 0, 0));
+	ASSERT_EQ(0, arm(o->fd, BULK, 1, base, 0, MSEC));
+	ASSERT_EQ(0, sleep_now(variant->ram, &self->line));
+	ASSERT_LT(base, tw_now(CLOCK_BOOTTIME));
+	ASSERT_EQ(BULK + 1, tw_read_all(o->fd, ev, BULK + 1, LONG_MS));
+	for (i = 0; i <= BULK; i++) {
+		ASSERT_LE(base, ev[i].fired);
+		ASSERT_GE(BULK, ev[i].key);
+		EXPECT_EQ(ev[i].key == BULK, ev[i].overruns > 0);
+		seen[ev[i].key]++;
+	}
+	for (i = 0; i <= BULK && seen[i] == 1; i++)
+		;
+	EXPECT_EQ(BULK + 1, i);
+	ASSERT_EQ(0, tw_stats(o->fd, &st));
+	EXPECT_GE(1088, st.pass_max_timers);
+	ASSERT_EQ(0, pthread_join(id, NULL));
+	EXPECT_EQ(1, s.ret);
+	EXPECT_LE(s.ev.deadline, s.ev.fired);
+	close(s.fd);
+}
+
+TEST_HARNESS_MAIN
