@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What calls are given: arguments and arrays, most of them right, some of them mangled. */
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+/* --- Single words ------------------------------------------------------------ */
+
+static const __u32 odd_words[] = {
+	0, 1, 2, 7, 8, 16, 31, 32, 33, 47, 48, 64, 128, 0x80000000, 0x7fffffff, 0xffffffff,
+	TIMERWHEEL_BATCH_MAX, TIMERWHEEL_BATCH_MAX + 1,
+};
+
+static __u32 odd_word(__u64 *r)
+{
+	return one_in(r, 3) ? rnd(r) : odd_words[rnd_to(r, ARRAY_LEN(odd_words))];
+}
+
+static __u64 choose_key(__u64 *r)
+{
+	static const __u64 odd[] = { 0, ~0ULL, 1ULL << 63, 0x7fffffffffffffffULL };
+
+	switch (rnd_to(r, 8)) {
+	case 0:
+		return odd[rnd_to(r, ARRAY_LEN(odd))];
+	case 1:
+	case 2:
+		return rnd_to(r, 600);
+	default:
+		return rnd_to(r, 12);
+	}
+}
+
+/* A value tells to which key it belongs; its tag is for MATCH. */
+__u64 value_of(__u64 key, unsigned int tag)
+{
+	__u64 state = key;
+
+	return (rnd(&state) & ~3ULL) | (tag & 3);
+}
+
+bool value_fits(__u64 key, __u64 value)
+{
+	return value_of(key, value) == value;
+}
+
+/* A span of time: mostly some ticks, so that things happen. */
+static __u64 choose_time(const struct view *view, __u64 *r)
+{
+	static const __u64 odd[] = {
+		0, 1, USEC, SEC, HOUR, 24 * 365 * HOUR, TIMERWHEEL_TIME_MAX,
+		TIMERWHEEL_TIME_MAX - 1, TIMERWHEEL_TIME_MAX + 1, ~0ULL, ~0ULL - 1,
+	};
+
+	switch (rnd_to(r, 12)) {
+	case 0:
+		return odd[rnd_to(r, ARRAY_LEN(odd))];
+	case 1:		/* around powers of two: where levels begin */
+		return (1ULL << rnd_to(r, 64)) + rnd_to(r, 3) - 1;
+	case 2:
+		return (view->tick << rnd_to(r, 40)) + rnd_to(r, 3) - 1;
+	case 3:
+		return rnd_to(r, 1000) * view->tick;
+	case 4:
+		return rnd(r) % (view->tick * 4);
+	default:
+		return rnd_to(r, 40) * view->tick + rnd_to(r, 3) - 1;
+	}
+}
+
+/* A deadline, or a time to ADVANCE to: relative, or absolute as @flags says. */
+static __u64 choose_when(const struct view *view, __u32 flags, __u64 *r)
+{
+	__u64 time = choose_time(view, r);
+
+	if (!(flags & TIMERWHEEL_ABS) || one_in(r, 8))
+		return time;
+	return one_in(r, 4) && time < view->now ? view->now - time : view->now + time;
+}
+
+/* --- Elements ---------------------------------------------------------------- */
+
+bool add_invalid(const struct timerwheel_add *a)
+{
+	return (a->flags & ~15U) ||
+	       (a->flags & TIMERWHEEL_EXCL && a->flags & TIMERWHEEL_MATCH) || a->reserved ||
+	       a->period > TIMERWHEEL_TIME_MAX ||
+	       (a->slack && !(a->flags & TIMERWHEEL_SLACK)) ||
+	       (a->match && !(a->flags & TIMERWHEEL_MATCH));
+}
+
+bool move_invalid(const struct timerwheel_move *m)
+{
+	return (m->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH)) ||
+	       (m->match && !(m->flags & TIMERWHEEL_MATCH));
+}
+
+bool remove_invalid(const struct timerwheel_remove *r)
+{
+	return (r->flags & ~TIMERWHEEL_MATCH) || (r->match && !(r->flags & TIMERWHEEL_MATCH));
+}
+
+bool get_invalid(const struct timerwheel_entry *e)
+{
+	return e->flags || e->reserved;
+}
+
+static __u64 choose_match(__u64 key, __u32 flags, __u64 *r)
+{
+	if (!(flags & TIMERWHEEL_MATCH))
+		return one_in(r, 100) ? rnd(r) : 0;
+	return one_in(r, 10) ? rnd(r) : value_of(key, rnd(r));
+}
+
+static void make_add(struct timerwheel_add *a, const struct view *view, __u64 *r)
+{
+	__u32 flags = one_in(r, 3) ? rnd_to(r, 16) : rnd_to(r, 2);
+
+	a->key = choose_key(r);
+	a->value = value_of(a->key, rnd(r));
+	a->flags = one_in(r, 100) ? odd_word(r) : flags;
+	a->deadline = choose_when(view, flags, r);
+	a->period = one_in(r, 4) ? choose_time(view, r) : 0;
+	if (flags & TIMERWHEEL_SLACK || one_in(r, 100))
+		a->slack = choose_time(view, r);
+	a->match = choose_match(a->key, flags, r);
+	a->reserved = one_in(r, 100) ? odd_word(r) : 0;
+}
+
+static void make_move(struct timerwheel_move *m, const struct view *view, __u64 *r)
+{
+	__u32 flags = rnd_to(r, 2) | (one_in(r, 4) ? TIMERWHEEL_MATCH : 0);
+
+	m->key = choose_key(r);
+	m->flags = one_in(r, 100) ? odd_word(r) : flags;
+	m->deadline = choose_when(view, flags, r);
+	m->match = choose_match(m->key, flags, r);
+}
+
+static void make_remove(struct timerwheel_remove *rem, __u64 *r)
+{
+	__u32 flags = one_in(r, 4) ? TIMERWHEEL_MATCH : 0;
+
+	rem->key = choose_key(r);
+	rem->flags = one_in(r, 100) ? odd_word(r) : flags;
+	rem->match = choose_match(rem->key, flags, r);
+}
+
+static void make_elems(struct io *io, unsigned int op, unsigned int n, const struct view *view,
+		       __u64 *r)
+{
+	unsigned int i;
+
+	memset(io->elems, POISON, n * io->elem);
+	for (i = 0; i < n; i++) {
+		switch (op) {
+		case OP_ADD:
+			io->add[i].slack = 0;
+			make_add(&io->add[i], view, r);
+			break;
+		case OP_MOVE:
+			make_move(&io->move[i], view, r);
+			break;
+		case OP_REMOVE:
+			make_remove(&io->remove[i], r);
+			break;
+		case OP_GET:
+			io->entry[i].key = choose_key(r);
+			io->entry[i].flags = one_in(r, 100) ? odd_word(r) : 0;
+			io->entry[i].reserved = one_in(r, 100) ? odd_word(r) : 0;
+			break;
+		}
+	}
+}
+
+/* --- Arguments --------------------------------------------------------------- */
+
+static const struct {
+	unsigned long cmd;
+	size_t size, min, elem;
+	bool out, back;
+} ioctls[] = {
+	[OP_INFO]    = { TIMERWHEEL_IOC_INFO, sizeof(struct timerwheel_info), 8, 0, true },
+	[OP_SETUP]   = { TIMERWHEEL_IOC_SETUP, sizeof(struct timerwheel_setup), 48, 0,
+			 false, true },
+	[OP_ADD]     = { TIMERWHEEL_IOC_ADD, 32, 32, sizeof(struct timerwheel_add) },
+	[OP_MOVE]    = { TIMERWHEEL_IOC_MOVE, 32, 32, sizeof(struct timerwheel_move) },
+	[OP_REMOVE]  = { TIMERWHEEL_IOC_REMOVE, 32, 32, sizeof(struct timerwheel_remove) },
+	[OP_DRAIN]   = { TIMERWHEEL_IOC_DRAIN, 32, 32, sizeof(struct timerwheel_entry) },
+	[OP_GET]     = { TIMERWHEEL_IOC_GET, 32, 32, sizeof(struct timerwheel_entry) },
+	[OP_LIST]    = { TIMERWHEEL_IOC_LIST, 32, 32, sizeof(struct timerwheel_entry),
+			 false, true },
+	[OP_STATS]   = { TIMERWHEEL_IOC_STATS, sizeof(struct timerwheel_stats), 8, 0, true },
+	[OP_ADVANCE] = { TIMERWHEEL_IOC_ADVANCE, sizeof(struct timerwheel_advance), 32, 0,
+			 false, true },
+};
+
+bool op_is_ioctl(unsigned int op)
+{
+	return op <= OP_ADVANCE;
+}
+
+bool op_is_read(unsigned int op)
+{
+	return op == OP_READ || op == OP_READV || op == OP_URING;
+}
+
+static void make_setup(struct timerwheel_setup *s, bool mangle, const struct view *view,
+		       __u64 *r)
+{
+	static const __u64 ticks[] = {
+		0, 1, 7, 999, 1000, 1001, 100000, 1000000, SEC, HOUR, HOUR + 1,
+	};
+	static const __u32 slots[] = { 0, 7, 8, 9, 16, 64, 255, 256, 1000, 4096, 4097 };
+	static const __u32 caps[] = { 0, 1, 2, 10, 63, 64, 65, 200, 1 << 24, (1 << 24) + 1 };
+
+	memset(s, 0, sizeof(*s));
+	s->clock = one_in(r, 16) ? odd_word(r) : rnd_to(r, 4);
+	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
+		s->clock = TIMERWHEEL_CLOCK_MANUAL;
+	s->slots = slots[rnd_to(r, ARRAY_LEN(slots))];
+	s->tick = ticks[rnd_to(r, ARRAY_LEN(ticks))];
+	s->capacity = caps[rnd_to(r, ARRAY_LEN(caps))];
+	s->wake_events = one_in(r, 2) ? rnd_to(r, 5) : 0;
+	if (s->wake_events > 1 || one_in(r, 8))
+		s->wake_ns = choose_time(view, r);
+	s->slack = one_in(r, 4) ? choose_time(view, r) : 0;
+	if (!mangle)
+		return;
+	/* Any word of it, except the size. */
+	((__u32 *)s)[1 + rnd_to(r, sizeof(*s) / 4 - 1)] = odd_word(r);
+	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
+		s->clock = TIMERWHEEL_CLOCK_MANUAL;
+}
+
+unsigned int setup_errors(const struct timerwheel_setup *s)
+{
+	__u64 tick_min = s->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : USEC;
+
+	if (s->flags || s->clock > TIMERWHEEL_CLOCK_MANUAL ||
+	    (s->slots && (s->slots < 8 || s->slots > 4096)) ||
+	    (s->tick && (s->tick < tick_min || s->tick > HOUR)) || s->capacity > 1 << 24 ||
+	    s->slack > TIMERWHEEL_TIME_MAX || s->wake_ns > TIMERWHEEL_TIME_MAX ||
+	    (s->wake_events > 1 && !s->wake_ns))
+		return MAY_EINVAL;
+	return 0;
+}
+
+static void make_size(struct io *io, bool mangle, __u64 *r)
+{
+	size_t page = getpagesize();
+
+	io->size = io->known;
+	if (!mangle)
+		return;
+	switch (rnd_to(r, 6)) {
+	case 0:
+		io->size = odd_word(r);
+		break;
+	case 1:
+		io->size = page + rnd_to(r, 3) - 1;
+		break;
+	case 2:
+		io->size = io->known + rnd_to(r, 9) - 4;
+		break;
+	default:	/* larger, mostly with zeros in what is not known */
+		io->size = io->known + 8 * (1 + rnd_to(r, 20));
+	}
+}
+
+/**
+ * args_ioctl - make the argument of an ioctl and put it into memory
+ * @w: whose io is filled in
+ * @call: which; op_is_ioctl()
+ * @view: the wheel
+ */
+void args_ioctl(struct worker *w, const struct call *call, const struct view *view)
+{
+	struct io *io = &w->io;
+	__u64 state = call->seed, *r = &state;
+	unsigned int place = call->place, elems = call->elems, n;
+	struct timerwheel_batch *b = &io->batch;
+	struct timerwheel_advance *adv = &io->advance;
+
+	io->cmd = ioctls[call->op].cmd;
+	io->known = ioctls[call->op].size;
+	io->elem = ioctls[call->op].elem;
+	io->elems_len = 0;
+	memset(io->arg, 0, sizeof(io->arg));
+	make_size(io, call->mangle & MANGLE_SIZE, r);
+	io->arg_len = io->size > io->known ? io->size : io->known;
+	if (io->arg_len > sizeof(io->arg) - 64)
+		io->arg_len = sizeof(io->arg) - 64;
+	if (ioctls[call->op].out)
+		memset(io->arg + 8, POISON, io->arg_len - 8);
+
+	if (call->op == OP_SETUP)
+		make_setup(&io->setup, call->mangle & MANGLE_FIELDS, view, r);
+	if (call->op == OP_ADVANCE) {
+		adv->flags = rnd_to(r, 4) ? 0 : TIMERWHEEL_ABS;
+		adv->time = choose_when(view, adv->flags, r);
+		memset(&adv->now, POISON, sizeof(*adv) - offsetof(struct timerwheel_advance, now));
+	}
+	if (io->elem) {
+		n = call->count;
+		b->count = n;
+		b->elem_size = io->elem;
+		if (call->op == OP_LIST && !one_in(r, 3))
+			b->cursor = one_in(r, 6) ? rnd(r) >> rnd_to(r, 64) : view->cursor;
+		if (call->op == OP_DRAIN && one_in(r, 8))
+			b->flags = TIMERWHEEL_DRAIN_CLOSE;
+		if (call->mangle & MANGLE_COUNT)
+			b->count = odd_word(r);
+		if (call->mangle & MANGLE_ELEM_SIZE)
+			b->elem_size = one_in(r, 2) ? odd_word(r) : io->elem + rnd_to(r, 3) - 1;
+		if (call->mangle & MANGLE_CURSOR)
+			b->cursor = odd_word(r);
+		/* A count beyond the array is only for calls that must fail. */
+		if (b->count > n && b->count <= TIMERWHEEL_BATCH_MAX)
+			n = b->count;
+		io->elems_len = n * io->elem;
+		make_elems(io, call->op, n, view, r);
+		if (view->clean && elems > PLACE_EDGE)
+			elems = PLACE_PLAIN;
+		spot_choose(&w->elems_arena, elems, call->elems_cut, call->cold & 2,
+			    io->elems_len, &io->elems_at);
+		spot_fill(&io->elems_at, io->elems, io->elems_len);
+		b->elems = (uintptr_t)io->elems_at.p;
+	}
+	if (call->mangle & MANGLE_FLAGS)
+		((__u32 *)io->arg)[1] = odd_word(r);
+	io->info.size = io->size;
+	if (io->size > io->known && io->arg_len > io->known && one_in(r, 3))
+		io->arg[io->known + rnd_to(r, io->arg_len - io->known)] ^= 1 << rnd_to(r, 8);
+	if (view->clean && place == PLACE_FLIP)
+		place = PLACE_ODD;
+	spot_choose(&w->arena, place, call->cut, call->cold & 1, io->arg_len, &io->at);
+	spot_fill(&io->at, io->arg, io->arg_len);
+}
+
+static bool zeros(const char *p, size_t from, size_t to)
+{
+	for (; from < to; from++)
+		if (p[from])
+			return false;
+	return true;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+unsigned int args_errors(const struct io *io, unsigned int op)
+{
+	const struct spot *at = &io->at;
+	const struct timerwheel_batch *b = &io->batch;
+	unsigned int errors = 0;
+
+	if (at->flips)		/* nothing is certain: all of these, or none */
+		return MAY_EFAULT | MAY_EINVAL | MAY_E2BIG;
+	if (at->rd < 4)
+		return MAY_EFAULT;
+	if (io->size > (size_t)getpagesize())
+		return MAY_E2BIG;
+	if (io->size < ioctls[op].min)
+		return MAY_EINVAL;
+	if (ioctls[op].out) {
+		if (at->rw < io->size)
+			errors |= MAY_EFAULT;
+		if (at->rd >= 8 && io->info.flags)
+			errors |= MAY_EINVAL;
+		return errors;
+	}
+	if (at->rd < io->size || (ioctls[op].back && at->rw < least(io->size, io->known)))
+		errors |= MAY_EFAULT;
+	if (!zeros(io->arg, io->known, least(io->size, at->rd)))
+		errors |= MAY_E2BIG;
+	if (at->rd < io->known)
+		return errors;
+	if (op == OP_SETUP)
+		errors |= setup_errors(&io->setup);
+	if (op == OP_ADVANCE && io->advance.flags & ~TIMERWHEEL_ABS)
+		errors |= MAY_EINVAL;
+	if (!io->elem)
+		return errors;
+	if (b->flags & ~(op == OP_DRAIN ? TIMERWHEEL_DRAIN_CLOSE : 0))
+		errors |= MAY_EINVAL;
+	if ((b->cursor && op != OP_LIST) || b->elem_size < io->elem)
+		errors |= MAY_EINVAL;
+	if (b->elem_size > io->elem || b->count > TIMERWHEEL_BATCH_MAX)
+		errors |= MAY_E2BIG;
+	return errors;
+}
+
+/* Memory for a read of call->count events and a bit, in elems_at; poisoned. */
+void args_read(struct worker *w, const struct call *call, const struct view *view)
+{
+	struct io *io = &w->io;
+	__u64 state = call->seed;
+	unsigned int place = view->clean && call->elems > PLACE_EDGE ? PLACE_PLAIN : call->elems;
+
+	io->elems_len = call->count * sizeof(struct timerwheel_event);
+	if (one_in(&state, 4))
+		io->elems_len += rnd_to(&state, sizeof(struct timerwheel_event));
+	memset(io->elems, POISON, io->elems_len);
+	spot_choose(&w->elems_arena, place, call->elems_cut, call->cold & 2, io->elems_len,
+		    &io->elems_at);
+	spot_fill(&io->elems_at, io->elems, io->elems_len);
+}
+
+unsigned int error_bit(int err)
+{
+	switch (err) {
+	case EINVAL:
+		return MAY_EINVAL;
+	case E2BIG:
+		return MAY_E2BIG;
+	case EFAULT:
+		return MAY_EFAULT;
+	case EBUSY:
+		return MAY_EBUSY;
+	case EAGAIN:
+		return MAY_EAGAIN;
+	case EINTR:
+		return MAY_EINTR;
+	case ENOMEM:
+		return MAY_ENOMEM;
+	default:
+		return 0;
+	}
+}
+
+/* Is the argument's memory, and the array's, as io says it must be? */
+bool args_kept(struct worker *w)
+{
+	struct io *io = &w->io;
+	const char *what;
+
+	what = spot_differs(&io->at, io->arg, io->arg_len);
+	if (what) {
+		wrong(w, "the argument: %s", what);
+		return false;
+	}
+	what = io->elem ? spot_differs(&io->elems_at, io->elems, io->elems_len) : NULL;
+	if (what)
+		wrong(w, "the array: %s", what);
+	return !what;
+}

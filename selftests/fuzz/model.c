@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a wheel with the MANUAL clock must do: see uapi/linux/timerwheel.h, and nothing else. */
+#include <stdlib.h>
+
+#include "model.h"
+
+/* Largest slack in ns: 73 years. */
+#define SLACK_MAX	0x2000000000000000ULL
+
+static __u64 min64(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
+static __u64 max64(__u64 a, __u64 b)
+{
+	return a > b ? a : b;
+}
+
+void model_init(struct model *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->setup = (struct timerwheel_setup) {
+		.clock = TIMERWHEEL_CLOCK_MONOTONIC, .slots = 256, .tick = 1000000,
+		.capacity = 1 << 22, .wake_events = 1,
+	};
+}
+
+void model_free(struct model *m)
+{
+	struct mtimer *t, *next;
+	unsigned int i;
+
+	for (i = 0; i < MODEL_CHAINS; i++) {
+		for (t = m->chain[i]; t; t = next) {
+			next = t->next;
+			free(t);
+		}
+	}
+}
+
+void model_setup(struct model *m, const struct timerwheel_setup *asked)
+{
+	m->setup.clock = asked->clock;
+	if (asked->slots)
+		for (m->setup.slots = 8; m->setup.slots < asked->slots;)
+			m->setup.slots *= 2;
+	if (asked->tick)
+		m->setup.tick = asked->tick;
+	if (asked->capacity)
+		m->setup.capacity = asked->capacity;
+	if (asked->wake_events)
+		m->setup.wake_events = asked->wake_events;
+	m->setup.wake_ns = asked->wake_ns;
+	m->setup.slack = asked->slack;
+	m->settled = true;
+}
+
+static struct mtimer **chain_of(struct model *m, __u64 key)
+{
+	return &m->chain[value_of(key, 0) % MODEL_CHAINS];
+}
+
+struct mtimer *model_find(const struct model *m, __u64 key)
+{
+	struct mtimer *t = *chain_of((struct model *)m, key);
+
+	while (t && t->key != key)
+		t = t->next;
+	return t;
+}
+
+/* A timer ends. */
+void model_drop(struct model *m, struct mtimer *t)
+{
+	struct mtimer **link = chain_of(m, t->key);
+
+	while (*link != t)
+		link = &(*link)->next;
+	*link = t->next;
+	m->timers--;
+	m->n_due -= t->due;
+	free(t);
+}
+
+static __u64 deadline_of(const struct model *m, __u64 time, bool absolute)
+{
+	if (absolute)
+		return min64(time, TIMERWHEEL_TIME_MAX);
+	return time > TIMERWHEEL_TIME_MAX - m->now ? TIMERWHEEL_TIME_MAX : m->now + time;
+}
+
+static __u64 slack_ticks(const struct model *m, __u64 slack)
+{
+	return min64(min64(slack, SLACK_MAX) / m->setup.tick, 0xffffffff);
+}
+
+static void count_lateness(struct model *m, __u64 late)
+{
+	unsigned int bucket = late ? 64 - __builtin_clzll(late) : 0;
+
+	if (bucket >= TIMERWHEEL_LATENESS_BUCKETS)
+		bucket = TIMERWHEEL_LATENESS_BUCKETS - 1;
+	m->stats.lateness[bucket]++;
+	m->stats.late_max = max64(m->stats.late_max, late);
+	m->expired++;
+}
+
+static void fall_due(struct model *m, struct mtimer *t, __u64 lo, __u64 hi)
+{
+	t->due = true;
+	t->fired_lo = lo;
+	t->fired_hi = hi;
+	m->n_due++;
+	count_lateness(m, hi - t->deadline);
+}
+
+/* The first tick not before the deadline, and not before the next one. */
+static void wait_for(struct model *m, struct mtimer *t)
+{
+	__u64 first = t->deadline / m->setup.tick + !!(t->deadline % m->setup.tick);
+
+	t->from = max64(first, m->now / m->setup.tick + 1);
+	t->due = false;
+}
+
+/* Arm a timer that is neither pending nor due. */
+static void arm(struct model *m, struct mtimer *t)
+{
+	if (t->deadline <= m->now)
+		fall_due(m, t, m->now, m->now);
+	else
+		wait_for(m, t);
+}
+
+/* An arming ends; the event, if there was one, is withdrawn. */
+static int take(struct model *m, struct mtimer *t)
+{
+	if (!t->due)
+		return TIMERWHEEL_WAS_PENDING;
+	m->n_due--;
+	t->due = false;
+	m->stats.withdrawn++;
+	return TIMERWHEEL_WAS_DUE;
+}
+
+int model_add(struct model *m, const struct timerwheel_add *a, struct mtimer **timer)
+{
+	struct mtimer *t;
+	int was = TIMERWHEEL_WAS_NONE;
+
+	*timer = NULL;
+	if (add_invalid(a))
+		return -EINVAL;
+	if (m->closed)
+		return -ESHUTDOWN;
+	t = model_find(m, a->key);
+	if (t && a->flags & TIMERWHEEL_EXCL)
+		return -EEXIST;
+	if (a->flags & TIMERWHEEL_MATCH && (!t || t->value != a->match))
+		return t ? -ESTALE : -ENOENT;
+	if (!t && m->timers == m->setup.capacity)
+		return -ENOSPC;
+	if (t) {
+		was = take(m, t);
+		m->stats.replaced++;
+	} else {
+		t = calloc(1, sizeof(*t));
+		if (!t)
+			abort();
+		t->key = a->key;
+		t->next = *chain_of(m, a->key);
+		*chain_of(m, a->key) = t;
+		m->timers++;
+	}
+	t->value = a->value;
+	t->deadline = deadline_of(m, a->deadline, a->flags & TIMERWHEEL_ABS);
+	t->period = a->period;
+	t->slack = slack_ticks(m, a->flags & TIMERWHEEL_SLACK ? a->slack : m->setup.slack);
+	m->slacked |= t->slack;
+	arm(m, t);
+	m->stats.armed++;
+	m->settled = true;
+	*timer = t;
+	return was;
+}
+
+int model_move(struct model *m, const struct timerwheel_move *a)
+{
+	struct mtimer *t;
+	int was;
+
+	if (move_invalid(a))
+		return -EINVAL;
+	t = model_find(m, a->key);
+	if (!t)
+		return -ENOENT;
+	if (a->flags & TIMERWHEEL_MATCH && t->value != a->match)
+		return -ESTALE;
+	was = take(m, t);
+	t->deadline = deadline_of(m, a->deadline, a->flags & TIMERWHEEL_ABS);
+	arm(m, t);
+	m->stats.moved++;
+	return was;
+}
+
+int model_remove(struct model *m, struct timerwheel_remove *a)
+{
+	struct mtimer *t;
+	int was;
+
+	if (remove_invalid(a))
+		return -EINVAL;
+	t = model_find(m, a->key);
+	if (!t)
+		return -ENOENT;
+	if (a->flags & TIMERWHEEL_MATCH && t->value != a->match)
+		return -ESTALE;
+	was = take(m, t);
+	a->value = t->value;
+	a->left = t->deadline - m->now;
+	model_drop(m, t);
+	m->stats.removed++;
+	return was;
+}
+
+void model_describe(const struct model *m, const struct mtimer *t, struct timerwheel_entry *e)
+{
+	*e = (struct timerwheel_entry) {
+		.key = t->key,
+		.value = t->value,
+		.deadline = t->deadline,
+		.left = t->deadline - m->now,
+		.period = t->period,
+		.slack = t->slack * m->setup.tick,
+		.result = t->due ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
+		.index = t->index,
+	};
+}
+
+bool model_may_be_due(const struct model *m, const struct mtimer *t)
+{
+	return !t->due && t->slack && t->from <= m->now / m->setup.tick;
+}
+
+/* A timer fell due in the last ADVANCE. */
+void model_set_due(struct model *m, struct mtimer *t)
+{
+	__u64 tick = m->setup.tick;
+
+	fall_due(m, t, max64(t->from, m->before / tick + 1) * tick,
+		 min64(t->from + t->slack, m->now / tick) * tick);
+}
+
+unsigned int model_advance(struct model *m, __u64 to)
+{
+	__u64 ticks = to / m->setup.tick;
+	unsigned int unsure = 0, i;
+	struct mtimer *t;
+
+	m->before = m->now;
+	m->now = to;
+	for (i = 0; i < MODEL_CHAINS; i++) {
+		for (t = m->chain[i]; t; t = t->next) {
+			if (t->due || t->from > ticks)
+				continue;
+			if (t->slack && t->from + t->slack > ticks)
+				unsure++;
+			else
+				model_set_due(m, t);
+		}
+	}
+	return unsure;
+}
+
+/* A timer without slack has one time only at which it fired. */
+static bool fired_then(const struct model *m, const struct mtimer *t, __u64 fired)
+{
+	if (t->fired_lo == t->fired_hi)
+		return fired == t->fired_lo;
+	return fired >= t->fired_lo && fired <= t->fired_hi && !(fired % m->setup.tick);
+}
+
+/* Of those that wait all fired then or later. */
+static bool is_next(struct model *m, __u64 fired)
+{
+	struct mtimer *t;
+	unsigned int i;
+
+	for (i = 0; i < MODEL_CHAINS; i++) {
+		for (t = m->chain[i]; t; t = t->next) {
+			if (!t->due)
+				continue;
+			if (t->fired_hi < fired)
+				return false;
+			t->fired_lo = max64(t->fired_lo, fired);
+		}
+	}
+	return true;
+}
+
+const char *model_event(struct model *m, const struct timerwheel_event *e)
+{
+	struct mtimer *t = model_find(m, e->key);
+	__u64 overruns = 0, passed;
+
+	if (!t)
+		return "no timer has its key";
+	if (!t->due)
+		return "its timer is not due";
+	if (e->value != t->value || e->deadline != t->deadline)
+		return "its value or deadline is another";
+	if (t->index && e->index != t->index)
+		return "its index is another";
+	if (!fired_then(m, t, e->fired))
+		return "it did not fire then";
+	if (!is_next(m, e->fired))
+		return "another timer fired before";
+	if (t->period)
+		overruns = (m->now - t->deadline) / t->period;
+	if (e->overruns != overruns || e->flags != (t->period ? TIMERWHEEL_EVENT_PERIODIC : 0))
+		return "its overruns or flags are wrong";
+	m->stats.delivered++;
+	if (!t->period) {
+		model_drop(m, t);
+		return NULL;
+	}
+	passed = overruns * t->period;
+	if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)
+		t->deadline = TIMERWHEEL_TIME_MAX;
+	else
+		t->deadline += passed + t->period;
+	m->n_due--;
+	wait_for(m, t);
+	m->stats.rearmed++;
+	m->stats.overruns += overruns;
+	return NULL;
+}
