@@ -84,4 +84,14 @@ test_programs()
 		[[ -f $TOP/selftests/$name && -x $TOP/selftests/$name ]] || continue
 		listed debug.list | grep -qxF "$name" || echo "$name"
 	done | awk '!seen[$0]++'
+
+# cross_prefix ARCH: what the names of its cross compilers begin with.
+cross_prefix()
+{
+	case $1 in
+	amd64) echo x86_64-linux-gnu- ;;
+	arm64) echo aarch64-linux-gnu- ;;
+	s390x) echo s390x-linux-gnu- ;;
+	*) die "no cross compiler is known for $1" ;;
+	esac
 }
