@@ -335,7 +335,7 @@ bool tw_cpu_reclaim(struct tw_file *file)
 		cpu = file->cpu[nr];
 		if (!cpu)
 			continue;
-		raw_spin_lock_bh(&cpu->lock);
+		tw_lock_bh(&cpu->lock);
 		if (cpu->nr_free)
 			tw_table_put(&file->table, cpu->free, cpu->nr_free);
 		if (cpu->spare)
@@ -343,7 +343,7 @@ bool tw_cpu_reclaim(struct tw_file *file)
 		cpu->free = 0;
 		cpu->nr_free = 0;
 		cpu->spare = 0;
-		raw_spin_unlock_bh(&cpu->lock);
+		tw_unlock_bh(&cpu->lock);
 	}
 	return READ_ONCE(file->table.full);
 }
@@ -364,8 +364,8 @@ void tw_cpu_barrier(struct tw_file *file)
 	for (nr = 0; nr < nr_cpu_ids; nr++) {
 		if (!file->cpu[nr])
 			continue;
-		raw_spin_lock_bh(&file->cpu[nr]->lock);
-		raw_spin_unlock_bh(&file->cpu[nr]->lock);
+		tw_lock_bh(&file->cpu[nr]->lock);
+		tw_unlock_bh(&file->cpu[nr]->lock);
 	}
 }
 

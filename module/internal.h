@@ -7,6 +7,7 @@
 #ifndef TW_INTERNAL_H
 #define TW_INTERNAL_H
 
+#include <linux/bottom_half.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -250,6 +251,22 @@ struct tw_ctx {
 	u64 offset;
 	bool wake;
 };
+
+/*
+ * Not raw_spin_lock_bh(): with PREEMPT_RT that one leaves preemption on, and whoever
+ * is scheduled in the holder's place then may spin for the lock for ever.
+ */
+static inline void tw_lock_bh(raw_spinlock_t *lock)
+{
+	local_bh_disable();
+	raw_spin_lock(lock);
+}
+
+static inline void tw_unlock_bh(raw_spinlock_t *lock)
+{
+	raw_spin_unlock(lock);
+	local_bh_enable();
+}
 
 /* main.c */
 extern struct mutex tw_files_lock;

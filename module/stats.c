@@ -12,7 +12,7 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
 	const struct tw_wheel *w = &cpu->wheel;
 	unsigned int i;
 
-	raw_spin_lock_bh(&cpu->lock);
+	tw_lock_bh(&cpu->lock);
 	stats->pending += w->pending;
 	stats->armed += c->armed;
 	stats->rearmed += c->rearmed;
@@ -32,7 +32,7 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
 	stats->late_max = max(stats->late_max, w->late_max);
 	for (i = 0; i < TIMERWHEEL_LATENESS_BUCKETS; i++)
 		stats->lateness[i] += w->lateness[i];
-	raw_spin_unlock_bh(&cpu->lock);
+	tw_unlock_bh(&cpu->lock);
 }
 
 /* Bytes of kernel memory of a file. */

@@ -5,7 +5,8 @@
  * By index: a directory of pages, each of TW_PAGE_TIMERS timers. Pages are never given
  * back before the file is closed, so a timer found by index may be looked at (not trusted)
  * at any time. When the directory is full a copy of twice the size replaces it and the
- * old one is freed after a grace period (all users run with preemption off).
+ * old one is freed after a grace period (all users run with bottom halves off, which RCU
+ * waits for on every kernel).
  *
  * By key: a hash table. A bucket is a cache line: a lock and TW_CHAINS chains. The table
  * grows with the timers, a bucket at a time (linear hashing: Litwin, 1980): with 2^k to
@@ -164,7 +165,7 @@ static void tw_split(struct tw_table *table)
 	u32 *link, *tail;
 	unsigned int c;
 
-	raw_spin_lock_bh(&from->lock);
+	tw_lock_bh(&from->lock);
 	for (c = 0; c < TW_CHAINS; c++) {
 		link = &from->head[c];
 		tail = &to->head[c];
@@ -182,7 +183,7 @@ static void tw_split(struct tw_table *table)
 	}
 	/* Pairs with the acquire in tw_table_lock(). */
 	smp_store_release(&table->buckets, new + 1);
-	raw_spin_unlock_bh(&from->lock);
+	tw_unlock_bh(&from->lock);
 }
 
 /**

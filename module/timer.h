@@ -76,8 +76,8 @@ struct tw_pool {
  * @pool: the pool
  * @index: an index that was handed out, not 0
  *
- * Context: with preemption disabled, or inside rcu_read_lock(), so that the directory
- * read here stays in memory while it is used. The timer itself lives as long as the file.
+ * Context: with preemption or bottom halves off, or inside rcu_read_lock(), so that the
+ * directory read here stays in memory while it is used. The timer itself lives as long as the file.
  */
 static inline struct tw_timer *tw_timer_at(const struct tw_pool *pool, u32 index)
 {
