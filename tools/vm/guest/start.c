@@ -2,11 +2,10 @@
 /*
  * start: run one command in a guest and tell the host how it ended.
  *
- *   start tty COMMAND...   the second serial line is a terminal for a human:
- *                          input, output and errors
- *   start raw COMMAND...   output goes to the second serial line, errors to
- *                          the third, both untouched; input comes from the
- *                          virtio port if there is one
+ *   start tty COMMAND...   TERMINAL is a terminal for a human: input, output and
+ *                          errors
+ *   start raw COMMAND...   output goes to OUTPUT, errors to ERRORS, both
+ *                          untouched; input comes from INPUT if it is there
  *   start fail SENTENCE    run nothing; tell the host that the guest is not
  *                          fit for it, and why
  *   start pack             (on the host) copy stdin to stdout for the virtio
@@ -16,10 +15,13 @@
  * input is cut in pieces, each with its length before it (two bytes, low one
  * first); length 0 is the end.
  *
- * The host listens on two I/O ports: what is written to REPORT_PORT it keeps
- * in a file, a write to EXIT_PORT ends the guest at once. A kernel that is
- * locked down lets nobody use ports: then it takes the way through the kernel's
- * log and a reboot, which ends the guest too.
+ * On x86 these are serial lines and a virtio port, and the host listens on two I/O
+ * ports: what is written to REPORT_PORT it keeps in a file, a write to EXIT_PORT
+ * ends the guest at once. A kernel that is locked down lets nobody use ports: then
+ * it takes the way through the kernel's log and a reboot, which ends the guest too.
+ *
+ * Elsewhere all are virtio ports (a write returns when the host has what was
+ * written), and a reboot is the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,43 +29,81 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
 #include <sys/io.h>
+#endif
 #include <sys/ioctl.h>
 #include <sys/reboot.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
-#define REPORT_PORT	0xe9
-#define EXIT_PORT	0x501
-
 #define REPORT		"report to the host: "
 
+#ifdef __x86_64__
+#define REPORT_PORT	0xe9
+#define EXIT_PORT	0x501
 #define OUTPUT		"/dev/ttyS1"
 #define ERRORS		"/dev/ttyS2"
 #define INPUT		"/dev/vport0p1"
+#define TERMINAL	OUTPUT
+#else
+#define REPORT_TO	"/dev/vport0p1"
+#define OUTPUT		"/dev/vport0p2"
+#define ERRORS		"/dev/vport0p3"
+#define INPUT		"/dev/vport0p4"
+#define TERMINAL	"/dev/hvc0"
+#endif
 
 #define PIECE		4096
 
+#ifdef __x86_64__
 static int have_ports(void)
 {
 	return !ioperm(REPORT_PORT, 1, 1) && !ioperm(EXIT_PORT, 1, 1);
 }
 
+static int report_to_host(const char *line)
+{
+	if (!have_ports())
+		return -1;
+	while (*line)
+		outb(*line++, REPORT_PORT);
+	return 0;
+}
+
+static void exit_at_once(void)
+{
+	if (have_ports())
+		outb(0, EXIT_PORT);
+}
+#else
+static int report_to_host(const char *line)
+{
+	int fd = open(REPORT_TO, O_WRONLY | O_CLOEXEC);
+	ssize_t n = write(fd, line, strlen(line));
+
+	close(fd);
+	return n < 0 ? -1 : 0;
+}
+
+static void exit_at_once(void)
+{
+}
+#endif
+
 static void report(const char *line)
 {
-	if (have_ports()) {
-		while (*line)
-			outb(*line++, REPORT_PORT);
-	} else {
-		int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
-		char text[600];
+	char text[600];
+	int fd;
 
-		snprintf(text, sizeof(text), "<0>" REPORT "%s", line);
-		if (write(fd, text, strlen(text)) < 0)
-			perror("start: /dev/kmsg");
-		close(fd);
-	}
+	if (!report_to_host(line))
+		return;
+	fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+	snprintf(text, sizeof(text), "<0>" REPORT "%s", line);
+	if (write(fd, text, strlen(text)) < 0)
+		perror("start: /dev/kmsg");
+	close(fd);
 }
 
 static void end_guest(void)
@@ -71,8 +111,7 @@ static void end_guest(void)
 	/* All of the output must have left the serial lines. */
 	tcdrain(1);
 	tcdrain(2);
-	if (have_ports())
-		outb(0, EXIT_PORT);
+	exit_at_once();
 	reboot(RB_AUTOBOOT);
 	for (;;)
 		pause();
@@ -199,7 +238,7 @@ static void child(int raw, char **command)
 	int in, out, err;
 
 	setsid();
-	out = open_line(OUTPUT, raw);
+	out = open_line(raw ? OUTPUT : TERMINAL, raw);
 	err = raw ? open_line(ERRORS, raw) : out;
 	in = raw ? unpack() : out;
 	if (!raw) {
@@ -240,10 +279,12 @@ int main(int argc, char **argv)
 	/* Like a shell: killed by signal n is 128 + n. */
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 
+#ifdef __x86_64__
 	/* These are what tcdrain() in end_guest() waits for. */
 	dup2(open_line(OUTPUT, 1), 1);
 	if (raw)
 		dup2(open_line(ERRORS, 1), 2);
+#endif
 	snprintf(line, sizeof(line), "exit %d\n", status);
 	report(line);
 	end_guest();
