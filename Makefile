@@ -54,6 +54,9 @@ check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (
 check-model: ## Prove the hand-over of timers between CPUs in a model checker
 	@selftests/model/check
 
+check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
+	@tools/vm/matrix
+
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts
 	@tools/lint/run
 
@@ -68,4 +71,5 @@ help: ## Print this list
 need-build:
 	@tools/vm/need build
 
-.PHONY: all module tools selftests load unload demo check check-quick check-debug lint clean help need-build check-model
+.PHONY: all module tools selftests load unload demo check check-quick check-debug check-model \
+	check-matrix lint clean help need-build

@@ -84,6 +84,7 @@ test_programs()
 		[[ -f $TOP/selftests/$name && -x $TOP/selftests/$name ]] || continue
 		listed debug.list | grep -qxF "$name" || echo "$name"
 	done | awk '!seen[$0]++'
+}
 
 # cross_prefix ARCH: what the names of its cross compilers begin with.
 cross_prefix()
