@@ -8,6 +8,7 @@
 #define TW_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/rcupdate.h>
 #include <linux/version.h>
 
 /*
@@ -25,9 +26,17 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * __uninitialized: changed in 6.14 (a local variable that the compiler shall not zero, where the
- * kernel is built to zero all of them). Not backported; the attribute is that of gcc 12 and
- * clang, and older compilers cannot zero them anyway.
+ * kvfree_rcu_mightsleep(): changed in 6.3 (kvfree_rcu() without a place for the head was renamed,
+ * because it may wait; the old name was given up later). Backported to 6.1.139.
+ */
+#ifndef kvfree_rcu_mightsleep
+#define kvfree_rcu_mightsleep(ptr)	kvfree_rcu(ptr)
+#endif
+
+/*
+ * __uninitialized: changed in 6.9 (a local variable that the compiler shall not zero, where the
+ * kernel is built to zero all of them). Backported to 6.1 and 6.6 in 2024. The attribute is
+ * that of gcc 12 and clang, and older compilers cannot zero them anyway.
  */
 #ifndef __uninitialized
 #if __has_attribute(__uninitialized__)
