@@ -308,14 +308,19 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to)
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	ssize_t room = iov_iter_count(to) / TW_EVENT_SIZE;
 	ssize_t done = 0;	/* signed, as errors are */
-	bool short_copy;
+	bool short_copy = false;
+	unsigned int max;
 	int n = 0;
 
 	/* No more than wait now: a periodic timer that fires meanwhile is for the next read. */
 	room = min_t(ssize_t, room, READ_ONCE(file->events.due.count));
 	while (done < room && READ_ONCE(file->events.due.count)) {
-		n = tw_events_deliver(file, to, min_t(size_t, room - done, TW_EVENTS), offset,
-				      &short_copy);
+		/*
+		 * After a fault one at a time: of a copy that does not fit some machines say that
+		 * less of it was done than was, and an event that fits would never arrive.
+		 */
+		max = short_copy ? 1 : min_t(size_t, room - done, TW_EVENTS);
+		n = tw_events_deliver(file, to, max, offset, &short_copy);
 		if (n < 0)
 			break;
 		done += n;
@@ -326,6 +331,11 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to)
 		}
 		if (done && signal_pending(current))
 			break;
+		/* Memory that can be faulted in but not written must not hold us for ever. */
+		if (fatal_signal_pending(current)) {
+			n = -EINTR;
+			break;
+		}
 		cond_resched();
 	}
 	/* Readers are woken one at a time: leave the rest, or all, to the next one. */

@@ -52,6 +52,21 @@ static int tw_list_run(struct tw_file *file, u64 offset, u64 *next, u64 end,
 	return n;
 }
 
+/*
+ * Copy @n entries out. Returns how many arrived whole: at a fault some machines say that
+ * more is missing than is, so those in question are copied once more, one by one.
+ */
+static int tw_list_tell(struct timerwheel_entry __user *to, const struct timerwheel_entry *entry,
+			int n)
+{
+	size_t missed = copy_to_user(to, entry, n * sizeof(*entry));
+	int told = n - DIV_ROUND_UP(missed, sizeof(*entry));
+
+	while (told < n && !copy_to_user(to + told, &entry[told], sizeof(*entry)))
+		told++;
+	return told;
+}
+
 /**
  * tw_scan_list - TIMERWHEEL_IOC_LIST
  * @file: the file
@@ -68,25 +83,22 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	u64 next = max(batch->cursor, 1ULL);
 	u64 end = tw_made(file) + 1ULL;
 	long done = 0;		/* signed, as errors are */
-	size_t missed;
-	int n;
+	int n, told;
 
 	while (done < batch->count && next < end) {
 		n = tw_list_run(file, offset, &next, end, entry,
 				min_t(u32, batch->count - done, TW_ENTRIES));
 		if (n < 0)
 			return done ? done : n;
-		missed = copy_to_user(to + done, entry, n * sizeof(*entry));
-		if (missed) {
+		told = tw_list_tell(to + done, entry, n);
+		done += told;
+		if (told < n) {
 			/* Go on with the first one that was not copied whole. */
-			n -= DIV_ROUND_UP(missed, sizeof(*entry));
-			next = entry[n].index;
-			done += n;
+			next = entry[told].index;
 			if (!done)
 				return -EFAULT;
 			break;
 		}
-		done += n;
 		if (tw_interrupted(done)) {
 			if (!done)
 				return -EINTR;
@@ -147,7 +159,7 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
 		if (n < 0)
 			return done ? done : n;
 		done += n;
-		if (fault && fault_in_writeable((char __user *)(to + done), sizeof(*to)))
+		if (fault && fault_in_subpage_writeable((char __user *)(to + done), sizeof(*to)))
 			return done ? done : -EFAULT;
 		if (tw_interrupted(done)) {
 			if (!done)
