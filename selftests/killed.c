@@ -121,7 +121,8 @@ static void victim_works(int fd, enum doing doing, struct victim *v)
 			n = tw_get(fd, v->ent + i, n);
 			break;
 		case LISTS:
-			n = tw_list(fd, &cursor, v->ent + i, n);
+			n = tw_batch(fd, TIMERWHEEL_IOC_LIST, 0, v->ent + i, sizeof(*v->ent), n,
+				     &cursor);
 			break;
 		case DRAINS:
 			n = tw_batch(fd, TIMERWHEEL_IOC_DRAIN, 0, v->ent + i, sizeof(*v->ent), n,
