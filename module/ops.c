@@ -253,9 +253,9 @@ again:
 	t->deadline = deadline;
 	t->period = arg->period;
 	t->slack = slack;
+	trace_timerwheel_arm(file, t, was);
 	if (f.state == TW_FREE)
 		tw_queue(ctx, f.index, t);
-	trace_timerwheel_arm(file, t, was);
 	tw_unlock(&f);
 	ctx->cpu->counts.armed++;
 	arg->index = f.index;
@@ -292,16 +292,17 @@ again:
 		return -ESTALE;
 	}
 	if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline)) {
-		t->deadline = deadline;
 		was = TIMERWHEEL_WAS_PENDING;
 	} else {
 		was = tw_take(ctx, t, &f);
 		if (!was)
 			goto again;
-		t->deadline = deadline;
-		tw_queue(ctx, f.index, t);
+		f.state = TW_FREE;
 	}
+	t->deadline = deadline;
 	trace_timerwheel_move(ctx->file, t, was);
+	if (f.state == TW_FREE)
+		tw_queue(ctx, f.index, t);
 	tw_unlock(&f);
 	ctx->cpu->counts.moved++;
 	return was;

@@ -69,12 +69,12 @@ static bool other_turn(struct other *o)
 static void *other_computes(void *arg)
 {
 	struct other *o = arg;
-	volatile int n;
+	int n;
 
 	tw_pin(o->cpu);
 	do {
 		for (n = 0; n < 100000; n++)
-			;
+			__asm__ volatile("" : "+r" (n));
 	} while (other_turn(o));
 	return NULL;
 }
@@ -183,8 +183,9 @@ static long long ticks_of(int cpu)
 	while (f && fgets(line, sizeof(line), f)) {
 		if (strncmp(line, word, strlen(word)))
 			continue;
-		sscanf(line, "%*s %lld %lld %lld %lld %lld %lld %lld %lld", v, v + 1, v + 2,
-		       v + 3, v + 4, v + 5, v + 6, v + 7);
+		if (sscanf(line, "%*s %lld %lld %lld %lld %lld %lld %lld %lld", v, v + 1, v + 2,
+			   v + 3, v + 4, v + 5, v + 6, v + 7) == 8)
+			break;
 	}
 	if (f)
 		fclose(f);

@@ -45,18 +45,41 @@ FIXTURE_VARIANT(victim) {
 	enum doing doing;
 };
 
-#define VICTIM_OF(name, what) \
-	FIXTURE_VARIANT_ADD(victim, name) { what }
+FIXTURE_VARIANT_ADD(victim, add) {
+	.doing = ADDS,
+};
 
-VICTIM_OF(add, ADDS);
-VICTIM_OF(replace, REPLACES);
-VICTIM_OF(move, MOVES);
-VICTIM_OF(remove, REMOVES);
-VICTIM_OF(get, GETS);
-VICTIM_OF(list, LISTS);
-VICTIM_OF(drain, DRAINS);
-VICTIM_OF(read, READS);
-VICTIM_OF(advance, ADVANCES);
+FIXTURE_VARIANT_ADD(victim, replace) {
+	.doing = REPLACES,
+};
+
+FIXTURE_VARIANT_ADD(victim, move) {
+	.doing = MOVES,
+};
+
+FIXTURE_VARIANT_ADD(victim, remove) {
+	.doing = REMOVES,
+};
+
+FIXTURE_VARIANT_ADD(victim, get) {
+	.doing = GETS,
+};
+
+FIXTURE_VARIANT_ADD(victim, list) {
+	.doing = LISTS,
+};
+
+FIXTURE_VARIANT_ADD(victim, drain) {
+	.doing = DRAINS,
+};
+
+FIXTURE_VARIANT_ADD(victim, read) {
+	.doing = READS,
+};
+
+FIXTURE_VARIANT_ADD(victim, advance) {
+	.doing = ADVANCES,
+};
 
 FIXTURE_SETUP(victim)
 {
@@ -587,7 +610,7 @@ TEST_F(readers, nested_epoll)
 		close(ep[i]);
 }
 
-/* --- Other ways to a wheel --------------------------------------------------------------------- */
+/* --- Other ways to a wheel -------------------------------------------------- */
 
 /* The name in /proc of someone's descriptor opens the device, not the wheel. */
 TEST_F(readers, proc_fd_is_another_wheel)

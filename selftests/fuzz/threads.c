@@ -183,7 +183,7 @@ static void check_elements(struct worker *w, const struct call *call, int ret,
 	size_t end;
 	int i;
 
-	if (ret > (int)io->batch.count || (!ret && io->batch.count && !scan)) {
+	if ((ret > 0 && (__u32)ret > io->batch.count) || (!ret && io->batch.count && !scan)) {
 		wrong(w, "%u elements, %d done", io->batch.count, ret);
 		return;
 	}

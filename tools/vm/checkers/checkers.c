@@ -18,8 +18,9 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
-#include <linux/version.h>
 #include <linux/vmalloc.h>
+
+#include "compat.h"
 
 /* Kept from the compiler's reasoning. */
 static int *hide(int *p)
@@ -98,12 +99,7 @@ static void armed_hrtimer(void)
 {
 	struct hrtimer *timer = kmalloc(sizeof(*timer), GFP_KERNEL);
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	timer->function = never;
-#else
 	hrtimer_setup(timer, never, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-#endif
 	hrtimer_start(timer, ns_to_ktime(NSEC_PER_SEC * 3600), HRTIMER_MODE_REL);
 	kfree(timer);
 }
