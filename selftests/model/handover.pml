@@ -739,8 +739,8 @@ end_of_task:
 	od;
 	skip;
 	/* Where a mutant lets go of the parts too early. */
-	LOCK(events);
 	where[1] / 4 != CHAIN / 4 && where[TIMERS] / 4 != CHAIN / 4 && where[(TIMERS + 1) / 2] / 4 != CHAIN / 4;
+	LOCK(events);
 	/* Each timer is where it says, nowhere else, and found by its key; none is lost. */
 	d_step {
 		t = 1;
