@@ -5,9 +5,9 @@
  *
  * What an operation finds depends on the others, so only that is checked which holds
  * whatever they do: errors and results are documented ones that fit what was asked for; nothing
- * is written but answers; what is told of a timer belongs together. Half of the wheels are
- * counted: nobody closes them and all results are seen, so in the end the kernel's
- * counters must be the sums of ours.
+ * is written but answers. Half of the wheels are counted: nobody closes them, no memory changes
+ * under a call, and all results are seen. There, what is told of a timer belongs together, and
+ * in the end the kernel's counters must be the sums of ours.
  *
  * The threads work in rounds of a fixed number of programs, each with new wheels, so that what a
  * thread does depends on the seed, and not on time.
@@ -94,10 +94,19 @@ static bool found_result(bool invalid, bool match, int result)
 	       result == -ENOENT || (match && result == -ESTALE);
 }
 
-static bool entry_fits(const struct timerwheel_entry *e)
+/*
+ * Does the value belong to the key? Memory that changes under an ADD may give it any pair: zeros
+ * where a page is new, or what an earlier call left there.
+ */
+static bool pair_fits(bool counted, __u64 key, __u64 value)
+{
+	return !counted || value_fits(key, value);
+}
+
+static bool entry_fits(bool counted, const struct timerwheel_entry *e)
 {
 	return (e->result == TIMERWHEEL_WAS_PENDING || e->result == TIMERWHEEL_WAS_DUE) &&
-	       value_fits(e->key, e->value) && e->deadline <= TIMERWHEEL_TIME_MAX &&
+	       pair_fits(counted, e->key, e->value) && e->deadline <= TIMERWHEEL_TIME_MAX &&
 	       e->period <= TIMERWHEEL_TIME_MAX && !e->flags && !e->reserved && e->index;
 }
 
@@ -148,7 +157,7 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 		io->remove[i].result = result;
 		if (result < 0)
 			break;
-		fine &= value_fits(is.remove.key, is.remove.value);
+		fine &= pair_fits(counts, is.remove.key, is.remove.value);
 		io->remove[i].value = is.remove.value;
 		io->remove[i].left = is.remove.left;
 		break;
@@ -156,7 +165,7 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 		result = is.entry.result;
 		fine = found_result(get_invalid(&io->entry[i]), false, result);
 		if (result > 0) {
-			fine &= entry_fits(&is.entry) && is.entry.key == io->entry[i].key;
+			fine &= entry_fits(counts, &is.entry) && is.entry.key == io->entry[i].key;
 			io->entry[i] = is.entry;
 		} else {
 			io->entry[i].result = result;
@@ -164,7 +173,7 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 		break;
 	default:
 		result = is.entry.result;
-		fine = entry_fits(&is.entry);
+		fine = entry_fits(counts, &is.entry);
 		io->entry[i] = is.entry;
 	}
 	if (!fine)
@@ -325,7 +334,7 @@ static void do_read(struct worker *w, const struct call *call, unsigned int whee
 	memcpy(io->elems, io->elems_at.alias, got);
 	for (i = 0; i < n; i++) {
 		e = &io->event[i];
-		if (e->fired < e->deadline || !value_fits(e->key, e->value) || !e->index ||
+		if (e->fired < e->deadline || !pair_fits(counts, e->key, e->value) || !e->index ||
 		    e->flags & ~TIMERWHEEL_EVENT_PERIODIC || (e->overruns && !e->flags)) {
 			wrong(w, "event %zu: key %llx value %llx deadline %llx fired %llx",
 			      i, e->key, e->value, e->deadline, e->fired);
@@ -590,7 +599,7 @@ static void check_wheel(struct worker *w, unsigned int wheel, struct counts *c)
 	while ((n = ask(w, fd, TIMERWHEEL_IOC_DRAIN, &batch)) > 0) {
 		drained += n;
 		for (i = 0; i < n; i++) {
-			if (!entry_fits(&entry[i]))
+			if (!entry_fits(c, &entry[i]))
 				wrong(w, "wheel %u: key %llx is not whole", wheel, entry[i].key);
 			count(c, OP_DRAIN, entry[i].result);
 		}
