@@ -57,9 +57,12 @@ static u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
 	if (unlikely(tick + 1 < w->cursor)) {
 		w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
 		tick = w->cursor - 1;
-		/* A pause between two passes would last until the clock is back where it was. */
+		/* A pause between two passes would last until the clock is back where it was, */
 		if (cpu->programmed != TW_NEVER)
 			cpu->passing = false;
+		/* and so would the sleep of readers. */
+		if (cpu->wake_at != TW_NEVER)
+			cpu->wake_at = min(cpu->wake_at, now + cpu->file->setup.wake_ns);
 	}
 	return tick;
 }

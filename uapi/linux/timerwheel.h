@@ -21,14 +21,16 @@
  *             works, what was done stays done and is no error; its results are not told
  *  EBUSY      SETUP after the first timer, or a second time
  *  EAGAIN     read: nothing is due and the descriptor does not block
- *  EINTR      a signal arrived before anything was done
+ *  EINTR      a signal arrived before anything was done. LIST and DRAIN, which may have
+ *             far to go to the first timer, give up only for one that kills
  *  ENOMEM     the kernel (or the caller's memory cgroup) has no memory
  *  ENOTTY     no such call
  *
  * A call on an array returns the number of elements done, counted from the first.
  * That is less than asked for when an element could not be read or written
- * or a signal arrived: call again with the rest, and what stopped it is then the
- * error of that call. Each element done carries its own result; one that failed
+ * or a signal arrived (or other work for the thread, such as that of io_uring): call
+ * again with the rest, and what stopped it is then the error of that call. Elements
+ * behind those done may have been written to in part by GET, LIST, DRAIN and read. Each element done carries its own result; one that failed
  * changed nothing and never undoes or hides another:
  *
  *  >= 0       done: TIMERWHEEL_WAS_NONE, _WAS_PENDING or _WAS_DUE says what there
@@ -152,8 +154,9 @@ struct timerwheel_info {
  * @tick: length of a tick in ns; 0: 1,000,000 (1 ms)
  * @capacity: most timers in the wheel; 0: 4,194,304. Memory is used as timers come.
  * @wake_events: wake a reader when so many events wait...; 0: 1
- * @wake_ns: ...or so many ns after the first of them, whichever is first.
- *	Must not be 0 when @wake_events is above 1.
+ * @wake_ns: ...or so many ns after the first of them, whichever is first, on the
+ *	wheel's clock: when REALTIME is set back, readers may sleep as much longer, until
+ *	more happens in the wheel. Must not be 0 when @wake_events is above 1.
  * @slack: slack of timers that do not bring their own, in ns
  *
  * The kernel writes back what it granted. Errors: EINVAL, E2BIG, EFAULT, EBUSY.
@@ -216,8 +219,8 @@ struct timerwheel_batch {
  *	has passed makes the timer due at once.
  * @period: 0: one shot; else ns from each deadline to the next
  * @slack: how many ns later than necessary it may fire so that it can share
- *	a wake-up with others (with TIMERWHEEL_SLACK, else 0). Rounded down to ticks
- *	and to 2^32 - 1 of them.
+ *	a wake-up with others (with TIMERWHEEL_SLACK, else 0). Rounded down to ticks,
+ *	2^32 - 1 of them, and 2^61 ns.
  * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
  * @flags: TIMERWHEEL_ABS, _EXCL or _MATCH (not both), _SLACK
  * @result: out: TIMERWHEEL_WAS_* or a negative error
@@ -305,8 +308,9 @@ struct timerwheel_entry {
 
 /**
  * TIMERWHEEL_DRAIN_CLOSE - DRAIN: from now on ADD fails with ESHUTDOWN. When the
- * call returns, no ADD that began before it is still under way. Periodic timers
- * that are pending or due go on until they are drained.
+ * call returns, no ADD that began before it is still under way; that is so even if
+ * it fails with EFAULT, EINTR or ENOMEM. Periodic timers that are pending or due go
+ * on until they are drained.
  */
 #define TIMERWHEEL_DRAIN_CLOSE	(1U << 0)
 
