@@ -804,8 +804,8 @@ static void array_check(struct __test_metadata *_metadata, int fd, const struct 
 	bool drain = op->cmd == TIMERWHEEL_IOC_DRAIN;
 	bool list = op->cmd == TIMERWHEEL_IOC_LIST;
 	bool *seen = calloc(n, 1);
+	struct timerwheel_entry *ent = calloc(n, sizeof(*ent));
 	struct timerwheel_stats stats;
-	struct timerwheel_entry ent;
 	__u32 i;
 
 	for (i = 0; i < done; i++, elems += op->elem_size) {
@@ -822,20 +822,22 @@ static void array_check(struct __test_metadata *_metadata, int fd, const struct 
 		ASSERT_EQ(op->cmd == TIMERWHEEL_IOC_ADD ?
 			  TIMERWHEEL_WAS_NONE : TIMERWHEEL_WAS_PENDING, result);
 	}
+	for (i = 0; i < n; i++)
+		ent[i].key = i;
+	ASSERT_EQ(n, tw_batch(fd, TIMERWHEEL_IOC_GET, 0, ent, sizeof(*ent), n, NULL));
 	for (i = 0; i < n; i++) {
 		bool there = true;
-		int ret = tw_get1(fd, i, &ent);
 
 		if (op->cmd == TIMERWHEEL_IOC_ADD)
 			there = seen[i];
 		else if (op->cmd == TIMERWHEEL_IOC_REMOVE || drain)
 			there = !seen[i];
-		ASSERT_EQ(there ? TIMERWHEEL_WAS_PENDING : -ENOENT, ret);
+		ASSERT_EQ(there ? TIMERWHEEL_WAS_PENDING : -ENOENT, ent[i].result);
 		if (!there)
 			continue;
-		ASSERT_EQ(VALUE(i), ent.value);
+		ASSERT_EQ(VALUE(i), ent[i].value);
 		ASSERT_EQ(op->cmd == TIMERWHEEL_IOC_MOVE && seen[i] ? 2 * HOUR : HOUR,
-			  ent.deadline);
+			  ent[i].deadline);
 	}
 	ASSERT_EQ(0, tw_stats(fd, &stats));
 	EXPECT_EQ(op->cmd == TIMERWHEEL_IOC_ADD ? done : n, stats.armed);
@@ -843,6 +845,7 @@ static void array_check(struct __test_metadata *_metadata, int fd, const struct 
 	EXPECT_EQ(op->cmd == TIMERWHEEL_IOC_REMOVE ? done : 0, stats.removed);
 	EXPECT_EQ(drain ? done : 0, stats.drained);
 	EXPECT_EQ(0, stats.replaced);
+	free(ent);
 	free(seen);
 }
 

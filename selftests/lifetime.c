@@ -1018,9 +1018,9 @@ TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 /* --- Memory of a control group ------------------------------------------------------------- */
 
 #define CHARGED		300000	/* timers */
-#define LIMIT		(32 << 20)
-#define MANY		1000000
-#define SMALL		250	/* to ask in vain takes long */
+#define LIMIT		(16 << 20)
+#define MANY		500000
+#define SMALL		10	/* to ask in vain takes long */
 
 /* Where a child in the group leaves what it found; nobody prints in there */
 struct finding {
@@ -1299,7 +1299,7 @@ FIXTURE(memcg_full) {
 	long long kills;
 };
 
-/* A group with 32 MB, whose only process arms a million timers */
+/* A group with 16 MB, whose only process arms half a million timers */
 FIXTURE_SETUP(memcg_full)
 {
 	char text[32];

@@ -4,6 +4,8 @@
  * on timers that are pending, due, delivered or not there; and at the end any
  * operations in any order against a model of a few lines. The wheels are MANUAL, so
  * that all of it can be foretold.
+ *
+ * TW_OPERATIONS: how many operations against the model, by default 150,000.
  */
 #include "tw_test.h"
 #include <grp.h>
@@ -2109,7 +2111,14 @@ TEST_F(ledger, nothing)
 
 /* --- Any operations in any order, against a model ----------------------- */
 
-enum { KEYS = 150, OPERATIONS = 150000 };
+#define KEYS	150
+
+static int operations(void)
+{
+	const char *s = getenv("TW_OPERATIONS");
+
+	return s && atoi(s) > 0 ? atoi(s) : 150000;
+}
 
 struct model {
 	bool there, due;
@@ -2453,9 +2462,9 @@ static bool any_stats(FIXTURE_DATA(model) * self)
 /* A wheel does what a model of a page does, whatever is asked of it */
 TEST_F_TIMEOUT(model, random, 300)
 {
-	int i;
+	int i, n = operations();
 
-	for (i = 0; i < OPERATIONS; i++) {
+	for (i = 0; i < n; i++) {
 		int what = tw_rand(&self->r) % 1000;
 		bool ok;
 
