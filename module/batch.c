@@ -84,9 +84,13 @@ fault:
 	user_access_end();
 }
 
-/* Do the operations of a chunk. Returns how many were done, or -ENOMEM if none. */
+/*
+ * Do the operations of a chunk. Returns how many were done, or -ENOMEM if none. Each vain request
+ * for memory has the kernel search all there is, so that after the first one (@no_memory) a
+ * call asks for none: it would take minutes for all of its elements.
+ */
 static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *file,
-				    u64 *buf, int n, u64 offset)
+				    u64 *buf, int n, u64 offset, bool *no_memory)
 {
 	struct tw_ctx ctx;
 	int err, result;
@@ -105,7 +109,8 @@ static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *
 		tw_cpu_end(&ctx);
 		if (i < n) {
 			/* An ADD found no free timer: make more and try again, or fail. */
-			err = tw_table_grow(file);
+			err = *no_memory ? -ENOMEM : tw_table_grow(file);
+			*no_memory = err == -ENOMEM;
 			if (err) {
 				*(s32 *)((void *)buf + kind->result) = err;
 				buf += kind->words;
@@ -123,6 +128,7 @@ static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file 
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	unsigned int want, got;
 	u64 buf[TW_WORDS] __uninitialized;	/* a kilobyte: not to be zeroed for each call */
+	bool no_memory = false;
 	long done = 0;		/* signed, as errors are */
 	int n;
 
@@ -131,7 +137,7 @@ static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file 
 		got = tw_read(kind, buf, user, want);
 		if (!got)
 			return done ? done : -EFAULT;
-		n = tw_chunk(kind, file, buf, got, offset);
+		n = tw_chunk(kind, file, buf, got, offset, &no_memory);
 		if (n < 0)
 			return done ? done : n;
 		tw_write(kind, buf, user, n);

@@ -17,6 +17,7 @@
  * being done (@passing) or what the hrtimer is already started for.
  */
 #include <linux/cpu.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/sched/signal.h>
@@ -169,7 +170,23 @@ static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Make the part of the CPU we run on. May sleep. */
+/* Any part there is, for a CPU that cannot have its own. NULL: there is none. */
+static struct tw_cpu *tw_cpu_any(struct tw_file *file)
+{
+	struct tw_cpu *cpu = NULL;
+	unsigned int nr;
+
+	for (nr = 0; nr < nr_cpu_ids && !cpu; nr++) {
+		/* Pairs with the release in tw_cpu_create(). */
+		cpu = smp_load_acquire(&file->cpu[nr]);
+	}
+	return cpu;
+}
+
+/*
+ * Make the part of the CPU we run on. May sleep. While the kernel is out of memory it is asked
+ * once a second, for it searches all there is each time, and another part will do.
+ */
 static int tw_cpu_create(struct tw_file *file)
 {
 	const struct tw_setup *setup = &file->setup;
@@ -184,6 +201,10 @@ static int tw_cpu_create(struct tw_file *file)
 	nr = tw_is_manual(file) ? 0 : raw_smp_processor_id();
 	if (file->cpu[nr])
 		goto unlock;
+	if (time_before64(get_jiffies_64(), file->parts_later) && tw_cpu_any(file)) {
+		err = -ENOMEM;
+		goto unlock;
+	}
 	if (!file->table.buckets)
 		err = tw_table_init(&file->table);
 	if (err)
@@ -194,6 +215,7 @@ static int tw_cpu_create(struct tw_file *file)
 	cpu = kvzalloc_node(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
 			    cpu_to_node(nr));
 	if (!cpu) {
+		file->parts_later = get_jiffies_64() + HZ;
 		err = -ENOMEM;
 		goto unlock;
 	}
@@ -215,19 +237,6 @@ static int tw_cpu_create(struct tw_file *file)
 unlock:
 	mutex_unlock(&file->mutex);
 	return err;
-}
-
-/* Any part there is, for a CPU that cannot have its own. NULL: there is none. */
-static struct tw_cpu *tw_cpu_any(struct tw_file *file)
-{
-	struct tw_cpu *cpu = NULL;
-	unsigned int nr;
-
-	for (nr = 0; nr < nr_cpu_ids && !cpu; nr++) {
-		/* Pairs with the release in tw_cpu_create(). */
-		cpu = smp_load_acquire(&file->cpu[nr]);
-	}
-	return cpu;
 }
 
 /**

@@ -212,6 +212,7 @@ struct tw_setup {
  * @table: the timers
  * @events: the due ones
  * @mutex: SETUP, growth, new CPU parts
+ * @parts_later: there was no memory for a CPU part: no new one before, in jiffies; @mutex
  * @advance: one ADVANCE at a time; taken before @mutex
  * @drain_next: index where DRAIN goes on; a hint
  * @user: who is charged
@@ -227,6 +228,7 @@ struct tw_file {
 	struct tw_table table;
 	struct tw_events events;
 	struct mutex mutex;	/* settings, growth, new parts */
+	u64 parts_later;
 	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;
 	struct tw_user *user;

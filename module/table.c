@@ -190,8 +190,8 @@ static void tw_split(struct tw_table *table)
  * tw_table_grow - make more timers
  * @file: the file
  *
- * Makes up to a page of them and puts them where tw_table_get() finds them; where
- * that is not allowed any more, gathers free ones that other CPU parts hold.
+ * Makes up to a page of them and puts them where tw_table_get() finds them; where that
+ * is not allowed or there is no memory, gathers free ones that other CPU parts hold.
  *
  * Context: process, may sleep, no locks held. Takes tw_file.mutex.
  * Return: 0 (somebody may be faster in taking them: try again), -ENOSPC,
@@ -227,7 +227,7 @@ int tw_table_grow(struct tw_file *file)
 	}
 	if (err) {
 		tw_user_uncharge(file->user, charged);
-		goto unlock;
+		goto full;
 	}
 
 	local_bh_disable();

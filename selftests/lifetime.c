@@ -1018,9 +1018,10 @@ TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 /* --- Memory of a control group ------------------------------------------------------------- */
 
 #define CHARGED		300000	/* timers */
-#define LIMIT		(16 << 20)
-#define MANY		500000
-#define SMALL		10	/* to ask in vain takes long */
+#define LIMIT		(4 << 20)
+#define MANY		200000
+#define SMALL		250
+#define IN_VAIN		10000	/* timers in a call that finds no memory */
 
 /* Where a child in the group leaves what it found; nobody prints in there */
 struct finding {
@@ -1034,6 +1035,7 @@ struct finding {
 	int nomem;
 	int listed;
 	int wrong;
+	int refused;		/* of a call with IN_VAIN timers */
 	int other_read;		/* what read() and... */
 	int other_remove;	/* ...REMOVE gave on another CPU */
 	int other_moved;	/* timers moved there to be due soon... */
@@ -1237,7 +1239,7 @@ static void pin(bool last)
 /* The fields of @f from a group that has not enough memory for MANY: until it shows */
 static void memcg_fill(const char *group, struct finding *f)
 {
-	static struct timerwheel_add add[SMALL];
+	static struct timerwheel_add add[IN_VAIN];
 	static struct timerwheel_entry ent[PAGE];
 	static struct timerwheel_event ev;
 	int i, j, n, fd, ret;
@@ -1280,6 +1282,14 @@ static void memcg_fill(const char *group, struct finding *f)
 	}
 	if (ret)
 		_exit(2);
+	memset(add, 0, sizeof(add));
+	for (i = 0; i < IN_VAIN; i++) {
+		add[i].key = MANY + i;
+		add[i].deadline = HOUR;
+	}
+	tw_add(fd, add, IN_VAIN);
+	for (i = 0; i < IN_VAIN; i++)
+		f->refused += add[i].result == -ENOMEM;
 	/* key 0 falls due here, then it is read and key 1 removed there */
 	if (tw_add1(fd, 0, value_of(0), 0, 0) != TIMERWHEEL_WAS_PENDING)
 		_exit(3);
@@ -1297,9 +1307,10 @@ FIXTURE(memcg_full) {
 	FIXTURE_DATA(memcg) cg;
 	int status;
 	long long kills;
+	long long limits;	/* how often it was at its limit */
 };
 
-/* A group with 16 MB, whose only process arms half a million timers */
+/* A group with 4 MB, whose only process arms 200,000 timers */
 FIXTURE_SETUP(memcg_full)
 {
 	char text[32];
@@ -1316,6 +1327,7 @@ FIXTURE_SETUP(memcg_full)
 		memcg_fill(self->cg.group, self->cg.f);
 	self->status = reap(pid);
 	self->kills = group_number(self->cg.group, "memory.events", "oom_kill ");
+	self->limits = group_number(self->cg.group, "memory.events", "max ");
 }
 
 FIXTURE_TEARDOWN(memcg_full)
@@ -1333,6 +1345,19 @@ TEST_F_TIMEOUT(memcg_full, results_enomem, 120)
 	EXPECT_EQ(0, f->error);
 	EXPECT_LT(0, f->nomem);
 	EXPECT_EQ(f->tried, f->nomem + f->armed);
+}
+
+/*
+ * Not for each of many timers, nor with each call on a CPU without a part, memory is asked for in
+ * vain: the kernel tries some 20 times before it says so.
+ */
+TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 120)
+{
+	if (self->cg.cannot)
+		SKIP(return, "%s", self->cg.cannot);
+	EXPECT_LT(IN_VAIN - SMALL, self->cg.f->refused);
+	EXPECT_LT(0, self->limits);
+	EXPECT_GT(IN_VAIN, self->limits);
 }
 
 /* Nobody is killed for it. */

@@ -30,8 +30,9 @@
  * That is less than asked for when an element could not be read or written
  * or a signal arrived (or other work for the thread, such as that of io_uring): call
  * again with the rest, and what stopped it is then the error of that call. Elements
- * behind those done may have been written to in part by GET, LIST, DRAIN and read. Each element done carries its own result; one that failed
- * changed nothing and never undoes or hides another:
+ * behind those done may have been written to in part by GET, LIST, DRAIN and read.
+ * Each element done carries its own result; one that failed changed nothing and never
+ * undoes or hides another:
  *
  *  >= 0       done: TIMERWHEEL_WAS_NONE, _WAS_PENDING or _WAS_DUE says what there
  *             was under that key before
@@ -42,7 +43,8 @@
  *  -ESTALE    TIMERWHEEL_MATCH, and the timer's value is another
  *  -ENOSPC    the wheel is full
  *  -EDQUOT    the user who opened the wheel has reached the cap for all wheels
- *  -ENOMEM    no memory for one more timer
+ *  -ENOMEM    no memory for one more timer; after one such result a call asks the
+ *             system for no more
  *  -ESHUTDOWN the wheel was closed to new timers (TIMERWHEEL_DRAIN_CLOSE)
  *
  * Times
