@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/time.h>
 #include "abuse.h"
 
 #define MAX_CPUS	64
@@ -682,27 +681,9 @@ static void on_alarm(int signal)
 	atomic_fetch_add(&alarms, 1);
 }
 
-/* us between two signals: time for some calls, however slow the kernel, lest nothing goes on */
-static int storm_us(void)
-{
-	int i, us, fd = tw_open_manual(USEC);
-	__u64 began = tw_now(CLOCK_MONOTONIC);
-
-	for (i = 0; i < 20; i++) {
-		tw_add1(fd, i, 0, HOUR, 0);
-		tw_remove1(fd, i);
-	}
-	us = (tw_now(CLOCK_MONOTONIC) - began) / USEC;
-	close(fd);
-	return us < 300 ? 300 : us < 10000 ? us : 10000;
-}
-
 static int storm(bool on)
 {
-	int us = on ? storm_us() : 0;
-	struct itimerval often = { { 0, us }, { 0, us } };
-
-	return tw_err(setitimer(ITIMER_REAL, &often, NULL));
+	return tw_storm(on ? 300 : 0);
 }
 
 FIXTURE(storm) {

@@ -11,7 +11,6 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 
 #define TICK	1000ULL
 #define T(n)	((n) * TICK)
@@ -1279,7 +1278,6 @@ static bool each_once(const struct timerwheel_entry *ent, __u64 from, __u64 to)
 /* A signal ends a call after what was done, and hides nothing: the rest can go on */
 TEST_F_TIMEOUT(ops, batch_signals, 120)
 {
-	struct itimerval often = { { 0, 700 }, { 0, 700 } }, never = { { 0, 0 }, { 0, 0 } };
 	enum { LONG = TIMERWHEEL_BATCH_MAX };
 	struct timerwheel_remove *rem = calloc(LONG, sizeof(*rem));
 	struct timerwheel_entry *ent = calloc(LONG, sizeof(*ent));
@@ -1295,7 +1293,7 @@ TEST_F_TIMEOUT(ops, batch_signals, 120)
 		rem[i] = (struct timerwheel_remove){ .key = i, .result = -1 };
 	}
 	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	ASSERT_EQ(0, tw_storm(700));
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_ADD, add, sizeof(*add), LONG));
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_MOVE, move, sizeof(*move), LONG));
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_LIST, ent, sizeof(*ent), LONG));
@@ -1303,7 +1301,7 @@ TEST_F_TIMEOUT(ops, batch_signals, 120)
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_REMOVE, rem, sizeof(*rem), LONG / 2));
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_DRAIN, ent, sizeof(*ent), LONG / 2));
 	EXPECT_TRUE(each_once(ent, LONG / 2, LONG));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	ASSERT_EQ(0, tw_storm(0));
 	for (i = 0; i < LONG; i++) {
 		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add[i].result);
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, move[i].result);

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -492,6 +493,31 @@ static inline int tw_read_all(int fd, struct timerwheel_event *ev, size_t n, int
 		got += ret;
 	}
 	return got;
+}
+
+/*
+ * SIGALRM every @us, 0: no more. Less often where the kernel is slow: there is time for some
+ * calls between two of them, or nothing would go on.
+ */
+static inline int tw_storm(int us)
+{
+	struct itimerval often = { { 0, us }, { 0, us } };
+	__u64 began = tw_now(CLOCK_MONOTONIC);
+	int i, took, fd;
+
+	if (us) {
+		fd = tw_open_manual(USEC);
+		for (i = 0; i < 20; i++) {
+			tw_add1(fd, i, 0, HOUR, 0);
+			tw_remove1(fd, i);
+		}
+		close(fd);
+		took = (tw_now(CLOCK_MONOTONIC) - began) / USEC;
+		us = took < us ? us : took < 20000 ? took : 20000;
+		often.it_value.tv_usec = us;
+		often.it_interval.tv_usec = us;
+	}
+	return tw_err(setitimer(ITIMER_REAL, &often, NULL));
 }
 
 #endif /* TW_TEST_H */
