@@ -549,9 +549,7 @@ FIXTURE_VARIANT_ADD(million, running) {
 
 FIXTURE_SETUP(million)
 {
-	const char *s = getenv("TW_SCALE");
-
-	self->n = s && atoi(s) > 0 ? atoi(s) : 1000000;
+	self->n = tw_scale();
 	/* a million on a running clock is what `scale' has */
 	if (variant->clock != TIMERWHEEL_CLOCK_MANUAL)
 		self->n /= 4;

@@ -12,7 +12,6 @@
 #define PAGE		4096	/* timers in one call */
 #define TIMEOUT		900	/* for one test, in s */
 #define LONG_MS		20000
-#define MILLION		1000000
 #define SPREAD		20	/* s over which timers are due */
 #define EV_SIZE		sizeof(struct timerwheel_event)
 
@@ -60,10 +59,9 @@ struct timers {
 /* Returns 0, or -errno; -EDQUOT if this user may not have so many */
 static int timers_open(struct timers *t, __u32 clock)
 {
-	const char *s = getenv("TW_SCALE");
 	struct timerwheel_info info;
 
-	t->n = s ? atoi(s) : MILLION;
+	t->n = tw_scale();
 	t->seed = tw_seed();
 	t->deadline = calloc(t->n, sizeof(*t->deadline));
 	t->seen = calloc(t->n, 1);

@@ -621,20 +621,21 @@ TEST_F(manual, no_interrupt)
  */
 TEST_F_TIMEOUT(manual, jumps, 600)
 {
-	enum { MANY = 1000000, NEAR = 1000 };
+	enum { NEAR = 1000 };
+	const int many = tw_scale();
 	__u64 jump = 1ULL << 48, took, alone, expired = 0, overdue = 0;
 	int fd = tw_open_manual(1), few = tw_open_manual(1), i, j, n;
 	struct timerwheel_stats before, after;
 	static struct timerwheel_event ev[4096];
 
-	arm_many(few, MANY, NEAR, 1, jump, 0);
+	arm_many(few, many, NEAR, 1, jump, 0);
 	alone = tw_now(CLOCK_MONOTONIC);
 	EXPECT_EQ(NEAR, tw_advance(few, 0, jump));
 	alone = tw_now(CLOCK_MONOTONIC) - alone;
 	close(few);
 
-	arm_many(fd, MANY, NEAR, 1, jump, 0);
-	arm_many(fd, 0, MANY, 1ULL << 50, 1ULL << 61, 0);
+	arm_many(fd, many, NEAR, 1, jump, 0);
+	arm_many(fd, 0, many, 1ULL << 50, 1ULL << 61, 0);
 	ASSERT_EQ(0, tw_stats(fd, &before));
 
 	took = tw_now(CLOCK_MONOTONIC);
@@ -653,7 +654,7 @@ TEST_F_TIMEOUT(manual, jumps, 600)
 		EXPECT_GE(20 * USEC, took);
 
 	EXPECT_EQ(NEAR, tw_read_all(fd, ev, ARRAY_SIZE(ev), 0));
-	for (i = 0; expired < MANY && i < 1 << 14; i++) {
+	for (i = 0; expired < many && i < 1 << 14; i++) {
 		int ret = tw_advance(fd, 0, jump);
 
 		ASSERT_LE(0, ret);
@@ -663,11 +664,11 @@ TEST_F_TIMEOUT(manual, jumps, 600)
 				overdue += ev[j].fired != ev[j].deadline;
 		}
 	}
-	EXPECT_EQ(MANY, expired);
+	EXPECT_EQ(many, expired);
 	EXPECT_EQ(0, overdue);
 	ASSERT_EQ(0, tw_stats(fd, &after));
-	EXPECT_EQ(NEAR + MANY, after.delivered);
-	EXPECT_GE(8ULL * (NEAR + MANY), after.cascades);
+	EXPECT_EQ(NEAR + many, after.delivered);
+	EXPECT_GE(8ULL * (NEAR + many), after.cascades);
 	close(fd);
 }
 
@@ -812,10 +813,10 @@ TEST_F_TIMEOUT(idle, million, 1200)
 {
 	struct timerwheel_stats stats;
 
-	arm_many(self->fd, 0, 1000000, HOUR, SEC, 0);
+	arm_many(self->fd, 0, tw_scale(), HOUR, SEC, 0);
 	tw_sleep(tw_icount() ? 600 * SEC : 2 * SEC);
 	ASSERT_EQ(0, tw_stats(self->fd, &stats));
-	EXPECT_EQ(1000000, stats.pending);
+	EXPECT_EQ(tw_scale(), stats.pending);
 	EXPECT_EQ(0, stats.firings);
 	EXPECT_EQ(0, stats.passes);
 }

@@ -119,6 +119,14 @@ static inline __u64 tw_seed(void)
 	return seed ? seed : 1;
 }
 
+/* How many timers are many: a million, or TW_SCALE in the environment */
+static inline int tw_scale(void)
+{
+	const char *s = getenv("TW_SCALE");
+
+	return s && atoi(s) > 0 ? atoi(s) : 1000000;
+}
+
 /* --- Processes and files ------------------------------------------------ */
 
 /* How a child ended: its exit status, or 1000 + the signal that killed it */
