@@ -86,8 +86,8 @@ fault:
 
 /*
  * Do the operations of a chunk. Returns how many were done, or -ENOMEM if none. Each vain request
- * for memory has the kernel search all there is, so that after the first one (@no_memory) a
- * call asks for none: it would take minutes for all of its elements.
+ * for memory has the kernel search all there is, some times, so that after the first one
+ * (@no_memory) a call asks for none: it may have 65,536 elements.
  */
 static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *file,
 				    u64 *buf, int n, u64 offset, bool *no_memory)

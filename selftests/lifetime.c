@@ -1020,7 +1020,7 @@ TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 #define CHARGED		300000	/* timers */
 #define LIMIT		(4 << 20)
 #define MANY		200000
-#define SMALL		250
+#define SMALL		250	/* timers in a call */
 #define IN_VAIN		10000	/* timers in a call that finds no memory */
 
 /* Where a child in the group leaves what it found; nobody prints in there */
@@ -1349,7 +1349,7 @@ TEST_F_TIMEOUT(memcg_full, results_enomem, 120)
 
 /*
  * Not for each of many timers, nor with each call on a CPU without a part, memory is asked for in
- * vain: the kernel tries some 20 times before it says so.
+ * vain: the kernel searches its memory more than ten times before it says so.
  */
 TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 120)
 {

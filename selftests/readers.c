@@ -1406,13 +1406,6 @@ TEST_F(batch, wakes_after_time)
 	EXPECT_EQ(1, s.ret);
 }
 
-static int set_realtime(__u64 ns)
-{
-	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
-
-	return tw_err(clock_settime(CLOCK_REALTIME, &ts));
-}
-
 /* CLOCK_REALTIME set back: with the next call on that CPU the time counts anew. */
 TEST_F(batch, wakes_after_clock_set_back)
 {
@@ -1421,18 +1414,18 @@ TEST_F(batch, wakes_after_clock_set_back)
 	};
 	__u64 real = tw_now(CLOCK_REALTIME), mono = tw_now(CLOCK_MONOTONIC);
 	int fd = self->fd = tw_open(0);
-	bool woken = false;
 	struct sleeper s;
+	bool woken;
 
 	ASSERT_EQ(0, tw_setup(fd, &setup));
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
 	ASSERT_EQ(0, add_past(fd, 1));
-	if (set_realtime(real - HOUR))
+	if (tw_set_realtime(real - HOUR))
 		SKIP(return, "may not set the clock");
 	EXPECT_EQ(0, tw_add1(fd, 2, 0, HOUR, 0));
 	woken = sleeper_done(&s, LONG_MS);
-	ASSERT_EQ(0, set_realtime(real + tw_now(CLOCK_MONOTONIC) - mono));
+	ASSERT_EQ(0, tw_set_realtime(real + tw_now(CLOCK_MONOTONIC) - mono));
 	EXPECT_TRUE(woken);
 }
 

@@ -929,9 +929,7 @@ FIXTURE(set) {
 
 static bool set_clock(__u64 ns)
 {
-	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
-
-	return !clock_settime(CLOCK_REALTIME, &ts);
+	return !tw_set_realtime(ns);
 }
 
 static bool shift_clock(__s64 ns)

@@ -503,6 +503,14 @@ static inline int tw_read_all(int fd, struct timerwheel_event *ev, size_t n, int
 	return got;
 }
 
+/* Set CLOCK_REALTIME: 0 or -errno */
+static inline int tw_set_realtime(__u64 ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	return tw_err(clock_settime(CLOCK_REALTIME, &ts));
+}
+
 /*
  * SIGALRM every @us, 0: no more. Less often where the kernel is slow: there is time for some
  * calls between two of them, or nothing would go on.
