@@ -35,6 +35,12 @@
 #define TW_PASS		1024U
 #define TW_PASS_NS	(250 * NSEC_PER_USEC)
 
+/*
+ * What lockdep is told: a part taken after that of a lower CPU. Our own one may be held as such
+ * a one already when that of a higher CPU is taken.
+ */
+enum { TW_NEST_OWN = 1, TW_NEST_HIGHER = 2 };
+
 /* Shortest pause between two passes. */
 #define TW_PAUSE_NS	(10 * NSEC_PER_USEC)
 
@@ -321,11 +327,11 @@ void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 	if (ctx->other)
 		raw_spin_unlock(&ctx->other->lock);
 	if (nr > cpu->nr) {
-		raw_spin_lock_nested(&other->lock, SINGLE_DEPTH_NESTING);
+		raw_spin_lock_nested(&other->lock, TW_NEST_HIGHER);
 	} else {
 		raw_spin_unlock(&cpu->lock);
 		raw_spin_lock(&other->lock);
-		raw_spin_lock_nested(&cpu->lock, SINGLE_DEPTH_NESTING);
+		raw_spin_lock_nested(&cpu->lock, TW_NEST_OWN);
 	}
 	ctx->other = other;
 }
