@@ -24,20 +24,20 @@
  * @words: length of an element, in u64
  * @out: the first of the words that are written back; all from there to the end are
  * @result: offset of the result, in bytes
- * @op: the operation
+ * @run: does the operation on some elements
  */
 struct tw_kind {
 	unsigned int words;
 	unsigned int out;
 	unsigned int result;
-	int (*op)(struct tw_ctx *ctx, void *elem);
+	int (*run)(struct tw_ctx *ctx, void *elems, int n);
 };
 
 #define TW_KIND(type, first_out, function) {				\
 	.words = sizeof(struct type) / TW_WORD,				\
 	.out = offsetof(struct type, first_out) / TW_WORD,		\
 	.result = offsetof(struct type, result),			\
-	.op = function,							\
+	.run = function,						\
 }
 
 /* Read @n elements and see that they can be written. Returns how many are fine. */
@@ -93,20 +93,16 @@ static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *
 				    u64 *buf, int n, u64 offset, bool *no_memory)
 {
 	struct tw_ctx ctx;
-	int err, result;
-	int i = 0;
+	int err, done, i = 0;
 
 	while (i < n) {
 		err = tw_cpu_begin(&ctx, file, offset);
 		if (err)
 			return i ? i : err;
-		for (; i < n; i++, buf += kind->words) {
-			result = kind->op(&ctx, buf);
-			if (unlikely(result == -EAGAIN))
-				break;
-			*(s32 *)((void *)buf + kind->result) = result;
-		}
+		done = kind->run(&ctx, buf, n - i);
 		tw_cpu_end(&ctx);
+		i += done;
+		buf += done * kind->words;
 		if (i < n) {
 			/* An ADD found no free timer: make more and try again, or fail. */
 			err = *no_memory ? -ENOMEM : tw_table_grow(file);
@@ -150,26 +146,6 @@ static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file 
 	return done;
 }
 
-static int tw_add(struct tw_ctx *ctx, void *elem)
-{
-	return tw_op_add(ctx, elem);
-}
-
-static int tw_move(struct tw_ctx *ctx, void *elem)
-{
-	return tw_op_move(ctx, elem);
-}
-
-static int tw_remove(struct tw_ctx *ctx, void *elem)
-{
-	return tw_op_remove(ctx, elem);
-}
-
-static int tw_get(struct tw_ctx *ctx, void *elem)
-{
-	return tw_op_get(ctx, elem);
-}
-
 /**
  * tw_batch_add - TIMERWHEEL_IOC_ADD
  * @file: the file
@@ -180,7 +156,7 @@ static int tw_get(struct tw_ctx *ctx, void *elem)
  */
 long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	static const struct tw_kind kind = TW_KIND(timerwheel_add, flags, tw_add);
+	static const struct tw_kind kind = TW_KIND(timerwheel_add, flags, tw_run_add);
 
 	return tw_batch(&kind, file, batch);
 }
@@ -195,7 +171,7 @@ long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch)
  */
 long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	static const struct tw_kind kind = TW_KIND(timerwheel_move, flags, tw_move);
+	static const struct tw_kind kind = TW_KIND(timerwheel_move, flags, tw_run_move);
 
 	return tw_batch(&kind, file, batch);
 }
@@ -210,7 +186,7 @@ long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch)
  */
 long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	static const struct tw_kind kind = TW_KIND(timerwheel_remove, value, tw_remove);
+	static const struct tw_kind kind = TW_KIND(timerwheel_remove, value, tw_run_remove);
 
 	return tw_batch(&kind, file, batch);
 }
@@ -225,7 +201,7 @@ long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch)
  */
 long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	static const struct tw_kind kind = TW_KIND(timerwheel_entry, key, tw_get);
+	static const struct tw_kind kind = TW_KIND(timerwheel_entry, key, tw_run_get);
 
 	return tw_batch(&kind, file, batch);
 }

@@ -10,6 +10,7 @@
 #include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 
+#include "clock.h"
 #include "internal.h"
 
 /**
@@ -75,27 +76,4 @@ u64 tw_clock_offset(u32 clock)
 		return tw_ns(&offsets->boottime);
 #endif
 	return 0;
-}
-
-/**
- * tw_clock_deadline - turn what a caller gave into a deadline
- * @time: ns, from now or absolute
- * @absolute: which of them
- * @now: the file's time
- * @offset: tw_clock_offset()
- *
- * Return: an absolute time of the initial time namespace, at most TIMERWHEEL_TIME_MAX.
- */
-u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset)
-{
-	s64 shift = offset;
-
-	if (!absolute)
-		return time > TIMERWHEEL_TIME_MAX - now ? TIMERWHEEL_TIME_MAX : now + time;
-	time = min(time, TIMERWHEEL_TIME_MAX);
-	if (likely(!shift))
-		return time;
-	if (shift > 0)
-		return time > offset ? time - offset : 0;
-	return min(time - offset, TIMERWHEEL_TIME_MAX);
 }

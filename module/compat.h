@@ -8,6 +8,7 @@
 #define TW_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/version.h>
 
@@ -31,6 +32,17 @@ static inline void hrtimer_setup(struct hrtimer *timer,
  */
 #ifndef kvfree_rcu_mightsleep
 #define kvfree_rcu_mightsleep(ptr)	kvfree_rcu(ptr)
+#endif
+
+/*
+ * vm_flags_mod(): changed in 6.3 (vm_area_struct.vm_flags is no longer written to directly, so
+ * that the lock it needs is checked). Not backported to 6.1.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
+{
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+}
 #endif
 
 /*

@@ -25,6 +25,7 @@
 #include <linux/timekeeping.h>
 #include <linux/topology.h>
 
+#include "deadlines.h"
 #include "internal.h"
 #include "trace.h"
 
@@ -100,20 +101,33 @@ static void tw_cpu_program(struct tw_cpu *cpu)
 		tw_cpu_start(cpu, at);
 }
 
-/* One piece of work. True: there is more to do now. */
-static bool tw_cpu_piece(struct tw_cpu *cpu, u64 tick, u64 now, bool last, bool *wake)
+/* At the end of a run, with no lock held. */
+static void tw_cpu_wake(const struct tw_ctx *ctx)
 {
+	if (ctx->wake)
+		tw_events_wake(ctx->file);
+	if (unlikely(ctx->told))
+		tw_monitor_wake(ctx->file);
+}
+
+/* One piece of work. True: there is more to do now. */
+static bool tw_cpu_piece(struct tw_ctx *ctx, u64 tick, bool last)
+{
+	struct tw_cpu *cpu = ctx->cpu;
 	struct tw_wheel *w = &cpu->wheel;
 	struct tw_chain due = {};
 	u64 cascades = w->cascades;
 	bool more;
 
 	lockdep_assert_held(&cpu->lock);
-	more = tw_wheel_collect(w, tick, now, TW_PIECE, tw_is_manual(cpu->file), last, &due);
+	more = tw_wheel_collect(w, tick, ctx->now, TW_PIECE, tw_is_manual(cpu->file), last, &due);
 	if (w->cascades != cascades)
 		trace_timerwheel_cascade(cpu, w->cascades - cascades);
-	if (due.count)
-		*wake |= tw_events_add(cpu, &due, now);
+	if (due.count) {
+		ctx->wake |= tw_events_add(cpu, &due, ctx->now);
+		if (tw_has_ring(cpu->file))
+			tw_events_flow(ctx);
+	}
 	return more;
 }
 
@@ -139,9 +153,10 @@ static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
 {
 	struct tw_cpu *cpu = container_of(timer, struct tw_cpu, timer);
 	u64 began = ktime_get_ns();
+	struct tw_ctx ctx = { .file = cpu->file, .cpu = cpu };
 	unsigned int pieces = 0;
-	bool more, wake = false;
-	u64 start, now, handled, took;
+	u64 start, handled, took;
+	bool more;
 
 	raw_spin_lock(&cpu->lock);
 	cpu->programmed = TW_NEVER;
@@ -149,19 +164,19 @@ static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
 	cpu->counts.firings++;
 	handled = tw_cpu_handled(cpu);
 	start = tw_clock_now(cpu->file);
-	now = start;
-	if (cpu->wake_at <= now)
-		wake = tw_events_wake_now(cpu);
+	ctx.now = start;
+	if (cpu->wake_at <= ctx.now)
+		ctx.wake = tw_events_wake_now(cpu);
 	for (;;) {
 		/* Elapsed time may be nonsense where the clock is set: then we stop here. */
-		bool last = ++pieces == TW_PASS / TW_PIECE || now - start > TW_PASS_NS;
+		bool last = ++pieces == TW_PASS / TW_PIECE || ctx.now - start > TW_PASS_NS;
 
-		more = tw_cpu_piece(cpu, tw_cpu_tick(cpu, now), now, last, &wake);
+		more = tw_cpu_piece(&ctx, tw_cpu_tick(cpu, ctx.now), last);
 		if (!more || last)
 			break;
 		raw_spin_unlock(&cpu->lock);
 		raw_spin_lock(&cpu->lock);
-		now = tw_clock_now(cpu->file);
+		ctx.now = tw_clock_now(cpu->file);
 	}
 	took = tw_cpu_count_pass(cpu, began, handled);
 	cpu->passing = more;
@@ -171,8 +186,7 @@ static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
 		tw_cpu_program(cpu);
 	raw_spin_unlock(&cpu->lock);
 
-	if (wake)
-		tw_events_wake(cpu->file);
+	tw_cpu_wake(&ctx);
 	return HRTIMER_NORESTART;
 }
 
@@ -289,6 +303,8 @@ int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
 	ctx->now = tw_clock_now(file);
 	ctx->offset = offset;
 	ctx->wake = false;
+	ctx->told = false;
+	ctx->flow = false;
 	tw_wheel_catch_up(&cpu->wheel, tw_cpu_tick(cpu, ctx->now));
 	return 0;
 }
@@ -303,11 +319,12 @@ void tw_cpu_end(struct tw_ctx *ctx)
 {
 	if (ctx->other)
 		raw_spin_unlock(&ctx->other->lock);
+	if (unlikely(ctx->flow))
+		tw_events_flow(ctx);
 	tw_cpu_program(ctx->cpu);
 	raw_spin_unlock(&ctx->cpu->lock);
 	local_bh_enable();
-	if (ctx->wake)
-		tw_events_wake(ctx->file);
+	tw_cpu_wake(ctx);
 }
 
 /**
@@ -419,7 +436,11 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 		began = ktime_get_ns();
 		handled = tw_cpu_handled(ctx.cpu);
 		before = ctx.cpu->wheel.expired;
-		more = tw_cpu_piece(ctx.cpu, tw_cpu_tick(ctx.cpu, to), to, false, &wake);
+		ctx.now = to;
+		more = tw_cpu_piece(&ctx, tw_cpu_tick(ctx.cpu, to), false);
+		/* Readers are woken once, at the end. */
+		wake |= ctx.wake;
+		ctx.wake = false;
 		*expired += ctx.cpu->wheel.expired - before;
 		tw_cpu_count_pass(ctx.cpu, began, handled);
 		tw_cpu_end(&ctx);
@@ -466,6 +487,7 @@ void tw_cpu_offline(struct tw_file *file, unsigned int nr)
 				break;
 			t = tw_timer_at(&file->table.pool, index);
 			WRITE_ONCE(t->cpu, ctx.cpu->nr);
+			tw_deadline_take(&file->table.pool, index, t);
 			tw_wheel_insert(&ctx.cpu->wheel, index, t);
 			moved++;
 		}

@@ -22,11 +22,15 @@
 
 #include "cpu.h"
 #include "internal.h"
+#include "ring.h"
 #include "table.h"
 #include "trace.h"
 
 /* Events that are copied under one hold of the lock. */
 #define TW_EVENTS	16U
+
+/* Events that go into the ring at once: more than fall due in a piece of a pass. */
+#define TW_FLOW		128U
 
 #define TW_EVENT_SIZE	((ssize_t)sizeof(struct timerwheel_event))
 
@@ -38,6 +42,26 @@ void tw_events_init(struct tw_events *events)
 {
 	raw_spin_lock_init(&events->lock);
 	init_waitqueue_head(&events->readers);
+	INIT_LIST_HEAD(&events->monitors);
+}
+
+/* How many events user space has not got yet: due timers, and what is in the ring. */
+static u32 tw_events_waiting(const struct tw_file *file)
+{
+	u32 due = READ_ONCE(file->events.due.count);
+
+	return tw_has_ring(file) ? due + min(tw_ring_used(&file->ring), file->ring.events) : due;
+}
+
+/**
+ * tw_events_any - does any event wait?
+ * @file: whose
+ *
+ * Return: true if so, just now.
+ */
+bool tw_events_any(const struct tw_file *file)
+{
+	return tw_events_waiting(file);
 }
 
 /**
@@ -53,6 +77,7 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 	struct tw_file *file = cpu->file;
 	struct tw_events *events = &file->events;
 	struct tw_chain *all = &events->due;
+	u32 waiting;
 	bool wake;
 
 	lockdep_assert_held(&cpu->lock);
@@ -66,13 +91,15 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 	}
 	all->last = due->last;
 	/* Those that are gone were the ones that readers were woken for. */
-	events->woken = min(events->woken, all->count);
+	waiting = tw_events_waiting(file);
+	events->woken = min(events->woken, waiting);
+	waiting += due->count;
 	WRITE_ONCE(all->count, all->count + due->count);
 
-	wake = all->count - events->woken >= file->setup.wake_events ||
+	wake = waiting - events->woken >= file->setup.wake_events ||
 	       file->setup.clock == TIMERWHEEL_CLOCK_MANUAL;
 	if (wake) {
-		events->woken = all->count;
+		events->woken = waiting;
 	} else if (!events->wake_set) {
 		events->wake_set = true;
 		cpu->wake_at = min_t(u64, now + file->setup.wake_ns, KTIME_MAX);
@@ -96,8 +123,8 @@ bool tw_events_wake_now(struct tw_cpu *cpu)
 	cpu->wake_at = TW_NEVER;
 	raw_spin_lock(&events->lock);
 	events->wake_set = false;
-	events->woken = events->due.count;
-	wake = events->due.count;
+	events->woken = tw_events_waiting(cpu->file);
+	wake = events->woken;
 	raw_spin_unlock(&events->lock);
 	return wake;
 }
@@ -112,6 +139,8 @@ void tw_events_wake(struct tw_file *file)
 {
 	struct tw_events *events = &file->events;
 
+	if (tw_has_ring(file) && !tw_ring_wanted(&file->ring))
+		return;
 	/* The barrier in here pairs with the one in tw_poll() and that of wait_event(). */
 	if (wq_has_sleeper(&events->readers)) {
 		atomic64_inc(&events->wakeups);
@@ -222,6 +251,10 @@ static unsigned int tw_events_pop(struct tw_ctx *ctx, struct timerwheel_event *e
 	struct tw_timer *t;
 	u32 next;
 
+	if (unlikely(ctx->file->events.nr_monitors) && n) {
+		tw_monitor_tell(ctx->file, event, n);
+		ctx->told = true;
+	}
 	for (i = 0; i < n; i++) {
 		t = tw_timer_at(pool, event[i].index);
 		next = t->next;
@@ -293,6 +326,64 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 
 	iov_iter_revert(to, copied % sizeof(*event));
 	return n;
+}
+
+/**
+ * tw_events_flow - let due timers into the ring
+ * @ctx: the run; no bucket is locked
+ *
+ * Some of them: as far as there is room, and not more than a piece of a pass may take.
+ *
+ * Return: how many went.
+ */
+unsigned int tw_events_flow(struct tw_ctx *ctx)
+{
+	struct timerwheel_event event[TW_EVENTS] __uninitialized;
+	struct tw_events *events = &ctx->file->events;
+	struct tw_ring *ring = &ctx->file->ring;
+	unsigned int n, claimed, done = 0;
+
+	ctx->offset = ring->offset;
+	do {
+		raw_spin_lock(&events->lock);
+		n = tw_events_peek(ctx, event, min(tw_ring_room(ring), TW_EVENTS));
+		tw_ring_write(ring, event, n);
+		claimed = tw_events_pop(ctx, event, n);
+		tw_ring_publish(ring, events->due.count);
+		raw_spin_unlock(&events->lock);
+		tw_events_free(ctx, event, claimed);
+		done += n;
+	} while (n == TW_EVENTS && done < TW_FLOW);
+	return done;
+}
+
+/**
+ * tw_events_flow_all - TIMERWHEEL_IOC_FLOW
+ * @file: the file
+ *
+ * Context: process, may sleep.
+ * Return: how many due timers went into the ring; -EINVAL: there is none; -ENOMEM.
+ */
+long tw_events_flow_all(struct tw_file *file)
+{
+	struct tw_ctx ctx;
+	unsigned int n;
+	long done = 0;		/* signed, as errors are */
+	int err;
+
+	if (!tw_has_ring(file))
+		return -EINVAL;
+	do {
+		err = tw_cpu_begin(&ctx, file, 0);
+		if (err)
+			return done ? done : err;
+		n = tw_events_flow(&ctx);
+		tw_cpu_end(&ctx);
+		done += n;
+		cond_resched();
+	/* A ring's worth at most: the reader may empty it as fast as we fill it. */
+	} while (n && done < file->ring.events && !signal_pending(current));
+	return done;
 }
 
 /**

@@ -7,6 +7,7 @@
 #include <linux/uio.h>
 
 #include "internal.h"
+#include "ring.h"
 
 static int tw_open(struct inode *inode, struct file *filp)
 {
@@ -21,6 +22,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	}
 	tw_setup_default(&file->setup);
+	file->table.pool.generation_bits = tw_setup_generation_bits(&file->setup);
 	tw_events_init(&file->events);
 	mutex_init(&file->mutex);
 	mutex_init(&file->advance);
@@ -43,7 +45,9 @@ static int tw_release(struct inode *inode, struct file *filp)
 	mutex_unlock(&tw_files_lock);
 
 	tw_cpu_destroy(file);
-	tw_user_uncharge(file->user, file->table.made);
+	tw_monitor_close(file);
+	tw_user_uncharge(file->user, file->table.made + file->ring.events);
+	tw_ring_free(&file->ring);
 	tw_user_put(file->user);
 	tw_table_free(&file->table);
 	kvfree(file);
@@ -58,7 +62,7 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	ssize_t n;
 	int err;
 
-	if (iov_iter_count(to) < sizeof(struct timerwheel_event))
+	if (iov_iter_count(to) < sizeof(struct timerwheel_event) || tw_has_ring(file))
 		return -EINVAL;
 	for (;;) {
 		n = tw_events_read(file, to);
@@ -67,9 +71,13 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (nowait)
 			return -EAGAIN;
 		err = wait_event_interruptible_exclusive(file->events.readers,
-							 READ_ONCE(file->events.due.count));
+							 READ_ONCE(file->events.due.count) ||
+							 tw_has_ring(file));
 		if (err)
 			return err;
+		/* Set up in the meantime. */
+		if (tw_has_ring(file))
+			return -EINVAL;
 	}
 }
 
@@ -80,7 +88,7 @@ static __poll_t tw_poll(struct file *filp, poll_table *wait)
 	poll_wait(filp, &file->events.readers, wait);
 	/* Pairs with the barrier in wq_has_sleeper(), tw_events_wake(): we look after that. */
 	smp_mb();
-	return READ_ONCE(file->events.due.count) ? EPOLLIN | EPOLLRDNORM : 0;
+	return tw_events_any(file) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static int tw_fasync(int fd, struct file *filp, int on)
@@ -96,6 +104,7 @@ const struct file_operations tw_fops = {
 	.release	= tw_release,
 	.read_iter	= tw_read_iter,
 	.poll		= tw_poll,
+	.mmap		= tw_mmap,
 	.fasync		= tw_fasync,
 	.unlocked_ioctl	= tw_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,

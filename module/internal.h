@@ -41,6 +41,10 @@
 /* Timers for each bucket: two for each chain. */
 #define TW_BUCKET_TIMERS	30U
 
+/* Bits of a word of the deadline table that hold a generation: less than a tick, as a rule. */
+#define TW_GENERATION_BITS_MIN	10U
+#define TW_GENERATION_BITS_MAX	20U
+
 struct tw_file;
 
 /**
@@ -80,6 +84,10 @@ struct tw_bucket {
  * @made: indices that exist: 1 to @made. Written under tw_file.mutex.
  * @pages: pages in @pool; tw_file.mutex
  * @pages_room: room in the directory; tw_file.mutex
+ * @words: directory of the deadline table, as in @pool but before all of it is there, too;
+ *	tw_file.mutex
+ * @words_pages: pages in it; tw_file.mutex
+ * @words_room: room in it; tw_file.mutex
  * @bucket_room: room in the directory of buckets; tw_file.mutex
  * @lock: protects @full; a leaf
  * @full: magazines of free timers that no CPU part holds: linked by tw_timer.hash_next
@@ -93,6 +101,9 @@ struct tw_table {
 	u32 made;
 	u32 pages;
 	u32 pages_room;
+	u64 **words;
+	u32 words_pages;
+	u32 words_room;
 	u32 bucket_room;
 	raw_spinlock_t lock;
 	u32 full;
@@ -170,6 +181,8 @@ struct tw_cpu {
  * @wakeups: wake-ups sent
  * @readers: who waits
  * @fasync: who wants SIGIO
+ * @monitors: those who see copies; see monitor.c
+ * @nr_monitors: how many they are
  */
 struct tw_events {
 	raw_spinlock_t lock;
@@ -179,6 +192,24 @@ struct tw_events {
 	atomic64_t wakeups;
 	wait_queue_head_t readers;
 	struct fasync_struct *fasync;
+	struct list_head monitors;
+	u32 nr_monitors;
+};
+
+/**
+ * struct tw_ring - a file's event ring; see ring.c
+ * @shared: what user space maps
+ * @event: the events in it
+ * @events: how many there is room for, a power of two; 0: the file has no ring. Set last.
+ * @tail: events written, modulo 2^32; protected by tw_events.lock
+ * @offset: what is added to times in it; this and all but @tail are constant once @events is set
+ */
+struct tw_ring {
+	struct timerwheel_ring *shared;
+	struct timerwheel_event *event;
+	u32 events;
+	u32 tail;
+	u64 offset;
 };
 
 /**
@@ -190,6 +221,7 @@ struct tw_events {
  * @wake_events: wake readers when so many wait
  * @wake_ns: or so long after the first
  * @slack: default, in ns
+ * @ring: length of the event ring
  */
 struct tw_setup {
 	u32 clock;
@@ -199,18 +231,20 @@ struct tw_setup {
 	u32 wake_events;
 	u64 wake_ns;
 	u64 slack;
+	u32 ring;
 };
 
 /**
  * struct tw_file - what one open of the device made: "a wheel" to its users
  * @setup: settings. Changed under @mutex while there are no timers and no CPU parts, constant
  *	afterwards. The clock is read without a lock, too.
- * @setup_done: SETUP was called; @mutex
+ * @setup_done: SETUP was called, or is too late; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
  *	tw_file_close() has been through it sees it.
  * @advanced: MANUAL: the time; lock of CPU part 0
  * @table: the timers
  * @events: the due ones
+ * @ring: where their events go, if user space wants it
  * @mutex: SETUP, growth, new CPU parts
  * @parts_later: there was no memory for a CPU part: no new one before, in jiffies; @mutex
  * @advance: one ADVANCE at a time; taken before @mutex
@@ -227,6 +261,7 @@ struct tw_file {
 	u64 advanced;
 	struct tw_table table;
 	struct tw_events events;
+	struct tw_ring ring;
 	struct mutex mutex;	/* settings, growth, new parts */
 	u64 parts_later;
 	struct mutex advance;	/* one ADVANCE at a time */
@@ -244,6 +279,8 @@ struct tw_file {
  * @now: the file's time at the start of the run, in ns
  * @offset: what the caller's time namespace adds to that
  * @wake: readers are to be woken at the end
+ * @told: monitors are to be woken at the end
+ * @flow: timers are due that may go into the ring at the end
  */
 struct tw_ctx {
 	struct tw_file *file;
@@ -252,6 +289,8 @@ struct tw_ctx {
 	u64 now;
 	u64 offset;
 	bool wake;
+	bool told;
+	bool flow;
 };
 
 /*
@@ -270,6 +309,13 @@ static inline void tw_unlock_bh(raw_spinlock_t *lock)
 	local_bh_enable();
 }
 
+/* Does the file have an event ring? */
+static inline bool tw_has_ring(const struct tw_file *file)
+{
+	/* Pairs with the release in tw_setup_apply(). */
+	return smp_load_acquire(&file->ring.events);
+}
+
 /* main.c */
 extern struct mutex tw_files_lock;
 extern struct list_head tw_files;
@@ -277,11 +323,15 @@ extern struct list_head tw_files;
 /* file.c */
 extern const struct file_operations tw_fops;
 
+/* map.c */
+int tw_mmap(struct file *filp, struct vm_area_struct *vma);
+
 /* ioctl.c */
 long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 
 /* setup.c */
 void tw_setup_default(struct tw_setup *setup);
+u32 tw_setup_generation_bits(const struct tw_setup *setup);
 int tw_setup(struct tw_file *file, struct timerwheel_setup *arg);
 
 /* batch.c */
@@ -295,10 +345,10 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch);
 long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch);
 
 /* ops.c */
-int tw_op_add(struct tw_ctx *ctx, struct timerwheel_add *arg);
-int tw_op_move(struct tw_ctx *ctx, const struct timerwheel_move *arg);
-int tw_op_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg);
-int tw_op_get(struct tw_ctx *ctx, struct timerwheel_entry *arg);
+int tw_run_add(struct tw_ctx *ctx, void *elems, int n);
+int tw_run_move(struct tw_ctx *ctx, void *elems, int n);
+int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
+int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
 int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
 int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to);
 
@@ -306,6 +356,8 @@ int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *t
 int tw_table_init(struct tw_table *table);
 void tw_table_free(struct tw_table *table);
 int tw_table_grow(struct tw_file *file);
+int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count);
+struct page *tw_table_words(struct tw_file *file, unsigned long nr);
 size_t tw_table_memory(const struct tw_table *table);
 u32 tw_table_get(struct tw_table *table, u32 *count);
 void tw_table_put(struct tw_table *table, u32 first, u32 count);
@@ -337,13 +389,21 @@ void tw_events_unlink(struct tw_file *file, struct tw_timer *t);
 void tw_events_unlock(struct tw_file *file);
 bool tw_events_wake_now(struct tw_cpu *cpu);
 void tw_events_wake(struct tw_file *file);
+bool tw_events_any(const struct tw_file *file);
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to);
+unsigned int tw_events_flow(struct tw_ctx *ctx);
+long tw_events_flow_all(struct tw_file *file);
+
+/* monitor.c */
+void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event, unsigned int n);
+void tw_monitor_wake(struct tw_file *file);
+void tw_monitor_close(struct tw_file *file);
+long tw_monitor_open(struct tw_file *file, const struct timerwheel_monitor *arg);
 
 /* clock.c */
 clockid_t tw_clock_id(u32 clock);
 u64 tw_clock_now(const struct tw_file *file);
 u64 tw_clock_offset(u32 clock);
-u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset);
 
 /* stats.c */
 void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats);

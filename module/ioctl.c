@@ -9,11 +9,14 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "clock.h"
 #include "internal.h"
 
 /* The ABI. A failure here means that a structure was changed instead of extended. */
-static_assert(sizeof(struct timerwheel_info) == 128);
-static_assert(sizeof(struct timerwheel_setup) == 48);
+static_assert(sizeof(struct timerwheel_info) == 136);
+static_assert(sizeof(struct timerwheel_setup) == 56);
+static_assert(sizeof(struct timerwheel_ring) == 128);
+static_assert(sizeof(struct timerwheel_monitor) == 16);
 static_assert(sizeof(struct timerwheel_batch) == 32);
 static_assert(sizeof(struct timerwheel_add) == 64);
 static_assert(sizeof(struct timerwheel_move) == 32);
@@ -31,6 +34,7 @@ union tw_arg {
 	struct timerwheel_batch batch;
 	struct timerwheel_advance advance;
 	struct timerwheel_stats stats;
+	struct timerwheel_monitor monitor;
 };
 
 /**
@@ -123,13 +127,18 @@ static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
 	return err;
 }
 
+static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
+{
+	return tw_monitor_open(file, &arg->monitor);
+}
+
 #define TW_CALL(nr, name, ...)						\
 	[_IOC_NR(TIMERWHEEL_IOC_##nr)] = {				\
 		.size = sizeof(struct timerwheel_##name), __VA_ARGS__ }
 
 static const struct tw_call tw_calls[] = {
 	TW_CALL(INFO, info, .min = 8, .out = true, .function = tw_call_info),
-	TW_CALL(SETUP, setup, .min = 48, .back = true, .function = tw_call_setup),
+	TW_CALL(SETUP, setup, .min = 56, .back = true, .function = tw_call_setup),
 	TW_CALL(ADD, batch, .min = 32, .elem = sizeof(struct timerwheel_add),
 		.function = tw_call_add),
 	TW_CALL(MOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_move),
@@ -144,6 +153,7 @@ static const struct tw_call tw_calls[] = {
 		.cursor = true, .back = true, .function = tw_call_list),
 	TW_CALL(STATS, stats, .min = 8, .out = true, .function = tw_call_stats),
 	TW_CALL(ADVANCE, advance, .min = 32, .back = true, .function = tw_call_advance),
+	TW_CALL(MONITOR, monitor, .min = 16, .function = tw_call_monitor),
 };
 
 /* Copy the head of a call on an array in: word by word costs less than a third. */
@@ -221,7 +231,7 @@ static int tw_batch_check(const struct tw_call *call, const struct timerwheel_ba
  * tw_ioctl - a call on /dev/timerwheel
  * @filp: the open file
  * @cmd: TIMERWHEEL_IOC_*
- * @arg: address of its argument
+ * @arg: address of its argument (FLOW: has none)
  *
  * Context: process, may sleep.
  * Return: see the uapi header.
@@ -235,6 +245,8 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	u32 size;
 	int err;
 
+	if (cmd == TIMERWHEEL_IOC_FLOW)
+		return tw_events_flow_all(filp->private_data);
 	if (cmd != _IO(TIMERWHEEL_IOC_TYPE, _IOC_NR(cmd)) || _IOC_NR(cmd) >= ARRAY_SIZE(tw_calls))
 		return -ENOTTY;
 	call = &tw_calls[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(tw_calls))];

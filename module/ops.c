@@ -11,7 +11,9 @@
 #include <linux/math64.h>
 #include <linux/uaccess.h>
 
+#include "clock.h"
 #include "cpu.h"
+#include "deadlines.h"
 #include "internal.h"
 #include "table.h"
 #include "trace.h"
@@ -113,6 +115,23 @@ static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
 	return TIMERWHEEL_WAS_NONE;
 }
 
+/* A timer whose deadline has passed already is due at once. */
+static noinline void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+{
+	struct tw_chain due = { .first = index, .last = index, .count = 1 };
+	struct tw_cpu *cpu = ctx->cpu;
+
+	t->fired = ctx->now;
+	t->next = 0;
+	t->prev = 0;
+	/* Pairs with the acquire in tw_settled(). */
+	smp_store_release(&t->state, TW_DUE);
+	cpu->wheel.expired++;
+	tw_wheel_count_lateness(&cpu->wheel, ctx->now - t->deadline);
+	ctx->wake |= tw_events_add(cpu, &due, ctx->now);
+	ctx->flow = tw_has_ring(ctx->file);
+}
+
 /* Queue a timer that is in no list, in this CPU's part. */
 static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
@@ -120,20 +139,11 @@ static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_ti
 
 	WRITE_ONCE(t->cpu, cpu->nr);
 	if (likely(t->deadline > ctx->now)) {
-		/* Pairs with the acquire in tw_settled(), as the one below. */
+		/* Pairs with the acquire in tw_settled(), as in tw_queue_due(). */
 		smp_store_release(&t->state, TW_PENDING);
 		tw_wheel_insert(&cpu->wheel, index, t);
 	} else {
-		struct tw_chain due = { .first = index, .last = index, .count = 1 };
-
-		t->fired = ctx->now;
-		t->next = 0;
-		t->prev = 0;
-		/* As above. */
-		smp_store_release(&t->state, TW_DUE);
-		cpu->wheel.expired++;
-		tw_wheel_count_lateness(&cpu->wheel, ctx->now - t->deadline);
-		ctx->wake |= tw_events_add(cpu, &due, ctx->now);
+		tw_queue_due(ctx, index, t);
 	}
 }
 
@@ -177,21 +187,14 @@ static bool tw_add_invalid(const struct timerwheel_add *arg)
 	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK;
 	const u32 either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
 
-	return arg->flags & ~known || (arg->flags & either) == either || arg->reserved ||
+	return arg->flags & ~known || (arg->flags & either) == either ||
 	       arg->period > TIMERWHEEL_TIME_MAX ||
 	       (arg->slack && !(arg->flags & TIMERWHEEL_SLACK)) ||
 	       (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
 }
 
-/**
- * tw_op_add - arm a timer
- * @ctx: the run
- * @arg: what is asked for; index is set on success
- *
- * Return: TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer at hand, call
- * tw_table_grow() (outside the run) and try again.
- */
-int tw_op_add(struct tw_ctx *ctx, struct timerwheel_add *arg)
+/* ADD. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer at hand. */
+static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_found f __uninitialized;
@@ -231,6 +234,7 @@ again:
 				goto again;
 			f.state = TW_FREE;
 		}
+		tw_deadline_void(&file->table.pool, f.index);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
@@ -245,6 +249,7 @@ again:
 		f.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
 		t = tw_timer_at(&file->table.pool, f.index);
+		tw_deadline_owner(&file->table.pool, f.index, t);
 		WRITE_ONCE(t->key, arg->key);
 		t->hash_next = 0;
 		*f.link = f.index;
@@ -256,20 +261,39 @@ again:
 	trace_timerwheel_arm(file, t, was);
 	if (f.state == TW_FREE)
 		tw_queue(ctx, f.index, t);
+	arg->index = f.index;
+	arg->generation = t->generation;
 	tw_unlock(&f);
 	ctx->cpu->counts.armed++;
-	arg->index = f.index;
 	return was;
 }
 
 /**
- * tw_op_move - give a timer a new deadline
+ * tw_run_add - arm timers
  * @ctx: the run
- * @arg: what is asked for
+ * @elems: what is asked for, array of struct timerwheel_add; result, and on success index and
+ *	generation, are set
+ * @n: how many
  *
- * Return: TIMERWHEEL_WAS_* or a documented error.
+ * Return: how many were done. If that is less, there is no free timer at hand for the next one:
+ * call tw_table_grow() (outside the run) and go on with it.
  */
-int tw_op_move(struct tw_ctx *ctx, const struct timerwheel_move *arg)
+int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
+{
+	struct timerwheel_add *elem = elems;
+	int i, result;
+
+	for (i = 0; i < n; i++, elem++) {
+		result = tw_add(ctx, elem);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
+	}
+	return i;
+}
+
+/* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
+static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg)
 {
 	struct tw_found f __uninitialized;
 	struct tw_timer *t;
@@ -299,6 +323,7 @@ again:
 			goto again;
 		f.state = TW_FREE;
 	}
+	tw_deadline_void(&ctx->file->table.pool, f.index);
 	t->deadline = deadline;
 	trace_timerwheel_move(ctx->file, t, was);
 	if (f.state == TW_FREE)
@@ -309,13 +334,25 @@ again:
 }
 
 /**
- * tw_op_remove - take a timer out
+ * tw_run_move - give timers new deadlines
  * @ctx: the run
- * @arg: what is asked for; value and left are set on success
+ * @elems: what is asked for, array of struct timerwheel_move; result is set
+ * @n: how many
  *
- * Return: TIMERWHEEL_WAS_* or a documented error.
+ * Return: @n.
  */
-int tw_op_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg)
+int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
+{
+	struct timerwheel_move *elem = elems;
+	int i;
+
+	for (i = 0; i < n; i++, elem++)
+		elem->result = tw_move(ctx, elem);
+	return n;
+}
+
+/* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
+static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg)
 {
 	struct tw_found f __uninitialized;
 	struct tw_timer *t;
@@ -334,6 +371,8 @@ again:
 		tw_unlock(&f);
 		return -ESTALE;
 	}
+	if (f.state == TW_PENDING)
+		tw_deadline_take(&ctx->file->table.pool, f.index, t);
 	was = tw_take(ctx, t, &f);
 	if (!was)
 		goto again;
@@ -345,10 +384,31 @@ again:
 	return was;
 }
 
+/**
+ * tw_run_remove - take timers out
+ * @ctx: the run
+ * @elems: what is asked for, array of struct timerwheel_remove; result, and on success value
+ *	and left, are set
+ * @n: how many
+ *
+ * Return: @n.
+ */
+int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
+{
+	struct timerwheel_remove *elem = elems;
+	int i;
+
+	for (i = 0; i < n; i++, elem++)
+		elem->result = tw_remove(ctx, elem);
+	return n;
+}
+
 /* Describe a timer that cannot change meanwhile. */
-static void tw_describe(const struct tw_ctx *ctx, const struct tw_timer *t, u32 index, int was,
+static void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
 			struct timerwheel_entry *entry)
 {
+	if (was == TIMERWHEEL_WAS_PENDING)
+		tw_deadline_take(&ctx->file->table.pool, index, t);
 	*entry = (struct timerwheel_entry) {
 		.key = t->key,
 		.value = t->value,
@@ -358,11 +418,12 @@ static void tw_describe(const struct tw_ctx *ctx, const struct tw_timer *t, u32 
 		.slack = t->slack * ctx->file->setup.tick,
 		.result = was,
 		.index = index,
+		.generation = t->generation,
 	};
 }
 
 /* Look at a timer. Returns 0 if a reader was faster: look again. Unlocks the bucket. */
-static int tw_look(struct tw_ctx *ctx, const struct tw_timer *t, const struct tw_found *f,
+static int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
 		   struct timerwheel_entry *entry)
 {
 	int was = TIMERWHEEL_WAS_NONE;
@@ -379,20 +440,14 @@ static int tw_look(struct tw_ctx *ctx, const struct tw_timer *t, const struct tw
 	return was;
 }
 
-/**
- * tw_op_get - look at a timer by key
- * @ctx: the run
- * @arg: key and flags are what is asked for; all is set on success
- *
- * Return: TIMERWHEEL_WAS_* or a documented error.
- */
-int tw_op_get(struct tw_ctx *ctx, struct timerwheel_entry *arg)
+/* GET. Returns TIMERWHEEL_WAS_* or a documented error. */
+static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg)
 {
 	struct tw_found f __uninitialized;
 	struct tw_timer *t;
 	int was;
 
-	if (arg->flags || arg->reserved)
+	if (arg->flags)
 		return -EINVAL;
 	do {
 		t = tw_lookup(ctx, arg->key, &f);
@@ -403,6 +458,24 @@ int tw_op_get(struct tw_ctx *ctx, struct timerwheel_entry *arg)
 		was = tw_look(ctx, t, &f, arg);
 	} while (!was);
 	return was;
+}
+
+/**
+ * tw_run_get - look at timers by key
+ * @ctx: the run
+ * @elems: what is asked for, array of struct timerwheel_entry; result, and on success all, is set
+ * @n: how many
+ *
+ * Return: @n.
+ */
+int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
+{
+	struct timerwheel_entry *elem = elems;
+	int i;
+
+	for (i = 0; i < n; i++, elem++)
+		elem->result = tw_get(ctx, elem);
+	return n;
 }
 
 /* As tw_lookup(), by index. NULL: no timer has it; nothing is locked then. */
@@ -461,7 +534,7 @@ int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 }
 
 /* Tell user memory about a timer, without sleeping. */
-static int tw_tell(const struct tw_ctx *ctx, const struct tw_timer *t, u32 index, int was,
+static int tw_tell(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
 		   struct timerwheel_entry __user *to)
 {
 	struct timerwheel_entry entry;

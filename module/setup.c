@@ -3,6 +3,7 @@
 #include <linux/log2.h>
 
 #include "internal.h"
+#include "ring.h"
 
 /**
  * tw_setup_default - settings of a file that never called SETUP
@@ -19,19 +20,30 @@ void tw_setup_default(struct tw_setup *setup)
 	};
 }
 
+/**
+ * tw_setup_generation_bits - how many bits of a word of the deadline table hold a generation
+ * @setup: the settings
+ *
+ * Return: as many as stand for less than a tick, within limits.
+ */
+u32 tw_setup_generation_bits(const struct tw_setup *setup)
+{
+	return clamp_t(u32, ilog2(setup->tick), TW_GENERATION_BITS_MIN, TW_GENERATION_BITS_MAX);
+}
+
 /* Find the settings that are granted for @arg. Returns 0 or -EINVAL. */
 static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *setup)
 {
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
 
-	if (arg->flags || arg->clock > TIMERWHEEL_CLOCK_MANUAL)
+	if (arg->flags || arg->reserved || arg->clock > TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
 	if (arg->slots && (arg->slots < TW_SLOTS_MIN || arg->slots > TW_SLOTS_MAX))
 		return -EINVAL;
 	if (arg->tick && (arg->tick < tick_min || arg->tick > TW_TICK_MAX))
 		return -EINVAL;
 	if (arg->capacity > TW_CAPACITY_MAX || arg->slack > TIMERWHEEL_TIME_MAX ||
-	    arg->wake_ns > TIMERWHEEL_TIME_MAX)
+	    arg->wake_ns > TIMERWHEEL_TIME_MAX || arg->ring > TIMERWHEEL_RING_MAX)
 		return -EINVAL;
 	if (arg->wake_events > 1 && !arg->wake_ns)
 		return -EINVAL;
@@ -48,7 +60,25 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 		setup->wake_events = arg->wake_events;
 	setup->wake_ns = arg->wake_ns;
 	setup->slack = arg->slack;
+	if (arg->ring)
+		setup->ring = roundup_pow_of_two(arg->ring);
 	return 0;
+}
+
+/* Make the ring, which counts as that many timers of the user. Returns 0, -EDQUOT, -ENOMEM. */
+static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
+{
+	u32 charged;
+	int err = -EDQUOT;
+
+	if (!setup->ring)
+		return 0;
+	charged = tw_user_charge(file->user, setup->ring);
+	if (charged == setup->ring)
+		err = tw_ring_make(&file->ring, setup->ring, tw_clock_offset(setup->clock));
+	if (err)
+		tw_user_uncharge(file->user, charged);
+	return err;
 }
 
 /*
@@ -63,7 +93,11 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 	file->setup.wake_events = setup->wake_events;
 	file->setup.wake_ns = setup->wake_ns;
 	file->setup.slack = setup->slack;
+	file->setup.ring = setup->ring;
 	WRITE_ONCE(file->setup.clock, setup->clock);
+	/* Pairs with the acquire in tw_has_ring(): the ring is there. */
+	smp_store_release(&file->ring.events, setup->ring);
+	file->table.pool.generation_bits = tw_setup_generation_bits(setup);
 }
 
 /**
@@ -72,7 +106,7 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
  * @arg: what is asked for; what was granted on success
  *
  * Context: process, may sleep.
- * Return: 0, -EINVAL, -EBUSY.
+ * Return: 0, -EINVAL, -EBUSY, -EDQUOT, -ENOMEM.
  */
 int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 {
@@ -84,9 +118,11 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 		return err;
 	mutex_lock(&tw_files_lock);	/* no CPU goes offline meanwhile */
 	mutex_lock(&file->mutex);	/* and no timer is made */
-	if (file->setup_done || file->table.made) {
+	if (file->setup_done || file->table.made)
 		err = -EBUSY;
-	} else {
+	else
+		err = tw_setup_ring(file, &setup);
+	if (!err) {
 		tw_cpu_reset(file);
 		tw_setup_apply(file, &setup);
 		file->setup_done = true;
@@ -95,6 +131,9 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	mutex_unlock(&tw_files_lock);
 	if (err)
 		return err;
+	/* Who reads already will get nothing from a wheel with a ring. */
+	if (setup.ring)
+		wake_up_interruptible_all(&file->events.readers);
 	arg->clock = setup.clock;
 	arg->slots = setup.slots;
 	arg->tick = setup.tick;
@@ -102,5 +141,6 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	arg->wake_events = setup.wake_events;
 	arg->wake_ns = setup.wake_ns;
 	arg->slack = setup.slack;
+	arg->ring = setup.ring;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <linux/seq_file.h>
 
 #include "internal.h"
+#include "ring.h"
 
 /* Add what one CPU part has counted. */
 static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
@@ -47,7 +48,7 @@ static size_t tw_stats_memory(const struct tw_file *file)
 	for (nr = 0; nr < nr_cpu_ids; nr++)
 		if (file->cpu[nr])
 			memory += part;
-	return memory + tw_table_memory(&file->table);
+	return memory + tw_table_memory(&file->table) + tw_ring_memory(&file->ring);
 }
 
 /**
@@ -107,6 +108,9 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->slack = setup.slack;
 	info->wake_ns = setup.wake_ns;
 	info->wake_events = setup.wake_events;
+	info->ring = setup.ring;
+	info->ring_max = TIMERWHEEL_RING_MAX;
+	info->generation_bits = tw_setup_generation_bits(&setup);
 	info->user_timers = tw_user_timers(file->user);
 	info->user_timers_max = tw_user_timers_max();
 }

@@ -15,6 +15,10 @@
  * under that one's lock. So no operation ever waits for the table to be resized. The
  * hash has a seed for each file: nobody can choose keys that all meet in one chain.
  *
+ * The deadline table (deadlines.h) is made when somebody maps it, for all timers that there are,
+ * and grows with them from then on: where there is a timer there is its word, so that neither
+ * expiry nor user space ever misses one.
+ *
  * Free timers travel in magazines of TW_MAGAZINE. Each CPU part keeps up to two
  * (tw_cpu_alloc(), tw_cpu_free()), the rest is here. All indices ever made are either
  * timers or free, so a file is full exactly when no free one is left and no more may be
@@ -29,6 +33,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
+#include "deadlines.h"
 #include "internal.h"
 #include "table.h"
 
@@ -186,6 +191,87 @@ static void tw_split(struct tw_table *table)
 	tw_unlock_bh(&from->lock);
 }
 
+/* The words of the deadline table for the timers of page number @page of it. */
+static int tw_add_words(struct tw_table *table, u32 page)
+{
+	u64 **old = table->words;
+	u64 *words;
+
+	if (page == table->words_room) {
+		u64 **dir = tw_dir_grow(old, &table->words_room);
+
+		if (!dir)
+			return -ENOMEM;
+		table->words = dir;
+		if (rcu_access_pointer(table->pool.words))
+			rcu_assign_pointer(table->pool.words, dir);
+		if (old)
+			kvfree_rcu_mightsleep(old);
+	}
+	words = (void *)get_zeroed_page(TW_GFP);
+	if (!words)
+		return -ENOMEM;
+	table->words[page] = words;
+	table->words_pages++;
+	return 0;
+}
+
+/**
+ * tw_table_share - make the deadline table
+ * @file: whose
+ * @first: first page of it that somebody wants to map
+ * @count: how many pages
+ *
+ * It is too late for SETUP from then on.
+ *
+ * Context: process, may sleep. Takes tw_file.mutex.
+ * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -ENOMEM.
+ */
+int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count)
+{
+	struct tw_table *table = &file->table;
+	unsigned long most;
+	int err = 0;
+
+	mutex_lock(&file->mutex);
+	/* Index 0 has a word, too. */
+	most = file->setup.capacity / TW_PAGE_WORDS + 1;
+	if (first >= most || count > most - first)
+		err = -EINVAL;
+	if (err || rcu_access_pointer(table->pool.words))
+		goto unlock;
+	/* A page at least: those who look for the table look whether there is one. */
+	while (!err && table->words_pages <= table->made / TW_PAGE_WORDS)
+		err = tw_add_words(table, table->words_pages);
+	if (err)
+		goto unlock;
+	file->setup_done = true;
+	table->pool.words_offset = tw_clock_offset(file->setup.clock);
+	rcu_assign_pointer(table->pool.words, table->words);
+unlock:
+	mutex_unlock(&file->mutex);
+	return err;
+}
+
+/**
+ * tw_table_words - a page of the deadline table
+ * @file: whose
+ * @nr: its number
+ *
+ * Context: process, may sleep; the table was made. Takes tw_file.mutex.
+ * Return: the page; NULL: none of its timers exists.
+ */
+struct page *tw_table_words(struct tw_file *file, unsigned long nr)
+{
+	struct page *page = NULL;
+
+	mutex_lock(&file->mutex);
+	if (nr < file->table.words_pages)
+		page = virt_to_page(file->table.words[nr]);
+	mutex_unlock(&file->mutex);
+	return page;
+}
+
 /**
  * tw_table_grow - make more timers
  * @file: the file
@@ -220,6 +306,9 @@ int tw_table_grow(struct tw_file *file)
 
 	if (first / TW_PAGE_TIMERS == table->pages)
 		err = tw_add_page(table, table->pages);
+	if (!err && rcu_access_pointer(table->pool.words) &&
+	    first / TW_PAGE_WORDS == table->words_pages)
+		err = tw_add_words(table, table->words_pages);
 	while (!err && table->buckets * TW_BUCKET_TIMERS < table->made + n) {
 		err = tw_add_buckets(table, table->buckets / TW_PAGE_BUCKETS);
 		if (!err)
@@ -280,8 +369,11 @@ void tw_table_free(struct tw_table *table)
 		free_page((unsigned long)page[i]);
 	for (i = 0; i < table->bucket_room; i++)
 		kfree(bucket[i]);
+	for (i = 0; i < table->words_pages; i++)
+		free_page((unsigned long)table->words[i]);
 	kvfree(page);
 	kvfree(bucket);
+	kvfree(table->words);
 }
 
 /**
@@ -297,5 +389,6 @@ size_t tw_table_memory(const struct tw_table *table)
 
 	return table->pages * PAGE_SIZE + table->pages_room * sizeof(void *) +
 	       bucket_pages * TW_PAGE_BUCKETS * sizeof(struct tw_bucket) +
-	       table->bucket_room * sizeof(void *);
+	       table->bucket_room * sizeof(void *) + table->words_pages * PAGE_SIZE +
+	       table->words_room * sizeof(void *);
 }

@@ -42,6 +42,8 @@ enum tw_state {
  * @prev: the one before it there; for the first in a slot TW_HEAD and the slot's number
  * @cpu: number of the CPU part whose wheel it is, or last was, in
  * @state: enum tw_state
+ * @generation: how often the index had a new owner, modulo what fits a word of the deadline
+ *	table and never 0; see deadlines.h
  */
 struct tw_timer {
 	u64 key;
@@ -55,6 +57,7 @@ struct tw_timer {
 	u32 prev;
 	u16 cpu;
 	u8 state;
+	u32 generation;
 };
 
 static_assert(sizeof(struct tw_timer) == 64);
@@ -66,9 +69,18 @@ static_assert(sizeof(struct tw_timer) == 64);
  * struct tw_pool - all timers of a file, by index
  * @page: directory of their pages. Entries are set once and never change; the
  *	directory itself is replaced by a larger copy as the pool grows.
+ * @words: the same for the pages of the deadline table; NULL: nobody has mapped it. Where
+ *	there is a timer there is its word. See deadlines.h.
+ * @words_offset: what user space's times in there are ahead of ours (modulo 2^64); constant once
+ *	@words is set
+ * @generation_bits: the lower bits of a word, which hold a generation; constant once there are
+ *	timers
  */
 struct tw_pool {
 	struct tw_timer *__rcu *page;
+	u64 *__rcu *words;
+	u64 words_offset;
+	u32 generation_bits;
 };
 
 /**

@@ -55,8 +55,9 @@
  *
  * Visits
  * ------
- * A timer's deadline may be put off while it stays in its slot (MOVE to a later time, or
- * a clock set back): when the slot comes up, to expire or to cascade, the timer is
+ * A timer's deadline may be put off while it stays in its slot (MOVE to a later time, a store
+ * in the deadline table, or a clock set back): when the slot comes up, to expire or to cascade,
+ * the timer is
  * queued again for the deadline that it has then. However often it was put off, that is one
  * visit per old deadline. The other way round a timer must be removed and inserted.
  */
@@ -68,6 +69,7 @@
 #include <linux/prefetch.h>
 #include <linux/string.h>
 
+#include "deadlines.h"
 #include "wheel.h"
 
 /* Slots in the ring of each level. */
@@ -151,20 +153,6 @@ static u64 tw_work_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 	return level ? (b - 1) << (level * w->shift) : b;
 }
 
-/* Put @t at the front of @list, which is a slot or a backlog. */
-static inline void tw_link(struct tw_wheel *w, unsigned int list, u32 index, struct tw_timer *t)
-{
-	u32 first = w->head[list];
-
-	t->next = first;
-	t->prev = TW_HEAD | list;
-	w->head[list] = index;
-	if (first)
-		tw_timer_at(w->pool, first)->prev = index;
-	else
-		__set_bit(list, w->occupied);
-}
-
 /* Let @list begin with @first, which may be 0. */
 static void tw_set_first(struct tw_wheel *w, unsigned int list, u32 first)
 {
@@ -175,6 +163,15 @@ static void tw_set_first(struct tw_wheel *w, unsigned int list, u32 first)
 		__clear_bit(list, w->occupied);
 }
 
+/* @list, which is slot @b of @level, is no longer empty. */
+static noinline void tw_open_slot(struct tw_wheel *w, unsigned int level, u64 b,
+				  unsigned int list)
+{
+	__set_bit(list, w->occupied);
+	w->busy |= BIT(level);
+	w->work = min(w->work, tw_work_tick(w, level, b));
+}
+
 /* tw_wheel_insert() without the counting. */
 static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
 {
@@ -182,15 +179,23 @@ static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_ti
 	u64 from = w->cursor;
 	u64 b = tick;
 	unsigned int ring = tw_ring(w);
-	unsigned int level = 0;
+	unsigned int level = 0, list;
+	u32 first;
 
 	for (; b - from >= ring; level++) {
 		b >>= w->shift;
 		from >>= w->shift;
 	}
-	tw_link(w, level * ring + (b & (ring - 1)), index, t);
-	w->busy |= BIT(level);
-	w->work = min(w->work, tw_work_tick(w, level, b));
+	list = level * ring + (b & (ring - 1));
+	first = w->head[list];
+	w->head[list] = index;
+	t->next = first;
+	t->prev = TW_HEAD | list;
+	/* Where there is one already the wheel knows of this slot. */
+	if (likely(first))
+		tw_timer_at(w->pool, first)->prev = index;
+	else
+		tw_open_slot(w, level, b, list);
 }
 
 /**
@@ -332,6 +337,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		next = t->next;
 		if (next)
 			prefetchw(tw_timer_at(w->pool, next));
+		tw_deadline_take(w->pool, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
 			(*moved)++;
@@ -370,6 +376,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 		next = t->next;
 		if (next)
 			prefetchw(tw_timer_at(w->pool, next));
+		tw_deadline_take(w->pool, index, t);
 		tw_place(w, index, t);
 	}
 	tw_set_first(w, list, index);

@@ -22,7 +22,7 @@ static const struct {
 	char name[24];
 	size_t is, want;
 } layout[] = {
-	SIZE(info, 128),
+	SIZE(info, 136),
 	FIELD(info, size, 0),
 	FIELD(info, flags, 4),
 	FIELD(info, abi_version, 8),
@@ -41,11 +41,13 @@ static const struct {
 	FIELD(info, slack, 80),
 	FIELD(info, wake_ns, 88),
 	FIELD(info, wake_events, 96),
-	FIELD(info, reserved, 100),
+	FIELD(info, generation_bits, 100),
 	FIELD(info, user_timers, 104),
 	FIELD(info, user_timers_max, 112),
 	FIELD(info, now, 120),
-	SIZE(setup, 48),
+	FIELD(info, ring, 128),
+	FIELD(info, ring_max, 132),
+	SIZE(setup, 56),
 	FIELD(setup, size, 0),
 	FIELD(setup, flags, 4),
 	FIELD(setup, clock, 8),
@@ -55,6 +57,8 @@ static const struct {
 	FIELD(setup, wake_events, 28),
 	FIELD(setup, wake_ns, 32),
 	FIELD(setup, slack, 40),
+	FIELD(setup, ring, 48),
+	FIELD(setup, reserved, 52),
 	SIZE(batch, 32),
 	FIELD(batch, size, 0),
 	FIELD(batch, flags, 4),
@@ -72,7 +76,7 @@ static const struct {
 	FIELD(add, flags, 48),
 	FIELD(add, result, 52),
 	FIELD(add, index, 56),
-	FIELD(add, reserved, 60),
+	FIELD(add, generation, 60),
 	SIZE(move, 32),
 	FIELD(move, key, 0),
 	FIELD(move, deadline, 8),
@@ -96,13 +100,24 @@ static const struct {
 	FIELD(entry, flags, 48),
 	FIELD(entry, result, 52),
 	FIELD(entry, index, 56),
-	FIELD(entry, reserved, 60),
+	FIELD(entry, generation, 60),
 	SIZE(advance, 32),
 	FIELD(advance, size, 0),
 	FIELD(advance, flags, 4),
 	FIELD(advance, time, 8),
 	FIELD(advance, now, 16),
 	FIELD(advance, expired, 24),
+	SIZE(monitor, 16),
+	FIELD(monitor, size, 0),
+	FIELD(monitor, flags, 4),
+	FIELD(monitor, events, 8),
+	FIELD(monitor, reserved, 12),
+	SIZE(ring, 128),
+	FIELD(ring, tail, 0),
+	FIELD(ring, mask, 4),
+	FIELD(ring, flags, 8),
+	FIELD(ring, head, 64),
+	FIELD(ring, waiting, 68),
 	SIZE(event, 48),
 	FIELD(event, key, 0),
 	FIELD(event, value, 8),
@@ -137,8 +152,8 @@ static const struct {
 	FIELD(stats, lateness, 168),
 };
 
-static_assert(sizeof(struct timerwheel_info) == 128, "info");
-static_assert(sizeof(struct timerwheel_setup) == 48, "setup");
+static_assert(sizeof(struct timerwheel_info) == 136, "info");
+static_assert(sizeof(struct timerwheel_setup) == 56, "setup");
 static_assert(sizeof(struct timerwheel_batch) == 32, "batch");
 static_assert(sizeof(struct timerwheel_add) == 64, "add");
 static_assert(sizeof(struct timerwheel_move) == 32, "move");
@@ -215,7 +230,7 @@ TEST_F(device, numbers)
 		TIMERWHEEL_IOC_INFO, TIMERWHEEL_IOC_SETUP, TIMERWHEEL_IOC_ADD,
 		TIMERWHEEL_IOC_MOVE, TIMERWHEEL_IOC_REMOVE, TIMERWHEEL_IOC_DRAIN,
 		TIMERWHEEL_IOC_GET, TIMERWHEEL_IOC_LIST, TIMERWHEEL_IOC_STATS,
-		TIMERWHEEL_IOC_ADVANCE,
+		TIMERWHEEL_IOC_ADVANCE, TIMERWHEEL_IOC_FLOW, TIMERWHEEL_IOC_MONITOR,
 	};
 	size_t i;
 
@@ -229,7 +244,7 @@ TEST_F(device, unknown_number)
 	static char arg[16384];
 	unsigned int nr;
 
-	for (nr = 0x0a; nr <= 0xff; nr++)
+	for (nr = 0x0c; nr <= 0xff; nr++)
 		EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(TIMERWHEEL_IOC_TYPE, nr), arg));
 }
 
@@ -239,7 +254,7 @@ TEST_F(device, unknown_direction)
 	static char arg[16384];
 	unsigned int nr, dir, size;
 
-	for (nr = 0; nr <= 0x09; nr++) {
+	for (nr = 0; nr <= 0x0b; nr++) {
 		for (dir = 0; dir < 4; dir++) {
 			for (size = !dir; size <= 128; size += 8) {
 				unsigned long cmd = _IOC(dir, TIMERWHEEL_IOC_TYPE, nr, size);
@@ -258,7 +273,7 @@ TEST_F(device, unknown_type)
 	unsigned int type, nr;
 
 	for (type = 1; type <= 0xff; type++) {
-		for (nr = 0; nr <= 0x09; nr++) {
+		for (nr = 0; nr <= 0x0b; nr++) {
 			if (type != TIMERWHEEL_IOC_TYPE)
 				EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(type, nr), arg));
 		}
@@ -276,7 +291,6 @@ TEST_F(device, version)
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
 	EXPECT_EQ(0, info.features);
 	EXPECT_EQ(0, info.errata);
-	EXPECT_EQ(0, info.reserved);
 }
 
 /* Any junk in any call: an answer, and a wheel that is still in order */
@@ -332,7 +346,7 @@ FIXTURE_VARIANT(report) {
 	__u32 size;
 };
 
-FIXTURE_VARIANT_ADD(report, info) { .cmd = TIMERWHEEL_IOC_INFO, .size = 128 };
+FIXTURE_VARIANT_ADD(report, info) { .cmd = TIMERWHEEL_IOC_INFO, .size = 136 };
 FIXTURE_VARIANT_ADD(report, stats) { .cmd = TIMERWHEEL_IOC_STATS, .size = 488 };
 
 FIXTURE_SETUP(report)
@@ -485,7 +499,7 @@ FIXTURE_VARIANT(call) {
 };
 
 FIXTURE_VARIANT_ADD(call, setup) {
-	{ .cmd = TIMERWHEEL_IOC_SETUP, .size = 48, .writes = true, }
+	{ .cmd = TIMERWHEEL_IOC_SETUP, .size = 56, .writes = true, }
 };
 
 FIXTURE_VARIANT_ADD(call, add) {
@@ -517,6 +531,11 @@ FIXTURE_VARIANT_ADD(call, advance) {
 	{ .cmd = TIMERWHEEL_IOC_ADVANCE, .size = 32, .flags = TIMERWHEEL_ABS, .writes = true, }
 };
 
+FIXTURE_VARIANT_ADD(call, monitor) {
+	{ .cmd = TIMERWHEEL_IOC_MONITOR, .size = 16,
+	  .flags = TIMERWHEEL_MONITOR_CLOEXEC | TIMERWHEEL_MONITOR_NONBLOCK, }
+};
+
 /* A wheel on which the call can succeed, and has something to do */
 static int call_open(const struct call *call)
 {
@@ -543,6 +562,7 @@ static char *call_fill(const struct call *call, char *end, __u32 room, __u32 siz
 	};
 	struct timerwheel_setup setup = { .size = size, .flags = flags };
 	struct timerwheel_advance adv = { .size = size, .flags = flags, .time = HOUR };
+	struct timerwheel_monitor mon = { .size = size, .flags = flags };
 	const void *from = &batch;
 
 	memset(&elem, 0, sizeof(elem));
@@ -550,6 +570,8 @@ static char *call_fill(const struct call *call, char *end, __u32 room, __u32 siz
 		from = &setup;
 	else if (call->cmd == TIMERWHEEL_IOC_ADVANCE)
 		from = &adv;
+	else if (call->cmd == TIMERWHEEL_IOC_MONITOR)
+		from = &mon;
 	memset(end - room, 0, room);
 	return memcpy(end - room, from, room < call->size ? room : call->size);
 }
@@ -698,6 +720,8 @@ TEST_F(call, readonly)
 	if (call->writes) {
 		EXPECT_EQ(-EFAULT, ret);
 		EXPECT_TRUE(same(self->fd, &before));
+	} else if (call->cmd == TIMERWHEEL_IOC_MONITOR) {
+		EXPECT_EQ(0, close(ret));
 	} else {
 		EXPECT_EQ(1, ret);
 	}
@@ -767,7 +791,6 @@ static void array_fill(const struct op *op, char *elems, __u32 n)
 			tw_poison(&ent, sizeof(ent));
 			ent.key = i;
 			ent.flags = 0;
-			ent.reserved = 0;
 			memcpy(elems, &ent, sizeof(ent));
 			break;
 		}
@@ -1129,40 +1152,12 @@ TEST_F(element, get_flags)
 		tw_poison(&ent, sizeof(ent));
 		ent.key = 1;
 		ent.flags = 1U << bit;
-		ent.reserved = 0;
 		ASSERT_EQ(1, tw_get(self->fd, &ent, 1));
 		EXPECT_EQ(-EINVAL, ent.result)
 			TH_LOG("bit %d", bit);
 		EXPECT_EQ(1U << bit, ent.flags);
 		EXPECT_TRUE(tw_poisoned(&ent.value, 40));
 		EXPECT_TRUE(tw_poisoned(&ent.index, 4));
-	}
-}
-
-/* ADD: reserved is not zero: EINVAL */
-TEST_F(element, add_reserved)
-{
-	int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		struct timerwheel_add add = {
-			.key = 1, .deadline = HOUR, .reserved = 1U << bit,
-		};
-
-		EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &add));
-	}
-}
-
-/* GET: reserved is not zero: EINVAL */
-TEST_F(element, get_reserved)
-{
-	int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		struct timerwheel_entry ent = { .key = 1, .reserved = 1U << bit };
-
-		ASSERT_EQ(1, tw_get(self->fd, &ent, 1));
-		EXPECT_EQ(-EINVAL, ent.result);
 	}
 }
 
@@ -1217,7 +1212,7 @@ TEST_F(element, add_period_too_long)
 	EXPECT_EQ(-EINVAL, tw_add1_periodic(self->fd, 1, 2, HOUR, ~0ULL, 0));
 }
 
-/* ADD writes its result and index, and nothing else in the element or beside it */
+/* ADD writes its result, index and generation, and nothing else in the element or beside it */
 TEST_F(element, add_writes)
 {
 	struct timerwheel_add add[3], copy[3];
@@ -1229,12 +1224,15 @@ TEST_F(element, add_writes)
 	};
 	tw_poison(&add[1].result, 4);
 	tw_poison(&add[1].index, 4);
+	tw_poison(&add[1].generation, 4);
 	memcpy(copy, add, sizeof(copy));
 	ASSERT_EQ(1, tw_add(self->fd, &add[1], 1));
 	EXPECT_EQ(0, add[1].result);
 	EXPECT_FALSE(tw_poisoned(&add[1].index, 4));
+	EXPECT_FALSE(tw_poisoned(&add[1].generation, 4));
 	add[1].result = copy[1].result;
 	add[1].index = copy[1].index;
+	add[1].generation = copy[1].generation;
 	EXPECT_EQ(0, memcmp(add, copy, sizeof(copy)));
 	self->before = look(self->fd);
 }

@@ -114,7 +114,6 @@ static void fill(const struct op *op, char *elems, __u32 n, __u64 round)
 		tw_poison(&ent, sizeof(ent));
 		ent.key = i;
 		ent.flags = 0;
-		ent.reserved = 0;
 		memcpy(elems, op == &add_op ? (void *)&add : op == &move_op ? (void *)&move :
 		       op == &remove_op ? (void *)&rem : (void *)&ent, op->size);
 	}
@@ -325,9 +324,9 @@ FIXTURE_VARIANT(argument) {
 	bool writes;			/* does the call write it? */
 };
 
-FIXTURE_VARIANT_ADD(argument, info) { TIMERWHEEL_IOC_INFO, 128, 0, true };
+FIXTURE_VARIANT_ADD(argument, info) { TIMERWHEEL_IOC_INFO, 136, 0, true };
 FIXTURE_VARIANT_ADD(argument, stats) { TIMERWHEEL_IOC_STATS, 488, 0, true };
-FIXTURE_VARIANT_ADD(argument, setup) { TIMERWHEEL_IOC_SETUP, 48, 0, true };
+FIXTURE_VARIANT_ADD(argument, setup) { TIMERWHEEL_IOC_SETUP, 56, 0, true };
 FIXTURE_VARIANT_ADD(argument, add) { TIMERWHEEL_IOC_ADD, 32, 64, false };
 FIXTURE_VARIANT_ADD(argument, move) { TIMERWHEEL_IOC_MOVE, 32, 32, false };
 FIXTURE_VARIANT_ADD(argument, remove) { TIMERWHEEL_IOC_REMOVE, 32, 40, false };

@@ -49,11 +49,12 @@ static bool event_is(int fd, struct timerwheel_event want)
 static bool entry_is(const struct timerwheel_entry *ent, struct timerwheel_entry want)
 {
 	want.index = ent->index;
+	want.generation = ent->generation;
 	if (!memcmp(ent, &want, sizeof(want)))
 		return true;
-	fprintf(stderr, "# %llu: value %llu due %llu left %lld period %llu slack %llu %d %x %x\n",
+	fprintf(stderr, "# %llu: value %llu due %llu left %lld period %llu slack %llu %d %x\n",
 		ent->key, ent->value, ent->deadline, ent->left, ent->period, ent->slack,
-		ent->result, ent->flags, ent->reserved);
+		ent->result, ent->flags);
 	return false;
 }
 
@@ -766,7 +767,6 @@ TEST_F(ops, get_none)
 	tw_poison(&ent, sizeof(ent));
 	ent.key = 1;
 	ent.flags = 0;
-	ent.reserved = 0;
 	memcpy(&copy, &ent, sizeof(copy));
 	copy.result = -ENOENT;
 	ASSERT_EQ(1, tw_get(self->fd, &ent, 1));
@@ -1093,7 +1093,7 @@ TEST_F(ops, add_batch_mixed)
 		{ { .key = 1, .value = 2, .deadline = T(9), .flags = TIMERWHEEL_EXCL }, -EEXIST },
 		{ { .key = 1, .value = 3, .deadline = T(9) }, TIMERWHEEL_WAS_PENDING },
 		{ { .key = 1, .value = 4, .deadline = T(9), .flags = 1U << 31 }, -EINVAL },
-		{ { .key = 1, .value = 5, .deadline = T(9), .reserved = 1 }, -EINVAL },
+		{ { .key = 1, .value = 5, .deadline = T(9), .match = 1 }, -EINVAL },
 		{ { .key = 1, .value = 6, .deadline = T(9), .match = 1,
 		    .flags = TIMERWHEEL_MATCH }, -ESTALE },
 		{ { .key = 1, .value = 7, .deadline = T(8), .match = 3,
@@ -1203,7 +1203,7 @@ TEST_F(ops, batch_long_mixed)
 		add[i].key = i;
 		add[i].value = i;
 		add[i].deadline = HOUR;
-		add[i].reserved = i % 3 == 1;
+		add[i].match = i % 3 == 1;
 	}
 	ASSERT_EQ(LONG, tw_add(self->fd, add, LONG));
 	for (i = 0; i < LONG; i++) {

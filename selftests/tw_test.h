@@ -47,6 +47,7 @@
 #define USEC	1000ULL
 #define MSEC	1000000ULL
 #define SEC	1000000000ULL
+#define MINUTE	(60 * SEC)
 #define HOUR	(3600 * SEC)
 
 /* -errno of a call that failed. Other negative numbers are not what calls return. */
@@ -356,11 +357,12 @@ static inline int tw_result1(int ret, const __s32 *result)
 	return ret == 1 ? *result : TW_CALL(ret < 0 ? -ret : 0);
 }
 
-/* Any ADD: result and index are poisoned first, then left in @add. */
+/* Any ADD: result, index and generation are poisoned first, then left in @add. */
 static inline int tw_add_elem(int fd, struct timerwheel_add *add)
 {
 	tw_poison(&add->result, sizeof(add->result));
 	tw_poison(&add->index, sizeof(add->index));
+	tw_poison(&add->generation, sizeof(add->generation));
 	return tw_result1(tw_add(fd, add, 1), &add->result);
 }
 
@@ -444,7 +446,6 @@ static inline int tw_get1(int fd, __u64 key, struct timerwheel_entry *ent)
 	tw_poison(ent, sizeof(*ent));
 	ent->key = key;
 	ent->flags = 0;
-	ent->reserved = 0;
 	return tw_result1(tw_get(fd, ent, 1), &ent->result);
 }
 

@@ -126,7 +126,7 @@ static void lone_timer(void)
 
 	for (slots = TW_SLOTS_MIN; slots <= TW_SLOTS_MAX; slots *= 2) {
 		for (n = 0; n <= 52; n++) {
-			rig_init(&r, slots, n % 3 ? 1000 : 1, n * 1000003ULL, 1);
+			rig_init(&r, slots, n % 3 ? 1000 : 1, n * 1000003ULL, 1, 0);
 			for (distance = 1ULL << n; distance; distance /= 5)
 				most = max(most, lone(&r, distance, &visits));
 			rig_free(&r);
@@ -134,7 +134,7 @@ static void lone_timer(void)
 	}
 	printf("# at most %u wake-ups for a timer up to 2^52 ticks away\n", most);
 	for (n = 0; n < 3 * 512; n++) {
-		rig_init(&r, 256, MSEC, 1000000 + n, 1);
+		rig_init(&r, 256, MSEC, 1000000 + n, 1, 0);
 		CHECK(lone(&r, 60000, &visits) <= 2, "more than 2 wake-ups in 60 s from tick %u",
 		      1000000 + n);
 		rig_free(&r);
@@ -162,7 +162,7 @@ static void life(void)
 		u64 most_visits = 0;
 
 		for (j = 0; j < 1000; j++) {
-			rig_init(&r, 256, MSEC, 977ULL * j * j, 1);
+			rig_init(&r, 256, MSEC, 977ULL * j * j, 1, 0);
 			wakes = lone(&r, lives[i].ticks, &visits);
 			rig_free(&r);
 			most_wakes = max(most_wakes, wakes);
@@ -181,7 +181,7 @@ static void put_off(void)
 	u64 now, visits = 0, timeout = 60000;
 	struct rig r;
 
-	rig_init(&r, 256, MSEC, 0, 1);
+	rig_init(&r, 256, MSEC, 0, 1, 0);
 	rig_add(&r, 1, timeout * MSEC, 0);
 	for (now = 0; now < 3600000; now++) {
 		rig_timer(&r, 1)->deadline = (now + timeout) * MSEC;
@@ -204,7 +204,7 @@ static void slack(void)
 	struct rig r;
 	u32 i;
 
-	rig_init(&r, 256, MSEC, 12345, n);
+	rig_init(&r, 256, MSEC, 12345, n, 0);
 	for (i = 1; i <= n; i++)
 		rig_add(&r, i, (12345 + 100 + i % 100) * MSEC, 127);
 	wakes = run_until(&r, 12345 + 400);
@@ -226,7 +226,7 @@ static void never(void)
 		for (i = 0; i < ARRAY_SIZE(ticks); i++) {
 			u64 end = TIMERWHEEL_TIME_MAX / ticks[i];
 
-			rig_init(&r, slots, ticks[i], 0, 2);
+			rig_init(&r, slots, ticks[i], 0, 2, 0);
 			rig_add(&r, 1, TIMERWHEEL_TIME_MAX, 0);
 			rig_add(&r, 2, end * ticks[i], 0);
 			wakes = run_until(&r, end);
@@ -265,7 +265,7 @@ static u64 burst(u32 size, unsigned int rate)
 	struct rig r;
 	u32 i;
 
-	rig_init(&r, 256, MSEC, begin, size + others);
+	rig_init(&r, 256, MSEC, begin, size + others, 0);
 	for (i = 1; i <= size; i++)
 		rig_add(&r, i, tick * MSEC, 0);
 	for (i = 0; i < others; i++)
@@ -310,7 +310,7 @@ static void bursts(void)
 	u64 now;
 	u32 i;
 
-	rig_init(&r, 256, MSEC, 0, ticks * size);
+	rig_init(&r, 256, MSEC, 0, ticks * size, 0);
 	for (i = 0; i < ticks * size; i++)
 		rig_add(&r, i + 1, (1000 + i / size) * MSEC, 0);
 	for (now = 0; r.w.pending; now++) {
@@ -338,7 +338,7 @@ static void cascade(u32 spread, unsigned int rate)
 	struct rig r;
 	u32 i;
 
-	rig_init(&r, 256, MSEC, 0, MILLION + others);
+	rig_init(&r, 256, MSEC, 0, MILLION + others, 0);
 	for (i = 0; i < MILLION; i++)
 		rig_add(&r, i + 1, (slot + i % spread) * MSEC, 0);
 	for (i = 0; i < others; i++)
@@ -377,7 +377,7 @@ static void cascade_and_backlog(void)
 	u64 now;
 	u32 i;
 
-	rig_init(&r, 256, MSEC, burst - 700, MILLION + size);
+	rig_init(&r, 256, MSEC, burst - 700, MILLION + size, 0);
 	for (i = 0; i < size; i++)
 		rig_add(&r, i + 1, (slot + i % 256) * MSEC, 0);
 	for (i = 0; i < MILLION; i++)
@@ -396,7 +396,7 @@ static void make_backlog(struct rig *r)
 {
 	u32 i;
 
-	rig_init(r, 256, MSEC, 0, MILLION);
+	rig_init(r, 256, MSEC, 0, MILLION, 0);
 	for (i = 1; i <= MILLION; i++)
 		rig_add(r, i, 100 * MSEC, 0);
 	CHECK(pass(r, 100, PASS), "a million in one pass");
@@ -451,7 +451,7 @@ static void quiet(void)
 	struct rig r;
 	u32 i;
 
-	rig_init(&r, 256, MSEC, 0, MILLION);
+	rig_init(&r, 256, MSEC, 0, MILLION, 0);
 	for (i = 1; i <= MILLION; i++)
 		rig_add(&r, i, tick * MSEC, 0);
 	wakes = run_until(&r, tick - 1);
@@ -470,7 +470,7 @@ static void jump(void)
 	struct rig r;
 	u32 i;
 
-	rig_init(&r, 256, 1, 0, MILLION);
+	rig_init(&r, 256, 1, 0, MILLION, 0);
 	for (i = 1; i <= few; i++)
 		rig_add(&r, i, i * (to / few), 0);
 	for (; i <= MILLION; i++)

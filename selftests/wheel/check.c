@@ -63,8 +63,8 @@ static u32 check_list(const struct rig *r, struct model *m, unsigned int list,
 		      t->prev, prev);
 		CHECK(t->state == TW_PENDING && m->timer[index].state == MODEL_PENDING,
 		      "timer %u is in list %u in state %u", index, list, t->state);
-		CHECK(t->deadline == m->timer[index].deadline && t->slack == m->timer[index].slack,
-		      "timer %u was changed", index);
+		CHECK(rig_deadline(r, index) == m->timer[index].deadline &&
+		      t->slack == m->timer[index].slack, "timer %u was changed", index);
 		if (level < r->w.levels)
 			check_slot(r, m, index, level, b, now);
 		else

@@ -8,26 +8,26 @@
 #include "config.h"
 #include "wheel.h"
 
-/* slots, timers, tick, operations, walk, manual */
+/* slots, timers, tick, operations, walk, manual, generation bits */
 const struct config config_table[] = {
-	{ 8, 8, 1, 400000, 1, false },
-	{ 8, 40, 1000, 1000000, 2, false },
-	{ 8, 300, 1000000, 1000000, 16, false },
-	{ 8, 40, 1, 600000, 2, true },
-	{ 16, 24, 997, 600000, 2, false },
-	{ 16, 100, 1000, 600000, 8, true },
-	{ 32, 60, 1, 600000, 8, false },
-	{ 64, 100, 1048577, 800000, 8, false },
-	{ 64, 1000, 1, 600000, 64, true },
-	{ 128, 200, 999999937, 400000, 32, false },
-	{ 256, 100, 1000000, 1200000, 16, false },
-	{ 256, 2000, 1000000, 600000, 128, false },
-	{ 256, 60, 1, 600000, 32, false },
-	{ 1024, 300, 1000, 500000, 128, false },
-	{ 2048, 300, 3600000000000, 300000, 128, false },
-	{ 4096, 100, 1000000, 500000, 256, false },
-	{ 4096, 4000, 12345, 300000, 1024, false },
-	{ 4096, 300, 1, 300000, 512, true },
+	{ 8, 8, 1, 400000, 1, false, 0 },
+	{ 8, 40, 1000, 1000000, 2, false, 10 },
+	{ 8, 300, 1000000, 1000000, 16, false, 20 },
+	{ 8, 40, 1, 600000, 2, true, 1 },
+	{ 16, 24, 997, 600000, 2, false, 0 },
+	{ 16, 100, 1000, 600000, 8, true, 10 },
+	{ 32, 60, 1, 600000, 8, false, 12 },
+	{ 64, 100, 1048577, 800000, 8, false, 20 },
+	{ 64, 1000, 1, 600000, 64, true, 10 },
+	{ 128, 200, 999999937, 400000, 32, false, 0 },
+	{ 256, 100, 1000000, 1200000, 16, false, 20 },
+	{ 256, 2000, 1000000, 600000, 128, false, 16 },
+	{ 256, 60, 1, 600000, 32, false, 1 },
+	{ 1024, 300, 1000, 500000, 128, false, 10 },
+	{ 2048, 300, 3600000000000, 300000, 128, false, 20 },
+	{ 4096, 100, 1000000, 500000, 256, false, 0 },
+	{ 4096, 4000, 12345, 300000, 1024, false, 12 },
+	{ 4096, 300, 1, 300000, 512, true, 10 },
 };
 
 const unsigned int config_count = ARRAY_SIZE(config_table);
@@ -58,16 +58,20 @@ bool config_parse(struct config *c, const char *text)
 			c->walk = value;
 		else if (!strcmp(name, "manual"))
 			c->manual = value;
+		else if (!strcmp(name, "bits"))
+			c->bits = value;
 		else
 			return false;
 	}
 	return c->slots >= TW_SLOTS_MIN && c->slots <= TW_SLOTS_MAX &&
-	       !(c->slots & (c->slots - 1)) && c->timers && c->tick && c->walk;
+	       !(c->slots & (c->slots - 1)) && c->timers && c->tick && c->walk &&
+	       c->bits < 32;
 }
 
 /* The text that config_parse() turns into @c. Return: as snprintf(). */
 int config_print(const struct config *c, char *text, size_t size)
 {
-	return snprintf(text, size, "slots=%u,timers=%u,tick=%llu,ops=%llu,walk=%u,manual=%u",
-			c->slots, c->timers, c->tick, c->ops, c->walk, c->manual);
+	return snprintf(text, size,
+			"slots=%u,timers=%u,tick=%llu,ops=%llu,walk=%u,manual=%u,bits=%u",
+			c->slots, c->timers, c->tick, c->ops, c->walk, c->manual, c->bits);
 }

@@ -13,6 +13,7 @@
  * @ops: operations
  * @walk: walk through the whole wheel after every so many operations
  * @manual: a clock that stops at each tick
+ * @bits: generation bits of the deadline table's words; 0: there is no table
  */
 struct config {
 	unsigned int slots;
@@ -21,6 +22,7 @@ struct config {
 	u64 ops;
 	unsigned int walk;
 	bool manual;
+	unsigned int bits;
 };
 
 /* The runs of `make check`. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "deadlines.h"
 #include "driver.h"
 #include "fail.h"
 #include "times.h"
@@ -98,6 +99,7 @@ static u32 take_free(struct driver *d)
 	d->free_count--;
 	index = d->free[d->free_count - n];
 	d->free[d->free_count - n] = d->free[d->free_count];
+	tw_deadline_owner(&d->rig.pool, index, rig_timer(&d->rig, index));
 	return index;
 }
 
@@ -350,12 +352,42 @@ static void op_postpone(struct driver *d)
 		return;
 	t = rig_timer(&d->rig, index);
 	t->deadline = times_later(d, t->deadline);
+	tw_deadline_void(&d->rig.pool, index);
 	if (source_once_in(&d->source, 8))
 		t->slack = max(t->slack, times_slack(d));
 	trace(d, "postpone %u deadline %llu slack %u\n", index, t->deadline, t->slack);
 	model_postpone(&d->model, index, t->deadline, t->slack);
 	d->cascades += d->rig.w.levels;
 	d->stats->postponed++;
+}
+
+/* User space stores a word for a timer: as it should, late or for another owner, or anything. */
+static void op_store(struct driver *d)
+{
+	u32 index = any_pending(d);
+	unsigned int bits = d->rig.pool.generation_bits;
+	u64 *place, deadline, unit = 1ULL << bits;
+	struct tw_timer *t;
+	u64 word;
+
+	if (!index || !d->rig.word)
+		return;
+	t = rig_timer(&d->rig, index);
+	place = tw_deadline_word(&d->rig.pool, index);
+	word = source_once_in(&d->source, 8) ? times_deadline(d) : times_later(d, t->deadline);
+	word = ((word + unit - 1) & ~(unit - 1)) | t->generation;
+	if (source_once_in(&d->source, 8))
+		word ^= source_pick(&d->source, unit);
+	else if (source_once_in(&d->source, 16))
+		word = source_word(&d->source);
+	*place = word;
+	deadline = rig_deadline(&d->rig, index);
+	trace(d, "store %llx for %u, deadline %llu\n", word, index, deadline);
+	if (deadline == d->model.timer[index].deadline)
+		return;
+	model_postpone(&d->model, index, deadline, t->slack);
+	d->cascades += d->rig.w.levels;
+	d->stats->stored++;
 }
 
 /* To any time, by removing and inserting. */
@@ -379,6 +411,7 @@ static void op_move(struct driver *d)
 		break;
 	}
 	trace(d, "move %u deadline %llu\n", index, deadline);
+	tw_deadline_void(&d->rig.pool, index);
 	take_pending(d, index);
 	insert(d, index, deadline, source_once_in(&d->source, 4) ? times_slack(d) : t->slack);
 }
@@ -414,6 +447,7 @@ static void op_postpone_backlog(struct driver *d)
 		return;
 	t = rig_timer(&d->rig, index);
 	t->deadline = times_later(d, t->deadline);
+	tw_deadline_void(&d->rig.pool, index);
 	trace(d, "postpone %u in a backlog, deadline %llu\n", index, t->deadline);
 	model_postpone(&d->model, index, t->deadline, t->slack);
 	d->cascades += d->rig.w.levels;
@@ -440,6 +474,7 @@ static void op_move_due(struct driver *d)
 		return;
 	deadline = times_deadline(d);
 	trace(d, "move %u, due, deadline %llu\n", index, deadline);
+	tw_deadline_void(&d->rig.pool, index);
 	rig_take_due(&d->rig, index);
 	insert(d, index, deadline, times_slack(d));
 }
@@ -546,9 +581,12 @@ static void op_migrate(struct driver *d)
 		d->late_max = 0;
 		memset(d->lateness, 0, sizeof(d->lateness));
 	}
-	while (n--)
-		insert(d, popped[n], rig_timer(&d->rig, popped[n])->deadline,
-		       rig_timer(&d->rig, popped[n])->slack);
+	while (n--) {
+		struct tw_timer *t = rig_timer(&d->rig, popped[n]);
+
+		tw_deadline_take(&d->rig.pool, popped[n], t);
+		insert(d, popped[n], t->deadline, t->slack);
+	}
 	free(popped);
 }
 
@@ -563,10 +601,11 @@ static const struct operation {
 	void (*run)(struct driver *d);
 	unsigned int weight;
 } operations[] = {
-	{ op_add, 66 },
+	{ op_add, 60 },
 	{ op_burst, 4 },
-	{ op_postpone, 30 },
-	{ op_move, 24 },
+	{ op_postpone, 22 },
+	{ op_store, 24 },
+	{ op_move, 20 },
 	{ op_remove, 20 },
 	{ op_remove_backlog, 6 },
 	{ op_postpone_backlog, 2 },
@@ -574,7 +613,7 @@ static const struct operation {
 	{ op_move_due, 8 },
 	{ op_deliver, 10 },
 	{ op_jump, 14 },
-	{ op_jump_and_pass, 36 },
+	{ op_jump_and_pass, 30 },
 	{ op_collect, 18 },
 	{ op_crawl, 1 },
 	{ op_catch_up, 4 },
@@ -684,7 +723,7 @@ static void driver_init(struct driver *d)
 	const struct config *c = d->config;
 	u32 index;
 
-	rig_init(&d->rig, c->slots, c->tick, 0, c->timers);
+	rig_init(&d->rig, c->slots, c->tick, 0, c->timers, c->bits);
 	model_init(&d->model, c->tick, c->timers);
 	d->free = calloc(c->timers + 1, sizeof(*d->free));
 	CHECK(d->free, "no memory");

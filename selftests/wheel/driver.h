@@ -14,6 +14,7 @@
  * @epochs: wheels begun
  * @inserted: timers inserted
  * @postponed: deadlines put off in place
+ * @stored: deadlines changed by a store in the deadline table
  * @removed: timers removed
  * @popped: timers popped
  * @expired: timers that fired
@@ -30,6 +31,7 @@ struct driver_stats {
 	u64 epochs;
 	u64 inserted;
 	u64 postponed;
+	u64 stored;
 	u64 removed;
 	u64 popped;
 	u64 expired;

@@ -120,6 +120,7 @@ static void print_stats(const struct driver_stats *s, double took)
 {
 	printf("# %llu operations in %.1f s: %llu wheels, %llu inserted, %llu put off, ",
 	       s->ops, took, s->epochs, s->inserted, s->postponed);
+	printf("%llu by stores, ", s->stored);
 	printf("%llu removed, %llu popped, %llu expired, %llu cascaded, %llu visited early, ",
 	       s->removed, s->popped, s->expired, s->cascades, s->requeues);
 	printf("%llu collects, %llu left backlogs (at most %llu), %llu times set back, ",
@@ -183,7 +184,7 @@ static int run_one_case(const char *name)
 
 int main(int argc, char **argv)
 {
-	struct config config = { 256, 100, 1000000, 1000000, 1, false };
+	struct config config = { 256, 100, 1000000, 1000000, 1, false, 20 };
 	struct options o = { .seed = 1, .number = 1, .plan = true };
 	const char *one_case = NULL;
 	bool one = false, trace = false;

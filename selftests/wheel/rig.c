@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deadlines.h"
 #include "fail.h"
 #include "rig.h"
 
@@ -11,9 +12,10 @@ static void *must(void *memory)
 	return memory;
 }
 
-void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max)
+void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, unsigned int bits)
 {
 	unsigned int pages = max / TW_PAGE_TIMERS + 1;
+	unsigned int words = max / TW_PAGE_WORDS + 1;
 	unsigned int i;
 
 	memset(r, 0, sizeof(*r));
@@ -24,6 +26,13 @@ void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max)
 	for (i = 0; i < pages; i++)
 		r->page[i] = must(calloc(TW_PAGE_TIMERS, sizeof(**r->page)));
 	r->pool.page = r->page;
+	if (bits) {
+		r->word = must(calloc(words, sizeof(*r->word)));
+		for (i = 0; i < words; i++)
+			r->word[i] = must(calloc(TW_PAGE_WORDS, sizeof(**r->word)));
+		r->pool.words = r->word;
+		r->pool.generation_bits = bits;
+	}
 	tw_wheel_init(&r->w, &r->pool, must(calloc(r->lists, sizeof(u32))),
 		      must(calloc(BITS_TO_LONGS(r->lists), sizeof(long))), slots, tick, now);
 }
@@ -48,13 +57,32 @@ void rig_restart(struct rig *r, u64 now)
 void rig_free(struct rig *r)
 {
 	unsigned int pages = r->max / TW_PAGE_TIMERS + 1;
+	unsigned int words = r->word ? r->max / TW_PAGE_WORDS + 1 : 0;
 
 	while (pages)
 		free(r->page[--pages]);
 	free(r->page);
+	while (words)
+		free(r->word[--words]);
+	free(r->word);
 	free(r->w.head);
 	free(r->w.occupied);
 	memset(r, 0, sizeof(*r));
+}
+
+/* The deadline that timer @index has by now: its own or, if that is later, the one in its word. */
+u64 rig_deadline(const struct rig *r, u32 index)
+{
+	const struct tw_timer *t = rig_timer(r, index);
+	u64 word, unit;
+
+	if (!r->word)
+		return t->deadline;
+	word = r->word[index / TW_PAGE_WORDS][index % TW_PAGE_WORDS];
+	unit = 1ULL << r->pool.generation_bits;
+	if (word % unit != t->generation)
+		return t->deadline;
+	return max(t->deadline, min(word - word % unit, TIMERWHEEL_TIME_MAX));
 }
 
 void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack)

@@ -17,6 +17,7 @@
  * @w: the wheel
  * @pool: its timers, of indices 1 to @max. Each page is an allocation of its own.
  * @page: the pool's directory
+ * @word: directory of the deadline table; NULL: there is none
  * @due: timers that fell due
  * @slots: slots per level
  * @lists: lists in @w: slots of all levels and backlogs
@@ -26,13 +27,14 @@ struct rig {
 	struct tw_wheel w;
 	struct tw_pool pool;
 	struct tw_timer **page;
+	u64 **word;
 	struct tw_chain due;
 	unsigned int slots;
 	unsigned int lists;
 	u32 max;
 };
 
-void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max);
+void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, unsigned int bits);
 void rig_restart(struct rig *r, u64 now);
 void rig_free(struct rig *r);
 
@@ -41,6 +43,7 @@ static inline struct tw_timer *rig_timer(const struct rig *r, u32 index)
 	return tw_timer_at(&r->pool, index);
 }
 
+u64 rig_deadline(const struct rig *r, u32 index);
 void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack);
 void rig_remove(struct rig *r, u32 index);
 void rig_take_due(struct rig *r, u32 index);

@@ -19,11 +19,14 @@
  *             than the kernel knows, more than TIMERWHEEL_BATCH_MAX elements
  *  EFAULT     memory that cannot be read or written. Should it go away while a call
  *             works, what was done stays done and is no error; its results are not told
- *  EBUSY      SETUP after the first timer, or a second time
+ *  EBUSY      SETUP after the first timer or after mmap(), or a second time
  *  EAGAIN     read: nothing is due and the descriptor does not block
  *  EINTR      a signal arrived before anything was done. LIST and DRAIN, which may have
  *             far to go to the first timer, give up only for one that kills
  *  ENOMEM     the kernel (or the caller's memory cgroup) has no memory
+ *  EDQUOT     SETUP, MONITOR: the user has reached the cap for all wheels
+ *  ENOSPC     MONITOR: the wheel has as many as it may have
+ *  EMFILE, ENFILE  MONITOR: no descriptor is left
  *  ENOTTY     no such call
  *
  * A call on an array returns the number of elements done, counted from the first.
@@ -111,11 +114,13 @@ enum timerwheel_clock {
  * @slack: this wheel's default slack, in ns
  * @wake_ns: a reader is woken at most so many ns after the first event...
  * @wake_events: ...or when so many events wait
- * @reserved: 0
+ * @generation_bits: in a word of the deadline table the lower bits that hold a generation
  * @user_timers: timers charged to the user who opened this wheel, in all wheels. Memory
  *	for timers is charged as it is first used and given back when the wheel is closed.
  * @user_timers_max: and the most there may be
  * @now: the wheel's clock, as the caller sees it, in ns
+ * @ring: length of this wheel's event ring, 0: it has none
+ * @ring_max: the longest there may be
  */
 struct timerwheel_info {
 	__u32 size;
@@ -136,13 +141,18 @@ struct timerwheel_info {
 	__u64 slack;
 	__u64 wake_ns;
 	__u32 wake_events;
-	__u32 reserved;
+	__u32 generation_bits;
 	__u64 user_timers;
 	__u64 user_timers_max;
 	__u64 now;
+	__u32 ring;
+	__u32 ring_max;
 };
 
-/** TIMERWHEEL_INFO_SETTLED - SETUP was done, or a timer was armed: too late for SETUP */
+/**
+ * TIMERWHEEL_INFO_SETTLED - SETUP was done, a timer was armed or the deadline table was mapped:
+ * too late for SETUP
+ */
 #define TIMERWHEEL_INFO_SETTLED	(1U << 0)
 /** TIMERWHEEL_INFO_CLOSED - the wheel takes no new timers (TIMERWHEEL_DRAIN_CLOSE) */
 #define TIMERWHEEL_INFO_CLOSED	(1U << 1)
@@ -160,8 +170,12 @@ struct timerwheel_info {
  *	wheel's clock: when REALTIME is set back, readers may sleep as much longer, until
  *	more happens in the wheel. Must not be 0 when @wake_events is above 1.
  * @slack: slack of timers that do not bring their own, in ns
+ * @ring: length of the event ring, rounded up to a power of two, at most
+ *	TIMERWHEEL_RING_MAX; 0: there is none, events are read. See struct timerwheel_ring.
+ * @reserved: 0
  *
- * The kernel writes back what it granted. Errors: EINVAL, E2BIG, EFAULT, EBUSY.
+ * The kernel writes back what it granted. Errors: EINVAL, E2BIG, EFAULT, EBUSY; with a ring
+ * also ENOMEM and EDQUOT.
  */
 struct timerwheel_setup {
 	__u32 size;
@@ -173,6 +187,8 @@ struct timerwheel_setup {
 	__u32 wake_events;
 	__u64 wake_ns;
 	__u64 slack;
+	__u32 ring;
+	__u32 reserved;
 };
 
 /**
@@ -228,7 +244,7 @@ struct timerwheel_batch {
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  * @index: out: the timer's place in the wheel's table; its own until it is removed,
  *	drained or (one shot) delivered
- * @reserved: 0
+ * @generation: out: which of the owners of that place it is; see TIMERWHEEL_MMAP_DEADLINES
  */
 struct timerwheel_add {
 	__u64 key;
@@ -240,7 +256,7 @@ struct timerwheel_add {
 	__u32 flags;
 	__s32 result;
 	__u32 index;
-	__u32 reserved;
+	__u32 generation;
 };
 
 /**
@@ -291,7 +307,7 @@ struct timerwheel_remove {
  * @result: TIMERWHEEL_WAS_PENDING or TIMERWHEEL_WAS_DUE, or a negative error (GET
  *	only; nothing else is written then)
  * @index: its place in the wheel's table
- * @reserved: 0
+ * @generation: which of the owners of that place it is
  *
  * LIST and DRAIN only write elements; what was in them does not matter.
  */
@@ -305,7 +321,7 @@ struct timerwheel_entry {
 	__u32 flags;
 	__s32 result;
 	__u32 index;
-	__u32 reserved;
+	__u32 generation;
 };
 
 /**
@@ -362,6 +378,136 @@ struct timerwheel_event {
 
 /** TIMERWHEEL_EVENT_PERIODIC - the timer is armed again */
 #define TIMERWHEEL_EVENT_PERIODIC	(1U << 0)
+/**
+ * TIMERWHEEL_EVENT_MISSED - of a monitor: no event, but that @overruns events are missing here;
+ * all else is 0
+ */
+#define TIMERWHEEL_EVENT_MISSED		(1U << 1)
+
+/**
+ * struct timerwheel_monitor - TIMERWHEEL_IOC_MONITOR: a descriptor that sees a copy of each event
+ * @size: sizeof(struct timerwheel_monitor)
+ * @flags: TIMERWHEEL_MONITOR_*
+ * @events: how many may wait for its readers, rounded up to a power of two, at most
+ *	TIMERWHEEL_RING_MAX; 0: 1024
+ * @reserved: 0
+ *
+ * The call returns the new descriptor. read() on it gives, as on a wheel without a ring, what is
+ * delivered from now on, in the order of delivery; several readers of one monitor
+ * share its events. What a slow reader has no room for is missing, and counted in its place
+ * (TIMERWHEEL_EVENT_MISSED); the wheel waits for nobody. Events that are withdrawn before they are
+ * delivered are not seen.
+ *
+ * A monitor does not keep the wheel open: once that is closed it has an end (read() returns 0,
+ * EPOLLHUP). Times are those of the wheel's reader. Errors: EINVAL, E2BIG, EFAULT, ENOMEM, EDQUOT
+ * (its
+ * length counts as timers of the caller), ENOSPC (TIMERWHEEL_MONITORS_MAX), EMFILE, ENFILE.
+ */
+struct timerwheel_monitor {
+	__u32 size;
+	__u32 flags;
+	__u32 events;
+	__u32 reserved;
+};
+
+/** TIMERWHEEL_MONITOR_CLOEXEC - close it on exec */
+#define TIMERWHEEL_MONITOR_CLOEXEC	(1U << 0)
+/** TIMERWHEEL_MONITOR_NONBLOCK - read() does not block */
+#define TIMERWHEEL_MONITOR_NONBLOCK	(1U << 1)
+
+/** TIMERWHEEL_MONITORS_MAX - most monitors of a wheel */
+#define TIMERWHEEL_MONITORS_MAX		16
+
+/** TIMERWHEEL_RING_MAX - most events in an event ring */
+#define TIMERWHEEL_RING_MAX	65536U
+
+/**
+ * struct timerwheel_ring - the event ring, mapped at TIMERWHEEL_MMAP_RING
+ * @tail: events the kernel has written, modulo 2^32
+ * @mask: length of the ring, less one
+ * @reserved1: nothing
+ * @reserved2: nothing
+ * @flags: TIMERWHEEL_RING_OVERFLOW, set and cleared by the kernel
+ * @head: events that the reader has taken, modulo 2^32; written by the reader
+ * @waiting: written by the reader: 1: it sleeps, or is about to; 0: it is awake
+ *
+ * Of a wheel that was set up with a ring, events are not read (EINVAL) but delivered into it:
+ * event number i is in element i & @mask of the array of struct timerwheel_event that begins
+ * TIMERWHEEL_RING_EVENTS bytes after the start of this structure. There is one reader. To take
+ * events:
+ *
+ *	load @tail (acquire); copy the events from @head on up to it; store @head (release)
+ *
+ * An event in the ring is delivered: REMOVE, MOVE and DRAIN do not see its arming any more, and
+ * who maps the ring after a reader has died goes on where that one stored @head.
+ *
+ * When there is no room due timers wait in the kernel, where they can still be withdrawn, and
+ * TIMERWHEEL_RING_OVERFLOW is set: once there is room, TIMERWHEEL_IOC_FLOW lets them in, or the
+ * next
+ * timers that fall due do, in the order in which they fired.
+ *
+ * To sleep: store 1 to @waiting, a full barrier, and look at @tail and @flags once more; if there
+ * is nothing, poll; store 0 once awake. While it is 0 no wake-up is sent (neither to poll nor by
+ * SIGIO),
+ * however many events come.
+ */
+struct timerwheel_ring {
+	__u32 tail;
+	__u32 mask;
+	__u32 flags;
+	__u32 reserved1[13];
+	__u32 head;
+	__u32 waiting;
+	__u32 reserved2[14];
+};
+
+/** TIMERWHEEL_RING_OVERFLOW - timers are due that the ring had no room for */
+#define TIMERWHEEL_RING_OVERFLOW	(1U << 0)
+
+/** TIMERWHEEL_RING_EVENTS - where the events are, in bytes from the start of the ring */
+#define TIMERWHEEL_RING_EVENTS		128
+
+/**
+ * TIMERWHEEL_MMAP_RING - offset for mmap() of the event ring, with MAP_SHARED; its length is
+ * TIMERWHEEL_RING_EVENTS + ring * sizeof(struct timerwheel_event), rounded up to pages. Errors:
+ * EINVAL
+ * (not MAP_SHARED, PROT_EXEC, more than that, no ring).
+ */
+#define TIMERWHEEL_MMAP_RING		(1ULL << 40)
+
+/**
+ * TIMERWHEEL_MMAP_DEADLINES - offset for mmap() of the deadline table: one store in memory puts
+ * a timer off, without a system call
+ *
+ * The table is an array of __u64, one for each @index that ADD, GET and LIST tell, mapped with
+ * MAP_SHARED. A store of
+ *
+ *	(deadline rounded up to a multiple of 2^generation_bits) | generation
+ *
+ * asks for that absolute deadline, in ns, where generation is what ADD, GET and LIST tell with the
+ * index, and generation_bits what INFO tells (10 to 20: less than a tick as a rule). It must be
+ * one 64-bit store, from any thread or process that has the mapping.
+ *
+ * The kernel reads the word when the old deadline comes, or earlier: a later one puts the timer
+ * off, one that is not later changes nothing. So the last store counts, however many there were,
+ * and the kernel has nothing to do before the old deadline. A store that comes too late
+ * changes nothing: the timer is due, and its event is delivered. GET, LIST, REMOVE and DRAIN tell
+ * the
+ * deadline that was stored; ADD and MOVE forget it and set theirs. A periodic timer's later
+ * deadlines follow from the one it was put off to; what is stored while it is due counts for
+ * its next one.
+ *
+ * An index may be used for another timer after its own has ended, with another
+ * generation: what is stored for the former one has no effect on it, but for the odds of
+ * 1 to 2^generation_bits - 1 that many others had it in between. Deadlines are
+ * those of the time namespace in which the table was first mapped.
+ *
+ * Words exist for as many timers as the wheel had at once, in whole pages; beyond them a load or
+ * store gets SIGBUS. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
+ * capacity),
+ * ENOMEM. From the first mapping on ADD needs 8 more bytes for each timer, and SETUP is EBUSY.
+ */
+#define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
 /** TIMERWHEEL_LATENESS_BUCKETS - length of the histogram in struct timerwheel_stats */
 #define TIMERWHEEL_LATENESS_BUCKETS	40
@@ -453,5 +599,12 @@ struct timerwheel_stats {
 #define TIMERWHEEL_IOC_STATS	_IO(TIMERWHEEL_IOC_TYPE, 0x08)
 /** TIMERWHEEL_IOC_ADVANCE - struct timerwheel_advance */
 #define TIMERWHEEL_IOC_ADVANCE	_IO(TIMERWHEEL_IOC_TYPE, 0x09)
+/**
+ * TIMERWHEEL_IOC_FLOW - no argument: let due timers into the event ring as far as there is room.
+ * Returns how many. Errors: EINVAL (no ring).
+ */
+#define TIMERWHEEL_IOC_FLOW	_IO(TIMERWHEEL_IOC_TYPE, 0x0a)
+/** TIMERWHEEL_IOC_MONITOR - struct timerwheel_monitor */
+#define TIMERWHEEL_IOC_MONITOR	_IO(TIMERWHEEL_IOC_TYPE, 0x0b)
 
 #endif /* _UAPI_LINUX_TIMERWHEEL_H */

@@ -33,7 +33,7 @@ static inline bool test_bit(unsigned long nr, const unsigned long *addr)
  * Index of the first bit set at or after @offset, @size if there is none. Not inline, as in
  * the kernel: gcc would see reads beyond a bitmap of one word that are never done.
  */
-static __attribute__((noinline, unused)) unsigned long
+static __attribute__((__noinline__, unused)) unsigned long
 find_next_bit(const unsigned long *addr, unsigned long size, unsigned long offset)
 {
 	unsigned long word, nr;

@@ -6,6 +6,8 @@
 /* __always_inline */
 #include <sys/cdefs.h>
 
+#define noinline	__attribute__((__noinline__))
+
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The deadline table: a u64 for each timer, by index, in memory that user space maps and
+ * may write at any time. A store there puts a timer off without a system call.
+ *
+ * A word is a deadline, rounded up to a multiple of 2^generation_bits, plus the generation of the
+ * timer it is meant for. An index is used again for other timers: each new owner has another
+ * generation, so that what a former owner stores late is not taken for the new one's.
+ *
+ * Nothing is done when user space stores. The kernel reads a word once, with one load, when it
+ * has to do with the timer anyway: its slot comes up, or a call wants to know or to change
+ * its deadline. Nothing read there can do more than put one's own timer off.
+ *
+ * Which deadline a timer has is decided under its part's lock. So the load either sees a
+ * store, and then the timer does not expire, or it does not, and the timer is due, whatever is
+ * stored from then on: never both and never neither. That needs no barrier, for no other
+ * memory is told about by a word.
+ */
+#ifndef TW_DEADLINES_H
+#define TW_DEADLINES_H
+
+#include <asm/page.h>
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+#include <linux/rcupdate.h>
+#include <linux/timerwheel.h>
+
+#include "timer.h"
+
+/* Words in a page. */
+#define TW_PAGE_WORDS	(PAGE_SIZE / sizeof(u64))
+
+/* The word of a timer; NULL: nobody has mapped the table. Context: as tw_timer_at(). */
+static inline u64 *tw_deadline_word(const struct tw_pool *pool, u32 index)
+{
+	u64 **words = rcu_dereference_raw(pool->words);
+
+	return words ? &words[index / TW_PAGE_WORDS][index % TW_PAGE_WORDS] : NULL;
+}
+
+/* The time a word tells, whatever it is, as one of ours. */
+static inline u64 tw_deadline_of(const struct tw_pool *pool, u64 word)
+{
+	u64 time = word & (~0ULL << pool->generation_bits);
+	u64 offset = pool->words_offset;
+
+	time = min(time, TIMERWHEEL_TIME_MAX);
+	if (likely(!offset))
+		return time;
+	if ((s64)offset > 0)
+		return time > offset ? time - offset : 0;
+	return min(time - offset, TIMERWHEEL_TIME_MAX);
+}
+
+/**
+ * tw_deadline_take - let a timer have the deadline that user space wants
+ * @pool: the pool
+ * @index: the timer
+ * @t: the same, TW_PENDING; its part is locked
+ *
+ * A word can only put a timer off.
+ */
+static inline void tw_deadline_take(const struct tw_pool *pool, u32 index, struct tw_timer *t)
+{
+	const u64 *place = tw_deadline_word(pool, index);
+	u64 word, time;
+
+	if (likely(!place))
+		return;
+	/* It may change at any time: once, and all that follows is about what was read. */
+	word = READ_ONCE(*place);
+	if ((word & ~(~0ULL << pool->generation_bits)) != t->generation)
+		return;
+	time = tw_deadline_of(pool, word);
+	if (time > t->deadline)
+		t->deadline = time;
+}
+
+/**
+ * tw_deadline_void - forget what user space has stored for a timer
+ * @pool: the pool
+ * @index: the timer; its part is locked, or it is in none yet
+ *
+ * For operations that set a deadline: what was stored before them counts no more.
+ */
+static inline void tw_deadline_void(const struct tw_pool *pool, u32 index)
+{
+	u64 *word = tw_deadline_word(pool, index);
+
+	if (unlikely(word && READ_ONCE(*word)))
+		WRITE_ONCE(*word, 0);
+}
+
+/**
+ * tw_deadline_owner - a free timer gets a new owner
+ * @pool: the pool
+ * @index: the timer
+ * @t: the same
+ */
+static inline void tw_deadline_owner(const struct tw_pool *pool, u32 index, struct tw_timer *t)
+{
+	t->generation = (t->generation + 1) & (u32)~(~0ULL << pool->generation_bits);
+	if (unlikely(!t->generation))
+		t->generation = 1;
+	tw_deadline_void(pool, index);
+}
+
+#endif /* TW_DEADLINES_H */

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What user space maps: the deadline table (deadlines.h) and the event ring (ring.h).
+ *
+ * Their pages live as long as the file, which a mapping holds a reference to. A fault only maps
+ * what is there: nothing is allocated for one, so that a program is never
+ * killed in the middle of a store for want of memory. Beyond the last timer there is nothing.
+ */
+#include <linux/mm.h>
+
+#include "deadlines.h"
+#include "internal.h"
+#include "ring.h"
+
+#define TW_RING_PGOFF	(TIMERWHEEL_MMAP_RING >> PAGE_SHIFT)
+
+static vm_fault_t tw_map_fault(struct vm_fault *vmf)
+{
+	struct tw_file *file = vmf->vma->vm_private_data;
+	struct page *page;
+
+	if (vmf->pgoff < TW_RING_PGOFF)
+		page = tw_table_words(file, vmf->pgoff);
+	else
+		page = tw_ring_page(&file->ring, vmf->pgoff - TW_RING_PGOFF);
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	get_page(page);
+	vmf->page = page;
+	return 0;
+}
+
+static const struct vm_operations_struct tw_vm_ops = {
+	.fault	= tw_map_fault,
+};
+
+/* Is there a ring, and are these pages of it? */
+static int tw_map_ring(const struct tw_file *file, unsigned long first, unsigned long count)
+{
+	unsigned long pages = tw_has_ring(file) ? tw_ring_pages(&file->ring) : 0;
+
+	return first < pages && count <= pages - first ? 0 : -EINVAL;
+}
+
+/**
+ * tw_mmap - map the deadline table or the event ring
+ * @filp: the open file
+ * @vma: where, and which part of which
+ *
+ * Context: process, may sleep; the address space is locked for writing.
+ * Return: 0; -EINVAL: not shared, executable, or not a part of one of them; -ENOMEM.
+ */
+int tw_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct tw_file *file = filp->private_data;
+	int err;
+
+	/* A private copy would be written to without effect. */
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+		return -EINVAL;
+	if (vma->vm_pgoff < TW_RING_PGOFF)
+		err = tw_table_share(file, vma->vm_pgoff, vma_pages(vma));
+	else
+		err = tw_map_ring(file, vma->vm_pgoff - TW_RING_PGOFF, vma_pages(vma));
+	if (err)
+		return err;
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
+	vma->vm_private_data = file;
+	vma->vm_ops = &tw_vm_ops;
+	return 0;
+}
