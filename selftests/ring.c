@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The event ring: events in mapped memory, without a call.
+ */
+#include "tw_test.h"
+#include "../tools/lib/timerwheel.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+
+enum { LENGTH = 16, MOST = 4096 };
+
+static size_t ring_size(size_t events)
+{
+	size_t page = getpagesize();
+
+	return (TIMERWHEEL_RING_EVENTS + events * sizeof(struct timerwheel_event) + page - 1) /
+	       page * page;
+}
+
+static struct timerwheel_ring *map_ring(int fd, size_t events)
+{
+	return mmap(NULL, ring_size(events), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    TIMERWHEEL_MMAP_RING);
+}
+
+static int open_ring(__u32 clock, __u32 ring)
+{
+	struct timerwheel_setup setup = { .clock = clock, .ring = ring };
+	int fd = tw_open(O_NONBLOCK), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = tw_setup(fd, &setup);
+	if (ret >= 0)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+static int flow(int fd)
+{
+	return tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
+}
+
+static bool overflow(const struct timerwheel_ring *ring)
+{
+	return __atomic_load_n(&ring->flags, __ATOMIC_RELAXED) & TIMERWHEEL_RING_OVERFLOW;
+}
+
+/* Keys @first to @first + @n - 1, each a second later than the one before, from @deadline on */
+static int arm(int fd, __u64 first, int n, __u64 deadline)
+{
+	static struct timerwheel_add add[MOST];
+	int i;
+
+	for (i = 0; i < n; i++)
+		add[i] = (struct timerwheel_add) {
+			.key = first + i, .value = ~(first + i), .deadline = deadline + i * SEC,
+			.flags = TIMERWHEEL_ABS,
+		};
+	return tw_add(fd, add, n);
+}
+
+/* Are these the events of keys @first to @first + @n - 1, in this order? */
+static bool in_order(const struct timerwheel_event *ev, __u64 first, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (ev[i].key == first + i && ev[i].value == ~(first + i) &&
+		    ev[i].fired >= ev[i].deadline)
+			continue;
+		fprintf(stderr, "# event %d: key %llu, not %llu\n", i, ev[i].key, first + i);
+		return false;
+	}
+	return true;
+}
+
+/* --- A wheel whose time stands still ------------------------------------------------- */
+
+FIXTURE(ring) {
+	int fd;
+	struct timerwheel_ring *ring;
+	struct timerwheel_event ev[MOST];
+};
+
+FIXTURE_SETUP(ring)
+{
+	self->fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, LENGTH);
+	ASSERT_LE(0, self->fd);
+	self->ring = map_ring(self->fd, LENGTH);
+	ASSERT_NE(MAP_FAILED, self->ring);
+	tw_poison(self->ev, sizeof(self->ev));
+}
+
+FIXTURE_TEARDOWN(ring)
+{
+	struct timerwheel_stats st;
+
+	EXPECT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_TRUE(tw_balanced(&st));
+	close(self->fd);
+}
+
+static unsigned int take(FIXTURE_DATA(ring) * self, unsigned int max)
+{
+	tw_poison(self->ev, sizeof(self->ev));
+	return timerwheel_ring_take(self->ring, self->ev, max);
+}
+
+TEST_F(ring, empty)
+{
+	EXPECT_EQ(LENGTH - 1, self->ring->mask);
+	EXPECT_EQ(0, self->ring->tail);
+	EXPECT_EQ(0, self->ring->head);
+	EXPECT_EQ(0, self->ring->flags);
+	EXPECT_EQ(0, take(self, MOST));
+	EXPECT_EQ(0, flow(self->fd));
+	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+}
+
+/* An event is all that read() would give */
+TEST_F(ring, one_event)
+{
+	ASSERT_EQ(0, tw_add1(self->fd, 7, 8, 5 * SEC, 0));
+	EXPECT_EQ(0, take(self, MOST));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, 6 * SEC));
+	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
+	ASSERT_EQ(1, take(self, MOST));
+	EXPECT_EQ(7, self->ev[0].key);
+	EXPECT_EQ(8, self->ev[0].value);
+	EXPECT_EQ(5 * SEC, self->ev[0].deadline);
+	EXPECT_EQ(5 * SEC, self->ev[0].fired);
+	EXPECT_EQ(0, self->ev[0].overruns);
+	EXPECT_EQ(0, self->ev[0].flags);
+	EXPECT_NE(0, self->ev[0].index);
+	EXPECT_TRUE(tw_poisoned(&self->ev[1], sizeof(self->ev[1])));
+	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(0, take(self, MOST));
+}
+
+/* Once it is in the ring it is delivered: no operation finds it */
+TEST_F(ring, is_delivered)
+{
+	struct timerwheel_stats st;
+	struct timerwheel_entry ent;
+
+	ASSERT_EQ(1, arm(self->fd, 1, 1, SEC));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, 2 * SEC));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
+	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 1, HOUR, 0));
+	EXPECT_EQ(-ENOENT, tw_get1(self->fd, 1, &ent));
+	EXPECT_EQ(0, tw_drain(self->fd, 0, &ent, 1));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(1, st.delivered);
+	EXPECT_EQ(0, st.due);
+	/* the same key, anew */
+	EXPECT_EQ(0, tw_add1(self->fd, 1, ~1ULL, SEC, 0));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, 2 * SEC));
+	ASSERT_EQ(2, take(self, MOST));
+	EXPECT_EQ(1, self->ev[0].key);
+	EXPECT_EQ(1, self->ev[1].key);
+}
+
+/* read() is for wheels without a ring */
+TEST_F(ring, no_read)
+{
+	EXPECT_EQ(-EINVAL, tw_read(self->fd, self->ev, 1));
+	ASSERT_EQ(1, arm(self->fd, 1, 1, SEC));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, 2 * SEC));
+	EXPECT_EQ(-EINVAL, tw_read(self->fd, self->ev, 1));
+	EXPECT_EQ(1, take(self, MOST));
+}
+
+/* A deadline that has passed is in the ring when ADD returns */
+TEST_F(ring, due_at_once)
+{
+	EXPECT_EQ(0, tw_advance(self->fd, 0, HOUR));
+	ASSERT_EQ(LENGTH, arm(self->fd, 0, LENGTH, SEC));
+	ASSERT_EQ(LENGTH, take(self, MOST));
+	EXPECT_TRUE(in_order(self->ev, 0, LENGTH));
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, HOUR, 0));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, SEC, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, take(self, MOST));
+}
+
+/* Round and round, in pieces of all sizes */
+TEST_F(ring, wraps)
+{
+	__u64 key = 0, now = 0;
+	int i, n;
+
+	for (i = 0; i < 1000; i++) {
+		n = 1 + i % LENGTH;
+		ASSERT_EQ(n, arm(self->fd, key, n, now + SEC));
+		now += (n + 1) * SEC;
+		ASSERT_EQ(n, tw_advance(self->fd, TIMERWHEEL_ABS, now));
+		ASSERT_FALSE(overflow(self->ring));
+		ASSERT_EQ(n, take(self, MOST));
+		ASSERT_TRUE(in_order(self->ev, key, n));
+		key += n;
+	}
+}
+
+/* Full: the rest waits in the kernel, and flows in as there is room, in order */
+TEST_F(ring, overflows)
+{
+	enum { MANY = 10 * LENGTH + 3 };
+	struct timerwheel_stats st;
+	int got = 0, n;
+
+	ASSERT_EQ(MANY, arm(self->fd, 0, MANY, SEC));
+	EXPECT_EQ(MANY, tw_advance(self->fd, 0, HOUR));
+	EXPECT_TRUE(overflow(self->ring));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(LENGTH, st.delivered);
+	EXPECT_EQ(MANY - LENGTH, st.due);
+	EXPECT_EQ(0, flow(self->fd));
+	while (got < MANY) {
+		n = take(self, 1 + got % 7);
+		if (n) {
+			ASSERT_TRUE(in_order(self->ev, got, n));
+			got += n;
+			if (got % 3)
+				continue;
+		}
+		/* the flag stays until the kernel looks again */
+		EXPECT_LE(got + LENGTH < MANY, overflow(self->ring));
+		n = flow(self->fd);
+		ASSERT_LE(0, n);
+		EXPECT_EQ(got + LENGTH < MANY, overflow(self->ring));
+	}
+	EXPECT_FALSE(overflow(self->ring));
+	EXPECT_EQ(0, flow(self->fd));
+	EXPECT_EQ(0, take(self, MOST));
+}
+
+/* What falls due later waits behind what has overflowed, and takes it along */
+TEST_F(ring, order_is_kept)
+{
+	ASSERT_EQ(LENGTH + 5, arm(self->fd, 0, LENGTH + 5, SEC));
+	EXPECT_EQ(LENGTH + 5, tw_advance(self->fd, TIMERWHEEL_ABS, 100 * SEC));
+	ASSERT_EQ(8, take(self, 8));
+	EXPECT_TRUE(in_order(self->ev, 0, 8));
+	EXPECT_TRUE(overflow(self->ring));
+	ASSERT_EQ(1, arm(self->fd, LENGTH + 5, 1, 200 * SEC));
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 300 * SEC));
+	EXPECT_FALSE(overflow(self->ring));
+	ASSERT_EQ(LENGTH - 8 + 6, take(self, MOST));
+	EXPECT_TRUE(in_order(self->ev, 8, LENGTH - 8 + 6));
+}
+
+/* Due timers that the ring had no room for can be withdrawn */
+TEST_F(ring, withdrawn)
+{
+	struct timerwheel_entry ent[8];
+	int i;
+
+	ASSERT_EQ(LENGTH + 8, arm(self->fd, 0, LENGTH + 8, SEC));
+	EXPECT_EQ(LENGTH + 8, tw_advance(self->fd, 0, HOUR));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, LENGTH - 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1(self->fd, LENGTH));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->fd, LENGTH + 1, HOUR, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_add1(self->fd, LENGTH + 2, 0, HOUR, 0));
+	ASSERT_EQ(LENGTH, take(self, MOST));
+	EXPECT_TRUE(in_order(self->ev, 0, LENGTH));
+	EXPECT_EQ(5, flow(self->fd));
+	ASSERT_EQ(5, take(self, MOST));
+	EXPECT_TRUE(in_order(self->ev, LENGTH + 3, 5));
+	ASSERT_EQ(2, tw_drain(self->fd, 0, ent, 8));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, ent[i].result);
+}
+
+/* Periodic timers go on by themselves as long as there is room; then they wait */
+TEST_F(ring, periodic)
+{
+	struct timerwheel_stats st;
+	int i;
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, SEC, SEC, TIMERWHEEL_ABS));
+	for (i = 1; i <= LENGTH; i++)
+		EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, i * SEC));
+	EXPECT_FALSE(overflow(self->ring));
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, i * SEC));
+	EXPECT_TRUE(overflow(self->ring));
+	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, 100 * SEC));
+	ASSERT_EQ(LENGTH, take(self, MOST));
+	for (i = 0; i < LENGTH; i++) {
+		EXPECT_EQ(1, self->ev[i].key);
+		EXPECT_EQ((i + 1) * SEC, self->ev[i].deadline);
+		EXPECT_EQ(0, self->ev[i].overruns);
+		EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, self->ev[i].flags);
+	}
+	EXPECT_EQ(1, flow(self->fd));
+	ASSERT_EQ(1, take(self, MOST));
+	EXPECT_EQ((LENGTH + 1) * SEC, self->ev[0].deadline);
+	EXPECT_EQ(100 - LENGTH - 1, self->ev[0].overruns);
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(1, st.pending);
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 101 * SEC));
+	EXPECT_EQ(1, take(self, MOST));
+}
+
+/* Whatever is written there harms nobody: the kernel believes none of it */
+TEST_F(ring, nonsense)
+{
+	struct timerwheel_stats st;
+	__u64 state = tw_seed(), key = 0;
+	__u32 *word = (void *)self->ring;
+	int i;
+
+	for (i = 0; i < 20000; i++) {
+		__atomic_store_n(&word[tw_rand(&state) % (ring_size(LENGTH) / 4)],
+				 tw_rand(&state), __ATOMIC_RELAXED);
+		switch (tw_rand(&state) % 8) {
+		case 0:
+			ASSERT_LE(0, flow(self->fd));
+			break;
+		case 1:
+			ASSERT_LE(0, tw_advance(self->fd, 0, SEC));
+			break;
+		case 2:
+			ASSERT_LE(0, tw_poll(self->fd, 0));
+			break;
+		default:
+			ASSERT_LE(0, tw_add1(self->fd, key++ % 100, 0, SEC, 0));
+		}
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_TRUE(tw_balanced(&st));
+	EXPECT_GE(100, st.pending + st.due);
+	/* with a head that makes sense it goes on */
+	word[offsetof(struct timerwheel_ring, head) / 4] = 0;
+	flow(self->fd);
+}
+
+/* A head ahead of the tail, or too far behind it: no room */
+TEST_F(ring, head_out_of_bounds)
+{
+	struct timerwheel_stats st;
+
+	self->ring->head = 1;
+	ASSERT_EQ(1, arm(self->fd, 0, 1, SEC));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, 2 * SEC));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(1, st.due);
+	EXPECT_TRUE(overflow(self->ring));
+	EXPECT_EQ(0, flow(self->fd));
+	self->ring->head = -LENGTH - 1U;
+	EXPECT_EQ(0, flow(self->fd));
+	self->ring->head = -LENGTH + 0U;
+	EXPECT_EQ(0, flow(self->fd));
+	self->ring->head = -LENGTH + 1U;
+	EXPECT_EQ(1, flow(self->fd));
+	EXPECT_EQ(1, self->ring->tail);
+}
+
+/* --- Mapping and setting up ----------------------------------------------------------- */
+
+static int map_errno(int fd, size_t size, int prot, int flags, off_t offset)
+{
+	void *p = mmap(NULL, size, prot, flags, fd, offset);
+
+	if (p == MAP_FAILED)
+		return errno;
+	munmap(p, size);
+	return 0;
+}
+
+TEST_F(ring, mmap_errors)
+{
+	const off_t at = TIMERWHEEL_MMAP_RING;
+	size_t page = getpagesize(), size = ring_size(LENGTH);
+	int fd;
+
+	EXPECT_EQ(0, map_errno(self->fd, size, PROT_READ, MAP_SHARED, at));
+	EXPECT_EQ(EINVAL, map_errno(self->fd, size, PROT_READ, MAP_PRIVATE, at));
+	EXPECT_EQ(EINVAL, map_errno(self->fd, size, PROT_READ | PROT_EXEC, MAP_SHARED, at));
+	EXPECT_EQ(EINVAL, map_errno(self->fd, size + page, PROT_READ, MAP_SHARED, at));
+	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at + size));
+	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at - page));
+	fd = tw_open(0);
+	EXPECT_EQ(EINVAL, map_errno(fd, page, PROT_READ, MAP_SHARED, at));
+	EXPECT_EQ(-EINVAL, flow(fd));
+	close(fd);
+}
+
+TEST(setup)
+{
+	static const struct { __u32 want, granted; } t[] = {
+		{ 1, 1 }, { 2, 2 }, { 3, 4 }, { 1000, 1024 },
+		{ TIMERWHEEL_RING_MAX, TIMERWHEEL_RING_MAX },
+	};
+	struct timerwheel_setup setup;
+	struct timerwheel_stats st;
+	struct timerwheel_info info, before;
+	struct timerwheel_ring *ring;
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < 5; i++) {
+		setup = (struct timerwheel_setup) { .ring = t[i].want };
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_EQ(0, tw_info(fd, &before));
+		ASSERT_EQ(0, tw_setup(fd, &setup));
+		EXPECT_EQ(t[i].granted, setup.ring);
+		ASSERT_EQ(0, tw_info(fd, &info));
+		/* it counts as that many timers */
+		EXPECT_EQ(before.user_timers + t[i].granted, info.user_timers);
+		ring = map_ring(fd, t[i].granted);
+		ASSERT_NE(MAP_FAILED, ring);
+		EXPECT_EQ(t[i].granted - 1, ring->mask);
+		ASSERT_EQ(0, tw_stats(fd, &st));
+		EXPECT_LE(ring_size(t[i].granted), st.memory);
+		munmap(ring, ring_size(t[i].granted));
+		close(fd);
+	}
+	fd = tw_open(O_NONBLOCK);
+	setup = (struct timerwheel_setup) { .ring = TIMERWHEEL_RING_MAX + 1 };
+	EXPECT_EQ(-EINVAL, tw_setup(fd, &setup));
+	setup = (struct timerwheel_setup) { .ring = 1, .reserved = 1 };
+	EXPECT_EQ(-EINVAL, tw_setup(fd, &setup));
+	ASSERT_EQ(0, tw_info(fd, &info));
+	EXPECT_EQ(before.user_timers, info.user_timers + (info.user_timers - before.user_timers));
+	EXPECT_EQ(0, info.flags);
+	close(fd);
+}
+
+static void *reads(void *arg)
+{
+	struct timerwheel_event ev;
+
+	return (void *)(long)tw_read(*(int *)arg, &ev, 1);
+}
+
+/* Who reads already when the ring is set up: EINVAL as well */
+TEST(setup_while_reading)
+{
+	struct timerwheel_setup setup = { .ring = 8 };
+	int fd = tw_open(0);
+	pthread_t thread;
+	void *ret;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, reads, &fd));
+	tw_sleep(100 * MSEC);
+	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(-EINVAL, (long)ret);
+	close(fd);
+}
+
+/* A ring of one event */
+TEST(shortest)
+{
+	int fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, 1), i;
+	struct timerwheel_ring *ring = map_ring(fd, 1);
+	struct timerwheel_event ev[4];
+
+	ASSERT_NE(MAP_FAILED, ring);
+	ASSERT_EQ(100, arm(fd, 0, 100, SEC));
+	ASSERT_EQ(100, tw_advance(fd, 0, HOUR));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(1, timerwheel_ring_take(ring, ev, 4));
+		EXPECT_EQ(i, ev[0].key);
+		EXPECT_EQ(i < 99, flow(fd));
+	}
+	close(fd);
+}
+
+/* Who takes over after a reader has died goes on where that one was */
+TEST_F(ring, reader_dies)
+{
+	pid_t pid;
+
+	ASSERT_EQ(LENGTH, arm(self->fd, 0, LENGTH, SEC));
+	EXPECT_EQ(LENGTH, tw_advance(self->fd, 0, HOUR));
+	pid = fork();
+	if (!pid) {
+		if (take(self, 5) != 5)
+			_exit(1);
+		kill(getpid(), SIGKILL);
+	}
+	ASSERT_EQ(1000 + SIGKILL, tw_reap(pid));
+	munmap(self->ring, ring_size(LENGTH));
+	self->ring = map_ring(self->fd, LENGTH);
+	ASSERT_EQ(LENGTH - 5, take(self, MOST));
+	EXPECT_TRUE(in_order(self->ev, 5, LENGTH - 5));
+}
+
+/* --- Waking --------------------------------------------------------------------------- */
+
+/* Only who has said that he sleeps is woken, and once */
+TEST_F(ring, wakes_who_waits)
+{
+	struct epoll_event what = { .events = EPOLLIN | EPOLLET }, got;
+	struct timerwheel_stats st;
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &what));
+	ASSERT_EQ(1, arm(self->fd, 0, 1, SEC));
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, SEC));
+	EXPECT_EQ(0, epoll_wait(ep, &got, 1, 50));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(0, st.wakeups);
+	EXPECT_EQ(TIMERWHEEL_RING_TAKE, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(1, take(self, MOST));
+	EXPECT_EQ(0, self->ring->waiting);
+
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(1, self->ring->waiting);
+	ASSERT_EQ(2, arm(self->fd, 1, 2, 2 * SEC));
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 2 * SEC));
+	EXPECT_EQ(1, epoll_wait(ep, &got, 1, 5000));
+	EXPECT_EQ(1, take(self, MOST));
+	EXPECT_EQ(0, self->ring->waiting);
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 3 * SEC));
+	EXPECT_EQ(0, epoll_wait(ep, &got, 1, 50));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(1, st.wakeups);
+	EXPECT_EQ(1, take(self, MOST));
+	close(ep);
+}
+
+/* What to do next when there is an overflow: let it flow */
+TEST_F(ring, sleep_sees_overflow)
+{
+	ASSERT_EQ(LENGTH + 1, arm(self->fd, 0, LENGTH + 1, SEC));
+	EXPECT_EQ(LENGTH + 1, tw_advance(self->fd, 0, HOUR));
+	EXPECT_EQ(TIMERWHEEL_RING_TAKE, timerwheel_ring_sleep(self->ring));
+	ASSERT_EQ(LENGTH, take(self, MOST));
+	EXPECT_EQ(TIMERWHEEL_RING_FLOW, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(1, flow(self->fd));
+	EXPECT_EQ(1, take(self, MOST));
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+}
+
+/* --- A clock that runs, a reader that sleeps -------------------------------------------- */
+
+FIXTURE(running) {
+	int fd;
+	struct timerwheel_ring *ring;
+};
+
+FIXTURE_VARIANT(running) {
+	__u32 length;
+};
+
+FIXTURE_VARIANT_ADD(running, short_ring) {
+	.length = 8,
+};
+
+FIXTURE_VARIANT_ADD(running, long_ring) {
+	.length = 4096,
+};
+
+FIXTURE_SETUP(running)
+{
+	self->fd = open_ring(TIMERWHEEL_CLOCK_MONOTONIC, variant->length);
+	ASSERT_LE(0, self->fd);
+	self->ring = map_ring(self->fd, variant->length);
+	ASSERT_NE(MAP_FAILED, self->ring);
+}
+
+FIXTURE_TEARDOWN(running)
+{
+	close(self->fd);
+}
+
+static void *arms_thousands(void *arg)
+{
+	int fd = *(int *)arg, i, j;
+	struct timerwheel_add add[100];
+	__u64 state = tw_seed();
+
+	for (i = 0; i < 200; i++) {
+		for (j = 0; j < 100; j++)
+			add[j] = (struct timerwheel_add) {
+				.key = i * 100 + j, .deadline = tw_rand(&state) % (20 * MSEC),
+			};
+		if (tw_add(fd, add, 100) != 100)
+			return (void *)1;
+		if (i % 8 == 0)
+			tw_sleep(MSEC);
+	}
+	return NULL;
+}
+
+/* 20,000 timers from other threads, each once; a reader that misses no wake-up */
+TEST_F(running, each_once)
+{
+	enum { ALL = 20000 };
+	static struct timerwheel_event ev[512];
+	static int seen[ALL];
+	pthread_t thread;
+	void *failed;
+	int got = 0, n, i, slept = 0;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, arms_thousands, &self->fd));
+	while (got < ALL) {
+		n = timerwheel_ring_take(self->ring, ev, 512);
+		for (i = 0; i < n; i++) {
+			ASSERT_GT(ALL, ev[i].key);
+			ASSERT_EQ(0, seen[ev[i].key]++) TH_LOG("key %llu twice", ev[i].key);
+			ASSERT_LE(ev[i].deadline, ev[i].fired);
+		}
+		got += n;
+		if (n || got == ALL)
+			continue;
+		switch (timerwheel_ring_sleep(self->ring)) {
+		case TIMERWHEEL_RING_TAKE:
+			break;
+		case TIMERWHEEL_RING_FLOW:
+			ASSERT_LE(0, flow(self->fd));
+			break;
+		case TIMERWHEEL_RING_POLL:
+			slept++;
+			ASSERT_EQ(POLLIN, tw_poll(self->fd, 20000)) TH_LOG("got %d", got);
+		}
+	}
+	ASSERT_EQ(0, pthread_join(thread, &failed));
+	EXPECT_EQ(NULL, failed);
+	TH_LOG("slept %d times", slept);
+	EXPECT_EQ(0, timerwheel_ring_take(self->ring, ev, 512));
+}
+
+/* Readers that do not read: a full ring costs nothing more, and nothing is lost */
+TEST_F(running, never_taken)
+{
+	enum { MANY = 3000 };
+	static struct timerwheel_add add[MANY];
+	struct timerwheel_stats st, later;
+	static struct timerwheel_event ev[MANY];
+	int got = 0, n;
+
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, MOST, 0, MSEC, 1, 0));
+	for (n = 0; n < MANY; n++)
+		add[n] = (struct timerwheel_add) { .key = n };
+	ASSERT_EQ(MANY, tw_add(self->fd, add, MANY));
+	tw_sleep(100 * MSEC);
+	if (variant->length < MANY) {
+		EXPECT_TRUE(overflow(self->ring));
+		ASSERT_EQ(0, tw_stats(self->fd, &st));
+		tw_sleep(100 * MSEC);
+		ASSERT_EQ(0, tw_stats(self->fd, &later));
+		EXPECT_EQ(st.firings, later.firings);
+		EXPECT_EQ(variant->length, later.delivered);
+	}
+	EXPECT_LT(0, tw_remove1(self->fd, MOST));
+	while (got < MANY) {
+		n = timerwheel_ring_take(self->ring, ev, MANY);
+		got += n;
+		while (n--)
+			got -= ev[n].key == MOST;
+		if (got < MANY)
+			ASSERT_LE(0, flow(self->fd));
+	}
+	EXPECT_EQ(MANY, got);
+}
+
+TEST_HARNESS_MAIN
