@@ -496,6 +496,100 @@ SWEEP(settings)
 	}
 }
 
+/* SETUP with a ring: refused and nothing charged, or done */
+SWEEP(settings_ring)
+{
+	struct timerwheel_info info;
+	int fd, ret;
+
+	while (sweep_next(s)) {
+		struct timerwheel_setup setup = {
+			.clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 1000,
+		};
+
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		arm(s);
+		ret = tw_setup(fd, &setup);
+		disarm(s);
+		if (refused(s, ret)) {
+			ASSERT_EQ(0, tw_info(fd, &info));
+			EXPECT_EQ(0, info.flags);
+			EXPECT_EQ(0, info.ring);
+			EXPECT_EQ(0, info.user_timers);
+			ret = tw_setup(fd, &setup);
+		}
+		ASSERT_EQ(0, ret);
+		EXPECT_EQ(1024, user_timers(fd));
+		close(fd);
+	}
+}
+
+static void *map_deadlines(int fd)
+{
+	return mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    TIMERWHEEL_MMAP_DEADLINES);
+}
+
+/* mmap: refused and not too late for SETUP, or there; then the first touch of its memory */
+SWEEP(mmap)
+{
+	struct timerwheel_info info;
+	void *p;
+	int fd;
+
+	while (sweep_next(s)) {
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		arm(s);
+		p = map_deadlines(fd);
+		disarm(s);
+		if (p == MAP_FAILED) {
+			ASSERT_TRUE(refused(s, -errno));
+			ASSERT_EQ(0, tw_info(fd, &info));
+			EXPECT_EQ(0, info.flags);
+			p = map_deadlines(fd);
+		}
+		ASSERT_NE(MAP_FAILED, p);
+		arm(s);
+		__atomic_store_n((__u64 *)p, 1, __ATOMIC_RELAXED);
+		disarm(s);
+		munmap(p, getpagesize());
+		close(fd);
+	}
+}
+
+/* MONITOR: refused and nothing charged, or a monitor that works */
+SWEEP(monitor)
+{
+	struct timerwheel_monitor arg = { .size = sizeof(arg), .events = 100 };
+	struct timerwheel_event ev;
+	int fd, mon;
+
+	while (sweep_next(s)) {
+		fd = tw_open_manual(0);
+		ASSERT_LE(0, fd);
+		arm(s);
+		mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
+		disarm(s);
+		if (refused(s, mon)) {
+			EXPECT_EQ(0, user_timers(fd));
+			mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
+		}
+		ASSERT_LE(0, mon);
+		ASSERT_EQ(0, tw_add1(fd, 1, 1, SEC, 0));
+		ASSERT_EQ(1, tw_advance(fd, 0, HOUR));
+		ASSERT_EQ(1, tw_read(fd, &ev, 1));
+		arm(s);
+		if (tw_read(mon, &ev, 1) != 1)
+			ASSERT_EQ(1, tw_read(mon, &ev, 1));
+		disarm(s);
+		EXPECT_EQ(1, ev.key);
+		close(mon);
+		close(fd);
+	}
+}
+
 /* INFO, STATS: an answer or none */
 SWEEP(info_stats)
 {
@@ -977,8 +1071,9 @@ static void grow(struct __test_metadata *_metadata, struct sweep *s, struct mode
 	FINE(differs(m));
 }
 
-static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32 n)
+static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32 n, bool mapped)
 {
+	void *words = NULL;
 	struct model m;
 	int fd;
 
@@ -986,8 +1081,15 @@ static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32
 		fd = tw_open_manual(1);
 		ASSERT_LE(0, fd);
 		model_init(&m, fd, true, n + 2);
+		if (mapped) {
+			words = map_deadlines(fd);
+			ASSERT_NE(MAP_FAILED, words);
+		}
 		FINE(model_fill(&m, 0, n, 100, HOUR, 0));
 		grow(_metadata, s, &m, n);
+		/* A mapping keeps the wheel open. */
+		if (mapped)
+			munmap(words, getpagesize());
 		model_free(&m);
 	}
 }
@@ -996,13 +1098,16 @@ static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32
  * There are 63 timers in the first page and 64 in each that follows, 30 for each bucket,
  * 64 buckets in a page; directories of both begin with 8 entries and double.
  */
-SWEEP(grow_page) { grow_sweep(_metadata, s, 63); }
-SWEEP(grow_timers_8) { grow_sweep(_metadata, s, 64 * 8 - 1); }
-SWEEP(grow_timers_16) { grow_sweep(_metadata, s, 64 * 16 - 1); }
-SWEEP(grow_buckets_1) { grow_sweep(_metadata, s, 1920 * 1 - 1); }
-SWEEP(grow_timers_32) { grow_sweep(_metadata, s, 64 * 32 - 1); }
-SWEEP(grow_timers_64) { grow_sweep(_metadata, s, 64 * 64 - 1); }
-SWEEP(grow_buckets_8) { grow_sweep(_metadata, s, 1920 * 8 - 1); }
+SWEEP(grow_page) { grow_sweep(_metadata, s, 63, false); }
+SWEEP(grow_timers_8) { grow_sweep(_metadata, s, 64 * 8 - 1, false); }
+SWEEP(grow_timers_16) { grow_sweep(_metadata, s, 64 * 16 - 1, false); }
+SWEEP(grow_buckets_1) { grow_sweep(_metadata, s, 1920 * 1 - 1, false); }
+SWEEP(grow_timers_32) { grow_sweep(_metadata, s, 64 * 32 - 1, false); }
+SWEEP(grow_timers_64) { grow_sweep(_metadata, s, 64 * 64 - 1, false); }
+SWEEP(grow_buckets_8) { grow_sweep(_metadata, s, 1920 * 8 - 1, false); }
+/* the deadline table: 512 words in a page, and its directory grows like the others */
+SWEEP(grow_words) { grow_sweep(_metadata, s, 512 - 1, true); }
+SWEEP(grow_words_8) { grow_sweep(_metadata, s, 512 * 8 - 1, true); }
 
 /*
  * Larger directories, in one wheel that grows and grows. What an attempt got before it

@@ -62,7 +62,7 @@ enum op {
 	OP_BAD_IOCTL,
 	OP_READ, OP_READV, OP_URING, OP_PREAD, OP_WRITE, OP_LSEEK,
 	OP_POLL, OP_EPOLL, OP_SELECT, OP_FLAGS,
-	OP_MMAP, OP_FDINFO, OP_DUP, OP_SCM, OP_REOPEN,
+	OP_MMAP, OP_TOUCH, OP_FDINFO, OP_DUP, OP_SCM, OP_REOPEN,
 	OP_CAP, OP_FORK,		/* only with threads */
 	OPS
 };
@@ -270,6 +270,8 @@ bool get_invalid(const struct timerwheel_entry *entry);
 unsigned int setup_errors(const struct timerwheel_setup *setup);
 unsigned int error_bit(int err);
 
+__u64 choose_key(__u64 *r);
+__u64 choose_time(const struct view *view, __u64 *r);
 void args_ioctl(struct worker *w, const struct call *call, const struct view *view);
 /* Which errors the memory and the fields give reason for; 0: it may not fail for these. */
 unsigned int args_errors(const struct io *io, unsigned int op);
@@ -366,7 +368,8 @@ int dev_open(int flags);
 int exec_ioctl(struct worker *w, int fd, unsigned long cmd, void *arg);
 ssize_t exec_read(struct worker *w, const struct call *call, int fd);
 /* A call whose answer is always the same; says so if it is another. */
-void exec_other(struct worker *w, const struct call *call, int fd);
+void exec_other(struct worker *w, const struct call *call, int fd, __u32 capacity);
+bool exec_touch(int fd, __u32 index, __u64 word);
 /* A descriptor's answer to POLL, EPOLL, SELECT, DUP, SCM: 1 readable, 0 not, -errno. */
 int exec_ready(const struct call *call, int fd);
 /* What fdinfo says of pending and due. Returns 0 or -errno. */

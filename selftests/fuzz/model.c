@@ -224,6 +224,12 @@ int model_remove(struct model *m, struct timerwheel_remove *a)
 	return was;
 }
 
+void model_put_off(struct model *m, struct mtimer *t, __u64 deadline)
+{
+	t->deadline = min64(deadline, TIMERWHEEL_TIME_MAX);
+	wait_for(m, t);
+}
+
 void model_describe(const struct model *m, const struct mtimer *t, struct timerwheel_entry *e)
 {
 	*e = (struct timerwheel_entry) {
@@ -235,6 +241,7 @@ void model_describe(const struct model *m, const struct mtimer *t, struct timerw
 		.slack = t->slack * m->setup.tick,
 		.result = t->due ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
 		.index = t->index,
+		.generation = t->generation,
 	};
 }
 

@@ -14,6 +14,7 @@
  * @slack: in ticks
  * @from: tick at which it fires, at the earliest
  * @index: what ADD said, 0: it could not be seen
+ * @generation: the same
  * @due: it fell due
  * @fired_lo: if due: when, at the earliest; with slack that is not known exactly
  * @fired_hi: and at the latest
@@ -28,6 +29,7 @@ struct mtimer {
 	__u64 slack;
 	__u64 from;
 	__u32 index;
+	__u32 generation;
 	bool due;
 	__u64 fired_lo;
 	__u64 fired_hi;
@@ -75,6 +77,7 @@ void model_drop(struct model *m, struct mtimer *t);
 int model_add(struct model *m, const struct timerwheel_add *a, struct mtimer **t);
 int model_move(struct model *m, const struct timerwheel_move *a);
 int model_remove(struct model *m, struct timerwheel_remove *a);
+void model_put_off(struct model *m, struct mtimer *t, __u64 deadline);
 void model_describe(const struct model *m, const struct mtimer *t, struct timerwheel_entry *e);
 /*
  * Move the time. Timers with slack may or may not be due then: they stay pending here until one

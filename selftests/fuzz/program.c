@@ -7,7 +7,7 @@
 const char * const op_names[OPS] = {
 	"info", "setup", "add", "move", "remove", "drain", "get", "list", "stats", "advance",
 	"bad_ioctl", "read", "readv", "uring", "pread", "write", "lseek", "poll", "epoll",
-	"select", "flags", "mmap", "fdinfo", "dup", "scm", "reopen", "cap", "fork",
+	"select", "flags", "mmap", "touch", "fdinfo", "dup", "scm", "reopen", "cap", "fork",
 };
 
 /* How often each is chosen. */
@@ -16,7 +16,7 @@ static const __u8 weights[OPS] = {
 	[OP_DRAIN] = 6, [OP_GET] = 10, [OP_LIST] = 10, [OP_STATS] = 4, [OP_ADVANCE] = 24,
 	[OP_BAD_IOCTL] = 2, [OP_READ] = 24, [OP_READV] = 6, [OP_URING] = 3, [OP_PREAD] = 1,
 	[OP_WRITE] = 1, [OP_LSEEK] = 1, [OP_POLL] = 3, [OP_EPOLL] = 1, [OP_SELECT] = 1,
-	[OP_FLAGS] = 2, [OP_MMAP] = 1, [OP_FDINFO] = 1, [OP_DUP] = 1, [OP_SCM] = 1,
+	[OP_FLAGS] = 2, [OP_MMAP] = 1, [OP_TOUCH] = 16, [OP_FDINFO] = 1, [OP_DUP] = 1, [OP_SCM] = 1,
 	[OP_REOPEN] = 1, [OP_CAP] = 1, [OP_FORK] = 1,
 };
 

@@ -69,6 +69,15 @@ static void take_answer(const struct io *io, void *to, size_t size)
 	memcpy(to, io->at.alias, both(io));
 }
 
+static unsigned int generation_bits(__u64 tick)
+{
+	unsigned int bits;
+
+	for (bits = 10; bits < 20 && tick >> (bits + 1);)
+		bits++;
+	return bits;
+}
+
 static void info_done(struct test *t)
 {
 	const struct model *m = &t->m;
@@ -90,7 +99,7 @@ static void info_done(struct test *t)
 	must.slack = m->setup.slack;
 	must.wake_ns = m->setup.wake_ns;
 	must.wake_events = m->setup.wake_events;
-	must.reserved = 0;
+	must.generation_bits = generation_bits(m->setup.tick);
 	if (m->setup.clock == TIMERWHEEL_CLOCK_MANUAL)
 		must.now = m->now;
 	/* The rest is the machine's. */
@@ -176,7 +185,8 @@ static void tell(struct test *t, const struct timerwheel_entry *e)
 {
 	wrong(t->w, "value %llx deadline %llx left %lld period %llx slack %llx", e->value,
 	      e->deadline, e->left, e->period, e->slack);
-	wrong(t->w, "result %d index %u flags %x", e->result, e->index, e->flags);
+	wrong(t->w, "result %d index %u generation %u flags %x", e->result, e->index,
+	      e->generation, e->flags);
 }
 
 /* Compare an entry that was told with the model, and learn what that could not know. */
@@ -192,8 +202,10 @@ static struct mtimer *learn(struct test *t, const struct timerwheel_entry *e)
 	timer->seen = t->m.stamp;
 	if (e->result == TIMERWHEEL_WAS_DUE && model_may_be_due(&t->m, timer))
 		model_set_due(&t->m, timer);
-	if (!timer->index)
+	if (!timer->index) {
 		timer->index = e->index;
+		timer->generation = e->generation;
+	}
 	model_describe(&t->m, timer, &must);
 	if (memcmp(&must, e, sizeof(must))) {
 		wrong(t->w, "key %llx was told otherwise than it is:", e->key);
@@ -225,6 +237,38 @@ static void audit(struct test *t)
 	}
 	same(t, "the last LIST", n, 0);
 	same(t, "the number of timers in LIST", seen, t->m.timers);
+}
+
+/* A store in the deadline table puts a timer off, or is for another owner and does nothing. */
+static void do_touch(struct test *t, const struct call *call)
+{
+	struct timerwheel_entry entry = {};
+	struct timerwheel_batch batch = { .elems = (uintptr_t)&entry, .count = 1 };
+	__u64 r = call->seed, unit = 1ULL << generation_bits(t->m.setup.tick);
+	struct view view = { .now = t->m.now, .tick = t->m.setup.tick };
+	struct mtimer *timer = model_find(&t->m, choose_key(&r));
+	__u64 deadline;
+
+	if (!timer || !timer->index || (timer->due && timer->period))
+		return;
+	deadline = choose_time(&view, &r);
+	deadline = deadline > TIMERWHEEL_TIME_MAX - timer->deadline ? TIMERWHEEL_TIME_MAX :
+								      timer->deadline + deadline;
+	deadline = (deadline + unit - 1) & ~(unit - 1);
+	if (one_in(&r, 4)) {
+		/* Over what was stored before: so let the kernel have seen that. */
+		entry.key = timer->key;
+		ask(t, TIMERWHEEL_IOC_GET, &batch);
+		exec_touch(t->fd, timer->index,
+			   deadline | (timer->generation ^ (1 + rnd_to(&r, unit - 1))));
+		return;
+	}
+	if (!exec_touch(t->fd, timer->index, deadline | timer->generation)) {
+		wrong(t->w, "no word of timer %llx in the deadline table", timer->key);
+		return;
+	}
+	if (!timer->due)
+		model_put_off(&t->m, timer, deadline);
 }
 
 static void do_advance(struct test *t, int ret, unsigned int errors)
@@ -268,7 +312,12 @@ static __u32 fit(const struct io *io, size_t room)
 	return n < io->batch.count ? n : io->batch.count;
 }
 
-static_assert(offsetof(struct timerwheel_add, index) == offsetof(struct timerwheel_entry, index));
+/* Where index and generation are. */
+#define PLACE	offsetof(struct timerwheel_add, index)
+
+static_assert(offsetof(struct timerwheel_entry, index) == PLACE);
+static_assert(offsetof(struct timerwheel_add, generation) == PLACE + 4);
+static_assert(offsetof(struct timerwheel_entry, generation) == PLACE + 4);
 
 /* Compare one that was done with what the model does. */
 static bool element(struct test *t, unsigned int op, unsigned int i)
@@ -285,14 +334,18 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 		io->add[i].result = must;
 		if (must < 0)
 			break;
-		/* The index is the kernel's to choose, and stays. */
+		/* Index and generation are the kernel's to choose, and stay. */
 		if (!whole)
 			break;
-		memcpy(&io->add[i].index, is + offsetof(struct timerwheel_add, index), 4);
-		if (!io->add[i].index || (timer->index && timer->index != io->add[i].index))
-			wrong(t->w, "element %u: index %u became %u", i, timer->index,
-			      io->add[i].index);
+		memcpy(&io->add[i].index, is + PLACE, 8);
+		if (!io->add[i].index || !io->add[i].generation ||
+		    (timer->index && (timer->index != io->add[i].index ||
+				      timer->generation != io->add[i].generation)))
+			wrong(t->w, "element %u: index %u, generation %u became %u, %u", i,
+			      timer->index, timer->generation, io->add[i].index,
+			      io->add[i].generation);
 		timer->index = io->add[i].index;
+		timer->generation = io->add[i].generation;
 		break;
 	case OP_MOVE:
 		must = model_move(&t->m, &io->move[i]);
@@ -307,8 +360,10 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 		if (!get_invalid(&io->entry[i]))
 			must = timer ? timer->due ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING :
 				       -ENOENT;
-		if (must > 0 && !timer->index && whole)
-			memcpy(&timer->index, is + offsetof(struct timerwheel_entry, index), 4);
+		if (must > 0 && !timer->index && whole) {
+			memcpy(&timer->index, is + PLACE, 4);
+			memcpy(&timer->generation, is + PLACE + 4, 4);
+		}
 		if (must > 0)
 			model_describe(&t->m, timer, &io->entry[i]);
 		else
@@ -317,7 +372,7 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 	}
 	/* The index may be what could not be written. */
 	if (memcmp(is, (char *)io->elems + i * io->elem,
-		   whole ? io->elem : offsetof(struct timerwheel_add, index))) {
+		   whole ? io->elem : PLACE)) {
 		wrong(t->w, "element %u (key %llx) is not as it should be: result %d", i,
 		      io->add[i].key, must);
 		return false;
@@ -333,7 +388,7 @@ static void do_elements(struct test *t, const struct call *call, int ret, unsign
 
 	/* One whose result can be written, but not all of it, is done as well. */
 	if ((call->op == OP_ADD || call->op == OP_GET) &&
-	    io->elems_at.rw % io->elem >= offsetof(struct timerwheel_add, index))
+	    io->elems_at.rw % io->elem >= PLACE)
 		most = fit(io, io->elems_at.rw + io->elem);
 	if (most > fit(io, io->elems_at.rd))
 		most = fits;
@@ -355,7 +410,7 @@ static void do_elements(struct test *t, const struct call *call, int ret, unsign
 			return;
 	if (ret > (int)fits)
 		memcpy(&io->add[fits].index, io->elems_at.alias + fits * io->elem +
-		       offsetof(struct timerwheel_add, index), 8);
+		       PLACE, 8);
 }
 
 /* LIST, DRAIN */
@@ -587,6 +642,9 @@ static void run_call(struct test *t, const struct program *p, const struct call 
 		t->w->fresh |= cover_end(&t->w->cover);
 		same(t, op_names[call->op], ret, t->m.n_due > 0);
 		break;
+	case OP_TOUCH:
+		do_touch(t, call);
+		break;
 	case OP_FDINFO:
 		do_fdinfo(t);
 		break;
@@ -595,7 +653,9 @@ static void run_call(struct test *t, const struct program *p, const struct call 
 		open_wheel(t);
 		break;
 	default:
-		exec_other(t->w, call, t->fd);
+		if (!t->m.settled)
+			settle(t, p->seed);
+		exec_other(t->w, call, t->fd, t->m.setup.capacity);
 	}
 }
 

@@ -107,7 +107,7 @@ static bool entry_fits(bool counted, const struct timerwheel_entry *e)
 {
 	return (e->result == TIMERWHEEL_WAS_PENDING || e->result == TIMERWHEEL_WAS_DUE) &&
 	       pair_fits(counted, e->key, e->value) && e->deadline <= TIMERWHEEL_TIME_MAX &&
-	       e->period <= TIMERWHEEL_TIME_MAX && !e->flags && !e->reserved && e->index;
+	       e->period <= TIMERWHEEL_TIME_MAX && !e->flags && e->index && e->generation;
 }
 
 static void count(struct counts *c, unsigned int op, int result)
@@ -141,8 +141,10 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 		result = is.add.result;
 		fine = add_result(&io->add[i], result);
 		io->add[i].result = result;
-		if (result >= 0)
+		if (result >= 0) {
 			io->add[i].index = is.add.index;
+			io->add[i].generation = is.add.generation;
+		}
 		break;
 	case OP_MOVE:
 		result = is.move.result;
@@ -423,6 +425,7 @@ static void do_ready(struct worker *w, const struct call *call, int fd)
 
 static void run_call(struct job *job, const struct call *call)
 {
+	__u64 state = call->seed;
 	/* The results of a child would not be seen here. */
 	unsigned int wheel = job->child ? COUNTED + call->wheel % (WHEELS - COUNTED) :
 					  call->wheel % WHEELS;
@@ -446,6 +449,10 @@ static void run_call(struct job *job, const struct call *call)
 	case OP_SCM:
 		do_ready(job->w, call, all.fd[wheel]);
 		break;
+	case OP_TOUCH:
+		exec_touch(all.fd[wheel], rnd_to(&state, 2000),
+			   (rnd(&state) >> rnd_to(&state, 64) & ~1023ULL) | rnd_to(&state, 16));
+		break;
 	case OP_FDINFO:
 		if (exec_fdinfo(all.fd[wheel], &pending, &due))
 			wrong(job->w, "fdinfo: %s", strerror(errno));
@@ -463,7 +470,7 @@ static void run_call(struct job *job, const struct call *call)
 			do_fork(job->w, call);
 		break;
 	default:
-		exec_other(job->w, call, all.fd[wheel]);
+		exec_other(job->w, call, all.fd[wheel], 0);
 	}
 }
 
