@@ -16,8 +16,8 @@
 /* Elements are arrays of these. */
 #define TW_WORD		sizeof(u64)
 
-/* Size of the buffer. */
-#define TW_WORDS	128U
+/* Size of the buffer: the longer the runs, the less their begin and end matter. */
+#define TW_WORDS	192U
 
 /**
  * struct tw_kind - what is special about one of the calls
@@ -92,7 +92,7 @@ fault:
 static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *file,
 				    u64 *buf, int n, u64 offset, bool *no_memory)
 {
-	struct tw_ctx ctx;
+	struct tw_ctx ctx __uninitialized;
 	int err, done, i = 0;
 
 	while (i < n) {
@@ -123,7 +123,7 @@ static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file 
 	u64 __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	unsigned int want, got;
-	u64 buf[TW_WORDS] __uninitialized;	/* a kilobyte: not to be zeroed for each call */
+	u64 buf[TW_WORDS] __uninitialized;	/* not to be zeroed for each call */
 	bool no_memory = false;
 	long done = 0;		/* signed, as errors are */
 	int n;

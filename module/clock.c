@@ -31,27 +31,6 @@ clockid_t tw_clock_id(u32 clock)
 	}
 }
 
-/**
- * tw_clock_now - what time it is for a file
- * @file: the file
- *
- * Context: any. For a MANUAL file the lock of CPU part 0 makes the answer stay true.
- * Return: ns.
- */
-u64 tw_clock_now(const struct tw_file *file)
-{
-	switch (READ_ONCE(file->setup.clock)) {
-	case TIMERWHEEL_CLOCK_BOOTTIME:
-		return ktime_get_boottime_ns();
-	case TIMERWHEEL_CLOCK_REALTIME:
-		return ktime_get_real_ns();
-	case TIMERWHEEL_CLOCK_MANUAL:
-		return READ_ONCE(file->advanced);
-	default:
-		return ktime_get_ns();
-	}
-}
-
 /* Unlike timespec64_to_ns() for negative times, too, and inline. */
 static u64 __maybe_unused tw_ns(const struct timespec64 *time)
 {

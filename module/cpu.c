@@ -17,6 +17,7 @@
  * being done (@passing) or what the hrtimer is already started for.
  */
 #include <linux/cpu.h>
+#include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -25,8 +26,10 @@
 #include <linux/timekeeping.h>
 #include <linux/topology.h>
 
+#include "clock.h"
 #include "deadlines.h"
 #include "internal.h"
+#include "slots.h"
 #include "trace.h"
 
 /* Timers handled under one hold of the lock: some 5 us. */
@@ -51,27 +54,34 @@ static bool tw_is_manual(const struct tw_file *file)
 }
 
 /*
- * Turn the clock's time into the wheel's tick. Where CLOCK_REALTIME was set back the
- * difference goes to the bias: the wheel's time stands still instead. Timers
- * armed before that come up too early by as much, and are queued again then. (Who sets
- * a clock back by more than a century in all gets timers that are late.)
+ * CLOCK_REALTIME was set back, and the wheel must not: the difference goes to the bias, and the
+ * wheel's time stands still. Timers armed before that come up too early by as much, and
+ * are queued again then. (Who sets a clock back by more than a century in all gets timers that are
+ * late.) Returns the tick.
  */
-static u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
+static noinline u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
+{
+	struct tw_wheel *w = &cpu->wheel;
+
+	w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
+	/* A pause between two passes would last until the clock is back where it was, */
+	if (cpu->programmed != TW_NEVER)
+		cpu->passing = false;
+	/* and so would the sleep of readers. */
+	if (cpu->wake_at != TW_NEVER)
+		cpu->wake_at = min(cpu->wake_at, now + cpu->file->setup.wake_ns);
+	return w->cursor - 1;
+}
+
+/* Turn the clock's time into the wheel's tick. */
+static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
 {
 	struct tw_wheel *w = &cpu->wheel;
 	u64 tick = div64_u64(now + w->bias, w->tick);
 
 	lockdep_assert_held(&cpu->lock);
-	if (unlikely(tick + 1 < w->cursor)) {
-		w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
-		tick = w->cursor - 1;
-		/* A pause between two passes would last until the clock is back where it was, */
-		if (cpu->programmed != TW_NEVER)
-			cpu->passing = false;
-		/* and so would the sleep of readers. */
-		if (cpu->wake_at != TW_NEVER)
-			cpu->wake_at = min(cpu->wake_at, now + cpu->file->setup.wake_ns);
-	}
+	if (unlikely(tick + 1 < w->cursor))
+		return tw_cpu_set_back(cpu, now, tick);
 	return tick;
 }
 
@@ -259,6 +269,36 @@ unlock:
 	return err;
 }
 
+/* The part of the CPU we run on; NULL: there is none yet. Bottom halves are off. */
+static __always_inline struct tw_cpu *tw_cpu_here(struct tw_file *file)
+{
+	bool manual = READ_ONCE(file->setup.clock) == TIMERWHEEL_CLOCK_MANUAL;
+
+	/* Pairs with the release in tw_cpu_create(). */
+	return smp_load_acquire(&file->cpu[manual ? 0 : smp_processor_id()]);
+}
+
+/*
+ * Make the part of the CPU we run on, or find another one. Bottom halves are off and stay so, but
+ * for a moment; with an error they are on.
+ */
+static noinline struct tw_cpu *tw_cpu_obtain(struct tw_file *file)
+{
+	struct tw_cpu *cpu;
+	int err;
+
+	do {
+		local_bh_enable();
+		err = tw_cpu_create(file);
+		local_bh_disable();
+		cpu = err ? tw_cpu_any(file) : tw_cpu_here(file);
+	} while (!cpu && !err);
+	if (cpu)
+		return cpu;
+	local_bh_enable();
+	return ERR_PTR(err);
+}
+
 /**
  * tw_cpu_begin - begin a run of operations
  * @ctx: is filled in
@@ -275,26 +315,13 @@ unlock:
 int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
 {
 	struct tw_cpu *cpu;
-	int err;
 
-	for (;;) {
-		bool manual = READ_ONCE(file->setup.clock) == TIMERWHEEL_CLOCK_MANUAL;
-
-		local_bh_disable();
-		/* Pairs with the release in tw_cpu_create(). */
-		cpu = smp_load_acquire(&file->cpu[manual ? 0 : smp_processor_id()]);
-		if (likely(cpu))
-			break;
-		local_bh_enable();
-		err = tw_cpu_create(file);
-		if (!err)
-			continue;
-		local_bh_disable();
-		cpu = tw_cpu_any(file);
-		if (cpu)
-			break;
-		local_bh_enable();
-		return err;
+	local_bh_disable();
+	cpu = tw_cpu_here(file);
+	if (unlikely(!cpu)) {
+		cpu = tw_cpu_obtain(file);
+		if (IS_ERR(cpu))
+			return PTR_ERR(cpu);
 	}
 	raw_spin_lock(&cpu->lock);
 	ctx->file = file;

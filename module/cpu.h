@@ -10,12 +10,13 @@
 /**
  * tw_cpu_alloc - get a free timer
  * @cpu: the part whose stock is used, locked
+ * @index: is set to its index
  *
- * Return: its index; 0: there is none, see tw_table_grow().
+ * Return: the timer; NULL: there is none, see tw_table_grow().
  */
-static inline u32 tw_cpu_alloc(struct tw_cpu *cpu)
+static inline struct tw_timer *tw_cpu_alloc(struct tw_cpu *cpu, u32 *index)
 {
-	u32 index;
+	struct tw_timer *t;
 
 	lockdep_assert_held(&cpu->lock);
 	if (unlikely(!cpu->free)) {
@@ -26,13 +27,14 @@ static inline u32 tw_cpu_alloc(struct tw_cpu *cpu)
 		} else {
 			cpu->free = tw_table_get(&cpu->file->table, &cpu->nr_free);
 			if (!cpu->free)
-				return 0;
+				return NULL;
 		}
 	}
-	index = cpu->free;
+	*index = cpu->free;
+	t = tw_timer_at(&cpu->file->table.pool, *index);
 	cpu->nr_free--;
-	cpu->free = cpu->nr_free ? tw_timer_at(&cpu->file->table.pool, index)->next : 0;
-	return index;
+	cpu->free = cpu->nr_free ? t->next : 0;
+	return t;
 }
 
 /**

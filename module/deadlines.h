@@ -41,7 +41,7 @@ static inline u64 *tw_deadline_word(const struct tw_pool *pool, u32 index)
 /* The time a word tells, whatever it is, as one of ours. */
 static inline u64 tw_deadline_of(const struct tw_pool *pool, u64 word)
 {
-	u64 time = word & (~0ULL << pool->generation_bits);
+	u64 time = word & ~(u64)pool->generation_mask;
 	u64 offset = pool->words_offset;
 
 	time = min(time, TIMERWHEEL_TIME_MAX);
@@ -69,7 +69,7 @@ static inline void tw_deadline_take(const struct tw_pool *pool, u32 index, struc
 		return;
 	/* It may change at any time: once, and all that follows is about what was read. */
 	word = READ_ONCE(*place);
-	if ((word & ~(~0ULL << pool->generation_bits)) != t->generation)
+	if ((word & pool->generation_mask) != t->generation)
 		return;
 	time = tw_deadline_of(pool, word);
 	if (time > t->deadline)
@@ -99,7 +99,7 @@ static inline void tw_deadline_void(const struct tw_pool *pool, u32 index)
  */
 static inline void tw_deadline_owner(const struct tw_pool *pool, u32 index, struct tw_timer *t)
 {
-	t->generation = (t->generation + 1) & (u32)~(~0ULL << pool->generation_bits);
+	t->generation = (t->generation + 1) & pool->generation_mask;
 	if (unlikely(!t->generation))
 		t->generation = 1;
 	tw_deadline_void(pool, index);

@@ -23,11 +23,12 @@
 #include "cpu.h"
 #include "internal.h"
 #include "ring.h"
+#include "slots.h"
 #include "table.h"
 #include "trace.h"
 
-/* Events that are copied under one hold of the lock. */
-#define TW_EVENTS	16U
+/* Events that are copied under one hold of the lock: as many timers as in a piece of a pass. */
+#define TW_EVENTS	64U
 
 /* Events that go into the ring at once: more than fall due in a piece of a pass. */
 #define TW_FLOW		128U
@@ -191,39 +192,35 @@ void tw_events_unlock(struct tw_file *file)
 	raw_spin_unlock(&file->events.lock);
 }
 
-/* Describe the first due timers, at most @max. Returns how many. */
-static unsigned int tw_events_peek(struct tw_ctx *ctx, struct timerwheel_event *event,
-				   unsigned int max)
+/* Deadlines of a periodic timer that have passed since the one that it is due for. */
+static u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
-	struct tw_file *file = ctx->file;
-	const struct tw_timer *t;
-	unsigned int n;
-	u32 index;
-
-	index = file->events.due.first;
-	for (n = 0; n < max && index; n++, event++, index = t->next) {
-		t = tw_timer_at(&file->table.pool, index);
-		event->key = t->key;
-		event->value = t->value;
-		event->deadline = t->deadline + ctx->offset;
-		event->fired = t->fired + ctx->offset;
-		event->overruns = 0;
-		event->flags = 0;
-		event->index = index;
-		if (t->period) {
-			event->overruns = div64_u64(max(ctx->now, t->deadline) - t->deadline,
-						    t->period);
-			event->flags = TIMERWHEEL_EVENT_PERIODIC;
-		}
-	}
-	return n;
+	return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);
 }
 
-/* A periodic timer's event was read: queue it for the next deadline that is to come. */
-static void tw_events_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index, u64 overruns)
+/* What there is to tell about a due timer. */
+static __always_inline struct timerwheel_event
+tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t)
 {
-	struct tw_cpu *cpu = ctx->cpu;
+	u64 offset = ctx->offset;
+
+	return (struct timerwheel_event) {
+		.key = t->key,
+		.value = t->value,
+		.deadline = t->deadline + offset,
+		.fired = t->fired + offset,
+		.overruns = unlikely(t->period) ? tw_overruns(ctx, t) : 0,
+		.flags = unlikely(t->period) ? TIMERWHEEL_EVENT_PERIODIC : 0,
+		.index = index,
+	};
+}
+
+/* A periodic timer's event was handed out: queue it for the next deadline that is to come. */
+static void tw_event_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
+{
+	u64 overruns = tw_overruns(ctx, t);
 	u64 passed = overruns * t->period;	/* at most now - deadline */
+	struct tw_cpu *cpu = ctx->cpu;
 
 	/* A deadline that far ahead is never reached. */
 	if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)
@@ -238,63 +235,160 @@ static void tw_events_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index, u
 	cpu->counts.overruns += overruns;
 }
 
-/*
- * Take the first due timers off the list, those whose @n events were copied. Returns
- * how many of them were claimed; their events are now the first ones in the array.
+/**
+ * struct tw_taken - timers whose events were handed out: the first ones of the list
+ * @first: the first of them
+ * @next: the first that is left, 0: none is
+ * @count: how many were handed out
+ * @periodic: some of them are periodic. All others are TW_CLAIMED.
  */
-static unsigned int tw_events_pop(struct tw_ctx *ctx, struct timerwheel_event *event,
-				  unsigned int n)
-{
-	const struct tw_pool *pool = &ctx->file->table.pool;
-	struct tw_chain *all = &ctx->file->events.due;
-	unsigned int i, claimed = 0;
-	struct tw_timer *t;
+struct tw_taken {
+	u32 first;
 	u32 next;
+	unsigned int count;
+	bool periodic;
+};
 
-	if (unlikely(ctx->file->events.nr_monitors) && n) {
-		tw_monitor_tell(ctx->file, event, n);
-		ctx->told = true;
-	}
-	for (i = 0; i < n; i++) {
-		t = tw_timer_at(pool, event[i].index);
-		next = t->next;
-		trace_timerwheel_deliver(ctx->file, &event[i]);
-		if (t->period) {
-			tw_events_rearm(ctx, t, event[i].index, event[i].overruns);
-			all->first = next;
-			continue;
-		}
-		WRITE_ONCE(t->state, TW_CLAIMED);
-		if (claimed != i)
-			event[claimed] = event[i];
-		claimed++;
-		all->first = next;
-	}
-	if (all->first)
-		tw_timer_at(pool, all->first)->prev = 0;
+/* One more was handed out. */
+static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer *t)
+{
+	if (unlikely(t->period))
+		taken->periodic = true;
 	else
-		all->last = 0;
-	WRITE_ONCE(all->count, all->count - n);
-	ctx->cpu->counts.delivered += n;
-	return claimed;
+		WRITE_ONCE(t->state, TW_CLAIMED);
+	taken->next = t->next;
+	taken->count++;
 }
 
-/* Free the one-shot timers of these events. */
-static void tw_events_free(struct tw_ctx *ctx, const struct timerwheel_event *event,
-			   unsigned int n)
+/* Tell those who watch what was handed out. */
+static noinline void tw_events_tell(struct tw_ctx *ctx, const struct tw_taken *taken)
+{
+	struct tw_file *file = ctx->file;
+	struct timerwheel_event event;
+	struct tw_timer *t;
+	u32 index;
+
+	for (index = taken->first; index != taken->next; index = t->next) {
+		t = tw_timer_at(&file->table.pool, index);
+		event = tw_event_of(ctx, index, t);
+		trace_timerwheel_deliver(file, &event);
+		tw_monitor_tell(file, &event);
+	}
+	ctx->told = true;
+}
+
+/* Arm the periodic ones of the timers that were taken, and leave only the others in @taken. */
+static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
+{
+	u32 claimed = 0, index, next;
+	struct tw_timer *t;
+
+	taken->count = 0;
+	for (index = taken->first; index != taken->next; index = next) {
+		t = tw_timer_at(&ctx->file->table.pool, index);
+		next = t->next;
+		if (t->period) {
+			tw_event_rearm(ctx, t, index);
+		} else {
+			t->next = claimed;
+			claimed = index;
+			taken->count++;
+		}
+	}
+	taken->first = claimed;
+}
+
+/* Take the timers whose events were handed out off the list. */
+static void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
+{
+	struct tw_file *file = ctx->file;
+	struct tw_chain *all = &file->events.due;
+
+	if (unlikely(file->events.nr_monitors || trace_timerwheel_deliver_enabled()))
+		tw_events_tell(ctx, taken);
+	all->first = taken->next;
+	if (all->first)
+		tw_timer_at(&file->table.pool, all->first)->prev = 0;
+	else
+		all->last = 0;
+	WRITE_ONCE(all->count, all->count - taken->count);
+	ctx->cpu->counts.delivered += taken->count;
+	if (unlikely(taken->periodic))
+		tw_events_rearm(ctx, taken);
+}
+
+/* Free the timers that were taken. */
+static void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_bucket *bucket;
 	struct tw_timer *t;
 	u32 *chain;
+	u32 index, next;
+	unsigned int n;
 
-	for (; n; n--, event++) {
-		t = tw_timer_at(&table->pool, event->index);
-		bucket = tw_table_lock(table, event->key, &chain);
-		tw_table_unhash(table, chain, event->index, t);
+	for (n = taken->count, index = taken->first; n; n--, index = next) {
+		t = tw_timer_at(&table->pool, index);
+		next = t->next;
+		bucket = tw_table_lock(table, t->key, &chain);
+		*tw_table_link(table, chain, index) = t->hash_next;
 		WRITE_ONCE(t->state, TW_FREE);
-		raw_spin_unlock(&bucket->lock);
-		tw_cpu_free(ctx->cpu, event->index, t);
+		tw_bucket_unlock(table, bucket);
+		tw_cpu_free(ctx->cpu, index, t);
+	}
+}
+
+/*
+ * Hand out the first due timers' events, at most @max of them, to one piece of user memory: word
+ * by word from the timers. At a fault the event that was being written may be there in part.
+ */
+static void tw_events_put(const struct tw_ctx *ctx, struct timerwheel_event __user *to,
+			  unsigned int max, struct tw_taken *taken)
+{
+	struct timerwheel_event event;
+	struct tw_timer *t;
+
+	if (!user_access_begin(to, max * sizeof(*to)))
+		return;
+	for (; taken->count < max; to++) {
+		t = tw_timer_at(&ctx->file->table.pool, taken->next);
+		event = tw_event_of(ctx, taken->next, t);
+		unsafe_put_user(event.key, &to->key, fault);
+		unsafe_put_user(event.value, &to->value, fault);
+		unsafe_put_user(event.deadline, &to->deadline, fault);
+		unsafe_put_user(event.fired, &to->fired, fault);
+		unsafe_put_user(event.overruns, &to->overruns, fault);
+		unsafe_put_user(event.flags, &to->flags, fault);
+		unsafe_put_user(event.index, &to->index, fault);
+		tw_taken_add(taken, t);
+	}
+fault:
+	user_access_end();
+}
+
+/* Hand out the first due timers' events, at most @max of them. */
+static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsigned int max,
+			   struct tw_taken *taken)
+{
+	struct timerwheel_event event;
+	struct tw_timer *t;
+	size_t copied;
+
+	/* read(), nearly always */
+	if (likely(iter_is_ubuf(to))) {
+		tw_events_put(ctx, to->ubuf + to->iov_offset, max, taken);
+		iov_iter_advance(to, taken->count * sizeof(event));
+		return;
+	}
+	while (taken->count < max) {
+		t = tw_timer_at(&ctx->file->table.pool, taken->next);
+		event = tw_event_of(ctx, taken->next, t);
+		copied = copy_to_iter(&event, sizeof(event), to);
+		if (copied < sizeof(event)) {
+			iov_iter_revert(to, copied);
+			return;
+		}
+		tw_taken_add(taken, t);
 	}
 }
 
@@ -302,30 +396,41 @@ static void tw_events_free(struct tw_ctx *ctx, const struct timerwheel_event *ev
 static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned int max,
 			     u64 offset, bool *short_copy)
 {
-	struct timerwheel_event event[TW_EVENTS] __uninitialized;
 	struct tw_events *events = &file->events;
-	unsigned int n, claimed;
-	struct tw_ctx ctx;
-	size_t copied;
-	int err;
+	struct tw_taken taken = {};
+	struct tw_ctx ctx __uninitialized;
+	int n;
 
-	err = tw_cpu_begin(&ctx, file, offset);
-	if (err)
-		return err;
+	n = tw_cpu_begin(&ctx, file, offset);
+	if (n)
+		return n;
 	raw_spin_lock(&events->lock);
-	n = tw_events_peek(&ctx, event, min(max, TW_EVENTS));
+	max = min(max, events->due.count);
+	taken.first = events->due.first;
+	taken.next = taken.first;
 	pagefault_disable();
-	copied = copy_to_iter(event, n * sizeof(*event), to);
+	tw_events_copy(&ctx, to, max, &taken);
 	pagefault_enable();
-	*short_copy = copied < n * sizeof(*event);
-	n = copied / sizeof(*event);
-	claimed = tw_events_pop(&ctx, event, n);
+	n = taken.count;
+	*short_copy = n < max;
+	tw_events_pop(&ctx, &taken);
 	raw_spin_unlock(&events->lock);
-	tw_events_free(&ctx, event, claimed);
+	tw_events_free(&ctx, &taken);
 	tw_cpu_end(&ctx);
-
-	iov_iter_revert(to, copied % sizeof(*event));
 	return n;
+}
+
+/* Hand out the first due timers' events, at most @max of them, to the ring: it has room. */
+static void tw_events_write(const struct tw_ctx *ctx, const struct tw_ring *ring, unsigned int max,
+			    struct tw_taken *taken)
+{
+	struct tw_timer *t;
+
+	while (taken->count < max) {
+		t = tw_timer_at(&ctx->file->table.pool, taken->next);
+		*tw_ring_slot(ring, taken->count) = tw_event_of(ctx, taken->next, t);
+		tw_taken_add(taken, t);
+	}
 }
 
 /**
@@ -338,20 +443,21 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
  */
 unsigned int tw_events_flow(struct tw_ctx *ctx)
 {
-	struct timerwheel_event event[TW_EVENTS] __uninitialized;
 	struct tw_events *events = &ctx->file->events;
 	struct tw_ring *ring = &ctx->file->ring;
-	unsigned int n, claimed, done = 0;
+	unsigned int n, done = 0;
+	struct tw_taken taken;
 
 	ctx->offset = ring->offset;
 	do {
 		raw_spin_lock(&events->lock);
-		n = tw_events_peek(ctx, event, min(tw_ring_room(ring), TW_EVENTS));
-		tw_ring_write(ring, event, n);
-		claimed = tw_events_pop(ctx, event, n);
-		tw_ring_publish(ring, events->due.count);
+		taken = (struct tw_taken){ events->due.first, events->due.first };
+		n = min3(tw_ring_room(ring), events->due.count, TW_EVENTS);
+		tw_events_write(ctx, ring, n, &taken);
+		tw_events_pop(ctx, &taken);
+		tw_ring_publish(ring, n, events->due.count);
 		raw_spin_unlock(&events->lock);
-		tw_events_free(ctx, event, claimed);
+		tw_events_free(ctx, &taken);
 		done += n;
 	} while (n == TW_EVENTS && done < TW_FLOW);
 	return done;

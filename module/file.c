@@ -22,7 +22,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	}
 	tw_setup_default(&file->setup);
-	file->table.pool.generation_bits = tw_setup_generation_bits(&file->setup);
+	file->table.pool.generation_mask = BIT(tw_setup_generation_bits(&file->setup)) - 1;
 	tw_events_init(&file->events);
 	mutex_init(&file->mutex);
 	mutex_init(&file->advance);

@@ -11,6 +11,7 @@
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/lockdep_types.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/timerwheel.h>
@@ -36,10 +37,10 @@
 #define TW_MAGAZINE		64U
 
 /* Chains in a hash bucket: what fits a cache line beside the lock. */
-#define TW_CHAINS		15U
+#define TW_CHAINS		14U
 
-/* Timers for each bucket: two for each chain. */
-#define TW_BUCKET_TIMERS	30U
+/* Timers for each bucket: one for each chain. */
+#define TW_BUCKET_TIMERS	14U
 
 /* Bits of a word of the deadline table that hold a generation: less than a tick, as a rule. */
 #define TW_GENERATION_BITS_MIN	10U
@@ -63,11 +64,11 @@ struct tw_user {
 
 /**
  * struct tw_bucket - one cache line of the key table
- * @lock: protects the chains and which timers are in them; see README.md, "Locks"
+ * @lock: bit 0 protects the chains and which timers are in them; see README.md, "Locks"
  * @head: first timer of each chain, linked by tw_timer.hash_next
  */
 struct tw_bucket {
-	raw_spinlock_t lock;
+	unsigned long lock;
 	u32 head[TW_CHAINS];
 };
 
@@ -89,6 +90,7 @@ struct tw_bucket {
  * @words_pages: pages in it; tw_file.mutex
  * @words_room: room in it; tw_file.mutex
  * @bucket_room: room in the directory of buckets; tw_file.mutex
+ * @bucket_map: what lockdep knows about tw_bucket.lock
  * @lock: protects @full; a leaf
  * @full: magazines of free timers that no CPU part holds: linked by tw_timer.hash_next
  *	of the first timer of each, whose slack says how many are in it
@@ -105,6 +107,7 @@ struct tw_table {
 	u32 words_pages;
 	u32 words_room;
 	u32 bucket_room;
+	struct lockdep_map bucket_map;
 	raw_spinlock_t lock;
 	u32 full;
 };
@@ -395,14 +398,13 @@ unsigned int tw_events_flow(struct tw_ctx *ctx);
 long tw_events_flow_all(struct tw_file *file);
 
 /* monitor.c */
-void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event, unsigned int n);
+void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event);
 void tw_monitor_wake(struct tw_file *file);
 void tw_monitor_close(struct tw_file *file);
 long tw_monitor_open(struct tw_file *file, const struct timerwheel_monitor *arg);
 
 /* clock.c */
 clockid_t tw_clock_id(u32 clock);
-u64 tw_clock_now(const struct tw_file *file);
 u64 tw_clock_offset(u32 clock);
 
 /* stats.c */

@@ -156,11 +156,14 @@ static const struct tw_call tw_calls[] = {
 	TW_CALL(MONITOR, monitor, .min = 16, .function = tw_call_monitor),
 };
 
-/* Copy the head of a call on an array in: word by word costs less than a third. */
-static int tw_batch_read(struct timerwheel_batch *batch, struct timerwheel_batch __user *user)
+/*
+ * Copy the head of a call on an array in: word by word costs less than a third. False: it cannot
+ * be read, or is not of the size it has today.
+ */
+static bool tw_batch_read(struct timerwheel_batch *batch, struct timerwheel_batch __user *user)
 {
 	if (!user_access_begin(user, sizeof(*user)))
-		return -EFAULT;
+		return false;
 	unsafe_get_user(batch->size, &user->size, fault);
 	unsafe_get_user(batch->flags, &user->flags, fault);
 	unsafe_get_user(batch->elems, &user->elems, fault);
@@ -168,10 +171,10 @@ static int tw_batch_read(struct timerwheel_batch *batch, struct timerwheel_batch
 	unsafe_get_user(batch->elem_size, &user->elem_size, fault);
 	unsafe_get_user(batch->cursor, &user->cursor, fault);
 	user_access_end();
-	return 0;
+	return batch->size == sizeof(*batch);
 fault:
 	user_access_end();
-	return -EFAULT;
+	return false;
 }
 
 /* Copy the argument in. @size is set to the caller's size. */
@@ -182,6 +185,10 @@ static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __use
 	u32 flags;
 	int err;
 
+	if (likely(call->elem && !call->back) && tw_batch_read(&arg->batch, user)) {
+		*size = sizeof(arg->batch);
+		return 0;
+	}
 	if (get_user(*size, &head->size))
 		return -EFAULT;
 	if (*size > PAGE_SIZE)
@@ -194,8 +201,6 @@ static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __use
 			return -EFAULT;
 		return flags ? -EINVAL : 0;
 	}
-	if (likely(call->elem && !call->back && *size == sizeof(arg->batch)))
-		return tw_batch_read(&arg->batch, user);
 	err = copy_struct_from_user(arg, call->size, user, *size);
 	/* See that the answer can be written before anything is done. */
 	if (!err && call->back && copy_to_user(user, arg, min_t(size_t, *size, call->size)))

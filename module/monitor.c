@@ -87,37 +87,33 @@ static void tw_monitor_confess(struct tw_monitor *monitor)
 	WRITE_ONCE(monitor->missed, 0);
 }
 
-static void tw_monitor_push(struct tw_monitor *monitor, const struct timerwheel_event *event,
-			    unsigned int n)
+static void tw_monitor_push(struct tw_monitor *monitor, const struct timerwheel_event *event)
 {
 	raw_spin_lock(&monitor->lock);
 	tw_monitor_confess(monitor);
-	for (; n; n--, event++) {
-		if (likely(tw_monitor_room(monitor)))
-			tw_monitor_add(monitor, event);
-		else
-			WRITE_ONCE(monitor->missed, monitor->missed + 1);
-	}
+	if (likely(tw_monitor_room(monitor)))
+		tw_monitor_add(monitor, event);
+	else
+		WRITE_ONCE(monitor->missed, monitor->missed + 1);
 	raw_spin_unlock(&monitor->lock);
 }
 
 /**
- * tw_monitor_tell - copy events to all monitors
- * @file: whose events
- * @event: the events
- * @n: how many
+ * tw_monitor_tell - copy an event to all monitors
+ * @file: whose event
+ * @event: the event
  *
  * The caller calls tw_monitor_wake() once it holds no lock.
  *
  * Context: the events' lock is held.
  */
-void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event, unsigned int n)
+void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event)
 {
 	struct tw_monitor *monitor;
 
 	lockdep_assert_held(&file->events.lock);
 	list_for_each_entry(monitor, &file->events.monitors, node)
-		tw_monitor_push(monitor, event, n);
+		tw_monitor_push(monitor, event);
 }
 
 /**

@@ -15,13 +15,14 @@
 #include "cpu.h"
 #include "deadlines.h"
 #include "internal.h"
+#include "slots.h"
 #include "table.h"
 #include "trace.h"
 
 /**
  * struct tw_found - a key's place, locked
  * @bucket: its bucket, locked
- * @link: the link of its chain that leads to the timer, or the last one
+ * @link: the link of its chain that leads to the timer, or the last one, which leads nowhere
  * @index: the timer, 0: there is none
  * @state: TW_PENDING: so it stays; TW_DUE: so it was
  */
@@ -32,19 +33,15 @@ struct tw_found {
 	u8 state;
 };
 
-static void tw_unlock(const struct tw_found *f)
+static void tw_unlock(const struct tw_ctx *ctx, const struct tw_found *f)
 {
-	raw_spin_unlock(&f->bucket->lock);
+	tw_bucket_unlock(&ctx->file->table, f->bucket);
 }
 
-/* The locked part with number @nr; NULL: it is not locked. */
-static struct tw_cpu *tw_part(const struct tw_ctx *ctx, u32 nr)
+/* Is the part with number @nr locked? */
+static bool tw_has_part(const struct tw_ctx *ctx, u32 nr)
 {
-	if (likely(ctx->cpu->nr == nr))
-		return ctx->cpu;
-	if (ctx->other && ctx->other->nr == nr)
-		return ctx->other;
-	return NULL;
+	return likely(ctx->cpu->nr == nr) || (ctx->other && ctx->other->nr == nr);
 }
 
 /* Read where a timer is, and see that its part is locked. False: it is @nr that must be. */
@@ -53,7 +50,7 @@ static bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *s
 	/* In this order: pairs with the release in tw_events_rearm(). */
 	*state = smp_load_acquire(&t->state);
 	*nr = READ_ONCE(t->cpu);
-	return tw_part(ctx, *nr);
+	return tw_has_part(ctx, *nr);
 }
 
 /* Lock a key's bucket and, if there is one, find the timer and lock its part. */
@@ -67,14 +64,13 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 
 	for (;;) {
 		f->bucket = tw_table_lock(table, key, &chain);
-		f->link = tw_table_find(table, chain, key);
+		t = tw_table_find(table, chain, key, &f->link);
 		f->index = *f->link;
-		if (!f->index)
+		if (!t)
 			return NULL;
-		t = tw_timer_at(&table->pool, f->index);
 		if (likely(tw_settled(ctx, t, &f->state, &nr)))
 			return t;
-		tw_unlock(f);
+		tw_unlock(ctx, f);
 		tw_cpu_lock_other(ctx, nr);
 	}
 }
@@ -88,10 +84,18 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 static bool tw_lock_due(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
 	tw_events_lock(ctx->file);
-	if (likely(READ_ONCE(t->state) == TW_DUE && tw_part(ctx, READ_ONCE(t->cpu))))
+	if (likely(READ_ONCE(t->state) == TW_DUE && tw_has_part(ctx, READ_ONCE(t->cpu))))
 		return true;
 	tw_events_unlock(ctx->file);
 	return false;
+}
+
+/* Take a timer that is TW_PENDING out of its wheel; its part is locked. */
+static __always_inline void tw_unqueue(struct tw_ctx *ctx, struct tw_timer *t)
+{
+	struct tw_cpu *cpu = likely(t->cpu == ctx->cpu->nr) ? ctx->cpu : ctx->other;
+
+	tw_wheel_remove(&cpu->wheel, t);
 }
 
 /*
@@ -102,7 +106,7 @@ static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
 				   const struct tw_found *f)
 {
 	if (f->state == TW_PENDING) {
-		tw_wheel_remove(&tw_part(ctx, t->cpu)->wheel, t);
+		tw_unqueue(ctx, t);
 		return TIMERWHEEL_WAS_PENDING;
 	}
 	if (tw_lock_due(ctx, t)) {
@@ -111,7 +115,7 @@ static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
 		ctx->cpu->counts.withdrawn++;
 		return TIMERWHEEL_WAS_DUE;
 	}
-	tw_unlock(f);
+	tw_unlock(ctx, f);
 	return TIMERWHEEL_WAS_NONE;
 }
 
@@ -151,9 +155,9 @@ static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_ti
 static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t,
 				    const struct tw_found *f)
 {
-	tw_table_unhash(&ctx->file->table, f->link, f->index, t);
+	*f->link = t->hash_next;
 	WRITE_ONCE(t->state, TW_FREE);
-	tw_unlock(f);
+	tw_unlock(ctx, f);
 	tw_cpu_free(ctx->cpu, f->index, t);
 }
 
@@ -213,16 +217,16 @@ again:
 	t = tw_lookup(ctx, arg->key, &f);
 	/* Under our part's lock from here to the end: see tw_cpu_barrier(). */
 	if (unlikely(READ_ONCE(file->closed))) {
-		tw_unlock(&f);
+		tw_unlock(ctx, &f);
 		return -ESHUTDOWN;
 	}
 	if (t) {
 		if (arg->flags & TIMERWHEEL_EXCL) {
-			tw_unlock(&f);
+			tw_unlock(ctx, &f);
 			return -EEXIST;
 		}
 		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_unlock(&f);
+			tw_unlock(ctx, &f);
 			return -ESTALE;
 		}
 		if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline) &&
@@ -238,17 +242,16 @@ again:
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
-			tw_unlock(&f);
+			tw_unlock(ctx, &f);
 			return -ENOENT;
 		}
-		f.index = tw_cpu_alloc(ctx->cpu);
-		if (!f.index) {
-			tw_unlock(&f);
+		t = tw_cpu_alloc(ctx->cpu, &f.index);
+		if (!t) {
+			tw_unlock(ctx, &f);
 			return -EAGAIN;
 		}
 		f.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
-		t = tw_timer_at(&file->table.pool, f.index);
 		tw_deadline_owner(&file->table.pool, f.index, t);
 		WRITE_ONCE(t->key, arg->key);
 		t->hash_next = 0;
@@ -263,7 +266,7 @@ again:
 		tw_queue(ctx, f.index, t);
 	arg->index = f.index;
 	arg->generation = t->generation;
-	tw_unlock(&f);
+	tw_unlock(ctx, &f);
 	ctx->cpu->counts.armed++;
 	return was;
 }
@@ -308,11 +311,11 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 again:
 	t = tw_lookup(ctx, arg->key, &f);
 	if (!t) {
-		tw_unlock(&f);
+		tw_unlock(ctx, &f);
 		return -ENOENT;
 	}
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_unlock(&f);
+		tw_unlock(ctx, &f);
 		return -ESTALE;
 	}
 	if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline)) {
@@ -328,7 +331,7 @@ again:
 	trace_timerwheel_move(ctx->file, t, was);
 	if (f.state == TW_FREE)
 		tw_queue(ctx, f.index, t);
-	tw_unlock(&f);
+	tw_unlock(ctx, &f);
 	ctx->cpu->counts.moved++;
 	return was;
 }
@@ -364,11 +367,11 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remov
 again:
 	t = tw_lookup(ctx, arg->key, &f);
 	if (!t) {
-		tw_unlock(&f);
+		tw_unlock(ctx, &f);
 		return -ENOENT;
 	}
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_unlock(&f);
+		tw_unlock(ctx, &f);
 		return -ESTALE;
 	}
 	if (f.state == TW_PENDING)
@@ -436,7 +439,7 @@ static int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found
 		tw_describe(ctx, t, f->index, was, entry);
 		tw_events_unlock(ctx->file);
 	}
-	tw_unlock(f);
+	tw_unlock(ctx, f);
 	return was;
 }
 
@@ -452,7 +455,7 @@ static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *a
 	do {
 		t = tw_lookup(ctx, arg->key, &f);
 		if (!t) {
-			tw_unlock(&f);
+			tw_unlock(ctx, &f);
 			return -ENOENT;
 		}
 		was = tw_look(ctx, t, &f, arg);
@@ -484,6 +487,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t = tw_timer_at(&table->pool, index);
 	u8 state;
+	u32 *chain;
 	u64 key;
 	u32 nr;
 
@@ -494,18 +498,20 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 		if (state == TW_FREE || state == TW_CLAIMED)
 			return NULL;
 		key = READ_ONCE(t->key);
-		f->bucket = tw_table_lock(table, key, &f->link);
+		f->bucket = tw_table_lock(table, key, &chain);
 		if (READ_ONCE(t->key) != key) {
-			tw_unlock(f);
+			tw_unlock(ctx, f);
 			continue;
 		}
 		if (likely(tw_settled(ctx, t, &f->state, &nr))) {
-			if (f->state == TW_PENDING || f->state == TW_DUE)
+			if (f->state == TW_PENDING || f->state == TW_DUE) {
+				f->link = tw_table_link(table, chain, index);
 				return t;
-			tw_unlock(f);
+			}
+			tw_unlock(ctx, f);
 			return NULL;
 		}
-		tw_unlock(f);
+		tw_unlock(ctx, f);
 		tw_cpu_lock_other(ctx, nr);
 	}
 }
@@ -567,7 +573,7 @@ again:
 		was = TIMERWHEEL_WAS_PENDING;
 		err = tw_tell(ctx, t, index, was, to);
 		if (!err)
-			tw_wheel_remove(&tw_part(ctx, t->cpu)->wheel, t);
+			tw_unqueue(ctx, t);
 	} else if (tw_lock_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
 		err = tw_tell(ctx, t, index, was, to);
@@ -577,11 +583,11 @@ again:
 		}
 		tw_events_unlock(file);
 	} else {
-		tw_unlock(&f);
+		tw_unlock(ctx, &f);
 		goto again;
 	}
 	if (err) {
-		tw_unlock(&f);
+		tw_unlock(ctx, &f);
 		return -EFAULT;
 	}
 	trace_timerwheel_remove(file, t, was);

@@ -100,28 +100,14 @@ u32 tw_ring_room(const struct tw_ring *ring)
 }
 
 /**
- * tw_ring_write - write events where the reader does not look yet
- * @ring: the ring; the events' lock is held
- * @event: the events
- * @n: how many; there is room for them
- */
-void tw_ring_write(struct tw_ring *ring, const struct timerwheel_event *event, unsigned int n)
-{
-	u32 mask = ring->events - 1;
-	u32 tail = ring->tail;
-
-	while (n--)
-		ring->event[tail++ & mask] = *event++;
-	WRITE_ONCE(ring->tail, tail);
-}
-
-/**
  * tw_ring_publish - let the reader see what was written
  * @ring: the ring; the events' lock is held
+ * @n: how many events were: in its slots from 0 to @n - 1
  * @overflow: timers are due that there was no room for
  */
-void tw_ring_publish(struct tw_ring *ring, bool overflow)
+void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)
 {
+	WRITE_ONCE(ring->tail, ring->tail + n);
 	WRITE_ONCE(ring->shared->flags, overflow ? TIMERWHEEL_RING_OVERFLOW : 0);
 	/* Pairs with the reader's acquire: the events are there. */
 	smp_store_release(&ring->shared->tail, ring->tail);

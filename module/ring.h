@@ -3,19 +3,30 @@
 #ifndef TW_RING_H
 #define TW_RING_H
 
+#include <linux/timerwheel.h>
 #include <linux/types.h>
 
+#include "internal.h"
+
 struct page;
-struct timerwheel_event;
-struct timerwheel_ring;
-struct tw_ring;
+
+/**
+ * tw_ring_slot - where to write an event
+ * @ring: the ring; the events' lock is held
+ * @n: its number among those that are published next; there is room for it
+ *
+ * Return: the place.
+ */
+static inline struct timerwheel_event *tw_ring_slot(const struct tw_ring *ring, unsigned int n)
+{
+	return &ring->event[(ring->tail + n) & (ring->events - 1)];
+}
 
 int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset);
 void tw_ring_free(struct tw_ring *ring);
 u32 tw_ring_used(const struct tw_ring *ring);
 u32 tw_ring_room(const struct tw_ring *ring);
-void tw_ring_write(struct tw_ring *ring, const struct timerwheel_event *event, unsigned int n);
-void tw_ring_publish(struct tw_ring *ring, bool overflow);
+void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow);
 bool tw_ring_wanted(const struct tw_ring *ring);
 unsigned long tw_ring_pages(const struct tw_ring *ring);
 struct page *tw_ring_page(const struct tw_ring *ring, unsigned long nr);

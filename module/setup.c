@@ -97,7 +97,7 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 	WRITE_ONCE(file->setup.clock, setup->clock);
 	/* Pairs with the acquire in tw_has_ring(): the ring is there. */
 	smp_store_release(&file->ring.events, setup->ring);
-	file->table.pool.generation_bits = tw_setup_generation_bits(setup);
+	file->table.pool.generation_mask = BIT(tw_setup_generation_bits(setup)) - 1;
 }
 
 /**

@@ -3,6 +3,7 @@
 #include <linux/math64.h>
 #include <linux/seq_file.h>
 
+#include "clock.h"
 #include "internal.h"
 #include "ring.h"
 

@@ -38,7 +38,7 @@
 #include "table.h"
 
 static_assert(TW_PAGE_TIMERS * sizeof(struct tw_timer) <= PAGE_SIZE);
-static_assert(sizeof(raw_spinlock_t) > 4 || sizeof(struct tw_bucket) == 64);
+static_assert(sizeof(long) < 8 || sizeof(struct tw_bucket) == 64);
 
 /* A cgroup at its limit gets -ENOMEM, not the OOM killer. */
 #define TW_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
@@ -135,7 +135,6 @@ static int tw_add_buckets(struct tw_table *table, u32 page)
 	struct tw_bucket **dir = rcu_dereference_raw(table->bucket);
 	struct tw_bucket **old = dir;
 	struct tw_bucket *buckets;
-	unsigned int i;
 
 	if (page == table->bucket_room) {
 		dir = tw_dir_grow(old, &table->bucket_room);
@@ -149,8 +148,6 @@ static int tw_add_buckets(struct tw_table *table, u32 page)
 	buckets = kcalloc(TW_PAGE_BUCKETS, sizeof(*buckets), TW_GFP);
 	if (!buckets)
 		return -ENOMEM;
-	for (i = 0; i < TW_PAGE_BUCKETS; i++)
-		raw_spin_lock_init(&buckets[i].lock);
 	dir[page] = buckets;
 	return 0;
 }
@@ -163,20 +160,23 @@ static int tw_add_buckets(struct tw_table *table, u32 page)
 static void tw_split(struct tw_table *table)
 {
 	u32 new = table->buckets;
-	u32 old = new & ~BIT(fls(new) - 1);
+	u32 half = BIT(__fls(new));
+	u32 old = new & ~half;
 	struct tw_bucket *from = tw_bucket_at(table, old);
 	struct tw_bucket *to = tw_bucket_at(table, new);
 	struct tw_timer *t;
 	u32 *link, *tail;
 	unsigned int c;
 
-	tw_lock_bh(&from->lock);
+	local_bh_disable();
+	tw_bucket_lock(table, from);
 	for (c = 0; c < TW_CHAINS; c++) {
 		link = &from->head[c];
 		tail = &to->head[c];
 		while (*link) {
 			t = tw_timer_at(&table->pool, *link);
-			if (tw_bucket_of(tw_hash(table, t->key), new + 1) != new) {
+			/* All here have the lower bits of both numbers. */
+			if (!(tw_hash(table, t->key) >> 32 & half)) {
 				link = &t->hash_next;
 				continue;
 			}
@@ -188,7 +188,8 @@ static void tw_split(struct tw_table *table)
 	}
 	/* Pairs with the acquire in tw_table_lock(). */
 	smp_store_release(&table->buckets, new + 1);
-	tw_unlock_bh(&from->lock);
+	tw_bucket_unlock(table, from);
+	local_bh_enable();
 }
 
 /* The words of the deadline table for the timers of page number @page of it. */
@@ -344,9 +345,12 @@ unlock:
  */
 int tw_table_init(struct tw_table *table)
 {
+	static struct lock_class_key bucket_key;
 	int err;
 
 	raw_spin_lock_init(&table->lock);
+	lockdep_init_map_wait(&table->bucket_map, "tw_bucket.lock", &bucket_key, 0,
+			      LD_WAIT_SPIN);
 	get_random_bytes(table->seed, sizeof(table->seed));
 	table->seed[1] |= 1;
 	err = tw_add_buckets(table, 0);

@@ -6,26 +6,31 @@
 #ifndef TW_TABLE_H
 #define TW_TABLE_H
 
+#include <linux/bit_spinlock.h>
 #include <linux/bitops.h>
+#include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/rcupdate.h>
-#include <linux/spinlock.h>
 
 #include "internal.h"
 
-/* Multiply and fold: as good as needed for a table whose seed is secret. */
+/*
+ * Multiply, fold, and multiply again: with the first alone, keys at equal distances (addresses, say)
+ * made chains up to twice as long as random ones, with some seeds.
+ */
 static inline u64 tw_hash(const struct tw_table *table, u64 key)
 {
 	u64 a = key ^ table->seed[0];
 
-	return (a * table->seed[1]) ^ mul_u64_u64_shr(a, table->seed[1], 64);
+	a = (a * table->seed[1]) ^ mul_u64_u64_shr(a, table->seed[1], 64);
+	return a * table->seed[1];
 }
 
-/* Which of @buckets buckets @hash belongs to. */
+/* Which of @buckets buckets, of which there is at least one, @hash belongs to. */
 static inline u32 tw_bucket_of(u64 hash, u32 buckets)
 {
-	u32 mask = (u32)(BIT_ULL(fls(buckets)) - 1);
-	u32 b = hash & mask;
+	u32 mask = ~0U >> (31 - __fls(buckets));
+	u32 b = (hash >> 32) & mask;
 
 	return b < buckets ? b : b & (mask >> 1);
 }
@@ -33,7 +38,7 @@ static inline u32 tw_bucket_of(u64 hash, u32 buckets)
 /* Which chain in its bucket. */
 static inline u32 tw_chain_of(u64 hash)
 {
-	return ((hash >> 32) * TW_CHAINS) >> 32;
+	return ((hash & U32_MAX) * TW_CHAINS) >> 32;
 }
 
 static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b)
@@ -43,6 +48,20 @@ static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b
 	return &bucket[b / TW_PAGE_BUCKETS][b % TW_PAGE_BUCKETS];
 }
 
+/* Lock a bucket. Lockdep does not see bit locks: it is told. */
+static inline void tw_bucket_lock(struct tw_table *table, struct tw_bucket *bucket)
+{
+	lock_map_acquire(&table->bucket_map);
+	bit_spin_lock(0, &bucket->lock);
+}
+
+static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bucket)
+{
+	/* No other bit is used, so that this needs not be atomic. */
+	__bit_spin_unlock(0, &bucket->lock);
+	lock_map_release(&table->bucket_map);
+}
+
 /**
  * tw_table_lock - lock the bucket of a key
  * @table: the table
@@ -50,7 +69,7 @@ static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b
  * @chain: is set to the head of the key's chain
  *
  * Context: bottom halves off; a CPU part's lock may be held.
- * Return: the bucket; unlock its lock when done.
+ * Return: the bucket; tw_bucket_unlock() it when done.
  */
 static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u64 key, u32 **chain)
 {
@@ -63,12 +82,12 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 		buckets = smp_load_acquire(&table->buckets);
 		b = tw_bucket_of(hash, buckets);
 		bucket = tw_bucket_at(table, b);
-		raw_spin_lock(&bucket->lock);
+		tw_bucket_lock(table, bucket);
 		/* Was it split while we waited? Then it may be the other one now. */
 		if (likely(READ_ONCE(table->buckets) == buckets ||
 			   tw_bucket_of(hash, READ_ONCE(table->buckets)) == b))
 			break;
-		raw_spin_unlock(&bucket->lock);
+		tw_bucket_unlock(table, bucket);
 	}
 	*chain = &bucket->head[tw_chain_of(hash)];
 	return bucket;
@@ -79,37 +98,42 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
  * @table: the table
  * @chain: the key's chain, its bucket locked
  * @key: the key
+ * @link: is set to the link to the timer, its head or that of the one before it in the chain; to
+ *	the last link, which is 0, if there is none
  *
  * Passes over timers that a reader has claimed: they are gone.
  *
- * Return: the link to the timer, its head or that of the one before it in the chain; the
- * last link, which is 0, if there is none.
+ * Return: the timer; NULL: there is none.
  */
-static __always_inline u32 *tw_table_find(const struct tw_table *table, u32 *chain, u64 key)
+static __always_inline struct tw_timer *tw_table_find(const struct tw_table *table, u32 *chain,
+						      u64 key, u32 **link)
 {
 	struct tw_timer *t;
 
 	for (; *chain; chain = &t->hash_next) {
 		t = tw_timer_at(&table->pool, *chain);
-		if (t->key == key && READ_ONCE(t->state) != TW_CLAIMED)
-			break;
+		if (t->key == key && READ_ONCE(t->state) != TW_CLAIMED) {
+			*link = chain;
+			return t;
+		}
 	}
-	return chain;
+	*link = chain;
+	return NULL;
 }
 
 /**
- * tw_table_unhash - take a timer out of its chain
+ * tw_table_link - find a timer's place in its chain
  * @table: the table
- * @chain: the chain, or any link of it before the timer; its bucket locked
+ * @chain: the chain, its bucket locked
  * @index: the timer, which is in the chain
- * @t: the same
+ *
+ * Return: the link to it.
  */
-static inline void tw_table_unhash(struct tw_table *table, u32 *chain, u32 index,
-				   const struct tw_timer *t)
+static inline u32 *tw_table_link(const struct tw_table *table, u32 *chain, u32 index)
 {
 	while (*chain != index)
 		chain = &tw_timer_at(&table->pool, *chain)->hash_next;
-	*chain = t->hash_next;
+	return chain;
 }
 
 #endif /* TW_TABLE_H */

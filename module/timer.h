@@ -73,14 +73,14 @@ static_assert(sizeof(struct tw_timer) == 64);
  *	there is a timer there is its word. See deadlines.h.
  * @words_offset: what user space's times in there are ahead of ours (modulo 2^64); constant once
  *	@words is set
- * @generation_bits: the lower bits of a word, which hold a generation; constant once there are
+ * @generation_mask: the lower bits of a word, which hold a generation; constant once there are
  *	timers
  */
 struct tw_pool {
 	struct tw_timer *__rcu *page;
 	u64 *__rcu *words;
 	u64 words_offset;
-	u32 generation_bits;
+	u32 generation_mask;
 };
 
 /**

@@ -70,13 +70,7 @@
 #include <linux/string.h>
 
 #include "deadlines.h"
-#include "wheel.h"
-
-/* Slots in the ring of each level. */
-static unsigned int tw_ring(const struct tw_wheel *w)
-{
-	return 2U << w->shift;
-}
+#include "slots.h"
 
 /**
  * tw_wheel_levels - how many levels reach every tick of 64-bit time
@@ -121,30 +115,22 @@ unsigned int tw_wheel_lists(unsigned int slots, u64 tick)
 void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 		   unsigned long *occupied, unsigned int slots, u64 tick, u64 now)
 {
+	unsigned int level = 0, bit = 0;
+
 	w->pool = pool;
 	w->head = head;
 	w->occupied = occupied;
 	w->tick = tick;
 	w->shift = ilog2(slots);
+	w->ring = 2 * slots;
 	w->levels = tw_wheel_levels(slots, tick);
+	for (; bit < 64; bit++) {
+		while (BIT_ULL(bit) >> (level * w->shift) >= w->ring)
+			level++;
+		w->level_of[bit] = level;
+	}
 	w->cursor = now;
 	w->work = TW_NEVER;
-}
-
-/*
- * The tick at which @t is to fire: the first one not before its deadline or, with
- * slack, the roundest of those that are late enough: timers with slack meet there.
- * Neither the sum nor the levels overflow: in ns, a deadline is below 2^63, the bias at most
- * TW_BIAS_MAX, the slack at most TW_SLACK_MAX and a tick below 2^60.
- */
-static u64 tw_fire_tick(const struct tw_wheel *w, const struct tw_timer *t)
-{
-	u64 first = div64_u64(t->deadline + w->bias + w->tick - 1, w->tick);
-	u64 last = first + t->slack;
-
-	if (likely(first == last))
-		return first;
-	return last & (~0ULL << (fls64((first - 1) ^ last) - 1));
 }
 
 /* From which tick slot number @b of @level may be worked on. */
@@ -153,8 +139,13 @@ static u64 tw_work_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 	return level ? (b - 1) << (level * w->shift) : b;
 }
 
-/* Let @list begin with @first, which may be 0. */
-static void tw_set_first(struct tw_wheel *w, unsigned int list, u32 first)
+/**
+ * tw_wheel_set_first - let a list begin with another timer
+ * @w: the wheel
+ * @list: the list
+ * @first: the timer, 0: the list is empty now
+ */
+void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first)
 {
 	w->head[list] = first;
 	if (first)
@@ -163,89 +154,18 @@ static void tw_set_first(struct tw_wheel *w, unsigned int list, u32 first)
 		__clear_bit(list, w->occupied);
 }
 
-/* @list, which is slot @b of @level, is no longer empty. */
-static noinline void tw_open_slot(struct tw_wheel *w, unsigned int level, u64 b,
-				  unsigned int list)
+/**
+ * tw_wheel_open_slot - a slot is no longer empty
+ * @w: the wheel
+ * @level: the slot's level
+ * @b: its number
+ * @list: its list
+ */
+void tw_wheel_open_slot(struct tw_wheel *w, unsigned int level, u64 b, unsigned int list)
 {
 	__set_bit(list, w->occupied);
 	w->busy |= BIT(level);
 	w->work = min(w->work, tw_work_tick(w, level, b));
-}
-
-/* tw_wheel_insert() without the counting. */
-static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
-{
-	u64 tick = max(tw_fire_tick(w, t), w->cursor);
-	u64 from = w->cursor;
-	u64 b = tick;
-	unsigned int ring = tw_ring(w);
-	unsigned int level = 0, list;
-	u32 first;
-
-	for (; b - from >= ring; level++) {
-		b >>= w->shift;
-		from >>= w->shift;
-	}
-	list = level * ring + (b & (ring - 1));
-	first = w->head[list];
-	w->head[list] = index;
-	t->next = first;
-	t->prev = TW_HEAD | list;
-	/* Where there is one already the wheel knows of this slot. */
-	if (likely(first))
-		tw_timer_at(w->pool, first)->prev = index;
-	else
-		tw_open_slot(w, level, b, list);
-}
-
-/**
- * tw_wheel_catch_up - let the wheel know what time it is
- * @w: the wheel
- * @now: the current tick
- *
- * To be called before tw_wheel_insert(), so that the timer goes to the lowest level that
- * will do. Does nothing while there is work to do.
- */
-void tw_wheel_catch_up(struct tw_wheel *w, u64 now)
-{
-	if (w->work > now && w->cursor <= now)
-		w->cursor = now + 1;
-}
-
-/**
- * tw_wheel_insert - queue a timer
- * @w: the wheel
- * @index: the timer's index
- * @t: the timer; @deadline and @slack are set. It is in no list.
- *
- * May lower @w->work.
- */
-void tw_wheel_insert(struct tw_wheel *w, u32 index, struct tw_timer *t)
-{
-	tw_place(w, index, t);
-	w->pending++;
-}
-
-/**
- * tw_wheel_remove - take a timer out
- * @w: the wheel it is in
- * @t: the timer
- *
- * @w->work stays: at worst there will be nothing to do then.
- */
-void tw_wheel_remove(struct tw_wheel *w, struct tw_timer *t)
-{
-	u32 next = t->next;
-	u32 prev = t->prev;
-
-	if (prev & TW_HEAD) {
-		tw_set_first(w, prev & ~TW_HEAD, next);
-	} else {
-		tw_timer_at(w->pool, prev)->next = next;
-		if (next)
-			tw_timer_at(w->pool, next)->prev = prev;
-	}
-	w->pending--;
 }
 
 /**
@@ -263,7 +183,7 @@ void tw_wheel_count_lateness(struct tw_wheel *w, u64 late)
 /* The number of the first slot of @level that is not empty. False: there is none. */
 static bool tw_first_slot(struct tw_wheel *w, unsigned int level, u64 *b)
 {
-	unsigned int ring = tw_ring(w);
+	unsigned int ring = w->ring;
 	unsigned int base = level * ring;
 	u64 from = w->cursor >> (level * w->shift);
 	unsigned int place = from & (ring - 1);
@@ -318,6 +238,15 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 	return any;
 }
 
+/* The timer that is next in a list, soon to be in the cache; with none the memory of index 0. */
+static struct tw_timer *tw_ahead(const struct tw_wheel *w, u32 next)
+{
+	struct tw_timer *t = tw_timer_at(w->pool, next);
+
+	prefetchw(t);
+	return t;
+}
+
 /*
  * Visit timers of @list, at most @budget: those that are due go to @due, the
  * others are placed anew, which never puts them back into @list.
@@ -325,18 +254,15 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 			     unsigned int budget, u64 *moved, struct tw_chain *due)
 {
-	u32 index = w->head[list];
-	struct tw_timer *t, *last = NULL;
+	u32 index = w->head[list], next;
+	struct tw_timer *t = tw_timer_at(w->pool, index), *after, *last = NULL;
 	unsigned int done = 0, expired = 0;
-	u32 next;
 
 	if (due->last)
 		last = tw_timer_at(w->pool, due->last);
-	for (; index && done < budget; index = next, done++) {
-		t = tw_timer_at(w->pool, index);
+	for (; index && done < budget; index = next, t = after, done++) {
 		next = t->next;
-		if (next)
-			prefetchw(tw_timer_at(w->pool, next));
+		after = tw_ahead(w, next);
 		tw_deadline_take(w->pool, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
@@ -356,7 +282,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		expired++;
 		tw_wheel_count_lateness(w, now_ns - t->deadline);
 	}
-	tw_set_first(w, list, index);
+	tw_wheel_set_first(w, list, index);
 	due->count += expired;
 	w->expired += expired;
 	w->pending -= expired;
@@ -366,20 +292,17 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 /* Cascade timers of @list, at most @budget of them. */
 static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
 {
-	u32 index = w->head[list];
-	struct tw_timer *t;
+	u32 index = w->head[list], next;
+	struct tw_timer *t = tw_timer_at(w->pool, index), *after;
 	unsigned int done = 0;
-	u32 next;
 
-	for (; index && done < budget; index = next, done++) {
-		t = tw_timer_at(w->pool, index);
+	for (; index && done < budget; index = next, t = after, done++) {
 		next = t->next;
-		if (next)
-			prefetchw(tw_timer_at(w->pool, next));
+		after = tw_ahead(w, next);
 		tw_deadline_take(w->pool, index, t);
 		tw_place(w, index, t);
 	}
-	tw_set_first(w, list, index);
+	tw_wheel_set_first(w, list, index);
 	w->cascades += done;
 	return done;
 }
@@ -387,14 +310,14 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 /* Let what is left of slot @list wait as a backlog, if there is room for one more. */
 static void tw_detach(struct tw_wheel *w, unsigned int list)
 {
-	unsigned int base = w->levels * tw_ring(w);
+	unsigned int base = w->levels * w->ring;
 	unsigned int n = (w->backlog_first + w->backlogs) % TW_BACKLOGS;
 	u32 first = w->head[list];
 
 	if (w->backlogs == TW_BACKLOGS)
 		return;
-	tw_set_first(w, list, 0);
-	tw_set_first(w, base + n, first);
+	tw_wheel_set_first(w, list, 0);
+	tw_wheel_set_first(w, base + n, first);
 	__set_bit(base + n, w->occupied);
 	w->backlogs++;
 }
@@ -403,7 +326,7 @@ static void tw_detach(struct tw_wheel *w, unsigned int list)
 static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned int budget,
 				      struct tw_chain *due)
 {
-	unsigned int base = w->levels * tw_ring(w);
+	unsigned int base = w->levels * w->ring;
 	unsigned int done = 0;
 
 	while (w->backlogs) {
@@ -449,7 +372,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		if (!left || (early && w->backlogs && left <= budget / 2))
 			break;
 		w->cursor = max(w->cursor, min(now + 1, job.late));
-		list = job.level * tw_ring(w) + (job.slot & (tw_ring(w) - 1));
+		list = job.level * w->ring + (job.slot & (w->ring - 1));
 		if (job.level)
 			left -= tw_cascade(w, list,
 					   early && w->backlogs ? left - budget / 2 : left);
@@ -475,7 +398,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
  */
 u32 tw_wheel_pop(struct tw_wheel *w)
 {
-	unsigned int lists = w->levels * tw_ring(w) + TW_BACKLOGS;
+	unsigned int lists = w->levels * w->ring + TW_BACKLOGS;
 	unsigned int list = find_first_bit(w->occupied, lists);
 	u32 index;
 

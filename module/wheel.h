@@ -50,6 +50,7 @@ struct tw_chain {
  *	set back, so that the wheel's own time never does
  * @cursor: no timer in a slot belongs to a tick before this one
  * @work: nothing needs to be done before this tick
+ * @ring: slots in the ring of each level
  * @shift: log2 of the slots by which one level turns for one slot of the next
  * @levels: how many there are
  * @busy: a bit for each level that may hold timers
@@ -62,6 +63,8 @@ struct tw_chain {
  *	they come from a backlog), ever
  * @late_max: largest lateness, in ns
  * @lateness: histogram of it (struct timerwheel_stats)
+ * @level_of: the lowest level whose ring is longer than a number of ticks, by the number of
+ *	that number's highest bit
  */
 struct tw_wheel {
 	const struct tw_pool *pool;
@@ -71,6 +74,7 @@ struct tw_wheel {
 	u64 bias;
 	u64 cursor;
 	u64 work;
+	u32 ring;
 	u32 busy;
 	u8 shift;
 	u8 levels;
@@ -82,15 +86,15 @@ struct tw_wheel {
 	u64 requeues;
 	u64 late_max;
 	u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
+	u8 level_of[64];
 };
 
 unsigned int tw_wheel_levels(unsigned int slots, u64 tick);
 unsigned int tw_wheel_lists(unsigned int slots, u64 tick);
 void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 		   unsigned long *occupied, unsigned int slots, u64 tick, u64 now);
-void tw_wheel_catch_up(struct tw_wheel *w, u64 now);
-void tw_wheel_insert(struct tw_wheel *w, u32 index, struct tw_timer *t);
-void tw_wheel_remove(struct tw_wheel *w, struct tw_timer *t);
+void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first);
+void tw_wheel_open_slot(struct tw_wheel *w, unsigned int level, u64 b, unsigned int list);
 bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budget,
 		      bool manual, bool last, struct tw_chain *due);
 u32 tw_wheel_pop(struct tw_wheel *w);

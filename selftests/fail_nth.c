@@ -1095,16 +1095,16 @@ static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32
 }
 
 /*
- * There are 63 timers in the first page and 64 in each that follows, 30 for each bucket,
+ * There are 63 timers in the first page and 64 in each that follows, 14 for each bucket,
  * 64 buckets in a page; directories of both begin with 8 entries and double.
  */
 SWEEP(grow_page) { grow_sweep(_metadata, s, 63, false); }
 SWEEP(grow_timers_8) { grow_sweep(_metadata, s, 64 * 8 - 1, false); }
 SWEEP(grow_timers_16) { grow_sweep(_metadata, s, 64 * 16 - 1, false); }
-SWEEP(grow_buckets_1) { grow_sweep(_metadata, s, 1920 * 1 - 1, false); }
+SWEEP(grow_buckets_1) { grow_sweep(_metadata, s, 896 * 1 - 1, false); }
 SWEEP(grow_timers_32) { grow_sweep(_metadata, s, 64 * 32 - 1, false); }
 SWEEP(grow_timers_64) { grow_sweep(_metadata, s, 64 * 64 - 1, false); }
-SWEEP(grow_buckets_8) { grow_sweep(_metadata, s, 1920 * 8 - 1, false); }
+SWEEP(grow_buckets_8) { grow_sweep(_metadata, s, 896 * 8 - 1, false); }
 /* the deadline table: 512 words in a page, and its directory grows like the others */
 SWEEP(grow_words) { grow_sweep(_metadata, s, 512 - 1, true); }
 SWEEP(grow_words_8) { grow_sweep(_metadata, s, 512 * 8 - 1, true); }
@@ -1116,7 +1116,7 @@ SWEEP(grow_words_8) { grow_sweep(_metadata, s, 512 * 8 - 1, true); }
 SWEEP(grow_large)
 {
 	static const __u32 sizes[] = {
-		64 * 128 - 1, 64 * 256 - 1, 1920 * 16 - 1, 64 * 512 - 1, 1920 * 32 - 1,
+		64 * 128 - 1, 64 * 256 - 1, 896 * 16 - 1, 64 * 512 - 1, 896 * 32 - 1,
 		64 * 1024 - 1,
 	};
 	struct model m;

@@ -365,7 +365,7 @@ static void op_postpone(struct driver *d)
 static void op_store(struct driver *d)
 {
 	u32 index = any_pending(d);
-	unsigned int bits = d->rig.pool.generation_bits;
+	unsigned int bits = ilog2(d->rig.pool.generation_mask + 1);
 	u64 *place, deadline, unit = 1ULL << bits;
 	struct tw_timer *t;
 	u64 word;

@@ -1,30 +1,32 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: mutants.sh [--count] [--first N] WHEEL.C BUILD COMPILE...
+# usage: mutants.sh [--count] [--first N] MODULE BUILD COMPILE...
 #
-# Does the test notice? Put one fault at a time into a copy of wheel.c, link it with the
-# test's objects in BUILD and expect it to fail. Prints KTAP: "ok" is a fault found.
+# Does the test notice? Put one fault at a time into copies of wheel.c and slots.h, compile and
+# link them with the test's objects in BUILD and expect it to fail. Prints KTAP: "ok" is a fault found.
 # With --first N the tests are numbered from N on and no plan is printed; --count
 # prints how many there are.
 set -u
 
 # name; script for sed, which must change something
-mutants=(
-'place: the ring ends one slot early;        s/b - from >= ring/b - from >= ring - 1/'
-'place: the ring ends one slot late;         s/b - from >= ring/b - from > ring/'
+faults=(
+'place: the ring ends one slot early;        s/\(b - (w->cursor >> shift) >= w->ring\)/\1 - 1/'
+'place: the ring ends one slot late;         s/\(b - (w->cursor >> shift)\) >= w->ring/\1 > w->ring/'
+'place: a ring of one slot more is not seen; s/if (unlikely(b - (w->cursor >> shift) >= w->ring))/if (0)/'
+'levels: one too high;                       s/\(level_of.bit. = level\);/\1 + 1;/'
 'place: work is not announced;               s/w->work = min(w->work, tw_work_tick.*$/;/'
 'place: level is not busy;                   s/w->busy |= BIT(level);/;/'
 'fire tick: rounded down;                    s/ + w->tick - 1, w->tick)/, w->tick)/'
 'fire tick: no bias;                         s/t->deadline + w->bias/t->deadline/'
 'fire tick: slack rounds wrongly;            s/(first - 1) ^ last/first ^ last/'
-'open slot: bit not set;                     /^static .*tw_open_slot(/,/^}/s/__set_bit(.*/;/'
+'open slot: bit not set;                     /^void tw_wheel_open_slot(/,/^}/s/__set_bit(.*/;/'
 'place: prev of the next not set;            /^static .*tw_place(/,/^}/s/->prev = index;/->prev;/'
 'first: bit not cleared;                     s/__clear_bit(.*/;/'
-'first: prev not set;                        /^static .*tw_set_first(/,/^}/s/->prev = TW_HEAD | list;/->prev;/'
-'remove: prev of the next not set;           /^void tw_wheel_remove/,/^}/s/->prev = prev;/->prev;/'
-'remove: next of the one before not set;     /^void tw_wheel_remove/,/^}/s/->next = next;/->next;/'
-'remove: not counted;                        /^void tw_wheel_remove/,/^}/s/w->pending--;/;/'
+'first: prev not set;                        /^void tw_wheel_set_first(/,/^}/s/->prev = TW_HEAD | list;/->prev;/'
+'remove: prev of the next not set;           /^static .*tw_wheel_remove(/,/^}/s/->prev = prev;/->prev;/'
+'remove: next of the one before not set;     /^static .*tw_wheel_remove(/,/^}/s/->next = next;/->next;/'
+'remove: not counted;                        /^static .*tw_wheel_remove(/,/^}/s/w->pending--;/;/'
 'catch up: cursor too far;                   s/w->cursor = now + 1;/w->cursor = now + 2;/'
 'catch up: while there is work;              s/if (w->work > now \&\& w->cursor <= now)/if (w->cursor <= now)/'
 'first slot: place 0 is passed over;         s/base + place, base);/base + place, base + 1);/'
@@ -35,7 +37,7 @@ mutants=(
 'visit: not at the very deadline;            s/t->deadline > now_ns/t->deadline >= now_ns/'
 'visit: one tick early;                      s/t->deadline > now_ns/t->deadline > now_ns + w->tick/'
 'visit: prev in the chain;                   s/t->prev = due->last;/t->prev = 0;/'
-'visit: the rest is forgotten;               /^static .*tw_visit(/,/^}/s/tw_set_first(w, list, index);/tw_set_first(w, list, 0);/'
+'visit: the rest is forgotten;               /^static .*tw_visit(/,/^}/s/tw_wheel_set_first(w, list, index);/tw_wheel_set_first(w, list, 0);/'
 'visit: over budget;                         /^static .*tw_visit(/,/^}/s/done < budget/done <= budget/'
 'visit: stores are not seen;                  /^static .*tw_visit(/,/^}/s/tw_deadline_take(.*/;/'
 'visit: not counted;                         s/w->pending -= expired;/;/'
@@ -62,7 +64,7 @@ plan=1
 while :; do
 	case ${1-} in
 	--count)
-		echo "${#mutants[@]}"
+		echo "${#faults[@]}"
 		exit 0 ;;
 	--first)
 		number=$2
@@ -72,32 +74,35 @@ while :; do
 		break ;;
 	esac
 done
-wheel=$1
+module=$1
 build=$2
 shift 2
-mkdir -p "$build/mutants"
-[ "$plan" ] && printf 'TAP version 13\n1..%d\n' "${#mutants[@]}"
+mutants=$build/mutants
+mkdir -p "$mutants"
+[ "$plan" ] && printf 'TAP version 13\n1..%d\n' "${#faults[@]}"
 
-"$@" -c -o "$build/mutants/wheel.o" "$wheel" || exit 1
+# All of the test but what is made of the two files.
+others=()
+for object in "$build"/*.o; do
+	case $object in
+	*/rig.o) ;;
+	*) others+=("$object") ;;
+	esac
+done
 
 failed=0
-for mutant in "${mutants[@]}"; do
-	name=${mutant%%;*}
-	copy=$build/mutants/wheel.c
-	test=$build/mutants/wheel_test
-
-	sed -e "${mutant#*;}" "$wheel" > "$copy"
-	if cmp -s "$wheel" "$copy"; then
-		result="not ok"
-		echo "# the script for this fault fits no line of $wheel any more"
-	elif ! "$@" -w -o "$test" "$copy" "$build"/*.o; then
-		result="not ok"
-	else
-		if "$test" --short > "$build/mutants/log" 2>&1; then
-			result="not ok"
-		else
-			result="ok"
-		fi
+for fault in "${faults[@]}"; do
+	name=${fault%%;*}
+	result="not ok"
+	for file in wheel.c slots.h; do
+		sed -e "${fault#*;}" "$module/$file" > "$mutants/$file"
+	done
+	if cmp -s "$module/wheel.c" "$mutants/wheel.c" &&
+	   cmp -s "$module/slots.h" "$mutants/slots.h"; then
+		echo "# the script for this fault fits no line of wheel.c and slots.h any more"
+	elif "$@" -w -iquote "$mutants" -o "$mutants/wheel_test" "$mutants/wheel.c" rig.c \
+		"${others[@]}"; then
+		"$mutants/wheel_test" --short > "$mutants/log" 2>&1 || result="ok"
 	fi
 	echo "$result $number - wheel: fault found: $name"
 	[ "$result" = ok ] || failed=1

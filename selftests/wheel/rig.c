@@ -5,6 +5,7 @@
 #include "deadlines.h"
 #include "fail.h"
 #include "rig.h"
+#include "slots.h"
 
 static void *must(void *memory)
 {
@@ -31,7 +32,7 @@ void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, uns
 		for (i = 0; i < words; i++)
 			r->word[i] = must(calloc(TW_PAGE_WORDS, sizeof(**r->word)));
 		r->pool.words = r->word;
-		r->pool.generation_bits = bits;
+		r->pool.generation_mask = BIT(bits) - 1;
 	}
 	tw_wheel_init(&r->w, &r->pool, must(calloc(r->lists, sizeof(u32))),
 		      must(calloc(BITS_TO_LONGS(r->lists), sizeof(long))), slots, tick, now);
@@ -79,7 +80,7 @@ u64 rig_deadline(const struct rig *r, u32 index)
 	if (!r->word)
 		return t->deadline;
 	word = r->word[index / TW_PAGE_WORDS][index % TW_PAGE_WORDS];
-	unit = 1ULL << r->pool.generation_bits;
+	unit = r->pool.generation_mask + 1ULL;
 	if (word % unit != t->generation)
 		return t->deadline;
 	return max(t->deadline, min(word - word % unit, TIMERWHEEL_TIME_MAX));

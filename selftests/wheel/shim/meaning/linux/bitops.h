@@ -14,6 +14,11 @@
 
 #define DECLARE_BITMAP(name, bits)	unsigned long name[BITS_TO_LONGS(bits)]
 
+static inline unsigned long __fls(unsigned long word)
+{
+	return BITS_PER_LONG - 1 - __builtin_clzl(word);
+}
+
 static inline void __set_bit(unsigned long nr, unsigned long *addr)
 {
 	addr[BIT_WORD(nr)] |= BIT_MASK(nr);

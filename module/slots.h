@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The slots of a wheel: which one a timer belongs to, how it gets in and out. Part of each
+ * operation, so it is all inline. What slots and levels are is told in wheel.c.
+ */
+#ifndef TW_SLOTS_H
+#define TW_SLOTS_H
+
+#include <linux/bitops.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "wheel.h"
+
+/*
+ * The tick at which @t is to fire: the first one not before its deadline or, with
+ * slack, the roundest of those that are late enough: timers with slack meet there.
+ * Neither the sum nor the levels overflow: in ns, a deadline is below 2^63, the bias at most
+ * TW_BIAS_MAX, the slack at most TW_SLACK_MAX and a tick below 2^60.
+ */
+static inline u64 tw_fire_tick(const struct tw_wheel *w, const struct tw_timer *t)
+{
+	u64 first = div64_u64(t->deadline + w->bias + w->tick - 1, w->tick);
+	u64 last = first + t->slack;
+
+	if (likely(first == last))
+		return first;
+	return last & (~0ULL << (fls64((first - 1) ^ last) - 1));
+}
+
+/**
+ * tw_place - put a timer into its slot, without counting it
+ * @w: the wheel
+ * @index: the timer's index
+ * @t: the timer
+ */
+static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
+{
+	u64 tick = max(tw_fire_tick(w, t), w->cursor);
+	/* The lowest level whose ring is as long as that, ... */
+	unsigned int level = w->level_of[__fls((tick - w->cursor) | 1)];
+	unsigned int shift = level * w->shift, list;
+	u64 b = tick >> shift;
+	u32 first;
+
+	/* ... and from the cursor's slot on there may be one slot more. */
+	if (unlikely(b - (w->cursor >> shift) >= w->ring)) {
+		b >>= w->shift;
+		level++;
+	}
+	list = level * w->ring + (b & (w->ring - 1));
+	first = w->head[list];
+	w->head[list] = index;
+	t->next = first;
+	t->prev = TW_HEAD | list;
+	/* Where there is one already the wheel knows of this slot. */
+	if (likely(first))
+		tw_timer_at(w->pool, first)->prev = index;
+	else
+		tw_wheel_open_slot(w, level, b, list);
+}
+
+/**
+ * tw_wheel_catch_up - let the wheel know what time it is
+ * @w: the wheel
+ * @now: the current tick
+ *
+ * To be called before tw_wheel_insert(), so that the timer goes to the lowest level that
+ * will do. Does nothing while there is work to do.
+ */
+static inline void tw_wheel_catch_up(struct tw_wheel *w, u64 now)
+{
+	if (w->work > now && w->cursor <= now)
+		w->cursor = now + 1;
+}
+
+/**
+ * tw_wheel_insert - queue a timer
+ * @w: the wheel
+ * @index: the timer's index
+ * @t: the timer; @deadline and @slack are set. It is in no list.
+ *
+ * May lower @w->work.
+ */
+static __always_inline void tw_wheel_insert(struct tw_wheel *w, u32 index, struct tw_timer *t)
+{
+	tw_place(w, index, t);
+	w->pending++;
+}
+
+/**
+ * tw_wheel_remove - take a timer out
+ * @w: the wheel it is in
+ * @t: the timer
+ *
+ * @w->work stays: at worst there will be nothing to do then.
+ */
+static __always_inline void tw_wheel_remove(struct tw_wheel *w, struct tw_timer *t)
+{
+	u32 next = t->next;
+	u32 prev = t->prev;
+
+	if (prev & TW_HEAD) {
+		tw_wheel_set_first(w, prev & ~TW_HEAD, next);
+	} else {
+		tw_timer_at(w->pool, prev)->next = next;
+		if (next)
+			tw_timer_at(w->pool, next)->prev = prev;
+	}
+	w->pending--;
+}
+
+#endif /* TW_SLOTS_H */
