@@ -15,8 +15,8 @@
 #include "internal.h"
 
 /*
- * Multiply, fold, and multiply again: with the first alone, keys at equal distances (addresses, say)
- * made chains up to twice as long as random ones, with some seeds.
+ * Multiply, fold, and multiply again: with the first alone, keys at equal distances (addresses,
+ * say) made chains up to twice as long as random ones, with some seeds.
  */
 static inline u64 tw_hash(const struct tw_table *table, u64 key)
 {

@@ -280,7 +280,8 @@ int exec_fdinfo(int fd, __u64 *pending, __u64 *due)
 /* Numbers that are not ours, or not in this form: all ENOTTY. */
 static void bad_ioctl(struct worker *w, int fd, __u64 *r)
 {
-	unsigned int type = TIMERWHEEL_IOC_TYPE, nr = rnd_to(r, LAST_NR + 1), dir = 1 + rnd_to(r, 3);
+	unsigned int type = TIMERWHEEL_IOC_TYPE;
+	unsigned int nr = rnd_to(r, LAST_NR + 1), dir = 1 + rnd_to(r, 3);
 	unsigned long cmd = 0;
 	int ret;
 
