@@ -19,6 +19,8 @@
 /* Size of the buffer: the longer the runs, the less their begin and end matter. */
 #define TW_WORDS	192U
 
+static_assert(TW_WORDS / (sizeof(struct timerwheel_move) / TW_WORD) <= TW_RUN);
+
 /**
  * struct tw_kind - what is special about one of the calls
  * @words: length of an element, in u64

@@ -321,6 +321,7 @@ static void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 static void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 {
 	struct tw_table *table = &ctx->file->table;
+	u32 buckets = tw_table_buckets(table);
 	struct tw_bucket *bucket;
 	struct tw_timer *t;
 	u32 *chain;
@@ -330,7 +331,8 @@ static void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 	for (n = taken->count, index = taken->first; n; n--, index = next) {
 		t = tw_timer_at(&table->pool, index);
 		next = t->next;
-		bucket = tw_table_lock(table, t->key, &chain);
+		chain = tw_table_chain(table, t->key, buckets);
+		bucket = tw_table_lock(table, t->key, buckets, &chain);
 		*tw_table_link(table, chain, index) = t->hash_next;
 		WRITE_ONCE(t->state, TW_FREE);
 		tw_bucket_unlock(table, bucket);

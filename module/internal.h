@@ -46,6 +46,9 @@
 #define TW_GENERATION_BITS_MIN	10U
 #define TW_GENERATION_BITS_MAX	20U
 
+/* Most operations in a run. */
+#define TW_RUN			48U
+
 struct tw_file;
 
 /**
@@ -70,7 +73,7 @@ struct tw_user {
 struct tw_bucket {
 	unsigned long lock;
 	u32 head[TW_CHAINS];
-};
+} __aligned(64);
 
 /* Buckets that are allocated together. */
 #define TW_PAGE_BUCKETS		64U

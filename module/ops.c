@@ -9,6 +9,7 @@
  * Where that look finds anything else the operation begins again.
  */
 #include <linux/math64.h>
+#include <linux/prefetch.h>
 #include <linux/uaccess.h>
 
 #include "clock.h"
@@ -53,18 +54,27 @@ static bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *s
 	return tw_has_part(ctx, *nr);
 }
 
+/**
+ * struct tw_sought - where a key is looked for: found ahead, as nothing is locked yet
+ * @buckets: tw_table_buckets() then
+ * @chain: tw_table_chain() then
+ */
+struct tw_sought {
+	u32 buckets;
+	u32 *chain;
+};
+
 /* Lock a key's bucket and, if there is one, find the timer and lock its part. */
 static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
-						  struct tw_found *f)
+						  struct tw_sought sought, struct tw_found *f)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t;
-	u32 *chain;
 	u32 nr;
 
 	for (;;) {
-		f->bucket = tw_table_lock(table, key, &chain);
-		t = tw_table_find(table, chain, key, &f->link);
+		f->bucket = tw_table_lock(table, key, sought.buckets, &sought.chain);
+		t = tw_table_find(table, sought.chain, key, &f->link);
 		f->index = *f->link;
 		if (!t)
 			return NULL;
@@ -198,7 +208,8 @@ static bool tw_add_invalid(const struct timerwheel_add *arg)
 }
 
 /* ADD. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer at hand. */
-static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg)
+static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
+				  struct tw_sought sought)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_found f __uninitialized;
@@ -214,7 +225,7 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 	slack = tw_slack_ticks(ctx, arg->flags & TIMERWHEEL_SLACK ? arg->slack :
 								    file->setup.slack);
 again:
-	t = tw_lookup(ctx, arg->key, &f);
+	t = tw_lookup(ctx, arg->key, sought, &f);
 	/* Under our part's lock from here to the end: see tw_cpu_barrier(). */
 	if (unlikely(READ_ONCE(file->closed))) {
 		tw_unlock(ctx, &f);
@@ -271,12 +282,43 @@ again:
 	return was;
 }
 
+/* All elements begin with their key. */
+static_assert(!offsetof(struct timerwheel_add, key));
+static_assert(!offsetof(struct timerwheel_move, key));
+static_assert(!offsetof(struct timerwheel_remove, key));
+static_assert(!offsetof(struct timerwheel_entry, key));
+
+/*
+ * Look ahead: where the keys of a run are looked for. With very many timers that is memory which
+ * is in no cache, so it is asked for now, for all of them at once: first the buckets, then the
+ * first timer of each chain. What is read here without a lock is only used for that.
+ */
+static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *elems, size_t size,
+					 int n, u32 buckets, u32 **chain)
+{
+	const struct tw_table *table = &ctx->file->table;
+	u32 index;
+	int i;
+
+	for (i = 0; i < n; i++, elems += size) {
+		chain[i] = tw_table_chain(table, *(const u64 *)elems, buckets);
+		prefetchw(chain[i]);
+	}
+	if (n == 1)
+		return;
+	for (i = 0; i < n; i++) {
+		index = READ_ONCE(*chain[i]);
+		if (index)
+			prefetchw(tw_timer_at(&table->pool, index));
+	}
+}
+
 /**
  * tw_run_add - arm timers
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_add; result, and on success index and
  *	generation, are set
- * @n: how many
+ * @n: how many, at most TW_RUN
  *
  * Return: how many were done. If that is less, there is no free timer at hand for the next one:
  * call tw_table_grow() (outside the run) and go on with it.
@@ -284,10 +326,14 @@ again:
 int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_add *elem = elems;
+	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_RUN] __uninitialized;
 	int i, result;
 
+	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, chain);
 	for (i = 0; i < n; i++, elem++) {
-		result = tw_add(ctx, elem);
+		sought.chain = chain[i];
+		result = tw_add(ctx, elem, sought);
 		if (unlikely(result == -EAGAIN))
 			break;
 		elem->result = result;
@@ -296,7 +342,8 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
-static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg)
+static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
+				  struct tw_sought sought)
 {
 	struct tw_found f __uninitialized;
 	struct tw_timer *t;
@@ -309,7 +356,7 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
 again:
-	t = tw_lookup(ctx, arg->key, &f);
+	t = tw_lookup(ctx, arg->key, sought, &f);
 	if (!t) {
 		tw_unlock(ctx, &f);
 		return -ENOENT;
@@ -340,22 +387,28 @@ again:
  * tw_run_move - give timers new deadlines
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_move; result is set
- * @n: how many
+ * @n: how many, at most TW_RUN
  *
  * Return: @n.
  */
 int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_move *elem = elems;
+	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	for (i = 0; i < n; i++, elem++)
-		elem->result = tw_move(ctx, elem);
+	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, chain);
+	for (i = 0; i < n; i++, elem++) {
+		sought.chain = chain[i];
+		elem->result = tw_move(ctx, elem, sought);
+	}
 	return n;
 }
 
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
-static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg)
+static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
+				  struct tw_sought sought)
 {
 	struct tw_found f __uninitialized;
 	struct tw_timer *t;
@@ -365,7 +418,7 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remov
 		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
 		return -EINVAL;
 again:
-	t = tw_lookup(ctx, arg->key, &f);
+	t = tw_lookup(ctx, arg->key, sought, &f);
 	if (!t) {
 		tw_unlock(ctx, &f);
 		return -ENOENT;
@@ -392,17 +445,22 @@ again:
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_remove; result, and on success value
  *	and left, are set
- * @n: how many
+ * @n: how many, at most TW_RUN
  *
  * Return: @n.
  */
 int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_remove *elem = elems;
+	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	for (i = 0; i < n; i++, elem++)
-		elem->result = tw_remove(ctx, elem);
+	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, chain);
+	for (i = 0; i < n; i++, elem++) {
+		sought.chain = chain[i];
+		elem->result = tw_remove(ctx, elem, sought);
+	}
 	return n;
 }
 
@@ -444,7 +502,8 @@ static int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found
 }
 
 /* GET. Returns TIMERWHEEL_WAS_* or a documented error. */
-static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg)
+static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg,
+				  struct tw_sought sought)
 {
 	struct tw_found f __uninitialized;
 	struct tw_timer *t;
@@ -453,7 +512,7 @@ static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *a
 	if (arg->flags)
 		return -EINVAL;
 	do {
-		t = tw_lookup(ctx, arg->key, &f);
+		t = tw_lookup(ctx, arg->key, sought, &f);
 		if (!t) {
 			tw_unlock(ctx, &f);
 			return -ENOENT;
@@ -467,17 +526,22 @@ static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *a
  * tw_run_get - look at timers by key
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_entry; result, and on success all, is set
- * @n: how many
+ * @n: how many, at most TW_RUN
  *
  * Return: @n.
  */
 int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_entry *elem = elems;
+	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	for (i = 0; i < n; i++, elem++)
-		elem->result = tw_get(ctx, elem);
+	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, chain);
+	for (i = 0; i < n; i++, elem++) {
+		sought.chain = chain[i];
+		elem->result = tw_get(ctx, elem, sought);
+	}
 	return n;
 }
 
@@ -486,10 +550,10 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t = tw_timer_at(&table->pool, index);
-	u8 state;
 	u32 *chain;
+	u8 state;
 	u64 key;
-	u32 nr;
+	u32 buckets, nr;
 
 	f->index = index;
 	for (;;) {
@@ -498,7 +562,9 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 		if (state == TW_FREE || state == TW_CLAIMED)
 			return NULL;
 		key = READ_ONCE(t->key);
-		f->bucket = tw_table_lock(table, key, &chain);
+		buckets = tw_table_buckets(table);
+		chain = tw_table_chain(table, key, buckets);
+		f->bucket = tw_table_lock(table, key, buckets, &chain);
 		if (READ_ONCE(t->key) != key) {
 			tw_unlock(ctx, f);
 			continue;

@@ -38,7 +38,8 @@
 #include "table.h"
 
 static_assert(TW_PAGE_TIMERS * sizeof(struct tw_timer) <= PAGE_SIZE);
-static_assert(sizeof(long) < 8 || sizeof(struct tw_bucket) == 64);
+/* Which bucket a chain is in is told by its address. */
+static_assert(sizeof(struct tw_bucket) == 64);
 
 /* A cgroup at its limit gets -ENOMEM, not the OOM killer. */
 #define TW_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)

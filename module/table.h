@@ -6,6 +6,7 @@
 #ifndef TW_TABLE_H
 #define TW_TABLE_H
 
+#include <linux/align.h>
 #include <linux/bit_spinlock.h>
 #include <linux/bitops.h>
 #include <linux/lockdep.h>
@@ -48,6 +49,33 @@ static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b
 	return &bucket[b / TW_PAGE_BUCKETS][b % TW_PAGE_BUCKETS];
 }
 
+/**
+ * tw_table_buckets - how many buckets there are, and so are they
+ * @table: the table
+ *
+ * Return: the number. More may have come since.
+ */
+static inline u32 tw_table_buckets(const struct tw_table *table)
+{
+	/* Pairs with the release in tw_split(). */
+	return smp_load_acquire(&table->buckets);
+}
+
+/**
+ * tw_table_chain - where a key is looked for
+ * @table: the table
+ * @key: the key
+ * @buckets: what tw_table_buckets() said
+ *
+ * Return: the head of its chain.
+ */
+static __always_inline u32 *tw_table_chain(const struct tw_table *table, u64 key, u32 buckets)
+{
+	u64 hash = tw_hash(table, key);
+
+	return &tw_bucket_at(table, tw_bucket_of(hash, buckets))->head[tw_chain_of(hash)];
+}
+
 /* Lock a bucket. Lockdep does not see bit locks: it is told. */
 static inline void tw_bucket_lock(struct tw_table *table, struct tw_bucket *bucket)
 {
@@ -66,31 +94,31 @@ static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bu
  * tw_table_lock - lock the bucket of a key
  * @table: the table
  * @key: the key
- * @chain: is set to the head of the key's chain
+ * @buckets: what tw_table_buckets() said
+ * @chain: tw_table_chain() for that; is set to where it really is
  *
  * Context: bottom halves off; a CPU part's lock may be held.
  * Return: the bucket; tw_bucket_unlock() it when done.
  */
-static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u64 key, u32 **chain)
+static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u64 key,
+						       u32 buckets, u32 **chain)
 {
-	u64 hash = tw_hash(table, key);
 	struct tw_bucket *bucket;
-	u32 buckets, b;
+	u32 *right;
 
 	for (;;) {
-		/* Pairs with the release in tw_split(): the bucket is there. */
-		buckets = smp_load_acquire(&table->buckets);
-		b = tw_bucket_of(hash, buckets);
-		bucket = tw_bucket_at(table, b);
+		bucket = PTR_ALIGN_DOWN((struct tw_bucket *)*chain, sizeof(*bucket));
 		tw_bucket_lock(table, bucket);
-		/* Was it split while we waited? Then it may be the other one now. */
-		if (likely(READ_ONCE(table->buckets) == buckets ||
-			   tw_bucket_of(hash, READ_ONCE(table->buckets)) == b))
-			break;
+		/* Was it split before we had it? Then it may be the other one now. */
+		if (likely(tw_table_buckets(table) == buckets))
+			return bucket;
+		buckets = tw_table_buckets(table);
+		right = tw_table_chain(table, key, buckets);
+		if (right == *chain)
+			return bucket;
 		tw_bucket_unlock(table, bucket);
+		*chain = right;
 	}
-	*chain = &bucket->head[tw_chain_of(hash)];
-	return bucket;
 }
 
 /**
