@@ -104,7 +104,7 @@ static unsigned int lone(struct rig *r, u64 distance, u64 *visits)
 	u64 now = r->w.cursor;
 	u64 tick = now + distance;
 
-	tw_wheel_catch_up(&r->w, now);
+	rig_catch_up(r, now);
 	rig_add(r, 1, tick * r->w.tick, 0);
 	level = (rig_timer(r, 1)->prev & ~TW_HEAD) / rig_ring(r);
 	wakes = run_until(r, tick);

@@ -138,7 +138,7 @@ static void insert(struct driver *d, u32 index, u64 deadline, u32 slack)
 	u64 now = driver_now(d);
 
 	if (!source_once_in(&d->source, 8))
-		tw_wheel_catch_up(&d->rig.w, now);
+		rig_catch_up(&d->rig, now);
 	model_insert(&d->model, index, deadline, slack, now, d->rig.w.cursor);
 	rig_add(&d->rig, index, deadline, slack);
 	check_inserted(d, index);
@@ -524,7 +524,7 @@ static void op_collect(struct driver *d)
 static void op_catch_up(struct driver *d)
 {
 	trace(d, "catch up\n");
-	tw_wheel_catch_up(&d->rig.w, driver_now(d));
+	rig_catch_up(&d->rig, driver_now(d));
 }
 
 /* Pop one. Return: its index. */

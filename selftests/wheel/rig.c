@@ -86,6 +86,11 @@ u64 rig_deadline(const struct rig *r, u32 index)
 	return max(t->deadline, min(word - word % unit, TIMERWHEEL_TIME_MAX));
 }
 
+void rig_catch_up(struct rig *r, u64 now)
+{
+	tw_wheel_catch_up(&r->w, now);
+}
+
 void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack)
 {
 	struct tw_timer *t = rig_timer(r, index);

@@ -44,6 +44,7 @@ static inline struct tw_timer *rig_timer(const struct rig *r, u32 index)
 }
 
 u64 rig_deadline(const struct rig *r, u32 index);
+void rig_catch_up(struct rig *r, u64 now);
 void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack);
 void rig_remove(struct rig *r, u32 index);
 void rig_take_due(struct rig *r, u32 index);
