@@ -343,7 +343,7 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
-				  struct tw_sought sought)
+				   struct tw_sought sought)
 {
 	struct tw_found f __uninitialized;
 	struct tw_timer *t;
@@ -408,7 +408,7 @@ int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
 
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
-				  struct tw_sought sought)
+				     struct tw_sought sought)
 {
 	struct tw_found f __uninitialized;
 	struct tw_timer *t;
