@@ -60,6 +60,9 @@ check-matrix: ## Build for, boot and test every kernel that people run (an hour 
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts
 	@tools/lint/run
 
+lines: ## Count the instructions and the lines of memory of each operation (valgrind, a minute)
+	@tools/lines/run
+
 clean: ## Remove what was built; what was fetched stays
 	@rm -rf build timerwheel.ko
 	@$(MAKE) -s -C tools clean
@@ -72,4 +75,4 @@ need-build:
 	@tools/vm/need build
 
 .PHONY: all module tools selftests load unload demo check check-quick check-debug check-model \
-	check-matrix lint clean help need-build
+	check-matrix lint lines clean help need-build

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What operations cost with very many timers in random order: the module's own table, operations,
+ * wheel, events and ring, built in user space for valgrind, which counts instructions and lines of
+ * memory. See run and README.
+ *
+ * lines [--time] [--until PHASE] TIMERS
+ * lines --phases
+ *
+ * Prints a line for each phase: its name, how many operations it was, nanoseconds (--time) or 0.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "cpu.h"
+#include "internal.h"
+#include "ring.h"
+#include "slots.h"
+#include "table.h"
+
+#define HOUR	3600000000000ULL
+#define MSEC	1000000ULL
+#define SLOTS	256U
+#define BATCH	32U		/* operations in a run, as in batch.c */
+#define PIECE	64U		/* timers in a piece of a pass, as in cpu.c */
+#define EVENTS	1024U		/* events in a reader's buffer */
+#define RING	4096U		/* events in the ring */
+
+/* A slot of level 2, in ns. */
+#define UPPER	(MSEC * SLOTS * SLOTS)
+
+static struct tw_file *file;
+static struct tw_cpu *cpu;
+static u64 now_ns = 50000 * UPPER;
+static u64 timers;
+static u32 *order;
+
+/* --- What the other files of the module do ------------------------------------------ */
+
+int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *f, u64 offset)
+{
+	*ctx = (struct tw_ctx){ .file = f, .cpu = f->cpu[0], .now = now_ns, .offset = offset };
+	raw_spin_lock(&ctx->cpu->lock);
+	tw_wheel_catch_up(&ctx->cpu->wheel, div64_u64(now_ns, f->setup.tick));
+	return 0;
+}
+
+void tw_cpu_end(struct tw_ctx *ctx)
+{
+	if (unlikely(ctx->flow))
+		tw_events_flow(ctx);
+	raw_spin_unlock(&ctx->cpu->lock);
+	if (ctx->wake)
+		tw_events_wake(ctx->file);
+}
+
+void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
+{
+	abort();	/* there is one part */
+}
+
+bool tw_cpu_reclaim(struct tw_file *f)
+{
+	return false;
+}
+
+u64 tw_clock_offset(u32 clock)
+{
+	return 0;
+}
+
+u32 tw_user_charge(struct tw_user *user, u32 n)
+{
+	return n;
+}
+
+void tw_user_uncharge(struct tw_user *user, u32 n)
+{
+}
+
+void tw_monitor_tell(struct tw_file *f, const struct timerwheel_event *e)
+{
+}
+
+/* --- What is counted ------------------------------------------------------------------ */
+
+/*
+ * valgrind counts inside of functions whose names begin with measured_, starts from 0 where
+ * count_from_here() is called and writes down what it has where count_to_here() is.
+ */
+
+enum kind { ADD, MOVE, REMOVE, GET, CASCADE, EXPIRE, READ, EXPIRE_READ, EXPIRE_RING };
+
+/* A run, as in batch.c. */
+noinline void measured_run(enum kind kind, void *elems)
+{
+	struct tw_ctx ctx;
+	int done = 0;
+
+	tw_cpu_begin(&ctx, file, 0);
+	switch (kind) {
+	case ADD:
+		done = tw_run_add(&ctx, elems, BATCH);
+		break;
+	case MOVE:
+		done = tw_run_move(&ctx, elems, BATCH);
+		break;
+	case REMOVE:
+		done = tw_run_remove(&ctx, elems, BATCH);
+		break;
+	case GET:
+		done = tw_run_get(&ctx, elems, BATCH);
+		break;
+	default:
+		break;
+	}
+	tw_cpu_end(&ctx);
+	if (done < (int)BATCH)
+		abort();
+}
+
+/* A pass, as in cpu.c. */
+noinline void measured_pass(void)
+{
+	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = now_ns };
+	struct tw_wheel *w = &cpu->wheel;
+	struct tw_chain due;
+	bool more;
+
+	do {
+		raw_spin_lock(&cpu->lock);
+		due = (struct tw_chain){};
+		more = tw_wheel_collect(w, div64_u64(now_ns, w->tick), now_ns, PIECE, false, false,
+					&due);
+		if (due.count) {
+			ctx.wake |= tw_events_add(cpu, &due, now_ns);
+			if (tw_has_ring(file))
+				tw_events_flow(&ctx);
+		}
+		raw_spin_unlock(&cpu->lock);
+	} while (more);
+	if (ctx.wake)
+		tw_events_wake(file);
+}
+
+/* A call of read(). Returns how many events it had. */
+noinline u64 measured_read(void)
+{
+	static struct timerwheel_event event[EVENTS];
+	struct iov_iter to = { .ubuf = event, .count = sizeof(event) };
+
+	return tw_events_read(file, &to) / sizeof(event[0]);
+}
+
+/* TIMERWHEEL_IOC_FLOW */
+noinline void measured_flow(void)
+{
+	tw_events_flow_all(file);
+}
+
+noinline void count_from_here(void)
+{
+	__asm__ volatile("");
+}
+
+noinline void count_to_here(void)
+{
+	__asm__ volatile("");
+}
+
+/* With --time the same is timed. */
+static bool timing;
+static u64 spent;
+
+static u64 clock_ns(void)
+{
+	struct timespec t;
+
+	if (!timing)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+static void do_run(enum kind kind, void *elems)
+{
+	u64 began = clock_ns();
+
+	measured_run(kind, elems);
+	spent += clock_ns() - began;
+}
+
+static void do_pass(void)
+{
+	u64 began = clock_ns();
+
+	measured_pass();
+	spent += clock_ns() - began;
+}
+
+static u64 do_read(void)
+{
+	u64 began = clock_ns(), n;
+
+	n = measured_read();
+	spent += clock_ns() - began;
+	return n;
+}
+
+static void do_flow(void)
+{
+	u64 began = clock_ns();
+
+	measured_flow();
+	spent += clock_ns() - began;
+}
+
+/* --- Workload ------------------------------------------------------------------------- */
+
+/**
+ * struct phase - the same operation, very often
+ * @name: what it is called; NULL: it prepares the next one and is not counted
+ * @kind: which operation
+ * @all: on all timers, else on a quarter of them
+ * @again: in the order of the phase before, on the same timers; else in a new order
+ * @from: ADD, MOVE: how far ahead the deadlines are
+ * @range: ... and the length of the time in which they are spread
+ */
+struct phase {
+	const char *name;
+	enum kind kind;
+	bool all;
+	bool again;
+	u64 from;
+	u64 range;
+};
+
+static const struct phase phases[] = {
+	{ "add",		ADD, .all = true, .from = HOUR, .range = HOUR },
+	{ "get",		GET },
+	{ "move-later",		MOVE, .from = 3 * HOUR, .range = HOUR },
+	{ "move-earlier",	MOVE, .from = HOUR / 2, .range = HOUR / 2 },
+	{ "remove",		REMOVE },
+	{ "add-again",		ADD, .again = true, .from = HOUR, .range = HOUR },
+	{ "add-replace",	ADD, .from = HOUR / 2, .range = HOUR / 2 },
+	/* All into one slot of level 2. Nothing is early or late: time has stood still so far. */
+	{ NULL,			MOVE, .all = true, .from = 3 * UPPER, .range = UPPER - MSEC },
+	{ "cascade",		CASCADE, .all = true },
+	/* All into one second. */
+	{ "move-near",		MOVE, .all = true, .from = 100 * MSEC, .range = 1000 * MSEC },
+	{ "expire+read",	EXPIRE_READ, .all = true },
+	{ NULL,			ADD, .all = true, .from = 100 * MSEC, .range = 1000 * MSEC },
+	{ "expire+ring",	EXPIRE_RING, .all = true },
+	{ NULL,			ADD, .all = true, .from = 100 * MSEC, .range = 1000 * MSEC },
+	{ "expire",		EXPIRE, .all = true },
+	{ "read",		READ, .all = true },
+};
+
+static u64 rnd(void)
+{
+	static u64 seed = 1;
+	u64 z = (seed += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static u64 key_of(u64 i)
+{
+	return (i + 1) * 0x9e3779b97f4a7c15ULL;
+}
+
+static void shuffle(void)
+{
+	u64 i, j;
+	u32 t;
+
+	for (i = timers - 1; i; i--) {
+		j = rnd() % (i + 1);
+		t = order[i];
+		order[i] = order[j];
+		order[j] = t;
+	}
+}
+
+static void make_file(void)
+{
+	unsigned int lists = tw_wheel_lists(SLOTS, MSEC);
+
+	file = shim_zeroed(sizeof(*file) + sizeof(file->cpu[0]));
+	cpu = shim_zeroed(sizeof(*cpu));
+	if (!file || !cpu)
+		abort();
+	file->setup = (struct tw_setup){
+		.clock = TIMERWHEEL_CLOCK_MONOTONIC, .slots = SLOTS, .tick = MSEC,
+		.capacity = TW_CAPACITY_MAX, .wake_events = 1,
+	};
+	/* As many as 2^19 ns are less than a tick; see tw_setup_generation_bits(). */
+	file->table.pool.generation_mask = BIT(19) - 1;
+	tw_events_init(&file->events);
+	if (tw_table_init(&file->table) || tw_ring_make(&file->ring, RING, 0))
+		abort();
+	raw_spin_lock_init(&cpu->lock);
+	cpu->file = file;
+	cpu->wake_at = TW_NEVER;
+	file->cpu[0] = cpu;
+	tw_wheel_init(&cpu->wheel, &file->table.pool, shim_zeroed(lists * sizeof(u32)),
+		      shim_zeroed(BITS_TO_LONGS(lists) * sizeof(long)), SLOTS, MSEC,
+		      now_ns / MSEC);
+}
+
+static void operate(const struct phase *p, u64 n)
+{
+	static union {
+		struct timerwheel_add add[BATCH];
+		struct timerwheel_move move[BATCH];
+		struct timerwheel_remove remove[BATCH];
+		struct timerwheel_entry entry[BATCH];
+	} elems;
+	u64 done, i, key, delay;
+
+	for (done = 0; done < n; done += BATCH) {
+		memset(&elems, 0, sizeof(elems));
+		for (i = 0; i < BATCH; i++) {
+			key = key_of(order[done + i]);
+			delay = p->from + (p->range ? rnd() % p->range : 0);
+			if (p->kind == ADD) {
+				elems.add[i].key = key;
+				elems.add[i].deadline = delay;
+			} else if (p->kind == MOVE) {
+				elems.move[i].key = key;
+				elems.move[i].deadline = delay;
+			} else if (p->kind == REMOVE) {
+				elems.remove[i].key = key;
+			} else {
+				elems.entry[i].key = key;
+			}
+		}
+		/* Free timers are made outside: that is paid once. */
+		while (p->kind == ADD && cpu->nr_free < BATCH && !file->table.full)
+			if (tw_table_grow(file))
+				abort();
+		do_run(p->kind, &elems);
+	}
+}
+
+/* All timers are in one slot of level 2: time goes on to where it may be opened. */
+static void cascade(void)
+{
+	u64 before = cpu->wheel.cascades;
+
+	now_ns += 2 * UPPER;
+	do_pass();
+	if (cpu->wheel.cascades - before != timers)
+		abort();
+}
+
+/* Time goes on in steps of a tick, and what is due is read, taken from the ring or left. */
+static void expire(enum kind how)
+{
+	struct timerwheel_ring *shared = file->ring.shared;
+
+	file->ring.events = how == EXPIRE_RING ? RING : 0;
+	while (cpu->wheel.pending || (how != EXPIRE && file->events.due.count)) {
+		now_ns += MSEC;
+		do_pass();
+		while (how == EXPIRE_READ && file->events.due.count)
+			do_read();
+		if (how == EXPIRE_RING)
+			shared->head = shared->tail;
+		while (how == EXPIRE_RING && file->events.due.count) {
+			do_flow();
+			shared->head = shared->tail;
+		}
+	}
+	file->ring.events = 0;
+}
+
+static void do_phase(const struct phase *p)
+{
+	u64 n = p->all ? timers : timers / 4 / BATCH * BATCH, got;
+
+	if (!p->again)
+		shuffle();
+	spent = 0;
+	count_from_here();
+	switch (p->kind) {
+	case CASCADE:
+		cascade();
+		break;
+	case EXPIRE:
+	case EXPIRE_READ:
+	case EXPIRE_RING:
+		expire(p->kind);
+		break;
+	case READ:
+		for (got = 0; got < n; )
+			got += do_read();
+		break;
+	default:
+		operate(p, n);
+		break;
+	}
+	if (!p->name)
+		return;
+	count_to_here();
+	printf("%s %llu %llu\n", p->name, n, spent);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const char *until = "";
+	u64 i;
+
+	for (i = 0; argc > 1 && !strcmp(argv[1], "--phases") && i < ARRAY_SIZE(phases); i++)
+		if (phases[i].name)
+			puts(phases[i].name);
+	if (i)
+		return 0;
+	if (argc > 1 && !strcmp(argv[1], "--time")) {
+		timing = true;
+		argv++;
+		argc--;
+	}
+	if (argc > 2 && !strcmp(argv[1], "--until")) {
+		until = argv[2];
+		argv += 2;
+		argc -= 2;
+	}
+	timers = argc == 2 ? strtoull(argv[1], NULL, 10) / BATCH * BATCH : 0;
+	if (timers < 4 * BATCH || timers > TW_CAPACITY_MAX / 2) {
+		fprintf(stderr, "usage: lines --phases | [--time] [--until PHASE] TIMERS\n");
+		return 2;
+	}
+	order = malloc(timers * sizeof(*order));
+	if (!order)
+		abort();
+	for (i = 0; i < timers; i++)
+		order[i] = i;
+	make_file();
+	for (i = 0; i < ARRAY_SIZE(phases); i++) {
+		do_phase(&phases[i]);
+		if (phases[i].name && !strcmp(phases[i].name, until))
+			break;
+	}
+	return 0;
+}
