@@ -57,6 +57,12 @@ check-model: ## Prove the hand-over of timers between CPUs in a model checker
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
 	@tools/vm/matrix
 
+bench: ## Measure what timeouts cost, beside every peer: tables and plots (QUICK=1, TWICE=1)
+	@tools/bench/run $(if $(QUICK),--quick) $(if $(TWICE),--twice)
+
+bench-quick: ## The same with a tenth of the timers, in less than five minutes
+	@tools/bench/run --quick $(if $(TWICE),--twice)
+
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts
 	@tools/lint/run
 
@@ -75,4 +81,4 @@ need-build:
 	@tools/vm/need build
 
 .PHONY: all module tools selftests load unload demo check check-quick check-debug check-model \
-	check-matrix lint lines clean help need-build
+	check-matrix bench bench-quick lint lines clean help need-build

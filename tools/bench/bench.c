@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See bench.h. This file: options, order. */
+/* See bench.h. This file: options; which workloads, at which sizes. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,81 +8,135 @@
 #include "bench.h"
 
 struct options options = {
-	.timers = 1000000,
-	.peers = 1000000,
-	.posix = 100000,
+	.most = 1000000,
+	.budget = 300 * NSEC_PER_MSEC,
+	.idle_budget = 25 * NSEC_PER_SEC,
+	.longest_life = 24 * HOUR,
 };
 
+const struct facility *facility;
+
 static const char usage_text[] =
-"usage: bench [OPTION]...\n"
+"usage: bench [OPTION]... FACILITY\n"
+"       bench --list\n"
 "\n"
-"What each operation on /dev/timerwheel costs with very many timers pending, and what\n"
-"timerfd and POSIX timers cost beside it. Needs root. For figures that mean something\n"
-"run it where a nanosecond is an instruction: tools/bench/run does that.\n"
+"What timeouts cost with one of the facilities that keep them, such as timerwheel,\n"
+"timerfd or libevent. Needs root. For figures that mean something run it where a\n"
+"nanosecond is an instruction: tools/bench/run does that, for all facilities.\n"
 "\n"
-"  -n, --timers N    pending timers (1M)\n"
-"  -p, --peers N     timerfds (1M; 0: none)\n"
-"  -x, --posix N     POSIX timers (100k; 0: none)\n"
-"  -q, --quick       100k timers, 20k peers, no life of 24 h\n"
-"  -o, --only WHAT   ops, expiry, timerfd or posix\n"
-"  -t, --tsv FILE    the table with tabs between its cells (-: instead of the other)\n"
+"  -n, --most N      timers pending at most (1M)\n"
+"  -q, --quick       100k timers at most, shorter workloads, no life of 24 h\n"
+"  -o, --only WHAT   ops, expire, lateness, burst, retransmit, idle, cache, calls or passes\n"
+"  -l, --list        the facilities; of those that were not built, what was missing\n"
 "  -h, --help        this text\n"
 "\n"
-"Progress goes to stderr, the table to stdout.\n";
+"Idle timeouts, cache and the lives of timers last for up to a day: they run only where\n"
+"idle time is skipped, which TW_ICOUNT=1 in the environment says.\n"
+"\n"
+"Progress goes to stderr. The results go to stdout, with tabs between the cells: facility,\n"
+"operation, pending, batch, value, unit, clock.\n";
 
-static __u32 count_of(const char *option, const char *text, __u64 min)
+static const struct workload {
+	const char *name;
+	void (*run)(void);
+	bool long_idle;		/* hours in which little happens */
+} workloads[] = {
+	{ "ops", bench_ops, false },
+	{ "expire", bench_expire, false },
+	{ "lateness", bench_lateness, false },
+	{ "burst", bench_burst, false },
+	{ "retransmit", bench_retransmit, false },
+	{ "idle", bench_idle, true },
+	{ "cache", bench_cache, true },
+	{ "calls", bench_calls, false },
+	{ "passes", bench_passes, false },
+};
+
+__u32 bearable(__u32 wanted)
 {
-	__u64 n;
+	__u32 most = facility->most;
 
-	if (!parse_count(text, &n) || n > 4000000 || (n && n < min))
-		die("%s wants a number from %s to 4,000,000, not '%s'", option, commas(min), text);
-	return n;
+	/* A quick run does less of what is slow, too. */
+	if (most && options.most < 1000000)
+		most /= 1000000 / options.most;
+	return most && most < wanted ? most : wanted;
 }
 
-static bool wanted(const char *only, const char *what)
+__u32 usual_batch(void)
 {
-	return !only || !strcmp(only, what);
+	return facility->batches ? BATCH : 1;
+}
+
+static void list(void)
+{
+	int i;
+
+	for (i = 0; facilities[i]; i++)
+		printf("%s\t%s\n", facilities[i]->name, facilities[i]->missing ?: "");
+}
+
+static const struct workload *workload_named(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(workloads); i++) {
+		if (!strcmp(workloads[i].name, name))
+			return &workloads[i];
+	}
+	die("there is no workload %s; see --help", name);
+}
+
+static void measure(const struct workload *only)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(workloads); i++) {
+		if (only && only != &workloads[i])
+			continue;
+		if (workloads[i].long_idle && !options.skips_idle) {
+			progress("%s left out: it takes hours where idle time is not skipped",
+				 workloads[i].name);
+			continue;
+		}
+		workloads[i].run();
+	}
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "timers", required_argument, NULL, 'n' },
-		{ "peers", required_argument, NULL, 'p' },
-		{ "posix", required_argument, NULL, 'x' },
+		{ "most", required_argument, NULL, 'n' },
 		{ "quick", no_argument, NULL, 'q' },
 		{ "only", required_argument, NULL, 'o' },
-		{ "tsv", required_argument, NULL, 't' },
+		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
-	const char *only = NULL;
+	const struct workload *only = NULL;
+	__u64 n;
 	int c;
 
 	progname = "bench";
-	while ((c = getopt_long(argc, argv, "n:p:x:qo:t:h", longs, NULL)) != -1) {
+	options.skips_idle = getenv("TW_ICOUNT");
+	while ((c = getopt_long(argc, argv, "n:qo:lh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'n':
-			options.timers = count_of("--timers", optarg, 4 * BATCH);
-			break;
-		case 'p':
-			options.peers = count_of("--peers", optarg, 1);
-			break;
-		case 'x':
-			options.posix = count_of("--posix", optarg, 1);
+			if (!parse_count(optarg, &n) || n < 10000 || n > 4000000)
+				die("--most wants a number from 10k to 4M, not '%s'", optarg);
+			options.most = n;
 			break;
 		case 'q':
-			options.quick = true;
-			options.timers = 100000;
-			options.peers = 20000;
-			options.posix = 20000;
+			options.most = 100000;
+			options.budget = 20 * NSEC_PER_MSEC;
+			options.idle_budget = NSEC_PER_SEC;
+			options.longest_life = HOUR;
 			break;
 		case 'o':
-			only = optarg;
+			only = workload_named(optarg);
 			break;
-		case 't':
-			options.tsv = optarg;
-			break;
+		case 'l':
+			list();
+			return EXIT_SUCCESS;
 		case 'h':
 			fputs(usage_text, stdout);
 			return EXIT_SUCCESS;
@@ -90,21 +144,14 @@ int main(int argc, char **argv)
 			die("try --help");
 		}
 	}
-	if (optind < argc)
-		die("'%s' is not understood; try --help", argv[optind]);
-	if (!options.timers)
-		die("--timers 0 leaves nothing to measure");
-	if (wanted(only, "ops"))
-		bench_ops();
-	if (wanted(only, "expiry"))
-		bench_expiry();
-	if (options.peers && wanted(only, "timerfd"))
-		bench_timerfd();
-	if (options.posix && wanted(only, "posix"))
-		bench_posix();
-	if (!options.tsv || strcmp(options.tsv, "-"))
-		results_print();
-	if (options.tsv)
-		results_write(options.tsv);
+	if (optind != argc - 1)
+		die("which facility, one? Try --list or --help");
+	facility = facility_named(argv[optind]);
+	if (!facility)
+		die("there is no facility %s; try --list", argv[optind]);
+	if (facility->missing)
+		die("%s was left out: this was built without %s", facility->name,
+		    facility->missing);
+	measure(only);
 	return EXIT_SUCCESS;
 }

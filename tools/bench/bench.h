@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bench: what each operation on a wheel costs, and what its peers cost.
+ * bench: what timeouts cost, with each facility that keeps them.
  *
- *   bench.c    options, order
- *   results.c  the table: rows, goals, printing
- *   busy.c     CPU time spent by anyone, interrupts included
- *   ops.c      ADD, MOVE, REMOVE: in batches and alone
- *   expiry.c   expiring and delivering; a timer's life; bursts
- *   peers.c    timerfd and POSIX timers
+ *   bench.c       options; which workloads, at which sizes
+ *   facility.h    the interface that facilities have; they are in facility/
+ *   expected.c    each timer must come, once
+ *   apply.c       operations on many timers, timed; two threads
+ *   busy.c        CPU time spent by anyone, interrupts included
+ *   sleeper.c     another task, and how late it wakes
+ *   results.c     rows of the table
+ *
+ *   ops.c         each operation alone
+ *   expire.c      expiring and delivering: cost, lateness
+ *   idle.c        a million idle timeouts; steps.c: time goes on in small steps
+ *   retransmit.c  short timeouts, nearly all of them cancelled
+ *   cache.c       time to live from a second to a day
+ *   burst.c       all due in the same tick
+ *   calls.c       our own device: its calls with nothing around them
+ *   passes.c      ... the work of a timer's life, how long passes are
  *
  * Made for a guest with instruction-counted time (tools/bench/run): there a nanosecond
  * is an instruction, idle time is skipped, and two runs give the same digits.
@@ -18,74 +28,92 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
+#include "facility.h"
 #include "util.h"
 
+#define HOUR	(3600 * NSEC_PER_SEC)
+
+/* Changes to one batch in a call of a facility where nothing else is said. */
 #define BATCH	256
 
 struct options {
-	__u32 timers;
-	__u32 peers;		/* timerfds, likewise */
-	__u32 posix;
-	bool quick;
-	const char *tsv;
+	__u32 most;		/* timers */
+	__u64 budget;		/* CPU time for one operation at one size, in ns */
+	__u64 idle_budget;	/* and for all refreshes of the idle timeouts */
+	__u64 longest_life;	/* in the cache, in ns */
+	bool skips_idle;	/* time when nothing happens costs nothing */
 };
 
 extern struct options options;
+extern const struct facility *facility;
 
-enum column { OURS, TIMERFD, POSIX, COLUMNS };
+/* As many timers as wanted, or as the facility bears. */
+__u32 bearable(__u32 wanted);
+/* Changes in one call of the facility, unless something else is measured. */
+__u32 usual_batch(void);
 
-/* results.c: the rows are named there, in the order of the table. */
-enum row {
-	ROW_SYSCALL,
-	ROW_ADD,
-	ROW_ADD_AGAIN,
-	ROW_MOVE_LATER,
-	ROW_MOVE_EARLIER,
-	ROW_REMOVE,
-	ROW_CLOSE,
-	ROW_EMPTY,
-	ROW_ADD_ONE,
-	ROW_MOVE_ONE_LATER,
-	ROW_MOVE_ONE_EARLIER,
-	ROW_REMOVE_ONE,
-	ROW_READ,
-	ROW_EXPIRE,
-	ROW_EXPIRE_EXACT,
-	ROW_MEMORY,
-	ROW_LIFE_MINUTE,
-	ROW_LIFE_HOUR,
-	ROW_LIFE_DAY,
-	ROW_FIRINGS,
-	ROW_BURST_PASS,
-	ROW_BURST_TIMERS,
-	ROW_BURST_SAME,
-	ROW_BURST_OTHER,
-	ROW_BURST_TASK,
-	ROW_BURST_ALL,
-	ROW_CASCADE_PASS,
-	ROW_CASCADE_TIMERS,
-	ROW_CASCADE_SAME,
-	ROW_CASCADE_OTHER,
-	ROW_CASCADE_TASK,
-	ROWS
-};
-
+/* results.c: for value see the unit; 0 pending or batch: does not apply. */
+void result(const char *operation, __u64 pending, __u32 batch, double value, const char *unit);
 /* Say what is going on, and let that have no effect on what comes after. */
 void progress(const char *fmt, ...) __printf(1, 2);
-void result(enum row row, enum column column, __u64 value);
-void results_print(void);
-void results_write(const char *path);
+
+/* expected.c */
+void expected_open(__u32 capacity);
+/* Wait for so many in all, the last of them due at a time. */
+void expected_come(__u32 want, __u64 until);
+void expected_close(void);
+
+/* apply.c */
+enum op { ARM, MOVE, REFRESH, CANCEL };
+
+void facility_open(__u32 capacity, __u64 timeout);
+void facility_close(void);
+/* Bytes it has taken since it was opened, in the kernel and in the process. */
+__u64 facility_memory(void);
+/* The ns that it took, in calls with so many each; what must come is updated before. */
+__u64 apply(enum op op, const struct change *changes, __u32 n, __u32 batch);
+void run_until(__u64 until);
+/* Timers 0 to n - 1, with deadlines at random in [from, from + range). */
+__u64 arm_all(__u32 n, __u64 from, __u64 range);
+
+/* For changes that are prepared before the clock runs. */
+#define CHANGES	65536
+extern struct change changes[CHANGES];
+extern __u64 seed;
 
 /* busy.c */
-__u64 busy_ns(void);
+struct meter {
+	__u64 start, busy, own;
+};
 
-/* ops.c, expiry.c, peers.c */
+/* Time that the bench spent on itself since it was started: not the facility's. */
+extern __u64 own_ns;
+
+void meter_start(struct meter *meter);
+/* CPU time of anyone since then, less that, less what goes on anyway in as much time. */
+__u64 meter_stop(struct meter *meter);
+
+/* sleeper.c */
+struct sleeper;
+
+struct sleeper *sleeper_start(bool realtime);
+/* Begin to write down the worst lateness; end. */
+void sleeper_watch(struct sleeper *s);
+__u64 sleeper_worst(struct sleeper *s);
+void sleeper_stop(struct sleeper *s);
+
+/* The workloads. */
 void bench_ops(void);
-void bench_expiry(void);
-void bench_timerfd(void);
-void bench_posix(void);
+void bench_expire(void);
+void bench_lateness(void);
+void bench_idle(void);
+void bench_retransmit(void);
+void bench_cache(void);
+void bench_burst(void);
+void bench_calls(void);
+void bench_passes(void);
 
-/* Key of timer i: looks like anything, no two are the same. */
-__u64 bench_key(__u64 i);
+/* idle.c needs it to choose its size: ns of one refresh, as ops.c found. */
+__u64 refresh_cost(void);
 
 #endif /* BENCH_H */

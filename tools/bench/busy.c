@@ -5,9 +5,9 @@
  * in ns and shows in /proc/timer_list (/proc/stat counts in 10 ms).
  *
  * That file also lists all armed hrtimers, again and again from the start: never read
- * it with many of those pending. So the measured span begins before a peer's timers are
- * armed, and ends when they have fired; the time it took to arm them, when nothing is
- * idle, is taken off.
+ * it with many of those pending. So a measured span begins before timers are armed, and
+ * ends when they have expired or were cancelled; the time it took to arm them, when nothing is
+ * idle, is taken off where it does not belong to what is measured.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,11 @@
 
 #include "bench.h"
 
-__u64 busy_ns(void)
+#define LONGEST_SAMPLE	(600 * NSEC_PER_SEC)
+
+__u64 own_ns;
+
+static __u64 busy_ns(void)
 {
 	FILE *file = fopen("/proc/timer_list", "r");
 	unsigned long long idle = 0, one;
@@ -29,9 +33,34 @@ __u64 busy_ns(void)
 			idle += one;
 			cpus++;
 		}
+		/* Idle as well, while a task waits for io_uring. */
+		if (sscanf(line, " .iowait_sleeptime : %llu nsecs", &one) == 1)
+			idle += one;
 	}
 	fclose(file);
 	if (!cpus)
 		die("/proc/timer_list says nothing about idle time");
 	return now_ns() * cpus - idle;
+}
+
+void meter_start(struct meter *meter)
+{
+	meter->own = own_ns;
+	meter->start = now_ns();
+	meter->busy = busy_ns();
+}
+
+__u64 meter_stop(struct meter *meter)
+{
+	__u64 busy = busy_ns() - meter->busy, span = now_ns() - meter->start;
+	__u64 own = own_ns - meter->own, base, sample;
+
+	/* Of hours a part is enough: what goes on then is the same again and again. */
+	sample = span < LONGEST_SAMPLE ? span : LONGEST_SAMPLE;
+	base = busy_ns();
+	sleep_until(now_ns() + sample);
+	base = (double)(busy_ns() - base) * span / sample;
+	if (busy < base + own)
+		die("other programs disturb this: it is not a measurement; use tools/bench/run");
+	return busy - base - own;
 }

@@ -1,203 +1,156 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ADD, MOVE and REMOVE with very many timers pending, none of which falls due
- * meanwhile. Keys and deadlines are random; the arrays are filled before the clock runs.
+ * Each operation alone, while so many timers are pending and none falls due.
+ *
+ * Cold: each timer in turn, in an order without pattern; for arming, the first use of
+ * the memory. Warm: the same few again and again. Where time is counted in
+ * instructions, which show no cache misses, only arming differs.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "bench.h"
-#include "wheel.h"
 
-#define HOUR	(3600 * NSEC_PER_SEC)
-#define SINGLES	20000
+#define WARM	1024
 
-static int wheel;
-static __u64 seed = 1;
-static __u64 nr_keys;		/* keys given out so far */
-static __u64 stride, place;	/* the order in which timers are visited */
+/* Where a facility has one timeout for all its timers, it is this. */
+#define TIMEOUT	HOUR
 
-__u64 bench_key(__u64 i)
+static __u64 cost_of_refresh;
+
+/* A walk that visits each of some timers once before it comes back to the first. */
+struct walk {
+	__u64 stride, place, n;
+};
+
+static struct walk walk_among(__u32 n)
 {
-	return mix64(i + 1);
+	return (struct walk) { .stride = stride_of(n), .n = n };
 }
 
-static __u64 next_key(void)
+/*
+ * When: anywhere within hours; refreshed ones after all of these, each later than
+ * the one before.
+ */
+static void prepare(enum op op, struct walk *walk, __u32 n)
 {
-	place = (place + stride) % options.timers;
-	return bench_key(place);
+	__u64 now = now_ns();
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		walk->place = (walk->place + walk->stride) % walk->n;
+		changes[i].id = walk->place;
+		if (op == REFRESH)
+			changes[i].deadline = now + 5 * HOUR + i;
+		else
+			changes[i].deadline = now + HOUR / 2 + random_below(&seed, 4 * HOUR);
+	}
 }
 
-static void must(bool right, const char *what)
+/* What was done how often, and what it took. */
+struct cost {
+	__u64 n, ns;
+};
+
+static double each(struct cost cost)
 {
-	if (!right)
-		die("%s did not do what it should: this is not a measurement", what);
+	return (double)cost.ns / cost.n;
 }
 
-static void syscall_empty(void)
+/*
+ * An operation again and again, until the mean is good or the budget is spent. Cancelled
+ * timers are armed again, which is measured as well.
+ */
+static struct cost measure(enum op op, __u32 among, __u32 batch, struct cost *arming)
 {
-	const int n = 100000;
-	__u64 start = now_ns();
-	int i;
+	struct walk walk = walk_among(among);
+	__u32 chunk = batch * (facility->threads ?: 1);
+	__u32 most = among < CHANGES ? among : CHANGES;
+	struct cost cost = { };
 
-	for (i = 0; i < n; i++)
-		syscall(SYS_getppid);
-	result(ROW_SYSCALL, OURS, (now_ns() - start) / n);
-}
-
-/* Deadlines of new timers: in one to two hours. */
-static __u64 add_batches(__u64 n)
-{
-	struct timerwheel_add elems[BATCH];
-	__u64 done, i, start, time = 0;
-
-	for (done = 0; done < n; done += BATCH) {
-		for (i = 0; i < BATCH; i++) {
-			elems[i] = (struct timerwheel_add) {
-				.key = bench_key(nr_keys++),
-				.deadline = HOUR + random_below(&seed, HOUR),
-			};
+	if (chunk > most)
+		chunk = most;
+	while (cost.n < CHANGES && cost.ns < options.budget) {
+		prepare(op, &walk, chunk);
+		cost.ns += apply(op, changes, chunk, batch);
+		if (op == CANCEL) {
+			arming->ns += apply(ARM, changes, chunk, batch);
+			arming->n += chunk;
 		}
-		start = now_ns();
-		wheel_add(wheel, elems, BATCH);
-		time += now_ns() - start;
-		for (i = 0; i < BATCH; i++)
-			must(!elems[i].result, "ADD");
+		cost.n += chunk;
+		/* More at a time: reading the clock should not count. */
+		chunk = 2 * chunk < most ? 2 * chunk : most;
 	}
-	return time / done;
+	return cost;
 }
 
-/* Later: in three to four hours. Earlier: in half an hour to one. */
-static __u64 move_batches(__u64 n, bool later)
+static void all_but_arming(__u32 n, __u32 batch)
 {
-	__u64 base = later ? 3 * HOUR : HOUR / 2, range = later ? HOUR : HOUR / 2;
-	struct timerwheel_move elems[BATCH];
-	__u64 done, i, start, time = 0;
+	__u32 warm = n < WARM ? n : WARM;
+	struct cost arming = { }, refresh;
 
-	for (done = 0; done < n; done += BATCH) {
-		for (i = 0; i < BATCH; i++) {
-			elems[i] = (struct timerwheel_move) {
-				.key = next_key(),
-				.deadline = base + random_below(&seed, range),
-			};
-		}
-		start = now_ns();
-		wheel_move(wheel, elems, BATCH);
-		time += now_ns() - start;
-		for (i = 0; i < BATCH; i++)
-			must(elems[i].result == TIMERWHEEL_WAS_PENDING, "MOVE");
-	}
-	return time / done;
+	result("move_cold", n, batch, each(measure(MOVE, n, batch, NULL)), "ns");
+	result("move_warm", n, batch, each(measure(MOVE, warm, batch, NULL)), "ns");
+	refresh = measure(REFRESH, n, batch, NULL);
+	if (batch == usual_batch())
+		cost_of_refresh = each(refresh) + 1;
+	result("refresh_cold", n, batch, each(refresh), "ns");
+	result("refresh_warm", n, batch, each(measure(REFRESH, warm, batch, NULL)), "ns");
+	result("cancel_cold", n, batch, each(measure(CANCEL, n, batch, &arming)), "ns");
+	result("arm_warm", n, batch, each(arming), "ns");
+	arming = (struct cost) { };
+	result("cancel_warm", n, batch, each(measure(CANCEL, warm, batch, &arming)), "ns");
 }
 
-/* Of timers that are there, or of none. */
-static __u64 remove_batches(__u64 n, bool there)
+/* The other sizes of batches, but those that would take far too long. */
+static void batches(__u32 n)
 {
-	struct timerwheel_remove elems[BATCH];
-	__u64 done, i, start, time = 0;
+	static const __u32 sizes[] = { 1, 16, 4096 };
+	unsigned int i;
 
-	for (done = 0; done < n; done += BATCH) {
-		for (i = 0; i < BATCH; i++) {
-			elems[i] = (struct timerwheel_remove) {
-				.key = there ? next_key() : bench_key(1ULL << 40 | done | i),
-			};
-		}
-		start = now_ns();
-		wheel_remove(wheel, elems, BATCH);
-		time += now_ns() - start;
-		for (i = 0; i < BATCH; i++)
-			must(elems[i].result == (there ? TIMERWHEEL_WAS_PENDING : -ENOENT),
-			     "REMOVE");
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		if (sizes[i] <= n && sizes[i] * cost_of_refresh < 10 * options.budget)
+			all_but_arming(n, sizes[i]);
 	}
-	return time / done;
 }
 
-/* One element in each call, the ioctl itself and nothing around it. */
-static __u64 singles(unsigned long op, void *elems, __u32 elem_size)
+static void at_size(__u32 n, bool largest)
 {
-	struct timerwheel_batch arg = {
-		.size = sizeof(arg),
-		.elems = (unsigned long)elems,
-		.count = 1,
-		.elem_size = elem_size,
-	};
-	__u64 start = now_ns();
-	int i, done = 0;
+	__u64 ns;
 
-	for (i = 0; i < SINGLES; i++) {
-		done += ioctl(wheel, op, &arg);
-		arg.elems += elem_size;
-	}
-	start = now_ns() - start;
-	must(done == SINGLES, "a call with one element");
-	return start / SINGLES;
-}
-
-static void move_singles(enum row row, struct timerwheel_move *moves, __u64 first, bool later)
-{
-	int i;
-
-	for (i = 0; i < SINGLES; i++) {
-		moves[i] = (struct timerwheel_move) {
-			.key = bench_key(first + i),
-			.deadline = later ? 3 * HOUR + random_below(&seed, HOUR) :
-					    HOUR / 2 + random_below(&seed, HOUR / 2),
-		};
-	}
-	result(row, OURS, singles(TIMERWHEEL_IOC_MOVE, moves, sizeof(*moves)));
-	for (i = 0; i < SINGLES; i++)
-		must(moves[i].result == TIMERWHEEL_WAS_PENDING, "MOVE");
-}
-
-static void bench_singles(void)
-{
-	struct timerwheel_add *adds = xcalloc(SINGLES, sizeof(*adds));
-	struct timerwheel_move *moves = xcalloc(SINGLES, sizeof(*moves));
-	struct timerwheel_remove *removes = xcalloc(SINGLES, sizeof(*removes));
-	__u64 first = nr_keys;
-	int i;
-
-	for (i = 0; i < SINGLES; i++) {
-		adds[i] = (struct timerwheel_add) {
-			.key = bench_key(nr_keys++),
-			.deadline = HOUR + random_below(&seed, HOUR),
-		};
-		removes[i] = (struct timerwheel_remove) { .key = adds[i].key };
-	}
-	result(ROW_ADD_ONE, OURS, singles(TIMERWHEEL_IOC_ADD, adds, sizeof(*adds)));
-	for (i = 0; i < SINGLES; i++)
-		must(!adds[i].result, "ADD");
-	move_singles(ROW_MOVE_ONE_LATER, moves, first, true);
-	move_singles(ROW_MOVE_ONE_EARLIER, moves, first, false);
-	result(ROW_REMOVE_ONE, OURS, singles(TIMERWHEEL_IOC_REMOVE, removes, sizeof(*removes)));
-	for (i = 0; i < SINGLES; i++)
-		must(removes[i].result == TIMERWHEEL_WAS_PENDING, "REMOVE");
-	free(adds);
-	free(moves);
-	free(removes);
+	progress("operations with %s timers pending", commas(n));
+	facility_open(n, TIMEOUT);
+	ns = arm_all(n, now_ns() + HOUR, HOUR);
+	result("arm_cold", n, usual_batch(), (double)ns / n, "ns");
+	if (largest)
+		result("memory", n, 0, (double)facility_memory() / n, "bytes");
+	all_but_arming(n, usual_batch());
+	if (largest && facility->batches)
+		batches(n);
+	facility_close();
 }
 
 void bench_ops(void)
 {
-	/* A quarter is moved and removed: enough for a mean, and it shortens the run. */
-	__u64 part = options.timers / 4 / BATCH * BATCH;
-	struct timerwheel_stats stats;
+	__u32 most = bearable(options.most), n;
 
-	wheel = wheel_open();
-	stride = stride_of(options.timers);
-	syscall_empty();
-	progress("arming %s timers", commas(options.timers));
-	result(ROW_ADD, OURS, add_batches(options.timers));
-	wheel_stats(wheel, &stats);
-	result(ROW_MEMORY, OURS, (stats.memory + stats.pending / 2) / stats.pending);
-	result(ROW_MOVE_LATER, OURS, move_batches(part, true));
-	result(ROW_MOVE_EARLIER, OURS, move_batches(part, false));
-	result(ROW_EMPTY, OURS, remove_batches(part, false));
-	bench_singles();
-	result(ROW_REMOVE, OURS, remove_batches(part, true));
-	result(ROW_ADD_AGAIN, OURS, add_batches(part));
-	close(wheel);
+	if (facility->expiry_only)
+		return;
+	for (n = 1000; n < most; n *= 10)
+		at_size(n, false);
+	at_size(most, true);
+}
+
+__u64 refresh_cost(void)
+{
+	struct walk walk;
+	const __u32 n = 1000;
+
+	if (cost_of_refresh)
+		return cost_of_refresh;
+	/* ops were not asked for: find out with a few. */
+	walk = walk_among(n);
+	facility_open(n, TIMEOUT);
+	arm_all(n, now_ns() + HOUR, HOUR);
+	prepare(REFRESH, &walk, n);
+	cost_of_refresh = apply(REFRESH, changes, n, usual_batch()) / n + 1;
+	facility_close();
+	return cost_of_refresh;
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * All timers fall due in the same tick. How long does the kernel hold the CPU, how late does
+ * another task wake meanwhile, when is the last one delivered?
+ */
+#include "bench.h"
+
+#define TO_ARM_ONE	25000ULL	/* see expire.c */
+
+void bench_burst(void)
+{
+	__u32 n = bearable(options.most);
+	struct sleeper *ordinary, *realtime;
+	__u64 from, last;
+
+	if (facility->one_timeout || facility->threads > 1)
+		return;
+	progress("%s timers fall due in one tick", commas(n));
+	ordinary = sleeper_start(false);
+	realtime = sleeper_start(true);
+	facility_open(n, 0);
+	/* At the start of a millisecond: all in the same one, wherever ticks begin. */
+	from = (now_ns() + NSEC_PER_SEC + n * TO_ARM_ONE) / NSEC_PER_MSEC * NSEC_PER_MSEC;
+	arm_all(n, from, 1);
+	if (now_ns() + NSEC_PER_SEC / 2 > from)
+		die("arming took so long that the burst has begun: this is not a measurement");
+	expected.want = ~0U;
+	run_until(from - 20 * NSEC_PER_MSEC);
+	sleeper_watch(ordinary);
+	sleeper_watch(realtime);
+	expected_come(n, from);
+	last = now_ns() - from;
+	/* A task that has not run all the while does so now, and writes it down. */
+	sleep_until(now_ns() + 100 * NSEC_PER_MSEC);
+	result("burst_hold", n, 0, sleeper_worst(realtime), "ns");
+	result("burst_task", n, 0, sleeper_worst(ordinary), "ns");
+	result("burst_last", n, 0, last, "ns");
+	sleeper_stop(ordinary);
+	sleeper_stop(realtime);
+	facility_close();
+}

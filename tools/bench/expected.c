@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What must come, and what came. See facility.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+struct expected expected;
+
+void expected_wrong(__u32 id)
+{
+	if (id >= expected.capacity)
+		die("timer %u was delivered, and there is none: this is not a measurement", id);
+	die("timer %u was delivered, and was not pending: this is not a measurement", id);
+}
+
+void expected_late(__u32 id)
+{
+	__u32 i = __atomic_fetch_add(&expected.lates, 1, __ATOMIC_RELAXED);
+
+	if (i < expected.capacity)
+		expected.late[i] = now_ns() - expected.deadline[id];
+}
+
+void expected_open(__u32 capacity)
+{
+	expected = (struct expected) {
+		.capacity = capacity,
+		.deadline = xcalloc(capacity, sizeof(*expected.deadline)),
+		.late = xcalloc(capacity, sizeof(*expected.late)),
+	};
+	/* Touched here, lest the first use of this memory is taken for the facility's. */
+	memset(expected.deadline, 0xff, capacity * sizeof(*expected.deadline));
+	memset(expected.deadline, 0, capacity * sizeof(*expected.deadline));
+	memset(expected.late, 0xff, capacity * sizeof(*expected.late));
+}
+
+static void give_up(int sig)
+{
+	static const char text[] =
+		"bench: timers that are due have not come: this is not a measurement\n";
+
+	(void)sig;
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_FAILURE);
+}
+
+void expected_come(__u32 want, __u64 until)
+{
+	__u64 now = now_ns(), seconds = (until > now ? until - now : 0) / NSEC_PER_SEC + 600;
+
+	expected.want = want;
+	signal(SIGALRM, give_up);
+	alarm(seconds);
+	run_until(NEVER);
+	alarm(0);
+	if (expected.delivered != want)
+		die("%u timers were delivered, not %u: this is not a measurement",
+		    expected.delivered, want);
+}
+
+void expected_close(void)
+{
+	free(expected.deadline);
+	free(expected.late);
+	expected = (struct expected) { };
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See front.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "../bench.h"
+#include "front.h"
+#include "poller.h"
+
+static const struct queue *queue;
+static bool shared;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int timerfd, poller;
+static __u64 programmed;	/* when the timerfd fires; NEVER: it does not */
+
+static void lock(void)
+{
+	if (shared)
+		pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
+	if (shared)
+		pthread_mutex_unlock(&mutex);
+}
+
+static void set_timerfd(__u64 ns)
+{
+	struct itimerspec when = {
+		.it_value.tv_sec = ns / NSEC_PER_SEC,
+		.it_value.tv_nsec = ns % NSEC_PER_SEC,
+	};
+
+	if (timerfd_settime(timerfd, TFD_TIMER_ABSTIME, &when, NULL))
+		die("timerfd_settime: %s", strerror(errno));
+}
+
+/* Only ever earlier: that the next deadline has become later shows when the old one comes. */
+static void program(void)
+{
+	__u64 next = queue->next();
+
+	if (next >= programmed)
+		return;
+	programmed = next;
+	set_timerfd((next + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC * NSEC_PER_MSEC);
+}
+
+void front_open(const struct queue *q, __u32 capacity, bool is_shared)
+{
+	queue = q;
+	shared = is_shared;
+	programmed = NEVER;
+	timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (timerfd < 0)
+		die("timerfd: %s", strerror(errno));
+	poller = poller_open();
+	poller_add(poller, timerfd, 0);
+	queue->open(capacity);
+}
+
+void front_close(void)
+{
+	queue->close();
+	close(poller);
+	close(timerfd);
+}
+
+void front_arm(const struct change *c, __u32 n)
+{
+	lock();
+	queue->arm(c, n);
+	program();
+	unlock();
+}
+
+void front_move(const struct change *c, __u32 n)
+{
+	lock();
+	queue->move(c, n);
+	program();
+	unlock();
+}
+
+void front_refresh(const struct change *c, __u32 n)
+{
+	lock();
+	queue->refresh(c, n);
+	unlock();
+}
+
+void front_cancel(const struct change *c, __u32 n)
+{
+	lock();
+	queue->cancel(c, n);
+	unlock();
+}
+
+static void expire(void)
+{
+	__u32 ids[BATCH], i, n;
+	__u64 now = now_ns();
+
+	do {
+		lock();
+		n = queue->expire(now, ids, BATCH);
+		if (n < BATCH) {
+			programmed = NEVER;
+			program();
+		}
+		unlock();
+		for (i = 0; i < n; i++)
+			deliver(ids[i]);
+	} while (n == BATCH);
+}
+
+void front_run(__u64 until)
+{
+	struct epoll_event ready;
+	__u64 times;
+
+	while (!nothing_left()) {
+		if (!poller_wait(poller, &ready, 1, until))
+			return;
+		/* One thread alone gets this. */
+		if (read(timerfd, &times, sizeof(times)) == sizeof(times))
+			expire();
+	}
+	/* The other thread sleeps on: wake it, and let the timerfd be set anew after that. */
+	if (shared) {
+		lock();
+		set_timerfd(1);
+		programmed = NEVER;
+		unlock();
+	}
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/timerwheel: by calls alone (refresh is MOVE, events are read), and with its two
+ * mappings (refresh is a store in the deadline table, events are in a ring).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../lib/timerwheel.h"
+#include "../bench.h"
+#include "poller.h"
+#include "wheel.h"
+
+#define RING	16384
+#define EVENTS	1024		/* taken at a time */
+
+static int wheel, poller;
+static struct timerwheel_add adds[BATCH_MOST];
+static struct timerwheel_move moves[BATCH_MOST];
+static struct timerwheel_remove removes[BATCH_MOST];
+static struct timerwheel_event events[EVENTS];
+
+/* With the mappings: where each timer's word is, and which owner of it the timer is. */
+static __u32 capacity;
+static __u64 *table;
+static struct timerwheel_ring *ring;
+static size_t ring_size;
+static struct place {
+	__u32 index;
+	__u32 generation;
+} *places;
+static unsigned int generation_bits;
+
+static void wrong(const char *what, __u32 id, int result)
+{
+	die("%s of timer %u: %s: this is not a measurement", what, id,
+	    result < 0 ? strerror(-result) : "it was not as expected");
+}
+
+static void tw_open(__u32 room, __u64 timeout)
+{
+	(void)timeout;
+	capacity = room;
+	wheel = wheel_open();
+	poller = poller_open();
+	poller_add(poller, wheel, 0);
+}
+
+static void tw_close(void)
+{
+	close(poller);
+	close(wheel);
+}
+
+static void tw_arm(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		adds[i].key = c[i].id;
+		adds[i].value = c[i].id;
+		adds[i].deadline = c[i].deadline;
+		adds[i].flags = TIMERWHEEL_ABS;
+	}
+	wheel_add(wheel, adds, n);
+	for (i = 0; i < n; i++) {
+		if (adds[i].result != TIMERWHEEL_WAS_NONE)
+			wrong("ADD", c[i].id, adds[i].result);
+	}
+}
+
+static void tw_move(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		moves[i].key = c[i].id;
+		moves[i].deadline = c[i].deadline;
+		moves[i].flags = TIMERWHEEL_ABS;
+	}
+	wheel_move(wheel, moves, n);
+	for (i = 0; i < n; i++) {
+		if (moves[i].result != TIMERWHEEL_WAS_PENDING)
+			wrong("MOVE", c[i].id, moves[i].result);
+	}
+}
+
+static void tw_cancel(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++)
+		removes[i].key = c[i].id;
+	wheel_remove(wheel, removes, n);
+	for (i = 0; i < n; i++) {
+		if (removes[i].result != TIMERWHEEL_WAS_PENDING)
+			wrong("REMOVE", c[i].id, removes[i].result);
+	}
+}
+
+static void tw_run(__u64 until)
+{
+	struct epoll_event ready;
+	__u32 i, n;
+
+	while (!nothing_left()) {
+		if (!poller_wait(poller, &ready, 1, until))
+			return;
+		n = wheel_read(wheel, events, ARRAY_SIZE(events));
+		for (i = 0; i < n; i++)
+			deliver(events[i].value);
+	}
+}
+
+static void *map(size_t size, __u64 offset)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel, offset);
+
+	if (memory == MAP_FAILED)
+		die("mmap of the wheel at %#llx: %s", offset, strerror(errno));
+	return memory;
+}
+
+static void mapped_open(__u32 room, __u64 timeout)
+{
+	struct timerwheel_setup setup = { .ring = RING };
+	struct timerwheel_info info;
+
+	tw_open(room, timeout);
+	wheel_setup(wheel, &setup);
+	wheel_info(wheel, &info);
+	generation_bits = info.generation_bits;
+	table = map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
+	ring_size = TIMERWHEEL_RING_EVENTS + setup.ring * sizeof(struct timerwheel_event);
+	ring = map(ring_size, TIMERWHEEL_MMAP_RING);
+	places = xcalloc(capacity, sizeof(*places));
+}
+
+static void mapped_close(void)
+{
+	munmap(ring, ring_size);
+	munmap(table, capacity * sizeof(*table));
+	free(places);
+	tw_close();
+}
+
+static void mapped_arm(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	tw_arm(c, n);
+	for (i = 0; i < n; i++) {
+		places[c[i].id].index = adds[i].index;
+		places[c[i].id].generation = adds[i].generation;
+	}
+}
+
+static void mapped_refresh(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		const struct place *place = &places[c[i].id];
+
+		timerwheel_touch(table, place->index,
+				 timerwheel_word(c[i].deadline, place->generation,
+						 generation_bits));
+	}
+}
+
+static void mapped_run(__u64 until)
+{
+	struct epoll_event ready;
+	unsigned int i, n;
+
+	while (!nothing_left()) {
+		n = timerwheel_ring_take(ring, events, ARRAY_SIZE(events));
+		for (i = 0; i < n; i++)
+			deliver(events[i].value);
+		if (n)
+			continue;
+		switch (timerwheel_ring_sleep(ring)) {
+		case TIMERWHEEL_RING_TAKE:
+			break;
+		case TIMERWHEEL_RING_FLOW:
+			if (ioctl(wheel, TIMERWHEEL_IOC_FLOW) < 0)
+				die("FLOW: %s", strerror(errno));
+			break;
+		case TIMERWHEEL_RING_POLL:
+			if (!poller_wait(poller, &ready, 1, until))
+				return;
+			break;
+		}
+	}
+}
+
+const struct facility facility_timerwheel = {
+	.name = "timerwheel",
+	.batches = true,
+	.open = tw_open,
+	.close = tw_close,
+	.arm = tw_arm,
+	.move = tw_move,
+	.refresh = tw_move,
+	.cancel = tw_cancel,
+	.run = tw_run,
+};
+
+const struct facility facility_timerwheel_mapped = {
+	.name = "timerwheel-mapped",
+	.batches = true,
+	.open = mapped_open,
+	.close = mapped_close,
+	.arm = mapped_arm,
+	.move = tw_move,
+	.refresh = mapped_refresh,
+	.cancel = tw_cancel,
+	.run = mapped_run,
+};

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A timing wheel in the process: four levels of 256 slots, hashed by deadline, with a tick of
+ * 1 ms. Slots are rings of numbers of timers, with a head of their own; a bit for each
+ * slot that is not empty finds the next one, so that nothing runs when nothing is due.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../bench.h"
+#include "front.h"
+
+#define TICK	NSEC_PER_MSEC
+#define BITS	8
+#define SLOTS	256U
+#define LEVELS	4
+#define HEADS	(LEVELS * SLOTS + 1)	/* the last one: of those that are due */
+#define WORDS	(SLOTS / 64)
+
+static_assert(SLOTS >> BITS == 1, "as many slots as the bits can tell");
+
+struct node {
+	__u64 deadline;
+	__u32 next, prev;
+};
+
+static struct node *nodes;	/* the heads, then the timers */
+static __u64 used[LEVELS][WORDS];
+static __u64 current;		/* the last tick that was worked on */
+static __u32 count;
+
+static const __u32 due = HEADS - 1;
+
+static void make_empty(__u32 head)
+{
+	nodes[head].next = head;
+	nodes[head].prev = head;
+}
+
+static void wheel_init(__u32 capacity)
+{
+	__u32 i;
+
+	nodes = xcalloc(HEADS + capacity, sizeof(*nodes));
+	for (i = 0; i < HEADS; i++)
+		make_empty(i);
+	memset(used, 0, sizeof(used));
+	count = 0;
+}
+
+static void wheel_close(void)
+{
+	free(nodes);
+}
+
+static __u64 tick_of(__u64 deadline)
+{
+	return (deadline + TICK - 1) / TICK;
+}
+
+static void mark(__u32 head, bool is_used)
+{
+	__u64 bit = 1ULL << (head % 64);
+
+	if (is_used)
+		used[head / SLOTS][head % SLOTS / 64] |= bit;
+	else
+		used[head / SLOTS][head % SLOTS / 64] &= ~bit;
+}
+
+static void link_to(__u32 head, __u32 node)
+{
+	__u32 last = nodes[head].prev;
+
+	nodes[node].next = head;
+	nodes[node].prev = last;
+	nodes[last].next = node;
+	nodes[head].prev = node;
+}
+
+static void unlink_node(__u32 node)
+{
+	__u32 next = nodes[node].next, prev = nodes[node].prev;
+
+	nodes[next].prev = prev;
+	nodes[prev].next = next;
+	if (next == prev && next < due)
+		mark(next, false);
+}
+
+/* Into the slot of its deadline, or of the first tick that is still to come. */
+static void insert(__u32 node, __u64 first)
+{
+	__u64 tick = tick_of(nodes[node].deadline), ahead;
+	unsigned int level = 0;
+	__u32 head;
+
+	if (tick < first)
+		tick = first;
+	ahead = tick - current;
+	while (level < LEVELS - 1 && ahead >> (BITS * (level + 1)))
+		level++;
+	/* Beyond the last level: as far as it reaches, and from there on again. */
+	if (ahead >> (BITS * LEVELS))
+		tick = current + (1ULL << (BITS * LEVELS)) - 1;
+	head = level * SLOTS + ((tick >> (BITS * level)) & (SLOTS - 1));
+	link_to(head, node);
+	mark(head, true);
+}
+
+static void wheel_arm(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	if (!count)
+		current = now_ns() / TICK;
+	for (i = 0; i < n; i++) {
+		nodes[HEADS + c[i].id].deadline = c[i].deadline;
+		insert(HEADS + c[i].id, current + 1);
+	}
+	count += n;
+}
+
+static void wheel_move(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		__u32 node = HEADS + c[i].id;
+
+		unlink_node(node);
+		nodes[node].deadline = c[i].deadline;
+		insert(node, current + 1);
+	}
+}
+
+static void wheel_refresh(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++)
+		nodes[HEADS + c[i].id].deadline = c[i].deadline;
+}
+
+static void wheel_cancel(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++)
+		unlink_node(HEADS + c[i].id);
+	count -= n;
+}
+
+/* How many slots from @slot on, 1 to SLOTS, the next one is that is used; 0: none is. */
+static unsigned int distance(const __u64 *bits, unsigned int slot)
+{
+	unsigned int from = (slot + 1) % SLOTS, i;
+
+	for (i = 0; i <= WORDS; i++) {
+		unsigned int word = (from / 64 + i) % WORDS;
+		__u64 there = bits[word];
+
+		if (!i)
+			there &= ~0ULL << (from % 64);
+		if (there)
+			return (word * 64 + __builtin_ctzll(there) - slot - 1) % SLOTS + 1;
+	}
+	return 0;
+}
+
+/* The next tick at which timers fall due, or are spread over a lower level. */
+static __u64 next_tick(void)
+{
+	unsigned int level, slots;
+	__u64 next = NEVER, tick;
+
+	for (level = 0; level < LEVELS; level++) {
+		tick = current >> (BITS * level);
+		slots = distance(used[level], tick & (SLOTS - 1));
+		if (!slots)
+			continue;
+		tick = (tick + slots) << (BITS * level);
+		if (tick < next)
+			next = tick;
+	}
+	return next;
+}
+
+static __u64 wheel_next(void)
+{
+	__u64 tick;
+
+	if (nodes[due].next != due)
+		return current * TICK;
+	tick = next_tick();
+	return tick == NEVER ? NEVER : tick * TICK;
+}
+
+/* All of a slot, to the end of the list of those that are due. */
+static void splice_due(__u32 head)
+{
+	__u32 first = nodes[head].next, last = nodes[head].prev, before = nodes[due].prev;
+
+	if (first == head)
+		return;
+	nodes[before].next = first;
+	nodes[first].prev = before;
+	nodes[last].next = due;
+	nodes[due].prev = last;
+	make_empty(head);
+	mark(head, false);
+}
+
+static void cascade(__u32 head)
+{
+	__u32 node = nodes[head].next, next;
+
+	make_empty(head);
+	mark(head, false);
+	for (; node != head; node = next) {
+		next = nodes[node].next;
+		insert(node, current);
+	}
+}
+
+static void work_on(__u64 tick)
+{
+	unsigned int level;
+
+	current = tick;
+	for (level = LEVELS - 1; level; level--) {
+		if (!(tick & ((1ULL << (BITS * level)) - 1)))
+			cascade(level * SLOTS + ((tick >> (BITS * level)) & (SLOTS - 1)));
+	}
+	splice_due(tick & (SLOTS - 1));
+}
+
+static __u32 wheel_expire(__u64 now, __u32 *ids, __u32 most)
+{
+	__u64 tick, last = now / TICK;
+	__u32 n = 0;
+
+	for (;;) {
+		__u32 node = nodes[due].next;
+
+		if (node == due) {
+			tick = next_tick();
+			if (tick > last)
+				break;
+			work_on(tick);
+			continue;
+		}
+		if (n == most)
+			return n;
+		unlink_node(node);
+		if (tick_of(nodes[node].deadline) > current) {
+			insert(node, current + 1);
+			continue;
+		}
+		count--;
+		ids[n++] = node - HEADS;
+	}
+	if (current < last)
+		current = last;
+	return n;
+}
+
+static const struct queue queue = {
+	.open = wheel_init,
+	.close = wheel_close,
+	.arm = wheel_arm,
+	.move = wheel_move,
+	.refresh = wheel_refresh,
+	.cancel = wheel_cancel,
+	.next = wheel_next,
+	.expire = wheel_expire,
+};
+
+static void alone_open(__u32 capacity, __u64 timeout)
+{
+	(void)timeout;
+	front_open(&queue, capacity, false);
+}
+
+static void shared_open(__u32 capacity, __u64 timeout)
+{
+	(void)timeout;
+	front_open(&queue, capacity, true);
+}
+
+const struct facility facility_wheel = {
+	.name = "wheel",
+	.open = alone_open,
+	FRONT_FUNCTIONS,
+};
+
+const struct facility facility_wheel_shared = {
+	.name = "wheel-shared",
+	.threads = 2,
+	.batches = true,
+	.open = shared_open,
+	FRONT_FUNCTIONS,
+};

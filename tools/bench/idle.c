@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Idle timeouts: connections with a timeout of 60 s, each of which is refreshed 100 times, once
+ * in 3 s. Then one in a hundred falls silent and expires, the others are closed.
+ */
+#include "bench.h"
+#include "steps.h"
+
+#define TIMEOUT		(60 * NSEC_PER_SEC)
+#define STEP		(10 * NSEC_PER_MSEC)
+#define STEPS		300		/* to a round, in which each connection has its turn */
+#define REFRESHES	100
+#define SILENT		100		/* one in so many */
+
+static struct {
+	__u32 n;
+	__u64 stride, place;
+} turn;
+
+static void do_changes(enum op op, __u32 count)
+{
+	if (count)
+		apply(op, changes, count, usual_batch());
+}
+
+/* The next so many connections, without the silent ones if @but_silent. */
+static void serve(enum op op, __u32 count, bool but_silent)
+{
+	__u64 start = now_ns(), place = turn.place, deadline = start + TIMEOUT;
+	__u32 i, filled = 0;
+
+	for (i = 0; i < count; i++) {
+		place += turn.stride;
+		if (place >= turn.n)
+			place -= turn.n;
+		if (but_silent && place % SILENT == 0)
+			continue;
+		changes[filled].id = place;
+		changes[filled++].deadline = deadline;
+	}
+	turn.place = place;
+	own_ns += now_ns() - start;
+	do_changes(op, filled);
+}
+
+static void round_of(enum op op, struct steps *steps)
+{
+	__u64 step;
+
+	for (step = 0; step < STEPS; step++) {
+		steps_next(steps);
+		serve(op, turn.n * (step + 1) / STEPS - turn.n * step / STEPS, op == CANCEL);
+	}
+}
+
+/* As many as the budget allows: sizes are powers of ten. */
+static __u32 size(void)
+{
+	__u32 most = bearable(options.most), n;
+
+	if (facility->step_most && most > facility->step_most)
+		most = facility->step_most;
+	for (n = 1000; n < most; n *= 10) {
+		if (n * 10 * REFRESHES * refresh_cost() > options.idle_budget)
+			break;
+	}
+	return n < most ? n : most;
+}
+
+void bench_idle(void)
+{
+	struct steps steps;
+	struct meter meter;
+	double busy;
+	int i;
+
+	if (facility->expiry_only || facility->threads > 1)
+		return;
+	turn.n = size();
+	turn.stride = stride_of(turn.n);
+	turn.place = 0;
+	progress("%s connections with idle timeouts", commas(turn.n));
+	facility_open(turn.n, TIMEOUT);
+	steps_begin(&steps, STEP);
+	meter_start(&meter);
+	round_of(ARM, &steps);
+	for (i = 0; i < REFRESHES; i++)
+		round_of(REFRESH, &steps);
+	round_of(CANCEL, &steps);
+	expected_come((turn.n + SILENT - 1) / SILENT, now_ns() + TIMEOUT);
+	busy = meter_stop(&meter);
+	busy -= steps.base * STEPS * (REFRESHES + 2);
+	result("idle", turn.n, usual_batch(), busy / turn.n, "ns");
+	facility_close();
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The results of the bench, for the scripts that make tables and plots of them."""
+
+import csv
+import sys
+
+# Names for people, in the order of tables and legends; ours first, then by kind.
+KINDS = {
+    "ours": {
+        "timerwheel": "timerwheel",
+        "timerwheel-mapped": "timerwheel, mapped",
+    },
+    "kernel": {
+        "timerfd": "timerfd + epoll",
+        "timerfd-1ms": "timerfd, rounded to 1 ms",
+        "posix": "POSIX timers",
+        "io_uring": "io_uring timeouts",
+    },
+    "library": {
+        "libevent": "libevent",
+        "libevent-common": "libevent, common timeouts",
+        "libuv": "libuv",
+        "libev": "libev",
+        "glib": "GLib",
+    },
+    "process": {
+        "heap": "heap in the process",
+        "wheel": "wheel in the process",
+        "heap-shared": "heap, two threads",
+        "wheel-shared": "wheel, two threads",
+    },
+}
+NAMES = {name: text for kind in KINDS.values() for name, text in kind.items()}
+
+
+def size(n):
+    """1000000 as 1M, 20000 as 20k."""
+    for unit, letter in ((1000000, "M"), (1000, "k")):
+        if n >= unit and n % unit == 0:
+            return f"{n // unit}{letter}"
+    return f"{n:,}"
+
+
+class Results:
+    """The rows of results.tsv, by facility and operation."""
+
+    def __init__(self, path):
+        self.rows = {}
+        self.clocks = set()
+        with open(path, newline="", encoding="ascii") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                key = row["facility"], row["operation"]
+                place = int(row["pending"]), int(row["batch"])
+                self.rows.setdefault(key, {})[place] = float(row["value"])
+                self.clocks.add(row["clock"])
+        if not self.rows:
+            sys.exit(f"{path} holds no results: was anything measured?")
+
+    def facilities(self):
+        """Those that were measured, in order."""
+        there = {facility for facility, _ in self.rows}
+        return [name for name in NAMES if name in there]
+
+    def over_pending(self, facility, operation):
+        """[(pending, value)] with the usual batch: 1, or 256 where there are batches."""
+        usual = {}
+        for (pending, batch), value in self.rows.get((facility, operation), {}).items():
+            if batch in (0, 1, 256) and (batch != 1 or pending not in usual):
+                usual[pending] = value
+        return sorted(usual.items())
+
+    def over_batch(self, facility, operation):
+        """[(batch, value)] with as many timers pending as were measured at most."""
+        places = self.rows.get((facility, operation), {})
+        most = max((pending for pending, _ in places), default=0)
+        return sorted((batch, value) for (pending, batch), value in places.items()
+                      if pending == most)
+
+    def largest(self, facility, operation):
+        """(pending, value) with most timers, or None."""
+        values = self.over_pending(facility, operation)
+        return values[-1] if values else None

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A task that sleeps for a short time, again and again, and writes down by how much it
+ * was ever woken late. It is a process of its own. An ordinary one tells what other
+ * programs feel. A real-time one goes before all other tasks, so that what makes it late is
+ * the kernel: the longest time that interrupts held the CPU.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+struct sleeper {
+	pid_t pid;
+	__u32 watching;
+	__u64 worst;
+};
+
+static void sleep_and_watch(struct sleeper *s, __u64 period)
+{
+	for (;;) {
+		__u32 watching = __atomic_load_n(&s->watching, __ATOMIC_RELAXED);
+		__u64 wanted = now_ns() + (watching ? period : 5 * NSEC_PER_MSEC), late;
+
+		sleep_until(wanted);
+		late = now_ns() - wanted;
+		if (watching && late > s->worst)
+			s->worst = late;
+	}
+}
+
+struct sleeper *sleeper_start(bool realtime)
+{
+	const struct sched_param param = { .sched_priority = 50 };
+	struct sleeper *s;
+	pid_t pid;
+
+	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		die("fork: %s", strerror(errno));
+	if (pid) {
+		/* Only here: that memory is the child's as well. */
+		s->pid = pid;
+		return s;
+	}
+	/* Without slack: a task that is not real-time has 50 us of it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_TIMERSLACK, 1);
+	if (realtime && sched_setscheduler(0, SCHED_FIFO, &param))
+		die("no real-time priority: %s (this needs root)", strerror(errno));
+	sleep_and_watch(s, realtime ? 100 * NSEC_PER_USEC : NSEC_PER_MSEC);
+	exit(EXIT_FAILURE);
+}
+
+void sleeper_watch(struct sleeper *s)
+{
+	__atomic_store_n(&s->watching, 1, __ATOMIC_RELAXED);
+}
+
+__u64 sleeper_worst(struct sleeper *s)
+{
+	__atomic_store_n(&s->watching, 0, __ATOMIC_RELAXED);
+	if (!s->worst)
+		die("the task that sleeps never woke: this is not a measurement");
+	return s->worst;
+}
+
+void sleeper_stop(struct sleeper *s)
+{
+	kill(s->pid, SIGKILL);
+	waitpid(s->pid, NULL, 0);
+	munmap(s, sizeof(*s));
+}
