@@ -156,7 +156,7 @@ void facility_open(__u32 capacity, __u64 timeout)
 	expected_open(capacity);
 	if (facility->threads > 1)
 		helper_start();
-	memory_before = mem_available();
+	memory_before = mem_free();
 	facility->open(capacity, timeout);
 }
 

@@ -152,6 +152,8 @@ int main(int argc, char **argv)
 	if (facility->missing)
 		die("%s was left out: this was built without %s", facility->name,
 		    facility->missing);
+	if (options.skips_idle)
+		quieten_kernel();
 	measure(only);
 	return EXIT_SUCCESS;
 }

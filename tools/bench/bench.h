@@ -89,6 +89,8 @@ struct meter {
 /* Time that the bench spent on itself since it was started: not the facility's. */
 extern __u64 own_ns;
 
+/* Where idle time is skipped, long spans are measured: for exact ones, stop what can be. */
+void quieten_kernel(void);
 void meter_start(struct meter *meter);
 /* CPU time of anyone since then, less that, less what goes on anyway in as much time. */
 __u64 meter_stop(struct meter *meter);

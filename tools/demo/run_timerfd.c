@@ -195,7 +195,7 @@ void run_timerfd(struct outcome *o)
 	if (epoll_fd < 0)
 		die("epoll: %s", strerror(errno));
 	o->descriptors = nr;
-	memory = mem_available();
+	memory = mem_free();
 	arm_all();
 	o->memory = mem_taken(memory);
 	move_third();

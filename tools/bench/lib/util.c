@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util.h"
 
@@ -124,6 +125,8 @@ const char *duration(__u64 ns)
 		snprintf(text, 32, "%.0f us", ns / 1e3);
 	else if (ns < NSEC_PER_SEC)
 		snprintf(text, 32, "%.*f ms", ns < 10 * NSEC_PER_MSEC ? 2 : 1, ns / 1e6);
+	else if (ns >= 3600 * NSEC_PER_SEC && ns % (3600 * NSEC_PER_SEC) == 0)
+		snprintf(text, 32, "%llu h", ns / (3600 * NSEC_PER_SEC));
 	else
 		snprintf(text, 32, "%.*f s", ns < 10 * NSEC_PER_SEC ? 2 : 1, ns / 1e9);
 	return text;
@@ -196,10 +199,48 @@ __u64 stride_of(__u64 n)
 	return stride ? stride : 1;
 }
 
-__u64 mem_available(void)
+/* A line of /proc/meminfo, in bytes. */
+static __u64 meminfo(const char *name)
 {
+	FILE *file = fopen("/proc/meminfo", "r");
+	size_t length = strlen(name);
 	unsigned long long kb = 0;
 	char line[128];
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, name, length) && line[length] == ':')
+			kb = strtoull(line + length + 1, NULL, 10);
+	}
+	fclose(file);
+	return kb * 1024;
+}
+
+__u64 mem_available(void)
+{
+	return meminfo("MemAvailable");
+}
+
+/* Free pages that CPUs have laid aside for themselves: they are in no sum of meminfo. */
+static __u64 laid_aside(void)
+{
+	FILE *file = fopen("/proc/zoneinfo", "r");
+	unsigned long long pages = 0, one;
+	char line[128];
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, " count: %llu", &one) == 1)
+			pages += one;
+	}
+	fclose(file);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+__u64 mem_free(void)
+{
 	FILE *file;
 
 	/* Each CPU keeps small changes to itself for a second; root may ask for them. */
@@ -208,20 +249,13 @@ __u64 mem_available(void)
 		fputs("1\n", file);
 		fclose(file);
 	}
-	file = fopen("/proc/meminfo", "r");
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file)) {
-		if (!strncmp(line, "MemAvailable:", 13))
-			kb = strtoull(line + 13, NULL, 10);
-	}
-	fclose(file);
-	return kb * 1024;
+	return meminfo("MemFree") + meminfo("Buffers") + meminfo("Cached") - meminfo("Shmem") +
+	       laid_aside();
 }
 
 __u64 mem_taken(__u64 before)
 {
-	__u64 now = mem_available();
+	__u64 now = mem_free();
 
 	return now < before ? before - now : 0;
 }

@@ -51,8 +51,13 @@ __u64 mix64(__u64 x);
 /* A step that visits each of 0..n-1 once: i = (i + stride) % n. */
 __u64 stride_of(__u64 n);
 
-/* MemAvailable of /proc/meminfo, in bytes; and how much less it is than it was. */
+/* What may still be taken without swapping, in bytes: a guess of the kernel's. */
 __u64 mem_available(void);
+/*
+ * Free memory and the page cache, in bytes, as exact as can be; and how much less it is than
+ * it was. MemAvailable would not do: it counts half of some caches that are in use.
+ */
+__u64 mem_free(void);
 __u64 mem_taken(__u64 before);
 /* Raise RLIMIT_NOFILE (as root fs.nr_open too) so far as needed; the limit then. */
 __u64 raise_nofile(__u64 want);
