@@ -10,7 +10,7 @@
 struct options options = {
 	.most = 1000000,
 	.budget = 300 * NSEC_PER_MSEC,
-	.idle_budget = 25 * NSEC_PER_SEC,
+	.idle_budget = 30 * NSEC_PER_SEC,
 	.longest_life = 24 * HOUR,
 };
 
@@ -34,32 +34,43 @@ static const char usage_text[] =
 "idle time is skipped, which TW_ICOUNT=1 in the environment says.\n"
 "\n"
 "Progress goes to stderr. The results go to stdout, with tabs between the cells: facility,\n"
-"operation, pending, batch, value, unit, clock.\n";
+"operation, pending, batch, value, unit, clock. What was skipped has `-' for a value, and says\n"
+"why instead of a unit.\n";
+
+/* What a workload is like, or needs. */
+#define LONG_IDLE	1	/* hours in which little happens */
+#define ANY_DEADLINE	2	/* timers with different timeouts */
+#define OPERATIONS	4	/* it is about them, not about expiring */
+#define ONE_THREAD	8
+#define OUR_DEVICE	16
 
 static const struct workload {
 	const char *name;
 	void (*run)(void);
-	bool long_idle;		/* hours in which little happens */
+	unsigned int flags;
 } workloads[] = {
-	{ "ops", bench_ops, false },
-	{ "expire", bench_expire, false },
-	{ "lateness", bench_lateness, false },
-	{ "burst", bench_burst, false },
-	{ "retransmit", bench_retransmit, false },
-	{ "idle", bench_idle, true },
-	{ "cache", bench_cache, true },
-	{ "calls", bench_calls, false },
-	{ "passes", bench_passes, false },
+	{ "ops", bench_ops, OPERATIONS },
+	{ "expire", bench_expire, 0 },
+	{ "lateness", bench_lateness, ANY_DEADLINE },
+	{ "burst", bench_burst, ANY_DEADLINE | ONE_THREAD },
+	{ "retransmit", bench_retransmit, OPERATIONS | ONE_THREAD },
+	{ "idle", bench_idle, OPERATIONS | ONE_THREAD | LONG_IDLE },
+	{ "cache", bench_cache, ANY_DEADLINE | LONG_IDLE },
+	{ "calls", bench_calls, OUR_DEVICE },
+	{ "passes", bench_passes, OUR_DEVICE },
 };
 
-__u32 bearable(__u32 wanted)
+__u32 bearable(const char *workload, __u32 wanted)
 {
 	__u32 most = facility->most;
 
 	/* A quick run does less of what is slow, too. */
 	if (most && options.most < 1000000)
 		most /= 1000000 / options.most;
-	return most && most < wanted ? most : wanted;
+	if (!most || most >= wanted)
+		return wanted;
+	skipped(workload, wanted, "%s", facility->why);
+	return most;
 }
 
 __u32 usual_batch(void)
@@ -86,19 +97,37 @@ static const struct workload *workload_named(const char *name)
 	die("there is no workload %s; see --help", name);
 }
 
+/* Why a workload is not for this facility, or not here; NULL: it is. */
+static const char *not_for_it(unsigned int flags)
+{
+	if (flags & LONG_IDLE && !options.skips_idle)
+		return "takes hours where idle time is not skipped";
+	if (flags & ANY_DEADLINE && facility->one_timeout)
+		return "all its timers have the same timeout";
+	if (flags & OPERATIONS && facility->expiry_only)
+		return "no different from exact deadlines: only expiring is";
+	if (flags & ONE_THREAD && facility->threads > 1)
+		return "a workload of one thread";
+	return NULL;
+}
+
 static void measure(const struct workload *only)
 {
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(workloads); i++) {
-		if (only && only != &workloads[i])
+		const struct workload *w = &workloads[i];
+		const char *why_not;
+
+		if (only && only != w)
 			continue;
-		if (workloads[i].long_idle && !options.skips_idle) {
-			progress("%s left out: it takes hours where idle time is not skipped",
-				 workloads[i].name);
+		if (w->flags & OUR_DEVICE && facility != &facility_timerwheel)
 			continue;
-		}
-		workloads[i].run();
+		why_not = not_for_it(w->flags);
+		if (why_not)
+			skipped(w->name, 0, "%s", why_not);
+		else
+			w->run();
 	}
 }
 

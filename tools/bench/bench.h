@@ -47,13 +47,15 @@ struct options {
 extern struct options options;
 extern const struct facility *facility;
 
-/* As many timers as wanted, or as the facility bears. */
-__u32 bearable(__u32 wanted);
+/* As many timers as wanted, or as the facility bears: then that is in the results. */
+__u32 bearable(const char *workload, __u32 wanted);
 /* Changes in one call of the facility, unless something else is measured. */
 __u32 usual_batch(void);
 
 /* results.c: for value see the unit; 0 pending or batch: does not apply. */
 void result(const char *operation, __u64 pending, __u32 batch, double value, const char *unit);
+/* Not measured, with so many timers (0: at all), for a reason. */
+void skipped(const char *workload, __u64 pending, const char *fmt, ...) __printf(3, 4);
 /* Say what is going on, and let that have no effect on what comes after. */
 void progress(const char *fmt, ...) __printf(1, 2);
 

@@ -9,12 +9,10 @@
 
 void bench_burst(void)
 {
-	__u32 n = bearable(options.most);
+	__u32 n = bearable("burst", options.most);
 	struct sleeper *ordinary, *realtime;
 	__u64 from, last;
 
-	if (facility->one_timeout || facility->threads > 1)
-		return;
 	progress("%s timers fall due in one tick", commas(n));
 	ordinary = sleeper_start(false);
 	realtime = sleeper_start(true);

@@ -24,12 +24,10 @@ static void live(__u32 first, __u32 count, __u64 longest)
 void bench_cache(void)
 {
 	__u64 longest = options.longest_life;
-	__u32 n = bearable(options.most / 10);
+	__u32 n = bearable("cache", options.most / 10);
 	struct meter meter;
 	__u32 done;
 
-	if (facility->one_timeout)
-		return;
 	progress("%s entries of a cache live for up to %s", commas(n),
 		 duration(longest));
 	facility_open(n, 0);

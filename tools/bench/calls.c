@@ -218,8 +218,6 @@ static void reads(void)
 
 void bench_calls(void)
 {
-	if (facility != &facility_timerwheel)
-		return;
 	timers = options.most / BATCH * BATCH;
 	progress("calls alone, with %s timers", commas(timers));
 	batches();

@@ -47,7 +47,7 @@ static void at_rate(__u32 n)
 
 void bench_expire(void)
 {
-	__u32 most = bearable(options.most), n;
+	__u32 most = bearable("expire", options.most), n;
 
 	for (n = 1000; n < most; n *= 10)
 		at_rate(n);
@@ -75,13 +75,10 @@ void bench_lateness(void)
 		{ "late_99", 99000 }, { "late_99.9", 99900 }, { "late_99.99", 99990 },
 		{ "late_100", 100000 },
 	};
-	__u32 n = bearable(options.most / 10);
+	__u32 n = bearable("lateness", options.most / 10);
 	unsigned int i;
 	__u64 arming;
 
-	/* Its deadlines are not those of this workload. */
-	if (facility->one_timeout)
-		return;
 	progress("how late %s timers come", commas(n));
 	expire_within_a_second(n, NULL, &arming);
 	qsort(expected.late, n, sizeof(*expected.late), compare);

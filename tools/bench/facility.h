@@ -29,6 +29,7 @@ struct facility {
 	const char *missing;	/* the package it could not be built without; NULL: it is there */
 	__u32 most;		/* timers it can bear, 0: as many as are wanted */
 	__u32 step_most;	/* and where time goes on in small steps */
+	const char *why;	/* it bears no more */
 	unsigned int threads;	/* that share it, 0: one alone */
 	bool batches;		/* many timers in one system call, or under one lock */
 	bool one_timeout;	/* all timers have the timeout given to open() */

@@ -53,18 +53,30 @@ static void round_of(enum op op, struct steps *steps)
 	}
 }
 
+static __u64 all_refreshes(__u64 n)
+{
+	return n * REFRESHES * refresh_cost();
+}
+
 /* As many as the budget allows: sizes are powers of ten. */
 static __u32 size(void)
 {
-	__u32 most = bearable(options.most), n;
+	__u32 most, n;
 
-	if (facility->step_most && most > facility->step_most)
+	if (facility->step_most && options.most > facility->step_most) {
+		skipped("idle", options.most, "%s", facility->why);
 		most = facility->step_most;
-	for (n = 1000; n < most; n *= 10) {
-		if (n * 10 * REFRESHES * refresh_cost() > options.idle_budget)
-			break;
+	} else {
+		most = bearable("idle", options.most);
 	}
-	return n < most ? n : most;
+	for (n = 1000; n < most; n *= 10) {
+		if (all_refreshes(n * 10) <= options.idle_budget)
+			continue;
+		skipped("idle", most, "all refreshes would take %s, the budget is %s",
+			duration(all_refreshes(most)), duration(options.idle_budget));
+		return n;
+	}
+	return most;
 }
 
 void bench_idle(void)
@@ -74,8 +86,6 @@ void bench_idle(void)
 	double busy;
 	int i;
 
-	if (facility->expiry_only || facility->threads > 1)
-		return;
 	turn.n = size();
 	turn.stride = stride_of(turn.n);
 	turn.place = 0;

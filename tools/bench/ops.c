@@ -106,8 +106,13 @@ static void batches(__u32 n)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		if (sizes[i] <= n && sizes[i] * cost_of_refresh < 10 * options.budget)
+		if (sizes[i] > n)
+			continue;
+		if (sizes[i] * cost_of_refresh < 10 * options.budget)
 			all_but_arming(n, sizes[i]);
+		else
+			skipped("ops", n, "a batch of %s takes more than %s", commas(sizes[i]),
+				duration(10 * options.budget));
 	}
 }
 
@@ -129,10 +134,8 @@ static void at_size(__u32 n, bool largest)
 
 void bench_ops(void)
 {
-	__u32 most = bearable(options.most), n;
+	__u32 most = bearable("ops", options.most), n;
 
-	if (facility->expiry_only)
-		return;
 	for (n = 1000; n < most; n *= 10)
 		at_size(n, false);
 	at_size(most, true);

@@ -187,8 +187,6 @@ static void one_slot(void)
 
 void bench_passes(void)
 {
-	if (facility != &facility_timerwheel)
-		return;
 	timers = options.most / BATCH * BATCH;
 	measure_time_to_arm();
 	firings();

@@ -19,10 +19,27 @@ static void settle(void)
 	sleep_until(now_ns() + 50 * NSEC_PER_MSEC);
 }
 
+static const char *clock_used(void)
+{
+	return options.skips_idle ? "instructions" : "monotonic";
+}
+
 void result(const char *operation, __u64 pending, __u32 batch, double value, const char *unit)
 {
 	printf("%s\t%s\t%llu\t%u\t%.1f\t%s\t%s\n", facility->name, operation, pending, batch,
-	       value, unit, options.skips_idle ? "instructions" : "monotonic");
+	       value, unit, clock_used());
+	settle();
+}
+
+void skipped(const char *workload, __u64 pending, const char *fmt, ...)
+{
+	va_list args;
+
+	printf("%s\t%s\t%llu\t0\t-\t", facility->name, workload, pending);
+	va_start(args, fmt);
+	vprintf(fmt, args);
+	va_end(args);
+	printf("\t%s\n", clock_used());
 	settle();
 }
 

@@ -47,8 +47,13 @@ class Results:
     def __init__(self, path):
         self.rows = {}
         self.clocks = set()
+        self.skipped = []   # (facility, workload, pending, why)
         with open(path, newline="", encoding="ascii") as file:
             for row in csv.DictReader(file, delimiter="\t"):
+                if row["value"] == "-":
+                    self.skipped.append((row["facility"], row["operation"],
+                                         int(row["pending"]), row["unit"]))
+                    continue
                 key = row["facility"], row["operation"]
                 place = int(row["pending"]), int(row["batch"])
                 self.rows.setdefault(key, {})[place] = float(row["value"])

@@ -51,8 +51,6 @@ void bench_retransmit(void)
 	struct meter meter;
 	double busy;
 
-	if (facility->expiry_only || facility->threads > 1)
-		return;
 	progress("%s packets, some of them lost", commas(rounds * PACKETS));
 	facility_open(TIMERS, TIMEOUT);
 	arm_once();

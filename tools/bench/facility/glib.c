@@ -126,6 +126,7 @@ const struct facility facility_glib = {
 	.name = "glib",
 	.most = 10000,
 	.step_most = 1000,
+	.why = "each turn of its loop looks at all timers",
 	.open = glib_open,
 	.close = glib_close,
 	.arm = glib_arm,

@@ -119,6 +119,7 @@ static void posix_run(__u64 until)
 const struct facility facility_posix = {
 	.name = "posix",
 	.most = 100000,
+	.why = "each call searches a list of one in 512 timers",
 	.open = posix_open,
 	.close = posix_close,
 	.arm = posix_arm,

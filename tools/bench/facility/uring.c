@@ -151,6 +151,7 @@ const struct facility facility_uring = {
 	.name = "io_uring",
 	.most = 100000,
 	.step_most = 10000,
+	.why = "each update or removal searches a list of all timeouts",
 	.batches = true,
 	.open = uring_open,
 	.close = uring_close,
