@@ -50,7 +50,7 @@ static const struct workload {
 	unsigned int flags;
 } workloads[] = {
 	{ "ops", bench_ops, OPERATIONS },
-	{ "expire", bench_expire, 0 },
+	{ "expire", bench_expire, ANY_DEADLINE },
 	{ "lateness", bench_lateness, ANY_DEADLINE },
 	{ "burst", bench_burst, ANY_DEADLINE | ONE_THREAD },
 	{ "retransmit", bench_retransmit, OPERATIONS | ONE_THREAD },
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 		case 'q':
 			options.most = 100000;
 			options.budget = 20 * NSEC_PER_MSEC;
-			options.idle_budget = NSEC_PER_SEC;
+			options.idle_budget = 2500 * NSEC_PER_MSEC;
 			options.longest_life = HOUR;
 			break;
 		case 'o':

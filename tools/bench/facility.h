@@ -21,7 +21,7 @@ struct change {
 	__u32 id;
 };
 
-/* Most changes in one call of a facility. */
+/* Most changes in one call of a facility that has batches. */
 #define BATCH_MOST	4096
 
 struct facility {

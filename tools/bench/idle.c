@@ -7,8 +7,8 @@
 #include "steps.h"
 
 #define TIMEOUT		(60 * NSEC_PER_SEC)
-#define STEP		(10 * NSEC_PER_MSEC)
-#define STEPS		300		/* to a round, in which each connection has its turn */
+#define STEP		(50 * NSEC_PER_MSEC)
+#define STEPS		60		/* to a round, in which each connection has its turn */
 #define REFRESHES	100
 #define SILENT		100		/* one in so many */
 

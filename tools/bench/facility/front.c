@@ -50,6 +50,23 @@ static void program(void)
 	set_timerfd((next + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC * NSEC_PER_MSEC);
 }
 
+/*
+ * After these changes. One that is later than what is programmed already is seen when that has
+ * come: finding out what is next is for the end of a turn, not for each change.
+ */
+static void program_for(const struct change *c, __u32 n)
+{
+	__u64 first = NEVER;
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (c[i].deadline < first)
+			first = c[i].deadline;
+	}
+	if (first < programmed)
+		program();
+}
+
 void front_open(const struct queue *q, __u32 capacity, bool is_shared)
 {
 	queue = q;
@@ -74,7 +91,7 @@ void front_arm(const struct change *c, __u32 n)
 {
 	lock();
 	queue->arm(c, n);
-	program();
+	program_for(c, n);
 	unlock();
 }
 
@@ -82,7 +99,7 @@ void front_move(const struct change *c, __u32 n)
 {
 	lock();
 	queue->move(c, n);
-	program();
+	program_for(c, n);
 	unlock();
 }
 
