@@ -162,6 +162,8 @@ void facility_open(__u32 capacity, __u64 timeout)
 	expected_open(capacity);
 	if (facility->threads > 1)
 		helper_start();
+	/* What the one before it leaves to be freed later is free by then. */
+	sleep_until(now_ns() + NSEC_PER_SEC);
 	memory_before = mem_free();
 	facility->open(capacity, timeout);
 }

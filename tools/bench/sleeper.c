@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A task that sleeps for a short time, again and again, and writes down by how much it
- * was ever woken late. It is a process of its own. An ordinary one tells what other
+ * was ever woken late. The times differ, lest it falls into step with what it watches. It is a process of its own. An ordinary one tells what other
  * programs feel. A real-time one goes before all other tasks, so that what makes it late is
  * the kernel: the longest time that interrupts held the CPU.
  */
@@ -27,7 +27,8 @@ static void sleep_and_watch(struct sleeper *s, __u64 period)
 {
 	for (;;) {
 		__u32 watching = __atomic_load_n(&s->watching, __ATOMIC_RELAXED);
-		__u64 wanted = now_ns() + (watching ? period : 5 * NSEC_PER_MSEC), late;
+		__u64 length = period / 2 + random_below(&seed, period);
+		__u64 wanted = now_ns() + (watching ? length : 5 * NSEC_PER_MSEC), late;
 
 		sleep_until(wanted);
 		late = now_ns() - wanted;
