@@ -57,6 +57,9 @@ void quieten_kernel(void)
 		{ "/proc/sys/vm/compaction_proactiveness", "0" },
 		{ "/proc/sys/vm/dirty_writeback_centisecs", "0" },
 		{ "/proc/sys/kernel/watchdog", "0" },
+		/* Else huge pages are made of a program's memory, at any time: 3 ms for each. */
+		{ "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs",
+		  "4000000000" },
 	};
 	unsigned int i;
 
