@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A task that sleeps for a short time, again and again, and writes down by how much it
- * was ever woken late. The times differ, lest it falls into step with what it watches. It is a process of its own. An ordinary one tells what other
- * programs feel. A real-time one goes before all other tasks, so that what makes it late is
- * the kernel: the longest time that interrupts held the CPU.
+ * was ever woken late. The times differ, lest it falls into step with what it watches. It
+ * is a process of its own. An ordinary one tells what other programs feel. A real-time
+ * one goes before all other tasks, so that what makes it late is the kernel: the longest
+ * time that interrupts held the CPU.
  */
 #include <errno.h>
 #include <sched.h>
