@@ -11,6 +11,7 @@
 #include <linux/bitops.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 
 #include "internal.h"
@@ -85,9 +86,11 @@ static inline void tw_bucket_lock(struct tw_table *table, struct tw_bucket *buck
 
 static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bucket)
 {
-	/* No other bit is used, so that this needs not be atomic. */
-	__bit_spin_unlock(0, &bucket->lock);
 	lock_map_release(&table->bucket_map);
+	/* Nothing else is in the word. So a store will do, as for any spinlock. */
+	smp_store_release(&bucket->lock, 0);
+	preempt_enable();
+	__release(bitlock);
 }
 
 /**
