@@ -333,7 +333,7 @@ static void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 		next = t->next;
 		chain = tw_table_chain(table, t->key, buckets);
 		bucket = tw_table_lock(table, t->key, buckets, &chain);
-		*tw_table_link(table, chain, index) = t->hash_next;
+		tw_table_set_link(tw_table_link(table, chain, index), t->hash_next);
 		WRITE_ONCE(t->state, TW_FREE);
 		tw_bucket_unlock(table, bucket);
 		tw_cpu_free(ctx->cpu, index, t);

@@ -165,7 +165,7 @@ static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_ti
 static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t,
 				    const struct tw_found *f)
 {
-	*f->link = t->hash_next;
+	tw_table_set_link(f->link, t->hash_next);
 	WRITE_ONCE(t->state, TW_FREE);
 	tw_unlock(ctx, f);
 	tw_cpu_free(ctx->cpu, f->index, t);
@@ -266,7 +266,7 @@ again:
 		tw_deadline_owner(&file->table.pool, f.index, t);
 		WRITE_ONCE(t->key, arg->key);
 		t->hash_next = 0;
-		*f.link = f.index;
+		tw_table_set_link(f.link, f.index);
 	}
 	t->value = arg->value;
 	t->deadline = deadline;
@@ -307,7 +307,8 @@ static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *e
 	if (n == 1)
 		return;
 	for (i = 0; i < n; i++) {
-		index = READ_ONCE(*chain[i]);
+		/* Pairs with the release in tw_table_set_link(). */
+		index = smp_load_acquire(chain[i]);
 		if (index)
 			prefetchw(tw_timer_at(&table->pool, index));
 	}

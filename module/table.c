@@ -181,8 +181,8 @@ static void tw_split(struct tw_table *table)
 				link = &t->hash_next;
 				continue;
 			}
-			*tail = *link;
-			*link = t->hash_next;
+			tw_table_set_link(tail, *link);
+			tw_table_set_link(link, t->hash_next);
 			t->hash_next = 0;
 			tail = &t->hash_next;
 		}
