@@ -112,7 +112,7 @@ byte finished;
 #define LEAVES(t, list)	assert(where[t] == (list)); where[t] = NOWHERE
 #define ENTERS(t, list)	assert(where[t] == NOWHERE); where[t] = (list)
 
-/* The part with this number is locked by us: tw_part(). */
+/* The part with this number is locked by us: tw_has_part(). */
 #define LOCKED(nr)	((nr) == me || (nr) == other)
 
 /* The other part: tw_cpu_lock_other(). */
@@ -150,7 +150,7 @@ inline find()
 	od
 }
 
-/* Both halves of tw_table_unhash(): walk to the timer, take it out. */
+/* tw_table_link(): walk to the timer; tw_table_set_link(): take it out. */
 inline walk_to(chain)
 {
 	d_step {
@@ -210,7 +210,7 @@ inline describe(list)
 	d_step { assert(where[t] == (list) && alive[t] && key[t] == k && v == version[t]); v = 0 }
 }
 
-/* tw_events_lock_due(): if `due`, the list is locked and the timer is on it. */
+/* tw_lock_due(): if `due`, the list is locked and the timer is on it. */
 inline lock_due()
 {
 #ifndef NO_EVENTS_ON_WITHDRAW
@@ -565,7 +565,7 @@ read:	/* tw_events_deliver() */
 	skip;
 	LOCK(events);
 	d_step {
-		/* tw_events_peek() */
+		/* tw_events_copy(), tw_taken_add() */
 		t = 1;
 		do
 		:: t <= TIMERS ->
@@ -602,7 +602,7 @@ read:	/* tw_events_deliver() */
 	UNLOCK(events);
 	LOCK(events);
 #endif
-	/* tw_events_pop() */
+	/* tw_events_pop(), tw_events_rearm() */
 	do
 	:: t > TIMERS -> break
 	:: t <= TIMERS && !(mask & (1 << t)) -> t++

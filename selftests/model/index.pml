@@ -41,13 +41,22 @@ proctype task()
 		:: k = 2
 		:: k = 3
 		fi;
-again:		/* tw_table_lock() */
+		/* tw_run_ahead() */
 		n = buckets;
 		b = BUCKET_OF(k, n);
+again:		/* tw_table_lock() */
 		LOCK(lock[b]);
 #ifndef NO_BUCKETS_RECHECK
 		if
-		:: buckets != n && BUCKET_OF(k, buckets) != b -> UNLOCK(lock[b]); goto again
+		:: buckets != n ->
+			n = buckets;
+			if
+			:: BUCKET_OF(k, n) != b ->
+				UNLOCK(lock[b]);
+				b = BUCKET_OF(k, n);
+				goto again
+			:: else
+			fi
 		:: else
 		fi;
 #endif
