@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Does the device scale? One thread for each CPU works on timers of its own, all in one wheel:
+ * operations per millisecond with 1, 2, ... threads, the median of some rounds, and how much
+ * the rounds differ.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util.h"
+#include "wheel.h"
+
+#define BATCH		256
+#define MOST_THREADS	64
+#define MOST_ROUNDS	99
+#define HOUR		3600000000000ULL
+
+static const char usage_text[] =
+"usage: threads [OPTION]...\n"
+"\n"
+"How many operations in a millisecond 1, 2, ... threads do on one wheel, each on a CPU of\n"
+"its own and with timers of its own, 256 in a call.\n"
+"\n"
+"  -t, --threads N   threads at most (as many as there are CPUs)\n"
+"  -n, --timers N    timers of each thread (100k)\n"
+"  -r, --rounds N    rounds of half a second for each number of threads (7)\n"
+"  -h, --help        this text\n"
+"\n"
+"Where the machine has other things to do, or a guest has more CPUs than its host, the\n"
+"rounds differ.\n";
+
+struct worker {
+	pthread_t thread;
+	int cpu;
+	bool moves;
+	struct timerwheel_add *add;
+	struct timerwheel_move *move;
+	struct timerwheel_remove *remove;
+	__u64 random;
+	__u64 done;
+};
+
+static __u32 timers = 100000;
+static int wheel;
+static atomic_bool stop;
+static pthread_barrier_t barrier;
+
+static __u64 some_deadline(struct worker *w)
+{
+	return HOUR + random_below(&w->random, 4 * HOUR);
+}
+
+static void work(struct worker *w, __u32 at, __u32 n)
+{
+	__u32 i;
+
+	if (w->moves) {
+		for (i = at; i < at + n; i++)
+			w->move[i].deadline = some_deadline(w);
+		wheel_move(wheel, w->move + at, n);
+		w->done += n;
+	} else {
+		wheel_remove(wheel, w->remove + at, n);
+		wheel_add(wheel, w->add + at, n);
+		w->done += 2 * n;
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	cpu_set_t set;
+	__u32 i, at = 0, n;
+
+	CPU_ZERO(&set);
+	CPU_SET(w->cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("cannot run on CPU %d: %s", w->cpu, strerror(errno));
+	w->add = xcalloc(timers, sizeof(*w->add));
+	w->move = xcalloc(timers, sizeof(*w->move));
+	w->remove = xcalloc(timers, sizeof(*w->remove));
+	for (i = 0; i < timers; i++) {
+		__u64 key = mix64((__u64)w->cpu << 32 | i);
+
+		w->add[i] = (struct timerwheel_add){ .key = key, .deadline = some_deadline(w) };
+		w->move[i].key = key;
+		w->remove[i].key = key;
+	}
+	wheel_add(wheel, w->add, timers);
+
+	pthread_barrier_wait(&barrier);		/* all are ready */
+	while (!stop) {
+		n = timers - at < BATCH ? timers - at : BATCH;
+		work(w, at, n);
+		at = at + n < timers ? at + n : 0;
+	}
+	pthread_barrier_wait(&barrier);		/* all have ended */
+	free(w->add);
+	free(w->move);
+	free(w->remove);
+	return NULL;
+}
+
+/* Operations in a millisecond. */
+static double measure(int threads, bool moves)
+{
+	static struct worker worker[MOST_THREADS];
+	__u64 began, ended, done = 0;
+	int i;
+
+	wheel = wheel_open();
+	stop = false;
+	pthread_barrier_init(&barrier, NULL, threads + 1);
+	for (i = 0; i < threads; i++) {
+		worker[i] = (struct worker){ .cpu = i, .moves = moves, .random = i };
+		if (pthread_create(&worker[i].thread, NULL, worker_main, &worker[i]))
+			die("cannot start a thread");
+	}
+	pthread_barrier_wait(&barrier);
+	began = now_ns();
+	usleep(500000);
+	stop = true;
+	pthread_barrier_wait(&barrier);
+	ended = now_ns();
+	for (i = 0; i < threads; i++) {
+		pthread_join(worker[i].thread, NULL);
+		done += worker[i].done;
+	}
+	pthread_barrier_destroy(&barrier);
+	close(wheel);
+	return done * 1e6 / (ended - began);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int number(const char *option, const char *text, int most)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (*end || n < 1 || n > most)
+		die("%s wants a number from 1 to %d, not '%s'", option, most, text);
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "threads", required_argument, NULL, 't' },
+		{ "timers", required_argument, NULL, 'n' },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	static double ops[2][MOST_ROUNDS], one[2];
+	int threads = sysconf(_SC_NPROCESSORS_ONLN), rounds = 7, t, r, m, c;
+
+	progname = "threads";
+	if (threads > MOST_THREADS)
+		threads = MOST_THREADS;
+	while ((c = getopt_long(argc, argv, "t:n:r:h", longs, NULL)) != -1) {
+		switch (c) {
+		case 't':
+			threads = number("--threads", optarg, MOST_THREADS);
+			break;
+		case 'n':
+			timers = number("--timers", optarg, 1000000);
+			break;
+		case 'r':
+			rounds = number("--rounds", optarg, MOST_ROUNDS);
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return EXIT_SUCCESS;
+		default:
+			die("try --help");
+		}
+	}
+	if (optind < argc)
+		die("'%s' is not understood; try --help", argv[optind]);
+
+	printf("threads  operation    per ms    least     most   times one thread\n");
+	for (t = 1; t <= threads; t++) {
+		/* In turn, so that what else the machine does meets both. */
+		for (r = 0; r < rounds; r++)
+			for (m = 0; m < 2; m++)
+				ops[m][r] = measure(t, m);
+		for (m = 0; m < 2; m++) {
+			qsort(ops[m], rounds, sizeof(ops[m][0]), by_value);
+			if (t == 1)
+				one[m] = ops[m][rounds / 2];
+			printf("%7d  %-10s %8.0f %8.0f %8.0f   %.2f\n", t,
+			       m ? "MOVE" : "REMOVE+ADD", ops[m][rounds / 2], ops[m][0],
+			       ops[m][rounds - 1], ops[m][rounds / 2] / one[m]);
+			fflush(stdout);
+		}
+	}
+	return EXIT_SUCCESS;
+}
