@@ -96,8 +96,12 @@ static void *worker_main(void *arg)
 		w->move[i].key = key;
 		w->remove[i].key = key;
 	}
-	wheel_add(wheel, w->add, timers);
+	for (at = 0; at < timers; at += n) {
+		n = timers - at < BATCH ? timers - at : BATCH;
+		wheel_add(wheel, w->add + at, n);
+	}
 
+	at = 0;
 	pthread_barrier_wait(&barrier);		/* all are ready */
 	while (!stop) {
 		n = timers - at < BATCH ? timers - at : BATCH;
