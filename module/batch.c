@@ -19,6 +19,11 @@
 /* Size of the buffer: the longer the runs, the less their begin and end matter. */
 #define TW_WORDS	192U
 
+/* Words of the longest element. */
+#define TW_WORDS_MOST	8U
+
+static_assert(sizeof(struct timerwheel_add) <= TW_WORDS_MOST * TW_WORD);
+static_assert(sizeof(struct timerwheel_entry) <= TW_WORDS_MOST * TW_WORD);
 static_assert(TW_WORDS / (sizeof(struct timerwheel_move) / TW_WORD) <= TW_RUN);
 
 /**
@@ -27,19 +32,22 @@ static_assert(TW_WORDS / (sizeof(struct timerwheel_move) / TW_WORD) <= TW_RUN);
  * @out: the first of the words that are written back; all from there to the end are
  * @result: offset of the result, in bytes
  * @run: does the operation on some elements
+ * @one: does it on one
  */
 struct tw_kind {
 	unsigned int words;
 	unsigned int out;
 	unsigned int result;
 	int (*run)(struct tw_ctx *ctx, void *elems, int n);
+	int (*one)(struct tw_ctx *ctx, void *elem);
 };
 
-#define TW_KIND(type, first_out, function) {				\
+#define TW_KIND(type, first_out, operation) {				\
 	.words = sizeof(struct type) / TW_WORD,				\
 	.out = offsetof(struct type, first_out) / TW_WORD,		\
 	.result = offsetof(struct type, result),			\
-	.run = function,						\
+	.run = tw_run_##operation,					\
+	.one = tw_one_##operation,					\
 }
 
 /* Read @n elements and see that they can be written. Returns how many are fine. */
@@ -101,7 +109,7 @@ static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *
 		err = tw_cpu_begin(&ctx, file, offset);
 		if (err)
 			return i ? i : err;
-		done = kind->run(&ctx, buf, n - i);
+		done = n == 1 ? kind->one(&ctx, buf) : kind->run(&ctx, buf, n - i);
 		tw_cpu_end(&ctx);
 		i += done;
 		buf += done * kind->words;
@@ -119,6 +127,7 @@ static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *
 	return n;
 }
 
+/* A call on many: with a large frame, so not part of a call on one. */
 static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file *file,
 				     const struct timerwheel_batch *batch)
 {
@@ -148,6 +157,31 @@ static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file 
 	return done;
 }
 
+/* A call on one: the same with nothing to repeat, so that hardly anything is left of it. */
+static __always_inline long tw_one(const struct tw_kind *kind, struct tw_file *file,
+				   const struct timerwheel_batch *batch)
+{
+	u64 __user *user = u64_to_user_ptr(batch->elems);
+	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
+	u64 elem[TW_WORDS_MOST] __uninitialized;
+	bool no_memory = false;
+	int n;
+
+	if (!tw_read(kind, elem, user, 1))
+		return -EFAULT;
+	n = tw_chunk(kind, file, elem, 1, offset, &no_memory);
+	if (n > 0)
+		tw_write(kind, elem, user, 1);
+	return n;
+}
+
+static const struct tw_kind tw_add_kind = TW_KIND(timerwheel_add, flags, add);
+
+static noinline long tw_many_add(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	return tw_batch(&tw_add_kind, file, batch);
+}
+
 /**
  * tw_batch_add - TIMERWHEEL_IOC_ADD
  * @file: the file
@@ -158,9 +192,16 @@ static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file 
  */
 long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	static const struct tw_kind kind = TW_KIND(timerwheel_add, flags, tw_run_add);
+	if (batch->count == 1)
+		return tw_one(&tw_add_kind, file, batch);
+	return tw_many_add(file, batch);
+}
 
-	return tw_batch(&kind, file, batch);
+static const struct tw_kind tw_move_kind = TW_KIND(timerwheel_move, flags, move);
+
+static noinline long tw_many_move(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	return tw_batch(&tw_move_kind, file, batch);
 }
 
 /**
@@ -173,9 +214,16 @@ long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch)
  */
 long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	static const struct tw_kind kind = TW_KIND(timerwheel_move, flags, tw_run_move);
+	if (batch->count == 1)
+		return tw_one(&tw_move_kind, file, batch);
+	return tw_many_move(file, batch);
+}
 
-	return tw_batch(&kind, file, batch);
+static const struct tw_kind tw_remove_kind = TW_KIND(timerwheel_remove, value, remove);
+
+static noinline long tw_many_remove(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	return tw_batch(&tw_remove_kind, file, batch);
 }
 
 /**
@@ -188,9 +236,16 @@ long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch)
  */
 long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	static const struct tw_kind kind = TW_KIND(timerwheel_remove, value, tw_run_remove);
+	if (batch->count == 1)
+		return tw_one(&tw_remove_kind, file, batch);
+	return tw_many_remove(file, batch);
+}
 
-	return tw_batch(&kind, file, batch);
+static const struct tw_kind tw_get_kind = TW_KIND(timerwheel_entry, key, get);
+
+static noinline long tw_many_get(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	return tw_batch(&tw_get_kind, file, batch);
 }
 
 /**
@@ -203,7 +258,7 @@ long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch)
  */
 long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	static const struct tw_kind kind = TW_KIND(timerwheel_entry, key, tw_run_get);
-
-	return tw_batch(&kind, file, batch);
+	if (batch->count == 1)
+		return tw_one(&tw_get_kind, file, batch);
+	return tw_many_get(file, batch);
 }

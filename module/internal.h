@@ -355,6 +355,10 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_move(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
+int tw_one_add(struct tw_ctx *ctx, void *elem);
+int tw_one_move(struct tw_ctx *ctx, void *elem);
+int tw_one_remove(struct tw_ctx *ctx, void *elem);
+int tw_one_get(struct tw_ctx *ctx, void *elem);
 int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
 int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to);
 

@@ -304,14 +304,21 @@ static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *e
 		chain[i] = tw_table_chain(table, *(const u64 *)elems, buckets);
 		prefetchw(chain[i]);
 	}
-	if (n == 1)
-		return;
 	for (i = 0; i < n; i++) {
 		/* Pairs with the release in tw_table_set_link(). */
 		index = smp_load_acquire(chain[i]);
 		if (index)
 			prefetchw(tw_timer_at(&table->pool, index));
 	}
+}
+
+/* The same for one: nothing else has to be done meanwhile. */
+static __always_inline struct tw_sought tw_seek(const struct tw_ctx *ctx, u64 key)
+{
+	const struct tw_table *table = &ctx->file->table;
+	u32 buckets = tw_table_buckets(table);
+
+	return (struct tw_sought){ buckets, tw_table_chain(table, key, buckets) };
 }
 
 /**
@@ -340,6 +347,24 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 		elem->result = result;
 	}
 	return i;
+}
+
+/**
+ * tw_one_add - arm a timer
+ * @ctx: the run
+ * @elem: what is asked for, struct timerwheel_add; set as by tw_run_add()
+ *
+ * Return: how many were done: 1, or 0 as for tw_run_add().
+ */
+int tw_one_add(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_add *add = elem;
+	int result = tw_add(ctx, add, tw_seek(ctx, add->key));
+
+	if (unlikely(result == -EAGAIN))
+		return 0;
+	add->result = result;
+	return 1;
 }
 
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
@@ -407,6 +432,21 @@ int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
 	return n;
 }
 
+/**
+ * tw_one_move - give a timer a new deadline
+ * @ctx: the run
+ * @elem: what is asked for, struct timerwheel_move; set as by tw_run_move()
+ *
+ * Return: 1.
+ */
+int tw_one_move(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_move *move = elem;
+
+	move->result = tw_move(ctx, move, tw_seek(ctx, move->key));
+	return 1;
+}
+
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
 				     struct tw_sought sought)
@@ -463,6 +503,21 @@ int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
 		elem->result = tw_remove(ctx, elem, sought);
 	}
 	return n;
+}
+
+/**
+ * tw_one_remove - take a timer out
+ * @ctx: the run
+ * @elem: what is asked for, struct timerwheel_remove; set as by tw_run_remove()
+ *
+ * Return: 1.
+ */
+int tw_one_remove(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_remove *remove = elem;
+
+	remove->result = tw_remove(ctx, remove, tw_seek(ctx, remove->key));
+	return 1;
 }
 
 /* Describe a timer that cannot change meanwhile. */
@@ -544,6 +599,21 @@ int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
 		elem->result = tw_get(ctx, elem, sought);
 	}
 	return n;
+}
+
+/**
+ * tw_one_get - look at a timer by key
+ * @ctx: the run
+ * @elem: what is asked for, struct timerwheel_entry; set as by tw_run_get()
+ *
+ * Return: 1.
+ */
+int tw_one_get(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_entry *entry = elem;
+
+	entry->result = tw_get(ctx, entry, tw_seek(ctx, entry->key));
+	return 1;
 }
 
 /* As tw_lookup(), by index. NULL: no timer has it; nothing is locked then. */
