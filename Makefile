@@ -60,7 +60,7 @@ check-matrix: ## Build for, boot and test every kernel that people run (an hour 
 bench: ## Measure what timeouts cost, beside every peer: tables and plots (QUICK=1, TWICE=1)
 	@tools/bench/run $(if $(QUICK),--quick) $(if $(TWICE),--twice)
 
-bench-quick: ## The same with a tenth of the timers, in less than five minutes
+bench-quick: ## The same with a tenth of the timers, in some minutes
 	@tools/bench/run --quick $(if $(TWICE),--twice)
 
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts

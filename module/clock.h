@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Times as callers give them: part of each operation, so it is inline. */
+/* What time it is, and times as callers give them: part of each run, so it is inline. */
 #ifndef TW_CLOCK_H
 #define TW_CLOCK_H
 

@@ -10,7 +10,7 @@
  * A reader copies events to its buffer while it holds that lock, with page faults off. Only
  * then the timers leave the list: what could not be copied has not been touched and waits
  * for this reader to fault its buffer in, or for the next one. A one-shot timer is
- * TW_CLAIMED from then until the reader has taken it out of the key table, which
+ * TW_CLAIMED from its copy until the reader has taken it out of the key table, which
  * must wait until the events' lock is dropped (bucket locks come before it); look-ups
  * take a claimed timer for absent. A periodic timer is queued again at once in the wheel of
  * the reader's CPU, for the first of its deadlines that is still to come.

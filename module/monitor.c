@@ -12,8 +12,7 @@
  *
  * Locks: tw_monitors (mutex) protects tw_monitor.file, in both directions of going away; the list
  * of a file's monitors is changed under it and the events' lock, and walked under the latter or
- * RCU.
- * tw_monitor.lock is a leaf, taken inside of the events' lock.
+ * RCU. tw_monitor.lock is a leaf, taken inside of the events' lock.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>

@@ -5,9 +5,8 @@
  *
  * User space may write anything anywhere in it at any time. So the kernel never reads what it has
  * written there itself (the tail, the length: its own copies count), and of what user space
- * writes it
- * reads two words, each once per use: the head, of which only the distance to the tail matters and
- * that only as far as it makes sense, and @waiting, of which only whether it is 0.
+ * writes it reads two words, each once per use: the head, of which only the distance to the tail
+ * matters and that only as far as it makes sense, and @waiting, of which only whether it is 0.
  *
  * Barriers, each with its pair in user space (struct timerwheel_ring in the uapi header):
  *
@@ -17,8 +16,7 @@
  *	the reader copies events, then stores the head (release)
  *   tw_ring_wanted(): tail and flags, full barrier, then @waiting
  *	the reader stores @waiting, full barrier, then loads tail and flags: one of both sees the
- *	other's
- *	store, so no wake-up is lost
+ *	other's store, so no wake-up is lost
  */
 #include <linux/compiler.h>
 #include <linux/log2.h>

@@ -443,13 +443,11 @@ struct timerwheel_monitor {
  *
  * When there is no room due timers wait in the kernel, where they can still be withdrawn, and
  * TIMERWHEEL_RING_OVERFLOW is set: once there is room, TIMERWHEEL_IOC_FLOW lets them in, or the
- * next
- * timers that fall due do, in the order in which they fired.
+ * next timers that fall due do, in the order in which they fired.
  *
  * To sleep: store 1 to @waiting, a full barrier, and look at @tail and @flags once more; if there
  * is nothing, poll; store 0 once awake. While it is 0 no wake-up is sent (neither to poll nor by
- * SIGIO),
- * however many events come.
+ * SIGIO), however many events come.
  */
 struct timerwheel_ring {
 	__u32 tail;
@@ -470,8 +468,7 @@ struct timerwheel_ring {
 /**
  * TIMERWHEEL_MMAP_RING - offset for mmap() of the event ring, with MAP_SHARED; its length is
  * TIMERWHEEL_RING_EVENTS + ring * sizeof(struct timerwheel_event), rounded up to pages. Errors:
- * EINVAL
- * (not MAP_SHARED, PROT_EXEC, more than that, no ring).
+ * EINVAL (not MAP_SHARED, PROT_EXEC, more than that, no ring).
  */
 #define TIMERWHEEL_MMAP_RING		(1ULL << 40)
 
@@ -492,8 +489,7 @@ struct timerwheel_ring {
  * off, one that is not later changes nothing. So the last store counts, however many there were,
  * and the kernel has nothing to do before the old deadline. A store that comes too late
  * changes nothing: the timer is due, and its event is delivered. GET, LIST, REMOVE and DRAIN tell
- * the
- * deadline that was stored; ADD and MOVE forget it and set theirs. A periodic timer's later
+ * the deadline that was stored; ADD and MOVE forget it and set theirs. A periodic timer's later
  * deadlines follow from the one it was put off to; what is stored while it is due counts for
  * its next one.
  *
@@ -504,8 +500,7 @@ struct timerwheel_ring {
  *
  * Words exist for as many timers as the wheel had at once, in whole pages; beyond them a load or
  * store gets SIGBUS. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
- * capacity),
- * ENOMEM. From the first mapping on ADD needs 8 more bytes for each timer, and SETUP is EBUSY.
+ * capacity), ENOMEM. From the first mapping on ADD needs 8 more bytes for each timer, and SETUP is EBUSY.
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
