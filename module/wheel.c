@@ -57,8 +57,9 @@
  * ------
  * A timer's deadline may be put off while it stays in its slot (MOVE to a later time, a store
  * in the deadline table, or a clock set back): when the slot comes up, to expire or to cascade,
- * the timer is queued again for the deadline that it has then. However often it was put off, that is one
- * visit per old deadline. The other way round a timer must be removed and inserted.
+ * the timer is queued again for the deadline that it has then. However often it was put
+ * off, that is one visit per old deadline. The other way round a timer must be removed and
+ * inserted.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>

@@ -500,7 +500,8 @@ struct timerwheel_ring {
  *
  * Words exist for as many timers as the wheel had at once, in whole pages; beyond them a load or
  * store gets SIGBUS. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
- * capacity), ENOMEM. From the first mapping on ADD needs 8 more bytes for each timer, and SETUP is EBUSY.
+ * capacity), ENOMEM. From the first mapping on ADD needs 8 more bytes for each timer, and
+ * SETUP is EBUSY.
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
