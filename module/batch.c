@@ -11,7 +11,10 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "clock.h"
 #include "internal.h"
+#include "ops.h"
+#include "run.h"
 
 /* Elements are arrays of these. */
 #define TW_WORD		sizeof(u64)
@@ -109,7 +112,7 @@ static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *
 		err = tw_cpu_begin(&ctx, file, offset);
 		if (err)
 			return i ? i : err;
-		done = n == 1 ? kind->one(&ctx, buf) : kind->run(&ctx, buf, n - i);
+		done = kind->run(&ctx, buf, n - i);
 		tw_cpu_end(&ctx);
 		i += done;
 		buf += done * kind->words;
@@ -128,8 +131,8 @@ static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *
 }
 
 /* A call on many: with a large frame, so not part of a call on one. */
-static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file *file,
-				     const struct timerwheel_batch *batch)
+static __always_inline long tw_many(const struct tw_kind *kind, struct tw_file *file,
+				    const struct timerwheel_batch *batch)
 {
 	u64 __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
@@ -157,29 +160,44 @@ static __always_inline long tw_batch(const struct tw_kind *kind, struct tw_file 
 	return done;
 }
 
-/* A call on one: the same with nothing to repeat, so that hardly anything is left of it. */
+/*
+ * A call on one: the same with nothing to repeat, so that hardly anything is left of it. Returns
+ * -EAGAIN if there is no free timer at hand: nothing was done.
+ */
 static __always_inline long tw_one(const struct tw_kind *kind, struct tw_file *file,
 				   const struct timerwheel_batch *batch)
 {
 	u64 __user *user = u64_to_user_ptr(batch->elems);
-	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	u64 elem[TW_WORDS_MOST] __uninitialized;
-	bool no_memory = false;
-	int n;
+	struct tw_ctx ctx __uninitialized;
+	int err;
 
 	if (!tw_read(kind, elem, user, 1))
 		return -EFAULT;
-	n = tw_chunk(kind, file, elem, 1, offset, &no_memory);
-	if (n > 0)
-		tw_write(kind, elem, user, 1);
-	return n;
+	err = tw_cpu_begin(&ctx, file, tw_clock_offset(READ_ONCE(file->setup.clock)));
+	if (unlikely(err))
+		return err;
+	err = kind->one(&ctx, elem);
+	tw_cpu_end(&ctx);
+	if (unlikely(err == -EAGAIN))
+		return err;
+	*(s32 *)((void *)elem + kind->result) = err;
+	tw_write(kind, elem, user, 1);
+	return 1;
+}
+
+static __always_inline int tw_one_add(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_add *add = elem;
+
+	return tw_add(ctx, add, tw_seek(ctx, add->key));
 }
 
 static const struct tw_kind tw_add_kind = TW_KIND(timerwheel_add, flags, add);
 
 static noinline long tw_many_add(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	return tw_batch(&tw_add_kind, file, batch);
+	return tw_many(&tw_add_kind, file, batch);
 }
 
 /**
@@ -192,16 +210,25 @@ static noinline long tw_many_add(struct tw_file *file, const struct timerwheel_b
  */
 long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch)
 {
+	long done = -EAGAIN;
+
 	if (batch->count == 1)
-		return tw_one(&tw_add_kind, file, batch);
-	return tw_many_add(file, batch);
+		done = tw_one(&tw_add_kind, file, batch);
+	return done == -EAGAIN ? tw_many_add(file, batch) : done;
+}
+
+static __always_inline int tw_one_move(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_move *move = elem;
+
+	return tw_move(ctx, move, tw_seek(ctx, move->key));
 }
 
 static const struct tw_kind tw_move_kind = TW_KIND(timerwheel_move, flags, move);
 
 static noinline long tw_many_move(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	return tw_batch(&tw_move_kind, file, batch);
+	return tw_many(&tw_move_kind, file, batch);
 }
 
 /**
@@ -219,11 +246,18 @@ long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch)
 	return tw_many_move(file, batch);
 }
 
+static __always_inline int tw_one_remove(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_remove *remove = elem;
+
+	return tw_remove(ctx, remove, tw_seek(ctx, remove->key));
+}
+
 static const struct tw_kind tw_remove_kind = TW_KIND(timerwheel_remove, value, remove);
 
 static noinline long tw_many_remove(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	return tw_batch(&tw_remove_kind, file, batch);
+	return tw_many(&tw_remove_kind, file, batch);
 }
 
 /**
@@ -241,11 +275,18 @@ long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch)
 	return tw_many_remove(file, batch);
 }
 
+static __always_inline int tw_one_get(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_entry *entry = elem;
+
+	return tw_get(ctx, entry, tw_seek(ctx, entry->key));
+}
+
 static const struct tw_kind tw_get_kind = TW_KIND(timerwheel_entry, key, get);
 
 static noinline long tw_many_get(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	return tw_batch(&tw_get_kind, file, batch);
+	return tw_many(&tw_get_kind, file, batch);
 }
 
 /**

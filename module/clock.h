@@ -1,14 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What time it is, and times as callers give them: part of each run, so it is inline. */
+/*
+ * What time it is, and times as callers give them: part of each run, so it is inline.
+ *
+ * Inside the module all times are those of the initial time namespace; the caller's
+ * offset is taken off on the way in and added on the way out.
+ */
 #ifndef TW_CLOCK_H
 #define TW_CLOCK_H
 
 #include <linux/minmax.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
+#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <linux/timerwheel.h>
 #include <linux/types.h>
 
 #include "internal.h"
+
+#ifdef CONFIG_TIME_NS
+/* Unlike timespec64_to_ns() for negative times, too. */
+static inline u64 tw_ns(const struct timespec64 *time)
+{
+	return (u64)time->tv_sec * NSEC_PER_SEC + time->tv_nsec;
+}
+#endif
+
+/**
+ * tw_clock_offset - what the caller's time namespace adds to a clock
+ * @clock: enum timerwheel_clock
+ *
+ * Context: process.
+ * Return: ns, to be added (modulo 2^64) to a time on its way out.
+ */
+static inline u64 tw_clock_offset(u32 clock)
+{
+#ifdef CONFIG_TIME_NS
+	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
+
+	if (likely(clock == TIMERWHEEL_CLOCK_MONOTONIC))
+		return tw_ns(&offsets->monotonic);
+	if (clock == TIMERWHEEL_CLOCK_BOOTTIME)
+		return tw_ns(&offsets->boottime);
+#endif
+	return 0;
+}
 
 /**
  * tw_clock_deadline - turn what a caller gave into a deadline
@@ -42,16 +78,15 @@ static inline u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset
  */
 static inline u64 tw_clock_now(const struct tw_file *file)
 {
-	switch (READ_ONCE(file->setup.clock)) {
-	case TIMERWHEEL_CLOCK_BOOTTIME:
-		return ktime_get_boottime_ns();
-	case TIMERWHEEL_CLOCK_REALTIME:
-		return ktime_get_real_ns();
-	case TIMERWHEEL_CLOCK_MANUAL:
-		return READ_ONCE(file->advanced);
-	default:
+	u32 clock = READ_ONCE(file->setup.clock);
+
+	if (likely(clock == TIMERWHEEL_CLOCK_MONOTONIC))
 		return ktime_get_ns();
-	}
+	if (clock == TIMERWHEEL_CLOCK_BOOTTIME)
+		return ktime_get_boottime_ns();
+	if (clock == TIMERWHEEL_CLOCK_REALTIME)
+		return ktime_get_real_ns();
+	return READ_ONCE(file->advanced);
 }
 
 #endif /* TW_CLOCK_H */

@@ -29,7 +29,7 @@
 #include "clock.h"
 #include "deadlines.h"
 #include "internal.h"
-#include "slots.h"
+#include "run.h"
 #include "trace.h"
 
 /* Timers handled under one hold of the lock: some 5 us. */
@@ -53,16 +53,24 @@ static bool tw_is_manual(const struct tw_file *file)
 	return file->setup.clock == TIMERWHEEL_CLOCK_MANUAL;
 }
 
-/*
+/**
+ * tw_cpu_set_back - keep the wheel's time where it is
+ * @cpu: the part, locked
+ * @now: the file's time
+ * @tick: what tick that would be: one that the wheel has left behind
+ *
  * CLOCK_REALTIME was set back, and the wheel must not: the difference goes to the bias, and the
  * wheel's time stands still. Timers armed before that come up too early by as much, and
  * are queued again then. (Who sets a clock back by more than a century in all gets timers that are
- * late.) Returns the tick.
+ * late.)
+ *
+ * Return: the tick.
  */
-static noinline u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
+u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 {
 	struct tw_wheel *w = &cpu->wheel;
 
+	lockdep_assert_held(&cpu->lock);
 	w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
 	/* A pause between two passes would last until the clock is back where it was, */
 	if (cpu->programmed != TW_NEVER)
@@ -73,51 +81,16 @@ static noinline u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 	return w->cursor - 1;
 }
 
-/* Turn the clock's time into the wheel's tick. */
-static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
+/**
+ * tw_cpu_start - start the hrtimer
+ * @cpu: the part of the CPU we run on, locked
+ * @at: for when, in ns on the file's clock
+ */
+void tw_cpu_start(struct tw_cpu *cpu, u64 at)
 {
-	struct tw_wheel *w = &cpu->wheel;
-	u64 tick = div64_u64(now + w->bias, w->tick);
-
 	lockdep_assert_held(&cpu->lock);
-	if (unlikely(tick + 1 < w->cursor))
-		return tw_cpu_set_back(cpu, now, tick);
-	return tick;
-}
-
-/* When the wheel has work to do next, in ns on the file's clock. */
-static u64 tw_cpu_work_ns(const struct tw_cpu *cpu)
-{
-	const struct tw_wheel *w = &cpu->wheel;
-
-	if (w->work == TW_NEVER)
-		return TW_NEVER;
-	return min_t(u64, w->work * w->tick - w->bias, KTIME_MAX);
-}
-
-static void tw_cpu_start(struct tw_cpu *cpu, u64 at)
-{
 	cpu->programmed = at;
 	hrtimer_start(&cpu->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_PINNED_SOFT);
-}
-
-/* Start the hrtimer if it is needed earlier than it is started for. On @cpu itself. */
-static void tw_cpu_program(struct tw_cpu *cpu)
-{
-	u64 at = min(tw_cpu_work_ns(cpu), cpu->wake_at);
-
-	lockdep_assert_held(&cpu->lock);
-	if (at < cpu->programmed && !cpu->passing)
-		tw_cpu_start(cpu, at);
-}
-
-/* At the end of a run, with no lock held. */
-static void tw_cpu_wake(const struct tw_ctx *ctx)
-{
-	if (ctx->wake)
-		tw_events_wake(ctx->file);
-	if (unlikely(ctx->told))
-		tw_monitor_wake(ctx->file);
 }
 
 /* One piece of work. True: there is more to do now. */
@@ -157,6 +130,19 @@ static u64 tw_cpu_count_pass(struct tw_cpu *cpu, u64 began, u64 handled)
 	counts->pass_max_timers = max(counts->pass_max_timers, tw_cpu_handled(cpu) - handled);
 	counts->pass_max_ns = max(counts->pass_max_ns, took);
 	return took;
+}
+
+/* Which clock drives a wheel that is not MANUAL. */
+static clockid_t tw_cpu_clock(u32 clock)
+{
+	switch (clock) {
+	case TIMERWHEEL_CLOCK_BOOTTIME:
+		return CLOCK_BOOTTIME;
+	case TIMERWHEEL_CLOCK_REALTIME:
+		return CLOCK_REALTIME;
+	default:
+		return CLOCK_MONOTONIC;
+	}
 }
 
 static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
@@ -256,33 +242,28 @@ static int tw_cpu_create(struct tw_file *file)
 	cpu->wake_at = TW_NEVER;
 	if (!tw_is_manual(file)) {
 		cpu->programmed = TW_NEVER;
-		hrtimer_setup(&cpu->timer, tw_cpu_fire, tw_clock_id(setup->clock),
+		hrtimer_setup(&cpu->timer, tw_cpu_fire, tw_cpu_clock(setup->clock),
 			      HRTIMER_MODE_ABS_PINNED_SOFT);
 	}
 	tw_wheel_init(&cpu->wheel, &file->table.pool,
 		      tail + BITS_TO_LONGS(lists) * sizeof(long), tail, setup->slots,
 		      setup->tick, div64_u64(tw_clock_now(file), setup->tick));
-	/* Pairs with the acquire in tw_cpu_begin(). */
+	/* Pairs with the acquire in tw_cpu_here(). */
 	smp_store_release(&file->cpu[nr], cpu);
 unlock:
 	mutex_unlock(&file->mutex);
 	return err;
 }
 
-/* The part of the CPU we run on; NULL: there is none yet. Bottom halves are off. */
-static __always_inline struct tw_cpu *tw_cpu_here(struct tw_file *file)
-{
-	bool manual = READ_ONCE(file->setup.clock) == TIMERWHEEL_CLOCK_MANUAL;
-
-	/* Pairs with the release in tw_cpu_create(). */
-	return smp_load_acquire(&file->cpu[manual ? 0 : smp_processor_id()]);
-}
-
-/*
- * Make the part of the CPU we run on, or find another one. Bottom halves are off and stay so, but
- * for a moment; with an error they are on.
+/**
+ * tw_cpu_obtain - make the part of the CPU we run on, or find another one
+ * @file: the file
+ *
+ * Context: process, may sleep. Bottom halves are off and stay so, but for a moment; with an error
+ * they are on.
+ * Return: a part, or -ENOMEM.
  */
-static noinline struct tw_cpu *tw_cpu_obtain(struct tw_file *file)
+struct tw_cpu *tw_cpu_obtain(struct tw_file *file)
 {
 	struct tw_cpu *cpu;
 	int err;
@@ -297,61 +278,6 @@ static noinline struct tw_cpu *tw_cpu_obtain(struct tw_file *file)
 		return cpu;
 	local_bh_enable();
 	return ERR_PTR(err);
-}
-
-/**
- * tw_cpu_begin - begin a run of operations
- * @ctx: is filled in
- * @file: on which file
- * @offset: tw_clock_offset() of the caller
- *
- * Makes the part of this CPU if it does not exist yet. Without memory for it another one will do:
- * who reads or removes must not fail. Its hrtimer may be started from here then, which moves
- * it to this CPU; should it be running there, it looks again for what is programmed when it ends.
- *
- * Context: process, may sleep. On success bottom halves are off and @ctx->cpu is locked.
- * Return: 0, -ENOMEM.
- */
-int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
-{
-	struct tw_cpu *cpu;
-
-	local_bh_disable();
-	cpu = tw_cpu_here(file);
-	if (unlikely(!cpu)) {
-		cpu = tw_cpu_obtain(file);
-		if (IS_ERR(cpu))
-			return PTR_ERR(cpu);
-	}
-	raw_spin_lock(&cpu->lock);
-	ctx->file = file;
-	ctx->cpu = cpu;
-	ctx->other = NULL;
-	ctx->now = tw_clock_now(file);
-	ctx->offset = offset;
-	ctx->wake = false;
-	ctx->told = false;
-	ctx->flow = false;
-	tw_wheel_catch_up(&cpu->wheel, tw_cpu_tick(cpu, ctx->now));
-	return 0;
-}
-
-/**
- * tw_cpu_end - end a run of operations
- * @ctx: what tw_cpu_begin() filled in
- *
- * Context: as tw_cpu_begin() left it; afterwards as before that.
- */
-void tw_cpu_end(struct tw_ctx *ctx)
-{
-	if (ctx->other)
-		raw_spin_unlock(&ctx->other->lock);
-	if (unlikely(ctx->flow))
-		tw_events_flow(ctx);
-	tw_cpu_program(ctx->cpu);
-	raw_spin_unlock(&ctx->cpu->lock);
-	local_bh_enable();
-	tw_cpu_wake(ctx);
 }
 
 /**

@@ -33,7 +33,7 @@ static inline struct tw_timer *tw_cpu_alloc(struct tw_cpu *cpu, u32 *index)
 	*index = cpu->free;
 	t = tw_timer_at(&cpu->file->table.pool, *index);
 	cpu->nr_free--;
-	cpu->free = cpu->nr_free ? t->next : 0;
+	cpu->free = t->next;
 	return t;
 }
 
@@ -50,6 +50,7 @@ static inline void tw_cpu_free(struct tw_cpu *cpu, u32 index, struct tw_timer *t
 		if (cpu->spare)
 			tw_table_put(&cpu->file->table, cpu->spare, TW_MAGAZINE);
 		cpu->spare = cpu->free;
+		cpu->free = 0;
 		cpu->nr_free = 0;
 	}
 	t->next = cpu->free;

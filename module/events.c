@@ -20,9 +20,11 @@
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
 
+#include "clock.h"
 #include "cpu.h"
 #include "internal.h"
 #include "ring.h"
+#include "run.h"
 #include "slots.h"
 #include "table.h"
 #include "trace.h"

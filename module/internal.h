@@ -50,6 +50,7 @@
 #define TW_RUN			48U
 
 struct tw_file;
+struct tw_found;
 
 /**
  * struct tw_user - a user who has wheels open, and what they hold
@@ -153,7 +154,7 @@ struct tw_counts {
  * @nr: the CPU's number; constant
  * @file: whose part; constant
  * @wheel: the timers
- * @free: free timers, linked by tw_timer.next
+ * @free: free timers, linked by tw_timer.next; 0 after the last
  * @nr_free: how many of them
  * @spare: 0 or TW_MAGAZINE more
  * @programmed: for when @timer is started, in ns; TW_NEVER: it is not; 0: it never is (MANUAL)
@@ -355,10 +356,9 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_move(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
-int tw_one_add(struct tw_ctx *ctx, void *elem);
-int tw_one_move(struct tw_ctx *ctx, void *elem);
-int tw_one_remove(struct tw_ctx *ctx, void *elem);
-int tw_one_get(struct tw_ctx *ctx, void *elem);
+void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
+int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
+	    struct timerwheel_entry *entry);
 int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
 int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to);
 
@@ -381,8 +381,9 @@ u64 tw_user_timers(struct tw_user *user);
 u64 tw_user_timers_max(void);
 
 /* cpu.c */
-int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset);
-void tw_cpu_end(struct tw_ctx *ctx);
+struct tw_cpu *tw_cpu_obtain(struct tw_file *file);
+u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
+void tw_cpu_start(struct tw_cpu *cpu, u64 at);
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
 bool tw_cpu_reclaim(struct tw_file *file);
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
@@ -409,10 +410,6 @@ void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event)
 void tw_monitor_wake(struct tw_file *file);
 void tw_monitor_close(struct tw_file *file);
 long tw_monitor_open(struct tw_file *file, const struct timerwheel_monitor *arg);
-
-/* clock.c */
-clockid_t tw_clock_id(u32 clock);
-u64 tw_clock_offset(u32 clock);
 
 /* stats.c */
 void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats);

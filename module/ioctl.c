@@ -5,6 +5,7 @@
  * Each call's argument begins with its size, which selects how much is copied: see "Growth
  * of this interface" in the uapi header.
  */
+#include <linux/indirect_call_wrapper.h>
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -41,23 +42,25 @@ union tw_arg {
  * struct tw_call - a call
  * @size: size of its argument today
  * @min: size of the first version; smaller is EINVAL
+ * @elem: size of the elements of a batch, else 0
  * @out: the argument is an answer: only the first @min bytes are read, and it is
  *	written as far as the caller's size goes
  * @back: the argument is written back as far as it was read
- * @elem: size of the elements of a batch, else 0
- * @flags: flags of a batch that it understands
  * @cursor: it has a cursor
+ * @flags: flags of a batch that it understands
  * @function: does it; its argument is in kernel memory
+ * @batch: the same for a call on an array whose argument is not written back
  */
 struct tw_call {
-	size_t size;
-	size_t min;
+	u16 size;
+	u16 min;
+	u16 elem;
 	bool out;
 	bool back;
-	size_t elem;
-	u32 flags;
 	bool cursor;
+	u32 flags;
 	long (*function)(struct tw_file *file, union tw_arg *arg);
+	long (*batch)(struct tw_file *file, const struct timerwheel_batch *batch);
 };
 
 static long tw_call_info(struct tw_file *file, union tw_arg *arg)
@@ -69,31 +72,6 @@ static long tw_call_info(struct tw_file *file, union tw_arg *arg)
 static long tw_call_setup(struct tw_file *file, union tw_arg *arg)
 {
 	return tw_setup(file, &arg->setup);
-}
-
-static long tw_call_add(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_batch_add(file, &arg->batch);
-}
-
-static long tw_call_move(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_batch_move(file, &arg->batch);
-}
-
-static long tw_call_remove(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_batch_remove(file, &arg->batch);
-}
-
-static long tw_call_drain(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_scan_drain(file, &arg->batch);
-}
-
-static long tw_call_get(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_batch_get(file, &arg->batch);
 }
 
 static long tw_call_list(struct tw_file *file, union tw_arg *arg)
@@ -140,42 +118,21 @@ static const struct tw_call tw_calls[] = {
 	TW_CALL(INFO, info, .min = 8, .out = true, .function = tw_call_info),
 	TW_CALL(SETUP, setup, .min = 56, .back = true, .function = tw_call_setup),
 	TW_CALL(ADD, batch, .min = 32, .elem = sizeof(struct timerwheel_add),
-		.function = tw_call_add),
+		.batch = tw_batch_add),
 	TW_CALL(MOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_move),
-		.function = tw_call_move),
+		.batch = tw_batch_move),
 	TW_CALL(REMOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_remove),
-		.function = tw_call_remove),
+		.batch = tw_batch_remove),
 	TW_CALL(DRAIN, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
-		.flags = TIMERWHEEL_DRAIN_CLOSE, .function = tw_call_drain),
+		.flags = TIMERWHEEL_DRAIN_CLOSE, .batch = tw_scan_drain),
 	TW_CALL(GET, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
-		.function = tw_call_get),
+		.batch = tw_batch_get),
 	TW_CALL(LIST, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
 		.cursor = true, .back = true, .function = tw_call_list),
 	TW_CALL(STATS, stats, .min = 8, .out = true, .function = tw_call_stats),
 	TW_CALL(ADVANCE, advance, .min = 32, .back = true, .function = tw_call_advance),
 	TW_CALL(MONITOR, monitor, .min = 16, .function = tw_call_monitor),
 };
-
-/*
- * Copy the head of a call on an array in: word by word costs less than a third. False: it cannot
- * be read, or is not of the size it has today.
- */
-static bool tw_batch_read(struct timerwheel_batch *batch, struct timerwheel_batch __user *user)
-{
-	if (!user_access_begin(user, sizeof(*user)))
-		return false;
-	unsafe_get_user(batch->size, &user->size, fault);
-	unsafe_get_user(batch->flags, &user->flags, fault);
-	unsafe_get_user(batch->elems, &user->elems, fault);
-	unsafe_get_user(batch->count, &user->count, fault);
-	unsafe_get_user(batch->elem_size, &user->elem_size, fault);
-	unsafe_get_user(batch->cursor, &user->cursor, fault);
-	user_access_end();
-	return batch->size == sizeof(*batch);
-fault:
-	user_access_end();
-	return false;
-}
 
 /* Copy the argument in. @size is set to the caller's size. */
 static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __user *user,
@@ -185,10 +142,6 @@ static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __use
 	u32 flags;
 	int err;
 
-	if (likely(call->elem && !call->back) && tw_batch_read(&arg->batch, user)) {
-		*size = sizeof(arg->batch);
-		return 0;
-	}
 	if (get_user(*size, &head->size))
 		return -EFAULT;
 	if (*size > PAGE_SIZE)
@@ -225,11 +178,61 @@ static int tw_batch_check(const struct tw_call *call, const struct timerwheel_ba
 {
 	if (batch->flags & ~call->flags || (batch->cursor && !call->cursor))
 		return -EINVAL;
-	if (batch->elem_size < call->elem)
-		return -EINVAL;
-	if (batch->elem_size > call->elem || batch->count > TIMERWHEEL_BATCH_MAX)
-		return -E2BIG;
-	return 0;
+	if (unlikely(batch->elem_size != call->elem))
+		return batch->elem_size < call->elem ? -EINVAL : -E2BIG;
+	return batch->count > TIMERWHEEL_BATCH_MAX ? -E2BIG : 0;
+}
+
+/* A call, its argument as long or short as may be. */
+static noinline long tw_call(const struct tw_call *call, struct tw_file *file, void __user *user)
+{
+	union tw_arg karg __uninitialized;
+	long result;
+	u32 size;
+	int err;
+
+	err = tw_arg_read(call, &karg, user, &size);
+	if (!err && call->elem)
+		err = tw_batch_check(call, &karg.batch);
+	if (err)
+		return err;
+	if (call->batch)
+		return call->batch(file, &karg.batch);
+	result = call->function(file, &karg);
+	if (result < 0)
+		return result;
+	/*
+	 * What was done stays done, so it is no error if its answer cannot be told since the
+	 * memory, which was there a moment ago, is gone. LIST and reports did nothing but look.
+	 */
+	if (call->out)
+		err = tw_answer_write(call, &karg, user, size);
+	else if (call->back && copy_to_user(user, &karg, min_t(size_t, size, call->size)) &&
+		 call->cursor)
+		err = -EFAULT;
+	return err ?: result;
+}
+
+/*
+ * Copy the argument of a call on an array in: word by word costs less than a third. False: it
+ * cannot be read, or is not of the size it has today.
+ */
+static __always_inline bool tw_batch_read(struct timerwheel_batch *batch,
+					  struct timerwheel_batch __user *user)
+{
+	if (!user_access_begin(user, sizeof(*user)))
+		return false;
+	unsafe_get_user(batch->size, &user->size, fault);
+	unsafe_get_user(batch->flags, &user->flags, fault);
+	unsafe_get_user(batch->elems, &user->elems, fault);
+	unsafe_get_user(batch->count, &user->count, fault);
+	unsafe_get_user(batch->elem_size, &user->elem_size, fault);
+	unsafe_get_user(batch->cursor, &user->cursor, fault);
+	user_access_end();
+	return batch->size == sizeof(*batch);
+fault:
+	user_access_end();
+	return false;
 }
 
 /**
@@ -244,34 +247,20 @@ static int tw_batch_check(const struct tw_call *call, const struct timerwheel_ba
 long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
+	struct timerwheel_batch batch __uninitialized;
 	const struct tw_call *call;
-	union tw_arg karg __uninitialized;
-	long result;
-	u32 size;
 	int err;
 
-	if (cmd == TIMERWHEEL_IOC_FLOW)
+	if (unlikely(cmd == TIMERWHEEL_IOC_FLOW))
 		return tw_events_flow_all(filp->private_data);
 	if (cmd != _IO(TIMERWHEEL_IOC_TYPE, _IOC_NR(cmd)) || _IOC_NR(cmd) >= ARRAY_SIZE(tw_calls))
 		return -ENOTTY;
 	call = &tw_calls[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(tw_calls))];
-	err = tw_arg_read(call, &karg, user, &size);
-	if (!err && call->elem)
-		err = tw_batch_check(call, &karg.batch);
-	if (err)
-		return err;
-
-	result = call->function(filp->private_data, &karg);
-	if (result < 0)
-		return result;
-	/*
-	 * What was done stays done, so it is no error if its answer cannot be told since the
-	 * memory, which was there a moment ago, is gone. LIST and reports did nothing but look.
-	 */
-	if (call->out)
-		err = tw_answer_write(call, &karg, user, size);
-	else if (call->back && copy_to_user(user, &karg, min_t(size_t, size, call->size)) &&
-		 call->cursor)
-		err = -EFAULT;
-	return err ?: result;
+	/* Operations on timers have a shorter way: on a single one, the way is most of it. */
+	if (likely(call->batch) && tw_batch_read(&batch, user)) {
+		err = tw_batch_check(call, &batch);
+		return err ?: INDIRECT_CALL_3(call->batch, tw_batch_move, tw_batch_add,
+					      tw_batch_remove, filp->private_data, &batch);
+	}
+	return tw_call(call, filp->private_data, user);
 }

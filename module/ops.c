@@ -1,136 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The operations on one timer, each inside a run (struct tw_ctx: this CPU's part
- * is locked).
- *
- * tw_lookup() locks the key's bucket and, if the timer is in another CPU's part, that part.
- * After that the timer can change in one way only: if it is due, a reader may
- * claim or re-arm it, until the events' lock is taken and the timer seen to be on the list.
- * Where that look finds anything else the operation begins again.
+ * Runs of operations by key, and the operations by index: what LIST and DRAIN do.
  */
-#include <linux/math64.h>
 #include <linux/prefetch.h>
 #include <linux/uaccess.h>
 
-#include "clock.h"
-#include "cpu.h"
-#include "deadlines.h"
 #include "internal.h"
-#include "slots.h"
-#include "table.h"
-#include "trace.h"
+#include "ops.h"
 
 /**
- * struct tw_found - a key's place, locked
- * @bucket: its bucket, locked
- * @link: the link of its chain that leads to the timer, or the last one, which leads nowhere
- * @index: the timer, 0: there is none
- * @state: TW_PENDING: so it stays; TW_DUE: so it was
+ * tw_queue_due - queue a timer whose deadline has passed already: it is due at once
+ * @ctx: the run
+ * @index: the timer's index
+ * @t: the timer, in no list
  */
-struct tw_found {
-	struct tw_bucket *bucket;
-	u32 *link;
-	u32 index;
-	u8 state;
-};
-
-static void tw_unlock(const struct tw_ctx *ctx, const struct tw_found *f)
-{
-	tw_bucket_unlock(&ctx->file->table, f->bucket);
-}
-
-/* Is the part with number @nr locked? */
-static bool tw_has_part(const struct tw_ctx *ctx, u32 nr)
-{
-	return likely(ctx->cpu->nr == nr) || (ctx->other && ctx->other->nr == nr);
-}
-
-/* Read where a timer is, and see that its part is locked. False: it is @nr that must be. */
-static bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state, u32 *nr)
-{
-	/* In this order: pairs with the release in tw_events_rearm(). */
-	*state = smp_load_acquire(&t->state);
-	*nr = READ_ONCE(t->cpu);
-	return tw_has_part(ctx, *nr);
-}
-
-/**
- * struct tw_sought - where a key is looked for: found ahead, as nothing is locked yet
- * @buckets: tw_table_buckets() then
- * @chain: tw_table_chain() then
- */
-struct tw_sought {
-	u32 buckets;
-	u32 *chain;
-};
-
-/* Lock a key's bucket and, if there is one, find the timer and lock its part. */
-static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
-						  struct tw_sought sought, struct tw_found *f)
-{
-	struct tw_table *table = &ctx->file->table;
-	struct tw_timer *t;
-	u32 nr;
-
-	for (;;) {
-		f->bucket = tw_table_lock(table, key, sought.buckets, &sought.chain);
-		t = tw_table_find(table, sought.chain, key, &f->link);
-		f->index = *f->link;
-		if (!t)
-			return NULL;
-		if (likely(tw_settled(ctx, t, &f->state, &nr)))
-			return t;
-		tw_unlock(ctx, f);
-		tw_cpu_lock_other(ctx, nr);
-	}
-}
-
-/*
- * Lock the due list if a timer that was seen to be due is still on it. It need not be:
- * a reader may have claimed or re-armed it. Re-armed on another CPU, it may even be
- * TW_DUE again but still on its way, in the hands of a pass over that CPU's part, which
- * is not locked. With a part that is, no pass is under way.
- */
-static bool tw_lock_due(const struct tw_ctx *ctx, const struct tw_timer *t)
-{
-	tw_events_lock(ctx->file);
-	if (likely(READ_ONCE(t->state) == TW_DUE && tw_has_part(ctx, READ_ONCE(t->cpu))))
-		return true;
-	tw_events_unlock(ctx->file);
-	return false;
-}
-
-/* Take a timer that is TW_PENDING out of its wheel; its part is locked. */
-static __always_inline void tw_unqueue(struct tw_ctx *ctx, struct tw_timer *t)
-{
-	struct tw_cpu *cpu = likely(t->cpu == ctx->cpu->nr) ? ctx->cpu : ctx->other;
-
-	tw_wheel_remove(&cpu->wheel, t);
-}
-
-/*
- * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_*, or
- * TIMERWHEEL_WAS_NONE if a reader was faster: the bucket is unlocked then, look again.
- */
-static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
-				   const struct tw_found *f)
-{
-	if (f->state == TW_PENDING) {
-		tw_unqueue(ctx, t);
-		return TIMERWHEEL_WAS_PENDING;
-	}
-	if (tw_lock_due(ctx, t)) {
-		tw_events_unlink(ctx->file, t);
-		tw_events_unlock(ctx->file);
-		ctx->cpu->counts.withdrawn++;
-		return TIMERWHEEL_WAS_DUE;
-	}
-	tw_unlock(ctx, f);
-	return TIMERWHEEL_WAS_NONE;
-}
-
-/* A timer whose deadline has passed already is due at once. */
-static noinline void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
 	struct tw_chain due = { .first = index, .last = index, .count = 1 };
 	struct tw_cpu *cpu = ctx->cpu;
@@ -146,147 +30,50 @@ static noinline void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer
 	ctx->flow = tw_has_ring(ctx->file);
 }
 
-/* Queue a timer that is in no list, in this CPU's part. */
-static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+/* Describe a timer that cannot change meanwhile. */
+static void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
+			struct timerwheel_entry *entry)
 {
-	struct tw_cpu *cpu = ctx->cpu;
-
-	WRITE_ONCE(t->cpu, cpu->nr);
-	if (likely(t->deadline > ctx->now)) {
-		/* Pairs with the acquire in tw_settled(), as in tw_queue_due(). */
-		smp_store_release(&t->state, TW_PENDING);
-		tw_wheel_insert(&cpu->wheel, index, t);
-	} else {
-		tw_queue_due(ctx, index, t);
-	}
+	if (was == TIMERWHEEL_WAS_PENDING)
+		tw_deadline_take(&ctx->file->table.pool, index, t);
+	*entry = (struct timerwheel_entry) {
+		.key = t->key,
+		.value = t->value,
+		.deadline = t->deadline + ctx->offset,
+		.left = tw_left(ctx, t, was),
+		.period = t->period,
+		.slack = t->slack * ctx->file->setup.tick,
+		.result = was,
+		.index = index,
+		.generation = t->generation,
+	};
 }
 
-/* Free a timer that is in no list but still in its chain, which is unlocked. */
-static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t,
-				    const struct tw_found *f)
-{
-	tw_table_set_link(f->link, t->hash_next);
-	WRITE_ONCE(t->state, TW_FREE);
-	tw_unlock(ctx, f);
-	tw_cpu_free(ctx->cpu, f->index, t);
-}
-
-static u32 tw_slack_ticks(const struct tw_ctx *ctx, u64 slack)
-{
-	if (likely(!slack))
-		return 0;
-	return min_t(u64, div64_u64(min(slack, TW_SLACK_MAX), ctx->file->setup.tick), U32_MAX);
-}
-
-/* May @t get this deadline and stay in its slot? See "Visits" in wheel.c. */
-static bool tw_can_wait(const struct tw_ctx *ctx, const struct tw_timer *t, u64 deadline)
-{
-	return deadline >= t->deadline && deadline > ctx->now;
-}
-
-/*
- * What is left until the deadline. A due timer may have fired on another CPU after
- * this run began: then it is that time that counts.
+/**
+ * tw_look - look at a timer
+ * @ctx: the run
+ * @t: the timer
+ * @f: its place, locked; is unlocked
+ * @entry: is filled in
+ *
+ * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: a reader was faster, look again.
  */
-static s64 tw_left(const struct tw_ctx *ctx, const struct tw_timer *t, int was)
+int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
+	    struct timerwheel_entry *entry)
 {
-	u64 now = was == TIMERWHEEL_WAS_DUE ? max(ctx->now, t->fired) : ctx->now;
+	int was = TIMERWHEEL_WAS_NONE;
 
-	return t->deadline - now;
-}
-
-/* Fields and flags of an ADD that do not make sense, alone or together. */
-static bool tw_add_invalid(const struct timerwheel_add *arg)
-{
-	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK;
-	const u32 either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
-
-	return arg->flags & ~known || (arg->flags & either) == either ||
-	       arg->period > TIMERWHEEL_TIME_MAX ||
-	       (arg->slack && !(arg->flags & TIMERWHEEL_SLACK)) ||
-	       (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
-}
-
-/* ADD. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer at hand. */
-static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
-				  struct tw_sought sought)
-{
-	struct tw_file *file = ctx->file;
-	struct tw_found f __uninitialized;
-	struct tw_timer *t;
-	u64 deadline;
-	u32 slack;
-	int was;
-
-	if (unlikely(tw_add_invalid(arg)))
-		return -EINVAL;
-	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
-				     ctx->offset);
-	slack = tw_slack_ticks(ctx, arg->flags & TIMERWHEEL_SLACK ? arg->slack :
-								    file->setup.slack);
-again:
-	t = tw_lookup(ctx, arg->key, sought, &f);
-	/* Under our part's lock from here to the end: see tw_cpu_barrier(). */
-	if (unlikely(READ_ONCE(file->closed))) {
-		tw_unlock(ctx, &f);
-		return -ESHUTDOWN;
+	if (f->state == TW_PENDING) {
+		was = TIMERWHEEL_WAS_PENDING;
+		tw_describe(ctx, t, f->index, was, entry);
+	} else if (tw_lock_due(ctx, t)) {
+		was = TIMERWHEEL_WAS_DUE;
+		tw_describe(ctx, t, f->index, was, entry);
+		tw_events_unlock(ctx->file);
 	}
-	if (t) {
-		if (arg->flags & TIMERWHEEL_EXCL) {
-			tw_unlock(ctx, &f);
-			return -EEXIST;
-		}
-		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_unlock(ctx, &f);
-			return -ESTALE;
-		}
-		if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline) &&
-		    slack >= t->slack) {
-			was = TIMERWHEEL_WAS_PENDING;
-		} else {
-			was = tw_take(ctx, t, &f);
-			if (!was)
-				goto again;
-			f.state = TW_FREE;
-		}
-		tw_deadline_void(&file->table.pool, f.index);
-		ctx->cpu->counts.replaced++;
-	} else {
-		if (arg->flags & TIMERWHEEL_MATCH) {
-			tw_unlock(ctx, &f);
-			return -ENOENT;
-		}
-		t = tw_cpu_alloc(ctx->cpu, &f.index);
-		if (!t) {
-			tw_unlock(ctx, &f);
-			return -EAGAIN;
-		}
-		f.state = TW_FREE;
-		was = TIMERWHEEL_WAS_NONE;
-		tw_deadline_owner(&file->table.pool, f.index, t);
-		WRITE_ONCE(t->key, arg->key);
-		t->hash_next = 0;
-		tw_table_set_link(f.link, f.index);
-	}
-	t->value = arg->value;
-	t->deadline = deadline;
-	t->period = arg->period;
-	t->slack = slack;
-	trace_timerwheel_arm(file, t, was);
-	if (f.state == TW_FREE)
-		tw_queue(ctx, f.index, t);
-	arg->index = f.index;
-	arg->generation = t->generation;
-	tw_unlock(ctx, &f);
-	ctx->cpu->counts.armed++;
+	tw_unlock(ctx, f);
 	return was;
 }
-
-/* All elements begin with their key. */
-static_assert(!offsetof(struct timerwheel_add, key));
-static_assert(!offsetof(struct timerwheel_move, key));
-static_assert(!offsetof(struct timerwheel_remove, key));
-static_assert(!offsetof(struct timerwheel_entry, key));
 
 /*
  * Look ahead: where the keys of a run are looked for. With very many timers that is memory which
@@ -310,15 +97,6 @@ static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *e
 		if (index)
 			prefetchw(tw_timer_at(&table->pool, index));
 	}
-}
-
-/* The same for one: nothing else has to be done meanwhile. */
-static __always_inline struct tw_sought tw_seek(const struct tw_ctx *ctx, u64 key)
-{
-	const struct tw_table *table = &ctx->file->table;
-	u32 buckets = tw_table_buckets(table);
-
-	return (struct tw_sought){ buckets, tw_table_chain(table, key, buckets) };
 }
 
 /**
@@ -350,66 +128,6 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_one_add - arm a timer
- * @ctx: the run
- * @elem: what is asked for, struct timerwheel_add; set as by tw_run_add()
- *
- * Return: how many were done: 1, or 0 as for tw_run_add().
- */
-int tw_one_add(struct tw_ctx *ctx, void *elem)
-{
-	struct timerwheel_add *add = elem;
-	int result = tw_add(ctx, add, tw_seek(ctx, add->key));
-
-	if (unlikely(result == -EAGAIN))
-		return 0;
-	add->result = result;
-	return 1;
-}
-
-/* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
-static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
-				   struct tw_sought sought)
-{
-	struct tw_found f __uninitialized;
-	struct tw_timer *t;
-	u64 deadline;
-	int was;
-
-	if (unlikely(arg->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH) ||
-		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
-		return -EINVAL;
-	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
-				     ctx->offset);
-again:
-	t = tw_lookup(ctx, arg->key, sought, &f);
-	if (!t) {
-		tw_unlock(ctx, &f);
-		return -ENOENT;
-	}
-	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_unlock(ctx, &f);
-		return -ESTALE;
-	}
-	if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline)) {
-		was = TIMERWHEEL_WAS_PENDING;
-	} else {
-		was = tw_take(ctx, t, &f);
-		if (!was)
-			goto again;
-		f.state = TW_FREE;
-	}
-	tw_deadline_void(&ctx->file->table.pool, f.index);
-	t->deadline = deadline;
-	trace_timerwheel_move(ctx->file, t, was);
-	if (f.state == TW_FREE)
-		tw_queue(ctx, f.index, t);
-	tw_unlock(ctx, &f);
-	ctx->cpu->counts.moved++;
-	return was;
-}
-
-/**
  * tw_run_move - give timers new deadlines
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_move; result is set
@@ -430,55 +148,6 @@ int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
 		elem->result = tw_move(ctx, elem, sought);
 	}
 	return n;
-}
-
-/**
- * tw_one_move - give a timer a new deadline
- * @ctx: the run
- * @elem: what is asked for, struct timerwheel_move; set as by tw_run_move()
- *
- * Return: 1.
- */
-int tw_one_move(struct tw_ctx *ctx, void *elem)
-{
-	struct timerwheel_move *move = elem;
-
-	move->result = tw_move(ctx, move, tw_seek(ctx, move->key));
-	return 1;
-}
-
-/* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
-static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
-				     struct tw_sought sought)
-{
-	struct tw_found f __uninitialized;
-	struct tw_timer *t;
-	int was;
-
-	if (unlikely(arg->flags & ~TIMERWHEEL_MATCH ||
-		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
-		return -EINVAL;
-again:
-	t = tw_lookup(ctx, arg->key, sought, &f);
-	if (!t) {
-		tw_unlock(ctx, &f);
-		return -ENOENT;
-	}
-	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_unlock(ctx, &f);
-		return -ESTALE;
-	}
-	if (f.state == TW_PENDING)
-		tw_deadline_take(&ctx->file->table.pool, f.index, t);
-	was = tw_take(ctx, t, &f);
-	if (!was)
-		goto again;
-	arg->value = t->value;
-	arg->left = tw_left(ctx, t, was);
-	trace_timerwheel_remove(ctx->file, t, was);
-	tw_drop(ctx, t, &f);
-	ctx->cpu->counts.removed++;
-	return was;
 }
 
 /**
@@ -506,79 +175,6 @@ int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_one_remove - take a timer out
- * @ctx: the run
- * @elem: what is asked for, struct timerwheel_remove; set as by tw_run_remove()
- *
- * Return: 1.
- */
-int tw_one_remove(struct tw_ctx *ctx, void *elem)
-{
-	struct timerwheel_remove *remove = elem;
-
-	remove->result = tw_remove(ctx, remove, tw_seek(ctx, remove->key));
-	return 1;
-}
-
-/* Describe a timer that cannot change meanwhile. */
-static void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-			struct timerwheel_entry *entry)
-{
-	if (was == TIMERWHEEL_WAS_PENDING)
-		tw_deadline_take(&ctx->file->table.pool, index, t);
-	*entry = (struct timerwheel_entry) {
-		.key = t->key,
-		.value = t->value,
-		.deadline = t->deadline + ctx->offset,
-		.left = tw_left(ctx, t, was),
-		.period = t->period,
-		.slack = t->slack * ctx->file->setup.tick,
-		.result = was,
-		.index = index,
-		.generation = t->generation,
-	};
-}
-
-/* Look at a timer. Returns 0 if a reader was faster: look again. Unlocks the bucket. */
-static int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
-		   struct timerwheel_entry *entry)
-{
-	int was = TIMERWHEEL_WAS_NONE;
-
-	if (f->state == TW_PENDING) {
-		was = TIMERWHEEL_WAS_PENDING;
-		tw_describe(ctx, t, f->index, was, entry);
-	} else if (tw_lock_due(ctx, t)) {
-		was = TIMERWHEEL_WAS_DUE;
-		tw_describe(ctx, t, f->index, was, entry);
-		tw_events_unlock(ctx->file);
-	}
-	tw_unlock(ctx, f);
-	return was;
-}
-
-/* GET. Returns TIMERWHEEL_WAS_* or a documented error. */
-static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg,
-				  struct tw_sought sought)
-{
-	struct tw_found f __uninitialized;
-	struct tw_timer *t;
-	int was;
-
-	if (arg->flags)
-		return -EINVAL;
-	do {
-		t = tw_lookup(ctx, arg->key, sought, &f);
-		if (!t) {
-			tw_unlock(ctx, &f);
-			return -ENOENT;
-		}
-		was = tw_look(ctx, t, &f, arg);
-	} while (!was);
-	return was;
-}
-
-/**
  * tw_run_get - look at timers by key
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_entry; result, and on success all, is set
@@ -599,21 +195,6 @@ int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
 		elem->result = tw_get(ctx, elem, sought);
 	}
 	return n;
-}
-
-/**
- * tw_one_get - look at a timer by key
- * @ctx: the run
- * @elem: what is asked for, struct timerwheel_entry; set as by tw_run_get()
- *
- * Return: 1.
- */
-int tw_one_get(struct tw_ctx *ctx, void *elem)
-{
-	struct timerwheel_entry *entry = elem;
-
-	entry->result = tw_get(ctx, entry, tw_seek(ctx, entry->key));
-	return 1;
 }
 
 /* As tw_lookup(), by index. NULL: no timer has it; nothing is locked then. */

@@ -9,7 +9,9 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "clock.h"
 #include "internal.h"
+#include "run.h"
 
 /* Timers looked at in one run. */
 #define TW_SCAN		256U

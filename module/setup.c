@@ -2,6 +2,7 @@
 /* SETUP: what a wheel is like, once and before the first timer. */
 #include <linux/log2.h>
 
+#include "clock.h"
 #include "internal.h"
 #include "ring.h"
 

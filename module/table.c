@@ -33,6 +33,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
+#include "clock.h"
 #include "deadlines.h"
 #include "internal.h"
 #include "table.h"

@@ -270,9 +270,9 @@ static int victim_left(int fd, enum doing doing, struct victim *v)
 		}
 		break;
 	case ADVANCES:
-		/* what the dead one left, the next one does */
+		/* what the dead one left (it may not have begun), the next one does */
 		done = st.due;
-		if (tw_advance(fd, 0, 0) != VICTIM - done)
+		if (tw_advance(fd, TIMERWHEEL_ABS, 3 * HOUR) != VICTIM - done)
 			return -1;
 		n = tw_read_all(fd, ev, VICTIM + 1, 0);
 		for (i = 0; i < n; i++) {

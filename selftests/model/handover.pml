@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A timer handed over between operations, passes and readers on different CPUs:
- * module/ops.c, events.c, cpu.c, table.h. README.md maps names here to names there.
+ * module/ops.h, ops.c, events.c, run.h, cpu.c, table.h. README.md maps names here to names there.
  *
  * Processes: TASKS tasks, task n with "its own part" n, each of which does OPS calls of a
  * kind chosen from the mask KINDS; and for each part the passes of its hrtimer, which come

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Is a part's hrtimer started whenever there is something to wait for?
- * module/cpu.c: tw_cpu_program(), tw_cpu_fire(), tw_cpu_end(), tw_cpu_tick().
+ * module/run.h: tw_cpu_program(), tw_cpu_end(), tw_cpu_tick(); cpu.c: tw_cpu_fire(), tw_cpu_set_back().
  *
  * One part. Task 0 runs on its CPU; task 1 is a run on another CPU that has no memory
  * for a part of its own (tw_cpu_any()), so that both use this part and start its hrtimer;

@@ -115,6 +115,24 @@ static double singles(unsigned long op, void *elems, __u32 elem_size)
 	return (double)start / SINGLES;
 }
 
+static void single_adds(const char *row, struct timerwheel_add *adds)
+{
+	int i;
+
+	result(row, timers, 1, singles(TIMERWHEEL_IOC_ADD, adds, sizeof(*adds)), "ns");
+	for (i = 0; i < SINGLES; i++)
+		must(!adds[i].result, "ADD");
+}
+
+static void single_removes(const char *row, struct timerwheel_remove *removes)
+{
+	int i;
+
+	result(row, timers, 1, singles(TIMERWHEEL_IOC_REMOVE, removes, sizeof(*removes)), "ns");
+	for (i = 0; i < SINGLES; i++)
+		must(removes[i].result == TIMERWHEEL_WAS_PENDING, "REMOVE");
+}
+
 static void single_moves(const char *row, struct timerwheel_move *moves, __u64 from, __u64 range)
 {
 	int i;
@@ -142,15 +160,12 @@ static void single_calls(void)
 		adds[i].deadline = next_deadline(HOUR, HOUR);
 		removes[i].key = adds[i].key;
 	}
-	result("call_add", timers, 1, singles(TIMERWHEEL_IOC_ADD, adds, sizeof(*adds)), "ns");
-	for (i = 0; i < SINGLES; i++)
-		must(!adds[i].result, "ADD");
+	single_adds("call_add_cold", adds);
 	single_moves("call_move_later", moves, 3 * HOUR, HOUR);
 	single_moves("call_move_earlier", moves, HOUR / 2, HOUR / 2);
-	result("call_remove", timers, 1,
-	       singles(TIMERWHEEL_IOC_REMOVE, removes, sizeof(*removes)), "ns");
-	for (i = 0; i < SINGLES; i++)
-		must(removes[i].result == TIMERWHEEL_WAS_PENDING, "REMOVE");
+	single_removes("call_remove", removes);
+	single_adds("call_add", adds);
+	wheel_remove(wheel, removes, SINGLES);
 	free(adds);
 	free(moves);
 	free(removes);

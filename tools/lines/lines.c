@@ -15,6 +15,7 @@
 #include "cpu.h"
 #include "internal.h"
 #include "ring.h"
+#include "run.h"
 #include "slots.h"
 #include "table.h"
 
@@ -37,21 +38,24 @@ static u32 *order;
 
 /* --- What the other files of the module do ------------------------------------------ */
 
-int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *f, u64 offset)
+u64 ktime_get_ns(void)
 {
-	*ctx = (struct tw_ctx){ .file = f, .cpu = f->cpu[0], .now = now_ns, .offset = offset };
-	raw_spin_lock(&ctx->cpu->lock);
-	tw_wheel_catch_up(&ctx->cpu->wheel, div64_u64(now_ns, f->setup.tick));
-	return 0;
+	return now_ns;
 }
 
-void tw_cpu_end(struct tw_ctx *ctx)
+struct tw_cpu *tw_cpu_obtain(struct tw_file *f)
 {
-	if (unlikely(ctx->flow))
-		tw_events_flow(ctx);
-	raw_spin_unlock(&ctx->cpu->lock);
-	if (ctx->wake)
-		tw_events_wake(ctx->file);
+	abort();	/* there is one part */
+}
+
+u64 tw_cpu_set_back(struct tw_cpu *part, u64 now, u64 tick)
+{
+	abort();	/* the clock is not set */
+}
+
+void tw_cpu_start(struct tw_cpu *part, u64 at)
+{
+	part->programmed = at;
 }
 
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
@@ -64,17 +68,16 @@ bool tw_cpu_reclaim(struct tw_file *f)
 	return false;
 }
 
-u64 tw_clock_offset(u32 clock)
-{
-	return 0;
-}
-
 u32 tw_user_charge(struct tw_user *user, u32 n)
 {
 	return n;
 }
 
 void tw_user_uncharge(struct tw_user *user, u32 n)
+{
+}
+
+void tw_monitor_wake(struct tw_file *f)
 {
 }
 

@@ -400,8 +400,7 @@ struct timerwheel_event {
  *
  * A monitor does not keep the wheel open: once that is closed it has an end (read() returns 0,
  * EPOLLHUP). Times are those of the wheel's reader. Errors: EINVAL, E2BIG, EFAULT, ENOMEM, EDQUOT
- * (its
- * length counts as timers of the caller), ENOSPC (TIMERWHEEL_MONITORS_MAX), EMFILE, ENFILE.
+ * (its length counts as timers of the caller), ENOSPC (TIMERWHEEL_MONITORS_MAX), EMFILE, ENFILE.
  */
 struct timerwheel_monitor {
 	__u32 size;

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A run of operations under one hold of a CPU part's lock: its begin and its end, part of each
+ * call. So they are inline, and what they seldom need is in cpu.c.
+ */
+#ifndef TW_RUN_H
+#define TW_RUN_H
+
+#include <linux/bottom_half.h>
+#include <linux/err.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+
+#include "clock.h"
+#include "internal.h"
+#include "slots.h"
+
+/**
+ * tw_cpu_here - the part of the CPU we run on
+ * @file: the file
+ *
+ * Context: bottom halves off.
+ * Return: the part; NULL: there is none yet.
+ */
+static __always_inline struct tw_cpu *tw_cpu_here(struct tw_file *file)
+{
+	bool manual = READ_ONCE(file->setup.clock) == TIMERWHEEL_CLOCK_MANUAL;
+
+	/* Pairs with the release in tw_cpu_create(). */
+	return smp_load_acquire(&file->cpu[manual ? 0 : smp_processor_id()]);
+}
+
+/**
+ * tw_cpu_tick - turn the clock's time into the wheel's tick
+ * @cpu: the part, locked
+ * @now: the file's time
+ *
+ * Return: the tick.
+ */
+static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
+{
+	struct tw_wheel *w = &cpu->wheel;
+	u64 tick = div64_u64(now + w->bias, w->tick);
+
+	lockdep_assert_held(&cpu->lock);
+	if (unlikely(tick + 1 < w->cursor))
+		return tw_cpu_set_back(cpu, now, tick);
+	return tick;
+}
+
+/**
+ * tw_cpu_program - start the hrtimer if it is needed earlier than it is started for
+ * @cpu: the part of the CPU we run on, locked
+ */
+static __always_inline void tw_cpu_program(struct tw_cpu *cpu)
+{
+	const struct tw_wheel *w = &cpu->wheel;
+	u64 at = TW_NEVER;
+
+	lockdep_assert_held(&cpu->lock);
+	if (w->work != TW_NEVER)
+		at = min_t(u64, w->work * w->tick - w->bias, KTIME_MAX);
+	at = min(at, cpu->wake_at);
+	if (unlikely(at < cpu->programmed) && !cpu->passing)
+		tw_cpu_start(cpu, at);
+}
+
+/**
+ * tw_cpu_begin - begin a run of operations
+ * @ctx: is filled in
+ * @file: on which file
+ * @offset: tw_clock_offset() of the caller
+ *
+ * Makes the part of this CPU if it does not exist yet. Without memory for it another one will do:
+ * who reads or removes must not fail. Its hrtimer may be started from here then, which moves
+ * it to this CPU; should it be running there, it looks again for what is programmed when it ends.
+ *
+ * Context: process, may sleep. On success bottom halves are off and @ctx->cpu is locked.
+ * Return: 0, -ENOMEM.
+ */
+static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
+{
+	struct tw_cpu *cpu;
+
+	local_bh_disable();
+	cpu = tw_cpu_here(file);
+	if (unlikely(!cpu)) {
+		cpu = tw_cpu_obtain(file);
+		if (IS_ERR(cpu))
+			return PTR_ERR(cpu);
+	}
+	raw_spin_lock(&cpu->lock);
+	ctx->file = file;
+	ctx->cpu = cpu;
+	ctx->other = NULL;
+	ctx->now = tw_clock_now(file);
+	ctx->offset = offset;
+	ctx->wake = false;
+	ctx->told = false;
+	ctx->flow = false;
+	tw_wheel_catch_up(&cpu->wheel, tw_cpu_tick(cpu, ctx->now));
+	return 0;
+}
+
+/**
+ * tw_cpu_wake - wake those who wait for what a run or a pass has done
+ * @ctx: it
+ *
+ * Context: no lock held.
+ */
+static __always_inline void tw_cpu_wake(const struct tw_ctx *ctx)
+{
+	if (unlikely(ctx->wake))
+		tw_events_wake(ctx->file);
+	if (unlikely(ctx->told))
+		tw_monitor_wake(ctx->file);
+}
+
+/**
+ * tw_cpu_end - end a run of operations
+ * @ctx: what tw_cpu_begin() filled in
+ *
+ * Context: as tw_cpu_begin() left it; afterwards as before that.
+ */
+static __always_inline void tw_cpu_end(struct tw_ctx *ctx)
+{
+	if (unlikely(ctx->other))
+		raw_spin_unlock(&ctx->other->lock);
+	if (unlikely(ctx->flow))
+		tw_events_flow(ctx);
+	tw_cpu_program(ctx->cpu);
+	raw_spin_unlock(&ctx->cpu->lock);
+	local_bh_enable();
+	tw_cpu_wake(ctx);
+}
+
+#endif /* TW_RUN_H */
