@@ -200,12 +200,10 @@ static u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
 	return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);
 }
 
-/* What there is to tell about a due timer. */
+/* What there is to tell about a due timer. @offset: that of @ctx */
 static __always_inline struct timerwheel_event
-tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t)
+tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 offset)
 {
-	u64 offset = ctx->offset;
-
 	return (struct timerwheel_event) {
 		.key = t->key,
 		.value = t->value,
@@ -251,10 +249,11 @@ struct tw_taken {
 	bool periodic;
 };
 
-/* One more was handed out. */
-static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer *t)
+/* One more was handed out: @event. */
+static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer *t,
+					 const struct timerwheel_event *event)
 {
-	if (unlikely(t->period))
+	if (unlikely(event->flags))
 		taken->periodic = true;
 	else
 		WRITE_ONCE(t->state, TW_CLAIMED);
@@ -272,7 +271,7 @@ static noinline void tw_events_tell(struct tw_ctx *ctx, const struct tw_taken *t
 
 	for (index = taken->first; index != taken->next; index = t->next) {
 		t = tw_timer_at(&file->table.pool, index);
-		event = tw_event_of(ctx, index, t);
+		event = tw_event_of(ctx, index, t, ctx->offset);
 		trace_timerwheel_deliver(file, &event);
 		tw_monitor_tell(file, &event);
 	}
@@ -323,6 +322,7 @@ static void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 static void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 {
 	struct tw_table *table = &ctx->file->table;
+	struct tw_timer **pages = tw_pool_pages(&table->pool);
 	u32 buckets = tw_table_buckets(table);
 	struct tw_bucket *bucket;
 	struct tw_timer *t;
@@ -331,7 +331,7 @@ static void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 	unsigned int n;
 
 	for (n = taken->count, index = taken->first; n; n--, index = next) {
-		t = tw_timer_at(&table->pool, index);
+		t = tw_timer_in(pages, index);
 		next = t->next;
 		chain = tw_table_chain(table, t->key, buckets);
 		bucket = tw_table_lock(table, t->key, buckets, &chain);
@@ -349,14 +349,16 @@ static void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 static void tw_events_put(const struct tw_ctx *ctx, struct timerwheel_event __user *to,
 			  unsigned int max, struct tw_taken *taken)
 {
+	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
+	u64 offset = ctx->offset;
 	struct timerwheel_event event;
 	struct tw_timer *t;
 
 	if (!user_access_begin(to, max * sizeof(*to)))
 		return;
 	for (; taken->count < max; to++) {
-		t = tw_timer_at(&ctx->file->table.pool, taken->next);
-		event = tw_event_of(ctx, taken->next, t);
+		t = tw_timer_in(pages, taken->next);
+		event = tw_event_of(ctx, taken->next, t, offset);
 		unsafe_put_user(event.key, &to->key, fault);
 		unsafe_put_user(event.value, &to->value, fault);
 		unsafe_put_user(event.deadline, &to->deadline, fault);
@@ -364,7 +366,7 @@ static void tw_events_put(const struct tw_ctx *ctx, struct timerwheel_event __us
 		unsafe_put_user(event.overruns, &to->overruns, fault);
 		unsafe_put_user(event.flags, &to->flags, fault);
 		unsafe_put_user(event.index, &to->index, fault);
-		tw_taken_add(taken, t);
+		tw_taken_add(taken, t, &event);
 	}
 fault:
 	user_access_end();
@@ -386,13 +388,13 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 	}
 	while (taken->count < max) {
 		t = tw_timer_at(&ctx->file->table.pool, taken->next);
-		event = tw_event_of(ctx, taken->next, t);
+		event = tw_event_of(ctx, taken->next, t, ctx->offset);
 		copied = copy_to_iter(&event, sizeof(event), to);
 		if (copied < sizeof(event)) {
 			iov_iter_revert(to, copied);
 			return;
 		}
-		tw_taken_add(taken, t);
+		tw_taken_add(taken, t, &event);
 	}
 }
 
@@ -425,15 +427,18 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 }
 
 /* Hand out the first due timers' events, at most @max of them, to the ring: it has room. */
-static void tw_events_write(const struct tw_ctx *ctx, const struct tw_ring *ring, unsigned int max,
-			    struct tw_taken *taken)
+static void tw_events_write(const struct tw_ctx *ctx, unsigned int max, struct tw_taken *taken)
 {
+	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
+	const struct tw_ring ring = ctx->file->ring;
+	struct timerwheel_event event;
 	struct tw_timer *t;
 
 	while (taken->count < max) {
-		t = tw_timer_at(&ctx->file->table.pool, taken->next);
-		*tw_ring_slot(ring, taken->count) = tw_event_of(ctx, taken->next, t);
-		tw_taken_add(taken, t);
+		t = tw_timer_in(pages, taken->next);
+		event = tw_event_of(ctx, taken->next, t, ring.offset);
+		*tw_ring_slot(&ring, taken->count) = event;
+		tw_taken_add(taken, t, &event);
 	}
 }
 
@@ -457,7 +462,7 @@ unsigned int tw_events_flow(struct tw_ctx *ctx)
 		raw_spin_lock(&events->lock);
 		taken = (struct tw_taken){ events->due.first, events->due.first };
 		n = min3(tw_ring_room(ring), events->due.count, TW_EVENTS);
-		tw_events_write(ctx, ring, n, &taken);
+		tw_events_write(ctx, n, &taken);
 		tw_events_pop(ctx, &taken);
 		tw_ring_publish(ring, n, events->due.count);
 		raw_spin_unlock(&events->lock);

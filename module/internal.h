@@ -50,7 +50,6 @@
 #define TW_RUN			48U
 
 struct tw_file;
-struct tw_found;
 
 /**
  * struct tw_user - a user who has wheels open, and what they hold
@@ -357,8 +356,6 @@ int tw_run_move(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
 void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
-int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
-	    struct timerwheel_entry *entry);
 int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
 int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to);
 

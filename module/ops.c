@@ -30,51 +30,6 @@ void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 	ctx->flow = tw_has_ring(ctx->file);
 }
 
-/* Describe a timer that cannot change meanwhile. */
-static void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-			struct timerwheel_entry *entry)
-{
-	if (was == TIMERWHEEL_WAS_PENDING)
-		tw_deadline_take(&ctx->file->table.pool, index, t);
-	*entry = (struct timerwheel_entry) {
-		.key = t->key,
-		.value = t->value,
-		.deadline = t->deadline + ctx->offset,
-		.left = tw_left(ctx, t, was),
-		.period = t->period,
-		.slack = t->slack * ctx->file->setup.tick,
-		.result = was,
-		.index = index,
-		.generation = t->generation,
-	};
-}
-
-/**
- * tw_look - look at a timer
- * @ctx: the run
- * @t: the timer
- * @f: its place, locked; is unlocked
- * @entry: is filled in
- *
- * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: a reader was faster, look again.
- */
-int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
-	    struct timerwheel_entry *entry)
-{
-	int was = TIMERWHEEL_WAS_NONE;
-
-	if (f->state == TW_PENDING) {
-		was = TIMERWHEEL_WAS_PENDING;
-		tw_describe(ctx, t, f->index, was, entry);
-	} else if (tw_lock_due(ctx, t)) {
-		was = TIMERWHEEL_WAS_DUE;
-		tw_describe(ctx, t, f->index, was, entry);
-		tw_events_unlock(ctx->file);
-	}
-	tw_unlock(ctx, f);
-	return was;
-}
-
 /*
  * Look ahead: where the keys of a run are looked for. With very many timers that is memory which
  * is in no cache, so it is asked for now, for all of them at once: first the buckets, then the

@@ -352,6 +352,43 @@ again:
 	return was;
 }
 
+/* Describe a timer that cannot change meanwhile. */
+static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
+			       struct timerwheel_entry *entry)
+{
+	if (was == TIMERWHEEL_WAS_PENDING)
+		tw_deadline_take(&ctx->file->table.pool, index, t);
+	*entry = (struct timerwheel_entry) {
+		.key = t->key,
+		.value = t->value,
+		.deadline = t->deadline + ctx->offset,
+		.left = tw_left(ctx, t, was),
+		.period = t->period,
+		.slack = t->slack * ctx->file->setup.tick,
+		.result = was,
+		.index = index,
+		.generation = t->generation,
+	};
+}
+
+/* Look at a timer. Returns 0 if a reader was faster: look again. Unlocks the bucket. */
+static inline int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
+			  struct timerwheel_entry *entry)
+{
+	int was = TIMERWHEEL_WAS_NONE;
+
+	if (f->state == TW_PENDING) {
+		was = TIMERWHEEL_WAS_PENDING;
+		tw_describe(ctx, t, f->index, was, entry);
+	} else if (tw_lock_due(ctx, t)) {
+		was = TIMERWHEEL_WAS_DUE;
+		tw_describe(ctx, t, f->index, was, entry);
+		tw_events_unlock(ctx->file);
+	}
+	tw_unlock(ctx, f);
+	return was;
+}
+
 /* GET. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg,
 				  struct tw_sought sought)

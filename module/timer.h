@@ -84,18 +84,41 @@ struct tw_pool {
 };
 
 /**
+ * tw_pool_pages - the directory of a pool's pages
+ * @pool: the pool
+ *
+ * Context: with preemption or bottom halves off, or inside rcu_read_lock(), so that the
+ * directory read here stays in memory while it is used.
+ * Return: it. Whatever is made later, all timers that there are now are found in it.
+ */
+static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
+{
+	return rcu_dereference_raw(pool->page);
+}
+
+/**
+ * tw_timer_in - find a timer by its index, one of many
+ * @pages: tw_pool_pages()
+ * @index: an index that was handed out, not 0
+ *
+ * Return: the timer. It lives as long as the file.
+ */
+static inline struct tw_timer *tw_timer_in(struct tw_timer **pages, u32 index)
+{
+	return &pages[index / TW_PAGE_TIMERS][index % TW_PAGE_TIMERS];
+}
+
+/**
  * tw_timer_at - find a timer by its index
  * @pool: the pool
  * @index: an index that was handed out, not 0
  *
- * Context: with preemption or bottom halves off, or inside rcu_read_lock(), so that the
- * directory read here stays in memory while it is used. The timer itself lives as long as the file.
+ * Context: as tw_pool_pages().
+ * Return: the timer. It lives as long as the file.
  */
 static inline struct tw_timer *tw_timer_at(const struct tw_pool *pool, u32 index)
 {
-	struct tw_timer **page = rcu_dereference_raw(pool->page);
-
-	return &page[index / TW_PAGE_TIMERS][index % TW_PAGE_TIMERS];
+	return tw_timer_in(tw_pool_pages(pool), index);
 }
 
 #endif /* TW_TIMER_H */

@@ -239,9 +239,9 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 }
 
 /* The timer that is next in a list, soon to be in the cache; with none the memory of index 0. */
-static struct tw_timer *tw_ahead(const struct tw_wheel *w, u32 next)
+static struct tw_timer *tw_ahead(struct tw_timer **pages, u32 next)
 {
-	struct tw_timer *t = tw_timer_at(w->pool, next);
+	struct tw_timer *t = tw_timer_in(pages, next);
 
 	prefetchw(t);
 	return t;
@@ -254,15 +254,15 @@ static struct tw_timer *tw_ahead(const struct tw_wheel *w, u32 next)
 static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 			     unsigned int budget, u64 *moved, struct tw_chain *due)
 {
-	u32 index = w->head[list], next;
-	struct tw_timer *t = tw_timer_at(w->pool, index), *after, *last = NULL;
+	struct tw_timer **pages = tw_pool_pages(w->pool);
+	u32 index = w->head[list], next, before = due->last;
+	struct tw_timer *t = tw_timer_in(pages, index), *after;
+	struct tw_timer *last = before ? tw_timer_in(pages, before) : NULL;
 	unsigned int done = 0, expired = 0;
 
-	if (due->last)
-		last = tw_timer_at(w->pool, due->last);
 	for (; index && done < budget; index = next, t = after, done++) {
 		next = t->next;
-		after = tw_ahead(w, next);
+		after = tw_ahead(pages, next);
 		tw_deadline_take(w->pool, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
@@ -271,16 +271,19 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		}
 		WRITE_ONCE(t->state, TW_DUE);
 		t->fired = now_ns;
-		t->prev = due->last;
-		t->next = 0;
+		t->prev = before;
 		if (last)
 			last->next = index;
 		else
 			due->first = index;
-		due->last = index;
+		before = index;
 		last = t;
 		expired++;
 		tw_wheel_count_lateness(w, now_ns - t->deadline);
+	}
+	if (expired) {
+		last->next = 0;
+		due->last = before;
 	}
 	tw_wheel_set_first(w, list, index);
 	due->count += expired;
@@ -292,13 +295,14 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 /* Cascade timers of @list, at most @budget of them. */
 static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
 {
+	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u32 index = w->head[list], next;
-	struct tw_timer *t = tw_timer_at(w->pool, index), *after;
+	struct tw_timer *t = tw_timer_in(pages, index), *after;
 	unsigned int done = 0;
 
 	for (; index && done < budget; index = next, t = after, done++) {
 		next = t->next;
-		after = tw_ahead(w, next);
+		after = tw_ahead(pages, next);
 		tw_deadline_take(w->pool, index, t);
 		tw_place(w, index, t);
 	}
