@@ -25,9 +25,9 @@
 #define TW_TICK_DEFAULT		1000000ULL
 #define TW_SLOTS_MIN		8U
 #define TW_SLOTS_MAX		4096U
-#define TW_CAPACITY_MAX		(1U << 24)
-#define TW_CAPACITY_DEFAULT	(1U << 22)
-#define TW_SLACK_MAX		(1ULL << 61)
+#define TW_CAPACITY_MAX		16777216U
+#define TW_CAPACITY_DEFAULT	4194304U
+#define TW_SLACK_MAX		0x2000000000000000ULL
 #define TW_GENERATION_BITS_MIN	10U
 #define TW_GENERATION_BITS_MAX	20U
 
@@ -510,7 +510,7 @@ static long tw_process_take(struct tw_wheel *wheel, struct timerwheel_event *eve
 	n = tw_least(count, p->store.due);
 	for (i = 0; i < n; i++)
 		tw_deliver(p, now, &events[i]);
-	/* Since a clock was set back the descriptor may be readable though its time has not come. */
+	/* When a clock was set back, the descriptor may be readable before its time. */
 	if (!n && wheel->clock == TIMERWHEEL_CLOCK_REALTIME)
 		tw_set_wake(p, tw_wanted(p));
 	tw_end(p, now);
