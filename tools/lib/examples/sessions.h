@@ -36,7 +36,7 @@ void sessions_expire(void);
 void sessions_flush(void);
 
 /**
- * sessions_left - are there still any?
+ * sessions_left - is there still anything to come?
  *
  * Return: false: all have ended.
  */
