@@ -5,7 +5,7 @@
  */
 #include "library.h"
 
-/* ---- making a wheel ------------------------------------------------------------------------ */
+/* ---- making a wheel -------------------------------------------------------------------------- */
 
 static int try_open(const struct tw_config *config)
 {
@@ -93,8 +93,8 @@ static int automatic(const char *backend, const char *device)
 TEST(open_automatic)
 {
 	/* What there is. */
-	EXPECT_EQ(BACKEND, automatic(BACKEND == TW_DEVICE ? NULL : "process", NULL));
-	EXPECT_EQ(BACKEND, automatic(BACKEND == TW_DEVICE ? "auto" : "process", NULL));
+	EXPECT_EQ(BACKEND, automatic(ON_DEVICE ? NULL : "process", NULL));
+	EXPECT_EQ(BACKEND, automatic(ON_DEVICE ? "auto" : "process", NULL));
 	EXPECT_EQ(TW_PROCESS, automatic("process", NULL));
 	EXPECT_EQ(TW_PROCESS, automatic(NULL, "/nowhere"));
 	EXPECT_EQ(TW_PROCESS, automatic("auto", "/nowhere"));
@@ -194,7 +194,7 @@ TEST(open_no_memory)
 		EXPECT_EQ(-ENOMEM, try_open(&config));
 	}
 	/* The wheel itself, the table; and with a device the ring. */
-	EXPECT_EQ(BACKEND == TW_DEVICE ? 3 : 2, n);
+	EXPECT_EQ(ON_DEVICE ? 3 : 2, n);
 	fail_allocation = -1;
 	/* Nothing stayed open. */
 	EXPECT_EQ(next, dup(0));
@@ -240,7 +240,7 @@ TEST(info)
 	EXPECT_EQ(20, info.generation_bits);
 	EXPECT_EQ(0, info.ring);
 	EXPECT_EQ(0, info.now);
-	EXPECT_EQ(BACKEND == TW_DEVICE ? 256 : 0, info.slots);
+	EXPECT_EQ(ON_DEVICE ? 256 : 0, info.slots);
 	EXPECT_EQ(9, tw_advance(wheel, 9, 0) + 9);
 	ASSERT_EQ(0, tw_info(wheel, &info));
 	EXPECT_EQ(9, info.now);
@@ -274,7 +274,7 @@ TEST(errors_in_words)
 	}
 }
 
-/* ---- operations, on a wheel with a MANUAL clock ------------------------------------------------ */
+/* ---- operations, on a wheel with a MANUAL clock ---------------------------------------------- */
 
 enum { CAPACITY = 64 };
 
@@ -511,7 +511,9 @@ TEST_F(wheel, get)
 TEST_F(wheel, one_bad_element)
 {
 	struct timerwheel_add elem[3] = {
-		{ .key = 1, .deadline = 5 }, { .key = 2, .flags = ~0U }, { .key = 3, .deadline = 6 },
+		{ .key = 1, .deadline = 5 },
+		{ .key = 2, .flags = ~0U },
+		{ .key = 3, .deadline = 6 },
 	};
 
 	EXPECT_EQ(3, tw_add(self->w, elem, 3));
@@ -797,7 +799,7 @@ TEST_F(wheel, allocates_nothing)
 	tw_queue_free(queue);
 }
 
-/* ---- the deadline table ------------------------------------------------------------------------ */
+/* ---- the deadline table ---------------------------------------------------------------------- */
 
 TEST(table_none)
 {
@@ -915,7 +917,7 @@ TEST(touch_running)
 	tw_close(wheel);
 }
 
-/* ---- running clocks ------------------------------------------------------------------------------ */
+/* ---- running clocks -------------------------------------------------------------------------- */
 
 FIXTURE(clock)
 {
@@ -1019,7 +1021,7 @@ TEST_F(clock, earlier_while_waiting)
 	EXPECT_EQ(1, ev.key);
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 TEST(wait_times_out)
 {
@@ -1089,7 +1091,7 @@ TEST(wait_for_another_thread)
 	tw_close(wheel);
 }
 
-/* ---- arrays of any length ---------------------------------------------------------------------------- */
+/* ---- arrays of any length -------------------------------------------------------------------- */
 
 TEST(long_arrays)
 {
@@ -1155,7 +1157,7 @@ TEST(slack_in_ticks)
 	tw_close(wheel);
 }
 
-/* ---- several threads ----------------------------------------------------------------------------------- */
+/* ---- several threads ------------------------------------------------------------------------- */
 
 enum { THREADS = 3, ROUNDS = 300, OWN = 40 };
 
@@ -1246,7 +1248,7 @@ TEST(threads)
 	tw_close(wheel);
 }
 
-/* ---- after fork() ---------------------------------------------------------------------------------------- */
+/* ---- after fork() ---------------------------------------------------------------------------- */
 
 TEST(fork_and_close)
 {
@@ -1267,7 +1269,7 @@ TEST(fork_and_close)
 	tw_close(wheel);
 }
 
-/* ---- what is different ------------------------------------------------------------------------------------ */
+/* ---- what is different ----------------------------------------------------------------------- */
 
 TEST(adopt_errors)
 {

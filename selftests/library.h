@@ -40,9 +40,11 @@
 #pragma GCC diagnostic pop
 
 #ifdef PROCESS
-#define BACKEND	TW_PROCESS
+#define BACKEND		TW_PROCESS
+#define ON_DEVICE	false
 #else
-#define BACKEND	TW_DEVICE
+#define BACKEND		TW_DEVICE
+#define ON_DEVICE	true
 #endif
 
 #define POISON	0xA5	/* every byte of an output before a call */

@@ -39,7 +39,7 @@ FIXTURE_SETUP(loop)
 
 	snprintf(self->path, sizeof(self->path), "%s/%s", folder ? folder : EXAMPLES,
 		 variant->name);
-	setenv("TIMERWHEEL_BACKEND", BACKEND == TW_DEVICE ? "device" : "process", 1);
+	setenv("TIMERWHEEL_BACKEND", ON_DEVICE ? "device" : "process", 1);
 }
 
 FIXTURE_TEARDOWN(loop)

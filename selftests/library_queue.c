@@ -55,11 +55,11 @@ static int calls(void)
 	int n = ioctls;
 
 	ioctls = 0;
-	return BACKEND == TW_DEVICE ? n : -1;
+	return ON_DEVICE ? n : -1;
 }
 
 /* The process back end makes none. */
-#define EXPECT_CALLS(n) EXPECT_EQ(BACKEND == TW_DEVICE ? (n) : -1, calls())
+#define EXPECT_CALLS(n) EXPECT_EQ(ON_DEVICE ? (n) : -1, calls())
 
 FIXTURE(queue)
 {

@@ -9,14 +9,18 @@
 #define EXAMPLE	"/tools/lib/examples/restart"
 #define SOCKET	"/tmp/tw-restart.socket"
 
-FIXTURE(manager)
-{
+struct manager {
 	int socket;
 	int stored;		/* what the daemon has left with us, -1: nothing */
 	pid_t daemon;
 	char leases[16];
 	char status[128];	/* what it said last */
 	bool ready;
+};
+
+FIXTURE(manager)
+{
+	struct manager m;
 };
 
 /* How many timers are many: a million, or TW_SCALE in the environment */
@@ -33,46 +37,46 @@ FIXTURE_SETUP(manager)
 	struct timeval patience = { .tv_sec = 120 };
 
 	unlink(SOCKET);
-	self->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	ASSERT_EQ(0, bind(self->socket, (struct sockaddr *)&name, sizeof(name)));
-	ASSERT_EQ(0, setsockopt(self->socket, SOL_SOCKET, SO_RCVTIMEO, &patience,
+	self->m.socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ASSERT_EQ(0, bind(self->m.socket, (struct sockaddr *)&name, sizeof(name)));
+	ASSERT_EQ(0, setsockopt(self->m.socket, SOL_SOCKET, SO_RCVTIMEO, &patience,
 				sizeof(patience)));
-	self->stored = -1;
-	self->daemon = 0;
-	snprintf(self->leases, sizeof(self->leases), "%d", scale());
+	self->m.stored = -1;
+	self->m.daemon = 0;
+	snprintf(self->m.leases, sizeof(self->m.leases), "%d", scale());
 }
 
 FIXTURE_TEARDOWN(manager)
 {
-	if (self->daemon) {
-		kill(self->daemon, SIGKILL);
-		reap(self->daemon);
+	if (self->m.daemon) {
+		kill(self->m.daemon, SIGKILL);
+		reap(self->m.daemon);
 	}
 	unlink(SOCKET);
 }
 
 /* As systemd does it: what is stored is descriptor 3, and the environment says so. */
-static void run_daemon(FIXTURE_DATA(manager) *self)
+static void run_daemon(struct manager *m)
 {
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	setenv("NOTIFY_SOCKET", SOCKET, 1);
-	if (self->stored >= 0) {
-		if (self->stored == 3)
+	if (m->stored >= 0) {
+		if (m->stored == 3)
 			fcntl(3, F_SETFD, 0);
 		else
-			dup2(self->stored, 3);
+			dup2(m->stored, 3);
 		setenv("LISTEN_PID", pid, 1);
 		setenv("LISTEN_FDS", "1", 1);
 		setenv("LISTEN_FDNAMES", "wheel", 1);
 	}
-	execl(EXAMPLE, "restart", self->leases, NULL);
+	execl(EXAMPLE, "restart", m->leases, NULL);
 	_exit(127);
 }
 
 /* Take one message of the daemon. Returns 0, or -1: there was none. */
-static int listen_once(FIXTURE_DATA(manager) *self)
+static int listen_once(struct manager *m)
 {
 	union {
 		char buf[CMSG_SPACE(sizeof(int))];
@@ -88,38 +92,38 @@ static int listen_once(FIXTURE_DATA(manager) *self)
 	const char *status;
 	ssize_t n;
 
-	n = recvmsg(self->socket, &msg, MSG_CMSG_CLOEXEC);
+	n = recvmsg(m->socket, &msg, MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return -1;
 	text[n] = 0;
 	head = CMSG_FIRSTHDR(&msg);
 	if (head && head->cmsg_type == SCM_RIGHTS && strstr(text, "FDSTORE=1") &&
 	    strstr(text, "FDNAME=wheel"))
-		memcpy(&self->stored, CMSG_DATA(head), sizeof(self->stored));
+		memcpy(&m->stored, CMSG_DATA(head), sizeof(m->stored));
 	status = strstr(text, "STATUS=");
 	if (status)
-		snprintf(self->status, sizeof(self->status), "%.*s",
+		snprintf(m->status, sizeof(m->status), "%.*s",
 			 (int)strcspn(status + 7, "\n"), status + 7);
-	self->ready |= !!strstr(text, "READY=1");
+	m->ready |= !!strstr(text, "READY=1");
 	return 0;
 }
 
 /* Start it, and wait until it is ready. */
-static void start_daemon(FIXTURE_DATA(manager) *self)
+static void start_daemon(struct manager *m)
 {
-	self->ready = false;
-	self->daemon = fork();
-	if (!self->daemon)
-		run_daemon(self);
-	while (!self->ready && !listen_once(self))
+	m->ready = false;
+	m->daemon = fork();
+	if (!m->daemon)
+		run_daemon(m);
+	while (!m->ready && !listen_once(m))
 		;
 }
 
-static int kill_daemon(FIXTURE_DATA(manager) *self)
+static int kill_daemon(struct manager *m)
 {
-	pid_t pid = self->daemon;
+	pid_t pid = m->daemon;
 
-	self->daemon = 0;
+	m->daemon = 0;
 	kill(pid, SIGKILL);
 	return reap(pid);
 }
@@ -131,15 +135,15 @@ TEST_F(manager, comes_back)
 	struct tw_wheel *wheel;
 	int round, fd;
 
-	snprintf(made, sizeof(made), "made: %s leases", self->leases);
-	start_daemon(self);
-	ASSERT_EQ(true, self->ready);
-	EXPECT_STREQ(made, self->status);
-	ASSERT_LE(0, self->stored);
+	snprintf(made, sizeof(made), "made: %s leases", self->m.leases);
+	start_daemon(&self->m);
+	ASSERT_EQ(true, self->m.ready);
+	EXPECT_STREQ(made, self->m.status);
+	ASSERT_LE(0, self->m.stored);
 	for (round = 0; round < 3; round++) {
-		EXPECT_EQ(1000 + SIGKILL, kill_daemon(self));
+		EXPECT_EQ(1000 + SIGKILL, kill_daemon(&self->m));
 		/* One more falls due while nobody is there. */
-		fd = fcntl(self->stored, F_DUPFD_CLOEXEC, 10);
+		fd = fcntl(self->m.stored, F_DUPFD_CLOEXEC, 10);
 		ASSERT_EQ(0, tw_adopt(&wheel, fd, false));
 		ASSERT_EQ(0, tw_stats(wheel, &s));
 		EXPECT_EQ(scale(), s.pending);
@@ -147,14 +151,14 @@ TEST_F(manager, comes_back)
 		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add(wheel, 5000000 + round, 0, MSEC, 0));
 		tw_close(wheel);
 		nap(10 * MSEC);
-		start_daemon(self);
-		ASSERT_EQ(true, self->ready);
+		start_daemon(&self->m);
+		ASSERT_EQ(true, self->m.ready);
 		/* The one that fell due is in the ring already: its next reader tells about it. */
-		snprintf(found, sizeof(found), "found: %s leases", self->leases);
-		EXPECT_STREQ(found, self->status);
+		snprintf(found, sizeof(found), "found: %s leases", self->m.leases);
+		EXPECT_STREQ(found, self->m.status);
 		snprintf(ended, sizeof(ended), "lease %d ended", 5000000 + round);
-		ASSERT_EQ(0, listen_once(self));
-		EXPECT_STREQ(ended, self->status);
+		ASSERT_EQ(0, listen_once(&self->m));
+		EXPECT_STREQ(ended, self->m.status);
 	}
 }
 

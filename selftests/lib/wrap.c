@@ -13,17 +13,6 @@
 
 int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
 
-int __real_ioctl(int fd, unsigned long request, void *arg);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
-void *__real_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset);
-
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
-void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset);
-
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
 	ioctls++;
