@@ -12,15 +12,38 @@
 #include "wrap.h"
 
 int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
+int ioctl_error = EINTR, open_error;
 
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
 	ioctls++;
 	if (fail_ioctl >= 0 && !fail_ioctl--) {
-		errno = EINTR;
+		errno = ioctl_error;
 		return -1;
 	}
 	return __real_ioctl(fd, request, arg);
+}
+
+static bool not_opened(void)
+{
+	if (open_error)
+		errno = open_error;
+	return open_error;
+}
+
+int __wrap_open(const char *path, int flags, mode_t mode)
+{
+	return not_opened() ? -1 : __real_open(path, flags, mode);
+}
+
+int __wrap_open64(const char *path, int flags, mode_t mode)
+{
+	return not_opened() ? -1 : __real_open64(path, flags, mode);
+}
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+	return not_opened() ? -1 : __real_timerfd_create(clock, flags);
 }
 
 static bool refused(void)
