@@ -848,6 +848,29 @@ TEST_F(wheel, touch)
 	EXPECT_EQ(3 << 20, ev.deadline);
 }
 
+/* Generations come round: none is 0, and no store of an owner long ago counts. */
+TEST_F(wheel, touch_generations)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, first;
+	struct timerwheel_entry entry;
+	int i;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	first = elem;
+	tw_touch(&self->table, elem.index, elem.generation, 9 << 20);
+	for (i = 0; i < 1 << 10; i++) {
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+		ASSERT_EQ(0, add_elem(self->w, &elem));
+		ASSERT_EQ(first.index, elem.index);
+		ASSERT_NE(0, elem.generation);
+		if (elem.generation == first.generation)
+			break;
+	}
+	ASSERT_EQ(first.generation, elem.generation);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(1 << 20, entry.deadline);
+}
+
 TEST_F(wheel, touch_is_seen)
 {
 	struct timerwheel_remove rem = { .key = 1 };

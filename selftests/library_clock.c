@@ -62,12 +62,23 @@ TEST_F(set, back_before_a_look)
 	ASSERT_EQ(1, poll(&p, 1, 10000));
 	ASSERT_EQ(0, set_clock(self->began - HOUR));
 	/* The device has seen that it was due; inside the process nobody has. */
-	if (ON_DEVICE) {
-		EXPECT_EQ(1, take(self->w, &ev, 1));
-	} else {
-		EXPECT_EQ(0, take(self->w, &ev, 1));
-	}
+	EXPECT_EQ(ON_DEVICE ? 1 : 0, take(self->w, &ev, 1));
 	EXPECT_EQ(0, poll(&p, 1, 0));
+}
+
+/* What was due stays due, and nothing is left of its time. */
+TEST_F(set, back_after_a_look)
+{
+	struct timerwheel_remove rem = { .key = 1 };
+	struct timerwheel_entry entry;
+
+	ASSERT_EQ(0, add(self->w, 1, 0, 0, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, get(self->w, 1, &entry));
+	ASSERT_EQ(0, set_clock(self->began - HOUR));
+	EXPECT_EQ(true, readable(self->w));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &rem));
+	EXPECT_GE(0, rem.left);
+	EXPECT_EQ(false, readable(self->w));
 }
 
 TEST_HARNESS_MAIN
