@@ -1,99 +1,412 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* What a program does with memory that it shares with a wheel. */
+/*
+ * libtimerwheel: /dev/timerwheel for daemons in C and C++.
+ *
+ * Functions return 0 or a count if all went well, else a negative errno (tw_strerror() says what
+ * to do about it); none of them sets errno, prints, starts a thread or installs a signal handler.
+ * Memory is allocated in tw_open(), tw_adopt(), tw_queue_new() and in the process back end, by
+ * nobody else. Elements of batches, events and the meaning of their fields are those of
+ * <linux/timerwheel.h>, which says what errors an element may have.
+ *
+ * Two back ends do the same:
+ *
+ *  TW_DEVICE   the kernel module. One wheel may be used by many threads and processes, and it
+ *              survives its daemon as long as somebody keeps the descriptor.
+ *  TW_PROCESS  a wheel inside this process behind one timerfd, so that a program starts where the
+ *              module is not loaded. What it cannot do is -ENOTSUP: sharing (tw_share(),
+ *              tw_adopt()), monitors (tw_monitor()). It must not be used after fork() in the child.
+ *
+ * Thread safety: all functions on a wheel may be called by several threads at once, but tw_take()
+ * on a wheel with an event ring, which is for one thread at a time, and tw_close(), which is the
+ * last call. A queue belongs to one thread.
+ */
 #ifndef TIMERWHEEL_H
 #define TIMERWHEEL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include <linux/timerwheel.h>
 
-/**
- * timerwheel_word - what to store in the deadline table
- * @deadline: when, absolute, in ns, at most TIMERWHEEL_TIME_MAX
- * @generation: of the timer, as ADD, GET or LIST told it
- * @bits: generation_bits of INFO
- *
- * Return: the word.
- */
-static inline __u64 timerwheel_word(__u64 deadline, __u32 generation, unsigned int bits)
-{
-	__u64 unit = 1ULL << bits;
+#include "timerwheel-mapped.h"
 
-	return ((deadline + unit - 1) & ~(unit - 1)) | generation;
-}
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-/**
- * timerwheel_touch - put a timer off
- * @table: the deadline table, as mapped
- * @index: of the timer, as ADD, GET or LIST told it
- * @word: timerwheel_word(); many timers with the same deadline share all of it but the generation
- *
- * One store: from any thread and any process that has the table mapped, and from signal handlers.
- * It need not be ordered against anything: the kernel reads nothing else because of it.
- */
-static inline void timerwheel_touch(__u64 *table, __u32 index, __u64 word)
-{
-	__atomic_store_n(&table[index], word, __ATOMIC_RELAXED);
-}
+/** struct tw_wheel - a wheel: what one tw_open() makes */
+struct tw_wheel;
 
-/**
- * timerwheel_ring_take - take events from the ring
- * @ring: the event ring, as mapped
- * @event: where to copy them
- * @max: how many at most
- *
- * For one thread at a time. Makes no system call: for what to do when there is nothing see
- * timerwheel_ring_sleep().
- *
- * Return: how many; 0: none is there.
- */
-static inline unsigned int timerwheel_ring_take(struct timerwheel_ring *ring,
-						struct timerwheel_event *event, unsigned int max)
-{
-	const struct timerwheel_event *events =
-		(const struct timerwheel_event *)((const char *)ring + TIMERWHEEL_RING_EVENTS);
-	/* Pairs with the kernel's release: what it counts is there. */
-	__u32 tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-	__u32 head = ring->head, mask = ring->mask;
-	unsigned int n = tail - head, i;
-
-	/* Awake: no need for wake-ups now. */
-	if (ring->waiting)
-		__atomic_store_n(&ring->waiting, 0, __ATOMIC_RELAXED);
-	if (n > max)
-		n = max;
-	for (i = 0; i < n; i++)
-		event[i] = events[(head + i) & mask];
-	/* Pairs with the kernel's acquire: it may write over what was copied. */
-	if (n)
-		__atomic_store_n(&ring->head, head + n, __ATOMIC_RELEASE);
-	return n;
-}
-
-/** enum timerwheel_ring_next - what to do when there is no event */
-enum timerwheel_ring_next {
-	/** @TIMERWHEEL_RING_TAKE: an event came meanwhile: take it */
-	TIMERWHEEL_RING_TAKE,
-	/** @TIMERWHEEL_RING_FLOW: more wait in the kernel: TIMERWHEEL_IOC_FLOW, then take */
-	TIMERWHEEL_RING_FLOW,
-	/** @TIMERWHEEL_RING_POLL: there is none: sleep in poll() or the like, then take */
-	TIMERWHEEL_RING_POLL
+/** enum tw_backend - who does the work */
+enum tw_backend {
+	/**
+	 * @TW_AUTO: what the environment variable TIMERWHEEL_BACKEND says ("device", "process"
+	 * or "auto"); "auto" or not set: the device, or the process if the device is not there
+	 * (-ENOENT, -ENXIO or -ENODEV; a device one may not open is an error, not a reason)
+	 */
+	TW_AUTO,
+	/** @TW_DEVICE: /dev/timerwheel */
+	TW_DEVICE,
+	/** @TW_PROCESS: this process */
+	TW_PROCESS
 };
 
 /**
- * timerwheel_ring_sleep - before going to sleep: ask to be woken, and look once more
- * @ring: the event ring; timerwheel_ring_take() has just returned 0
- *
- * Return: what to do now.
+ * struct tw_config - how a wheel is to be; all zero is a good wheel
+ * @backend: who does the work
+ * @device: path of the device; NULL: what TIMERWHEEL_DEVICE says, else "/dev/timerwheel"
+ * @clock: enum timerwheel_clock
+ * @capacity: most timers; 0: 4,194,304
+ * @tick: ns; 0: 1 ms. The process back end takes it as 1 ns but for slack, which is
+ *	rounded down to ticks.
+ * @slots: slots per level; 0: 256. The process back end has none.
+ * @wake_events: wake readers when so many events wait; 0: 1. The process back end wakes at once.
+ * @wake_ns: or so many ns after the first
+ * @slack: ns, for timers that bring none
+ * @ring: length of an event ring, 0: none. The process back end has none: nothing differs.
+ * @table: map the deadline table, for tw_table()
  */
-static inline enum timerwheel_ring_next timerwheel_ring_sleep(struct timerwheel_ring *ring)
+struct tw_config {
+	enum tw_backend backend;
+	const char *device;
+	uint32_t clock;
+	uint32_t capacity;
+	uint64_t tick;
+	uint32_t slots;
+	uint32_t wake_events;
+	uint64_t wake_ns;
+	uint64_t slack;
+	uint32_t ring;
+	bool table;
+};
+
+/**
+ * tw_open - make a wheel
+ * @wheel: is set to it
+ * @config: how it is to be; NULL: all zero
+ *
+ * Return: 0; -EINVAL: a value of @config or of TIMERWHEEL_BACKEND that is outside the limits;
+ * -EDQUOT: no room for the ring below the user's cap; -ENOMEM; -EMFILE, -ENFILE; -ENOENT, -ENXIO,
+ * -ENODEV: no device (modprobe timerwheel); -ENOTTY: it is another device; -EACCES, -EPERM: one
+ * may not open it.
+ */
+int tw_open(struct tw_wheel **wheel, const struct tw_config *config);
+
+/**
+ * tw_adopt - go on with a wheel that another process made
+ * @wheel: is set to it
+ * @fd: a descriptor of it, as from a service manager's store; tw_close() will close it. On error
+ *	it stays open.
+ * @table: map its deadline table
+ *
+ * If the wheel has an event ring, that is mapped too, and continues where its last
+ * reader stopped.
+ *
+ * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading and writing; -ENOMEM.
+ */
+int tw_adopt(struct tw_wheel **wheel, int fd, bool table);
+
+/**
+ * tw_close - end the use of a wheel
+ * @wheel: it; NULL does nothing
+ *
+ * If no other process keeps a descriptor of it, its timers are gone.
+ */
+void tw_close(struct tw_wheel *wheel);
+
+/**
+ * tw_backend - who does the work
+ * @wheel: the wheel
+ *
+ * Return: TW_DEVICE or TW_PROCESS.
+ */
+enum tw_backend tw_backend(const struct tw_wheel *wheel);
+
+/**
+ * tw_fd - the descriptor to wait for
+ * @wheel: the wheel
+ *
+ * Readable (POLLIN) while events wait, once tw_take() has returned 0. Use it with poll, epoll,
+ * io_uring; do not read from it and do not close it. In the process back end it may be readable
+ * when a timer was put off or removed, at the time for which that was armed: tw_take()
+ * returns 0 then.
+ *
+ * Return: the descriptor.
+ */
+int tw_fd(const struct tw_wheel *wheel);
+
+/**
+ * tw_share - a descriptor to hand to others: by fork, SCM_RIGHTS, or to a service manager
+ * @wheel: the wheel
+ *
+ * Return: the descriptor, which is still the wheel's own; -ENOTSUP: process back end.
+ */
+int tw_share(const struct tw_wheel *wheel);
+
+/**
+ * tw_info - TIMERWHEEL_IOC_INFO: limits and settings
+ * @wheel: the wheel
+ * @info: is filled in
+ *
+ * Return: 0.
+ */
+int tw_info(struct tw_wheel *wheel, struct timerwheel_info *info);
+
+/**
+ * tw_stats - TIMERWHEEL_IOC_STATS: counters
+ * @wheel: the wheel
+ * @stats: is filled in. The process back end leaves at 0 what it has not: cascades,
+ *	requeues, wakeups, firings, passes and what is told of them.
+ *
+ * Return: 0.
+ */
+int tw_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats);
+
+/**
+ * tw_now - the wheel's time
+ * @wheel: the wheel
+ *
+ * Return: ns on its clock.
+ */
+uint64_t tw_now(struct tw_wheel *wheel);
+
+/**
+ * tw_add - arm timers
+ * @wheel: the wheel
+ * @elems: array of what is asked for; result, index and generation are set
+ * @count: how many; any number (the library makes as many calls as needed)
+ *
+ * An element that fails (result below 0) changes nothing and does not stop the others.
+ *
+ * Return: how many elements were done, each with its own result: @count, or less if a signal
+ * arrived or memory could not be read; an error if none: -EFAULT, -EINTR, -ENOMEM.
+ */
+long tw_add(struct tw_wheel *wheel, struct timerwheel_add *elems, size_t count);
+
+/**
+ * tw_move - give timers new deadlines
+ * @wheel: the wheel
+ * @elems: array of what is asked for; result is set
+ * @count: how many; any number
+ *
+ * Return: as tw_add().
+ */
+long tw_move(struct tw_wheel *wheel, struct timerwheel_move *elems, size_t count);
+
+/**
+ * tw_remove - take timers out
+ * @wheel: the wheel
+ * @elems: array of what is asked for; result, value and left are set
+ * @count: how many; any number
+ *
+ * Return: as tw_add().
+ */
+long tw_remove(struct tw_wheel *wheel, struct timerwheel_remove *elems, size_t count);
+
+/**
+ * tw_get - look at timers by key
+ * @wheel: the wheel
+ * @elems: array with their keys and with flags 0; all else is set
+ * @count: how many; any number
+ *
+ * Return: as tw_add().
+ */
+long tw_get(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count);
+
+/**
+ * tw_list - look at all timers, a page at a time
+ * @wheel: the wheel
+ * @elems: array that is filled in
+ * @count: how many at most
+ * @cursor: 0 at first, then as the last call left it
+ *
+ * A timer that exists from the first call to the last is seen exactly once.
+ *
+ * Return: how many; 0: that was all; -EFAULT, -EINTR, -ENOMEM.
+ */
+long tw_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+	     uint64_t *cursor);
+
+/**
+ * tw_drain - take timers out, pending and due alike
+ * @wheel: the wheel
+ * @elems: array that is filled in
+ * @count: how many at most
+ * @flags: TIMERWHEEL_DRAIN_CLOSE: accept no new timers from now on
+ *
+ * Return: how many; 0: there was none left; -EFAULT, -EINTR, -ENOMEM.
+ */
+long tw_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+	      uint32_t flags);
+
+/**
+ * tw_advance - move the time of a wheel with TIMERWHEEL_CLOCK_MANUAL
+ * @wheel: the wheel
+ * @time: by how many ns, or to when
+ * @flags: 0 or TIMERWHEEL_ABS
+ *
+ * Return: how many timers fell due; -EINVAL: another clock, or the past; -EINTR.
+ */
+long tw_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags);
+
+/**
+ * tw_take - take events, from the ring or by read(): the same loop for both
+ * @wheel: the wheel
+ * @events: where to
+ * @count: how many at most
+ *
+ * Never blocks. 0 means that tw_fd() is going to be readable when there is more: so take until
+ * it returns 0 and only then wait.
+ *
+ * Return: how many; 0: none for now; -EFAULT, -ENOMEM.
+ */
+long tw_take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count);
+
+/**
+ * tw_wait - take events; sleep until there are some
+ * @wheel: the wheel
+ * @events: where to
+ * @count: how many at most
+ * @timeout: ms, 0: do not sleep, negative: for ever
+ *
+ * Return: how many; 0: the time is over; -EINTR: a signal; else as tw_take().
+ */
+long tw_wait(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count, int timeout);
+
+/**
+ * tw_monitor - a descriptor that sees a copy of each event, for read() and poll()
+ * @wheel: the wheel
+ * @events: how many may wait, 0: 1024
+ * @flags: TIMERWHEEL_MONITOR_*
+ *
+ * Return: the descriptor, the caller's to close; -ENOTSUP: process back end; -EINVAL, -ENOMEM,
+ * -EDQUOT, -ENOSPC, -EMFILE, -ENFILE as in <linux/timerwheel.h>.
+ */
+int tw_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags);
+
+/**
+ * struct tw_table - the deadline table, for tw_touch()
+ * @words: a word for each timer, by index
+ * @bits: how many bits of a word are a generation
+ */
+struct tw_table {
+	__u64 *words;
+	unsigned int bits;
+};
+
+/**
+ * tw_table - the deadline table of a wheel
+ * @wheel: the wheel, opened with one
+ * @table: is set; valid until tw_close()
+ *
+ * Return: 0; -ENOENT: it was opened without.
+ */
+int tw_table(const struct tw_wheel *wheel, struct tw_table *table);
+
+/**
+ * tw_touch - put a timer off with one store: no system call, no lock, from any thread
+ * @table: the deadline table
+ * @index: of the timer, as ADD, GET or LIST told it
+ * @generation: as they told it
+ * @deadline: when, absolute, in ns; rounded up to 2^@table->bits ns
+ *
+ * Only ever later: an earlier deadline has no effect (use tw_move()). A store that comes when the
+ * timer is due already has none either: the event is delivered.
+ */
+static inline void tw_touch(const struct tw_table *table, uint32_t index, uint32_t generation,
+			    uint64_t deadline)
 {
-	__atomic_store_n(&ring->waiting, 1, __ATOMIC_RELAXED);
-	/* Pairs with the kernel's: either it sees that we wait, or we see what it has done. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&ring->tail, __ATOMIC_RELAXED) != ring->head)
-		return TIMERWHEEL_RING_TAKE;
-	if (__atomic_load_n(&ring->flags, __ATOMIC_RELAXED) & TIMERWHEEL_RING_OVERFLOW)
-		return TIMERWHEEL_RING_FLOW;
-	return TIMERWHEEL_RING_POLL;
+	timerwheel_touch(table->words, index,
+			 timerwheel_word(deadline, generation, table->bits));
 }
+
+/** struct tw_queue - operations gathered during a turn of an event loop */
+struct tw_queue;
+
+/**
+ * typedef tw_failed - is told of each queued operation that failed
+ * @arg: as given to tw_queue_new()
+ * @op: TIMERWHEEL_IOC_ADD, _MOVE or _REMOVE
+ * @elem: the element, its result set
+ *
+ * Must not use the queue.
+ */
+typedef void (*tw_failed)(void *arg, unsigned long op, const void *elem);
+
+/**
+ * tw_queue_new - make a queue
+ * @queue: is set to it
+ * @wheel: whose operations; to be closed after the queue is freed
+ * @room: operations of each kind that it holds; more, and it flushes itself. 1 to
+ *	TIMERWHEEL_BATCH_MAX; 0: 256.
+ * @failed: is told of failures, NULL: nobody is
+ * @arg: for @failed
+ *
+ * Operations on one key are done in the order in which they were queued; those on different keys
+ * in any order, gathered by kind: a flush is at most three system calls.
+ *
+ * Return: 0; -EINVAL, -ENOMEM.
+ */
+int tw_queue_new(struct tw_queue **queue, struct tw_wheel *wheel, unsigned int room,
+		 tw_failed failed, void *arg);
+
+/**
+ * tw_queue_free - flush a queue and free it
+ * @queue: it; NULL does nothing
+ */
+void tw_queue_free(struct tw_queue *queue);
+
+/**
+ * tw_queue_add - arm a timer with the next flush
+ * @queue: the queue
+ * @elem: what is asked for; is copied
+ *
+ * A deadline that is not absolute counts from the flush.
+ *
+ * Return: 0, or an error of the flush that was needed to make room; then it is not queued.
+ */
+int tw_queue_add(struct tw_queue *queue, const struct timerwheel_add *elem);
+
+/**
+ * tw_queue_move - give a timer a new deadline with the next flush
+ * @queue: the queue
+ * @elem: what is asked for; is copied
+ *
+ * Return: as tw_queue_add().
+ */
+int tw_queue_move(struct tw_queue *queue, const struct timerwheel_move *elem);
+
+/**
+ * tw_queue_remove - take a timer out with the next flush
+ * @queue: the queue
+ * @elem: what is asked for; is copied
+ *
+ * Return: as tw_queue_add().
+ */
+int tw_queue_remove(struct tw_queue *queue, const struct timerwheel_remove *elem);
+
+/**
+ * tw_queue_flush - do what is queued
+ * @queue: the queue
+ *
+ * Call it once in each turn, before waiting. With nothing queued it makes no system call.
+ *
+ * Return: 0: all were done, failures of single ones were told; an error of the call: the rest
+ * stays queued, in order.
+ */
+int tw_queue_flush(struct tw_queue *queue);
+
+/**
+ * tw_strerror - what an error of this library means, and what to do about it
+ * @error: an errno, negative or positive
+ *
+ * Return: a sentence without a full stop; never NULL; not to be freed.
+ */
+const char *tw_strerror(int error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* TIMERWHEEL_H */

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../lib/timerwheel.h"
+#include "../../lib/timerwheel-mapped.h"
 #include "../bench.h"
 #include "poller.h"
 #include "wheel.h"

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* What a program does with memory that it shares with a wheel. */
+#ifndef TIMERWHEEL_MAPPED_H
+#define TIMERWHEEL_MAPPED_H
+
+#include <linux/timerwheel.h>
+
+/**
+ * timerwheel_word - what to store in the deadline table
+ * @deadline: when, absolute, in ns, at most TIMERWHEEL_TIME_MAX
+ * @generation: of the timer, as ADD, GET or LIST told it
+ * @bits: generation_bits of INFO
+ *
+ * Return: the word.
+ */
+static inline __u64 timerwheel_word(__u64 deadline, __u32 generation, unsigned int bits)
+{
+	__u64 unit = 1ULL << bits;
+
+	return ((deadline + unit - 1) & ~(unit - 1)) | generation;
+}
+
+/**
+ * timerwheel_touch - put a timer off
+ * @table: the deadline table, as mapped
+ * @index: of the timer, as ADD, GET or LIST told it
+ * @word: timerwheel_word(); many timers with the same deadline share all of it but the generation
+ *
+ * One store: from any thread and any process that has the table mapped, and from signal handlers.
+ * It need not be ordered against anything: the kernel reads nothing else because of it.
+ */
+static inline void timerwheel_touch(__u64 *table, __u32 index, __u64 word)
+{
+	__atomic_store_n(&table[index], word, __ATOMIC_RELAXED);
+}
+
+/**
+ * timerwheel_ring_take - take events from the ring
+ * @ring: the event ring, as mapped
+ * @event: where to copy them
+ * @max: how many at most
+ *
+ * For one thread at a time. Makes no system call: for what to do when there is nothing see
+ * timerwheel_ring_sleep().
+ *
+ * Return: how many; 0: none is there.
+ */
+static inline unsigned int timerwheel_ring_take(struct timerwheel_ring *ring,
+						struct timerwheel_event *event, unsigned int max)
+{
+	const struct timerwheel_event *events =
+		(const struct timerwheel_event *)((const char *)ring + TIMERWHEEL_RING_EVENTS);
+	/* Pairs with the kernel's release: what it counts is there. */
+	__u32 tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	__u32 head = ring->head, mask = ring->mask;
+	unsigned int n = tail - head, i;
+
+	/* Awake: no need for wake-ups now. */
+	if (ring->waiting)
+		__atomic_store_n(&ring->waiting, 0, __ATOMIC_RELAXED);
+	if (n > max)
+		n = max;
+	for (i = 0; i < n; i++)
+		event[i] = events[(head + i) & mask];
+	/* Pairs with the kernel's acquire: it may write over what was copied. */
+	if (n)
+		__atomic_store_n(&ring->head, head + n, __ATOMIC_RELEASE);
+	return n;
+}
+
+/** enum timerwheel_ring_next - what to do when there is no event */
+enum timerwheel_ring_next {
+	/** @TIMERWHEEL_RING_TAKE: an event came meanwhile: take it */
+	TIMERWHEEL_RING_TAKE,
+	/** @TIMERWHEEL_RING_FLOW: more wait in the kernel: TIMERWHEEL_IOC_FLOW, then take */
+	TIMERWHEEL_RING_FLOW,
+	/** @TIMERWHEEL_RING_POLL: there is none: sleep in poll() or the like, then take */
+	TIMERWHEEL_RING_POLL
+};
+
+/**
+ * timerwheel_ring_sleep - before going to sleep: ask to be woken, and look once more
+ * @ring: the event ring; timerwheel_ring_take() has just returned 0
+ *
+ * Return: what to do now.
+ */
+static inline enum timerwheel_ring_next timerwheel_ring_sleep(struct timerwheel_ring *ring)
+{
+	__atomic_store_n(&ring->waiting, 1, __ATOMIC_RELAXED);
+	/* Pairs with the kernel's: either it sees that we wait, or we see what it has done. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&ring->tail, __ATOMIC_RELAXED) != ring->head)
+		return TIMERWHEEL_RING_TAKE;
+	if (__atomic_load_n(&ring->flags, __ATOMIC_RELAXED) & TIMERWHEEL_RING_OVERFLOW)
+		return TIMERWHEEL_RING_FLOW;
+	return TIMERWHEEL_RING_POLL;
+}
+
+#endif /* TIMERWHEEL_MAPPED_H */
