@@ -86,9 +86,10 @@ struct tw_config {
  * @wheel: is set to it
  * @config: how it is to be; NULL: all zero
  *
- * Return: 0; -EINVAL, -E2BIG: a value of @config that is outside the limits; -EDQUOT; -ENOMEM;
- * -EMFILE, -ENFILE; -ENOENT, -ENXIO, -ENODEV: no device (modprobe timerwheel); -EACCES, -EPERM:
- * one may not open it.
+ * Return: 0; -EINVAL: a value of @config or of TIMERWHEEL_BACKEND that is outside the limits;
+ * -EDQUOT: no room for the ring below the user's cap; -ENOMEM; -EMFILE, -ENFILE; -ENOENT, -ENXIO,
+ * -ENODEV: no device (modprobe timerwheel); -ENOTTY: it is another device; -EACCES, -EPERM: one
+ * may not open it.
  */
 int tw_open(struct tw_wheel **wheel, const struct tw_config *config);
 
@@ -102,7 +103,7 @@ int tw_open(struct tw_wheel **wheel, const struct tw_config *config);
  * If the wheel has an event ring, that is mapped too, and continues where its last
  * reader stopped.
  *
- * Return: 0; -ENOTTY, -EBADF: not a wheel; -ENOMEM.
+ * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading and writing; -ENOMEM.
  */
 int tw_adopt(struct tw_wheel **wheel, int fd, bool table);
 
@@ -127,7 +128,9 @@ enum tw_backend tw_backend(const struct tw_wheel *wheel);
  * @wheel: the wheel
  *
  * Readable (POLLIN) while events wait, once tw_take() has returned 0. Use it with poll, epoll,
- * io_uring; do not read from it and do not close it.
+ * io_uring; do not read from it and do not close it. In the process back end it may be readable
+ * when a timer was put off or removed, at the time for which that was armed: tw_take()
+ * returns 0 then.
  *
  * Return: the descriptor.
  */
@@ -154,7 +157,7 @@ int tw_info(struct tw_wheel *wheel, struct timerwheel_info *info);
  * tw_stats - TIMERWHEEL_IOC_STATS: counters
  * @wheel: the wheel
  * @stats: is filled in. The process back end leaves at 0 what it has not: cascades,
- *	requeues, firings, passes.
+ *	requeues, wakeups, firings, passes and what is told of them.
  *
  * Return: 0.
  */

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/* The back end that is the kernel module: each operation is a system call of /dev/timerwheel. */
+#define _FILE_OFFSET_BITS 64	/* the ring is mapped at an offset beyond 32 bits */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "backend.h"
+
+/**
+ * struct tw_device - a wheel of the kernel module
+ * @wheel: what all wheels have
+ * @ring: its event ring, NULL: it has none
+ * @ring_size: bytes mapped there
+ * @table_size: bytes mapped of the deadline table
+ */
+struct tw_device {
+	struct tw_wheel wheel;
+	struct timerwheel_ring *ring;
+	size_t ring_size;
+	size_t table_size;
+};
+
+static struct tw_device *tw_device(struct tw_wheel *wheel)
+{
+	return (struct tw_device *)wheel;
+}
+
+/* What the call returned, or the error as a negative number */
+static int tw_call(const struct tw_wheel *wheel, unsigned long call, void *arg)
+{
+	int ret = ioctl(wheel->fd, call, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static size_t tw_pages(size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
+
+static void tw_device_close(struct tw_wheel *wheel)
+{
+	struct tw_device *device = tw_device(wheel);
+
+	if (device->ring)
+		munmap(device->ring, device->ring_size);
+	if (wheel->table.words)
+		munmap(wheel->table.words, device->table_size);
+	if (wheel->fd >= 0)
+		close(wheel->fd);
+	free(device);
+}
+
+static int tw_device_share(const struct tw_wheel *wheel)
+{
+	return wheel->fd;
+}
+
+static int tw_device_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+{
+	*info = (struct timerwheel_info){ .size = sizeof(*info) };
+	return tw_call(wheel, TIMERWHEEL_IOC_INFO, info);
+}
+
+static int tw_device_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats)
+{
+	*stats = (struct timerwheel_stats){ .size = sizeof(*stats) };
+	return tw_call(wheel, TIMERWHEEL_IOC_STATS, stats);
+}
+
+static uint64_t tw_device_now(struct tw_wheel *wheel)
+{
+	struct timerwheel_info info;
+
+	if (wheel->clock != TIMERWHEEL_CLOCK_MANUAL)
+		return tw_clock_now(wheel->clock);
+	return tw_device_info(wheel, &info) ? 0 : info.now;
+}
+
+static long tw_device_batch(struct tw_wheel *wheel, enum tw_kind kind, void *elems, size_t count)
+{
+	static const struct {
+		unsigned long call;
+		size_t size;
+	} kinds[] = {
+		[TW_ADD] = { TIMERWHEEL_IOC_ADD, sizeof(struct timerwheel_add) },
+		[TW_MOVE] = { TIMERWHEEL_IOC_MOVE, sizeof(struct timerwheel_move) },
+		[TW_REMOVE] = { TIMERWHEEL_IOC_REMOVE, sizeof(struct timerwheel_remove) },
+		[TW_GET] = { TIMERWHEEL_IOC_GET, sizeof(struct timerwheel_entry) },
+	};
+	struct timerwheel_batch batch = {
+		.size = sizeof(batch),
+		.elems = (uintptr_t)elems,
+		.count = count,
+		.elem_size = kinds[kind].size,
+	};
+
+	return tw_call(wheel, kinds[kind].call, &batch);
+}
+
+static long tw_device_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+			   uint64_t *cursor)
+{
+	struct timerwheel_batch batch = {
+		.size = sizeof(batch),
+		.elems = (uintptr_t)elems,
+		.count = count,
+		.elem_size = sizeof(*elems),
+		.cursor = *cursor,
+	};
+	int n;
+
+	n = tw_call(wheel, TIMERWHEEL_IOC_LIST, &batch);
+	*cursor = batch.cursor;
+	return n;
+}
+
+static long tw_device_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+			    uint32_t flags)
+{
+	struct timerwheel_batch batch = {
+		.size = sizeof(batch),
+		.flags = flags,
+		.elems = (uintptr_t)elems,
+		.count = count,
+		.elem_size = sizeof(*elems),
+	};
+
+	return tw_call(wheel, TIMERWHEEL_IOC_DRAIN, &batch);
+}
+
+static long tw_device_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags)
+{
+	struct timerwheel_advance advance = {
+		.size = sizeof(advance),
+		.flags = flags,
+		.time = time,
+	};
+	int err;
+
+	err = tw_call(wheel, TIMERWHEEL_IOC_ADVANCE, &advance);
+	return err < 0 ? err : (long)advance.expired;
+}
+
+static long tw_device_read(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+{
+	struct iovec to = { .iov_base = events, .iov_len = count * sizeof(*events) };
+	ssize_t n;
+
+	/* Does not block, whatever others who share the descriptor have made of its flags. */
+	n = preadv2(wheel->fd, &to, 1, -1, RWF_NOWAIT);
+	if (n >= 0)
+		return n / sizeof(*events);
+	return errno == EAGAIN ? 0 : -errno;
+}
+
+static long tw_device_take_ring(struct tw_wheel *wheel, struct timerwheel_event *events,
+				size_t count)
+{
+	struct timerwheel_ring *ring = tw_device(wheel)->ring;
+	unsigned int n;
+	int err;
+
+	for (;;) {
+		n = timerwheel_ring_take(ring, events, count);
+		if (n)
+			return n;
+		switch (timerwheel_ring_sleep(ring)) {
+		case TIMERWHEEL_RING_TAKE:
+			break;
+		case TIMERWHEEL_RING_FLOW:
+			err = tw_call(wheel, TIMERWHEEL_IOC_FLOW, NULL);
+			if (err < 0)
+				return err;
+			break;
+		case TIMERWHEEL_RING_POLL:
+			return 0;
+		}
+	}
+}
+
+static long tw_device_take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+{
+	if (tw_device(wheel)->ring)
+		return tw_device_take_ring(wheel, events, count);
+	return tw_device_read(wheel, events, count);
+}
+
+static int tw_device_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags)
+{
+	struct timerwheel_monitor monitor = {
+		.size = sizeof(monitor),
+		.flags = flags,
+		.events = events,
+	};
+
+	return tw_call(wheel, TIMERWHEEL_IOC_MONITOR, &monitor);
+}
+
+static const struct tw_ops tw_device_ops = {
+	.backend = TW_DEVICE,
+	.close = tw_device_close,
+	.share = tw_device_share,
+	.info = tw_device_info,
+	.stats = tw_device_stats,
+	.now = tw_device_now,
+	.batch = tw_device_batch,
+	.list = tw_device_list,
+	.drain = tw_device_drain,
+	.advance = tw_device_advance,
+	.take = tw_device_take,
+	.monitor = tw_device_monitor,
+};
+
+/* Map @size bytes of a wheel. Returns MAP_FAILED, with errno, if that cannot be done. */
+static void *tw_map(const struct tw_wheel *wheel, size_t size, uint64_t offset)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, offset);
+}
+
+/* Map what the wheel has and what is wanted of it. Returns 0 or an error. */
+static int tw_device_map(struct tw_device *device, const struct timerwheel_info *info, bool table)
+{
+	void *map;
+
+	if (info->ring) {
+		device->ring_size = tw_pages(TIMERWHEEL_RING_EVENTS +
+					     info->ring * sizeof(struct timerwheel_event));
+		map = tw_map(&device->wheel, device->ring_size, TIMERWHEEL_MMAP_RING);
+		if (map == MAP_FAILED)
+			return -errno;
+		device->ring = map;
+	}
+	if (table) {
+		/* Index 0 has a word, too. */
+		device->table_size = tw_pages((info->capacity + (size_t)1) * sizeof(__u64));
+		map = tw_map(&device->wheel, device->table_size, TIMERWHEEL_MMAP_DEADLINES);
+		if (map == MAP_FAILED)
+			return -errno;
+		device->wheel.table.words = map;
+		device->wheel.table.bits = info->generation_bits;
+	}
+	return 0;
+}
+
+int tw_device_adopt(struct tw_wheel **wheel, int fd, bool table)
+{
+	struct timerwheel_info info;
+	struct tw_device *device;
+	int err;
+
+	device = calloc(1, sizeof(*device));
+	if (!device)
+		return -ENOMEM;
+	device->wheel.ops = &tw_device_ops;
+	device->wheel.fd = fd;
+	err = tw_device_info(&device->wheel, &info);
+	if (!err)
+		err = tw_device_map(device, &info, table);
+	if (err) {
+		device->wheel.fd = -1;
+		tw_device_close(&device->wheel);
+		return err;
+	}
+	device->wheel.clock = info.clock;
+	*wheel = &device->wheel;
+	return 0;
+}
+
+int tw_device_open(struct tw_wheel **wheel, const struct tw_config *config)
+{
+	struct timerwheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = config->clock,
+		.slots = config->slots,
+		.tick = config->tick,
+		.capacity = config->capacity,
+		.wake_events = config->wake_events,
+		.wake_ns = config->wake_ns,
+		.slack = config->slack,
+		.ring = config->ring,
+	};
+	int fd, err;
+
+	fd = open(config->device, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	err = ioctl(fd, TIMERWHEEL_IOC_SETUP, &setup) < 0 ? -errno : 0;
+	if (!err)
+		err = tw_device_adopt(wheel, fd, config->table);
+	if (err)
+		close(fd);
+	return err;
+}

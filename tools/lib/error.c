@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/* What errors mean here, and what to do about them. */
+#include <errno.h>
+
+#include "backend.h"
+
+/* A line each, so that one can look for them. */
+static const char * const tw_errors[] = {
+	[0] =
+		"no error",
+	[EINVAL] =
+		"a value, flag or size that is not understood or outside the limits: compare with tw_info(), and TIMERWHEEL_BACKEND must be device, process or auto",
+	[E2BIG] =
+		"more than this kernel's module knows: load a newer timerwheel module",
+	[EFAULT] =
+		"an array that cannot be read or written: check its address and count",
+	[ENOENT] =
+		"there is none: no timer with this key, no deadline table (open with one), or no /dev/timerwheel (modprobe timerwheel, or set TIMERWHEEL_BACKEND=process)",
+	[ENXIO] =
+		"the device is not there: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
+	[ENODEV] =
+		"the device is not there: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
+	[EEXIST] =
+		"a timer with this key exists: leave TIMERWHEEL_EXCL out to replace it",
+	[ESTALE] =
+		"the timer has another value than the one to match: somebody changed it, look with tw_get()",
+	[ENOSPC] =
+		"the wheel is full, or has as many monitors as it may have: open it with a larger capacity, or remove some",
+	[EDQUOT] =
+		"the user has as many timers as one may have in all wheels: close some, or raise the module's limit (tw_info() tells it)",
+	[ENOMEM] =
+		"no memory: free some, or raise the limit of the memory cgroup",
+	[EMFILE] =
+		"this process has as many descriptors as it may have: close some, or raise RLIMIT_NOFILE (ulimit -n)",
+	[ENFILE] =
+		"the system has as many open files as it may have: raise fs.file-max",
+	[EACCES] =
+		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process",
+	[EPERM] =
+		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process",
+	[EBUSY] =
+		"too late to set the wheel up: it has timers already, open another one",
+	[ESHUTDOWN] =
+		"the wheel was closed to new timers (TIMERWHEEL_DRAIN_CLOSE): open another one",
+	[EAGAIN] =
+		"nothing is due: wait for the descriptor to become readable",
+	[EINTR] =
+		"a signal arrived before anything was done: call again",
+	[ENOTTY] =
+		"this is no wheel: give the path or the descriptor of /dev/timerwheel",
+	[EBADF] =
+		"this is no open descriptor: give one that is, of /dev/timerwheel",
+	[ENOTSUP] =
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TW_DEVICE",
+};
+
+const char *tw_strerror(int error)
+{
+	unsigned int number = error < 0 ? -(unsigned int)error : (unsigned int)error;
+	const char *text = NULL;
+
+	if (number < sizeof(tw_errors) / sizeof(*tw_errors))
+		text = tw_errors[number];
+	return text ? text : "an error that this library does not give: see errno(3)";
+}

@@ -1,0 +1,684 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * The back end inside this process: what <linux/timerwheel.h> promises, by a store of timers, a
+ * mutex and a timerfd.
+ *
+ * Nothing runs while nobody calls. So each call first lets fall due what has come to that, then
+ * does its own work, and at last sees to it that the descriptor is readable from the right moment
+ * on: at once if a timer is due, else when the first one will be. To be woken too early costs one
+ * look, so the timerfd is not set anew for a timer that was put off or removed: only for an
+ * earlier one, or when its time has come.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend.h"
+#include "store.h"
+
+/* The module's limits, so that a program that starts here starts there, too. */
+#define TW_TICK_MIN		1000ULL
+#define TW_TICK_MAX		3600000000000ULL
+#define TW_TICK_DEFAULT		1000000ULL
+#define TW_SLOTS_MIN		8U
+#define TW_SLOTS_MAX		4096U
+#define TW_CAPACITY_MAX		16777216U
+#define TW_CAPACITY_DEFAULT	4194304U
+#define TW_SLACK_MAX		0x2000000000000000ULL
+#define TW_GENERATION_BITS_MIN	10U
+#define TW_GENERATION_BITS_MAX	20U
+
+/* What the timerfd is set to: a time, or one of these. */
+#define TW_AT_ONCE		0ULL
+#define TW_NEVER		UINT64_MAX
+
+/* Elements, or indices looked at, while the lock is held: others want it, too. */
+#define TW_RUN			256U
+
+/**
+ * struct tw_process - a wheel inside this process
+ * @wheel: what all wheels have
+ * @lock: protects all else
+ * @store: the timers
+ * @stats: the counters; what can be told from @store is not counted here
+ * @tick: unit of slack, in ns
+ * @slack: of timers that bring none, in ns
+ * @now: with TIMERWHEEL_CLOCK_MANUAL: the time
+ * @wake: what the timerfd is set to
+ * @drain_next: where the next tw_drain() begins
+ * @closed: takes no new timers
+ */
+struct tw_process {
+	struct tw_wheel wheel;
+	pthread_mutex_t lock;
+	struct tw_store store;
+	struct timerwheel_stats stats;
+	uint64_t tick;
+	uint64_t slack;
+	uint64_t now;
+	uint64_t wake;
+	uint32_t drain_next;
+	bool closed;
+};
+
+static struct tw_process *tw_process(struct tw_wheel *wheel)
+{
+	return (struct tw_process *)wheel;
+}
+
+static uint64_t tw_time(const struct tw_process *p)
+{
+	return p->wheel.clock == TIMERWHEEL_CLOCK_MANUAL ? p->now : tw_clock_now(p->wheel.clock);
+}
+
+static uint64_t tw_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Let the descriptor be readable from @wake on. */
+static void tw_set_wake(struct tw_process *p, uint64_t wake)
+{
+	struct itimerspec at = { 0 };
+
+	if (wake == TW_AT_ONCE) {
+		at.it_value.tv_nsec = 1;
+	} else if (wake != TW_NEVER) {
+		at.it_value.tv_sec = wake / 1000000000;
+		at.it_value.tv_nsec = wake % 1000000000;
+	}
+	timerfd_settime(p->wheel.fd, TFD_TIMER_ABSTIME, &at, NULL);
+	p->wake = wake;
+}
+
+/* When the descriptor has to be readable */
+static uint64_t tw_wanted(const struct tw_process *p)
+{
+	if (p->store.due)
+		return TW_AT_ONCE;
+	if (p->store.pending && p->wheel.clock != TIMERWHEEL_CLOCK_MANUAL)
+		return p->store.heap[0].deadline;
+	return TW_NEVER;
+}
+
+/* A timer's deadline has come: it is due. */
+static void tw_fire(struct tw_process *p, uint32_t index, uint64_t now)
+{
+	struct tw_timer *timer = &p->store.timer[index];
+	uint64_t late = now - timer->deadline;
+	int bits = late ? 64 - __builtin_clzll(late) : 0;
+
+	timer->fired = now;
+	tw_store_due(&p->store, index);
+	if (bits >= TIMERWHEEL_LATENESS_BUCKETS)
+		bits = TIMERWHEEL_LATENESS_BUCKETS - 1;
+	p->stats.lateness[bits]++;
+	if (late > p->stats.late_max)
+		p->stats.late_max = late;
+}
+
+/* Let fall due what has come to that. Returns how many. */
+static uint64_t tw_expire(struct tw_process *p, uint64_t now)
+{
+	const struct tw_heap_entry *first = p->store.heap;
+	bool manual = p->wheel.clock == TIMERWHEEL_CLOCK_MANUAL;
+	uint64_t deadline, expired = 0;
+	uint32_t index;
+
+	while (p->store.pending && first->deadline <= now) {
+		index = first->index;
+		deadline = first->deadline;
+		tw_store_touched(&p->store, index);
+		if (p->store.timer[index].deadline > deadline)
+			continue;
+		tw_store_take(&p->store, index);
+		/* A MANUAL clock comes through each moment. */
+		tw_fire(p, index, manual ? deadline : now);
+		expired++;
+	}
+	return expired;
+}
+
+/* Each call begins so. Returns what time it is. */
+static uint64_t tw_begin(struct tw_process *p)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&p->lock);
+	now = tw_time(p);
+	tw_expire(p, now);
+	return now;
+}
+
+/* And ends so. */
+static void tw_end(struct tw_process *p, uint64_t now)
+{
+	uint64_t wake = tw_wanted(p);
+
+	if (wake < p->wake || (wake > p->wake && p->wake <= now))
+		tw_set_wake(p, wake);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* An absolute deadline as it is asked for */
+static uint64_t tw_deadline(uint64_t deadline, uint32_t flags, uint64_t now)
+{
+	if (flags & TIMERWHEEL_ABS)
+		return tw_least(deadline, TIMERWHEEL_TIME_MAX);
+	return now + tw_least(deadline, TIMERWHEEL_TIME_MAX - tw_least(now, TIMERWHEEL_TIME_MAX));
+}
+
+static uint32_t tw_slack_ticks(const struct tw_process *p, uint64_t slack)
+{
+	return tw_least(tw_least(slack, TW_SLACK_MAX) / p->tick, UINT32_MAX);
+}
+
+/* A timer that is in no queue has got a deadline. */
+static void tw_queue_timer(struct tw_process *p, uint32_t index, uint64_t now)
+{
+	if (p->store.timer[index].deadline > now)
+		tw_store_pend(&p->store, index);
+	else
+		tw_fire(p, index, now);
+}
+
+/* Take a timer out of its queue, to end or to change it. Returns TIMERWHEEL_WAS_*. */
+static int tw_unqueue_timer(struct tw_process *p, uint32_t index)
+{
+	bool due = p->store.timer[index].state == TW_DUE;
+
+	tw_store_take(&p->store, index);
+	if (!due)
+		return TIMERWHEEL_WAS_PENDING;
+	p->stats.withdrawn++;
+	return TIMERWHEEL_WAS_DUE;
+}
+
+static int64_t tw_left(const struct tw_timer *timer, uint64_t now)
+{
+	/* A clock may have been set back since. */
+	if (timer->state == TW_DUE && timer->fired > now)
+		now = timer->fired;
+	return timer->deadline - now;
+}
+
+static void tw_describe(struct tw_process *p, uint32_t index, uint64_t now,
+			struct timerwheel_entry *entry)
+{
+	const struct tw_timer *timer = &p->store.timer[index];
+
+	if (timer->state == TW_PENDING)
+		tw_store_touched(&p->store, index);
+	*entry = (struct timerwheel_entry) {
+		.key = timer->key,
+		.value = timer->value,
+		.deadline = timer->deadline,
+		.left = tw_left(timer, now),
+		.period = timer->period,
+		.slack = timer->slack * p->tick,
+		.result = timer->state == TW_DUE ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
+		.index = index,
+		.generation = timer->generation,
+	};
+}
+
+static bool tw_add_invalid(const struct timerwheel_add *add)
+{
+	const uint32_t either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
+
+	return add->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_SLACK | either) ||
+	       (add->flags & either) == either ||
+	       add->period > TIMERWHEEL_TIME_MAX ||
+	       (add->slack && !(add->flags & TIMERWHEEL_SLACK)) ||
+	       (add->match && !(add->flags & TIMERWHEEL_MATCH));
+}
+
+/* May an ADD go on, given what has its key? Returns 0 or an error. */
+static int tw_add_may(const struct tw_process *p, const struct timerwheel_add *add,
+		      uint32_t index)
+{
+	if (p->closed)
+		return -ESHUTDOWN;
+	if (index && add->flags & TIMERWHEEL_EXCL)
+		return -EEXIST;
+	if (!(add->flags & TIMERWHEEL_MATCH))
+		return 0;
+	if (!index)
+		return -ENOENT;
+	return p->store.timer[index].value == add->match ? 0 : -ESTALE;
+}
+
+static int tw_process_add(struct tw_process *p, void *elem, uint64_t now)
+{
+	int err, was = TIMERWHEEL_WAS_NONE;
+	struct timerwheel_add *add = elem;
+	struct tw_timer *timer;
+	uint32_t index;
+
+	if (tw_add_invalid(add))
+		return -EINVAL;
+	index = tw_store_find(&p->store, add->key);
+	err = tw_add_may(p, add, index);
+	if (err)
+		return err;
+	if (index) {
+		was = tw_unqueue_timer(p, index);
+		tw_store_forget(&p->store, index);
+		p->stats.replaced++;
+	} else {
+		err = tw_store_new(&p->store, add->key, &index);
+		if (err)
+			return err;
+	}
+	timer = &p->store.timer[index];
+	timer->value = add->value;
+	timer->deadline = tw_deadline(add->deadline, add->flags, now);
+	timer->period = add->period;
+	timer->slack = tw_slack_ticks(p, add->flags & TIMERWHEEL_SLACK ? add->slack : p->slack);
+	tw_queue_timer(p, index, now);
+	p->stats.armed++;
+	add->index = index;
+	add->generation = timer->generation;
+	return was;
+}
+
+/* The timer that MOVE or REMOVE is about, or an error */
+static int tw_seek(const struct tw_process *p, uint64_t key, uint32_t flags, uint64_t match,
+		   uint32_t *index)
+{
+	if (match && !(flags & TIMERWHEEL_MATCH))
+		return -EINVAL;
+	*index = tw_store_find(&p->store, key);
+	if (!*index)
+		return -ENOENT;
+	if (flags & TIMERWHEEL_MATCH && p->store.timer[*index].value != match)
+		return -ESTALE;
+	return 0;
+}
+
+static int tw_process_move(struct tw_process *p, void *elem, uint64_t now)
+{
+	struct timerwheel_move *move = elem;
+	uint32_t index;
+	int err, was;
+
+	if (move->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH))
+		return -EINVAL;
+	err = tw_seek(p, move->key, move->flags, move->match, &index);
+	if (err)
+		return err;
+	was = tw_unqueue_timer(p, index);
+	tw_store_forget(&p->store, index);
+	p->store.timer[index].deadline = tw_deadline(move->deadline, move->flags, now);
+	tw_queue_timer(p, index, now);
+	p->stats.moved++;
+	return was;
+}
+
+static int tw_process_remove(struct tw_process *p, void *elem, uint64_t now)
+{
+	struct timerwheel_remove *remove = elem;
+	struct timerwheel_entry entry;
+	uint32_t index;
+	int err;
+
+	if (remove->flags & ~TIMERWHEEL_MATCH)
+		return -EINVAL;
+	err = tw_seek(p, remove->key, remove->flags, remove->match, &index);
+	if (err)
+		return err;
+	tw_describe(p, index, now, &entry);
+	tw_unqueue_timer(p, index);
+	tw_store_delete(&p->store, index);
+	p->stats.removed++;
+	remove->value = entry.value;
+	remove->left = entry.left;
+	return entry.result;
+}
+
+static int tw_process_get(struct tw_process *p, void *elem, uint64_t now)
+{
+	struct timerwheel_entry *entry = elem;
+	uint32_t index;
+
+	if (entry->flags)
+		return -EINVAL;
+	index = tw_store_find(&p->store, entry->key);
+	if (!index)
+		return -ENOENT;
+	tw_describe(p, index, now, entry);
+	return entry->result;
+}
+
+#define TW_KIND(type, function) \
+	{ function, sizeof(struct type), offsetof(struct type, result) }
+
+static long tw_process_batch(struct tw_wheel *wheel, enum tw_kind kind, void *elems, size_t count)
+{
+	static const struct {
+		int (*one)(struct tw_process *p, void *elem, uint64_t now);
+		size_t size;
+		size_t result;
+	} kinds[] = {
+		[TW_ADD] = TW_KIND(timerwheel_add, tw_process_add),
+		[TW_MOVE] = TW_KIND(timerwheel_move, tw_process_move),
+		[TW_REMOVE] = TW_KIND(timerwheel_remove, tw_process_remove),
+		[TW_GET] = TW_KIND(timerwheel_entry, tw_process_get),
+	};
+	struct tw_process *p = tw_process(wheel);
+	char *elem = elems;
+	size_t done, end;
+	uint64_t now;
+
+	for (done = 0; done < count;) {
+		now = tw_begin(p);
+		for (end = tw_least(count, done + TW_RUN); done < end; done++) {
+			*(__s32 *)(elem + kinds[kind].result) = kinds[kind].one(p, elem, now);
+			elem += kinds[kind].size;
+		}
+		tw_end(p, now);
+	}
+	return done;
+}
+
+static long tw_process_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+			    uint64_t *cursor)
+{
+	struct tw_process *p = tw_process(wheel);
+	uint64_t index = *cursor ? *cursor : 1, stop, now;
+	size_t done = 0;
+	bool more = true;
+
+	while (more && done < count) {
+		now = tw_begin(p);
+		stop = tw_least(p->store.made + 1ULL, index + TW_RUN);
+		for (; index < stop && done < count; index++)
+			if (p->store.timer[index].state != TW_FREE)
+				tw_describe(p, index, now, &elems[done++]);
+		more = index <= p->store.made;
+		tw_end(p, now);
+	}
+	*cursor = index;
+	return done;
+}
+
+static void tw_drain_one(struct tw_process *p, uint32_t index, uint64_t now,
+			 struct timerwheel_entry *entry)
+{
+	tw_describe(p, index, now, entry);
+	tw_unqueue_timer(p, index);
+	tw_store_delete(&p->store, index);
+	p->stats.drained++;
+}
+
+static long tw_process_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+			     uint32_t flags)
+{
+	struct tw_process *p = tw_process(wheel);
+	uint32_t looked, seen = 0, end = 0;
+	size_t done = 0;
+	uint64_t now;
+
+	if (flags & ~TIMERWHEEL_DRAIN_CLOSE)
+		return -EINVAL;
+	do {
+		now = tw_begin(p);
+		if (flags & TIMERWHEEL_DRAIN_CLOSE)
+			p->closed = true;
+		/* Once round all indices that there are at first, from where the last one ended. */
+		if (!seen)
+			end = p->store.made;
+		for (looked = 0; looked < TW_RUN && seen < end && done < count; looked++, seen++) {
+			if (p->drain_next > p->store.made || !p->drain_next)
+				p->drain_next = 1;
+			if (p->store.timer[p->drain_next].state != TW_FREE)
+				tw_drain_one(p, p->drain_next, now, &elems[done++]);
+			p->drain_next++;
+		}
+		tw_end(p, now);
+	} while (seen < end && done < count);
+	return done;
+}
+
+static long tw_process_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags)
+{
+	struct tw_process *p = tw_process(wheel);
+	uint64_t now, to;
+	long ret = -EINVAL;
+
+	if (flags & ~TIMERWHEEL_ABS || wheel->clock != TIMERWHEEL_CLOCK_MANUAL)
+		return -EINVAL;
+	now = tw_begin(p);
+	to = tw_deadline(time, flags, now);
+	if (to >= now) {
+		p->now = to;
+		ret = tw_expire(p, to);
+	}
+	tw_end(p, now);
+	return ret;
+}
+
+/* A periodic timer's event was handed out: the next deadline is the first one to come. */
+static void tw_rearm(struct tw_process *p, uint32_t index, uint64_t overruns)
+{
+	struct tw_timer *timer = &p->store.timer[index];
+	uint64_t passed = overruns * timer->period;	/* at most now - deadline */
+
+	if (timer->period > TIMERWHEEL_TIME_MAX - timer->deadline - passed)
+		timer->deadline = TIMERWHEEL_TIME_MAX;
+	else
+		timer->deadline += passed + timer->period;
+	tw_store_pend(&p->store, index);
+	p->stats.rearmed++;
+	p->stats.overruns += overruns;
+}
+
+/* Hand out the event of the first timer that is due. */
+static void tw_deliver(struct tw_process *p, uint64_t now, struct timerwheel_event *event)
+{
+	uint32_t index = p->store.due_first;
+	const struct tw_timer *timer = &p->store.timer[index];
+
+	*event = (struct timerwheel_event) {
+		.key = timer->key,
+		.value = timer->value,
+		.deadline = timer->deadline,
+		.fired = timer->fired,
+		.index = index,
+	};
+	tw_store_take(&p->store, index);
+	if (timer->period) {
+		event->flags = TIMERWHEEL_EVENT_PERIODIC;
+		if (now > timer->deadline)
+			event->overruns = (now - timer->deadline) / timer->period;
+		tw_rearm(p, index, event->overruns);
+	} else {
+		tw_store_delete(&p->store, index);
+	}
+	p->stats.delivered++;
+}
+
+static long tw_process_take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+{
+	struct tw_process *p = tw_process(wheel);
+	uint64_t now = tw_begin(p);
+	size_t n, i;
+
+	n = tw_least(count, p->store.due);
+	for (i = 0; i < n; i++)
+		tw_deliver(p, now, &events[i]);
+	/* When a clock was set back, the descriptor may be readable before its time. */
+	if (!n && wheel->clock == TIMERWHEEL_CLOCK_REALTIME)
+		tw_set_wake(p, tw_wanted(p));
+	tw_end(p, now);
+	return n;
+}
+
+static int tw_process_share(const struct tw_wheel *wheel)
+{
+	(void)wheel;
+	return -ENOTSUP;
+}
+
+static int tw_process_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags)
+{
+	(void)wheel;
+	(void)events;
+	(void)flags;
+	return -ENOTSUP;
+}
+
+static int tw_process_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+{
+	struct tw_process *p = tw_process(wheel);
+	uint64_t now = tw_begin(p);
+
+	*info = (struct timerwheel_info) {
+		.size = sizeof(*info),
+		.flags = TIMERWHEEL_INFO_SETTLED | (p->closed ? TIMERWHEEL_INFO_CLOSED : 0),
+		.abi_version = TIMERWHEEL_ABI_VERSION,
+		.batch_max = TIMERWHEEL_BATCH_MAX,
+		.tick_min = TW_TICK_MIN,
+		.tick_max = TW_TICK_MAX,
+		.slots_min = TW_SLOTS_MIN,
+		.slots_max = TW_SLOTS_MAX,
+		.capacity_max = TW_CAPACITY_MAX,
+		.clock = wheel->clock,
+		.tick = p->tick,
+		.capacity = p->store.capacity,
+		.slack = p->slack,
+		.wake_events = 1,
+		.generation_bits = p->store.generation_bits,
+		.user_timers = p->store.made,
+		.user_timers_max = TW_CAPACITY_MAX,
+		.now = now,
+		.ring_max = TIMERWHEEL_RING_MAX,
+	};
+	tw_end(p, now);
+	return 0;
+}
+
+static int tw_process_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats)
+{
+	struct tw_process *p = tw_process(wheel);
+	uint64_t now = tw_begin(p);
+
+	*stats = p->stats;
+	stats->size = sizeof(*stats);
+	stats->pending = p->store.pending;
+	stats->due = p->store.due;
+	stats->memory = sizeof(*p) + tw_store_memory(&p->store);
+	tw_end(p, now);
+	return 0;
+}
+
+static uint64_t tw_process_now(struct tw_wheel *wheel)
+{
+	struct tw_process *p = tw_process(wheel);
+	uint64_t now;
+
+	pthread_mutex_lock(&p->lock);
+	now = tw_time(p);
+	pthread_mutex_unlock(&p->lock);
+	return now;
+}
+
+static void tw_process_close(struct tw_wheel *wheel)
+{
+	struct tw_process *p = tw_process(wheel);
+
+	if (wheel->fd >= 0)
+		close(wheel->fd);
+	tw_store_free(&p->store);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static const struct tw_ops tw_process_ops = {
+	.backend = TW_PROCESS,
+	.close = tw_process_close,
+	.share = tw_process_share,
+	.info = tw_process_info,
+	.stats = tw_process_stats,
+	.now = tw_process_now,
+	.batch = tw_process_batch,
+	.list = tw_process_list,
+	.drain = tw_process_drain,
+	.advance = tw_process_advance,
+	.take = tw_process_take,
+	.monitor = tw_process_monitor,
+};
+
+/* What the device would refuse is refused here, too. */
+static bool tw_config_invalid(const struct tw_config *config)
+{
+	uint64_t tick_min = config->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
+
+	return config->clock > TIMERWHEEL_CLOCK_MANUAL ||
+	       (config->slots && (config->slots < TW_SLOTS_MIN || config->slots > TW_SLOTS_MAX)) ||
+	       (config->tick && (config->tick < tick_min || config->tick > TW_TICK_MAX)) ||
+	       config->capacity > TW_CAPACITY_MAX ||
+	       config->slack > TIMERWHEEL_TIME_MAX ||
+	       config->wake_ns > TIMERWHEEL_TIME_MAX ||
+	       config->ring > TIMERWHEEL_RING_MAX ||
+	       (config->wake_events > 1 && !config->wake_ns);
+}
+
+/* As many bits as stand for less than a tick, within limits */
+static uint32_t tw_generation_bits(uint64_t tick)
+{
+	uint32_t bits = 63 - __builtin_clzll(tick);
+
+	if (bits < TW_GENERATION_BITS_MIN)
+		return TW_GENERATION_BITS_MIN;
+	return bits < TW_GENERATION_BITS_MAX ? bits : TW_GENERATION_BITS_MAX;
+}
+
+static int tw_process_timerfd(uint32_t clock)
+{
+	static const clockid_t clocks[] = {
+		[TIMERWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
+		[TIMERWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
+		[TIMERWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
+		/* Which one does not matter: it is set to TW_AT_ONCE and TW_NEVER only. */
+		[TIMERWHEEL_CLOCK_MANUAL] = CLOCK_MONOTONIC,
+	};
+	int fd = timerfd_create(clocks[clock], TFD_CLOEXEC | TFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int tw_process_open(struct tw_wheel **wheel, const struct tw_config *config)
+{
+	struct tw_process *p;
+	int err;
+
+	if (tw_config_invalid(config))
+		return -EINVAL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_init(&p->lock, NULL);
+	p->wheel.ops = &tw_process_ops;
+	p->wheel.clock = config->clock;
+	p->tick = config->tick ? config->tick : TW_TICK_DEFAULT;
+	p->slack = config->slack;
+	p->wake = TW_NEVER;
+	p->store.capacity = config->capacity ? config->capacity : TW_CAPACITY_DEFAULT;
+	p->store.generation_bits = tw_generation_bits(p->tick);
+	err = tw_store_init(&p->store, config->table);
+	p->wheel.fd = err ? -1 : tw_process_timerfd(config->clock);
+	if (!err && p->wheel.fd < 0)
+		err = p->wheel.fd;
+	if (err) {
+		tw_process_close(&p->wheel);
+		return err;
+	}
+	p->wheel.table.words = (__u64 *)p->store.words;
+	p->wheel.table.bits = p->store.generation_bits;
+	*wheel = &p->wheel;
+	return 0;
+}

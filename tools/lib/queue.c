@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * Operations gathered during a turn of an event loop.
+ *
+ * They are kept by kind, so that a flush is one call for each kind. Within a kind they stay in
+ * order; what is left is the order of the kinds. For each key there is a note which kinds are
+ * queued for it: when another kind follows, these kinds have to be flushed before that one
+ * (`after'). As long as no kind has to come before itself there is an order of the three that suits
+ * all keys; an operation that would change that makes the queue flush first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "keyhash.h"
+
+#define TW_ROOM		256U	/* of a queue that does not say */
+#define TW_KINDS	3U	/* TW_ADD, TW_MOVE, TW_REMOVE */
+
+/**
+ * struct tw_note - which kinds are queued for a key
+ * @key: the key
+ * @turn: tw_queue.turn, or the note is an old one, of nobody
+ * @kinds: a bit for each
+ */
+struct tw_note {
+	uint64_t key;
+	uint64_t turn;
+	unsigned int kinds;
+};
+
+/**
+ * struct tw_queue - a queue
+ * @wheel: whose operations
+ * @failed: is told of failures, NULL: nobody is
+ * @arg: for @failed
+ * @room: operations of each kind that there is room for
+ * @elems: the operations, by kind
+ * @count: how many, by kind
+ * @after: by kind: a bit for each kind that has to be flushed before it
+ * @note: hash table by key
+ * @notes: its length, a power of two and at least twice the number of all operations
+ * @turn: grows when the queue is empty, so that no note has to be cleared; never 0
+ * @seed: of the hash
+ */
+struct tw_queue {
+	struct tw_wheel *wheel;
+	tw_failed failed;
+	void *arg;
+	unsigned int room;
+	void *elems[TW_KINDS];
+	unsigned int count[TW_KINDS];
+	unsigned int after[TW_KINDS];
+	struct tw_note *note;
+	uint32_t notes;
+	uint64_t turn;
+	uint64_t seed;
+};
+
+static const struct {
+	unsigned long op;
+	size_t size;
+	size_t result;
+} tw_kinds[TW_KINDS] = {
+	[TW_ADD] = { TIMERWHEEL_IOC_ADD, sizeof(struct timerwheel_add),
+		     offsetof(struct timerwheel_add, result) },
+	[TW_MOVE] = { TIMERWHEEL_IOC_MOVE, sizeof(struct timerwheel_move),
+		      offsetof(struct timerwheel_move, result) },
+	[TW_REMOVE] = { TIMERWHEEL_IOC_REMOVE, sizeof(struct timerwheel_remove),
+			offsetof(struct timerwheel_remove, result) },
+};
+
+static void tw_queue_release(struct tw_queue *queue)
+{
+	unsigned int kind;
+
+	for (kind = 0; kind < TW_KINDS; kind++)
+		free(queue->elems[kind]);
+	free(queue->note);
+	free(queue);
+}
+
+/* Get the memory for all that it may hold. Returns 0 or -ENOMEM. */
+static int tw_queue_allocate(struct tw_queue *queue)
+{
+	unsigned int kind;
+
+	for (kind = 0; kind < TW_KINDS; kind++) {
+		queue->elems[kind] = calloc(queue->room, tw_kinds[kind].size);
+		if (!queue->elems[kind])
+			return -ENOMEM;
+	}
+	for (queue->notes = 1; queue->notes < 2 * TW_KINDS * queue->room; queue->notes *= 2)
+		;
+	queue->note = calloc(queue->notes, sizeof(*queue->note));
+	return queue->note ? 0 : -ENOMEM;
+}
+
+int tw_queue_new(struct tw_queue **queue, struct tw_wheel *wheel, unsigned int room,
+		 tw_failed failed, void *arg)
+{
+	int saved = errno, err;
+	struct tw_queue *q;
+
+	if (room > TIMERWHEEL_BATCH_MAX)
+		return -EINVAL;
+	q = calloc(1, sizeof(*q));
+	if (!q) {
+		errno = saved;
+		return -ENOMEM;
+	}
+	q->wheel = wheel;
+	q->failed = failed;
+	q->arg = arg;
+	q->room = room ? room : TW_ROOM;
+	q->turn = 1;
+	q->seed = tw_keyhash_seed(q);
+	err = tw_queue_allocate(q);
+	if (err)
+		tw_queue_release(q);
+	else
+		*queue = q;
+	errno = saved;
+	return err;
+}
+
+void tw_queue_free(struct tw_queue *queue)
+{
+	int saved = errno;
+
+	if (!queue)
+		return;
+	tw_queue_flush(queue);
+	tw_queue_release(queue);
+	errno = saved;
+}
+
+/* The note of a key, or the place for it: there always is one */
+static struct tw_note *tw_note(const struct tw_queue *queue, uint64_t key)
+{
+	uint32_t mask = queue->notes - 1;
+	uint32_t place = tw_keyhash(key, queue->seed) & mask;
+
+	while (queue->note[place].turn == queue->turn && queue->note[place].key != key)
+		place = (place + 1) & mask;
+	return &queue->note[place];
+}
+
+/* All kinds that have to be flushed before a kind, directly or because of others */
+static unsigned int tw_before(const struct tw_queue *queue, unsigned int kind)
+{
+	unsigned int before = queue->after[kind], other;
+
+	for (other = 0; other < TW_KINDS; other++)
+		if (before & 1U << other)
+			before |= queue->after[other];
+	/* With three kinds the way has two steps at most. */
+	return before;
+}
+
+/* Can an operation of a kind be flushed after these kinds, whatever else is queued? */
+static bool tw_fits(const struct tw_queue *queue, unsigned int kind, unsigned int kinds)
+{
+	unsigned int other;
+
+	for (other = 0; other < TW_KINDS; other++)
+		if (kinds & 1U << other && tw_before(queue, other) & 1U << kind)
+			return false;
+	return true;
+}
+
+/* Which kinds of operations on a key are queued, other than this one */
+static unsigned int tw_others(const struct tw_queue *queue, uint64_t key, unsigned int kind)
+{
+	const struct tw_note *note = tw_note(queue, key);
+
+	return note->turn == queue->turn ? note->kinds & ~(1U << kind) : 0;
+}
+
+static int tw_queue_put(struct tw_queue *queue, unsigned int kind, const void *elem, uint64_t key)
+{
+	size_t size = tw_kinds[kind].size;
+	struct tw_note *note;
+	int err;
+
+	if (queue->count[kind] == queue->room ||
+	    !tw_fits(queue, kind, tw_others(queue, key, kind))) {
+		err = tw_queue_flush(queue);
+		if (err)
+			return err;
+	}
+	queue->after[kind] |= tw_others(queue, key, kind);
+	note = tw_note(queue, key);
+	if (note->turn != queue->turn)
+		*note = (struct tw_note){ .key = key, .turn = queue->turn };
+	note->kinds |= 1U << kind;
+	memcpy((char *)queue->elems[kind] + queue->count[kind]++ * size, elem, size);
+	return 0;
+}
+
+int tw_queue_add(struct tw_queue *queue, const struct timerwheel_add *elem)
+{
+	return tw_queue_put(queue, TW_ADD, elem, elem->key);
+}
+
+int tw_queue_move(struct tw_queue *queue, const struct timerwheel_move *elem)
+{
+	return tw_queue_put(queue, TW_MOVE, elem, elem->key);
+}
+
+int tw_queue_remove(struct tw_queue *queue, const struct timerwheel_remove *elem)
+{
+	return tw_queue_put(queue, TW_REMOVE, elem, elem->key);
+}
+
+static long tw_queue_call(const struct tw_queue *queue, unsigned int kind, void *elems,
+			  size_t count)
+{
+	switch (kind) {
+	case TW_ADD:
+		return tw_add(queue->wheel, elems, count);
+	case TW_MOVE:
+		return tw_move(queue->wheel, elems, count);
+	default:
+		return tw_remove(queue->wheel, elems, count);
+	}
+}
+
+static void tw_queue_tell(const struct tw_queue *queue, unsigned int kind, const char *elem,
+			  long count)
+{
+	const size_t size = tw_kinds[kind].size;
+
+	if (!queue->failed)
+		return;
+	for (; count; count--, elem += size)
+		if (*(const __s32 *)(elem + tw_kinds[kind].result) < 0)
+			queue->failed(queue->arg, tw_kinds[kind].op, elem);
+}
+
+/* Do all operations of a kind. Returns 0, or an error: the rest stays, in order. */
+static int tw_queue_flush_kind(struct tw_queue *queue, unsigned int kind)
+{
+	size_t size = tw_kinds[kind].size, count = queue->count[kind], done = 0;
+	char *elems = queue->elems[kind];
+	long n = 0;
+
+	while (done < count) {
+		n = tw_queue_call(queue, kind, elems + done * size, count - done);
+		if (n < 0)
+			break;
+		tw_queue_tell(queue, kind, elems + done * size, n);
+		done += n;
+	}
+	queue->count[kind] = count - done;
+	memmove(elems, elems + done * size, (count - done) * size);
+	return n < 0 ? n : 0;
+}
+
+int tw_queue_flush(struct tw_queue *queue)
+{
+	unsigned int done = 0, kind, all = (1U << TW_KINDS) - 1;
+	int err;
+
+	/* Each time round there is one at least that waits for no other. */
+	while (done != all) {
+		for (kind = 0; kind < TW_KINDS; kind++) {
+			if (done & 1U << kind || queue->after[kind] & ~done)
+				continue;
+			err = tw_queue_flush_kind(queue, kind);
+			if (err)
+				return err;
+			done |= 1U << kind;
+		}
+	}
+	memset(queue->after, 0, sizeof(queue->after));
+	queue->turn++;
+	return 0;
+}
