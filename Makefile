@@ -63,7 +63,7 @@ bench: ## Measure what timeouts cost, beside every peer: tables and plots (QUICK
 bench-quick: ## The same with a tenth of the timers, in some minutes
 	@tools/bench/run --quick $(if $(TWICE),--twice)
 
-lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts
+lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts, manuals
 	@tools/lint/run
 
 lines: ## Count the instructions and the lines of memory of each operation (valgrind, a minute)
