@@ -41,14 +41,14 @@ void die(const char *fmt, ...)
 	exit(EXIT_FAILURE);
 }
 
-struct suffix {
-	const char *name;
-	double factor;
-};
-
-/* A number with one of these suffixes, not negative, as an integer. */
-static bool parse(const char *text, const struct suffix *suffixes, size_t n, __u64 *result)
+bool parse_count(const char *text, __u64 *count)
 {
+	static const struct suffix {
+		const char *name;
+		double factor;
+	} suffixes[] = {
+		{ "", 1 }, { "k", 1e3 }, { "M", 1e6 },
+	};
 	double value;
 	char *end;
 	size_t i;
@@ -57,43 +57,24 @@ static bool parse(const char *text, const struct suffix *suffixes, size_t n, __u
 	value = strtod(text, &end);
 	if (end == text || errno || !(value >= 0))
 		return false;
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		if (strcmp(end, suffixes[i].name))
 			continue;
 		value *= suffixes[i].factor;
 		/* Above 2^63 a double would overflow the integer. */
 		if (!(value < 0x1p63))
 			return false;
-		*result = (__u64)llround(value);
+		*count = (__u64)llround(value);
 		return true;
 	}
 	return false;
 }
 
-bool parse_count(const char *text, __u64 *count)
-{
-	static const struct suffix suffixes[] = {
-		{ "", 1 }, { "k", 1e3 }, { "M", 1e6 },
-	};
-
-	return parse(text, suffixes, ARRAY_SIZE(suffixes), count);
-}
-
-bool parse_duration(const char *text, __u64 *ns)
-{
-	static const struct suffix suffixes[] = {
-		{ "", 1e9 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 },
-		{ "s", 1e9 }, { "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 },
-	};
-
-	return parse(text, suffixes, ARRAY_SIZE(suffixes), ns);
-}
-
 #define TEXTS	16
 
-static char *text_buffer(void)
+char *text_buffer(void)
 {
-	static char texts[TEXTS][32];
+	static char texts[TEXTS][TEXT_LENGTH];
 	static unsigned int next;
 
 	return texts[next++ % TEXTS];
@@ -101,7 +82,7 @@ static char *text_buffer(void)
 
 const char *commas(__u64 n)
 {
-	char *text = text_buffer() + 31;
+	char *text = text_buffer() + TEXT_LENGTH - 1;
 	int digits = 0;
 
 	*text = '\0';

@@ -29,12 +29,16 @@ noreturn void die(const char *fmt, ...) __printf(1, 2);
 
 /* "250k", "1M", "4096": false if it is not a number. */
 bool parse_count(const char *text, __u64 *count);
-/* "30s", "1.5ms", "2h", a bare number is seconds: false if it is not a time. */
+/* "30s", "1.5ms", "1h30m", a bare number is seconds: false if it is not a time below 2^63 ns. */
 bool parse_duration(const char *text, __u64 *ns);
 
 /* These print into a few static buffers: fit for one printf. */
+#define TEXT_LENGTH	32
+char *text_buffer(void);
 const char *commas(__u64 n);
+/* For sentences, "250.0 ms", and for tables, as parse_duration() takes it, "250ms". */
 const char *duration(__u64 ns);
+const char *span(__s64 ns);
 
 /* CLOCK_MONOTONIC, in ns. */
 __u64 now_ns(void);

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * add, move and remove: one timer of the command line, or many of a file in batches. What fails
+ * is told, a line for each, and does not keep the others from being done.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define BATCH	4096
+
+/**
+ * struct change - what is asked for one timer, and what came of it
+ * @add: the union of what ADD, MOVE and REMOVE take; result is set
+ * @left: REMOVE: what was left
+ * @line: in the input, 0: it is of the command line
+ */
+struct change {
+	struct timerwheel_add add;
+	__s64 left;
+	unsigned int line;
+};
+
+/**
+ * struct op - one of the three
+ * @name: what it is called
+ * @when: does a point in time follow the key?
+ * @words: what may follow then
+ * @submit: the call
+ */
+struct op {
+	const char *name;
+	bool when;
+	const char *words;
+	long (*submit)(struct change *changes, size_t count);
+};
+
+static struct tw_wheel *wheel;
+static struct timerwheel_info info;
+static const struct op *op;
+
+static struct change changes[BATCH];
+static size_t nr_changes;
+static __u64 results[TIMERWHEEL_WAS_DUE + 1], nr_failed;
+
+/* --- failures ----------------------------------------------------------- */
+
+/* Kept until the end, where JSON has room for them. */
+struct failure {
+	unsigned int line;
+	bool has_key;
+	__u64 key;
+	const char *name;
+	char *text;
+};
+
+static struct failure *failures;
+static size_t failures_room;
+
+static void fail(unsigned int line, const __u64 *key, int error, const char *fmt, ...)
+{
+	const char *from = opt.text[OPT_FROM];
+	char text[256], where[320] = "";
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	nr_failed++;
+	if (!opt.given[OPT_JSON]) {
+		if (line)
+			snprintf(where, sizeof(where), "%s:%u: ", strcmp(from, "-") ? from : "stdin",
+				 line);
+		if (key)
+			say("%s%s %llu: %s", where, op->name, *key, text);
+		else
+			say("%s%s", where, text);
+		return;
+	}
+	if (nr_failed > failures_room) {
+		failures_room = 2 * nr_failed;
+		failures = realloc(failures, failures_room * sizeof(*failures));
+	}
+	if (!failures)
+		die("no memory for what failed");
+	failures[nr_failed - 1] = (struct failure) {
+		.line = line,
+		.has_key = key,
+		.key = key ? *key : 0,
+		.name = error ? strerrorname_np(-error) : "syntax",
+		.text = strdup(text),
+	};
+}
+
+static void json_failures(void)
+{
+	size_t i;
+
+	json_open("failures", '[');
+	for (i = 0; i < nr_failed; i++) {
+		json_open(NULL, '{');
+		if (failures[i].line)
+			out_number(NULL, "line", SHOW_NUMBER, failures[i].line);
+		if (failures[i].has_key)
+			out_number(NULL, "key", SHOW_NUMBER, failures[i].key);
+		out_text(NULL, "error", failures[i].name);
+		out_text(NULL, "message", failures[i].text);
+		json_close();
+		free(failures[i].text);
+	}
+	json_close();
+	free(failures);
+}
+
+/* What the result of an element means here, and what to do. */
+static const char *reason(int result)
+{
+	switch (result) {
+	case -EINVAL:
+		return "excl and match exclude each other, and a period is at most 292 years";
+	case -ENOENT:
+		return "no timer has this key; see timerwheel list";
+	case -EEXIST:
+		return "a timer with this key exists: leave --excl out to replace it";
+	case -ESTALE:
+		return "the timer has another value than --match says; see timerwheel list";
+	case -ENOSPC:
+		return "the wheel is full: remove some, or let its owner SETUP a larger one";
+	case -ESHUTDOWN:
+		return "the wheel was closed to new timers (drain --close): open another one";
+	default:
+		return tw_strerror(result);
+	}
+}
+
+/* --- the calls ---------------------------------------------------------- */
+
+static long submit_add(struct change *c, size_t count)
+{
+	static struct timerwheel_add adds[BATCH];
+	long n;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		adds[i] = c[i].add;
+	n = tw_add(wheel, adds, count);
+	for (i = 0; n > 0 && i < (size_t)n; i++)
+		c[i].add.result = adds[i].result;
+	return n;
+}
+
+static long submit_move(struct change *c, size_t count)
+{
+	static struct timerwheel_move moves[BATCH];
+	long n;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		moves[i] = (struct timerwheel_move) {
+			.key = c[i].add.key,
+			.deadline = c[i].add.deadline,
+			.match = c[i].add.match,
+			.flags = c[i].add.flags,
+		};
+	n = tw_move(wheel, moves, count);
+	for (i = 0; n > 0 && i < (size_t)n; i++)
+		c[i].add.result = moves[i].result;
+	return n;
+}
+
+static long submit_remove(struct change *c, size_t count)
+{
+	static struct timerwheel_remove removes[BATCH];
+	long n;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		removes[i] = (struct timerwheel_remove) {
+			.key = c[i].add.key,
+			.match = c[i].add.match,
+			.flags = c[i].add.flags,
+		};
+	n = tw_remove(wheel, removes, count);
+	for (i = 0; n > 0 && i < (size_t)n; i++) {
+		c[i].add.result = removes[i].result;
+		c[i].add.value = removes[i].value;
+		c[i].left = removes[i].left;
+	}
+	return n;
+}
+
+static const struct column removed_columns[] = {
+	{ "KEY", "key", SHOW_NUMBER, 0 },
+	{ "VALUE", "value", SHOW_NUMBER, 0 },
+	{ "STATE", "state", SHOW_TEXT, 7 },
+	{ "LEFT", "left_ns", SHOW_SPAN, 6 },
+};
+
+static bool prints_removed(void)
+{
+	return !op->when && !opt.given[OPT_QUIET];
+}
+
+static void done(const struct change *change)
+{
+	const union value values[] = {
+		{ .number = change->add.key },
+		{ .number = change->add.value },
+		{ .text = change->add.result == TIMERWHEEL_WAS_DUE ? "due" : "pending" },
+		{ .span = change->left },
+	};
+
+	if (change->add.result < 0) {
+		fail(change->line, &change->add.key, change->add.result, "%s",
+		     reason(change->add.result));
+		return;
+	}
+	results[change->add.result]++;
+	if (prints_removed())
+		table_row(values);
+}
+
+/* All of the batch, in as many calls as it takes. */
+static void submit(void)
+{
+	size_t begin = 0;
+	long n, i;
+
+	while (begin < nr_changes) {
+		n = op->submit(changes + begin, nr_changes - begin);
+		if (n < 0 && n != -EINTR)
+			die("%s: %s", op->name, tw_strerror(n));
+		for (i = 0; i < n; i++)
+			done(&changes[begin + i]);
+		if (n > 0)
+			begin += n;
+	}
+	nr_changes = 0;
+	if (prints_removed())
+		table_flush();
+}
+
+/* --- what is asked for -------------------------------------------------- */
+
+/* An option of the command line counts for all lines that do not say otherwise. */
+static struct timerwheel_add defaults(void)
+{
+	struct timerwheel_add add = {
+		.value = opt.number[OPT_VALUE],
+		.period = opt.number[OPT_PERIOD],
+		.slack = opt.number[OPT_SLACK],
+		.match = opt.number[OPT_MATCH],
+	};
+
+	if (opt.given[OPT_SLACK])
+		add.flags |= TIMERWHEEL_SLACK;
+	if (opt.given[OPT_EXCL])
+		add.flags |= TIMERWHEEL_EXCL;
+	if (opt.given[OPT_MATCH])
+		add.flags |= TIMERWHEEL_MATCH;
+	return add;
+}
+
+/* value=V and the like. Returns what is wrong with it, or NULL. */
+static const char *parse_word(char *word, struct timerwheel_add *add)
+{
+	char *value = strchr(word, '=');
+	char name[16];
+
+	if (value)
+		*value++ = '\0';
+	snprintf(name, sizeof(name), " %s ", word);
+	if (!strstr(op->words, name) || !value != !strcmp(word, "excl"))
+		return "a word that is not understood";
+	if (!value) {
+		add->flags |= TIMERWHEEL_EXCL;
+	} else if (!strcmp(word, "value")) {
+		if (!parse_number(value, &add->value))
+			return "value= wants a number";
+	} else if (!strcmp(word, "match")) {
+		add->flags |= TIMERWHEEL_MATCH;
+		if (!parse_number(value, &add->match))
+			return "match= wants a number";
+	} else if (!strcmp(word, "period")) {
+		if (!parse_duration(value, &add->period))
+			return "period= wants a time such as 250ms, 10s or 1h30m";
+	} else {
+		add->flags |= TIMERWHEEL_SLACK;
+		if (!parse_duration(value, &add->slack))
+			return "slack= wants a time such as 250ms, 10s or 1h30m";
+	}
+	return NULL;
+}
+
+/* Words of a line, or of the command line. Returns what is wrong with them, or NULL. */
+static const char *parse_change(char **words, int count, struct timerwheel_add *add)
+{
+	const char *wrong = NULL;
+	int i, first = op->when ? 2 : 1;
+
+	*add = defaults();
+	if (!parse_number(words[0], &add->key))
+		return "that is no key: 0 to 2^64 - 1, decimal or 0x and hexadecimal";
+	if (count < first)
+		return "a time must follow the key";
+	if (op->when)
+		wrong = when_parse(words[1], &info, &add->deadline, &add->flags);
+	for (i = first; !wrong && i < count; i++)
+		wrong = parse_word(words[i], add);
+	return wrong;
+}
+
+static void take_line(char *text, unsigned int number)
+{
+	struct change *change = &changes[nr_changes];
+	char *words[12], copy[128], *state;
+	const char *wrong;
+	int count = 0;
+
+	text[strcspn(text, "#")] = '\0';
+	snprintf(copy, sizeof(copy), "%s", text);
+	words[0] = strtok_r(text, " \t\r", &state);
+	while (words[count] && ++count < (int)ARRAY_SIZE(words))
+		words[count] = strtok_r(NULL, " \t\r", &state);
+	if (!count)
+		return;
+	wrong = parse_change(words, count, &change->add);
+	if (wrong) {
+		fail(number, NULL, 0, "'%s': %s", copy, wrong);
+		return;
+	}
+	change->line = number;
+	if (++nr_changes == BATCH)
+		submit();
+}
+
+static void take_file(void)
+{
+	static const struct line_source source = { .line = take_line, .pause = submit };
+	struct line_source file = source;
+
+	file.name = opt.text[OPT_FROM];
+	lines_read(&file);
+}
+
+static void take_arguments(int argc, char **argv)
+{
+	int each = op->when ? 2 : 1, i;
+	const char *wrong;
+
+	for (i = 0; i < argc; i += each) {
+		wrong = parse_change(argv + i, each, &changes[nr_changes].add);
+		if (wrong)
+			usage("'%s%s%s': %s", argv[i], op->when ? " " : "",
+			      op->when ? argv[i + 1] : "", wrong);
+		if (++nr_changes == BATCH)
+			submit();
+	}
+	submit();
+}
+
+static int change_timers(const struct op *what, int argc, char **argv)
+{
+	op = what;
+	if (opt.given[OPT_FROM] && argc)
+		usage("with --from all timers are in the file: '%s' is too much", argv[0]);
+	if (!opt.given[OPT_FROM] && !argc)
+		usage("which timer? Say %s, or --from FILE", op->when ? "KEY WHEN" : "KEY");
+	if (!opt.given[OPT_FROM] && op->when && argc != 2)
+		usage("KEY WHEN are wanted, not %d words; --from - takes many timers", argc);
+	if (opt.given[OPT_EXCL] && opt.given[OPT_MATCH])
+		usage("--excl and --match exclude each other");
+	wheel = target_open();
+	target_info(wheel, &info);
+	json_open(NULL, '{');
+	if (prints_removed()) {
+		json_open("timers", '[');
+		table_begin(removed_columns, ARRAY_SIZE(removed_columns));
+	}
+	if (opt.given[OPT_FROM])
+		take_file();
+	else
+		take_arguments(argc, argv);
+	if (prints_removed()) {
+		table_flush();
+		json_close();
+	}
+	out_number(NULL, "done", SHOW_NUMBER, results[0] + results[1] + results[2]);
+	if (op->submit == submit_add)
+		out_number(NULL, "were_none", SHOW_NUMBER, results[TIMERWHEEL_WAS_NONE]);
+	out_number(NULL, "were_pending", SHOW_NUMBER, results[TIMERWHEEL_WAS_PENDING]);
+	out_number(NULL, "were_due", SHOW_NUMBER, results[TIMERWHEEL_WAS_DUE]);
+	out_number(NULL, "failed", SHOW_NUMBER, nr_failed);
+	if (opt.given[OPT_JSON])
+		json_failures();
+	json_close();
+	tw_close(wheel);
+	return nr_failed ? STATUS_FAILED : STATUS_DONE;
+}
+
+int command_add(int argc, char **argv)
+{
+	static const struct op add = {
+		"add", true, " value period slack match excl ", submit_add
+	};
+
+	return change_timers(&add, argc, argv);
+}
+
+int command_move(int argc, char **argv)
+{
+	static const struct op move = { "move", true, " match ", submit_move };
+
+	return change_timers(&move, argc, argv);
+}
+
+int command_remove(int argc, char **argv)
+{
+	static const struct op remove = { "remove", false, " match ", submit_remove };
+
+	return change_timers(&remove, argc, argv);
+}

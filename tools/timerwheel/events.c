@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What wait and monitor have in common: rows of events, and when to stop. */
+#include <limits.h>
+
+#include "cli.h"
+
+static const struct column event_columns[] = {
+	{ "KEY", "key", SHOW_NUMBER, 10 },
+	{ "VALUE", "value", SHOW_NUMBER, 10 },
+	{ "LATE", "late_ns", SHOW_SPAN, 6 },
+	{ "OVERRUNS", "overruns", SHOW_NUMBER, 0 },
+	{ NULL, "deadline_ns", SHOW_NUMBER, 0 },
+	{ NULL, "fired_ns", SHOW_NUMBER, 0 },
+	{ NULL, "periodic", SHOW_BOOL, 0 },
+};
+
+#define FOR_PEOPLE	4
+
+void events_begin(void)
+{
+	table_begin(event_columns,
+		    opt.given[OPT_JSON] ? ARRAY_SIZE(event_columns) : FOR_PEOPLE);
+}
+
+/* Of a monitor: in place of events that it had no room for. */
+static void missed(__u64 events)
+{
+	table_flush();
+	json_open(NULL, '{');
+	out_number(NULL, "missed", SHOW_NUMBER, events);
+	json_close();
+	out_line("(%s events missed: give a larger --buffer)", commas(events));
+}
+
+void events_rows(const struct timerwheel_event *events, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct timerwheel_event *e = &events[i];
+		const union value values[] = {
+			{ .number = e->key },
+			{ .number = e->value },
+			{ .span = e->fired - e->deadline },
+			{ .number = e->overruns },
+			{ .number = e->deadline },
+			{ .number = e->fired },
+			{ .yes = e->flags & TIMERWHEEL_EVENT_PERIODIC },
+		};
+
+		if (e->flags & TIMERWHEEL_EVENT_MISSED)
+			missed(e->overruns);
+		else
+			table_row(values);
+	}
+	table_flush();
+}
+
+void events_limit(struct events_limit *limit, __u64 count)
+{
+	if (opt.given[OPT_COUNT])
+		count = opt.number[OPT_COUNT];
+	limit->left = count ? count : ~0ULL;
+	limit->forever = !opt.given[OPT_TIMEOUT];
+	limit->end = now_ns() + opt.number[OPT_TIMEOUT];
+}
+
+int events_timeout(const struct events_limit *limit)
+{
+	__u64 now, ms;
+
+	if (limit->forever)
+		return -1;
+	now = now_ns();
+	if (now >= limit->end)
+		return 0;
+	ms = (limit->end - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
+	return ms < INT_MAX ? ms : INT_MAX;
+}

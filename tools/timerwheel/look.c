@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/* info and stat: what a wheel tells about itself. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static void show_info(struct tw_wheel *wheel)
+{
+	struct timerwheel_info info;
+
+	target_info(wheel, &info);
+	json_open(NULL, '{');
+	out_text("back end", "backend",
+		 tw_backend(wheel) == TW_DEVICE ? "device" : "process");
+	out_number("interface version", "abi_version", SHOW_NUMBER, info.abi_version);
+	out_number(NULL, "features", SHOW_NUMBER, info.features);
+	out_number(NULL, "errata", SHOW_NUMBER, info.errata);
+	out_text("clock", "clock", clock_text(info.clock));
+	out_number("its time", "now_ns", SHOW_SPAN, info.now);
+	out_number("tick", "tick_ns", SHOW_SPAN, info.tick);
+	out_number("slots per level", "slots", SHOW_COUNT, info.slots);
+	out_number("capacity", "capacity", SHOW_COUNT, info.capacity);
+	out_number("default slack", "slack_ns", SHOW_PERIOD, info.slack);
+	out_number("wakes after", "wake_ns", SHOW_PERIOD, info.wake_ns);
+	out_number("or after events", "wake_events", SHOW_COUNT, info.wake_events);
+	out_number("event ring", "ring", SHOW_COUNT, info.ring);
+	out_number("settled", "settled", SHOW_BOOL, info.flags & TIMERWHEEL_INFO_SETTLED);
+	out_number("closed to new timers", "closed", SHOW_BOOL,
+		   info.flags & TIMERWHEEL_INFO_CLOSED);
+	out_number("timers of its user", "user_timers", SHOW_COUNT, info.user_timers);
+	out_number("most of a user", "user_timers_max", SHOW_COUNT, info.user_timers_max);
+	out_number("most in a call", "batch_max", SHOW_COUNT, info.batch_max);
+	out_number("most in a wheel", "capacity_max", SHOW_COUNT, info.capacity_max);
+	out_number("longest event ring", "ring_max", SHOW_COUNT, info.ring_max);
+	out_number("shortest tick", "tick_min_ns", SHOW_SPAN, info.tick_min);
+	out_number("longest tick", "tick_max_ns", SHOW_SPAN, info.tick_max);
+	out_number("fewest slots", "slots_min", SHOW_COUNT, info.slots_min);
+	out_number("most slots", "slots_max", SHOW_COUNT, info.slots_max);
+	out_number("generation bits", "generation_bits", SHOW_NUMBER, info.generation_bits);
+	json_close();
+}
+
+static void print_line(const char *line)
+{
+	printf("  %s\n", line);
+}
+
+static void json_lateness(const struct timerwheel_stats *stats)
+{
+	int i;
+
+	json_open("lateness", '[');
+	for (i = 0; i < TIMERWHEEL_LATENESS_BUCKETS; i++) {
+		if (!stats->lateness[i])
+			continue;
+		json_open(NULL, '{');
+		out_number(NULL, "from_ns", SHOW_NUMBER, i ? 1ULL << (i - 1) : 0);
+		if (i < TIMERWHEEL_LATENESS_BUCKETS - 1)
+			out_number(NULL, "below_ns", SHOW_NUMBER, 1ULL << i);
+		out_number(NULL, "timers", SHOW_NUMBER, stats->lateness[i]);
+		json_close();
+	}
+	json_close();
+}
+
+static void show_stat(struct tw_wheel *wheel)
+{
+	struct timerwheel_stats stats;
+	int err = tw_stats(wheel, &stats);
+
+	if (err)
+		die("STATS: %s", tw_strerror(err));
+	json_open(NULL, '{');
+	out_number("pending", "pending", SHOW_COUNT, stats.pending);
+	out_number("due", "due", SHOW_COUNT, stats.due);
+	out_number("armed", "armed", SHOW_COUNT, stats.armed);
+	out_number("periodic, again", "rearmed", SHOW_COUNT, stats.rearmed);
+	out_number("moved", "moved", SHOW_COUNT, stats.moved);
+	out_number("removed", "removed", SHOW_COUNT, stats.removed);
+	out_number("replaced", "replaced", SHOW_COUNT, stats.replaced);
+	out_number("drained", "drained", SHOW_COUNT, stats.drained);
+	out_number("delivered", "delivered", SHOW_COUNT, stats.delivered);
+	out_number("overruns", "overruns", SHOW_COUNT, stats.overruns);
+	out_number("events withdrawn", "withdrawn", SHOW_COUNT, stats.withdrawn);
+	out_number("cascades", "cascades", SHOW_COUNT, stats.cascades);
+	out_number("queued again", "requeues", SHOW_COUNT, stats.requeues);
+	out_number("readers woken", "wakeups", SHOW_COUNT, stats.wakeups);
+	out_number("hrtimer interrupts", "firings", SHOW_COUNT, stats.firings);
+	out_number("passes", "passes", SHOW_COUNT, stats.passes);
+	out_number("most timers in one", "pass_max_timers", SHOW_COUNT, stats.pass_max_timers);
+	out_number("longest one", "pass_max_ns", SHOW_SPAN, stats.pass_max_ns);
+	out_number("memory", "memory", SHOW_BYTES, stats.memory);
+	out_number("latest timer", "late_max_ns", SHOW_SPAN, stats.late_max);
+	if (opt.given[OPT_JSON]) {
+		json_lateness(&stats);
+	} else {
+		out_heading("lateness of timers");
+		histogram(stats.lateness, 80, print_line);
+	}
+	json_close();
+}
+
+void watch(struct tw_wheel *wheel, void (*show)(struct tw_wheel *wheel))
+{
+	bool place = opt.given[OPT_WATCH] && !opt.given[OPT_JSON] && isatty(STDOUT_FILENO);
+	__u64 next = now_ns();
+
+	for (;;) {
+		if (place)
+			fputs("\033[H\033[2J", stdout);
+		show(wheel);
+		out_check();
+		if (!opt.given[OPT_WATCH])
+			return;
+		if (!place)
+			out_line("%s", "");
+		next += opt.number[OPT_WATCH];
+		sleep_until(next);
+	}
+}
+
+int command_info(int argc, char **argv)
+{
+	struct tw_config config = {};
+	struct tw_wheel *wheel;
+
+	no_arguments(argc, argv);
+	wheel = target_given() ? target_open() : target_open_own(&config);
+	watch(wheel, show_info);
+	tw_close(wheel);
+	return STATUS_DONE;
+}
+
+int command_stat(int argc, char **argv)
+{
+	struct tw_wheel *wheel;
+
+	no_arguments(argc, argv);
+	wheel = target_open();
+	watch(wheel, show_stat);
+	tw_close(wheel);
+	return STATUS_DONE;
+}

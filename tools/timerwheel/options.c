@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The options of all commands, one table. What each one takes main.c says. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+struct options opt;
+
+const struct option_def option_defs[OPT_NR] = {
+	[OPT_FD] = { "fd", 0, "N", KIND_NUMBER, 0, INT_MAX,
+		"the wheel is the open descriptor N (in a shell: exec 3</dev/timerwheel)" },
+	[OPT_PID] = { "pid", 0, "PID", KIND_NUMBER, 1, INT_MAX,
+		"the wheel is one that this process has open" },
+	[OPT_WHEEL_FD] = { "wheel-fd", 0, "N", KIND_NUMBER, 0, INT_MAX,
+		"with --pid: that process's descriptor N, if it has several wheels" },
+	[OPT_JSON] = { "json", 0, NULL, KIND_FLAG, 0, 0,
+		"print JSON: one document, or one object a line if it goes on and on" },
+	[OPT_NO_HEADER] = { "no-header", 0, NULL, KIND_FLAG, 0, 0,
+		"print no head above a table" },
+	[OPT_WATCH] = { "watch", 0, "TIME", KIND_OPTIONAL, 0, 0,
+		"again and again, each second or with this time between" },
+	[OPT_VALUE] = { "value", 0, "V", KIND_NUMBER, 0, 0,
+		"what the event hands back (0)" },
+	[OPT_PERIOD] = { "period", 0, "TIME", KIND_TIME, 0, 0,
+		"again and again, with this time from each deadline to the next" },
+	[OPT_SLACK] = { "slack", 0, "TIME", KIND_TIME, 0, 0,
+		"may fire so much later, to share a wake-up (the wheel's default)" },
+	[OPT_EXCL] = { "excl", 0, NULL, KIND_FLAG, 0, 0,
+		"fail if there is a timer with that key, do not replace it" },
+	[OPT_MATCH] = { "match", 0, "V", KIND_NUMBER, 0, 0,
+		"only if there is such a timer, and its value is V" },
+	[OPT_FROM] = { "from", 0, "FILE", KIND_TEXT, 0, 0,
+		"take many timers from a file, a line each; -: standard input" },
+	[OPT_QUIET] = { "quiet", 'q', NULL, KIND_FLAG, 0, 0,
+		"do not print the timers that were taken out" },
+	[OPT_SORT] = { "sort", 0, "COLUMN", KIND_TEXT, 0, 0,
+		"the order of rows; see above" },
+	[OPT_LIMIT] = { "limit", 0, "N", KIND_NUMBER, 1, 0,
+		"no more than N timers" },
+	[OPT_CLOSE] = { "close", 0, NULL, KIND_FLAG, 0, 0,
+		"the wheel accepts no new timers from now on" },
+	[OPT_COUNT] = { "count", 'n', "N", KIND_NUMBER, 0, 0,
+		"end after N; 0: never" },
+	[OPT_TIMEOUT] = { "timeout", 't', "TIME", KIND_TIME, 0, 0,
+		"end after this time at the latest, with status 4" },
+	[OPT_UNTIL_EMPTY] = { "until-empty", 0, NULL, KIND_FLAG, 0, 0,
+		"end when no timer is left in the wheel" },
+	[OPT_EXEC] = { "exec", 0, "COMMAND...", KIND_FLAG, 0, 0,
+		"all that follows is a command: run it for each event" },
+	[OPT_BUFFER] = { "buffer", 0, "N", KIND_NUMBER, 1, TIMERWHEEL_RING_MAX,
+		"events that may wait to be printed before some are missed (1024)" },
+	[OPT_BATCH] = { "batch", 'b', NULL, KIND_FLAG, 0, 0,
+		"print tables, one after another, not a live screen" },
+	[OPT_INTERVAL] = { "interval", 'd', "TIME", KIND_TIME, 0, 0,
+		"the time between two looks (1s)" },
+	[OPT_CHECK] = { "check", 0, NULL, KIND_FLAG, 0, 0,
+		"only look whether the file is sound, and what would be overdue" },
+	[OPT_OVERDUE] = { "overdue", 0, "FILE", KIND_TEXT, 0, 0,
+		"write the timers that are overdue to a file; -: standard output" },
+	[OPT_OVERDUE_MARK] = { "overdue-mark", 0, "BITS", KIND_NUMBER, 1, 0,
+		"set these bits in the values of timers that are overdue" },
+	[OPT_TIMERS] = { "timers", 0, "N", KIND_NUMBER, 0, 4000000,
+		"timers that are pending meanwhile (100000)" },
+	[OPT_HELP] = { "help", 'h', NULL, KIND_FLAG, 0, 0,
+		"print this text" },
+	[OPT_VERSION] = { "version", 0, NULL, KIND_FLAG, 0, 0,
+		"print the version" },
+};
+
+static const char *command_name;
+
+void usage(const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (command_name)
+		say("%s: %s; see timerwheel %s --help", command_name, text, command_name);
+	else
+		say("%s; see timerwheel --help", text);
+	exit(STATUS_USAGE);
+}
+
+void no_arguments(int argc, char **argv)
+{
+	if (argc)
+		usage("'%s' is not understood", argv[0]);
+}
+
+bool parse_number(const char *text, __u64 *number)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	const char *digits = hex ? "0123456789abcdefABCDEF" : "0123456789";
+	const char *start = hex ? text + 2 : text;
+
+	if (!*start || start[strspn(start, digits)])
+		return false;
+	errno = 0;
+	*number = strtoull(start, NULL, hex ? 16 : 10);
+	return !errno;
+}
+
+static void set(enum option_id id, const char *text)
+{
+	const struct option_def *def = &option_defs[id];
+	__u64 number = 0;
+
+	switch (def->kind) {
+	case KIND_FLAG:
+	case KIND_TEXT:
+		break;
+	case KIND_NUMBER:
+		if (!parse_number(text, &number))
+			usage("--%s wants a number, such as 7 or 0x1f, not '%s'", def->name, text);
+		if (number < def->min || (def->max && number > def->max))
+			usage("--%s wants a number from %llu to %llu, not '%s'", def->name,
+			      def->min, def->max ? def->max : ~0ULL, text);
+		break;
+	case KIND_OPTIONAL:
+	case KIND_TIME:
+		number = NSEC_PER_SEC;
+		if (text && !parse_duration(text, &number))
+			usage("--%s wants a time, such as 250ms, 10s or 1h30m, not '%s'",
+			      def->name, text);
+		break;
+	}
+	opt.given[id] = true;
+	opt.number[id] = number;
+	opt.text[id] = text;
+}
+
+/* What getopt needs to know. Returns how many long options there are. */
+static void tell_getopt(__u64 mask, struct option *longs, char *shorts)
+{
+	int id;
+
+	/* A missing argument is told from an option that does not exist. */
+	*shorts++ = ':';
+	for (id = 0; id < OPT_NR; id++) {
+		const struct option_def *def = &option_defs[id];
+
+		if (!(mask & 1ULL << id))
+			continue;
+		*longs++ = (struct option) {
+			.name = def->name,
+			.has_arg = def->kind == KIND_OPTIONAL ? optional_argument :
+				   def->kind == KIND_FLAG ? no_argument : required_argument,
+			.val = 256 + id,
+		};
+		if (!def->letter)
+			continue;
+		*shorts++ = def->letter;
+		if (def->kind != KIND_FLAG)
+			*shorts++ = ':';
+	}
+	*longs = (struct option) {};
+	*shorts = '\0';
+}
+
+static enum option_id by_letter(int letter)
+{
+	int id;
+
+	for (id = 0; option_defs[id].letter != letter; id++)
+		;
+	return id;
+}
+
+/* The words behind --exec belong to its command, whatever they look like. */
+static int cut_exec(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--"))
+			break;
+		if (strcmp(argv[i], "--exec"))
+			continue;
+		if (i + 1 == argc)
+			usage("--exec wants a command behind it");
+		opt.exec = argv + i + 1;
+		opt.given[OPT_EXEC] = true;
+		return i;
+	}
+	return argc;
+}
+
+int options_parse(const char *command, __u64 mask, int argc, char **argv)
+{
+	struct option longs[OPT_NR + 1];
+	char shorts[2 * OPT_NR + 3] = "+";
+	char *all = shorts;
+	int c;
+
+	command_name = command;
+	if (mask & OPTION(EXEC)) {
+		int end = cut_exec(argc, argv);
+
+		argv[end] = NULL;
+		argc = end;
+	}
+	/* A plus: stop at the first word that is none. */
+	tell_getopt(mask, longs, command ? shorts : shorts + 1);
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, all, longs, NULL)) != -1) {
+		const char *word = argv[optind - 1];
+
+		if (c == ':')
+			usage("%s wants something behind it", word);
+		if (c == '?' && optopt >= 256)
+			usage("--%s takes nothing behind it", option_defs[optopt - 256].name);
+		if (c == '?' && optopt)
+			usage("there is no option -%c here", optopt);
+		if (c == '?')
+			usage("there is no option %s here, or it is not the only one that begins so",
+			      word);
+		set(c >= 256 ? (enum option_id)(c - 256) : by_letter(c), optarg);
+	}
+	return optind;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+/* save: a wheel into a file. The wheel goes on; what is in it stays. */
+#include <stdlib.h>
+
+#include "cli.h"
+
+int command_save(int argc, char **argv)
+{
+	struct timerwheel_info info;
+	struct tw_wheel *wheel;
+	struct saved saved;
+	size_t i;
+
+	if (argc != 1)
+		usage("one FILE is wanted, - is the standard output");
+	wheel = target_open();
+	/* One moment for all timers, not that at which each was listed. */
+	target_info(wheel, &info);
+	saved = (struct saved) {
+		.time = wall_ns(),
+		.clock = info.clock,
+		.slots = info.slots,
+		.tick = info.tick,
+		.capacity = info.capacity,
+		.slack = info.slack,
+	};
+	saved.timers = timers_all(wheel, &saved.count);
+	for (i = 0; i < saved.count; i++)
+		saved.timers[i].left = saved.timers[i].deadline - info.now;
+	savefile_write(argv[0], &saved);
+	free(saved.timers);
+	tw_close(wheel);
+	return STATUS_DONE;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which wheel is meant. What stands in the way is said with what to do about it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#define LOAD	"load the module: modprobe timerwheel (or make load, from the source)"
+
+const char *clock_text(__u32 clock)
+{
+	static const char *const names[] = { "monotonic", "boottime", "realtime", "manual" };
+
+	return clock < ARRAY_SIZE(names) ? names[clock] : "unknown";
+}
+
+__u64 wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+bool target_given(void)
+{
+	return opt.given[OPT_FD] || opt.given[OPT_PID];
+}
+
+/* A descriptor that is not a wheel: what is it, and why? */
+static noreturn void no_wheel(const char *what, int fd)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		die("%s is an ordinary file, no wheel. If it is called /dev/timerwheel, a shell made it because there was no device: remove it, and "
+		    LOAD, what);
+	die("%s is no wheel: open /dev/timerwheel, in a shell with exec 3</dev/timerwheel", what);
+}
+
+/* Ask it. A monitor of a wheel does not know this call either. */
+static void must_be_wheel(const char *what, int fd)
+{
+	struct timerwheel_info info = { .size = sizeof(info) };
+
+	if (ioctl(fd, TIMERWHEEL_IOC_INFO, &info))
+		no_wheel(what, fd);
+}
+
+static int own_descriptor(void)
+{
+	int number = opt.number[OPT_FD];
+	/* A copy: commands of --exec are to find theirs open. */
+	int fd = fcntl(number, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0 && errno == EBADF)
+		die("descriptor %d is not open here: open it before, in a shell with exec %d</dev/timerwheel",
+		    number, number);
+	if (fd < 0)
+		die("descriptor %d: %s", number, strerror(errno));
+	return fd;
+}
+
+/* Which of the process's descriptors is a wheel? */
+static int find_descriptor(int pid)
+{
+	struct scan scan = {};
+	char list[256] = "";
+	size_t i, used = 0;
+	int fd, err;
+
+	err = scan_process(&scan, pid);
+	if (err == -ENOENT)
+		die("there is no process %d", pid);
+	if (err)
+		die("process %d may not be looked at: be root, or the user whose process it is",
+		    pid);
+	if (!scan.count && !scan_loaded())
+		die("process %d has no wheel: the module is not loaded. " LOAD, pid);
+	if (!scan.count)
+		die("process %d has no wheel; timerwheel top shows who has", pid);
+	if (scan.count > 1) {
+		for (i = 0; i < scan.count && used < sizeof(list); i++)
+			used += snprintf(list + used, sizeof(list) - used, "%s%d",
+					 i ? ", " : "", scan.wheels[i].fd);
+		die("process %d has %zu wheels, descriptors %s: say which with --wheel-fd", pid,
+		    scan.count, list);
+	}
+	fd = scan.wheels[0].fd;
+	free(scan.wheels);
+	return fd;
+}
+
+static int foreign_descriptor(void)
+{
+	int pid = opt.number[OPT_PID];
+	int number = opt.given[OPT_WHEEL_FD] ? (int)opt.number[OPT_WHEEL_FD] :
+					       find_descriptor(pid);
+	int process = syscall(SYS_pidfd_open, pid, 0);
+	int fd;
+
+	if (process < 0 && (errno == ESRCH || errno == EINVAL))
+		die("there is no process %d", pid);
+	if (process < 0)
+		die("process %d: %s", pid, strerror(errno));
+	fd = syscall(SYS_pidfd_getfd, process, number, 0);
+	if (fd < 0 && errno == EPERM)
+		die("not allowed to take a descriptor from process %d: be root, or the user whose process it is and may trace it (see kernel.yama.ptrace_scope)",
+		    pid);
+	if (fd < 0 && errno == EBADF)
+		die("process %d has no descriptor %d; timerwheel top shows its wheels", pid,
+		    number);
+	if (fd < 0)
+		die("descriptor %d of process %d: %s", number, pid, strerror(errno));
+	close(process);
+	return fd;
+}
+
+int target_fd(void)
+{
+	char what[64];
+	int fd;
+
+	if (opt.given[OPT_FD] && opt.given[OPT_PID])
+		usage("--fd and --pid name two wheels: say one");
+	if (opt.given[OPT_WHEEL_FD] && !opt.given[OPT_PID])
+		usage("--wheel-fd is of use with --pid only");
+	if (!target_given())
+		usage("which wheel? Say --fd N for a descriptor of this shell, or --pid PID (timerwheel top shows them)");
+	if (opt.given[OPT_FD]) {
+		snprintf(what, sizeof(what), "descriptor %d", (int)opt.number[OPT_FD]);
+		fd = own_descriptor();
+	} else {
+		snprintf(what, sizeof(what), "that descriptor of process %d",
+			 (int)opt.number[OPT_PID]);
+		fd = foreign_descriptor();
+	}
+	must_be_wheel(what, fd);
+	return fd;
+}
+
+struct tw_wheel *target_open(void)
+{
+	struct tw_wheel *wheel;
+	int fd = target_fd();
+	int err = tw_adopt(&wheel, fd, false);
+
+	if (err)
+		die("cannot use this wheel: %s", tw_strerror(err));
+	return wheel;
+}
+
+struct tw_wheel *target_open_own(struct tw_config *config)
+{
+	const char *device = getenv("TIMERWHEEL_DEVICE");
+	struct tw_wheel *wheel;
+	int err;
+
+	if (!device)
+		device = "/dev/timerwheel";
+
+	/* Without a word from the user: this is about the device, not about an imitation. */
+	config->backend = getenv("TIMERWHEEL_BACKEND") ? TW_AUTO : TW_DEVICE;
+	err = tw_open(&wheel, config);
+	switch (err) {
+	case 0:
+		return wheel;
+	case -ENOENT:
+	case -ENXIO:
+	case -ENODEV:
+		die("there is no %s: " LOAD, device);
+	case -EACCES:
+	case -EPERM:
+		die("not allowed to open %s: be root, or join the group that owns it: adduser USER timerwheel (and log in again)",
+		    device);
+	default:
+		die("cannot open %s: %s", device, tw_strerror(err));
+	}
+}
+
+void target_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+{
+	int err = tw_info(wheel, info);
+
+	if (err)
+		die("INFO: %s", tw_strerror(err));
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * top: all wheels of the machine and who has them open, again and again. What happens in a second
+ * is the difference between two looks at the counters in fdinfo.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/**
+ * struct row - a wheel, and what happened since the last look
+ * @seen: as it is now
+ * @armed: armings in a second
+ * @delivered: events in a second
+ */
+struct row {
+	struct seen seen;
+	__u64 armed;
+	__u64 delivered;
+};
+
+static struct row *rows;
+static size_t nr_rows;
+static struct scan now, last;
+static __u64 last_time;
+
+/* --- order -------------------------------------------------------------- */
+
+static __u64 pid_of(const struct row *row)
+{
+	return row->seen.pid;
+}
+
+static __u64 pending_of(const struct row *row)
+{
+	return row->seen.pending;
+}
+
+static __u64 due_of(const struct row *row)
+{
+	return row->seen.due;
+}
+
+static __u64 armed_of(const struct row *row)
+{
+	return row->armed;
+}
+
+static __u64 delivered_of(const struct row *row)
+{
+	return row->delivered;
+}
+
+static __u64 memory_of(const struct row *row)
+{
+	return row->seen.memory;
+}
+
+/* Names in alphabetical order and processes as they come, of all else the most first. */
+static const struct order {
+	const char *name;
+	__u64 (*number)(const struct row *row);
+	bool rising;
+} orders[] = {
+	{ "pending", pending_of, false },
+	{ "due", due_of, false },
+	{ "armed", armed_of, false },
+	{ "delivered", delivered_of, false },
+	{ "memory", memory_of, false },
+	{ "pid", pid_of, true },
+	{ "command", NULL, true },
+};
+
+static size_t order;
+static bool reverse;
+
+static int compare(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	const struct order *o = &orders[order];
+	int sign;
+
+	if (o->number)
+		sign = (o->number(x) > o->number(y)) - (o->number(x) < o->number(y));
+	else
+		sign = strcmp(x->seen.command, y->seen.command);
+	if (o->rising == reverse)
+		sign = -sign;
+	if (sign)
+		return sign;
+	if (x->seen.pid != y->seen.pid)
+		return x->seen.pid - y->seen.pid;
+	return x->seen.fd - y->seen.fd;
+}
+
+static void choose_order(void)
+{
+	const char *name = opt.text[OPT_SORT];
+
+	if (!name)
+		return;
+	for (order = 0; order < ARRAY_SIZE(orders); order++) {
+		if (!strcmp(name, orders[order].name))
+			return;
+	}
+	usage("--sort wants pending, due, armed, delivered, memory, pid or command, not '%s'",
+	      name);
+}
+
+/* --- a look ------------------------------------------------------------- */
+
+static const struct seen *before(const struct seen *seen)
+{
+	size_t i;
+
+	for (i = 0; i < last.count; i++) {
+		const struct seen *old = &last.wheels[i];
+
+		/* Counters only grow: a smaller one is that of another wheel. */
+		if (old->pid == seen->pid && old->fd == seen->fd && old->armed <= seen->armed &&
+		    old->delivered <= seen->delivered)
+			return old;
+	}
+	return NULL;
+}
+
+static __u64 rate(__u64 more, __u64 ns)
+{
+	return ns ? more * (double)NSEC_PER_SEC / ns + 0.5 : 0;
+}
+
+static void look(void)
+{
+	struct scan swap = last;
+	__u64 time, passed;
+	size_t i;
+
+	last = now;
+	now = swap;
+	scan_all(&now);
+	time = now_ns();
+	passed = last_time ? time - last_time : 0;
+	last_time = time;
+	free(rows);
+	nr_rows = now.count;
+	rows = xcalloc(nr_rows + 1, sizeof(*rows));
+	for (i = 0; i < nr_rows; i++) {
+		const struct seen *old = before(&now.wheels[i]);
+
+		rows[i].seen = now.wheels[i];
+		if (!old)
+			continue;
+		rows[i].armed = rate(now.wheels[i].armed - old->armed, passed);
+		rows[i].delivered = rate(now.wheels[i].delivered - old->delivered, passed);
+	}
+	qsort(rows, nr_rows, sizeof(*rows), compare);
+}
+
+static void summary(char *text, size_t size)
+{
+	__u64 pending = 0, due = 0, armed = 0, delivered = 0, memory = 0;
+	size_t i;
+	int n;
+
+	for (i = 0; i < nr_rows; i++) {
+		pending += rows[i].seen.pending;
+		due += rows[i].seen.due;
+		armed += rows[i].armed;
+		delivered += rows[i].delivered;
+		memory += rows[i].seen.memory;
+	}
+	n = snprintf(text, size, "%zu wheel%s, %s pending, %s due, %s armed/s, %s events/s, %s",
+		     nr_rows, nr_rows == 1 ? "" : "s", commas(pending), commas(due),
+		     commas(armed), commas(delivered), bytes_text(memory));
+	if (now.hidden && n < (int)size)
+		snprintf(text + n, size - n, "; %u processes hidden, be root to see them",
+			 now.hidden);
+}
+
+/* --- tables ------------------------------------------------------------- */
+
+static const struct column columns[] = {
+	{ "PID", "pid", SHOW_NUMBER, 7 },
+	{ "FD", "fd", SHOW_NUMBER, 3 },
+	{ "COMMAND", "command", SHOW_TEXT, 15 },
+	{ "OWNERS", "owners", SHOW_NUMBER, 0 },
+	{ "CLOCK", "clock", SHOW_TEXT, 9 },
+	{ "PENDING", "pending", SHOW_COUNT, 9 },
+	{ "DUE", "due", SHOW_COUNT, 7 },
+	{ "ARMED/s", "armed_per_second", SHOW_COUNT, 9 },
+	{ "EVENTS/s", "events_per_second", SHOW_COUNT, 9 },
+	{ "MEMORY", "memory", SHOW_BYTES, 8 },
+	{ NULL, "armed", SHOW_NUMBER, 0 },
+	{ NULL, "delivered", SHOW_NUMBER, 0 },
+};
+
+#define FOR_PEOPLE	10
+
+static void print_table(void)
+{
+	char text[256];
+	size_t i;
+
+	summary(text, sizeof(text));
+	if (!opt.given[OPT_NO_HEADER])
+		out_line("%s", text);
+	json_open(NULL, '{');
+	out_number(NULL, "time_ns", SHOW_NUMBER, wall_ns());
+	out_number(NULL, "hidden_processes", SHOW_NUMBER, now.hidden);
+	json_open("wheels", '[');
+	table_begin(columns, opt.given[OPT_JSON] ? ARRAY_SIZE(columns) : FOR_PEOPLE);
+	for (i = 0; i < nr_rows; i++) {
+		const struct row *r = &rows[i];
+		const union value values[] = {
+			{ .number = r->seen.pid },
+			{ .number = r->seen.fd },
+			{ .text = r->seen.command },
+			{ .number = r->seen.owners },
+			{ .text = r->seen.clock },
+			{ .number = r->seen.pending },
+			{ .number = r->seen.due },
+			{ .number = r->armed },
+			{ .number = r->delivered },
+			{ .number = r->seen.memory },
+			{ .number = r->seen.armed },
+			{ .number = r->seen.delivered },
+		};
+
+		table_row(values);
+	}
+	table_flush();
+	json_close();
+	json_close();
+	out_check();
+}
+
+static void batch(__u64 interval)
+{
+	__u64 left = opt.given[OPT_COUNT] && opt.number[OPT_COUNT] ? opt.number[OPT_COUNT] : ~0ULL;
+	__u64 next = now_ns();
+
+	/* One look before the first table, that there is something to compare with. */
+	look();
+	while (left--) {
+		next += interval;
+		sleep_until(next);
+		look();
+		print_table();
+		if (left)
+			out_line("%s", "");
+	}
+}
+
+/* --- the live screen ---------------------------------------------------- */
+
+#define BOLD	"\033[1m"
+#define REVERSE	"\033[7m"
+
+/* The selected wheel, wherever it is in the order. */
+static int selected_pid, selected_fd;
+
+static size_t selected(void)
+{
+	size_t i;
+
+	for (i = 0; i < nr_rows; i++) {
+		if (rows[i].seen.pid == selected_pid && rows[i].seen.fd == selected_fd)
+			return i;
+	}
+	return 0;
+}
+
+static void select_row(size_t i)
+{
+	if (i < nr_rows) {
+		selected_pid = rows[i].seen.pid;
+		selected_fd = rows[i].seen.fd;
+	}
+}
+
+static void draw_line(const char *text)
+{
+	screen_line("", "  %s", text);
+}
+
+/* Only who may take the descriptor can ask the wheel itself. */
+static void draw_lateness(const struct seen *seen, int width)
+{
+	struct timerwheel_stats stats = { .size = sizeof(stats) };
+	int process = syscall(SYS_pidfd_open, seen->pid, 0), fd, err;
+
+	screen_line("", "%s", "");
+	screen_line(BOLD, "lateness of the timers of %s (%d), descriptor %d", seen->command,
+		    seen->pid, seen->fd);
+	fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, seen->fd, 0);
+	if (process >= 0)
+		close(process);
+	if (fd < 0) {
+		screen_line("", "  not allowed to look into it: be root");
+		return;
+	}
+	err = ioctl(fd, TIMERWHEEL_IOC_STATS, &stats);
+	close(fd);
+	if (!err)
+		histogram(stats.lateness, width, draw_line);
+}
+
+static void draw(void)
+{
+	int height, width, most;
+	size_t i, chosen = selected(), first = 0;
+	char text[256];
+
+	screen_size(&height, &width);
+	screen_clear();
+	summary(text, sizeof(text));
+	screen_line("", "%s", text);
+	screen_line("", "by %s%s; keys: up, down, s order, r reverse, q end", orders[order].name,
+		    reverse ? ", reversed" : "");
+	screen_line("", "%s", "");
+	/* 80 columns hold all up to the memory, which is what one looks at. */
+	screen_line(BOLD, "%7s %3s %-15s %10s %10s %9s %10s %8s  %-9s %6s", "PID", "FD", "COMMAND",
+		    "PENDING", "DUE", "ARMED/s", "EVENTS/s", "MEMORY", "CLOCK", "OWNERS");
+	/* At most half of the screen for the table; the selected one is in sight. */
+	most = height / 2 - 4 > 3 ? height / 2 - 4 : 3;
+	if ((int)chosen >= most)
+		first = chosen - most + 1;
+	for (i = first; i < nr_rows && (int)(i - first) < most; i++) {
+		const struct row *r = &rows[i];
+
+		screen_line(i == chosen ? REVERSE : "",
+			    "%7d %3d %-15s %10s %10s %9s %10s %8s  %-9s %6u", r->seen.pid,
+			    r->seen.fd, r->seen.command, commas(r->seen.pending),
+			    commas(r->seen.due), commas(r->armed), commas(r->delivered),
+			    bytes_text(r->seen.memory), r->seen.clock, r->seen.owners);
+	}
+	if (nr_rows)
+		draw_lateness(&rows[chosen].seen, width);
+	else
+		screen_line("", "  nobody has a wheel open");
+	screen_show();
+}
+
+static void handle(enum key key)
+{
+	size_t chosen = selected();
+
+	switch (key) {
+	case KEY_UP:
+		select_row(chosen ? chosen - 1 : 0);
+		break;
+	case KEY_DOWN:
+		select_row(chosen + 1);
+		break;
+	case KEY_SORT:
+		order = (order + 1) % ARRAY_SIZE(orders);
+		qsort(rows, nr_rows, sizeof(*rows), compare);
+		break;
+	case KEY_REVERSE:
+		reverse = !reverse;
+		qsort(rows, nr_rows, sizeof(*rows), compare);
+		break;
+	default:
+		break;
+	}
+}
+
+static void live(__u64 interval)
+{
+	__u64 left = opt.given[OPT_COUNT] && opt.number[OPT_COUNT] ? opt.number[OPT_COUNT] : ~0ULL;
+	enum key key = KEY_NONE;
+
+	screen_begin();
+	while (left-- && key != KEY_QUIT) {
+		__u64 end = now_ns() + interval;
+
+		look();
+		if (!selected_pid)
+			select_row(0);
+		do {
+			__u64 time = now_ns();
+
+			draw();
+			key = time < end ? screen_wait(end - time) : KEY_NONE;
+			handle(key);
+		} while (key != KEY_QUIT && now_ns() < end);
+	}
+	screen_end();
+}
+
+int command_top(int argc, char **argv)
+{
+	__u64 interval = opt.given[OPT_INTERVAL] ? opt.number[OPT_INTERVAL] : NSEC_PER_SEC;
+
+	no_arguments(argc, argv);
+	choose_order();
+	if (opt.given[OPT_JSON] && !opt.given[OPT_BATCH])
+		usage("--json goes with --batch");
+	if (interval < 10 * NSEC_PER_MSEC)
+		usage("--interval wants 10ms at least");
+	if (!scan_loaded())
+		die("the module is not loaded, so there is no wheel: modprobe timerwheel (or make load, from the source)");
+	if (opt.given[OPT_BATCH])
+		batch(interval);
+	else
+		live(interval);
+	return STATUS_DONE;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * wait: take events. No more are taken than are printed, or than commands were run for, so that
+ * whoever ends this program loses nothing that is still in the wheel.
+ */
+#include <errno.h>
+
+#include "cli.h"
+
+#define EVENTS	256
+
+static bool empty(struct tw_wheel *wheel)
+{
+	struct timerwheel_stats stats;
+	int err = tw_stats(wheel, &stats);
+
+	if (err)
+		die("STATS: %s", tw_strerror(err));
+	return !stats.pending && !stats.due;
+}
+
+/* A ring has one reader, and that is the daemon whose wheel it is. */
+static void refuse_ring(struct tw_wheel *wheel)
+{
+	struct timerwheel_info info;
+
+	target_info(wheel, &info);
+	if (info.ring)
+		die("the events of this wheel go to the event ring of its owner, and nobody else can take them; timerwheel monitor shows them");
+}
+
+static int take(struct tw_wheel *wheel, struct events_limit *limit)
+{
+	struct timerwheel_event events[EVENTS];
+	size_t most = opt.exec ? 1 : EVENTS;
+	bool failed = false;
+	long n;
+
+	while (limit->left) {
+		if (opt.given[OPT_UNTIL_EMPTY] && empty(wheel))
+			break;
+		n = tw_wait(wheel, events, limit->left < most ? limit->left : most,
+			    events_timeout(limit));
+		if (n < 0 && n != -EINTR)
+			die("waiting for events: %s", tw_strerror(n));
+		if (!n && !events_timeout(limit))
+			return STATUS_TIMEOUT;
+		if (n <= 0)
+			continue;
+		limit->left -= n;
+		if (!opt.exec)
+			events_rows(events, n);
+		else if (!exec_event(&events[0]))
+			failed = true;
+	}
+	return failed ? STATUS_FAILED : STATUS_DONE;
+}
+
+int command_wait(int argc, char **argv)
+{
+	struct events_limit limit;
+	struct tw_wheel *wheel;
+	int status;
+
+	no_arguments(argc, argv);
+	wheel = target_open();
+	refuse_ring(wheel);
+	events_limit(&limit, opt.given[OPT_UNTIL_EMPTY] ? 0 : 1);
+	if (!opt.exec) {
+		events_begin();
+		table_flush();
+	}
+	status = take(wheel, &limit);
+	tw_close(wheel);
+	return status;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Points in time, as people write them. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+
+/* @2030-12-24T18:00[:05][Z]: false if it is no such thing. */
+static bool parse_date(const char *text, __u64 *ns)
+{
+	static const char *const formats[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M" };
+	const char *end = NULL;
+	struct tm tm;
+	time_t time;
+	size_t i;
+
+	for (i = 0; !end && i < ARRAY_SIZE(formats); i++) {
+		tm = (struct tm) { .tm_isdst = -1 };
+		end = strptime(text, formats[i], &tm);
+	}
+	if (!end || (*end && strcmp(end, "Z")))
+		return false;
+	time = *end ? timegm(&tm) : mktime(&tm);
+	*ns = time < 0 ? 0 : time * NSEC_PER_SEC;
+	return true;
+}
+
+const char *when_parse(const char *text, const struct timerwheel_info *info, __u64 *deadline,
+		       __u32 *flags)
+{
+	__u64 time, now;
+
+	if (*text != '@') {
+		if (parse_duration(text, deadline))
+			return NULL;
+		return "no time such as 250ms, 10s, 1h30m, @12.5 or @2030-12-24T18:00";
+	}
+	if (parse_duration(text + 1, deadline)) {
+		*flags |= TIMERWHEEL_ABS;
+		return NULL;
+	}
+	if (!parse_date(text + 1, &time))
+		return "no time such as @12.5 (seconds of the wheel's clock) or @2030-12-24T18:00";
+	switch (info->clock) {
+	case TIMERWHEEL_CLOCK_REALTIME:
+		*deadline = time;
+		*flags |= TIMERWHEEL_ABS;
+		return NULL;
+	case TIMERWHEEL_CLOCK_MANUAL:
+		return "a time of day, but the wheel's clock is moved by hand: give @SECONDS";
+	default:
+		/* The clock of such a wheel knows no date: how long is it until then? */
+		now = wall_ns();
+		*deadline = time > now ? time - now : 0;
+		return NULL;
+	}
+}
