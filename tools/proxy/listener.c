@@ -12,10 +12,9 @@
 
 static int listener = -1;
 
-int listener_bind(const char *option, const struct address *address, int backlog)
+int listener_bind(const char *option, const struct address *address, int backlog, int flags)
 {
-	int on = 1, fd = socket(address->any.ss_family,
-				SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int on = 1, fd = socket(address->any.ss_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 
 	if (fd < 0)
 		log_die("%s %s: socket: %s", option, address->name, strerror(errno));

@@ -23,12 +23,13 @@
  * @option: what the user calls it, for messages
  * @address: where
  * @backlog: most that may wait
+ * @flags: SOCK_NONBLOCK or 0
  *
  * Ends the process with a message if it cannot.
  *
  * Return: the descriptor.
  */
-int listener_bind(const char *option, const struct address *address, int backlog);
+int listener_bind(const char *option, const struct address *address, int backlog, int flags);
 
 /**
  * listener_use - the socket that all threads accept from

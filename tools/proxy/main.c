@@ -21,6 +21,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "listener.h"
@@ -93,7 +94,7 @@ static void start(void)
 	if (stored.threads > options.threads)
 		options.threads = stored.threads;
 	listener = stored.listener >= 0 ? stored.listener :
-		   listener_bind("--listen", &options.listen, BACKLOG);
+		   listener_bind("--listen", &options.listen, BACKLOG, SOCK_NONBLOCK);
 	listener_use(listener);
 	loops = xcalloc(options.threads, sizeof(*loops));
 	for (i = 0; i < options.threads; i++)
@@ -101,7 +102,7 @@ static void start(void)
 	restored = store_restore(loops, options.threads);
 	store_basics(loops, options.threads, &stored, listener);
 	if (options.metrics.name)
-		metrics_start(listener_bind("--metrics", &options.metrics, 16), loops,
+		metrics_start(listener_bind("--metrics", &options.metrics, 16, 0), loops,
 			      options.threads);
 	for (i = 0; i < options.threads; i++)
 		loop_start(loops[i]);

@@ -49,7 +49,8 @@ static void parse_address(const char *option, const char *text, int flags, struc
 	const char *port = strrchr(text, ':');
 	int err;
 
-	if (!port || port - text >= (ptrdiff_t)sizeof(host))
+	/* getaddrinfo() takes any number and cuts it. */
+	if (!port || port - text >= (ptrdiff_t)sizeof(host) || strtoul(port + 1, NULL, 10) > 65535)
 		log_die("%s wants ADDRESS:PORT, not '%s'", option, text);
 	memcpy(host, text, port - text);
 	host[port - text] = '\0';
