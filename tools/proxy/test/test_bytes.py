@@ -155,7 +155,7 @@ def test_slow_reader_server_gone():
     server = Server()
     proxy = Proxy(server.address, idle='none')
     client = socket.socket()
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     client.connect(('127.0.0.1', proxy.port))
     far = server.accept()
     client.shutdown(socket.SHUT_WR)

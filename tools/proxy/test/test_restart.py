@@ -7,7 +7,7 @@ import threading
 import time
 
 from harness import (LATE, UNIT, Manager, Proxy, Server, between, check, digest, echo, ended,
-                     pattern, read_all, read_exactly)
+                     pattern, raise_descriptors, read_all, read_exactly)
 
 MB = 1 << 20
 
@@ -43,7 +43,7 @@ def test_kill_and_go_on():
     client.sendall(b'one')
     check(read_exactly(far, 3) == b'one', 'other bytes came')
     k.restart()
-    check('1 connections go on' in k.proxy.log, k.proxy.log)
+    k.proxy.wait_log('1 connections go on')
     client.sendall(b'two')
     check(read_exactly(far, 3) == b'two', 'other bytes came')
     far.sendall(b'three')
@@ -262,6 +262,7 @@ def test_more_threads():
 def test_hundreds():
     """All of 300 connections, half of them with a byte under way when it is killed."""
     n = 300
+    raise_descriptors(4000)
     k = Kept(echo, threads=3)
     clients = [k.proxy.connect() for _ in range(n)]
     k.manager.wait('the sockets', lambda m: k.sockets() == 2 * n)

@@ -184,7 +184,15 @@ def test_silent_and_slow():
     idle = 6 * UNIT
     server = Server(echo)
     proxy = Proxy(server.address, idle=idle, threads=3)
-    silent = [(time.monotonic(), proxy.connect()) for _ in range(50)]
+    times = []
+
+    def be_silent():
+        began = time.monotonic()
+        times.append(ended(proxy.connect(), 20)[0] - began)
+
+    silent = [threading.Thread(target=be_silent) for _ in range(50)]
+    for t in silent:
+        t.start()
     slow = {proxy.connect(): time.monotonic() for _ in range(50)}
     stop = threading.Event()
     trouble = []
@@ -192,21 +200,23 @@ def test_silent_and_slow():
     def speak():
         while not stop.wait(UNIT):
             for client in slow:
-                client.sendall(b'x')
-            for client in slow:
                 try:
+                    client.sendall(b'x')
                     read_exactly(client, 1)
                 except (OSError, Failure) as e:
                     trouble.append((e, time.monotonic() - slow[client]))
+                    return
                 slow[client] = time.monotonic()
 
     speaker = threading.Thread(target=speak)
     speaker.start()
-    for began, client in silent:
-        at, _ = ended(client, 10)
-        between(at - began, idle, idle + LATE, 'a silent one was closed after')
+    for t in silent:
+        t.join()
     time.sleep(idle)
     stop.set()
     speaker.join()
+    check(len(times) == 50, 'not all silent ones were closed')
+    for t in times:
+        between(t, idle, idle + LATE, 'a silent one was closed after')
     check(not trouble, f'one that spoke was closed: {trouble[:1]}')
     check(proxy.metrics()['connections'] == 50, 'the slow ones are not all there')
