@@ -136,8 +136,8 @@ static void conn_pump(struct conn *conn, struct side *from)
 		conn_close(conn, REASON_RESET);
 		return;
 	case PUMP_NO_PIPE:
-		log_seldom(LOG_WARNING, "no pipe: %s; raise LimitNOFILE= or lower "
-			   "--max-connections", strerror(errno));
+		log_seldom(LOG_WARNING, "no pipe: %s; raise LimitNOFILE=",
+			   strerror(errno));
 		conn_close(conn, REASON_FAILED);
 		return;
 	}

@@ -36,8 +36,8 @@ static void accepted(struct loop *loop, int fd)
 	if (fd >= 0) {
 		conn_open(loop, fd);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		log_seldom(LOG_WARNING, "cannot accept: %s; raise LimitNOFILE= or memory, or lower "
-			   "--max-connections", strerror(errno));
+		log_seldom(LOG_WARNING, "cannot accept: %s; lower --max-connections",
+			   strerror(errno));
 		loop->listener.again = loop->now + LISTENER_WHILE;
 	}
 }

@@ -44,7 +44,7 @@ struct listener {
 	struct loop *loop;
 	/** @watched: it is in the epoll */
 	bool watched;
-	/** @again: when to try again after accept() failed, CLOCK_MONOTONIC, in ns; 0: it did not */
+	/** @again: when to try again after accept() failed, in ns; 0: it did not */
 	uint64_t again;
 };
 
@@ -52,7 +52,7 @@ struct listener {
 #define LOOP_EVENTS	512
 
 /** CONN_HASH - chains of connections by id */
-#define CONN_HASH	(1 << 14)
+#define CONN_HASH	16384
 
 /** struct loop - one such thread */
 struct loop {

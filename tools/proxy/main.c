@@ -59,9 +59,8 @@ static void count_descriptors(void)
 	if (limit.rlim_cur < want && options.max_connections)
 		limit.rlim_cur = raise_nofile(want);
 	if (limit.rlim_cur < want || limit.rlim_cur < others + FDS_OF_CONN)
-		log_die("%u connections need %lu descriptors, this process may have %llu; raise "
-			"LimitNOFILE= (ulimit -n), or lower --max-connections",
-			options.max_connections, want, (unsigned long long)limit.rlim_cur);
+		log_die("%lu descriptors needed, %llu allowed; see --max-connections, ulimit -n",
+			want, (unsigned long long)limit.rlim_cur);
 	if (!options.max_connections)
 		options.max_connections = (limit.rlim_cur - others) / FDS_OF_CONN;
 }

@@ -90,8 +90,8 @@ static void collect_one(struct stored *stored, int fd, const char *name)
 		stored->listener = fd;
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	} else {
-		log_say(LOG_WARNING, "the service manager gave us a descriptor '%s', which is of "
-			"no use", name);
+		log_say(LOG_WARNING, "a descriptor '%s' was passed that is of no use",
+			name);
 		close(fd);
 	}
 }

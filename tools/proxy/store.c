@@ -42,8 +42,8 @@ static void store_one(const char *name, int fd, bool watch)
 			sleep_until(now_ns() + BUSY);
 	}
 	if (err)
-		log_say(LOG_WARNING, "the service manager does not keep %s: %s; connections will "
-			"not survive a restart", name, strerror(-err));
+		log_say(LOG_WARNING, "%s is not kept: %s; a restart will end connections",
+			name, strerror(-err));
 }
 
 void store_basics(struct loop **loops, unsigned int n, const struct stored *stored, int listener)
@@ -70,8 +70,8 @@ static bool fits(int n)
 	if (atomic_fetch_add(&nr_fds, n) + n <= FDS_MAX)
 		return true;
 	atomic_fetch_sub(&nr_fds, n);
-	log_seldom(LOG_WARNING, "more than %u descriptors are open: not all connections will "
-		   "survive a restart", FDS_MAX);
+	log_seldom(LOG_WARNING, "%u descriptors are kept: no more survive a restart",
+		   FDS_MAX);
 	return false;
 }
 

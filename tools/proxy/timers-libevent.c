@@ -15,9 +15,9 @@
 const char *const timers_name = "libevent";
 
 struct timers {
+	STAILQ_HEAD(, timer) due;
 	struct loop *loop;
 	struct event_base *base;
-	STAILQ_HEAD(, timer) due;
 };
 
 /* That there is something is seen by epoll_wait(). */

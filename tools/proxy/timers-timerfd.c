@@ -15,8 +15,8 @@
 const char *const timers_name = "timerfd";
 
 struct timers {
-	struct loop *loop;
 	STAILQ_HEAD(, timer) due;
+	struct loop *loop;
 };
 
 struct timers *timers_open(struct loop *loop, int kept)
