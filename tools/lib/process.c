@@ -10,6 +10,7 @@
  * earlier one, or when its time has come.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
@@ -82,6 +83,7 @@ static uint64_t tw_least(uint64_t a, uint64_t b)
 /* Let the descriptor be readable from @wake on. */
 static void tw_set_wake(struct tw_process *p, uint64_t wake)
 {
+	struct pollfd now = { .fd = p->wheel.fd, .events = POLLIN };
 	struct itimerspec at = { 0 };
 
 	if (wake == TW_AT_ONCE) {
@@ -92,6 +94,9 @@ static void tw_set_wake(struct tw_process *p, uint64_t wake)
 	}
 	timerfd_settime(p->wheel.fd, TFD_TIMER_ABSTIME, &at, NULL);
 	p->wake = wake;
+	/* Its interrupt comes at once, but who looks now must see it already. */
+	if (wake == TW_AT_ONCE)
+		poll(&now, 1, -1);
 }
 
 /* When the descriptor has to be readable */

@@ -325,7 +325,7 @@ static inline void tw_touch(const struct tw_table *table, uint32_t index, uint32
 struct tw_queue;
 
 /**
- * tw_failed - is told of each queued operation that failed
+ * typedef tw_failed - is told of each queued operation that failed
  * @arg: as given to tw_queue_new()
  * @op: TIMERWHEEL_IOC_ADD, _MOVE or _REMOVE
  * @elem: the element, its result set

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The linker (--wrap) gives us these calls of the library and of its tests: to count them, and to
+ * let one fail.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+
+#include "wrap.h"
+
+int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
+int ioctl_error = EINTR, open_error;
+
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	ioctls++;
+	if (fail_ioctl >= 0 && !fail_ioctl--) {
+		errno = ioctl_error;
+		return -1;
+	}
+	return __real_ioctl(fd, request, arg);
+}
+
+static bool not_opened(void)
+{
+	if (open_error)
+		errno = open_error;
+	return open_error;
+}
+
+int __wrap_open(const char *path, int flags, mode_t mode)
+{
+	return not_opened() ? -1 : __real_open(path, flags, mode);
+}
+
+int __wrap_open64(const char *path, int flags, mode_t mode)
+{
+	return not_opened() ? -1 : __real_open64(path, flags, mode);
+}
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+	return not_opened() ? -1 : __real_timerfd_create(clock, flags);
+}
+
+static bool refused(void)
+{
+	allocations++;
+	if (fail_allocation < 0 || fail_allocation--)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return refused() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return refused() ? NULL : __real_realloc(p, size);
+}
+
+void *__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	return refused() ? MAP_FAILED : __real_mmap(p, size, prot, flags, fd, offset);
+}
+
+void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	return refused() ? MAP_FAILED : __real_mmap64(p, size, prot, flags, fd, offset);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Calls that are counted, and that can be made to fail. */
+#ifndef WRAP_H
+#define WRAP_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* How many there were, of malloc() and the like and of mmap() together */
+extern int ioctls, allocations;
+
+/* The one after so many others fails; -1: none. It is -1 afterwards. */
+extern int fail_allocation, fail_ioctl;
+
+/* What ioctl() fails with; and every open() and timerfd_create(), 0: they do not fail */
+extern int ioctl_error, open_error;
+
+/* What the linker calls the system's own, and ours */
+int __real_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+int __real_open(const char *path, int flags, mode_t mode);
+int __real_open64(const char *path, int flags, mode_t mode);
+int __real_timerfd_create(int clock, int flags);
+int __wrap_open(const char *path, int flags, mode_t mode);
+int __wrap_open64(const char *path, int flags, mode_t mode);
+int __wrap_timerfd_create(int clock, int flags);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
+void *__real_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset);
+
+#endif /* WRAP_H */

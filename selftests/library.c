@@ -1,0 +1,1738 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * libtimerwheel: every function and every documented error, on both back ends alike. The queue
+ * and random operations are in library_queue.c and library_random.c.
+ */
+#include "library.h"
+
+/* ---- making a wheel -------------------------------------------------------------------------- */
+
+static int try_open(const struct tw_config *config)
+{
+	struct tw_wheel *wheel = NULL;
+	int err = tw_open(&wheel, config);
+
+	if (!err && !wheel)
+		return -EPROTO;
+	if (err && wheel)
+		return -EPROTO;
+	tw_close(wheel);
+	return err;
+}
+
+TEST(open_invalid)
+{
+	static const struct tw_config wrong[] = {
+		{ .backend = (enum tw_backend)7 },
+		{ .clock = TIMERWHEEL_CLOCK_MANUAL + 1 },
+		{ .tick = 999 },
+		{ .tick = HOUR + 1 },
+		{ .slots = 7 },
+		{ .slots = 4097 },
+		{ .capacity = (1U << 24) + 1 },
+		{ .slack = TIMERWHEEL_TIME_MAX + 1 },
+		{ .wake_ns = TIMERWHEEL_TIME_MAX + 1 },
+		{ .wake_events = 2 },
+		{ .ring = TIMERWHEEL_RING_MAX + 1 },
+	};
+	struct tw_config config;
+	size_t i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		config = wrong[i];
+		if (!config.backend)
+			config.backend = BACKEND;
+		EXPECT_EQ(-EINVAL, try_open(&config)) TH_LOG("configuration %zu", i);
+	}
+}
+
+TEST(open_limits)
+{
+	static const struct tw_config right[] = {
+		{ 0 },
+		{ .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 1 },
+		{ .clock = TIMERWHEEL_CLOCK_REALTIME, .tick = 1000 },
+		{ .clock = TIMERWHEEL_CLOCK_BOOTTIME, .tick = HOUR },
+		{ .slots = 8 },
+		{ .slots = 4096, .table = true },
+		{ .capacity = 1, .table = true },
+		{ .capacity = 1U << 24, .table = true },
+		{ .slack = TIMERWHEEL_TIME_MAX },
+		{ .wake_events = 2, .wake_ns = TIMERWHEEL_TIME_MAX },
+		{ .ring = 1 },
+	};
+	struct tw_config config;
+	size_t i;
+
+	for (i = 0; i < sizeof(right) / sizeof(*right); i++) {
+		config = right[i];
+		config.backend = BACKEND;
+		EXPECT_EQ(0, try_open(&config)) TH_LOG("configuration %zu", i);
+	}
+}
+
+/* The back end that a program gets that does not say, -errno */
+static int automatic(const char *backend, const char *device)
+{
+	struct tw_config config = { .device = device };
+	struct tw_wheel *wheel;
+	int ret;
+
+	if (backend)
+		setenv("TIMERWHEEL_BACKEND", backend, 1);
+	else
+		unsetenv("TIMERWHEEL_BACKEND");
+	ret = tw_open(&wheel, &config);
+	if (ret)
+		return ret;
+	ret = tw_backend(wheel);
+	tw_close(wheel);
+	return ret;
+}
+
+TEST(open_automatic)
+{
+	/* What there is. */
+	EXPECT_EQ(BACKEND, automatic(ON_DEVICE ? NULL : "process", NULL));
+	EXPECT_EQ(BACKEND, automatic(ON_DEVICE ? "auto" : "process", NULL));
+	EXPECT_EQ(TW_PROCESS, automatic("process", NULL));
+	EXPECT_EQ(TW_PROCESS, automatic(NULL, "/nowhere"));
+	EXPECT_EQ(TW_PROCESS, automatic("auto", "/nowhere"));
+	EXPECT_EQ(-ENOENT, automatic("device", "/nowhere"));
+	EXPECT_EQ(-EINVAL, automatic("kernel", NULL));
+	EXPECT_EQ(-EINVAL, automatic("", NULL));
+	/* A device that is no wheel is an error, not a reason. */
+	EXPECT_EQ(-ENOTTY, automatic(NULL, "/dev/null"));
+	setenv("TIMERWHEEL_DEVICE", "/nowhere", 1);
+	EXPECT_EQ(-ENOENT, automatic("device", NULL));
+	EXPECT_EQ(-ENOTTY, automatic("device", "/dev/null"));
+}
+
+TEST(open_explicit)
+{
+	struct tw_config config = { .backend = TW_PROCESS, .device = "/nowhere" };
+
+	/* The environment is for those who do not say. */
+	setenv("TIMERWHEEL_BACKEND", "device", 1);
+	EXPECT_EQ(0, try_open(&config));
+	setenv("TIMERWHEEL_BACKEND", "process", 1);
+	config.backend = TW_DEVICE;
+	EXPECT_EQ(-ENOENT, try_open(&config));
+}
+
+TEST(open_no_device)
+{
+	struct sockaddr_un { sa_family_t family; char path[108]; } name = { AF_UNIX, "tw-socket" };
+	char folder[] = "/tmp/tw-library.XXXXXX";
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	ASSERT_NE(NULL, mkdtemp(folder));
+	ASSERT_EQ(0, chdir(folder));
+	/* To open a socket is ENXIO. */
+	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&name, sizeof(name)));
+	EXPECT_EQ(-ENXIO, automatic("device", "tw-socket"));
+	EXPECT_EQ(TW_PROCESS, automatic(NULL, "tw-socket"));
+	unlink("tw-socket");
+	rmdir(folder);
+	close(fd);
+}
+
+/* What the system says goes through, whichever call it is that fails. */
+TEST(open_refused)
+{
+	struct tw_config config = { .backend = BACKEND };
+	static const int errors[] = { ENFILE, EMFILE, ENODEV, EPERM, ENOMEM };
+	size_t i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+		open_error = errors[i];
+		EXPECT_EQ(-errors[i], try_open(&config));
+	}
+	open_error = 0;
+	EXPECT_EQ(0, try_open(&config));
+}
+
+TEST(open_forbidden)
+{
+	char file[] = "/tmp/tw-library.XXXXXX";
+	int fd = mkstemp(file);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, fchmod(fd, 0));
+	if (!geteuid())
+		ASSERT_EQ(0, seteuid(65534));
+	EXPECT_EQ(-EACCES, automatic(NULL, file));
+	EXPECT_EQ(-EACCES, automatic("device", file));
+	if (!getuid())
+		ASSERT_EQ(0, seteuid(0));
+	unlink(file);
+	close(fd);
+}
+
+TEST(open_no_descriptor)
+{
+	struct tw_config config = { .backend = BACKEND };
+	int next = dup(0);
+	struct rlimit limit;
+
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	close(next);
+	limit.rlim_cur = next;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	EXPECT_EQ(-EMFILE, try_open(&config));
+	limit.rlim_cur = next + 1;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	EXPECT_EQ(0, try_open(&config));
+}
+
+TEST(open_no_memory)
+{
+	struct tw_config config = { .backend = BACKEND, .table = true, .ring = 16 };
+	int n, next = dup(0);
+
+	close(next);
+	for (n = 0; n < 10; n++) {
+		fail_allocation = n;
+		if (!try_open(&config))
+			break;
+		EXPECT_EQ(-1, fail_allocation);
+		fail_allocation = n;
+		EXPECT_EQ(-ENOMEM, try_open(&config));
+	}
+	/* The wheel itself, the table; and with a device the ring. */
+	EXPECT_EQ(ON_DEVICE ? 3 : 2, n);
+	fail_allocation = -1;
+	/* Nothing stayed open. */
+	EXPECT_EQ(next, dup(0));
+}
+
+TEST(close_nothing)
+{
+	tw_close(NULL);
+	tw_queue_free(NULL);
+}
+
+TEST(info)
+{
+	struct tw_config config = {
+		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 5000000,
+		.capacity = 77, .slack = 3 * SEC,
+	};
+	struct timerwheel_info info;
+	struct tw_wheel *wheel;
+
+	ASSERT_EQ(0, tw_open(&wheel, &config));
+	EXPECT_EQ(BACKEND, tw_backend(wheel));
+	poison(&info, sizeof(info));
+	ASSERT_EQ(0, tw_info(wheel, &info));
+	EXPECT_EQ(sizeof(info), info.size);
+	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
+	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
+	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags);
+	EXPECT_EQ(0, info.features);
+	EXPECT_EQ(0, info.errata);
+	EXPECT_EQ(1000, info.tick_min);
+	EXPECT_EQ(HOUR, info.tick_max);
+	EXPECT_EQ(8, info.slots_min);
+	EXPECT_EQ(4096, info.slots_max);
+	EXPECT_EQ(1U << 24, info.capacity_max);
+	EXPECT_EQ(TIMERWHEEL_RING_MAX, info.ring_max);
+	EXPECT_EQ(TIMERWHEEL_CLOCK_MANUAL, info.clock);
+	EXPECT_EQ(5000000, info.tick);
+	EXPECT_EQ(77, info.capacity);
+	EXPECT_EQ(3 * SEC, info.slack);
+	EXPECT_EQ(1, info.wake_events);
+	EXPECT_EQ(0, info.wake_ns);
+	EXPECT_EQ(20, info.generation_bits);
+	EXPECT_EQ(0, info.ring);
+	EXPECT_EQ(0, info.now);
+	EXPECT_EQ(ON_DEVICE ? 256 : 0, info.slots);
+	EXPECT_EQ(9, tw_advance(wheel, 9, 0) + 9);
+	ASSERT_EQ(0, tw_info(wheel, &info));
+	EXPECT_EQ(9, info.now);
+	EXPECT_EQ(9, tw_now(wheel));
+	EXPECT_EQ(0, tw_drain(wheel, NULL, 0, TIMERWHEEL_DRAIN_CLOSE));
+	ASSERT_EQ(0, tw_info(wheel, &info));
+	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_CLOSED, info.flags);
+	tw_close(wheel);
+}
+
+TEST(errors_in_words)
+{
+	static const int all[] = {
+		0, EINVAL, E2BIG, EFAULT, ENOENT, ENXIO, ENODEV, EEXIST, ESTALE, ENOSPC, EDQUOT,
+		ENOMEM, EMFILE, ENFILE, EACCES, EPERM, EBUSY, ESHUTDOWN, EAGAIN, EINTR, ENOTTY,
+		EBADF, ENOTSUP,
+	};
+	const char *other = tw_strerror(EXDEV), *text;
+	size_t i;
+
+	ASSERT_NE(NULL, other);
+	EXPECT_EQ(other, tw_strerror(1000000));
+	EXPECT_EQ(other, tw_strerror(INT_MIN));
+	for (i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		text = tw_strerror(-all[i]);
+		ASSERT_NE(NULL, text);
+		EXPECT_EQ(text, tw_strerror(all[i]));
+		EXPECT_NE(text, other) TH_LOG("error %d", all[i]);
+		EXPECT_LT(5, strlen(text));
+		EXPECT_NE('.', text[strlen(text) - 1]);
+	}
+}
+
+/* ---- operations, on a wheel with a MANUAL clock ---------------------------------------------- */
+
+enum { CAPACITY = 64 };
+
+FIXTURE(wheel)
+{
+	struct tw_wheel *w;
+	struct tw_table table;
+};
+
+FIXTURE_SETUP(wheel)
+{
+	self->w = wheel_manual(CAPACITY, 0);
+	ASSERT_NE(NULL, self->w);
+	ASSERT_EQ(0, tw_table(self->w, &self->table));
+}
+
+FIXTURE_TEARDOWN(wheel)
+{
+	EXPECT_EQ(true, balanced(self->w));
+	tw_close(self->w);
+}
+
+TEST_F(wheel, add)
+{
+	struct timerwheel_add again, elem = { .key = 7, .value = 70, .deadline = 100 };
+	struct timerwheel_entry entry;
+
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_elem(self->w, &elem));
+	EXPECT_LT(0, elem.index);
+	EXPECT_LT(0, elem.generation);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 7, &entry));
+	EXPECT_EQ(elem.index, entry.index);
+	EXPECT_EQ(elem.generation, entry.generation);
+
+	/* Replaced while pending, and while due: it stays in its place. */
+	again = elem;
+	again.value = 71;
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &again));
+	EXPECT_EQ(elem.index, again.index);
+	EXPECT_EQ(elem.generation, again.generation);
+	EXPECT_EQ(1, tw_advance(self->w, 100, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, add_elem(self->w, &again));
+	EXPECT_EQ(elem.index, again.index);
+	EXPECT_EQ(elem.generation, again.generation);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 7, &entry));
+	EXPECT_EQ(71, entry.value);
+	EXPECT_EQ(200, entry.deadline);
+}
+
+TEST_F(wheel, add_at_once)
+{
+	struct timerwheel_event ev[3];
+
+	/* Now, and in the past: due without anybody's doing. */
+	EXPECT_EQ(0, tw_advance(self->w, 50, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add(self->w, 1, 10, 0, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add(self->w, 2, 20, 40, TIMERWHEEL_ABS));
+	EXPECT_EQ(true, readable(self->w));
+	ASSERT_EQ(2, take(self->w, ev, 3));
+	EXPECT_EQ(1, ev[0].key);
+	EXPECT_EQ(50, ev[0].deadline);
+	EXPECT_EQ(2, ev[1].key);
+	EXPECT_EQ(40, ev[1].deadline);
+	EXPECT_EQ(50, ev[1].fired);
+	EXPECT_EQ(false, readable(self->w));
+}
+
+TEST_F(wheel, add_deadlines)
+{
+	struct timerwheel_entry entry;
+
+	EXPECT_EQ(0, tw_advance(self->w, 1000, 0));
+	EXPECT_EQ(0, add(self->w, 1, 0, 5, 0));
+	EXPECT_EQ(1, get(self->w, 1, &entry));
+	EXPECT_EQ(1005, entry.deadline);
+	EXPECT_EQ(1, add(self->w, 1, 0, 1007, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, get(self->w, 1, &entry));
+	EXPECT_EQ(1007, entry.deadline);
+	EXPECT_EQ(1, add(self->w, 1, 0, UINT64_MAX, 0));
+	EXPECT_EQ(1, get(self->w, 1, &entry));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, entry.deadline);
+	EXPECT_EQ(1, add(self->w, 1, 0, UINT64_MAX, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, get(self->w, 1, &entry));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, entry.deadline);
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX - 1000, entry.left);
+}
+
+TEST_F(wheel, add_errors)
+{
+	const struct timerwheel_add wrong[] = {
+		{ .key = 1, .flags = 1U << 4 },
+		{ .key = 1, .flags = 1U << 31 },
+		{ .key = 1, .flags = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH },
+		{ .key = 1, .period = TIMERWHEEL_TIME_MAX + 1 },
+		{ .key = 1, .slack = 1 },
+		{ .key = 1, .match = 1 },
+	};
+	struct timerwheel_add elem;
+	struct timerwheel_entry entry;
+	size_t i;
+
+	ASSERT_EQ(0, add(self->w, 1, 10, 100, 0));
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		elem = wrong[i];
+		EXPECT_EQ(-EINVAL, add_elem(self->w, &elem)) TH_LOG("element %zu", i);
+		EXPECT_EQ(true, poisoned(&elem.index, 8));
+	}
+	EXPECT_EQ(-EEXIST, add(self->w, 1, 11, 200, TIMERWHEEL_EXCL));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add(self->w, 2, 11, 200, TIMERWHEEL_EXCL));
+	elem = (struct timerwheel_add){ .key = 1, .value = 12, .match = 9,
+					.flags = TIMERWHEEL_MATCH };
+	EXPECT_EQ(-ESTALE, add_elem(self->w, &elem));
+	EXPECT_EQ(true, poisoned(&elem.index, 8));
+	elem.key = 3;
+	EXPECT_EQ(-ENOENT, add_elem(self->w, &elem));
+	/* Nothing was changed. */
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(10, entry.value);
+	EXPECT_EQ(100, entry.deadline);
+	elem.key = 1;
+	elem.match = 10;
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
+}
+
+TEST_F(wheel, add_full)
+{
+	uint64_t key;
+
+	for (key = 0; key < CAPACITY; key++)
+		ASSERT_EQ(0, add(self->w, key, 0, HOUR, 0));
+	EXPECT_EQ(-ENOSPC, add(self->w, key, 0, HOUR, 0));
+	/* To replace one needs no room, and where one was there is room. */
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add(self->w, 3, 0, HOUR, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 3));
+	EXPECT_EQ(0, add(self->w, key, 0, HOUR, 0));
+	EXPECT_EQ(-ENOSPC, add(self->w, 3, 0, HOUR, 0));
+}
+
+TEST_F(wheel, move)
+{
+	struct timerwheel_move elem = { .key = 1, .deadline = 5, .match = 11 };
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add(self->w, 1, 10, 100, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, 300, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, 50, TIMERWHEEL_ABS));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(50, entry.deadline);
+	EXPECT_EQ(10, entry.value);
+	EXPECT_EQ(1, tw_advance(self->w, 50, 0));
+	EXPECT_EQ(true, readable(self->w));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, move(self->w, 1, 50, 0));
+	EXPECT_EQ(false, readable(self->w));
+	EXPECT_EQ(0, take(self->w, &ev, 1));
+
+	EXPECT_EQ(-ENOENT, move(self->w, 2, 50, 0));
+	EXPECT_EQ(-EINVAL, move(self->w, 1, 50, TIMERWHEEL_EXCL));
+	EXPECT_EQ(1, tw_move(self->w, &elem, 1));
+	EXPECT_EQ(-EINVAL, elem.result);
+	elem.flags = TIMERWHEEL_MATCH;
+	EXPECT_EQ(1, tw_move(self->w, &elem, 1));
+	EXPECT_EQ(-ESTALE, elem.result);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(100, entry.deadline);
+	elem.match = 10;
+	EXPECT_EQ(1, tw_move(self->w, &elem, 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, elem.result);
+}
+
+TEST_F(wheel, remove)
+{
+	struct timerwheel_remove elem = { .key = 1 };
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add(self->w, 1, 10, 100, 0));
+	ASSERT_EQ(0, add(self->w, 2, 20, 30, 0));
+	ASSERT_EQ(1, tw_advance(self->w, 30, 0));
+	ASSERT_EQ(0, tw_advance(self->w, 5, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &elem));
+	EXPECT_EQ(10, elem.value);
+	EXPECT_EQ(65, elem.left);
+	EXPECT_EQ(-ENOENT, remove_elem(self->w, &elem));
+	EXPECT_EQ(true, poisoned(&elem.value, 16));
+	elem.key = 2;
+	elem.match = 21;
+	EXPECT_EQ(-EINVAL, remove_elem(self->w, &elem));
+	elem.flags = TIMERWHEEL_MATCH;
+	EXPECT_EQ(-ESTALE, remove_elem(self->w, &elem));
+	EXPECT_EQ(true, poisoned(&elem.value, 16));
+	elem.flags = TIMERWHEEL_MATCH | TIMERWHEEL_ABS;
+	EXPECT_EQ(-EINVAL, remove_elem(self->w, &elem));
+	elem.flags = TIMERWHEEL_MATCH;
+	elem.match = 20;
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &elem));
+	EXPECT_EQ(20, elem.value);
+	EXPECT_EQ(-5, elem.left);
+	EXPECT_EQ(0, take(self->w, &ev, 1));
+	EXPECT_EQ(false, readable(self->w));
+}
+
+TEST_F(wheel, get)
+{
+	struct timerwheel_add elem = {
+		.key = 5, .value = 50, .deadline = 100, .period = 33, .slack = 12,
+		.flags = TIMERWHEEL_SLACK,
+	};
+	struct timerwheel_entry entry;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	EXPECT_EQ(0, tw_advance(self->w, 40, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 5, &entry));
+	EXPECT_EQ(5, entry.key);
+	EXPECT_EQ(50, entry.value);
+	EXPECT_EQ(100, entry.deadline);
+	EXPECT_EQ(60, entry.left);
+	EXPECT_EQ(33, entry.period);
+	EXPECT_EQ(12, entry.slack);
+	EXPECT_EQ(0, entry.flags);
+	EXPECT_EQ(elem.index, entry.index);
+	EXPECT_EQ(elem.generation, entry.generation);
+	EXPECT_EQ(1, tw_advance(self->w, 100, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, get(self->w, 5, &entry));
+	EXPECT_EQ(100, entry.deadline);
+	EXPECT_EQ(-40, entry.left);
+
+	EXPECT_EQ(-ENOENT, get(self->w, 6, &entry));
+	EXPECT_EQ(true, poisoned(&entry.value, offsetof(struct timerwheel_entry, flags) - 8));
+	entry = (struct timerwheel_entry){ .key = 5, .flags = 1 };
+	EXPECT_EQ(1, tw_get(self->w, &entry, 1));
+	EXPECT_EQ(-EINVAL, entry.result);
+}
+
+TEST_F(wheel, one_bad_element)
+{
+	struct timerwheel_add elem[3] = {
+		{ .key = 1, .deadline = 5 },
+		{ .key = 2, .flags = ~0U },
+		{ .key = 3, .deadline = 6 },
+	};
+
+	EXPECT_EQ(3, tw_add(self->w, elem, 3));
+	EXPECT_EQ(0, elem[0].result);
+	EXPECT_EQ(-EINVAL, elem[1].result);
+	EXPECT_EQ(0, elem[2].result);
+	EXPECT_EQ(2, tw_advance(self->w, 10, 0));
+	EXPECT_EQ(0, tw_add(self->w, elem, 0));
+	EXPECT_EQ(0, tw_move(self->w, NULL, 0));
+	EXPECT_EQ(0, tw_remove(self->w, NULL, 0));
+	EXPECT_EQ(0, tw_get(self->w, NULL, 0));
+}
+
+TEST_F(wheel, list)
+{
+	struct timerwheel_entry page[4];
+	unsigned char seen[40] = { 0 };
+	uint64_t cursor = 0, key;
+	long n, i, total = 0;
+
+	for (key = 0; key < 40; key++)
+		ASSERT_EQ(0, add(self->w, key, key + 1000, key < 3 ? 0 : HOUR, 0));
+	do {
+		poison(page, sizeof(page));
+		n = tw_list(self->w, page, 3, &cursor);
+		ASSERT_LE(0, n);
+		ASSERT_EQ(true, poisoned(page + n, sizeof(page) - n * sizeof(*page)));
+		for (i = 0; i < n; i++) {
+			key = page[i].key;
+			/* Every fourth is removed and made anew meanwhile. */
+			if (key >= 40)
+				continue;
+			seen[key]++;
+			EXPECT_EQ(key + 1000, page[i].value);
+			EXPECT_EQ(key < 3 ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
+				  page[i].result);
+			EXPECT_EQ(key < 3 ? 0 : HOUR, page[i].deadline);
+		}
+		total += n;
+		key = total % 40 / 4 * 4;
+		if (rm(self->w, key) > 0)
+			add(self->w, key + 100, 0, HOUR, 0);
+	} while (n);
+	for (key = 0; key < 40; key++)
+		if (key % 4)
+			EXPECT_EQ(1, seen[key]) TH_LOG("key %d", (int)key);
+	EXPECT_EQ(0, tw_list(self->w, page, 3, &cursor));
+	EXPECT_EQ(0, tw_list(self->w, page, 0, &cursor));
+}
+
+TEST_F(wheel, drain)
+{
+	struct timerwheel_entry page[8];
+	uint64_t key, seen = 0;
+	long n, i;
+
+	for (key = 0; key < 20; key++)
+		ASSERT_EQ(0, add(self->w, key, key + 1000, key < 3 ? 0 : HOUR, 0));
+	do {
+		poison(page, sizeof(page));
+		n = tw_drain(self->w, page, 7, 0);
+		ASSERT_LE(0, n);
+		ASSERT_EQ(true, poisoned(page + n, sizeof(page) - n * sizeof(*page)));
+		for (i = 0; i < n; i++) {
+			key = page[i].key;
+			EXPECT_EQ(0, seen & 1 << key);
+			seen |= 1 << key;
+			EXPECT_EQ(key + 1000, page[i].value);
+			EXPECT_EQ(key < 3 ? 0 : HOUR, page[i].left);
+			EXPECT_EQ(key < 3 ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
+				  page[i].result);
+		}
+	} while (n);
+	EXPECT_EQ((1 << 20) - 1, seen);
+	EXPECT_EQ(false, readable(self->w));
+	EXPECT_EQ(-EINVAL, tw_drain(self->w, page, 8, 2));
+	/* It is still open. */
+	EXPECT_EQ(0, add(self->w, 1, 0, HOUR, 0));
+}
+
+TEST_F(wheel, drain_close)
+{
+	struct timerwheel_entry page[4];
+
+	ASSERT_EQ(0, add(self->w, 1, 0, 10, 0));
+	ASSERT_EQ(0, add(self->w, 2, 0, 20, 0));
+	EXPECT_EQ(1, tw_drain(self->w, page, 1, TIMERWHEEL_DRAIN_CLOSE));
+	EXPECT_EQ(-ESHUTDOWN, add(self->w, 3, 0, HOUR, 0));
+	/* Not even one that exists, nor one that is asked for in the wrong way otherwise. */
+	EXPECT_EQ(-ESHUTDOWN, add(self->w, 2, 0, HOUR, 0));
+	EXPECT_EQ(-ESHUTDOWN, add(self->w, 2, 0, HOUR, TIMERWHEEL_EXCL));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 2, 30, 0));
+	EXPECT_EQ(1, tw_drain(self->w, page, 4, 0));
+	EXPECT_EQ(0, tw_drain(self->w, page, 4, 0));
+}
+
+TEST_F(wheel, advance)
+{
+	static const uint64_t when[] = { 30, 10, 20, 10, 40, 1000 };
+	struct timerwheel_event ev[8];
+	uint64_t key, last = 0;
+	long i;
+
+	for (key = 0; key < 6; key++)
+		ASSERT_EQ(0, add(self->w, key, 0, when[key], TIMERWHEEL_ABS));
+	EXPECT_EQ(0, tw_advance(self->w, 9, 0));
+	EXPECT_EQ(5, tw_advance(self->w, 100, TIMERWHEEL_ABS));
+	EXPECT_EQ(100, tw_now(self->w));
+	EXPECT_EQ(0, tw_advance(self->w, 100, TIMERWHEEL_ABS));
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, 99, TIMERWHEEL_ABS));
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, 1, TIMERWHEEL_MATCH));
+	EXPECT_EQ(100, tw_now(self->w));
+	/* In order, each at its own time. */
+	ASSERT_EQ(5, take(self->w, ev, 8));
+	for (i = 0; i < 5; i++) {
+		EXPECT_LE(last, ev[i].fired);
+		EXPECT_EQ(ev[i].deadline, ev[i].fired);
+		EXPECT_EQ(when[ev[i].key], ev[i].deadline);
+		last = ev[i].fired;
+	}
+	/* As far as time goes. */
+	EXPECT_EQ(1, tw_advance(self->w, UINT64_MAX, 0));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, tw_now(self->w));
+}
+
+TEST_F(wheel, take)
+{
+	struct timerwheel_event ev[8];
+	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 5 };
+
+	EXPECT_EQ(false, readable(self->w));
+	EXPECT_EQ(0, take(self->w, ev, 8));
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(0, add(self->w, 2, 20, 6, 0));
+	ASSERT_EQ(0, add(self->w, 3, 30, 7, 0));
+	EXPECT_EQ(false, readable(self->w));
+	EXPECT_EQ(3, tw_advance(self->w, 50, 0));
+	EXPECT_EQ(true, readable(self->w));
+	EXPECT_EQ(0, tw_take(self->w, NULL, 0));
+	ASSERT_EQ(1, take(self->w, ev, 1));
+	EXPECT_EQ(1, ev[0].key);
+	EXPECT_EQ(10, ev[0].value);
+	EXPECT_EQ(5, ev[0].deadline);
+	EXPECT_EQ(5, ev[0].fired);
+	EXPECT_EQ(0, ev[0].overruns);
+	EXPECT_EQ(0, ev[0].flags);
+	EXPECT_EQ(elem.index, ev[0].index);
+	/* What is left is still told about. */
+	EXPECT_EQ(true, readable(self->w));
+	ASSERT_EQ(2, take(self->w, ev, 8));
+	EXPECT_EQ(2, ev[0].key);
+	EXPECT_EQ(3, ev[1].key);
+	EXPECT_EQ(0, take(self->w, ev, 8));
+	EXPECT_EQ(false, readable(self->w));
+	EXPECT_EQ(-ENOENT, rm(self->w, 1));
+}
+
+TEST_F(wheel, periodic)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 100, .period = 30 };
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev[4];
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	/* Due once, however often its time came. */
+	EXPECT_EQ(1, tw_advance(self->w, 175, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, ev, 4));
+	EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev[0].flags);
+	EXPECT_EQ(100, ev[0].deadline);
+	EXPECT_EQ(100, ev[0].fired);
+	EXPECT_EQ(2, ev[0].overruns);
+	EXPECT_EQ(elem.index, ev[0].index);
+	/* It does not drift. */
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(190, entry.deadline);
+	EXPECT_EQ(elem.generation, entry.generation);
+	EXPECT_EQ(1, tw_advance(self->w, 190, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, ev, 4));
+	EXPECT_EQ(190, ev[0].deadline);
+	EXPECT_EQ(0, ev[0].overruns);
+	/* One event a call, however short. */
+	elem.period = 1;
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
+	EXPECT_EQ(1, tw_advance(self->w, SEC, 0));
+	EXPECT_EQ(1, take(self->w, ev, 4));
+	EXPECT_EQ(SEC - 100, ev[0].overruns);
+	EXPECT_EQ(0, take(self->w, ev, 4));
+	/* And a deadline that is never reached ends it. */
+	elem.period = TIMERWHEEL_TIME_MAX;
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
+	EXPECT_EQ(1, tw_advance(self->w, 100, 0));
+	EXPECT_EQ(1, take(self->w, ev, 4));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, entry.deadline);
+}
+
+TEST_F(wheel, stats)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 10, .period = 10 };
+	struct timerwheel_stats s;
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev[4];
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(0, add(self->w, 2, 0, 20, 0));
+	ASSERT_EQ(0, add(self->w, 3, 0, 20, 0));
+	ASSERT_EQ(0, add(self->w, 4, 0, HOUR, 0));
+	ASSERT_EQ(0, add(self->w, 5, 0, HOUR, 0));
+	ASSERT_EQ(1, add(self->w, 5, 0, HOUR, 0));
+	ASSERT_EQ(3, tw_advance(self->w, 25, 0));
+	ASSERT_EQ(TIMERWHEEL_WAS_DUE, rm(self->w, 2));
+	ASSERT_EQ(TIMERWHEEL_WAS_DUE, move(self->w, 3, HOUR, 0));
+	ASSERT_EQ(1, take(self->w, ev, 4));
+	ASSERT_EQ(1, tw_drain(self->w, &entry, 1, 0));
+	ASSERT_EQ(0, add(self->w, 6, 0, 0, 0));
+	poison(&s, sizeof(s));
+	ASSERT_EQ(0, tw_stats(self->w, &s));
+	EXPECT_EQ(sizeof(s), s.size);
+	EXPECT_EQ(0, s.flags);
+	EXPECT_EQ(3, s.pending);
+	EXPECT_EQ(1, s.due);
+	EXPECT_EQ(7, s.armed);
+	EXPECT_EQ(1, s.rearmed);
+	EXPECT_EQ(1, s.moved);
+	EXPECT_EQ(1, s.removed);
+	EXPECT_EQ(1, s.replaced);
+	EXPECT_EQ(1, s.drained);
+	EXPECT_EQ(1, s.delivered);
+	EXPECT_EQ(1, s.overruns);
+	EXPECT_EQ(2, s.withdrawn);
+	EXPECT_EQ(0, s.late_max);
+	EXPECT_EQ(4, s.lateness[0]);
+	EXPECT_LT(0, s.memory);
+	/* Late by 5: 4 to 7. */
+	ASSERT_EQ(0, add(self->w, 7, 0, 20, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, tw_stats(self->w, &s));
+	EXPECT_EQ(5, s.late_max);
+	EXPECT_EQ(1, s.lateness[3]);
+}
+
+TEST_F(wheel, errno_stays)
+{
+	struct timerwheel_info info;
+	struct tw_wheel *other;
+	struct tw_config config = { .backend = TW_DEVICE, .device = "/nowhere" };
+	struct timerwheel_event ev;
+
+	errno = 4711;
+	EXPECT_EQ(-ENOENT, tw_open(&other, &config));
+	EXPECT_EQ(-EBADF, tw_adopt(&other, -1, false));
+	EXPECT_EQ(0, tw_take(self->w, &ev, 1));
+	EXPECT_EQ(0, tw_wait(self->w, &ev, 1, 1));
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, 0, ~0U));
+	EXPECT_EQ(0, tw_info(self->w, &info));
+	EXPECT_GT(0, tw_monitor(self->w, 0, ~0U));
+	EXPECT_EQ(-EINVAL, tw_drain(self->w, NULL, 0, ~0U));
+	EXPECT_EQ(4711, errno);
+}
+
+TEST_F(wheel, allocates_nothing)
+{
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev;
+	struct tw_queue *queue;
+	uint64_t cursor = 0, key;
+
+	ASSERT_EQ(0, tw_queue_new(&queue, self->w, 0, NULL, NULL));
+	/* The process back end gets memory for timers as they come. */
+	ASSERT_EQ(0, add(self->w, 0, 0, HOUR, 0));
+	allocations = 0;
+	for (key = 0; key < 60; key++)
+		EXPECT_LE(0, add(self->w, key, 0, HOUR, 0));
+	move(self->w, 1, 2 * HOUR, 0);
+	rm(self->w, 2);
+	get(self->w, 3, &entry);
+	tw_list(self->w, &entry, 1, &cursor);
+	tw_drain(self->w, &entry, 1, 0);
+	tw_advance(self->w, HOUR, 0);
+	tw_wait(self->w, &ev, 1, 1);
+	tw_queue_move(queue, &(struct timerwheel_move){ .key = 1 });
+	tw_queue_flush(queue);
+	EXPECT_EQ(0, allocations);
+	tw_queue_free(queue);
+}
+
+/* ---- the deadline table ---------------------------------------------------------------------- */
+
+TEST(table_none)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
+	struct tw_table table;
+
+	ASSERT_NE(NULL, wheel);
+	poison(&table, sizeof(table));
+	EXPECT_EQ(-ENOENT, tw_table(wheel, &table));
+	EXPECT_EQ(true, poisoned(&table, sizeof(table)));
+	tw_close(wheel);
+}
+
+TEST_F(wheel, touch)
+{
+	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 1 << 20 };
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev;
+
+	EXPECT_EQ(10, self->table.bits);
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	/* Later: rounded up to 2^bits ns. */
+	tw_touch(&self->table, elem.index, elem.generation, (2 << 20) + 1);
+	EXPECT_EQ(0, tw_advance(self->w, 2 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, tw_advance(self->w, (2 << 20) + 1024, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ((2 << 20) + 1024, ev.deadline);
+	EXPECT_EQ((2 << 20) + 1024, ev.fired);
+
+	/* Its place is another's: who stores late does no harm. */
+	ASSERT_EQ(0, add(self->w, 2, 20, 3 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
+	ASSERT_EQ(elem.index, entry.index);
+	EXPECT_NE(elem.generation, entry.generation);
+	tw_touch(&self->table, elem.index, elem.generation, 9 << 20);
+	EXPECT_EQ(1, tw_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
+	/* Due already: too late. */
+	tw_touch(&self->table, entry.index, entry.generation, 9 << 20);
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(3 << 20, ev.deadline);
+}
+
+/* Generations come round: none is 0, and no store of an owner long ago counts. */
+TEST_F(wheel, touch_generations)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, first;
+	struct timerwheel_entry entry;
+	int i;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	first = elem;
+	tw_touch(&self->table, elem.index, elem.generation, 9 << 20);
+	for (i = 0; i < 1 << 10; i++) {
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+		ASSERT_EQ(0, add_elem(self->w, &elem));
+		ASSERT_EQ(first.index, elem.index);
+		ASSERT_NE(0, elem.generation);
+		if (elem.generation == first.generation)
+			break;
+	}
+	ASSERT_EQ(first.generation, elem.generation);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(1 << 20, entry.deadline);
+}
+
+TEST_F(wheel, touch_is_seen)
+{
+	struct timerwheel_remove rem = { .key = 1 };
+	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 };
+	struct timerwheel_entry entry;
+	uint64_t cursor = 0;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	/* Earlier: no effect. */
+	tw_touch(&self->table, elem.index, elem.generation, 1 << 10);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(1 << 20, entry.deadline);
+	tw_touch(&self->table, elem.index, elem.generation, 2 << 20);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(2 << 20, entry.deadline);
+	tw_touch(&self->table, elem.index, elem.generation, 3 << 20);
+	EXPECT_EQ(1, tw_list(self->w, &entry, 1, &cursor));
+	EXPECT_EQ(3 << 20, entry.deadline);
+	tw_touch(&self->table, elem.index, elem.generation, UINT64_MAX / 2);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
+	EXPECT_LT((int64_t)(UINT64_MAX / 4), rem.left);
+
+	/* MOVE and ADD set theirs. */
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	tw_touch(&self->table, elem.index, elem.generation, 4 << 20);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, 2 << 20, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(2 << 20, entry.deadline);
+	tw_touch(&self->table, elem.index, elem.generation, 4 << 20);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
+	tw_touch(&self->table, elem.index, elem.generation, 3 << 20);
+	EXPECT_EQ(1, tw_drain(self->w, &entry, 1, 0));
+	EXPECT_EQ(3 << 20, entry.deadline);
+	EXPECT_EQ(3 << 20, entry.left);
+}
+
+TEST_F(wheel, touch_periodic)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20, .period = 1 << 20 };
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	tw_touch(&self->table, elem.index, elem.generation, (1 << 20) + 4096);
+	EXPECT_EQ(0, tw_advance(self->w, 1 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, tw_advance(self->w, (1 << 20) + 4096, TIMERWHEEL_ABS));
+	/* What is stored while it is due counts for its next one. */
+	tw_touch(&self->table, elem.index, elem.generation, (2 << 20) + 8192);
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ((1 << 20) + 4096, ev.deadline);
+	EXPECT_EQ(0, tw_advance(self->w, (2 << 20) + 4096, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, tw_advance(self->w, (2 << 20) + 8192, TIMERWHEEL_ABS));
+}
+
+TEST(touch_running)
+{
+	struct tw_config config = { .backend = BACKEND, .table = true };
+	struct timerwheel_add elem = { .key = 1, .deadline = 20 * MSEC };
+	struct timerwheel_event ev;
+	struct tw_wheel *wheel;
+	struct tw_table table;
+	uint64_t began, until;
+
+	ASSERT_EQ(0, tw_open(&wheel, &config));
+	ASSERT_EQ(0, tw_table(wheel, &table));
+	began = tw_now(wheel);
+	ASSERT_EQ(0, add_elem(wheel, &elem));
+	until = began + 60 * MSEC;
+	tw_touch(&table, elem.index, elem.generation, until);
+	ASSERT_EQ(1, tw_wait(wheel, &ev, 1, 10000));
+	EXPECT_LE(until, ev.fired);
+	EXPECT_LE(until, ev.deadline);
+	EXPECT_GE(until + (1 << table.bits), ev.deadline);
+	tw_close(wheel);
+}
+
+/* ---- running clocks -------------------------------------------------------------------------- */
+
+FIXTURE(clock)
+{
+	struct tw_wheel *w;
+	clockid_t id;
+};
+
+FIXTURE_VARIANT(clock)
+{
+	uint32_t clock;
+	clockid_t id;
+};
+
+FIXTURE_VARIANT_ADD(clock, monotonic)
+{
+	.clock = TIMERWHEEL_CLOCK_MONOTONIC, .id = CLOCK_MONOTONIC,
+};
+
+FIXTURE_VARIANT_ADD(clock, boottime)
+{
+	.clock = TIMERWHEEL_CLOCK_BOOTTIME, .id = CLOCK_BOOTTIME,
+};
+
+FIXTURE_VARIANT_ADD(clock, realtime)
+{
+	.clock = TIMERWHEEL_CLOCK_REALTIME, .id = CLOCK_REALTIME,
+};
+
+FIXTURE_SETUP(clock)
+{
+	self->w = wheel_of(variant->clock);
+	ASSERT_NE(NULL, self->w);
+	self->id = variant->id;
+}
+
+FIXTURE_TEARDOWN(clock)
+{
+	EXPECT_EQ(true, balanced(self->w));
+	tw_close(self->w);
+}
+
+TEST_F(clock, now)
+{
+	uint64_t before = clock_ns(self->id), now = tw_now(self->w);
+	struct timerwheel_info info;
+
+	EXPECT_LE(before, now);
+	ASSERT_EQ(0, tw_info(self->w, &info));
+	EXPECT_LE(now, info.now);
+	EXPECT_LE(info.now, clock_ns(self->id));
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, SEC, 0));
+}
+
+TEST_F(clock, never_early)
+{
+	uint64_t began = tw_now(self->w);
+	struct timerwheel_event ev[4];
+	long n, got = 0;
+
+	ASSERT_EQ(0, add(self->w, 1, 0, 30 * MSEC, 0));
+	ASSERT_EQ(0, add(self->w, 2, 0, began + 10 * MSEC, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, add(self->w, 3, 0, HOUR, 0));
+	while (got < 2) {
+		n = tw_wait(self->w, ev, 4, 10000);
+		ASSERT_LT(0, n);
+		EXPECT_LE(ev[0].deadline, ev[0].fired);
+		EXPECT_LE(ev[0].fired, tw_now(self->w));
+		EXPECT_LE(began + (ev[0].key == 1 ? 30 : 10) * MSEC, ev[0].fired);
+		got += n;
+	}
+	EXPECT_EQ(0, take(self->w, ev, 4));
+	EXPECT_EQ(false, readable(self->w));
+}
+
+TEST_F(clock, due_without_a_call)
+{
+	struct timerwheel_remove rem = { .key = 1 };
+	struct pollfd p = { .fd = tw_fd(self->w), .events = POLLIN };
+
+	ASSERT_EQ(0, add(self->w, 1, 5, 10 * MSEC, 0));
+	EXPECT_EQ(0, poll(&p, 1, 0));
+	EXPECT_EQ(1, poll(&p, 1, 10000));
+	nap(5 * MSEC);
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &rem));
+	EXPECT_GT(0, rem.left);
+	/* The event was withdrawn: nothing is left to tell. */
+	EXPECT_EQ(0, poll(&p, 1, 0));
+}
+
+TEST_F(clock, earlier_while_waiting)
+{
+	struct timerwheel_event ev;
+
+	/* Armed for later first, then for sooner. */
+	ASSERT_EQ(0, add(self->w, 1, 0, HOUR, 0));
+	ASSERT_EQ(0, add(self->w, 2, 0, 20 * MSEC, 0));
+	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
+	EXPECT_EQ(2, ev.key);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, 5 * MSEC, 0));
+	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
+	EXPECT_EQ(1, ev.key);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+TEST(wait_times_out)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	struct timerwheel_event ev;
+
+	ASSERT_NE(NULL, wheel);
+	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 0));
+	EXPECT_EQ(0, tw_wait(wheel, &ev, 0, -1));
+	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 30));
+	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
+	/* A descriptor that is readable for nothing does not shorten it. */
+	ASSERT_EQ(0, add(wheel, 1, 0, 10 * MSEC, 0));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, move(wheel, 1, HOUR, 0));
+	began = clock_ns(CLOCK_MONOTONIC);
+	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 30));
+	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
+	tw_close(wheel);
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+static void *disturb(void *thread)
+{
+	nap(20 * MSEC);
+	pthread_kill(*(pthread_t *)thread, SIGUSR1);
+	return NULL;
+}
+
+TEST(wait_interrupted)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct sigaction action = { .sa_handler = ignore };
+	pthread_t self = pthread_self(), other;
+	struct timerwheel_event ev;
+
+	ASSERT_NE(NULL, wheel);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	ASSERT_EQ(0, pthread_create(&other, NULL, disturb, &self));
+	EXPECT_EQ(-EINTR, tw_wait(wheel, &ev, 1, -1));
+	pthread_join(other, NULL);
+	tw_close(wheel);
+}
+
+static void *arm_soon(void *wheel)
+{
+	nap(20 * MSEC);
+	add(wheel, 9, 0, 0, 0);
+	return NULL;
+}
+
+TEST(wait_for_another_thread)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel_event ev;
+	pthread_t other;
+
+	ASSERT_NE(NULL, wheel);
+	ASSERT_EQ(0, pthread_create(&other, NULL, arm_soon, wheel));
+	EXPECT_EQ(1, tw_wait(wheel, &ev, 1, -1));
+	EXPECT_EQ(9, ev.key);
+	pthread_join(other, NULL);
+	tw_close(wheel);
+}
+
+/* ---- arrays of any length -------------------------------------------------------------------- */
+
+TEST(long_arrays)
+{
+	enum { MANY = 3 * TIMERWHEEL_BATCH_MAX + 5 };
+	struct timerwheel_entry *entry = malloc((MANY + 1) * sizeof(*entry));
+	struct timerwheel_remove *rem = malloc(MANY * sizeof(*rem));
+	struct timerwheel_move *moves = malloc(MANY * sizeof(*moves));
+	struct timerwheel_add *adds = malloc(MANY * sizeof(*adds));
+	struct tw_wheel *wheel = wheel_manual(0, 0);
+	uint64_t cursor = 0, i, bad = 0;
+
+	ASSERT_NE(NULL, wheel);
+	for (i = 0; i < MANY; i++) {
+		adds[i] = (struct timerwheel_add){ .key = i * 7, .value = i, .deadline = HOUR };
+		moves[i] = (struct timerwheel_move){ .key = i * 7, .deadline = 2 * HOUR };
+		rem[i] = (struct timerwheel_remove){ .key = i * 7 };
+		entry[i] = (struct timerwheel_entry){ .key = i * 7 };
+	}
+	ASSERT_EQ(MANY, tw_add(wheel, adds, MANY));
+	ASSERT_EQ(MANY, tw_move(wheel, moves, MANY));
+	ASSERT_EQ(MANY, tw_get(wheel, entry, MANY));
+	for (i = 0; i < MANY; i++)
+		bad += adds[i].result || moves[i].result != 1 || entry[i].result != 1 ||
+		       entry[i].value != i || entry[i].deadline != 2 * HOUR;
+	ASSERT_EQ(MANY, tw_list(wheel, entry, MANY + 1, &cursor));
+	ASSERT_EQ(0, tw_list(wheel, entry, MANY, &cursor));
+	ASSERT_EQ(MANY - 10, tw_remove(wheel, rem, MANY - 10));
+	for (i = 0; i < MANY - 10; i++)
+		bad += rem[i].result != 1 || rem[i].value != i;
+	EXPECT_EQ(0, bad);
+	ASSERT_EQ(10, tw_drain(wheel, entry, MANY, 0));
+	ASSERT_EQ(MANY, tw_add(wheel, adds, MANY));
+	ASSERT_EQ(MANY, tw_drain(wheel, entry, MANY + 1, TIMERWHEEL_DRAIN_CLOSE));
+	EXPECT_EQ(true, balanced(wheel));
+	tw_close(wheel);
+	free(adds);
+	free(moves);
+	free(rem);
+	free(entry);
+}
+
+TEST(slack_in_ticks)
+{
+	struct tw_config config = {
+		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 1000,
+		.slack = 5999,
+	};
+	struct timerwheel_add elem = { .key = 2, .deadline = HOUR, .flags = TIMERWHEEL_SLACK };
+	struct timerwheel_entry entry;
+	struct tw_wheel *wheel;
+
+	ASSERT_EQ(0, tw_open(&wheel, &config));
+	ASSERT_EQ(0, add(wheel, 1, 0, HOUR, 0));
+	ASSERT_EQ(1, get(wheel, 1, &entry));
+	EXPECT_EQ(5000, entry.slack);
+	ASSERT_EQ(0, add_elem(wheel, &elem));
+	ASSERT_EQ(1, get(wheel, 2, &entry));
+	EXPECT_EQ(0, entry.slack);
+	elem.slack = UINT64_MAX;
+	ASSERT_EQ(1, add_elem(wheel, &elem));
+	ASSERT_EQ(1, get(wheel, 2, &entry));
+	EXPECT_EQ(0xffffffffULL * 1000, entry.slack);
+	tw_close(wheel);
+}
+
+/* ---- several threads ------------------------------------------------------------------------- */
+
+enum { THREADS = 3, ROUNDS = 300, OWN = 40 };
+
+struct worker {
+	struct tw_wheel *wheel;
+	uint64_t first;
+	long removed, taken, wrong;
+};
+
+/* Its own keys: armed for soon, some put off, some removed. */
+static void *work(void *arg)
+{
+	struct worker *me = arg;
+	struct timerwheel_remove rem[OWN];
+	struct timerwheel_move moves[OWN];
+	struct timerwheel_add adds[OWN];
+	int round, i;
+
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < OWN; i++) {
+			adds[i] = (struct timerwheel_add) {
+				.key = me->first + round * OWN + i, .deadline = i * 50 * USEC,
+			};
+			moves[i] = (struct timerwheel_move) {
+				.key = adds[i].key, .deadline = i * 60 * USEC,
+			};
+			rem[i] = (struct timerwheel_remove){ .key = adds[i].key };
+		}
+		me->wrong += tw_add(me->wheel, adds, OWN) != OWN;
+		me->wrong += tw_move(me->wheel, moves, OWN / 2) != OWN / 2;
+		me->wrong += tw_remove(me->wheel, rem, OWN / 4) != OWN / 4;
+		for (i = 0; i < OWN; i++)
+			me->wrong += adds[i].result != 0;
+		for (i = 0; i < OWN / 4; i++)
+			me->removed += rem[i].result > 0;
+	}
+	return NULL;
+}
+
+static void *collect(void *arg)
+{
+	struct worker *me = arg;
+	struct timerwheel_event ev[64];
+	long n, i;
+
+	for (;;) {
+		n = tw_wait(me->wheel, ev, 64, -1);
+		if (n < 0)
+			me->wrong++;
+		for (i = 0; i < n; i++) {
+			if (!ev[i].key)
+				return NULL;
+			me->wrong += ev[i].fired < ev[i].deadline;
+			me->taken++;
+		}
+	}
+}
+
+TEST(threads)
+{
+	struct worker worker[THREADS + 1] = { 0 };
+	struct timerwheel_stats s;
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	pthread_t thread[THREADS + 1];
+	long removed = 0, i;
+
+	ASSERT_NE(NULL, wheel);
+	for (i = 0; i <= THREADS; i++) {
+		worker[i].wheel = wheel;
+		worker[i].first = (i + 1) << 32;
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, i ? work : collect, &worker[i]));
+	}
+	for (i = 1; i <= THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		EXPECT_EQ(0, worker[i].wrong);
+		removed += worker[i].removed;
+	}
+	/* The collector ends once all are through: this one is the last. */
+	do {
+		nap(MSEC);
+		ASSERT_EQ(0, tw_stats(wheel, &s));
+	} while (s.pending + s.due);
+	ASSERT_EQ(0, add(wheel, 0, 0, 0, 0));
+	pthread_join(thread[0], NULL);
+	EXPECT_EQ(0, worker[0].wrong);
+	EXPECT_EQ(THREADS * ROUNDS * OWN, removed + worker[0].taken);
+	EXPECT_EQ(true, balanced(wheel));
+	tw_close(wheel);
+}
+
+/* ---- after fork() ---------------------------------------------------------------------------- */
+
+TEST(fork_and_close)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel_event ev;
+	pid_t pid;
+
+	/* What a child may do with its parent's wheel in any case: close it, without harm. */
+	ASSERT_NE(NULL, wheel);
+	ASSERT_EQ(0, add(wheel, 1, 0, 30 * MSEC, 0));
+	pid = fork();
+	if (!pid) {
+		tw_close(wheel);
+		_exit(0);
+	}
+	ASSERT_EQ(0, reap(pid));
+	EXPECT_EQ(1, tw_wait(wheel, &ev, 1, 10000));
+	tw_close(wheel);
+}
+
+/* ---- what is different ----------------------------------------------------------------------- */
+
+TEST(adopt_errors)
+{
+	struct tw_wheel *wheel = NULL;
+	int pipes[2];
+
+	ASSERT_EQ(0, pipe(pipes));
+	EXPECT_EQ(-EBADF, tw_adopt(&wheel, -1, false));
+	EXPECT_EQ(-ENOTTY, tw_adopt(&wheel, pipes[0], false));
+	EXPECT_EQ(NULL, wheel);
+	/* It stayed open. */
+	EXPECT_EQ(0, fcntl(pipes[0], F_GETFL));
+	fail_allocation = 0;
+	EXPECT_EQ(-ENOMEM, tw_adopt(&wheel, pipes[0], false));
+	EXPECT_EQ(0, fcntl(pipes[0], F_GETFL));
+}
+
+#ifdef PROCESS
+
+TEST_F(wheel, not_supported)
+{
+	EXPECT_EQ(-ENOTSUP, tw_share(self->w));
+	EXPECT_EQ(-ENOTSUP, tw_monitor(self->w, 0, 0));
+}
+
+TEST_F(wheel, adopt_a_timerfd)
+{
+	struct tw_wheel *other;
+
+	EXPECT_EQ(-ENOTTY, tw_adopt(&other, tw_fd(self->w), false));
+}
+
+TEST(add_no_memory)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
+	struct timerwheel_add elem[3] = { { .key = 1 }, { .key = 2 }, { .key = 3 } };
+	uint64_t key;
+	int n;
+
+	/* The timers, the heap, the hash: each may fail, and the next try goes on. */
+	ASSERT_NE(NULL, wheel);
+	for (n = 0; n < 3; n++) {
+		fail_allocation = n;
+		ASSERT_EQ(1, tw_add(wheel, elem, 1));
+		EXPECT_EQ(-ENOMEM, elem[0].result);
+	}
+	fail_allocation = 0;
+	ASSERT_EQ(3, tw_add(wheel, elem, 3));
+	EXPECT_EQ(-ENOMEM, elem[0].result);
+	EXPECT_EQ(0, elem[1].result);
+	EXPECT_EQ(0, elem[2].result);
+	/* And with timers in it. */
+	for (key = 4; add(wheel, key, 0, HOUR, 0) == 0; key++)
+		fail_allocation = 2;
+	EXPECT_EQ(-1, fail_allocation);
+	EXPECT_LT(50, key);
+	EXPECT_EQ(0, add(wheel, key, 0, HOUR, 0));
+	while (--key > 1)
+		EXPECT_LT(0, rm(wheel, key)) TH_LOG("key %d", (int)key);
+	EXPECT_EQ(true, balanced(wheel));
+	tw_close(wheel);
+}
+
+#else
+
+TEST(device_errors)
+{
+	struct tw_config config = { .backend = BACKEND };
+	struct timerwheel_add *adds;
+	struct timerwheel_event *ev;
+	struct tw_wheel *wheel;
+	size_t page = getpagesize();
+	char *edge;
+	int fd;
+
+	ASSERT_EQ(0, tw_open(&wheel, &config));
+	edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_EQ(0, mprotect(edge + page, page, PROT_NONE));
+	adds = (struct timerwheel_add *)(edge + page) - 2;
+	adds[0] = (struct timerwheel_add){ .key = 1, .deadline = 0 };
+	adds[1] = (struct timerwheel_add){ .key = 2, .deadline = 0 };
+	/* As far as it goes, then the error. */
+	EXPECT_EQ(2, tw_add(wheel, adds, 3));
+	EXPECT_EQ(-EFAULT, tw_add(wheel, adds + 2, 1));
+	EXPECT_EQ(-EFAULT, tw_get(wheel, (struct timerwheel_entry *)(adds + 2), 1));
+	EXPECT_EQ(-EFAULT, tw_drain(wheel, (struct timerwheel_entry *)(adds + 2), 1, 0));
+	ev = (struct timerwheel_event *)(edge + page);
+	EXPECT_EQ(-EFAULT, tw_take(wheel, ev, 1));
+	EXPECT_EQ(2, tw_take(wheel, ev - 2, 2));
+	tw_close(wheel);
+
+	fd = open("/dev/timerwheel", O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EACCES, tw_adopt(&wheel, fd, true));
+	EXPECT_EQ(0, close(fd));
+}
+
+/* A call that fails as a whole: nothing done, or as much as was done before it. */
+TEST(device_calls_fail)
+{
+	enum { MANY = TIMERWHEEL_BATCH_MAX + 10 };
+	struct timerwheel_entry *entry = calloc(MANY, sizeof(*entry));
+	struct timerwheel_remove *rem = calloc(MANY, sizeof(*rem));
+	struct timerwheel_move *moves = calloc(MANY, sizeof(*moves));
+	struct timerwheel_add *adds = calloc(MANY, sizeof(*adds));
+	struct tw_wheel *wheel = wheel_manual(0, 0);
+	uint64_t cursor = 0, i;
+	int n;
+
+	ASSERT_NE(NULL, wheel);
+	for (i = 0; i < MANY; i++) {
+		adds[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
+		moves[i].key = i;
+		moves[i].deadline = HOUR;
+		rem[i].key = i;
+		entry[i].key = i;
+	}
+	for (n = 0; n < 2; n++) {
+		/* The first call, or the second one that so many elements take. */
+		fail_ioctl = n;
+		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, tw_add(wheel, adds, MANY));
+	}
+	EXPECT_EQ(10, tw_add(wheel, adds + TIMERWHEEL_BATCH_MAX, 10));
+	for (n = 0; n < 2; n++) {
+		fail_ioctl = n;
+		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, tw_move(wheel, moves, MANY));
+		fail_ioctl = n;
+		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, tw_get(wheel, entry, MANY));
+		cursor = 0;
+		fail_ioctl = n;
+		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR,
+			  tw_list(wheel, entry, MANY, &cursor));
+	}
+	EXPECT_EQ(10, tw_list(wheel, entry, MANY, &cursor));
+	fail_ioctl = 0;
+	EXPECT_EQ(-EINTR, tw_remove(wheel, rem, MANY));
+	fail_ioctl = 1;
+	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, tw_remove(wheel, rem, MANY));
+	fail_ioctl = 0;
+	EXPECT_EQ(-EINTR, tw_drain(wheel, entry, MANY, 0));
+	EXPECT_EQ(10, tw_drain(wheel, entry, MANY, 0));
+	fail_ioctl = 0;
+	EXPECT_EQ(-EINTR, tw_advance(wheel, SEC, 0));
+	EXPECT_EQ(0, tw_now(wheel));
+	ioctl_error = ENFILE;
+	fail_ioctl = 0;
+	EXPECT_EQ(-ENFILE, tw_monitor(wheel, 0, 0));
+	ioctl_error = ENOMEM;
+	fail_ioctl = 0;
+	EXPECT_EQ(-ENOMEM, tw_monitor(wheel, 0, 0));
+	fail_ioctl = 0;
+	EXPECT_EQ(-ENOMEM, tw_add(wheel, adds, 1));
+	EXPECT_EQ(-1, fail_ioctl);
+	tw_close(wheel);
+	free(adds);
+	free(moves);
+	free(rem);
+	free(entry);
+}
+
+TEST(device_quota)
+{
+	const char *path = "/sys/module/timerwheel/parameters/max_user_timers";
+	struct tw_config config = { .backend = BACKEND, .ring = 1024 };
+	struct tw_config plain = { .backend = BACKEND };
+	struct tw_wheel *wheel;
+	char before[32] = "";
+	int fd = open(path, O_RDWR);
+
+	ASSERT_LE(0, fd);
+	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
+	ASSERT_EQ(0, tw_open(&wheel, &plain));
+	ASSERT_EQ(1, pwrite(fd, "1", 1, 0));
+	EXPECT_EQ(-EDQUOT, try_open(&config));
+	EXPECT_EQ(-EDQUOT, tw_monitor(wheel, 0, 0));
+	ASSERT_EQ(0, add(wheel, 1, 0, HOUR, 0));
+	EXPECT_EQ(-EDQUOT, add(wheel, 2, 0, HOUR, 0));
+	tw_close(wheel);
+	ASSERT_EQ(strlen(before), pwrite(fd, before, strlen(before), 0));
+	EXPECT_EQ(0, try_open(&config));
+	close(fd);
+}
+
+TEST(ring)
+{
+	enum { RING = 8, MANY = 100 };
+	struct tw_wheel *wheel = wheel_manual(MANY, RING);
+	struct timerwheel_event ev[MANY];
+	uint64_t key;
+	long n, got = 0, i;
+
+	/* More than it is long: what does not fit flows in, in order. */
+	ASSERT_NE(NULL, wheel);
+	for (key = 0; key < MANY; key++)
+		ASSERT_EQ(0, add(wheel, key, key * 2, key + 1, 0));
+	EXPECT_EQ(MANY, tw_advance(wheel, MANY, 0));
+	EXPECT_EQ(true, readable(wheel));
+	/* Events that cannot flow now do so with the next call. */
+	ASSERT_EQ(RING, take(wheel, ev, 30));
+	ioctl_error = ENOMEM;
+	fail_ioctl = 0;
+	EXPECT_EQ(-ENOMEM, take(wheel, ev + RING, 30));
+	got = RING;
+	while ((n = take(wheel, ev, 30)) > 0) {
+		for (i = 0; i < n; i++) {
+			EXPECT_EQ(got + i, ev[i].key);
+			EXPECT_EQ(2 * (got + i), ev[i].value);
+		}
+		got += n;
+	}
+	EXPECT_EQ(0, n);
+	EXPECT_EQ(MANY, got);
+	EXPECT_EQ(false, readable(wheel));
+	EXPECT_EQ(0, tw_take(wheel, ev, 0));
+	EXPECT_EQ(true, balanced(wheel));
+	tw_close(wheel);
+}
+
+TEST(ring_wait)
+{
+	struct tw_config config = { .backend = BACKEND, .ring = 64 };
+	struct timerwheel_event ev[8];
+	struct tw_wheel *wheel;
+	uint64_t began;
+	pthread_t other;
+	long n, got;
+
+	ASSERT_EQ(0, tw_open(&wheel, &config));
+	began = tw_now(wheel);
+	for (got = 0; got < 50; got++)
+		ASSERT_EQ(0, add(wheel, got + 1, 0, got * MSEC, 0));
+	for (got = 0; got < 50; got += n) {
+		n = tw_wait(wheel, ev, 8, 10000);
+		ASSERT_LT(0, n);
+		EXPECT_LE(ev[0].deadline, ev[0].fired);
+	}
+	EXPECT_LE(began + 49 * MSEC, tw_now(wheel));
+	EXPECT_EQ(0, tw_wait(wheel, ev, 8, 5));
+	ASSERT_EQ(0, pthread_create(&other, NULL, arm_soon, wheel));
+	EXPECT_EQ(1, tw_wait(wheel, ev, 8, -1));
+	EXPECT_EQ(9, ev[0].key);
+	pthread_join(other, NULL);
+	tw_close(wheel);
+}
+
+TEST(monitor)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
+	struct timerwheel_event ev;
+	struct rlimit limit;
+	int fd[TIMERWHEEL_MONITORS_MAX], i, next;
+
+	ASSERT_NE(NULL, wheel);
+	EXPECT_EQ(-EINVAL, tw_monitor(wheel, 0, ~0U));
+	EXPECT_EQ(-EINVAL, tw_monitor(wheel, TIMERWHEEL_RING_MAX + 1, 0));
+	for (i = 0; i < TIMERWHEEL_MONITORS_MAX; i++) {
+		fd[i] = tw_monitor(wheel, 4, TIMERWHEEL_MONITOR_NONBLOCK);
+		ASSERT_LE(0, fd[i]);
+	}
+	EXPECT_EQ(-ENOSPC, tw_monitor(wheel, 0, 0));
+	EXPECT_EQ(-ENOTTY, tw_adopt(&wheel, fd[1], false));
+	close(fd[1]);
+	next = dup(0);
+	close(next);
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = next;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	/* A hole below what is open already does not count. */
+	ASSERT_EQ(next, dup(0) < 0 ? next : -1);
+	EXPECT_EQ(-EMFILE, tw_monitor(wheel, 0, 0));
+	ASSERT_EQ(0, add(wheel, 5, 50, 0, 0));
+	ASSERT_EQ(1, take(wheel, &ev, 1));
+	poison(&ev, sizeof(ev));
+	EXPECT_EQ(sizeof(ev), read(fd[0], &ev, sizeof(ev)));
+	EXPECT_EQ(5, ev.key);
+	EXPECT_EQ(50, ev.value);
+	tw_close(wheel);
+	EXPECT_EQ(0, read(fd[0], &ev, sizeof(ev)));
+}
+
+/* Hand a descriptor to somebody else, as a service manager does. */
+static int send_fd(int socket, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec data = { .iov_base = "", .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &data, .msg_iovlen = 1,
+		.msg_control = control.buf, .msg_controllen = sizeof(control.buf),
+	};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+	return sendmsg(socket, &msg, 0) == 1 ? 0 : -errno;
+}
+
+static int receive_fd(int socket)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	char byte;
+	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &data, .msg_iovlen = 1,
+		.msg_control = control.buf, .msg_controllen = sizeof(control.buf),
+	};
+	int fd;
+
+	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&msg))
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+/* A wheel whose maker takes two of five events and dies. Returns the descriptor. */
+static int orphan(uint32_t ring)
+{
+	struct timerwheel_event ev[2];
+	struct tw_wheel *wheel;
+	int sockets[2], fd;
+	uint64_t key;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		wheel = wheel_manual(100, ring);
+		for (key = 0; wheel && key < 5; key++)
+			add(wheel, key, key * 3, key + 1, 0);
+		add(wheel, 77, 777, HOUR, 0);
+		if (!wheel || tw_advance(wheel, 5, 0) != 5 || take(wheel, ev, 2) != 2 ||
+		    send_fd(sockets[1], tw_share(wheel)))
+			_exit(1);
+		raise(SIGKILL);
+	}
+	fd = receive_fd(sockets[0]);
+	return reap(pid) == 1000 + SIGKILL ? fd : -1;
+}
+
+FIXTURE(heir)
+{
+	struct tw_wheel *w;
+};
+
+FIXTURE_VARIANT(heir)
+{
+	uint32_t ring;
+};
+
+FIXTURE_VARIANT_ADD(heir, read)
+{
+	.ring = 0,
+};
+
+/* Long enough for all; and too short, so that some of the events are still with the kernel. */
+FIXTURE_VARIANT_ADD(heir, ring)
+{
+	.ring = 16,
+};
+
+FIXTURE_VARIANT_ADD(heir, short_ring)
+{
+	.ring = 2,
+};
+
+FIXTURE_SETUP(heir)
+{
+	int fd = orphan(variant->ring);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, tw_adopt(&self->w, fd, true));
+	EXPECT_EQ(fd, tw_fd(self->w));
+}
+
+FIXTURE_TEARDOWN(heir)
+{
+	int fd = tw_fd(self->w);
+
+	EXPECT_EQ(true, balanced(self->w));
+	tw_close(self->w);
+	EXPECT_EQ(-1, fcntl(fd, F_GETFL));
+}
+
+/* Each event exactly once, by the old reader or the new one. */
+TEST_F(heir, continues)
+{
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev[8];
+	struct tw_table table;
+	long n, i, got = 0;
+
+	EXPECT_EQ(TW_DEVICE, tw_backend(self->w));
+	EXPECT_EQ(5, tw_now(self->w));
+	while ((n = take(self->w, ev, 8)) > 0) {
+		for (i = 0; i < n; i++) {
+			EXPECT_EQ(2 + got + i, ev[i].key);
+			EXPECT_EQ(3 * (2 + got + i), ev[i].value);
+		}
+		got += n;
+	}
+	EXPECT_EQ(3, got);
+	ASSERT_EQ(0, tw_table(self->w, &table));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 77, &entry));
+	EXPECT_EQ(777, entry.value);
+	tw_touch(&table, entry.index, entry.generation, 2 * HOUR);
+	EXPECT_EQ(0, tw_advance(self->w, HOUR, 0));
+	EXPECT_EQ(1, tw_advance(self->w, HOUR + SEC, 0));
+	EXPECT_EQ(1, take(self->w, ev, 8));
+}
+
+TEST(adopt_no_memory)
+{
+	struct tw_wheel *wheel = NULL;
+	int n, fd = orphan(16);
+
+	ASSERT_LE(0, fd);
+	for (n = 0; n < 3; n++) {
+		fail_allocation = n;
+		EXPECT_EQ(-ENOMEM, tw_adopt(&wheel, fd, true));
+	}
+	EXPECT_EQ(NULL, wheel);
+	/* It stayed open: try again. */
+	EXPECT_EQ(0, tw_adopt(&wheel, fd, true));
+	tw_close(wheel);
+}
+
+#endif
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/* libtimerwheel when the clock is set: in a program of its own, for machines that may be set. */
+#include "library.h"
+
+static int set_clock(uint64_t ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	return clock_settime(CLOCK_REALTIME, &ts) ? -errno : 0;
+}
+
+FIXTURE(set)
+{
+	struct tw_wheel *w;
+	uint64_t began;
+};
+
+FIXTURE_SETUP(set)
+{
+	self->w = wheel_of(TIMERWHEEL_CLOCK_REALTIME);
+	ASSERT_NE(NULL, self->w);
+	self->began = tw_now(self->w);
+}
+
+FIXTURE_TEARDOWN(set)
+{
+	EXPECT_EQ(0, set_clock(self->began));
+	tw_close(self->w);
+}
+
+TEST_F(set, forward)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add(self->w, 1, 0, self->began + HOUR, TIMERWHEEL_ABS));
+	EXPECT_EQ(0, tw_wait(self->w, &ev, 1, 10));
+	ASSERT_EQ(0, set_clock(self->began + 2 * HOUR));
+	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
+	EXPECT_EQ(self->began + HOUR, ev.deadline);
+	EXPECT_LE(self->began + 2 * HOUR, ev.fired);
+}
+
+TEST_F(set, back)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add(self->w, 1, 0, 50 * MSEC, 0));
+	ASSERT_EQ(0, set_clock(self->began - HOUR));
+	EXPECT_EQ(0, tw_wait(self->w, &ev, 1, 200));
+	ASSERT_EQ(0, set_clock(self->began + HOUR));
+	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
+	EXPECT_LE(ev.deadline, ev.fired);
+}
+
+/* Its time had come, and then it had not: who waits is not kept busy. */
+TEST_F(set, back_before_a_look)
+{
+	struct pollfd p = { .fd = tw_fd(self->w), .events = POLLIN };
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add(self->w, 1, 0, 20 * MSEC, 0));
+	ASSERT_EQ(1, poll(&p, 1, 10000));
+	ASSERT_EQ(0, set_clock(self->began - HOUR));
+	/* The device has seen that it was due; inside the process nobody has. */
+	EXPECT_EQ(ON_DEVICE ? 1 : 0, take(self->w, &ev, 1));
+	EXPECT_EQ(0, poll(&p, 1, 0));
+}
+
+/* What was due stays due, and nothing is left of its time. */
+TEST_F(set, back_after_a_look)
+{
+	struct timerwheel_remove rem = { .key = 1 };
+	struct timerwheel_entry entry;
+
+	ASSERT_EQ(0, add(self->w, 1, 0, 0, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, get(self->w, 1, &entry));
+	ASSERT_EQ(0, set_clock(self->began - HOUR));
+	EXPECT_EQ(true, readable(self->w));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &rem));
+	EXPECT_GE(0, rem.left);
+	EXPECT_EQ(false, readable(self->w));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+/* libtimerwheel's queue: order, number of system calls, failures. */
+#include "library.h"
+
+/* What tw_failed() was told, in order. */
+struct told {
+	int count;
+	unsigned long op[64];
+	uint64_t key[64];
+	int result[64];
+};
+
+static void note(void *arg, unsigned long op, const void *elem)
+{
+	struct told *told = arg;
+	int n = told->count++ % 64;
+
+	told->op[n] = op;
+	if (op == TIMERWHEEL_IOC_ADD) {
+		told->key[n] = ((const struct timerwheel_add *)elem)->key;
+		told->result[n] = ((const struct timerwheel_add *)elem)->result;
+	} else if (op == TIMERWHEEL_IOC_MOVE) {
+		told->key[n] = ((const struct timerwheel_move *)elem)->key;
+		told->result[n] = ((const struct timerwheel_move *)elem)->result;
+	} else {
+		told->key[n] = ((const struct timerwheel_remove *)elem)->key;
+		told->result[n] = ((const struct timerwheel_remove *)elem)->result;
+	}
+}
+
+static int q_add(struct tw_queue *q, uint64_t key, uint64_t value, uint64_t deadline)
+{
+	struct timerwheel_add elem = { .key = key, .value = value, .deadline = deadline };
+
+	return tw_queue_add(q, &elem);
+}
+
+static int q_move(struct tw_queue *q, uint64_t key, uint64_t deadline)
+{
+	struct timerwheel_move elem = { .key = key, .deadline = deadline };
+
+	return tw_queue_move(q, &elem);
+}
+
+static int q_remove(struct tw_queue *q, uint64_t key)
+{
+	struct timerwheel_remove elem = { .key = key };
+
+	return tw_queue_remove(q, &elem);
+}
+
+/* System calls for the wheel's operations since the last look; those of a device only */
+static int calls(void)
+{
+	int n = ioctls;
+
+	ioctls = 0;
+	return ON_DEVICE ? n : -1;
+}
+
+/* The process back end makes none. */
+#define EXPECT_CALLS(n) EXPECT_EQ(ON_DEVICE ? (n) : -1, calls())
+
+FIXTURE(queue)
+{
+	struct tw_wheel *w;
+	struct tw_queue *q;
+	struct told told;
+};
+
+FIXTURE_SETUP(queue)
+{
+	self->w = wheel_manual(1000, 0);
+	ASSERT_NE(NULL, self->w);
+	ASSERT_EQ(0, tw_queue_new(&self->q, self->w, 16, note, &self->told));
+	calls();
+}
+
+FIXTURE_TEARDOWN(queue)
+{
+	tw_queue_free(self->q);
+	EXPECT_EQ(true, balanced(self->w));
+	tw_close(self->w);
+}
+
+TEST_F(queue, new_errors)
+{
+	struct tw_queue *other = NULL;
+	int n;
+
+	EXPECT_EQ(-EINVAL, tw_queue_new(&other, self->w, TIMERWHEEL_BATCH_MAX + 1, NULL, NULL));
+	/* The queue, an array for each kind, the notes. */
+	for (n = 0; n < 5; n++) {
+		fail_allocation = n;
+		errno = 4711;
+		EXPECT_EQ(-ENOMEM, tw_queue_new(&other, self->w, 0, NULL, NULL));
+		EXPECT_EQ(4711, errno);
+		EXPECT_EQ(-1, fail_allocation);
+	}
+	EXPECT_EQ(NULL, other);
+	EXPECT_EQ(0, tw_queue_new(&other, self->w, TIMERWHEEL_BATCH_MAX, NULL, NULL));
+	tw_queue_free(other);
+	EXPECT_EQ(0, tw_queue_new(&other, self->w, 1, NULL, NULL));
+	tw_queue_free(other);
+}
+
+TEST_F(queue, nothing_queued)
+{
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_CALLS(0);
+}
+
+TEST_F(queue, one_call_for_each_kind)
+{
+	struct timerwheel_entry entry;
+	uint64_t key;
+
+	for (key = 0; key < 10; key++)
+		ASSERT_EQ(0, add(self->w, key, 0, HOUR, 0));
+	calls();
+	for (key = 0; key < 5; key++)
+		EXPECT_EQ(0, q_remove(self->q, key));
+	for (key = 5; key < 10; key++)
+		EXPECT_EQ(0, q_move(self->q, key, 2 * HOUR));
+	for (key = 10; key < 15; key++)
+		EXPECT_EQ(0, q_add(self->q, key, 0, 3 * HOUR));
+	/* Not yet. */
+	EXPECT_CALLS(0);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 0, &entry));
+	calls();
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_CALLS(3);
+	for (key = 0; key < 15; key++) {
+		EXPECT_EQ(key < 5 ? -ENOENT : TIMERWHEEL_WAS_PENDING, get(self->w, key, &entry));
+		if (key >= 5)
+			EXPECT_EQ(key < 10 ? 2 * HOUR : 3 * HOUR, entry.deadline);
+	}
+	EXPECT_EQ(0, self->told.count);
+	calls();
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_CALLS(0);
+}
+
+/* Arm, refresh, end: for one key in each of the orders that two kinds may have. */
+TEST_F(queue, order_of_a_key)
+{
+	struct timerwheel_entry entry;
+
+	EXPECT_EQ(0, q_add(self->q, 1, 10, HOUR));
+	EXPECT_EQ(0, q_move(self->q, 1, 2 * HOUR));
+	EXPECT_EQ(0, q_add(self->q, 2, 20, HOUR));
+	EXPECT_EQ(0, q_remove(self->q, 2));
+	EXPECT_EQ(0, q_add(self->q, 3, 30, HOUR));
+	EXPECT_EQ(0, q_add(self->q, 3, 31, HOUR));
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_CALLS(3);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(2 * HOUR, entry.deadline);
+	EXPECT_EQ(-ENOENT, get(self->w, 2, &entry));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 3, &entry));
+	EXPECT_EQ(31, entry.value);
+
+	/* The other way round: a key that is used anew. */
+	calls();
+	EXPECT_EQ(0, q_remove(self->q, 1));
+	EXPECT_EQ(0, q_add(self->q, 1, 11, HOUR));
+	EXPECT_EQ(0, q_move(self->q, 3, 2 * HOUR));
+	EXPECT_EQ(0, q_remove(self->q, 3));
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_CALLS(3);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(11, entry.value);
+	EXPECT_EQ(-ENOENT, get(self->w, 3, &entry));
+	EXPECT_EQ(0, self->told.count);
+}
+
+TEST_F(queue, no_order_suits)
+{
+	struct timerwheel_entry entry;
+
+	/* Add before remove for one, remove before add for the other: flushed in between. */
+	EXPECT_EQ(0, q_add(self->q, 1, 10, HOUR));
+	EXPECT_EQ(0, q_remove(self->q, 1));
+	EXPECT_EQ(0, q_add(self->q, 1, 11, HOUR));
+	EXPECT_CALLS(2);
+	EXPECT_EQ(0, q_move(self->q, 1, 2 * HOUR));
+	EXPECT_EQ(0, q_remove(self->q, 1));
+	EXPECT_CALLS(0);
+	EXPECT_EQ(0, q_add(self->q, 1, 12, HOUR));
+	EXPECT_CALLS(3);
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_CALLS(1);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(12, entry.value);
+
+	/* A ring of three: move 2, add 2; add 3, remove 3; remove 1, move 1. */
+	calls();
+	EXPECT_EQ(0, q_move(self->q, 2, HOUR));
+	EXPECT_EQ(0, q_add(self->q, 2, 20, HOUR));
+	EXPECT_EQ(0, q_add(self->q, 3, 30, HOUR));
+	EXPECT_EQ(0, q_remove(self->q, 3));
+	EXPECT_EQ(0, q_remove(self->q, 1));
+	EXPECT_CALLS(0);
+	EXPECT_EQ(0, q_move(self->q, 1, HOUR));
+	EXPECT_CALLS(3);
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_CALLS(1);
+	EXPECT_EQ(2, self->told.count);
+	EXPECT_EQ(2, self->told.key[0]);
+	EXPECT_EQ(1, self->told.key[1]);
+}
+
+TEST_F(queue, failures)
+{
+	EXPECT_EQ(0, q_move(self->q, 1, HOUR));
+	EXPECT_EQ(0, q_remove(self->q, 2));
+	EXPECT_EQ(0, tw_queue_add(self->q, &(struct timerwheel_add){ .key = 3, .flags = ~0U }));
+	EXPECT_EQ(0, q_add(self->q, 4, 0, HOUR));
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	ASSERT_EQ(3, self->told.count);
+	for (int i = 0; i < 3; i++) {
+		switch (self->told.op[i]) {
+		case TIMERWHEEL_IOC_MOVE:
+			EXPECT_EQ(1, self->told.key[i]);
+			EXPECT_EQ(-ENOENT, self->told.result[i]);
+			break;
+		case TIMERWHEEL_IOC_REMOVE:
+			EXPECT_EQ(2, self->told.key[i]);
+			EXPECT_EQ(-ENOENT, self->told.result[i]);
+			break;
+		default:
+			EXPECT_EQ(TIMERWHEEL_IOC_ADD, self->told.op[i]);
+			EXPECT_EQ(3, self->told.key[i]);
+			EXPECT_EQ(-EINVAL, self->told.result[i]);
+		}
+	}
+}
+
+TEST_F(queue, nobody_is_told)
+{
+	struct tw_queue *other;
+	struct timerwheel_entry entry;
+
+	ASSERT_EQ(0, tw_queue_new(&other, self->w, 0, NULL, NULL));
+	EXPECT_EQ(0, q_remove(other, 1));
+	EXPECT_EQ(0, q_add(other, 2, 0, HOUR));
+	/* To free it is to flush it. */
+	tw_queue_free(other);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
+}
+
+TEST_F(queue, full)
+{
+	struct timerwheel_entry entry;
+	uint64_t key;
+
+	for (key = 0; key < 16; key++)
+		EXPECT_EQ(0, q_add(self->q, key, 0, HOUR));
+	EXPECT_CALLS(0);
+	EXPECT_EQ(0, q_add(self->q, key, 0, HOUR));
+	EXPECT_CALLS(1);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 15, &entry));
+	EXPECT_EQ(-ENOENT, get(self->w, 16, &entry));
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 16, &entry));
+}
+
+TEST_F(queue, counts_from_the_flush)
+{
+	struct timerwheel_entry entry;
+
+	EXPECT_EQ(0, q_add(self->q, 1, 0, 100));
+	EXPECT_EQ(0, tw_advance(self->w, 1000, 0));
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(1100, entry.deadline);
+}
+
+#ifndef PROCESS
+
+/* A call that fails: what it was for stays, and what comes after it. */
+TEST_F(queue, error_of_a_call)
+{
+	struct timerwheel_entry entry;
+	uint64_t key;
+	int n;
+
+	for (n = 0; n < 3; n++) {
+		EXPECT_EQ(0, q_add(self->q, 1, 10, HOUR));
+		EXPECT_EQ(0, q_move(self->q, 1, 2 * HOUR));
+		EXPECT_EQ(0, q_remove(self->q, 1));
+		/* The first, the second, the third call. */
+		fail_ioctl = n;
+		calls();
+		EXPECT_EQ(-EINTR, tw_queue_flush(self->q));
+		EXPECT_CALLS(n + 1);
+		EXPECT_EQ(n ? TIMERWHEEL_WAS_PENDING : -ENOENT, get(self->w, 1, &entry));
+		calls();
+		EXPECT_EQ(0, tw_queue_flush(self->q));
+		EXPECT_CALLS(3 - n);
+		EXPECT_EQ(-ENOENT, get(self->w, 1, &entry));
+		EXPECT_EQ(0, self->told.count);
+	}
+
+	/* One that finds no room is not queued. */
+	for (key = 0; key < 16; key++)
+		EXPECT_EQ(0, q_add(self->q, key, 0, HOUR));
+	fail_ioctl = 0;
+	EXPECT_EQ(-EINTR, q_add(self->q, 16, 0, HOUR));
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 15, &entry));
+	EXPECT_EQ(-ENOENT, get(self->w, 16, &entry));
+}
+
+/* The memory of some elements is gone, and comes again: those before it are done once. */
+TEST_F(queue, error_in_the_middle)
+{
+	struct timerwheel_stats s;
+	uint64_t key;
+
+	for (key = 0; key < 16; key++)
+		EXPECT_EQ(0, q_add(self->q, key, 0, HOUR));
+	fail_ioctl = 0;
+	EXPECT_EQ(-EINTR, tw_queue_flush(self->q));
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	ASSERT_EQ(0, tw_stats(self->w, &s));
+	EXPECT_EQ(16, s.armed);
+}
+
+#endif
+
+/* The same operations through a queue and one by one: the same wheel, whatever their order. */
+TEST_F(queue, random)
+{
+	enum { KEYS = 12, OPERATIONS = 40000 };
+	struct tw_wheel *plain = wheel_manual(1000, 0);
+	uint64_t state = seed(), began = state, key, when;
+	struct timerwheel_entry a, b;
+	long failed = 0, i;
+	int was;
+
+	ASSERT_NE(NULL, plain);
+	TH_LOG("TW_SEED=%llu", (unsigned long long)began);
+	for (i = 0; i < OPERATIONS; i++) {
+		key = rand64(&state) % KEYS;
+		when = HOUR + rand64(&state) % HOUR;
+		switch (rand64(&state) % 8) {
+		case 0 ... 2:
+			ASSERT_EQ(0, q_add(self->q, key, i, when));
+			was = add(plain, key, i, when, 0);
+			break;
+		case 3 ... 4:
+			ASSERT_EQ(0, q_move(self->q, key, when));
+			was = move(plain, key, when, 0);
+			break;
+		case 5 ... 6:
+			ASSERT_EQ(0, q_remove(self->q, key));
+			was = rm(plain, key);
+			break;
+		default:
+			calls();
+			ASSERT_EQ(0, tw_queue_flush(self->q));
+			ASSERT_GE(3, calls());
+			was = get(plain, key, &a);
+			ASSERT_EQ(was, get(self->w, key, &b));
+			if (was > 0) {
+				ASSERT_EQ(a.value, b.value);
+				ASSERT_EQ(a.deadline, b.deadline);
+			}
+			ASSERT_EQ(failed, self->told.count);
+			was = 0;
+		}
+		failed += was < 0;
+	}
+	tw_close(plain);
+}
+
+TEST_HARNESS_MAIN

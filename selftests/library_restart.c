@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A daemon that is killed and comes back with its million timers: tools/lib/examples/restart,
+ * under a service manager in a few lines that keeps its descriptor, as systemd does.
+ */
+#include "library.h"
+#include <sys/un.h>
+
+#define EXAMPLE	"/tools/lib/examples/restart"
+#define SOCKET	"/tmp/tw-restart.socket"
+
+struct manager {
+	int socket;
+	int stored;		/* what the daemon has left with us, -1: nothing */
+	pid_t daemon;
+	char leases[16];
+	char status[128];	/* what it said last */
+	bool ready;
+};
+
+FIXTURE(manager)
+{
+	struct manager m;
+};
+
+/* How many timers are many: a million, or TW_SCALE in the environment */
+static int scale(void)
+{
+	const char *s = getenv("TW_SCALE");
+
+	return s && atoi(s) > 0 ? atoi(s) : 1000000;
+}
+
+FIXTURE_SETUP(manager)
+{
+	struct sockaddr_un name = { AF_UNIX, SOCKET };
+	struct timeval patience = { .tv_sec = 120 };
+
+	unlink(SOCKET);
+	self->m.socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ASSERT_EQ(0, bind(self->m.socket, (struct sockaddr *)&name, sizeof(name)));
+	ASSERT_EQ(0, setsockopt(self->m.socket, SOL_SOCKET, SO_RCVTIMEO, &patience,
+				sizeof(patience)));
+	self->m.stored = -1;
+	self->m.daemon = 0;
+	snprintf(self->m.leases, sizeof(self->m.leases), "%d", scale());
+}
+
+FIXTURE_TEARDOWN(manager)
+{
+	if (self->m.daemon) {
+		kill(self->m.daemon, SIGKILL);
+		reap(self->m.daemon);
+	}
+	unlink(SOCKET);
+}
+
+/* As systemd does it: what is stored is descriptor 3, and the environment says so. */
+static void run_daemon(struct manager *m)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	setenv("NOTIFY_SOCKET", SOCKET, 1);
+	if (m->stored >= 0) {
+		if (m->stored == 3)
+			fcntl(3, F_SETFD, 0);
+		else
+			dup2(m->stored, 3);
+		setenv("LISTEN_PID", pid, 1);
+		setenv("LISTEN_FDS", "1", 1);
+		setenv("LISTEN_FDNAMES", "wheel", 1);
+	}
+	execl(EXAMPLE, "restart", m->leases, NULL);
+	_exit(127);
+}
+
+/* Take one message of the daemon. Returns 0, or -1: there was none. */
+static int listen_once(struct manager *m)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	char text[512];
+	struct iovec data = { .iov_base = text, .iov_len = sizeof(text) - 1 };
+	struct msghdr msg = {
+		.msg_iov = &data, .msg_iovlen = 1,
+		.msg_control = control.buf, .msg_controllen = sizeof(control.buf),
+	};
+	struct cmsghdr *head;
+	const char *status;
+	ssize_t n;
+
+	n = recvmsg(m->socket, &msg, MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return -1;
+	text[n] = 0;
+	head = CMSG_FIRSTHDR(&msg);
+	if (head && head->cmsg_type == SCM_RIGHTS && strstr(text, "FDSTORE=1") &&
+	    strstr(text, "FDNAME=wheel"))
+		memcpy(&m->stored, CMSG_DATA(head), sizeof(m->stored));
+	status = strstr(text, "STATUS=");
+	if (status)
+		snprintf(m->status, sizeof(m->status), "%.*s",
+			 (int)strcspn(status + 7, "\n"), status + 7);
+	m->ready |= !!strstr(text, "READY=1");
+	return 0;
+}
+
+/* Start it, and wait until it is ready. */
+static void start_daemon(struct manager *m)
+{
+	m->ready = false;
+	m->daemon = fork();
+	if (!m->daemon)
+		run_daemon(m);
+	while (!m->ready && !listen_once(m))
+		;
+}
+
+static int kill_daemon(struct manager *m)
+{
+	pid_t pid = m->daemon;
+
+	m->daemon = 0;
+	kill(pid, SIGKILL);
+	return reap(pid);
+}
+
+TEST_F(manager, comes_back)
+{
+	char made[64], found[64], ended[64];
+	struct timerwheel_stats s;
+	struct tw_wheel *wheel;
+	int round, fd;
+
+	snprintf(made, sizeof(made), "made: %s leases", self->m.leases);
+	start_daemon(&self->m);
+	ASSERT_EQ(true, self->m.ready);
+	EXPECT_STREQ(made, self->m.status);
+	ASSERT_LE(0, self->m.stored);
+	for (round = 0; round < 3; round++) {
+		EXPECT_EQ(1000 + SIGKILL, kill_daemon(&self->m));
+		/* One more falls due while nobody is there. */
+		fd = fcntl(self->m.stored, F_DUPFD_CLOEXEC, 10);
+		ASSERT_EQ(0, tw_adopt(&wheel, fd, false));
+		ASSERT_EQ(0, tw_stats(wheel, &s));
+		EXPECT_EQ(scale(), s.pending);
+		EXPECT_EQ(round, s.delivered);
+		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add(wheel, 5000000 + round, 0, MSEC, 0));
+		tw_close(wheel);
+		nap(10 * MSEC);
+		start_daemon(&self->m);
+		ASSERT_EQ(true, self->m.ready);
+		/* The one that fell due is in the ring already: its next reader tells about it. */
+		snprintf(found, sizeof(found), "found: %s leases", self->m.leases);
+		EXPECT_STREQ(found, self->m.status);
+		snprintf(ended, sizeof(ended), "lease %d ended", 5000000 + round);
+		ASSERT_EQ(0, listen_once(&self->m));
+		EXPECT_STREQ(ended, self->m.status);
+	}
+}
+
+TEST_HARNESS_MAIN

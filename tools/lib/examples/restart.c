@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * usage: restart LEASES
+ *
+ * A daemon whose timers survive it: the service manager keeps the wheel's descriptor. Needs
+ * the device. Its unit has
+ *
+ *	[Service]
+ *	Type=notify
+ *	Restart=always
+ *	FileDescriptorStoreMax=1
+ *	ExecStart=/path/to/restart 1000000
+ *
+ * However it ends (kill -9, too), it is started again, gets the descriptor back, and goes on with
+ * all its leases: those that ended in the meantime are told about first. `systemctl status' shows
+ * what it says about them.
+ *
+ * Build with `pkg-config --cflags --libs libsystemd timerwheel`.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include <timerwheel.h>
+
+#define STORED	"wheel"			/* what the manager calls it */
+#define LEASE	3600000000000ULL	/* an hour */
+
+static void die(const char *what, int err)
+{
+	fprintf(stderr, "%s: %s\n", what, tw_strerror(err));
+	exit(1);
+}
+
+/* The wheel that a former run of this program has left with the manager; -1: there is none. */
+static int stored(void)
+{
+	char **names = NULL;
+	int i, n, fd = -1;
+
+	n = sd_listen_fds_with_names(true, &names);
+	for (i = 0; i < n; i++) {
+		if (!strcmp(names[i], STORED))
+			fd = SD_LISTEN_FDS_START + i;
+		free(names[i]);
+	}
+	free(names);
+	return fd;
+}
+
+static void store(int fd)
+{
+	int err;
+
+	err = sd_pid_notify_with_fds(0, false, "FDSTORE=1\nFDNAME=" STORED, &fd, 1);
+	if (err < 0)
+		die("the service manager did not take the descriptor", err);
+}
+
+/* Begin leases 1 to @count. */
+static void arm(struct tw_wheel *wheel, uint64_t count)
+{
+	static struct timerwheel_add add[4096];
+	uint64_t key = 1;
+	long n, i, done;
+
+	while (key <= count) {
+		for (n = 0; n < 4096 && key <= count; n++, key++)
+			add[n] = (struct timerwheel_add){ .key = key, .deadline = LEASE };
+		for (done = 0; done < n; done += i) {
+			i = tw_add(wheel, add + done, n - done);
+			if (i < 0)
+				die("no leases", i);
+		}
+		for (i = 0; i < n; i++)
+			if (add[i].result < 0)
+				die("a lease was not armed", add[i].result);
+	}
+}
+
+/* What a daemon that begins anew has to know about its leases: here, how many there are */
+static uint64_t look(struct tw_wheel *wheel)
+{
+	static struct timerwheel_entry page[4096];
+	uint64_t cursor = 0, count = 0;
+	long n;
+
+	while ((n = tw_list(wheel, page, 4096, &cursor)) > 0)
+		count += n;
+	if (n < 0)
+		die("cannot look at the leases", n);
+	return count;
+}
+
+static void serve(struct tw_wheel *wheel)
+{
+	struct timerwheel_event events[64];
+	long n, i;
+
+	for (;;) {
+		n = tw_wait(wheel, events, 64, -1);
+		if (n < 0)
+			die("no events", n);
+		for (i = 0; i < n; i++)
+			sd_notifyf(false, "STATUS=lease %llu ended",
+				   (unsigned long long)events[i].key);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct tw_config config = { .backend = TW_DEVICE, .ring = 64, .table = true };
+	uint64_t leases = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000;
+	int err, fd = stored();
+	struct tw_wheel *wheel;
+
+	if (fd >= 0) {
+		err = tw_adopt(&wheel, fd, true);
+		if (err)
+			die("the wheel that was stored", err);
+	} else {
+		err = tw_open(&wheel, &config);
+		if (err)
+			die("no wheel", err);
+		arm(wheel, leases);
+		/* From now on it is not ours alone. */
+		store(tw_share(wheel));
+	}
+	sd_notifyf(false, "READY=1\nSTATUS=%s: %llu leases", fd >= 0 ? "found" : "made",
+		   (unsigned long long)look(wheel));
+	serve(wheel);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/* See sessions.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <timerwheel.h>
+
+#include "sessions.h"
+
+#define MSEC		1000000ULL
+
+#define SESSIONS	1000U
+#define BUSY		(SESSIONS / 2)		/* the first so many have traffic */
+#define IDLE		(100 * MSEC)
+#define TRAFFIC		SESSIONS		/* key of the timer that makes traffic */
+#define TRAFFIC_EVERY	(5 * MSEC)
+#define TRAFFIC_ROUNDS	20U
+
+static struct tw_wheel *wheel;
+static struct tw_queue *queue;
+static uint64_t spoke[SESSIONS];		/* when it last did */
+static unsigned int left = SESSIONS, rounds, refreshed, early, failures;
+
+static void die(const char *what, int err)
+{
+	fprintf(stderr, "%s: %s\n", what, tw_strerror(err));
+	exit(1);
+}
+
+/* One may fail: a session was put off too late, and its event is on the way already. */
+static void failed(void *arg, unsigned long op, const void *elem)
+{
+	const struct timerwheel_move *move = elem;
+
+	(void)arg;
+	if (op == TIMERWHEEL_IOC_MOVE && move->result == -ENOENT)
+		spoke[move->key] = 0;
+	else
+		failures++;
+}
+
+static void check(int err)
+{
+	if (err)
+		die("queue", err);
+}
+
+void sessions_start(int argc, char **argv)
+{
+	struct tw_config config = { .capacity = SESSIONS + 1 };
+	struct timerwheel_add traffic = {
+		.key = TRAFFIC,
+		.deadline = TRAFFIC_EVERY,
+		.period = TRAFFIC_EVERY,
+	};
+	struct timerwheel_add session = { .deadline = IDLE };
+	uint64_t now;
+	int err;
+
+	if (argc > 1 && !strcmp(argv[1], "ring"))
+		config.ring = 64;
+	err = tw_open(&wheel, &config);
+	if (err)
+		die("no wheel", err);
+	err = tw_queue_new(&queue, wheel, 0, failed, NULL);
+	if (err)
+		die("no queue", err);
+	now = tw_now(wheel);
+	check(tw_queue_add(queue, &traffic));
+	for (session.key = 0; session.key < SESSIONS; session.key++) {
+		spoke[session.key] = now;
+		check(tw_queue_add(queue, &session));
+	}
+}
+
+int sessions_fd(void)
+{
+	return tw_fd(wheel);
+}
+
+/* As if each of the busy ones had sent something */
+static void make_traffic(void)
+{
+	struct timerwheel_remove traffic = { .key = TRAFFIC };
+	struct timerwheel_move session = { .flags = TIMERWHEEL_ABS };
+	uint64_t now = tw_now(wheel);
+
+	session.deadline = now + IDLE;
+	for (session.key = 0; session.key < BUSY; session.key++) {
+		/* One that is over by now stays so. */
+		if (!spoke[session.key])
+			continue;
+		spoke[session.key] = now;
+		refreshed++;
+		check(tw_queue_move(queue, &session));
+	}
+	if (++rounds == TRAFFIC_ROUNDS)
+		check(tw_queue_remove(queue, &traffic));
+}
+
+static void end_session(const struct timerwheel_event *event)
+{
+	if (event->fired < spoke[event->key] + IDLE)
+		early++;
+	spoke[event->key] = 0;
+	left--;
+}
+
+void sessions_expire(void)
+{
+	struct timerwheel_event events[64];
+	bool traffic = false;
+	long n, i;
+
+	/* Until there are none: only then the descriptor will be readable again. */
+	while ((n = tw_take(wheel, events, 64)) > 0) {
+		for (i = 0; i < n; i++) {
+			if (events[i].key == TRAFFIC)
+				traffic = true;
+			else
+				end_session(&events[i]);
+		}
+	}
+	if (n < 0)
+		die("no events", n);
+	if (traffic && rounds < TRAFFIC_ROUNDS)
+		make_traffic();
+}
+
+void sessions_flush(void)
+{
+	check(tw_queue_flush(queue));
+}
+
+bool sessions_left(void)
+{
+	return left || rounds < TRAFFIC_ROUNDS;
+}
+
+int sessions_end(void)
+{
+	bool right = !left && !early && !failures && rounds == TRAFFIC_ROUNDS;
+
+	printf("%s: %u sessions ended, %u early; %u times put off, %u failures; wheel of the %s\n",
+	       right ? "right" : "WRONG", SESSIONS - left, early, refreshed, failures,
+	       tw_backend(wheel) == TW_DEVICE ? "device" : "process");
+	tw_queue_free(queue);
+	tw_close(wheel);
+	return !right;
+}
