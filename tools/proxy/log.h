@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Words to whoever runs the proxy: lines on stderr, as journald likes them. */
+#ifndef PROXY_LOG_H
+#define PROXY_LOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdnoreturn.h>
+#include <syslog.h>
+
+#include "util.h"
+
+/**
+ * log_open - begin to log
+ * @verbose: lines of LOG_DEBUG too
+ *
+ * To a terminal lines are bare; elsewhere each begins with its priority, "<6>".
+ */
+void log_open(bool verbose);
+
+/**
+ * log_say - a line
+ * @priority: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO or LOG_DEBUG
+ * @fmt: as printf()
+ */
+void log_say(int priority, const char *fmt, ...) __printf(2, 3);
+
+/**
+ * log_die - a line of LOG_ERR, then the end of the process
+ * @fmt: as printf()
+ */
+noreturn void log_die(const char *fmt, ...) __printf(1, 2);
+
+/**
+ * struct log_limit - when a line was last said: see log_seldom()
+ * @said: ns, CLOCK_MONOTONIC
+ */
+struct log_limit {
+	_Atomic uint64_t said;
+};
+
+/**
+ * log_limit - may this line be said again?
+ * @limit: when it was said last
+ *
+ * Return: true if that was more than a second ago.
+ */
+bool log_limit(struct log_limit *limit);
+
+/* Once a second at most, however often it happens: the metrics have the number. */
+#define log_seldom(...) do {					\
+	static struct log_limit limit;				\
+								\
+	if (log_limit(&limit))					\
+		log_say(__VA_ARGS__);				\
+} while (0)
+
+#endif /* PROXY_LOG_H */

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * timerwheel-proxy: stands before a TCP server and ends connections that take too long.
+ *
+ *   options.c    the command line                log.c       lines on stderr
+ *   listener.c   accepts                         conn.c      the life of a connection
+ *   pump.c       splice(2) from side to side     pipes.c     the pipes for it
+ *   loop.c       a thread and its turns          timers-*.c  deadlines, one of three ways
+ *   store.c      connections into the service manager's store, restore.c: and out of it
+ *   notify.c     the protocol for that           metrics.c   numbers for Prometheus
+ *
+ * This file: beginning, signals, watchdog, end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "listener.h"
+#include "log.h"
+#include "loop.h"
+#include "metrics.h"
+#include "notify.h"
+#include "options.h"
+#include "store.h"
+#include "timers.h"
+
+/* Descriptors that are not connections: of each thread, and of all together. */
+#define FDS_OF_THREAD	16
+#define FDS_OF_ALL	64
+/*
+ * Of a connection: its sockets, and the two ends of a pipe while one side is slow. When both are
+ * there may be too few; then one connection is closed, and the log says why.
+ */
+#define FDS_OF_CONN	4
+#define BACKLOG		4096
+
+static struct loop **loops;
+static int signals, done;
+
+static void count_descriptors(void)
+{
+	unsigned long others = options.threads * FDS_OF_THREAD + FDS_OF_ALL;
+	unsigned long want = options.max_connections * (unsigned long)FDS_OF_CONN + others;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		log_die("getrlimit: %s", strerror(errno));
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < want && options.max_connections)
+		limit.rlim_cur = raise_nofile(want);
+	if (limit.rlim_cur < want || limit.rlim_cur < others + FDS_OF_CONN)
+		log_die("%lu descriptors needed, %llu allowed; see --max-connections, ulimit -n",
+			want, (unsigned long long)limit.rlim_cur);
+	if (!options.max_connections)
+		options.max_connections = (limit.rlim_cur - others) / FDS_OF_CONN;
+}
+
+static void open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	/* For all threads; and splice() to one who is gone raises SIGPIPE. */
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	done = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+	if (signals < 0 || done < 0)
+		log_die("signalfd: %s", strerror(errno));
+}
+
+static void start(void)
+{
+	struct stored stored;
+	unsigned int i, restored;
+	int listener;
+
+	store_collect(&stored);
+	/* Each wheel needs its thread. */
+	if (stored.threads > options.threads)
+		options.threads = stored.threads;
+	listener = stored.listener >= 0 ? stored.listener :
+		   listener_bind("--listen", &options.listen, BACKLOG, SOCK_NONBLOCK);
+	listener_use(listener);
+	loops = xcalloc(options.threads, sizeof(*loops));
+	for (i = 0; i < options.threads; i++)
+		loops[i] = loop_open(i, stored.wheel[i], stored.ledger[i], done);
+	restored = store_restore(loops, options.threads);
+	store_basics(loops, options.threads, &stored, listener);
+	if (options.metrics.name)
+		metrics_start(listener_bind("--metrics", &options.metrics, 16, 0), loops,
+			      options.threads);
+	for (i = 0; i < options.threads; i++)
+		loop_start(loops[i]);
+	log_say(LOG_INFO, "%s -> %s: %u threads, at most %u connections, timers by %s; %s",
+		options.listen.name, options.to.name, options.threads, options.max_connections,
+		timers_name, store_active() ? "they survive a restart" : "a restart ends them");
+	if (restored)
+		log_say(LOG_NOTICE, "%u connections go on", restored);
+	notify("READY=1\nSTATUS=serving");
+}
+
+static void command(enum command command)
+{
+	unsigned int i;
+
+	for (i = 0; i < options.threads; i++)
+		loop_command(loops[i], command);
+}
+
+/* ns between two messages to the watchdog, TIME_NONE: there is none. */
+static uint64_t watchdog_interval(void)
+{
+	const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+
+	if (!us || atoll(us) <= 0 || (pid && atoi(pid) != getpid()))
+		return TIME_NONE;
+	return atoll(us) * NSEC_PER_USEC / 3;
+}
+
+/* Each thread must have turned since the last time; and is woken for the next. */
+static void watchdog(void)
+{
+	static uint64_t *beats;
+	bool alive = true;
+	uint64_t now;
+	unsigned int i;
+
+	if (!beats)
+		beats = xcalloc(options.threads, sizeof(*beats));
+	for (i = 0; i < options.threads; i++) {
+		now = atomic_load_explicit(&loops[i]->beats, memory_order_relaxed);
+		if (beats[i] && now == beats[i]) {
+			log_say(LOG_WARNING, "thread %u hangs", i);
+			alive = false;
+		}
+		beats[i] = now;
+		loop_wake(loops[i]);
+	}
+	if (alive)
+		notify("WATCHDOG=1");
+}
+
+/* A signal came: what now? @until is when the time of grace is over. */
+static void signalled(uint64_t *until)
+{
+	struct signalfd_siginfo info;
+	char text[128];
+
+	while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP && !store_active()) {
+			log_say(LOG_WARNING, "SIGHUP: nobody would keep the connections; ignored");
+		} else if (info.ssi_signo == SIGHUP) {
+			log_say(LOG_NOTICE, "SIGHUP: leaving the connections to the next proxy");
+			notify("STOPPING=1\nSTATUS=leaving the connections to the next proxy");
+			command(COMMAND_HAND_OVER);
+		} else if (*until == TIME_NONE && options.grace) {
+			log_say(LOG_NOTICE, "stopping: connections may go on for %s",
+				options.grace == TIME_NONE ? "ever" : duration(options.grace));
+			snprintf(text, sizeof(text),
+				 "STOPPING=1\nSTATUS=waiting for connections to end\n"
+				 "EXTEND_TIMEOUT_USEC=%llu",
+				 (unsigned long long)(options.grace / NSEC_PER_USEC + 5000000));
+			notify(text);
+			*until = options.grace == TIME_NONE ? TIME_NONE - 1 :
+				 now_ns() + options.grace;
+			command(COMMAND_DRAIN);
+		} else {
+			*until = now_ns();
+		}
+	}
+}
+
+static int sleep_ms(uint64_t until)
+{
+	uint64_t now = now_ns();
+
+	/* An hour at a time: poll() takes no more than weeks. */
+	if (until > now + 3600 * NSEC_PER_SEC)
+		return 3600 * 1000;
+	return until <= now ? 0 : (until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
+}
+
+static void supervise(void)
+{
+	struct pollfd fds[] = {
+		{ .fd = signals, .events = POLLIN }, { .fd = done, .events = POLLIN },
+	};
+	uint64_t interval = watchdog_interval(), until = TIME_NONE, next = now_ns(), rings;
+	unsigned int alive = options.threads;
+
+	if (interval == TIME_NONE)
+		next = TIME_NONE;
+	while (alive) {
+		poll(fds, ARRAY_SIZE(fds), sleep_ms(until < next ? until : next));
+		signalled(&until);
+		while (read(done, &rings, sizeof(rings)) > 0)
+			alive--;
+		if (now_ns() >= until) {
+			command(COMMAND_CLOSE);
+			until = TIME_NONE - 1;
+		}
+		if (alive == options.threads && now_ns() >= next) {
+			watchdog();
+			next = now_ns() + interval;
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int i;
+
+	progname = "timerwheel-proxy";
+	log_open(false);
+	options_parse(argc, argv);
+	log_open(options.verbose);
+	notify_open();
+	count_descriptors();
+	open_signals();
+	start();
+	supervise();
+	for (i = 0; i < options.threads; i++)
+		pthread_join(loops[i]->thread, NULL);
+	log_say(LOG_NOTICE, "ended");
+	return EXIT_SUCCESS;
+}

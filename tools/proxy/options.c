@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See options.h. */
+#include <getopt.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "options.h"
+
+struct options options = {
+	.connect = 5 * NSEC_PER_SEC,
+	.idle = 60 * NSEC_PER_SEC,
+	.half_close = 30 * NSEC_PER_SEC,
+	.lifetime = TIME_NONE,
+	.grace = 30 * NSEC_PER_SEC,
+	.store_after = NSEC_PER_SEC,
+};
+
+static const char usage_text[] =
+"usage: timerwheel-proxy --listen ADDRESS:PORT --to ADDRESS:PORT [OPTION]...\n"
+"\n"
+"Stand before a TCP server and end connections that take too long.\n"
+"\n"
+"  -l, --listen ADDRESS:PORT    where clients come (127.0.0.1:8080; [::]:8080; :8080)\n"
+"  -t, --to ADDRESS:PORT        where the server is; a name is looked up once\n"
+"  -c, --connect-timeout TIME   for the server to take a connection (5s)\n"
+"  -i, --idle TIME              without a byte in either direction (60s)\n"
+"  -x, --half-close TIME        the same, once one side sends no more (30s)\n"
+"  -L, --lifetime TIME          of a connection in all (none)\n"
+"  -g, --grace TIME             for connections to end when it is stopped (30s)\n"
+"  -s, --store-after TIME       age at which a connection is to survive a restart (1s)\n"
+"  -n, --threads N              how many threads serve (one for each processor)\n"
+"  -m, --max-connections N      most at a time (what ulimit -n allows)\n"
+"  -M, --metrics ADDRESS:PORT   numbers for Prometheus (nowhere)\n"
+"  -v, --verbose                a line for each connection\n"
+"  -h, --help                   this text\n"
+"\n"
+"A TIME is 1500ms, 30s, 5m, 1h, or none. See timerwheel-proxy(8).\n";
+
+/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT */
+static void parse_address(const char *option, const char *text, int flags, struct address *address)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
+	struct addrinfo *found;
+	char host[256], *name = host;
+	const char *port = strrchr(text, ':');
+	int err;
+
+	/* getaddrinfo() takes any number and cuts it. */
+	if (!port || port - text >= (ptrdiff_t)sizeof(host) || strtoul(port + 1, NULL, 10) > 65535)
+		log_die("%s wants ADDRESS:PORT, not '%s'", option, text);
+	memcpy(host, text, port - text);
+	host[port - text] = '\0';
+	if (*name == '[' && name[strlen(name) - 1] == ']') {
+		name[strlen(name) - 1] = '\0';
+		name++;
+	}
+	err = getaddrinfo(*name ? name : NULL, port + 1, &hints, &found);
+	if (err)
+		log_die("%s %s: %s; give an address and a port that exist", option, text,
+			gai_strerror(err));
+	address->name = text;
+	address->len = found->ai_addrlen;
+	memcpy(&address->any, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+}
+
+static uint64_t parse_time(const char *option, const char *text)
+{
+	__u64 ns;
+
+	if (!strcmp(text, "none"))
+		return TIME_NONE;
+	if (!parse_duration(text, &ns) || ns > 100ULL * 365 * 24 * 3600 * NSEC_PER_SEC)
+		log_die("%s wants a time such as 1500ms, 30s, 1h or none, not '%s'", option, text);
+	return ns;
+}
+
+/* A timeout of no time at all would end every connection. */
+static uint64_t parse_timeout(const char *option, const char *text)
+{
+	uint64_t ns = parse_time(option, text);
+
+	if (!ns)
+		log_die("%s wants more than 0 (or none)", option);
+	return ns;
+}
+
+static unsigned int parse_number(const char *option, const char *text, unsigned int most)
+{
+	__u64 n;
+
+	if (!parse_count(text, &n) || !n || n > most)
+		log_die("%s wants a number from 1 to %u, not '%s'", option, most, text);
+	return n;
+}
+
+static void parse_one(int c, const char *text)
+{
+	switch (c) {
+	case 'l':
+		parse_address("--listen", text, AI_PASSIVE, &options.listen);
+		break;
+	case 't':
+		parse_address("--to", text, 0, &options.to);
+		break;
+	case 'M':
+		parse_address("--metrics", text, 0, &options.metrics);
+		break;
+	case 'c':
+		options.connect = parse_timeout("--connect-timeout", text);
+		break;
+	case 'i':
+		options.idle = parse_timeout("--idle", text);
+		break;
+	case 'x':
+		options.half_close = parse_timeout("--half-close", text);
+		break;
+	case 'L':
+		options.lifetime = parse_timeout("--lifetime", text);
+		break;
+	case 'g':
+		options.grace = parse_time("--grace", text);
+		break;
+	case 's':
+		options.store_after = parse_time("--store-after", text);
+		break;
+	case 'n':
+		options.threads = parse_number("--threads", text, 256);
+		break;
+	case 'm':
+		options.max_connections = parse_number("--max-connections", text, 2000000);
+		break;
+	case 'v':
+		options.verbose = true;
+		break;
+	case 'h':
+		fputs(usage_text, stdout);
+		exit(EXIT_SUCCESS);
+	default:
+		exit(EXIT_FAILURE);
+	}
+}
+
+void options_parse(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "listen", required_argument, NULL, 'l' },
+		{ "to", required_argument, NULL, 't' },
+		{ "connect-timeout", required_argument, NULL, 'c' },
+		{ "idle", required_argument, NULL, 'i' },
+		{ "half-close", required_argument, NULL, 'x' },
+		{ "lifetime", required_argument, NULL, 'L' },
+		{ "grace", required_argument, NULL, 'g' },
+		{ "store-after", required_argument, NULL, 's' },
+		{ "threads", required_argument, NULL, 'n' },
+		{ "max-connections", required_argument, NULL, 'm' },
+		{ "metrics", required_argument, NULL, 'M' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:M:vh", longs, NULL)) != -1)
+		parse_one(c, optarg);
+	if (optind < argc)
+		log_die("'%s' is not understood; try --help", argv[optind]);
+	if (!options.listen.name || !options.to.name)
+		log_die("--listen and --to are needed; try --help");
+	if (!options.threads)
+		options.threads = sysconf(_SC_NPROCESSORS_ONLN);
+}

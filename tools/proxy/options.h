@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the proxy was asked to do. */
+#ifndef PROXY_OPTIONS_H
+#define PROXY_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/** struct address - where to listen or to connect to */
+struct address {
+	/** @name: as the user wrote it */
+	const char *name;
+	/** @any: the same for the kernel */
+	struct sockaddr_storage any;
+	/** @len: length of @any */
+	socklen_t len;
+};
+
+/** struct options - what the proxy was asked to do; times in ns, TIME_NONE: no limit */
+struct options {
+	/** @listen: where clients come */
+	struct address listen;
+	/** @to: where the server is */
+	struct address to;
+	/** @metrics: where to tell numbers; name NULL: nowhere */
+	struct address metrics;
+	/** @connect: until the server has taken the connection */
+	uint64_t connect;
+	/** @idle: without a byte in either direction */
+	uint64_t idle;
+	/** @half_close: the same, once one side has said that it sends no more */
+	uint64_t half_close;
+	/** @lifetime: in all */
+	uint64_t lifetime;
+	/** @grace: for connections to end by themselves when the proxy is stopped */
+	uint64_t grace;
+	/** @store_after: age at which a connection goes into the service manager's store */
+	uint64_t store_after;
+	/** @threads: how many serve connections */
+	unsigned int threads;
+	/** @max_connections: most at a time; 0: as descriptors allow */
+	unsigned int max_connections;
+	/** @verbose: a line for each connection */
+	bool verbose;
+};
+
+/* "No limit": as far away as a deadline can be. */
+#define TIME_NONE	INT64_MAX
+
+/** options - set by options_parse(), not changed while threads run */
+extern struct options options;
+
+/**
+ * options_parse - read the command line
+ * @argc: of main()
+ * @argv: of main()
+ *
+ * Ends the process with a message on anything not understood.
+ */
+void options_parse(int argc, char **argv);
+
+#endif /* PROXY_OPTIONS_H */

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the tests of the proxy stand on: a proxy under test, servers and clients, and a service
+manager that keeps descriptors as systemd does."""
+
+import array
+import hashlib
+import os
+import re
+import resource
+import select
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+BACKEND = os.environ.get('TIMERWHEEL_BACKEND', 'auto')
+DEVICE = BACKEND != 'process' and os.path.exists('/dev/timerwheel')
+# How late something may be seen on a machine that is busy, or emulated.
+LATE = float(os.environ.get('PROXY_TEST_LATE', '0.5'))
+# Times in the tests are multiples of this: long beside LATE's usual part, short for people.
+UNIT = float(os.environ.get('PROXY_TEST_UNIT', '0.3'))
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def between(value, low, high, what):
+    check(low <= value <= high, f'{what}: {value:.3f}, not within {low:.3f} to {high:.3f}')
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+def raise_descriptors(want):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, want), max(hard, want)))
+    except (ValueError, PermissionError) as e:
+        raise Failure(f'{want} descriptors are needed and {hard} allowed: raise ulimit -n, or set '
+                      f'PROXY_TEST_CONNECTIONS ({e})')
+
+
+def read_all(sock, timeout=30):
+    """Until end of file."""
+    sock.settimeout(timeout)
+    parts = []
+    while True:
+        data = sock.recv(1 << 18)
+        if not data:
+            return b''.join(parts)
+        parts.append(data)
+
+
+def read_exactly(sock, n, timeout=30):
+    sock.settimeout(timeout)
+    parts = []
+    while n:
+        data = sock.recv(min(n, 1 << 18))
+        check(data, f'end of file, {n} bytes before the end')
+        parts.append(data)
+        n -= len(data)
+    return b''.join(parts)
+
+
+def ended(sock, timeout):
+    """When the end of file came, or a reset: (time, 'eof' or 'reset')."""
+    sock.settimeout(timeout)
+    try:
+        data = sock.recv(1)
+    except ConnectionResetError:
+        return time.monotonic(), 'reset'
+    except socket.timeout:
+        raise Failure(f'still open after {timeout:.1f} s')
+    check(not data, 'bytes came where the end was expected')
+    return time.monotonic(), 'eof'
+
+
+def reset(sock):
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    sock.close()
+
+
+class Server:
+    """A TCP server: each connection is handed out by accept(), or served by a function."""
+
+    def __init__(self, serve=None, backlog=4096):
+        self.socket = socket.create_server(('127.0.0.1', 0), backlog=backlog)
+        self.address = '127.0.0.1:%d' % self.socket.getsockname()[1]
+        self.serve = serve
+        if serve:
+            threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                conn, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.one, args=(conn,), daemon=True).start()
+
+    def one(self, conn):
+        try:
+            self.serve(conn)
+        except OSError:
+            pass
+        conn.close()
+
+    def accept(self, timeout=10):
+        self.socket.settimeout(timeout)
+        conn, _ = self.socket.accept()
+        conn.settimeout(30)
+        return conn
+
+    def close(self):
+        self.socket.close()
+
+
+def echo(conn):
+    while True:
+        data = conn.recv(1 << 16)
+        if not data:
+            conn.shutdown(socket.SHUT_WR)
+            return
+        conn.sendall(data)
+
+
+class Manager:
+    """A service manager's end of sd_notify(3): keeps descriptors, drops those that hang up
+    unless it was told FDPOLL=0, and hands all to the next start."""
+
+    def __init__(self):
+        self.path = '\0proxy-test-%d-%d' % (os.getpid(), id(self))
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        self.store = {}         # descriptor: (name, watched)
+        self.messages = []
+        self.lock = threading.Condition()
+        self.poll = select.epoll()
+        self.poll.register(self.socket, select.EPOLLIN)
+        self.stopped = False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.stopped:
+            for fd, events in self.poll.poll(0.2):
+                with self.lock:
+                    if fd == self.socket.fileno():
+                        self.receive()
+                    elif events & (select.EPOLLHUP | select.EPOLLERR):
+                        self.drop(fd)
+                    self.lock.notify_all()
+
+    def drop(self, fd):
+        if self.store.pop(fd)[1]:
+            self.poll.unregister(fd)
+        os.close(fd)
+
+    def receive(self):
+        text, control, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(253 * 4))
+        fields = dict(line.split('=', 1) for line in text.decode().splitlines())
+        fds = array.array('i')
+        for level, kind, data in control:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                fds.frombytes(data[:len(data) - len(data) % 4])
+        self.messages.append(fields)
+        for fd in fds:
+            if fields.get('FDSTORE') != '1':
+                os.close(fd)
+                continue
+            watched = fields.get('FDPOLL') != '0'
+            self.store[fd] = (fields['FDNAME'], watched)
+            if watched:
+                self.poll.register(fd, 0)
+
+    def wait(self, what, condition, timeout=20):
+        with self.lock:
+            check(self.lock.wait_for(lambda: condition(self), timeout),
+                  f'the service manager waited for {what} in vain')
+
+    def wait_message(self, key, value, timeout=20):
+        self.wait(f'{key}={value}',
+                  lambda m: any(f.get(key) == value for f in m.messages), timeout)
+
+    def names(self):
+        with self.lock:
+            return [name for name, _ in self.store.values()]
+
+    def kept(self):
+        with self.lock:
+            return [(fd, name) for fd, (name, _) in self.store.items()]
+
+    def forget(self):
+        with self.lock:
+            self.messages.clear()
+
+    def close(self):
+        self.stopped = True
+        self.thread.join()
+        for fd in list(self.store):
+            self.drop(fd)
+        self.socket.close()
+        self.poll.close()
+
+
+def launch(args, env, fds):
+    """Start a program with these descriptors at 3 and up, and LISTEN_PID its own."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        # Out of the way of where they are to go.
+        high = 3 + len(fds) + 100
+        moved = []
+        import fcntl
+        for fd in fds:
+            moved.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high))
+        for i, fd in enumerate(moved):
+            os.dup2(fd, 3 + i, inheritable=True)
+        env = dict(env, LISTEN_PID=str(os.getpid()))
+        os.closerange(3 + len(fds), high)
+        os.execve(args[0], args, env)
+    finally:
+        os._exit(127)
+
+
+class Proxy:
+    """The proxy under test. Each one must have ended well when its test ends."""
+
+    program = None
+    all = []
+
+    def __init__(self, to, *args, manager=None, listener=None, threads=2, start=True, env=None,
+                 **times):
+        self.port = free_port()
+        self.metrics_port = free_port()
+        self.args = [self.program, '--listen', f'127.0.0.1:{self.port}', '--to', to,
+                     '--metrics', f'127.0.0.1:{self.metrics_port}', '--threads', str(threads)]
+        for name, value in times.items():
+            self.args += ['--' + name.replace('_', '-'),
+                          value if isinstance(value, str) else f'{value * 1000:.0f}ms']
+        self.args += args
+        self.manager = manager
+        self.listener = listener
+        self.env = env or {}
+        self.log = ''
+        self.log_lock = threading.Condition()
+        self.pid = None
+        self.status = None
+        Proxy.all.append(self)
+        if start:
+            self.start()
+
+    def start(self):
+        env = dict(os.environ, **self.env)
+        env['TSAN_OPTIONS'] = 'exitcode=66'
+        env['ASAN_OPTIONS'] = 'exitcode=67'
+        kept = self.manager.kept() if self.manager else []
+        if self.listener:
+            kept = [(self.listener.fileno(), 'proxy.socket')] + kept
+        for name in ('NOTIFY_SOCKET', 'LISTEN_FDS', 'LISTEN_FDNAMES', 'WATCHDOG_USEC'):
+            if name not in self.env:
+                env.pop(name, None)
+        if self.manager:
+            self.manager.forget()
+            env['NOTIFY_SOCKET'] = self.manager.path.replace('\0', '@')
+        if kept:
+            env['LISTEN_FDS'] = str(len(kept))
+            env['LISTEN_FDNAMES'] = ':'.join(name for _, name in kept)
+        read, write = os.pipe()
+        saved = os.dup(2)
+        os.dup2(write, 2)
+        try:
+            self.pid = launch(self.args, env, [fd for fd, _ in kept])
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            os.close(write)
+        self.status = None
+        self.reader = threading.Thread(target=self.collect, args=(read,), daemon=True)
+        self.reader.start()
+        self.wait_log(f'-> {self.args[4]}:', 20)
+
+    def collect(self, fd):
+        with os.fdopen(fd, 'r', errors='replace') as lines:
+            for line in lines:
+                with self.log_lock:
+                    self.log += line
+                    self.log_lock.notify_all()
+        with self.log_lock:
+            self.log_lock.notify_all()
+
+    def wait_log(self, text, timeout=10):
+        start = len(self.log) if text is None else 0
+        with self.log_lock:
+            ok = self.log_lock.wait_for(
+                lambda: text in self.log[start:] or not self.reader.is_alive(), timeout)
+            check(ok and text in self.log, f'the log does not say "{text}": {self.log}')
+
+    def connect(self, timeout=30):
+        return socket.create_connection(('127.0.0.1', self.port), timeout=timeout)
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+        self.log = ''
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def wait(self, timeout=30):
+        """Until it has ended: its exit status."""
+        until = time.monotonic() + timeout
+        while self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+                self.reader.join(10)
+                break
+            check(time.monotonic() < until, f'the proxy has not ended after {timeout} s')
+            time.sleep(0.005)
+        return self.status
+
+    def stop(self):
+        """Twice: the second ends the time of grace."""
+        if self.status is None:
+            self.signal(signal.SIGTERM)
+            try:
+                self.signal(signal.SIGTERM)
+                time.sleep(0.02)
+                if os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+                    self.signal(signal.SIGTERM)
+                else:
+                    self.status = 0
+            except (ProcessLookupError, ChildProcessError):
+                self.status = 0
+            self.wait()
+        check(self.status in (0, -signal.SIGKILL), f'the proxy ended with {self.status}')
+        check('Sanitizer' not in self.log, 'a sanitizer has found something')
+
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.pid}/fd'))
+
+    def cpu(self):
+        """s of processor time so far."""
+        with open(f'/proc/{self.pid}/stat') as f:
+            fields = f.read().rsplit(') ', 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+    def get(self, path='/metrics'):
+        with socket.create_connection(('127.0.0.1', self.metrics_port), timeout=10) as s:
+            s.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
+            head, body = read_all(s).decode().split('\r\n\r\n', 1)
+        return head, body
+
+    def metrics(self):
+        values = {}
+        for line in self.get()[1].splitlines():
+            if not line.startswith('#'):
+                name, value = line.rsplit(' ', 1)
+                values[name.replace('timerwheel_proxy_', '', 1)] = float(value)
+        return values
+
+    def wait_metric(self, name, value, timeout=20):
+        until = time.monotonic() + timeout
+        while True:
+            now = self.metrics()[name]
+            if now == value:
+                return
+            check(time.monotonic() < until, f'{name} is {now}, not {value}')
+            time.sleep(0.02)
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def pattern(n, seed):
+    """Random bytes, the same for the same seed."""
+    return hashlib.shake_128(str(seed).encode()).digest(n)
+
+
+METRIC = re.compile(r'^timerwheel_proxy_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? '
+                    r'([0-9.e+-]+|\+Inf)$')

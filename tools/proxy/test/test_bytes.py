@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0
+"""That bytes come through: all, in order, both ways, whoever closes first."""
+
+import socket
+import threading
+import time
+
+from harness import (Proxy, Server, check, digest, echo, ended, pattern, read_all, read_exactly,
+                     reset)
+
+MB = 1 << 20
+
+
+def test_large_both_ways():
+    """Both directions at once, and more than all buffers hold."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client = proxy.connect()
+    far = server.accept()
+    up, down = pattern(24 * MB, 'up'), pattern(24 * MB, 'down')
+    got = {}
+
+    def send(sock, data):
+        sock.sendall(data)
+        sock.shutdown(socket.SHUT_WR)
+
+    def receive(name, sock):
+        got[name] = read_all(sock)
+
+    threads = [threading.Thread(target=send, args=(client, up)),
+               threading.Thread(target=send, args=(far, down)),
+               threading.Thread(target=receive, args=('up', far)),
+               threading.Thread(target=receive, args=('down', client))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    check(digest(got['up']) == digest(up), 'other bytes came to the server')
+    check(digest(got['down']) == digest(down), 'other bytes came to the client')
+    proxy.wait_metric('connections', 0)
+    m = proxy.metrics()
+    check(m['bytes_total{from="client"}'] == len(up), 'bytes of the client not counted')
+    check(m['bytes_total{from="server"}'] == len(down), 'bytes of the server not counted')
+    check(m['closed_total{reason="done"}'] == 1, 'not counted as done')
+    check(m['pipes_used'] == 0, 'pipes in use')
+
+
+def test_small_writes():
+    """One byte to seven at a time, each answered before the next."""
+    server = Server(echo)
+    proxy = Proxy(server.address)
+    client = proxy.connect()
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for i in range(3000):
+        data = pattern(1 + i % 7, i)
+        client.sendall(data)
+        check(read_exactly(client, len(data)) == data, f'message {i} came back as another')
+
+
+def test_small_segments():
+    """Many tiny segments that wait together: a pipe has few slots."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client = proxy.connect()
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    far = server.accept()
+    data = pattern(20000, 'segments')
+    for i in range(0, len(data), 2):
+        client.sendall(data[i:i + 2])
+    check(read_exactly(far, len(data)) == data, 'other bytes came')
+
+
+def test_client_closes_first():
+    """The request's end of file is passed on; the whole answer comes afterwards."""
+    answer = pattern(3 * MB, 'answer')
+
+    def serve(conn):
+        request = read_all(conn)
+        time.sleep(0.1)
+        conn.sendall(digest(request).encode() + answer)
+
+    server = Server(serve)
+    proxy = Proxy(server.address)
+    client = proxy.connect()
+    request = pattern(MB, 'request')
+    client.sendall(request)
+    client.shutdown(socket.SHUT_WR)
+    got = read_all(client)
+    check(got == digest(request).encode() + answer, 'another answer came')
+
+
+def test_server_closes_first():
+    """The server has said all, and still listens."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client = proxy.connect()
+    far = server.accept()
+    far.sendall(b'welcome')
+    far.shutdown(socket.SHUT_WR)
+    check(read_all(client) == b'welcome', 'another welcome came')
+    data = pattern(2 * MB, 'late')
+    sender = threading.Thread(target=client.sendall, args=(data,))
+    sender.start()
+    check(read_exactly(far, len(data)) == data, 'other bytes came')
+    sender.join()
+    client.close()
+    check(ended(far, 5)[1] == 'eof', 'the client\'s end came as a reset')
+
+
+def test_at_once():
+    """Sent and closed before the server has been reached."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client = proxy.connect()
+    client.sendall(b'short')
+    client.close()
+    far = server.accept()
+    check(read_all(far) == b'short', 'other bytes came')
+
+
+def test_slow_reader():
+    """Who reads slowly slows down who writes; nothing is piled up in between."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    client.connect(('127.0.0.1', proxy.port))
+    far = server.accept()
+    data = pattern(64 * MB, 'slow')
+    far.setblocking(False)
+    sent, quiet = 0, 0
+    while quiet < 20 and sent < len(data):
+        try:
+            sent += far.send(data[sent:sent + MB])
+            quiet = 0
+        except BlockingIOError:
+            quiet += 1
+            time.sleep(0.01)
+    check(sent < 32 * MB, f'{sent} bytes were taken that nobody reads')
+    cpu = proxy.cpu()
+    time.sleep(0.5)
+    check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
+    check(proxy.metrics()['pipes_used'] == 1, 'one pipe should hold bytes')
+    far.setblocking(True)
+    rest = threading.Thread(target=lambda: (far.sendall(data[sent:]), far.close()))
+    rest.start()
+    check(digest(read_all(client)) == digest(data), 'other bytes came')
+    rest.join()
+    client.close()
+    proxy.wait_metric('pipes_used', 0)
+
+
+def test_slow_reader_server_gone():
+    """The server has closed, the client still has all to read: no busy loop, no byte missing."""
+    server = Server()
+    proxy = Proxy(server.address, idle='none')
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    client.connect(('127.0.0.1', proxy.port))
+    far = server.accept()
+    client.shutdown(socket.SHUT_WR)
+    check(ended(far, 5)[1] == 'eof', 'no end of file came')
+    data = pattern(12 * MB, 'gone')
+    sender = threading.Thread(target=lambda: (far.sendall(data), far.close()))
+    sender.start()
+    time.sleep(0.3)
+    cpu = proxy.cpu()
+    time.sleep(0.5)
+    check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
+    check(digest(read_all(client)) == digest(data), 'other bytes came')
+    sender.join()
+
+
+def test_reset_by_client():
+    """A reset is passed on as one: it is no end of file."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client = proxy.connect()
+    client.sendall(b'x')
+    far = server.accept()
+    read_exactly(far, 1)
+    reset(client)
+    check(ended(far, 5)[1] == 'reset', 'the server saw an end of file')
+    proxy.wait_metric('closed_total{reason="reset"}', 1)
+
+
+def test_reset_by_server():
+    server = Server()
+    proxy = Proxy(server.address)
+    client = proxy.connect()
+    far = server.accept()
+    client.sendall(b'x')
+    read_exactly(far, 1)
+    reset(far)
+    check(ended(client, 5)[1] == 'reset', 'the client saw an end of file')
+    proxy.wait_metric('connections', 0)
+
+
+def test_many_at_once():
+    """200 echoing connections in several threads of the proxy, each with its own bytes."""
+    server = Server(echo)
+    proxy = Proxy(server.address, threads=4)
+    bad = []
+
+    def one(i):
+        client = proxy.connect()
+        for j in range(20):
+            data = pattern(1 + (i * 7919 + j * 104729) % 40000, (i, j))
+            client.sendall(data)
+            if read_exactly(client, len(data)) != data:
+                bad.append(i)
+        client.close()
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(200)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    check(not bad, f'other bytes came back in {len(bad)} connections')
+    proxy.wait_metric('closed_total{reason="done"}', 200)

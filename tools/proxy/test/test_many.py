@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Many connections, and many that break."""
+
+import os
+import random
+import select
+import socket
+import time
+
+from harness import LATE, UNIT, Proxy, Server, between, check, echo, raise_descriptors, reset
+
+# Each needs four descriptors of the proxy, and this process has both ends of all.
+CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', '20000'))
+
+
+def open_pairs(proxy, server, n):
+    """Clients and what the server sees of them, in any order."""
+    clients, far = [], []
+    server.socket.settimeout(30)
+    for i in range(n):
+        clients.append(proxy.connect())
+        if len(clients) - len(far) >= 256 or i == n - 1:
+            while len(far) < len(clients):
+                conn, _ = server.socket.accept()
+                far.append(conn)
+    return clients, far
+
+
+def test_thousands():
+    """All open, all served, all closed in time, and nothing of them stays."""
+    raise_descriptors(4 * CONNECTIONS + 1000)
+    server = Server()
+    # Long enough for opening all of them, one by one.
+    idle = max(30 * UNIT, CONNECTIONS * UNIT / 60)
+    proxy = Proxy(server.address, '--max-connections', str(CONNECTIONS + 100), idle=idle,
+                  threads=2)
+    before = proxy.descriptors()
+    clients, far = open_pairs(proxy, server, CONNECTIONS)
+    check(proxy.metrics()['connections'] == CONNECTIONS, 'not all are open')
+    for i, client in enumerate(clients):
+        client.sendall(i.to_bytes(4, 'big'))
+    seen = set()
+    poll = select.epoll()
+    by_fd = {conn.fileno(): conn for conn in far}
+    for fd in by_fd:
+        poll.register(fd, select.EPOLLIN)
+    while len(seen) < CONNECTIONS:
+        ready = poll.poll(20)
+        check(ready, f'only {len(seen)} of {CONNECTIONS} messages came')
+        for fd, _ in ready:
+            data = by_fd[fd].recv(100)
+            check(len(data) == 4, f'{len(data)} bytes came')
+            seen.add(int.from_bytes(data, 'big'))
+            poll.unregister(fd)
+    sent = time.monotonic()
+    poll.close()
+    check(seen == set(range(CONNECTIONS)), 'a message came twice')
+    poll = select.epoll()
+    by_fd = {client.fileno(): client for client in clients}
+    for fd in by_fd:
+        poll.register(fd, select.EPOLLIN | select.EPOLLRDHUP)
+    while by_fd:
+        ready = poll.poll(idle + 20)
+        check(ready, f'{len(by_fd)} are still open')
+        for fd, _ in ready:
+            poll.unregister(fd)
+            by_fd.pop(fd).close()
+    # Each had its last byte before `sent', but all within the time it takes to send them.
+    between(time.monotonic() - sent, 0, idle + 4 * LATE, 'the last was closed after')
+    proxy.wait_metric('connections', 0)
+    m = proxy.metrics()
+    check(m['timeouts_total{kind="idle"}'] == CONNECTIONS, 'not all were closed as idle')
+    check(m['wheel_pending'] == 0, 'timers stay in the wheel')
+    # Connecting and open, and no more: bytes were stores.
+    check(m['wheel_armed_total'] == 2 * CONNECTIONS + m['put_off_total'],
+          'timers were armed anew for bytes')
+    after = proxy.descriptors() - 2 * m['pipes']
+    check(after <= before, f'{after - before} descriptors stay open')
+    for conn in far:
+        conn.close()
+
+
+def test_reset_storm():
+    """2,000 connections, broken at any moment, from either side; the others do not notice."""
+    rng = random.Random(1)
+    raise_descriptors(10000)
+
+    def serve(conn):
+        n = 0
+        while True:
+            data = conn.recv(4096)
+            if not data:
+                return
+            n += len(data)
+            if data[0] % 5 == 0:
+                reset(conn)
+                return
+            conn.sendall(data)
+
+    server = Server(serve)
+    proxy = Proxy(server.address, threads=4, idle=100 * UNIT)
+    before = proxy.descriptors()
+    steady = proxy.connect()
+    steady.sendall(b'\1')
+    check(steady.recv(1) == b'\1', 'another byte came back')
+    for _ in range(100):
+        batch = [proxy.connect() for _ in range(20)]
+        for client in batch:
+            try:
+                if rng.random() < 0.7:
+                    client.sendall(bytes([rng.randrange(256)]) * rng.randrange(1, 30000))
+                    if rng.random() < 0.4:
+                        client.recv(100)
+            except OSError:
+                pass
+        for client in batch:
+            reset(client)
+    steady.sendall(b'\2')
+    check(steady.recv(1) == b'\2', 'another byte came back')
+    proxy.wait_metric('connections', 1)
+    m = proxy.metrics()
+    check(m['accepted_total'] == 2001, 'not all were accepted')
+    check(m['closed_total{reason="reset"}'] > 500, 'few resets were seen')
+    check(m['pipes_used'] == 0, 'pipes in use')
+    after = proxy.descriptors() - 2 - 2 * m['pipes']
+    check(after <= before, f'{after - before} descriptors stay open')
+
+
+def test_max_connections():
+    """More than that wait until one ends; none is refused."""
+    server = Server(echo)
+    proxy = Proxy(server.address, '--max-connections', '4', threads=1)
+    clients = [proxy.connect() for _ in range(5)]
+    for client in clients[:4]:
+        client.sendall(b'x')
+        check(client.recv(1) == b'x', 'another byte came back')
+    clients[4].sendall(b'y')
+    clients[4].settimeout(2 * UNIT)
+    try:
+        clients[4].recv(1)
+        check(False, 'a fifth was served')
+    except socket.timeout:
+        pass
+    clients[0].close()
+    clients[4].settimeout(5)
+    check(clients[4].recv(1) == b'y', 'another byte came back')
+    check(proxy.metrics()['connections'] == 4, 'not four are open')

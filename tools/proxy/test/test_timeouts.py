@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0
+"""That each timeout fires, in time and not early, and that bytes put it off."""
+
+import socket
+import threading
+import time
+
+from harness import (LATE, UNIT, Failure, Proxy, Server, between, check, echo, ended, free_port,
+                     read_exactly)
+
+LONG = 100 * UNIT
+
+
+def test_idle():
+    """A silent client: both sides see an end of file."""
+    server = Server()
+    proxy = Proxy(server.address, idle=2 * UNIT)
+    began = time.monotonic()
+    client = proxy.connect()
+    far = server.accept()
+    at, how = ended(client, 10)
+    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'the client was closed after')
+    check(how == 'eof', 'the client saw a reset')
+    check(ended(far, 5)[1] == 'eof', 'the server saw a reset')
+    m = proxy.metrics()
+    check(m['timeouts_total{kind="idle"}'] == 1, 'not counted as idle')
+    check(m['closed_total{reason="timeout"}'] == 1, 'not counted as a timeout')
+    check(m['connections'] == 0, 'still counted as open')
+
+
+def idle_after_bytes(talker, listener):
+    """Seconds from the last byte to the end."""
+    for _ in range(8):
+        talker.sendall(b'x')
+        sent = time.monotonic()
+        read_exactly(listener, 1)
+        time.sleep(UNIT / 2)
+    return sent
+
+
+def test_refresh_by_client():
+    """Twice as long as the idle time with a byte now and then, then silence."""
+    server = Server()
+    proxy = Proxy(server.address, idle=2 * UNIT)
+    client = proxy.connect()
+    far = server.accept()
+    sent = idle_after_bytes(client, far)
+    at, _ = ended(client, 10)
+    between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
+
+
+def test_refresh_by_server():
+    server = Server()
+    proxy = Proxy(server.address, idle=2 * UNIT)
+    client = proxy.connect()
+    far = server.accept()
+    sent = idle_after_bytes(far, client)
+    at, _ = ended(client, 10)
+    between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
+
+
+def test_half_close():
+    """Sooner than the idle time once one side has said all."""
+    server = Server()
+    proxy = Proxy(server.address, idle=LONG, half_close=2 * UNIT)
+    client = proxy.connect()
+    far = server.accept()
+    time.sleep(UNIT)
+    began = time.monotonic()
+    client.shutdown(socket.SHUT_WR)
+    check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
+    at, _ = ended(client, 10)
+    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'closed after')
+    proxy.wait_metric('timeouts_total{kind="half-close"}', 1)
+
+
+def test_half_close_by_server():
+    server = Server()
+    proxy = Proxy(server.address, idle=LONG, half_close=2 * UNIT)
+    client = proxy.connect()
+    far = server.accept()
+    client.sendall(b'x')
+    read_exactly(far, 1)
+    began = time.monotonic()
+    far.shutdown(socket.SHUT_WR)
+    check(ended(client, 5)[1] == 'eof', 'the end of file was not passed on')
+    at, _ = ended(far, 10)
+    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'closed after')
+
+
+def test_half_close_refresh():
+    """An answer that takes longer than the half-close time, but flows."""
+    server = Server()
+    proxy = Proxy(server.address, idle=LONG, half_close=2 * UNIT)
+    client = proxy.connect()
+    far = server.accept()
+    client.shutdown(socket.SHUT_WR)
+    sent = idle_after_bytes(far, client)
+    at, _ = ended(client, 10)
+    between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
+
+
+def test_lifetime():
+    """However busy a connection is."""
+    server = Server(echo)
+    proxy = Proxy(server.address, idle=2 * UNIT, lifetime=5 * UNIT)
+    began = time.monotonic()
+    client = proxy.connect()
+    try:
+        while time.monotonic() < began + 20 * UNIT:
+            client.sendall(b'x')
+            client.settimeout(10)
+            if not client.recv(1):
+                break
+            time.sleep(UNIT / 10)
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    between(time.monotonic() - began, 5 * UNIT, 5 * UNIT + LATE, 'closed after')
+    check(proxy.metrics()['timeouts_total{kind="lifetime"}'] == 1, 'not counted as lifetime')
+
+
+def test_connect():
+    """A server that does not answer: its queue is full."""
+    server = Server(backlog=0)
+    fill = []
+    for _ in range(4):
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex(tuple(server.socket.getsockname()))
+        fill.append(s)
+    time.sleep(0.2)
+    proxy = Proxy(server.address, connect_timeout=2 * UNIT)
+    began = time.monotonic()
+    client = proxy.connect()
+    at, _ = ended(client, 10)
+    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'closed after')
+    check(proxy.metrics()['timeouts_total{kind="connect"}'] == 1, 'not counted as connect')
+
+
+def test_connect_not_later():
+    """The connect timeout is over with the connect, not with the first byte."""
+    server = Server()
+    proxy = Proxy(server.address, connect_timeout=UNIT, idle=LONG)
+    client = proxy.connect()
+    far = server.accept()
+    client.settimeout(3 * UNIT)
+    try:
+        client.recv(1)
+    except socket.timeout:
+        far.close()
+        return
+    raise Failure('closed by the connect timeout')
+
+
+def test_refused():
+    """No server: the client hears at once, by a reset."""
+    proxy = Proxy(f'127.0.0.1:{free_port()}')
+    began = time.monotonic()
+    client = proxy.connect()
+    at, how = ended(client, 10)
+    check(how == 'reset', 'the client saw an end of file')
+    between(at - began, 0, LATE, 'closed after')
+    proxy.wait_metric('closed_total{reason="refused"}', 1)
+    check('is it running?' in proxy.log, 'the log does not say what to do')
+
+
+def test_none():
+    """No limit at all: nothing is closed, and bytes do not harm."""
+    server = Server()
+    proxy = Proxy(server.address, idle='none', half_close='none', lifetime='none')
+    client = proxy.connect()
+    far = server.accept()
+    client.sendall(b'x')
+    read_exactly(far, 1)
+    client.shutdown(socket.SHUT_WR)
+    check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
+    time.sleep(2 * UNIT)
+    far.sendall(b'y')
+    check(read_exactly(client, 1) == b'y', 'another byte came')
+
+
+def test_silent_and_slow():
+    """50 silent ones are closed in time while 50 that speak now and then stay."""
+    idle = 6 * UNIT
+    server = Server(echo)
+    proxy = Proxy(server.address, idle=idle, threads=3)
+    times = []
+
+    def be_silent():
+        began = time.monotonic()
+        times.append(ended(proxy.connect(), 20)[0] - began)
+
+    silent = [threading.Thread(target=be_silent) for _ in range(50)]
+    for t in silent:
+        t.start()
+    slow = {proxy.connect(): time.monotonic() for _ in range(50)}
+    stop = threading.Event()
+    trouble = []
+
+    def speak():
+        while not stop.wait(UNIT):
+            for client in slow:
+                try:
+                    client.sendall(b'x')
+                    read_exactly(client, 1)
+                except (OSError, Failure) as e:
+                    trouble.append((e, time.monotonic() - slow[client]))
+                    return
+                slow[client] = time.monotonic()
+
+    speaker = threading.Thread(target=speak)
+    speaker.start()
+    for t in silent:
+        t.join()
+    time.sleep(idle)
+    stop.set()
+    speaker.join()
+    check(len(times) == 50, 'not all silent ones were closed')
+    for t in times:
+        between(t, idle, idle + LATE, 'a silent one was closed after')
+    check(not trouble, f'one that spoke was closed: {trouble[:1]}')
+    check(proxy.metrics()['connections'] == 50, 'the slow ones are not all there')

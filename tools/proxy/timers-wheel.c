@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The timers of timerwheel-proxy itself: a wheel of libtimerwheel for each thread.
+ *
+ * A byte that passes puts its connection's timeout off by one store into the deadline table.
+ * What else a turn asks for is gathered: at most two system calls do it.
+ *
+ * Keys and values say all that a successor must know of a connection, for it may find nothing
+ * else but sockets:
+ *
+ *	key    the client's socket's SO_COOKIE << 1 | 1 if this is the timer of its lifetime
+ *	value  the server's socket's SO_COOKIE << 3 | 4 if there is a timer of its lifetime | kind
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn.h"
+#include "listener.h"
+#include "log.h"
+#include "timers.h"
+#include "timerwheel.h"
+
+const char *const timers_name = "libtimerwheel";
+
+/* Events taken at once. */
+#define BATCH	256
+/* A turn can ask for no more: one phase for each event, or two timers for each new client. */
+#define ADDS	(LOOP_EVENTS + 2 * LISTENER_ACCEPTS)
+
+struct timers {
+	struct source source;
+	struct loop *loop;
+	struct tw_wheel *wheel;
+	struct tw_table table;
+	struct tw_queue *removals;
+	bool due;			/* the wheel has events */
+	unsigned int nr_adds;
+	struct timer *adding[ADDS];	/* whose they are; NULL: it was closed meanwhile */
+	struct timerwheel_add adds[ADDS];
+};
+
+static void wheel_ready(struct source *source, uint32_t events)
+{
+	(void)events;
+	((struct timers *)source)->due = true;
+}
+
+static struct tw_wheel *wheel_adopt(int fd)
+{
+	struct tw_wheel *wheel;
+	int err = tw_adopt(&wheel, fd, true);
+
+	if (err)
+		log_die("the wheel that the service manager kept cannot be used: %s",
+			tw_strerror(err));
+	return wheel;
+}
+
+static struct tw_wheel *wheel_new(const struct loop *loop)
+{
+	/* Twice: phase and lifetime. */
+	struct tw_config config = { .capacity = 2 * loop->max_open + BATCH, .table = true };
+	struct tw_wheel *wheel;
+	int err = tw_open(&wheel, &config);
+
+	if (err)
+		log_die("cannot open a wheel: %s", tw_strerror(err));
+	return wheel;
+}
+
+struct timers *timers_open(struct loop *loop, int kept)
+{
+	struct timers *timers = xcalloc(1, sizeof(*timers));
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &timers->source };
+	int err;
+
+	timers->source.ready = wheel_ready;
+	timers->loop = loop;
+	timers->wheel = kept >= 0 ? wheel_adopt(kept) : wheel_new(loop);
+	err = tw_table(timers->wheel, &timers->table);
+	if (!err)
+		err = tw_queue_new(&timers->removals, timers->wheel, BATCH, NULL, NULL);
+	if (err)
+		log_die("cannot use the wheel: %s", tw_strerror(err));
+	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, tw_fd(timers->wheel), &event))
+		log_die("epoll_ctl: %s", strerror(errno));
+	return timers;
+}
+
+int timers_share(struct timers *timers)
+{
+	int fd = tw_share(timers->wheel);
+
+	return fd < 0 ? -1 : fd;
+}
+
+static uint64_t key_of(const struct timer *timer)
+{
+	return timer->conn->id << 1 | (timer == &timer->conn->life);
+}
+
+static uint64_t value_of(const struct timer *timer)
+{
+	return timer->conn->server_id << 3 | (uint64_t)timer->conn->lives << 2 | timer->kind;
+}
+
+void timers_arm(struct timers *timers, struct timer *timer)
+{
+	unsigned int i = timer->wheel.added ? timer->wheel.added - 1 : timers->nr_adds++;
+
+	timers->adding[i] = timer;
+	timers->adds[i] = (struct timerwheel_add) {
+		.key = key_of(timer),
+		.value = value_of(timer),
+		.deadline = timer->deadline,
+		.flags = TIMERWHEEL_ABS,
+	};
+	timer->wheel.added = i + 1;
+	timer->armed = true;
+}
+
+void timers_refresh(struct timers *timers, struct timer *timer)
+{
+	if (timer->wheel.added)
+		timers->adds[timer->wheel.added - 1].deadline = timer->deadline;
+	else
+		tw_touch(&timers->table, timer->wheel.index, timer->wheel.generation,
+			 timer->deadline);
+}
+
+/* Adds that are only asked for yet need no removal; the earlier one they replace does. */
+static void cancel(struct timers *timers, struct timer *timer)
+{
+	struct timerwheel_remove removal = { .key = key_of(timer) };
+	int err;
+
+	if (!timer->armed)
+		return;
+	if (timer->wheel.added)
+		timers->adding[timer->wheel.added - 1] = NULL;
+	timer->armed = false;
+	err = tw_queue_remove(timers->removals, &removal);
+	if (err)
+		log_seldom(LOG_WARNING, "cannot remove a timer: %s", tw_strerror(err));
+}
+
+void timers_cancel(struct timers *timers, struct conn *conn)
+{
+	cancel(timers, &conn->timer);
+	cancel(timers, &conn->life);
+}
+
+/* Without those of connections that were closed before their timers began. */
+static unsigned int still_wanted(struct timers *timers)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < timers->nr_adds; i++) {
+		if (!timers->adding[i])
+			continue;
+		timers->adding[n] = timers->adding[i];
+		timers->adding[n]->wheel.added = 0;
+		timers->adds[n++] = timers->adds[i];
+	}
+	return n;
+}
+
+static void added(struct timer *timer, const struct timerwheel_add *add)
+{
+	if (add->result >= 0) {
+		timer->wheel.index = add->index;
+		timer->wheel.generation = add->generation;
+		return;
+	}
+	timer->armed = false;
+	log_seldom(LOG_WARNING, "no timer for a connection, closing it: %s",
+		   tw_strerror(add->result));
+	if (!timer->conn->closed)
+		conn_close(timer->conn, REASON_FAILED);
+}
+
+static void flush_adds(struct timers *timers)
+{
+	unsigned int i, n = still_wanted(timers);
+	long ret, done = 0;
+
+	timers->nr_adds = 0;
+	while (done < n) {
+		ret = tw_add(timers->wheel, timers->adds + done, n - done);
+		if (ret < 0 && ret != -EINTR)
+			log_die("cannot add timers: %s", tw_strerror(ret));
+		done += ret > 0 ? ret : 0;
+	}
+	for (i = 0; i < n; i++)
+		added(timers->adding[i], &timers->adds[i]);
+}
+
+void timers_flush(struct timers *timers)
+{
+	int err = tw_queue_flush(timers->removals);
+
+	if (err)
+		log_seldom(LOG_WARNING, "cannot remove timers: %s", tw_strerror(err));
+	if (timers->nr_adds)
+		flush_adds(timers);
+}
+
+int timers_wait(struct timers *timers, struct epoll_event *events, int max, int timeout)
+{
+	int n = epoll_wait(timers->loop->epoll, events, max, timeout);
+
+	return n < 0 ? 0 : n;
+}
+
+static void expire(struct timers *timers, const struct timerwheel_event *event)
+{
+	struct conn *conn = conn_find(timers->loop, event->key >> 1);
+	struct timer *timer;
+
+	/* Closed by another event of this batch. */
+	if (!conn)
+		return;
+	timer = event->key & 1 ? &conn->life : &conn->timer;
+	/* Armed anew by another event of this batch. */
+	if (timer->wheel.added)
+		return;
+	timer->armed = false;
+	conn_expired(conn, timer);
+}
+
+void timers_expire(struct timers *timers)
+{
+	struct timerwheel_event events[BATCH];
+	long i, n;
+
+	if (!timers->due)
+		return;
+	do {
+		n = tw_take(timers->wheel, events, BATCH);
+		if (n < 0 && n != -EINTR)
+			log_die("cannot take events: %s", tw_strerror(n));
+		for (i = 0; i < n; i++)
+			expire(timers, &events[i]);
+		/* Before more are taken: events of what was closed are withdrawn. */
+		timers_flush(timers);
+	} while (n);
+	timers->due = false;
+}
+
+bool timers_stats(struct timers *timers, struct timerwheel_stats *stats)
+{
+	struct timerwheel_stats s;
+
+	if (tw_stats(timers->wheel, &s))
+		return false;
+	stats->pending += s.pending;
+	stats->due += s.due;
+	stats->armed += s.armed;
+	stats->removed += s.removed;
+	stats->replaced += s.replaced;
+	stats->delivered += s.delivered;
+	stats->requeues += s.requeues;
+	stats->wakeups += s.wakeups;
+	stats->memory += s.memory;
+	return true;
+}
+
+static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
+		    struct timer *(*see)(void *arg, const struct sight *sight), void *arg)
+{
+	struct timerwheel_remove removal = { .key = entry->key };
+	struct sight sight = {
+		.id = entry->key >> 1,
+		.server_id = entry->value >> 3,
+		.kind = entry->value & 3,
+		.lives = entry->value >> 2 & 1,
+	};
+	struct timer *timer = see(arg, &sight);
+
+	if (!timer) {
+		tw_queue_remove(timers->removals, &removal);
+		return;
+	}
+	timer->kind = sight.kind;
+	timer->armed = true;
+	timer->deadline = entry->deadline;
+	timer->wheel.index = entry->index;
+	timer->wheel.generation = entry->generation;
+}
+
+void timers_each(struct timers *timers, struct timer *(*see)(void *arg, const struct sight *sight),
+		 void *arg)
+{
+	static struct timerwheel_entry entries[4096];
+	uint64_t cursor = 0;
+	long i, n;
+
+	while ((n = tw_list(timers->wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
+		for (i = 0; i < n; i++)
+			look_at(timers, &entries[i], see, arg);
+	}
+	if (n)
+		log_die("cannot list the timers that were kept: %s", tw_strerror(n));
+	timers_flush(timers);
+}
