@@ -69,13 +69,15 @@ lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scr
 lines: ## Count the instructions and the lines of memory of each operation (valgrind, a minute)
 	@tools/lines/run
 
+include tools/install/install.mk
+
 clean: ## Remove what was built; what was fetched stays
 	@rm -rf build timerwheel.ko
 	@$(MAKE) -s -C tools clean
 	@$(MAKE) -s -C selftests clean
 
 help: ## Print this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z_-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 need-build:
 	@tools/vm/need build

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * example: a program as somebody writes it who has installed libtimerwheel; the tests of the
+ * packages build it with what pkg-config says. Arms a timer, waits for it, and prints which
+ * back end did it.
+ */
+#include <stdio.h>
+#include <timerwheel.h>
+
+int main(void)
+{
+	struct timerwheel_add timer = { .key = 1, .value = 42, .deadline = 20000000 };
+	struct timerwheel_event event = { 0 };
+	struct tw_wheel *wheel;
+	long n;
+
+	n = tw_open(&wheel, NULL);
+	if (n < 0) {
+		fprintf(stderr, "example: no wheel: %s\n", tw_strerror(n));
+		return 1;
+	}
+	n = tw_add(wheel, &timer, 1);
+	if (n != 1 || timer.result < 0) {
+		fprintf(stderr, "example: no timer: %s\n",
+			tw_strerror(n < 0 ? n : timer.result));
+		return 1;
+	}
+	n = tw_wait(wheel, &event, 1, 5000);
+	if (n != 1 || event.value != 42 || event.fired < event.deadline) {
+		fprintf(stderr, "example: no event: %s\n", tw_strerror(n));
+		return 1;
+	}
+	puts(tw_backend(wheel) == TW_DEVICE ? "device" : "process");
+	tw_close(wheel);
+	return 0;
+}
