@@ -128,7 +128,7 @@ static int kill_daemon(struct manager *m)
 	return reap(pid);
 }
 
-TEST_F(manager, comes_back)
+TEST_F_TIMEOUT(manager, comes_back, 300)
 {
 	char made[64], found[64], ended[64];
 	struct timerwheel_stats s;
