@@ -4,9 +4,9 @@
  *
  * Whoever works on timers does so inside a struct tw_ctx: tw_cpu_begin() locks the part of
  * this CPU, tw_cpu_end() starts the hrtimer if that is needed (it can only be started
- * on its own CPU) and unlocks. New timers always go to the part that is locked first. For
- * a timer that is in another part that one is locked as well (tw_cpu_lock_other());
- * two parts are locked in ascending order of their CPUs.
+ * on its own CPU) and unlocks (both are in run.h). New timers always go to the part that is
+ * locked first. For a timer that is in another part that one is locked as well
+ * (tw_cpu_lock_other()); two parts are locked in ascending order of their CPUs.
  *
  * The hrtimer fires in softirq context and makes a pass: pieces of work of TW_PIECE
  * timers, the lock given up between them, up to TW_PASS timers or TW_PASS_NS. If there
@@ -72,6 +72,8 @@ u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 
 	lockdep_assert_held(&cpu->lock);
 	w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
+	/* What there is to do comes sooner by that clock. */
+	w->sooner = true;
 	/* A pause between two passes would last until the clock is back where it was, */
 	if (cpu->programmed != TW_NEVER)
 		cpu->passing = false;
@@ -81,16 +83,30 @@ u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 	return w->cursor - 1;
 }
 
-/**
- * tw_cpu_start - start the hrtimer
- * @cpu: the part of the CPU we run on, locked
- * @at: for when, in ns on the file's clock
- */
-void tw_cpu_start(struct tw_cpu *cpu, u64 at)
+/* Start the hrtimer for @at, in ns on the file's clock; @cpu is the part we run on, locked. */
+static void tw_cpu_start(struct tw_cpu *cpu, u64 at)
 {
 	lockdep_assert_held(&cpu->lock);
 	cpu->programmed = at;
 	hrtimer_start(&cpu->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/**
+ * tw_cpu_program - start the hrtimer if it is needed earlier than it is started for
+ * @cpu: the part of the CPU we run on, locked
+ */
+void tw_cpu_program(struct tw_cpu *cpu)
+{
+	struct tw_wheel *w = &cpu->wheel;
+	u64 at = TW_NEVER;
+
+	lockdep_assert_held(&cpu->lock);
+	w->sooner = false;
+	if (w->work != TW_NEVER)
+		at = min_t(u64, w->work * w->tick - w->bias, KTIME_MAX);
+	at = min(at, cpu->wake_at);
+	if (at < cpu->programmed && !cpu->passing)
+		tw_cpu_start(cpu, at);
 }
 
 /* One piece of work. True: there is more to do now. */
@@ -106,11 +122,10 @@ static bool tw_cpu_piece(struct tw_ctx *ctx, u64 tick, bool last)
 	more = tw_wheel_collect(w, tick, ctx->now, TW_PIECE, tw_is_manual(cpu->file), last, &due);
 	if (w->cascades != cascades)
 		trace_timerwheel_cascade(cpu, w->cascades - cascades);
-	if (due.count) {
+	if (due.count && tw_has_ring(cpu->file))
+		tw_flow_expire(ctx, &due);
+	else if (due.count)
 		ctx->wake |= tw_events_add(cpu, &due, ctx->now);
-		if (tw_has_ring(cpu->file))
-			tw_events_flow(ctx);
-	}
 	return more;
 }
 
@@ -211,6 +226,7 @@ static int tw_cpu_create(struct tw_file *file)
 	int err = 0;
 	size_t size;
 	void *tail;
+	u64 tick;
 	u32 nr;
 
 	mutex_lock(&file->mutex);
@@ -245,9 +261,11 @@ static int tw_cpu_create(struct tw_file *file)
 		hrtimer_setup(&cpu->timer, tw_cpu_fire, tw_cpu_clock(setup->clock),
 			      HRTIMER_MODE_ABS_PINNED_SOFT);
 	}
+	tick = div64_u64(tw_clock_now(file), setup->tick);
 	tw_wheel_init(&cpu->wheel, &file->table.pool,
 		      tail + BITS_TO_LONGS(lists) * sizeof(long), tail, setup->slots,
-		      setup->tick, div64_u64(tw_clock_now(file), setup->tick));
+		      setup->tick, tick);
+	cpu->tick_began = tick * setup->tick;
 	/* Pairs with the acquire in tw_cpu_here(). */
 	smp_store_release(&file->cpu[nr], cpu);
 unlock:

@@ -30,12 +30,22 @@
 /* Words in a page. */
 #define TW_PAGE_WORDS	(PAGE_SIZE / sizeof(u64))
 
-/* The word of a timer; NULL: nobody has mapped the table. Context: as tw_timer_at(). */
-static inline u64 *tw_deadline_word(const struct tw_pool *pool, u32 index)
+/**
+ * tw_pool_words - the directory of the deadline table's pages
+ * @pool: the pool
+ *
+ * Context: as tw_pool_pages().
+ * Return: it, with the words of all timers that there are now; NULL: nobody has mapped the table.
+ */
+static inline u64 **tw_pool_words(const struct tw_pool *pool)
 {
-	u64 **words = rcu_dereference_raw(pool->words);
+	return rcu_dereference_raw(pool->words);
+}
 
-	return words ? &words[index / TW_PAGE_WORDS][index % TW_PAGE_WORDS] : NULL;
+/* The word of a timer. @words: tw_pool_words(), not NULL */
+static inline u64 *tw_word_in(u64 **words, u32 index)
+{
+	return &words[index / TW_PAGE_WORDS][index % TW_PAGE_WORDS];
 }
 
 /* The time a word tells, whatever it is, as one of ours. */
@@ -53,27 +63,39 @@ static inline u64 tw_deadline_of(const struct tw_pool *pool, u64 word)
 }
 
 /**
- * tw_deadline_take - let a timer have the deadline that user space wants
+ * tw_deadline_read - let a timer have the deadline that user space wants, one of many
  * @pool: the pool
+ * @words: tw_pool_words()
  * @index: the timer
  * @t: the same, TW_PENDING; its part is locked
  *
  * A word can only put a timer off.
  */
-static inline void tw_deadline_take(const struct tw_pool *pool, u32 index, struct tw_timer *t)
+static inline void tw_deadline_read(const struct tw_pool *pool, u64 **words, u32 index,
+				    struct tw_timer *t)
 {
-	const u64 *place = tw_deadline_word(pool, index);
 	u64 word, time;
 
-	if (likely(!place))
+	if (likely(!words))
 		return;
 	/* It may change at any time: once, and all that follows is about what was read. */
-	word = READ_ONCE(*place);
-	if ((word & pool->generation_mask) != t->generation)
+	word = READ_ONCE(*tw_word_in(words, index));
+	if (((u32)word ^ t->generation) & pool->generation_mask)
 		return;
 	time = tw_deadline_of(pool, word);
 	if (time > t->deadline)
 		t->deadline = time;
+}
+
+/**
+ * tw_deadline_take - let a timer have the deadline that user space wants
+ * @pool: the pool
+ * @index: the timer
+ * @t: the same, TW_PENDING; its part is locked
+ */
+static inline void tw_deadline_take(const struct tw_pool *pool, u32 index, struct tw_timer *t)
+{
+	tw_deadline_read(pool, tw_pool_words(pool), index, t);
 }
 
 /**
@@ -85,10 +107,10 @@ static inline void tw_deadline_take(const struct tw_pool *pool, u32 index, struc
  */
 static inline void tw_deadline_void(const struct tw_pool *pool, u32 index)
 {
-	u64 *word = tw_deadline_word(pool, index);
+	u64 **words = tw_pool_words(pool);
 
-	if (unlikely(word && READ_ONCE(*word)))
-		WRITE_ONCE(*word, 0);
+	if (unlikely(words && READ_ONCE(*tw_word_in(words, index))))
+		WRITE_ONCE(*tw_word_in(words, index), 0);
 }
 
 /**

@@ -14,26 +14,19 @@
  * must wait until the events' lock is dropped (bucket locks come before it); look-ups
  * take a claimed timer for absent. A periodic timer is queued again at once in the wheel of
  * the reader's CPU, for the first of its deadlines that is still to come.
+ *
+ * With an event ring they do not come here if it has room for them: see flow.c.
  */
-#include <linux/math64.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
 
 #include "clock.h"
-#include "cpu.h"
+#include "deliver.h"
 #include "internal.h"
 #include "ring.h"
 #include "run.h"
-#include "slots.h"
-#include "table.h"
 #include "trace.h"
-
-/* Events that are copied under one hold of the lock: as many timers as in a piece of a pass. */
-#define TW_EVENTS	64U
-
-/* Events that go into the ring at once: more than fall due in a piece of a pass. */
-#define TW_FLOW		128U
 
 #define TW_EVENT_SIZE	((ssize_t)sizeof(struct timerwheel_event))
 
@@ -68,6 +61,37 @@ bool tw_events_any(const struct tw_file *file)
 }
 
 /**
+ * tw_events_more - count timers that fell due
+ * @cpu: the part in which they did, locked; so is the list
+ * @n: how many
+ * @now: the file's time, in ns
+ *
+ * Return: true if readers are to be woken.
+ */
+bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now)
+{
+	const struct tw_setup *setup = &cpu->file->setup;
+	struct tw_events *events = &cpu->file->events;
+	u32 waiting = tw_events_waiting(cpu->file);
+
+	lockdep_assert_held(&events->lock);
+	/* Those that are gone were the ones that readers were woken for. */
+	events->woken = min(events->woken, waiting);
+	waiting += n;
+	if (waiting - events->woken >= setup->wake_events ||
+	    setup->clock == TIMERWHEEL_CLOCK_MANUAL) {
+		events->woken = waiting;
+		return true;
+	}
+	if (!events->wake_set) {
+		events->wake_set = true;
+		cpu->wake_at = min_t(u64, now + setup->wake_ns, KTIME_MAX);
+		cpu->wheel.sooner = true;
+	}
+	return false;
+}
+
+/**
  * tw_events_add - queue timers that fell due
  * @cpu: the part in which they did, locked
  * @due: they, linked and TW_DUE
@@ -80,12 +104,12 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 	struct tw_file *file = cpu->file;
 	struct tw_events *events = &file->events;
 	struct tw_chain *all = &events->due;
-	u32 waiting;
 	bool wake;
 
 	lockdep_assert_held(&cpu->lock);
 	trace_timerwheel_expire(cpu, due, now);
 	raw_spin_lock(&events->lock);
+	wake = tw_events_more(cpu, due->count, now);
 	if (all->last) {
 		tw_timer_at(&file->table.pool, all->last)->next = due->first;
 		tw_timer_at(&file->table.pool, due->first)->prev = all->last;
@@ -93,20 +117,7 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 		all->first = due->first;
 	}
 	all->last = due->last;
-	/* Those that are gone were the ones that readers were woken for. */
-	waiting = tw_events_waiting(file);
-	events->woken = min(events->woken, waiting);
-	waiting += due->count;
 	WRITE_ONCE(all->count, all->count + due->count);
-
-	wake = waiting - events->woken >= file->setup.wake_events ||
-	       file->setup.clock == TIMERWHEEL_CLOCK_MANUAL;
-	if (wake) {
-		events->woken = waiting;
-	} else if (!events->wake_set) {
-		events->wake_set = true;
-		cpu->wake_at = min_t(u64, now + file->setup.wake_ns, KTIME_MAX);
-	}
 	raw_spin_unlock(&events->lock);
 	return wake;
 }
@@ -194,73 +205,6 @@ void tw_events_unlock(struct tw_file *file)
 	raw_spin_unlock(&file->events.lock);
 }
 
-/* Deadlines of a periodic timer that have passed since the one that it is due for. */
-static u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
-{
-	return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);
-}
-
-/* What there is to tell about a due timer. @offset: that of @ctx */
-static __always_inline struct timerwheel_event
-tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 offset)
-{
-	return (struct timerwheel_event) {
-		.key = t->key,
-		.value = t->value,
-		.deadline = t->deadline + offset,
-		.fired = t->fired + offset,
-		.overruns = unlikely(t->period) ? tw_overruns(ctx, t) : 0,
-		.flags = unlikely(t->period) ? TIMERWHEEL_EVENT_PERIODIC : 0,
-		.index = index,
-	};
-}
-
-/* A periodic timer's event was handed out: queue it for the next deadline that is to come. */
-static void tw_event_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
-{
-	u64 overruns = tw_overruns(ctx, t);
-	u64 passed = overruns * t->period;	/* at most now - deadline */
-	struct tw_cpu *cpu = ctx->cpu;
-
-	/* A deadline that far ahead is never reached. */
-	if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)
-		t->deadline = TIMERWHEEL_TIME_MAX;
-	else
-		t->deadline += passed + t->period;
-	WRITE_ONCE(t->cpu, cpu->nr);
-	/* Whoever reads the state reads the CPU afterwards: pairs with tw_settled(). */
-	smp_store_release(&t->state, TW_PENDING);
-	tw_wheel_insert(&cpu->wheel, index, t);
-	cpu->counts.rearmed++;
-	cpu->counts.overruns += overruns;
-}
-
-/**
- * struct tw_taken - timers whose events were handed out: the first ones of the list
- * @first: the first of them
- * @next: the first that is left, 0: none is
- * @count: how many were handed out
- * @periodic: some of them are periodic. All others are TW_CLAIMED.
- */
-struct tw_taken {
-	u32 first;
-	u32 next;
-	unsigned int count;
-	bool periodic;
-};
-
-/* One more was handed out: @event. */
-static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer *t,
-					 const struct timerwheel_event *event)
-{
-	if (unlikely(event->flags))
-		taken->periodic = true;
-	else
-		WRITE_ONCE(t->state, TW_CLAIMED);
-	taken->next = t->next;
-	taken->count++;
-}
-
 /* Tell those who watch what was handed out. */
 static noinline void tw_events_tell(struct tw_ctx *ctx, const struct tw_taken *taken)
 {
@@ -288,7 +232,7 @@ static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 	for (index = taken->first; index != taken->next; index = next) {
 		t = tw_timer_at(&ctx->file->table.pool, index);
 		next = t->next;
-		if (t->period) {
+		if (t->periodic) {
 			tw_event_rearm(ctx, t, index);
 		} else {
 			t->next = claimed;
@@ -299,8 +243,12 @@ static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 	taken->first = claimed;
 }
 
-/* Take the timers whose events were handed out off the list. */
-static void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
+/**
+ * tw_events_pop - take the timers whose events were handed out off the list
+ * @ctx: the run; the list is locked
+ * @taken: they; those that are left in it must be freed
+ */
+void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_chain *all = &file->events.due;
@@ -318,27 +266,22 @@ static void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 		tw_events_rearm(ctx, taken);
 }
 
-/* Free the timers that were taken. */
-static void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
+/**
+ * tw_events_free - free the timers that were taken
+ * @ctx: the run; neither the list nor a bucket is locked
+ * @taken: what tw_events_pop() has left
+ */
+void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 {
-	struct tw_table *table = &ctx->file->table;
-	struct tw_timer **pages = tw_pool_pages(&table->pool);
-	u32 buckets = tw_table_buckets(table);
-	struct tw_bucket *bucket;
+	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
 	struct tw_timer *t;
-	u32 *chain;
+	unsigned int left;
 	u32 index, next;
-	unsigned int n;
 
-	for (n = taken->count, index = taken->first; n; n--, index = next) {
+	for (left = taken->count, index = taken->first; left; left--, index = next) {
 		t = tw_timer_in(pages, index);
 		next = t->next;
-		chain = tw_table_chain(table, t->key, buckets);
-		bucket = tw_table_lock(table, t->key, buckets, &chain);
-		tw_table_set_link(tw_table_link(table, chain, index), t->hash_next);
-		WRITE_ONCE(t->state, TW_FREE);
-		tw_bucket_unlock(table, bucket);
-		tw_cpu_free(ctx->cpu, index, t);
+		tw_event_free(ctx, t, index);
 	}
 }
 
@@ -424,81 +367,6 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 	tw_events_free(&ctx, &taken);
 	tw_cpu_end(&ctx);
 	return n;
-}
-
-/* Hand out the first due timers' events, at most @max of them, to the ring: it has room. */
-static void tw_events_write(const struct tw_ctx *ctx, unsigned int max, struct tw_taken *taken)
-{
-	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
-	const struct tw_ring ring = ctx->file->ring;
-	struct timerwheel_event event;
-	struct tw_timer *t;
-
-	while (taken->count < max) {
-		t = tw_timer_in(pages, taken->next);
-		event = tw_event_of(ctx, taken->next, t, ring.offset);
-		*tw_ring_slot(&ring, taken->count) = event;
-		tw_taken_add(taken, t, &event);
-	}
-}
-
-/**
- * tw_events_flow - let due timers into the ring
- * @ctx: the run; no bucket is locked
- *
- * Some of them: as far as there is room, and not more than a piece of a pass may take.
- *
- * Return: how many went.
- */
-unsigned int tw_events_flow(struct tw_ctx *ctx)
-{
-	struct tw_events *events = &ctx->file->events;
-	struct tw_ring *ring = &ctx->file->ring;
-	unsigned int n, done = 0;
-	struct tw_taken taken;
-
-	ctx->offset = ring->offset;
-	do {
-		raw_spin_lock(&events->lock);
-		taken = (struct tw_taken){ events->due.first, events->due.first };
-		n = min3(tw_ring_room(ring), events->due.count, TW_EVENTS);
-		tw_events_write(ctx, n, &taken);
-		tw_events_pop(ctx, &taken);
-		tw_ring_publish(ring, n, events->due.count);
-		raw_spin_unlock(&events->lock);
-		tw_events_free(ctx, &taken);
-		done += n;
-	} while (n == TW_EVENTS && done < TW_FLOW);
-	return done;
-}
-
-/**
- * tw_events_flow_all - TIMERWHEEL_IOC_FLOW
- * @file: the file
- *
- * Context: process, may sleep.
- * Return: how many due timers went into the ring; -EINVAL: there is none; -ENOMEM.
- */
-long tw_events_flow_all(struct tw_file *file)
-{
-	struct tw_ctx ctx;
-	unsigned int n;
-	long done = 0;		/* signed, as errors are */
-	int err;
-
-	if (!tw_has_ring(file))
-		return -EINVAL;
-	do {
-		err = tw_cpu_begin(&ctx, file, 0);
-		if (err)
-			return done ? done : err;
-		n = tw_events_flow(&ctx);
-		tw_cpu_end(&ctx);
-		done += n;
-		cond_resched();
-	/* A ring's worth at most: the reader may empty it as fast as we fill it. */
-	} while (n && done < file->ring.events && !signal_pending(current));
-	return done;
 }
 
 /**

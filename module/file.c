@@ -24,6 +24,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 	tw_setup_default(&file->setup);
 	file->table.pool.generation_mask = BIT(tw_setup_generation_bits(&file->setup)) - 1;
 	tw_events_init(&file->events);
+	tw_ring_init(&file->ring);
 	mutex_init(&file->mutex);
 	mutex_init(&file->advance);
 

@@ -156,6 +156,7 @@ struct tw_counts {
  * @free: free timers, linked by tw_timer.next; 0 after the last
  * @nr_free: how many of them
  * @spare: 0 or TW_MAGAZINE more
+ * @tick_began: when the tick of the last look at the clock did, in ns on that clock
  * @programmed: for when @timer is started, in ns; TW_NEVER: it is not; 0: it never is (MANUAL)
  * @wake_at: readers are to be woken then, in ns (wake-up batching); TW_NEVER: no
  * @passing: a pass is under way, or will be resumed at @programmed
@@ -171,6 +172,7 @@ struct tw_cpu {
 	u32 free;
 	u32 nr_free;
 	u32 spare;
+	u64 tick_began;
 	u64 programmed;
 	u64 wake_at;
 	bool passing;
@@ -187,7 +189,7 @@ struct tw_cpu {
  * @wakeups: wake-ups sent
  * @readers: who waits
  * @fasync: who wants SIGIO
- * @monitors: those who see copies; see monitor.c
+ * @monitors: those who see copies; changed with the ring locked as well; see monitor.c
  * @nr_monitors: how many they are
  */
 struct tw_events {
@@ -207,13 +209,15 @@ struct tw_events {
  * @shared: what user space maps
  * @event: the events in it
  * @events: how many there is room for, a power of two; 0: the file has no ring. Set last.
- * @tail: events written, modulo 2^32; protected by tw_events.lock
- * @offset: what is added to times in it; this and all but @tail are constant once @events is set
+ * @lock: who writes to it
+ * @tail: events written, modulo 2^32; protected by @lock
+ * @offset: what is added to times in it; constant once @events is set, as @shared and @event
  */
 struct tw_ring {
 	struct timerwheel_ring *shared;
 	struct timerwheel_event *event;
 	u32 events;
+	raw_spinlock_t lock;	/* who writes to it */
 	u32 tail;
 	u64 offset;
 };
@@ -284,6 +288,7 @@ struct tw_file {
  * @other: one more part, locked, or NULL
  * @now: the file's time at the start of the run, in ns
  * @offset: what the caller's time namespace adds to that
+ * @todo: not 0: one of the following
  * @wake: readers are to be woken at the end
  * @told: monitors are to be woken at the end
  * @flow: timers are due that may go into the ring at the end
@@ -294,9 +299,14 @@ struct tw_ctx {
 	struct tw_cpu *other;
 	u64 now;
 	u64 offset;
-	bool wake;
-	bool told;
-	bool flow;
+	union {
+		u32 todo;
+		struct {
+			bool wake;
+			bool told;
+			bool flow;
+		};
+	};
 };
 
 /*
@@ -380,7 +390,7 @@ u64 tw_user_timers_max(void);
 /* cpu.c */
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file);
 u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
-void tw_cpu_start(struct tw_cpu *cpu, u64 at);
+void tw_cpu_program(struct tw_cpu *cpu);
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
 bool tw_cpu_reclaim(struct tw_file *file);
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
@@ -399,8 +409,11 @@ bool tw_events_wake_now(struct tw_cpu *cpu);
 void tw_events_wake(struct tw_file *file);
 bool tw_events_any(const struct tw_file *file);
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to);
-unsigned int tw_events_flow(struct tw_ctx *ctx);
-long tw_events_flow_all(struct tw_file *file);
+
+/* flow.c */
+void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);
+unsigned int tw_flow_some(struct tw_ctx *ctx);
+long tw_flow_all(struct tw_file *file);
 
 /* monitor.c */
 void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event);

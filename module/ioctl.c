@@ -174,9 +174,11 @@ static int tw_answer_write(const struct tw_call *call, union tw_arg *arg, void _
 }
 
 /* Check what all calls on arrays have in common. */
-static int tw_batch_check(const struct tw_call *call, const struct timerwheel_batch *batch)
+static __always_inline int tw_batch_check(const struct tw_call *call,
+					  const struct timerwheel_batch *batch)
 {
-	if (batch->flags & ~call->flags || (batch->cursor && !call->cursor))
+	if (unlikely(batch->flags | batch->cursor) &&
+	    (batch->flags & ~call->flags || (batch->cursor && !call->cursor)))
 		return -EINVAL;
 	if (unlikely(batch->elem_size != call->elem))
 		return batch->elem_size < call->elem ? -EINVAL : -E2BIG;
@@ -249,18 +251,20 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	void __user *user = (void __user *)arg;
 	struct timerwheel_batch batch __uninitialized;
 	const struct tw_call *call;
+	unsigned int nr;
 	int err;
 
-	if (unlikely(cmd == TIMERWHEEL_IOC_FLOW))
-		return tw_events_flow_all(filp->private_data);
-	if (cmd != _IO(TIMERWHEEL_IOC_TYPE, _IOC_NR(cmd)) || _IOC_NR(cmd) >= ARRAY_SIZE(tw_calls))
+	nr = cmd - _IO(TIMERWHEEL_IOC_TYPE, 0);
+	if (nr >= ARRAY_SIZE(tw_calls))
 		return -ENOTTY;
-	call = &tw_calls[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(tw_calls))];
+	call = &tw_calls[array_index_nospec(nr, ARRAY_SIZE(tw_calls))];
 	/* Operations on timers have a shorter way: on a single one, the way is most of it. */
 	if (likely(call->batch) && tw_batch_read(&batch, user)) {
 		err = tw_batch_check(call, &batch);
-		return err ?: INDIRECT_CALL_3(call->batch, tw_batch_move, tw_batch_add,
+		return err ?: INDIRECT_CALL_3(call->batch, tw_batch_add, tw_batch_move,
 					      tw_batch_remove, filp->private_data, &batch);
 	}
+	if (cmd == TIMERWHEEL_IOC_FLOW)
+		return tw_flow_all(filp->private_data);
 	return tw_call(call, filp->private_data, user);
 }

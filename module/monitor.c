@@ -224,16 +224,32 @@ static __poll_t tw_monitor_poll(struct file *filp, poll_table *wait)
 	return mask;
 }
 
+/*
+ * Lock a file's list of monitors for changing it: so that neither who hands out events of the due
+ * list is at it, nor who writes to the ring and has seen that there is no monitor.
+ */
+static void tw_monitors_lock(struct tw_file *file)
+{
+	tw_lock_bh(&file->ring.lock);
+	tw_events_lock(file);
+}
+
+static void tw_monitors_unlock(struct tw_file *file)
+{
+	tw_events_unlock(file);
+	tw_unlock_bh(&file->ring.lock);
+}
+
 /* Take a monitor out of its file's list. */
 static void tw_monitor_detach(struct tw_monitor *monitor)
 {
-	struct tw_events *events = &monitor->file->events;
+	struct tw_file *file = monitor->file;
 
 	lockdep_assert_held(&tw_monitors);
-	tw_lock_bh(&events->lock);
+	tw_monitors_lock(file);
 	list_del_rcu(&monitor->node);
-	events->nr_monitors--;
-	tw_unlock_bh(&events->lock);
+	file->events.nr_monitors--;
+	tw_monitors_unlock(file);
 	WRITE_ONCE(monitor->file, NULL);
 }
 
@@ -324,10 +340,10 @@ static int tw_monitor_attach(struct tw_monitor *monitor, struct tw_file *file)
 		err = -ENOSPC;
 	} else {
 		monitor->file = file;
-		tw_lock_bh(&events->lock);
+		tw_monitors_lock(file);
 		list_add_tail_rcu(&monitor->node, &events->monitors);
 		events->nr_monitors++;
-		tw_unlock_bh(&events->lock);
+		tw_monitors_unlock(file);
 	}
 	mutex_unlock(&tw_monitors);
 	return err;

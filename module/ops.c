@@ -157,7 +157,6 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t = tw_timer_at(&table->pool, index);
-	u32 *chain;
 	u8 state;
 	u64 key;
 	u32 buckets, nr;
@@ -170,15 +169,15 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 			return NULL;
 		key = READ_ONCE(t->key);
 		buckets = tw_table_buckets(table);
-		chain = tw_table_chain(table, key, buckets);
-		f->bucket = tw_table_lock(table, key, buckets, &chain);
+		f->chain = tw_table_chain(table, key, buckets);
+		f->bucket = tw_table_lock(table, key, buckets, &f->chain);
 		if (READ_ONCE(t->key) != key) {
 			tw_unlock(ctx, f);
 			continue;
 		}
 		if (likely(tw_settled(ctx, t, &f->state, &nr))) {
 			if (f->state == TW_PENDING || f->state == TW_DUE) {
-				f->link = tw_table_link(table, chain, index);
+				f->link = tw_table_link(table, f->chain, index);
 				return t;
 			}
 			tw_unlock(ctx, f);

@@ -25,12 +25,14 @@
 /**
  * struct tw_found - a key's place, locked
  * @bucket: its bucket, locked
+ * @chain: its chain in there
  * @link: the link of its chain that leads to the timer, or the last one, which leads nowhere
  * @index: the timer, 0: there is none
  * @state: TW_PENDING: so it stays; TW_DUE: so it was
  */
 struct tw_found {
 	struct tw_bucket *bucket;
+	u32 *chain;
 	u32 *link;
 	u32 index;
 	u8 state;
@@ -77,7 +79,8 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 
 	for (;;) {
 		f->bucket = tw_table_lock(table, key, sought.buckets, &sought.chain);
-		t = tw_table_find(table, sought.chain, key, &f->link);
+		f->chain = sought.chain;
+		t = tw_table_find(table, f->chain, key, &f->link);
 		f->index = *f->link;
 		if (!t)
 			return NULL;
@@ -205,7 +208,7 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 	int was;
 
 	/* Nearly always there is nothing to look at. */
-	if (unlikely(arg->flags & ~TIMERWHEEL_ABS || arg->slack || arg->match ||
+	if (unlikely((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match ||
 		     arg->period > TIMERWHEEL_TIME_MAX) && tw_add_invalid(arg))
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
@@ -258,7 +261,12 @@ again:
 	}
 	t->value = arg->value;
 	t->deadline = deadline;
-	t->period = arg->period;
+	WRITE_ONCE(t->chain, f.chain);
+	t->periodic = false;
+	if (unlikely(arg->period)) {
+		t->period = arg->period;
+		t->periodic = true;
+	}
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
 	if (f.state == TW_FREE)
@@ -363,7 +371,7 @@ static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32
 		.value = t->value,
 		.deadline = t->deadline + ctx->offset,
 		.left = tw_left(ctx, t, was),
-		.period = t->period,
+		.period = tw_timer_period(t),
 		.slack = t->slack * ctx->file->setup.tick,
 		.result = was,
 		.index = index,

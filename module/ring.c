@@ -38,8 +38,17 @@ static size_t tw_ring_size(u32 events)
 }
 
 /**
+ * tw_ring_init - prepare
+ * @ring: zeroed
+ */
+void tw_ring_init(struct tw_ring *ring)
+{
+	raw_spin_lock_init(&ring->lock);
+}
+
+/**
  * tw_ring_make - make a ring
- * @ring: all zero. @ring->events stays so, for the caller to set once all is ready.
+ * @ring: as tw_ring_init() left it. @ring->events stays 0, for the caller to set once all is ready.
  * @events: its length, a power of two, at most TIMERWHEEL_RING_MAX
  * @offset: what is added to times in it
  *
@@ -86,7 +95,7 @@ u32 tw_ring_used(const struct tw_ring *ring)
 
 /**
  * tw_ring_room - how many events there is room for
- * @ring: the ring; the events' lock is held
+ * @ring: the ring, locked
  *
  * Return: the number. If the reader wrote nonsense there is none.
  */
@@ -99,8 +108,8 @@ u32 tw_ring_room(const struct tw_ring *ring)
 
 /**
  * tw_ring_publish - let the reader see what was written
- * @ring: the ring; the events' lock is held
- * @n: how many events were: in its slots from 0 to @n - 1
+ * @ring: the ring, locked
+ * @n: how many events were: in its slots from @ring->tail on
  * @overflow: timers are due that there was no room for
  */
 void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)

@@ -12,16 +12,17 @@ struct page;
 
 /**
  * tw_ring_slot - where to write an event
- * @ring: the ring; the events' lock is held
- * @n: its number among those that are published next; there is room for it
+ * @ring: the ring, locked
+ * @place: @ring->tail for the one that is published next, and so on; there is room for it
  *
  * Return: the place.
  */
-static inline struct timerwheel_event *tw_ring_slot(const struct tw_ring *ring, unsigned int n)
+static inline struct timerwheel_event *tw_ring_slot(const struct tw_ring *ring, u32 place)
 {
-	return &ring->event[(ring->tail + n) & (ring->events - 1)];
+	return &ring->event[place & (ring->events - 1)];
 }
 
+void tw_ring_init(struct tw_ring *ring);
 int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset);
 void tw_ring_free(struct tw_ring *ring);
 u32 tw_ring_used(const struct tw_ring *ring);

@@ -47,25 +47,26 @@ static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
 
 	lockdep_assert_held(&cpu->lock);
 	if (unlikely(tick + 1 < w->cursor))
-		return tw_cpu_set_back(cpu, now, tick);
+		tick = tw_cpu_set_back(cpu, now, tick);
+	cpu->tick_began = tick * w->tick - w->bias;
 	return tick;
 }
 
 /**
- * tw_cpu_program - start the hrtimer if it is needed earlier than it is started for
- * @cpu: the part of the CPU we run on, locked
+ * tw_cpu_catch_up - let the part's wheel know what time it is
+ * @cpu: the part, locked
+ * @now: the file's time
+ *
+ * Most runs begin in the tick in which the clock was last looked at: there is nothing to do then.
+ * Whoever moves the cursor has looked, passes too; were that not so, a clock that is set back
+ * into this tick would not be noticed.
  */
-static __always_inline void tw_cpu_program(struct tw_cpu *cpu)
+static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
 {
-	const struct tw_wheel *w = &cpu->wheel;
-	u64 at = TW_NEVER;
+	struct tw_wheel *w = &cpu->wheel;
 
-	lockdep_assert_held(&cpu->lock);
-	if (w->work != TW_NEVER)
-		at = min_t(u64, w->work * w->tick - w->bias, KTIME_MAX);
-	at = min(at, cpu->wake_at);
-	if (unlikely(at < cpu->programmed) && !cpu->passing)
-		tw_cpu_start(cpu, at);
+	if (unlikely(now - cpu->tick_began >= w->tick))
+		tw_wheel_catch_up(w, tw_cpu_tick(cpu, now));
 }
 
 /**
@@ -98,10 +99,8 @@ static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file
 	ctx->other = NULL;
 	ctx->now = tw_clock_now(file);
 	ctx->offset = offset;
-	ctx->wake = false;
-	ctx->told = false;
-	ctx->flow = false;
-	tw_wheel_catch_up(&cpu->wheel, tw_cpu_tick(cpu, ctx->now));
+	ctx->todo = 0;
+	tw_cpu_catch_up(cpu, ctx->now);
 	return 0;
 }
 
@@ -113,9 +112,11 @@ static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file
  */
 static __always_inline void tw_cpu_wake(const struct tw_ctx *ctx)
 {
-	if (unlikely(ctx->wake))
+	if (likely(!ctx->todo))
+		return;
+	if (ctx->wake)
 		tw_events_wake(ctx->file);
-	if (unlikely(ctx->told))
+	if (ctx->told)
 		tw_monitor_wake(ctx->file);
 }
 
@@ -130,8 +131,9 @@ static __always_inline void tw_cpu_end(struct tw_ctx *ctx)
 	if (unlikely(ctx->other))
 		raw_spin_unlock(&ctx->other->lock);
 	if (unlikely(ctx->flow))
-		tw_events_flow(ctx);
-	tw_cpu_program(ctx->cpu);
+		tw_flow_some(ctx);
+	if (unlikely(ctx->cpu->wheel.sooner))
+		tw_cpu_program(ctx->cpu);
 	raw_spin_unlock(&ctx->cpu->lock);
 	local_bh_enable();
 	tw_cpu_wake(ctx);

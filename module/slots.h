@@ -37,27 +37,32 @@ static inline u64 tw_fire_tick(const struct tw_wheel *w, const struct tw_timer *
 static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
 {
 	u64 tick = max(tw_fire_tick(w, t), w->cursor);
-	/* The lowest level whose ring is as long as that, ... */
-	unsigned int level = w->level_of[__fls((tick - w->cursor) | 1)];
-	unsigned int shift = level * w->shift, list;
-	u64 b = tick >> shift;
+	u64 ahead = tick - w->cursor, b = tick;
+	unsigned int list = 0, shift = 0;
 	u32 first;
 
-	/* ... and from the cursor's slot on there may be one slot more. */
-	if (unlikely(b - (w->cursor >> shift) >= w->ring)) {
-		b >>= w->shift;
-		level++;
+	if (ahead >= w->ring) {
+		/* The lowest level whose ring is as long as that, ... */
+		list = w->reach[__fls(ahead)].list;
+		shift = w->reach[__fls(ahead)].shift;
+		b >>= shift;
+		/* ... and from the cursor's slot on there may be one slot more. */
+		if (unlikely(b - (w->cursor >> shift) >= w->ring)) {
+			list += w->ring;
+			shift += w->shift;
+			b >>= w->shift;
+		}
 	}
-	list = level * w->ring + (b & (w->ring - 1));
+	list += b & (w->ring - 1);
 	first = w->head[list];
+	t->prev = TW_HEAD | list;
 	w->head[list] = index;
 	t->next = first;
-	t->prev = TW_HEAD | list;
 	/* Where there is one already the wheel knows of this slot. */
 	if (likely(first))
 		tw_timer_at(w->pool, first)->prev = index;
 	else
-		tw_wheel_open_slot(w, level, b, list);
+		tw_wheel_open_slot(w, list, b);
 }
 
 /**

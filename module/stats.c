@@ -32,8 +32,8 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
 	stats->pass_max_timers = max(stats->pass_max_timers, c->pass_max_timers);
 	stats->pass_max_ns = max(stats->pass_max_ns, c->pass_max_ns);
 	stats->late_max = max(stats->late_max, w->late_max);
-	for (i = 0; i < TIMERWHEEL_LATENESS_BUCKETS; i++)
-		stats->lateness[i] += w->lateness[i];
+	for (i = 0; i < ARRAY_SIZE(w->lateness); i++)
+		stats->lateness[min(i, TIMERWHEEL_LATENESS_BUCKETS - 1U)] += w->lateness[i];
 	tw_unlock_bh(&cpu->lock);
 }
 

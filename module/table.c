@@ -172,6 +172,8 @@ static void tw_split(struct tw_table *table)
 
 	local_bh_disable();
 	tw_bucket_lock(table, from);
+	/* For those who find it by tw_timer.chain while we fill it. Lockdep knows of the other. */
+	bit_spin_lock(0, &to->lock);
 	for (c = 0; c < TW_CHAINS; c++) {
 		link = &from->head[c];
 		tail = &to->head[c];
@@ -186,10 +188,13 @@ static void tw_split(struct tw_table *table)
 			tw_table_set_link(link, t->hash_next);
 			t->hash_next = 0;
 			tail = &t->hash_next;
+			if (!t->periodic)
+				WRITE_ONCE(t->chain, &to->head[c]);
 		}
 	}
 	/* Pairs with the acquire in tw_table_lock(). */
 	smp_store_release(&table->buckets, new + 1);
+	bit_spin_unlock(0, &to->lock);
 	tw_bucket_unlock(table, from);
 	local_bh_enable();
 }

@@ -31,7 +31,7 @@ static inline u64 tw_hash(const struct tw_table *table, u64 key)
 /* Which of @buckets buckets, of which there is at least one, @hash belongs to. */
 static inline u32 tw_bucket_of(u64 hash, u32 buckets)
 {
-	u32 mask = ~0U >> (31 - __fls(buckets));
+	u32 mask = (2U << __fls(buckets)) - 1;
 	u32 b = (hash >> 32) & mask;
 
 	return b < buckets ? b : b & (mask >> 1);
@@ -121,6 +121,32 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 			return bucket;
 		tw_bucket_unlock(table, bucket);
 		*chain = right;
+	}
+}
+
+/**
+ * tw_table_lock_timer - lock the bucket of a timer
+ * @table: the table
+ * @t: the timer: in the table, not periodic, and nobody else takes it out
+ * @chain: is set to its chain
+ *
+ * Context: as tw_table_lock().
+ * Return: the bucket; tw_bucket_unlock() it when done.
+ */
+static __always_inline struct tw_bucket *tw_table_lock_timer(struct tw_table *table,
+							     const struct tw_timer *t,
+							     u32 **chain)
+{
+	struct tw_bucket *bucket;
+
+	for (;;) {
+		*chain = READ_ONCE(t->chain);
+		bucket = PTR_ALIGN_DOWN((struct tw_bucket *)*chain, sizeof(*bucket));
+		tw_bucket_lock(table, bucket);
+		/* Was it split before we had it, and the timer went to the other one? */
+		if (likely(READ_ONCE(t->chain) == *chain))
+			return bucket;
+		tw_bucket_unlock(table, bucket);
 	}
 }
 

@@ -11,6 +11,7 @@
 #define TW_TIMER_H
 
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
@@ -34,7 +35,10 @@ enum tw_state {
  * @key: the caller's name for it
  * @value: the caller's word about it
  * @deadline: when it falls due, in ns on the file's clock
- * @period: ns between deadlines, 0 for one shot
+ * @period: of a periodic timer: ns between deadlines
+ * @chain: of any other one, which has no such: where it is in the key table, so that expiry need
+ *	not look for it. Written with the chain's bucket locked; read without, and then to be
+ *	looked at again: see tw_table_lock_timer().
  * @fired: TW_DUE: when that was seen, in ns
  * @slack: ticks it may be late so as to share a wake-up
  * @hash_next: next in the chain of its hash bucket
@@ -42,6 +46,7 @@ enum tw_state {
  * @prev: the one before it there; for the first in a slot TW_HEAD and the slot's number
  * @cpu: number of the CPU part whose wheel it is, or last was, in
  * @state: enum tw_state
+ * @periodic: has @period, not @chain
  * @generation: how often the index had a new owner, modulo what fits a word of the deadline
  *	table and never 0; see deadlines.h
  */
@@ -49,7 +54,10 @@ struct tw_timer {
 	u64 key;
 	u64 value;
 	u64 deadline;
-	u64 period;
+	union {
+		u64 period;
+		u32 *chain;
+	};
 	u64 fired;
 	u32 slack;
 	u32 hash_next;
@@ -57,10 +65,17 @@ struct tw_timer {
 	u32 prev;
 	u16 cpu;
 	u8 state;
+	bool periodic;
 	u32 generation;
 };
 
 static_assert(sizeof(struct tw_timer) == 64);
+
+/* Its period, 0 for one shot. Context: the timer cannot change meanwhile. */
+static inline u64 tw_timer_period(const struct tw_timer *t)
+{
+	return unlikely(t->periodic) ? t->period : 0;
+}
 
 /* Timers in a page. */
 #define TW_PAGE_TIMERS	64U

@@ -28,7 +28,7 @@ TRACE_EVENT(timerwheel_arm,
 		__entry->wheel = file;
 		__entry->key = t->key;
 		__entry->deadline = t->deadline;
-		__entry->period = t->period;
+		__entry->period = tw_timer_period(t);
 		__entry->was = was;
 	),
 	TP_printk("wheel=%p key=%llu deadline=%llu period=%llu was=%d", __entry->wheel,

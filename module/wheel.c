@@ -127,7 +127,8 @@ void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 	for (; bit < 64; bit++) {
 		while (BIT_ULL(bit) >> (level * w->shift) >= w->ring)
 			level++;
-		w->level_of[bit] = level;
+		w->reach[bit].list = level * w->ring;
+		w->reach[bit].shift = level * w->shift;
 	}
 	w->cursor = now;
 	w->work = TW_NEVER;
@@ -157,15 +158,20 @@ void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first)
 /**
  * tw_wheel_open_slot - a slot is no longer empty
  * @w: the wheel
- * @level: the slot's level
- * @b: its number
  * @list: its list
+ * @b: its number
  */
-void tw_wheel_open_slot(struct tw_wheel *w, unsigned int level, u64 b, unsigned int list)
+void tw_wheel_open_slot(struct tw_wheel *w, unsigned int list, u64 b)
 {
+	unsigned int level = list >> ilog2(w->ring);
+	u64 work = tw_work_tick(w, level, b);
+
 	__set_bit(list, w->occupied);
 	w->busy |= BIT(level);
-	w->work = min(w->work, tw_work_tick(w, level, b));
+	if (work < w->work) {
+		w->work = work;
+		w->sooner = true;
+	}
 }
 
 /**
@@ -175,8 +181,8 @@ void tw_wheel_open_slot(struct tw_wheel *w, unsigned int level, u64 b, unsigned 
  */
 void tw_wheel_count_lateness(struct tw_wheel *w, u64 late)
 {
-	w->lateness[min(fls64(late), TIMERWHEEL_LATENESS_BUCKETS - 1)]++;
-	if (late > w->late_max)
+	w->lateness[(unsigned int)fls64(late)]++;
+	if (unlikely(late > w->late_max))
 		w->late_max = late;
 }
 
@@ -255,18 +261,19 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 			     unsigned int budget, u64 *moved, struct tw_chain *due)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
+	u64 **words = tw_pool_words(w->pool);
 	u32 index = w->head[list], next, before = due->last;
 	struct tw_timer *t = tw_timer_in(pages, index), *after;
 	struct tw_timer *last = before ? tw_timer_in(pages, before) : NULL;
-	unsigned int done = 0, expired = 0;
+	unsigned int left = budget, put_off = 0, expired;
 
-	for (; index && done < budget; index = next, t = after, done++) {
+	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
 		after = tw_ahead(pages, next);
-		tw_deadline_take(w->pool, index, t);
+		tw_deadline_read(w->pool, words, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
-			(*moved)++;
+			put_off++;
 			continue;
 		}
 		WRITE_ONCE(t->state, TW_DUE);
@@ -278,37 +285,39 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 			due->first = index;
 		before = index;
 		last = t;
-		expired++;
 		tw_wheel_count_lateness(w, now_ns - t->deadline);
 	}
+	tw_wheel_set_first(w, list, index);
+	*moved += put_off;
+	expired = budget - left - put_off;
 	if (expired) {
 		last->next = 0;
 		due->last = before;
+		due->count += expired;
+		w->expired += expired;
+		w->pending -= expired;
 	}
-	tw_wheel_set_first(w, list, index);
-	due->count += expired;
-	w->expired += expired;
-	w->pending -= expired;
-	return done;
+	return budget - left;
 }
 
 /* Cascade timers of @list, at most @budget of them. */
 static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
+	u64 **words = tw_pool_words(w->pool);
 	u32 index = w->head[list], next;
 	struct tw_timer *t = tw_timer_in(pages, index), *after;
-	unsigned int done = 0;
+	unsigned int left = budget;
 
-	for (; index && done < budget; index = next, t = after, done++) {
+	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
 		after = tw_ahead(pages, next);
-		tw_deadline_take(w->pool, index, t);
+		tw_deadline_read(w->pool, words, index, t);
 		tw_place(w, index, t);
 	}
 	tw_wheel_set_first(w, list, index);
-	w->cascades += done;
-	return done;
+	w->cascades += budget - left;
+	return budget - left;
 }
 
 /* Let what is left of slot @list wait as a backlog, if there is room for one more. */

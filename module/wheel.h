@@ -62,9 +62,12 @@ struct tw_chain {
  * @requeues: timers visited before their deadline and queued again (it was put off, or
  *	they come from a backlog), ever
  * @late_max: largest lateness, in ns
- * @lateness: histogram of it (struct timerwheel_stats)
- * @level_of: the lowest level whose ring is longer than a number of ticks, by the number of
- *	that number's highest bit
+ * @lateness: histogram of it, by the number of its highest bit: user space gets less of it
+ *	(struct timerwheel_stats)
+ * @sooner: there is something to do earlier than was known: @work was lowered, or something of
+ *	the caller's. Who has seen to that clears it.
+ * @reach: the lowest level whose ring is longer than a number of ticks, by the number of that
+ *	number's highest bit: its first list, and log2 of how many ticks a slot of it is long
  */
 struct tw_wheel {
 	const struct tw_pool *pool;
@@ -85,8 +88,12 @@ struct tw_wheel {
 	u64 cascades;
 	u64 requeues;
 	u64 late_max;
-	u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
-	u8 level_of[64];
+	u64 lateness[65];
+	bool sooner;
+	struct {
+		u32 list;
+		u8 shift;
+	} reach[64];
 };
 
 unsigned int tw_wheel_levels(unsigned int slots, u64 tick);
@@ -94,7 +101,7 @@ unsigned int tw_wheel_lists(unsigned int slots, u64 tick);
 void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 		   unsigned long *occupied, unsigned int slots, u64 tick, u64 now);
 void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first);
-void tw_wheel_open_slot(struct tw_wheel *w, unsigned int level, u64 b, unsigned int list);
+void tw_wheel_open_slot(struct tw_wheel *w, unsigned int list, u64 b);
 bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budget,
 		      bool manual, bool last, struct tw_chain *due);
 u32 tw_wheel_pop(struct tw_wheel *w);

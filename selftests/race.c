@@ -24,6 +24,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 #include "tw_test.h"
+#include "../tools/lib/timerwheel-mapped.h"
 
 #define VERSIONS	(8U << 20)	/* when they are used up, a scenario ends */
 #define BATCH		8		/* elements in a call, at most */
@@ -72,6 +73,7 @@ struct scenario {
 	__u32 own_keys;			/* of each owner */
 	__u32 stable_keys;		/* that nobody touches, for the listers */
 	__u32 capacity;			/* of the wheel, 0: more than enough */
+	__u32 ring;			/* length of the event ring, 0: events are read */
 	bool due;			/* every timer is due when it is armed */
 	bool periodic;			/* timers with odd keys are */
 	bool signals;
@@ -97,6 +99,7 @@ struct thread {
 struct world {
 	const struct scenario *sc;
 	int fd;
+	struct timerwheel_ring *ring;
 	__u64 seed;
 	int cpus;
 	int cpu[CPU_SETSIZE];		/* that we may use */
@@ -733,6 +736,47 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
+/* Take events from the ring, for one thread at a time. Returns how many. */
+static unsigned int take(struct thread *t, unsigned int max)
+{
+	struct timerwheel_event ev[READ_MAX];
+	unsigned int n, i;
+
+	n = timerwheel_ring_take(t->w->ring, ev, max);
+	/* An event may have been in there for any time. */
+	for (i = 0; i < n; i++)
+		got_event(t, &ev[i], 0);
+	return n;
+}
+
+/* The same from the ring: one thread */
+static void *ring_reader_main(void *arg)
+{
+	struct thread *t = arg;
+	struct world *w = t->w;
+	int round;
+
+	for (round = 0; running(w); round++) {
+		if (round % 256 == 0)
+			pin(t);
+		if (take(t, 1 + below(t, READ_MAX)))
+			continue;
+		switch (timerwheel_ring_sleep(w->ring)) {
+		case TIMERWHEEL_RING_TAKE:
+			break;
+		case TIMERWHEEL_RING_FLOW:
+			if (ioctl(w->fd, TIMERWHEEL_IOC_FLOW) < 0)
+				bad(w, "FLOW: %s", strerror(errno));
+			break;
+		case TIMERWHEEL_RING_POLL:
+			tw_poll(w->fd, 5);
+			break;
+		}
+	}
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
 /* --- Others ---------------------------------------------------------------------------- */
 
 /* LIST it all, again and again: the keys that stay are there exactly once */
@@ -909,7 +953,13 @@ static int open_world(struct world *w, __u32 keys, bool manual)
 	setup.tick = manual ? 1 : info.tick_min > 200 * USEC ? info.tick_min : 200 * USEC;
 	/* few slots: many cascades */
 	setup.slots = w->seed & 1 ? info.slots_min : 0;
-	return tw_setup(w->fd, &setup);
+	setup.ring = w->sc->ring;
+	ret = tw_setup(w->fd, &setup);
+	if (ret || !setup.ring)
+		return ret;
+	w->ring = mmap(NULL, TIMERWHEEL_RING_EVENTS + setup.ring * EV_SIZE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED, w->fd, TIMERWHEEL_MMAP_RING);
+	return w->ring == MAP_FAILED ? -errno : 0;
 }
 
 static struct thread *start(struct world *w, void *(*fn)(void *), int number)
@@ -974,6 +1024,8 @@ static void drain_rest(struct world *w)
 	}
 	if (n)
 		bad(w, "the last DRAIN: %d", n);
+	while (w->sc->ring && take(&t, READ_MAX))
+		;
 	add_counts(&w->total, &t.c);
 }
 
@@ -1091,7 +1143,7 @@ static void play(struct __test_metadata *_metadata, struct world *w, const struc
 	for (i = 0; i < sc->owners * w->cpus; i++)
 		start(w, owner_main, i);
 	for (i = 0; i < sc->readers; i++)
-		start(w, reader_main, i);
+		start(w, sc->ring ? ring_reader_main : reader_main, i);
 	for (i = 0; i < sc->listers; i++)
 		start(w, lister_main, i);
 	for (i = 0; i < sc->advancers; i++)
@@ -1366,6 +1418,167 @@ TEST_F_TIMEOUT(race, cpu_hotplug, TIMEOUT)
 	if (no_hotplug(self->w))
 		SKIP(return, "%s", no_hotplug(self->w));
 	play(_metadata, self->w, &sc);
+}
+
+/* Events go into a ring that is long enough, by a short way that passes the list of due timers. */
+TEST_F_TIMEOUT(race, ring, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 20, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
+			[OP_MOVE_MATCH] = 5, [OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5,
+			[OP_GET] = 5, [OP_LIST] = 1, [OP_DRAIN] = 2,
+		},
+		.workers = 2, .owners = 1, .readers = 1, .keys = 64, .own_keys = 200,
+		.periodic = true, .ring = 16384,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* The same with a ring that is full half of the time: the short way, the list, in turns. */
+TEST_F_TIMEOUT(race, short_ring, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_ADD] = 20, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
+			[OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5, [OP_DRAIN] = 2,
+		},
+		.workers = 2, .readers = 1, .keys = 256, .periodic = true, .ring = 16,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* A ring, and so many keys that the tables grow: timers that expire move to new buckets. */
+TEST_F_TIMEOUT(race, ring_growth, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = { [OP_ADD] = 10, [OP_REMOVE] = 5, [OP_GET] = 5, [OP_LIST] = 1 },
+		.workers = 1, .keys = 16, .owners = 1, .readers = 1, .own_keys = 150000,
+		.ring = 16384,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/*
+ * Timers expire while the table of a new wheel makes its first buckets, so that a good part of
+ * them move from one bucket to another just then: each is found where it went, and so are the
+ * others. With a ring and without one, in turns.
+ */
+#define EXPIRE	64
+#define STAY	2000
+
+struct growth {
+	pthread_barrier_t barrier;
+	int fd;			/* of this round; -1: no more */
+	int cpu;
+	int added;
+};
+
+static void *growth_main(void *arg)
+{
+	struct timerwheel_add add[STAY];
+	struct growth *g = arg;
+	int i;
+
+	for (i = 0; i < STAY; i++)
+		add[i] = (struct timerwheel_add){ .key = EXPIRE + i, .deadline = HOUR };
+	tw_pin(g->cpu);
+	for (;;) {
+		pthread_barrier_wait(&g->barrier);
+		if (g->fd < 0)
+			return NULL;
+		g->added = tw_add(g->fd, add, STAY);
+		pthread_barrier_wait(&g->barrier);
+	}
+}
+
+/* Wait for all events of a round, then see that they are those of the keys 0 to EXPIRE - 1. */
+static int expired_once(int fd, struct timerwheel_ring *ring)
+{
+	struct timerwheel_event ev[2 * EXPIRE];
+	__u64 seen = 0;
+	int i, n = 0;
+
+	while (n < EXPIRE) {
+		int got = ring ? (int)timerwheel_ring_take(ring, ev + n, 2 * EXPIRE - n) :
+				 tw_read(fd, ev + n, 2 * EXPIRE - n);
+
+		if (got <= 0)
+			break;
+		n += got;
+	}
+	for (i = 0; i < n; i++)
+		seen |= ev[i].key < EXPIRE ? 1ULL << ev[i].key : 0;
+	return n == EXPIRE && seen == ~0ULL;
+}
+
+TEST_F_TIMEOUT(race, expiry_against_growth, TIMEOUT)
+{
+	const size_t size = TIMERWHEEL_RING_EVENTS + 2 * EXPIRE * EV_SIZE;
+	static struct timerwheel_entry ent[STAY];
+	struct timerwheel_add add[EXPIRE];
+	struct growth g = { .cpu = self->w->cpu[1] };
+	struct timerwheel_stats st;
+	__u64 end = tw_now(CLOCK_MONOTONIC) + seconds() * SEC;
+	pthread_t thread;
+	int i, round;
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	pthread_barrier_init(&g.barrier, NULL, 2);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, growth_main, &g));
+	tw_pin(self->w->cpu[0]);
+	for (i = 0; i < EXPIRE; i++)
+		add[i] = (struct timerwheel_add){ .key = i, .deadline = 1 + i };
+	for (round = 0; tw_now(CLOCK_MONOTONIC) < end; round++) {
+		struct timerwheel_setup setup = {
+			.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 1,
+			.ring = round % 2 ? 2 * EXPIRE : 0,
+		};
+		struct timerwheel_ring *ring = NULL;
+
+		g.fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, g.fd);
+		ASSERT_EQ(0, tw_setup(g.fd, &setup));
+		if (setup.ring)
+			ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd,
+				    TIMERWHEEL_MMAP_RING);
+		ASSERT_NE(MAP_FAILED, ring);
+		ASSERT_EQ(EXPIRE, tw_add(g.fd, add, EXPIRE));
+		pthread_barrier_wait(&g.barrier);
+		/* A few at a time, as long as the table grows. */
+		for (i = 4; i <= EXPIRE; i += 4)
+			EXPECT_EQ(4, tw_advance(g.fd, TIMERWHEEL_ABS, i));
+		EXPECT_TRUE(expired_once(g.fd, ring));
+		pthread_barrier_wait(&g.barrier);
+		ASSERT_EQ(STAY, g.added);
+		for (i = 0; i < STAY; i++)
+			ent[i] = (struct timerwheel_entry){ .key = EXPIRE + i };
+		ASSERT_EQ(STAY, tw_get(g.fd, ent, STAY));
+		for (i = 0; i < STAY && ent[i].result == TIMERWHEEL_WAS_PENDING; i++)
+			;
+		ASSERT_EQ(STAY, i);
+		for (i = 0; i < EXPIRE; i++)
+			ASSERT_EQ(-ENOENT, tw_remove1(g.fd, i));
+		ASSERT_EQ(0, tw_stats(g.fd, &st));
+		EXPECT_TRUE(tw_balanced(&st));
+		if (ring)
+			munmap(ring, size);
+		close(g.fd);
+	}
+	TH_LOG("%d wheels", round);
+	g.fd = -1;
+	pthread_barrier_wait(&g.barrier);
+	pthread_join(thread, NULL);
 }
 
 /* Everything at once. */

@@ -205,6 +205,43 @@ TEST_F(ring, wraps)
 	}
 }
 
+/* In place: as many as there are in a row, as long as nobody gives them back */
+TEST_F(ring, in_place)
+{
+	const struct timerwheel_event *ev;
+	unsigned int n = 77;
+
+	timerwheel_ring_look(self->ring, &n);
+	EXPECT_EQ(0, n);
+	ASSERT_EQ(LENGTH - 2, arm(self->fd, 0, LENGTH - 2, SEC));
+	ASSERT_EQ(LENGTH - 2, tw_advance(self->fd, TIMERWHEEL_ABS, HOUR));
+	ASSERT_EQ(LENGTH - 2, take(self, MOST));
+
+	ASSERT_EQ(5, arm(self->fd, 100, 5, HOUR + SEC));
+	ASSERT_EQ(5, tw_advance(self->fd, TIMERWHEEL_ABS, 2 * HOUR));
+	ev = timerwheel_ring_look(self->ring, &n);
+	EXPECT_EQ(2, n);
+	EXPECT_TRUE(in_order(ev, 100, 2));
+	timerwheel_ring_drop(self->ring, 1);
+	ev = timerwheel_ring_look(self->ring, &n);
+	EXPECT_EQ(1, n);
+	EXPECT_TRUE(in_order(ev, 101, 1));
+	timerwheel_ring_drop(self->ring, 1);
+	ev = timerwheel_ring_look(self->ring, &n);
+	EXPECT_EQ(3, n);
+	EXPECT_TRUE(in_order(ev, 102, 3));
+
+	/* Three are still being looked at: there is room for all others only. */
+	ASSERT_EQ(LENGTH, arm(self->fd, 105, LENGTH, 2 * HOUR + SEC));
+	ASSERT_EQ(LENGTH, tw_advance(self->fd, TIMERWHEEL_ABS, 3 * HOUR));
+	EXPECT_TRUE(overflow(self->ring));
+	EXPECT_TRUE(in_order(ev, 102, 3));
+	timerwheel_ring_drop(self->ring, 3);
+	EXPECT_EQ(3, flow(self->fd));
+	EXPECT_EQ(LENGTH, take(self, MOST));
+	EXPECT_TRUE(in_order(self->ev, 105, LENGTH));
+}
+
 /* Full: the rest waits in the kernel, and flows in as there is room, in order */
 TEST_F(ring, overflows)
 {

@@ -1058,6 +1058,35 @@ TEST_F(set, backward_new)
 	EXPECT_TRUE(came(self->fd, 2, false));
 }
 
+/*
+ * Set backwards into the tick in which timers were armed last, when later ones have passed: new
+ * timers are on time all the same. Ticks are long, so that there is time for that.
+ */
+TEST_F(set, backward_into_a_tick)
+{
+	__u64 base = (self->real / SEC + 10) * SEC + 10 * MSEC;
+	struct timerwheel_event ev;
+	int fd;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_pin(0));
+	fd = tw_open_clock(TIMERWHEEL_CLOCK_REALTIME, SEC, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_TRUE(set_clock(base));
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, HOUR, 0));
+	ASSERT_TRUE(set_clock(base + 2 * HOUR));
+	ASSERT_EQ(1, tw_poll(fd, SOON));
+	ASSERT_TRUE(set_clock(base + 50 * MSEC));
+	ASSERT_EQ(0, tw_add1(fd, 2, 0, 10 * MSEC, 0));
+	ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+	EXPECT_EQ(1, ev.key);
+	ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+	EXPECT_EQ(2, ev.key);
+	EXPECT_TRUE(on_time(&ev, SEC, 0));
+	close(fd);
+}
+
 /* Set by decades, there and back and again: new timers are on time, old ones kept */
 TEST_F(set, decades)
 {

@@ -150,7 +150,7 @@ inline find()
 	od
 }
 
-/* tw_table_link(): walk to the timer; tw_table_set_link(): take it out. */
+/* tw_table_link(): walk to the timer. */
 inline walk_to(chain)
 {
 	d_step {
@@ -164,11 +164,12 @@ inline walk_to(chain)
 	}
 }
 
-inline set_link(chain, to)
+/* tw_table_set_link(): take it out. */
+inline take_out(chain)
 {
 	if
-	:: link == 0 -> head[chain] = to
-	:: else -> hash_next[link] = to
+	:: link == 0 -> head[chain] = hash_next[t]
+	:: else -> hash_next[link] = hash_next[t]
 	fi
 }
 
@@ -393,7 +394,7 @@ found:
 	:: else ->
 		/* tw_drop() */
 		walk_to(BUCKET(k));
-		set_link(BUCKET(k), hash_next[t]);
+		take_out(BUCKET(k));
 #ifndef DROP_STATE_LATE
 		state[t] = FREE;
 #endif
@@ -470,7 +471,10 @@ absent:	/* No timer has this key, and none may have. */
 	d_step { LEAVES(t, STOCK + me); assert(state[t] == FREE) };
 	key[t] = k;
 	hash_next[t] = 0;
-	set_link(BUCKET(k), t);
+	if
+	:: link == 0 -> head[BUCKET(k)] = t
+	:: else -> hash_next[link] = t
+	fi;
 	if
 	:: period[t] = 0
 	:: period[t] = 1
@@ -667,7 +671,7 @@ read:	/* tw_events_deliver() */
 		LOCK(bucket[BUCKET(key[t])]);
 #endif
 		walk_to(BUCKET(key[t]));
-		set_link(BUCKET(key[t]), hash_next[t]);
+		take_out(BUCKET(key[t]));
 #ifndef FREE_BEFORE_UNHASH
 		state[t] = FREE;
 #endif
@@ -779,9 +783,11 @@ gone:
 /* tw_cpu_fire(): pieces of the passes over a part. */
 proctype pass(byte p)
 {
-	byte t, i;
-	bit put_off;
+	byte t, i, link;
+	bit put_off, room;
 #define FIRST(t)	(where[t] == WHEEL + p)
+#define IN_CHAIN	(where[1] == CHAIN + p || (TIMERS > 1 && where[TIMERS] == CHAIN + p) || \
+			 (TIMERS > 2 && where[2] == CHAIN + p))
 #define ANY		(FIRST(1) || (TIMERS > 1 && FIRST(TIMERS)) || (TIMERS > 2 && FIRST(2)))
 
 end:
@@ -810,6 +816,64 @@ end:
 #ifdef EVENTS_AFTER_PART
 	   UNLOCK(part[p]);
 #endif
+	   /* tw_flow_at_once(): if there is a ring, and in it room for all of them */
+	   if
+#ifdef RING
+	   :: IN_CHAIN -> room = 1
+#endif
+	   :: true
+	   fi;
+	   do
+	   :: !room || !IN_CHAIN -> break
+	   :: room && IN_CHAIN ->
+		d_step {
+			t = 1;
+			do
+			:: where[t] != CHAIN + p -> t++
+			:: else -> break
+			od;
+			assert(state[t] == DUE);
+			ENDS(t);
+			if
+			:: period[t] ->
+				later[t] = 0;
+				state[t] = PENDING;
+				alive[t] = 1;
+				version[t] = (version[t] + 1) % 4;
+				LEAVES(t, CHAIN + p);
+				ENTERS(t, WHEEL + p)
+			:: else
+			fi
+		};
+		if
+		:: state[t] == PENDING
+		:: else ->
+#ifdef PASS_ON_AFTER_PART
+			UNLOCK(part[p]);
+#endif
+#ifndef NO_BUCKET_ON_PASS_ON
+			LOCK(bucket[BUCKET(key[t])]);
+#endif
+			walk_to(BUCKET(key[t]));
+			take_out(BUCKET(key[t]));
+			state[t] = FREE;
+#ifndef NO_BUCKET_ON_PASS_ON
+			UNLOCK(bucket[BUCKET(key[t])]);
+#endif
+#ifdef PASS_ON_AFTER_PART
+			LOCK(part[p]);
+#endif
+			d_step { LEAVES(t, CHAIN + p) };
+			atomic {
+				if
+				:: ENTERS(t, STOCK + p)
+				:: ENTERS(t, TABLE)
+				fi
+			}
+		fi
+	   od;
+	   skip;
+	   d_step { t = 0; i = 0; link = 0; room = 0 };
 	   /* tw_events_add() */
 	   d_step {
 		i = 1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A key is found, and by one at a time, while the table splits buckets.
- * module/table.h: tw_table_lock(); table.c: tw_split().
+ * module/table.h: tw_table_lock(), tw_table_lock_timer(); table.c: tw_split().
  *
  * Hashes are 0 to 3, one key each. The table grows from 1 bucket to 4; USERS each lock the
- * bucket of some key a few times, arm the key if it is not there, and remove it if it is.
+ * bucket of some key a few times, arm the key if it is not there, and remove it if it is. A timer
+ * whose event was handed out is freed by the one who did that, who finds it by its chain.
  */
 #ifndef USERS
 #define USERS	2
@@ -18,6 +19,9 @@ byte buckets = 1;
 byte lock[4];
 bit chained[16];		/* bucket * 4 + key: the key's timer is in a chain of it */
 bit armed[KEYS];		/* ghost: it is in some */
+byte chain[KEYS];		/* tw_timer.chain: which */
+bit claimed[KEYS];		/* by who frees it */
+byte used[4];			/* ghost: who is at the chains of a bucket */
 byte user[KEYS];		/* ghost: who operates on it */
 
 #define LOCK(l)		atomic { l == 0 -> l = _pid + 1 }
@@ -62,9 +66,36 @@ again:		/* tw_table_lock() */
 #endif
 		d_step { assert(!user[k]); user[k] = _pid };
 		assert(chained[b * 4 + k] == armed[k]);
-		d_step { armed[k] = 1 - armed[k]; chained[b * 4 + k] = armed[k] };
-		user[k] = 0;
-		UNLOCK(lock[b]);
+		if
+		:: armed[k] && !claimed[k] ->
+			claimed[k] = 1;		/* by a reader: expiry takes no bucket */
+			user[k] = 0;
+			UNLOCK(lock[b]);
+			/* tw_table_lock_timer() */
+			n = chain[k];
+			LOCK(lock[n]);
+#ifndef NO_CHAIN_RECHECK
+			do
+			:: chain[k] == n -> break
+			:: else -> UNLOCK(lock[n]); n = chain[k]; LOCK(lock[n])
+			od;
+			skip;
+#endif
+			d_step { assert(!used[n]); used[n] = _pid };
+			assert(chained[n * 4 + k]);
+			d_step { armed[k] = 0; chained[n * 4 + k] = 0; claimed[k] = 0 };
+			used[n] = 0;
+			UNLOCK(lock[n])
+		:: armed[k] && claimed[k] -> user[k] = 0; UNLOCK(lock[b])	/* it is gone */
+		:: !armed[k] ->
+			d_step { armed[k] = 1; chained[b * 4 + k] = 1; chain[k] = b };
+			user[k] = 0;
+			UNLOCK(lock[b])
+		:: armed[k] && !claimed[k] ->		/* REMOVE */
+			d_step { armed[k] = 0; chained[b * 4 + k] = 0 };
+			user[k] = 0;
+			UNLOCK(lock[b])
+		fi;
 		d_step { n = 0; b = 0; k = 0 }
 	od
 }
@@ -85,9 +116,10 @@ proctype grow()
 #ifndef NO_LOCK_IN_SPLIT
 		LOCK(lock[old]);
 #endif
-#ifdef PUBLISH_BEFORE_MOVING
-		buckets = new + 1;
+#ifndef NO_LOCK_ON_NEW
+		LOCK(lock[new]);
 #endif
+		d_step { assert(!used[new]); used[new] = _pid };
 		k = 0;
 		do
 		:: k == KEYS -> break
@@ -95,11 +127,15 @@ proctype grow()
 		:: k < KEYS && chained[old * 4 + k] && BUCKET_OF(k, new + 1) == new ->
 			chained[new * 4 + k] = 1;
 			chained[old * 4 + k] = 0;
+			chain[k] = new;
 			k++
 		od;
-		skip;
-#if !defined(PUBLISH_FIRST) && !defined(PUBLISH_BEFORE_MOVING) && !defined(PUBLISH_AFTER_UNLOCK)
+		used[new] = 0;
+#if !defined(PUBLISH_FIRST) && !defined(PUBLISH_AFTER_UNLOCK)
 		buckets = new + 1;
+#endif
+#ifndef NO_LOCK_ON_NEW
+		UNLOCK(lock[new]);
 #endif
 #ifndef NO_LOCK_IN_SPLIT
 		UNLOCK(lock[old]);

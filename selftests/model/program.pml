@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Is a part's hrtimer started whenever there is something to wait for?
- * module/run.h: tw_cpu_program(), tw_cpu_end(), tw_cpu_tick(); cpu.c: tw_cpu_fire(), tw_cpu_set_back().
+ * module/run.h: tw_cpu_end(), tw_cpu_tick(); cpu.c: tw_cpu_program(), tw_cpu_fire(),
+ * tw_cpu_set_back(); slots.h: tw_place(); events.c: tw_events_more().
  *
  * One part. Task 0 runs on its CPU; task 1 is a run on another CPU that has no memory
  * for a part of its own (tw_cpu_any()), so that both use this part and start its hrtimer;
@@ -27,6 +28,7 @@ byte now = 2;
 byte pending[HORIZON + 1];	/* timers by deadline */
 byte cursor = 2;		/* the wheel's time: never goes back */
 byte wake_at = NEVER;
+bit sooner;			/* there may be something to do before @programmed */
 byte programmed = NEVER;
 bit passing;
 byte lock;
@@ -75,6 +77,7 @@ inline took(d)
 inline program()
 {
 	d_step {
+		sooner = 0;
 		work(at);
 		if
 		:: wake_at < at -> at = wake_at
@@ -100,6 +103,9 @@ inline tick(time)
 		if
 		:: now + 1 < cursor ->
 			cursor = now + 1;
+#ifndef NOT_SOONER_AFTER_SET_BACK
+			sooner = 1;
+#endif
 #ifndef PAUSE_AS_IT_WAS
 			if
 			:: programmed != NEVER -> passing = 0; pause_ends = 0
@@ -131,7 +137,17 @@ end:
 			:: d > HORIZON -> d = HORIZON
 			:: else
 			fi;
-			pending[d]++
+			d_step {
+				work(at);
+				if
+#ifndef NOT_SOONER_WITH_WORK
+				:: d < at -> sooner = 1
+#endif
+				:: else
+				fi;
+				at = 0;
+				pending[d]++
+			}
 		:: true ->			/* REMOVE: the hrtimer stays */
 			work(d);
 			if
@@ -140,6 +156,9 @@ end:
 			:: d != NEVER && pending[HORIZON] -> d = HORIZON; took(d)
 			fi
 		:: wake_at == NEVER ->
+#ifndef NOT_SOONER_WITH_WAKE_AT
+			sooner = 1;
+#endif
 			wake_at = (d < HORIZON -> d + 1 : HORIZON)
 		fi;
 		d = 0;
@@ -148,9 +167,12 @@ end:
 		UNLOCK;
 		program();
 #else
+		if
 #ifndef NO_PROGRAM
-		program();
+		:: sooner -> program()
 #endif
+		:: else
+		fi;
 		UNLOCK;
 #endif
 		runs--

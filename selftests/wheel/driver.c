@@ -135,12 +135,17 @@ static void check_inserted(struct driver *d, u32 index)
 
 static void insert(struct driver *d, u32 index, u64 deadline, u32 slack)
 {
-	u64 now = driver_now(d);
+	struct tw_wheel *w = &d->rig.w;
+	u64 now = driver_now(d), work;
 
 	if (!source_once_in(&d->source, 8))
 		rig_catch_up(&d->rig, now);
-	model_insert(&d->model, index, deadline, slack, now, d->rig.w.cursor);
+	model_insert(&d->model, index, deadline, slack, now, w->cursor);
+	w->sooner = false;
+	work = w->work;
 	rig_add(&d->rig, index, deadline, slack);
+	CHECK(w->sooner == (w->work < work), "work for tick %llu, then for %llu, sooner: %d", work,
+	      w->work, w->sooner);
 	check_inserted(d, index);
 	d->stats->inserted++;
 }
@@ -193,7 +198,7 @@ static void check_fired(struct driver *d, u32 index, bool ordered)
 	}
 
 	late = t->fired - t->deadline;
-	while (bucket < TIMERWHEEL_LATENESS_BUCKETS - 1 && late >= 1ULL << bucket)
+	while (bucket < 64 && late >= 1ULL << bucket)
 		bucket++;
 	d->lateness[bucket]++;
 	d->late_max = max(d->late_max, late);
@@ -373,7 +378,7 @@ static void op_store(struct driver *d)
 	if (!index || !d->rig.word)
 		return;
 	t = rig_timer(&d->rig, index);
-	place = tw_deadline_word(&d->rig.pool, index);
+	place = tw_word_in(tw_pool_words(&d->rig.pool), index);
 	word = source_once_in(&d->source, 8) ? times_deadline(d) : times_later(d, t->deadline);
 	word = ((word + unit - 1) & ~(unit - 1)) | t->generation;
 	if (source_once_in(&d->source, 8))

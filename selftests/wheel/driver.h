@@ -85,7 +85,7 @@ struct driver {
 	u64 cascades;
 	u64 fired;
 	u64 late_max;
-	u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
+	u64 lateness[65];
 };
 
 u64 driver_now(const struct driver *d);

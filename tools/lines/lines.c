@@ -53,9 +53,10 @@ u64 tw_cpu_set_back(struct tw_cpu *part, u64 now, u64 tick)
 	abort();	/* the clock is not set */
 }
 
-void tw_cpu_start(struct tw_cpu *part, u64 at)
+void tw_cpu_program(struct tw_cpu *part)
 {
-	part->programmed = at;
+	part->wheel.sooner = false;
+	part->programmed = 0;
 }
 
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
@@ -135,11 +136,8 @@ noinline void measured_pass(void)
 		due = (struct tw_chain){};
 		more = tw_wheel_collect(w, div64_u64(now_ns, w->tick), now_ns, PIECE, false, false,
 					&due);
-		if (due.count) {
-			ctx.wake |= tw_events_add(cpu, &due, now_ns);
-			if (tw_has_ring(file))
-				tw_events_flow(&ctx);
-		}
+		if (due.count)
+			tw_flow_expire(&ctx, &due);
 		raw_spin_unlock(&cpu->lock);
 	} while (more);
 	if (ctx.wake)
@@ -158,7 +156,7 @@ noinline u64 measured_read(void)
 /* TIMERWHEEL_IOC_FLOW */
 noinline void measured_flow(void)
 {
-	tw_events_flow_all(file);
+	tw_flow_all(file);
 }
 
 noinline void count_from_here(void)
@@ -302,6 +300,7 @@ static void make_file(void)
 	/* As many as 2^19 ns are less than a tick; see tw_setup_generation_bits(). */
 	file->table.pool.generation_mask = BIT(19) - 1;
 	tw_events_init(&file->events);
+	tw_ring_init(&file->ring);
 	if (tw_table_init(&file->table) || tw_ring_make(&file->ring, RING, 0))
 		abort();
 	raw_spin_lock_init(&cpu->lock);

@@ -174,13 +174,15 @@ static void mapped_refresh(const struct change *c, __u32 n)
 
 static void mapped_run(__u64 until)
 {
+	const struct timerwheel_event *event;
 	struct epoll_event ready;
 	unsigned int i, n;
 
 	while (!nothing_left()) {
-		n = timerwheel_ring_take(ring, events, ARRAY_SIZE(events));
+		event = timerwheel_ring_look(ring, &n);
 		for (i = 0; i < n; i++)
-			deliver(events[i].value);
+			deliver(event[i].value);
+		timerwheel_ring_drop(ring, n);
 		if (n)
 			continue;
 		switch (timerwheel_ring_sleep(ring)) {

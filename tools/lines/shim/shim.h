@@ -105,6 +105,11 @@ static inline void bit_spin_lock(int bit, unsigned long *word)
 	WRITE_ONCE(*word, *word | BIT(bit));
 }
 
+static inline void bit_spin_unlock(int bit, unsigned long *word)
+{
+	WRITE_ONCE(*word, *word & ~BIT(bit));
+}
+
 #define preempt_enable()	do { } while (0)
 #define __release(lock)		do { } while (0)
 
