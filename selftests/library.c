@@ -103,9 +103,9 @@ TEST(open_automatic)
 	EXPECT_EQ(-EINVAL, automatic("", NULL));
 	/* A device that is no wheel is an error, not a reason. */
 	EXPECT_EQ(-ENOTTY, automatic(NULL, "/dev/null"));
-	setenv("TIMERWHEEL_DEVICE", "/nowhere", 1);
-	EXPECT_EQ(-ENOENT, automatic("device", NULL));
-	EXPECT_EQ(-ENOTTY, automatic("device", "/dev/null"));
+	setenv("TIMERWHEEL_DEVICE", "/dev/null", 1);
+	EXPECT_EQ(-ENOTTY, automatic("device", NULL));
+	EXPECT_EQ(-ENOENT, automatic("device", "/nowhere"));
 }
 
 TEST(open_explicit)
@@ -202,8 +202,19 @@ TEST(open_no_memory)
 	/* The wheel itself, the table; and with a device the ring. */
 	EXPECT_EQ(ON_DEVICE ? 3 : 2, n);
 	fail_allocation = -1;
-	/* Nothing stayed open. */
+	/* Nothing stayed open, and no memory. */
 	EXPECT_EQ(next, dup(0));
+	EXPECT_EQ(false, leaks());
+}
+
+/* Programs that are started do not get it. */
+TEST(open_cloexec)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+
+	ASSERT_NE(NULL, wheel);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(tw_fd(wheel), F_GETFD));
+	tw_close(wheel);
 }
 
 TEST(close_nothing)
@@ -301,6 +312,7 @@ FIXTURE_TEARDOWN(wheel)
 {
 	EXPECT_EQ(true, balanced(self->w));
 	tw_close(self->w);
+	EXPECT_EQ(false, leaks());
 }
 
 TEST_F(wheel, add)
@@ -758,6 +770,15 @@ TEST_F(wheel, stats)
 	ASSERT_EQ(0, tw_stats(self->w, &s));
 	EXPECT_EQ(5, s.late_max);
 	EXPECT_EQ(1, s.lateness[3]);
+	/* The largest stays, and what is later than all buckets is in the last one. */
+	ASSERT_EQ(0, add(self->w, 8, 0, 22, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, tw_stats(self->w, &s));
+	EXPECT_EQ(5, s.late_max);
+	ASSERT_EQ(3, tw_advance(self->w, HOUR * 1000, 0));
+	ASSERT_EQ(0, add(self->w, 9, 0, 0, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, tw_stats(self->w, &s));
+	EXPECT_EQ(HOUR * 1000 + 25, s.late_max);
+	EXPECT_EQ(1, s.lateness[TIMERWHEEL_LATENESS_BUCKETS - 1]);
 }
 
 TEST_F(wheel, errno_stays)
@@ -893,6 +914,12 @@ TEST_F(wheel, touch_is_seen)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
 	EXPECT_LT((int64_t)(UINT64_MAX / 4), rem.left);
 
+	/* Further than time goes: as far as that. */
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	tw_touch(&self->table, elem.index, elem.generation, UINT64_MAX);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, rem.left);
+
 	/* MOVE and ADD set theirs. */
 	ASSERT_EQ(0, add_elem(self->w, &elem));
 	tw_touch(&self->table, elem.index, elem.generation, 4 << 20);
@@ -935,15 +962,33 @@ TEST(touch_running)
 
 	ASSERT_EQ(0, tw_open(&wheel, &config));
 	ASSERT_EQ(0, tw_table(wheel, &table));
-	began = tw_now(wheel);
-	ASSERT_EQ(0, add_elem(wheel, &elem));
-	until = began + 60 * MSEC;
-	tw_touch(&table, elem.index, elem.generation, until);
+	/* Once more if all this took so long that it may have come too late. */
+	do {
+		began = tw_now(wheel);
+		ASSERT_LE(0, add_elem(wheel, &elem));
+		until = began + 60 * MSEC;
+		tw_touch(&table, elem.index, elem.generation, until);
+	} while (tw_now(wheel) >= began + elem.deadline);
 	ASSERT_EQ(1, tw_wait(wheel, &ev, 1, 10000));
 	EXPECT_LE(until, ev.fired);
 	EXPECT_LE(until, ev.deadline);
 	EXPECT_GE(until + (1 << table.bits), ev.deadline);
 	tw_close(wheel);
+}
+
+/* Where time ends a periodic timer does not begin anew for ever. */
+TEST_F(wheel, periodic_at_the_end)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 100, .period = 30 };
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	EXPECT_EQ(1, tw_advance(self->w, UINT64_MAX, 0));
+	EXPECT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(0, take(self->w, &ev, 1));
+	EXPECT_EQ(0, take(self->w, &ev, 1));
+	EXPECT_EQ(false, readable(self->w));
+	EXPECT_EQ(0, tw_advance(self->w, 0, 0));
 }
 
 /* ---- running clocks -------------------------------------------------------------------------- */
@@ -1025,9 +1070,10 @@ TEST_F(clock, due_without_a_call)
 {
 	struct timerwheel_remove rem = { .key = 1 };
 	struct pollfd p = { .fd = tw_fd(self->w), .events = POLLIN };
+	uint64_t deadline = tw_now(self->w) + 10 * MSEC;
 
-	ASSERT_EQ(0, add(self->w, 1, 5, 10 * MSEC, 0));
-	EXPECT_EQ(0, poll(&p, 1, 0));
+	ASSERT_EQ(0, add(self->w, 1, 5, deadline, TIMERWHEEL_ABS));
+	EXPECT_EQ(true, !poll(&p, 1, 0) || tw_now(self->w) >= deadline);
 	EXPECT_EQ(1, poll(&p, 1, 10000));
 	nap(5 * MSEC);
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &rem));
@@ -1050,12 +1096,30 @@ TEST_F(clock, earlier_while_waiting)
 	EXPECT_EQ(1, ev.key);
 }
 
+/* Seconds that do not fit into 32 bits, and what is left of those that do not */
+TEST(far_away)
+{
+	static const uint64_t when[] = {
+		(1ULL << 31) * SEC, (1ULL << 32) * SEC, (1ULL << 32) * SEC + 5, TIMERWHEEL_TIME_MAX,
+	};
+	struct tw_wheel *wheel;
+	size_t i;
+
+	for (i = 0; i < sizeof(when) / sizeof(*when); i++) {
+		wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+		ASSERT_NE(NULL, wheel);
+		ASSERT_EQ(0, add(wheel, 1, 0, when[i], TIMERWHEEL_ABS));
+		EXPECT_EQ(false, readable(wheel)) TH_LOG("deadline %zu", i);
+		tw_close(wheel);
+	}
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 TEST(wait_times_out)
 {
 	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
-	uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	uint64_t began = clock_ns(CLOCK_MONOTONIC), busy;
 	struct timerwheel_event ev;
 
 	ASSERT_NE(NULL, wheel);
@@ -1063,9 +1127,13 @@ TEST(wait_times_out)
 	EXPECT_EQ(0, tw_wait(wheel, &ev, 0, -1));
 	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 30));
 	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
+	/* It sleeps. */
+	busy = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 400));
+	EXPECT_GT(busy + 200 * MSEC, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	/* A descriptor that is readable for nothing does not shorten it. */
 	ASSERT_EQ(0, add(wheel, 1, 0, 10 * MSEC, 0));
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, move(wheel, 1, HOUR, 0));
+	ASSERT_LT(0, move(wheel, 1, HOUR, 0));
 	began = clock_ns(CLOCK_MONOTONIC);
 	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 30));
 	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
@@ -1077,10 +1145,20 @@ static void ignore(int signal)
 	(void)signal;
 }
 
-static void *disturb(void *thread)
+struct disturbed {
+	pthread_t thread;
+	bool over;
+};
+
+/* More than once: a signal that comes before it sleeps has no effect. */
+static void *disturb(void *arg)
 {
-	nap(20 * MSEC);
-	pthread_kill(*(pthread_t *)thread, SIGUSR1);
+	struct disturbed *d = arg;
+
+	do {
+		nap(20 * MSEC);
+		pthread_kill(d->thread, SIGUSR1);
+	} while (!__atomic_load_n(&d->over, __ATOMIC_RELAXED));
 	return NULL;
 }
 
@@ -1088,13 +1166,15 @@ TEST(wait_interrupted)
 {
 	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
 	struct sigaction action = { .sa_handler = ignore };
-	pthread_t self = pthread_self(), other;
+	struct disturbed disturbed = { .thread = pthread_self() };
 	struct timerwheel_event ev;
+	pthread_t other;
 
 	ASSERT_NE(NULL, wheel);
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
-	ASSERT_EQ(0, pthread_create(&other, NULL, disturb, &self));
+	ASSERT_EQ(0, pthread_create(&other, NULL, disturb, &disturbed));
 	EXPECT_EQ(-EINTR, tw_wait(wheel, &ev, 1, -1));
+	__atomic_store_n(&disturbed.over, true, __ATOMIC_RELAXED);
 	pthread_join(other, NULL);
 	tw_close(wheel);
 }
@@ -1198,6 +1278,14 @@ TEST(slack_in_ticks)
 	ASSERT_EQ(1, get(wheel, 2, &entry));
 	EXPECT_EQ(0xffffffffULL * 1000, entry.slack);
 	tw_close(wheel);
+
+	/* With long ticks there is another limit. */
+	config.tick = HOUR;
+	ASSERT_EQ(0, tw_open(&wheel, &config));
+	ASSERT_EQ(0, add_elem(wheel, &elem));
+	ASSERT_EQ(1, get(wheel, 2, &entry));
+	EXPECT_EQ((1ULL << 61) / HOUR * HOUR, entry.slack);
+	tw_close(wheel);
 }
 
 /* ---- several threads ------------------------------------------------------------------------- */
@@ -1270,7 +1358,7 @@ TEST(threads)
 	ASSERT_NE(NULL, wheel);
 	for (i = 0; i <= THREADS; i++) {
 		worker[i].wheel = wheel;
-		worker[i].first = (i + 1) << 32;
+		worker[i].first = (i + 1ULL) << 32;
 		ASSERT_EQ(0, pthread_create(&thread[i], NULL, i ? work : collect, &worker[i]));
 	}
 	for (i = 1; i <= THREADS; i++) {
@@ -1288,6 +1376,31 @@ TEST(threads)
 	EXPECT_EQ(0, worker[0].wrong);
 	EXPECT_EQ(THREADS * ROUNDS * OWN, removed + worker[0].taken);
 	EXPECT_EQ(true, balanced(wheel));
+	tw_close(wheel);
+}
+
+static void *add_cancelled(void *wheel)
+{
+	pthread_cancel(pthread_self());
+	add(wheel, 1, 0, 0, 0);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return wheel;
+}
+
+/* Who is cancelled meanwhile leaves the wheel to the others: it is so only afterwards. */
+TEST(thread_is_cancelled)
+{
+	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel_event ev;
+	pthread_t other;
+	void *end;
+
+	ASSERT_NE(NULL, wheel);
+	ASSERT_EQ(0, pthread_create(&other, NULL, add_cancelled, wheel));
+	ASSERT_EQ(0, pthread_join(other, &end));
+	EXPECT_EQ(wheel, end);
+	EXPECT_EQ(1, tw_wait(wheel, &ev, 1, 10000));
+	EXPECT_EQ(1, ev.key);
 	tw_close(wheel);
 }
 
@@ -1385,8 +1498,9 @@ TEST(device_errors)
 	struct timerwheel_event *ev;
 	struct tw_wheel *wheel;
 	size_t page = getpagesize();
+	uint64_t cursor = 0;
 	char *edge;
-	int fd;
+	int fd, i;
 
 	ASSERT_EQ(0, tw_open(&wheel, &config));
 	edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -1398,16 +1512,67 @@ TEST(device_errors)
 	EXPECT_EQ(2, tw_add(wheel, adds, 3));
 	EXPECT_EQ(-EFAULT, tw_add(wheel, adds + 2, 1));
 	EXPECT_EQ(-EFAULT, tw_get(wheel, (struct timerwheel_entry *)(adds + 2), 1));
+	EXPECT_EQ(-EFAULT, tw_move(wheel, (struct timerwheel_move *)(adds + 2), 1));
+	EXPECT_EQ(-EFAULT, tw_remove(wheel, (struct timerwheel_remove *)(adds + 2), 1));
+	EXPECT_EQ(-EFAULT,
+		  tw_list(wheel, (struct timerwheel_entry *)(adds + 2), 1, &cursor));
+	EXPECT_EQ(0, cursor);
 	EXPECT_EQ(-EFAULT, tw_drain(wheel, (struct timerwheel_entry *)(adds + 2), 1, 0));
 	ev = (struct timerwheel_event *)(edge + page);
 	EXPECT_EQ(-EFAULT, tw_take(wheel, ev, 1));
 	EXPECT_EQ(2, tw_take(wheel, ev - 2, 2));
 	tw_close(wheel);
 
-	fd = open("/dev/timerwheel", O_RDONLY | O_CLOEXEC);
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EACCES, tw_adopt(&wheel, fd, true));
-	EXPECT_EQ(0, close(fd));
+	for (i = 0; i < 2; i++) {
+		fd = open("/dev/timerwheel", i ? O_WRONLY : O_RDONLY);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(-EACCES, tw_adopt(&wheel, fd, true));
+		/* A shell's exec 3</dev/timerwheel, say. */
+		EXPECT_EQ(i ? -EACCES : 0, tw_adopt(&wheel, fd, false));
+		if (!i)
+			tw_close(wheel);
+		EXPECT_EQ(i ? 0 : -1, close(fd));
+	}
+}
+
+/* A signal cuts each call short: all elements are done nevertheless, none of them twice. */
+TEST(device_calls_cut_short)
+{
+	struct timerwheel_entry entry[10] = { 0 };
+	struct timerwheel_remove rem[10] = { 0 };
+	struct tw_wheel *wheel = wheel_manual(0, 0);
+	struct timerwheel_move moves[10] = { 0 };
+	struct timerwheel_add adds[10] = { 0 };
+	int i;
+
+	ASSERT_NE(NULL, wheel);
+	for (i = 0; i < 10; i++) {
+		adds[i] = (struct timerwheel_add){ .key = i, .value = i * 3, .deadline = HOUR };
+		moves[i] = (struct timerwheel_move){ .key = i, .deadline = 2 * HOUR };
+		entry[i].key = i;
+		rem[i].key = i;
+	}
+	most_elements = 3;
+	ioctls = 0;
+	EXPECT_EQ(10, tw_add(wheel, adds, 10));
+	EXPECT_EQ(4, ioctls);
+	EXPECT_EQ(10, tw_move(wheel, moves, 10));
+	EXPECT_EQ(10, tw_get(wheel, entry, 10));
+	EXPECT_EQ(10, tw_remove(wheel, rem, 10));
+	for (i = 0; i < 10; i++) {
+		EXPECT_EQ(TIMERWHEEL_WAS_NONE, adds[i].result);
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, moves[i].result);
+		EXPECT_EQ(2 * HOUR, entry[i].deadline);
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rem[i].result);
+		EXPECT_EQ(i * 3, rem[i].value);
+	}
+	/* Until one fails: what comes then is for the next try. */
+	fail_ioctl = 2;
+	EXPECT_EQ(6, tw_add(wheel, adds, 10));
+	EXPECT_EQ(4, tw_add(wheel, adds + 6, 4));
+	most_elements = 0;
+	EXPECT_EQ(true, balanced(wheel));
+	tw_close(wheel);
 }
 
 /* A call that fails as a whole: nothing done, or as much as was done before it. */

@@ -28,6 +28,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
 #include "../tools/lib/timerwheel.h"
 #include "lib/wrap.h"
 
@@ -100,6 +104,16 @@ static inline void nap(uint64_t ns)
 
 	while (nanosleep(&ts, &ts))
 		;
+}
+
+/* Was memory lost? Only AddressSanitizer knows, and it is not asked when a test ends. */
+static inline bool leaks(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return __lsan_do_recoverable_leak_check();
+#else
+	return false;
+#endif
 }
 
 /* A wheel with a clock; NULL: it could not be made */

@@ -44,9 +44,9 @@ TEST_F(set, back)
 {
 	struct timerwheel_event ev;
 
-	ASSERT_EQ(0, add(self->w, 1, 0, 50 * MSEC, 0));
+	ASSERT_EQ(0, add(self->w, 1, 0, 500 * MSEC, 0));
 	ASSERT_EQ(0, set_clock(self->began - HOUR));
-	EXPECT_EQ(0, tw_wait(self->w, &ev, 1, 200));
+	EXPECT_EQ(0, tw_wait(self->w, &ev, 1, 1000));
 	ASSERT_EQ(0, set_clock(self->began + HOUR));
 	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
 	EXPECT_LE(ev.deadline, ev.fired);

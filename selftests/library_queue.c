@@ -81,6 +81,7 @@ FIXTURE_TEARDOWN(queue)
 	tw_queue_free(self->q);
 	EXPECT_EQ(true, balanced(self->w));
 	tw_close(self->w);
+	EXPECT_EQ(false, leaks());
 }
 
 TEST_F(queue, new_errors)
@@ -265,6 +266,25 @@ TEST_F(queue, full)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 16, &entry));
 }
 
+/* A turn leaves nothing behind: there is room for as many keys in each, and no order to keep. */
+TEST_F(queue, many_turns)
+{
+	uint64_t key = 0;
+	int turn, n;
+
+	for (turn = 0; turn < 40; turn++) {
+		for (n = 0; n < 16; n++, key++)
+			ASSERT_EQ(0, q_add(self->q, key, 0, HOUR));
+		EXPECT_EQ(0, tw_queue_flush(self->q));
+		EXPECT_CALLS(1);
+		for (n = 0; n < 16; n++)
+			ASSERT_EQ(0, q_move(self->q, key - 16 + n, HOUR));
+		EXPECT_EQ(0, tw_queue_flush(self->q));
+		EXPECT_CALLS(1);
+	}
+	EXPECT_EQ(0, self->told.count);
+}
+
 TEST_F(queue, counts_from_the_flush)
 {
 	struct timerwheel_entry entry;
@@ -312,19 +332,71 @@ TEST_F(queue, error_of_a_call)
 	EXPECT_EQ(-ENOENT, get(self->w, 16, &entry));
 }
 
-/* The memory of some elements is gone, and comes again: those before it are done once. */
+/* Again and again one kind goes and another does not: what went leaves nothing behind. */
+TEST_F(queue, errors_without_end)
+{
+	struct timerwheel_entry entry;
+	uint64_t key;
+	int n;
+
+	ASSERT_EQ(0, add(self->w, 1000, 0, HOUR, 0));
+	EXPECT_EQ(0, q_move(self->q, 1000, 2 * HOUR));
+	for (key = 0; key < 40 * 16;) {
+		for (n = 0; n < 16; n++, key++)
+			ASSERT_EQ(0, q_add(self->q, key, 0, HOUR));
+		fail_ioctl = 1;
+		ASSERT_EQ(-EINTR, tw_queue_flush(self->q));
+	}
+	/* The one that stayed still comes before what is queued later. */
+	EXPECT_EQ(0, q_remove(self->q, 1000));
+	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(-ENOENT, get(self->w, 1000, &entry));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, key - 1, &entry));
+	EXPECT_EQ(0, self->told.count);
+}
+
+/* An error after some of a kind: these are done once, the others stay in order. */
 TEST_F(queue, error_in_the_middle)
 {
+	struct timerwheel_entry entry;
 	struct timerwheel_stats s;
 	uint64_t key;
 
-	for (key = 0; key < 16; key++)
-		EXPECT_EQ(0, q_add(self->q, key, 0, HOUR));
-	fail_ioctl = 0;
+	for (key = 0; key < 15; key++)
+		EXPECT_EQ(0, q_add(self->q, key, key, HOUR));
+	EXPECT_EQ(0, q_add(self->q, 14, 15, HOUR));
+	most_elements = 5;
+	fail_ioctl = 2;
+	keep_failing = true;
 	EXPECT_EQ(-EINTR, tw_queue_flush(self->q));
+	fail_ioctl = -1;
+	ASSERT_EQ(0, tw_stats(self->w, &s));
+	EXPECT_EQ(10, s.armed);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 9, &entry));
+	EXPECT_EQ(-ENOENT, get(self->w, 10, &entry));
 	EXPECT_EQ(0, tw_queue_flush(self->q));
 	ASSERT_EQ(0, tw_stats(self->w, &s));
 	EXPECT_EQ(16, s.armed);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 14, &entry));
+	EXPECT_EQ(15, entry.value);
+	EXPECT_EQ(0, self->told.count);
+	most_elements = 0;
+}
+
+/* To free it is to flush it, whatever signals come. */
+TEST_F(queue, free_interrupted)
+{
+	struct timerwheel_entry entry;
+	struct tw_queue *other;
+
+	ASSERT_EQ(0, tw_queue_new(&other, self->w, 0, NULL, NULL));
+	EXPECT_EQ(0, q_add(other, 1, 0, HOUR));
+	EXPECT_EQ(0, q_move(other, 1, 2 * HOUR));
+	fail_ioctl = 1;
+	tw_queue_free(other);
+	EXPECT_EQ(-1, fail_ioctl);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(2 * HOUR, entry.deadline);
 }
 
 #endif

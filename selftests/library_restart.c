@@ -7,9 +7,10 @@
 #include <sys/un.h>
 
 #define EXAMPLE	"/tools/lib/examples/restart"
-#define SOCKET	"/tmp/tw-restart.socket"
 
 struct manager {
+	char folder[32];		/* ours alone */
+	struct sockaddr_un name;	/* what it sends to, in there */
 	int socket;
 	int stored;		/* what the daemon has left with us, -1: nothing */
 	pid_t daemon;
@@ -33,12 +34,15 @@ static int scale(void)
 
 FIXTURE_SETUP(manager)
 {
-	struct sockaddr_un name = { AF_UNIX, SOCKET };
 	struct timeval patience = { .tv_sec = 120 };
+	struct sockaddr_un *name = &self->m.name;
 
-	unlink(SOCKET);
+	strcpy(self->m.folder, "/tmp/tw-restart.XXXXXX");
+	ASSERT_NE(NULL, mkdtemp(self->m.folder));
+	name->sun_family = AF_UNIX;
+	snprintf(name->sun_path, sizeof(name->sun_path), "%s/socket", self->m.folder);
 	self->m.socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	ASSERT_EQ(0, bind(self->m.socket, (struct sockaddr *)&name, sizeof(name)));
+	ASSERT_EQ(0, bind(self->m.socket, (struct sockaddr *)name, sizeof(*name)));
 	ASSERT_EQ(0, setsockopt(self->m.socket, SOL_SOCKET, SO_RCVTIMEO, &patience,
 				sizeof(patience)));
 	self->m.stored = -1;
@@ -52,7 +56,8 @@ FIXTURE_TEARDOWN(manager)
 		kill(self->m.daemon, SIGKILL);
 		reap(self->m.daemon);
 	}
-	unlink(SOCKET);
+	unlink(self->m.name.sun_path);
+	rmdir(self->m.folder);
 }
 
 /* As systemd does it: what is stored is descriptor 3, and the environment says so. */
@@ -61,7 +66,7 @@ static void run_daemon(struct manager *m)
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%d", getpid());
-	setenv("NOTIFY_SOCKET", SOCKET, 1);
+	setenv("NOTIFY_SOCKET", m->name.sun_path, 1);
 	if (m->stored >= 0) {
 		if (m->stored == 3)
 			fcntl(3, F_SETFD, 0);
@@ -149,8 +154,11 @@ TEST_F_TIMEOUT(manager, comes_back, 300)
 		EXPECT_EQ(scale(), s.pending);
 		EXPECT_EQ(round, s.delivered);
 		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add(wheel, 5000000 + round, 0, MSEC, 0));
+		do {
+			nap(MSEC);
+			ASSERT_EQ(0, tw_stats(wheel, &s));
+		} while (s.pending + s.due > (unsigned int)scale());
 		tw_close(wheel);
-		nap(10 * MSEC);
 		start_daemon(&self->m);
 		ASSERT_EQ(true, self->m.ready);
 		/* The one that fell due is in the ring already: its next reader tells about it. */

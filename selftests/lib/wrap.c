@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The linker (--wrap) gives us these calls of the library and of its tests: to count them, and to
- * let one fail.
+ * let them fail or do less.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -9,19 +9,39 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 
+#include <linux/timerwheel.h>
+
 #include "wrap.h"
 
 int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
 int ioctl_error = EINTR, open_error;
+unsigned int most_elements;
+bool keep_failing;
+
+/* Is this a call on an array by key, of which most_elements are to be done? */
+static bool cut_short(unsigned long request)
+{
+	return most_elements &&
+	       (request == TIMERWHEEL_IOC_ADD || request == TIMERWHEEL_IOC_MOVE ||
+		request == TIMERWHEEL_IOC_REMOVE || request == TIMERWHEEL_IOC_GET);
+}
 
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
+	struct timerwheel_batch batch;
+
 	ioctls++;
 	if (fail_ioctl >= 0 && !fail_ioctl--) {
+		fail_ioctl = keep_failing ? 0 : -1;
 		errno = ioctl_error;
 		return -1;
 	}
-	return __real_ioctl(fd, request, arg);
+	if (!cut_short(request))
+		return __real_ioctl(fd, request, arg);
+	batch = *(const struct timerwheel_batch *)arg;
+	if (batch.count > most_elements)
+		batch.count = most_elements;
+	return __real_ioctl(fd, request, &batch);
 }
 
 static bool not_opened(void)

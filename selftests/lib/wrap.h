@@ -3,6 +3,7 @@
 #ifndef WRAP_H
 #define WRAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,6 +12,12 @@ extern int ioctls, allocations;
 
 /* The one after so many others fails; -1: none. It is -1 afterwards. */
 extern int fail_allocation, fail_ioctl;
+
+/* And so does every ioctl() after that one; fail_ioctl stays 0 */
+extern bool keep_failing;
+
+/* A call on an array by key does so many at most, as if a signal had come; 0: any number */
+extern unsigned int most_elements;
 
 /* What ioctl() fails with; and every open() and timerfd_create(), 0: they do not fail */
 extern int ioctl_error, open_error;

@@ -9,6 +9,9 @@
  * look, so the timerfd is not set anew for a timer that was put off or removed: only for an
  * earlier one, or when its time has come.
  */
+#define _FILE_OFFSET_BITS 64	/* without it there is no: */
+#define _TIME_BITS 64		/* the timerfd may be set to times beyond 32 bits of seconds */
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -48,6 +51,7 @@
  * @tick: unit of slack, in ns
  * @slack: of timers that bring none, in ns
  * @now: with TIMERWHEEL_CLOCK_MANUAL: the time
+ * @expired: up to when timers have been let fall due
  * @wake: what the timerfd is set to
  * @drain_next: where the next tw_drain() begins
  * @closed: takes no new timers
@@ -60,6 +64,7 @@ struct tw_process {
 	uint64_t tick;
 	uint64_t slack;
 	uint64_t now;
+	uint64_t expired;
 	uint64_t wake;
 	uint32_t drain_next;
 	bool closed;
@@ -85,6 +90,7 @@ static void tw_set_wake(struct tw_process *p, uint64_t wake)
 {
 	struct pollfd now = { .fd = p->wheel.fd, .events = POLLIN };
 	struct itimerspec at = { 0 };
+	int cancel;
 
 	if (wake == TW_AT_ONCE) {
 		at.it_value.tv_nsec = 1;
@@ -94,9 +100,16 @@ static void tw_set_wake(struct tw_process *p, uint64_t wake)
 	}
 	timerfd_settime(p->wheel.fd, TFD_TIMER_ABSTIME, &at, NULL);
 	p->wake = wake;
-	/* Its interrupt comes at once, but who looks now must see it already. */
-	if (wake == TW_AT_ONCE)
-		poll(&now, 1, -1);
+	if (wake != TW_AT_ONCE)
+		return;
+	/*
+	 * Its interrupt comes at once, but who looks now must see it already. A thread that is
+	 * cancelled while it waits would take the lock along.
+	 */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	while (poll(&now, 1, -1) < 0 && errno == EINTR)
+		;
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /* When the descriptor has to be readable */
@@ -133,6 +146,10 @@ static uint64_t tw_expire(struct tw_process *p, uint64_t now)
 	uint64_t deadline, expired = 0;
 	uint32_t index;
 
+	/* Where time ends, a periodic timer is armed again for then, and is not due once more. */
+	if (now == p->expired)
+		return 0;
+	p->expired = now;
 	while (p->store.pending && first->deadline <= now) {
 		index = first->index;
 		deadline = first->deadline;
@@ -682,7 +699,7 @@ int tw_process_open(struct tw_wheel **wheel, const struct tw_config *config)
 		tw_process_close(&p->wheel);
 		return err;
 	}
-	p->wheel.table.words = (__u64 *)p->store.words;
+	p->wheel.table.words = p->store.words;
 	p->wheel.table.bits = p->store.generation_bits;
 	*wheel = &p->wheel;
 	return 0;

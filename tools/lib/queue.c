@@ -41,7 +41,7 @@ struct tw_note {
  * @after: by kind: a bit for each kind that has to be flushed before it
  * @note: hash table by key
  * @notes: its length, a power of two and at least twice the number of all operations
- * @turn: grows when the queue is empty, so that no note has to be cleared; never 0
+ * @turn: grows when all notes are to be of nobody, so that none has to be cleared; never 0
  * @seed: of the hash
  */
 struct tw_queue {
@@ -131,7 +131,9 @@ void tw_queue_free(struct tw_queue *queue)
 
 	if (!queue)
 		return;
-	tw_queue_flush(queue);
+	/* There is no later for what a signal has kept from being done. */
+	while (tw_queue_flush(queue) == -EINTR)
+		;
 	tw_queue_release(queue);
 	errno = saved;
 }
@@ -145,6 +147,16 @@ static struct tw_note *tw_note(const struct tw_queue *queue, uint64_t key)
 	while (queue->note[place].turn == queue->turn && queue->note[place].key != key)
 		place = (place + 1) & mask;
 	return &queue->note[place];
+}
+
+/* An operation of a kind on a key is queued. */
+static void tw_note_kind(struct tw_queue *queue, uint64_t key, unsigned int kind)
+{
+	struct tw_note *note = tw_note(queue, key);
+
+	if (note->turn != queue->turn)
+		*note = (struct tw_note){ .key = key, .turn = queue->turn };
+	note->kinds |= 1U << kind;
 }
 
 /* All kinds that have to be flushed before a kind, directly or because of others */
@@ -181,7 +193,6 @@ static unsigned int tw_others(const struct tw_queue *queue, uint64_t key, unsign
 static int tw_queue_put(struct tw_queue *queue, unsigned int kind, const void *elem, uint64_t key)
 {
 	size_t size = tw_kinds[kind].size;
-	struct tw_note *note;
 	int err;
 
 	if (queue->count[kind] == queue->room ||
@@ -191,10 +202,7 @@ static int tw_queue_put(struct tw_queue *queue, unsigned int kind, const void *e
 			return err;
 	}
 	queue->after[kind] |= tw_others(queue, key, kind);
-	note = tw_note(queue, key);
-	if (note->turn != queue->turn)
-		*note = (struct tw_note){ .key = key, .turn = queue->turn };
-	note->kinds |= 1U << kind;
+	tw_note_kind(queue, key, kind);
 	memcpy((char *)queue->elems[kind] + queue->count[kind]++ * size, elem, size);
 	return 0;
 }
@@ -258,6 +266,24 @@ static int tw_queue_flush_kind(struct tw_queue *queue, unsigned int kind)
 	return n < 0 ? n : 0;
 }
 
+/*
+ * Some were flushed and others could not be: note only what is left, for there is no place for
+ * notes of more than that. What has to come before what stays as it is.
+ */
+static void tw_queue_note_rest(struct tw_queue *queue)
+{
+	const char *elem;
+	unsigned int kind, i;
+
+	queue->turn++;
+	for (kind = 0; kind < TW_KINDS; kind++) {
+		elem = queue->elems[kind];
+		/* All elements begin with their key. */
+		for (i = 0; i < queue->count[kind]; i++, elem += tw_kinds[kind].size)
+			tw_note_kind(queue, *(const __u64 *)elem, kind);
+	}
+}
+
 int tw_queue_flush(struct tw_queue *queue)
 {
 	unsigned int done = 0, kind, all = (1U << TW_KINDS) - 1;
@@ -269,8 +295,10 @@ int tw_queue_flush(struct tw_queue *queue)
 			if (done & 1U << kind || queue->after[kind] & ~done)
 				continue;
 			err = tw_queue_flush_kind(queue, kind);
-			if (err)
+			if (err) {
+				tw_queue_note_rest(queue);
 				return err;
+			}
 			done |= 1U << kind;
 		}
 	}

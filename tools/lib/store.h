@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <linux/types.h>
+
 /**
  * enum tw_state - where a timer is
  * @TW_FREE: on the free list
@@ -85,7 +87,7 @@ struct tw_store {
 	struct tw_timer *timer;
 	struct tw_heap_entry *heap;
 	uint32_t *chain;
-	uint64_t *words;
+	__u64 *words;
 	uint64_t seed;
 	uint32_t capacity;
 	uint32_t room;

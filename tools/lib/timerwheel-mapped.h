@@ -35,37 +35,72 @@ static inline void timerwheel_touch(__u64 *table, __u32 index, __u64 word)
 }
 
 /**
+ * timerwheel_ring_look - look at events in the ring
+ * @ring: the event ring, as mapped
+ * @n: is set to how many there are in a row, 0: there is none
+ *
+ * They are read where they are, without a copy, and stay there until timerwheel_ring_drop(). There
+ * may be more behind the end of the memory, at its beginning: look again after that.
+ *
+ * For one thread at a time. Makes no system call: for what to do when there is nothing see
+ * timerwheel_ring_sleep().
+ *
+ * Return: the first of them.
+ */
+static inline const struct timerwheel_event *timerwheel_ring_look(struct timerwheel_ring *ring,
+								  unsigned int *n)
+{
+	const struct timerwheel_event *events =
+		(const struct timerwheel_event *)((const char *)ring + TIMERWHEEL_RING_EVENTS);
+	/* Pairs with the kernel's release: what it counts is there. */
+	__u32 tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	__u32 place = ring->head & ring->mask, to_end = ring->mask + 1 - place;
+
+	/* Awake: no need for wake-ups now. */
+	if (ring->waiting)
+		__atomic_store_n(&ring->waiting, 0, __ATOMIC_RELAXED);
+	*n = tail - ring->head < to_end ? tail - ring->head : to_end;
+	return events + place;
+}
+
+/**
+ * timerwheel_ring_drop - give the room of events back
+ * @ring: the event ring, as mapped
+ * @n: how many, at most what timerwheel_ring_look() said: they are not looked at any more
+ */
+static inline void timerwheel_ring_drop(struct timerwheel_ring *ring, unsigned int n)
+{
+	/* Pairs with the kernel's acquire: it may write over what was looked at. */
+	__atomic_store_n(&ring->head, ring->head + n, __ATOMIC_RELEASE);
+}
+
+/**
  * timerwheel_ring_take - take events from the ring
  * @ring: the event ring, as mapped
  * @event: where to copy them
  * @max: how many at most
  *
- * For one thread at a time. Makes no system call: for what to do when there is nothing see
- * timerwheel_ring_sleep().
+ * As timerwheel_ring_look() and timerwheel_ring_drop() for those who want to keep them.
  *
  * Return: how many; 0: none is there.
  */
 static inline unsigned int timerwheel_ring_take(struct timerwheel_ring *ring,
 						struct timerwheel_event *event, unsigned int max)
 {
-	const struct timerwheel_event *events =
-		(const struct timerwheel_event *)((const char *)ring + TIMERWHEEL_RING_EVENTS);
-	/* Pairs with the kernel's release: what it counts is there. */
-	__u32 tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-	__u32 head = ring->head, mask = ring->mask;
-	unsigned int n = tail - head, i;
+	const struct timerwheel_event *events;
+	unsigned int done = 0, n, i;
 
-	/* Awake: no need for wake-ups now. */
-	if (ring->waiting)
-		__atomic_store_n(&ring->waiting, 0, __ATOMIC_RELAXED);
-	if (n > max)
-		n = max;
-	for (i = 0; i < n; i++)
-		event[i] = events[(head + i) & mask];
-	/* Pairs with the kernel's acquire: it may write over what was copied. */
-	if (n)
-		__atomic_store_n(&ring->head, head + n, __ATOMIC_RELEASE);
-	return n;
+	do {
+		events = timerwheel_ring_look(ring, &n);
+		if (n > max - done)
+			n = max - done;
+		for (i = 0; i < n; i++)
+			event[done + i] = events[i];
+		if (n)
+			timerwheel_ring_drop(ring, n);
+		done += n;
+	} while (n && done < max);
+	return done;
 }
 
 /** enum timerwheel_ring_next - what to do when there is no event */
@@ -80,7 +115,7 @@ enum timerwheel_ring_next {
 
 /**
  * timerwheel_ring_sleep - before going to sleep: ask to be woken, and look once more
- * @ring: the event ring; timerwheel_ring_take() has just returned 0
+ * @ring: the event ring; timerwheel_ring_look() or timerwheel_ring_take() has just found nothing
  *
  * Return: what to do now.
  */

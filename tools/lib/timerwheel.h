@@ -17,8 +17,9 @@
  *              tw_adopt()), monitors (tw_monitor()). It must not be used after fork() in the child.
  *
  * Thread safety: all functions on a wheel may be called by several threads at once, but tw_take()
- * on a wheel with an event ring, which is for one thread at a time, and tw_close(), which is the
- * last call. A queue belongs to one thread.
+ * and tw_wait() on a wheel with an event ring, which are for one thread at a time, and tw_close(),
+ * which is the last call. A queue belongs to one thread. Signal handlers may call tw_touch() and
+ * nothing else.
  */
 #ifndef TIMERWHEEL_H
 #define TIMERWHEEL_H
@@ -97,13 +98,14 @@ int tw_open(struct tw_wheel **wheel, const struct tw_config *config);
  * tw_adopt - go on with a wheel that another process made
  * @wheel: is set to it
  * @fd: a descriptor of it, as from a service manager's store; tw_close() will close it. On error
- *	it stays open.
+ *	it stays open. Its flags (FD_CLOEXEC, O_NONBLOCK) stay as they are and do not matter here.
  * @table: map its deadline table
  *
  * If the wheel has an event ring, that is mapped too, and continues where its last
  * reader stopped.
  *
- * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading and writing; -ENOMEM.
+ * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or, where something is to
+ * be mapped, not for writing; -ENOMEM.
  */
 int tw_adopt(struct tw_wheel **wheel, int fd, bool table);
 
@@ -177,10 +179,12 @@ uint64_t tw_now(struct tw_wheel *wheel);
  * @elems: array of what is asked for; result, index and generation are set
  * @count: how many; any number (the library makes as many calls as needed)
  *
- * An element that fails (result below 0) changes nothing and does not stop the others.
+ * An element that fails (result below 0) changes nothing and does not stop the others. The process
+ * back end has no -EFAULT, here and below: an array that is not there ends the program.
  *
- * Return: how many elements were done, each with its own result: @count, or less if a signal
- * arrived or memory could not be read; an error if none: -EFAULT, -EINTR, -ENOMEM.
+ * Return: how many elements were done, each with its own result: @count; less, if there was an
+ * error then; that error, if none was done: -EFAULT, -EINTR, -ENOMEM. A signal that arrives after
+ * some were done keeps none of the others from being done.
  */
 long tw_add(struct tw_wheel *wheel, struct timerwheel_add *elems, size_t count);
 
@@ -223,7 +227,8 @@ long tw_get(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count
  *
  * A timer that exists from the first call to the last is seen exactly once.
  *
- * Return: how many; 0: that was all; -EFAULT, -EINTR, -ENOMEM.
+ * Return: how many, less than @count also before the end; 0: that was all; -EFAULT, -ENOMEM, and
+ * -EINTR for a signal that kills.
  */
 long tw_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
 	     uint64_t *cursor);
@@ -235,7 +240,8 @@ long tw_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t coun
  * @count: how many at most
  * @flags: TIMERWHEEL_DRAIN_CLOSE: accept no new timers from now on
  *
- * Return: how many; 0: there was none left; -EFAULT, -EINTR, -ENOMEM.
+ * Return: how many, less than @count also before the end; 0: there was none left; -EINVAL: other
+ * flags; -EFAULT, -ENOMEM, and -EINTR for a signal that kills.
  */
 long tw_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
 	      uint32_t flags);
@@ -246,7 +252,8 @@ long tw_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t cou
  * @time: by how many ns, or to when
  * @flags: 0 or TIMERWHEEL_ABS
  *
- * Return: how many timers fell due; -EINVAL: another clock, or the past; -EINTR.
+ * Return: how many timers fell due; -EINVAL: another clock, the past, or other flags; -EINTR: a
+ * signal that kills.
  */
 long tw_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags);
 
@@ -309,7 +316,8 @@ int tw_table(const struct tw_wheel *wheel, struct tw_table *table);
  * @table: the deadline table
  * @index: of the timer, as ADD, GET or LIST told it
  * @generation: as they told it
- * @deadline: when, absolute, in ns; rounded up to 2^@table->bits ns
+ * @deadline: when, absolute, in ns; rounded up to 2^@table->bits ns. Beyond TIMERWHEEL_TIME_MAX
+ *	is taken as that.
  *
  * Only ever later: an earlier deadline has no effect (use tw_move()). A store that comes when the
  * timer is due already has none either: the event is delivered.
@@ -317,6 +325,9 @@ int tw_table(const struct tw_wheel *wheel, struct tw_table *table);
 static inline void tw_touch(const struct tw_table *table, uint32_t index, uint32_t generation,
 			    uint64_t deadline)
 {
+	/* What is rounded up must not come round to 0. */
+	if (deadline > TIMERWHEEL_TIME_MAX)
+		deadline = TIMERWHEEL_TIME_MAX;
 	timerwheel_touch(table->words, index,
 			 timerwheel_word(deadline, generation, table->bits));
 }
@@ -354,6 +365,9 @@ int tw_queue_new(struct tw_queue **queue, struct tw_wheel *wheel, unsigned int r
 /**
  * tw_queue_free - flush a queue and free it
  * @queue: it; NULL does nothing
+ *
+ * A flush that a signal interrupts is repeated. What fails with another error is dropped without
+ * a word: who wants to know calls tw_queue_flush() before.
  */
 void tw_queue_free(struct tw_queue *queue);
 

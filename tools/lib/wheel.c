@@ -4,6 +4,9 @@
  *
  * A back end may use what sets errno; here it is put back, for errors are results and nothing else.
  */
+#define _FILE_OFFSET_BITS 64	/* without it there is no: */
+#define _TIME_BITS 64		/* CLOCK_REALTIME will not fit into 32 bits of seconds */
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -136,20 +139,18 @@ static size_t tw_most(size_t count)
 	return count < TIMERWHEEL_BATCH_MAX ? count : TIMERWHEEL_BATCH_MAX;
 }
 
-/* As many calls as needed. One that does less than it was asked for is the last. */
+/* As many calls as needed, also if a signal cuts one short. One that fails is the last. */
 static long tw_batches(struct tw_wheel *wheel, enum tw_kind kind, void *elems, size_t size,
 		       size_t count)
 {
 	int saved = errno;
-	size_t done = 0, want;
+	size_t done = 0;
 	long n = 0;
 
-	while (done < count) {
-		want = tw_most(count - done);
-		n = wheel->ops->batch(wheel, kind, (char *)elems + done * size, want);
-		if (n > 0)
-			done += n;
-		if (n != (long)want)
+	for (; done < count; done += n) {
+		n = wheel->ops->batch(wheel, kind, (char *)elems + done * size,
+				      tw_most(count - done));
+		if (n <= 0)
 			break;
 	}
 	errno = saved;
