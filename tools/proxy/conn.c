@@ -280,7 +280,7 @@ void socket_reset(int fd)
 
 void conn_open(struct loop *loop, int fd)
 {
-	int on = 1, fds[2] = { fd, server_connect() };
+	int on = 1, i, fds[2] = { fd, server_connect() };
 	struct conn *conn = fds[SERVER] < 0 ? NULL : conn_new(loop, fds);
 
 	if (!conn) {
@@ -294,8 +294,10 @@ void conn_open(struct loop *loop, int fd)
 			close(fds[SERVER]);
 		return;
 	}
-	setsockopt(fds[CLIENT], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fds[SERVER], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	for (i = 0; i < 2; i++) {
+		setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(fds[i], SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	}
 	if (store_active()) {
 		conn->id = cookie_of(fds[CLIENT]);
 		conn->server_id = cookie_of(fds[SERVER]);
@@ -347,8 +349,6 @@ static void side_close(struct side *side, bool reset)
 {
 	struct conn *conn = side->conn;
 
-	if (side->pipe)
-		pipes_put(&conn->loop->pipes, side->pipe);
 	/*
 	 * Closed here, it would still be open in the service manager, which drops it when it
 	 * hangs up; and as long as it is open, epoll watches it.
@@ -366,6 +366,7 @@ void conn_close(struct conn *conn, enum reason reason)
 {
 	bool reset = reason == REASON_RESET || reason == REASON_REFUSED || reason == REASON_FAILED;
 	struct loop *loop = conn->loop;
+	int i;
 
 	log_say(LOG_DEBUG, "connection %llu ends: %s", (unsigned long long)conn->id,
 		reasons[reason]);
@@ -373,6 +374,11 @@ void conn_close(struct conn *conn, enum reason reason)
 	store_forget(conn);
 	side_close(&conn->side[CLIENT], reset);
 	side_close(&conn->side[SERVER], reset);
+	/* Last: killed in between, the connection must not go on without these bytes. */
+	for (i = 0; i < 2; i++) {
+		if (conn->side[i].pipe)
+			pipes_put(&loop->pipes, conn->side[i].pipe);
+	}
 	LIST_REMOVE(conn, same);
 	LIST_REMOVE(conn, all);
 	LIST_INSERT_HEAD(&loop->closed, conn, all);

@@ -66,9 +66,12 @@ static void listener_watch(struct loop *loop)
 
 	loop->listener.source.ready = listener_ready;
 	loop->listener.loop = loop;
-	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, listener, &event))
-		log_die("epoll_ctl: %s", strerror(errno));
-	loop->listener.watched = true;
+	loop->listener.watched = !epoll_ctl(loop->epoll, EPOLL_CTL_ADD, listener, &event);
+	if (!loop->listener.watched) {
+		log_seldom(LOG_WARNING, "epoll_ctl: %s; raise fs.epoll.max_user_watches",
+			   strerror(errno));
+		loop->listener.again = loop->now + LISTENER_WHILE;
+	}
 }
 
 void listener_turn(struct loop *loop)

@@ -54,6 +54,16 @@ void log_die(const char *fmt, ...)
 	exit(EXIT_FAILURE);
 }
 
+void log_usage(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say_args(LOG_ERR, fmt, args);
+	va_end(args);
+	exit(EXIT_USAGE);
+}
+
 bool log_limit(struct log_limit *limit)
 {
 	uint64_t now = now_ns();

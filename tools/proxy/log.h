@@ -32,6 +32,15 @@ void log_say(int priority, const char *fmt, ...) __printf(2, 3);
  */
 noreturn void log_die(const char *fmt, ...) __printf(1, 2);
 
+/* The exit status after what will not be better the next time: the unit knows it. */
+#define EXIT_USAGE	2
+
+/**
+ * log_usage - as log_die(), when the command line is wrong
+ * @fmt: as printf()
+ */
+noreturn void log_usage(const char *fmt, ...) __printf(1, 2);
+
 /**
  * struct log_limit - when a line was last said: see log_seldom()
  * @said: ns, CLOCK_MONOTONIC

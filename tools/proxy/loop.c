@@ -54,8 +54,8 @@ struct loop *loop_open(unsigned int number, int wheel, int ledger, int done_fd)
 	return loop;
 }
 
-/* What the main thread wants, and what follows from it. False: the end. */
-static bool obey(struct loop *loop)
+/* What the main thread wants, and what follows from it: when to look again. False: the end. */
+static bool obey(struct loop *loop, uint64_t *until)
 {
 	switch (atomic_load(&loop->command)) {
 	case COMMAND_SERVE:
@@ -69,6 +69,7 @@ static bool obey(struct loop *loop)
 		conns_close(loop);
 		return false;
 	case COMMAND_HAND_OVER:
+		*until = loop->now + STORE_BUSY;
 		return !store_all(loop);
 	}
 	return false;
@@ -76,8 +77,12 @@ static bool obey(struct loop *loop)
 
 static int sleep_ms(uint64_t until, uint64_t now)
 {
-	return until == TIME_NONE ? -1 :
-	       until <= now ? 0 : (int)((until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
+	if (until == TIME_NONE)
+		return -1;
+	/* An hour at a time: epoll_wait() takes no more than weeks. */
+	if (until > now + 3600 * NSEC_PER_SEC)
+		return 3600 * 1000;
+	return until <= now ? 0 : (until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
 }
 
 static void *loop_run(void *arg)
@@ -88,7 +93,7 @@ static void *loop_run(void *arg)
 	struct source *source;
 	int i, n;
 
-	while (obey(loop)) {
+	while (obey(loop, &until)) {
 		if (loop->listener.again && loop->listener.again < until)
 			until = loop->listener.again;
 		n = timers_wait(loop->timers, events, LOOP_EVENTS, sleep_ms(until, loop->now));

@@ -61,7 +61,10 @@ static void count_descriptors(void)
 	if (limit.rlim_cur < want || limit.rlim_cur < others + FDS_OF_CONN)
 		log_die("%lu descriptors needed, %llu allowed; see --max-connections, ulimit -n",
 			want, (unsigned long long)limit.rlim_cur);
-	if (!options.max_connections)
+	if (options.max_connections)
+		return;
+	options.max_connections = CONNECTIONS_MAX;
+	if ((limit.rlim_cur - others) / FDS_OF_CONN < CONNECTIONS_MAX)
 		options.max_connections = (limit.rlim_cur - others) / FDS_OF_CONN;
 }
 
@@ -161,9 +164,9 @@ static void signalled(uint64_t *until)
 	char text[128];
 
 	while (read(signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGHUP && !store_active()) {
+		if (info.ssi_signo == SIGHUP && !store_active() && !notify_there()) {
 			log_say(LOG_WARNING, "SIGHUP: nobody would keep the connections; ignored");
-		} else if (info.ssi_signo == SIGHUP) {
+		} else if (info.ssi_signo == SIGHUP && store_active()) {
 			log_say(LOG_NOTICE, "SIGHUP: leaving the connections to the next proxy");
 			notify("STOPPING=1\nSTATUS=leaving the connections to the next proxy");
 			command(COMMAND_HAND_OVER);
@@ -213,7 +216,10 @@ static void supervise(void)
 			command(COMMAND_CLOSE);
 			until = TIME_NONE - 1;
 		}
-		if (alive == options.threads && now_ns() >= next) {
+		/* Who has ended beats no more. */
+		if (alive < options.threads)
+			next = TIME_NONE;
+		if (now_ns() >= next) {
 			watchdog();
 			next = now_ns() + interval;
 		}

@@ -51,7 +51,7 @@ static void parse_address(const char *option, const char *text, int flags, struc
 
 	/* getaddrinfo() takes any number and cuts it. */
 	if (!port || port - text >= (ptrdiff_t)sizeof(host) || strtoul(port + 1, NULL, 10) > 65535)
-		log_die("%s wants ADDRESS:PORT, not '%s'", option, text);
+		log_usage("%s wants ADDRESS:PORT, not '%s'", option, text);
 	memcpy(host, text, port - text);
 	host[port - text] = '\0';
 	if (*name == '[' && name[strlen(name) - 1] == ']') {
@@ -75,7 +75,8 @@ static uint64_t parse_time(const char *option, const char *text)
 	if (!strcmp(text, "none"))
 		return TIME_NONE;
 	if (!parse_duration(text, &ns) || ns > 100ULL * 365 * 24 * 3600 * NSEC_PER_SEC)
-		log_die("%s wants a time such as 1500ms, 30s, 1h or none, not '%s'", option, text);
+		log_usage("%s wants a time such as 1500ms, 30s, 1h or none, not '%s'", option,
+			  text);
 	return ns;
 }
 
@@ -85,7 +86,7 @@ static uint64_t parse_timeout(const char *option, const char *text)
 	uint64_t ns = parse_time(option, text);
 
 	if (!ns)
-		log_die("%s wants more than 0 (or none)", option);
+		log_usage("%s wants more than 0 (or none)", option);
 	return ns;
 }
 
@@ -94,7 +95,7 @@ static unsigned int parse_number(const char *option, const char *text, unsigned 
 	__u64 n;
 
 	if (!parse_count(text, &n) || !n || n > most)
-		log_die("%s wants a number from 1 to %u, not '%s'", option, most, text);
+		log_usage("%s wants a number from 1 to %u, not '%s'", option, most, text);
 	return n;
 }
 
@@ -129,10 +130,11 @@ static void parse_one(int c, const char *text)
 		options.store_after = parse_time("--store-after", text);
 		break;
 	case 'n':
-		options.threads = parse_number("--threads", text, 256);
+		options.threads = parse_number("--threads", text, THREADS_MAX);
 		break;
 	case 'm':
-		options.max_connections = parse_number("--max-connections", text, 2000000);
+		options.max_connections = parse_number("--max-connections", text,
+						       CONNECTIONS_MAX);
 		break;
 	case 'v':
 		options.verbose = true;
@@ -141,7 +143,7 @@ static void parse_one(int c, const char *text)
 		fputs(usage_text, stdout);
 		exit(EXIT_SUCCESS);
 	default:
-		exit(EXIT_FAILURE);
+		exit(EXIT_USAGE);
 	}
 }
 
@@ -163,14 +165,15 @@ void options_parse(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
 	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:M:vh", longs, NULL)) != -1)
 		parse_one(c, optarg);
 	if (optind < argc)
-		log_die("'%s' is not understood; try --help", argv[optind]);
+		log_usage("'%s' is not understood; try --help", argv[optind]);
 	if (!options.listen.name || !options.to.name)
-		log_die("--listen and --to are needed; try --help");
+		log_usage("--listen and --to are needed; try --help");
 	if (!options.threads)
-		options.threads = sysconf(_SC_NPROCESSORS_ONLN);
+		options.threads = processors < THREADS_MAX ? processors : THREADS_MAX;
 }

@@ -45,6 +45,12 @@ struct options {
 	bool verbose;
 };
 
+/** THREADS_MAX - most threads */
+#define THREADS_MAX		256
+
+/** CONNECTIONS_MAX - most connections, whatever the limit of descriptors is */
+#define CONNECTIONS_MAX		2000000
+
 /* "No limit": as far away as a deadline can be. */
 #define TIME_NONE	INT64_MAX
 

@@ -48,7 +48,7 @@ void pipes_open(struct pipes *pipes, int ledger, struct counters *counters)
 	pipes->counters = counters;
 }
 
-/* The next line of the ledger, for a new pipe. */
+/* The next line of the ledger, for a new pipe; which the service manager gets, too. */
 static void pipe_register(struct pipes *pipes, struct pipe *pipe)
 {
 	struct stat stat;
@@ -57,6 +57,8 @@ static void pipe_register(struct pipes *pipes, struct pipe *pipe)
 	fstat(pipe->out, &stat);
 	pipe->ledger = &pipes->ledger[pipes->lines++];
 	pipe->ledger->inode = stat.st_ino;
+	if (store_pipe(pipe))
+		LIST_INSERT_HEAD(&pipes->unstored, pipe, store);
 }
 
 static struct pipe *pipe_new(struct pipes *pipes)
@@ -99,12 +101,9 @@ struct pipe *pipes_get(struct pipes *pipes, uint64_t owner)
 		if (!pipe)
 			return NULL;
 	}
-	if (pipe->ledger) {
-		if (!pipe->stored)
-			pipe->stored = store_pipe(pipe);
-		/* Before the bytes come: who finds them after a kill knows whose they are. */
+	/* Before the bytes come: who finds them after a kill knows whose they are. */
+	if (pipe->ledger)
 		atomic_store_explicit(&pipe->ledger->owner, owner, memory_order_release);
-	}
 	counter_add(&pipes->counters->pipes_used, 1);
 	return pipe;
 }
@@ -147,7 +146,6 @@ struct pipe *pipes_restore(struct pipes *pipes, int in, int out, uint64_t inode)
 	pipe->in = in;
 	pipe->out = out;
 	pipe->held = held;
-	pipe->stored = true;
 	pipe->ledger = &pipes->ledger[i];
 	counter_add(&pipes->counters->pipes, 1);
 	counter_add(&pipes->counters->pipes_used, 1);

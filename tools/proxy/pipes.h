@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "counters.h"
 
@@ -39,12 +40,12 @@ struct pipe {
 	int out;
 	/** @held: bytes in it */
 	uint32_t held;
-	/** @stored: the service manager keeps it as well */
-	bool stored;
 	/** @ledger: its line; NULL: there is no ledger */
 	struct ledger *ledger;
 	/** @next: in the list of free ones */
 	struct pipe *next;
+	/** @store: in pipes->unstored */
+	LIST_ENTRY(pipe) store;
 };
 
 /** struct pipes - those of a thread */
@@ -53,6 +54,8 @@ struct pipes {
 	struct pipe *free;
 	/** @nr_free: how many */
 	unsigned int nr_free;
+	/** @unstored: those for which the service manager had no time or no room */
+	LIST_HEAD(, pipe) unstored;
 	/** @ledger: an array of PIPES_MAX lines; NULL: the service manager keeps nothing */
 	struct ledger *ledger;
 	/** @back: of each line that was there at the start: its pipe was given back */

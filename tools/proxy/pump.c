@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "pump.h"
 
@@ -11,6 +12,23 @@
 static bool only_later(void)
 {
 	return errno == EAGAIN || errno == EINTR;
+}
+
+/*
+ * splice(2) stops before an urgent byte (MSG_OOB) for good, while epoll says that there is
+ * something to read. So that one is copied; with SO_OOBINLINE it is a byte like others.
+ */
+static ssize_t fill_urgent(const struct side *from, const struct pipe *pipe)
+{
+	ssize_t got;
+	char byte;
+
+	if (sockatmark(from->fd) != 1) {
+		errno = EAGAIN;
+		return -1;
+	}
+	got = recv(from->fd, &byte, 1, MSG_DONTWAIT);
+	return got > 0 ? write(pipe->in, &byte, 1) : got;
 }
 
 /* From the socket into an empty pipe, which holds nothing else: EAGAIN is the socket's. */
@@ -25,6 +43,8 @@ static enum pumped fill(struct side *from)
 	if (!pipe)
 		return PUMP_NO_PIPE;
 	got = splice(from->fd, NULL, pipe->in, NULL, PIPE_BYTES, HOW);
+	if (got < 0 && errno == EAGAIN)
+		got = fill_urgent(from, pipe);
 	if (got > 0) {
 		pipe->held = got;
 		from->pipe = pipe;

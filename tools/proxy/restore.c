@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,12 +47,24 @@ static int option_of(int fd, int option)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) ? 0 : value;
 }
 
+static bool hung_up(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd };
+
+	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLHUP;
+}
+
+/*
+ * One that has hung up was only not dropped yet by the service manager, and is dropped here. It
+ * cannot go on: whether by an end of file or by a reset may be known to the killed process
+ * alone. It must not be reset: its last bytes may still be under way.
+ */
 static void collect_socket(int fd)
 {
 	struct found *found = &sockets[nr_sockets];
 	socklen_t len = sizeof(found->id);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &found->id, &len)) {
+	if (hung_up(fd) || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &found->id, &len)) {
 		close(fd);
 		return;
 	}
@@ -68,6 +81,19 @@ static void collect_pipe(int fd)
 		return;
 	}
 	pipe_ends[nr_pipe_ends++] = (struct found) { .id = stat.st_ino, .fd = fd };
+}
+
+/* Kept by a former process, of which the user may not think when he says --listen anew. */
+static void check_listener(int fd)
+{
+	struct sockaddr_storage at = { };
+	socklen_t len = sizeof(at);
+
+	if (getsockname(fd, (struct sockaddr *)&at, &len) ||
+	    len != options.listen.len || memcmp(&at, &options.listen.any, len))
+		log_say(LOG_WARNING,
+			"--listen %s: the socket that was kept listens elsewhere and is used instead: stop and start to change it",
+			options.listen.name);
 }
 
 static void collect_one(struct stored *stored, int fd, const char *name)
@@ -89,6 +115,8 @@ static void collect_one(struct stored *stored, int fd, const char *name)
 		/* "listener", or of a socket unit, by any name. */
 		stored->listener = fd;
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+		if (!strcmp(name, "listener"))
+			check_listener(fd);
 	} else {
 		log_say(LOG_WARNING, "a descriptor '%s' was passed that is of no use",
 			name);
@@ -248,6 +276,8 @@ unsigned int store_restore(struct loop **loops, unsigned int n)
 	struct conn *conn, *next;
 	unsigned int i, total = 0;
 
+	if (!sockets)
+		return 0;
 	qsort(sockets, nr_sockets, sizeof(*sockets), by_id);
 	for (i = 0; i < n; i++)
 		timers_each(loops[i]->timers, see, loops[i]);

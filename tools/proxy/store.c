@@ -15,8 +15,6 @@
  * how many fit.
  */
 #define FDS_MAX		60000
-/* When the service manager is busy, ns. */
-#define BUSY		(10 * NSEC_PER_MSEC)
 
 static bool active;
 static _Atomic int nr_fds;
@@ -39,7 +37,7 @@ static void store_one(const char *name, int fd, bool watch)
 	for (tries = 0; tries < 500 && err == -EAGAIN; tries++) {
 		err = notify_store(name, &fd, 1, watch);
 		if (err == -EAGAIN)
-			sleep_until(now_ns() + BUSY);
+			sleep_until(now_ns() + STORE_BUSY);
 	}
 	if (err)
 		log_say(LOG_WARNING, "%s is not kept: %s; a restart will end connections",
@@ -75,16 +73,16 @@ static bool fits(int n)
 	return false;
 }
 
-bool store_pipe(const struct pipe *pipe)
+int store_pipe(const struct pipe *pipe)
 {
-	int fds[2] = { pipe->in, pipe->out };
+	int fds[2] = { pipe->in, pipe->out }, err;
 
 	if (!fits(2))
-		return false;
-	if (!notify_store("p", fds, 2, false))
-		return true;
-	atomic_fetch_sub(&nr_fds, 2);
-	return false;
+		return -ENOSPC;
+	err = notify_store("p", fds, 2, false);
+	if (err)
+		atomic_fetch_sub(&nr_fds, 2);
+	return err;
 }
 
 void store_conn(struct conn *conn)
@@ -151,7 +149,7 @@ static int store_until(struct loop *loop, uint64_t opened_until)
 	return sent;
 }
 
-uint64_t store_turn(struct loop *loop)
+static uint64_t store_conns(struct loop *loop)
 {
 	struct conn *conn = TAILQ_FIRST(&loop->unstored);
 	uint64_t after = options.store_after;
@@ -159,7 +157,7 @@ uint64_t store_turn(struct loop *loop)
 	if (!conn)
 		return TIME_NONE;
 	if (conn->opened + after <= loop->now && store_until(loop, loop->now - after))
-		return loop->now + BUSY;
+		return loop->now + STORE_BUSY;
 	conn = TAILQ_FIRST(&loop->unstored);
 	if (!conn)
 		return TIME_NONE;
@@ -169,7 +167,31 @@ uint64_t store_turn(struct loop *loop)
 	return conn->opened + after;
 }
 
+/* Those for which the service manager had no time before. */
+static int store_pipes(struct loop *loop)
+{
+	struct pipe *pipe;
+	int err = 0;
+
+	while (!err && (pipe = LIST_FIRST(&loop->pipes.unstored))) {
+		err = store_pipe(pipe);
+		if (!err)
+			LIST_REMOVE(pipe, store);
+	}
+	return err;
+}
+
+uint64_t store_turn(struct loop *loop)
+{
+	int err = store_pipes(loop);
+	uint64_t until = store_conns(loop), again = TIME_NONE;
+
+	if (err)
+		again = loop->now + (err == -EAGAIN ? STORE_BUSY : NSEC_PER_SEC);
+	return again < until ? again : until;
+}
+
 bool store_all(struct loop *loop)
 {
-	return store_until(loop, UINT64_MAX) != -EAGAIN;
+	return store_until(loop, UINT64_MAX) != -EAGAIN && store_pipes(loop) != -EAGAIN;
 }

@@ -12,7 +12,11 @@
 
 #include "conn.h"
 #include "loop.h"
+#include "options.h"
 #include "pipes.h"
+
+/** STORE_BUSY - when to try again while the service manager is busy, ns */
+#define STORE_BUSY	(10 * NSEC_PER_MSEC)
 
 /** struct stored - what a service manager gave us at the start */
 struct stored {
@@ -21,9 +25,9 @@ struct stored {
 	/** @threads: how many wheels there are */
 	unsigned int threads;
 	/** @wheel: wheel of each thread, -1: none */
-	int wheel[256];
+	int wheel[THREADS_MAX];
 	/** @ledger: ledger of each thread, -1: none */
-	int ledger[256];
+	int ledger[THREADS_MAX];
 };
 
 /**
@@ -67,9 +71,9 @@ void store_basics(struct loop **loops, unsigned int n, const struct stored *stor
  * store_pipe - have a pipe kept
  * @pipe: it
  *
- * Return: true if it will be.
+ * Return: 0: it will be; -EAGAIN: the service manager is busy; another error.
  */
-bool store_pipe(const struct pipe *pipe);
+int store_pipe(const struct pipe *pipe);
 
 /**
  * store_conn - have a connection kept once it is old enough

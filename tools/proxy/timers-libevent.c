@@ -125,7 +125,8 @@ int timers_wait(struct timers *timers, struct epoll_event *events, int max, int 
 
 	if (timeout > 0)
 		event_base_loopexit(timers->base, &tv);
-	event_base_loop(timers->base, timeout ? EVLOOP_ONCE : EVLOOP_NONBLOCK);
+	/* Without ONCE it goes on while the epoll has something, which nobody takes in there. */
+	event_base_loop(timers->base, EVLOOP_ONCE | (timeout ? 0 : EVLOOP_NONBLOCK));
 	n = epoll_wait(timers->loop->epoll, events, max, 0);
 	return n < 0 ? 0 : n;
 }

@@ -46,14 +46,23 @@ static void wheel_ready(struct source *source, uint32_t events)
 	((struct timers *)source)->due = true;
 }
 
-static struct tw_wheel *wheel_adopt(int fd)
+/* It has the room that the former process asked for. */
+static struct tw_wheel *wheel_adopt(struct loop *loop, int fd)
 {
+	struct timerwheel_info info;
 	struct tw_wheel *wheel;
 	int err = tw_adopt(&wheel, fd, true);
 
 	if (err)
 		log_die("the wheel that the service manager kept cannot be used: %s",
 			tw_strerror(err));
+	tw_info(wheel, &info);
+	if ((info.capacity - BATCH) / 2 < loop->max_open) {
+		loop->max_open = (info.capacity - BATCH) / 2;
+		log_say(LOG_WARNING,
+			"thread %u: the wheel that was kept has room for %u connections: stop and start for more",
+			loop->number, loop->max_open);
+	}
 	return wheel;
 }
 
@@ -77,7 +86,7 @@ struct timers *timers_open(struct loop *loop, int kept)
 
 	timers->source.ready = wheel_ready;
 	timers->loop = loop;
-	timers->wheel = kept >= 0 ? wheel_adopt(kept) : wheel_new(loop);
+	timers->wheel = kept >= 0 ? wheel_adopt(loop, kept) : wheel_new(loop);
 	err = tw_table(timers->wheel, &timers->table);
 	if (!err)
 		err = tw_queue_new(&timers->removals, timers->wheel, BATCH, NULL, NULL);

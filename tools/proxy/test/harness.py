@@ -3,6 +3,8 @@
 manager that keeps descriptors as systemd does."""
 
 import array
+import ctypes
+import fcntl
 import hashlib
 import os
 import re
@@ -169,7 +171,12 @@ class Manager:
         os.close(fd)
 
     def receive(self):
-        text, control, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(253 * 4))
+        """A message. False: there was none."""
+        try:
+            text, control, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(253 * 4),
+                                                      socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
         fields = dict(line.split('=', 1) for line in text.decode().splitlines())
         fds = array.array('i')
         for level, kind, data in control:
@@ -184,6 +191,7 @@ class Manager:
             self.store[fd] = (fields['FDNAME'], watched)
             if watched:
                 self.poll.register(fd, 0)
+        return True
 
     def wait(self, what, condition, timeout=20):
         with self.lock:
@@ -199,8 +207,13 @@ class Manager:
             return [name for name, _ in self.store.values()]
 
     def kept(self):
+        """For the next start: duplicates, since what hangs up is dropped at any time. What the
+        former process had sent before it ended is read first, as systemd does: its messages
+        come before its death."""
         with self.lock:
-            return [(fd, name) for fd, (name, _) in self.store.items()]
+            while self.receive():
+                pass
+            return [(os.dup(fd), name) for fd, (name, _) in self.store.items()]
 
     def forget(self):
         with self.lock:
@@ -224,7 +237,6 @@ def launch(args, env, fds):
         # Out of the way of where they are to go.
         high = 3 + len(fds) + 100
         moved = []
-        import fcntl
         for fd in fds:
             moved.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high))
         for i, fd in enumerate(moved):
@@ -236,14 +248,54 @@ def launch(args, env, fds):
         os._exit(127)
 
 
+class Steps:
+    """Stops a thread of a process before each of its system calls."""
+
+    SYSCALL, SEIZE, INTERRUPT = 24, 0x4206, 0x4207
+    TRACESYSGOOD = 1
+    WALL = 0x40000000
+
+    def __init__(self, tid):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p,
+                                     ctypes.c_void_p]
+        self.tid = tid
+        self.ptrace(self.SEIZE, self.TRACESYSGOOD)
+        self.ptrace(self.INTERRUPT)
+        os.waitpid(tid, self.WALL)
+
+    def ptrace(self, request, data=0):
+        if self.libc.ptrace(request, self.tid, None, data) < 0:
+            raise Failure(f'ptrace: {os.strerror(ctypes.get_errno())}')
+
+    def next(self, done):
+        """On to the next stop: at the beginning of a system call, and at its end. False: done()
+        came true before."""
+        self.ptrace(self.SYSCALL)
+        while True:
+            pid, status = os.waitpid(self.tid, self.WALL | os.WNOHANG)
+            if pid and os.WIFSTOPPED(status):
+                return True
+            if pid or done():
+                return False
+            time.sleep(0.0002)
+
+    def over(self):
+        """After the process was killed: who waits for it must not wait for this thread."""
+        try:
+            os.waitpid(self.tid, self.WALL)
+        except ChildProcessError:
+            pass
+
+
 class Proxy:
     """The proxy under test. Each one must have ended well when its test ends."""
 
     program = None
     all = []
 
-    def __init__(self, to, *args, manager=None, listener=None, threads=2, start=True, env=None,
-                 **times):
+    def __init__(self, to, *args, manager=None, listener=None, listener_name='proxy.socket',
+                 threads=2, start=True, env=None, **times):
         self.port = free_port()
         self.metrics_port = free_port()
         self.args = [self.program, '--listen', f'127.0.0.1:{self.port}', '--to', to,
@@ -254,8 +306,10 @@ class Proxy:
         self.args += args
         self.manager = manager
         self.listener = listener
+        self.listener_name = listener_name
         self.env = env or {}
         self.log = ''
+        self.former = ''        # what those said that were killed
         self.log_lock = threading.Condition()
         self.pid = None
         self.status = None
@@ -269,7 +323,7 @@ class Proxy:
         env['ASAN_OPTIONS'] = 'exitcode=67'
         kept = self.manager.kept() if self.manager else []
         if self.listener:
-            kept = [(self.listener.fileno(), 'proxy.socket')] + kept
+            kept.insert(0, (os.dup(self.listener.fileno()), self.listener_name))
         for name in ('NOTIFY_SOCKET', 'LISTEN_FDS', 'LISTEN_FDNAMES', 'WATCHDOG_USEC'):
             if name not in self.env:
                 env.pop(name, None)
@@ -285,6 +339,8 @@ class Proxy:
         try:
             self.pid = launch(self.args, env, [fd for fd, _ in kept])
         finally:
+            for fd, _ in kept:
+                os.close(fd)
             os.dup2(saved, 2)
             os.close(saved)
             os.close(write)
@@ -303,18 +359,39 @@ class Proxy:
             self.log_lock.notify_all()
 
     def wait_log(self, text, timeout=10):
-        start = len(self.log) if text is None else 0
         with self.log_lock:
-            ok = self.log_lock.wait_for(
-                lambda: text in self.log[start:] or not self.reader.is_alive(), timeout)
-            check(ok and text in self.log, f'the log does not say "{text}": {self.log}')
+            self.log_lock.wait_for(
+                lambda: text in self.log or not self.reader.is_alive(), timeout)
+            check(text in self.log, f'the log does not say "{text}": {self.log}')
 
     def connect(self, timeout=30):
         return socket.create_connection(('127.0.0.1', self.port), timeout=timeout)
 
     def kill(self):
         os.kill(self.pid, signal.SIGKILL)
+        self.after_kill()
+
+    def kill_at(self, n, begin, done=lambda: False, meanwhile=lambda i: None):
+        """Killed before the @n-th system call of its thread, of which it has one, since begin(),
+        or when done() comes true. False: that was first, or the thread's end. Before each that
+        it may do meanwhile() is called, with its number."""
+        steps = Steps(max(int(tid) for tid in os.listdir(f'/proc/{self.pid}/task')))
+        begin()
+        for i in range(1, n + 1):
+            # The end of the one before, and the beginning of this one.
+            came = (i == 1 or steps.next(done)) and steps.next(done)
+            if not came:
+                break
+            if i < n:
+                meanwhile(i)
+        os.kill(self.pid, signal.SIGKILL)
+        steps.over()
+        self.after_kill()
+        return came
+
+    def after_kill(self):
         self.wait()
+        self.former += self.log + '(killed)\n'
         self.log = ''
 
     def signal(self, number):

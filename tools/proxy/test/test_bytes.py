@@ -5,8 +5,8 @@ import socket
 import threading
 import time
 
-from harness import (Proxy, Server, check, digest, echo, ended, pattern, read_all, read_exactly,
-                     reset)
+from harness import (UNIT, Proxy, Server, check, digest, echo, ended, pattern, read_all,
+                     read_exactly, reset)
 
 MB = 1 << 20
 
@@ -218,3 +218,28 @@ def test_many_at_once():
         t.join(60)
     check(not bad, f'other bytes came back in {len(bad)} connections')
     proxy.wait_metric('closed_total{reason="done"}', 200)
+
+
+def test_urgent():
+    """Urgent bytes, at which splice(2) stops, come in their place, and nothing spins."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client, far = proxy.connect(), server.accept()
+    parts = [pattern(n * 977 % 70000 + 1, n) for n in range(100)]
+    want = b''.join(part + b'!' for part in parts)
+
+    def send(near):
+        for part in parts:
+            near.sendall(part)
+            near.send(b'!', socket.MSG_OOB)
+
+    for near, other in ((client, far), (far, client)):
+        near.send(b'!', socket.MSG_OOB)
+        check(read_exactly(other, 1, 5) == b'!', 'another byte came')
+        sender = threading.Thread(target=send, args=(near,))
+        sender.start()
+        check(digest(read_exactly(other, len(want))) == digest(want), 'other bytes came')
+        sender.join()
+    used = proxy.cpu()
+    time.sleep(UNIT)
+    check(proxy.cpu() - used < UNIT / 2, 'it spins')

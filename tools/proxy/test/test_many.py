@@ -31,7 +31,7 @@ def test_thousands():
     raise_descriptors(4 * CONNECTIONS + 1000)
     server = Server()
     # Long enough for opening all of them, one by one.
-    idle = max(30 * UNIT, CONNECTIONS * UNIT / 60)
+    idle = max(20 * UNIT, CONNECTIONS * UNIT / 200)
     proxy = Proxy(server.address, '--max-connections', str(CONNECTIONS + 100), idle=idle,
                   threads=2)
     before = proxy.descriptors()

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """What survives the proxy, with a service manager that keeps descriptors. Needs /dev/timerwheel."""
 
+import select
 import signal
 import socket
 import threading
 import time
 
 from harness import (LATE, UNIT, Manager, Proxy, Server, between, check, digest, echo, ended,
-                     pattern, raise_descriptors, read_all, read_exactly)
+                     pattern, raise_descriptors, read_all, read_exactly, reset)
 
 MB = 1 << 20
 
@@ -15,10 +16,11 @@ MB = 1 << 20
 class Kept:
     """A proxy whose connections are kept at once, with a server that hands them out."""
 
-    def __init__(self, serve=None, **times):
-        self.manager = Manager()
+    def __init__(self, serve=None, manager=None, store_after='0', **times):
+        self.manager = manager or Manager()
         self.server = Server(serve)
-        self.proxy = Proxy(self.server.address, manager=self.manager, store_after='0', **times)
+        self.proxy = Proxy(self.server.address, manager=self.manager, store_after=store_after,
+                           **times)
         self.open = 0
 
     def connect(self):
@@ -100,7 +102,7 @@ def test_refresh_after_restart():
 
 def test_lifetime_survives():
     """However often the proxy is killed."""
-    k = Kept(echo, lifetime=8 * UNIT)
+    k = Kept(echo, lifetime=12 * UNIT)
     began = time.monotonic()
     client, _ = k.connect()
     for _ in range(3):
@@ -108,8 +110,8 @@ def test_lifetime_survives():
         k.restart()
         client.sendall(b'x')
         check(read_exactly(client, 1) == b'x', 'another byte came back')
-    at, _ = ended(client, 10)
-    between(at - began, 8 * UNIT, 8 * UNIT + LATE, 'closed after')
+    at, _ = ended(client, 12 * UNIT + 10)
+    between(at - began, 12 * UNIT, 12 * UNIT + LATE, 'closed after')
     check(k.proxy.metrics()['timeouts_total{kind="lifetime"}'] == 1, 'not closed by its lifetime')
 
 
@@ -150,8 +152,7 @@ def test_bytes_under_way():
     for t in senders:
         t.start()
     # Nobody reads: both pipes are full of bytes that are with neither side.
-    time.sleep(UNIT)
-    check(k.proxy.metrics()['pipes_used'] == 2, 'the pipes hold nothing')
+    wait_stuck(k.proxy, pipes=2)
     k.restart()
     check(k.proxy.metrics()['pipes_used'] == 2, 'the pipes did not come back')
     got = {}
@@ -164,19 +165,15 @@ def test_bytes_under_way():
 
 
 def test_killed_again_and_again():
-    """Ten kills at any moment of a transfer in both directions."""
+    """Ten kills at any moment of a transfer in both directions. Nobody says that he has ended
+    before all is there: see killed_before_last_bytes."""
     k = Kept(echo)
     client, _ = k.connect()
     data = pattern(48 * MB, 'again')
-    sender = threading.Thread(target=lambda: (client.sendall(data),
-                                              client.shutdown(socket.SHUT_WR)))
+    sender = threading.Thread(target=client.sendall, args=(data,))
     sender.start()
     got = []
-
-    def receive():
-        got.append(read_all(client, 60))
-
-    reader = threading.Thread(target=receive)
+    reader = threading.Thread(target=lambda: got.append(read_exactly(client, len(data), 60)))
     reader.start()
     for i in range(10):
         time.sleep(0.01 + 0.007 * i)
@@ -184,6 +181,192 @@ def test_killed_again_and_again():
     reader.join(120)
     sender.join()
     check(got and digest(got[0]) == digest(data), 'other bytes came back')
+    client.shutdown(socket.SHUT_WR)
+    check(ended(client, 10)[1] == 'eof', 'the end of file did not come back')
+
+
+def wait_stuck(proxy, more=lambda: None, pipes=1):
+    """Until bytes stay in so many pipes."""
+    stuck = 0
+    while stuck < 5:
+        more()
+        time.sleep(0.02)
+        stuck = stuck + 1 if proxy.metrics()['pipes_used'] == pipes else 0
+
+
+def hung_up(sock):
+    poll = select.poll()
+    poll.register(sock, 0)
+    return bool(poll.poll(0))
+
+
+def slow_client(k):
+    """A client whose kernel takes little that it does not read, and the far end."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(('127.0.0.1', k.proxy.port))
+    far = k.server.accept()
+    k.manager.wait('the sockets', lambda m: k.sockets() == 2)
+    return client, far
+
+
+def test_killed_before_last_bytes():
+    """The server has ended, and so had the client: the service manager drops the server's socket,
+    with bytes that the client has not taken. It must see that they are missing."""
+    k = Kept()
+    client, far = slow_client(k)
+    client.shutdown(socket.SHUT_WR)
+    check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
+    wait_stuck(k.proxy, lambda: far.sendall(bytes(1 << 16)))
+    far.close()
+    k.manager.wait("the server's socket to go", lambda m: k.sockets() == 1)
+    k.restart()
+    try:
+        read_all(client)
+    except ConnectionResetError:
+        return
+    check(False, 'an end of file came before all bytes')
+
+
+def test_killed_after_last_bytes():
+    """All was passed on, and is under way; the service manager had no time yet to drop the
+    sockets: the next proxy, to whom they come, must not break them."""
+    k = Kept()
+    client, far = slow_client(k)
+    data = pattern(1 << 18, 'last')
+    with k.manager.lock:
+        client.shutdown(socket.SHUT_WR)
+        far.sendall(data)
+        far.close()
+        k.proxy.wait_metric('connections', 0)
+        k.restart()
+    check(digest(read_all(client)) == digest(data), 'other bytes came')
+
+
+def passes_well(n):
+    """A connection's life, from when it is kept, with the proxy killed before its thread's @n-th
+    system call. False: it has not so many."""
+    k = Kept(threads=1)
+    client, far = k.connect()
+    up, down = pattern(1 << 17, 'up'), pattern(1 << 17, 'down')
+    trouble = []
+
+    def guarded(steps):
+        try:
+            for step in steps:
+                step()
+        except Exception as e:
+            trouble.append(e)
+
+    def end(sock):
+        # All is there. A reset is allowed now: see killed_before_last_bytes.
+        sock.shutdown(socket.SHUT_WR)
+        ended(sock, 30)
+
+    def expect(sock, data):
+        check(digest(read_exactly(sock, len(data))) == digest(data), 'other bytes came')
+
+    there = threading.Thread(target=guarded, args=([
+        lambda: expect(far, up), lambda: far.sendall(down),
+        lambda: check(ended(far, 30)[1] == 'eof', 'the end of file was not passed on'),
+        lambda: far.close()],))
+    here = threading.Thread(target=guarded, args=([
+        lambda: client.sendall(up), lambda: expect(client, down), lambda: end(client)],))
+    came = k.proxy.kill_at(n, lambda: (there.start(), here.start()),
+                           lambda: not here.is_alive() and not there.is_alive())
+    k.proxy.start()
+    here.join()
+    there.join()
+    check(not trouble, f'killed before system call {n}: {trouble}')
+    k.proxy.wait_metric('connections', 0)
+    k.manager.wait('the sockets to go', lambda m: k.sockets() == 0)
+    k.manager.close()
+    k.proxy.stop()
+    return came
+
+
+def test_killed_anywhere():
+    """Before each system call of a connection's life, that is, between any two of them: no byte
+    is missing, none comes twice."""
+    n = 1
+    while passes_well(n):
+        n += 1
+    check(n > 10, f'only {n} system calls')
+
+
+def resets_well(n, at):
+    """The server resets a connection before the @at-th system call since it said something, and the
+    proxy is killed before the @n-th."""
+    k = Kept(threads=1)
+    client, far = k.connect()
+    # The service manager has no time to drop a socket.
+    with k.manager.lock:
+        k.proxy.kill_at(n, lambda: far.sendall(b'x'), lambda: hung_up(client),
+                        lambda i: i == at and reset(far))
+        k.proxy.start()
+    try:
+        read_all(client)
+        check(False, f'reset at {at}, killed at {n}: an end of file came')
+    except ConnectionResetError:
+        pass
+    client.close()
+    k.proxy.stop()
+    k.manager.close()
+
+
+def test_killed_resetting():
+    """A reset is passed on as a reset, also by the next proxy."""
+    for at in range(1, 8):
+        for n in range(at + 1, at + 4):
+            resets_well(n, at)
+
+
+def closes_well(n):
+    """Stopped with bytes in a pipe, and killed before its thread's @n-th system call. False: it
+    has not so many."""
+    k = Kept(threads=1, grace='0')
+    # So that little is before what is in the pipe.
+    k.server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    client, far = k.connect()
+    data = pattern(8 * MB, 'closing')
+
+    def send():
+        try:
+            client.sendall(data)
+        except OSError:
+            pass
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    wait_stuck(k.proxy)
+    came = k.proxy.kill_at(n, lambda: k.proxy.signal(signal.SIGTERM))
+    k.proxy.start()
+    at = 0
+    try:
+        while at < len(data):
+            part = far.recv(1 << 18)
+            if not part:
+                break
+            check(part == data[at:at + len(part)],
+                  f'killed before system call {n}: bytes are missing')
+            at += len(part)
+    except ConnectionResetError:
+        pass
+    far.close()
+    client.close()
+    sender.join()
+    k.proxy.stop()
+    k.manager.close()
+    return came
+
+
+def test_killed_closing():
+    """Killed while it ends a connection with bytes in a pipe: what is left of it does not go on
+    without them."""
+    n = 1
+    while closes_well(n):
+        n += 1
+    check(n > 3, f'only {n} system calls')
 
 
 def test_hand_over():
@@ -274,3 +457,117 @@ def test_hundreds():
     for i, client in enumerate(clients):
         check(read_exactly(client, 1) == bytes([i % 256]), 'another byte came back')
     check(k.proxy.metrics()['restored_total'] == n, 'not all were restored')
+
+
+def busy_manager():
+    """A service manager with whom one message may wait, so that a second one finds it busy."""
+    name = '/proc/sys/net/unix/max_dgram_qlen'
+    with open(name) as f:
+        before = f.read()
+    try:
+        with open(name, 'w') as f:
+            f.write('1')
+        return Manager()
+    finally:
+        with open(name, 'w') as f:
+            f.write(before)
+
+
+def keep_busy(manager):
+    """With messages, as long as its lock is held."""
+    time.sleep(UNIT)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.setblocking(False)
+        try:
+            while True:
+                other.sendto(b'X=1', manager.path)
+        except BlockingIOError:
+            pass
+
+
+def test_hand_over_busy():
+    """SIGHUP while the service manager is busy: tried again at once, not after --store-after."""
+    raise_descriptors(4000)
+    k = Kept(manager=busy_manager(), store_after='1h')
+    pairs = [(k.proxy.connect(), k.server.accept()) for _ in range(300)]
+    with k.manager.lock:
+        k.proxy.signal(signal.SIGHUP)
+        time.sleep(UNIT)
+    check(k.proxy.wait() == 0, 'it ended badly')
+    k.manager.wait('the sockets', lambda m: k.sockets() == 600)
+    k.proxy.start()
+    for client, far in pairs:
+        client.sendall(b'x')
+        check(read_exactly(far, 1) == b'x', 'another byte came')
+
+
+def send_much(k):
+    """Bytes for which the proxy needs a pipe, the other end not reading: what all_arrive() wants."""
+    client, far = k.connect()
+    data = pattern(20 * MB, 1)
+    sender = threading.Thread(target=client.sendall, args=(data,))
+    return far, data, sender
+
+
+def all_arrive(far, data, sender):
+    check(digest(read_exactly(far, len(data))) == digest(data), 'other bytes came')
+    sender.join()
+
+
+def send_while_busy(then=lambda proxy: None):
+    """The service manager has no time when such bytes come."""
+    k = Kept(manager=busy_manager())
+    sent = send_much(k)
+    with k.manager.lock:
+        keep_busy(k.manager)
+        sent[-1].start()
+        k.proxy.wait_metric('pipes_used', 1)
+        then(k.proxy)
+        time.sleep(UNIT)
+    return k, sent
+
+
+def test_hand_over_pipe():
+    """A pipe that the service manager had no time for when bytes came is handed over."""
+    k, sent = send_while_busy(then=lambda proxy: proxy.signal(signal.SIGHUP))
+    check(k.proxy.wait() == 0, 'it ended badly')
+    k.proxy.start()
+    all_arrive(*sent)
+
+
+def test_killed_pipe_sent():
+    """A pipe that was sent to the service manager is kept, even if it reads that only later."""
+    k = Kept()
+    sent = send_much(k)
+    with k.manager.lock:
+        sent[-1].start()
+        wait_stuck(k.proxy)
+        check(not any(name == 'p' for name, _ in k.manager.store.values()),
+              'the pipe is kept already')
+        k.restart()
+    all_arrive(*sent)
+
+
+def test_killed_pipe_busy():
+    """A pipe that the service manager had no time for when bytes came is kept as soon as it has,
+    though nothing else happens."""
+    k, sent = send_while_busy()
+    k.manager.wait('the pipe', lambda m: any(name == 'p' for name, _ in m.store.values()))
+    k.restart()
+    all_arrive(*sent)
+
+
+def test_more_connections():
+    """A kept wheel has the room of the former --max-connections: who is beyond that waits."""
+    k = Kept(lifetime='1h', max_connections='10')
+    k.manager.wait('the wheels', lambda m: sum(
+        name.startswith('wheel') for name, _ in m.store.values()) == 2)
+    k.proxy.kill()
+    k.proxy.args[k.proxy.args.index('--max-connections') + 1] = '1000'
+    k.proxy.start()
+    k.proxy.wait_log('stop and start for more')
+    clients = [k.proxy.connect() for _ in range(300)]
+    time.sleep(UNIT)
+    check(k.proxy.metrics()['closed_total{reason="failed"}'] == 0, 'some were reset')
+    for client in clients:
+        client.close()

@@ -131,6 +131,21 @@ def test_metrics():
     check(proxy.get('/')[0].startswith('HTTP/1.1 404'), 'there is something else')
 
 
+def test_metrics_without_address():
+    """Nobody else's machine can ask: the numbers are on the loopback interface."""
+    port = free_port()
+    Proxy('127.0.0.1:1', '--metrics', f':{port}')
+    found = []
+    for name in ('tcp', 'tcp6'):
+        with open(f'/proc/net/{name}') as f:
+            for line in f.readlines()[1:]:
+                address, number = line.split()[1].split(':')
+                if int(number, 16) == port and line.split()[3] == '0A':
+                    found.append(address)
+    check(len(found) == 1 and found[0] in ('0100007F', '0' * 24 + '01000000'),
+          f'it listens at {found}')
+
+
 def test_metrics_slow_reader():
     """Who asks for nothing keeps others waiting, but not for long."""
     server = Server()
@@ -148,7 +163,7 @@ def run(*args, **env):
 
 
 def test_options():
-    """What is not understood is said, with what to do; the status is 1."""
+    """What is not understood is said, with what to do; the status tells if trying again may help."""
     good = ['--listen', '127.0.0.1:0', '--to', '127.0.0.1:1']
     for args, word in (
             ([], '--listen and --to are needed'),
@@ -164,11 +179,14 @@ def test_options():
             (good + ['--max-connections', '1e9'], '--max-connections wants a number'),
             (good + ['--metrics', 'here'], '--metrics wants ADDRESS:PORT'),
             (good + ['more'], "'more' is not understood"),
-            (['--to', 'nowhere.invalid:80', '--listen', ':0'], '--to nowhere.invalid:80'),
+            (good + ['--such'], 'unrecognized option'),
             (['--to', '127.0.0.1:99999999', '--listen', ':0'], '--to wants ADDRESS:PORT')):
         r = run(*args)
-        check(r.returncode == 1, f'{args}: status {r.returncode}')
+        check(r.returncode == 2, f'{args}: status {r.returncode}')
         check(word in r.stderr, f'{args}: {r.stderr}')
+    r = run('--to', 'nowhere.invalid:80', '--listen', ':0')
+    check(r.returncode == 1, f'a name that is not known: status {r.returncode}')
+    check('--to nowhere.invalid:80' in r.stderr, r.stderr)
     r = run('--help')
     check(r.returncode == 0 and '--half-close' in r.stdout, '--help')
 
@@ -205,6 +223,45 @@ def test_hang_up_unkept():
     proxy.wait_log('SIGHUP')
     client.sendall(b'x')
     check(read_exactly(client, 1) == b'x', 'another byte came back')
+
+
+def test_hang_up_managed():
+    """SIGHUP of a service manager ends the proxy where nothing can be kept."""
+    manager = Manager()
+    server = Server(echo)
+    proxy = Proxy(server.address, manager=manager, env={'TIMERWHEEL_BACKEND': 'process'})
+    proxy.signal(signal.SIGHUP)
+    check(proxy.wait() == 0, 'it ended badly')
+    manager.close()
+
+
+def test_stop_with_watchdog():
+    """While the last connection is waited for, and one thread has ended, the main thread sleeps."""
+    server = Server(echo)
+    proxy = Proxy(server.address, env={'WATCHDOG_USEC': '100000'})
+    client = proxy.connect()
+    client.sendall(b'x')
+    check(read_exactly(client, 1) == b'x', 'another byte came back')
+    proxy.signal(signal.SIGTERM)
+    proxy.wait_log('stopping')
+    time.sleep(UNIT)
+    used = proxy.cpu()
+    time.sleep(2 * UNIT)
+    check(proxy.cpu() - used < UNIT, 'it spins')
+    client.close()
+    check(proxy.wait() == 0, 'it ended badly')
+
+
+def test_other_listener_kept():
+    """A listening socket that was kept is used, and said not to be that of --listen."""
+    server = Server(echo)
+    with socket.create_server(('127.0.0.1', 0)) as kept:
+        proxy = Proxy(server.address, listener=kept, listener_name='listener')
+        proxy.wait_log('listens elsewhere')
+        with socket.create_connection(kept.getsockname()) as client:
+            client.sendall(b'x')
+            check(read_exactly(client, 1) == b'x', 'another byte came back')
+
 
 
 def test_no_device():
