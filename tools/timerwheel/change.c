@@ -330,7 +330,7 @@ static void take_line(char *text, unsigned int number)
 		return;
 	wrong = parse_change(words, count, &change->add);
 	if (wrong) {
-		fail(number, NULL, 0, "'%s': %s", copy, wrong);
+		fail(number, NULL, 0, "'%s': %s", printable(copy), wrong);
 		return;
 	}
 	change->line = number;

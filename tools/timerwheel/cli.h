@@ -277,11 +277,11 @@ __u64 wall_ns(void);
 
 /**
  * struct seen - a wheel of another process, as its fdinfo tells
- * @pid: a process that has it open
+ * @pid: a process that has it open; init only if there is no other
  * @fd: its descriptor there
  * @owners: how many processes have it open, as far as can be seen
  * @last: the last one that was counted
- * @command: the name of the first of them
+ * @command: the name of that process
  * @clock: the wheel's clock
  * @closed: it takes no new timers
  * @tick: its tick in ns
@@ -466,6 +466,14 @@ void out_heading(const char *text);
  * Return: "12.3 kB", in a static buffer fit for one printf.
  */
 const char *bytes_text(__u64 bytes);
+
+/**
+ * printable - take out of a text what a terminal might obey: processes and files choose it
+ * @text: the text; all but printable characters of ASCII become question marks
+ *
+ * Return: the same text.
+ */
+char *printable(char *text);
 
 /**
  * histogram - the lateness of a wheel's timers

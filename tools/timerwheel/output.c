@@ -139,6 +139,17 @@ const char *bytes_text(__u64 bytes)
 	return text;
 }
 
+char *printable(char *text)
+{
+	char *c;
+
+	for (c = text; *c; c++) {
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	}
+	return text;
+}
+
 static const char *text_of(enum kind kind, union value value)
 {
 	char *text;
@@ -250,6 +261,7 @@ void table_row(const union value *values)
 
 		if (!text)
 			die("no memory for a table");
+		printable(text);
 		if ((int)strlen(text) > width[i])
 			width[i] = strlen(text);
 		cells[nr_rows][i] = text;

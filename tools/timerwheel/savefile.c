@@ -80,13 +80,22 @@ static void set_mode(int fd)
 	fchmod(fd, 0666 & ~mask);
 }
 
-/* Beside the old file, and in its place only when all of it is on disk. */
+/*
+ * Beside the old file, and in its place only when all of it is on disk. What stands behind a
+ * link is the old file; a device or a pipe is none.
+ */
 static void replace(const char *name, const struct saved *saved)
 {
-	char temporary[PATH_MAX];
+	char temporary[PATH_MAX], place[PATH_MAX];
+	struct stat st;
 	FILE *file;
 	int fd;
 
+	if (!stat(name, &st) && !S_ISREG(st.st_mode))
+		die("%s is no ordinary file: save to another name, or to - and redirect that",
+		    name);
+	if (realpath(name, place))
+		name = place;
 	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name) >= PATH_MAX)
 		die("%s: the name is too long", name);
 	fd = mkstemp(temporary);
@@ -133,7 +142,7 @@ static noreturn void wrong(unsigned int number, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	die("%s:%u: %s; nothing was restored", reading_name, number, text);
+	die("%s:%u: %s; nothing was restored", reading_name, number, printable(text));
 }
 
 static bool parse_signed(const char *text, __s64 *number)
@@ -188,6 +197,7 @@ static bool parse_head(char *const *words, int count)
 		&reading->time, NULL, &reading->tick, &slots, &reading->capacity,
 		&reading->slack
 	};
+	bool narrow;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(names) && strcmp(words[0], names[i]); i++)
@@ -197,7 +207,10 @@ static bool parse_head(char *const *words, int count)
 	fields |= 1U << i;
 	if (!numbers[i])
 		return parse_clock(words[1]);
-	if (!parse_number(words[1], numbers[i]) || *numbers[i] > TIMERWHEEL_TIME_MAX)
+	/* SETUP takes these in 32 bits. */
+	narrow = numbers[i] == &slots || numbers[i] == &reading->capacity;
+	if (!parse_number(words[1], numbers[i]) ||
+	    *numbers[i] > (narrow ? UINT32_MAX : TIMERWHEEL_TIME_MAX))
 		return false;
 	if (numbers[i] == &slots)
 		reading->slots = slots;

@@ -124,6 +124,12 @@ static void add(struct scan *scan, struct seen *seen)
 		if (other->last != seen->pid)
 			other->owners++;
 		other->last = seen->pid;
+		/* init keeps it for a service that it starts: who has it is that service. */
+		if (other->pid == 1 && seen->pid != 1) {
+			other->pid = seen->pid;
+			other->fd = seen->fd;
+			read_command(other);
+		}
 		return;
 	}
 	if (!read_fdinfo(seen))

@@ -49,6 +49,34 @@ static void restore(int number)
 	raise(number);
 }
 
+static void take(void)
+{
+	struct termios raw = cooked;
+
+	taken = true;
+	raw.c_lflag &= ~(ICANON | ECHO);
+	raw.c_cc[VMIN] = 0;
+	raw.c_cc[VTIME] = 0;
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	/* Another screen, no cursor. */
+	write_text("\033[?1049h\033[?25l");
+}
+
+/* The shell has the terminal until we go on. */
+static void suspend(int number)
+{
+	sigset_t set;
+
+	screen_end();
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	signal(number, suspend);
+	take();
+}
+
 /* Interrupts poll() so that the picture is drawn anew. */
 static void resized(int number)
 {
@@ -59,23 +87,16 @@ void screen_begin(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction size = { .sa_handler = resized };
-	struct termios raw;
 	size_t i;
 
 	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &cooked))
 		usage("this is no terminal: say --batch");
-	taken = true;
 	for (i = 0; i < ARRAY_SIZE(ends); i++)
 		signal(ends[i], restore);
 	atexit(screen_end);
+	signal(SIGTSTP, suspend);
 	sigaction(SIGWINCH, &size, NULL);
-	raw = cooked;
-	raw.c_lflag &= ~(ICANON | ECHO);
-	raw.c_cc[VMIN] = 0;
-	raw.c_cc[VTIME] = 0;
-	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	/* Another screen, no cursor. */
-	write_text("\033[?1049h\033[?25l");
+	take();
 }
 
 void screen_end(void)
@@ -130,7 +151,7 @@ void screen_line(const char *style, const char *fmt, ...)
 	if (line++)
 		put("\r\n");
 	put(getenv("NO_COLOR") ? "" : style);
-	put(text);
+	put(printable(text));
 	/* The rest of the line in the same style, then plain. */
 	put("\033[K\033[m");
 }

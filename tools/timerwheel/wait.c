@@ -8,6 +8,8 @@
 #include "cli.h"
 
 #define EVENTS	256
+/* How often it is looked whether the wheel is empty, ms. */
+#define LOOK	500
 
 static bool empty(struct tw_wheel *wheel)
 {
@@ -29,6 +31,14 @@ static void refuse_ring(struct tw_wheel *wheel)
 		die("the events of this wheel go to the event ring of its owner, and nobody else can take them; timerwheel monitor shows them");
 }
 
+/* Timers that are removed wake nobody: with --until-empty it has to be looked for. */
+static int timeout_of(const struct events_limit *limit)
+{
+	int timeout = events_timeout(limit);
+
+	return opt.given[OPT_UNTIL_EMPTY] && (timeout < 0 || timeout > LOOK) ? LOOK : timeout;
+}
+
 static int take(struct tw_wheel *wheel, struct events_limit *limit)
 {
 	struct timerwheel_event events[EVENTS];
@@ -40,7 +50,7 @@ static int take(struct tw_wheel *wheel, struct events_limit *limit)
 		if (opt.given[OPT_UNTIL_EMPTY] && empty(wheel))
 			break;
 		n = tw_wait(wheel, events, limit->left < most ? limit->left : most,
-			    events_timeout(limit));
+			    timeout_of(limit));
 		if (n < 0 && n != -EINTR)
 			die("waiting for events: %s", tw_strerror(n));
 		if (!n && !events_timeout(limit))

@@ -23,7 +23,7 @@ static bool parse_date(const char *text, __u64 *ns)
 		return false;
 	time = *end ? timegm(&tm) : mktime(&tm);
 	*ns = time < 0 ? 0 : time * NSEC_PER_SEC;
-	return true;
+	return time < (time_t)(TIMERWHEEL_TIME_MAX / NSEC_PER_SEC);
 }
 
 const char *when_parse(const char *text, const struct timerwheel_info *info, __u64 *deadline,
