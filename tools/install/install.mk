@@ -19,6 +19,8 @@ UDEVDIR		?= $(PREFIX)/lib/udev
 MODULESLOADDIR	?= $(PREFIX)/lib/modules-load.d
 SYSUSERSDIR	?= $(PREFIX)/lib/sysusers.d
 UNITDIR		?= $(PREFIX)/lib/systemd/system
+# Where the unit looks, whatever the PREFIX.
+DEFAULTDIR	?= /etc/default
 
 # mode:file:where to
 INSTALLED := \
@@ -43,6 +45,11 @@ INSTALLED_LIBRARY := $(INCLUDEDIR)/linux/timerwheel.h $(INCLUDEDIR)/timerwheel.h
 # The unit says where Debian has the proxy.
 UNIT := $(UNITDIR)/timerwheel-proxy.service
 
+# What the machine's owner may change: what is there already stays, and is taken away only as
+# it came.
+CONFIG := tools/proxy/timerwheel-proxy.default
+CONFIG_INSTALLED := $(DEFAULTDIR)/timerwheel-proxy
+
 # Folders that are there only for such files; uninstall takes them away when empty.
 INSTALLED_FOLDERS := $(INCLUDEDIR)/linux $(LIBDIR)/pkgconfig $(UDEVDIR)/rules.d $(UDEVDIR) \
 	$(MODULESLOADDIR) $(SYSUSERSDIR) $(UNITDIR) $(dir $(UNITDIR)) $(COMPLETIONDIR) \
@@ -51,8 +58,8 @@ INSTALLED_FOLDERS := $(INCLUDEDIR)/linux $(LIBDIR)/pkgconfig $(UDEVDIR)/rules.d 
 # What the module is built from, for DKMS.
 MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, \
 	main.c file.c map.c ioctl.c setup.c batch.c scan.c ops.c table.c user.c cpu.c wheel.c \
-	events.c ring.c monitor.c stats.c clock.h compat.h cpu.h deadlines.h internal.h ops.h \
-	ring.h run.h slots.h table.h timer.h trace.h wheel.h)
+	events.c flow.c ring.c monitor.c stats.c clock.h compat.h cpu.h deadlines.h deliver.h \
+	internal.h ops.h ring.h run.h slots.h table.h timer.h trace.h wheel.h)
 
 part = $(word $(1),$(subst :, ,$(2)))
 
@@ -70,6 +77,8 @@ install: installable ## Install headers, library, tools, manuals and rules (PREF
 	@$(foreach f,$(INSTALLED), \
 		umask 022 && install -D -m $(call part,1,$f) $(call part,2,$f) $(DESTDIR)$(call part,3,$f)$(newline)@)
 	@sed -i 's|/usr/sbin/|$(SBINDIR)/|' $(DESTDIR)$(UNIT)
+	@umask 022 && [ -e $(DESTDIR)$(CONFIG_INSTALLED) ] || \
+		install -D -m 644 $(CONFIG) $(DESTDIR)$(CONFIG_INSTALLED)
 	@umask 022 && $(MAKE) -s -C tools/lib install DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' \
 		PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)'
 	@$(if $(DESTDIR),,tools/install/settle)
@@ -77,6 +86,7 @@ install: installable ## Install headers, library, tools, manuals and rules (PREF
 uninstall: ## Remove what install has installed, with the same PREFIX and DESTDIR
 	@rm -f $(foreach f,$(INSTALLED),$(DESTDIR)$(call part,3,$f)) \
 		$(addprefix $(DESTDIR),$(INSTALLED_LIBRARY))
+	@! cmp -s $(CONFIG) $(DESTDIR)$(CONFIG_INSTALLED) || rm $(DESTDIR)$(CONFIG_INSTALLED)
 	@for folder in $(addprefix $(DESTDIR),$(INSTALLED_FOLDERS)); do \
 		[ ! -d $$folder ] || rmdir --ignore-fail-on-non-empty $$folder; \
 	done
