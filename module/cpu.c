@@ -265,6 +265,7 @@ static int tw_cpu_create(struct tw_file *file)
 	tw_wheel_init(&cpu->wheel, &file->table.pool,
 		      tail + BITS_TO_LONGS(lists) * sizeof(long), tail, setup->slots,
 		      setup->tick, tick);
+	tw_wheel_catch_up(&cpu->wheel, tick);
 	cpu->tick_began = tick * setup->tick;
 	/* Pairs with the acquire in tw_cpu_here(). */
 	smp_store_release(&file->cpu[nr], cpu);

@@ -34,7 +34,7 @@ static __always_inline struct tw_cpu *tw_cpu_here(struct tw_file *file)
 }
 
 /**
- * tw_cpu_tick - turn the clock's time into the wheel's tick
+ * tw_cpu_tick - turn the clock's time into the wheel's tick, and let the wheel know of it
  * @cpu: the part, locked
  * @now: the file's time
  *
@@ -49,6 +49,7 @@ static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
 	if (unlikely(tick + 1 < w->cursor))
 		tick = tw_cpu_set_back(cpu, now, tick);
 	cpu->tick_began = tick * w->tick - w->bias;
+	tw_wheel_catch_up(w, tick);
 	return tick;
 }
 
@@ -58,15 +59,14 @@ static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
  * @now: the file's time
  *
  * Most runs begin in the tick in which the clock was last looked at: there is nothing to do then.
- * Whoever moves the cursor has looked, passes too; were that not so, a clock that is set back
- * into this tick would not be noticed.
+ * For who moves the cursor has looked, passes too: were that not so, a clock that is set back into
+ * this tick would not be noticed. And who looks moves the cursor: were that not so, timers would
+ * go to higher levels than they need, and one armed anew for the present would fire in it.
  */
 static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
 {
-	struct tw_wheel *w = &cpu->wheel;
-
-	if (unlikely(now - cpu->tick_began >= w->tick))
-		tw_wheel_catch_up(w, tw_cpu_tick(cpu, now));
+	if (unlikely(now - cpu->tick_began >= cpu->wheel.tick))
+		tw_cpu_tick(cpu, now);
 }
 
 /**

@@ -544,6 +544,39 @@ TEST_F(manual, periodic_to_the_end)
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 }
 
+/* There a period has no next deadline: it fires once, and a wheel that is new there knows that */
+TEST_F(manual, periodic_at_the_end)
+{
+	struct timerwheel_event ev;
+	struct timerwheel_entry ent;
+	int fd = tw_open_manual(1);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, tw_advance(fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX));
+	ASSERT_EQ(0, tw_add1_periodic(fd, 1, 2, 0, 1, 0));
+	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	EXPECT_EQ(0, tw_advance(fd, 0, 0));
+	EXPECT_EQ(-EAGAIN, tw_read(fd, &ev, 1));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(fd, 1, &ent));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
+	close(fd);
+}
+
+/* However far time went meanwhile: a timer for the next tick goes where it need not cascade */
+TEST_F(manual, no_cascade_after_a_leap)
+{
+	struct timerwheel_stats st;
+	__u64 leap;
+
+	for (leap = 1; leap < TIMERWHEEL_TIME_MAX / TICK / 16; leap *= 16) {
+		ASSERT_EQ(0, tw_advance(self->fd, 0, leap * TICK));
+		ASSERT_EQ(0, tw_add1(self->fd, leap, 2, TICK, 0));
+		ASSERT_EQ(1, tw_advance(self->fd, 0, TICK));
+	}
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(0, st.cascades);
+}
+
 /* With slack: not before its deadline, not after deadline + slack + a tick */
 TEST_F(manual, slack)
 {
