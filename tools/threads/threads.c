@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does the device scale? One thread for each CPU works on timers of its own, all in one wheel:
- * operations per millisecond with 1, 2, ... threads, the median of some rounds, and how much
- * the rounds differ.
+ * Does the device scale? One thread for each CPU works on timers of its own: operations per
+ * millisecond with 1, 2, ... threads, the median of some rounds, and how much the rounds differ.
+ * All in one wheel, and, since no machine is N times as fast with N processors, each in a
+ * wheel of its own: what is lost there is not for sharing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +29,9 @@
 static const char usage_text[] =
 "usage: threads [OPTION]...\n"
 "\n"
-"How many operations in a millisecond 1, 2, ... threads do on one wheel, each on a CPU of\n"
-"its own and with timers of its own, 256 in a call.\n"
+"How many operations in a millisecond 1, 2, ... threads do, each on a CPU of its own and with\n"
+"timers of its own, 256 in a call: all on one wheel and, `apart', each on one of its own. The\n"
+"quotient of the two is what sharing a wheel leaves.\n"
 "\n"
 "  -t, --threads N   threads at most (as many as there are CPUs)\n"
 "  -n, --timers N    timers of each thread (100k)\n"
@@ -39,9 +41,24 @@ static const char usage_text[] =
 "Where the machine has other things to do, or a guest has more CPUs than its host, the\n"
 "rounds differ.\n";
 
+/* What is measured. */
+static const struct way {
+	const char *name;
+	bool moves;
+	bool apart;
+} ways[] = {
+	{ .name = "REMOVE+ADD" },
+	{ .name = "REMOVE+ADD apart", .apart = true },
+	{ .name = "MOVE", .moves = true },
+	{ .name = "MOVE apart", .moves = true, .apart = true },
+};
+
+#define WAYS	(sizeof(ways) / sizeof(ways[0]))
+
 struct worker {
 	pthread_t thread;
 	int cpu;
+	int wheel;
 	bool moves;
 	struct timerwheel_add *add;
 	struct timerwheel_move *move;
@@ -51,7 +68,6 @@ struct worker {
 };
 
 static __u32 timers = 100000;
-static int wheel;
 static atomic_bool stop;
 static pthread_barrier_t barrier;
 
@@ -67,11 +83,11 @@ static void work(struct worker *w, __u32 at, __u32 n)
 	if (w->moves) {
 		for (i = at; i < at + n; i++)
 			w->move[i].deadline = some_deadline(w);
-		wheel_move(wheel, w->move + at, n);
+		wheel_move(w->wheel, w->move + at, n);
 		w->done += n;
 	} else {
-		wheel_remove(wheel, w->remove + at, n);
-		wheel_add(wheel, w->add + at, n);
+		wheel_remove(w->wheel, w->remove + at, n);
+		wheel_add(w->wheel, w->add + at, n);
 		w->done += 2 * n;
 	}
 }
@@ -98,7 +114,7 @@ static void *worker_main(void *arg)
 	}
 	for (at = 0; at < timers; at += n) {
 		n = timers - at < BATCH ? timers - at : BATCH;
-		wheel_add(wheel, w->add + at, n);
+		wheel_add(w->wheel, w->add + at, n);
 	}
 
 	at = 0;
@@ -116,17 +132,17 @@ static void *worker_main(void *arg)
 }
 
 /* Operations in a millisecond. */
-static double measure(int threads, bool moves)
+static double measure(int threads, const struct way *way)
 {
 	static struct worker worker[MOST_THREADS];
 	__u64 began, ended, done = 0;
 	int i;
 
-	wheel = wheel_open();
 	stop = false;
 	pthread_barrier_init(&barrier, NULL, threads + 1);
 	for (i = 0; i < threads; i++) {
-		worker[i] = (struct worker){ .cpu = i, .moves = moves, .random = i };
+		worker[i] = (struct worker){ .cpu = i, .moves = way->moves, .random = i };
+		worker[i].wheel = i && !way->apart ? worker[0].wheel : wheel_open();
 		if (pthread_create(&worker[i].thread, NULL, worker_main, &worker[i]))
 			die("cannot start a thread");
 	}
@@ -141,7 +157,8 @@ static double measure(int threads, bool moves)
 		done += worker[i].done;
 	}
 	pthread_barrier_destroy(&barrier);
-	close(wheel);
+	for (i = 0; i < (way->apart ? threads : 1); i++)
+		close(worker[i].wheel);
 	return done * 1e6 / (ended - began);
 }
 
@@ -171,8 +188,9 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
-	static double ops[2][MOST_ROUNDS], one[2];
-	int threads = sysconf(_SC_NPROCESSORS_ONLN), rounds = 7, t, r, m, c;
+	static double ops[WAYS][MOST_ROUNDS], one[WAYS];
+	int threads = sysconf(_SC_NPROCESSORS_ONLN), rounds = 7, t, r, c;
+	unsigned int m;
 
 	progname = "threads";
 	if (threads > MOST_THREADS)
@@ -198,19 +216,19 @@ int main(int argc, char **argv)
 	if (optind < argc)
 		die("'%s' is not understood; try --help", argv[optind]);
 
-	printf("threads  operation    per ms    least     most   times one thread\n");
+	printf("threads  operation          per ms    least     most   times one thread\n");
 	for (t = 1; t <= threads; t++) {
-		/* In turn, so that what else the machine does meets both. */
+		/* In turn, so that what else the machine does meets all. */
 		for (r = 0; r < rounds; r++)
-			for (m = 0; m < 2; m++)
-				ops[m][r] = measure(t, m);
-		for (m = 0; m < 2; m++) {
+			for (m = 0; m < WAYS; m++)
+				ops[m][r] = measure(t, &ways[m]);
+		for (m = 0; m < WAYS; m++) {
 			qsort(ops[m], rounds, sizeof(ops[m][0]), by_value);
 			if (t == 1)
 				one[m] = ops[m][rounds / 2];
-			printf("%7d  %-10s %8.0f %8.0f %8.0f   %.2f\n", t,
-			       m ? "MOVE" : "REMOVE+ADD", ops[m][rounds / 2], ops[m][0],
-			       ops[m][rounds - 1], ops[m][rounds / 2] / one[m]);
+			printf("%7d  %-16s %8.0f %8.0f %8.0f   %.2f\n", t,
+			       ways[m].name, ops[m][rounds / 2], ops[m][0], ops[m][rounds - 1],
+			       ops[m][rounds / 2] / one[m]);
 			fflush(stdout);
 		}
 	}
