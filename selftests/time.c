@@ -1173,6 +1173,98 @@ TEST_F_TIMEOUT(set, at_random, 120)
 	EXPECT_EQ(0, tw_poll(self->fd, 10));
 }
 
+struct armed {
+	__u64 when;
+	__u64 deadline;
+};
+
+/* The clock was set to @to when timers with keys below @armed had been armed. */
+struct jump {
+	__u64 to;
+	int armed;
+};
+
+/* Not later than @late after its deadline, when it was armed, or a jump over the deadline */
+static bool fired_in_time(const struct timerwheel_event *ev, __u64 armed,
+			  const struct jump *jump, int jumps, __u64 late)
+{
+	int i;
+
+	if (ev->fired <= (ev->deadline > armed ? ev->deadline : armed) + late)
+		return true;
+	for (i = 0; i < jumps; i++)
+		if ((int)ev->key < jump[i].armed && jump[i].to > ev->deadline &&
+		    jump[i].to <= ev->fired && ev->fired - jump[i].to <= late)
+			return true;
+	fprintf(stderr, "# %llu: fired %lld ns after its deadline, %lld after it was armed\n",
+		ev->key, ev->fired - ev->deadline, ev->fired - armed);
+	return false;
+}
+
+/*
+ * Set by some ticks or by many, to and fro or back to where timers were armed, while others are
+ * armed, wait and fire: each fires at most a tick after the clock reaches its deadline, or jumps over
+ * it, or it is armed with one that has passed. After a jump add a jiffy: on the CPU that sets the clock kernels from 5.15 on do not tell the
+ * clock event device of it, and find at the next interrupt what has passed. So ticks are long.
+ */
+TEST_F_TIMEOUT(set, late_at_random, 600)
+{
+	enum { MOST = 4000 };
+	const __u64 tick = 50 * MSEC, jiffy = 10 * MSEC;
+	int steps = tw_icount() ? MOST : MOST / 20, i, armed = 0, came = 0, jumps = 0;
+	static struct armed began[MOST];
+	static struct jump jump[MOST];
+	__u64 seed = tw_seed(), r = seed, now, far;
+	struct timerwheel_event ev;
+	int fd;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_pin(0));
+	fd = tw_open_clock(TIMERWHEEL_CLOCK_REALTIME, tick, 0);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < steps; i++) {
+		now = tw_now(CLOCK_REALTIME);
+		/* Mostly in this order: then going back to before the sleep meets what was armed. */
+		switch (tw_rand(&r) % 8 ? i % 5 : tw_rand(&r) % 5) {
+		case 1:
+		case 4:
+			tw_sleep(tw_rand(&r) % (4 * tick));
+			break;
+		case 2:
+			far = tw_rand(&r) % 8 ? 4 * tick : 2000 * tick;
+			now += tw_rand(&r) % (2 * far) - far;
+			if (armed && tw_rand(&r) % 2)
+				now = began[armed - 1].when + tw_rand(&r) % tick;
+			ASSERT_TRUE(set_clock(now));
+			jump[jumps++] = (struct jump){ .to = now, .armed = armed };
+			break;
+		default:
+			began[armed].when = now;
+			began[armed].deadline = now - tick + tw_rand(&r) % (6 * tick);
+			ASSERT_EQ(0, tw_add1(fd, armed, 0, began[armed].deadline,
+					     TIMERWHEEL_ABS));
+			armed++;
+		}
+		/* Seldom: a look at the clock, too. */
+		while (!(tw_rand(&r) % 8) && tw_read(fd, &ev, 1) == 1) {
+			ASSERT_GT(armed, ev.key);
+			ASSERT_EQ(began[ev.key].deadline, ev.deadline);
+			EXPECT_LE(ev.deadline, ev.fired);
+			if (tw_icount())
+				EXPECT_TRUE(fired_in_time(&ev, began[ev.key].when, jump, jumps,
+							  tick + jiffy))
+					TH_LOG("seed %llu", seed);
+			came++;
+		}
+	}
+	ASSERT_TRUE(shift_clock(HOUR));
+	for (; came < armed; came++)
+		ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+	EXPECT_EQ(0, tw_poll(fd, 10));
+	close(fd);
+}
+
 /* The other clocks do not care */
 TEST_F(set, other_clocks)
 {
