@@ -111,7 +111,7 @@ static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
 		t = tw_timer_in(pages, index);
 		next = t->next;
 		event = tw_ring_slot(ring, place);
-		/* Said twice, the compiler makes the more usual one of it without what periods take. */
+		/* Said twice: so the usual one is without what a period takes. */
 		if (likely(!t->periodic)) {
 			*event = tw_event_of(ctx, index, t, offset);
 			tw_event_free(ctx, t, index);

@@ -33,10 +33,11 @@ void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 /*
  * Look ahead: where the keys of a run are looked for. With very many timers that is memory which
  * is in no cache, so it is asked for now, for all of them at once: first the buckets, then the
- * first timer of each chain. What is read here without a lock is only used for that.
+ * first timer of each chain. What is read here without a lock is only used for that. @locks: the
+ * buckets will be locked, that is written.
  */
 static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *elems, size_t size,
-					 int n, u32 buckets, u32 **chain)
+					 int n, u32 buckets, bool locks, u32 **chain)
 {
 	const struct tw_table *table = &ctx->file->table;
 	u32 index;
@@ -44,7 +45,10 @@ static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *e
 
 	for (i = 0; i < n; i++, elems += size) {
 		chain[i] = tw_table_chain(table, *(const u64 *)elems, buckets);
-		prefetchw(chain[i]);
+		if (locks)
+			prefetchw(chain[i]);
+		else
+			prefetch(chain[i]);
 	}
 	for (i = 0; i < n; i++) {
 		/* Pairs with the release in tw_table_set_link(). */
@@ -71,7 +75,7 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 	u32 *chain[TW_RUN] __uninitialized;
 	int i, result;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, chain);
+	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		sought.chain = chain[i];
 		result = tw_add(ctx, elem, sought);
@@ -97,7 +101,7 @@ int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
 	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, chain);
+	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, false, chain);
 	for (i = 0; i < n; i++, elem++) {
 		sought.chain = chain[i];
 		elem->result = tw_move(ctx, elem, sought);
@@ -121,7 +125,7 @@ int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
 	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, chain);
+	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		sought.chain = chain[i];
 		elem->result = tw_remove(ctx, elem, sought);
@@ -144,12 +148,46 @@ int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
 	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, chain);
+	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		sought.chain = chain[i];
 		elem->result = tw_get(ctx, elem, sought);
 	}
 	return n;
+}
+
+/**
+ * tw_move_other - MOVE of a timer that is not TW_PENDING in this CPU's part
+ * @ctx: the run
+ * @arg: what is asked for
+ * @deadline: the same, on the file's clock
+ * @sought: where its key is looked for
+ *
+ * Return: TIMERWHEEL_WAS_* or a documented error.
+ */
+int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+		  struct tw_sought sought)
+{
+	struct tw_found f __uninitialized;
+	struct tw_timer *t;
+	int was;
+
+	do {
+		t = tw_lookup(ctx, arg->key, sought, &f);
+		if (!t) {
+			tw_unlock(ctx, &f);
+			return -ENOENT;
+		}
+		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
+			tw_unlock(ctx, &f);
+			return -ESTALE;
+		}
+		/* Not to be asked for TW_DUE: a reader may have claimed it just now. */
+		was = f.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING : tw_take(ctx, t, &f);
+	} while (!was);
+	tw_set_deadline(ctx, f.index, t, deadline, f.state, was);
+	tw_unlock(ctx, &f);
+	return was;
 }
 
 /* As tw_lookup(), by index. NULL: no timer has it; nothing is locked then. */

@@ -3,7 +3,8 @@
  * The operations on one timer by its key, each inside a run (struct tw_ctx: this CPU's part is
  * locked). All inline: a call on many and a call on one have a copy each, in ops.c and batch.c.
  *
- * tw_lookup() locks the key's bucket and, if the timer is in another CPU's part, that part.
+ * tw_lookup() locks the key's bucket and, if the timer is in another CPU's part, that part; MOVE,
+ * as a rule, need not: see tw_lookup_own().
  * After that the timer can change in one way only: if it is due, a reader may
  * claim or re-arm it, until the events' lock is taken and the timer seen to be on the list.
  * Where that look finds anything else the operation begins again.
@@ -22,13 +23,16 @@
 #include "table.h"
 #include "trace.h"
 
+/* How far a chain is followed that is not locked. They are shorter; one that changes may not be. */
+#define TW_HOPS		16
+
 /**
  * struct tw_found - a key's place, locked
  * @bucket: its bucket, locked
  * @chain: its chain in there
  * @link: the link of its chain that leads to the timer, or the last one, which leads nowhere
  * @index: the timer, 0: there is none
- * @state: TW_PENDING: so it stays; TW_DUE: so it was
+ * @state: TW_PENDING: so it stays; else it was TW_DUE, and may be TW_CLAIMED
  */
 struct tw_found {
 	struct tw_bucket *bucket;
@@ -256,7 +260,7 @@ again:
 		was = TIMERWHEEL_WAS_NONE;
 		tw_deadline_owner(&file->table.pool, f.index, t);
 		WRITE_ONCE(t->key, arg->key);
-		t->hash_next = 0;
+		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(f.link, f.index);
 	}
 	t->value = arg->value;
@@ -278,52 +282,84 @@ again:
 	return was;
 }
 
+int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+		  struct tw_sought sought);
+
 /* All elements begin with their key. */
 static_assert(!offsetof(struct timerwheel_add, key));
 static_assert(!offsetof(struct timerwheel_move, key));
 static_assert(!offsetof(struct timerwheel_remove, key));
 static_assert(!offsetof(struct timerwheel_entry, key));
 
+/*
+ * Find a timer that is TW_PENDING in a part that is locked, without its bucket's lock: who only
+ * wants that writes no line but the timer's own, and the bucket stays in all CPUs' caches.
+ *
+ * Such a timer becomes so, changes and ceases to be so under its part's lock only. So what is
+ * read here of it is how it is, and its key is the right one; about all others we may be told
+ * anything, but not for long. Returns its index; 0: it may be there all the same, tw_lookup()
+ * must be asked.
+ */
+static __always_inline u32 tw_lookup_own(const struct tw_ctx *ctx, u64 key, const u32 *chain,
+					 struct tw_timer **found)
+{
+	const struct tw_pool *pool = &ctx->file->table.pool;
+	unsigned int hops = TW_HOPS;
+	struct tw_timer *t;
+	u32 index, nr;
+	u8 state;
+
+	do {
+		/* Pairs with the release in tw_table_set_link(). */
+		index = smp_load_acquire(chain);
+		if (unlikely(!index))
+			return 0;
+		t = tw_timer_at(pool, index);
+		if (READ_ONCE(t->key) == key) {
+			*found = t;
+			return tw_settled(ctx, t, &state, &nr) && state == TW_PENDING ? index : 0;
+		}
+		chain = &t->hash_next;
+	} while (--hops);
+	return 0;
+}
+
+/* Give a timer another deadline. @state: TW_PENDING, its part is locked; else it is in no list. */
+static __always_inline void tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
+					    u64 deadline, u8 state, int was)
+{
+	bool stays = state == TW_PENDING && tw_can_wait(ctx, t, deadline);
+
+	if (state == TW_PENDING && !stays)
+		tw_unqueue(ctx, t);
+	tw_deadline_void(&ctx->file->table.pool, index);
+	t->deadline = deadline;
+	trace_timerwheel_move(ctx->file, t, was);
+	if (!stays)
+		tw_queue(ctx, index, t);
+	ctx->cpu->counts.moved++;
+}
+
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
 				   struct tw_sought sought)
 {
-	struct tw_found f __uninitialized;
-	struct tw_timer *t;
+	struct tw_timer *t __uninitialized;
 	u64 deadline;
-	int was;
+	u32 index;
 
 	if (unlikely(arg->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH) ||
 		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
-again:
-	t = tw_lookup(ctx, arg->key, sought, &f);
-	if (!t) {
-		tw_unlock(ctx, &f);
-		return -ENOENT;
-	}
-	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_unlock(ctx, &f);
+	index = tw_lookup_own(ctx, arg->key, sought.chain, &t);
+	if (unlikely(!index))
+		return tw_move_other(ctx, arg, deadline, sought);
+	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match)
 		return -ESTALE;
-	}
-	if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline)) {
-		was = TIMERWHEEL_WAS_PENDING;
-	} else {
-		was = tw_take(ctx, t, &f);
-		if (!was)
-			goto again;
-		f.state = TW_FREE;
-	}
-	tw_deadline_void(&ctx->file->table.pool, f.index);
-	t->deadline = deadline;
-	trace_timerwheel_move(ctx->file, t, was);
-	if (f.state == TW_FREE)
-		tw_queue(ctx, f.index, t);
-	tw_unlock(ctx, &f);
-	ctx->cpu->counts.moved++;
-	return was;
+	tw_set_deadline(ctx, index, t, deadline, TW_PENDING, TIMERWHEEL_WAS_PENDING);
+	return TIMERWHEEL_WAS_PENDING;
 }
 
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */

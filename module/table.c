@@ -86,7 +86,7 @@ void tw_table_put(struct tw_table *table, u32 first, u32 count)
 
 	raw_spin_lock(&table->lock);
 	t->slack = count;
-	t->hash_next = table->full;
+	tw_table_set_link(&t->hash_next, table->full);
 	WRITE_ONCE(table->full, first);
 	raw_spin_unlock(&table->lock);
 }
@@ -186,7 +186,7 @@ static void tw_split(struct tw_table *table)
 			}
 			tw_table_set_link(tail, *link);
 			tw_table_set_link(link, t->hash_next);
-			t->hash_next = 0;
+			tw_table_set_link(&t->hash_next, 0);
 			tail = &t->hash_next;
 			if (!t->periodic)
 				WRITE_ONCE(t->chain, &to->head[c]);

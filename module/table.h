@@ -180,14 +180,14 @@ static __always_inline struct tw_timer *tw_table_find(const struct tw_table *tab
 
 /**
  * tw_table_set_link - change a link of a chain
- * @link: the link, its bucket locked
+ * @link: the link: its bucket is locked, or the timer that it belongs to is in no chain
  * @index: where it leads from now on
  *
- * Who looks ahead reads it without a lock, and must find the page that the timer is in.
+ * Some read it without a lock, and must find the page that the timer is in.
  */
 static inline void tw_table_set_link(u32 *link, u32 index)
 {
-	/* Pairs with the acquire in tw_run_ahead(). */
+	/* Pairs with the acquires in tw_lookup_own() and tw_run_ahead(). */
 	smp_store_release(link, index);
 }
 

@@ -1308,6 +1308,19 @@ TEST_F_TIMEOUT(race, take_back_against_read, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
+/* The same, with little but MOVE: what is found due may be a reader's before it is taken. */
+TEST_F_TIMEOUT(race, move_against_read, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = { [OP_ADD] = 30, [OP_MOVE] = 70 },
+		.workers = 1, .readers = 4, .keys = 64, .due = true,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
 /* DRAIN by several threads against everything else. */
 TEST_F_TIMEOUT(race, drain, TIMEOUT)
 {

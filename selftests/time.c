@@ -1203,9 +1203,10 @@ static bool fired_in_time(const struct timerwheel_event *ev, __u64 armed,
 
 /*
  * Set by some ticks or by many, to and fro or back to where timers were armed, while others are
- * armed, wait and fire: each fires at most a tick after the clock reaches its deadline, or jumps over
- * it, or it is armed with one that has passed. After a jump add a jiffy: on the CPU that sets the clock kernels from 5.15 on do not tell the
- * clock event device of it, and find at the next interrupt what has passed. So ticks are long.
+ * armed, wait and fire: each fires at most a tick after the clock reaches its deadline, or jumps
+ * over it, or it is armed with one that has passed. After a jump add a jiffy: kernels from 5.15
+ * on do not tell the clock event device of the CPU that sets the clock, and find with its next
+ * interrupt what has passed. So ticks are long.
  */
 TEST_F_TIMEOUT(set, late_at_random, 600)
 {
@@ -1225,7 +1226,7 @@ TEST_F_TIMEOUT(set, late_at_random, 600)
 	ASSERT_LE(0, fd);
 	for (i = 0; i < steps; i++) {
 		now = tw_now(CLOCK_REALTIME);
-		/* Mostly in this order: then going back to before the sleep meets what was armed. */
+		/* Mostly in this order: going back then meets what was armed before. */
 		switch (tw_rand(&r) % 8 ? i % 5 : tw_rand(&r) % 5) {
 		case 1:
 		case 4:

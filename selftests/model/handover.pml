@@ -293,6 +293,7 @@ begin:	/* tw_cpu_begin() */
 	:: kind == READ -> goto read
 	:: kind == OFFLINE -> goto offline
 	:: kind & (DRAIN | LOOK) -> goto look_index
+	:: kind == MOVE -> goto look_own
 	:: else
 	fi;
 
@@ -426,6 +427,49 @@ called:
 		k = 0; t = 0; link = 0; i = 0; st = 0; nr = 0; mask = 0; kind = 0
 	};
 	goto call;
+
+look_own: /* tw_lookup_own() */
+	t = head[BUCKET(k)];
+	do
+	:: t == 0 -> goto look_key
+	:: t != 0 && key[t] == k -> break
+	:: t != 0 && key[t] != k -> t = hash_next[t]
+	:: true -> goto look_key	/* too far */
+	od;
+	/* tw_settled() */
+#ifdef CPU_BEFORE_STATE
+	nr = cpu[t];
+	st = state[t];
+#else
+	st = state[t];
+	nr = cpu[t];
+#endif
+	if
+#ifdef OWN_IN_ANY_STATE
+	:: LOCKED(nr)
+#elif defined(OWN_IN_ANY_PART)
+	:: st == PENDING
+#else
+	:: st == PENDING && LOCKED(nr)
+#endif
+	:: else -> goto look_key
+	fi;
+	if
+	:: /* tw_can_wait() */
+		d_step {
+			assert(where[t] == WHEEL + cpu[t] && LOCKED(cpu[t]) && key[t] == k);
+			ENDS(t);
+			BEGINS(t);
+			later[t] = 1
+		}
+	:: d_step {
+			assert(LOCKED(cpu[t]) && key[t] == k);
+			LEAVES(t, WHEEL + cpu[t]);
+			ENDS(t)
+		};
+		queue()
+	fi;
+	goto end_run;
 
 absent:	/* No timer has this key, and none may have. */
 	skip;

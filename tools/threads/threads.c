@@ -53,7 +53,7 @@ static const struct way {
 	{ .name = "MOVE apart", .moves = true, .apart = true },
 };
 
-#define WAYS	(sizeof(ways) / sizeof(ways[0]))
+#define WAYS	ARRAY_SIZE(ways)
 
 struct worker {
 	pthread_t thread;
