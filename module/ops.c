@@ -157,7 +157,7 @@ int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_move_other - MOVE of a timer that is not TW_PENDING in this CPU's part
+ * tw_move_other - MOVE of a timer that tw_lookup_own() did not find
  * @ctx: the run
  * @arg: what is asked for
  * @deadline: the same, on the file's clock

@@ -293,7 +293,7 @@ static_assert(!offsetof(struct timerwheel_entry, key));
 
 /*
  * Find a timer that is TW_PENDING in a part that is locked, without its bucket's lock: who only
- * wants that writes no line but the timer's own, and the bucket stays in all CPUs' caches.
+ * wants that writes nothing outside of that part, and the bucket stays in all CPUs' caches.
  *
  * Such a timer becomes so, changes and ceases to be so under its part's lock only. So what is
  * read here of it is how it is, and its key is the right one; about all others we may be told
