@@ -337,8 +337,8 @@ static void any_mmap(struct worker *w, int fd, __u32 capacity, __u64 *r)
 	}
 	if (fixed) {
 		kind = MAP_SHARED | MAP_FIXED;
-		/* None that fits: it would take the place of all behind it, our stack too. */
-		len = !odd ? page : len > 1 ? len | ~(SIZE_MAX >> 1) : len;
+		/* Of our own pages: what lies behind them, our stack too, would be gone. */
+		len = !odd ? page : len > 1 ? 1 + len % (2 * page) : len;
 	}
 	cover_begin(&w->cover);
 	p = mmap(fixed ? own + 2 * page : NULL, len, prot, kind, fd, offset);
