@@ -3,11 +3,12 @@
 #
 # usage: mutants.sh [--count] [--first N] MODULE BUILD COMPILE...
 #
-# Does the test notice? Put one fault at a time into copies of wheel.c and slots.h, compile and
-# link them with the test's objects in BUILD and expect it to fail. Prints KTAP: "ok" is a fault found.
-# With --first N the tests are numbered from N on and no plan is printed; --count
-# prints how many there are.
+# Does the test notice faults in wheel.c and slots.h? See ../lib/mutants.sh.
 set -u
+. "$(dirname "$0")/../lib/mutants.sh"
+
+area=wheel
+files=(wheel.c slots.h)
 
 # name; script for sed, which must change something
 faults=(
@@ -63,53 +64,19 @@ faults=(
 'lateness: histogram;                        s/fls64(late)\]/fls64(late | 1)]/'
 )
 
-number=1
-plan=1
-while :; do
-	case ${1-} in
-	--count)
-		echo "${#faults[@]}"
-		exit 0 ;;
-	--first)
-		number=$2
-		plan=
-		shift 2 ;;
-	*)
-		break ;;
-	esac
-done
-module=$1
-build=$2
-shift 2
-mutants=$build/mutants
-mkdir -p "$mutants"
-[ "$plan" ] && printf 'TAP version 13\n1..%d\n' "${#faults[@]}"
-
 # All of the test but what is made of the two files.
-others=()
-for object in "$build"/*.o; do
-	case $object in
-	*/rig.o) ;;
-	*) others+=("$object") ;;
-	esac
-done
+build_mutant()
+{
+	local others=() object
 
-failed=0
-for fault in "${faults[@]}"; do
-	name=${fault%%;*}
-	result="not ok"
-	for file in wheel.c slots.h; do
-		sed -e "${fault#*;}" "$module/$file" > "$mutants/$file"
+	for object in "$2"/*.o; do
+		case $object in
+		*/rig.o) ;;
+		*) others+=("$object") ;;
+		esac
 	done
-	if cmp -s "$module/wheel.c" "$mutants/wheel.c" &&
-	   cmp -s "$module/slots.h" "$mutants/slots.h"; then
-		echo "# the script for this fault fits no line of wheel.c and slots.h any more"
-	elif "$@" -w -iquote "$mutants" -o "$mutants/wheel_test" "$mutants/wheel.c" rig.c \
-		"${others[@]}"; then
-		"$mutants/wheel_test" --short > "$mutants/log" 2>&1 || result="ok"
-	fi
-	echo "$result $number - wheel: fault found: $name"
-	[ "$result" = ok ] || failed=1
-	number=$((number + 1))
-done
-exit $failed
+	shift 2
+	"$@" -w -iquote "$mutants" -o "$mutants/test" "$mutants/wheel.c" rig.c "${others[@]}"
+}
+
+run_mutants "$@"

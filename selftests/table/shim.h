@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * As much of the kernel as the files that are counted need, for one thread that nothing
- * interrupts. It goes before everything else, and the kernel's headers that are named in the
- * module and are not in selftests/wheel/shim/ are empty. So what is missing here shows as an
- * error of the compiler, and one line in the section it belongs to is the cure.
+ * As much of the kernel as the module's table, operations, events and ring need, for one thread
+ * that nothing interrupts. It goes before everything else, and the kernel's headers that are
+ * named in the module and are not in selftests/wheel/shim/ are empty. So what is missing here
+ * shows as an error of the compiler, and one line in the section it belongs to is the cure.
+ *
+ * For the test in this folder, which says SHIM_TEST, and for tools/lines, where it must cost
+ * what the kernel's own does.
  */
-#ifndef LINES_SHIM_H
-#define LINES_SHIM_H
+#ifndef SHIM_H
+#define SHIM_H
 
 #include <errno.h>
 #include <limits.h>
@@ -24,6 +27,26 @@
 #include <linux/math64.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
+
+/* --- What the test decides --------------------------------------------------------------- */
+
+#ifdef SHIM_TEST
+/* Which CPU we are on. */
+extern unsigned int shim_cpu;
+/* Somebody is about to lock a bucket. */
+void shim_before_bucket(void);
+/* Is there no memory? */
+bool shim_no_memory(void);
+/* Pieces of memory that were allocated and not freed. */
+extern long shim_pieces;
+/* Does user memory fault? */
+bool shim_fault(void);
+#else
+#define shim_cpu		0
+#define shim_before_bucket()	do { } while (0)
+#define shim_no_memory()	false
+#define shim_fault()		false
+#endif
 
 /* --- Plain things ----------------------------------------------------------------------- */
 
@@ -100,6 +123,7 @@ static inline void raw_spin_unlock(raw_spinlock_t *lock)
 
 static inline void bit_spin_lock(int bit, unsigned long *word)
 {
+	shim_before_bucket();
 	if (READ_ONCE(*word) & BIT(bit))
 		abort();
 	WRITE_ONCE(*word, *word | BIT(bit));
@@ -113,7 +137,7 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 #define preempt_enable()	do { } while (0)
 #define __release(lock)		do { } while (0)
 
-/* Neither is taken in what is counted. */
+/* One thread at a time. */
 #define mutex_lock(m)		((void)(m))
 #define mutex_unlock(m)		((void)(m))
 
@@ -154,20 +178,31 @@ static inline void *shim_zeroed(size_t size)
 {
 	size_t align = size >= PAGE_SIZE ? PAGE_SIZE : 64;
 	size_t whole = (size + align - 1) & ~(align - 1);
-	void *p = aligned_alloc(align, whole);
+	void *p = shim_no_memory() ? NULL : aligned_alloc(align, whole);
 
+#ifdef SHIM_TEST
+	shim_pieces += !!p;
+#endif
 	return p ? memset(p, 0, whole) : NULL;
+}
+
+static inline void shim_free(const void *p)
+{
+#ifdef SHIM_TEST
+	shim_pieces -= !!p;
+#endif
+	free((void *)p);
 }
 
 #define kcalloc(n, size, gfp)	shim_zeroed((size_t)(n) * (size))
 #define kvcalloc(n, size, gfp)	shim_zeroed((size_t)(n) * (size))
 #define __vmalloc(size, gfp)	shim_zeroed(size)
 #define get_zeroed_page(gfp)	((unsigned long)shim_zeroed(PAGE_SIZE))
-#define kfree(p)		free(p)
-#define kvfree(p)		free(p)
-#define kvfree_rcu(p)		free(p)
-#define vfree(p)		free(p)
-#define free_page(p)		free((void *)(p))
+#define kfree(p)		shim_free(p)
+#define kvfree(p)		shim_free(p)
+#define kvfree_rcu(p)		shim_free(p)
+#define vfree(p)		shim_free(p)
+#define free_page(p)		shim_free((void *)(p))
 #define virt_to_page(p)		((struct page *)(p))
 #define vmalloc_to_page(p)	((struct page *)(p))
 
@@ -183,7 +218,7 @@ static inline void get_random_bytes(void *p, size_t n)
 	}
 }
 
-/* --- User memory: written to as it is ----------------------------------------------------- */
+/* --- User memory ----------------------------------------------------- */
 
 struct iov_iter {
 	void *ubuf;
@@ -193,12 +228,13 @@ struct iov_iter {
 
 #define user_access_begin(to, n)	((void)(to), true)
 #define user_access_end()		do { } while (0)
-/* No store faults. (The branch that is never taken uses the label.) */
 #define unsafe_put_user(v, to, fault) \
-	do { WRITE_ONCE(*(to), v); if (0) goto fault; } while (0)
+	do { if (shim_fault()) goto fault; WRITE_ONCE(*(to), v); } while (0)
 
 static inline int copy_to_user_nofault(void *to, const void *from, size_t n)
 {
+	if (shim_fault())
+		return -EFAULT;
 	memcpy(to, from, n);
 	return 0;
 }
@@ -234,7 +270,7 @@ static inline size_t copy_to_iter(const void *from, size_t n, struct iov_iter *i
 
 static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_t n)
 {
-	return n;
+	return shim_fault() ? n : 0;
 }
 
 /* --- Nobody sleeps, nobody is watching ---------------------------------------------------- */
@@ -247,12 +283,12 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 #define init_waitqueue_head(w)		((void)(w))
 #define wq_has_sleeper(w)		((void)(w), false)
 #define wake_up_interruptible_poll(w, m) ((void)(w))
-#define smp_processor_id()		0
+#define smp_processor_id()		shim_cpu
 #define kill_fasync(f, s, b)		((void)(f))
 #define INIT_LIST_HEAD(l)		((void)(l))
 #define atomic64_inc(a)			((void)(a)->counter++)
 
-/* No clock is read: the time is what lines.c says. */
+/* No clock is read: the time is what the program says. */
 u64 ktime_get_ns(void);
 #define ktime_get_boottime_ns()		((u64)0)
 #define ktime_get_real_ns()		((u64)0)
@@ -266,4 +302,4 @@ u64 ktime_get_ns(void);
 #define trace_timerwheel_deliver(...)		do { } while (0)
 #define trace_timerwheel_deliver_enabled()	false
 
-#endif /* LINES_SHIM_H */
+#endif /* SHIM_H */

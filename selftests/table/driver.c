@@ -1,0 +1,632 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "driver.h"
+
+#include "deadlines.h"
+#include "fail.h"
+#include "model.h"
+#include "ops.h"
+#include "rig.h"
+#include "run.h"
+#include "source.h"
+#include "table.h"
+#include "walk.h"
+
+#define TICK	1000ULL
+#define SLOTS	16
+
+/* Timers far ahead stay; most are for the next so many ticks. */
+#define SOON	40
+
+static const struct config *config;
+static struct driver_stats *stats;
+static struct source source;
+static struct tw_file *file;
+static struct model model;
+static bool closed;
+
+/* What happens does so in the middle of an operation. */
+static bool in_gap;
+
+/* Writes to user memory since it was switched on that faulted. */
+static unsigned int faults;
+
+static bool once_in(u64 n)
+{
+	return source_once_in(&source, n);
+}
+
+static u64 pick(u64 n)
+{
+	return source_pick(&source, n);
+}
+
+static struct entry *pick_entry(void)
+{
+	return &model.entry[pick(model.keys)];
+}
+
+/* Callers are in our time namespace or in that of those who map the table. */
+static u64 pick_offset(void)
+{
+	return once_in(2) ? model.offset : 0;
+}
+
+static u64 pick_deadline(u32 flags, u64 offset)
+{
+	u64 delay;
+
+	if (once_in(50))
+		return source_word(&source);
+	if (once_in(50))
+		return pick(2) ? TIMERWHEEL_TIME_MAX : 0;
+	delay = once_in(8) ? 0 : once_in(8) ? pick(1ULL << 32) : pick(SOON * TICK);
+	if (!(flags & TIMERWHEEL_ABS))
+		return delay;
+	/* Some have passed. */
+	return rig_now + offset + delay - pick(SOON / 8 * TICK);
+}
+
+/* Mostly the right one. */
+static u64 pick_match(const struct entry *e, u32 flags)
+{
+	if (!(flags & TIMERWHEEL_MATCH))
+		return once_in(200);
+	return e->value + once_in(4);
+}
+
+static u32 pick_flags(void)
+{
+	u32 flags = 0;
+
+	if (once_in(2))
+		flags |= TIMERWHEEL_ABS;
+	if (once_in(5))
+		flags |= TIMERWHEEL_MATCH;
+	if (once_in(200))
+		flags |= 1U << pick(32);
+	return flags;
+}
+
+static u64 pick_period(void)
+{
+	if (once_in(20))
+		return once_in(2) ? source_word(&source) : TIMERWHEEL_TIME_MAX - pick(TICK);
+	return 1 + pick(SOON * TICK);
+}
+
+static struct timerwheel_add pick_add(const struct entry *e, u64 offset)
+{
+	struct timerwheel_add arg = { .key = e->key, .flags = pick_flags(), .result = 12345 };
+
+	if (once_in(8))
+		arg.flags |= TIMERWHEEL_EXCL;
+	if (once_in(4))
+		arg.flags |= TIMERWHEEL_SLACK;
+	arg.value = pick(1000);
+	arg.deadline = pick_deadline(arg.flags, offset);
+	if (once_in(4))
+		arg.period = pick_period();
+	if (arg.flags & TIMERWHEEL_SLACK || once_in(200))
+		arg.slack = pick(8 * TICK);
+	arg.match = pick_match(e, arg.flags);
+	arg.index = -1;
+	arg.generation = -1;
+	return arg;
+}
+
+static struct timerwheel_move pick_move(const struct entry *e, u64 offset)
+{
+	struct timerwheel_move arg = { .key = e->key, .flags = pick_flags(), .result = 12345 };
+
+	arg.deadline = pick_deadline(arg.flags, offset);
+	arg.match = pick_match(e, arg.flags);
+	return arg;
+}
+
+static struct timerwheel_remove pick_remove(const struct entry *e)
+{
+	struct timerwheel_remove arg = { .key = e->key, .result = 12345, .left = 12345 };
+
+	arg.flags = pick_flags() & ~TIMERWHEEL_ABS;
+	arg.match = pick_match(e, arg.flags);
+	return arg;
+}
+
+static void count(int result)
+{
+	if (result < 0)
+		stats->refused++;
+	else
+		stats->done[result]++;
+}
+
+/* --- Runs, as in batch.c -------------------------------------------------------------------- */
+
+/* Other CPUs do something in the middle of what comes next. */
+static void gaps_begin(void);
+
+static void gaps_end(void)
+{
+	rig_gap = NULL;
+}
+
+/* No free timer at hand. Return: whether it is worth another try. */
+static bool grow(void)
+{
+	u32 made = file->table.made;
+	int err;
+
+	err = tw_table_grow(file);
+	if (!err) {
+		stats->grown += file->table.made > made;
+		return true;
+	}
+	stats->failed++;
+	CHECK(file->table.made == made, "growing said %d, and made %u timers more", err,
+	      file->table.made - made);
+	if (err == -ENOSPC)
+		CHECK(made == file->setup.capacity, "no room with %u timers made of %u", made,
+		      file->setup.capacity);
+	else
+		CHECK(rig_refuse && (err == -ENOMEM || err == -EDQUOT), "growing said %d", err);
+	return false;
+}
+
+/* All that was done is told: does the file agree? */
+static void look(struct entry **e, unsigned int n)
+{
+	unsigned int i;
+
+	model_ring(&model, RIG_PARTS);
+	for (i = 0; i < n; i++)
+		model_look(&model, e[i]);
+}
+
+static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
+{
+	struct timerwheel_add arg[TW_RUN];
+	unsigned int i, done = 0;
+	struct tw_ctx ctx;
+	int ran;
+
+	for (i = 0; i < n; i++)
+		arg[i] = pick_add(e[i], offset);
+	do {
+		tw_cpu_begin(&ctx, file, offset);
+		if (gaps)
+			gaps_begin();
+		ran = tw_run_add(&ctx, arg + done, n - done);
+		gaps_end();
+		tw_cpu_end(&ctx);
+		for (i = done; i < done + ran; i++) {
+			model_add(&model, e[i], &arg[i], offset, closed);
+			count(arg[i].result);
+		}
+		done += ran;
+		look(e, done);
+	} while (done < n && grow());
+	/* Free timers that others hold were gathered first. */
+	CHECK(done == n || in_gap || model.timers == file->table.made,
+	      "ADD found none of %u free timers", file->table.made - model.timers);
+	for (i = done; i < n; i++)
+		CHECK(arg[i].result == 12345, "an ADD that was not done said %d", arg[i].result);
+	stats->most = max_t(u64, stats->most, model.timers);
+}
+
+static void run_move(struct entry **e, unsigned int n, u64 offset, bool gaps)
+{
+	struct timerwheel_move arg[TW_RUN];
+	struct tw_ctx ctx;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		arg[i] = pick_move(e[i], offset);
+	tw_cpu_begin(&ctx, file, offset);
+	if (gaps)
+		gaps_begin();
+	tw_run_move(&ctx, arg, n);
+	gaps_end();
+	tw_cpu_end(&ctx);
+	for (i = 0; i < n; i++) {
+		model_move(&model, e[i], &arg[i], offset);
+		count(arg[i].result);
+	}
+	look(e, n);
+}
+
+static void run_remove(struct entry **e, unsigned int n, u64 offset, bool gaps)
+{
+	struct timerwheel_remove arg[TW_RUN];
+	struct tw_ctx ctx;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		arg[i] = pick_remove(e[i]);
+	tw_cpu_begin(&ctx, file, offset);
+	if (gaps)
+		gaps_begin();
+	tw_run_remove(&ctx, arg, n);
+	gaps_end();
+	tw_cpu_end(&ctx);
+	for (i = 0; i < n; i++) {
+		model_remove(&model, e[i], &arg[i]);
+		count(arg[i].result);
+	}
+	look(e, n);
+}
+
+static void run_get(struct entry **e, unsigned int n, u64 offset, bool gaps)
+{
+	struct timerwheel_entry arg[TW_RUN];
+	struct tw_ctx ctx;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		arg[i] = (struct timerwheel_entry){ .key = e[i]->key, .flags = once_in(200) };
+	tw_cpu_begin(&ctx, file, offset);
+	if (gaps)
+		gaps_begin();
+	tw_run_get(&ctx, arg, n);
+	gaps_end();
+	tw_cpu_end(&ctx);
+	for (i = 0; i < n; i++)
+		model_get(&model, e[i], &arg[i], offset);
+	look(e, n);
+}
+
+/* What LIST and DRAIN do. */
+static void run_index(u32 index, u64 offset, bool drain, bool gaps)
+{
+	struct timerwheel_entry entry = {};
+	struct tw_ctx ctx;
+	int result;
+
+	tw_cpu_begin(&ctx, file, offset);
+	if (gaps)
+		gaps_begin();
+	if (drain)
+		result = tw_op_drain(&ctx, index, &entry);
+	else
+		result = tw_op_look(&ctx, index, &entry);
+	gaps_end();
+	tw_cpu_end(&ctx);
+	if (result == -EFAULT && faults) {
+		stats->refused++;
+	} else {
+		model_index(&model, index, result, &entry, offset, drain);
+		count(result);
+	}
+	look(NULL, 0);
+}
+
+/* --- In the middle of an operation on one timer, before it has done anything ------------------ */
+
+static void run_read(void);
+static void run_ring(void);
+
+/* The other CPU does something of its own that waits for none of our locks. */
+static void other_cpu(void)
+{
+	struct entry *e = pick_entry();
+	bool locked = rig_part_locked(file, !shim_cpu);
+
+	if (once_in(4)) {
+		if (config->ring)
+			run_ring();
+		else
+			run_read();
+	} else if (e->state == NO_TIMER) {
+		run_add(&e, 1, 0, false);
+	} else if (locked && e->part != shim_cpu) {
+		/* It would wait for our part. */
+		return;
+	} else if (once_in(2)) {
+		run_move(&e, 1, 0, false);
+	} else {
+		run_remove(&e, 1, 0, false);
+	}
+}
+
+/* Sometimes the table grows for somebody else. */
+static void gap(void)
+{
+	bool (*fault)(void) = rig_fault;
+	unsigned int here = shim_cpu, faulted = faults, n;
+
+	in_gap = true;
+	if (once_in(8) && file->table.made < file->setup.capacity)
+		grow();
+	rig_fault = NULL;
+	shim_cpu = !here;
+	for (n = pick(4); n && !rig_part_locked(file, shim_cpu); n--) {
+		stats->gaps++;
+		other_cpu();
+	}
+	shim_cpu = here;
+	rig_fault = fault;
+	faults = faulted;
+	in_gap = false;
+}
+
+static void gaps_begin(void)
+{
+	if (config->parts == 2 && once_in(2))
+		rig_gap = gap;
+}
+
+/*
+ * A reader has copied events and is about to take their timers out of the table: who looks for
+ * one of them meanwhile finds nothing.
+ */
+static void read_gap(void)
+{
+	struct entry *e = pick_entry();
+	struct timerwheel_remove arg = { .key = e->key };
+	struct tw_ctx ctx;
+
+	if (e->state != TW_DUE || tw_timer_at(&file->table.pool, e->index)->state != TW_CLAIMED)
+		return;
+	stats->gaps++;
+	shim_cpu = !shim_cpu;
+	tw_cpu_begin(&ctx, file, 0);
+	tw_run_remove(&ctx, &arg, 1);
+	tw_cpu_end(&ctx);
+	shim_cpu = !shim_cpu;
+	CHECK(arg.result == -ENOENT, "REMOVE of key %llx, which a reader has, said %d", e->key,
+	      arg.result);
+}
+
+/* --- What else happens -------------------------------------------------------------------- */
+
+static void run_pass(void)
+{
+	rig_now += once_in(50) ? pick(1ULL << 32) : pick(2 * TICK);
+	rig_pass(file);
+	model_pass(&model);
+	stats->passes++;
+}
+
+static bool fault(void)
+{
+	if (!once_in(40))
+		return false;
+	faults++;
+	return true;
+}
+
+static void run_read(void)
+{
+	static struct timerwheel_event event[300];
+	struct iov_iter to = { .ubuf = event, .count = (1 + pick(300)) * sizeof(event[0]) };
+	size_t room = to.count / sizeof(event[0]), i;
+	size_t most = min_t(size_t, room, model.due);
+	ssize_t n;
+
+	faults = 0;
+	rig_fault = once_in(4) ? fault : NULL;
+	if (config->parts == 2 && !in_gap)
+		rig_gap = read_gap;
+	n = tw_events_read(file, &to);
+	gaps_end();
+	rig_fault = NULL;
+	if (n == -EFAULT && faults)
+		return;
+	CHECK(n >= 0 && !(n % sizeof(event[0])), "read said %zd", n);
+	n /= sizeof(event[0]);
+	CHECK((size_t)n == most || (faults && (size_t)n < most),
+	      "read had %zd of %u events, with room for %zu", n, model.due, room);
+	for (i = 0; i < (size_t)n; i++)
+		model_event(&model, &event[i], 0, RIG_PARTS);
+	stats->events += n;
+}
+
+/* The reader of the ring: takes some, and now and then does nonsense. */
+static void run_ring(void)
+{
+	struct timerwheel_ring *shared = file->ring.shared;
+	u32 used = file->ring.tail - shared->head, before = file->ring.tail;
+
+	if (once_in(50))
+		shared->head = source_word(&source);
+	else if (used > file->ring.events)
+		shared->head = file->ring.tail;
+	else
+		shared->head += pick(used + 1);
+	if (once_in(50))
+		shared->mask = source_word(&source);
+	if (once_in(2))
+		CHECK(tw_flow_all(file) == file->ring.tail - before, "FLOW miscounted");
+	model_ring(&model, RIG_PARTS);
+	stats->events += file->ring.tail - before;
+}
+
+/* A store in the deadline table, of who has a right to, or had once. */
+static void run_store(void)
+{
+	struct entry *e = pick_entry();
+	u64 mask = file->table.pool.generation_mask;
+	u64 time = pick_deadline(TIMERWHEEL_ABS, model.offset);
+	u32 generation = e->generation, owner;
+
+	if (!file->table.pool.words || !e->index)
+		return;
+	/* If the word that is overwritten has been seen already it counts. */
+	owner = model.owner[e->index];
+	if (owner)
+		model_look(&model, &model.entry[owner - 1]);
+	if (once_in(20))
+		generation = source_word(&source) & mask;
+	*tw_word_in(file->table.pool.words, e->index) = ((time + mask) & ~mask) | generation;
+	stats->stores++;
+}
+
+static void run_share(void)
+{
+	u32 most = file->setup.capacity / TW_PAGE_WORDS + 1;
+	int err;
+
+	if (!config->bits)
+		return;
+	err = tw_table_share(file, 0, most + 1);
+	CHECK(err == -EINVAL, "more words than there will ever be: %d", err);
+	err = tw_table_share(file, most - 1, 1);
+	CHECK(!err || (err == -ENOMEM && rig_refuse), "making the deadline table said %d", err);
+	CHECK(!err == !!file->table.pool.words, "the deadline table is there, or not");
+	/* The caller was in the time namespace of those who map it. */
+	file->table.pool.words_offset = config->offset;
+}
+
+static void run_one(void)
+{
+	unsigned int n = once_in(3) ? 1 + pick(TW_RUN) : 1, i;
+	struct entry *e[TW_RUN];
+	u64 offset = pick_offset();
+
+	for (i = 0; i < n; i++)
+		e[i] = pick_entry();
+	shim_cpu = pick(config->parts);
+	switch (pick(20)) {
+	case 0 ... 5:
+		run_add(e, n, offset, n == 1);
+		break;
+	case 6 ... 8:
+		run_move(e, n, offset, n == 1);
+		break;
+	case 9 ... 10:
+		run_remove(e, n, offset, n == 1);
+		break;
+	case 11:
+		run_get(e, n, offset, n == 1);
+		break;
+	case 12 ... 13:
+		if (!file->table.made)
+			break;
+		faults = 0;
+		rig_fault = once_in(4) ? fault : NULL;
+		run_index(1 + pick(file->table.made), offset, once_in(2), true);
+		rig_fault = NULL;
+		break;
+	case 14 ... 15:
+		run_pass();
+		break;
+	case 16:
+		if (config->ring)
+			run_ring();
+		else
+			run_read();
+		break;
+	case 17 ... 18:
+		run_store();
+		break;
+	default:
+		if (once_in(20))
+			run_share();
+		break;
+	}
+}
+
+/* --- A run ---------------------------------------------------------------------------------- */
+
+static bool refuse(void)
+{
+	return once_in(config->refuse);
+}
+
+static u32 allow(u32 n)
+{
+	return once_in(config->refuse) ? pick(n + 1) : n;
+}
+
+/* Keys that are random, or random among those that share a chain. */
+static void pick_keys(u64 *key)
+{
+	const struct tw_table *table = &file->table;
+	u32 buckets = 2U << __fls(config->capacity / TW_BUCKET_TIMERS + 1);
+	unsigned int i, j;
+	u64 hash;
+
+	for (i = 0; i < config->keys; i++) {
+		do {
+			key[i] = source_word(&source);
+			hash = tw_hash(table, key[i]);
+		} while (config->alike &&
+			 (tw_bucket_of(hash, buckets) || tw_chain_of(hash)));
+		for (j = 0; j < i && config->keys < 1000; j++)
+			CHECK(key[j] != key[i], "the same key twice");
+	}
+}
+
+/* No new timers, and the old ones taken out. */
+static void finish(void)
+{
+	struct entry *e;
+	u32 index;
+
+	closed = true;
+	file->closed = true;
+	e = pick_entry();
+	run_add(&e, 1, 0, false);
+	for (index = 1; index <= file->table.made; index++)
+		run_index(index, 0, true, false);
+	CHECK(!model.timers && !model.due, "%u timers are left, %u of them due", model.timers,
+	      model.due);
+	walk(&model);
+}
+
+static void explain(const void *unused)
+{
+	(void)unused;
+	printf("# CPU %u, time %llu, %u timers, %u of them due\n", shim_cpu, rig_now, model.timers,
+	       model.due);
+}
+
+/* A file from its beginning to its end. */
+static void run_file(u64 *keys)
+{
+	const struct rig_setup setup = {
+		.parts = config->parts, .slots = SLOTS, .tick = TICK,
+		.capacity = config->capacity, .generation_bits = config->bits ? config->bits : 10,
+		.ring = config->ring, .offset = config->offset,
+	};
+	unsigned int i;
+	u32 longest;
+
+	rig_now = 1ULL << 50;
+	closed = false;
+	file = rig_make(&setup);
+	pick_keys(keys);
+	model_init(&model, file, keys, config->keys, config->offset);
+	rig_refuse = config->refuse ? refuse : NULL;
+	rig_allow = config->refuse ? allow : NULL;
+	for (i = 0; i < config->ops; i++) {
+		run_one();
+		if (once_in(config->walk)) {
+			longest = walk(&model);
+			stats->longest = max_t(u64, stats->longest, longest);
+		}
+	}
+	rig_refuse = NULL;
+	rig_allow = NULL;
+	finish();
+	model_free(&model);
+	rig_free(file);
+}
+
+void driver_run(const struct config *c, u64 seed, struct driver_stats *s)
+{
+	u64 *keys = calloc(c->keys, sizeof(*keys));
+	unsigned int i;
+
+	CHECK(keys, "no memory");
+	config = c;
+	stats = s;
+	source = (struct source){ .state = seed };
+	fail_context(explain, NULL);
+	for (i = 0; i < c->files; i++)
+		run_file(keys);
+	free(keys);
+}

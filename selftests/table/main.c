@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runs the configurations, each in a process of its own, so that whatever one does (the
+ * sanitizers abort) the others still run. Prints KTAP.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/kernel.h>
+
+#include "driver.h"
+#include "fail.h"
+
+/* A run that takes longer hangs. In seconds on the CPU; how many with --short. */
+#define TIME_LIMIT		120
+#define TIME_LIMIT_SHORT	10
+
+static const char usage[] =
+"usage: table_test [OPTION]... [NAME]...\n"
+"Test the module's tables, operations, due list and ring in user space.\n"
+"\n"
+"  --seed N   begin the generator with N (1)\n"
+"  --short    a tenth of the operations, end at a failure\n"
+"  --first N  number the tests from N on and print no plan\n"
+"  --count    print how many tests there are\n"
+"  NAME       only the runs with these names, see --list\n"
+"  --list     print the names\n";
+
+/* Some time ahead, and some behind. */
+#define AHEAD	123456789012LL
+
+static const struct {
+	const char *name;
+	struct config config;
+} runs[] = {
+	{ "one timer",
+	  { .keys = 1, .capacity = 1, .parts = 1, .bits = 10, .files = 10, .ops = 10000,
+	    .walk = 1 } },
+	{ "few keys",
+	  { .keys = 12, .capacity = 8, .parts = 1, .files = 20, .ops = 10000, .walk = 1 } },
+	{ "few keys, two CPUs",
+	  { .keys = 12, .capacity = 8, .parts = 2, .bits = 10, .files = 20, .ops = 10000,
+	    .walk = 1 } },
+	{ "few keys, two CPUs, ring",
+	  { .keys = 40, .capacity = 30, .parts = 2, .ring = 4, .bits = 2, .offset = AHEAD,
+	    .files = 20, .ops = 10000, .walk = 1 } },
+	{ "one chain",
+	  { .keys = 300, .capacity = 250, .parts = 1, .alike = 1, .bits = 3, .offset = -AHEAD,
+	    .files = 10, .ops = 10000, .walk = 10 } },
+	{ "one chain, two CPUs",
+	  { .keys = 100, .capacity = 90, .parts = 2, .alike = 1, .files = 20, .ops = 10000,
+	    .walk = 10 } },
+	{ "no memory",
+	  { .keys = 1000, .capacity = 900, .parts = 1, .bits = 10, .refuse = 2, .files = 50,
+	    .ops = 2000, .walk = 20 } },
+	{ "no memory, two CPUs, ring",
+	  { .keys = 3000, .capacity = 2500, .parts = 2, .ring = 64, .bits = 12, .refuse = 4,
+	    .offset = -AHEAD, .files = 50, .ops = 2000, .walk = 50 } },
+	{ "many keys",
+	  { .keys = 60000, .capacity = 50000, .parts = 2, .bits = 20, .files = 4, .ops = 20000,
+	    .walk = 1000 } },
+	{ "many keys, ring",
+	  { .keys = 60000, .capacity = 60000, .parts = 2, .ring = 4096, .files = 4,
+	    .ops = 20000, .walk = 1000 } },
+};
+
+/* Run one in its own process. Return: whether it passed. */
+static bool run(const struct config *config, u64 seed, unsigned int limit,
+		struct driver_stats *stats)
+{
+	const struct rlimit core = { 0, 0 };
+	const struct rlimit cpu = { limit, limit };
+	int status;
+	pid_t pid;
+
+	memset(stats, 0, sizeof(*stats));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &core);
+		setrlimit(RLIMIT_CPU, &cpu);
+		driver_run(config, seed, stats);
+		exit(0);
+	}
+	while (pid < 0 || waitpid(pid, &status, 0) < 0) {
+		if (pid < 0 || errno != EINTR) {
+			perror("table_test");
+			return false;
+		}
+	}
+	if (WIFSIGNALED(status))
+		printf("# %s\n", strsignal(WTERMSIG(status)));
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static void print_stats(const struct driver_stats *s)
+{
+	printf("# %llu new, %llu on pending and %llu on due timers, %llu refused, %llu events, ",
+	       s->done[0], s->done[1], s->done[2], s->refused, s->events);
+	printf("%llu passes, %llu stores, %llu in gaps, grown %llu times, %llu times not, ",
+	       s->passes, s->stores, s->gaps, s->grown, s->failed);
+	printf("at most %llu timers, %llu in a chain\n", s->most, s->longest);
+}
+
+/* Is this one of @names? */
+static bool is_among(const char *name, char **names)
+{
+	for (; *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
+/* Is there a run for each of @names? */
+static bool all_known(char **names)
+{
+	unsigned int i;
+
+	for (; *names; names++) {
+		for (i = 0; i < ARRAY_SIZE(runs) && strcmp(runs[i].name, *names); i++)
+			;
+		if (i == ARRAY_SIZE(runs)) {
+			fprintf(stderr, "table_test: there is no run \"%s\"; see --list\n", *names);
+			return false;
+		}
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int limit = TIME_LIMIT, number = 1, failed = 0, i;
+	struct driver_stats *stats;
+	bool plan = true, brief = false;
+	u64 seed = 1;
+
+	for (i = 1; i < (unsigned int)argc && argv[i][0] == '-'; i++) {
+		const char *arg = argv[i], *value = argv[i + 1];
+
+		if (!strcmp(arg, "--count")) {
+			printf("%zu\n", ARRAY_SIZE(runs));
+			return 0;
+		}
+		if (!strcmp(arg, "--list")) {
+			for (i = 0; i < ARRAY_SIZE(runs); i++)
+				printf("%s\n", runs[i].name);
+			return 0;
+		}
+		if (!strcmp(arg, "--short")) {
+			brief = true;
+			limit = TIME_LIMIT_SHORT;
+		} else if (!strcmp(arg, "--seed") && value) {
+			seed = strtoull(value, NULL, 0);
+			i++;
+		} else if (!strcmp(arg, "--first") && value) {
+			number = strtoul(value, NULL, 0);
+			plan = false;
+			i++;
+		} else {
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	argv += i;
+	if (!all_known(argv))
+		return 2;
+	stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
+	CHECK(stats != MAP_FAILED, "no memory");
+	if (plan)
+		printf("TAP version 13\n");
+	if (plan && !*argv)
+		printf("1..%zu\n", ARRAY_SIZE(runs));
+	for (i = 0; i < ARRAY_SIZE(runs) && !(brief && failed); i++) {
+		struct config config = runs[i].config;
+		bool ok;
+
+		if (*argv && !is_among(runs[i].name, argv))
+			continue;
+		if (brief)
+			config.ops /= 10;
+		ok = run(&config, seed, limit, stats);
+		print_stats(stats);
+		if (!ok)
+			printf("# again: table_test --seed %llu \"%s\"\n", seed, runs[i].name);
+		printf("%s %u - table: %s\n", ok ? "ok" : "not ok", number++, runs[i].name);
+		failed += !ok;
+	}
+	return !!failed;
+}

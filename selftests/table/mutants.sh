@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: mutants.sh [--count] [--first N] MODULE BUILD COMPILE...
+#
+# Does the test notice faults in the files below? See ../lib/mutants.sh.
+set -u
+. "$(dirname "$0")/../lib/mutants.sh"
+
+area=table
+files=(table.c ops.c wheel.c events.c flow.c ring.c table.h ops.h deliver.h cpu.h deadlines.h clock.h)
+
+# name; script for sed, which must change something
+faults=(
+'split: the wrong half;                      /^static void tw_split(/,/^}/s/if (!(tw_hash/if ((tw_hash/'
+'split: a bit too high;                      /^static void tw_split(/,/^}/s/u32 half = BIT(__fls(new));/u32 half = BIT(__fls(new)), h2 = half << 1;/; s/>> 32 & half))/>> 32 \& h2))/'
+'split: the new chain has no end;            /^static void tw_split(/,/^}/s/tw_table_set_link(&t->hash_next, 0);/;/'
+'split: the old chain still has it;          /^static void tw_split(/,/^}/s/tw_table_set_link(link, t->hash_next);/link = \&t->hash_next;/'
+'split: all at the head;                     /^static void tw_split(/,/^}/s/tail = &t->hash_next;/;/'
+'split: timers do not know;                  /^static void tw_split(/,/^}/s/WRITE_ONCE(t->chain.*/;/'
+'split: a period is overwritten;             /^static void tw_split(/,/^}/s/if (!t->periodic)/if (1)/'
+'split: the last chain is left out;          /^static void tw_split(/,/^}/s/c < TW_CHAINS/c < TW_CHAINS - 1/'
+'lock: a split meanwhile is not seen;        s/if (likely(tw_table_buckets(table) == buckets))/if (1)/'
+'grow: memory that failed is charged;        s/tw_user_uncharge(file->user, charged);/;/'
+'grow: one more than charged;                s/n = charged;/n = charged + (charged < 60);/'
+'grow: beyond the capacity;                  s/n = min(file->setup.capacity - table->made,/n = min(file->setup.capacity + 1 - table->made,/'
+'grow: no more buckets;                      s/while (!err && table->buckets \* TW_BUCKET_TIMERS/while (0 \&\& table->buckets/'
+'grow: no more words;                        s/first \/ TW_PAGE_WORDS == table->words_pages)/0)/'
+'grow: the others are not asked;             s/if (tw_cpu_reclaim(file))/if (0)/'
+'grow: an error although there are some;     /^int tw_table_grow(/,/^}/s/^\t\terr = 0;/\t\t;/'
+'directory: the old entries are lost;        s/memcpy(dir, old, .*/;/'
+'directory: the old one is kept;             s/kvfree_rcu_mightsleep(old);/;/'
+'share: the last page is left out;           s/table->words_pages <= table->made/table->words_pages < table->made/'
+'share: pages that will never be;            s/count > most - first/0/'
+'magazine: it is forgotten;                  s/WRITE_ONCE(table->full, t->hash_next);/WRITE_ONCE(table->full, 0);/'
+'magazine: its size is not kept;             s/t->slack = count;/t->slack = TW_MAGAZINE;/'
+'stock: a full one is forgotten;             s/tw_table_put(&cpu->file->table, cpu->spare, TW_MAGAZINE);/;/'
+'stock: the spare one is used twice;         s/cpu->spare = 0;/;/'
+'free: the first is lost;                    s/t->next = cpu->free;/t->next = 0;/'
+'find: claimed timers are found;             s/ \&\& READ_ONCE(t->state) != TW_CLAIMED//'
+'find: only the first of a chain;            s/for (; \*chain; chain = &t->hash_next)/if (*chain)/'
+'walk: any timer of the chain will do;       /^static .*tw_lookup_own(/,/^}/s/if (READ_ONCE(t->key) == key)/if (1)/'
+'walk: due timers, too;                      /^static .*tw_lookup_own(/,/^}/s/ \&\& state == TW_PENDING//'
+'walk: timers of other parts, too;           /^static .*tw_lookup_own(/,/^}/s/tw_settled(ctx, t, &state, &nr) \&\& state/(tw_settled(ctx, t, \&state, \&nr), state)/'
+'walk: after 16 it is the last one;          /^static .*tw_lookup_own(/,/^}/s/while (--hops);/while (--hops); *found = t; if (!hops) return index;/'
+'lookup: the other part is not locked;       /^static .*tw_lookup(/,/^}/s/if (likely(tw_settled(ctx, t, &f->state, &nr)))/if (tw_settled(ctx, t, \&f->state, \&nr) || 1)/'
+'index: ended meanwhile;                     s/if (f->state == TW_PENDING || f->state == TW_DUE)/if (1)/'
+'add: MATCH is not asked;                    /^static .* tw_add(/,/^}/s/t->value != arg->match/0/'
+'add: MATCH makes one;                       /^static .* tw_add(/,/^}/s/return -ENOENT;/return -EAGAIN;/'
+'add: EXCL is not asked;                     s/if (arg->flags & TIMERWHEEL_EXCL)/if (0)/'
+'add: a pending one stays, always;           s/if (f.state == TW_PENDING \&\& tw_can_wait(ctx, t, deadline) \&\&/if (f.state == TW_PENDING \&\&/'
+'add: a pending one stays with less slack;   s/slack >= t->slack)/1)/'
+'add: the generation is not told;            s/arg->generation = t->generation;/;/'
+'add: the old period stays;                  s/t->periodic = false;/;/'
+'add: after the end;                         s/if (unlikely(READ_ONCE(file->closed)))/if (0)/'
+'move: stores before it count;               /^static .*tw_set_deadline(/,/^}/s/tw_deadline_void(.*/;/'
+'move: it stays where it is, always;         /^static .*tw_set_deadline(/,/^}/s/ \&\& tw_can_wait(ctx, t, deadline)//'
+'remove: MATCH is not asked;                 /^static .* tw_remove(/,/^}/s/t->value != arg->match/0/'
+'remove: stores are not seen;                /^static .* tw_remove(/,/^}/s/tw_deadline_take(.*/;/'
+'remove: it stays in its chain;              s/^\ttw_table_set_link(f->link, t->hash_next);/\t;/'
+'describe: stores are not seen;              /^static .*tw_describe(/,/^}/s/tw_deadline_take(.*/;/'
+'describe: no offset;                        s/t->deadline + ctx->offset,/t->deadline,/'
+'due at once: out of order;                  s/smp_store_release(&t->state, TW_DUE);/t->fired--; smp_store_release(\&t->state, TW_DUE);/'
+'drain: told, and not taken out;             s/tw_events_unlink(file, t);/;/'
+'drain: taken out, and not told;             s/return copy_to_user_nofault(to, &entry, sizeof(entry));/copy_to_user_nofault(to, \&entry, sizeof(entry)); return 0;/'
+'due list: the next one does not know;       /^void tw_events_unlink(/,/^}/s/->prev = t->prev;/->prev;/'
+'due list: the last one does not change;     /^void tw_events_unlink(/,/^}/s/all->last = t->prev;/;/'
+'due list: it begins with the new ones;      /^bool tw_events_add(/,/^}/s/if (all->last)/if (0)/'
+'due list: not counted;                      /^bool tw_events_add(/,/^}/s/all->count + due->count/due->count/'
+'read: a fault loses one;                    s/unsafe_put_user(event.index, &to->index, fault);/if (shim_fault()) { tw_taken_add(taken, t, \&event); goto fault; } to->index = event.index;/'
+'read: one is told twice;                    s/taken->next = t->next;/if (taken->count % 7 != 6) taken->next = t->next;/'
+'read: periodic timers end;                  s/if (unlikely(taken->periodic))/if (0)/'
+'periodic: drifts;                           s/t->deadline += passed + t->period;/t->deadline = ctx->now + t->period;/'
+'periodic: misses are told one by one;       s/t->deadline += passed + t->period;/t->deadline += t->period;/'
+'periodic: beyond the end of time;           s/if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)/if (0)/'
+'event: no offset;                           s/.fired = t->fired + offset,/.fired = t->fired,/'
+'ring: one event too many;                   s/? ring->events - used : 0;/? ring->events - used + 1 : 0;/'
+'ring: nonsense is room;                     s/return used <= ring->events ? ring->events - used : 0;/return ring->events - used;/'
+'ring: overtakes what waits;                 s/ \&\& !READ_ONCE(file->events.due.count) \&\&/ \&\&/'
+'ring: written in one place;                 s/tw_ring_slot(ring, ring->tail + taken->count)/tw_ring_slot(ring, ring->tail)/'
+'ring: does not tell that more are due;      s/overflow ? TIMERWHEEL_RING_OVERFLOW : 0/0/'
+'word: any generation will do;               s/if (((u32)word ^ t->generation) & pool->generation_mask)/if (0)/'
+'word: it can hurry a timer;                 s/if (time > t->deadline)/if (1)/'
+'word: the generation is part of the time;   s/u64 time = word \& ~(u64)pool->generation_mask;/u64 time = word;/'
+'word: an owner'\''s generation is the last one'\''s; s/t->generation = (t->generation + 1)/t->generation = (t->generation)/'
+'word: generation 0;                         s/if (unlikely(!t->generation))/if (0)/'
+'word: behind the clock is at its end;       /^static .*tw_deadline_of(/,/^}/s/return min(time - offset, TIMERWHEEL_TIME_MAX);/return TIMERWHEEL_TIME_MAX;/'
+'word: before the clock began;               /^static .*tw_deadline_of(/,/^}/s/return time > offset ? time - offset : 0;/return time - offset;/'
+'time: no offset;                            /^static .*tw_clock_deadline(/,/^}/s/if (likely(!shift))/if (1)/'
+'time: beyond its end;                       s/return min(time, TIMERWHEEL_TIME_MAX - now) + now;/return time + now;/'
+)
+
+# Those that were changed are compiled anew, and all of them for a header.
+build_mutant()
+{
+	local changed=$1 build=$2 sources=() objects=() name object
+
+	shift 2
+	for object in "$build"/*.o; do
+		name=$(basename "$object" .o).c
+		if [[ " $changed " == *" $name "* || ($changed == *.h* && -e $mutants/$name) ]]; then
+			sources+=("$mutants/$name")
+		else
+			objects+=("$object")
+		fi
+	done
+	"$@" -w -iquote "$mutants" -o "$mutants/test" "${sources[@]}" "${objects[@]}"
+}
+
+run_mutants "$@"

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "rig.h"
+
+#include "cpu.h"
+#include "fail.h"
+#include "ring.h"
+#include "run.h"
+#include "slots.h"
+#include "table.h"
+
+/* As in cpu.c. */
+#define TW_PIECE	64U
+
+unsigned int shim_cpu;
+long shim_pieces;
+u64 rig_now;
+u64 rig_charged;
+bool (*rig_refuse)(void);
+bool (*rig_fault)(void);
+u32 (*rig_allow)(u32 n);
+void (*rig_gap)(void);
+
+/* --- What shim.h asks for ----------------------------------------------------------------- */
+
+/* What somebody else does in a gap has none of its own. */
+static void gap(void)
+{
+	void (*call)(void) = rig_gap;
+
+	if (!call)
+		return;
+	rig_gap = NULL;
+	call();
+	rig_gap = call;
+}
+
+void shim_before_bucket(void)
+{
+	gap();
+}
+
+bool shim_no_memory(void)
+{
+	return rig_refuse && rig_refuse();
+}
+
+bool shim_fault(void)
+{
+	return rig_fault && rig_fault();
+}
+
+u64 ktime_get_ns(void)
+{
+	return rig_now;
+}
+
+/* --- What the other files of the module do ------------------------------------------------ */
+
+struct tw_cpu *tw_cpu_obtain(struct tw_file *file)
+{
+	(void)file;
+	fail("a part is missing");
+}
+
+u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
+{
+	(void)cpu;
+	fail("time %llu, tick %llu: the clock is not set back here", now, tick);
+}
+
+/* Passes are made when the driver likes. */
+void tw_cpu_program(struct tw_cpu *cpu)
+{
+	cpu->wheel.sooner = false;
+}
+
+/* As in cpu.c. */
+void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
+{
+	struct tw_cpu *other = ctx->file->cpu[nr];
+
+	CHECK(nr != ctx->cpu->nr, "part %u is to be locked twice", nr);
+	if (ctx->other)
+		raw_spin_unlock(&ctx->other->lock);
+	if (nr > ctx->cpu->nr) {
+		raw_spin_lock(&other->lock);
+	} else {
+		raw_spin_unlock(&ctx->cpu->lock);
+		gap();
+		raw_spin_lock(&other->lock);
+		raw_spin_lock(&ctx->cpu->lock);
+	}
+	ctx->other = other;
+}
+
+/* As in cpu.c; in a gap only what is not locked. */
+bool tw_cpu_reclaim(struct tw_file *file)
+{
+	struct tw_cpu *cpu;
+	unsigned int nr;
+
+	for (nr = 0; nr < RIG_PARTS; nr++) {
+		cpu = file->cpu[nr];
+		if (!cpu || cpu->lock.word)
+			continue;
+		if (cpu->nr_free)
+			tw_table_put(&file->table, cpu->free, cpu->nr_free);
+		if (cpu->spare)
+			tw_table_put(&file->table, cpu->spare, TW_MAGAZINE);
+		cpu->free = 0;
+		cpu->nr_free = 0;
+		cpu->spare = 0;
+	}
+	return file->table.full;
+}
+
+u32 tw_user_charge(struct tw_user *user, u32 n)
+{
+	(void)user;
+	n = rig_allow ? rig_allow(n) : n;
+	rig_charged += n;
+	return n;
+}
+
+void tw_user_uncharge(struct tw_user *user, u32 n)
+{
+	(void)user;
+	rig_charged -= n;
+}
+
+/* Nobody watches. */
+void tw_monitor_wake(struct tw_file *file)
+{
+	(void)file;
+}
+
+void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event)
+{
+	(void)file;
+	(void)event;
+}
+
+/* --- A file ----------------------------------------------------------------------------------- */
+
+bool rig_part_locked(const struct tw_file *file, unsigned int nr)
+{
+	return file->cpu[nr]->lock.word || file->events.lock.word || file->ring.lock.word;
+}
+
+static void *must(void *memory)
+{
+	CHECK(memory, "no memory");
+	return memory;
+}
+
+static struct tw_cpu *make_part(struct tw_file *file, unsigned int nr)
+{
+	const struct tw_setup *setup = &file->setup;
+	unsigned int lists = tw_wheel_lists(setup->slots, setup->tick);
+	struct tw_cpu *cpu = must(shim_zeroed(sizeof(*cpu)));
+	u64 tick = rig_now / setup->tick;
+
+	raw_spin_lock_init(&cpu->lock);
+	cpu->nr = nr;
+	cpu->file = file;
+	cpu->wake_at = TW_NEVER;
+	tw_wheel_init(&cpu->wheel, &file->table.pool, must(shim_zeroed(lists * sizeof(u32))),
+		      must(shim_zeroed(BITS_TO_LONGS(lists) * sizeof(long))), setup->slots,
+		      setup->tick, tick);
+	tw_wheel_catch_up(&cpu->wheel, tick);
+	cpu->tick_began = tick * setup->tick;
+	return cpu;
+}
+
+struct tw_file *rig_make(const struct rig_setup *setup)
+{
+	struct tw_file *file;
+	unsigned int nr;
+
+	file = must(shim_zeroed(sizeof(*file) + RIG_PARTS * sizeof(file->cpu[0])));
+	file->setup = (struct tw_setup){
+		.clock = TIMERWHEEL_CLOCK_MONOTONIC, .slots = setup->slots, .tick = setup->tick,
+		.capacity = setup->capacity, .wake_events = 1, .ring = setup->ring,
+	};
+	rig_charged = 0;
+	tw_events_init(&file->events);
+	tw_ring_init(&file->ring);
+	CHECK(!tw_table_init(&file->table), "no memory for a table");
+	file->table.pool.generation_mask = BIT(setup->generation_bits) - 1;
+	if (setup->ring) {
+		CHECK(!tw_ring_make(&file->ring, setup->ring, setup->offset), "no ring");
+		file->ring.events = setup->ring;
+	}
+	for (nr = 0; nr < setup->parts; nr++)
+		file->cpu[nr] = make_part(file, nr);
+	return file;
+}
+
+void rig_free(struct tw_file *file)
+{
+	unsigned int nr;
+
+	for (nr = 0; nr < RIG_PARTS; nr++) {
+		if (!file->cpu[nr])
+			continue;
+		shim_free(file->cpu[nr]->wheel.head);
+		shim_free(file->cpu[nr]->wheel.occupied);
+		shim_free(file->cpu[nr]);
+	}
+	tw_ring_free(&file->ring);
+	tw_table_free(&file->table);
+	shim_free(file);
+	CHECK(!shim_pieces, "%ld pieces of memory are left", shim_pieces);
+}
+
+/* As in cpu.c. */
+void rig_pass(struct tw_file *file)
+{
+	struct tw_cpu *cpu = file->cpu[shim_cpu];
+	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = rig_now };
+	struct tw_chain due;
+	bool more;
+
+	do {
+		raw_spin_lock(&cpu->lock);
+		due = (struct tw_chain){};
+		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now, TW_PIECE,
+					false, false, &due);
+		if (due.count && tw_has_ring(file))
+			tw_flow_expire(&ctx, &due);
+		else if (due.count)
+			ctx.wake |= tw_events_add(cpu, &due, ctx.now);
+		raw_spin_unlock(&cpu->lock);
+	} while (more);
+	tw_cpu_wake(&ctx);
+}
