@@ -138,6 +138,8 @@ static void one_tick(void)
 	__u64 from = now_ns() + 2 * time_to_arm + NSEC_PER_SEC;
 	int i, wheels[2];
 
+	/* At the very start of a tick: nobody has to wait for that, and none of it is counted. */
+	from = from / NSEC_PER_MSEC * NSEC_PER_MSEC;
 	progress("%s timers fall due in one tick, others stand by", commas(timers));
 	wheel = wheel_open();
 	wheels[0] = wheel;
