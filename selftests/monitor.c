@@ -376,4 +376,69 @@ TEST(running)
 	close(fd);
 }
 
+/* Make room in a ring and wait until there is more than up to @tail. */
+static void wait_for_more(int fd, struct timerwheel_ring *ring, __u32 tail)
+{
+	unsigned int turns;
+
+	__atomic_store_n(&ring->head, tail, __ATOMIC_RELEASE);
+	for (turns = 1; __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == tail; turns++)
+		/* It was full, and nothing is left that could fall due. */
+		if (!(turns % 65536))
+			tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
+}
+
+/*
+ * A monitor of a ring sees all that is delivered once the call has returned, though the kernel
+ * may be about to fill the ring just then.
+ */
+TEST(from_now_on)
+{
+	enum { EVENTS = 4096, TIMERS = 256 };
+	struct timerwheel_setup setup = { .ring = EVENTS, .tick = 100 * USEC };
+	static struct timerwheel_event ev[EVENTS];
+	size_t size = TIMERWHEEL_RING_EVENTS + EVENTS * sizeof(ev[0]);
+	static struct timerwheel_add add[TIMERS];
+	const struct timerwheel_event *first;
+	struct timerwheel_ring *ring;
+	int fd, mon, i, n, rounds = 0;
+	__u64 until;
+	__u32 tail;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "needs two CPUs");
+	fd = tw_open(O_NONBLOCK);
+	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
+	ASSERT_NE(MAP_FAILED, ring);
+	/* They fall due on the other CPU, at most 64 of them at once. */
+	ASSERT_EQ(0, tw_pin(1));
+	for (i = 0; i < TIMERS; i++)
+		add[i] = (struct timerwheel_add) { .key = i, .period = 2 * MSEC };
+	ASSERT_EQ(TIMERS, tw_add(fd, add, TIMERS));
+	ASSERT_EQ(0, tw_pin(0));
+	for (until = tw_now(CLOCK_MONOTONIC) + 2 * SEC; tw_now(CLOCK_MONOTONIC) < until; rounds++) {
+		mon = monitor(fd, EVENTS);
+		tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+		ASSERT_LE(0, mon);
+		/* What comes next goes to the list, and from there to the ring. */
+		wait_for_more(fd, ring, tail);
+		first = (void *)ring + TIMERWHEEL_RING_EVENTS;
+		first += tail % EVENTS;
+		n = tw_read(mon, ev, EVENTS);
+		ASSERT_LT(0, n);
+		for (i = 0; i < n; i++)
+			if (ev[i].key == first->key && ev[i].deadline == first->deadline)
+				break;
+		ASSERT_LT(i, n)
+			TH_LOG("round %d: key %llu is not among %d copies", rounds, first->key, n);
+		close(mon);
+		/* As long as nobody watches they go to the ring at once. */
+		wait_for_more(fd, ring, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
+	}
+	TH_LOG("%d monitors", rounds);
+	munmap(ring, size);
+	close(fd);
+}
+
 TEST_HARNESS_MAIN
