@@ -19,7 +19,7 @@
 
 /* A run that takes longer hangs. In seconds on the CPU; how many with --short. */
 #define TIME_LIMIT		120
-#define TIME_LIMIT_SHORT	10
+#define TIME_LIMIT_SHORT	2
 
 static const char usage[] =
 "usage: table_test [OPTION]... [NAME]...\n"
