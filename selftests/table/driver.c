@@ -146,12 +146,21 @@ static void count(int result)
 
 /* --- Runs, as in batch.c -------------------------------------------------------------------- */
 
-/* Other CPUs do something in the middle of what comes next. */
-static void gaps_begin(void);
+static void gap(void);
 
-static void gaps_end(void)
+/* @gaps: the other CPU may do something in the middle of it. */
+static void run_begin(struct tw_ctx *ctx, u64 offset, bool gaps)
+{
+	tw_cpu_begin(ctx, file, offset);
+	if (gaps && config->parts == 2 && once_in(2))
+		rig_gap = gap;
+}
+
+/* What is done with the locks still held comes after all of it. */
+static void run_end(struct tw_ctx *ctx)
 {
 	rig_gap = NULL;
+	tw_cpu_end(ctx);
 }
 
 /* No free timer at hand. Return: whether it is worth another try. */
@@ -196,12 +205,9 @@ static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 	for (i = 0; i < n; i++)
 		arg[i] = pick_add(e[i], offset);
 	do {
-		tw_cpu_begin(&ctx, file, offset);
-		if (gaps)
-			gaps_begin();
+		run_begin(&ctx, offset, gaps);
 		ran = tw_run_add(&ctx, arg + done, n - done);
-		gaps_end();
-		tw_cpu_end(&ctx);
+		run_end(&ctx);
 		for (i = done; i < done + ran; i++) {
 			model_add(&model, e[i], &arg[i], offset, closed);
 			count(arg[i].result);
@@ -225,12 +231,9 @@ static void run_move(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_move(e[i], offset);
-	tw_cpu_begin(&ctx, file, offset);
-	if (gaps)
-		gaps_begin();
+	run_begin(&ctx, offset, gaps);
 	tw_run_move(&ctx, arg, n);
-	gaps_end();
-	tw_cpu_end(&ctx);
+	run_end(&ctx);
 	for (i = 0; i < n; i++) {
 		model_move(&model, e[i], &arg[i], offset);
 		count(arg[i].result);
@@ -246,12 +249,9 @@ static void run_remove(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_remove(e[i]);
-	tw_cpu_begin(&ctx, file, offset);
-	if (gaps)
-		gaps_begin();
+	run_begin(&ctx, offset, gaps);
 	tw_run_remove(&ctx, arg, n);
-	gaps_end();
-	tw_cpu_end(&ctx);
+	run_end(&ctx);
 	for (i = 0; i < n; i++) {
 		model_remove(&model, e[i], &arg[i]);
 		count(arg[i].result);
@@ -267,12 +267,9 @@ static void run_get(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 	for (i = 0; i < n; i++)
 		arg[i] = (struct timerwheel_entry){ .key = e[i]->key, .flags = once_in(200) };
-	tw_cpu_begin(&ctx, file, offset);
-	if (gaps)
-		gaps_begin();
+	run_begin(&ctx, offset, gaps);
 	tw_run_get(&ctx, arg, n);
-	gaps_end();
-	tw_cpu_end(&ctx);
+	run_end(&ctx);
 	for (i = 0; i < n; i++)
 		model_get(&model, e[i], &arg[i], offset);
 	look(e, n);
@@ -285,15 +282,12 @@ static void run_index(u32 index, u64 offset, bool drain, bool gaps)
 	struct tw_ctx ctx;
 	int result;
 
-	tw_cpu_begin(&ctx, file, offset);
-	if (gaps)
-		gaps_begin();
+	run_begin(&ctx, offset, gaps);
 	if (drain)
 		result = tw_op_drain(&ctx, index, &entry);
 	else
 		result = tw_op_look(&ctx, index, &entry);
-	gaps_end();
-	tw_cpu_end(&ctx);
+	run_end(&ctx);
 	if (result == -EFAULT && faults) {
 		stats->refused++;
 	} else {
@@ -352,12 +346,6 @@ static void gap(void)
 	in_gap = false;
 }
 
-static void gaps_begin(void)
-{
-	if (config->parts == 2 && once_in(2))
-		rig_gap = gap;
-}
-
 /*
  * A reader has copied events and is about to take their timers out of the table: who looks for
  * one of them meanwhile finds nothing.
@@ -372,9 +360,9 @@ static void read_gap(void)
 		return;
 	stats->gaps++;
 	shim_cpu = !shim_cpu;
-	tw_cpu_begin(&ctx, file, 0);
+	run_begin(&ctx, 0, false);
 	tw_run_remove(&ctx, &arg, 1);
-	tw_cpu_end(&ctx);
+	run_end(&ctx);
 	shim_cpu = !shim_cpu;
 	CHECK(arg.result == -ENOENT, "REMOVE of key %llx, which a reader has, said %d", e->key,
 	      arg.result);
@@ -411,7 +399,7 @@ static void run_read(void)
 	if (config->parts == 2 && !in_gap)
 		rig_gap = read_gap;
 	n = tw_events_read(file, &to);
-	gaps_end();
+	rig_gap = NULL;
 	rig_fault = NULL;
 	if (n == -EFAULT && faults)
 		return;
