@@ -131,7 +131,9 @@ static struct timerwheel_remove pick_remove(const struct entry *e)
 {
 	struct timerwheel_remove arg = { .key = e->key, .result = 12345, .left = 12345 };
 
-	arg.flags = pick_flags() & ~TIMERWHEEL_ABS;
+	arg.flags = pick_flags();
+	if (!once_in(20))
+		arg.flags &= ~TIMERWHEEL_ABS;
 	arg.match = pick_match(e, arg.flags);
 	return arg;
 }

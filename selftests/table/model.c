@@ -286,12 +286,13 @@ void model_index(struct model *m, u32 index, int result, const struct timerwheel
 		 u64 offset, bool drained)
 {
 	u32 owner = m->owner[index];
-	struct entry *e = &m->entry[owner - 1];
+	struct entry *e;
 
 	if (!owner) {
 		CHECK(!result, "index %u is free, and was said to be %d", index, result);
 		return;
 	}
+	e = &m->entry[owner - 1];
 	CHECK(result == was(e->state), "index %u, key %llx: said to be %d, not %d", index, e->key,
 	      result, was(e->state));
 	described(m, e, arg, offset);
