@@ -70,6 +70,22 @@ static inline u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset
 }
 
 /**
+ * tw_clock_read - read a clock that runs by itself
+ * @clock: enum timerwheel_clock, not MANUAL
+ *
+ * Context: any.
+ * Return: ns.
+ */
+static inline u64 tw_clock_read(u32 clock)
+{
+	if (likely(clock == TIMERWHEEL_CLOCK_MONOTONIC))
+		return ktime_get_ns();
+	if (clock == TIMERWHEEL_CLOCK_BOOTTIME)
+		return ktime_get_boottime_ns();
+	return ktime_get_real_ns();
+}
+
+/**
  * tw_clock_now - what time it is for a file
  * @file: the file
  *
@@ -80,13 +96,9 @@ static inline u64 tw_clock_now(const struct tw_file *file)
 {
 	u32 clock = READ_ONCE(file->setup.clock);
 
-	if (likely(clock == TIMERWHEEL_CLOCK_MONOTONIC))
-		return ktime_get_ns();
-	if (clock == TIMERWHEEL_CLOCK_BOOTTIME)
-		return ktime_get_boottime_ns();
-	if (clock == TIMERWHEEL_CLOCK_REALTIME)
-		return ktime_get_real_ns();
-	return READ_ONCE(file->advanced);
+	if (unlikely(clock == TIMERWHEEL_CLOCK_MANUAL))
+		return READ_ONCE(file->advanced);
+	return tw_clock_read(clock);
 }
 
 #endif /* TW_CLOCK_H */

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CPU parts: one wheel for each CPU that arms timers, with its lock and its hrtimer.
+ * CPU parts: one wheel for each CPU that arms timers, with its lock.
  *
  * Whoever works on timers does so inside a struct tw_ctx: tw_cpu_begin() locks the part of
- * this CPU, tw_cpu_end() starts the hrtimer if that is needed (it can only be started
- * on its own CPU) and unlocks (both are in run.h). New timers always go to the part that is
+ * this CPU, tw_cpu_end() starts it in the engine if that is needed and unlocks (both are in run.h). New timers always go to the part that is
  * locked first. For a timer that is in another part that one is locked as well
  * (tw_cpu_lock_other()); two parts are locked in ascending order of their CPUs.
  *
- * The hrtimer fires in softirq context and makes a pass: pieces of work of TW_PIECE
- * timers, the lock given up between them, up to TW_PASS timers or TW_PASS_NS. If there
- * is more to do it resumes after a pause of half the time that the pass took, so that
- * tasks get at least a third of the CPU whatever falls due.
+ * The engine (engine.c) runs a base when it has work (tw_cpu_run()): a batch of at most TW_BATCH
+ * timers under one hold of the lock. A base with more work has its next turn after others.
  *
- * A timer is never started for a time in the past: work that is there now is either
- * being done (@passing) or what the hrtimer is already started for.
+ * A base is never started for a time in the past: what is there to do now is either being
+ * done or waits for its turn.
  */
-#include <linux/cpu.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -33,20 +29,16 @@
 #include "trace.h"
 
 /* Timers handled under one hold of the lock: some 5 us. */
-#define TW_PIECE	64U
+#define TW_BATCH	64U
 
-/* Limits of one pass. */
-#define TW_PASS		1024U
-#define TW_PASS_NS	(250 * NSEC_PER_USEC)
+/* After so many batches an oversized tick waits for later ticks: see tw_wheel_collect(). */
+#define TW_BATCHES	16U
 
 /*
  * What lockdep is told: a part taken after that of a lower CPU. Our own one may be held as such
  * a one already when that of a higher CPU is taken.
  */
 enum { TW_NEST_OWN = 1, TW_NEST_HIGHER = 2 };
-
-/* Shortest pause between two passes. */
-#define TW_PAUSE_NS	(10 * NSEC_PER_USEC)
 
 static bool tw_is_manual(const struct tw_file *file)
 {
@@ -74,26 +66,15 @@ u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 	w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
 	/* What there is to do comes sooner by that clock. */
 	w->sooner = true;
-	/* A pause between two passes would last until the clock is back where it was, */
-	if (cpu->programmed != TW_NEVER)
-		cpu->passing = false;
-	/* and so would the sleep of readers. */
+	/* Readers would sleep until the clock is back where it was. */
 	if (cpu->wake_at != TW_NEVER)
 		cpu->wake_at = min(cpu->wake_at, now + cpu->file->setup.wake_ns);
 	return w->cursor - 1;
 }
 
-/* Start the hrtimer for @at, in ns on the file's clock; @cpu is the part we run on, locked. */
-static void tw_cpu_start(struct tw_cpu *cpu, u64 at)
-{
-	lockdep_assert_held(&cpu->lock);
-	cpu->programmed = at;
-	hrtimer_start(&cpu->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_PINNED_SOFT);
-}
-
 /**
- * tw_cpu_program - start the hrtimer if it is needed earlier than it is started for
- * @cpu: the part of the CPU we run on, locked
+ * tw_cpu_program - start a base in its engine if it has work earlier than it is started for
+ * @cpu: the base, locked
  */
 void tw_cpu_program(struct tw_cpu *cpu)
 {
@@ -105,12 +86,14 @@ void tw_cpu_program(struct tw_cpu *cpu)
 	if (w->work != TW_NEVER)
 		at = min_t(u64, w->work * w->tick - w->bias, KTIME_MAX);
 	at = min(at, cpu->wake_at);
-	if (at < cpu->programmed && !cpu->passing)
-		tw_cpu_start(cpu, at);
+	if (at < cpu->programmed) {
+		cpu->programmed = at;
+		tw_engine_start(cpu, at);
+	}
 }
 
-/* One piece of work. True: there is more to do now. */
-static bool tw_cpu_piece(struct tw_ctx *ctx, u64 tick, bool last)
+/* One batch. True: there is more to do now. */
+static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 {
 	struct tw_cpu *cpu = ctx->cpu;
 	struct tw_wheel *w = &cpu->wheel;
@@ -119,7 +102,7 @@ static bool tw_cpu_piece(struct tw_ctx *ctx, u64 tick, bool last)
 	bool more;
 
 	lockdep_assert_held(&cpu->lock);
-	more = tw_wheel_collect(w, tick, ctx->now, TW_PIECE, tw_is_manual(cpu->file), last, &due);
+	more = tw_wheel_collect(w, tick, ctx->now, TW_BATCH, tw_is_manual(cpu->file), last, &due);
 	if (w->cascades != cascades)
 		trace_timerwheel_cascade(cpu, w->cascades - cascades);
 	if (due.count && tw_has_ring(cpu->file))
@@ -129,14 +112,14 @@ static bool tw_cpu_piece(struct tw_ctx *ctx, u64 tick, bool last)
 	return more;
 }
 
-/* How much the wheel has done, for the length of a pass. */
+/* How much the wheel has done, for the length of a batch. */
 static u64 tw_cpu_handled(const struct tw_cpu *cpu)
 {
 	return cpu->wheel.expired + cpu->wheel.cascades + cpu->wheel.requeues;
 }
 
-/* A pass has ended that began at @began, when @handled was so much. Returns its length in ns. */
-static u64 tw_cpu_count_pass(struct tw_cpu *cpu, u64 began, u64 handled)
+/* A batch has ended that began at @began, when @handled was so much. */
+static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 {
 	struct tw_counts *counts = &cpu->counts;
 	u64 took = ktime_get_ns() - began;
@@ -144,61 +127,42 @@ static u64 tw_cpu_count_pass(struct tw_cpu *cpu, u64 began, u64 handled)
 	counts->passes++;
 	counts->pass_max_timers = max(counts->pass_max_timers, tw_cpu_handled(cpu) - handled);
 	counts->pass_max_ns = max(counts->pass_max_ns, took);
-	return took;
 }
 
-/* Which clock drives a wheel that is not MANUAL. */
-static clockid_t tw_cpu_clock(u32 clock)
+/**
+ * tw_cpu_run - a base has its turn
+ * @cpu: the base
+ *
+ * Context: bottom halves off, so that it is not freed; no lock held.
+ */
+void tw_cpu_run(struct tw_cpu *cpu)
 {
-	switch (clock) {
-	case TIMERWHEEL_CLOCK_BOOTTIME:
-		return CLOCK_BOOTTIME;
-	case TIMERWHEEL_CLOCK_REALTIME:
-		return CLOCK_REALTIME;
-	default:
-		return CLOCK_MONOTONIC;
-	}
-}
-
-static enum hrtimer_restart tw_cpu_fire(struct hrtimer *timer)
-{
-	struct tw_cpu *cpu = container_of(timer, struct tw_cpu, timer);
-	u64 began = ktime_get_ns();
 	struct tw_ctx ctx = { .file = cpu->file, .cpu = cpu };
-	unsigned int pieces = 0;
-	u64 start, handled, took;
-	bool more;
+	u64 began = ktime_get_ns();
+	bool last, more;
+	u64 handled;
 
 	raw_spin_lock(&cpu->lock);
+	if (cpu->programmed) {
+		cpu->counts.firings++;
+		cpu->batches = 0;
+	}
 	cpu->programmed = TW_NEVER;
-	cpu->passing = true;
-	cpu->counts.firings++;
 	handled = tw_cpu_handled(cpu);
-	start = tw_clock_now(cpu->file);
-	ctx.now = start;
+	ctx.now = tw_clock_now(cpu->file);
 	if (cpu->wake_at <= ctx.now)
 		ctx.wake = tw_events_wake_now(cpu);
-	for (;;) {
-		/* Elapsed time may be nonsense where the clock is set: then we stop here. */
-		bool last = ++pieces == TW_PASS / TW_PIECE || ctx.now - start > TW_PASS_NS;
-
-		more = tw_cpu_piece(&ctx, tw_cpu_tick(cpu, ctx.now), last);
-		if (!more || last)
-			break;
-		raw_spin_unlock(&cpu->lock);
-		raw_spin_lock(&cpu->lock);
-		ctx.now = tw_clock_now(cpu->file);
-	}
-	took = tw_cpu_count_pass(cpu, began, handled);
-	cpu->passing = more;
-	if (more)
-		tw_cpu_start(cpu, tw_clock_now(cpu->file) + max(took / 2, TW_PAUSE_NS));
-	else
+	last = ++cpu->batches % TW_BATCHES == 0;
+	more = tw_cpu_batch(&ctx, tw_cpu_tick(cpu, ctx.now), last);
+	tw_cpu_count_batch(cpu, began, handled);
+	if (more) {
+		cpu->programmed = 0;
+		tw_engine_again(cpu);
+	} else {
 		tw_cpu_program(cpu);
+	}
 	raw_spin_unlock(&cpu->lock);
-
 	tw_cpu_wake(&ctx);
-	return HRTIMER_NORESTART;
 }
 
 /* Any part there is, for a CPU that cannot have its own. NULL: there is none. */
@@ -221,6 +185,7 @@ static struct tw_cpu *tw_cpu_any(struct tw_file *file)
 static int tw_cpu_create(struct tw_file *file)
 {
 	const struct tw_setup *setup = &file->setup;
+	struct tw_queue *queue = NULL;
 	unsigned int lists;
 	struct tw_cpu *cpu;
 	int err = 0;
@@ -242,6 +207,13 @@ static int tw_cpu_create(struct tw_file *file)
 	if (err)
 		goto unlock;
 
+	if (!tw_is_manual(file)) {
+		queue = tw_engine_queue(file->user, nr, setup->clock);
+		if (!queue) {
+			err = -ENOMEM;
+			goto unlock;
+		}
+	}
 	lists = tw_wheel_lists(setup->slots, setup->tick);
 	size = sizeof(*cpu) + BITS_TO_LONGS(lists) * sizeof(long) + lists * sizeof(u32);
 	cpu = kvzalloc_node(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
@@ -256,11 +228,9 @@ static int tw_cpu_create(struct tw_file *file)
 	cpu->nr = nr;
 	cpu->file = file;
 	cpu->wake_at = TW_NEVER;
-	if (!tw_is_manual(file)) {
+	cpu->queue = queue;
+	if (queue)
 		cpu->programmed = TW_NEVER;
-		hrtimer_setup(&cpu->timer, tw_cpu_fire, tw_cpu_clock(setup->clock),
-			      HRTIMER_MODE_ABS_PINNED_SOFT);
-	}
 	tick = div64_u64(tw_clock_now(file), setup->tick);
 	tw_wheel_init(&cpu->wheel, &file->table.pool,
 		      tail + BITS_TO_LONGS(lists) * sizeof(long), tail, setup->slots,
@@ -409,12 +379,12 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 		handled = tw_cpu_handled(ctx.cpu);
 		before = ctx.cpu->wheel.expired;
 		ctx.now = to;
-		more = tw_cpu_piece(&ctx, tw_cpu_tick(ctx.cpu, to), false);
+		more = tw_cpu_batch(&ctx, tw_cpu_tick(ctx.cpu, to), false);
 		/* Readers are woken once, at the end. */
 		wake |= ctx.wake;
 		ctx.wake = false;
 		*expired += ctx.cpu->wheel.expired - before;
-		tw_cpu_count_pass(ctx.cpu, began, handled);
+		tw_cpu_count_batch(ctx.cpu, began, handled);
 		tw_cpu_end(&ctx);
 		cond_resched();
 		if (more && fatal_signal_pending(current))
@@ -426,57 +396,28 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 }
 
 /**
- * tw_cpu_offline - take over the timers of a CPU that went offline
- * @file: whose
- * @nr: the CPU; it runs nothing any more
- *
- * Without memory for a part of this CPU they stay where they are: the kernel has moved the
- * hrtimer to a CPU that is online, and it serves them from there.
- *
- * Context: process, may sleep; tw_files_lock is held.
+ * tw_cpu_close - let no base of a file have another turn
+ * @file: whose; nobody else uses it any more
  */
-void tw_cpu_offline(struct tw_file *file, unsigned int nr)
+void tw_cpu_close(struct tw_file *file)
 {
-	struct tw_cpu *dead = READ_ONCE(file->cpu[nr]);
-	unsigned int i, moved = 0;
-	struct tw_timer *t;
-	struct tw_ctx ctx;
-	u32 index;
+	unsigned int nr;
 
-	if (!dead || tw_is_manual(file))
-		return;
-	do {
-		if (tw_cpu_begin(&ctx, file, 0))
-			return;
-		if (ctx.cpu == dead) {
-			tw_cpu_end(&ctx);
-			return;
-		}
-		tw_cpu_lock_other(&ctx, nr);
-		for (i = 0; i < TW_PIECE; i++) {
-			index = tw_wheel_pop(&dead->wheel);
-			if (!index)
-				break;
-			t = tw_timer_at(&file->table.pool, index);
-			WRITE_ONCE(t->cpu, ctx.cpu->nr);
-			tw_deadline_take(&file->table.pool, index, t);
-			tw_wheel_insert(&ctx.cpu->wheel, index, t);
-			moved++;
-		}
-		if (!index && dead->wake_at != TW_NEVER)
-			ctx.wake = tw_events_wake_now(dead);
-		tw_cpu_end(&ctx);
-		cond_resched();
-	} while (index);
-	trace_timerwheel_migrate(file, nr, moved);
+	for (nr = 0; nr < nr_cpu_ids; nr++)
+		if (file->cpu[nr] && file->cpu[nr]->queue)
+			tw_engine_remove(file->cpu[nr]);
 }
 
-/* Free a part that nobody uses any more. */
-static void tw_cpu_delete(struct tw_cpu *cpu)
+/**
+ * tw_cpu_free_all - free all bases
+ * @file: whose; a grace period has passed since tw_cpu_close()
+ */
+void tw_cpu_free_all(struct tw_file *file)
 {
-	if (!tw_is_manual(cpu->file))
-		hrtimer_cancel(&cpu->timer);
-	kvfree(cpu);
+	unsigned int nr;
+
+	for (nr = 0; nr < nr_cpu_ids; nr++)
+		kvfree(file->cpu[nr]);
 }
 
 /**
@@ -485,36 +426,27 @@ static void tw_cpu_delete(struct tw_cpu *cpu)
  *
  * Those who look for a key in vain meanwhile do so with bottom halves off.
  *
- * Context: process, may sleep; tw_files_lock and tw_file.mutex are held.
+ * Context: process, may sleep; tw_file.mutex is held.
  */
 void tw_cpu_reset(struct tw_file *file)
 {
-	struct tw_cpu *cpu;
+	struct tw_cpu *cpu, *next;
 	unsigned int nr;
+	LIST_HEAD(unused);
 
-	lockdep_assert_held(&tw_files_lock);
 	lockdep_assert_held(&file->mutex);
+	tw_cpu_close(file);
 	for (nr = 0; nr < nr_cpu_ids; nr++) {
 		cpu = file->cpu[nr];
 		if (!cpu)
 			continue;
 		WRITE_ONCE(file->cpu[nr], NULL);
-		synchronize_rcu();
-		tw_cpu_delete(cpu);
+		/* The entity is on no list any more. */
+		list_add(&cpu->entity.list, &unused);
 	}
-}
-
-/**
- * tw_cpu_destroy - free all parts
- * @file: whose; nobody else uses it any more
- *
- * Context: process, may sleep.
- */
-void tw_cpu_destroy(struct tw_file *file)
-{
-	unsigned int nr;
-
-	for (nr = 0; nr < nr_cpu_ids; nr++)
-		if (file->cpu[nr])
-			tw_cpu_delete(file->cpu[nr]);
+	if (list_empty(&unused))
+		return;
+	synchronize_rcu();
+	list_for_each_entry_safe(cpu, next, &unused, entity.list)
+		kvfree(cpu);
 }

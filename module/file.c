@@ -9,6 +9,44 @@
 #include "internal.h"
 #include "ring.h"
 
+/* Frees closed files: millions of timers, after a grace period, where the scheduler sees it. */
+static struct workqueue_struct *tw_freeing;
+
+/**
+ * tw_file_init - prepare
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init tw_file_init(void)
+{
+	tw_freeing = alloc_workqueue("timerwheel-free", WQ_UNBOUND, 0);
+	return tw_freeing ? 0 : -ENOMEM;
+}
+
+/**
+ * tw_file_exit - wait until all closed files are freed
+ *
+ * Context: process, may sleep.
+ */
+void tw_file_exit(void)
+{
+	/* Those that wait for a grace period are queued then. */
+	rcu_barrier();
+	destroy_workqueue(tw_freeing);
+}
+
+static void tw_file_free(struct work_struct *work)
+{
+	struct tw_file *file = container_of(to_rcu_work(work), struct tw_file, free);
+
+	tw_cpu_free_all(file);
+	tw_table_free(&file->table);
+	tw_user_uncharge(file->user, file->table.made + file->ring.events);
+	tw_ring_free(&file->ring);
+	tw_user_put(file->user);
+	kvfree(file);
+}
+
 static int tw_open(struct inode *inode, struct file *filp)
 {
 	struct tw_file *file;
@@ -28,10 +66,6 @@ static int tw_open(struct inode *inode, struct file *filp)
 	mutex_init(&file->mutex);
 	mutex_init(&file->advance);
 
-	mutex_lock(&tw_files_lock);
-	list_add_tail(&file->node, &tw_files);
-	mutex_unlock(&tw_files_lock);
-
 	filp->private_data = file;
 	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);
@@ -41,17 +75,10 @@ static int tw_release(struct inode *inode, struct file *filp)
 {
 	struct tw_file *file = filp->private_data;
 
-	mutex_lock(&tw_files_lock);
-	list_del(&file->node);
-	mutex_unlock(&tw_files_lock);
-
-	tw_cpu_destroy(file);
+	tw_cpu_close(file);
 	tw_monitor_close(file);
-	tw_user_uncharge(file->user, file->table.made + file->ring.events);
-	tw_ring_free(&file->ring);
-	tw_user_put(file->user);
-	tw_table_free(&file->table);
-	kvfree(file);
+	INIT_RCU_WORK(&file->free, tw_file_free);
+	queue_rcu_work(tw_freeing, &file->free);
 	return 0;
 }
 

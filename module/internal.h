@@ -18,8 +18,10 @@
 #include <linux/types.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "compat.h"
+#include "engine.h"
 #include "timer.h"
 #include "wheel.h"
 
@@ -57,12 +59,14 @@ struct tw_file;
  * @files: open wheels; protected by tw_users_lock
  * @timers: timers charged; @lock
  * @lock: a leaf
+ * @queue: in the engines, by CPU and clock; made when a base first needs one
  */
 struct tw_user {
 	kuid_t uid;
 	unsigned long files;
 	u64 timers;
 	spinlock_t lock;	/* @timers */
+	struct tw_queue *queue[];
 };
 
 /**
@@ -126,10 +130,10 @@ struct tw_table {
  * @delivered: events handed out
  * @rearmed: periodic timers armed again by that
  * @overruns: deadlines passed over by that
- * @firings: hrtimer callbacks
- * @passes: of these and of ADVANCE, those that looked at the wheel
- * @pass_max_timers: most timers in one pass
- * @pass_max_ns: longest pass
+ * @firings: times that the engine ran it since it had work again
+ * @passes: batches, of the engine and of ADVANCE
+ * @pass_max_timers: most timers in one batch
+ * @pass_max_ns: longest batch
  */
 struct tw_counts {
 	u64 armed;
@@ -157,12 +161,13 @@ struct tw_counts {
  * @nr_free: how many of them
  * @spare: 0 or TW_MAGAZINE more
  * @tick_began: when the tick of the last look at the clock did, in ns on that clock
- * @programmed: for when @timer is started, in ns; TW_NEVER: it is not; 0: it never is (MANUAL)
+ * @programmed: for when it is started in the engine, in ns; TW_NEVER: it is not; 0: it has work now
+ *	and will have its turn, or needs none (MANUAL)
  * @wake_at: readers are to be woken then, in ns (wake-up batching); TW_NEVER: no
- * @passing: a pass is under way, or will be resumed at @programmed
+ * @batches: how many it had since it had work again
  * @counts: statistics
- * @timer: fires when there is work to do in @wheel or at @wake_at. Started on this CPU,
- *	but where there was no memory for a part of another: see tw_cpu_begin().
+ * @queue: where it waits for its turns; constant, NULL: MANUAL
+ * @entity: in that; protected by the engine's lock
  */
 struct tw_cpu {
 	raw_spinlock_t lock;
@@ -175,9 +180,10 @@ struct tw_cpu {
 	u64 tick_began;
 	u64 programmed;
 	u64 wake_at;
-	bool passing;
+	u32 batches;
 	struct tw_counts counts;
-	struct hrtimer timer;
+	struct tw_queue *queue;
+	struct tw_entity entity;
 };
 
 /**
@@ -260,7 +266,7 @@ struct tw_setup {
  * @advance: one ADVANCE at a time; taken before @mutex
  * @drain_next: index where DRAIN goes on; a hint
  * @user: who is charged
- * @node: in tw_files
+ * @free: to free it after a grace period
  * @cpu: CPU parts, by CPU number, made when a CPU first needs one. Of a MANUAL file
  *	all CPUs use part 0.
  */
@@ -277,7 +283,7 @@ struct tw_file {
 	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;
 	struct tw_user *user;
-	struct list_head node;
+	struct rcu_work free;
 	struct tw_cpu *cpu[];
 };
 
@@ -332,12 +338,10 @@ static inline bool tw_has_ring(const struct tw_file *file)
 	return smp_load_acquire(&file->ring.events);
 }
 
-/* main.c */
-extern struct mutex tw_files_lock;
-extern struct list_head tw_files;
-
 /* file.c */
 extern const struct file_operations tw_fops;
+int tw_file_init(void);
+void tw_file_exit(void);
 
 /* map.c */
 int tw_mmap(struct file *filp, struct vm_area_struct *vma);
@@ -391,12 +395,13 @@ u64 tw_user_timers_max(void);
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file);
 u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
 void tw_cpu_program(struct tw_cpu *cpu);
+void tw_cpu_run(struct tw_cpu *cpu);
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
 bool tw_cpu_reclaim(struct tw_file *file);
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
-void tw_cpu_destroy(struct tw_file *file);
+void tw_cpu_close(struct tw_file *file);
+void tw_cpu_free_all(struct tw_file *file);
 void tw_cpu_reset(struct tw_file *file);
-void tw_cpu_offline(struct tw_file *file, unsigned int nr);
 void tw_cpu_barrier(struct tw_file *file);
 
 /* events.c */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* timerwheel: one file descriptor for millions of timeouts. Init and exit. */
-#include <linux/cpuhotplug.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 
@@ -8,24 +7,6 @@
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
-
-/* All open files, for CPU hotplug. */
-DEFINE_MUTEX(tw_files_lock);
-LIST_HEAD(tw_files);		/* tw_files_lock */
-
-static enum cpuhp_state tw_hotplug;
-
-/* A CPU has gone: runs on one of those that are left. */
-static int tw_cpu_dead(unsigned int nr)
-{
-	struct tw_file *file;
-
-	mutex_lock(&tw_files_lock);
-	list_for_each_entry(file, &tw_files, node)
-		tw_cpu_offline(file, nr);
-	mutex_unlock(&tw_files_lock);
-	return 0;
-}
 
 static struct miscdevice tw_device = {
 	.minor	= MISC_DYNAMIC_MINOR,
@@ -38,21 +19,30 @@ static int __init tw_init(void)
 {
 	int err;
 
-	err = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "timerwheel:dead", NULL,
-					tw_cpu_dead);
-	if (err < 0)
+	err = tw_file_init();
+	if (err)
 		return err;
-	tw_hotplug = err;
+	err = tw_engine_init();
+	if (err)
+		goto exit_file;
 	err = misc_register(&tw_device);
 	if (err)
-		cpuhp_remove_state_nocalls(tw_hotplug);
+		goto exit_engine;
+	return 0;
+
+exit_engine:
+	tw_engine_exit();
+exit_file:
+	tw_file_exit();
 	return err;
 }
 
 static void __exit tw_exit(void)
 {
 	misc_deregister(&tw_device);
-	cpuhp_remove_state_nocalls(tw_hotplug);
+	/* Files first: only then there are no bases. */
+	tw_file_exit();
+	tw_engine_exit();
 	/* Directories that kvfree_rcu() still holds are the kernel's, no code of ours runs. */
 }
 

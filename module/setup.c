@@ -117,8 +117,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	err = tw_setup_grant(arg, &setup);
 	if (err)
 		return err;
-	mutex_lock(&tw_files_lock);	/* no CPU goes offline meanwhile */
-	mutex_lock(&file->mutex);	/* and no timer is made */
+	mutex_lock(&file->mutex);	/* no timer is made meanwhile */
 	if (file->setup_done || file->table.made)
 		err = -EBUSY;
 	else
@@ -129,7 +128,6 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 		file->setup_done = true;
 	}
 	mutex_unlock(&file->mutex);
-	mutex_unlock(&tw_files_lock);
 	if (err)
 		return err;
 	/* Who reads already will get nothing from a wheel with a ring. */

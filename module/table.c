@@ -369,6 +369,8 @@ int tw_table_init(struct tw_table *table)
 /**
  * tw_table_free - free the table and all timers
  * @table: nobody uses it any more
+ *
+ * Context: process, may sleep. Millions of timers take a while: others run meanwhile.
  */
 void tw_table_free(struct tw_table *table)
 {
@@ -376,12 +378,18 @@ void tw_table_free(struct tw_table *table)
 	struct tw_bucket **bucket = rcu_dereference_raw(table->bucket);
 	u32 i;
 
-	for (i = 0; i < table->pages; i++)
+	for (i = 0; i < table->pages; i++) {
 		free_page((unsigned long)page[i]);
-	for (i = 0; i < table->bucket_room; i++)
+		cond_resched();
+	}
+	for (i = 0; i < table->bucket_room; i++) {
 		kfree(bucket[i]);
-	for (i = 0; i < table->words_pages; i++)
+		cond_resched();
+	}
+	for (i = 0; i < table->words_pages; i++) {
 		free_page((unsigned long)table->words[i]);
+		cond_resched();
+	}
 	kvfree(page);
 	kvfree(bucket);
 	kvfree(table->words);

@@ -136,23 +136,6 @@ TRACE_EVENT(timerwheel_cascade,
 	TP_printk("wheel=%p part=%u count=%llu", __entry->wheel, __entry->cpu, __entry->count)
 );
 
-/* The timers of a CPU that went offline were taken over. */
-TRACE_EVENT(timerwheel_migrate,
-	TP_PROTO(const struct tw_file *file, unsigned int from, unsigned int count),
-	TP_ARGS(file, from, count),
-	TP_STRUCT__entry(
-		__field(const void *, wheel)
-		__field(unsigned int, from)
-		__field(unsigned int, count)
-	),
-	TP_fast_assign(
-		__entry->wheel = file;
-		__entry->from = from;
-		__entry->count = count;
-	),
-	TP_printk("wheel=%p part=%u count=%u", __entry->wheel, __entry->from, __entry->count)
-);
-
 #endif /* TW_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

@@ -33,7 +33,7 @@ struct tw_user *tw_user_get(void)
 	mutex_lock(&tw_users_lock);
 	user = xa_load(&tw_users, __kuid_val(uid));
 	if (!user) {
-		user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+		user = kzalloc(struct_size(user, queue, nr_cpu_ids * TW_CLOCKS), GFP_KERNEL_ACCOUNT);
 		if (!user)
 			goto unlock;
 		user->uid = uid;
@@ -58,10 +58,14 @@ unlock:
  */
 void tw_user_put(struct tw_user *user)
 {
+	unsigned int i;
+
 	mutex_lock(&tw_users_lock);
 	if (!--user->files) {
 		WARN_ON_ONCE(user->timers);
 		xa_erase(&tw_users, __kuid_val(user->uid));
+		for (i = 0; i < nr_cpu_ids * TW_CLOCKS; i++)
+			tw_engine_queue_free(user->queue[i]);
 		kfree(user);
 	}
 	mutex_unlock(&tw_users_lock);

@@ -400,24 +400,3 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		tw_visit_backlogs(w, now_ns, left, due);
 	return w->work <= now || w->backlogs;
 }
-
-/**
- * tw_wheel_pop - take out any one timer
- * @w: the wheel
- *
- * For moving the timers of a CPU that went offline to another wheel.
- *
- * Return: its index, or 0 if the wheel is empty.
- */
-u32 tw_wheel_pop(struct tw_wheel *w)
-{
-	unsigned int lists = w->levels * w->ring + TW_BACKLOGS;
-	unsigned int list = find_first_bit(w->occupied, lists);
-	u32 index;
-
-	if (list >= lists)
-		return 0;
-	index = w->head[list];
-	tw_wheel_remove(w, tw_timer_at(w->pool, index));
-	return index;
-}

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The expiry engine: one for each CPU, for the bases of all wheels.
+ *
+ * A base (struct tw_cpu) knows when it has work next. The engine of its CPU keeps the bases in
+ * order, starts one hrtimer per clock for the first of them and, when that fires, runs those
+ * that have work. So wheels whose timers fall into the same tick share an interrupt, and what all
+ * of them may take from the CPU is limited in one place.
+ *
+ * Turns
+ * -----
+ * A turn is one batch of one base. The bases of a user on a CPU and clock form a queue; queues
+ * take turns, and within a queue its bases do. A base or queue that has work now is on a list,
+ * in the order of turns; one that will have work later is in a tree, ordered by time. Before each
+ * turn at most TW_DUE of those whose time has come move from a tree to the end of the list: more
+ * than one leaves it, so that the tree cannot fall behind, and never so many that the lock is held
+ * for long. Hence a burst of one wheel delays another wheel of the same user by the turns of
+ * that user's wheels, and a wheel of another user by one turn of each user.
+ *
+ * Budget
+ * ------
+ * A firing runs turns for at most TW_BUDGET_NS in soft interrupt context, where no scheduler
+ * sees it. All firings on a CPU may take one part in TW_SHARE of its time, averaged over
+ * TW_SHARE * TW_BUDGET_NS (tw_pace; a generic cell rate algorithm): too early, a firing is postponed.
+ * What an interrupt costs around the turns is charged as TW_FIRING_NS.
+ *
+ * A queue that has taken TW_QUANTUM_NS in a firing and still has work is deferred: its turns
+ * go on in the engine's thread (timerwheel/N), which the scheduler rules like any other task,
+ * until it has no more work. Queues that have not had their quantum are not affected: their turns
+ * stay in the soft interrupt. Together the soft interrupt's share and the thread's, at its
+ * nice level, leave an ordinary task more than half of the CPU.
+ *
+ * Locks and lifetimes
+ * -------------------
+ * tw_engine.lock is taken inside of a base's lock (tw_engine_start()). It is dropped for each turn:
+ * the base is TW_NOWHERE meanwhile, and whoever runs it puts it back under its lock, so a
+ * base that is started for an earlier time during its own turn is not lost. Turns run with
+ * bottom halves off, hence as RCU readers; bases, files and users are freed after a
+ * grace period, and a base that was removed is never put back (TW_REMOVED). So a turn needs no
+ * reference.
+ *
+ * CPU hotplug
+ * -----------
+ * When a CPU goes offline the kernel moves its engine's hrtimers to another CPU, and the engine goes
+ * on there, within that CPU's pace. Its thread is parked: before that it hands what was
+ * deferred back to the soft interrupt, and nothing is deferred until it is back.
+ *
+ * Time
+ * ----
+ * When CLOCK_REALTIME is set forwards the kernel fires its hrtimers. When it is set back, what is on
+ * a list is not affected, and bases in trees are started anew as their wheels notice
+ * (tw_cpu_set_back()); until then their timers are later by that clock, too.
+ */
+#include <linux/hrtimer.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/smpboot.h>
+
+#include "clock.h"
+#include "engine.h"
+#include "internal.h"
+
+/* Entities that move from a tree to a list before a turn: two, since a turn takes one off. */
+#define TW_DUE		2U
+
+/* Most that the turns of a firing take together, but for the end of the last one. */
+#define TW_BUDGET_NS	(50 * NSEC_PER_USEC)
+
+/* A firing does not begin with less than this. */
+#define TW_BUDGET_MIN_NS	(10 * NSEC_PER_USEC)
+
+/* A queue that took so long in a firing is deferred if it has more work. */
+#define TW_QUANTUM_NS	(25 * NSEC_PER_USEC)
+
+/* What an interrupt costs besides the turns. */
+#define TW_FIRING_NS	(2 * NSEC_PER_USEC)
+
+/* Firings may take one part in so many of a CPU's time. */
+#define TW_SHARE	4U
+
+/* Of the thread: one ordinary task beside it gets three quarters of what they share. */
+#define TW_NICE		5
+
+/**
+ * struct tw_engine_clock - what an engine has for each clock
+ * @timer: fires when the first queue has work
+ * @timed: queues, by when their first base has work
+ * @programmed: for when @timer is started; TW_NEVER: it is not
+ * @engine: whose; constant
+ *
+ * Protected by the engine's lock.
+ */
+struct tw_engine_clock {
+	struct hrtimer timer;
+	struct timerqueue_head timed;
+	u64 programmed;
+	struct tw_engine *engine;
+};
+
+/**
+ * struct tw_engine - the expiry engine of a CPU
+ * @lock: protects all that follows, and the queues
+ * @ready: queues that have work now, for the soft interrupt
+ * @deferred: queues that have work now, for the thread
+ * @running: firings that are under way: they start the hrtimers when they end
+ * @firing: number of the last firing
+ * @threaded: the thread is not parked
+ * @nr: the CPU; constant
+ * @clock: for each clock
+ */
+struct tw_engine {
+	raw_spinlock_t lock;
+	struct list_head ready;
+	struct list_head deferred;
+	u32 running;
+	u32 firing;
+	bool threaded;
+	u32 nr;
+	struct tw_engine_clock clock[TW_CLOCKS];
+};
+
+static DEFINE_PER_CPU(struct tw_engine, tw_engines);
+static DEFINE_PER_CPU(struct task_struct *, tw_threads);
+
+/*
+ * When the share of this CPU's time that firings have used up will be earned again, in ns of
+ * CLOCK_MONOTONIC. Of the CPU that runs a firing, not of the engine: they differ after hotplug.
+ * With PREEMPT_RT two firings on a CPU may overlap; then one's use is lost, no more.
+ */
+static DEFINE_PER_CPU(u64, tw_pace);
+
+/* How long a firing may run now; 0: not yet. */
+static u64 tw_pace_budget(u64 now)
+{
+	u64 next = this_cpu_read(tw_pace);
+	u64 budget = now > next ? (now - next) / TW_SHARE : 0;
+
+	return budget < TW_BUDGET_MIN_NS ? 0 : min_t(u64, budget, TW_BUDGET_NS);
+}
+
+/* A firing has run from @began to @now. One that was preempted itself does not pay for all of it. */
+static void tw_pace_spend(u64 began, u64 now)
+{
+	u64 cost = min_t(u64, now - began, 2 * TW_BUDGET_NS) + TW_FIRING_NS;
+	u64 saved = TW_SHARE * TW_BUDGET_NS;
+	u64 next = max(this_cpu_read(tw_pace), now > saved ? now - saved : 0);
+
+	this_cpu_write(tw_pace, next + TW_SHARE * cost);
+}
+
+/* How long until there is a budget. */
+static u64 tw_pace_wait(void)
+{
+	u64 next = this_cpu_read(tw_pace) + TW_SHARE * TW_BUDGET_MIN_NS;
+	u64 now = ktime_get_ns();
+
+	return next > now ? next - now : 0;
+}
+
+static void tw_entity_init(struct tw_entity *entity)
+{
+	timerqueue_init(&entity->node);
+	INIT_LIST_HEAD(&entity->list);
+}
+
+/* Take an entity out of the tree @timed or the list that it is on. */
+static void tw_entity_take(struct tw_entity *entity, struct timerqueue_head *timed)
+{
+	if (entity->place == TW_TIMED)
+		timerqueue_del(timed, &entity->node);
+	else if (entity->place == TW_LISTED)
+		list_del(&entity->list);
+	entity->place = TW_NOWHERE;
+}
+
+static void tw_entity_time(struct tw_entity *entity, struct timerqueue_head *timed, u64 at)
+{
+	entity->node.expires = ns_to_ktime(min_t(u64, at, KTIME_MAX));
+	timerqueue_add(timed, &entity->node);
+	entity->place = TW_TIMED;
+}
+
+static void tw_entity_list(struct tw_entity *entity, struct list_head *list)
+{
+	list_add_tail(&entity->list, list);
+	entity->place = TW_LISTED;
+}
+
+/* The first time in a tree; TW_NEVER: it is empty. */
+static u64 tw_first_time(struct timerqueue_head *timed)
+{
+	struct timerqueue_node *node = timerqueue_getnext(timed);
+
+	return node ? ktime_to_ns(node->expires) : TW_NEVER;
+}
+
+/* Move entities whose time has come to the end of @list. */
+static void tw_entities_due(struct timerqueue_head *timed, u64 now, struct list_head *list)
+{
+	struct tw_entity *entity;
+	unsigned int n;
+
+	for (n = 0; n < TW_DUE && tw_first_time(timed) <= now; n++) {
+		entity = container_of(timerqueue_getnext(timed), struct tw_entity, node);
+		tw_entity_take(entity, timed);
+		tw_entity_list(entity, list);
+	}
+}
+
+/* Put a queue where it belongs: on @list if it has work now. */
+static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 now)
+{
+	struct timerqueue_head *timed = &queue->engine->clock[queue->clock].timed;
+	u64 first = tw_first_time(&queue->timed);
+
+	tw_entity_take(&queue->entity, timed);
+	if (!list_empty(&queue->ready) || first <= now)
+		tw_entity_list(&queue->entity, list);
+	else if (first != TW_NEVER)
+		tw_entity_time(&queue->entity, timed, first);
+}
+
+/* Start the hrtimers that are needed earlier than they are started for. */
+static void tw_engine_program(struct tw_engine *engine)
+{
+	struct tw_engine_clock *clock;
+	u64 at, wait;
+	u32 i;
+
+	lockdep_assert_held(&engine->lock);
+	if (engine->running)
+		return;
+	wait = tw_pace_wait();
+	for (i = 0; i < TW_CLOCKS; i++) {
+		clock = &engine->clock[i];
+		at = tw_first_time(&clock->timed);
+		/* What has work now needs no particular clock. */
+		if (i == TIMERWHEEL_CLOCK_MONOTONIC && !list_empty(&engine->ready))
+			at = 0;
+		if (at >= clock->programmed)
+			continue;
+		if (wait || !at)
+			at = max(at, tw_clock_read(i) + wait);
+		if (at >= clock->programmed)
+			continue;
+		clock->programmed = at;
+		hrtimer_start(&clock->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_PINNED_SOFT);
+	}
+}
+
+/* One turn of a queue. The engine's lock is dropped meanwhile. Returns the time after it. */
+static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue)
+{
+	struct tw_entity *entity;
+
+	lockdep_assert_held(&engine->lock);
+	tw_entities_due(&queue->timed, tw_clock_read(queue->clock), &queue->ready);
+	entity = list_first_entry_or_null(&queue->ready, struct tw_entity, list);
+	if (entity) {
+		tw_entity_take(entity, &queue->timed);
+		raw_spin_unlock(&engine->lock);
+		tw_cpu_run(container_of(entity, struct tw_cpu, entity));
+		raw_spin_lock(&engine->lock);
+	}
+	return ktime_get_ns();
+}
+
+/* The queue that has the next turn; NULL: none has work now. */
+static struct tw_queue *tw_engine_next(struct tw_engine *engine)
+{
+	struct tw_engine_clock *clock;
+	u32 i;
+
+	for (i = 0; i < TW_CLOCKS; i++) {
+		clock = &engine->clock[i];
+		if (timerqueue_getnext(&clock->timed))
+			tw_entities_due(&clock->timed, tw_clock_read(i), &engine->ready);
+	}
+	return list_first_entry_or_null(&engine->ready, struct tw_queue, entity.list);
+}
+
+/* Turns, from @began until there is no more work or @budget is used up. */
+static void tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
+{
+	struct list_head *list;
+	struct tw_queue *queue;
+	u64 before, now = began;
+
+	engine->firing++;
+	do {
+		queue = tw_engine_next(engine);
+		if (!queue)
+			break;
+		before = now;
+		now = tw_engine_turn(engine, queue);
+		if (queue->firing != engine->firing) {
+			queue->firing = engine->firing;
+			queue->spent = 0;
+		}
+		queue->spent += now - before;
+		list = engine->threaded && queue->spent >= TW_QUANTUM_NS ? &engine->deferred :
+									   &engine->ready;
+		tw_queue_settle(queue, list, tw_clock_read(queue->clock));
+	} while (now - began < budget);
+}
+
+static enum hrtimer_restart tw_engine_fire(struct hrtimer *timer)
+{
+	struct tw_engine_clock *clock = container_of(timer, struct tw_engine_clock, timer);
+	struct tw_engine *engine = clock->engine;
+	u64 began = ktime_get_ns();
+	u64 budget = tw_pace_budget(began);
+	struct task_struct *thread = NULL;
+
+	raw_spin_lock(&engine->lock);
+	clock->programmed = TW_NEVER;
+	if (budget) {
+		engine->running++;
+		tw_engine_turns(engine, began, budget);
+		engine->running--;
+		tw_pace_spend(began, ktime_get_ns());
+	}
+	tw_engine_program(engine);
+	if (!list_empty(&engine->deferred))
+		thread = *per_cpu_ptr(&tw_threads, engine->nr);
+	raw_spin_unlock(&engine->lock);
+	if (thread)
+		wake_up_process(thread);
+	return HRTIMER_NORESTART;
+}
+
+static int tw_thread_should_run(unsigned int nr)
+{
+	return !list_empty_careful(&per_cpu_ptr(&tw_engines, nr)->deferred);
+}
+
+/* One turn of a deferred queue. */
+static void tw_thread_turn(unsigned int nr)
+{
+	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
+	struct tw_queue *queue;
+
+	tw_lock_bh(&engine->lock);
+	queue = list_first_entry_or_null(&engine->deferred, struct tw_queue, entity.list);
+	if (queue) {
+		tw_engine_turn(engine, queue);
+		tw_queue_settle(queue, &engine->deferred, tw_clock_read(queue->clock));
+		tw_engine_program(engine);
+	}
+	tw_unlock_bh(&engine->lock);
+	cond_resched();
+}
+
+static void tw_thread_setup(unsigned int nr)
+{
+	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
+
+	set_user_nice(current, TW_NICE);
+	tw_lock_bh(&engine->lock);
+	engine->threaded = true;
+	tw_unlock_bh(&engine->lock);
+}
+
+static void tw_thread_unpark(unsigned int nr)
+{
+	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
+
+	tw_lock_bh(&engine->lock);
+	engine->threaded = true;
+	tw_unlock_bh(&engine->lock);
+}
+
+/* The CPU goes offline, or the module: what was deferred goes on in the soft interrupt. */
+static void tw_thread_park(unsigned int nr)
+{
+	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
+
+	tw_lock_bh(&engine->lock);
+	engine->threaded = false;
+	list_splice_tail_init(&engine->deferred, &engine->ready);
+	tw_engine_program(engine);
+	tw_unlock_bh(&engine->lock);
+}
+
+static struct smp_hotplug_thread tw_smp_thread = {
+	.store			= &tw_threads,
+	.thread_should_run	= tw_thread_should_run,
+	.thread_fn		= tw_thread_turn,
+	.setup			= tw_thread_setup,
+	.park			= tw_thread_park,
+	.unpark			= tw_thread_unpark,
+	.thread_comm		= "timerwheel/%u",
+};
+
+/**
+ * tw_engine_start - start a base for a time, if it does not have its turn before
+ * @cpu: the base, locked
+ * @at: when it has work, in ns of its clock; earlier than it was started for
+ */
+void tw_engine_start(struct tw_cpu *cpu, u64 at)
+{
+	struct tw_queue *queue = cpu->queue;
+	struct tw_engine *engine = queue->engine;
+
+	lockdep_assert_held(&cpu->lock);
+	raw_spin_lock(&engine->lock);
+	if (cpu->entity.place == TW_NOWHERE || cpu->entity.place == TW_TIMED) {
+		tw_entity_take(&cpu->entity, &queue->timed);
+		tw_entity_time(&cpu->entity, &queue->timed, at);
+		if (queue->entity.place != TW_LISTED)
+			tw_queue_settle(queue, &engine->ready, 0);
+		tw_engine_program(engine);
+	}
+	raw_spin_unlock(&engine->lock);
+}
+
+/**
+ * tw_engine_again - let a base have another turn, after the others
+ * @cpu: the base, locked; it has just had one and has more work now
+ */
+void tw_engine_again(struct tw_cpu *cpu)
+{
+	struct tw_queue *queue = cpu->queue;
+	struct tw_engine *engine = queue->engine;
+
+	lockdep_assert_held(&cpu->lock);
+	raw_spin_lock(&engine->lock);
+	if (cpu->entity.place == TW_NOWHERE || cpu->entity.place == TW_TIMED) {
+		tw_entity_take(&cpu->entity, &queue->timed);
+		tw_entity_list(&cpu->entity, &queue->ready);
+		/* Else whoever gave it the turn will see. */
+		if (queue->entity.place != TW_LISTED)
+			tw_queue_settle(queue, &engine->ready, 0);
+		tw_engine_program(engine);
+	}
+	raw_spin_unlock(&engine->lock);
+}
+
+/**
+ * tw_engine_remove - let a base have no more turns
+ * @cpu: the base
+ *
+ * A turn may still be under way, until a grace period has passed.
+ */
+void tw_engine_remove(struct tw_cpu *cpu)
+{
+	struct tw_queue *queue = cpu->queue;
+	struct tw_engine *engine = queue->engine;
+	struct tw_engine_clock *clock = &engine->clock[queue->clock];
+
+	tw_lock_bh(&engine->lock);
+	tw_entity_take(&cpu->entity, &queue->timed);
+	cpu->entity.place = TW_REMOVED;
+	/* With the last base the queue leaves the engine: the user may be freed. */
+	if (queue->entity.place == TW_TIMED || list_empty(&queue->ready))
+		tw_queue_settle(queue, &engine->ready, 0);
+	/* A firing that is under way sees for itself. */
+	if (list_empty(&engine->ready) && !timerqueue_getnext(&clock->timed) &&
+	    hrtimer_try_to_cancel(&clock->timer) >= 0)
+		clock->programmed = TW_NEVER;
+	tw_unlock_bh(&engine->lock);
+}
+
+/**
+ * tw_engine_queue - find or make the queue of a user's bases
+ * @user: whose
+ * @nr: on which CPU
+ * @clock: on which clock
+ *
+ * Context: process, may sleep.
+ * Return: the queue; NULL: no memory.
+ */
+struct tw_queue *tw_engine_queue(struct tw_user *user, unsigned int nr, u32 clock)
+{
+	struct tw_queue **place = &user->queue[nr * TW_CLOCKS + clock];
+	struct tw_queue *queue, *other;
+
+	/* Pairs with the cmpxchg() below. */
+	queue = smp_load_acquire(place);
+	if (queue)
+		return queue;
+	queue = kzalloc_node(sizeof(*queue), GFP_KERNEL_ACCOUNT, cpu_to_node(nr));
+	if (!queue)
+		return NULL;
+	tw_entity_init(&queue->entity);
+	timerqueue_init_head(&queue->timed);
+	INIT_LIST_HEAD(&queue->ready);
+	queue->engine = per_cpu_ptr(&tw_engines, nr);
+	queue->clock = clock;
+	/* Full barrier: pairs with the acquire above. */
+	other = cmpxchg(place, NULL, queue);
+	if (!other)
+		return queue;
+	kfree(queue);
+	return other;
+}
+
+/**
+ * tw_engine_queue_free - free a queue
+ * @queue: the queue, or NULL; a grace period has passed since its last base was removed
+ */
+void tw_engine_queue_free(struct tw_queue *queue)
+{
+	if (queue)
+		WARN_ON_ONCE(queue->entity.place != TW_NOWHERE);
+	kfree(queue);
+}
+
+/**
+ * tw_engine_init - make the engines and their threads
+ *
+ * Context: process, may sleep.
+ * Return: 0 or an error.
+ */
+int __init tw_engine_init(void)
+{
+	static const clockid_t id[TW_CLOCKS] = {
+		[TIMERWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
+		[TIMERWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
+		[TIMERWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
+	};
+	struct tw_engine *engine;
+	unsigned int nr;
+	u32 i;
+
+	for_each_possible_cpu(nr) {
+		engine = per_cpu_ptr(&tw_engines, nr);
+		raw_spin_lock_init(&engine->lock);
+		INIT_LIST_HEAD(&engine->ready);
+		INIT_LIST_HEAD(&engine->deferred);
+		engine->nr = nr;
+		for (i = 0; i < TW_CLOCKS; i++) {
+			timerqueue_init_head(&engine->clock[i].timed);
+			engine->clock[i].programmed = TW_NEVER;
+			engine->clock[i].engine = engine;
+			hrtimer_setup(&engine->clock[i].timer, tw_engine_fire, id[i],
+				      HRTIMER_MODE_ABS_PINNED_SOFT);
+		}
+	}
+	return smpboot_register_percpu_thread(&tw_smp_thread);
+}
+
+/**
+ * tw_engine_exit - undo tw_engine_init()
+ *
+ * Context: process, may sleep; there are no bases.
+ */
+void tw_engine_exit(void)
+{
+	unsigned int nr;
+	u32 i;
+
+	smpboot_unregister_percpu_thread(&tw_smp_thread);
+	for_each_possible_cpu(nr)
+		for (i = 0; i < TW_CLOCKS; i++)
+			hrtimer_cancel(&per_cpu_ptr(&tw_engines, nr)->clock[i].timer);
+}

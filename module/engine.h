@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The expiry engine: when the per-CPU bases of all wheels are run. See engine.c. */
+#ifndef TW_ENGINE_H
+#define TW_ENGINE_H
+
+#include <linux/list.h>
+#include <linux/timerqueue.h>
+#include <linux/types.h>
+
+struct tw_cpu;
+struct tw_engine;
+struct tw_user;
+
+/* Clocks that drive wheels: enum timerwheel_clock without MANUAL. */
+#define TW_CLOCKS	3U
+
+/**
+ * enum tw_place - where an entity waits
+ * @TW_NOWHERE: it has nothing to wait for, or is being run
+ * @TW_TIMED: in a tree, for its time
+ * @TW_LISTED: on a list, for its turn
+ * @TW_REMOVED: it is being closed and never waits again
+ */
+enum tw_place {
+	TW_NOWHERE,
+	TW_TIMED,
+	TW_LISTED,
+	TW_REMOVED,
+};
+
+/**
+ * struct tw_entity - what waits for a time or for a turn: a base in a queue, a queue in an engine
+ * @node: in a tree, ordered by time; valid while TW_TIMED
+ * @list: on a list, in the order of turns; valid while TW_LISTED
+ * @place: enum tw_place
+ */
+struct tw_entity {
+	struct timerqueue_node node;
+	struct list_head list;
+	u8 place;
+};
+
+/**
+ * struct tw_queue - the bases of one user on one CPU and one clock
+ * @entity: in the engine
+ * @timed: bases that will have work at a known time
+ * @ready: bases that have work now, in the order of their turns
+ * @engine: whose queue; constant
+ * @clock: enum timerwheel_clock; constant
+ * @firing: the engine's last firing that gave it a turn
+ * @spent: ns that its turns took in that one
+ *
+ * All that is not constant is protected by the engine's lock. Lives as long as the user.
+ */
+struct tw_queue {
+	struct tw_entity entity;
+	struct timerqueue_head timed;
+	struct list_head ready;
+	struct tw_engine *engine;
+	u32 clock;
+	u32 firing;
+	u64 spent;
+};
+
+int tw_engine_init(void);
+void tw_engine_exit(void);
+struct tw_queue *tw_engine_queue(struct tw_user *user, unsigned int nr, u32 clock);
+void tw_engine_queue_free(struct tw_queue *queue);
+void tw_engine_start(struct tw_cpu *cpu, u64 at);
+void tw_engine_again(struct tw_cpu *cpu);
+void tw_engine_remove(struct tw_cpu *cpu);
+
+#endif /* TW_ENGINE_H */
