@@ -19,16 +19,17 @@
  *
  * Budget
  * ------
- * A firing runs turns for at most TW_BUDGET_NS in soft interrupt context, where no scheduler
- * sees it. All firings on a CPU may take one part in TW_SHARE of its time, averaged over
- * TW_SHARE * TW_BUDGET_NS (tw_pace; a generic cell rate algorithm): too early, a firing is postponed.
- * What an interrupt costs around the turns is charged as TW_FIRING_NS.
+ * All turns on a CPU together may take TW_SHARE percent of its time, so that ordinary tasks keep
+ * more than half. What was not used is saved, up to TW_SAVED_NS (struct tw_pace; a generic cell rate
+ * algorithm): a wheel with little to do never waits for its share.
  *
- * A queue that has taken TW_QUANTUM_NS in a firing and still has work is deferred: its turns
- * go on in the engine's thread (timerwheel/N), which the scheduler rules like any other task,
- * until it has no more work. Queues that have not had their quantum are not affected: their turns
- * stay in the soft interrupt. Together the soft interrupt's share and the thread's, at its
- * nice level, leave an ordinary task more than half of the CPU.
+ * A firing runs turns in soft interrupt context, where no scheduler sees it: for at most
+ * TW_BUDGET_NS, and then not again for as long as it took. A queue that has taken TW_QUANTUM_NS in
+ * a firing and still has work is deferred: its turns go on in the engine's thread (timerwheel/N)
+ * until it has no more work. The thread has the lowest real-time priority: ordinary tasks do not make
+ * it late, since it leaves them their share, and real-time tasks do not wait for it. It leaves
+ * TW_RESERVE_NS of what is saved to firings, so that a user's burst does not make another user's
+ * wheels wait.
  *
  * Locks and lifetimes
  * -------------------
@@ -51,7 +52,9 @@
  * a list is not affected, and bases in trees are started anew as their wheels notice
  * (tw_cpu_set_back()); until then their timers are later by that clock, too.
  */
+#include <linux/delay.h>
 #include <linux/hrtimer.h>
+#include <linux/math64.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -73,14 +76,17 @@
 /* A queue that took so long in a firing is deferred if it has more work. */
 #define TW_QUANTUM_NS	(25 * NSEC_PER_USEC)
 
-/* What an interrupt costs besides the turns. */
-#define TW_FIRING_NS	(2 * NSEC_PER_USEC)
+/* What an interrupt or a sleep of the thread costs besides the turns. */
+#define TW_SWITCH_NS	(2 * NSEC_PER_USEC)
 
-/* Firings may take one part in so many of a CPU's time. */
-#define TW_SHARE	4U
+/* Percent of a CPU's time that turns may take. */
+#define TW_SHARE	40U
 
-/* Of the thread: one ordinary task beside it gets three quarters of what they share. */
-#define TW_NICE		5
+/* Most of that share that is saved while it is not used, */
+#define TW_SAVED_NS	(100 * NSEC_PER_USEC)
+
+/* and what the thread leaves of it. */
+#define TW_RESERVE_NS	(20 * NSEC_PER_USEC)
 
 /**
  * struct tw_engine_clock - what an engine has for each clock
@@ -123,39 +129,59 @@ struct tw_engine {
 static DEFINE_PER_CPU(struct tw_engine, tw_engines);
 static DEFINE_PER_CPU(struct task_struct *, tw_threads);
 
-/*
- * When the share of this CPU's time that firings have used up will be earned again, in ns of
- * CLOCK_MONOTONIC. Of the CPU that runs a firing, not of the engine: they differ after hotplug.
- * With PREEMPT_RT two firings on a CPU may overlap; then one's use is lost, no more.
+/**
+ * struct tw_pace - what turns take of a CPU's time
+ * @next: when all that was used will be earned again, in ns of CLOCK_MONOTONIC
+ * @rest: no firing before this
+ *
+ * Of the CPU that runs the turns, not of the engine: they differ after hotplug. Used with bottom
+ * halves off. With PREEMPT_RT two users may overlap; then one's use is lost, no more.
  */
-static DEFINE_PER_CPU(u64, tw_pace);
+struct tw_pace {
+	u64 next;
+	u64 rest;
+};
 
-/* How long a firing may run now; 0: not yet. */
-static u64 tw_pace_budget(u64 now)
+static DEFINE_PER_CPU(struct tw_pace, tw_pace);
+
+/* How long it takes to earn so much. */
+static u64 tw_pace_earn(u64 ns)
 {
-	u64 next = this_cpu_read(tw_pace);
-	u64 budget = now > next ? (now - next) / TW_SHARE : 0;
-
-	return budget < TW_BUDGET_MIN_NS ? 0 : min_t(u64, budget, TW_BUDGET_NS);
+	return ns * 100 / TW_SHARE;
 }
 
-/* A firing has run from @began to @now. One that was preempted itself does not pay for all of it. */
-static void tw_pace_spend(u64 began, u64 now)
+/* What is saved now. */
+static u64 tw_pace_saved(u64 now)
 {
-	u64 cost = min_t(u64, now - began, 2 * TW_BUDGET_NS) + TW_FIRING_NS;
-	u64 saved = TW_SHARE * TW_BUDGET_NS;
-	u64 next = max(this_cpu_read(tw_pace), now > saved ? now - saved : 0);
+	u64 next = this_cpu_read(tw_pace.next);
 
-	this_cpu_write(tw_pace, next + TW_SHARE * cost);
+	return now > next ? min_t(u64, (now - next) * TW_SHARE / 100, TW_SAVED_NS) : 0;
 }
 
-/* How long until there is a budget. */
+/* How long until so much is saved. */
+static u64 tw_pace_until(u64 now, u64 saved)
+{
+	u64 then = this_cpu_read(tw_pace.next) + tw_pace_earn(saved);
+
+	return then > now ? then - now : 0;
+}
+
+/* Turns took @ns until @now. Who was preempted meanwhile does not pay for all of that. */
+static void tw_pace_spend(u64 now, u64 ns)
+{
+	u64 most = tw_pace_earn(TW_SAVED_NS);
+	u64 next = max(this_cpu_read(tw_pace.next), now > most ? now - most : 0);
+
+	this_cpu_write(tw_pace.next, next + tw_pace_earn(min_t(u64, ns, TW_SAVED_NS)));
+}
+
+/* How long until the next firing may begin. */
 static u64 tw_pace_wait(void)
 {
-	u64 next = this_cpu_read(tw_pace) + TW_SHARE * TW_BUDGET_MIN_NS;
 	u64 now = ktime_get_ns();
+	u64 rest = this_cpu_read(tw_pace.rest);
 
-	return next > now ? next - now : 0;
+	return max(rest > now ? rest - now : 0, tw_pace_until(now, TW_BUDGET_MIN_NS));
 }
 
 static void tw_entity_init(struct tw_entity *entity)
@@ -309,17 +335,18 @@ static enum hrtimer_restart tw_engine_fire(struct hrtimer *timer)
 {
 	struct tw_engine_clock *clock = container_of(timer, struct tw_engine_clock, timer);
 	struct tw_engine *engine = clock->engine;
-	u64 began = ktime_get_ns();
-	u64 budget = tw_pace_budget(began);
 	struct task_struct *thread = NULL;
+	u64 began = ktime_get_ns(), now;
 
 	raw_spin_lock(&engine->lock);
 	clock->programmed = TW_NEVER;
-	if (budget) {
+	if (!tw_pace_wait()) {
 		engine->running++;
-		tw_engine_turns(engine, began, budget);
+		tw_engine_turns(engine, began, min_t(u64, tw_pace_saved(began), TW_BUDGET_NS));
 		engine->running--;
-		tw_pace_spend(began, ktime_get_ns());
+		now = ktime_get_ns();
+		tw_pace_spend(now, now - began + TW_SWITCH_NS);
+		this_cpu_write(tw_pace.rest, now + min_t(u64, now - began, TW_SAVED_NS));
 	}
 	tw_engine_program(engine);
 	if (!list_empty(&engine->deferred))
@@ -335,31 +362,32 @@ static int tw_thread_should_run(unsigned int nr)
 	return !list_empty_careful(&per_cpu_ptr(&tw_engines, nr)->deferred);
 }
 
-/* One turn of a deferred queue. */
-static void tw_thread_turn(unsigned int nr)
+/* Turns of deferred queues, until none has work or what may be used is used up. */
+static void tw_thread_turns(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
+	u64 before, now = 0, wait = 0;
 	struct tw_queue *queue;
 
-	tw_lock_bh(&engine->lock);
-	queue = list_first_entry_or_null(&engine->deferred, struct tw_queue, entity.list);
-	if (queue) {
-		tw_engine_turn(engine, queue);
-		tw_queue_settle(queue, &engine->deferred, tw_clock_read(queue->clock));
-		tw_engine_program(engine);
+	do {
+		tw_lock_bh(&engine->lock);
+		queue = list_first_entry_or_null(&engine->deferred, struct tw_queue, entity.list);
+		if (queue) {
+			before = ktime_get_ns();
+			now = tw_engine_turn(engine, queue);
+			tw_queue_settle(queue, &engine->deferred, tw_clock_read(queue->clock));
+			tw_engine_program(engine);
+			tw_pace_spend(now, now - before);
+			if (tw_pace_saved(now) <= TW_RESERVE_NS)
+				wait = tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
+		}
+		tw_unlock_bh(&engine->lock);
+		cond_resched();
+	} while (queue && !wait);
+	if (wait) {
+		wait = DIV_ROUND_UP_ULL(wait, NSEC_PER_USEC);
+		usleep_range_state(wait, wait + wait / 4, TASK_IDLE);
 	}
-	tw_unlock_bh(&engine->lock);
-	cond_resched();
-}
-
-static void tw_thread_setup(unsigned int nr)
-{
-	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
-
-	set_user_nice(current, TW_NICE);
-	tw_lock_bh(&engine->lock);
-	engine->threaded = true;
-	tw_unlock_bh(&engine->lock);
 }
 
 static void tw_thread_unpark(unsigned int nr)
@@ -369,6 +397,12 @@ static void tw_thread_unpark(unsigned int nr)
 	tw_lock_bh(&engine->lock);
 	engine->threaded = true;
 	tw_unlock_bh(&engine->lock);
+}
+
+static void tw_thread_setup(unsigned int nr)
+{
+	sched_set_fifo_low(current);
+	tw_thread_unpark(nr);
 }
 
 /* The CPU goes offline, or the module: what was deferred goes on in the soft interrupt. */
@@ -386,7 +420,7 @@ static void tw_thread_park(unsigned int nr)
 static struct smp_hotplug_thread tw_smp_thread = {
 	.store			= &tw_threads,
 	.thread_should_run	= tw_thread_should_run,
-	.thread_fn		= tw_thread_turn,
+	.thread_fn		= tw_thread_turns,
 	.setup			= tw_thread_setup,
 	.park			= tw_thread_park,
 	.unpark			= tw_thread_unpark,
