@@ -77,7 +77,7 @@
 #define TW_QUANTUM_NS	(25 * NSEC_PER_USEC)
 
 /* What an interrupt or a sleep of the thread costs besides the turns. */
-#define TW_SWITCH_NS	(2 * NSEC_PER_USEC)
+#define TW_SWITCH_NS	(4 * NSEC_PER_USEC)
 
 /* Percent of a CPU's time that turns may take. */
 #define TW_SHARE	40U
@@ -366,25 +366,29 @@ static int tw_thread_should_run(unsigned int nr)
 static void tw_thread_turns(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
-	u64 before, now = 0, wait = 0;
+	u64 before = ktime_get_ns(), now, wait = 0;
 	struct tw_queue *queue;
 
 	do {
 		tw_lock_bh(&engine->lock);
 		queue = list_first_entry_or_null(&engine->deferred, struct tw_queue, entity.list);
 		if (queue) {
-			before = ktime_get_ns();
-			now = tw_engine_turn(engine, queue);
+			tw_engine_turn(engine, queue);
 			tw_queue_settle(queue, &engine->deferred, tw_clock_read(queue->clock));
 			tw_engine_program(engine);
-			tw_pace_spend(now, now - before);
-			if (tw_pace_saved(now) <= TW_RESERVE_NS)
-				wait = tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
 		}
+		now = ktime_get_ns();
+		tw_pace_spend(now, now - before);
+		if (tw_pace_saved(now) <= TW_RESERVE_NS)
+			wait = tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
+		before = now;
 		tw_unlock_bh(&engine->lock);
-		cond_resched();
+		/* What others do then is not ours. */
+		if (cond_resched())
+			before = ktime_get_ns();
 	} while (queue && !wait);
-	if (wait) {
+	if (queue) {
+		tw_pace_spend(now, TW_SWITCH_NS);
 		wait = DIV_ROUND_UP_ULL(wait, NSEC_PER_USEC);
 		usleep_range_state(wait, wait + wait / 4, TASK_IDLE);
 	}

@@ -92,6 +92,9 @@ struct lockdep_map { int none; };
 struct mutex { int none; };
 struct rcu_head { int none; };
 struct vm_area_struct { vm_flags_t vm_flags; };
+struct rcu_work { int none; };
+struct timerqueue_head { int none; };
+struct timerqueue_node { int none; };
 
 struct fasync_struct;
 struct file;

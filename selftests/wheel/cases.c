@@ -426,23 +426,6 @@ static void backlog_remove(void)
 	rig_free(&r);
 }
 
-/* A CPU goes offline in the middle of a burst: none is forgotten. */
-static void backlog_pop(void)
-{
-	u32 index, n = 0;
-	struct rig r;
-
-	make_backlog(&r);
-	while ((index = tw_wheel_pop(&r.w))) {
-		CHECK(rig_timer(&r, index)->state == TW_PENDING, "timer %u: popped twice", index);
-		rig_timer(&r, index)->state = TW_FREE;
-		n++;
-	}
-	CHECK(n + r.due.count == MILLION, "%u of %u popped", n, MILLION - r.due.count);
-	rig_restart(&r, 100);
-	rig_free(&r);
-}
-
 /* A million timers in an hour: nothing runs until then but their cascades. */
 static void quiet(void)
 {
@@ -499,7 +482,6 @@ const struct test_case case_table[] = {
 	{ "cascade, first tick", cascade_first_tick, true },
 	{ "cascade and backlog", cascade_and_backlog, true },
 	{ "backlog removed", backlog_remove, true },
-	{ "backlog popped", backlog_pop, true },
 	{ "quiet", quiet, true },
 	{ "jump", jump, true },
 };

@@ -7,6 +7,7 @@
 #include "deadlines.h"
 #include "driver.h"
 #include "fail.h"
+#include "slots.h"
 #include "times.h"
 
 #define trace(d, ...)				\
@@ -532,69 +533,6 @@ static void op_catch_up(struct driver *d)
 	rig_catch_up(&d->rig, driver_now(d));
 }
 
-/* Pop one. Return: its index. */
-static u32 pop(struct driver *d)
-{
-	u32 index = tw_wheel_pop(&d->rig.w);
-
-	trace(d, "pop %u\n", index);
-	CHECK(!index == !d->model.count, "popped %u from %u timers", index, d->model.count);
-	if (!index)
-		return 0;
-	CHECK(index <= d->rig.max && d->model.timer[index].state == MODEL_PENDING,
-	      "popped timer %u", index);
-	model_remove(&d->model, index);
-	d->exact = false;
-	d->stats->popped++;
-	return index;
-}
-
-static void op_pop(struct driver *d)
-{
-	u32 index = pop(d);
-
-	if (index)
-		give_free(d, index);
-}
-
-/* The CPU goes offline: all timers move to another wheel, or back to this one. */
-static void op_migrate(struct driver *d)
-{
-	u32 *popped, n = 0;
-	u64 bias = d->model.bias;
-
-	if (!source_once_in(&d->source, 1 + d->population / 8))
-		return;
-	popped = calloc(d->rig.max + 1, sizeof(*popped));
-	CHECK(popped, "no memory");
-	while ((popped[n] = pop(d)))
-		n++;
-	walk(d);
-	if (source_once_in(&d->source, 2)) {
-		struct tw_chain due = d->rig.due;
-
-		CHECK(d->rig.w.expired == d->fired, "expired %llu, %llu fired", d->rig.w.expired,
-		      d->fired);
-		rig_restart(&d->rig, driver_now(d));
-		d->rig.due = due;
-		d->rig.w.bias = bias;
-		if (!d->config->manual)
-			d->order = 0;
-		d->exact = true;
-		d->fired = 0;
-		d->cascades = 0;
-		d->late_max = 0;
-		memset(d->lateness, 0, sizeof(d->lateness));
-	}
-	while (n--) {
-		struct tw_timer *t = rig_timer(&d->rig, popped[n]);
-
-		tw_deadline_take(&d->rig.pool, popped[n], t);
-		insert(d, popped[n], t->deadline, t->slack);
-	}
-	free(popped);
-}
-
 /* --- Runs --------------------------------------------------------------------- */
 
 /**
@@ -606,7 +544,7 @@ static const struct operation {
 	void (*run)(struct driver *d);
 	unsigned int weight;
 } operations[] = {
-	{ op_add, 60 },
+	{ op_add, 64 },
 	{ op_burst, 4 },
 	{ op_postpone, 22 },
 	{ op_store, 24 },
@@ -623,8 +561,6 @@ static const struct operation {
 	{ op_crawl, 1 },
 	{ op_catch_up, 4 },
 	{ op_set_back, 3 },
-	{ op_pop, 2 },
-	{ op_migrate, 2 },
 };
 
 #define WEIGHTS	256
@@ -689,8 +625,12 @@ static void epoch_end(struct driver *d)
 			;
 	}
 	walk(d);
-	while ((index = pop(d)))
+	while (d->model.count) {
+		index = d->model.order[0].index;
+		tw_wheel_remove(&d->rig.w, rig_timer(&d->rig, index));
+		model_remove(&d->model, index);
 		give_free(d, index);
+	}
 	walk(d);
 	while ((index = d->rig.due.first)) {
 		rig_take_due(&d->rig, index);

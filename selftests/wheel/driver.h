@@ -16,7 +16,6 @@
  * @postponed: deadlines put off in place
  * @stored: deadlines changed by a store in the deadline table
  * @removed: timers removed
- * @popped: timers popped
  * @expired: timers that fired
  * @cascades: timers moved to a lower level
  * @requeues: timers visited at an old deadline
@@ -33,7 +32,6 @@ struct driver_stats {
 	u64 postponed;
 	u64 stored;
 	u64 removed;
-	u64 popped;
 	u64 expired;
 	u64 cascades;
 	u64 requeues;

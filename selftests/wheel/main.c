@@ -121,8 +121,8 @@ static void print_stats(const struct driver_stats *s, double took)
 	printf("# %llu operations in %.1f s: %llu wheels, %llu inserted, %llu put off, ",
 	       s->ops, took, s->epochs, s->inserted, s->postponed);
 	printf("%llu by stores, ", s->stored);
-	printf("%llu removed, %llu popped, %llu expired, %llu cascaded, %llu visited early, ",
-	       s->removed, s->popped, s->expired, s->cascades, s->requeues);
+	printf("%llu removed, %llu expired, %llu cascaded, %llu visited early, ",
+	       s->removed, s->expired, s->cascades, s->requeues);
 	printf("%llu collects, %llu left backlogs (at most %llu), %llu times set back, ",
 	       s->collects, s->backlogs, s->most_backlogs, s->biases);
 	printf("%llu walks\n", s->walks);

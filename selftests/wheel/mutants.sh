@@ -59,7 +59,6 @@ faults=(
 'collect: backlogs wait for ever;            s/w->work <= now || w->backlogs;/w->work <= now;/'
 'collect: backlogs are not visited;          s/if (w->work > now \&\& !w->backlogs)/if (w->work > now)/'
 'collect: a late cascade is not detached;     s/if (last \&\& !manual/if (last \&\& !job.level \&\& !manual/'
-'pop: backlogs are passed over;              /^u32 tw_wheel_pop/,/^}/s/ + TW_BACKLOGS//'
 'lateness: largest;                          s/late > w->late_max/late < w->late_max/'
 'lateness: histogram;                        s/fls64(late)\]/fls64(late | 1)]/'
 )
