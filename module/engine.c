@@ -518,7 +518,7 @@ struct tw_queue *tw_engine_queue(struct tw_user *user, unsigned int nr, u32 cloc
 	queue = smp_load_acquire(place);
 	if (queue)
 		return queue;
-	queue = kzalloc_node(sizeof(*queue), GFP_KERNEL_ACCOUNT, cpu_to_node(nr));
+	queue = kzalloc_node(sizeof(*queue), TW_GFP, cpu_to_node(nr));
 	if (!queue)
 		return NULL;
 	tw_entity_init(&queue->entity);
