@@ -7,20 +7,30 @@
 #include <linux/uio.h>
 
 #include "internal.h"
+#include "memory.h"
 #include "ring.h"
 
 static int tw_open(struct inode *inode, struct file *filp)
 {
 	struct tw_file *file;
+	size_t size = struct_size(file, cpu, nr_cpu_ids);
+	size_t bytes = tw_alloc_size(size);
+	struct tw_user *user;
+	int err;
 
-	file = kvzalloc(struct_size(file, cpu, nr_cpu_ids), GFP_KERNEL_ACCOUNT);
-	if (!file)
+	user = tw_user_get();
+	if (!user)
 		return -ENOMEM;
-	file->user = tw_user_get();
-	if (!file->user) {
-		kvfree(file);
-		return -ENOMEM;
+	err = tw_user_charge(user, bytes);
+	if (err)
+		goto put;
+	file = tw_alloc(size);
+	if (!file) {
+		err = -ENOMEM;
+		goto uncharge;
 	}
+	file->user = user;
+	file->charged = bytes;
 	tw_setup_default(&file->setup);
 	file->table.pool.generation_mask = BIT(tw_setup_generation_bits(&file->setup)) - 1;
 	tw_events_init(&file->events);
@@ -35,11 +45,19 @@ static int tw_open(struct inode *inode, struct file *filp)
 	filp->private_data = file;
 	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);
+
+uncharge:
+	tw_user_uncharge(user, bytes);
+put:
+	tw_user_put(user);
+	return err;
 }
 
 static int tw_release(struct inode *inode, struct file *filp)
 {
 	struct tw_file *file = filp->private_data;
+	struct tw_user *user = file->user;
+	size_t charged = file->charged;
 
 	mutex_lock(&tw_files_lock);
 	list_del(&file->node);
@@ -47,11 +65,12 @@ static int tw_release(struct inode *inode, struct file *filp)
 
 	tw_cpu_destroy(file);
 	tw_monitor_close(file);
-	tw_user_uncharge(file->user, file->table.made + file->ring.events);
 	tw_ring_free(&file->ring);
-	tw_user_put(file->user);
 	tw_table_free(&file->table);
 	kvfree(file);
+	/* Not before: what is charged to nobody is nobody's. */
+	tw_user_uncharge(user, charged);
+	tw_user_put(user);
 	return 0;
 }
 

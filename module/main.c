@@ -38,6 +38,7 @@ static int __init tw_init(void)
 {
 	int err;
 
+	tw_user_init();
 	err = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "timerwheel:dead", NULL,
 					tw_cpu_dead);
 	if (err < 0)

@@ -1,23 +1,60 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many timers a user may have in all wheels.
+ * How much memory a user may make the kernel hold with all wheels and monitors, in bytes.
  *
- * A wheel is charged to the user who opened it, as memory for timers is first used,
- * and gives all back when it is closed.
+ * A wheel is charged to the user who opened it, a monitor to who asked for it: before memory is
+ * allocated, and until it is freed. A user is a kuid: user namespaces add nothing to a cap.
  */
 #include <linux/cred.h>
+#include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "internal.h"
 
-static unsigned long max_user_timers = 1UL << 24;
-module_param(max_user_timers, ulong, 0644);
-MODULE_PARM_DESC(max_user_timers, "Most timers one user may have in all wheels (16777216)");
+static unsigned long max_user_memory;	/* 0 only before tw_user_init() */
+
+/* Half of what the machine has: one user with no memory cgroup leaves enough to all others. */
+static unsigned long tw_default_memory(void)
+{
+	return (totalram_pages() << PAGE_SHIFT) / 2;
+}
+
+/* 0 stands for the default, which reads back as a number. */
+static int tw_set_memory(const char *text, const struct kernel_param *kp)
+{
+	unsigned long bytes;
+	int err;
+
+	err = kstrtoul(text, 0, &bytes);
+	if (!err)
+		WRITE_ONCE(max_user_memory, bytes ?: tw_default_memory());
+	return err;
+}
+
+static const struct kernel_param_ops tw_memory_ops = {
+	.set	= tw_set_memory,
+	.get	= param_get_ulong,
+};
+
+module_param_cb(max_user_memory, &tw_memory_ops, &max_user_memory, 0644);
+__MODULE_PARM_TYPE(max_user_memory, "ulong");
+MODULE_PARM_DESC(max_user_memory,
+		 "Most bytes of kernel memory that one user may hold with all wheels (half of all)");
 
 static DEFINE_MUTEX(tw_users_lock);
 static DEFINE_XARRAY(tw_users);		/* tw_users_lock */
+
+/**
+ * tw_user_init - settle the cap where no module parameter has
+ */
+void __init tw_user_init(void)
+{
+	if (!max_user_memory)
+		max_user_memory = tw_default_memory();
+}
 
 /**
  * tw_user_get - find or make the calling user
@@ -60,7 +97,7 @@ void tw_user_put(struct tw_user *user)
 {
 	mutex_lock(&tw_users_lock);
 	if (!--user->files) {
-		WARN_ON_ONCE(user->timers);
+		WARN_ON_ONCE(user->memory);
 		xa_erase(&tw_users, __kuid_val(user->uid));
 		kfree(user);
 	}
@@ -68,60 +105,61 @@ void tw_user_put(struct tw_user *user)
 }
 
 /**
- * tw_user_charge - account for timers
+ * tw_user_charge - charge memory that is about to be allocated
  * @user: to whom
- * @timers: how many are wanted
+ * @bytes: how much
  *
- * Return: how many of them there is room for.
+ * Return: 0; -EDQUOT: that is more than the cap leaves, and nothing was charged.
  */
-u32 tw_user_charge(struct tw_user *user, u32 timers)
+int tw_user_charge(struct tw_user *user, size_t bytes)
 {
-	u64 max = tw_user_timers_max();
+	u64 max = tw_user_memory_max();
+	int err = 0;
 
 	spin_lock(&user->lock);
-	if (user->timers >= max)
-		timers = 0;
+	/* The cap may have been lowered below what is charged. */
+	if (user->memory > max || bytes > max - user->memory)
+		err = -EDQUOT;
 	else
-		timers = min_t(u64, timers, max - user->timers);
-	user->timers += timers;
+		user->memory += bytes;
 	spin_unlock(&user->lock);
-	return timers;
+	return err;
 }
 
 /**
- * tw_user_uncharge - give back
- * @user: to whom they were charged
- * @timers: how many
+ * tw_user_uncharge - give back memory that was freed
+ * @user: to whom it was charged
+ * @bytes: how much
  */
-void tw_user_uncharge(struct tw_user *user, u32 timers)
+void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 	spin_lock(&user->lock);
-	user->timers -= timers;
+	user->memory -= bytes;
 	spin_unlock(&user->lock);
 }
 
 /**
- * tw_user_timers - how many are charged
+ * tw_user_memory - how much is charged
  * @user: to whom
  *
- * Return: the number.
+ * Return: bytes.
  */
-u64 tw_user_timers(struct tw_user *user)
+u64 tw_user_memory(struct tw_user *user)
 {
-	u64 timers;
+	u64 bytes;
 
 	spin_lock(&user->lock);
-	timers = user->timers;
+	bytes = user->memory;
 	spin_unlock(&user->lock);
-	return timers;
+	return bytes;
 }
 
 /**
- * tw_user_timers_max - how many there may be for each user
+ * tw_user_memory_max - how much may be charged to each user
  *
- * Return: the number; the administrator may change it at any time.
+ * Return: bytes; the administrator may change it at any time.
  */
-u64 tw_user_timers_max(void)
+u64 tw_user_memory_max(void)
 {
-	return READ_ONCE(max_user_timers);
+	return READ_ONCE(max_user_memory);
 }
