@@ -7,6 +7,14 @@
 #ifndef TW_INTERNAL_H
 #define TW_INTERNAL_H
 
+/*
+ * A u64 that is read without a lock, or that user space writes, must be read in one piece: half of
+ * a deadline could make a timer early. And the buffers on the stack are sized for 64 bits.
+ */
+#ifndef CONFIG_64BIT
+#error timerwheel needs a 64-bit kernel: on a 32-bit one half of a deadline could be read
+#endif
+
 #include <linux/bottom_half.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>

@@ -50,6 +50,7 @@ bool shim_fault(void);
 
 /* --- Plain things ----------------------------------------------------------------------- */
 
+#define CONFIG_64BIT		1
 #define __user
 #define __printf(a, b)
 #ifndef __aligned
