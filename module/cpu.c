@@ -20,11 +20,11 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
-#include <linux/topology.h>
 
 #include "clock.h"
 #include "deadlines.h"
 #include "internal.h"
+#include "memory.h"
 #include "run.h"
 #include "trace.h"
 
@@ -178,18 +178,27 @@ static struct tw_cpu *tw_cpu_any(struct tw_file *file)
 	return cpu;
 }
 
+/* How large a part is, its lists and their bitmap included. */
+static size_t tw_cpu_size(const struct tw_setup *setup)
+{
+	unsigned int lists = tw_wheel_lists(setup->slots, setup->tick);
+
+	return sizeof(struct tw_cpu) + BITS_TO_LONGS(lists) * sizeof(long) + lists * sizeof(u32);
+}
+
 /*
- * Make the part of the CPU we run on. May sleep. While the kernel is out of memory it is asked
- * once a second, for it searches all there is each time, and another part will do.
+ * Make the part of the CPU we run on. May sleep. While the kernel is out of memory, or the user at
+ * the cap, that is tried once a second: the kernel searches all there is each time, and another
+ * part will do.
  */
 static int tw_cpu_create(struct tw_file *file)
 {
 	const struct tw_setup *setup = &file->setup;
+	size_t size = tw_cpu_size(setup);
 	struct tw_queue *queue = NULL;
 	unsigned int lists;
 	struct tw_cpu *cpu;
 	int err = 0;
-	size_t size;
 	void *tail;
 	u64 tick;
 	u32 nr;
@@ -202,27 +211,26 @@ static int tw_cpu_create(struct tw_file *file)
 		err = -ENOMEM;
 		goto unlock;
 	}
-	if (!file->table.buckets)
-		err = tw_table_init(&file->table);
+	err = tw_charge(file, tw_alloc_size(size));
 	if (err)
-		goto unlock;
-
-	if (!tw_is_manual(file)) {
-		queue = tw_engine_queue(file->user, nr, setup->clock);
-		if (!queue) {
-			err = -ENOMEM;
-			goto unlock;
-		}
+		goto later;
+	if (!tw_is_manual(file))
+		queue = tw_engine_queue_get(file->user, nr, setup->clock);
+	cpu = tw_alloc(size);
+	if (IS_ERR(queue))
+		err = PTR_ERR(queue);
+	else if (!cpu)
+		err = -ENOMEM;
+	else if (!file->table.buckets)
+		err = tw_table_init(file);
+	if (err) {
+		if (!IS_ERR_OR_NULL(queue))
+			tw_engine_queue_put(queue);
+		kvfree(cpu);
+		tw_uncharge(file, tw_alloc_size(size));
+		goto later;
 	}
 	lists = tw_wheel_lists(setup->slots, setup->tick);
-	size = sizeof(*cpu) + BITS_TO_LONGS(lists) * sizeof(long) + lists * sizeof(u32);
-	cpu = kvzalloc_node(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
-			    cpu_to_node(nr));
-	if (!cpu) {
-		file->parts_later = get_jiffies_64() + HZ;
-		err = -ENOMEM;
-		goto unlock;
-	}
 	tail = cpu + 1;
 	raw_spin_lock_init(&cpu->lock);
 	cpu->nr = nr;
@@ -239,6 +247,9 @@ static int tw_cpu_create(struct tw_file *file)
 	cpu->tick_began = tick * setup->tick;
 	/* Pairs with the acquire in tw_cpu_here(). */
 	smp_store_release(&file->cpu[nr], cpu);
+	goto unlock;
+later:
+	file->parts_later = get_jiffies_64() + HZ;
 unlock:
 	mutex_unlock(&file->mutex);
 	return err;
@@ -250,7 +261,7 @@ unlock:
  *
  * Context: process, may sleep. Bottom halves are off and stay so, but for a moment; with an error
  * they are on.
- * Return: a part, or -ENOMEM.
+ * Return: a part, -EDQUOT or -ENOMEM.
  */
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file)
 {
@@ -321,6 +332,7 @@ bool tw_cpu_reclaim(struct tw_file *file)
 		cpu->nr_free = 0;
 		cpu->spare = 0;
 		tw_unlock_bh(&cpu->lock);
+		cond_resched();
 	}
 	return READ_ONCE(file->table.full);
 }
@@ -408,6 +420,14 @@ void tw_cpu_close(struct tw_file *file)
 			tw_engine_remove(file->cpu[nr]);
 }
 
+/* Free a base; a grace period has passed since it was removed from its engine. */
+static void tw_cpu_delete(struct tw_cpu *cpu)
+{
+	if (cpu->queue)
+		tw_engine_queue_put(cpu->queue);
+	kvfree(cpu);
+}
+
 /**
  * tw_cpu_free_all - free all bases
  * @file: whose; a grace period has passed since tw_cpu_close()
@@ -417,7 +437,8 @@ void tw_cpu_free_all(struct tw_file *file)
 	unsigned int nr;
 
 	for (nr = 0; nr < nr_cpu_ids; nr++)
-		kvfree(file->cpu[nr]);
+		if (file->cpu[nr])
+			tw_cpu_delete(file->cpu[nr]);
 }
 
 /**
@@ -447,6 +468,8 @@ void tw_cpu_reset(struct tw_file *file)
 	if (list_empty(&unused))
 		return;
 	synchronize_rcu();
-	list_for_each_entry_safe(cpu, next, &unused, entity.list)
-		kvfree(cpu);
+	list_for_each_entry_safe(cpu, next, &unused, entity.list) {
+		tw_cpu_delete(cpu);
+		tw_uncharge(file, tw_alloc_size(tw_cpu_size(&file->setup)));
+	}
 }

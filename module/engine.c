@@ -63,6 +63,7 @@
 #include "clock.h"
 #include "engine.h"
 #include "internal.h"
+#include "memory.h"
 
 /* Entities that move from a tree to a list before a turn: two, since a turn takes one off. */
 #define TW_DUE		2U
@@ -500,49 +501,91 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	tw_unlock_bh(&engine->lock);
 }
 
+static struct tw_queue *tw_queue_make(struct tw_user *user, unsigned int nr, u32 clock)
+{
+	size_t size = tw_alloc_size(sizeof(struct tw_queue));
+	struct tw_queue *queue;
+
+	if (tw_user_charge(user, size))
+		return ERR_PTR(-EDQUOT);
+	queue = tw_alloc(sizeof(*queue));
+	if (!queue) {
+		tw_user_uncharge(user, size);
+		return ERR_PTR(-ENOMEM);
+	}
+	tw_entity_init(&queue->entity);
+	timerqueue_init_head(&queue->timed);
+	INIT_LIST_HEAD(&queue->ready);
+	queue->engine = per_cpu_ptr(&tw_engines, nr);
+	queue->user = user;
+	queue->clock = clock;
+	queue->bases = 1;
+	return queue;
+}
+
+static void tw_queue_free(struct tw_queue *queue)
+{
+	struct tw_user *user = queue->user;
+
+	WARN_ON_ONCE(queue->entity.place != TW_NOWHERE);
+	kvfree(queue);
+	tw_user_uncharge(user, tw_alloc_size(sizeof(*queue)));
+}
+
 /**
- * tw_engine_queue - find or make the queue of a user's bases
+ * tw_engine_queue_get - find or make the queue for one more base of a user
  * @user: whose
  * @nr: on which CPU
  * @clock: on which clock
  *
  * Context: process, may sleep.
- * Return: the queue; NULL: no memory.
+ * Return: the queue, -ENOMEM or -EDQUOT.
  */
-struct tw_queue *tw_engine_queue(struct tw_user *user, unsigned int nr, u32 clock)
+struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 clock)
 {
 	struct tw_queue **place = &user->queue[nr * TW_CLOCKS + clock];
-	struct tw_queue *queue, *other;
+	struct tw_queue *queue, *made = NULL;
 
-	/* Pairs with the cmpxchg() below. */
-	queue = smp_load_acquire(place);
-	if (queue)
-		return queue;
-	queue = kzalloc_node(sizeof(*queue), TW_GFP, cpu_to_node(nr));
+	for (;;) {
+		spin_lock(&user->lock);
+		queue = *place;
+		if (queue)
+			queue->bases++;
+		else
+			*place = made;
+		spin_unlock(&user->lock);
+		if (queue || made)
+			break;
+		made = tw_queue_make(user, nr, clock);
+		if (IS_ERR(made))
+			return made;
+	}
 	if (!queue)
-		return NULL;
-	tw_entity_init(&queue->entity);
-	timerqueue_init_head(&queue->timed);
-	INIT_LIST_HEAD(&queue->ready);
-	queue->engine = per_cpu_ptr(&tw_engines, nr);
-	queue->clock = clock;
-	/* Full barrier: pairs with the acquire above. */
-	other = cmpxchg(place, NULL, queue);
-	if (!other)
-		return queue;
-	kfree(queue);
-	return other;
+		return made;
+	if (made)
+		tw_queue_free(made);
+	return queue;
 }
 
 /**
- * tw_engine_queue_free - free a queue
- * @queue: the queue, or NULL; a grace period has passed since its last base was removed
+ * tw_engine_queue_put - a base of the queue is gone
+ * @queue: the queue
+ *
+ * Context: process; a grace period has passed since the base was removed, if it ever was in the
+ * engine.
  */
-void tw_engine_queue_free(struct tw_queue *queue)
+void tw_engine_queue_put(struct tw_queue *queue)
 {
-	if (queue)
-		WARN_ON_ONCE(queue->entity.place != TW_NOWHERE);
-	kfree(queue);
+	struct tw_user *user = queue->user;
+	bool last;
+
+	spin_lock(&user->lock);
+	last = !--queue->bases;
+	if (last)
+		user->queue[queue->engine->nr * TW_CLOCKS + queue->clock] = NULL;
+	spin_unlock(&user->lock);
+	if (last)
+		tw_queue_free(queue);
 }
 
 /**

@@ -45,27 +45,31 @@ struct tw_entity {
  * @entity: in the engine
  * @timed: bases that will have work at a known time
  * @ready: bases that have work now, in the order of their turns
- * @engine: whose queue; constant
+ * @engine: that of the CPU; constant
+ * @user: whose bases; constant
  * @clock: enum timerwheel_clock; constant
+ * @bases: how many there are; protected by the user's lock
  * @firing: the engine's last firing that gave it a turn
  * @spent: ns that its turns took in that one
  *
- * All that is not constant is protected by the engine's lock. Lives as long as the user.
+ * What is not said to be protected otherwise is by the engine's lock. Lives as long as its bases.
  */
 struct tw_queue {
 	struct tw_entity entity;
 	struct timerqueue_head timed;
 	struct list_head ready;
 	struct tw_engine *engine;
+	struct tw_user *user;
 	u32 clock;
+	u32 bases;
 	u32 firing;
 	u64 spent;
 };
 
 int tw_engine_init(void);
 void tw_engine_exit(void);
-struct tw_queue *tw_engine_queue(struct tw_user *user, unsigned int nr, u32 clock);
-void tw_engine_queue_free(struct tw_queue *queue);
+struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 clock);
+void tw_engine_queue_put(struct tw_queue *queue);
 void tw_engine_start(struct tw_cpu *cpu, u64 at);
 void tw_engine_again(struct tw_cpu *cpu);
 void tw_engine_remove(struct tw_cpu *cpu);

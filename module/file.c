@@ -7,6 +7,7 @@
 #include <linux/uio.h>
 
 #include "internal.h"
+#include "memory.h"
 #include "ring.h"
 
 /* Frees closed files: millions of timers, after a grace period, where the scheduler sees it. */
@@ -38,27 +39,40 @@ void tw_file_exit(void)
 static void tw_file_free(struct work_struct *work)
 {
 	struct tw_file *file = container_of(to_rcu_work(work), struct tw_file, free);
+	struct tw_user *user = file->user;
+	size_t charged = file->charged;
 
 	tw_cpu_free_all(file);
-	tw_table_free(&file->table);
-	tw_user_uncharge(file->user, file->table.made + file->ring.events);
 	tw_ring_free(&file->ring);
-	tw_user_put(file->user);
+	tw_table_free(&file->table);
 	kvfree(file);
+	/* Not before: what is charged to nobody is nobody's. */
+	tw_user_uncharge(user, charged);
+	tw_user_freed(user);
+	tw_user_put(user);
 }
 
 static int tw_open(struct inode *inode, struct file *filp)
 {
 	struct tw_file *file;
+	size_t size = struct_size(file, cpu, nr_cpu_ids);
+	size_t bytes = tw_alloc_size(size);
+	struct tw_user *user;
+	int err;
 
-	file = kvzalloc(struct_size(file, cpu, nr_cpu_ids), GFP_KERNEL_ACCOUNT);
-	if (!file)
+	user = tw_user_get();
+	if (!user)
 		return -ENOMEM;
-	file->user = tw_user_get();
-	if (!file->user) {
-		kvfree(file);
-		return -ENOMEM;
+	err = tw_user_charge(user, bytes);
+	if (err)
+		goto put;
+	file = tw_alloc(size);
+	if (!file) {
+		err = -ENOMEM;
+		goto uncharge;
 	}
+	file->user = user;
+	file->charged = bytes;
 	tw_setup_default(&file->setup);
 	file->table.pool.generation_mask = BIT(tw_setup_generation_bits(&file->setup)) - 1;
 	tw_events_init(&file->events);
@@ -69,6 +83,12 @@ static int tw_open(struct inode *inode, struct file *filp)
 	filp->private_data = file;
 	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);
+
+uncharge:
+	tw_user_uncharge(user, bytes);
+put:
+	tw_user_put(user);
+	return err;
 }
 
 static int tw_release(struct inode *inode, struct file *filp)
@@ -78,6 +98,7 @@ static int tw_release(struct inode *inode, struct file *filp)
 	tw_cpu_close(file);
 	tw_monitor_close(file);
 	INIT_RCU_WORK(&file->free, tw_file_free);
+	tw_user_closing(file->user);
 	queue_rcu_work(tw_freeing, &file->free);
 	return 0;
 }

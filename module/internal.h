@@ -7,6 +7,14 @@
 #ifndef TW_INTERNAL_H
 #define TW_INTERNAL_H
 
+/*
+ * A u64 that is read without a lock, or that user space writes, must be read in one piece: half of
+ * a deadline could make a timer early. And the buffers on the stack are sized for 64 bits.
+ */
+#ifndef CONFIG_64BIT
+#error timerwheel needs a 64-bit kernel: on a 32-bit one half of a deadline could be read
+#endif
+
 #include <linux/bottom_half.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
@@ -56,16 +64,22 @@ struct tw_file;
 /**
  * struct tw_user - a user who has wheels open, and what they hold
  * @uid: who
- * @files: open wheels; protected by tw_users_lock
- * @timers: timers charged; @lock
+ * @files: wheels and monitors that are not freed yet; protected by the lock of tw_users
+ * @memory: bytes charged; @lock
  * @lock: a leaf
- * @queue: in the engines, by CPU and clock; made when a base first needs one
+ * @closing: wheels that are closed and not freed yet
+ * @freed: how many have been freed, modulo 2^32
+ * @wait: for that
+ * @queue: in the engines, by CPU and clock; while there are bases in them
  */
 struct tw_user {
 	kuid_t uid;
 	unsigned long files;
-	u64 timers;
-	spinlock_t lock;	/* @timers */
+	u64 memory;
+	spinlock_t lock;	/* @memory, tw_queue.bases */
+	u32 closing;
+	u32 freed;
+	wait_queue_head_t wait;
 	struct tw_queue *queue[];
 };
 
@@ -80,7 +94,31 @@ struct tw_bucket {
 } __aligned(64);
 
 /* Buckets that are allocated together. */
-#define TW_PAGE_BUCKETS		64U
+#define TW_PAGE_BUCKETS		(TW_PAGE / sizeof(struct tw_bucket))
+
+/**
+ * enum tw_dirs - the directories of a table
+ * @TW_DIR_TIMERS: tw_pool.page
+ * @TW_DIR_BUCKETS: tw_table.bucket
+ * @TW_DIR_WORDS: tw_table.words
+ * @TW_DIRS: how many there are
+ */
+enum tw_dirs {
+	TW_DIR_TIMERS,
+	TW_DIR_BUCKETS,
+	TW_DIR_WORDS,
+	TW_DIRS,
+};
+
+/**
+ * struct tw_dir - how full a directory is
+ * @used: its entries, which are pages
+ * @room: how many it has room for
+ */
+struct tw_dir {
+	u32 used;
+	u32 room;
+};
 
 /**
  * struct tw_table - all timers of a file, by index and by key
@@ -90,13 +128,10 @@ struct tw_bucket {
  * @buckets: how many there are: linear hashing, grows by one at a time. Written under
  *	the lock of the bucket that is split.
  * @made: indices that exist: 1 to @made. Written under tw_file.mutex.
- * @pages: pages in @pool; tw_file.mutex
- * @pages_room: room in the directory; tw_file.mutex
  * @words: directory of the deadline table, as in @pool but before all of it is there, too;
  *	tw_file.mutex
- * @words_pages: pages in it; tw_file.mutex
- * @words_room: room in it; tw_file.mutex
- * @bucket_room: room in the directory of buckets; tw_file.mutex
+ * @dir: how full the directories are; tw_file.mutex
+ * @sharers: calls that are making the deadline table; tw_file.mutex
  * @bucket_map: what lockdep knows about tw_bucket.lock
  * @lock: protects @full; a leaf
  * @full: magazines of free timers that no CPU part holds: linked by tw_timer.hash_next
@@ -108,12 +143,9 @@ struct tw_table {
 	u64 seed[2];
 	u32 buckets;
 	u32 made;
-	u32 pages;
-	u32 pages_room;
 	u64 **words;
-	u32 words_pages;
-	u32 words_room;
-	u32 bucket_room;
+	struct tw_dir dir[TW_DIRS];
+	u32 sharers;
 	struct lockdep_map bucket_map;
 	raw_spinlock_t lock;
 	u32 full;
@@ -263,6 +295,7 @@ struct tw_setup {
  * @ring: where their events go, if user space wants it
  * @mutex: SETUP, growth, new CPU parts
  * @parts_later: there was no memory for a CPU part: no new one before, in jiffies; @mutex
+ * @charged: bytes of memory charged to @user; @mutex
  * @advance: one ADVANCE at a time; taken before @mutex
  * @drain_next: index where DRAIN goes on; a hint
  * @user: who is charged
@@ -280,6 +313,7 @@ struct tw_file {
 	struct tw_ring ring;
 	struct mutex mutex;	/* settings, growth, new parts */
 	u64 parts_later;
+	size_t charged;
 	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;
 	struct tw_user *user;
@@ -374,22 +408,24 @@ int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
 int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to);
 
 /* table.c */
-int tw_table_init(struct tw_table *table);
+int tw_table_init(struct tw_file *file);
 void tw_table_free(struct tw_table *table);
 int tw_table_grow(struct tw_file *file);
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count);
 struct page *tw_table_words(struct tw_file *file, unsigned long nr);
-size_t tw_table_memory(const struct tw_table *table);
 u32 tw_table_get(struct tw_table *table, u32 *count);
 void tw_table_put(struct tw_table *table, u32 first, u32 count);
 
 /* user.c */
+void tw_user_init(void);
 struct tw_user *tw_user_get(void);
 void tw_user_put(struct tw_user *user);
-u32 tw_user_charge(struct tw_user *user, u32 timers);
-void tw_user_uncharge(struct tw_user *user, u32 timers);
-u64 tw_user_timers(struct tw_user *user);
-u64 tw_user_timers_max(void);
+void tw_user_closing(struct tw_user *user);
+void tw_user_freed(struct tw_user *user);
+int tw_user_charge(struct tw_user *user, size_t bytes);
+void tw_user_uncharge(struct tw_user *user, size_t bytes);
+u64 tw_user_memory(struct tw_user *user);
+u64 tw_user_memory_max(void);
 
 /* cpu.c */
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file);

@@ -19,6 +19,7 @@ static int __init tw_init(void)
 {
 	int err;
 
+	tw_user_init();
 	err = tw_file_init();
 	if (err)
 		return err;

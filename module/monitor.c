@@ -24,6 +24,7 @@
 #include <linux/uio.h>
 
 #include "internal.h"
+#include "memory.h"
 
 /* Length of a ring if none is asked for. */
 #define TW_MONITOR_DEFAULT	1024U
@@ -253,9 +254,15 @@ static void tw_monitor_detach(struct tw_monitor *monitor)
 	WRITE_ONCE(monitor->file, NULL);
 }
 
+/* How much memory a monitor for @events events takes. */
+static size_t tw_monitor_memory(u32 events)
+{
+	return tw_alloc_size(struct_size((struct tw_monitor *)NULL, event, events));
+}
+
 static void tw_monitor_free(struct tw_monitor *monitor)
 {
-	tw_user_uncharge(monitor->user, monitor->events);
+	tw_user_uncharge(monitor->user, tw_monitor_memory(monitor->events));
 	tw_user_put(monitor->user);
 	/* Someone may be about to wake its readers. */
 	kvfree_rcu(monitor, rcu);
@@ -303,30 +310,34 @@ void tw_monitor_close(struct tw_file *file)
 /* Make a monitor, charged to the user who asks. */
 static struct tw_monitor *tw_monitor_make(u32 events)
 {
+	size_t bytes = tw_monitor_memory(events);
 	struct tw_monitor *monitor;
-	u32 charged;
+	struct tw_user *user;
+	int err;
 
-	monitor = kvzalloc(struct_size(monitor, event, events),
-			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
-	if (!monitor)
+	user = tw_user_get();
+	if (!user)
 		return ERR_PTR(-ENOMEM);
-	monitor->user = tw_user_get();
-	if (!monitor->user) {
-		kvfree(monitor);
-		return ERR_PTR(-ENOMEM);
+	err = tw_user_charge(user, bytes);
+	if (err)
+		goto put;
+	monitor = tw_alloc(struct_size(monitor, event, events));
+	if (!monitor) {
+		err = -ENOMEM;
+		goto uncharge;
 	}
-	charged = tw_user_charge(monitor->user, events);
-	if (charged < events) {
-		tw_user_uncharge(monitor->user, charged);
-		tw_user_put(monitor->user);
-		kvfree(monitor);
-		return ERR_PTR(-EDQUOT);
-	}
+	monitor->user = user;
 	monitor->events = events;
 	raw_spin_lock_init(&monitor->lock);
 	mutex_init(&monitor->reading);
 	init_waitqueue_head(&monitor->readers);
 	return monitor;
+
+uncharge:
+	tw_user_uncharge(user, bytes);
+put:
+	tw_user_put(user);
+	return ERR_PTR(err);
 }
 
 /* Put a monitor into its file's list. Returns 0 or -ENOSPC. */

@@ -26,6 +26,7 @@
 #include <linux/vmalloc.h>
 
 #include "internal.h"
+#include "memory.h"
 #include "ring.h"
 
 static_assert(sizeof(struct timerwheel_ring) == TIMERWHEEL_RING_EVENTS);
@@ -59,8 +60,7 @@ int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset)
 {
 	struct timerwheel_ring *shared;
 
-	shared = __vmalloc(tw_ring_size(events), GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
-			   __GFP_RETRY_MAYFAIL);
+	shared = __vmalloc(tw_ring_size(events), TW_GFP | __GFP_ZERO);
 	if (!shared)
 		return -ENOMEM;
 	shared->mask = events - 1;
@@ -162,12 +162,12 @@ struct page *tw_ring_page(const struct tw_ring *ring, unsigned long nr)
 }
 
 /**
- * tw_ring_memory - how much memory it occupies
- * @ring: the ring
+ * tw_ring_memory - how much memory a ring takes
+ * @events: its length
  *
  * Return: bytes.
  */
-size_t tw_ring_memory(const struct tw_ring *ring)
+size_t tw_ring_memory(u32 events)
 {
-	return tw_ring_pages(ring) * PAGE_SIZE;
+	return tw_vmalloc_size(tw_ring_size(events));
 }

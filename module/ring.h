@@ -31,6 +31,6 @@ void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow);
 bool tw_ring_wanted(const struct tw_ring *ring);
 unsigned long tw_ring_pages(const struct tw_ring *ring);
 struct page *tw_ring_page(const struct tw_ring *ring, unsigned long nr);
-size_t tw_ring_memory(const struct tw_ring *ring);
+size_t tw_ring_memory(u32 events);
 
 #endif /* TW_RING_H */

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "internal.h"
+#include "memory.h"
 #include "ring.h"
 
 /**
@@ -66,19 +67,20 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 	return 0;
 }
 
-/* Make the ring, which counts as that many timers of the user. Returns 0, -EDQUOT, -ENOMEM. */
+/* Make the ring. Returns 0, -EDQUOT, -ENOMEM. */
 static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
 {
-	u32 charged;
-	int err = -EDQUOT;
+	size_t bytes = tw_ring_memory(setup->ring);
+	int err;
 
 	if (!setup->ring)
 		return 0;
-	charged = tw_user_charge(file->user, setup->ring);
-	if (charged == setup->ring)
-		err = tw_ring_make(&file->ring, setup->ring, tw_clock_offset(setup->clock));
+	err = tw_charge(file, bytes);
 	if (err)
-		tw_user_uncharge(file->user, charged);
+		return err;
+	err = tw_ring_make(&file->ring, setup->ring, tw_clock_offset(setup->clock));
+	if (err)
+		tw_uncharge(file, bytes);
 	return err;
 }
 

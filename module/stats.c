@@ -5,7 +5,6 @@
 
 #include "clock.h"
 #include "internal.h"
-#include "ring.h"
 
 /* Add what one CPU part has counted. */
 static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
@@ -37,21 +36,6 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
 	tw_unlock_bh(&cpu->lock);
 }
 
-/* Bytes of kernel memory of a file. */
-static size_t tw_stats_memory(const struct tw_file *file)
-{
-	unsigned int lists = tw_wheel_lists(file->setup.slots, file->setup.tick);
-	size_t part = sizeof(struct tw_cpu) + BITS_TO_LONGS(lists) * sizeof(long) +
-		      lists * sizeof(u32);
-	size_t memory = struct_size(file, cpu, nr_cpu_ids);
-	unsigned int nr;
-
-	for (nr = 0; nr < nr_cpu_ids; nr++)
-		if (file->cpu[nr])
-			memory += part;
-	return memory + tw_table_memory(&file->table) + tw_ring_memory(&file->ring);
-}
-
 /**
  * tw_stats_get - TIMERWHEEL_IOC_STATS
  * @file: the file
@@ -70,7 +54,7 @@ void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
 	for (nr = 0; nr < nr_cpu_ids; nr++)
 		if (file->cpu[nr])
 			tw_stats_add(stats, file->cpu[nr]);
-	stats->memory = tw_stats_memory(file);
+	stats->memory = file->charged;
 	mutex_unlock(&file->mutex);
 	stats->due = READ_ONCE(file->events.due.count);
 	stats->wakeups = atomic64_read(&file->events.wakeups);
@@ -112,8 +96,8 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->ring = setup.ring;
 	info->ring_max = TIMERWHEEL_RING_MAX;
 	info->generation_bits = tw_setup_generation_bits(&setup);
-	info->user_timers = tw_user_timers(file->user);
-	info->user_timers_max = tw_user_timers_max();
+	info->user_memory = tw_user_memory(file->user);
+	info->user_memory_max = tw_user_memory_max();
 }
 
 /**

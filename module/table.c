@@ -31,19 +31,23 @@
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "clock.h"
 #include "deadlines.h"
 #include "internal.h"
+#include "memory.h"
 #include "table.h"
 
-static_assert(TW_PAGE_TIMERS * sizeof(struct tw_timer) <= PAGE_SIZE);
+/* Bounds how many timers are made under one hold of a lock. */
+static_assert(TW_PAGE_TIMERS <= TW_MAGAZINE);
 /* Which bucket a chain is in is told by its address. */
 static_assert(sizeof(struct tw_bucket) == 64);
 
-/* A cgroup at its limit gets -ENOMEM, not the OOM killer. */
-#define TW_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+/* Pages of the deadline table that are made under one hold of tw_file.mutex. */
+#define TW_SHARE_PAGES	(SZ_256K / PAGE_SIZE)
 
 /**
  * tw_table_get - take a magazine
@@ -91,67 +95,158 @@ void tw_table_put(struct tw_table *table, u32 first, u32 count)
 	raw_spin_unlock(&table->lock);
 }
 
-/*
- * Replace a directory that has @room entries by a copy with twice as many.
- * Returns the new one, NULL without memory. The old one is freed after a grace
- * period, so @dir must be published by then: the caller does that at once.
+/* The directory of pages of kind @kind. */
+static void **tw_dir(const struct tw_table *table, enum tw_dirs kind)
+{
+	switch (kind) {
+	case TW_DIR_TIMERS:
+		return (void **)rcu_dereference_raw(table->pool.page);
+	case TW_DIR_BUCKETS:
+		return (void **)rcu_dereference_raw(table->bucket);
+	default:
+		return (void **)table->words;
+	}
+}
+
+static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir)
+{
+	switch (kind) {
+	case TW_DIR_TIMERS:
+		rcu_assign_pointer(table->pool.page, (struct tw_timer **)dir);
+		break;
+	case TW_DIR_BUCKETS:
+		rcu_assign_pointer(table->bucket, (struct tw_bucket **)dir);
+		break;
+	default:
+		table->words = (u64 **)dir;
+		if (rcu_access_pointer(table->pool.words))
+			rcu_assign_pointer(table->pool.words, (u64 **)dir);
+		break;
+	}
+}
+
+/* How much memory a directory of @room pages takes. */
+static size_t tw_dir_memory(u32 room)
+{
+	return room ? tw_alloc_size(room * sizeof(void *)) : 0;
+}
+
+/* How many pages a directory has room for after the present one of @room. */
+static u32 tw_dir_more(u32 room)
+{
+	return room ? room * 2 : 8;
+}
+
+/* Pages of the deadline table are mapped: they are the kernel's. */
+static size_t tw_page_memory(enum tw_dirs kind)
+{
+	return kind == TW_DIR_WORDS ? PAGE_SIZE : tw_alloc_size(TW_PAGE);
+}
+
+static void *tw_page_alloc(enum tw_dirs kind)
+{
+	return kind == TW_DIR_WORDS ? (void *)get_zeroed_page(TW_GFP) : tw_alloc(TW_PAGE);
+}
+
+static void tw_page_free(enum tw_dirs kind, void *page)
+{
+	if (kind == TW_DIR_WORDS)
+		free_page((unsigned long)page);
+	else
+		kvfree(page);
+}
+
+/**
+ * struct tw_growth - memory for a step of growth: all that is needed, or nothing is changed
+ * @page: a page for each directory that gets one
+ * @dir: a larger directory, where the present one is full
  */
-static void *tw_dir_grow(void *old, u32 *room)
-{
-	u32 more = *room ? *room * 2 : 8;
-	void **dir = kvcalloc(more, sizeof(*dir), TW_GFP);
+struct tw_growth {
+	void *page[TW_DIRS];
+	void **dir[TW_DIRS];
+};
 
-	if (!dir)
-		return NULL;
-	if (old)
-		memcpy(dir, old, *room * sizeof(*dir));
-	*room = more;
-	return dir;
+/* How much memory one more page of kind @kind takes, with the directory that it may need. */
+static size_t tw_growth_memory(const struct tw_table *table, enum tw_dirs kind)
+{
+	const struct tw_dir *dir = &table->dir[kind];
+	size_t bytes = tw_page_memory(kind);
+
+	if (dir->used == dir->room)
+		bytes += tw_dir_memory(tw_dir_more(dir->room));
+	return bytes;
 }
 
-/* Make room for page number @page of timers, and the page. */
-static int tw_add_page(struct tw_table *table, u32 page)
+static bool tw_growth_alloc(const struct tw_table *table, enum tw_dirs kind,
+			    struct tw_growth *growth)
 {
-	struct tw_timer **dir = rcu_dereference_raw(table->pool.page);
-	struct tw_timer **old = dir;
-	struct tw_timer *timers;
+	const struct tw_dir *dir = &table->dir[kind];
 
-	if (page == table->pages_room) {
-		dir = tw_dir_grow(old, &table->pages_room);
-		if (!dir)
-			return -ENOMEM;
-		rcu_assign_pointer(table->pool.page, dir);
-		kvfree_rcu_mightsleep(old);
+	if (dir->used == dir->room) {
+		growth->dir[kind] = tw_alloc(tw_dir_more(dir->room) * sizeof(void *));
+		if (!growth->dir[kind])
+			return false;
 	}
-	timers = (void *)get_zeroed_page(TW_GFP);
-	if (!timers)
-		return -ENOMEM;
-	dir[page] = timers;
-	table->pages++;
-	return 0;
+	growth->page[kind] = tw_page_alloc(kind);
+	return growth->page[kind];
 }
 
-/* Make room for page number @page of buckets, and the page. */
-static int tw_add_buckets(struct tw_table *table, u32 page)
+/*
+ * A larger directory is a copy that replaces the old one, which is freed after a grace period.
+ * It is small beside what it leads to, and counted as freed at once.
+ */
+static void tw_growth_install(struct tw_file *file, enum tw_dirs kind,
+			      const struct tw_growth *growth)
 {
-	struct tw_bucket **dir = rcu_dereference_raw(table->bucket);
-	struct tw_bucket **old = dir;
-	struct tw_bucket *buckets;
+	struct tw_table *table = &file->table;
+	struct tw_dir *dir = &table->dir[kind];
+	void **old = tw_dir(table, kind);
 
-	if (page == table->bucket_room) {
-		dir = tw_dir_grow(old, &table->bucket_room);
-		if (!dir)
-			return -ENOMEM;
-		rcu_assign_pointer(table->bucket, dir);
-		kvfree_rcu_mightsleep(old);
+	if (growth->dir[kind]) {
+		if (old)
+			memcpy(growth->dir[kind], old, dir->used * sizeof(*old));
+		tw_dir_publish(table, kind, growth->dir[kind]);
+		if (old)
+			kvfree_rcu_mightsleep(old);
+		tw_uncharge(file, tw_dir_memory(dir->room));
+		dir->room = tw_dir_more(dir->room);
 	}
-	if (dir[page])
-		return 0;
-	buckets = kcalloc(TW_PAGE_BUCKETS, sizeof(*buckets), TW_GFP);
-	if (!buckets)
-		return -ENOMEM;
-	dir[page] = buckets;
+	tw_dir(table, kind)[dir->used++] = growth->page[kind];
+}
+
+/*
+ * Add a page to each directory whose bit is set in @kinds. What that takes is charged first.
+ * Returns 0, -EDQUOT or -ENOMEM; with an error nothing has changed.
+ */
+static int tw_grow(struct tw_file *file, unsigned int kinds)
+{
+	struct tw_table *table = &file->table;
+	struct tw_growth growth = {};
+	enum tw_dirs kind;
+	size_t bytes = 0;
+	int err;
+
+	for (kind = 0; kind < TW_DIRS; kind++)
+		if (kinds & BIT(kind))
+			bytes += tw_growth_memory(table, kind);
+	err = tw_charge(file, bytes);
+	if (err)
+		return err;
+	for (kind = 0; kind < TW_DIRS; kind++)
+		if (kinds & BIT(kind) && !tw_growth_alloc(table, kind, &growth))
+			goto free;
+	for (kind = 0; kind < TW_DIRS; kind++)
+		if (kinds & BIT(kind))
+			tw_growth_install(file, kind, &growth);
 	return 0;
+free:
+	for (kind = 0; kind < TW_DIRS; kind++) {
+		if (growth.page[kind])
+			tw_page_free(kind, growth.page[kind]);
+		kvfree(growth.dir[kind]);
+	}
+	tw_uncharge(file, bytes);
+	return -ENOMEM;
 }
 
 /*
@@ -199,29 +294,72 @@ static void tw_split(struct tw_table *table)
 	local_bh_enable();
 }
 
-/* The words of the deadline table for the timers of page number @page of it. */
-static int tw_add_words(struct tw_table *table, u32 page)
+/* Are there words for all timers? */
+static bool tw_words_complete(const struct tw_table *table)
 {
-	u64 **old = table->words;
-	u64 *words;
+	return table->dir[TW_DIR_WORDS].used > table->made / TW_PAGE_WORDS;
+}
 
-	if (page == table->words_room) {
-		u64 **dir = tw_dir_grow(old, &table->words_room);
+/*
+ * Make some pages of the deadline table, of which somebody wants to map @count from @first on.
+ * Returns 0: all are there; -EAGAIN: go on; or an error.
+ */
+static int tw_share_some(struct tw_file *file, unsigned long first, unsigned long count)
+{
+	/* Index 0 has a word, too. */
+	unsigned long most = file->setup.capacity / TW_PAGE_WORDS + 1;
+	struct tw_table *table = &file->table;
+	unsigned int i;
+	int err;
 
-		if (!dir)
-			return -ENOMEM;
-		table->words = dir;
-		if (rcu_access_pointer(table->pool.words))
-			rcu_assign_pointer(table->pool.words, dir);
-		if (old)
-			kvfree_rcu_mightsleep(old);
+	if (first >= most || count > most - first)
+		return -EINVAL;
+	if (rcu_access_pointer(table->pool.words))
+		return 0;
+	/* A page at least: those who look for the table look whether there is one. */
+	for (i = 0; i < TW_SHARE_PAGES && !tw_words_complete(table); i++) {
+		err = tw_grow(file, BIT(TW_DIR_WORDS));
+		if (err)
+			return err;
 	}
-	words = (void *)get_zeroed_page(TW_GFP);
-	if (!words)
-		return -ENOMEM;
-	table->words[page] = words;
-	table->words_pages++;
+	if (!tw_words_complete(table))
+		return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
+	file->setup_done = true;
+	table->pool.words_offset = tw_clock_offset(file->setup.clock);
+	rcu_assign_pointer(table->pool.words, table->words);
 	return 0;
+}
+
+/*
+ * Give back some pages of a deadline table that was not completed, unless somebody else has done
+ * that or is at it. Returns 0: nothing is left to do; -EAGAIN: go on.
+ */
+static int tw_unshare_some(struct tw_file *file)
+{
+	struct tw_table *table = &file->table;
+	struct tw_dir *dir = &table->dir[TW_DIR_WORDS];
+	unsigned int i;
+
+	if (rcu_access_pointer(table->pool.words) || table->sharers)
+		return 0;
+	for (i = 0; i < TW_SHARE_PAGES && dir->used; i++)
+		tw_page_free(TW_DIR_WORDS, table->words[--dir->used]);
+	tw_uncharge(file, i * PAGE_SIZE);
+	if (dir->used)
+		return -EAGAIN;
+	kvfree(table->words);
+	tw_uncharge(file, tw_dir_memory(dir->room));
+	table->words = NULL;
+	dir->room = 0;
+	return 0;
+}
+
+/* Let others have tw_file.mutex between two steps of something long. */
+static void tw_table_yield(struct tw_file *file)
+{
+	mutex_unlock(&file->mutex);
+	cond_resched();
+	mutex_lock(&file->mutex);
 }
 
 /**
@@ -230,33 +368,24 @@ static int tw_add_words(struct tw_table *table, u32 page)
  * @first: first page of it that somebody wants to map
  * @count: how many pages
  *
- * It is too late for SETUP from then on.
+ * It is too late for SETUP from then on. Growth need not wait until all of it is made: the mutex is
+ * given up every 256 kB.
  *
  * Context: process, may sleep. Takes tw_file.mutex.
- * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -ENOMEM.
+ * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -EDQUOT,
+ * -ENOMEM; -EINTR: killed. With an error nothing has changed.
  */
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count)
 {
-	struct tw_table *table = &file->table;
-	unsigned long most;
-	int err = 0;
+	int err;
 
 	mutex_lock(&file->mutex);
-	/* Index 0 has a word, too. */
-	most = file->setup.capacity / TW_PAGE_WORDS + 1;
-	if (first >= most || count > most - first)
-		err = -EINVAL;
-	if (err || rcu_access_pointer(table->pool.words))
-		goto unlock;
-	/* A page at least: those who look for the table look whether there is one. */
-	while (!err && table->words_pages <= table->made / TW_PAGE_WORDS)
-		err = tw_add_words(table, table->words_pages);
-	if (err)
-		goto unlock;
-	file->setup_done = true;
-	table->pool.words_offset = tw_clock_offset(file->setup.clock);
-	rcu_assign_pointer(table->pool.words, table->words);
-unlock:
+	file->table.sharers++;
+	while ((err = tw_share_some(file, first, count)) == -EAGAIN)
+		tw_table_yield(file);
+	file->table.sharers--;
+	while (err && tw_unshare_some(file))
+		tw_table_yield(file);
 	mutex_unlock(&file->mutex);
 	return err;
 }
@@ -274,10 +403,28 @@ struct page *tw_table_words(struct tw_file *file, unsigned long nr)
 	struct page *page = NULL;
 
 	mutex_lock(&file->mutex);
-	if (nr < file->table.words_pages)
+	if (nr < file->table.dir[TW_DIR_WORDS].used)
 		page = virt_to_page(file->table.words[nr]);
 	mutex_unlock(&file->mutex);
 	return page;
+}
+
+/* Which directories @n more timers need a page in: one bit each. */
+static unsigned int tw_grow_kinds(const struct tw_table *table, u32 n)
+{
+	const struct tw_dir *dir = table->dir;
+	u32 first = table->made + 1;
+	unsigned int kinds = 0;
+
+	if (first / TW_PAGE_TIMERS == dir[TW_DIR_TIMERS].used)
+		kinds |= BIT(TW_DIR_TIMERS);
+	if (rcu_access_pointer(table->pool.words) &&
+	    first / TW_PAGE_WORDS == dir[TW_DIR_WORDS].used)
+		kinds |= BIT(TW_DIR_WORDS);
+	if (DIV_ROUND_UP(table->made + n, TW_BUCKET_TIMERS) >
+	    dir[TW_DIR_BUCKETS].used * TW_PAGE_BUCKETS)
+		kinds |= BIT(TW_DIR_BUCKETS);
+	return kinds;
 }
 
 /**
@@ -294,38 +441,19 @@ struct page *tw_table_words(struct tw_file *file, unsigned long nr)
 int tw_table_grow(struct tw_file *file)
 {
 	struct tw_table *table = &file->table;
-	u32 first, charged, n, i;
-	int err = 0;
+	int err = -ENOSPC;
+	u32 first, n, i;
 
 	mutex_lock(&file->mutex);
 	first = table->made + 1;
 	n = min(file->setup.capacity - table->made,
 		TW_PAGE_TIMERS - first % TW_PAGE_TIMERS);
-	if (!n) {
-		err = -ENOSPC;
+	if (n)
+		err = tw_grow(file, tw_grow_kinds(table, n));
+	if (err)
 		goto full;
-	}
-	charged = tw_user_charge(file->user, n);
-	if (!charged) {
-		err = -EDQUOT;
-		goto full;
-	}
-	n = charged;
-
-	if (first / TW_PAGE_TIMERS == table->pages)
-		err = tw_add_page(table, table->pages);
-	if (!err && rcu_access_pointer(table->pool.words) &&
-	    first / TW_PAGE_WORDS == table->words_pages)
-		err = tw_add_words(table, table->words_pages);
-	while (!err && table->buckets * TW_BUCKET_TIMERS < table->made + n) {
-		err = tw_add_buckets(table, table->buckets / TW_PAGE_BUCKETS);
-		if (!err)
-			tw_split(table);
-	}
-	if (err) {
-		tw_user_uncharge(file->user, charged);
-		goto full;
-	}
+	while (table->buckets * TW_BUCKET_TIMERS < table->made + n)
+		tw_split(table);
 
 	local_bh_disable();
 	for (i = first; i < first + n - 1; i++)
@@ -345,25 +473,27 @@ unlock:
 
 /**
  * tw_table_init - make an empty table
- * @table: zeroed
+ * @file: whose, with a zeroed table
  *
- * Context: process, may sleep. On failure tw_table_free() is still to be called.
- * Return: 0 or -ENOMEM.
+ * Context: process, may sleep; tw_file.mutex is held.
+ * Return: 0, -EDQUOT or -ENOMEM: nothing has changed.
  */
-int tw_table_init(struct tw_table *table)
+int tw_table_init(struct tw_file *file)
 {
 	static struct lock_class_key bucket_key;
+	struct tw_table *table = &file->table;
 	int err;
 
+	err = tw_grow(file, BIT(TW_DIR_BUCKETS));
+	if (err)
+		return err;
 	raw_spin_lock_init(&table->lock);
 	lockdep_init_map_wait(&table->bucket_map, "tw_bucket.lock", &bucket_key, 0,
 			      LD_WAIT_SPIN);
 	get_random_bytes(table->seed, sizeof(table->seed));
 	table->seed[1] |= 1;
-	err = tw_add_buckets(table, 0);
-	if (!err)
-		table->buckets = 1;
-	return err;
+	table->buckets = 1;
+	return 0;
 }
 
 /**
@@ -374,40 +504,16 @@ int tw_table_init(struct tw_table *table)
  */
 void tw_table_free(struct tw_table *table)
 {
-	struct tw_timer **page = rcu_dereference_raw(table->pool.page);
-	struct tw_bucket **bucket = rcu_dereference_raw(table->bucket);
+	enum tw_dirs kind;
+	void **dir;
 	u32 i;
 
-	for (i = 0; i < table->pages; i++) {
-		free_page((unsigned long)page[i]);
-		cond_resched();
+	for (kind = 0; kind < TW_DIRS; kind++) {
+		dir = tw_dir(table, kind);
+		for (i = 0; i < table->dir[kind].used; i++) {
+			tw_page_free(kind, dir[i]);
+			cond_resched();
+		}
+		kvfree(dir);
 	}
-	for (i = 0; i < table->bucket_room; i++) {
-		kfree(bucket[i]);
-		cond_resched();
-	}
-	for (i = 0; i < table->words_pages; i++) {
-		free_page((unsigned long)table->words[i]);
-		cond_resched();
-	}
-	kvfree(page);
-	kvfree(bucket);
-	kvfree(table->words);
-}
-
-/**
- * tw_table_memory - how much memory the table occupies
- * @table: the table
- *
- * Context: tw_file.mutex held.
- * Return: bytes.
- */
-size_t tw_table_memory(const struct tw_table *table)
-{
-	size_t bucket_pages = DIV_ROUND_UP(table->buckets, TW_PAGE_BUCKETS);
-
-	return table->pages * PAGE_SIZE + table->pages_room * sizeof(void *) +
-	       bucket_pages * TW_PAGE_BUCKETS * sizeof(struct tw_bucket) +
-	       table->bucket_room * sizeof(void *) + table->words_pages * PAGE_SIZE +
-	       table->words_room * sizeof(void *);
 }

@@ -2,7 +2,7 @@
 /*
  * A timer, and how one is found by its index.
  *
- * Timers are 64-byte objects in pages of 64, named by a u32 index (0 is "none"),
+ * Timers are 64-byte objects in pages of 4 kB, named by a u32 index (0 is "none"),
  * which also serves as the link in every list: half the size of a pointer, so that
  * all of a timer fits in one cache line. Which lock protects what is told in
  * README.md, "Locks".
@@ -77,8 +77,14 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
 	return unlikely(t->periodic) ? t->period : 0;
 }
 
-/* Timers in a page. */
-#define TW_PAGE_TIMERS	64U
+/*
+ * A page of the table, in bytes: what timers and buckets are allocated in. Not PAGE_SIZE: with
+ * 64 kB each of ten thousand small wheels would pay for a thousand timers.
+ */
+#define TW_PAGE		4096U
+
+/* Timers in it. */
+#define TW_PAGE_TIMERS	(TW_PAGE / (u32)sizeof(struct tw_timer))
 
 /**
  * struct tw_pool - all timers of a file, by index

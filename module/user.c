@@ -1,26 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many timers a user may have in all wheels.
+ * How much memory a user may make the kernel hold with all wheels and monitors, in bytes.
  *
- * A wheel is charged to the user who opened it, as memory for timers is first used,
- * and gives all back when it is closed.
+ * A wheel is charged to the user who opened it, a monitor to who asked for it: before memory is
+ * allocated, and until it is freed. A user is a kuid: user namespaces add nothing to a cap.
  */
 #include <linux/cred.h>
+#include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "internal.h"
+#include "memory.h"
 
-static unsigned long max_user_timers = 1UL << 24;
-module_param(max_user_timers, ulong, 0644);
-MODULE_PARM_DESC(max_user_timers, "Most timers one user may have in all wheels (16777216)");
+static unsigned long max_user_memory;	/* 0 only before tw_user_init() */
 
-static DEFINE_MUTEX(tw_users_lock);
-static DEFINE_XARRAY(tw_users);		/* tw_users_lock */
+/* Half of what the machine has: one user with no memory cgroup leaves enough to all others. */
+static unsigned long tw_default_memory(void)
+{
+	return (totalram_pages() << PAGE_SHIFT) / 2;
+}
+
+/* 0 stands for the default, which reads back as a number. */
+static int tw_set_memory(const char *text, const struct kernel_param *kp)
+{
+	unsigned long bytes;
+	int err;
+
+	err = kstrtoul(text, 0, &bytes);
+	if (!err)
+		WRITE_ONCE(max_user_memory, bytes ?: tw_default_memory());
+	return err;
+}
+
+static const struct kernel_param_ops tw_memory_ops = {
+	.set	= tw_set_memory,
+	.get	= param_get_ulong,
+};
+
+module_param_cb(max_user_memory, &tw_memory_ops, &max_user_memory, 0644);
+__MODULE_PARM_TYPE(max_user_memory, "ulong");
+MODULE_PARM_DESC(max_user_memory,
+		 "Most bytes of kernel memory that one user may hold with all wheels (half of all)");
+
+static DEFINE_XARRAY(tw_users);
+
+/**
+ * tw_user_init - settle the cap where no module parameter has
+ */
+void __init tw_user_init(void)
+{
+	if (!max_user_memory)
+		max_user_memory = tw_default_memory();
+}
+
+/* Find the user and take a reference. */
+static struct tw_user *tw_user_find(unsigned long id)
+{
+	struct tw_user *user;
+
+	xa_lock(&tw_users);
+	user = xa_load(&tw_users, id);
+	if (user)
+		user->files++;
+	xa_unlock(&tw_users);
+	return user;
+}
 
 /**
  * tw_user_get - find or make the calling user
+ *
+ * Nothing is allocated under the lock: nobody waits for another user's memory.
  *
  * Context: process, may sleep.
  * Return: the user, or NULL without memory. Give it back with tw_user_put().
@@ -28,26 +80,27 @@ static DEFINE_XARRAY(tw_users);		/* tw_users_lock */
 struct tw_user *tw_user_get(void)
 {
 	kuid_t uid = current_uid();
-	struct tw_user *user;
+	unsigned long id = __kuid_val(uid);
+	struct tw_user *user, *other;
 
-	mutex_lock(&tw_users_lock);
-	user = xa_load(&tw_users, __kuid_val(uid));
-	if (!user) {
-		user = kzalloc(struct_size(user, queue, nr_cpu_ids * TW_CLOCKS), GFP_KERNEL_ACCOUNT);
+	for (;;) {
+		user = tw_user_find(id);
+		if (user)
+			return user;
+		user = tw_alloc(struct_size(user, queue, nr_cpu_ids * TW_CLOCKS));
 		if (!user)
-			goto unlock;
+			return NULL;
 		user->uid = uid;
+		user->files = 1;
 		spin_lock_init(&user->lock);
-		if (xa_err(xa_store(&tw_users, __kuid_val(uid), user, GFP_KERNEL_ACCOUNT))) {
-			kfree(user);
-			user = NULL;
-			goto unlock;
-		}
+		init_waitqueue_head(&user->wait);
+		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
+		if (!other)
+			return user;
+		kvfree(user);
+		if (xa_is_err(other))
+			return NULL;
 	}
-	user->files++;
-unlock:
-	mutex_unlock(&tw_users_lock);
-	return user;
 }
 
 /**
@@ -58,74 +111,109 @@ unlock:
  */
 void tw_user_put(struct tw_user *user)
 {
-	unsigned int i;
+	bool last;
 
-	mutex_lock(&tw_users_lock);
-	if (!--user->files) {
-		WARN_ON_ONCE(user->timers);
-		xa_erase(&tw_users, __kuid_val(user->uid));
-		for (i = 0; i < nr_cpu_ids * TW_CLOCKS; i++)
-			tw_engine_queue_free(user->queue[i]);
-		kfree(user);
+	xa_lock(&tw_users);
+	last = !--user->files;
+	if (last)
+		__xa_erase(&tw_users, __kuid_val(user->uid));
+	xa_unlock(&tw_users);
+	if (!last)
+		return;
+	WARN_ON_ONCE(user->memory);
+	kvfree(user);
+}
+
+/**
+ * tw_user_closing - a wheel of the user is closed and will be freed
+ * @user: the user
+ */
+void tw_user_closing(struct tw_user *user)
+{
+	spin_lock(&user->lock);
+	user->closing++;
+	spin_unlock(&user->lock);
+}
+
+/**
+ * tw_user_freed - it is freed, and what it was charged was given back
+ * @user: the user
+ */
+void tw_user_freed(struct tw_user *user)
+{
+	spin_lock(&user->lock);
+	user->closing--;
+	WRITE_ONCE(user->freed, user->freed + 1);
+	spin_unlock(&user->lock);
+	wake_up_all(&user->wait);
+}
+
+/**
+ * tw_user_charge - charge memory that is about to be allocated
+ * @user: to whom
+ * @bytes: how much
+ *
+ * Who has closed a wheel has its share of the cap again: if that is not free yet this waits for it.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EDQUOT: that is more than the cap leaves, and nothing was charged.
+ */
+int tw_user_charge(struct tw_user *user, size_t bytes)
+{
+	u64 max = tw_user_memory_max();
+	u32 closing, freed;
+	bool fits;
+
+	for (;;) {
+		spin_lock(&user->lock);
+		/* The cap may have been lowered below what is charged. */
+		fits = user->memory <= max && bytes <= max - user->memory;
+		if (fits)
+			user->memory += bytes;
+		closing = user->closing;
+		freed = user->freed;
+		spin_unlock(&user->lock);
+		if (fits)
+			return 0;
+		if (!closing || wait_event_killable(user->wait, READ_ONCE(user->freed) != freed))
+			return -EDQUOT;
 	}
-	mutex_unlock(&tw_users_lock);
 }
 
 /**
- * tw_user_charge - account for timers
- * @user: to whom
- * @timers: how many are wanted
- *
- * Return: how many of them there is room for.
+ * tw_user_uncharge - give back memory that was freed
+ * @user: to whom it was charged
+ * @bytes: how much
  */
-u32 tw_user_charge(struct tw_user *user, u32 timers)
-{
-	u64 max = tw_user_timers_max();
-
-	spin_lock(&user->lock);
-	if (user->timers >= max)
-		timers = 0;
-	else
-		timers = min_t(u64, timers, max - user->timers);
-	user->timers += timers;
-	spin_unlock(&user->lock);
-	return timers;
-}
-
-/**
- * tw_user_uncharge - give back
- * @user: to whom they were charged
- * @timers: how many
- */
-void tw_user_uncharge(struct tw_user *user, u32 timers)
+void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 	spin_lock(&user->lock);
-	user->timers -= timers;
+	user->memory -= bytes;
 	spin_unlock(&user->lock);
 }
 
 /**
- * tw_user_timers - how many are charged
+ * tw_user_memory - how much is charged
  * @user: to whom
  *
- * Return: the number.
+ * Return: bytes.
  */
-u64 tw_user_timers(struct tw_user *user)
+u64 tw_user_memory(struct tw_user *user)
 {
-	u64 timers;
+	u64 bytes;
 
 	spin_lock(&user->lock);
-	timers = user->timers;
+	bytes = user->memory;
 	spin_unlock(&user->lock);
-	return timers;
+	return bytes;
 }
 
 /**
- * tw_user_timers_max - how many there may be for each user
+ * tw_user_memory_max - how much may be charged to each user
  *
- * Return: the number; the administrator may change it at any time.
+ * Return: bytes; the administrator may change it at any time.
  */
-u64 tw_user_timers_max(void)
+u64 tw_user_memory_max(void)
 {
-	return READ_ONCE(max_user_timers);
+	return READ_ONCE(max_user_memory);
 }

@@ -42,8 +42,8 @@ static const struct {
 	FIELD(info, wake_ns, 88),
 	FIELD(info, wake_events, 96),
 	FIELD(info, generation_bits, 100),
-	FIELD(info, user_timers, 104),
-	FIELD(info, user_timers_max, 112),
+	FIELD(info, user_memory, 104),
+	FIELD(info, user_memory_max, 112),
 	FIELD(info, now, 120),
 	FIELD(info, ring, 128),
 	FIELD(info, ring_max, 132),
@@ -179,7 +179,7 @@ static struct state look(int fd)
 		abort();
 	if (s.info.clock != TIMERWHEEL_CLOCK_MANUAL)
 		s.info.now = 0;
-	s.info.user_timers = 0;
+	s.info.user_memory = 0;
 	s.stats.memory = 0;
 	return s;
 }

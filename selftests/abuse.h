@@ -87,21 +87,21 @@ static inline bool lists(int fd, int from, int to)
 }
 
 /* Timers charged to us in all wheels, seen through @fd */
-static inline __u64 user_timers(int fd)
+static inline __u64 user_memory(int fd)
 {
 	struct timerwheel_info info;
 
-	return tw_info(fd, &info) ? ~0ULL : info.user_timers;
+	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
 }
 
 /* What ends with a wheel may end a moment later than the call that ended it. */
-static inline bool user_timers_become(int fd, __u64 want)
+static inline bool user_memory_become(int fd, __u64 want)
 {
 	int i;
 
-	for (i = 0; i < LONG_MS && user_timers(fd) != want; i++)
+	for (i = 0; i < LONG_MS && user_memory(fd) != want; i++)
 		tw_sleep(MSEC);
-	return user_timers(fd) == want;
+	return user_memory(fd) == want;
 }
 
 #endif /* ABUSE_H */

@@ -381,17 +381,62 @@ static void sweep_##sequence(struct __test_metadata *_metadata, struct sweep *s)
 
 /* --- Wheels ----------------------------------------------------------------------- */
 
-static __u64 user_timers(int fd)
+static __u64 user_memory(int fd)
 {
 	struct timerwheel_info info;
 
-	return tw_info(fd, &info) ? ~0ULL : info.user_timers;
+	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
 }
 
-/* Indices come in pages of 64, without the first. */
+/*
+ * Bytes charged to a wheel, and to its user for all wheels: there is no other one, but for those
+ * that were closed a moment ago. ~0: the user is charged with something else.
+ */
+static __u64 charged(int fd)
+{
+	struct timerwheel_stats st;
+	int i;
+
+	if (tw_stats(fd, &st))
+		return ~0ULL;
+	for (i = 0; i < 5000 && user_memory(fd) != st.memory; i++)
+		tw_sleep(MSEC);
+	return user_memory(fd) == st.memory ? st.memory : ~0ULL;
+}
+
+/* A directory with @pages entries, and pages of @size bytes. It begins with 8 and doubles. */
+static __u64 directory(__u32 pages, __u32 size)
+{
+	__u64 room = 8;
+
+	while (room < pages)
+		room *= 2;
+	return pages ? room * sizeof(void *) + (__u64)pages * size : 0;
+}
+
+/* Is the deadline table mapped? */
+static bool words_mapped;
+
+/*
+ * Bytes for all that a wheel with @peak timers holds. Indices come in pages of 64, without the
+ * first; they have a bucket each 14, of which 64 are in a page.
+ */
 static __u64 charged_for(__u32 peak)
 {
-	return peak ? (peak + 64) / 64 * 64 - 1 : 0;
+	static __u64 none;	/* of a MANUAL wheel that was used, and has had no timer */
+	__u32 pages = peak ? peak / 64 + 1 : 0, made = peak ? pages * 64 - 1 : 0;
+	__u32 buckets = made ? (made + 13) / 14 : 1, page = getpagesize();
+	struct timerwheel_stats st;
+	int fd;
+
+	if (!none) {
+		fd = tw_open_manual(1);
+		tw_remove1(fd, 1);
+		none = tw_stats(fd, &st) ? 0 : st.memory - directory(1, 4096);
+		close(fd);
+	}
+	return none + directory(pages, 4096) + directory((buckets + 63) / 64, 4096) +
+	       (words_mapped ? directory(made / (page / 8) + 1, page) : 0);
 }
 
 /* The wheel is as the model, and its user is charged for what it holds. */
@@ -400,7 +445,7 @@ static const char *differs(struct model *m)
 	const char *why = model_differs(m);
 
 	if (!why && m->manual &&
-	    !model_same(m, "number charged", 0, user_timers(m->fd), charged_for(m->peak)))
+	    !model_same(m, "bytes charged", 0, charged(m->fd), charged_for(m->peak)))
 		why = m->why;
 	return why;
 }
@@ -457,7 +502,7 @@ SWEEP(open_close)
 
 		fd = tw_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
-		EXPECT_EQ(0, user_timers(fd));
+		EXPECT_NE(~0ULL, charged(fd));
 		EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, 1, 1, HOUR, 0));
 		close(fd);
 	}
@@ -500,6 +545,7 @@ SWEEP(settings)
 SWEEP(settings_ring)
 {
 	struct timerwheel_info info;
+	__u64 before;
 	int fd, ret;
 
 	while (sweep_next(s)) {
@@ -509,6 +555,7 @@ SWEEP(settings_ring)
 
 		fd = tw_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
+		before = charged(fd);
 		arm(s);
 		ret = tw_setup(fd, &setup);
 		disarm(s);
@@ -516,11 +563,11 @@ SWEEP(settings_ring)
 			ASSERT_EQ(0, tw_info(fd, &info));
 			EXPECT_EQ(0, info.flags);
 			EXPECT_EQ(0, info.ring);
-			EXPECT_EQ(0, info.user_timers);
+			EXPECT_EQ(before, info.user_memory);
 			ret = tw_setup(fd, &setup);
 		}
 		ASSERT_EQ(0, ret);
-		EXPECT_EQ(1024, user_timers(fd));
+		EXPECT_LT(before + 1024 * sizeof(struct timerwheel_event), charged(fd));
 		close(fd);
 	}
 }
@@ -564,16 +611,18 @@ SWEEP(monitor)
 {
 	struct timerwheel_monitor arg = { .size = sizeof(arg), .events = 100 };
 	struct timerwheel_event ev;
+	__u64 before;
 	int fd, mon;
 
 	while (sweep_next(s)) {
 		fd = tw_open_manual(0);
 		ASSERT_LE(0, fd);
+		before = charged(fd);
 		arm(s);
 		mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
 		disarm(s);
 		if (refused(s, mon)) {
-			EXPECT_EQ(0, user_timers(fd));
+			EXPECT_EQ(before, charged(fd));
 			mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
 		}
 		ASSERT_LE(0, mon);
@@ -1081,6 +1130,7 @@ static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32
 		fd = tw_open_manual(1);
 		ASSERT_LE(0, fd);
 		model_init(&m, fd, true, n + 2);
+		words_mapped = mapped;
 		if (mapped) {
 			words = map_deadlines(fd);
 			ASSERT_NE(MAP_FAILED, words);
@@ -1109,10 +1159,7 @@ SWEEP(grow_buckets_8) { grow_sweep(_metadata, s, 896 * 8 - 1, false); }
 SWEEP(grow_words) { grow_sweep(_metadata, s, 512 - 1, true); }
 SWEEP(grow_words_8) { grow_sweep(_metadata, s, 512 * 8 - 1, true); }
 
-/*
- * Larger directories, in one wheel that grows and grows. What an attempt got before it
- * failed stays, so the next one begins there.
- */
+/* Larger directories, in one wheel that grows and grows. */
 SWEEP(grow_large)
 {
 	static const __u32 sizes[] = {
@@ -1136,7 +1183,7 @@ SWEEP(grow_large)
 			disarm(s);
 			if (!refused(s, ret))
 				break;
-			ASSERT_EQ(charged_for(m.peak), user_timers(m.fd));
+			ASSERT_EQ(charged_for(m.peak), charged(m.fd));
 		}
 		FINE(model_added(&m, &add) ? NULL : m.why);
 		FINE(differs(&m));
@@ -1454,7 +1501,7 @@ TEST_F_TIMEOUT(fail, module_load, LIMIT)
 	FINE(module_rest());
 
 	s->nth = TIMES;
-	ASSERT_EQ(-EINVAL, module_load(s, fd, "max_user_timers=x"));
+	ASSERT_EQ(-EINVAL, module_load(s, fd, "max_user_memory=x"));
 	from = disarm(s);
 	FINE(module_rest());
 	ASSERT_EQ(0, module_load(s, fd, ""));

@@ -86,12 +86,12 @@ FIXTURE_SETUP(victim)
 	self->v = tw_shared(sizeof(*self->v));
 	self->probe = tw_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
-	self->base = user_timers(self->probe);
+	self->base = user_memory(self->probe);
 }
 
 FIXTURE_TEARDOWN(victim)
 {
-	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+	EXPECT_TRUE(user_memory_become(self->probe, self->base));
 	close(self->probe);
 }
 
@@ -669,7 +669,7 @@ FIXTURE_SETUP(sockets)
 {
 	self->probe = tw_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
-	self->base = user_timers(self->probe);
+	self->base = user_memory(self->probe);
 }
 
 FIXTURE_TEARDOWN(sockets)
@@ -701,7 +701,7 @@ TEST_F_TIMEOUT(sockets, cycle_ends, TIMEOUT)
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	close(sock[0]);
 	close(sock[1]);
-	EXPECT_TRUE(user_timers_become(self->probe, self->base));
+	EXPECT_TRUE(user_memory_become(self->probe, self->base));
 }
 
 TEST_HARNESS_MAIN

@@ -1640,21 +1640,29 @@ TEST(device_calls_fail)
 
 TEST(device_quota)
 {
-	const char *path = "/sys/module/timerwheel/parameters/max_user_timers";
+	const char *path = "/sys/module/timerwheel/parameters/max_user_memory";
 	struct tw_config config = { .backend = BACKEND, .ring = 1024 };
 	struct tw_config plain = { .backend = BACKEND };
+	struct timerwheel_info info;
 	struct tw_wheel *wheel;
-	char before[32] = "";
-	int fd = open(path, O_RDWR);
+	char before[32] = "", cap[32];
+	int fd = open(path, O_RDWR), n;
 
 	ASSERT_LE(0, fd);
 	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
 	ASSERT_EQ(0, tw_open(&wheel, &plain));
-	ASSERT_EQ(1, pwrite(fd, "1", 1, 0));
+	/* The first page of timers, and room for one more wheel, but not for its ring. */
+	ASSERT_EQ(0, add(wheel, 0, 0, HOUR, 0));
+	ASSERT_EQ(0, tw_info(wheel, &info));
+	n = snprintf(cap, sizeof(cap), "%llu", info.user_memory + 3000);
+	ASSERT_EQ(n, pwrite(fd, cap, n, 0));
 	EXPECT_EQ(-EDQUOT, try_open(&config));
 	EXPECT_EQ(-EDQUOT, tw_monitor(wheel, 0, 0));
-	ASSERT_EQ(0, add(wheel, 1, 0, HOUR, 0));
-	EXPECT_EQ(-EDQUOT, add(wheel, 2, 0, HOUR, 0));
+	for (n = 1; n < 63; n++)
+		ASSERT_EQ(0, add(wheel, n, 0, HOUR, 0));
+	EXPECT_EQ(-EDQUOT, add(wheel, n, 0, HOUR, 0));
+	ASSERT_EQ(1, pwrite(fd, "1", 1, 0));
+	EXPECT_EQ(-EDQUOT, try_open(&plain));
 	tw_close(wheel);
 	ASSERT_EQ(strlen(before), pwrite(fd, before, strlen(before), 0));
 	EXPECT_EQ(0, try_open(&config));

@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include "abuse.h"
 
-#define MAX_USER_TIMERS	"/sys/module/timerwheel/parameters/max_user_timers"
+#define MAX_USER_MEMORY	"/sys/module/timerwheel/parameters/max_user_memory"
 #define REFCNT		"/sys/module/timerwheel/refcnt"
 #define FILE_MAX	"/proc/sys/fs/file-max"
 #define CGROUPS		"/sys/fs/cgroup"
@@ -28,30 +28,48 @@
 
 /* --- Users ------------------------------------------------------------------------ */
 
-#define CAP		2000	/* timers of a user */
+/*
+ * Timers of a user: the cap is the memory of a wheel with so many, used on one CPU. They fill their
+ * pages: 63 in the first, 64 in each that follows.
+ */
+#define CAP		(64 * 32 - 1)
+
+/* What another page of timers may take, with a page of buckets and larger directories */
+#define STEP		(2 * 4096 + 2048)
 
 FIXTURE(users) {
 	char cap[32];
 	mode_t mode;
 };
 
+/* The cap in bytes */
+static __u64 cap;
+
 FIXTURE_SETUP(users)
 {
+	struct timerwheel_stats stats;
 	char text[32];
 	struct stat st;
+	int fd;
 
 	ASSERT_EQ(0, geteuid());
-	snprintf(self->cap, sizeof(self->cap), "%lld", tw_file_number(MAX_USER_TIMERS, NULL));
+	snprintf(self->cap, sizeof(self->cap), "%lld", tw_file_number(MAX_USER_MEMORY, NULL));
 	ASSERT_EQ(0, stat(TW_DEV, &st));
 	self->mode = st.st_mode & 07777;
 	ASSERT_EQ(0, chmod(TW_DEV, 0666));
-	snprintf(text, sizeof(text), "%d", CAP);
-	ASSERT_EQ(0, tw_file_write(MAX_USER_TIMERS, text));
+	ASSERT_EQ(0, tw_pin(0));
+	fd = tw_open(O_NONBLOCK);
+	ASSERT_EQ(0, arm(fd, 0, CAP, tw_now(CLOCK_MONOTONIC) + HOUR, 0, 0));
+	ASSERT_EQ(0, tw_stats(fd, &stats));
+	close(fd);
+	cap = stats.memory;
+	snprintf(text, sizeof(text), "%llu", cap);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
 }
 
 FIXTURE_TEARDOWN(users)
 {
-	EXPECT_EQ(0, tw_file_write(MAX_USER_TIMERS, self->cap));
+	EXPECT_EQ(0, tw_file_write(MAX_USER_MEMORY, self->cap));
 	EXPECT_EQ(0, chmod(TW_DEV, self->mode));
 }
 
@@ -64,14 +82,17 @@ static int become(uid_t uid)
 	return 0;
 }
 
-/* How many timers can be armed on @fd from key @first on, in single calls, before @error */
+/*
+ * How many timers can be armed on @fd from key @first on, in single calls, before @error: for the
+ * timer, or for the whole call if there is no room for what the wheel needs before the first
+ */
 static int arm_until(int fd, __u64 first, int error)
 {
 	int n, ret;
 
 	for (n = 0; n <= 4 * CAP; n++) {
 		ret = tw_add1(fd, first + n, value_of(first + n), HOUR, 0);
-		if (ret == error)
+		if (ret == error || ret == TW_CALL(-error))
 			return n;
 		if (ret)
 			break;
@@ -79,9 +100,18 @@ static int arm_until(int fd, __u64 first, int error)
 	return -1;
 }
 
+/* Is what is charged that of the wheel that @fd is? Others may be closed, a moment ago. */
+static bool alone(int fd)
+{
+	struct timerwheel_stats stats;
+
+	return !tw_stats(fd, &stats) && user_memory_become(fd, stats.memory);
+}
+
 /* Hammer at the cap in three wheels until told to stop */
 static void greedy(const atomic_bool *stop, atomic_int *refused)
 {
+	struct timerwheel_stats stats;
 	int i, fd[3];
 
 	for (i = 0; i < 3; i++)
@@ -94,17 +124,19 @@ static void greedy(const atomic_bool *stop, atomic_int *refused)
 				_exit(2);
 		}
 	}
-	if (user_timers(fd[0]) != CAP)
+	if (user_memory(fd[0]) > cap || user_memory(fd[0]) + STEP < cap)
 		_exit(3);
 	/* the cap is of all wheels together, and closing one gives its share back */
-	close(fd[0]);
-	if (!user_timers_become(fd[2], 0) && user_timers(fd[1]) >= CAP)
+	if (tw_stats(fd[1], &stats))
 		_exit(4);
-	close(fd[1]);
+	close(fd[0]);
 	close(fd[2]);
-	fd[0] = tw_open(O_NONBLOCK);
-	if (user_timers(fd[0]) || arm_until(fd[0], 0, -EDQUOT) != CAP)
+	if (!user_memory_become(fd[1], stats.memory))
 		_exit(5);
+	fd[0] = tw_open(O_NONBLOCK);
+	close(fd[1]);
+	if (!alone(fd[0]) || arm_until(fd[0], 0, -EDQUOT) != CAP || user_memory(fd[0]) != cap)
+		_exit(6);
 	_exit(0);
 }
 
@@ -132,10 +164,11 @@ TEST_F_TIMEOUT(users, one_at_the_cap, TIMEOUT)
 
 		if (become(BOB))
 			_exit(1);
+		tw_pin(1);
 		for (round = 0; round < 20; round++) {
 			fd = tw_open(O_NONBLOCK);
-			if (arm(fd, 0, 100, tw_now(CLOCK_MONOTONIC), 0, 0) ||
-			    arm(fd, 100, CAP - 100, HOUR, 0, 0) || user_timers(fd) != CAP)
+			if (!alone(fd) || arm(fd, 0, 100, tw_now(CLOCK_MONOTONIC), 0, 0) ||
+			    arm(fd, 100, CAP - 100, HOUR, 0, 0) || user_memory(fd) != cap)
 				_exit(2);
 			if (tw_read_all(fd, ev, 100, LONG_MS) != 100)
 				_exit(3);
@@ -206,7 +239,7 @@ static int take_all(void)
 
 	if (fd < 0)
 		return 1;
-	if (user_timers(fd) || arm_until(fd, 0, -EDQUOT) != CAP)
+	if (!alone(fd) || arm_until(fd, 0, -EDQUOT) != CAP || user_memory(fd) != cap)
 		return 2;
 	if (tw_move1(fd, 7, MSEC, 0) != TIMERWHEEL_WAS_PENDING ||
 	    tw_read_all(fd, &ev, 1, LONG_MS) != 1 || ev.key != 7)
@@ -217,9 +250,7 @@ static int take_all(void)
 /* Who is already at the cap outside gets nothing inside either. */
 static int take_nothing(void)
 {
-	int fd = tw_open(O_NONBLOCK);
-
-	return fd < 0 ? 1 : user_timers(fd) != CAP ? 2 : arm_until(fd, 0, -EDQUOT) ? 3 : 0;
+	return tw_open(O_NONBLOCK) == -EDQUOT ? 0 : 1;
 }
 
 /* Root of a namespace is not root: neither the cap nor a node of his own */
@@ -229,7 +260,7 @@ static int no_root(void)
 
 	if (stat(TW_DEV, &st))
 		return 1;
-	if (tw_file_write(MAX_USER_TIMERS, "1000000") != -EACCES)
+	if (tw_file_write(MAX_USER_MEMORY, "1000000") != -EACCES)
 		return 2;
 	return mknod("/tmp/tw-node", S_IFCHR | 0600, st.st_rdev) < 0 && errno == EPERM ? 0 : 3;
 }
@@ -315,7 +346,7 @@ FIXTURE(files) {
 FIXTURE_SETUP(files)
 {
 	users_setup(_metadata, &self->u, NULL);
-	ASSERT_EQ(0, tw_file_write(MAX_USER_TIMERS, self->u.cap));
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, self->u.cap));
 	self->refs = tw_file_number(REFCNT, NULL);
 }
 
@@ -456,6 +487,128 @@ TEST_F_TIMEOUT(files, enfile, TIMEOUT)
 }
 
 /* --- Memory ------------------------------------------------------------------------------ */
+
+/* What wheels are made of, one kind at a time: @wheels of them take 100 MB and more. */
+FIXTURE(told) {
+	int probe;
+	cpu_set_t cpus;
+};
+
+FIXTURE_VARIANT(told) {
+	int wheels;
+	int timers;		/* in each */
+	int cpus;		/* that arm them */
+	bool mapped;
+	int monitors;		/* of each, with 4,096 events */
+	struct timerwheel_setup setup;
+};
+
+FIXTURE_VARIANT_ADD(told, small) {
+	.wheels = 5000, .timers = 10, .cpus = 1,
+};
+
+FIXTURE_VARIANT_ADD(told, few_slots) {
+	.wheels = 5000, .timers = 1, .cpus = 2, .setup = { .slots = 8 },
+};
+
+FIXTURE_VARIANT_ADD(told, many_slots) {
+	.wheels = 400, .timers = 1, .cpus = 2, .setup = { .slots = 4096, .tick = 1000 },
+};
+
+FIXTURE_VARIANT_ADD(told, many_timers) {
+	.wheels = 5, .timers = 300000, .cpus = 1,
+};
+
+FIXTURE_VARIANT_ADD(told, mapped) {
+	.wheels = 5, .timers = 300000, .cpus = 1, .mapped = true,
+};
+
+FIXTURE_VARIANT_ADD(told, rings) {
+	.wheels = 500, .timers = 1, .cpus = 1, .setup = { .ring = 4096 },
+};
+
+FIXTURE_VARIANT_ADD(told, monitors) {
+	.wheels = 40, .timers = 1, .cpus = 1, .monitors = 16,
+};
+
+FIXTURE_SETUP(told)
+{
+	struct rlimit rl = { 20000, 20000 };
+
+	ASSERT_EQ(0, geteuid());
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(self->cpus), &self->cpus));
+	self->probe = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->probe);
+}
+
+FIXTURE_TEARDOWN(told)
+{
+	sched_setaffinity(0, sizeof(self->cpus), &self->cpus);
+	close(self->probe);
+}
+
+/* Each CPU has free pages of its own, which are not in MemFree. */
+static long long free_memory(void)
+{
+	long long pages = 0, some;
+	FILE *zones = fopen("/proc/zoneinfo", "r");
+	char line[256];
+
+	while (zones && fgets(line, sizeof(line), zones))
+		if (sscanf(line, " count: %lld", &some) == 1)
+			pages += some;
+	if (zones)
+		fclose(zones);
+	return tw_file_number("/proc/meminfo", "MemFree:") * 1024 + pages * getpagesize();
+}
+
+/* STATS tell what the machine has lost, to 2 %; and INFO tells the sum. */
+TEST_F_TIMEOUT(told, is_true, TIMEOUT)
+{
+	int i, k, cpu, *fd = calloc(variant->wheels, sizeof(*fd));
+	struct timerwheel_monitor monitor = { .size = sizeof(monitor), .events = 4096 };
+	__u64 before = user_memory(self->probe), told = 0, charged;
+	struct timerwheel_setup setup = variant->setup;
+	struct timerwheel_stats st;
+	long long lost;
+
+	memset(fd, 0, variant->wheels * sizeof(*fd));
+	tw_file_write("/proc/sys/vm/drop_caches", "3");
+	lost = free_memory();
+	for (i = 0; i < variant->wheels; i++) {
+		fd[i] = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd[i]);
+		setup = variant->setup;
+		ASSERT_EQ(0, tw_setup(fd[i], &setup));
+		for (k = 0; k < variant->monitors; k++)
+			ASSERT_LE(0, tw_ioctl(fd[i], TIMERWHEEL_IOC_MONITOR, &monitor));
+		if (variant->mapped)
+			ASSERT_NE(MAP_FAILED, mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE,
+						   MAP_SHARED, fd[i], TIMERWHEEL_MMAP_DEADLINES));
+	}
+	for (cpu = 0; cpu < variant->cpus; cpu++) {
+		ASSERT_EQ(0, tw_pin(cpu));
+		for (i = 0; i < variant->wheels; i++)
+			ASSERT_EQ(0, arm(fd[i], cpu * variant->timers, variant->timers,
+					 tw_now(CLOCK_MONOTONIC) + HOUR, 0, 0));
+	}
+	lost -= free_memory();
+	charged = user_memory(self->probe) - before;
+	for (i = 0; i < variant->wheels; i++) {
+		ASSERT_EQ(0, tw_stats(fd[i], &st));
+		told += st.memory;
+	}
+	printf("# %lld kB lost, %llu told, %llu charged\n", lost / 1024, told / 1024,
+	       charged / 1024);
+	fflush(stdout);
+	EXPECT_LT(90 << 20, lost);
+	/* monitors are their own: charged, and no part of a wheel */
+	if (!variant->monitors)
+		EXPECT_EQ(charged, told);
+	EXPECT_LE(lost * 98 / 100, charged);
+	EXPECT_GE(lost * 102 / 100, charged);
+}
 
 #define MEMORY		(32 << 20)
 #define THREADS		3	/* in the group that has too little, a wheel each */

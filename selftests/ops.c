@@ -15,7 +15,7 @@
 #define TICK	1000ULL
 #define T(n)	((n) * TICK)
 #define START	T(1000)		/* what time it is when a test begins */
-#define MAX_USER_TIMERS	"/sys/module/timerwheel/parameters/max_user_timers"
+#define MAX_USER_MEMORY	"/sys/module/timerwheel/parameters/max_user_memory"
 
 /* --- What can be said in one line --------------------------------------- */
 
@@ -1778,12 +1778,17 @@ TEST_F(capacity, again)
 	}
 }
 
-enum { CAP = 8192 };	/* more timers for this user, while one of these tests runs */
+/*
+ * Timers that fill their pages, of which the first has one less than the others: the next one
+ * needs more memory.
+ */
+enum { CAP = 64 * 128 - 1, HALF = 64 * 64 - 1 };
 
+/* While one of these tests runs, the cap is what a wheel with CAP timers takes. */
 FIXTURE(cap) {
 	char old[32];
 	mode_t mode;
-	__u64 before;
+	__u64 cap;
 };
 
 static bool write_file(const char *path, const char *text)
@@ -1795,37 +1800,62 @@ static bool write_file(const char *path, const char *text)
 	return ok;
 }
 
-static __u64 user_timers(int fd)
+static __u64 user_memory(int fd)
 {
 	struct timerwheel_info info;
 
-	return tw_info(fd, &info) ? ~0ULL : info.user_timers;
+	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
+}
+
+/* Memory of a wheel may be given back a moment after it was closed. */
+static bool user_memory_becomes(int fd, __u64 want)
+{
+	int i;
+
+	for (i = 0; i < 10000 && user_memory(fd) != want; i++)
+		tw_sleep(MSEC);
+	return user_memory(fd) == want;
+}
+
+static bool set_cap(__u64 bytes)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", bytes);
+	return write_file(MAX_USER_MEMORY, text);
 }
 
 FIXTURE_SETUP(cap)
 {
-	int fd = open(MAX_USER_TIMERS, O_RDONLY), wheel = tw_open(0);
+	int fd = open(MAX_USER_MEMORY, O_RDONLY), wheel, probe;
 	struct stat st;
-	char text[32];
+	__u64 none;
 
-	ASSERT_LE(0, wheel);
 	if (geteuid())
 		SKIP(return, "only root may set the cap");
+	/* one CPU: a wheel has memory for each that works on it */
+	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_LT(0, read(fd, self->old, sizeof(self->old) - 1));
 	ASSERT_EQ(0, stat(TW_DEV, &st));
 	self->mode = st.st_mode & 0777;
-	self->before = user_timers(wheel);
-	snprintf(text, sizeof(text), "%llu", self->before + CAP);
-	ASSERT_TRUE(write_file(MAX_USER_TIMERS, text));
-	close(fd);
+	probe = tw_open(0);
+	ASSERT_LE(0, probe);
+	none = user_memory(probe);
+	wheel = open_capacity(4 * CAP, CAP);
+	self->cap = user_memory(wheel);
 	close(wheel);
+	ASSERT_TRUE(user_memory_becomes(probe, none));
+	self->cap -= none;
+	ASSERT_TRUE(set_cap(self->cap));
+	close(fd);
+	close(probe);
 }
 
 FIXTURE_TEARDOWN(cap)
 {
 	if (!self->mode)
 		return;
-	EXPECT_TRUE(write_file(MAX_USER_TIMERS, self->old));
+	EXPECT_TRUE(write_file(MAX_USER_MEMORY, self->old));
 	EXPECT_EQ(0, chmod(TW_DEV, self->mode));
 }
 
@@ -1838,8 +1868,104 @@ TEST_F(cap, info)
 	if (geteuid())
 		return;
 	ASSERT_EQ(0, tw_info(fd, &info));
-	EXPECT_EQ(self->before + CAP, info.user_timers_max);
-	EXPECT_EQ(self->before, info.user_timers);
+	EXPECT_EQ(self->cap, info.user_memory_max);
+	ASSERT_TRUE(set_cap(self->cap + 1));
+	ASSERT_EQ(0, tw_info(fd, &info));
+	EXPECT_EQ(self->cap + 1, info.user_memory_max);
+}
+
+/* INFO tells how much is charged: of one wheel what its STATS tell, of two wheels the sum */
+TEST_F(cap, memory)
+{
+	int a = open_capacity(4 * CAP, HALF / 2), b;
+	struct timerwheel_stats st[2];
+
+	ASSERT_EQ(0, tw_stats(a, &st[0]));
+	EXPECT_EQ(st[0].memory, user_memory(a));
+	/* what the timers take, and what their keys do */
+	EXPECT_LT(HALF / 2 * 68, st[0].memory);
+	b = open_capacity(1, 1);
+	ASSERT_EQ(0, tw_stats(b, &st[1]));
+	EXPECT_EQ(st[0].memory + st[1].memory, user_memory(a));
+	close(a);
+	EXPECT_TRUE(user_memory_becomes(b, st[1].memory));
+}
+
+/* 0 stands for the default: half of what the machine has */
+TEST_F(cap, default_is_half)
+{
+	struct timerwheel_info info;
+	__u64 total = tw_file_number("/proc/meminfo", "MemTotal:") * 1024;
+	int fd = tw_open(0);
+
+	ASSERT_TRUE(set_cap(0));
+	ASSERT_EQ(0, tw_info(fd, &info));
+	EXPECT_EQ(total / 2, info.user_memory_max);
+	EXPECT_EQ(total / 2, tw_file_number(MAX_USER_MEMORY, NULL));
+}
+
+/* Not even a wheel is opened beyond the cap */
+TEST_F(cap, open)
+{
+	int fd = open_capacity(4 * CAP, CAP);
+
+	EXPECT_EQ(-EDQUOT, tw_open(0));
+	EXPECT_EQ(self->cap, user_memory(fd));
+}
+
+/* A new wheel that there is room for, and no more: its first call on timers fails */
+TEST_F(cap, first_call)
+{
+	int fd = tw_open(O_NONBLOCK);
+	__u64 base = user_memory(fd);
+
+	ASSERT_TRUE(set_cap(base + 4096));
+	EXPECT_EQ(TW_CALL(EDQUOT), tw_add1(fd, 1, 0, T(5), 0));
+	EXPECT_EQ(TW_CALL(EDQUOT), tw_remove1(fd, 1));
+	EXPECT_EQ(base, user_memory(fd));
+	ASSERT_TRUE(set_cap(base + self->cap));
+	EXPECT_EQ(0, tw_add1(fd, 1, 0, T(5), 0));
+}
+
+/* On a CPU where there is no room for what a wheel needs there, it works with another one's */
+TEST_F(cap, other_cpu)
+{
+	int fd = open_capacity(4 * CAP, CAP);
+
+	if (tw_pin(1))
+		SKIP(return, "one CPU");
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, 0, 0, T(5), 0));
+	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
+	EXPECT_EQ(self->cap, user_memory(fd));
+}
+
+/* SETUP with a ring, a monitor, the deadline table: none beyond the cap, and nothing changes */
+TEST_F(cap, others)
+{
+	struct timerwheel_setup setup = { .ring = 1024 };
+	struct timerwheel_monitor monitor = { .size = sizeof(monitor), .events = 1024 };
+	int fd = open_capacity(4 * CAP, HALF), empty = tw_open(0);
+	size_t page = getpagesize();
+	__u64 base = user_memory(fd);
+	char *p;
+
+	/* one page short of the table, which has more than one and a directory */
+	ASSERT_TRUE(set_cap(base + (HALF + 1) * 8));
+	EXPECT_EQ(-EDQUOT, tw_setup(empty, &setup));
+	EXPECT_EQ(-EDQUOT, tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
+	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
+	EXPECT_EQ(MAP_FAILED, p);
+	EXPECT_EQ(EDQUOT, errno);
+	EXPECT_EQ(base, user_memory(fd));
+	ASSERT_TRUE(set_cap(base + (HALF + 1) * 8 + 64));
+	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
+	EXPECT_NE(MAP_FAILED, p);
+	EXPECT_EQ(base + (HALF + 1) * 8 + 64, user_memory(fd));
+	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
+	munmap(p, page);
+	ASSERT_TRUE(set_cap(base + (1 << 20)));
+	EXPECT_EQ(0, tw_setup(empty, &setup));
 }
 
 /* A user has exactly the cap; one more: EDQUOT, and it is not there */
@@ -1849,7 +1975,7 @@ TEST_F(cap, one_wheel)
 
 	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
 	EXPECT_EQ(-ENOENT, get_result(fd, ~0ULL));
-	EXPECT_EQ(self->before + CAP, user_timers(fd));
+	EXPECT_EQ(self->cap, user_memory(fd));
 }
 
 /* At the cap: what is there can be replaced and moved */
@@ -1874,20 +2000,29 @@ TEST_F(cap, remove)
 /* The cap is for all wheels together; one that is closed gives back its own */
 TEST_F(cap, two_wheels)
 {
-	int a = open_capacity(CAP / 2, CAP / 2), b = open_capacity(4 * CAP, CAP / 2);
+	struct timerwheel_stats st;
+	int a, b;
 
+	ASSERT_TRUE(set_cap(2 * self->cap));
+	a = open_capacity(HALF, HALF);
+	b = open_capacity(4 * CAP, HALF);
+	ASSERT_TRUE(set_cap(user_memory(b)));
 	EXPECT_EQ(-EDQUOT, tw_add1(b, ~0ULL, 0, T(5), 0));
-	EXPECT_EQ(self->before + CAP, user_timers(b));
+	ASSERT_EQ(0, tw_stats(b, &st));
 	close(a);
-	EXPECT_EQ(self->before + CAP / 2, user_timers(b));
+	EXPECT_TRUE(user_memory_becomes(b, st.memory));
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(b, ~0ULL, 0, T(5), 0));
 }
 
 /* A wheel that is full says ENOSPC, not EDQUOT, and the other way round */
 TEST_F(cap, not_capacity)
 {
-	int a = open_capacity(CAP / 2, CAP / 2), b = open_capacity(CAP, CAP / 2);
+	int a, b;
 
+	ASSERT_TRUE(set_cap(2 * self->cap));
+	a = open_capacity(HALF, HALF);
+	b = open_capacity(CAP, HALF);
+	ASSERT_TRUE(set_cap(user_memory(b)));
 	EXPECT_EQ(-ENOSPC, tw_add1(a, ~0ULL, 0, T(5), 0));
 	EXPECT_EQ(-EDQUOT, tw_add1(b, ~0ULL, 0, T(5), 0));
 }

@@ -1791,11 +1791,11 @@ static void *passer_main(void *arg)
 	return NULL;
 }
 
-static __u64 user_timers(int fd)
+static __u64 user_memory(int fd)
 {
 	struct timerwheel_info info;
 
-	return tw_info(fd, &info) ? ~0ULL : info.user_timers;
+	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
 }
 
 /*
@@ -1812,7 +1812,7 @@ TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 	if (self->too_few)
 		SKIP(return, "fewer than %d CPUs", variant->cpus);
 	ASSERT_LE(0, probe);
-	base = user_timers(probe);
+	base = user_memory(probe);
 	w->sc = &sc;
 	w->seed = tw_seed();
 	TH_LOG("TW_SEED=%llu", (unsigned long long)w->seed);
@@ -1825,9 +1825,9 @@ TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 	join_all(w);
 	for (i = 0; i < PASSED_ON; i++)
 		close(atomic_load(&passed_on[i]));
-	for (i = 0; i < 2000 && user_timers(probe) != base; i++)
+	for (i = 0; i < 2000 && user_memory(probe) != base; i++)
 		tw_sleep(10 * MSEC);
-	EXPECT_EQ(base, user_timers(probe));
+	EXPECT_EQ(base, user_memory(probe));
 	EXPECT_EQ(0, atomic_load(&w->errors));
 	TH_LOG("%llu wheels", (unsigned long long)w->total.armed);
 	close(probe);

@@ -71,7 +71,7 @@ static int timers_open(struct timers *t, __u32 clock)
 	if (!t->deadline || !t->seen)
 		return -ENOMEM;
 	return tw_info(t->fd, &info) ?:
-	       t->n > info.user_timers_max - info.user_timers ? -EDQUOT : 0;
+	       t->n > (info.user_memory_max - info.user_memory) / 80 ? -EDQUOT : 0;
 }
 
 static void timers_close(struct timers *t)

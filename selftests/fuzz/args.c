@@ -429,6 +429,7 @@ unsigned int error_bit(int err)
 	case EINTR:
 		return MAY_EINTR;
 	case ENOMEM:
+	case EDQUOT:	/* the administrator's word for the same */
 		return MAY_ENOMEM;
 	default:
 		return 0;

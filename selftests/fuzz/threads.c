@@ -31,7 +31,7 @@
 #define COUNTED		4
 #define WHEELS		8
 #define ROUND		30	/* programs of each thread */
-#define CAP_FILE	"/sys/module/timerwheel/parameters/max_user_timers"
+#define CAP_FILE	"/sys/module/timerwheel/parameters/max_user_memory"
 #define CHILD_CALLS	6
 #define STORM_NS	3000000	/* between two signals */
 
@@ -392,6 +392,8 @@ static void do_reopen(struct worker *w, unsigned int wheel)
 {
 	int fd = dev_open(wheel % 2 ? 0 : O_NONBLOCK);
 
+	if (fd == -EDQUOT)
+		return;
 	if (fd < 0) {
 		wrong(w, "open: %s", strerror(-fd));
 		return;
@@ -400,7 +402,7 @@ static void do_reopen(struct worker *w, unsigned int wheel)
 	close(fd);
 }
 
-/* The administrator changes how many timers a user may have. */
+/* The administrator changes how much memory a user may have. */
 static void set_cap(const char *text)
 {
 	int fd = open(CAP_FILE, O_WRONLY | O_CLOEXEC);
@@ -463,7 +465,7 @@ static void run_call(struct job *job, const struct call *call)
 		break;
 	case OP_CAP:
 		if (!job->child)
-			set_cap(call->seed % 2 ? "100" : "1000");
+			set_cap(call->seed % 2 ? "100000" : "1000000");
 		break;
 	case OP_FORK:
 		if (!job->child)
@@ -698,10 +700,10 @@ bool threads_run(struct worker **workers, unsigned int n, const struct limits *l
 
 	if (!jobs)
 		abort();
-	strcpy(all.cap, "16777216");
+	strcpy(all.cap, "0");
 	if (file) {
 		if (fscanf(file, "%20s", all.cap) != 1)
-			strcpy(all.cap, "16777216");
+			strcpy(all.cap, "0");
 		fclose(file);
 	}
 	/* One heap for all threads: see flip_main(). */

@@ -165,10 +165,31 @@ static void run_end(struct tw_ctx *ctx)
 	tw_cpu_end(ctx);
 }
 
+/* What growth changes. */
+struct size {
+	u32 made;
+	struct tw_dir dir[TW_DIRS];
+	u64 charged;
+	long pieces;
+};
+
+static struct size size_now(void)
+{
+	struct size size;
+
+	memset(&size, 0, sizeof(size));
+	size.made = file->table.made;
+	memcpy(size.dir, file->table.dir, sizeof(size.dir));
+	size.charged = rig_charged;
+	size.pieces = shim_pieces;
+	return size;
+}
+
 /* No free timer at hand. Return: whether it is worth another try. */
 static bool grow(void)
 {
-	u32 made = file->table.made;
+	struct size before = size_now(), after;
+	u32 made = before.made;
 	int err;
 
 	err = tw_table_grow(file);
@@ -177,8 +198,10 @@ static bool grow(void)
 		return true;
 	}
 	stats->failed++;
-	CHECK(file->table.made == made, "growing said %d, and made %u timers more", err,
-	      file->table.made - made);
+	after = size_now();
+	CHECK(!memcmp(&before, &after, sizeof(before)),
+	      "growing said %d, and made %u timers, %llu bytes, %ld pieces of memory more", err,
+	      after.made - made, after.charged - before.charged, after.pieces - before.pieces);
 	if (err == -ENOSPC)
 		CHECK(made == file->setup.capacity, "no room with %u timers made of %u", made,
 		      file->setup.capacity);
@@ -457,6 +480,7 @@ static void run_store(void)
 static void run_share(void)
 {
 	u32 most = file->setup.capacity / TW_PAGE_WORDS + 1;
+	struct size before = size_now(), after;
 	int err;
 
 	if (!config->bits)
@@ -464,7 +488,12 @@ static void run_share(void)
 	err = tw_table_share(file, 0, most + 1);
 	CHECK(err == -EINVAL, "more words than there will ever be: %d", err);
 	err = tw_table_share(file, most - 1, 1);
-	CHECK(!err || (err == -ENOMEM && rig_refuse), "making the deadline table said %d", err);
+	CHECK(!err || ((err == -ENOMEM || err == -EDQUOT) && rig_refuse),
+	      "making the deadline table said %d", err);
+	after = size_now();
+	CHECK(!err || !memcmp(&before, &after, sizeof(before)),
+	      "making the deadline table said %d, and %llu bytes are charged", err,
+	      after.charged - before.charged);
 	CHECK(!err == !!file->table.pool.words, "the deadline table is there, or not");
 	/* The caller was in the time namespace of those who map it. */
 	file->table.pool.words_offset = config->offset;
@@ -513,8 +542,11 @@ static void run_one(void)
 		run_store();
 		break;
 	default:
-		if (once_in(20))
+		/* Where memory is refused, ask for it often, and in all places. */
+		if (once_in(config->refuse ? 2 : 20))
 			run_share();
+		if (config->refuse)
+			grow();
 		break;
 	}
 }
@@ -526,9 +558,9 @@ static bool refuse(void)
 	return once_in(config->refuse);
 }
 
-static u32 allow(u32 n)
+static bool allow(void)
 {
-	return once_in(config->refuse) ? pick(n + 1) : n;
+	return !once_in(config->refuse);
 }
 
 /* Keys that are random, or random among those that share a chain. */

@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/../lib/mutants.sh"
 
 area=table
-files=(table.c ops.c wheel.c events.c flow.c ring.c table.h ops.h deliver.h cpu.h deadlines.h clock.h)
+files=(table.c memory.c ops.c wheel.c events.c flow.c ring.c table.h ops.h deliver.h cpu.h deadlines.h clock.h)
 
 # name; script for sed, which must change something
 faults=(
@@ -21,17 +21,24 @@ faults=(
 'split: a period is overwritten;             /^static void tw_split(/,/^}/s/if (!t->periodic)/if (1)/'
 'split: the last chain is left out;          /^static void tw_split(/,/^}/s/c < TW_CHAINS/c < TW_CHAINS - 1/'
 'lock: a split meanwhile is not seen;        s/if (likely(tw_table_buckets(table) == buckets))/if (1)/'
-'grow: memory that failed is charged;        s/tw_user_uncharge(file->user, charged);/;/'
-'grow: one more than charged;                s/n = charged;/n = charged + (charged < 60);/'
+'grow: memory that failed is charged;        /^static int tw_grow(/,/^}/s/tw_uncharge(file, bytes);/;/'
+'grow: memory that failed is lost;           /^static int tw_grow(/,/^}/s/tw_page_free(kind, growth.page\[kind\]);/;/'
+'grow: a directory that failed is lost;      /^static int tw_grow(/,/^}/s/kvfree(growth.dir\[kind\]);/;/'
+'grow: refused, and made;                    /^static int tw_grow(/,/^}/s/^\t\treturn err;/\t\t;/'
+'grow: a directory is not charged;           /^static size_t tw_growth_memory(/,/^}/s/bytes += .*/;/'
+'grow: an old directory stays charged;       /^static void tw_growth_install(/,/^}/s/tw_uncharge(file.*/;/'
+'charge: the file does not remember;         s/file->charged += bytes;/;/'
 'grow: beyond the capacity;                  s/n = min(file->setup.capacity - table->made,/n = min(file->setup.capacity + 1 - table->made,/'
-'grow: no more buckets;                      s/while (!err && table->buckets \* TW_BUCKET_TIMERS/while (0 \&\& table->buckets/'
-'grow: no more words;                        s/first \/ TW_PAGE_WORDS == table->words_pages)/0)/'
+'grow: no more buckets;                      s/while (table->buckets \* TW_BUCKET_TIMERS.*/while (0)/'
+'grow: no more words;                        s/first \/ TW_PAGE_WORDS == dir\[TW_DIR_WORDS\].used)/0)/'
 'grow: the others are not asked;             s/if (tw_cpu_reclaim(file))/if (0)/'
 'grow: an error although there are some;     /^int tw_table_grow(/,/^}/s/^\t\terr = 0;/\t\t;/'
-'directory: the old entries are lost;        s/memcpy(dir, old, .*/;/'
+'directory: the old entries are lost;        s/memcpy(growth->dir\[kind\], old, .*/;/'
 'directory: the old one is kept;             s/kvfree_rcu_mightsleep(old);/;/'
-'share: the last page is left out;           s/table->words_pages <= table->made/table->words_pages < table->made/'
+'share: the last page is left out;           s/used > table->made/used >= table->made/'
 'share: pages that will never be;            s/count > most - first/0/'
+'share: what failed is kept;                 s/while (err \&\& tw_unshare_some(file))/while (0)/'
+'share: what failed stays charged;           s/tw_uncharge(file, i \* PAGE_SIZE);/;/'
 'magazine: it is forgotten;                  s/WRITE_ONCE(table->full, t->hash_next);/WRITE_ONCE(table->full, 0);/'
 'magazine: its size is not kept;             s/t->slack = count;/t->slack = TW_MAGAZINE;/'
 'stock: a full one is forgotten;             s/tw_table_put(&cpu->file->table, cpu->spare, TW_MAGAZINE);/;/'

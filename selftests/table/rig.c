@@ -17,7 +17,7 @@ u64 rig_now;
 u64 rig_charged;
 bool (*rig_refuse)(void);
 bool (*rig_fault)(void);
-u32 (*rig_allow)(u32 n);
+bool (*rig_allow)(void);
 void (*rig_gap)(void);
 
 /* --- What shim.h asks for ----------------------------------------------------------------- */
@@ -114,18 +114,19 @@ bool tw_cpu_reclaim(struct tw_file *file)
 	return file->table.full;
 }
 
-u32 tw_user_charge(struct tw_user *user, u32 n)
+int tw_user_charge(struct tw_user *user, size_t bytes)
 {
 	(void)user;
-	n = rig_allow ? rig_allow(n) : n;
-	rig_charged += n;
-	return n;
+	if (rig_allow && !rig_allow())
+		return -EDQUOT;
+	rig_charged += bytes;
+	return 0;
 }
 
-void tw_user_uncharge(struct tw_user *user, u32 n)
+void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 	(void)user;
-	rig_charged -= n;
+	rig_charged -= bytes;
 }
 
 /* Nobody watches. */
@@ -185,7 +186,7 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 	rig_charged = 0;
 	tw_events_init(&file->events);
 	tw_ring_init(&file->ring);
-	CHECK(!tw_table_init(&file->table), "no memory for a table");
+	CHECK(!tw_table_init(file), "no memory for a table");
 	file->table.pool.generation_mask = BIT(setup->generation_bits) - 1;
 	if (setup->ring) {
 		CHECK(!tw_ring_make(&file->ring, setup->ring, setup->offset), "no ring");

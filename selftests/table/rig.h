@@ -33,7 +33,7 @@ struct rig_setup {
 /* The time, in ns. */
 extern u64 rig_now;
 
-/* Timers charged to the user. */
+/* Bytes charged to the user. */
 extern u64 rig_charged;
 
 /* Asked when memory is allocated: is there none? NULL: there always is. */
@@ -42,10 +42,8 @@ extern bool (*rig_refuse)(void);
 /* Asked when user memory is written: does it fault? NULL: never. */
 extern bool (*rig_fault)(void);
 
-/*
- * Asked when timers are charged: how many of @n, at least 1, are allowed? NULL: all.
- */
-extern u32 (*rig_allow)(u32 n);
+/* Asked when memory is charged: is that allowed? NULL: always. */
+extern bool (*rig_allow)(void);
 
 /*
  * Called where other CPUs may do something in the middle of an operation: a bucket is about to be

@@ -50,6 +50,7 @@ bool shim_fault(void);
 
 /* --- Plain things ----------------------------------------------------------------------- */
 
+#define CONFIG_64BIT		1
 #define __user
 #define __printf(a, b)
 #ifndef __aligned
@@ -58,7 +59,6 @@ bool shim_fault(void);
 #define PTR_ALIGN_DOWN(p, n)	((__typeof__(p))((unsigned long)(p) & ~((unsigned long)(n) - 1)))
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define LINUX_VERSION_CODE	KERNEL_VERSION(7, 0, 0)
-#define PAGE_SHIFT		12
 #define PAGE_ALIGN(n)		(((n) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1))
 #define NSEC_PER_SEC		1000000000ULL
 #define NSEC_PER_USEC		1000ULL
@@ -91,6 +91,9 @@ struct lock_class_key { int none; };
 struct lockdep_map { int none; };
 struct mutex { int none; };
 struct rcu_head { int none; };
+struct vm_struct { long none[8]; };
+struct vmap_area { long none[9]; };
+typedef struct { u64 val; } pte_t;
 struct vm_area_struct { vm_flags_t vm_flags; };
 struct rcu_work { int none; };
 struct timerqueue_head { int none; };
@@ -175,11 +178,13 @@ static inline void smp_mb(void)
 #define __GFP_NOWARN		0
 #define __GFP_RETRY_MAYFAIL	0
 #define __GFP_ZERO		0
+#define PAGE_ALLOC_COSTLY_ORDER	3
+#define SZ_256K			(256UL << 10)
 
 /* What the kernel's allocators align, too: a power of two of bytes to itself, up to a page. */
 static inline void *shim_zeroed(size_t size)
 {
-	size_t align = size >= PAGE_SIZE ? PAGE_SIZE : 64;
+	size_t align = size >= PAGE_SIZE ? PAGE_SIZE : size >= 4096 ? 4096 : 64;
 	size_t whole = (size + align - 1) & ~(align - 1);
 	void *p = shim_no_memory() ? NULL : aligned_alloc(align, whole);
 
@@ -197,11 +202,15 @@ static inline void shim_free(const void *p)
 	free((void *)p);
 }
 
-#define kcalloc(n, size, gfp)	shim_zeroed((size_t)(n) * (size))
-#define kvcalloc(n, size, gfp)	shim_zeroed((size_t)(n) * (size))
+/* Powers of two. */
+static inline size_t kmalloc_size_roundup(size_t size)
+{
+	return size > 8 ? 1UL << fls64(size - 1) : 8;
+}
+
+#define kvzalloc(size, gfp)	shim_zeroed(size)
 #define __vmalloc(size, gfp)	shim_zeroed(size)
 #define get_zeroed_page(gfp)	((unsigned long)shim_zeroed(PAGE_SIZE))
-#define kfree(p)		shim_free(p)
 #define kvfree(p)		shim_free(p)
 #define kvfree_rcu(p)		shim_free(p)
 #define vfree(p)		shim_free(p)

@@ -5,6 +5,7 @@
 
 #include "deadlines.h"
 #include "fail.h"
+#include "memory.h"
 #include "rig.h"
 #include "table.h"
 
@@ -125,20 +126,40 @@ static void walk_due(struct model *m)
 	      events->due.count, count, m->due);
 }
 
-/* Memory for all timers, and no more charged than there are. */
+/* What a directory and its pages take, from the shim's allocators. */
+static size_t dir_memory(const struct tw_dir *dir, size_t page)
+{
+	size_t size = dir->room * sizeof(void *);
+
+	CHECK(dir->used <= dir->room, "%u pages, and room for %u", dir->used, dir->room);
+	if (!dir->room)
+		return 0;
+	return dir->used * page + (size <= PAGE_SIZE ? kmalloc_size_roundup(size) :
+						       tw_alloc_size(size));
+}
+
+/* Memory for all timers, and just that charged. */
 static void walk_memory(struct model *m)
 {
 	const struct tw_table *table = &m->file->table;
+	const struct tw_dir *dir = table->dir;
+	size_t memory = dir_memory(&dir[TW_DIR_TIMERS], TW_PAGE) +
+			dir_memory(&dir[TW_DIR_BUCKETS], TW_PAGE) +
+			dir_memory(&dir[TW_DIR_WORDS], PAGE_SIZE);
 
-	CHECK(rig_charged == table->made, "%llu timers charged, %u made", rig_charged, table->made);
+	CHECK(rig_charged == memory && m->file->charged == memory,
+	      "%llu bytes charged to the user, %zu to the file, and %zu there", rig_charged,
+	      m->file->charged, memory);
 	CHECK(table->made <= m->file->setup.capacity, "%u timers of at most %u", table->made,
 	      m->file->setup.capacity);
 	CHECK(table->buckets * TW_BUCKET_TIMERS >= table->made, "%u buckets for %u timers",
 	      table->buckets, table->made);
-	CHECK(!table->made || table->made / TW_PAGE_TIMERS < table->pages, "%u pages for %u timers",
-	      table->pages, table->made);
-	CHECK(!table->pool.words || table->made / TW_PAGE_WORDS < table->words_pages,
-	      "%u pages of words for %u timers", table->words_pages, table->made);
+	CHECK(!table->made || table->made / TW_PAGE_TIMERS + 1 == dir[TW_DIR_TIMERS].used,
+	      "%u pages for %u timers", dir[TW_DIR_TIMERS].used, table->made);
+	CHECK(dir[TW_DIR_WORDS].used == (table->pool.words ? table->made / TW_PAGE_WORDS + 1 : 0),
+	      "%u pages of words for %u timers", dir[TW_DIR_WORDS].used, table->made);
+	CHECK(DIV_ROUND_UP(table->buckets, TW_PAGE_BUCKETS) == dir[TW_DIR_BUCKETS].used,
+	      "%u pages for %u buckets", dir[TW_DIR_BUCKETS].used, table->buckets);
 	CHECK(!table->lock.word && !m->file->ring.lock.word, "a lock is held");
 }
 

@@ -27,7 +27,7 @@ static const char * const tw_errors[] = {
 	[ENOSPC] =
 		"the wheel is full, or has as many monitors as it may have: open it with a larger capacity, or remove some",
 	[EDQUOT] =
-		"the user has as many timers as one may have in all wheels: close some, or raise the module's limit (tw_info() tells it)",
+		"the user has as much memory in wheels as one may have: close some, or raise the module's max_user_memory (tw_info() tells it)",
 	[ENOMEM] =
 		"no memory: free some, or raise the limit of the memory cgroup",
 	[EMFILE] =

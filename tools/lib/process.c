@@ -553,6 +553,11 @@ static int tw_process_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t 
 	return -ENOTSUP;
 }
 
+static size_t tw_process_memory(const struct tw_process *p)
+{
+	return sizeof(*p) + tw_store_memory(&p->store);
+}
+
 static int tw_process_info(struct tw_wheel *wheel, struct timerwheel_info *info)
 {
 	struct tw_process *p = tw_process(wheel);
@@ -574,8 +579,8 @@ static int tw_process_info(struct tw_wheel *wheel, struct timerwheel_info *info)
 		.slack = p->slack,
 		.wake_events = 1,
 		.generation_bits = p->store.generation_bits,
-		.user_timers = p->store.made,
-		.user_timers_max = TW_CAPACITY_MAX,
+		.user_memory = tw_process_memory(p),
+		.user_memory_max = UINT64_MAX,
 		.now = now,
 		.ring_max = TIMERWHEEL_RING_MAX,
 	};
@@ -592,7 +597,7 @@ static int tw_process_stats(struct tw_wheel *wheel, struct timerwheel_stats *sta
 	stats->size = sizeof(*stats);
 	stats->pending = p->store.pending;
 	stats->due = p->store.due;
-	stats->memory = sizeof(*p) + tw_store_memory(&p->store);
+	stats->memory = tw_process_memory(p);
 	tw_end(p, now);
 	return 0;
 }

@@ -69,12 +69,12 @@ bool tw_cpu_reclaim(struct tw_file *f)
 	return false;
 }
 
-u32 tw_user_charge(struct tw_user *user, u32 n)
+int tw_user_charge(struct tw_user *user, size_t bytes)
 {
-	return n;
+	return 0;
 }
 
-void tw_user_uncharge(struct tw_user *user, u32 n)
+void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 }
 
@@ -301,7 +301,7 @@ static void make_file(void)
 	file->table.pool.generation_mask = BIT(19) - 1;
 	tw_events_init(&file->events);
 	tw_ring_init(&file->ring);
-	if (tw_table_init(&file->table) || tw_ring_make(&file->ring, RING, 0))
+	if (tw_table_init(file) || tw_ring_make(&file->ring, RING, 0))
 		abort();
 	raw_spin_lock_init(&cpu->lock);
 	cpu->file = file;

@@ -29,8 +29,8 @@ static void show_info(struct tw_wheel *wheel)
 	out_number("settled", "settled", SHOW_BOOL, info.flags & TIMERWHEEL_INFO_SETTLED);
 	out_number("closed to new timers", "closed", SHOW_BOOL,
 		   info.flags & TIMERWHEEL_INFO_CLOSED);
-	out_number("timers of its user", "user_timers", SHOW_COUNT, info.user_timers);
-	out_number("most of a user", "user_timers_max", SHOW_COUNT, info.user_timers_max);
+	out_number("memory of its user", "user_memory", SHOW_BYTES, info.user_memory);
+	out_number("most of a user", "user_memory_max", SHOW_BYTES, info.user_memory_max);
 	out_number("most in a call", "batch_max", SHOW_COUNT, info.batch_max);
 	out_number("most in a wheel", "capacity_max", SHOW_COUNT, info.capacity_max);
 	out_number("longest event ring", "ring_max", SHOW_COUNT, info.ring_max);

@@ -15,7 +15,7 @@ static const char *reason(int err)
 	case -ENOSPC:
 		return "the wheel has as many monitors as it may have: end one";
 	case -EDQUOT:
-		return "too many timers of one user, its buffer counted: give a smaller --buffer";
+		return "its buffer is more memory than one user may have: give a smaller --buffer";
 	default:
 		return tw_strerror(err);
 	}

@@ -24,7 +24,8 @@
  *  EINTR      a signal arrived before anything was done. LIST and DRAIN, which may have
  *             far to go to the first timer, give up only for one that kills
  *  ENOMEM     the kernel (or the caller's memory cgroup) has no memory
- *  EDQUOT     SETUP, MONITOR: the user has reached the cap for all wheels
+ *  EDQUOT     the user has reached the cap on memory for all wheels: open, SETUP, MONITOR, mmap
+ *             of the deadline table, and the first call on timers of a new wheel
  *  ENOSPC     MONITOR: the wheel has as many as it may have
  *  EMFILE, ENFILE  MONITOR: no descriptor is left
  *  ENOTTY     no such call
@@ -45,7 +46,7 @@
  *  -EEXIST    TIMERWHEEL_EXCL, and a timer has that key
  *  -ESTALE    TIMERWHEEL_MATCH, and the timer's value is another
  *  -ENOSPC    the wheel is full
- *  -EDQUOT    the user who opened the wheel has reached the cap for all wheels
+ *  -EDQUOT    the user who opened the wheel has reached the cap on memory for all wheels
  *  -ENOMEM    no memory for one more timer; after one such result a call asks the
  *             system for no more
  *  -ESHUTDOWN the wheel was closed to new timers (TIMERWHEEL_DRAIN_CLOSE)
@@ -115,9 +116,9 @@ enum timerwheel_clock {
  * @wake_ns: a reader is woken at most so many ns after the first event...
  * @wake_events: ...or when so many events wait
  * @generation_bits: in a word of the deadline table the lower bits that hold a generation
- * @user_timers: timers charged to the user who opened this wheel, in all wheels. Memory
- *	for timers is charged as it is first used and given back when the wheel is closed.
- * @user_timers_max: and the most there may be
+ * @user_memory: bytes of kernel memory charged to the user who opened this wheel, for all wheels
+ *	and monitors. Memory is charged as it is first used and given back when the wheel is closed.
+ * @user_memory_max: and the most that may be
  * @now: the wheel's clock, as the caller sees it, in ns
  * @ring: length of this wheel's event ring, 0: it has none
  * @ring_max: the longest there may be
@@ -142,8 +143,8 @@ struct timerwheel_info {
 	__u64 wake_ns;
 	__u32 wake_events;
 	__u32 generation_bits;
-	__u64 user_timers;
-	__u64 user_timers_max;
+	__u64 user_memory;
+	__u64 user_memory_max;
 	__u64 now;
 	__u32 ring;
 	__u32 ring_max;
@@ -400,7 +401,7 @@ struct timerwheel_event {
  *
  * A monitor does not keep the wheel open: once that is closed it has an end (read() returns 0,
  * EPOLLHUP). Times are those of the wheel's reader. Errors: EINVAL, E2BIG, EFAULT, ENOMEM, EDQUOT
- * (its length counts as timers of the caller), ENOSPC (TIMERWHEEL_MONITORS_MAX), EMFILE, ENFILE.
+ * (its memory is charged to the caller), ENOSPC (TIMERWHEEL_MONITORS_MAX), EMFILE, ENFILE.
  */
 struct timerwheel_monitor {
 	__u32 size;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Same meaning as the kernel's. */
+/* Same meaning as the kernel's. How large a page is, the Makefile may say. */
 #ifndef SHIM_PAGE_H
 #define SHIM_PAGE_H
 
-#define PAGE_SIZE	4096UL
+#ifndef PAGE_SHIFT
+#define PAGE_SHIFT	12
+#endif
+#define PAGE_SIZE	(4096UL << (PAGE_SHIFT - 12))
 
 #endif /* SHIM_PAGE_H */

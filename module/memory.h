@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory that users make the kernel hold: allocated here, charged to a file. See memory.c. */
+#ifndef TW_MEMORY_H
+#define TW_MEMORY_H
+
+#include <linux/gfp.h>
+#include <linux/types.h>
+
+struct tw_file;
+
+/* A cgroup at its limit gets -ENOMEM, not the OOM killer. */
+#define TW_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+
+size_t tw_alloc_size(size_t size);
+size_t tw_vmalloc_size(size_t size);
+void *tw_alloc(size_t size);
+int tw_charge(struct tw_file *file, size_t bytes);
+void tw_uncharge(struct tw_file *file, size_t bytes);
+
+#endif /* TW_MEMORY_H */
