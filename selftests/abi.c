@@ -152,6 +152,20 @@ static const struct {
 	FIELD(stats, lateness, 168),
 };
 
+/* A 32-bit machine may put eight bytes anywhere that four may be: so the header says what all do. */
+#define ALIGNED(s)	static_assert(_Alignof(struct timerwheel_##s) == 8, #s)
+ALIGNED(info);
+ALIGNED(setup);
+ALIGNED(batch);
+ALIGNED(add);
+ALIGNED(move);
+ALIGNED(remove);
+ALIGNED(entry);
+ALIGNED(advance);
+ALIGNED(event);
+ALIGNED(stats);
+#undef ALIGNED
+
 static_assert(sizeof(struct timerwheel_info) == 136, "info");
 static_assert(sizeof(struct timerwheel_setup) == 56, "setup");
 static_assert(sizeof(struct timerwheel_batch) == 32, "batch");

@@ -127,24 +127,24 @@ struct timerwheel_info {
 	__u32 flags;
 	__u32 abi_version;
 	__u32 batch_max;
-	__u64 features;
-	__u64 errata;
-	__u64 tick_min;
-	__u64 tick_max;
+	__aligned_u64 features;
+	__aligned_u64 errata;
+	__aligned_u64 tick_min;
+	__aligned_u64 tick_max;
 	__u32 slots_min;
 	__u32 slots_max;
 	__u32 capacity_max;
 	__u32 clock;
-	__u64 tick;
+	__aligned_u64 tick;
 	__u32 slots;
 	__u32 capacity;
-	__u64 slack;
-	__u64 wake_ns;
+	__aligned_u64 slack;
+	__aligned_u64 wake_ns;
 	__u32 wake_events;
 	__u32 generation_bits;
-	__u64 user_timers;
-	__u64 user_timers_max;
-	__u64 now;
+	__aligned_u64 user_timers;
+	__aligned_u64 user_timers_max;
+	__aligned_u64 now;
 	__u32 ring;
 	__u32 ring_max;
 };
@@ -182,11 +182,11 @@ struct timerwheel_setup {
 	__u32 flags;
 	__u32 clock;
 	__u32 slots;
-	__u64 tick;
+	__aligned_u64 tick;
 	__u32 capacity;
 	__u32 wake_events;
-	__u64 wake_ns;
-	__u64 slack;
+	__aligned_u64 wake_ns;
+	__aligned_u64 slack;
 	__u32 ring;
 	__u32 reserved;
 };
@@ -206,10 +206,10 @@ struct timerwheel_setup {
 struct timerwheel_batch {
 	__u32 size;
 	__u32 flags;
-	__u64 elems;
+	__aligned_u64 elems;
 	__u32 count;
 	__u32 elem_size;
-	__u64 cursor;
+	__aligned_u64 cursor;
 };
 
 /** TIMERWHEEL_WAS_NONE - result of ADD: there was no timer with this key */
@@ -247,12 +247,12 @@ struct timerwheel_batch {
  * @generation: out: which of the owners of that place it is; see TIMERWHEEL_MMAP_DEADLINES
  */
 struct timerwheel_add {
-	__u64 key;
-	__u64 value;
-	__u64 deadline;
-	__u64 period;
-	__u64 slack;
-	__u64 match;
+	__aligned_u64 key;
+	__aligned_u64 value;
+	__aligned_u64 deadline;
+	__aligned_u64 period;
+	__aligned_u64 slack;
+	__aligned_u64 match;
 	__u32 flags;
 	__s32 result;
 	__u32 index;
@@ -269,9 +269,9 @@ struct timerwheel_add {
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  */
 struct timerwheel_move {
-	__u64 key;
-	__u64 deadline;
-	__u64 match;
+	__aligned_u64 key;
+	__aligned_u64 deadline;
+	__aligned_u64 match;
 	__u32 flags;
 	__s32 result;
 };
@@ -287,9 +287,9 @@ struct timerwheel_move {
  *	error @value and @left are not written.
  */
 struct timerwheel_remove {
-	__u64 key;
-	__u64 match;
-	__u64 value;
+	__aligned_u64 key;
+	__aligned_u64 match;
+	__aligned_u64 value;
 	__s64 left;
 	__u32 flags;
 	__s32 result;
@@ -312,12 +312,12 @@ struct timerwheel_remove {
  * LIST and DRAIN only write elements; what was in them does not matter.
  */
 struct timerwheel_entry {
-	__u64 key;
-	__u64 value;
-	__u64 deadline;
+	__aligned_u64 key;
+	__aligned_u64 value;
+	__aligned_u64 deadline;
 	__s64 left;
-	__u64 period;
-	__u64 slack;
+	__aligned_u64 period;
+	__aligned_u64 slack;
 	__u32 flags;
 	__s32 result;
 	__u32 index;
@@ -347,9 +347,9 @@ struct timerwheel_entry {
 struct timerwheel_advance {
 	__u32 size;
 	__u32 flags;
-	__u64 time;
-	__u64 now;
-	__u64 expired;
+	__aligned_u64 time;
+	__aligned_u64 now;
+	__aligned_u64 expired;
 };
 
 /**
@@ -367,11 +367,11 @@ struct timerwheel_advance {
  * not a multiple of sizeof(struct timerwheel_event) is used up to the last whole one.
  */
 struct timerwheel_event {
-	__u64 key;
-	__u64 value;
-	__u64 deadline;
-	__u64 fired;
-	__u64 overruns;
+	__aligned_u64 key;
+	__aligned_u64 value;
+	__aligned_u64 deadline;
+	__aligned_u64 fired;
+	__aligned_u64 overruns;
 	__u32 flags;
 	__u32 index;
 };
@@ -540,27 +540,27 @@ struct timerwheel_ring {
 struct timerwheel_stats {
 	__u32 size;
 	__u32 flags;
-	__u64 pending;
-	__u64 due;
-	__u64 armed;
-	__u64 rearmed;
-	__u64 moved;
-	__u64 removed;
-	__u64 replaced;
-	__u64 drained;
-	__u64 delivered;
-	__u64 overruns;
-	__u64 withdrawn;
-	__u64 cascades;
-	__u64 requeues;
-	__u64 wakeups;
-	__u64 firings;
-	__u64 passes;
-	__u64 pass_max_timers;
-	__u64 pass_max_ns;
-	__u64 memory;
-	__u64 late_max;
-	__u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
+	__aligned_u64 pending;
+	__aligned_u64 due;
+	__aligned_u64 armed;
+	__aligned_u64 rearmed;
+	__aligned_u64 moved;
+	__aligned_u64 removed;
+	__aligned_u64 replaced;
+	__aligned_u64 drained;
+	__aligned_u64 delivered;
+	__aligned_u64 overruns;
+	__aligned_u64 withdrawn;
+	__aligned_u64 cascades;
+	__aligned_u64 requeues;
+	__aligned_u64 wakeups;
+	__aligned_u64 firings;
+	__aligned_u64 passes;
+	__aligned_u64 pass_max_timers;
+	__aligned_u64 pass_max_ns;
+	__aligned_u64 memory;
+	__aligned_u64 late_max;
+	__aligned_u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
 };
 
 /** TIMERWHEEL_IOC_TYPE - first byte of the ioctl numbers; the size is in the structure */
