@@ -95,6 +95,9 @@ static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
 		return -EINVAL;
 	if (READ_ONCE(file->setup.clock) != TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
+	/* At 0 that would not be noticed: there is no time before it. */
+	if (!(advance->flags & TIMERWHEEL_ABS) && (s64)advance->time < 0)
+		return -EINVAL;
 	if (mutex_lock_killable(&file->advance))
 		return -EINTR;
 	to = tw_clock_deadline(advance->time, advance->flags & TIMERWHEEL_ABS,

@@ -371,13 +371,38 @@ TEST_F(wheel, add_deadlines)
 	EXPECT_EQ(1, add(self->w, 1, 0, 1007, TIMERWHEEL_ABS));
 	EXPECT_EQ(1, get(self->w, 1, &entry));
 	EXPECT_EQ(1007, entry.deadline);
-	EXPECT_EQ(1, add(self->w, 1, 0, UINT64_MAX, 0));
+	EXPECT_EQ(1, add(self->w, 1, 0, INT64_MAX, 0));
 	EXPECT_EQ(1, get(self->w, 1, &entry));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, entry.deadline);
 	EXPECT_EQ(1, add(self->w, 1, 0, UINT64_MAX, TIMERWHEEL_ABS));
 	EXPECT_EQ(1, get(self->w, 1, &entry));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, entry.deadline);
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX - 1000, entry.left);
+}
+
+/* then - now, and then has passed */
+TEST_F(wheel, negative_delays)
+{
+	static const struct { uint64_t time, deadline; } t[] = {
+		{ -1, 999 }, { -1000, 0 }, { -1001, 0 }, { INT64_MIN, 0 },
+	};
+	struct timerwheel_event event;
+	size_t i;
+
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, -1, 0));
+	EXPECT_EQ(0, tw_advance(self->w, 1000, 0));
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, -1, 0));
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, INT64_MIN, 0));
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		EXPECT_EQ(0, add(self->w, 1, 0, t[i].time, 0));
+		ASSERT_EQ(1, take(self->w, &event, 1));
+		EXPECT_EQ(t[i].deadline, event.deadline);
+		EXPECT_EQ(1000, event.fired);
+		EXPECT_EQ(0, add(self->w, 1, 0, 5, 0));
+		EXPECT_EQ(1, move(self->w, 1, t[i].time, 0));
+		ASSERT_EQ(1, take(self->w, &event, 1));
+		EXPECT_EQ(t[i].deadline, event.deadline);
+	}
 }
 
 TEST_F(wheel, add_errors)
@@ -653,7 +678,7 @@ TEST_F(wheel, advance)
 		last = ev[i].fired;
 	}
 	/* As far as time goes. */
-	EXPECT_EQ(1, tw_advance(self->w, UINT64_MAX, 0));
+	EXPECT_EQ(1, tw_advance(self->w, INT64_MAX, 0));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, tw_now(self->w));
 }
 
@@ -983,7 +1008,7 @@ TEST_F(wheel, periodic_at_the_end)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	EXPECT_EQ(1, tw_advance(self->w, UINT64_MAX, 0));
+	EXPECT_EQ(1, tw_advance(self->w, INT64_MAX, 0));
 	EXPECT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(0, take(self->w, &ev, 1));
 	EXPECT_EQ(0, take(self->w, &ev, 1));

@@ -87,7 +87,8 @@ faults=(
 'word: behind the clock is at its end;       /^static .*tw_deadline_of(/,/^}/s/return min(time - offset, TIMERWHEEL_TIME_MAX);/return TIMERWHEEL_TIME_MAX;/'
 'word: before the clock began;               /^static .*tw_deadline_of(/,/^}/s/return time > offset ? time - offset : 0;/return time - offset;/'
 'time: no offset;                            /^static .*tw_clock_deadline(/,/^}/s/if (likely(!shift))/if (1)/'
-'time: beyond its end;                       s/return min(time, TIMERWHEEL_TIME_MAX - now) + now;/return time + now;/'
+'time: beyond its end;                       s/max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;/max_t(s64, sum, 0) : sum;/'
+'time: before its begin;                     s/max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;/sum : TIMERWHEEL_TIME_MAX;/'
 )
 
 # Those that were changed are compiled anew, and all of them for a header.

@@ -249,7 +249,7 @@ long tw_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t cou
 /**
  * tw_advance - move the time of a wheel with TIMERWHEEL_CLOCK_MANUAL
  * @wheel: the wheel
- * @time: by how many ns, or to when
+ * @time: by how many ns, or to when with TIMERWHEEL_ABS
  * @flags: 0 or TIMERWHEEL_ABS
  *
  * Return: how many timers fell due; -EINVAL: another clock, the past, or other flags; -EINTR: a

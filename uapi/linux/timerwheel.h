@@ -53,8 +53,10 @@
  * Times
  * -----
  * All times are nanoseconds. Absolute times are those of the wheel's clock as the
- * calling process sees it (its time namespace). Times beyond TIMERWHEEL_TIME_MAX
- * (292 years) are taken as TIMERWHEEL_TIME_MAX.
+ * calling process sees it (its time namespace); those beyond TIMERWHEEL_TIME_MAX
+ * (292 years) are taken as TIMERWHEEL_TIME_MAX. Relative times are signed: "then - now" may be
+ * stored as it is, and is negative if then has passed. A sum beyond TIMERWHEEL_TIME_MAX is taken
+ * as that.
  *
  * Growth of this interface
  * ------------------------
@@ -233,7 +235,7 @@ struct timerwheel_batch {
  * @key: its name, any number, unique in the wheel. A timer that exists is replaced:
  *	new value, deadline, period, slack; an event of the old arming is withdrawn.
  * @value: handed back in the event
- * @deadline: when, in ns from now, or absolute with TIMERWHEEL_ABS. A time that
+ * @deadline: when, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time that
  *	has passed makes the timer due at once.
  * @period: 0: one shot; else ns from each deadline to the next
  * @slack: how many ns later than necessary it may fire so that it can share
@@ -262,8 +264,8 @@ struct timerwheel_add {
 /**
  * struct timerwheel_move - element of TIMERWHEEL_IOC_MOVE: a new deadline
  * @key: which timer
- * @deadline: when, in ns from now, or absolute with TIMERWHEEL_ABS. Value, period and
- *	slack stay. An event of the old deadline is withdrawn.
+ * @deadline: when, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time that has
+ *	passed makes the timer due at once. Value, period and slack stay. An event of the old deadline is withdrawn.
  * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
  * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH
  * @result: out: TIMERWHEEL_WAS_* or a negative error
@@ -336,7 +338,7 @@ struct timerwheel_entry {
  * struct timerwheel_advance - TIMERWHEEL_IOC_ADVANCE: move a MANUAL wheel's time forward
  * @size: sizeof(struct timerwheel_advance)
  * @flags: TIMERWHEEL_ABS
- * @time: by how many ns, or to which time with TIMERWHEEL_ABS
+ * @time: by how many ns (negative: EINVAL), or to which time with TIMERWHEEL_ABS
  * @now: out: the time that it is now
  * @expired: out: timers that fell due in this call
  *
