@@ -1552,10 +1552,14 @@ TEST(device_errors)
 		fd = open("/dev/timerwheel", i ? O_WRONLY : O_RDONLY);
 		ASSERT_LE(0, fd);
 		EXPECT_EQ(-EACCES, tw_adopt(&wheel, fd, true));
-		/* A shell's exec 3</dev/timerwheel, say. */
+		/* A shell's exec 3</dev/timerwheel, say: to look at. */
 		EXPECT_EQ(i ? -EACCES : 0, tw_adopt(&wheel, fd, false));
-		if (!i)
+		if (!i) {
+			EXPECT_EQ(-EBADF, tw_add(wheel, &(struct timerwheel_add){ .key = 1 }, 1));
+			EXPECT_EQ(-EBADF, tw_drain(wheel, &(struct timerwheel_entry){ 0 }, 1, 0));
+			EXPECT_EQ(0, tw_take(wheel, ev - 2, 2));
 			tw_close(wheel);
+		}
 		EXPECT_EQ(i ? 0 : -1, close(fd));
 	}
 }

@@ -19,6 +19,9 @@
  *             than the kernel knows, more than TIMERWHEEL_BATCH_MAX elements
  *  EFAULT     memory that cannot be read or written. Should it go away while a call
  *             works, what was done stays done and is no error; its results are not told
+ *  EBADF      a call that changes the wheel (SETUP, ADD, MOVE, REMOVE, DRAIN, ADVANCE, FLOW) on a
+ *             descriptor that is not open for writing, another one, or read, on one that is not
+ *             open for reading
  *  EBUSY      SETUP after the first timer or after mmap(), or a second time
  *  EAGAIN     read: nothing is due and the descriptor does not block
  *  EINTR      a signal arrived before anything was done. LIST and DRAIN, which may have
