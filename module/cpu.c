@@ -277,20 +277,24 @@ unlock:
 /**
  * tw_cpu_obtain - make the part of the CPU we run on, or find another one
  * @file: the file
+ * @nowait: only find one
  *
- * Context: process, may sleep. Bottom halves are off and stay so, but for a moment; with an error
- * they are on.
- * Return: a part, or -ENOMEM.
+ * Context: process, may sleep unless @nowait. Bottom halves are off and stay so, but for a moment;
+ * with an error they are on.
+ * Return: a part, or -ENOMEM; -EAGAIN: @nowait, and there is none.
  */
-struct tw_cpu *tw_cpu_obtain(struct tw_file *file)
+struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 {
 	struct tw_cpu *cpu;
 	int err;
 
 	do {
-		local_bh_enable();
-		err = tw_cpu_create(file);
-		local_bh_disable();
+		err = -EAGAIN;
+		if (!nowait) {
+			local_bh_enable();
+			err = tw_cpu_create(file);
+			local_bh_disable();
+		}
 		cpu = err ? tw_cpu_any(file) : tw_cpu_here(file);
 	} while (!cpu && !err);
 	if (cpu)

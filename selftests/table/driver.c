@@ -400,7 +400,7 @@ static void run_read(void)
 	rig_fault = once_in(4) ? fault : NULL;
 	if (config->parts == 2 && !in_gap)
 		rig_gap = read_gap;
-	n = tw_events_read(file, &to);
+	n = tw_events_read(file, &to, once_in(2));
 	rig_gap = NULL;
 	rig_fault = NULL;
 	if (n == -EFAULT && faults)
