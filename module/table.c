@@ -233,19 +233,24 @@ static int tw_add_words(struct tw_table *table, u32 page)
  * It is too late for SETUP from then on.
  *
  * Context: process, may sleep. Takes tw_file.mutex.
- * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -ENOMEM.
+ * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -EXDEV: it
+ * is there, with the times of another time namespace; -ENOMEM.
  */
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count)
 {
 	struct tw_table *table = &file->table;
 	unsigned long most;
 	int err = 0;
+	u64 offset;
 
 	mutex_lock(&file->mutex);
+	offset = tw_clock_offset(file->setup.clock);
 	/* Index 0 has a word, too. */
 	most = file->setup.capacity / TW_PAGE_WORDS + 1;
 	if (first >= most || count > most - first)
 		err = -EINVAL;
+	else if (rcu_access_pointer(table->pool.words) && table->pool.words_offset != offset)
+		err = -EXDEV;
 	if (err || rcu_access_pointer(table->pool.words))
 		goto unlock;
 	/* A page at least: those who look for the table look whether there is one. */
@@ -254,7 +259,7 @@ int tw_table_share(struct tw_file *file, unsigned long first, unsigned long coun
 	if (err)
 		goto unlock;
 	file->setup_done = true;
-	table->pool.words_offset = tw_clock_offset(file->setup.clock);
+	table->pool.words_offset = offset;
 	rcu_assign_pointer(table->pool.words, table->words);
 unlock:
 	mutex_unlock(&file->mutex);

@@ -813,6 +813,60 @@ TEST(time_namespace)
 	_exit(ev.fired < ev.deadline ? 6 : 0);
 }
 
+/* Who is in another time namespace than he who mapped it first does not get it: EXDEV */
+TEST(other_time_namespace)
+{
+	/* One whose times are others there, and one whose are the same, mapped here or there */
+	static const __u32 clock[] = {
+		TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_REALTIME, TIMERWHEEL_CLOCK_BOOTTIME,
+	};
+	int fd[3], i, ret;
+	pid_t pid;
+
+	for (i = 0; i < 3; i++) {
+		fd[i] = tw_open_clock(clock[i], 0, 0);
+		ASSERT_LE(0, fd[i]);
+		if (i < 2)
+			ASSERT_NE(MAP_FAILED, map_table(fd[i], getpagesize()));
+	}
+	ret = unshare(CLONE_NEWTIME);
+	if (ret && errno == EINVAL)
+		SKIP(return, "no time namespaces");
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(0, tw_file_write("/proc/self/timens_offsets", "boottime 0 1"));
+	pid = fork();
+	if (!pid) {
+		if (map_table(fd[0], getpagesize()) != MAP_FAILED || errno != EXDEV)
+			_exit(1);
+		if (map_table(fd[1], getpagesize()) == MAP_FAILED)
+			_exit(2);
+		_exit(map_table(fd[2], getpagesize()) == MAP_FAILED ? 3 : 0);
+	}
+	EXPECT_EQ(0, tw_reap(pid));
+	EXPECT_NE(MAP_FAILED, map_table(fd[0], getpagesize()));
+	EXPECT_EQ(MAP_FAILED, map_table(fd[2], getpagesize()));
+	EXPECT_EQ(EXDEV, errno);
+	for (i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+/* A descriptor to look at maps the table to look at, and no more */
+TEST(read_only)
+{
+	int fd = open(TW_DEV, O_RDONLY);
+	__u64 *word;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(MAP_FAILED, map_table(fd, getpagesize()));
+	EXPECT_EQ(EACCES, errno);
+	word = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
+	ASSERT_NE(MAP_FAILED, word);
+	EXPECT_EQ(0, word[1]);
+	EXPECT_EQ(-1, mprotect(word, getpagesize(), PROT_READ | PROT_WRITE));
+	EXPECT_EQ(EACCES, errno);
+	close(fd);
+}
+
 /* --- Stores while timers expire, on other CPUs ------------------------------------- */
 
 enum { CROWD = 2000 };

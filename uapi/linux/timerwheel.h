@@ -500,11 +500,12 @@ struct timerwheel_ring {
  * An index may be used for another timer after its own has ended, with another
  * generation: what is stored for the former one has no effect on it, but for the odds of
  * 1 to 2^generation_bits - 1 that many others had it in between. Deadlines are
- * those of the time namespace in which the table was first mapped.
+ * those of the time namespace in which the table was first mapped; in one where the wheel's clock
+ * says another time mmap() fails with EXDEV.
  *
  * Words exist for as many timers as the wheel had at once, in whole pages; beyond them a load or
  * store gets SIGBUS. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
- * capacity), ENOMEM. From the first mapping on ADD needs 8 more bytes for each timer, and
+ * capacity), EXDEV, ENOMEM, EACCES (PROT_WRITE, and the descriptor is not open for writing). From the first mapping on ADD needs 8 more bytes for each timer, and
  * SETUP is EBUSY.
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
