@@ -380,6 +380,20 @@ void tw_cpu_barrier(struct tw_file *file)
 	}
 }
 
+/*
+ * How far the time of a MANUAL file may go at once on its way to @to. Into a ring, periodic timers
+ * are armed again as they fire: for that each tick with something to do must be the present.
+ */
+static u64 tw_cpu_step(const struct tw_cpu *cpu, u64 to)
+{
+	const struct tw_wheel *w = &cpu->wheel;
+
+	lockdep_assert_held(&cpu->lock);
+	if (!tw_has_ring(cpu->file) || w->work > div64_u64(to, w->tick))
+		return to;
+	return max(w->work * w->tick, cpu->file->advanced);
+}
+
 /**
  * tw_cpu_advance - move the time of a MANUAL file
  * @file: the file
@@ -393,7 +407,7 @@ void tw_cpu_barrier(struct tw_file *file)
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 {
 	struct tw_ctx ctx;
-	u64 began, handled, before;
+	u64 began, handled, before, now;
 	bool more, wake = false;
 	int err = 0;
 
@@ -408,12 +422,13 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 			err = -EINVAL;
 			break;
 		}
-		WRITE_ONCE(file->advanced, to);
+		now = tw_cpu_step(ctx.cpu, to);
+		WRITE_ONCE(file->advanced, now);
 		began = ktime_get_ns();
 		handled = tw_cpu_handled(ctx.cpu);
 		before = ctx.cpu->wheel.expired;
-		ctx.now = to;
-		more = tw_cpu_piece(&ctx, tw_cpu_tick(ctx.cpu, to), false);
+		ctx.now = now;
+		more = tw_cpu_piece(&ctx, tw_cpu_tick(ctx.cpu, now), false) || now < to;
 		/* Readers are woken once, at the end. */
 		wake |= ctx.wake;
 		ctx.wake = false;
