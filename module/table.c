@@ -27,10 +27,12 @@
  * Locks: tw_file.mutex for growth; bucket locks nest inside those of CPU parts;
  * tw_table.lock is a leaf.
  */
+#include <linux/atomic.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "clock.h"
@@ -224,6 +226,24 @@ static int tw_add_words(struct tw_table *table, u32 page)
 	return 0;
 }
 
+/*
+ * Tell programs whose words they are, of the timers that were there before the table. Runs that did
+ * not know of it have ended: who gets an index from now on puts its generation there, and whatever
+ * we find in a word, our look at the generation may be older.
+ */
+static void tw_table_tag(struct tw_table *table)
+{
+	u64 **words = rcu_dereference_raw(table->pool.words);
+	u32 i;
+
+	for (i = 1; i <= table->made; i++) {
+		cmpxchg64(tw_word_in(words, i), 0,
+			  READ_ONCE(tw_timer_at(&table->pool, i)->generation));
+		if (!(i % TW_PAGE_WORDS))
+			cond_resched();
+	}
+}
+
 /**
  * tw_table_share - make the deadline table
  * @file: whose
@@ -261,6 +281,8 @@ int tw_table_share(struct tw_file *file, unsigned long first, unsigned long coun
 	file->setup_done = true;
 	table->pool.words_offset = offset;
 	rcu_assign_pointer(table->pool.words, table->words);
+	tw_cpu_barrier(file);
+	tw_table_tag(table);
 unlock:
 	mutex_unlock(&file->mutex);
 	return err;

@@ -886,12 +886,38 @@ TEST_F(wheel, touch)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
 	ASSERT_EQ(elem.index, entry.index);
 	EXPECT_NE(elem.generation, entry.generation);
-	tw_touch(&self->table, elem.index, elem.generation, 9 << 20);
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 9 << 20));
 	EXPECT_EQ(1, tw_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
 	/* Due already: too late. */
 	tw_touch(&self->table, entry.index, entry.generation, 9 << 20);
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(3 << 20, ev.deadline);
+}
+
+/* Who stores late undoes nothing either: neither before its present owner stores nor after */
+TEST_F(wheel, touch_of_a_former_owner)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, now = elem;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	EXPECT_EQ(true, tw_touch(&self->table, elem.index, elem.generation, 2 << 20));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+	ASSERT_EQ(0, add_elem(self->w, &now));
+	ASSERT_EQ(elem.index, now.index);
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(true, tw_touch(&self->table, now.index, now.generation, 5 << 20));
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(1, move(self->w, 1, 1 << 20, 0));
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(true, tw_touch(&self->table, now.index, now.generation, 3 << 20));
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(0, tw_advance(self->w, (3 << 20) - 1, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, tw_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(3 << 20, ev.deadline);
+	/* One that never was has none. */
+	EXPECT_EQ(false, tw_touch(&self->table, 60, 1, 9 << 20));
 }
 
 /* Generations come round: none is 0, and no store of an owner long ago counts. */

@@ -131,8 +131,9 @@ static void forgotten(const struct model *m, const struct entry *e)
 {
 	const u64 *word = model_word(m, e);
 
-	CHECK(!word || !*word, "key %llx has a new deadline, its word still says %llx", e->key,
-	      *word);
+	CHECK(!word || *word == e->generation,
+	      "key %llx has a new deadline, its word says %llx, its generation is %x", e->key,
+	      *word, e->generation);
 }
 
 /* What an operation on a key with this state says, if nothing is wrong. */

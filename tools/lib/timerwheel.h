@@ -313,24 +313,27 @@ struct tw_table {
 int tw_table(const struct tw_wheel *wheel, struct tw_table *table);
 
 /**
- * tw_touch - put a timer off with one store: no system call, no lock, from any thread
+ * tw_touch - put a timer off in memory: no system call, no lock, from any thread
  * @table: the deadline table
  * @index: of the timer, as ADD, GET or LIST told it
  * @generation: as they told it
  * @deadline: when, absolute, in ns; rounded up to 2^@table->bits ns. Beyond TIMERWHEEL_TIME_MAX
  *	is taken as that.
  *
- * Only ever later: an earlier deadline has no effect (use tw_move()). A store that comes when the
+ * Only ever later: an earlier deadline has no effect (use tw_move()). One that comes when the
  * timer is due already has none either: the event is delivered.
+ *
+ * Return: true; false: the timer is gone, and its index belongs to another one by now: nothing was
+ * done to that.
  */
-static inline void tw_touch(const struct tw_table *table, uint32_t index, uint32_t generation,
+static inline bool tw_touch(const struct tw_table *table, uint32_t index, uint32_t generation,
 			    uint64_t deadline)
 {
 	/* What is rounded up must not come round to 0. */
 	if (deadline > TIMERWHEEL_TIME_MAX)
 		deadline = TIMERWHEEL_TIME_MAX;
-	timerwheel_touch(table->words, index,
-			 timerwheel_word(deadline, generation, table->bits));
+	return timerwheel_touch(table->words, index,
+				timerwheel_word(deadline, generation, table->bits), table->bits);
 }
 
 /** struct tw_queue - operations gathered during a turn of an event loop */

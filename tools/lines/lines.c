@@ -64,6 +64,10 @@ void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 	abort();	/* there is one part */
 }
 
+void tw_cpu_barrier(struct tw_file *f)
+{
+}
+
 bool tw_cpu_reclaim(struct tw_file *f)
 {
 	return false;

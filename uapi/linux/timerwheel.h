@@ -477,7 +477,7 @@ struct timerwheel_ring {
 #define TIMERWHEEL_MMAP_RING		(1ULL << 40)
 
 /**
- * TIMERWHEEL_MMAP_DEADLINES - offset for mmap() of the deadline table: one store in memory puts
+ * TIMERWHEEL_MMAP_DEADLINES - offset for mmap() of the deadline table: a store in memory puts
  * a timer off, without a system call
  *
  * The table is an array of __u64, one for each @index that ADD, GET and LIST tell, mapped with
@@ -486,8 +486,15 @@ struct timerwheel_ring {
  *	(deadline rounded up to a multiple of 2^generation_bits) | generation
  *
  * asks for that absolute deadline, in ns, where generation is what ADD, GET and LIST tell with the
- * index, and generation_bits what INFO tells (10 to 20: less than a tick as a rule). It must be
- * one 64-bit store, from any thread or process that has the mapping.
+ * index, and generation_bits what INFO tells (10 to 20: less than a tick as a rule). It is made by
+ * any thread or process that has the mapping, by a 64-bit compare-and-swap:
+ *
+ *	load the word; if its generation is another one the timer is gone; swap, or look again
+ *
+ * for the kernel stores the generation, and no deadline, whenever an index gets an owner and with
+ * each ADD and MOVE. A plain 64-bit store will do for a program that never stores for a timer that
+ * is gone: else it may undo what the present owner of the index has stored, and that timer fires
+ * at the deadline that it had before.
  *
  * The kernel reads the word when the old deadline comes, or earlier: a later one puts the timer
  * off, one that is not later changes nothing. So the last store counts, however many there were,
@@ -498,7 +505,7 @@ struct timerwheel_ring {
  * its next one.
  *
  * An index may be used for another timer after its own has ended, with another
- * generation: what is stored for the former one has no effect on it, but for the odds of
+ * generation: a swap for the former one is not made, but for the odds of
  * 1 to 2^generation_bits - 1 that many others had it in between. Deadlines are
  * those of the time namespace in which the table was first mapped; in one where the wheel's clock
  * says another time mmap() fails with EXDEV.
