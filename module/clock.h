@@ -48,19 +48,25 @@ static inline u64 tw_clock_offset(u32 clock)
 
 /**
  * tw_clock_deadline - turn what a caller gave into a deadline
- * @time: ns, from now or absolute
+ * @time: ns, from now (signed: negative if it has passed) or absolute
  * @absolute: which of them
  * @now: the file's time
  * @offset: tw_clock_offset()
  *
- * Return: an absolute time of the initial time namespace, at most TIMERWHEEL_TIME_MAX.
+ * Return: an absolute time of the initial time namespace, at most TIMERWHEEL_TIME_MAX. A relative
+ * time keeps how long ago it was, so that lateness and periods count from there.
  */
 static inline u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset)
 {
 	s64 shift = offset;
+	u64 sum = now + time;
 
-	if (!absolute)
-		return min(time, TIMERWHEEL_TIME_MAX - now) + now;
+	if (!absolute) {
+		/* Neither the one nor the other is negative, as a rule. */
+		if (likely((s64)(time | sum) >= 0))
+			return sum;
+		return (s64)time < 0 ? max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;
+	}
 	time = min(time, TIMERWHEEL_TIME_MAX);
 	if (likely(!shift))
 		return time;

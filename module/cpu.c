@@ -258,20 +258,24 @@ unlock:
 /**
  * tw_cpu_obtain - make the part of the CPU we run on, or find another one
  * @file: the file
+ * @nowait: only find one
  *
- * Context: process, may sleep. Bottom halves are off and stay so, but for a moment; with an error
- * they are on.
- * Return: a part, -EDQUOT or -ENOMEM.
+ * Context: process, may sleep unless @nowait. Bottom halves are off and stay so, but for a moment;
+ * with an error they are on.
+ * Return: a part, -EDQUOT or -ENOMEM; -EAGAIN: @nowait, and there is none.
  */
-struct tw_cpu *tw_cpu_obtain(struct tw_file *file)
+struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 {
 	struct tw_cpu *cpu;
 	int err;
 
 	do {
-		local_bh_enable();
-		err = tw_cpu_create(file);
-		local_bh_disable();
+		err = -EAGAIN;
+		if (!nowait) {
+			local_bh_enable();
+			err = tw_cpu_create(file);
+			local_bh_disable();
+		}
 		cpu = err ? tw_cpu_any(file) : tw_cpu_here(file);
 	} while (!cpu && !err);
 	if (cpu)
@@ -358,6 +362,20 @@ void tw_cpu_barrier(struct tw_file *file)
 	}
 }
 
+/*
+ * How far the time of a MANUAL file may go at once on its way to @to. Into a ring, periodic timers
+ * are armed again as they fire: for that each tick with something to do must be the present.
+ */
+static u64 tw_cpu_step(const struct tw_cpu *cpu, u64 to)
+{
+	const struct tw_wheel *w = &cpu->wheel;
+
+	lockdep_assert_held(&cpu->lock);
+	if (!tw_has_ring(cpu->file) || w->work > div64_u64(to, w->tick))
+		return to;
+	return max(w->work * w->tick, cpu->file->advanced);
+}
+
 /**
  * tw_cpu_advance - move the time of a MANUAL file
  * @file: the file
@@ -371,7 +389,7 @@ void tw_cpu_barrier(struct tw_file *file)
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 {
 	struct tw_ctx ctx;
-	u64 began, handled, before;
+	u64 began, handled, before, now;
 	bool more, wake = false;
 	int err = 0;
 
@@ -386,12 +404,13 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 			err = -EINVAL;
 			break;
 		}
-		WRITE_ONCE(file->advanced, to);
+		now = tw_cpu_step(ctx.cpu, to);
+		WRITE_ONCE(file->advanced, now);
 		began = ktime_get_ns();
 		handled = tw_cpu_handled(ctx.cpu);
 		before = ctx.cpu->wheel.expired;
-		ctx.now = to;
-		more = tw_cpu_batch(&ctx, tw_cpu_tick(ctx.cpu, to), false);
+		ctx.now = now;
+		more = tw_cpu_batch(&ctx, tw_cpu_tick(ctx.cpu, now), false) || now < to;
 		/* Readers are woken once, at the end. */
 		wake |= ctx.wake;
 		ctx.wake = false;

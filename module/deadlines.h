@@ -7,6 +7,12 @@
  * timer it is meant for. An index is used again for other timers: each new owner has another
  * generation, so that what a former owner stores late is not taken for the new one's.
  *
+ * Nor may it undo what the new one has stored. So the kernel puts the generation there, with no
+ * deadline, whenever an index gets an owner (and when ADD or MOVE make what was stored void), and
+ * a program swaps its word in only where it finds its own generation: a word of another one says
+ * that the timer is gone. That is a convention among programs (plain stores are allowed, to those
+ * who never store for a timer that is gone); the kernel relies on nothing there.
+ *
  * Nothing is done when user space stores. The kernel reads a word once, with one load, when it
  * has to do with the timer anyway: its slot comes up, or a call wants to know or to change
  * its deadline. Nothing read there can do more than put one's own timer off.
@@ -102,15 +108,18 @@ static inline void tw_deadline_take(const struct tw_pool *pool, u32 index, struc
  * tw_deadline_void - forget what user space has stored for a timer
  * @pool: the pool
  * @index: the timer; its part is locked, or it is in none yet
+ * @t: the same
  *
- * For operations that set a deadline: what was stored before them counts no more.
+ * For operations that set a deadline: what was stored before them counts no more. What stays is
+ * whose word it is.
  */
-static inline void tw_deadline_void(const struct tw_pool *pool, u32 index)
+static inline void tw_deadline_void(const struct tw_pool *pool, u32 index,
+				    const struct tw_timer *t)
 {
 	u64 **words = tw_pool_words(pool);
 
-	if (unlikely(words && READ_ONCE(*tw_word_in(words, index))))
-		WRITE_ONCE(*tw_word_in(words, index), 0);
+	if (unlikely(words) && READ_ONCE(*tw_word_in(words, index)) != t->generation)
+		WRITE_ONCE(*tw_word_in(words, index), t->generation);
 }
 
 /**
@@ -121,10 +130,11 @@ static inline void tw_deadline_void(const struct tw_pool *pool, u32 index)
  */
 static inline void tw_deadline_owner(const struct tw_pool *pool, u32 index, struct tw_timer *t)
 {
-	t->generation = (t->generation + 1) & pool->generation_mask;
-	if (unlikely(!t->generation))
-		t->generation = 1;
-	tw_deadline_void(pool, index);
+	u32 generation = (t->generation + 1) & pool->generation_mask;
+
+	/* tw_table_tag() looks at it without a lock. */
+	WRITE_ONCE(t->generation, generation ?: 1);
+	tw_deadline_void(pool, index, t);
 }
 
 #endif /* TW_DEADLINES_H */

@@ -343,14 +343,14 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 
 /* Deliver at most @max events under one hold of the locks. Sets @short_copy at a fault. */
 static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned int max,
-			     u64 offset, bool *short_copy)
+			     u64 offset, bool nowait, bool *short_copy)
 {
 	struct tw_events *events = &file->events;
 	struct tw_taken taken = {};
 	struct tw_ctx ctx __uninitialized;
 	int n;
 
-	n = tw_cpu_begin(&ctx, file, offset);
+	n = __tw_cpu_begin(&ctx, file, offset, nowait);
 	if (n)
 		return n;
 	raw_spin_lock(&events->lock);
@@ -373,11 +373,14 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
  * tw_events_read - deliver events
  * @file: the file
  * @to: where to; its count says how many bytes at most
+ * @nowait: wait for no lock and no memory of the kernel's. The caller's own is faulted in all the
+ *	same, as everywhere: an event would never get to memory that was not touched before.
  *
  * Context: process, may sleep.
- * Return: bytes, a multiple of the size of an event; 0: nothing is due; -EFAULT, -ENOMEM.
+ * Return: bytes, a multiple of the size of an event; 0: nothing is due; -EFAULT, -ENOMEM; -EAGAIN:
+ * @nowait, and it cannot be done without.
  */
-ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to)
+ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 {
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	ssize_t room = iov_iter_count(to) / TW_EVENT_SIZE;
@@ -394,7 +397,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to)
 		 * less of it was done than was, and an event that fits would never arrive.
 		 */
 		max = short_copy ? 1 : min_t(size_t, room - done, TW_EVENTS);
-		n = tw_events_deliver(file, to, max, offset, &short_copy);
+		n = tw_events_deliver(file, to, max, offset, nowait, &short_copy);
 		if (n < 0)
 			break;
 		done += n;

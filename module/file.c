@@ -107,17 +107,17 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *filp = iocb->ki_filp;
 	struct tw_file *file = filp->private_data;
-	bool nowait = filp->f_flags & O_NONBLOCK || iocb->ki_flags & IOCB_NOWAIT;
+	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
 	ssize_t n;
 	int err;
 
 	if (iov_iter_count(to) < sizeof(struct timerwheel_event) || tw_has_ring(file))
 		return -EINVAL;
 	for (;;) {
-		n = tw_events_read(file, to);
+		n = tw_events_read(file, to, nowait);
 		if (n)
 			return n;
-		if (nowait)
+		if (nowait || filp->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		err = wait_event_interruptible_exclusive(file->events.readers,
 							 READ_ONCE(file->events.due.count) ||

@@ -428,7 +428,7 @@ u64 tw_user_memory(struct tw_user *user);
 u64 tw_user_memory_max(void);
 
 /* cpu.c */
-struct tw_cpu *tw_cpu_obtain(struct tw_file *file);
+struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait);
 u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
 void tw_cpu_program(struct tw_cpu *cpu);
 void tw_cpu_run(struct tw_cpu *cpu);
@@ -449,7 +449,7 @@ void tw_events_unlock(struct tw_file *file);
 bool tw_events_wake_now(struct tw_cpu *cpu);
 void tw_events_wake(struct tw_file *file);
 bool tw_events_any(const struct tw_file *file);
-ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to);
+ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);
 
 /* flow.c */
 void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);

@@ -47,6 +47,7 @@ union tw_arg {
  *	written as far as the caller's size goes
  * @back: the argument is written back as far as it was read
  * @cursor: it has a cursor
+ * @mode: what the descriptor must be open for: FMODE_WRITE if it changes the wheel
  * @flags: flags of a batch that it understands
  * @function: does it; its argument is in kernel memory
  * @batch: the same for a call on an array whose argument is not written back
@@ -58,6 +59,7 @@ struct tw_call {
 	bool out;
 	bool back;
 	bool cursor;
+	fmode_t mode;
 	u32 flags;
 	long (*function)(struct tw_file *file, union tw_arg *arg);
 	long (*batch)(struct tw_file *file, const struct timerwheel_batch *batch);
@@ -95,6 +97,9 @@ static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
 		return -EINVAL;
 	if (READ_ONCE(file->setup.clock) != TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
+	/* At 0 that would not be noticed: there is no time before it. */
+	if (!(advance->flags & TIMERWHEEL_ABS) && (s64)advance->time < 0)
+		return -EINVAL;
 	if (mutex_lock_killable(&file->advance))
 		return -EINTR;
 	to = tw_clock_deadline(advance->time, advance->flags & TIMERWHEEL_ABS,
@@ -115,23 +120,28 @@ static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
 		.size = sizeof(struct timerwheel_##name), __VA_ARGS__ }
 
 static const struct tw_call tw_calls[] = {
-	TW_CALL(INFO, info, .min = 8, .out = true, .function = tw_call_info),
-	TW_CALL(SETUP, setup, .min = 56, .back = true, .function = tw_call_setup),
+	TW_CALL(INFO, info, .min = 8, .out = true, .mode = FMODE_READ, .function = tw_call_info),
+	TW_CALL(SETUP, setup, .min = 56, .back = true, .mode = FMODE_WRITE,
+		.function = tw_call_setup),
 	TW_CALL(ADD, batch, .min = 32, .elem = sizeof(struct timerwheel_add),
-		.batch = tw_batch_add),
+		.mode = FMODE_WRITE, .batch = tw_batch_add),
 	TW_CALL(MOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_move),
-		.batch = tw_batch_move),
+		.mode = FMODE_WRITE, .batch = tw_batch_move),
 	TW_CALL(REMOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_remove),
-		.batch = tw_batch_remove),
+		.mode = FMODE_WRITE, .batch = tw_batch_remove),
 	TW_CALL(DRAIN, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
-		.flags = TIMERWHEEL_DRAIN_CLOSE, .batch = tw_scan_drain),
+		.mode = FMODE_WRITE, .flags = TIMERWHEEL_DRAIN_CLOSE, .batch = tw_scan_drain),
 	TW_CALL(GET, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
-		.batch = tw_batch_get),
+		.mode = FMODE_READ, .batch = tw_batch_get),
 	TW_CALL(LIST, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
-		.cursor = true, .back = true, .function = tw_call_list),
-	TW_CALL(STATS, stats, .min = 8, .out = true, .function = tw_call_stats),
-	TW_CALL(ADVANCE, advance, .min = 32, .back = true, .function = tw_call_advance),
-	TW_CALL(MONITOR, monitor, .min = 16, .function = tw_call_monitor),
+		.mode = FMODE_READ, .cursor = true, .back = true, .function = tw_call_list),
+	TW_CALL(STATS, stats, .min = 8, .out = true, .mode = FMODE_READ,
+		.function = tw_call_stats),
+	TW_CALL(ADVANCE, advance, .min = 32, .back = true, .mode = FMODE_WRITE,
+		.function = tw_call_advance),
+	[_IOC_NR(TIMERWHEEL_IOC_FLOW)] = { .mode = FMODE_WRITE },	/* has no argument */
+	/* Who may read the events may read copies of them. */
+	TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_READ, .function = tw_call_monitor),
 };
 
 /* Copy the argument in. @size is set to the caller's size. */
@@ -258,6 +268,8 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	if (nr >= ARRAY_SIZE(tw_calls))
 		return -ENOTTY;
 	call = &tw_calls[array_index_nospec(nr, ARRAY_SIZE(tw_calls))];
+	if (unlikely(!(filp->f_mode & call->mode)))
+		return -EBADF;
 	/* Operations on timers have a shorter way: on a single one, the way is most of it. */
 	if (likely(call->batch) && tw_batch_read(&batch, user)) {
 		err = tw_batch_check(call, &batch);

@@ -48,15 +48,16 @@ static int tw_map_ring(const struct tw_file *file, unsigned long first, unsigned
  * @vma: where, and which part of which
  *
  * Context: process, may sleep; the address space is locked for writing.
- * Return: 0; -EINVAL: not shared, executable, or not a part of one of them; -ENOMEM.
+ * Return: 0; -EINVAL: not shared, executable, or not a part of one of them; -EXDEV: a deadline
+ * table of another time namespace; -ENOMEM.
  */
 int tw_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct tw_file *file = filp->private_data;
 	int err;
 
-	/* A private copy would be written to without effect. */
-	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+	/* A private copy would be written to without effect. (Not VM_SHARED: that is for writers.) */
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	if (vma->vm_pgoff < TW_RING_PGOFF)
 		err = tw_table_share(file, vma->vm_pgoff, vma_pages(vma));

@@ -244,7 +244,7 @@ again:
 				goto again;
 			f.state = TW_FREE;
 		}
-		tw_deadline_void(&file->table.pool, f.index);
+		tw_deadline_void(&file->table.pool, f.index, t);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
@@ -332,7 +332,7 @@ static __always_inline void tw_set_deadline(struct tw_ctx *ctx, u32 index, struc
 
 	if (state == TW_PENDING && !stays)
 		tw_unqueue(ctx, t);
-	tw_deadline_void(&ctx->file->table.pool, index);
+	tw_deadline_void(&ctx->file->table.pool, index, t);
 	t->deadline = deadline;
 	trace_timerwheel_move(ctx->file, t, was);
 	if (!stays)

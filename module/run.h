@@ -70,26 +70,29 @@ static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
 }
 
 /**
- * tw_cpu_begin - begin a run of operations
+ * __tw_cpu_begin - begin a run of operations
  * @ctx: is filled in
  * @file: on which file
  * @offset: tw_clock_offset() of the caller
+ * @nowait: do not sleep to make a part: use another one
  *
  * Makes the part of this CPU if it does not exist yet. Without memory for it another one will do:
  * who reads or removes must not fail. Its hrtimer may be started from here then, which moves
  * it to this CPU; should it be running there, it looks again for what is programmed when it ends.
  *
- * Context: process, may sleep. On success bottom halves are off and @ctx->cpu is locked.
- * Return: 0, -ENOMEM.
+ * Context: process, may sleep unless @nowait. On success bottom halves are off and @ctx->cpu is
+ * locked.
+ * Return: 0, -ENOMEM; with @nowait -EAGAIN: there is no part at all.
  */
-static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
+static __always_inline int __tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset,
+					  bool nowait)
 {
 	struct tw_cpu *cpu;
 
 	local_bh_disable();
 	cpu = tw_cpu_here(file);
 	if (unlikely(!cpu)) {
-		cpu = tw_cpu_obtain(file);
+		cpu = tw_cpu_obtain(file, nowait);
 		if (IS_ERR(cpu))
 			return PTR_ERR(cpu);
 	}
@@ -102,6 +105,12 @@ static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file
 	ctx->todo = 0;
 	tw_cpu_catch_up(cpu, ctx->now);
 	return 0;
+}
+
+/* The same for those who may sleep. */
+static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
+{
+	return __tw_cpu_begin(ctx, file, offset, false);
 }
 
 /**

@@ -27,6 +27,7 @@
  * Locks: tw_file.mutex for growth; bucket locks nest inside those of CPU parts;
  * tw_table.lock is a leaf.
  */
+#include <linux/atomic.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -301,6 +302,24 @@ static bool tw_words_complete(const struct tw_table *table)
 }
 
 /*
+ * Tell programs whose words they are, of the timers that were there before the table. Runs that did
+ * not know of it have ended: who gets an index from now on puts its generation there, and whatever
+ * we find in a word, our look at the generation may be older.
+ */
+static void tw_table_tag(struct tw_table *table)
+{
+	u64 **words = rcu_dereference_raw(table->pool.words);
+	u32 i;
+
+	for (i = 1; i <= table->made; i++) {
+		cmpxchg64(tw_word_in(words, i), 0,
+			  READ_ONCE(tw_timer_at(&table->pool, i)->generation));
+		if (!(i % TW_PAGE_WORDS))
+			cond_resched();
+	}
+}
+
+/*
  * Make some pages of the deadline table, of which somebody wants to map @count from @first on.
  * Returns 0: all are there; -EAGAIN: go on; or an error.
  */
@@ -308,6 +327,7 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 {
 	/* Index 0 has a word, too. */
 	unsigned long most = file->setup.capacity / TW_PAGE_WORDS + 1;
+	u64 offset = tw_clock_offset(file->setup.clock);
 	struct tw_table *table = &file->table;
 	unsigned int i;
 	int err;
@@ -315,7 +335,7 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 	if (first >= most || count > most - first)
 		return -EINVAL;
 	if (rcu_access_pointer(table->pool.words))
-		return 0;
+		return table->pool.words_offset == offset ? 0 : -EXDEV;
 	/* A page at least: those who look for the table look whether there is one. */
 	for (i = 0; i < TW_SHARE_PAGES && !tw_words_complete(table); i++) {
 		err = tw_grow(file, BIT(TW_DIR_WORDS));
@@ -325,8 +345,10 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 	if (!tw_words_complete(table))
 		return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
 	file->setup_done = true;
-	table->pool.words_offset = tw_clock_offset(file->setup.clock);
+	table->pool.words_offset = offset;
 	rcu_assign_pointer(table->pool.words, table->words);
+	tw_cpu_barrier(file);
+	tw_table_tag(table);
 	return 0;
 }
 
@@ -372,8 +394,8 @@ static void tw_table_yield(struct tw_file *file)
  * given up every 256 kB.
  *
  * Context: process, may sleep. Takes tw_file.mutex.
- * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -EDQUOT,
- * -ENOMEM; -EINTR: killed. With an error nothing has changed.
+ * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -EXDEV: it is
+ * there, with the times of another time namespace; -EDQUOT, -ENOMEM; -EINTR: killed. With an error nothing has changed.
  */
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count)
 {

@@ -152,6 +152,20 @@ static const struct {
 	FIELD(stats, lateness, 168),
 };
 
+/* A 32-bit machine may put eight bytes anywhere that four may be: so the header says what all do. */
+#define ALIGNED(s)	static_assert(_Alignof(struct timerwheel_##s) == 8, #s)
+ALIGNED(info);
+ALIGNED(setup);
+ALIGNED(batch);
+ALIGNED(add);
+ALIGNED(move);
+ALIGNED(remove);
+ALIGNED(entry);
+ALIGNED(advance);
+ALIGNED(event);
+ALIGNED(stats);
+#undef ALIGNED
+
 static_assert(sizeof(struct timerwheel_info) == 136, "info");
 static_assert(sizeof(struct timerwheel_setup) == 56, "setup");
 static_assert(sizeof(struct timerwheel_batch) == 32, "batch");
@@ -278,6 +292,69 @@ TEST_F(device, unknown_type)
 				EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(type, nr), arg));
 		}
 	}
+}
+
+/* Who may not write may not change, and who may not read may not look: EBADF, before all else */
+TEST_F(device, modes)
+{
+	static const struct { unsigned long cmd; bool changes; int err; } calls[] = {
+		{ TIMERWHEEL_IOC_INFO, false, -EFAULT }, { TIMERWHEEL_IOC_SETUP, true, -EFAULT },
+		{ TIMERWHEEL_IOC_ADD, true, -EFAULT }, { TIMERWHEEL_IOC_MOVE, true, -EFAULT },
+		{ TIMERWHEEL_IOC_REMOVE, true, -EFAULT }, { TIMERWHEEL_IOC_DRAIN, true, -EFAULT },
+		{ TIMERWHEEL_IOC_GET, false, -EFAULT }, { TIMERWHEEL_IOC_LIST, false, -EFAULT },
+		{ TIMERWHEEL_IOC_STATS, false, -EFAULT },
+		{ TIMERWHEEL_IOC_ADVANCE, true, -EFAULT },
+		{ TIMERWHEEL_IOC_FLOW, true, -EINVAL },
+		{ TIMERWHEEL_IOC_MONITOR, false, -EFAULT },
+	};
+	int look = open(TW_DEV, O_RDONLY | O_NONBLOCK), change = open(TW_DEV, O_WRONLY);
+	struct timerwheel_event ev;
+	size_t i;
+
+	ASSERT_LE(0, look);
+	ASSERT_LE(0, change);
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		EXPECT_EQ(calls[i].changes ? -EBADF : calls[i].err,
+			  tw_ioctl(look, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
+		EXPECT_EQ(calls[i].changes ? calls[i].err : -EBADF,
+			  tw_ioctl(change, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
+	}
+	EXPECT_EQ(-ENOTTY, tw_ioctl(look, _IO(TIMERWHEEL_IOC_TYPE, 0x0c), NULL));
+	EXPECT_EQ(-EAGAIN, tw_read(look, &ev, 1));
+	EXPECT_EQ(-EBADF, tw_read(change, &ev, 1));
+	close(look);
+	close(change);
+}
+
+/* A descriptor to look at does that, and one to write to arms timers */
+TEST_F(device, modes_do)
+{
+	int look = open(TW_DEV, O_RDONLY), change = open(TW_DEV, O_WRONLY);
+	struct timerwheel_monitor monitor = { .size = sizeof(monitor) };
+	struct timerwheel_entry ent;
+	struct timerwheel_stats st;
+	struct timerwheel_info info;
+	__u64 cursor = 0;
+	int mon;
+
+	ASSERT_EQ(0, tw_info(look, &info));
+	EXPECT_EQ(0, tw_stats(look, &st));
+	EXPECT_EQ(-ENOENT, tw_get1(look, 1, &ent));
+	EXPECT_EQ(0, tw_list(look, &cursor, &ent, 1));
+	EXPECT_EQ(TW_CALL(EBADF), tw_add1(look, 1, 2, HOUR, 0));
+	EXPECT_EQ(TW_CALL(EBADF), tw_move1(look, 1, HOUR, 0));
+	EXPECT_EQ(TW_CALL(EBADF), tw_remove1(look, 1));
+	ASSERT_EQ(0, tw_info(look, &info));
+	EXPECT_EQ(0, info.flags & TIMERWHEEL_INFO_SETTLED);
+	mon = tw_ioctl(look, TIMERWHEEL_IOC_MONITOR, &monitor);
+	EXPECT_LE(0, mon);
+	EXPECT_EQ(0, tw_add1(change, 1, 2, HOUR, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(change, 1, 2 * HOUR, 0));
+	EXPECT_EQ(TW_CALL(EBADF), tw_get1(change, 1, &ent));
+	EXPECT_EQ(1, tw_drain(change, 0, &ent, 1));
+	close(mon);
+	close(look);
+	close(change);
 }
 
 /* INFO tells the version and the limits that this header has */

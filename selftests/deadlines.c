@@ -98,7 +98,7 @@ static __u64 store(FIXTURE_DATA(table) * self, const struct timerwheel_add *a, _
 {
 	__u64 word = timerwheel_word(deadline, a->generation, self->bits);
 
-	timerwheel_touch(self->word, a->index, word);
+	timerwheel_touch(self->word, a->index, word, self->bits);
 	return word - a->generation;
 }
 
@@ -139,7 +139,7 @@ TEST_F(table, is_told)
 	ASSERT_EQ(1, tw_list(self->fd, &cursor, &ent, 1));
 	EXPECT_EQ(self->a.index, ent.index);
 	EXPECT_EQ(self->a.generation, ent.generation);
-	EXPECT_EQ(0, self->word[self->a.index]);
+	EXPECT_EQ(self->a.generation, self->word[self->a.index]);
 	ASSERT_EQ(1, tw_drain(self->fd, 0, &ent, 1));
 	EXPECT_EQ(self->a.index, ent.index);
 	EXPECT_EQ(self->a.generation, ent.generation);
@@ -190,7 +190,7 @@ TEST_F(table, not_later_is_ignored)
 	EXPECT_EQ(100 * SEC, deadline_of(self->fd, 1));
 	store(self, &self->a, 0);
 	EXPECT_EQ(100 * SEC, deadline_of(self->fd, 1));
-	timerwheel_touch(self->word, self->a.index,
+	timerwheel_store(self->word, self->a.index,
 			 ((100 * SEC) & ~(self->unit - 1)) | self->a.generation);
 	EXPECT_DUE_AT(100 * SEC);
 }
@@ -201,7 +201,7 @@ TEST_F(table, is_clamped)
 	struct timerwheel_event ev;
 	struct timerwheel_entry ent;
 
-	timerwheel_touch(self->word, self->a.index, -self->unit | self->a.generation);
+	timerwheel_store(self->word, self->a.index, -self->unit | self->a.generation);
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.left);
@@ -220,11 +220,11 @@ TEST_F(table, other_generations_are_ignored)
 	for (g = 0; g < 1024; g++) {
 		if (g == self->a.generation)
 			continue;
-		timerwheel_touch(self->word, self->a.index, late | g);
+		timerwheel_store(self->word, self->a.index, late | g);
 		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1)) TH_LOG("generation %llu", g);
 	}
 	for (g = 1; g < self->unit; g <<= 1) {
-		timerwheel_touch(self->word, self->a.index, late | (self->a.generation ^ g));
+		timerwheel_store(self->word, self->a.index, late | (self->a.generation ^ g));
 		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1)) TH_LOG("bit %llx", g);
 	}
 	EXPECT_DUE_AT(100 * SEC);
@@ -271,6 +271,66 @@ TEST_F(table, recycled_index)
 	EXPECT_EQ(5000 / (self->unit - 1), generations);
 }
 
+/* A former owner who is late undoes nothing of what the present one has stored, and is told */
+TEST_F(table, former_owner_undoes_nothing)
+{
+	__u64 mine, other = timerwheel_word(HOUR, self->a.generation, self->bits);
+	struct timerwheel_add b;
+	int i;
+
+	ASSERT_EQ(1, timerwheel_touch(self->word, self->a.index, other, self->bits));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
+	ASSERT_EQ(0, arm(self->fd, &b, 1, 100 * SEC, 0));
+	ASSERT_EQ(self->a.index, b.index);
+	/* neither before the present one's first store */
+	EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+	EXPECT_EQ(b.generation, self->word[b.index]);
+	for (i = 0; i < 2; i++) {
+		/* nor after it, nor after MOVE */
+		mine = timerwheel_word(200 * SEC, b.generation, self->bits);
+		EXPECT_EQ(1, timerwheel_touch(self->word, b.index, mine, self->bits));
+		EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+		EXPECT_EQ(mine, self->word[b.index]);
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 150 * SEC, TIMERWHEEL_ABS));
+		EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+		EXPECT_EQ(b.generation, self->word[b.index]);
+	}
+	EXPECT_EQ(1, timerwheel_touch(self->word, b.index, mine, self->bits));
+	EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+	EXPECT_DUE_AT(mine - b.generation);
+}
+
+/* Timers that were there before the table, whatever had their index before: they are owners, too */
+TEST_F(table, owners_before_the_table)
+{
+	int fd = tw_open_manual(variant->tick), i, k;
+	struct timerwheel_add add[600];		/* more than a page of words */
+	struct timerwheel_info info;
+	struct timerwheel_entry ent;
+	__u64 *word, stored;
+
+	ASSERT_EQ(0, tw_info(fd, &info));
+	for (k = 0; k < 3; k++) {
+		for (i = 0; i < 600; i++) {
+			ASSERT_EQ(0, arm(fd, &add[i], i, 100 * SEC, 0));
+			if (k < 2 && i % (k + 2))
+				ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, i));
+		}
+		for (i = 0; k < 2 && i < 600; i += k + 2)
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, i));
+	}
+	word = map_table(fd, table_size(600));
+	ASSERT_NE(MAP_FAILED, word);
+	for (i = 0; i < 600; i++) {
+		EXPECT_EQ(add[i].generation, word[add[i].index]);
+		stored = timerwheel_word(200 * SEC, add[i].generation, info.generation_bits);
+		ASSERT_EQ(1, timerwheel_touch(word, add[i].index, stored, info.generation_bits));
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(fd, i, &ent));
+		EXPECT_EQ(stored - add[i].generation, ent.deadline);
+	}
+	close(fd);
+}
+
 /* After delivery and after DRAIN as well */
 TEST_F(table, recycled_after_its_end)
 {
@@ -305,7 +365,7 @@ TEST_F(table, move_forgets)
 			EXPECT_LE(200 * SEC, deadline_of(self->fd, 1));
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, to[i], TIMERWHEEL_ABS));
 		EXPECT_EQ(to[i], deadline_of(self->fd, 1));
-		EXPECT_EQ(0, self->word[self->a.index]);
+		EXPECT_EQ(self->a.generation, self->word[self->a.index]);
 	}
 	EXPECT_DUE_AT(store(self, &self->a, 400 * SEC));
 }
@@ -560,7 +620,7 @@ TEST_F(map, grows)
 	}
 	/* every other one is put off */
 	for (i = 0; i < MANY; i += 2)
-		timerwheel_touch(word, add[i].index, timerwheel_word(HOUR, add[i].generation,
+		timerwheel_store(word, add[i].index, timerwheel_word(HOUR, add[i].generation,
 								     info.generation_bits));
 	EXPECT_EQ(MANY / 2, tw_advance(self->fd, 0, MINUTE));
 	ASSERT_EQ(MANY / 2, tw_read_all(self->fd, ev, MANY, 0));
@@ -606,7 +666,7 @@ TEST_F(map, is_shared)
 	ASSERT_NE(MAP_FAILED, two);
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	ASSERT_EQ(0, arm(self->fd, &a, 1, SEC, 0));
-	timerwheel_touch(one, a.index, timerwheel_word(2 * SEC, a.generation,
+	timerwheel_store(one, a.index, timerwheel_word(2 * SEC, a.generation,
 						       info.generation_bits));
 	EXPECT_EQ(one[a.index], two[a.index]);
 	munmap(one, size);
@@ -615,7 +675,7 @@ TEST_F(map, is_shared)
 	pid = fork();
 	if (!pid) {
 		/* inherited */
-		timerwheel_touch(two, a.index, timerwheel_word(3 * SEC, a.generation,
+		timerwheel_store(two, a.index, timerwheel_word(3 * SEC, a.generation,
 							       info.generation_bits));
 		_exit(0);
 	}
@@ -628,7 +688,7 @@ TEST_F(map, is_shared)
 		three = map_table(self->fd, size);
 		if (three == MAP_FAILED)
 			_exit(1);
-		timerwheel_touch(three, a.index, timerwheel_word(4 * SEC, a.generation,
+		timerwheel_store(three, a.index, timerwheel_word(4 * SEC, a.generation,
 								 info.generation_bits));
 		_exit(0);
 	}
@@ -650,7 +710,7 @@ TEST_F(map, outlives_the_descriptor)
 	close(self->fd);
 	self->fd = -1;
 	for (i = 0; i < (int)(self->page / sizeof(__u64)); i++) {
-		EXPECT_EQ(0, word[i]);
+		EXPECT_EQ(i == (int)a.index ? a.generation : 0, word[i]);
 		word[i] = ~0ULL;
 	}
 	munmap(word, self->page);
@@ -712,7 +772,7 @@ TEST_F(clock, heartbeat)
 	ASSERT_EQ(0, arm(self->fd, &a, 1, base + 100 * MSEC, 0));
 	for (i = 0; i < 100; i++) {
 		word = timerwheel_word(tw_now(variant->id) + 100 * MSEC, a.generation, self->bits);
-		timerwheel_touch(self->word, a.index, word);
+		timerwheel_store(self->word, a.index, word);
 		if (i < 99)
 			tw_sleep(10 * MSEC);
 		/* on a machine that stands still for long it may have come */
@@ -740,7 +800,7 @@ TEST_F(clock, stores_wake_nobody)
 	ASSERT_EQ(0, arm(self->fd, &a, 1, base + HOUR, 0));
 	ASSERT_EQ(0, tw_stats(self->fd, &before));
 	for (i = 0; i < 1000000; i++)
-		timerwheel_touch(self->word, a.index,
+		timerwheel_store(self->word, a.index,
 				 timerwheel_word(base + HOUR + i, a.generation, self->bits));
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(before.firings, st.firings);
@@ -762,7 +822,7 @@ TEST(realtime_set)
 	word = map_table(fd, getpagesize());
 	ASSERT_NE(MAP_FAILED, word);
 	ASSERT_EQ(0, arm(fd, &a, 1, base + HOUR, 0));
-	timerwheel_touch(word, a.index, timerwheel_word(base + 2 * HOUR, a.generation,
+	timerwheel_store(word, a.index, timerwheel_word(base + 2 * HOUR, a.generation,
 							info.generation_bits));
 	ASSERT_EQ(0, tw_set_realtime(base + HOUR + MINUTE));
 	EXPECT_EQ(0, tw_poll(fd, 100));
@@ -804,13 +864,122 @@ TEST(time_namespace)
 		_exit(2);
 	if (arm(fd, &a, 1, now + 50 * MSEC, 0))
 		_exit(3);
-	timerwheel_touch(word, a.index, timerwheel_word(now + 200 * MSEC, a.generation,
+	timerwheel_store(word, a.index, timerwheel_word(now + 200 * MSEC, a.generation,
 							info.generation_bits));
 	if (tw_poll(fd, 10000) != POLLIN || tw_read(fd, &ev, 1) != 1)
 		_exit(4);
 	if (ev.deadline < now + 200 * MSEC || ev.deadline > now + 202 * MSEC)
 		_exit(5);
 	_exit(ev.fired < ev.deadline ? 6 : 0);
+}
+
+/* Who is in another time namespace than he who mapped it first does not get it: EXDEV */
+TEST(other_time_namespace)
+{
+	/* One whose times are others there, and one whose are the same, mapped here or there */
+	static const __u32 clock[] = {
+		TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_REALTIME, TIMERWHEEL_CLOCK_BOOTTIME,
+	};
+	int fd[3], i, ret;
+	pid_t pid;
+
+	for (i = 0; i < 3; i++) {
+		fd[i] = tw_open_clock(clock[i], 0, 0);
+		ASSERT_LE(0, fd[i]);
+		if (i < 2)
+			ASSERT_NE(MAP_FAILED, map_table(fd[i], getpagesize()));
+	}
+	ret = unshare(CLONE_NEWTIME);
+	if (ret && errno == EINVAL)
+		SKIP(return, "no time namespaces");
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(0, tw_file_write("/proc/self/timens_offsets", "boottime 0 1"));
+	pid = fork();
+	if (!pid) {
+		if (map_table(fd[0], getpagesize()) != MAP_FAILED || errno != EXDEV)
+			_exit(1);
+		if (map_table(fd[1], getpagesize()) == MAP_FAILED)
+			_exit(2);
+		_exit(map_table(fd[2], getpagesize()) == MAP_FAILED ? 3 : 0);
+	}
+	EXPECT_EQ(0, tw_reap(pid));
+	EXPECT_NE(MAP_FAILED, map_table(fd[0], getpagesize()));
+	EXPECT_EQ(MAP_FAILED, map_table(fd[2], getpagesize()));
+	EXPECT_EQ(EXDEV, errno);
+	for (i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+/* A descriptor to look at maps the table to look at, and no more */
+TEST(read_only)
+{
+	int fd = open(TW_DEV, O_RDONLY);
+	__u64 *word;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(MAP_FAILED, map_table(fd, getpagesize()));
+	EXPECT_EQ(EACCES, errno);
+	word = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
+	ASSERT_NE(MAP_FAILED, word);
+	EXPECT_EQ(0, word[1]);
+	EXPECT_EQ(-1, mprotect(word, getpagesize(), PROT_READ | PROT_WRITE));
+	EXPECT_EQ(EACCES, errno);
+	close(fd);
+}
+
+/* --- Timers come and go while the table is made ------------------------------------- */
+
+enum { COMING = 600 };
+
+static atomic_bool coming_stop;
+
+/* Half of the keys, over and over: each time that is another owner of some index. */
+static void *come_and_go(void *arg)
+{
+	int fd = *(int *)arg, i;
+
+	while (!atomic_load(&coming_stop)) {
+		for (i = 0; i < COMING; i += 2)
+			tw_remove1(fd, i);
+		for (i = 0; i < COMING; i += 2)
+			tw_add1(fd, i, 0, HOUR, 0);
+	}
+	return NULL;
+}
+
+/*
+ * However that meets: each timer's word says whose it is. (What the barrier in tw_table_share() is
+ * for lasts as long as a store waits to be seen: too short to be met here.)
+ */
+TEST(made_under_way)
+{
+	struct timerwheel_entry ent;
+	pthread_t thread[2];
+	int round, i, fd;
+	__u64 *word;
+
+	for (round = 0; round < 200; round++) {
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		for (i = 0; i < COMING; i++)
+			ASSERT_EQ(0, tw_add1(fd, i, 0, HOUR, 0));
+		atomic_store(&coming_stop, false);
+		for (i = 0; i < 2; i++)
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, come_and_go, &fd));
+		tw_sleep(round % 8 * 50 * USEC);
+		word = map_table(fd, table_size(COMING));
+		atomic_store(&coming_stop, true);
+		for (i = 0; i < 2; i++)
+			pthread_join(thread[i], NULL);
+		ASSERT_NE(MAP_FAILED, word);
+		for (i = 0; i < COMING; i++) {
+			if (tw_get1(fd, i, &ent) == -ENOENT)
+				continue;
+			ASSERT_EQ(ent.generation, word[ent.index]);
+		}
+		munmap(word, table_size(COMING));
+		close(fd);
+	}
 }
 
 /* --- Stores while timers expire, on other CPUs ------------------------------------- */
@@ -878,7 +1047,7 @@ static void *crowd_stores(void *arg)
 
 		while (tw_now(CLOCK_MONOTONIC) < at)
 			;
-		timerwheel_touch(self->word, self->add[i].index, self->put_off[i]);
+		timerwheel_store(self->word, self->add[i].index, self->put_off[i]);
 	}
 	return NULL;
 }
@@ -929,7 +1098,7 @@ static void *crowd_hammers(void *arg)
 
 	while (!self->stop)
 		for (i = 0; i < CROWD; i++)
-			timerwheel_touch(self->word, self->add[i].index,
+			timerwheel_store(self->word, self->add[i].index,
 					 timerwheel_word(tw_now(CLOCK_MONOTONIC) + MSEC,
 							 self->add[i].generation, self->bits));
 	return NULL;
@@ -977,7 +1146,7 @@ static void *crowd_scribbles(void *arg)
 
 	while (!self->stop) {
 		i = tw_rand(&state) % CROWD;
-		timerwheel_touch(self->word, i, tw_rand(&state) >> tw_rand(&state) % 64);
+		timerwheel_store(self->word, i, tw_rand(&state) >> tw_rand(&state) % 64);
 	}
 	return NULL;
 }

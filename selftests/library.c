@@ -371,13 +371,38 @@ TEST_F(wheel, add_deadlines)
 	EXPECT_EQ(1, add(self->w, 1, 0, 1007, TIMERWHEEL_ABS));
 	EXPECT_EQ(1, get(self->w, 1, &entry));
 	EXPECT_EQ(1007, entry.deadline);
-	EXPECT_EQ(1, add(self->w, 1, 0, UINT64_MAX, 0));
+	EXPECT_EQ(1, add(self->w, 1, 0, INT64_MAX, 0));
 	EXPECT_EQ(1, get(self->w, 1, &entry));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, entry.deadline);
 	EXPECT_EQ(1, add(self->w, 1, 0, UINT64_MAX, TIMERWHEEL_ABS));
 	EXPECT_EQ(1, get(self->w, 1, &entry));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, entry.deadline);
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX - 1000, entry.left);
+}
+
+/* then - now, and then has passed */
+TEST_F(wheel, negative_delays)
+{
+	static const struct { uint64_t time, deadline; } t[] = {
+		{ -1, 999 }, { -1000, 0 }, { -1001, 0 }, { INT64_MIN, 0 },
+	};
+	struct timerwheel_event event;
+	size_t i;
+
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, -1, 0));
+	EXPECT_EQ(0, tw_advance(self->w, 1000, 0));
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, -1, 0));
+	EXPECT_EQ(-EINVAL, tw_advance(self->w, INT64_MIN, 0));
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		EXPECT_EQ(0, add(self->w, 1, 0, t[i].time, 0));
+		ASSERT_EQ(1, take(self->w, &event, 1));
+		EXPECT_EQ(t[i].deadline, event.deadline);
+		EXPECT_EQ(1000, event.fired);
+		EXPECT_EQ(0, add(self->w, 1, 0, 5, 0));
+		EXPECT_EQ(1, move(self->w, 1, t[i].time, 0));
+		ASSERT_EQ(1, take(self->w, &event, 1));
+		EXPECT_EQ(t[i].deadline, event.deadline);
+	}
 }
 
 TEST_F(wheel, add_errors)
@@ -653,7 +678,7 @@ TEST_F(wheel, advance)
 		last = ev[i].fired;
 	}
 	/* As far as time goes. */
-	EXPECT_EQ(1, tw_advance(self->w, UINT64_MAX, 0));
+	EXPECT_EQ(1, tw_advance(self->w, INT64_MAX, 0));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, tw_now(self->w));
 }
 
@@ -861,12 +886,38 @@ TEST_F(wheel, touch)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
 	ASSERT_EQ(elem.index, entry.index);
 	EXPECT_NE(elem.generation, entry.generation);
-	tw_touch(&self->table, elem.index, elem.generation, 9 << 20);
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 9 << 20));
 	EXPECT_EQ(1, tw_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
 	/* Due already: too late. */
 	tw_touch(&self->table, entry.index, entry.generation, 9 << 20);
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(3 << 20, ev.deadline);
+}
+
+/* Who stores late undoes nothing either: neither before its present owner stores nor after */
+TEST_F(wheel, touch_of_a_former_owner)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, now = elem;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	EXPECT_EQ(true, tw_touch(&self->table, elem.index, elem.generation, 2 << 20));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+	ASSERT_EQ(0, add_elem(self->w, &now));
+	ASSERT_EQ(elem.index, now.index);
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(true, tw_touch(&self->table, now.index, now.generation, 5 << 20));
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(1, move(self->w, 1, 1 << 20, 0));
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(true, tw_touch(&self->table, now.index, now.generation, 3 << 20));
+	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(0, tw_advance(self->w, (3 << 20) - 1, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, tw_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(3 << 20, ev.deadline);
+	/* One that never was has none. */
+	EXPECT_EQ(false, tw_touch(&self->table, 60, 1, 9 << 20));
 }
 
 /* Generations come round: none is 0, and no store of an owner long ago counts. */
@@ -983,7 +1034,7 @@ TEST_F(wheel, periodic_at_the_end)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	EXPECT_EQ(1, tw_advance(self->w, UINT64_MAX, 0));
+	EXPECT_EQ(1, tw_advance(self->w, INT64_MAX, 0));
 	EXPECT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(0, take(self->w, &ev, 1));
 	EXPECT_EQ(0, take(self->w, &ev, 1));
@@ -1527,10 +1578,14 @@ TEST(device_errors)
 		fd = open("/dev/timerwheel", i ? O_WRONLY : O_RDONLY);
 		ASSERT_LE(0, fd);
 		EXPECT_EQ(-EACCES, tw_adopt(&wheel, fd, true));
-		/* A shell's exec 3</dev/timerwheel, say. */
+		/* A shell's exec 3</dev/timerwheel, say: to look at. */
 		EXPECT_EQ(i ? -EACCES : 0, tw_adopt(&wheel, fd, false));
-		if (!i)
+		if (!i) {
+			EXPECT_EQ(-EBADF, tw_add(wheel, &(struct timerwheel_add){ .key = 1 }, 1));
+			EXPECT_EQ(-EBADF, tw_drain(wheel, &(struct timerwheel_entry){ 0 }, 1, 0));
+			EXPECT_EQ(0, tw_take(wheel, ev - 2, 2));
 			tw_close(wheel);
+		}
 		EXPECT_EQ(i ? 0 : -1, close(fd));
 	}
 }

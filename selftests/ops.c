@@ -198,6 +198,40 @@ TEST_F(ops, add_past)
 	}));
 }
 
+/* Times before START, as ns from there, and the deadlines that they stand for: none is before 0 */
+static const struct { __u64 time, deadline; } negative[] = {
+	{ -1ULL, START - 1 }, { -T(1), START - T(1) }, { -(START - 1ULL), 1 }, { -(__u64)START, 0 },
+	{ -(START + 1ULL), 0 }, { -TIMERWHEEL_TIME_MAX, 0 }, { 1ULL << 63, 0 },
+};
+
+/* ADD with a negative delay, as then - now may be: due at once, and late by so much */
+TEST_F(ops, add_negative)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(negative); i++) {
+		EXPECT_EQ(0, tw_add1(self->fd, 1, 2, negative[i].time, 0));
+		EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+			.key = 1, .value = 2, .deadline = negative[i].deadline, .fired = START,
+		}));
+	}
+}
+
+/* Its period counts from there, too */
+TEST_F(ops, add_negative_periodic)
+{
+	EXPECT_EQ(0, tw_add1_periodic(self->fd, 1, 2, -T(5), T(2), 0));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START - T(5), .fired = START, .overruns = 2,
+		.flags = TIMERWHEEL_EVENT_PERIODIC,
+	}));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, T(1)));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = START + T(1), .fired = START + T(1),
+		.flags = TIMERWHEEL_EVENT_PERIODIC,
+	}));
+}
+
 /* ADD with no delay: due at once */
 TEST_F(ops, add_zero)
 {
@@ -214,7 +248,7 @@ TEST_F(ops, add_beyond_max)
 		__u64 deadline;
 		__u32 flags;
 	} far[] = {
-		{ TIMERWHEEL_TIME_MAX, 0 }, { TIMERWHEEL_TIME_MAX - START + 1, 0 }, { ~0ULL, 0 },
+		{ TIMERWHEEL_TIME_MAX, 0 }, { TIMERWHEEL_TIME_MAX - START + 1, 0 },
 		{ TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS },
 		{ TIMERWHEEL_TIME_MAX + 1, TIMERWHEEL_ABS }, { ~0ULL, TIMERWHEEL_ABS },
 	};
@@ -542,11 +576,30 @@ TEST_F(ops, move_past_within_tick)
 TEST_F(ops, move_beyond_max)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, ~0ULL, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, TIMERWHEEL_TIME_MAX, 0));
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, TIMERWHEEL_TIME_MAX, TIMERWHEEL_TIME_MAX - START));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(5), 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, ~0ULL, TIMERWHEEL_ABS));
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, TIMERWHEEL_TIME_MAX, TIMERWHEEL_TIME_MAX - START));
+}
+
+/* MOVE by a negative delay: due at once, and late by so much; pending before, or due */
+TEST_F(ops, move_negative)
+{
+	size_t i;
+
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
+	for (i = 0; i < ARRAY_SIZE(negative); i++) {
+		EXPECT_EQ(i ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
+			  tw_move1(self->fd, 1, negative[i].time, 0));
+		EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
+			.key = 1, .value = 2, .deadline = negative[i].deadline,
+			.left = negative[i].deadline - START, .result = TIMERWHEEL_WAS_DUE,
+		}));
+	}
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = 0, .fired = START,
+	}));
 }
 
 /* MOVE of a due timer withdraws its event; the new deadline counts */
@@ -1399,14 +1452,30 @@ TEST_F(ops, advance_backwards)
 	EXPECT_EQ(START, now_is(self->fd));
 }
 
+/* ADVANCE by less than nothing is to the past, also where there is none */
+TEST_F(ops, advance_negative)
+{
+	int fd = tw_open_manual(TICK);
+	size_t i;
+
+	ASSERT_LE(0, fd);
+	for (i = 0; i < ARRAY_SIZE(negative); i++) {
+		EXPECT_EQ(-EINVAL, tw_advance(self->fd, 0, negative[i].time));
+		EXPECT_EQ(-EINVAL, tw_advance(fd, 0, negative[i].time));
+	}
+	EXPECT_EQ(START, now_is(self->fd));
+	EXPECT_EQ(0, now_is(fd));
+	close(fd);
+}
+
 /* ADVANCE beyond the largest time: to that, and no further; it is the last to fall due */
 TEST_F(ops, advance_beyond_max)
 {
 	int fd = tw_open_manual(1);
 
-	ASSERT_EQ(0, tw_add1(fd, 1, 2, ~0ULL, 0));
+	ASSERT_EQ(0, tw_add1(fd, 1, 2, TIMERWHEEL_TIME_MAX, 0));
 	EXPECT_EQ(0, tw_advance(fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX - 1));
-	EXPECT_EQ(1, tw_advance(fd, 0, ~0ULL));
+	EXPECT_EQ(1, tw_advance(fd, 0, TIMERWHEEL_TIME_MAX));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, now_is(fd));
 	EXPECT_EQ(0, tw_advance(fd, 0, 1));
 	EXPECT_EQ(0, tw_advance(fd, TIMERWHEEL_ABS, ~0ULL));

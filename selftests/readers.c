@@ -495,6 +495,53 @@ TEST_F(manual, nowait_reads)
 	EXPECT_TRUE(has_keys(ev, 3, 0));
 }
 
+/* Bytes of kernel memory that the wheel occupies */
+static __u64 memory(int fd)
+{
+	struct timerwheel_stats st;
+
+	return tw_stats(fd, &st) ? 0 : st.memory;
+}
+
+/* RWF_NOWAIT takes what is there with what there is, also on a CPU that has not worked on it. */
+TEST_F(clock, nowait_allocates_nothing)
+{
+	struct timerwheel_event ev[8];
+	__u64 before;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU only");
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, arm(self->fd, 0, 3, 0));
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 3, value_of(3), 0, HOUR, 0));
+	before = memory(self->fd);
+	ASSERT_EQ(0, pin(1));
+	ASSERT_EQ(4, read_nowait(self->fd, ev, 8));
+	EXPECT_TRUE(has_keys(ev, 4, 0));
+	EXPECT_EQ(before, memory(self->fd));
+	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, ev, 8));
+	EXPECT_EQ(before, memory(self->fd));
+	/* Who may wait makes what is the best for this CPU. */
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, arm(self->fd, 0, 1, 0));
+	ASSERT_EQ(0, pin(1));
+	ASSERT_EQ(1, tw_read(self->fd, ev, 8));
+	EXPECT_LT(before, memory(self->fd));
+}
+
+/* A buffer that was never touched is the caller's own business: an event gets there. */
+TEST_F(manual, nowait_fresh_memory)
+{
+	struct iovec iov = { .iov_len = 4 * EV_SIZE };
+
+	iov.iov_base = mmap(NULL, iov.iov_len, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, iov.iov_base);
+	ASSERT_EQ(0, make_due(self->fd, 0, 3));
+	ASSERT_EQ(3 * EV_SIZE, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_TRUE(has_keys(iov.iov_base, 3, 0));
+}
+
 /* A blocking read sleeps until something is due. */
 TEST_F(manual, blocking_read_sleeps)
 {

@@ -396,6 +396,78 @@ TEST_F(ring, head_out_of_bounds)
 	EXPECT_EQ(1, self->ring->tail);
 }
 
+/* --- Time that passes at once, or a little at a time ---------------------------------- */
+
+/* By firing time, and among those that may come in any order by key */
+static int by_fired(const void *one, const void *other)
+{
+	const struct timerwheel_event *a = one, *b = other;
+
+	if (a->fired != b->fired)
+		return a->fired < b->fired ? -1 : 1;
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+/*
+ * What a wheel with a ring of @length has given by @step after @step when its time is 100 ms: timers
+ * of some periods, and others in between. Returns how many events, in @ev; or an error.
+ */
+static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel_event *ev)
+{
+	struct timerwheel_monitor monitor = { .size = sizeof(monitor) };
+	int fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, length), mon = -1, n;
+	struct timerwheel_ring *ring = map_ring(fd, length);
+	static const unsigned int period[] = { 1, 7, 10, 13, 50, 1000 };
+	__u64 at;
+	size_t i;
+
+	if (fd < 0 || ring == MAP_FAILED)
+		return -EIO;
+	if (monitored && (mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor)) < 0)
+		return mon;
+	for (i = 0; i < sizeof(period) / sizeof(*period); i++) {
+		if (tw_add1_periodic(fd, i, i, 3 * MSEC + i, period[i] * MSEC, 0) ||
+		    tw_add1(fd, 100 + i, 0, period[i] * MSEC, 0))
+			return -EIO;
+	}
+	for (at = step; at <= 100 * MSEC; at += step) {
+		if (tw_advance(fd, TIMERWHEEL_ABS, at) < 0)
+			return -EIO;
+	}
+	n = timerwheel_ring_take(ring, ev, MOST);
+	for (i = 1; i < (size_t)n; i++) {
+		if (ev[i].fired < ev[i - 1].fired)
+			return -EPROTO;
+	}
+	qsort(ev, n, sizeof(*ev), by_fired);
+	close(mon);
+	close(fd);
+	return n;
+}
+
+/* Periodic timers fire again in the same ADVANCE, in order with others: it is one as ten */
+TEST(advance_at_once_or_in_steps)
+{
+	enum { ALL = 98 + 14 + 10 + 8 + 2 + 1 + 5 };	/* of each period, and those that come once */
+	static struct timerwheel_event steps[MOST], once[MOST];
+	static const __u64 step[] = { 10 * MSEC, 100 * MSEC };
+	int i, k, n;
+
+	/* with monitors events take another way */
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(ALL, events_by(MSEC, 1024, i & 1, steps));
+		ASSERT_EQ(ALL, events_by(step[i / 2], 1024, i & 1, once));
+		EXPECT_EQ(0, memcmp(once, steps, ALL * sizeof(*once)));
+		for (k = 0; k < ALL; k++)
+			EXPECT_EQ(0, once[k].overruns);
+		/* in a ring that is too short the first of them */
+		n = events_by(step[i / 2], 64, i & 1, once);
+		ASSERT_EQ(64, n);
+		for (k = 0; k < n; k++)
+			EXPECT_EQ(steps[k].fired, once[k].fired);
+	}
+}
+
 /* --- Mapping and setting up ----------------------------------------------------------- */
 
 static int map_errno(int fd, size_t size, int prot, int flags, off_t offset)

@@ -222,7 +222,7 @@ TEST_F(running, huge)
 	} t[] = {
 		{ TIMERWHEEL_TIME_MAX, 0 }, { TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS },
 		{ TIMERWHEEL_TIME_MAX - 1, TIMERWHEEL_ABS }, { 1ULL << 62, 0 },
-		{ ~0ULL, 0 }, { ~0ULL, TIMERWHEEL_ABS },
+		{ ~0ULL, TIMERWHEEL_ABS },
 	};
 	size_t i;
 
@@ -232,6 +232,29 @@ TEST_F(running, huge)
 	EXPECT_EQ(0, stat_firings(self->fd));
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, i));
+}
+
+/* then - now, and then has passed: ADD and MOVE make it due at once, with no interrupt */
+TEST_F(running, negative)
+{
+	__u64 now = tw_now(variant->id), then = now - 10 * MSEC;
+	struct timerwheel_event ev;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (i) {
+			ASSERT_EQ(0, tw_add1(self->fd, 1, 0, HOUR, 0));
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
+				  tw_move1(self->fd, 1, then - tw_now(variant->id), 0));
+		} else {
+			ASSERT_EQ(0, tw_add1(self->fd, 1, 0, then - tw_now(variant->id), 0));
+		}
+		ASSERT_EQ(1, wait_one(self->fd, &ev, 0));
+		EXPECT_LE(then, ev.deadline);
+		EXPECT_GT(now, ev.deadline);
+		EXPECT_LE(now, ev.fired);
+	}
+	EXPECT_EQ(0, stat_firings(self->fd));
 }
 
 /* MOVE earlier: the interrupt comes for the new deadline */
@@ -1366,7 +1389,7 @@ FIXTURE_TEARDOWN(namespace)
 	close(self->fd);
 }
 
-enum { ABSOLUTE, RELATIVE, PAST, LOOK, READ, ARM };	/* what the child does */
+enum { ABSOLUTE, RELATIVE, PAST, AGO, LOOK, READ, ARM };	/* what the child does */
 
 /* Let a child do it. False: it cannot be done here. */
 static bool in_namespace(FIXTURE_DATA(namespace) * self,
@@ -1397,6 +1420,9 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 	case PAST:
 		r->result = tw_add1(fd, 1, 0, r->before - 1, TIMERWHEEL_ABS);
 		break;
+	case AGO:
+		r->result = tw_add1(fd, 1, 0, -SEC, 0);
+		break;
 	case LOOK:
 		r->result = tw_get1(fd, 1, &r->ent);
 		if (!tw_info(fd, &r->info))
@@ -1406,7 +1432,7 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 		r->result = tw_add1(fd, 1, 0, r->deadline, TIMERWHEEL_ABS);
 		_exit(0);
 	}
-	wait_one(fd, &r->ev, what == PAST ? 0 : SOON);
+	wait_one(fd, &r->ev, what == PAST || what == AGO ? 0 : SOON);
 	r->after = tw_now(variant->id);
 	_exit(0);
 }
@@ -1452,6 +1478,20 @@ TEST_F(namespace, past)
 	EXPECT_EQ(0, r->result);
 	EXPECT_EQ(1, r->ev.key);
 	EXPECT_EQ(r->before - 1, r->ev.deadline);
+}
+
+/* A negative delay is due at once, whatever the caller's clock says */
+TEST_F(namespace, ago)
+{
+	const struct report *r = self->child;
+
+	if (!in_namespace(self, variant, AGO))
+		return;
+	EXPECT_EQ(0, r->result);
+	EXPECT_EQ(1, r->ev.key);
+	EXPECT_LE(r->before - SEC, r->ev.deadline);
+	EXPECT_GE(r->after - SEC, r->ev.deadline);
+	EXPECT_LE(r->before, r->ev.fired);
 }
 
 /* GET and INFO tell the caller's time, whoever armed the timer */

@@ -87,6 +87,8 @@ static __u64 deadline_of(const struct model *m, __u64 time, bool absolute)
 {
 	if (absolute)
 		return min64(time, TIMERWHEEL_TIME_MAX);
+	if ((__s64)time < 0)
+		return m->now > -time ? m->now + time : 0;
 	return time > TIMERWHEEL_TIME_MAX - m->now ? TIMERWHEEL_TIME_MAX : m->now + time;
 }
 

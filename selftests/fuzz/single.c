@@ -280,6 +280,8 @@ static void do_advance(struct test *t, int ret, unsigned int errors)
 
 	if (m->setup.clock != TIMERWHEEL_CLOCK_MANUAL)
 		errors |= MAY_EINVAL;
+	if (!(io->advance.flags & TIMERWHEEL_ABS) && (__s64)to < 0 && !errors)
+		errors |= MAY_EINVAL;
 	if (!(io->advance.flags & TIMERWHEEL_ABS))
 		to = to > TIMERWHEEL_TIME_MAX - m->now ? TIMERWHEEL_TIME_MAX : m->now + to;
 	else if (to > TIMERWHEEL_TIME_MAX)

@@ -423,7 +423,7 @@ static void run_read(void)
 	rig_fault = once_in(4) ? fault : NULL;
 	if (config->parts == 2 && !in_gap)
 		rig_gap = read_gap;
-	n = tw_events_read(file, &to);
+	n = tw_events_read(file, &to, once_in(2));
 	rig_gap = NULL;
 	rig_fault = NULL;
 	if (n == -EFAULT && faults)
@@ -479,8 +479,9 @@ static void run_store(void)
 
 static void run_share(void)
 {
-	u32 most = file->setup.capacity / TW_PAGE_WORDS + 1;
+	u32 most = file->setup.capacity / TW_PAGE_WORDS + 1, index;
 	struct size before = size_now(), after;
+	bool first = !file->table.pool.words;
 	int err;
 
 	if (!config->bits)
@@ -488,6 +489,10 @@ static void run_share(void)
 	err = tw_table_share(file, 0, most + 1);
 	CHECK(err == -EINVAL, "more words than there will ever be: %d", err);
 	err = tw_table_share(file, most - 1, 1);
+	if (!first && config->offset) {
+		CHECK(err == -EXDEV, "the deadline table of another time namespace: %d", err);
+		return;
+	}
 	CHECK(!err || ((err == -ENOMEM || err == -EDQUOT) && rig_refuse),
 	      "making the deadline table said %d", err);
 	after = size_now();
@@ -497,6 +502,10 @@ static void run_share(void)
 	CHECK(!err == !!file->table.pool.words, "the deadline table is there, or not");
 	/* The caller was in the time namespace of those who map it. */
 	file->table.pool.words_offset = config->offset;
+	for (index = 1; first && !err && index <= file->table.made; index++)
+		CHECK(*tw_word_in(file->table.pool.words, index) ==
+		      tw_timer_at(&file->table.pool, index)->generation,
+		      "the word of timer %u does not say whose it is", index);
 }
 
 static void run_one(void)

@@ -131,8 +131,9 @@ static void forgotten(const struct model *m, const struct entry *e)
 {
 	const u64 *word = model_word(m, e);
 
-	CHECK(!word || !*word, "key %llx has a new deadline, its word still says %llx", e->key,
-	      *word);
+	CHECK(!word || *word == e->generation,
+	      "key %llx has a new deadline, its word says %llx, its generation is %x", e->key,
+	      *word, e->generation);
 }
 
 /* What an operation on a key with this state says, if nothing is wrong. */
@@ -163,7 +164,7 @@ static int add_result(const struct entry *e, const struct timerwheel_add *arg, b
 
 static u64 given(u64 time, u32 flags, u64 offset)
 {
-	return flags & TIMERWHEEL_ABS ? absolute(time, offset) : clamped((__int128)rig_now + time);
+	return flags & TIMERWHEEL_ABS ? absolute(time, offset) : clamped((__int128)rig_now + (s64)time);
 }
 
 void model_add(struct model *m, struct entry *e, const struct timerwheel_add *arg, u64 offset,

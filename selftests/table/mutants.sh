@@ -89,12 +89,15 @@ faults=(
 'word: any generation will do;               s/if (((u32)word ^ t->generation) & pool->generation_mask)/if (0)/'
 'word: it can hurry a timer;                 s/if (time > t->deadline)/if (1)/'
 'word: the generation is part of the time;   s/u64 time = word \& ~(u64)pool->generation_mask;/u64 time = word;/'
-'word: an owner'\''s generation is the last one'\''s; s/t->generation = (t->generation + 1)/t->generation = (t->generation)/'
-'word: generation 0;                         s/if (unlikely(!t->generation))/if (0)/'
+'word: an owner'\''s generation is the last one'\''s; s/generation = (t->generation + 1)/generation = (t->generation)/'
+'word: generation 0;                         s/generation ?: 1);/generation);/'
+'word: it does not say whose it is;          s/WRITE_ONCE(\*tw_word_in(words, index), t->generation);/WRITE_ONCE(*tw_word_in(words, index), 0);/'
+'word: nor that of timers before the table;  s/^\ttw_table_tag(table);/\t;/'
 'word: behind the clock is at its end;       /^static .*tw_deadline_of(/,/^}/s/return min(time - offset, TIMERWHEEL_TIME_MAX);/return TIMERWHEEL_TIME_MAX;/'
 'word: before the clock began;               /^static .*tw_deadline_of(/,/^}/s/return time > offset ? time - offset : 0;/return time - offset;/'
 'time: no offset;                            /^static .*tw_clock_deadline(/,/^}/s/if (likely(!shift))/if (1)/'
-'time: beyond its end;                       s/return min(time, TIMERWHEEL_TIME_MAX - now) + now;/return time + now;/'
+'time: beyond its end;                       s/max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;/max_t(s64, sum, 0) : sum;/'
+'time: before its begin;                     s/max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;/sum : TIMERWHEEL_TIME_MAX;/'
 )
 
 # Those that were changed are compiled anew, and all of them for a header.

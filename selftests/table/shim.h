@@ -170,6 +170,8 @@ static inline void smp_mb(void)
 	__asm__ volatile("" : : : "memory");
 }
 
+#define cmpxchg64(p, old, new)	__sync_val_compare_and_swap(p, old, new)
+
 #define rcu_access_pointer(p)	(p)
 
 /* --- Memory ------------------------------------------------------------------------------ */

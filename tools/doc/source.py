@@ -73,7 +73,7 @@ def members(name):
     if not found:
         raise Missing(f"{UAPI} has no struct {name}")
     offset, result = 0, []
-    for bits, member, count in re.findall(r"__[us](\d+) (\w+)(?:\[(\d+)\])?;", found[1]):
+    for bits, member, count in re.findall(r"__(?:aligned_)?[us](\d+) (\w+)(?:\[(\d+)\])?;", found[1]):
         size = int(bits) // 8 * int(count or 1)
         result.append((member, offset, size))
         offset += size

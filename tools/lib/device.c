@@ -263,8 +263,8 @@ int tw_device_adopt(struct tw_wheel **wheel, int fd, bool table)
 	device->wheel.ops = &tw_device_ops;
 	device->wheel.fd = fd;
 	err = tw_device_info(&device->wheel, &info);
-	/* Calls do not ask for it, but what takes events does: better know it now. */
-	if (!err && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
+	/* It is a descriptor, but not open for reading. */
+	if (err == -EBADF && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		err = -EACCES;
 	if (!err)
 		err = tw_device_map(device, &info, table);

@@ -49,7 +49,7 @@ static const char * const tw_errors[] = {
 	[ENOTTY] =
 		"this is no wheel: give the path or the descriptor of /dev/timerwheel",
 	[EBADF] =
-		"this is no open descriptor: give one that is, of /dev/timerwheel",
+		"this is no open descriptor, or one that is not open for writing, which all calls need that change the wheel: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
 	[ENOTSUP] =
 		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TW_DEVICE",
 };

@@ -190,6 +190,9 @@ static uint64_t tw_deadline(uint64_t deadline, uint32_t flags, uint64_t now)
 {
 	if (flags & TIMERWHEEL_ABS)
 		return tw_least(deadline, TIMERWHEEL_TIME_MAX);
+	/* Signed: it has passed. */
+	if ((int64_t)deadline < 0)
+		return now > -deadline ? now + deadline : 0;
 	return now + tw_least(deadline, TIMERWHEEL_TIME_MAX - tw_least(now, TIMERWHEEL_TIME_MAX));
 }
 
@@ -472,6 +475,8 @@ static long tw_process_advance(struct tw_wheel *wheel, uint64_t time, uint32_t f
 	long ret = -EINVAL;
 
 	if (flags & ~TIMERWHEEL_ABS || wheel->clock != TIMERWHEEL_CLOCK_MANUAL)
+		return -EINVAL;
+	if (!(flags & TIMERWHEEL_ABS) && (int64_t)time < 0)
 		return -EINVAL;
 	now = tw_begin(p);
 	to = tw_deadline(time, flags, now);

@@ -295,5 +295,6 @@ void tw_store_touched(struct tw_store *store, uint32_t index)
 void tw_store_forget(struct tw_store *store, uint32_t index)
 {
 	if (store->words)
-		__atomic_store_n(&store->words[index], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&store->words[index], store->timer[index].generation,
+				 __ATOMIC_RELAXED);
 }

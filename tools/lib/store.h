@@ -179,7 +179,7 @@ void tw_store_take(struct tw_store *store, uint32_t index);
 void tw_store_touched(struct tw_store *store, uint32_t index);
 
 /**
- * tw_store_forget - forget what is in the deadline table about a timer
+ * tw_store_forget - forget what is in the deadline table about a timer, but whose word it is
  * @store: the store
  * @index: the timer
  */

@@ -25,11 +25,40 @@ static inline __u64 timerwheel_word(__u64 deadline, __u32 generation, unsigned i
  * @table: the deadline table, as mapped
  * @index: of the timer, as ADD, GET or LIST told it
  * @word: timerwheel_word(); many timers with the same deadline share all of it but the generation
+ * @bits: generation_bits of INFO
  *
- * One store: from any thread and any process that has the table mapped, and from signal handlers.
- * It need not be ordered against anything: the kernel reads nothing else because of it.
+ * A compare-and-swap: from any thread and any process that has the table mapped, and from signal
+ * handlers. It need not be ordered against anything: the kernel reads nothing else because of it.
+ * What others store for a timer that is gone, and whose index is another one's now, does no harm.
+ *
+ * Return: 1: it is there, though an event that was on its way already comes all the same; 0: the
+ * timer is gone, and its index has another owner: nothing was stored.
  */
-static inline void timerwheel_touch(__u64 *table, __u32 index, __u64 word)
+static inline int timerwheel_touch(__u64 *table, __u32 index, __u64 word, unsigned int bits)
+{
+	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
+
+	do {
+		/* Its generation is there from ADD on. */
+		if ((old ^ word) << (64 - bits))
+			return 0;
+	} while (!__atomic_compare_exchange_n(&table[index], &old, word, 1, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return 1;
+}
+
+/**
+ * timerwheel_store - put a timer off, which is known not to be gone
+ * @table: the deadline table, as mapped
+ * @index: of the timer
+ * @word: timerwheel_word()
+ *
+ * As timerwheel_touch(), by one plain store. Only for those who never store for a timer that was
+ * removed, drained or delivered (as a program with one thread that forgets index and generation
+ * then): it would undo what the next owner of the index has stored, whose timer then fires at
+ * the deadline that it had before.
+ */
+static inline void timerwheel_store(__u64 *table, __u32 index, __u64 word)
 {
 	__atomic_store_n(&table[index], word, __ATOMIC_RELAXED);
 }

@@ -105,7 +105,8 @@ int tw_open(struct tw_wheel **wheel, const struct tw_config *config);
  * reader stopped.
  *
  * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or, where something is to
- * be mapped, not for writing; -ENOMEM.
+ * be mapped, not for writing; -ENOMEM. Where nothing is mapped a descriptor that is open for reading
+ * only will do to look and to take events; what changes the wheel is -EBADF then.
  */
 int tw_adopt(struct tw_wheel **wheel, int fd, bool table);
 
@@ -249,7 +250,7 @@ long tw_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t cou
 /**
  * tw_advance - move the time of a wheel with TIMERWHEEL_CLOCK_MANUAL
  * @wheel: the wheel
- * @time: by how many ns, or to when
+ * @time: by how many ns, or to when with TIMERWHEEL_ABS
  * @flags: 0 or TIMERWHEEL_ABS
  *
  * Return: how many timers fell due; -EINVAL: another clock, the past, or other flags; -EINTR: a
@@ -312,24 +313,27 @@ struct tw_table {
 int tw_table(const struct tw_wheel *wheel, struct tw_table *table);
 
 /**
- * tw_touch - put a timer off with one store: no system call, no lock, from any thread
+ * tw_touch - put a timer off in memory: no system call, no lock, from any thread
  * @table: the deadline table
  * @index: of the timer, as ADD, GET or LIST told it
  * @generation: as they told it
  * @deadline: when, absolute, in ns; rounded up to 2^@table->bits ns. Beyond TIMERWHEEL_TIME_MAX
  *	is taken as that.
  *
- * Only ever later: an earlier deadline has no effect (use tw_move()). A store that comes when the
+ * Only ever later: an earlier deadline has no effect (use tw_move()). One that comes when the
  * timer is due already has none either: the event is delivered.
+ *
+ * Return: true; false: the timer is gone, and its index belongs to another one by now: nothing was
+ * done to that.
  */
-static inline void tw_touch(const struct tw_table *table, uint32_t index, uint32_t generation,
+static inline bool tw_touch(const struct tw_table *table, uint32_t index, uint32_t generation,
 			    uint64_t deadline)
 {
 	/* What is rounded up must not come round to 0. */
 	if (deadline > TIMERWHEEL_TIME_MAX)
 		deadline = TIMERWHEEL_TIME_MAX;
-	timerwheel_touch(table->words, index,
-			 timerwheel_word(deadline, generation, table->bits));
+	return timerwheel_touch(table->words, index,
+				timerwheel_word(deadline, generation, table->bits), table->bits);
 }
 
 /** struct tw_queue - operations gathered during a turn of an event loop */

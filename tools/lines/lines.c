@@ -43,7 +43,7 @@ u64 ktime_get_ns(void)
 	return now_ns;
 }
 
-struct tw_cpu *tw_cpu_obtain(struct tw_file *f)
+struct tw_cpu *tw_cpu_obtain(struct tw_file *f, bool nowait)
 {
 	abort();	/* there is one part */
 }
@@ -62,6 +62,10 @@ void tw_cpu_program(struct tw_cpu *part)
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 {
 	abort();	/* there is one part */
+}
+
+void tw_cpu_barrier(struct tw_file *f)
+{
 }
 
 bool tw_cpu_reclaim(struct tw_file *f)
@@ -150,7 +154,7 @@ noinline u64 measured_read(void)
 	static struct timerwheel_event event[EVENTS];
 	struct iov_iter to = { .ubuf = event, .count = sizeof(event) };
 
-	return tw_events_read(file, &to) / sizeof(event[0]);
+	return tw_events_read(file, &to, false) / sizeof(event[0]);
 }
 
 /* TIMERWHEEL_IOC_FLOW */

@@ -51,7 +51,7 @@ void help_all(void)
 	     "3 some of it failed; 4 --timeout was over first.\n"
 	     "\n"
 	     "For example:\n"
-	     "  exec 3</dev/timerwheel                 # in a shell: a wheel of its own\n"
+	     "  exec 3<>/dev/timerwheel                # in a shell: a wheel of its own\n"
 	     "  timerwheel --fd 3 add 1 10s\n"
 	     "  timerwheel --fd 3 wait --exec sh -c 'echo timer $KEY is late by $LATE ns'\n"
 	     "  timerwheel --pid 1234 list             # the timers of a daemon\n"

@@ -14,7 +14,7 @@ struct options opt;
 
 const struct option_def option_defs[OPT_NR] = {
 	[OPT_FD] = { "fd", 0, "N", KIND_NUMBER, 0, INT_MAX,
-		"the wheel is the open descriptor N (in a shell: exec 3</dev/timerwheel)" },
+		"the wheel is the open descriptor N (in a shell: exec 3<>/dev/timerwheel)" },
 	[OPT_PID] = { "pid", 0, "PID", KIND_NUMBER, 1, INT_MAX,
 		"the wheel is one that this process has open" },
 	[OPT_WHEEL_FD] = { "wheel-fd", 0, "N", KIND_NUMBER, 0, INT_MAX,

@@ -43,7 +43,7 @@ static noreturn void no_wheel(const char *what, int fd)
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		die("%s is an ordinary file, no wheel. If it is called /dev/timerwheel, a shell made it because there was no device: remove it, and "
 		    LOAD, what);
-	die("%s is no wheel: open /dev/timerwheel, in a shell with exec 3</dev/timerwheel", what);
+	die("%s is no wheel: open /dev/timerwheel, in a shell with exec 3<>/dev/timerwheel", what);
 }
 
 /* Ask it. A monitor of a wheel does not know this call either. */
@@ -51,8 +51,12 @@ static void must_be_wheel(const char *what, int fd)
 {
 	struct timerwheel_info info = { .size = sizeof(info) };
 
-	if (ioctl(fd, TIMERWHEEL_IOC_INFO, &info))
-		no_wheel(what, fd);
+	if (!ioctl(fd, TIMERWHEEL_IOC_INFO, &info))
+		return;
+	if (errno == EBADF)
+		die("%s is open for writing only: open it for both, in a shell with exec 3<>/dev/timerwheel",
+		    what);
+	no_wheel(what, fd);
 }
 
 static int own_descriptor(void)
@@ -62,7 +66,7 @@ static int own_descriptor(void)
 	int fd = fcntl(number, F_DUPFD_CLOEXEC, 3);
 
 	if (fd < 0 && errno == EBADF)
-		die("descriptor %d is not open here: open it before, in a shell with exec %d</dev/timerwheel",
+		die("descriptor %d is not open here: open it before, in a shell with exec %d<>/dev/timerwheel",
 		    number, number);
 	if (fd < 0)
 		die("descriptor %d: %s", number, strerror(errno));

@@ -29,7 +29,7 @@ static bool parse_date(const char *text, __u64 *ns)
 const char *when_parse(const char *text, const struct timerwheel_info *info, __u64 *deadline,
 		       __u32 *flags)
 {
-	__u64 time, now;
+	__u64 time;
 
 	if (*text != '@') {
 		if (parse_duration(text, deadline))
@@ -51,8 +51,7 @@ const char *when_parse(const char *text, const struct timerwheel_info *info, __u
 		return "a time of day, but the wheel's clock is moved by hand: give @SECONDS";
 	default:
 		/* The clock of such a wheel knows no date: how long is it until then? */
-		now = wall_ns();
-		*deadline = time > now ? time - now : 0;
+		*deadline = time - wall_ns();	/* negative if that has passed */
 		return NULL;
 	}
 }

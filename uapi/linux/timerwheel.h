@@ -19,6 +19,9 @@
  *             than the kernel knows, more than TIMERWHEEL_BATCH_MAX elements
  *  EFAULT     memory that cannot be read or written. Should it go away while a call
  *             works, what was done stays done and is no error; its results are not told
+ *  EBADF      a call that changes the wheel (SETUP, ADD, MOVE, REMOVE, DRAIN, ADVANCE, FLOW) on a
+ *             descriptor that is not open for writing, another one, or read, on one that is not
+ *             open for reading
  *  EBUSY      SETUP after the first timer or after mmap(), or a second time
  *  EAGAIN     read: nothing is due and the descriptor does not block
  *  EINTR      a signal arrived before anything was done. LIST and DRAIN, which may have
@@ -54,8 +57,10 @@
  * Times
  * -----
  * All times are nanoseconds. Absolute times are those of the wheel's clock as the
- * calling process sees it (its time namespace). Times beyond TIMERWHEEL_TIME_MAX
- * (292 years) are taken as TIMERWHEEL_TIME_MAX.
+ * calling process sees it (its time namespace); those beyond TIMERWHEEL_TIME_MAX
+ * (292 years) are taken as TIMERWHEEL_TIME_MAX. Relative times are signed: "then - now" may be
+ * stored as it is, and is negative if then has passed. A sum beyond TIMERWHEEL_TIME_MAX is taken
+ * as that.
  *
  * Growth of this interface
  * ------------------------
@@ -128,24 +133,24 @@ struct timerwheel_info {
 	__u32 flags;
 	__u32 abi_version;
 	__u32 batch_max;
-	__u64 features;
-	__u64 errata;
-	__u64 tick_min;
-	__u64 tick_max;
+	__aligned_u64 features;
+	__aligned_u64 errata;
+	__aligned_u64 tick_min;
+	__aligned_u64 tick_max;
 	__u32 slots_min;
 	__u32 slots_max;
 	__u32 capacity_max;
 	__u32 clock;
-	__u64 tick;
+	__aligned_u64 tick;
 	__u32 slots;
 	__u32 capacity;
-	__u64 slack;
-	__u64 wake_ns;
+	__aligned_u64 slack;
+	__aligned_u64 wake_ns;
 	__u32 wake_events;
 	__u32 generation_bits;
-	__u64 user_memory;
-	__u64 user_memory_max;
-	__u64 now;
+	__aligned_u64 user_memory;
+	__aligned_u64 user_memory_max;
+	__aligned_u64 now;
 	__u32 ring;
 	__u32 ring_max;
 };
@@ -183,11 +188,11 @@ struct timerwheel_setup {
 	__u32 flags;
 	__u32 clock;
 	__u32 slots;
-	__u64 tick;
+	__aligned_u64 tick;
 	__u32 capacity;
 	__u32 wake_events;
-	__u64 wake_ns;
-	__u64 slack;
+	__aligned_u64 wake_ns;
+	__aligned_u64 slack;
 	__u32 ring;
 	__u32 reserved;
 };
@@ -207,10 +212,10 @@ struct timerwheel_setup {
 struct timerwheel_batch {
 	__u32 size;
 	__u32 flags;
-	__u64 elems;
+	__aligned_u64 elems;
 	__u32 count;
 	__u32 elem_size;
-	__u64 cursor;
+	__aligned_u64 cursor;
 };
 
 /** TIMERWHEEL_WAS_NONE - result of ADD: there was no timer with this key */
@@ -234,7 +239,7 @@ struct timerwheel_batch {
  * @key: its name, any number, unique in the wheel. A timer that exists is replaced:
  *	new value, deadline, period, slack; an event of the old arming is withdrawn.
  * @value: handed back in the event
- * @deadline: when, in ns from now, or absolute with TIMERWHEEL_ABS. A time that
+ * @deadline: when, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time that
  *	has passed makes the timer due at once.
  * @period: 0: one shot; else ns from each deadline to the next
  * @slack: how many ns later than necessary it may fire so that it can share
@@ -248,12 +253,12 @@ struct timerwheel_batch {
  * @generation: out: which of the owners of that place it is; see TIMERWHEEL_MMAP_DEADLINES
  */
 struct timerwheel_add {
-	__u64 key;
-	__u64 value;
-	__u64 deadline;
-	__u64 period;
-	__u64 slack;
-	__u64 match;
+	__aligned_u64 key;
+	__aligned_u64 value;
+	__aligned_u64 deadline;
+	__aligned_u64 period;
+	__aligned_u64 slack;
+	__aligned_u64 match;
 	__u32 flags;
 	__s32 result;
 	__u32 index;
@@ -263,16 +268,16 @@ struct timerwheel_add {
 /**
  * struct timerwheel_move - element of TIMERWHEEL_IOC_MOVE: a new deadline
  * @key: which timer
- * @deadline: when, in ns from now, or absolute with TIMERWHEEL_ABS. Value, period and
- *	slack stay. An event of the old deadline is withdrawn.
+ * @deadline: when, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time that has
+ *	passed makes the timer due at once. Value, period and slack stay. An event of the old deadline is withdrawn.
  * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
  * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  */
 struct timerwheel_move {
-	__u64 key;
-	__u64 deadline;
-	__u64 match;
+	__aligned_u64 key;
+	__aligned_u64 deadline;
+	__aligned_u64 match;
 	__u32 flags;
 	__s32 result;
 };
@@ -288,9 +293,9 @@ struct timerwheel_move {
  *	error @value and @left are not written.
  */
 struct timerwheel_remove {
-	__u64 key;
-	__u64 match;
-	__u64 value;
+	__aligned_u64 key;
+	__aligned_u64 match;
+	__aligned_u64 value;
 	__s64 left;
 	__u32 flags;
 	__s32 result;
@@ -313,12 +318,12 @@ struct timerwheel_remove {
  * LIST and DRAIN only write elements; what was in them does not matter.
  */
 struct timerwheel_entry {
-	__u64 key;
-	__u64 value;
-	__u64 deadline;
+	__aligned_u64 key;
+	__aligned_u64 value;
+	__aligned_u64 deadline;
 	__s64 left;
-	__u64 period;
-	__u64 slack;
+	__aligned_u64 period;
+	__aligned_u64 slack;
 	__u32 flags;
 	__s32 result;
 	__u32 index;
@@ -337,7 +342,7 @@ struct timerwheel_entry {
  * struct timerwheel_advance - TIMERWHEEL_IOC_ADVANCE: move a MANUAL wheel's time forward
  * @size: sizeof(struct timerwheel_advance)
  * @flags: TIMERWHEEL_ABS
- * @time: by how many ns, or to which time with TIMERWHEEL_ABS
+ * @time: by how many ns (negative: EINVAL), or to which time with TIMERWHEEL_ABS
  * @now: out: the time that it is now
  * @expired: out: timers that fell due in this call
  *
@@ -348,9 +353,9 @@ struct timerwheel_entry {
 struct timerwheel_advance {
 	__u32 size;
 	__u32 flags;
-	__u64 time;
-	__u64 now;
-	__u64 expired;
+	__aligned_u64 time;
+	__aligned_u64 now;
+	__aligned_u64 expired;
 };
 
 /**
@@ -368,11 +373,11 @@ struct timerwheel_advance {
  * not a multiple of sizeof(struct timerwheel_event) is used up to the last whole one.
  */
 struct timerwheel_event {
-	__u64 key;
-	__u64 value;
-	__u64 deadline;
-	__u64 fired;
-	__u64 overruns;
+	__aligned_u64 key;
+	__aligned_u64 value;
+	__aligned_u64 deadline;
+	__aligned_u64 fired;
+	__aligned_u64 overruns;
 	__u32 flags;
 	__u32 index;
 };
@@ -473,7 +478,7 @@ struct timerwheel_ring {
 #define TIMERWHEEL_MMAP_RING		(1ULL << 40)
 
 /**
- * TIMERWHEEL_MMAP_DEADLINES - offset for mmap() of the deadline table: one store in memory puts
+ * TIMERWHEEL_MMAP_DEADLINES - offset for mmap() of the deadline table: a store in memory puts
  * a timer off, without a system call
  *
  * The table is an array of __u64, one for each @index that ADD, GET and LIST tell, mapped with
@@ -482,8 +487,15 @@ struct timerwheel_ring {
  *	(deadline rounded up to a multiple of 2^generation_bits) | generation
  *
  * asks for that absolute deadline, in ns, where generation is what ADD, GET and LIST tell with the
- * index, and generation_bits what INFO tells (10 to 20: less than a tick as a rule). It must be
- * one 64-bit store, from any thread or process that has the mapping.
+ * index, and generation_bits what INFO tells (10 to 20: less than a tick as a rule). It is made by
+ * any thread or process that has the mapping, by a 64-bit compare-and-swap:
+ *
+ *	load the word; if its generation is another one the timer is gone; swap, or look again
+ *
+ * for the kernel stores the generation, and no deadline, whenever an index gets an owner and with
+ * each ADD and MOVE. A plain 64-bit store will do for a program that never stores for a timer that
+ * is gone: else it may undo what the present owner of the index has stored, and that timer fires
+ * at the deadline that it had before.
  *
  * The kernel reads the word when the old deadline comes, or earlier: a later one puts the timer
  * off, one that is not later changes nothing. So the last store counts, however many there were,
@@ -494,13 +506,14 @@ struct timerwheel_ring {
  * its next one.
  *
  * An index may be used for another timer after its own has ended, with another
- * generation: what is stored for the former one has no effect on it, but for the odds of
+ * generation: a swap for the former one is not made, but for the odds of
  * 1 to 2^generation_bits - 1 that many others had it in between. Deadlines are
- * those of the time namespace in which the table was first mapped.
+ * those of the time namespace in which the table was first mapped; in one where the wheel's clock
+ * says another time mmap() fails with EXDEV.
  *
  * Words exist for as many timers as the wheel had at once, in whole pages; beyond them a load or
  * store gets SIGBUS. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
- * capacity), ENOMEM. From the first mapping on ADD needs 8 more bytes for each timer, and
+ * capacity), EXDEV, ENOMEM, EACCES (PROT_WRITE, and the descriptor is not open for writing). From the first mapping on ADD needs 8 more bytes for each timer, and
  * SETUP is EBUSY.
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
@@ -541,27 +554,27 @@ struct timerwheel_ring {
 struct timerwheel_stats {
 	__u32 size;
 	__u32 flags;
-	__u64 pending;
-	__u64 due;
-	__u64 armed;
-	__u64 rearmed;
-	__u64 moved;
-	__u64 removed;
-	__u64 replaced;
-	__u64 drained;
-	__u64 delivered;
-	__u64 overruns;
-	__u64 withdrawn;
-	__u64 cascades;
-	__u64 requeues;
-	__u64 wakeups;
-	__u64 firings;
-	__u64 passes;
-	__u64 pass_max_timers;
-	__u64 pass_max_ns;
-	__u64 memory;
-	__u64 late_max;
-	__u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
+	__aligned_u64 pending;
+	__aligned_u64 due;
+	__aligned_u64 armed;
+	__aligned_u64 rearmed;
+	__aligned_u64 moved;
+	__aligned_u64 removed;
+	__aligned_u64 replaced;
+	__aligned_u64 drained;
+	__aligned_u64 delivered;
+	__aligned_u64 overruns;
+	__aligned_u64 withdrawn;
+	__aligned_u64 cascades;
+	__aligned_u64 requeues;
+	__aligned_u64 wakeups;
+	__aligned_u64 firings;
+	__aligned_u64 passes;
+	__aligned_u64 pass_max_timers;
+	__aligned_u64 pass_max_ns;
+	__aligned_u64 memory;
+	__aligned_u64 late_max;
+	__aligned_u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
 };
 
 /** TIMERWHEEL_IOC_TYPE - first byte of the ioctl numbers; the size is in the structure */

@@ -168,7 +168,7 @@ static void mapped_refresh(const struct change *c, __u32 n)
 
 		timerwheel_touch(table, place->index,
 				 timerwheel_word(c[i].deadline, place->generation,
-						 generation_bits));
+						 generation_bits), generation_bits);
 	}
 }
 
