@@ -51,6 +51,11 @@
 
 /* Timers for each bucket: one for each chain. */
 #define TW_BUCKET_TIMERS	14U
+/*
+ * Most timers in a hash chain, which is walked under its bucket's lock. Keys that were not chosen
+ * for it get there with a probability below 10^-26 for each ADD.
+ */
+#define TW_CHAIN_MAX		32U
 
 /* Bits of a word of the deadline table that hold a generation: less than a tick, as a rule. */
 #define TW_GENERATION_BITS_MIN	10U

@@ -32,6 +32,7 @@
  * @chain: its chain in there
  * @link: the link of its chain that leads to the timer, or the last one, which leads nowhere
  * @index: the timer, 0: there is none
+ * @before: timers before @link in the chain; tw_lookup() only
  * @state: TW_PENDING: so it stays; else it was TW_DUE, and may be TW_CLAIMED
  */
 struct tw_found {
@@ -39,6 +40,7 @@ struct tw_found {
 	u32 *chain;
 	u32 *link;
 	u32 index;
+	u32 before;
 	u8 state;
 };
 
@@ -84,7 +86,7 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 	for (;;) {
 		f->bucket = tw_table_lock(table, key, sought.buckets, &sought.chain);
 		f->chain = sought.chain;
-		t = tw_table_find(table, f->chain, key, &f->link);
+		t = tw_table_find(table, f->chain, key, &f->link, &f->before);
 		f->index = *f->link;
 		if (!t)
 			return NULL;
@@ -250,6 +252,10 @@ again:
 		if (arg->flags & TIMERWHEEL_MATCH) {
 			tw_unlock(ctx, &f);
 			return -ENOENT;
+		}
+		if (unlikely(f.before >= TW_CHAIN_MAX)) {
+			tw_unlock(ctx, &f);
+			return -EMLINK;
 		}
 		t = tw_cpu_alloc(ctx->cpu, &f.index);
 		if (!t) {

@@ -13,7 +13,9 @@
  * 2^(k+1) buckets a key's bucket is the low k + 1 bits of its hash or, where that bucket does
  * not exist yet, the low k bits; the next new bucket takes its share from just one old one,
  * under that one's lock. So no operation ever waits for the table to be resized. The
- * hash has a seed for each file: nobody can choose keys that all meet in one chain.
+ * hash has a seed for each file. Who measures for long enough finds keys that collide all the
+ * same, as with any hash. So a chain has a maximum length (TW_CHAIN_MAX), which bounds every
+ * walk under a bucket's lock; see "The hash" in README.md.
  *
  * The deadline table (deadlines.h) is made when somebody maps it, for all timers that there are,
  * and grows with them from then on: where there is a timer there is its word, so that neither

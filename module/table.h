@@ -16,16 +16,26 @@
 
 #include "internal.h"
 
+/* Multiply, and fold the product: each bit of the result depends on all bits of @a. */
+static inline u64 tw_hash_fold(u64 a, u64 factor)
+{
+#if defined(CONFIG_ARCH_SUPPORTS_INT128) && defined(__SIZEOF_INT128__)
+	/* One multiplication; gcc makes two of mul_u64_u64_shr() and a product of 64 bits. */
+	__uint128_t product = (__uint128_t)a * factor;
+
+	return product ^ (product >> 64);
+#else
+	return (a * factor) ^ mul_u64_u64_shr(a, factor, 64);
+#endif
+}
+
 /*
- * Multiply, fold, and multiply again: with the first alone, keys at equal distances (addresses,
- * say) made chains up to twice as long as random ones, with some seeds.
+ * Two folds: with a multiplication in the place of the second, one seed in some thousands makes
+ * long hash chains of keys in an arithmetic progression. See "The hash" in README.md.
  */
 static inline u64 tw_hash(const struct tw_table *table, u64 key)
 {
-	u64 a = key ^ table->seed[0];
-
-	a = (a * table->seed[1]) ^ mul_u64_u64_shr(a, table->seed[1], 64);
-	return a * table->seed[1];
+	return tw_hash_fold(tw_hash_fold(key ^ table->seed[0], table->seed[1]), table->seed[1]);
 }
 
 /* Which of @buckets buckets, of which there is at least one, @hash belongs to. */
@@ -157,17 +167,18 @@ static __always_inline struct tw_bucket *tw_table_lock_timer(struct tw_table *ta
  * @key: the key
  * @link: is set to the link to the timer, its head or that of the one before it in the chain; to
  *	the last link, which is 0, if there is none
+ * @before: is set to the number of timers before that link
  *
  * Passes over timers that a reader has claimed: they are gone.
  *
  * Return: the timer; NULL: there is none.
  */
 static __always_inline struct tw_timer *tw_table_find(const struct tw_table *table, u32 *chain,
-						      u64 key, u32 **link)
+						      u64 key, u32 **link, u32 *before)
 {
 	struct tw_timer *t;
 
-	for (; *chain; chain = &t->hash_next) {
+	for (*before = 0; *chain; chain = &t->hash_next, (*before)++) {
 		t = tw_timer_at(&table->pool, *chain);
 		if (t->key == key && READ_ONCE(t->state) != TW_CLAIMED) {
 			*link = chain;

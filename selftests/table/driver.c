@@ -630,7 +630,7 @@ static void run_file(u64 *keys)
 	closed = false;
 	file = rig_make(&setup);
 	pick_keys(keys);
-	model_init(&model, file, keys, config->keys, config->offset);
+	model_init(&model, file, keys, config->keys, config->offset, config->alike);
 	rig_refuse = config->refuse ? refuse : NULL;
 	rig_allow = config->refuse ? allow : NULL;
 	for (i = 0; i < config->ops; i++) {

@@ -8,11 +8,12 @@
 #include "fail.h"
 #include "rig.h"
 
-void model_init(struct model *m, struct tw_file *file, const u64 *keys, u32 n, u64 offset)
+void model_init(struct model *m, struct tw_file *file, const u64 *keys, u32 n, u64 offset,
+		bool alike)
 {
 	u32 i;
 
-	*m = (struct model){ .file = file, .keys = n, .offset = offset };
+	*m = (struct model){ .file = file, .keys = n, .offset = offset, .alike = alike };
 	m->entry = calloc(n, sizeof(*m->entry));
 	m->owner = calloc(file->setup.capacity + 1, sizeof(*m->owner));
 	m->generation = calloc(file->setup.capacity + 1, sizeof(*m->generation));
@@ -143,7 +144,8 @@ static int was(u8 state)
 	       state == TW_DUE ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_NONE;
 }
 
-static int add_result(const struct entry *e, const struct timerwheel_add *arg, bool closed)
+static int add_result(const struct model *m, const struct entry *e,
+		      const struct timerwheel_add *arg, bool closed)
 {
 	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK;
 	bool excl = arg->flags & TIMERWHEEL_EXCL, match = arg->flags & TIMERWHEEL_MATCH;
@@ -153,8 +155,10 @@ static int add_result(const struct entry *e, const struct timerwheel_add *arg, b
 		return -EINVAL;
 	if (closed)
 		return -ESHUTDOWN;
+	if (e->state == NO_TIMER && match)
+		return -ENOENT;
 	if (e->state == NO_TIMER)
-		return match ? -ENOENT : TIMERWHEEL_WAS_NONE;
+		return m->alike && m->timers >= TW_CHAIN_MAX ? -EMLINK : TIMERWHEEL_WAS_NONE;
 	if (excl)
 		return -EEXIST;
 	if (match && arg->match != e->value)
@@ -170,7 +174,7 @@ static u64 given(u64 time, u32 flags, u64 offset)
 void model_add(struct model *m, struct entry *e, const struct timerwheel_add *arg, u64 offset,
 	       bool closed)
 {
-	int result = add_result(e, arg, closed);
+	int result = add_result(m, e, arg, closed);
 	u64 mask = m->file->table.pool.generation_mask, slack;
 	bool may_stay;
 

@@ -54,6 +54,7 @@ struct entry {
  * @delivered: turn of what was delivered last
  * @ring_seen: events in the ring that were looked at
  * @offset: of those who share memory with the kernel
+ * @alike: all keys have the same hash chain
  */
 struct model {
 	struct tw_file *file;
@@ -67,9 +68,11 @@ struct model {
 	u64 delivered;
 	u32 ring_seen;
 	u64 offset;
+	bool alike;
 };
 
-void model_init(struct model *m, struct tw_file *file, const u64 *keys, u32 n, u64 offset);
+void model_init(struct model *m, struct tw_file *file, const u64 *keys, u32 n, u64 offset,
+		bool alike);
 void model_free(struct model *m);
 
 /* The deadline that a timer has now that user space may have stored another one. */

@@ -59,6 +59,7 @@ bool shim_fault(void);
 #define PTR_ALIGN_DOWN(p, n)	((__typeof__(p))((unsigned long)(p) & ~((unsigned long)(n) - 1)))
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define LINUX_VERSION_CODE	KERNEL_VERSION(7, 0, 0)
+#define CONFIG_ARCH_SUPPORTS_INT128	1
 #define PAGE_ALIGN(n)		(((n) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1))
 #define NSEC_PER_SEC		1000000000ULL
 #define NSEC_PER_USEC		1000ULL

@@ -28,6 +28,8 @@ static const char * const tw_errors[] = {
 		"the wheel is full, or has as many monitors as it may have: open it with a larger capacity, or remove some",
 	[EDQUOT] =
 		"the user has as much memory in wheels as one may have: close some, or raise the module's max_user_memory (tw_info() tells it)",
+	[EMLINK] =
+		"too many timers share the hash chain of this key: somebody chooses keys that collide, use another key",
 	[ENOMEM] =
 		"no memory: free some, or raise the limit of the memory cgroup",
 	[EMFILE] =

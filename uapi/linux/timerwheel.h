@@ -50,6 +50,7 @@
  *  -ESTALE    TIMERWHEEL_MATCH, and the timer's value is another
  *  -ENOSPC    the wheel is full
  *  -EDQUOT    the user who opened the wheel has reached the cap on memory for all wheels
+ *  -EMLINK    32 timers share the key's hash chain: somebody chose their keys for that
  *  -ENOMEM    no memory for one more timer; after one such result a call asks the
  *             system for no more
  *  -ESHUTDOWN the wheel was closed to new timers (TIMERWHEEL_DRAIN_CLOSE)
