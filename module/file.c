@@ -7,6 +7,7 @@
 #include <linux/uio.h>
 
 #include "internal.h"
+#include "log.h"
 #include "ring.h"
 
 static int tw_open(struct inode *inode, struct file *filp)
@@ -46,7 +47,7 @@ static int tw_release(struct inode *inode, struct file *filp)
 	mutex_unlock(&tw_files_lock);
 
 	tw_cpu_destroy(file);
-	tw_monitor_close(file);
+	tw_log_close(file->events.log);
 	tw_user_uncharge(file->user, file->table.made + file->ring.events);
 	tw_ring_free(&file->ring);
 	tw_user_put(file->user);

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "internal.h"
+#include "log.h"
 #include "ring.h"
 
 /* Add what one CPU part has counted. */
@@ -49,7 +50,8 @@ static size_t tw_stats_memory(const struct tw_file *file)
 	for (nr = 0; nr < nr_cpu_ids; nr++)
 		if (file->cpu[nr])
 			memory += part;
-	return memory + tw_table_memory(&file->table) + tw_ring_memory(&file->ring);
+	return memory + tw_table_memory(&file->table) + tw_ring_memory(&file->ring) +
+	       tw_log_memory(file);
 }
 
 /**

@@ -51,7 +51,20 @@ unlock:
 }
 
 /**
- * tw_user_put - drop what tw_user_get() returned
+ * tw_user_hold - one more reference
+ * @user: the user, who cannot go away meanwhile
+ *
+ * Context: process, may sleep. Give it back with tw_user_put().
+ */
+void tw_user_hold(struct tw_user *user)
+{
+	mutex_lock(&tw_users_lock);
+	user->files++;
+	mutex_unlock(&tw_users_lock);
+}
+
+/**
+ * tw_user_put - drop a reference of tw_user_get() or tw_user_hold()
  * @user: the user
  *
  * Context: process, may sleep.
