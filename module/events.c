@@ -24,6 +24,7 @@
 #include "clock.h"
 #include "deliver.h"
 #include "internal.h"
+#include "log.h"
 #include "ring.h"
 #include "run.h"
 #include "trace.h"
@@ -38,7 +39,6 @@ void tw_events_init(struct tw_events *events)
 {
 	raw_spin_lock_init(&events->lock);
 	init_waitqueue_head(&events->readers);
-	INIT_LIST_HEAD(&events->monitors);
 }
 
 /* How many events user space has not got yet: due timers, and what is in the ring. */
@@ -205,21 +205,35 @@ void tw_events_unlock(struct tw_file *file)
 	raw_spin_unlock(&file->events.lock);
 }
 
-/* Tell those who watch what was handed out. */
-static noinline void tw_events_tell(struct tw_ctx *ctx, const struct tw_taken *taken)
+/**
+ * tw_events_log - write events that are handed out to the log, if there are monitors
+ * @ctx: the run or pass
+ * @first: the first timer
+ * @next: the one after the last, 0: there is none
+ *
+ * Context: who else hands out events is kept out, by the lock of the due list or the ring.
+ */
+void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 {
 	struct tw_file *file = ctx->file;
+	struct tw_log *log = tw_log_wanted(file);
 	struct timerwheel_event event;
 	struct tw_timer *t;
 	u32 index;
 
-	for (index = taken->first; index != taken->next; index = t->next) {
+	if (log)
+		raw_spin_lock(&log->lock);
+	for (index = first; index != next; index = t->next) {
 		t = tw_timer_at(&file->table.pool, index);
 		event = tw_event_of(ctx, index, t, ctx->offset);
 		trace_timerwheel_deliver(file, &event);
-		tw_monitor_tell(file, &event);
+		if (log)
+			tw_log_write(log, &event);
 	}
-	ctx->told = true;
+	if (log) {
+		raw_spin_unlock(&log->lock);
+		ctx->told = true;
+	}
 }
 
 /* Arm the periodic ones of the timers that were taken, and leave only the others in @taken. */
@@ -253,8 +267,8 @@ void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 	struct tw_file *file = ctx->file;
 	struct tw_chain *all = &file->events.due;
 
-	if (unlikely(file->events.nr_monitors || trace_timerwheel_deliver_enabled()))
-		tw_events_tell(ctx, taken);
+	if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled()))
+		tw_events_log(ctx, taken->first, taken->next);
 	all->first = taken->next;
 	if (all->first)
 		tw_timer_at(&file->table.pool, all->first)->prev = 0;

@@ -7,6 +7,7 @@
 #include <linux/uio.h>
 
 #include "internal.h"
+#include "log.h"
 #include "memory.h"
 #include "ring.h"
 
@@ -43,6 +44,7 @@ static void tw_file_free(struct work_struct *work)
 	size_t charged = file->charged;
 
 	tw_cpu_free_all(file);
+	tw_log_put(file->events.log);
 	tw_ring_free(&file->ring);
 	tw_table_free(&file->table);
 	kvfree(file);
@@ -96,7 +98,7 @@ static int tw_release(struct inode *inode, struct file *filp)
 	struct tw_file *file = filp->private_data;
 
 	tw_cpu_close(file);
-	tw_monitor_close(file);
+	tw_log_close(file->events.log);
 	INIT_RCU_WORK(&file->free, tw_file_free);
 	tw_user_closing(file->user);
 	queue_rcu_work(tw_freeing, &file->free);

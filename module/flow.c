@@ -3,8 +3,9 @@
  * Due timers on their way into the event ring.
  *
  * What falls due in a piece of a pass goes there at once if there is room for all of it
- * (tw_flow_at_once()). Else it goes to the list of due timers (events.c), where it can be
- * withdrawn, and from there into the ring as far as there is room (tw_flow_some()): now, and with
+ * (tw_flow_at_once()). Else, and if it was armed for a time in the past, it goes to the list of due
+ * timers (events.c), where it can be withdrawn, and from there into the ring as far as there is
+ * room (tw_flow_some()): now or, if it fell due in a run, right after that; and with
  * each later pass or TIMERWHEEL_IOC_FLOW. Nothing overtakes what waits on the list.
  *
  * Who writes to the ring holds its lock, inside of a part's and outside of the others.
@@ -13,12 +14,13 @@
 
 #include "deliver.h"
 #include "internal.h"
+#include "log.h"
 #include "ring.h"
 #include "run.h"
 #include "trace.h"
 
-/* Events that go into the ring at once: more than fall due in a piece of a pass. */
-#define TW_FLOW		128U
+/* Most events that go from the list into the ring in a run. */
+#define TW_FLOW		64U
 
 /* Hand out the first due timers' events, at most @max of them, to the ring: it has room. */
 static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_taken *taken)
@@ -36,15 +38,8 @@ static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_
 	}
 }
 
-/**
- * tw_flow_some - let due timers into the ring
- * @ctx: the run; no bucket is locked
- *
- * Some of them: as far as there is room, and not more than a piece of a pass may take.
- *
- * Return: how many went.
- */
-unsigned int tw_flow_some(struct tw_ctx *ctx)
+/* Let at most @most due timers into the ring, in a run or pass. Returns how many went. */
+static unsigned int tw_flow_some(struct tw_ctx *ctx, unsigned int most)
 {
 	struct tw_events *events = &ctx->file->events;
 	struct tw_ring *ring = &ctx->file->ring;
@@ -56,7 +51,8 @@ unsigned int tw_flow_some(struct tw_ctx *ctx)
 		raw_spin_lock(&ring->lock);
 		raw_spin_lock(&events->lock);
 		taken = (struct tw_taken){ events->due.first, events->due.first };
-		n = min3(tw_ring_room(ring), events->due.count, TW_EVENTS);
+		n = min(tw_ring_room(ring), events->due.count);
+		n = min3(n, most - done, TW_EVENTS);
 		tw_flow_write(ctx, n, &taken);
 		tw_events_pop(ctx, &taken);
 		tw_ring_publish(ring, n, events->due.count);
@@ -64,16 +60,35 @@ unsigned int tw_flow_some(struct tw_ctx *ctx)
 		raw_spin_unlock(&ring->lock);
 		tw_events_free(ctx, &taken);
 		done += n;
-	} while (n == TW_EVENTS && done < TW_FLOW);
+	} while (n == TW_EVENTS && done < most);
 	return done;
 }
 
-/* May @count timers go straight into the ring? Not ahead of others, nor if somebody watches. */
+/* The same, TW_FLOW in a run. Returns how many went, or -ENOMEM if none. */
+static long tw_flow_runs(struct tw_file *file, unsigned int most)
+{
+	struct tw_ctx ctx;
+	unsigned int n;
+	long done = 0;		/* signed, as errors are */
+	int err;
+
+	do {
+		err = tw_cpu_begin(&ctx, file, 0);
+		if (err)
+			return done ? done : err;
+		n = tw_flow_some(&ctx, min_t(u32, most - done, TW_FLOW));
+		tw_cpu_end(&ctx);
+		done += n;
+		cond_resched();
+	} while (n && done < most && !signal_pending(current));
+	return done;
+}
+
+/* May @count timers go straight into the ring? Not ahead of others. */
 static bool tw_flow_open(const struct tw_file *file, u32 count)
 {
 	lockdep_assert_held(&file->ring.lock);
-	return tw_ring_room(&file->ring) >= count && !READ_ONCE(file->events.due.count) &&
-	       !file->events.nr_monitors && !trace_timerwheel_deliver_enabled();
+	return tw_ring_room(&file->ring) >= count && !READ_ONCE(file->events.due.count);
 }
 
 /**
@@ -107,6 +122,10 @@ static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
 	tw_events_lock(file);
 	ctx->wake |= tw_events_more(ctx->cpu, due->count, ctx->now);
 	tw_events_unlock(file);
+	if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled())) {
+		ctx->offset = offset;
+		tw_events_log(ctx, due->first, 0);
+	}
 	for (index = due->first, place = ring->tail; index; index = next, place++) {
 		t = tw_timer_in(pages, index);
 		next = t->next;
@@ -137,7 +156,23 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
 	if (tw_flow_at_once(ctx, due))
 		return;
 	ctx->wake |= tw_events_add(ctx->cpu, due, ctx->now);
-	tw_flow_some(ctx);
+	/* More than came: once there is room again the list becomes empty. */
+	tw_flow_some(ctx, 2 * due->count);
+}
+
+/**
+ * tw_flow_after - timers of a file with a ring fell due in a run, which has ended
+ * @file: the file
+ * @n: how many
+ *
+ * In runs of its own, so that the one before was no longer for it. The work is bounded by what the
+ * run did: each of its timers brings one more along that waited before, if any does.
+ *
+ * Context: process, may sleep.
+ */
+void tw_flow_after(struct tw_file *file, unsigned int n)
+{
+	tw_flow_runs(file, 2 * n);
 }
 
 /**
@@ -149,22 +184,6 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
  */
 long tw_flow_all(struct tw_file *file)
 {
-	struct tw_ctx ctx;
-	unsigned int n;
-	long done = 0;		/* signed, as errors are */
-	int err;
-
-	if (!tw_has_ring(file))
-		return -EINVAL;
-	do {
-		err = tw_cpu_begin(&ctx, file, 0);
-		if (err)
-			return done ? done : err;
-		n = tw_flow_some(&ctx);
-		tw_cpu_end(&ctx);
-		done += n;
-		cond_resched();
 	/* A ring's worth at most: the reader may empty it as fast as we fill it. */
-	} while (n && done < file->ring.events && !signal_pending(current));
-	return done;
+	return tw_has_ring(file) ? tw_flow_runs(file, file->ring.events) : -EINVAL;
 }

@@ -65,11 +65,12 @@
 #define TW_RUN			48U
 
 struct tw_file;
+struct tw_log;
 
 /**
  * struct tw_user - a user who has wheels open, and what they hold
  * @uid: who
- * @files: wheels and monitors that are not freed yet; protected by the lock of tw_users
+ * @files: wheels and logs that are not freed yet; protected by the lock of tw_users
  * @memory: bytes charged; @lock
  * @lock: a leaf
  * @closing: wheels that are closed and not freed yet
@@ -232,8 +233,7 @@ struct tw_cpu {
  * @wakeups: wake-ups sent
  * @readers: who waits
  * @fasync: who wants SIGIO
- * @monitors: those who see copies; changed with the ring locked as well; see monitor.c
- * @nr_monitors: how many they are
+ * @log: what was delivered last, for monitors; made for the first of them; see log.c
  */
 struct tw_events {
 	raw_spinlock_t lock;
@@ -243,8 +243,7 @@ struct tw_events {
 	atomic64_t wakeups;
 	wait_queue_head_t readers;
 	struct fasync_struct *fasync;
-	struct list_head monitors;
-	u32 nr_monitors;
+	struct tw_log *log;
 };
 
 /**
@@ -336,7 +335,7 @@ struct tw_file {
  * @todo: not 0: one of the following
  * @wake: readers are to be woken at the end
  * @told: monitors are to be woken at the end
- * @flow: timers are due that may go into the ring at the end
+ * @flow: so many timers fell due in this run that may go into the ring after it
  */
 struct tw_ctx {
 	struct tw_file *file;
@@ -349,7 +348,7 @@ struct tw_ctx {
 		struct {
 			bool wake;
 			bool told;
-			bool flow;
+			u16 flow;
 		};
 	};
 };
@@ -424,6 +423,7 @@ void tw_table_put(struct tw_table *table, u32 first, u32 count);
 /* user.c */
 void tw_user_init(void);
 struct tw_user *tw_user_get(void);
+void tw_user_hold(struct tw_user *user);
 void tw_user_put(struct tw_user *user);
 void tw_user_closing(struct tw_user *user);
 void tw_user_freed(struct tw_user *user);
@@ -458,13 +458,11 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);
 
 /* flow.c */
 void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);
-unsigned int tw_flow_some(struct tw_ctx *ctx);
+void tw_flow_after(struct tw_file *file, unsigned int n);
 long tw_flow_all(struct tw_file *file);
 
 /* monitor.c */
-void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event);
 void tw_monitor_wake(struct tw_file *file);
-void tw_monitor_close(struct tw_file *file);
 long tw_monitor_open(struct tw_file *file, const struct timerwheel_monitor *arg);
 
 /* stats.c */

@@ -27,7 +27,8 @@ void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 	cpu->wheel.expired++;
 	tw_wheel_count_lateness(&cpu->wheel, ctx->now - t->deadline);
 	ctx->wake |= tw_events_add(cpu, &due, ctx->now);
-	ctx->flow = tw_has_ring(ctx->file);
+	if (tw_has_ring(ctx->file))
+		ctx->flow++;
 }
 
 /*

@@ -114,7 +114,7 @@ static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file
 }
 
 /**
- * tw_cpu_wake - wake those who wait for what a run or a pass has done
+ * tw_cpu_wake - what a run or a pass leaves to be done: events to the ring, and wake who waits
  * @ctx: it
  *
  * Context: no lock held.
@@ -123,6 +123,8 @@ static __always_inline void tw_cpu_wake(const struct tw_ctx *ctx)
 {
 	if (likely(!ctx->todo))
 		return;
+	if (ctx->flow)
+		tw_flow_after(ctx->file, ctx->flow);
 	if (ctx->wake)
 		tw_events_wake(ctx->file);
 	if (ctx->told)
@@ -139,8 +141,6 @@ static __always_inline void tw_cpu_end(struct tw_ctx *ctx)
 {
 	if (unlikely(ctx->other))
 		raw_spin_unlock(&ctx->other->lock);
-	if (unlikely(ctx->flow))
-		tw_flow_some(ctx);
 	if (unlikely(ctx->cpu->wheel.sooner))
 		tw_cpu_program(ctx->cpu);
 	raw_spin_unlock(&ctx->cpu->lock);

@@ -13,8 +13,11 @@
 #include "internal.h"
 #include "run.h"
 
-/* Timers looked at in one run. */
-#define TW_SCAN		256U
+/* Indices looked at in one run; */
+#define TW_SCAN		64U
+
+/* and timers of these that are taken out. */
+#define TW_DRAIN	16U
 
 /* Entries of LIST that are copied together. */
 #define TW_ENTRIES	8U
@@ -157,7 +160,7 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
 	while (done < max && next < end) {
 		fault = false;
 		n = tw_drain_run(file, offset, &next, min(end, next + TW_SCAN), to + done,
-				 max - done, &fault);
+				 min_t(unsigned int, max - done, TW_DRAIN), &fault);
 		if (n < 0)
 			return done ? done : n;
 		done += n;

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "internal.h"
+#include "log.h"
 
 /* Add what one CPU part has counted. */
 static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
@@ -54,7 +55,7 @@ void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
 	for (nr = 0; nr < nr_cpu_ids; nr++)
 		if (file->cpu[nr])
 			tw_stats_add(stats, file->cpu[nr]);
-	stats->memory = file->charged;
+	stats->memory = file->charged + tw_log_memory(file);
 	mutex_unlock(&file->mutex);
 	stats->due = READ_ONCE(file->events.due.count);
 	stats->wakeups = atomic64_read(&file->events.wakeups);

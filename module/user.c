@@ -104,7 +104,20 @@ struct tw_user *tw_user_get(void)
 }
 
 /**
- * tw_user_put - drop what tw_user_get() returned
+ * tw_user_hold - one more reference
+ * @user: the user, who cannot go away meanwhile
+ *
+ * Give it back with tw_user_put().
+ */
+void tw_user_hold(struct tw_user *user)
+{
+	xa_lock(&tw_users);
+	user->files++;
+	xa_unlock(&tw_users);
+}
+
+/**
+ * tw_user_put - drop a reference of tw_user_get() or tw_user_hold()
  * @user: the user
  *
  * Context: process, may sleep.

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 
 enum { LENGTH = 16, MOST = 4096 };
 
@@ -133,37 +134,121 @@ TEST_F(monitor, many)
 		close(mon[i]);
 }
 
-/* What there is no room for is counted, in its place */
+/* @n events of @mon, the first of which tells that @missed are missing; the others begin with @key */
+static bool missed(FIXTURE_DATA(monitor) * self, int mon, int n, __u64 missed, __u64 key)
+{
+	const struct timerwheel_event *ev = self->copy;
+
+	return tw_read(mon, self->copy, n) == n && ev->flags == TIMERWHEEL_EVENT_MISSED &&
+	       ev->overruns == missed &&
+	       !(ev->key | ev->value | ev->deadline | ev->fired | ev->index) &&
+	       (n == 1 || (!ev[1].flags && ev[1].key == key));
+}
+
+/* Of more than its length the oldest are missing, and are counted, in their place */
 TEST_F(monitor, misses)
 {
 	ASSERT_EQ(LENGTH, deliver(self, 0, LENGTH));
 	ASSERT_EQ(7, deliver(self, 100, 7));
-	ASSERT_EQ(LENGTH, tw_read(self->mon, self->copy, LENGTH));
-	EXPECT_EQ(LENGTH - 1, self->copy[LENGTH - 1].key);
-	/* at once, not with the next event only */
-	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
-	ASSERT_EQ(1, tw_read(self->mon, self->copy, MOST));
-	EXPECT_EQ(TIMERWHEEL_EVENT_MISSED, self->copy[0].flags);
-	EXPECT_EQ(7, self->copy[0].overruns);
-	EXPECT_EQ(0, self->copy[0].key | self->copy[0].value | self->copy[0].deadline |
-		     self->copy[0].fired | self->copy[0].index);
+	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 7, 7));
+	EXPECT_EQ(LENGTH - 1, self->copy[LENGTH - 7].key);
+	EXPECT_EQ(100, self->copy[LENGTH - 6].key);
+	EXPECT_EQ(106, self->copy[LENGTH].key);
+	EXPECT_EQ(0, tw_poll(self->mon, 0));
+	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
 
-	/* with room for the count and some */
+	/* twice, between two reads and in the middle of what is left */
 	ASSERT_EQ(LENGTH, deliver(self, 200, LENGTH));
 	ASSERT_EQ(9, deliver(self, 300, 9));
-	ASSERT_EQ(5, tw_read(self->mon, self->copy, 5));
+	EXPECT_TRUE(missed(self, self->mon, 5, 9, 209));
+	EXPECT_EQ(212, self->copy[4].key);
 	ASSERT_EQ(6, deliver(self, 400, 6));
-	ASSERT_EQ(LENGTH, tw_read(self->mon, self->copy, LENGTH));
-	EXPECT_EQ(205, self->copy[0].key);
-	EXPECT_EQ(200 + LENGTH - 1, self->copy[LENGTH - 6].key);
-	EXPECT_EQ(TIMERWHEEL_EVENT_MISSED, self->copy[LENGTH - 5].flags);
-	EXPECT_EQ(9, self->copy[LENGTH - 5].overruns);
-	EXPECT_EQ(400, self->copy[LENGTH - 4].key);
-	EXPECT_EQ(403, self->copy[LENGTH - 1].key);
-	ASSERT_EQ(1, tw_read(self->mon, self->copy, MOST));
-	EXPECT_EQ(TIMERWHEEL_EVENT_MISSED, self->copy[0].flags);
-	EXPECT_EQ(2, self->copy[0].overruns);
+	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 2, 215));
+	EXPECT_EQ(300, self->copy[2].key);
+	EXPECT_EQ(405, self->copy[LENGTH].key);
 	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
+}
+
+/* What is left after a read is to be polled for: events, also when the count took a place */
+TEST_F(monitor, misses_in_small_reads)
+{
+	ASSERT_EQ(LENGTH + 3, deliver(self, 0, LENGTH + 3));
+	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	EXPECT_TRUE(missed(self, self->mon, 1, 3, 0));
+	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	/* nobody was told of these yet, nor are they a part of the former count */
+	ASSERT_EQ(2, deliver(self, 100, 2));
+	EXPECT_TRUE(missed(self, self->mon, LENGTH, 2, 5));
+	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	ASSERT_EQ(1, tw_read(self->mon, self->copy, MOST));
+	EXPECT_EQ(101, self->copy[0].key);
+	EXPECT_EQ(0, tw_poll(self->mon, 0));
+	/* all of it missed, and a count that is not taken is still there */
+	ASSERT_EQ(3 * LENGTH, deliver(self, 200, 3 * LENGTH));
+	EXPECT_EQ(-1, read(self->mon, NULL, sizeof(self->copy[0])));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 2 * LENGTH, 200 + 2 * LENGTH));
+	EXPECT_EQ(0, tw_poll(self->mon, 0));
+}
+
+/*
+ * Monitors of other lengths, at other times: each has all since it was attached, as far as its own
+ * length goes, and one that makes the log longer changes nothing for the others.
+ */
+TEST_F(monitor, lengths)
+{
+	int more, most;
+
+	ASSERT_EQ(10, deliver(self, 0, 10));
+	ASSERT_EQ(3, tw_read(self->mon, self->copy, 3));
+	more = monitor(self->fd, 4 * LENGTH);
+	ASSERT_LE(0, more);
+	ASSERT_EQ(3, deliver(self, 10, 3));
+	ASSERT_EQ(10, tw_read(self->mon, self->copy, MOST));
+	EXPECT_EQ(3, self->copy[0].key);
+	EXPECT_EQ(12, self->copy[9].key);
+	ASSERT_EQ(LENGTH + 5, deliver(self, 100, LENGTH + 5));
+	most = monitor(self->fd, MOST);
+	ASSERT_LE(0, most);
+	ASSERT_EQ(4, deliver(self, 200, 4));
+	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 9, 109));
+	EXPECT_EQ(203, self->copy[LENGTH].key);
+	ASSERT_EQ(3 + LENGTH + 5 + 4, tw_read(more, self->copy, MOST));
+	EXPECT_EQ(10, self->copy[0].key);
+	EXPECT_EQ(100, self->copy[3].key);
+	EXPECT_EQ(203, self->copy[3 + LENGTH + 5 + 3].key);
+	/* an odd one that is shorter than the log */
+	close(more);
+	more = monitor(self->fd, 2 * LENGTH - 1);
+	ASSERT_LE(0, more);
+	ASSERT_EQ(1000, deliver(self, 1000, 1000));
+	ASSERT_EQ(1004, tw_read(most, self->copy, MOST));
+	EXPECT_EQ(200, self->copy[0].key);
+	EXPECT_EQ(1999, self->copy[1003].key);
+	EXPECT_TRUE(missed(self, more, 2 * LENGTH + 1, 1000 - 2 * LENGTH, 2000 - 2 * LENGTH));
+	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 1000 - LENGTH, 2000 - LENGTH));
+	close(more);
+	close(most);
+}
+
+/* RWF_NOWAIT on a descriptor that blocks */
+TEST_F(monitor, nowait)
+{
+	struct iovec iov = { .iov_base = self->copy, .iov_len = sizeof(self->copy) };
+	int mon = monitor_with(self->fd, (struct timerwheel_monitor) { .events = LENGTH });
+
+	ASSERT_LE(0, mon);
+	EXPECT_EQ(-1, preadv2(mon, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(EAGAIN, errno);
+	ASSERT_EQ(3, deliver(self, 0, 3));
+	EXPECT_EQ(3 * sizeof(self->copy[0]), preadv2(mon, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(-1, preadv2(mon, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(EAGAIN, errno);
+	close(self->fd);
+	EXPECT_EQ(0, preadv2(mon, &iov, 1, -1, RWF_NOWAIT));
+	close(mon);
+	self->fd = tw_open_manual(0);
 }
 
 /* A copy that faults loses nothing */
@@ -271,18 +356,94 @@ TEST_F(monitor, errors)
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
 	ASSERT_EQ(0, tw_info(self->fd, &later));
 	EXPECT_EQ(info.user_memory, later.user_memory);
-	mon = monitor(self->fd, TIMERWHEEL_RING_MAX);
-	ASSERT_LE(0, mon);
-	ASSERT_EQ(0, tw_info(self->fd, &later));
-	/* its events, and little more */
-	EXPECT_LT(info.user_memory + RING_BYTES, later.user_memory);
-	EXPECT_GT(info.user_memory + RING_BYTES + RING_BYTES / 100, later.user_memory);
-	close(mon);
-	ASSERT_EQ(0, tw_info(self->fd, &later));
-	EXPECT_EQ(info.user_memory, later.user_memory);
 	/* no monitor of a monitor, and what a wheel can do it cannot */
 	EXPECT_EQ(-ENOTTY, monitor(self->mon, 1));
 	EXPECT_EQ(-ENOTTY, tw_info(self->mon, &info));
+}
+
+/* Is the memory of a log of @events events charged, and little more? Soon: files are freed later. */
+static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
+{
+	__u64 least = before->user_memory + events * sizeof(struct timerwheel_event);
+	struct timerwheel_info info;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		if (tw_info(fd, &info))
+			return false;
+		if (info.user_memory >= least &&
+		    info.user_memory <= least + (least - before->user_memory) / 50 + 2048)
+			return true;
+		tw_sleep(MSEC);
+	}
+	fprintf(stderr, "# %lld bytes are charged for %llu events\n",
+		(long long)(info.user_memory - before->user_memory), (unsigned long long)events);
+	return false;
+}
+
+/* The log is charged to who opened the wheel, as the longest monitor needs, until the last one goes */
+TEST_F(monitor, charged)
+{
+	struct timerwheel_info info, later;
+	struct timerwheel_stats st, more;
+	int fd = tw_open_manual(0), mon[2];
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, tw_info(fd, &info));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	mon[0] = monitor(fd, 100);
+	ASSERT_LE(0, mon[0]);
+	EXPECT_TRUE(charged(fd, &info, 128));
+	mon[1] = monitor(fd, 128);
+	ASSERT_LE(0, mon[1]);
+	EXPECT_TRUE(charged(fd, &info, 128));
+	close(mon[1]);
+	mon[1] = monitor(fd, TIMERWHEEL_RING_MAX);
+	ASSERT_LE(0, mon[1]);
+	EXPECT_TRUE(charged(fd, &info, TIMERWHEEL_RING_MAX));
+	ASSERT_EQ(0, tw_stats(fd, &more));
+	EXPECT_LE(st.memory + TIMERWHEEL_RING_MAX * sizeof(struct timerwheel_event), more.memory);
+	close(mon[1]);
+	EXPECT_TRUE(charged(fd, &info, TIMERWHEEL_RING_MAX));
+	close(mon[0]);
+	EXPECT_TRUE(charged(fd, &info, 0));
+
+	/* another user's monitor; and it is still there when the wheel is gone */
+	if (!fork())
+		_exit(setuid(1000) || monitor(fd, 4096) < 0 || !charged(fd, &info, 4096));
+	ASSERT_EQ(0, tw_reap(-1));
+	EXPECT_TRUE(charged(fd, &info, 0));
+	mon[0] = monitor(fd, 4096);
+	ASSERT_LE(0, mon[0]);
+	close(fd);
+	EXPECT_TRUE(charged(self->fd, &info, 4096));
+	close(mon[0]);
+	EXPECT_TRUE(charged(self->fd, &info, 0));
+}
+
+/* At the cap: a longer log is refused, and all that there is goes on */
+TEST_F(monitor, over_the_cap)
+{
+	const char *path = "/sys/module/timerwheel/parameters/max_user_memory";
+	struct timerwheel_info info;
+	char before[32] = "", text[32];
+	int fd = open(path, O_RDWR), mon;
+
+	ASSERT_LE(0, fd);
+	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
+	ASSERT_EQ(3, deliver(self, 0, 3));
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	/* Room for the events of the longer one, but not for the monitor besides; for the shorter. */
+	snprintf(text, sizeof(text), "%llu", info.user_memory + 4 * LENGTH * sizeof(struct timerwheel_event));
+	ASSERT_EQ(strlen(text), pwrite(fd, text, strlen(text), 0));
+	EXPECT_EQ(-EDQUOT, monitor(self->fd, 4 * LENGTH));
+	mon = monitor(self->fd, 2 * LENGTH);
+	EXPECT_LE(0, mon);
+	EXPECT_EQ(strlen(before), pwrite(fd, before, strlen(before), 0));
+	close(fd);
+	close(mon);
+	EXPECT_TRUE(same(self, self->mon, 0, 3));
+	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
 }
 
 /* Flags do what they say */
@@ -332,6 +493,36 @@ TEST(of_a_ring)
 	close(fd);
 	EXPECT_EQ(0, tw_read(mon, ev, 32));
 	close(mon);
+}
+
+/* What goes to the ring at once, one shot and periodic: the same in the ring and in all monitors */
+TEST(of_a_ring_at_once)
+{
+	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 64 };
+	size_t size = TIMERWHEEL_RING_EVENTS + 64 * sizeof(struct timerwheel_event);
+	int fd = tw_open(O_NONBLOCK), mon[3], i;
+	struct timerwheel_event ev[64];
+	struct timerwheel_ring *ring;
+
+	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
+	ASSERT_NE(MAP_FAILED, ring);
+	for (i = 0; i < 3; i++) {
+		mon[i] = monitor(fd, 64 << i);
+		ASSERT_LE(0, mon[i]);
+	}
+	ASSERT_EQ(12, arm(fd, 0, 12));
+	ASSERT_EQ(0, tw_add1_periodic(fd, 99, 5, SEC, SEC, 0));
+	for (i = 1; i <= 12; i++)
+		EXPECT_EQ(2, tw_advance(fd, 0, SEC));
+	EXPECT_EQ(24, ring->tail);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(24, tw_read(mon[i], ev, 64));
+		EXPECT_EQ(0, memcmp(ev, (char *)ring + TIMERWHEEL_RING_EVENTS, 24 * sizeof(*ev)));
+		close(mon[i]);
+	}
+	munmap(ring, size);
+	close(fd);
 }
 
 static void *reads_wheel(void *arg)
@@ -393,6 +584,211 @@ TEST(running)
 	TH_LOG("%ld seen, %ld missed", got, missed);
 	close(mon);
 	close(fd);
+}
+
+/* --- A monitor each, and one for many, while events flow ------------------------------------- */
+
+enum { FLOOD = 64, READERS = 4 };
+
+struct flow {
+	int fd;
+	bool stop;
+	__u64 delivered;
+};
+
+/* Deliver keys 0, 1, 2, ... in that order until we are to stop. */
+static void *delivers(void *arg)
+{
+	struct flow *flow = arg;
+	struct timerwheel_add add[FLOOD];
+	struct timerwheel_event ev[FLOOD];
+	__u64 state = tw_seed();
+	__u64 key = 0;
+	int i, n;
+
+	while (!__atomic_load_n(&flow->stop, __ATOMIC_RELAXED)) {
+		n = 1 + tw_rand(&state) % FLOOD;
+		for (i = 0; i < n; i++)
+			add[i] = (struct timerwheel_add) { .key = key + i };
+		if (tw_add(flow->fd, add, n) != n || tw_read(flow->fd, ev, n) != n)
+			return "not all were delivered";
+		key += n;
+	}
+	flow->delivered = key;
+	return NULL;
+}
+
+struct follower {
+	int mon;
+	__u64 next;		/* key that comes next; ~0: any */
+	__u64 seen;
+	__u64 missed;
+};
+
+/* Read until there is nothing left, or the end. Are keys and misses exact, in their places? */
+static int follow(struct follower *f, int most)
+{
+	struct timerwheel_event ev[100];
+	int i, n = tw_read(f->mon, ev, most);
+
+	for (i = 0; i < n; i++) {
+		if (ev[i].flags & TIMERWHEEL_EVENT_MISSED) {
+			f->missed += ev[i].overruns;
+			if (f->next != ~0ULL)
+				f->next += ev[i].overruns;
+			continue;
+		}
+		if (f->next != ~0ULL && ev[i].key != f->next) {
+			fprintf(stderr, "# key %llu, not %llu\n", ev[i].key, f->next);
+			return -EPROTO;
+		}
+		f->next = ev[i].key + 1;
+		f->seen++;
+	}
+	return n;
+}
+
+static void *follows(void *arg)
+{
+	struct follower *f = arg;
+	__u64 state = tw_seed() ^ (uintptr_t)arg;
+	int n;
+
+	do {
+		n = follow(f, 1 + tw_rand(&state) % 100);
+		/* fall behind now and then */
+		if (!(tw_rand(&state) % 50))
+			tw_sleep(tw_rand(&state) % (2 * MSEC));
+	} while (n > 0);
+	return n ? "a reader failed" : NULL;
+}
+
+/*
+ * While events flow monitors come, each longer than the ones before, and go: each has every event
+ * from its first one on, but for those that it is told of where they would have been.
+ */
+TEST(exact)
+{
+	struct follower f[3], more[13];
+	struct flow flow = {};
+	int i, k, round, rounds = tw_icount() ? 5 : 30;
+	__u64 seen = 0, lost = 0;
+	pthread_t source, thread[3];
+	void *error;
+
+	for (round = 0; round < rounds; round++) {
+		flow = (struct flow) { .fd = tw_open_manual(0) };
+		ASSERT_LE(0, flow.fd);
+		for (i = 0; i < 3; i++) {
+			/* that block */
+			f[i] = (struct follower) {
+				.mon = monitor_with(flow.fd, (struct timerwheel_monitor) {
+					.events = 8 << i,
+				}),
+			};
+			ASSERT_LE(0, f[i].mon);
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, follows, &f[i]));
+		}
+		ASSERT_EQ(0, pthread_create(&source, NULL, delivers, &flow));
+		for (i = 0; i < 13; i++) {
+			more[i] = (struct follower) {
+				.mon = monitor(flow.fd, 16 << i), .next = ~0ULL,
+			};
+			ASSERT_LE(0, more[i].mon);
+			for (k = 0; k <= i; k++)
+				ASSERT_NE(-EPROTO, follow(&more[k], 100));
+		}
+		/* the longest has missed nothing */
+		EXPECT_EQ(0, more[12].missed);
+		flow.stop = true;
+		ASSERT_EQ(0, pthread_join(source, &error));
+		EXPECT_EQ(NULL, error);
+		close(flow.fd);
+		for (i = 0; i < 3; i++) {
+			ASSERT_EQ(0, pthread_join(thread[i], &error));
+			EXPECT_EQ(NULL, error);
+			EXPECT_EQ(flow.delivered, f[i].next);
+			EXPECT_EQ(flow.delivered, f[i].seen + f[i].missed);
+			seen += f[i].seen;
+			lost += f[i].missed;
+			close(f[i].mon);
+		}
+		for (i = 0; i < 13; i++) {
+			while (follow(&more[i], 100) > 0)
+				;
+			if (more[i].next != ~0ULL)
+				EXPECT_EQ(flow.delivered, more[i].next);
+			close(more[i].mon);
+		}
+	}
+	TH_LOG("%llu seen, %llu missed", seen, lost);
+	EXPECT_LT(0, lost);
+}
+
+struct sharer {
+	int mon;
+	__u64 seen;
+	__u64 missed;
+	unsigned char *had;
+};
+
+static void *shares(void *arg)
+{
+	struct sharer *s = arg;
+	struct timerwheel_event ev[50];
+	__u64 state = tw_seed() ^ (uintptr_t)arg;
+	int i, n;
+
+	do {
+		n = tw_read(s->mon, ev, 1 + tw_rand(&state) % 50);
+		for (i = 0; i < n; i++) {
+			if (ev[i].flags & TIMERWHEEL_EVENT_MISSED)
+				s->missed += ev[i].overruns;
+			else if (__atomic_fetch_add(&s->had[ev[i].key], 1, __ATOMIC_RELAXED))
+				return "an event came twice";
+			else
+				s->seen++;
+		}
+	} while (n > 0);
+	return n ? "a reader failed" : NULL;
+}
+
+/* Several readers of a monitor: each event and each miss goes to one of them, and so does an end */
+TEST(shared)
+{
+	enum { ALL = 100000 };
+	static unsigned char had[ALL];
+	static struct timerwheel_add add[FLOOD];
+	struct timerwheel_event ev[FLOOD];
+	int fd = tw_open_manual(0), mon, i, key;
+	struct sharer s[READERS];
+	__u64 sum = 0, missed = 0;
+	pthread_t thread[READERS];
+	void *error;
+
+	mon = monitor_with(fd, (struct timerwheel_monitor) { .events = 64 });
+	ASSERT_LE(0, mon);
+	for (i = 0; i < READERS; i++) {
+		s[i] = (struct sharer) { .mon = mon, .had = had };
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, shares, &s[i]));
+	}
+	for (key = 0; key < ALL; key += 50) {
+		for (i = 0; i < 50; i++)
+			add[i] = (struct timerwheel_add) { .key = key + i };
+		ASSERT_EQ(50, tw_add(fd, add, 50));
+		ASSERT_EQ(50, tw_read(fd, ev, 50));
+	}
+	/* They sleep, or are at it. */
+	close(fd);
+	for (i = 0; i < READERS; i++) {
+		ASSERT_EQ(0, pthread_join(thread[i], &error));
+		EXPECT_EQ(NULL, error);
+		sum += s[i].seen;
+		missed += s[i].missed;
+	}
+	EXPECT_EQ(ALL, sum + missed);
+	TH_LOG("%llu seen, %llu missed", sum, missed);
+	close(mon);
 }
 
 /* Make room in a ring and wait until there is more than up to @tail. */

@@ -70,6 +70,10 @@ bool shim_fault(void);
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define fls(x)			fls64((u32)(x))
 #define min3(a, b, c)		min(min(a, b), c)
+#define WARN_ON_ONCE(c)		do { if (c) abort(); } while (0)
+#define refcount_set(r, n)	((void)((r)->refs = (n)))
+#define refcount_inc(r)		((void)(r)->refs++)
+#define refcount_dec_and_test(r) (!--(r)->refs)
 
 static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 {
@@ -82,6 +86,7 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 typedef struct { u32 word; } raw_spinlock_t;
 typedef struct { u32 word; } spinlock_t;
 typedef struct { s64 counter; } atomic64_t;
+typedef struct { int refs; } refcount_t;
 typedef struct { u32 val; } kuid_t;
 typedef struct { int none; } wait_queue_head_t;
 typedef unsigned long vm_flags_t;
@@ -145,6 +150,7 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 #define __release(lock)		do { } while (0)
 
 /* One thread at a time. */
+#define mutex_init(m)		((void)(m))
 #define mutex_lock(m)		((void)(m))
 #define mutex_unlock(m)		((void)(m))
 
@@ -211,6 +217,7 @@ static inline size_t kmalloc_size_roundup(size_t size)
 	return size > 8 ? 1UL << fls64(size - 1) : 8;
 }
 
+#define kzalloc(size, gfp)	shim_zeroed(size)
 #define kvzalloc(size, gfp)	shim_zeroed(size)
 #define __vmalloc(size, gfp)	shim_zeroed(size)
 #define get_zeroed_page(gfp)	((unsigned long)shim_zeroed(PAGE_SIZE))
@@ -292,6 +299,7 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 
 #define EPOLLIN				0
 #define EPOLLRDNORM			0
+#define EPOLLHUP			0
 #define current				NULL
 #define signal_pending(t)		false
 #define fatal_signal_pending(t)		false

@@ -86,10 +86,6 @@ void tw_monitor_wake(struct tw_file *f)
 {
 }
 
-void tw_monitor_tell(struct tw_file *f, const struct timerwheel_event *e)
-{
-}
-
 /* --- What is counted ------------------------------------------------------------------ */
 
 /*

@@ -401,9 +401,13 @@ struct timerwheel_event {
  *
  * The call returns the new descriptor. read() on it gives, as on a wheel without a ring, what is
  * delivered from now on, in the order of delivery; several readers of one monitor
- * share its events. What a slow reader has no room for is missing, and counted in its place
- * (TIMERWHEEL_EVENT_MISSED); the wheel waits for nobody. Events that are withdrawn before they are
- * delivered are not seen.
+ * share its events. The wheel waits for nobody: of a monitor that has more than @events to read the
+ * oldest are missing, and counted in their place, before those that follow
+ * (TIMERWHEEL_EVENT_MISSED). Events that are withdrawn before they are delivered are not seen.
+ *
+ * All monitors of a wheel share one log, which is as long as the longest that there was since there
+ * was none. It counts as so many timers of the user who opened the wheel, until the last
+ * monitor is closed.
  *
  * A monitor does not keep the wheel open: once that is closed it has an end (read() returns 0,
  * EPOLLHUP). Times are those of the wheel's reader. Errors: EINVAL, E2BIG, EFAULT, ENOMEM, EDQUOT

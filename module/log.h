@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A wheel's log: the events it delivered last, for its monitors. See log.c. */
+#ifndef TW_LOG_H
+#define TW_LOG_H
+
+#include <linux/atomic.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/timerwheel.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+#include "internal.h"
+
+/**
+ * struct tw_log_store - memory for events
+ * @event: number i is in element i modulo @events
+ * @events: its length, a power of two; 0: there is none
+ */
+struct tw_log_store {
+	struct timerwheel_event *event;
+	u32 events;
+};
+
+/**
+ * struct tw_log - a wheel's log
+ * @lock: protects @tail, @store, @older, @from and @closed; a leaf
+ * @tail: events written; the first has number 0
+ * @store: where they are written to; there is one while there are monitors
+ * @older: while the log grows: the store before. It does not change any more.
+ * @from: numbers below it are read from @older
+ * @closed: the wheel is closed: nothing follows
+ * @readers: who waits for more, of all monitors
+ * @mutex: monitors come and go one at a time
+ * @monitors: how many there are; @mutex
+ * @user: who is charged
+ * @charged: for how much: @store and @older, the monitors, and this
+ * @refs: held by the wheel and by each monitor
+ */
+struct tw_log {
+	raw_spinlock_t lock;	/* @tail, @store, @older, @from, @closed */
+	u64 tail;
+	struct tw_log_store store;
+	struct tw_log_store older;
+	u64 from;
+	bool closed;
+	wait_queue_head_t readers;
+	struct mutex mutex;	/* monitors come and go */
+	unsigned int monitors;
+	struct tw_user *user;
+	atomic_long_t charged;
+	refcount_t refs;
+};
+
+/**
+ * struct tw_cursor - what one monitor has still to read
+ * @next: number of the next event
+ * @missed: events before that which are missing and not reported yet
+ * @events: it may be that far behind; 0: it was not attached. Constant.
+ */
+struct tw_cursor {
+	u64 next;
+	u64 missed;
+	u32 events;
+};
+
+/**
+ * tw_log_wanted - a file's log, if it has monitors
+ * @file: the file
+ *
+ * Context: the due list or the ring is locked: then no monitor becomes the first one meanwhile. The
+ * last one may go: see tw_log_write().
+ * Return: the log, or NULL.
+ */
+static inline struct tw_log *tw_log_wanted(const struct tw_file *file)
+{
+	struct tw_log *log = READ_ONCE(file->events.log);
+
+	return log && READ_ONCE(log->store.events) ? log : NULL;
+}
+
+/**
+ * tw_log_write - write an event to the log
+ * @log: the log, locked
+ * @event: the event
+ */
+static inline void tw_log_write(struct tw_log *log, const struct timerwheel_event *event)
+{
+	lockdep_assert_held(&log->lock);
+	if (unlikely(!log->store.events || log->closed))
+		return;
+	log->store.event[log->tail & (log->store.events - 1)] = *event;
+	/* tw_log_ready() reads it without the lock. */
+	WRITE_ONCE(log->tail, log->tail + 1);
+}
+
+/**
+ * tw_log_ready - is there something to read, or an end?
+ * @log: the log
+ * @cursor: of a monitor
+ *
+ * Without a lock. Whoever writes wakes afterwards, so who sleeps because of a stale answer is woken.
+ *
+ * Return: true if so, just now.
+ */
+static inline bool tw_log_ready(const struct tw_log *log, const struct tw_cursor *cursor)
+{
+	return READ_ONCE(log->tail) != READ_ONCE(cursor->next) || READ_ONCE(cursor->missed) ||
+	       READ_ONCE(log->closed);
+}
+
+struct tw_log *tw_log_make(struct tw_user *user);
+int tw_log_charge(struct tw_log *log, size_t bytes);
+void tw_log_uncharge(struct tw_log *log, size_t bytes);
+void tw_log_put(struct tw_log *log);
+int tw_log_attach(struct tw_file *file, struct tw_cursor *cursor, u32 events);
+void tw_log_detach(struct tw_log *log);
+void tw_log_close(struct tw_log *log);
+int tw_log_peek(struct tw_log *log, struct tw_cursor *cursor, struct timerwheel_event *event,
+		unsigned int max);
+void tw_log_take(struct tw_cursor *cursor, unsigned int n);
+size_t tw_log_memory(const struct tw_file *file);
+
+#endif /* TW_LOG_H */
