@@ -343,7 +343,6 @@ TEST_F(monitor, errors)
 {
 	struct rlimit few = { 0, 0 }, before;
 	struct timerwheel_info info, later;
-	int mon;
 
 	EXPECT_EQ(-EINVAL, monitor_with(self->fd, (struct timerwheel_monitor) { .flags = 4 }));
 	EXPECT_EQ(-EINVAL, monitor_with(self->fd, (struct timerwheel_monitor) { .reserved = 1 }));
@@ -384,7 +383,7 @@ static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
 /* The log is charged to who opened the wheel, as the longest monitor needs, until the last one goes */
 TEST_F(monitor, charged)
 {
-	struct timerwheel_info info, later;
+	struct timerwheel_info info;
 	struct timerwheel_stats st, more;
 	int fd = tw_open_manual(0), mon[2];
 

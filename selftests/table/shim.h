@@ -86,6 +86,7 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 typedef struct { u32 word; } raw_spinlock_t;
 typedef struct { u32 word; } spinlock_t;
 typedef struct { s64 counter; } atomic64_t;
+typedef struct { long counter; } atomic_long_t;
 typedef struct { int refs; } refcount_t;
 typedef struct { u32 val; } kuid_t;
 typedef struct { int none; } wait_queue_head_t;
