@@ -62,7 +62,7 @@ faults=(
 'describe: no offset;                        s/t->deadline + ctx->offset,/t->deadline,/'
 'due at once: out of order;                  s/smp_store_release(&t->state, TW_DUE);/t->fired--; smp_store_release(\&t->state, TW_DUE);/'
 'drain: told, and not taken out;             s/tw_events_unlink(file, t);/;/'
-'drain: taken out, and not told;             s/return copy_to_user_nofault(to, &entry, sizeof(entry));/copy_to_user_nofault(to, \&entry, sizeof(entry)); return 0;/'
+'drain: taken out, and not told;             s/return copy_to_user_nofault(to, &entry, size);/copy_to_user_nofault(to, \&entry, size); return 0;/'
 'due list: the next one does not know;       /^void tw_events_unlink(/,/^}/s/->prev = t->prev;/->prev;/'
 'due list: the last one does not change;     /^void tw_events_unlink(/,/^}/s/all->last = t->prev;/;/'
 'due list: it begins with the new ones;      /^bool tw_events_add(/,/^}/s/if (all->last)/if (0)/'
