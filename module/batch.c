@@ -303,3 +303,110 @@ long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch)
 		return tw_one(&tw_get_kind, file, batch);
 	return tw_many_get(file, batch);
 }
+
+/*
+ * Read an element that is not of the size it has today, and see that it can be written. Of a longer
+ * one the unknown part must be zero, or, where all is output (GET), becomes that.
+ */
+static int tw_strided_read(const struct tw_kind *kind, void *elem, void __user *from, size_t size)
+{
+	size_t known = kind->words * TW_WORD, out = kind->out * TW_WORD;
+	int err = 0;
+
+	if (!out && size > known && clear_user(from + known, size - known))
+		return -EFAULT;
+	err = copy_struct_from_user(elem, known, from, out ? size : min(size, known));
+	if (!err && copy_to_user(from + out, elem + out, min(size, known) - out))
+		err = -EFAULT;
+	return err;
+}
+
+/*
+ * A call on elements that are not of the size they have today: one at a time. One that cannot be
+ * understood is not begun.
+ */
+static noinline long tw_strided(const struct tw_kind *kind, struct tw_file *file,
+				const struct timerwheel_batch *batch)
+{
+	size_t size = batch->elem_size, out = kind->out * TW_WORD;
+	size_t both = min(size, kind->words * TW_WORD);
+	void __user *user = u64_to_user_ptr(batch->elems);
+	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
+	u64 elem[TW_WORDS_MOST] __uninitialized;
+	bool no_memory = false;
+	long done = 0;		/* signed, as errors are */
+	int n;
+
+	while (done < batch->count) {
+		n = tw_strided_read(kind, elem, user, size);
+		if (!n)
+			n = tw_chunk(kind, file, elem, 1, offset, &no_memory);
+		if (n < 0)
+			return done ? done : n;
+		done++;
+		/* What was done stays done: see tw_call(). */
+		if (copy_to_user(user + out, (void *)elem + out, both - out))
+			break;
+		user += size;
+		if (done == batch->count || signal_pending(current))
+			break;
+		cond_resched();
+	}
+	return done;
+}
+
+/**
+ * tw_strided_add - tw_batch_add() on elements of another size
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none; -E2BIG: something is set in the part of
+ * the first that is not known.
+ */
+long tw_strided_add(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	return tw_strided(&tw_add_kind, file, batch);
+}
+
+/**
+ * tw_strided_move - tw_batch_move() on elements of another size
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none; -E2BIG: something is set in the part of
+ * the first that is not known.
+ */
+long tw_strided_move(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	return tw_strided(&tw_move_kind, file, batch);
+}
+
+/**
+ * tw_strided_remove - tw_batch_remove() on elements of another size
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none; -E2BIG: something is set in the part of
+ * the first that is not known.
+ */
+long tw_strided_remove(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	return tw_strided(&tw_remove_kind, file, batch);
+}
+
+/**
+ * tw_strided_get - tw_batch_get() on elements of another size
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none; -E2BIG: something is set in the part of
+ * the first that is not known.
+ */
+long tw_strided_get(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	return tw_strided(&tw_get_kind, file, batch);
+}

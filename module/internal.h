@@ -397,6 +397,10 @@ long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_strided_add(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_strided_move(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_strided_remove(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_strided_get(struct tw_file *file, const struct timerwheel_batch *batch);
 
 /* scan.c */
 long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch);
@@ -409,7 +413,7 @@ int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
 void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
 int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
-int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to);
+int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
 
 /* table.c */
 int tw_table_init(struct tw_file *file);

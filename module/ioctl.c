@@ -42,7 +42,8 @@ union tw_arg {
  * struct tw_call - a call
  * @size: size of its argument today
  * @min: size of the first version; smaller is EINVAL
- * @elem: size of the elements of a batch, else 0
+ * @elem: size of the elements of a batch today, else 0
+ * @elem_min: size of those of the first version; smaller is EINVAL
  * @out: the argument is an answer: only the first @min bytes are read, and it is
  *	written as far as the caller's size goes
  * @back: the argument is written back as far as it was read
@@ -51,11 +52,13 @@ union tw_arg {
  * @flags: flags of a batch that it understands
  * @function: does it; its argument is in kernel memory
  * @batch: the same for a call on an array whose argument is not written back
+ * @strided: and for elements of another size than today's, if @batch does not do that
  */
 struct tw_call {
 	u16 size;
 	u16 min;
 	u16 elem;
+	u16 elem_min;
 	bool out;
 	bool back;
 	bool cursor;
@@ -63,6 +66,7 @@ struct tw_call {
 	u32 flags;
 	long (*function)(struct tw_file *file, union tw_arg *arg);
 	long (*batch)(struct tw_file *file, const struct timerwheel_batch *batch);
+	long (*strided)(struct tw_file *file, const struct timerwheel_batch *batch);
 };
 
 static long tw_call_info(struct tw_file *file, union tw_arg *arg)
@@ -115,6 +119,9 @@ static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
 	return tw_monitor_open(file, &arg->monitor);
 }
 
+/* The elements of a call, and how large they were first. */
+#define TW_ELEM(name, first)	.elem = sizeof(struct timerwheel_##name), .elem_min = (first)
+
 #define TW_CALL(nr, name, ...)						\
 	[_IOC_NR(TIMERWHEEL_IOC_##nr)] = {				\
 		.size = sizeof(struct timerwheel_##name), __VA_ARGS__ }
@@ -123,18 +130,18 @@ static const struct tw_call tw_calls[] = {
 	TW_CALL(INFO, info, .min = 8, .out = true, .mode = FMODE_READ, .function = tw_call_info),
 	TW_CALL(SETUP, setup, .min = 56, .back = true, .mode = FMODE_WRITE,
 		.function = tw_call_setup),
-	TW_CALL(ADD, batch, .min = 32, .elem = sizeof(struct timerwheel_add),
-		.mode = FMODE_WRITE, .batch = tw_batch_add),
-	TW_CALL(MOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_move),
-		.mode = FMODE_WRITE, .batch = tw_batch_move),
-	TW_CALL(REMOVE, batch, .min = 32, .elem = sizeof(struct timerwheel_remove),
-		.mode = FMODE_WRITE, .batch = tw_batch_remove),
-	TW_CALL(DRAIN, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
-		.mode = FMODE_WRITE, .flags = TIMERWHEEL_DRAIN_CLOSE, .batch = tw_scan_drain),
-	TW_CALL(GET, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
-		.mode = FMODE_READ, .batch = tw_batch_get),
-	TW_CALL(LIST, batch, .min = 32, .elem = sizeof(struct timerwheel_entry),
-		.mode = FMODE_READ, .cursor = true, .back = true, .function = tw_call_list),
+	TW_CALL(ADD, batch, .min = 32, TW_ELEM(add, 64), .mode = FMODE_WRITE,
+		.batch = tw_batch_add, .strided = tw_strided_add),
+	TW_CALL(MOVE, batch, .min = 32, TW_ELEM(move, 32), .mode = FMODE_WRITE,
+		.batch = tw_batch_move, .strided = tw_strided_move),
+	TW_CALL(REMOVE, batch, .min = 32, TW_ELEM(remove, 40), .mode = FMODE_WRITE,
+		.batch = tw_batch_remove, .strided = tw_strided_remove),
+	TW_CALL(DRAIN, batch, .min = 32, TW_ELEM(entry, 64), .mode = FMODE_WRITE,
+		.flags = TIMERWHEEL_DRAIN_CLOSE, .batch = tw_scan_drain),
+	TW_CALL(GET, batch, .min = 32, TW_ELEM(entry, 64), .mode = FMODE_READ,
+		.batch = tw_batch_get, .strided = tw_strided_get),
+	TW_CALL(LIST, batch, .min = 32, TW_ELEM(entry, 64), .mode = FMODE_READ,
+		.cursor = true, .back = true, .function = tw_call_list),
 	TW_CALL(STATS, stats, .min = 8, .out = true, .mode = FMODE_READ,
 		.function = tw_call_stats),
 	TW_CALL(ADVANCE, advance, .min = 32, .back = true, .mode = FMODE_WRITE,
@@ -183,19 +190,27 @@ static int tw_answer_write(const struct tw_call *call, union tw_arg *arg, void _
 	return clear_user(user + both, size - both) ? -EFAULT : 0;
 }
 
-/* Check what all calls on arrays have in common. */
+/* Check what all calls on arrays have in common, but for the size of elements. */
 static __always_inline int tw_batch_check(const struct tw_call *call,
 					  const struct timerwheel_batch *batch)
 {
 	if (unlikely(batch->flags | batch->cursor) &&
 	    (batch->flags & ~call->flags || (batch->cursor && !call->cursor)))
 		return -EINVAL;
-	if (unlikely(batch->elem_size != call->elem))
-		return batch->elem_size < call->elem ? -EINVAL : -E2BIG;
 	return batch->count > TIMERWHEEL_BATCH_MAX ? -E2BIG : 0;
 }
 
-/* A call, its argument as long or short as may be. */
+/* The same for elements as long or short as may be. */
+static int tw_strided_check(const struct tw_call *call, const struct timerwheel_batch *batch)
+{
+	if (batch->elem_size < call->elem_min)
+		return -EINVAL;
+	if (batch->elem_size > PAGE_SIZE)
+		return -E2BIG;
+	return tw_batch_check(call, batch);
+}
+
+/* A call, its argument and its elements as long or short as may be. */
 static noinline long tw_call(const struct tw_call *call, struct tw_file *file, void __user *user)
 {
 	union tw_arg karg __uninitialized;
@@ -205,9 +220,11 @@ static noinline long tw_call(const struct tw_call *call, struct tw_file *file, v
 
 	err = tw_arg_read(call, &karg, user, &size);
 	if (!err && call->elem)
-		err = tw_batch_check(call, &karg.batch);
+		err = tw_strided_check(call, &karg.batch);
 	if (err)
 		return err;
+	if (call->strided && karg.batch.elem_size != call->elem)
+		return call->strided(file, &karg.batch);
 	if (call->batch)
 		return call->batch(file, &karg.batch);
 	result = call->function(file, &karg);
@@ -271,7 +288,8 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	if (unlikely(!(filp->f_mode & call->mode)))
 		return -EBADF;
 	/* Operations on timers have a shorter way: on a single one, the way is most of it. */
-	if (likely(call->batch) && tw_batch_read(&batch, user)) {
+	if (likely(call->batch) && tw_batch_read(&batch, user) &&
+	    likely(batch.elem_size == call->elem)) {
 		err = tw_batch_check(call, &batch);
 		return err ?: INDIRECT_CALL_3(call->batch, tw_batch_add, tw_batch_move,
 					      tw_batch_remove, filp->private_data, &batch);

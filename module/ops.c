@@ -252,12 +252,12 @@ int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 
 /* Tell user memory about a timer, without sleeping. */
 static int tw_tell(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-		   struct timerwheel_entry __user *to)
+		   void __user *to, size_t size)
 {
 	struct timerwheel_entry entry;
 
 	tw_describe(ctx, t, index, was, &entry);
-	return copy_to_user_nofault(to, &entry, sizeof(entry));
+	return copy_to_user_nofault(to, &entry, size);
 }
 
 /**
@@ -265,11 +265,12 @@ static int tw_tell(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int 
  * @ctx: the run
  * @index: an index that exists
  * @to: where to tell
+ * @size: how much of a struct timerwheel_entry
  *
  * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: no timer has that index; -EFAULT: @to
  * cannot be written without sleeping, nothing was done.
  */
-int tw_op_drain(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to)
+int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_found f __uninitialized;
@@ -282,12 +283,12 @@ again:
 		return TIMERWHEEL_WAS_NONE;
 	if (f.state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
-		err = tw_tell(ctx, t, index, was, to);
+		err = tw_tell(ctx, t, index, was, to, size);
 		if (!err)
 			tw_unqueue(ctx, t);
 	} else if (tw_lock_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		err = tw_tell(ctx, t, index, was, to);
+		err = tw_tell(ctx, t, index, was, to, size);
 		if (!err) {
 			tw_events_unlink(file, t);
 			ctx->cpu->counts.withdrawn++;

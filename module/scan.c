@@ -57,17 +57,37 @@ static int tw_list_run(struct tw_file *file, u64 offset, u64 *next, u64 end,
 	return n;
 }
 
-/*
- * Copy @n entries out. Returns how many arrived whole: at a fault some machines say that
- * more is missing than is, so those in question are copied once more, one by one.
- */
-static int tw_list_tell(struct timerwheel_entry __user *to, const struct timerwheel_entry *entry,
-			int n)
+/* How much of an entry there is in one of the caller's, and how much behind it that is not known. */
+static size_t tw_known(size_t size)
 {
-	size_t missed = copy_to_user(to, entry, n * sizeof(*entry));
-	int told = n - DIV_ROUND_UP(missed, sizeof(*entry));
+	return min(size, sizeof(struct timerwheel_entry));
+}
 
-	while (told < n && !copy_to_user(to + told, &entry[told], sizeof(*entry)))
+/* Zero what is behind the part that is known. */
+static int tw_clear_tail(void __user *to, size_t size)
+{
+	return clear_user(to + tw_known(size), size - tw_known(size)) ? -EFAULT : 0;
+}
+
+static int tw_list_tell_one(void __user *to, size_t size, const struct timerwheel_entry *entry)
+{
+	return copy_to_user(to, entry, tw_known(size)) ? -EFAULT : tw_clear_tail(to, size);
+}
+
+/*
+ * Copy @n entries out, each in @size bytes. Returns how many arrived whole: at a fault some machines
+ * say that more is missing than is, so those in question are copied once more, one by one.
+ */
+static int tw_list_tell(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
+{
+	size_t missed;
+	int told = 0;
+
+	if (likely(size == sizeof(*entry))) {
+		missed = copy_to_user(to, entry, n * sizeof(*entry));
+		told = n - DIV_ROUND_UP(missed, sizeof(*entry));
+	}
+	while (told < n && !tw_list_tell_one(to + told * size, size, &entry[told]))
 		told++;
 	return told;
 }
@@ -82,7 +102,8 @@ static int tw_list_tell(struct timerwheel_entry __user *to, const struct timerwh
  */
 long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 {
-	struct timerwheel_entry __user *to = u64_to_user_ptr(batch->elems);
+	void __user *to = u64_to_user_ptr(batch->elems);
+	size_t size = batch->elem_size;
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	struct timerwheel_entry entry[TW_ENTRIES] __uninitialized;
 	u64 next = max(batch->cursor, 1ULL);
@@ -95,7 +116,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 				min_t(u32, batch->count - done, TW_ENTRIES));
 		if (n < 0)
 			return done ? done : n;
-		told = tw_list_tell(to + done, entry, n);
+		told = tw_list_tell(to + done * size, size, entry, n);
 		done += told;
 		if (told < n) {
 			/* Go on with the first one that was not copied whole. */
@@ -126,7 +147,7 @@ static void tw_close(struct tw_file *file)
 
 /* Take out timers from index *@next on. Returns how many; -ENOMEM. Sets @fault at one. */
 static int tw_drain_run(struct tw_file *file, u64 offset, u32 *next, u32 stop,
-			struct timerwheel_entry __user *to, unsigned int max, bool *fault)
+			void __user *to, size_t size, unsigned int max, bool *fault)
 {
 	unsigned int n = 0;
 	struct tw_ctx ctx;
@@ -136,7 +157,7 @@ static int tw_drain_run(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 	if (err)
 		return err;
 	for (; *next < stop && n < max; ++*next) {
-		err = tw_op_drain(&ctx, *next, to + n);
+		err = tw_op_drain(&ctx, *next, to + n * size, tw_known(size));
 		if (err < 0) {
 			*fault = true;
 			break;
@@ -149,9 +170,10 @@ static int tw_drain_run(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 }
 
 /* Drain indices from @next to below @end. Returns how many timers; an error if none. */
-static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
-			   struct timerwheel_entry __user *to, unsigned int max)
+static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user *to, size_t size,
+			   unsigned int max)
 {
+	bool tail = size > sizeof(struct timerwheel_entry);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	long done = 0;		/* signed, as errors are */
 	bool fault;
@@ -159,12 +181,16 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
 
 	while (done < max && next < end) {
 		fault = false;
-		n = tw_drain_run(file, offset, &next, min(end, next + TW_SCAN), to + done,
-				 min_t(unsigned int, max - done, TW_DRAIN), &fault);
+		/* One at a time if there is more to write: before the timer is gone. */
+		if (tail && tw_clear_tail(to, size))
+			return done ? done : -EFAULT;
+		n = tw_drain_run(file, offset, &next, min(end, next + TW_SCAN), to, size,
+				 tail ? 1 : min_t(unsigned int, max - done, TW_DRAIN), &fault);
 		if (n < 0)
 			return done ? done : n;
 		done += n;
-		if (fault && fault_in_subpage_writeable((char __user *)(to + done), sizeof(*to)))
+		to += n * size;
+		if (fault && fault_in_subpage_writeable(to, tw_known(size)))
 			return done ? done : -EFAULT;
 		if (tw_interrupted(done)) {
 			if (!done)
@@ -190,7 +216,8 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
  */
 long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	struct timerwheel_entry __user *to = u64_to_user_ptr(batch->elems);
+	void __user *to = u64_to_user_ptr(batch->elems);
+	size_t size = batch->elem_size;
 	u32 end = tw_made(file) + 1;
 	u32 from = clamp(READ_ONCE(file->drain_next), 1U, end);
 	long done, more;
@@ -201,9 +228,9 @@ long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
 	}
 	if (!batch->count)
 		return 0;
-	done = tw_drain_range(file, from, end, to, batch->count);
+	done = tw_drain_range(file, from, end, to, size, batch->count);
 	if (done < 0 || done == batch->count || (done && signal_pending(current)))
 		return done;
-	more = tw_drain_range(file, 1, from, to + done, batch->count - done);
+	more = tw_drain_range(file, 1, from, to + done * size, size, batch->count - done);
 	return more < 0 && !done ? more : done + max(more, 0L);
 }

@@ -459,20 +459,6 @@ TEST_F(monitor, flags)
 	EXPECT_EQ(O_RDONLY, fcntl(self->mon, F_GETFL) & O_ACCMODE);
 }
 
-/* RWF_NOWAIT: does not sleep on a monitor that blocks, and takes what is there */
-TEST_F(monitor, nowait)
-{
-	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {});
-	struct iovec iov = { .iov_base = self->copy, .iov_len = sizeof(self->copy) };
-
-	ASSERT_LE(0, mon);
-	EXPECT_EQ(-1, preadv2(mon, &iov, 1, -1, RWF_NOWAIT));
-	EXPECT_EQ(EAGAIN, errno);
-	ASSERT_EQ(3, deliver(self, 0, 3));
-	EXPECT_EQ(3 * sizeof(*self->copy), preadv2(mon, &iov, 1, -1, RWF_NOWAIT));
-	close(mon);
-}
-
 /* On a wheel with a ring: what goes into the ring */
 TEST(of_a_ring)
 {

@@ -309,7 +309,7 @@ static void run_index(u32 index, u64 offset, bool drain, bool gaps)
 
 	run_begin(&ctx, offset, gaps);
 	if (drain)
-		result = tw_op_drain(&ctx, index, &entry);
+		result = tw_op_drain(&ctx, index, &entry, sizeof(entry));
 	else
 		result = tw_op_look(&ctx, index, &entry);
 	run_end(&ctx);

@@ -14,9 +14,9 @@
  *             field that is not zero, a value outside the limits of INFO, a read
  *             buffer too small for one event, ADVANCE on a wheel whose clock is
  *             not MANUAL or to a time that has passed
- *  E2BIG      a structure larger than the kernel knows with something set in the
- *             part it does not know (or larger than a page), an element larger
- *             than the kernel knows, more than TIMERWHEEL_BATCH_MAX elements
+ *  E2BIG      a structure, or the first element of an array, larger than the kernel
+ *             knows with something set in the part it does not know (or larger than a
+ *             page), more than TIMERWHEEL_BATCH_MAX elements
  *  EFAULT     memory that cannot be read or written. Should it go away while a call
  *             works, what was done stays done and is no error; its results are not told
  *  EBADF      a call that changes the wheel (SETUP, ADD, MOVE, REMOVE, DRAIN, ADVANCE, FLOW) on a
@@ -34,8 +34,8 @@
  *  ENOTTY     no such call
  *
  * A call on an array returns the number of elements done, counted from the first.
- * That is less than asked for when an element could not be read or written
- * or a signal arrived (or other work for the thread, such as that of io_uring): call
+ * That is less than asked for when an element could not be read or written, or has something set
+ * in a part that the kernel does not know, or a signal arrived (or other work for the thread, such as that of io_uring): call
  * again with the rest, and what stopped it is then the error of that call. Elements
  * behind those done may have been written to in part by GET, LIST, DRAIN and read.
  * Each element done carries its own result; one that failed changed nothing and never
@@ -66,7 +66,9 @@
  * Growth of this interface
  * ------------------------
  * Each structure begins with its own size. A newer kernel takes the older, smaller
- * one; an older kernel takes a newer, larger one whose unknown part is zero. All
+ * one; an older kernel takes a newer, larger one whose unknown part is zero. The same holds for
+ * the elements of arrays (elem_size); those of GET, LIST and DRAIN are only written, and of
+ * larger ones the unknown part is set to zero. All
  * layouts are the same for 32- and 64-bit programs. Reserved fields must be zero.
  */
 #ifndef _UAPI_LINUX_TIMERWHEEL_H
@@ -204,7 +206,8 @@ struct timerwheel_setup {
  * @flags: TIMERWHEEL_DRAIN_CLOSE for DRAIN, else 0
  * @elems: address of the array
  * @count: elements in it, 0 to TIMERWHEEL_BATCH_MAX
- * @elem_size: size of one element, sizeof the structure named with each call
+ * @elem_size: size of one element, sizeof the structure named with each call; what is larger than
+ *	the kernel knows costs more
  * @cursor: LIST: where to go on: 0 at first, then what the last call wrote here.
  *	Other calls: 0.
  *
