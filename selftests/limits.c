@@ -524,11 +524,11 @@ FIXTURE_VARIANT_ADD(told, mapped) {
 };
 
 FIXTURE_VARIANT_ADD(told, rings) {
-	.wheels = 500, .timers = 1, .cpus = 1, .setup = { .ring = 4096 },
+	.wheels = 1000, .timers = 1, .cpus = 1, .setup = { .ring = 4096 },
 };
 
 FIXTURE_VARIANT_ADD(told, monitors) {
-	.wheels = 40, .timers = 1, .cpus = 1, .monitors = 16,
+	.wheels = 70, .timers = 1, .cpus = 1, .monitors = 16,
 };
 
 FIXTURE_SETUP(told)

@@ -88,9 +88,9 @@ struct tw_config {
  * @config: how it is to be; NULL: all zero
  *
  * Return: 0; -EINVAL: a value of @config or of TIMERWHEEL_BACKEND that is outside the limits;
- * -EDQUOT: no room for the ring below the user's cap; -ENOMEM; -EMFILE, -ENFILE; -ENOENT, -ENXIO,
- * -ENODEV: no device (modprobe timerwheel); -ENOTTY: it is another device; -EACCES, -EPERM: one
- * may not open it.
+ * -EDQUOT: no room for it or its ring below the user's cap; -ENOMEM; -EMFILE, -ENFILE; -ENOENT,
+ * -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: it is another device; -EACCES,
+ * -EPERM: one may not open it.
  */
 int tw_open(struct tw_wheel **wheel, const struct tw_config *config);
 
