@@ -3,8 +3,8 @@
  * CPU parts: one wheel for each CPU that arms timers, with its lock.
  *
  * Whoever works on timers does so inside a struct tw_ctx: tw_cpu_begin() locks the part of
- * this CPU, tw_cpu_end() starts it in the engine if that is needed and unlocks (both are in run.h). New timers always go to the part that is
- * locked first. For a timer that is in another part that one is locked as well
+ * this CPU, tw_cpu_end() starts it in the engine if that is needed and unlocks (both are in
+ * run.h). New timers always go to the part that is locked first. For a timer that is in another part that one is locked as well
  * (tw_cpu_lock_other()); two parts are locked in ascending order of their CPUs.
  *
  * The engine (engine.c) runs a base when it has work (tw_cpu_run()): a batch of at most TW_BATCH
@@ -217,14 +217,12 @@ static int tw_cpu_create(struct tw_file *file)
 	if (!tw_is_manual(file))
 		queue = tw_engine_queue_get(file->user, nr, setup->clock);
 	cpu = tw_alloc(size);
-	if (IS_ERR(queue))
-		err = PTR_ERR(queue);
-	else if (!cpu)
+	if (!cpu || (!queue && !tw_is_manual(file)))
 		err = -ENOMEM;
 	else if (!file->table.buckets)
 		err = tw_table_init(file);
 	if (err) {
-		if (!IS_ERR_OR_NULL(queue))
+		if (queue)
 			tw_engine_queue_put(queue);
 		kvfree(cpu);
 		tw_uncharge(file, tw_alloc_size(size));

@@ -503,16 +503,10 @@ void tw_engine_remove(struct tw_cpu *cpu)
 
 static struct tw_queue *tw_queue_make(struct tw_user *user, unsigned int nr, u32 clock)
 {
-	size_t size = tw_alloc_size(sizeof(struct tw_queue));
-	struct tw_queue *queue;
+	struct tw_queue *queue = tw_alloc(sizeof(*queue));
 
-	if (tw_user_charge(user, size))
-		return ERR_PTR(-EDQUOT);
-	queue = tw_alloc(sizeof(*queue));
-	if (!queue) {
-		tw_user_uncharge(user, size);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!queue)
+		return NULL;
 	tw_entity_init(&queue->entity);
 	timerqueue_init_head(&queue->timed);
 	INIT_LIST_HEAD(&queue->ready);
@@ -523,15 +517,6 @@ static struct tw_queue *tw_queue_make(struct tw_user *user, unsigned int nr, u32
 	return queue;
 }
 
-static void tw_queue_free(struct tw_queue *queue)
-{
-	struct tw_user *user = queue->user;
-
-	WARN_ON_ONCE(queue->entity.place != TW_NOWHERE);
-	kvfree(queue);
-	tw_user_uncharge(user, tw_alloc_size(sizeof(*queue)));
-}
-
 /**
  * tw_engine_queue_get - find or make the queue for one more base of a user
  * @user: whose
@@ -539,7 +524,7 @@ static void tw_queue_free(struct tw_queue *queue)
  * @clock: on which clock
  *
  * Context: process, may sleep.
- * Return: the queue, -ENOMEM or -EDQUOT.
+ * Return: the queue; NULL: no memory.
  */
 struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 clock)
 {
@@ -557,13 +542,12 @@ struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 
 		if (queue || made)
 			break;
 		made = tw_queue_make(user, nr, clock);
-		if (IS_ERR(made))
-			return made;
+		if (!made)
+			return NULL;
 	}
 	if (!queue)
 		return made;
-	if (made)
-		tw_queue_free(made);
+	kvfree(made);
 	return queue;
 }
 
@@ -584,8 +568,10 @@ void tw_engine_queue_put(struct tw_queue *queue)
 	if (last)
 		user->queue[queue->engine->nr * TW_CLOCKS + queue->clock] = NULL;
 	spin_unlock(&user->lock);
-	if (last)
-		tw_queue_free(queue);
+	if (!last)
+		return;
+	WARN_ON_ONCE(queue->entity.place != TW_NOWHERE);
+	kvfree(queue);
 }
 
 /**

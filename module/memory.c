@@ -12,9 +12,13 @@
  * whole pages would be no less: up to a page, and just below a few powers of two above that. All
  * else is vmalloc memory. That has a price of its own, which no cgroup sees: a descriptor, and for
  * each page a pointer and a page table entry. It is counted in the cap.
+ *
+ * What a user has once, however many wheels there are, is in no cap: struct tw_user, and a struct
+ * tw_queue for each CPU and clock.
  */
 #include <linux/lockdep.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -71,6 +75,24 @@ void *tw_alloc(size_t size)
 	if (tw_alloc_fits(size))
 		return kvzalloc(size, TW_GFP);
 	return __vmalloc(size, TW_GFP | __GFP_ZERO);
+}
+
+/**
+ * tw_free_pause - to be called now and then while much is freed
+ *
+ * The page allocator collects freed pages for each CPU and gives them back to the zone in batches
+ * that double as long as nothing is allocated: thousands at last, a millisecond for which
+ * nobody is scheduled. An allocation halves the batch.
+ *
+ * Context: process, may sleep.
+ */
+void tw_free_pause(void)
+{
+	struct page *page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
+
+	if (page)
+		__free_page(page);
+	cond_resched();
 }
 
 /**

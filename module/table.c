@@ -44,6 +44,9 @@
 #include "memory.h"
 #include "table.h"
 
+/* Pages that are freed between two pauses: some us. */
+#define TW_FREE_PAGES	16U
+
 /* Bounds how many timers are made under one hold of a lock. */
 static_assert(TW_PAGE_TIMERS <= TW_MAGAZINE);
 /* Which bucket a chain is in is told by its address. */
@@ -140,20 +143,29 @@ static u32 tw_dir_more(u32 room)
 	return room ? room * 2 : 8;
 }
 
-/* Pages of the deadline table are mapped: they are the kernel's. */
+/*
+ * Is a page one of the kernel's? Those of the deadline table are, since they are mapped, and all where
+ * the kernel's have our size: slab pages are freed in groups, for which the page allocator may
+ * give back all that it has collected at once.
+ */
+static bool tw_page_whole(enum tw_dirs kind)
+{
+	return kind == TW_DIR_WORDS || TW_PAGE == PAGE_SIZE;
+}
+
 static size_t tw_page_memory(enum tw_dirs kind)
 {
-	return kind == TW_DIR_WORDS ? PAGE_SIZE : tw_alloc_size(TW_PAGE);
+	return tw_page_whole(kind) ? PAGE_SIZE : tw_alloc_size(TW_PAGE);
 }
 
 static void *tw_page_alloc(enum tw_dirs kind)
 {
-	return kind == TW_DIR_WORDS ? (void *)get_zeroed_page(TW_GFP) : tw_alloc(TW_PAGE);
+	return tw_page_whole(kind) ? (void *)get_zeroed_page(TW_GFP) : tw_alloc(TW_PAGE);
 }
 
 static void tw_page_free(enum tw_dirs kind, void *page)
 {
-	if (kind == TW_DIR_WORDS)
+	if (tw_page_whole(kind))
 		free_page((unsigned long)page);
 	else
 		kvfree(page);
@@ -536,7 +548,8 @@ void tw_table_free(struct tw_table *table)
 		dir = tw_dir(table, kind);
 		for (i = 0; i < table->dir[kind].used; i++) {
 			tw_page_free(kind, dir[i]);
-			cond_resched();
+			if (!(i % TW_FREE_PAGES))
+				tw_free_pause();
 		}
 		kvfree(dir);
 	}

@@ -86,7 +86,7 @@ FIXTURE_SETUP(victim)
 	self->v = tw_shared(sizeof(*self->v));
 	self->probe = tw_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
-	self->base = user_memory(self->probe);
+	self->base = tw_memory_alone(self->probe);
 }
 
 FIXTURE_TEARDOWN(victim)
@@ -669,7 +669,7 @@ FIXTURE_SETUP(sockets)
 {
 	self->probe = tw_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
-	self->base = user_memory(self->probe);
+	self->base = tw_memory_alone(self->probe);
 }
 
 FIXTURE_TEARDOWN(sockets)

@@ -245,7 +245,7 @@ FIXTURE_SETUP(wheel)
 {
 	self->probe = tw_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
-	self->none = user_memory(self->probe);
+	self->none = tw_memory_alone(self->probe);
 	self->fd = tw_open(0);
 	ASSERT_LE(0, self->fd);
 	self->base = user_memory(self->probe);
@@ -636,7 +636,7 @@ FIXTURE_SETUP(wheels)
 		self->fd[i] = -1;
 	self->probe = tw_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
-	self->base = user_memory(self->probe);
+	self->base = tw_memory_alone(self->probe);
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
 	for (i = 0; i < WHEELS; i++) {
 		self->fd[i] = tw_open(O_NONBLOCK);

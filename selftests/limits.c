@@ -568,7 +568,7 @@ TEST_F_TIMEOUT(told, is_true, TIMEOUT)
 {
 	int i, k, cpu, *fd = calloc(variant->wheels, sizeof(*fd));
 	struct timerwheel_monitor monitor = { .size = sizeof(monitor), .events = 4096 };
-	__u64 before = user_memory(self->probe), told = 0, charged;
+	__u64 before = tw_memory_alone(self->probe), told = 0, charged;
 	struct timerwheel_setup setup = variant->setup;
 	struct timerwheel_stats st;
 	long long lost;

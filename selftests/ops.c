@@ -1909,7 +1909,7 @@ FIXTURE_SETUP(cap)
 	self->mode = st.st_mode & 0777;
 	probe = tw_open(0);
 	ASSERT_LE(0, probe);
-	none = user_memory(probe);
+	none = tw_memory_alone(probe);
 	wheel = open_capacity(4 * CAP, CAP);
 	self->cap = user_memory(wheel);
 	close(wheel);
@@ -1986,7 +1986,7 @@ TEST_F(cap, open)
 TEST_F(cap, first_call)
 {
 	int fd = tw_open(O_NONBLOCK);
-	__u64 base = user_memory(fd);
+	__u64 base = tw_memory_alone(fd);
 
 	ASSERT_TRUE(set_cap(base + 4096));
 	EXPECT_EQ(TW_CALL(EDQUOT), tw_add1(fd, 1, 0, T(5), 0));

@@ -1812,7 +1812,7 @@ TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 	if (self->too_few)
 		SKIP(return, "fewer than %d CPUs", variant->cpus);
 	ASSERT_LE(0, probe);
-	base = user_memory(probe);
+	base = tw_memory_alone(probe);
 	w->sc = &sc;
 	w->seed = tw_seed();
 	TH_LOG("TW_SEED=%llu", (unsigned long long)w->seed);

@@ -283,6 +283,26 @@ static inline int tw_stats(int fd, struct timerwheel_stats *stats)
 	return tw_ioctl(fd, TIMERWHEEL_IOC_STATS, stats);
 }
 
+/*
+ * What the user has of the cap when @fd is all that is open: closed wheels are freed a moment
+ * later. ~0: that is not so.
+ */
+static inline __u64 tw_memory_alone(int fd)
+{
+	struct timerwheel_stats st;
+	struct timerwheel_info info;
+	int i;
+
+	for (i = 0; i < 20000; i++) {
+		if (tw_stats(fd, &st) || tw_info(fd, &info))
+			break;
+		if (info.user_memory == st.memory)
+			return st.memory;
+		tw_sleep(MSEC);
+	}
+	return ~0ULL;
+}
+
 /* Promise 3 in numbers: each arming ended in exactly one way, or not yet */
 static inline bool tw_balanced(const struct timerwheel_stats *s)
 {
