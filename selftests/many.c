@@ -1,0 +1,693 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * many: the promises of one wheel hold for the whole machine, however many wheels and users there
+ * are: how long a SCHED_FIFO task waits, how much of the CPU is left to ordinary tasks, how late
+ * another user's timers are, how long his open() takes, and what close() costs.
+ *
+ * Figures are only asserted where time is counted in instructions (TW_ICOUNT=1), on one CPU.
+ * Everywhere each timer is delivered exactly once, and none early.
+ *
+ * TW_SCALE: how many timers are a million (1000000).
+ */
+#define _GNU_SOURCE
+#include "many.h"
+
+#define GAP_MOST	(100 * USEC)	/* DESIGN: longest gap of a SCHED_FIFO 99 task */
+#define SHARE_LEAST	50		/* % of the CPU that ordinary tasks keep */
+#define CLOSE_MOST	MSEC		/* close() for its caller */
+
+/* So many of a million as there is time for here */
+static int scaled(__u64 n)
+{
+	n = n * tw_scale() / 1000000;
+	if (!tw_icount())
+		n /= 8;
+	return n ? n : 1;
+}
+
+static void say_gap(const char *what, int n, __u64 gap)
+{
+	if (tw_icount())
+		printf("# %s, %d: longest gap %.1f us\n", what, n, gap / 1e3);
+	fflush(stdout);
+}
+
+/* --- Bursts ---------------------------------------------------------------------------------- */
+
+FIXTURE(gaps) {
+	struct crowd c;
+};
+
+FIXTURE_VARIANT(gaps) {
+	struct crowd_kind kind;
+};
+
+#define GAPS(name, ...)								\
+	FIXTURE_VARIANT_ADD(gaps, name) { .kind = { __VA_ARGS__ } }
+
+GAPS(read_1, .wheels = 1, .each = 1024);
+GAPS(read_10, .wheels = 10, .each = 1024);
+GAPS(read_100, .wheels = 100, .each = 1024);
+GAPS(read_1000, .wheels = 1000, .each = 1024);
+/* 10 million would take minutes to arm. */
+GAPS(read_10000, .wheels = 10000, .each = 100);
+GAPS(ring_10, .wheels = 10, .each = 1024, .ring = 1024);
+GAPS(ring_1000, .wheels = 1000, .each = 1024, .ring = 1024);
+GAPS(users_1000, .wheels = 1000, .each = 256, .ring = 256, .users = 100, .clocks = 3);
+GAPS(monitors_1, .wheels = 1, .each = 1024, .ring = 1024, .monitors = 16);
+GAPS(monitors_100, .wheels = 100, .each = 1024, .ring = 1024, .monitors = 16);
+GAPS(periodic_1, .wheels = 1, .each = 1024, .ring = 2048, .period = 2 * SEC);
+GAPS(periodic_1000, .wheels = 1000, .each = 256, .ring = 512, .period = 2 * SEC);
+
+FIXTURE_SETUP(gaps)
+{
+	struct crowd_kind kind = variant->kind;
+	int all = scaled(kind.wheels * kind.each);
+
+	if (all < kind.wheels)
+		kind.wheels = all;
+	if (all < kind.wheels * kind.each)
+		kind.each = all / kind.wheels;
+	/* Those who would wait for their turn on this CPU are meant. */
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+}
+
+FIXTURE_TEARDOWN(gaps)
+{
+	crowd_close(&self->c);
+}
+
+/* What a monitor has had and missed */
+static __u64 monitor_all(int mon)
+{
+	struct timerwheel_event ev[65];
+	int k, n = tw_read(mon, ev, 65);
+	__u64 all = 0;
+
+	for (k = 0; k < n; k++)
+		all += ev[k].flags & TIMERWHEEL_EVENT_MISSED ? ev[k].overruns : 1;
+	return all;
+}
+
+/*
+ * The timers of all wheels fall due in the same tick, twice: before a task that only reads the
+ * clock, then before one that sleeps for moments while all are delivered. Neither waits.
+ */
+TEST_F_TIMEOUT(gaps, same_tick, TIMEOUT)
+{
+	const struct crowd_kind *kind = &self->c.kind;
+	__u64 at, spin = 0, wake, all = (__u64)kind->wheels * kind->each;
+	struct timerwheel_stats st;
+	struct gap_meter meter;
+	int i, k;
+
+	at = crowd_arm(&self->c, 0);
+	ASSERT_NE(0, at);
+	if (tw_icount()) {
+		ASSERT_LT(tw_now(CLOCK_MONOTONIC), at - 5 * MSEC);
+		tw_sleep_until(CLOCK_MONOTONIC, at - 2 * MSEC);
+		spin = gap_spin(at + 200 * MSEC);
+	}
+	ASSERT_EQ(0, crowd_take(&self->c, all));
+	at = kind->period ? at + kind->period : crowd_arm(&self->c, 0);
+	ASSERT_NE(0, at);
+	tw_sleep_until(CLOCK_MONOTONIC, at - 5 * MSEC);
+	ASSERT_EQ(0, gap_start(&meter));
+	ASSERT_EQ(0, crowd_take(&self->c, 2 * all));
+	wake = gap_stop(&meter);
+	say_gap("reads the clock", kind->wheels, spin);
+	say_gap("sleeps for moments", kind->wheels, wake);
+	printf("# latest by %.3f ms\n", self->c.late_max / 1e6);
+	fflush(stdout);
+	if (tw_icount()) {
+		EXPECT_GE(GAP_MOST, spin);
+		EXPECT_GE(GAP_MOST, wake);
+	}
+	EXPECT_EQ(0, self->c.strange);
+	EXPECT_EQ(0, self->c.early);
+	EXPECT_TRUE(crowd_stats(&self->c, &st));
+	if (kind->period)
+		return;
+	EXPECT_EQ(2 * all, self->c.got);
+	EXPECT_EQ(2 * all, st.delivered);
+	EXPECT_EQ(0, st.pending + st.due);
+	EXPECT_FALSE(crowd_owes(&self->c));
+	for (i = 0; i < kind->wheels; i++) {
+		for (k = 0; k < kind->monitors; k++)
+			ASSERT_EQ(2 * kind->each, monitor_all(self->c.wheel[i].monitor[k]));
+	}
+}
+
+/* --- A load that never ends -------------------------------------------------------------------- */
+
+FIXTURE(share) {
+	struct crowd c;
+};
+
+FIXTURE_VARIANT(share) {
+	int wheels;
+	int users;
+	int clocks;
+};
+
+FIXTURE_VARIANT_ADD(share, wheels_1) { 1, 1, 1 };
+FIXTURE_VARIANT_ADD(share, wheels_4) { 4, 1, 1 };
+FIXTURE_VARIANT_ADD(share, wheels_16) { 16, 1, 1 };
+FIXTURE_VARIANT_ADD(share, wheels_64) { 64, 1, 1 };
+FIXTURE_VARIANT_ADD(share, users_4) { 16, 4, 1 };
+FIXTURE_VARIANT_ADD(share, clocks_2) { 16, 1, 2 };
+FIXTURE_VARIANT_ADD(share, users_64_clocks_3) { 64, 64, 3 };
+
+#define SHARE_RING	16384		/* nothing overflows while the task gets no turn */
+
+FIXTURE_SETUP(share)
+{
+	struct crowd_kind kind = {
+		.wheels = variant->wheels, .each = 1, .tick = USEC, .period = USEC,
+		.ring = SHARE_RING, .users = variant->users, .clocks = variant->clocks,
+	};
+
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+}
+
+FIXTURE_TEARDOWN(share)
+{
+	crowd_close(&self->c);
+}
+
+/* Work, and make room in all rings, lest the load ends */
+static void share_turn(struct crowd *c)
+{
+	struct timerwheel_ring *ring;
+	int i;
+
+	work();
+	for (i = 0; i < c->kind.wheels; i++) {
+		ring = c->wheel[i].ring;
+		__atomic_store_n(&ring->head, __atomic_load_n(&ring->tail, __ATOMIC_RELAXED),
+				 __ATOMIC_RELEASE);
+	}
+}
+
+/* How many turns there are until @until */
+static __u64 share_turns(struct crowd *c, __u64 until)
+{
+	__u64 turns;
+
+	for (turns = 0; tw_now(CLOCK_MONOTONIC) < until; turns++)
+		share_turn(c);
+	return turns;
+}
+
+/* The events in the ring, but for the last one there: in step, none early */
+static bool share_in_step(const struct crowd_wheel *w, __u64 period)
+{
+	const struct timerwheel_event *ev = (void *)((char *)w->ring + TIMERWHEEL_RING_EVENTS);
+	__u32 tail = w->ring->tail, n = tail > SHARE_RING ? SHARE_RING : tail;
+	const struct timerwheel_event *this, *next;
+
+	for (; n > 1; n--) {
+		this = ev + ((tail - n) & w->ring->mask);
+		next = ev + ((tail - n + 1) & w->ring->mask);
+		if (this->fired < this->deadline ||
+		    next->deadline != this->deadline + (1 + this->overruns) * period)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Wheels with a timer of the shortest period each, without end: an ordinary task keeps half of the
+ * CPU. Each deadline has an event or is an overrun of one.
+ */
+TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
+{
+	__u64 window = tw_icount() ? SEC : 200 * MSEC, at, began, turns, alone;
+	struct crowd *c = &self->c;
+	struct timerwheel_entry ent;
+	struct timerwheel_stats st;
+	int i;
+
+	share_turns(c, tw_now(CLOCK_MONOTONIC) + 10 * MSEC);
+	alone = share_turns(c, tw_now(CLOCK_MONOTONIC) + window / 4) * 4;
+	at = crowd_arm(c, 0);
+	ASSERT_NE(0, at);
+	tw_sleep_until(CLOCK_MONOTONIC, at - 5 * MSEC);
+	share_turns(c, at + 20 * MSEC);
+	began = tw_now(CLOCK_MONOTONIC);
+	turns = share_turns(c, began + window);
+	/* the last turn may end late */
+	turns = turns * window / (tw_now(CLOCK_MONOTONIC) - began);
+	printf("# %d wheels: %.1f %% of the CPU is left\n", variant->wheels, turns * 100.0 / alone);
+	fflush(stdout);
+	if (tw_icount())
+		EXPECT_LE(SHARE_LEAST * alone / 100, turns);
+	for (i = 0; i < variant->wheels; i++) {
+		ASSERT_EQ(1, tw_drain(c->wheel[i].fd, 0, &ent, 1));
+		ASSERT_EQ(0, tw_stats(c->wheel[i].fd, &st));
+		EXPECT_TRUE(tw_balanced(&st));
+		EXPECT_EQ(c->owes[i] + (st.delivered + st.overruns) * c->kind.period, ent.deadline);
+		EXPECT_TRUE(share_in_step(&c->wheel[i], c->kind.period));
+	}
+}
+
+FIXTURE(steady) {
+	struct crowd c;
+};
+
+FIXTURE_VARIANT(steady) {
+	struct crowd_kind kind;
+	__u64 stagger;
+};
+
+/* For half a second a timer in every other tick of 1 us: of one wheel, of a thousand in turn */
+FIXTURE_VARIANT_ADD(steady, wheels_1) {
+	.kind = { .wheels = 1, .each = 250000, .tick = USEC, .apart = 2 * USEC },
+};
+FIXTURE_VARIANT_ADD(steady, wheels_1000) {
+	.kind = { .wheels = 1000, .each = 250, .tick = USEC, .apart = 2 * MSEC },
+	.stagger = 2 * USEC,
+};
+
+FIXTURE_SETUP(steady)
+{
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &variant->kind));
+}
+
+FIXTURE_TEARDOWN(steady)
+{
+	crowd_close(&self->c);
+}
+
+/* Deadlines in every other tick of the shortest length: an ordinary task keeps half of the CPU. */
+TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
+{
+	__u64 window = 500 * MSEC, at, turns, alone;
+	struct crowd *c = &self->c;
+
+	alone = 0;
+	for (at = tw_now(CLOCK_MONOTONIC) + window / 4; tw_now(CLOCK_MONOTONIC) < at; alone += 4)
+		work();
+	at = crowd_arm(c, variant->stagger);
+	ASSERT_NE(0, at);
+	tw_sleep_until(CLOCK_MONOTONIC, at);
+	for (turns = 0; tw_now(CLOCK_MONOTONIC) < at + window; turns++)
+		work();
+	printf("# %.1f %% of the CPU is left\n", turns * 100.0 / alone);
+	fflush(stdout);
+	if (tw_icount())
+		EXPECT_LE(SHARE_LEAST * alone / 100, turns);
+	ASSERT_EQ(0, crowd_take(c, (__u64)c->kind.wheels * c->kind.each));
+	EXPECT_EQ(0, c->strange);
+	EXPECT_EQ(0, c->early);
+	EXPECT_FALSE(crowd_owes(c));
+}
+
+/* --- Another user ----------------------------------------------------------------------------- */
+
+#define INNOCENT	1000	/* timers of that user, one each ms */
+
+struct innocent {
+	__u64 begin;		/* the first one's deadline, on MONOTONIC */
+	__u64 clock;
+	int error;
+	int got;
+	int strange;
+	int early;
+	__u64 late_max;		/* fired - deadline */
+	__u64 read_max;		/* read - deadline */
+	__u64 seen[INNOCENT];
+};
+
+/* Wait for each of the innocent user's timers by poll and read it. */
+static int innocent_reads(struct innocent *in, int fd, __u64 begin, clockid_t clock)
+{
+	struct timerwheel_event ev[16];
+	int i, n;
+
+	while (in->got < INNOCENT) {
+		if (tw_poll(fd, LONG_MS) != POLLIN)
+			return -ETIMEDOUT;
+		n = tw_read(fd, ev, 16);
+		if (n <= 0)
+			return n;
+		for (i = 0; i < n; i++) {
+			if (ev[i].key >= INNOCENT || in->seen[ev[i].key]++ ||
+			    ev[i].deadline != begin + ev[i].key * MSEC) {
+				in->strange++;
+				continue;
+			}
+			in->early += ev[i].fired < ev[i].deadline;
+			if (ev[i].fired > ev[i].deadline + in->late_max)
+				in->late_max = ev[i].fired - ev[i].deadline;
+			if (tw_now(clock) > ev[i].deadline + in->read_max)
+				in->read_max = tw_now(clock) - ev[i].deadline;
+		}
+		in->got += n;
+	}
+	return 0;
+}
+
+static void innocent_main(struct innocent *in)
+{
+	clockid_t clock = in->clock == TIMERWHEEL_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	static struct timerwheel_add add[INNOCENT];
+	struct timerwheel_setup setup = { .clock = in->clock };
+	__u64 begin = in->begin + tw_now(clock) - tw_now(CLOCK_MONOTONIC);
+	int i, fd = open_as(BOB);
+
+	in->error = fd < 0 ? fd : tw_setup(fd, &setup) ?: become(BOB);
+	if (in->error)
+		return;
+	for (i = 0; i < INNOCENT; i++) {
+		add[i] = (struct timerwheel_add){
+			.key = i, .deadline = begin + i * MSEC, .flags = TIMERWHEEL_ABS,
+		};
+	}
+	if (tw_add(fd, add, INNOCENT) != INNOCENT)
+		in->error = -EPROTO;
+	else
+		in->error = innocent_reads(in, fd, begin, clock);
+	close(fd);
+}
+
+FIXTURE(innocent) {
+	struct crowd c;
+	struct innocent *in;
+};
+
+FIXTURE_VARIANT(innocent) {
+	struct crowd_kind kind;		/* of the hostile user's wheels */
+	__u32 clock;			/* of the innocent one's */
+};
+
+FIXTURE_VARIANT_ADD(innocent, burst) {
+	.kind = { .wheels = 1000, .each = 1024, .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, burst_other_clock) {
+	.kind = { .wheels = 1000, .each = 512, .users = 1 },
+	.clock = TIMERWHEEL_CLOCK_REALTIME,
+};
+FIXTURE_VARIANT_ADD(innocent, burst_rings) {
+	.kind = { .wheels = 1000, .each = 512, .ring = 512, .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, burst_monitors) {
+	.kind = { .wheels = 100, .each = 1024, .ring = 1024, .monitors = 16, .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, periodic_16) {
+	.kind = { .wheels = 16, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
+		  .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, periodic_64) {
+	.kind = { .wheels = 64, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
+		  .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, periodic_64_other_clock) {
+	.kind = { .wheels = 64, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
+		  .users = 1, .clocks = 2 },
+	.clock = TIMERWHEEL_CLOCK_REALTIME,
+};
+
+FIXTURE_SETUP(innocent)
+{
+	struct crowd_kind kind = variant->kind;
+	int all = scaled(kind.wheels * kind.each);
+
+	if (!kind.period && all < kind.wheels * kind.each)
+		kind.wheels = (all + kind.each - 1) / kind.each;
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+	self->in = tw_shared(sizeof(*self->in));
+	self->in->clock = variant->clock;
+}
+
+FIXTURE_TEARDOWN(innocent)
+{
+	crowd_close(&self->c);
+}
+
+/*
+ * One user's wheels burst, or never come to an end; another one's timers on the same CPU are not
+ * later than if he were alone: a tick, and what the engine may do before their turn comes.
+ */
+TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
+{
+	struct innocent *in = self->in;
+	struct crowd *c = &self->c;
+	pid_t pid;
+	__u64 at;
+	int i;
+
+	at = crowd_arm(c, 0);
+	ASSERT_NE(0, at);
+	in->begin = at - (tw_icount() ? 300 : 0) * MSEC;
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		innocent_main(in);
+		_exit(0);
+	}
+	if (c->kind.period) {
+		tw_sleep_until(CLOCK_MONOTONIC, at);
+		share_turns(c, at + SEC);
+		for (i = 0; i < c->kind.wheels; i++)
+			EXPECT_LT(0, tw_remove1(c->wheel[i].fd, 0));
+	} else {
+		ASSERT_EQ(0, crowd_take(c, (__u64)c->kind.wheels * c->kind.each));
+		EXPECT_EQ(0, c->strange + c->early);
+		EXPECT_FALSE(crowd_owes(c));
+	}
+	ASSERT_EQ(0, tw_reap(pid));
+	printf("# fired at most %.3f ms late, read %.3f ms\n", in->late_max / 1e6,
+	       in->read_max / 1e6);
+	fflush(stdout);
+	EXPECT_EQ(0, in->error);
+	EXPECT_EQ(INNOCENT, in->got);
+	EXPECT_EQ(0, in->strange);
+	EXPECT_EQ(0, in->early);
+	if (tw_icount())
+		EXPECT_GE(MSEC + 250 * USEC, in->late_max);
+}
+
+/* --- Close ------------------------------------------------------------------------------------- */
+
+/* Arm keys 0 to @n - 1, some us apart, until one is refused with @error. How many, or -errno. */
+static int fill(int fd, int n, int error)
+{
+	static struct timerwheel_add add[ROOM];
+	int i, k, some, ret;
+
+	for (i = 0; i < n; i += some) {
+		some = n - i < ROOM ? n - i : ROOM;
+		for (k = 0; k < some; k++)
+			add[k] = (struct timerwheel_add){
+				.key = i + k, .deadline = HOUR + (i + k) * USEC,
+			};
+		ret = tw_add(fd, add, some);
+		if (ret != some)
+			return ret < 0 ? ret : -EPROTO;
+		for (k = 0; k < some; k++) {
+			if (add[k].result)
+				return add[k].result == error ? i + k : add[k].result;
+		}
+	}
+	return n;
+}
+
+static long long available(void)
+{
+	return tw_file_number("/proc/meminfo", "MemAvailable:") * 1024;
+}
+
+FIXTURE(closing) {
+	int n;
+};
+
+FIXTURE_VARIANT(closing) {
+	int millions;
+};
+
+FIXTURE_VARIANT_ADD(closing, one_million) { 1 };
+FIXTURE_VARIANT_ADD(closing, four_million) { 4 };
+
+FIXTURE_SETUP(closing)
+{
+	self->n = scaled(variant->millions * 1000000);
+	ASSERT_EQ(0, tw_pin(0));
+}
+
+FIXTURE_TEARDOWN(closing)
+{
+}
+
+/* A wheel full of timers is closed: nobody waits, and its memory comes back. */
+TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
+{
+	long long before, during, after = 0;
+	struct gap_meter meter;
+	__u64 began, took, gap;
+	int i, fd;
+
+	/* what was there before this test comes back as well */
+	tw_sleep(2 * SEC);
+	before = available();
+	fd = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(self->n, fill(fd, self->n, 0));
+	during = available();
+	ASSERT_LT(64LL * self->n * 9 / 10, before - during);
+	ASSERT_EQ(0, gap_start(&meter));
+	began = tw_now(CLOCK_MONOTONIC);
+	ASSERT_EQ(0, close(fd));
+	took = tw_now(CLOCK_MONOTONIC) - began;
+	/* caches of the kernel keep a little */
+	for (i = 0; i < 500; i++) {
+		after = available();
+		if (before - after < (before - during) / 20)
+			break;
+		tw_sleep(10 * MSEC);
+	}
+	gap = gap_stop(&meter);
+	EXPECT_GT((before - during) / 20, before - after) {
+		TH_LOG("%lld kB available, then %lld, then %lld", before >> 10, during >> 10,
+		       after >> 10);
+	}
+	printf("# close() took %.3f ms, the memory was back after %.1f ms\n", took / 1e6,
+	       (tw_now(CLOCK_MONOTONIC) - began) / 1e6);
+	say_gap("close", self->n, gap);
+	if (tw_icount()) {
+		EXPECT_GE(CLOSE_MOST, took);
+		EXPECT_GE(GAP_MOST, gap);
+	}
+}
+
+#define MAX_USER_TIMERS	"/sys/module/timerwheel/parameters/max_user_timers"
+
+FIXTURE(cap) {
+	char text[32];
+	int n;
+};
+
+FIXTURE_VARIANT(cap) {
+	int wheels;
+};
+
+FIXTURE_VARIANT_ADD(cap, one_wheel) { 1 };
+FIXTURE_VARIANT_ADD(cap, hundred_wheels) { 100 };
+
+FIXTURE_SETUP(cap)
+{
+	char text[32];
+
+	self->n = scaled(1000000);
+	snprintf(self->text, sizeof(self->text), "%lld", tw_file_number(MAX_USER_TIMERS, NULL));
+	snprintf(text, sizeof(text), "%d", self->n);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_TIMERS, text));
+}
+
+FIXTURE_TEARDOWN(cap)
+{
+	EXPECT_EQ(0, tw_file_write(MAX_USER_TIMERS, self->text));
+}
+
+/* Who is at the cap and closes has all of it again when close() returns. */
+TEST_F_TIMEOUT(cap, is_there_again, TIMEOUT)
+{
+	int i, n, round, all, first = 0, fd[100];
+
+	for (round = 0; round < 3; round++) {
+		for (i = 0, all = 0; i < variant->wheels; i++) {
+			fd[i] = open_as(ALICE);
+			ASSERT_LE(0, fd[i]);
+			n = fill(fd[i], 2 * self->n / variant->wheels, -EDQUOT);
+			ASSERT_LE(0, n);
+			all += n;
+		}
+		first = first ?: all;
+		EXPECT_LT(self->n / 2, all);
+		EXPECT_EQ(first, all) {
+			TH_LOG("round %d", round);
+		}
+		for (i = 0; i < variant->wheels; i++)
+			ASSERT_EQ(0, close(fd[i]));
+	}
+}
+
+/* --- Interrupts ------------------------------------------------------------------------------ */
+
+/* Timer interrupts of all CPUs, -1: this machine counts them elsewhere */
+static long long interrupts(void)
+{
+	return tw_file_number("/proc/interrupts", "LOC:");
+}
+
+FIXTURE(interrupt) {
+	struct crowd c;
+};
+
+FIXTURE_VARIANT(interrupt) {
+	int wheels;
+};
+
+FIXTURE_VARIANT_ADD(interrupt, wheels_1) { 1 };
+FIXTURE_VARIANT_ADD(interrupt, wheels_100) { 100 };
+FIXTURE_VARIANT_ADD(interrupt, wheels_10000) { 10000 };
+
+#define TICKS	10
+
+FIXTURE_SETUP(interrupt)
+{
+	struct crowd_kind kind = {
+		.wheels = variant->wheels, .each = TICKS, .apart = 100 * MSEC,
+	};
+
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+}
+
+FIXTURE_TEARDOWN(interrupt)
+{
+	crowd_close(&self->c);
+}
+
+/* Interrupts while a task is busy until @until, so that the scheduler's tick goes on */
+static long long interrupts_until(__u64 until)
+{
+	long long before = interrupts();
+
+	while (tw_now(CLOCK_MONOTONIC) < until)
+		;
+	return interrupts() - before;
+}
+
+/* Timers of many wheels in the same ticks share the interrupts. */
+TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
+{
+	long long idle, busy;
+	struct timerwheel_stats st;
+	__u64 at;
+
+	at = crowd_arm(&self->c, 0);
+	ASSERT_NE(0, at);
+	if (tw_icount()) {
+		ASSERT_LT(tw_now(CLOCK_MONOTONIC), at - 2 * TICKS * 100 * MSEC);
+		idle = interrupts_until(tw_now(CLOCK_MONOTONIC) + TICKS * 100 * MSEC);
+		tw_sleep_until(CLOCK_MONOTONIC, at - 50 * MSEC);
+		busy = interrupts_until(tw_now(CLOCK_MONOTONIC) + TICKS * 100 * MSEC);
+		ASSERT_TRUE(crowd_stats(&self->c, &st));
+		printf("# %d wheels: %lld interrupts, %lld without; %llu firings\n",
+		       variant->wheels, busy, idle, (unsigned long long)st.firings);
+		fflush(stdout);
+		/* the engine's, and one that makes it go on with what is left */
+		EXPECT_GE(2 * TICKS, busy - idle);
+	}
+	ASSERT_EQ(0, crowd_take(&self->c, (__u64)variant->wheels * TICKS));
+	EXPECT_EQ(0, self->c.strange);
+	EXPECT_EQ(0, self->c.early);
+	EXPECT_FALSE(crowd_owes(&self->c));
+}
+
+TEST_HARNESS_MAIN
