@@ -846,20 +846,6 @@ static void *signaller_main(void *arg)
 	return NULL;
 }
 
-static int set_online(int cpu, bool online)
-{
-	char path[64];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -errno;
-	close(fd);
-	return ret;
-}
-
 /* All CPUs but the first go and come */
 static void *hotplug_main(void *arg)
 {
@@ -870,12 +856,12 @@ static void *hotplug_main(void *arg)
 	while (!atomic_load(&w->stop_helpers)) {
 		int cpu = w->cpu[1 + below(t, w->cpus - 1)];
 
-		if (set_online(cpu, false)) {
+		if (tw_cpu_online(cpu, false)) {
 			bad(w, "CPU %d does not go offline", cpu);
 			break;
 		}
 		tw_sleep(below(t, 20) * MSEC);
-		if (set_online(cpu, true))
+		if (tw_cpu_online(cpu, true))
 			bad(w, "CPU %d does not come back", cpu);
 		tw_sleep(below(t, 20) * MSEC);
 		n++;
@@ -1195,7 +1181,7 @@ FIXTURE_TEARDOWN(race)
 	int i;
 
 	for (i = 1; i < self->w->cpus; i++)
-		set_online(self->w->cpu[i], true);
+		tw_cpu_online(self->w->cpu[i], true);
 }
 
 /* All operations on the same few keys, by all threads. */
@@ -1862,14 +1848,14 @@ FIXTURE_SETUP(offline)
 		ASSERT_EQ(0, tw_add1(self->fd, i, ~(__u64)i, 4 * SEC + i * 100 * USEC, 0));
 	t.cpu = self->w->cpu[0];
 	pin(&t);
-	ASSERT_EQ(0, set_online(self->w->cpu[1], false));
+	ASSERT_EQ(0, tw_cpu_online(self->w->cpu[1], false));
 }
 
 FIXTURE_TEARDOWN(offline)
 {
 	close(self->fd);
 	if (!self->cannot)
-		set_online(self->w->cpu[1], true);
+		tw_cpu_online(self->w->cpu[1], true);
 }
 
 /* Does each of them fire once, and none early? */
@@ -1928,7 +1914,7 @@ TEST_F_TIMEOUT(offline, timers_fire_after_return, 120)
 {
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
-	ASSERT_EQ(0, set_online(self->w->cpu[1], true));
+	ASSERT_EQ(0, tw_cpu_online(self->w->cpu[1], true));
 	EXPECT_TRUE(all_fire(self->fd));
 }
 
@@ -1940,7 +1926,7 @@ TEST_F_TIMEOUT(offline, arming_after_return, 120)
 
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
-	ASSERT_EQ(0, set_online(self->w->cpu[1], true));
+	ASSERT_EQ(0, tw_cpu_online(self->w->cpu[1], true));
 	pin(&t);
 	for (i = 0; i < OFFLINE_TIMERS; i++)
 		ASSERT_LT(0, tw_add1(self->fd, i, ~(__u64)i, 0, 0));

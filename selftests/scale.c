@@ -18,10 +18,10 @@
 /* As documented: what a wheel may take */
 #define IDLE_BYTES	(16 << 10)
 #define ONE_BYTES	(64 << 10)
-#define TIMER_BYTES	80
+#define TIMER_BYTES	70
 
-/* Most timers that one pass may handle; a pass shall take at most 0.5 ms. */
-#define PASS_TIMERS	4096
+/* Most timers that one pass may handle; how long it may take is asserted in time.c. */
+#define PASS_TIMERS	1088
 
 /* How a timer is to end */
 enum end { FIRES, IS_REMOVED, IS_MOVED };
@@ -511,7 +511,7 @@ TEST_F_TIMEOUT(million, largest_batch, TIMEOUT)
 
 /* --- Memory ------------------------------------------------------------------------- */
 
-/* A million timers take at most 80 bytes each, all told (and not less than they can). */
+/* A million timers take at most 70 bytes each, all told (and not less than they can). */
 TEST_F_TIMEOUT(million, memory_per_timer, TIMEOUT)
 {
 	struct timerwheel_stats st;
@@ -523,7 +523,7 @@ TEST_F_TIMEOUT(million, memory_per_timer, TIMEOUT)
 	printf("# %.2f bytes a timer\n", (double)st.memory / n);
 	fflush(stdout);
 	EXPECT_GE((__u64)TIMER_BYTES * n, st.memory);
-	EXPECT_LE(32ULL * n, st.memory);
+	EXPECT_LE(64ULL * n, st.memory);
 }
 
 /* An idle wheel takes less than 16 kB... */

@@ -165,6 +165,15 @@ static inline int tw_file_write(const char *path, const char *text)
 	return ret;
 }
 
+/* Take a CPU offline, or bring it back: 0 or -errno */
+static inline int tw_cpu_online(int cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return tw_file_write(path, online ? "1" : "0");
+}
+
 /* The number in a file that follows @word, or the first one; -1: there is none */
 static inline long long tw_file_number(const char *path, const char *word)
 {

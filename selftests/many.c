@@ -1,0 +1,1380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * many: the promises of one wheel hold for the whole machine, however many wheels and users there
+ * are: how long a SCHED_FIFO task waits, how much of the CPU is left to ordinary tasks, how late
+ * another user's timers are, how long his open() takes, and what close() costs.
+ *
+ * Figures are only asserted where time is counted in instructions (TW_ICOUNT=1), on one CPU.
+ * Everywhere each timer is delivered exactly once, and none early.
+ *
+ * TW_SCALE: how many timers are a million (1000000).
+ */
+#define _GNU_SOURCE
+#include <sys/prctl.h>
+#include "many.h"
+
+#define GAP_MOST	(100 * USEC)	/* DESIGN: longest gap of a SCHED_FIFO 99 task */
+#define SHARE_LEAST	50		/* % of the CPU that ordinary tasks keep */
+#define CLOSE_MOST	MSEC		/* close() for its caller */
+
+/* So many of a million as there is time for here */
+static int scaled(__u64 n)
+{
+	n = n * tw_scale() / 1000000;
+	if (!tw_icount())
+		n /= 8;
+	return n ? n : 1;
+}
+
+static void say_gap(const char *what, int n, __u64 gap)
+{
+	if (tw_icount())
+		printf("# %s, %d: longest gap %.1f us\n", what, n, gap / 1e3);
+	fflush(stdout);
+}
+
+/* --- Bursts ---------------------------------------------------------------------------------- */
+
+FIXTURE(gaps) {
+	struct crowd c;
+};
+
+FIXTURE_VARIANT(gaps) {
+	struct crowd_kind kind;
+};
+
+#define GAPS(name, ...)								\
+	FIXTURE_VARIANT_ADD(gaps, name) { .kind = { __VA_ARGS__ } }
+
+GAPS(read_1, .wheels = 1, .each = 1024);
+GAPS(read_10, .wheels = 10, .each = 1024);
+GAPS(read_100, .wheels = 100, .each = 1024);
+GAPS(read_1000, .wheels = 1000, .each = 1024);
+/* 10 million would take minutes to arm. */
+GAPS(read_10000, .wheels = 10000, .each = 100);
+GAPS(ring_10, .wheels = 10, .each = 1024, .ring = 1024);
+GAPS(ring_1000, .wheels = 1000, .each = 1024, .ring = 1024);
+GAPS(users_1000, .wheels = 1000, .each = 256, .ring = 256, .users = 100, .clocks = 3);
+GAPS(monitors_1, .wheels = 1, .each = 1024, .ring = 1024, .monitors = 16);
+GAPS(monitors_100, .wheels = 100, .each = 1024, .ring = 1024, .monitors = 16);
+GAPS(periodic_1, .wheels = 1, .each = 1024, .ring = 2048, .period = 2 * SEC);
+GAPS(periodic_1000, .wheels = 1000, .each = 256, .ring = 512, .period = 2 * SEC);
+
+FIXTURE_SETUP(gaps)
+{
+	struct crowd_kind kind = variant->kind;
+	int all = scaled(kind.wheels * kind.each);
+
+	if (all < kind.wheels)
+		kind.wheels = all;
+	if (all < kind.wheels * kind.each)
+		kind.each = all / kind.wheels;
+	/* Those who would wait for their turn on this CPU are meant. */
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+}
+
+FIXTURE_TEARDOWN(gaps)
+{
+	crowd_close(&self->c);
+}
+
+/* What a monitor has had and missed */
+static __u64 monitor_all(int mon)
+{
+	struct timerwheel_event ev[65];
+	int k, n = tw_read(mon, ev, 65);
+	__u64 all = 0;
+
+	for (k = 0; k < n; k++)
+		all += ev[k].flags & TIMERWHEEL_EVENT_MISSED ? ev[k].overruns : 1;
+	return all;
+}
+
+/*
+ * The timers of all wheels fall due in the same tick, twice: before a task that only reads the
+ * clock, then before one that sleeps for moments while all are delivered. Neither waits.
+ */
+TEST_F_TIMEOUT(gaps, same_tick, TIMEOUT)
+{
+	const struct crowd_kind *kind = &self->c.kind;
+	__u64 at, spin = 0, wake, all = (__u64)kind->wheels * kind->each;
+	struct timerwheel_stats st;
+	struct gap_meter meter;
+	int i, k;
+
+	at = crowd_arm(&self->c, 0);
+	ASSERT_NE(0, at);
+	if (tw_icount()) {
+		ASSERT_LT(tw_now(CLOCK_MONOTONIC), at - 5 * MSEC);
+		tw_sleep_until(CLOCK_MONOTONIC, at - 2 * MSEC);
+		spin = gap_spin(at + 200 * MSEC);
+	}
+	ASSERT_EQ(0, crowd_take(&self->c, all));
+	at = kind->period ? at + kind->period : crowd_arm(&self->c, 0);
+	ASSERT_NE(0, at);
+	tw_sleep_until(CLOCK_MONOTONIC, at - 5 * MSEC);
+	ASSERT_EQ(0, gap_start(&meter));
+	ASSERT_EQ(0, crowd_take(&self->c, 2 * all));
+	wake = gap_stop(&meter);
+	say_gap("reads the clock", kind->wheels, spin);
+	say_gap("sleeps for moments", kind->wheels, wake);
+	printf("# latest by %.3f ms\n", self->c.late_max / 1e6);
+	fflush(stdout);
+	if (tw_icount()) {
+		EXPECT_GE(GAP_MOST, spin);
+		EXPECT_GE(GAP_MOST, wake);
+	}
+	EXPECT_EQ(0, self->c.strange);
+	EXPECT_EQ(0, self->c.early);
+	EXPECT_TRUE(crowd_stats(&self->c, &st));
+	if (kind->period)
+		return;
+	EXPECT_EQ(2 * all, self->c.got);
+	EXPECT_EQ(2 * all, st.delivered);
+	EXPECT_EQ(0, st.pending + st.due);
+	EXPECT_FALSE(crowd_owes(&self->c));
+	for (i = 0; i < kind->wheels; i++) {
+		for (k = 0; k < kind->monitors; k++)
+			ASSERT_EQ(2 * kind->each, monitor_all(self->c.wheel[i].monitor[k]));
+	}
+}
+
+/* --- A load that never ends -------------------------------------------------------------------- */
+
+FIXTURE(share) {
+	struct crowd c;
+};
+
+FIXTURE_VARIANT(share) {
+	int wheels;
+	int users;
+	int clocks;
+};
+
+FIXTURE_VARIANT_ADD(share, wheels_1) { 1, 1, 1 };
+FIXTURE_VARIANT_ADD(share, wheels_4) { 4, 1, 1 };
+FIXTURE_VARIANT_ADD(share, wheels_16) { 16, 1, 1 };
+FIXTURE_VARIANT_ADD(share, wheels_64) { 64, 1, 1 };
+FIXTURE_VARIANT_ADD(share, users_4) { 16, 4, 1 };
+FIXTURE_VARIANT_ADD(share, clocks_2) { 16, 1, 2 };
+FIXTURE_VARIANT_ADD(share, users_64_clocks_3) { 64, 64, 3 };
+
+#define SHARE_RING	16384		/* nothing overflows while the task gets no turn */
+
+FIXTURE_SETUP(share)
+{
+	struct crowd_kind kind = {
+		.wheels = variant->wheels, .each = 1, .tick = USEC, .period = USEC,
+		.ring = SHARE_RING, .users = variant->users, .clocks = variant->clocks,
+	};
+
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+}
+
+FIXTURE_TEARDOWN(share)
+{
+	crowd_close(&self->c);
+}
+
+/* Work, and make room in all rings, lest the load ends */
+static void share_turn(struct crowd *c)
+{
+	struct timerwheel_ring *ring;
+	int i;
+
+	work();
+	for (i = 0; i < c->kind.wheels; i++) {
+		ring = c->wheel[i].ring;
+		__atomic_store_n(&ring->head, __atomic_load_n(&ring->tail, __ATOMIC_RELAXED),
+				 __ATOMIC_RELEASE);
+	}
+}
+
+/* How many turns there are until @until */
+static __u64 share_turns(struct crowd *c, __u64 until)
+{
+	__u64 turns;
+
+	for (turns = 0; tw_now(CLOCK_MONOTONIC) < until; turns++)
+		share_turn(c);
+	return turns;
+}
+
+/* The events in the ring, but for the last one there: in step, none early */
+static bool share_in_step(const struct crowd_wheel *w, __u64 period)
+{
+	const struct timerwheel_event *ev = (void *)((char *)w->ring + TIMERWHEEL_RING_EVENTS);
+	__u32 tail = w->ring->tail, n = tail > SHARE_RING ? SHARE_RING : tail;
+	const struct timerwheel_event *this, *next;
+
+	for (; n > 1; n--) {
+		this = ev + ((tail - n) & w->ring->mask);
+		next = ev + ((tail - n + 1) & w->ring->mask);
+		if (this->fired < this->deadline ||
+		    next->deadline != this->deadline + (1 + this->overruns) * period)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Wheels with a timer of the shortest period each, without end: an ordinary task keeps half of the
+ * CPU. Each deadline has an event or is an overrun of one.
+ */
+TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
+{
+	__u64 window = tw_icount() ? SEC : 200 * MSEC, at, began, turns, alone;
+	struct crowd *c = &self->c;
+	struct timerwheel_entry ent;
+	struct timerwheel_stats st;
+	int i;
+
+	share_turns(c, tw_now(CLOCK_MONOTONIC) + 10 * MSEC);
+	alone = share_turns(c, tw_now(CLOCK_MONOTONIC) + window / 4) * 4;
+	at = crowd_arm(c, 0);
+	ASSERT_NE(0, at);
+	tw_sleep_until(CLOCK_MONOTONIC, at - 5 * MSEC);
+	share_turns(c, at + 20 * MSEC);
+	began = tw_now(CLOCK_MONOTONIC);
+	turns = share_turns(c, began + window);
+	/* the last turn may end late */
+	turns = turns * window / (tw_now(CLOCK_MONOTONIC) - began);
+	printf("# %d wheels: %.1f %% of the CPU is left\n", variant->wheels, turns * 100.0 / alone);
+	fflush(stdout);
+	if (tw_icount())
+		EXPECT_LE(SHARE_LEAST * alone / 100, turns);
+	for (i = 0; i < variant->wheels; i++) {
+		ASSERT_EQ(1, tw_drain(c->wheel[i].fd, 0, &ent, 1));
+		ASSERT_EQ(0, tw_stats(c->wheel[i].fd, &st));
+		EXPECT_TRUE(tw_balanced(&st));
+		EXPECT_EQ(c->owes[i] + (st.delivered + st.overruns) * c->kind.period, ent.deadline);
+		EXPECT_TRUE(share_in_step(&c->wheel[i], c->kind.period));
+	}
+}
+
+FIXTURE(steady) {
+	struct crowd c;
+};
+
+FIXTURE_VARIANT(steady) {
+	struct crowd_kind kind;
+	__u64 stagger;
+};
+
+/* For half a second a timer in every other tick of 1 us: of one wheel, of a thousand in turn */
+FIXTURE_VARIANT_ADD(steady, wheels_1) {
+	.kind = { .wheels = 1, .each = 250000, .tick = USEC, .apart = 2 * USEC },
+};
+FIXTURE_VARIANT_ADD(steady, wheels_1000) {
+	.kind = { .wheels = 1000, .each = 250, .tick = USEC, .apart = 2 * MSEC },
+	.stagger = 2 * USEC,
+};
+
+FIXTURE_SETUP(steady)
+{
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &variant->kind));
+}
+
+FIXTURE_TEARDOWN(steady)
+{
+	crowd_close(&self->c);
+}
+
+/* Deadlines in every other tick of the shortest length: an ordinary task keeps half of the CPU. */
+TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
+{
+	__u64 window = 500 * MSEC, at, turns, alone;
+	struct crowd *c = &self->c;
+
+	alone = 0;
+	for (at = tw_now(CLOCK_MONOTONIC) + window / 4; tw_now(CLOCK_MONOTONIC) < at; alone += 4)
+		work();
+	at = crowd_arm(c, variant->stagger);
+	ASSERT_NE(0, at);
+	tw_sleep_until(CLOCK_MONOTONIC, at);
+	for (turns = 0; tw_now(CLOCK_MONOTONIC) < at + window; turns++)
+		work();
+	printf("# %.1f %% of the CPU is left\n", turns * 100.0 / alone);
+	fflush(stdout);
+	if (tw_icount())
+		EXPECT_LE(SHARE_LEAST * alone / 100, turns);
+	ASSERT_EQ(0, crowd_take(c, (__u64)c->kind.wheels * c->kind.each));
+	EXPECT_EQ(0, c->strange);
+	EXPECT_EQ(0, c->early);
+	EXPECT_FALSE(crowd_owes(c));
+}
+
+/* --- Another user ----------------------------------------------------------------------------- */
+
+#define INNOCENT	1000	/* timers of that user, one each ms */
+
+struct innocent {
+	__u64 begin;		/* the first one's deadline, on MONOTONIC */
+	__u64 clock;
+	int error;
+	int got;
+	int strange;
+	int early;
+	__u64 late_max;		/* fired - deadline */
+	__u64 read_max;		/* read - deadline */
+	__u64 seen[INNOCENT];
+};
+
+/* Wait for each of the innocent user's timers by poll and read it. */
+static int innocent_reads(struct innocent *in, int fd, __u64 begin, clockid_t clock)
+{
+	struct timerwheel_event ev[16];
+	int i, n;
+
+	while (in->got < INNOCENT) {
+		if (tw_poll(fd, LONG_MS) != POLLIN)
+			return -ETIMEDOUT;
+		n = tw_read(fd, ev, 16);
+		if (n <= 0)
+			return n;
+		for (i = 0; i < n; i++) {
+			if (ev[i].key >= INNOCENT || in->seen[ev[i].key]++ ||
+			    ev[i].deadline != begin + ev[i].key * MSEC) {
+				in->strange++;
+				continue;
+			}
+			in->early += ev[i].fired < ev[i].deadline;
+			if (ev[i].fired > ev[i].deadline + in->late_max)
+				in->late_max = ev[i].fired - ev[i].deadline;
+			if (tw_now(clock) > ev[i].deadline + in->read_max)
+				in->read_max = tw_now(clock) - ev[i].deadline;
+		}
+		in->got += n;
+	}
+	return 0;
+}
+
+static void innocent_main(struct innocent *in)
+{
+	clockid_t clock = in->clock == TIMERWHEEL_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	static struct timerwheel_add add[INNOCENT];
+	struct timerwheel_setup setup = { .clock = in->clock };
+	__u64 begin = in->begin + tw_now(clock) - tw_now(CLOCK_MONOTONIC);
+	int i, fd = open_as(BOB);
+
+	in->error = fd < 0 ? fd : tw_setup(fd, &setup) ?: become(BOB);
+	if (in->error)
+		return;
+	for (i = 0; i < INNOCENT; i++) {
+		add[i] = (struct timerwheel_add){
+			.key = i, .deadline = begin + i * MSEC, .flags = TIMERWHEEL_ABS,
+		};
+	}
+	if (tw_add(fd, add, INNOCENT) != INNOCENT)
+		in->error = -EPROTO;
+	else
+		in->error = innocent_reads(in, fd, begin, clock);
+	close(fd);
+}
+
+FIXTURE(innocent) {
+	struct crowd c;
+	struct innocent *in;
+};
+
+FIXTURE_VARIANT(innocent) {
+	struct crowd_kind kind;		/* of the hostile user's wheels */
+	__u32 clock;			/* of the innocent one's */
+};
+
+FIXTURE_VARIANT_ADD(innocent, burst) {
+	.kind = { .wheels = 1000, .each = 1024, .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, burst_other_clock) {
+	.kind = { .wheels = 1000, .each = 512, .users = 1 },
+	.clock = TIMERWHEEL_CLOCK_REALTIME,
+};
+FIXTURE_VARIANT_ADD(innocent, burst_rings) {
+	.kind = { .wheels = 1000, .each = 512, .ring = 512, .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, burst_monitors) {
+	.kind = { .wheels = 100, .each = 1024, .ring = 1024, .monitors = 16, .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, periodic_16) {
+	.kind = { .wheels = 16, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
+		  .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, periodic_64) {
+	.kind = { .wheels = 64, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
+		  .users = 1 },
+};
+FIXTURE_VARIANT_ADD(innocent, periodic_64_other_clock) {
+	.kind = { .wheels = 64, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
+		  .users = 1, .clocks = 2 },
+	.clock = TIMERWHEEL_CLOCK_REALTIME,
+};
+
+FIXTURE_SETUP(innocent)
+{
+	struct crowd_kind kind = variant->kind;
+	int all = scaled(kind.wheels * kind.each);
+
+	if (!kind.period && all < kind.wheels * kind.each)
+		kind.wheels = (all + kind.each - 1) / kind.each;
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+	self->in = tw_shared(sizeof(*self->in));
+	self->in->clock = variant->clock;
+}
+
+FIXTURE_TEARDOWN(innocent)
+{
+	crowd_close(&self->c);
+}
+
+/*
+ * One user's wheels burst, or never come to an end; another one's timers on the same CPU are not
+ * later than if he were alone: a tick, and what the engine may do before their turn comes.
+ */
+TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
+{
+	struct innocent *in = self->in;
+	struct crowd *c = &self->c;
+	pid_t pid;
+	__u64 at;
+	int i;
+
+	at = crowd_arm(c, 0);
+	ASSERT_NE(0, at);
+	in->begin = at - (tw_icount() ? 300 : 0) * MSEC;
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		innocent_main(in);
+		_exit(0);
+	}
+	if (c->kind.period) {
+		tw_sleep_until(CLOCK_MONOTONIC, at);
+		share_turns(c, at + SEC);
+		for (i = 0; i < c->kind.wheels; i++)
+			EXPECT_LT(0, tw_remove1(c->wheel[i].fd, 0));
+	} else {
+		ASSERT_EQ(0, crowd_take(c, (__u64)c->kind.wheels * c->kind.each));
+		EXPECT_EQ(0, c->strange + c->early);
+		EXPECT_FALSE(crowd_owes(c));
+	}
+	ASSERT_EQ(0, tw_reap(pid));
+	printf("# fired at most %.3f ms late, read %.3f ms\n", in->late_max / 1e6,
+	       in->read_max / 1e6);
+	fflush(stdout);
+	EXPECT_EQ(0, in->error);
+	EXPECT_EQ(INNOCENT, in->got);
+	EXPECT_EQ(0, in->strange);
+	EXPECT_EQ(0, in->early);
+	if (tw_icount())
+		EXPECT_GE(MSEC + 250 * USEC, in->late_max);
+}
+
+/* --- Close ------------------------------------------------------------------------------------- */
+
+/* Arm keys 0 to @n - 1, some us apart, until one is refused with @error. How many, or -errno. */
+static int fill(int fd, int n, int error)
+{
+	static struct timerwheel_add add[ROOM];
+	int i, k, some, ret;
+
+	for (i = 0; i < n; i += some) {
+		some = n - i < ROOM ? n - i : ROOM;
+		for (k = 0; k < some; k++)
+			add[k] = (struct timerwheel_add){
+				.key = i + k, .deadline = HOUR + (i + k) * USEC,
+			};
+		ret = tw_add(fd, add, some);
+		if (ret != some)
+			return ret < 0 ? ret : -EPROTO;
+		for (k = 0; k < some; k++) {
+			if (add[k].result)
+				return add[k].result == error ? i + k : add[k].result;
+		}
+	}
+	return n;
+}
+
+/* Memory that is free, and what CPUs keep of it for themselves, which may be more than is asked */
+static long long available(void)
+{
+	long long pages = 0, count;
+	char line[256];
+	FILE *f = fopen("/proc/zoneinfo", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, " count: %lld", &count) == 1)
+			pages += count;
+	}
+	if (f)
+		fclose(f);
+	return tw_file_number("/proc/meminfo", "MemAvailable:") * 1024 + pages * getpagesize();
+}
+
+FIXTURE(closing) {
+	struct crowd c;
+	int n;		/* timers in each wheel */
+};
+
+FIXTURE_VARIANT(closing) {
+	int timers;
+	struct crowd_kind kind;
+};
+
+FIXTURE_VARIANT_ADD(closing, one_million) { 1000000, { .wheels = 1 } };
+FIXTURE_VARIANT_ADD(closing, four_million) { 4000000, { .wheels = 1 } };
+FIXTURE_VARIANT_ADD(closing, thousand_rings) { 200000, { .wheels = 1000, .ring = 1024 } };
+FIXTURE_VARIANT_ADD(closing, thousand_wheels) { 200000, { .wheels = 1000 } };
+FIXTURE_VARIANT_ADD(closing, monitors) { 100000, { .wheels = 100, .ring = 64, .monitors = 16 } };
+
+FIXTURE_SETUP(closing)
+{
+	self->n = scaled(variant->timers) / variant->kind.wheels;
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &variant->kind));
+}
+
+FIXTURE_TEARDOWN(closing)
+{
+}
+
+/* Wheels full of timers are closed: nobody waits, and their memory comes back. */
+TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
+{
+	__u64 began, gap, took, longest = 0, memory = 0;
+	struct crowd *c = &self->c;
+	struct timerwheel_stats st;
+	struct gap_meter meter;
+	long long during, back;
+	int i, k;
+
+	for (i = 0; i < c->kind.wheels; i++) {
+		ASSERT_EQ(self->n, fill(c->wheel[i].fd, self->n, 0));
+		ASSERT_EQ(0, tw_stats(c->wheel[i].fd, &st));
+		memory += st.memory;
+		if (c->kind.ring)
+			munmap(c->wheel[i].ring, ring_size(c->kind.ring));
+	}
+	close(c->ep);
+	during = available();
+	ASSERT_EQ(0, gap_start(&meter));
+	for (i = 0; i < c->kind.wheels; i++) {
+		for (k = 0; k < c->kind.monitors; k++)
+			ASSERT_EQ(0, close(c->wheel[i].monitor[k]));
+		began = tw_now(CLOCK_MONOTONIC);
+		ASSERT_EQ(0, close(c->wheel[i].fd));
+		took = tw_now(CLOCK_MONOTONIC) - began;
+		if (took > longest)
+			longest = took;
+	}
+	for (i = 0; i < 500; i++) {
+		/* caches of the kernel keep a little */
+		back = available() - during;
+		if (back > (long long)memory * 95 / 100)
+			break;
+		tw_sleep(10 * MSEC);
+	}
+	gap = gap_stop(&meter);
+	printf("# close() took %.3f ms, %lld of %llu kB came back\n", longest / 1e6, back >> 10,
+	       (unsigned long long)memory >> 10);
+	say_gap("close", self->n, gap);
+	EXPECT_LT((long long)memory * 95 / 100, back);
+	if (tw_icount()) {
+		EXPECT_GE(CLOSE_MOST, longest);
+		EXPECT_GE(GAP_MOST, gap);
+	}
+}
+
+#define MAX_USER_TIMERS	"/sys/module/timerwheel/parameters/max_user_timers"
+
+FIXTURE(cap) {
+	char text[32];
+	int n;
+};
+
+FIXTURE_VARIANT(cap) {
+	int wheels;
+};
+
+FIXTURE_VARIANT_ADD(cap, one_wheel) { 1 };
+FIXTURE_VARIANT_ADD(cap, hundred_wheels) { 100 };
+
+FIXTURE_SETUP(cap)
+{
+	char text[32];
+
+	self->n = scaled(1000000);
+	snprintf(self->text, sizeof(self->text), "%lld", tw_file_number(MAX_USER_TIMERS, NULL));
+	snprintf(text, sizeof(text), "%d", self->n);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_TIMERS, text));
+}
+
+FIXTURE_TEARDOWN(cap)
+{
+	EXPECT_EQ(0, tw_file_write(MAX_USER_TIMERS, self->text));
+}
+
+/* Who is at the cap and closes has all of it again when close() returns. */
+TEST_F_TIMEOUT(cap, is_there_again, TIMEOUT)
+{
+	int i, n, round, all, first = 0, fd[100];
+
+	for (round = 0; round < 3; round++) {
+		for (i = 0, all = 0; i < variant->wheels; i++) {
+			fd[i] = open_as(ALICE);
+			ASSERT_LE(0, fd[i]);
+			n = fill(fd[i], 2 * self->n / variant->wheels, -EDQUOT);
+			ASSERT_LE(0, n);
+			all += n;
+		}
+		first = first ?: all;
+		EXPECT_LT(self->n / 2, all);
+		EXPECT_EQ(first, all) {
+			TH_LOG("round %d", round);
+		}
+		for (i = 0; i < variant->wheels; i++)
+			ASSERT_EQ(0, close(fd[i]));
+	}
+}
+
+/* --- Long calls ------------------------------------------------------------------------------- */
+
+#define LONG_CALL	TIMERWHEEL_BATCH_MAX	/* timers in one call */
+
+/*
+ * Longest gap within such a call: 25 us for which a raw lock may be held. The rest is for what the
+ * meter itself takes, and for memory, which is cleared byte by byte in such a guest.
+ */
+#define SPAN_MOST	(50 * USEC)
+
+/* One wheel, and memory for any call on it */
+struct span {
+	int fd;
+	struct timerwheel_ring *ring;
+	void *elems;
+};
+
+struct span_kind {
+	int (*prepare)(struct span *s);
+	int (*call)(struct span *s);	/* LONG_CALL or 0, or what went wrong */
+	__u32 clock;
+	__u32 ring;
+	int monitors;
+};
+
+/* ADD LONG_CALL timers */
+static int span_add(struct span *s, __u64 deadline, __u64 apart)
+{
+	struct timerwheel_add *add = s->elems;
+	int i;
+
+	for (i = 0; i < LONG_CALL; i++) {
+		add[i] = (struct timerwheel_add){
+			.key = i, .deadline = deadline + i * apart, .flags = TIMERWHEEL_ABS,
+		};
+	}
+	return tw_add(s->fd, add, LONG_CALL);
+}
+
+/* In an hour, in different ticks */
+static int span_pending(struct span *s)
+{
+	return span_add(s, tw_now(CLOCK_MONOTONIC) + HOUR, MSEC);
+}
+
+static int span_past(struct span *s)
+{
+	return span_add(s, 1, 0);
+}
+
+static int span_far(struct span *s)
+{
+	return span_add(s, SEC, 0);
+}
+
+static int span_read(struct span *s)
+{
+	ssize_t ret = read(s->fd, s->elems, LONG_CALL * sizeof(struct timerwheel_event));
+
+	return ret < 0 ? -errno : ret / (ssize_t)sizeof(struct timerwheel_event);
+}
+
+static int span_drain(struct span *s)
+{
+	return tw_batch(s->fd, TIMERWHEEL_IOC_DRAIN, 0, s->elems, sizeof(struct timerwheel_entry),
+			LONG_CALL, NULL);
+}
+
+static int span_list(struct span *s)
+{
+	__u64 cursor = 0;
+
+	return tw_batch(s->fd, TIMERWHEEL_IOC_LIST, 0, s->elems, sizeof(struct timerwheel_entry),
+			LONG_CALL, &cursor);
+}
+
+static int span_get(struct span *s)
+{
+	struct timerwheel_entry *ent = s->elems;
+	int i;
+
+	for (i = 0; i < LONG_CALL; i++)
+		ent[i] = (struct timerwheel_entry){ .key = i };
+	return tw_get(s->fd, ent, LONG_CALL);
+}
+
+static int span_move(struct span *s, __u64 deadline)
+{
+	struct timerwheel_move *move = s->elems;
+	int i;
+
+	for (i = 0; i < LONG_CALL; i++)
+		move[i] = (struct timerwheel_move){ .key = i, .deadline = deadline };
+	return tw_move(s->fd, move, LONG_CALL);
+}
+
+static int span_later(struct span *s)
+{
+	return span_move(s, 2 * HOUR);
+}
+
+static int span_earlier(struct span *s)
+{
+	return span_move(s, MINUTE);
+}
+
+static int span_move_past(struct span *s)
+{
+	return span_move(s, 0);
+}
+
+static int span_remove(struct span *s)
+{
+	struct timerwheel_remove *rem = s->elems;
+	int i;
+
+	for (i = 0; i < LONG_CALL; i++)
+		rem[i] = (struct timerwheel_remove){ .key = i };
+	return tw_remove(s->fd, rem, LONG_CALL);
+}
+
+/* The ring is full, and as many wait; then there is room */
+static int span_overflow(struct span *s)
+{
+	if (span_past(s) != LONG_CALL || span_past(s) != LONG_CALL)
+		return -EPROTO;
+	__atomic_store_n(&s->ring->head, s->ring->tail, __ATOMIC_RELEASE);
+	return LONG_CALL;
+}
+
+static int span_flow(struct span *s)
+{
+	return tw_ioctl(s->fd, TIMERWHEEL_IOC_FLOW, NULL);
+}
+
+static int span_advance(struct span *s)
+{
+	return tw_advance(s->fd, 0, SEC);
+}
+
+static int span_nothing(struct span *s)
+{
+	(void)s;
+	return LONG_CALL;
+}
+
+FIXTURE(span) {
+	struct span s;
+};
+
+FIXTURE_VARIANT(span) {
+	struct span_kind kind;
+};
+
+#define SPAN(name, ...)								\
+	FIXTURE_VARIANT_ADD(span, name) { .kind = { __VA_ARGS__ } }
+#define RING	TIMERWHEEL_RING_MAX
+#define MANUAL	TIMERWHEEL_CLOCK_MANUAL
+
+SPAN(nothing, span_nothing, span_nothing, 0, 0, 0);
+SPAN(add, span_nothing, span_pending, 0, 0, 0);
+SPAN(add_past, span_nothing, span_past, 0, 0, 0);
+SPAN(add_past_ring, span_nothing, span_past, 0, RING, 0);
+SPAN(add_past_monitors, span_nothing, span_past, 0, RING, 16);
+SPAN(add_past_backlog, span_overflow, span_past, 0, RING, 16);
+SPAN(replace_due, span_past, span_past, 0, 0, 0);
+SPAN(move_later, span_pending, span_later, 0, 0, 0);
+SPAN(move_earlier, span_pending, span_earlier, 0, 0, 0);
+SPAN(move_past, span_pending, span_move_past, 0, 0, 0);
+SPAN(move_past_monitors, span_pending, span_move_past, 0, RING, 16);
+SPAN(remove, span_pending, span_remove, 0, 0, 0);
+SPAN(remove_due, span_past, span_remove, 0, 0, 0);
+SPAN(get, span_pending, span_get, 0, 0, 0);
+SPAN(list, span_pending, span_list, 0, 0, 0);
+SPAN(drain, span_pending, span_drain, 0, 0, 0);
+SPAN(drain_due, span_past, span_drain, 0, 0, 0);
+SPAN(read, span_past, span_read, 0, 0, 0);
+SPAN(read_monitors, span_past, span_read, 0, 0, 16);
+SPAN(flow, span_overflow, span_flow, 0, RING, 0);
+SPAN(flow_monitors, span_overflow, span_flow, 0, RING, 16);
+SPAN(advance, span_far, span_advance, MANUAL, 0, 0);
+SPAN(advance_ring, span_far, span_advance, MANUAL, RING, 0);
+SPAN(advance_monitors, span_far, span_advance, MANUAL, RING, 16);
+
+FIXTURE_SETUP(span)
+{
+	const struct span_kind *kind = &variant->kind;
+	struct timerwheel_setup setup = { .clock = kind->clock, .ring = kind->ring };
+	size_t size = LONG_CALL * sizeof(struct timerwheel_entry);
+	struct span *s = &self->s;
+	int i;
+
+	ASSERT_EQ(0, tw_pin(0));
+	s->fd = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, s->fd);
+	ASSERT_EQ(0, tw_setup(s->fd, &setup));
+	if (kind->ring) {
+		s->ring = mmap(NULL, ring_size(kind->ring), PROT_READ | PROT_WRITE, MAP_SHARED,
+			       s->fd, TIMERWHEEL_MMAP_RING);
+		ASSERT_NE(MAP_FAILED, s->ring);
+	}
+	for (i = 0; i < kind->monitors; i++)
+		ASSERT_LE(0, monitor_of(s->fd, 4096));
+	/* no page is touched for the first time in the call, nor are there large ones to clear */
+	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+	s->elems = malloc(size);
+	ASSERT_NE(NULL, s->elems);
+	tw_poison(s->elems, size);
+	ASSERT_EQ(LONG_CALL, kind->prepare(s));
+}
+
+FIXTURE_TEARDOWN(span)
+{
+	close(self->s.fd);
+}
+
+/* The longest calls there are do not keep a task from the CPU. */
+TEST_F_TIMEOUT(span, is_short, TIMEOUT)
+{
+	struct timerwheel_stats st;
+	struct gap_meter meter;
+	__u64 gap;
+
+	ASSERT_EQ(0, gap_start(&meter));
+	EXPECT_EQ(LONG_CALL, variant->kind.call(&self->s));
+	gap = gap_stop(&meter);
+	say_gap("a call", LONG_CALL, gap);
+	if (tw_icount())
+		EXPECT_GE(SPAN_MOST, gap);
+	ASSERT_EQ(0, tw_stats(self->s.fd, &st));
+	EXPECT_TRUE(tw_balanced(&st));
+}
+
+/* --- Interrupts ------------------------------------------------------------------------------ */
+
+/* Timer interrupts of all CPUs, -1: this machine counts them elsewhere */
+static long long interrupts(void)
+{
+	return tw_file_number("/proc/interrupts", "LOC:");
+}
+
+FIXTURE(interrupt) {
+	struct crowd c;
+};
+
+FIXTURE_VARIANT(interrupt) {
+	int wheels;
+};
+
+FIXTURE_VARIANT_ADD(interrupt, wheels_1) { 1 };
+FIXTURE_VARIANT_ADD(interrupt, wheels_100) { 100 };
+FIXTURE_VARIANT_ADD(interrupt, wheels_10000) { 10000 };
+
+#define TICKS	10
+
+FIXTURE_SETUP(interrupt)
+{
+	struct crowd_kind kind = {
+		.wheels = variant->wheels, .each = TICKS, .apart = 100 * MSEC,
+	};
+
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+}
+
+FIXTURE_TEARDOWN(interrupt)
+{
+	crowd_close(&self->c);
+}
+
+/* Interrupts while a task is busy until @until, so that the scheduler's tick goes on */
+static long long interrupts_until(__u64 until)
+{
+	long long before = interrupts();
+
+	while (tw_now(CLOCK_MONOTONIC) < until)
+		;
+	return interrupts() - before;
+}
+
+/* Timers of many wheels in the same ticks share the interrupts. */
+TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
+{
+	long long idle, busy;
+	struct timerwheel_stats st;
+	__u64 at;
+
+	at = crowd_arm(&self->c, 0);
+	ASSERT_NE(0, at);
+	if (tw_icount()) {
+		ASSERT_LT(tw_now(CLOCK_MONOTONIC), at - 2 * TICKS * 100 * MSEC);
+		idle = interrupts_until(tw_now(CLOCK_MONOTONIC) + TICKS * 100 * MSEC);
+		tw_sleep_until(CLOCK_MONOTONIC, at - 50 * MSEC);
+		busy = interrupts_until(tw_now(CLOCK_MONOTONIC) + TICKS * 100 * MSEC);
+		ASSERT_TRUE(crowd_stats(&self->c, &st));
+		printf("# %d wheels: %lld interrupts, %lld without; %llu firings\n",
+		       variant->wheels, busy, idle, (unsigned long long)st.firings);
+		fflush(stdout);
+		/* the engine's, and one that makes it go on with what is left */
+		EXPECT_GE(2 * TICKS, busy - idle);
+	}
+	ASSERT_EQ(0, crowd_take(&self->c, (__u64)variant->wheels * TICKS));
+	EXPECT_EQ(0, self->c.strange);
+	EXPECT_EQ(0, self->c.early);
+	EXPECT_FALSE(crowd_owes(&self->c));
+}
+
+/* --- Open, close and hotplug under attack --------------------------------------------------------- */
+
+#define ATTACKERS	50
+#define SAMPLES		30
+#define ATTACK_FOR	(tw_icount() ? SEC : 5 * SEC)	/* at most so long */
+
+struct attack {
+	struct {
+		atomic_bool stop;
+		atomic_ulong turns;
+	} *shared;
+	pid_t pid[ATTACKERS];
+};
+
+FIXTURE(attack) {
+	struct attack a;
+	int cpus;
+};
+
+/* A wheel that is used on each CPU and then set up, and as many changes of CPU without one */
+static void attack_turn(bool hostile, int cpus)
+{
+	struct timerwheel_setup setup = { .tick = USEC };
+	struct timerwheel_entry ent;
+	int cpu, fd = open(hostile ? TW_DEV : "/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (cpu = 0; cpu < cpus; cpu++) {
+		tw_pin(cpu);
+		tw_get1(fd, 1, &ent);
+	}
+	tw_setup(fd, &setup);
+	close(fd);
+}
+
+static int attack_start(struct attack *a, bool hostile, int cpus)
+{
+	int i;
+
+	atomic_store(&a->shared->stop, false);
+	atomic_store(&a->shared->turns, 0);
+	for (i = 0; i < ATTACKERS; i++) {
+		a->pid[i] = fork();
+		if (a->pid[i])
+			continue;
+		if (fifo(false) || setresuid(ALICE, 0, 0) || nice(19) < 0)
+			_exit(1);
+		while (!atomic_load(&a->shared->stop)) {
+			attack_turn(hostile, cpus);
+			atomic_fetch_add(&a->shared->turns, 1);
+		}
+		_exit(0);
+	}
+	/* all of them are at it, and wait for what there is to wait for */
+	tw_sleep(ATTACK_FOR / 5);
+	return atomic_load(&a->shared->turns) ? 0 : -ETIMEDOUT;
+}
+
+static int attack_stop(struct attack *a)
+{
+	int i, bad = 0;
+
+	atomic_store(&a->shared->stop, true);
+	for (i = 0; i < ATTACKERS; i++)
+		bad += tw_reap(a->pid[i]) != 0;
+	return bad;
+}
+
+FIXTURE_SETUP(attack)
+{
+	self->a.shared = tw_shared(sizeof(*self->a.shared));
+	self->cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	/* how long others compute is not what is asked */
+	ASSERT_EQ(0, fifo(true));
+}
+
+FIXTURE_TEARDOWN(attack)
+{
+}
+
+struct sample {
+	__u64 median;
+	__u64 longest;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* How long @what takes, which returns 0, of as many times as there are in some seconds */
+static struct sample sample(int (*what)(int cpus), int cpus, int times)
+{
+	__u64 took[SAMPLES], began = tw_now(CLOCK_MONOTONIC), at;
+	int i;
+
+	for (i = 0; i < times && tw_now(CLOCK_MONOTONIC) < began + ATTACK_FOR; i++) {
+		tw_sleep(20 * MSEC);
+		at = tw_now(CLOCK_MONOTONIC);
+		if (what(cpus))
+			return (struct sample){ NO_EVENT, NO_EVENT };
+		took[i] = tw_now(CLOCK_MONOTONIC) - at;
+	}
+	qsort(took, i, sizeof(*took), by_size);
+	return (struct sample){ took[i / 2], took[i - 1] };
+}
+
+static int open_close(int cpus)
+{
+	int fd = tw_open(0);
+
+	(void)cpus;
+	return fd < 0 ? fd : tw_err(close(fd));
+}
+
+static int offline_online(int cpus)
+{
+	return tw_cpu_online(cpus - 1, false) ?: tw_cpu_online(cpus - 1, true);
+}
+
+static void say_samples(const char *what, const struct sample *alone, const struct sample *attacked)
+{
+	printf("# %s: median %.3f ms, longest %.3f ms; under attack %.3f ms, %.3f ms\n", what,
+	       alone->median / 1e6, alone->longest / 1e6, attacked->median / 1e6,
+	       attacked->longest / 1e6);
+	fflush(stdout);
+}
+
+/*
+ * Fifty processes of another user open, use and set up wheels as fast as they can: root's open()
+ * and close() do not wait for them. What they do to the scheduler they do without wheels, too: that
+ * is what it is compared with.
+ */
+TEST_F_TIMEOUT(attack, open_does_not_wait, TIMEOUT)
+{
+	struct sample alone, attacked;
+
+	ASSERT_EQ(0, attack_start(&self->a, false, self->cpus));
+	alone = sample(open_close, self->cpus, SAMPLES);
+	EXPECT_EQ(0, attack_stop(&self->a));
+	ASSERT_EQ(0, attack_start(&self->a, true, self->cpus));
+	attacked = sample(open_close, self->cpus, SAMPLES);
+	EXPECT_EQ(0, attack_stop(&self->a));
+	say_samples("open and close", &alone, &attacked);
+	EXPECT_GE(2 * MSEC + 4 * alone.median, attacked.median);
+	if (tw_icount())
+		EXPECT_GE(2 * MSEC, attacked.longest);
+}
+
+/* The same for a CPU that goes and comes. */
+TEST_F_TIMEOUT(attack, hotplug_does_not_wait, TIMEOUT)
+{
+	struct sample alone, attacked;
+
+	if (self->cpus < 2 || tw_cpu_online(self->cpus - 1, true))
+		return;
+	ASSERT_EQ(0, attack_start(&self->a, false, self->cpus));
+	alone = sample(offline_online, self->cpus, 10);
+	EXPECT_EQ(0, attack_stop(&self->a));
+	ASSERT_EQ(0, attack_start(&self->a, true, self->cpus));
+	attacked = sample(offline_online, self->cpus, 10);
+	EXPECT_EQ(0, attack_stop(&self->a));
+	say_samples("CPU offline and online", &alone, &attacked);
+	EXPECT_GE(100 * MSEC + 2 * alone.median, attacked.median);
+}
+
+/* --- All at once ------------------------------------------------------------------------------ */
+
+#define MIX_USERS	4
+#define MIX_TABLE	8192	/* entries that are mapped of a deadline table */
+
+/* What each user has */
+static const struct crowd_kind mix_kinds[] = {
+	{ .wheels = 16, .each = 256 },
+	{ .wheels = 16, .each = 256, .ring = 64 },
+	{ .wheels = 4, .each = 256, .ring = 256, .monitors = 4 },
+	{ .wheels = 16, .each = 256, .tick = 100 * USEC, .clocks = 3 },
+};
+
+#define MIX_KINDS	(int)ARRAY_SIZE(mix_kinds)
+#define MIX_MAPPED	(MIX_KINDS - 1)		/* of these wheels the deadline tables are mapped */
+
+struct mix_shared {
+	atomic_int ready;
+	atomic_ullong at;	/* when all of it falls due */
+	atomic_ullong changes;
+	atomic_int done;
+	atomic_bool leave;	/* an end of a process takes long, and is not what is measured */
+};
+
+struct mix {
+	struct crowd c[MIX_KINDS];
+	__u64 **table;
+	__u64 seed;
+	struct mix_shared *shared;
+};
+
+/* In words, before the process ends */
+static int mix_bad(const char *what, long long got)
+{
+	fprintf(stderr, "# %s: %lld\n", what, got);
+	return 1;
+}
+
+/* Postpone timer @k of wheel @i by a store. 0, or what went wrong. */
+static int mix_store(struct mix *m, int i, int k, __u64 owed)
+{
+	struct crowd *c = &m->c[MIX_MAPPED];
+	clockid_t clock = crowd_clock(c, i);
+	struct timerwheel_entry ent;
+	struct timerwheel_info info;
+	__u64 unit, stored;
+
+	if (tw_get1(c->wheel[i].fd, k, &ent) != TIMERWHEEL_WAS_PENDING)
+		return 0;
+	if (ent.deadline != owed || tw_info(c->wheel[i].fd, &info))
+		return -EPROTO;
+	unit = 1ULL << info.generation_bits;
+	stored = (owed + tw_rand(&m->seed) % (10 * MSEC) + unit - 1) & ~(unit - 1);
+	__atomic_store_n(&m->table[i][ent.index], stored | ent.generation, __ATOMIC_RELAXED);
+	c->owes[i * c->kind.each + k] = stored;
+	if (tw_now(clock) < owed)
+		return 0;
+	/* Was that in time? A new deadline is the end of the question. */
+	stored = tw_now(clock) + MSEC;
+	c->owes[i * c->kind.each + k] = stored;
+	return tw_move1(c->wheel[i].fd, k, stored, TIMERWHEEL_ABS) > 0 ? 0 : -EPROTO;
+}
+
+/* Change one timer, whatever state it is in. 0, or what went wrong. */
+static int mix_change(struct mix *m, struct crowd *c, __u64 at)
+{
+	int i = tw_rand(&m->seed) % c->kind.wheels, k = tw_rand(&m->seed) % c->kind.each;
+	__u64 *owes = &c->owes[i * c->kind.each + k], when;
+	int what = tw_rand(&m->seed) % 8, ret, fd = c->wheel[i].fd;
+
+	when = at + crowd_offset(c, i) + tw_rand(&m->seed) % (20 * MSEC) - 5 * MSEC;
+	switch (what) {
+	case 0:
+		ret = tw_remove1(fd, k);
+		if (ret > 0)
+			*owes = NO_EVENT;
+		break;
+	case 1:
+		if (*owes != NO_EVENT)
+			return 0;
+		*owes = when;
+		return tw_add1(fd, k, crowd_value(i, k), when, TIMERWHEEL_ABS | TIMERWHEEL_EXCL);
+	case 2:
+	case 3:
+		if (c == &m->c[MIX_MAPPED])
+			return mix_store(m, i, k, *owes);
+		/* fallthrough */
+	default:
+		ret = tw_move1(fd, k, when, TIMERWHEEL_ABS);
+		if (ret > 0)
+			*owes = when;
+	}
+	/* What is not there has been delivered, be it read or not, or removed */
+	if (ret == -ENOENT && !c->wheel[i].ring && *owes != NO_EVENT)
+		return -ENOENT;
+	return ret >= 0 || ret == -ENOENT ? 0 : ret;
+}
+
+/* Open, arm for later, map */
+static int mix_open(struct mix *m)
+{
+	const struct crowd *c = &m->c[MIX_MAPPED];
+	int i, ret = 0;
+
+	for (i = 0; i < MIX_KINDS && !ret; i++) {
+		ret = crowd_open(&m->c[i], &mix_kinds[i]) ?:
+		      crowd_arm_at(&m->c[i], tw_now(CLOCK_MONOTONIC) + HOUR, 0);
+	}
+	m->table = calloc(c->kind.wheels, sizeof(*m->table));
+	for (i = 0; i < c->kind.wheels && !ret; i++) {
+		m->table[i] = mmap(NULL, MIX_TABLE * sizeof(__u64), PROT_READ | PROT_WRITE,
+				   MAP_SHARED, c->wheel[i].fd, TIMERWHEEL_MMAP_DEADLINES);
+		if (m->table[i] == MAP_FAILED)
+			ret = -errno;
+	}
+	return ret;
+}
+
+/* The rest of a crowd's events, and what it says of itself */
+static int mix_end(struct crowd *c)
+{
+	size_t all = (size_t)c->kind.wheels * c->kind.each, i;
+	struct timerwheel_stats st, one;
+	__u64 want = c->got;
+	int k, n;
+
+	for (i = 0; i < all; i++)
+		want += c->owes[i] != NO_EVENT;
+	n = crowd_take(c, want);
+	if (n)
+		return mix_bad("events did not come", n);
+	if (c->got != want || c->strange || c->early || crowd_owes(c))
+		return mix_bad("strange events", c->strange);
+	if (!crowd_stats(c, &st) || st.pending + st.due || st.delivered != c->got)
+		return mix_bad("STATS delivered", st.delivered);
+	for (i = 0; i < (size_t)c->kind.wheels; i++) {
+		if (tw_stats(c->wheel[i].fd, &one))
+			return mix_bad("STATS", 0);
+		for (k = 0; k < c->kind.monitors; k++) {
+			if (monitor_all(c->wheel[i].monitor[k]) != one.delivered)
+				return mix_bad("a monitor's events are not", one.delivered);
+		}
+	}
+	return 0;
+}
+
+/* One user's part. Returns an exit status. */
+static int mix_main(struct mix *m, int user)
+{
+	int i, n, ret, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct timerwheel_info info;
+	__u64 at;
+
+	tw_pin(user % cpus);
+	if (setresuid(ALICE + user, 0, 0))
+		return mix_bad("user", errno);
+	ret = mix_open(m);
+	if (ret)
+		return mix_bad("open", ret);
+	atomic_fetch_add(&m->shared->ready, 1);
+	while (!(at = atomic_load(&m->shared->at)))
+		tw_sleep(MSEC);
+	for (i = 0; i < MIX_KINDS; i++) {
+		ret = crowd_arm_at(&m->c[i], at, 0);
+		if (ret)
+			return mix_bad("arm", ret);
+	}
+	tw_sleep_until(CLOCK_MONOTONIC, at - 5 * MSEC);
+	for (n = 0; n < 1000 || tw_now(CLOCK_MONOTONIC) < at + 20 * MSEC; n++) {
+		if (n % 64 == 0)
+			tw_pin(tw_rand(&m->seed) % cpus);
+		i = tw_rand(&m->seed) % MIX_KINDS;
+		ret = mix_change(m, &m->c[i], at);
+		if (!ret && n % 4 == 0)
+			ret = crowd_take_one(&m->c[i], tw_rand(&m->seed) % mix_kinds[i].wheels);
+		if (ret < 0)
+			return mix_bad("change", ret);
+	}
+	atomic_fetch_add(&m->shared->changes, n);
+	for (i = 0; i < MIX_KINDS; i++) {
+		if (mix_end(&m->c[i]))
+			return mix_bad("wheels of kind", i);
+	}
+	for (i = 0; i < mix_kinds[MIX_MAPPED].wheels; i++)
+		munmap(m->table[i], MIX_TABLE * sizeof(__u64));
+	for (i = 0; i < MIX_KINDS; i++)
+		crowd_close(&m->c[i]);
+	i = tw_open(O_NONBLOCK);
+	if (tw_info(i, &info) || info.user_timers)
+		return mix_bad("still charged", info.user_timers);
+	close(i);
+	return 0;
+}
+
+static void mix_process(struct mix_shared *shared, int user, __u64 seed)
+{
+	struct mix *m = calloc(1, sizeof(*m));
+	int status;
+
+	m->seed = seed;
+	m->shared = shared;
+	status = mix_main(m, user);
+	atomic_fetch_add(&shared->done, 1);
+	while (!atomic_load(&shared->leave))
+		tw_sleep(MSEC);
+	_exit(status);
+}
+
+FIXTURE(mix) {
+	struct mix_shared *shared;
+	__u64 seed;
+};
+
+FIXTURE_SETUP(mix)
+{
+	self->shared = tw_shared(sizeof(*self->shared));
+	self->seed = tw_icount() ? 1 : tw_seed();
+	TH_LOG("TW_SEED=%llu", (unsigned long long)self->seed);
+}
+
+FIXTURE_TEARDOWN(mix)
+{
+}
+
+/*
+ * Several users with wheels of all kinds change their timers while all of these burst, on all
+ * CPUs: each arming ends in exactly one way, no event is early, all memory comes back, and a task
+ * with a high priority does not wait.
+ */
+TEST_F_TIMEOUT(mix, exactly_once, TIMEOUT)
+{
+	struct mix_shared *shared = self->shared;
+	struct gap_meter meter;
+	pid_t pid[MIX_USERS];
+	__u64 began, gap;
+	int i;
+
+	began = tw_now(CLOCK_MONOTONIC);
+	for (i = 0; i < MIX_USERS; i++) {
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		if (!pid[i])
+			mix_process(shared, i, self->seed + i);
+	}
+	while (atomic_load(&shared->ready) < MIX_USERS && tw_now(CLOCK_MONOTONIC) < began + MINUTE)
+		tw_sleep(MSEC);
+	ASSERT_EQ(MIX_USERS, atomic_load(&shared->ready));
+	began = tw_now(CLOCK_MONOTONIC) + 2 * (tw_now(CLOCK_MONOTONIC) - began) + 500 * MSEC;
+	atomic_store(&shared->at, began);
+	tw_sleep_until(CLOCK_MONOTONIC, began - 6 * MSEC);
+	ASSERT_EQ(0, gap_start(&meter));
+	while (atomic_load(&shared->done) < MIX_USERS)
+		tw_sleep(MSEC);
+	gap = gap_stop(&meter);
+	atomic_store(&shared->leave, true);
+	for (i = 0; i < MIX_USERS; i++)
+		EXPECT_EQ(0, tw_reap(pid[i]));
+	printf("# %llu changes\n", (unsigned long long)atomic_load(&shared->changes));
+	say_gap("all of it", MIX_USERS, gap);
+	if (tw_icount())
+		EXPECT_GE(GAP_MOST, gap);
+}
+
+TEST_HARNESS_MAIN
