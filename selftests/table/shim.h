@@ -41,11 +41,14 @@ bool shim_no_memory(void);
 extern long shim_pieces;
 /* Does user memory fault? */
 bool shim_fault(void);
+/* Others may run now. */
+void shim_resched(void);
 #else
 #define shim_cpu		0
 #define shim_before_bucket()	do { } while (0)
 #define shim_no_memory()	false
 #define shim_fault()		false
+#define shim_resched()		do { } while (0)
 #endif
 
 /* --- Plain things ----------------------------------------------------------------------- */
@@ -151,7 +154,7 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 #define local_bh_enable()	do { } while (0)
 #define pagefault_disable()	do { } while (0)
 #define pagefault_enable()	do { } while (0)
-#define cond_resched()		do { } while (0)
+#define cond_resched()		shim_resched()
 
 #define lockdep_assert_held(l)				((void)(l))
 #define lockdep_init_map_wait(m, name, key, sub, type)	((void)(m), (void)(key))

@@ -5,6 +5,7 @@
 
 #include "deadlines.h"
 #include "fail.h"
+#include "monitors.h"
 #include "rig.h"
 #include "table.h"
 
@@ -130,7 +131,9 @@ static void walk_memory(struct model *m)
 {
 	const struct tw_table *table = &m->file->table;
 
-	CHECK(rig_charged == table->made, "%llu timers charged, %u made", rig_charged, table->made);
+	CHECK(rig_charged == table->made + monitors_charged(),
+	      "%llu timers charged, %u made, %u for a log", rig_charged, table->made,
+	      monitors_charged());
 	CHECK(table->made <= m->file->setup.capacity, "%u timers of at most %u", table->made,
 	      m->file->setup.capacity);
 	CHECK(table->buckets * TW_BUCKET_TIMERS >= table->made, "%u buckets for %u timers",
