@@ -69,8 +69,8 @@ static const struct {
 	  { .keys = 60000, .capacity = 50000, .parts = 2, .bits = 20, .files = 4, .ops = 20000,
 	    .walk = 1000 } },
 	{ "many keys, ring",
-	  { .keys = 60000, .capacity = 60000, .parts = 2, .ring = 4096, .monitors = 5, .files = 4,
-	    .ops = 20000, .walk = 1000 } },
+	  { .keys = 60000, .capacity = 60000, .parts = 2, .ring = 4096, .monitors = 5,
+	    .files = 4, .ops = 20000, .walk = 1000 } },
 };
 
 /* Run one in its own process. Return: whether it passed. */
@@ -106,8 +106,9 @@ static void print_stats(const struct driver_stats *s)
 {
 	printf("# %llu new, %llu on pending and %llu on due timers, %llu refused, %llu events, ",
 	       s->done[0], s->done[1], s->done[2], s->refused, s->events);
-	printf("%llu copies, %llu passes, %llu stores, %llu in gaps, grown %llu times, %llu times not, ",
-	       s->copies, s->passes, s->stores, s->gaps, s->grown, s->failed);
+	printf("%llu copies, %llu passes, %llu stores, %llu in gaps, ", s->copies, s->passes,
+	       s->stores, s->gaps);
+	printf("grown %llu times, %llu times not, ", s->grown, s->failed);
 	printf("at most %llu timers, %llu in a chain\n", s->most, s->longest);
 }
 

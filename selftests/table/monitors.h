@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Monitors of a file: each must have what was delivered since it came, or be told what it missed. */
+/* Monitors of a file: has each what was delivered since it came, or is told what it missed? */
 #ifndef MONITORS_H
 #define MONITORS_H
 
