@@ -22,6 +22,9 @@
 /* Most events that go from the list into the ring in a run. */
 #define TW_FLOW		64U
 
+/* Timers that waited before and may go into the ring along with those that fall due. */
+#define TW_FLOW_ALONG	16U
+
 /* Hand out the first due timers' events, at most @max of them, to the ring: it has room. */
 static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_taken *taken)
 {
@@ -157,7 +160,7 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
 		return;
 	ctx->wake |= tw_events_add(ctx->cpu, due, ctx->now);
 	/* More than came: once there is room again the list becomes empty. */
-	tw_flow_some(ctx, 2 * due->count);
+	tw_flow_some(ctx, due->count + TW_FLOW_ALONG);
 }
 
 /**
@@ -165,14 +168,14 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
  * @file: the file
  * @n: how many
  *
- * In runs of its own, so that the one before was no longer for it. The work is bounded by what the
- * run did: each of its timers brings one more along that waited before, if any does.
+ * In runs of its own, so that the one before was no longer for it; and not more than a few others
+ * along with them.
  *
  * Context: process, may sleep.
  */
 void tw_flow_after(struct tw_file *file, unsigned int n)
 {
-	tw_flow_runs(file, 2 * n);
+	tw_flow_runs(file, n + TW_FLOW_ALONG);
 }
 
 /**

@@ -101,7 +101,7 @@ static inline void tw_log_write(struct tw_log *log, const struct timerwheel_even
  * @log: the log
  * @cursor: of a monitor
  *
- * Without a lock. Whoever writes wakes afterwards, so who sleeps because of a stale answer is woken.
+ * Without a lock. Whoever writes wakes afterwards: who sleeps because of a stale answer is woken.
  *
  * Return: true if so, just now.
  */

@@ -134,7 +134,7 @@ TEST_F(monitor, many)
 		close(mon[i]);
 }
 
-/* @n events of @mon, the first of which tells that @missed are missing; the others begin with @key */
+/* @n events of @mon: the first tells that @missed are missing, the others begin with @key */
 static bool missed(FIXTURE_DATA(monitor) * self, int mon, int n, __u64 missed, __u64 key)
 {
 	const struct timerwheel_event *ev = self->copy;
@@ -172,6 +172,8 @@ TEST_F(monitor, misses)
 /* What is left after a read is to be polled for: events, also when the count took a place */
 TEST_F(monitor, misses_in_small_reads)
 {
+	struct timerwheel_event *nowhere = tw_fence(0);
+
 	ASSERT_EQ(LENGTH + 3, deliver(self, 0, LENGTH + 3));
 	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
 	EXPECT_TRUE(missed(self, self->mon, 1, 3, 0));
@@ -185,7 +187,7 @@ TEST_F(monitor, misses_in_small_reads)
 	EXPECT_EQ(0, tw_poll(self->mon, 0));
 	/* all of it missed, and a count that is not taken is still there */
 	ASSERT_EQ(3 * LENGTH, deliver(self, 200, 3 * LENGTH));
-	EXPECT_EQ(-1, read(self->mon, NULL, sizeof(self->copy[0])));
+	EXPECT_EQ(-1, read(self->mon, nowhere, sizeof(*nowhere)));
 	EXPECT_EQ(EFAULT, errno);
 	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
 	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 2 * LENGTH, 200 + 2 * LENGTH));
@@ -380,7 +382,7 @@ static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
 	return false;
 }
 
-/* The log is charged to who opened the wheel, as the longest monitor needs, until the last one goes */
+/* The log is charged to who opened the wheel, as the longest monitor needs, until the last goes */
 TEST_F(monitor, charged)
 {
 	struct timerwheel_info info;
@@ -729,10 +731,10 @@ static void *shares(void *arg)
 		for (i = 0; i < n; i++) {
 			if (ev[i].flags & TIMERWHEEL_EVENT_MISSED)
 				s->missed += ev[i].overruns;
-			else if (__atomic_fetch_add(&s->had[ev[i].key], 1, __ATOMIC_RELAXED))
-				return "an event came twice";
-			else
+			else if (!__atomic_fetch_add(&s->had[ev[i].key], 1, __ATOMIC_RELAXED))
 				s->seen++;
+			else
+				return "an event came twice";
 		}
 	} while (n > 0);
 	return n ? "a reader failed" : NULL;

@@ -1950,12 +1950,12 @@ TEST_F(cap, memory)
 	struct timerwheel_stats st[2];
 
 	ASSERT_EQ(0, tw_stats(a, &st[0]));
-	EXPECT_EQ(st[0].memory, user_memory(a));
+	EXPECT_EQ(st[0].memory, tw_memory_alone(a));
 	/* what the timers take, and what their keys do */
 	EXPECT_LT(HALF / 2 * 68, st[0].memory);
 	b = open_capacity(1, 1);
 	ASSERT_EQ(0, tw_stats(b, &st[1]));
-	EXPECT_EQ(st[0].memory + st[1].memory, user_memory(a));
+	EXPECT_EQ(st[0].memory + st[1].memory, tw_memory_of((int[]){ a, b }, 2));
 	close(a);
 	EXPECT_TRUE(user_memory_becomes(b, st[1].memory));
 }
@@ -2016,7 +2016,7 @@ TEST_F(cap, others)
 	struct timerwheel_monitor monitor = { .size = sizeof(monitor), .events = 1024 };
 	int fd = open_capacity(4 * CAP, HALF), empty = tw_open(0);
 	size_t page = getpagesize();
-	__u64 base = user_memory(fd);
+	__u64 base = tw_memory_of((int[]){ fd, empty }, 2);
 	char *p;
 
 	/* one page short of the table, which has more than one and a directory */

@@ -9,6 +9,7 @@
  * Idle time costs nothing there, so some tests wait much longer there.
  */
 #include "tw_test.h"
+#include <pthread.h>
 #include <sys/mman.h>
 
 #define TICK	MSEC
@@ -975,6 +976,256 @@ TEST_F_TIMEOUT(burst, cascade, 300)
 	ASSERT_EQ(0, tw_add1(self->fd, OTHER, 0, at - 128 * TICK, TIMERWHEEL_ABS));
 	tw_sleep_until(CLOCK_MONOTONIC, at + 500 * MSEC);
 	EXPECT_TRUE(burst_came(self, true));
+}
+
+/* --- How long a call keeps a task of the highest priority waiting -------- */
+
+enum { CALLS = 4096, SPAN_MONITORS = TIMERWHEEL_MONITORS_MAX, ROUNDS = 10 };
+
+#define SPAN_MOST	(25 * USEC)
+
+FIXTURE(span) {
+	int fd;
+	int mon[SPAN_MONITORS];
+	struct timerwheel_ring *ring;
+	struct timerwheel_add add[CALLS];
+	struct timerwheel_move move[CALLS];
+	struct timerwheel_entry ent[CALLS];
+	struct timerwheel_event ev[CALLS];
+	pthread_t thread;
+	bool stop;
+	__u64 worst;
+	__u64 alone;			/* @worst while nobody calls */
+};
+
+FIXTURE_VARIANT(span) {
+	__u32 ring;
+	int monitors;
+};
+
+FIXTURE_VARIANT_ADD(span, plain) { 0, 0 };
+FIXTURE_VARIANT_ADD(span, monitors) { 0, SPAN_MONITORS };
+FIXTURE_VARIANT_ADD(span, ring) { CALLS, 0 };
+FIXTURE_VARIANT_ADD(span, ring_monitors) { CALLS, SPAN_MONITORS };
+
+/* Sleep for moments: how late is it when we run? */
+static void *span_meter(void *arg)
+{
+	FIXTURE_DATA(span) *self = arg;
+	__u64 state = 1, at, late;
+
+	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED)) {
+		at = tw_now(CLOCK_MONOTONIC) + 20 * USEC + tw_rand(&state) % (30 * USEC);
+		tw_sleep_until(CLOCK_MONOTONIC, at);
+		late = tw_now(CLOCK_MONOTONIC) - at;
+		if (late > self->worst)
+			self->worst = late;
+	}
+	return NULL;
+}
+
+static int span_begin(FIXTURE_DATA(span) * self)
+{
+	struct sched_param param = { .sched_priority = 99 };
+	pthread_attr_t attr;
+
+	self->stop = false;
+	self->worst = 0;
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedparam(&attr, &param);
+	return pthread_create(&self->thread, &attr, span_meter, self);
+}
+
+/* Was the wait as short as is promised? */
+static bool span_end(FIXTURE_DATA(span) * self, const char *what)
+{
+	__atomic_store_n(&self->stop, true, __ATOMIC_RELAXED);
+	pthread_join(self->thread, NULL);
+	if (!tw_icount())
+		return true;
+	printf("# %s: %.1f us, %.1f us alone\n", what, self->worst / 1e3, self->alone / 1e3);
+	fflush(stdout);
+	return self->worst <= SPAN_MOST + self->alone;
+}
+
+FIXTURE_SETUP(span)
+{
+	struct timerwheel_setup setup = { .ring = variant->ring };
+	struct timerwheel_monitor mon = {
+		.size = sizeof(mon), .flags = TIMERWHEEL_MONITOR_NONBLOCK, .events = CALLS,
+	};
+	int i;
+
+	ASSERT_EQ(0, tw_pin(0));
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_EQ(0, tw_setup(self->fd, &setup));
+	if (variant->ring) {
+		self->ring = mmap(NULL, TIMERWHEEL_RING_EVENTS + sizeof(self->ev),
+				  PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
+				  TIMERWHEEL_MMAP_RING);
+		ASSERT_NE(MAP_FAILED, self->ring);
+	}
+	for (i = 0; i < variant->monitors; i++) {
+		self->mon[i] = tw_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
+		ASSERT_LE(0, self->mon[i]);
+	}
+	/* No page is touched for the first time while it counts. */
+	memset(self->ent, 1, sizeof(self->ent));
+	memset(self->ev, 1, sizeof(self->ev));
+	ASSERT_EQ(0, span_begin(self));
+	for (i = 0; i < (tw_icount() ? 10000000 : 1000); i++)
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	span_end(self, "nothing");
+	self->alone = self->worst;
+}
+
+FIXTURE_TEARDOWN(span)
+{
+	close(self->fd);
+}
+
+static bool span_add(FIXTURE_DATA(span) * self, __u64 deadline, __u32 flags)
+{
+	int i;
+
+	for (i = 0; i < CALLS; i++)
+		self->add[i] = (struct timerwheel_add) {
+			.key = i, .deadline = deadline, .flags = flags,
+		};
+	return tw_add(self->fd, self->add, CALLS) == CALLS;
+}
+
+static bool span_move(FIXTURE_DATA(span) * self, __u64 deadline)
+{
+	int i;
+
+	for (i = 0; i < CALLS; i++)
+		self->move[i] = (struct timerwheel_move) { .key = i, .deadline = deadline };
+	return tw_move(self->fd, self->move, CALLS) == CALLS;
+}
+
+/* Take all events, by read or from the ring */
+static bool span_take(FIXTURE_DATA(span) * self)
+{
+	__u32 tail;
+
+	if (!self->ring)
+		return tw_read(self->fd, self->ev, CALLS) == CALLS;
+	tw_ioctl(self->fd, TIMERWHEEL_IOC_FLOW, NULL);
+	tail = __atomic_load_n(&self->ring->tail, __ATOMIC_ACQUIRE);
+	if (tail - self->ring->head != CALLS)
+		return false;
+	__atomic_store_n(&self->ring->head, tail, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* ADD, MOVE to an earlier deadline, LIST and DRAIN of pending timers */
+TEST_F_TIMEOUT(span, pending, 120)
+{
+	__u64 cursor;
+	int i, n, got;
+
+	ASSERT_EQ(0, span_begin(self));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_TRUE(span_add(self, HOUR, 0));
+		ASSERT_TRUE(span_move(self, MINUTE));
+		cursor = 0;
+		for (got = 0; (n = tw_list(self->fd, &cursor, self->ent, CALLS)) > 0; got += n)
+			;
+		ASSERT_EQ(CALLS, got);
+		ASSERT_EQ(CALLS, tw_drain(self->fd, 0, self->ent, CALLS));
+	}
+	EXPECT_TRUE(span_end(self, "pending"));
+}
+
+/* ADD of past deadlines, and what takes the events */
+TEST_F_TIMEOUT(span, past, 120)
+{
+	int i;
+
+	ASSERT_EQ(0, span_begin(self));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_TRUE(span_add(self, 1, TIMERWHEEL_ABS));
+		ASSERT_TRUE(span_take(self));
+	}
+	EXPECT_TRUE(span_end(self, "past deadlines"));
+}
+
+/* MOVE to now, and what takes the events */
+TEST_F_TIMEOUT(span, moved, 120)
+{
+	int i;
+
+	ASSERT_EQ(0, span_begin(self));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_TRUE(span_add(self, HOUR, 0));
+		ASSERT_TRUE(span_move(self, 0));
+		ASSERT_TRUE(span_take(self));
+	}
+	EXPECT_TRUE(span_end(self, "MOVE to now"));
+}
+
+/* DRAIN of due timers; of a ring, those that it has no room for */
+TEST_F_TIMEOUT(span, due, 120)
+{
+	int i;
+
+	if (self->ring) {
+		ASSERT_TRUE(span_add(self, 0, 0));
+		ASSERT_EQ(CALLS, self->ring->tail);
+	}
+	ASSERT_EQ(0, span_begin(self));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_TRUE(span_add(self, 0, 0));
+		ASSERT_EQ(CALLS, tw_drain(self->fd, 0, self->ent, CALLS));
+	}
+	EXPECT_TRUE(span_end(self, "DRAIN of due timers"));
+}
+
+/* One ADD that is due at once, while many wait for room that there is by now */
+TEST_F_TIMEOUT(span, one, 120)
+{
+	int i, k;
+
+	if (!self->ring)
+		SKIP(return, "about a ring");
+	ASSERT_TRUE(span_add(self, 0, 0));
+	ASSERT_TRUE(span_add(self, 0, 0));
+	self->ring->head = self->ring->tail;
+	ASSERT_EQ(0, span_begin(self));
+	for (i = 1; i <= 200; i++) {
+		ASSERT_EQ(0, tw_add1(self->fd, CALLS + i, 0, 0, 0));
+		/* As many as that one, and 16. */
+		ASSERT_EQ(CALLS + 17 * i, self->ring->tail);
+	}
+	EXPECT_TRUE(span_end(self, "one ADD"));
+	for (k = 0; k < variant->monitors; k++)
+		EXPECT_EQ(CALLS, tw_read(self->mon[k], self->ev, CALLS));
+}
+
+/* Monitors that grow and are read */
+TEST_F_TIMEOUT(span, read, 120)
+{
+	struct timerwheel_monitor mon = { .size = sizeof(mon), .events = 2 * CALLS };
+	int i, k, fd;
+
+	if (!variant->monitors)
+		SKIP(return, "about monitors");
+	ASSERT_TRUE(span_add(self, 0, 0));
+	ASSERT_TRUE(span_take(self));
+	ASSERT_EQ(0, span_begin(self));
+	for (i = 0; i < 2; i++) {
+		/* One must go before: so there is room for it. */
+		close(self->mon[i]);
+		fd = tw_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
+		ASSERT_LE(0, fd);
+		mon.events *= 2;
+	}
+	for (k = 2; k < variant->monitors; k++)
+		EXPECT_EQ(CALLS, tw_read(self->mon[k], self->ev, CALLS));
+	EXPECT_TRUE(span_end(self, "monitors are read"));
 }
 
 /* --- CLOCK_REALTIME is set ---------------------------------------------- */

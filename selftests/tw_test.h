@@ -293,23 +293,34 @@ static inline int tw_stats(int fd, struct timerwheel_stats *stats)
 }
 
 /*
- * What the user has of the cap when @fd is all that is open: closed wheels are freed a moment
- * later. ~0: that is not so.
+ * What the user has of the cap when the @n wheels @fd are all that is open: closed ones are freed a
+ * moment later. ~0: that is not so.
  */
-static inline __u64 tw_memory_alone(int fd)
+static inline __u64 tw_memory_of(const int *fd, int n)
 {
 	struct timerwheel_stats st;
 	struct timerwheel_info info;
-	int i;
+	__u64 sum;
+	int i, k;
 
 	for (i = 0; i < 20000; i++) {
-		if (tw_stats(fd, &st) || tw_info(fd, &info))
-			break;
-		if (info.user_memory == st.memory)
-			return st.memory;
+		for (k = 0, sum = 0; k < n; k++) {
+			if (tw_stats(fd[k], &st))
+				return ~0ULL;
+			sum += st.memory;
+		}
+		if (tw_info(fd[0], &info))
+			return ~0ULL;
+		if (info.user_memory == sum)
+			return sum;
 		tw_sleep(MSEC);
 	}
 	return ~0ULL;
+}
+
+static inline __u64 tw_memory_alone(int fd)
+{
+	return tw_memory_of(&fd, 1);
 }
 
 /* Promise 3 in numbers: each arming ended in exactly one way, or not yet */

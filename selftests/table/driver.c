@@ -8,6 +8,7 @@
 #include "deadlines.h"
 #include "fail.h"
 #include "model.h"
+#include "monitors.h"
 #include "ops.h"
 #include "rig.h"
 #include "run.h"
@@ -508,6 +509,27 @@ static void run_share(void)
 		      "the word of timer %u does not say whose it is", index);
 }
 
+static void run_one(void);
+
+/* Something else happens while the log grows: a lot, now and then. */
+static void meanwhile(void)
+{
+	unsigned int here = shim_cpu, n;
+
+	for (n = once_in(2) ? pick(60) : 1; n; n--) {
+		run_one();
+		if (once_in(4))
+			stats->copies += monitors_read();
+	}
+	shim_cpu = here;
+}
+
+static void run_monitor(void)
+{
+	if (config->monitors)
+		stats->copies += monitors_one(meanwhile);
+}
+
 static void run_one(void)
 {
 	unsigned int n = once_in(3) ? 1 + pick(TW_RUN) : 1, i;
@@ -631,10 +653,13 @@ static void run_file(u64 *keys)
 	file = rig_make(&setup);
 	pick_keys(keys);
 	model_init(&model, file, keys, config->keys, config->offset, config->alike);
+	monitors_init(file, &source, config->monitors, config->refuse);
 	rig_refuse = config->refuse ? refuse : NULL;
 	rig_allow = config->refuse ? allow : NULL;
 	for (i = 0; i < config->ops; i++) {
 		run_one();
+		if (once_in(3))
+			run_monitor();
 		if (once_in(config->walk)) {
 			longest = walk(&model);
 			stats->longest = max_t(u64, stats->longest, longest);
@@ -643,6 +668,7 @@ static void run_file(u64 *keys)
 	rig_refuse = NULL;
 	rig_allow = NULL;
 	finish();
+	monitors_end();
 	model_free(&model);
 	rig_free(file);
 }

@@ -12,6 +12,7 @@
  * @parts: CPUs, 1 or 2. With 2 another CPU does something in the middle of operations.
  * @ring: events in the ring, 0: events are read
  * @bits: of a generation; 0: the deadline table is not mapped
+ * @monitors: at most so many at once; 17: one more than there may be
  * @refuse: memory and charges are refused once in so many times, 0: never
  * @offset: of those who map the table and the ring, in ns
  * @alike: all keys have the same chain, as far as the table can tell them apart
@@ -24,6 +25,7 @@ struct config {
 	unsigned int capacity;
 	unsigned int parts;
 	unsigned int ring;
+	unsigned int monitors;
 	unsigned int bits;
 	unsigned int refuse;
 	s64 offset;
@@ -38,6 +40,7 @@ struct config {
  * @done: operations on a timer that did something, by what there was: nothing, pending, due
  * @refused: those that said an error
  * @events: events
+ * @copies: events and misses read from monitors
  * @passes: passes
  * @stores: stores in the deadline table
  * @gaps: operations in the middle of others
@@ -50,6 +53,7 @@ struct driver_stats {
 	u64 done[3];
 	u64 refused;
 	u64 events;
+	u64 copies;
 	u64 passes;
 	u64 stores;
 	u64 gaps;

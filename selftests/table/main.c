@@ -50,10 +50,12 @@ static const struct run runs[] = {
 	{ "few keys",
 	  { .keys = 12, .capacity = 8, .parts = 1, .files = 20, .ops = 10000, .walk = 1 } },
 	{ "few keys, two CPUs",
-	  { .keys = 12, .capacity = 8, .parts = 2, .bits = 10, .files = 20, .ops = 10000,
+	  { .keys = 12, .capacity = 8, .parts = 2, .monitors = 4, .bits = 10, .files = 20,
+	    .ops = 10000,
 	    .walk = 1 } },
 	{ "few keys, two CPUs, ring",
-	  { .keys = 40, .capacity = 30, .parts = 2, .ring = 4, .bits = 2, .offset = AHEAD,
+	  { .keys = 40, .capacity = 30, .parts = 2, .ring = 4, .monitors = 17, .bits = 2,
+	    .offset = AHEAD,
 	    .files = 20, .ops = 10000, .walk = 1 } },
 	{ "one chain",
 	  { .keys = 48, .capacity = 250, .parts = 1, .alike = 1, .bits = 3, .offset = -AHEAD,
@@ -62,17 +64,18 @@ static const struct run runs[] = {
 	  { .keys = 40, .capacity = 90, .parts = 2, .alike = 1, .files = 20, .ops = 10000,
 	    .walk = 10 } },
 	{ "no memory",
-	  { .keys = 1000, .capacity = 900, .parts = 1, .bits = 10, .refuse = 2, .files = 50,
+	  { .keys = 1000, .capacity = 900, .parts = 1, .monitors = 8, .bits = 10, .refuse = 2, .files = 50,
 	    .ops = 2000, .walk = 20 } },
 	{ "no memory, two CPUs, ring",
-	  { .keys = 3000, .capacity = 2500, .parts = 2, .ring = 64, .bits = 12, .refuse = 4,
+	  { .keys = 3000, .capacity = 2500, .parts = 2, .ring = 64, .monitors = 3, .bits = 12,
+	    .refuse = 4,
 	    .offset = -AHEAD, .files = 50, .ops = 2000, .walk = 50 } },
 	{ "many keys",
 	  { .keys = 60000, .capacity = 50000, .parts = 2, .bits = 20, .files = 4, .ops = 20000,
 	    .walk = 1000 } },
 	{ "many keys, ring",
-	  { .keys = 60000, .capacity = 60000, .parts = 2, .ring = 4096, .files = 4,
-	    .ops = 20000, .walk = 1000 } },
+	  { .keys = 60000, .capacity = 60000, .parts = 2, .ring = 4096, .monitors = 5,
+	    .files = 4, .ops = 20000, .walk = 1000 } },
 	{ "keys in patterns", .seeds = 1000 },
 };
 
@@ -111,8 +114,9 @@ static void print_stats(const struct driver_stats *s)
 {
 	printf("# %llu new, %llu on pending and %llu on due timers, %llu refused, %llu events, ",
 	       s->done[0], s->done[1], s->done[2], s->refused, s->events);
-	printf("%llu passes, %llu stores, %llu in gaps, grown %llu times, %llu times not, ",
-	       s->passes, s->stores, s->gaps, s->grown, s->failed);
+	printf("%llu copies, %llu passes, %llu stores, %llu in gaps, ", s->copies, s->passes,
+	       s->stores, s->gaps);
+	printf("grown %llu times, %llu times not, ", s->grown, s->failed);
 	printf("at most %llu timers, %llu in a chain\n", s->most, s->longest);
 }
 

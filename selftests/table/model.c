@@ -6,6 +6,7 @@
 
 #include "deadlines.h"
 #include "fail.h"
+#include "monitors.h"
 #include "rig.h"
 
 void model_init(struct model *m, struct tw_file *file, const u64 *keys, u32 n, u64 offset,
@@ -312,6 +313,7 @@ void model_event(struct model *m, const struct timerwheel_event *event, u64 offs
 	u64 passed = 0;
 	struct entry *e;
 
+	monitors_event(event);
 	owner = index <= m->file->table.made ? m->owner[index] : 0;
 	CHECK(owner, "an event of index %u, which no timer has", index);
 	e = &m->entry[owner - 1];

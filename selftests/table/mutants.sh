@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/../lib/mutants.sh"
 
 area=table
-files=(table.c memory.c ops.c wheel.c events.c flow.c ring.c table.h ops.h deliver.h cpu.h deadlines.h clock.h)
+files=(table.c memory.c ops.c wheel.c events.c flow.c ring.c log.c table.h ops.h deliver.h cpu.h deadlines.h clock.h log.h)
 
 # name; script for sed, which must change something
 faults=(
@@ -89,6 +89,29 @@ faults=(
 'ring: overtakes what waits;                 s/ \&\& !READ_ONCE(file->events.due.count);/;/'
 'ring: written in one place;                 s/tw_ring_slot(ring, ring->tail + taken->count)/tw_ring_slot(ring, ring->tail)/'
 'ring: does not tell that more are due;      s/overflow ? TIMERWHEEL_RING_OVERFLOW : 0/0/'
+'ring: what was due at once stays outside;   s/ctx->flow++;/;/'
+'ring: its monitors see nothing;             s/tw_events_log(ctx, due->first, 0);/;/'
+'ring: its monitors see times of others;     s/ctx->offset = offset;/;/'
+'log: one event is forgotten;                s/^\tWRITE_ONCE(log->tail, log->tail + 1);/\tif (log->tail % 100 != 99) WRITE_ONCE(log->tail, log->tail + 1);/'
+'log: a monitor has what was before it;      s/WRITE_ONCE(cursor->next, log->tail);/;/'
+'log: what was there is lost as it grows;    s/^\ttw_log_copy(log);/\t;/'
+'log: new events are overwritten by old ones; s/if (log->tail - i <= log->store.events)/if (1)/'
+'log: older events are read too early;       s/i < log->from ? &log->older : &log->store/\&log->store/'
+'log: the older store is not forgotten;      s/^\tlog->from = 0;/\t;/'
+'log: the older store stays;                 s/^\ttw_log_store_free(log, &older);/\t;/'
+'log: who is behind does not notice;         s/if (unlikely(behind > cursor->events))/if (0)/'
+'log: a monitor is one too short;            s/log->tail - cursor->events);/log->tail - cursor->events + 1);/'
+'log: one is missing and not counted;        s/cursor->missed + behind - cursor->events);/cursor->missed + behind - cursor->events - 1);/'
+'log: misses are not told;                   s/^\tif (unlikely(cursor->missed))/\tif (0)/'
+'log: misses are told again;                 s/WRITE_ONCE(cursor->missed, 0);/;/'
+'log: a count takes the place of an event;   /^void tw_log_take(/,/^}/s/n--;/;/'
+'log: a fault loses events;                  s/WRITE_ONCE(cursor->next, cursor->next + n);/WRITE_ONCE(cursor->next, cursor->next + n + !n);/'
+'log: one monitor too many;                  s/log->monitors == TIMERWHEEL_MONITORS_MAX/0/'
+'log: no end;                                s/if (!n \&\& !log->closed)/if (!n)/'
+'log: an end too early;                      s/if (!n \&\& !log->closed)/if (0)/'
+'log: it stays when nobody reads it;         s/if (!--log->monitors)/if (--log->monitors, 0)/'
+'log: more than is charged;                  s/if (charged < events)/if (0)/'
+'log: memory that failed is charged;         /^static int tw_log_store_make(/,/^}/s/^\ttw_user_uncharge(.*/\t;/'
 'word: any generation will do;               s/if (((u32)word ^ t->generation) & pool->generation_mask)/if (0)/'
 'word: it can hurry a timer;                 s/if (time > t->deadline)/if (1)/'
 'word: the generation is part of the time;   s/u64 time = word \& ~(u64)pool->generation_mask;/u64 time = word;/'

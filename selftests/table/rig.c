@@ -19,6 +19,7 @@ bool (*rig_refuse)(void);
 bool (*rig_fault)(void);
 bool (*rig_allow)(void);
 void (*rig_gap)(void);
+void (*rig_resched)(void);
 
 /* --- What shim.h asks for ----------------------------------------------------------------- */
 
@@ -47,6 +48,18 @@ bool shim_no_memory(void)
 bool shim_fault(void)
 {
 	return rig_fault && rig_fault();
+}
+
+/* Likewise: none of its own. */
+void shim_resched(void)
+{
+	void (*call)(void) = rig_resched;
+
+	if (!call)
+		return;
+	rig_resched = NULL;
+	call();
+	rig_resched = call;
 }
 
 u64 ktime_get_ns(void)
@@ -136,16 +149,20 @@ void tw_user_uncharge(struct tw_user *user, size_t bytes)
 	rig_charged -= bytes;
 }
 
-/* Nobody watches. */
-void tw_monitor_wake(struct tw_file *file)
+void tw_user_hold(struct tw_user *user)
 {
-	(void)file;
+	(void)user;
 }
 
-void tw_monitor_tell(struct tw_file *file, const struct timerwheel_event *event)
+void tw_user_put(struct tw_user *user)
 {
-	(void)file;
-	(void)event;
+	(void)user;
+}
+
+/* Nobody sleeps. */
+void tw_monitor_wake(struct tw_file *file)
+{
+	CHECK(file->events.log, "monitors are woken, and there never was one");
 }
 
 /* --- A file ----------------------------------------------------------------------------------- */

@@ -51,6 +51,9 @@ extern bool (*rig_allow)(void);
  */
 extern void (*rig_gap)(void);
 
+/* Called where others may run in the middle of long work. NULL: nothing is done. */
+extern void (*rig_resched)(void);
+
 /* Do raw locks forbid that the CPU with number @nr begins a run? */
 bool rig_part_locked(const struct tw_file *file, unsigned int nr);
 

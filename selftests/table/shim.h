@@ -41,11 +41,14 @@ bool shim_no_memory(void);
 extern long shim_pieces;
 /* Does user memory fault? */
 bool shim_fault(void);
+/* Others may run now. */
+void shim_resched(void);
 #else
 #define shim_cpu		0
 #define shim_before_bucket()	do { } while (0)
 #define shim_no_memory()	false
 #define shim_fault()		false
+#define shim_resched()		do { } while (0)
 #endif
 
 /* --- Plain things ----------------------------------------------------------------------- */
@@ -159,7 +162,7 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 #define local_bh_enable()	do { } while (0)
 #define pagefault_disable()	do { } while (0)
 #define pagefault_enable()	do { } while (0)
-#define cond_resched()		do { } while (0)
+#define cond_resched()		shim_resched()
 
 #define lockdep_assert_held(l)				((void)(l))
 #define lockdep_init_map_wait(m, name, key, sub, type)	((void)(m), (void)(key))
@@ -223,6 +226,9 @@ static inline size_t kmalloc_size_roundup(size_t size)
 #define __vmalloc(size, gfp)	shim_zeroed(size)
 #define get_zeroed_page(gfp)	((unsigned long)shim_zeroed(PAGE_SIZE))
 #define kvfree(p)		shim_free(p)
+#define GFP_NOWAIT		0
+#define alloc_page(gfp)		((struct page *)NULL)
+#define __free_page(p)		((void)(p))
 #define kvfree_rcu(p)		shim_free(p)
 #define vfree(p)		shim_free(p)
 #define free_page(p)		shim_free((void *)(p))

@@ -5,7 +5,9 @@
 
 #include "deadlines.h"
 #include "fail.h"
+#include "log.h"
 #include "memory.h"
+#include "monitors.h"
 #include "rig.h"
 #include "table.h"
 
@@ -139,6 +141,14 @@ static size_t dir_memory(const struct tw_dir *dir, size_t page)
 }
 
 /* Memory for all timers, and just that charged. */
+static size_t log_memory(const struct tw_file *file)
+{
+	size_t events = monitors_charged() * sizeof(struct timerwheel_event);
+
+	return (file->events.log ? tw_alloc_size(sizeof(*file->events.log)) : 0) +
+	       (events ? tw_alloc_size(events) : 0);
+}
+
 static void walk_memory(struct model *m)
 {
 	const struct tw_table *table = &m->file->table;
@@ -147,9 +157,9 @@ static void walk_memory(struct model *m)
 			dir_memory(&dir[TW_DIR_BUCKETS], TW_PAGE) +
 			dir_memory(&dir[TW_DIR_WORDS], PAGE_SIZE);
 
-	CHECK(rig_charged == memory && m->file->charged == memory,
-	      "%llu bytes charged to the user, %zu to the file, and %zu there", rig_charged,
-	      m->file->charged, memory);
+	CHECK(rig_charged == memory + log_memory(m->file) && m->file->charged == memory,
+	      "%llu bytes charged to the user, %zu to the file, and %zu there, %zu in the log",
+	      rig_charged, m->file->charged, memory, log_memory(m->file));
 	CHECK(table->made <= m->file->setup.capacity, "%u timers of at most %u", table->made,
 	      m->file->setup.capacity);
 	CHECK(table->buckets * TW_BUCKET_TIMERS >= table->made, "%u buckets for %u timers",

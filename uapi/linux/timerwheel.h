@@ -456,7 +456,7 @@ struct timerwheel_monitor {
  *
  * When there is no room due timers wait in the kernel, where they can still be withdrawn, and
  * TIMERWHEEL_RING_OVERFLOW is set: once there is room, TIMERWHEEL_IOC_FLOW lets them in, or the
- * next timers that fall due do, in the order in which they fired.
+ * next timers that fall due do, some at a time, in the order in which they fired.
  *
  * To sleep: store 1 to @waiting, a full barrier, and look at @tail and @flags once more; if there
  * is nothing, poll; store 0 once awake. While it is 0 no wake-up is sent (neither to poll nor by
