@@ -111,6 +111,8 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->wake_events = setup.wake_events;
 	info->ring = setup.ring;
 	info->ring_max = TIMERWHEEL_RING_MAX;
+	info->event_size = setup.event_size;
+	info->event_size_max = sizeof(struct timerwheel_event);
 	info->generation_bits = tw_setup_generation_bits(&setup);
 	info->user_timers = tw_user_timers(file->user);
 	info->user_timers_max = tw_user_timers_max();
