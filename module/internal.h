@@ -35,7 +35,8 @@
 
 /*
  * Bytes of an event: of version 1, which is what all get who do not ask for more, and the largest
- * that may be asked for. When events grow, those who hand them out must look at tw_setup.event_size.
+ * that may be asked for. When events grow, those who hand them out must look at
+ * tw_setup.event_size.
  */
 #define TW_EVENT_SIZE_FIRST	48U
 #define TW_EVENT_SIZE_ASKED	4096U

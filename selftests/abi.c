@@ -155,8 +155,8 @@ static const struct {
 	FIELD(stats, lateness, 168),
 };
 
-/* A 32-bit machine may put eight bytes anywhere that four may be: so the header says what all do. */
-#define ALIGNED(s)	static_assert(_Alignof(struct timerwheel_##s) == 8, #s)
+/* A 32-bit machine may put eight bytes where four may be: so the header says what all do. */
+#define ALIGNED(s)	static_assert(__alignof__(struct timerwheel_##s) == 8, #s)
 ALIGNED(info);
 ALIGNED(setup);
 ALIGNED(batch);

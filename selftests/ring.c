@@ -409,8 +409,8 @@ static int by_fired(const void *one, const void *other)
 }
 
 /*
- * What a wheel with a ring of @length has given by @step after @step when its time is 100 ms: timers
- * of some periods, and others in between. Returns how many events, in @ev; or an error.
+ * What a wheel with a ring of @length has given by @step after @step when its time is 100 ms:
+ * timers of some periods, and others in between. Returns how many events, in @ev; or an error.
  */
 static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel_event *ev)
 {
@@ -423,7 +423,9 @@ static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel
 
 	if (fd < 0 || ring == MAP_FAILED)
 		return -EIO;
-	if (monitored && (mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor)) < 0)
+	if (monitored)
+		mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	if (monitored && mon < 0)
 		return mon;
 	for (i = 0; i < sizeof(period) / sizeof(*period); i++) {
 		if (tw_add1_periodic(fd, i, i, 3 * MSEC + i, period[i] * MSEC, 0) ||
@@ -448,7 +450,7 @@ static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel
 /* Periodic timers fire again in the same ADVANCE, in order with others: it is one as ten */
 TEST(advance_at_once_or_in_steps)
 {
-	enum { ALL = 98 + 14 + 10 + 8 + 2 + 1 + 5 };	/* of each period, and those that come once */
+	enum { ALL = 98 + 14 + 10 + 8 + 2 + 1 + 5 };	/* of each period, and once */
 	static struct timerwheel_event steps[MOST], once[MOST];
 	static const __u64 step[] = { 10 * MSEC, 100 * MSEC };
 	int i, k, n;
@@ -592,7 +594,7 @@ TEST(event_size)
 	}
 }
 
-/* A ring of larger events than this program knows: from one to the next it is as far as that says */
+/* A ring of larger events than this program knows: it steps as far as the ring says */
 TEST(larger_events)
 {
 	enum { SIZE = sizeof(struct timerwheel_event) + 16, EVENTS = 8 };

@@ -319,7 +319,7 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 			b->count = odd_word(r);
 		if (call->mangle & MANGLE_ELEM_SIZE)
 			b->elem_size = one_in(r, 2) ? odd_word(r) : io->elem + rnd_to(r, 3) - 1;
-		/* What is larger is more than a page: the array is made for elements as they are. */
+		/* What is larger is more than a page: the array is for elements as they are. */
 		if (b->elem_size > io->elem)
 			b->elem_size |= 1U << 30;
 		if (call->mangle & MANGLE_CURSOR)

@@ -70,7 +70,8 @@ static inline void timerwheel_store(__u64 *table, __u32 index, __u64 word)
  *
  * They are read where they are, without a copy, and stay there until timerwheel_ring_drop(). From
  * one to the next it is timerwheel_ring_next(), or, where this program has set the wheel up and
- * asked for no larger ones, they are an array. There may be more behind the end of the memory, at its beginning: look again after that.
+ * asked for no larger ones, they are an array. There may be more behind the end of the memory, at
+ * its beginning: look again after that.
  *
  * For one thread at a time. Makes no system call: for what to do when there is nothing see
  * timerwheel_ring_sleep().
@@ -95,14 +96,14 @@ static inline const struct timerwheel_event *timerwheel_ring_look(struct timerwh
 /**
  * timerwheel_ring_next - the event behind another one
  * @ring: the event ring, as mapped
- * @event: that one, not the last that timerwheel_ring_look() has found
+ * @seen: that one, not the last that timerwheel_ring_look() has found
  *
  * Return: the next one, be they larger than this program knows or not.
  */
 static inline const struct timerwheel_event *timerwheel_ring_next(struct timerwheel_ring *ring,
-								  const struct timerwheel_event *event)
+								  const void *seen)
 {
-	return (const struct timerwheel_event *)((const char *)event + ring->event_size);
+	return (const struct timerwheel_event *)((const char *)seen + ring->event_size);
 }
 
 /**

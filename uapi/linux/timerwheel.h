@@ -34,9 +34,9 @@
  *
  * A call on an array returns the number of elements done, counted from the first.
  * That is less than asked for when an element could not be read or written, or has something set
- * in a part that the kernel does not know, or a signal arrived (or other work for the thread, such as that of io_uring): call
- * again with the rest, and what stopped it is then the error of that call. Elements
- * behind those done may have been written to in part by GET, LIST, DRAIN and read.
+ * in a part that the kernel does not know, or a signal arrived (or other work for the thread, such
+ * as that of io_uring): call again with the rest, and what stopped it is then the error of that
+ * call. Elements behind those done may have been written to in part by GET, LIST, DRAIN and read.
  * Each element done carries its own result; one that failed changed nothing and never
  * undoes or hides another:
  *
@@ -183,8 +183,9 @@ struct timerwheel_info {
  * @slack: slack of timers that do not bring their own, in ns
  * @ring: length of the event ring, rounded up to a power of two, at most
  *	TIMERWHEEL_RING_MAX; 0: there is none, events are read. See struct timerwheel_ring.
- * @event_size: bytes of an event as the caller knows it, sizeof(struct timerwheel_event), a multiple
- *	of 8 up to 4096; 0: 48, that of version 1. Granted is at most what the kernel knows.
+ * @event_size: bytes of an event as the caller knows it, sizeof(struct timerwheel_event), a
+ *	multiple of 8 up to 4096; 0: 48, that of version 1. Granted is at most what the kernel
+ *	knows.
  *
  * The kernel writes back what it granted. Errors: EINVAL, E2BIG, EFAULT, EBUSY; with a ring
  * also ENOMEM and EDQUOT.
@@ -276,7 +277,8 @@ struct timerwheel_add {
  * struct timerwheel_move - element of TIMERWHEEL_IOC_MOVE: a new deadline
  * @key: which timer
  * @deadline: when, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time that has
- *	passed makes the timer due at once. Value, period and slack stay. An event of the old deadline is withdrawn.
+ *	passed makes the timer due at once. Value, period and slack stay. An event of the old
+ *	deadline is withdrawn.
  * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
  * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH
  * @result: out: TIMERWHEEL_WAS_* or a negative error
@@ -450,8 +452,8 @@ struct timerwheel_monitor {
  *
  * Of a wheel that was set up with a ring, events are not read (EINVAL) but delivered into it:
  * event number i is in element i & @mask of the array of events, each of @event_size bytes, that
- * begins TIMERWHEEL_RING_EVENTS bytes after the start of this structure. There is one reader. To take
- * events:
+ * begins TIMERWHEEL_RING_EVENTS bytes after the start of this structure. There is one reader. To
+ * take events:
  *
  *	load @tail (acquire); copy the events from @head on up to it; store @head (release)
  *
@@ -526,8 +528,8 @@ struct timerwheel_ring {
  *
  * Words exist for as many timers as the wheel had at once, in whole pages; beyond them a load or
  * store gets SIGBUS. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
- * capacity), EXDEV, ENOMEM, EACCES (PROT_WRITE, and the descriptor is not open for writing). From the first mapping on ADD needs 8 more bytes for each timer, and
- * SETUP is EBUSY.
+ * capacity), EXDEV, ENOMEM, EACCES (PROT_WRITE, and the descriptor is not open for writing). From
+ * the first mapping on ADD needs 8 more bytes for each timer, and SETUP is EBUSY.
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
