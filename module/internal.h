@@ -43,6 +43,15 @@
 #define TW_CAPACITY_MAX		BIT(24)
 #define TW_CAPACITY_DEFAULT	BIT(22)
 
+/*
+ * Bytes of an event: of version 1, which is what all get who do not ask for more, and the largest
+ * that may be asked for. When events grow, those who hand them out must look at
+ * tw_setup.event_size.
+ */
+#define TW_EVENT_SIZE_FIRST	48U
+#define TW_EVENT_SIZE_ASKED	4096U
+static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
+
 /* Free timers that change hands together. */
 #define TW_MAGAZINE		64U
 
@@ -274,6 +283,7 @@ struct tw_ring {
  * @wake_ns: or so long after the first
  * @slack: default, in ns
  * @ring: length of the event ring
+ * @event_size: bytes of an event
  */
 struct tw_setup {
 	u32 clock;
@@ -284,6 +294,7 @@ struct tw_setup {
 	u64 wake_ns;
 	u64 slack;
 	u32 ring;
+	u32 event_size;
 };
 
 /**

@@ -14,7 +14,7 @@
 #include "internal.h"
 
 /* The ABI. A failure here means that a structure was changed instead of extended. */
-static_assert(sizeof(struct timerwheel_info) == 136);
+static_assert(sizeof(struct timerwheel_info) == 144);
 static_assert(sizeof(struct timerwheel_setup) == 56);
 static_assert(sizeof(struct timerwheel_ring) == 128);
 static_assert(sizeof(struct timerwheel_monitor) == 16);

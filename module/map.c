@@ -56,7 +56,7 @@ int tw_mmap(struct file *filp, struct vm_area_struct *vma)
 	struct tw_file *file = filp->private_data;
 	int err;
 
-	/* A private copy would be written to without effect. (Not VM_SHARED: that is for writers.) */
+	/* A private copy would be written to without effect. (VM_SHARED is for writers.) */
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	if (vma->vm_pgoff < TW_RING_PGOFF)

@@ -64,6 +64,7 @@ int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset)
 	if (!shared)
 		return -ENOMEM;
 	shared->mask = events - 1;
+	shared->event_size = sizeof(struct timerwheel_event);
 	ring->shared = shared;
 	ring->event = (void *)shared + TIMERWHEEL_RING_EVENTS;
 	ring->offset = offset;

@@ -57,7 +57,7 @@ static int tw_list_run(struct tw_file *file, u64 offset, u64 *next, u64 end,
 	return n;
 }
 
-/* How much of an entry there is in one of the caller's, and how much behind it that is not known. */
+/* How much of an entry there is in one of the caller's, which is @size bytes long. */
 static size_t tw_known(size_t size)
 {
 	return min(size, sizeof(struct timerwheel_entry));
@@ -75,8 +75,8 @@ static int tw_list_tell_one(void __user *to, size_t size, const struct timerwhee
 }
 
 /*
- * Copy @n entries out, each in @size bytes. Returns how many arrived whole: at a fault some machines
- * say that more is missing than is, so those in question are copied once more, one by one.
+ * Copy @n entries out, each in @size bytes. Returns how many arrived whole: at a fault some
+ * machines say that more is missing than is, so those in question are copied once more, one by one.
  */
 static int tw_list_tell(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
 {

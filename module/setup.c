@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* SETUP: what a wheel is like, once and before the first timer. */
 #include <linux/log2.h>
+#include <linux/minmax.h>
 
 #include "clock.h"
 #include "internal.h"
@@ -19,6 +20,7 @@ void tw_setup_default(struct tw_setup *setup)
 		.tick = TW_TICK_DEFAULT,
 		.capacity = TW_CAPACITY_DEFAULT,
 		.wake_events = 1,
+		.event_size = TW_EVENT_SIZE_FIRST,
 	};
 }
 
@@ -38,7 +40,7 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 {
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
 
-	if (arg->flags || arg->reserved || arg->clock > TIMERWHEEL_CLOCK_MANUAL)
+	if (arg->flags || arg->clock > TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
 	if (arg->slots && (arg->slots < TW_SLOTS_MIN || arg->slots > TW_SLOTS_MAX))
 		return -EINVAL;
@@ -48,6 +50,9 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 	    arg->wake_ns > TIMERWHEEL_TIME_MAX || arg->ring > TIMERWHEEL_RING_MAX)
 		return -EINVAL;
 	if (arg->wake_events > 1 && !arg->wake_ns)
+		return -EINVAL;
+	if (arg->event_size && (arg->event_size < TW_EVENT_SIZE_FIRST || arg->event_size % 8 ||
+				arg->event_size > TW_EVENT_SIZE_ASKED))
 		return -EINVAL;
 
 	tw_setup_default(setup);
@@ -64,6 +69,8 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 	setup->slack = arg->slack;
 	if (arg->ring)
 		setup->ring = roundup_pow_of_two(arg->ring);
+	if (arg->event_size)
+		setup->event_size = min_t(u32, arg->event_size, sizeof(struct timerwheel_event));
 	return 0;
 }
 
@@ -97,6 +104,7 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 	file->setup.wake_ns = setup->wake_ns;
 	file->setup.slack = setup->slack;
 	file->setup.ring = setup->ring;
+	file->setup.event_size = setup->event_size;
 	WRITE_ONCE(file->setup.clock, setup->clock);
 	/* Pairs with the acquire in tw_has_ring(): the ring is there. */
 	smp_store_release(&file->ring.events, setup->ring);
@@ -143,5 +151,6 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	arg->wake_ns = setup.wake_ns;
 	arg->slack = setup.slack;
 	arg->ring = setup.ring;
+	arg->event_size = setup.event_size;
 	return 0;
 }

@@ -96,6 +96,8 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->wake_events = setup.wake_events;
 	info->ring = setup.ring;
 	info->ring_max = TIMERWHEEL_RING_MAX;
+	info->event_size = setup.event_size;
+	info->event_size_max = sizeof(struct timerwheel_event);
 	info->generation_bits = tw_setup_generation_bits(&setup);
 	info->user_memory = tw_user_memory(file->user);
 	info->user_memory_max = tw_user_memory_max();

@@ -22,7 +22,7 @@ static const struct {
 	char name[24];
 	size_t is, want;
 } layout[] = {
-	SIZE(info, 136),
+	SIZE(info, 144),
 	FIELD(info, size, 0),
 	FIELD(info, flags, 4),
 	FIELD(info, abi_version, 8),
@@ -47,6 +47,8 @@ static const struct {
 	FIELD(info, now, 120),
 	FIELD(info, ring, 128),
 	FIELD(info, ring_max, 132),
+	FIELD(info, event_size, 136),
+	FIELD(info, event_size_max, 140),
 	SIZE(setup, 56),
 	FIELD(setup, size, 0),
 	FIELD(setup, flags, 4),
@@ -58,7 +60,7 @@ static const struct {
 	FIELD(setup, wake_ns, 32),
 	FIELD(setup, slack, 40),
 	FIELD(setup, ring, 48),
-	FIELD(setup, reserved, 52),
+	FIELD(setup, event_size, 52),
 	SIZE(batch, 32),
 	FIELD(batch, size, 0),
 	FIELD(batch, flags, 4),
@@ -116,6 +118,7 @@ static const struct {
 	FIELD(ring, tail, 0),
 	FIELD(ring, mask, 4),
 	FIELD(ring, flags, 8),
+	FIELD(ring, event_size, 12),
 	FIELD(ring, head, 64),
 	FIELD(ring, waiting, 68),
 	SIZE(event, 48),
@@ -152,8 +155,8 @@ static const struct {
 	FIELD(stats, lateness, 168),
 };
 
-/* A 32-bit machine may put eight bytes anywhere that four may be: so the header says what all do. */
-#define ALIGNED(s)	static_assert(_Alignof(struct timerwheel_##s) == 8, #s)
+/* A 32-bit machine may put eight bytes where four may be: so the header says what all do. */
+#define ALIGNED(s)	static_assert(__alignof__(struct timerwheel_##s) == 8, #s)
 ALIGNED(info);
 ALIGNED(setup);
 ALIGNED(batch);
@@ -166,7 +169,7 @@ ALIGNED(event);
 ALIGNED(stats);
 #undef ALIGNED
 
-static_assert(sizeof(struct timerwheel_info) == 136, "info");
+static_assert(sizeof(struct timerwheel_info) == 144, "info");
 static_assert(sizeof(struct timerwheel_setup) == 56, "setup");
 static_assert(sizeof(struct timerwheel_batch) == 32, "batch");
 static_assert(sizeof(struct timerwheel_add) == 64, "add");
@@ -423,7 +426,7 @@ FIXTURE_VARIANT(report) {
 	__u32 size;
 };
 
-FIXTURE_VARIANT_ADD(report, info) { .cmd = TIMERWHEEL_IOC_INFO, .size = 136 };
+FIXTURE_VARIANT_ADD(report, info) { .cmd = TIMERWHEEL_IOC_INFO, .size = 144 };
 FIXTURE_VARIANT_ADD(report, stats) { .cmd = TIMERWHEEL_IOC_STATS, .size = 488 };
 
 FIXTURE_SETUP(report)

@@ -248,6 +248,8 @@ TEST(info)
 	EXPECT_EQ(4096, info.slots_max);
 	EXPECT_EQ(1U << 24, info.capacity_max);
 	EXPECT_EQ(TIMERWHEEL_RING_MAX, info.ring_max);
+	EXPECT_EQ(sizeof(struct timerwheel_event), info.event_size);
+	EXPECT_EQ(sizeof(struct timerwheel_event), info.event_size_max);
 	EXPECT_EQ(TIMERWHEEL_CLOCK_MANUAL, info.clock);
 	EXPECT_EQ(5000000, info.tick);
 	EXPECT_EQ(77, info.capacity);
@@ -273,7 +275,7 @@ TEST(errors_in_words)
 	static const int all[] = {
 		0, EINVAL, E2BIG, EFAULT, ENOENT, ENXIO, ENODEV, EEXIST, ESTALE, ENOSPC, EDQUOT,
 		EMLINK, ENOMEM, EMFILE, ENFILE, EACCES, EPERM, EBUSY, ESHUTDOWN, EAGAIN, EINTR,
-		ENOTTY, EBADF, ENOTSUP,
+		ENOTTY, EBADF, EPROTO, ENOTSUP,
 	};
 	const char *other = tw_strerror(EXDEV), *text;
 	size_t i;
@@ -1572,6 +1574,14 @@ TEST(device_errors)
 	ev = (struct timerwheel_event *)(edge + page);
 	EXPECT_EQ(-EFAULT, tw_take(wheel, ev, 1));
 	EXPECT_EQ(2, tw_take(wheel, ev - 2, 2));
+	tw_close(wheel);
+
+	/* Larger events than are known here: read would give them. */
+	fd = open("/dev/timerwheel", O_RDWR);
+	event_size = sizeof(*ev) + 8;
+	EXPECT_EQ(-EPROTO, tw_adopt(&wheel, fd, true));
+	event_size = 0;
+	EXPECT_EQ(0, tw_adopt(&wheel, fd, true));
 	tw_close(wheel);
 
 	for (i = 0; i < 2; i++) {

@@ -390,6 +390,7 @@ TEST_F(monitor, charged)
 	int fd = tw_open_manual(0), mon[2];
 
 	ASSERT_LE(0, fd);
+	ASSERT_NE(~0ULL, tw_memory_of((int[]){ self->fd, fd }, 2));
 	ASSERT_EQ(0, tw_info(fd, &info));
 	ASSERT_EQ(0, tw_stats(fd, &st));
 	mon[0] = monitor(fd, 100);
@@ -433,6 +434,7 @@ TEST_F(monitor, over_the_cap)
 	ASSERT_LE(0, fd);
 	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
 	ASSERT_EQ(3, deliver(self, 0, 3));
+	ASSERT_NE(~0ULL, tw_memory_alone(self->fd));
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	/* Room for the events of the longer one, but not for the monitor besides; for the shorter. */
 	snprintf(text, sizeof(text), "%llu", info.user_memory + 4 * LENGTH * sizeof(struct timerwheel_event));

@@ -1576,7 +1576,7 @@ TEST_F(setup, granted)
 {
 	struct timerwheel_setup setup = {
 		.clock = TIMERWHEEL_CLOCK_BOOTTIME, .slots = 64, .tick = 2000000, .capacity = 1000,
-		.wake_events = 32, .wake_ns = 5000000, .slack = 6000000,
+		.wake_events = 32, .wake_ns = 5000000, .slack = 6000000, .event_size = 48,
 	}, copy = setup;
 
 	copy.size = sizeof(copy);

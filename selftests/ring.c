@@ -409,8 +409,8 @@ static int by_fired(const void *one, const void *other)
 }
 
 /*
- * What a wheel with a ring of @length has given by @step after @step when its time is 100 ms: timers
- * of some periods, and others in between. Returns how many events, in @ev; or an error.
+ * What a wheel with a ring of @length has given by @step after @step when its time is 100 ms:
+ * timers of some periods, and others in between. Returns how many events, in @ev; or an error.
  */
 static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel_event *ev)
 {
@@ -423,7 +423,9 @@ static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel
 
 	if (fd < 0 || ring == MAP_FAILED)
 		return -EIO;
-	if (monitored && (mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor)) < 0)
+	if (monitored)
+		mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	if (monitored && mon < 0)
 		return mon;
 	for (i = 0; i < sizeof(period) / sizeof(*period); i++) {
 		if (tw_add1_periodic(fd, i, i, 3 * MSEC + i, period[i] * MSEC, 0) ||
@@ -448,7 +450,7 @@ static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel
 /* Periodic timers fire again in the same ADVANCE, in order with others: it is one as ten */
 TEST(advance_at_once_or_in_steps)
 {
-	enum { ALL = 98 + 14 + 10 + 8 + 2 + 1 + 5 };	/* of each period, and those that come once */
+	enum { ALL = 98 + 14 + 10 + 8 + 2 + 1 + 5 };	/* of each period, and once */
 	static struct timerwheel_event steps[MOST], once[MOST];
 	static const __u64 step[] = { 10 * MSEC, 100 * MSEC };
 	int i, k, n;
@@ -534,12 +536,93 @@ TEST(setup)
 	fd = tw_open(O_NONBLOCK);
 	setup = (struct timerwheel_setup) { .ring = TIMERWHEEL_RING_MAX + 1 };
 	EXPECT_EQ(-EINVAL, tw_setup(fd, &setup));
-	setup = (struct timerwheel_setup) { .ring = 1, .reserved = 1 };
-	EXPECT_EQ(-EINVAL, tw_setup(fd, &setup));
 	ASSERT_EQ(0, tw_info(fd, &info));
 	EXPECT_EQ(before.user_memory, info.user_memory);
 	EXPECT_EQ(0, info.flags);
 	close(fd);
+}
+
+/* Who asks for larger events than there are gets those that there are, and is told */
+TEST(event_size)
+{
+	static const struct { __u32 want; int ret; } t[] = {
+		{ 0, 0 }, { 48, 0 }, { 56, 0 }, { 64, 0 }, { 4096, 0 },
+		{ 1, -EINVAL }, { 8, -EINVAL }, { 40, -EINVAL }, { 47, -EINVAL }, { 49, -EINVAL },
+		{ 52, -EINVAL }, { 4104, -EINVAL }, { 1 << 20, -EINVAL }, { ~0U, -EINVAL },
+	};
+	struct timerwheel_monitor monitor = { .size = sizeof(monitor) };
+	struct timerwheel_event ev[3];
+	struct timerwheel_setup setup;
+	struct timerwheel_ring *ring;
+	struct timerwheel_info info;
+	int fd, mon, ring_length;
+	unsigned int i;
+
+	for (i = 0; i < 2 * sizeof(t) / sizeof(*t); i++) {
+		ring_length = i % 2 ? 4 : 0;
+		setup = (struct timerwheel_setup) {
+			.clock = TIMERWHEEL_CLOCK_MANUAL, .ring = ring_length,
+			.event_size = t[i / 2].want,
+		};
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_EQ(0, tw_info(fd, &info));
+		EXPECT_EQ(48, info.event_size);
+		EXPECT_EQ(48, info.event_size_max);
+		EXPECT_EQ(t[i / 2].ret, tw_setup(fd, &setup)) TH_LOG("%u", t[i / 2].want);
+		EXPECT_EQ(t[i / 2].ret ? t[i / 2].want : 48, setup.event_size);
+		ASSERT_EQ(0, tw_info(fd, &info));
+		EXPECT_EQ(48, info.event_size);
+		if (t[i / 2].ret) {
+			EXPECT_EQ(0, info.flags);
+			close(fd);
+			continue;
+		}
+		mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+		ASSERT_LE(0, mon);
+		ASSERT_EQ(2, arm(fd, 0, 2, SEC));
+		ASSERT_EQ(2, tw_advance(fd, 0, HOUR));
+		if (ring_length) {
+			ring = map_ring(fd, ring_length);
+			ASSERT_NE(MAP_FAILED, ring);
+			EXPECT_EQ(48, ring->event_size);
+			EXPECT_EQ(2, timerwheel_ring_take(ring, ev, 3));
+		} else {
+			EXPECT_EQ(2, tw_read(fd, ev, 3));
+		}
+		EXPECT_TRUE(in_order(ev, 0, 2));
+		EXPECT_EQ(2, tw_read(mon, ev, 3));
+		EXPECT_TRUE(in_order(ev, 0, 2));
+		close(mon);
+		close(fd);
+	}
+}
+
+/* A ring of larger events than this program knows: it steps as far as the ring says */
+TEST(larger_events)
+{
+	enum { SIZE = sizeof(struct timerwheel_event) + 16, EVENTS = 8 };
+	static char memory[TIMERWHEEL_RING_EVENTS + EVENTS * SIZE] __attribute__((aligned(8)));
+	struct timerwheel_ring *ring = (struct timerwheel_ring *)memory;
+	struct timerwheel_event ev[EVENTS], *slot;
+	const struct timerwheel_event *seen;
+	unsigned int n, i;
+
+	memset(memory, 0xff, sizeof(memory));
+	*ring = (struct timerwheel_ring) {
+		.mask = EVENTS - 1, .event_size = SIZE, .head = 5, .tail = 11,
+	};
+	for (i = 5; i < 11; i++) {
+		slot = (struct timerwheel_event *)(memory + TIMERWHEEL_RING_EVENTS +
+						   i % EVENTS * SIZE);
+		*slot = (struct timerwheel_event) { .key = i, .value = ~(__u64)i };
+	}
+	seen = timerwheel_ring_look(ring, &n);
+	ASSERT_EQ(3, n);
+	EXPECT_EQ(5, seen->key);
+	EXPECT_EQ(6, timerwheel_ring_next(ring, seen)->key);
+	ASSERT_EQ(6, timerwheel_ring_take(ring, ev, EVENTS));
+	EXPECT_TRUE(in_order(ev, 5, 6));
+	EXPECT_EQ(11, ring->head);
 }
 
 static void *reads(void *arg)

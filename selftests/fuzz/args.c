@@ -225,6 +225,7 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 	if (s->wake_events > 1 || one_in(r, 8))
 		s->wake_ns = choose_time(view, r);
 	s->slack = one_in(r, 4) ? choose_time(view, r) : 0;
+	s->event_size = one_in(r, 4) ? rnd_to(r, 20) * 8 : 0;
 	if (!mangle)
 		return;
 	/* Any word of it, except the size. */
@@ -240,7 +241,8 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 {
 	__u64 tick_min = s->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : USEC;
 
-	if (s->flags || s->reserved || s->ring > TIMERWHEEL_RING_MAX ||
+	if (s->flags || s->ring > TIMERWHEEL_RING_MAX ||
+	    (s->event_size && (s->event_size < 48 || s->event_size % 8 || s->event_size > 4096)) ||
 	    s->clock > TIMERWHEEL_CLOCK_MANUAL ||
 	    (s->slots && (s->slots < 8 || s->slots > 4096)) ||
 	    (s->tick && (s->tick < tick_min || s->tick > HOUR)) || s->capacity > 1 << 24 ||
@@ -317,7 +319,7 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 			b->count = odd_word(r);
 		if (call->mangle & MANGLE_ELEM_SIZE)
 			b->elem_size = one_in(r, 2) ? odd_word(r) : io->elem + rnd_to(r, 3) - 1;
-		/* What is larger is more than a page: the array is made for elements as they are. */
+		/* What is larger is more than a page: the array is for elements as they are. */
 		if (b->elem_size > io->elem)
 			b->elem_size |= 1U << 30;
 		if (call->mangle & MANGLE_CURSOR)

@@ -22,7 +22,7 @@ void model_init(struct model *m)
 	memset(m, 0, sizeof(*m));
 	m->setup = (struct timerwheel_setup) {
 		.clock = TIMERWHEEL_CLOCK_MONOTONIC, .slots = 256, .tick = 1000000,
-		.capacity = 1 << 22, .wake_events = 1,
+		.capacity = 1 << 22, .wake_events = 1, .event_size = 48,
 	};
 }
 

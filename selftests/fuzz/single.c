@@ -100,6 +100,8 @@ static void info_done(struct test *t)
 	must.wake_ns = m->setup.wake_ns;
 	must.wake_events = m->setup.wake_events;
 	must.generation_bits = generation_bits(m->setup.tick);
+	must.event_size = m->setup.event_size;
+	must.event_size_max = sizeof(struct timerwheel_event);
 	if (m->setup.clock == TIMERWHEEL_CLOCK_MANUAL)
 		must.now = m->now;
 	/* The rest is the machine's. */

@@ -15,7 +15,7 @@
 
 int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
 int ioctl_error = EINTR, open_error;
-unsigned int most_elements;
+unsigned int most_elements, event_size;
 bool keep_failing;
 
 /* Is this a call on an array by key, of which most_elements are to be done? */
@@ -35,6 +35,12 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 		fail_ioctl = keep_failing ? 0 : -1;
 		errno = ioctl_error;
 		return -1;
+	}
+	if (event_size && request == TIMERWHEEL_IOC_INFO) {
+		int ret = __real_ioctl(fd, request, arg);
+
+		((struct timerwheel_info *)arg)->event_size = event_size;
+		return ret;
 	}
 	if (!cut_short(request))
 		return __real_ioctl(fd, request, arg);

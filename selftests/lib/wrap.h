@@ -19,6 +19,9 @@ extern bool keep_failing;
 /* A call on an array by key does so many at most, as if a signal had come; 0: any number */
 extern unsigned int most_elements;
 
+/* What INFO tells of a wheel, as if a newer program had set it up; 0: what is so */
+extern unsigned int event_size;
+
 /* What ioctl() fails with; and every open() and timerfd_create(), 0: they do not fail */
 extern int ioctl_error, open_error;
 

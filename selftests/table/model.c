@@ -169,7 +169,9 @@ static int add_result(const struct model *m, const struct entry *e,
 
 static u64 given(u64 time, u32 flags, u64 offset)
 {
-	return flags & TIMERWHEEL_ABS ? absolute(time, offset) : clamped((__int128)rig_now + (s64)time);
+	if (flags & TIMERWHEEL_ABS)
+		return absolute(time, offset);
+	return clamped((__int128)rig_now + (s64)time);
 }
 
 void model_add(struct model *m, struct entry *e, const struct timerwheel_add *arg, u64 offset,

@@ -317,6 +317,10 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 #define kill_fasync(f, s, b)		((void)(f))
 #define INIT_LIST_HEAD(l)		((void)(l))
 #define atomic64_inc(a)			((void)(a)->counter++)
+#define atomic_long_set(a, n)		((void)((a)->counter = (n)))
+#define atomic_long_read(a)		((a)->counter)
+#define atomic_long_add(n, a)		((void)((a)->counter += (n)))
+#define atomic_long_sub(n, a)		((void)((a)->counter -= (n)))
 
 /* No clock is read: the time is what the program says. */
 u64 ktime_get_ns(void);

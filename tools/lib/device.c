@@ -233,7 +233,7 @@ static int tw_device_map(struct tw_device *device, const struct timerwheel_info 
 
 	if (info->ring) {
 		device->ring_size = tw_pages(TIMERWHEEL_RING_EVENTS +
-					     info->ring * sizeof(struct timerwheel_event));
+					     (size_t)info->ring * info->event_size);
 		map = tw_map(&device->wheel, device->ring_size, TIMERWHEEL_MMAP_RING);
 		if (map == MAP_FAILED)
 			return -errno;
@@ -266,6 +266,9 @@ int tw_device_adopt(struct tw_wheel **wheel, int fd, bool table)
 	/* It is a descriptor, but not open for reading. */
 	if (err == -EBADF && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		err = -EACCES;
+	/* In a ring one can step over what is not known; read gives as much as there is. */
+	if (!err && !info.ring && info.event_size != sizeof(struct timerwheel_event))
+		err = -EPROTO;
 	if (!err)
 		err = tw_device_map(device, &info, table);
 	if (err) {
@@ -290,6 +293,7 @@ int tw_device_open(struct tw_wheel **wheel, const struct tw_config *config)
 		.wake_ns = config->wake_ns,
 		.slack = config->slack,
 		.ring = config->ring,
+		.event_size = sizeof(struct timerwheel_event),
 	};
 	int fd, err;
 

@@ -52,6 +52,8 @@ static const char * const tw_errors[] = {
 		"this is no wheel: give the path or the descriptor of /dev/timerwheel",
 	[EBADF] =
 		"this is no open descriptor, or one that is not open for writing, which all calls need that change the wheel: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
+	[EPROTO] =
+		"a newer program has set this wheel up for larger events than this library knows: link a newer one",
 	[ENOTSUP] =
 		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TW_DEVICE",
 };

@@ -588,6 +588,8 @@ static int tw_process_info(struct tw_wheel *wheel, struct timerwheel_info *info)
 		.user_memory_max = UINT64_MAX,
 		.now = now,
 		.ring_max = TIMERWHEEL_RING_MAX,
+		.event_size = sizeof(struct timerwheel_event),
+		.event_size_max = sizeof(struct timerwheel_event),
 	};
 	tw_end(p, now);
 	return 0;

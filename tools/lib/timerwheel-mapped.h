@@ -68,8 +68,10 @@ static inline void timerwheel_store(__u64 *table, __u32 index, __u64 word)
  * @ring: the event ring, as mapped
  * @n: is set to how many there are in a row, 0: there is none
  *
- * They are read where they are, without a copy, and stay there until timerwheel_ring_drop(). There
- * may be more behind the end of the memory, at its beginning: look again after that.
+ * They are read where they are, without a copy, and stay there until timerwheel_ring_drop(). From
+ * one to the next it is timerwheel_ring_next(), or, where this program has set the wheel up and
+ * asked for no larger ones, they are an array. There may be more behind the end of the memory, at
+ * its beginning: look again after that.
  *
  * For one thread at a time. Makes no system call: for what to do when there is nothing see
  * timerwheel_ring_sleep().
@@ -79,8 +81,7 @@ static inline void timerwheel_store(__u64 *table, __u32 index, __u64 word)
 static inline const struct timerwheel_event *timerwheel_ring_look(struct timerwheel_ring *ring,
 								  unsigned int *n)
 {
-	const struct timerwheel_event *events =
-		(const struct timerwheel_event *)((const char *)ring + TIMERWHEEL_RING_EVENTS);
+	const char *events = (const char *)ring + TIMERWHEEL_RING_EVENTS;
 	/* Pairs with the kernel's release: what it counts is there. */
 	__u32 tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 	__u32 place = ring->head & ring->mask, to_end = ring->mask + 1 - place;
@@ -89,7 +90,20 @@ static inline const struct timerwheel_event *timerwheel_ring_look(struct timerwh
 	if (ring->waiting)
 		__atomic_store_n(&ring->waiting, 0, __ATOMIC_RELAXED);
 	*n = tail - ring->head < to_end ? tail - ring->head : to_end;
-	return events + place;
+	return (const struct timerwheel_event *)(events + (__u64)place * ring->event_size);
+}
+
+/**
+ * timerwheel_ring_next - the event behind another one
+ * @ring: the event ring, as mapped
+ * @seen: that one, not the last that timerwheel_ring_look() has found
+ *
+ * Return: the next one, be they larger than this program knows or not.
+ */
+static inline const struct timerwheel_event *timerwheel_ring_next(struct timerwheel_ring *ring,
+								  const void *seen)
+{
+	return (const struct timerwheel_event *)((const char *)seen + ring->event_size);
 }
 
 /**
@@ -123,8 +137,8 @@ static inline unsigned int timerwheel_ring_take(struct timerwheel_ring *ring,
 		events = timerwheel_ring_look(ring, &n);
 		if (n > max - done)
 			n = max - done;
-		for (i = 0; i < n; i++)
-			event[done + i] = events[i];
+		for (i = 0; i < n; i++, events = timerwheel_ring_next(ring, events))
+			event[done + i] = *events;
 		if (n)
 			timerwheel_ring_drop(ring, n);
 		done += n;

@@ -105,8 +105,9 @@ int tw_open(struct tw_wheel **wheel, const struct tw_config *config);
  * reader stopped.
  *
  * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or, where something is to
- * be mapped, not for writing; -ENOMEM. Where nothing is mapped a descriptor that is open for reading
- * only will do to look and to take events; what changes the wheel is -EBADF then.
+ * be mapped, not for writing; -ENOMEM. Where nothing is mapped a descriptor that is open for
+ * reading only will do to look and to take events; what changes the wheel is -EBADF then.
+ * -EPROTO: it has no ring, and a newer program has asked for larger events than this library knows.
  */
 int tw_adopt(struct tw_wheel **wheel, int fd, bool table);
 

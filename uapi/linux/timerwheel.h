@@ -35,9 +35,9 @@
  *
  * A call on an array returns the number of elements done, counted from the first.
  * That is less than asked for when an element could not be read or written, or has something set
- * in a part that the kernel does not know, or a signal arrived (or other work for the thread, such as that of io_uring): call
- * again with the rest, and what stopped it is then the error of that call. Elements
- * behind those done may have been written to in part by GET, LIST, DRAIN and read.
+ * in a part that the kernel does not know, or a signal arrived (or other work for the thread, such
+ * as that of io_uring): call again with the rest, and what stopped it is then the error of that
+ * call. Elements behind those done may have been written to in part by GET, LIST, DRAIN and read.
  * Each element done carries its own result; one that failed changed nothing and never
  * undoes or hides another:
  *
@@ -130,6 +130,8 @@ enum timerwheel_clock {
  * @now: the wheel's clock, as the caller sees it, in ns
  * @ring: length of this wheel's event ring, 0: it has none
  * @ring_max: the longest there may be
+ * @event_size: bytes of an event of this wheel, from read, in its ring and of its monitors
+ * @event_size_max: bytes of the largest that this kernel knows
  */
 struct timerwheel_info {
 	__u32 size;
@@ -156,6 +158,8 @@ struct timerwheel_info {
 	__aligned_u64 now;
 	__u32 ring;
 	__u32 ring_max;
+	__u32 event_size;
+	__u32 event_size_max;
 };
 
 /**
@@ -181,7 +185,9 @@ struct timerwheel_info {
  * @slack: slack of timers that do not bring their own, in ns
  * @ring: length of the event ring, rounded up to a power of two, at most
  *	TIMERWHEEL_RING_MAX; 0: there is none, events are read. See struct timerwheel_ring.
- * @reserved: 0
+ * @event_size: bytes of an event as the caller knows it, sizeof(struct timerwheel_event), a
+ *	multiple of 8 up to 4096; 0: 48, that of version 1. Granted is at most what the kernel
+ *	knows.
  *
  * The kernel writes back what it granted. Errors: EINVAL, E2BIG, EFAULT, EBUSY; with a ring
  * also ENOMEM and EDQUOT.
@@ -197,7 +203,7 @@ struct timerwheel_setup {
 	__aligned_u64 wake_ns;
 	__aligned_u64 slack;
 	__u32 ring;
-	__u32 reserved;
+	__u32 event_size;
 };
 
 /**
@@ -273,7 +279,8 @@ struct timerwheel_add {
  * struct timerwheel_move - element of TIMERWHEEL_IOC_MOVE: a new deadline
  * @key: which timer
  * @deadline: when, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time that has
- *	passed makes the timer due at once. Value, period and slack stay. An event of the old deadline is withdrawn.
+ *	passed makes the timer due at once. Value, period and slack stay. An event of the old
+ *	deadline is withdrawn.
  * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
  * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH
  * @result: out: TIMERWHEEL_WAS_* or a negative error
@@ -374,7 +381,11 @@ struct timerwheel_advance {
  *
  * Events come in the order in which timers fired on a CPU: by tick, and within
  * a tick in any order. read() returns as many as fit, at least one; a buffer that is
- * not a multiple of sizeof(struct timerwheel_event) is used up to the last whole one.
+ * not a multiple of their size is used up to the last whole one.
+ *
+ * The structure may grow at its end, and events are as long as SETUP has granted (@event_size of
+ * INFO): 48 bytes unless somebody asked for more. Who goes on with a wheel that a newer program has
+ * set up steps from one to the next by that, and leaves alone what it does not know.
  */
 struct timerwheel_event {
 	__aligned_u64 key;
@@ -438,6 +449,7 @@ struct timerwheel_monitor {
  * struct timerwheel_ring - the event ring, mapped at TIMERWHEEL_MMAP_RING
  * @tail: events the kernel has written, modulo 2^32
  * @mask: length of the ring, less one
+ * @event_size: bytes of an event in it
  * @reserved1: nothing
  * @reserved2: nothing
  * @flags: TIMERWHEEL_RING_OVERFLOW, set and cleared by the kernel
@@ -445,9 +457,9 @@ struct timerwheel_monitor {
  * @waiting: written by the reader: 1: it sleeps, or is about to; 0: it is awake
  *
  * Of a wheel that was set up with a ring, events are not read (EINVAL) but delivered into it:
- * event number i is in element i & @mask of the array of struct timerwheel_event that begins
- * TIMERWHEEL_RING_EVENTS bytes after the start of this structure. There is one reader. To take
- * events:
+ * event number i is in element i & @mask of the array of events, each of @event_size bytes, that
+ * begins TIMERWHEEL_RING_EVENTS bytes after the start of this structure. There is one reader. To
+ * take events:
  *
  *	load @tail (acquire); copy the events from @head on up to it; store @head (release)
  *
@@ -466,7 +478,8 @@ struct timerwheel_ring {
 	__u32 tail;
 	__u32 mask;
 	__u32 flags;
-	__u32 reserved1[13];
+	__u32 event_size;
+	__u32 reserved1[12];
 	__u32 head;
 	__u32 waiting;
 	__u32 reserved2[14];
@@ -480,7 +493,7 @@ struct timerwheel_ring {
 
 /**
  * TIMERWHEEL_MMAP_RING - offset for mmap() of the event ring, with MAP_SHARED; its length is
- * TIMERWHEEL_RING_EVENTS + ring * sizeof(struct timerwheel_event), rounded up to pages. Errors:
+ * TIMERWHEEL_RING_EVENTS + ring * event_size, rounded up to pages. Errors:
  * EINVAL (not MAP_SHARED, PROT_EXEC, more than that, no ring).
  */
 #define TIMERWHEEL_MMAP_RING		(1ULL << 40)
@@ -521,8 +534,8 @@ struct timerwheel_ring {
  *
  * Words exist for as many timers as the wheel had at once, in whole pages; beyond them a load or
  * store gets SIGBUS. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
- * capacity), EXDEV, ENOMEM, EACCES (PROT_WRITE, and the descriptor is not open for writing). From the first mapping on ADD needs 8 more bytes for each timer, and
- * SETUP is EBUSY.
+ * capacity), EXDEV, ENOMEM, EACCES (PROT_WRITE, and the descriptor is not open for writing). From
+ * the first mapping on ADD needs 8 more bytes for each timer, and SETUP is EBUSY.
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
