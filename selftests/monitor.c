@@ -418,6 +418,8 @@ TEST_F(monitor, charged)
 	mon[0] = monitor(fd, 4096);
 	ASSERT_LE(0, mon[0]);
 	close(fd);
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	info.user_memory = st.memory;
 	EXPECT_TRUE(charged(self->fd, &info, 4096));
 	close(mon[0]);
 	EXPECT_TRUE(charged(self->fd, &info, 0));
