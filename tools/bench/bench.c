@@ -26,7 +26,8 @@ static const char usage_text[] =
 "\n"
 "  -n, --most N      timers pending at most (1M)\n"
 "  -q, --quick       100k timers at most, shorter workloads, no life of 24 h\n"
-"  -o, --only WHAT   ops, expire, lateness, burst, retransmit, idle, cache, calls or passes\n"
+"  -o, --only WHAT   ops, expire, lateness, burst, many, retransmit, idle, cache, calls or\n"
+"                    passes\n"
 "  -l, --list        the facilities; of those that were not built, what was missing\n"
 "  -h, --help        this text\n"
 "\n"
@@ -43,6 +44,7 @@ static const char usage_text[] =
 #define OPERATIONS	4	/* it is about them, not about expiring */
 #define ONE_THREAD	8
 #define OUR_DEVICE	16
+#define DESCRIPTORS	32	/* many of them: our device, timerfd */
 
 static const struct workload {
 	const char *name;
@@ -53,6 +55,7 @@ static const struct workload {
 	{ "expire", bench_expire, ANY_DEADLINE },
 	{ "lateness", bench_lateness, ANY_DEADLINE },
 	{ "burst", bench_burst, ANY_DEADLINE | ONE_THREAD },
+	{ "many", bench_many, DESCRIPTORS },
 	{ "retransmit", bench_retransmit, OPERATIONS | ONE_THREAD },
 	{ "idle", bench_idle, OPERATIONS | ONE_THREAD | LONG_IDLE },
 	{ "cache", bench_cache, ANY_DEADLINE | LONG_IDLE },
@@ -122,6 +125,9 @@ static void measure(const struct workload *only)
 		if (only && only != w)
 			continue;
 		if (w->flags & OUR_DEVICE && facility != &facility_timerwheel)
+			continue;
+		if (w->flags & DESCRIPTORS && facility != &facility_timerwheel &&
+		    facility != &facility_timerwheel_mapped && facility != &facility_timerfd)
 			continue;
 		why_not = not_for_it(w->flags);
 		if (why_not)

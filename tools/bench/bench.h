@@ -16,6 +16,7 @@
  *   retransmit.c  short timeouts, nearly all of them cancelled
  *   cache.c       time to live from a second to a day
  *   burst.c       all due in the same tick
+ *   many.c        many wheels, or timerfds, due in the same ticks
  *   calls.c       our own device: its calls with nothing around them
  *   passes.c      ... the work of a timer's life, how long passes are
  *
@@ -114,6 +115,7 @@ void bench_idle(void);
 void bench_retransmit(void);
 void bench_cache(void);
 void bench_burst(void);
+void bench_many(void);
 void bench_calls(void);
 void bench_passes(void);
 
