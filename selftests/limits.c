@@ -528,7 +528,7 @@ FIXTURE_VARIANT_ADD(told, rings) {
 };
 
 FIXTURE_VARIANT_ADD(told, monitors) {
-	.wheels = 70, .timers = 1, .cpus = 1, .monitors = 16,
+	.wheels = 40, .timers = 1, .cpus = 1, .monitors = 3,
 };
 
 FIXTURE_SETUP(told)
@@ -567,7 +567,9 @@ static long long free_memory(void)
 TEST_F_TIMEOUT(told, is_true, TIMEOUT)
 {
 	int i, k, cpu, *fd = calloc(variant->wheels, sizeof(*fd));
-	struct timerwheel_monitor monitor = { .size = sizeof(monitor), .events = 4096 };
+	struct timerwheel_monitor monitor = {
+		.size = sizeof(monitor), .events = TIMERWHEEL_RING_MAX,
+	};
 	__u64 before = tw_memory_alone(self->probe), told = 0, charged;
 	struct timerwheel_setup setup = variant->setup;
 	struct timerwheel_stats st;

@@ -588,7 +588,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	}
 }
 
-#define MAX_USER_TIMERS	"/sys/module/timerwheel/parameters/max_user_timers"
+#define MAX_USER_MEMORY	"/sys/module/timerwheel/parameters/max_user_memory"
 
 FIXTURE(cap) {
 	char text[32];
@@ -607,14 +607,14 @@ FIXTURE_SETUP(cap)
 	char text[32];
 
 	self->n = scaled(1000000);
-	snprintf(self->text, sizeof(self->text), "%lld", tw_file_number(MAX_USER_TIMERS, NULL));
-	snprintf(text, sizeof(text), "%d", self->n);
-	ASSERT_EQ(0, tw_file_write(MAX_USER_TIMERS, text));
+	snprintf(self->text, sizeof(self->text), "%lld", tw_file_number(MAX_USER_MEMORY, NULL));
+	snprintf(text, sizeof(text), "%llu", self->n * 80ULL);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
 }
 
 FIXTURE_TEARDOWN(cap)
 {
-	EXPECT_EQ(0, tw_file_write(MAX_USER_TIMERS, self->text));
+	EXPECT_EQ(0, tw_file_write(MAX_USER_MEMORY, self->text));
 }
 
 /* Who is at the cap and closes has all of it again when close() returns. */
@@ -1264,7 +1264,6 @@ static int mix_end(struct crowd *c)
 static int mix_main(struct mix *m, int user)
 {
 	int i, n, ret, cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct timerwheel_info info;
 	__u64 at;
 
 	tw_pin(user % cpus);
@@ -1302,8 +1301,8 @@ static int mix_main(struct mix *m, int user)
 	for (i = 0; i < MIX_KINDS; i++)
 		crowd_close(&m->c[i]);
 	i = tw_open(O_NONBLOCK);
-	if (tw_info(i, &info) || info.user_timers)
-		return mix_bad("still charged", info.user_timers);
+	if (tw_memory_alone(i) == ~0ULL)
+		return mix_bad("still charged", i);
 	close(i);
 	return 0;
 }
