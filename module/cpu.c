@@ -454,8 +454,10 @@ void tw_cpu_free_all(struct tw_file *file)
 	unsigned int nr;
 
 	for (nr = 0; nr < nr_cpu_ids; nr++)
-		if (file->cpu[nr])
+		if (file->cpu[nr]) {
 			tw_cpu_delete(file->cpu[nr]);
+			tw_free_pause();
+		}
 }
 
 /**

