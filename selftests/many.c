@@ -33,7 +33,7 @@ static void say_gap(const char *what, int n, __u64 gap)
 	fflush(stdout);
 }
 
-/* --- Bursts ---------------------------------------------------------------------------------- */
+/* --- Bursts ------------------------------------------------------------------------- */
 
 FIXTURE(gaps) {
 	struct crowd c;
@@ -43,22 +43,34 @@ FIXTURE_VARIANT(gaps) {
 	struct crowd_kind kind;
 };
 
-#define GAPS(name, ...)								\
-	FIXTURE_VARIANT_ADD(gaps, name) { .kind = { __VA_ARGS__ } }
-
-GAPS(read_1, .wheels = 1, .each = 1024);
-GAPS(read_10, .wheels = 10, .each = 1024);
-GAPS(read_100, .wheels = 100, .each = 1024);
-GAPS(read_1000, .wheels = 1000, .each = 1024);
+FIXTURE_VARIANT_ADD(gaps, read_1) { { .wheels = 1, .each = 1024 } };
+FIXTURE_VARIANT_ADD(gaps, read_10) { { .wheels = 10, .each = 1024 } };
+FIXTURE_VARIANT_ADD(gaps, read_100) { { .wheels = 100, .each = 1024 } };
+FIXTURE_VARIANT_ADD(gaps, read_1000) { { .wheels = 1000, .each = 1024 } };
 /* 10 million would take minutes to arm. */
-GAPS(read_10000, .wheels = 10000, .each = 100);
-GAPS(ring_10, .wheels = 10, .each = 1024, .ring = 1024);
-GAPS(ring_1000, .wheels = 1000, .each = 1024, .ring = 1024);
-GAPS(users_1000, .wheels = 1000, .each = 256, .ring = 256, .users = 100, .clocks = 3);
-GAPS(monitors_1, .wheels = 1, .each = 1024, .ring = 1024, .monitors = 16);
-GAPS(monitors_100, .wheels = 100, .each = 1024, .ring = 1024, .monitors = 16);
-GAPS(periodic_1, .wheels = 1, .each = 1024, .ring = 2048, .period = 2 * SEC);
-GAPS(periodic_1000, .wheels = 1000, .each = 256, .ring = 512, .period = 2 * SEC);
+FIXTURE_VARIANT_ADD(gaps, read_10000) { { .wheels = 10000, .each = 100 } };
+FIXTURE_VARIANT_ADD(gaps, ring_10) { { .wheels = 10, .each = 1024, .ring = 1024 } };
+FIXTURE_VARIANT_ADD(gaps, ring_1000) { { .wheels = 1000, .each = 1024, .ring = 1024 } };
+
+FIXTURE_VARIANT_ADD(gaps, users_1000) {
+	{ .wheels = 1000, .each = 256, .ring = 256, .users = 100, .clocks = 3 },
+};
+
+FIXTURE_VARIANT_ADD(gaps, monitors_1) {
+	{ .wheels = 1, .each = 1024, .ring = 1024, .monitors = 16 },
+};
+
+FIXTURE_VARIANT_ADD(gaps, monitors_100) {
+	{ .wheels = 100, .each = 1024, .ring = 1024, .monitors = 16 },
+};
+
+FIXTURE_VARIANT_ADD(gaps, periodic_1) {
+	{ .wheels = 1, .each = 1024, .ring = 2048, .period = 2 * SEC },
+};
+
+FIXTURE_VARIANT_ADD(gaps, periodic_1000) {
+	{ .wheels = 1000, .each = 256, .ring = 512, .period = 2 * SEC },
+};
 
 FIXTURE_SETUP(gaps)
 {
@@ -140,7 +152,7 @@ TEST_F_TIMEOUT(gaps, same_tick, TIMEOUT)
 	}
 }
 
-/* --- A load that never ends -------------------------------------------------------------------- */
+/* --- A load that never ends --------------------------------------------------------- */
 
 FIXTURE(share) {
 	struct crowd c;
@@ -267,6 +279,7 @@ FIXTURE_VARIANT(steady) {
 FIXTURE_VARIANT_ADD(steady, wheels_1) {
 	.kind = { .wheels = 1, .each = 250000, .tick = USEC, .apart = 2 * USEC },
 };
+
 FIXTURE_VARIANT_ADD(steady, wheels_1000) {
 	.kind = { .wheels = 1000, .each = 250, .tick = USEC, .apart = 2 * MSEC },
 	.stagger = 2 * USEC,
@@ -307,7 +320,7 @@ TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
 	EXPECT_FALSE(crowd_owes(c));
 }
 
-/* --- Another user ----------------------------------------------------------------------------- */
+/* --- Another user ------------------------------------------------------------------- */
 
 #define INNOCENT	1000	/* timers of that user, one each ms */
 
@@ -388,24 +401,30 @@ FIXTURE_VARIANT(innocent) {
 FIXTURE_VARIANT_ADD(innocent, burst) {
 	.kind = { .wheels = 1000, .each = 1024, .users = 1 },
 };
+
 FIXTURE_VARIANT_ADD(innocent, burst_other_clock) {
 	.kind = { .wheels = 1000, .each = 512, .users = 1 },
 	.clock = TIMERWHEEL_CLOCK_REALTIME,
 };
+
 FIXTURE_VARIANT_ADD(innocent, burst_rings) {
 	.kind = { .wheels = 1000, .each = 512, .ring = 512, .users = 1 },
 };
+
 FIXTURE_VARIANT_ADD(innocent, burst_monitors) {
 	.kind = { .wheels = 100, .each = 1024, .ring = 1024, .monitors = 16, .users = 1 },
 };
+
 FIXTURE_VARIANT_ADD(innocent, periodic_16) {
 	.kind = { .wheels = 16, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
 		  .users = 1 },
 };
+
 FIXTURE_VARIANT_ADD(innocent, periodic_64) {
 	.kind = { .wheels = 64, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
 		  .users = 1 },
 };
+
 FIXTURE_VARIANT_ADD(innocent, periodic_64_other_clock) {
 	.kind = { .wheels = 64, .each = 1, .tick = USEC, .period = USEC, .ring = SHARE_RING,
 		  .users = 1, .clocks = 2 },
@@ -473,7 +492,7 @@ TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 		EXPECT_GE(MSEC + 250 * USEC, in->late_max);
 }
 
-/* --- Close ------------------------------------------------------------------------------------- */
+/* --- Close -------------------------------------------------------------------------- */
 
 /* Arm keys 0 to @n - 1, some us apart, until one is refused with @error. How many, or -errno. */
 static int fill(int fd, int n, int error)
@@ -643,7 +662,7 @@ TEST_F_TIMEOUT(cap, is_there_again, TIMEOUT)
 	}
 }
 
-/* --- Long calls ------------------------------------------------------------------------------- */
+/* --- Long calls --------------------------------------------------------------------- */
 
 #define LONG_CALL	TIMERWHEEL_BATCH_MAX	/* timers in one call */
 
@@ -797,35 +816,33 @@ FIXTURE_VARIANT(span) {
 	struct span_kind kind;
 };
 
-#define SPAN(name, ...)								\
-	FIXTURE_VARIANT_ADD(span, name) { .kind = { __VA_ARGS__ } }
 #define RING	TIMERWHEEL_RING_MAX
 #define MANUAL	TIMERWHEEL_CLOCK_MANUAL
 
-SPAN(nothing, span_nothing, span_nothing, 0, 0, 0);
-SPAN(add, span_nothing, span_pending, 0, 0, 0);
-SPAN(add_past, span_nothing, span_past, 0, 0, 0);
-SPAN(add_past_ring, span_nothing, span_past, 0, RING, 0);
-SPAN(add_past_monitors, span_nothing, span_past, 0, RING, 16);
-SPAN(add_past_backlog, span_overflow, span_past, 0, RING, 16);
-SPAN(replace_due, span_past, span_past, 0, 0, 0);
-SPAN(move_later, span_pending, span_later, 0, 0, 0);
-SPAN(move_earlier, span_pending, span_earlier, 0, 0, 0);
-SPAN(move_past, span_pending, span_move_past, 0, 0, 0);
-SPAN(move_past_monitors, span_pending, span_move_past, 0, RING, 16);
-SPAN(remove, span_pending, span_remove, 0, 0, 0);
-SPAN(remove_due, span_past, span_remove, 0, 0, 0);
-SPAN(get, span_pending, span_get, 0, 0, 0);
-SPAN(list, span_pending, span_list, 0, 0, 0);
-SPAN(drain, span_pending, span_drain, 0, 0, 0);
-SPAN(drain_due, span_past, span_drain, 0, 0, 0);
-SPAN(read, span_past, span_read, 0, 0, 0);
-SPAN(read_monitors, span_past, span_read, 0, 0, 16);
-SPAN(flow, span_overflow, span_flow, 0, RING, 0);
-SPAN(flow_monitors, span_overflow, span_flow, 0, RING, 16);
-SPAN(advance, span_far, span_advance, MANUAL, 0, 0);
-SPAN(advance_ring, span_far, span_advance, MANUAL, RING, 0);
-SPAN(advance_monitors, span_far, span_advance, MANUAL, RING, 16);
+FIXTURE_VARIANT_ADD(span, nothing) { { span_nothing, span_nothing, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, add) { { span_nothing, span_pending, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, add_past) { { span_nothing, span_past, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, add_past_ring) { { span_nothing, span_past, 0, RING, 0 } };
+FIXTURE_VARIANT_ADD(span, add_past_monitors) { { span_nothing, span_past, 0, RING, 16 } };
+FIXTURE_VARIANT_ADD(span, add_past_backlog) { { span_overflow, span_past, 0, RING, 16 } };
+FIXTURE_VARIANT_ADD(span, replace_due) { { span_past, span_past, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, move_later) { { span_pending, span_later, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, move_earlier) { { span_pending, span_earlier, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, move_past) { { span_pending, span_move_past, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, move_past_monitors) { { span_pending, span_move_past, 0, RING, 16 } };
+FIXTURE_VARIANT_ADD(span, remove) { { span_pending, span_remove, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, remove_due) { { span_past, span_remove, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, get) { { span_pending, span_get, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, list) { { span_pending, span_list, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, drain) { { span_pending, span_drain, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, drain_due) { { span_past, span_drain, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, read) { { span_past, span_read, 0, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, read_monitors) { { span_past, span_read, 0, 0, 16 } };
+FIXTURE_VARIANT_ADD(span, flow) { { span_overflow, span_flow, 0, RING, 0 } };
+FIXTURE_VARIANT_ADD(span, flow_monitors) { { span_overflow, span_flow, 0, RING, 16 } };
+FIXTURE_VARIANT_ADD(span, advance) { { span_far, span_advance, MANUAL, 0, 0 } };
+FIXTURE_VARIANT_ADD(span, advance_ring) { { span_far, span_advance, MANUAL, RING, 0 } };
+FIXTURE_VARIANT_ADD(span, advance_monitors) { { span_far, span_advance, MANUAL, RING, 16 } };
 
 FIXTURE_SETUP(span)
 {
@@ -876,7 +893,7 @@ TEST_F_TIMEOUT(span, is_short, TIMEOUT)
 	EXPECT_TRUE(tw_balanced(&st));
 }
 
-/* --- Interrupts ------------------------------------------------------------------------------ */
+/* --- Interrupts --------------------------------------------------------------------- */
 
 /* Timer interrupts of all CPUs, -1: this machine counts them elsewhere */
 static long long interrupts(void)
@@ -950,7 +967,7 @@ TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
 	EXPECT_FALSE(crowd_owes(&self->c));
 }
 
-/* --- Open, close and hotplug under attack --------------------------------------------------------- */
+/* --- Open, close and hotplug under attack ------------------------------------------- */
 
 #define ATTACKERS	50
 #define SAMPLES		30
@@ -1117,7 +1134,7 @@ TEST_F_TIMEOUT(attack, hotplug_does_not_wait, TIMEOUT)
 	EXPECT_GE(100 * MSEC + 2 * alone.median, attacked.median);
 }
 
-/* --- All at once ------------------------------------------------------------------------------ */
+/* --- All at once -------------------------------------------------------------------- */
 
 #define MIX_USERS	4
 #define MIX_TABLE	8192	/* entries that are mapped of a deadline table */
@@ -1130,7 +1147,7 @@ static const struct crowd_kind mix_kinds[] = {
 	{ .wheels = 16, .each = 256, .tick = 100 * USEC, .clocks = 3 },
 };
 
-#define MIX_KINDS	(int)ARRAY_SIZE(mix_kinds)
+#define MIX_KINDS	((int)ARRAY_SIZE(mix_kinds))
 #define MIX_MAPPED	(MIX_KINDS - 1)		/* of these wheels the deadline tables are mapped */
 
 struct mix_shared {
@@ -1187,6 +1204,8 @@ static int mix_change(struct mix *m, struct crowd *c, __u64 at)
 	__u64 *owes = &c->owes[i * c->kind.each + k], when;
 	int what = tw_rand(&m->seed) % 8, ret, fd = c->wheel[i].fd;
 
+	if (what > 1 && what < 5 && c == &m->c[MIX_MAPPED])
+		return mix_store(m, i, k, *owes);
 	when = at + crowd_offset(c, i) + tw_rand(&m->seed) % (20 * MSEC) - 5 * MSEC;
 	switch (what) {
 	case 0:
@@ -1199,11 +1218,6 @@ static int mix_change(struct mix *m, struct crowd *c, __u64 at)
 			return 0;
 		*owes = when;
 		return tw_add1(fd, k, crowd_value(i, k), when, TIMERWHEEL_ABS | TIMERWHEEL_EXCL);
-	case 2:
-	case 3:
-		if (c == &m->c[MIX_MAPPED])
-			return mix_store(m, i, k, *owes);
-		/* fallthrough */
 	default:
 		ret = tw_move1(fd, k, when, TIMERWHEEL_ABS);
 		if (ret > 0)

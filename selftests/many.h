@@ -20,7 +20,7 @@
 #define ROOM		4096		/* timers in one call, events in one read */
 #define NO_EVENT	(~0ULL)		/* in the ledger: this timer owes none */
 
-/* --- Users ------------------------------------------------------------------------------ */
+/* --- Users -------------------------------------------------------------------------- */
 
 #define ALICE	20001
 #define BOB	20002
@@ -42,7 +42,7 @@ static inline int become(uid_t uid)
 	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ? -errno : 0;
 }
 
-/* --- How long a SCHED_FIFO 99 task waits ------------------------------------------------- */
+/* --- How long a SCHED_FIFO 99 task waits -------------------------------------------- */
 
 static inline int fifo(bool on)
 {
@@ -128,7 +128,7 @@ static inline __u64 gap_stop(struct gap_meter *m)
 	return m->longest;
 }
 
-/* --- Work that is counted ------------------------------------------------------------------ */
+/* --- Work that is counted ----------------------------------------------------------- */
 
 #define WORK_LOOPS	5000
 
@@ -141,7 +141,7 @@ static inline void work(void)
 		__asm__ volatile("" : "+r" (n));
 }
 
-/* --- A crowd of wheels ----------------------------------------------------------------------- */
+/* --- A crowd of wheels -------------------------------------------------------------- */
 
 struct crowd_wheel {
 	int fd;
