@@ -577,7 +577,6 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 		if (c->kind.ring)
 			munmap(c->wheel[i].ring, ring_size(c->kind.ring));
 	}
-	close(c->ep);
 	during = available();
 	ASSERT_EQ(0, gap_start(&meter));
 	for (i = 0; i < c->kind.wheels; i++) {

@@ -11,7 +11,6 @@
 #endif
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include "tw_test.h"
 
@@ -166,7 +165,6 @@ struct crowd {
 	struct crowd_kind kind;
 	struct crowd_wheel *wheel;
 	__u64 *owes;		/* the next event's deadline for each timer, or NO_EVENT */
-	int ep;
 	__u64 took;		/* ns to arm all of them, where that cannot be known */
 	/* what came: */
 	__u64 got;
@@ -221,7 +219,6 @@ static inline int crowd_open_one(struct crowd *c, int i)
 	struct timerwheel_setup setup = {
 		.clock = clocks[crowd_clock(c, i)], .tick = c->kind.tick, .ring = c->kind.ring,
 	};
-	struct epoll_event ee = { .events = EPOLLIN, .data.u32 = i };
 	struct crowd_wheel *w = &c->wheel[i];
 	int k, ret;
 
@@ -244,7 +241,7 @@ static inline int crowd_open_one(struct crowd *c, int i)
 		if (w->monitor[k] < 0)
 			return w->monitor[k];
 	}
-	return tw_err(epoll_ctl(c->ep, EPOLL_CTL_ADD, w->fd, &ee));
+	return 0;
 }
 
 /* 0 or -errno */
@@ -257,10 +254,9 @@ static inline int crowd_open(struct crowd *c, const struct crowd_kind *kind)
 	c->kind = *kind;
 	if (setrlimit(RLIMIT_NOFILE, &rl))
 		return -errno;
-	c->ep = epoll_create1(EPOLL_CLOEXEC);
 	c->wheel = calloc(kind->wheels, sizeof(*c->wheel));
 	c->owes = malloc((size_t)kind->wheels * kind->each * sizeof(*c->owes));
-	if (c->ep < 0 || !c->wheel || !c->owes)
+	if (!c->wheel || !c->owes)
 		return -ENOMEM;
 	memset(c->owes, 0xff, (size_t)kind->wheels * kind->each * sizeof(*c->owes));
 	for (i = 0; i < kind->wheels; i++) {
@@ -283,7 +279,6 @@ static inline void crowd_close(struct crowd *c)
 		free(c->wheel[i].monitor);
 		close(c->wheel[i].fd);
 	}
-	close(c->ep);
 	free(c->wheel);
 	free(c->owes);
 }
