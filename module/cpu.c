@@ -455,8 +455,8 @@ void tw_cpu_free_all(struct tw_file *file)
 
 	for (nr = 0; nr < nr_cpu_ids; nr++)
 		if (file->cpu[nr]) {
-			tw_cpu_delete(file->cpu[nr]);
 			tw_free_pause();
+			tw_cpu_delete(file->cpu[nr]);
 		}
 }
 

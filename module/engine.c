@@ -177,6 +177,15 @@ static void tw_pace_spend(u64 now, u64 ns)
 	this_cpu_write(tw_pace.next, next + tw_pace_earn(min_t(u64, ns, TW_SAVED_NS)));
 }
 
+/* What was used is forgiven, but for what is reserved for firings: nobody else wanted it. */
+static void tw_pace_forgive(u64 now)
+{
+	u64 next = now - tw_pace_earn(TW_RESERVE_NS);
+
+	if (this_cpu_read(tw_pace.next) > next)
+		this_cpu_write(tw_pace.next, next);
+}
+
 /* How long until the next firing may begin. */
 static u64 tw_pace_wait(void)
 {
@@ -382,7 +391,9 @@ static void tw_thread_turns(unsigned int nr)
 		now = ktime_get_ns();
 		tw_pace_spend(now, now - before);
 		/* Who has the CPU to himself takes nothing from anybody. */
-		if (tw_pace_saved(now) <= TW_RESERVE_NS && !single_task_running())
+		if (single_task_running())
+			tw_pace_forgive(now);
+		else if (tw_pace_saved(now) <= TW_RESERVE_NS)
 			wait = tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
 		before = now;
 		tw_unlock_bh(&engine->lock);

@@ -44,6 +44,7 @@ static void tw_file_free(struct work_struct *work)
 	size_t charged = file->charged;
 
 	tw_cpu_free_all(file);
+	tw_free_pause();
 	tw_log_put(file->events.log);
 	tw_free_pause();
 	tw_ring_free(&file->ring);

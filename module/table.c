@@ -551,6 +551,7 @@ void tw_table_free(struct tw_table *table)
 			if (!(i % TW_FREE_PAGES))
 				tw_free_pause();
 		}
+		tw_free_pause();
 		kvfree(dir);
 	}
 }
