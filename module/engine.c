@@ -492,9 +492,9 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	tw_entity_take(&cpu->entity, &queue->timed);
 	cpu->entity.place = TW_REMOVED;
 	/*
-	 * With the last base the queue leaves the engine: the user may be freed. But one that is listed
-	 * for a base whose time has come stays listed: it may be on the list of the thread, and then no
-	 * hrtimer is started for it.
+	 * With the last base the queue leaves the engine: the user may be freed. But one that
+	 * is listed for a base whose time has come stays listed: it may be on the list of the
+	 * thread, and then no hrtimer is started for it.
 	 */
 	if (queue->entity.place == TW_TIMED ||
 	    (list_empty(&queue->ready) && !timerqueue_getnext(&queue->timed)))
