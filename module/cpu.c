@@ -234,9 +234,10 @@ static int tw_cpu_create(struct tw_file *file)
 	cpu->nr = nr;
 	cpu->file = file;
 	cpu->wake_at = TW_NEVER;
-	cpu->queue = queue;
-	if (queue)
+	if (queue) {
 		cpu->programmed = TW_NEVER;
+		tw_engine_base_init(cpu, queue);
+	}
 	tick = div64_u64(tw_clock_now(file), setup->tick);
 	tw_wheel_init(&cpu->wheel, &file->table.pool,
 		      tail + BITS_TO_LONGS(lists) * sizeof(long), tail, setup->slots,

@@ -15,7 +15,7 @@
  * turn at most TW_DUE of those whose time has come move from a tree to the end of the list: more
  * than one leaves it, so that the tree cannot fall behind, and never so many that the lock is held
  * for long. Hence a burst of one wheel delays another wheel of the same user by the turns of
- * that user's wheels, and a wheel of another user by one turn of each user.
+ * that user's wheels, and a wheel of another user by one turn of each user and clock.
  *
  * Budget
  * ------
@@ -44,7 +44,8 @@
  * -----------
  * When a CPU goes offline the kernel moves its engine's hrtimers to another CPU, and the engine goes
  * on there, within that CPU's pace. Its thread is parked: before that it hands what was
- * deferred back to the soft interrupt, and nothing is deferred until it is back.
+ * deferred back to the soft interrupt, and nothing is deferred until it is back. When the CPU is
+ * online again the thread starts the hrtimers there.
  *
  * Time
  * ----
@@ -75,8 +76,17 @@
 /* A firing does not begin with less than this. */
 #define TW_BUDGET_MIN_NS	(10 * NSEC_PER_USEC)
 
-/* A queue that took so long in a firing is deferred if it has more work. */
+/* A queue that took so long, or a quarter of a smaller budget, is deferred if it has more work. */
 #define TW_QUANTUM_NS	(25 * NSEC_PER_USEC)
+
+/* Most that a turn or a firing is charged. */
+#define TW_DEBT_NS	(IS_ENABLED(CONFIG_PREEMPT_RT) ? TW_SAVED_NS : 10 * NSEC_PER_MSEC)
+
+/*
+ * The thread, while it is alone on the CPU, runs for so long and then sleeps for half of that:
+ * real-time tasks together must leave something to others, or the kernel throttles all of them.
+ */
+#define TW_ALONE_NS	(5 * NSEC_PER_MSEC)
 
 /* What an interrupt or a sleep of the thread costs besides the turns. */
 #define TW_SWITCH_NS	(4 * NSEC_PER_USEC)
@@ -114,6 +124,7 @@ struct tw_engine_clock {
  * @running: firings that are under way: they start the hrtimers when they end
  * @firing: number of the last firing
  * @threaded: the thread is not parked
+ * @kick: the thread is to start the hrtimers
  * @nr: the CPU; constant
  * @clock: for each clock
  */
@@ -124,6 +135,7 @@ struct tw_engine {
 	u32 running;
 	u32 firing;
 	bool threaded;
+	bool kick;
 	u32 nr;
 	struct tw_engine_clock clock[TW_CLOCKS];
 };
@@ -168,13 +180,16 @@ static u64 tw_pace_until(u64 now, u64 saved)
 	return then > now ? then - now : 0;
 }
 
-/* Turns took @ns until @now. Who was preempted meanwhile does not pay for all of that. */
+/*
+ * Turns took @ns until @now. With PREEMPT_RT they may have been preempted, and do not pay for all of
+ * that; else they were not, unless the whole machine stood still.
+ */
 static void tw_pace_spend(u64 now, u64 ns)
 {
 	u64 most = tw_pace_earn(TW_SAVED_NS);
 	u64 next = max(this_cpu_read(tw_pace.next), now > most ? now - most : 0);
 
-	this_cpu_write(tw_pace.next, next + tw_pace_earn(min_t(u64, ns, TW_SAVED_NS)));
+	this_cpu_write(tw_pace.next, next + tw_pace_earn(min_t(u64, ns, TW_DEBT_NS)));
 }
 
 /* What was used is forgiven, but for what is reserved for firings: nobody else wanted it. */
@@ -251,6 +266,7 @@ static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 
 	struct timerqueue_head *timed = &queue->engine->clock[queue->clock].timed;
 	u64 first = tw_first_time(&queue->timed);
 
+	lockdep_assert_held(&queue->engine->lock);
 	tw_entity_take(&queue->entity, timed);
 	if (!list_empty(&queue->ready) || first <= now)
 		tw_entity_list(&queue->entity, list);
@@ -258,7 +274,11 @@ static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 
 		tw_entity_time(&queue->entity, timed, first);
 }
 
-/* Start the hrtimers that are needed earlier than they are started for. */
+/*
+ * Start the hrtimers that are needed earlier than they are started for. An hrtimer fires on the CPU
+ * that has started it. So a task on another CPU than the engine's, which had no memory for a base
+ * there and works with one of ours, leaves that to the thread: nobody may move the engine.
+ */
 static void tw_engine_program(struct tw_engine *engine)
 {
 	struct tw_engine_clock *clock;
@@ -268,6 +288,11 @@ static void tw_engine_program(struct tw_engine *engine)
 	lockdep_assert_held(&engine->lock);
 	if (engine->running)
 		return;
+	if (unlikely(engine->threaded && smp_processor_id() != engine->nr)) {
+		WRITE_ONCE(engine->kick, true);
+		wake_up_process(*per_cpu_ptr(&tw_threads, engine->nr));
+		return;
+	}
 	wait = tw_pace_wait();
 	for (i = 0; i < TW_CLOCKS; i++) {
 		clock = &engine->clock[i];
@@ -288,6 +313,7 @@ static void tw_engine_program(struct tw_engine *engine)
 
 /* One turn of a queue. The engine's lock is dropped meanwhile. Returns the time after it. */
 static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue)
+	__must_hold(&engine->lock)
 {
 	struct tw_entity *entity;
 
@@ -309,6 +335,7 @@ static struct tw_queue *tw_engine_next(struct tw_engine *engine)
 	struct tw_engine_clock *clock;
 	u32 i;
 
+	lockdep_assert_held(&engine->lock);
 	for (i = 0; i < TW_CLOCKS; i++) {
 		clock = &engine->clock[i];
 		if (timerqueue_getnext(&clock->timed))
@@ -319,11 +346,14 @@ static struct tw_queue *tw_engine_next(struct tw_engine *engine)
 
 /* Turns, from @began until there is no more work or @budget is used up. */
 static void tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
+	__must_hold(&engine->lock)
 {
+	u64 quantum = min_t(u64, TW_QUANTUM_NS, budget / 4);
 	struct list_head *list;
 	struct tw_queue *queue;
 	u64 before, now = began;
 
+	lockdep_assert_held(&engine->lock);
 	engine->firing++;
 	do {
 		queue = tw_engine_next(engine);
@@ -336,7 +366,7 @@ static void tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 			queue->spent = 0;
 		}
 		queue->spent += now - before;
-		list = engine->threaded && queue->spent >= TW_QUANTUM_NS ? &engine->deferred :
+		list = engine->threaded && queue->spent >= quantum ? &engine->deferred :
 									   &engine->ready;
 		tw_queue_settle(queue, list, tw_clock_read(queue->clock));
 	} while (now - began < budget);
@@ -348,8 +378,10 @@ static enum hrtimer_restart tw_engine_fire(struct hrtimer *timer)
 	struct tw_engine *engine = clock->engine;
 	struct task_struct *thread = NULL;
 	u64 began = ktime_get_ns(), now;
+	bool none;
 
 	raw_spin_lock(&engine->lock);
+	none = list_empty(&engine->deferred);
 	clock->programmed = TW_NEVER;
 	if (!tw_pace_wait()) {
 		engine->running++;
@@ -357,10 +389,11 @@ static enum hrtimer_restart tw_engine_fire(struct hrtimer *timer)
 		engine->running--;
 		now = ktime_get_ns();
 		tw_pace_spend(now, now - began + TW_SWITCH_NS);
-		this_cpu_write(tw_pace.rest, now + min_t(u64, now - began, TW_SAVED_NS));
+		this_cpu_write(tw_pace.rest, now + min_t(u64, now - began, TW_DEBT_NS));
 	}
 	tw_engine_program(engine);
-	if (!list_empty(&engine->deferred))
+	/* Else it has been woken, or sleeps until it may go on. */
+	if (none && !list_empty(&engine->deferred))
 		thread = *per_cpu_ptr(&tw_threads, engine->nr);
 	raw_spin_unlock(&engine->lock);
 	if (thread)
@@ -370,39 +403,63 @@ static enum hrtimer_restart tw_engine_fire(struct hrtimer *timer)
 
 static int tw_thread_should_run(unsigned int nr)
 {
-	return !list_empty_careful(&per_cpu_ptr(&tw_engines, nr)->deferred);
+	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
+
+	return !list_empty_careful(&engine->deferred) || READ_ONCE(engine->kick);
 }
 
-/* Turns of deferred queues, until none has work or what may be used is used up. */
+/* Start the hrtimers here, wherever they are. */
+static void tw_thread_kicked(struct tw_engine *engine)
+{
+	u32 i;
+
+	lockdep_assert_held(&engine->lock);
+	WRITE_ONCE(engine->kick, false);
+	for (i = 0; i < TW_CLOCKS; i++)
+		engine->clock[i].programmed = TW_NEVER;
+	tw_engine_program(engine);
+}
+
+/* How long the thread, which began at @began and has turns to give, has to sleep now. */
+static u64 tw_thread_wait(u64 began, u64 now)
+{
+	/* Who has the CPU to himself takes nothing from anybody. */
+	if (single_task_running()) {
+		tw_pace_forgive(now);
+		return now - began < TW_ALONE_NS ? 0 : TW_ALONE_NS / 2;
+	}
+	if (tw_pace_saved(now) > TW_RESERVE_NS)
+		return 0;
+	return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
+}
+
+/* Turns of deferred queues, until none has work or it is time to sleep. */
 static void tw_thread_turns(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
-	u64 before = ktime_get_ns(), now, wait = 0;
+	u64 began = ktime_get_ns(), before, now, wait = 0;
 	struct tw_queue *queue;
 
 	do {
 		tw_lock_bh(&engine->lock);
+		before = ktime_get_ns();
+		if (unlikely(engine->kick))
+			tw_thread_kicked(engine);
 		queue = list_first_entry_or_null(&engine->deferred, struct tw_queue, entity.list);
 		if (queue) {
 			tw_engine_turn(engine, queue);
 			tw_queue_settle(queue, &engine->deferred, tw_clock_read(queue->clock));
 			tw_engine_program(engine);
+			now = ktime_get_ns();
+			tw_pace_spend(now, now - before);
+			wait = tw_thread_wait(began, now);
+			if (wait)
+				tw_pace_spend(now, TW_SWITCH_NS);
 		}
-		now = ktime_get_ns();
-		tw_pace_spend(now, now - before);
-		/* Who has the CPU to himself takes nothing from anybody. */
-		if (single_task_running())
-			tw_pace_forgive(now);
-		else if (tw_pace_saved(now) <= TW_RESERVE_NS)
-			wait = tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
-		before = now;
 		tw_unlock_bh(&engine->lock);
-		/* What others do then is not ours. */
-		if (cond_resched())
-			before = ktime_get_ns();
+		cond_resched();
 	} while (queue && !wait);
 	if (wait) {
-		tw_pace_spend(now, TW_SWITCH_NS);
 		wait = DIV_ROUND_UP_ULL(wait, NSEC_PER_USEC);
 		usleep_range_state(wait, wait + wait / 4, TASK_IDLE);
 	}
@@ -414,6 +471,8 @@ static void tw_thread_unpark(unsigned int nr)
 
 	tw_lock_bh(&engine->lock);
 	engine->threaded = true;
+	/* While the CPU was away they were elsewhere. */
+	WRITE_ONCE(engine->kick, true);
 	tw_unlock_bh(&engine->lock);
 }
 
@@ -423,13 +482,14 @@ static void tw_thread_setup(unsigned int nr)
 	tw_thread_unpark(nr);
 }
 
-/* The CPU goes offline, or the module: what was deferred goes on in the soft interrupt. */
+/* The CPU goes offline: what was deferred goes on in the soft interrupt. */
 static void tw_thread_park(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
 
 	tw_lock_bh(&engine->lock);
 	engine->threaded = false;
+	WRITE_ONCE(engine->kick, false);
 	list_splice_tail_init(&engine->deferred, &engine->ready);
 	tw_engine_program(engine);
 	tw_unlock_bh(&engine->lock);
@@ -444,6 +504,17 @@ static struct smp_hotplug_thread tw_smp_thread = {
 	.unpark			= tw_thread_unpark,
 	.thread_comm		= "timerwheel/%u",
 };
+
+/**
+ * tw_engine_base_init - let a base wait in a queue
+ * @cpu: the base, which nobody else knows yet
+ * @queue: the queue
+ */
+void tw_engine_base_init(struct tw_cpu *cpu, struct tw_queue *queue)
+{
+	tw_entity_init(&cpu->entity);
+	cpu->queue = queue;
+}
 
 /**
  * tw_engine_start - start a base for a time, if it does not have its turn before
@@ -504,8 +575,13 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	tw_lock_bh(&engine->lock);
 	tw_entity_take(&cpu->entity, &queue->timed);
 	cpu->entity.place = TW_REMOVED;
-	/* With the last base the queue leaves the engine: the user may be freed. */
-	if (queue->entity.place == TW_TIMED || list_empty(&queue->ready))
+	/*
+	 * With the last base the queue leaves the engine: the user may be freed. But one that
+	 * is listed for a base whose time has come stays listed: it may be on the list of the
+	 * thread, and then no hrtimer is started for it.
+	 */
+	if (queue->entity.place == TW_TIMED ||
+	    (list_empty(&queue->ready) && !timerqueue_getnext(&queue->timed)))
 		tw_queue_settle(queue, &engine->ready, 0);
 	/* A firing that is under way sees for itself. */
 	if (list_empty(&engine->ready) && !timerqueue_getnext(&clock->timed) &&

@@ -37,9 +37,8 @@ void tw_file_exit(void)
 	destroy_workqueue(tw_freeing);
 }
 
-static void tw_file_free(struct work_struct *work)
+static void tw_file_free(struct tw_file *file)
 {
-	struct tw_file *file = container_of(to_rcu_work(work), struct tw_file, free);
 	struct tw_user *user = file->user;
 	size_t charged = file->charged;
 
@@ -55,6 +54,32 @@ static void tw_file_free(struct work_struct *work)
 	tw_user_uncharge(user, charged);
 	tw_user_freed(user);
 	tw_user_put(user);
+}
+
+/**
+ * tw_file_free_closed - free the closed wheels of a user
+ * @work: the user's
+ *
+ * Each of them holds a reference to the user, who may be gone with the last.
+ */
+void tw_file_free_closed(struct work_struct *work)
+{
+	struct tw_user *user = container_of(work, struct tw_user, free);
+	struct tw_file *file, *next;
+
+	llist_for_each_entry_safe(file, next, llist_del_all(&user->closed), closed_node)
+		tw_file_free(file);
+}
+
+/* Nobody runs the bases of a closed file any more. */
+static void tw_file_grace(struct rcu_head *rcu)
+{
+	struct tw_file *file = container_of(rcu, struct tw_file, rcu);
+	struct tw_user *user = file->user;
+
+	/* Else the worker has still to take those before it. */
+	if (llist_add(&file->closed_node, &user->closed))
+		queue_work(tw_freeing, &user->free);
 }
 
 static int tw_open(struct inode *inode, struct file *filp)
@@ -102,9 +127,8 @@ static int tw_release(struct inode *inode, struct file *filp)
 
 	tw_cpu_close(file);
 	tw_log_close(file->events.log);
-	INIT_RCU_WORK(&file->free, tw_file_free);
 	tw_user_closing(file->user);
-	queue_rcu_work(tw_freeing, &file->free);
+	call_rcu(&file->rcu, tw_file_grace);
 	return 0;
 }
 

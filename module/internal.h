@@ -19,6 +19,7 @@
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/lockdep_types.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -85,6 +86,9 @@ struct tw_log;
  * @closing: wheels that are closed and not freed yet
  * @freed: how many have been freed, modulo 2^32
  * @wait: for that
+ * @closed: closed wheels to be freed, linked by tw_file.closed_node
+ * @free: frees them: one worker for each user, so that a thousand wheels of one are not a thousand
+ *	workers, and nobody waits for another user's
  * @queue: in the engines, by CPU and clock; while there are bases in them
  */
 struct tw_user {
@@ -95,6 +99,8 @@ struct tw_user {
 	u32 closing;
 	u32 freed;
 	wait_queue_head_t wait;
+	struct llist_head closed;
+	struct work_struct free;
 	struct tw_queue *queue[];
 };
 
@@ -314,7 +320,8 @@ struct tw_setup {
  * @advance: one ADVANCE at a time; taken before @mutex
  * @drain_next: index where DRAIN goes on; a hint
  * @user: who is charged
- * @free: to free it after a grace period
+ * @rcu: to free it after a grace period
+ * @closed_node: in tw_user.closed after that
  * @cpu: CPU parts, by CPU number, made when a CPU first needs one. Of a MANUAL file
  *	all CPUs use part 0.
  */
@@ -332,7 +339,8 @@ struct tw_file {
 	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;
 	struct tw_user *user;
-	struct rcu_work free;
+	struct rcu_head rcu;
+	struct llist_node closed_node;
 	struct tw_cpu *cpu[];
 };
 
@@ -391,6 +399,7 @@ static inline bool tw_has_ring(const struct tw_file *file)
 extern const struct file_operations tw_fops;
 int tw_file_init(void);
 void tw_file_exit(void);
+void tw_file_free_closed(struct work_struct *work);
 
 /* map.c */
 int tw_mmap(struct file *filp, struct vm_area_struct *vma);

@@ -45,7 +45,7 @@ __MODULE_PARM_TYPE(max_user_memory, "ulong");
 MODULE_PARM_DESC(max_user_memory,
 		 "Most bytes of kernel memory that one user may hold with all wheels (half of all)");
 
-static DEFINE_XARRAY(tw_users);
+static DEFINE_XARRAY_FLAGS(tw_users, XA_FLAGS_ACCOUNT);
 
 /**
  * tw_user_init - settle the cap where no module parameter has
@@ -94,6 +94,8 @@ struct tw_user *tw_user_get(void)
 		user->files = 1;
 		spin_lock_init(&user->lock);
 		init_waitqueue_head(&user->wait);
+		init_llist_head(&user->closed);
+		INIT_WORK(&user->free, tw_file_free_closed);
 		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
 		if (!other)
 			return user;
@@ -166,7 +168,8 @@ void tw_user_freed(struct tw_user *user)
  * @user: to whom
  * @bytes: how much
  *
- * Who has closed a wheel has its share of the cap again: if that is not free yet this waits for it.
+ * Who has closed a wheel has its share of the cap again: if that is not free yet this waits for it,
+ * but not for wheels that are closed later.
  *
  * Context: process, may sleep.
  * Return: 0; -EDQUOT: that is more than the cap leaves, and nothing was charged.
@@ -174,8 +177,8 @@ void tw_user_freed(struct tw_user *user)
 int tw_user_charge(struct tw_user *user, size_t bytes)
 {
 	u64 max = tw_user_memory_max();
-	u32 closing, freed;
-	bool fits;
+	bool first = true, fits;
+	u32 freed, last = 0;
 
 	for (;;) {
 		spin_lock(&user->lock);
@@ -183,12 +186,15 @@ int tw_user_charge(struct tw_user *user, size_t bytes)
 		fits = user->memory <= max && bytes <= max - user->memory;
 		if (fits)
 			user->memory += bytes;
-		closing = user->closing;
 		freed = user->freed;
+		if (first)
+			last = freed + user->closing;
 		spin_unlock(&user->lock);
 		if (fits)
 			return 0;
-		if (!closing || wait_event_killable(user->wait, READ_ONCE(user->freed) != freed))
+		first = false;
+		if ((s32)(last - freed) <= 0 || bytes > max ||
+		    wait_event_killable(user->wait, READ_ONCE(user->freed) != freed))
 			return -EDQUOT;
 	}
 }

@@ -44,10 +44,9 @@
 #define DRAIN	16
 #define LOOK	32
 #define READ	64
-#define OFFLINE	128
-#define CLOSE	256
+#define CLOSE	128
 #ifndef KINDS
-#define KINDS	511
+#define KINDS	255
 #endif
 
 #define NONE	255
@@ -264,14 +263,12 @@ call:
 		:: (KINDS & DRAIN) -> kind = DRAIN
 		:: (KINDS & LOOK) -> kind = LOOK
 		:: (KINDS & READ) -> kind = READ
-		:: (KINDS & OFFLINE) -> kind = OFFLINE
 		:: (KINDS & CLOSE) -> kind = CLOSE
 		fi;
-		/* A key; DRAIN, LOOK: an index; OFFLINE: which CPU it was. */
+		/* A key; DRAIN, LOOK: an index. */
 		if
 		:: kind & (ADD | MOVE | REMOVE | GET) -> ANY_OF(k, 1, KEYS)
 		:: kind & (DRAIN | LOOK) -> ANY_OF(t, 1, TIMERS)
-		:: kind & OFFLINE -> ANY_OF(nr, 1, PARTS - 1); nr = (me + nr) % PARTS
 		:: else
 		fi
 	};
@@ -291,7 +288,6 @@ begin:	/* tw_cpu_begin() */
 	LOCK(part[me]);
 	if
 	:: kind == READ -> goto read
-	:: kind == OFFLINE -> goto offline
 	:: kind & (DRAIN | LOOK) -> goto look_index
 	:: kind == MOVE -> goto look_own
 	:: else
@@ -729,37 +725,6 @@ read:	/* tw_events_deliver() */
 	od;
 	goto end_run;
 
-offline: /* tw_cpu_offline(), one timer a piece */
-	st = nr;
-#ifndef OFFLINE_NO_OTHER
-	lock_other();
-#endif
-	d_step {
-		t = 1;
-		do
-		:: t <= TIMERS && where[t] != WHEEL + st -> t++
-		:: else -> break
-		od
-	};
-	if
-	:: t > TIMERS -> goto end_run
-	:: else
-	fi;
-	d_step { LEAVES(t, WHEEL + st) };
-	cpu[t] = me;
-	d_step { ENTERS(t, WHEEL + me) };
-	d_step {
-		if
-		:: other != NONE -> RELEASE(part[other]); other = NONE
-		:: else
-		fi;
-		RELEASE(part[me]);
-		nr = st;
-		t = 0
-	};
-	LOCK(part[me]);
-	goto offline;
-
 close:	/* tw_close(), tw_cpu_barrier() */
 	closed = 1;
 #ifndef CLOSE_NO_BARRIER
@@ -824,7 +789,7 @@ gone:
 	skip
 }
 
-/* tw_cpu_fire(): pieces of the passes over a part. */
+/* tw_cpu_run(), tw_cpu_advance(): batches of a part. */
 proctype pass(byte p)
 {
 	byte t, i, link;

@@ -1,0 +1,948 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Does each base have its turn when it has work?
+ * module/engine.c; cpu.c: tw_cpu_program(), tw_cpu_run(), tw_cpu_set_back(), tw_cpu_close();
+ * run.h: tw_cpu_end(), tw_cpu_tick(). README.md maps names here to names there.
+ *
+ * One engine. Tasks are runs of operations, on whichever CPU; each arms a timer for now + 0 to
+ * 2, or sets @wake_at (wake-up batching). A bit of work[] is a batch that a base has to do at
+ * that time. A firing for each clock, the thread, and if asked for: a CPU that goes offline
+ * and comes back, close of wheels, and CLOCK_REALTIME (clock 1) that is set back.
+ *
+ * Time goes on only when nobody can do anything (timeout). Whatever is late then was forgotten, or
+ * waits since the pace forbids to run it. How much turns take is left open: each may use up the
+ * budget, the quantum or the pace.
+ *
+ * The engine's lock is taken and dropped in one step, for what it protects is never touched
+ * without it, but for the thread's look at the list. Lists are sets: any order of turns is possible.
+ * One entity at a time moves from a tree to a list, so that there are some left behind.
+ */
+#ifndef TASKS
+#define TASKS	2
+#endif
+#ifndef OPS
+#define OPS	1
+#endif
+#ifndef BASES
+#define BASES	2
+#endif
+#ifndef QUEUES		/* 2: each base is of another user */
+#define QUEUES	1
+#endif
+#ifndef CLOCKS		/* 2: the last queue is on CLOCK_REALTIME */
+#define CLOCKS	1
+#endif
+#ifndef CLOSES		/* so many bases are removed, the last ones */
+#define CLOSES	0
+#endif
+#ifndef HORIZON
+#define HORIZON	4
+#endif
+#define NEVER	15
+#define NONE	15
+#define BEGIN	2
+
+#define QUEUE(b)	((b) % QUEUES)
+#define CLOCK(q)	((q) == QUEUES - 1 -> CLOCKS - 1 : 0)
+
+/* enum tw_place */
+#define NOWHERE	0
+#define TIMED	1
+#define LISTED	2
+#define REMOVED	3
+
+byte now[CLOCKS] = BEGIN;
+byte rest;			/* tw_pace: no firing before, by clock 0 */
+
+/* Bases */
+byte lock[BASES];
+byte work[BASES];		/* bit t: something to do at t */
+byte wake_at[BASES] = NEVER;
+byte cursor[BASES] = BEGIN;	/* the wheel's time */
+bit sooner[BASES];
+byte programmed[BASES] = NEVER;
+byte place[BASES];
+byte at[BASES];			/* while TIMED */
+
+/* Queues */
+byte bases[QUEUES];
+byte q_place[QUEUES];
+byte q_at[QUEUES];
+bit q_deferred[QUEUES];		/* LISTED: on which list */
+
+/* The engine */
+byte engine;			/* its lock, where a mutant keeps it */
+byte running;
+bit threaded = 1;
+byte c_programmed[CLOCKS] = NEVER;
+bit enqueued[CLOCKS];		/* the hrtimers */
+byte expires[CLOCKS];
+
+/* The thread */
+bit awake = 1;			/* TASK_RUNNING */
+byte sleep_until;
+bit should_park, parked;
+
+/* RCU: who reads, and whom a grace period waits for */
+byte reads, waits_for;
+#define READ_LOCK	reads = reads | (1 << _pid)
+#define READ_UNLOCK	reads = reads & ~(1 << _pid); waits_for = waits_for & ~(1 << _pid)
+
+byte users[BASES];		/* runs of operations */
+bit closed[BASES];
+
+/* Ghosts */
+bit freed[BASES], q_freed[QUEUES];
+byte excused[BASES];		/* of work[]: due when the clock was set back */
+bit set_back;
+
+hidden byte i, n, f, first;
+hidden byte any;
+
+#define ACQUIRE(b)	lock[b] == 0 -> assert(!freed[b]); lock[b] = _pid + 1
+#define RELEASE(b)	assert(lock[b] == _pid + 1 && !freed[b]); lock[b] = 0
+#define PACE_WAIT	(rest > now[0])
+
+/* The first time of work of a base, on its clock. */
+inline first_work(b, r)
+{
+	r = 0;
+	do
+	:: r <= HORIZON && !(work[b] & (1 << r)) -> r++
+	:: else -> break
+	od;
+	if
+	:: r > HORIZON -> r = NEVER
+	:: else
+	fi
+}
+
+/* tw_first_time() of a queue: of its bases; and any: is one LISTED? */
+inline first_base(q, r)
+{
+	r = NEVER;
+	any = 0;
+	n = 0;
+	do
+	:: n == BASES -> break
+	:: n < BASES && QUEUE(n) == q && place[n] == TIMED ->
+		if
+		:: at[n] < r -> r = at[n]
+		:: else
+		fi;
+		n++
+	:: n < BASES && QUEUE(n) == q && place[n] == LISTED -> any = 1; n++	/* unreached in a task */
+	:: else -> n++
+	od;
+	n = 0
+}
+
+/* The same of a clock: of its queues. */
+inline first_queue(c, r)
+{
+	r = NEVER;
+	any = 0;
+	n = 0;
+	do
+	:: n == QUEUES -> break
+	:: n < QUEUES && q_place[n] == TIMED && CLOCK(n) == c ->
+		if
+		:: q_at[n] < r -> r = q_at[n]
+		:: else
+		fi;
+		n++
+	:: n < QUEUES && q_place[n] == LISTED && !q_deferred[n] -> any = 1; n++
+	:: else -> n++
+	od;
+	n = 0
+}
+
+/* tw_entities_due(): one base; one queue */
+inline bases_due(q)
+{
+	first_base(q, f);
+	i = 0;
+	do
+	:: i == BASES -> break
+	:: i < BASES && f <= now[CLOCK(q)] && QUEUE(i) == q && place[i] == TIMED && at[i] == f ->
+		place[i] = LISTED;
+		at[i] = 0;
+		break
+	:: else -> i++
+	od;
+	i = 0; f = 0
+}
+
+inline queues_due(c)
+{
+	first_queue(c, f);
+	i = 0;
+	do
+	:: i == QUEUES -> break
+	:: i < QUEUES && f <= now[c] && CLOCK(i) == c && q_place[i] == TIMED && q_at[i] == f ->
+		assert(!q_freed[i]);
+		q_place[i] = LISTED;
+		q_deferred[i] = 0;
+		q_at[i] = 0;
+		break
+	:: else -> i++
+	od;
+	i = 0; f = 0
+}
+
+/* tw_queue_settle() */
+inline settle(q, deferred, time)
+{
+	assert(!q_freed[q]);
+	first_base(q, first);
+#ifdef SETTLE_FORGETS_TIMED
+	first = NEVER;
+#endif
+	q_place[q] = NOWHERE;
+	q_deferred[q] = 0;
+	q_at[q] = 0;
+	if
+	:: any || first <= time -> q_place[q] = LISTED; q_deferred[q] = deferred /* unreached in a task */
+	:: !any && first > time && first != NEVER -> q_place[q] = TIMED; q_at[q] = first
+	:: else
+	fi;
+	first = 0
+}
+
+/* tw_engine_program() */
+inline program()
+{
+	i = 0;
+	do
+	:: i == CLOCKS -> break
+#ifndef RUNNING_IGNORED
+	:: running -> break
+	:: i < CLOCKS && !running ->
+#else
+	:: i < CLOCKS ->
+#endif
+		first_queue(i, first);
+		if
+		:: i == 0 && any -> first = 0
+		:: else
+		fi;
+		if
+		:: first < c_programmed[i] ->
+			if
+#ifndef PROGRAM_IGNORES_PACE
+			:: PACE_WAIT && first <= now[i] -> first = now[i] + 1
+			:: first == 0 && !PACE_WAIT -> first = now[i]
+#else
+			:: first == 0 -> first = now[i]
+#endif
+			:: else
+			fi
+		:: else
+		fi;
+		if
+		:: first < c_programmed[i] ->
+			/* Not back to back: during a firing it is not known what that takes. */
+			assert(first > now[i] || !(PACE_WAIT || running));
+			c_programmed[i] = first;
+			enqueued[i] = 1;
+			expires[i] = first
+		:: else
+		fi;
+		i++
+	od;
+	i = 0; first = 0
+}
+
+/* tw_engine_start() */
+inline engine_start(b, time)
+{
+	assert(!freed[b] && !q_freed[QUEUE(b)]);
+	if
+#ifdef START_TAKES_LISTED
+	:: place[b] != REMOVED ->
+#else
+	:: place[b] == NOWHERE || place[b] == TIMED ->
+#endif
+		place[b] = TIMED;
+		at[b] = time;
+#ifndef START_WITHOUT_QUEUE
+		if
+		:: q_place[QUEUE(b)] != LISTED -> settle(QUEUE(b), 0, 0)
+		:: else
+		fi;
+#endif
+#ifndef START_WITHOUT_PROGRAM
+		program()
+#endif
+	:: else
+	fi
+}
+
+/* tw_engine_again() */
+inline engine_again(b)
+{
+	assert(!freed[b] && !q_freed[QUEUE(b)]);
+	if
+	:: place[b] == NOWHERE || place[b] == TIMED ->
+		at[b] = 0;
+#ifndef AGAIN_NOT_LISTED
+		place[b] = LISTED;
+#else
+		place[b] = NOWHERE;
+#endif
+#ifndef AGAIN_WITHOUT_QUEUE
+		if
+		:: q_place[QUEUE(b)] != LISTED -> settle(QUEUE(b), 0, 0)
+		:: else
+		fi;
+		program()
+#endif
+	:: else
+	fi
+}
+
+/* tw_cpu_program(), up to tw_engine_start(); time: for when, NEVER: it need not be */
+inline base_program(b)
+{
+	sooner[b] = 0;
+	first_work(b, time);
+	if
+	:: wake_at[b] < time -> time = wake_at[b]
+	:: else
+	fi;
+	if
+	:: time < programmed[b] -> programmed[b] = time
+	:: else -> time = NEVER
+	fi
+}
+
+/* tw_cpu_tick(), tw_cpu_set_back(): what is in the wheel comes sooner by the clock. */
+inline tick(b)
+{
+	if
+	:: now[CLOCK(QUEUE(b))] < cursor[b] ->
+		i = cursor[b] - now[CLOCK(QUEUE(b))];
+		work[b] = work[b] >> i;
+		excused[b] = 0;
+#ifndef NOT_SOONER_AFTER_SET_BACK
+		sooner[b] = 1;
+#endif
+		if
+		:: wake_at[b] != NEVER && wake_at[b] > now[CLOCK(QUEUE(b))] + 1 ->
+			wake_at[b] = now[CLOCK(QUEUE(b))] + 1
+		:: else
+		fi;
+		i = 0
+	:: else
+	fi;
+	cursor[b] = now[CLOCK(QUEUE(b))]
+}
+
+/* tw_cpu_run(): a batch */
+inline run_base(b)
+{
+	d_step {
+		ACQUIRE(b);
+#ifndef PROGRAMMED_STAYS
+		programmed[b] = NEVER;
+#endif
+		tick(b);
+		if
+		:: wake_at[b] <= cursor[b] -> wake_at[b] = NEVER
+		:: else
+		fi;
+		first_work(b, time);
+		if
+		:: time <= cursor[b] ->
+			work[b] = work[b] & ~(1 << time);
+			excused[b] = excused[b] & ~(1 << time);
+			first_work(b, time)
+		:: else
+		fi;
+		if
+		:: time <= cursor[b] -> programmed[b] = 0; time = 0
+		:: else ->
+#ifndef NO_PROGRAM_AFTER_BATCH
+			base_program(b)
+#else
+			time = NEVER
+#endif
+		fi
+	};
+	d_step {
+		engine == 0 ->
+		if
+		:: time == 0 -> engine_again(b)
+		:: time == NEVER
+		:: else -> engine_start(b, time)
+		fi;
+		time = 0;
+		RELEASE(b)
+	}
+}
+
+/* Any base of a queue that is LISTED, for a turn; NONE: there is none. */
+inline take_base(q, b)
+{
+	bases_due(q);
+	b = 0;
+	do
+	:: b == BASES -> b = NONE; break
+	:: b < BASES && QUEUE(b) == q && place[b] == LISTED -> break
+	:: b + QUEUES < BASES && QUEUE(b) == q && place[b] == LISTED &&
+	   place[(b + QUEUES) % BASES] == LISTED -> b++
+	:: b < BASES && !(QUEUE(b) == q && place[b] == LISTED) -> b++
+	od;
+	if
+	:: b != NONE -> assert(!freed[b]); place[b] = NOWHERE
+	:: else
+	fi
+}
+
+/* Any queue that is on a list. */
+inline take_queue(q, deferred)
+{
+	q = 0;
+	do
+	:: q == QUEUES -> q = NONE; break
+	:: q < QUEUES && q_place[q] == LISTED && q_deferred[q] == deferred ->
+		if
+		:: break
+		:: QUEUES > 1 && q == 0 && q_place[1] == LISTED && q_deferred[1] == deferred ->
+			q++
+		fi
+	:: else -> q++
+	od
+}
+
+#ifdef KEEP_ENGINE_LOCK
+#define UNLOCK_ENGINE	engine = _pid + 1
+#define LOCK_ENGINE	assert(engine == _pid + 1); engine = 0
+#else
+#define UNLOCK_ENGINE	skip
+#define LOCK_ENGINE	engine == 0
+#endif
+
+#define DEFERRED(q)	((q) < QUEUES && q_place[(q) % QUEUES] == LISTED && q_deferred[(q) % QUEUES])
+#define ANY_DEFERRED	(DEFERRED(0) || DEFERRED(1))
+
+/* A run of operations. */
+proctype task()
+{
+	byte ops, b, time, when;
+
+	do
+	:: ops == OPS -> break
+	:: atomic { ops < OPS ->
+		ops++;
+		when = BEGIN;
+		do
+		:: when < HORIZON -> when++
+		:: break
+		od;
+		do
+		:: b < BASES - 1 -> b++
+		:: break
+		od
+	   };
+end_wait:
+	   if
+	   :: closed[b]
+	   :: atomic { now[0] >= when && !closed[b] && lock[b] == 0 ->
+		when = 0;
+		users[b]++;
+		ACQUIRE(b);
+		tick(b);
+		time = now[CLOCK(QUEUE(b))];
+		if
+		:: true ->			/* ADD: tw_wheel_open_slot() */
+			if
+			:: time++
+			:: time = time + 2
+			:: true
+			fi;
+			if
+			:: time > HORIZON -> time = HORIZON
+			:: else
+			fi;
+			first_work(b, f);
+			if
+#ifndef NOT_SOONER_WITH_WORK
+			:: time < f -> sooner[b] = 1
+#endif
+			:: else
+			fi;
+			work[b] = work[b] | (1 << time);
+			f = 0
+#ifdef WAKE_AT
+		:: wake_at[b] == NEVER ->	/* tw_events_more() */
+#ifndef NOT_SOONER_WITH_WAKE_AT
+			sooner[b] = 1;
+#endif
+			wake_at[b] = time + 1
+#endif
+		fi;
+		/* tw_cpu_end() */
+		if
+#ifndef NO_PROGRAM
+		:: sooner[b] -> base_program(b)
+#endif
+		:: else -> time = NEVER
+		fi;
+#ifdef PROGRAM_AFTER_UNLOCK
+		RELEASE(b)
+#endif
+	      };
+	      atomic {
+		engine == 0 ->
+		if
+		:: time == NEVER
+		:: else -> engine_start(b, time)
+		fi;
+#ifndef PROGRAM_AFTER_UNLOCK
+		RELEASE(b);
+#endif
+		users[b]--;
+		time = 0
+	      }
+	   fi;
+	   b = 0
+	od
+}
+
+/* tw_engine_fire() */
+proctype fire(byte c)
+{
+	byte q = NONE, b, time;
+	bit stop, wake;
+
+end:
+	do
+	:: atomic { enqueued[c] && expires[c] <= now[c] -> enqueued[c] = 0; READ_LOCK };
+#ifdef WAKE_BEFORE_LISTED
+		awake = 1;
+#endif
+		if
+		:: atomic { engine == 0 && PACE_WAIT ->
+#ifndef C_PROGRAMMED_STAYS
+			c_programmed[c] = NEVER;
+#endif
+#ifndef EARLY_WITHOUT_PROGRAM
+			program();
+#endif
+			wake = ANY_DEFERRED
+		   }
+		:: atomic { engine == 0 && !PACE_WAIT ->
+#ifndef C_PROGRAMMED_STAYS
+			c_programmed[c] = NEVER;
+#endif
+			running++;
+			UNLOCK_ENGINE;
+			goto turns
+		   }
+		fi;
+		goto fired;
+turns:
+		/* tw_engine_turns(): each step begins and ends where the lock is dropped. */
+		do
+		:: atomic {
+			LOCK_ENGINE;
+			stop = 0;
+			if
+			:: q != NONE ->
+				/* The quantum, and the budget, are used up or not. */
+				if
+#ifdef DEFER_WHILE_PARKED
+				:: settle(q, 1, now[CLOCK(q)])
+#else
+				:: threaded -> settle(q, 1, now[CLOCK(q)])
+#endif
+#ifndef NO_SETTLE
+				:: settle(q, 0, now[CLOCK(q)])
+#else
+				:: true
+#endif
+				fi;
+				if
+				:: stop = 1
+				:: true
+				fi
+			:: else
+			fi;
+			/* tw_engine_next() */
+			q = NONE;
+			if
+			:: !stop ->
+				queues_due(0);
+#if CLOCKS > 1
+				queues_due(1);
+#endif
+				take_queue(q, 0)
+			:: else
+			fi;
+			if
+			:: q == NONE ->
+				/* What it took: the pace forbids another firing for now, or not. */
+				if
+				:: rest = now[0] + 1
+				:: true
+				fi;
+				running--;
+#ifndef NO_PROGRAM_AT_END
+				program();
+#endif
+				wake = ANY_DEFERRED;
+				break
+			:: else -> take_base(q, b)
+			fi;
+			UNLOCK_ENGINE
+		   };
+		   if
+		   :: b != NONE -> run_base(b)
+		   :: else
+		   fi;
+		   b = 0
+		od;
+fired:
+		atomic {
+#if !defined(NO_WAKE) && !defined(WAKE_BEFORE_LISTED)
+			if
+			:: wake -> awake = 1; wake = 0
+			:: else
+			fi;
+#endif
+			READ_UNLOCK;
+			stop = 0
+		}
+	od
+}
+
+/* smpboot_thread_fn() */
+proctype thread()
+{
+	byte q, b, time;
+
+end:
+	do
+	::
+#ifdef LOOK_BEFORE_STATE
+		if
+		:: !should_park && !ANY_DEFERRED ->
+			awake = 0;
+end_asleep1:		awake
+		:: else
+#else
+		awake = 0;
+		if
+		:: !should_park && !ANY_DEFERRED ->
+end_asleep:		awake
+		:: else -> awake = 1
+#endif
+		fi;
+		if
+		:: should_park ->
+			/* tw_thread_park() */
+			atomic {
+				engine == 0 ->
+				threaded = 0;
+				q = 0;
+				do
+				:: q < QUEUES ->
+#ifndef PARK_LEAVES_DEFERRED
+					q_deferred[q] = 0;
+#endif
+					q++
+				:: else -> q = 0; break
+				od;
+#ifndef PARK_WITHOUT_PROGRAM
+				program()
+#endif
+			};
+			parked = 1;
+end_parked:		!should_park;
+			/* tw_thread_unpark() */
+			atomic { engine == 0 -> threaded = 1; parked = 0 }
+		:: else ->
+			/* tw_thread_turns() */
+			do
+			:: atomic {
+				engine == 0;
+				take_queue(q, 1);
+				if
+				:: q == NONE -> q = 0; break
+				:: else -> take_base(q, b); READ_LOCK
+				fi
+			   };
+			   if
+			   :: b != NONE -> run_base(b)
+			   :: else
+			   fi;
+			   b = 0;
+			   if
+			   :: atomic {
+				engine == 0;
+				settle(q, 1, now[CLOCK(q)]);
+#ifndef THREAD_WITHOUT_PROGRAM
+				program();
+#endif
+				READ_UNLOCK;
+				q = 0;
+				/* What may be used is used up, or not: that forbids firings, too. */
+				if
+				:: true
+				:: sleep_until = now[0] + 1;
+					if
+					:: rest = sleep_until
+					:: true
+					fi;
+					break
+				fi
+			   }
+			   fi
+			od;
+end_sleeps:		now[0] >= sleep_until
+		fi
+	od
+}
+
+#ifdef HOTPLUG
+/* A CPU goes offline, and comes back: kthread_park(), kthread_unpark() */
+proctype hotplug()
+{
+	byte when = BEGIN;
+
+	do
+	:: when < HORIZON -> when++
+	:: break
+	od;
+end_wait:
+	now[0] >= when;
+	should_park = 1;
+	awake = 1;
+end_park:
+	parked;
+	if
+	:: when < HORIZON -> when++
+	:: true
+	fi;
+end_unpark:
+	now[0] >= when;
+	should_park = 0
+}
+#endif
+
+#if CLOSES
+/* tw_release(), tw_file_free(): a wheel each */
+proctype close(byte b)
+{
+	byte when = BEGIN;
+
+	do
+	:: when < HORIZON -> when++
+	:: break
+	od;
+end_wait:
+	atomic { now[0] >= when && users[b] == 0 -> closed[b] = 1; when = 0 };
+	/* tw_engine_remove() */
+	d_step {
+		engine == 0 ->
+#ifdef REMOVE_WITHOUT_REMOVED
+		place[b] = NOWHERE;
+#else
+		place[b] = REMOVED;
+#endif
+		at[b] = 0;
+		first_base(QUEUE(b), f);
+		if
+#ifdef REMOVE_WITHOUT_QUEUE
+		:: false
+#elif defined(REMOVE_TAKES_DUE)
+		:: q_place[QUEUE(b)] == TIMED || !any -> settle(QUEUE(b), 0, 0)
+#else
+		:: q_place[QUEUE(b)] == TIMED || (!any && f == NEVER) -> settle(QUEUE(b), 0, 0)
+#endif
+		:: else
+		fi;
+		first_queue(CLOCK(QUEUE(b)), f);
+		if
+#ifdef CANCEL_ALWAYS
+		:: !(reads & (2 << CLOCK(QUEUE(b)))) ->
+#else
+		:: !any && f == NEVER && !(reads & (2 << CLOCK(QUEUE(b)))) ->
+#endif
+			enqueued[CLOCK(QUEUE(b))] = 0;
+			expires[CLOCK(QUEUE(b))] = 0;
+			c_programmed[CLOCK(QUEUE(b))] = NEVER
+		:: else
+		fi;
+		f = 0
+	};
+	/* queue_rcu_work() */
+	waits_for = waits_for | reads;
+#ifndef FREE_WITHOUT_GRACE
+	waits_for == 0;
+#endif
+	/* tw_engine_queue_put() */
+	d_step {
+		freed[b] = 1;
+		assert(lock[b] == 0 && place[b] == REMOVED);
+		work[b] = 0;
+		wake_at[b] = NEVER;
+		bases[QUEUE(b)]--;
+		if
+		:: bases[QUEUE(b)] == 0 ->
+			assert(q_place[QUEUE(b)] == NOWHERE);
+			q_freed[QUEUE(b)] = 1
+		:: else
+		fi
+	}
+}
+#endif
+
+/* Nobody can do anything. */
+inline check()
+{
+	assert(engine == 0 && running == 0 && reads == 0);
+	i = 0;
+	do
+	:: i == BASES -> break
+	:: i < BASES ->
+		assert(lock[i] == 0);
+		/* Who is in a tree or on a list has a queue that is. */
+		assert(place[i] != LISTED || q_place[QUEUE(i)] == LISTED);
+		assert(place[i] != TIMED || q_place[QUEUE(i)] == LISTED ||
+		       (q_place[QUEUE(i)] == TIMED && q_at[QUEUE(i)] <= at[i]));
+		/* Who has work waits for it, or is due; what is due waits for the pace. */
+		first_work(i, f);
+		if
+		:: wake_at[i] < f -> f = wake_at[i]
+		:: else
+		fi;
+		assert(closed[i] || f == NEVER || place[i] == LISTED ||
+		       (place[i] == TIMED && at[i] <= f) || excused[i]);
+		if
+		:: !closed[i] && f <= now[CLOCK(QUEUE(i))] && !(excused[i] & (1 << f)) ->
+			assert((DEFERRED(QUEUE(i)) && threaded && sleep_until > now[0]) ||
+			       (q_place[QUEUE(i)] == LISTED && !q_deferred[QUEUE(i)] &&
+				PACE_WAIT && enqueued[0] && expires[0] <= rest) ||
+			       (q_place[QUEUE(i)] == TIMED && PACE_WAIT &&
+				enqueued[CLOCK(QUEUE(i))] &&
+				expires[CLOCK(QUEUE(i))] <= now[CLOCK(QUEUE(i))] + 1))
+		:: else
+		fi;
+		i++
+	od;
+	i = 0;
+	do
+	:: i == QUEUES -> break
+	:: i < QUEUES ->
+		/* A queue waits for an hrtimer that is started, or for the thread. */
+		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0]);
+		assert(!DEFERRED(i) || (threaded && sleep_until > now[0]));
+		assert(q_place[i] != TIMED || enqueued[CLOCK(i)]);
+		/* Nothing due, nothing runs. */
+		first_base(i, f);
+		assert(q_place[i] == NOWHERE || any || f != NEVER);
+		i++
+	od;
+	i = 0; f = 0
+}
+
+proctype clock()
+{
+end:
+	do
+	:: timeout ->
+		d_step {
+			check();
+			now[0]++;
+#if CLOCKS > 1
+			now[1]++
+#endif
+		};
+		if
+		:: now[0] > HORIZON -> break
+		:: else
+		fi
+#ifdef SET_BACK
+	:: atomic {
+		!set_back && now[1] > BEGIN ->
+		i = 0;
+		do
+		:: i == BASES -> break
+		:: i < BASES && CLOCK(QUEUE(i)) == 1 ->
+			excused[i] = work[i] & ((1 << (now[1] + 1)) - 1);
+			i++
+		:: else -> i++
+		od;
+		i = 0;
+		set_back = 1;
+		now[1]--
+	   }
+#endif
+	od
+}
+
+init
+{
+	byte b, time;
+
+	atomic {
+		do
+		:: b < BASES ->
+			bases[QUEUE(b)]++;
+			/* Something to do at once, soon, at two times, or nothing. */
+			if
+			:: work[b] = 1 << BEGIN
+			:: work[b] = 2 << BEGIN
+			:: work[b] = 3 << BEGIN
+			:: true
+			fi;
+			/* Started for the first of it. */
+			if
+			:: work[b] ->
+				time = (work[b] & (1 << BEGIN) -> BEGIN : BEGIN + 1);
+				programmed[b] = time;
+				place[b] = TIMED;
+				at[b] = time;
+				q_place[QUEUE(b)] = TIMED;
+				if
+				:: q_at[QUEUE(b)] == 0 || time < q_at[QUEUE(b)] -> q_at[QUEUE(b)] = time
+				:: else
+				fi;
+				if
+				:: time < c_programmed[CLOCK(QUEUE(b))] ->
+					c_programmed[CLOCK(QUEUE(b))] = time;
+					expires[CLOCK(QUEUE(b))] = time;
+					enqueued[CLOCK(QUEUE(b))] = 1
+				:: else
+				fi
+			:: else
+			fi;
+			b++
+		:: else -> break
+		od;
+		b = 0;
+		time = 0;
+		/* In this order: tw_engine_remove() wants to know if a callback is running. */
+		run fire(0);
+#if CLOCKS > 1
+		run fire(1);
+#endif
+		run thread();
+		run task();
+#if TASKS > 1
+		run task();
+#endif
+#ifdef HOTPLUG
+		run hotplug();
+#endif
+#if CLOSES
+		run close(BASES - 1);
+#endif
+#if CLOSES > 1
+		run close(BASES - 2);
+#endif
+		run clock()
+	}
+}
