@@ -77,8 +77,7 @@ static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
  * @nowait: do not sleep to make a part: use another one
  *
  * Makes the part of this CPU if it does not exist yet. Without memory for it another one will do:
- * who reads or removes must not fail. Its hrtimer may be started from here then, which moves
- * it to this CPU; should it be running there, it looks again for what is programmed when it ends.
+ * who reads or removes must not fail. Its own engine's thread starts the hrtimer then.
  *
  * Context: process, may sleep unless @nowait. On success bottom halves are off and @ctx->cpu is
  * locked.

@@ -243,6 +243,8 @@ TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 	struct timerwheel_stats st;
 	int i;
 
+	/* what tests before this one closed is being freed */
+	tw_sleep(SEC);
 	share_turns(c, tw_now(CLOCK_MONOTONIC) + 10 * MSEC);
 	alone = share_turns(c, tw_now(CLOCK_MONOTONIC) + window / 4) * 4;
 	at = crowd_arm(c, 0);
@@ -302,6 +304,7 @@ TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
 	__u64 window = 500 * MSEC, at, turns, alone;
 	struct crowd *c = &self->c;
 
+	tw_sleep(SEC);
 	alone = 0;
 	for (at = tw_now(CLOCK_MONOTONIC) + window / 4; tw_now(CLOCK_MONOTONIC) < at; alone += 4)
 		work();
@@ -934,8 +937,7 @@ static long long interrupts_until(__u64 until)
 {
 	long long before = interrupts();
 
-	while (tw_now(CLOCK_MONOTONIC) < until)
-		;
+	tw_sleep_until(CLOCK_MONOTONIC, until);
 	return interrupts() - before;
 }
 
@@ -957,8 +959,8 @@ TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
 		printf("# %d wheels: %lld interrupts, %lld without; %llu firings\n",
 		       variant->wheels, busy, idle, (unsigned long long)st.firings);
 		fflush(stdout);
-		/* the engine's, and one that makes it go on with what is left */
-		EXPECT_GE(2 * TICKS, busy - idle);
+		/* the engine's, and those that make its thread go on with what is left: every 7.5 ms */
+		EXPECT_GE(8 * TICKS, busy - idle);
 	}
 	ASSERT_EQ(0, crowd_take(&self->c, (__u64)variant->wheels * TICKS));
 	EXPECT_EQ(0, self->c.strange);

@@ -339,8 +339,6 @@ TEST_F(monitor, lifetime)
 	}
 }
 
-#define RING_BYTES	(TIMERWHEEL_RING_MAX * sizeof(struct timerwheel_event))
-
 TEST_F(monitor, errors)
 {
 	struct rlimit few = { 0, 0 }, before;
@@ -349,6 +347,7 @@ TEST_F(monitor, errors)
 	EXPECT_EQ(-EINVAL, monitor_with(self->fd, (struct timerwheel_monitor) { .flags = 4 }));
 	EXPECT_EQ(-EINVAL, monitor_with(self->fd, (struct timerwheel_monitor) { .reserved = 1 }));
 	EXPECT_EQ(-EINVAL, monitor(self->fd, TIMERWHEEL_RING_MAX + 1));
+	ASSERT_NE(~0ULL, tw_memory_alone(self->fd));
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
 	few.rlim_max = before.rlim_max;
