@@ -235,6 +235,7 @@ static int tw_cpu_create(struct tw_file *file)
 	cpu->file = file;
 	cpu->wake_at = TW_NEVER;
 	cpu->queue = queue;
+	timerqueue_init(&cpu->entity.node);
 	if (queue)
 		cpu->programmed = TW_NEVER;
 	tick = div64_u64(tw_clock_now(file), setup->tick);
