@@ -22,6 +22,7 @@
 #include <linux/timekeeping.h>
 
 #include "clock.h"
+#include "clockset.h"
 #include "deadlines.h"
 #include "internal.h"
 #include "memory.h"
@@ -142,6 +143,9 @@ void tw_cpu_run(struct tw_cpu *cpu)
 	bool last, more;
 	u64 handled;
 
+	/* Before those that fall due because of it. */
+	if (unlikely(tw_clockset_asked(cpu->file)))
+		tw_clockset_notice(cpu->file);
 	raw_spin_lock(&cpu->lock);
 	if (cpu->programmed) {
 		cpu->counts.firings++;

@@ -42,6 +42,17 @@ tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 o
 	};
 }
 
+/* What there is to tell of a clock that was set. The due list is locked. */
+static inline struct timerwheel_event tw_event_of_set(const struct tw_events *events)
+{
+	return (struct timerwheel_event) {
+		.deadline = events->set_at,
+		.fired = events->set_at,
+		.overruns = events->sets - 1,
+		.flags = TIMERWHEEL_EVENT_CLOCK_SET,
+	};
+}
+
 /* A periodic timer's event was handed out: queue it for the next deadline that is to come. */
 static inline void tw_event_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
 {
@@ -105,6 +116,7 @@ static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer
 /* events.c */
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken);
 void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken);
+bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *event);
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next);
 bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now);
 

@@ -22,6 +22,7 @@
 #include <linux/uio.h>
 
 #include "clock.h"
+#include "clockset.h"
 #include "deliver.h"
 #include "internal.h"
 #include "log.h"
@@ -57,7 +58,7 @@ static u32 tw_events_waiting(const struct tw_file *file)
  */
 bool tw_events_any(const struct tw_file *file)
 {
-	return tw_events_waiting(file);
+	return tw_events_waiting(file) || READ_ONCE(file->events.sets);
 }
 
 /**
@@ -355,6 +356,63 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 	}
 }
 
+/**
+ * tw_events_take_set - a reader has the event of a clock that was set
+ * @file: the file; the due list is locked
+ * @event: the event
+ *
+ * Return: true if monitors are to be woken.
+ */
+bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *event)
+{
+	struct tw_log *log = tw_log_wanted(file);
+
+	lockdep_assert_held(&file->events.lock);
+	WRITE_ONCE(file->events.sets, 0);
+	trace_timerwheel_deliver(file, event);
+	if (!log)
+		return false;
+	raw_spin_lock(&log->lock);
+	tw_log_write(log, event);
+	raw_spin_unlock(&log->lock);
+	return true;
+}
+
+/* Deliver the event of a clock that was set. Returns how many: 1 or 0; -EFAULT, -EINTR. */
+static int tw_events_deliver_set(struct tw_file *file, struct iov_iter *to)
+{
+	struct tw_events *events = &file->events;
+	struct timerwheel_event event;
+	bool told = false;
+	size_t copied;
+
+	while (READ_ONCE(events->sets)) {
+		tw_lock_bh(&events->lock);
+		/* Another reader may have it. */
+		copied = 0;
+		if (events->sets) {
+			event = tw_event_of_set(events);
+			pagefault_disable();
+			copied = copy_to_iter(&event, sizeof(event), to);
+			pagefault_enable();
+			if (copied == sizeof(event))
+				told = tw_events_take_set(file, &event);
+			else
+				iov_iter_revert(to, copied);
+		}
+		tw_unlock_bh(&events->lock);
+		if (told)
+			tw_monitor_wake(file);
+		if (copied == sizeof(event))
+			return 1;
+		if (fault_in_iov_iter_writeable(to, TW_EVENT_SIZE))
+			return -EFAULT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
 /* Deliver at most @max events under one hold of the locks. Sets @short_copy at a fault. */
 static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned int max,
 			     u64 offset, bool nowait, bool *short_copy)
@@ -403,9 +461,14 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 	unsigned int max;
 	int n = 0;
 
+	if (unlikely(tw_clockset_asked(file))) {
+		tw_clockset_notice(file);
+		n = tw_events_deliver_set(file, to);
+		done = max(n, 0);
+	}
 	/* No more than wait now: a periodic timer that fires meanwhile is for the next read. */
-	room = min_t(ssize_t, room, READ_ONCE(file->events.due.count));
-	while (done < room && READ_ONCE(file->events.due.count)) {
+	room = min_t(ssize_t, room, done + READ_ONCE(file->events.due.count));
+	while (n >= 0 && done < room && READ_ONCE(file->events.due.count)) {
 		/*
 		 * After a fault one at a time: of a copy that does not fit some machines say that
 		 * less of it was done than was, and an event that fits would never arrive.
@@ -430,7 +493,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 		cond_resched();
 	}
 	/* Readers are woken one at a time: leave the rest, or all, to the next one. */
-	if ((done || n < 0) && READ_ONCE(file->events.due.count))
+	if ((done || n < 0) && tw_events_any(file))
 		tw_events_wake(file);
 	return done ? done * TW_EVENT_SIZE : min(n, 0);
 }

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 
+#include "clockset.h"
 #include "internal.h"
 #include "log.h"
 #include "memory.h"
@@ -126,6 +127,7 @@ static int tw_release(struct inode *inode, struct file *filp)
 	struct tw_file *file = filp->private_data;
 
 	tw_cpu_close(file);
+	tw_clockset_leave(file);
 	tw_log_close(file->events.log);
 	tw_user_closing(file->user);
 	call_rcu(&file->rcu, tw_file_grace);
@@ -149,7 +151,7 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (nowait || filp->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		err = wait_event_interruptible_exclusive(file->events.readers,
-							 READ_ONCE(file->events.due.count) ||
+							 tw_events_any(file) ||
 							 tw_has_ring(file));
 		if (err)
 			return err;
@@ -164,6 +166,8 @@ static __poll_t tw_poll(struct file *filp, poll_table *wait)
 	struct tw_file *file = filp->private_data;
 
 	poll_wait(filp, &file->events.readers, wait);
+	if (unlikely(tw_clockset_asked(file)))
+		tw_clockset_notice(file);
 	/* Pairs with the barrier in wq_has_sleeper(), tw_events_wake(): we look after that. */
 	smp_mb();
 	return tw_events_any(file) ? EPOLLIN | EPOLLRDNORM : 0;

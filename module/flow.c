@@ -12,6 +12,7 @@
  */
 #include <linux/sched/signal.h>
 
+#include "clockset.h"
 #include "deliver.h"
 #include "internal.h"
 #include "log.h"
@@ -24,6 +25,34 @@
 
 /* Timers that waited before and may go into the ring along with those that fall due. */
 #define TW_FLOW_ALONG	16U
+
+/* Does anything wait that there was no room for? */
+static bool tw_flow_overflow(const struct tw_events *events)
+{
+	return events->due.count || events->sets;
+}
+
+/**
+ * tw_flow_set - let the event of a clock that was set into the ring, if there is room
+ * @file: the file; ring and due list are locked
+ *
+ * Return: true if monitors are to be woken.
+ */
+bool tw_flow_set(struct tw_file *file)
+{
+	struct tw_events *events = &file->events;
+	struct tw_ring *ring = &file->ring;
+	struct timerwheel_event event;
+	bool room = tw_ring_room(ring), told = false;
+
+	if (room) {
+		event = tw_event_of_set(events);
+		*tw_ring_slot(ring, ring->tail) = event;
+		told = tw_events_take_set(file, &event);
+	}
+	tw_ring_publish(ring, room, tw_flow_overflow(events));
+	return told;
+}
 
 /* Hand out the first due timers' events, at most @max of them, to the ring: it has room. */
 static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_taken *taken)
@@ -53,12 +82,16 @@ static unsigned int tw_flow_some(struct tw_ctx *ctx, unsigned int most)
 	do {
 		raw_spin_lock(&ring->lock);
 		raw_spin_lock(&events->lock);
+		if (unlikely(events->sets)) {
+			ctx->told |= tw_flow_set(ctx->file);
+			done += !events->sets;
+		}
 		taken = (struct tw_taken){ events->due.first, events->due.first };
 		n = min(tw_ring_room(ring), events->due.count);
 		n = min3(n, most - done, TW_EVENTS);
 		tw_flow_write(ctx, n, &taken);
 		tw_events_pop(ctx, &taken);
-		tw_ring_publish(ring, n, events->due.count);
+		tw_ring_publish(ring, n, tw_flow_overflow(events));
 		raw_spin_unlock(&events->lock);
 		raw_spin_unlock(&ring->lock);
 		tw_events_free(ctx, &taken);
@@ -91,7 +124,8 @@ static long tw_flow_runs(struct tw_file *file, unsigned int most)
 static bool tw_flow_open(const struct tw_file *file, u32 count)
 {
 	lockdep_assert_held(&file->ring.lock);
-	return tw_ring_room(&file->ring) >= count && !READ_ONCE(file->events.due.count);
+	return tw_ring_room(&file->ring) >= count && !READ_ONCE(file->events.due.count) &&
+	       !READ_ONCE(file->events.sets);
 }
 
 /**
@@ -183,10 +217,12 @@ void tw_flow_after(struct tw_file *file, unsigned int n)
  * @file: the file
  *
  * Context: process, may sleep.
- * Return: how many due timers went into the ring; -EINVAL: there is none; -ENOMEM.
+ * Return: how many events went into the ring; -EINVAL: there is none; -ENOMEM.
  */
 long tw_flow_all(struct tw_file *file)
 {
+	if (unlikely(tw_clockset_asked(file)))
+		tw_clockset_notice(file);
 	/* A ring's worth at most: the reader may empty it as fast as we fill it. */
 	return tw_has_ring(file) ? tw_flow_runs(file, file->ring.events) : -EINVAL;
 }

@@ -241,8 +241,10 @@ struct tw_cpu {
 
 /**
  * struct tw_events - due timers on their way to readers
- * @lock: protects @due, @woken and @wake_set, and timers that are TW_DUE
+ * @lock: protects @due, @sets, @set_at, @woken and @wake_set, and timers that are TW_DUE
  * @due: the due timers, first fired first
+ * @sets: times that CLOCK_REALTIME was set that no reader knows of; with a ring also its lock
+ * @set_at: when the last of them was noticed, by that clock
  * @woken: how many of them readers were woken for
  * @wake_set: some CPU part has a @wake_at
  * @wakeups: wake-ups sent
@@ -253,12 +255,28 @@ struct tw_cpu {
 struct tw_events {
 	raw_spinlock_t lock;
 	struct tw_chain due;
+	u32 sets;
+	u64 set_at;
 	u32 woken;
 	bool wake_set;
 	atomic64_t wakeups;
 	wait_queue_head_t readers;
 	struct fasync_struct *fasync;
 	struct tw_log *log;
+};
+
+/**
+ * struct tw_clockset - for files whose readers are to know when CLOCK_REALTIME is set
+ * @asked: they are; set once, last
+ * @generation: when the work was at this file; protected as @list
+ * @list: all such files; see clockset.c
+ * @offset: CLOCK_REALTIME less CLOCK_BOOTTIME, as readers know it; tw_events.lock
+ */
+struct tw_clockset {
+	bool asked;
+	u32 generation;
+	struct list_head list;
+	s64 offset;
 };
 
 /**
@@ -314,6 +332,7 @@ struct tw_setup {
  * @table: the timers
  * @events: the due ones
  * @ring: where their events go, if user space wants it
+ * @clockset: whether they know when the clock is set
  * @mutex: SETUP, growth, new CPU parts
  * @parts_later: there was no memory for a CPU part: no new one before, in jiffies; @mutex
  * @charged: bytes of memory charged to @user; @mutex
@@ -333,6 +352,7 @@ struct tw_file {
 	struct tw_table table;
 	struct tw_events events;
 	struct tw_ring ring;
+	struct tw_clockset clockset;
 	struct mutex mutex;	/* settings, growth, new parts */
 	u64 parts_later;
 	size_t charged;
@@ -484,6 +504,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);
 void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);
 void tw_flow_after(struct tw_file *file, unsigned int n);
 long tw_flow_all(struct tw_file *file);
+bool tw_flow_set(struct tw_file *file);
 
 /* monitor.c */
 void tw_monitor_wake(struct tw_file *file);

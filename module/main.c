@@ -3,6 +3,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 
+#include "clockset.h"
 #include "internal.h"
 
 #define CREATE_TRACE_POINTS
@@ -44,6 +45,7 @@ static void __exit tw_exit(void)
 	/* Files first: only then there are no bases. */
 	tw_file_exit();
 	tw_engine_exit();
+	tw_clockset_exit();
 	/* Directories that kvfree_rcu() still holds are the kernel's, no code of ours runs. */
 }
 

@@ -4,6 +4,7 @@
 #include <linux/minmax.h>
 
 #include "clock.h"
+#include "clockset.h"
 #include "internal.h"
 #include "memory.h"
 #include "ring.h"
@@ -40,7 +41,9 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 {
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
 
-	if (arg->flags || arg->clock > TIMERWHEEL_CLOCK_MANUAL)
+	if (arg->flags & ~TIMERWHEEL_SETUP_CLOCK_SET || arg->clock > TIMERWHEEL_CLOCK_MANUAL)
+		return -EINVAL;
+	if (arg->flags & TIMERWHEEL_SETUP_CLOCK_SET && arg->clock != TIMERWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
 	if (arg->slots && (arg->slots < TW_SLOTS_MIN || arg->slots > TW_SLOTS_MAX))
 		return -EINVAL;
@@ -136,6 +139,8 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 		tw_cpu_reset(file);
 		tw_setup_apply(file, &setup);
 		file->setup_done = true;
+		if (arg->flags & TIMERWHEEL_SETUP_CLOCK_SET)
+			tw_clockset_join(file);
 	}
 	mutex_unlock(&file->mutex);
 	if (err)

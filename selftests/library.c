@@ -34,6 +34,7 @@ TEST(open_invalid)
 		{ .wake_ns = TIMERWHEEL_TIME_MAX + 1 },
 		{ .wake_events = 2 },
 		{ .ring = TIMERWHEEL_RING_MAX + 1 },
+		{ .clock_set = true },
 	};
 	struct tw_config config;
 	size_t i;
@@ -69,6 +70,16 @@ TEST(open_limits)
 		config.backend = BACKEND;
 		EXPECT_EQ(0, try_open(&config)) TH_LOG("configuration %zu", i);
 	}
+}
+
+/* An event when the clock is set: the kernel's to tell */
+TEST(open_clock_set)
+{
+	struct tw_config config = {
+		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_REALTIME, .clock_set = true,
+	};
+
+	EXPECT_EQ(config.backend == TW_DEVICE ? 0 : -ENOTSUP, try_open(&config));
 }
 
 /* The back end that a program gets that does not say, -errno */

@@ -1652,6 +1652,8 @@ TEST_F(setup, beyond_limits)
 		{ .tick = ~0ULL },
 		{ .tick = info->tick_max + 1, .clock = TIMERWHEEL_CLOCK_MANUAL },
 		{ .capacity = info->capacity_max + 1 }, { .capacity = ~0U },
+		{ .flags = TIMERWHEEL_SETUP_CLOCK_SET },
+		{ .flags = ~0U, .clock = TIMERWHEEL_CLOCK_REALTIME },
 	};
 	struct timerwheel_info after;
 	size_t i;

@@ -1541,6 +1541,319 @@ TEST_F_TIMEOUT(set, late_at_random, 600)
 	close(fd);
 }
 
+/* --- and readers who ask are told --------------------------------------- */
+
+/* A non-blocking wheel on @clock that asks, with a ring of so many events (0: none) */
+static int open_asking(__u32 clock, __u32 ring)
+{
+	struct timerwheel_setup setup = {
+		.flags = TIMERWHEEL_SETUP_CLOCK_SET, .clock = clock, .tick = TICK, .ring = ring,
+	};
+	int fd = tw_open(O_NONBLOCK);
+	int ret = fd < 0 ? fd : tw_setup(fd, &setup);
+
+	if (ret >= 0)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+/* Is it the event of a clock that was set, at @least or later, @overruns + 1 times? */
+static bool is_set(const struct timerwheel_event *ev, __u64 least, __u64 overruns)
+{
+	return ev->flags == TIMERWHEEL_EVENT_CLOCK_SET && !ev->key && !ev->value && !ev->index &&
+	       ev->deadline == ev->fired && ev->fired >= least &&
+	       ev->fired <= tw_now(CLOCK_REALTIME) && ev->overruns == overruns;
+}
+
+/* Forwards: before the timer that is due because of it; once; poll knows */
+TEST_F(set, told_forward)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	struct timerwheel_event ev[2];
+	struct timerwheel_info info;
+	struct timerwheel_stats st;
+
+	if (!self->real)
+		return;
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, tw_info(fd, &info));
+	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_CLOCK_SET, info.flags);
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
+	EXPECT_EQ(0, tw_poll(fd, 0));
+	EXPECT_EQ(-EAGAIN, tw_read(fd, ev, 1));
+	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
+	EXPECT_EQ(1, tw_poll(fd, 0));
+	ASSERT_EQ(1, tw_read(fd, ev, 1));
+	EXPECT_TRUE(is_set(ev, self->real + 2 * HOUR, 0));
+	ASSERT_EQ(1, wait_one(fd, ev, SOON));
+	EXPECT_EQ(1, ev[0].key);
+	EXPECT_EQ(0, ev[0].flags);
+	EXPECT_EQ(-EAGAIN, tw_read(fd, ev, 1));
+	EXPECT_EQ(0, tw_poll(fd, 10));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	EXPECT_EQ(1, st.delivered);
+	close(fd);
+}
+
+/* The same when the timer is due long before anybody looks */
+TEST_F(set, told_first)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	struct timerwheel_event ev[3];
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
+	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
+	usleep(500 * 1000);
+	ASSERT_EQ(2, tw_read(fd, ev, 3));
+	EXPECT_TRUE(is_set(ev, self->real + 2 * HOUR, 0));
+	EXPECT_EQ(1, ev[1].key);
+	close(fd);
+}
+
+TEST_F(set, told_backward)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	struct timerwheel_event ev;
+
+	if (!self->real)
+		return;
+	ASSERT_TRUE(set_clock(self->real - HOUR));
+	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	EXPECT_TRUE(is_set(&ev, self->real - HOUR, 0));
+	EXPECT_GT(self->real, ev.fired);
+	EXPECT_EQ(-EAGAIN, tw_read(fd, &ev, 1));
+	close(fd);
+}
+
+/* Those that nobody has read are one event, with the time of the last */
+TEST_F(set, told_merged)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), i;
+	struct timerwheel_event ev[2];
+
+	if (!self->real)
+		return;
+	for (i = 1; i <= 3; i++) {
+		ASSERT_TRUE(set_clock(self->real + i * HOUR));
+		ASSERT_EQ(1, tw_poll(fd, 0));
+	}
+	ASSERT_EQ(1, tw_read(fd, ev, 2));
+	EXPECT_TRUE(is_set(ev, self->real + 3 * HOUR, 2));
+	ASSERT_TRUE(set_clock(self->real));
+	ASSERT_EQ(1, tw_read(fd, ev, 2));
+	EXPECT_TRUE(is_set(ev, self->real, 0));
+	close(fd);
+}
+
+/* Who does not ask is not told, and on other clocks one cannot ask */
+TEST_F(set, told_only_who_asks)
+{
+	static const __u32 other[] = {
+		TIMERWHEEL_CLOCK_MONOTONIC, TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_MANUAL,
+	};
+	struct timerwheel_event ev;
+	size_t i;
+
+	if (!self->real)
+		return;
+	for (i = 0; i < ARRAY_SIZE(other); i++)
+		EXPECT_EQ(-EINVAL, open_asking(other[i], 0));
+	ASSERT_TRUE(shift_clock(HOUR));
+	EXPECT_EQ(0, tw_poll(self->fd, 100));
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
+}
+
+/* A buffer that cannot be written to: the event waits on */
+TEST_F(set, told_after_fault)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	struct timerwheel_event ev;
+
+	if (!self->real)
+		return;
+	ASSERT_TRUE(shift_clock(HOUR));
+	EXPECT_EQ(-EFAULT, tw_err(read(fd, tw_fence(sizeof(ev) / 2), sizeof(ev))));
+	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	EXPECT_TRUE(is_set(&ev, self->real + HOUR, 0));
+	close(fd);
+}
+
+struct asking {
+	int fd;
+	int ret;
+	struct timerwheel_event ev;
+};
+
+static void *read_blocking(void *arg)
+{
+	struct asking *a = arg;
+
+	a->ret = tw_read(a->fd, &a->ev, 1);
+	return NULL;
+}
+
+static void *poll_long(void *arg)
+{
+	struct asking *a = arg;
+
+	a->ret = tw_poll(a->fd, SOON);
+	return NULL;
+}
+
+/* Readers that sleep are woken, though there is no timer */
+TEST_F(set, told_asleep)
+{
+	struct asking a[2] = {
+		{ .fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0) },
+		{ .fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0) },
+	};
+	pthread_t id[2];
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, fcntl(a[0].fd, F_SETFL, O_RDWR));
+	ASSERT_EQ(0, pthread_create(&id[0], NULL, read_blocking, &a[0]));
+	ASSERT_EQ(0, pthread_create(&id[1], NULL, poll_long, &a[1]));
+	usleep(100 * 1000);
+	ASSERT_TRUE(shift_clock(HOUR));
+	ASSERT_EQ(0, pthread_join(id[0], NULL));
+	ASSERT_EQ(0, pthread_join(id[1], NULL));
+	EXPECT_EQ(1, a[0].ret);
+	EXPECT_TRUE(is_set(&a[0].ev, self->real + HOUR, 0));
+	EXPECT_EQ(1, a[1].ret);
+	EXPECT_EQ(1, tw_read(a[1].fd, &a[1].ev, 1));
+	EXPECT_GT(self->mono + 10 * SEC, tw_now(CLOCK_MONOTONIC));
+	close(a[0].fd);
+	close(a[1].fd);
+}
+
+/* Into the ring, ahead of the timer, as soon as there is room; monitors have a copy */
+TEST_F(set, told_ring)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 2), mon, i;
+	struct timerwheel_monitor monitor = {
+		.size = sizeof(monitor), .flags = TIMERWHEEL_MONITOR_NONBLOCK,
+	};
+	struct timerwheel_event ev[8], *in;
+	struct timerwheel_ring *ring;
+
+	if (!self->real)
+		return;
+	ASSERT_LE(0, fd);
+	ring = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    TIMERWHEEL_MMAP_RING);
+	ASSERT_NE(MAP_FAILED, ring);
+	in = (void *)ring + TIMERWHEEL_RING_EVENTS;
+	mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	ASSERT_LE(0, mon);
+	/* room for it, and for one timer */
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, tw_add1(fd, 2, 0, self->real + HOUR + MINUTE, TIMERWHEEL_ABS));
+	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
+	usleep(500 * 1000);
+	ASSERT_EQ(2, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
+	EXPECT_EQ(TIMERWHEEL_RING_OVERFLOW, ring->flags);
+	EXPECT_TRUE(is_set(&in[0], self->real + 2 * HOUR, 0));
+	EXPECT_EQ(1, in[1].key);
+	/* no room: it waits, ahead of the other timer */
+	ASSERT_TRUE(set_clock(self->real + 3 * HOUR));
+	ASSERT_EQ(0, tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
+	__atomic_store_n(&ring->head, 1, __ATOMIC_RELEASE);
+	ASSERT_EQ(1, tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
+	EXPECT_EQ(3, ring->tail);
+	EXPECT_EQ(TIMERWHEEL_RING_OVERFLOW, ring->flags);
+	EXPECT_TRUE(is_set(&in[0], self->real + 3 * HOUR, 0));
+	__atomic_store_n(&ring->head, 3, __ATOMIC_RELEASE);
+	ASSERT_EQ(1, tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
+	EXPECT_EQ(2, in[1].key);
+	EXPECT_EQ(0, ring->flags);
+	/* nothing else in it and no timer: poll says so */
+	__atomic_store_n(&ring->head, 4, __ATOMIC_RELEASE);
+	EXPECT_EQ(0, tw_poll(fd, 0));
+	ASSERT_TRUE(set_clock(self->real));
+	EXPECT_EQ(1, tw_poll(fd, 0));
+	EXPECT_EQ(5, ring->tail);
+	EXPECT_TRUE(is_set(&in[0], self->real, 0));
+	ASSERT_EQ(5, tw_read(mon, ev, 8));
+	for (i = 0; i < 5; i++)
+		EXPECT_EQ(i % 2 ? 0 : TIMERWHEEL_EVENT_CLOCK_SET, ev[i].flags)
+			TH_LOG("event %d", i);
+	close(mon);
+	close(fd);
+}
+
+/* A monitor has a copy, once it is read */
+TEST_F(set, told_monitor)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), mon;
+	struct timerwheel_monitor monitor = {
+		.size = sizeof(monitor), .flags = TIMERWHEEL_MONITOR_NONBLOCK,
+	};
+	struct timerwheel_event ev, copy;
+
+	if (!self->real)
+		return;
+	mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	ASSERT_LE(0, mon);
+	ASSERT_TRUE(shift_clock(HOUR));
+	EXPECT_EQ(-EAGAIN, tw_read(mon, &copy, 1));
+	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	EXPECT_EQ(1, tw_poll(mon, 0));
+	ASSERT_EQ(1, tw_read(mon, &copy, 1));
+	EXPECT_EQ(0, memcmp(&ev, &copy, sizeof(ev)));
+	EXPECT_EQ(-EAGAIN, tw_read(mon, &copy, 1));
+	close(mon);
+	close(fd);
+}
+
+struct setter {
+	bool stop;
+	bool failed;
+};
+
+static void *keep_setting(void *arg)
+{
+	struct setter *s = arg;
+	__s64 by = HOUR;
+
+	for (; !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); by = -by)
+		s->failed |= !shift_clock(by);
+	if (by < 0)
+		shift_clock(by);
+	return NULL;
+}
+
+/* Wheels come and go while the clock is set again and again */
+TEST_F_TIMEOUT(set, told_and_closed, 300)
+{
+	struct setter setter = {};
+	struct timerwheel_event ev;
+	pthread_t id;
+	int i, k, fd[20], told = 0;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, pthread_create(&id, NULL, keep_setting, &setter));
+	for (i = 0; i < 100; i++) {
+		for (k = 0; k < 20; k++) {
+			fd[k] = open_asking(TIMERWHEEL_CLOCK_REALTIME, k % 3 ? 0 : 8);
+			ASSERT_LE(0, fd[k]);
+		}
+		usleep(1000);
+		for (k = 19; k >= 0; k--) {
+			told += tw_read(fd[k], &ev, 1) == 1;
+			close(fd[k]);
+		}
+	}
+	__atomic_store_n(&setter.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(id, NULL));
+	EXPECT_FALSE(setter.failed);
+	EXPECT_LT(0, told);
+}
+
 /* The other clocks do not care */
 TEST_F(set, other_clocks)
 {

@@ -241,7 +241,8 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 {
 	__u64 tick_min = s->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : USEC;
 
-	if (s->flags || s->ring > TIMERWHEEL_RING_MAX ||
+	if (s->flags & ~TIMERWHEEL_SETUP_CLOCK_SET ||
+	    (s->flags && s->clock != TIMERWHEEL_CLOCK_REALTIME) || s->ring > TIMERWHEEL_RING_MAX ||
 	    (s->event_size && (s->event_size < 48 || s->event_size % 8 || s->event_size > 4096)) ||
 	    s->clock > TIMERWHEEL_CLOCK_MANUAL ||
 	    (s->slots && (s->slots < 8 || s->slots > 4096)) ||

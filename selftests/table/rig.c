@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "rig.h"
 
+#include "clockset.h"
 #include "cpu.h"
 #include "fail.h"
 #include "ring.h"
@@ -163,6 +164,11 @@ void tw_user_put(struct tw_user *user)
 void tw_monitor_wake(struct tw_file *file)
 {
 	CHECK(file->events.log, "monitors are woken, and there never was one");
+}
+
+void tw_clockset_notice(struct tw_file *file)
+{
+	CHECK(false, "no file here asks when the clock is set");
 }
 
 /* --- A file ----------------------------------------------------------------------------------- */

@@ -285,6 +285,7 @@ int tw_device_open(struct tw_wheel **wheel, const struct tw_config *config)
 {
 	struct timerwheel_setup setup = {
 		.size = sizeof(setup),
+		.flags = config->clock_set ? TIMERWHEEL_SETUP_CLOCK_SET : 0,
 		.clock = config->clock,
 		.slots = config->slots,
 		.tick = config->tick,

@@ -658,6 +658,7 @@ static bool tw_config_invalid(const struct tw_config *config)
 	       config->slack > TIMERWHEEL_TIME_MAX ||
 	       config->wake_ns > TIMERWHEEL_TIME_MAX ||
 	       config->ring > TIMERWHEEL_RING_MAX ||
+	       (config->clock_set && config->clock != TIMERWHEEL_CLOCK_REALTIME) ||
 	       (config->wake_events > 1 && !config->wake_ns);
 }
 
@@ -692,6 +693,8 @@ int tw_process_open(struct tw_wheel **wheel, const struct tw_config *config)
 
 	if (tw_config_invalid(config))
 		return -EINVAL;
+	if (config->clock_set)
+		return -ENOTSUP;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;

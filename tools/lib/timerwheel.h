@@ -67,6 +67,7 @@ enum tw_backend {
  * @slack: ns, for timers that bring none
  * @ring: length of an event ring, 0: none. The process back end has none: nothing differs.
  * @table: map the deadline table, for tw_table()
+ * @clock_set: TIMERWHEEL_SETUP_CLOCK_SET. The process back end cannot.
  */
 struct tw_config {
 	enum tw_backend backend;
@@ -80,6 +81,7 @@ struct tw_config {
 	uint64_t slack;
 	uint32_t ring;
 	bool table;
+	bool clock_set;
 };
 
 /**
@@ -88,6 +90,7 @@ struct tw_config {
  * @config: how it is to be; NULL: all zero
  *
  * Return: 0; -EINVAL: a value of @config or of TIMERWHEEL_BACKEND that is outside the limits;
+ * -ENOTSUP: the process back end cannot do what is asked for;
  * -EDQUOT: no room for it or its ring below the user's cap; -ENOMEM; -EMFILE, -ENFILE; -ENOENT,
  * -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: it is another device; -EACCES,
  * -EPERM: one may not open it.

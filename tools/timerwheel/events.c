@@ -32,6 +32,16 @@ static void missed(__u64 events)
 	out_line("(%s events missed: give a larger --buffer)", commas(events));
 }
 
+/* No timer: the wheel's program has asked to know. */
+static void clock_set(const struct timerwheel_event *event)
+{
+	table_flush();
+	json_open(NULL, '{');
+	out_number(NULL, "clock_set", SHOW_NUMBER, event->fired);
+	json_close();
+	out_line("(the clock was set)");
+}
+
 void events_rows(const struct timerwheel_event *events, size_t count)
 {
 	size_t i;
@@ -50,6 +60,8 @@ void events_rows(const struct timerwheel_event *events, size_t count)
 
 		if (e->flags & TIMERWHEEL_EVENT_MISSED)
 			missed(e->overruns);
+		else if (e->flags & TIMERWHEEL_EVENT_CLOCK_SET)
+			clock_set(e);
 		else
 			table_row(values);
 	}

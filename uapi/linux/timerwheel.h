@@ -169,11 +169,19 @@ struct timerwheel_info {
 #define TIMERWHEEL_INFO_SETTLED	(1U << 0)
 /** TIMERWHEEL_INFO_CLOSED - the wheel takes no new timers (TIMERWHEEL_DRAIN_CLOSE) */
 #define TIMERWHEEL_INFO_CLOSED	(1U << 1)
+/** TIMERWHEEL_INFO_CLOCK_SET - the wheel was set up with TIMERWHEEL_SETUP_CLOCK_SET */
+#define TIMERWHEEL_INFO_CLOCK_SET	(1U << 2)
+
+/**
+ * TIMERWHEEL_SETUP_CLOCK_SET - SETUP: an event tells when the wheel's clock, which must be REALTIME
+ * (else EINVAL), is set: TIMERWHEEL_EVENT_CLOCK_SET
+ */
+#define TIMERWHEEL_SETUP_CLOCK_SET	(1U << 0)
 
 /**
  * struct timerwheel_setup - TIMERWHEEL_IOC_SETUP: once, before the first timer
  * @size: sizeof(struct timerwheel_setup)
- * @flags: 0
+ * @flags: TIMERWHEEL_SETUP_*
  * @clock: enum timerwheel_clock
  * @slots: slots per level, rounded up to a power of two; 0: 256
  * @tick: length of a tick in ns; 0: 1,000,000 (1 ms)
@@ -404,6 +412,18 @@ struct timerwheel_event {
  * all else is 0
  */
 #define TIMERWHEEL_EVENT_MISSED		(1U << 1)
+/**
+ * TIMERWHEEL_EVENT_CLOCK_SET - no timer: CLOCK_REALTIME was set, or had a leap second, since SETUP
+ * or the last such event (TIMERWHEEL_SETUP_CLOCK_SET)
+ *
+ * @deadline and @fired are the time by the new clock when the kernel noticed, @overruns how many
+ * more sets this event stands for, all else is 0. It comes ahead of all that waits, and so before
+ * timers that are due because of it, and wakes readers at once. Sets that have no effect when
+ * the kernel looks, since another one undid them, are not told of. Suspend and slewing
+ * (adjtime) set no clock. It counts as no timer in STATS. With a ring that is full it waits
+ * as due timers do.
+ */
+#define TIMERWHEEL_EVENT_CLOCK_SET	(1U << 2)
 
 /**
  * struct timerwheel_monitor - TIMERWHEEL_IOC_MONITOR: a descriptor that sees a copy of each event
@@ -630,7 +650,7 @@ struct timerwheel_stats {
 /** TIMERWHEEL_IOC_ADVANCE - struct timerwheel_advance */
 #define TIMERWHEEL_IOC_ADVANCE	_IO(TIMERWHEEL_IOC_TYPE, 0x09)
 /**
- * TIMERWHEEL_IOC_FLOW - no argument: let due timers into the event ring as far as there is room.
+ * TIMERWHEEL_IOC_FLOW - no argument: let events into the event ring as far as there is room.
  * Returns how many. Errors: EINVAL (no ring).
  */
 #define TIMERWHEEL_IOC_FLOW	_IO(TIMERWHEEL_IOC_TYPE, 0x0a)

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CLOCK_REALTIME was set: an event for the wheels that ask (TIMERWHEEL_SETUP_CLOCK_SET).
+ *
+ * What counts is the distance of CLOCK_REALTIME from CLOCK_BOOTTIME. It changes when the clock is
+ * set or a leap second is inserted, neither in suspend nor while the clock is slewed. Each file
+ * that asks keeps the distance that its readers know; whoever finds another one notices that it
+ * was set (tw_clockset_notice()): before timers of a base are expired, so that the event comes
+ * before those that fall due because of it; in read, poll and FLOW, so that they know of a clock
+ * that was set before the call; and the work below, for those who sleep.
+ *
+ * The event waits as a number, tw_events.sets, of sets that no reader knows of: it needs no memory
+ * and cannot be lost. It is ahead of all due timers. In a file with a ring the number changes
+ * under the ring's lock, too.
+ *
+ * Who sleeps
+ * ----------
+ * The kernel calls tw_clockset_notify() with the timekeeper locked: it may only start an irq_work,
+ * which queues the work, which goes through the files that ask. That notifier is called once per
+ * tick, so it is there only while there are such files.
+ *
+ * tw_clockset_lock protects the list, and is held for one file at a time: files that the work has
+ * been at move to the end of the list and have its generation, so they are a tail of it, and one
+ * that joins belongs to them. The work takes each under rcu_read_lock() before it drops the lock:
+ * a file leaves the list before its grace period begins (tw_release()).
+ *
+ * Locks: tw_clockset_lock is taken inside of tw_file.mutex, the timekeeper's inside of it, and
+ * nothing of ours inside of that.
+ */
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/notifier.h>
+#include <linux/pvclock_gtod.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+#include <linux/workqueue.h>
+
+#include "clockset.h"
+#include "deliver.h"
+#include "internal.h"
+#include "ring.h"
+
+static DEFINE_SPINLOCK(tw_clockset_lock);
+static LIST_HEAD(tw_clockset_files);
+static u32 tw_clockset_generation;
+
+/* CLOCK_REALTIME less CLOCK_BOOTTIME. */
+static s64 tw_clockset_offset(void)
+{
+	ktime_t boot, real;
+
+	/* At resume both change. */
+	do {
+		boot = ktime_mono_to_any(0, TK_OFFS_BOOT);
+		real = ktime_mono_to_any(0, TK_OFFS_REAL);
+	} while (boot != ktime_mono_to_any(0, TK_OFFS_BOOT));
+	return real - boot;
+}
+
+/**
+ * tw_clockset_notice - was the clock set?
+ * @file: a file that asks
+ *
+ * If so its event waits from now on, or is in the ring, and readers are woken.
+ *
+ * Context: softirq or process; no lock held.
+ */
+void tw_clockset_notice(struct tw_file *file)
+{
+	struct tw_clockset *clockset = &file->clockset;
+	struct tw_events *events = &file->events;
+	bool ring = tw_has_ring(file), set, told = false;
+	s64 offset;
+
+	if (likely(tw_clockset_offset() == READ_ONCE(clockset->offset)))
+		return;
+	local_bh_disable();
+	if (ring)
+		raw_spin_lock(&file->ring.lock);
+	raw_spin_lock(&events->lock);
+	/* Again: others notice it, too. */
+	offset = tw_clockset_offset();
+	set = offset != clockset->offset;
+	if (set) {
+		WRITE_ONCE(clockset->offset, offset);
+		WRITE_ONCE(events->sets, events->sets + 1);
+		events->set_at = ktime_get_real_ns();
+		if (ring)
+			told = tw_flow_set(file);
+	}
+	raw_spin_unlock(&events->lock);
+	if (ring)
+		raw_spin_unlock(&file->ring.lock);
+	local_bh_enable();
+	if (set)
+		tw_events_wake(file);
+	if (told)
+		tw_monitor_wake(file);
+}
+
+/* The next file that the work has not been at; a RCU reader is begun. NULL: there is none. */
+static struct tw_file *tw_clockset_next(u32 generation)
+{
+	struct tw_file *file;
+
+	spin_lock(&tw_clockset_lock);
+	file = list_first_entry_or_null(&tw_clockset_files, struct tw_file, clockset.list);
+	if (file && file->clockset.generation == generation)
+		file = NULL;
+	if (file) {
+		file->clockset.generation = generation;
+		list_move_tail(&file->clockset.list, &tw_clockset_files);
+		rcu_read_lock();
+	}
+	spin_unlock(&tw_clockset_lock);
+	return file;
+}
+
+static void tw_clockset_work(struct work_struct *work)
+{
+	struct tw_file *file;
+	u32 generation;
+
+	/* Nobody else changes it. */
+	spin_lock(&tw_clockset_lock);
+	generation = ++tw_clockset_generation;
+	spin_unlock(&tw_clockset_lock);
+	while ((file = tw_clockset_next(generation))) {
+		tw_clockset_notice(file);
+		rcu_read_unlock();
+		cond_resched();
+	}
+}
+
+static DECLARE_WORK(tw_clockset_worker, tw_clockset_work);
+
+static void tw_clockset_irq(struct irq_work *work)
+{
+	queue_work(system_highpri_wq, &tw_clockset_worker);
+}
+
+static DEFINE_IRQ_WORK(tw_clockset_irq_work, tw_clockset_irq);
+
+static int tw_clockset_notify(struct notifier_block *nb, unsigned long was_set, void *timekeeper)
+{
+	if (was_set)
+		irq_work_queue(&tw_clockset_irq_work);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block tw_clockset_notifier = {
+	.notifier_call = tw_clockset_notify,
+};
+
+/**
+ * tw_clockset_join - let a file's readers know when the clock is set from now on
+ * @file: the file; it did not ask before
+ *
+ * Context: process.
+ */
+void tw_clockset_join(struct tw_file *file)
+{
+	struct tw_clockset *clockset = &file->clockset;
+
+	clockset->offset = tw_clockset_offset();
+	spin_lock(&tw_clockset_lock);
+	if (list_empty(&tw_clockset_files))
+		pvclock_gtod_register_notifier(&tw_clockset_notifier);
+	clockset->generation = tw_clockset_generation;
+	list_add_tail(&clockset->list, &tw_clockset_files);
+	spin_unlock(&tw_clockset_lock);
+	/* Pairs with the acquire in tw_clockset_asked(). */
+	smp_store_release(&clockset->asked, true);
+	/* Set before it was in the list? */
+	tw_clockset_notice(file);
+}
+
+/**
+ * tw_clockset_leave - undo tw_clockset_join(), if it was done
+ * @file: the file, which is being closed; it is freed after a grace period
+ */
+void tw_clockset_leave(struct tw_file *file)
+{
+	if (!tw_clockset_asked(file))
+		return;
+	spin_lock(&tw_clockset_lock);
+	list_del(&file->clockset.list);
+	if (list_empty(&tw_clockset_files))
+		pvclock_gtod_unregister_notifier(&tw_clockset_notifier);
+	spin_unlock(&tw_clockset_lock);
+}
+
+/**
+ * tw_clockset_exit - wait until nothing of this file runs
+ *
+ * Context: process, may sleep; all files were closed.
+ */
+void tw_clockset_exit(void)
+{
+	irq_work_sync(&tw_clockset_irq_work);
+	cancel_work_sync(&tw_clockset_worker);
+}
