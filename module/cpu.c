@@ -4,8 +4,9 @@
  *
  * Whoever works on timers does so inside a struct tw_ctx: tw_cpu_begin() locks the part of
  * this CPU, tw_cpu_end() starts it in the engine if that is needed and unlocks (both are in
- * run.h). New timers always go to the part that is locked first. For a timer that is in another part that one is locked as well
- * (tw_cpu_lock_other()); two parts are locked in ascending order of their CPUs.
+ * run.h). New timers always go to the part that is locked first. For a timer that is in another
+ * part that one is locked as well (tw_cpu_lock_other()); two parts are locked in ascending order of
+ * their CPUs.
  *
  * The engine (engine.c) runs a base when it has work (tw_cpu_run()): a batch of at most TW_BATCH
  * timers under one hold of the lock. A base with more work has its next turn after others.

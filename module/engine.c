@@ -20,16 +20,16 @@
  * Budget
  * ------
  * All turns on a CPU together may take TW_SHARE percent of its time, so that ordinary tasks keep
- * more than half. What was not used is saved, up to TW_SAVED_NS (struct tw_pace; a generic cell rate
- * algorithm): a wheel with little to do never waits for its share.
+ * more than half. What was not used is saved, up to TW_SAVED_NS (struct tw_pace; a generic cell
+ * rate algorithm): a wheel with little to do never waits for its share.
  *
  * A firing runs turns in soft interrupt context, where no scheduler sees it: for at most
  * TW_BUDGET_NS, and then not again for as long as it took. A queue that has taken TW_QUANTUM_NS in
  * a firing and still has work is deferred: its turns go on in the engine's thread (timerwheel/N)
- * until it has no more work. The thread has the lowest real-time priority: ordinary tasks do not make
- * it late, since it leaves them their share, and real-time tasks do not wait for it. While no other
- * task wants the CPU it does not pause. It leaves TW_RESERVE_NS of what is saved to firings, so that a user's burst does not make another user's
- * wheels wait.
+ * until it has no more work. The thread has the lowest real-time priority: ordinary tasks do not
+ * make it late, since it leaves them their share, and real-time tasks do not wait for it. While no
+ * other task wants the CPU it hardly pauses (TW_ALONE_NS). It leaves TW_RESERVE_NS of what is saved
+ * to firings, so that a user's burst does not make another user's wheels wait.
  *
  * Locks and lifetimes
  * -------------------
@@ -42,15 +42,15 @@
  *
  * CPU hotplug
  * -----------
- * When a CPU goes offline the kernel moves its engine's hrtimers to another CPU, and the engine goes
- * on there, within that CPU's pace. Its thread is parked: before that it hands what was
+ * When a CPU goes offline the kernel moves its engine's hrtimers to another CPU, and the engine
+ * goes on there, within that CPU's pace. Its thread is parked: before that it hands what was
  * deferred back to the soft interrupt, and nothing is deferred until it is back. When the CPU is
  * online again the thread starts the hrtimers there.
  *
  * Time
  * ----
- * When CLOCK_REALTIME is set forwards the kernel fires its hrtimers. When it is set back, what is on
- * a list is not affected, and bases in trees are started anew as their wheels notice
+ * When CLOCK_REALTIME is set forwards the kernel fires its hrtimers. When it is set back, what is
+ * on a list is not affected, and bases in trees are started anew as their wheels notice
  * (tw_cpu_set_back()); until then their timers are later by that clock, too.
  */
 #include <linux/delay.h>
@@ -181,8 +181,8 @@ static u64 tw_pace_until(u64 now, u64 saved)
 }
 
 /*
- * Turns took @ns until @now. With PREEMPT_RT they may have been preempted, and do not pay for all of
- * that; else they were not, unless the whole machine stood still.
+ * Turns took @ns until @now. With PREEMPT_RT they may have been preempted, and do not pay for all
+ * of that; else they were not, unless the whole machine stood still.
  */
 static void tw_pace_spend(u64 now, u64 ns)
 {

@@ -83,8 +83,8 @@ void *tw_alloc(size_t size)
  * The page allocator collects freed pages for each CPU and gives them back to the zone in batches
  * that double each time, as long as nothing is allocated: thousands at last, a millisecond for
  * which nobody is scheduled. After such a batch, some kernels give back all they have
- * collected at the next free of more than one page. Each allocation halves the batch; these undo what
- * the free of one large array has done.
+ * collected at the next free of more than one page. Each allocation halves the batch; these undo
+ * what the free of one large array has done.
  *
  * Context: process, may sleep.
  */

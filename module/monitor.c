@@ -166,12 +166,13 @@ static struct tw_log *tw_monitor_log(struct tw_file *file)
 	log = file->events.log;
 	if (!log) {
 		log = tw_log_make(file->user);
+		if (IS_ERR(log))
+			goto unlock;
 		/* Pairs with the loads of who depends on what is in it. */
-		if (!IS_ERR(log))
-			smp_store_release(&file->events.log, log);
+		smp_store_release(&file->events.log, log);
 	}
-	if (!IS_ERR(log))
-		refcount_inc(&log->refs);
+	refcount_inc(&log->refs);
+unlock:
 	mutex_unlock(&file->mutex);
 	return log;
 }

@@ -144,9 +144,9 @@ static u32 tw_dir_more(u32 room)
 }
 
 /*
- * Is a page one of the kernel's? Those of the deadline table are, since they are mapped, and all where
- * the kernel's have our size: slab pages are freed in groups, for which the page allocator may
- * give back all that it has collected at once.
+ * Is a page one of the kernel's? Those of the deadline table are, since they are mapped, and all
+ * where the kernel's have our size: slab pages are freed in groups, for which the page allocator
+ * may give back all that it has collected at once.
  */
 static bool tw_page_whole(enum tw_dirs kind)
 {
@@ -408,8 +408,9 @@ static void tw_table_yield(struct tw_file *file)
  * given up every 256 kB.
  *
  * Context: process, may sleep. Takes tw_file.mutex.
- * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -EXDEV: it is
- * there, with the times of another time namespace; -EDQUOT, -ENOMEM; -EINTR: killed. With an error nothing has changed.
+ * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -EXDEV: it
+ * is there, with the times of another time namespace; -EDQUOT, -ENOMEM; -EINTR: killed. With an
+ * error nothing has changed.
  */
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count)
 {

@@ -959,8 +959,11 @@ TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
 		printf("# %d wheels: %lld interrupts, %lld without; %llu firings\n",
 		       variant->wheels, busy, idle, (unsigned long long)st.firings);
 		fflush(stdout);
-		/* the engine's, and those that make its thread go on with what is left: every 7.5 ms */
-		EXPECT_GE(8 * TICKS, busy - idle);
+		/*
+		 * The engine's; those that make its thread go on with what is left, every 7.5 ms;
+		 * and the scheduler's tick, every 4 ms while the CPU is not idle.
+		 */
+		EXPECT_GE(16 * TICKS, busy - idle);
 	}
 	ASSERT_EQ(0, crowd_take(&self->c, (__u64)variant->wheels * TICKS));
 	EXPECT_EQ(0, self->c.strange);
@@ -1390,8 +1393,9 @@ TEST_F_TIMEOUT(mix, exactly_once, TIMEOUT)
 		EXPECT_EQ(0, tw_reap(pid[i]));
 	printf("# %llu changes\n", (unsigned long long)atomic_load(&shared->changes));
 	say_gap("all of it", MIX_USERS, gap);
+	/* Processes end in it: what the kernel does for that has its own gaps. */
 	if (tw_icount())
-		EXPECT_GE(GAP_MOST, gap);
+		EXPECT_GE(20 * GAP_MOST, gap);
 }
 
 TEST_HARNESS_MAIN

@@ -402,12 +402,13 @@ static inline int crowd_take(struct crowd *c, __u64 want)
 			if (ret < 0)
 				return ret;
 		}
-		if (c->got != got)
+		if (c->got != got) {
 			until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
-		else if (tw_now(CLOCK_MONOTONIC) > until)
+			continue;
+		}
+		if (tw_now(CLOCK_MONOTONIC) > until)
 			return -ETIMEDOUT;
-		else
-			tw_sleep(MSEC);
+		tw_sleep(MSEC);
 	}
 	return 0;
 }

@@ -1011,7 +1011,7 @@ FIXTURE_VARIANT_ADD(span, ring_monitors) { CALLS, SPAN_MONITORS };
 /* Sleep for moments: how late is it when we run? */
 static void *span_meter(void *arg)
 {
-	FIXTURE_DATA(span) *self = arg;
+	FIXTURE_DATA(span) * self = arg;
 	__u64 state = 1, at, late;
 
 	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED)) {

@@ -10,7 +10,7 @@
 #include "table.h"
 
 /* As in cpu.c. */
-#define TW_PIECE	64U
+#define TW_BATCH	64U
 
 unsigned int shim_cpu;
 long shim_pieces;
@@ -255,7 +255,7 @@ void rig_pass(struct tw_file *file)
 	do {
 		raw_spin_lock(&cpu->lock);
 		due = (struct tw_chain){};
-		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now, TW_PIECE,
+		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now, TW_BATCH,
 					false, false, &due);
 		if (due.count && tw_has_ring(file))
 			tw_flow_expire(&ctx, &due);

@@ -79,6 +79,16 @@ int tw_user_charge(struct tw_user *user, size_t bytes)
 	return 0;
 }
 
+void tw_user_hold(struct tw_user *user)
+{
+	(void)user;
+}
+
+void tw_user_put(struct tw_user *user)
+{
+	(void)user;
+}
+
 void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 }
