@@ -187,8 +187,8 @@ struct timerwheel_info {
  *
  * The clock must be BOOTTIME or REALTIME (else EINVAL). Needs CAP_WAKE_ALARM (EPERM) and a
  * hardware clock that can wake the machine (EOPNOTSUPP). Suspend fails with EBUSY while a timer is
- * to fall due within 2 seconds. The machine may wake too early for timers that were put off, and for
- * one of very many that are far away.
+ * to fall due within 2 seconds. The machine may wake too early for timers that were put off, and
+ * when thousands of them are far away.
  */
 #define TIMERWHEEL_SETUP_ALARM		(1U << 1)
 
