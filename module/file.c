@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 
+#include "alarm.h"
 #include "clockset.h"
 #include "internal.h"
 #include "log.h"
@@ -108,6 +109,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 	file->table.pool.generation_mask = BIT(tw_setup_generation_bits(&file->setup)) - 1;
 	tw_events_init(&file->events);
 	tw_ring_init(&file->ring);
+	INIT_LIST_HEAD(&file->alarm);
 	mutex_init(&file->mutex);
 	mutex_init(&file->advance);
 
@@ -128,6 +130,7 @@ static int tw_release(struct inode *inode, struct file *filp)
 
 	tw_cpu_close(file);
 	tw_clockset_leave(file);
+	tw_alarm_leave(file);
 	tw_log_close(file->events.log);
 	tw_user_closing(file->user);
 	call_rcu(&file->rcu, tw_file_grace);

@@ -333,6 +333,7 @@ struct tw_setup {
  * @events: the due ones
  * @ring: where their events go, if user space wants it
  * @clockset: whether they know when the clock is set
+ * @alarm: among the files that wake the machine; empty: it does not. See alarm.c.
  * @mutex: SETUP, growth, new CPU parts
  * @parts_later: there was no memory for a CPU part: no new one before, in jiffies; @mutex
  * @charged: bytes of memory charged to @user; @mutex
@@ -353,6 +354,7 @@ struct tw_file {
 	struct tw_events events;
 	struct tw_ring ring;
 	struct tw_clockset clockset;
+	struct list_head alarm;
 	struct mutex mutex;	/* settings, growth, new parts */
 	u64 parts_later;
 	size_t charged;

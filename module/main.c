@@ -3,6 +3,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 
+#include "alarm.h"
 #include "clockset.h"
 #include "internal.h"
 
@@ -27,11 +28,16 @@ static int __init tw_init(void)
 	err = tw_engine_init();
 	if (err)
 		goto exit_file;
-	err = misc_register(&tw_device);
+	err = tw_alarm_init();
 	if (err)
 		goto exit_engine;
+	err = misc_register(&tw_device);
+	if (err)
+		goto exit_alarm;
 	return 0;
 
+exit_alarm:
+	tw_alarm_exit();
 exit_engine:
 	tw_engine_exit();
 exit_file:
@@ -46,6 +52,7 @@ static void __exit tw_exit(void)
 	tw_file_exit();
 	tw_engine_exit();
 	tw_clockset_exit();
+	tw_alarm_exit();
 	/* Directories that kvfree_rcu() still holds are the kernel's, no code of ours runs. */
 }
 

@@ -3,6 +3,7 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 
+#include "alarm.h"
 #include "clock.h"
 #include "clockset.h"
 #include "internal.h"
@@ -41,9 +42,13 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 {
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
 
-	if (arg->flags & ~TIMERWHEEL_SETUP_CLOCK_SET || arg->clock > TIMERWHEEL_CLOCK_MANUAL)
+	if (arg->flags & ~(TIMERWHEEL_SETUP_CLOCK_SET | TIMERWHEEL_SETUP_ALARM) ||
+	    arg->clock > TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
 	if (arg->flags & TIMERWHEEL_SETUP_CLOCK_SET && arg->clock != TIMERWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	if (arg->flags & TIMERWHEEL_SETUP_ALARM && arg->clock != TIMERWHEEL_CLOCK_REALTIME &&
+	    arg->clock != TIMERWHEEL_CLOCK_BOOTTIME)
 		return -EINVAL;
 	if (arg->slots && (arg->slots < TW_SLOTS_MIN || arg->slots > TW_SLOTS_MAX))
 		return -EINVAL;
@@ -120,7 +125,7 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
  * @arg: what is asked for; what was granted on success
  *
  * Context: process, may sleep.
- * Return: 0, -EINVAL, -EBUSY, -EDQUOT, -ENOMEM.
+ * Return: 0, -EINVAL, -EPERM, -EOPNOTSUPP, -EBUSY, -EDQUOT, -ENOMEM.
  */
 int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 {
@@ -128,6 +133,8 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	int err;
 
 	err = tw_setup_grant(arg, &setup);
+	if (!err && arg->flags & TIMERWHEEL_SETUP_ALARM)
+		err = tw_alarm_may();
 	if (err)
 		return err;
 	mutex_lock(&file->mutex);	/* no timer is made meanwhile */
@@ -141,6 +148,8 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 		file->setup_done = true;
 		if (arg->flags & TIMERWHEEL_SETUP_CLOCK_SET)
 			tw_clockset_join(file);
+		if (arg->flags & TIMERWHEEL_SETUP_ALARM)
+			tw_alarm_join(file);
 	}
 	mutex_unlock(&file->mutex);
 	if (err)

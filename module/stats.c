@@ -77,7 +77,8 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->flags = (file->setup_done || file->table.made ?
 		       TIMERWHEEL_INFO_SETTLED : 0) |
 		      (file->closed ? TIMERWHEEL_INFO_CLOSED : 0) |
-		      (file->clockset.asked ? TIMERWHEEL_INFO_CLOCK_SET : 0);
+		      (file->clockset.asked ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
+		      (list_empty(&file->alarm) ? 0 : TIMERWHEEL_INFO_ALARM);
 	info->now = tw_clock_now(file) + tw_clock_offset(setup.clock);
 	mutex_unlock(&file->mutex);
 

@@ -72,6 +72,9 @@
 #include "deadlines.h"
 #include "slots.h"
 
+/* Timers of a level that tw_wheel_first() looks at. */
+#define TW_LOOKS	4096U
+
 /**
  * tw_wheel_levels - how many levels reach every tick of 64-bit time
  * @slots: S, a power of two from TW_SLOTS_MIN to TW_SLOTS_MAX
@@ -205,6 +208,47 @@ static bool tw_first_slot(struct tw_wheel *w, unsigned int level, u64 *b)
 	}
 	*b = from + ((found - base - place) & (ring - 1));
 	return true;
+}
+
+/* The first tick of a timer in slot number @b of @level, or an earlier one in the slot. */
+static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
+{
+	u64 begin = b << (level * w->shift);
+	u64 first = begin + BIT_ULL(level * w->shift) - 1;
+	u32 index = w->head[level * w->ring + (b & (w->ring - 1))];
+	unsigned int left = TW_LOOKS;
+
+	/* Those that were put off beyond the slot are put anew at its end. */
+	for (; index && left; left--) {
+		const struct tw_timer *t = tw_timer_at(w->pool, index);
+
+		first = min(first, tw_fire_tick(w, t));
+		index = t->next;
+	}
+	return index ? begin : max(first, begin);
+}
+
+/**
+ * tw_wheel_first - when is the first timer due?
+ * @w: the wheel
+ *
+ * Unlike @w->work not when there is something to cascade. Looks at TW_LOOKS timers of each level at
+ * most: who has more of them in a slot gets the slot's begin.
+ *
+ * Return: the tick, or an earlier one; TW_NEVER: there is none.
+ */
+u64 tw_wheel_first(struct tw_wheel *w)
+{
+	unsigned long busy = w->busy;
+	u64 first = TW_NEVER, slot;
+	unsigned int level;
+
+	if (w->backlogs)
+		return w->cursor;
+	for_each_set_bit(level, &busy, w->levels)
+		if (tw_first_slot(w, level, &slot))
+			first = min(first, tw_slot_tick(w, level, slot));
+	return first;
 }
 
 /**

@@ -35,6 +35,7 @@ TEST(open_invalid)
 		{ .wake_events = 2 },
 		{ .ring = TIMERWHEEL_RING_MAX + 1 },
 		{ .clock_set = true },
+		{ .alarm = true },
 	};
 	struct tw_config config;
 	size_t i;

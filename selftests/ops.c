@@ -1653,6 +1653,7 @@ TEST_F(setup, beyond_limits)
 		{ .tick = info->tick_max + 1, .clock = TIMERWHEEL_CLOCK_MANUAL },
 		{ .capacity = info->capacity_max + 1 }, { .capacity = ~0U },
 		{ .flags = TIMERWHEEL_SETUP_CLOCK_SET },
+		{ .flags = TIMERWHEEL_SETUP_ALARM },
 		{ .flags = ~0U, .clock = TIMERWHEEL_CLOCK_REALTIME },
 	};
 	struct timerwheel_info after;

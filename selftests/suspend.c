@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <linux/serial.h>
 #include "abuse.h"
@@ -41,6 +42,7 @@ static const __u64 after_ms[] = { 1, 1500, 2500, 20000, 3600000 };
 FIXTURE(suspend) {
 	const char *cannot;
 	struct one one[3];
+	int asking;	/* a wheel whose readers know when the clock is set */
 	int line;
 };
 
@@ -63,6 +65,9 @@ FIXTURE_SETUP(suspend)
 		{ .clock = TIMERWHEEL_CLOCK_BOOTTIME, .id = CLOCK_BOOTTIME },
 		{ .clock = TIMERWHEEL_CLOCK_REALTIME, .id = CLOCK_REALTIME },
 	};
+	struct timerwheel_setup asking = {
+		.flags = TIMERWHEEL_SETUP_CLOCK_SET, .clock = TIMERWHEEL_CLOCK_REALTIME,
+	};
 	int i;
 
 	self->line = -1;
@@ -71,6 +76,8 @@ FIXTURE_SETUP(suspend)
 		self->cannot = "not in a guest that can be suspended: tools/vm/run --suspend";
 	else if (access(STATE, W_OK) || access(ALARM, W_OK))
 		self->cannot = "this kernel cannot suspend, or has no RTC";
+	self->asking = tw_open(O_NONBLOCK);
+	ASSERT_EQ(0, tw_setup(self->asking, &asking));
 	for (i = 0; i < 3; i++) {
 		self->one[i] = all[i];
 		self->one[i].fd = tw_open_clock(all[i].clock, 0, 0);
@@ -84,6 +91,7 @@ FIXTURE_TEARDOWN(suspend)
 
 	for (i = 0; i < 3; i++)
 		close(self->one[i].fd);
+	close(self->asking);
 	close(self->line);
 }
 
@@ -178,6 +186,8 @@ TEST_F_TIMEOUT(suspend, all_clocks, TIMEOUT)
 	fflush(stdout);
 	EXPECT_LT(2500 * MSEC, tw_now(CLOCK_BOOTTIME) - boot);
 	EXPECT_TRUE(!variant->ram || gap > SEC);
+	/* to sleep is not to set the clock */
+	EXPECT_EQ(0, tw_poll(self->asking, 0));
 	/* by each clock what has passed comes, and what has not is still pending */
 	for (i = 0; i < 3; i++) {
 		o = &self->one[i];
@@ -208,6 +218,125 @@ TEST_F_TIMEOUT(suspend, all_clocks, TIMEOUT)
 		ASSERT_EQ(0, take(o));
 	}
 	EXPECT_TRUE(o->had[1] && o->had[2]);
+}
+
+/* A wheel that wakes the machine, or -errno */
+static int open_alarm(__u32 clock)
+{
+	struct timerwheel_setup setup = { .flags = TIMERWHEEL_SETUP_ALARM, .clock = clock };
+	int fd = tw_open(O_NONBLOCK);
+	int ret = fd < 0 ? fd : tw_setup(fd, &setup);
+
+	if (ret >= 0)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+/* Who may not wake the machine, and clocks that stand still */
+TEST(alarm_refused)
+{
+	EXPECT_EQ(-EINVAL, open_alarm(TIMERWHEEL_CLOCK_MONOTONIC));
+	EXPECT_EQ(-EINVAL, open_alarm(TIMERWHEEL_CLOCK_MANUAL));
+	ASSERT_EQ(0, chmod(TW_DEV, 0666));
+	ASSERT_EQ(0, seteuid(1000));
+	EXPECT_EQ(-EPERM, open_alarm(TIMERWHEEL_CLOCK_BOOTTIME));
+	EXPECT_EQ(-EPERM, open_alarm(TIMERWHEEL_CLOCK_REALTIME));
+	ASSERT_EQ(0, seteuid(0));
+	ASSERT_EQ(0, chmod(TW_DEV, 0660));
+}
+
+FIXTURE(alarm) {
+	const char *cannot;
+	int fd;
+	__u64 base;	/* when it began, by the wheel's clock */
+};
+
+FIXTURE_VARIANT(alarm) {
+	__u32 clock;
+	clockid_t id;
+};
+
+FIXTURE_VARIANT_ADD(alarm, boottime) {
+	TIMERWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME
+};
+
+FIXTURE_VARIANT_ADD(alarm, realtime) {
+	TIMERWHEEL_CLOCK_REALTIME, CLOCK_REALTIME
+};
+
+FIXTURE_SETUP(alarm)
+{
+	struct timerwheel_info info;
+
+	self->fd = -1;
+	self->cannot = NULL;
+	if (!getenv("TW_SUSPEND"))
+		self->cannot = "not in a guest that can be suspended: tools/vm/run --suspend";
+	else if (access(STATE, W_OK) || tw_file_write("/sys/power/mem_sleep", "deep"))
+		self->cannot = "this kernel cannot suspend to RAM";
+	if (self->cannot)
+		return;
+	/* nothing but the wheel wakes it */
+	tw_file_write(ALARM, "0");
+	self->fd = open_alarm(variant->clock);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_ALARM, info.flags);
+	self->base = tw_now(variant->id);
+}
+
+FIXTURE_TEARDOWN(alarm)
+{
+	close(self->fd);
+}
+
+/*
+ * The first timer of several, on different CPUs, wakes the machine; not its cascade, which may be
+ * some 65 s earlier, and not one of a wheel that is no alarm.
+ */
+TEST_F_TIMEOUT(alarm, wakes, TIMEOUT)
+{
+	int other, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct timerwheel_event ev;
+	__u64 mono, woke;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	other = tw_open_clock(variant->clock, 0, 0);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, tw_add1(other, 1, 0, 3 * SEC, 0));
+	tw_pin(0);
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 3600 * SEC, 0));
+	tw_pin(cpus - 1);
+	ASSERT_EQ(0, tw_add1(self->fd, 2, 0, self->base + 20 * SEC, TIMERWHEEL_ABS));
+	mono = tw_now(CLOCK_MONOTONIC);
+	ASSERT_EQ(0, tw_file_write(STATE, "mem"));
+	woke = tw_now(variant->id);
+	printf("# slept until %llu ms, %llu ms awake\n",
+	       (unsigned long long)(woke - self->base) / MSEC,
+	       (unsigned long long)(tw_now(CLOCK_MONOTONIC) - mono) / MSEC);
+	fflush(stdout);
+	EXPECT_LT(self->base + 18 * SEC, woke);
+	EXPECT_GT(self->base + 60 * SEC, woke);
+	EXPECT_GT(15 * SEC, tw_now(CLOCK_MONOTONIC) - mono);
+	ASSERT_EQ(1, tw_poll(self->fd, 20000));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(2, ev.key);
+	EXPECT_LE(self->base + 20 * SEC, ev.fired);
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, tw_poll(other, 20000));
+	close(other);
+}
+
+/* Who would have to wake up at once does not go to sleep */
+TEST_F_TIMEOUT(alarm, soon, TIMEOUT)
+{
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 1900 * MSEC, 0));
+	EXPECT_EQ(-EBUSY, tw_file_write(STATE, "mem"));
+	EXPECT_GT(self->base + 1900 * MSEC, tw_now(variant->id));
 }
 
 struct sleeper {

@@ -241,8 +241,10 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 {
 	__u64 tick_min = s->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : USEC;
 
-	if (s->flags & ~TIMERWHEEL_SETUP_CLOCK_SET ||
-	    (s->flags && s->clock != TIMERWHEEL_CLOCK_REALTIME) || s->ring > TIMERWHEEL_RING_MAX ||
+	if (s->flags & ~(TIMERWHEEL_SETUP_CLOCK_SET | TIMERWHEEL_SETUP_ALARM) ||
+	    (s->flags && s->clock != TIMERWHEEL_CLOCK_REALTIME &&
+	     (s->flags != TIMERWHEEL_SETUP_ALARM || s->clock != TIMERWHEEL_CLOCK_BOOTTIME)) ||
+	    s->ring > TIMERWHEEL_RING_MAX ||
 	    (s->event_size && (s->event_size < 48 || s->event_size % 8 || s->event_size > 4096)) ||
 	    s->clock > TIMERWHEEL_CLOCK_MANUAL ||
 	    (s->slots && (s->slots < 8 || s->slots > 4096)) ||

@@ -426,6 +426,34 @@ static void backlog_remove(void)
 	rig_free(&r);
 }
 
+/* When the first timer is due, and not its cascade */
+static void first(void)
+{
+	static const u64 after[] = { 5, 700, 200000, 20 * 1000 * 1000 };
+	const u32 many = 10000;
+	struct rig r;
+	u64 now = 12345;
+	u32 i;
+
+	rig_init(&r, 256, MSEC, now, many + 10, 0);
+	CHECK(tw_wheel_first(&r.w) == TW_NEVER, "there is a first one of none");
+	/* from the last to the first, each on a level of its own, and two in the same slot */
+	rig_add(&r, 1, (now + 20000001) * MSEC, 0);
+	for (i = 4; i--; ) {
+		rig_add(&r, 2 + i, (now + after[i]) * MSEC, 0);
+		CHECK(tw_wheel_first(&r.w) == now + after[i], "first in tick %llu, not %llu",
+		      tw_wheel_first(&r.w), now + after[i]);
+	}
+	rig_free(&r);
+	/* more in a slot than are looked at: never late */
+	rig_init(&r, 256, MSEC, now, many, 0);
+	for (i = 1; i <= many; i++)
+		rig_add(&r, i, (now + 100000 + i) * MSEC, 0);
+	CHECK(tw_wheel_first(&r.w) <= now + 100001 && tw_wheel_first(&r.w) > now,
+	      "first in tick %llu", tw_wheel_first(&r.w));
+	rig_free(&r);
+}
+
 /* A million timers in an hour: nothing runs until then but their cascades. */
 static void quiet(void)
 {
@@ -482,6 +510,7 @@ const struct test_case case_table[] = {
 	{ "cascade, first tick", cascade_first_tick, true },
 	{ "cascade and backlog", cascade_and_backlog, true },
 	{ "backlog removed", backlog_remove, true },
+	{ "first", first, true },
 	{ "quiet", quiet, true },
 	{ "jump", jump, true },
 };

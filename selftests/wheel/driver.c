@@ -577,9 +577,9 @@ static void operate(struct driver *d)
 }
 
 /* Is what the wheel announces what the model knows? */
-static void check_announced(const struct driver *d)
+static void check_announced(struct driver *d)
 {
-	const struct tw_wheel *w = &d->rig.w;
+	struct tw_wheel *w = &d->rig.w;
 
 	CHECK(w->pending == d->model.count, "%u timers pending, should be %u", w->pending,
 	      d->model.count);
@@ -587,6 +587,10 @@ static void check_announced(const struct driver *d)
 		CHECK(w->work <= model_bound(&d->model),
 		      "work is announced for tick %llu, timer %u must fire in %llu", w->work,
 		      d->model.order[0].index, d->model.order[0].bound);
+	if (!w->backlogs && w->work > driver_now(d))
+		CHECK(tw_wheel_first(w) <= model_bound(&d->model),
+		      "the first timer is in tick %llu, timer %u must fire in %llu",
+		      tw_wheel_first(w), d->model.order[0].index, d->model.order[0].bound);
 }
 
 /* A new wheel, somewhere in time. */

@@ -285,7 +285,8 @@ int tw_device_open(struct tw_wheel **wheel, const struct tw_config *config)
 {
 	struct timerwheel_setup setup = {
 		.size = sizeof(setup),
-		.flags = config->clock_set ? TIMERWHEEL_SETUP_CLOCK_SET : 0,
+		.flags = (config->clock_set ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
+			 (config->alarm ? TIMERWHEEL_SETUP_ALARM : 0),
 		.clock = config->clock,
 		.slots = config->slots,
 		.tick = config->tick,

@@ -659,6 +659,8 @@ static bool tw_config_invalid(const struct tw_config *config)
 	       config->wake_ns > TIMERWHEEL_TIME_MAX ||
 	       config->ring > TIMERWHEEL_RING_MAX ||
 	       (config->clock_set && config->clock != TIMERWHEEL_CLOCK_REALTIME) ||
+	       (config->alarm && config->clock != TIMERWHEEL_CLOCK_REALTIME &&
+		config->clock != TIMERWHEEL_CLOCK_BOOTTIME) ||
 	       (config->wake_events > 1 && !config->wake_ns);
 }
 
@@ -693,7 +695,7 @@ int tw_process_open(struct tw_wheel **wheel, const struct tw_config *config)
 
 	if (tw_config_invalid(config))
 		return -EINVAL;
-	if (config->clock_set)
+	if (config->clock_set || config->alarm)
 		return -ENOTSUP;
 	p = calloc(1, sizeof(*p));
 	if (!p)

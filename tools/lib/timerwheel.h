@@ -68,6 +68,7 @@ enum tw_backend {
  * @ring: length of an event ring, 0: none. The process back end has none: nothing differs.
  * @table: map the deadline table, for tw_table()
  * @clock_set: TIMERWHEEL_SETUP_CLOCK_SET. The process back end cannot.
+ * @alarm: TIMERWHEEL_SETUP_ALARM. The process back end cannot.
  */
 struct tw_config {
 	enum tw_backend backend;
@@ -82,6 +83,7 @@ struct tw_config {
 	uint32_t ring;
 	bool table;
 	bool clock_set;
+	bool alarm;
 };
 
 /**
@@ -90,10 +92,10 @@ struct tw_config {
  * @config: how it is to be; NULL: all zero
  *
  * Return: 0; -EINVAL: a value of @config or of TIMERWHEEL_BACKEND that is outside the limits;
- * -ENOTSUP: the process back end cannot do what is asked for;
+ * -ENOTSUP: the process back end cannot do what is asked for, or nothing can wake this machine;
  * -EDQUOT: no room for it or its ring below the user's cap; -ENOMEM; -EMFILE, -ENFILE; -ENOENT,
  * -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: it is another device; -EACCES,
- * -EPERM: one may not open it.
+ * -EPERM: one may not open it, or not wake the machine.
  */
 int tw_open(struct tw_wheel **wheel, const struct tw_config *config);
 

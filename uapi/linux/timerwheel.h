@@ -31,6 +31,8 @@
  *             of the deadline table, and the first call on timers of a new wheel
  *  ENOSPC     MONITOR: the wheel has as many as it may have
  *  EMFILE, ENFILE  MONITOR: no descriptor is left
+ *  EPERM      SETUP with TIMERWHEEL_SETUP_ALARM: the caller has not CAP_WAKE_ALARM
+ *  EOPNOTSUPP SETUP with TIMERWHEEL_SETUP_ALARM: nothing can wake this machine
  *  ENOTTY     no such call
  *
  * A call on an array returns the number of elements done, counted from the first.
@@ -90,7 +92,7 @@
  * enum timerwheel_clock - what a wheel's time is
  * @TIMERWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC: stands still in suspend (the default)
  * @TIMERWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME: goes on in suspend; what fell due
- *	meanwhile is delivered at resume. Does not wake the machine.
+ *	meanwhile is delivered at resume. Wakes the machine with TIMERWHEEL_SETUP_ALARM only.
  * @TIMERWHEEL_CLOCK_REALTIME: CLOCK_REALTIME: a set clock moves the deadlines with it
  *	(relative ones are turned into absolute ones when they are armed)
  * @TIMERWHEEL_CLOCK_MANUAL: starts at 0 and moves only by TIMERWHEEL_IOC_ADVANCE
@@ -171,12 +173,24 @@ struct timerwheel_info {
 #define TIMERWHEEL_INFO_CLOSED	(1U << 1)
 /** TIMERWHEEL_INFO_CLOCK_SET - the wheel was set up with TIMERWHEEL_SETUP_CLOCK_SET */
 #define TIMERWHEEL_INFO_CLOCK_SET	(1U << 2)
+/** TIMERWHEEL_INFO_ALARM - the wheel was set up with TIMERWHEEL_SETUP_ALARM */
+#define TIMERWHEEL_INFO_ALARM		(1U << 3)
 
 /**
  * TIMERWHEEL_SETUP_CLOCK_SET - SETUP: an event tells when the wheel's clock, which must be REALTIME
  * (else EINVAL), is set: TIMERWHEEL_EVENT_CLOCK_SET
  */
 #define TIMERWHEEL_SETUP_CLOCK_SET	(1U << 0)
+/**
+ * TIMERWHEEL_SETUP_ALARM - SETUP: the wheel's timers wake the machine from suspend, as
+ * CLOCK_BOOTTIME_ALARM and CLOCK_REALTIME_ALARM do
+ *
+ * The clock must be BOOTTIME or REALTIME (else EINVAL). Needs CAP_WAKE_ALARM (EPERM) and a
+ * hardware clock that can wake the machine (EOPNOTSUPP). Suspend fails with EBUSY while a timer is
+ * to fall due within 2 seconds. The machine may wake too early for timers that were put off, and
+ * when thousands of them are far away.
+ */
+#define TIMERWHEEL_SETUP_ALARM		(1U << 1)
 
 /**
  * struct timerwheel_setup - TIMERWHEEL_IOC_SETUP: once, before the first timer
@@ -198,7 +212,7 @@ struct timerwheel_info {
  *	knows.
  *
  * The kernel writes back what it granted. Errors: EINVAL, E2BIG, EFAULT, EBUSY; with a ring
- * also ENOMEM and EDQUOT.
+ * also ENOMEM and EDQUOT; with TIMERWHEEL_SETUP_ALARM also EPERM and EOPNOTSUPP.
  */
 struct timerwheel_setup {
 	__u32 size;

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wheels that wake the machine from suspend (TIMERWHEEL_SETUP_ALARM).
+ *
+ * While the machine is awake they are as others: an alarm is started only when it goes to sleep,
+ * one for all of them, on CLOCK_BOOTTIME; the kernel's alarm timers set the RTC for it. What fell
+ * due is then found by the engine's hrtimers, as in any wheel.
+ *
+ * That is done in the prepare callback of a device of our own. All devices are prepared before the
+ * first one is suspended, so it does not matter which was registered first, ours or that of
+ * the kernel's alarm timers. Tasks are frozen then: nobody arms timers any more.
+ *
+ * tw_alarm_lock, inside of tw_file.mutex and outside of a base's lock, protects the list of files.
+ * A file leaves it before its grace period begins (tw_release()).
+ */
+#include <linux/alarmtimer.h>
+#include <linux/capability.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/platform_device.h>
+#include <linux/pm.h>
+#include <linux/pm_wakeup.h>
+
+#include "alarm.h"
+#include "clock.h"
+#include "internal.h"
+
+/* Who would have to wake up so soon does not go to sleep: what the kernel's alarm timers do. */
+#define TW_ALARM_SOON_MS	(2 * MSEC_PER_SEC)
+
+static DEFINE_SPINLOCK(tw_alarm_lock);
+static LIST_HEAD(tw_alarm_files);
+static struct alarm tw_alarm;
+static struct platform_device *tw_alarm_device;
+
+/* How long until the first timer of a base is due, or less; TW_NEVER: it has none. */
+static u64 tw_alarm_base(struct tw_cpu *cpu)
+{
+	struct tw_wheel *w = &cpu->wheel;
+	u64 now = tw_clock_now(cpu->file), tick, at;
+
+	tw_lock_bh(&cpu->lock);
+	tick = tw_wheel_first(w);
+	at = tick == TW_NEVER ? TW_NEVER : min_t(u64, tick * w->tick - w->bias, KTIME_MAX);
+	tw_unlock_bh(&cpu->lock);
+	if (at == TW_NEVER)
+		return TW_NEVER;
+	return at > now ? at - now : 0;
+}
+
+/* The same of all files. */
+static u64 tw_alarm_first(void)
+{
+	u64 first = TW_NEVER;
+	struct tw_file *file;
+	struct tw_cpu *cpu;
+	unsigned int nr;
+
+	spin_lock(&tw_alarm_lock);
+	list_for_each_entry(file, &tw_alarm_files, alarm) {
+		for (nr = 0; nr < nr_cpu_ids; nr++) {
+			/* Pairs with the release in tw_cpu_create(). */
+			cpu = smp_load_acquire(&file->cpu[nr]);
+			if (cpu)
+				first = min(first, tw_alarm_base(cpu));
+		}
+	}
+	spin_unlock(&tw_alarm_lock);
+	return first;
+}
+
+static int tw_alarm_prepare(struct device *dev)
+{
+	u64 first = tw_alarm_first();
+
+	if (first == TW_NEVER)
+		return 0;
+	if (first < TW_ALARM_SOON_MS * NSEC_PER_MSEC) {
+		pm_wakeup_event(dev, TW_ALARM_SOON_MS);
+		return -EBUSY;
+	}
+	alarm_start_relative(&tw_alarm, ns_to_ktime(min_t(u64, first, KTIME_MAX)));
+	return 0;
+}
+
+static void tw_alarm_complete(struct device *dev)
+{
+	alarm_cancel(&tw_alarm);
+}
+
+static const struct dev_pm_ops tw_alarm_pm = {
+	.prepare	= tw_alarm_prepare,
+	.complete	= tw_alarm_complete,
+};
+
+static struct platform_driver tw_alarm_driver = {
+	.driver = {
+		.name	= TW_NAME,
+		.pm	= &tw_alarm_pm,
+	},
+};
+
+/**
+ * tw_alarm_init - prepare
+ *
+ * Context: process, may sleep.
+ * Return: 0 or an error.
+ */
+int __init tw_alarm_init(void)
+{
+	int err;
+
+	/* Nothing is to be done when it fires but to be awake. */
+	alarm_init(&tw_alarm, ALARM_BOOTTIME, NULL);
+	err = platform_driver_register(&tw_alarm_driver);
+	if (err)
+		return err;
+	tw_alarm_device = platform_device_register_simple(TW_NAME, PLATFORM_DEVID_NONE, NULL, 0);
+	if (IS_ERR(tw_alarm_device)) {
+		platform_driver_unregister(&tw_alarm_driver);
+		return PTR_ERR(tw_alarm_device);
+	}
+	device_init_wakeup(&tw_alarm_device->dev, true);
+	return 0;
+}
+
+/**
+ * tw_alarm_exit - undo tw_alarm_init()
+ *
+ * Context: process, may sleep; all files were closed.
+ */
+void tw_alarm_exit(void)
+{
+	device_init_wakeup(&tw_alarm_device->dev, false);
+	platform_device_unregister(tw_alarm_device);
+	platform_driver_unregister(&tw_alarm_driver);
+	alarm_cancel(&tw_alarm);
+}
+
+/**
+ * tw_alarm_may - may the caller have a wheel that wakes the machine?
+ *
+ * Context: process.
+ * Return: 0; -EPERM; -EOPNOTSUPP: there is no clock that could.
+ */
+int tw_alarm_may(void)
+{
+	if (!capable(CAP_WAKE_ALARM))
+		return -EPERM;
+	return alarmtimer_get_rtcdev() ? 0 : -EOPNOTSUPP;
+}
+
+/**
+ * tw_alarm_join - let a file wake the machine
+ * @file: the file; it did not before
+ *
+ * Context: process.
+ */
+void tw_alarm_join(struct tw_file *file)
+{
+	spin_lock(&tw_alarm_lock);
+	list_add_tail(&file->alarm, &tw_alarm_files);
+	spin_unlock(&tw_alarm_lock);
+}
+
+/**
+ * tw_alarm_leave - undo tw_alarm_join(), if it was done
+ * @file: the file, which is being closed; it is freed after a grace period
+ */
+void tw_alarm_leave(struct tw_file *file)
+{
+	if (list_empty(&file->alarm))
+		return;
+	spin_lock(&tw_alarm_lock);
+	list_del(&file->alarm);
+	spin_unlock(&tw_alarm_lock);
+}
