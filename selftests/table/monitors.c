@@ -138,10 +138,11 @@ static void attach(struct watcher *w, void (*meanwhile)(void))
 
 	if (!log)
 		log = tw_log_make(NULL);
-	CHECK(log || refused, "no memory for a log");
-	file->events.log = log;
-	if (!log)
+	if (IS_ERR(log)) {
+		CHECK(refused, "making a log said %d", PTR_ERR(log));
 		return;
+	}
+	file->events.log = log;
 	*w = (struct watcher){ .next = events };
 	/* What is delivered from now on, also while the log grows. */
 	if (attached < TIMERWHEEL_MONITORS_MAX) {
@@ -198,6 +199,7 @@ void monitors_end(void)
 
 	closed = true;
 	tw_log_close(file->events.log);
+	tw_log_put(file->events.log);
 	file->events.log = NULL;
 	for (i = 0; i < ARRAY_SIZE(watchers); i++) {
 		if (!watchers[i].log)

@@ -633,6 +633,7 @@ static void epoch_end(struct driver *d)
 		index = d->model.order[0].index;
 		tw_wheel_remove(&d->rig.w, rig_timer(&d->rig, index));
 		model_remove(&d->model, index);
+		d->exact = false;
 		give_free(d, index);
 	}
 	walk(d);
