@@ -630,6 +630,8 @@ FIXTURE_SETUP(cap)
 	char text[32];
 
 	self->n = scaled(1000000);
+	/* one CPU: a wheel has memory for each that works on it */
+	ASSERT_EQ(0, tw_pin(0));
 	snprintf(self->text, sizeof(self->text), "%lld", tw_file_number(MAX_USER_MEMORY, NULL));
 	snprintf(text, sizeof(text), "%llu", self->n * 80ULL);
 	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
