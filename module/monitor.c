@@ -15,6 +15,7 @@
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 
@@ -72,6 +73,7 @@ static ssize_t tw_monitor_take(struct tw_monitor *monitor, struct iov_iter *to, 
 		iov_iter_revert(to, copied % sizeof(*event));
 		tw_log_take(&monitor->cursor, copied / sizeof(*event));
 		done += copied / sizeof(*event);
+		cond_resched();
 		if (copied == n * sizeof(*event))
 			continue;
 		if (n == 1)

@@ -375,7 +375,7 @@ static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
 		if (tw_info(fd, &info))
 			return false;
 		if (info.user_memory >= least &&
-		    info.user_memory <= least + (least - before->user_memory) / 50 + 2560)
+		    info.user_memory <= least + (least - before->user_memory) / 50 + 4096)
 			return true;
 		tw_sleep(MSEC);
 	}
