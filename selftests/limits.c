@@ -605,9 +605,10 @@ TEST_F_TIMEOUT(told, is_true, TIMEOUT)
 	       charged / 1024);
 	fflush(stdout);
 	EXPECT_LT(90 << 20, lost);
-	/* monitors are their own: charged, and no part of a wheel */
-	if (!variant->monitors)
-		EXPECT_EQ(charged, told);
+	EXPECT_EQ(charged, told);
+	/* Debug kernels, which have lockdep, add to each allocation what nobody asked for. */
+	if (!access("/proc/lockdep", F_OK))
+		return;
 	EXPECT_LE(lost * 98 / 100, charged);
 	EXPECT_GE(lost * 102 / 100, charged);
 }
