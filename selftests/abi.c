@@ -434,6 +434,8 @@ FIXTURE_SETUP(report)
 	self->fd = tw_open_manual(0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, HOUR, 0));
+	/* What INFO tells of the user does not change any more. */
+	ASSERT_NE(~0ULL, tw_memory_alone(self->fd));
 	self->end = (char *)tw_fence(2 * getpagesize()) + 2 * getpagesize();
 }
 
