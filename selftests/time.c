@@ -1205,7 +1205,7 @@ TEST_F_TIMEOUT(span, one, 120)
 		EXPECT_EQ(CALLS, tw_read(self->mon[k], self->ev, CALLS));
 }
 
-/* Monitors that have grown are read. What growing takes is the clearing of pages, with no lock held. */
+/* Monitors that have grown are read. What growing takes is the clearing of pages, unlocked. */
 TEST_F_TIMEOUT(span, read, 120)
 {
 	struct timerwheel_monitor mon = { .size = sizeof(mon), .events = 2 * CALLS };
