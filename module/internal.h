@@ -327,7 +327,7 @@ struct tw_setup {
  *	afterwards. The clock is read without a lock, too.
  * @setup_done: SETUP was called, or is too late; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
- *	tw_file_close() has been through it sees it.
+ *	tw_close() (scan.c) has been through it sees it.
  * @advanced: MANUAL: the time; lock of CPU part 0
  * @table: the timers
  * @events: the due ones

@@ -597,10 +597,11 @@ struct timerwheel_ring {
  * @requeues: timers visited before their deadline and queued again: it was put off
  *	meanwhile, or they waited in the remainder of a cascade that was late
  * @wakeups: times that readers were woken
- * @firings: hrtimer interrupts of this wheel
- * @passes: times that the wheel was worked on without a break, by an interrupt or ADVANCE
- * @pass_max_timers: most timers handled in one pass
- * @pass_max_ns: longest pass, in ns
+ * @firings: times that the wheel was run because it had work again. Wheels with work in the same
+ *	tick share an interrupt.
+ * @passes: batches: times that the wheel was worked on under one hold of its lock
+ * @pass_max_timers: most timers handled in one batch
+ * @pass_max_ns: longest batch, in ns
  * @memory: bytes of kernel memory the wheel occupies
  * @late_max: largest lateness (fired - deadline), in ns
  * @lateness: lateness[i] counts timers that fired less than 2^i ns after their deadline,
