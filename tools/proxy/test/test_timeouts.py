@@ -32,8 +32,9 @@ def test_idle():
 def idle_after_bytes(talker, listener):
     """Seconds from the last byte to the end."""
     for _ in range(8):
-        talker.sendall(b'x')
+        # Before: the proxy may pass the byte on before this process runs again.
         sent = time.monotonic()
+        talker.sendall(b'x')
         read_exactly(listener, 1)
         time.sleep(UNIT / 2)
     return sent
