@@ -86,4 +86,4 @@ need-build:
 	@tools/vm/need build
 
 .PHONY: all module tools selftests load unload demo check check-quick check-debug check-model \
-	check-matrix bench bench-quick lint lines clean help need-build
+	check-matrix check-mutants bench bench-quick lint lines clean help need-build
