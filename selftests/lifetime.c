@@ -639,7 +639,8 @@ TEST_F(wheel, fdinfo_shows_setup)
 	} all[] = {
 		{
 			{ },
-			{ "monotonic", "1000000", "256", "4194304", "0", "1", "0", "0", "48", "0x0" },
+			{ "monotonic", "1000000", "256", "4194304", "0", "1", "0", "0", "48",
+			  "0x0" },
 		}, {
 			{
 				.flags = TIMERWHEEL_SETUP_CLOCK_SET,
@@ -647,13 +648,15 @@ TEST_F(wheel, fdinfo_shows_setup)
 				.capacity = 99, .wake_events = 7, .wake_ns = 4000, .slack = 5000,
 				.ring = 8, .event_size = 96,
 			},
-			{ "realtime", "2000", "64", "99", "5000", "7", "4000", "8", "48", "0x1" },
+			{ "realtime", "2000", "64", "99", "5000", "7", "4000", "8", "48",
+			  "0x1" },
 		}, {
 			{
 				.flags = TIMERWHEEL_SETUP_ALARM,
 				.clock = TIMERWHEEL_CLOCK_BOOTTIME,
 			},
-			{ "boottime", "1000000", "256", "4194304", "0", "1", "0", "0", "48", "0x2" },
+			{ "boottime", "1000000", "256", "4194304", "0", "1", "0", "0", "48",
+			  "0x2" },
 		},
 	};
 	char buf[4096], name[64];
