@@ -325,7 +325,7 @@ struct tw_setup {
  * struct tw_file - what one open of the device made: "a wheel" to its users
  * @setup: settings. Changed under @mutex while there are no timers and no CPU parts, constant
  *	afterwards. The clock is read without a lock, too.
- * @setup_done: SETUP was called, or is too late; @mutex
+ * @setup_done: SETUP was called, or is too late: @setup is constant; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
  *	tw_close() (scan.c) has been through it sees it.
  * @advanced: MANUAL: the time; lock of CPU part 0
