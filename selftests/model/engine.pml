@@ -847,7 +847,7 @@ end_wait:
 		fi;
 		f = 0
 	};
-	/* queue_rcu_work() */
+	/* synchronize_rcu() */
 	waits_for = waits_for | reads;
 #ifndef FREE_WITHOUT_GRACE
 	waits_for == 0;
