@@ -86,8 +86,8 @@ struct tw_log;
  * @freed: how many have been freed, modulo 2^32
  * @wait: for that
  * @closed: closed wheels that @free has still to take, linked by tw_file.closed_node
- * @free: frees them, in that order, after a grace period: one worker for each user, so that a thousand wheels of one are not a thousand
- *	workers, and nobody waits for another user's
+ * @free: frees them, in that order, after a grace period: one worker for each user, so that a
+ *	thousand wheels of one are not a thousand workers, and nobody waits for another user's
  * @queue: in the engines, by CPU and clock; while there are bases in them
  */
 struct tw_user {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel tells about itself: INFO, STATS, fdinfo. Without tw_file.mutex, under which SETUP and
- * growth wait for memory: who looks at a wheel, be it somebody else's, does not wait for that.
+ * What a wheel tells about itself: INFO, STATS, fdinfo. Without tw_file.mutex, under which SETUP
+ * and growth wait for memory: who looks at a wheel, be it somebody else's, does not wait for that.
  */
 #include <linux/math64.h>
 #include <linux/rcupdate.h>

@@ -171,7 +171,7 @@ void tw_user_closed(struct tw_user *user, struct list_head *closed)
 }
 
 /**
- * tw_user_freed - the wheel that was closed first is freed, and what it was charged was given back
+ * tw_user_freed - the wheel closed first is freed, and what it was charged was given back
  * @user: the user
  */
 void tw_user_freed(struct tw_user *user)
@@ -189,7 +189,7 @@ void tw_user_freed(struct tw_user *user)
  * @bytes: how much
  *
  * Who has closed a wheel has its share of the cap again: if that is not free yet this waits for it,
- * but not for wheels that are closed later: wheels are freed in the order in which they were closed.
+ * but not for those that are closed later: they are freed in the order in which they were closed.
  *
  * Context: process, may sleep.
  * Return: 0; -EDQUOT: that is more than the cap leaves, and nothing was charged.

@@ -504,7 +504,7 @@ FIXTURE(neighbour) {
 
 FIXTURE_VARIANT(neighbour) {
 	__u64 after;		/* when that falls due, after the burst has */
-	int taken;		/* the other wheel is closed when so many of 1000 events were read */
+	int taken;		/* the other wheel is closed when so many of 1000 were read */
 	bool then;		/* and the timer has just become due */
 };
 
@@ -837,7 +837,7 @@ static long long told(int fd, const char *line)
 	return tw_file_number(path, line);
 }
 
-/* Who looks at a wheel does not wait for its SETUP, which waits for memory, and is told the truth. */
+/* Who looks at a wheel does not wait for its SETUP, which waits for memory. */
 TEST_F_TIMEOUT(freed, who_looks_does_not_wait, TIMEOUT)
 {
 	struct setter s = { .fd = self->next, .ret = 1 };
@@ -969,8 +969,8 @@ FIXTURE_TEARDOWN(closers)
 }
 
 /*
- * Processes close many wheels of a user at once, and the last one while others are being freed; more
- * are opened and closed meanwhile. Nothing stays charged.
+ * Processes close many wheels of a user at once, and the last one while others are being freed;
+ * more are opened and closed meanwhile. Nothing stays charged.
  */
 TEST_F_TIMEOUT(closers, leave_nothing_charged, TIMEOUT)
 {
