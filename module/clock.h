@@ -92,6 +92,21 @@ static inline u64 tw_clock_read(u32 clock)
 }
 
 /**
+ * tw_clock_of - what time it is for a file with a clock
+ * @file: the file
+ * @clock: its clock
+ *
+ * Context: any. For MANUAL the lock of CPU part 0 makes the answer stay true.
+ * Return: ns.
+ */
+static inline u64 tw_clock_of(const struct tw_file *file, u32 clock)
+{
+	if (unlikely(clock == TIMERWHEEL_CLOCK_MANUAL))
+		return READ_ONCE(file->advanced);
+	return tw_clock_read(clock);
+}
+
+/**
  * tw_clock_now - what time it is for a file
  * @file: the file
  *
@@ -100,11 +115,7 @@ static inline u64 tw_clock_read(u32 clock)
  */
 static inline u64 tw_clock_now(const struct tw_file *file)
 {
-	u32 clock = READ_ONCE(file->setup.clock);
-
-	if (unlikely(clock == TIMERWHEEL_CLOCK_MANUAL))
-		return READ_ONCE(file->advanced);
-	return tw_clock_read(clock);
+	return tw_clock_of(file, READ_ONCE(file->setup.clock));
 }
 
 #endif /* TW_CLOCK_H */

@@ -136,8 +136,9 @@ static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
  * @cpu: the base
  *
  * Context: bottom halves off, so that it is not freed; no lock held.
+ * Return: true: it has more work now, and must have another turn. Until then nobody starts it.
  */
-void tw_cpu_run(struct tw_cpu *cpu)
+bool tw_cpu_run(struct tw_cpu *cpu)
 {
 	struct tw_ctx ctx = { .file = cpu->file, .cpu = cpu };
 	u64 began = ktime_get_ns();
@@ -160,14 +161,13 @@ void tw_cpu_run(struct tw_cpu *cpu)
 	last = ++cpu->batches % TW_BATCHES == 0;
 	more = tw_cpu_batch(&ctx, tw_cpu_tick(cpu, ctx.now), last);
 	tw_cpu_count_batch(cpu, began, handled);
-	if (more) {
+	if (more)
 		cpu->programmed = 0;
-		tw_engine_again(cpu);
-	} else {
+	else
 		tw_cpu_program(cpu);
-	}
 	raw_spin_unlock(&cpu->lock);
 	tw_cpu_wake(&ctx);
+	return more;
 }
 
 /* Any part there is, for a CPU that cannot have its own. NULL: there is none. */

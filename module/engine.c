@@ -34,8 +34,9 @@
  * Locks and lifetimes
  * -------------------
  * tw_engine.lock is taken inside of a base's lock (tw_engine_start()). It is dropped for each turn:
- * the base is TW_NOWHERE meanwhile, and whoever runs it puts it back under its lock, so a
- * base that is started for an earlier time during its own turn is not lost. Turns run with
+ * the base is TW_NOWHERE meanwhile. One that has no more work now is started under its own lock, so
+ * what is armed during its turn is not lost; one that has more is listed by whoever ran it, and
+ * until then counts as started for the earliest time there is (tw_cpu.programmed). Turns run with
  * bottom halves off, hence as RCU readers; bases, files and users are freed after a
  * grace period, and a base that was removed is never put back (TW_REMOVED). So a turn needs no
  * reference.
@@ -316,6 +317,7 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue)
 	__must_hold(&engine->lock)
 {
 	struct tw_entity *entity;
+	bool more;
 
 	lockdep_assert_held(&engine->lock);
 	tw_entities_due(&queue->timed, tw_clock_read(queue->clock), &queue->ready);
@@ -323,8 +325,13 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue)
 	if (entity) {
 		tw_entity_take(entity, &queue->timed);
 		raw_spin_unlock(&engine->lock);
-		tw_cpu_run(container_of(entity, struct tw_cpu, entity));
+		more = tw_cpu_run(container_of(entity, struct tw_cpu, entity));
 		raw_spin_lock(&engine->lock);
+		/* After the others. Meanwhile it may have been started, or removed. */
+		if (more && (entity->place == TW_NOWHERE || entity->place == TW_TIMED)) {
+			tw_entity_take(entity, &queue->timed);
+			tw_entity_list(entity, &queue->ready);
+		}
 	}
 	return ktime_get_ns();
 }
@@ -531,28 +538,6 @@ void tw_engine_start(struct tw_cpu *cpu, u64 at)
 	if (cpu->entity.place == TW_NOWHERE || cpu->entity.place == TW_TIMED) {
 		tw_entity_take(&cpu->entity, &queue->timed);
 		tw_entity_time(&cpu->entity, &queue->timed, at);
-		if (queue->entity.place != TW_LISTED)
-			tw_queue_settle(queue, &engine->ready, 0);
-		tw_engine_program(engine);
-	}
-	raw_spin_unlock(&engine->lock);
-}
-
-/**
- * tw_engine_again - let a base have another turn, after the others
- * @cpu: the base, locked; it has just had one and has more work now
- */
-void tw_engine_again(struct tw_cpu *cpu)
-{
-	struct tw_queue *queue = cpu->queue;
-	struct tw_engine *engine = queue->engine;
-
-	lockdep_assert_held(&cpu->lock);
-	raw_spin_lock(&engine->lock);
-	if (cpu->entity.place == TW_NOWHERE || cpu->entity.place == TW_TIMED) {
-		tw_entity_take(&cpu->entity, &queue->timed);
-		tw_entity_list(&cpu->entity, &queue->ready);
-		/* Else whoever gave it the turn will see. */
 		if (queue->entity.place != TW_LISTED)
 			tw_queue_settle(queue, &engine->ready, 0);
 		tw_engine_program(engine);

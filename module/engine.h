@@ -72,7 +72,6 @@ struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 
 void tw_engine_queue_put(struct tw_queue *queue);
 void tw_engine_base_init(struct tw_cpu *cpu, struct tw_queue *queue);
 void tw_engine_start(struct tw_cpu *cpu, u64 at);
-void tw_engine_again(struct tw_cpu *cpu);
 void tw_engine_remove(struct tw_cpu *cpu);
 
 #endif /* TW_ENGINE_H */

@@ -13,7 +13,7 @@
 #include "memory.h"
 #include "ring.h"
 
-/* Frees closed files: millions of timers, after a grace period, where the scheduler sees it. */
+/* Frees closed files: millions of timers, where the scheduler sees it. */
 static struct workqueue_struct *tw_freeing;
 
 /**
@@ -34,8 +34,6 @@ int __init tw_file_init(void)
  */
 void tw_file_exit(void)
 {
-	/* Those that wait for a grace period are queued then. */
-	rcu_barrier();
 	destroy_workqueue(tw_freeing);
 }
 
@@ -59,7 +57,7 @@ static void tw_file_free(struct tw_file *file)
 }
 
 /**
- * tw_file_free_closed - free the closed wheels of a user
+ * tw_file_free_closed - free the closed wheels of a user, in the order in which they were closed
  * @work: the user's
  *
  * Each of them holds a reference to the user, who may be gone with the last.
@@ -68,20 +66,13 @@ void tw_file_free_closed(struct work_struct *work)
 {
 	struct tw_user *user = container_of(work, struct tw_user, free);
 	struct tw_file *file, *next;
+	LIST_HEAD(closed);
 
-	llist_for_each_entry_safe(file, next, llist_del_all(&user->closed), closed_node)
+	tw_user_closed(user, &closed);
+	/* Then nobody runs their bases any more. */
+	synchronize_rcu();
+	list_for_each_entry_safe(file, next, &closed, closed_node)
 		tw_file_free(file);
-}
-
-/* Nobody runs the bases of a closed file any more. */
-static void tw_file_grace(struct rcu_head *rcu)
-{
-	struct tw_file *file = container_of(rcu, struct tw_file, rcu);
-	struct tw_user *user = file->user;
-
-	/* Else the worker has still to take those before it. */
-	if (llist_add(&file->closed_node, &user->closed))
-		queue_work(tw_freeing, &user->free);
 }
 
 static int tw_open(struct inode *inode, struct file *filp)
@@ -132,8 +123,9 @@ static int tw_release(struct inode *inode, struct file *filp)
 	tw_clockset_leave(file);
 	tw_alarm_leave(file);
 	tw_log_close(file->events.log);
-	tw_user_closing(file->user);
-	call_rcu(&file->rcu, tw_file_grace);
+	/* Else the worker has still to take those before it. */
+	if (tw_user_closing(file->user, &file->closed_node))
+		queue_work(tw_freeing, &file->user->free);
 	return 0;
 }
 

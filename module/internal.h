@@ -19,7 +19,6 @@
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
-#include <linux/llist.h>
 #include <linux/lockdep_types.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -86,20 +85,20 @@ struct tw_log;
  * @closing: wheels that are closed and not freed yet
  * @freed: how many have been freed, modulo 2^32
  * @wait: for that
- * @closed: closed wheels to be freed, linked by tw_file.closed_node
- * @free: frees them: one worker for each user, so that a thousand wheels of one are not a thousand
- *	workers, and nobody waits for another user's
+ * @closed: closed wheels that @free has still to take, linked by tw_file.closed_node
+ * @free: frees them, in that order, after a grace period: one worker for each user, so that a
+ *	thousand wheels of one are not a thousand workers, and nobody waits for another user's
  * @queue: in the engines, by CPU and clock; while there are bases in them
  */
 struct tw_user {
 	kuid_t uid;
 	unsigned long files;
 	u64 memory;
-	spinlock_t lock;	/* @memory, tw_queue.bases */
+	spinlock_t lock;	/* @memory, @closed, tw_queue.bases */
 	u32 closing;
 	u32 freed;
 	wait_queue_head_t wait;
-	struct llist_head closed;
+	struct list_head closed;
 	struct work_struct free;
 	struct tw_queue *queue[];
 };
@@ -325,7 +324,7 @@ struct tw_setup {
  * struct tw_file - what one open of the device made: "a wheel" to its users
  * @setup: settings. Changed under @mutex while there are no timers and no CPU parts, constant
  *	afterwards. The clock is read without a lock, too.
- * @setup_done: SETUP was called, or is too late; @mutex
+ * @setup_done: SETUP was called, or is too late: @setup is constant; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
  *	tw_close() (scan.c) has been through it sees it.
  * @advanced: MANUAL: the time; lock of CPU part 0
@@ -340,8 +339,7 @@ struct tw_setup {
  * @advance: one ADVANCE at a time; taken before @mutex
  * @drain_next: index where DRAIN goes on; a hint
  * @user: who is charged
- * @rcu: to free it after a grace period
- * @closed_node: in tw_user.closed after that
+ * @closed_node: in tw_user.closed after close
  * @cpu: CPU parts, by CPU number, made when a CPU first needs one. Of a MANUAL file
  *	all CPUs use part 0.
  */
@@ -361,8 +359,7 @@ struct tw_file {
 	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;
 	struct tw_user *user;
-	struct rcu_head rcu;
-	struct llist_node closed_node;
+	struct list_head closed_node;
 	struct tw_cpu *cpu[];
 };
 
@@ -471,7 +468,8 @@ void tw_user_init(void);
 struct tw_user *tw_user_get(void);
 void tw_user_hold(struct tw_user *user);
 void tw_user_put(struct tw_user *user);
-void tw_user_closing(struct tw_user *user);
+bool tw_user_closing(struct tw_user *user, struct list_head *node);
+void tw_user_closed(struct tw_user *user, struct list_head *closed);
 void tw_user_freed(struct tw_user *user);
 int tw_user_charge(struct tw_user *user, size_t bytes);
 void tw_user_uncharge(struct tw_user *user, size_t bytes);
@@ -482,7 +480,7 @@ u64 tw_user_memory_max(void);
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait);
 u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
 void tw_cpu_program(struct tw_cpu *cpu);
-void tw_cpu_run(struct tw_cpu *cpu);
+bool tw_cpu_run(struct tw_cpu *cpu);
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
 bool tw_cpu_reclaim(struct tw_file *file);
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);

@@ -116,7 +116,7 @@ int tw_charge(struct tw_file *file, size_t bytes)
 	lockdep_assert_held(&file->mutex);
 	err = tw_user_charge(file->user, bytes);
 	if (!err)
-		file->charged += bytes;
+		WRITE_ONCE(file->charged, file->charged + bytes);
 	return err;
 }
 
@@ -130,6 +130,6 @@ int tw_charge(struct tw_file *file, size_t bytes)
 void tw_uncharge(struct tw_file *file, size_t bytes)
 {
 	lockdep_assert_held(&file->mutex);
-	file->charged -= bytes;
+	WRITE_ONCE(file->charged, file->charged - bytes);
 	tw_user_uncharge(file->user, bytes);
 }

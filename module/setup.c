@@ -145,11 +145,12 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	if (!err) {
 		tw_cpu_reset(file);
 		tw_setup_apply(file, &setup);
-		file->setup_done = true;
 		if (arg->flags & TIMERWHEEL_SETUP_CLOCK_SET)
 			tw_clockset_join(file);
 		if (arg->flags & TIMERWHEEL_SETUP_ALARM)
 			tw_alarm_join(file);
+		/* Pairs with the acquire in tw_stats_info(): all of the above is there. */
+		smp_store_release(&file->setup_done, true);
 	}
 	mutex_unlock(&file->mutex);
 	if (err)

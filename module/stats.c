@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a wheel tells about itself: INFO, STATS, fdinfo. */
+/*
+ * What a wheel tells about itself: INFO, STATS, fdinfo. Without tw_file.mutex, under which SETUP
+ * and growth wait for memory: who looks at a wheel, be it somebody else's, does not wait for that.
+ */
 #include <linux/math64.h>
+#include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 
 #include "clock.h"
+#include "clockset.h"
 #include "internal.h"
 #include "log.h"
 
@@ -45,18 +50,23 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
  * Exact when nobody works on the wheel meanwhile; else each counter is true for
  * some moment during the call.
  *
- * Context: process, may sleep.
+ * Context: process.
  */
 void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
 {
+	struct tw_cpu *cpu;
 	unsigned int nr;
 
-	mutex_lock(&file->mutex);
-	for (nr = 0; nr < nr_cpu_ids; nr++)
-		if (file->cpu[nr])
-			tw_stats_add(stats, file->cpu[nr]);
-	stats->memory = file->charged + tw_log_memory(file);
-	mutex_unlock(&file->mutex);
+	for (nr = 0; nr < nr_cpu_ids; nr++) {
+		/* SETUP may free it. */
+		rcu_read_lock();
+		/* Pairs with the release in tw_cpu_create(). */
+		cpu = smp_load_acquire(&file->cpu[nr]);
+		if (cpu)
+			tw_stats_add(stats, cpu);
+		rcu_read_unlock();
+	}
+	stats->memory = READ_ONCE(file->charged) + tw_log_memory(file);
 	stats->due = READ_ONCE(file->events.due.count);
 	stats->wakeups = atomic64_read(&file->events.wakeups);
 }
@@ -66,21 +76,24 @@ void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
  * @file: the file
  * @info: zeroed; all but the size is filled in
  *
- * Context: process, may sleep.
+ * Context: process.
  */
 void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 {
 	struct tw_setup setup;
 
-	mutex_lock(&file->mutex);
-	setup = file->setup;
-	info->flags = (file->setup_done || file->table.made ?
-		       TIMERWHEEL_INFO_SETTLED : 0) |
-		      (file->closed ? TIMERWHEEL_INFO_CLOSED : 0) |
-		      (file->clockset.asked ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
-		      (list_empty(&file->alarm) ? 0 : TIMERWHEEL_INFO_ALARM);
-	info->now = tw_clock_now(file) + tw_clock_offset(setup.clock);
-	mutex_unlock(&file->mutex);
+	/* Pairs with the release in tw_setup(). Until then the settings are the default. */
+	if (smp_load_acquire(&file->setup_done)) {
+		setup = file->setup;
+		info->flags = TIMERWHEEL_INFO_SETTLED |
+			      (tw_clockset_asked(file) ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
+			      (list_empty(&file->alarm) ? 0 : TIMERWHEEL_INFO_ALARM);
+	} else {
+		tw_setup_default(&setup);
+		info->flags = READ_ONCE(file->table.made) ? TIMERWHEEL_INFO_SETTLED : 0;
+	}
+	info->flags |= READ_ONCE(file->closed) ? TIMERWHEEL_INFO_CLOSED : 0;
+	info->now = tw_clock_of(file, setup.clock) + tw_clock_offset(setup.clock);
 
 	info->abi_version = TIMERWHEEL_ABI_VERSION;
 	info->batch_max = TIMERWHEEL_BATCH_MAX;

@@ -358,7 +358,7 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 	}
 	if (!tw_words_complete(table))
 		return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
-	file->setup_done = true;
+	WRITE_ONCE(file->setup_done, true);
 	table->pool.words_offset = offset;
 	rcu_assign_pointer(table->pool.words, table->words);
 	tw_cpu_barrier(file);

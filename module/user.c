@@ -94,7 +94,7 @@ struct tw_user *tw_user_get(void)
 		user->files = 1;
 		spin_lock_init(&user->lock);
 		init_waitqueue_head(&user->wait);
-		init_llist_head(&user->closed);
+		INIT_LIST_HEAD(&user->closed);
 		INIT_WORK(&user->free, tw_file_free_closed);
 		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
 		if (!other)
@@ -142,16 +142,36 @@ void tw_user_put(struct tw_user *user)
 /**
  * tw_user_closing - a wheel of the user is closed and will be freed
  * @user: the user
+ * @node: the wheel's, for tw_user_closed()
+ *
+ * Return: true if it is the first since tw_user_closed().
  */
-void tw_user_closing(struct tw_user *user)
+bool tw_user_closing(struct tw_user *user, struct list_head *node)
+{
+	bool first;
+
+	spin_lock(&user->lock);
+	first = list_empty(&user->closed);
+	list_add_tail(node, &user->closed);
+	user->closing++;
+	spin_unlock(&user->lock);
+	return first;
+}
+
+/**
+ * tw_user_closed - take all wheels that are closed
+ * @user: the user
+ * @closed: where to, the first one first; an empty list
+ */
+void tw_user_closed(struct tw_user *user, struct list_head *closed)
 {
 	spin_lock(&user->lock);
-	user->closing++;
+	list_splice_init(&user->closed, closed);
 	spin_unlock(&user->lock);
 }
 
 /**
- * tw_user_freed - it is freed, and what it was charged was given back
+ * tw_user_freed - the wheel closed first is freed, and what it was charged was given back
  * @user: the user
  */
 void tw_user_freed(struct tw_user *user)
@@ -169,7 +189,7 @@ void tw_user_freed(struct tw_user *user)
  * @bytes: how much
  *
  * Who has closed a wheel has its share of the cap again: if that is not free yet this waits for it,
- * but not for wheels that are closed later.
+ * but not for those that are closed later: they are freed in the order in which they were closed.
  *
  * Context: process, may sleep.
  * Return: 0; -EDQUOT: that is more than the cap leaves, and nothing was charged.

@@ -1085,6 +1085,49 @@ TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 	}
 }
 
+#define CLOSERS		8
+#define CLOSER_WHEELS	25
+
+/* Many wheels of several processes, closed at once: unload waits until all of them are freed. */
+TEST_F_TIMEOUT(module, unload_after_close_of_many, 300)
+{
+	atomic_int *ready = shared(sizeof(*ready));
+	int round, i, k, fd, pipefd[2];
+	pid_t pid[CLOSERS];
+	char c;
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	for (round = 0; round < 10; round++) {
+		atomic_store(ready, 0);
+		ASSERT_EQ(0, pipe(pipefd));
+		for (i = 0; i < CLOSERS; i++) {
+			pid[i] = fork();
+			ASSERT_LE(0, pid[i]);
+			if (pid[i])
+				continue;
+			close(pipefd[1]);
+			for (k = 0; k < CLOSER_WHEELS; k++) {
+				fd = tw_open(O_NONBLOCK);
+				if (fd < 0 || arm(fd, 0, 100 * k, k % 2 ? HOUR : 10 * MSEC))
+					_exit(1);
+			}
+			atomic_fetch_add(ready, 1);
+			/* until the other end is closed: all of them go at the same time */
+			_exit(read(pipefd[0], &c, 1) != 0);
+		}
+		for (i = 0; i < LONG_MS && atomic_load(ready) < CLOSERS; i++)
+			tw_sleep(MSEC);
+		EXPECT_EQ(CLOSERS, atomic_load(ready));
+		close(pipefd[0]);
+		close(pipefd[1]);
+		for (i = 0; i < CLOSERS; i++)
+			EXPECT_EQ(0, reap(pid[i]));
+		ASSERT_EQ(0, unload());
+		ASSERT_EQ(0, load());
+	}
+}
+
 /* --- Memory of a control group ------------------------------------------------------------- */
 
 #define CHARGED		300000	/* timers */

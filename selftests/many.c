@@ -495,6 +495,77 @@ TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 		EXPECT_GE(MSEC + 250 * USEC, in->late_max);
 }
 
+/* --- A neighbour that is closed ------------------------------------------------------ */
+
+FIXTURE(neighbour) {
+	struct crowd c;		/* one wheel, with a burst */
+	int fd;			/* another one of the same user, with a timer */
+};
+
+FIXTURE_VARIANT(neighbour) {
+	__u64 after;		/* when that falls due, after the burst has */
+	int taken;		/* the other wheel is closed when so many of 1000 were read */
+	bool then;		/* and the timer has just become due */
+};
+
+FIXTURE_VARIANT_ADD(neighbour, in_the_burst) { 5 * MSEC, 1 };
+FIXTURE_VARIANT_ADD(neighbour, when_closed) { 5 * MSEC, 1, true };
+FIXTURE_VARIANT_ADD(neighbour, a_second_later) { SEC, 1 };
+FIXTURE_VARIANT_ADD(neighbour, a_second_later_end) { SEC, 600 };
+
+FIXTURE_SETUP(neighbour)
+{
+	struct crowd_kind kind = { .wheels = 1, .each = scaled(1000000) };
+
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, crowd_open(&self->c, &kind));
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(neighbour)
+{
+	crowd_close(&self->c);
+	close(self->fd);
+}
+
+/*
+ * A wheel is closed in the middle of its burst, for which the engine's thread has the user's queue.
+ * Another wheel that waits in that queue has its event, and not later than if it were alone.
+ */
+TEST_F_TIMEOUT(neighbour, has_its_event, TIMEOUT)
+{
+	struct crowd *c = &self->c;
+	struct timerwheel_stats st;
+	struct timerwheel_event ev;
+	__u64 at, closed, late;
+
+	at = crowd_arm(c, 0);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, at + variant->after, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, crowd_take(c, (__u64)c->kind.each * variant->taken / 1000 + 1));
+	while (variant->then && tw_now(CLOCK_MONOTONIC) < at + variant->after + 10 * USEC)
+		;
+	ASSERT_EQ(0, tw_stats(c->wheel[0].fd, &st));
+	ASSERT_EQ(0, close(c->wheel[0].fd));
+	c->wheel[0].fd = -1;
+	closed = tw_now(CLOCK_MONOTONIC);
+	ASSERT_EQ(POLLIN, tw_poll(self->fd, LONG_MS));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(at + variant->after, ev.deadline);
+	EXPECT_LE(ev.deadline, ev.fired);
+	late = ev.fired - (ev.deadline > closed ? ev.deadline : closed);
+	printf("# closed with %llu timers left, %.1f ms after the burst began; then %.3f ms late\n",
+	       (unsigned long long)st.pending, (closed - at) / 1e6,
+	       (__s64)late < 0 ? 0 : late / 1e6);
+	fflush(stdout);
+	if (tw_icount()) {
+		EXPECT_LT(0, st.pending);
+		EXPECT_GE((__s64)(MSEC + 250 * USEC), (__s64)late);
+	}
+	EXPECT_EQ(0, tw_poll(self->fd, 50));
+}
+
 /* --- Close -------------------------------------------------------------------------- */
 
 /* Arm keys 0 to @n - 1, some us apart, until one is refused with @error. How many, or -errno. */
@@ -663,6 +734,281 @@ TEST_F_TIMEOUT(cap, is_there_again, TIMEOUT)
 		}
 		for (i = 0; i < variant->wheels; i++)
 			close(fd[i]);
+	}
+}
+
+/* --- Who frees closed wheels ---------------------------------------------------------- */
+
+#define FREED_RING	16384	/* more memory than the last step of growth that was refused */
+
+/* Memory that is charged to the user who opened @fd */
+static __u64 charged(int fd)
+{
+	struct timerwheel_info info;
+
+	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
+}
+
+FIXTURE(freed) {
+	char cap[32];
+	int n;		/* timers up to the cap, about */
+	int next;	/* a wheel of ALICE's, not set up yet */
+	int full;	/* has all the rest of her cap */
+};
+
+FIXTURE_SETUP(freed)
+{
+	char text[32];
+	int got;
+
+	self->n = scaled(1000000);
+	ASSERT_EQ(0, tw_pin(0));
+	snprintf(self->cap, sizeof(self->cap), "%lld", tw_file_number(MAX_USER_MEMORY, NULL));
+	snprintf(text, sizeof(text), "%llu", self->n * 80ULL);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
+	self->next = open_as(ALICE);
+	self->full = open_as(ALICE);
+	ASSERT_LE(0, self->next);
+	ASSERT_LE(0, self->full);
+	got = fill(self->full, 2 * self->n, -EDQUOT);
+	ASSERT_LT(self->n / 2, got);
+	ASSERT_GT(2 * self->n, got);
+}
+
+FIXTURE_TEARDOWN(freed)
+{
+	EXPECT_EQ(0, tw_file_write(MAX_USER_MEMORY, self->cap));
+	close(self->next);
+	close(self->full);
+}
+
+/* SETUP at the cap waits for what its user has closed before, and has it. */
+TEST_F_TIMEOUT(freed, setup_has_what_was_closed, TIMEOUT)
+{
+	struct timerwheel_setup setup = { .ring = FREED_RING };
+
+	ASSERT_EQ(-EDQUOT, tw_setup(self->next, &setup));
+	ASSERT_EQ(0, close(self->full));
+	self->full = -1;
+	EXPECT_EQ(0, tw_setup(self->next, &setup));
+	EXPECT_NE(~0ULL, tw_memory_alone(self->next));
+}
+
+/* SETUP in a thread of its own */
+struct setter {
+	int fd;
+	int ret;
+	atomic_int tid;
+};
+
+static void *setter_main(void *arg)
+{
+	struct timerwheel_setup setup = { .ring = FREED_RING };
+	struct setter *s = arg;
+
+	atomic_store(&s->tid, gettid());
+	s->ret = tw_setup(s->fd, &setup);
+	return NULL;
+}
+
+/* Does a thread of this process wait for something that only a fatal signal ends? */
+static bool waits(pid_t tid)
+{
+	char path[64], text[256] = "", *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = 0;
+	fclose(f);
+	end = strrchr(text, ')');
+	return end && end[1] && end[2] == 'D';
+}
+
+/* Is there a line in fdinfo, and what is its number? -1: no */
+static long long told(int fd, const char *line)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return tw_file_number(path, line);
+}
+
+/* Who looks at a wheel does not wait for its SETUP, which waits for memory. */
+TEST_F_TIMEOUT(freed, who_looks_does_not_wait, TIMEOUT)
+{
+	struct setter s = { .fd = self->next, .ret = 1 };
+	struct timerwheel_info info;
+	struct timerwheel_stats st;
+	__u64 before, during;
+	pthread_t thread;
+	int i;
+
+	before = charged(self->next);
+	ASSERT_EQ(0, close(self->full));
+	self->full = -1;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, setter_main, &s));
+	for (i = 0; i < 100 && !(atomic_load(&s.tid) && waits(atomic_load(&s.tid))); i++)
+		tw_sleep(20 * USEC);
+	EXPECT_EQ(0, told(self->next, "timerwheel-pending:"));
+	EXPECT_EQ(0, tw_stats(self->next, &st));
+	EXPECT_EQ(0, tw_info(self->next, &info));
+	during = charged(self->next);
+	printf("# %llu of %llu kB charged meanwhile\n", (unsigned long long)during >> 10,
+	       (unsigned long long)before >> 10);
+	fflush(stdout);
+	if (tw_icount()) {
+		EXPECT_GT(100, i);
+		EXPECT_EQ(before, during);
+		EXPECT_EQ(0, info.flags);
+		EXPECT_EQ(0, info.ring);
+	}
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, s.ret);
+	ASSERT_EQ(0, tw_info(self->next, &info));
+	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags);
+	EXPECT_EQ(FREED_RING, info.ring);
+	EXPECT_EQ(tw_memory_alone(self->next), told(self->next, "timerwheel-memory:"));
+}
+
+/*
+ * One user closes a large wheel, another one at his cap a small one: he has his memory again long
+ * before all of hers is free.
+ */
+TEST_F_TIMEOUT(freed, users_do_not_wait_for_each_other, TIMEOUT)
+{
+	struct timerwheel_setup setup = { .ring = 1024 };
+	int next, full, got, most = self->n / 20;
+	__u64 before, after;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", most * 80ULL);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
+	next = open_as(BOB);
+	full = open_as(BOB);
+	ASSERT_LE(0, next);
+	ASSERT_LE(0, full);
+	got = fill(full, 2 * most, -EDQUOT);
+	ASSERT_LE(0, got);
+	ASSERT_GT(2 * most, got);
+	ASSERT_EQ(-EDQUOT, tw_setup(next, &setup));
+	before = charged(self->next);
+	ASSERT_EQ(0, close(self->full));
+	self->full = -1;
+	ASSERT_EQ(0, close(full));
+	EXPECT_EQ(0, tw_setup(next, &setup));
+	after = charged(self->next);
+	printf("# %llu of %llu kB of the other user's are charged then\n",
+	       (unsigned long long)after >> 10, (unsigned long long)before >> 10);
+	fflush(stdout);
+	if (tw_icount())
+		EXPECT_LT(before / 2, after);
+	EXPECT_NE(~0ULL, tw_memory_alone(next));
+	EXPECT_NE(~0ULL, tw_memory_alone(self->next));
+	close(next);
+}
+
+#define CLOSERS		8
+#define CLOSER_WHEELS	40
+
+struct closers {
+	atomic_int ready;
+	atomic_bool go;
+};
+
+/* Open wheels of @uid, then close all of them with the others: one by one, or by exit */
+static void closer_main(struct closers *all, int i, uid_t uid, int n, bool last)
+{
+	int k, fd[CLOSER_WHEELS], cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	tw_pin(i % cpus);
+	for (k = 0; k < CLOSER_WHEELS; k++) {
+		fd[k] = open_as(uid);
+		if (fd[k] < 0 || fill(fd[k], 1 + n * (k % 4), 0) < 0)
+			_exit(1);
+	}
+	if (become(uid))
+		_exit(2);
+	atomic_fetch_add(&all->ready, 1);
+	while (!atomic_load(&all->go))
+		tw_sleep(MSEC);
+	for (k = 0; k < CLOSER_WHEELS && i % 2; k++) {
+		close(fd[k]);
+		/* now and then there is none left, or the last one is being freed */
+		if (last && k % 8 == 0)
+			tw_sleep(k * 500 * USEC);
+	}
+	_exit(0);
+}
+
+FIXTURE(closers) {
+	struct closers *all;
+	int n;
+};
+
+FIXTURE_VARIANT(closers) {
+	int users;
+	bool probe;	/* one of ALICE's wheels stays open */
+};
+
+FIXTURE_VARIANT_ADD(closers, one_user) { 1, true };
+FIXTURE_VARIANT_ADD(closers, one_user_gone) { 1, false };
+FIXTURE_VARIANT_ADD(closers, two_users_gone) { 2, false };
+
+FIXTURE_SETUP(closers)
+{
+	self->all = tw_shared(sizeof(*self->all));
+	self->n = scaled(1000000) / CLOSERS / CLOSER_WHEELS;
+}
+
+FIXTURE_TEARDOWN(closers)
+{
+}
+
+/*
+ * Processes close many wheels of a user at once, and the last one while others are being freed;
+ * more are opened and closed meanwhile. Nothing stays charged.
+ */
+TEST_F_TIMEOUT(closers, leave_nothing_charged, TIMEOUT)
+{
+	int i, k, fd, round, bad, probe = -1;
+	pid_t pid[CLOSERS];
+
+	for (round = 0; round < 3; round++) {
+		atomic_store(&self->all->ready, 0);
+		atomic_store(&self->all->go, false);
+		if (variant->probe)
+			probe = open_as(ALICE);
+		for (i = 0; i < CLOSERS; i++) {
+			pid[i] = fork();
+			ASSERT_LE(0, pid[i]);
+			if (!pid[i])
+				closer_main(self->all, i, ALICE + i % variant->users, self->n,
+					    round > 0);
+		}
+		for (k = 0; k < LONG_MS && atomic_load(&self->all->ready) < CLOSERS; k++)
+			tw_sleep(MSEC);
+		ASSERT_EQ(CLOSERS, atomic_load(&self->all->ready));
+		atomic_store(&self->all->go, true);
+		for (k = 0; k < 20 * round; k++) {
+			fd = open_as(ALICE);
+			ASSERT_LE(0, fd);
+			EXPECT_EQ(10, fill(fd, 10, 0));
+			ASSERT_EQ(0, close(fd));
+			tw_sleep(k * 100 * USEC);
+		}
+		for (i = 0, bad = 0; i < CLOSERS; i++)
+			bad += tw_reap(pid[i]) != 0;
+		EXPECT_EQ(0, bad);
+		for (i = 0; i < variant->users; i++) {
+			fd = probe >= 0 ? probe : open_as(ALICE + i);
+			ASSERT_LE(0, fd);
+			EXPECT_NE(~0ULL, tw_memory_alone(fd));
+			close(fd);
+		}
 	}
 }
 

@@ -1821,6 +1821,130 @@ TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 	close(probe);
 }
 
+/* --- On which CPU timers fall due ------------------------------------------------------------ */
+
+#define TRACING		"/sys/kernel/tracing/"
+#define TRACE_EXPIRE		TRACING "events/timerwheel/timerwheel_expire/enable"
+#define TRACE_CASCADE		TRACING "events/timerwheel/timerwheel_cascade/enable"
+#define MAX_USER_MEMORY	"/sys/module/timerwheel/parameters/max_user_memory"
+
+/* Record on which CPU the engine works from now on. False: there are no tracepoints. */
+static bool trace_start(void)
+{
+	int fd = open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return !tw_file_write(TRACE_EXPIRE, "1") && !tw_file_write(TRACE_CASCADE, "1");
+}
+
+/* Stop. How many batches of the base of CPU @base did something, and how many of them elsewhere */
+static int trace_stop(int base, int *others)
+{
+	FILE *f = fopen(TRACING "trace", "re");
+	char line[512], *p, *part;
+	int n = 0;
+
+	tw_file_write(TRACE_EXPIRE, "0");
+	tw_file_write(TRACE_CASCADE, "0");
+	*others = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		part = strstr(line, " part=");
+		p = strstr(line, " [");
+		if (line[0] == '#' || !part || !p || atoi(part + 6) != base)
+			continue;
+		n++;
+		*others += atoi(p + 2) != base;
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+FIXTURE(elsewhere) {
+	struct world *w;
+	char cap[32];
+	const char *cannot;
+	int fd;
+};
+
+#define ELSEWHERE_TIMERS	50
+
+/*
+ * A wheel has a base on the second CPU alone, with timers for later. A task on the first
+ * one has no memory for another base, and works with that one.
+ */
+FIXTURE_SETUP(elsewhere)
+{
+	struct thread t = { 0 };
+	int i;
+
+	self->w = &world;
+	self->fd = -1;
+	self->cannot = find_cpus(self->w, 2) < 2 ? "only one CPU" : NULL;
+	if (self->cannot)
+		return;
+	snprintf(self->cap, sizeof(self->cap), "%lld", tw_file_number(MAX_USER_MEMORY, NULL));
+	self->fd = tw_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	t.cpu = self->w->cpu[1];
+	pin(&t);
+	for (i = 0; i < ELSEWHERE_TIMERS; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, ~(__u64)i, HOUR, 0));
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, "1"));
+	t.cpu = self->w->cpu[0];
+	pin(&t);
+}
+
+FIXTURE_TEARDOWN(elsewhere)
+{
+	if (!self->cannot)
+		EXPECT_EQ(0, tw_file_write(MAX_USER_MEMORY, self->cap));
+	close(self->fd);
+}
+
+/* MOVE each timer to @delay from now, after the one before it has fired. How many did. */
+static int fired_one_by_one(int fd, __u64 delay)
+{
+	struct timerwheel_event ev;
+	int i;
+
+	for (i = 0; i < ELSEWHERE_TIMERS; i++) {
+		/* the thread goes to sleep, or does not */
+		tw_sleep(i % 4 * MSEC);
+		if (tw_move1(fd, i, delay, 0) != TIMERWHEEL_WAS_PENDING ||
+		    tw_poll(fd, 10000) != POLLIN || tw_read(fd, &ev, 1) != 1)
+			break;
+		if (ev.key != (__u64)i || ev.value != ~ev.key || ev.fired < ev.deadline)
+			break;
+	}
+	return i;
+}
+
+/* What is moved from another CPU to an earlier time than all that waits there fires. */
+TEST_F_TIMEOUT(elsewhere, moved_earlier_fires, 600)
+{
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	EXPECT_EQ(ELSEWHERE_TIMERS, fired_one_by_one(self->fd, 3 * MSEC));
+}
+
+/* And on the CPU where the base is: nobody moves its engine. */
+TEST_F_TIMEOUT(elsewhere, fires_at_home, 600)
+{
+	int others, n;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	if (!trace_start())
+		SKIP(return, "no tracepoints");
+	EXPECT_EQ(ELSEWHERE_TIMERS, fired_one_by_one(self->fd, 3 * MSEC));
+	n = trace_stop(self->w->cpu[1], &others);
+	EXPECT_LE(ELSEWHERE_TIMERS, n);
+	EXPECT_EQ(0, others);
+}
+
 /* --- Timers of a CPU that is offline --------------------------------------------------------- */
 
 #define OFFLINE_TIMERS	1000
@@ -1918,6 +2042,24 @@ TEST_F_TIMEOUT(offline, timers_fire_after_return, 120)
 		SKIP(return, "%s", self->cannot);
 	ASSERT_EQ(0, tw_cpu_online(self->w->cpu[1], true));
 	EXPECT_TRUE(all_fire(self->fd));
+}
+
+/* And they fire there: the engine has come back, too. */
+TEST_F_TIMEOUT(offline, timers_fire_at_home_after_return, 120)
+{
+	int others, n;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	ASSERT_EQ(0, tw_cpu_online(self->w->cpu[1], true));
+	/* the thread has some time for it */
+	tw_sleep(50 * MSEC);
+	if (!trace_start())
+		SKIP(return, "no tracepoints");
+	EXPECT_TRUE(all_fire(self->fd));
+	n = trace_stop(self->w->cpu[1], &others);
+	EXPECT_LT(0, n);
+	EXPECT_EQ(0, others);
 }
 
 /* New ones can be armed where the wheel had none, after the CPU has come back. */

@@ -6,8 +6,9 @@
  *
  * One engine. Tasks are runs of operations, on whichever CPU; each arms a timer for now + 0 to
  * 2, or sets @wake_at (wake-up batching). A bit of work[] is a batch that a base has to do at
- * that time. A firing for each clock, the thread, and if asked for: a CPU that goes offline
- * and comes back, close of wheels, and CLOCK_REALTIME (clock 1) that is set back.
+ * that time. A firing for each clock, the thread, and if asked for: tasks on another CPU than the
+ * engine's, a CPU that goes offline and comes back, close of wheels, and CLOCK_REALTIME (clock 1)
+ * that is set back.
  *
  * Time goes on only when nobody can do anything (timeout). Whatever is late then was forgotten, or
  * waits since the pace forbids to run it. How much turns take is left open: each may use up the
@@ -34,6 +35,9 @@
 #endif
 #ifndef CLOSES		/* so many bases are removed, the last ones */
 #define CLOSES	0
+#endif
+#ifndef ELSEWHERE	/* 1: tasks run on any CPU, else on the engine's own */
+#define ELSEWHERE	0
 #endif
 #ifndef HORIZON
 #define HORIZON	4
@@ -74,9 +78,11 @@ bit q_deferred[QUEUES];		/* LISTED: on which list */
 byte engine;			/* its lock, where a mutant keeps it */
 byte running;
 bit threaded = 1;
+bit kick;
 byte c_programmed[CLOCKS] = NEVER;
 bit enqueued[CLOCKS];		/* the hrtimers */
 byte expires[CLOCKS];
+bit away[CLOCKS];		/* on another CPU than the engine's */
 
 /* The thread */
 bit awake = 1;			/* TASK_RUNNING */
@@ -209,18 +215,34 @@ inline settle(q, deferred, time)
 	first = 0
 }
 
-/* tw_engine_program() */
-inline program()
+/* tw_engine_program(); far: on another CPU than the engine's */
+#ifdef RUNNING_IGNORED
+#define RUNNING	0
+#else
+#define RUNNING	running
+#endif
+#ifdef NO_KICK
+#define KICKS(far)	0
+#else
+#define KICKS(far)	(threaded && far)
+#endif
+
+inline program(far)
 {
 	i = 0;
-	do
-	:: i == CLOCKS -> break
-#ifndef RUNNING_IGNORED
-	:: running -> break
-	:: i < CLOCKS && !running ->
-#else
-	:: i < CLOCKS ->
+	if
+	:: !RUNNING && KICKS(far) ->	/* unreached on the engine's CPU */
+#ifndef KICK_NOT_SET
+		kick = 1;
 #endif
+#ifndef KICK_WITHOUT_WAKE
+		awake = 1		/* unreached there, too */
+#endif
+	:: else
+	fi;
+	do
+	:: i == CLOCKS || RUNNING || KICKS(far) -> break
+	:: i < CLOCKS && !RUNNING && !KICKS(far) ->
 		first_queue(i, first);
 		if
 		:: i == 0 && any -> first = 0
@@ -245,7 +267,8 @@ inline program()
 			assert(first > now[i] || !(PACE_WAIT || running));
 			c_programmed[i] = first;
 			enqueued[i] = 1;
-			expires[i] = first
+			expires[i] = first;
+			away[i] = far
 		:: else
 		fi;
 		i++
@@ -254,7 +277,7 @@ inline program()
 }
 
 /* tw_engine_start() */
-inline engine_start(b, time)
+inline engine_start(b, time, far)
 {
 	assert(!freed[b] && !q_freed[QUEUE(b)]);
 	if
@@ -272,33 +295,35 @@ inline engine_start(b, time)
 		fi;
 #endif
 #ifndef START_WITHOUT_PROGRAM
-		program()
+		program(far)
 #endif
 	:: else
 	fi
 }
 
-/* tw_engine_again() */
-inline engine_again(b)
+/* The end of tw_engine_turn(): after run_base() */
+inline again(b)
 {
-	assert(!freed[b] && !q_freed[QUEUE(b)]);
 	if
-	:: place[b] == NOWHERE || place[b] == TIMED ->
-		at[b] = 0;
-#ifndef AGAIN_NOT_LISTED
-		place[b] = LISTED;
-#else
-		place[b] = NOWHERE;
-#endif
-#ifndef AGAIN_WITHOUT_QUEUE
+	:: b != NONE && time == 0 ->
+		assert(!freed[b] && !q_freed[QUEUE(b)]);
 		if
-		:: q_place[QUEUE(b)] != LISTED -> settle(QUEUE(b), 0, 0)
-		:: else
-		fi;
-		program()
+#ifdef AGAIN_IN_ANY_PLACE
+		:: true ->
+#else
+		:: place[b] == NOWHERE || place[b] == TIMED ->
 #endif
+			at[b] = 0;
+#ifndef AGAIN_NOT_LISTED
+			place[b] = LISTED
+#else
+			place[b] = NOWHERE
+#endif
+		:: else
+		fi
 	:: else
-	fi
+	fi;
+	b = 0; time = 0
 }
 
 /* tw_cpu_program(), up to tw_engine_start(); time: for when, NEVER: it need not be */
@@ -338,8 +363,8 @@ inline tick(b)
 	cursor[b] = now[CLOCK(QUEUE(b))]
 }
 
-/* tw_cpu_run(): a batch */
-inline run_base(b)
+/* tw_cpu_run(): a batch. time is 0 at the end: there is more to do now. */
+inline run_base(b, far)
 {
 	d_step {
 		ACQUIRE(b);
@@ -372,11 +397,9 @@ inline run_base(b)
 	d_step {
 		engine == 0 ->
 		if
-		:: time == 0 -> engine_again(b)
-		:: time == NEVER
-		:: else -> engine_start(b, time)
+		:: time == 0 || time == NEVER
+		:: else -> engine_start(b, time, far); time = NEVER
 		fi;
-		time = 0;
 		RELEASE(b)
 	}
 }
@@ -430,11 +453,16 @@ inline take_queue(q, deferred)
 proctype task()
 {
 	byte ops, b, time, when;
+	bit far;
 
 	do
 	:: ops == OPS -> break
 	:: atomic { ops < OPS ->
 		ops++;
+		if
+		:: far = 0
+		:: ELSEWHERE -> far = 1
+		fi;
 		when = BEGIN;
 		do
 		:: when < HORIZON -> when++
@@ -497,7 +525,7 @@ end_wait:
 		engine == 0 ->
 		if
 		:: time == NEVER
-		:: else -> engine_start(b, time)
+		:: else -> engine_start(b, time, far)
 		fi;
 #ifndef PROGRAM_AFTER_UNLOCK
 		RELEASE(b);
@@ -514,11 +542,17 @@ end_wait:
 proctype fire(byte c)
 {
 	byte q = NONE, b, time;
-	bit stop, wake;
+	bit stop, wake, far;
 
 end:
 	do
-	:: atomic { enqueued[c] && expires[c] <= now[c] -> enqueued[c] = 0; READ_LOCK };
+	:: atomic {
+		enqueued[c] && expires[c] <= now[c] ->
+		enqueued[c] = 0;
+		far = away[c];
+		away[c] = 0;
+		READ_LOCK
+	   };
 #ifdef WAKE_BEFORE_LISTED
 		awake = 1;
 #endif
@@ -528,7 +562,7 @@ end:
 			c_programmed[c] = NEVER;
 #endif
 #ifndef EARLY_WITHOUT_PROGRAM
-			program();
+			program(far);
 #endif
 			wake = ANY_DEFERRED
 		   }
@@ -550,6 +584,7 @@ turns:
 			stop = 0;
 			if
 			:: q != NONE ->
+				again(b);
 				/* The quantum, and the budget, are used up or not. */
 				if
 #ifdef DEFER_WHILE_PARKED
@@ -589,7 +624,7 @@ turns:
 				fi;
 				running--;
 #ifndef NO_PROGRAM_AT_END
-				program();
+				program(far);
 #endif
 				wake = ANY_DEFERRED;
 				break
@@ -598,10 +633,9 @@ turns:
 			UNLOCK_ENGINE
 		   };
 		   if
-		   :: b != NONE -> run_base(b)
+		   :: b != NONE -> run_base(b, far)
 		   :: else
-		   fi;
-		   b = 0
+		   fi
 		od;
 fired:
 		atomic {
@@ -612,12 +646,19 @@ fired:
 			fi;
 #endif
 			READ_UNLOCK;
-			stop = 0
+			stop = 0;
+			far = 0
 		}
 	od
 }
 
-/* smpboot_thread_fn() */
+/* smpboot_thread_fn(), tw_thread_should_run() */
+#ifdef KICK_IS_NO_WORK
+#define SHOULD_RUN	ANY_DEFERRED
+#else
+#define SHOULD_RUN	(ANY_DEFERRED || kick)
+#endif
+
 proctype thread()
 {
 	byte q, b, time;
@@ -627,14 +668,14 @@ end:
 	::
 #ifdef LOOK_BEFORE_STATE
 		if
-		:: !should_park && !ANY_DEFERRED ->
+		:: !should_park && !SHOULD_RUN ->
 			awake = 0;
 end_asleep1:		awake
 		:: else
 #else
 		awake = 0;
 		if
-		:: !should_park && !ANY_DEFERRED ->
+		:: !should_park && !SHOULD_RUN ->
 end_asleep:		awake
 		:: else -> awake = 1
 #endif
@@ -645,6 +686,7 @@ end_asleep:		awake
 			atomic {
 				engine == 0 ->
 				threaded = 0;
+				kick = 0;
 				q = 0;
 				do
 				:: q < QUEUES ->
@@ -655,18 +697,39 @@ end_asleep:		awake
 				:: else -> q = 0; break
 				od;
 #ifndef PARK_WITHOUT_PROGRAM
-				program()
+				program(0)
 #endif
 			};
 			parked = 1;
 end_parked:		!should_park;
 			/* tw_thread_unpark() */
-			atomic { engine == 0 -> threaded = 1; parked = 0 }
+			atomic {
+				engine == 0 ->
+				threaded = 1;
+#ifndef UNPARK_WITHOUT_KICK
+				kick = 1;
+#endif
+				parked = 0
+			}
 		:: else ->
 			/* tw_thread_turns() */
 			do
 			:: atomic {
 				engine == 0;
+				/* tw_thread_kicked() */
+				if
+				:: kick ->
+					kick = 0;
+#ifndef KICKED_LEAVES_THEM
+					i = 0;
+					do
+					:: i < CLOCKS -> c_programmed[i] = NEVER; i++
+					:: else -> break
+					od;
+#endif
+					program(0)
+				:: else
+				fi;
 				take_queue(q, 1);
 				if
 				:: q == NONE -> q = 0; break
@@ -674,16 +737,16 @@ end_parked:		!should_park;
 				fi
 			   };
 			   if
-			   :: b != NONE -> run_base(b)
+			   :: b != NONE -> run_base(b, 0)
 			   :: else
 			   fi;
-			   b = 0;
 			   if
 			   :: atomic {
 				engine == 0;
+				again(b);
 				settle(q, 1, now[CLOCK(q)]);
 #ifndef THREAD_WITHOUT_PROGRAM
-				program();
+				program(0);
 #endif
 				READ_UNLOCK;
 				q = 0;
@@ -720,7 +783,14 @@ end_wait:
 	should_park = 1;
 	awake = 1;
 end_park:
-	parked;
+	/* Nothing runs there any more; hrtimers_dead_cpu(). */
+	atomic {
+		parked && !(reads & (CLOCKS > 1 -> 6 : 2)) ->
+		away[0] = enqueued[0];
+#if CLOCKS > 1
+		away[1] = enqueued[1]
+#endif
+	};
 	if
 	:: when < HORIZON -> when++
 	:: true
@@ -777,7 +847,7 @@ end_wait:
 		fi;
 		f = 0
 	};
-	/* queue_rcu_work() */
+	/* synchronize_rcu() */
 	waits_for = waits_for | reads;
 #ifndef FREE_WITHOUT_GRACE
 	waits_for == 0;
@@ -823,6 +893,7 @@ inline check()
 		if
 		:: !closed[i] && f <= now[CLOCK(QUEUE(i))] && !(excused[i] & (1 << f)) ->
 			assert((DEFERRED(QUEUE(i)) && threaded && sleep_until > now[0]) ||
+			       (kick && threaded && sleep_until > now[0]) ||
 			       (q_place[QUEUE(i)] == LISTED && !q_deferred[QUEUE(i)] &&
 				PACE_WAIT && enqueued[0] && expires[0] <= rest) ||
 			       (q_place[QUEUE(i)] == TIMED && PACE_WAIT &&
@@ -837,12 +908,21 @@ inline check()
 	:: i == QUEUES -> break
 	:: i < QUEUES ->
 		/* A queue waits for an hrtimer that is started, or for the thread. */
-		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0]);
+		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0] || kick);
 		assert(!DEFERRED(i) || (threaded && sleep_until > now[0]));
-		assert(q_place[i] != TIMED || enqueued[CLOCK(i)]);
+		assert(q_place[i] != TIMED || enqueued[CLOCK(i)] || kick);
 		/* Nothing due, nothing runs. */
 		first_base(i, f);
 		assert(q_place[i] == NOWHERE || any || f != NEVER);
+		i++
+	od;
+	/* Who is kicked starts them, or sleeps for the pace. While there is a thread, all is here. */
+	assert(!kick || (threaded && sleep_until > now[0]));
+	i = 0;
+	do
+	:: i == CLOCKS -> break
+	:: i < CLOCKS ->
+		assert(!away[i] || c_programmed[i] == NEVER || !threaded || kick);
 		i++
 	od;
 	i = 0; f = 0

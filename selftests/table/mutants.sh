@@ -27,7 +27,7 @@ faults=(
 'grow: refused, and made;                    /^static int tw_grow(/,/^}/s/^\t\treturn err;/\t\t;/'
 'grow: a directory is not charged;           /^static size_t tw_growth_memory(/,/^}/s/bytes += .*/;/'
 'grow: an old directory stays charged;       /^static void tw_growth_install(/,/^}/s/tw_uncharge(file.*/;/'
-'charge: the file does not remember;         s/file->charged += bytes;/;/'
+'charge: the file does not remember;         s/WRITE_ONCE(file->charged, file->charged + bytes);/;/'
 'grow: beyond the capacity;                  s/n = min(file->setup.capacity - table->made,/n = min(file->setup.capacity + 1 - table->made,/'
 'grow: no more buckets;                      s/while (table->buckets \* TW_BUCKET_TIMERS.*/while (0)/'
 'grow: no more words;                        s/first \/ TW_PAGE_WORDS == dir\[TW_DIR_WORDS\].used)/0)/'

@@ -105,8 +105,6 @@ struct vm_struct { long none[8]; };
 struct vmap_area { long none[9]; };
 typedef struct { u64 val; } pte_t;
 struct vm_area_struct { vm_flags_t vm_flags; };
-struct llist_head { int none; };
-struct llist_node { int none; };
 struct work_struct { int none; };
 struct timerqueue_head { int none; };
 struct timerqueue_node { int none; };
