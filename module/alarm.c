@@ -80,7 +80,7 @@ static int tw_alarm_prepare(struct device *dev)
 		pm_wakeup_event(dev, TW_ALARM_SOON_MS);
 		return -EBUSY;
 	}
-	alarm_start_relative(&tw_alarm, ns_to_ktime(min_t(u64, first, KTIME_MAX)));
+	alarm_start_timer(&tw_alarm, ns_to_ktime(min_t(u64, first, KTIME_MAX)), true);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #ifndef TW_COMPAT_H
 #define TW_COMPAT_H
 
+#include <linux/alarmtimer.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
@@ -23,6 +24,21 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 {
 	hrtimer_init(timer, clock_id, mode);
 	timer->function = function;
+}
+#endif
+
+/*
+ * alarm_start_timer(): changed in 7.2 (replaces alarm_start() and alarm_start_relative(), and says
+ * if the time is still to come). Not backported.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+static inline bool alarm_start_timer(struct alarm *alarm, ktime_t expires, bool relative)
+{
+	if (relative)
+		alarm_start_relative(alarm, expires);
+	else
+		alarm_start(alarm, expires);
+	return true;
 }
 #endif
 

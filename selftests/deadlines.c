@@ -862,13 +862,14 @@ TEST(time_namespace)
 	word = map_table(fd, getpagesize());
 	if (word == MAP_FAILED || tw_info(fd, &info))
 		_exit(2);
-	if (arm(fd, &a, 1, now + 50 * MSEC, 0))
+	/* Due after the store, in a slow guest too */
+	if (arm(fd, &a, 1, now + 2 * SEC, 0))
 		_exit(3);
-	timerwheel_store(word, a.index, timerwheel_word(now + 200 * MSEC, a.generation,
+	timerwheel_store(word, a.index, timerwheel_word(now + 2200 * MSEC, a.generation,
 							info.generation_bits));
 	if (tw_poll(fd, 10000) != POLLIN || tw_read(fd, &ev, 1) != 1)
 		_exit(4);
-	if (ev.deadline < now + 200 * MSEC || ev.deadline > now + 202 * MSEC)
+	if (ev.deadline < now + 2200 * MSEC || ev.deadline > now + 2202 * MSEC)
 		_exit(5);
 	_exit(ev.fired < ev.deadline ? 6 : 0);
 }

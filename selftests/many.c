@@ -122,6 +122,7 @@ TEST_F_TIMEOUT(gaps, same_tick, TIMEOUT)
 		tw_sleep_until(CLOCK_MONOTONIC, at - 2 * MSEC);
 		spin = gap_spin(at + 200 * MSEC);
 	}
+	tw_sleep_until(CLOCK_MONOTONIC, at);
 	ASSERT_EQ(0, crowd_take(&self->c, all));
 	at = kind->period ? at + kind->period : crowd_arm(&self->c, 0);
 	ASSERT_NE(0, at);

@@ -41,6 +41,10 @@
 #include "kselftest_harness.h"
 #pragma GCC diagnostic pop
 
+/* Seconds that a test may take: emulated kernels with all checkers are slow. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 180
+
 /*
  * TW_ONLY in the environment: patterns of the tests to run, separated by commas: FIXTURE.TEST or
  * FIXTURE.VARIANT.TEST as the harness prints them, "global." before those without a fixture. The

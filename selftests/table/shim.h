@@ -61,7 +61,7 @@ void shim_resched(void);
 #endif
 #define PTR_ALIGN_DOWN(p, n)	((__typeof__(p))((unsigned long)(p) & ~((unsigned long)(n) - 1)))
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
-#define LINUX_VERSION_CODE	KERNEL_VERSION(7, 0, 0)
+#define LINUX_VERSION_CODE	KERNEL_VERSION(255, 0, 0)
 #define CONFIG_ARCH_SUPPORTS_INT128	1
 #define PAGE_ALIGN(n)		(((n) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1))
 #define NSEC_PER_SEC		1000000000ULL

@@ -9,7 +9,7 @@ notice: monitors are not woken; time:set.told_monitor_asleep; s/^\t\ttw_monitor_
 notice: into the ring with FLOW only; time:set.told_ring; s/told = tw_flow_set(file);/;/
 work: one file only; time:set.told_after_others,set.told_asleep; s/while ((file = tw_clockset_next(generation)))/if ((file = tw_clockset_next(generation)))/
 work: no new generation; time:set.told_asleep; s/generation = ++tw_clockset_generation;/generation = tw_clockset_generation;/
-work: a file keeps its place; time:set.told_asleep; s/list_move_tail(&file->clockset.list, &tw_clockset_files);/;/
+work: a file keeps its place; time:set.told_asleep,set.told_after_others,set.told_only_who_asks; s/list_move_tail(&file->clockset.list, &tw_clockset_files);/;/
 leave: the notifier goes with the first; time:set.told_after_others; /^void tw_clockset_leave(/,/^}/s/if (list_empty(&tw_clockset_files))/if (1)/
 leave: the notifier stays; time:set.told_asleep,set.told_forward,set.told_backward; /^void tw_clockset_leave(/,/^}/s/if (list_empty(&tw_clockset_files))/if (0)/
 leave: it stays in the list; time:set.told_*; /^void tw_clockset_leave(/,/^}/s/list_del(&file->clockset.list);/;/
