@@ -548,6 +548,17 @@ TEST_F(map, beyond_the_capacity)
 	EXPECT_EQ(EINVAL, map_errno(self->fd, self->page, rw, MAP_SHARED, 1LL << 50));
 }
 
+/* It does not grow, as nobody would ask whether it may, and is in no core dump */
+TEST_F(map, flags_of_the_mapping)
+{
+	void *p = map_table(self->fd, self->page);
+
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(MAP_FAILED, mremap(p, self->page, 2 * self->page, MREMAP_MAYMOVE));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_TRUE(tw_vm_flag(p, "dd"));
+}
+
 static sigjmp_buf sigbus_back;
 
 static void sigbus(int sig)
