@@ -673,6 +673,36 @@ TEST_F(manual, no_interrupt)
 	EXPECT_EQ(1000, stats.due);
 }
 
+/* STATS count batches, the most timers in one and the longest, whether timers fire or cascade */
+TEST_F(manual, is_counted)
+{
+	struct timerwheel_stats first, second, idle;
+	int fd = tw_open_manual(TICK);
+
+	arm_many(self->fd, 0, 1000, 10 * TICK, 1, 0);
+	EXPECT_EQ(1000, tw_advance(self->fd, 0, 10 * TICK));
+	ASSERT_EQ(0, tw_stats(self->fd, &first));
+	EXPECT_EQ(16, first.passes);
+	EXPECT_EQ(64, first.pass_max_timers);
+	EXPECT_LT(0, first.pass_max_ns);
+	arm_many(self->fd, 1000, 1000, 10 * TICK, 1, 0);
+	EXPECT_EQ(1000, tw_advance(self->fd, 0, 10 * TICK));
+	ASSERT_EQ(0, tw_stats(self->fd, &second));
+	EXPECT_EQ(32, second.passes);
+	EXPECT_EQ(64, second.pass_max_timers);
+	EXPECT_EQ(0, tw_advance(self->fd, 0, TICK));
+	ASSERT_EQ(0, tw_stats(self->fd, &idle));
+	EXPECT_EQ(33, idle.passes);
+	EXPECT_LE(second.pass_max_ns, idle.pass_max_ns);
+
+	arm_many(fd, 0, 1000, 1000 * TICK, 1, 0);
+	EXPECT_EQ(0, tw_advance(fd, 0, 999 * TICK));
+	ASSERT_EQ(0, tw_stats(fd, &first));
+	EXPECT_EQ(1000, first.cascades);
+	EXPECT_EQ(64, first.pass_max_timers);
+	close(fd);
+}
+
 /*
  * A jump of 2^48 ticks with a million pending costs what falls due, not the ticks: in
  * work done and, where that can be told, in time. In the end each one was exact.
@@ -976,6 +1006,25 @@ TEST_F_TIMEOUT(burst, cascade, 300)
 	ASSERT_EQ(0, tw_add1(self->fd, OTHER, 0, at - 128 * TICK, TIMERWHEEL_ABS));
 	tw_sleep_until(CLOCK_MONOTONIC, at + 500 * MSEC);
 	EXPECT_TRUE(burst_came(self, true));
+}
+
+/* A burst is one firing of its wheel, however many batches it takes */
+TEST_F(burst, is_one_firing)
+{
+	__u64 tick = 20 * MSEC, at = round_up(tw_now(CLOCK_MONOTONIC), tick) + 100 * tick;
+	struct timerwheel_stats stats;
+	int fd;
+
+	ASSERT_EQ(0, tw_pin(0));
+	fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, tick, 0);
+	ASSERT_LE(0, fd);
+	arm_many(fd, 0, 1000, at, 1, TIMERWHEEL_ABS);
+	ASSERT_EQ(1000, tw_read_all(fd, self->ev, 1000, SOON));
+	ASSERT_EQ(0, tw_stats(fd, &stats));
+	EXPECT_EQ(1, stats.firings);
+	EXPECT_EQ(16, stats.passes);
+	EXPECT_EQ(64, stats.pass_max_timers);
+	close(fd);
 }
 
 /* --- How long a call keeps a task of the highest priority waiting -------- */
@@ -1344,6 +1393,19 @@ TEST_F(set, backward_many)
 	}
 	EXPECT_LE(ev.deadline, tw_now(CLOCK_REALTIME));
 	EXPECT_EQ(0, tw_poll(self->fd, 10));
+}
+
+/* Set backwards, and nothing is armed: nothing runs for that */
+TEST_F(set, backward_idle)
+{
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_pin(0));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
+	ASSERT_TRUE(shift_clock(-(__s64)HOUR));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
+	tw_sleep(100 * MSEC);
+	EXPECT_EQ(0, stat_firings(self->fd));
 }
 
 /* After the clock was set back, new short timers are on time */
@@ -1954,7 +2016,30 @@ FIXTURE_TEARDOWN(namespace)
 	close(self->fd);
 }
 
-enum { ABSOLUTE, RELATIVE, PAST, AGO, LOOK, READ, ARM };	/* what the child does */
+/* What the child does */
+enum { ABSOLUTE, SEVERAL, LONGER, RELATIVE, PAST, ORIGIN, AGO, LOOK, READ, ARM, LAST };
+
+/* ADD with elements that are longer than the kernel knows */
+static int add_longer(int fd, __u64 key, __u64 deadline)
+{
+	struct { struct timerwheel_add add; __u64 more; } elem = {
+		.add = { .key = key, .deadline = deadline, .flags = TIMERWHEEL_ABS },
+	};
+	int ret = tw_batch(fd, TIMERWHEEL_IOC_ADD, 0, &elem, sizeof(elem), 1, NULL);
+
+	return tw_result1(ret, &elem.add.result);
+}
+
+/* The first of two that are armed in a call; the other one is an hour later */
+static int add_several(int fd, __u64 key, __u64 deadline)
+{
+	struct timerwheel_add add[] = {
+		{ .key = key + 1, .deadline = deadline + HOUR, .flags = TIMERWHEEL_ABS },
+		{ .key = key, .deadline = deadline, .flags = TIMERWHEEL_ABS },
+	};
+
+	return tw_add(fd, add, 2) == 2 ? add[1].result : -EIO;
+}
 
 /* Let a child do it. False: it cannot be done here. */
 static bool in_namespace(FIXTURE_DATA(namespace) * self,
@@ -1979,11 +2064,20 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 	case ABSOLUTE:
 		r->result = tw_add1(fd, 1, 0, r->deadline, TIMERWHEEL_ABS);
 		break;
+	case SEVERAL:
+		r->result = add_several(fd, 1, r->deadline);
+		break;
+	case LONGER:
+		r->result = add_longer(fd, 1, r->deadline);
+		break;
 	case RELATIVE:
 		r->result = tw_add1(fd, 1, 0, 50 * MSEC, 0);
 		break;
 	case PAST:
 		r->result = tw_add1(fd, 1, 0, r->before - 1, TIMERWHEEL_ABS);
+		break;
+	case ORIGIN:
+		r->result = tw_add1(fd, 1, 0, 1, TIMERWHEEL_ABS);
 		break;
 	case AGO:
 		r->result = tw_add1(fd, 1, 0, -SEC, 0);
@@ -1996,19 +2090,23 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 	case ARM:
 		r->result = tw_add1(fd, 1, 0, r->deadline, TIMERWHEEL_ABS);
 		_exit(0);
+	case LAST:
+		r->result = tw_add1(fd, 1, 0, TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS);
+		_exit(0);
 	}
-	wait_one(fd, &r->ev, what == PAST || what == AGO ? 0 : SOON);
+	wait_one(fd, &r->ev, what == PAST || what == ORIGIN || what == AGO ? 0 : SOON);
 	r->after = tw_now(variant->id);
 	_exit(0);
 }
 
-/* Absolute deadlines are those of the caller's clock, and so are the event's times */
-TEST_F(namespace, absolute)
+/* A deadline of the child's clock is that */
+static void asks(struct __test_metadata *_metadata, FIXTURE_DATA(namespace) * self,
+		 const FIXTURE_VARIANT(namespace) * variant, int what)
 {
 	const struct report *r = self->child;
 	__u64 shift = variant->shift * (__s64)SEC;
 
-	if (!in_namespace(self, variant, ABSOLUTE))
+	if (!in_namespace(self, variant, what))
 		return;
 	EXPECT_GE(tw_now(variant->id) + shift, r->after);
 	EXPECT_EQ(0, r->result);
@@ -2017,6 +2115,24 @@ TEST_F(namespace, absolute)
 	EXPECT_TRUE(on_time(&r->ev, TICK, 0));
 	EXPECT_GE(r->after, r->ev.fired);
 	EXPECT_GT(r->deadline + 10 * SEC, r->after);
+}
+
+/* Absolute deadlines are those of the caller's clock, and so are the event's times */
+TEST_F(namespace, absolute)
+{
+	asks(_metadata, self, variant, ABSOLUTE);
+}
+
+/* Those of several timers in a call, too */
+TEST_F(namespace, absolute_several)
+{
+	asks(_metadata, self, variant, SEVERAL);
+}
+
+/* And those of elements that are longer than the kernel knows */
+TEST_F(namespace, absolute_longer)
+{
+	asks(_metadata, self, variant, LONGER);
 }
 
 /* Relative deadlines are the same everywhere */
@@ -2043,6 +2159,33 @@ TEST_F(namespace, past)
 	EXPECT_EQ(0, r->result);
 	EXPECT_EQ(1, r->ev.key);
 	EXPECT_EQ(r->before - 1, r->ev.deadline);
+}
+
+/* So is one before the wheel's time began */
+TEST_F(namespace, origin)
+{
+	const struct report *r = self->child;
+
+	if (!in_namespace(self, variant, ORIGIN))
+		return;
+	EXPECT_EQ(0, r->result);
+	EXPECT_EQ(1, r->ev.key);
+	EXPECT_LE(r->before, r->ev.fired);
+}
+
+/* The largest time is that everywhere: no deadline is beyond it, on any clock */
+TEST_F(namespace, last)
+{
+	__u64 ahead = variant->shift > 0 ? variant->shift * SEC : 0;
+	const struct report *r = self->child;
+	struct timerwheel_entry ent;
+
+	if (!in_namespace(self, variant, LAST))
+		return;
+	EXPECT_EQ(0, r->result);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX - ahead, ent.deadline);
+	EXPECT_LT(0, ent.left);
 }
 
 /* A negative delay is due at once, whatever the caller's clock says */
