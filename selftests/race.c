@@ -1711,6 +1711,133 @@ TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 	TH_LOG("%d wheels", rounds);
 }
 
+/* --- The moment of DRAIN with CLOSE ---------------------------------------------------------- */
+
+enum { CLOSERS_ADD = 48, CLOSERS_MOST = 60000 };
+
+struct closing {
+	pthread_t id;
+	int fd, cpu;
+	bool stays;		/* what is armed is left there */
+	atomic_int calls;
+	int armed, removed;
+	int failed;
+};
+
+/* Arms timers until the wheel is closed or full, and removes them but if they are to stay */
+static void *closing_main(void *arg)
+{
+	struct timerwheel_remove rem[CLOSERS_ADD];
+	struct timerwheel_add add[CLOSERS_ADD];
+	struct closing *c = arg;
+	int i, n = CLOSERS_ADD, key = c->cpu << 20;
+
+	tw_pin(c->cpu);
+	memset(add, 0, sizeof(add));
+	memset(rem, 0, sizeof(rem));
+	while (n == CLOSERS_ADD) {
+		for (i = 0; i < CLOSERS_ADD; i++) {
+			add[i].key = key + i;
+			add[i].deadline = HOUR;
+			rem[i].key = key + i;
+		}
+		if (tw_add(c->fd, add, CLOSERS_ADD) != CLOSERS_ADD)
+			c->failed++;
+		for (n = 0; n < CLOSERS_ADD && !add[n].result; n++)
+			c->armed++;
+		for (i = n; i < CLOSERS_ADD; i++)
+			c->failed += add[i].result != -ESHUTDOWN && add[i].result != -ENOSPC;
+		if (c->stays)
+			key += CLOSERS_ADD;
+		else if (tw_remove(c->fd, rem, n) != n)
+			c->failed++;
+		else
+			c->removed += n;
+		atomic_fetch_add(&c->calls, 1);
+	}
+	return NULL;
+}
+
+/* Open a wheel in which threads on all CPUs but the first are arming timers */
+static int closing_begin(const struct world *w, struct closing *c, int threads, bool stays)
+{
+	struct timerwheel_setup setup = { .capacity = CLOSERS_MOST };
+	int i, fd = tw_open(O_NONBLOCK);
+
+	if (fd < 0 || tw_setup(fd, &setup))
+		abort();
+	memset(c, 0, threads * sizeof(*c));
+	for (i = 0; i < threads; i++) {
+		c[i].fd = fd;
+		c[i].cpu = w->cpu[i + 1];
+		c[i].stays = stays;
+		if (pthread_create(&c[i].id, NULL, closing_main, &c[i]))
+			abort();
+	}
+	for (i = 0; i < threads; i++) {
+		while (!atomic_load(&c[i].calls))
+			sched_yield();
+	}
+	return fd;
+}
+
+/* When they have ended: how many timers must be left */
+static int closing_end(struct closing *c, int threads)
+{
+	int i, left = 0;
+
+	for (i = 0; i < threads; i++) {
+		pthread_join(c[i].id, NULL);
+		if (c[i].failed)
+			return -1;
+		left += c[i].armed - c[i].removed;
+	}
+	return left;
+}
+
+/*
+ * When DRAIN with CLOSE has returned no ADD is under way: none writes to the deadline table any
+ * more, not even one that began before. And if there was room for all in that one call there is
+ * nothing left.
+ */
+TEST_F_TIMEOUT(race, closed_at_once, TIMEOUT)
+{
+	__u64 end = tw_now(CLOCK_MONOTONIC) + seconds() * SEC;
+	static struct timerwheel_entry ent[CLOSERS_MOST + 1];
+	int i, n, fd, rounds, threads = self->w->cpus - 1;
+	static struct closing c[THREADS];
+	size_t page = getpagesize();
+	struct timerwheel_stats st;
+	__u64 *word, *seen;
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	tw_pin(self->w->cpu[0]);
+	seen = malloc(page);
+	for (rounds = 0; tw_now(CLOCK_MONOTONIC) < end; rounds++) {
+		fd = closing_begin(self->w, c, threads, false);
+		/* they need no more than a page of the table */
+		word = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		ASSERT_NE(MAP_FAILED, word);
+		ASSERT_EQ(0, tw_drain(fd, TIMERWHEEL_DRAIN_CLOSE, ent, 0));
+		for (i = 0; i < (int)(page / sizeof(__u64)); i++)
+			seen[i] = __atomic_load_n(&word[i], __ATOMIC_RELAXED);
+		ASSERT_EQ(0, closing_end(c, threads));
+		for (i = 0; i < (int)(page / sizeof(__u64)); i++)
+			ASSERT_EQ(seen[i], word[i]) TH_LOG("round %d, index %d", rounds, i);
+		munmap(word, page);
+		close(fd);
+
+		fd = closing_begin(self->w, c, threads, true);
+		n = tw_drain(fd, TIMERWHEEL_DRAIN_CLOSE, ent, CLOSERS_MOST + 1);
+		ASSERT_EQ(n, closing_end(c, threads));
+		ASSERT_EQ(0, tw_stats(fd, &st));
+		ASSERT_EQ(0, st.pending) TH_LOG("round %d", rounds);
+		close(fd);
+	}
+	TH_LOG("%d rounds", rounds);
+}
+
 #define PASSED_ON	8
 
 /* Descriptors that threads pass on to each other */
