@@ -644,6 +644,27 @@ TEST_F(map, grows)
 		ASSERT_EQ(0, ev[i].key % 2);
 }
 
+/* Without SETUP, too, an index has another generation with each owner */
+TEST(generations_by_default)
+{
+	__u32 index = 0, generation = 0;
+	struct timerwheel_add a;
+	int fd = tw_open(0), i;
+
+	ASSERT_EQ(0, tw_pin(0));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, arm(fd, &a, 1, HOUR, 0));
+		if (i) {
+			EXPECT_EQ(index, a.index);
+			EXPECT_NE(generation, a.generation);
+		}
+		index = a.index;
+		generation = a.generation;
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 1));
+	}
+	close(fd);
+}
+
 /* SETUP is too late then; INFO says so */
 TEST(setup_is_too_late)
 {

@@ -1713,86 +1713,99 @@ TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 
 /* --- The moment of DRAIN with CLOSE ---------------------------------------------------------- */
 
-enum { CLOSERS_ADD = 48, CLOSERS_MOST = 60000 };
+enum { CLOSING_ADD = 48, CLOSING_MOST = 20000 };
 
+/* What threads arm timers in, one wheel after another */
 struct closing {
-	pthread_t id;
-	int fd, cpu;
+	atomic_int round;	/* begun */
+	atomic_int began;	/* threads that have armed timers in it */
+	atomic_int ended;	/* and that are done */
+	atomic_int left;	/* timers that are to be left */
+	atomic_int failed;
+	atomic_bool stop;
 	bool stays;		/* what is armed is left there */
-	atomic_int calls;
-	int armed, removed;
-	int failed;
+	int fd;
 };
 
-/* Arms timers until the wheel is closed or full, and removes them but if they are to stay */
-static void *closing_main(void *arg)
-{
-	struct timerwheel_remove rem[CLOSERS_ADD];
-	struct timerwheel_add add[CLOSERS_ADD];
-	struct closing *c = arg;
-	int i, n = CLOSERS_ADD, key = c->cpu << 20;
+struct closing_thread {
+	pthread_t id;
+	struct closing *c;
+	int cpu;
+};
 
-	tw_pin(c->cpu);
-	memset(add, 0, sizeof(add));
-	memset(rem, 0, sizeof(rem));
-	while (n == CLOSERS_ADD) {
-		for (i = 0; i < CLOSERS_ADD; i++) {
+/* Arm timers until the wheel is closed or full, and remove them but if they are to stay */
+static void closing_round(struct closing *c, __u64 key)
+{
+	struct timerwheel_remove rem[CLOSING_ADD] = { };
+	struct timerwheel_add add[CLOSING_ADD] = { };
+	int i, n = CLOSING_ADD, calls = 0;
+
+	while (n == CLOSING_ADD) {
+		for (i = 0; i < CLOSING_ADD; i++) {
 			add[i].key = key + i;
 			add[i].deadline = HOUR;
 			rem[i].key = key + i;
 		}
-		if (tw_add(c->fd, add, CLOSERS_ADD) != CLOSERS_ADD)
-			c->failed++;
-		for (n = 0; n < CLOSERS_ADD && !add[n].result; n++)
-			c->armed++;
-		for (i = n; i < CLOSERS_ADD; i++)
-			c->failed += add[i].result != -ESHUTDOWN && add[i].result != -ENOSPC;
+		if (tw_add(c->fd, add, CLOSING_ADD) != CLOSING_ADD)
+			atomic_fetch_add(&c->failed, 1);
+		for (n = 0; n < CLOSING_ADD && !add[n].result; n++)
+			;
+		for (i = n; i < CLOSING_ADD; i++) {
+			if (add[i].result != -ESHUTDOWN && add[i].result != -ENOSPC)
+				atomic_fetch_add(&c->failed, 1);
+		}
 		if (c->stays)
-			key += CLOSERS_ADD;
+			atomic_fetch_add(&c->left, n);
 		else if (tw_remove(c->fd, rem, n) != n)
-			c->failed++;
-		else
-			c->removed += n;
-		atomic_fetch_add(&c->calls, 1);
+			atomic_fetch_add(&c->failed, 1);
+		if (c->stays)
+			key += CLOSING_ADD;
+		if (!calls++)
+			atomic_fetch_add(&c->began, 1);
 	}
-	return NULL;
 }
 
-/* Open a wheel in which threads on all CPUs but the first are arming timers */
-static int closing_begin(const struct world *w, struct closing *c, int threads, bool stays)
+static void *closing_main(void *arg)
 {
-	struct timerwheel_setup setup = { .capacity = CLOSERS_MOST };
-	int i, fd = tw_open(O_NONBLOCK);
+	struct closing_thread *t = arg;
+	struct closing *c = t->c;
+	int round = 0;
 
-	if (fd < 0 || tw_setup(fd, &setup))
-		abort();
-	memset(c, 0, threads * sizeof(*c));
-	for (i = 0; i < threads; i++) {
-		c[i].fd = fd;
-		c[i].cpu = w->cpu[i + 1];
-		c[i].stays = stays;
-		if (pthread_create(&c[i].id, NULL, closing_main, &c[i]))
-			abort();
-	}
-	for (i = 0; i < threads; i++) {
-		while (!atomic_load(&c[i].calls))
+	tw_pin(t->cpu);
+	for (;;) {
+		while (atomic_load(&c->round) == round && !atomic_load(&c->stop))
 			sched_yield();
+		if (atomic_load(&c->stop))
+			return NULL;
+		round++;
+		closing_round(c, (__u64)t->cpu << 32);
+		atomic_fetch_add(&c->ended, 1);
 	}
-	return fd;
 }
 
-/* When they have ended: how many timers must be left */
+/* Open a wheel, and let all threads arm timers in it. */
+static void closing_begin(struct closing *c, int threads, bool stays)
+{
+	struct timerwheel_setup setup = { .capacity = CLOSING_MOST };
+
+	c->fd = tw_open(O_NONBLOCK);
+	if (c->fd < 0 || tw_setup(c->fd, &setup))
+		abort();
+	c->stays = stays;
+	atomic_store(&c->left, 0);
+	atomic_store(&c->began, 0);
+	atomic_store(&c->ended, 0);
+	atomic_fetch_add(&c->round, 1);
+	while (atomic_load(&c->began) < threads)
+		sched_yield();
+}
+
+/* When they have ended: how many timers were to be left */
 static int closing_end(struct closing *c, int threads)
 {
-	int i, left = 0;
-
-	for (i = 0; i < threads; i++) {
-		pthread_join(c[i].id, NULL);
-		if (c[i].failed)
-			return -1;
-		left += c[i].armed - c[i].removed;
-	}
-	return left;
+	while (atomic_load(&c->ended) < threads)
+		sched_yield();
+	return atomic_load(&c->left);
 }
 
 /*
@@ -1803,38 +1816,49 @@ static int closing_end(struct closing *c, int threads)
 TEST_F_TIMEOUT(race, closed_at_once, TIMEOUT)
 {
 	__u64 end = tw_now(CLOCK_MONOTONIC) + seconds() * SEC;
-	static struct timerwheel_entry ent[CLOSERS_MOST + 1];
-	int i, n, fd, rounds, threads = self->w->cpus - 1;
-	static struct closing c[THREADS];
-	size_t page = getpagesize();
+	static struct timerwheel_entry ent[CLOSING_MOST + 1];
+	int i, n, rounds, threads = self->w->cpus - 1;
+	int words = getpagesize() / sizeof(__u64);
+	static struct closing_thread t[THREADS];
+	static struct closing c;
 	struct timerwheel_stats st;
 	__u64 *word, *seen;
 
 	if (self->too_few)
 		SKIP(return, "fewer than %d CPUs", variant->cpus);
 	tw_pin(self->w->cpu[0]);
-	seen = malloc(page);
-	for (rounds = 0; tw_now(CLOCK_MONOTONIC) < end; rounds++) {
-		fd = closing_begin(self->w, c, threads, false);
-		/* they need no more than a page of the table */
-		word = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		ASSERT_NE(MAP_FAILED, word);
-		ASSERT_EQ(0, tw_drain(fd, TIMERWHEEL_DRAIN_CLOSE, ent, 0));
-		for (i = 0; i < (int)(page / sizeof(__u64)); i++)
-			seen[i] = __atomic_load_n(&word[i], __ATOMIC_RELAXED);
-		ASSERT_EQ(0, closing_end(c, threads));
-		for (i = 0; i < (int)(page / sizeof(__u64)); i++)
-			ASSERT_EQ(seen[i], word[i]) TH_LOG("round %d, index %d", rounds, i);
-		munmap(word, page);
-		close(fd);
-
-		fd = closing_begin(self->w, c, threads, true);
-		n = tw_drain(fd, TIMERWHEEL_DRAIN_CLOSE, ent, CLOSERS_MOST + 1);
-		ASSERT_EQ(n, closing_end(c, threads));
-		ASSERT_EQ(0, tw_stats(fd, &st));
-		ASSERT_EQ(0, st.pending) TH_LOG("round %d", rounds);
-		close(fd);
+	seen = malloc(getpagesize());
+	for (i = 0; i < threads; i++) {
+		t[i].c = &c;
+		t[i].cpu = self->w->cpu[i + 1];
+		ASSERT_EQ(0, pthread_create(&t[i].id, NULL, closing_main, &t[i]));
 	}
+	for (rounds = 0; tw_now(CLOCK_MONOTONIC) < end; rounds++) {
+		closing_begin(&c, threads, rounds % 8 == 0);
+		if (rounds % 8 == 0) {
+			n = tw_drain(c.fd, TIMERWHEEL_DRAIN_CLOSE, ent, CLOSING_MOST + 1);
+			ASSERT_EQ(n, closing_end(&c, threads)) TH_LOG("round %d", rounds);
+			ASSERT_EQ(0, tw_stats(c.fd, &st));
+			ASSERT_EQ(0, st.pending);
+			close(c.fd);
+			continue;
+		}
+		/* what they need is in the first page of the table */
+		word = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, c.fd, 0);
+		ASSERT_NE(MAP_FAILED, word);
+		ASSERT_EQ(0, tw_drain(c.fd, TIMERWHEEL_DRAIN_CLOSE, ent, 0));
+		for (i = 0; i < words; i++)
+			seen[i] = __atomic_load_n(&word[i], __ATOMIC_RELAXED);
+		ASSERT_EQ(0, closing_end(&c, threads));
+		for (i = 0; i < words; i++)
+			ASSERT_EQ(seen[i], word[i]) TH_LOG("round %d, index %d", rounds, i);
+		munmap(word, getpagesize());
+		close(c.fd);
+	}
+	atomic_store(&c.stop, true);
+	for (i = 0; i < threads; i++)
+		ASSERT_EQ(0, pthread_join(t[i].id, NULL));
+	EXPECT_EQ(0, atomic_load(&c.failed));
 	TH_LOG("%d rounds", rounds);
 }
 

@@ -1600,6 +1600,78 @@ TEST_F(manual, wakeups_counted)
 	EXPECT_EQ(1, st.wakeups);
 }
 
+/* How often a thread of ours has gone to sleep */
+static long long slept(pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	return tw_file_number(path, "\nvoluntary_ctxt_switches:");
+}
+
+/* Of readers that sleep one is woken for an event, and the others sleep on. */
+TEST_F(manual, event_wakes_one_reader)
+{
+	enum { READERS = 8 };
+	struct sleeper s[READERS];
+	long long before[READERS];
+	int i, done = 0;
+
+	ASSERT_EQ(0, set_fl(self->fd, 0, O_NONBLOCK));
+	for (i = 0; i < READERS; i++)
+		ASSERT_EQ(0, sleeper_start(&s[i], self->fd, 1));
+	for (i = 0; i < READERS; i++)
+		before[i] = slept(s[i].tid);
+	ASSERT_EQ(0, make_due(self->fd, 1, 1));
+	tw_sleep(QUIET_MS * MSEC);
+	for (i = 0; i < READERS; i++) {
+		if (atomic_load(&s[i].done))
+			done++;
+		else
+			EXPECT_EQ(before[i], slept(s[i].tid));
+	}
+	EXPECT_GE(1, done);
+	/* the others have theirs before they go */
+	ASSERT_EQ(0, make_due(self->fd, 2, READERS - 1));
+	for (i = 0; i < READERS; i++)
+		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
+}
+
+/* A wheel is a stream: it has no position, to begin at or to be set. */
+TEST_F(manual, has_no_position)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, make_due(self->fd, 1, 1));
+	EXPECT_EQ(-1, lseek(self->fd, 0, SEEK_CUR));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, pread(self->fd, &ev, sizeof(ev), 0));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+}
+
+/* One ADVANCE wakes once, however much falls due and whatever comes after that. */
+TEST_F(manual, advance_wakes_once)
+{
+	struct timerwheel_stats st;
+	int i, ep = epoll_with(self->fd, EPOLLIN);
+
+	ASSERT_LE(0, ep);
+	for (i = 0; i < 16; i++)
+		ASSERT_EQ(0, arm(self->fd, i * 64, 64, 10));
+	ASSERT_EQ(1024, tw_advance(self->fd, 0, 10));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(1, st.wakeups);
+	/* the last batches only let timers cascade */
+	for (i = 0; i < 16; i++)
+		ASSERT_EQ(0, arm(self->fd, 2000 + i * 64, 64, 100000));
+	ASSERT_EQ(0, arm(self->fd, 1024, 64, 50000));
+	ASSERT_EQ(64, tw_advance(self->fd, 0, 99000));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(2, st.wakeups);
+	close(ep);
+}
+
 /* --- Events that are taken back ----------------------------------------------------------- */
 
 enum take_back { BY_REMOVE, BY_MOVE, BY_ADD, BY_DRAIN };

@@ -493,6 +493,7 @@ TEST_F(ring, mmap_errors)
 	EXPECT_EQ(EINVAL, map_errno(self->fd, size, PROT_READ | PROT_EXEC, MAP_SHARED, at));
 	EXPECT_EQ(EINVAL, map_errno(self->fd, size + page, PROT_READ, MAP_SHARED, at));
 	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at + size));
+	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at + size + page));
 	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at - page));
 	fd = tw_open(0);
 	EXPECT_EQ(EINVAL, map_errno(fd, page, PROT_READ, MAP_SHARED, at));
@@ -677,11 +678,17 @@ TEST(shortest)
 	close(fd);
 }
 
-/* Who takes over after a reader has died goes on where that one was */
+/*
+ * Who takes over after a reader has died goes on where that one was, whatever memory was used
+ * meanwhile
+ */
 TEST_F(ring, reader_dies)
 {
+	size_t size = 256 * getpagesize();
 	pid_t pid;
+	void *p;
 
+	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_EQ(LENGTH, arm(self->fd, 0, LENGTH, SEC));
 	EXPECT_EQ(LENGTH, tw_advance(self->fd, 0, HOUR));
 	pid = fork();
@@ -692,6 +699,9 @@ TEST_F(ring, reader_dies)
 	}
 	ASSERT_EQ(1000 + SIGKILL, tw_reap(pid));
 	munmap(self->ring, ring_size(LENGTH));
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	memset(p, 0xff, size);
 	self->ring = map_ring(self->fd, LENGTH);
 	ASSERT_EQ(LENGTH - 5, take(self, MOST));
 	EXPECT_TRUE(in_order(self->ev, 5, LENGTH - 5));
@@ -728,6 +738,20 @@ TEST_F(ring, wakes_who_waits)
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(1, st.wakeups);
 	EXPECT_EQ(1, take(self, MOST));
+	close(ep);
+}
+
+/* Who waits is woken although ADVANCE goes on to where nothing falls due */
+TEST_F(ring, wakes_who_waits_on_the_way)
+{
+	struct epoll_event what = { .events = EPOLLIN | EPOLLET }, got;
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &what));
+	ASSERT_EQ(1, arm(self->fd, 0, 1, SEC));
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, HOUR));
+	EXPECT_EQ(1, epoll_wait(ep, &got, 1, 5000));
 	close(ep);
 }
 
