@@ -1017,6 +1017,24 @@ TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 	}
 }
 
+/* Nor do so many that it takes a while until they are freed: the unload waits. */
+TEST_F_TIMEOUT(module, unload_while_they_are_freed, 300)
+{
+	int i, k, fd;
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	for (k = 0; k < 2; k++) {
+		fd = tw_open(0);
+		ASSERT_LE(0, fd);
+		for (i = 0; i < 250; i++)
+			ASSERT_EQ(0, arm(fd, i * PAGE, PAGE, HOUR));
+		ASSERT_EQ(0, close(fd));
+		ASSERT_EQ(0, unload());
+		ASSERT_EQ(0, load());
+	}
+}
+
 /* --- Memory of a control group ------------------------------------------------------------- */
 
 #define CHARGED		300000	/* timers */

@@ -684,7 +684,7 @@ TEST(shortest)
  */
 TEST_F(ring, reader_dies)
 {
-	size_t size = 256 * getpagesize();
+	size_t size = 32 << 20;
 	pid_t pid;
 	void *p;
 
@@ -701,6 +701,7 @@ TEST_F(ring, reader_dies)
 	munmap(self->ring, ring_size(LENGTH));
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, p);
+	madvise(p, size, MADV_NOHUGEPAGE);
 	memset(p, 0xff, size);
 	self->ring = map_ring(self->fd, LENGTH);
 	ASSERT_EQ(LENGTH - 5, take(self, MOST));

@@ -45,5 +45,5 @@ advance: woken for each batch; readers:manual.advance_wakes_once; s/^\t\tctx.wak
 advance: ends before its time; ring:global.advance_at_once_or_in_steps; s/ || now < to;/;/
 advance: batches are not counted; time:manual.is_counted; s/tw_cpu_count_batch(ctx.cpu, began, handled);/;/
 advance: goes on when killed; killed:victim.advance.*; s/if (more \&\& fatal_signal_pending(current))/if (0)/
-close: a closed wheel has turns; race:race.four_cpus.open_close lifetime:module.unload_after_close_with_timers; s/^\t\t\ttw_engine_remove(file->cpu\[nr\]);/\t\t\t;/
+close: a closed wheel has turns; race:race.four_cpus.open_close; s/^\t\t\ttw_engine_remove(file->cpu\[nr\]);/\t\t\t;/
 reset: parts are charged for ever; ops:setup.after_look; s/^\t\ttw_uncharge(file, tw_alloc_size(tw_cpu_size(&file->setup)));//
