@@ -105,6 +105,13 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->user_memory_max = tw_user_memory_max();
 }
 
+/* What SETUP was asked for. */
+static u32 tw_stats_setup_flags(const struct timerwheel_info *info)
+{
+	return (info->flags & TIMERWHEEL_INFO_CLOCK_SET ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
+	       (info->flags & TIMERWHEEL_INFO_ALARM ? TIMERWHEEL_SETUP_ALARM : 0);
+}
+
 /**
  * tw_stats_show - /proc/PID/fdinfo/FD
  * @m: where to
@@ -123,6 +130,12 @@ void tw_stats_show(struct seq_file *m, struct file *filp)
 	seq_printf(m, "timerwheel-tick-ns:\t%llu\n", info.tick);
 	seq_printf(m, "timerwheel-slots:\t%u\n", info.slots);
 	seq_printf(m, "timerwheel-capacity:\t%u\n", info.capacity);
+	seq_printf(m, "timerwheel-slack-ns:\t%llu\n", info.slack);
+	seq_printf(m, "timerwheel-wake-events:\t%u\n", info.wake_events);
+	seq_printf(m, "timerwheel-wake-ns:\t%llu\n", info.wake_ns);
+	seq_printf(m, "timerwheel-ring:\t%u\n", info.ring);
+	seq_printf(m, "timerwheel-event-size:\t%u\n", info.event_size);
+	seq_printf(m, "timerwheel-setup-flags:\t0x%x\n", tw_stats_setup_flags(&info));
 	seq_printf(m, "timerwheel-closed:\t%d\n", !!(info.flags & TIMERWHEEL_INFO_CLOSED));
 	seq_printf(m, "timerwheel-pending:\t%llu\n", stats.pending);
 	seq_printf(m, "timerwheel-due:\t%llu\n", stats.due);

@@ -1164,7 +1164,7 @@ TEST_F(crowd, hammering)
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	ticks = (tw_now(CLOCK_MONOTONIC) - began) / MSEC + 1;
 	EXPECT_GE(CROWD * ticks, st.requeues + st.cascades);
-	EXPECT_GE(1024 + 64, st.pass_max_timers);
+	EXPECT_GE(TW_BATCH_TIMERS, st.pass_max_timers);
 	EXPECT_TRUE(tw_balanced(&st));
 	close(other);
 }

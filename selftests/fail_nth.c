@@ -9,7 +9,7 @@
  * Fault injection does not reach single words (get_user() and the like): faults.c has
  * memory that really is not there.
  *
- * It needs a kernel with fault injection, and fails without. With TW_VERBOSE=2 the
+ * It needs a kernel with fault injection, and is skipped without. With TW_VERBOSE=2 the
  * kernel's log tells where each failure was.
  */
 #include "tw_model.h"
@@ -361,7 +361,6 @@ FIXTURE(fail) {
 
 FIXTURE_SETUP(fail)
 {
-	ASSERT_STREQ("", missing);
 	ASSERT_LE(2, sysconf(_SC_NPROCESSORS_ONLN)) {
 		TH_LOG("this needs two CPUs");
 	}
@@ -371,10 +370,18 @@ FIXTURE_TEARDOWN(fail)
 {
 }
 
+/* Older harnesses go on with a test whose fixture was skipped. */
+#define SKIP_IF_MISSING()							\
+do {										\
+	if (missing[0])								\
+		SKIP(return, "%s", missing);					\
+} while (0)
+
 #define SWEEP(sequence)								\
 static void sweep_##sequence(struct __test_metadata *_metadata, struct sweep *s);	\
 TEST_F_TIMEOUT(fail, sequence, LIMIT)						\
 {										\
+	SKIP_IF_MISSING();							\
 	sweep_run(_metadata, sweep_##sequence);					\
 }										\
 static void sweep_##sequence(struct __test_metadata *_metadata, struct sweep *s)
@@ -1302,12 +1309,14 @@ static void hotplug_warm_up(struct __test_metadata *_metadata)
 
 TEST_F_TIMEOUT(fail, cpu_offline, LIMIT)
 {
+	SKIP_IF_MISSING();
 	hotplug_warm_up(_metadata);
 	sweep_run(_metadata, offline);
 }
 
 TEST_F_TIMEOUT(fail, cpu_online, LIMIT)
 {
+	SKIP_IF_MISSING();
 	hotplug_warm_up(_metadata);
 	sweep_run(_metadata, online);
 }
@@ -1345,6 +1354,7 @@ TEST_F_TIMEOUT(fail, softirq, LIMIT)
 	struct timerwheel_stats st;
 	sigset_t sigio;
 
+	SKIP_IF_MISSING();
 	ASSERT_LE(0, fd);
 	sigemptyset(&sigio);
 	sigaddset(&sigio, SIGIO);
@@ -1414,6 +1424,7 @@ static void leaks(struct __test_metadata *_metadata)
 /* After all of the above: kmemleak has nothing to say of this module. */
 TEST_F_TIMEOUT(fail, kmemleak, LIMIT)
 {
+	SKIP_IF_MISSING();
 	leaks(_metadata);
 }
 
@@ -1492,6 +1503,7 @@ TEST_F_TIMEOUT(fail, module_load, LIMIT)
 	int ret, fd = module_open();
 	unsigned int from;
 
+	SKIP_IF_MISSING();
 	ASSERT_LE(0, fd) {
 		TH_LOG("there is no " MODULE);
 	}
@@ -1530,6 +1542,7 @@ TEST_F_TIMEOUT(fail, module_unload, LIMIT)
 	struct sweep sweep, *s = &sweep;
 	int ret, fd = module_open();
 
+	SKIP_IF_MISSING();
 	ASSERT_LE(0, fd);
 	sweep_begin(s, "module_unload");
 	while (sweep_next(s)) {
@@ -1556,6 +1569,7 @@ TEST_F(fail, summary)
 	struct tally all = { .name = "all sequences" };
 	unsigned int i, k;
 
+	SKIP_IF_MISSING();
 	for (i = 0; i < tallies->n; i++) {
 		const struct tally *t = &tallies->tally[i];
 

@@ -617,6 +617,74 @@ TEST_F(wheel, fdinfo_shows_pending)
 	reap(pid);
 }
 
+/* What a line of fdinfo says, as text; NULL: there is no such line */
+static const char *info_line(const char *buf, const char *name)
+{
+	static char value[32];
+	const char *p = strstr(buf, name);
+
+	return p && sscanf(p + strlen(name), ":\t%31s", value) == 1 ? value : NULL;
+}
+
+/* All that SETUP would have to be given for another wheel like it */
+TEST_F(wheel, fdinfo_shows_setup)
+{
+	static const char * const names[] = {
+		"clock", "tick-ns", "slots", "capacity", "slack-ns", "wake-events", "wake-ns",
+		"ring", "event-size", "setup-flags",
+	};
+	static const struct {
+		struct timerwheel_setup setup;
+		const char *is[ARRAY_SIZE(names)];
+	} all[] = {
+		{
+			{ },
+			{ "monotonic", "1000000", "256", "4194304", "0", "1", "0", "0", "48",
+			  "0x0" },
+		}, {
+			{
+				.flags = TIMERWHEEL_SETUP_CLOCK_SET,
+				.clock = TIMERWHEEL_CLOCK_REALTIME, .slots = 63, .tick = 2000,
+				.capacity = 99, .wake_events = 7, .wake_ns = 4000, .slack = 5000,
+				.ring = 8, .event_size = 96,
+			},
+			{ "realtime", "2000", "64", "99", "5000", "7", "4000", "8", "48",
+			  "0x1" },
+		}, {
+			{
+				.flags = TIMERWHEEL_SETUP_ALARM,
+				.clock = TIMERWHEEL_CLOCK_BOOTTIME,
+			},
+			{ "boottime", "1000000", "256", "4194304", "0", "1", "0", "0", "48",
+			  "0x2" },
+		},
+	};
+	char buf[4096], name[64];
+	size_t i, k;
+	int fd, ret;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		struct timerwheel_setup setup = all[i].setup;
+
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ret = tw_setup(fd, &setup);
+		if (ret == -EOPNOTSUPP && setup.flags & TIMERWHEEL_SETUP_ALARM) {
+			printf("# nothing can wake this machine\n");
+			close(fd);
+			continue;
+		}
+		ASSERT_EQ(0, ret);
+		ASSERT_LT(0, read_info(getpid(), fd, buf, sizeof(buf)));
+		for (k = 0; k < ARRAY_SIZE(names); k++) {
+			snprintf(name, sizeof(name), "timerwheel-%s", names[k]);
+			EXPECT_STREQ(all[i].is[k], info_line(buf, name))
+				TH_LOG("%zu: %s", i, name);
+		}
+		close(fd);
+	}
+}
+
 /* --- Many wheels --------------------------------------------------------------------- */
 
 #define WHEELS	1000

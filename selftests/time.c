@@ -1982,6 +1982,67 @@ TEST_F(set, told_monitor)
 	close(fd);
 }
 
+/* Is a reader of @fd told who sleeps in poll when the clock is set? Once, and of nothing else */
+static bool told_sleeper(int fd)
+{
+	struct asking a = { .fd = fd };
+	__u64 mono = tw_now(CLOCK_MONOTONIC);
+	pthread_t id;
+
+	/* what it was told of before */
+	while (tw_read(fd, &a.ev, 1) == 1)
+		;
+	if (pthread_create(&id, NULL, poll_long, &a))
+		return false;
+	usleep(100 * 1000);
+	return shift_clock(MINUTE) && !pthread_join(id, NULL) && a.ret == 1 &&
+	       tw_now(CLOCK_MONOTONIC) < mono + 10 * SEC && tw_read(fd, &a.ev, 1) == 1 &&
+	       is_set(&a.ev, 0, 0) && tw_read(fd, &a.ev, 1) == -EAGAIN;
+}
+
+/* Who sleeps is told each time, whoever else asks, begins to, or does no more */
+TEST_F(set, told_after_others)
+{
+	int fd[4], i;
+
+	if (!self->real)
+		return;
+	for (i = 0; i < 3; i++)
+		fd[i] = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	for (i = 0; i < 3; i++)
+		EXPECT_TRUE(told_sleeper(fd[i]));
+	fd[3] = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	EXPECT_TRUE(told_sleeper(fd[3]));
+	close(fd[0]);
+	EXPECT_TRUE(told_sleeper(fd[3]));
+	close(fd[3]);
+	close(fd[2]);
+	EXPECT_TRUE(told_sleeper(fd[1]));
+	close(fd[1]);
+	/* the first one after the last */
+	fd[0] = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	EXPECT_TRUE(told_sleeper(fd[0]));
+	close(fd[0]);
+}
+
+/* With a ring a monitor is told who sleeps, though nobody calls and no timer fires */
+TEST_F(set, told_monitor_asleep)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 8), mon;
+	struct timerwheel_monitor monitor = {
+		.size = sizeof(monitor), .flags = TIMERWHEEL_MONITOR_NONBLOCK,
+	};
+
+	if (!self->real)
+		return;
+	mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	ASSERT_LE(0, mon);
+	EXPECT_TRUE(told_sleeper(mon));
+	EXPECT_TRUE(told_sleeper(mon));
+	close(mon);
+	close(fd);
+}
+
 struct setter {
 	bool stop;
 	bool failed;

@@ -80,6 +80,19 @@ static __u64 choose_when(const struct view *view, __u32 flags, __u64 *r)
 	return one_in(r, 4) && time < view->now ? view->now - time : view->now + time;
 }
 
+static bool zeros(const char *p, size_t from, size_t to)
+{
+	for (; from < to; from++)
+		if (p[from])
+			return false;
+	return true;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 /* --- Elements ---------------------------------------------------------------- */
 
 bool add_invalid(const struct timerwheel_add *a)
@@ -147,30 +160,65 @@ static void make_remove(struct timerwheel_remove *rem, __u64 *r)
 	rem->match = choose_match(rem->key, flags, r);
 }
 
+void elem_get(const struct io *io, unsigned int i, union elem *e)
+{
+	memcpy(e, io->elems + i * io->elem, io->elem_known);
+}
+
+void elem_put(struct io *io, unsigned int i, const union elem *e)
+{
+	memcpy(io->elems + i * io->elem, e, io->elem_known);
+}
+
+void elem_zero_tail(struct io *io, unsigned int i)
+{
+	memset(io->elems + i * io->elem + io->elem_known, 0, io->elem - io->elem_known);
+}
+
+bool elem_tail_set(const struct io *io, unsigned int i, size_t room)
+{
+	return !zeros(io->elems, i * io->elem + io->elem_known,
+		      least((i + 1) * io->elem, room));
+}
+
+/* Of these the kernel reads the unknown part; of others it only writes it. */
+static bool elem_is_read(unsigned int op)
+{
+	return op == OP_ADD || op == OP_MOVE || op == OP_REMOVE;
+}
+
 static void make_elems(struct io *io, unsigned int op, unsigned int n, const struct view *view,
 		       __u64 *r)
 {
+	union elem e;
 	unsigned int i;
 
 	memset(io->elems, POISON, n * io->elem);
 	for (i = 0; i < n; i++) {
+		memset(&e, POISON, sizeof(e));
 		switch (op) {
 		case OP_ADD:
-			io->add[i].slack = 0;
-			make_add(&io->add[i], view, r);
+			e.add.slack = 0;
+			make_add(&e.add, view, r);
 			break;
 		case OP_MOVE:
-			make_move(&io->move[i], view, r);
+			make_move(&e.move, view, r);
 			break;
 		case OP_REMOVE:
-			make_remove(&io->remove[i], r);
+			make_remove(&e.remove, r);
 			break;
 		case OP_GET:
-			io->entry[i].key = choose_key(r);
-			io->entry[i].flags = one_in(r, 100) ? odd_word(r) : 0;
+			e.entry.key = choose_key(r);
+			e.entry.flags = one_in(r, 100) ? odd_word(r) : 0;
 			break;
 		}
+		elem_put(io, i, &e);
+		if (elem_is_read(op))
+			elem_zero_tail(io, i);
 	}
+	if (n && elem_is_read(op) && io->elem > io->elem_known && one_in(r, 2))
+		io->elems[rnd_to(r, n) * io->elem + io->elem_known +
+			  rnd_to(r, io->elem - io->elem_known)] ^= 1 << rnd_to(r, 8);
 }
 
 /* --- Arguments --------------------------------------------------------------- */
@@ -213,11 +261,14 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 	};
 	static const __u32 slots[] = { 0, 7, 8, 9, 16, 64, 255, 256, 1000, 4096, 4097 };
 	static const __u32 caps[] = { 0, 1, 2, 10, 63, 64, 65, 200, 1 << 24, (1 << 24) + 1 };
+	static const __u32 events[] = { 8, 40, 47, 48, 49, 56, 64, 4088, 4096, 4097, 4104 };
 
 	memset(s, 0, sizeof(*s));
 	s->clock = one_in(r, 16) ? odd_word(r) : rnd_to(r, 4);
 	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
 		s->clock = TIMERWHEEL_CLOCK_MANUAL;
+	if (view->clocks && one_in(r, 3))
+		s->flags = rnd_to(r, 4);
 	s->slots = slots[rnd_to(r, ARRAY_LEN(slots))];
 	s->tick = ticks[rnd_to(r, ARRAY_LEN(ticks))];
 	s->capacity = caps[rnd_to(r, ARRAY_LEN(caps))];
@@ -225,7 +276,9 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 	if (s->wake_events > 1 || one_in(r, 8))
 		s->wake_ns = choose_time(view, r);
 	s->slack = one_in(r, 4) ? choose_time(view, r) : 0;
-	s->event_size = one_in(r, 4) ? rnd_to(r, 20) * 8 : 0;
+	if (one_in(r, 4))
+		s->event_size = one_in(r, 4) ? events[rnd_to(r, ARRAY_LEN(events))] :
+					       48 + rnd_to(r, 507) * 8;
 	if (!mangle)
 		return;
 	/* Any word of it, except the size. */
@@ -236,6 +289,8 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
 		s->clock = TIMERWHEEL_CLOCK_MANUAL;
 }
+
+unsigned int alarm_errors;
 
 unsigned int setup_errors(const struct timerwheel_setup *s)
 {
@@ -252,7 +307,39 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 	    s->slack > TIMERWHEEL_TIME_MAX || s->wake_ns > TIMERWHEEL_TIME_MAX ||
 	    (s->wake_events > 1 && !s->wake_ns))
 		return MAY_EINVAL;
-	return 0;
+	return s->flags & TIMERWHEEL_SETUP_ALARM ? alarm_errors : 0;
+}
+
+/* Elements smaller than those of today are none; larger ones are, up to a page. */
+static __u32 choose_elem_size(const struct io *io, __u64 *r)
+{
+	switch (rnd_to(r, 6)) {
+	case 0:
+		return odd_word(r);
+	case 1:
+		return getpagesize() + rnd_to(r, 3) - 1;
+	case 2:
+		return io->elem_known + rnd_to(r, 3) - 1;
+	case 3:
+		return rnd_to(r, io->elem_known);
+	case 4:
+		return io->elem_known + 1 + rnd_to(r, 1000);
+	default:
+		return io->elem_known + 8 * (1 + rnd_to(r, 8));
+	}
+}
+
+/* How the array is laid out: as the call says, unless that is nonsense or takes too much room. */
+static void lay_out(struct io *io, unsigned int n)
+{
+	struct timerwheel_batch *b = &io->batch;
+
+	io->elem = io->elem_known;
+	if (b->elem_size <= io->elem_known || b->elem_size > (size_t)getpagesize())
+		return;
+	if ((size_t)n * b->elem_size > ELEM_ROOM)
+		b->elem_size = io->elem_known;
+	io->elem = b->elem_size;
 }
 
 static void make_size(struct io *io, bool mangle, __u64 *r)
@@ -293,7 +380,8 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 
 	io->cmd = ioctls[call->op].cmd;
 	io->known = ioctls[call->op].size;
-	io->elem = ioctls[call->op].elem;
+	io->elem_known = ioctls[call->op].elem;
+	io->elem = io->elem_known;
 	io->elems_len = 0;
 	memset(io->arg, 0, sizeof(io->arg));
 	make_size(io, call->mangle & MANGLE_SIZE, r);
@@ -321,15 +409,13 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 		if (call->mangle & MANGLE_COUNT)
 			b->count = odd_word(r);
 		if (call->mangle & MANGLE_ELEM_SIZE)
-			b->elem_size = one_in(r, 2) ? odd_word(r) : io->elem + rnd_to(r, 3) - 1;
-		/* What is larger is more than a page: the array is for elements as they are. */
-		if (b->elem_size > io->elem)
-			b->elem_size |= 1U << 30;
+			b->elem_size = choose_elem_size(io, r);
 		if (call->mangle & MANGLE_CURSOR)
 			b->cursor = odd_word(r);
 		/* A count beyond the array is only for calls that must fail. */
 		if (b->count > n && b->count <= TIMERWHEEL_BATCH_MAX)
 			n = b->count;
+		lay_out(io, n);
 		io->elems_len = n * io->elem;
 		make_elems(io, call->op, n, view, r);
 		if (view->clean && elems > PLACE_EDGE)
@@ -348,19 +434,6 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 		place = PLACE_ODD;
 	spot_choose(&w->arena, place, call->cut, call->cold & 1, io->arg_len, &io->at);
 	spot_fill(&io->at, io->arg, io->arg_len);
-}
-
-static bool zeros(const char *p, size_t from, size_t to)
-{
-	for (; from < to; from++)
-		if (p[from])
-			return false;
-	return true;
-}
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 unsigned int args_errors(const struct io *io, unsigned int op)
@@ -398,9 +471,11 @@ unsigned int args_errors(const struct io *io, unsigned int op)
 		return errors;
 	if (b->flags & ~(op == OP_DRAIN ? TIMERWHEEL_DRAIN_CLOSE : 0))
 		errors |= MAY_EINVAL;
-	if ((b->cursor && op != OP_LIST) || b->elem_size < io->elem)
+	if ((b->cursor && op != OP_LIST) || b->elem_size < io->elem_known)
 		errors |= MAY_EINVAL;
-	if (b->elem_size > io->elem || b->count > TIMERWHEEL_BATCH_MAX)
+	if (b->elem_size > (size_t)getpagesize() || b->count > TIMERWHEEL_BATCH_MAX)
+		errors |= MAY_E2BIG;
+	if (elem_is_read(op) && b->count && elem_tail_set(io, 0, io->elems_at.rd))
 		errors |= MAY_E2BIG;
 	return errors;
 }
@@ -436,6 +511,10 @@ unsigned int error_bit(int err)
 		return MAY_EAGAIN;
 	case EINTR:
 		return MAY_EINTR;
+	case EPERM:
+		return MAY_EPERM;
+	case EOPNOTSUPP:
+		return MAY_EOPNOTSUPP;
 	case ENOMEM:
 	case EDQUOT:	/* the administrator's word for the same */
 		return MAY_ENOMEM;

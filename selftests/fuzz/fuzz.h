@@ -218,7 +218,8 @@ struct view {
  * @size: the size that the argument claims
  * @known: the size it has today
  * @arg_len: bytes of @arg in use
- * @elem: size of an element, 0: not a call on an array
+ * @elem: size of an element in the array, 0: not a call on one
+ * @elem_known: the size it has today, never more than @elem
  * @elems_len: bytes of @elems in use
  * @arg: what it holds; in the end: what it must hold
  * @elems: and the array
@@ -231,6 +232,7 @@ struct io {
 	size_t known;
 	size_t arg_len;
 	size_t elem;
+	size_t elem_known;
 	size_t elems_len;
 	union {
 		char arg[ARG_ROOM];
@@ -242,12 +244,16 @@ struct io {
 	};
 	union {
 		char *elems;
-		struct timerwheel_add *add;
-		struct timerwheel_move *move;
-		struct timerwheel_remove *remove;
-		struct timerwheel_entry *entry;
 		struct timerwheel_event *event;
 	};
+};
+
+/** union elem - an element, as much of it as is known */
+union elem {
+	struct timerwheel_add add;
+	struct timerwheel_move move;
+	struct timerwheel_remove remove;
+	struct timerwheel_entry entry;
 };
 
 /* Errors that a call as a whole may fail with: bits. */
@@ -258,6 +264,8 @@ struct io {
 #define MAY_EAGAIN	16
 #define MAY_EINTR	32
 #define MAY_ENOMEM	64
+#define MAY_EPERM	128
+#define MAY_EOPNOTSUPP	256
 
 struct worker;
 
@@ -268,10 +276,19 @@ bool move_invalid(const struct timerwheel_move *move);
 bool remove_invalid(const struct timerwheel_remove *rem);
 bool get_invalid(const struct timerwheel_entry *entry);
 unsigned int setup_errors(const struct timerwheel_setup *setup);
+/* What SETUP with TIMERWHEEL_SETUP_ALARM fails with here: a bit, or 0. */
+extern unsigned int alarm_errors;
 unsigned int error_bit(int err);
 
 __u64 choose_key(__u64 *r);
 __u64 choose_time(const struct view *view, __u64 *r);
+/* Element @i of the array, which may lie anywhere; from there and back. */
+void elem_get(const struct io *io, unsigned int i, union elem *elem);
+void elem_put(struct io *io, unsigned int i, const union elem *elem);
+/* The unknown part of element @i: from here on it must be zero. */
+void elem_zero_tail(struct io *io, unsigned int i);
+/* Is something set in it, as far as it lies within @room bytes? */
+bool elem_tail_set(const struct io *io, unsigned int i, size_t room);
 void args_ioctl(struct worker *w, const struct call *call, const struct view *view);
 /* Which errors the memory and the fields give reason for; 0: it may not fail for these. */
 unsigned int args_errors(const struct io *io, unsigned int op);

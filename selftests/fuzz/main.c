@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -220,6 +221,21 @@ static void test_program(void)
 	free_worker(w);
 }
 
+/* May a wheel wake the machine here? Nobody changes that meanwhile. */
+static void try_alarm(int fd)
+{
+	struct timerwheel_setup setup = {
+		.size = sizeof(setup), .flags = TIMERWHEEL_SETUP_ALARM,
+		.clock = TIMERWHEEL_CLOCK_BOOTTIME,
+	};
+
+	if (!ioctl(fd, TIMERWHEEL_IOC_SETUP, &setup))
+		return;
+	alarm_errors = error_bit(errno);
+	if (!(alarm_errors & (MAY_EPERM | MAY_EOPNOTSUPP)))
+		ksft_exit_fail_msg("SETUP_ALARM: %s\n", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
 	int fd;
@@ -233,6 +249,7 @@ int main(int argc, char **argv)
 	fd = dev_open(0);
 	if (fd < 0)
 		ksft_exit_fail_msg("/dev/timerwheel: %s\n", strerror(-fd));
+	try_alarm(fd);
 	close(fd);
 	if (options.program) {
 		test_program();

@@ -53,6 +53,8 @@ void model_setup(struct model *m, const struct timerwheel_setup *asked)
 		m->setup.wake_events = asked->wake_events;
 	m->setup.wake_ns = asked->wake_ns;
 	m->setup.slack = asked->slack;
+	if (asked->event_size)
+		m->setup.event_size = min64(asked->event_size, sizeof(struct timerwheel_event));
 	m->settled = true;
 }
 

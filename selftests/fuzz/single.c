@@ -316,6 +316,33 @@ static __u32 fit(const struct io *io, size_t room)
 	return n < io->batch.count ? n : io->batch.count;
 }
 
+/*
+ * Elements of ADD, MOVE and REMOVE that can be done if they are larger than is known: all of them
+ * can be read, what is known can be written, and the rest is zero.
+ */
+static __u32 fit_larger(const struct io *io)
+{
+	__u32 most = fit(io, io->elems_at.rd), i;
+
+	for (i = 0; i < most; i++)
+		if (i * io->elem + io->elem_known > io->elems_at.rw ||
+		    elem_tail_set(io, i, io->elems_at.rd))
+			break;
+	return i;
+}
+
+/* The unknown part of an element that was not done may have been set to zero, or some of it. */
+static void may_be_zeroed(struct io *io, unsigned int i)
+{
+	size_t at = i * io->elem + io->elem_known;
+
+	if (!io->elems_at.alias || i >= io->batch.count)
+		return;
+	for (; at < (i + 1) * io->elem && at < io->elems_at.rw; at++)
+		if (!io->elems_at.alias[at])
+			io->elems[at] = 0;
+}
+
 /* Where index and generation are. */
 #define PLACE	offsetof(struct timerwheel_add, index)
 
@@ -328,40 +355,41 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 {
 	struct io *io = &t->w->io;
 	const char *is = io->elems_at.alias + i * io->elem;
-	bool whole = (i + 1) * io->elem <= io->elems_at.rw;
+	bool whole = i * io->elem + io->elem_known <= io->elems_at.rw;
 	struct mtimer *timer;
 	int must = -EINVAL;
+	union elem e;
 
+	elem_get(io, i, &e);
 	switch (op) {
 	case OP_ADD:
-		must = model_add(&t->m, &io->add[i], &timer);
-		io->add[i].result = must;
+		must = model_add(&t->m, &e.add, &timer);
+		e.add.result = must;
 		if (must < 0)
 			break;
 		/* Index and generation are the kernel's to choose, and stay. */
 		if (!whole)
 			break;
-		memcpy(&io->add[i].index, is + PLACE, 8);
-		if (!io->add[i].index || !io->add[i].generation ||
-		    (timer->index && (timer->index != io->add[i].index ||
-				      timer->generation != io->add[i].generation)))
+		memcpy(&e.add.index, is + PLACE, 8);
+		if (!e.add.index || !e.add.generation ||
+		    (timer->index && (timer->index != e.add.index ||
+				      timer->generation != e.add.generation)))
 			wrong(t->w, "element %u: index %u, generation %u became %u, %u", i,
-			      timer->index, timer->generation, io->add[i].index,
-			      io->add[i].generation);
-		timer->index = io->add[i].index;
-		timer->generation = io->add[i].generation;
+			      timer->index, timer->generation, e.add.index, e.add.generation);
+		timer->index = e.add.index;
+		timer->generation = e.add.generation;
 		break;
 	case OP_MOVE:
-		must = model_move(&t->m, &io->move[i]);
-		io->move[i].result = must;
+		must = model_move(&t->m, &e.move);
+		e.move.result = must;
 		break;
 	case OP_REMOVE:
-		must = model_remove(&t->m, &io->remove[i]);
-		io->remove[i].result = must;
+		must = model_remove(&t->m, &e.remove);
+		e.remove.result = must;
 		break;
 	case OP_GET:
-		timer = model_find(&t->m, io->entry[i].key);
-		if (!get_invalid(&io->entry[i]))
+		timer = model_find(&t->m, e.entry.key);
+		if (!get_invalid(&e.entry))
 			must = timer ? timer->due ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING :
 				       -ENOENT;
 		if (must > 0 && !timer->index && whole) {
@@ -369,16 +397,17 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 			memcpy(&timer->generation, is + PLACE + 4, 4);
 		}
 		if (must > 0)
-			model_describe(&t->m, timer, &io->entry[i]);
+			model_describe(&t->m, timer, &e.entry);
 		else
-			io->entry[i].result = must;
+			e.entry.result = must;
+		elem_zero_tail(io, i);
 		break;
 	}
+	elem_put(io, i, &e);
 	/* The index may be what could not be written. */
-	if (memcmp(is, (char *)io->elems + i * io->elem,
-		   whole ? io->elem : PLACE)) {
+	if (memcmp(is, io->elems + i * io->elem, whole ? io->elem : PLACE)) {
 		wrong(t->w, "element %u (key %llx) is not as it should be: result %d", i,
-		      io->add[i].key, must);
+		      e.add.key, must);
 		return false;
 	}
 	return true;
@@ -388,16 +417,25 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 static void do_elements(struct test *t, const struct call *call, int ret, unsigned int errors)
 {
 	struct io *io = &t->w->io;
-	__u32 fits = fit(io, io->elems_at.rw), most = fits, i;
+	bool larger = io->elem > io->elem_known;
+	__u32 fits = fit(io, io->elems_at.rw), most, i;
 
+	if (larger && call->op != OP_GET)
+		fits = fit_larger(io);
+	most = fits;
 	/* One whose result can be written, but not all of it, is done as well. */
-	if ((call->op == OP_ADD || call->op == OP_GET) &&
+	if (!larger && (call->op == OP_ADD || call->op == OP_GET) &&
 	    io->elems_at.rw % io->elem >= PLACE)
 		most = fit(io, io->elems_at.rw + io->elem);
 	if (most > fit(io, io->elems_at.rd))
 		most = fits;
-	if (!most && io->batch.count)
+	/* Else it is something in the first one that is not known, and in errors already. */
+	if (!most && io->batch.count &&
+	    (io->elem > io->elems_at.rd || io->elem_known > io->elems_at.rw ||
+	     (call->op == OP_GET && io->elem > io->elems_at.rw)))
 		errors |= MAY_EFAULT;
+	if (larger && call->op == OP_GET && !(errors & ~MAY_EFAULT))
+		may_be_zeroed(io, fits);
 	if (errors) {
 		failed_with(t, op_names[call->op], ret, errors);
 		return;
@@ -413,8 +451,8 @@ static void do_elements(struct test *t, const struct call *call, int ret, unsign
 		if (!element(t, call->op, i))
 			return;
 	if (ret > (int)fits)
-		memcpy(&io->add[fits].index, io->elems_at.alias + fits * io->elem +
-		       PLACE, 8);
+		memcpy(io->elems + fits * io->elem + PLACE,
+		       io->elems_at.alias + fits * io->elem + PLACE, 8);
 }
 
 /* LIST, DRAIN */
@@ -427,6 +465,7 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 	size_t partial;
 	struct mtimer *timer;
 	bool list = call->op == OP_LIST;
+	union elem e;
 
 	if (errors) {
 		failed_with(t, op_names[call->op], ret, errors);
@@ -436,6 +475,9 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 	if (!list && io->batch.flags & TIMERWHEEL_DRAIN_CLOSE)
 		m->closed = true;
 	if (ret == -EFAULT && must && !fits)
+		goto partly;
+	/* Nothing to drain: that there is no memory for it is found first, or not. */
+	if (ret == -EFAULT && !list && io->elem > io->elem_known && io->batch.count && !fits)
 		goto partly;
 	/* From a cursor on there may be any number of them. */
 	if (must > fits)
@@ -447,8 +489,10 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 	m->stamp++;
 	for (i = 0; i < must; i++) {
 		/* It may not be aligned. */
-		memcpy(&io->entry[i], io->elems_at.alias + i * io->elem, io->elem);
-		timer = learn(t, &io->entry[i]);
+		memcpy(&e, io->elems_at.alias + i * io->elem, io->elem_known);
+		elem_put(io, i, &e);
+		elem_zero_tail(io, i);
+		timer = learn(t, &e.entry);
 		if (!timer)
 			return;
 		if (list)
@@ -463,11 +507,14 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 		       io->at.alias + offsetof(struct timerwheel_batch, cursor), 8);
 		t->cursor = io->batch.cursor;
 	}
+	/* Its memory is tried before the timer is taken out. */
+	if (!list)
+		may_be_zeroed(io, must);
 partly:
 	/* What did not fit may be there in part. */
 	partial = io->elems_at.rw - fits * io->elem;
 	if (partial < io->elem && fits < io->batch.count && io->elems_at.alias)
-		memcpy(&io->entry[fits], io->elems_at.alias + fits * io->elem, partial);
+		memcpy(io->elems + fits * io->elem, io->elems_at.alias + fits * io->elem, partial);
 }
 
 static void do_ioctl(struct test *t, const struct call *call)

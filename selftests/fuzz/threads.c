@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/capability.h>
 
 #include "fuzz.h"
 
@@ -126,58 +127,57 @@ static void count(struct counts *c, unsigned int op, int result)
 static bool element(struct worker *w, unsigned int op, unsigned int i, struct counts *counts)
 {
 	struct io *io = &w->io;
-	union {
-		struct timerwheel_add add;
-		struct timerwheel_move move;
-		struct timerwheel_remove remove;
-		struct timerwheel_entry entry;
-	} is;
+	union elem is, must;
 	bool fine;
 	int result;
 
-	memcpy(&is, io->elems_at.alias + i * io->elem, io->elem);
+	memcpy(&is, io->elems_at.alias + i * io->elem, io->elem_known);
+	elem_get(io, i, &must);
 	switch (op) {
 	case OP_ADD:
 		result = is.add.result;
-		fine = add_result(&io->add[i], result);
-		io->add[i].result = result;
+		fine = add_result(&must.add, result);
+		must.add.result = result;
 		if (result >= 0) {
-			io->add[i].index = is.add.index;
-			io->add[i].generation = is.add.generation;
+			must.add.index = is.add.index;
+			must.add.generation = is.add.generation;
 		}
 		break;
 	case OP_MOVE:
 		result = is.move.result;
-		fine = found_result(move_invalid(&io->move[i]),
-				    io->move[i].flags & TIMERWHEEL_MATCH, result);
-		io->move[i].result = result;
+		fine = found_result(move_invalid(&must.move), must.move.flags & TIMERWHEEL_MATCH,
+				    result);
+		must.move.result = result;
 		break;
 	case OP_REMOVE:
 		result = is.remove.result;
-		fine = found_result(remove_invalid(&io->remove[i]),
-				    io->remove[i].flags & TIMERWHEEL_MATCH, result);
-		io->remove[i].result = result;
+		fine = found_result(remove_invalid(&must.remove),
+				    must.remove.flags & TIMERWHEEL_MATCH, result);
+		must.remove.result = result;
 		if (result < 0)
 			break;
 		fine &= pair_fits(counts, is.remove.key, is.remove.value);
-		io->remove[i].value = is.remove.value;
-		io->remove[i].left = is.remove.left;
+		must.remove.value = is.remove.value;
+		must.remove.left = is.remove.left;
 		break;
 	case OP_GET:
 		result = is.entry.result;
-		fine = found_result(get_invalid(&io->entry[i]), false, result);
+		fine = found_result(get_invalid(&must.entry), false, result);
 		if (result > 0) {
-			fine &= entry_fits(counts, &is.entry) && is.entry.key == io->entry[i].key;
-			io->entry[i] = is.entry;
+			fine &= entry_fits(counts, &is.entry) && is.entry.key == must.entry.key;
+			must.entry = is.entry;
 		} else {
-			io->entry[i].result = result;
+			must.entry.result = result;
 		}
+		elem_zero_tail(io, i);
 		break;
 	default:
 		result = is.entry.result;
 		fine = entry_fits(counts, &is.entry);
-		io->entry[i] = is.entry;
+		must.entry = is.entry;
+		elem_zero_tail(io, i);
 	}
+	elem_put(io, i, &must);
 	if (!fine)
 		wrong(w, "element %u (key %llx, result %d) is not as it should be", i,
 		      is.add.key, result);
@@ -281,6 +281,9 @@ static void do_ioctl(struct worker *w, const struct call *call, unsigned int whe
 		may |= MAY_EINTR | MAY_ENOMEM;
 		if (io->elems_at.rw < io->elems_len || io->at.flips)
 			may |= MAY_EFAULT;
+		/* Whatever is there is not known, and not zero. */
+		if (io->elems_at.flips && io->elem > io->elem_known)
+			may |= MAY_E2BIG;
 	} else if (call->op == OP_SETUP) {
 		may |= MAY_EBUSY;
 	} else if (call->op == OP_ADVANCE) {
@@ -336,6 +339,9 @@ static void do_read(struct worker *w, const struct call *call, unsigned int whee
 	memcpy(io->elems, io->elems_at.alias, got);
 	for (i = 0; i < n; i++) {
 		e = &io->event[i];
+		/* Somebody has set up the wheel so, and somebody the clock. */
+		if (!counts && e->flags == TIMERWHEEL_EVENT_CLOCK_SET)
+			continue;
 		if (e->fired < e->deadline || !pair_fits(counts, e->key, e->value) || !e->index ||
 		    e->flags & ~TIMERWHEEL_EVENT_PERIODIC || (e->overruns && !e->flags)) {
 			wrong(w, "event %zu: key %llx value %llx deadline %llx fired %llx",
@@ -354,6 +360,19 @@ static void do_read(struct worker *w, const struct call *call, unsigned int whee
 
 static void run_program(struct job *job);
 
+/* From now on this process may not have wheels that wake the machine. */
+static void drop_wake_alarm(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, data))
+		return;
+	data[CAP_TO_INDEX(CAP_WAKE_ALARM)].effective &= ~CAP_TO_MASK(CAP_WAKE_ALARM);
+	if (!syscall(SYS_capset, &head, data))
+		alarm_errors = MAY_EPERM;
+}
+
 /* A child with the same descriptors. It may be killed at any moment. */
 static void do_fork(struct worker *w, const struct call *call)
 {
@@ -371,6 +390,8 @@ static void do_fork(struct worker *w, const struct call *call)
 		w->ring = NULL;
 		setitimer(ITIMER_REAL, &storm, NULL);
 		w->failed = false;
+		if (one_in(&state, 2))
+			drop_wake_alarm();
 		program_make(&w->program, &state, true);
 		if (w->program.n > CHILD_CALLS)
 			w->program.n = CHILD_CALLS;

@@ -563,12 +563,17 @@ void events_begin(void);
  * events_rows - some events
  * @events: they
  * @count: how many
+ *
+ * What is no timer's event, but tells that the clock was set or that events are missing, is a line
+ * between the rows; in JSON an object with other members.
+ *
+ * Return: how many are those of timers.
  */
-void events_rows(const struct timerwheel_event *events, size_t count);
+size_t events_rows(const struct timerwheel_event *events, size_t count);
 
 /**
  * struct events_limit - when to stop: --count and --timeout
- * @left: events that may still come
+ * @left: events of timers that may still come
  * @end: now_ns() at which the time is over
  * @forever: there is no end
  */
@@ -613,6 +618,7 @@ bool exec_event(const struct timerwheel_event *event);
  * @tick: its tick
  * @capacity: its capacity
  * @slack: its default slack
+ * @flags: TIMERWHEEL_SETUP_* that it was set up with
  * @timers: its timers; of these fields key, value, left, period, slack are saved
  * @count: how many
  */
@@ -623,6 +629,7 @@ struct saved {
 	__u64 tick;
 	__u64 capacity;
 	__u64 slack;
+	__u32 flags;
 	struct timerwheel_entry *timers;
 	size_t count;
 };

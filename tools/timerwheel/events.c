@@ -32,19 +32,25 @@ static void missed(__u64 events)
 	out_line("(%s events missed: give a larger --buffer)", commas(events));
 }
 
-/* No timer: the wheel's program has asked to know. */
+/* No timer: the wheel was set up with TIMERWHEEL_SETUP_CLOCK_SET. */
 static void clock_set(const struct timerwheel_event *event)
 {
+	__u64 sets = event->overruns + 1;
+
 	table_flush();
 	json_open(NULL, '{');
-	out_number(NULL, "clock_set", SHOW_NUMBER, event->fired);
+	out_number(NULL, "clock_set_ns", SHOW_NUMBER, event->fired);
+	out_number(NULL, "sets", SHOW_NUMBER, sets);
 	json_close();
-	out_line("(the clock was set)");
+	if (sets == 1)
+		out_line("(the clock was set)");
+	else
+		out_line("(the clock was set %s times)", commas(sets));
 }
 
-void events_rows(const struct timerwheel_event *events, size_t count)
+size_t events_rows(const struct timerwheel_event *events, size_t count)
 {
-	size_t i;
+	size_t i, timers = 0;
 
 	for (i = 0; i < count; i++) {
 		const struct timerwheel_event *e = &events[i];
@@ -58,14 +64,17 @@ void events_rows(const struct timerwheel_event *events, size_t count)
 			{ .yes = e->flags & TIMERWHEEL_EVENT_PERIODIC },
 		};
 
-		if (e->flags & TIMERWHEEL_EVENT_MISSED)
+		if (e->flags & TIMERWHEEL_EVENT_MISSED) {
 			missed(e->overruns);
-		else if (e->flags & TIMERWHEEL_EVENT_CLOCK_SET)
+		} else if (e->flags & TIMERWHEEL_EVENT_CLOCK_SET) {
 			clock_set(e);
-		else
+		} else {
 			table_row(values);
+			timers++;
+		}
 	}
 	table_flush();
+	return timers;
 }
 
 void events_limit(struct events_limit *limit, __u64 count)

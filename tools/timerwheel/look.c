@@ -26,6 +26,10 @@ static void show_info(struct tw_wheel *wheel)
 	out_number("wakes after", "wake_ns", SHOW_PERIOD, info.wake_ns);
 	out_number("or after events", "wake_events", SHOW_COUNT, info.wake_events);
 	out_number("event ring", "ring", SHOW_COUNT, info.ring);
+	out_number("bytes of an event", "event_size", SHOW_COUNT, info.event_size);
+	out_number("tells of a set clock", "clock_set", SHOW_BOOL,
+		   info.flags & TIMERWHEEL_INFO_CLOCK_SET);
+	out_number("wakes the machine", "alarm", SHOW_BOOL, info.flags & TIMERWHEEL_INFO_ALARM);
 	out_number("settled", "settled", SHOW_BOOL, info.flags & TIMERWHEEL_INFO_SETTLED);
 	out_number("closed to new timers", "closed", SHOW_BOOL,
 		   info.flags & TIMERWHEEL_INFO_CLOSED);
@@ -34,6 +38,7 @@ static void show_info(struct tw_wheel *wheel)
 	out_number("most in a call", "batch_max", SHOW_COUNT, info.batch_max);
 	out_number("most in a wheel", "capacity_max", SHOW_COUNT, info.capacity_max);
 	out_number("longest event ring", "ring_max", SHOW_COUNT, info.ring_max);
+	out_number("largest event", "event_size_max", SHOW_COUNT, info.event_size_max);
 	out_number("shortest tick", "tick_min_ns", SHOW_SPAN, info.tick_min);
 	out_number("longest tick", "tick_max_ns", SHOW_SPAN, info.tick_max);
 	out_number("fewest slots", "slots_min", SHOW_COUNT, info.slots_min);

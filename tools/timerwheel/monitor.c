@@ -58,8 +58,7 @@ static int follow(int fd, struct events_limit *limit)
 		if (n < 0)
 			continue;
 		n /= sizeof(events[0]);
-		limit->left -= n;
-		events_rows(events, n);
+		limit->left -= events_rows(events, n);
 	}
 	return STATUS_DONE;
 }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -155,6 +156,16 @@ static void report(const char *name)
 
 /* --- arming, and undoing it --------------------------------------------- */
 
+static noreturn void no_setup(int err)
+{
+	if (err == EPERM || err == EOPNOTSUPP)
+		die("the saved wheel wakes the machine from suspend, and %s; or take 'alarm' out of its line 'flags'; nothing was restored",
+		    err == EPERM ? "that needs CAP_WAKE_ALARM: be root" :
+				   "nothing can wake this machine: use another one");
+	die("the wheel cannot be set up as the saved one (clock, tick, slots, capacity, flags): %s; nothing was restored",
+	    strerror(err));
+}
+
 /* A wheel that was only opened so far is made like the one that was saved. */
 static void open_wheel(void)
 {
@@ -166,13 +177,13 @@ static void open_wheel(void)
 		.tick = saved.tick,
 		.capacity = saved.capacity,
 		.slack = saved.slack,
+		.flags = saved.flags,
 	};
 	int fd = target_fd(), err;
 
 	if (!ioctl(fd, TIMERWHEEL_IOC_INFO, &info) && !(info.flags & TIMERWHEEL_INFO_SETTLED) &&
 	    ioctl(fd, TIMERWHEEL_IOC_SETUP, &setup))
-		die("the wheel cannot be set up as the saved one (clock, tick, slots, capacity): %s; nothing was restored",
-		    strerror(errno));
+		no_setup(errno);
 	err = tw_adopt(&wheel, fd, false);
 	if (err)
 		die("cannot use this wheel: %s", tw_strerror(err));

@@ -23,6 +23,8 @@ int command_save(int argc, char **argv)
 		.tick = info.tick,
 		.capacity = info.capacity,
 		.slack = info.slack,
+		.flags = (info.flags & TIMERWHEEL_INFO_CLOCK_SET ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
+			 (info.flags & TIMERWHEEL_INFO_ALARM ? TIMERWHEEL_SETUP_ALARM : 0),
 	};
 	saved.timers = timers_all(wheel, &saved.count);
 	for (i = 0; i < saved.count; i++)

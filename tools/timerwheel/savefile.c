@@ -9,9 +9,13 @@
  *	slots 256
  *	capacity 4194304
  *	slack 0
+ *	flags clock_set,alarm
  *	timer KEY VALUE LEFT PERIOD SLACK
  *	...
  *	end 2
+ *
+ * The line flags says which TIMERWHEEL_SETUP_* there were. It is left out when there was none:
+ * older versions of this program, which do not know it, read such a file.
  *
  * All times are ns; time is the time of day at which it was saved, LEFT what was left then,
  * negative when the timer was due. The last line tells how many timers there are, so that a file
@@ -35,7 +39,30 @@
 #define MAGIC	"timerwheel-save"
 #define FORMAT	1
 
+static const struct {
+	const char *name;
+	__u32 flag;
+} flag_names[] = {
+	{ "clock_set", TIMERWHEEL_SETUP_CLOCK_SET },
+	{ "alarm", TIMERWHEEL_SETUP_ALARM },
+};
+
 /* --- writing ------------------------------------------------------------ */
+
+static void print_flags(FILE *file, __u32 flags)
+{
+	const char *before = "flags ";
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(flag_names); i++) {
+		if (!(flags & flag_names[i].flag))
+			continue;
+		fprintf(file, "%s%s", before, flag_names[i].name);
+		before = ",";
+	}
+	if (flags)
+		fprintf(file, "\n");
+}
 
 static void print(FILE *file, const struct saved *saved)
 {
@@ -48,6 +75,7 @@ static void print(FILE *file, const struct saved *saved)
 	fprintf(file, "time %llu\nclock %s\ntick %llu\nslots %u\ncapacity %llu\nslack %llu\n",
 		saved->time, clock_text(saved->clock), saved->tick, saved->slots,
 		saved->capacity, saved->slack);
+	print_flags(file, saved->flags);
 	fprintf(file, "# timer KEY VALUE LEFT PERIOD SLACK\n");
 	for (i = 0; i < saved->count; i++) {
 		const struct timerwheel_entry *e = &saved->timers[i];
@@ -134,6 +162,13 @@ static size_t room;
 static bool has_magic, has_end;
 static unsigned int fields;	/* a bit for each line of the head that was there */
 
+/* Of these the flags may be missing. */
+static const char *const head_names[] = {
+	"time", "clock", "tick", "slots", "capacity", "slack", "flags"
+};
+
+#define FIELDS_NEEDED	0x3f
+
 static noreturn void wrong(unsigned int number, const char *fmt, ...)
 {
 	char text[256];
@@ -188,25 +223,39 @@ static bool parse_clock(const char *text)
 	return false;
 }
 
+static bool parse_flags(char *text)
+{
+	char *state, *name;
+	size_t i;
+
+	for (name = strtok_r(text, ",", &state); name; name = strtok_r(NULL, ",", &state)) {
+		for (i = 0; i < ARRAY_SIZE(flag_names) && strcmp(name, flag_names[i].name); i++)
+			;
+		if (i == ARRAY_SIZE(flag_names))
+			return false;
+		reading->flags |= flag_names[i].flag;
+	}
+	return reading->flags;
+}
+
 static bool parse_head(char *const *words, int count)
 {
-	static const char *const names[] = {
-		"time", "clock", "tick", "slots", "capacity", "slack"
-	};
 	__u64 slots, *const numbers[] = {
 		&reading->time, NULL, &reading->tick, &slots, &reading->capacity,
-		&reading->slack
+		&reading->slack, NULL
 	};
 	bool narrow;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(names) && strcmp(words[0], names[i]); i++)
+	for (i = 0; i < ARRAY_SIZE(head_names) && strcmp(words[0], head_names[i]); i++)
 		;
-	if (count != 2 || i == ARRAY_SIZE(names) || fields & 1U << i)
+	if (count != 2 || i == ARRAY_SIZE(head_names) || fields & 1U << i)
 		return false;
 	fields |= 1U << i;
-	if (!numbers[i])
+	if (!strcmp(words[0], "clock"))
 		return parse_clock(words[1]);
+	if (!strcmp(words[0], "flags"))
+		return parse_flags(words[1]);
 	/* SETUP takes these in 32 bits. */
 	narrow = numbers[i] == &slots || numbers[i] == &reading->capacity;
 	if (!parse_number(words[1], numbers[i]) ||
@@ -279,7 +328,7 @@ void savefile_read(const char *name, struct saved *saved)
 	if (!has_end)
 		die("%s was cut off: its last line should be 'end' and the number of timers; nothing was restored",
 		    reading_name);
-	if (fields != 0x3f)
+	if ((fields & FIELDS_NEEDED) != FIELDS_NEEDED)
 		die("%s: time, clock, tick, slots, capacity and slack must be there, each once; nothing was restored",
 		    reading_name);
 }

@@ -57,11 +57,15 @@ static int take(struct tw_wheel *wheel, struct events_limit *limit)
 			return STATUS_TIMEOUT;
 		if (n <= 0)
 			continue;
-		limit->left -= n;
-		if (!opt.exec)
-			events_rows(events, n);
-		else if (!exec_event(&events[0]))
-			failed = true;
+		if (!opt.exec) {
+			limit->left -= events_rows(events, n);
+		} else if (events[0].flags & TIMERWHEEL_EVENT_CLOCK_SET) {
+			/* Without a key a command would do to some timer what is meant for none. */
+			say("the clock was set");
+		} else {
+			limit->left--;
+			failed |= !exec_event(&events[0]);
+		}
 	}
 	return failed ? STATUS_FAILED : STATUS_DONE;
 }
