@@ -329,6 +329,19 @@ TEST_F(device, modes)
 	close(change);
 }
 
+/* The kernel makes the device's node for root and its group alone */
+TEST_F(device, node)
+{
+	char text[512] = "";
+	int fd = open("/sys/class/misc/timerwheel/uevent", O_RDONLY);
+
+	if (fd < 0)
+		SKIP(return, "no sysfs here");
+	EXPECT_LT(0, read(fd, text, sizeof(text) - 1));
+	EXPECT_NE(NULL, strstr(text, "DEVMODE=0660\n")) TH_LOG("%s", text);
+	close(fd);
+}
+
 /* A descriptor to look at does that, and one to write to arms timers */
 TEST_F(device, modes_do)
 {

@@ -548,6 +548,17 @@ TEST_F(map, beyond_the_capacity)
 	EXPECT_EQ(EINVAL, map_errno(self->fd, self->page, rw, MAP_SHARED, 1LL << 50));
 }
 
+/* It does not grow, as nobody would ask whether it may, and is in no core dump */
+TEST_F(map, flags_of_the_mapping)
+{
+	void *p = map_table(self->fd, self->page);
+
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(MAP_FAILED, mremap(p, self->page, 2 * self->page, MREMAP_MAYMOVE));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_TRUE(tw_vm_flag(p, "dd"));
+}
+
 static sigjmp_buf sigbus_back;
 
 static void sigbus(int sig)
@@ -631,6 +642,27 @@ TEST_F(map, grows)
 	ASSERT_EQ(MANY / 2, tw_read_all(self->fd, ev, MANY, 0));
 	for (i = 0; i < MANY / 2; i++)
 		ASSERT_EQ(0, ev[i].key % 2);
+}
+
+/* Without SETUP, too, an index has another generation with each owner */
+TEST(generations_by_default)
+{
+	__u32 index = 0, generation = 0;
+	struct timerwheel_add a;
+	int fd = tw_open(0), i;
+
+	ASSERT_EQ(0, tw_pin(0));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, arm(fd, &a, 1, HOUR, 0));
+		if (i) {
+			EXPECT_EQ(index, a.index);
+			EXPECT_NE(generation, a.generation);
+		}
+		index = a.index;
+		generation = a.generation;
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 1));
+	}
+	close(fd);
 }
 
 /* SETUP is too late then; INFO says so */

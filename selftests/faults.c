@@ -412,6 +412,87 @@ TEST_F(argument, each_byte)
 		  argument_at(v, &self->w, fd, v->size, true, PROT_NONE));
 }
 
+/* --- An answer that can no longer be written --------------------------------------- */
+
+/* A thread that makes the argument read-only after a while */
+struct lock {
+	pthread_t thread;
+	struct window *w;
+	__u64 after;
+};
+
+static void *lock_main(void *arg)
+{
+	struct lock *l = arg;
+
+	tw_sleep(l->after);
+	mprotect(l->w->view, l->w->page, PROT_READ);
+	return NULL;
+}
+
+/* A call whose argument is at the begin of the window, and read-only in a while */
+static int locked_call(struct window *w, int fd, unsigned long cmd, __u64 after)
+{
+	struct lock l = { .w = w, .after = after };
+	int ret;
+
+	if (pthread_create(&l.thread, NULL, lock_main, &l))
+		abort();
+	ret = tw_ioctl(fd, cmd, w->view);
+	pthread_join(l.thread, NULL);
+	mprotect(w->view, w->page, PROT_READ | PROT_WRITE);
+	return ret;
+}
+
+/* LIST that cannot say where to go on has failed: it never did anything else */
+TEST_F(argument, list_cannot_say_where)
+{
+	enum { MANY = 20000, ROUNDS = 60 };
+	struct timerwheel_entry *ent = calloc(MANY, sizeof(*ent));
+	struct timerwheel_add *add = calloc(MANY, sizeof(*add));
+	struct timerwheel_batch *batch = (void *)self->w.all;
+	int i, ret, fd = tw_open_manual(1);
+
+	if (variant->cmd != TIMERWHEEL_IOC_LIST)
+		return;
+	for (i = 0; i < MANY; i++)
+		add[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
+	ASSERT_EQ(MANY, tw_add(fd, add, MANY));
+	for (i = 0; i < ROUNDS; i++) {
+		*batch = (struct timerwheel_batch){
+			.size = sizeof(*batch), .elems = (uintptr_t)ent, .count = MANY,
+			.elem_size = sizeof(*ent),
+		};
+		ret = locked_call(&self->w, fd, TIMERWHEEL_IOC_LIST, i % 30 * 200 * USEC);
+		EXPECT_TRUE(ret == -EFAULT || (ret == MANY && batch->cursor > MANY))
+			TH_LOG("%d, cursor %llu", ret, batch->cursor);
+	}
+	close(fd);
+}
+
+/* SETUP that cannot say what it granted has granted it: it waits a while in between */
+TEST_F(argument, setup_cannot_say_what)
+{
+	struct timerwheel_setup *setup = (void *)self->w.all;
+	struct timerwheel_info info;
+	int i, ret, fd;
+
+	if (variant->cmd != TIMERWHEEL_IOC_SETUP)
+		return;
+	for (i = 0; i < 40; i++) {
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		/* so that there is something that SETUP must free */
+		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
+		*setup = (struct timerwheel_setup){ .size = sizeof(*setup), .tick = 2 * MSEC };
+		ret = locked_call(&self->w, fd, TIMERWHEEL_IOC_SETUP, i % 20 * 500 * USEC);
+		EXPECT_TRUE(ret == 0 || ret == -EFAULT);
+		ASSERT_EQ(0, tw_info(fd, &info));
+		EXPECT_EQ(ret ? MSEC : 2 * MSEC, info.tick);
+		close(fd);
+	}
+}
+
 /* --- Memory that goes away -------------------------------------------------------- */
 
 /* A thread that takes the first pages of a window away and gives them back */

@@ -1128,6 +1128,24 @@ TEST_F_TIMEOUT(module, unload_after_close_of_many, 300)
 	}
 }
 
+/* Nor do so many that it takes a while until they are freed: the unload waits. */
+TEST_F_TIMEOUT(module, unload_while_they_are_freed, 300)
+{
+	int i, k, fd;
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	for (k = 0; k < 2; k++) {
+		fd = tw_open(0);
+		ASSERT_LE(0, fd);
+		for (i = 0; i < 250; i++)
+			ASSERT_EQ(0, arm(fd, i * PAGE, PAGE, HOUR));
+		ASSERT_EQ(0, close(fd));
+		ASSERT_EQ(0, unload());
+		ASSERT_EQ(0, load());
+	}
+}
+
 /* --- Memory of a control group ------------------------------------------------------------- */
 
 #define CHARGED		300000	/* timers */
@@ -1153,6 +1171,8 @@ struct finding {
 	int other_remove;	/* ...REMOVE gave on another CPU */
 	int other_moved;	/* timers moved there to be due soon... */
 	int other_fired;	/* ...and that were */
+	int ring;		/* what SETUP with a ring gave... */
+	long long ring_charged;	/* ...and what was charged more than before */
 	unsigned char is_armed[MANY];
 	unsigned char is_listed[MANY];
 };
@@ -1355,13 +1375,16 @@ static void memcg_fill(const char *group, struct finding *f)
 	static struct timerwheel_add add[IN_VAIN];
 	static struct timerwheel_entry ent[PAGE];
 	static struct timerwheel_event ev;
-	int i, j, n, fd, ret;
+	struct timerwheel_setup setup = { .ring = TIMERWHEEL_RING_MAX };
+	int i, j, n, fd, empty, ret;
+	struct timerwheel_info info;
 	__u64 cursor = 0;
 
 	pin(false);
 	tw_poison(ent, sizeof(ent));
 	fd = tw_open(O_NONBLOCK);
-	if (fd < 0 || mlockall(MCL_CURRENT | MCL_FUTURE) ||
+	empty = tw_open(O_NONBLOCK);
+	if (fd < 0 || empty < 0 || mlockall(MCL_CURRENT | MCL_FUTURE) ||
 	    write_file(group, "cgroup.procs", "0"))
 		_exit(1);
 	for (i = 0; i < MANY && f->nomem < SMALL; i += n) {
@@ -1403,6 +1426,13 @@ static void memcg_fill(const char *group, struct finding *f)
 	tw_add(fd, add, IN_VAIN);
 	for (i = 0; i < IN_VAIN; i++)
 		f->refused += add[i].result == -ENOMEM;
+	if (tw_info(fd, &info))
+		_exit(4);
+	f->ring_charged = -info.user_memory;
+	f->ring = tw_setup(empty, &setup);
+	if (tw_info(fd, &info))
+		_exit(4);
+	f->ring_charged += info.user_memory;
 	/* key 0 falls due here, then it is read and key 1 removed there */
 	if (tw_add1(fd, 0, value_of(0), 0, 0) != TIMERWHEEL_WAS_PENDING)
 		_exit(3);
@@ -1471,6 +1501,15 @@ TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 120)
 	EXPECT_LT(IN_VAIN - SMALL, self->cg.f->refused);
 	EXPECT_LT(0, self->limits);
 	EXPECT_GT(IN_VAIN, self->limits);
+}
+
+/* There is no ring, and nothing is charged for it. */
+TEST_F_TIMEOUT(memcg_full, no_ring, 120)
+{
+	if (self->cg.cannot)
+		SKIP(return, "%s", self->cg.cannot);
+	EXPECT_EQ(-ENOMEM, self->cg.f->ring);
+	EXPECT_EQ(0, self->cg.f->ring_charged);
 }
 
 /* Nobody is killed for it. */

@@ -8,6 +8,7 @@
  * TW_OPERATIONS: how many operations against the model, by default 150,000.
  */
 #include "tw_test.h"
+#include <pthread.h>
 #include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -1294,6 +1295,9 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
+/* Calls that a signal has cut short */
+static int cut_short;
+
 /* Call until all @n are done, whatever signals come. False: it failed otherwise. */
 static bool through_signals(int fd, unsigned long cmd, void *elems, size_t elem_size, __u32 n)
 {
@@ -1309,6 +1313,7 @@ static bool through_signals(int fd, unsigned long cmd, void *elems, size_t elem_
 		if (ret <= 0)
 			return false;
 		done += ret;
+		cut_short += done < n;
 	}
 	return true;
 }
@@ -1349,6 +1354,7 @@ TEST_F_TIMEOUT(ops, batch_signals, 120)
 	ASSERT_EQ(0, tw_storm(700));
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_ADD, add, sizeof(*add), LONG));
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_MOVE, move, sizeof(*move), LONG));
+	EXPECT_LT(0, cut_short);
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_LIST, ent, sizeof(*ent), LONG));
 	EXPECT_TRUE(each_once(ent, 0, LONG));
 	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_REMOVE, rem, sizeof(*rem), LONG / 2));
@@ -1365,6 +1371,31 @@ TEST_F_TIMEOUT(ops, batch_signals, 120)
 	EXPECT_EQ(LONG, stats.moved);
 	EXPECT_EQ(LONG / 2, stats.removed);
 	EXPECT_EQ(LONG / 2, stats.drained);
+}
+
+/* The same with elements that are longer than the kernel knows */
+TEST_F_TIMEOUT(ops, batch_signals_longer, 120)
+{
+	enum { LONG = TIMERWHEEL_BATCH_MAX };
+	struct { struct timerwheel_add add; __u64 more; } *add = calloc(LONG, sizeof(*add));
+	struct { struct timerwheel_move move; __u64 more; } *move = calloc(LONG, sizeof(*move));
+	struct sigaction sa = { .sa_handler = on_alarm };
+	int i;
+
+	for (i = 0; i < LONG; i++) {
+		add[i].add = (struct timerwheel_add){ .key = i, .deadline = T(5), .result = -1 };
+		move[i].move = (struct timerwheel_move){ .key = i, .deadline = T(6), .result = -1 };
+	}
+	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
+	ASSERT_EQ(0, tw_storm(700));
+	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_ADD, add, sizeof(*add), LONG));
+	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_MOVE, move, sizeof(*move), LONG));
+	ASSERT_EQ(0, tw_storm(0));
+	EXPECT_LT(0, cut_short);
+	for (i = 0; i < LONG; i++) {
+		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add[i].add.result);
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, move[i].move.result);
+	}
 }
 
 /* --- read --------------------------------------------------------------- */
@@ -1484,6 +1515,34 @@ TEST_F(ops, advance_beyond_max)
 		.key = 1, .value = 2, .deadline = TIMERWHEEL_TIME_MAX,
 		.fired = TIMERWHEEL_TIME_MAX,
 	}));
+}
+
+enum { STEPS = 2000 };
+
+static void *advances(void *arg)
+{
+	long failed = 0;
+	int i;
+
+	for (i = 0; i < STEPS; i++)
+		failed += tw_advance(*(int *)arg, 0, T(1)) < 0;
+	return (void *)failed;
+}
+
+/* ADVANCE by several threads: one after another, none is lost */
+TEST_F(ops, advance_threads)
+{
+	pthread_t thread[4];
+	void *failed;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, advances, &self->fd));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, pthread_join(thread[i], &failed));
+		EXPECT_EQ(0, (long)failed);
+	}
+	EXPECT_EQ(START + T(4 * STEPS), now_is(self->fd));
 }
 
 /* ADVANCE of a wheel whose clock runs by itself: EINVAL */
@@ -1623,6 +1682,8 @@ TEST_F(setup, limits)
 		{ .tick = 1, .clock = TIMERWHEEL_CLOCK_MANUAL },
 		{ .tick = self->info.tick_max, .clock = TIMERWHEEL_CLOCK_MANUAL },
 		{ .capacity = 1 }, { .capacity = self->info.capacity_max },
+		{ .slack = TIMERWHEEL_TIME_MAX }, { .wake_events = 1 },
+		{ .wake_events = 2, .wake_ns = TIMERWHEEL_TIME_MAX },
 	};
 	size_t i;
 
@@ -1646,12 +1707,15 @@ TEST_F(setup, beyond_limits)
 	const struct timerwheel_info *info = &self->info;
 	struct timerwheel_setup t[] = {
 		{ .clock = TIMERWHEEL_CLOCK_MANUAL + 1 }, { .clock = ~0U },
-		{ .slots = 1 }, { .slots = info->slots_max + 1 }, { .slots = ~0U },
+		{ .slots = 1 }, { .slots = info->slots_min - 1 },
+		{ .slots = info->slots_max + 1 }, { .slots = ~0U },
 		{ .slots = 1U << 31 },
 		{ .tick = 1 }, { .tick = info->tick_min - 1 }, { .tick = info->tick_max + 1 },
 		{ .tick = ~0ULL },
 		{ .tick = info->tick_max + 1, .clock = TIMERWHEEL_CLOCK_MANUAL },
 		{ .capacity = info->capacity_max + 1 }, { .capacity = ~0U },
+		{ .slack = TIMERWHEEL_TIME_MAX + 1ULL }, { .slack = ~0ULL },
+		{ .wake_ns = TIMERWHEEL_TIME_MAX + 1ULL }, { .wake_ns = ~0ULL },
 		{ .flags = TIMERWHEEL_SETUP_CLOCK_SET },
 		{ .flags = TIMERWHEEL_SETUP_ALARM },
 		{ .flags = ~0U, .clock = TIMERWHEEL_CLOCK_REALTIME },
@@ -1727,6 +1791,88 @@ TEST_F(setup, after_errors)
 	EXPECT_EQ(0, tw_setup(self->fd, &good));
 }
 
+/* What a call that armed nothing has made goes by what SETUP grants, and is charged once */
+TEST_F(setup, after_look)
+{
+	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = SEC }, same;
+	struct timerwheel_stats st, fresh;
+	int fd = tw_open(O_NONBLOCK);
+
+	same = setup;
+	ASSERT_EQ(0, tw_pin(0));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
+	ASSERT_EQ(0, tw_setup(self->fd, &setup));
+	ASSERT_EQ(0, tw_setup(fd, &same));
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, SEC / 10, 0));
+	ASSERT_EQ(0, tw_add1(fd, 1, 2, SEC / 10, 0));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	ASSERT_EQ(0, tw_stats(fd, &fresh));
+	EXPECT_EQ(fresh.memory, st.memory);
+	EXPECT_EQ(0, tw_advance(self->fd, 0, SEC / 2));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, SEC / 2));
+	EXPECT_TRUE(event_is(self->fd, (struct timerwheel_event){
+		.key = 1, .value = 2, .deadline = SEC / 10, .fired = SEC,
+	}));
+	close(fd);
+}
+
+/* Who begins with a wheel, each with a call that finds nothing */
+struct beginner {
+	pthread_t id;
+	int fd, cpu;
+	bool *go;
+};
+
+static void *begins(void *arg)
+{
+	struct beginner *b = arg;
+
+	tw_pin(b->cpu);
+	while (!__atomic_load_n(b->go, __ATOMIC_ACQUIRE))
+		sched_yield();
+	tw_remove1(b->fd, 1);
+	return NULL;
+}
+
+/* Two that begin on a CPU while SETUP lets both wait: one CPU part is made, and charged */
+TEST_F(setup, begun_by_two)
+{
+	struct timerwheel_setup setup = { };
+	struct timerwheel_stats want, st;
+	struct beginner b[2];
+	int round, i, fd;
+	bool go;
+
+	if (tw_pin(1))
+		SKIP(return, "one CPU");
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, tw_setup(self->fd, &setup));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
+	ASSERT_EQ(0, tw_stats(self->fd, &want));
+	for (round = 0; round < 20; round++) {
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_EQ(0, tw_pin(1));
+		/* there is a part already, and so SETUP waits for a grace period */
+		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
+		go = false;
+		for (i = 0; i < 2; i++) {
+			b[i] = (struct beginner){ .fd = fd, .cpu = 0, .go = &go };
+			ASSERT_EQ(0, pthread_create(&b[i].id, NULL, begins, &b[i]));
+		}
+		tw_sleep(5 * MSEC);
+		__atomic_store_n(&go, true, __ATOMIC_RELEASE);
+		ASSERT_EQ(0, tw_setup(fd, &setup));
+		for (i = 0; i < 2; i++)
+			ASSERT_EQ(0, pthread_join(b[i].id, NULL));
+		/* if both were before SETUP there is none now */
+		ASSERT_EQ(0, tw_pin(0));
+		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
+		ASSERT_EQ(0, tw_stats(fd, &st));
+		EXPECT_EQ(want.memory, st.memory);
+		close(fd);
+	}
+}
+
 /* --- Limits: the wheel's capacity, the user's cap ----------------------- */
 
 /* A MANUAL wheel of a given capacity with @n timers in it, keys 0 to @n - 1 */
@@ -1796,6 +1942,47 @@ TEST_F(capacity, room_after_remove)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
 	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
+}
+
+/* Are there timers @from to @to - 1 in the wheel, each once, and no others? */
+static bool list_is(int fd, __u32 from, __u32 to)
+{
+	struct timerwheel_entry *ent = calloc(to - from + 1, sizeof(*ent));
+	bool *seen = calloc(to, 1);
+	__u64 cursor = 0;
+	int n = tw_list(fd, &cursor, ent, to - from + 1), i;
+
+	for (i = 0; i < n && ent[i].key >= from && ent[i].key < to && !seen[ent[i].key]; i++)
+		seen[ent[i].key] = true;
+	free(ent);
+	free(seen);
+	return n == (int)(to - from) && i == n;
+}
+
+/* Timers that were removed on another CPU leave room for as many on this one, and no more */
+TEST_F(capacity, room_after_remove_elsewhere)
+{
+	struct timerwheel_setup setup = { .capacity = variant->capacity };
+	__u32 n = variant->capacity, i;
+	int fd = tw_open(O_NONBLOCK);
+
+	ASSERT_EQ(0, tw_setup(fd, &setup));
+	if (tw_pin(1))
+		SKIP(return, "one CPU");
+	ASSERT_EQ(0, tw_pin(0));
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, i, 0, HOUR, 0));
+	ASSERT_EQ(0, tw_pin(1));
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, i));
+	ASSERT_EQ(0, tw_pin(0));
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, n + i, 0, HOUR, 0));
+	EXPECT_EQ(-ENOSPC, tw_add1(fd, ~0ULL, 0, HOUR, 0));
+	ASSERT_EQ(0, tw_pin(1));
+	EXPECT_EQ(-ENOSPC, tw_add1(fd, ~0ULL, 0, HOUR, 0));
+	EXPECT_TRUE(list_is(fd, n, 2 * n));
+	close(fd);
 }
 
 /* A due timer keeps its place until its event is read */
@@ -1999,17 +2186,113 @@ TEST_F(cap, first_call)
 	EXPECT_EQ(0, tw_add1(fd, 1, 0, T(5), 0));
 }
 
-/* On a CPU where there is no room for what a wheel needs there, it works with another one's */
+/* Room for some of what it needs does not help: none of that is charged */
+TEST_F(cap, first_call_in_part)
+{
+	int fd = tw_open(O_NONBLOCK), more = 0;
+	__u64 base = tw_memory_alone(fd);
+
+	ASSERT_TRUE(set_cap(base));
+	while (tw_remove1(fd, 1) == TW_CALL(EDQUOT)) {
+		ASSERT_EQ(base, user_memory(fd)) TH_LOG("%d bytes more", more);
+		more += 512;
+		ASSERT_TRUE(set_cap(base + more));
+	}
+	/* a CPU part, and pages of the table */
+	EXPECT_LT(2 * 4096, more);
+	EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
+	EXPECT_LT(base + more - 512, user_memory(fd));
+	EXPECT_GE(base + more, user_memory(fd));
+}
+
+/* A wheel of which CPU @cpu alone has a part, at the cap: timers 0 to HALF - 1 */
+static int open_at_cap(int cpu)
+{
+	int fd = tw_open(O_NONBLOCK), i;
+
+	if (fd < 0 || tw_pin(cpu))
+		abort();
+	for (i = 0; i < HALF; i++) {
+		if (tw_add1(fd, i, 0, HOUR, 0))
+			abort();
+	}
+	if (!set_cap(tw_memory_alone(fd)))
+		abort();
+	return fd;
+}
+
+/*
+ * On a CPU where there is no room for what a wheel needs there, it works with another one's. It
+ * tries again, but not at once.
+ */
 TEST_F(cap, other_cpu)
 {
-	int fd = open_capacity(4 * CAP, CAP);
+	__u64 memory, began;
+	int fd, first;
 
 	if (tw_pin(1))
 		SKIP(return, "one CPU");
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 0));
-	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, 0, 0, T(5), 0));
-	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
-	EXPECT_EQ(self->cap, user_memory(fd));
+	for (first = 0; first < 2; first++) {
+		fd = open_at_cap(first);
+		memory = user_memory(fd);
+		ASSERT_EQ(0, tw_pin(!first));
+		began = tw_now(CLOCK_MONOTONIC);
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 0));
+		EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, 0, 0, HOUR, 0));
+		EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, HOUR, 0));
+		EXPECT_EQ(memory, user_memory(fd));
+		ASSERT_TRUE(set_cap(2 * memory));
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, HOUR, 0));
+		/* it is a second; ticks may be late */
+		if (tw_now(CLOCK_MONOTONIC) - began < SEC / 2)
+			EXPECT_EQ(memory, user_memory(fd));
+		tw_sleep(2 * SEC);
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, HOUR, 0));
+		EXPECT_LT(memory, user_memory(fd));
+		close(fd);
+	}
+}
+
+/* The cap is lowered below what is charged: what is there stays, and there is nothing new */
+TEST_F(cap, lowered)
+{
+	int fd = open_capacity(4 * CAP, CAP);
+	__u64 caps[] = { self->cap - 1, self->cap / 2, 1 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(caps); i++) {
+		ASSERT_TRUE(set_cap(caps[i]));
+		EXPECT_EQ(-EDQUOT, tw_open(0));
+		EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, T(6), 0));
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 0));
+		EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, 0, 0, T(5), 0));
+		EXPECT_EQ(self->cap, user_memory(fd));
+	}
+	ASSERT_TRUE(set_cap(2 * self->cap));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, ~0ULL, 0, T(5), 0));
+}
+
+/* A ring is charged to the byte: what it takes is enough for it, one byte less is not */
+TEST_F(cap, ring)
+{
+	struct timerwheel_setup setup = { .ring = 1024 };
+	int fd = tw_open(0);
+	__u64 base = tw_memory_alone(fd), bytes;
+
+	ASSERT_TRUE(set_cap(base + (1 << 20)));
+	ASSERT_EQ(0, tw_setup(fd, &setup));
+	bytes = user_memory(fd) - base;
+	EXPECT_LT(1024 * sizeof(struct timerwheel_event), bytes);
+	close(fd);
+	fd = tw_open(0);
+	ASSERT_EQ(base, tw_memory_alone(fd));
+	ASSERT_TRUE(set_cap(base + bytes - 1));
+	EXPECT_EQ(-EDQUOT, tw_setup(fd, &setup));
+	EXPECT_EQ(base, user_memory(fd));
+	ASSERT_TRUE(set_cap(base + bytes));
+	EXPECT_EQ(0, tw_setup(fd, &setup));
+	EXPECT_EQ(base + bytes, user_memory(fd));
 }
 
 /* SETUP with a ring, a monitor, the deadline table: none beyond the cap, and nothing changes */

@@ -1713,6 +1713,157 @@ TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 	TH_LOG("%d wheels", rounds);
 }
 
+/* --- The moment of DRAIN with CLOSE ---------------------------------------------------------- */
+
+enum { CLOSING_ADD = 48, CLOSING_MOST = 20000 };
+
+/* What threads arm timers in, one wheel after another */
+struct closing {
+	atomic_int round;	/* begun */
+	atomic_int began;	/* threads that have armed timers in it */
+	atomic_int ended;	/* and that are done */
+	atomic_int left;	/* timers that are to be left */
+	atomic_int failed;
+	atomic_bool stop;
+	bool stays;		/* what is armed is left there */
+	int fd;
+};
+
+struct closing_thread {
+	pthread_t id;
+	struct closing *c;
+	int cpu;
+};
+
+/* Arm timers until the wheel is closed or full, and remove them but if they are to stay */
+static void closing_round(struct closing *c, __u64 key)
+{
+	struct timerwheel_remove rem[CLOSING_ADD] = { };
+	struct timerwheel_add add[CLOSING_ADD] = { };
+	int i, n = CLOSING_ADD, calls = 0;
+
+	while (n == CLOSING_ADD) {
+		for (i = 0; i < CLOSING_ADD; i++) {
+			add[i].key = key + i;
+			add[i].deadline = HOUR;
+			rem[i].key = key + i;
+		}
+		if (tw_add(c->fd, add, CLOSING_ADD) != CLOSING_ADD)
+			atomic_fetch_add(&c->failed, 1);
+		for (n = 0; n < CLOSING_ADD && !add[n].result; n++)
+			;
+		for (i = n; i < CLOSING_ADD; i++) {
+			if (add[i].result != -ESHUTDOWN && add[i].result != -ENOSPC)
+				atomic_fetch_add(&c->failed, 1);
+		}
+		if (c->stays)
+			atomic_fetch_add(&c->left, n);
+		else if (tw_remove(c->fd, rem, n) != n)
+			atomic_fetch_add(&c->failed, 1);
+		if (c->stays)
+			key += CLOSING_ADD;
+		if (!calls++)
+			atomic_fetch_add(&c->began, 1);
+	}
+}
+
+static void *closing_main(void *arg)
+{
+	struct closing_thread *t = arg;
+	struct closing *c = t->c;
+	int round = 0;
+
+	tw_pin(t->cpu);
+	for (;;) {
+		while (atomic_load(&c->round) == round && !atomic_load(&c->stop))
+			sched_yield();
+		if (atomic_load(&c->stop))
+			return NULL;
+		round++;
+		closing_round(c, (__u64)t->cpu << 32);
+		atomic_fetch_add(&c->ended, 1);
+	}
+}
+
+/* Open a wheel, and let all threads arm timers in it. */
+static void closing_begin(struct closing *c, int threads, bool stays)
+{
+	struct timerwheel_setup setup = { .capacity = CLOSING_MOST };
+
+	c->fd = tw_open(O_NONBLOCK);
+	if (c->fd < 0 || tw_setup(c->fd, &setup))
+		abort();
+	c->stays = stays;
+	atomic_store(&c->left, 0);
+	atomic_store(&c->began, 0);
+	atomic_store(&c->ended, 0);
+	atomic_fetch_add(&c->round, 1);
+	while (atomic_load(&c->began) < threads)
+		sched_yield();
+}
+
+/* When they have ended: how many timers were to be left */
+static int closing_end(struct closing *c, int threads)
+{
+	while (atomic_load(&c->ended) < threads)
+		sched_yield();
+	return atomic_load(&c->left);
+}
+
+/*
+ * When DRAIN with CLOSE has returned no ADD is under way: none writes to the deadline table any
+ * more, not even one that began before. And if there was room for all in that one call there is
+ * nothing left.
+ */
+TEST_F_TIMEOUT(race, closed_at_once, TIMEOUT)
+{
+	__u64 end = tw_now(CLOCK_MONOTONIC) + seconds() * SEC;
+	static struct timerwheel_entry ent[CLOSING_MOST + 1];
+	int i, n, rounds, threads = self->w->cpus - 1;
+	int words = getpagesize() / sizeof(__u64);
+	static struct closing_thread t[THREADS];
+	static struct closing c;
+	struct timerwheel_stats st;
+	__u64 *word, *seen;
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	tw_pin(self->w->cpu[0]);
+	seen = malloc(getpagesize());
+	for (i = 0; i < threads; i++) {
+		t[i].c = &c;
+		t[i].cpu = self->w->cpu[i + 1];
+		ASSERT_EQ(0, pthread_create(&t[i].id, NULL, closing_main, &t[i]));
+	}
+	for (rounds = 0; tw_now(CLOCK_MONOTONIC) < end; rounds++) {
+		closing_begin(&c, threads, rounds % 8 == 0);
+		if (rounds % 8 == 0) {
+			n = tw_drain(c.fd, TIMERWHEEL_DRAIN_CLOSE, ent, CLOSING_MOST + 1);
+			ASSERT_EQ(n, closing_end(&c, threads)) TH_LOG("round %d", rounds);
+			ASSERT_EQ(0, tw_stats(c.fd, &st));
+			ASSERT_EQ(0, st.pending);
+			close(c.fd);
+			continue;
+		}
+		/* what they need is in the first page of the table */
+		word = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, c.fd, 0);
+		ASSERT_NE(MAP_FAILED, word);
+		ASSERT_EQ(0, tw_drain(c.fd, TIMERWHEEL_DRAIN_CLOSE, ent, 0));
+		for (i = 0; i < words; i++)
+			seen[i] = __atomic_load_n(&word[i], __ATOMIC_RELAXED);
+		ASSERT_EQ(0, closing_end(&c, threads));
+		for (i = 0; i < words; i++)
+			ASSERT_EQ(seen[i], word[i]) TH_LOG("round %d, index %d", rounds, i);
+		munmap(word, getpagesize());
+		close(c.fd);
+	}
+	atomic_store(&c.stop, true);
+	for (i = 0; i < threads; i++)
+		ASSERT_EQ(0, pthread_join(t[i].id, NULL));
+	EXPECT_EQ(0, atomic_load(&c.failed));
+	TH_LOG("%d rounds", rounds);
+}
+
 #define PASSED_ON	8
 
 /* Descriptors that threads pass on to each other */

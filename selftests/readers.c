@@ -1401,6 +1401,19 @@ TEST_F(batch, sleeps_below_count)
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
 }
 
+/* Nor do nine that come one after another: what expires then is not what it was waiting for. */
+TEST_F(batch, sleeps_below_count_by_clock)
+{
+	struct sleeper s;
+	int i, fd = self->fd = open_batching(10, HOUR);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
+	for (i = 0; i < 9; i++)
+		ASSERT_EQ(0, arm(fd, i, 1, (i + 1) * 5 * MSEC));
+	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
+}
+
 /* The tenth does. */
 TEST_F(batch, wakes_at_count)
 {
@@ -1453,14 +1466,13 @@ TEST_F(batch, wakes_after_time)
 	EXPECT_EQ(1, s.ret);
 }
 
-/* CLOCK_REALTIME set back: with the next call on that CPU the time counts anew. */
-TEST_F(batch, wakes_after_clock_set_back)
+/* Does the time count anew when CLOCK_REALTIME is set back? Whether the next call @arms or not */
+static void set_back(struct __test_metadata *_metadata, int fd, bool arms)
 {
 	struct timerwheel_setup setup = {
 		.clock = TIMERWHEEL_CLOCK_REALTIME, .wake_events = 1000, .wake_ns = 2 * SEC,
 	};
 	__u64 real = tw_now(CLOCK_REALTIME), mono = tw_now(CLOCK_MONOTONIC);
-	int fd = self->fd = tw_open(0);
 	struct sleeper s;
 	bool woken;
 
@@ -1470,10 +1482,42 @@ TEST_F(batch, wakes_after_clock_set_back)
 	ASSERT_EQ(0, add_past(fd, 1));
 	if (tw_set_realtime(real - HOUR))
 		SKIP(return, "may not set the clock");
-	EXPECT_EQ(0, tw_add1(fd, 2, 0, HOUR, 0));
+	EXPECT_EQ(arms ? 0 : -ENOENT, arms ? tw_add1(fd, 2, 0, HOUR, 0) : tw_remove1(fd, 2));
 	woken = sleeper_done(&s, LONG_MS);
 	ASSERT_EQ(0, tw_set_realtime(real + tw_now(CLOCK_MONOTONIC) - mono));
 	EXPECT_TRUE(woken);
+}
+
+/* CLOCK_REALTIME set back: with the next call on that CPU the time counts anew. */
+TEST_F(batch, wakes_after_clock_set_back)
+{
+	self->fd = tw_open(0);
+	set_back(_metadata, self->fd, true);
+}
+
+/* Also with one that does nothing. */
+TEST_F(batch, wakes_after_clock_set_back_quietly)
+{
+	self->fd = tw_open(0);
+	set_back(_metadata, self->fd, false);
+}
+
+/* The longest wake_ns is never: nothing runs for it, and the count wakes. */
+TEST_F(batch, longest_time)
+{
+	struct timerwheel_stats st;
+	struct sleeper s;
+	int fd = self->fd = open_batching(2, TIMERWHEEL_TIME_MAX);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
+	ASSERT_EQ(0, add_past(fd, 1));
+	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	EXPECT_EQ(0, st.firings);
+	ASSERT_EQ(0, add_past(fd, 2));
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(2, s.ret);
 }
 
 /* The time counts anew for what comes after a wake-up. */
@@ -1556,6 +1600,78 @@ TEST_F(manual, wakeups_counted)
 	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(1, st.wakeups);
+}
+
+/* How often a thread of ours has gone to sleep */
+static long long slept(pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	return tw_file_number(path, "\nvoluntary_ctxt_switches:");
+}
+
+/* Of readers that sleep one is woken for an event, and the others sleep on. */
+TEST_F(manual, event_wakes_one_reader)
+{
+	enum { READERS = 8 };
+	struct sleeper s[READERS];
+	long long before[READERS];
+	int i, done = 0;
+
+	ASSERT_EQ(0, set_fl(self->fd, 0, O_NONBLOCK));
+	for (i = 0; i < READERS; i++)
+		ASSERT_EQ(0, sleeper_start(&s[i], self->fd, 1));
+	for (i = 0; i < READERS; i++)
+		before[i] = slept(s[i].tid);
+	ASSERT_EQ(0, make_due(self->fd, 1, 1));
+	tw_sleep(QUIET_MS * MSEC);
+	for (i = 0; i < READERS; i++) {
+		if (atomic_load(&s[i].done))
+			done++;
+		else
+			EXPECT_EQ(before[i], slept(s[i].tid));
+	}
+	EXPECT_GE(1, done);
+	/* the others have theirs before they go */
+	ASSERT_EQ(0, make_due(self->fd, 2, READERS - 1));
+	for (i = 0; i < READERS; i++)
+		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
+}
+
+/* A wheel is a stream: it has no position, to begin at or to be set. */
+TEST_F(manual, has_no_position)
+{
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, make_due(self->fd, 1, 1));
+	EXPECT_EQ(-1, lseek(self->fd, 0, SEEK_CUR));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, pread(self->fd, &ev, sizeof(ev), 0));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+}
+
+/* One ADVANCE wakes once, however much falls due and whatever comes after that. */
+TEST_F(manual, advance_wakes_once)
+{
+	struct timerwheel_stats st;
+	int i, ep = epoll_with(self->fd, EPOLLIN);
+
+	ASSERT_LE(0, ep);
+	for (i = 0; i < 16; i++)
+		ASSERT_EQ(0, arm(self->fd, i * 64, 64, 10));
+	ASSERT_EQ(1024, tw_advance(self->fd, 0, 10));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(1, st.wakeups);
+	/* the last batches only let timers cascade */
+	for (i = 0; i < 16; i++)
+		ASSERT_EQ(0, arm(self->fd, 2000 + i * 64, 64, 100000));
+	ASSERT_EQ(0, arm(self->fd, 1024, 64, 50000));
+	ASSERT_EQ(64, tw_advance(self->fd, 0, 99000));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(2, st.wakeups);
+	close(ep);
 }
 
 /* --- Events that are taken back ----------------------------------------------------------- */

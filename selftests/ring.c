@@ -493,11 +493,22 @@ TEST_F(ring, mmap_errors)
 	EXPECT_EQ(EINVAL, map_errno(self->fd, size, PROT_READ | PROT_EXEC, MAP_SHARED, at));
 	EXPECT_EQ(EINVAL, map_errno(self->fd, size + page, PROT_READ, MAP_SHARED, at));
 	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at + size));
+	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at + size + page));
 	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at - page));
 	fd = tw_open(0);
 	EXPECT_EQ(EINVAL, map_errno(fd, page, PROT_READ, MAP_SHARED, at));
 	EXPECT_EQ(-EINVAL, flow(fd));
 	close(fd);
+}
+
+/* It does not grow, as nobody would ask whether there is so much, and is in no core dump */
+TEST_F(ring, flags_of_the_mapping)
+{
+	size_t size = ring_size(LENGTH);
+
+	EXPECT_EQ(MAP_FAILED, mremap(self->ring, size, 2 * size, MREMAP_MAYMOVE));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_TRUE(tw_vm_flag(self->ring, "dd"));
 }
 
 TEST(setup)
@@ -667,11 +678,17 @@ TEST(shortest)
 	close(fd);
 }
 
-/* Who takes over after a reader has died goes on where that one was */
+/*
+ * Who takes over after a reader has died goes on where that one was, whatever memory was used
+ * meanwhile
+ */
 TEST_F(ring, reader_dies)
 {
+	size_t size = 32 << 20;
 	pid_t pid;
+	void *p;
 
+	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_EQ(LENGTH, arm(self->fd, 0, LENGTH, SEC));
 	EXPECT_EQ(LENGTH, tw_advance(self->fd, 0, HOUR));
 	pid = fork();
@@ -682,6 +699,10 @@ TEST_F(ring, reader_dies)
 	}
 	ASSERT_EQ(1000 + SIGKILL, tw_reap(pid));
 	munmap(self->ring, ring_size(LENGTH));
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	madvise(p, size, MADV_NOHUGEPAGE);
+	memset(p, 0xff, size);
 	self->ring = map_ring(self->fd, LENGTH);
 	ASSERT_EQ(LENGTH - 5, take(self, MOST));
 	EXPECT_TRUE(in_order(self->ev, 5, LENGTH - 5));
@@ -721,6 +742,20 @@ TEST_F(ring, wakes_who_waits)
 	close(ep);
 }
 
+/* Who waits is woken although ADVANCE goes on to where nothing falls due */
+TEST_F(ring, wakes_who_waits_on_the_way)
+{
+	struct epoll_event what = { .events = EPOLLIN | EPOLLET }, got;
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &what));
+	ASSERT_EQ(1, arm(self->fd, 0, 1, SEC));
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, HOUR));
+	EXPECT_EQ(1, epoll_wait(ep, &got, 1, 5000));
+	close(ep);
+}
+
 /* What to do next when there is an overflow: let it flow */
 TEST_F(ring, sleep_sees_overflow)
 {
@@ -732,6 +767,183 @@ TEST_F(ring, sleep_sees_overflow)
 	EXPECT_EQ(1, flow(self->fd));
 	EXPECT_EQ(1, take(self, MOST));
 	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+}
+
+/* --- A reader that is as fast as the kernel, and signals --------------------------------- */
+
+/* @times as many timers as fit one call, all due */
+static bool make_due(int fd, int times)
+{
+	int i;
+
+	for (i = 0; i < times; i++) {
+		if (arm(fd, i * MOST, MOST, SEC) != MOST)
+			return false;
+	}
+	return tw_advance(fd, 0, 2 * MOST * SEC) == times * MOST;
+}
+
+/* Take all that is there, without a look at it */
+static void take_all(struct timerwheel_ring *ring)
+{
+	__atomic_store_n(&ring->head, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELEASE);
+}
+
+struct emptier {
+	struct timerwheel_ring *ring;
+	bool stop;
+};
+
+static void *empties(void *arg)
+{
+	struct emptier *e = arg;
+
+	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
+		take_all(e->ring);
+		tw_sleep(20 * USEC);
+	}
+	return NULL;
+}
+
+/* FLOW ends after a ring's worth, although a reader has emptied it meanwhile */
+TEST(flow_is_bounded)
+{
+	enum { TIMES = 30 };
+	struct sched_param first = { .sched_priority = 1 };
+	struct emptier e = { .stop = false };
+	int fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, MOST), left, n;
+	pthread_t thread;
+
+	e.ring = map_ring(fd, MOST);
+	ASSERT_NE(MAP_FAILED, e.ring);
+	ASSERT_TRUE(make_due(fd, TIMES));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, empties, &e));
+	/* so that it has its turns on the same CPU, too; it does without */
+	pthread_setschedparam(thread, SCHED_FIFO, &first);
+	for (left = (TIMES - 1) * MOST; left > 0; left -= n) {
+		n = flow(fd);
+		ASSERT_LE(0, n);
+		EXPECT_GE(MOST, n);
+	}
+	EXPECT_EQ(0, left);
+	__atomic_store_n(&e.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, flow(fd));
+	close(fd);
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* A signal ends FLOW, after what was done; the next one goes on */
+TEST(flow_signals)
+{
+	enum { LONG = TIMERWHEEL_RING_MAX, ROUNDS = 3 };
+	int fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, LONG), round, left, n, cut = 0;
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct timerwheel_ring *ring = map_ring(fd, LONG);
+
+	ASSERT_NE(MAP_FAILED, ring);
+	ASSERT_TRUE(make_due(fd, (1 + ROUNDS) * LONG / MOST));
+	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
+	ASSERT_EQ(0, tw_storm(700));
+	for (round = 0; round < ROUNDS; round++) {
+		take_all(ring);
+		for (left = LONG; left > 0; left -= n) {
+			n = flow(fd);
+			ASSERT_LT(0, n);
+			cut += n < left;
+		}
+		EXPECT_EQ(0, left);
+	}
+	ASSERT_EQ(0, tw_storm(0));
+	EXPECT_LT(0, cut);
+	take_all(ring);
+	EXPECT_EQ(0, flow(fd));
+	close(fd);
+}
+
+/* --- Time namespaces -------------------------------------------------------------------- */
+
+/* There, clocks are so much ahead. */
+static const struct {
+	__u32 clock;
+	clockid_t id;
+	__u64 ahead;
+} there[] = {
+	{ TIMERWHEEL_CLOCK_MONOTONIC, CLOCK_MONOTONIC, 1000 * SEC + 1 },
+	{ TIMERWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME, 5000 * SEC + 2 },
+};
+
+/* How much later than it was armed for by our clock is a timer in the ring? ~0: it did not come */
+static __u64 later(int fd, struct timerwheel_ring *ring, clockid_t id, __s64 delay)
+{
+	__u64 at = tw_now(id) + delay;
+	struct timerwheel_event ev;
+	int i;
+
+	if (tw_add1(fd, 1, 0, at, TIMERWHEEL_ABS))
+		return ~0ULL;
+	for (i = 0; i < 20000; i++) {
+		if (timerwheel_ring_take(ring, &ev, 1))
+			return ev.fired < ev.deadline ? ~0ULL : ev.deadline - at;
+		tw_sleep(MSEC);
+	}
+	return ~0ULL;
+}
+
+/* Times in a ring are those of who has set it up, whoever arms and reads */
+TEST(time_namespace)
+{
+	static const __s64 delay[] = { 20 * MSEC, -(__s64)MSEC };
+	struct timerwheel_setup setup = { .ring = LENGTH };
+	struct timerwheel_ring *ring[2];
+	int here[2], other[2], i, k, ret;
+	pid_t pid;
+
+	for (i = 0; i < 2; i++) {
+		here[i] = open_ring(there[i].clock, LENGTH);
+		other[i] = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, other[i]);
+		ring[i] = map_ring(here[i], LENGTH);
+		ASSERT_NE(MAP_FAILED, ring[i]);
+	}
+	ret = unshare(CLONE_NEWTIME);
+	if (ret && errno == EINVAL)
+		SKIP(return, "no time namespaces");
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(0, tw_file_write("/proc/self/timens_offsets",
+				   "monotonic 1000 1\nboottime 5000 2\n"));
+	pid = fork();
+	if (!pid) {
+		for (i = 0; i < 2; i++) {
+			setup.clock = there[i].clock;
+			if (tw_setup(other[i], &setup))
+				_exit(1);
+			for (k = 0; k < 2; k++) {
+				if (later(other[i], map_ring(other[i], LENGTH), there[i].id,
+					  delay[k]))
+					_exit(2 + k);
+				if (later(here[i], ring[i], there[i].id, delay[k]) !=
+				    -there[i].ahead)
+					_exit(4 + k);
+			}
+		}
+		_exit(0);
+	}
+	ASSERT_EQ(0, tw_reap(pid));
+	for (i = 0; i < 2; i++) {
+		for (k = 0; k < 2; k++) {
+			EXPECT_EQ(0, later(here[i], ring[i], there[i].id, delay[k]));
+			EXPECT_EQ(there[i].ahead, later(other[i], map_ring(other[i], LENGTH),
+							there[i].id, delay[k]));
+		}
+		close(here[i]);
+		close(other[i]);
+	}
 }
 
 /* --- A clock that runs, a reader that sleeps -------------------------------------------- */

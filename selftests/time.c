@@ -673,6 +673,39 @@ TEST_F(manual, no_interrupt)
 	EXPECT_EQ(1000, stats.due);
 }
 
+/* STATS count batches, the most timers in one and the longest, whether timers fire or cascade */
+TEST_F(manual, is_counted)
+{
+	struct timerwheel_stats first, second, idle;
+	int i, fd = tw_open_manual(TICK);
+
+	arm_many(self->fd, 0, 1000, 10 * TICK, 1, 0);
+	EXPECT_EQ(1000, tw_advance(self->fd, 0, 10 * TICK));
+	ASSERT_EQ(0, tw_stats(self->fd, &first));
+	EXPECT_EQ(16, first.passes);
+	EXPECT_EQ(64, first.pass_max_timers);
+	EXPECT_LT(0, first.pass_max_ns);
+	arm_many(self->fd, 1000, 1000, 10 * TICK, 1, 0);
+	EXPECT_EQ(1000, tw_advance(self->fd, 0, 10 * TICK));
+	ASSERT_EQ(0, tw_stats(self->fd, &second));
+	EXPECT_EQ(32, second.passes);
+	EXPECT_EQ(64, second.pass_max_timers);
+	for (i = 1; i <= 100; i++) {
+		EXPECT_EQ(0, tw_advance(self->fd, 0, TICK));
+		ASSERT_EQ(0, tw_stats(self->fd, &idle));
+		EXPECT_EQ(32 + i, idle.passes);
+		EXPECT_LE(second.pass_max_ns, idle.pass_max_ns);
+		second.pass_max_ns = idle.pass_max_ns;
+	}
+
+	arm_many(fd, 0, 1000, 1000 * TICK, 1, 0);
+	EXPECT_EQ(0, tw_advance(fd, 0, 999 * TICK));
+	ASSERT_EQ(0, tw_stats(fd, &first));
+	EXPECT_EQ(1000, first.cascades);
+	EXPECT_EQ(64, first.pass_max_timers);
+	close(fd);
+}
+
 /*
  * A jump of 2^48 ticks with a million pending costs what falls due, not the ticks: in
  * work done and, where that can be told, in time. In the end each one was exact.
@@ -901,6 +934,41 @@ TEST_F(idle, unread)
 	EXPECT_EQ(firings, stat_firings(self->fd));
 }
 
+/*
+ * A wheel that was looked at late in a tick knows early in the next one what time it is: a timer
+ * that need not cascade does not. 8 slots: that is for less than 16 ticks after the next.
+ */
+TEST(no_cascade_in_the_next_tick)
+{
+	const __u64 tick = 20 * MSEC;
+	struct timerwheel_stats stats;
+	struct timerwheel_event ev;
+	int round, valid = 0, fd;
+	bool early;
+	__u64 k;
+
+	ASSERT_EQ(0, tw_pin(0));
+	for (round = 0; round < 50 && valid < 3; round++) {
+		fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, tick, 8);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
+		k = tw_now(CLOCK_MONOTONIC) / tick + 2;
+		tw_sleep_until(CLOCK_MONOTONIC, k * tick + tick * 9 / 10);
+		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
+		early = tw_now(CLOCK_MONOTONIC) < (k + 1) * tick;
+		tw_sleep_until(CLOCK_MONOTONIC, (k + 1) * tick + tick / 2);
+		ASSERT_EQ(0, tw_add1(fd, 1, 0, (k + 17) * tick, TIMERWHEEL_ABS));
+		/* where time goes by too fast that says nothing */
+		if (early && tw_now(CLOCK_MONOTONIC) < (k + 2) * tick) {
+			ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+			ASSERT_EQ(0, tw_stats(fd, &stats));
+			EXPECT_EQ(0, stats.cascades);
+			valid++;
+		}
+		close(fd);
+	}
+}
+
 /* --- No pass is long ---------------------------------------------------- */
 
 enum { BURST = 200000, OTHER = 1 << 30 };
@@ -976,6 +1044,29 @@ TEST_F_TIMEOUT(burst, cascade, 300)
 	ASSERT_EQ(0, tw_add1(self->fd, OTHER, 0, at - 128 * TICK, TIMERWHEEL_ABS));
 	tw_sleep_until(CLOCK_MONOTONIC, at + 500 * MSEC);
 	EXPECT_TRUE(burst_came(self, true));
+}
+
+/* A burst is one firing of its wheel, however many batches it takes */
+TEST_F(burst, is_one_firing)
+{
+	__u64 tick = 20 * MSEC, at = round_up(tw_now(CLOCK_MONOTONIC), tick) + 100 * tick;
+	struct timerwheel_stats stats;
+	int fd;
+
+	ASSERT_EQ(0, tw_pin(0));
+	fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, tick, 0);
+	ASSERT_LE(0, fd);
+	arm_many(fd, 0, 1000, at, 1, TIMERWHEEL_ABS);
+	ASSERT_EQ(1000, tw_read_all(fd, self->ev, 1000, SOON));
+	ASSERT_EQ(0, tw_stats(fd, &stats));
+	EXPECT_EQ(1, stats.firings);
+	EXPECT_EQ(16, stats.passes);
+	EXPECT_EQ(64, stats.pass_max_timers);
+	/* and what comes later is the next one */
+	ASSERT_EQ(0, tw_add1(fd, OTHER, 0, 5 * tick, 0));
+	ASSERT_EQ(1, wait_one(fd, self->ev, SOON));
+	EXPECT_EQ(2, stat_firings(fd));
+	close(fd);
 }
 
 /* --- How long a call keeps a task of the highest priority waiting -------- */
@@ -1346,6 +1437,19 @@ TEST_F(set, backward_many)
 	EXPECT_EQ(0, tw_poll(self->fd, 10));
 }
 
+/* Set backwards, and nothing is armed: nothing runs for that */
+TEST_F(set, backward_idle)
+{
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_pin(0));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
+	ASSERT_TRUE(shift_clock(-(__s64)HOUR));
+	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
+	tw_sleep(100 * MSEC);
+	EXPECT_EQ(0, stat_firings(self->fd));
+}
+
 /* After the clock was set back, new short timers are on time */
 TEST_F(set, backward_new)
 {
@@ -1393,6 +1497,54 @@ TEST_F(set, backward_into_a_tick)
 	EXPECT_EQ(2, ev.key);
 	EXPECT_TRUE(on_time(&ev, SEC, 0));
 	close(fd);
+}
+
+/*
+ * Set backwards by a tick, from one in which timers were armed: a new one is at most a tick late,
+ * not two.
+ */
+TEST_F(set, backward_by_a_tick)
+{
+	__u64 base = (self->real / SEC + 10) * SEC + SEC / 2;
+	struct timerwheel_event ev;
+	int fd;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_pin(0));
+	fd = tw_open_clock(TIMERWHEEL_CLOCK_REALTIME, SEC, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_TRUE(set_clock(base));
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, HOUR, 0));
+	ASSERT_TRUE(set_clock(base - SEC));
+	ASSERT_EQ(0, tw_add1(fd, 2, 0, 100 * MSEC, 0));
+	ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+	EXPECT_EQ(2, ev.key);
+	EXPECT_TRUE(on_time(&ev, SEC, 0));
+	close(fd);
+}
+
+/* Set forwards beyond several ticks: they come in order, if none of them is very large */
+TEST_F(set, forward_in_order)
+{
+	enum { MANY = 600 };	/* ten batches, of which 16 make a tick very large */
+	static struct timerwheel_event ev[MANY + 1];
+	__u64 at;
+	int i, k;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_pin(0));
+	for (i = 0; i < 4; i++) {
+		at = round_up(tw_now(CLOCK_REALTIME), TICK) + 300 * TICK;
+		arm_many(self->fd, 0, MANY, at, 1, TIMERWHEEL_ABS);
+		ASSERT_EQ(0, tw_add1(self->fd, MANY, 0, at + 10 * TICK, TIMERWHEEL_ABS));
+		ASSERT_TRUE(shift_clock(SEC));
+		ASSERT_EQ(MANY + 1, tw_read_all(self->fd, ev, MANY + 1, SOON));
+		for (k = 0; k < MANY; k++)
+			EXPECT_GT(MANY, ev[k].key);
+		EXPECT_EQ(MANY, ev[k].key);
+	}
 }
 
 /* Set by decades, there and back and again: new timers are on time, old ones kept */
@@ -1785,6 +1937,27 @@ TEST_F(set, told_ring)
 	close(fd);
 }
 
+/* poll knows of it at once, and does not wait until others have run */
+TEST_F(set, told_poll)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), i, known = 0;
+	struct timerwheel_event ev;
+
+	if (!self->real)
+		return;
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
+	for (i = 1; i <= 20; i++) {
+		ASSERT_TRUE(set_clock(self->real + i * HOUR));
+		known += tw_poll(fd, 0) == POLLIN;
+		ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	}
+	EXPECT_EQ(20, known);
+	close(fd);
+}
+
 /* A monitor has a copy, once it is read */
 TEST_F(set, told_monitor)
 {
@@ -2015,7 +2188,30 @@ FIXTURE_TEARDOWN(namespace)
 	close(self->fd);
 }
 
-enum { ABSOLUTE, RELATIVE, PAST, AGO, LOOK, READ, ARM };	/* what the child does */
+/* What the child does */
+enum { ABSOLUTE, SEVERAL, LONGER, RELATIVE, PAST, ORIGIN, AGO, LOOK, READ, ARM, LAST };
+
+/* ADD with elements that are longer than the kernel knows */
+static int add_longer(int fd, __u64 key, __u64 deadline)
+{
+	struct { struct timerwheel_add add; __u64 more; } elem = {
+		.add = { .key = key, .deadline = deadline, .flags = TIMERWHEEL_ABS },
+	};
+	int ret = tw_batch(fd, TIMERWHEEL_IOC_ADD, 0, &elem, sizeof(elem), 1, NULL);
+
+	return tw_result1(ret, &elem.add.result);
+}
+
+/* The first of two that are armed in a call; the other one is an hour later */
+static int add_several(int fd, __u64 key, __u64 deadline)
+{
+	struct timerwheel_add add[] = {
+		{ .key = key + 1, .deadline = deadline + HOUR, .flags = TIMERWHEEL_ABS },
+		{ .key = key, .deadline = deadline, .flags = TIMERWHEEL_ABS },
+	};
+
+	return tw_add(fd, add, 2) == 2 ? add[1].result : -EIO;
+}
 
 /* Let a child do it. False: it cannot be done here. */
 static bool in_namespace(FIXTURE_DATA(namespace) * self,
@@ -2040,11 +2236,20 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 	case ABSOLUTE:
 		r->result = tw_add1(fd, 1, 0, r->deadline, TIMERWHEEL_ABS);
 		break;
+	case SEVERAL:
+		r->result = add_several(fd, 1, r->deadline);
+		break;
+	case LONGER:
+		r->result = add_longer(fd, 1, r->deadline);
+		break;
 	case RELATIVE:
 		r->result = tw_add1(fd, 1, 0, 50 * MSEC, 0);
 		break;
 	case PAST:
 		r->result = tw_add1(fd, 1, 0, r->before - 1, TIMERWHEEL_ABS);
+		break;
+	case ORIGIN:
+		r->result = tw_add1(fd, 1, 0, 1, TIMERWHEEL_ABS);
 		break;
 	case AGO:
 		r->result = tw_add1(fd, 1, 0, -SEC, 0);
@@ -2057,19 +2262,23 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 	case ARM:
 		r->result = tw_add1(fd, 1, 0, r->deadline, TIMERWHEEL_ABS);
 		_exit(0);
+	case LAST:
+		r->result = tw_add1(fd, 1, 0, TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS);
+		_exit(0);
 	}
-	wait_one(fd, &r->ev, what == PAST || what == AGO ? 0 : SOON);
+	wait_one(fd, &r->ev, what == PAST || what == ORIGIN || what == AGO ? 0 : SOON);
 	r->after = tw_now(variant->id);
 	_exit(0);
 }
 
-/* Absolute deadlines are those of the caller's clock, and so are the event's times */
-TEST_F(namespace, absolute)
+/* A deadline of the child's clock is that */
+static void asks(struct __test_metadata *_metadata, FIXTURE_DATA(namespace) * self,
+		 const FIXTURE_VARIANT(namespace) * variant, int what)
 {
 	const struct report *r = self->child;
 	__u64 shift = variant->shift * (__s64)SEC;
 
-	if (!in_namespace(self, variant, ABSOLUTE))
+	if (!in_namespace(self, variant, what))
 		return;
 	EXPECT_GE(tw_now(variant->id) + shift, r->after);
 	EXPECT_EQ(0, r->result);
@@ -2078,6 +2287,24 @@ TEST_F(namespace, absolute)
 	EXPECT_TRUE(on_time(&r->ev, TICK, 0));
 	EXPECT_GE(r->after, r->ev.fired);
 	EXPECT_GT(r->deadline + 10 * SEC, r->after);
+}
+
+/* Absolute deadlines are those of the caller's clock, and so are the event's times */
+TEST_F(namespace, absolute)
+{
+	asks(_metadata, self, variant, ABSOLUTE);
+}
+
+/* Those of several timers in a call, too */
+TEST_F(namespace, absolute_several)
+{
+	asks(_metadata, self, variant, SEVERAL);
+}
+
+/* And those of elements that are longer than the kernel knows */
+TEST_F(namespace, absolute_longer)
+{
+	asks(_metadata, self, variant, LONGER);
 }
 
 /* Relative deadlines are the same everywhere */
@@ -2104,6 +2331,33 @@ TEST_F(namespace, past)
 	EXPECT_EQ(0, r->result);
 	EXPECT_EQ(1, r->ev.key);
 	EXPECT_EQ(r->before - 1, r->ev.deadline);
+}
+
+/* So is one before the wheel's time began */
+TEST_F(namespace, origin)
+{
+	const struct report *r = self->child;
+
+	if (!in_namespace(self, variant, ORIGIN))
+		return;
+	EXPECT_EQ(0, r->result);
+	EXPECT_EQ(1, r->ev.key);
+	EXPECT_LE(r->before, r->ev.fired);
+}
+
+/* The largest time is that everywhere: no deadline is beyond it, on any clock */
+TEST_F(namespace, last)
+{
+	__u64 ahead = variant->shift > 0 ? variant->shift * SEC : 0;
+	const struct report *r = self->child;
+	struct timerwheel_entry ent;
+
+	if (!in_namespace(self, variant, LAST))
+		return;
+	EXPECT_EQ(0, r->result);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX - ahead, ent.deadline);
+	EXPECT_LT(0, ent.left);
 }
 
 /* A negative delay is due at once, whatever the caller's clock says */

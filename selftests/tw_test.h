@@ -286,6 +286,26 @@ static inline long long tw_file_number(const char *path, const char *word)
 	return p && got ? atoll(p + (word ? strlen(word) : 0)) : -1;
 }
 
+/* Has the mapping at @p this flag, two letters as in proc(5)? */
+static inline bool tw_vm_flag(const void *p, const char *flag)
+{
+	FILE *maps = fopen("/proc/self/smaps", "r");
+	unsigned long from, to, at = (uintptr_t)p;
+	char line[512], want[8];
+	bool here = false, has = false;
+
+	snprintf(want, sizeof(want), " %s ", flag);
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			here = from <= at && at < to;
+		else if (here && !strncmp(line, "VmFlags:", 8))
+			has = strstr(line, want);
+	}
+	if (maps)
+		fclose(maps);
+	return has;
+}
+
 /* --- Poison ------------------------------------------------------------- */
 
 static inline void *tw_poison(void *p, size_t size)

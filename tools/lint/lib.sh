@@ -20,6 +20,13 @@ sources()
 	fi | sort -u | existing
 }
 
+# not_lists: of the files on stdin those that are no lists of faults, which have the names of the
+# files that they are for.
+not_lists()
+{
+	grep -v '^selftests/mutants/faults/'
+}
+
 matching()
 {
 	local file pattern

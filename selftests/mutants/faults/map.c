@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0
+fault: beyond the timers; deadlines:map.beyond_the_timers; s/if (!page)$/if (!page) { page = tw_table_words(file, 0); } if (!page)/
+fault: the ring's first page for all; ring:running.long_ring.each_once; s/vmf->pgoff - TW_RING_PGOFF);/0);/
+fault: the page is not held; ring:ring.reader_dies; s/^\tget_page(page);//
+ring: one page more; ring:ring.mmap_errors; s/count <= pages - first ?/count <= pages - first + 1 ?/
+ring: behind it; ring:ring.mmap_errors; s/return first < pages \&\& /return /
+mmap: a private copy; deadlines:map.private ring:ring.mmap_errors; s/if (!(vma->vm_flags & VM_MAYSHARE) || /if (/
+mmap: only who may write; deadlines:global.read_only; s/VM_MAYSHARE) ||/VM_SHARED) ||/
+mmap: executable; deadlines:map.executable ring:ring.mmap_errors; s/ || vma->vm_flags & VM_EXEC)/)/
+mmap: executable later; deadlines:map.executable; s/, VM_MAYEXEC);/, 0);/
+mmap: grows; ring:ring.flags_of_the_mapping deadlines:map.flags_of_the_mapping; s/VM_DONTEXPAND | VM_DONTDUMP/VM_DONTDUMP/
+mmap: dumped; ring:ring.flags_of_the_mapping deadlines:map.flags_of_the_mapping; s/VM_DONTEXPAND | VM_DONTDUMP/VM_DONTEXPAND/
