@@ -2,8 +2,8 @@
 /*
  * How much memory a user may make the kernel hold with all wheels and monitors, in bytes.
  *
- * A wheel is charged to the user who opened it, a monitor to who asked for it: before memory is
- * allocated, and until it is freed. A user is a kuid: user namespaces add nothing to a cap.
+ * A wheel and its monitors are charged to the user who opened it: before memory is allocated, and
+ * until it is freed. A user is a kuid: user namespaces add nothing to a cap.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>

@@ -853,6 +853,38 @@ TEST_F_TIMEOUT(storm, walks_end, TIMEOUT)
 	EXPECT_EQ(100, found);
 }
 
+/* But a walk that has found something ends with a signal, and nothing is lost by that. */
+TEST_F_TIMEOUT(storm, walks_are_cut, TIMEOUT)
+{
+	enum { N = TIMERWHEEL_BATCH_MAX };
+	static struct timerwheel_entry ent[N];
+	static unsigned char left[N];
+	__u64 until = tw_now(CLOCK_MONOTONIC) + 20 * SEC, cursor;
+	int i, ret;
+
+	ASSERT_EQ(0, arm(self->fd, 0, N, HOUR, 0, 0));
+	ASSERT_EQ(0, storm(true));
+	do {
+		cursor = 0;
+		ret = tw_list(self->fd, &cursor, ent, N);
+		ASSERT_LT(0, ret);
+	} while (ret == N && tw_now(CLOCK_MONOTONIC) < until);
+	EXPECT_GT(N, ret);
+	do {
+		ret = tw_drain(self->fd, 0, ent, N);
+		ASSERT_LT(0, ret);
+		ASSERT_EQ(N - ret, list_all(self->fd, left, NULL, N));
+		for (i = 0; i < ret; i++)
+			ASSERT_EQ(0, left[ent[i].key]++);
+		if (ret < N)
+			break;
+		ASSERT_EQ(0, storm(false));
+		ASSERT_EQ(0, arm(self->fd, 0, N, HOUR, 0, 0));
+		ASSERT_EQ(0, storm(true));
+	} while (tw_now(CLOCK_MONOTONIC) < until);
+	EXPECT_GT(N, ret);
+}
+
 /* ADVANCE, read and DRAIN with thousands due: every one is delivered or drained, once. */
 TEST_F_TIMEOUT(storm, events, TIMEOUT)
 {

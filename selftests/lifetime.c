@@ -8,19 +8,16 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <grp.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include "tw_test.h"
+#include "sleeper.h"
 
-#define LONG_MS		20000	/* longer than anything takes, in a slow guest too */
 #define PAGE		4096	/* timers in one call */
 #define NOBODY		65534
 #define EXEC_FD		"TW_LIFETIME_FD"
@@ -145,26 +142,6 @@ static void *shared(size_t size)
 		       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
-}
-
-/* Is this thread asleep? */
-static bool asleep(pid_t pid, pid_t tid)
-{
-	char path[64], buf[256], *p;
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return false;
-	len = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	if (len <= 0)
-		return false;
-	buf[len] = 0;
-	p = strrchr(buf, ')');
-	return p && p[1] && p[2] == 'S';
 }
 
 /* A thread in a blocking read of one event */
@@ -683,6 +660,64 @@ TEST_F(wheel, fdinfo_shows_setup)
 		}
 		close(fd);
 	}
+}
+
+/* The number in the line of that name, ~0: there is no such line */
+static __u64 info_number(const char *buf, const char *name)
+{
+	char line[64];
+	const char *p;
+
+	snprintf(line, sizeof(line), "timerwheel-%s:\t", name);
+	p = strstr(buf, line);
+	return p ? strtoull(p + strlen(line), NULL, 10) : ~0ULL;
+}
+
+/* All that it says is what INFO and STATS say. */
+TEST_F(wheel, fdinfo_is_stats)
+{
+	static const char * const clock[] = { "monotonic", "boottime", "realtime", "manual" };
+	struct timerwheel_event ev[4];
+	struct timerwheel_entry ent;
+	struct timerwheel_stats st;
+	struct timerwheel_info info;
+	char buf[4096], line[64];
+	__u32 i;
+	int fd;
+
+	for (i = 0; i < ARRAY_SIZE(clock); i++) {
+		fd = tw_open_clock(i, 2 * MSEC, 64);
+		ASSERT_LE(0, fd);
+		snprintf(line, sizeof(line), "timerwheel-clock:\t%s\n", clock[i]);
+		ASSERT_LT(0, read_info(getpid(), fd, buf, sizeof(buf)));
+		EXPECT_NE(NULL, strstr(buf, line));
+		EXPECT_EQ(0, info_number(buf, "closed"));
+		close(fd);
+	}
+	fd = tw_open_manual(MSEC);
+	ASSERT_EQ(0, arm(fd, 10, 5, HOUR));
+	ASSERT_EQ(0, arm(fd, 3, 2, SEC));
+	ASSERT_EQ(0, tw_add1_periodic(fd, 5, 5, SEC, SEC, 0));
+	ASSERT_EQ(3, tw_advance(fd, 0, SEC));
+	ASSERT_EQ(3, tw_read(fd, ev, 4));
+	ASSERT_EQ(0, arm(fd, 6, 2, SEC));
+	ASSERT_LE(2, tw_advance(fd, 0, SEC));
+	ASSERT_EQ(0, tw_drain(fd, TIMERWHEEL_DRAIN_CLOSE, &ent, 0));
+	ASSERT_EQ(0, tw_info(fd, &info));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	ASSERT_LT(0, st.rearmed);
+	ASSERT_NE(st.pending, st.due);
+	ASSERT_LT(0, read_info(getpid(), fd, buf, sizeof(buf)));
+	EXPECT_EQ(info.tick, info_number(buf, "tick-ns"));
+	EXPECT_EQ(info.slots, info_number(buf, "slots"));
+	EXPECT_EQ(info.capacity, info_number(buf, "capacity"));
+	EXPECT_EQ(1, info_number(buf, "closed"));
+	EXPECT_EQ(st.pending, info_number(buf, "pending"));
+	EXPECT_EQ(st.due, info_number(buf, "due"));
+	EXPECT_EQ(st.armed + st.rearmed, info_number(buf, "armed"));
+	EXPECT_EQ(st.delivered, info_number(buf, "delivered"));
+	EXPECT_EQ(st.memory, info_number(buf, "memory"));
+	close(fd);
 }
 
 /* --- Many wheels --------------------------------------------------------------------- */
@@ -1349,6 +1384,81 @@ TEST_F_TIMEOUT(memcg, close_gives_back, 120)
 		memcg_grow(self->group, f);
 	ASSERT_EQ(0, reap(pid));
 	EXPECT_GT(f->before + (f->full - f->before) / 20, f->after);
+}
+
+/* What wheels take besides timers is charged to the caller's group, too. */
+static void memcg_wheels(const char *group, struct finding *f)
+{
+	struct timerwheel_stats st;
+	int i, fd;
+
+	fd = tw_open(O_NONBLOCK);
+	if (fd < 0 || arm(fd, 0, 1, HOUR) || write_file(group, "cgroup.procs", "0"))
+		_exit(1);
+	group_number(group, "memory.current", NULL);
+	f->before = group_number(group, "memory.current", NULL);
+	for (i = 0; i < 400; i++) {
+		fd = tw_open(O_NONBLOCK);
+		if (fd < 0 || arm(fd, 0, 1, HOUR) || tw_stats(fd, &st))
+			_exit(2);
+		f->one += st.memory;
+	}
+	f->full = group_number(group, "memory.current", NULL);
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(memcg, charges_wheels, 120)
+{
+	struct finding *f = self->f;
+	pid_t pid;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	pid = fork();
+	if (!pid)
+		memcg_wheels(self->group, f);
+	ASSERT_EQ(0, reap(pid));
+	printf("# %lld kB told, %lld in memory.current\n", f->one >> 10,
+	       (f->full - f->before) >> 10);
+	fflush(stdout);
+	EXPECT_LE(f->one / 10 * 9, f->full - f->before);
+}
+
+/* In a group with too little memory: a long log is refused, and charged to nobody. */
+static void memcg_monitor(const char *group)
+{
+	struct timerwheel_monitor monitor = {
+		.size = sizeof(monitor), .flags = TIMERWHEEL_MONITOR_NONBLOCK, .events = 16,
+	};
+	int fd = tw_open(O_NONBLOCK), ret;
+	__u64 before;
+
+	if (fd < 0 || arm(fd, 0, 1, HOUR) || mlockall(MCL_CURRENT | MCL_FUTURE) ||
+	    write_file(group, "cgroup.procs", "0"))
+		_exit(1);
+	if (tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor) < 0)
+		_exit(2);
+	/* Wheels of other tests may be freed only now. */
+	before = tw_memory_alone(fd);
+	monitor.events = TIMERWHEEL_RING_MAX;
+	ret = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	if (before == ~0ULL || ret != -ENOMEM)
+		_exit(3);
+	_exit(tw_memory_alone(fd) == before ? 0 : 4);
+}
+
+TEST_F_TIMEOUT(memcg, monitor_enomem, 120)
+{
+	pid_t pid;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	ASSERT_EQ(0, write_file(self->group, "memory.max", "1048576"));
+	write_file(self->group, "memory.swap.max", "0");
+	pid = fork();
+	if (!pid)
+		memcg_monitor(self->group);
+	EXPECT_EQ(0, reap(pid));
 }
 
 /* Go to the first or the last CPU that we may use */

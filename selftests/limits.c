@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include "abuse.h"
 
@@ -299,6 +300,84 @@ TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_all));
 }
 
+/* Of a process that runs as another user it is the one who started it who is charged. */
+TEST_F_TIMEOUT(users, real_user, TIMEOUT)
+{
+	int fd = tw_open(O_NONBLOCK), mine;
+	struct timerwheel_stats st[2];
+	pid_t pid;
+
+	ASSERT_EQ(0, tw_stats(fd, &st[0]));
+	ASSERT_TRUE(alone(fd));
+	pid = fork();
+	if (!pid) {
+		/* Root's wheel is not hers. */
+		if (setresuid(ALICE, 0, 0))
+			_exit(1);
+		mine = tw_open(O_NONBLOCK);
+		_exit(mine < 0 ? 2 : alone(mine) ? 0 : 3);
+	}
+	EXPECT_EQ(0, tw_reap(pid));
+	pid = fork();
+	if (!pid) {
+		if (setresuid(0, ALICE, ALICE))
+			_exit(1);
+		mine = tw_open(O_NONBLOCK);
+		if (mine < 0 || tw_stats(mine, &st[1]))
+			_exit(2);
+		_exit(user_memory_become(mine, st[0].memory + st[1].memory) ? 0 : 3);
+	}
+	EXPECT_EQ(0, tw_reap(pid));
+	close(fd);
+}
+
+/* Who has closed all is somebody new when he comes again, whoever came in between. */
+TEST_F_TIMEOUT(users, come_again, TIMEOUT)
+{
+	enum { OTHERS = 20 };
+	pid_t pid, other[OTHERS];
+	int i, fd, ready[2];
+	char c;
+
+	ASSERT_EQ(0, pipe(ready));
+	pid = fork();
+	if (!pid) {
+		if (become(ALICE))
+			_exit(1);
+		fd = tw_open(O_NONBLOCK);
+		_exit(fd < 0 ? 2 : tw_add1(fd, 1, 1, HOUR, 0));
+	}
+	ASSERT_EQ(0, tw_reap(pid));
+	/* A grace period, and some time for what comes after it */
+	syscall(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0, 0);
+	tw_sleep(200 * MSEC);
+	for (i = 0; i < OTHERS; i++) {
+		other[i] = fork();
+		if (other[i])
+			continue;
+		if (become(BOB + i))
+			_exit(1);
+		fd = tw_open(O_NONBLOCK);
+		if (fd < 0 || tw_add1(fd, 1, 1, HOUR, 0) || write(ready[1], "", 1) != 1)
+			_exit(2);
+		pause();
+	}
+	for (i = 0; i < OTHERS; i++)
+		ASSERT_EQ(1, read(ready[0], &c, 1));
+	pid = fork();
+	if (!pid) {
+		if (become(ALICE))
+			_exit(1);
+		fd = tw_open(O_NONBLOCK);
+		_exit(fd < 0 ? 2 : alone(fd) ? 0 : 3);
+	}
+	EXPECT_EQ(0, tw_reap(pid));
+	for (i = 0; i < OTHERS; i++) {
+		kill(other[i], SIGKILL);
+		ASSERT_EQ(1000 + SIGKILL, tw_reap(other[i]));
+	}
+}
+
 /* A clock that is an hour ahead in there: absolute times are of that clock, and never early. */
 static int other_time(void)
 {
@@ -525,6 +604,10 @@ FIXTURE_VARIANT_ADD(told, small) {
 
 FIXTURE_VARIANT_ADD(told, few_slots) {
 	.wheels = 5000, .timers = 1, .cpus = 2, .setup = { .slots = 8 },
+};
+
+FIXTURE_VARIANT_ADD(told, some_slots) {
+	.wheels = 2000, .timers = 1, .cpus = 2, .setup = { .slots = 512 },
 };
 
 FIXTURE_VARIANT_ADD(told, many_slots) {

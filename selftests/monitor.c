@@ -2,13 +2,15 @@
 /*
  * Monitors: descriptors that see a copy of each event.
  */
-#include "tw_test.h"
-#include <sys/uio.h>
-#include <pthread.h>
+#include "sleeper.h"
+#include <linux/userfaultfd.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
-enum { LENGTH = 16, MOST = 4096 };
+enum { LENGTH = 16, MOST = 4096, READERS = 4 };
 
 static int monitor_with(int fd, struct timerwheel_monitor arg)
 {
@@ -123,8 +125,12 @@ TEST_F(monitor, many)
 	for (i = 0; i < TIMERWHEEL_MONITORS_MAX - 1; i++)
 		EXPECT_TRUE(same(self, mon[i], 0, 5));
 	EXPECT_EQ(-EAGAIN, tw_read(mon[i], self->copy, 1));
-	/* one less */
+	/* one less, which the others do not notice */
 	close(mon[3]);
+	ASSERT_EQ(3, deliver(self, 20, 3));
+	for (i = 0; i < TIMERWHEEL_MONITORS_MAX; i++)
+		if (i != 3)
+			EXPECT_TRUE(same(self, mon[i], 0, 3));
 	mon[3] = monitor(self->fd, LENGTH);
 	EXPECT_LE(0, mon[3]);
 	ASSERT_EQ(5, deliver(self, 10, 5));
@@ -194,6 +200,40 @@ TEST_F(monitor, misses_in_small_reads)
 	EXPECT_EQ(0, tw_poll(self->mon, 0));
 }
 
+/* A monitor that is shorter than what the kernel copies together, emptied by one read */
+TEST_F(monitor, misses_of_a_short_one)
+{
+	int mon = monitor(self->fd, 8);
+
+	ASSERT_LE(0, mon);
+	ASSERT_EQ(11, deliver(self, 0, 11));
+	EXPECT_EQ(POLLIN, tw_poll(mon, 0));
+	EXPECT_TRUE(missed(self, mon, 9, 3, 3));
+	EXPECT_EQ(0, tw_poll(mon, 0));
+	EXPECT_EQ(-EAGAIN, tw_read(mon, self->copy, 1));
+	/* The count has the place of one. */
+	ASSERT_EQ(9, deliver(self, 100, 9));
+	EXPECT_TRUE(missed(self, mon, 8, 1, 101));
+	EXPECT_EQ(POLLIN, tw_poll(mon, 0));
+	ASSERT_EQ(1, tw_read(mon, self->copy, 8));
+	EXPECT_EQ(108, self->copy[0].key);
+	EXPECT_EQ(0, tw_poll(mon, 0));
+	close(mon);
+}
+
+/* Who asks for no length has 1,024 events. */
+TEST_F(monitor, default_length)
+{
+	int mon = monitor(self->fd, 0);
+
+	ASSERT_LE(0, mon);
+	ASSERT_EQ(1024, deliver(self, 0, 1024));
+	EXPECT_TRUE(same(self, mon, 0, 1024));
+	ASSERT_EQ(1025, deliver(self, 2000, 1025));
+	EXPECT_TRUE(missed(self, mon, 1025, 1, 2001));
+	close(mon);
+}
+
 /*
  * Monitors of other lengths, at other times: each has all since it was attached, as far as its own
  * length goes, and one that makes the log longer changes nothing for the others.
@@ -251,6 +291,131 @@ TEST_F(monitor, nowait)
 	EXPECT_EQ(0, preadv2(mon, &iov, 1, -1, RWF_NOWAIT));
 	close(mon);
 	self->fd = tw_open_manual(0);
+}
+
+/* A page that is missing until fill_page() */
+static void *missing_page(int *uffd)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	size_t page = getpagesize();
+	void *p;
+
+	*uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (*uffd < 0)
+		return NULL;
+	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.range.start = (uintptr_t)p;
+	reg.range.len = page;
+	if (ioctl(*uffd, UFFDIO_API, &api) || ioctl(*uffd, UFFDIO_REGISTER, &reg))
+		abort();
+	return p;
+}
+
+static void fill_page(int uffd, void *page)
+{
+	struct uffdio_zeropage zero = {
+		.range = { .start = (uintptr_t)page, .len = getpagesize() },
+	};
+
+	if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero))
+		abort();
+}
+
+struct stalled {
+	int mon;
+	void *page;
+	int ret;
+};
+
+static void *stalls(void *arg)
+{
+	struct stalled *s = arg;
+
+	s->ret = tw_err(read(s->mon, s->page, 3 * sizeof(struct timerwheel_event)));
+	return NULL;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+/*
+ * A reader whose memory does not come has its turn: who may not wait does not wait for it, others
+ * wait until a signal comes, and in the end each event was read once.
+ */
+TEST_F(monitor, stalled_reader)
+{
+	int mon = monitor_with(self->fd, (struct timerwheel_monitor) { .events = LENGTH });
+	struct iovec iov = { .iov_base = self->copy, .iov_len = sizeof(self->copy) };
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct stalled stalled = { .mon = mon };
+	struct sleeper s;
+	pthread_t thread;
+	int uffd;
+
+	ASSERT_LE(0, mon);
+	stalled.page = missing_page(&uffd);
+	if (!stalled.page)
+		SKIP(return, "this kernel has no userfaultfd");
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
+	ASSERT_EQ(5, deliver(self, 0, 5));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, stalls, &stalled));
+	ASSERT_EQ(POLLIN, tw_poll(uffd, LONG_MS));
+
+	EXPECT_EQ(POLLIN, tw_poll(mon, 0));
+	/* It does not wait: were it to, the alarm would end that. */
+	alarm(LONG_MS / 1000);
+	EXPECT_EQ(-EAGAIN, tw_err(preadv2(mon, &iov, 1, -1, RWF_NOWAIT)));
+	ASSERT_EQ(0, fcntl(mon, F_SETFL, O_NONBLOCK));
+	EXPECT_EQ(-EAGAIN, tw_read(mon, self->copy, 1));
+	ASSERT_EQ(0, fcntl(mon, F_SETFL, 0));
+	alarm(0);
+	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
+	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
+	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+	EXPECT_TRUE(sleeper_done(&s, LONG_MS / 4));
+
+	fill_page(uffd, stalled.page);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(-EINTR, s.ret);
+	ASSERT_EQ(3 * sizeof(*self->ev), stalled.ret);
+	EXPECT_EQ(0, memcmp(stalled.page, self->ev, 3 * sizeof(*self->ev)));
+	EXPECT_TRUE(same(self, mon, 3, 2));
+	EXPECT_TRUE(same(self, self->mon, 0, 5));
+	close(uffd);
+	close(mon);
+}
+
+/* Who was late, since another reader has it all, has neither an end nor an error: he sleeps on. */
+TEST_F(monitor, late_reader)
+{
+	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {}), uffd;
+	struct stalled stalled = { .mon = mon };
+	struct sleeper s;
+	pthread_t thread;
+
+	ASSERT_LE(0, mon);
+	stalled.page = missing_page(&uffd);
+	if (!stalled.page)
+		SKIP(return, "this kernel has no userfaultfd");
+	ASSERT_EQ(1, deliver(self, 0, 1));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, stalls, &stalled));
+	ASSERT_EQ(POLLIN, tw_poll(uffd, LONG_MS));
+	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
+	fill_page(uffd, stalled.page);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(sizeof(*self->ev), stalled.ret);
+	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
+	ASSERT_EQ(1, deliver(self, 1, 1));
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(1, s.ret);
+	EXPECT_EQ(1, s.ev[0].key);
+	close(uffd);
+	close(mon);
 }
 
 /* A copy that faults loses nothing */
@@ -317,6 +482,114 @@ TEST_F(monitor, wakes)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, got);
 	close(mon);
+	self->fd = tw_open_manual(0);
+}
+
+/* So is who sleeps in poll. */
+TEST_F(monitor, wakes_poll)
+{
+	struct sleeper s;
+
+	ASSERT_EQ(0, sleeper_start(&s, self->mon, 0));
+	ASSERT_EQ(1, deliver(self, 0, 1));
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(POLLIN, s.ret);
+}
+
+/* Several that sleep: each event goes to one of them, and the others sleep on. */
+TEST_F(monitor, blocked_readers_share)
+{
+	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {}), i, round, got = 0;
+	struct sleeper s[READERS];
+	bool had[READERS] = {};
+
+	ASSERT_LE(0, mon);
+	for (i = 0; i < READERS; i++)
+		ASSERT_EQ(0, sleeper_start(&s[i], mon, 1));
+	for (round = 1; round < READERS - 1; round++) {
+		ASSERT_EQ(1, deliver(self, round, 1));
+		tw_sleep(QUIET_MS * MSEC);
+		for (i = 0; i < READERS; i++) {
+			if (had[i] || !atomic_load(&s[i].done))
+				continue;
+			EXPECT_EQ(1, s[i].ret);
+			EXPECT_GE(round, s[i].ev[0].key);
+			had[i] = true;
+			got++;
+		}
+		ASSERT_GE(round, got);
+	}
+	/* There may be one that is slow, but none that is not woken. */
+	ASSERT_EQ(2, deliver(self, 100, 2));
+	for (i = 0; i < READERS; i++) {
+		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
+		EXPECT_EQ(1, s[i].ret);
+	}
+	EXPECT_EQ(-EAGAIN, tw_err(preadv2(mon, &(struct iovec) {
+		.iov_base = self->copy, .iov_len = sizeof(self->copy),
+	}, 1, -1, RWF_NOWAIT)));
+	close(mon);
+}
+
+/* Several that sleep: all have the end. */
+TEST_F(monitor, blocked_readers_end)
+{
+	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {}), i;
+	struct sleeper s[READERS];
+
+	ASSERT_LE(0, mon);
+	for (i = 0; i < READERS; i++)
+		ASSERT_EQ(0, sleeper_start(&s[i], mon, 1));
+	close(self->fd);
+	for (i = 0; i < READERS; i++) {
+		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
+		EXPECT_EQ(0, s[i].ret);
+	}
+	close(mon);
+	self->fd = tw_open_manual(0);
+}
+
+/* A signal ends the sleep, and takes nothing away. */
+TEST_F(monitor, blocked_reader_signalled)
+{
+	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {});
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct sleeper s;
+
+	ASSERT_LE(0, mon);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
+	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+	EXPECT_TRUE(sleeper_done(&s, LONG_MS / 4));
+	ASSERT_EQ(1, deliver(self, 0, 1));
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(-EINTR, s.ret);
+	EXPECT_TRUE(same(self, mon, 0, 1));
+	close(mon);
+}
+
+static void *waits_for_the_end(void *arg)
+{
+	struct sleeper *s = arg;
+	struct pollfd p = { .fd = s->fd };
+
+	atomic_store(&s->tid, gettid());
+	s->ret = tw_err(poll(&p, 1, -1)) == 1 ? p.revents : -EPROTO;
+	atomic_store(&s->done, true);
+	return NULL;
+}
+
+/* Who polls for nothing is woken by the end, and not by an event. */
+TEST_F(monitor, wakes_who_waits_for_the_end)
+{
+	struct sleeper s;
+
+	ASSERT_EQ(0, sleeper_call(&s, self->mon, 0, waits_for_the_end));
+	ASSERT_EQ(1, deliver(self, 0, 1));
+	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
+	close(self->fd);
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(POLLHUP, s.ret);
 	self->fd = tw_open_manual(0);
 }
 
@@ -411,6 +684,13 @@ TEST_F(monitor, charged)
 	EXPECT_TRUE(charged(fd, &info, TIMERWHEEL_RING_MAX));
 	close(mon[0]);
 	EXPECT_TRUE(charged(fd, &info, 0));
+	/* whole pages, though the next power of two is a third more */
+	mon[0] = monitor(fd, 512);
+	ASSERT_LE(0, mon[0]);
+	EXPECT_TRUE(charged(fd, &info, 512));
+	close(mon[0]);
+	EXPECT_TRUE(charged(fd, &info, 0));
+	EXPECT_NE(~0ULL, tw_memory_of((int[]){ self->fd, fd }, 2));
 
 	/* another user's monitor; and it is still there when the wheel is gone */
 	if (!fork())
@@ -431,11 +711,13 @@ TEST_F(monitor, charged)
 TEST_F(monitor, over_the_cap)
 {
 	const char *path = "/sys/module/timerwheel/parameters/max_user_memory";
-	struct timerwheel_info info;
+	struct timerwheel_info info, later;
 	char before[32] = "", text[32];
-	int fd = open(path, O_RDWR), mon;
+	int fd = open(path, O_RDWR), mon, next;
 
 	ASSERT_LE(0, fd);
+	next = dup(fd);
+	close(next);
 	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
 	ASSERT_EQ(3, deliver(self, 0, 3));
 	ASSERT_NE(~0ULL, tw_memory_alone(self->fd));
@@ -445,13 +727,95 @@ TEST_F(monitor, over_the_cap)
 		 info.user_memory + 4 * LENGTH * sizeof(struct timerwheel_event));
 	ASSERT_EQ(strlen(text), pwrite(fd, text, strlen(text), 0));
 	EXPECT_EQ(-EDQUOT, monitor(self->fd, 4 * LENGTH));
+	ASSERT_EQ(0, tw_info(self->fd, &later));
+	EXPECT_EQ(info.user_memory, later.user_memory);
 	mon = monitor(self->fd, 2 * LENGTH);
-	EXPECT_LE(0, mon);
+	EXPECT_EQ(next, mon);
 	EXPECT_EQ(strlen(before), pwrite(fd, before, strlen(before), 0));
 	close(fd);
 	close(mon);
 	EXPECT_TRUE(same(self, self->mon, 0, 3));
 	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
+}
+
+/*
+ * With nothing left of the cap: there is no monitor, neither the first of a wheel nor another one,
+ * and nothing of it stays when all are closed.
+ */
+TEST_F(monitor, at_the_cap)
+{
+	const char *path = "/sys/module/timerwheel/parameters/max_user_memory";
+	int fd = open(path, O_RDWR), probe = tw_open_manual(0), mon;
+	char before[32] = "", text[32];
+	struct timerwheel_info info;
+	__u64 all;
+
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, probe);
+	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
+	all = tw_memory_of((int[]){ self->fd, probe }, 2);
+	ASSERT_NE(~0ULL, all);
+	snprintf(text, sizeof(text), "%llu", all);
+	ASSERT_EQ(strlen(text), pwrite(fd, text, strlen(text), 0));
+	EXPECT_EQ(-EDQUOT, monitor(self->fd, 1));
+	EXPECT_EQ(-EDQUOT, monitor(probe, 1));
+	ASSERT_EQ(0, tw_info(probe, &info));
+	EXPECT_EQ(all, info.user_memory);
+	EXPECT_EQ(strlen(before), pwrite(fd, before, strlen(before), 0));
+	close(fd);
+	mon = monitor(probe, 1);
+	EXPECT_LE(0, mon);
+	close(mon);
+	close(self->mon);
+	close(self->fd);
+	EXPECT_NE(~0ULL, tw_memory_alone(probe));
+	self->fd = probe;
+	self->mon = monitor(self->fd, LENGTH);
+}
+
+/* The log is its user's when the last wheel is gone, and still counts when there is another one. */
+static int outlives(void)
+{
+	struct timerwheel_info info;
+	struct timerwheel_stats st;
+	int fd, mon;
+
+	if (setuid(1000))
+		return 1;
+	fd = tw_open_manual(0);
+	mon = monitor(fd, MOST);
+	if (fd < 0 || mon < 0)
+		return 2;
+	close(fd);
+	/* A grace period, and some time for what comes after it */
+	syscall(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0, 0);
+	tw_sleep(200 * MSEC);
+	fd = tw_open_manual(0);
+	if (fd < 0 || tw_stats(fd, &st))
+		return 3;
+	info.user_memory = st.memory;
+	if (!charged(fd, &info, MOST))
+		return 4;
+	close(mon);
+	return charged(fd, &info, 0) ? 0 : 5;
+}
+
+TEST_F(monitor, outlives_its_user)
+{
+	mode_t mode;
+	struct stat st;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "only root can be another user");
+	ASSERT_EQ(0, stat(TW_DEV, &st));
+	mode = st.st_mode & 07777;
+	ASSERT_EQ(0, chmod(TW_DEV, 0666));
+	pid = fork();
+	if (!pid)
+		_exit(outlives());
+	EXPECT_EQ(0, tw_reap(pid));
+	EXPECT_EQ(0, chmod(TW_DEV, mode));
 }
 
 /* Flags do what they say */
@@ -582,7 +946,7 @@ TEST(running)
 
 /* --- A monitor each, and one for many, while events flow ------------------------------------- */
 
-enum { FLOOD = 64, READERS = 4 };
+enum { FLOOD = 64 };
 
 struct flow {
 	int fd;
@@ -717,6 +1081,35 @@ TEST(exact)
 	}
 	TH_LOG("%llu seen, %llu missed", seen, lost);
 	EXPECT_LT(0, lost);
+}
+
+/* The last monitor goes and another first one comes, while events flow. */
+TEST(come_and_go)
+{
+	struct flow flow = { .fd = tw_open_manual(0) };
+	__u64 seen = 0, end;
+	struct timerwheel_event ev[FLOOD];
+	pthread_t source;
+	void *error;
+	int mon, n, rounds;
+
+	ASSERT_LE(0, flow.fd);
+	ASSERT_EQ(0, pthread_create(&source, NULL, delivers, &flow));
+	end = tw_now(CLOCK_MONOTONIC) + 2 * SEC;
+	for (rounds = 0; tw_now(CLOCK_MONOTONIC) < end; rounds++) {
+		mon = monitor(flow.fd, 1 + rounds % LENGTH);
+		ASSERT_LE(0, mon);
+		n = tw_read(mon, ev, FLOOD);
+		ASSERT_NE(0, n);
+		ASSERT_LE(-EAGAIN, n);
+		seen += n > 0;
+		close(mon);
+	}
+	flow.stop = true;
+	ASSERT_EQ(0, pthread_join(source, &error));
+	EXPECT_EQ(NULL, error);
+	TH_LOG("%d monitors, %llu of them saw something", rounds, seen);
+	close(flow.fd);
 }
 
 struct sharer {

@@ -1011,6 +1011,42 @@ TEST_F(ops, drain_pages)
 	}
 }
 
+/*
+ * DRAIN goes on where the last one stopped, and at the end begins anew: what came meanwhile is
+ * found, and what it cannot tell in the second half does not spoil the first.
+ */
+TEST_F(ops, drain_begins_anew)
+{
+	struct timerwheel_entry ent[300], *some = tw_fence(100 * sizeof(*some));
+	int i;
+
+	for (i = 0; i < 300; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, i, HOUR, 0));
+	ASSERT_EQ(200, tw_drain(self->fd, 0, ent, 200));
+	for (i = 300; i < 400; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, i, HOUR, 0));
+	/* those behind, then one of those before that there is no memory for */
+	EXPECT_EQ(100, tw_batch(self->fd, TIMERWHEEL_IOC_DRAIN, 0, some, sizeof(*some), 150, NULL));
+	EXPECT_EQ(100, tw_drain(self->fd, 0, ent, 300));
+	EXPECT_EQ(0, tw_drain(self->fd, 0, ent, 300));
+}
+
+/* DRAIN to memory that was never touched */
+TEST_F(ops, drain_fresh_memory)
+{
+	size_t size = 100 * sizeof(struct timerwheel_entry);
+	void *to = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i;
+
+	ASSERT_NE(MAP_FAILED, to);
+	for (i = 0; i < 100; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, i, HOUR, 0));
+	EXPECT_EQ(100, tw_batch(self->fd, TIMERWHEEL_IOC_DRAIN, 0, to,
+				sizeof(struct timerwheel_entry), 100, NULL));
+	EXPECT_EQ(0, tw_batch(self->fd, TIMERWHEEL_IOC_DRAIN, 0, to,
+			      sizeof(struct timerwheel_entry), 100, NULL));
+}
+
 /* DRAIN of an empty wheel: 0, and nothing is written */
 TEST_F(ops, drain_empty)
 {
@@ -2007,6 +2043,33 @@ TEST_F(capacity, room_after_drain)
 	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
 }
 
+/* LIST of a full wheel: all of them */
+TEST_F(capacity, list)
+{
+	struct timerwheel_entry *ent = calloc(variant->capacity, sizeof(*ent));
+	bool *seen = calloc(variant->capacity, sizeof(*seen));
+	__u64 cursor = 0;
+	int n;
+
+	ASSERT_EQ(variant->capacity, tw_list(self->fd, &cursor, ent, variant->capacity));
+	for (n = 0; n < variant->capacity; n++) {
+		ASSERT_GT(variant->capacity, ent[n].key);
+		EXPECT_FALSE(seen[ent[n].key]);
+		seen[ent[n].key] = true;
+	}
+	EXPECT_EQ(0, tw_list(self->fd, &cursor, ent, 1));
+}
+
+/* DRAIN_CLOSE of a full wheel: all of them */
+TEST_F(capacity, drain_close)
+{
+	struct timerwheel_entry *ent = calloc(variant->capacity + 1, sizeof(*ent));
+
+	EXPECT_EQ(variant->capacity, tw_drain(self->fd, TIMERWHEEL_DRAIN_CLOSE, ent,
+					      variant->capacity + 1));
+	EXPECT_EQ(0, tw_drain(self->fd, 0, ent, 1));
+}
+
 /* An array that is longer than the room: the first ones fit, each other is ENOSPC */
 TEST_F(capacity, batch)
 {
@@ -2372,6 +2435,18 @@ TEST_F(cap, two_wheels)
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(b, ~0ULL, 0, T(5), 0));
 }
 
+/* Who closes a wheel has all of it again at once, though it is freed later */
+TEST_F(cap, there_again)
+{
+	int i, fd;
+
+	for (i = 0; i < 5; i++) {
+		fd = open_capacity(4 * CAP, CAP);
+		ASSERT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
+		close(fd);
+	}
+}
+
 /* A wheel that is full says ENOSPC, not EDQUOT, and the other way round */
 TEST_F(cap, not_capacity)
 {
@@ -2598,6 +2673,99 @@ TEST_F(ledger, nothing)
 	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 9));
 	EXPECT_EQ(-EINVAL, tw_remove_elem(self->fd, &rem));
 	EXPECT_TRUE(ledger_is(self, (struct ledger){ 0 }));
+}
+
+/* --- Tracepoints -------------------------------------------------------- */
+
+#define TRACING	"/sys/kernel/tracing/instances"
+
+FIXTURE(trace) {
+	int fd;
+	char dir[64];
+	char said[65536];
+};
+
+static bool trace_write(FIXTURE_DATA(trace) * self, const char *file, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", self->dir, file);
+	return write_file(path, text);
+}
+
+FIXTURE_SETUP(trace)
+{
+	self->dir[0] = 0;
+	self->fd = tw_open_manual(TICK);
+	ASSERT_LE(0, self->fd);
+	if (access(TRACING, W_OK))
+		SKIP(return, "no " TRACING);
+	snprintf(self->dir, sizeof(self->dir), "%s/timerwheel-%d", TRACING, getpid());
+	ASSERT_EQ(0, mkdir(self->dir, 0700));
+	ASSERT_TRUE(trace_write(self, "events/timerwheel/enable", "1"));
+}
+
+FIXTURE_TEARDOWN(trace)
+{
+	close(self->fd);
+	if (!self->dir[0])
+		return;
+	EXPECT_TRUE(trace_write(self, "events/timerwheel/enable", "0"));
+	EXPECT_EQ(0, rmdir(self->dir));
+}
+
+/* Was the event @name told of with these fields? */
+static bool told(FIXTURE_DATA(trace) * self, const char *name, const char *fields)
+{
+	char path[128], *line, *save = NULL;
+	bool found = false;
+	size_t got = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/trace", self->dir);
+	fd = open(path, O_RDONLY);
+	while (fd >= 0 && (n = read(fd, self->said + got, sizeof(self->said) - 1 - got)) > 0)
+		got += n;
+	close(fd);
+	self->said[got] = 0;
+	for (line = strtok_r(self->said, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		found |= strstr(line, name) && strstr(line, fields);
+	if (!found)
+		fprintf(stderr, "# not told: %s%s\n", name, fields);
+	return found;
+}
+
+/* What happens to timers is told, with their keys and times. */
+TEST_F(trace, tells)
+{
+	struct timerwheel_event ev[4];
+	char fields[128];
+	int i;
+
+	if (!self->dir[0])
+		return;
+	ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 7, 0, T(5), 0));
+	snprintf(fields, sizeof(fields), " key=7 deadline=%llu period=0 was=0", T(5));
+	EXPECT_TRUE(told(self, "timerwheel_arm:", fields));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1_periodic(self->fd, 7, 0, T(6), T(3), 0));
+	snprintf(fields, sizeof(fields), " key=7 deadline=%llu period=%llu was=1", T(6), T(3));
+	EXPECT_TRUE(told(self, "timerwheel_arm:", fields));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 7, T(8), 0));
+	snprintf(fields, sizeof(fields), " key=7 deadline=%llu was=1", T(8));
+	EXPECT_TRUE(told(self, "timerwheel_move:", fields));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, T(8) - 5, 0));
+	/* seen in the tick that ends then, and delivered two periods later */
+	ASSERT_EQ(3, tw_advance(self->fd, 0, T(8)));
+	EXPECT_TRUE(told(self, "timerwheel_expire:", " part=0 count=3 "));
+	ASSERT_EQ(0, tw_advance(self->fd, 0, T(6)));
+	ASSERT_EQ(3, tw_read(self->fd, ev, 4));
+	EXPECT_TRUE(told(self, "timerwheel_deliver:", " key=7 late=0 overruns=2"));
+	EXPECT_TRUE(told(self, "timerwheel_deliver:", " key=0 late=5 overruns=0"));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 7));
+	snprintf(fields, sizeof(fields), " key=7 deadline=%llu was=1", T(17));
+	EXPECT_TRUE(told(self, "timerwheel_remove:", fields));
 }
 
 /* --- Any operations in any order, against a model ----------------------- */

@@ -9,19 +9,16 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <liburing.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
+#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include "tw_test.h"
+#include "sleeper.h"
 
 #define EV_SIZE		sizeof(struct timerwheel_event)
-#define LONG_MS		20000	/* longer than anything takes, in a slow guest too */
-#define QUIET_MS	200	/* long enough for a wrong wake-up to be seen */
 
 /* --- Helpers ---------------------------------------------------------------- */
 
@@ -124,80 +121,6 @@ static bool has_keys(const struct timerwheel_event *ev, int n, __u64 first)
 		if (k >= (__u64)n || seen & (1ULL << k) || ev[i].value != value_of(ev[i].key))
 			return false;
 		seen |= 1ULL << k;
-	}
-	return true;
-}
-
-/* A thread that makes one blocking call */
-struct sleeper {
-	pthread_t thread;
-	int fd;
-	int max;		/* events to ask for; 0: poll() instead of read() */
-	atomic_int tid;
-	atomic_bool done;
-	int ret;		/* what the call returned, or -errno */
-	struct timerwheel_event ev[16];
-};
-
-static void *sleeper_main(void *arg)
-{
-	struct sleeper *s = arg;
-
-	atomic_store(&s->tid, gettid());
-	s->ret = s->max ? tw_read(s->fd, s->ev, s->max) : tw_poll(s->fd, -1);
-	atomic_store(&s->done, true);
-	return NULL;
-}
-
-/* Is this thread of ours asleep? */
-static bool asleep(pid_t pid, pid_t tid)
-{
-	char path[64], buf[256], *p;
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return false;
-	len = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	if (len <= 0)
-		return false;
-	buf[len] = 0;
-	p = strrchr(buf, ')');
-	return p && p[1] && p[2] == 'S';
-}
-
-/* Start it and wait until it sleeps (or is done) */
-static int sleeper_start(struct sleeper *s, int fd, int max)
-{
-	int i;
-
-	memset(s, 0, sizeof(*s));
-	s->fd = fd;
-	s->max = max;
-	if (pthread_create(&s->thread, NULL, sleeper_main, s))
-		return -EAGAIN;
-	for (i = 0; i < LONG_MS; i++) {
-		pid_t tid = atomic_load(&s->tid);
-
-		if (atomic_load(&s->done) || (tid && asleep(getpid(), tid)))
-			return 0;
-		tw_sleep(MSEC);
-	}
-	return -ETIMEDOUT;
-}
-
-/* Did the call return within @ms? */
-static bool sleeper_done(struct sleeper *s, int ms)
-{
-	__u64 end = tw_now(CLOCK_MONOTONIC) + ms * MSEC;
-
-	while (!atomic_load(&s->done)) {
-		if (tw_now(CLOCK_MONOTONIC) > end)
-			return false;
-		tw_sleep(MSEC);
 	}
 	return true;
 }
@@ -437,6 +360,27 @@ TEST_F(manual, fault_in_second_iovec)
 	EXPECT_EQ(2 * EV_SIZE, readv(self->fd, iov, 2));
 }
 
+/* A piece of memory whose second page comes only while an event is written to it */
+TEST_F(manual, readv_fresh_memory)
+{
+	enum { N = 20 };
+	size_t page = getpagesize();
+	char *fresh = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	struct timerwheel_event ev[N];
+	struct iovec iov[2] = { { ev, EV_SIZE } };
+
+	ASSERT_NE(MAP_FAILED, fresh);
+	/* Half of an event before the border */
+	iov[1].iov_base = fresh + page - 3 * EV_SIZE - EV_SIZE / 2;
+	iov[1].iov_len = (N - 1) * EV_SIZE;
+	fresh[0] = 1;
+	ASSERT_EQ(0, make_due(self->fd, 0, N));
+	ASSERT_EQ(N * EV_SIZE, readv(self->fd, iov, 2));
+	memcpy(ev + 1, iov[1].iov_base, iov[1].iov_len);
+	EXPECT_TRUE(has_keys(ev, N, 0));
+}
+
 /* Events that a fault sent back count as delivered once only. */
 TEST_F(manual, fault_counts_deliveries_once)
 {
@@ -607,6 +551,35 @@ TEST_F(manual, blocked_readers_all_served)
 		ev[i] = s[i].ev[0];
 	}
 	EXPECT_TRUE(has_keys(ev, N, 0));
+}
+
+/* A read into memory that is not there */
+static void *reads_nowhere(void *arg)
+{
+	struct sleeper *s = arg;
+
+	atomic_store(&s->tid, gettid());
+	s->ret = tw_err(read(s->fd, tw_fence(0), EV_SIZE));
+	atomic_store(&s->done, true);
+	return NULL;
+}
+
+/* A reader that was woken and cannot take the event leaves it to the next one. */
+TEST_F(manual, fault_wakes_another)
+{
+	struct sleeper bad, good;
+
+	ASSERT_EQ(0, set_fl(self->fd, 0, O_NONBLOCK));
+	ASSERT_EQ(0, sleeper_call(&bad, self->fd, 1, reads_nowhere));
+	ASSERT_EQ(0, sleeper_start(&good, self->fd, 1));
+	ASSERT_EQ(0, make_due(self->fd, 0, 1));
+	ASSERT_TRUE(sleeper_done(&good, LONG_MS));
+	EXPECT_EQ(1, good.ret);
+	/* If it was the other one's turn first. */
+	if (!sleeper_done(&bad, QUIET_MS))
+		ASSERT_EQ(0, make_due(self->fd, 1, 1));
+	ASSERT_TRUE(sleeper_done(&bad, LONG_MS));
+	EXPECT_EQ(-EFAULT, bad.ret);
 }
 
 /* A signal without SA_RESTART ends a read that sleeps: EINTR. */
@@ -1536,6 +1509,142 @@ TEST_F(batch, wakes_after_time_again)
 	}
 }
 
+/* After a wake-up the count begins anew: what was read no longer counts. */
+TEST_F(batch, counts_anew_after_read)
+{
+	int i, round, fd = self->fd = open_batching(3, HOUR);
+	struct sleeper s;
+
+	ASSERT_LE(0, fd);
+	for (round = 0; round < 3; round++) {
+		ASSERT_EQ(0, sleeper_start(&s, fd, 16));
+		for (i = 0; i < 2; i++)
+			ASSERT_EQ(0, add_past(fd, i));
+		ASSERT_FALSE(sleeper_done(&s, QUIET_MS));
+		ASSERT_EQ(0, add_past(fd, 2));
+		ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+		ASSERT_EQ(0, pthread_join(s.thread, NULL));
+		ASSERT_EQ(3, s.ret);
+	}
+}
+
+/* So it does after a wake-up because of the time, though nothing was read. */
+TEST_F(batch, counts_anew_after_time)
+{
+	int ep, fd = self->fd = open_batching(3, SEC);
+	struct timerwheel_stats st = { 0 };
+	__u64 began;
+	bool late;
+	int i;
+
+	ASSERT_LE(0, fd);
+	ep = epoll_with(fd, EPOLLIN | EPOLLET);
+	ASSERT_LE(0, ep);
+	began = tw_now(CLOCK_MONOTONIC);
+	ASSERT_EQ(0, add_past(fd, 1));
+	ASSERT_EQ(0, add_past(fd, 2));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	late = tw_now(CLOCK_MONOTONIC) - began >= SEC;
+	if (!late)
+		EXPECT_EQ(0, st.wakeups);
+	for (i = 0; i < LONG_MS && !st.wakeups; i++) {
+		tw_sleep(MSEC);
+		ASSERT_EQ(0, tw_stats(fd, &st));
+	}
+	ASSERT_EQ(1, st.wakeups);
+	/* Two that the reader knows of, and one: not until its own second is over. */
+	began = tw_now(CLOCK_MONOTONIC);
+	ASSERT_EQ(0, add_past(fd, 3));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	late = tw_now(CLOCK_MONOTONIC) - began >= SEC;
+	if (!late)
+		EXPECT_EQ(1, st.wakeups);
+	for (i = 0; i < LONG_MS && st.wakeups < 2; i++) {
+		tw_sleep(MSEC);
+		ASSERT_EQ(0, tw_stats(fd, &st));
+	}
+	EXPECT_EQ(2, st.wakeups);
+	close(ep);
+}
+
+/* The time is that of the first event: others that come all the time do not put it off. */
+TEST_F(batch, wakes_though_more_come)
+{
+	int fd = self->fd = open_batching(1000000, 500 * MSEC);
+	struct sleeper s;
+	__u64 end;
+	int i;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
+	/* Each CPU has such a time of its own. */
+	ASSERT_EQ(0, pin(0));
+	end = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
+	for (i = 0; !atomic_load(&s.done) && tw_now(CLOCK_MONOTONIC) < end; i++) {
+		ASSERT_EQ(0, add_past(fd, i));
+		tw_sleep(MSEC);
+	}
+	EXPECT_TRUE(atomic_load(&s.done));
+}
+
+/* Nobody is woken when the time is up and all that waited was withdrawn. */
+TEST_F(batch, no_wakeup_for_nothing)
+{
+	int ep, fd = self->fd = open_batching(10, 100 * MSEC);
+	struct timerwheel_stats st;
+	int i, tries = 0;
+
+	ASSERT_LE(0, fd);
+	ep = epoll_with(fd, EPOLLIN | EPOLLET);
+	ASSERT_LE(0, ep);
+	do {
+		__u64 began = tw_now(CLOCK_MONOTONIC);
+
+		ASSERT_EQ(0, tw_stats(fd, &st));
+		ASSERT_EQ(0, add_past(fd, 1));
+		ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1(fd, 1));
+		i = tw_now(CLOCK_MONOTONIC) - began < 100 * MSEC;
+	} while (!i && ++tries < 10);
+	if (!i)
+		SKIP(return, "two calls took 100 ms");
+	i = st.wakeups;
+	tw_sleep(500 * MSEC);
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	EXPECT_EQ(i, st.wakeups);
+	close(ep);
+}
+
+/* As long as there is time: the wheel has nothing to do meanwhile. */
+TEST_F(batch, wakes_never)
+{
+	int fd = self->fd = open_batching(10, TIMERWHEEL_TIME_MAX);
+	struct timerwheel_stats st;
+	struct sleeper s;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
+	ASSERT_EQ(0, add_past(fd, 1));
+	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	EXPECT_GE(1, st.firings);
+}
+
+/* A clock that stands still brings no time to wake: each event does. */
+TEST_F(batch, manual_waits_for_no_clock)
+{
+	struct timerwheel_setup setup = {
+		.clock = TIMERWHEEL_CLOCK_MANUAL, .wake_events = 10, .wake_ns = HOUR,
+	};
+	int fd = self->fd = tw_open(0);
+	struct sleeper s;
+
+	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
+	ASSERT_EQ(0, tw_add1(fd, 1, value_of(1), 10, 0));
+	ASSERT_EQ(1, tw_advance(fd, 0, SEC));
+	EXPECT_TRUE(sleeper_done(&s, LONG_MS));
+}
+
 /* An event that was withdrawn does not count: three must wait at the same time. */
 TEST_F(batch, withdrawn_not_counted)
 {
@@ -1672,6 +1781,68 @@ TEST_F(manual, advance_wakes_once)
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(2, st.wakeups);
 	close(ep);
+}
+
+/* --- STATS of several CPUs ------------------------------------------------------------------ */
+
+/* A counter or maximum, from armed on, is never less than it was; that of what waits may be. */
+static bool stats_grow(const struct timerwheel_stats *was, const struct timerwheel_stats *is)
+{
+	const __u64 *a = &was->armed, *b = &is->armed;
+	size_t i, n = (sizeof(*was) - offsetof(struct timerwheel_stats, armed)) / sizeof(*a);
+
+	for (i = 0; i < n; i++) {
+		if (a[i] <= b[i])
+			continue;
+		fprintf(stderr, "# counter %zu from armed on: %llu, then %llu\n", i, a[i], b[i]);
+		return false;
+	}
+	return true;
+}
+
+/* What a wheel has done on one CPU is not forgotten when it does less on another one. */
+TEST_F(clock, stats_of_all_cpus)
+{
+	__u64 soon = tw_now(CLOCK_MONOTONIC) + 100 * MSEC;
+	struct timerwheel_stats st[2];
+	struct timerwheel_event ev[80];
+	int i;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU only");
+	/* One is as late as can be, a period has many overruns, and many fire at once. */
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, add_past(self->fd, 1001));
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1002, value_of(1002), 1, 1, TIMERWHEEL_ABS));
+	for (i = 0; i < 64; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, value_of(i), soon, TIMERWHEEL_ABS));
+	tw_sleep_until(CLOCK_MONOTONIC, soon + 10 * MSEC);
+	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1(self->fd, 1001));
+	ASSERT_LE(64, tw_read_all(self->fd, ev, 65, LONG_MS));
+	ASSERT_LT(0, tw_remove1(self->fd, 1002));
+	ASSERT_EQ(0, tw_stats(self->fd, &st[0]));
+	EXPECT_LT(soon / 2, st[0].late_max);
+	EXPECT_LT(0, st[0].overruns);
+
+	ASSERT_EQ(0, pin(1));
+	ASSERT_EQ(0, arm(self->fd, 2000, 1, MSEC));
+	ASSERT_EQ(1, tw_read_all(self->fd, ev, 1, LONG_MS));
+	ASSERT_EQ(0, tw_stats(self->fd, &st[1]));
+	EXPECT_TRUE(stats_grow(&st[0], &st[1]));
+}
+
+/* What it does on a CPU counts though those before it have no part in it. */
+TEST_F(clock, stats_of_the_last_cpu)
+{
+	struct timerwheel_stats st;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU only");
+	ASSERT_EQ(0, pin(sysconf(_SC_NPROCESSORS_ONLN) - 1));
+	ASSERT_EQ(0, arm(self->fd, 1000, 1, HOUR));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(1, st.pending);
+	EXPECT_EQ(1, st.armed);
 }
 
 /* --- Events that are taken back ----------------------------------------------------------- */
@@ -1948,6 +2119,65 @@ TEST_F(clock, periodic_one_event_per_read)
 		ASSERT_EQ(POLLIN, tw_poll(self->fd, LONG_MS));
 		ASSERT_EQ(1, tw_read(self->fd, ev, ARRAY_SIZE(ev)));
 	}
+}
+
+/* Its next deadline is queued where it was read: from there on it is that CPU's. */
+TEST_F(clock, periodic_read_elsewhere)
+{
+	enum { N = 8 };
+	struct timerwheel_event ev[N];
+	struct timerwheel_stats st;
+	int i, n, seen[N] = { 0 };
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU only");
+	ASSERT_EQ(0, pin(0));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(0, tw_add1_periodic(self->fd, i, value_of(i), 1, SEC, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, pin(1));
+	ASSERT_EQ(N, tw_read_all(self->fd, ev, N, LONG_MS));
+	for (i = 0; i < N; i += 2)
+		ASSERT_LT(0, tw_remove1(self->fd, i));
+	/* Who is armed now has the memory of those. */
+	ASSERT_EQ(0, arm(self->fd, 100, N, HOUR));
+	for (n = 0; n < N / 2; n++) {
+		ASSERT_EQ(1, tw_read_all(self->fd, ev, 1, LONG_MS));
+		ASSERT_GT(N, ev[0].key);
+		ASSERT_EQ(1, ev[0].key % 2);
+		seen[ev[0].key]++;
+		ASSERT_LT(0, tw_remove1(self->fd, ev[0].key));
+	}
+	for (i = 1; i < N; i += 2)
+		EXPECT_EQ(1, seen[i]);
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(N, st.pending);
+	EXPECT_TRUE(tw_balanced(&st));
+}
+
+/* However long a read takes: what fires meanwhile is for the next one. */
+TEST_F(clock, periodic_once_in_a_long_read)
+{
+	enum { N = 4096, ROOM = 4 * N };
+	struct timerwheel_event *ev = calloc(ROOM, EV_SIZE);
+	int fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, USEC, 0), i, n, round;
+	static struct timerwheel_add add[N];
+	static unsigned char seen[N];
+
+	ASSERT_LE(0, fd);
+	for (i = 0; i < N; i++)
+		add[i] = (struct timerwheel_add) { .key = i, .deadline = 1, .period = 1 };
+	ASSERT_EQ(N, tw_add(fd, add, N));
+	for (round = 0; round < 20; round++) {
+		ASSERT_EQ(POLLIN, tw_poll(fd, LONG_MS));
+		n = tw_read(fd, ev, ROOM);
+		ASSERT_LT(0, n);
+		memset(seen, 0, sizeof(seen));
+		for (i = 0; i < n; i++)
+			ASSERT_EQ(0, seen[ev[i].key]++)
+				TH_LOG("round %d: key %llu", round, ev[i].key);
+	}
+	close(fd);
+	free(ev);
 }
 
 /* Taken out while due, a periodic timer is gone for good. */

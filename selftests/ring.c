@@ -375,6 +375,20 @@ TEST_F(ring, nonsense)
 	flow(self->fd);
 }
 
+/* What it has written itself it does not read again. */
+TEST_F(ring, tail_is_the_kernels)
+{
+	self->ring->tail = 1000;
+	self->ring->mask = 0;
+	self->ring->event_size = 1;
+	self->ring->flags = TIMERWHEEL_RING_OVERFLOW;
+	ASSERT_EQ(2, arm(self->fd, 0, 2, SEC));
+	ASSERT_EQ(2, tw_advance(self->fd, TIMERWHEEL_ABS, HOUR));
+	EXPECT_EQ(2, self->ring->tail);
+	EXPECT_EQ(0, self->ring->flags);
+	EXPECT_TRUE(in_order((void *)self->ring + TIMERWHEEL_RING_EVENTS, 0, 2));
+}
+
 /* A head ahead of the tail, or too far behind it: no room */
 TEST_F(ring, head_out_of_bounds)
 {
@@ -533,6 +547,8 @@ TEST(setup)
 		ASSERT_EQ(0, tw_setup(fd, &setup));
 		EXPECT_EQ(t[i].granted, setup.ring);
 		ASSERT_EQ(0, tw_info(fd, &info));
+		EXPECT_EQ(t[i].granted, info.ring);
+		EXPECT_EQ(TIMERWHEEL_RING_MAX, info.ring_max);
 		/* its pages, what the kernel needs to map them, and no more */
 		size = ring_size(t[i].granted);
 		EXPECT_LT(before + size, info.user_memory);
@@ -732,6 +748,8 @@ TEST_F(ring, wakes_who_waits)
 	ASSERT_EQ(2, arm(self->fd, 1, 2, 2 * SEC));
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 2 * SEC));
 	EXPECT_EQ(1, epoll_wait(ep, &got, 1, 5000));
+	/* It is the reader's to clear. */
+	EXPECT_EQ(1, self->ring->waiting);
 	EXPECT_EQ(1, take(self, MOST));
 	EXPECT_EQ(0, self->ring->waiting);
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 3 * SEC));
@@ -754,6 +772,34 @@ TEST_F(ring, wakes_who_waits_on_the_way)
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, HOUR));
 	EXPECT_EQ(1, epoll_wait(ep, &got, 1, 5000));
 	close(ep);
+}
+
+/* Wake-up batching: what is in the ring and not taken counts. */
+TEST(batching)
+{
+	struct timerwheel_setup setup = { .ring = LENGTH, .wake_events = 3, .wake_ns = HOUR };
+	struct epoll_event what = { .events = EPOLLIN | EPOLLET };
+	int fd = tw_open(O_NONBLOCK), ep = epoll_create1(EPOLL_CLOEXEC), i, round;
+	struct timerwheel_event ev[LENGTH];
+	struct timerwheel_ring *ring;
+	struct timerwheel_stats st;
+
+	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ring = map_ring(fd, LENGTH);
+	ASSERT_NE(MAP_FAILED, ring);
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &what));
+	for (round = 1; round <= 3; round++) {
+		ASSERT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(ring));
+		for (i = 1; i <= 3; i++) {
+			ASSERT_EQ(0, tw_add1(fd, i, 0, 1, TIMERWHEEL_ABS));
+			ASSERT_EQ(0, tw_stats(fd, &st));
+			EXPECT_EQ(round - (i < 3), st.wakeups)
+				TH_LOG("round %d, event %d", round, i);
+		}
+		ASSERT_EQ(3, timerwheel_ring_take(ring, ev, LENGTH));
+	}
+	close(ep);
+	close(fd);
 }
 
 /* What to do next when there is an overflow: let it flow */
@@ -944,6 +990,83 @@ TEST(time_namespace)
 		close(here[i]);
 		close(other[i]);
 	}
+}
+
+/* --- A reader that never sleeps ---------------------------------------------------------- */
+
+enum { BUSY = 64 };
+
+struct busy {
+	struct timerwheel_ring *ring;
+	bool stop;
+	bool wrong;		/* stopped at @key: its event was not what it should be */
+	__u64 key;
+};
+
+/* Is all of it there? Where it is was poison. */
+static bool is_whole(const struct timerwheel_event *ev, __u64 key)
+{
+	return ev->key == key && ev->value == ~key && ev->deadline <= ev->fired &&
+	       !tw_poisoned(&ev->fired, sizeof(ev->fired)) && !ev->overruns && !ev->flags &&
+	       !tw_poisoned(&ev->index, sizeof(ev->index));
+}
+
+/* Take events as soon as they are there, and poison the places where they were. */
+static void *takes_busily(void *arg)
+{
+	struct busy *b = arg;
+	struct timerwheel_event *in = (void *)b->ring + TIMERWHEEL_RING_EVENTS, ev;
+	__u32 head = 0, tail;
+	__u64 key = 0;
+
+	while (!b->wrong && !__atomic_load_n(&b->stop, __ATOMIC_RELAXED)) {
+		tail = __atomic_load_n(&b->ring->tail, __ATOMIC_ACQUIRE);
+		for (; head != tail && !b->wrong; head++, key++) {
+			memcpy(&ev, &in[head % BUSY], sizeof(ev));
+			tw_poison(&in[head % BUSY], sizeof(ev));
+			if (!is_whole(&ev, key))
+				__atomic_store_n(&b->wrong, true, __ATOMIC_RELAXED);
+		}
+		__atomic_store_n(&b->ring->head, head, __ATOMIC_RELEASE);
+		__atomic_store_n(&b->key, key, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* An event is all there when the tail says that it is. */
+TEST(tail_comes_last)
+{
+	int fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, BUSY), i;
+	struct busy busy = { .ring = map_ring(fd, BUSY) };
+	static struct timerwheel_add add[BUSY];
+	__u64 key = 0, end;
+	pthread_t thread;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_NE(MAP_FAILED, busy.ring);
+	tw_poison((void *)busy.ring + TIMERWHEEL_RING_EVENTS,
+		  BUSY * sizeof(struct timerwheel_event));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, takes_busily, &busy));
+	end = tw_now(CLOCK_MONOTONIC) + 3 * SEC;
+	while (!__atomic_load_n(&busy.wrong, __ATOMIC_RELAXED) &&
+	       tw_now(CLOCK_MONOTONIC) < end) {
+		/* In ticks of their own, so that they come in this order. */
+		for (i = 0; i < BUSY; i++, key++)
+			add[i] = (struct timerwheel_add) {
+				.key = key, .value = ~key, .deadline = (1 + i) * 2 * MSEC,
+			};
+		ASSERT_EQ(BUSY, tw_add(fd, add, BUSY));
+		ASSERT_EQ(BUSY, tw_advance(fd, 0, SEC));
+		while (__atomic_load_n(&busy.key, __ATOMIC_RELAXED) != key &&
+		       !__atomic_load_n(&busy.wrong, __ATOMIC_RELAXED))
+			sched_yield();
+	}
+	__atomic_store_n(&busy.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	TH_LOG("%llu events", key);
+	EXPECT_FALSE(busy.wrong);
+	close(fd);
 }
 
 /* --- A clock that runs, a reader that sleeps -------------------------------------------- */

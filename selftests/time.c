@@ -2043,6 +2043,68 @@ TEST_F(set, told_monitor_asleep)
 	close(fd);
 }
 
+/* A reader that sleeps on a monitor is woken once it is read */
+TEST_F(set, told_monitor_reader_asleep)
+{
+	struct timerwheel_monitor monitor = { .size = sizeof(monitor) };
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	struct asking a = { .fd = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor) };
+	struct timerwheel_event ev;
+	pthread_t id;
+	int i;
+
+	if (!self->real)
+		return;
+	ASSERT_LE(0, a.fd);
+	ASSERT_EQ(0, pthread_create(&id, NULL, read_blocking, &a));
+	usleep(100 * 1000);
+	ASSERT_TRUE(shift_clock(HOUR));
+	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	for (i = 0; i < SOON && !__atomic_load_n(&a.ret, __ATOMIC_ACQUIRE); i++)
+		tw_sleep(MSEC);
+	EXPECT_EQ(1, a.ret);
+	/* That would wake it in any case. */
+	close(fd);
+	ASSERT_EQ(0, pthread_join(id, NULL));
+	EXPECT_EQ(0, memcmp(&ev, &a.ev, sizeof(ev)));
+	close(a.fd);
+}
+
+/* Ahead of more timers than there is room for: nothing is written behind that */
+TEST_F(set, told_in_a_short_read)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), i;
+	struct timerwheel_event ev[8];
+
+	if (!self->real)
+		return;
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, tw_add1(fd, i, 0, self->real - HOUR, TIMERWHEEL_ABS));
+	ASSERT_TRUE(shift_clock(HOUR));
+	tw_poison(ev, sizeof(ev));
+	ASSERT_EQ(3 * sizeof(*ev), read(fd, ev, 3 * sizeof(*ev)));
+	EXPECT_TRUE(is_set(ev, self->real + HOUR, 0));
+	EXPECT_TRUE(tw_poisoned(ev + 3, 5 * sizeof(*ev)));
+	EXPECT_EQ(3, tw_read(fd, ev, 8));
+	close(fd);
+}
+
+/* Backwards, to before the deadline of a periodic timer that is due: it has no overruns */
+TEST_F(set, backward_periodic)
+{
+	struct timerwheel_event ev;
+
+	if (!self->real)
+		return;
+	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 0, self->real, MINUTE, TIMERWHEEL_ABS));
+	ASSERT_EQ(POLLIN, tw_poll(self->fd, SOON));
+	ASSERT_TRUE(set_clock(self->real - 2 * HOUR));
+	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, ev.key);
+	EXPECT_EQ(0, ev.overruns);
+	EXPECT_EQ(0, tw_poll(self->fd, 10));
+}
+
 struct setter {
 	bool stop;
 	bool failed;
@@ -2127,7 +2189,7 @@ struct report {
 	__u64 deadline;		/* what it asked for */
 	int result;
 	struct timerwheel_info info;
-	struct timerwheel_entry ent;
+	struct timerwheel_entry ent[3];		/* by GET, LIST and DRAIN */
 	struct timerwheel_event ev;
 };
 
@@ -2218,6 +2280,7 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 			 const FIXTURE_VARIANT(namespace) * variant, int what)
 {
 	struct report *r = self->child;
+	__u64 cursor = 0;
 	pid_t pid;
 	int fd;
 
@@ -2255,9 +2318,11 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 		r->result = tw_add1(fd, 1, 0, -SEC, 0);
 		break;
 	case LOOK:
-		r->result = tw_get1(fd, 1, &r->ent);
+		r->result = tw_get1(fd, 1, &r->ent[0]);
 		if (!tw_info(fd, &r->info))
 			r->after = tw_now(variant->id);
+		tw_list(fd, &cursor, &r->ent[1], 1);
+		tw_drain(fd, 0, &r->ent[2], 1);
 		_exit(0);
 	case ARM:
 		r->result = tw_add1(fd, 1, 0, r->deadline, TIMERWHEEL_ABS);
@@ -2374,19 +2439,22 @@ TEST_F(namespace, ago)
 	EXPECT_LE(r->before, r->ev.fired);
 }
 
-/* GET and INFO tell the caller's time, whoever armed the timer */
+/* GET, LIST, DRAIN and INFO tell the caller's time, whoever armed the timer */
 TEST_F(namespace, look)
 {
 	__u64 deadline = tw_now(variant->id) + HOUR;
 	const struct report *r = self->child;
+	int i;
 
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, deadline, TIMERWHEEL_ABS));
 	if (!in_namespace(self, variant, LOOK))
 		return;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, r->result);
-	EXPECT_EQ(deadline + variant->shift * (__s64)SEC, r->ent.deadline);
-	EXPECT_GT(HOUR, r->ent.left);
-	EXPECT_LT(HOUR - 10 * SEC, r->ent.left);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(deadline + variant->shift * (__s64)SEC, r->ent[i].deadline);
+		EXPECT_GT(HOUR, r->ent[i].left);
+		EXPECT_LT(HOUR - 10 * SEC, r->ent[i].left);
+	}
 	EXPECT_LE(r->before, r->info.now);
 	EXPECT_GE(r->after, r->info.now);
 }

@@ -9,7 +9,7 @@ cd "$TOP" || exit
 
 # sources PATTERN...: the files of this tree that match one of the patterns,
 # whether git knows them already or not; no built ones. Without git: all that are
-# text.
+# text. The lists of faults are named as the files in which they put them.
 sources()
 {
 	if [[ -e .git ]] && command -v git >/dev/null; then
@@ -17,7 +17,7 @@ sources()
 	else
 		find . \( -name .git -o -name build -o -name '.checkpatch-*' \) -prune -o \
 			-type f -printf '%P\n' | matching "$@" | text
-	fi | sort -u | existing
+	fi | sed '/^selftests\/mutants\/faults\//d' | sort -u | existing
 }
 
 # not_lists: of the files on stdin those that are no lists of faults, which have the names of the

@@ -459,7 +459,8 @@ struct timerwheel_event {
  *
  * A monitor does not keep the wheel open: once that is closed it has an end (read() returns 0,
  * EPOLLHUP). Times are those of the wheel's reader. Errors: EINVAL, E2BIG, EFAULT, ENOMEM, EDQUOT
- * (its memory is charged to the caller), ENOSPC (TIMERWHEEL_MONITORS_MAX), EMFILE, ENFILE.
+ * (its memory is charged to the user who opened the wheel), ENOSPC (TIMERWHEEL_MONITORS_MAX),
+ * EMFILE, ENFILE.
  */
 struct timerwheel_monitor {
 	__u32 size;

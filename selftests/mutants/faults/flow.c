@@ -12,3 +12,4 @@ at once: monitors are not told; monitor:global.of_a_ring_at_once; s/if (unlikely
 expire: what waits before is left out; ring:ring.order_is_kept; s/tw_flow_some(ctx, due->count + TW_FLOW_ALONG);/tw_flow_some(ctx, 0);/
 all: as long as a reader empties it; ring:global.flow_is_bounded; s/tw_flow_runs(file, file->ring.events) : -EINVAL/tw_flow_runs(file, U32_MAX) : -EINVAL/
 all: a signal does not end it; ring:global.flow_signals; s/ \&\& !signal_pending(current));/);/
+at once: the tail is there before the events; ring:global.tail_comes_last; /^static bool tw_flow_at_once/,/^}/{s/for (index = due->first, place = ring->tail; index;/tw_ring_publish(ring, due->count, false);\n\tfor (index = due->first, place = ring->tail - due->count; index;/;/tw_ring_publish(ring, due->count, READ_ONCE/d}

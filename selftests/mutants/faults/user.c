@@ -1,0 +1,15 @@
+get: the effective user; limits:users.real_user; s/kuid_t uid = current_uid();/kuid_t uid = current_euid();/
+get: one user for all; limits:users.one_at_the_cap; s/unsigned long id = __kuid_val(uid);/unsigned long id = 0;/
+put: not forgotten; limits:users.come_again; s/__xa_erase(&tw_users, __kuid_val(user->uid));/;/
+put: forgotten with the first; limits:users.one_at_the_cap; s/last = !--user->files;/last = user->files-- == 2;/
+find: not counted; ops:cap.two_wheels; s/user->files++;/;/
+hold: not counted; monitor:monitor.outlives_its_user; /^void tw_user_hold/,/^}/s/user->files++;/;/
+charge: a cap that is below what is charged is none; ops:cap.lowered; s/fits = user->memory <= max \&\& bytes <= max - user->memory;/fits = bytes <= max - user->memory;/
+charge: up to a byte less than the cap; ops:cap.one_wheel; s/bytes <= max - user->memory;/bytes < max - user->memory;/
+charge: does not wait for what is closed; ops:cap.there_again; s/if ((s32)(last - freed) <= 0 || bytes > max ||/if (1 ||/
+closing: not counted; ops:cap.there_again; s/user->closing++;/;/;s/user->closing--;/;/
+freed: still counted as closing; ops:cap.two_wheels; s/user->closing--;/;/
+freed: nobody is woken; ops:cap.there_again; s/wake_up_all(&user->wait);/;/
+uncharge: nothing; ops:cap.two_wheels; s/user->memory -= bytes;/;/
+memory: 0 is no memory; ops:cap.default_is_half; s/bytes ?: tw_default_memory()/bytes/
+memory: all there is; ops:cap.default_is_half; s/(totalram_pages() << PAGE_SHIFT) \/ 2/(totalram_pages() << PAGE_SHIFT)/

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Threads that sleep in a call on a descriptor, and whether they do. */
+#ifndef TW_SLEEPER_H
+#define TW_SLEEPER_H
+
+#include "tw_test.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define LONG_MS		20000	/* longer than anything takes, in a slow guest too */
+#define QUIET_MS	200	/* long enough for a wrong wake-up to be seen */
+
+/* A thread that makes one blocking call */
+struct sleeper {
+	pthread_t thread;
+	int fd;
+	int max;		/* events to ask for; 0: poll() instead of read() */
+	atomic_int tid;
+	atomic_bool done;
+	int ret;		/* what the call returned, or -errno */
+	struct timerwheel_event ev[16];
+};
+
+static inline void *sleeper_main(void *arg)
+{
+	struct sleeper *s = arg;
+
+	atomic_store(&s->tid, gettid());
+	s->ret = s->max ? tw_read(s->fd, s->ev, s->max) : tw_poll(s->fd, -1);
+	atomic_store(&s->done, true);
+	return NULL;
+}
+
+/* Is this thread asleep? */
+static inline bool asleep(pid_t pid, pid_t tid)
+{
+	char path[64], buf[256], *p;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	len = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (len <= 0)
+		return false;
+	buf[len] = 0;
+	p = strrchr(buf, ')');
+	return p && p[1] && p[2] == 'S';
+}
+
+/* Wait until it sleeps (or is done) */
+static inline int sleeper_sleeps(struct sleeper *s)
+{
+	int i;
+
+	for (i = 0; i < LONG_MS; i++) {
+		pid_t tid = atomic_load(&s->tid);
+
+		if (atomic_load(&s->done) || (tid && asleep(getpid(), tid)))
+			return 0;
+		tw_sleep(MSEC);
+	}
+	return -ETIMEDOUT;
+}
+
+/* Start it and wait until it sleeps (or is done); @call is passed the sleeper */
+static inline int sleeper_call(struct sleeper *s, int fd, int max, void *(*call)(void *))
+{
+	memset(s, 0, sizeof(*s));
+	s->fd = fd;
+	s->max = max;
+	if (pthread_create(&s->thread, NULL, call, s))
+		return -EAGAIN;
+	return sleeper_sleeps(s);
+}
+
+/* The same for a read, or poll() */
+static inline int sleeper_start(struct sleeper *s, int fd, int max)
+{
+	return sleeper_call(s, fd, max, sleeper_main);
+}
+
+/* Did the call return within @ms? */
+static inline bool sleeper_done(struct sleeper *s, int ms)
+{
+	__u64 end = tw_now(CLOCK_MONOTONIC) + ms * MSEC;
+
+	while (!atomic_load(&s->done)) {
+		if (tw_now(CLOCK_MONOTONIC) > end)
+			return false;
+		tw_sleep(MSEC);
+	}
+	return true;
+}
+
+#endif /* TW_SLEEPER_H */
