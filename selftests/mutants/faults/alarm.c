@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 may: everybody; suspend/suspend:global.alarm_refused; s/if (!capable(CAP_WAKE_ALARM))/if (0)/
 base: from the beginning of the clock; suspend/suspend:alarm.boottime.wakes; s/return at > now ? at - now : 0;/return at;/
 base: a clock that was set back is not; suspend/suspend:alarm.realtime.set_back; s/ - w->bias, KTIME_MAX/, KTIME_MAX/

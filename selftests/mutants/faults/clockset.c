@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 offset: to sleep is to set the clock; suspend/suspend:suspend.to_ram.all_clocks; s/return real - boot;/return real;/
 join: it knows no distance; time:set.told_forward; s/clockset->offset = tw_clockset_offset();/;/
 join: nobody is told who sleeps; time:set.told_asleep; s/pvclock_gtod_register_notifier(&tw_clockset_notifier);/;/

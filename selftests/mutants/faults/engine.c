@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 # What turns may take of the CPU
 pace: turns cost nothing; icount/many:share.wheels_4.*,steady.wheels_1.*; /^static void tw_pace_spend(/,/^}/s/this_cpu_write(tw_pace.next, .*/;/
 pace: a share of 80 %; icount/many:share.wheels_4.*; s/#define TW_SHARE\t\t40U/#define TW_SHARE\t\t80U/

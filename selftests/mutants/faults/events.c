@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 more: events that are gone count as told; readers:batch.counts_anew_after_read; s/events->woken = min(events->woken, waiting);/;/
 more: each event begins the time anew; readers:batch.wakes_though_more_come; s/if (!events->wake_set) {/if (1) {/
 more: MANUAL waits for a clock; readers:batch.manual_waits_for_no_clock; s/setup->wake_events ||/setup->wake_events) {/;/setup->clock == TIMERWHEEL_CLOCK_MANUAL) {/d

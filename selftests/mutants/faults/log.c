@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 charge: not in STATS; monitor:monitor.charged; s/atomic_long_add(bytes, &log->charged);/;/
 uncharge: STATS forget nothing; monitor:monitor.charged; s/atomic_long_sub(bytes, &log->charged);/;/
 make: the user is not held; monitor:monitor.outlives_its_user; s/tw_user_hold(user);/;/;s/^\ttw_user_put(user);/;/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 write: also when the last monitor has gone; monitor:global.come_and_go; s/if (unlikely(!log->store.events || log->closed))/if (unlikely(log->closed))/
 write: not seen without the lock; monitor:monitor.copies; s/WRITE_ONCE(log->tail, log->tail + 1);/;/
 ready: an end is not; monitor:monitor.wakes; s/READ_ONCE(log->tail) != READ_ONCE(cursor->next) || READ_ONCE(cursor->missed) ||/READ_ONCE(log->tail) != READ_ONCE(cursor->next) || READ_ONCE(cursor->missed);/;/^	       READ_ONCE(log->closed);/d

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 fits: powers of two for all that kmalloc has; monitor:monitor.charged; s/(size <= TW_KMALLOC_MAX \&\& kmalloc_size_roundup(size) <= PAGE_ALIGN(size))/size <= TW_KMALLOC_MAX/
 size: what is asked for, not what it takes; limits:told.small.is_true,told.few_slots.is_true; s/return tw_alloc_fits(size) ? kmalloc_size_roundup(size)/return tw_alloc_fits(size) ? size/
 size: as if all of it were pages; limits:told.small.is_true,told.few_slots.is_true; s/return tw_alloc_fits(size) ? kmalloc_size_roundup(size) : tw_vmalloc_size(size);/return tw_vmalloc_size(size);/

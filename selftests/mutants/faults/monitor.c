@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 wake: nobody is woken; monitor:monitor.wakes; s/if (wq_has_sleeper(&log->readers))/if (0)/
 take: what did not arrive is taken, too; monitor:monitor.faults; s|tw_log_take(&monitor->cursor, copied / sizeof(\*event));|tw_log_take(\&monitor->cursor, n);|
 take: a reader that was late has an end; monitor:monitor.late_reader; s/return done ? done \* sizeof(\*event) : n;/return done * sizeof(*event);/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 used: a head that makes no sense is room; ring:ring.head_out_of_bounds; s/return used <= ring->events ? ring->events - used : 0;/return ring->events - used;/
 room: one less; ring:ring.overflows; s/return used <= ring->events ? ring->events - used : 0;/return used < ring->events ? ring->events - used - 1 : 0;/
 publish: an overflow is never over; ring:ring.overflows; s/WRITE_ONCE(ring->shared->flags, overflow ? TIMERWHEEL_RING_OVERFLOW : 0);/if (overflow) WRITE_ONCE(ring->shared->flags, TIMERWHEEL_RING_OVERFLOW);/

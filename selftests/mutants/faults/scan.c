@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 list: the last one is left out; ops:capacity.*.list; s/u64 end = tw_made(file) + 1ULL;/u64 end = tw_made(file);/
 drain: the last one is left out; ops:capacity.*.again; s/u32 end = tw_made(file) + 1;/u32 end = tw_made(file);/
 drain: the last one is left out with CLOSE; ops:capacity.*.drain_close; s/\t\tend = tw_made(file) + 1;/\t\tend = tw_made(file);/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 late_max: of the last CPU; readers:clock.stats_of_all_cpus; s/stats->late_max = max(stats->late_max, w->late_max);/stats->late_max = w->late_max;/
 pass_max_timers: of the last CPU; readers:clock.stats_of_all_cpus; s/max(stats->pass_max_timers, c->pass_max_timers)/c->pass_max_timers/
 pass_max_ns: of the last CPU; readers:clock.stats_of_all_cpus; s/max(stats->pass_max_ns, c->pass_max_ns)/c->pass_max_ns/

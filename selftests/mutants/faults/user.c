@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 get: the effective user; limits:users.real_user; s/kuid_t uid = current_uid();/kuid_t uid = current_euid();/
 get: one user for all; limits:users.one_at_the_cap; s/unsigned long id = __kuid_val(uid);/unsigned long id = 0;/
 put: not forgotten; limits:users.come_again; s/__xa_erase(&tw_users, __kuid_val(user->uid));/;/
