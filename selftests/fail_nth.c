@@ -330,6 +330,8 @@ static void sweep_run(struct __test_metadata *_metadata, sweep_fn fn)
 	pid_t pid;
 	long left;
 
+	if (missing[0])
+		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, cgroup_make()) {
 		TH_LOG("no memory cgroup: what leaks would not be seen");
 	}
@@ -372,18 +374,10 @@ FIXTURE_TEARDOWN(fail)
 {
 }
 
-/* Older harnesses go on with a test whose fixture was skipped. */
-#define SKIP_IF_MISSING()							\
-do {										\
-	if (missing[0])								\
-		SKIP(return, "%s", missing);					\
-} while (0)
-
 #define SWEEP(sequence)								\
 static void sweep_##sequence(struct __test_metadata *_metadata, struct sweep *s);	\
 TEST_F_TIMEOUT(fail, sequence, LIMIT)						\
 {										\
-	SKIP_IF_MISSING();							\
 	sweep_run(_metadata, sweep_##sequence);					\
 }										\
 static void sweep_##sequence(struct __test_metadata *_metadata, struct sweep *s)
@@ -1311,14 +1305,16 @@ static void hotplug_warm_up(struct __test_metadata *_metadata)
 
 TEST_F_TIMEOUT(fail, cpu_offline, LIMIT)
 {
-	SKIP_IF_MISSING();
+	if (missing[0])
+		SKIP(return, "%s", missing);
 	hotplug_warm_up(_metadata);
 	sweep_run(_metadata, offline);
 }
 
 TEST_F_TIMEOUT(fail, cpu_online, LIMIT)
 {
-	SKIP_IF_MISSING();
+	if (missing[0])
+		SKIP(return, "%s", missing);
 	hotplug_warm_up(_metadata);
 	sweep_run(_metadata, online);
 }
@@ -1356,7 +1352,8 @@ TEST_F_TIMEOUT(fail, softirq, LIMIT)
 	struct timerwheel_stats st;
 	sigset_t sigio;
 
-	SKIP_IF_MISSING();
+	if (missing[0])
+		SKIP(return, "%s", missing);
 	ASSERT_LE(0, fd);
 	sigemptyset(&sigio);
 	sigaddset(&sigio, SIGIO);
@@ -1426,7 +1423,8 @@ static void leaks(struct __test_metadata *_metadata)
 /* After all of the above: kmemleak has nothing to say of this module. */
 TEST_F_TIMEOUT(fail, kmemleak, LIMIT)
 {
-	SKIP_IF_MISSING();
+	if (missing[0])
+		SKIP(return, "%s", missing);
 	leaks(_metadata);
 }
 
@@ -1522,7 +1520,8 @@ TEST_F_TIMEOUT(fail, module_load, LIMIT)
 	int ret, fd = module_open();
 	unsigned int from;
 
-	SKIP_IF_MISSING();
+	if (missing[0])
+		SKIP(return, "%s", missing);
 	ASSERT_LE(0, fd) {
 		TH_LOG("there is no " MODULE);
 	}
@@ -1567,7 +1566,8 @@ TEST_F_TIMEOUT(fail, module_unload, LIMIT)
 	struct sweep sweep, *s = &sweep;
 	int ret, fd = module_open();
 
-	SKIP_IF_MISSING();
+	if (missing[0])
+		SKIP(return, "%s", missing);
 	ASSERT_LE(0, fd);
 	sweep_begin(s, "module_unload");
 	while (sweep_next(s)) {
@@ -1594,7 +1594,8 @@ TEST_F(fail, summary)
 	struct tally all = { .name = "all sequences" };
 	unsigned int i, k;
 
-	SKIP_IF_MISSING();
+	if (missing[0])
+		SKIP(return, "%s", missing);
 	for (i = 0; i < tallies->n; i++) {
 		const struct tally *t = &tallies->tally[i];
 

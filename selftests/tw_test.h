@@ -129,7 +129,7 @@ static inline void tw_select(const char *patterns)
 	{ \
 		if (getenv("TW_ONLY")) \
 			tw_select(getenv("TW_ONLY")); \
-		return test_harness_run(argc, argv); \
+		exit(test_harness_run(argc, argv)); \
 	}
 
 #define TW_DEV		"/dev/timerwheel"
