@@ -13,15 +13,15 @@ count: the most timers ever, not in a batch; time:manual.is_counted; s/tw_cpu_ha
 count: those that are put off are none; time:manual.is_counted; s/ + cpu->wheel.cascades + cpu->wheel.requeues//
 count: no longest batch; time:manual.is_counted; s/counts->pass_max_ns = .*/(void)took;/
 count: the last batch is the longest; time:manual.is_counted; s/max(counts->pass_max_ns, took)/took/
-run: the clock that was set is noticed later; time:set.told_ring; s/if (unlikely(tw_clockset_asked(cpu->file)))/if (0)/
+run: the clock that was set is noticed later; open: time:set.told_ring; s/if (unlikely(tw_clockset_asked(cpu->file)))/if (0)/
 run: each batch is a firing; time:burst.is_one_firing; s/^\tif (cpu->programmed) {/\t{/
 run: batches of earlier firings count; time:set.forward_in_order; s/^\t\tcpu->batches = 0;//
 run: no end of batches for a tick; icount/time:burst.one_tick; s/last = ++cpu->batches % TW_BATCHES == 0;/last = false;/
 run: each batch is the last for its tick; time:set.forward_in_order; s/last = ++cpu->batches % TW_BATCHES == 0;/last = true;/
 run: readers wait for ever; readers:batch.wakes_after_time; s/if (cpu->wake_at <= ctx.now)/if (cpu->wake_at < 1)/
 run: readers are woken before their time; readers:batch.sleeps_below_count_by_clock; s/if (cpu->wake_at <= ctx.now)/if (cpu->wake_at != TW_NEVER)/
-run: more work is a new firing; time:burst.is_one_firing; s/^\tif (more) {/\tif (0) {/
-run: has work now for ever, once it had more; time:burst.is_one_firing; /^void tw_cpu_run/,/^}/s/^\tcpu->programmed = TW_NEVER;/\tif (cpu->programmed) cpu->programmed = TW_NEVER;/
+run: more work is a new firing; time:burst.is_one_firing; s/^\tif (more)$/\tif (0)/
+run: has work now for ever, once it had more; time:burst.is_one_firing; /^bool tw_cpu_run/,/^}/s/^\tcpu->programmed = TW_NEVER;/\tif (cpu->programmed) cpu->programmed = TW_NEVER;/
 run: not started for what comes later; time:running.monotonic.relative; s/^\t\ttw_cpu_program(cpu);/\t\t;/
 any: only the first CPU's part; ops:cap.other_cpu; s/nr < nr_cpu_ids \&\& !cpu; nr++/nr < 1 \&\& !cpu; nr++/
 create: tried again at once after it was in vain; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->parts_later) \&\&/if (0 \&\&/

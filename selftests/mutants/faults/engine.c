@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # What turns may take of the CPU
 pace: turns cost nothing; icount/many:share.wheels_4.*,steady.wheels_1.*; /^static void tw_pace_spend(/,/^}/s/this_cpu_write(tw_pace.next, .*/;/
-pace: a share of 80 %; open: icount/many:share.wheels_4.*; s/#define TW_SHARE\t\t40U/#define TW_SHARE\t\t80U/
-pace: a share of 55 %; open: icount/many:share.wheels_4.*,share.users_4.*; s/#define TW_SHARE\t\t40U/#define TW_SHARE\t\t55U/
+pace: a share of 80 %; open: icount/many:share.wheels_4.*; s/^\(#define TW_SHARE\t*\)40U/\180U/
+pace: a share of 55 %; open: icount/many:share.wheels_4.*,share.users_4.*; s/^\(#define TW_SHARE\t*\)40U/\155U/
 pace: saved without limit; open: icount/many:gaps.read_100.*,share.wheels_4.*,innocent.burst.*; /^static u64 tw_pace_saved(/,/^}/s/min_t(u64, (now - next) \* TW_SHARE \/ 100, TW_SAVED_NS)/(now - next) * TW_SHARE \/ 100/
 pace: nothing is saved for firings; open: icount/many:innocent.burst.*; s/#define TW_RESERVE_NS\t(20 \* NSEC_PER_USEC)/#define TW_RESERVE_NS\t0/
 pace: who is alone is not forgiven; open: icount/many:gaps.read_100.*; s/^\t\ttw_pace_forgive(now);$/\t\t;/

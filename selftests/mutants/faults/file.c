@@ -4,14 +4,13 @@ free: who waits for it is not told; icount/many:cap.one_wheel.*; s/^\ttw_user_fr
 free: the ring stays; limits:told.rings.*; s/^\ttw_ring_free(&file->ring);//
 free: the table stays; limits:told.many_timers.*; s/^\ttw_table_free(&file->table);//
 free: the log stays; limits:told.monitors.*; s/^\ttw_log_put(file->events.log);//
-closed: one at a time is lost; lifetime:wheels.*; s/if (llist_add(&file->closed_node, &user->closed))$/if (!llist_empty(\&user->closed) || llist_add(\&file->closed_node, \&user->closed))/
 open: beyond the cap; ops:cap.open; s/^\tif (err)$/\tif (0)/
 open: not charged; ops:cap.open; s/err = tw_user_charge(user, bytes);/bytes = 0; err = 0;/
 open: the generations of a wheel that is not set up; deadlines:global.generations_by_default; /^static int tw_open/,/^}/s/file->table.pool.generation_mask = .*/;/
 open: reads cannot be tried; readers:uring.read_needs_no_worker,manual.nowait*; s/filp->f_mode |= FMODE_NOWAIT;//
 open: has a position; readers:manual.has_no_position; s/return stream_open(inode, filp);/return 0;/
 release: monitors have no end; monitor:monitor.has_an_end; s/^\ttw_log_close(file->events.log);//
-release: nobody waits for what is closed; icount/many:cap.one_wheel.*; s/^\ttw_user_closing(file->user);//
+release: nobody frees what is closed; many:closers.one_user.*; /^static int tw_release(/,/^}/s/^\t\tqueue_work(.*/\t\t;/
 release: told when the clock is set; time:set.told_and_closed; s/^\ttw_clockset_leave(file);//
 read: shorter than an event; readers:manual.tiny_buffer_einval; s/if (iov_iter_count(to) < sizeof(struct timerwheel_event) || /if (/
 read: of a wheel with a ring; ring:ring.no_read; s/ || tw_has_ring(file))$/)/

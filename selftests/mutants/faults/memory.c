@@ -7,6 +7,6 @@ vmalloc: no cgroup sees it; lifetime:memcg.monitor_enomem; s/return __vmalloc(si
 alloc: no cgroup sees it; lifetime:memcg.charges_wheels; s/return kvzalloc(size, TW_GFP);/return kvzalloc(size, GFP_KERNEL);/
 pause: the allocator is not helped; icount/many:closing*.holds_nobody; s/for (i = 0; i < 4; i++) {/for (i = 0; i < 0; i++) {/
 pause: nobody may run; icount/many:closing*.holds_nobody; s/cond_resched();/;/
-charge: the user, but not the wheel; ops:cap.memory; s/file->charged += bytes;/;/
-uncharge: the user, but not the wheel; ops:cap.others; s/file->charged -= bytes;/;/
+charge: the user, but not the wheel; ops:cap.memory; s/WRITE_ONCE(file->charged, file->charged + bytes);/;/
+uncharge: the user, but not the wheel; ops:cap.others; s/WRITE_ONCE(file->charged, file->charged - bytes);/;/
 uncharge: the wheel, but not the user; ops:cap.others; s/tw_user_uncharge(file->user, bytes);/;/

@@ -6,12 +6,12 @@ lateness: of the last CPU; readers:clock.stats_of_all_cpus; s/TIMERWHEEL_LATENES
 lateness: one bucket more; time:manual.lateness_last_bucket; s/min(i, TIMERWHEEL_LATENESS_BUCKETS - 1U)/min(i, TIMERWHEEL_LATENESS_BUCKETS - 2U)/
 overruns: of the last CPU; readers:clock.stats_of_all_cpus; s/stats->overruns += c->overruns;/stats->overruns = c->overruns;/
 withdrawn: those removed, too; ops:ledger.remove_pending; s/stats->withdrawn += c->withdrawn;/stats->withdrawn += c->removed;/
-get: up to the first CPU that did nothing; readers:clock.stats_of_the_last_cpu; s/if (file->cpu\[nr\])$/if (!file->cpu[nr])\n\t\t\tbreak;\n\t\telse/
-get: memory without the log; monitor:monitor.charged; s/stats->memory = file->charged + tw_log_memory(file);/stats->memory = file->charged;/
-info: settled by timers alone; ops:setup.granted; s/file->setup_done || file->table.made ?/file->table.made ?/
-info: settled by SETUP alone; ops:setup.after_add; s/file->setup_done || file->table.made ?/file->setup_done ?/
-info: closed is not said; ops:ops.close_add; s/file->closed ? TIMERWHEEL_INFO_CLOSED : 0/0/
-info: now is the first namespace's; time:namespace.*.look; s/info->now = tw_clock_now(file) + tw_clock_offset(setup.clock);/info->now = tw_clock_now(file);/
+get: up to the first CPU that did nothing; readers:clock.stats_of_the_last_cpu; /^void tw_stats_get(/,/^}/s/^\t\tif (cpu)$/\t\tif (!cpu) {\n\t\t\trcu_read_unlock();\n\t\t\tbreak;\n\t\t} else/
+get: memory without the log; monitor:monitor.charged; s/ + tw_log_memory(file);/;/
+info: settled by timers alone; ops:setup.granted; s/info->flags = TIMERWHEEL_INFO_SETTLED |$/info->flags =/
+info: settled by SETUP alone; ops:setup.after_add; s/READ_ONCE(file->table.made) ? TIMERWHEEL_INFO_SETTLED : 0/0/
+info: closed is not said; ops:ops.close_add; s/READ_ONCE(file->closed) ? TIMERWHEEL_INFO_CLOSED : 0/0/
+info: now is the first namespace's; time:namespace.*.look; s/ + tw_clock_offset(setup.clock);/;/
 info: the ring's length is forgotten; ring:global.setup; s/info->ring = setup.ring;/;/
 fdinfo: armed without rearmed; lifetime:wheel.fdinfo_is_stats; s/stats.armed + stats.rearmed/stats.armed/
 fdinfo: pending and due are one; lifetime:wheel.fdinfo_is_stats; s/timerwheel-pending:\\t%llu\\n", stats.pending/timerwheel-pending:\\t%llu\\n", stats.pending + stats.due/
