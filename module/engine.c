@@ -54,9 +54,7 @@
  * on a list is not affected, and bases in trees are started anew as their wheels notice
  * (tw_cpu_set_back()); until then their timers are later by that clock, too.
  */
-#include <linux/delay.h>
 #include <linux/hrtimer.h>
-#include <linux/math64.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
@@ -170,7 +168,7 @@ static u64 tw_pace_saved(u64 now)
 {
 	u64 next = this_cpu_read(tw_pace.next);
 
-	return now > next ? min_t(u64, (now - next) * TW_SHARE / 100, TW_SAVED_NS) : 0;
+	return now > next ? min_t(u64, now - next, tw_pace_earn(TW_SAVED_NS)) * TW_SHARE / 100 : 0;
 }
 
 /* How long until so much is saved. */
@@ -440,6 +438,24 @@ static u64 tw_thread_wait(u64 began, u64 now)
 	return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
 }
 
+/* Sleep for so long, whoever wakes it; kicks are served meanwhile. */
+static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
+{
+	ktime_t until = ktime_add_ns(ktime_get(), ns);
+
+	do {
+		/* Pairs with the wake-up in tw_engine_program(). */
+		set_current_state(TASK_IDLE);
+		if (unlikely(READ_ONCE(engine->kick))) {
+			__set_current_state(TASK_RUNNING);
+			tw_lock_bh(&engine->lock);
+			tw_thread_kicked(engine);
+			tw_unlock_bh(&engine->lock);
+		}
+	} while (schedule_hrtimeout_range(&until, ns / 4, HRTIMER_MODE_ABS));
+	__set_current_state(TASK_RUNNING);
+}
+
 /* Turns of deferred queues, until none has work or it is time to sleep. */
 static void tw_thread_turns(unsigned int nr)
 {
@@ -466,10 +482,8 @@ static void tw_thread_turns(unsigned int nr)
 		tw_unlock_bh(&engine->lock);
 		cond_resched();
 	} while (queue && !wait);
-	if (wait) {
-		wait = DIV_ROUND_UP_ULL(wait, NSEC_PER_USEC);
-		usleep_range_state(wait, wait + wait / 4, TASK_IDLE);
-	}
+	if (wait)
+		tw_thread_sleep(engine, wait);
 }
 
 static void tw_thread_unpark(unsigned int nr)

@@ -659,6 +659,20 @@ fired:
 #define SHOULD_RUN	(ANY_DEFERRED || kick)
 #endif
 
+/* tw_thread_kicked() */
+inline kicked()
+{
+	kick = 0;
+#ifndef KICKED_LEAVES_THEM
+	i = 0;
+	do
+	:: i < CLOCKS -> c_programmed[i] = NEVER; i++
+	:: else -> break
+	od;
+#endif
+	program(0)
+}
+
 proctype thread()
 {
 	byte q, b, time;
@@ -716,18 +730,8 @@ end_parked:		!should_park;
 			do
 			:: atomic {
 				engine == 0;
-				/* tw_thread_kicked() */
 				if
-				:: kick ->
-					kick = 0;
-#ifndef KICKED_LEAVES_THEM
-					i = 0;
-					do
-					:: i < CLOCKS -> c_programmed[i] = NEVER; i++
-					:: else -> break
-					od;
-#endif
-					program(0)
+				:: kick -> kicked()
 				:: else
 				fi;
 				take_queue(q, 1);
@@ -763,7 +767,27 @@ end_parked:		!should_park;
 			   }
 			   fi
 			od;
-end_sleeps:		now[0] >= sleep_until
+			/* tw_thread_sleep() */
+			do
+			:: now[0] >= sleep_until -> break
+			:: now[0] < sleep_until ->
+#ifndef SLEEP_LOOKS_FIRST
+				awake = 0;
+#endif
+				if
+#ifdef SLEEP_IGNORES_KICK
+				:: false
+#else
+				:: kick -> awake = 1; atomic { engine == 0; kicked() }
+#endif
+				:: else ->
+#ifdef SLEEP_LOOKS_FIRST
+					awake = 0;
+#endif
+end_sleeps:				awake || now[0] >= sleep_until
+				fi
+			od;
+			awake = 1
 		fi
 	od
 }
@@ -893,7 +917,6 @@ inline check()
 		if
 		:: !closed[i] && f <= now[CLOCK(QUEUE(i))] && !(excused[i] & (1 << f)) ->
 			assert((DEFERRED(QUEUE(i)) && threaded && sleep_until > now[0]) ||
-			       (kick && threaded && sleep_until > now[0]) ||
 			       (q_place[QUEUE(i)] == LISTED && !q_deferred[QUEUE(i)] &&
 				PACE_WAIT && enqueued[0] && expires[0] <= rest) ||
 			       (q_place[QUEUE(i)] == TIMED && PACE_WAIT &&
@@ -908,21 +931,21 @@ inline check()
 	:: i == QUEUES -> break
 	:: i < QUEUES ->
 		/* A queue waits for an hrtimer that is started, or for the thread. */
-		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0] || kick);
+		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0]);
 		assert(!DEFERRED(i) || (threaded && sleep_until > now[0]));
-		assert(q_place[i] != TIMED || enqueued[CLOCK(i)] || kick);
+		assert(q_place[i] != TIMED || enqueued[CLOCK(i)]);
 		/* Nothing due, nothing runs. */
 		first_base(i, f);
 		assert(q_place[i] == NOWHERE || any || f != NEVER);
 		i++
 	od;
-	/* Who is kicked starts them, or sleeps for the pace. While there is a thread, all is here. */
-	assert(!kick || (threaded && sleep_until > now[0]));
+	/* Who is kicked starts them at once. While there is a thread, all is here. */
+	assert(!kick);
 	i = 0;
 	do
 	:: i == CLOCKS -> break
 	:: i < CLOCKS ->
-		assert(!away[i] || c_programmed[i] == NEVER || !threaded || kick);
+		assert(!away[i] || c_programmed[i] == NEVER || !threaded);
 		i++
 	od;
 	i = 0; f = 0

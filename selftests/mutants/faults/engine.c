@@ -3,7 +3,7 @@
 pace: turns cost nothing; icount/many:share.wheels_4.*,steady.wheels_1.*; /^static void tw_pace_spend(/,/^}/s/this_cpu_write(tw_pace.next, .*/;/
 pace: a share of 80 %; open: icount/many:share.wheels_4.*; s/^\(#define TW_SHARE\t*\)40U/\180U/
 pace: a share of 55 %; open: icount/many:share.wheels_4.*,share.users_4.*; s/^\(#define TW_SHARE\t*\)40U/\155U/
-pace: saved without limit; open: icount/many:gaps.read_100.*,share.wheels_4.*,innocent.burst.*; /^static u64 tw_pace_saved(/,/^}/s/min_t(u64, (now - next) \* TW_SHARE \/ 100, TW_SAVED_NS)/(now - next) * TW_SHARE \/ 100/
+pace: saved without limit; open: icount/many:gaps.read_100.*,share.wheels_4.*,innocent.burst.*; /^static u64 tw_pace_saved(/,/^}/s/min_t(u64, now - next, tw_pace_earn(TW_SAVED_NS))/(now - next)/
 pace: nothing is saved for firings; open: icount/many:innocent.burst.*; s/#define TW_RESERVE_NS\t(20 \* NSEC_PER_USEC)/#define TW_RESERVE_NS\t0/
 pace: who is alone is not forgiven; open: icount/many:gaps.read_100.*; s/^\t\ttw_pace_forgive(now);$/\t\t;/
 pace: no rest after a firing; open: icount/many:share.wheels_4.*,steady.wheels_1.*; s/this_cpu_write(tw_pace.rest, now + .*/;/
@@ -41,7 +41,7 @@ thread: turns cost nothing; open: icount/many:share.wheels_4.*; /^static void tw
 thread: an ordinary task; open: icount/many:gaps.read_10.*,innocent.burst.* icount/time:burst.*; s/^\tsched_set_fifo_low(current);/\t;/
 thread: of high priority; open: icount/many:gaps.read_100.*; s/^\tsched_set_fifo_low(current);/\tsched_set_fifo(current);/
 thread: it does not start the hrtimers; icount/many:gaps.read_10.*,innocent.burst.*; /^static void tw_thread_turns(/,/^}/s/^\t\t\ttw_engine_program(engine);/\t\t\t;/
-thread: it wakes too early from its sleep; icount/many:share.wheels_4.*; s/wait = DIV_ROUND_UP_ULL(wait, NSEC_PER_USEC);/wait = DIV_ROUND_UP_ULL(wait, 20 * NSEC_PER_USEC);/
+thread: it wakes too early from its sleep; icount/many:share.wheels_4.*; s/^\t\ttw_thread_sleep(engine, wait);/\t\ttw_thread_sleep(engine, wait \/ 20);/
 park: what was deferred is forgotten; open: race:offline.* many:neighbour.*; s/^\tlist_splice_tail_init(&engine->deferred, &engine->ready);/\t;/
 park: no hrtimer is started; open: race:offline.*; /^static void tw_thread_park(/,/^}/s/^\ttw_engine_program(engine);/\t;/
 unpark: still without thread; open: race:offline.*; /^static void tw_thread_unpark(/,/^}/s/engine->threaded = true;/;/
