@@ -720,6 +720,100 @@ TEST_F(wheel, fdinfo_is_stats)
 	close(fd);
 }
 
+/* How many hrtimers of the engine are started; -1: that cannot be told here */
+static int hrtimers_started(void)
+{
+	FILE *f = fopen("/proc/timer_list", "re");
+	char line[512];
+	int n = 0;
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, "tw_engine_fire") && strstr(line, "S:01");
+	fclose(f);
+	return n;
+}
+
+/* With the last wheel on a clock its hrtimer is cancelled: nothing due, nothing runs. */
+TEST_F(wheel, close_stops_the_hrtimer)
+{
+	static const __u32 clocks[] = {
+		TIMERWHEEL_CLOCK_MONOTONIC, TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_REALTIME,
+	};
+	int i, k, fd;
+
+	for (i = 0; i < 3; i++) {
+		fd = tw_open_clock(clocks[i], 0, 0);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, arm(fd, 1, 1, HOUR));
+		if (hrtimers_started() < 1)
+			SKIP(return, "/proc/timer_list does not show hrtimers by name");
+		close(fd);
+		for (k = 0; k < 2000 && hrtimers_started(); k++)
+			tw_sleep(MSEC);
+		EXPECT_EQ(0, hrtimers_started());
+	}
+}
+
+#define USERS	20000
+
+/* So many users come, arm a timer, and go. 0 or what went wrong */
+static int users_come_and_go(void)
+{
+	int i, fd, ret;
+
+	for (i = 0; i < USERS; i++) {
+		if (setresuid(30000 + i, 0, 0))
+			return -errno;
+		fd = tw_open(O_NONBLOCK);
+		if (setresuid(0, 0, 0))
+			return -errno;
+		ret = fd < 0 ? fd : arm(fd, 1, 1, HOUR);
+		close(fd);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Memory of the kernel in kB, when it has not become less for a second */
+static long long kernel_memory(void)
+{
+	long long least = LLONG_MAX, now;
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		now = tw_file_number("/proc/meminfo", "SUnreclaim:");
+		if (now < least) {
+			least = now;
+			i = 0;
+		}
+		tw_sleep(100 * MSEC);
+	}
+	return least;
+}
+
+/*
+ * Each user has a queue on the CPU where he has a wheel, which ends with the last one: that so many
+ * come and go costs no memory (2500 kB, were it a queue for each).
+ */
+TEST_F_TIMEOUT(wheel, queues_end, 120)
+{
+	long long before, more;
+
+	if (geteuid())
+		SKIP(return, "only root can be other users");
+	/* the kernel's caches grow at first */
+	ASSERT_EQ(0, users_come_and_go());
+	before = kernel_memory();
+	ASSERT_EQ(0, users_come_and_go());
+	more = kernel_memory() - before;
+	printf("# %lld kB more for %d users\n", more, USERS);
+	fflush(stdout);
+	EXPECT_GT(1500, more);
+}
+
 /* --- Many wheels --------------------------------------------------------------------- */
 
 #define WHEELS	1000

@@ -2228,4 +2228,172 @@ TEST_F_TIMEOUT(offline, arming_after_return, 120)
 	EXPECT_TRUE(all_fire(self->fd));
 }
 
+/* --- A CPU with more to do than it may ------------------------------------------------------- */
+
+#define BUSY_WHEELS	16
+#define BUSY_RING	1024
+
+/* The second CPU has wheels with a timer of the shortest period each. */
+struct busy {
+	int fd[BUSY_WHEELS];
+	struct timerwheel_ring *ring[BUSY_WHEELS];
+	__u64 next[BUSY_WHEELS];	/* deadline of the next event */
+	__u64 got[BUSY_WHEELS];
+	int strange;
+};
+
+FIXTURE(busy) {
+	struct world *w;
+	const char *cannot;
+	struct busy b;
+};
+
+/* Take all events for @ns, lest the load ends. */
+static void busy_take(struct busy *b, __u64 ns)
+{
+	__u64 until = tw_now(CLOCK_MONOTONIC) + ns;
+	struct timerwheel_event ev[64];
+	int i, k, n;
+
+	while (tw_now(CLOCK_MONOTONIC) < until) {
+		for (i = 0; i < BUSY_WHEELS; i++) {
+			n = timerwheel_ring_take(b->ring[i], ev, 64);
+			for (k = 0; k < n; k++) {
+				b->strange += ev[k].deadline != b->next[i] ||
+					      ev[k].fired < ev[k].deadline;
+				b->next[i] = ev[k].deadline + (1 + ev[k].overruns) * USEC;
+			}
+			b->got[i] += n;
+			if (__atomic_load_n(&b->ring[i]->flags, __ATOMIC_RELAXED) &
+			    TIMERWHEEL_RING_OVERFLOW)
+				tw_ioctl(b->fd[i], TIMERWHEEL_IOC_FLOW, NULL);
+		}
+	}
+}
+
+FIXTURE_SETUP(busy)
+{
+	const size_t size = TIMERWHEEL_RING_EVENTS + BUSY_RING * EV_SIZE;
+	struct timerwheel_setup setup = { .tick = USEC, .ring = BUSY_RING };
+	struct thread t = { 0 };
+	struct busy *b = &self->b;
+	__u64 at;
+	int i;
+
+	self->w = &world;
+	self->cannot = find_cpus(self->w, 2) < 2 ? "only one CPU" : NULL;
+	if (self->cannot)
+		return;
+	t.cpu = self->w->cpu[1];
+	pin(&t);
+	at = tw_now(CLOCK_MONOTONIC) / USEC * USEC + 500 * MSEC;
+	for (i = 0; i < BUSY_WHEELS; i++) {
+		b->fd[i] = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, b->fd[i]);
+		ASSERT_EQ(0, tw_setup(b->fd[i], &setup));
+		b->ring[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd[i],
+				  TIMERWHEEL_MMAP_RING);
+		ASSERT_NE(MAP_FAILED, b->ring[i]);
+		b->next[i] = at;
+		ASSERT_EQ(0, tw_add1_periodic(b->fd[i], i, 0, at, USEC, TIMERWHEEL_ABS));
+	}
+	t.cpu = self->w->cpu[0];
+	pin(&t);
+	tw_sleep_until(CLOCK_MONOTONIC, at);
+	busy_take(b, 100 * MSEC);
+	for (i = 0; i < BUSY_WHEELS; i++)
+		ASSERT_LT(0, b->got[i]);
+}
+
+FIXTURE_TEARDOWN(busy)
+{
+	int i;
+
+	if (self->cannot)
+		return;
+	tw_cpu_online(self->w->cpu[1], true);
+	for (i = 0; i < BUSY_WHEELS; i++)
+		close(self->b.fd[i]);
+}
+
+static void *busy_offline(void *arg)
+{
+	struct thread *t = arg;
+
+	pin(t);
+	t->done = !tw_cpu_online(t->w->cpu[1], false);
+	return NULL;
+}
+
+/* The CPU goes offline: what its thread had to do is done elsewhere, and nothing twice. */
+TEST_F_TIMEOUT(busy, cpu_goes_offline, 120)
+{
+	struct thread t = { .w = &world, .cpu = world.cpu[0] };
+	__u64 before[BUSY_WHEELS];
+	struct busy *b = &self->b;
+	int i;
+
+	if (self->cannot || no_hotplug(self->w))
+		SKIP(return, "%s", self->cannot ?: no_hotplug(self->w));
+	ASSERT_EQ(0, pthread_create(&t.id, NULL, busy_offline, &t));
+	for (i = 0; i < 1000 && !t.done; i++)
+		busy_take(b, 10 * MSEC);
+	pthread_join(t.id, NULL);
+	ASSERT_TRUE(t.done);
+	/* what had come until then */
+	busy_take(b, 200 * MSEC);
+	memcpy(before, b->got, sizeof(before));
+	busy_take(b, SEC);
+	for (i = 0; i < BUSY_WHEELS; i++)
+		EXPECT_LT(before[i], b->got[i]);
+	EXPECT_EQ(0, b->strange);
+}
+
+#define CLOSED_ROUNDS	200
+#define CLOSED_TIMERS	5000
+
+/*
+ * A wheel is closed from another CPU in the middle of its burst, sometimes while it has a turn:
+ * that one is the last. Otherwise it would wait for its last timer, in a queue that is freed: the
+ * kernel complains of that.
+ */
+TEST(closed_in_its_turn)
+{
+	static struct timerwheel_add add[CLOSED_TIMERS];
+	struct thread t = { 0 };
+	int i, k, fd, probe = tw_open(O_NONBLOCK);
+	struct timerwheel_event ev;
+	__u64 base, at;
+
+	if (find_cpus(&world, 2) < 2)
+		SKIP(return, "only one CPU");
+	ASSERT_LE(0, probe);
+	base = tw_memory_alone(probe);
+	for (i = 0; i < CLOSED_ROUNDS; i++) {
+		fd = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		t.cpu = world.cpu[1];
+		pin(&t);
+		at = tw_now(CLOCK_MONOTONIC) + 10 * MSEC;
+		for (k = 0; k < CLOSED_TIMERS; k++)
+			add[k] = (struct timerwheel_add){
+				.key = k, .deadline = k ? at : at + HOUR,
+				.flags = TIMERWHEEL_ABS,
+			};
+		ASSERT_EQ(CLOSED_TIMERS, tw_add(fd, add, CLOSED_TIMERS));
+		t.cpu = world.cpu[0];
+		pin(&t);
+		while (tw_poll(fd, 0) != POLLIN && tw_now(CLOCK_MONOTONIC) < at + 10 * SEC)
+			;
+		ASSERT_EQ(0, close(fd));
+	}
+	EXPECT_EQ(base, tw_memory_alone(probe));
+	t.cpu = world.cpu[1];
+	pin(&t);
+	ASSERT_EQ(0, tw_add1(probe, 1, 2, MSEC, 0));
+	ASSERT_EQ(POLLIN, tw_poll(probe, 10000));
+	EXPECT_EQ(1, tw_read(probe, &ev, 1));
+	close(probe);
+}
+
 TEST_HARNESS_MAIN

@@ -21,7 +21,7 @@ turns: what was spent in the firing before counts; icount/many:global.thread_sle
 turns: deferred where no thread is; lifetime race:offline.*; s/list = engine->threaded \&\& /list = /
 turn: it goes first again; icount/many:order.*; /^static u64 tw_engine_turn(/,/^}/s/tw_entity_list(entity, &queue->ready);/list_add(\&entity->list, \&queue->ready); entity->place = TW_LISTED;/
 turn: what is left is forgotten; icount/time:burst.one_tick; s/if (more \&\& (entity->place == TW_NOWHERE/if (0 \&\& (entity->place == TW_NOWHERE/
-turn: a base that was removed goes on; lifetime:wheel.close*,module.* many:closing.*; s/if (more \&\& (entity->place == TW_NOWHERE || entity->place == TW_TIMED))/if (more \&\& entity->place != TW_LISTED)/
+turn: a base that was removed goes on; race:global.closed_in_its_turn; s/if (more \&\& (entity->place == TW_NOWHERE || entity->place == TW_TIMED))/if (more \&\& entity->place != TW_LISTED)/
 due: one at a time; icount/many:order.*; s/#define TW_DUE\t\t2U/#define TW_DUE\t\t1U/
 due: all at once; icount/many:order.*,gaps.read_1000.*; s/#define TW_DUE\t\t2U/#define TW_DUE\t\tU32_MAX/
 due: one ns late; equivalent: the hrtimer is started for that ns again, and a listed queue has another turn: it is found as soon as the clock goes on; s/tw_first_time(timed) <= now; n++/tw_first_time(timed) < now; n++/
@@ -43,19 +43,19 @@ thread: an ordinary task; icount/many:global.thread_priority many:global.thread_
 thread: of high priority; icount/many:global.thread_priority many:global.thread_priority; s/^\tsched_set_fifo_low(current);/\tsched_set_fifo(current);/
 thread: it does not start the hrtimers; icount/many:gaps.read_10.*,innocent.burst.*; /^static void tw_thread_turns(/,/^}/s/^\t\t\ttw_engine_program(engine);/\t\t\t;/
 thread: it wakes too early from its sleep; icount/many:share.wheels_4.*; s/^\t\ttw_thread_sleep(engine, wait);/\t\ttw_thread_sleep(engine, wait \/ 20);/
-park: what was deferred is forgotten; open: race:offline.* many:neighbour.*; s/^\tlist_splice_tail_init(&engine->deferred, &engine->ready);/\t;/
-park: no hrtimer is started; open: race:offline.*; /^static void tw_thread_park(/,/^}/s/^\ttw_engine_program(engine);/\t;/
+park: what was deferred is forgotten; race:busy.*; s/^\tlist_splice_tail_init(&engine->deferred, &engine->ready);/\t;/
+park: no hrtimer is started; race:busy.*; /^static void tw_thread_park(/,/^}/s/^\ttw_engine_program(engine);/\t;/
 unpark: still without thread; race:elsewhere.fires_at_home; /^static void tw_thread_unpark(/,/^}/s/engine->threaded = true;/;/
 # Bases and queues
 start: a base whose turn is under way is left out; race:race.*.exactly_once,race.*.fires* icount/time:running.*; /^void tw_engine_start(/,/^}/s/if (cpu->entity.place == TW_NOWHERE || cpu->entity.place == TW_TIMED)/if (cpu->entity.place == TW_TIMED)/
 start: the queue keeps its time; time:running.*.move_earlier; /^void tw_engine_start(/,/^}/s/^\t\t\ttw_queue_settle(queue, &engine->ready, 0);/\t\t\t;/
 start: the hrtimer keeps its time; time:running.*.relative,running.*.absolute; /^void tw_engine_start(/,/^}/s/^\t\ttw_engine_program(engine);/\t\t;/
-remove: it may be put back; open: lifetime:wheel.close*,module.* many:closing.*; /^void tw_engine_remove(/,/^}/s/cpu->entity.place = TW_REMOVED;/;/
+remove: it may be put back; race:global.closed_in_its_turn; /^void tw_engine_remove(/,/^}/s/cpu->entity.place = TW_REMOVED;/;/
 remove: the queue stays; lifetime:wheel.close*,module.*; /^void tw_engine_remove(/,/^}/s/^\t\ttw_queue_settle(queue, &engine->ready, 0);/\t\t;/
 remove: a queue that is listed is settled, too; icount/many:neighbour.* many:neighbour.*; /^void tw_engine_remove(/,/^}/{s/if (queue->entity.place == TW_TIMED ||/if (1 ||/}
-remove: an empty clock stays started; open: icount/time:idle.*; s/hrtimer_try_to_cancel(&clock->timer) >= 0)/0)/
+remove: an empty clock stays started; lifetime:wheel.close_stops_the_hrtimer; s/hrtimer_try_to_cancel(&clock->timer) >= 0)/0)/
 remove: what was cancelled counts as started; time:running.*.now,running.*.absolute lifetime:wheel.close*; /^void tw_engine_remove(/,/^}/s/clock->programmed = TW_NEVER;/;/
-queue: it never ends; open: lifetime:wheels.*,memcg.close_gives_back limits:told.*; /^void tw_engine_queue_put(/,/^}/s/^\tkvfree(queue);/\t;/
+queue: it never ends; lifetime:wheel.queues_end; /^void tw_engine_queue_put(/,/^}/s/^\tkvfree(queue);/\t;/
 queue: it ends with the first base; lifetime:wheels.*,module.*; s/last = !--queue->bases;/last = true;/
 queue: another base is not counted; lifetime:wheels.*,module.*; s/^\t\t\tqueue->bases++;/\t\t\t;/
 exit: hrtimers go on; open: lifetime:module.*; /^void tw_engine_exit(/,/^}/s/hrtimer_cancel(.*/;/
