@@ -438,7 +438,7 @@ static u64 tw_thread_wait(u64 began, u64 now)
 	return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
 }
 
-/* Sleep for so long, whoever wakes it; kicks are served meanwhile. */
+/* Sleep for @ns. A wake-up does not end the sleep; one for a kick starts the hrtimers. */
 static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 {
 	ktime_t until = ktime_add_ns(ktime_get(), ns);

