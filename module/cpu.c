@@ -199,16 +199,18 @@ static size_t tw_cpu_size(const struct tw_setup *setup)
 static int tw_cpu_create(struct tw_file *file)
 {
 	const struct tw_setup *setup = &file->setup;
-	size_t size = tw_cpu_size(setup);
 	struct tw_queue *queue = NULL;
 	unsigned int lists;
 	struct tw_cpu *cpu;
+	size_t size;
 	int err = 0;
 	void *tail;
 	u64 tick;
 	u32 nr;
 
+	/* SETUP may change the settings until we hold it. */
 	mutex_lock(&file->mutex);
+	size = tw_cpu_size(setup);
 	nr = tw_is_manual(file) ? 0 : raw_smp_processor_id();
 	if (file->cpu[nr])
 		goto unlock;

@@ -1870,43 +1870,63 @@ static void *begins(void *arg)
 	return NULL;
 }
 
-/* Two that begin on a CPU while SETUP lets both wait: one CPU part is made, and charged */
-TEST_F(setup, begun_by_two)
+/*
+ * @n threads begin on a CPU of a wheel while SETUP has it locked: they wait, and then make one CPU
+ * part, with the settings that were granted meanwhile. What it takes shows that.
+ */
+static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel_setup setup, int n)
 {
-	struct timerwheel_setup setup = { };
 	struct timerwheel_stats want, st;
+	struct timerwheel_setup arg;
 	struct beginner b[2];
 	int round, i, fd;
 	bool go;
 
-	if (tw_pin(1))
-		SKIP(return, "one CPU");
 	ASSERT_EQ(0, tw_pin(0));
-	ASSERT_EQ(0, tw_setup(self->fd, &setup));
-	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
-	ASSERT_EQ(0, tw_stats(self->fd, &want));
+	fd = tw_open(O_NONBLOCK);
+	arg = setup;
+	ASSERT_EQ(0, tw_setup(fd, &arg));
+	EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
+	ASSERT_EQ(0, tw_stats(fd, &want));
+	close(fd);
 	for (round = 0; round < 20; round++) {
 		fd = tw_open(O_NONBLOCK);
 		ASSERT_EQ(0, tw_pin(1));
 		/* there is a part already, and so SETUP waits for a grace period */
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 		go = false;
-		for (i = 0; i < 2; i++) {
+		for (i = 0; i < n; i++) {
 			b[i] = (struct beginner){ .fd = fd, .cpu = 0, .go = &go };
 			ASSERT_EQ(0, pthread_create(&b[i].id, NULL, begins, &b[i]));
 		}
 		tw_sleep(5 * MSEC);
 		__atomic_store_n(&go, true, __ATOMIC_RELEASE);
-		ASSERT_EQ(0, tw_setup(fd, &setup));
-		for (i = 0; i < 2; i++)
+		arg = setup;
+		ASSERT_EQ(0, tw_setup(fd, &arg));
+		for (i = 0; i < n; i++)
 			ASSERT_EQ(0, pthread_join(b[i].id, NULL));
-		/* if both were before SETUP there is none now */
+		/* if all were before SETUP there is none now */
 		ASSERT_EQ(0, tw_pin(0));
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 		ASSERT_EQ(0, tw_stats(fd, &st));
 		EXPECT_EQ(want.memory, st.memory);
 		close(fd);
 	}
+}
+
+TEST_F(setup, begun_by_two)
+{
+	if (tw_pin(1))
+		SKIP(return, "one CPU");
+	begin_meanwhile(_metadata, (struct timerwheel_setup){ }, 2);
+}
+
+/* With fewer slots than by default: more would be written behind a part that has too few. */
+TEST_F(setup, begun_meanwhile)
+{
+	if (tw_pin(1))
+		SKIP(return, "one CPU");
+	begin_meanwhile(_metadata, (struct timerwheel_setup){ .slots = 8 }, 1);
 }
 
 /* --- Limits: the wheel's capacity, the user's cap ----------------------- */

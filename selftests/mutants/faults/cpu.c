@@ -29,6 +29,7 @@ create: in vain once, never tried again; ops:cap.other_cpu; s/if (time_before64(
 create: not given back when there is no table; ops:cap.first_call_in_part; s/^\t\ttw_uncharge(file, tw_alloc_size(size));//
 create: readers are to be woken at time 0; time:idle.million; s/cpu->wake_at = TW_NEVER;/;/
 create: another one was faster; ops:setup.begun_by_two; s/^\tif (file->cpu\[nr\])$/\tif (0)/
+create: as large as the settings were before the mutex; ops:setup.begun_meanwhile; s/^\tsize_t size;$/\tsize_t size = tw_cpu_size(setup);/; s/^\tsize = tw_cpu_size(setup);$//
 obtain: makes a part although it may not sleep; readers:clock.nowait_allocates_nothing; s/if (!nowait) {/{/
 obtain: another CPU's part will not do; ops:cap.other_cpu; s/cpu = err ? tw_cpu_any(file) : tw_cpu_here(file);/cpu = tw_cpu_here(file);/
 reclaim: loose ones are left where they are; ops:capacity.odd.room_after_remove_elsewhere; s/^\t\tif (cpu->nr_free)$/\t\tif (0)/; s/^\t\tcpu->free = 0;//; s/^\t\tcpu->nr_free = 0;//
