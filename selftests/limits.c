@@ -435,11 +435,6 @@ FIXTURE_TEARDOWN(files)
 	users_teardown(_metadata, &self->u, NULL);
 }
 
-static long long available(void)
-{
-	return tw_file_number("/proc/meminfo", "MemAvailable:") * 1024;
-}
-
 /* Wait until @total is available but for @most bytes. Returns what is not. */
 static long long lost(long long total, long long most)
 {
@@ -448,7 +443,7 @@ static long long lost(long long total, long long most)
 
 	/* memory of files and directories is freed after a grace period */
 	for (i = 0; i < LONG_MS / 10; i++) {
-		n = total - available();
+		n = total - tw_memory_available();
 		if (n < most)
 			break;
 		tw_sleep(10 * MSEC);
@@ -475,7 +470,7 @@ TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 	ep = epoll_create1(EPOLL_CLOEXEC);
 	ASSERT_LE(0, ep);
 	for (round = 0; round < 2; round++) {
-		before = available();
+		before = tw_memory_available();
 		memset(got, 0, WHEELS);
 		for (i = 0; i < WHEELS; i++) {
 			fd[i] = tw_open(O_NONBLOCK);
@@ -490,7 +485,7 @@ TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 			}
 			ASSERT_EQ(EACH, tw_add(fd[i], add, EACH));
 		}
-		used = before - available();
+		used = before - tw_memory_available();
 		EXPECT_EQ(self->refs + WHEELS, tw_file_number(REFCNT, NULL));
 		EXPECT_LT(0, used);
 		for (n = 0; n < WHEELS * (EACH / 2) && epoll_wait(ep, &ee, 1, LONG_MS) == 1;) {

@@ -211,8 +211,6 @@ TEST_F_TIMEOUT(rest, is_kept, TIMEOUT)
 	__u64 at, gap;
 	int i;
 
-	if (!tw_icount())
-		return;
 	at = crowd_arm(c, 0);
 	ASSERT_NE(0, at);
 	for (i = 0; i < REST_TIMERS; i++)
@@ -222,7 +220,8 @@ TEST_F_TIMEOUT(rest, is_kept, TIMEOUT)
 	ASSERT_EQ(0, crowd_take(c, c->kind.wheels));
 	ASSERT_EQ(REST_TIMERS, tw_read_all(self->fd, ev, REST_TIMERS, LONG_MS));
 	say_gap("many users", c->kind.users, gap);
-	EXPECT_GE(REST_MOST, gap);
+	if (tw_icount())
+		EXPECT_GE(REST_MOST, gap);
 	EXPECT_EQ(0, c->strange + c->early);
 	EXPECT_FALSE(crowd_owes(c));
 }
@@ -353,9 +352,8 @@ TEST_F_TIMEOUT(share, of_a_fifo_task, TIMEOUT)
 {
 	__u64 window = 100 * MSEC, at, turns, alone;
 	struct crowd *c = &self->c;
+	int i;
 
-	if (!tw_icount() || variant->users > 4)
-		return;
 	tw_sleep(SEC);
 	share_turns(c, tw_now(CLOCK_MONOTONIC) + 10 * MSEC);
 	alone = share_turns(c, tw_now(CLOCK_MONOTONIC) + window);
@@ -369,7 +367,10 @@ TEST_F_TIMEOUT(share, of_a_fifo_task, TIMEOUT)
 	printf("# %d wheels: %.1f %% of the CPU is left to a task of high priority\n",
 	       variant->wheels, turns * 100.0 / alone);
 	fflush(stdout);
-	EXPECT_LE(95 * alone / 100, turns);
+	if (tw_icount() && variant->users <= 4)
+		EXPECT_LE(95 * alone / 100, turns);
+	for (i = 0; i < variant->wheels; i++)
+		EXPECT_TRUE(share_in_step(&c->wheel[i], c->kind.period));
 }
 
 FIXTURE(steady) {
@@ -613,8 +614,6 @@ TEST(thread_sleeps)
 	long long slept;
 	__u64 at;
 
-	if (!tw_icount())
-		return;
 	ASSERT_LE(0, fd);
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, tw_pin(0));
@@ -631,7 +630,8 @@ TEST(thread_sleeps)
 		ASSERT_LE(0, slept);
 		tw_sleep_until(CLOCK_MONOTONIC, at + 200 * MSEC);
 		slept = sleeps(pid) - slept;
-		EXPECT_EQ(i, slept);
+		if (tw_icount())
+			EXPECT_EQ(i, slept);
 		ASSERT_EQ(1024, tw_read_all(fd, ev, 1024, LONG_MS));
 	}
 	close(fd);
@@ -906,22 +906,6 @@ static int fill(int fd, int n, int error)
 	return n;
 }
 
-/* Memory that is free, and what CPUs keep of it for themselves, which may be more than is asked */
-static long long available(void)
-{
-	long long pages = 0, count;
-	char line[256];
-	FILE *f = fopen("/proc/zoneinfo", "re");
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, " count: %lld", &count) == 1)
-			pages += count;
-	}
-	if (f)
-		fclose(f);
-	return tw_file_number("/proc/meminfo", "MemAvailable:") * 1024 + pages * getpagesize();
-}
-
 FIXTURE(closing) {
 	struct crowd c;
 	int n;		/* timers in each wheel */
@@ -936,7 +920,7 @@ FIXTURE_VARIANT_ADD(closing, one_million) { 1000000, { .wheels = 1 } };
 FIXTURE_VARIANT_ADD(closing, four_million) { 4000000, { .wheels = 1 } };
 FIXTURE_VARIANT_ADD(closing, thousand_rings) { 200000, { .wheels = 1000, .ring = 1024 } };
 FIXTURE_VARIANT_ADD(closing, thousand_wheels) { 200000, { .wheels = 1000 } };
-FIXTURE_VARIANT_ADD(closing, monitors) { 100000, { .wheels = 100, .ring = 64, .monitors = 16 } };
+FIXTURE_VARIANT_ADD(closing, monitors) { 100000, { .wheels = 100, .ring = 1024, .monitors = 16 } };
 
 FIXTURE_SETUP(closing)
 {
@@ -949,6 +933,9 @@ FIXTURE_TEARDOWN(closing)
 {
 }
 
+/* Partly used slabs: up to 330 kB was seen with pages of 4 kB, 1.5 MB with 16 kB */
+#define KEPT	(128LL * getpagesize())
+
 /* Wheels full of timers are closed: nobody waits, and their memory comes back. */
 TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 {
@@ -956,7 +943,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	struct crowd *c = &self->c;
 	struct timerwheel_stats st;
 	struct gap_meter meter;
-	long long during, back;
+	long long during, back, kept;
 	int i, k;
 
 	for (i = 0; i < c->kind.wheels; i++) {
@@ -966,7 +953,9 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 		if (c->kind.ring)
 			munmap(c->wheel[i].ring, ring_size(c->kind.ring));
 	}
-	during = available();
+	/* caches of the kernel keep a little, some of it whatever was freed */
+	kept = memory / 20 > KEPT ? memory / 20 : KEPT;
+	during = tw_memory_available();
 	ASSERT_EQ(0, gap_start(&meter));
 	for (i = 0; i < c->kind.wheels; i++) {
 		for (k = 0; k < c->kind.monitors; k++)
@@ -981,16 +970,15 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	tw_sleep(500 * MSEC);
 	gap = gap_stop(&meter);
 	for (i = 0; i < 500; i++) {
-		/* caches of the kernel keep a little */
-		back = available() - during;
-		if (back > (long long)memory * 95 / 100)
+		back = tw_memory_available() - during;
+		if (back > (long long)memory - kept)
 			break;
 		tw_sleep(10 * MSEC);
 	}
 	printf("# close() took %.3f ms, %lld of %llu kB came back\n", longest / 1e6, back >> 10,
 	       (unsigned long long)memory >> 10);
 	say_gap("close", self->n, gap);
-	EXPECT_LT((long long)memory * 95 / 100, back);
+	EXPECT_LT((long long)memory - kept, back);
 	if (tw_icount()) {
 		EXPECT_GE(CLOSE_MOST, longest);
 		EXPECT_GE(GAP_MOST, gap);

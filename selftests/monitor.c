@@ -648,7 +648,7 @@ static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
 		if (tw_info(fd, &info))
 			return false;
 		if (info.user_memory >= least &&
-		    info.user_memory <= least + (least - before->user_memory) / 50 + 4096)
+		    info.user_memory <= least + (least - before->user_memory) / 50 + getpagesize())
 			return true;
 		tw_sleep(MSEC);
 	}

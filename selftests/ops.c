@@ -2378,6 +2378,9 @@ TEST_F(cap, ring)
 	EXPECT_EQ(base + bytes, user_memory(fd));
 }
 
+/* The table's directory: 64 bytes, 128 where kmalloc() has nothing smaller */
+#define DIRECTORY	128
+
 /* SETUP with a ring, a monitor, the deadline table: none beyond the cap, and nothing changes */
 TEST_F(cap, others)
 {
@@ -2399,10 +2402,11 @@ TEST_F(cap, others)
 	EXPECT_EQ(MAP_FAILED, p);
 	EXPECT_EQ(EDQUOT, errno);
 	EXPECT_EQ(base, user_memory(fd));
-	ASSERT_TRUE(set_cap(base + (HALF + 1) * 8 + 64));
+	ASSERT_TRUE(set_cap(base + (HALF + 1) * 8 + DIRECTORY));
 	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
 	EXPECT_NE(MAP_FAILED, p);
-	EXPECT_EQ(base + (HALF + 1) * 8 + 64, user_memory(fd));
+	EXPECT_LE(base + (HALF + 1) * 8 + 64, user_memory(fd));
+	EXPECT_GE(base + (HALF + 1) * 8 + DIRECTORY, user_memory(fd));
 	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
 	munmap(p, page);
 	ASSERT_TRUE(set_cap(base + (1 << 20)));

@@ -286,6 +286,25 @@ static inline long long tw_file_number(const char *path, const char *word)
 	return p && got ? atoll(p + (word ? strlen(word) : 0)) : -1;
 }
 
+/*
+ * Memory that is available, in bytes, and the free pages that each CPU keeps for itself, which may
+ * be more than is asked about
+ */
+static inline long long tw_memory_available(void)
+{
+	long long pages = 0, count;
+	char line[256];
+	FILE *f = fopen("/proc/zoneinfo", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, " count: %lld", &count) == 1)
+			pages += count;
+	}
+	if (f)
+		fclose(f);
+	return tw_file_number("/proc/meminfo", "MemAvailable:") * 1024 + pages * getpagesize();
+}
+
 /* Has the mapping at @p this flag, two letters as in proc(5)? */
 static inline bool tw_vm_flag(const void *p, const char *flag)
 {

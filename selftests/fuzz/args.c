@@ -373,6 +373,7 @@ static void make_size(struct io *io, bool mangle, __u64 *r)
 void args_ioctl(struct worker *w, const struct call *call, const struct view *view)
 {
 	struct io *io = &w->io;
+	size_t room = getpagesize() + ARG_MORE;
 	__u64 state = call->seed, *r = &state;
 	unsigned int place = call->place, elems = call->elems, n;
 	struct timerwheel_batch *b = &io->batch;
@@ -383,11 +384,11 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 	io->elem_known = ioctls[call->op].elem;
 	io->elem = io->elem_known;
 	io->elems_len = 0;
-	memset(io->arg, 0, sizeof(io->arg));
+	memset(io->arg, 0, room);
 	make_size(io, call->mangle & MANGLE_SIZE, r);
 	io->arg_len = io->size > io->known ? io->size : io->known;
-	if (io->arg_len > sizeof(io->arg) - 64)
-		io->arg_len = sizeof(io->arg) - 64;
+	if (io->arg_len > room - 64)
+		io->arg_len = room - 64;
 	if (ioctls[call->op].out)
 		memset(io->arg + 8, POISON, io->arg_len - 8);
 

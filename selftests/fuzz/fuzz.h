@@ -192,7 +192,9 @@ void arena_flip(const struct arena *arena, __u64 *random);
 
 /* --- Arguments ------------------------------------------------------------------ */
 
-#define ARG_ROOM	4608
+/* The kernel takes arguments of up to a page, and some bytes more show that it takes no larger. */
+#define ARG_MORE	512
+#define ARG_ROOM	(65536 + ARG_MORE)	/* with the largest pages that there are */
 
 /**
  * struct view - what one knows of a wheel when a call is made up

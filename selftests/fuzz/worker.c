@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fuzz.h"
 
@@ -41,7 +42,7 @@ void worker_init(struct worker *w, unsigned int number, __u64 seed, bool threads
 	w->corpus = calloc(CORPUS_MAX, sizeof(*w->corpus));
 	if (!w->io.elems || !w->corpus)
 		abort();
-	arena_init(&w->arena, ARG_ROOM, threads);
+	arena_init(&w->arena, getpagesize() + ARG_MORE, threads);
 	arena_init(&w->elems_arena, ELEM_ROOM, threads);
 	/* Its work is done through notifications, which end a batch early as signals do. */
 	if (threads)
