@@ -273,6 +273,15 @@ static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 
 		tw_entity_time(&queue->entity, timed, first);
 }
 
+/* When there is work for an hrtimer; TW_NEVER: there is none. */
+static u64 tw_clock_first(struct tw_engine *engine, u32 nr)
+{
+	/* What has work now needs no particular clock. */
+	if (nr == TIMERWHEEL_CLOCK_MONOTONIC && !list_empty(&engine->ready))
+		return 0;
+	return tw_first_time(&engine->clock[nr].timed);
+}
+
 /*
  * Start the hrtimers that are needed earlier than they are started for. An hrtimer fires on the CPU
  * that has started it. So a task on another CPU than the engine's, which had no memory for a base
@@ -295,10 +304,7 @@ static void tw_engine_program(struct tw_engine *engine)
 	wait = tw_pace_wait();
 	for (i = 0; i < TW_CLOCKS; i++) {
 		clock = &engine->clock[i];
-		at = tw_first_time(&clock->timed);
-		/* What has work now needs no particular clock. */
-		if (i == TIMERWHEEL_CLOCK_MONOTONIC && !list_empty(&engine->ready))
-			at = 0;
+		at = tw_clock_first(engine, i);
 		if (at >= clock->programmed)
 			continue;
 		if (wait || !at)
@@ -569,7 +575,8 @@ void tw_engine_remove(struct tw_cpu *cpu)
 {
 	struct tw_queue *queue = cpu->queue;
 	struct tw_engine *engine = queue->engine;
-	struct tw_engine_clock *clock = &engine->clock[queue->clock];
+	struct tw_engine_clock *clock;
+	u32 i;
 
 	tw_lock_bh(&engine->lock);
 	tw_entity_take(&cpu->entity, &queue->timed);
@@ -582,10 +589,14 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	if (queue->entity.place == TW_TIMED ||
 	    (list_empty(&queue->ready) && !timerqueue_getnext(&queue->timed)))
 		tw_queue_settle(queue, &engine->ready, 0);
-	/* A firing that is under way sees for itself. */
-	if (list_empty(&engine->ready) && !timerqueue_getnext(&clock->timed) &&
-	    hrtimer_try_to_cancel(&clock->timer) >= 0)
-		clock->programmed = TW_NEVER;
+	/* The queue's hrtimer, and the one that serves the list, may have nothing left to do. */
+	for (i = 0; i < TW_CLOCKS; i++) {
+		clock = &engine->clock[i];
+		/* A firing that is under way sees for itself. */
+		if (clock->programmed != TW_NEVER && tw_clock_first(engine, i) == TW_NEVER &&
+		    hrtimer_try_to_cancel(&clock->timer) >= 0)
+			clock->programmed = TW_NEVER;
+	}
 	tw_unlock_bh(&engine->lock);
 }
 

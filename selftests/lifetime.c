@@ -756,6 +756,30 @@ TEST_F(wheel, close_stops_the_hrtimer)
 	}
 }
 
+/* What was started for a wheel that is gone does not count as started for the next one. */
+TEST_F(wheel, close_and_arm_later)
+{
+	static const __u32 clocks[] = {
+		TIMERWHEEL_CLOCK_MONOTONIC, TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_REALTIME,
+	};
+	struct timerwheel_event ev;
+	int i, fd;
+
+	ASSERT_EQ(0, tw_pin(0));
+	for (i = 0; i < 3; i++) {
+		fd = tw_open_clock(clocks[i], 0, 0);
+		ASSERT_LE(0, fd);
+		/* both in the first level: nothing cascades earlier */
+		ASSERT_EQ(0, arm(fd, 1, 1, 150 * MSEC));
+		close(fd);
+		fd = tw_open_clock(clocks[i], 0, 0);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, arm(fd, 2, 1, 300 * MSEC));
+		ASSERT_EQ(1, tw_read_all(fd, &ev, 1, 30000));
+		close(fd);
+	}
+}
+
 #define USERS	20000
 
 /* So many users come, arm a timer, and go. 0 or what went wrong */

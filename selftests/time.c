@@ -1882,6 +1882,36 @@ TEST_F(set, told_asleep)
 	close(a[1].fd);
 }
 
+/* Who sets the clock lets no other task run: whatever fires because of it comes after its event */
+TEST_F(set, told_ahead)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 2);
+	struct sched_param high = { .sched_priority = 99 }, normal = { 0 };
+	struct timerwheel_event *in;
+	struct timerwheel_ring *ring;
+	__u64 until;
+
+	if (!self->real)
+		return;
+	ring = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    TIMERWHEEL_MMAP_RING);
+	ASSERT_NE(MAP_FAILED, ring);
+	in = (void *)ring + TIMERWHEEL_RING_EVENTS;
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &high));
+	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
+	until = tw_now(CLOCK_MONOTONIC) + 100 * MSEC;
+	while (tw_now(CLOCK_MONOTONIC) < until)
+		;
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &normal));
+	usleep(500 * 1000);
+	ASSERT_EQ(2, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
+	EXPECT_TRUE(is_set(&in[0], self->real + 2 * HOUR, 0));
+	EXPECT_EQ(1, in[1].key);
+	close(fd);
+}
+
 /* Into the ring, ahead of the timer, as soon as there is room; monitors have a copy */
 TEST_F(set, told_ring)
 {
