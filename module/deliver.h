@@ -54,7 +54,7 @@ static inline struct timerwheel_event tw_event_of_set(const struct tw_events *ev
 }
 
 /* A periodic timer's event was handed out: queue it for the next deadline that is to come. */
-static inline void tw_event_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
+static inline void tw_timer_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
 {
 	u64 overruns = tw_overruns(ctx, t);
 	u64 passed = overruns * t->period;	/* at most now - deadline */
@@ -74,7 +74,7 @@ static inline void tw_event_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 in
 }
 
 /* A one-shot timer's event was handed out: take it out of the table and free it. */
-static __always_inline void tw_event_free(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
+static __always_inline void tw_timer_free(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_bucket *bucket;
@@ -115,7 +115,7 @@ static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer
 
 /* events.c */
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken);
-void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken);
+void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken);
 bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *event);
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next);
 bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now);

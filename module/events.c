@@ -238,7 +238,7 @@ void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 }
 
 /* Arm the periodic ones of the timers that were taken, and leave only the others in @taken. */
-static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
+static noinline void tw_taken_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 {
 	u32 claimed = 0, index, next;
 	struct tw_timer *t;
@@ -248,7 +248,7 @@ static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 		t = tw_timer_at(&ctx->file->table.pool, index);
 		next = t->next;
 		if (t->periodic) {
-			tw_event_rearm(ctx, t, index);
+			tw_timer_rearm(ctx, t, index);
 		} else {
 			t->next = claimed;
 			claimed = index;
@@ -278,15 +278,15 @@ void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 	WRITE_ONCE(all->count, all->count - taken->count);
 	ctx->cpu->counts.delivered += taken->count;
 	if (unlikely(taken->periodic))
-		tw_events_rearm(ctx, taken);
+		tw_taken_rearm(ctx, taken);
 }
 
 /**
- * tw_events_free - free the timers that were taken
+ * tw_taken_free - free the timers that were taken
  * @ctx: the run; neither the list nor a bucket is locked
  * @taken: what tw_events_pop() has left
  */
-void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
+void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 {
 	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
 	struct tw_timer *t;
@@ -296,7 +296,7 @@ void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 	for (left = taken->count, index = taken->first; left; left--, index = next) {
 		t = tw_timer_in(pages, index);
 		next = t->next;
-		tw_event_free(ctx, t, index);
+		tw_timer_free(ctx, t, index);
 	}
 }
 
@@ -436,7 +436,7 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 	*short_copy = n < max;
 	tw_events_pop(&ctx, &taken);
 	raw_spin_unlock(&events->lock);
-	tw_events_free(&ctx, &taken);
+	tw_taken_free(&ctx, &taken);
 	tw_cpu_end(&ctx);
 	return n;
 }

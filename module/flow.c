@@ -94,7 +94,7 @@ static unsigned int tw_flow_some(struct tw_ctx *ctx, unsigned int most)
 		tw_ring_publish(ring, n, tw_flow_overflow(events));
 		raw_spin_unlock(&events->lock);
 		raw_spin_unlock(&ring->lock);
-		tw_events_free(ctx, &taken);
+		tw_taken_free(ctx, &taken);
 		done += n;
 	} while (n == TW_EVENTS && done < most);
 	return done;
@@ -170,10 +170,10 @@ static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
 		/* Said twice: so the usual one is without what a period takes. */
 		if (likely(!t->periodic)) {
 			*event = tw_event_of(ctx, index, t, offset);
-			tw_event_free(ctx, t, index);
+			tw_timer_free(ctx, t, index);
 		} else {
 			*event = tw_event_of(ctx, index, t, offset);
-			tw_event_rearm(ctx, t, index);
+			tw_timer_rearm(ctx, t, index);
 		}
 	}
 	ctx->cpu->counts.delivered += due->count;

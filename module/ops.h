@@ -59,7 +59,7 @@ static inline bool tw_has_part(const struct tw_ctx *ctx, u32 nr)
 static inline bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
 			      u32 *nr)
 {
-	/* In this order: pairs with the release in tw_events_rearm(). */
+	/* In this order: pairs with the release in tw_timer_rearm(). */
 	*state = smp_load_acquire(&t->state);
 	*nr = READ_ONCE(t->cpu);
 	return tw_has_part(ctx, *nr);

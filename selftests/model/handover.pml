@@ -646,7 +646,7 @@ read:	/* tw_events_deliver() */
 	UNLOCK(events);
 	LOCK(events);
 #endif
-	/* tw_events_pop(), tw_events_rearm() */
+	/* tw_events_pop(), tw_taken_rearm() */
 	do
 	:: t > TIMERS -> break
 	:: t <= TIMERS && !(mask & (1 << t)) -> t++
@@ -659,7 +659,7 @@ read:	/* tw_events_deliver() */
 		};
 		if
 		:: period[t] ->
-			/* tw_events_rearm() */
+			/* tw_timer_rearm() */
 			d_step { mask = mask & ~(1 << t); ENDS(t); later[t] = 0 };
 #ifndef REARM_STATE_FIRST
 			cpu[t] = me;
@@ -698,7 +698,7 @@ read:	/* tw_events_deliver() */
 	:: else -> break
 	od;
 #endif
-	/* tw_events_free() */
+	/* tw_taken_free() */
 	t = 1;
 	do
 	:: t > TIMERS -> break
