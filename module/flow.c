@@ -3,9 +3,9 @@
  * Due timers on their way into the event ring.
  *
  * What falls due in a piece of a pass goes there at once if there is room for all of it
- * (tw_flow_at_once()). Else, and if it was armed for a time in the past, it goes to the list of due
+ * (tw_flow_direct()). Else, and if it was armed for a time in the past, it goes to the list of due
  * timers (events.c), where it can be withdrawn, and from there into the ring as far as there is
- * room (tw_flow_some()): now or, if it fell due in a run, right after that; and with
+ * room (tw_flow_from_list()): now or, if it fell due in a run, right after that; and with
  * each later pass or TIMERWHEEL_IOC_FLOW. Nothing overtakes what waits on the list.
  *
  * Who writes to the ring holds its lock, inside of a part's and outside of the others.
@@ -21,7 +21,7 @@
 #include "trace.h"
 
 /* Most events that go from the list into the ring in a run. */
-#define TW_FLOW		64U
+#define TW_FLOW_BATCH	64U
 
 /* Timers that waited before and may go into the ring along with those that fall due. */
 #define TW_FLOW_ALONG	16U
@@ -71,7 +71,7 @@ static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_
 }
 
 /* Let at most @most due timers into the ring, in a run or pass. Returns how many went. */
-static unsigned int tw_flow_some(struct tw_ctx *ctx, unsigned int most)
+static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 {
 	struct tw_events *events = &ctx->file->events;
 	struct tw_ring *ring = &ctx->file->ring;
@@ -100,8 +100,8 @@ static unsigned int tw_flow_some(struct tw_ctx *ctx, unsigned int most)
 	return done;
 }
 
-/* The same, TW_FLOW in a run. Returns how many went, or -ENOMEM if none. */
-static long tw_flow_runs(struct tw_file *file, unsigned int most)
+/* The same, TW_FLOW_BATCH in a run. Returns how many went, or -ENOMEM if none. */
+static long tw_flow_batches(struct tw_file *file, unsigned int most)
 {
 	struct tw_ctx ctx;
 	unsigned int n;
@@ -112,7 +112,7 @@ static long tw_flow_runs(struct tw_file *file, unsigned int most)
 		err = tw_cpu_begin(&ctx, file, 0);
 		if (err)
 			return done ? done : err;
-		n = tw_flow_some(&ctx, min_t(u32, most - done, TW_FLOW));
+		n = tw_flow_from_list(&ctx, min_t(u32, most - done, TW_FLOW_BATCH));
 		tw_cpu_end(&ctx);
 		done += n;
 		cond_resched();
@@ -121,7 +121,7 @@ static long tw_flow_runs(struct tw_file *file, unsigned int most)
 }
 
 /* May @count timers go straight into the ring? Not ahead of others. */
-static bool tw_flow_open(const struct tw_file *file, u32 count)
+static bool tw_flow_may_bypass(const struct tw_file *file, u32 count)
 {
 	lockdep_assert_held(&file->ring.lock);
 	return tw_ring_room(&file->ring) >= count && !READ_ONCE(file->events.due.count) &&
@@ -129,7 +129,7 @@ static bool tw_flow_open(const struct tw_file *file, u32 count)
 }
 
 /**
- * tw_flow_at_once - let timers that fell due in a pass into the ring at once
+ * tw_flow_direct - let timers that fell due in a pass into the ring at once
  * @ctx: the pass; no bucket is locked
  * @due: they, linked and TW_DUE; they are in no other list
  *
@@ -140,7 +140,7 @@ static bool tw_flow_open(const struct tw_file *file, u32 count)
  *
  * Return: true if they went; false: none did, they must go to the list.
  */
-static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
+static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_timer **pages = tw_pool_pages(&file->table.pool);
@@ -151,7 +151,7 @@ static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
 	struct tw_timer *t;
 
 	raw_spin_lock(&ring->lock);
-	if (!tw_flow_open(file, due->count)) {
+	if (!tw_flow_may_bypass(file, due->count)) {
 		raw_spin_unlock(&ring->lock);
 		return false;
 	}
@@ -190,15 +190,15 @@ static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
 void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
 {
 	lockdep_assert_held(&ctx->cpu->lock);
-	if (tw_flow_at_once(ctx, due))
+	if (tw_flow_direct(ctx, due))
 		return;
 	ctx->wake |= tw_events_add(ctx->cpu, due, ctx->now);
 	/* More than came: once there is room again the list becomes empty. */
-	tw_flow_some(ctx, due->count + TW_FLOW_ALONG);
+	tw_flow_from_list(ctx, due->count + TW_FLOW_ALONG);
 }
 
 /**
- * tw_flow_after - timers of a file with a ring fell due in a run, which has ended
+ * tw_flow_after_batch - timers of a file with a ring fell due in a run, which has ended
  * @file: the file
  * @n: how many
  *
@@ -207,22 +207,22 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
  *
  * Context: process, may sleep.
  */
-void tw_flow_after(struct tw_file *file, unsigned int n)
+void tw_flow_after_batch(struct tw_file *file, unsigned int n)
 {
-	tw_flow_runs(file, n + TW_FLOW_ALONG);
+	tw_flow_batches(file, n + TW_FLOW_ALONG);
 }
 
 /**
- * tw_flow_all - TIMERWHEEL_IOC_FLOW
+ * tw_flow_ioctl - TIMERWHEEL_IOC_FLOW
  * @file: the file
  *
  * Context: process, may sleep.
  * Return: how many events went into the ring; -EINVAL: there is none; -ENOMEM.
  */
-long tw_flow_all(struct tw_file *file)
+long tw_flow_ioctl(struct tw_file *file)
 {
 	if (unlikely(tw_clockset_asked(file)))
 		tw_clockset_notice(file);
 	/* A ring's worth at most: the reader may empty it as fast as we fill it. */
-	return tw_has_ring(file) ? tw_flow_runs(file, file->ring.events) : -EINVAL;
+	return tw_has_ring(file) ? tw_flow_batches(file, file->ring.events) : -EINVAL;
 }

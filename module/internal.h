@@ -502,8 +502,8 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);
 
 /* flow.c */
 void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);
-void tw_flow_after(struct tw_file *file, unsigned int n);
-long tw_flow_all(struct tw_file *file);
+void tw_flow_after_batch(struct tw_file *file, unsigned int n);
+long tw_flow_ioctl(struct tw_file *file);
 bool tw_flow_set(struct tw_file *file);
 
 /* monitor.c */

@@ -295,6 +295,6 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 					      tw_batch_remove, filp->private_data, &batch);
 	}
 	if (cmd == TIMERWHEEL_IOC_FLOW)
-		return tw_flow_all(filp->private_data);
+		return tw_flow_ioctl(filp->private_data);
 	return tw_call(call, filp->private_data, user);
 }

@@ -123,7 +123,7 @@ static __always_inline void tw_cpu_wake(const struct tw_ctx *ctx)
 	if (likely(!ctx->todo))
 		return;
 	if (ctx->flow)
-		tw_flow_after(ctx->file, ctx->flow);
+		tw_flow_after_batch(ctx->file, ctx->flow);
 	if (ctx->wake)
 		tw_events_wake(ctx->file);
 	if (ctx->told)

@@ -825,7 +825,7 @@ end:
 #ifdef EVENTS_AFTER_PART
 	   UNLOCK(part[p]);
 #endif
-	   /* tw_flow_at_once(): if there is a ring, and in it room for all of them */
+	   /* tw_flow_direct(): if there is a ring, and in it room for all of them */
 	   if
 #ifdef RING
 	   :: IN_CHAIN -> room = 1

@@ -2,7 +2,7 @@
 /*
  * The log that all monitors of a wheel share: has each monitor every event that is delivered after
  * the call that made it, in order, or is it told how many are missing, in their place? Is nothing
- * used once freed? module/log.c, log.h; events.c: tw_events_log(); flow.c: tw_flow_at_once();
+ * used once freed? module/log.c, log.h; events.c: tw_events_log(); flow.c: tw_flow_direct();
  * monitor.c: tw_monitor_read().
  *
  * One wheel delivers EVENTS events, with its delivery lock held (the ring's or the due list's), and is

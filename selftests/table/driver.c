@@ -453,7 +453,7 @@ static void run_ring(void)
 	if (once_in(50))
 		shared->mask = source_word(&source);
 	if (once_in(2))
-		CHECK(tw_flow_all(file) == file->ring.tail - before, "FLOW miscounted");
+		CHECK(tw_flow_ioctl(file) == file->ring.tail - before, "FLOW miscounted");
 	model_ring(&model, RIG_PARTS);
 	stats->events += file->ring.tail - before;
 }

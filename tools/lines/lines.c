@@ -171,7 +171,7 @@ noinline u64 measured_read(void)
 /* TIMERWHEEL_IOC_FLOW */
 noinline void measured_flow(void)
 {
-	tw_flow_all(file);
+	tw_flow_ioctl(file);
 }
 
 noinline void count_from_here(void)
