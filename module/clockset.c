@@ -9,9 +9,9 @@
  * before those that fall due because of it; in read, poll and FLOW, so that they know of a clock
  * that was set before the call; and the work below, for those who sleep.
  *
- * The event waits as a number, tw_events.sets, of sets that no reader knows of: it needs no memory
- * and cannot be lost. It is ahead of all due timers. In a file with a ring the number changes
- * under the ring's lock, too.
+ * The event waits as a number, tw_events.clock_sets, of sets that no reader knows of: it needs no
+ * memory and cannot be lost. It is ahead of all due timers. In a file with a ring the number
+ * changes under the ring's lock, too.
  *
  * Who sleeps
  * ----------
@@ -84,10 +84,10 @@ void tw_clockset_notice(struct tw_file *file)
 	set = offset != clockset->offset;
 	if (set) {
 		WRITE_ONCE(clockset->offset, offset);
-		WRITE_ONCE(events->sets, events->sets + 1);
-		events->set_at = ktime_get_real_ns();
+		WRITE_ONCE(events->clock_sets, events->clock_sets + 1);
+		events->clock_set_at = ktime_get_real_ns();
 		if (ring)
-			told = tw_flow_set(file);
+			told = tw_flow_clock_set(file);
 	}
 	raw_spin_unlock(&events->lock);
 	if (ring)

@@ -43,12 +43,12 @@ tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 o
 }
 
 /* What there is to tell of a clock that was set. The due list is locked. */
-static inline struct timerwheel_event tw_event_of_set(const struct tw_events *events)
+static inline struct timerwheel_event tw_event_of_clock_set(const struct tw_events *events)
 {
 	return (struct timerwheel_event) {
-		.deadline = events->set_at,
-		.fired = events->set_at,
-		.overruns = events->sets - 1,
+		.deadline = events->clock_set_at,
+		.fired = events->clock_set_at,
+		.overruns = events->clock_sets - 1,
 		.flags = TIMERWHEEL_EVENT_CLOCK_SET,
 	};
 }
@@ -116,7 +116,7 @@ static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer
 /* events.c */
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken);
 void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken);
-bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *event);
+bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_event *event);
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next);
 bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now);
 

@@ -58,7 +58,7 @@ static u32 tw_events_waiting(const struct tw_file *file)
  */
 bool tw_events_any(const struct tw_file *file)
 {
-	return tw_events_waiting(file) || READ_ONCE(file->events.sets);
+	return tw_events_waiting(file) || READ_ONCE(file->events.clock_sets);
 }
 
 /**
@@ -84,8 +84,8 @@ bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now)
 		events->woken = waiting;
 		return true;
 	}
-	if (!events->wake_set) {
-		events->wake_set = true;
+	if (!events->wake_armed) {
+		events->wake_armed = true;
 		cpu->wake_at = min_t(u64, now + setup->wake_ns, KTIME_MAX);
 		cpu->wheel.sooner = true;
 	}
@@ -137,7 +137,7 @@ bool tw_events_wake_now(struct tw_cpu *cpu)
 	lockdep_assert_held(&cpu->lock);
 	cpu->wake_at = TW_NEVER;
 	raw_spin_lock(&events->lock);
-	events->wake_set = false;
+	events->wake_armed = false;
 	events->woken = tw_events_waiting(cpu->file);
 	wake = events->woken;
 	raw_spin_unlock(&events->lock);
@@ -357,18 +357,18 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 }
 
 /**
- * tw_events_take_set - a reader has the event of a clock that was set
+ * tw_events_take_clock_set - a reader has the event of a clock that was set
  * @file: the file; the due list is locked
  * @event: the event
  *
  * Return: true if monitors are to be woken.
  */
-bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *event)
+bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_event *event)
 {
 	struct tw_log *log = tw_log_wanted(file);
 
 	lockdep_assert_held(&file->events.lock);
-	WRITE_ONCE(file->events.sets, 0);
+	WRITE_ONCE(file->events.clock_sets, 0);
 	trace_timerwheel_deliver(file, event);
 	if (!log)
 		return false;
@@ -379,24 +379,24 @@ bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *eve
 }
 
 /* Deliver the event of a clock that was set. Returns how many: 1 or 0; -EFAULT, -EINTR. */
-static int tw_events_deliver_set(struct tw_file *file, struct iov_iter *to)
+static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to)
 {
 	struct tw_events *events = &file->events;
 	struct timerwheel_event event;
 	bool told = false;
 	size_t copied;
 
-	while (READ_ONCE(events->sets)) {
+	while (READ_ONCE(events->clock_sets)) {
 		tw_lock_bh(&events->lock);
 		/* Another reader may have it. */
 		copied = 0;
-		if (events->sets) {
-			event = tw_event_of_set(events);
+		if (events->clock_sets) {
+			event = tw_event_of_clock_set(events);
 			pagefault_disable();
 			copied = copy_to_iter(&event, sizeof(event), to);
 			pagefault_enable();
 			if (copied == sizeof(event))
-				told = tw_events_take_set(file, &event);
+				told = tw_events_take_clock_set(file, &event);
 			else
 				iov_iter_revert(to, copied);
 		}
@@ -463,7 +463,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 
 	if (unlikely(tw_clockset_asked(file))) {
 		tw_clockset_notice(file);
-		n = tw_events_deliver_set(file, to);
+		n = tw_events_deliver_clock_set(file, to);
 		done = max(n, 0);
 	}
 	/* No more than wait now: a periodic timer that fires meanwhile is for the next read. */

@@ -29,16 +29,16 @@
 /* Does anything wait that there was no room for? */
 static bool tw_flow_overflow(const struct tw_events *events)
 {
-	return events->due.count || events->sets;
+	return events->due.count || events->clock_sets;
 }
 
 /**
- * tw_flow_set - let the event of a clock that was set into the ring, if there is room
+ * tw_flow_clock_set - let the event of a clock that was set into the ring, if there is room
  * @file: the file; ring and due list are locked
  *
  * Return: true if monitors are to be woken.
  */
-bool tw_flow_set(struct tw_file *file)
+bool tw_flow_clock_set(struct tw_file *file)
 {
 	struct tw_events *events = &file->events;
 	struct tw_ring *ring = &file->ring;
@@ -46,9 +46,9 @@ bool tw_flow_set(struct tw_file *file)
 	bool room = tw_ring_room(ring), told = false;
 
 	if (room) {
-		event = tw_event_of_set(events);
+		event = tw_event_of_clock_set(events);
 		*tw_ring_slot(ring, ring->tail) = event;
-		told = tw_events_take_set(file, &event);
+		told = tw_events_take_clock_set(file, &event);
 	}
 	tw_ring_publish(ring, room, tw_flow_overflow(events));
 	return told;
@@ -82,9 +82,9 @@ static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 	do {
 		raw_spin_lock(&ring->lock);
 		raw_spin_lock(&events->lock);
-		if (unlikely(events->sets)) {
-			ctx->told |= tw_flow_set(ctx->file);
-			done += !events->sets;
+		if (unlikely(events->clock_sets)) {
+			ctx->told |= tw_flow_clock_set(ctx->file);
+			done += !events->clock_sets;
 		}
 		taken = (struct tw_taken){ events->due.first, events->due.first };
 		n = min(tw_ring_room(ring), events->due.count);
@@ -125,7 +125,7 @@ static bool tw_flow_may_bypass(const struct tw_file *file, u32 count)
 {
 	lockdep_assert_held(&file->ring.lock);
 	return tw_ring_room(&file->ring) >= count && !READ_ONCE(file->events.due.count) &&
-	       !READ_ONCE(file->events.sets);
+	       !READ_ONCE(file->events.clock_sets);
 }
 
 /**

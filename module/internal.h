@@ -240,12 +240,14 @@ struct tw_cpu {
 
 /**
  * struct tw_events - due timers on their way to readers
- * @lock: protects @due, @sets, @set_at, @woken and @wake_set, and timers that are TW_DUE
+ * @lock: protects @due, @clock_sets, @clock_set_at, @woken and @wake_armed, and timers that are
+ *	TW_DUE
  * @due: the due timers, first fired first
- * @sets: times that CLOCK_REALTIME was set that no reader knows of; with a ring also its lock
- * @set_at: when the last of them was noticed, by that clock
+ * @clock_sets: times that CLOCK_REALTIME was set and no reader knows of; with a ring also its
+ *	lock
+ * @clock_set_at: when the last of them was noticed, by that clock
  * @woken: how many of them readers were woken for
- * @wake_set: some CPU part has a @wake_at
+ * @wake_armed: some CPU part has a @wake_at
  * @wakeups: wake-ups sent
  * @readers: who waits
  * @fasync: who wants SIGIO
@@ -254,10 +256,10 @@ struct tw_cpu {
 struct tw_events {
 	raw_spinlock_t lock;
 	struct tw_chain due;
-	u32 sets;
-	u64 set_at;
+	u32 clock_sets;
+	u64 clock_set_at;
 	u32 woken;
-	bool wake_set;
+	bool wake_armed;
 	atomic64_t wakeups;
 	wait_queue_head_t readers;
 	struct fasync_struct *fasync;
@@ -504,7 +506,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);
 void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);
 void tw_flow_after_batch(struct tw_file *file, unsigned int n);
 long tw_flow_ioctl(struct tw_file *file);
-bool tw_flow_set(struct tw_file *file);
+bool tw_flow_clock_set(struct tw_file *file);
 
 /* monitor.c */
 void tw_monitor_wake(struct tw_file *file);
