@@ -157,7 +157,7 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 	handled = tw_cpu_handled(cpu);
 	ctx.now = tw_clock_now(cpu->file);
 	if (cpu->wake_at <= ctx.now)
-		ctx.wake = tw_events_wake_now(cpu);
+		ctx.wake = tw_events_wake_timeout(cpu);
 	last = ++cpu->batches % TW_BATCHES == 0;
 	more = tw_cpu_batch(&ctx, tw_cpu_tick(cpu, ctx.now), last);
 	tw_cpu_count_batch(cpu, began, handled);

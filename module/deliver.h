@@ -19,7 +19,7 @@
  * Events that are handed out under one hold of the due list's lock: some 2 to 13 us. With 16 it
  * would be a quarter of that, and each event that is read would cost a tenth more.
  */
-#define TW_EVENTS	64U
+#define TW_DELIVER_BATCH	64U
 
 /* Deadlines of a periodic timer that have passed since the one that it is due for. */
 static inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
@@ -118,6 +118,6 @@ void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken);
 void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken);
 bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_event *event);
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next);
-bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now);
+bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now);
 
 #endif /* TW_DELIVER_H */

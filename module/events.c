@@ -62,14 +62,14 @@ bool tw_events_any(const struct tw_file *file)
 }
 
 /**
- * tw_events_more - count timers that fell due
+ * tw_events_need_wake - count timers that fell due
  * @cpu: the part in which they did, locked; so is the list
  * @n: how many
  * @now: the file's time, in ns
  *
  * Return: true if readers are to be woken.
  */
-bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now)
+bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now)
 {
 	const struct tw_setup *setup = &cpu->file->setup;
 	struct tw_events *events = &cpu->file->events;
@@ -110,7 +110,7 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 	lockdep_assert_held(&cpu->lock);
 	trace_timerwheel_expire(cpu, due, now);
 	raw_spin_lock(&events->lock);
-	wake = tw_events_more(cpu, due->count, now);
+	wake = tw_events_need_wake(cpu, due->count, now);
 	if (all->last) {
 		tw_timer_at(&file->table.pool, all->last)->next = due->first;
 		tw_timer_at(&file->table.pool, due->first)->prev = all->last;
@@ -124,12 +124,12 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 }
 
 /**
- * tw_events_wake_now - the time is up for readers that wait for more events
+ * tw_events_wake_timeout - the time is up for readers that wait for more events
  * @cpu: the part whose @wake_at it was, locked
  *
  * Return: true if readers are to be woken.
  */
-bool tw_events_wake_now(struct tw_cpu *cpu)
+bool tw_events_wake_timeout(struct tw_cpu *cpu)
 {
 	struct tw_events *events = &cpu->file->events;
 	bool wake;
@@ -304,8 +304,8 @@ void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken)
  * Hand out the first due timers' events, at most @max of them, to one piece of user memory: word
  * by word from the timers. At a fault the event that was being written may be there in part.
  */
-static void tw_events_put(const struct tw_ctx *ctx, struct timerwheel_event __user *to,
-			  unsigned int max, struct tw_taken *taken)
+static void tw_events_copy_to_user(const struct tw_ctx *ctx, struct timerwheel_event __user *to,
+				   unsigned int max, struct tw_taken *taken)
 {
 	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
 	u64 offset = ctx->offset;
@@ -340,7 +340,7 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 
 	/* read(), nearly always */
 	if (likely(iter_is_ubuf(to))) {
-		tw_events_put(ctx, to->ubuf + to->iov_offset, max, taken);
+		tw_events_copy_to_user(ctx, to->ubuf + to->iov_offset, max, taken);
 		iov_iter_advance(to, taken->count * sizeof(event));
 		return;
 	}
@@ -473,7 +473,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 		 * After a fault one at a time: of a copy that does not fit some machines say that
 		 * less of it was done than was, and an event that fits would never arrive.
 		 */
-		max = short_copy ? 1 : min_t(size_t, room - done, TW_EVENTS);
+		max = short_copy ? 1 : min_t(size_t, room - done, TW_DELIVER_BATCH);
 		n = tw_events_deliver(file, to, max, offset, nowait, &short_copy);
 		if (n < 0)
 			break;

@@ -88,7 +88,7 @@ static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 		}
 		taken = (struct tw_taken){ events->due.first, events->due.first };
 		n = min(tw_ring_room(ring), events->due.count);
-		n = min3(n, most - done, TW_EVENTS);
+		n = min3(n, most - done, TW_DELIVER_BATCH);
 		tw_flow_write(ctx, n, &taken);
 		tw_events_pop(ctx, &taken);
 		tw_ring_publish(ring, n, tw_flow_overflow(events));
@@ -96,7 +96,7 @@ static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 		raw_spin_unlock(&ring->lock);
 		tw_taken_free(ctx, &taken);
 		done += n;
-	} while (n == TW_EVENTS && done < most);
+	} while (n == TW_DELIVER_BATCH && done < most);
 	return done;
 }
 
@@ -157,7 +157,7 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
 	}
 	trace_timerwheel_expire(ctx->cpu, due, ctx->now);
 	tw_events_lock(file);
-	ctx->wake |= tw_events_more(ctx->cpu, due->count, ctx->now);
+	ctx->wake |= tw_events_need_wake(ctx->cpu, due->count, ctx->now);
 	tw_events_unlock(file);
 	if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled())) {
 		ctx->offset = offset;

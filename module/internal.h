@@ -497,7 +497,7 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now);
 void tw_events_lock(struct tw_file *file);
 void tw_events_unlink(struct tw_file *file, struct tw_timer *t);
 void tw_events_unlock(struct tw_file *file);
-bool tw_events_wake_now(struct tw_cpu *cpu);
+bool tw_events_wake_timeout(struct tw_cpu *cpu);
 void tw_events_wake(struct tw_file *file);
 bool tw_events_any(const struct tw_file *file);
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);

@@ -503,7 +503,7 @@ end_wait:
 			work[b] = work[b] | (1 << time);
 			f = 0
 #ifdef WAKE_AT
-		:: wake_at[b] == NEVER ->	/* tw_events_more() */
+		:: wake_at[b] == NEVER ->	/* tw_events_need_wake() */
 #ifndef NOT_SOONER_WITH_WAKE_AT
 			sooner[b] = 1;
 #endif

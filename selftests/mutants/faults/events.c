@@ -19,7 +19,7 @@ set: readers of monitors sleep on; time:set.told_monitor_reader_asleep; /^static
 set: taken though it did not arrive; time:set.told_after_fault; /^static int tw_events_deliver_clock_set/,/^}/s/if (copied == sizeof(event))$/if (1)/
 deliver: RWF_NOWAIT waits for memory; readers:clock.nowait_allocates_nothing; s/n = __tw_cpu_begin(&ctx, file, offset, nowait);/n = __tw_cpu_begin(\&ctx, file, offset, false);/
 read: what fires meanwhile, too; readers:clock.periodic_once_in_a_long_read; s/room = min_t(ssize_t, room, done + READ_ONCE(file->events.due.count));/;/
-read: more than there is room for, with a clock that was set; time:set.told_in_a_short_read; s/min_t(size_t, room - done, TW_EVENTS)/min_t(size_t, room, TW_EVENTS)/
+read: more than there is room for, with a clock that was set; time:set.told_in_a_short_read; s/min_t(size_t, room - done, TW_DELIVER_BATCH)/min_t(size_t, room, TW_DELIVER_BATCH)/
 read: nobody else is woken for the rest; readers:manual.blocked_readers_all_served; s/if ((done || n < 0) \&\& tw_events_any(file))/if (0)/
 read: after a fault nobody else is woken; readers:manual.fault_wakes_another; s/if ((done || n < 0) \&\& tw_events_any(file))/if (done \&\& tw_events_any(file))/
 read: a fault takes back what was read; readers:manual.fault_midway_counts_whole_events; s/return done ? done \* TW_EVENT_SIZE : min(n, 0);/return n < 0 ? n : done * TW_EVENT_SIZE;/
