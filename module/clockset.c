@@ -70,7 +70,7 @@ void tw_clockset_notice(struct tw_file *file)
 {
 	struct tw_clockset *clockset = &file->clockset;
 	struct tw_events *events = &file->events;
-	bool ring = tw_has_ring(file), set, told = false;
+	bool ring = tw_has_ring(file), set, wake_monitors = false;
 	s64 offset;
 
 	if (likely(tw_clockset_offset() == READ_ONCE(clockset->offset)))
@@ -87,7 +87,7 @@ void tw_clockset_notice(struct tw_file *file)
 		WRITE_ONCE(events->clock_sets, events->clock_sets + 1);
 		events->clock_set_at = ktime_get_real_ns();
 		if (ring)
-			told = tw_flow_clock_set(file);
+			wake_monitors = tw_flow_clock_set(file);
 	}
 	raw_spin_unlock(&events->lock);
 	if (ring)
@@ -95,7 +95,7 @@ void tw_clockset_notice(struct tw_file *file)
 	local_bh_enable();
 	if (set)
 		tw_events_wake(file);
-	if (told)
+	if (wake_monitors)
 		tw_monitor_wake(file);
 }
 

@@ -110,7 +110,7 @@ static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 	if (due.count && tw_has_ring(cpu->file))
 		tw_flow_expire(ctx, &due);
 	else if (due.count)
-		ctx->wake |= tw_events_add(cpu, &due, ctx->now);
+		ctx->wake_readers |= tw_events_add(cpu, &due, ctx->now);
 	return more;
 }
 
@@ -157,7 +157,7 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 	handled = tw_cpu_handled(cpu);
 	ctx.now = tw_clock_now(cpu->file);
 	if (cpu->wake_at <= ctx.now)
-		ctx.wake = tw_events_wake_timeout(cpu);
+		ctx.wake_readers = tw_events_wake_timeout(cpu);
 	last = ++cpu->batches % TW_BATCHES == 0;
 	more = tw_cpu_batch(&ctx, tw_cpu_tick(cpu, ctx.now), last);
 	tw_cpu_count_batch(cpu, began, handled);
@@ -416,8 +416,8 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 		ctx.now = now;
 		more = tw_cpu_batch(&ctx, tw_cpu_tick(ctx.cpu, now), false) || now < to;
 		/* Readers are woken once, at the end. */
-		wake |= ctx.wake;
-		ctx.wake = false;
+		wake |= ctx.wake_readers;
+		ctx.wake_readers = false;
 		*expired += ctx.cpu->wheel.expired - before;
 		tw_cpu_count_batch(ctx.cpu, began, handled);
 		tw_cpu_end(&ctx);

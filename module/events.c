@@ -233,7 +233,7 @@ void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 	}
 	if (log) {
 		raw_spin_unlock(&log->lock);
-		ctx->told = true;
+		ctx->wake_monitors = true;
 	}
 }
 
@@ -383,7 +383,7 @@ static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to
 {
 	struct tw_events *events = &file->events;
 	struct timerwheel_event event;
-	bool told = false;
+	bool wake_monitors = false;
 	size_t copied;
 
 	while (READ_ONCE(events->clock_sets)) {
@@ -396,12 +396,12 @@ static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to
 			copied = copy_to_iter(&event, sizeof(event), to);
 			pagefault_enable();
 			if (copied == sizeof(event))
-				told = tw_events_take_clock_set(file, &event);
+				wake_monitors = tw_events_take_clock_set(file, &event);
 			else
 				iov_iter_revert(to, copied);
 		}
 		tw_unlock_bh(&events->lock);
-		if (told)
+		if (wake_monitors)
 			tw_monitor_wake(file);
 		if (copied == sizeof(event))
 			return 1;

@@ -43,15 +43,15 @@ bool tw_flow_clock_set(struct tw_file *file)
 	struct tw_events *events = &file->events;
 	struct tw_ring *ring = &file->ring;
 	struct timerwheel_event event;
-	bool room = tw_ring_room(ring), told = false;
+	bool room = tw_ring_room(ring), wake_monitors = false;
 
 	if (room) {
 		event = tw_event_of_clock_set(events);
 		*tw_ring_slot(ring, ring->tail) = event;
-		told = tw_events_take_clock_set(file, &event);
+		wake_monitors = tw_events_take_clock_set(file, &event);
 	}
 	tw_ring_publish(ring, room, tw_flow_overflow(events));
-	return told;
+	return wake_monitors;
 }
 
 /* Hand out the first due timers' events, at most @max of them, to the ring: it has room. */
@@ -83,7 +83,7 @@ static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 		raw_spin_lock(&ring->lock);
 		raw_spin_lock(&events->lock);
 		if (unlikely(events->clock_sets)) {
-			ctx->told |= tw_flow_clock_set(ctx->file);
+			ctx->wake_monitors |= tw_flow_clock_set(ctx->file);
 			done += !events->clock_sets;
 		}
 		taken = (struct tw_taken){ events->due.first, events->due.first };
@@ -157,7 +157,7 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
 	}
 	trace_timerwheel_expire(ctx->cpu, due, ctx->now);
 	tw_events_lock(file);
-	ctx->wake |= tw_events_need_wake(ctx->cpu, due->count, ctx->now);
+	ctx->wake_readers |= tw_events_need_wake(ctx->cpu, due->count, ctx->now);
 	tw_events_unlock(file);
 	if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled())) {
 		ctx->offset = offset;
@@ -192,7 +192,7 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
 	lockdep_assert_held(&ctx->cpu->lock);
 	if (tw_flow_direct(ctx, due))
 		return;
-	ctx->wake |= tw_events_add(ctx->cpu, due, ctx->now);
+	ctx->wake_readers |= tw_events_add(ctx->cpu, due, ctx->now);
 	/* More than came: once there is room again the list becomes empty. */
 	tw_flow_from_list(ctx, due->count + TW_FLOW_ALONG);
 }

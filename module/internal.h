@@ -373,8 +373,8 @@ struct tw_file {
  * @now: the file's time at the start of the run, in ns
  * @offset: what the caller's time namespace adds to that
  * @todo: not 0: one of the following
- * @wake: readers are to be woken at the end
- * @told: monitors are to be woken at the end
+ * @wake_readers: readers are to be woken at the end
+ * @wake_monitors: monitors are to be woken at the end
  * @flow: so many timers fell due in this run that may go into the ring after it
  */
 struct tw_ctx {
@@ -386,8 +386,8 @@ struct tw_ctx {
 	union {
 		u32 todo;
 		struct {
-			bool wake;
-			bool told;
+			bool wake_readers;
+			bool wake_monitors;
 			u16 flow;
 		};
 	};

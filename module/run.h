@@ -124,9 +124,9 @@ static __always_inline void tw_cpu_wake(const struct tw_ctx *ctx)
 		return;
 	if (ctx->flow)
 		tw_flow_after_batch(ctx->file, ctx->flow);
-	if (ctx->wake)
+	if (ctx->wake_readers)
 		tw_events_wake(ctx->file);
-	if (ctx->told)
+	if (ctx->wake_monitors)
 		tw_monitor_wake(ctx->file);
 }
 

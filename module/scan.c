@@ -69,7 +69,7 @@ static int tw_clear_tail(void __user *to, size_t size)
 	return clear_user(to + tw_known(size), size - tw_known(size)) ? -EFAULT : 0;
 }
 
-static int tw_list_tell_one(void __user *to, size_t size, const struct timerwheel_entry *entry)
+static int tw_list_copy_entry(void __user *to, size_t size, const struct timerwheel_entry *entry)
 {
 	return copy_to_user(to, entry, tw_known(size)) ? -EFAULT : tw_clear_tail(to, size);
 }
@@ -78,18 +78,19 @@ static int tw_list_tell_one(void __user *to, size_t size, const struct timerwhee
  * Copy @n entries out, each in @size bytes. Returns how many arrived whole: at a fault some
  * machines say that more is missing than is, so those in question are copied once more, one by one.
  */
-static int tw_list_tell(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
+static int tw_list_copy_out(void __user *to, size_t size, const struct timerwheel_entry *entry,
+			    int n)
 {
 	size_t missed;
-	int told = 0;
+	int copied = 0;
 
 	if (likely(size == sizeof(*entry))) {
 		missed = copy_to_user(to, entry, n * sizeof(*entry));
-		told = n - DIV_ROUND_UP(missed, sizeof(*entry));
+		copied = n - DIV_ROUND_UP(missed, sizeof(*entry));
 	}
-	while (told < n && !tw_list_tell_one(to + told * size, size, &entry[told]))
-		told++;
-	return told;
+	while (copied < n && !tw_list_copy_entry(to + copied * size, size, &entry[copied]))
+		copied++;
+	return copied;
 }
 
 /**
@@ -109,18 +110,18 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	u64 next = max(batch->cursor, 1ULL);
 	u64 end = tw_made(file) + 1ULL;
 	long done = 0;		/* signed, as errors are */
-	int n, told;
+	int n, copied;
 
 	while (done < batch->count && next < end) {
 		n = tw_list_run(file, offset, &next, end, entry,
 				min_t(u32, batch->count - done, TW_ENTRIES));
 		if (n < 0)
 			return done ? done : n;
-		told = tw_list_tell(to + done * size, size, entry, n);
-		done += told;
-		if (told < n) {
+		copied = tw_list_copy_out(to + done * size, size, entry, n);
+		done += copied;
+		if (copied < n) {
 			/* Go on with the first one that was not copied whole. */
-			next = entry[told].index;
+			next = entry[copied].index;
 			if (!done)
 				return -EFAULT;
 			break;

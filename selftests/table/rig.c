@@ -260,7 +260,7 @@ void rig_pass(struct tw_file *file)
 		if (due.count && tw_has_ring(file))
 			tw_flow_expire(&ctx, &due);
 		else if (due.count)
-			ctx.wake |= tw_events_add(cpu, &due, ctx.now);
+			ctx.wake_readers |= tw_events_add(cpu, &due, ctx.now);
 		raw_spin_unlock(&cpu->lock);
 	} while (more);
 	tw_cpu_wake(&ctx);

@@ -155,7 +155,7 @@ noinline void measured_pass(void)
 			tw_flow_expire(&ctx, &due);
 		raw_spin_unlock(&cpu->lock);
 	} while (more);
-	if (ctx.wake)
+	if (ctx.wake_readers)
 		tw_events_wake(file);
 }
 

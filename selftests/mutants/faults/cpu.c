@@ -7,7 +7,7 @@ program: not for readers; readers:batch.wakes_after_time; s/at = min(at, cpu->wa
 program: a time beyond what hrtimers know; equivalent: tw_entity_time() takes such a time for the largest that they know; s/min_t(u64, w->work \* w->tick - w->bias, KTIME_MAX)/w->work * w->tick - w->bias/
 program: each time anew; time:manual.stands; s/if (at < cpu->programmed) {/if (at != TW_NEVER) {/
 batch: past the ring; ring:ring.one_event; s/if (due.count \&\& tw_has_ring(cpu->file))/if (0)/
-batch: nobody is woken; readers:clock.blocking_read_wakes; s/ctx->wake |= tw_events_add(cpu, \&due, ctx->now);/tw_events_add(cpu, \&due, ctx->now);/
+batch: nobody is woken; readers:clock.blocking_read_wakes; s/ctx->wake_readers |= tw_events_add(cpu, \&due, ctx->now);/tw_events_add(cpu, \&due, ctx->now);/
 batch: with no end; time:manual.is_counted; s/ctx->now, TW_BATCH,/ctx->now, 100000,/
 count: the most timers ever, not in a batch; time:manual.is_counted; s/tw_cpu_handled(cpu) - handled)/tw_cpu_handled(cpu))/
 count: those that are put off are none; time:manual.is_counted; s/ + cpu->wheel.cascades + cpu->wheel.requeues//
@@ -40,8 +40,8 @@ step: at once; ring:global.advance_at_once_or_in_steps; s/return max(w->work \* 
 step: back to where the tick began; equivalent: the work of a wheel is never before the tick that it is in, and while there is more of it time stands where that tick began; s/return max(w->work \* w->tick, cpu->file->advanced);/return w->work * w->tick;/
 advance: backwards; ops:ops.advance_backwards; s/if (to < file->advanced) {/if (0) {/
 advance: only the last batch is told; time:manual.is_counted; s/\*expired += ctx.cpu->wheel.expired - before;/*expired = ctx.cpu->wheel.expired - before;/
-advance: woken for the last batch only; ring:ring.wakes_who_waits_on_the_way; s/wake |= ctx.wake;/wake = ctx.wake;/
-advance: woken for each batch; readers:manual.advance_wakes_once; s/^\t\tctx.wake = false;//
+advance: woken for the last batch only; ring:ring.wakes_who_waits_on_the_way; s/wake |= ctx.wake_readers;/wake = ctx.wake_readers;/
+advance: woken for each batch; readers:manual.advance_wakes_once; s/^\t\tctx.wake_readers = false;//
 advance: ends before its time; ring:global.advance_at_once_or_in_steps; s/ || now < to;/;/
 advance: batches are not counted; time:manual.is_counted; s/tw_cpu_count_batch(ctx.cpu, began, handled);/;/
 advance: goes on when killed; killed:victim.advance.*; s/if (more \&\& fatal_signal_pending(current))/if (0)/

@@ -10,12 +10,12 @@ wake_now: those told of count again; readers:batch.counts_anew_after_time; s/eve
 wake_now: though nothing waits; readers:batch.no_wakeup_for_nothing; s/wake = events->woken;/wake = true;/
 wake: without SIGIO; readers:manual.sigio; s/kill_fasync(&events->fasync, SIGIO, POLL_IN);/;/
 wake: a ring's reader that is awake; ring:ring.wakes_who_waits; s/if (tw_has_ring(file) \&\& !tw_ring_wanted(&file->ring))/if (0)/
-log: readers of monitors sleep on; monitor:monitor.wakes; s/ctx->told = true;/;/
+log: readers of monitors sleep on; monitor:monitor.wakes; s/ctx->wake_monitors = true;/;/
 copy: part of an event before the next one; readers:manual.readv_fresh_memory; /^static void tw_events_copy/,/^}/s/iov_iter_revert(to, copied);/;/
 copy: the second piece at the first one's place; ops:ops.advance_order; s/iov_iter_advance(to, taken->count \* sizeof(event));/;/
 set: told again; time:set.told_forward; s/WRITE_ONCE(file->events.clock_sets, 0);/;/
 set: monitors do not have it; time:set.told_monitor; /^bool tw_events_take_clock_set/,/^}/s/tw_log_write(log, event);/;/
-set: readers of monitors sleep on; time:set.told_monitor_reader_asleep; /^static int tw_events_deliver_clock_set/,/^}/s/if (told)/if (0)/
+set: readers of monitors sleep on; time:set.told_monitor_reader_asleep; /^static int tw_events_deliver_clock_set/,/^}/s/if (wake_monitors)/if (0)/
 set: taken though it did not arrive; time:set.told_after_fault; /^static int tw_events_deliver_clock_set/,/^}/s/if (copied == sizeof(event))$/if (1)/
 deliver: RWF_NOWAIT waits for memory; readers:clock.nowait_allocates_nothing; s/n = __tw_cpu_begin(&ctx, file, offset, nowait);/n = __tw_cpu_begin(\&ctx, file, offset, false);/
 read: what fires meanwhile, too; readers:clock.periodic_once_in_a_long_read; s/room = min_t(ssize_t, room, done + READ_ONCE(file->events.due.count));/;/

@@ -2,8 +2,8 @@
 list: the last one is left out; ops:capacity.*.list; s/u64 end = tw_made(file) + 1ULL;/u64 end = tw_made(file);/
 drain: the last one is left out; ops:capacity.*.again; s/u32 end = tw_made(file) + 1;/u32 end = tw_made(file);/
 drain: the last one is left out with CLOSE; ops:capacity.*.drain_close; s/\t\tend = tw_made(file) + 1;/\t\tend = tw_made(file);/
-list: no page boundary within an entry; faults:faults.list.end_missing; s/told = n - DIV_ROUND_UP(missed, sizeof(\*entry));/told = n - missed \/ sizeof(*entry);/
-list: goes on behind what was not copied; faults:faults.list.end_missing; s/next = entry\[told\].index;/;/
+list: no page boundary within an entry; faults:faults.list.end_missing; s/copied = n - DIV_ROUND_UP(missed, sizeof(\*entry));/copied = n - missed \/ sizeof(*entry);/
+list: goes on behind what was not copied; faults:faults.list.end_missing; s/next = entry\[copied\].index;/;/
 interrupted: by any signal; abuse:storm.*.walks_end; s/return done ? signal_pending(current) : fatal_signal_pending(current);/return signal_pending(current);/
 interrupted: never; abuse:storm.*.walks_are_cut; s/return done ? signal_pending(current) : fatal_signal_pending(current);/return done \&\& 0;/
 list: walks only once; ops:ops.list_while_changing,ops.list_pages; s/while (done < batch->count \&\& next < end) {/if (done < batch->count \&\& next < end) do {/;/^		cond_resched();/{n;s/^	}$/	} while (0);/}
