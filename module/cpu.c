@@ -126,9 +126,9 @@ static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 	struct tw_counts *counts = &cpu->counts;
 	u64 took = ktime_get_ns() - began;
 
-	counts->passes++;
-	counts->pass_max_timers = max(counts->pass_max_timers, tw_cpu_handled(cpu) - handled);
-	counts->pass_max_ns = max(counts->pass_max_ns, took);
+	counts->batches++;
+	counts->batch_max_timers = max(counts->batch_max_timers, tw_cpu_handled(cpu) - handled);
+	counts->batch_max_ns = max(counts->batch_max_ns, took);
 }
 
 /**

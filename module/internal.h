@@ -183,9 +183,9 @@ struct tw_table {
  * @rearmed: periodic timers armed again by that
  * @overruns: deadlines passed over by that
  * @firings: times that the engine ran it since it had work again
- * @passes: batches, of the engine and of ADVANCE
- * @pass_max_timers: most timers in one batch
- * @pass_max_ns: longest batch
+ * @batches: batches, of the engine and of ADVANCE
+ * @batch_max_timers: most timers in one batch
+ * @batch_max_ns: longest batch
  */
 struct tw_counts {
 	u64 armed;
@@ -198,9 +198,9 @@ struct tw_counts {
 	u64 rearmed;
 	u64 overruns;
 	u64 firings;
-	u64 passes;
-	u64 pass_max_timers;
-	u64 pass_max_ns;
+	u64 batches;
+	u64 batch_max_timers;
+	u64 batch_max_ns;
 };
 
 /**

@@ -33,9 +33,9 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
 	stats->cascades += w->cascades;
 	stats->requeues += w->requeues;
 	stats->firings += c->firings;
-	stats->passes += c->passes;
-	stats->pass_max_timers = max(stats->pass_max_timers, c->pass_max_timers);
-	stats->pass_max_ns = max(stats->pass_max_ns, c->pass_max_ns);
+	stats->passes += c->batches;
+	stats->pass_max_timers = max(stats->pass_max_timers, c->batch_max_timers);
+	stats->pass_max_ns = max(stats->pass_max_ns, c->batch_max_ns);
 	stats->late_max = max(stats->late_max, w->late_max);
 	for (i = 0; i < ARRAY_SIZE(w->lateness); i++)
 		stats->lateness[min(i, TIMERWHEEL_LATENESS_BUCKETS - 1U)] += w->lateness[i];
