@@ -154,7 +154,7 @@ void tw_events_wake(struct tw_file *file)
 {
 	struct tw_events *events = &file->events;
 
-	if (tw_has_ring(file) && !tw_ring_wanted(&file->ring))
+	if (tw_has_ring(file) && !tw_ring_reader_sleeps(&file->ring))
 		return;
 	/* The barrier in here pairs with the one in tw_poll() and that of wait_event(). */
 	if (wq_has_sleeper(&events->readers)) {
@@ -217,7 +217,7 @@ void tw_events_unlock(struct tw_file *file)
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_log *log = tw_log_wanted(file);
+	struct tw_log *log = tw_log_active(file);
 	struct timerwheel_event event;
 	struct tw_timer *t;
 	u32 index;
@@ -268,7 +268,7 @@ void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 	struct tw_file *file = ctx->file;
 	struct tw_chain *all = &file->events.due;
 
-	if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled()))
+	if (unlikely(tw_log_active(file) || trace_timerwheel_deliver_enabled()))
 		tw_events_log(ctx, taken->first, taken->next);
 	all->first = taken->next;
 	if (all->first)
@@ -365,7 +365,7 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
  */
 bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_event *event)
 {
-	struct tw_log *log = tw_log_wanted(file);
+	struct tw_log *log = tw_log_active(file);
 
 	lockdep_assert_held(&file->events.lock);
 	WRITE_ONCE(file->events.clock_sets, 0);

@@ -47,7 +47,7 @@ bool tw_flow_clock_set(struct tw_file *file)
 
 	if (room) {
 		event = tw_event_of_clock_set(events);
-		*tw_ring_slot(ring, ring->tail) = event;
+		*tw_ring_entry(ring, ring->tail) = event;
 		wake_monitors = tw_events_take_clock_set(file, &event);
 	}
 	tw_ring_publish(ring, room, tw_flow_overflow(events));
@@ -65,7 +65,7 @@ static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_
 	while (taken->count < max) {
 		t = tw_timer_in(pages, taken->next);
 		event = tw_event_of(ctx, taken->next, t, ring->offset);
-		*tw_ring_slot(ring, ring->tail + taken->count) = event;
+		*tw_ring_entry(ring, ring->tail + taken->count) = event;
 		tw_taken_add(taken, t, &event);
 	}
 }
@@ -159,14 +159,14 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
 	tw_events_lock(file);
 	ctx->wake_readers |= tw_events_need_wake(ctx->cpu, due->count, ctx->now);
 	tw_events_unlock(file);
-	if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled())) {
+	if (unlikely(tw_log_active(file) || trace_timerwheel_deliver_enabled())) {
 		ctx->offset = offset;
 		tw_events_log(ctx, due->first, 0);
 	}
 	for (index = due->first, place = ring->tail; index; index = next, place++) {
 		t = tw_timer_in(pages, index);
 		next = t->next;
-		event = tw_ring_slot(ring, place);
+		event = tw_ring_entry(ring, place);
 		/* Said twice: so the usual one is without what a period takes. */
 		if (likely(!t->periodic)) {
 			*event = tw_event_of(ctx, index, t, offset);

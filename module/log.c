@@ -205,7 +205,7 @@ static void tw_log_copy(struct tw_log *log)
 }
 
 /* The store was changed: let the older one go. */
-static void tw_log_settle(struct tw_log *log)
+static void tw_log_retire_older(struct tw_log *log)
 {
 	struct tw_log_store older;
 
@@ -244,7 +244,7 @@ int tw_log_attach(struct tw_file *file, struct tw_cursor *cursor, u32 events)
 		cursor->events = events;
 		tw_log_join(file, cursor, &store);
 		if (store.events)
-			tw_log_settle(log);
+			tw_log_retire_older(log);
 	}
 	mutex_unlock(&log->mutex);
 	return err;

@@ -67,14 +67,14 @@ struct tw_cursor {
 };
 
 /**
- * tw_log_wanted - a file's log, if it has monitors
+ * tw_log_active - a file's log, if it has monitors
  * @file: the file
  *
  * Context: the due list or the ring is locked: then no monitor becomes the first one meanwhile. The
  * last one may go: see tw_log_write().
  * Return: the log, or NULL.
  */
-static inline struct tw_log *tw_log_wanted(const struct tw_file *file)
+static inline struct tw_log *tw_log_active(const struct tw_file *file)
 {
 	struct tw_log *log = READ_ONCE(file->events.log);
 

@@ -57,7 +57,7 @@ void tw_monitor_wake(struct tw_file *file)
 }
 
 /* Read at most @room events. Returns bytes; 0: it is the end; -EAGAIN; -EFAULT. */
-static ssize_t tw_monitor_take(struct tw_monitor *monitor, struct iov_iter *to, size_t room)
+static ssize_t tw_monitor_copy(struct tw_monitor *monitor, struct iov_iter *to, size_t room)
 {
 	struct timerwheel_event event[TW_MONITOR_EVENTS] __uninitialized;
 	unsigned int max = TW_MONITOR_EVENTS;
@@ -106,7 +106,7 @@ static ssize_t tw_monitor_read(struct kiocb *iocb, struct iov_iter *to)
 		if (nowait ? !mutex_trylock(&monitor->reading) :
 			     mutex_lock_interruptible(&monitor->reading))
 			return nowait ? -EAGAIN : -EINTR;
-		ret = tw_monitor_take(monitor, to, room);
+		ret = tw_monitor_copy(monitor, to, room);
 		mutex_unlock(&monitor->reading);
 		/* Another reader was faster? */
 	} while (ret == -EAGAIN);

@@ -14,7 +14,7 @@
  *	the reader loads the tail (acquire), then events
  *   tw_ring_room(): the head (acquire), then new events in the place of old ones
  *	the reader copies events, then stores the head (release)
- *   tw_ring_wanted(): tail and flags, full barrier, then @waiting
+ *   tw_ring_reader_sleeps(): tail and flags, full barrier, then @waiting
  *	the reader stores @waiting, full barrier, then loads tail and flags: one of both sees the
  *	other's store, so no wake-up is lost
  */
@@ -48,7 +48,7 @@ void tw_ring_init(struct tw_ring *ring)
 }
 
 /**
- * tw_ring_make - make a ring
+ * tw_ring_alloc - make a ring
  * @ring: as tw_ring_init() left it. @ring->events stays 0, for the caller to set once all is ready.
  * @events: its length, a power of two, at most TIMERWHEEL_RING_MAX
  * @offset: what is added to times in it
@@ -56,7 +56,7 @@ void tw_ring_init(struct tw_ring *ring)
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset)
+int tw_ring_alloc(struct tw_ring *ring, u32 events, u64 offset)
 {
 	struct timerwheel_ring *shared;
 
@@ -72,7 +72,7 @@ int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset)
 }
 
 /**
- * tw_ring_free - free what tw_ring_make() made, if anything
+ * tw_ring_free - free what tw_ring_alloc() made, if anything
  * @ring: the ring; nobody maps it any more
  *
  * Context: process, may sleep.
@@ -122,7 +122,7 @@ void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)
 }
 
 /**
- * tw_ring_wanted - does the reader sleep, or is it about to?
+ * tw_ring_reader_sleeps - does the reader sleep, or is it about to?
  * @ring: the ring
  *
  * @waiting is the reader's to clear: were it done here, that could undo what it has stored for
@@ -130,7 +130,7 @@ void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)
  *
  * Return: true if it is to be woken.
  */
-bool tw_ring_wanted(const struct tw_ring *ring)
+bool tw_ring_reader_sleeps(const struct tw_ring *ring)
 {
 	/* Pairs with the reader's between its store to @waiting and its last look. */
 	smp_mb();

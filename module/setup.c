@@ -93,7 +93,7 @@ static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
 	err = tw_charge(file, bytes);
 	if (err)
 		return err;
-	err = tw_ring_make(&file->ring, setup->ring, tw_clock_offset(setup->clock));
+	err = tw_ring_alloc(&file->ring, setup->ring, tw_clock_offset(setup->clock));
 	if (err)
 		tw_uncharge(file, bytes);
 	return err;

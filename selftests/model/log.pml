@@ -90,7 +90,7 @@ proctype wheel()
 	:: left > 0 ->
 		left--;
 		LOCK(delivery);
-		/* tw_log_wanted() */
+		/* tw_log_active() */
 		wanted = (events > 0);
 		if
 		:: wanted ->
@@ -178,7 +178,7 @@ inline attach(me)
 #endif
 }
 
-/* tw_log_settle() */
+/* tw_log_retire_older() */
 inline settle()
 {
 #ifdef FREE_OLDER_EARLY

@@ -87,7 +87,7 @@ faults=(
 'ring: one event too many;                   s/? ring->events - used : 0;/? ring->events - used + 1 : 0;/'
 'ring: nonsense is room;                     s/return used <= ring->events ? ring->events - used : 0;/return ring->events - used;/'
 'ring: overtakes what waits;                 s/ \&\& !READ_ONCE(file->events.due.count) \&\&/ \&\&/'
-'ring: written in one place;                 s/tw_ring_slot(ring, ring->tail + taken->count)/tw_ring_slot(ring, ring->tail)/'
+'ring: written in one place;                 s/tw_ring_entry(ring, ring->tail + taken->count)/tw_ring_entry(ring, ring->tail)/'
 'ring: does not tell that more are due;      s/overflow ? TIMERWHEEL_RING_OVERFLOW : 0/0/'
 'ring: what was due at once stays outside;   s/ctx->flow++;/;/'
 'ring: its monitors see nothing;             s/tw_events_log(ctx, due->first, 0);/;/'

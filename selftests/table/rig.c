@@ -219,7 +219,7 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 	CHECK(!tw_table_init(file), "no memory for a table");
 	file->table.pool.generation_mask = BIT(setup->generation_bits) - 1;
 	if (setup->ring) {
-		CHECK(!tw_ring_make(&file->ring, setup->ring, setup->offset), "no ring");
+		CHECK(!tw_ring_alloc(&file->ring, setup->ring, setup->offset), "no ring");
 		file->ring.events = setup->ring;
 	}
 	for (nr = 0; nr < setup->parts; nr++)

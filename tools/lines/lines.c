@@ -316,7 +316,7 @@ static void make_file(void)
 	file->table.pool.generation_mask = BIT(19) - 1;
 	tw_events_init(&file->events);
 	tw_ring_init(&file->ring);
-	if (tw_table_init(file) || tw_ring_make(&file->ring, RING, 0))
+	if (tw_table_init(file) || tw_ring_alloc(&file->ring, RING, 0))
 		abort();
 	raw_spin_lock_init(&cpu->lock);
 	cpu->file = file;

@@ -8,7 +8,7 @@ at once: a period is not armed again; ring:ring.periodic; s/tw_timer_rearm(ctx, 
 at once: times without the offset of the time namespace; ring:global.time_namespace; s/u64 offset = ring->offset;/u64 offset = 0;/
 at once: not counted as delivered; ring:ring.is_delivered; s/ctx->cpu->counts.delivered += due->count;/;/
 at once: nobody is woken; ring:ring.wakes_who_waits; s/ctx->wake_readers |= tw_events_need_wake(ctx->cpu, due->count, ctx->now);/tw_events_need_wake(ctx->cpu, due->count, ctx->now);/
-at once: monitors are not told; monitor:global.of_a_ring_at_once; s/if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled()))/if (0)/
+at once: monitors are not told; monitor:global.of_a_ring_at_once; s/if (unlikely(tw_log_active(file) || trace_timerwheel_deliver_enabled()))/if (0)/
 expire: what waits before is left out; ring:ring.order_is_kept; s/tw_flow_from_list(ctx, due->count + TW_FLOW_ALONG);/tw_flow_from_list(ctx, 0);/
 all: as long as a reader empties it; ring:global.flow_is_bounded; s/tw_flow_batches(file, file->ring.events) : -EINVAL/tw_flow_batches(file, U32_MAX) : -EINVAL/
 all: a signal does not end it; ring:global.flow_signals; s/ \&\& !signal_pending(current));/);/
