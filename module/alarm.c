@@ -35,7 +35,7 @@ static struct alarm tw_alarm;
 static struct platform_device *tw_alarm_device;
 
 /* How long until the first timer of a base is due, or less; TW_NEVER: it has none. */
-static u64 tw_alarm_base(struct tw_cpu *cpu)
+static u64 tw_alarm_base_delay(struct tw_cpu *cpu)
 {
 	struct tw_wheel *w = &cpu->wheel;
 	u64 now = tw_clock_now(cpu->file), tick, at;
@@ -50,7 +50,7 @@ static u64 tw_alarm_base(struct tw_cpu *cpu)
 }
 
 /* The same of all files. */
-static u64 tw_alarm_first(void)
+static u64 tw_alarm_first_delay(void)
 {
 	u64 first = TW_NEVER;
 	struct tw_file *file;
@@ -63,7 +63,7 @@ static u64 tw_alarm_first(void)
 			/* Pairs with the release in tw_cpu_create(). */
 			cpu = smp_load_acquire(&file->cpu[nr]);
 			if (cpu)
-				first = min(first, tw_alarm_base(cpu));
+				first = min(first, tw_alarm_base_delay(cpu));
 		}
 	}
 	spin_unlock(&tw_alarm_lock);
@@ -72,7 +72,7 @@ static u64 tw_alarm_first(void)
 
 static int tw_alarm_prepare(struct device *dev)
 {
-	u64 first = tw_alarm_first();
+	u64 first = tw_alarm_first_delay();
 
 	if (first == TW_NEVER)
 		return 0;
@@ -139,12 +139,12 @@ void tw_alarm_exit(void)
 }
 
 /**
- * tw_alarm_may - may the caller have a wheel that wakes the machine?
+ * tw_alarm_permitted - may the caller have a wheel that wakes the machine?
  *
  * Context: process.
  * Return: 0; -EPERM; -EOPNOTSUPP: there is no clock that could.
  */
-int tw_alarm_may(void)
+int tw_alarm_permitted(void)
 {
 	if (!capable(CAP_WAKE_ALARM))
 		return -EPERM;

@@ -5,7 +5,7 @@
  * What counts is the distance of CLOCK_REALTIME from CLOCK_BOOTTIME. It changes when the clock is
  * set or a leap second is inserted, neither in suspend nor while the clock is slewed. Each file
  * that asks keeps the distance that its readers know; whoever finds another one notices that it
- * was set (tw_clockset_notice()): before timers of a base are expired, so that the event comes
+ * was set (tw_clockset_check()): before timers of a base are expired, so that the event comes
  * before those that fall due because of it; in read, poll and FLOW, so that they know of a clock
  * that was set before the call; and the work below, for those who sleep.
  *
@@ -59,14 +59,14 @@ static s64 tw_clockset_offset(void)
 }
 
 /**
- * tw_clockset_notice - was the clock set?
+ * tw_clockset_check - was the clock set?
  * @file: a file that asks
  *
  * If so its event waits from now on, or is in the ring, and readers are woken.
  *
  * Context: softirq or process; no lock held.
  */
-void tw_clockset_notice(struct tw_file *file)
+void tw_clockset_check(struct tw_file *file)
 {
 	struct tw_clockset *clockset = &file->clockset;
 	struct tw_events *events = &file->events;
@@ -127,7 +127,7 @@ static void tw_clockset_work(struct work_struct *work)
 	generation = ++tw_clockset_generation;
 	spin_unlock(&tw_clockset_lock);
 	while ((file = tw_clockset_next(generation))) {
-		tw_clockset_notice(file);
+		tw_clockset_check(file);
 		rcu_read_unlock();
 		cond_resched();
 	}
@@ -170,10 +170,10 @@ void tw_clockset_join(struct tw_file *file)
 	clockset->generation = tw_clockset_generation;
 	list_add_tail(&clockset->list, &tw_clockset_files);
 	spin_unlock(&tw_clockset_lock);
-	/* Pairs with the acquire in tw_clockset_asked(). */
-	smp_store_release(&clockset->asked, true);
+	/* Pairs with the acquire in tw_clockset_enabled(). */
+	smp_store_release(&clockset->enabled, true);
 	/* Set before it was in the list? */
-	tw_clockset_notice(file);
+	tw_clockset_check(file);
 }
 
 /**
@@ -182,7 +182,7 @@ void tw_clockset_join(struct tw_file *file)
  */
 void tw_clockset_leave(struct tw_file *file)
 {
-	if (!tw_clockset_asked(file))
+	if (!tw_clockset_enabled(file))
 		return;
 	spin_lock(&tw_clockset_lock);
 	list_del(&file->clockset.list);

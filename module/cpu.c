@@ -146,8 +146,8 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 	u64 handled;
 
 	/* Before those that fall due because of it. */
-	if (unlikely(tw_clockset_asked(cpu->file)))
-		tw_clockset_notice(cpu->file);
+	if (unlikely(tw_clockset_enabled(cpu->file)))
+		tw_clockset_check(cpu->file);
 	raw_spin_lock(&cpu->lock);
 	if (cpu->programmed) {
 		cpu->counts.firings++;

@@ -461,8 +461,8 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 	unsigned int max;
 	int n = 0;
 
-	if (unlikely(tw_clockset_asked(file))) {
-		tw_clockset_notice(file);
+	if (unlikely(tw_clockset_enabled(file))) {
+		tw_clockset_check(file);
 		n = tw_events_deliver_clock_set(file, to);
 		done = max(n, 0);
 	}

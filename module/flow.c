@@ -221,8 +221,8 @@ void tw_flow_after_batch(struct tw_file *file, unsigned int n)
  */
 long tw_flow_ioctl(struct tw_file *file)
 {
-	if (unlikely(tw_clockset_asked(file)))
-		tw_clockset_notice(file);
+	if (unlikely(tw_clockset_enabled(file)))
+		tw_clockset_check(file);
 	/* A ring's worth at most: the reader may empty it as fast as we fill it. */
 	return tw_has_ring(file) ? tw_flow_batches(file, file->ring.events) : -EINVAL;
 }

@@ -268,13 +268,13 @@ struct tw_events {
 
 /**
  * struct tw_clockset - for files whose readers are to know when CLOCK_REALTIME is set
- * @asked: they are; set once, last
+ * @enabled: they are; set once, last
  * @generation: when the work was at this file; protected as @list
  * @list: all such files; see clockset.c
  * @offset: CLOCK_REALTIME less CLOCK_BOOTTIME, as readers know it; tw_events.lock
  */
 struct tw_clockset {
-	bool asked;
+	bool enabled;
 	u32 generation;
 	struct list_head list;
 	s64 offset;
@@ -470,9 +470,9 @@ void tw_user_init(void);
 struct tw_user *tw_user_get(void);
 void tw_user_hold(struct tw_user *user);
 void tw_user_put(struct tw_user *user);
-bool tw_user_closing(struct tw_user *user, struct list_head *node);
-void tw_user_closed(struct tw_user *user, struct list_head *closed);
-void tw_user_freed(struct tw_user *user);
+bool tw_user_queue_closed(struct tw_user *user, struct list_head *node);
+void tw_user_take_closed(struct tw_user *user, struct list_head *closed);
+void tw_user_count_freed(struct tw_user *user);
 int tw_user_charge(struct tw_user *user, size_t bytes);
 void tw_user_uncharge(struct tw_user *user, size_t bytes);
 u64 tw_user_memory(struct tw_user *user);

@@ -134,7 +134,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 
 	err = tw_setup_grant(arg, &setup);
 	if (!err && arg->flags & TIMERWHEEL_SETUP_ALARM)
-		err = tw_alarm_may();
+		err = tw_alarm_permitted();
 	if (err)
 		return err;
 	mutex_lock(&file->mutex);	/* no timer is made meanwhile */

@@ -86,7 +86,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	if (smp_load_acquire(&file->setup_done)) {
 		setup = file->setup;
 		info->flags = TIMERWHEEL_INFO_SETTLED |
-			      (tw_clockset_asked(file) ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
+			      (tw_clockset_enabled(file) ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
 			      (list_empty(&file->alarm) ? 0 : TIMERWHEEL_INFO_ALARM);
 	} else {
 		tw_setup_default(&setup);

@@ -140,13 +140,13 @@ void tw_user_put(struct tw_user *user)
 }
 
 /**
- * tw_user_closing - a wheel of the user is closed and will be freed
+ * tw_user_queue_closed - a wheel of the user is closed and will be freed
  * @user: the user
- * @node: the wheel's, for tw_user_closed()
+ * @node: the wheel's, for tw_user_take_closed()
  *
- * Return: true if it is the first since tw_user_closed().
+ * Return: true if it is the first since tw_user_take_closed().
  */
-bool tw_user_closing(struct tw_user *user, struct list_head *node)
+bool tw_user_queue_closed(struct tw_user *user, struct list_head *node)
 {
 	bool first;
 
@@ -159,11 +159,11 @@ bool tw_user_closing(struct tw_user *user, struct list_head *node)
 }
 
 /**
- * tw_user_closed - take all wheels that are closed
+ * tw_user_take_closed - take all wheels that are closed
  * @user: the user
  * @closed: where to, the first one first; an empty list
  */
-void tw_user_closed(struct tw_user *user, struct list_head *closed)
+void tw_user_take_closed(struct tw_user *user, struct list_head *closed)
 {
 	spin_lock(&user->lock);
 	list_splice_init(&user->closed, closed);
@@ -171,10 +171,10 @@ void tw_user_closed(struct tw_user *user, struct list_head *closed)
 }
 
 /**
- * tw_user_freed - the wheel closed first is freed, and what it was charged was given back
+ * tw_user_count_freed - the wheel closed first is freed, and what it was charged was given back
  * @user: the user
  */
-void tw_user_freed(struct tw_user *user)
+void tw_user_count_freed(struct tw_user *user)
 {
 	spin_lock(&user->lock);
 	user->closing--;

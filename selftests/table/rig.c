@@ -166,7 +166,7 @@ void tw_monitor_wake(struct tw_file *file)
 	CHECK(file->events.log, "monitors are woken, and there never was one");
 }
 
-void tw_clockset_notice(struct tw_file *file)
+void tw_clockset_check(struct tw_file *file)
 {
 	CHECK(false, "no file here asks when the clock is set");
 }

@@ -93,7 +93,7 @@ void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 }
 
-void tw_clockset_notice(struct tw_file *f)
+void tw_clockset_check(struct tw_file *f)
 {
 }
 
