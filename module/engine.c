@@ -12,7 +12,7 @@
  * A turn is one batch of one base. The bases of a user on a CPU and clock form a queue; queues
  * take turns, and within a queue its bases do. A base or queue that has work now is on a list,
  * in the order of turns; one that will have work later is in a tree, ordered by time. Before each
- * turn at most TW_DUE of those whose time has come move from a tree to the end of the list: more
+ * turn at most TW_DUE_MAX of those whose time has come move from a tree to the end of the list: more
  * than one leaves it, so that the tree cannot fall behind, and never so many that the lock is held
  * for long. Hence a burst of one wheel delays another wheel of the same user by the turns of
  * that user's wheels, and a wheel of another user by one turn of each user and clock.
@@ -67,7 +67,7 @@
 #include "memory.h"
 
 /* Entities that move from a tree to a list before a turn: two, since a turn takes one off. */
-#define TW_DUE		2U
+#define TW_DUE_MAX	2U
 
 /* Most that the turns of a firing take together, but for the end of the last one. */
 #define TW_BUDGET_NS	(50 * NSEC_PER_USEC)
@@ -252,7 +252,7 @@ static void tw_entities_due(struct timerqueue_head *timed, u64 now, struct list_
 	struct tw_entity *entity;
 	unsigned int n;
 
-	for (n = 0; n < TW_DUE && tw_first_time(timed) <= now; n++) {
+	for (n = 0; n < TW_DUE_MAX && tw_first_time(timed) <= now; n++) {
 		entity = container_of(timerqueue_getnext(timed), struct tw_entity, node);
 		tw_entity_take(entity, timed);
 		tw_entity_list(entity, list);

@@ -21,8 +21,8 @@ turns: deferred where no thread is; lifetime race:offline.*; s/list = engine->th
 turn: it goes first again; open: icount/many:innocent.burst.*; /^static u64 tw_engine_turn(/,/^}/s/tw_entity_list(entity, &queue->ready);/list_add(\&entity->list, \&queue->ready); entity->place = TW_LISTED;/
 turn: what is left is forgotten; icount/time:burst.one_tick; s/if (more \&\& (entity->place == TW_NOWHERE/if (0 \&\& (entity->place == TW_NOWHERE/
 turn: a base that was removed goes on; lifetime:wheel.close*,module.* many:closing.*; s/if (more \&\& (entity->place == TW_NOWHERE || entity->place == TW_TIMED))/if (more \&\& entity->place != TW_LISTED)/
-due: one at a time; open: icount/many:gaps.read_100.*,innocent.burst.*; s/#define TW_DUE\t\t2U/#define TW_DUE\t\t1U/
-due: all at once; open: icount/many:gaps.read_100.*,span.read.*; s/#define TW_DUE\t\t2U/#define TW_DUE\t\tU32_MAX/
+due: one at a time; open: icount/many:gaps.read_100.*,innocent.burst.*; s/#define TW_DUE_MAX\t2U/#define TW_DUE_MAX\t1U/
+due: all at once; open: icount/many:gaps.read_100.*,span.read.*; s/#define TW_DUE_MAX\t2U/#define TW_DUE_MAX\tU32_MAX/
 due: one ns late; open: icount/time:running.*.absolute,turns.steps icount/many:steady.wheels_1.*; s/tw_first_time(timed) <= now; n++/tw_first_time(timed) < now; n++/
 settle: a queue with work now waits for its next base; icount/many:gaps.read_100.*; s/if (!list_empty(&queue->ready) || first <= now)/if (first <= now)/
 settle: work that is due waits in the tree; open: icount/many:gaps.read_100.*; s/if (!list_empty(&queue->ready) || first <= now)/if (!list_empty(\&queue->ready))/
