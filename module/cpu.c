@@ -8,8 +8,8 @@
  * part that one is locked as well (tw_cpu_lock_other()); two parts are locked in ascending order of
  * their CPUs.
  *
- * The engine (engine.c) runs a base when it has work (tw_cpu_run()): a batch of at most TW_BATCH
- * timers under one hold of the lock. A base with more work has its next turn after others.
+ * The engine (engine.c) runs a base when it has work (tw_cpu_run()): a batch of at most
+ * TW_BATCH_TIMERS timers under one hold of the lock. A base with more work has its next turn after others.
  *
  * A base is never started for a time in the past: what is there to do now is either being
  * done or waits for its turn.
@@ -31,10 +31,10 @@
 #include "trace.h"
 
 /* Timers handled under one hold of the lock: some 5 us. */
-#define TW_BATCH	64U
+#define TW_BATCH_TIMERS	64U
 
 /* After so many batches an oversized tick waits for later ticks: see tw_wheel_collect(). */
-#define TW_BATCHES	16U
+#define TW_DETACH_BATCHES	16U
 
 /*
  * What lockdep is told: a part taken after that of a lower CPU. Our own one may be held as such
@@ -48,7 +48,7 @@ static bool tw_is_manual(const struct tw_file *file)
 }
 
 /**
- * tw_cpu_set_back - keep the wheel's time where it is
+ * tw_cpu_clock_set_back - keep the wheel's time where it is
  * @cpu: the part, locked
  * @now: the file's time
  * @tick: what tick that would be: one that the wheel has left behind
@@ -60,7 +60,7 @@ static bool tw_is_manual(const struct tw_file *file)
  *
  * Return: the tick.
  */
-u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
+u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 {
 	struct tw_wheel *w = &cpu->wheel;
 
@@ -104,7 +104,8 @@ static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 	bool more;
 
 	lockdep_assert_held(&cpu->lock);
-	more = tw_wheel_collect(w, tick, ctx->now, TW_BATCH, tw_is_manual(cpu->file), last, &due);
+	more = tw_wheel_collect(w, tick, ctx->now, TW_BATCH_TIMERS, tw_is_manual(cpu->file), last,
+				&due);
 	if (w->cascades != cascades)
 		trace_timerwheel_cascade(cpu, w->cascades - cascades);
 	if (due.count && tw_has_ring(cpu->file))
@@ -158,7 +159,7 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 	ctx.now = tw_clock_now(cpu->file);
 	if (cpu->wake_at <= ctx.now)
 		ctx.wake_readers = tw_events_wake_timeout(cpu);
-	last = ++cpu->batches % TW_BATCHES == 0;
+	last = ++cpu->batches % TW_DETACH_BATCHES == 0;
 	more = tw_cpu_batch(&ctx, tw_cpu_tick(cpu, ctx.now), last);
 	tw_cpu_count_batch(cpu, began, handled);
 	if (more)
@@ -166,7 +167,7 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 	else
 		tw_cpu_program(cpu);
 	raw_spin_unlock(&cpu->lock);
-	tw_cpu_wake(&ctx);
+	tw_ctx_finish(&ctx);
 	return more;
 }
 

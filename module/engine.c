@@ -52,7 +52,7 @@
  * ----
  * When CLOCK_REALTIME is set forwards the kernel fires its hrtimers. When it is set back, what is
  * on a list is not affected, and bases in trees are started anew as their wheels notice
- * (tw_cpu_set_back()); until then their timers are later by that clock, too.
+ * (tw_cpu_clock_set_back()); until then their timers are later by that clock, too.
  */
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>

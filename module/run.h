@@ -47,7 +47,7 @@ static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
 
 	lockdep_assert_held(&cpu->lock);
 	if (unlikely(tick + 1 < w->cursor))
-		tick = tw_cpu_set_back(cpu, now, tick);
+		tick = tw_cpu_clock_set_back(cpu, now, tick);
 	cpu->tick_began = tick * w->tick - w->bias;
 	tw_wheel_catch_up(w, tick);
 	return tick;
@@ -113,12 +113,12 @@ static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file
 }
 
 /**
- * tw_cpu_wake - what a run or a pass leaves to be done: events to the ring, and wake who waits
+ * tw_ctx_finish - what a run or a pass leaves to be done: events to the ring, and wake who waits
  * @ctx: it
  *
  * Context: no lock held.
  */
-static __always_inline void tw_cpu_wake(const struct tw_ctx *ctx)
+static __always_inline void tw_ctx_finish(const struct tw_ctx *ctx)
 {
 	if (likely(!ctx->todo))
 		return;
@@ -144,7 +144,7 @@ static __always_inline void tw_cpu_end(struct tw_ctx *ctx)
 		tw_cpu_program(ctx->cpu);
 	raw_spin_unlock(&ctx->cpu->lock);
 	local_bh_enable();
-	tw_cpu_wake(ctx);
+	tw_ctx_finish(ctx);
 }
 
 #endif /* TW_RUN_H */

@@ -10,7 +10,7 @@
 #include "table.h"
 
 /* As in cpu.c. */
-#define TW_BATCH	64U
+#define TW_BATCH_TIMERS	64U
 
 unsigned int shim_cpu;
 long shim_pieces;
@@ -77,7 +77,7 @@ struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 	fail("a part is missing");
 }
 
-u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
+u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 {
 	(void)cpu;
 	fail("time %llu, tick %llu: the clock is not set back here", now, tick);
@@ -255,13 +255,13 @@ void rig_pass(struct tw_file *file)
 	do {
 		raw_spin_lock(&cpu->lock);
 		due = (struct tw_chain){};
-		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now, TW_BATCH,
-					false, false, &due);
+		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now,
+					TW_BATCH_TIMERS, false, false, &due);
 		if (due.count && tw_has_ring(file))
 			tw_flow_expire(&ctx, &due);
 		else if (due.count)
 			ctx.wake_readers |= tw_events_add(cpu, &due, ctx.now);
 		raw_spin_unlock(&cpu->lock);
 	} while (more);
-	tw_cpu_wake(&ctx);
+	tw_ctx_finish(&ctx);
 }

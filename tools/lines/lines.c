@@ -49,7 +49,7 @@ struct tw_cpu *tw_cpu_obtain(struct tw_file *f, bool nowait)
 	abort();	/* there is one part */
 }
 
-u64 tw_cpu_set_back(struct tw_cpu *part, u64 now, u64 tick)
+u64 tw_cpu_clock_set_back(struct tw_cpu *part, u64 now, u64 tick)
 {
 	abort();	/* the clock is not set */
 }

@@ -8,7 +8,7 @@ program: a time beyond what hrtimers know; equivalent: tw_entity_time() takes su
 program: each time anew; time:manual.stands; s/if (at < cpu->programmed) {/if (at != TW_NEVER) {/
 batch: past the ring; ring:ring.one_event; s/if (due.count \&\& tw_has_ring(cpu->file))/if (0)/
 batch: nobody is woken; readers:clock.blocking_read_wakes; s/ctx->wake_readers |= tw_events_add(cpu, \&due, ctx->now);/tw_events_add(cpu, \&due, ctx->now);/
-batch: with no end; time:manual.is_counted; s/ctx->now, TW_BATCH,/ctx->now, 100000,/
+batch: with no end; time:manual.is_counted; s/ctx->now, TW_BATCH_TIMERS,/ctx->now, 100000,/
 count: the most timers ever, not in a batch; time:manual.is_counted; s/tw_cpu_handled(cpu) - handled)/tw_cpu_handled(cpu))/
 count: those that are put off are none; time:manual.is_counted; s/ + cpu->wheel.cascades + cpu->wheel.requeues//
 count: no longest batch; time:manual.is_counted; s/counts->batch_max_ns = .*/(void)took;/
@@ -16,8 +16,8 @@ count: the last batch is the longest; time:manual.is_counted; s/max(counts->batc
 run: the clock that was set is noticed later; open: time:set.told_ring; s/if (unlikely(tw_clockset_enabled(cpu->file)))/if (0)/
 run: each batch is a firing; time:burst.is_one_firing; s/^\tif (cpu->programmed) {/\t{/
 run: batches of earlier firings count; time:set.forward_in_order; s/^\t\tcpu->batches = 0;//
-run: no end of batches for a tick; icount/time:burst.one_tick; s/last = ++cpu->batches % TW_BATCHES == 0;/last = false;/
-run: each batch is the last for its tick; time:set.forward_in_order; s/last = ++cpu->batches % TW_BATCHES == 0;/last = true;/
+run: no end of batches for a tick; icount/time:burst.one_tick; s/last = ++cpu->batches % TW_DETACH_BATCHES == 0;/last = false;/
+run: each batch is the last for its tick; time:set.forward_in_order; s/last = ++cpu->batches % TW_DETACH_BATCHES == 0;/last = true;/
 run: readers wait for ever; readers:batch.wakes_after_time; s/if (cpu->wake_at <= ctx.now)/if (cpu->wake_at < 1)/
 run: readers are woken before their time; readers:batch.sleeps_below_count_by_clock; s/if (cpu->wake_at <= ctx.now)/if (cpu->wake_at != TW_NEVER)/
 run: more work is a new firing; time:burst.is_one_firing; s/^\tif (more)$/\tif (0)/
