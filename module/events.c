@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Due timers on their way to readers.
+ * The due list, and delivery of events to readers.
  *
- * A timer that fell due is queued here as it is: the timer is the queue entry, so that
- * expiry allocates nothing and a due timer can be withdrawn in O(1). It leaves the
- * list in one of two ways, both under the events' lock: a reader has its event, or an
- * operation on its key withdraws it.
+ * The due list links the due timers themselves, so expiry allocates nothing and a due timer is
+ * withdrawn in O(1). A timer leaves the list in one of two ways, both under the events' lock: its
+ * event is delivered, or an operation on its key withdraws it.
  *
- * A reader copies events to its buffer while it holds that lock, with page faults off. Only
- * then the timers leave the list: what could not be copied has not been touched and waits
- * for this reader to fault its buffer in, or for the next one. A one-shot timer is
- * TW_CLAIMED from its copy until the reader has taken it out of the key table, which
- * must wait until the events' lock is dropped (bucket locks come before it); look-ups
- * take a claimed timer for absent. A periodic timer is queued again at once in the wheel of
- * the reader's CPU, for the first of its deadlines that is still to come.
+ * A reader copies events to its buffer with that lock held and page faults off, and only then takes
+ * their timers off the list. So a timer whose event could not be copied is unchanged. It waits
+ * until this reader has faulted its buffer in, or for the next reader.
  *
- * With an event ring they do not come here if it has room for them: see flow.c.
+ * A delivered one-shot timer must be removed from the key table. That needs the bucket's lock,
+ * which comes before the events' lock. So the timer is TW_CLAIMED from the copy until the reader
+ * has released the events' lock and freed it; lookups skip claimed timers. A delivered periodic
+ * timer is queued again at once, in the wheel of the reader's CPU, for its first deadline in the
+ * future.
+ *
+ * In a file with an event ring, timers come here only if the ring has no room for them or if they
+ * were armed for a time in the past: see flow.c.
  */
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -33,7 +35,7 @@
 #define TW_EVENT_SIZE	((ssize_t)sizeof(struct timerwheel_event))
 
 /**
- * tw_events_init - prepare
+ * tw_events_init - initialize the due list and what waits for it
  * @events: zeroed
  */
 void tw_events_init(struct tw_events *events)
@@ -42,7 +44,7 @@ void tw_events_init(struct tw_events *events)
 	init_waitqueue_head(&events->readers);
 }
 
-/* How many events user space has not got yet: due timers, and what is in the ring. */
+/* Number of due timers plus events in the ring that the reader has not taken. */
 static u32 tw_events_waiting(const struct tw_file *file)
 {
 	u32 due = READ_ONCE(file->events.due.count);
@@ -51,10 +53,10 @@ static u32 tw_events_waiting(const struct tw_file *file)
 }
 
 /**
- * tw_events_any - does any event wait?
- * @file: whose
+ * tw_events_any - does any event wait for a reader?
+ * @file: the file
  *
- * Return: true if so, just now.
+ * Return: true if so. Without a lock the answer may be stale at once.
  */
 bool tw_events_any(const struct tw_file *file)
 {
@@ -62,12 +64,14 @@ bool tw_events_any(const struct tw_file *file)
 }
 
 /**
- * tw_events_need_wake - count timers that fell due
- * @cpu: the part in which they did, locked; so is the list
- * @n: how many
+ * tw_events_need_wake - decide if timers that fell due wake the readers
+ * @cpu: their base, locked; the due list is locked, too
+ * @n: how many timers
  * @now: the file's time, in ns
  *
- * Return: true if readers are to be woken.
+ * If not, makes sure that readers are woken wake_ns after the first event.
+ *
+ * Return: true if the caller must wake readers.
  */
 bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now)
 {
@@ -76,7 +80,7 @@ bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now)
 	u32 waiting = tw_events_waiting(cpu->file);
 
 	lockdep_assert_held(&events->lock);
-	/* Those that are gone were the ones that readers were woken for. */
+	/* Events that were delivered or withdrawn are those that readers were woken for. */
 	events->woken = min(events->woken, waiting);
 	waiting += n;
 	if (waiting - events->woken >= setup->wake_events ||
@@ -93,12 +97,12 @@ bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now)
 }
 
 /**
- * tw_events_add - queue timers that fell due
- * @cpu: the part in which they did, locked
- * @due: they, linked and TW_DUE
+ * tw_events_add - append timers that fell due to the due list
+ * @cpu: their base, locked
+ * @due: the timers, linked and TW_DUE
  * @now: the file's time, in ns
  *
- * Return: true if readers are to be woken, which the caller does once it holds no lock.
+ * Return: true if the caller must wake readers, once it holds no lock.
  */
 bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 {
@@ -124,10 +128,10 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 }
 
 /**
- * tw_events_wake_timeout - the time is up for readers that wait for more events
- * @cpu: the part whose @wake_at it was, locked
+ * tw_events_wake_timeout - wake_ns have passed since the first event
+ * @cpu: the base whose @wake_at has been reached, locked
  *
- * Return: true if readers are to be woken.
+ * Return: true if the caller must wake readers.
  */
 bool tw_events_wake_timeout(struct tw_cpu *cpu)
 {
@@ -146,7 +150,9 @@ bool tw_events_wake_timeout(struct tw_cpu *cpu)
 
 /**
  * tw_events_wake - wake readers
- * @file: whose
+ * @file: the file
+ *
+ * The reader of a ring is woken only if it has announced that it sleeps.
  *
  * Context: softirq or process; no raw lock held.
  */
@@ -156,7 +162,7 @@ void tw_events_wake(struct tw_file *file)
 
 	if (tw_has_ring(file) && !tw_ring_reader_sleeps(&file->ring))
 		return;
-	/* The barrier in here pairs with the one in tw_poll() and that of wait_event(). */
+	/* Its barrier pairs with those in tw_poll() and in wait_event(). */
 	if (wq_has_sleeper(&events->readers)) {
 		atomic64_inc(&events->wakeups);
 		wake_up_interruptible_poll(&events->readers, EPOLLIN | EPOLLRDNORM);
@@ -165,7 +171,7 @@ void tw_events_wake(struct tw_file *file)
 }
 
 /**
- * tw_events_lock - lock the list
+ * tw_events_lock - lock the due list
  * @file: the file
  */
 void tw_events_lock(struct tw_file *file)
@@ -174,11 +180,12 @@ void tw_events_lock(struct tw_file *file)
 }
 
 /**
- * tw_events_unlink - take a timer off the list
- * @file: the file
- * @t: the timer, which is on it; the list is locked
+ * tw_events_unlink - take a timer off the due list
+ * @file: the file, its due list locked
+ * @t: the timer, on the list
  *
- * Its state stays: nobody finds it while its bucket is locked.
+ * The timer stays TW_DUE. Its bucket is locked, so nothing finds it before the caller has set
+ * another state.
  */
 void tw_events_unlink(struct tw_file *file, struct tw_timer *t)
 {
@@ -207,12 +214,12 @@ void tw_events_unlock(struct tw_file *file)
 }
 
 /**
- * tw_events_log - write events that are handed out to the log, if there are monitors
- * @ctx: the run or pass
- * @first: the first timer
- * @next: the one after the last, 0: there is none
+ * tw_events_log - write events that are being delivered to the log, if there are monitors
+ * @ctx: the batch context
+ * @first: index of the first timer
+ * @next: index of the timer after the last, 0: none
  *
- * Context: who else hands out events is kept out, by the lock of the due list or the ring.
+ * Context: the due list or the ring is locked, so that nothing else is delivered meanwhile.
  */
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 {
@@ -237,7 +244,7 @@ void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 	}
 }
 
-/* Arm the periodic ones of the timers that were taken, and leave only the others in @taken. */
+/* Arm the periodic timers in @taken again. Only the one-shot timers stay in it. */
 static noinline void tw_taken_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 {
 	u32 claimed = 0, index, next;
@@ -259,9 +266,9 @@ static noinline void tw_taken_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 }
 
 /**
- * tw_events_pop - take the timers whose events were handed out off the list
- * @ctx: the run; the list is locked
- * @taken: they; those that are left in it must be freed
+ * tw_events_pop - take timers whose events were copied off the due list
+ * @ctx: the batch context; the due list is locked
+ * @taken: the timers. On return only one-shot timers are left, for tw_taken_free().
  */
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 {
@@ -282,9 +289,9 @@ void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 }
 
 /**
- * tw_taken_free - free the timers that were taken
- * @ctx: the run; neither the list nor a bucket is locked
- * @taken: what tw_events_pop() has left
+ * tw_taken_free - free delivered one-shot timers
+ * @ctx: the batch context; neither the due list nor a bucket is locked
+ * @taken: the timers that tw_events_pop() has left
  */
 void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 {
@@ -301,8 +308,8 @@ void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 }
 
 /*
- * Hand out the first due timers' events, at most @max of them, to one piece of user memory: word
- * by word from the timers. At a fault the event that was being written may be there in part.
+ * Copy the events of the first @max due timers to a contiguous user buffer, field by field. If that
+ * faults, the event that was being written may be incomplete; it does not count.
  */
 static void tw_events_copy_to_user(const struct tw_ctx *ctx, struct timerwheel_event __user *to,
 				   unsigned int max, struct tw_taken *taken)
@@ -330,7 +337,7 @@ fault:
 	user_access_end();
 }
 
-/* Hand out the first due timers' events, at most @max of them. */
+/* Copy the events of the first @max due timers out; @taken says how many that were. */
 static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsigned int max,
 			   struct tw_taken *taken)
 {
@@ -338,7 +345,7 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 	struct tw_timer *t;
 	size_t copied;
 
-	/* read(), nearly always */
+	/* read(), the usual case */
 	if (likely(iter_is_ubuf(to))) {
 		tw_events_copy_to_user(ctx, to->ubuf + to->iov_offset, max, taken);
 		iov_iter_advance(to, taken->count * sizeof(event));
@@ -357,11 +364,11 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 }
 
 /**
- * tw_events_take_clock_set - a reader has the event of a clock that was set
- * @file: the file; the due list is locked
+ * tw_events_take_clock_set - the event of a clock that was set is delivered
+ * @file: the file, its due list locked
  * @event: the event
  *
- * Return: true if monitors are to be woken.
+ * Return: true if the caller must wake monitors.
  */
 bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_event *event)
 {
@@ -378,7 +385,7 @@ bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_even
 	return true;
 }
 
-/* Deliver the event of a clock that was set. Returns how many: 1 or 0; -EFAULT, -EINTR. */
+/* Deliver the event of a clock that was set. Returns 1, 0 if there is none, -EFAULT or -EINTR. */
 static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to)
 {
 	struct tw_events *events = &file->events;
@@ -388,7 +395,7 @@ static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to
 
 	while (READ_ONCE(events->clock_sets)) {
 		tw_lock_bh(&events->lock);
-		/* Another reader may have it. */
+		/* Another reader may have taken it. */
 		copied = 0;
 		if (events->clock_sets) {
 			event = tw_event_of_clock_set(events);
@@ -413,7 +420,7 @@ static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to
 	return 0;
 }
 
-/* Deliver at most @max events under one hold of the locks. Sets @short_copy at a fault. */
+/* Deliver at most @max events under one hold of the locks. Sets @short_copy if the copy faulted. */
 static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned int max,
 			     u64 offset, bool nowait, bool *short_copy)
 {
@@ -444,13 +451,13 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 /**
  * tw_events_read - deliver events
  * @file: the file
- * @to: where to; its count says how many bytes at most
- * @nowait: wait for no lock and no memory of the kernel's. The caller's own is faulted in all the
- *	same, as everywhere: an event would never get to memory that was not touched before.
+ * @to: the destination
+ * @nowait: sleep neither for a lock nor for kernel memory. The user buffer is faulted in all the
+ *	same: otherwise no event would ever reach a buffer that was not touched before.
  *
  * Context: process, may sleep.
- * Return: bytes, a multiple of the size of an event; 0: nothing is due; -EFAULT, -ENOMEM; -EAGAIN:
- * @nowait, and it cannot be done without.
+ * Return: bytes, a multiple of the size of an event; 0: nothing is due; -EFAULT; -EINTR: a fatal
+ * signal; -EDQUOT, -ENOMEM; -EAGAIN: @nowait, and it would have to sleep.
  */
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 {
@@ -466,33 +473,33 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 		n = tw_events_deliver_clock_set(file, to);
 		done = max(n, 0);
 	}
-	/* No more than wait now: a periodic timer that fires meanwhile is for the next read. */
+	/* Only what waits now: a periodic timer that fires meanwhile is left to the next read. */
 	room = min_t(ssize_t, room, done + READ_ONCE(file->events.due.count));
 	while (n >= 0 && done < room && READ_ONCE(file->events.due.count)) {
 		/*
-		 * After a fault one at a time: of a copy that does not fit some machines say that
-		 * less of it was done than was, and an event that fits would never arrive.
+		 * One at a time after a fault. A copy that faults may report fewer bytes than it
+		 * has copied, so an event that fits might never count as copied.
 		 */
 		max = short_copy ? 1 : min_t(size_t, room - done, TW_DELIVER_BATCH);
 		n = tw_events_deliver(file, to, max, offset, nowait, &short_copy);
 		if (n < 0)
 			break;
 		done += n;
-		/* Not one event's worth of memory there: that is the end. */
+		/* There is no memory for another event. */
 		if (short_copy && fault_in_iov_iter_writeable(to, TW_EVENT_SIZE)) {
 			n = -EFAULT;
 			break;
 		}
 		if (done && signal_pending(current))
 			break;
-		/* Memory that can be faulted in but not written must not hold us for ever. */
+		/* Memory that can be faulted in but not written must not make this loop endless. */
 		if (fatal_signal_pending(current)) {
 			n = -EINTR;
 			break;
 		}
 		cond_resched();
 	}
-	/* Readers are woken one at a time: leave the rest, or all, to the next one. */
+	/* A wake-up wakes one reader: if events are left, wake the next one. */
 	if ((done || n < 0) && tw_events_any(file))
 		tw_events_wake(file);
 	return done ? done * TW_EVENT_SIZE : min(n, 0);

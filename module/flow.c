@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Due timers on their way into the event ring.
+ * Delivery of events into the event ring.
  *
- * What falls due in a piece of a pass goes there at once if there is room for all of it
- * (tw_flow_direct()). Else, and if it was armed for a time in the past, it goes to the list of due
- * timers (events.c), where it can be withdrawn, and from there into the ring as far as there is
- * room (tw_flow_from_list()): now or, if it fell due in a run, right after that; and with
- * each later pass or TIMERWHEEL_IOC_FLOW. Nothing overtakes what waits on the list.
+ * The timers of an expiry batch go into the ring at once if it has room for all of them
+ * (tw_flow_direct()). Otherwise they go to the due list (events.c), where they can be withdrawn. So
+ * do timers that are armed for a time in the past. From the list they go into the ring as far as
+ * there is room (tw_flow_from_list()): right away, or after the batch that armed them
+ * (tw_flow_after_batch()), and with each later expiry batch or TIMERWHEEL_IOC_FLOW. No event
+ * overtakes those that wait on the list.
  *
- * Who writes to the ring holds its lock, inside of a part's and outside of the others.
+ * Writing to the ring needs tw_ring.lock, which is inside a base's lock and outside the locks of
+ * buckets and of the due list.
  */
 #include <linux/sched/signal.h>
 
@@ -20,23 +22,23 @@
 #include "run.h"
 #include "trace.h"
 
-/* Most events that go from the list into the ring in a run. */
+/* Most events that move from the due list into the ring in a batch. */
 #define TW_FLOW_BATCH	64U
 
-/* Timers that waited before and may go into the ring along with those that fall due. */
+/* Most timers that waited before and go into the ring along with newly due ones. */
 #define TW_FLOW_ALONG	16U
 
-/* Does anything wait that there was no room for? */
+/* Does an event wait because the ring was full? */
 static bool tw_flow_overflow(const struct tw_events *events)
 {
 	return events->due.count || events->clock_sets;
 }
 
 /**
- * tw_flow_clock_set - let the event of a clock that was set into the ring, if there is room
- * @file: the file; ring and due list are locked
+ * tw_flow_clock_set - write the event of a clock that was set into the ring, if there is room
+ * @file: the file, its ring and due list locked
  *
- * Return: true if monitors are to be woken.
+ * Return: true if the caller must wake monitors.
  */
 bool tw_flow_clock_set(struct tw_file *file)
 {
@@ -54,7 +56,7 @@ bool tw_flow_clock_set(struct tw_file *file)
 	return wake_monitors;
 }
 
-/* Hand out the first due timers' events, at most @max of them, to the ring: it has room. */
+/* Write the events of the first @max due timers into the ring, which has room for them. */
 static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_taken *taken)
 {
 	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
@@ -70,7 +72,7 @@ static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_
 	}
 }
 
-/* Let at most @most due timers into the ring, in a run or pass. Returns how many went. */
+/* Move up to @most events from the due list into the ring. Returns their number. */
 static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 {
 	struct tw_events *events = &ctx->file->events;
@@ -100,7 +102,7 @@ static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 	return done;
 }
 
-/* The same, TW_FLOW_BATCH in a run. Returns how many went, or -ENOMEM if none. */
+/* The same in batches of TW_FLOW_BATCH. Returns their number; -EDQUOT or -ENOMEM if it is 0. */
 static long tw_flow_batches(struct tw_file *file, unsigned int most)
 {
 	struct tw_ctx ctx;
@@ -120,7 +122,7 @@ static long tw_flow_batches(struct tw_file *file, unsigned int most)
 	return done;
 }
 
-/* May @count timers go straight into the ring? Not ahead of others. */
+/* May @count timers bypass the due list? Only if there is room and nothing waits on it. */
 static bool tw_flow_may_bypass(const struct tw_file *file, u32 count)
 {
 	lockdep_assert_held(&file->ring.lock);
@@ -129,16 +131,16 @@ static bool tw_flow_may_bypass(const struct tw_file *file, u32 count)
 }
 
 /**
- * tw_flow_direct - let timers that fell due in a pass into the ring at once
- * @ctx: the pass; no bucket is locked
- * @due: they, linked and TW_DUE; they are in no other list
+ * tw_flow_direct - deliver the timers of an expiry batch directly into the ring
+ * @ctx: the batch context; no bucket is locked
+ * @due: the timers, linked and TW_DUE, not on the due list
  *
- * Timers between wheel and due list are in the hands of their part's holder: nobody else does
- * anything with them before that lock is dropped, for it is not on the list that they are found
- * (tw_lock_due()). So if the ring has room they need not go there. Their part is not unlocked
- * before all of them are in the ring and free, or armed again if they are periodic.
+ * A timer that has left its wheel and is not on the due list belongs to the holder of its base's
+ * lock. An operation that finds it TW_DUE locks that base before it does anything (tw_settled(),
+ * tw_lock_due()). So the timers need not go through the due list. Before the base is unlocked each
+ * of them is free, or armed again if it is periodic.
  *
- * Return: true if they went; false: none did, they must go to the list.
+ * Return: true if all were delivered; false: none was, they must go to the due list.
  */
 static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
 {
@@ -167,7 +169,7 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
 		t = tw_timer_in(pages, index);
 		next = t->next;
 		event = tw_ring_entry(ring, place);
-		/* Said twice: so the usual one is without what a period takes. */
+		/* Duplicated so that the code of the usual case does not handle periods. */
 		if (likely(!t->periodic)) {
 			*event = tw_event_of(ctx, index, t, offset);
 			tw_timer_free(ctx, t, index);
@@ -183,9 +185,9 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
 }
 
 /**
- * tw_flow_expire - timers of a file with a ring fell due in a pass
- * @ctx: the pass; no bucket is locked
- * @due: they, linked and TW_DUE
+ * tw_flow_expire - deliver the timers of an expiry batch, in a file with a ring
+ * @ctx: the batch context; no bucket is locked
+ * @due: the timers, linked and TW_DUE
  */
 void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
 {
@@ -193,17 +195,17 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
 	if (tw_flow_direct(ctx, due))
 		return;
 	ctx->wake_readers |= tw_events_add(ctx->cpu, due, ctx->now);
-	/* More than came: once there is room again the list becomes empty. */
+	/* More than were added: so the list becomes empty once there is room again. */
 	tw_flow_from_list(ctx, due->count + TW_FLOW_ALONG);
 }
 
 /**
- * tw_flow_after_batch - timers of a file with a ring fell due in a run, which has ended
- * @file: the file
+ * tw_flow_after_batch - move timers that a batch of operations made due into the ring
+ * @file: the file, which has a ring
  * @n: how many
  *
- * In runs of its own, so that the one before was no longer for it; and not more than a few others
- * along with them.
+ * Uses batches of its own, so the one before is no longer because of it. Moves at most
+ * TW_FLOW_ALONG other events along with them.
  *
  * Context: process, may sleep.
  */
@@ -217,12 +219,12 @@ void tw_flow_after_batch(struct tw_file *file, unsigned int n)
  * @file: the file
  *
  * Context: process, may sleep.
- * Return: how many events went into the ring; -EINVAL: there is none; -ENOMEM.
+ * Return: number of events moved into the ring; -EINVAL: there is no ring; -EDQUOT, -ENOMEM.
  */
 long tw_flow_ioctl(struct tw_file *file)
 {
 	if (unlikely(tw_clockset_enabled(file)))
 		tw_clockset_check(file);
-	/* A ring's worth at most: the reader may empty it as fast as we fill it. */
+	/* At most the length of the ring: the reader may empty it as fast as it is filled. */
 	return tw_has_ring(file) ? tw_flow_batches(file, file->ring.events) : -EINVAL;
 }
