@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A CPU part's stock of free timers: two magazines, part of each ADD and of each end. */
+/* A base's stock of free timers: two magazines. Inline: every ADD and every end uses it. */
 #ifndef TW_CPU_H
 #define TW_CPU_H
 
@@ -8,11 +8,11 @@
 #include "internal.h"
 
 /**
- * tw_cpu_alloc - get a free timer
- * @cpu: the part whose stock is used, locked
- * @index: is set to its index
+ * tw_cpu_alloc - allocate a timer
+ * @cpu: the base whose stock is used, locked
+ * @index: set to the timer's index
  *
- * Return: the timer; NULL: there is none, see tw_table_grow().
+ * Return: the timer; NULL: none is free, see tw_table_grow().
  */
 static inline struct tw_timer *tw_cpu_alloc(struct tw_cpu *cpu, u32 *index)
 {
@@ -38,10 +38,10 @@ static inline struct tw_timer *tw_cpu_alloc(struct tw_cpu *cpu, u32 *index)
 }
 
 /**
- * tw_cpu_free - give a timer back
- * @cpu: the part that gets it, locked
+ * tw_cpu_free - free a timer
+ * @cpu: the base that gets it, locked
  * @index: the timer's index
- * @t: the timer: in no list, in no chain
+ * @t: the timer, in no list and no hash chain
  */
 static inline void tw_cpu_free(struct tw_cpu *cpu, u32 index, struct tw_timer *t)
 {
