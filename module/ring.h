@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The event ring: due timers to user space without a call. See ring.c. */
+/* The event ring, which user space maps and reads without system calls. See ring.c. */
 #ifndef TW_RING_H
 #define TW_RING_H
 
@@ -11,11 +11,11 @@
 struct page;
 
 /**
- * tw_ring_entry - where to write an event
+ * tw_ring_entry - entry for an event
  * @ring: the ring, locked
- * @place: @ring->tail for the one that is published next, and so on; there is room for it
+ * @place: number of the event: @ring->tail is the next one to publish, and so on
  *
- * Return: the place.
+ * Return: the entry. The caller has checked that there is room for it.
  */
 static inline struct timerwheel_event *tw_ring_entry(const struct tw_ring *ring, u32 place)
 {
