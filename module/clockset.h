@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Wheels whose readers are to know when CLOCK_REALTIME is set. See clockset.c. */
+/* Files that report when CLOCK_REALTIME is set. See clockset.c. */
 #ifndef TW_CLOCKSET_H
 #define TW_CLOCKSET_H
 
@@ -9,14 +9,14 @@
 #include "internal.h"
 
 /**
- * tw_clockset_enabled - shall this file's readers know when CLOCK_REALTIME is set?
+ * tw_clockset_enabled - does a file report when CLOCK_REALTIME is set?
  * @file: the file
  *
  * Return: true if so.
  */
 static inline bool tw_clockset_enabled(const struct tw_file *file)
 {
-	/* Pairs with the release in tw_clockset_join(): the offset is there. */
+	/* Pairs with the release in tw_clockset_join(): the offset is initialized. */
 	return smp_load_acquire(&file->clockset.enabled);
 }
 

@@ -48,12 +48,12 @@ exit_file:
 static void __exit tw_exit(void)
 {
 	misc_deregister(&tw_device);
-	/* Files first: only then there are no bases. */
+	/* Files first: the engines must have no bases when they exit. */
 	tw_file_exit();
 	tw_engine_exit();
 	tw_clockset_exit();
 	tw_alarm_exit();
-	/* Directories that kvfree_rcu() still holds are the kernel's, no code of ours runs. */
+	/* kvfree_rcu() may still hold directories. It runs none of our code, so need not wait. */
 }
 
 module_init(tw_init);
