@@ -59,5 +59,5 @@ static void __exit tw_exit(void)
 module_init(tw_init);
 module_exit(tw_exit);
 
-MODULE_DESCRIPTION("One file descriptor for millions of timeouts: a hashed timing wheel");
+MODULE_DESCRIPTION("One file descriptor for millions of timeouts: a hierarchical timing wheel");
 MODULE_LICENSE("GPL");

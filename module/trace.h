@@ -95,7 +95,7 @@ TRACE_EVENT(timerwheel_expire,
 		__entry->now = now;
 		__entry->late = t->fired - t->deadline;
 	),
-	TP_printk("wheel=%p part=%u count=%u now=%llu late=%llu", __entry->wheel,
+	TP_printk("wheel=%p base=%u count=%u now=%llu late=%llu", __entry->wheel,
 		  __entry->cpu, __entry->count, __entry->now, __entry->late)
 );
 
@@ -133,7 +133,7 @@ TRACE_EVENT(timerwheel_cascade,
 		__entry->cpu = cpu->nr;
 		__entry->count = count;
 	),
-	TP_printk("wheel=%p part=%u count=%llu", __entry->wheel, __entry->cpu, __entry->count)
+	TP_printk("wheel=%p base=%u count=%llu", __entry->wheel, __entry->cpu, __entry->count)
 );
 
 #endif /* TW_TRACE_H */
