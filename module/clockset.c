@@ -42,7 +42,10 @@
 
 #include "clockset.h"
 #include "deliver.h"
+#include "events.h"
+#include "flow.h"
 #include "internal.h"
+#include "monitor.h"
 #include "ring.h"
 
 static DEFINE_SPINLOCK(tw_clockset_lock);

@@ -24,7 +24,10 @@
 
 #include "clock.h"
 #include "clockset.h"
+#include "cpu.h"
 #include "deadlines.h"
+#include "events.h"
+#include "flow.h"
 #include "internal.h"
 #include "memory.h"
 #include "run.h"

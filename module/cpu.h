@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A base's stock of free timers: two magazines. Inline: every ADD and every end uses it. */
+/*
+ * Bases; see cpu.c. A base's stock of free timers, two magazines, is inline: every ADD and every end
+ * of a timer uses it.
+ */
 #ifndef TW_CPU_H
 #define TW_CPU_H
 
@@ -57,5 +60,17 @@ static inline void tw_cpu_free(struct tw_cpu *cpu, u32 index, struct tw_timer *t
 	cpu->free = index;
 	cpu->nr_free++;
 }
+
+struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait);
+u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
+void tw_cpu_program(struct tw_cpu *cpu);
+bool tw_cpu_run(struct tw_cpu *cpu);
+void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
+bool tw_cpu_reclaim(struct tw_file *file);
+int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
+void tw_cpu_close(struct tw_file *file);
+void tw_cpu_free_all(struct tw_file *file);
+void tw_cpu_reset(struct tw_file *file);
+void tw_cpu_barrier(struct tw_file *file);
 
 #endif /* TW_CPU_H */

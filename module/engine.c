@@ -66,6 +66,7 @@
 #include <linux/smpboot.h>
 
 #include "clock.h"
+#include "cpu.h"
 #include "engine.h"
 #include "internal.h"
 #include "memory.h"

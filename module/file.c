@@ -8,10 +8,15 @@
 
 #include "alarm.h"
 #include "clockset.h"
+#include "cpu.h"
+#include "events.h"
 #include "internal.h"
 #include "log.h"
+#include "map.h"
 #include "memory.h"
 #include "ring.h"
+#include "stats.h"
+#include "user.h"
 
 /* Frees closed files: millions of timers, where the scheduler sees it. */
 static struct workqueue_struct *tw_freeing;

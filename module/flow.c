@@ -16,6 +16,8 @@
 
 #include "clockset.h"
 #include "deliver.h"
+#include "events.h"
+#include "flow.h"
 #include "internal.h"
 #include "log.h"
 #include "ring.h"

@@ -422,9 +422,6 @@ int tw_file_init(void);
 void tw_file_exit(void);
 void tw_file_free_closed(struct work_struct *work);
 
-/* map.c */
-int tw_mmap(struct file *filp, struct vm_area_struct *vma);
-
 /* ioctl.c */
 long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 
@@ -464,57 +461,5 @@ int tw_table_share(struct tw_file *file, unsigned long first, unsigned long coun
 struct page *tw_table_words(struct tw_file *file, unsigned long nr);
 u32 tw_table_get(struct tw_table *table, u32 *count);
 void tw_table_put(struct tw_table *table, u32 first, u32 count);
-
-/* user.c */
-void tw_user_init(void);
-struct tw_user *tw_user_get(void);
-void tw_user_hold(struct tw_user *user);
-void tw_user_put(struct tw_user *user);
-bool tw_user_queue_closed(struct tw_user *user, struct list_head *node);
-void tw_user_take_closed(struct tw_user *user, struct list_head *closed);
-void tw_user_count_freed(struct tw_user *user);
-int tw_user_charge(struct tw_user *user, size_t bytes);
-void tw_user_uncharge(struct tw_user *user, size_t bytes);
-u64 tw_user_memory(struct tw_user *user);
-u64 tw_user_memory_max(void);
-
-/* cpu.c */
-struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait);
-u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
-void tw_cpu_program(struct tw_cpu *cpu);
-bool tw_cpu_run(struct tw_cpu *cpu);
-void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
-bool tw_cpu_reclaim(struct tw_file *file);
-int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
-void tw_cpu_close(struct tw_file *file);
-void tw_cpu_free_all(struct tw_file *file);
-void tw_cpu_reset(struct tw_file *file);
-void tw_cpu_barrier(struct tw_file *file);
-
-/* events.c */
-void tw_events_init(struct tw_events *events);
-bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now);
-void tw_events_lock(struct tw_file *file);
-void tw_events_unlink(struct tw_file *file, struct tw_timer *t);
-void tw_events_unlock(struct tw_file *file);
-bool tw_events_wake_timeout(struct tw_cpu *cpu);
-void tw_events_wake(struct tw_file *file);
-bool tw_events_any(const struct tw_file *file);
-ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);
-
-/* flow.c */
-void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);
-void tw_flow_after_batch(struct tw_file *file, unsigned int n);
-long tw_flow_ioctl(struct tw_file *file);
-bool tw_flow_clock_set(struct tw_file *file);
-
-/* monitor.c */
-void tw_monitor_wake(struct tw_file *file);
-long tw_monitor_open(struct tw_file *file, const struct timerwheel_monitor *arg);
-
-/* stats.c */
-void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats);
-void tw_stats_info(struct tw_file *file, struct timerwheel_info *info);
-void tw_stats_show(struct seq_file *m, struct file *filp);
 
 #endif /* TW_INTERNAL_H */

@@ -11,7 +11,11 @@
 #include <linux/uaccess.h>
 
 #include "clock.h"
+#include "cpu.h"
+#include "flow.h"
 #include "internal.h"
+#include "monitor.h"
+#include "stats.h"
 
 /* The ABI. A failure here means that a structure was changed instead of extended. */
 static_assert(sizeof(struct timerwheel_info) == 144);

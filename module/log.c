@@ -43,9 +43,11 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "events.h"
 #include "internal.h"
 #include "log.h"
 #include "memory.h"
+#include "user.h"
 
 /* Most events copied to or from a store under one hold of the lock. */
 #define TW_LOG_COPY	16U

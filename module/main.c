@@ -6,6 +6,7 @@
 #include "alarm.h"
 #include "clockset.h"
 #include "internal.h"
+#include "user.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"

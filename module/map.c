@@ -10,6 +10,7 @@
 
 #include "deadlines.h"
 #include "internal.h"
+#include "map.h"
 #include "ring.h"
 
 #define TW_RING_PGOFF	(TIMERWHEEL_MMAP_RING >> PAGE_SHIFT)

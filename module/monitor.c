@@ -22,6 +22,7 @@
 #include "internal.h"
 #include "log.h"
 #include "memory.h"
+#include "monitor.h"
 
 /* Length of a monitor if the caller does not choose one. */
 #define TW_MONITOR_DEFAULT	1024U

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "cpu.h"
 #include "deadlines.h"
+#include "events.h"
 #include "internal.h"
 #include "slots.h"
 #include "table.h"

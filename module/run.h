@@ -15,7 +15,11 @@
 #include <linux/spinlock.h>
 
 #include "clock.h"
+#include "cpu.h"
+#include "events.h"
+#include "flow.h"
 #include "internal.h"
+#include "monitor.h"
 #include "slots.h"
 
 /**

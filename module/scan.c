@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "clock.h"
+#include "cpu.h"
 #include "internal.h"
 #include "run.h"
 

@@ -6,6 +6,7 @@
 #include "alarm.h"
 #include "clock.h"
 #include "clockset.h"
+#include "cpu.h"
 #include "internal.h"
 #include "memory.h"
 #include "ring.h"

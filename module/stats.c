@@ -11,6 +11,8 @@
 #include "clockset.h"
 #include "internal.h"
 #include "log.h"
+#include "stats.h"
+#include "user.h"
 
 /* Add the counters of a base. */
 static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)

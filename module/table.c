@@ -39,6 +39,7 @@
 #include <linux/slab.h>
 
 #include "clock.h"
+#include "cpu.h"
 #include "deadlines.h"
 #include "internal.h"
 #include "memory.h"

@@ -14,6 +14,7 @@
 
 #include "internal.h"
 #include "memory.h"
+#include "user.h"
 
 static unsigned long max_user_memory;	/* 0 only before tw_user_init() */
 
