@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Bases; see cpu.c. A base's stock of free timers, two magazines, is inline: every ADD and every end
- * of a timer uses it.
+ * Bases; see cpu.c. A base's stock of free timers, two magazines, is inline: every ADD and every
+ * end of a timer uses it.
  */
 #ifndef TW_CPU_H
 #define TW_CPU_H
