@@ -67,7 +67,7 @@ static void tw_file_free(struct tw_file *file)
  *
  * Each of them holds a reference to the user, who may be gone with the last.
  */
-void tw_file_free_closed(struct work_struct *work)
+static void tw_file_free_closed(struct work_struct *work)
 {
 	struct tw_user *user = container_of(work, struct tw_user, free);
 	struct tw_file *file, *next;
@@ -88,7 +88,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 	struct tw_user *user;
 	int err;
 
-	user = tw_user_get();
+	user = tw_user_get(tw_file_free_closed);
 	if (!user)
 		return -ENOMEM;
 	err = tw_user_charge(user, bytes);

@@ -72,13 +72,14 @@ static struct tw_user *tw_user_find(unsigned long id)
 
 /**
  * tw_user_get - find or create the calling user
+ * @free_closed: work function that frees the wheels queued by tw_user_queue_closed()
  *
  * Allocates with no lock held, so no user waits for memory of another one.
  *
  * Context: process, may sleep.
  * Return: the user, with a reference for tw_user_put(); NULL without memory.
  */
-struct tw_user *tw_user_get(void)
+struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work))
 {
 	kuid_t uid = current_uid();
 	unsigned long id = __kuid_val(uid);
@@ -96,7 +97,7 @@ struct tw_user *tw_user_get(void)
 		spin_lock_init(&user->lock);
 		init_waitqueue_head(&user->wait);
 		INIT_LIST_HEAD(&user->closed);
-		INIT_WORK(&user->free, tw_file_free_closed);
+		INIT_WORK(&user->free, free_closed);
 		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
 		if (!other)
 			return user;
