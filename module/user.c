@@ -135,7 +135,7 @@ void tw_user_put(struct tw_user *user)
 	xa_unlock(&tw_users);
 	if (!last)
 		return;
-	WARN_ON_ONCE(user->memory);
+	WARN_ON_ONCE(user->memory || user->closing || !list_empty(&user->closed));
 	kvfree(user);
 }
 
@@ -177,6 +177,7 @@ void tw_user_take_closed(struct tw_user *user, struct list_head *closed)
 void tw_user_count_freed(struct tw_user *user)
 {
 	spin_lock(&user->lock);
+	WARN_ON_ONCE(!user->closing);
 	user->closing--;
 	WRITE_ONCE(user->freed, user->freed + 1);
 	spin_unlock(&user->lock);
@@ -228,6 +229,7 @@ int tw_user_charge(struct tw_user *user, size_t bytes)
 void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 	spin_lock(&user->lock);
+	WARN_ON_ONCE(bytes > user->memory);
 	user->memory -= bytes;
 	spin_unlock(&user->lock);
 }
