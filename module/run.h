@@ -62,12 +62,13 @@ static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
  * @cpu: the base, locked
  * @now: the file's time
  *
- * Most batches begin in the tick that @tick_began is about, and there is nothing to do.
+ * Most batches begin in the tick that began at tick_began, and there is nothing to do.
  *
- * Invariant: tick_began and the cursor advance together, in expiry batches too. If only the cursor
- * advanced, a clock set back into this tick would go unnoticed. If only tick_began advanced, timers
- * would be queued on a higher level than necessary, and one armed again for the current tick would
- * fire in it.
+ * Invariant: tick_began and the cursor advance together, in expiry batches too; the cursor lags
+ * only while there is work to do (tw_wheel_catch_up()). If only the cursor advanced, a clock set
+ * back to the tick of tick_began would go unnoticed. If only tick_began advanced, timers would be
+ * queued on a higher level than necessary, and one armed again for the current tick would fire in
+ * it.
  */
 static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
 {
