@@ -251,8 +251,8 @@ int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 }
 
 /* Tell user memory about a timer, without sleeping. */
-static int tw_copy_out(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-		       void __user *to, size_t size)
+static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
+			 void __user *to, size_t size)
 {
 	struct timerwheel_entry entry;
 
@@ -283,12 +283,12 @@ again:
 		return TIMERWHEEL_WAS_NONE;
 	if (f.state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
-		err = tw_copy_out(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err)
 			tw_unqueue(ctx, t);
 	} else if (tw_lock_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		err = tw_copy_out(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err) {
 			tw_events_unlink(file, t);
 			ctx->cpu->counts.withdrawn++;

@@ -70,7 +70,7 @@ static int tw_clear_tail(void __user *to, size_t size)
 	return clear_user(to + tw_known(size), size - tw_known(size)) ? -EFAULT : 0;
 }
 
-static int tw_list_copy_entry(void __user *to, size_t size, const struct timerwheel_entry *entry)
+static int tw_list_copy_one(void __user *to, size_t size, const struct timerwheel_entry *entry)
 {
 	return copy_to_user(to, entry, tw_known(size)) ? -EFAULT : tw_clear_tail(to, size);
 }
@@ -79,8 +79,7 @@ static int tw_list_copy_entry(void __user *to, size_t size, const struct timerwh
  * Copy @n entries out, each in @size bytes. Returns how many arrived whole: at a fault some
  * machines say that more is missing than is, so those in question are copied once more, one by one.
  */
-static int tw_list_copy_out(void __user *to, size_t size, const struct timerwheel_entry *entry,
-			    int n)
+static int tw_list_copy(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
 {
 	size_t missed;
 	int copied = 0;
@@ -89,7 +88,7 @@ static int tw_list_copy_out(void __user *to, size_t size, const struct timerwhee
 		missed = copy_to_user(to, entry, n * sizeof(*entry));
 		copied = n - DIV_ROUND_UP(missed, sizeof(*entry));
 	}
-	while (copied < n && !tw_list_copy_entry(to + copied * size, size, &entry[copied]))
+	while (copied < n && !tw_list_copy_one(to + copied * size, size, &entry[copied]))
 		copied++;
 	return copied;
 }
@@ -118,7 +117,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 				min_t(u32, batch->count - done, TW_ENTRIES));
 		if (n < 0)
 			return done ? done : n;
-		copied = tw_list_copy_out(to + done * size, size, entry, n);
+		copied = tw_list_copy(to + done * size, size, entry, n);
 		done += copied;
 		if (copied < n) {
 			/* Go on with the first one that was not copied whole. */

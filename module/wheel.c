@@ -309,7 +309,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	u32 index = w->head[list], next, before = due->last;
 	struct tw_timer *t = tw_timer_in(pages, index), *after;
 	struct tw_timer *last = before ? tw_timer_in(pages, before) : NULL;
-	unsigned int left = budget, requeued = 0, expired;
+	unsigned int left = budget, postponed = 0, expired;
 
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
@@ -317,7 +317,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		tw_deadline_read(w->pool, words, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
-			requeued++;
+			postponed++;
 			continue;
 		}
 		WRITE_ONCE(t->state, TW_DUE);
@@ -332,8 +332,8 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		tw_wheel_count_lateness(w, now_ns - t->deadline);
 	}
 	tw_wheel_set_first(w, list, index);
-	*moved += requeued;
-	expired = budget - left - requeued;
+	*moved += postponed;
+	expired = budget - left - postponed;
 	if (expired) {
 		last->next = 0;
 		due->last = before;
