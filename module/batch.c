@@ -190,7 +190,7 @@ static __always_inline int tw_one_add(struct tw_ctx *ctx, void *elem)
 {
 	struct timerwheel_add *add = elem;
 
-	return tw_add(ctx, add, tw_seek(ctx, add->key));
+	return tw_add(ctx, add, tw_hint_of(ctx, add->key));
 }
 
 static const struct tw_kind tw_add_kind = TW_KIND(timerwheel_add, flags, add);
@@ -221,7 +221,7 @@ static __always_inline int tw_one_move(struct tw_ctx *ctx, void *elem)
 {
 	struct timerwheel_move *move = elem;
 
-	return tw_move(ctx, move, tw_seek(ctx, move->key));
+	return tw_move(ctx, move, tw_hint_of(ctx, move->key));
 }
 
 static const struct tw_kind tw_move_kind = TW_KIND(timerwheel_move, flags, move);
@@ -250,7 +250,7 @@ static __always_inline int tw_one_remove(struct tw_ctx *ctx, void *elem)
 {
 	struct timerwheel_remove *remove = elem;
 
-	return tw_remove(ctx, remove, tw_seek(ctx, remove->key));
+	return tw_remove(ctx, remove, tw_hint_of(ctx, remove->key));
 }
 
 static const struct tw_kind tw_remove_kind = TW_KIND(timerwheel_remove, value, remove);
@@ -279,7 +279,7 @@ static __always_inline int tw_one_get(struct tw_ctx *ctx, void *elem)
 {
 	struct timerwheel_entry *entry = elem;
 
-	return tw_get(ctx, entry, tw_seek(ctx, entry->key));
+	return tw_get(ctx, entry, tw_hint_of(ctx, entry->key));
 }
 
 static const struct tw_kind tw_get_kind = TW_KIND(timerwheel_entry, key, get);

@@ -37,8 +37,8 @@ void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
  * first timer of each chain. What is read here without a lock is only used for that. @locks: the
  * buckets will be locked, that is written.
  */
-static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *elems, size_t size,
-					 int n, u32 buckets, bool locks, u32 **chain)
+static __always_inline void tw_run_prefetch(const struct tw_ctx *ctx, const void *elems, size_t size,
+					    int n, u32 buckets, bool locks, u32 **chain)
 {
 	const struct tw_table *table = &ctx->file->table;
 	u32 index;
@@ -72,14 +72,14 @@ static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *e
 int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_add *elem = elems;
-	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_RUN] __uninitialized;
 	int i, result;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
+	tw_run_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
-		sought.chain = chain[i];
-		result = tw_add(ctx, elem, sought);
+		hint.chain = chain[i];
+		result = tw_add(ctx, elem, hint);
 		if (unlikely(result == -EAGAIN))
 			break;
 		elem->result = result;
@@ -98,14 +98,14 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_move *elem = elems;
-	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, false, chain);
+	tw_run_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, false, chain);
 	for (i = 0; i < n; i++, elem++) {
-		sought.chain = chain[i];
-		elem->result = tw_move(ctx, elem, sought);
+		hint.chain = chain[i];
+		elem->result = tw_move(ctx, elem, hint);
 	}
 	return n;
 }
@@ -122,14 +122,14 @@ int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
 int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_remove *elem = elems;
-	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
+	tw_run_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
-		sought.chain = chain[i];
-		elem->result = tw_remove(ctx, elem, sought);
+		hint.chain = chain[i];
+		elem->result = tw_remove(ctx, elem, hint);
 	}
 	return n;
 }
@@ -145,54 +145,55 @@ int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
 int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_entry *elem = elems;
-	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_RUN] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
+	tw_run_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
-		sought.chain = chain[i];
-		elem->result = tw_get(ctx, elem, sought);
+		hint.chain = chain[i];
+		elem->result = tw_get(ctx, elem, hint);
 	}
 	return n;
 }
 
 /**
- * tw_move_other - MOVE of a timer that tw_lookup_own() did not find
+ * tw_move_other - MOVE of a timer that tw_lookup_lockless() did not find
  * @ctx: the run
  * @arg: what is asked for
  * @deadline: the same, on the file's clock
- * @sought: where its key is looked for
+ * @hint: where its key is looked for
  *
  * Return: TIMERWHEEL_WAS_* or a documented error.
  */
 int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-		  struct tw_sought sought)
+		  struct tw_hint hint)
 {
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
 	do {
-		t = tw_lookup(ctx, arg->key, sought, &f);
+		t = tw_lookup(ctx, arg->key, hint, &lookup);
 		if (!t) {
-			tw_unlock(ctx, &f);
+			tw_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
 		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_unlock(ctx, &f);
+			tw_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
 		/* Not to be asked for TW_DUE: a reader may have claimed it just now. */
-		was = f.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING : tw_take(ctx, t, &f);
+		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
+						   tw_take(ctx, t, &lookup);
 	} while (!was);
-	tw_set_deadline(ctx, f.index, t, deadline, f.state, was);
-	tw_unlock(ctx, &f);
+	tw_set_deadline(ctx, lookup.index, t, deadline, lookup.state, was);
+	tw_unlock(ctx, &lookup);
 	return was;
 }
 
 /* As tw_lookup(), by index. NULL: no timer has it; nothing is locked then. */
-static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_found *f)
+static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t = tw_timer_at(&table->pool, index);
@@ -200,7 +201,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 	u64 key;
 	u32 buckets, nr;
 
-	f->index = index;
+	lookup->index = index;
 	for (;;) {
 		/* Just a look, to know which bucket to lock; then see if it is still so. */
 		state = READ_ONCE(t->state);
@@ -208,21 +209,21 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 			return NULL;
 		key = READ_ONCE(t->key);
 		buckets = tw_table_buckets(table);
-		f->chain = tw_table_chain(table, key, buckets);
-		f->bucket = tw_table_lock(table, key, buckets, &f->chain);
+		lookup->chain = tw_table_chain(table, key, buckets);
+		lookup->bucket = tw_table_lock(table, key, buckets, &lookup->chain);
 		if (READ_ONCE(t->key) != key) {
-			tw_unlock(ctx, f);
+			tw_unlock(ctx, lookup);
 			continue;
 		}
-		if (likely(tw_settled(ctx, t, &f->state, &nr))) {
-			if (f->state == TW_PENDING || f->state == TW_DUE) {
-				f->link = tw_table_link(table, f->chain, index);
+		if (likely(tw_settled(ctx, t, &lookup->state, &nr))) {
+			if (lookup->state == TW_PENDING || lookup->state == TW_DUE) {
+				lookup->link = tw_table_link(table, lookup->chain, index);
 				return t;
 			}
-			tw_unlock(ctx, f);
+			tw_unlock(ctx, lookup);
 			return NULL;
 		}
-		tw_unlock(ctx, f);
+		tw_unlock(ctx, lookup);
 		tw_cpu_lock_other(ctx, nr);
 	}
 }
@@ -237,15 +238,15 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
  */
 int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 {
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
 	do {
-		t = tw_lookup_index(ctx, index, &f);
+		t = tw_lookup_index(ctx, index, &lookup);
 		if (!t)
 			return TIMERWHEEL_WAS_NONE;
-		was = tw_look(ctx, t, &f, entry);
+		was = tw_look(ctx, t, &lookup, entry);
 	} while (!was);
 	return was;
 }
@@ -273,15 +274,15 @@ static int tw_tell(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int 
 int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was, err;
 
 again:
-	t = tw_lookup_index(ctx, index, &f);
+	t = tw_lookup_index(ctx, index, &lookup);
 	if (!t)
 		return TIMERWHEEL_WAS_NONE;
-	if (f.state == TW_PENDING) {
+	if (lookup.state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
 		err = tw_tell(ctx, t, index, was, to, size);
 		if (!err)
@@ -295,15 +296,15 @@ again:
 		}
 		tw_events_unlock(file);
 	} else {
-		tw_unlock(ctx, &f);
+		tw_unlock(ctx, &lookup);
 		goto again;
 	}
 	if (err) {
-		tw_unlock(ctx, &f);
+		tw_unlock(ctx, &lookup);
 		return -EFAULT;
 	}
 	trace_timerwheel_remove(file, t, was);
-	tw_drop(ctx, t, &f);
+	tw_drop(ctx, t, &lookup);
 	ctx->cpu->counts.drained++;
 	return was;
 }

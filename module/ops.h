@@ -4,7 +4,7 @@
  * locked). All inline: a call on many and a call on one have a copy each, in ops.c and batch.c.
  *
  * tw_lookup() locks the key's bucket and, if the timer is in another CPU's part, that part; MOVE,
- * as a rule, need not: see tw_lookup_own().
+ * as a rule, need not: see tw_lookup_lockless().
  * After that the timer can change in one way only: if it is due, a reader may
  * claim or re-arm it, until the events' lock is taken and the timer seen to be on the list.
  * Where that look finds anything else the operation begins again.
@@ -24,29 +24,29 @@
 #include "trace.h"
 
 /* How far a chain is followed that is not locked. They are shorter; one that changes may not be. */
-#define TW_HOPS		16
+#define TW_LOCKLESS_DEPTH	16
 
 /**
- * struct tw_found - a key's place, locked
+ * struct tw_lookup - a key's place, locked
  * @bucket: its bucket, locked
  * @chain: its chain in there
  * @link: the link of its chain that leads to the timer, or the last one, which leads nowhere
  * @index: the timer, 0: there is none
- * @before: timers before @link in the chain; tw_lookup() only
+ * @depth: timers before @link in the chain; tw_lookup() only
  * @state: TW_PENDING: so it stays; else it was TW_DUE, and may be TW_CLAIMED
  */
-struct tw_found {
+struct tw_lookup {
 	struct tw_bucket *bucket;
 	u32 *chain;
 	u32 *link;
 	u32 index;
-	u32 before;
+	u32 depth;
 	u8 state;
 };
 
-static inline void tw_unlock(const struct tw_ctx *ctx, const struct tw_found *f)
+static inline void tw_unlock(const struct tw_ctx *ctx, const struct tw_lookup *lookup)
 {
-	tw_bucket_unlock(&ctx->file->table, f->bucket);
+	tw_bucket_unlock(&ctx->file->table, lookup->bucket);
 }
 
 /* Is the part with number @nr locked? */
@@ -66,33 +66,33 @@ static inline bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t
 }
 
 /**
- * struct tw_sought - where a key is looked for: found ahead, as nothing is locked yet
+ * struct tw_hint - where a key is looked for: found ahead, as nothing is locked yet
  * @buckets: tw_table_buckets() then
  * @chain: tw_table_chain() then
  */
-struct tw_sought {
+struct tw_hint {
 	u32 buckets;
 	u32 *chain;
 };
 
 /* Lock a key's bucket and, if there is one, find the timer and lock its part. */
 static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
-						  struct tw_sought sought, struct tw_found *f)
+						  struct tw_hint hint, struct tw_lookup *lookup)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t;
 	u32 nr;
 
 	for (;;) {
-		f->bucket = tw_table_lock(table, key, sought.buckets, &sought.chain);
-		f->chain = sought.chain;
-		t = tw_table_find(table, f->chain, key, &f->link, &f->before);
-		f->index = *f->link;
+		lookup->bucket = tw_table_lock(table, key, hint.buckets, &hint.chain);
+		lookup->chain = hint.chain;
+		t = tw_table_lookup(table, lookup->chain, key, &lookup->link, &lookup->depth);
+		lookup->index = *lookup->link;
 		if (!t)
 			return NULL;
-		if (likely(tw_settled(ctx, t, &f->state, &nr)))
+		if (likely(tw_settled(ctx, t, &lookup->state, &nr)))
 			return t;
-		tw_unlock(ctx, f);
+		tw_unlock(ctx, lookup);
 		tw_cpu_lock_other(ctx, nr);
 	}
 }
@@ -125,9 +125,9 @@ static __always_inline void tw_unqueue(struct tw_ctx *ctx, struct tw_timer *t)
  * TIMERWHEEL_WAS_NONE if a reader was faster: the bucket is unlocked then, look again.
  */
 static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
-				   const struct tw_found *f)
+				   const struct tw_lookup *lookup)
 {
-	if (f->state == TW_PENDING) {
+	if (lookup->state == TW_PENDING) {
 		tw_unqueue(ctx, t);
 		return TIMERWHEEL_WAS_PENDING;
 	}
@@ -137,7 +137,7 @@ static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
 		ctx->cpu->counts.withdrawn++;
 		return TIMERWHEEL_WAS_DUE;
 	}
-	tw_unlock(ctx, f);
+	tw_unlock(ctx, lookup);
 	return TIMERWHEEL_WAS_NONE;
 }
 
@@ -158,12 +158,12 @@ static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_ti
 
 /* Free a timer that is in no list but still in its chain, which is unlocked. */
 static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t,
-				    const struct tw_found *f)
+				    const struct tw_lookup *lookup)
 {
-	tw_table_set_link(f->link, t->hash_next);
+	tw_table_set_link(lookup->link, t->hash_next);
 	WRITE_ONCE(t->state, TW_FREE);
-	tw_unlock(ctx, f);
-	tw_cpu_free(ctx->cpu, f->index, t);
+	tw_unlock(ctx, lookup);
+	tw_cpu_free(ctx->cpu, lookup->index, t);
 }
 
 static inline u32 tw_slack_ticks(const struct tw_ctx *ctx, u64 slack)
@@ -204,10 +204,10 @@ static inline bool tw_add_invalid(const struct timerwheel_add *arg)
 
 /* ADD. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer at hand. */
 static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
-				  struct tw_sought sought)
+				  struct tw_hint hint)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	u64 deadline;
 	u32 slack;
@@ -222,56 +222,56 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 	slack = tw_slack_ticks(ctx, arg->flags & TIMERWHEEL_SLACK ? arg->slack :
 								    file->setup.slack);
 again:
-	t = tw_lookup(ctx, arg->key, sought, &f);
+	t = tw_lookup(ctx, arg->key, hint, &lookup);
 	/* Under our part's lock from here to the end: see tw_cpu_barrier(). */
 	if (unlikely(READ_ONCE(file->closed))) {
-		tw_unlock(ctx, &f);
+		tw_unlock(ctx, &lookup);
 		return -ESHUTDOWN;
 	}
 	if (t) {
 		if (arg->flags & TIMERWHEEL_EXCL) {
-			tw_unlock(ctx, &f);
+			tw_unlock(ctx, &lookup);
 			return -EEXIST;
 		}
 		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_unlock(ctx, &f);
+			tw_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
-		if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline) &&
+		if (lookup.state == TW_PENDING && tw_can_wait(ctx, t, deadline) &&
 		    slack >= t->slack) {
 			was = TIMERWHEEL_WAS_PENDING;
 		} else {
-			was = tw_take(ctx, t, &f);
+			was = tw_take(ctx, t, &lookup);
 			if (!was)
 				goto again;
-			f.state = TW_FREE;
+			lookup.state = TW_FREE;
 		}
-		tw_deadline_void(&file->table.pool, f.index, t);
+		tw_deadline_void(&file->table.pool, lookup.index, t);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
-			tw_unlock(ctx, &f);
+			tw_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
-		if (unlikely(f.before >= TW_CHAIN_MAX)) {
-			tw_unlock(ctx, &f);
+		if (unlikely(lookup.depth >= TW_CHAIN_MAX)) {
+			tw_unlock(ctx, &lookup);
 			return -EMLINK;
 		}
-		t = tw_cpu_alloc(ctx->cpu, &f.index);
+		t = tw_cpu_alloc(ctx->cpu, &lookup.index);
 		if (!t) {
-			tw_unlock(ctx, &f);
+			tw_unlock(ctx, &lookup);
 			return -EAGAIN;
 		}
-		f.state = TW_FREE;
+		lookup.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
-		tw_deadline_owner(&file->table.pool, f.index, t);
+		tw_deadline_owner(&file->table.pool, lookup.index, t);
 		WRITE_ONCE(t->key, arg->key);
 		tw_table_set_link(&t->hash_next, 0);
-		tw_table_set_link(f.link, f.index);
+		tw_table_set_link(lookup.link, lookup.index);
 	}
 	t->value = arg->value;
 	t->deadline = deadline;
-	WRITE_ONCE(t->chain, f.chain);
+	WRITE_ONCE(t->chain, lookup.chain);
 	t->periodic = false;
 	if (unlikely(arg->period)) {
 		t->period = arg->period;
@@ -279,17 +279,17 @@ again:
 	}
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
-	if (f.state == TW_FREE)
-		tw_queue(ctx, f.index, t);
-	arg->index = f.index;
+	if (lookup.state == TW_FREE)
+		tw_queue(ctx, lookup.index, t);
+	arg->index = lookup.index;
 	arg->generation = t->generation;
-	tw_unlock(ctx, &f);
+	tw_unlock(ctx, &lookup);
 	ctx->cpu->counts.armed++;
 	return was;
 }
 
 int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-		  struct tw_sought sought);
+		  struct tw_hint hint);
 
 /* All elements begin with their key. */
 static_assert(!offsetof(struct timerwheel_add, key));
@@ -306,11 +306,11 @@ static_assert(!offsetof(struct timerwheel_entry, key));
  * anything, but not for long. Returns its index; 0: it may be there all the same, tw_lookup()
  * must be asked.
  */
-static __always_inline u32 tw_lookup_own(const struct tw_ctx *ctx, u64 key, const u32 *chain,
-					 struct tw_timer **found)
+static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key, const u32 *chain,
+					      struct tw_timer **timer)
 {
 	const struct tw_pool *pool = &ctx->file->table.pool;
-	unsigned int hops = TW_HOPS;
+	unsigned int depth = TW_LOCKLESS_DEPTH;
 	struct tw_timer *t;
 	u32 index, nr;
 	u8 state;
@@ -322,11 +322,11 @@ static __always_inline u32 tw_lookup_own(const struct tw_ctx *ctx, u64 key, cons
 			return 0;
 		t = tw_timer_at(pool, index);
 		if (READ_ONCE(t->key) == key) {
-			*found = t;
+			*timer = t;
 			return tw_settled(ctx, t, &state, &nr) && state == TW_PENDING ? index : 0;
 		}
 		chain = &t->hash_next;
-	} while (--hops);
+	} while (--depth);
 	return 0;
 }
 
@@ -348,7 +348,7 @@ static __always_inline void tw_set_deadline(struct tw_ctx *ctx, u32 index, struc
 
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
-				   struct tw_sought sought)
+				   struct tw_hint hint)
 {
 	struct tw_timer *t __uninitialized;
 	u64 deadline;
@@ -359,9 +359,9 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
-	index = tw_lookup_own(ctx, arg->key, sought.chain, &t);
+	index = tw_lookup_lockless(ctx, arg->key, hint.chain, &t);
 	if (unlikely(!index))
-		return tw_move_other(ctx, arg, deadline, sought);
+		return tw_move_other(ctx, arg, deadline, hint);
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match)
 		return -ESTALE;
 	tw_set_deadline(ctx, index, t, deadline, TW_PENDING, TIMERWHEEL_WAS_PENDING);
@@ -370,9 +370,9 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
-				     struct tw_sought sought)
+				     struct tw_hint hint)
 {
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
@@ -380,24 +380,24 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remov
 		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
 		return -EINVAL;
 again:
-	t = tw_lookup(ctx, arg->key, sought, &f);
+	t = tw_lookup(ctx, arg->key, hint, &lookup);
 	if (!t) {
-		tw_unlock(ctx, &f);
+		tw_unlock(ctx, &lookup);
 		return -ENOENT;
 	}
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_unlock(ctx, &f);
+		tw_unlock(ctx, &lookup);
 		return -ESTALE;
 	}
-	if (f.state == TW_PENDING)
-		tw_deadline_take(&ctx->file->table.pool, f.index, t);
-	was = tw_take(ctx, t, &f);
+	if (lookup.state == TW_PENDING)
+		tw_deadline_take(&ctx->file->table.pool, lookup.index, t);
+	was = tw_take(ctx, t, &lookup);
 	if (!was)
 		goto again;
 	arg->value = t->value;
 	arg->left = tw_left(ctx, t, was);
 	trace_timerwheel_remove(ctx->file, t, was);
-	tw_drop(ctx, t, &f);
+	tw_drop(ctx, t, &lookup);
 	ctx->cpu->counts.removed++;
 	return was;
 }
@@ -422,51 +422,51 @@ static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32
 }
 
 /* Look at a timer. Returns 0 if a reader was faster: look again. Unlocks the bucket. */
-static inline int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
+static inline int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_lookup *lookup,
 			  struct timerwheel_entry *entry)
 {
 	int was = TIMERWHEEL_WAS_NONE;
 
-	if (f->state == TW_PENDING) {
+	if (lookup->state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
-		tw_describe(ctx, t, f->index, was, entry);
+		tw_describe(ctx, t, lookup->index, was, entry);
 	} else if (tw_lock_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		tw_describe(ctx, t, f->index, was, entry);
+		tw_describe(ctx, t, lookup->index, was, entry);
 		tw_events_unlock(ctx->file);
 	}
-	tw_unlock(ctx, f);
+	tw_unlock(ctx, lookup);
 	return was;
 }
 
 /* GET. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg,
-				  struct tw_sought sought)
+				  struct tw_hint hint)
 {
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
 	if (arg->flags)
 		return -EINVAL;
 	do {
-		t = tw_lookup(ctx, arg->key, sought, &f);
+		t = tw_lookup(ctx, arg->key, hint, &lookup);
 		if (!t) {
-			tw_unlock(ctx, &f);
+			tw_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
-		was = tw_look(ctx, t, &f, arg);
+		was = tw_look(ctx, t, &lookup, arg);
 	} while (!was);
 	return was;
 }
 
 /* The same for one: nothing else has to be done meanwhile. */
-static __always_inline struct tw_sought tw_seek(const struct tw_ctx *ctx, u64 key)
+static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 key)
 {
 	const struct tw_table *table = &ctx->file->table;
 	u32 buckets = tw_table_buckets(table);
 
-	return (struct tw_sought){ buckets, tw_table_chain(table, key, buckets) };
+	return (struct tw_hint){ buckets, tw_table_chain(table, key, buckets) };
 }
 
 #endif /* TW_OPS_H */

@@ -289,7 +289,7 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 }
 
 /* The timer that is next in a list, soon to be in the cache; with none the memory of index 0. */
-static struct tw_timer *tw_ahead(struct tw_timer **pages, u32 next)
+static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
 {
 	struct tw_timer *t = tw_timer_in(pages, next);
 
@@ -313,7 +313,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
-		after = tw_ahead(pages, next);
+		after = tw_prefetch_next(pages, next);
 		tw_deadline_read(w->pool, words, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
@@ -355,7 +355,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
-		after = tw_ahead(pages, next);
+		after = tw_prefetch_next(pages, next);
 		tw_deadline_read(w->pool, words, index, t);
 		tw_place(w, index, t);
 	}

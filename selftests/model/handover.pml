@@ -138,7 +138,7 @@ inline lock_other()
 #endif
 }
 
-/* tw_table_find() */
+/* tw_table_lookup() */
 inline find()
 {
 	link = 0;
@@ -424,7 +424,7 @@ called:
 	};
 	goto call;
 
-look_own: /* tw_lookup_own() */
+look_own: /* tw_lookup_lockless() */
 	t = head[BUCKET(k)];
 	do
 	:: t == 0 -> goto look_key
