@@ -333,9 +333,9 @@ bool tw_cpu_reclaim(struct tw_file *file)
 			continue;
 		tw_lock_bh(&cpu->lock);
 		if (cpu->nr_free)
-			tw_table_put(&file->table, cpu->free, cpu->nr_free);
+			tw_magazine_push(&file->table, cpu->free, cpu->nr_free);
 		if (cpu->spare)
-			tw_table_put(&file->table, cpu->spare, TW_MAGAZINE);
+			tw_magazine_push(&file->table, cpu->spare, TW_MAGAZINE);
 		cpu->free = 0;
 		cpu->nr_free = 0;
 		cpu->spare = 0;

@@ -294,7 +294,7 @@ void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 	u32 index, next;
 
 	for (left = taken->count, index = taken->first; left; left--, index = next) {
-		t = tw_timer_in(pages, index);
+		t = tw_timer_in_pages(pages, index);
 		next = t->next;
 		tw_event_free(ctx, t, index);
 	}
@@ -315,7 +315,7 @@ static void tw_events_put(const struct tw_ctx *ctx, struct timerwheel_event __us
 	if (!user_access_begin(to, max * sizeof(*to)))
 		return;
 	for (; taken->count < max; to++) {
-		t = tw_timer_in(pages, taken->next);
+		t = tw_timer_in_pages(pages, taken->next);
 		event = tw_event_of(ctx, taken->next, t, offset);
 		unsafe_put_user(event.key, &to->key, fault);
 		unsafe_put_user(event.value, &to->value, fault);

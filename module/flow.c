@@ -63,7 +63,7 @@ static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_
 	struct tw_timer *t;
 
 	while (taken->count < max) {
-		t = tw_timer_in(pages, taken->next);
+		t = tw_timer_in_pages(pages, taken->next);
 		event = tw_event_of(ctx, taken->next, t, ring->offset);
 		*tw_ring_slot(ring, ring->tail + taken->count) = event;
 		tw_taken_add(taken, t, &event);
@@ -164,7 +164,7 @@ static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
 		tw_events_log(ctx, due->first, 0);
 	}
 	for (index = due->first, place = ring->tail; index; index = next, place++) {
-		t = tw_timer_in(pages, index);
+		t = tw_timer_in_pages(pages, index);
 		next = t->next;
 		event = tw_ring_slot(ring, place);
 		/* Said twice: so the usual one is without what a period takes. */

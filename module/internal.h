@@ -460,8 +460,8 @@ void tw_table_free(struct tw_table *table);
 int tw_table_grow(struct tw_file *file);
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count);
 struct page *tw_table_words(struct tw_file *file, unsigned long nr);
-u32 tw_table_get(struct tw_table *table, u32 *count);
-void tw_table_put(struct tw_table *table, u32 first, u32 count);
+u32 tw_magazine_pop(struct tw_table *table, u32 *count);
+void tw_magazine_push(struct tw_table *table, u32 first, u32 count);
 
 /* user.c */
 void tw_user_init(void);

@@ -217,7 +217,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 		}
 		if (likely(tw_settled(ctx, t, &lookup->state, &nr))) {
 			if (lookup->state == TW_PENDING || lookup->state == TW_DUE) {
-				lookup->link = tw_table_link(table, lookup->chain, index);
+				lookup->link = tw_table_link_to(table, lookup->chain, index);
 				return t;
 			}
 			tw_unlock(ctx, lookup);

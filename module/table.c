@@ -56,14 +56,14 @@ static_assert(sizeof(struct tw_bucket) == 64);
 #define TW_SHARE_PAGES	(SZ_256K / PAGE_SIZE)
 
 /**
- * tw_table_get - take a magazine
+ * tw_magazine_pop - take a magazine
  * @table: the table
  * @count: is set to how many timers are in it
  *
  * Context: bottom halves off; a CPU part's lock is held.
  * Return: its first timer, 0: there is none.
  */
-u32 tw_table_get(struct tw_table *table, u32 *count)
+u32 tw_magazine_pop(struct tw_table *table, u32 *count)
 {
 	struct tw_timer *t;
 	u32 first;
@@ -83,14 +83,14 @@ u32 tw_table_get(struct tw_table *table, u32 *count)
 }
 
 /**
- * tw_table_put - give a magazine
+ * tw_magazine_push - give a magazine
  * @table: the table
  * @first: its first timer
  * @count: how many are in it, not 0
  *
  * Context: bottom halves off.
  */
-void tw_table_put(struct tw_table *table, u32 first, u32 count)
+void tw_magazine_push(struct tw_table *table, u32 first, u32 count)
 {
 	struct tw_timer *t = tw_timer_at(&table->pool, first);
 
@@ -468,7 +468,7 @@ static unsigned int tw_grow_kinds(const struct tw_table *table, u32 n)
  * tw_table_grow - make more timers
  * @file: the file
  *
- * Makes up to a page of them and puts them where tw_table_get() finds them; where that
+ * Makes up to a page of them and puts them where tw_magazine_pop() finds them; where that
  * is not allowed or there is no memory, gathers free ones that other CPU parts hold.
  *
  * Context: process, may sleep, no locks held. Takes tw_file.mutex.
@@ -497,7 +497,7 @@ int tw_table_grow(struct tw_file *file)
 		tw_timer_at(&table->pool, i)->next = i + 1;
 	/* Pairs with the acquire in scan.c: the page is there. */
 	smp_store_release(&table->made, table->made + n);
-	tw_table_put(table, first, n);
+	tw_magazine_push(table, first, n);
 	local_bh_enable();
 	goto unlock;
 full:

@@ -203,14 +203,14 @@ static inline void tw_table_set_link(u32 *link, u32 index)
 }
 
 /**
- * tw_table_link - find a timer's place in its chain
+ * tw_table_link_to - find a timer's place in its chain
  * @table: the table
  * @chain: the chain, its bucket locked
  * @index: the timer, which is in the chain
  *
  * Return: the link to it.
  */
-static inline u32 *tw_table_link(const struct tw_table *table, u32 *chain, u32 index)
+static inline u32 *tw_table_link_to(const struct tw_table *table, u32 *chain, u32 index)
 {
 	while (*chain != index)
 		chain = &tw_timer_at(&table->pool, *chain)->hash_next;

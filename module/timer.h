@@ -118,13 +118,13 @@ static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
 }
 
 /**
- * tw_timer_in - find a timer by its index, one of many
+ * tw_timer_in_pages - find a timer by its index, one of many
  * @pages: tw_pool_pages()
  * @index: an index that was handed out, not 0
  *
  * Return: the timer. It lives as long as the file.
  */
-static inline struct tw_timer *tw_timer_in(struct tw_timer **pages, u32 index)
+static inline struct tw_timer *tw_timer_in_pages(struct tw_timer **pages, u32 index)
 {
 	return &pages[index / TW_PAGE_TIMERS][index % TW_PAGE_TIMERS];
 }
@@ -139,7 +139,7 @@ static inline struct tw_timer *tw_timer_in(struct tw_timer **pages, u32 index)
  */
 static inline struct tw_timer *tw_timer_at(const struct tw_pool *pool, u32 index)
 {
-	return tw_timer_in(tw_pool_pages(pool), index);
+	return tw_timer_in_pages(tw_pool_pages(pool), index);
 }
 
 #endif /* TW_TIMER_H */

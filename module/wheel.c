@@ -291,7 +291,7 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 /* The timer that is next in a list, soon to be in the cache; with none the memory of index 0. */
 static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
 {
-	struct tw_timer *t = tw_timer_in(pages, next);
+	struct tw_timer *t = tw_timer_in_pages(pages, next);
 
 	prefetchw(t);
 	return t;
@@ -307,8 +307,8 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u64 **words = tw_pool_words(w->pool);
 	u32 index = w->head[list], next, before = due->last;
-	struct tw_timer *t = tw_timer_in(pages, index), *after;
-	struct tw_timer *last = before ? tw_timer_in(pages, before) : NULL;
+	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
+	struct tw_timer *last = before ? tw_timer_in_pages(pages, before) : NULL;
 	unsigned int left = budget, put_off = 0, expired;
 
 	for (; index && left; index = next, t = after, left--) {
@@ -350,7 +350,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u64 **words = tw_pool_words(w->pool);
 	u32 index = w->head[list], next;
-	struct tw_timer *t = tw_timer_in(pages, index), *after;
+	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
 	unsigned int left = budget;
 
 	for (; index && left; index = next, t = after, left--) {

@@ -149,7 +149,7 @@ inline find()
 	od
 }
 
-/* tw_table_link(): walk to the timer. */
+/* tw_table_link_to(): walk to the timer. */
 inline walk_to(chain)
 {
 	d_step {

@@ -41,7 +41,7 @@ faults=(
 'share: what failed stays charged;           s/tw_uncharge(file, i \* PAGE_SIZE);/;/'
 'magazine: it is forgotten;                  s/WRITE_ONCE(table->full, t->hash_next);/WRITE_ONCE(table->full, 0);/'
 'magazine: its size is not kept;             s/t->slack = count;/t->slack = TW_MAGAZINE;/'
-'stock: a full one is forgotten;             s/tw_table_put(&cpu->file->table, cpu->spare, TW_MAGAZINE);/;/'
+'stock: a full one is forgotten;             s/tw_magazine_push(&cpu->file->table, cpu->spare, TW_MAGAZINE);/;/'
 'stock: the spare one is used twice;         s/cpu->spare = 0;/;/'
 'free: the first is lost;                    s/t->next = cpu->free;/t->next = 0;/'
 'find: claimed timers are found;             s/ \&\& READ_ONCE(t->state) != TW_CLAIMED//'
