@@ -99,7 +99,7 @@ static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 {
 	struct tw_cpu *cpu = ctx->cpu;
 	struct tw_wheel *w = &cpu->wheel;
-	struct tw_chain due = {};
+	struct tw_due_list due = {};
 	u64 cascades = w->cascades;
 	bool more;
 

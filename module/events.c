@@ -100,11 +100,11 @@ bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now)
  *
  * Return: true if readers are to be woken, which the caller does once it holds no lock.
  */
-bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
+bool tw_events_add(struct tw_cpu *cpu, const struct tw_due_list *due, u64 now)
 {
 	struct tw_file *file = cpu->file;
 	struct tw_events *events = &file->events;
-	struct tw_chain *all = &events->due;
+	struct tw_due_list *all = &events->due;
 	bool wake;
 
 	lockdep_assert_held(&cpu->lock);
@@ -182,7 +182,7 @@ void tw_events_lock(struct tw_file *file)
  */
 void tw_events_unlink(struct tw_file *file, struct tw_timer *t)
 {
-	struct tw_chain *all = &file->events.due;
+	struct tw_due_list *all = &file->events.due;
 	const struct tw_pool *pool = &file->table.pool;
 
 	lockdep_assert_held(&file->events.lock);
@@ -266,7 +266,7 @@ static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_chain *all = &file->events.due;
+	struct tw_due_list *all = &file->events.due;
 
 	if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled()))
 		tw_events_log(ctx, taken->first, taken->next);

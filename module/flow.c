@@ -140,7 +140,7 @@ static bool tw_flow_open(const struct tw_file *file, u32 count)
  *
  * Return: true if they went; false: none did, they must go to the list.
  */
-static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
+static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_due_list *due)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_timer **pages = tw_pool_pages(&file->table.pool);
@@ -187,7 +187,7 @@ static bool tw_flow_at_once(struct tw_ctx *ctx, const struct tw_chain *due)
  * @ctx: the pass; no bucket is locked
  * @due: they, linked and TW_DUE
  */
-void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
+void tw_flow_expire(struct tw_ctx *ctx, const struct tw_due_list *due)
 {
 	lockdep_assert_held(&ctx->cpu->lock);
 	if (tw_flow_at_once(ctx, due))

@@ -253,7 +253,7 @@ struct tw_cpu {
  */
 struct tw_events {
 	raw_spinlock_t lock;
-	struct tw_chain due;
+	struct tw_due_list due;
 	u32 sets;
 	u64 set_at;
 	u32 woken;
@@ -491,7 +491,7 @@ void tw_cpu_barrier(struct tw_file *file);
 
 /* events.c */
 void tw_events_init(struct tw_events *events);
-bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now);
+bool tw_events_add(struct tw_cpu *cpu, const struct tw_due_list *due, u64 now);
 void tw_events_lock(struct tw_file *file);
 void tw_events_unlink(struct tw_file *file, struct tw_timer *t);
 void tw_events_unlock(struct tw_file *file);
@@ -501,7 +501,7 @@ bool tw_events_any(const struct tw_file *file);
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);
 
 /* flow.c */
-void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);
+void tw_flow_expire(struct tw_ctx *ctx, const struct tw_due_list *due);
 void tw_flow_after(struct tw_file *file, unsigned int n);
 long tw_flow_all(struct tw_file *file);
 bool tw_flow_set(struct tw_file *file);

@@ -16,7 +16,7 @@
  */
 void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
-	struct tw_chain due = { .first = index, .last = index, .count = 1 };
+	struct tw_due_list due = { .first = index, .last = index, .count = 1 };
 	struct tw_cpu *cpu = ctx->cpu;
 
 	t->fired = ctx->now;

@@ -77,7 +77,7 @@ TRACE_EVENT(timerwheel_remove,
 
 /* A run of timers fell due on a CPU; lateness is that of the first. */
 TRACE_EVENT(timerwheel_expire,
-	TP_PROTO(const struct tw_cpu *cpu, const struct tw_chain *due, u64 now),
+	TP_PROTO(const struct tw_cpu *cpu, const struct tw_due_list *due, u64 now),
 	TP_ARGS(cpu, due, now),
 	TP_STRUCT__entry(
 		__field(const void *, wheel)

@@ -302,7 +302,7 @@ static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
  * others are placed anew, which never puts them back into @list.
  */
 static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
-			     unsigned int budget, u64 *moved, struct tw_chain *due)
+			     unsigned int budget, u64 *moved, struct tw_due_list *due)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u64 **words = tw_pool_words(w->pool);
@@ -381,7 +381,7 @@ static void tw_detach(struct tw_wheel *w, unsigned int list)
 
 /* Visit timers of the oldest backlogs, at most @budget. */
 static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned int budget,
-				      struct tw_chain *due)
+				      struct tw_due_list *due)
 {
 	unsigned int base = w->levels * w->ring;
 	unsigned int done = 0;
@@ -413,7 +413,7 @@ static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned i
  * Return: true if there is more to do now; else nothing is to be done before @w->work.
  */
 bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budget,
-		      bool manual, bool last, struct tw_chain *due)
+		      bool manual, bool last, struct tw_due_list *due)
 {
 	unsigned int left = budget;
 	struct tw_job job;

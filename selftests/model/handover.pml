@@ -62,7 +62,7 @@
 #define DUELIST	1		/* tw_events.due */
 #define TABLE	2		/* a magazine in tw_table.full */
 #define WHEEL	4		/* + part: tw_cpu.wheel */
-#define CHAIN	8		/* + part: struct tw_chain of a pass under way */
+#define CHAIN	8		/* + part: struct tw_due_list of a pass under way */
 #define STOCK	12		/* + part: tw_cpu.free */
 
 byte state[TIMERS + 1];

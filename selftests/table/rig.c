@@ -249,12 +249,12 @@ void rig_pass(struct tw_file *file)
 {
 	struct tw_cpu *cpu = file->cpu[shim_cpu];
 	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = rig_now };
-	struct tw_chain due;
+	struct tw_due_list due;
 	bool more;
 
 	do {
 		raw_spin_lock(&cpu->lock);
-		due = (struct tw_chain){};
+		due = (struct tw_due_list){};
 		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now, TW_BATCH,
 					false, false, &due);
 		if (due.count && tw_has_ring(file))

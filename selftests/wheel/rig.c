@@ -110,7 +110,7 @@ void rig_remove(struct rig *r, u32 index)
 	t->state = TW_FREE;
 }
 
-/* Take a due timer out of the chain. */
+/* Take a due timer off the due list. */
 void rig_take_due(struct rig *r, u32 index)
 {
 	struct tw_timer *t = rig_timer(r, index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A wheel and what the module's other files do for one: memory, the chain of due timers,
+ * A wheel and what the module's other files do for one: memory, the list of due timers,
  * taking timers from it.
  */
 #ifndef RIG_H
@@ -28,7 +28,7 @@ struct rig {
 	struct tw_pool pool;
 	struct tw_timer **page;
 	u64 **word;
-	struct tw_chain due;
+	struct tw_due_list due;
 	unsigned int slots;
 	unsigned int lists;
 	u32 max;

@@ -143,12 +143,12 @@ noinline void measured_pass(void)
 {
 	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = now_ns };
 	struct tw_wheel *w = &cpu->wheel;
-	struct tw_chain due;
+	struct tw_due_list due;
 	bool more;
 
 	do {
 		raw_spin_lock(&cpu->lock);
-		due = (struct tw_chain){};
+		due = (struct tw_due_list){};
 		more = tw_wheel_collect(w, div64_u64(now_ns, w->tick), now_ns, PIECE, false, false,
 					&due);
 		if (due.count)
