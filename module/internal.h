@@ -120,13 +120,13 @@ struct tw_bucket {
  * enum tw_dirs - the directories of a table
  * @TW_DIR_TIMERS: tw_pool.page
  * @TW_DIR_BUCKETS: tw_table.bucket
- * @TW_DIR_WORDS: tw_table.words
+ * @TW_DIR_DEADLINES: tw_table.deadlines
  * @TW_DIRS: how many there are
  */
 enum tw_dirs {
 	TW_DIR_TIMERS,
 	TW_DIR_BUCKETS,
-	TW_DIR_WORDS,
+	TW_DIR_DEADLINES,
 	TW_DIRS,
 };
 
@@ -148,7 +148,7 @@ struct tw_dir {
  * @buckets: how many there are: linear hashing, grows by one at a time. Written under
  *	the lock of the bucket that is split.
  * @made: indices that exist: 1 to @made. Written under tw_file.mutex.
- * @words: directory of the deadline table, as in @pool but before all of it is there, too;
+ * @deadlines: directory of the deadline table, as in @pool but before all of it is there, too;
  *	tw_file.mutex
  * @dir: how full the directories are; tw_file.mutex
  * @sharers: calls that are making the deadline table; tw_file.mutex
@@ -163,7 +163,7 @@ struct tw_table {
 	u64 seed[2];
 	u32 buckets;
 	u32 made;
-	u64 **words;
+	u64 **deadlines;
 	struct tw_dir dir[TW_DIRS];
 	u32 sharers;
 	struct lockdep_map bucket_map;
@@ -459,7 +459,7 @@ int tw_table_init(struct tw_file *file);
 void tw_table_free(struct tw_table *table);
 int tw_table_grow(struct tw_file *file);
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count);
-struct page *tw_table_words(struct tw_file *file, unsigned long nr);
+struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr);
 u32 tw_magazine_pop(struct tw_table *table, u32 *count);
 void tw_magazine_push(struct tw_table *table, u32 first, u32 count);
 

@@ -246,7 +246,7 @@ again:
 				goto again;
 			lookup.state = TW_FREE;
 		}
-		tw_deadline_void(&file->table.pool, lookup.index, t);
+		tw_deadline_reset(&file->table.pool, lookup.index, t);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
@@ -264,7 +264,7 @@ again:
 		}
 		lookup.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
-		tw_deadline_owner(&file->table.pool, lookup.index, t);
+		tw_deadline_new_owner(&file->table.pool, lookup.index, t);
 		WRITE_ONCE(t->key, arg->key);
 		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(lookup.link, lookup.index);
@@ -338,7 +338,7 @@ static __always_inline void tw_set_deadline(struct tw_ctx *ctx, u32 index, struc
 
 	if (state == TW_PENDING && !stays)
 		tw_unqueue(ctx, t);
-	tw_deadline_void(&ctx->file->table.pool, index, t);
+	tw_deadline_reset(&ctx->file->table.pool, index, t);
 	t->deadline = deadline;
 	trace_timerwheel_move(ctx->file, t, was);
 	if (!stays)
@@ -390,7 +390,7 @@ again:
 		return -ESTALE;
 	}
 	if (lookup.state == TW_PENDING)
-		tw_deadline_take(&ctx->file->table.pool, lookup.index, t);
+		tw_deadline_sync(&ctx->file->table.pool, lookup.index, t);
 	was = tw_take(ctx, t, &lookup);
 	if (!was)
 		goto again;
@@ -407,7 +407,7 @@ static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32
 			       struct timerwheel_entry *entry)
 {
 	if (was == TIMERWHEEL_WAS_PENDING)
-		tw_deadline_take(&ctx->file->table.pool, index, t);
+		tw_deadline_sync(&ctx->file->table.pool, index, t);
 	*entry = (struct timerwheel_entry) {
 		.key = t->key,
 		.value = t->value,

@@ -90,17 +90,17 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
  * struct tw_pool - all timers of a file, by index
  * @page: directory of their pages. Entries are set once and never change; the
  *	directory itself is replaced by a larger copy as the pool grows.
- * @words: the same for the pages of the deadline table; NULL: nobody has mapped it. Where
+ * @deadlines: the same for the pages of the deadline table; NULL: nobody has mapped it. Where
  *	there is a timer there is its word. See deadlines.h.
- * @words_offset: what user space's times in there are ahead of ours (modulo 2^64); constant once
- *	@words is set
+ * @deadlines_offset: what user space's times in there are ahead of ours (modulo 2^64); constant
+ *	once @deadlines is set
  * @generation_mask: the lower bits of a word, which hold a generation; constant once there are
  *	timers
  */
 struct tw_pool {
 	struct tw_timer *__rcu *page;
-	u64 *__rcu *words;
-	u64 words_offset;
+	u64 *__rcu *deadlines;
+	u64 deadlines_offset;
 	u32 generation_mask;
 };
 

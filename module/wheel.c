@@ -305,7 +305,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 			     unsigned int budget, u64 *moved, struct tw_due_list *due)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
-	u64 **words = tw_pool_words(w->pool);
+	u64 **deadlines = tw_pool_deadlines(w->pool);
 	u32 index = w->head[list], next, before = due->last;
 	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
 	struct tw_timer *last = before ? tw_timer_in_pages(pages, before) : NULL;
@@ -314,7 +314,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
 		after = tw_prefetch_next(pages, next);
-		tw_deadline_read(w->pool, words, index, t);
+		__tw_deadline_sync(w->pool, deadlines, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
 			put_off++;
@@ -348,7 +348,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
-	u64 **words = tw_pool_words(w->pool);
+	u64 **deadlines = tw_pool_deadlines(w->pool);
 	u32 index = w->head[list], next;
 	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
 	unsigned int left = budget;
@@ -356,7 +356,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
 		after = tw_prefetch_next(pages, next);
-		tw_deadline_read(w->pool, words, index, t);
+		__tw_deadline_sync(w->pool, deadlines, index, t);
 		tw_place(w, index, t);
 	}
 	tw_wheel_set_first(w, list, index);

@@ -466,7 +466,7 @@ static void run_store(void)
 	u64 time = pick_deadline(TIMERWHEEL_ABS, model.offset);
 	u32 generation = e->generation, owner;
 
-	if (!file->table.pool.words || !e->index)
+	if (!file->table.pool.deadlines || !e->index)
 		return;
 	/* If the word that is overwritten has been seen already it counts. */
 	owner = model.owner[e->index];
@@ -474,15 +474,15 @@ static void run_store(void)
 		model_look(&model, &model.entry[owner - 1]);
 	if (once_in(20))
 		generation = source_word(&source) & mask;
-	*tw_word_in(file->table.pool.words, e->index) = ((time + mask) & ~mask) | generation;
+	*tw_deadline_entry(file->table.pool.deadlines, e->index) = ((time + mask) & ~mask) | generation;
 	stats->stores++;
 }
 
 static void run_share(void)
 {
-	u32 most = file->setup.capacity / TW_PAGE_WORDS + 1, index;
+	u32 most = file->setup.capacity / TW_PAGE_DEADLINES + 1, index;
 	struct size before = size_now(), after;
-	bool first = !file->table.pool.words;
+	bool first = !file->table.pool.deadlines;
 	int err;
 
 	if (!config->bits)
@@ -500,11 +500,11 @@ static void run_share(void)
 	CHECK(!err || !memcmp(&before, &after, sizeof(before)),
 	      "making the deadline table said %d, and %llu bytes are charged", err,
 	      after.charged - before.charged);
-	CHECK(!err == !!file->table.pool.words, "the deadline table is there, or not");
+	CHECK(!err == !!file->table.pool.deadlines, "the deadline table is there, or not");
 	/* The caller was in the time namespace of those who map it. */
-	file->table.pool.words_offset = config->offset;
+	file->table.pool.deadlines_offset = config->offset;
 	for (index = 1; first && !err && index <= file->table.made; index++)
-		CHECK(*tw_word_in(file->table.pool.words, index) ==
+		CHECK(*tw_deadline_entry(file->table.pool.deadlines, index) ==
 		      tw_timer_at(&file->table.pool, index)->generation,
 		      "the word of timer %u does not say whose it is", index);
 }

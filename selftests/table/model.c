@@ -45,9 +45,9 @@ static u64 absolute(u64 time, u64 offset)
 
 u64 *model_word(const struct model *m, const struct entry *e)
 {
-	u64 **words = m->file->table.pool.words;
+	u64 **words = m->file->table.pool.deadlines;
 
-	return words && e->state != NO_TIMER ? tw_word_in(words, e->index) : NULL;
+	return words && e->state != NO_TIMER ? tw_deadline_entry(words, e->index) : NULL;
 }
 
 u64 model_deadline(const struct model *m, const struct entry *e)

@@ -155,7 +155,7 @@ static void walk_memory(struct model *m)
 	const struct tw_dir *dir = table->dir;
 	size_t memory = dir_memory(&dir[TW_DIR_TIMERS], TW_PAGE) +
 			dir_memory(&dir[TW_DIR_BUCKETS], TW_PAGE) +
-			dir_memory(&dir[TW_DIR_WORDS], PAGE_SIZE);
+			dir_memory(&dir[TW_DIR_DEADLINES], PAGE_SIZE);
 
 	CHECK(rig_charged == memory + log_memory(m->file) && m->file->charged == memory,
 	      "%llu bytes charged to the user, %zu to the file, and %zu there, %zu in the log",
@@ -166,8 +166,10 @@ static void walk_memory(struct model *m)
 	      table->buckets, table->made);
 	CHECK(!table->made || table->made / TW_PAGE_TIMERS + 1 == dir[TW_DIR_TIMERS].used,
 	      "%u pages for %u timers", dir[TW_DIR_TIMERS].used, table->made);
-	CHECK(dir[TW_DIR_WORDS].used == (table->pool.words ? table->made / TW_PAGE_WORDS + 1 : 0),
-	      "%u pages of words for %u timers", dir[TW_DIR_WORDS].used, table->made);
+	CHECK(dir[TW_DIR_DEADLINES].used ==
+	      (table->pool.deadlines ? table->made / TW_PAGE_DEADLINES + 1 : 0),
+	      "%u pages of the deadline table for %u timers", dir[TW_DIR_DEADLINES].used,
+	      table->made);
 	CHECK(DIV_ROUND_UP(table->buckets, TW_PAGE_BUCKETS) == dir[TW_DIR_BUCKETS].used,
 	      "%u pages for %u buckets", dir[TW_DIR_BUCKETS].used, table->buckets);
 	CHECK(!table->lock.word && !m->file->ring.lock.word, "a lock is held");
