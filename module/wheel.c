@@ -125,12 +125,12 @@ void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 	w->occupied = occupied;
 	w->tick = tick;
 	w->shift = ilog2(slots);
-	w->ring = 2 * slots;
+	w->level_size = 2 * slots;
 	w->levels = tw_wheel_levels(slots, tick);
 	for (; bit < 64; bit++) {
-		while (BIT_ULL(bit) >> (level * w->shift) >= w->ring)
+		while (BIT_ULL(bit) >> (level * w->shift) >= w->level_size)
 			level++;
-		w->reach[bit].list = level * w->ring;
+		w->reach[bit].list = level * w->level_size;
 		w->reach[bit].shift = level * w->shift;
 	}
 	w->cursor = now;
@@ -166,7 +166,7 @@ void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first)
  */
 void tw_wheel_open_slot(struct tw_wheel *w, unsigned int list, u64 b)
 {
-	unsigned int level = list >> ilog2(w->ring);
+	unsigned int level = list >> ilog2(w->level_size);
 	u64 work = tw_work_tick(w, level, b);
 
 	__set_bit(list, w->occupied);
@@ -192,21 +192,21 @@ void tw_wheel_count_lateness(struct tw_wheel *w, u64 late)
 /* The number of the first slot of @level that is not empty. False: there is none. */
 static bool tw_first_slot(struct tw_wheel *w, unsigned int level, u64 *b)
 {
-	unsigned int ring = w->ring;
-	unsigned int base = level * ring;
+	unsigned int size = w->level_size;
+	unsigned int base = level * size;
 	u64 from = w->cursor >> (level * w->shift);
-	unsigned int place = from & (ring - 1);
+	unsigned int place = from & (size - 1);
 	unsigned int found;
 
-	found = find_next_bit(w->occupied, base + ring, base + place);
-	if (found >= base + ring) {
+	found = find_next_bit(w->occupied, base + size, base + place);
+	if (found >= base + size) {
 		found = find_next_bit(w->occupied, base + place, base);
 		if (found >= base + place) {
 			w->busy &= ~BIT(level);
 			return false;
 		}
 	}
-	*b = from + ((found - base - place) & (ring - 1));
+	*b = from + ((found - base - place) & (size - 1));
 	return true;
 }
 
@@ -215,7 +215,7 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 {
 	u64 begin = b << (level * w->shift);
 	u64 first = begin + BIT_ULL(level * w->shift) - 1;
-	u32 index = w->head[level * w->ring + (b & (w->ring - 1))];
+	u32 index = w->head[level * w->level_size + (b & (w->level_size - 1))];
 	unsigned int left = TW_LOOKS;
 
 	/* Those that were put off beyond the slot are put anew at its end. */
@@ -367,7 +367,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 /* Let what is left of slot @list wait as a backlog, if there is room for one more. */
 static void tw_detach(struct tw_wheel *w, unsigned int list)
 {
-	unsigned int base = w->levels * w->ring;
+	unsigned int base = w->levels * w->level_size;
 	unsigned int n = (w->backlog_first + w->backlogs) % TW_BACKLOGS;
 	u32 first = w->head[list];
 
@@ -383,7 +383,7 @@ static void tw_detach(struct tw_wheel *w, unsigned int list)
 static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned int budget,
 				      struct tw_due_list *due)
 {
-	unsigned int base = w->levels * w->ring;
+	unsigned int base = w->levels * w->level_size;
 	unsigned int done = 0;
 
 	while (w->backlogs) {
@@ -429,7 +429,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		if (!left || (early && w->backlogs && left <= budget / 2))
 			break;
 		w->cursor = max(w->cursor, min(now + 1, job.late));
-		list = job.level * w->ring + (job.slot & (w->ring - 1));
+		list = job.level * w->level_size + (job.slot & (w->level_size - 1));
 		if (job.level)
 			left -= tw_cascade(w, list,
 					   early && w->backlogs ? left - budget / 2 : left);

@@ -50,7 +50,7 @@ struct tw_due_list {
  *	set back, so that the wheel's own time never does
  * @cursor: no timer in a slot belongs to a tick before this one
  * @work: nothing needs to be done before this tick
- * @ring: slots in the ring of each level
+ * @level_size: slots of each level
  * @shift: log2 of the slots by which one level turns for one slot of the next
  * @levels: how many there are
  * @busy: a bit for each level that may hold timers
@@ -77,7 +77,7 @@ struct tw_wheel {
 	u64 bias;
 	u64 cursor;
 	u64 work;
-	u32 ring;
+	u32 level_size;
 	u32 busy;
 	u8 shift;
 	u8 levels;

@@ -90,8 +90,8 @@ static bool all_empty(const struct tw_wheel *w, unsigned int list, unsigned int 
 void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 {
 	const struct tw_wheel *w = &r->w;
-	unsigned int ring = rig_ring(r);
-	unsigned int chunk = min(ring, BITS_PER_LONG);
+	unsigned int size = rig_level_size(r);
+	unsigned int chunk = min(size, BITS_PER_LONG);
 	unsigned int list = 0, level, i;
 	u64 work = TW_NEVER;
 	u32 pending = 0;
@@ -100,9 +100,9 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 		u64 from = w->cursor >> level * w->shift;
 		bool any = false;
 
-		for (i = 0; i < ring; i++, list++) {
-			/* The only number in reach of the cursor with this place in the ring */
-			u64 b = from + ((i - from) & (ring - 1));
+		for (i = 0; i < size; i++, list++) {
+			/* The only number in reach of the cursor with this place in its level */
+			u64 b = from + ((i - from) & (size - 1));
 			u64 ready = level ? (b - 1) << level * w->shift : b;
 
 			if (!(list % chunk) && all_empty(w, list, chunk)) {

@@ -121,12 +121,12 @@ static void check_inserted(struct driver *d, u32 index)
 	list = rig_timer(r, index)->prev & ~TW_HEAD;
 	CHECK(list < r->lists && r->w.head[list] == index, "timer %u is not first in its slot",
 	      index);
-	level = list / rig_ring(r);
+	level = list / rig_level_size(r);
 	CHECK(level < r->w.levels, "timer %u was put into a backlog", index);
 	for (n = 0; n <= level; n++) {
 		shift = n * r->w.shift;
 		away = (tick >> shift) - (r->w.cursor >> shift);
-		CHECK((away < rig_ring(r)) == (n == level),
+		CHECK((away < rig_level_size(r)) == (n == level),
 		      "timer %u was put into level %u, level %u is %llu away", index, level, n,
 		      away);
 	}

@@ -12,13 +12,13 @@ files=(wheel.c slots.h)
 
 # name; script for sed, which must change something
 faults=(
-'place: the ring ends one slot early;        s/\(b - (w->cursor >> shift) >= w->ring\)/\1 - 1/'
-'place: the ring ends one slot late;         s/\(b - (w->cursor >> shift)\) >= w->ring/\1 > w->ring/'
-'place: a ring of one slot more is not seen; s/if (unlikely(b - (w->cursor >> shift) >= w->ring))/if (0)/'
+'place: the level ends one slot early;       s/\(b - (w->cursor >> shift) >= w->level_size\)/\1 - 1/'
+'place: the level ends one slot late;        s/\(b - (w->cursor >> shift)\) >= w->level_size/\1 > w->level_size/'
+'place: one slot more is not seen;           s/if (unlikely(b - (w->cursor >> shift) >= w->level_size))/if (0)/'
 'levels: one too high;                       s/\(reach.bit..list = \)level/\1(level + 1)/'
 'place: work is not announced;               s/^\t\tw->work = work;/;/'
 'place: nobody is told of work;              s/w->sooner = true;/;/'
-'place: a tick too far is taken for near;    s/ahead >= w->ring/ahead > w->ring/'
+'place: a tick too far is taken for near;    s/delta >= w->level_size/delta > w->level_size/'
 'levels: slots too short;                    s/\(reach.bit..shift = \)level/\1!!level/'
 'place: level is not busy;                   s/w->busy |= BIT(level);/;/'
 'fire tick: rounded down;                    s/ + w->tick - 1, w->tick)/, w->tick)/'
@@ -34,7 +34,7 @@ faults=(
 'catch up: cursor too far;                   s/w->cursor = now + 1;/w->cursor = now + 2;/'
 'catch up: while there is work;              s/if (w->work > now \&\& w->cursor <= now)/if (w->cursor <= now)/'
 'first slot: place 0 is passed over;         s/base + place, base);/base + place, base + 1);/'
-'first slot: the cursor'\''s is passed over; s/base + ring, base + place);/base + ring, base + place + 1);/'
+'first slot: the cursor'\''s is passed over; s/base + size, base + place);/base + size, base + place + 1);/'
 'work: cascades begin late;                  s/level ? (b - 1) << /level ? b << /'
 'work: cascades begin too early;             s/level ? (b - 1) << /level ? (b - 2) << /'
 'next job: the last one first;               s/late <= job->late/late >= job->late/'

@@ -49,8 +49,8 @@ void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack);
 void rig_remove(struct rig *r, u32 index);
 void rig_take_due(struct rig *r, u32 index);
 
-/* Slots in the ring of each level. */
-static inline unsigned int rig_ring(const struct rig *r)
+/* Slots of each level. */
+static inline unsigned int rig_level_size(const struct rig *r)
 {
 	return 2 * r->slots;
 }
