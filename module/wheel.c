@@ -73,7 +73,7 @@
 #include "slots.h"
 
 /* Timers of a level that tw_wheel_first() looks at. */
-#define TW_LOOKS	4096U
+#define TW_FIRST_TIMERS	4096U
 
 /**
  * tw_wheel_levels - how many levels reach every tick of 64-bit time
@@ -216,7 +216,7 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 	u64 begin = b << (level * w->shift);
 	u64 first = begin + BIT_ULL(level * w->shift) - 1;
 	u32 index = w->head[level * w->level_size + (b & (w->level_size - 1))];
-	unsigned int left = TW_LOOKS;
+	unsigned int left = TW_FIRST_TIMERS;
 
 	/* Those that were put off beyond the slot are put anew at its end. */
 	for (; index && left; left--) {
@@ -232,7 +232,7 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
  * tw_wheel_first - when is the first timer due?
  * @w: the wheel
  *
- * Unlike @w->work not when there is something to cascade. Looks at TW_LOOKS timers of each level at
+ * Unlike @w->work not when there is something to cascade. Looks at TW_FIRST_TIMERS timers of each level at
  * most: who has more of them in a slot gets the slot's begin.
  *
  * Return: the tick, or an earlier one; TW_NEVER: there is none.
@@ -306,10 +306,10 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u64 **deadlines = tw_pool_deadlines(w->pool);
-	u32 index = w->head[list], next, before = due->last;
+	u32 index = w->head[list], next, prev = due->last;
 	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
-	struct tw_timer *last = before ? tw_timer_in_pages(pages, before) : NULL;
-	unsigned int left = budget, put_off = 0, expired;
+	struct tw_timer *last = prev ? tw_timer_in_pages(pages, prev) : NULL;
+	unsigned int left = budget, postponed = 0, expired;
 
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
@@ -317,26 +317,26 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		__tw_deadline_sync(w->pool, deadlines, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
-			put_off++;
+			postponed++;
 			continue;
 		}
 		WRITE_ONCE(t->state, TW_DUE);
 		t->fired = now_ns;
-		t->prev = before;
+		t->prev = prev;
 		if (last)
 			last->next = index;
 		else
 			due->first = index;
-		before = index;
+		prev = index;
 		last = t;
 		tw_wheel_count_lateness(w, now_ns - t->deadline);
 	}
 	tw_wheel_set_first(w, list, index);
-	*moved += put_off;
-	expired = budget - left - put_off;
+	*moved += postponed;
+	expired = budget - left - postponed;
 	if (expired) {
 		last->next = 0;
-		due->last = before;
+		due->last = prev;
 		due->count += expired;
 		w->expired += expired;
 		w->pending -= expired;

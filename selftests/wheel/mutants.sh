@@ -40,7 +40,7 @@ faults=(
 'next job: the last one first;               s/late <= job->late/late >= job->late/'
 'visit: not at the very deadline;            s/t->deadline > now_ns/t->deadline >= now_ns/'
 'visit: one tick early;                      s/t->deadline > now_ns/t->deadline > now_ns + w->tick/'
-'visit: prev on the due list;                s/t->prev = before;/t->prev = 0;/'
+'visit: prev on the due list;                s/t->prev = prev;/t->prev = 0;/'
 'visit: the due list has no end;             s/last->next = 0;/last->next = last->next;/'
 'visit: the rest is forgotten;               /^static .*tw_visit(/,/^}/s/tw_wheel_set_first(w, list, index);/tw_wheel_set_first(w, list, 0);/'
 'visit: over budget;                         /^static .*tw_visit(/,/^}/s/left = budget, /left = budget + 1, /'
