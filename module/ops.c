@@ -186,7 +186,7 @@ int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 dea
 		/* Not to be asked for TW_DUE: a reader may have claimed it just now. */
 		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
 						   tw_take(ctx, t, &lookup);
-	} while (!was);
+	} while (was == -EAGAIN);
 	tw_set_deadline(ctx, lookup.index, t, deadline, lookup.state, was);
 	tw_unlock(ctx, &lookup);
 	return was;
@@ -234,7 +234,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
  * @index: an index that exists
  * @entry: is filled in
  *
- * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: no timer has that index.
+ * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index.
  */
 int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 {
@@ -245,9 +245,9 @@ int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 	do {
 		t = tw_lookup_index(ctx, index, &lookup);
 		if (!t)
-			return TIMERWHEEL_WAS_NONE;
+			return -ENOENT;
 		was = tw_look(ctx, t, &lookup, entry);
-	} while (!was);
+	} while (was == -EAGAIN);
 	return was;
 }
 
@@ -268,8 +268,8 @@ static int tw_tell(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int 
  * @to: where to tell
  * @size: how much of a struct timerwheel_entry
  *
- * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: no timer has that index; -EFAULT: @to
- * cannot be written without sleeping, nothing was done.
+ * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index; -EFAULT: @to cannot be
+ * written without sleeping, nothing was done.
  */
 int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {
@@ -281,7 +281,7 @@ int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 again:
 	t = tw_lookup_index(ctx, index, &lookup);
 	if (!t)
-		return TIMERWHEEL_WAS_NONE;
+		return -ENOENT;
 	if (lookup.state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
 		err = tw_tell(ctx, t, index, was, to, size);

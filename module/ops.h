@@ -121,8 +121,8 @@ static __always_inline void tw_unqueue(struct tw_ctx *ctx, struct tw_timer *t)
 }
 
 /*
- * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_*, or
- * TIMERWHEEL_WAS_NONE if a reader was faster: the bucket is unlocked then, look again.
+ * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_PENDING or _DUE;
+ * -EAGAIN: a reader was faster, and the bucket is unlocked: look the timer up again.
  */
 static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
 				   const struct tw_lookup *lookup)
@@ -138,7 +138,7 @@ static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
 		return TIMERWHEEL_WAS_DUE;
 	}
 	tw_unlock(ctx, lookup);
-	return TIMERWHEEL_WAS_NONE;
+	return -EAGAIN;
 }
 
 /* Queue a timer that is in no list, in this CPU's part. */
@@ -242,7 +242,7 @@ again:
 			was = TIMERWHEEL_WAS_PENDING;
 		} else {
 			was = tw_take(ctx, t, &lookup);
-			if (!was)
+			if (was == -EAGAIN)
 				goto again;
 			lookup.state = TW_FREE;
 		}
@@ -392,7 +392,7 @@ again:
 	if (lookup.state == TW_PENDING)
 		tw_deadline_sync(&ctx->file->table.pool, lookup.index, t);
 	was = tw_take(ctx, t, &lookup);
-	if (!was)
+	if (was == -EAGAIN)
 		goto again;
 	arg->value = t->value;
 	arg->left = tw_left(ctx, t, was);
@@ -421,11 +421,14 @@ static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32
 	};
 }
 
-/* Look at a timer. Returns 0 if a reader was faster: look again. Unlocks the bucket. */
+/*
+ * Fill in @entry and unlock the bucket. Returns TIMERWHEEL_WAS_PENDING or _DUE; -EAGAIN: a reader
+ * was faster: look the timer up again.
+ */
 static inline int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_lookup *lookup,
 			  struct timerwheel_entry *entry)
 {
-	int was = TIMERWHEEL_WAS_NONE;
+	int was = -EAGAIN;
 
 	if (lookup->state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
@@ -456,7 +459,7 @@ static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *a
 			return -ENOENT;
 		}
 		was = tw_look(ctx, t, &lookup, arg);
-	} while (!was);
+	} while (was == -EAGAIN);
 	return was;
 }
 

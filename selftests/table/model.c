@@ -297,7 +297,7 @@ void model_index(struct model *m, u32 index, int result, const struct timerwheel
 	struct entry *e;
 
 	if (!owner) {
-		CHECK(!result, "index %u is free, and was said to be %d", index, result);
+		CHECK(result == -ENOENT, "index %u is free, and was said to be %d", index, result);
 		return;
 	}
 	e = &m->entry[owner - 1];
