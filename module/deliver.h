@@ -66,7 +66,7 @@ static inline void tw_event_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 in
 	else
 		t->deadline += passed + t->period;
 	WRITE_ONCE(t->cpu, cpu->nr);
-	/* Whoever reads the state reads the CPU afterwards: pairs with tw_settled(). */
+	/* Whoever reads the state reads the CPU afterwards: pairs with tw_timer_held(). */
 	smp_store_release(&t->state, TW_PENDING);
 	tw_wheel_insert(&cpu->wheel, index, t);
 	cpu->counts.rearmed++;

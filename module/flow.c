@@ -135,7 +135,7 @@ static bool tw_flow_open(const struct tw_file *file, u32 count)
  *
  * Timers between wheel and due list are in the hands of their part's holder: nobody else does
  * anything with them before that lock is dropped, for it is not on the list that they are found
- * (tw_lock_due()). So if the ring has room they need not go there. Their part is not unlocked
+ * (tw_lock_if_due()). So if the ring has room they need not go there. Their part is not unlocked
  * before all of them are in the ring and free, or armed again if they are periodic.
  *
  * Return: true if they went; false: none did, they must go to the list.

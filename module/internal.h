@@ -450,9 +450,9 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_move(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
 int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
-void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
-int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
-int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
+void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
+int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
+int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
 
 /* table.c */
 int tw_table_init(struct tw_file *file);

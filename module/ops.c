@@ -9,12 +9,12 @@
 #include "ops.h"
 
 /**
- * tw_queue_due - queue a timer whose deadline has passed already: it is due at once
+ * tw_enqueue_due - queue a timer whose deadline has passed already: it is due at once
  * @ctx: the run
  * @index: the timer's index
  * @t: the timer, in no list
  */
-void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
 	struct tw_due_list due = { .first = index, .last = index, .count = 1 };
 	struct tw_cpu *cpu = ctx->cpu;
@@ -22,7 +22,7 @@ void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 	t->fired = ctx->now;
 	t->next = 0;
 	t->prev = 0;
-	/* Pairs with the acquire in tw_settled(). */
+	/* Pairs with the acquire in tw_timer_held(). */
 	smp_store_release(&t->state, TW_DUE);
 	cpu->wheel.expired++;
 	tw_wheel_count_lateness(&cpu->wheel, ctx->now - t->deadline);
@@ -158,7 +158,7 @@ int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_move_other - MOVE of a timer that tw_lookup_lockless() did not find
+ * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
  * @ctx: the run
  * @arg: what is asked for
  * @deadline: the same, on the file's clock
@@ -166,8 +166,8 @@ int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
  *
  * Return: TIMERWHEEL_WAS_* or a documented error.
  */
-int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-		  struct tw_hint hint)
+int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+		 struct tw_hint hint)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
@@ -176,19 +176,19 @@ int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 dea
 	do {
 		t = tw_lookup(ctx, arg->key, hint, &lookup);
 		if (!t) {
-			tw_unlock(ctx, &lookup);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
 		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_unlock(ctx, &lookup);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
 		/* Not to be asked for TW_DUE: a reader may have claimed it just now. */
 		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
-						   tw_take(ctx, t, &lookup);
+						   tw_dequeue(ctx, t, &lookup);
 	} while (was == -EAGAIN);
 	tw_set_deadline(ctx, lookup.index, t, deadline, lookup.state, was);
-	tw_unlock(ctx, &lookup);
+	tw_lookup_unlock(ctx, &lookup);
 	return was;
 }
 
@@ -212,31 +212,31 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 		lookup->chain = tw_table_chain(table, key, buckets);
 		lookup->bucket = tw_table_lock(table, key, buckets, &lookup->chain);
 		if (READ_ONCE(t->key) != key) {
-			tw_unlock(ctx, lookup);
+			tw_lookup_unlock(ctx, lookup);
 			continue;
 		}
-		if (likely(tw_settled(ctx, t, &lookup->state, &nr))) {
+		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr))) {
 			if (lookup->state == TW_PENDING || lookup->state == TW_DUE) {
 				lookup->link = tw_table_link_to(table, lookup->chain, index);
 				return t;
 			}
-			tw_unlock(ctx, lookup);
+			tw_lookup_unlock(ctx, lookup);
 			return NULL;
 		}
-		tw_unlock(ctx, lookup);
+		tw_lookup_unlock(ctx, lookup);
 		tw_cpu_lock_other(ctx, nr);
 	}
 }
 
 /**
- * tw_op_look - look at a timer by index
+ * tw_get_index - look at a timer by index
  * @ctx: the run
  * @index: an index that exists
  * @entry: is filled in
  *
  * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index.
  */
-int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
+int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
@@ -246,23 +246,23 @@ int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 		t = tw_lookup_index(ctx, index, &lookup);
 		if (!t)
 			return -ENOENT;
-		was = tw_look(ctx, t, &lookup, entry);
+		was = tw_report(ctx, t, &lookup, entry);
 	} while (was == -EAGAIN);
 	return was;
 }
 
 /* Tell user memory about a timer, without sleeping. */
-static int tw_tell(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-		   void __user *to, size_t size)
+static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
+			 void __user *to, size_t size)
 {
 	struct timerwheel_entry entry;
 
-	tw_describe(ctx, t, index, was, &entry);
+	tw_fill_entry(ctx, t, index, was, &entry);
 	return copy_to_user_nofault(to, &entry, size);
 }
 
 /**
- * tw_op_drain - take a timer out by index and tell user memory about it, or neither
+ * tw_drain_index - take a timer out by index and tell user memory about it, or neither
  * @ctx: the run
  * @index: an index that exists
  * @to: where to tell
@@ -271,7 +271,7 @@ static int tw_tell(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int 
  * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index; -EFAULT: @to cannot be
  * written without sleeping, nothing was done.
  */
-int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
+int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_lookup lookup __uninitialized;
@@ -284,27 +284,27 @@ again:
 		return -ENOENT;
 	if (lookup.state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
-		err = tw_tell(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err)
-			tw_unqueue(ctx, t);
-	} else if (tw_lock_due(ctx, t)) {
+			tw_dequeue_pending(ctx, t);
+	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		err = tw_tell(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err) {
 			tw_events_unlink(file, t);
 			ctx->cpu->counts.withdrawn++;
 		}
 		tw_events_unlock(file);
 	} else {
-		tw_unlock(ctx, &lookup);
+		tw_lookup_unlock(ctx, &lookup);
 		goto again;
 	}
 	if (err) {
-		tw_unlock(ctx, &lookup);
+		tw_lookup_unlock(ctx, &lookup);
 		return -EFAULT;
 	}
 	trace_timerwheel_remove(file, t, was);
-	tw_drop(ctx, t, &lookup);
+	tw_unhash_free(ctx, t, &lookup);
 	ctx->cpu->counts.drained++;
 	return was;
 }

@@ -44,25 +44,25 @@ struct tw_lookup {
 	u8 state;
 };
 
-static inline void tw_unlock(const struct tw_ctx *ctx, const struct tw_lookup *lookup)
+static inline void tw_lookup_unlock(const struct tw_ctx *ctx, const struct tw_lookup *lookup)
 {
 	tw_bucket_unlock(&ctx->file->table, lookup->bucket);
 }
 
 /* Is the part with number @nr locked? */
-static inline bool tw_has_part(const struct tw_ctx *ctx, u32 nr)
+static inline bool tw_base_held(const struct tw_ctx *ctx, u32 nr)
 {
 	return likely(ctx->cpu->nr == nr) || (ctx->other && ctx->other->nr == nr);
 }
 
 /* Read where a timer is, and see that its part is locked. False: it is @nr that must be. */
-static inline bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
-			      u32 *nr)
+static inline bool tw_timer_held(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
+				 u32 *nr)
 {
 	/* In this order: pairs with the release in tw_events_rearm(). */
 	*state = smp_load_acquire(&t->state);
 	*nr = READ_ONCE(t->cpu);
-	return tw_has_part(ctx, *nr);
+	return tw_base_held(ctx, *nr);
 }
 
 /**
@@ -90,9 +90,9 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 		lookup->index = *lookup->link;
 		if (!t)
 			return NULL;
-		if (likely(tw_settled(ctx, t, &lookup->state, &nr)))
+		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr)))
 			return t;
-		tw_unlock(ctx, lookup);
+		tw_lookup_unlock(ctx, lookup);
 		tw_cpu_lock_other(ctx, nr);
 	}
 }
@@ -103,17 +103,17 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
  * TW_DUE again but still on its way, in the hands of a pass over that CPU's part, which
  * is not locked. With a part that is, no pass is under way.
  */
-static inline bool tw_lock_due(const struct tw_ctx *ctx, const struct tw_timer *t)
+static inline bool tw_lock_if_due(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
 	tw_events_lock(ctx->file);
-	if (likely(READ_ONCE(t->state) == TW_DUE && tw_has_part(ctx, READ_ONCE(t->cpu))))
+	if (likely(READ_ONCE(t->state) == TW_DUE && tw_base_held(ctx, READ_ONCE(t->cpu))))
 		return true;
 	tw_events_unlock(ctx->file);
 	return false;
 }
 
 /* Take a timer that is TW_PENDING out of its wheel; its part is locked. */
-static __always_inline void tw_unqueue(struct tw_ctx *ctx, struct tw_timer *t)
+static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_timer *t)
 {
 	struct tw_cpu *cpu = likely(t->cpu == ctx->cpu->nr) ? ctx->cpu : ctx->other;
 
@@ -124,45 +124,45 @@ static __always_inline void tw_unqueue(struct tw_ctx *ctx, struct tw_timer *t)
  * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_PENDING or _DUE;
  * -EAGAIN: a reader was faster, and the bucket is unlocked: look the timer up again.
  */
-static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
-				   const struct tw_lookup *lookup)
+static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
+				      const struct tw_lookup *lookup)
 {
 	if (lookup->state == TW_PENDING) {
-		tw_unqueue(ctx, t);
+		tw_dequeue_pending(ctx, t);
 		return TIMERWHEEL_WAS_PENDING;
 	}
-	if (tw_lock_due(ctx, t)) {
+	if (tw_lock_if_due(ctx, t)) {
 		tw_events_unlink(ctx->file, t);
 		tw_events_unlock(ctx->file);
 		ctx->cpu->counts.withdrawn++;
 		return TIMERWHEEL_WAS_DUE;
 	}
-	tw_unlock(ctx, lookup);
+	tw_lookup_unlock(ctx, lookup);
 	return -EAGAIN;
 }
 
 /* Queue a timer that is in no list, in this CPU's part. */
-static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+static __always_inline void tw_enqueue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
 	struct tw_cpu *cpu = ctx->cpu;
 
 	WRITE_ONCE(t->cpu, cpu->nr);
 	if (likely(t->deadline > ctx->now)) {
-		/* Pairs with the acquire in tw_settled(), as in tw_queue_due(). */
+		/* Pairs with the acquire in tw_timer_held(), as in tw_enqueue_due(). */
 		smp_store_release(&t->state, TW_PENDING);
 		tw_wheel_insert(&cpu->wheel, index, t);
 	} else {
-		tw_queue_due(ctx, index, t);
+		tw_enqueue_due(ctx, index, t);
 	}
 }
 
 /* Free a timer that is in no list but still in its chain, which is unlocked. */
-static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t,
-				    const struct tw_lookup *lookup)
+static __always_inline void tw_unhash_free(struct tw_ctx *ctx, struct tw_timer *t,
+					   const struct tw_lookup *lookup)
 {
 	tw_table_set_link(lookup->link, t->hash_next);
 	WRITE_ONCE(t->state, TW_FREE);
-	tw_unlock(ctx, lookup);
+	tw_lookup_unlock(ctx, lookup);
 	tw_cpu_free(ctx->cpu, lookup->index, t);
 }
 
@@ -174,7 +174,7 @@ static inline u32 tw_slack_ticks(const struct tw_ctx *ctx, u64 slack)
 }
 
 /* May @t get this deadline and stay in its slot? See "Visits" in wheel.c. */
-static inline bool tw_can_wait(const struct tw_ctx *ctx, const struct tw_timer *t, u64 deadline)
+static inline bool tw_can_stay(const struct tw_ctx *ctx, const struct tw_timer *t, u64 deadline)
 {
 	return deadline >= t->deadline && deadline > ctx->now;
 }
@@ -183,7 +183,7 @@ static inline bool tw_can_wait(const struct tw_ctx *ctx, const struct tw_timer *
  * What is left until the deadline. A due timer may have fired on another CPU after
  * this run began: then it is that time that counts.
  */
-static inline s64 tw_left(const struct tw_ctx *ctx, const struct tw_timer *t, int was)
+static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *t, int was)
 {
 	u64 now = was == TIMERWHEEL_WAS_DUE ? max(ctx->now, t->fired) : ctx->now;
 
@@ -225,23 +225,23 @@ again:
 	t = tw_lookup(ctx, arg->key, hint, &lookup);
 	/* Under our part's lock from here to the end: see tw_cpu_barrier(). */
 	if (unlikely(READ_ONCE(file->closed))) {
-		tw_unlock(ctx, &lookup);
+		tw_lookup_unlock(ctx, &lookup);
 		return -ESHUTDOWN;
 	}
 	if (t) {
 		if (arg->flags & TIMERWHEEL_EXCL) {
-			tw_unlock(ctx, &lookup);
+			tw_lookup_unlock(ctx, &lookup);
 			return -EEXIST;
 		}
 		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_unlock(ctx, &lookup);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
-		if (lookup.state == TW_PENDING && tw_can_wait(ctx, t, deadline) &&
+		if (lookup.state == TW_PENDING && tw_can_stay(ctx, t, deadline) &&
 		    slack >= t->slack) {
 			was = TIMERWHEEL_WAS_PENDING;
 		} else {
-			was = tw_take(ctx, t, &lookup);
+			was = tw_dequeue(ctx, t, &lookup);
 			if (was == -EAGAIN)
 				goto again;
 			lookup.state = TW_FREE;
@@ -250,16 +250,16 @@ again:
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
-			tw_unlock(ctx, &lookup);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
 		if (unlikely(lookup.depth >= TW_CHAIN_MAX)) {
-			tw_unlock(ctx, &lookup);
+			tw_lookup_unlock(ctx, &lookup);
 			return -EMLINK;
 		}
 		t = tw_cpu_alloc(ctx->cpu, &lookup.index);
 		if (!t) {
-			tw_unlock(ctx, &lookup);
+			tw_lookup_unlock(ctx, &lookup);
 			return -EAGAIN;
 		}
 		lookup.state = TW_FREE;
@@ -280,16 +280,16 @@ again:
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
 	if (lookup.state == TW_FREE)
-		tw_queue(ctx, lookup.index, t);
+		tw_enqueue(ctx, lookup.index, t);
 	arg->index = lookup.index;
 	arg->generation = t->generation;
-	tw_unlock(ctx, &lookup);
+	tw_lookup_unlock(ctx, &lookup);
 	ctx->cpu->counts.armed++;
 	return was;
 }
 
-int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-		  struct tw_hint hint);
+int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+		 struct tw_hint hint);
 
 /* All elements begin with their key. */
 static_assert(!offsetof(struct timerwheel_add, key));
@@ -323,7 +323,8 @@ static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key,
 		t = tw_timer_at(pool, index);
 		if (READ_ONCE(t->key) == key) {
 			*timer = t;
-			return tw_settled(ctx, t, &state, &nr) && state == TW_PENDING ? index : 0;
+			return tw_timer_held(ctx, t, &state, &nr) && state == TW_PENDING ?
+			       index : 0;
 		}
 		chain = &t->hash_next;
 	} while (--depth);
@@ -334,15 +335,15 @@ static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key,
 static __always_inline void tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
 					    u64 deadline, u8 state, int was)
 {
-	bool stays = state == TW_PENDING && tw_can_wait(ctx, t, deadline);
+	bool stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 
 	if (state == TW_PENDING && !stays)
-		tw_unqueue(ctx, t);
+		tw_dequeue_pending(ctx, t);
 	tw_deadline_reset(&ctx->file->table.pool, index, t);
 	t->deadline = deadline;
 	trace_timerwheel_move(ctx->file, t, was);
 	if (!stays)
-		tw_queue(ctx, index, t);
+		tw_enqueue(ctx, index, t);
 	ctx->cpu->counts.moved++;
 }
 
@@ -361,7 +362,7 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 				     ctx->offset);
 	index = tw_lookup_lockless(ctx, arg->key, hint.chain, &t);
 	if (unlikely(!index))
-		return tw_move_other(ctx, arg, deadline, hint);
+		return tw_move_slow(ctx, arg, deadline, hint);
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match)
 		return -ESTALE;
 	tw_set_deadline(ctx, index, t, deadline, TW_PENDING, TIMERWHEEL_WAS_PENDING);
@@ -382,29 +383,29 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remov
 again:
 	t = tw_lookup(ctx, arg->key, hint, &lookup);
 	if (!t) {
-		tw_unlock(ctx, &lookup);
+		tw_lookup_unlock(ctx, &lookup);
 		return -ENOENT;
 	}
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_unlock(ctx, &lookup);
+		tw_lookup_unlock(ctx, &lookup);
 		return -ESTALE;
 	}
 	if (lookup.state == TW_PENDING)
 		tw_deadline_sync(&ctx->file->table.pool, lookup.index, t);
-	was = tw_take(ctx, t, &lookup);
+	was = tw_dequeue(ctx, t, &lookup);
 	if (was == -EAGAIN)
 		goto again;
 	arg->value = t->value;
-	arg->left = tw_left(ctx, t, was);
+	arg->left = tw_time_left(ctx, t, was);
 	trace_timerwheel_remove(ctx->file, t, was);
-	tw_drop(ctx, t, &lookup);
+	tw_unhash_free(ctx, t, &lookup);
 	ctx->cpu->counts.removed++;
 	return was;
 }
 
 /* Describe a timer that cannot change meanwhile. */
-static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-			       struct timerwheel_entry *entry)
+static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
+				 struct timerwheel_entry *entry)
 {
 	if (was == TIMERWHEEL_WAS_PENDING)
 		tw_deadline_sync(&ctx->file->table.pool, index, t);
@@ -412,7 +413,7 @@ static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32
 		.key = t->key,
 		.value = t->value,
 		.deadline = t->deadline + ctx->offset,
-		.left = tw_left(ctx, t, was),
+		.left = tw_time_left(ctx, t, was),
 		.period = tw_timer_period(t),
 		.slack = t->slack * ctx->file->setup.tick,
 		.result = was,
@@ -425,20 +426,20 @@ static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32
  * Fill in @entry and unlock the bucket. Returns TIMERWHEEL_WAS_PENDING or _DUE; -EAGAIN: a reader
  * was faster: look the timer up again.
  */
-static inline int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_lookup *lookup,
-			  struct timerwheel_entry *entry)
+static inline int tw_report(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_lookup *lookup,
+			    struct timerwheel_entry *entry)
 {
 	int was = -EAGAIN;
 
 	if (lookup->state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
-		tw_describe(ctx, t, lookup->index, was, entry);
-	} else if (tw_lock_due(ctx, t)) {
+		tw_fill_entry(ctx, t, lookup->index, was, entry);
+	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		tw_describe(ctx, t, lookup->index, was, entry);
+		tw_fill_entry(ctx, t, lookup->index, was, entry);
 		tw_events_unlock(ctx->file);
 	}
-	tw_unlock(ctx, lookup);
+	tw_lookup_unlock(ctx, lookup);
 	return was;
 }
 
@@ -455,10 +456,10 @@ static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *a
 	do {
 		t = tw_lookup(ctx, arg->key, hint, &lookup);
 		if (!t) {
-			tw_unlock(ctx, &lookup);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
-		was = tw_look(ctx, t, &lookup, arg);
+		was = tw_report(ctx, t, &lookup, arg);
 	} while (was == -EAGAIN);
 	return was;
 }

@@ -51,7 +51,7 @@ static int tw_list_run(struct tw_file *file, u64 offset, u64 *next, u64 end,
 	if (err)
 		return err;
 	for (; *next < stop && n < max; ++*next)
-		if (tw_op_look(&ctx, *next, &entry[n]) != -ENOENT)
+		if (tw_get_index(&ctx, *next, &entry[n]) != -ENOENT)
 			n++;
 	tw_cpu_end(&ctx);
 	return n;
@@ -157,7 +157,7 @@ static int tw_drain_run(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 	if (err)
 		return err;
 	for (; *next < stop && n < max; ++*next) {
-		err = tw_op_drain(&ctx, *next, to + n * size, tw_known(size));
+		err = tw_drain_index(&ctx, *next, to + n * size, tw_known(size));
 		if (err == -EFAULT) {
 			*fault = true;
 			break;

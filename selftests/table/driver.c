@@ -310,9 +310,9 @@ static void run_index(u32 index, u64 offset, bool drain, bool gaps)
 
 	run_begin(&ctx, offset, gaps);
 	if (drain)
-		result = tw_op_drain(&ctx, index, &entry, sizeof(entry));
+		result = tw_drain_index(&ctx, index, &entry, sizeof(entry));
 	else
-		result = tw_op_look(&ctx, index, &entry);
+		result = tw_get_index(&ctx, index, &entry);
 	run_end(&ctx);
 	if (result == -EFAULT && faults) {
 		stats->refused++;
