@@ -27,7 +27,7 @@
 
 static_assert(sizeof(struct timerwheel_add) <= TW_WORDS_MOST * TW_WORD);
 static_assert(sizeof(struct timerwheel_entry) <= TW_WORDS_MOST * TW_WORD);
-static_assert(TW_WORDS / (sizeof(struct timerwheel_move) / TW_WORD) <= TW_RUN);
+static_assert(TW_WORDS / (sizeof(struct timerwheel_move) / TW_WORD) <= TW_OPS_MAX);
 
 /**
  * struct tw_kind - what is special about one of the calls
@@ -49,7 +49,7 @@ struct tw_kind {
 	.words = sizeof(struct type) / TW_WORD,				\
 	.out = offsetof(struct type, first_out) / TW_WORD,		\
 	.result = offsetof(struct type, result),			\
-	.run = tw_run_##operation,					\
+	.run = tw_ops_##operation,					\
 	.one = tw_one_##operation,					\
 }
 

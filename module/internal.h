@@ -71,7 +71,7 @@ static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 #define TW_GENERATION_BITS_MAX	20U
 
 /* Most operations in a run. */
-#define TW_RUN			48U
+#define TW_OPS_MAX		48U
 
 struct tw_file;
 struct tw_log;
@@ -446,10 +446,10 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch);
 long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch);
 
 /* ops.c */
-int tw_run_add(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_move(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_add(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_move(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_get(struct tw_ctx *ctx, void *elems, int n);
 void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
 int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
 int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);

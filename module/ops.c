@@ -37,8 +37,9 @@ void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
  * first timer of each chain. What is read here without a lock is only used for that. @locks: the
  * buckets will be locked, that is written.
  */
-static __always_inline void tw_run_prefetch(const struct tw_ctx *ctx, const void *elems, size_t size,
-					    int n, u32 buckets, bool locks, u32 **chain)
+static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void *elems,
+					    size_t size, int n, u32 buckets, bool locks,
+					    u32 **chain)
 {
 	const struct tw_table *table = &ctx->file->table;
 	u32 index;
@@ -60,23 +61,23 @@ static __always_inline void tw_run_prefetch(const struct tw_ctx *ctx, const void
 }
 
 /**
- * tw_run_add - arm timers
+ * tw_ops_add - arm timers
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_add; result, and on success index and
  *	generation, are set
- * @n: how many, at most TW_RUN
+ * @n: how many, at most TW_OPS_MAX
  *
  * Return: how many were done. If that is less, there is no free timer at hand for the next one:
  * call tw_table_grow() (outside the run) and go on with it.
  */
-int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
+int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_add *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_RUN] __uninitialized;
+	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i, result;
 
-	tw_run_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
 		result = tw_add(ctx, elem, hint);
@@ -88,21 +89,21 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_run_move - give timers new deadlines
+ * tw_ops_move - give timers new deadlines
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_move; result is set
- * @n: how many, at most TW_RUN
+ * @n: how many, at most TW_OPS_MAX
  *
  * Return: @n.
  */
-int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
+int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_move *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_RUN] __uninitialized;
+	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i;
 
-	tw_run_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, false, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, false, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
 		elem->result = tw_move(ctx, elem, hint);
@@ -111,22 +112,22 @@ int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_run_remove - take timers out
+ * tw_ops_remove - take timers out
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_remove; result, and on success value
  *	and left, are set
- * @n: how many, at most TW_RUN
+ * @n: how many, at most TW_OPS_MAX
  *
  * Return: @n.
  */
-int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
+int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_remove *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_RUN] __uninitialized;
+	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i;
 
-	tw_run_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
 		elem->result = tw_remove(ctx, elem, hint);
@@ -135,21 +136,21 @@ int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_run_get - look at timers by key
+ * tw_ops_get - look at timers by key
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_entry; result, and on success all, is set
- * @n: how many, at most TW_RUN
+ * @n: how many, at most TW_OPS_MAX
  *
  * Return: @n.
  */
-int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
+int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_entry *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_RUN] __uninitialized;
+	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i;
 
-	tw_run_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
 		elem->result = tw_get(ctx, elem, hint);

@@ -198,7 +198,7 @@ static __always_inline struct tw_timer *tw_table_lookup(const struct tw_table *t
  */
 static inline void tw_table_set_link(u32 *link, u32 index)
 {
-	/* Pairs with the acquires in tw_lookup_lockless() and tw_run_prefetch(). */
+	/* Pairs with the acquires in tw_lookup_lockless() and tw_ops_prefetch(). */
 	smp_store_release(link, index);
 }
 

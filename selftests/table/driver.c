@@ -223,7 +223,7 @@ static void look(struct entry **e, unsigned int n)
 
 static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
-	struct timerwheel_add arg[TW_RUN];
+	struct timerwheel_add arg[TW_OPS_MAX];
 	unsigned int i, done = 0;
 	struct tw_ctx ctx;
 	int ran;
@@ -232,7 +232,7 @@ static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 		arg[i] = pick_add(e[i], offset);
 	do {
 		run_begin(&ctx, offset, gaps);
-		ran = tw_run_add(&ctx, arg + done, n - done);
+		ran = tw_ops_add(&ctx, arg + done, n - done);
 		run_end(&ctx);
 		for (i = done; i < done + ran; i++) {
 			model_add(&model, e[i], &arg[i], offset, closed);
@@ -251,14 +251,14 @@ static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 static void run_move(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
-	struct timerwheel_move arg[TW_RUN];
+	struct timerwheel_move arg[TW_OPS_MAX];
 	struct tw_ctx ctx;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_move(e[i], offset);
 	run_begin(&ctx, offset, gaps);
-	tw_run_move(&ctx, arg, n);
+	tw_ops_move(&ctx, arg, n);
 	run_end(&ctx);
 	for (i = 0; i < n; i++) {
 		model_move(&model, e[i], &arg[i], offset);
@@ -269,14 +269,14 @@ static void run_move(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 static void run_remove(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
-	struct timerwheel_remove arg[TW_RUN];
+	struct timerwheel_remove arg[TW_OPS_MAX];
 	struct tw_ctx ctx;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_remove(e[i]);
 	run_begin(&ctx, offset, gaps);
-	tw_run_remove(&ctx, arg, n);
+	tw_ops_remove(&ctx, arg, n);
 	run_end(&ctx);
 	for (i = 0; i < n; i++) {
 		model_remove(&model, e[i], &arg[i]);
@@ -287,14 +287,14 @@ static void run_remove(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 static void run_get(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
-	struct timerwheel_entry arg[TW_RUN];
+	struct timerwheel_entry arg[TW_OPS_MAX];
 	struct tw_ctx ctx;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
 		arg[i] = (struct timerwheel_entry){ .key = e[i]->key, .flags = once_in(200) };
 	run_begin(&ctx, offset, gaps);
-	tw_run_get(&ctx, arg, n);
+	tw_ops_get(&ctx, arg, n);
 	run_end(&ctx);
 	for (i = 0; i < n; i++)
 		model_get(&model, e[i], &arg[i], offset);
@@ -387,7 +387,7 @@ static void read_gap(void)
 	stats->gaps++;
 	shim_cpu = !shim_cpu;
 	run_begin(&ctx, 0, false);
-	tw_run_remove(&ctx, &arg, 1);
+	tw_ops_remove(&ctx, &arg, 1);
 	run_end(&ctx);
 	shim_cpu = !shim_cpu;
 	CHECK(arg.result == -ENOENT, "REMOVE of key %llx, which a reader has, said %d", e->key,
@@ -532,8 +532,8 @@ static void run_monitor(void)
 
 static void run_one(void)
 {
-	unsigned int n = once_in(3) ? 1 + pick(TW_RUN) : 1, i;
-	struct entry *e[TW_RUN];
+	unsigned int n = once_in(3) ? 1 + pick(TW_OPS_MAX) : 1, i;
+	struct entry *e[TW_OPS_MAX];
 	u64 offset = pick_offset();
 
 	for (i = 0; i < n; i++)

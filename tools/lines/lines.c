@@ -119,16 +119,16 @@ noinline void measured_run(enum kind kind, void *elems)
 	tw_cpu_begin(&ctx, file, 0);
 	switch (kind) {
 	case ADD:
-		done = tw_run_add(&ctx, elems, BATCH);
+		done = tw_ops_add(&ctx, elems, BATCH);
 		break;
 	case MOVE:
-		done = tw_run_move(&ctx, elems, BATCH);
+		done = tw_ops_move(&ctx, elems, BATCH);
 		break;
 	case REMOVE:
-		done = tw_run_remove(&ctx, elems, BATCH);
+		done = tw_ops_remove(&ctx, elems, BATCH);
 		break;
 	case GET:
-		done = tw_run_get(&ctx, elems, BATCH);
+		done = tw_ops_get(&ctx, elems, BATCH);
 		break;
 	default:
 		break;
