@@ -212,7 +212,7 @@ static int tw_cpu_create(struct tw_file *file)
 	nr = tw_is_manual(file) ? 0 : raw_smp_processor_id();
 	if (file->cpu[nr])
 		goto unlock;
-	if (time_before64(get_jiffies_64(), file->parts_later) && tw_cpu_any(file)) {
+	if (time_before64(get_jiffies_64(), file->base_retry_at) && tw_cpu_any(file)) {
 		err = -ENOMEM;
 		goto unlock;
 	}
@@ -253,7 +253,7 @@ static int tw_cpu_create(struct tw_file *file)
 	smp_store_release(&file->cpu[nr], cpu);
 	goto unlock;
 later:
-	file->parts_later = get_jiffies_64() + HZ;
+	file->base_retry_at = get_jiffies_64() + HZ;
 unlock:
 	mutex_unlock(&file->mutex);
 	return err;

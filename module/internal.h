@@ -334,7 +334,7 @@ struct tw_setup {
  * @clockset: whether they know when the clock is set
  * @alarm: among the files that wake the machine; empty: it does not. See alarm.c.
  * @mutex: SETUP, growth, new CPU parts
- * @parts_later: there was no memory for a CPU part: no new one before, in jiffies; @mutex
+ * @base_retry_at: there was no memory for a CPU part: no new one before, in jiffies; @mutex
  * @charged: bytes of memory charged to @user; @mutex
  * @advance: one ADVANCE at a time; taken before @mutex
  * @drain_next: index where DRAIN goes on; a hint
@@ -354,7 +354,7 @@ struct tw_file {
 	struct tw_clockset clockset;
 	struct list_head alarm;
 	struct mutex mutex;	/* settings, growth, new parts */
-	u64 parts_later;
+	u64 base_retry_at;
 	size_t charged;
 	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;

@@ -155,7 +155,7 @@ static void gap(void);
 static void run_begin(struct tw_ctx *ctx, u64 offset, bool gaps)
 {
 	tw_cpu_begin(ctx, file, offset);
-	if (gaps && config->parts == 2 && once_in(2))
+	if (gaps && config->bases == 2 && once_in(2))
 		rig_gap = gap;
 }
 
@@ -216,7 +216,7 @@ static void look(struct entry **e, unsigned int n)
 {
 	unsigned int i;
 
-	model_ring(&model, RIG_PARTS);
+	model_ring(&model, RIG_BASES);
 	for (i = 0; i < n; i++)
 		model_look(&model, e[i]);
 }
@@ -332,7 +332,7 @@ static void run_ring(void);
 static void other_cpu(void)
 {
 	struct entry *e = pick_entry();
-	bool locked = rig_part_locked(file, !shim_cpu);
+	bool locked = rig_base_locked(file, !shim_cpu);
 
 	if (once_in(4)) {
 		if (config->ring)
@@ -341,8 +341,8 @@ static void other_cpu(void)
 			run_read();
 	} else if (e->state == NO_TIMER) {
 		run_add(&e, 1, 0, false);
-	} else if (locked && e->part != shim_cpu) {
-		/* It would wait for our part. */
+	} else if (locked && e->base != shim_cpu) {
+		/* It would wait for our base. */
 		return;
 	} else if (once_in(2)) {
 		run_move(&e, 1, 0, false);
@@ -362,7 +362,7 @@ static void gap(void)
 		grow();
 	rig_fault = NULL;
 	shim_cpu = !here;
-	for (n = pick(4); n && !rig_part_locked(file, shim_cpu); n--) {
+	for (n = pick(4); n && !rig_base_locked(file, shim_cpu); n--) {
 		stats->gaps++;
 		other_cpu();
 	}
@@ -422,7 +422,7 @@ static void run_read(void)
 
 	faults = 0;
 	rig_fault = once_in(4) ? fault : NULL;
-	if (config->parts == 2 && !in_gap)
+	if (config->bases == 2 && !in_gap)
 		rig_gap = read_gap;
 	n = tw_events_read(file, &to, once_in(2));
 	rig_gap = NULL;
@@ -434,7 +434,7 @@ static void run_read(void)
 	CHECK((size_t)n == most || (faults && (size_t)n < most),
 	      "read had %zd of %u events, with room for %zu", n, model.due, room);
 	for (i = 0; i < (size_t)n; i++)
-		model_event(&model, &event[i], 0, RIG_PARTS);
+		model_event(&model, &event[i], 0, RIG_BASES);
 	stats->events += n;
 }
 
@@ -454,7 +454,7 @@ static void run_ring(void)
 		shared->mask = source_word(&source);
 	if (once_in(2))
 		CHECK(tw_flow_all(file) == file->ring.tail - before, "FLOW miscounted");
-	model_ring(&model, RIG_PARTS);
+	model_ring(&model, RIG_BASES);
 	stats->events += file->ring.tail - before;
 }
 
@@ -538,7 +538,7 @@ static void run_one(void)
 
 	for (i = 0; i < n; i++)
 		e[i] = pick_entry();
-	shim_cpu = pick(config->parts);
+	shim_cpu = pick(config->bases);
 	switch (pick(20)) {
 	case 0 ... 5:
 		run_add(e, n, offset, n == 1);
@@ -641,7 +641,7 @@ static void explain(const void *unused)
 static void run_file(u64 *keys)
 {
 	const struct rig_setup setup = {
-		.parts = config->parts, .slots = SLOTS, .tick = TICK,
+		.bases = config->bases, .slots = SLOTS, .tick = TICK,
 		.capacity = config->capacity, .generation_bits = config->bits ? config->bits : 10,
 		.ring = config->ring, .offset = config->offset,
 	};

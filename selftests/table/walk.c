@@ -82,12 +82,12 @@ static void walk_stocks(struct model *m, u8 *seen)
 	unsigned int nr;
 	u32 index;
 
-	for (nr = 0; nr < RIG_PARTS; nr++) {
+	for (nr = 0; nr < RIG_BASES; nr++) {
 		cpu = m->file->cpu[nr];
 		if (!cpu)
 			continue;
-		CHECK(!cpu->lock.word, "part %u is locked", nr);
-		CHECK(!cpu->free == !cpu->nr_free, "part %u: first free %u, %u of them", nr,
+		CHECK(!cpu->lock.word, "base %u is locked", nr);
+		CHECK(!cpu->free == !cpu->nr_free, "base %u: first free %u, %u of them", nr,
 		      cpu->free, cpu->nr_free);
 		if (cpu->free)
 			walk_magazine(pool, cpu->free, cpu->nr_free, true, seen);
@@ -188,7 +188,7 @@ u32 walk(struct model *m)
 	longest = walk_chains(m, seen);
 	walk_stocks(m, seen);
 	walk_due(m);
-	for (nr = 0; nr < RIG_PARTS; nr++)
+	for (nr = 0; nr < RIG_BASES; nr++)
 		if (m->file->cpu[nr])
 			pending += m->file->cpu[nr]->wheel.pending;
 	CHECK(pending == m->timers - m->due, "%u timers in wheels, not %u", pending,

@@ -46,23 +46,23 @@ u64 ktime_get_ns(void)
 
 struct tw_cpu *tw_cpu_obtain(struct tw_file *f, bool nowait)
 {
-	abort();	/* there is one part */
+	abort();	/* there is one base */
 }
 
-u64 tw_cpu_set_back(struct tw_cpu *part, u64 now, u64 tick)
+u64 tw_cpu_set_back(struct tw_cpu *base, u64 now, u64 tick)
 {
 	abort();	/* the clock is not set */
 }
 
-void tw_cpu_program(struct tw_cpu *part)
+void tw_cpu_program(struct tw_cpu *base)
 {
-	part->wheel.sooner = false;
-	part->programmed = 0;
+	base->wheel.sooner = false;
+	base->programmed = 0;
 }
 
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 {
-	abort();	/* there is one part */
+	abort();	/* there is one base */
 }
 
 void tw_cpu_barrier(struct tw_file *f)
