@@ -55,7 +55,7 @@ static inline u64 *tw_deadline_entry(u64 **deadlines, u32 index)
 }
 
 /* The time a word tells, whatever it is, as one of ours. */
-static inline u64 tw_entry_deadline(const struct tw_pool *pool, u64 entry)
+static inline u64 tw_deadline_decode(const struct tw_pool *pool, u64 entry)
 {
 	u64 time = entry & ~(u64)pool->generation_mask;
 	u64 offset = pool->deadlines_offset;
@@ -88,7 +88,7 @@ static inline void __tw_deadline_sync(const struct tw_pool *pool, u64 **deadline
 	entry = READ_ONCE(*tw_deadline_entry(deadlines, index));
 	if (((u32)entry ^ t->generation) & pool->generation_mask)
 		return;
-	time = tw_entry_deadline(pool, entry);
+	time = tw_deadline_decode(pool, entry);
 	if (time > t->deadline)
 		t->deadline = time;
 }

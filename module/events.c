@@ -233,7 +233,7 @@ void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 	}
 	if (log) {
 		raw_spin_unlock(&log->lock);
-		ctx->told = true;
+		ctx->wake_monitors = true;
 	}
 }
 

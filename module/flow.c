@@ -83,7 +83,7 @@ static unsigned int tw_flow_some(struct tw_ctx *ctx, unsigned int most)
 		raw_spin_lock(&ring->lock);
 		raw_spin_lock(&events->lock);
 		if (unlikely(events->sets)) {
-			ctx->told |= tw_flow_set(ctx->file);
+			ctx->wake_monitors |= tw_flow_set(ctx->file);
 			done += !events->sets;
 		}
 		taken = (struct tw_taken){ events->due.first, events->due.first };

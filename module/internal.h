@@ -326,7 +326,7 @@ struct tw_setup {
  *	afterwards. The clock is read without a lock, too.
  * @setup_done: SETUP was called, or is too late: @setup is constant; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
- *	tw_close() (scan.c) has been through it sees it.
+ *	tw_drain_close() (scan.c) has been through it sees it.
  * @advanced: MANUAL: the time; lock of CPU part 0
  * @table: the timers
  * @events: the due ones
@@ -372,7 +372,7 @@ struct tw_file {
  * @offset: what the caller's time namespace adds to that
  * @todo: not 0: one of the following
  * @wake: readers are to be woken at the end
- * @told: monitors are to be woken at the end
+ * @wake_monitors: monitors are to be woken at the end
  * @flow: so many timers fell due in this run that may go into the ring after it
  */
 struct tw_ctx {
@@ -385,7 +385,7 @@ struct tw_ctx {
 		u32 todo;
 		struct {
 			bool wake;
-			bool told;
+			bool wake_monitors;
 			u16 flow;
 		};
 	};

@@ -126,7 +126,7 @@ static __always_inline void tw_cpu_wake(const struct tw_ctx *ctx)
 		tw_flow_after(ctx->file, ctx->flow);
 	if (ctx->wake)
 		tw_events_wake(ctx->file);
-	if (ctx->told)
+	if (ctx->wake_monitors)
 		tw_monitor_wake(ctx->file);
 }
 

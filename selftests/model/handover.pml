@@ -725,7 +725,7 @@ read:	/* tw_events_deliver() */
 	od;
 	goto end_run;
 
-close:	/* tw_close(), tw_cpu_barrier() */
+close:	/* tw_drain_close(), tw_cpu_barrier() */
 	closed = 1;
 #ifndef CLOSE_NO_BARRIER
 	nr = 0;
