@@ -344,7 +344,7 @@ static noinline long tw_strided(const struct tw_kind *kind, struct tw_file *file
 		if (n < 0)
 			return done ? done : n;
 		done++;
-		/* What was done stays done: see tw_call(). */
+		/* What was done stays done: see tw_call_any_size(). */
 		if (copy_to_user(user + out, (void *)elem + out, both - out))
 			break;
 		user += size;

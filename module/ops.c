@@ -247,7 +247,7 @@ int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 		t = tw_lookup_index(ctx, index, &lookup);
 		if (!t)
 			return -ENOENT;
-		was = tw_report(ctx, t, &lookup, entry);
+		was = tw_get_unlock(ctx, t, &lookup, entry);
 	} while (was == -EAGAIN);
 	return was;
 }

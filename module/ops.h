@@ -426,8 +426,8 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
  * Fill in @entry and unlock the bucket. Returns TIMERWHEEL_WAS_PENDING or _DUE; -EAGAIN: a reader
  * was faster: look the timer up again.
  */
-static inline int tw_report(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_lookup *lookup,
-			    struct timerwheel_entry *entry)
+static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_lookup *lookup,
+				struct timerwheel_entry *entry)
 {
 	int was = -EAGAIN;
 
@@ -459,7 +459,7 @@ static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *a
 			tw_lookup_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
-		was = tw_report(ctx, t, &lookup, arg);
+		was = tw_get_unlock(ctx, t, &lookup, arg);
 	} while (was == -EAGAIN);
 	return was;
 }

@@ -571,7 +571,7 @@ grow:	/* All indices are made: tw_cpu_reclaim() */
 	:: else -> goto called
 	fi;
 
-look:	/* tw_report() */
+look:	/* tw_get_unlock() */
 	if
 	:: st == PENDING -> describe(WHEEL + cpu[t]); goto unlock
 	:: else ->
