@@ -101,7 +101,7 @@ static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 {
 	struct tw_cpu *cpu = ctx->cpu;
 	struct tw_wheel *w = &cpu->wheel;
-	struct tw_chain due = {};
+	struct tw_due_list due = {};
 	u64 cascades = w->cascades;
 	bool more;
 
@@ -216,7 +216,7 @@ static int tw_cpu_create(struct tw_file *file)
 	nr = tw_is_manual(file) ? 0 : raw_smp_processor_id();
 	if (file->cpu[nr])
 		goto unlock;
-	if (time_before64(get_jiffies_64(), file->parts_later) && tw_cpu_any(file)) {
+	if (time_before64(get_jiffies_64(), file->base_retry_at) && tw_cpu_any(file)) {
 		err = -ENOMEM;
 		goto unlock;
 	}
@@ -257,7 +257,7 @@ static int tw_cpu_create(struct tw_file *file)
 	smp_store_release(&file->cpu[nr], cpu);
 	goto unlock;
 later:
-	file->parts_later = get_jiffies_64() + HZ;
+	file->base_retry_at = get_jiffies_64() + HZ;
 unlock:
 	mutex_unlock(&file->mutex);
 	return err;
@@ -338,9 +338,9 @@ bool tw_cpu_reclaim(struct tw_file *file)
 			continue;
 		tw_lock_bh(&cpu->lock);
 		if (cpu->nr_free)
-			tw_table_put(&file->table, cpu->free, cpu->nr_free);
+			tw_magazine_push(&file->table, cpu->free, cpu->nr_free);
 		if (cpu->spare)
-			tw_table_put(&file->table, cpu->spare, TW_MAGAZINE);
+			tw_magazine_push(&file->table, cpu->spare, TW_MAGAZINE);
 		cpu->free = 0;
 		cpu->nr_free = 0;
 		cpu->spare = 0;

@@ -28,7 +28,7 @@ static inline struct tw_timer *tw_cpu_alloc(struct tw_cpu *cpu, u32 *index)
 			cpu->nr_free = TW_MAGAZINE;
 			cpu->spare = 0;
 		} else {
-			cpu->free = tw_table_get(&cpu->file->table, &cpu->nr_free);
+			cpu->free = tw_magazine_pop(&cpu->file->table, &cpu->nr_free);
 			if (!cpu->free)
 				return NULL;
 		}
@@ -51,7 +51,7 @@ static inline void tw_cpu_free(struct tw_cpu *cpu, u32 index, struct tw_timer *t
 	lockdep_assert_held(&cpu->lock);
 	if (unlikely(cpu->nr_free == TW_MAGAZINE)) {
 		if (cpu->spare)
-			tw_table_put(&cpu->file->table, cpu->spare, TW_MAGAZINE);
+			tw_magazine_push(&cpu->file->table, cpu->spare, TW_MAGAZINE);
 		cpu->spare = cpu->free;
 		cpu->free = 0;
 		cpu->nr_free = 0;

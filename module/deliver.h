@@ -66,7 +66,7 @@ static inline void tw_timer_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 in
 	else
 		t->deadline += passed + t->period;
 	WRITE_ONCE(t->cpu, cpu->nr);
-	/* Publishes the CPU: pairs with the acquire in tw_settled(). */
+	/* Publishes the CPU: pairs with the acquire in tw_timer_held(). */
 	smp_store_release(&t->state, TW_PENDING);
 	tw_wheel_insert(&cpu->wheel, index, t);
 	cpu->counts.rearmed++;
@@ -81,7 +81,7 @@ static __always_inline void tw_timer_free(struct tw_ctx *ctx, struct tw_timer *t
 	u32 *chain;
 
 	bucket = tw_table_lock_timer(table, t, &chain);
-	tw_table_set_link(tw_table_link(table, chain, index), t->hash_next);
+	tw_table_set_link(tw_table_link_to(table, chain, index), t->hash_next);
 	WRITE_ONCE(t->state, TW_FREE);
 	tw_bucket_unlock(table, bucket);
 	tw_cpu_free(ctx->cpu, index, t);

@@ -106,11 +106,11 @@ bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now)
  *
  * Return: true if the caller must wake readers, once it holds no lock.
  */
-bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
+bool tw_events_add(struct tw_cpu *cpu, const struct tw_due_list *due, u64 now)
 {
 	struct tw_file *file = cpu->file;
 	struct tw_events *events = &file->events;
-	struct tw_chain *all = &events->due;
+	struct tw_due_list *all = &events->due;
 	bool wake;
 
 	lockdep_assert_held(&cpu->lock);
@@ -191,7 +191,7 @@ void tw_events_lock(struct tw_file *file)
  */
 void tw_events_unlink(struct tw_file *file, struct tw_timer *t)
 {
-	struct tw_chain *all = &file->events.due;
+	struct tw_due_list *all = &file->events.due;
 	const struct tw_pool *pool = &file->table.pool;
 
 	lockdep_assert_held(&file->events.lock);
@@ -275,7 +275,7 @@ static noinline void tw_taken_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_chain *all = &file->events.due;
+	struct tw_due_list *all = &file->events.due;
 
 	if (unlikely(tw_log_active(file) || trace_timerwheel_deliver_enabled()))
 		tw_events_log(ctx, taken->first, taken->next);
@@ -303,7 +303,7 @@ void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 	u32 index, next;
 
 	for (left = taken->count, index = taken->first; left; left--, index = next) {
-		t = tw_timer_in(pages, index);
+		t = tw_timer_in_pages(pages, index);
 		next = t->next;
 		tw_timer_free(ctx, t, index);
 	}
@@ -324,7 +324,7 @@ static void tw_events_copy_to_user(const struct tw_ctx *ctx, struct timerwheel_e
 	if (!user_access_begin(to, max * sizeof(*to)))
 		return;
 	for (; taken->count < max; to++) {
-		t = tw_timer_in(pages, taken->next);
+		t = tw_timer_in_pages(pages, taken->next);
 		event = tw_event_of(ctx, taken->next, t, offset);
 		unsafe_put_user(event.key, &to->key, fault);
 		unsafe_put_user(event.value, &to->value, fault);

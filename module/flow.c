@@ -67,7 +67,7 @@ static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_
 	struct tw_timer *t;
 
 	while (taken->count < max) {
-		t = tw_timer_in(pages, taken->next);
+		t = tw_timer_in_pages(pages, taken->next);
 		event = tw_event_of(ctx, taken->next, t, ring->offset);
 		*tw_ring_entry(ring, ring->tail + taken->count) = event;
 		tw_taken_add(taken, t, &event);
@@ -138,13 +138,13 @@ static bool tw_flow_may_bypass(const struct tw_file *file, u32 count)
  * @due: the timers, linked and TW_DUE, not on the due list
  *
  * A timer that has left its wheel and is not on the due list belongs to the holder of its base's
- * lock. An operation that finds it TW_DUE locks that base before it does anything (tw_settled(),
- * tw_lock_due()). So the timers need not go through the due list. Before the base is unlocked each
- * of them is free, or armed again if it is periodic.
+ * lock. An operation that finds it TW_DUE locks that base before it does anything (tw_timer_held(),
+ * tw_lock_if_due()). So the timers need not go through the due list. Before the base is unlocked
+ * each of them is free, or armed again if it is periodic.
  *
  * Return: true if all were delivered; false: none was, they must go to the due list.
  */
-static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
+static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_due_list *due)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_timer **pages = tw_pool_pages(&file->table.pool);
@@ -168,7 +168,7 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
 		tw_events_log(ctx, due->first, 0);
 	}
 	for (index = due->first, place = ring->tail; index; index = next, place++) {
-		t = tw_timer_in(pages, index);
+		t = tw_timer_in_pages(pages, index);
 		next = t->next;
 		event = tw_ring_entry(ring, place);
 		/* Duplicated so that the code of the usual case does not handle periods. */
@@ -191,7 +191,7 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_chain *due)
  * @ctx: the batch context; no bucket is locked
  * @due: the timers, linked and TW_DUE
  */
-void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due)
+void tw_flow_expire(struct tw_ctx *ctx, const struct tw_due_list *due)
 {
 	lockdep_assert_held(&ctx->cpu->lock);
 	if (tw_flow_direct(ctx, due))

@@ -71,7 +71,7 @@ static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 #define TW_GENERATION_BITS_MAX	20U
 
 /* Most operations in a run. */
-#define TW_RUN			48U
+#define TW_OPS_MAX		48U
 
 struct tw_file;
 struct tw_log;
@@ -120,13 +120,13 @@ struct tw_bucket {
  * enum tw_dirs - the directories of a table
  * @TW_DIR_TIMERS: tw_pool.page
  * @TW_DIR_BUCKETS: tw_table.bucket
- * @TW_DIR_WORDS: tw_table.words
+ * @TW_DIR_DEADLINES: tw_table.deadlines
  * @TW_DIRS: how many there are
  */
 enum tw_dirs {
 	TW_DIR_TIMERS,
 	TW_DIR_BUCKETS,
-	TW_DIR_WORDS,
+	TW_DIR_DEADLINES,
 	TW_DIRS,
 };
 
@@ -148,7 +148,7 @@ struct tw_dir {
  * @buckets: how many there are: linear hashing, grows by one at a time. Written under
  *	the lock of the bucket that is split.
  * @made: indices that exist: 1 to @made. Written under tw_file.mutex.
- * @words: directory of the deadline table, as in @pool but before all of it is there, too;
+ * @deadlines: directory of the deadline table, as in @pool but before all of it is there, too;
  *	tw_file.mutex
  * @dir: how full the directories are; tw_file.mutex
  * @sharers: calls that are making the deadline table; tw_file.mutex
@@ -163,7 +163,7 @@ struct tw_table {
 	u64 seed[2];
 	u32 buckets;
 	u32 made;
-	u64 **words;
+	u64 **deadlines;
 	struct tw_dir dir[TW_DIRS];
 	u32 sharers;
 	struct lockdep_map bucket_map;
@@ -255,7 +255,7 @@ struct tw_cpu {
  */
 struct tw_events {
 	raw_spinlock_t lock;
-	struct tw_chain due;
+	struct tw_due_list due;
 	u32 clock_sets;
 	u64 clock_set_at;
 	u32 woken;
@@ -328,7 +328,7 @@ struct tw_setup {
  *	afterwards. The clock is read without a lock, too.
  * @setup_done: SETUP was called, or is too late: @setup is constant; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
- *	tw_close() (scan.c) has been through it sees it.
+ *	tw_drain_close() (scan.c) has been through it sees it.
  * @advanced: MANUAL: the time; lock of CPU part 0
  * @table: the timers
  * @events: the due ones
@@ -336,7 +336,7 @@ struct tw_setup {
  * @clockset: whether they know when the clock is set
  * @alarm: among the files that wake the machine; empty: it does not. See alarm.c.
  * @mutex: SETUP, growth, new CPU parts
- * @parts_later: there was no memory for a CPU part: no new one before, in jiffies; @mutex
+ * @base_retry_at: there was no memory for a CPU part: no new one before, in jiffies; @mutex
  * @charged: bytes of memory charged to @user; @mutex
  * @advance: one ADVANCE at a time; taken before @mutex
  * @drain_next: index where DRAIN goes on; a hint
@@ -356,7 +356,7 @@ struct tw_file {
 	struct tw_clockset clockset;
 	struct list_head alarm;
 	struct mutex mutex;	/* settings, growth, new parts */
-	u64 parts_later;
+	u64 base_retry_at;
 	size_t charged;
 	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;
@@ -444,21 +444,21 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch);
 long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch);
 
 /* ops.c */
-int tw_run_add(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_move(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
-void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
-int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
-int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
+int tw_ops_add(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_move(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_get(struct tw_ctx *ctx, void *elems, int n);
+void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
+int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
+int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
 
 /* table.c */
 int tw_table_init(struct tw_file *file);
 void tw_table_free(struct tw_table *table);
 int tw_table_grow(struct tw_file *file);
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count);
-struct page *tw_table_words(struct tw_file *file, unsigned long nr);
-u32 tw_table_get(struct tw_table *table, u32 *count);
-void tw_table_put(struct tw_table *table, u32 first, u32 count);
+struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr);
+u32 tw_magazine_pop(struct tw_table *table, u32 *count);
+void tw_magazine_push(struct tw_table *table, u32 first, u32 count);
 
 #endif /* TW_INTERNAL_H */

@@ -21,7 +21,7 @@ static vm_fault_t tw_map_fault(struct vm_fault *vmf)
 	struct page *page;
 
 	if (vmf->pgoff < TW_RING_PGOFF)
-		page = tw_table_words(file, vmf->pgoff);
+		page = tw_table_deadlines_page(file, vmf->pgoff);
 	else
 		page = tw_ring_page(&file->ring, vmf->pgoff - TW_RING_PGOFF);
 	if (!page)

@@ -77,7 +77,7 @@ TRACE_EVENT(timerwheel_remove,
 
 /* Timers of a batch fell due on a CPU; late is the lateness of the first one. */
 TRACE_EVENT(timerwheel_expire,
-	TP_PROTO(const struct tw_cpu *cpu, const struct tw_chain *due, u64 now),
+	TP_PROTO(const struct tw_cpu *cpu, const struct tw_due_list *due, u64 now),
 	TP_ARGS(cpu, due, now),
 	TP_STRUCT__entry(
 		__field(const void *, wheel)

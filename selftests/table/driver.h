@@ -9,7 +9,7 @@
  * struct config - a run
  * @keys: how many keys there are
  * @capacity: most timers
- * @parts: CPUs, 1 or 2. With 2 another CPU does something in the middle of operations.
+ * @bases: CPUs, 1 or 2. With 2 another CPU does something in the middle of operations.
  * @ring: events in the ring, 0: events are read
  * @bits: of a generation; 0: the deadline table is not mapped
  * @monitors: at most so many at once; 17: one more than there may be
@@ -23,7 +23,7 @@
 struct config {
 	unsigned int keys;
 	unsigned int capacity;
-	unsigned int parts;
+	unsigned int bases;
 	unsigned int ring;
 	unsigned int monitors;
 	unsigned int bits;

@@ -74,7 +74,7 @@ struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 {
 	(void)file;
 	(void)nowait;
-	fail("a part is missing");
+	fail("a base is missing");
 }
 
 u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
@@ -94,7 +94,7 @@ void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 {
 	struct tw_cpu *other = ctx->file->cpu[nr];
 
-	CHECK(nr != ctx->cpu->nr, "part %u is to be locked twice", nr);
+	CHECK(nr != ctx->cpu->nr, "base %u is to be locked twice", nr);
 	if (ctx->other)
 		raw_spin_unlock(&ctx->other->lock);
 	if (nr > ctx->cpu->nr) {
@@ -120,14 +120,14 @@ bool tw_cpu_reclaim(struct tw_file *file)
 	struct tw_cpu *cpu;
 	unsigned int nr;
 
-	for (nr = 0; nr < RIG_PARTS; nr++) {
+	for (nr = 0; nr < RIG_BASES; nr++) {
 		cpu = file->cpu[nr];
 		if (!cpu || cpu->lock.word)
 			continue;
 		if (cpu->nr_free)
-			tw_table_put(&file->table, cpu->free, cpu->nr_free);
+			tw_magazine_push(&file->table, cpu->free, cpu->nr_free);
 		if (cpu->spare)
-			tw_table_put(&file->table, cpu->spare, TW_MAGAZINE);
+			tw_magazine_push(&file->table, cpu->spare, TW_MAGAZINE);
 		cpu->free = 0;
 		cpu->nr_free = 0;
 		cpu->spare = 0;
@@ -173,7 +173,7 @@ void tw_clockset_check(struct tw_file *file)
 
 /* --- A file ----------------------------------------------------------------------------------- */
 
-bool rig_part_locked(const struct tw_file *file, unsigned int nr)
+bool rig_base_locked(const struct tw_file *file, unsigned int nr)
 {
 	return file->cpu[nr]->lock.word || file->events.lock.word || file->ring.lock.word;
 }
@@ -184,7 +184,7 @@ static void *must(void *memory)
 	return memory;
 }
 
-static struct tw_cpu *make_part(struct tw_file *file, unsigned int nr)
+static struct tw_cpu *make_base(struct tw_file *file, unsigned int nr)
 {
 	const struct tw_setup *setup = &file->setup;
 	unsigned int lists = tw_wheel_lists(setup->slots, setup->tick);
@@ -208,7 +208,7 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 	struct tw_file *file;
 	unsigned int nr;
 
-	file = must(shim_zeroed(sizeof(*file) + RIG_PARTS * sizeof(file->cpu[0])));
+	file = must(shim_zeroed(sizeof(*file) + RIG_BASES * sizeof(file->cpu[0])));
 	file->setup = (struct tw_setup){
 		.clock = TIMERWHEEL_CLOCK_MONOTONIC, .slots = setup->slots, .tick = setup->tick,
 		.capacity = setup->capacity, .wake_events = 1, .ring = setup->ring,
@@ -222,8 +222,8 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 		CHECK(!tw_ring_alloc(&file->ring, setup->ring, setup->offset), "no ring");
 		file->ring.events = setup->ring;
 	}
-	for (nr = 0; nr < setup->parts; nr++)
-		file->cpu[nr] = make_part(file, nr);
+	for (nr = 0; nr < setup->bases; nr++)
+		file->cpu[nr] = make_base(file, nr);
 	return file;
 }
 
@@ -231,7 +231,7 @@ void rig_free(struct tw_file *file)
 {
 	unsigned int nr;
 
-	for (nr = 0; nr < RIG_PARTS; nr++) {
+	for (nr = 0; nr < RIG_BASES; nr++) {
 		if (!file->cpu[nr])
 			continue;
 		shim_free(file->cpu[nr]->wheel.head);
@@ -249,14 +249,14 @@ void rig_pass(struct tw_file *file)
 {
 	struct tw_cpu *cpu = file->cpu[shim_cpu];
 	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = rig_now };
-	struct tw_chain due;
+	struct tw_due_list due;
 	bool more;
 
 	do {
 		raw_spin_lock(&cpu->lock);
-		due = (struct tw_chain){};
-		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now,
-					TW_BATCH_TIMERS, false, false, &due);
+		due = (struct tw_due_list){};
+		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now, TW_BATCH_TIMERS,
+					false, false, &due);
 		if (due.count && tw_has_ring(file))
 			tw_flow_expire(&ctx, &due);
 		else if (due.count)

@@ -24,8 +24,8 @@ run: more work is a new firing; time:burst.is_one_firing; s/^\tif (more)$/\tif (
 run: has work now for ever, once it had more; time:burst.is_one_firing; /^bool tw_cpu_run/,/^}/s/^\tcpu->programmed = TW_NEVER;/\tif (cpu->programmed) cpu->programmed = TW_NEVER;/
 run: not started for what comes later; time:running.monotonic.relative; s/^\t\ttw_cpu_program(cpu);/\t\t;/
 any: only the first CPU's part; ops:cap.other_cpu; s/nr < nr_cpu_ids \&\& !cpu; nr++/nr < 1 \&\& !cpu; nr++/
-create: tried again at once after it was in vain; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->parts_later) \&\&/if (0 \&\&/
-create: in vain once, never tried again; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->parts_later) \&\&/if (file->parts_later \&\&/
+create: tried again at once after it was in vain; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->base_retry_at) \&\&/if (0 \&\&/
+create: in vain once, never tried again; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->base_retry_at) \&\&/if (file->base_retry_at \&\&/
 create: not given back when there is no table; ops:cap.first_call_in_part; s/^\t\ttw_uncharge(file, tw_alloc_size(size));//
 create: readers are to be woken at time 0; time:idle.million; s/cpu->wake_at = TW_NEVER;/;/
 create: another one was faster; ops:setup.begun_by_two; s/^\tif (file->cpu\[nr\])$/\tif (0)/
