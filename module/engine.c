@@ -660,6 +660,7 @@ void tw_engine_queue_put(struct tw_queue *queue)
 	bool last;
 
 	spin_lock(&user->lock);
+	WARN_ON_ONCE(!queue->bases);
 	last = !--queue->bases;
 	if (last)
 		user->queue[queue->engine->nr * TW_CLOCKS + queue->clock] = NULL;

@@ -266,6 +266,7 @@ void tw_log_detach(struct tw_log *log)
 	struct tw_log_store store;
 
 	mutex_lock(&log->mutex);
+	WARN_ON_ONCE(!log->monitors);
 	if (!--log->monitors) {
 		tw_lock_bh(&log->lock);
 		store = log->store;

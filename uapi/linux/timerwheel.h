@@ -112,7 +112,7 @@ enum timerwheel_clock {
  * @batch_max: maximum number of elements in one call
  * @features: bits for additions to version 1 (none yet)
  * @errata: bits for faults that were fixed without a new version (none yet)
- * @tick_min: shortest tick that SETUP accepts, in ns; 1 for the MANUAL clock
+ * @tick_min: shortest tick that SETUP accepts, in ns; with the MANUAL clock it accepts 1 ns
  * @tick_max: longest tick, in ns
  * @slots_min: minimum number of slots per level
  * @slots_max: maximum number of slots per level
