@@ -171,7 +171,7 @@ struct size {
 	u32 made;
 	struct tw_dir dir[TW_DIRS];
 	u64 charged;
-	long pieces;
+	long allocations;
 };
 
 static struct size size_now(void)
@@ -182,7 +182,7 @@ static struct size size_now(void)
 	size.made = file->table.made;
 	memcpy(size.dir, file->table.dir, sizeof(size.dir));
 	size.charged = rig_charged;
-	size.pieces = shim_pieces;
+	size.allocations = shim_allocations;
 	return size;
 }
 
@@ -202,7 +202,8 @@ static bool grow(void)
 	after = size_now();
 	CHECK(!memcmp(&before, &after, sizeof(before)),
 	      "growing said %d, and made %u timers, %llu bytes, %ld pieces of memory more", err,
-	      after.made - made, after.charged - before.charged, after.pieces - before.pieces);
+	      after.made - made, after.charged - before.charged,
+	      after.allocations - before.allocations);
 	if (err == -ENOSPC)
 		CHECK(made == file->setup.capacity, "no room with %u timers made of %u", made,
 		      file->setup.capacity);
@@ -396,12 +397,12 @@ static void read_gap(void)
 
 /* --- What else happens -------------------------------------------------------------------- */
 
-static void run_pass(void)
+static void run_expiry(void)
 {
 	rig_now += once_in(50) ? pick(1ULL << 32) : pick(2 * TICK);
-	rig_pass(file);
-	model_pass(&model);
-	stats->passes++;
+	rig_expire(file);
+	model_expire(&model);
+	stats->expiries++;
 }
 
 static bool fault(void)
@@ -561,7 +562,7 @@ static void run_one(void)
 		rig_fault = NULL;
 		break;
 	case 14 ... 15:
-		run_pass();
+		run_expiry();
 		break;
 	case 16:
 		if (config->ring)

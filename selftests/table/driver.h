@@ -41,7 +41,7 @@ struct config {
  * @refused: those that said an error
  * @events: events
  * @copies: events and misses read from monitors
- * @passes: passes
+ * @expiries: times that a base was expired
  * @stores: stores in the deadline table
  * @gaps: operations in the middle of others
  * @grown: how often the table grew
@@ -54,7 +54,7 @@ struct driver_stats {
 	u64 refused;
 	u64 events;
 	u64 copies;
-	u64 passes;
+	u64 expiries;
 	u64 stores;
 	u64 gaps;
 	u64 grown;

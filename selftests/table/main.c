@@ -114,7 +114,7 @@ static void print_stats(const struct driver_stats *s)
 {
 	printf("# %llu new, %llu on pending and %llu on due timers, %llu refused, %llu events, ",
 	       s->done[0], s->done[1], s->done[2], s->refused, s->events);
-	printf("%llu copies, %llu passes, %llu stores, %llu in gaps, ", s->copies, s->passes,
+	printf("%llu copies, %llu expiries, %llu stores, %llu in gaps, ", s->copies, s->expiries,
 	       s->stores, s->gaps);
 	printf("grown %llu times, %llu times not, ", s->grown, s->failed);
 	printf("at most %llu timers, %llu in a chain\n", s->most, s->longest);

@@ -309,7 +309,7 @@ void model_index(struct model *m, u32 index, int result, const struct timerwheel
 }
 
 void model_event(struct model *m, const struct timerwheel_event *event, u64 offset,
-		 unsigned int pass)
+		 unsigned int expiring)
 {
 	u32 index = event->index, owner;
 	u64 passed = 0;
@@ -321,8 +321,8 @@ void model_event(struct model *m, const struct timerwheel_event *event, u64 offs
 	e = &m->entry[owner - 1];
 	CHECK(event->key == e->key, "an event of key %llx, index %u, which is of key %llx",
 	      event->key, index, e->key);
-	/* In a pass with a ring we hear of both at once: what fell due, and its event. */
-	if (e->state == TW_PENDING && e->base == pass) {
+	/* During expiry into a ring a timer falls due and is delivered at once. */
+	if (e->state == TW_PENDING && e->base == expiring) {
 		e->deadline = model_deadline(m, e);
 		fall_due(m, e, m->turn + 1);
 	}
@@ -347,7 +347,7 @@ void model_event(struct model *m, const struct timerwheel_event *event, u64 offs
 	m->due--;
 }
 
-void model_ring(struct model *m, unsigned int pass)
+void model_ring(struct model *m, unsigned int expiring)
 {
 	const struct tw_ring *ring = &m->file->ring;
 
@@ -358,12 +358,12 @@ void model_ring(struct model *m, unsigned int pass)
 	CHECK(ring->tail - m->ring_seen <= ring->events, "%u events at once in a ring of %u",
 	      ring->tail - m->ring_seen, ring->events);
 	for (; m->ring_seen != ring->tail; m->ring_seen++)
-		model_event(m, &ring->event[m->ring_seen % ring->events], ring->offset, pass);
+		model_event(m, &ring->event[m->ring_seen % ring->events], ring->offset, expiring);
 	CHECK(!m->due || ring->shared->flags & TIMERWHEEL_RING_OVERFLOW,
 	      "%u timers are due and the ring does not say so", m->due);
 }
 
-void model_pass(struct model *m)
+void model_expire(struct model *m)
 {
 	u64 tick = m->file->setup.tick, turn = m->turn + 1, deadline;
 	struct entry *e;

@@ -96,13 +96,13 @@ void model_get(struct model *m, struct entry *e, const struct timerwheel_entry *
 void model_index(struct model *m, u32 index, int result, const struct timerwheel_entry *arg,
 		 u64 offset, bool drained);
 
-/* An event was handed out on a CPU. @pass: in a pass over this base, or RIG_BASES: in none */
+/* An event was delivered on a CPU. @expiring: the base that is being expired, or RIG_BASES: none */
 void model_event(struct model *m, const struct timerwheel_event *event, u64 offset,
-		 unsigned int pass);
+		 unsigned int expiring);
 /* The same for what has come to the ring. */
-void model_ring(struct model *m, unsigned int pass);
+void model_ring(struct model *m, unsigned int expiring);
 
-/* A pass over this CPU's base is over. */
-void model_pass(struct model *m);
+/* This CPU's base was expired. */
+void model_expire(struct model *m);
 
 #endif /* MODEL_H */

@@ -13,7 +13,7 @@
 #define TW_BATCH_TIMERS	64U
 
 unsigned int shim_cpu;
-long shim_pieces;
+long shim_allocations;
 u64 rig_now;
 u64 rig_charged;
 bool (*rig_refuse)(void);
@@ -241,11 +241,11 @@ void rig_free(struct tw_file *file)
 	tw_ring_free(&file->ring);
 	tw_table_free(&file->table);
 	shim_free(file);
-	CHECK(!shim_pieces, "%ld pieces of memory are left", shim_pieces);
+	CHECK(!shim_allocations, "%ld pieces of memory are left", shim_allocations);
 }
 
 /* As in cpu.c. */
-void rig_pass(struct tw_file *file)
+void rig_expire(struct tw_file *file)
 {
 	struct tw_cpu *cpu = file->cpu[shim_cpu];
 	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = rig_now };

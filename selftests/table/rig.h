@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A file with its CPU bases, and what the module's other files do for table, operations, events
- * and ring: time, user accounting, passes, memory that is there or not.
+ * and ring: time, user accounting, expiry, memory that is there or not.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -60,7 +60,7 @@ bool rig_base_locked(const struct tw_file *file, unsigned int nr);
 struct tw_file *rig_make(const struct rig_setup *setup);
 void rig_free(struct tw_file *file);
 
-/* A pass over the base of the CPU that we are on, up to its end. */
-void rig_pass(struct tw_file *file);
+/* Expire the base of the CPU that we are on, until it has no more work. */
+void rig_expire(struct tw_file *file);
 
 #endif /* RIG_H */
