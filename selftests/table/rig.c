@@ -255,8 +255,8 @@ void rig_expire(struct tw_file *file)
 	do {
 		raw_spin_lock(&cpu->lock);
 		due = (struct tw_due_list){};
-		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now, TW_BATCH_TIMERS,
-					false, false, &due);
+		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now,
+					TW_BATCH_TIMERS, false, false, &due);
 		if (due.count && tw_has_ring(file))
 			tw_flow_expire(&ctx, &due);
 		else if (due.count)
