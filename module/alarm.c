@@ -2,16 +2,16 @@
 /*
  * Wheels that wake the machine from suspend (TIMERWHEEL_SETUP_ALARM).
  *
- * While the machine is awake they are as others: an alarm is started only when it goes to sleep,
- * one for all of them, on CLOCK_BOOTTIME; the kernel's alarm timers set the RTC for it. What fell
- * due is then found by the engine's hrtimers, as in any wheel.
+ * While the machine is awake these wheels work like others. Only when it goes to sleep an alarm is
+ * started, one for all of them, on CLOCK_BOOTTIME; the kernel's alarm timers program the RTC for
+ * it. After resume the engine's hrtimers find the timers that fell due, as in any wheel.
  *
- * That is done in the prepare callback of a device of our own. All devices are prepared before the
- * first one is suspended, so it does not matter which was registered first, ours or that of
- * the kernel's alarm timers. Tasks are frozen then: nobody arms timers any more.
+ * The alarm is started in the prepare callback of a device of our own. All devices are prepared
+ * before the first one is suspended, so the order of registration of our device and of the alarm
+ * timers' device does not matter. Tasks are frozen then, so no timers are armed any more.
  *
- * tw_alarm_lock, inside of tw_file.mutex and outside of a base's lock, protects the list of files.
- * A file leaves it before its grace period begins (tw_release()).
+ * tw_alarm_lock protects the list of files. It is inside tw_file.mutex and outside a base's lock. A
+ * file leaves the list before its grace period begins (tw_release()).
  */
 #include <linux/alarmtimer.h>
 #include <linux/capability.h>
@@ -26,7 +26,7 @@
 #include "clock.h"
 #include "internal.h"
 
-/* Who would have to wake up so soon does not go to sleep: what the kernel's alarm timers do. */
+/* Do not suspend if the machine must wake up this soon, like the kernel's alarm timers. */
 #define TW_ALARM_SOON_MS	(2 * MSEC_PER_SEC)
 
 static DEFINE_SPINLOCK(tw_alarm_lock);
@@ -34,8 +34,8 @@ static LIST_HEAD(tw_alarm_files);
 static struct alarm tw_alarm;
 static struct platform_device *tw_alarm_device;
 
-/* How long until the first timer of a base is due, or less; TW_NEVER: it has none. */
-static u64 tw_alarm_base(struct tw_cpu *cpu)
+/* Lower bound of the time until a timer of a base is due; TW_NEVER: it has no timer. */
+static u64 tw_alarm_base_delay(struct tw_cpu *cpu)
 {
 	struct tw_wheel *w = &cpu->wheel;
 	u64 now = tw_clock_now(cpu->file), tick, at;
@@ -49,8 +49,8 @@ static u64 tw_alarm_base(struct tw_cpu *cpu)
 	return at > now ? at - now : 0;
 }
 
-/* The same of all files. */
-static u64 tw_alarm_first(void)
+/* The same for all files. */
+static u64 tw_alarm_first_delay(void)
 {
 	u64 first = TW_NEVER;
 	struct tw_file *file;
@@ -63,7 +63,7 @@ static u64 tw_alarm_first(void)
 			/* Pairs with the release in tw_cpu_create(). */
 			cpu = smp_load_acquire(&file->cpu[nr]);
 			if (cpu)
-				first = min(first, tw_alarm_base(cpu));
+				first = min(first, tw_alarm_base_delay(cpu));
 		}
 	}
 	spin_unlock(&tw_alarm_lock);
@@ -72,7 +72,7 @@ static u64 tw_alarm_first(void)
 
 static int tw_alarm_prepare(struct device *dev)
 {
-	u64 first = tw_alarm_first();
+	u64 first = tw_alarm_first_delay();
 
 	if (first == TW_NEVER)
 		return 0;
@@ -102,7 +102,7 @@ static struct platform_driver tw_alarm_driver = {
 };
 
 /**
- * tw_alarm_init - prepare
+ * tw_alarm_init - register the device whose callbacks start and cancel the alarm
  *
  * Context: process, may sleep.
  * Return: 0 or an error.
@@ -111,7 +111,7 @@ int __init tw_alarm_init(void)
 {
 	int err;
 
-	/* Nothing is to be done when it fires but to be awake. */
+	/* No callback: all it has to do is wake the machine. */
 	alarm_init(&tw_alarm, ALARM_BOOTTIME, NULL);
 	err = platform_driver_register(&tw_alarm_driver);
 	if (err)
@@ -128,7 +128,7 @@ int __init tw_alarm_init(void)
 /**
  * tw_alarm_exit - undo tw_alarm_init()
  *
- * Context: process, may sleep; all files were closed.
+ * Context: process, may sleep; all files are closed.
  */
 void tw_alarm_exit(void)
 {
@@ -139,12 +139,12 @@ void tw_alarm_exit(void)
 }
 
 /**
- * tw_alarm_may - may the caller have a wheel that wakes the machine?
+ * tw_alarm_permitted - may the caller have a wheel that wakes the machine?
  *
  * Context: process.
- * Return: 0; -EPERM; -EOPNOTSUPP: there is no clock that could.
+ * Return: 0; -EPERM; -EOPNOTSUPP: no clock of the machine can wake it.
  */
-int tw_alarm_may(void)
+int tw_alarm_permitted(void)
 {
 	if (!capable(CAP_WAKE_ALARM))
 		return -EPERM;
@@ -152,8 +152,8 @@ int tw_alarm_may(void)
 }
 
 /**
- * tw_alarm_join - let a file wake the machine
- * @file: the file; it did not before
+ * tw_alarm_join - let a file wake the machine from now on
+ * @file: the file, which has not joined before
  *
  * Context: process.
  */
@@ -165,8 +165,8 @@ void tw_alarm_join(struct tw_file *file)
 }
 
 /**
- * tw_alarm_leave - undo tw_alarm_join(), if it was done
- * @file: the file, which is being closed; it is freed after a grace period
+ * tw_alarm_leave - undo tw_alarm_join(), if it was called
+ * @file: the file, which is being closed and will be freed after a grace period
  */
 void tw_alarm_leave(struct tw_file *file)
 {

@@ -7,7 +7,7 @@
 
 int tw_alarm_init(void);
 void tw_alarm_exit(void);
-int tw_alarm_may(void);
+int tw_alarm_permitted(void);
 void tw_alarm_join(struct tw_file *file);
 void tw_alarm_leave(struct tw_file *file);
 

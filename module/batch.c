@@ -27,7 +27,7 @@
 
 static_assert(sizeof(struct timerwheel_add) <= TW_WORDS_MOST * TW_WORD);
 static_assert(sizeof(struct timerwheel_entry) <= TW_WORDS_MOST * TW_WORD);
-static_assert(TW_WORDS / (sizeof(struct timerwheel_move) / TW_WORD) <= TW_RUN);
+static_assert(TW_WORDS / (sizeof(struct timerwheel_move) / TW_WORD) <= TW_OPS_MAX);
 
 /**
  * struct tw_kind - what is special about one of the calls
@@ -49,7 +49,7 @@ struct tw_kind {
 	.words = sizeof(struct type) / TW_WORD,				\
 	.out = offsetof(struct type, first_out) / TW_WORD,		\
 	.result = offsetof(struct type, result),			\
-	.run = tw_run_##operation,					\
+	.run = tw_ops_##operation,					\
 	.one = tw_one_##operation,					\
 }
 
@@ -190,7 +190,7 @@ static __always_inline int tw_one_add(struct tw_ctx *ctx, void *elem)
 {
 	struct timerwheel_add *add = elem;
 
-	return tw_add(ctx, add, tw_seek(ctx, add->key));
+	return tw_add(ctx, add, tw_hint_of(ctx, add->key));
 }
 
 static const struct tw_kind tw_add_kind = TW_KIND(timerwheel_add, flags, add);
@@ -221,7 +221,7 @@ static __always_inline int tw_one_move(struct tw_ctx *ctx, void *elem)
 {
 	struct timerwheel_move *move = elem;
 
-	return tw_move(ctx, move, tw_seek(ctx, move->key));
+	return tw_move(ctx, move, tw_hint_of(ctx, move->key));
 }
 
 static const struct tw_kind tw_move_kind = TW_KIND(timerwheel_move, flags, move);
@@ -250,7 +250,7 @@ static __always_inline int tw_one_remove(struct tw_ctx *ctx, void *elem)
 {
 	struct timerwheel_remove *remove = elem;
 
-	return tw_remove(ctx, remove, tw_seek(ctx, remove->key));
+	return tw_remove(ctx, remove, tw_hint_of(ctx, remove->key));
 }
 
 static const struct tw_kind tw_remove_kind = TW_KIND(timerwheel_remove, value, remove);
@@ -279,7 +279,7 @@ static __always_inline int tw_one_get(struct tw_ctx *ctx, void *elem)
 {
 	struct timerwheel_entry *entry = elem;
 
-	return tw_get(ctx, entry, tw_seek(ctx, entry->key));
+	return tw_get(ctx, entry, tw_hint_of(ctx, entry->key));
 }
 
 static const struct tw_kind tw_get_kind = TW_KIND(timerwheel_entry, key, get);
@@ -344,7 +344,7 @@ static noinline long tw_strided(const struct tw_kind *kind, struct tw_file *file
 		if (n < 0)
 			return done ? done : n;
 		done++;
-		/* What was done stays done: see tw_call(). */
+		/* What was done stays done: see tw_call_any_size(). */
 		if (copy_to_user(user + out, (void *)elem + out, both - out))
 			break;
 		user += size;

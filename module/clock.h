@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What time it is, and times as callers give them: part of each run, so it is inline.
+ * Reading clocks, and converting times of callers. Inline, because every batch does it.
  *
- * Inside the module all times are those of the initial time namespace; the caller's
- * offset is taken off on the way in and added on the way out.
+ * Inside the module all times are those of the initial time namespace. The offset of the caller's
+ * namespace is subtracted from times passed in and added to times passed out.
  */
 #ifndef TW_CLOCK_H
 #define TW_CLOCK_H
@@ -19,7 +19,7 @@
 #include "internal.h"
 
 #ifdef CONFIG_TIME_NS
-/* Unlike timespec64_to_ns() for negative times, too. */
+/* Works for negative times, unlike timespec64_to_ns(). */
 static inline u64 tw_ns(const struct timespec64 *time)
 {
 	return (u64)time->tv_sec * NSEC_PER_SEC + time->tv_nsec;
@@ -27,11 +27,11 @@ static inline u64 tw_ns(const struct timespec64 *time)
 #endif
 
 /**
- * tw_clock_offset - what the caller's time namespace adds to a clock
+ * tw_clock_offset - offset of a clock in the caller's time namespace
  * @clock: enum timerwheel_clock
  *
  * Context: process.
- * Return: ns, to be added (modulo 2^64) to a time on its way out.
+ * Return: ns to add (modulo 2^64) to a time that is passed out.
  */
 static inline u64 tw_clock_offset(u32 clock)
 {
@@ -47,14 +47,14 @@ static inline u64 tw_clock_offset(u32 clock)
 }
 
 /**
- * tw_clock_deadline - turn what a caller gave into a deadline
- * @time: ns, from now (signed: negative if it has passed) or absolute
- * @absolute: which of them
+ * tw_clock_deadline - convert a caller's time to a deadline
+ * @time: ns: absolute, or relative to now (signed, negative: in the past)
+ * @absolute: whether @time is absolute
  * @now: the file's time
  * @offset: tw_clock_offset()
  *
- * Return: an absolute time of the initial time namespace, at most TIMERWHEEL_TIME_MAX. A relative
- * time keeps how long ago it was, so that lateness and periods count from there.
+ * Return: an absolute time of the initial time namespace, at most TIMERWHEEL_TIME_MAX. A time in
+ * the past stays in the past, so that lateness and periods count from there.
  */
 static inline u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset)
 {
@@ -62,7 +62,7 @@ static inline u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset
 	u64 sum = now + time;
 
 	if (!absolute) {
-		/* Neither the one nor the other is negative, as a rule. */
+		/* Usually neither of them is negative. */
 		if (likely((s64)(time | sum) >= 0))
 			return sum;
 		return (s64)time < 0 ? max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;
@@ -76,7 +76,7 @@ static inline u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset
 }
 
 /**
- * tw_clock_read - read a clock that runs by itself
+ * tw_clock_read - read a clock of the kernel
  * @clock: enum timerwheel_clock, not MANUAL
  *
  * Context: any.
@@ -92,11 +92,11 @@ static inline u64 tw_clock_read(u32 clock)
 }
 
 /**
- * tw_clock_of - what time it is for a file with a clock
+ * tw_clock_of - current time of a file with a given clock
  * @file: the file
  * @clock: its clock
  *
- * Context: any. For MANUAL the lock of CPU part 0 makes the answer stay true.
+ * Context: any. The time of a MANUAL file is stable while base 0 is locked.
  * Return: ns.
  */
 static inline u64 tw_clock_of(const struct tw_file *file, u32 clock)
@@ -107,10 +107,10 @@ static inline u64 tw_clock_of(const struct tw_file *file, u32 clock)
 }
 
 /**
- * tw_clock_now - what time it is for a file
+ * tw_clock_now - current time of a file
  * @file: the file
  *
- * Context: any. For a MANUAL file the lock of CPU part 0 makes the answer stay true.
+ * Context: as tw_clock_of().
  * Return: ns.
  */
 static inline u64 tw_clock_now(const struct tw_file *file)

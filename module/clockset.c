@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CLOCK_REALTIME was set: an event for the wheels that ask (TIMERWHEEL_SETUP_CLOCK_SET).
+ * Events that report that CLOCK_REALTIME was set, for files with TIMERWHEEL_SETUP_CLOCK_SET.
  *
- * What counts is the distance of CLOCK_REALTIME from CLOCK_BOOTTIME. It changes when the clock is
- * set or a leap second is inserted, neither in suspend nor while the clock is slewed. Each file
- * that asks keeps the distance that its readers know; whoever finds another one notices that it
- * was set (tw_clockset_notice()): before timers of a base are expired, so that the event comes
- * before those that fall due because of it; in read, poll and FLOW, so that they know of a clock
- * that was set before the call; and the work below, for those who sleep.
+ * The criterion is the offset of CLOCK_REALTIME from CLOCK_BOOTTIME. It changes when the clock is
+ * set or a leap second is inserted, but neither in suspend nor while the clock is slewed. Each such
+ * file keeps the offset that its readers know. Code that finds a different one records an event
+ * (tw_clockset_check()). This is checked
  *
- * The event waits as a number, tw_events.sets, of sets that no reader knows of: it needs no memory
- * and cannot be lost. It is ahead of all due timers. In a file with a ring the number changes
- * under the ring's lock, too.
+ * - before timers of a base are expired, so that the event comes before those of timers that fall
+ *   due because of it;
+ * - in read, poll and FLOW, so that they see every set before the call;
+ * - in the work below, for readers that sleep.
  *
- * Who sleeps
- * ----------
- * The kernel calls tw_clockset_notify() with the timekeeper locked: it may only start an irq_work,
- * which queues the work, which goes through the files that ask. That notifier is called once per
- * tick, so it is there only while there are such files.
+ * The waiting event is a number, tw_events.clock_sets, of sets that no reader knows of. So it needs
+ * no memory and cannot be lost. It is delivered before all due timers. In a file with a ring the
+ * number changes under the ring's lock, too.
  *
- * tw_clockset_lock protects the list, and is held for one file at a time: files that the work has
- * been at move to the end of the list and have its generation, so they are a tail of it, and one
- * that joins belongs to them. The work takes each under rcu_read_lock() before it drops the lock:
- * a file leaves the list before its grace period begins (tw_release()).
+ * Sleeping readers
+ * ----------------
+ * The kernel calls tw_clockset_notify() with the timekeeper locked, where it may only start an
+ * irq_work. That queues the work, which walks the files. The kernel calls such notifiers at every
+ * tick, so ours is registered only while there are files.
  *
- * Locks: tw_clockset_lock is taken inside of tw_file.mutex, the timekeeper's inside of it, and
- * nothing of ours inside of that.
+ * tw_clockset_lock protects the list of files and is held for one file at a time. The work moves
+ * each file that it has handled to the end of the list and marks it with its generation. So the
+ * handled files are the tail of the list, where new files belong as well. The work enters
+ * rcu_read_lock() before it releases the lock: a file leaves the list before its grace period
+ * begins (tw_release()).
+ *
+ * Lock order: tw_file.mutex, tw_clockset_lock, the timekeeper's lock. The module takes no lock
+ * inside the last one.
  */
 #include <linux/irq_work.h>
 #include <linux/list.h>
@@ -38,19 +42,22 @@
 
 #include "clockset.h"
 #include "deliver.h"
+#include "events.h"
+#include "flow.h"
 #include "internal.h"
+#include "monitor.h"
 #include "ring.h"
 
 static DEFINE_SPINLOCK(tw_clockset_lock);
 static LIST_HEAD(tw_clockset_files);
 static u32 tw_clockset_generation;
 
-/* CLOCK_REALTIME less CLOCK_BOOTTIME. */
+/* CLOCK_REALTIME minus CLOCK_BOOTTIME. */
 static s64 tw_clockset_offset(void)
 {
 	ktime_t boot, real;
 
-	/* At resume both change. */
+	/* Both change at resume: read them consistently. */
 	do {
 		boot = ktime_mono_to_any(0, TK_OFFS_BOOT);
 		real = ktime_mono_to_any(0, TK_OFFS_REAL);
@@ -59,18 +66,18 @@ static s64 tw_clockset_offset(void)
 }
 
 /**
- * tw_clockset_notice - was the clock set?
- * @file: a file that asks
+ * tw_clockset_check - record an event if the clock was set
+ * @file: a file for which tw_clockset_enabled() is true
  *
- * If so its event waits from now on, or is in the ring, and readers are woken.
+ * The event waits for a reader, or is in the ring, and readers are woken.
  *
  * Context: softirq or process; no lock held.
  */
-void tw_clockset_notice(struct tw_file *file)
+void tw_clockset_check(struct tw_file *file)
 {
 	struct tw_clockset *clockset = &file->clockset;
 	struct tw_events *events = &file->events;
-	bool ring = tw_has_ring(file), set, told = false;
+	bool ring = tw_has_ring(file), set, wake_monitors = false;
 	s64 offset;
 
 	if (likely(tw_clockset_offset() == READ_ONCE(clockset->offset)))
@@ -79,15 +86,15 @@ void tw_clockset_notice(struct tw_file *file)
 	if (ring)
 		raw_spin_lock(&file->ring.lock);
 	raw_spin_lock(&events->lock);
-	/* Again: others notice it, too. */
+	/* Check again under the lock: others may notice it at the same time. */
 	offset = tw_clockset_offset();
 	set = offset != clockset->offset;
 	if (set) {
 		WRITE_ONCE(clockset->offset, offset);
-		WRITE_ONCE(events->sets, events->sets + 1);
-		events->set_at = ktime_get_real_ns();
+		WRITE_ONCE(events->clock_sets, events->clock_sets + 1);
+		events->clock_set_at = ktime_get_real_ns();
 		if (ring)
-			told = tw_flow_set(file);
+			wake_monitors = tw_flow_clock_set(file);
 	}
 	raw_spin_unlock(&events->lock);
 	if (ring)
@@ -95,11 +102,11 @@ void tw_clockset_notice(struct tw_file *file)
 	local_bh_enable();
 	if (set)
 		tw_events_wake(file);
-	if (told)
+	if (wake_monitors)
 		tw_monitor_wake(file);
 }
 
-/* The next file that the work has not been at; a RCU reader is begun. NULL: there is none. */
+/* The next file for the work, inside rcu_read_lock(). NULL, outside of it: there is none. */
 static struct tw_file *tw_clockset_next(u32 generation)
 {
 	struct tw_file *file;
@@ -122,12 +129,12 @@ static void tw_clockset_work(struct work_struct *work)
 	struct tw_file *file;
 	u32 generation;
 
-	/* Nobody else changes it. */
+	/* Nothing else changes it. */
 	spin_lock(&tw_clockset_lock);
 	generation = ++tw_clockset_generation;
 	spin_unlock(&tw_clockset_lock);
 	while ((file = tw_clockset_next(generation))) {
-		tw_clockset_notice(file);
+		tw_clockset_check(file);
 		rcu_read_unlock();
 		cond_resched();
 	}
@@ -154,8 +161,8 @@ static struct notifier_block tw_clockset_notifier = {
 };
 
 /**
- * tw_clockset_join - let a file's readers know when the clock is set from now on
- * @file: the file; it did not ask before
+ * tw_clockset_join - report from now on when the clock is set
+ * @file: the file, which has not joined before
  *
  * Context: process.
  */
@@ -170,19 +177,19 @@ void tw_clockset_join(struct tw_file *file)
 	clockset->generation = tw_clockset_generation;
 	list_add_tail(&clockset->list, &tw_clockset_files);
 	spin_unlock(&tw_clockset_lock);
-	/* Pairs with the acquire in tw_clockset_asked(). */
-	smp_store_release(&clockset->asked, true);
-	/* Set before it was in the list? */
-	tw_clockset_notice(file);
+	/* Pairs with the acquire in tw_clockset_enabled(). */
+	smp_store_release(&clockset->enabled, true);
+	/* It may have been set before the file was on the list. */
+	tw_clockset_check(file);
 }
 
 /**
- * tw_clockset_leave - undo tw_clockset_join(), if it was done
- * @file: the file, which is being closed; it is freed after a grace period
+ * tw_clockset_leave - undo tw_clockset_join(), if it was called
+ * @file: the file, which is being closed and will be freed after a grace period
  */
 void tw_clockset_leave(struct tw_file *file)
 {
-	if (!tw_clockset_asked(file))
+	if (!tw_clockset_enabled(file))
 		return;
 	spin_lock(&tw_clockset_lock);
 	list_del(&file->clockset.list);
@@ -192,9 +199,9 @@ void tw_clockset_leave(struct tw_file *file)
 }
 
 /**
- * tw_clockset_exit - wait until nothing of this file runs
+ * tw_clockset_exit - wait for the irq_work and the work
  *
- * Context: process, may sleep; all files were closed.
+ * Context: process, may sleep; all files are closed.
  */
 void tw_clockset_exit(void)
 {

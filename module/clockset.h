@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Wheels whose readers are to know when CLOCK_REALTIME is set. See clockset.c. */
+/* Files that report when CLOCK_REALTIME is set. See clockset.c. */
 #ifndef TW_CLOCKSET_H
 #define TW_CLOCKSET_H
 
@@ -9,20 +9,20 @@
 #include "internal.h"
 
 /**
- * tw_clockset_asked - shall this file's readers know when CLOCK_REALTIME is set?
+ * tw_clockset_enabled - does a file report when CLOCK_REALTIME is set?
  * @file: the file
  *
  * Return: true if so.
  */
-static inline bool tw_clockset_asked(const struct tw_file *file)
+static inline bool tw_clockset_enabled(const struct tw_file *file)
 {
-	/* Pairs with the release in tw_clockset_join(): the offset is there. */
-	return smp_load_acquire(&file->clockset.asked);
+	/* Pairs with the release in tw_clockset_join(): the offset is initialized. */
+	return smp_load_acquire(&file->clockset.enabled);
 }
 
 void tw_clockset_join(struct tw_file *file);
 void tw_clockset_leave(struct tw_file *file);
-void tw_clockset_notice(struct tw_file *file);
+void tw_clockset_check(struct tw_file *file);
 void tw_clockset_exit(void);
 
 #endif /* TW_CLOCKSET_H */

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CPU parts: one wheel for each CPU that arms timers, with its lock.
+ * Bases: a timing wheel and a lock for each CPU that arms timers.
  *
- * Whoever works on timers does so inside a struct tw_ctx: tw_cpu_begin() locks the part of
- * this CPU, tw_cpu_end() starts it in the engine if that is needed and unlocks (both are in
- * run.h). New timers always go to the part that is locked first. For a timer that is in another
- * part that one is locked as well (tw_cpu_lock_other()); two parts are locked in ascending order of
- * their CPUs.
+ * Operations on timers run inside a batch (struct tw_ctx). tw_cpu_begin() locks the base of this
+ * CPU. tw_cpu_end() starts it in the engine if that is needed, and unlocks it. (Both are in run.h.)
+ * New timers always go to that base. A timer that is in another base needs the lock of that one as
+ * well (tw_cpu_lock_other()). Two bases are locked in the order of their CPU numbers.
  *
- * The engine (engine.c) runs a base when it has work (tw_cpu_run()): a batch of at most TW_BATCH
- * timers under one hold of the lock. A base with more work has its next turn after others.
+ * The engine (engine.c) runs a base that has work (tw_cpu_run()): an expiry batch of at most
+ * TW_BATCH_TIMERS timers under one hold of the lock. A base with more work has its next turn after
+ * the others.
  *
- * A base is never started for a time in the past: what is there to do now is either being
- * done or waits for its turn.
+ * A base is never started for a time in the past: work that is due now is either being done or
+ * waits for a turn.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -24,21 +24,24 @@
 
 #include "clock.h"
 #include "clockset.h"
+#include "cpu.h"
 #include "deadlines.h"
+#include "events.h"
+#include "flow.h"
 #include "internal.h"
 #include "memory.h"
 #include "run.h"
 #include "trace.h"
 
-/* Timers handled under one hold of the lock: some 5 us. */
-#define TW_BATCH	64U
+/* Timers handled in an expiry batch, under one hold of the lock: some 5 us. */
+#define TW_BATCH_TIMERS	64U
 
-/* After so many batches an oversized tick waits for later ticks: see tw_wheel_collect(). */
-#define TW_BATCHES	16U
+/* After this many batches the rest of an oversized tick is detached: see tw_wheel_collect(). */
+#define TW_DETACH_BATCHES	16U
 
 /*
- * What lockdep is told: a part taken after that of a lower CPU. Our own one may be held as such
- * a one already when that of a higher CPU is taken.
+ * Lockdep subclasses of a base that is locked after one of a lower CPU. There are two of them,
+ * because the own base may be held as TW_NEST_OWN when one of a higher CPU is locked.
  */
 enum { TW_NEST_OWN = 1, TW_NEST_HIGHER = 2 };
 
@@ -48,34 +51,33 @@ static bool tw_is_manual(const struct tw_file *file)
 }
 
 /**
- * tw_cpu_set_back - keep the wheel's time where it is
- * @cpu: the part, locked
+ * tw_cpu_clock_set_back - stop the wheel's time after CLOCK_REALTIME was set back
+ * @cpu: the base, locked
  * @now: the file's time
- * @tick: what tick that would be: one that the wheel has left behind
+ * @tick: the tick of @now, which is before the wheel's current one
  *
- * CLOCK_REALTIME was set back, and the wheel must not: the difference goes to the bias, and the
- * wheel's time stands still. Timers armed before that come up too early by as much, and
- * are queued again then. (Who sets a clock back by more than a century in all gets timers that are
- * late.)
+ * A wheel cannot go back. So the difference is added to its bias, and its time stands still. Timers
+ * armed before are then visited too early by that difference, and queued again. The bias is
+ * limited: if the clock is set back by more than a century in total, timers are late.
  *
- * Return: the tick.
+ * Return: the wheel's current tick.
  */
-u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
+u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 {
 	struct tw_wheel *w = &cpu->wheel;
 
 	lockdep_assert_held(&cpu->lock);
 	w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
-	/* What there is to do comes sooner by that clock. */
+	/* By the clock, the next work comes sooner than the base is started for. */
 	w->sooner = true;
-	/* Readers would sleep until the clock is back where it was. */
+	/* Else readers would sleep until the clock is again where it was. */
 	if (cpu->wake_at != TW_NEVER)
 		cpu->wake_at = min(cpu->wake_at, now + cpu->file->setup.wake_ns);
 	return w->cursor - 1;
 }
 
 /**
- * tw_cpu_program - start a base in its engine if it has work earlier than it is started for
+ * tw_cpu_program - start a base in its engine if it has work before the time it is started for
  * @cpu: the base, locked
  */
 void tw_cpu_program(struct tw_cpu *cpu)
@@ -94,49 +96,51 @@ void tw_cpu_program(struct tw_cpu *cpu)
 	}
 }
 
-/* One batch. True: there is more to do now. */
+/* Run an expiry batch. Returns true if there is more work now. */
 static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 {
 	struct tw_cpu *cpu = ctx->cpu;
 	struct tw_wheel *w = &cpu->wheel;
-	struct tw_chain due = {};
+	struct tw_due_list due = {};
 	u64 cascades = w->cascades;
 	bool more;
 
 	lockdep_assert_held(&cpu->lock);
-	more = tw_wheel_collect(w, tick, ctx->now, TW_BATCH, tw_is_manual(cpu->file), last, &due);
+	more = tw_wheel_collect(w, tick, ctx->now, TW_BATCH_TIMERS, tw_is_manual(cpu->file), last,
+				&due);
 	if (w->cascades != cascades)
 		trace_timerwheel_cascade(cpu, w->cascades - cascades);
 	if (due.count && tw_has_ring(cpu->file))
 		tw_flow_expire(ctx, &due);
 	else if (due.count)
-		ctx->wake |= tw_events_add(cpu, &due, ctx->now);
+		ctx->wake_readers |= tw_events_add(cpu, &due, ctx->now);
 	return more;
 }
 
-/* How much the wheel has done, for the length of a batch. */
+/* Timers that the wheel has handled so far, to count those of a batch. */
 static u64 tw_cpu_handled(const struct tw_cpu *cpu)
 {
 	return cpu->wheel.expired + cpu->wheel.cascades + cpu->wheel.requeues;
 }
 
-/* A batch has ended that began at @began, when @handled was so much. */
+/* Count a batch that has ended. @began and @handled are from its begin. */
 static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 {
 	struct tw_counts *counts = &cpu->counts;
 	u64 took = ktime_get_ns() - began;
 
-	counts->passes++;
-	counts->pass_max_timers = max(counts->pass_max_timers, tw_cpu_handled(cpu) - handled);
-	counts->pass_max_ns = max(counts->pass_max_ns, took);
+	counts->batches++;
+	counts->batch_max_timers = max(counts->batch_max_timers, tw_cpu_handled(cpu) - handled);
+	counts->batch_max_ns = max(counts->batch_max_ns, took);
 }
 
 /**
- * tw_cpu_run - a base has its turn
+ * tw_cpu_run - run one expiry batch of a base, its turn
  * @cpu: the base
  *
- * Context: bottom halves off, so that it is not freed; no lock held.
- * Return: true: it has more work now, and must have another turn. Until then nobody starts it.
+ * Context: bottom halves off, so that the base is not freed; no lock held.
+ * Return: true if the base has more work now. The caller must then give it another turn; until that
+ * nothing else starts it.
  */
 bool tw_cpu_run(struct tw_cpu *cpu)
 {
@@ -145,9 +149,9 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 	bool last, more;
 	u64 handled;
 
-	/* Before those that fall due because of it. */
-	if (unlikely(tw_clockset_asked(cpu->file)))
-		tw_clockset_notice(cpu->file);
+	/* First, so that its event comes before those of timers that fall due because of it. */
+	if (unlikely(tw_clockset_enabled(cpu->file)))
+		tw_clockset_check(cpu->file);
 	raw_spin_lock(&cpu->lock);
 	if (cpu->programmed) {
 		cpu->counts.firings++;
@@ -157,8 +161,8 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 	handled = tw_cpu_handled(cpu);
 	ctx.now = tw_clock_now(cpu->file);
 	if (cpu->wake_at <= ctx.now)
-		ctx.wake = tw_events_wake_now(cpu);
-	last = ++cpu->batches % TW_BATCHES == 0;
+		ctx.wake_readers = tw_events_wake_timeout(cpu);
+	last = ++cpu->batches % TW_DETACH_BATCHES == 0;
 	more = tw_cpu_batch(&ctx, tw_cpu_tick(cpu, ctx.now), last);
 	tw_cpu_count_batch(cpu, began, handled);
 	if (more)
@@ -166,11 +170,11 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 	else
 		tw_cpu_program(cpu);
 	raw_spin_unlock(&cpu->lock);
-	tw_cpu_wake(&ctx);
+	tw_ctx_finish(&ctx);
 	return more;
 }
 
-/* Any part there is, for a CPU that cannot have its own. NULL: there is none. */
+/* Some base of the file, for a CPU that cannot have its own. NULL if there is none. */
 static struct tw_cpu *tw_cpu_any(struct tw_file *file)
 {
 	struct tw_cpu *cpu = NULL;
@@ -183,7 +187,7 @@ static struct tw_cpu *tw_cpu_any(struct tw_file *file)
 	return cpu;
 }
 
-/* How large a part is, its lists and their bitmap included. */
+/* Size of a base, including its lists and their bitmap. */
 static size_t tw_cpu_size(const struct tw_setup *setup)
 {
 	unsigned int lists = tw_wheel_lists(setup->slots, setup->tick);
@@ -192,9 +196,9 @@ static size_t tw_cpu_size(const struct tw_setup *setup)
 }
 
 /*
- * Make the part of the CPU we run on. May sleep. While the kernel is out of memory, or the user at
- * the cap, that is tried once a second: the kernel searches all there is each time, and another
- * part will do.
+ * Create the base of this CPU. May sleep. While memory is short or the user at the cap, this is
+ * tried once a second only, if there is another base to use: each failing allocation makes the
+ * kernel try hard to reclaim memory.
  */
 static int tw_cpu_create(struct tw_file *file)
 {
@@ -214,7 +218,7 @@ static int tw_cpu_create(struct tw_file *file)
 	nr = tw_is_manual(file) ? 0 : raw_smp_processor_id();
 	if (file->cpu[nr])
 		goto unlock;
-	if (time_before64(get_jiffies_64(), file->parts_later) && tw_cpu_any(file)) {
+	if (time_before64(get_jiffies_64(), file->base_retry_at) && tw_cpu_any(file)) {
 		err = -ENOMEM;
 		goto unlock;
 	}
@@ -255,20 +259,21 @@ static int tw_cpu_create(struct tw_file *file)
 	smp_store_release(&file->cpu[nr], cpu);
 	goto unlock;
 later:
-	file->parts_later = get_jiffies_64() + HZ;
+	file->base_retry_at = get_jiffies_64() + HZ;
 unlock:
 	mutex_unlock(&file->mutex);
 	return err;
 }
 
 /**
- * tw_cpu_obtain - make the part of the CPU we run on, or find another one
+ * tw_cpu_obtain - create the base of this CPU, or find another one
  * @file: the file
- * @nowait: only find one
+ * @nowait: do not create one
  *
- * Context: process, may sleep unless @nowait. Bottom halves are off and stay so, but for a moment;
- * with an error they are on.
- * Return: a part, -EDQUOT or -ENOMEM; -EAGAIN: @nowait, and there is none.
+ * Context: process, may sleep unless @nowait. Called with bottom halves off. They are off again on
+ * success, and on after an error.
+ * Return: a base; -EDQUOT or -ENOMEM: it could not be created, and there is no other one; -EAGAIN:
+ * @nowait, and there is none.
  */
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 {
@@ -291,13 +296,13 @@ struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 }
 
 /**
- * tw_cpu_lock_other - lock one more part
- * @ctx: the run
- * @nr: the CPU whose part it is; it exists
+ * tw_cpu_lock_other - lock a second base
+ * @ctx: the batch context
+ * @nr: CPU number of the base, which exists
  *
- * Instead of the other one that was locked before. @ctx->cpu may be unlocked for a moment.
+ * Unlocks the second base that was locked before, if any. May unlock @ctx->cpu for a moment.
  *
- * Context: inside tw_cpu_begin(), no bucket locked.
+ * Context: between tw_cpu_begin() and tw_cpu_end(), no bucket locked.
  */
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 {
@@ -317,11 +322,11 @@ void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 }
 
 /**
- * tw_cpu_reclaim - gather the free timers of all parts
+ * tw_cpu_reclaim - move the free timers of all bases to the table
  * @file: the file
  *
- * Context: process; tw_file.mutex is held, nothing else.
- * Return: true if there were any, or some are in the table already.
+ * Context: process; tw_file.mutex is held, no other lock.
+ * Return: true if the table has free timers now.
  */
 bool tw_cpu_reclaim(struct tw_file *file)
 {
@@ -335,9 +340,9 @@ bool tw_cpu_reclaim(struct tw_file *file)
 			continue;
 		tw_lock_bh(&cpu->lock);
 		if (cpu->nr_free)
-			tw_table_put(&file->table, cpu->free, cpu->nr_free);
+			tw_magazine_push(&file->table, cpu->free, cpu->nr_free);
 		if (cpu->spare)
-			tw_table_put(&file->table, cpu->spare, TW_MAGAZINE);
+			tw_magazine_push(&file->table, cpu->spare, TW_MAGAZINE);
 		cpu->free = 0;
 		cpu->nr_free = 0;
 		cpu->spare = 0;
@@ -348,12 +353,12 @@ bool tw_cpu_reclaim(struct tw_file *file)
 }
 
 /**
- * tw_cpu_barrier - wait for all runs of operations that are under way
+ * tw_cpu_barrier - wait for all batches of a file that are under way
  * @file: the file
  *
- * Whoever begins one after this call sees what was written before it.
+ * Batches that begin later see everything that was written before the call.
  *
- * Context: process; tw_file.mutex is held, nothing else.
+ * Context: process; tw_file.mutex is held, no other lock.
  */
 void tw_cpu_barrier(struct tw_file *file)
 {
@@ -369,8 +374,9 @@ void tw_cpu_barrier(struct tw_file *file)
 }
 
 /*
- * How far the time of a MANUAL file may go at once on its way to @to. Into a ring, periodic timers
- * are armed again as they fire: for that each tick with something to do must be the present.
+ * How far the time of a MANUAL file may advance in one step towards @to. In a file with a ring, the
+ * expiry batch arms periodic timers again, relative to the present. So the time must stop at each
+ * tick with work.
  */
 static u64 tw_cpu_step(const struct tw_cpu *cpu, u64 to)
 {
@@ -383,14 +389,14 @@ static u64 tw_cpu_step(const struct tw_cpu *cpu, u64 to)
 }
 
 /**
- * tw_cpu_advance - move the time of a MANUAL file
+ * tw_cpu_advance - advance the time of a MANUAL file
  * @file: the file
- * @to: the time, in ns
- * @expired: is set to how many timers fell due
+ * @to: the new time, in ns
+ * @expired: set to the number of timers that fell due
  *
  * Context: process, may sleep; tw_file.advance is held.
- * Return: 0; -EINVAL: @to has passed; -EINTR: killed in the middle, the next call will
- * go on; -ENOMEM.
+ * Return: 0; -EINVAL: @to is in the past; -EINTR: a fatal signal, the next call continues; -EDQUOT,
+ * -ENOMEM.
  */
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 {
@@ -417,9 +423,9 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 		before = ctx.cpu->wheel.expired;
 		ctx.now = now;
 		more = tw_cpu_batch(&ctx, tw_cpu_tick(ctx.cpu, now), false) || now < to;
-		/* Readers are woken once, at the end. */
-		wake |= ctx.wake;
-		ctx.wake = false;
+		/* Wake readers once, at the end. */
+		wake |= ctx.wake_readers;
+		ctx.wake_readers = false;
 		*expired += ctx.cpu->wheel.expired - before;
 		tw_cpu_count_batch(ctx.cpu, began, handled);
 		tw_cpu_end(&ctx);
@@ -433,8 +439,10 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 }
 
 /**
- * tw_cpu_close - let no base of a file have another turn
- * @file: whose; nobody else uses it any more
+ * tw_cpu_close - take all bases of a file out of their engines
+ * @file: the file, which nothing else uses any more
+ *
+ * No base begins another turn. One may be under way until a grace period has passed.
  */
 void tw_cpu_close(struct tw_file *file)
 {
@@ -454,8 +462,8 @@ static void tw_cpu_delete(struct tw_cpu *cpu)
 }
 
 /**
- * tw_cpu_free_all - free all bases
- * @file: whose; a grace period has passed since tw_cpu_close()
+ * tw_cpu_free_all - free all bases of a file
+ * @file: the file; a grace period has passed since tw_cpu_close()
  */
 void tw_cpu_free_all(struct tw_file *file)
 {
@@ -469,10 +477,10 @@ void tw_cpu_free_all(struct tw_file *file)
 }
 
 /**
- * tw_cpu_reset - free the parts of a file that has no timers
- * @file: whose settings are about to change
+ * tw_cpu_reset - free the bases of a file that has no timers
+ * @file: the file, whose settings are about to change
  *
- * Those who look for a key in vain meanwhile do so with bottom halves off.
+ * Calls that look up keys may be using the bases, with bottom halves off: hence the grace period.
  *
  * Context: process, may sleep; tw_file.mutex is held.
  */
@@ -489,7 +497,7 @@ void tw_cpu_reset(struct tw_file *file)
 		if (!cpu)
 			continue;
 		WRITE_ONCE(file->cpu[nr], NULL);
-		/* The entity is on no list any more. */
+		/* The entity is in no tree or list any more. */
 		list_add(&cpu->entity.list, &unused);
 	}
 	if (list_empty(&unused))

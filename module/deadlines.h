@@ -34,31 +34,31 @@
 #include "timer.h"
 
 /* Words in a page. */
-#define TW_PAGE_WORDS	(PAGE_SIZE / sizeof(u64))
+#define TW_PAGE_DEADLINES	(PAGE_SIZE / sizeof(u64))
 
 /**
- * tw_pool_words - the directory of the deadline table's pages
+ * tw_pool_deadlines - the directory of the deadline table's pages
  * @pool: the pool
  *
  * Context: as tw_pool_pages().
  * Return: it, with the words of all timers that there are now; NULL: nobody has mapped the table.
  */
-static inline u64 **tw_pool_words(const struct tw_pool *pool)
+static inline u64 **tw_pool_deadlines(const struct tw_pool *pool)
 {
-	return rcu_dereference_raw(pool->words);
+	return rcu_dereference_raw(pool->deadlines);
 }
 
-/* The word of a timer. @words: tw_pool_words(), not NULL */
-static inline u64 *tw_word_in(u64 **words, u32 index)
+/* The word of a timer. @deadlines: tw_pool_deadlines(), not NULL */
+static inline u64 *tw_deadline_entry(u64 **deadlines, u32 index)
 {
-	return &words[index / TW_PAGE_WORDS][index % TW_PAGE_WORDS];
+	return &deadlines[index / TW_PAGE_DEADLINES][index % TW_PAGE_DEADLINES];
 }
 
 /* The time a word tells, whatever it is, as one of ours. */
-static inline u64 tw_deadline_of(const struct tw_pool *pool, u64 word)
+static inline u64 tw_deadline_decode(const struct tw_pool *pool, u64 entry)
 {
-	u64 time = word & ~(u64)pool->generation_mask;
-	u64 offset = pool->words_offset;
+	u64 time = entry & ~(u64)pool->generation_mask;
+	u64 offset = pool->deadlines_offset;
 
 	time = min(time, TIMERWHEEL_TIME_MAX);
 	if (likely(!offset))
@@ -69,43 +69,43 @@ static inline u64 tw_deadline_of(const struct tw_pool *pool, u64 word)
 }
 
 /**
- * tw_deadline_read - let a timer have the deadline that user space wants, one of many
+ * __tw_deadline_sync - let a timer have the deadline that user space wants, one of many
  * @pool: the pool
- * @words: tw_pool_words()
+ * @deadlines: tw_pool_deadlines()
  * @index: the timer
  * @t: the same, TW_PENDING; its part is locked
  *
  * A word can only put a timer off.
  */
-static inline void tw_deadline_read(const struct tw_pool *pool, u64 **words, u32 index,
-				    struct tw_timer *t)
+static inline void __tw_deadline_sync(const struct tw_pool *pool, u64 **deadlines, u32 index,
+				      struct tw_timer *t)
 {
-	u64 word, time;
+	u64 entry, time;
 
-	if (likely(!words))
+	if (likely(!deadlines))
 		return;
 	/* It may change at any time: once, and all that follows is about what was read. */
-	word = READ_ONCE(*tw_word_in(words, index));
-	if (((u32)word ^ t->generation) & pool->generation_mask)
+	entry = READ_ONCE(*tw_deadline_entry(deadlines, index));
+	if (((u32)entry ^ t->generation) & pool->generation_mask)
 		return;
-	time = tw_deadline_of(pool, word);
+	time = tw_deadline_decode(pool, entry);
 	if (time > t->deadline)
 		t->deadline = time;
 }
 
 /**
- * tw_deadline_take - let a timer have the deadline that user space wants
+ * tw_deadline_sync - let a timer have the deadline that user space wants
  * @pool: the pool
  * @index: the timer
  * @t: the same, TW_PENDING; its part is locked
  */
-static inline void tw_deadline_take(const struct tw_pool *pool, u32 index, struct tw_timer *t)
+static inline void tw_deadline_sync(const struct tw_pool *pool, u32 index, struct tw_timer *t)
 {
-	tw_deadline_read(pool, tw_pool_words(pool), index, t);
+	__tw_deadline_sync(pool, tw_pool_deadlines(pool), index, t);
 }
 
 /**
- * tw_deadline_void - forget what user space has stored for a timer
+ * tw_deadline_reset - forget what user space has stored for a timer
  * @pool: the pool
  * @index: the timer; its part is locked, or it is in none yet
  * @t: the same
@@ -113,28 +113,28 @@ static inline void tw_deadline_take(const struct tw_pool *pool, u32 index, struc
  * For operations that set a deadline: what was stored before them counts no more. What stays is
  * whose word it is.
  */
-static inline void tw_deadline_void(const struct tw_pool *pool, u32 index,
-				    const struct tw_timer *t)
+static inline void tw_deadline_reset(const struct tw_pool *pool, u32 index,
+				     const struct tw_timer *t)
 {
-	u64 **words = tw_pool_words(pool);
+	u64 **deadlines = tw_pool_deadlines(pool);
 
-	if (unlikely(words) && READ_ONCE(*tw_word_in(words, index)) != t->generation)
-		WRITE_ONCE(*tw_word_in(words, index), t->generation);
+	if (unlikely(deadlines) && READ_ONCE(*tw_deadline_entry(deadlines, index)) != t->generation)
+		WRITE_ONCE(*tw_deadline_entry(deadlines, index), t->generation);
 }
 
 /**
- * tw_deadline_owner - a free timer gets a new owner
+ * tw_deadline_new_owner - a free timer gets a new owner
  * @pool: the pool
  * @index: the timer
  * @t: the same
  */
-static inline void tw_deadline_owner(const struct tw_pool *pool, u32 index, struct tw_timer *t)
+static inline void tw_deadline_new_owner(const struct tw_pool *pool, u32 index, struct tw_timer *t)
 {
 	u32 generation = (t->generation + 1) & pool->generation_mask;
 
 	/* tw_table_tag() looks at it without a lock. */
 	WRITE_ONCE(t->generation, generation ?: 1);
-	tw_deadline_void(pool, index, t);
+	tw_deadline_reset(pool, index, t);
 }
 
 #endif /* TW_DEADLINES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What it takes to hand out a due timer's event, for those who do: to readers (events.c) and into
- * the ring (flow.c). All inline: it is done for each timer.
+ * What delivery to readers (events.c) and delivery into the ring (flow.c) have in common. Inline,
+ * because it runs for each timer.
  */
 #ifndef TW_DELIVER_H
 #define TW_DELIVER_H
@@ -16,18 +16,18 @@
 #include "table.h"
 
 /*
- * Events that are handed out under one hold of the due list's lock: some 2 to 13 us. With 16 it
- * would be a quarter of that, and each event that is read would cost a tenth more.
+ * Most events delivered under one hold of the due list's lock, which takes 2 to 13 us. With 16 it
+ * would take a quarter of that, but reading an event would cost a tenth more.
  */
-#define TW_EVENTS	64U
+#define TW_DELIVER_BATCH	64U
 
-/* Deadlines of a periodic timer that have passed since the one that it is due for. */
+/* Number of deadlines of a periodic timer that have passed after the one that it is due for. */
 static inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
 	return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);
 }
 
-/* What there is to tell about a due timer. @offset: that of @ctx */
+/* The event of a due timer. @offset is added to its times, to get those of the reader. */
 static __always_inline struct timerwheel_event
 tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 offset)
 {
@@ -42,57 +42,57 @@ tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 o
 	};
 }
 
-/* What there is to tell of a clock that was set. The due list is locked. */
-static inline struct timerwheel_event tw_event_of_set(const struct tw_events *events)
+/* The event of a clock that was set. The due list is locked. */
+static inline struct timerwheel_event tw_event_of_clock_set(const struct tw_events *events)
 {
 	return (struct timerwheel_event) {
-		.deadline = events->set_at,
-		.fired = events->set_at,
-		.overruns = events->sets - 1,
+		.deadline = events->clock_set_at,
+		.fired = events->clock_set_at,
+		.overruns = events->clock_sets - 1,
 		.flags = TIMERWHEEL_EVENT_CLOCK_SET,
 	};
 }
 
-/* A periodic timer's event was handed out: queue it for the next deadline that is to come. */
-static inline void tw_event_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
+/* A periodic timer's event was delivered: queue it for its first deadline in the future. */
+static inline void tw_timer_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
 {
 	u64 overruns = tw_overruns(ctx, t);
 	u64 passed = overruns * t->period;	/* at most now - deadline */
 	struct tw_cpu *cpu = ctx->cpu;
 
-	/* A deadline that far ahead is never reached. */
+	/* That is never reached. */
 	if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)
 		t->deadline = TIMERWHEEL_TIME_MAX;
 	else
 		t->deadline += passed + t->period;
 	WRITE_ONCE(t->cpu, cpu->nr);
-	/* Whoever reads the state reads the CPU afterwards: pairs with tw_settled(). */
+	/* Publishes the CPU: pairs with the acquire in tw_timer_held(). */
 	smp_store_release(&t->state, TW_PENDING);
 	tw_wheel_insert(&cpu->wheel, index, t);
 	cpu->counts.rearmed++;
 	cpu->counts.overruns += overruns;
 }
 
-/* A one-shot timer's event was handed out: take it out of the table and free it. */
-static __always_inline void tw_event_free(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
+/* A one-shot timer's event was delivered: remove it from the key table and free it. */
+static __always_inline void tw_timer_free(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_bucket *bucket;
 	u32 *chain;
 
 	bucket = tw_table_lock_timer(table, t, &chain);
-	tw_table_set_link(tw_table_link(table, chain, index), t->hash_next);
+	tw_table_set_link(tw_table_link_to(table, chain, index), t->hash_next);
 	WRITE_ONCE(t->state, TW_FREE);
 	tw_bucket_unlock(table, bucket);
 	tw_cpu_free(ctx->cpu, index, t);
 }
 
 /**
- * struct tw_taken - timers whose events were handed out: the first ones of the list
- * @first: the first of them
- * @next: the first that is left, 0: none is
- * @count: how many were handed out
- * @periodic: some of them are periodic. All others are TW_CLAIMED.
+ * struct tw_taken - timers at the head of the due list whose events were copied
+ * @first: index of the first one
+ * @next: index of the first timer behind them, 0: none
+ * @count: how many there are
+ * @periodic: some of them are periodic. The others are TW_CLAIMED.
  */
 struct tw_taken {
 	u32 first;
@@ -101,7 +101,7 @@ struct tw_taken {
 	bool periodic;
 };
 
-/* One more was handed out: @event. */
+/* The event of @t was copied: add the timer to @taken. */
 static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer *t,
 					 const struct timerwheel_event *event)
 {
@@ -115,9 +115,9 @@ static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer
 
 /* events.c */
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken);
-void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken);
-bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *event);
+void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken);
+bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_event *event);
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next);
-bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now);
+bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now);
 
 #endif /* TW_DELIVER_H */

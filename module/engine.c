@@ -1,58 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The expiry engine: one for each CPU, for the bases of all wheels.
+ * The expiry engine: one per CPU, for the bases of all wheels.
  *
  * A base (struct tw_cpu) knows when it has work next. The engine of its CPU keeps the bases in
- * order, starts one hrtimer per clock for the first of them and, when that fires, runs those
- * that have work. So wheels whose timers fall into the same tick share an interrupt, and what all
- * of them may take from the CPU is limited in one place.
+ * order and starts one hrtimer per clock, for the earliest of them. When that fires it runs the
+ * bases that have work. So wheels whose timers fall into the same tick share an interrupt, and the
+ * CPU time of all of them together is limited in one place.
  *
  * Turns
  * -----
- * A turn is one batch of one base. The bases of a user on a CPU and clock form a queue; queues
- * take turns, and within a queue its bases do. A base or queue that has work now is on a list,
- * in the order of turns; one that will have work later is in a tree, ordered by time. Before each
- * turn at most TW_DUE of those whose time has come move from a tree to the end of the list: more
- * than one leaves it, so that the tree cannot fall behind, and never so many that the lock is held
- * for long. Hence a burst of one wheel delays another wheel of the same user by the turns of
- * that user's wheels, and a wheel of another user by one turn of each user and clock.
+ * A turn is one expiry batch of one base. The bases of a user on a CPU and clock form a queue.
+ * Queues take turns, and within a queue its bases do. A base or queue that has work now is on a
+ * list, in the order of turns. One that will have work later is in a tree, ordered by time. Before
+ * each turn at most TW_DUE_MAX of those whose time has come move from the tree to the end of the
+ * list. That is more than the one that leaves the list, so the tree cannot fall behind, and few
+ * enough not to hold the lock for long. Hence a burst of one wheel delays another wheel of the same
+ * user by the turns of that user's wheels, and a wheel of another user by one turn for each user
+ * and clock.
  *
  * Budget
  * ------
  * All turns on a CPU together may take TW_SHARE percent of its time, so that ordinary tasks keep
- * more than half. What was not used is saved, up to TW_SAVED_NS (struct tw_pace; a generic cell
- * rate algorithm): a wheel with little to do never waits for its share.
+ * more than half. Unused time is saved, up to TW_SAVED_NS (struct tw_pace, a generic cell rate
+ * algorithm): a wheel with little work never waits for its share.
  *
- * A firing runs turns in soft interrupt context, where no scheduler sees it: for at most
- * TW_BUDGET_NS, and then not again for as long as it took. A queue that has taken TW_QUANTUM_NS in
- * a firing and still has work is deferred: its turns go on in the engine's thread (timerwheel/N)
- * until it has no more work. The thread has the lowest real-time priority: ordinary tasks do not
- * make it late, since it leaves them their share, and real-time tasks do not wait for it. While no
- * other task wants the CPU it hardly pauses (TW_ALONE_NS). It leaves TW_RESERVE_NS of what is saved
- * to firings, so that a user's burst does not make another user's wheels wait.
+ * A firing is one run of the hrtimer's handler, in soft interrupt context, where the scheduler has
+ * no control. It lasts at most TW_BUDGET_NS, and the next one does not begin before the same time
+ * has passed again. If a queue has taken TW_QUANTUM_NS in a firing and still has work, it is
+ * deferred: its turns go on in the engine's thread (timerwheel/N) until it has no more work. The
+ * thread has the lowest real-time priority. Ordinary tasks do not make it late, since it leaves
+ * them their share, and real-time tasks do not wait for it. While no other task wants the CPU it
+ * hardly pauses (TW_ALONE_NS). It leaves TW_RESERVE_NS of the saved time to firings, so that one
+ * user's burst does not delay the wheels of others.
  *
  * Locks and lifetimes
  * -------------------
- * tw_engine.lock is taken inside of a base's lock (tw_engine_start()). It is dropped for each turn:
- * the base is TW_NOWHERE meanwhile. One that has no more work now is started under its own lock, so
- * what is armed during its turn is not lost; one that has more is listed by whoever ran it, and
- * until then counts as started for the earliest time there is (tw_cpu.programmed). Turns run with
- * bottom halves off, hence as RCU readers; bases, files and users are freed after a
+ * tw_engine.lock is taken inside a base's lock (tw_engine_start()), so it is released for each
+ * turn. Meanwhile the base is TW_NOWHERE. No work is lost:
+ *
+ * - A base with no more work now is started under its own lock, at the end of its turn.
+ * - A base with more work is put on the list by the code that ran it. Until then it counts as
+ *   started for the earliest time possible (tw_cpu.programmed), so nothing else starts it.
+ *
+ * Turns run with bottom halves off, hence as RCU readers. Bases, files and users are freed after a
  * grace period, and a base that was removed is never put back (TW_REMOVED). So a turn needs no
  * reference.
  *
  * CPU hotplug
  * -----------
- * When a CPU goes offline the kernel moves its engine's hrtimers to another CPU, and the engine
- * goes on there, within that CPU's pace. Its thread is parked: before that it hands what was
- * deferred back to the soft interrupt, and nothing is deferred until it is back. When the CPU is
+ * When a CPU goes offline the kernel moves the hrtimers of its engine to another CPU. The engine
+ * goes on there, within the pace of that CPU. Its thread is parked: it first hands the deferred
+ * queues back to the soft interrupt, and nothing is deferred until it is unparked. When the CPU is
  * online again the thread starts the hrtimers there.
  *
- * Time
- * ----
- * When CLOCK_REALTIME is set forwards the kernel fires its hrtimers. When it is set back, what is
- * on a list is not affected, and bases in trees are started anew as their wheels notice
- * (tw_cpu_set_back()); until then their timers are later by that clock, too.
+ * Setting the clock ----------------- When CLOCK_REALTIME is set forwards the kernel fires its
+ * hrtimers. When it is set back, entries on lists are not affected. A base in a tree is started
+ * anew when its wheel notices (tw_cpu_clock_set_back()). Until then its timers are late by that
+ * clock.
  */
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
@@ -62,49 +66,50 @@
 #include <linux/smpboot.h>
 
 #include "clock.h"
+#include "cpu.h"
 #include "engine.h"
 #include "internal.h"
 #include "memory.h"
 
-/* Entities that move from a tree to a list before a turn: two, since a turn takes one off. */
-#define TW_DUE		2U
+/* Entities that move from a tree to a list before a turn: two, because a turn takes one off. */
+#define TW_DUE_MAX	2U
 
-/* Most that the turns of a firing take together, but for the end of the last one. */
+/* Longest firing; its last turn is completed even if that takes longer. */
 #define TW_BUDGET_NS	(50 * NSEC_PER_USEC)
 
-/* A firing does not begin with less than this. */
+/* A firing begins only if at least this much time is saved. */
 #define TW_BUDGET_MIN_NS	(10 * NSEC_PER_USEC)
 
-/* A queue that took so long, or a quarter of a smaller budget, is deferred if it has more work. */
+/* A queue with more work is deferred after this long, or a quarter of the budget if less. */
 #define TW_QUANTUM_NS	(25 * NSEC_PER_USEC)
 
-/* Most that a turn or a firing is charged. */
+/* A turn or firing is charged at most this. */
 #define TW_DEBT_NS	(IS_ENABLED(CONFIG_PREEMPT_RT) ? TW_SAVED_NS : 10 * NSEC_PER_MSEC)
 
 /*
- * The thread, while it is alone on the CPU, runs for so long and then sleeps for half of that:
- * real-time tasks together must leave something to others, or the kernel throttles all of them.
+ * While the thread is alone on the CPU, it runs for this long and then sleeps for half of that: the
+ * kernel throttles all real-time tasks if together they leave too little time to others.
  */
 #define TW_ALONE_NS	(5 * NSEC_PER_MSEC)
 
-/* What an interrupt or a sleep of the thread costs besides the turns. */
+/* Cost of an interrupt, or of a sleep of the thread, besides the turns. */
 #define TW_SWITCH_NS	(4 * NSEC_PER_USEC)
 
-/* Percent of a CPU's time that turns may take. */
+/* Share of a CPU's time that turns may take, in percent. */
 #define TW_SHARE	40U
 
-/* Most of that share that is saved while it is not used, */
+/* Saved time is limited to this; */
 #define TW_SAVED_NS	(100 * NSEC_PER_USEC)
 
-/* and what the thread leaves of it. */
+/* the thread leaves this much of it to firings. */
 #define TW_RESERVE_NS	(20 * NSEC_PER_USEC)
 
 /**
- * struct tw_engine_clock - what an engine has for each clock
- * @timer: fires when the first queue has work
- * @timed: queues, by when their first base has work
- * @programmed: for when @timer is started; TW_NEVER: it is not
- * @engine: whose; constant
+ * struct tw_engine_clock - part of an engine for one clock
+ * @timer: fires when the first queue in @timed has work
+ * @timed: queues that will have work, ordered by when their first base has
+ * @programmed: when @timer expires; TW_NEVER: it is not started
+ * @engine: the engine that it belongs to; constant
  *
  * Protected by the engine's lock.
  */
@@ -120,10 +125,10 @@ struct tw_engine_clock {
  * @lock: protects all that follows, and the queues
  * @ready: queues that have work now, for the soft interrupt
  * @deferred: queues that have work now, for the thread
- * @running: firings that are under way: they start the hrtimers when they end
+ * @running: number of firings under way; they start the hrtimers when they end
  * @firing: number of the last firing
  * @threaded: the thread is not parked
- * @kick: the thread is to start the hrtimers
+ * @kick: the thread must start the hrtimers
  * @nr: the CPU; constant
  * @clock: for each clock
  */
@@ -143,12 +148,13 @@ static DEFINE_PER_CPU(struct tw_engine, tw_engines);
 static DEFINE_PER_CPU(struct task_struct *, tw_threads);
 
 /**
- * struct tw_pace - what turns take of a CPU's time
- * @next: when all that was used will be earned again, in ns of CLOCK_MONOTONIC
- * @rest: no firing before this
+ * struct tw_pace - limits the CPU time of turns
+ * @next: when the time that turns have used will be earned again, in ns of CLOCK_MONOTONIC
+ * @rest: no firing begins before this
  *
- * Of the CPU that runs the turns, not of the engine: they differ after hotplug. Used with bottom
- * halves off. With PREEMPT_RT two users may overlap; then one's use is lost, no more.
+ * It belongs to the CPU that runs the turns, which after hotplug is not the engine's. Accessed with
+ * bottom halves off. With PREEMPT_RT two tasks may update it at the same time. Then one update is
+ * lost, which does no other harm.
  */
 struct tw_pace {
 	u64 next;
@@ -157,13 +163,13 @@ struct tw_pace {
 
 static DEFINE_PER_CPU(struct tw_pace, tw_pace);
 
-/* How long it takes to earn so much. */
+/* How long it takes to earn @ns of turns. */
 static u64 tw_pace_earn(u64 ns)
 {
 	return ns * 100 / TW_SHARE;
 }
 
-/* What is saved now. */
+/* How much time is saved. */
 static u64 tw_pace_saved(u64 now)
 {
 	u64 next = this_cpu_read(tw_pace.next);
@@ -171,7 +177,7 @@ static u64 tw_pace_saved(u64 now)
 	return now > next ? min_t(u64, now - next, tw_pace_earn(TW_SAVED_NS)) * TW_SHARE / 100 : 0;
 }
 
-/* How long until so much is saved. */
+/* How long until @saved ns are saved. */
 static u64 tw_pace_until(u64 now, u64 saved)
 {
 	u64 then = this_cpu_read(tw_pace.next) + tw_pace_earn(saved);
@@ -180,8 +186,8 @@ static u64 tw_pace_until(u64 now, u64 saved)
 }
 
 /*
- * Turns took @ns until @now. With PREEMPT_RT they may have been preempted, and do not pay for all
- * of that; else they were not, unless the whole machine stood still.
+ * Charge @ns for turns that have just ended. With PREEMPT_RT they may have been preempted, so the
+ * charge is limited. Without it only a machine that stood still makes them that long.
  */
 static void tw_pace_spend(u64 now, u64 ns)
 {
@@ -191,7 +197,7 @@ static void tw_pace_spend(u64 now, u64 ns)
 	this_cpu_write(tw_pace.next, next + tw_pace_earn(min_t(u64, ns, TW_DEBT_NS)));
 }
 
-/* What was used is forgiven, but for what is reserved for firings: nobody else wanted it. */
+/* No other task wanted the CPU: forgive the time used, except for the reserve of firings. */
 static void tw_pace_forgive(u64 now)
 {
 	u64 next = now - tw_pace_earn(TW_RESERVE_NS);
@@ -200,7 +206,7 @@ static void tw_pace_forgive(u64 now)
 		this_cpu_write(tw_pace.next, next);
 }
 
-/* How long until the next firing may begin. */
+/* How long until a firing may begin; 0: it may begin now. */
 static u64 tw_pace_wait(void)
 {
 	u64 now = ktime_get_ns();
@@ -215,7 +221,7 @@ static void tw_entity_init(struct tw_entity *entity)
 	INIT_LIST_HEAD(&entity->list);
 }
 
-/* Take an entity out of the tree @timed or the list that it is on. */
+/* Take an entity out of the tree @timed, or off its list. */
 static void tw_entity_take(struct tw_entity *entity, struct timerqueue_head *timed)
 {
 	if (entity->place == TW_TIMED)
@@ -238,7 +244,7 @@ static void tw_entity_list(struct tw_entity *entity, struct list_head *list)
 	entity->place = TW_LISTED;
 }
 
-/* The first time in a tree; TW_NEVER: it is empty. */
+/* The earliest time in a tree; TW_NEVER if it is empty. */
 static u64 tw_first_time(struct timerqueue_head *timed)
 {
 	struct timerqueue_node *node = timerqueue_getnext(timed);
@@ -246,20 +252,20 @@ static u64 tw_first_time(struct timerqueue_head *timed)
 	return node ? ktime_to_ns(node->expires) : TW_NEVER;
 }
 
-/* Move entities whose time has come to the end of @list. */
+/* Move at most TW_DUE_MAX entities whose time has come to the end of @list. */
 static void tw_entities_due(struct timerqueue_head *timed, u64 now, struct list_head *list)
 {
 	struct tw_entity *entity;
 	unsigned int n;
 
-	for (n = 0; n < TW_DUE && tw_first_time(timed) <= now; n++) {
+	for (n = 0; n < TW_DUE_MAX && tw_first_time(timed) <= now; n++) {
 		entity = container_of(timerqueue_getnext(timed), struct tw_entity, node);
 		tw_entity_take(entity, timed);
 		tw_entity_list(entity, list);
 	}
 }
 
-/* Put a queue where it belongs: on @list if it has work now. */
+/* Put a queue on @list if it has work now, else into its engine's tree or nowhere. */
 static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 now)
 {
 	struct timerqueue_head *timed = &queue->engine->clock[queue->clock].timed;
@@ -273,19 +279,19 @@ static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 
 		tw_entity_time(&queue->entity, timed, first);
 }
 
-/* When there is work for an hrtimer; TW_NEVER: there is none. */
+/* When the hrtimer of a clock must expire: TW_NEVER if there is nothing for it to do. */
 static u64 tw_clock_first(struct tw_engine *engine, u32 nr)
 {
-	/* What has work now needs no particular clock. */
+	/* Any clock will do for queues that have work now. */
 	if (nr == TIMERWHEEL_CLOCK_MONOTONIC && !list_empty(&engine->ready))
 		return 0;
 	return tw_first_time(&engine->clock[nr].timed);
 }
 
 /*
- * Start the hrtimers that are needed earlier than they are started for. An hrtimer fires on the CPU
- * that has started it. So a task on another CPU than the engine's, which had no memory for a base
- * there and works with one of ours, leaves that to the thread: nobody may move the engine.
+ * Start the hrtimers that must expire earlier than they are programmed to. An hrtimer fires on the
+ * CPU that started it, and the engine must stay on its CPU. A task on another CPU gets here if it
+ * uses a base of ours because there was no memory for its own. It leaves the start to the thread.
  */
 static void tw_engine_program(struct tw_engine *engine)
 {
@@ -316,7 +322,7 @@ static void tw_engine_program(struct tw_engine *engine)
 	}
 }
 
-/* One turn of a queue. The engine's lock is dropped meanwhile. Returns the time after it. */
+/* One turn of a queue. Releases the engine's lock meanwhile. Returns the time at the end. */
 static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue)
 	__must_hold(&engine->lock)
 {
@@ -331,7 +337,7 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue)
 		raw_spin_unlock(&engine->lock);
 		more = tw_cpu_run(container_of(entity, struct tw_cpu, entity));
 		raw_spin_lock(&engine->lock);
-		/* After the others. Meanwhile it may have been started, or removed. */
+		/* To the end of the list. Meanwhile it may have been started, or removed. */
 		if (more && (entity->place == TW_NOWHERE || entity->place == TW_TIMED)) {
 			tw_entity_take(entity, &queue->timed);
 			tw_entity_list(entity, &queue->ready);
@@ -340,7 +346,7 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue)
 	return ktime_get_ns();
 }
 
-/* The queue that has the next turn; NULL: none has work now. */
+/* The queue that has the next turn; NULL if none has work now. */
 static struct tw_queue *tw_engine_next(struct tw_engine *engine)
 {
 	struct tw_engine_clock *clock;
@@ -355,7 +361,7 @@ static struct tw_queue *tw_engine_next(struct tw_engine *engine)
 	return list_first_entry_or_null(&engine->ready, struct tw_queue, entity.list);
 }
 
-/* Turns, from @began until there is no more work or @budget is used up. */
+/* Run turns until there is no more work, or @budget is used up; it counts from @began. */
 static void tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 	__must_hold(&engine->lock)
 {
@@ -403,7 +409,7 @@ static enum hrtimer_restart tw_engine_fire(struct hrtimer *timer)
 		this_cpu_write(tw_pace.rest, now + min_t(u64, now - began, TW_DEBT_NS));
 	}
 	tw_engine_program(engine);
-	/* Else it has been woken, or sleeps until it may go on. */
+	/* If there were some before, the thread was woken, or sleeps until it may go on. */
 	if (none && !list_empty(&engine->deferred))
 		thread = *per_cpu_ptr(&tw_threads, engine->nr);
 	raw_spin_unlock(&engine->lock);
@@ -419,7 +425,7 @@ static int tw_thread_should_run(unsigned int nr)
 	return !list_empty_careful(&engine->deferred) || READ_ONCE(engine->kick);
 }
 
-/* Start the hrtimers here, wherever they are. */
+/* Start the hrtimers on this CPU, wherever they were started before. */
 static void tw_thread_kicked(struct tw_engine *engine)
 {
 	u32 i;
@@ -431,10 +437,10 @@ static void tw_thread_kicked(struct tw_engine *engine)
 	tw_engine_program(engine);
 }
 
-/* How long the thread, which began at @began and has turns to give, has to sleep now. */
+/* How long the thread, which has run since @began and has more turns to run, must sleep now. */
 static u64 tw_thread_wait(u64 began, u64 now)
 {
-	/* Who has the CPU to himself takes nothing from anybody. */
+	/* No other task wants the CPU. */
 	if (single_task_running()) {
 		tw_pace_forgive(now);
 		return now - began < TW_ALONE_NS ? 0 : TW_ALONE_NS / 2;
@@ -444,7 +450,7 @@ static u64 tw_thread_wait(u64 began, u64 now)
 	return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
 }
 
-/* Sleep for @ns. A wake-up does not end the sleep; one for a kick starts the hrtimers. */
+/* Sleep for @ns in spite of wake-ups. Kicks are served meanwhile. */
 static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 {
 	ktime_t until = ktime_add_ns(ktime_get(), ns);
@@ -462,7 +468,7 @@ static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 	__set_current_state(TASK_RUNNING);
 }
 
-/* Turns of deferred queues, until none has work or it is time to sleep. */
+/* Run turns of deferred queues until none has work, or until it is time to sleep. */
 static void tw_thread_turns(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
@@ -498,7 +504,7 @@ static void tw_thread_unpark(unsigned int nr)
 
 	tw_lock_bh(&engine->lock);
 	engine->threaded = true;
-	/* While the CPU was away they were elsewhere. */
+	/* The hrtimers moved to another CPU while this one was offline. */
 	WRITE_ONCE(engine->kick, true);
 	tw_unlock_bh(&engine->lock);
 }
@@ -509,7 +515,7 @@ static void tw_thread_setup(unsigned int nr)
 	tw_thread_unpark(nr);
 }
 
-/* The CPU goes offline: what was deferred goes on in the soft interrupt. */
+/* The CPU goes offline: hand the deferred queues back to the soft interrupt. */
 static void tw_thread_park(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
@@ -533,8 +539,8 @@ static struct smp_hotplug_thread tw_smp_thread = {
 };
 
 /**
- * tw_engine_base_init - let a base wait in a queue
- * @cpu: the base, which nobody else knows yet
+ * tw_engine_base_init - assign a base to a queue
+ * @cpu: the base, not published yet
  * @queue: the queue
  */
 void tw_engine_base_init(struct tw_cpu *cpu, struct tw_queue *queue)
@@ -544,9 +550,11 @@ void tw_engine_base_init(struct tw_cpu *cpu, struct tw_queue *queue)
 }
 
 /**
- * tw_engine_start - start a base for a time, if it does not have its turn before
+ * tw_engine_start - let a base have a turn at a given time
  * @cpu: the base, locked
- * @at: when it has work, in ns of its clock; earlier than it was started for
+ * @at: when it has work, in ns of its clock; earlier than the time it is started for, if any
+ *
+ * Does nothing if the base is on a list already or was removed.
  */
 void tw_engine_start(struct tw_cpu *cpu, u64 at)
 {
@@ -566,10 +574,10 @@ void tw_engine_start(struct tw_cpu *cpu, u64 at)
 }
 
 /**
- * tw_engine_remove - let a base have no more turns
+ * tw_engine_remove - take a base out of its engine for good
  * @cpu: the base
  *
- * A turn may still be under way, until a grace period has passed.
+ * A turn may still be under way until a grace period has passed.
  */
 void tw_engine_remove(struct tw_cpu *cpu)
 {
@@ -582,17 +590,17 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	tw_entity_take(&cpu->entity, &queue->timed);
 	cpu->entity.place = TW_REMOVED;
 	/*
-	 * With the last base the queue leaves the engine: the user may be freed. But one that
-	 * is listed for a base whose time has come stays listed: it may be on the list of the
-	 * thread, and then no hrtimer is started for it.
+	 * Without bases the queue must leave the engine, since the user may be freed. A queue that
+	 * is listed because the time of another base has come must stay listed: it may be on the
+	 * thread's list, and then no hrtimer is started for it.
 	 */
 	if (queue->entity.place == TW_TIMED ||
 	    (list_empty(&queue->ready) && !timerqueue_getnext(&queue->timed)))
 		tw_queue_settle(queue, &engine->ready, 0);
-	/* The queue's hrtimer, and the one that serves the list, may have nothing left to do. */
+	/* The queue's clock may need no hrtimer now, or the ready list none. */
 	for (i = 0; i < TW_CLOCKS; i++) {
 		clock = &engine->clock[i];
-		/* A firing that is under way sees for itself. */
+		/* If the handler runs already, it will find nothing to do. */
 		if (clock->programmed != TW_NEVER && tw_clock_first(engine, i) == TW_NEVER &&
 		    hrtimer_try_to_cancel(&clock->timer) >= 0)
 			clock->programmed = TW_NEVER;
@@ -617,13 +625,13 @@ static struct tw_queue *tw_queue_make(struct tw_user *user, unsigned int nr, u32
 }
 
 /**
- * tw_engine_queue_get - find or make the queue for one more base of a user
- * @user: whose
- * @nr: on which CPU
- * @clock: on which clock
+ * tw_engine_queue_get - find or create the queue for one more base of a user
+ * @user: the user
+ * @nr: the CPU
+ * @clock: the clock
  *
  * Context: process, may sleep.
- * Return: the queue; NULL: no memory.
+ * Return: the queue, or NULL without memory. Give it back with tw_engine_queue_put().
  */
 struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 clock)
 {
@@ -651,11 +659,11 @@ struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 
 }
 
 /**
- * tw_engine_queue_put - a base of the queue is gone
+ * tw_engine_queue_put - drop a base's reference to its queue
  * @queue: the queue
  *
- * Context: process; a grace period has passed since the base was removed, if it ever was in the
- * engine.
+ * Context: process; if the base was ever in the engine, a grace period has passed since it was
+ * removed.
  */
 void tw_engine_queue_put(struct tw_queue *queue)
 {
@@ -663,6 +671,7 @@ void tw_engine_queue_put(struct tw_queue *queue)
 	bool last;
 
 	spin_lock(&user->lock);
+	WARN_ON_ONCE(!queue->bases);
 	last = !--queue->bases;
 	if (last)
 		user->queue[queue->engine->nr * TW_CLOCKS + queue->clock] = NULL;
@@ -674,7 +683,7 @@ void tw_engine_queue_put(struct tw_queue *queue)
 }
 
 /**
- * tw_engine_init - make the engines and their threads
+ * tw_engine_init - create the engines and their threads
  *
  * Context: process, may sleep.
  * Return: 0 or an error.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The expiry engine: when the per-CPU bases of all wheels are run. See engine.c. */
+/* The expiry engine, which decides when the bases of all wheels run. See engine.c. */
 #ifndef TW_ENGINE_H
 #define TW_ENGINE_H
 
@@ -16,9 +16,9 @@ struct tw_user;
 
 /**
  * enum tw_place - where an entity waits
- * @TW_NOWHERE: it has nothing to wait for, or is being run
- * @TW_TIMED: in a tree, for its time
- * @TW_LISTED: on a list, for its turn
+ * @TW_NOWHERE: it has no work, or is running
+ * @TW_TIMED: in a tree, until its time has come
+ * @TW_LISTED: on a list, until its turn
  * @TW_REMOVED: it is being closed and never waits again
  */
 enum tw_place {
@@ -29,9 +29,10 @@ enum tw_place {
 };
 
 /**
- * struct tw_entity - what waits for a time or for a turn: a base in a queue, a queue in an engine
- * @node: in a tree, ordered by time; valid while TW_TIMED
- * @list: on a list, in the order of turns; valid while TW_LISTED
+ * struct tw_entity - something that waits for a time or a turn: a base in a queue, a queue in an
+ *	engine
+ * @node: node of a tree ordered by time; valid while TW_TIMED
+ * @list: node of a list in the order of turns; valid while TW_LISTED
  * @place: enum tw_place
  */
 struct tw_entity {
@@ -42,17 +43,17 @@ struct tw_entity {
 
 /**
  * struct tw_queue - the bases of one user on one CPU and one clock
- * @entity: in the engine
+ * @entity: the queue in its engine
  * @timed: bases that will have work at a known time
  * @ready: bases that have work now, in the order of their turns
- * @engine: that of the CPU; constant
- * @user: whose bases; constant
+ * @engine: the CPU's engine; constant
+ * @user: the user; constant
  * @clock: enum timerwheel_clock; constant
- * @bases: how many there are; protected by the user's lock
- * @firing: the engine's last firing that gave it a turn
- * @spent: ns that its turns took in that one
+ * @bases: number of its bases; protected by the user's lock
+ * @firing: the engine's last firing in which it had a turn
+ * @spent: ns that its turns took in that firing
  *
- * What is not said to be protected otherwise is by the engine's lock. Lives as long as its bases.
+ * Protected by the engine's lock except as noted. Lives as long as its bases.
  */
 struct tw_queue {
 	struct tw_entity entity;

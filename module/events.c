@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Due timers on their way to readers.
+ * The due list, and delivery of events to readers.
  *
- * A timer that fell due is queued here as it is: the timer is the queue entry, so that
- * expiry allocates nothing and a due timer can be withdrawn in O(1). It leaves the
- * list in one of two ways, both under the events' lock: a reader has its event, or an
- * operation on its key withdraws it.
+ * The due list links the due timers themselves, so expiry allocates nothing and a due timer is
+ * withdrawn in O(1). A timer leaves the list in one of two ways, both under the events' lock: its
+ * event is delivered, or an operation on its key withdraws it.
  *
- * A reader copies events to its buffer while it holds that lock, with page faults off. Only
- * then the timers leave the list: what could not be copied has not been touched and waits
- * for this reader to fault its buffer in, or for the next one. A one-shot timer is
- * TW_CLAIMED from its copy until the reader has taken it out of the key table, which
- * must wait until the events' lock is dropped (bucket locks come before it); look-ups
- * take a claimed timer for absent. A periodic timer is queued again at once in the wheel of
- * the reader's CPU, for the first of its deadlines that is still to come.
+ * A reader copies events to its buffer with that lock held and page faults off, and only then takes
+ * their timers off the list. So a timer whose event could not be copied is unchanged. It waits
+ * until this reader has faulted its buffer in, or for the next reader.
  *
- * With an event ring they do not come here if it has room for them: see flow.c.
+ * A delivered one-shot timer must be removed from the key table. That needs the bucket's lock,
+ * which comes before the events' lock. So the timer is TW_CLAIMED from the copy until the reader
+ * has released the events' lock and freed it; lookups skip claimed timers. A delivered periodic
+ * timer is queued again at once, in the wheel of the reader's CPU, for its first deadline in the
+ * future.
+ *
+ * In a file with an event ring, timers come here only if the ring has no room for them or if they
+ * were armed for a time in the past: see flow.c.
  */
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -24,8 +26,10 @@
 #include "clock.h"
 #include "clockset.h"
 #include "deliver.h"
+#include "events.h"
 #include "internal.h"
 #include "log.h"
+#include "monitor.h"
 #include "ring.h"
 #include "run.h"
 #include "trace.h"
@@ -33,7 +37,7 @@
 #define TW_EVENT_SIZE	((ssize_t)sizeof(struct timerwheel_event))
 
 /**
- * tw_events_init - prepare
+ * tw_events_init - initialize the due list and what waits for it
  * @events: zeroed
  */
 void tw_events_init(struct tw_events *events)
@@ -42,7 +46,7 @@ void tw_events_init(struct tw_events *events)
 	init_waitqueue_head(&events->readers);
 }
 
-/* How many events user space has not got yet: due timers, and what is in the ring. */
+/* Number of due timers plus events in the ring that the reader has not taken. */
 static u32 tw_events_waiting(const struct tw_file *file)
 {
 	u32 due = READ_ONCE(file->events.due.count);
@@ -51,32 +55,34 @@ static u32 tw_events_waiting(const struct tw_file *file)
 }
 
 /**
- * tw_events_any - does any event wait?
- * @file: whose
+ * tw_events_any - does any event wait for a reader?
+ * @file: the file
  *
- * Return: true if so, just now.
+ * Return: true if so. Without a lock the answer may be stale at once.
  */
 bool tw_events_any(const struct tw_file *file)
 {
-	return tw_events_waiting(file) || READ_ONCE(file->events.sets);
+	return tw_events_waiting(file) || READ_ONCE(file->events.clock_sets);
 }
 
 /**
- * tw_events_more - count timers that fell due
- * @cpu: the part in which they did, locked; so is the list
- * @n: how many
+ * tw_events_need_wake - decide if timers that fell due wake the readers
+ * @cpu: their base, locked; the due list is locked, too
+ * @n: how many timers
  * @now: the file's time, in ns
  *
- * Return: true if readers are to be woken.
+ * If not, makes sure that readers are woken wake_ns after the first event.
+ *
+ * Return: true if the caller must wake readers.
  */
-bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now)
+bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now)
 {
 	const struct tw_setup *setup = &cpu->file->setup;
 	struct tw_events *events = &cpu->file->events;
 	u32 waiting = tw_events_waiting(cpu->file);
 
 	lockdep_assert_held(&events->lock);
-	/* Those that are gone were the ones that readers were woken for. */
+	/* Events that were delivered or withdrawn are those that readers were woken for. */
 	events->woken = min(events->woken, waiting);
 	waiting += n;
 	if (waiting - events->woken >= setup->wake_events ||
@@ -84,8 +90,8 @@ bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now)
 		events->woken = waiting;
 		return true;
 	}
-	if (!events->wake_set) {
-		events->wake_set = true;
+	if (!events->wake_armed) {
+		events->wake_armed = true;
 		cpu->wake_at = min_t(u64, now + setup->wake_ns, KTIME_MAX);
 		cpu->wheel.sooner = true;
 	}
@@ -93,24 +99,24 @@ bool tw_events_more(struct tw_cpu *cpu, u32 n, u64 now)
 }
 
 /**
- * tw_events_add - queue timers that fell due
- * @cpu: the part in which they did, locked
- * @due: they, linked and TW_DUE
+ * tw_events_add - append timers that fell due to the due list
+ * @cpu: their base, locked
+ * @due: the timers, linked and TW_DUE
  * @now: the file's time, in ns
  *
- * Return: true if readers are to be woken, which the caller does once it holds no lock.
+ * Return: true if the caller must wake readers, once it holds no lock.
  */
-bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
+bool tw_events_add(struct tw_cpu *cpu, const struct tw_due_list *due, u64 now)
 {
 	struct tw_file *file = cpu->file;
 	struct tw_events *events = &file->events;
-	struct tw_chain *all = &events->due;
+	struct tw_due_list *all = &events->due;
 	bool wake;
 
 	lockdep_assert_held(&cpu->lock);
 	trace_timerwheel_expire(cpu, due, now);
 	raw_spin_lock(&events->lock);
-	wake = tw_events_more(cpu, due->count, now);
+	wake = tw_events_need_wake(cpu, due->count, now);
 	if (all->last) {
 		tw_timer_at(&file->table.pool, all->last)->next = due->first;
 		tw_timer_at(&file->table.pool, due->first)->prev = all->last;
@@ -124,12 +130,12 @@ bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now)
 }
 
 /**
- * tw_events_wake_now - the time is up for readers that wait for more events
- * @cpu: the part whose @wake_at it was, locked
+ * tw_events_wake_timeout - wake_ns have passed since the first event
+ * @cpu: the base whose @wake_at has been reached, locked
  *
- * Return: true if readers are to be woken.
+ * Return: true if the caller must wake readers.
  */
-bool tw_events_wake_now(struct tw_cpu *cpu)
+bool tw_events_wake_timeout(struct tw_cpu *cpu)
 {
 	struct tw_events *events = &cpu->file->events;
 	bool wake;
@@ -137,7 +143,7 @@ bool tw_events_wake_now(struct tw_cpu *cpu)
 	lockdep_assert_held(&cpu->lock);
 	cpu->wake_at = TW_NEVER;
 	raw_spin_lock(&events->lock);
-	events->wake_set = false;
+	events->wake_armed = false;
 	events->woken = tw_events_waiting(cpu->file);
 	wake = events->woken;
 	raw_spin_unlock(&events->lock);
@@ -146,7 +152,9 @@ bool tw_events_wake_now(struct tw_cpu *cpu)
 
 /**
  * tw_events_wake - wake readers
- * @file: whose
+ * @file: the file
+ *
+ * The reader of a ring is woken only if it has announced that it sleeps.
  *
  * Context: softirq or process; no raw lock held.
  */
@@ -154,9 +162,9 @@ void tw_events_wake(struct tw_file *file)
 {
 	struct tw_events *events = &file->events;
 
-	if (tw_has_ring(file) && !tw_ring_wanted(&file->ring))
+	if (tw_has_ring(file) && !tw_ring_reader_sleeps(&file->ring))
 		return;
-	/* The barrier in here pairs with the one in tw_poll() and that of wait_event(). */
+	/* Its barrier pairs with those in tw_poll() and in wait_event(). */
 	if (wq_has_sleeper(&events->readers)) {
 		atomic64_inc(&events->wakeups);
 		wake_up_interruptible_poll(&events->readers, EPOLLIN | EPOLLRDNORM);
@@ -165,7 +173,7 @@ void tw_events_wake(struct tw_file *file)
 }
 
 /**
- * tw_events_lock - lock the list
+ * tw_events_lock - lock the due list
  * @file: the file
  */
 void tw_events_lock(struct tw_file *file)
@@ -174,15 +182,16 @@ void tw_events_lock(struct tw_file *file)
 }
 
 /**
- * tw_events_unlink - take a timer off the list
- * @file: the file
- * @t: the timer, which is on it; the list is locked
+ * tw_events_unlink - take a timer off the due list
+ * @file: the file, its due list locked
+ * @t: the timer, on the list
  *
- * Its state stays: nobody finds it while its bucket is locked.
+ * The timer stays TW_DUE. Its bucket is locked, so nothing finds it before the caller has set
+ * another state.
  */
 void tw_events_unlink(struct tw_file *file, struct tw_timer *t)
 {
-	struct tw_chain *all = &file->events.due;
+	struct tw_due_list *all = &file->events.due;
 	const struct tw_pool *pool = &file->table.pool;
 
 	lockdep_assert_held(&file->events.lock);
@@ -207,17 +216,17 @@ void tw_events_unlock(struct tw_file *file)
 }
 
 /**
- * tw_events_log - write events that are handed out to the log, if there are monitors
- * @ctx: the run or pass
- * @first: the first timer
- * @next: the one after the last, 0: there is none
+ * tw_events_log - write events that are being delivered to the log, if there are monitors
+ * @ctx: the batch context
+ * @first: index of the first timer
+ * @next: index of the timer after the last, 0: none
  *
- * Context: who else hands out events is kept out, by the lock of the due list or the ring.
+ * Context: the due list or the ring is locked, so that nothing else is delivered meanwhile.
  */
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_log *log = tw_log_wanted(file);
+	struct tw_log *log = tw_log_active(file);
 	struct timerwheel_event event;
 	struct tw_timer *t;
 	u32 index;
@@ -233,12 +242,12 @@ void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 	}
 	if (log) {
 		raw_spin_unlock(&log->lock);
-		ctx->told = true;
+		ctx->wake_monitors = true;
 	}
 }
 
-/* Arm the periodic ones of the timers that were taken, and leave only the others in @taken. */
-static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
+/* Arm the periodic timers in @taken again. Only the one-shot timers stay in it. */
+static noinline void tw_taken_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 {
 	u32 claimed = 0, index, next;
 	struct tw_timer *t;
@@ -248,7 +257,7 @@ static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 		t = tw_timer_at(&ctx->file->table.pool, index);
 		next = t->next;
 		if (t->periodic) {
-			tw_event_rearm(ctx, t, index);
+			tw_timer_rearm(ctx, t, index);
 		} else {
 			t->next = claimed;
 			claimed = index;
@@ -259,16 +268,16 @@ static noinline void tw_events_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 }
 
 /**
- * tw_events_pop - take the timers whose events were handed out off the list
- * @ctx: the run; the list is locked
- * @taken: they; those that are left in it must be freed
+ * tw_events_pop - take timers whose events were copied off the due list
+ * @ctx: the batch context; the due list is locked
+ * @taken: the timers. On return only one-shot timers are left, for tw_taken_free().
  */
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_chain *all = &file->events.due;
+	struct tw_due_list *all = &file->events.due;
 
-	if (unlikely(tw_log_wanted(file) || trace_timerwheel_deliver_enabled()))
+	if (unlikely(tw_log_active(file) || trace_timerwheel_deliver_enabled()))
 		tw_events_log(ctx, taken->first, taken->next);
 	all->first = taken->next;
 	if (all->first)
@@ -278,15 +287,15 @@ void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 	WRITE_ONCE(all->count, all->count - taken->count);
 	ctx->cpu->counts.delivered += taken->count;
 	if (unlikely(taken->periodic))
-		tw_events_rearm(ctx, taken);
+		tw_taken_rearm(ctx, taken);
 }
 
 /**
- * tw_events_free - free the timers that were taken
- * @ctx: the run; neither the list nor a bucket is locked
- * @taken: what tw_events_pop() has left
+ * tw_taken_free - free delivered one-shot timers
+ * @ctx: the batch context; neither the due list nor a bucket is locked
+ * @taken: the timers that tw_events_pop() has left
  */
-void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
+void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 {
 	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
 	struct tw_timer *t;
@@ -294,18 +303,18 @@ void tw_events_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 	u32 index, next;
 
 	for (left = taken->count, index = taken->first; left; left--, index = next) {
-		t = tw_timer_in(pages, index);
+		t = tw_timer_in_pages(pages, index);
 		next = t->next;
-		tw_event_free(ctx, t, index);
+		tw_timer_free(ctx, t, index);
 	}
 }
 
 /*
- * Hand out the first due timers' events, at most @max of them, to one piece of user memory: word
- * by word from the timers. At a fault the event that was being written may be there in part.
+ * Copy the events of the first @max due timers to a contiguous user buffer, field by field. If that
+ * faults, the event that was being written may be incomplete; it does not count.
  */
-static void tw_events_put(const struct tw_ctx *ctx, struct timerwheel_event __user *to,
-			  unsigned int max, struct tw_taken *taken)
+static void tw_events_copy_to_user(const struct tw_ctx *ctx, struct timerwheel_event __user *to,
+				   unsigned int max, struct tw_taken *taken)
 {
 	struct tw_timer **pages = tw_pool_pages(&ctx->file->table.pool);
 	u64 offset = ctx->offset;
@@ -315,7 +324,7 @@ static void tw_events_put(const struct tw_ctx *ctx, struct timerwheel_event __us
 	if (!user_access_begin(to, max * sizeof(*to)))
 		return;
 	for (; taken->count < max; to++) {
-		t = tw_timer_in(pages, taken->next);
+		t = tw_timer_in_pages(pages, taken->next);
 		event = tw_event_of(ctx, taken->next, t, offset);
 		unsafe_put_user(event.key, &to->key, fault);
 		unsafe_put_user(event.value, &to->value, fault);
@@ -330,7 +339,7 @@ fault:
 	user_access_end();
 }
 
-/* Hand out the first due timers' events, at most @max of them. */
+/* Copy the events of the first @max due timers out; @taken says how many that were. */
 static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsigned int max,
 			   struct tw_taken *taken)
 {
@@ -338,9 +347,9 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 	struct tw_timer *t;
 	size_t copied;
 
-	/* read(), nearly always */
+	/* read(), the usual case */
 	if (likely(iter_is_ubuf(to))) {
-		tw_events_put(ctx, to->ubuf + to->iov_offset, max, taken);
+		tw_events_copy_to_user(ctx, to->ubuf + to->iov_offset, max, taken);
 		iov_iter_advance(to, taken->count * sizeof(event));
 		return;
 	}
@@ -357,18 +366,18 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 }
 
 /**
- * tw_events_take_set - a reader has the event of a clock that was set
- * @file: the file; the due list is locked
+ * tw_events_take_clock_set - the event of a clock that was set is delivered
+ * @file: the file, its due list locked
  * @event: the event
  *
- * Return: true if monitors are to be woken.
+ * Return: true if the caller must wake monitors.
  */
-bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *event)
+bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_event *event)
 {
-	struct tw_log *log = tw_log_wanted(file);
+	struct tw_log *log = tw_log_active(file);
 
 	lockdep_assert_held(&file->events.lock);
-	WRITE_ONCE(file->events.sets, 0);
+	WRITE_ONCE(file->events.clock_sets, 0);
 	trace_timerwheel_deliver(file, event);
 	if (!log)
 		return false;
@@ -378,30 +387,30 @@ bool tw_events_take_set(struct tw_file *file, const struct timerwheel_event *eve
 	return true;
 }
 
-/* Deliver the event of a clock that was set. Returns how many: 1 or 0; -EFAULT, -EINTR. */
-static int tw_events_deliver_set(struct tw_file *file, struct iov_iter *to)
+/* Deliver the event of a clock that was set. Returns 1, 0 if there is none, -EFAULT or -EINTR. */
+static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to)
 {
 	struct tw_events *events = &file->events;
 	struct timerwheel_event event;
-	bool told = false;
+	bool wake_monitors = false;
 	size_t copied;
 
-	while (READ_ONCE(events->sets)) {
+	while (READ_ONCE(events->clock_sets)) {
 		tw_lock_bh(&events->lock);
-		/* Another reader may have it. */
+		/* Another reader may have taken it. */
 		copied = 0;
-		if (events->sets) {
-			event = tw_event_of_set(events);
+		if (events->clock_sets) {
+			event = tw_event_of_clock_set(events);
 			pagefault_disable();
 			copied = copy_to_iter(&event, sizeof(event), to);
 			pagefault_enable();
 			if (copied == sizeof(event))
-				told = tw_events_take_set(file, &event);
+				wake_monitors = tw_events_take_clock_set(file, &event);
 			else
 				iov_iter_revert(to, copied);
 		}
 		tw_unlock_bh(&events->lock);
-		if (told)
+		if (wake_monitors)
 			tw_monitor_wake(file);
 		if (copied == sizeof(event))
 			return 1;
@@ -413,7 +422,7 @@ static int tw_events_deliver_set(struct tw_file *file, struct iov_iter *to)
 	return 0;
 }
 
-/* Deliver at most @max events under one hold of the locks. Sets @short_copy at a fault. */
+/* Deliver at most @max events under one hold of the locks. Sets @short_copy if the copy faulted. */
 static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned int max,
 			     u64 offset, bool nowait, bool *short_copy)
 {
@@ -436,7 +445,7 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 	*short_copy = n < max;
 	tw_events_pop(&ctx, &taken);
 	raw_spin_unlock(&events->lock);
-	tw_events_free(&ctx, &taken);
+	tw_taken_free(&ctx, &taken);
 	tw_cpu_end(&ctx);
 	return n;
 }
@@ -444,13 +453,13 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 /**
  * tw_events_read - deliver events
  * @file: the file
- * @to: where to; its count says how many bytes at most
- * @nowait: wait for no lock and no memory of the kernel's. The caller's own is faulted in all the
- *	same, as everywhere: an event would never get to memory that was not touched before.
+ * @to: the destination
+ * @nowait: sleep neither for a lock nor for kernel memory. The user buffer is faulted in all the
+ *	same: otherwise no event would ever reach a buffer that was not touched before.
  *
  * Context: process, may sleep.
- * Return: bytes, a multiple of the size of an event; 0: nothing is due; -EFAULT, -ENOMEM; -EAGAIN:
- * @nowait, and it cannot be done without.
+ * Return: bytes, a multiple of the size of an event; 0: nothing is due; -EFAULT; -EINTR: a fatal
+ * signal; -EDQUOT, -ENOMEM; -EAGAIN: @nowait, and it would have to sleep.
  */
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 {
@@ -461,38 +470,38 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 	unsigned int max;
 	int n = 0;
 
-	if (unlikely(tw_clockset_asked(file))) {
-		tw_clockset_notice(file);
-		n = tw_events_deliver_set(file, to);
+	if (unlikely(tw_clockset_enabled(file))) {
+		tw_clockset_check(file);
+		n = tw_events_deliver_clock_set(file, to);
 		done = max(n, 0);
 	}
-	/* No more than wait now: a periodic timer that fires meanwhile is for the next read. */
+	/* Only what waits now: a periodic timer that fires meanwhile is left to the next read. */
 	room = min_t(ssize_t, room, done + READ_ONCE(file->events.due.count));
 	while (n >= 0 && done < room && READ_ONCE(file->events.due.count)) {
 		/*
-		 * After a fault one at a time: of a copy that does not fit some machines say that
-		 * less of it was done than was, and an event that fits would never arrive.
+		 * One at a time after a fault. A copy that faults may report fewer bytes than it
+		 * has copied, so an event that fits might never count as copied.
 		 */
-		max = short_copy ? 1 : min_t(size_t, room - done, TW_EVENTS);
+		max = short_copy ? 1 : min_t(size_t, room - done, TW_DELIVER_BATCH);
 		n = tw_events_deliver(file, to, max, offset, nowait, &short_copy);
 		if (n < 0)
 			break;
 		done += n;
-		/* Not one event's worth of memory there: that is the end. */
+		/* There is no memory for another event. */
 		if (short_copy && fault_in_iov_iter_writeable(to, TW_EVENT_SIZE)) {
 			n = -EFAULT;
 			break;
 		}
 		if (done && signal_pending(current))
 			break;
-		/* Memory that can be faulted in but not written must not hold us for ever. */
+		/* Memory that can be faulted in but not written must not make this loop endless. */
 		if (fatal_signal_pending(current)) {
 			n = -EINTR;
 			break;
 		}
 		cond_resched();
 	}
-	/* Readers are woken one at a time: leave the rest, or all, to the next one. */
+	/* A wake-up wakes one reader: if events are left, wake the next one. */
 	if ((done || n < 0) && tw_events_any(file))
 		tw_events_wake(file);
 	return done ? done * TW_EVENT_SIZE : min(n, 0);

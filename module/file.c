@@ -8,10 +8,15 @@
 
 #include "alarm.h"
 #include "clockset.h"
+#include "cpu.h"
+#include "events.h"
 #include "internal.h"
 #include "log.h"
+#include "map.h"
 #include "memory.h"
 #include "ring.h"
+#include "stats.h"
+#include "user.h"
 
 /* Frees closed files: millions of timers, where the scheduler sees it. */
 static struct workqueue_struct *tw_freeing;
@@ -52,7 +57,7 @@ static void tw_file_free(struct tw_file *file)
 	kvfree(file);
 	/* Not before: what is charged to nobody is nobody's. */
 	tw_user_uncharge(user, charged);
-	tw_user_freed(user);
+	tw_user_count_freed(user);
 	tw_user_put(user);
 }
 
@@ -62,13 +67,13 @@ static void tw_file_free(struct tw_file *file)
  *
  * Each of them holds a reference to the user, who may be gone with the last.
  */
-void tw_file_free_closed(struct work_struct *work)
+static void tw_file_free_closed(struct work_struct *work)
 {
 	struct tw_user *user = container_of(work, struct tw_user, free);
 	struct tw_file *file, *next;
 	LIST_HEAD(closed);
 
-	tw_user_closed(user, &closed);
+	tw_user_take_closed(user, &closed);
 	/* Then nobody runs their bases any more. */
 	synchronize_rcu();
 	list_for_each_entry_safe(file, next, &closed, closed_node)
@@ -83,7 +88,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 	struct tw_user *user;
 	int err;
 
-	user = tw_user_get();
+	user = tw_user_get(tw_file_free_closed);
 	if (!user)
 		return -ENOMEM;
 	err = tw_user_charge(user, bytes);
@@ -124,7 +129,7 @@ static int tw_release(struct inode *inode, struct file *filp)
 	tw_alarm_leave(file);
 	tw_log_close(file->events.log);
 	/* Else the worker has still to take those before it. */
-	if (tw_user_closing(file->user, &file->closed_node))
+	if (tw_user_queue_closed(file->user, &file->closed_node))
 		queue_work(tw_freeing, &file->user->free);
 	return 0;
 }
@@ -161,8 +166,8 @@ static __poll_t tw_poll(struct file *filp, poll_table *wait)
 	struct tw_file *file = filp->private_data;
 
 	poll_wait(filp, &file->events.readers, wait);
-	if (unlikely(tw_clockset_asked(file)))
-		tw_clockset_notice(file);
+	if (unlikely(tw_clockset_enabled(file)))
+		tw_clockset_check(file);
 	/* Pairs with the barrier in wq_has_sleeper(), tw_events_wake(): we look after that. */
 	smp_mb();
 	return tw_events_any(file) ? EPOLLIN | EPOLLRDNORM : 0;

@@ -71,7 +71,7 @@ static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 #define TW_GENERATION_BITS_MAX	20U
 
 /* Most operations in a run. */
-#define TW_RUN			48U
+#define TW_OPS_MAX		48U
 
 struct tw_file;
 struct tw_log;
@@ -120,13 +120,13 @@ struct tw_bucket {
  * enum tw_dirs - the directories of a table
  * @TW_DIR_TIMERS: tw_pool.page
  * @TW_DIR_BUCKETS: tw_table.bucket
- * @TW_DIR_WORDS: tw_table.words
+ * @TW_DIR_DEADLINES: tw_table.deadlines
  * @TW_DIRS: how many there are
  */
 enum tw_dirs {
 	TW_DIR_TIMERS,
 	TW_DIR_BUCKETS,
-	TW_DIR_WORDS,
+	TW_DIR_DEADLINES,
 	TW_DIRS,
 };
 
@@ -148,7 +148,7 @@ struct tw_dir {
  * @buckets: how many there are: linear hashing, grows by one at a time. Written under
  *	the lock of the bucket that is split.
  * @made: indices that exist: 1 to @made. Written under tw_file.mutex.
- * @words: directory of the deadline table, as in @pool but before all of it is there, too;
+ * @deadlines: directory of the deadline table, as in @pool but before all of it is there, too;
  *	tw_file.mutex
  * @dir: how full the directories are; tw_file.mutex
  * @sharers: calls that are making the deadline table; tw_file.mutex
@@ -163,7 +163,7 @@ struct tw_table {
 	u64 seed[2];
 	u32 buckets;
 	u32 made;
-	u64 **words;
+	u64 **deadlines;
 	struct tw_dir dir[TW_DIRS];
 	u32 sharers;
 	struct lockdep_map bucket_map;
@@ -183,9 +183,9 @@ struct tw_table {
  * @rearmed: periodic timers armed again by that
  * @overruns: deadlines passed over by that
  * @firings: times that the engine ran it since it had work again
- * @passes: batches, of the engine and of ADVANCE
- * @pass_max_timers: most timers in one batch
- * @pass_max_ns: longest batch
+ * @batches: batches, of the engine and of ADVANCE
+ * @batch_max_timers: most timers in one batch
+ * @batch_max_ns: longest batch
  */
 struct tw_counts {
 	u64 armed;
@@ -198,9 +198,9 @@ struct tw_counts {
 	u64 rearmed;
 	u64 overruns;
 	u64 firings;
-	u64 passes;
-	u64 pass_max_timers;
-	u64 pass_max_ns;
+	u64 batches;
+	u64 batch_max_timers;
+	u64 batch_max_ns;
 };
 
 /**
@@ -240,12 +240,14 @@ struct tw_cpu {
 
 /**
  * struct tw_events - due timers on their way to readers
- * @lock: protects @due, @sets, @set_at, @woken and @wake_set, and timers that are TW_DUE
+ * @lock: protects @due, @clock_sets, @clock_set_at, @woken and @wake_armed, and timers that are
+ *	TW_DUE
  * @due: the due timers, first fired first
- * @sets: times that CLOCK_REALTIME was set that no reader knows of; with a ring also its lock
- * @set_at: when the last of them was noticed, by that clock
+ * @clock_sets: times that CLOCK_REALTIME was set and no reader knows of; with a ring also its
+ *	lock
+ * @clock_set_at: when the last of them was noticed, by that clock
  * @woken: how many of them readers were woken for
- * @wake_set: some CPU part has a @wake_at
+ * @wake_armed: some CPU part has a @wake_at
  * @wakeups: wake-ups sent
  * @readers: who waits
  * @fasync: who wants SIGIO
@@ -253,11 +255,11 @@ struct tw_cpu {
  */
 struct tw_events {
 	raw_spinlock_t lock;
-	struct tw_chain due;
-	u32 sets;
-	u64 set_at;
+	struct tw_due_list due;
+	u32 clock_sets;
+	u64 clock_set_at;
 	u32 woken;
-	bool wake_set;
+	bool wake_armed;
 	atomic64_t wakeups;
 	wait_queue_head_t readers;
 	struct fasync_struct *fasync;
@@ -266,13 +268,13 @@ struct tw_events {
 
 /**
  * struct tw_clockset - for files whose readers are to know when CLOCK_REALTIME is set
- * @asked: they are; set once, last
+ * @enabled: they are; set once, last
  * @generation: when the work was at this file; protected as @list
  * @list: all such files; see clockset.c
  * @offset: CLOCK_REALTIME less CLOCK_BOOTTIME, as readers know it; tw_events.lock
  */
 struct tw_clockset {
-	bool asked;
+	bool enabled;
 	u32 generation;
 	struct list_head list;
 	s64 offset;
@@ -326,7 +328,7 @@ struct tw_setup {
  *	afterwards. The clock is read without a lock, too.
  * @setup_done: SETUP was called, or is too late: @setup is constant; @mutex
  * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
- *	tw_close() (scan.c) has been through it sees it.
+ *	tw_drain_close() (scan.c) has been through it sees it.
  * @advanced: MANUAL: the time; lock of CPU part 0
  * @table: the timers
  * @events: the due ones
@@ -334,7 +336,7 @@ struct tw_setup {
  * @clockset: whether they know when the clock is set
  * @alarm: among the files that wake the machine; empty: it does not. See alarm.c.
  * @mutex: SETUP, growth, new CPU parts
- * @parts_later: there was no memory for a CPU part: no new one before, in jiffies; @mutex
+ * @base_retry_at: there was no memory for a CPU part: no new one before, in jiffies; @mutex
  * @charged: bytes of memory charged to @user; @mutex
  * @advance: one ADVANCE at a time; taken before @mutex
  * @drain_next: index where DRAIN goes on; a hint
@@ -354,7 +356,7 @@ struct tw_file {
 	struct tw_clockset clockset;
 	struct list_head alarm;
 	struct mutex mutex;	/* settings, growth, new parts */
-	u64 parts_later;
+	u64 base_retry_at;
 	size_t charged;
 	struct mutex advance;	/* one ADVANCE at a time */
 	u32 drain_next;
@@ -371,8 +373,8 @@ struct tw_file {
  * @now: the file's time at the start of the run, in ns
  * @offset: what the caller's time namespace adds to that
  * @todo: not 0: one of the following
- * @wake: readers are to be woken at the end
- * @told: monitors are to be woken at the end
+ * @wake_readers: readers are to be woken at the end
+ * @wake_monitors: monitors are to be woken at the end
  * @flow: so many timers fell due in this run that may go into the ring after it
  */
 struct tw_ctx {
@@ -384,8 +386,8 @@ struct tw_ctx {
 	union {
 		u32 todo;
 		struct {
-			bool wake;
-			bool told;
+			bool wake_readers;
+			bool wake_monitors;
 			u16 flow;
 		};
 	};
@@ -418,10 +420,6 @@ static inline bool tw_has_ring(const struct tw_file *file)
 extern const struct file_operations tw_fops;
 int tw_file_init(void);
 void tw_file_exit(void);
-void tw_file_free_closed(struct work_struct *work);
-
-/* map.c */
-int tw_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /* ioctl.c */
 long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
@@ -446,73 +444,21 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch);
 long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch);
 
 /* ops.c */
-int tw_run_add(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_move(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_remove(struct tw_ctx *ctx, void *elems, int n);
-int tw_run_get(struct tw_ctx *ctx, void *elems, int n);
-void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
-int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
-int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
+int tw_ops_add(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_move(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_get(struct tw_ctx *ctx, void *elems, int n);
+void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
+int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
+int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
 
 /* table.c */
 int tw_table_init(struct tw_file *file);
 void tw_table_free(struct tw_table *table);
 int tw_table_grow(struct tw_file *file);
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count);
-struct page *tw_table_words(struct tw_file *file, unsigned long nr);
-u32 tw_table_get(struct tw_table *table, u32 *count);
-void tw_table_put(struct tw_table *table, u32 first, u32 count);
-
-/* user.c */
-void tw_user_init(void);
-struct tw_user *tw_user_get(void);
-void tw_user_hold(struct tw_user *user);
-void tw_user_put(struct tw_user *user);
-bool tw_user_closing(struct tw_user *user, struct list_head *node);
-void tw_user_closed(struct tw_user *user, struct list_head *closed);
-void tw_user_freed(struct tw_user *user);
-int tw_user_charge(struct tw_user *user, size_t bytes);
-void tw_user_uncharge(struct tw_user *user, size_t bytes);
-u64 tw_user_memory(struct tw_user *user);
-u64 tw_user_memory_max(void);
-
-/* cpu.c */
-struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait);
-u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
-void tw_cpu_program(struct tw_cpu *cpu);
-bool tw_cpu_run(struct tw_cpu *cpu);
-void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
-bool tw_cpu_reclaim(struct tw_file *file);
-int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
-void tw_cpu_close(struct tw_file *file);
-void tw_cpu_free_all(struct tw_file *file);
-void tw_cpu_reset(struct tw_file *file);
-void tw_cpu_barrier(struct tw_file *file);
-
-/* events.c */
-void tw_events_init(struct tw_events *events);
-bool tw_events_add(struct tw_cpu *cpu, const struct tw_chain *due, u64 now);
-void tw_events_lock(struct tw_file *file);
-void tw_events_unlink(struct tw_file *file, struct tw_timer *t);
-void tw_events_unlock(struct tw_file *file);
-bool tw_events_wake_now(struct tw_cpu *cpu);
-void tw_events_wake(struct tw_file *file);
-bool tw_events_any(const struct tw_file *file);
-ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait);
-
-/* flow.c */
-void tw_flow_expire(struct tw_ctx *ctx, const struct tw_chain *due);
-void tw_flow_after(struct tw_file *file, unsigned int n);
-long tw_flow_all(struct tw_file *file);
-bool tw_flow_set(struct tw_file *file);
-
-/* monitor.c */
-void tw_monitor_wake(struct tw_file *file);
-long tw_monitor_open(struct tw_file *file, const struct timerwheel_monitor *arg);
-
-/* stats.c */
-void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats);
-void tw_stats_info(struct tw_file *file, struct timerwheel_info *info);
-void tw_stats_show(struct seq_file *m, struct file *filp);
+struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr);
+u32 tw_magazine_pop(struct tw_table *table, u32 *count);
+void tw_magazine_push(struct tw_table *table, u32 first, u32 count);
 
 #endif /* TW_INTERNAL_H */

@@ -11,7 +11,11 @@
 #include <linux/uaccess.h>
 
 #include "clock.h"
+#include "cpu.h"
+#include "flow.h"
 #include "internal.h"
+#include "monitor.h"
+#include "stats.h"
 
 /* The ABI. A failure here means that a structure was changed instead of extended. */
 static_assert(sizeof(struct timerwheel_info) == 144);
@@ -44,9 +48,9 @@ union tw_arg {
  * @min: size of the first version; smaller is EINVAL
  * @elem: size of the elements of a batch today, else 0
  * @elem_min: size of those of the first version; smaller is EINVAL
- * @out: the argument is an answer: only the first @min bytes are read, and it is
+ * @report: the argument is an answer: only the first @min bytes are read, and it is
  *	written as far as the caller's size goes
- * @back: the argument is written back as far as it was read
+ * @write_back: the argument is written back as far as it was read
  * @cursor: it has a cursor
  * @mode: what the descriptor must be open for: FMODE_WRITE if it changes the wheel
  * @flags: flags of a batch that it understands
@@ -59,8 +63,8 @@ struct tw_call {
 	u16 min;
 	u16 elem;
 	u16 elem_min;
-	bool out;
-	bool back;
+	bool report;
+	bool write_back;
 	bool cursor;
 	fmode_t mode;
 	u32 flags;
@@ -126,9 +130,9 @@ static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
 	[_IOC_NR(TIMERWHEEL_IOC_##nr)] = {				\
 		.size = sizeof(struct timerwheel_##name), __VA_ARGS__ }
 
-static const struct tw_call tw_calls[] = {
-	TW_CALL(INFO, info, .min = 8, .out = true, .mode = FMODE_READ, .function = tw_call_info),
-	TW_CALL(SETUP, setup, .min = 56, .back = true, .mode = FMODE_WRITE,
+static const struct tw_call tw_call_table[] = {
+	TW_CALL(INFO, info, .min = 8, .report = true, .mode = FMODE_READ, .function = tw_call_info),
+	TW_CALL(SETUP, setup, .min = 56, .write_back = true, .mode = FMODE_WRITE,
 		.function = tw_call_setup),
 	TW_CALL(ADD, batch, .min = 32, TW_ELEM(add, 64), .mode = FMODE_WRITE,
 		.batch = tw_batch_add, .strided = tw_strided_add),
@@ -141,10 +145,10 @@ static const struct tw_call tw_calls[] = {
 	TW_CALL(GET, batch, .min = 32, TW_ELEM(entry, 64), .mode = FMODE_READ,
 		.batch = tw_batch_get, .strided = tw_strided_get),
 	TW_CALL(LIST, batch, .min = 32, TW_ELEM(entry, 64), .mode = FMODE_READ,
-		.cursor = true, .back = true, .function = tw_call_list),
-	TW_CALL(STATS, stats, .min = 8, .out = true, .mode = FMODE_READ,
+		.cursor = true, .write_back = true, .function = tw_call_list),
+	TW_CALL(STATS, stats, .min = 8, .report = true, .mode = FMODE_READ,
 		.function = tw_call_stats),
-	TW_CALL(ADVANCE, advance, .min = 32, .back = true, .mode = FMODE_WRITE,
+	TW_CALL(ADVANCE, advance, .min = 32, .write_back = true, .mode = FMODE_WRITE,
 		.function = tw_call_advance),
 	[_IOC_NR(TIMERWHEEL_IOC_FLOW)] = { .mode = FMODE_WRITE },	/* has no argument */
 	/* Who may read the events may read copies of them. */
@@ -165,7 +169,7 @@ static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __use
 		return -E2BIG;
 	if (*size < call->min)
 		return -EINVAL;
-	if (call->out) {
+	if (call->report) {
 		memset(arg, 0, call->size);
 		if (get_user(flags, &head->flags))
 			return -EFAULT;
@@ -173,13 +177,13 @@ static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __use
 	}
 	err = copy_struct_from_user(arg, call->size, user, *size);
 	/* See that the answer can be written before anything is done. */
-	if (!err && call->back && copy_to_user(user, arg, min_t(size_t, *size, call->size)))
+	if (!err && call->write_back && copy_to_user(user, arg, min_t(size_t, *size, call->size)))
 		err = -EFAULT;
 	return err;
 }
 
 /* Copy an answer out: what both know, and zeros where only the caller does. */
-static int tw_answer_write(const struct tw_call *call, union tw_arg *arg, void __user *user,
+static int tw_report_write(const struct tw_call *call, union tw_arg *arg, void __user *user,
 			   u32 size)
 {
 	size_t both = min_t(size_t, size, call->size);
@@ -211,7 +215,8 @@ static int tw_strided_check(const struct tw_call *call, const struct timerwheel_
 }
 
 /* A call, its argument and its elements as long or short as may be. */
-static noinline long tw_call(const struct tw_call *call, struct tw_file *file, void __user *user)
+static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file *file,
+				      void __user *user)
 {
 	union tw_arg karg __uninitialized;
 	long result;
@@ -234,9 +239,9 @@ static noinline long tw_call(const struct tw_call *call, struct tw_file *file, v
 	 * What was done stays done, so it is no error if its answer cannot be told since the
 	 * memory, which was there a moment ago, is gone. LIST and reports did nothing but look.
 	 */
-	if (call->out)
-		err = tw_answer_write(call, &karg, user, size);
-	else if (call->back && copy_to_user(user, &karg, min_t(size_t, size, call->size)) &&
+	if (call->report)
+		err = tw_report_write(call, &karg, user, size);
+	else if (call->write_back && copy_to_user(user, &karg, min_t(size_t, size, call->size)) &&
 		 call->cursor)
 		err = -EFAULT;
 	return err ?: result;
@@ -282,9 +287,9 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	int err;
 
 	nr = cmd - _IO(TIMERWHEEL_IOC_TYPE, 0);
-	if (nr >= ARRAY_SIZE(tw_calls))
+	if (nr >= ARRAY_SIZE(tw_call_table))
 		return -ENOTTY;
-	call = &tw_calls[array_index_nospec(nr, ARRAY_SIZE(tw_calls))];
+	call = &tw_call_table[array_index_nospec(nr, ARRAY_SIZE(tw_call_table))];
 	if (unlikely(!(filp->f_mode & call->mode)))
 		return -EBADF;
 	/* Operations on timers have a shorter way: on a single one, the way is most of it. */
@@ -295,6 +300,6 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 					      tw_batch_remove, filp->private_data, &batch);
 	}
 	if (cmd == TIMERWHEEL_IOC_FLOW)
-		return tw_flow_all(filp->private_data);
-	return tw_call(call, filp->private_data, user);
+		return tw_flow_ioctl(filp->private_data);
+	return tw_call_any_size(call, filp->private_data, user);
 }

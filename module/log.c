@@ -2,51 +2,57 @@
 /*
  * A wheel's log: the events it delivered last, for its monitors.
  *
- * There is one for all monitors of a wheel, so an event is written once however many they are. It
- * is overwritten from its oldest event on: who writes never waits and knows nothing of who reads.
- * Events are numbered from 0. A monitor is a cursor: the number of its next event, and how far
- * behind it may be (its length). One that is further behind has missed the oldest: it finds
- * out when it reads, counts them, and goes on with those that it may still have. The log is at
- * least as long as each of its monitors, so what these may have is there.
+ * A wheel has one log for all its monitors, so each event is written once, however many monitors
+ * there are. The log overwrites its oldest events. Writers never wait and do not look at readers.
  *
- * States. No monitor: there is no store, and nothing is written. The first monitor makes the
- * store, the last one frees it, and one that is longer than the store makes it grow:
+ * Events are numbered from 0. A monitor is a cursor: the number of its next event, and its length,
+ * which is how far it may be behind. A monitor that is further behind has missed the oldest events:
+ * when it reads it counts them and continues with those that its length allows. The log is at least
+ * as long as each of its monitors, so these events are still there.
  *
- *   1. memory is allocated, with no spinlock held;
- *   2. new and old store change places, under the locks. From now on events are written to the new
- *	one, and the old one does not change any more; numbers below @from are read from there;
- *   3. they are copied, TW_LOG_COPY under a hold of the lock. The new store is at least twice as
- *	long: an event's place there is overwritten only when everybody may miss it;
- *   4. when all are copied the old store is not needed any more, and freed.
+ * States
+ * ------
+ * Without monitors there is no store, and nothing is written. The first monitor allocates the store
+ * and the last one frees it. A monitor that is longer than the store makes it grow:
  *
- * So nobody misses an event because the log grows, and no lock is held for long. The log does not
- * shrink before the last monitor has gone.
+ *   1. Memory is allocated, with no spinlock held.
+ *   2. Under the locks, the new store replaces the old one. From now on events are written to the
+ *	new one, and the old one does not change. Events below @from are read from the old one.
+ *   3. These are copied, TW_LOG_COPY under each hold of the lock. The new store is at least twice
+ *   as
+ *	long, so the place of an event there is overwritten only when all monitors may miss it.
+ *   4. The old store is freed.
  *
- * Locks. tw_log.mutex: monitors come and go, which may allocate; nobody else takes it, so one
- * wheel's monitors wait for each other and for nobody else. tw_log.lock (raw, a leaf): all that
- * writers and readers use. Who delivers holds the events' lock as well, so that the log has the
- * order of delivery. A monitor comes with the ring and the due list locked, see tw_log_join().
+ * So growth loses no event and holds no lock for long. The log does not shrink before the last
+ * monitor has gone.
  *
- * Who frees what. The wheel and each monitor hold a reference to the log; whichever goes last frees
- * it. The store is freed with the last monitor, even if the wheel was closed before: what
- * is in it can be read until then. Wheel and monitors never point to each other.
+ * Locks ----- tw_log.mutex: attaching and detaching monitors, which may allocate. Nothing else
+ * takes it, so a wheel's monitors wait for each other only. tw_log.lock (raw, a leaf): everything
+ * that readers and writers use. Writers also hold the lock of the due list or of the ring, so the
+ * log has the order of delivery. A monitor is attached with both of them held, see tw_log_join().
  *
- * The store is charged to the user who opened the wheel, as timers and ring are: it belongs to the
- * wheel, and whoever holds the descriptor may attach a monitor as he may arm timers.
+ * Lifetimes --------- The wheel and each monitor hold a reference to the log, and none to each
+ * other. The store is freed with the last monitor, even if the wheel was closed before: what is in
+ * it can be read until then.
+ *
+ * The store is charged to the user who opened the wheel, like timers and ring. It belongs to the
+ * wheel, and whoever holds the descriptor may attach a monitor just as they may arm timers.
  */
 #include <linux/minmax.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "events.h"
 #include "internal.h"
 #include "log.h"
 #include "memory.h"
+#include "user.h"
 
-/* Events that are copied to or from a store under one hold of the lock. */
+/* Most events copied to or from a store under one hold of the lock. */
 #define TW_LOG_COPY	16U
 
-/* Where event number @i of those that are still there is. */
+/* Where event number @i is, which is still in the log. */
 static struct timerwheel_event *tw_log_at(const struct tw_log *log, u64 i)
 {
 	const struct tw_log_store *store = i < log->from ? &log->older : &log->store;
@@ -58,7 +64,7 @@ static struct timerwheel_event *tw_log_at(const struct tw_log *log, u64 i)
 /**
  * tw_log_charge - charge memory to a log and its user, before it is allocated
  * @log: the log
- * @bytes: how much, as the allocator counts
+ * @bytes: how much, as tw_alloc_size() counts
  *
  * Context: process, may sleep.
  * Return: 0 or -EDQUOT.
@@ -73,7 +79,7 @@ int tw_log_charge(struct tw_log *log, size_t bytes)
 }
 
 /**
- * tw_log_uncharge - give back what tw_log_charge() charged, after it was freed
+ * tw_log_uncharge - uncharge memory of a log after it was freed
  * @log: the log
  * @bytes: how much
  */
@@ -84,11 +90,11 @@ void tw_log_uncharge(struct tw_log *log, size_t bytes)
 }
 
 /**
- * tw_log_make - make a log
- * @user: who is to be charged
+ * tw_log_make - create a log
+ * @user: the user to charge
  *
  * Context: process, may sleep.
- * Return: the log, with one reference, -EDQUOT or -ENOMEM.
+ * Return: the log, with one reference; or -EDQUOT, -ENOMEM.
  */
 struct tw_log *tw_log_make(struct tw_user *user)
 {
@@ -114,7 +120,7 @@ struct tw_log *tw_log_make(struct tw_user *user)
 
 /**
  * tw_log_put - drop a reference
- * @log: the log; NULL: nothing is done
+ * @log: the log, or NULL
  *
  * Context: process, may sleep.
  */
@@ -162,10 +168,9 @@ static void tw_log_store_free(struct tw_log *log, const struct tw_log_store *sto
 }
 
 /*
- * Let a monitor have all that is written from now on, to another store if there is one. Nobody is
- * handing out events meanwhile, neither of the due list nor straight to the ring. So the monitor
- * has all that is delivered after the call that made it: what is in the log before is in the ring,
- * too, or has been read.
+ * Set a monitor's cursor to the next event to be written, and install @store if it is not empty.
+ * With the ring and the due list locked nothing is being delivered. So the monitor gets exactly
+ * what is delivered from now on; earlier events in the log were read or are in the ring.
  */
 static void tw_log_join(struct tw_file *file, struct tw_cursor *cursor,
 			const struct tw_log_store *store)
@@ -187,7 +192,7 @@ static void tw_log_join(struct tw_file *file, struct tw_cursor *cursor,
 	tw_unlock_bh(&file->ring.lock);
 }
 
-/* Copy what the older store has to the new one, as far as that was not written anew. */
+/* Copy the events of the older store to the new one, except where newer ones were written. */
 static void tw_log_copy(struct tw_log *log)
 {
 	u64 end = log->from, i = end - min_t(u64, end, log->older.events);
@@ -196,7 +201,7 @@ static void tw_log_copy(struct tw_log *log)
 	while (i < end) {
 		tw_lock_bh(&log->lock);
 		for (n = 0; n < TW_LOG_COPY && i < end; n++, i++)
-			/* Its place is that of number i + store.events, too. */
+			/* Event i + store.events goes to the same place. */
 			if (log->tail - i <= log->store.events)
 				log->store.event[i & (log->store.events - 1)] = *tw_log_at(log, i);
 		tw_unlock_bh(&log->lock);
@@ -204,8 +209,8 @@ static void tw_log_copy(struct tw_log *log)
 	}
 }
 
-/* The store was changed: let the older one go. */
-static void tw_log_settle(struct tw_log *log)
+/* After the store was replaced: copy what the older one has, and free it. */
+static void tw_log_retire_older(struct tw_log *log)
 {
 	struct tw_log_store older;
 
@@ -220,13 +225,13 @@ static void tw_log_settle(struct tw_log *log)
 }
 
 /**
- * tw_log_attach - a monitor comes: it has all that is written from now on
- * @file: whose log; there is one, and the caller holds the file open
- * @cursor: zeroed
- * @events: its length, a power of two
+ * tw_log_attach - attach a monitor: it gets all events that are delivered from now on
+ * @file: the file, which has a log and which the caller holds open
+ * @cursor: the monitor's cursor, zeroed
+ * @events: length of the monitor, a power of two
  *
  * Context: process, may sleep.
- * Return: 0, -ENOSPC, -EDQUOT, -ENOMEM.
+ * Return: 0; -ENOSPC: there are TIMERWHEEL_MONITORS_MAX monitors; -EDQUOT, -ENOMEM.
  */
 int tw_log_attach(struct tw_file *file, struct tw_cursor *cursor, u32 events)
 {
@@ -244,14 +249,14 @@ int tw_log_attach(struct tw_file *file, struct tw_cursor *cursor, u32 events)
 		cursor->events = events;
 		tw_log_join(file, cursor, &store);
 		if (store.events)
-			tw_log_settle(log);
+			tw_log_retire_older(log);
 	}
 	mutex_unlock(&log->mutex);
 	return err;
 }
 
 /**
- * tw_log_detach - a monitor goes
+ * tw_log_detach - detach a monitor
  * @log: its log
  *
  * Context: process, may sleep.
@@ -261,6 +266,7 @@ void tw_log_detach(struct tw_log *log)
 	struct tw_log_store store;
 
 	mutex_lock(&log->mutex);
+	WARN_ON_ONCE(!log->monitors);
 	if (!--log->monitors) {
 		tw_lock_bh(&log->lock);
 		store = log->store;
@@ -273,10 +279,10 @@ void tw_log_detach(struct tw_log *log)
 }
 
 /**
- * tw_log_close - the wheel is closed: its monitors have an end
- * @log: the log; NULL: nothing is done
+ * tw_log_close - the wheel is closed: its monitors reach end of file
+ * @log: the log, or NULL
  *
- * A turn of the engine may still be under way; what it delivers is seen by nobody.
+ * A turn of the engine may still be under way; what it delivers is not logged.
  *
  * Context: process, may sleep.
  */
@@ -293,13 +299,14 @@ void tw_log_close(struct tw_log *log)
 /**
  * tw_log_peek - copy the next events of a monitor out of the log
  * @log: the log
- * @cursor: the monitor's, which its readers use one at a time
- * @event: where to
- * @max: how many at most, not 0; no more than TW_LOG_COPY are copied
+ * @cursor: the monitor's cursor, used by one reader at a time
+ * @event: the destination
+ * @max: copy at most this many, at least 1; at most TW_LOG_COPY are copied
  *
- * If some are missing, that comes first. They come again unless tw_log_take() is called.
+ * If the monitor has missed events, the first one copied reports that. The cursor does not advance:
+ * see tw_log_take().
  *
- * Return: how many; 0: it is the end; -EAGAIN: there is nothing yet.
+ * Return: number of events copied; 0: end of file; -EAGAIN: there is no event yet.
  */
 int tw_log_peek(struct tw_log *log, struct tw_cursor *cursor, struct timerwheel_event *event,
 		unsigned int max)
@@ -328,9 +335,9 @@ int tw_log_peek(struct tw_log *log, struct tw_cursor *cursor, struct timerwheel_
 }
 
 /**
- * tw_log_take - a monitor's reader has events
- * @cursor: the monitor's
- * @n: how many of those that tw_log_peek() has copied
+ * tw_log_take - advance a monitor's cursor
+ * @cursor: the cursor
+ * @n: how many of the events that tw_log_peek() has copied the reader has got
  */
 void tw_log_take(struct tw_cursor *cursor, unsigned int n)
 {
@@ -342,7 +349,7 @@ void tw_log_take(struct tw_cursor *cursor, unsigned int n)
 }
 
 /**
- * tw_log_memory - how much memory a file's log occupies
+ * tw_log_memory - memory that a file's log and its monitors occupy
  * @file: the file
  *
  * Return: bytes.

@@ -16,8 +16,8 @@
 
 /**
  * struct tw_log_store - memory for events
- * @event: number i is in element i modulo @events
- * @events: its length, a power of two; 0: there is none
+ * @event: event number i is in entry i modulo @events
+ * @events: length, a power of two; 0: there is no store
  */
 struct tw_log_store {
 	struct timerwheel_event *event;
@@ -27,16 +27,16 @@ struct tw_log_store {
 /**
  * struct tw_log - a wheel's log
  * @lock: protects @tail, @store, @older, @from and @closed; a leaf
- * @tail: events written; the first has number 0
- * @store: where they are written to; there is one while there are monitors
- * @older: while the log grows: the store before. It does not change any more.
- * @from: numbers below it are read from @older
- * @closed: the wheel is closed: nothing follows
- * @readers: who waits for more, of all monitors
- * @mutex: monitors come and go one at a time
+ * @tail: number of events written, which is the number of the next one
+ * @store: where events are written to, while there are monitors
+ * @older: while the log grows: the previous store. It does not change any more.
+ * @from: events below this number are read from @older
+ * @closed: the wheel is closed, no event follows
+ * @readers: readers of all monitors wait here
+ * @mutex: attaching and detaching monitors
  * @monitors: how many there are; @mutex
- * @user: who is charged
- * @charged: for how much: @store and @older, the monitors, and this
+ * @user: the user who is charged
+ * @charged: bytes charged: @store, @older, the monitors and this structure
  * @refs: held by the wheel and by each monitor
  */
 struct tw_log {
@@ -47,7 +47,7 @@ struct tw_log {
 	u64 from;
 	bool closed;
 	wait_queue_head_t readers;
-	struct mutex mutex;	/* monitors come and go */
+	struct mutex mutex;	/* attach and detach */
 	unsigned int monitors;
 	struct tw_user *user;
 	atomic_long_t charged;
@@ -55,10 +55,10 @@ struct tw_log {
 };
 
 /**
- * struct tw_cursor - what one monitor has still to read
- * @next: number of the next event
- * @missed: events before that which are missing and not reported yet
- * @events: it may be that far behind; 0: it was not attached. Constant.
+ * struct tw_cursor - position of a monitor in the log
+ * @next: number of the next event to read
+ * @missed: number of events before it that were missed and are not reported yet
+ * @events: length: how far it may be behind; 0: it is not attached. Constant once attached.
  */
 struct tw_cursor {
 	u64 next;
@@ -67,14 +67,14 @@ struct tw_cursor {
 };
 
 /**
- * tw_log_wanted - a file's log, if it has monitors
+ * tw_log_active - a file's log, if it has monitors
  * @file: the file
  *
- * Context: the due list or the ring is locked: then no monitor becomes the first one meanwhile. The
- * last one may go: see tw_log_write().
+ * Context: the due list or the ring is locked, so that no first monitor is attached meanwhile. The
+ * last one may be detached: see tw_log_write().
  * Return: the log, or NULL.
  */
-static inline struct tw_log *tw_log_wanted(const struct tw_file *file)
+static inline struct tw_log *tw_log_active(const struct tw_file *file)
 {
 	struct tw_log *log = READ_ONCE(file->events.log);
 
@@ -97,13 +97,14 @@ static inline void tw_log_write(struct tw_log *log, const struct timerwheel_even
 }
 
 /**
- * tw_log_ready - is there something to read, or an end?
+ * tw_log_ready - would a read of a monitor return at once?
  * @log: the log
- * @cursor: of a monitor
+ * @cursor: the monitor's cursor
  *
- * Without a lock. Whoever writes wakes afterwards: who sleeps because of a stale answer is woken.
+ * Lockless. Writers wake readers after they have written, so a reader that sleeps because of a
+ * stale answer is woken.
  *
- * Return: true if so, just now.
+ * Return: true if there is an event, a report of missed events, or end of file.
  */
 static inline bool tw_log_ready(const struct tw_log *log, const struct tw_cursor *cursor)
 {

@@ -6,6 +6,7 @@
 #include "alarm.h"
 #include "clockset.h"
 #include "internal.h"
+#include "user.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -48,16 +49,16 @@ exit_file:
 static void __exit tw_exit(void)
 {
 	misc_deregister(&tw_device);
-	/* Files first: only then there are no bases. */
+	/* Files first: the engines must have no bases when they exit. */
 	tw_file_exit();
 	tw_engine_exit();
 	tw_clockset_exit();
 	tw_alarm_exit();
-	/* Directories that kvfree_rcu() still holds are the kernel's, no code of ours runs. */
+	/* kvfree_rcu() may still hold directories. It runs none of our code, so need not wait. */
 }
 
 module_init(tw_init);
 module_exit(tw_exit);
 
-MODULE_DESCRIPTION("One file descriptor for millions of timeouts: a hashed timing wheel");
+MODULE_DESCRIPTION("One file descriptor for millions of timeouts: a hierarchical timing wheel");
 MODULE_LICENSE("GPL");

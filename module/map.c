@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What user space maps: the deadline table (deadlines.h) and the event ring (ring.h).
+ * mmap of the deadline table (deadlines.h) and the event ring (ring.h).
  *
- * Their pages live as long as the file, which a mapping holds a reference to. A fault only maps
- * what is there: nothing is allocated for one, so that a program is never
- * killed in the middle of a store for want of memory. Beyond the last timer there is nothing.
+ * Their pages live as long as the file, to which a mapping holds a reference. A page fault maps
+ * existing pages and allocates none, so a program is never killed in the middle of a store because
+ * memory is short. The deadline table has no pages beyond the last timer.
  */
 #include <linux/mm.h>
 
 #include "deadlines.h"
 #include "internal.h"
+#include "map.h"
 #include "ring.h"
 
 #define TW_RING_PGOFF	(TIMERWHEEL_MMAP_RING >> PAGE_SHIFT)
@@ -20,7 +21,7 @@ static vm_fault_t tw_map_fault(struct vm_fault *vmf)
 	struct page *page;
 
 	if (vmf->pgoff < TW_RING_PGOFF)
-		page = tw_table_words(file, vmf->pgoff);
+		page = tw_table_deadlines_page(file, vmf->pgoff);
 	else
 		page = tw_ring_page(&file->ring, vmf->pgoff - TW_RING_PGOFF);
 	if (!page)
@@ -34,7 +35,7 @@ static const struct vm_operations_struct tw_vm_ops = {
 	.fault	= tw_map_fault,
 };
 
-/* Is there a ring, and are these pages of it? */
+/* 0 if the file has a ring with these pages, else -EINVAL. */
 static int tw_map_ring(const struct tw_file *file, unsigned long first, unsigned long count)
 {
 	unsigned long pages = tw_has_ring(file) ? tw_ring_pages(&file->ring) : 0;
@@ -45,18 +46,19 @@ static int tw_map_ring(const struct tw_file *file, unsigned long first, unsigned
 /**
  * tw_mmap - map the deadline table or the event ring
  * @filp: the open file
- * @vma: where, and which part of which
+ * @vma: the mapping; its offset selects one of them
  *
  * Context: process, may sleep; the address space is locked for writing.
- * Return: 0; -EINVAL: not shared, executable, or not a part of one of them; -EXDEV: a deadline
- * table of another time namespace; -ENOMEM.
+ * Return: 0; -EINVAL: the mapping is not shared, is executable, or exceeds the table or ring;
+ * -EXDEV: the deadline table is that of another time namespace; -EDQUOT, -ENOMEM; -EINTR: a fatal
+ * signal.
  */
 int tw_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct tw_file *file = filp->private_data;
 	int err;
 
-	/* A private copy would be written to without effect. (VM_SHARED is for writers.) */
+	/* Stores to a private copy would be lost. (VM_SHARED is only set for writable mappings.) */
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	if (vma->vm_pgoff < TW_RING_PGOFF)

@@ -24,6 +24,7 @@
 
 #include "internal.h"
 #include "memory.h"
+#include "user.h"
 
 /* Larger ones are hard to find in one piece. */
 #define TW_KMALLOC_MAX	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Monitors: descriptors from which a copy of every event that a wheel delivers is read.
+ * Monitors: descriptors that return a copy of every event that a wheel delivers.
  *
- * A monitor is a cursor in its wheel's log, and a reference to that; see log.c. It does not keep
- * the wheel: when that is closed the monitor has an end (read returns 0) once what it may have
- * of the log was read. And a wheel does not wait for its monitors.
+ * A monitor is a cursor in its wheel's log and a reference to that log; see log.c. It holds no
+ * reference to the wheel. When the wheel is closed the monitor returns what it has left and then
+ * end of file (read returns 0). A wheel does not wait for its monitors.
  *
- * Readers of a monitor take turns (tw_monitor.reading, a mutex, under which user memory is
- * written): they peek at some events, copy them to user memory with no lock of the log held,
- * and take those that arrived. So a copy that faults loses nothing.
+ * One reader of a monitor reads at a time (tw_monitor.reading, a mutex; user memory is written
+ * under it). It peeks at some events, copies them to user memory with the log unlocked, and
+ * advances the cursor past those that were copied. So a copy that faults loses nothing.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -22,18 +22,19 @@
 #include "internal.h"
 #include "log.h"
 #include "memory.h"
+#include "monitor.h"
 
-/* Length of a monitor if none is asked for. */
+/* Length of a monitor if the caller does not choose one. */
 #define TW_MONITOR_DEFAULT	1024U
 
-/* Events that are copied to a reader together. */
+/* Most events copied to a reader at once. */
 #define TW_MONITOR_EVENTS	16U
 
 /**
  * struct tw_monitor - a monitor
- * @log: its wheel's; a reference is held
+ * @log: the log of its wheel; holds a reference
  * @reading: one reader at a time
- * @cursor: what there is still to read; changed with @reading held
+ * @cursor: its position in the log; changed with @reading held
  */
 struct tw_monitor {
 	struct tw_log *log;
@@ -42,8 +43,8 @@ struct tw_monitor {
 };
 
 /**
- * tw_monitor_wake - wake the readers of all monitors
- * @file: whose monitors; it has, or had, some
+ * tw_monitor_wake - wake the readers of all monitors of a file
+ * @file: the file, which has or had monitors
  *
  * Context: softirq or process; no raw lock held.
  */
@@ -51,13 +52,13 @@ void tw_monitor_wake(struct tw_file *file)
 {
 	struct tw_log *log = READ_ONCE(file->events.log);
 
-	/* The barrier in here pairs with those of wait_event() and tw_monitor_poll(). */
+	/* Its barrier pairs with those in wait_event() and tw_monitor_poll(). */
 	if (wq_has_sleeper(&log->readers))
 		wake_up_interruptible_poll(&log->readers, EPOLLIN | EPOLLRDNORM);
 }
 
-/* Read at most @room events. Returns bytes; 0: it is the end; -EAGAIN; -EFAULT. */
-static ssize_t tw_monitor_take(struct tw_monitor *monitor, struct iov_iter *to, size_t room)
+/* Read at most @room events. Returns bytes; 0: end of file; -EAGAIN: no event; -EFAULT. */
+static ssize_t tw_monitor_copy(struct tw_monitor *monitor, struct iov_iter *to, size_t room)
 {
 	struct timerwheel_event event[TW_MONITOR_EVENTS] __uninitialized;
 	unsigned int max = TW_MONITOR_EVENTS;
@@ -106,9 +107,9 @@ static ssize_t tw_monitor_read(struct kiocb *iocb, struct iov_iter *to)
 		if (nowait ? !mutex_trylock(&monitor->reading) :
 			     mutex_lock_interruptible(&monitor->reading))
 			return nowait ? -EAGAIN : -EINTR;
-		ret = tw_monitor_take(monitor, to, room);
+		ret = tw_monitor_copy(monitor, to, room);
 		mutex_unlock(&monitor->reading);
-		/* Another reader was faster? */
+		/* Another reader was faster: wait again. */
 	} while (ret == -EAGAIN);
 	return ret;
 }
@@ -119,7 +120,7 @@ static __poll_t tw_monitor_poll(struct file *filp, poll_table *wait)
 	__poll_t mask = 0;
 
 	poll_wait(filp, &monitor->log->readers, wait);
-	/* Pairs with the barrier in wq_has_sleeper(), tw_monitor_wake(): we look after that. */
+	/* Pairs with the barrier of wq_has_sleeper() in tw_monitor_wake(). */
 	smp_mb();
 	if (tw_log_ready(monitor->log, &monitor->cursor))
 		mask |= EPOLLIN | EPOLLRDNORM;
@@ -128,7 +129,7 @@ static __poll_t tw_monitor_poll(struct file *filp, poll_table *wait)
 	return mask;
 }
 
-/* What a monitor takes besides its log. */
+/* Memory of a monitor besides its log. */
 static size_t tw_monitor_size(void)
 {
 	return tw_alloc_size(sizeof(struct tw_monitor));
@@ -159,7 +160,7 @@ static const struct file_operations tw_monitor_fops = {
 	.llseek		= noop_llseek,
 };
 
-/* A reference to the file's log, which is made when it is first wanted; or an error. */
+/* Get a reference to the file's log. Creates the log if there is none. Returns it or an error. */
 static struct tw_log *tw_monitor_log(struct tw_file *file)
 {
 	struct tw_log *log;
@@ -170,7 +171,7 @@ static struct tw_log *tw_monitor_log(struct tw_file *file)
 		log = tw_log_make(file->user);
 		if (IS_ERR(log))
 			goto unlock;
-		/* Pairs with the loads of who depends on what is in it. */
+		/* Publishes its contents to those that load events.log. */
 		smp_store_release(&file->events.log, log);
 	}
 	refcount_inc(&log->refs);
@@ -179,7 +180,7 @@ unlock:
 	return log;
 }
 
-/* Make a monitor that is not attached yet; or an error. */
+/* Create a monitor, not attached yet. Returns it or an error. */
 static struct tw_monitor *tw_monitor_make(struct tw_file *file)
 {
 	struct tw_log *log = tw_monitor_log(file);
@@ -210,7 +211,7 @@ put:
 /**
  * tw_monitor_open - TIMERWHEEL_IOC_MONITOR
  * @file: the file, which the caller holds open
- * @arg: what is asked for
+ * @arg: the argument
  *
  * Context: process, may sleep.
  * Return: a descriptor, -EINVAL, -ENOMEM, -EDQUOT, -ENOSPC, -EMFILE, -ENFILE.

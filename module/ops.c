@@ -9,24 +9,24 @@
 #include "ops.h"
 
 /**
- * tw_queue_due - queue a timer whose deadline has passed already: it is due at once
+ * tw_enqueue_due - queue a timer whose deadline has passed already: it is due at once
  * @ctx: the run
  * @index: the timer's index
  * @t: the timer, in no list
  */
-void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
-	struct tw_chain due = { .first = index, .last = index, .count = 1 };
+	struct tw_due_list due = { .first = index, .last = index, .count = 1 };
 	struct tw_cpu *cpu = ctx->cpu;
 
 	t->fired = ctx->now;
 	t->next = 0;
 	t->prev = 0;
-	/* Pairs with the acquire in tw_settled(). */
+	/* Pairs with the acquire in tw_timer_held(). */
 	smp_store_release(&t->state, TW_DUE);
 	cpu->wheel.expired++;
 	tw_wheel_count_lateness(&cpu->wheel, ctx->now - t->deadline);
-	ctx->wake |= tw_events_add(cpu, &due, ctx->now);
+	ctx->wake_readers |= tw_events_add(cpu, &due, ctx->now);
 	if (tw_has_ring(ctx->file))
 		ctx->flow++;
 }
@@ -37,8 +37,9 @@ void tw_queue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
  * first timer of each chain. What is read here without a lock is only used for that. @locks: the
  * buckets will be locked, that is written.
  */
-static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *elems, size_t size,
-					 int n, u32 buckets, bool locks, u32 **chain)
+static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void *elems,
+					    size_t size, int n, u32 buckets, bool locks,
+					    u32 **chain)
 {
 	const struct tw_table *table = &ctx->file->table;
 	u32 index;
@@ -60,26 +61,26 @@ static __always_inline void tw_run_ahead(const struct tw_ctx *ctx, const void *e
 }
 
 /**
- * tw_run_add - arm timers
+ * tw_ops_add - arm timers
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_add; result, and on success index and
  *	generation, are set
- * @n: how many, at most TW_RUN
+ * @n: how many, at most TW_OPS_MAX
  *
  * Return: how many were done. If that is less, there is no free timer at hand for the next one:
  * call tw_table_grow() (outside the run) and go on with it.
  */
-int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
+int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_add *elem = elems;
-	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_RUN] __uninitialized;
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i, result;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
-		sought.chain = chain[i];
-		result = tw_add(ctx, elem, sought);
+		hint.chain = chain[i];
+		result = tw_add(ctx, elem, hint);
 		if (unlikely(result == -EAGAIN))
 			break;
 		elem->result = result;
@@ -88,111 +89,112 @@ int tw_run_add(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_run_move - give timers new deadlines
+ * tw_ops_move - give timers new deadlines
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_move; result is set
- * @n: how many, at most TW_RUN
+ * @n: how many, at most TW_OPS_MAX
  *
  * Return: @n.
  */
-int tw_run_move(struct tw_ctx *ctx, void *elems, int n)
+int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_move *elem = elems;
-	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_RUN] __uninitialized;
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, false, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, false, chain);
 	for (i = 0; i < n; i++, elem++) {
-		sought.chain = chain[i];
-		elem->result = tw_move(ctx, elem, sought);
+		hint.chain = chain[i];
+		elem->result = tw_move(ctx, elem, hint);
 	}
 	return n;
 }
 
 /**
- * tw_run_remove - take timers out
+ * tw_ops_remove - take timers out
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_remove; result, and on success value
  *	and left, are set
- * @n: how many, at most TW_RUN
+ * @n: how many, at most TW_OPS_MAX
  *
  * Return: @n.
  */
-int tw_run_remove(struct tw_ctx *ctx, void *elems, int n)
+int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_remove *elem = elems;
-	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_RUN] __uninitialized;
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
-		sought.chain = chain[i];
-		elem->result = tw_remove(ctx, elem, sought);
+		hint.chain = chain[i];
+		elem->result = tw_remove(ctx, elem, hint);
 	}
 	return n;
 }
 
 /**
- * tw_run_get - look at timers by key
+ * tw_ops_get - look at timers by key
  * @ctx: the run
  * @elems: what is asked for, array of struct timerwheel_entry; result, and on success all, is set
- * @n: how many, at most TW_RUN
+ * @n: how many, at most TW_OPS_MAX
  *
  * Return: @n.
  */
-int tw_run_get(struct tw_ctx *ctx, void *elems, int n)
+int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_entry *elem = elems;
-	struct tw_sought sought = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_RUN] __uninitialized;
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i;
 
-	tw_run_ahead(ctx, elems, sizeof(*elem), n, sought.buckets, true, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
-		sought.chain = chain[i];
-		elem->result = tw_get(ctx, elem, sought);
+		hint.chain = chain[i];
+		elem->result = tw_get(ctx, elem, hint);
 	}
 	return n;
 }
 
 /**
- * tw_move_other - MOVE of a timer that tw_lookup_own() did not find
+ * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
  * @ctx: the run
  * @arg: what is asked for
  * @deadline: the same, on the file's clock
- * @sought: where its key is looked for
+ * @hint: where its key is looked for
  *
  * Return: TIMERWHEEL_WAS_* or a documented error.
  */
-int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-		  struct tw_sought sought)
+int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+		 struct tw_hint hint)
 {
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
 	do {
-		t = tw_lookup(ctx, arg->key, sought, &f);
+		t = tw_lookup(ctx, arg->key, hint, &lookup);
 		if (!t) {
-			tw_unlock(ctx, &f);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
 		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_unlock(ctx, &f);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
 		/* Not to be asked for TW_DUE: a reader may have claimed it just now. */
-		was = f.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING : tw_take(ctx, t, &f);
-	} while (!was);
-	tw_set_deadline(ctx, f.index, t, deadline, f.state, was);
-	tw_unlock(ctx, &f);
+		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
+						   tw_dequeue(ctx, t, &lookup);
+	} while (was == -EAGAIN);
+	tw_set_deadline(ctx, lookup.index, t, deadline, lookup.state, was);
+	tw_lookup_unlock(ctx, &lookup);
 	return was;
 }
 
 /* As tw_lookup(), by index. NULL: no timer has it; nothing is locked then. */
-static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_found *f)
+static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t = tw_timer_at(&table->pool, index);
@@ -200,7 +202,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 	u64 key;
 	u32 buckets, nr;
 
-	f->index = index;
+	lookup->index = index;
 	for (;;) {
 		/* Just a look, to know which bucket to lock; then see if it is still so. */
 		state = READ_ONCE(t->state);
@@ -208,102 +210,102 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 			return NULL;
 		key = READ_ONCE(t->key);
 		buckets = tw_table_buckets(table);
-		f->chain = tw_table_chain(table, key, buckets);
-		f->bucket = tw_table_lock(table, key, buckets, &f->chain);
+		lookup->chain = tw_table_chain(table, key, buckets);
+		lookup->bucket = tw_table_lock(table, key, buckets, &lookup->chain);
 		if (READ_ONCE(t->key) != key) {
-			tw_unlock(ctx, f);
+			tw_lookup_unlock(ctx, lookup);
 			continue;
 		}
-		if (likely(tw_settled(ctx, t, &f->state, &nr))) {
-			if (f->state == TW_PENDING || f->state == TW_DUE) {
-				f->link = tw_table_link(table, f->chain, index);
+		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr))) {
+			if (lookup->state == TW_PENDING || lookup->state == TW_DUE) {
+				lookup->link = tw_table_link_to(table, lookup->chain, index);
 				return t;
 			}
-			tw_unlock(ctx, f);
+			tw_lookup_unlock(ctx, lookup);
 			return NULL;
 		}
-		tw_unlock(ctx, f);
+		tw_lookup_unlock(ctx, lookup);
 		tw_cpu_lock_other(ctx, nr);
 	}
 }
 
 /**
- * tw_op_look - look at a timer by index
+ * tw_get_index - look at a timer by index
  * @ctx: the run
  * @index: an index that exists
  * @entry: is filled in
  *
- * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: no timer has that index.
+ * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index.
  */
-int tw_op_look(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
+int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 {
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
 	do {
-		t = tw_lookup_index(ctx, index, &f);
+		t = tw_lookup_index(ctx, index, &lookup);
 		if (!t)
-			return TIMERWHEEL_WAS_NONE;
-		was = tw_look(ctx, t, &f, entry);
-	} while (!was);
+			return -ENOENT;
+		was = tw_get_unlock(ctx, t, &lookup, entry);
+	} while (was == -EAGAIN);
 	return was;
 }
 
 /* Tell user memory about a timer, without sleeping. */
-static int tw_tell(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-		   void __user *to, size_t size)
+static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
+			 void __user *to, size_t size)
 {
 	struct timerwheel_entry entry;
 
-	tw_describe(ctx, t, index, was, &entry);
+	tw_fill_entry(ctx, t, index, was, &entry);
 	return copy_to_user_nofault(to, &entry, size);
 }
 
 /**
- * tw_op_drain - take a timer out by index and tell user memory about it, or neither
+ * tw_drain_index - take a timer out by index and tell user memory about it, or neither
  * @ctx: the run
  * @index: an index that exists
  * @to: where to tell
  * @size: how much of a struct timerwheel_entry
  *
- * Return: TIMERWHEEL_WAS_*; TIMERWHEEL_WAS_NONE: no timer has that index; -EFAULT: @to
- * cannot be written without sleeping, nothing was done.
+ * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index; -EFAULT: @to cannot be
+ * written without sleeping, nothing was done.
  */
-int tw_op_drain(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
+int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was, err;
 
 again:
-	t = tw_lookup_index(ctx, index, &f);
+	t = tw_lookup_index(ctx, index, &lookup);
 	if (!t)
-		return TIMERWHEEL_WAS_NONE;
-	if (f.state == TW_PENDING) {
+		return -ENOENT;
+	if (lookup.state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
-		err = tw_tell(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err)
-			tw_unqueue(ctx, t);
-	} else if (tw_lock_due(ctx, t)) {
+			tw_dequeue_pending(ctx, t);
+	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		err = tw_tell(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err) {
 			tw_events_unlink(file, t);
 			ctx->cpu->counts.withdrawn++;
 		}
 		tw_events_unlock(file);
 	} else {
-		tw_unlock(ctx, &f);
+		tw_lookup_unlock(ctx, &lookup);
 		goto again;
 	}
 	if (err) {
-		tw_unlock(ctx, &f);
+		tw_lookup_unlock(ctx, &lookup);
 		return -EFAULT;
 	}
 	trace_timerwheel_remove(file, t, was);
-	tw_drop(ctx, t, &f);
+	tw_unhash_free(ctx, t, &lookup);
 	ctx->cpu->counts.drained++;
 	return was;
 }

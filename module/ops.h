@@ -4,7 +4,7 @@
  * locked). All inline: a call on many and a call on one have a copy each, in ops.c and batch.c.
  *
  * tw_lookup() locks the key's bucket and, if the timer is in another CPU's part, that part; MOVE,
- * as a rule, need not: see tw_lookup_own().
+ * as a rule, need not: see tw_lookup_lockless().
  * After that the timer can change in one way only: if it is due, a reader may
  * claim or re-arm it, until the events' lock is taken and the timer seen to be on the list.
  * Where that look finds anything else the operation begins again.
@@ -18,81 +18,82 @@
 #include "clock.h"
 #include "cpu.h"
 #include "deadlines.h"
+#include "events.h"
 #include "internal.h"
 #include "slots.h"
 #include "table.h"
 #include "trace.h"
 
 /* How far a chain is followed that is not locked. They are shorter; one that changes may not be. */
-#define TW_HOPS		16
+#define TW_LOCKLESS_DEPTH	16
 
 /**
- * struct tw_found - a key's place, locked
+ * struct tw_lookup - a key's place, locked
  * @bucket: its bucket, locked
  * @chain: its chain in there
  * @link: the link of its chain that leads to the timer, or the last one, which leads nowhere
  * @index: the timer, 0: there is none
- * @before: timers before @link in the chain; tw_lookup() only
+ * @depth: timers before @link in the chain; tw_lookup() only
  * @state: TW_PENDING: so it stays; else it was TW_DUE, and may be TW_CLAIMED
  */
-struct tw_found {
+struct tw_lookup {
 	struct tw_bucket *bucket;
 	u32 *chain;
 	u32 *link;
 	u32 index;
-	u32 before;
+	u32 depth;
 	u8 state;
 };
 
-static inline void tw_unlock(const struct tw_ctx *ctx, const struct tw_found *f)
+static inline void tw_lookup_unlock(const struct tw_ctx *ctx, const struct tw_lookup *lookup)
 {
-	tw_bucket_unlock(&ctx->file->table, f->bucket);
+	tw_bucket_unlock(&ctx->file->table, lookup->bucket);
 }
 
 /* Is the part with number @nr locked? */
-static inline bool tw_has_part(const struct tw_ctx *ctx, u32 nr)
+static inline bool tw_base_held(const struct tw_ctx *ctx, u32 nr)
 {
 	return likely(ctx->cpu->nr == nr) || (ctx->other && ctx->other->nr == nr);
 }
 
 /* Read where a timer is, and see that its part is locked. False: it is @nr that must be. */
-static inline bool tw_settled(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
-			      u32 *nr)
+static inline bool tw_timer_held(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
+				 u32 *nr)
 {
-	/* In this order: pairs with the release in tw_events_rearm(). */
+	/* In this order: pairs with the release in tw_timer_rearm(). */
 	*state = smp_load_acquire(&t->state);
 	*nr = READ_ONCE(t->cpu);
-	return tw_has_part(ctx, *nr);
+	return tw_base_held(ctx, *nr);
 }
 
 /**
- * struct tw_sought - where a key is looked for: found ahead, as nothing is locked yet
+ * struct tw_hint - where a key is looked for: found ahead, as nothing is locked yet
  * @buckets: tw_table_buckets() then
  * @chain: tw_table_chain() then
  */
-struct tw_sought {
+struct tw_hint {
 	u32 buckets;
 	u32 *chain;
 };
 
 /* Lock a key's bucket and, if there is one, find the timer and lock its part. */
 static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
-						  struct tw_sought sought, struct tw_found *f)
+						  struct tw_hint hint, struct tw_lookup *lookup)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t;
 	u32 nr;
 
 	for (;;) {
-		f->bucket = tw_table_lock(table, key, sought.buckets, &sought.chain);
-		f->chain = sought.chain;
-		t = tw_table_find(table, f->chain, key, &f->link, &f->before);
-		f->index = *f->link;
+		lookup->bucket = tw_table_lock(table, key, hint.buckets, &hint.chain);
+		lookup->chain = hint.chain;
+		t = tw_table_lookup(table, lookup->chain, key, &lookup->link, &lookup->depth);
+		lookup->index = *lookup->link;
 		if (!t)
 			return NULL;
-		if (likely(tw_settled(ctx, t, &f->state, &nr)))
+		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr)))
 			return t;
-		tw_unlock(ctx, f);
+		tw_lookup_unlock(ctx, lookup);
 		tw_cpu_lock_other(ctx, nr);
 	}
 }
@@ -103,17 +104,17 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
  * TW_DUE again but still on its way, in the hands of a pass over that CPU's part, which
  * is not locked. With a part that is, no pass is under way.
  */
-static inline bool tw_lock_due(const struct tw_ctx *ctx, const struct tw_timer *t)
+static inline bool tw_lock_if_due(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
 	tw_events_lock(ctx->file);
-	if (likely(READ_ONCE(t->state) == TW_DUE && tw_has_part(ctx, READ_ONCE(t->cpu))))
+	if (likely(READ_ONCE(t->state) == TW_DUE && tw_base_held(ctx, READ_ONCE(t->cpu))))
 		return true;
 	tw_events_unlock(ctx->file);
 	return false;
 }
 
 /* Take a timer that is TW_PENDING out of its wheel; its part is locked. */
-static __always_inline void tw_unqueue(struct tw_ctx *ctx, struct tw_timer *t)
+static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_timer *t)
 {
 	struct tw_cpu *cpu = likely(t->cpu == ctx->cpu->nr) ? ctx->cpu : ctx->other;
 
@@ -121,49 +122,49 @@ static __always_inline void tw_unqueue(struct tw_ctx *ctx, struct tw_timer *t)
 }
 
 /*
- * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_*, or
- * TIMERWHEEL_WAS_NONE if a reader was faster: the bucket is unlocked then, look again.
+ * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_PENDING or _DUE;
+ * -EAGAIN: a reader was faster, and the bucket is unlocked: look the timer up again.
  */
-static __always_inline int tw_take(struct tw_ctx *ctx, struct tw_timer *t,
-				   const struct tw_found *f)
+static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
+				      const struct tw_lookup *lookup)
 {
-	if (f->state == TW_PENDING) {
-		tw_unqueue(ctx, t);
+	if (lookup->state == TW_PENDING) {
+		tw_dequeue_pending(ctx, t);
 		return TIMERWHEEL_WAS_PENDING;
 	}
-	if (tw_lock_due(ctx, t)) {
+	if (tw_lock_if_due(ctx, t)) {
 		tw_events_unlink(ctx->file, t);
 		tw_events_unlock(ctx->file);
 		ctx->cpu->counts.withdrawn++;
 		return TIMERWHEEL_WAS_DUE;
 	}
-	tw_unlock(ctx, f);
-	return TIMERWHEEL_WAS_NONE;
+	tw_lookup_unlock(ctx, lookup);
+	return -EAGAIN;
 }
 
 /* Queue a timer that is in no list, in this CPU's part. */
-static __always_inline void tw_queue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
+static __always_inline void tw_enqueue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
 	struct tw_cpu *cpu = ctx->cpu;
 
 	WRITE_ONCE(t->cpu, cpu->nr);
 	if (likely(t->deadline > ctx->now)) {
-		/* Pairs with the acquire in tw_settled(), as in tw_queue_due(). */
+		/* Pairs with the acquire in tw_timer_held(), as in tw_enqueue_due(). */
 		smp_store_release(&t->state, TW_PENDING);
 		tw_wheel_insert(&cpu->wheel, index, t);
 	} else {
-		tw_queue_due(ctx, index, t);
+		tw_enqueue_due(ctx, index, t);
 	}
 }
 
 /* Free a timer that is in no list but still in its chain, which is unlocked. */
-static __always_inline void tw_drop(struct tw_ctx *ctx, struct tw_timer *t,
-				    const struct tw_found *f)
+static __always_inline void tw_unhash_free(struct tw_ctx *ctx, struct tw_timer *t,
+					   const struct tw_lookup *lookup)
 {
-	tw_table_set_link(f->link, t->hash_next);
+	tw_table_set_link(lookup->link, t->hash_next);
 	WRITE_ONCE(t->state, TW_FREE);
-	tw_unlock(ctx, f);
-	tw_cpu_free(ctx->cpu, f->index, t);
+	tw_lookup_unlock(ctx, lookup);
+	tw_cpu_free(ctx->cpu, lookup->index, t);
 }
 
 static inline u32 tw_slack_ticks(const struct tw_ctx *ctx, u64 slack)
@@ -174,7 +175,7 @@ static inline u32 tw_slack_ticks(const struct tw_ctx *ctx, u64 slack)
 }
 
 /* May @t get this deadline and stay in its slot? See "Visits" in wheel.c. */
-static inline bool tw_can_wait(const struct tw_ctx *ctx, const struct tw_timer *t, u64 deadline)
+static inline bool tw_can_stay(const struct tw_ctx *ctx, const struct tw_timer *t, u64 deadline)
 {
 	return deadline >= t->deadline && deadline > ctx->now;
 }
@@ -183,7 +184,7 @@ static inline bool tw_can_wait(const struct tw_ctx *ctx, const struct tw_timer *
  * What is left until the deadline. A due timer may have fired on another CPU after
  * this run began: then it is that time that counts.
  */
-static inline s64 tw_left(const struct tw_ctx *ctx, const struct tw_timer *t, int was)
+static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *t, int was)
 {
 	u64 now = was == TIMERWHEEL_WAS_DUE ? max(ctx->now, t->fired) : ctx->now;
 
@@ -204,10 +205,10 @@ static inline bool tw_add_invalid(const struct timerwheel_add *arg)
 
 /* ADD. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer at hand. */
 static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
-				  struct tw_sought sought)
+				  struct tw_hint hint)
 {
 	struct tw_file *file = ctx->file;
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	u64 deadline;
 	u32 slack;
@@ -222,56 +223,56 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 	slack = tw_slack_ticks(ctx, arg->flags & TIMERWHEEL_SLACK ? arg->slack :
 								    file->setup.slack);
 again:
-	t = tw_lookup(ctx, arg->key, sought, &f);
+	t = tw_lookup(ctx, arg->key, hint, &lookup);
 	/* Under our part's lock from here to the end: see tw_cpu_barrier(). */
 	if (unlikely(READ_ONCE(file->closed))) {
-		tw_unlock(ctx, &f);
+		tw_lookup_unlock(ctx, &lookup);
 		return -ESHUTDOWN;
 	}
 	if (t) {
 		if (arg->flags & TIMERWHEEL_EXCL) {
-			tw_unlock(ctx, &f);
+			tw_lookup_unlock(ctx, &lookup);
 			return -EEXIST;
 		}
 		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_unlock(ctx, &f);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
-		if (f.state == TW_PENDING && tw_can_wait(ctx, t, deadline) &&
+		if (lookup.state == TW_PENDING && tw_can_stay(ctx, t, deadline) &&
 		    slack >= t->slack) {
 			was = TIMERWHEEL_WAS_PENDING;
 		} else {
-			was = tw_take(ctx, t, &f);
-			if (!was)
+			was = tw_dequeue(ctx, t, &lookup);
+			if (was == -EAGAIN)
 				goto again;
-			f.state = TW_FREE;
+			lookup.state = TW_FREE;
 		}
-		tw_deadline_void(&file->table.pool, f.index, t);
+		tw_deadline_reset(&file->table.pool, lookup.index, t);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
-			tw_unlock(ctx, &f);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
-		if (unlikely(f.before >= TW_CHAIN_MAX)) {
-			tw_unlock(ctx, &f);
+		if (unlikely(lookup.depth >= TW_CHAIN_MAX)) {
+			tw_lookup_unlock(ctx, &lookup);
 			return -EMLINK;
 		}
-		t = tw_cpu_alloc(ctx->cpu, &f.index);
+		t = tw_cpu_alloc(ctx->cpu, &lookup.index);
 		if (!t) {
-			tw_unlock(ctx, &f);
+			tw_lookup_unlock(ctx, &lookup);
 			return -EAGAIN;
 		}
-		f.state = TW_FREE;
+		lookup.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
-		tw_deadline_owner(&file->table.pool, f.index, t);
+		tw_deadline_new_owner(&file->table.pool, lookup.index, t);
 		WRITE_ONCE(t->key, arg->key);
 		tw_table_set_link(&t->hash_next, 0);
-		tw_table_set_link(f.link, f.index);
+		tw_table_set_link(lookup.link, lookup.index);
 	}
 	t->value = arg->value;
 	t->deadline = deadline;
-	WRITE_ONCE(t->chain, f.chain);
+	WRITE_ONCE(t->chain, lookup.chain);
 	t->periodic = false;
 	if (unlikely(arg->period)) {
 		t->period = arg->period;
@@ -279,17 +280,17 @@ again:
 	}
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
-	if (f.state == TW_FREE)
-		tw_queue(ctx, f.index, t);
-	arg->index = f.index;
+	if (lookup.state == TW_FREE)
+		tw_enqueue(ctx, lookup.index, t);
+	arg->index = lookup.index;
 	arg->generation = t->generation;
-	tw_unlock(ctx, &f);
+	tw_lookup_unlock(ctx, &lookup);
 	ctx->cpu->counts.armed++;
 	return was;
 }
 
-int tw_move_other(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-		  struct tw_sought sought);
+int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+		 struct tw_hint hint);
 
 /* All elements begin with their key. */
 static_assert(!offsetof(struct timerwheel_add, key));
@@ -306,11 +307,11 @@ static_assert(!offsetof(struct timerwheel_entry, key));
  * anything, but not for long. Returns its index; 0: it may be there all the same, tw_lookup()
  * must be asked.
  */
-static __always_inline u32 tw_lookup_own(const struct tw_ctx *ctx, u64 key, const u32 *chain,
-					 struct tw_timer **found)
+static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key, const u32 *chain,
+					      struct tw_timer **timer)
 {
 	const struct tw_pool *pool = &ctx->file->table.pool;
-	unsigned int hops = TW_HOPS;
+	unsigned int depth = TW_LOCKLESS_DEPTH;
 	struct tw_timer *t;
 	u32 index, nr;
 	u8 state;
@@ -322,11 +323,12 @@ static __always_inline u32 tw_lookup_own(const struct tw_ctx *ctx, u64 key, cons
 			return 0;
 		t = tw_timer_at(pool, index);
 		if (READ_ONCE(t->key) == key) {
-			*found = t;
-			return tw_settled(ctx, t, &state, &nr) && state == TW_PENDING ? index : 0;
+			*timer = t;
+			return tw_timer_held(ctx, t, &state, &nr) && state == TW_PENDING ?
+			       index : 0;
 		}
 		chain = &t->hash_next;
-	} while (--hops);
+	} while (--depth);
 	return 0;
 }
 
@@ -334,21 +336,21 @@ static __always_inline u32 tw_lookup_own(const struct tw_ctx *ctx, u64 key, cons
 static __always_inline void tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
 					    u64 deadline, u8 state, int was)
 {
-	bool stays = state == TW_PENDING && tw_can_wait(ctx, t, deadline);
+	bool stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 
 	if (state == TW_PENDING && !stays)
-		tw_unqueue(ctx, t);
-	tw_deadline_void(&ctx->file->table.pool, index, t);
+		tw_dequeue_pending(ctx, t);
+	tw_deadline_reset(&ctx->file->table.pool, index, t);
 	t->deadline = deadline;
 	trace_timerwheel_move(ctx->file, t, was);
 	if (!stays)
-		tw_queue(ctx, index, t);
+		tw_enqueue(ctx, index, t);
 	ctx->cpu->counts.moved++;
 }
 
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
-				   struct tw_sought sought)
+				   struct tw_hint hint)
 {
 	struct tw_timer *t __uninitialized;
 	u64 deadline;
@@ -359,9 +361,9 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
-	index = tw_lookup_own(ctx, arg->key, sought.chain, &t);
+	index = tw_lookup_lockless(ctx, arg->key, hint.chain, &t);
 	if (unlikely(!index))
-		return tw_move_other(ctx, arg, deadline, sought);
+		return tw_move_slow(ctx, arg, deadline, hint);
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match)
 		return -ESTALE;
 	tw_set_deadline(ctx, index, t, deadline, TW_PENDING, TIMERWHEEL_WAS_PENDING);
@@ -370,9 +372,9 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
-				     struct tw_sought sought)
+				     struct tw_hint hint)
 {
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
@@ -380,39 +382,39 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remov
 		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
 		return -EINVAL;
 again:
-	t = tw_lookup(ctx, arg->key, sought, &f);
+	t = tw_lookup(ctx, arg->key, hint, &lookup);
 	if (!t) {
-		tw_unlock(ctx, &f);
+		tw_lookup_unlock(ctx, &lookup);
 		return -ENOENT;
 	}
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_unlock(ctx, &f);
+		tw_lookup_unlock(ctx, &lookup);
 		return -ESTALE;
 	}
-	if (f.state == TW_PENDING)
-		tw_deadline_take(&ctx->file->table.pool, f.index, t);
-	was = tw_take(ctx, t, &f);
-	if (!was)
+	if (lookup.state == TW_PENDING)
+		tw_deadline_sync(&ctx->file->table.pool, lookup.index, t);
+	was = tw_dequeue(ctx, t, &lookup);
+	if (was == -EAGAIN)
 		goto again;
 	arg->value = t->value;
-	arg->left = tw_left(ctx, t, was);
+	arg->left = tw_time_left(ctx, t, was);
 	trace_timerwheel_remove(ctx->file, t, was);
-	tw_drop(ctx, t, &f);
+	tw_unhash_free(ctx, t, &lookup);
 	ctx->cpu->counts.removed++;
 	return was;
 }
 
 /* Describe a timer that cannot change meanwhile. */
-static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-			       struct timerwheel_entry *entry)
+static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
+				 struct timerwheel_entry *entry)
 {
 	if (was == TIMERWHEEL_WAS_PENDING)
-		tw_deadline_take(&ctx->file->table.pool, index, t);
+		tw_deadline_sync(&ctx->file->table.pool, index, t);
 	*entry = (struct timerwheel_entry) {
 		.key = t->key,
 		.value = t->value,
 		.deadline = t->deadline + ctx->offset,
-		.left = tw_left(ctx, t, was),
+		.left = tw_time_left(ctx, t, was),
 		.period = tw_timer_period(t),
 		.slack = t->slack * ctx->file->setup.tick,
 		.result = was,
@@ -421,52 +423,55 @@ static inline void tw_describe(const struct tw_ctx *ctx, struct tw_timer *t, u32
 	};
 }
 
-/* Look at a timer. Returns 0 if a reader was faster: look again. Unlocks the bucket. */
-static inline int tw_look(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_found *f,
-			  struct timerwheel_entry *entry)
+/*
+ * Fill in @entry and unlock the bucket. Returns TIMERWHEEL_WAS_PENDING or _DUE; -EAGAIN: a reader
+ * was faster: look the timer up again.
+ */
+static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
+				const struct tw_lookup *lookup, struct timerwheel_entry *entry)
 {
-	int was = TIMERWHEEL_WAS_NONE;
+	int was = -EAGAIN;
 
-	if (f->state == TW_PENDING) {
+	if (lookup->state == TW_PENDING) {
 		was = TIMERWHEEL_WAS_PENDING;
-		tw_describe(ctx, t, f->index, was, entry);
-	} else if (tw_lock_due(ctx, t)) {
+		tw_fill_entry(ctx, t, lookup->index, was, entry);
+	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		tw_describe(ctx, t, f->index, was, entry);
+		tw_fill_entry(ctx, t, lookup->index, was, entry);
 		tw_events_unlock(ctx->file);
 	}
-	tw_unlock(ctx, f);
+	tw_lookup_unlock(ctx, lookup);
 	return was;
 }
 
 /* GET. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg,
-				  struct tw_sought sought)
+				  struct tw_hint hint)
 {
-	struct tw_found f __uninitialized;
+	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
 	if (arg->flags)
 		return -EINVAL;
 	do {
-		t = tw_lookup(ctx, arg->key, sought, &f);
+		t = tw_lookup(ctx, arg->key, hint, &lookup);
 		if (!t) {
-			tw_unlock(ctx, &f);
+			tw_lookup_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
-		was = tw_look(ctx, t, &f, arg);
-	} while (!was);
+		was = tw_get_unlock(ctx, t, &lookup, arg);
+	} while (was == -EAGAIN);
 	return was;
 }
 
 /* The same for one: nothing else has to be done meanwhile. */
-static __always_inline struct tw_sought tw_seek(const struct tw_ctx *ctx, u64 key)
+static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 key)
 {
 	const struct tw_table *table = &ctx->file->table;
 	u32 buckets = tw_table_buckets(table);
 
-	return (struct tw_sought){ buckets, tw_table_chain(table, key, buckets) };
+	return (struct tw_hint){ buckets, tw_table_chain(table, key, buckets) };
 }
 
 #endif /* TW_OPS_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The event ring: memory that user space maps and the kernel writes events to. Which events and
- * when is events.c's business; here is only what is shared.
+ * The event ring: memory that user space maps and to which the kernel writes events. flow.c decides
+ * which events are written, and when; this file handles the shared memory.
  *
- * User space may write anything anywhere in it at any time. So the kernel never reads what it has
- * written there itself (the tail, the length: its own copies count), and of what user space
- * writes it reads two words, each once per use: the head, of which only the distance to the tail
- * matters and that only as far as it makes sense, and @waiting, of which only whether it is 0.
+ * User space may write anything anywhere in it at any time. So the kernel does not read back what
+ * it has written itself: for the tail and the length it uses its own copies. Of what user space
+ * writes it reads two words, with one load per use: the head, as a distance to the tail that is
+ * checked against the length, and @waiting, which is compared with 0.
  *
  * Barriers, each with its pair in user space (struct timerwheel_ring in the uapi header):
  *
@@ -14,9 +14,9 @@
  *	the reader loads the tail (acquire), then events
  *   tw_ring_room(): the head (acquire), then new events in the place of old ones
  *	the reader copies events, then stores the head (release)
- *   tw_ring_wanted(): tail and flags, full barrier, then @waiting
- *	the reader stores @waiting, full barrier, then loads tail and flags: one of both sees the
- *	other's store, so no wake-up is lost
+ *   tw_ring_reader_sleeps(): tail and flags, full barrier, then @waiting
+ *	the reader stores @waiting, full barrier, then loads tail and flags: at least one side sees
+ *	the other's store, so no wake-up is lost
  */
 #include <linux/compiler.h>
 #include <linux/log2.h>
@@ -39,7 +39,7 @@ static size_t tw_ring_size(u32 events)
 }
 
 /**
- * tw_ring_init - prepare
+ * tw_ring_init - initialize a ring
  * @ring: zeroed
  */
 void tw_ring_init(struct tw_ring *ring)
@@ -48,15 +48,16 @@ void tw_ring_init(struct tw_ring *ring)
 }
 
 /**
- * tw_ring_make - make a ring
- * @ring: as tw_ring_init() left it. @ring->events stays 0, for the caller to set once all is ready.
- * @events: its length, a power of two, at most TIMERWHEEL_RING_MAX
- * @offset: what is added to times in it
+ * tw_ring_alloc - allocate the memory of a ring
+ * @ring: the ring, initialized. @ring->events stays 0: the caller sets it last, to publish the
+ *	ring.
+ * @events: length, a power of two, at most TIMERWHEEL_RING_MAX
+ * @offset: added to all times in the ring
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset)
+int tw_ring_alloc(struct tw_ring *ring, u32 events, u64 offset)
 {
 	struct timerwheel_ring *shared;
 
@@ -72,8 +73,8 @@ int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset)
 }
 
 /**
- * tw_ring_free - free what tw_ring_make() made, if anything
- * @ring: the ring; nobody maps it any more
+ * tw_ring_free - free the memory of a ring, if any
+ * @ring: the ring, which is not mapped any more
  *
  * Context: process, may sleep.
  */
@@ -83,22 +84,22 @@ void tw_ring_free(struct tw_ring *ring)
 }
 
 /**
- * tw_ring_used - how many events the reader has not taken yet
+ * tw_ring_used - number of events that the reader has not taken yet
  * @ring: the ring
  *
- * Return: the number; more than its length: the reader has written nonsense.
+ * Return: the number. It is greater than the length if the reader has stored an invalid head.
  */
 u32 tw_ring_used(const struct tw_ring *ring)
 {
-	/* Pairs with the reader's release: it has copied what it lets us write over. */
+	/* Pairs with the reader's release: entries before the head have been copied. */
 	return READ_ONCE(ring->tail) - smp_load_acquire(&ring->shared->head);
 }
 
 /**
- * tw_ring_room - how many events there is room for
+ * tw_ring_room - number of free entries
  * @ring: the ring, locked
  *
- * Return: the number. If the reader wrote nonsense there is none.
+ * Return: the number; 0 if the reader has stored an invalid head.
  */
 u32 tw_ring_room(const struct tw_ring *ring)
 {
@@ -108,40 +109,40 @@ u32 tw_ring_room(const struct tw_ring *ring)
 }
 
 /**
- * tw_ring_publish - let the reader see what was written
+ * tw_ring_publish - make new events visible to the reader
  * @ring: the ring, locked
- * @n: how many events were: in its slots from @ring->tail on
- * @overflow: timers are due that there was no room for
+ * @n: number of events written to its entries from @ring->tail on
+ * @overflow: events wait that there is no room for
  */
 void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)
 {
 	WRITE_ONCE(ring->tail, ring->tail + n);
 	WRITE_ONCE(ring->shared->flags, overflow ? TIMERWHEEL_RING_OVERFLOW : 0);
-	/* Pairs with the reader's acquire: the events are there. */
+	/* Pairs with the reader's acquire: the events are in their entries. */
 	smp_store_release(&ring->shared->tail, ring->tail);
 }
 
 /**
- * tw_ring_wanted - does the reader sleep, or is it about to?
+ * tw_ring_reader_sleeps - does the reader sleep, or is it about to?
  * @ring: the ring
  *
- * @waiting is the reader's to clear: were it done here, that could undo what it has stored for
- * its next sleep, when it has taken our event meanwhile.
+ * Only the reader clears @waiting. If the kernel did, it could clear what the reader has stored for
+ * its next sleep after taking the event of this wake-up.
  *
- * Return: true if it is to be woken.
+ * Return: true if it must be woken.
  */
-bool tw_ring_wanted(const struct tw_ring *ring)
+bool tw_ring_reader_sleeps(const struct tw_ring *ring)
 {
-	/* Pairs with the reader's between its store to @waiting and its last look. */
+	/* Pairs with the reader's barrier between its store to @waiting and its last check. */
 	smp_mb();
 	return READ_ONCE(ring->shared->waiting);
 }
 
 /**
- * tw_ring_pages - how many pages it is long
+ * tw_ring_pages - length of the mapping
  * @ring: the ring
  *
- * Return: the number, 0: there is no ring.
+ * Return: number of pages; 0 if there is no ring.
  */
 unsigned long tw_ring_pages(const struct tw_ring *ring)
 {
@@ -149,11 +150,11 @@ unsigned long tw_ring_pages(const struct tw_ring *ring)
 }
 
 /**
- * tw_ring_page - a page of it
+ * tw_ring_page - find a page of the mapping
  * @ring: the ring
- * @nr: its number
+ * @nr: number of the page
  *
- * Return: the page; NULL: there is none.
+ * Return: the page; NULL beyond the end.
  */
 struct page *tw_ring_page(const struct tw_ring *ring, unsigned long nr)
 {
@@ -163,8 +164,8 @@ struct page *tw_ring_page(const struct tw_ring *ring, unsigned long nr)
 }
 
 /**
- * tw_ring_memory - how much memory a ring takes
- * @events: its length
+ * tw_ring_memory - memory that a ring takes
+ * @events: length of the ring
  *
  * Return: bytes.
  */

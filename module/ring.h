@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The event ring: due timers to user space without a call. See ring.c. */
+/* The event ring, which user space maps and reads without system calls. See ring.c. */
 #ifndef TW_RING_H
 #define TW_RING_H
 
@@ -11,24 +11,24 @@
 struct page;
 
 /**
- * tw_ring_slot - where to write an event
+ * tw_ring_entry - entry for an event
  * @ring: the ring, locked
- * @place: @ring->tail for the one that is published next, and so on; there is room for it
+ * @place: number of the event: @ring->tail is the next one to publish, and so on
  *
- * Return: the place.
+ * Return: the entry. The caller has checked that there is room for it.
  */
-static inline struct timerwheel_event *tw_ring_slot(const struct tw_ring *ring, u32 place)
+static inline struct timerwheel_event *tw_ring_entry(const struct tw_ring *ring, u32 place)
 {
 	return &ring->event[place & (ring->events - 1)];
 }
 
 void tw_ring_init(struct tw_ring *ring);
-int tw_ring_make(struct tw_ring *ring, u32 events, u64 offset);
+int tw_ring_alloc(struct tw_ring *ring, u32 events, u64 offset);
 void tw_ring_free(struct tw_ring *ring);
 u32 tw_ring_used(const struct tw_ring *ring);
 u32 tw_ring_room(const struct tw_ring *ring);
 void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow);
-bool tw_ring_wanted(const struct tw_ring *ring);
+bool tw_ring_reader_sleeps(const struct tw_ring *ring);
 unsigned long tw_ring_pages(const struct tw_ring *ring);
 struct page *tw_ring_page(const struct tw_ring *ring, unsigned long nr);
 size_t tw_ring_memory(u32 events);

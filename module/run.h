@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A run of operations under one hold of a CPU part's lock: its begin and its end, part of each
- * call. So they are inline, and what they seldom need is in cpu.c.
+ * Begin and end of a batch of operations under one hold of a base's lock. Inline, because every
+ * call needs them; the slow paths are in cpu.c.
  */
 #ifndef TW_RUN_H
 #define TW_RUN_H
@@ -15,15 +15,19 @@
 #include <linux/spinlock.h>
 
 #include "clock.h"
+#include "cpu.h"
+#include "events.h"
+#include "flow.h"
 #include "internal.h"
+#include "monitor.h"
 #include "slots.h"
 
 /**
- * tw_cpu_here - the part of the CPU we run on
+ * tw_cpu_here - the base of this CPU
  * @file: the file
  *
  * Context: bottom halves off.
- * Return: the part; NULL: there is none yet.
+ * Return: the base, or NULL if it does not exist yet.
  */
 static __always_inline struct tw_cpu *tw_cpu_here(struct tw_file *file)
 {
@@ -34,8 +38,8 @@ static __always_inline struct tw_cpu *tw_cpu_here(struct tw_file *file)
 }
 
 /**
- * tw_cpu_tick - turn the clock's time into the wheel's tick, and let the wheel know of it
- * @cpu: the part, locked
+ * tw_cpu_tick - convert a time to a tick, and advance the wheel's cursor to it
+ * @cpu: the base, locked
  * @now: the file's time
  *
  * Return: the tick.
@@ -47,21 +51,24 @@ static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
 
 	lockdep_assert_held(&cpu->lock);
 	if (unlikely(tick + 1 < w->cursor))
-		tick = tw_cpu_set_back(cpu, now, tick);
+		tick = tw_cpu_clock_set_back(cpu, now, tick);
 	cpu->tick_began = tick * w->tick - w->bias;
 	tw_wheel_catch_up(w, tick);
 	return tick;
 }
 
 /**
- * tw_cpu_catch_up - let the part's wheel know what time it is
- * @cpu: the part, locked
+ * tw_cpu_catch_up - advance the wheel's cursor to the present
+ * @cpu: the base, locked
  * @now: the file's time
  *
- * Most runs begin in the tick in which the clock was last looked at: there is nothing to do then.
- * For who moves the cursor has looked, passes too: were that not so, a clock that is set back into
- * this tick would not be noticed. And who looks moves the cursor: were that not so, timers would
- * go to higher levels than they need, and one armed anew for the present would fire in it.
+ * Most batches begin in the tick that began at tick_began, and there is nothing to do.
+ *
+ * Invariant: tick_began and the cursor advance together, in expiry batches too; the cursor lags
+ * only while there is work to do (tw_wheel_catch_up()). If only the cursor advanced, a clock set
+ * back to the tick of tick_began would go unnoticed. If only tick_began advanced, timers would be
+ * queued on a higher level than necessary, and one armed again for the current tick would fire in
+ * it.
  */
 static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
 {
@@ -70,18 +77,20 @@ static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
 }
 
 /**
- * __tw_cpu_begin - begin a run of operations
- * @ctx: is filled in
- * @file: on which file
+ * __tw_cpu_begin - begin a batch of operations
+ * @ctx: filled in
+ * @file: the file
  * @offset: tw_clock_offset() of the caller
- * @nowait: do not sleep to make a part: use another one
+ * @nowait: do not sleep to create a base: use another one
  *
- * Makes the part of this CPU if it does not exist yet. Without memory for it another one will do:
- * who reads or removes must not fail. Its own engine's thread starts the hrtimer then.
+ * Creates the base of this CPU if it does not exist yet. Without memory for it another CPU's base
+ * is used, since operations such as read and REMOVE must not fail. If an hrtimer must then be
+ * started, the thread of that CPU's engine does it.
  *
  * Context: process, may sleep unless @nowait. On success bottom halves are off and @ctx->cpu is
  * locked.
- * Return: 0, -ENOMEM; with @nowait -EAGAIN: there is no part at all.
+ * Return: 0; -EDQUOT, -ENOMEM: the file has no base at all and none could be created; -EAGAIN:
+ * @nowait, and the file has no base.
  */
 static __always_inline int __tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset,
 					  bool nowait)
@@ -106,35 +115,35 @@ static __always_inline int __tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *fi
 	return 0;
 }
 
-/* The same for those who may sleep. */
+/* The same for callers that may sleep. */
 static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
 {
 	return __tw_cpu_begin(ctx, file, offset, false);
 }
 
 /**
- * tw_cpu_wake - what a run or a pass leaves to be done: events to the ring, and wake who waits
- * @ctx: it
+ * tw_ctx_finish - do what a batch leaves to be done without locks: fill the ring, wake readers
+ * @ctx: the batch context
  *
  * Context: no lock held.
  */
-static __always_inline void tw_cpu_wake(const struct tw_ctx *ctx)
+static __always_inline void tw_ctx_finish(const struct tw_ctx *ctx)
 {
 	if (likely(!ctx->todo))
 		return;
 	if (ctx->flow)
-		tw_flow_after(ctx->file, ctx->flow);
-	if (ctx->wake)
+		tw_flow_after_batch(ctx->file, ctx->flow);
+	if (ctx->wake_readers)
 		tw_events_wake(ctx->file);
-	if (ctx->told)
+	if (ctx->wake_monitors)
 		tw_monitor_wake(ctx->file);
 }
 
 /**
- * tw_cpu_end - end a run of operations
- * @ctx: what tw_cpu_begin() filled in
+ * tw_cpu_end - end a batch of operations
+ * @ctx: the batch context that tw_cpu_begin() filled in
  *
- * Context: as tw_cpu_begin() left it; afterwards as before that.
+ * Undoes what tw_cpu_begin() has locked and disabled.
  */
 static __always_inline void tw_cpu_end(struct tw_ctx *ctx)
 {
@@ -144,7 +153,7 @@ static __always_inline void tw_cpu_end(struct tw_ctx *ctx)
 		tw_cpu_program(ctx->cpu);
 	raw_spin_unlock(&ctx->cpu->lock);
 	local_bh_enable();
-	tw_cpu_wake(ctx);
+	tw_ctx_finish(ctx);
 }
 
 #endif /* TW_RUN_H */

@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "clock.h"
+#include "cpu.h"
 #include "internal.h"
 #include "run.h"
 
@@ -20,10 +21,10 @@
 #define TW_DRAIN	16U
 
 /* Entries of LIST that are copied together. */
-#define TW_ENTRIES	8U
+#define TW_LIST_COPY	8U
 
 /* How many indices there are: 1 to that. */
-static u32 tw_made(const struct tw_file *file)
+static u32 tw_index_max(const struct tw_file *file)
 {
 	/* Pairs with the release in tw_table_grow(): their pages are there. */
 	return smp_load_acquire(&file->table.made);
@@ -39,8 +40,8 @@ static bool tw_interrupted(long done)
 }
 
 /* Describe timers from index *@next on. Returns how many; -ENOMEM. */
-static int tw_list_run(struct tw_file *file, u64 offset, u64 *next, u64 end,
-		       struct timerwheel_entry *entry, unsigned int max)
+static int tw_list_chunk(struct tw_file *file, u64 offset, u64 *next, u64 end,
+			 struct timerwheel_entry *entry, unsigned int max)
 {
 	u64 stop = min(end, *next + TW_SCAN);
 	unsigned int n = 0;
@@ -51,14 +52,14 @@ static int tw_list_run(struct tw_file *file, u64 offset, u64 *next, u64 end,
 	if (err)
 		return err;
 	for (; *next < stop && n < max; ++*next)
-		if (tw_op_look(&ctx, *next, &entry[n]))
+		if (tw_get_index(&ctx, *next, &entry[n]) != -ENOENT)
 			n++;
 	tw_cpu_end(&ctx);
 	return n;
 }
 
 /* How much of an entry there is in one of the caller's, which is @size bytes long. */
-static size_t tw_known(size_t size)
+static size_t tw_entry_bytes(size_t size)
 {
 	return min(size, sizeof(struct timerwheel_entry));
 }
@@ -66,30 +67,30 @@ static size_t tw_known(size_t size)
 /* Zero what is behind the part that is known. */
 static int tw_clear_tail(void __user *to, size_t size)
 {
-	return clear_user(to + tw_known(size), size - tw_known(size)) ? -EFAULT : 0;
+	return clear_user(to + tw_entry_bytes(size), size - tw_entry_bytes(size)) ? -EFAULT : 0;
 }
 
-static int tw_list_tell_one(void __user *to, size_t size, const struct timerwheel_entry *entry)
+static int tw_list_copy_one(void __user *to, size_t size, const struct timerwheel_entry *entry)
 {
-	return copy_to_user(to, entry, tw_known(size)) ? -EFAULT : tw_clear_tail(to, size);
+	return copy_to_user(to, entry, tw_entry_bytes(size)) ? -EFAULT : tw_clear_tail(to, size);
 }
 
 /*
  * Copy @n entries out, each in @size bytes. Returns how many arrived whole: at a fault some
  * machines say that more is missing than is, so those in question are copied once more, one by one.
  */
-static int tw_list_tell(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
+static int tw_list_copy(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
 {
 	size_t missed;
-	int told = 0;
+	int copied = 0;
 
 	if (likely(size == sizeof(*entry))) {
 		missed = copy_to_user(to, entry, n * sizeof(*entry));
-		told = n - DIV_ROUND_UP(missed, sizeof(*entry));
+		copied = n - DIV_ROUND_UP(missed, sizeof(*entry));
 	}
-	while (told < n && !tw_list_tell_one(to + told * size, size, &entry[told]))
-		told++;
-	return told;
+	while (copied < n && !tw_list_copy_one(to + copied * size, size, &entry[copied]))
+		copied++;
+	return copied;
 }
 
 /**
@@ -105,22 +106,22 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	void __user *to = u64_to_user_ptr(batch->elems);
 	size_t size = batch->elem_size;
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
-	struct timerwheel_entry entry[TW_ENTRIES] __uninitialized;
+	struct timerwheel_entry entry[TW_LIST_COPY] __uninitialized;
 	u64 next = max(batch->cursor, 1ULL);
-	u64 end = tw_made(file) + 1ULL;
+	u64 end = tw_index_max(file) + 1ULL;
 	long done = 0;		/* signed, as errors are */
-	int n, told;
+	int n, copied;
 
 	while (done < batch->count && next < end) {
-		n = tw_list_run(file, offset, &next, end, entry,
-				min_t(u32, batch->count - done, TW_ENTRIES));
+		n = tw_list_chunk(file, offset, &next, end, entry,
+				  min_t(u32, batch->count - done, TW_LIST_COPY));
 		if (n < 0)
 			return done ? done : n;
-		told = tw_list_tell(to + done * size, size, entry, n);
-		done += told;
-		if (told < n) {
+		copied = tw_list_copy(to + done * size, size, entry, n);
+		done += copied;
+		if (copied < n) {
 			/* Go on with the first one that was not copied whole. */
-			next = entry[told].index;
+			next = entry[copied].index;
 			if (!done)
 				return -EFAULT;
 			break;
@@ -137,7 +138,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 }
 
 /* No new timers from now on. When this returns none is being armed any more. */
-static void tw_close(struct tw_file *file)
+static void tw_drain_close(struct tw_file *file)
 {
 	mutex_lock(&file->mutex);
 	WRITE_ONCE(file->closed, true);
@@ -146,8 +147,8 @@ static void tw_close(struct tw_file *file)
 }
 
 /* Take out timers from index *@next on. Returns how many; -ENOMEM. Sets @fault at one. */
-static int tw_drain_run(struct tw_file *file, u64 offset, u32 *next, u32 stop,
-			void __user *to, size_t size, unsigned int max, bool *fault)
+static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
+			  void __user *to, size_t size, unsigned int max, bool *fault)
 {
 	unsigned int n = 0;
 	struct tw_ctx ctx;
@@ -157,12 +158,12 @@ static int tw_drain_run(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 	if (err)
 		return err;
 	for (; *next < stop && n < max; ++*next) {
-		err = tw_op_drain(&ctx, *next, to + n * size, tw_known(size));
-		if (err < 0) {
+		err = tw_drain_index(&ctx, *next, to + n * size, tw_entry_bytes(size));
+		if (err == -EFAULT) {
 			*fault = true;
 			break;
 		}
-		if (err)
+		if (err != -ENOENT)
 			n++;
 	}
 	tw_cpu_end(&ctx);
@@ -184,13 +185,13 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
 		/* One at a time if there is more to write: before the timer is gone. */
 		if (tail && tw_clear_tail(to, size))
 			return done ? done : -EFAULT;
-		n = tw_drain_run(file, offset, &next, min(end, next + TW_SCAN), to, size,
-				 tail ? 1 : min_t(unsigned int, max - done, TW_DRAIN), &fault);
+		n = tw_drain_chunk(file, offset, &next, min(end, next + TW_SCAN), to, size,
+				   tail ? 1 : min_t(unsigned int, max - done, TW_DRAIN), &fault);
 		if (n < 0)
 			return done ? done : n;
 		done += n;
 		to += n * size;
-		if (fault && fault_in_subpage_writeable(to, tw_known(size)))
+		if (fault && fault_in_subpage_writeable(to, tw_entry_bytes(size)))
 			return done ? done : -EFAULT;
 		if (tw_interrupted(done)) {
 			if (!done)
@@ -218,13 +219,13 @@ long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
 {
 	void __user *to = u64_to_user_ptr(batch->elems);
 	size_t size = batch->elem_size;
-	u32 end = tw_made(file) + 1;
+	u32 end = tw_index_max(file) + 1;
 	u32 from = clamp(READ_ONCE(file->drain_next), 1U, end);
 	long done, more;
 
 	if (batch->flags & TIMERWHEEL_DRAIN_CLOSE) {
-		tw_close(file);
-		end = tw_made(file) + 1;
+		tw_drain_close(file);
+		end = tw_index_max(file) + 1;
 	}
 	if (!batch->count)
 		return 0;

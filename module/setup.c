@@ -6,6 +6,7 @@
 #include "alarm.h"
 #include "clock.h"
 #include "clockset.h"
+#include "cpu.h"
 #include "internal.h"
 #include "memory.h"
 #include "ring.h"
@@ -93,7 +94,7 @@ static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
 	err = tw_charge(file, bytes);
 	if (err)
 		return err;
-	err = tw_ring_make(&file->ring, setup->ring, tw_clock_offset(setup->clock));
+	err = tw_ring_alloc(&file->ring, setup->ring, tw_clock_offset(setup->clock));
 	if (err)
 		tw_uncharge(file, bytes);
 	return err;
@@ -134,7 +135,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 
 	err = tw_setup_grant(arg, &setup);
 	if (!err && arg->flags & TIMERWHEEL_SETUP_ALARM)
-		err = tw_alarm_may();
+		err = tw_alarm_permitted();
 	if (err)
 		return err;
 	mutex_lock(&file->mutex);	/* no timer is made meanwhile */

@@ -37,23 +37,23 @@ static inline u64 tw_fire_tick(const struct tw_wheel *w, const struct tw_timer *
 static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
 {
 	u64 tick = max(tw_fire_tick(w, t), w->cursor);
-	u64 ahead = tick - w->cursor, b = tick;
+	u64 delta = tick - w->cursor, b = tick;
 	unsigned int list = 0, shift = 0;
 	u32 first;
 
-	if (ahead >= w->ring) {
+	if (delta >= w->level_size) {
 		/* The lowest level whose ring is as long as that, ... */
-		list = w->reach[__fls(ahead)].list;
-		shift = w->reach[__fls(ahead)].shift;
+		list = w->reach[__fls(delta)].list;
+		shift = w->reach[__fls(delta)].shift;
 		b >>= shift;
 		/* ... and from the cursor's slot on there may be one slot more. */
-		if (unlikely(b - (w->cursor >> shift) >= w->ring)) {
-			list += w->ring;
+		if (unlikely(b - (w->cursor >> shift) >= w->level_size)) {
+			list += w->level_size;
 			shift += w->shift;
 			b >>= w->shift;
 		}
 	}
-	list += b & (w->ring - 1);
+	list += b & (w->level_size - 1);
 	first = w->head[list];
 	t->prev = TW_HEAD | list;
 	w->head[list] = index;

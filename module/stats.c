@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel tells about itself: INFO, STATS, fdinfo. Without tw_file.mutex, under which SETUP
- * and growth wait for memory: who looks at a wheel, be it somebody else's, does not wait for that.
+ * Reports about a wheel: INFO, STATS, fdinfo. They do not take tw_file.mutex, because SETUP and
+ * growth wait for memory under it, and fdinfo is also read by other users.
  */
 #include <linux/math64.h>
 #include <linux/rcupdate.h>
@@ -11,8 +11,10 @@
 #include "clockset.h"
 #include "internal.h"
 #include "log.h"
+#include "stats.h"
+#include "user.h"
 
-/* Add what one CPU part has counted. */
+/* Add the counters of a base. */
 static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
 {
 	const struct tw_counts *c = &cpu->counts;
@@ -33,9 +35,9 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
 	stats->cascades += w->cascades;
 	stats->requeues += w->requeues;
 	stats->firings += c->firings;
-	stats->passes += c->passes;
-	stats->pass_max_timers = max(stats->pass_max_timers, c->pass_max_timers);
-	stats->pass_max_ns = max(stats->pass_max_ns, c->pass_max_ns);
+	stats->passes += c->batches;
+	stats->pass_max_timers = max(stats->pass_max_timers, c->batch_max_timers);
+	stats->pass_max_ns = max(stats->pass_max_ns, c->batch_max_ns);
 	stats->late_max = max(stats->late_max, w->late_max);
 	for (i = 0; i < ARRAY_SIZE(w->lateness); i++)
 		stats->lateness[min(i, TIMERWHEEL_LATENESS_BUCKETS - 1U)] += w->lateness[i];
@@ -47,8 +49,8 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
  * @file: the file
  * @stats: zeroed; all but the size is filled in
  *
- * Exact when nobody works on the wheel meanwhile; else each counter is true for
- * some moment during the call.
+ * Exact if the wheel is not used meanwhile. Otherwise each base's counters are those of some moment
+ * during the call.
  *
  * Context: process.
  */
@@ -58,7 +60,7 @@ void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
 	unsigned int nr;
 
 	for (nr = 0; nr < nr_cpu_ids; nr++) {
-		/* SETUP may free it. */
+		/* SETUP may free the base. */
 		rcu_read_lock();
 		/* Pairs with the release in tw_cpu_create(). */
 		cpu = smp_load_acquire(&file->cpu[nr]);
@@ -82,11 +84,11 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 {
 	struct tw_setup setup;
 
-	/* Pairs with the release in tw_setup(). Until then the settings are the default. */
+	/* Pairs with the release in tw_setup(). Before that the settings are the default. */
 	if (smp_load_acquire(&file->setup_done)) {
 		setup = file->setup;
 		info->flags = TIMERWHEEL_INFO_SETTLED |
-			      (tw_clockset_asked(file) ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
+			      (tw_clockset_enabled(file) ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
 			      (list_empty(&file->alarm) ? 0 : TIMERWHEEL_INFO_ALARM);
 	} else {
 		tw_setup_default(&setup);
@@ -118,7 +120,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->user_memory_max = tw_user_memory_max();
 }
 
-/* What SETUP was asked for. */
+/* The flags that SETUP was called with. */
 static u32 tw_stats_setup_flags(const struct timerwheel_info *info)
 {
 	return (info->flags & TIMERWHEEL_INFO_CLOCK_SET ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
@@ -127,7 +129,7 @@ static u32 tw_stats_setup_flags(const struct timerwheel_info *info)
 
 /**
  * tw_stats_show - /proc/PID/fdinfo/FD
- * @m: where to
+ * @m: the output
  * @filp: the open file
  */
 void tw_stats_show(struct seq_file *m, struct file *filp)

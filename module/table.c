@@ -39,6 +39,7 @@
 #include <linux/slab.h>
 
 #include "clock.h"
+#include "cpu.h"
 #include "deadlines.h"
 #include "internal.h"
 #include "memory.h"
@@ -56,14 +57,14 @@ static_assert(sizeof(struct tw_bucket) == 64);
 #define TW_SHARE_PAGES	(SZ_256K / PAGE_SIZE)
 
 /**
- * tw_table_get - take a magazine
+ * tw_magazine_pop - take a magazine
  * @table: the table
  * @count: is set to how many timers are in it
  *
  * Context: bottom halves off; a CPU part's lock is held.
  * Return: its first timer, 0: there is none.
  */
-u32 tw_table_get(struct tw_table *table, u32 *count)
+u32 tw_magazine_pop(struct tw_table *table, u32 *count)
 {
 	struct tw_timer *t;
 	u32 first;
@@ -83,14 +84,14 @@ u32 tw_table_get(struct tw_table *table, u32 *count)
 }
 
 /**
- * tw_table_put - give a magazine
+ * tw_magazine_push - give a magazine
  * @table: the table
  * @first: its first timer
  * @count: how many are in it, not 0
  *
  * Context: bottom halves off.
  */
-void tw_table_put(struct tw_table *table, u32 first, u32 count)
+void tw_magazine_push(struct tw_table *table, u32 first, u32 count)
 {
 	struct tw_timer *t = tw_timer_at(&table->pool, first);
 
@@ -110,7 +111,7 @@ static void **tw_dir(const struct tw_table *table, enum tw_dirs kind)
 	case TW_DIR_BUCKETS:
 		return (void **)rcu_dereference_raw(table->bucket);
 	default:
-		return (void **)table->words;
+		return (void **)table->deadlines;
 	}
 }
 
@@ -124,9 +125,9 @@ static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir
 		rcu_assign_pointer(table->bucket, (struct tw_bucket **)dir);
 		break;
 	default:
-		table->words = (u64 **)dir;
-		if (rcu_access_pointer(table->pool.words))
-			rcu_assign_pointer(table->pool.words, (u64 **)dir);
+		table->deadlines = (u64 **)dir;
+		if (rcu_access_pointer(table->pool.deadlines))
+			rcu_assign_pointer(table->pool.deadlines, (u64 **)dir);
 		break;
 	}
 }
@@ -150,7 +151,7 @@ static u32 tw_dir_more(u32 room)
  */
 static bool tw_page_whole(enum tw_dirs kind)
 {
-	return kind == TW_DIR_WORDS || TW_PAGE == PAGE_SIZE;
+	return kind == TW_DIR_DEADLINES || TW_PAGE == PAGE_SIZE;
 }
 
 static size_t tw_page_memory(enum tw_dirs kind)
@@ -310,9 +311,9 @@ static void tw_split(struct tw_table *table)
 }
 
 /* Are there words for all timers? */
-static bool tw_words_complete(const struct tw_table *table)
+static bool tw_deadlines_complete(const struct tw_table *table)
 {
-	return table->dir[TW_DIR_WORDS].used > table->made / TW_PAGE_WORDS;
+	return table->dir[TW_DIR_DEADLINES].used > table->made / TW_PAGE_DEADLINES;
 }
 
 /*
@@ -322,13 +323,13 @@ static bool tw_words_complete(const struct tw_table *table)
  */
 static void tw_table_tag(struct tw_table *table)
 {
-	u64 **words = rcu_dereference_raw(table->pool.words);
+	u64 **deadlines = rcu_dereference_raw(table->pool.deadlines);
 	u32 i;
 
 	for (i = 1; i <= table->made; i++) {
-		cmpxchg64(tw_word_in(words, i), 0,
+		cmpxchg64(tw_deadline_entry(deadlines, i), 0,
 			  READ_ONCE(tw_timer_at(&table->pool, i)->generation));
-		if (!(i % TW_PAGE_WORDS))
+		if (!(i % TW_PAGE_DEADLINES))
 			cond_resched();
 	}
 }
@@ -340,7 +341,7 @@ static void tw_table_tag(struct tw_table *table)
 static int tw_share_some(struct tw_file *file, unsigned long first, unsigned long count)
 {
 	/* Index 0 has a word, too. */
-	unsigned long most = file->setup.capacity / TW_PAGE_WORDS + 1;
+	unsigned long most = file->setup.capacity / TW_PAGE_DEADLINES + 1;
 	u64 offset = tw_clock_offset(file->setup.clock);
 	struct tw_table *table = &file->table;
 	unsigned int i;
@@ -348,19 +349,19 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 
 	if (first >= most || count > most - first)
 		return -EINVAL;
-	if (rcu_access_pointer(table->pool.words))
-		return table->pool.words_offset == offset ? 0 : -EXDEV;
+	if (rcu_access_pointer(table->pool.deadlines))
+		return table->pool.deadlines_offset == offset ? 0 : -EXDEV;
 	/* A page at least: those who look for the table look whether there is one. */
-	for (i = 0; i < TW_SHARE_PAGES && !tw_words_complete(table); i++) {
-		err = tw_grow(file, BIT(TW_DIR_WORDS));
+	for (i = 0; i < TW_SHARE_PAGES && !tw_deadlines_complete(table); i++) {
+		err = tw_grow(file, BIT(TW_DIR_DEADLINES));
 		if (err)
 			return err;
 	}
-	if (!tw_words_complete(table))
+	if (!tw_deadlines_complete(table))
 		return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
 	WRITE_ONCE(file->setup_done, true);
-	table->pool.words_offset = offset;
-	rcu_assign_pointer(table->pool.words, table->words);
+	table->pool.deadlines_offset = offset;
+	rcu_assign_pointer(table->pool.deadlines, table->deadlines);
 	tw_cpu_barrier(file);
 	tw_table_tag(table);
 	return 0;
@@ -373,19 +374,19 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 static int tw_unshare_some(struct tw_file *file)
 {
 	struct tw_table *table = &file->table;
-	struct tw_dir *dir = &table->dir[TW_DIR_WORDS];
+	struct tw_dir *dir = &table->dir[TW_DIR_DEADLINES];
 	unsigned int i;
 
-	if (rcu_access_pointer(table->pool.words) || table->sharers)
+	if (rcu_access_pointer(table->pool.deadlines) || table->sharers)
 		return 0;
 	for (i = 0; i < TW_SHARE_PAGES && dir->used; i++)
-		tw_page_free(TW_DIR_WORDS, table->words[--dir->used]);
+		tw_page_free(TW_DIR_DEADLINES, table->deadlines[--dir->used]);
 	tw_uncharge(file, i * PAGE_SIZE);
 	if (dir->used)
 		return -EAGAIN;
-	kvfree(table->words);
+	kvfree(table->deadlines);
 	tw_uncharge(file, tw_dir_memory(dir->room));
-	table->words = NULL;
+	table->deadlines = NULL;
 	dir->room = 0;
 	return 0;
 }
@@ -428,20 +429,20 @@ int tw_table_share(struct tw_file *file, unsigned long first, unsigned long coun
 }
 
 /**
- * tw_table_words - a page of the deadline table
+ * tw_table_deadlines_page - a page of the deadline table
  * @file: whose
  * @nr: its number
  *
  * Context: process, may sleep; the table was made. Takes tw_file.mutex.
  * Return: the page; NULL: none of its timers exists.
  */
-struct page *tw_table_words(struct tw_file *file, unsigned long nr)
+struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr)
 {
 	struct page *page = NULL;
 
 	mutex_lock(&file->mutex);
-	if (nr < file->table.dir[TW_DIR_WORDS].used)
-		page = virt_to_page(file->table.words[nr]);
+	if (nr < file->table.dir[TW_DIR_DEADLINES].used)
+		page = virt_to_page(file->table.deadlines[nr]);
 	mutex_unlock(&file->mutex);
 	return page;
 }
@@ -455,9 +456,9 @@ static unsigned int tw_grow_kinds(const struct tw_table *table, u32 n)
 
 	if (first / TW_PAGE_TIMERS == dir[TW_DIR_TIMERS].used)
 		kinds |= BIT(TW_DIR_TIMERS);
-	if (rcu_access_pointer(table->pool.words) &&
-	    first / TW_PAGE_WORDS == dir[TW_DIR_WORDS].used)
-		kinds |= BIT(TW_DIR_WORDS);
+	if (rcu_access_pointer(table->pool.deadlines) &&
+	    first / TW_PAGE_DEADLINES == dir[TW_DIR_DEADLINES].used)
+		kinds |= BIT(TW_DIR_DEADLINES);
 	if (DIV_ROUND_UP(table->made + n, TW_BUCKET_TIMERS) >
 	    dir[TW_DIR_BUCKETS].used * TW_PAGE_BUCKETS)
 		kinds |= BIT(TW_DIR_BUCKETS);
@@ -468,7 +469,7 @@ static unsigned int tw_grow_kinds(const struct tw_table *table, u32 n)
  * tw_table_grow - make more timers
  * @file: the file
  *
- * Makes up to a page of them and puts them where tw_table_get() finds them; where that
+ * Makes up to a page of them and puts them where tw_magazine_pop() finds them; where that
  * is not allowed or there is no memory, gathers free ones that other CPU parts hold.
  *
  * Context: process, may sleep, no locks held. Takes tw_file.mutex.
@@ -497,7 +498,7 @@ int tw_table_grow(struct tw_file *file)
 		tw_timer_at(&table->pool, i)->next = i + 1;
 	/* Pairs with the acquire in scan.c: the page is there. */
 	smp_store_release(&table->made, table->made + n);
-	tw_table_put(table, first, n);
+	tw_magazine_push(table, first, n);
 	local_bh_enable();
 	goto unlock;
 full:

@@ -161,24 +161,24 @@ static __always_inline struct tw_bucket *tw_table_lock_timer(struct tw_table *ta
 }
 
 /**
- * tw_table_find - look a key up
+ * tw_table_lookup - look a key up
  * @table: the table
  * @chain: the key's chain, its bucket locked
  * @key: the key
  * @link: is set to the link to the timer, its head or that of the one before it in the chain; to
  *	the last link, which is 0, if there is none
- * @before: is set to the number of timers before that link
+ * @depth: is set to the number of timers before that link
  *
  * Passes over timers that a reader has claimed: they are gone.
  *
  * Return: the timer; NULL: there is none.
  */
-static __always_inline struct tw_timer *tw_table_find(const struct tw_table *table, u32 *chain,
-						      u64 key, u32 **link, u32 *before)
+static __always_inline struct tw_timer *tw_table_lookup(const struct tw_table *table, u32 *chain,
+							u64 key, u32 **link, u32 *depth)
 {
 	struct tw_timer *t;
 
-	for (*before = 0; *chain; chain = &t->hash_next, (*before)++) {
+	for (*depth = 0; *chain; chain = &t->hash_next, (*depth)++) {
 		t = tw_timer_at(&table->pool, *chain);
 		if (t->key == key && READ_ONCE(t->state) != TW_CLAIMED) {
 			*link = chain;
@@ -198,19 +198,19 @@ static __always_inline struct tw_timer *tw_table_find(const struct tw_table *tab
  */
 static inline void tw_table_set_link(u32 *link, u32 index)
 {
-	/* Pairs with the acquires in tw_lookup_own() and tw_run_ahead(). */
+	/* Pairs with the acquires in tw_lookup_lockless() and tw_ops_prefetch(). */
 	smp_store_release(link, index);
 }
 
 /**
- * tw_table_link - find a timer's place in its chain
+ * tw_table_link_to - find a timer's place in its chain
  * @table: the table
  * @chain: the chain, its bucket locked
  * @index: the timer, which is in the chain
  *
  * Return: the link to it.
  */
-static inline u32 *tw_table_link(const struct tw_table *table, u32 *chain, u32 index)
+static inline u32 *tw_table_link_to(const struct tw_table *table, u32 *chain, u32 index)
 {
 	while (*chain != index)
 		chain = &tw_timer_at(&table->pool, *chain)->hash_next;

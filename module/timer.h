@@ -90,17 +90,17 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
  * struct tw_pool - all timers of a file, by index
  * @page: directory of their pages. Entries are set once and never change; the
  *	directory itself is replaced by a larger copy as the pool grows.
- * @words: the same for the pages of the deadline table; NULL: nobody has mapped it. Where
+ * @deadlines: the same for the pages of the deadline table; NULL: nobody has mapped it. Where
  *	there is a timer there is its word. See deadlines.h.
- * @words_offset: what user space's times in there are ahead of ours (modulo 2^64); constant once
- *	@words is set
+ * @deadlines_offset: what user space's times in there are ahead of ours (modulo 2^64); constant
+ *	once @deadlines is set
  * @generation_mask: the lower bits of a word, which hold a generation; constant once there are
  *	timers
  */
 struct tw_pool {
 	struct tw_timer *__rcu *page;
-	u64 *__rcu *words;
-	u64 words_offset;
+	u64 *__rcu *deadlines;
+	u64 deadlines_offset;
 	u32 generation_mask;
 };
 
@@ -118,13 +118,13 @@ static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
 }
 
 /**
- * tw_timer_in - find a timer by its index, one of many
+ * tw_timer_in_pages - find a timer by its index, one of many
  * @pages: tw_pool_pages()
  * @index: an index that was handed out, not 0
  *
  * Return: the timer. It lives as long as the file.
  */
-static inline struct tw_timer *tw_timer_in(struct tw_timer **pages, u32 index)
+static inline struct tw_timer *tw_timer_in_pages(struct tw_timer **pages, u32 index)
 {
 	return &pages[index / TW_PAGE_TIMERS][index % TW_PAGE_TIMERS];
 }
@@ -139,7 +139,7 @@ static inline struct tw_timer *tw_timer_in(struct tw_timer **pages, u32 index)
  */
 static inline struct tw_timer *tw_timer_at(const struct tw_pool *pool, u32 index)
 {
-	return tw_timer_in(tw_pool_pages(pool), index);
+	return tw_timer_in_pages(tw_pool_pages(pool), index);
 }
 
 #endif /* TW_TIMER_H */

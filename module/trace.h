@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: /sys/kernel/tracing/events/timerwheel/. A wheel is told by the address of its
- * struct tw_file, hashed as %p is.
+ * Tracepoints: /sys/kernel/tracing/events/timerwheel/. The field wheel is the address of the struct
+ * tw_file, hashed by %p.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM timerwheel
@@ -13,7 +13,7 @@
 
 #include "internal.h"
 
-/* A timer was armed, or armed anew, by ADD. */
+/* ADD armed a timer, or replaced one. */
 TRACE_EVENT(timerwheel_arm,
 	TP_PROTO(const struct tw_file *file, const struct tw_timer *t, int was),
 	TP_ARGS(file, t, was),
@@ -35,7 +35,7 @@ TRACE_EVENT(timerwheel_arm,
 		  __entry->key, __entry->deadline, __entry->period, __entry->was)
 );
 
-/* MOVE gave a timer a new deadline. */
+/* MOVE changed a timer's deadline. */
 TRACE_EVENT(timerwheel_move,
 	TP_PROTO(const struct tw_file *file, const struct tw_timer *t, int was),
 	TP_ARGS(file, t, was),
@@ -55,7 +55,7 @@ TRACE_EVENT(timerwheel_move,
 		  __entry->deadline, __entry->was)
 );
 
-/* REMOVE or DRAIN took a timer out. */
+/* REMOVE or DRAIN removed a timer. */
 TRACE_EVENT(timerwheel_remove,
 	TP_PROTO(const struct tw_file *file, const struct tw_timer *t, int was),
 	TP_ARGS(file, t, was),
@@ -75,9 +75,9 @@ TRACE_EVENT(timerwheel_remove,
 		  __entry->deadline, __entry->was)
 );
 
-/* A run of timers fell due on a CPU; lateness is that of the first. */
+/* Timers of a batch fell due on a CPU; late is the lateness of the first one. */
 TRACE_EVENT(timerwheel_expire,
-	TP_PROTO(const struct tw_cpu *cpu, const struct tw_chain *due, u64 now),
+	TP_PROTO(const struct tw_cpu *cpu, const struct tw_due_list *due, u64 now),
 	TP_ARGS(cpu, due, now),
 	TP_STRUCT__entry(
 		__field(const void *, wheel)
@@ -95,11 +95,11 @@ TRACE_EVENT(timerwheel_expire,
 		__entry->now = now;
 		__entry->late = t->fired - t->deadline;
 	),
-	TP_printk("wheel=%p part=%u count=%u now=%llu late=%llu", __entry->wheel,
+	TP_printk("wheel=%p base=%u count=%u now=%llu late=%llu", __entry->wheel,
 		  __entry->cpu, __entry->count, __entry->now, __entry->late)
 );
 
-/* A reader has an event. */
+/* An event was delivered. */
 TRACE_EVENT(timerwheel_deliver,
 	TP_PROTO(const struct tw_file *file, const struct timerwheel_event *event),
 	TP_ARGS(file, event),
@@ -119,7 +119,7 @@ TRACE_EVENT(timerwheel_deliver,
 		  __entry->late, __entry->overruns)
 );
 
-/* Timers moved to a lower level. */
+/* An expiry batch moved timers to lower levels. */
 TRACE_EVENT(timerwheel_cascade,
 	TP_PROTO(const struct tw_cpu *cpu, u64 count),
 	TP_ARGS(cpu, count),
@@ -133,7 +133,7 @@ TRACE_EVENT(timerwheel_cascade,
 		__entry->cpu = cpu->nr;
 		__entry->count = count;
 	),
-	TP_printk("wheel=%p part=%u count=%llu", __entry->wheel, __entry->cpu, __entry->count)
+	TP_printk("wheel=%p base=%u count=%llu", __entry->wheel, __entry->cpu, __entry->count)
 );
 
 #endif /* TW_TRACE_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much memory a user may make the kernel hold with all wheels and monitors, in bytes.
+ * The cap on kernel memory that a user may hold with all wheels and monitors.
  *
- * A wheel and its monitors are charged to the user who opened it: before memory is allocated, and
- * until it is freed. A user is a kuid: user namespaces add nothing to a cap.
+ * A wheel and its monitors are charged to the user who opened the wheel, from before memory is
+ * allocated until after it is freed. A user is a kuid, so user namespaces do not raise the cap.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -14,16 +14,17 @@
 
 #include "internal.h"
 #include "memory.h"
+#include "user.h"
 
 static unsigned long max_user_memory;	/* 0 only before tw_user_init() */
 
-/* Half of what the machine has: one user with no memory cgroup leaves enough to all others. */
+/* Half of all memory: so a user without a memory cgroup leaves enough to others. */
 static unsigned long tw_default_memory(void)
 {
 	return (totalram_pages() << PAGE_SHIFT) / 2;
 }
 
-/* 0 stands for the default, which reads back as a number. */
+/* Writing 0 selects the default; reading returns it in bytes. */
 static int tw_set_memory(const char *text, const struct kernel_param *kp)
 {
 	unsigned long bytes;
@@ -43,12 +44,12 @@ static const struct kernel_param_ops tw_memory_ops = {
 module_param_cb(max_user_memory, &tw_memory_ops, &max_user_memory, 0644);
 __MODULE_PARM_TYPE(max_user_memory, "ulong");
 MODULE_PARM_DESC(max_user_memory,
-		 "Most bytes of kernel memory that one user may hold with all wheels (half of all)");
+		 "Maximum bytes of kernel memory that a user may hold (default: half of all)");
 
 static DEFINE_XARRAY_FLAGS(tw_users, XA_FLAGS_ACCOUNT);
 
 /**
- * tw_user_init - settle the cap where no module parameter has
+ * tw_user_init - set the default cap unless a module parameter has set one
  */
 void __init tw_user_init(void)
 {
@@ -56,7 +57,7 @@ void __init tw_user_init(void)
 		max_user_memory = tw_default_memory();
 }
 
-/* Find the user and take a reference. */
+/* Find a user and take a reference. NULL if there is none. */
 static struct tw_user *tw_user_find(unsigned long id)
 {
 	struct tw_user *user;
@@ -70,14 +71,15 @@ static struct tw_user *tw_user_find(unsigned long id)
 }
 
 /**
- * tw_user_get - find or make the calling user
+ * tw_user_get - find or create the calling user
+ * @free_closed: work function that frees the wheels queued by tw_user_queue_closed()
  *
- * Nothing is allocated under the lock: nobody waits for another user's memory.
+ * Allocates with no lock held, so no user waits for memory of another one.
  *
  * Context: process, may sleep.
- * Return: the user, or NULL without memory. Give it back with tw_user_put().
+ * Return: the user, with a reference for tw_user_put(); NULL without memory.
  */
-struct tw_user *tw_user_get(void)
+struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work))
 {
 	kuid_t uid = current_uid();
 	unsigned long id = __kuid_val(uid);
@@ -95,7 +97,7 @@ struct tw_user *tw_user_get(void)
 		spin_lock_init(&user->lock);
 		init_waitqueue_head(&user->wait);
 		INIT_LIST_HEAD(&user->closed);
-		INIT_WORK(&user->free, tw_file_free_closed);
+		INIT_WORK(&user->free, free_closed);
 		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
 		if (!other)
 			return user;
@@ -106,10 +108,8 @@ struct tw_user *tw_user_get(void)
 }
 
 /**
- * tw_user_hold - one more reference
- * @user: the user, who cannot go away meanwhile
- *
- * Give it back with tw_user_put().
+ * tw_user_hold - take another reference, for tw_user_put()
+ * @user: the user, to whom the caller has a reference
  */
 void tw_user_hold(struct tw_user *user)
 {
@@ -119,7 +119,7 @@ void tw_user_hold(struct tw_user *user)
 }
 
 /**
- * tw_user_put - drop a reference of tw_user_get() or tw_user_hold()
+ * tw_user_put - drop a reference
  * @user: the user
  *
  * Context: process, may sleep.
@@ -135,18 +135,18 @@ void tw_user_put(struct tw_user *user)
 	xa_unlock(&tw_users);
 	if (!last)
 		return;
-	WARN_ON_ONCE(user->memory);
+	WARN_ON_ONCE(user->memory || user->closing || !list_empty(&user->closed));
 	kvfree(user);
 }
 
 /**
- * tw_user_closing - a wheel of the user is closed and will be freed
- * @user: the user
- * @node: the wheel's, for tw_user_closed()
+ * tw_user_queue_closed - queue a closed wheel to be freed
+ * @user: the user who opened it
+ * @node: its list node
  *
- * Return: true if it is the first since tw_user_closed().
+ * Return: true if the queue was empty, so that the caller must start the worker.
  */
-bool tw_user_closing(struct tw_user *user, struct list_head *node)
+bool tw_user_queue_closed(struct tw_user *user, struct list_head *node)
 {
 	bool first;
 
@@ -159,11 +159,11 @@ bool tw_user_closing(struct tw_user *user, struct list_head *node)
 }
 
 /**
- * tw_user_closed - take all wheels that are closed
+ * tw_user_take_closed - take all wheels that tw_user_queue_closed() has queued
  * @user: the user
- * @closed: where to, the first one first; an empty list
+ * @closed: an empty list, filled in the order in which they were closed
  */
-void tw_user_closed(struct tw_user *user, struct list_head *closed)
+void tw_user_take_closed(struct tw_user *user, struct list_head *closed)
 {
 	spin_lock(&user->lock);
 	list_splice_init(&user->closed, closed);
@@ -171,12 +171,13 @@ void tw_user_closed(struct tw_user *user, struct list_head *closed)
 }
 
 /**
- * tw_user_freed - the wheel closed first is freed, and what it was charged was given back
+ * tw_user_count_freed - the oldest queued wheel was freed and uncharged
  * @user: the user
  */
-void tw_user_freed(struct tw_user *user)
+void tw_user_count_freed(struct tw_user *user)
 {
 	spin_lock(&user->lock);
+	WARN_ON_ONCE(!user->closing);
 	user->closing--;
 	WRITE_ONCE(user->freed, user->freed + 1);
 	spin_unlock(&user->lock);
@@ -185,14 +186,15 @@ void tw_user_freed(struct tw_user *user)
 
 /**
  * tw_user_charge - charge memory that is about to be allocated
- * @user: to whom
+ * @user: the user to charge
  * @bytes: how much
  *
- * Who has closed a wheel has its share of the cap again: if that is not free yet this waits for it,
- * but not for those that are closed later: they are freed in the order in which they were closed.
+ * A user who closes a wheel may use its share of the cap at once. So at the cap this waits until
+ * the wheels that were closed before the call are freed. It does not wait for those closed later:
+ * wheels are freed in the order in which they were closed.
  *
  * Context: process, may sleep.
- * Return: 0; -EDQUOT: that is more than the cap leaves, and nothing was charged.
+ * Return: 0; -EDQUOT: the cap would be exceeded, or a fatal signal arrived; nothing was charged.
  */
 int tw_user_charge(struct tw_user *user, size_t bytes)
 {
@@ -220,20 +222,21 @@ int tw_user_charge(struct tw_user *user, size_t bytes)
 }
 
 /**
- * tw_user_uncharge - give back memory that was freed
- * @user: to whom it was charged
+ * tw_user_uncharge - uncharge memory that was freed
+ * @user: the user to whom it was charged
  * @bytes: how much
  */
 void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 	spin_lock(&user->lock);
+	WARN_ON_ONCE(bytes > user->memory);
 	user->memory -= bytes;
 	spin_unlock(&user->lock);
 }
 
 /**
- * tw_user_memory - how much is charged
- * @user: to whom
+ * tw_user_memory - memory that is charged to a user
+ * @user: the user
  *
  * Return: bytes.
  */
@@ -248,9 +251,9 @@ u64 tw_user_memory(struct tw_user *user)
 }
 
 /**
- * tw_user_memory_max - how much may be charged to each user
+ * tw_user_memory_max - the cap, the same for each user
  *
- * Return: bytes; the administrator may change it at any time.
+ * Return: bytes. The administrator may change it at any time.
  */
 u64 tw_user_memory_max(void)
 {

@@ -73,7 +73,7 @@
 #include "slots.h"
 
 /* Timers of a level that tw_wheel_first() looks at. */
-#define TW_LOOKS	4096U
+#define TW_FIRST_TIMERS	4096U
 
 /**
  * tw_wheel_levels - how many levels reach every tick of 64-bit time
@@ -125,12 +125,12 @@ void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 	w->occupied = occupied;
 	w->tick = tick;
 	w->shift = ilog2(slots);
-	w->ring = 2 * slots;
+	w->level_size = 2 * slots;
 	w->levels = tw_wheel_levels(slots, tick);
 	for (; bit < 64; bit++) {
-		while (BIT_ULL(bit) >> (level * w->shift) >= w->ring)
+		while (BIT_ULL(bit) >> (level * w->shift) >= w->level_size)
 			level++;
-		w->reach[bit].list = level * w->ring;
+		w->reach[bit].list = level * w->level_size;
 		w->reach[bit].shift = level * w->shift;
 	}
 	w->cursor = now;
@@ -166,7 +166,7 @@ void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first)
  */
 void tw_wheel_open_slot(struct tw_wheel *w, unsigned int list, u64 b)
 {
-	unsigned int level = list >> ilog2(w->ring);
+	unsigned int level = list >> ilog2(w->level_size);
 	u64 work = tw_work_tick(w, level, b);
 
 	__set_bit(list, w->occupied);
@@ -192,21 +192,21 @@ void tw_wheel_count_lateness(struct tw_wheel *w, u64 late)
 /* The number of the first slot of @level that is not empty. False: there is none. */
 static bool tw_first_slot(struct tw_wheel *w, unsigned int level, u64 *b)
 {
-	unsigned int ring = w->ring;
-	unsigned int base = level * ring;
+	unsigned int size = w->level_size;
+	unsigned int base = level * size;
 	u64 from = w->cursor >> (level * w->shift);
-	unsigned int place = from & (ring - 1);
+	unsigned int place = from & (size - 1);
 	unsigned int found;
 
-	found = find_next_bit(w->occupied, base + ring, base + place);
-	if (found >= base + ring) {
+	found = find_next_bit(w->occupied, base + size, base + place);
+	if (found >= base + size) {
 		found = find_next_bit(w->occupied, base + place, base);
 		if (found >= base + place) {
 			w->busy &= ~BIT(level);
 			return false;
 		}
 	}
-	*b = from + ((found - base - place) & (ring - 1));
+	*b = from + ((found - base - place) & (size - 1));
 	return true;
 }
 
@@ -215,8 +215,8 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 {
 	u64 begin = b << (level * w->shift);
 	u64 first = begin + BIT_ULL(level * w->shift) - 1;
-	u32 index = w->head[level * w->ring + (b & (w->ring - 1))];
-	unsigned int left = TW_LOOKS;
+	u32 index = w->head[level * w->level_size + (b & (w->level_size - 1))];
+	unsigned int left = TW_FIRST_TIMERS;
 
 	/* Those that were put off beyond the slot are put anew at its end. */
 	for (; index && left; left--) {
@@ -232,8 +232,8 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
  * tw_wheel_first - when is the first timer due?
  * @w: the wheel
  *
- * Unlike @w->work not when there is something to cascade. Looks at TW_LOOKS timers of each level at
- * most: who has more of them in a slot gets the slot's begin.
+ * Unlike @w->work not when there is something to cascade. Looks at TW_FIRST_TIMERS timers of each
+ * level at most: who has more of them in a slot gets the slot's begin.
  *
  * Return: the tick, or an earlier one; TW_NEVER: there is none.
  */
@@ -289,9 +289,9 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 }
 
 /* The timer that is next in a list, soon to be in the cache; with none the memory of index 0. */
-static struct tw_timer *tw_ahead(struct tw_timer **pages, u32 next)
+static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
 {
-	struct tw_timer *t = tw_timer_in(pages, next);
+	struct tw_timer *t = tw_timer_in_pages(pages, next);
 
 	prefetchw(t);
 	return t;
@@ -302,41 +302,41 @@ static struct tw_timer *tw_ahead(struct tw_timer **pages, u32 next)
  * others are placed anew, which never puts them back into @list.
  */
 static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
-			     unsigned int budget, u64 *moved, struct tw_chain *due)
+			     unsigned int budget, u64 *moved, struct tw_due_list *due)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
-	u64 **words = tw_pool_words(w->pool);
-	u32 index = w->head[list], next, before = due->last;
-	struct tw_timer *t = tw_timer_in(pages, index), *after;
-	struct tw_timer *last = before ? tw_timer_in(pages, before) : NULL;
-	unsigned int left = budget, put_off = 0, expired;
+	u64 **deadlines = tw_pool_deadlines(w->pool);
+	u32 index = w->head[list], next, prev = due->last;
+	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
+	struct tw_timer *last = prev ? tw_timer_in_pages(pages, prev) : NULL;
+	unsigned int left = budget, postponed = 0, expired;
 
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
-		after = tw_ahead(pages, next);
-		tw_deadline_read(w->pool, words, index, t);
+		after = tw_prefetch_next(pages, next);
+		__tw_deadline_sync(w->pool, deadlines, index, t);
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
-			put_off++;
+			postponed++;
 			continue;
 		}
 		WRITE_ONCE(t->state, TW_DUE);
 		t->fired = now_ns;
-		t->prev = before;
+		t->prev = prev;
 		if (last)
 			last->next = index;
 		else
 			due->first = index;
-		before = index;
+		prev = index;
 		last = t;
 		tw_wheel_count_lateness(w, now_ns - t->deadline);
 	}
 	tw_wheel_set_first(w, list, index);
-	*moved += put_off;
-	expired = budget - left - put_off;
+	*moved += postponed;
+	expired = budget - left - postponed;
 	if (expired) {
 		last->next = 0;
-		due->last = before;
+		due->last = prev;
 		due->count += expired;
 		w->expired += expired;
 		w->pending -= expired;
@@ -348,15 +348,15 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
-	u64 **words = tw_pool_words(w->pool);
+	u64 **deadlines = tw_pool_deadlines(w->pool);
 	u32 index = w->head[list], next;
-	struct tw_timer *t = tw_timer_in(pages, index), *after;
+	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
 	unsigned int left = budget;
 
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
-		after = tw_ahead(pages, next);
-		tw_deadline_read(w->pool, words, index, t);
+		after = tw_prefetch_next(pages, next);
+		__tw_deadline_sync(w->pool, deadlines, index, t);
 		tw_place(w, index, t);
 	}
 	tw_wheel_set_first(w, list, index);
@@ -367,7 +367,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 /* Let what is left of slot @list wait as a backlog, if there is room for one more. */
 static void tw_detach(struct tw_wheel *w, unsigned int list)
 {
-	unsigned int base = w->levels * w->ring;
+	unsigned int base = w->levels * w->level_size;
 	unsigned int n = (w->backlog_first + w->backlogs) % TW_BACKLOGS;
 	u32 first = w->head[list];
 
@@ -381,9 +381,9 @@ static void tw_detach(struct tw_wheel *w, unsigned int list)
 
 /* Visit timers of the oldest backlogs, at most @budget. */
 static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned int budget,
-				      struct tw_chain *due)
+				      struct tw_due_list *due)
 {
-	unsigned int base = w->levels * w->ring;
+	unsigned int base = w->levels * w->level_size;
 	unsigned int done = 0;
 
 	while (w->backlogs) {
@@ -413,7 +413,7 @@ static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned i
  * Return: true if there is more to do now; else nothing is to be done before @w->work.
  */
 bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budget,
-		      bool manual, bool last, struct tw_chain *due)
+		      bool manual, bool last, struct tw_due_list *due)
 {
 	unsigned int left = budget;
 	struct tw_job job;
@@ -429,7 +429,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		if (!left || (early && w->backlogs && left <= budget / 2))
 			break;
 		w->cursor = max(w->cursor, min(now + 1, job.late));
-		list = job.level * w->ring + (job.slot & (w->ring - 1));
+		list = job.level * w->level_size + (job.slot & (w->level_size - 1));
 		if (job.level)
 			left -= tw_cascade(w, list,
 					   early && w->backlogs ? left - budget / 2 : left);

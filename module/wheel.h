@@ -27,14 +27,14 @@
 #define TW_SLOTS_MAX	4096U
 
 /**
- * struct tw_chain - a list of timers that fell due, first fired first
+ * struct tw_due_list - a list of timers that fell due, first fired first
  * @first: index of the first, 0: none
  * @last: index of the last
  * @count: how many
  *
  * Linked both ways by tw_timer.next and tw_timer.prev, 0 at either end.
  */
-struct tw_chain {
+struct tw_due_list {
 	u32 first;
 	u32 last;
 	u32 count;
@@ -50,7 +50,7 @@ struct tw_chain {
  *	set back, so that the wheel's own time never does
  * @cursor: no timer in a slot belongs to a tick before this one
  * @work: nothing needs to be done before this tick
- * @ring: slots in the ring of each level
+ * @level_size: slots of each level
  * @shift: log2 of the slots by which one level turns for one slot of the next
  * @levels: how many there are
  * @busy: a bit for each level that may hold timers
@@ -77,7 +77,7 @@ struct tw_wheel {
 	u64 bias;
 	u64 cursor;
 	u64 work;
-	u32 ring;
+	u32 level_size;
 	u32 busy;
 	u8 shift;
 	u8 levels;
@@ -103,7 +103,7 @@ void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first);
 void tw_wheel_open_slot(struct tw_wheel *w, unsigned int list, u64 b);
 bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budget,
-		      bool manual, bool last, struct tw_chain *due);
+		      bool manual, bool last, struct tw_due_list *due);
 u64 tw_wheel_first(struct tw_wheel *w);
 void tw_wheel_count_lateness(struct tw_wheel *w, u64 late);
 

@@ -2782,7 +2782,7 @@ TEST_F(trace, tells)
 		ASSERT_EQ(0, tw_add1(self->fd, i, 0, T(8) - 5, 0));
 	/* seen in the tick that ends then, and delivered two periods later */
 	ASSERT_EQ(3, tw_advance(self->fd, 0, T(8)));
-	EXPECT_TRUE(told(self, "timerwheel_expire:", " part=0 count=3 "));
+	EXPECT_TRUE(told(self, "timerwheel_expire:", " base=0 count=3 "));
 	ASSERT_EQ(0, tw_advance(self->fd, 0, T(6)));
 	ASSERT_EQ(3, tw_read(self->fd, ev, 4));
 	EXPECT_TRUE(told(self, "timerwheel_deliver:", " key=7 late=0 overruns=2"));

@@ -1994,16 +1994,16 @@ static bool trace_start(void)
 static int trace_stop(int base, int *others)
 {
 	FILE *f = fopen(TRACING "trace", "re");
-	char line[512], *p, *part;
+	char line[512], *p, *field;
 	int n = 0;
 
 	tw_file_write(TRACE_EXPIRE, "0");
 	tw_file_write(TRACE_CASCADE, "0");
 	*others = 0;
 	while (f && fgets(line, sizeof(line), f)) {
-		part = strstr(line, " part=");
+		field = strstr(line, " base=");
 		p = strstr(line, " [");
-		if (line[0] == '#' || !part || !p || atoi(part + 6) != base)
+		if (line[0] == '#' || !field || !p || atoi(field + 6) != base)
 			continue;
 		n++;
 		*others += atoi(p + 2) != base;

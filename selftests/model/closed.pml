@@ -160,7 +160,7 @@ proctype task(byte wheel)
 		:: fits ->
 			fits = 0;
 			user_of[wheel] = u;
-			/* tw_release(), tw_user_closing() */
+			/* tw_release(), tw_user_queue_closed() */
 #ifdef QUEUE_FIRST
 			queued[u] = 1;
 #endif
@@ -205,7 +205,7 @@ proctype worker(byte u)
 end:
 	do
 	:: atomic { queued[u] -> assert(!unloaded); queued[u] = 0; busy[u] = 1 };
-	   /* tw_user_closed() */
+	   /* tw_user_take_closed() */
 	   atomic {
 		ALIVE(u);
 #ifdef TAKE_ONE

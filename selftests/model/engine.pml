@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Does each base have its turn when it has work?
- * module/engine.c; cpu.c: tw_cpu_program(), tw_cpu_run(), tw_cpu_set_back(), tw_cpu_close();
+ * module/engine.c; cpu.c: tw_cpu_program(), tw_cpu_run(), tw_cpu_clock_set_back(), tw_cpu_close();
  * run.h: tw_cpu_end(), tw_cpu_tick(). README.md maps names here to names there.
  *
  * One engine. Tasks are runs of operations, on whichever CPU; each arms a timer for now + 0 to
@@ -341,7 +341,7 @@ inline base_program(b)
 	fi
 }
 
-/* tw_cpu_tick(), tw_cpu_set_back(): what is in the wheel comes sooner by the clock. */
+/* tw_cpu_tick(), tw_cpu_clock_set_back(): what is in the wheel comes sooner by the clock. */
 inline tick(b)
 {
 	if
@@ -503,7 +503,7 @@ end_wait:
 			work[b] = work[b] | (1 << time);
 			f = 0
 #ifdef WAKE_AT
-		:: wake_at[b] == NEVER ->	/* tw_events_more() */
+		:: wake_at[b] == NEVER ->	/* tw_events_need_wake() */
 #ifndef NOT_SOONER_WITH_WAKE_AT
 			sooner[b] = 1;
 #endif

@@ -62,7 +62,7 @@
 #define DUELIST	1		/* tw_events.due */
 #define TABLE	2		/* a magazine in tw_table.full */
 #define WHEEL	4		/* + part: tw_cpu.wheel */
-#define CHAIN	8		/* + part: struct tw_chain of a pass under way */
+#define CHAIN	8		/* + part: struct tw_due_list of a pass under way */
 #define STOCK	12		/* + part: tw_cpu.free */
 
 byte state[TIMERS + 1];
@@ -111,7 +111,7 @@ byte finished;
 #define LEAVES(t, list)	assert(where[t] == (list)); where[t] = NOWHERE
 #define ENTERS(t, list)	assert(where[t] == NOWHERE); where[t] = (list)
 
-/* The part with this number is locked by us: tw_has_part(). */
+/* The part with this number is locked by us: tw_base_held(). */
 #define LOCKED(nr)	((nr) == me || (nr) == other)
 
 /* The other part: tw_cpu_lock_other(). */
@@ -138,7 +138,7 @@ inline lock_other()
 #endif
 }
 
-/* tw_table_find() */
+/* tw_table_lookup() */
 inline find()
 {
 	link = 0;
@@ -149,7 +149,7 @@ inline find()
 	od
 }
 
-/* tw_table_link(): walk to the timer. */
+/* tw_table_link_to(): walk to the timer. */
 inline walk_to(chain)
 {
 	d_step {
@@ -183,7 +183,7 @@ inline give_back()
 	}
 }
 
-/* tw_queue(): not yet due, to be reached or not; or its deadline has passed. */
+/* tw_enqueue(): not yet due, to be reached or not; or its deadline has passed. */
 inline queue()
 {
 #ifndef QUEUE_STATE_FIRST
@@ -210,7 +210,7 @@ inline describe(list)
 	d_step { assert(where[t] == (list) && alive[t] && key[t] == k && v == version[t]); v = 0 }
 }
 
-/* tw_lock_due(): if `due`, the list is locked and the timer is on it. */
+/* tw_lock_if_due(): if `due`, the list is locked and the timer is on it. */
 inline lock_due()
 {
 #ifndef NO_EVENTS_ON_WITHDRAW
@@ -300,7 +300,7 @@ look_key: /* tw_lookup() */
 	:: t == 0 -> goto absent
 	:: else
 	fi;
-settle:	/* tw_settled() */
+settle:	/* tw_timer_held() */
 #ifdef CPU_BEFORE_STATE
 	nr = cpu[t];
 	st = state[t];
@@ -343,7 +343,7 @@ found:
 	fi;
 	if
 	:: (kind & (ADD | MOVE)) && st == PENDING ->
-		/* tw_can_wait(): the deadline is put off, in place */
+		/* tw_can_stay(): the deadline is put off, in place */
 		d_step {
 			ENDS(t);
 			BEGINS(t);
@@ -352,7 +352,7 @@ found:
 		goto unlock
 	:: true
 	fi;
-	/* tw_take(); DRAIN's own is the same */
+	/* tw_dequeue(); DRAIN's own is the same */
 	if
 	:: st == PENDING ->
 		d_step {
@@ -389,7 +389,7 @@ found:
 		fi;
 		queue()
 	:: else ->
-		/* tw_drop() */
+		/* tw_unhash_free() */
 		walk_to(BUCKET(k));
 		take_out(BUCKET(k));
 #ifndef DROP_STATE_LATE
@@ -424,7 +424,7 @@ called:
 	};
 	goto call;
 
-look_own: /* tw_lookup_own() */
+look_own: /* tw_lookup_lockless() */
 	t = head[BUCKET(k)];
 	do
 	:: t == 0 -> goto look_key
@@ -432,7 +432,7 @@ look_own: /* tw_lookup_own() */
 	:: t != 0 && key[t] != k -> t = hash_next[t]
 	:: true -> goto look_key	/* too far */
 	od;
-	/* tw_settled() */
+	/* tw_timer_held() */
 #ifdef CPU_BEFORE_STATE
 	nr = cpu[t];
 	st = state[t];
@@ -451,7 +451,7 @@ look_own: /* tw_lookup_own() */
 	:: else -> goto look_key
 	fi;
 	if
-	:: /* tw_can_wait() */
+	:: /* tw_can_stay() */
 		d_step {
 			assert(where[t] == WHEEL + cpu[t] && LOCKED(cpu[t]) && key[t] == k);
 			ENDS(t);
@@ -571,7 +571,7 @@ grow:	/* All indices are made: tw_cpu_reclaim() */
 	:: else -> goto called
 	fi;
 
-look:	/* tw_look() */
+look:	/* tw_get_unlock() */
 	if
 	:: st == PENDING -> describe(WHEEL + cpu[t]); goto unlock
 	:: else ->
@@ -646,7 +646,7 @@ read:	/* tw_events_deliver() */
 	UNLOCK(events);
 	LOCK(events);
 #endif
-	/* tw_events_pop(), tw_events_rearm() */
+	/* tw_events_pop(), tw_taken_rearm() */
 	do
 	:: t > TIMERS -> break
 	:: t <= TIMERS && !(mask & (1 << t)) -> t++
@@ -659,7 +659,7 @@ read:	/* tw_events_deliver() */
 		};
 		if
 		:: period[t] ->
-			/* tw_events_rearm() */
+			/* tw_timer_rearm() */
 			d_step { mask = mask & ~(1 << t); ENDS(t); later[t] = 0 };
 #ifndef REARM_STATE_FIRST
 			cpu[t] = me;
@@ -698,7 +698,7 @@ read:	/* tw_events_deliver() */
 	:: else -> break
 	od;
 #endif
-	/* tw_events_free() */
+	/* tw_taken_free() */
 	t = 1;
 	do
 	:: t > TIMERS -> break
@@ -725,7 +725,7 @@ read:	/* tw_events_deliver() */
 	od;
 	goto end_run;
 
-close:	/* tw_close(), tw_cpu_barrier() */
+close:	/* tw_drain_close(), tw_cpu_barrier() */
 	closed = 1;
 #ifndef CLOSE_NO_BARRIER
 	nr = 0;
@@ -825,7 +825,7 @@ end:
 #ifdef EVENTS_AFTER_PART
 	   UNLOCK(part[p]);
 #endif
-	   /* tw_flow_at_once(): if there is a ring, and in it room for all of them */
+	   /* tw_flow_direct(): if there is a ring, and in it room for all of them */
 	   if
 #ifdef RING
 	   :: IN_CHAIN -> room = 1

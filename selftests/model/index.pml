@@ -45,7 +45,7 @@ proctype task()
 		:: k = 2
 		:: k = 3
 		fi;
-		/* tw_run_ahead() */
+		/* tw_ops_prefetch() */
 		n = buckets;
 		b = BUCKET_OF(k, n);
 again:		/* tw_table_lock() */

@@ -2,7 +2,7 @@
 /*
  * The log that all monitors of a wheel share: has each monitor every event that is delivered after
  * the call that made it, in order, or is it told how many are missing, in their place? Is nothing
- * used once freed? module/log.c, log.h; events.c: tw_events_log(); flow.c: tw_flow_at_once();
+ * used once freed? module/log.c, log.h; events.c: tw_events_log(); flow.c: tw_flow_direct();
  * monitor.c: tw_monitor_read().
  *
  * One wheel delivers EVENTS events, with its delivery lock held (the ring's or the due list's), and is
@@ -90,7 +90,7 @@ proctype wheel()
 	:: left > 0 ->
 		left--;
 		LOCK(delivery);
-		/* tw_log_wanted() */
+		/* tw_log_active() */
 		wanted = (events > 0);
 		if
 		:: wanted ->
@@ -178,7 +178,7 @@ inline attach(me)
 #endif
 }
 
-/* tw_log_settle() */
+/* tw_log_retire_older() */
 inline settle()
 {
 #ifdef FREE_OLDER_EARLY

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The event ring: does each event arrive, once and in order, and is the reader awake, or about to
- * be woken, while one waits? module/ring.c, events.c: tw_flow_some(), tw_events_wake();
+ * be woken, while one waits? module/ring.c, flow.c: tw_flow_from_list(), events.c: tw_events_wake();
  * tools/lib/timerwheel-mapped.h: timerwheel_ring_take(), timerwheel_ring_sleep().
  *
  * PRODUCERS (runs, passes) each queue EVENTS events, let them flow into a ring of LENGTH, and wake.
@@ -43,7 +43,7 @@ byte taken;
 #define PUBLISH_FLAGS	overflow = (due > 0)
 #define PUBLISH_TAIL	tail = ktail
 
-/* tw_flow_some(), under the lock; one event at a time */
+/* tw_flow_from_list(), under the lock; one event at a time */
 inline flow()
 {
 	room = LENGTH - (ktail - head);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Is somebody always awake, or about to be woken, while an event waits?
- * module/events.c: tw_events_add(), tw_events_wake_now(), tw_events_wake(),
+ * module/events.c: tw_events_add(), tw_events_wake_timeout(), tw_events_wake(),
  * tw_events_read(); file.c: tw_read_iter(), tw_poll(); and the kernel's wait queue.
  *
  * READERS block in read, with room for one event; after each they may go away, fail or
@@ -124,7 +124,7 @@ proctype producer()
 	od
 }
 
-/* The hrtimer fires at wake_at: tw_events_wake_now() */
+/* The hrtimer fires at wake_at: tw_events_wake_timeout() */
 proctype wake_now()
 {
 	byte i;

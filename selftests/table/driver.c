@@ -155,7 +155,7 @@ static void gap(void);
 static void run_begin(struct tw_ctx *ctx, u64 offset, bool gaps)
 {
 	tw_cpu_begin(ctx, file, offset);
-	if (gaps && config->parts == 2 && once_in(2))
+	if (gaps && config->bases == 2 && once_in(2))
 		rig_gap = gap;
 }
 
@@ -171,7 +171,7 @@ struct size {
 	u32 made;
 	struct tw_dir dir[TW_DIRS];
 	u64 charged;
-	long pieces;
+	long allocations;
 };
 
 static struct size size_now(void)
@@ -182,7 +182,7 @@ static struct size size_now(void)
 	size.made = file->table.made;
 	memcpy(size.dir, file->table.dir, sizeof(size.dir));
 	size.charged = rig_charged;
-	size.pieces = shim_pieces;
+	size.allocations = shim_allocations;
 	return size;
 }
 
@@ -202,7 +202,8 @@ static bool grow(void)
 	after = size_now();
 	CHECK(!memcmp(&before, &after, sizeof(before)),
 	      "growing said %d, and made %u timers, %llu bytes, %ld pieces of memory more", err,
-	      after.made - made, after.charged - before.charged, after.pieces - before.pieces);
+	      after.made - made, after.charged - before.charged,
+	      after.allocations - before.allocations);
 	if (err == -ENOSPC)
 		CHECK(made == file->setup.capacity, "no room with %u timers made of %u", made,
 		      file->setup.capacity);
@@ -216,14 +217,14 @@ static void look(struct entry **e, unsigned int n)
 {
 	unsigned int i;
 
-	model_ring(&model, RIG_PARTS);
+	model_ring(&model, RIG_BASES);
 	for (i = 0; i < n; i++)
 		model_look(&model, e[i]);
 }
 
 static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
-	struct timerwheel_add arg[TW_RUN];
+	struct timerwheel_add arg[TW_OPS_MAX];
 	unsigned int i, done = 0;
 	struct tw_ctx ctx;
 	int ran;
@@ -232,7 +233,7 @@ static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 		arg[i] = pick_add(e[i], offset);
 	do {
 		run_begin(&ctx, offset, gaps);
-		ran = tw_run_add(&ctx, arg + done, n - done);
+		ran = tw_ops_add(&ctx, arg + done, n - done);
 		run_end(&ctx);
 		for (i = done; i < done + ran; i++) {
 			model_add(&model, e[i], &arg[i], offset, closed);
@@ -251,14 +252,14 @@ static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 static void run_move(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
-	struct timerwheel_move arg[TW_RUN];
+	struct timerwheel_move arg[TW_OPS_MAX];
 	struct tw_ctx ctx;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_move(e[i], offset);
 	run_begin(&ctx, offset, gaps);
-	tw_run_move(&ctx, arg, n);
+	tw_ops_move(&ctx, arg, n);
 	run_end(&ctx);
 	for (i = 0; i < n; i++) {
 		model_move(&model, e[i], &arg[i], offset);
@@ -269,14 +270,14 @@ static void run_move(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 static void run_remove(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
-	struct timerwheel_remove arg[TW_RUN];
+	struct timerwheel_remove arg[TW_OPS_MAX];
 	struct tw_ctx ctx;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_remove(e[i]);
 	run_begin(&ctx, offset, gaps);
-	tw_run_remove(&ctx, arg, n);
+	tw_ops_remove(&ctx, arg, n);
 	run_end(&ctx);
 	for (i = 0; i < n; i++) {
 		model_remove(&model, e[i], &arg[i]);
@@ -287,14 +288,14 @@ static void run_remove(struct entry **e, unsigned int n, u64 offset, bool gaps)
 
 static void run_get(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
-	struct timerwheel_entry arg[TW_RUN];
+	struct timerwheel_entry arg[TW_OPS_MAX];
 	struct tw_ctx ctx;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
 		arg[i] = (struct timerwheel_entry){ .key = e[i]->key, .flags = once_in(200) };
 	run_begin(&ctx, offset, gaps);
-	tw_run_get(&ctx, arg, n);
+	tw_ops_get(&ctx, arg, n);
 	run_end(&ctx);
 	for (i = 0; i < n; i++)
 		model_get(&model, e[i], &arg[i], offset);
@@ -310,9 +311,9 @@ static void run_index(u32 index, u64 offset, bool drain, bool gaps)
 
 	run_begin(&ctx, offset, gaps);
 	if (drain)
-		result = tw_op_drain(&ctx, index, &entry, sizeof(entry));
+		result = tw_drain_index(&ctx, index, &entry, sizeof(entry));
 	else
-		result = tw_op_look(&ctx, index, &entry);
+		result = tw_get_index(&ctx, index, &entry);
 	run_end(&ctx);
 	if (result == -EFAULT && faults) {
 		stats->refused++;
@@ -332,7 +333,7 @@ static void run_ring(void);
 static void other_cpu(void)
 {
 	struct entry *e = pick_entry();
-	bool locked = rig_part_locked(file, !shim_cpu);
+	bool locked = rig_base_locked(file, !shim_cpu);
 
 	if (once_in(4)) {
 		if (config->ring)
@@ -341,8 +342,8 @@ static void other_cpu(void)
 			run_read();
 	} else if (e->state == NO_TIMER) {
 		run_add(&e, 1, 0, false);
-	} else if (locked && e->part != shim_cpu) {
-		/* It would wait for our part. */
+	} else if (locked && e->base != shim_cpu) {
+		/* It would wait for our base. */
 		return;
 	} else if (once_in(2)) {
 		run_move(&e, 1, 0, false);
@@ -362,7 +363,7 @@ static void gap(void)
 		grow();
 	rig_fault = NULL;
 	shim_cpu = !here;
-	for (n = pick(4); n && !rig_part_locked(file, shim_cpu); n--) {
+	for (n = pick(4); n && !rig_base_locked(file, shim_cpu); n--) {
 		stats->gaps++;
 		other_cpu();
 	}
@@ -387,7 +388,7 @@ static void read_gap(void)
 	stats->gaps++;
 	shim_cpu = !shim_cpu;
 	run_begin(&ctx, 0, false);
-	tw_run_remove(&ctx, &arg, 1);
+	tw_ops_remove(&ctx, &arg, 1);
 	run_end(&ctx);
 	shim_cpu = !shim_cpu;
 	CHECK(arg.result == -ENOENT, "REMOVE of key %llx, which a reader has, said %d", e->key,
@@ -396,12 +397,12 @@ static void read_gap(void)
 
 /* --- What else happens -------------------------------------------------------------------- */
 
-static void run_pass(void)
+static void run_expiry(void)
 {
 	rig_now += once_in(50) ? pick(1ULL << 32) : pick(2 * TICK);
-	rig_pass(file);
-	model_pass(&model);
-	stats->passes++;
+	rig_expire(file);
+	model_expire(&model);
+	stats->expiries++;
 }
 
 static bool fault(void)
@@ -422,7 +423,7 @@ static void run_read(void)
 
 	faults = 0;
 	rig_fault = once_in(4) ? fault : NULL;
-	if (config->parts == 2 && !in_gap)
+	if (config->bases == 2 && !in_gap)
 		rig_gap = read_gap;
 	n = tw_events_read(file, &to, once_in(2));
 	rig_gap = NULL;
@@ -434,7 +435,7 @@ static void run_read(void)
 	CHECK((size_t)n == most || (faults && (size_t)n < most),
 	      "read had %zd of %u events, with room for %zu", n, model.due, room);
 	for (i = 0; i < (size_t)n; i++)
-		model_event(&model, &event[i], 0, RIG_PARTS);
+		model_event(&model, &event[i], 0, RIG_BASES);
 	stats->events += n;
 }
 
@@ -453,8 +454,8 @@ static void run_ring(void)
 	if (once_in(50))
 		shared->mask = source_word(&source);
 	if (once_in(2))
-		CHECK(tw_flow_all(file) == file->ring.tail - before, "FLOW miscounted");
-	model_ring(&model, RIG_PARTS);
+		CHECK(tw_flow_ioctl(file) == file->ring.tail - before, "FLOW miscounted");
+	model_ring(&model, RIG_BASES);
 	stats->events += file->ring.tail - before;
 }
 
@@ -466,7 +467,7 @@ static void run_store(void)
 	u64 time = pick_deadline(TIMERWHEEL_ABS, model.offset);
 	u32 generation = e->generation, owner;
 
-	if (!file->table.pool.words || !e->index)
+	if (!file->table.pool.deadlines || !e->index)
 		return;
 	/* If the word that is overwritten has been seen already it counts. */
 	owner = model.owner[e->index];
@@ -474,15 +475,16 @@ static void run_store(void)
 		model_look(&model, &model.entry[owner - 1]);
 	if (once_in(20))
 		generation = source_word(&source) & mask;
-	*tw_word_in(file->table.pool.words, e->index) = ((time + mask) & ~mask) | generation;
+	*tw_deadline_entry(file->table.pool.deadlines, e->index) =
+		((time + mask) & ~mask) | generation;
 	stats->stores++;
 }
 
 static void run_share(void)
 {
-	u32 most = file->setup.capacity / TW_PAGE_WORDS + 1, index;
+	u32 most = file->setup.capacity / TW_PAGE_DEADLINES + 1, index;
 	struct size before = size_now(), after;
-	bool first = !file->table.pool.words;
+	bool first = !file->table.pool.deadlines;
 	int err;
 
 	if (!config->bits)
@@ -500,11 +502,11 @@ static void run_share(void)
 	CHECK(!err || !memcmp(&before, &after, sizeof(before)),
 	      "making the deadline table said %d, and %llu bytes are charged", err,
 	      after.charged - before.charged);
-	CHECK(!err == !!file->table.pool.words, "the deadline table is there, or not");
+	CHECK(!err == !!file->table.pool.deadlines, "the deadline table is there, or not");
 	/* The caller was in the time namespace of those who map it. */
-	file->table.pool.words_offset = config->offset;
+	file->table.pool.deadlines_offset = config->offset;
 	for (index = 1; first && !err && index <= file->table.made; index++)
-		CHECK(*tw_word_in(file->table.pool.words, index) ==
+		CHECK(*tw_deadline_entry(file->table.pool.deadlines, index) ==
 		      tw_timer_at(&file->table.pool, index)->generation,
 		      "the word of timer %u does not say whose it is", index);
 }
@@ -532,13 +534,13 @@ static void run_monitor(void)
 
 static void run_one(void)
 {
-	unsigned int n = once_in(3) ? 1 + pick(TW_RUN) : 1, i;
-	struct entry *e[TW_RUN];
+	unsigned int n = once_in(3) ? 1 + pick(TW_OPS_MAX) : 1, i;
+	struct entry *e[TW_OPS_MAX];
 	u64 offset = pick_offset();
 
 	for (i = 0; i < n; i++)
 		e[i] = pick_entry();
-	shim_cpu = pick(config->parts);
+	shim_cpu = pick(config->bases);
 	switch (pick(20)) {
 	case 0 ... 5:
 		run_add(e, n, offset, n == 1);
@@ -561,7 +563,7 @@ static void run_one(void)
 		rig_fault = NULL;
 		break;
 	case 14 ... 15:
-		run_pass();
+		run_expiry();
 		break;
 	case 16:
 		if (config->ring)
@@ -641,7 +643,7 @@ static void explain(const void *unused)
 static void run_file(u64 *keys)
 {
 	const struct rig_setup setup = {
-		.parts = config->parts, .slots = SLOTS, .tick = TICK,
+		.bases = config->bases, .slots = SLOTS, .tick = TICK,
 		.capacity = config->capacity, .generation_bits = config->bits ? config->bits : 10,
 		.ring = config->ring, .offset = config->offset,
 	};

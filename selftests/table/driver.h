@@ -9,7 +9,7 @@
  * struct config - a run
  * @keys: how many keys there are
  * @capacity: most timers
- * @parts: CPUs, 1 or 2. With 2 another CPU does something in the middle of operations.
+ * @bases: CPUs, 1 or 2. With 2 another CPU does something in the middle of operations.
  * @ring: events in the ring, 0: events are read
  * @bits: of a generation; 0: the deadline table is not mapped
  * @monitors: at most so many at once; 17: one more than there may be
@@ -23,7 +23,7 @@
 struct config {
 	unsigned int keys;
 	unsigned int capacity;
-	unsigned int parts;
+	unsigned int bases;
 	unsigned int ring;
 	unsigned int monitors;
 	unsigned int bits;
@@ -41,7 +41,7 @@ struct config {
  * @refused: those that said an error
  * @events: events
  * @copies: events and misses read from monitors
- * @passes: passes
+ * @expiries: times that a base was expired
  * @stores: stores in the deadline table
  * @gaps: operations in the middle of others
  * @grown: how often the table grew
@@ -54,7 +54,7 @@ struct driver_stats {
 	u64 refused;
 	u64 events;
 	u64 copies;
-	u64 passes;
+	u64 expiries;
 	u64 stores;
 	u64 gaps;
 	u64 grown;

@@ -45,9 +45,9 @@ static u64 absolute(u64 time, u64 offset)
 
 u64 *model_word(const struct model *m, const struct entry *e)
 {
-	u64 **words = m->file->table.pool.words;
+	u64 **words = m->file->table.pool.deadlines;
 
-	return words && e->state != NO_TIMER ? tw_word_in(words, e->index) : NULL;
+	return words && e->state != NO_TIMER ? tw_deadline_entry(words, e->index) : NULL;
 }
 
 u64 model_deadline(const struct model *m, const struct entry *e)
@@ -78,7 +78,7 @@ void model_look(struct model *m, struct entry *e)
 	CHECK(t->value == e->value, "key %llx: value %llx, not %llx", e->key, t->value, e->value);
 	CHECK(t->generation == e->generation, "key %llx: generation %u, not %u", e->key,
 	      t->generation, e->generation);
-	CHECK(t->cpu == e->part, "key %llx is in part %u, not %u", e->key, t->cpu, e->part);
+	CHECK(t->cpu == e->base, "key %llx is in base %u, not %u", e->key, t->cpu, e->base);
 	CHECK(tw_timer_period(t) == e->period, "key %llx: period %llu, not %llu", e->key,
 	      tw_timer_period(t), e->period);
 	CHECK(t->deadline == e->deadline || t->deadline == model_deadline(m, e),
@@ -107,7 +107,7 @@ static void fall_due(struct model *m, struct entry *e, u64 turn)
 }
 
 /*
- * It has got this deadline: it is due at once, or in this CPU's part. Or where it was, if it
+ * It has got this deadline: it is due at once, or in this CPU's base. Or where it was, if it
  * @may and is only put off.
  */
 static void queued(struct model *m, struct entry *e, u64 deadline, bool may_stay)
@@ -118,14 +118,14 @@ static void queued(struct model *m, struct entry *e, u64 deadline, bool may_stay
 	e->deadline = deadline;
 	m->due -= e->state == TW_DUE;
 	if (e->deadline <= rig_now) {
-		e->part = shim_cpu;
+		e->base = shim_cpu;
 		fall_due(m, e, ++m->turn);
 		return;
 	}
-	if (e->state == TW_PENDING && may_stay && t->cpu == e->part)
+	if (e->state == TW_PENDING && may_stay && t->cpu == e->base)
 		return;
 	e->state = TW_PENDING;
-	e->part = shim_cpu;
+	e->base = shim_cpu;
 }
 
 /* What was stored for it before counts no more. */
@@ -297,7 +297,7 @@ void model_index(struct model *m, u32 index, int result, const struct timerwheel
 	struct entry *e;
 
 	if (!owner) {
-		CHECK(!result, "index %u is free, and was said to be %d", index, result);
+		CHECK(result == -ENOENT, "index %u is free, and was said to be %d", index, result);
 		return;
 	}
 	e = &m->entry[owner - 1];
@@ -309,7 +309,7 @@ void model_index(struct model *m, u32 index, int result, const struct timerwheel
 }
 
 void model_event(struct model *m, const struct timerwheel_event *event, u64 offset,
-		 unsigned int pass)
+		 unsigned int expiring)
 {
 	u32 index = event->index, owner;
 	u64 passed = 0;
@@ -321,8 +321,8 @@ void model_event(struct model *m, const struct timerwheel_event *event, u64 offs
 	e = &m->entry[owner - 1];
 	CHECK(event->key == e->key, "an event of key %llx, index %u, which is of key %llx",
 	      event->key, index, e->key);
-	/* In a pass with a ring we hear of both at once: what fell due, and its event. */
-	if (e->state == TW_PENDING && e->part == pass) {
+	/* During expiry into a ring a timer falls due and is delivered at once. */
+	if (e->state == TW_PENDING && e->base == expiring) {
 		e->deadline = model_deadline(m, e);
 		fall_due(m, e, m->turn + 1);
 	}
@@ -343,11 +343,11 @@ void model_event(struct model *m, const struct timerwheel_event *event, u64 offs
 	}
 	e->deadline = clamped((__int128)e->deadline + (__int128)(passed + 1) * e->period);
 	e->state = TW_PENDING;
-	e->part = shim_cpu;
+	e->base = shim_cpu;
 	m->due--;
 }
 
-void model_ring(struct model *m, unsigned int pass)
+void model_ring(struct model *m, unsigned int expiring)
 {
 	const struct tw_ring *ring = &m->file->ring;
 
@@ -358,12 +358,12 @@ void model_ring(struct model *m, unsigned int pass)
 	CHECK(ring->tail - m->ring_seen <= ring->events, "%u events at once in a ring of %u",
 	      ring->tail - m->ring_seen, ring->events);
 	for (; m->ring_seen != ring->tail; m->ring_seen++)
-		model_event(m, &ring->event[m->ring_seen % ring->events], ring->offset, pass);
+		model_event(m, &ring->event[m->ring_seen % ring->events], ring->offset, expiring);
 	CHECK(!m->due || ring->shared->flags & TIMERWHEEL_RING_OVERFLOW,
 	      "%u timers are due and the ring does not say so", m->due);
 }
 
-void model_pass(struct model *m)
+void model_expire(struct model *m)
 {
 	u64 tick = m->file->setup.tick, turn = m->turn + 1, deadline;
 	struct entry *e;
@@ -372,7 +372,7 @@ void model_pass(struct model *m)
 	model_ring(m, shim_cpu);
 	for (k = 0; k < m->keys; k++) {
 		e = &m->entry[k];
-		if (e->state != TW_PENDING || e->part != shim_cpu)
+		if (e->state != TW_PENDING || e->base != shim_cpu)
 			continue;
 		deadline = model_deadline(m, e);
 		if (timer_of(m, e)->state == TW_DUE) {

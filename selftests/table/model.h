@@ -17,7 +17,7 @@
  * struct entry - a key and its timer
  * @key: the key
  * @state: NO_TIMER, TW_PENDING or TW_DUE; and of a timer that there is:
- * @part: whose wheel it is, or last was, in
+ * @base: whose wheel it is, or last was, in
  * @value: as ADD had it
  * @deadline: on the file's clock, as far as calls have set it
  * @period: 0: one shot
@@ -30,7 +30,7 @@
 struct entry {
 	u64 key;
 	u8 state;
-	u8 part;
+	u8 base;
 	u64 value;
 	u64 deadline;
 	u64 period;
@@ -96,13 +96,13 @@ void model_get(struct model *m, struct entry *e, const struct timerwheel_entry *
 void model_index(struct model *m, u32 index, int result, const struct timerwheel_entry *arg,
 		 u64 offset, bool drained);
 
-/* An event was handed out on a CPU. @pass: in a pass over this part, or RIG_PARTS: in none */
+/* An event was delivered on a CPU. @expiring: the base that is being expired, or RIG_BASES: none */
 void model_event(struct model *m, const struct timerwheel_event *event, u64 offset,
-		 unsigned int pass);
+		 unsigned int expiring);
 /* The same for what has come to the ring. */
-void model_ring(struct model *m, unsigned int pass);
+void model_ring(struct model *m, unsigned int expiring);
 
-/* A pass over this CPU's part is over. */
-void model_pass(struct model *m);
+/* This CPU's base was expired. */
+void model_expire(struct model *m);
 
 #endif /* MODEL_H */

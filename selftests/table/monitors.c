@@ -13,13 +13,13 @@
 #define LONGEST	256U
 
 /**
- * struct watcher - a monitor, and what is known of it
+ * struct monitor - a monitor, and what is known of it
  * @log: its log; NULL: there is no such monitor
  * @cursor: the module's
  * @next: the first event that it has not had, in @history
  * @missed: those before that are missing, of which it was not told
  */
-struct watcher {
+struct monitor {
 	struct tw_log *log;
 	struct tw_cursor cursor;
 	u64 next;
@@ -30,7 +30,7 @@ static struct tw_file *file;
 static struct source *source;
 static unsigned int most;
 static bool refused;
-static struct watcher watchers[TIMERWHEEL_MONITORS_MAX + 1];
+static struct monitor monitors[TIMERWHEEL_MONITORS_MAX + 1];
 static unsigned int attached;
 static bool closed;
 
@@ -51,7 +51,7 @@ void monitors_init(struct tw_file *f, struct source *s, unsigned int m, bool r)
 	closed = false;
 	events = 0;
 	charged = 0;
-	memset(watchers, 0, sizeof(watchers));
+	memset(monitors, 0, sizeof(monitors));
 }
 
 void monitors_event(const struct timerwheel_event *event)
@@ -79,7 +79,7 @@ static void check_event(const struct timerwheel_event *is, const struct timerwhe
 }
 
 /* Read once, and keep some of it. Returns events read. */
-static u64 read_one(struct watcher *w)
+static u64 read_one(struct monitor *w)
 {
 	struct timerwheel_event event[40], missed = { .flags = TIMERWHEEL_EVENT_MISSED };
 	unsigned int max = 1 + source_pick(source, 40), i, taken;
@@ -118,11 +118,11 @@ static u64 read_one(struct watcher *w)
 
 u64 monitors_read(void)
 {
-	unsigned int start = source_pick(source, ARRAY_SIZE(watchers)), i;
-	struct watcher *w;
+	unsigned int start = source_pick(source, ARRAY_SIZE(monitors)), i;
+	struct monitor *w;
 
-	for (i = 0; i < ARRAY_SIZE(watchers); i++) {
-		w = &watchers[(start + i) % ARRAY_SIZE(watchers)];
+	for (i = 0; i < ARRAY_SIZE(monitors); i++) {
+		w = &monitors[(start + i) % ARRAY_SIZE(monitors)];
 		if (w->log)
 			return read_one(w);
 	}
@@ -130,7 +130,7 @@ u64 monitors_read(void)
 }
 
 /* As in monitor.c. */
-static void attach(struct watcher *w, void (*meanwhile)(void))
+static void attach(struct monitor *w, void (*meanwhile)(void))
 {
 	u32 length = 1U << source_pick(source, __fls(LONGEST) + 1);
 	struct tw_log *log = file->events.log;
@@ -143,7 +143,7 @@ static void attach(struct watcher *w, void (*meanwhile)(void))
 		return;
 	}
 	file->events.log = log;
-	*w = (struct watcher){ .next = events };
+	*w = (struct monitor){ .next = events };
 	/* What is delivered from now on, also while the log grows. */
 	if (attached < TIMERWHEEL_MONITORS_MAX) {
 		w->log = log;
@@ -169,7 +169,7 @@ static void attach(struct watcher *w, void (*meanwhile)(void))
 	charged = max(charged, length);
 }
 
-static void detach(struct watcher *w)
+static void detach(struct monitor *w)
 {
 	tw_log_detach(w->log);
 	tw_log_put(w->log);
@@ -180,7 +180,7 @@ static void detach(struct watcher *w)
 
 u64 monitors_one(void (*meanwhile)(void))
 {
-	struct watcher *w = &watchers[source_pick(source, min(most, 16U) + (most > 16))];
+	struct monitor *w = &monitors[source_pick(source, min(most, 16U) + (most > 16))];
 
 	if (!most)
 		return 0;
@@ -201,12 +201,12 @@ void monitors_end(void)
 	tw_log_close(file->events.log);
 	tw_log_put(file->events.log);
 	file->events.log = NULL;
-	for (i = 0; i < ARRAY_SIZE(watchers); i++) {
-		if (!watchers[i].log)
+	for (i = 0; i < ARRAY_SIZE(monitors); i++) {
+		if (!monitors[i].log)
 			continue;
-		while (watchers[i].next != events || watchers[i].missed)
-			read_one(&watchers[i]);
-		read_one(&watchers[i]);
-		detach(&watchers[i]);
+		while (monitors[i].next != events || monitors[i].missed)
+			read_one(&monitors[i]);
+		read_one(&monitors[i]);
+		detach(&monitors[i]);
 	}
 }

@@ -10,10 +10,10 @@
 #include "table.h"
 
 /* As in cpu.c. */
-#define TW_BATCH	64U
+#define TW_BATCH_TIMERS	64U
 
 unsigned int shim_cpu;
-long shim_pieces;
+long shim_allocations;
 u64 rig_now;
 u64 rig_charged;
 bool (*rig_refuse)(void);
@@ -74,10 +74,10 @@ struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 {
 	(void)file;
 	(void)nowait;
-	fail("a part is missing");
+	fail("a base is missing");
 }
 
-u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
+u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 {
 	(void)cpu;
 	fail("time %llu, tick %llu: the clock is not set back here", now, tick);
@@ -94,7 +94,7 @@ void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 {
 	struct tw_cpu *other = ctx->file->cpu[nr];
 
-	CHECK(nr != ctx->cpu->nr, "part %u is to be locked twice", nr);
+	CHECK(nr != ctx->cpu->nr, "base %u is to be locked twice", nr);
 	if (ctx->other)
 		raw_spin_unlock(&ctx->other->lock);
 	if (nr > ctx->cpu->nr) {
@@ -120,14 +120,14 @@ bool tw_cpu_reclaim(struct tw_file *file)
 	struct tw_cpu *cpu;
 	unsigned int nr;
 
-	for (nr = 0; nr < RIG_PARTS; nr++) {
+	for (nr = 0; nr < RIG_BASES; nr++) {
 		cpu = file->cpu[nr];
 		if (!cpu || cpu->lock.word)
 			continue;
 		if (cpu->nr_free)
-			tw_table_put(&file->table, cpu->free, cpu->nr_free);
+			tw_magazine_push(&file->table, cpu->free, cpu->nr_free);
 		if (cpu->spare)
-			tw_table_put(&file->table, cpu->spare, TW_MAGAZINE);
+			tw_magazine_push(&file->table, cpu->spare, TW_MAGAZINE);
 		cpu->free = 0;
 		cpu->nr_free = 0;
 		cpu->spare = 0;
@@ -166,14 +166,14 @@ void tw_monitor_wake(struct tw_file *file)
 	CHECK(file->events.log, "monitors are woken, and there never was one");
 }
 
-void tw_clockset_notice(struct tw_file *file)
+void tw_clockset_check(struct tw_file *file)
 {
 	CHECK(false, "no file here asks when the clock is set");
 }
 
 /* --- A file ----------------------------------------------------------------------------------- */
 
-bool rig_part_locked(const struct tw_file *file, unsigned int nr)
+bool rig_base_locked(const struct tw_file *file, unsigned int nr)
 {
 	return file->cpu[nr]->lock.word || file->events.lock.word || file->ring.lock.word;
 }
@@ -184,7 +184,7 @@ static void *must(void *memory)
 	return memory;
 }
 
-static struct tw_cpu *make_part(struct tw_file *file, unsigned int nr)
+static struct tw_cpu *make_base(struct tw_file *file, unsigned int nr)
 {
 	const struct tw_setup *setup = &file->setup;
 	unsigned int lists = tw_wheel_lists(setup->slots, setup->tick);
@@ -208,7 +208,7 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 	struct tw_file *file;
 	unsigned int nr;
 
-	file = must(shim_zeroed(sizeof(*file) + RIG_PARTS * sizeof(file->cpu[0])));
+	file = must(shim_zeroed(sizeof(*file) + RIG_BASES * sizeof(file->cpu[0])));
 	file->setup = (struct tw_setup){
 		.clock = TIMERWHEEL_CLOCK_MONOTONIC, .slots = setup->slots, .tick = setup->tick,
 		.capacity = setup->capacity, .wake_events = 1, .ring = setup->ring,
@@ -219,11 +219,11 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 	CHECK(!tw_table_init(file), "no memory for a table");
 	file->table.pool.generation_mask = BIT(setup->generation_bits) - 1;
 	if (setup->ring) {
-		CHECK(!tw_ring_make(&file->ring, setup->ring, setup->offset), "no ring");
+		CHECK(!tw_ring_alloc(&file->ring, setup->ring, setup->offset), "no ring");
 		file->ring.events = setup->ring;
 	}
-	for (nr = 0; nr < setup->parts; nr++)
-		file->cpu[nr] = make_part(file, nr);
+	for (nr = 0; nr < setup->bases; nr++)
+		file->cpu[nr] = make_base(file, nr);
 	return file;
 }
 
@@ -231,7 +231,7 @@ void rig_free(struct tw_file *file)
 {
 	unsigned int nr;
 
-	for (nr = 0; nr < RIG_PARTS; nr++) {
+	for (nr = 0; nr < RIG_BASES; nr++) {
 		if (!file->cpu[nr])
 			continue;
 		shim_free(file->cpu[nr]->wheel.head);
@@ -241,27 +241,27 @@ void rig_free(struct tw_file *file)
 	tw_ring_free(&file->ring);
 	tw_table_free(&file->table);
 	shim_free(file);
-	CHECK(!shim_pieces, "%ld pieces of memory are left", shim_pieces);
+	CHECK(!shim_allocations, "%ld pieces of memory are left", shim_allocations);
 }
 
 /* As in cpu.c. */
-void rig_pass(struct tw_file *file)
+void rig_expire(struct tw_file *file)
 {
 	struct tw_cpu *cpu = file->cpu[shim_cpu];
 	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = rig_now };
-	struct tw_chain due;
+	struct tw_due_list due;
 	bool more;
 
 	do {
 		raw_spin_lock(&cpu->lock);
-		due = (struct tw_chain){};
-		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now, TW_BATCH,
-					false, false, &due);
+		due = (struct tw_due_list){};
+		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now,
+					TW_BATCH_TIMERS, false, false, &due);
 		if (due.count && tw_has_ring(file))
 			tw_flow_expire(&ctx, &due);
 		else if (due.count)
-			ctx.wake |= tw_events_add(cpu, &due, ctx.now);
+			ctx.wake_readers |= tw_events_add(cpu, &due, ctx.now);
 		raw_spin_unlock(&cpu->lock);
 	} while (more);
-	tw_cpu_wake(&ctx);
+	tw_ctx_finish(&ctx);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A file with its CPU parts, and what the module's other files do for table, operations, events
- * and ring: time, user accounting, passes, memory that is there or not.
+ * A file with its CPU bases, and what the module's other files do for table, operations, events
+ * and ring: time, user accounting, expiry, memory that is there or not.
  */
 #ifndef RIG_H
 #define RIG_H
 
 #include "internal.h"
 
-#define RIG_PARTS	2U
+#define RIG_BASES	2U
 
 /**
  * struct rig_setup - what a file is made with
- * @parts: CPUs, 1 or 2
+ * @bases: CPUs, 1 or 2
  * @slots: slots per level
  * @tick: in ns
  * @capacity: most timers
@@ -21,7 +21,7 @@
  * @offset: what the time namespace of those who share memory with us adds, in ns
  */
 struct rig_setup {
-	unsigned int parts;
+	unsigned int bases;
 	unsigned int slots;
 	u64 tick;
 	u32 capacity;
@@ -47,7 +47,7 @@ extern bool (*rig_allow)(void);
 
 /*
  * Called where other CPUs may do something in the middle of an operation: a bucket is about to be
- * locked, or our part was unlocked for a moment. NULL: nothing is done.
+ * locked, or our base was unlocked for a moment. NULL: nothing is done.
  */
 extern void (*rig_gap)(void);
 
@@ -55,12 +55,12 @@ extern void (*rig_gap)(void);
 extern void (*rig_resched)(void);
 
 /* Do raw locks forbid that the CPU with number @nr begins a run? */
-bool rig_part_locked(const struct tw_file *file, unsigned int nr);
+bool rig_base_locked(const struct tw_file *file, unsigned int nr);
 
 struct tw_file *rig_make(const struct rig_setup *setup);
 void rig_free(struct tw_file *file);
 
-/* A pass over the part of the CPU that we are on, up to its end. */
-void rig_pass(struct tw_file *file);
+/* Expire the base of the CPU that we are on, until it has no more work. */
+void rig_expire(struct tw_file *file);
 
 #endif /* RIG_H */

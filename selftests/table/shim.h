@@ -38,7 +38,7 @@ void shim_before_bucket(void);
 /* Is there no memory? */
 bool shim_no_memory(void);
 /* Pieces of memory that were allocated and not freed. */
-extern long shim_pieces;
+extern long shim_allocations;
 /* Does user memory fault? */
 bool shim_fault(void);
 /* Others may run now. */
@@ -202,7 +202,7 @@ static inline void *shim_zeroed(size_t size)
 	void *p = shim_no_memory() ? NULL : aligned_alloc(align, whole);
 
 #ifdef SHIM_TEST
-	shim_pieces += !!p;
+	shim_allocations += !!p;
 #endif
 	return p ? memset(p, 0, whole) : NULL;
 }
@@ -210,7 +210,7 @@ static inline void *shim_zeroed(size_t size)
 static inline void shim_free(const void *p)
 {
 #ifdef SHIM_TEST
-	shim_pieces -= !!p;
+	shim_allocations -= !!p;
 #endif
 	free((void *)p);
 }

@@ -82,12 +82,12 @@ static void walk_stocks(struct model *m, u8 *seen)
 	unsigned int nr;
 	u32 index;
 
-	for (nr = 0; nr < RIG_PARTS; nr++) {
+	for (nr = 0; nr < RIG_BASES; nr++) {
 		cpu = m->file->cpu[nr];
 		if (!cpu)
 			continue;
-		CHECK(!cpu->lock.word, "part %u is locked", nr);
-		CHECK(!cpu->free == !cpu->nr_free, "part %u: first free %u, %u of them", nr,
+		CHECK(!cpu->lock.word, "base %u is locked", nr);
+		CHECK(!cpu->free == !cpu->nr_free, "base %u: first free %u, %u of them", nr,
 		      cpu->free, cpu->nr_free);
 		if (cpu->free)
 			walk_magazine(pool, cpu->free, cpu->nr_free, true, seen);
@@ -155,7 +155,7 @@ static void walk_memory(struct model *m)
 	const struct tw_dir *dir = table->dir;
 	size_t memory = dir_memory(&dir[TW_DIR_TIMERS], TW_PAGE) +
 			dir_memory(&dir[TW_DIR_BUCKETS], TW_PAGE) +
-			dir_memory(&dir[TW_DIR_WORDS], PAGE_SIZE);
+			dir_memory(&dir[TW_DIR_DEADLINES], PAGE_SIZE);
 
 	CHECK(rig_charged == memory + log_memory(m->file) && m->file->charged == memory,
 	      "%llu bytes charged to the user, %zu to the file, and %zu there, %zu in the log",
@@ -166,8 +166,10 @@ static void walk_memory(struct model *m)
 	      table->buckets, table->made);
 	CHECK(!table->made || table->made / TW_PAGE_TIMERS + 1 == dir[TW_DIR_TIMERS].used,
 	      "%u pages for %u timers", dir[TW_DIR_TIMERS].used, table->made);
-	CHECK(dir[TW_DIR_WORDS].used == (table->pool.words ? table->made / TW_PAGE_WORDS + 1 : 0),
-	      "%u pages of words for %u timers", dir[TW_DIR_WORDS].used, table->made);
+	CHECK(dir[TW_DIR_DEADLINES].used ==
+	      (table->pool.deadlines ? table->made / TW_PAGE_DEADLINES + 1 : 0),
+	      "%u pages of the deadline table for %u timers", dir[TW_DIR_DEADLINES].used,
+	      table->made);
 	CHECK(DIV_ROUND_UP(table->buckets, TW_PAGE_BUCKETS) == dir[TW_DIR_BUCKETS].used,
 	      "%u pages for %u buckets", dir[TW_DIR_BUCKETS].used, table->buckets);
 	CHECK(!table->lock.word && !m->file->ring.lock.word, "a lock is held");
@@ -186,7 +188,7 @@ u32 walk(struct model *m)
 	longest = walk_chains(m, seen);
 	walk_stocks(m, seen);
 	walk_due(m);
-	for (nr = 0; nr < RIG_PARTS; nr++)
+	for (nr = 0; nr < RIG_BASES; nr++)
 		if (m->file->cpu[nr])
 			pending += m->file->cpu[nr]->wheel.pending;
 	CHECK(pending == m->timers - m->due, "%u timers in wheels, not %u", pending,

@@ -106,7 +106,7 @@ static unsigned int lone(struct rig *r, u64 distance, u64 *visits)
 
 	rig_catch_up(r, now);
 	rig_add(r, 1, tick * r->w.tick, 0);
-	level = (rig_timer(r, 1)->prev & ~TW_HEAD) / rig_ring(r);
+	level = (rig_timer(r, 1)->prev & ~TW_HEAD) / rig_level_size(r);
 	wakes = run_until(r, tick);
 	CHECK(!late(r, 1), "fired %llu ticks late", late(r, 1));
 	CHECK(wakes <= level + 1, "%llu ticks away, level %u: %u wake-ups", distance, level, wakes);

@@ -90,8 +90,8 @@ static bool all_empty(const struct tw_wheel *w, unsigned int list, unsigned int 
 void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 {
 	const struct tw_wheel *w = &r->w;
-	unsigned int ring = rig_ring(r);
-	unsigned int chunk = min(ring, BITS_PER_LONG);
+	unsigned int size = rig_level_size(r);
+	unsigned int chunk = min(size, BITS_PER_LONG);
 	unsigned int list = 0, level, i;
 	u64 work = TW_NEVER;
 	u32 pending = 0;
@@ -100,9 +100,9 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 		u64 from = w->cursor >> level * w->shift;
 		bool any = false;
 
-		for (i = 0; i < ring; i++, list++) {
-			/* The only number in reach of the cursor with this place in the ring */
-			u64 b = from + ((i - from) & (ring - 1));
+		for (i = 0; i < size; i++, list++) {
+			/* The only number in reach of the cursor with this place in its level */
+			u64 b = from + ((i - from) & (size - 1));
 			u64 ready = level ? (b - 1) << level * w->shift : b;
 
 			if (!(list % chunk) && all_empty(w, list, chunk)) {
@@ -140,7 +140,7 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 	CHECK(pending == m->count, "%u timers pending, the model has %u", pending, m->count);
 }
 
-/* Check the chain of due timers. */
+/* Check the list of due timers. */
 void check_due(const struct rig *r, const struct model *m)
 {
 	u32 index, prev = 0, count = 0;
@@ -148,14 +148,14 @@ void check_due(const struct rig *r, const struct model *m)
 	for (index = r->due.first; index; index = rig_timer(r, index)->next) {
 		const struct tw_timer *t;
 
-		CHECK(index <= r->max, "the due chain leads to timer %u", index);
-		CHECK(++count <= r->due.count, "the due chain is longer than %u", r->due.count);
+		CHECK(index <= r->max, "the due list leads to timer %u", index);
+		CHECK(++count <= r->due.count, "the due list is longer than %u", r->due.count);
 		t = rig_timer(r, index);
 		CHECK(t->prev == prev, "due timer %u: prev is %u, not %u", index, t->prev, prev);
 		CHECK(t->state == TW_DUE && m->timer[index].state == MODEL_DUE,
-		      "timer %u is in the due chain in state %u", index, t->state);
+		      "timer %u is on the due list in state %u", index, t->state);
 		prev = index;
 	}
-	CHECK(prev == r->due.last, "the due chain ends with %u, not %u", prev, r->due.last);
+	CHECK(prev == r->due.last, "the due list ends with %u, not %u", prev, r->due.last);
 	CHECK(count == r->due.count, "%u timers are due, %u found", r->due.count, count);
 }

@@ -100,7 +100,7 @@ static u32 take_free(struct driver *d)
 	d->free_count--;
 	index = d->free[d->free_count - n];
 	d->free[d->free_count - n] = d->free[d->free_count];
-	tw_deadline_owner(&d->rig.pool, index, rig_timer(&d->rig, index));
+	tw_deadline_new_owner(&d->rig.pool, index, rig_timer(&d->rig, index));
 	return index;
 }
 
@@ -121,12 +121,12 @@ static void check_inserted(struct driver *d, u32 index)
 	list = rig_timer(r, index)->prev & ~TW_HEAD;
 	CHECK(list < r->lists && r->w.head[list] == index, "timer %u is not first in its slot",
 	      index);
-	level = list / rig_ring(r);
+	level = list / rig_level_size(r);
 	CHECK(level < r->w.levels, "timer %u was put into a backlog", index);
 	for (n = 0; n <= level; n++) {
 		shift = n * r->w.shift;
 		away = (tick >> shift) - (r->w.cursor >> shift);
-		CHECK((away < rig_ring(r)) == (n == level),
+		CHECK((away < rig_level_size(r)) == (n == level),
 		      "timer %u was put into level %u, level %u is %llu away", index, level, n,
 		      away);
 	}
@@ -358,7 +358,7 @@ static void op_postpone(struct driver *d)
 		return;
 	t = rig_timer(&d->rig, index);
 	t->deadline = times_later(d, t->deadline);
-	tw_deadline_void(&d->rig.pool, index, rig_timer(&d->rig, index));
+	tw_deadline_reset(&d->rig.pool, index, rig_timer(&d->rig, index));
 	if (source_once_in(&d->source, 8))
 		t->slack = max(t->slack, times_slack(d));
 	trace(d, "postpone %u deadline %llu slack %u\n", index, t->deadline, t->slack);
@@ -379,7 +379,7 @@ static void op_store(struct driver *d)
 	if (!index || !d->rig.word)
 		return;
 	t = rig_timer(&d->rig, index);
-	place = tw_word_in(tw_pool_words(&d->rig.pool), index);
+	place = tw_deadline_entry(tw_pool_deadlines(&d->rig.pool), index);
 	word = source_once_in(&d->source, 8) ? times_deadline(d) : times_later(d, t->deadline);
 	word = ((word + unit - 1) & ~(unit - 1)) | t->generation;
 	if (source_once_in(&d->source, 8))
@@ -417,7 +417,7 @@ static void op_move(struct driver *d)
 		break;
 	}
 	trace(d, "move %u deadline %llu\n", index, deadline);
-	tw_deadline_void(&d->rig.pool, index, rig_timer(&d->rig, index));
+	tw_deadline_reset(&d->rig.pool, index, rig_timer(&d->rig, index));
 	take_pending(d, index);
 	insert(d, index, deadline, source_once_in(&d->source, 4) ? times_slack(d) : t->slack);
 }
@@ -453,7 +453,7 @@ static void op_postpone_backlog(struct driver *d)
 		return;
 	t = rig_timer(&d->rig, index);
 	t->deadline = times_later(d, t->deadline);
-	tw_deadline_void(&d->rig.pool, index, rig_timer(&d->rig, index));
+	tw_deadline_reset(&d->rig.pool, index, rig_timer(&d->rig, index));
 	trace(d, "postpone %u in a backlog, deadline %llu\n", index, t->deadline);
 	model_postpone(&d->model, index, t->deadline, t->slack);
 	d->cascades += d->rig.w.levels;
@@ -480,7 +480,7 @@ static void op_move_due(struct driver *d)
 		return;
 	deadline = times_deadline(d);
 	trace(d, "move %u, due, deadline %llu\n", index, deadline);
-	tw_deadline_void(&d->rig.pool, index, rig_timer(&d->rig, index));
+	tw_deadline_reset(&d->rig.pool, index, rig_timer(&d->rig, index));
 	rig_take_due(&d->rig, index);
 	insert(d, index, deadline, times_slack(d));
 }

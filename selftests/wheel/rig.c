@@ -16,7 +16,7 @@ static void *must(void *memory)
 void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, unsigned int bits)
 {
 	unsigned int pages = max / TW_PAGE_TIMERS + 1;
-	unsigned int words = max / TW_PAGE_WORDS + 1;
+	unsigned int words = max / TW_PAGE_DEADLINES + 1;
 	unsigned int i;
 
 	memset(r, 0, sizeof(*r));
@@ -30,8 +30,8 @@ void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, uns
 	if (bits) {
 		r->word = must(calloc(words, sizeof(*r->word)));
 		for (i = 0; i < words; i++)
-			r->word[i] = must(calloc(TW_PAGE_WORDS, sizeof(**r->word)));
-		r->pool.words = r->word;
+			r->word[i] = must(calloc(TW_PAGE_DEADLINES, sizeof(**r->word)));
+		r->pool.deadlines = r->word;
 		r->pool.generation_mask = BIT(bits) - 1;
 	}
 	tw_wheel_init(&r->w, &r->pool, must(calloc(r->lists, sizeof(u32))),
@@ -58,7 +58,7 @@ void rig_restart(struct rig *r, u64 now)
 void rig_free(struct rig *r)
 {
 	unsigned int pages = r->max / TW_PAGE_TIMERS + 1;
-	unsigned int words = r->word ? r->max / TW_PAGE_WORDS + 1 : 0;
+	unsigned int words = r->word ? r->max / TW_PAGE_DEADLINES + 1 : 0;
 
 	while (pages)
 		free(r->page[--pages]);
@@ -79,7 +79,7 @@ u64 rig_deadline(const struct rig *r, u32 index)
 
 	if (!r->word)
 		return t->deadline;
-	word = r->word[index / TW_PAGE_WORDS][index % TW_PAGE_WORDS];
+	word = r->word[index / TW_PAGE_DEADLINES][index % TW_PAGE_DEADLINES];
 	unit = r->pool.generation_mask + 1ULL;
 	if (word % unit != t->generation)
 		return t->deadline;
@@ -110,7 +110,7 @@ void rig_remove(struct rig *r, u32 index)
 	t->state = TW_FREE;
 }
 
-/* Take a due timer out of the chain. */
+/* Take a due timer off the due list. */
 void rig_take_due(struct rig *r, u32 index)
 {
 	struct tw_timer *t = rig_timer(r, index);

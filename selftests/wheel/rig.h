@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A wheel and what the module's other files do for one: memory, the chain of due timers,
+ * A wheel and what the module's other files do for one: memory, the list of due timers,
  * taking timers from it.
  */
 #ifndef RIG_H
@@ -28,7 +28,7 @@ struct rig {
 	struct tw_pool pool;
 	struct tw_timer **page;
 	u64 **word;
-	struct tw_chain due;
+	struct tw_due_list due;
 	unsigned int slots;
 	unsigned int lists;
 	u32 max;
@@ -49,8 +49,8 @@ void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack);
 void rig_remove(struct rig *r, u32 index);
 void rig_take_due(struct rig *r, u32 index);
 
-/* Slots in the ring of each level. */
-static inline unsigned int rig_ring(const struct rig *r)
+/* Slots of each level. */
+static inline unsigned int rig_level_size(const struct rig *r)
 {
 	return 2 * r->slots;
 }

@@ -46,23 +46,23 @@ u64 ktime_get_ns(void)
 
 struct tw_cpu *tw_cpu_obtain(struct tw_file *f, bool nowait)
 {
-	abort();	/* there is one part */
+	abort();	/* there is one base */
 }
 
-u64 tw_cpu_set_back(struct tw_cpu *part, u64 now, u64 tick)
+u64 tw_cpu_clock_set_back(struct tw_cpu *base, u64 now, u64 tick)
 {
 	abort();	/* the clock is not set */
 }
 
-void tw_cpu_program(struct tw_cpu *part)
+void tw_cpu_program(struct tw_cpu *base)
 {
-	part->wheel.sooner = false;
-	part->programmed = 0;
+	base->wheel.sooner = false;
+	base->programmed = 0;
 }
 
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 {
-	abort();	/* there is one part */
+	abort();	/* there is one base */
 }
 
 void tw_cpu_barrier(struct tw_file *f)
@@ -93,7 +93,7 @@ void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
 }
 
-void tw_clockset_notice(struct tw_file *f)
+void tw_clockset_check(struct tw_file *f)
 {
 }
 
@@ -119,16 +119,16 @@ noinline void measured_run(enum kind kind, void *elems)
 	tw_cpu_begin(&ctx, file, 0);
 	switch (kind) {
 	case ADD:
-		done = tw_run_add(&ctx, elems, BATCH);
+		done = tw_ops_add(&ctx, elems, BATCH);
 		break;
 	case MOVE:
-		done = tw_run_move(&ctx, elems, BATCH);
+		done = tw_ops_move(&ctx, elems, BATCH);
 		break;
 	case REMOVE:
-		done = tw_run_remove(&ctx, elems, BATCH);
+		done = tw_ops_remove(&ctx, elems, BATCH);
 		break;
 	case GET:
-		done = tw_run_get(&ctx, elems, BATCH);
+		done = tw_ops_get(&ctx, elems, BATCH);
 		break;
 	default:
 		break;
@@ -143,19 +143,19 @@ noinline void measured_pass(void)
 {
 	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = now_ns };
 	struct tw_wheel *w = &cpu->wheel;
-	struct tw_chain due;
+	struct tw_due_list due;
 	bool more;
 
 	do {
 		raw_spin_lock(&cpu->lock);
-		due = (struct tw_chain){};
+		due = (struct tw_due_list){};
 		more = tw_wheel_collect(w, div64_u64(now_ns, w->tick), now_ns, PIECE, false, false,
 					&due);
 		if (due.count)
 			tw_flow_expire(&ctx, &due);
 		raw_spin_unlock(&cpu->lock);
 	} while (more);
-	if (ctx.wake)
+	if (ctx.wake_readers)
 		tw_events_wake(file);
 }
 
@@ -171,7 +171,7 @@ noinline u64 measured_read(void)
 /* TIMERWHEEL_IOC_FLOW */
 noinline void measured_flow(void)
 {
-	tw_flow_all(file);
+	tw_flow_ioctl(file);
 }
 
 noinline void count_from_here(void)
@@ -316,7 +316,7 @@ static void make_file(void)
 	file->table.pool.generation_mask = BIT(19) - 1;
 	tw_events_init(&file->events);
 	tw_ring_init(&file->ring);
-	if (tw_table_init(file) || tw_ring_make(&file->ring, RING, 0))
+	if (tw_table_init(file) || tw_ring_alloc(&file->ring, RING, 0))
 		abort();
 	raw_spin_lock_init(&cpu->lock);
 	cpu->file = file;

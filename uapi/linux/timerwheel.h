@@ -2,76 +2,75 @@
 /*
  * timerwheel: one file descriptor for millions of timeouts.
  *
- * Each open of /dev/timerwheel is a new, private wheel. A wheel holds timers,
- * each named by a 64-bit key of the caller's choice. A timer is PENDING until
- * its deadline and DUE from then until a reader has its event.
+ * Each open of /dev/timerwheel creates a new, private wheel. A wheel holds timers; each timer is
+ * identified by a 64-bit key that the caller chooses. A timer is PENDING until its deadline. It is
+ * then DUE until its event has been delivered to a reader.
  *
- * Errors, one meaning each
- * ------------------------
- * A call fails as a whole (returns -1 and sets errno) only when it did nothing:
+ * Errors
+ * ------
+ * A call returns -1 and sets errno only if it did nothing. Each error has one meaning:
  *
- *  EINVAL     a field, flag or size the kernel does not understand, a reserved
- *             field that is not zero, a value outside the limits of INFO, a read
- *             buffer too small for one event, ADVANCE on a wheel whose clock is
- *             not MANUAL or to a time that has passed
- *  E2BIG      a structure, or the first element of an array, larger than the kernel
- *             knows with something set in the part it does not know (or larger than a
- *             page), more than TIMERWHEEL_BATCH_MAX elements
- *  EFAULT     memory that cannot be read or written. Should it go away while a call
- *             works, what was done stays done and is no error; its results are not told
- *  EBADF      a call that changes the wheel (SETUP, ADD, MOVE, REMOVE, DRAIN, ADVANCE, FLOW) on a
- *             descriptor that is not open for writing, another one, or read, on one that is not
- *             open for reading
- *  EBUSY      SETUP after the first timer or after mmap(), or a second time
- *  EAGAIN     read: nothing is due and the descriptor does not block
- *  EINTR      a signal arrived before anything was done. LIST and DRAIN, which may have
- *             far to go to the first timer, give up only for one that kills
- *  ENOMEM     the kernel (or the caller's memory cgroup) has no memory
- *  EDQUOT     the user has reached the cap on memory for all wheels: open, SETUP, MONITOR, mmap
+ *  EINVAL     a field, flag or size that the kernel does not know; a reserved field that is not
+ *             zero; a value outside the limits reported by INFO; a read buffer smaller than one
+ *             event; ADVANCE on a wheel whose clock is not MANUAL, or to a time in the past
+ *  E2BIG      a structure, or the first element of an array, that is larger than the kernel's and
+ *             has a nonzero byte in the part that the kernel does not know, or that is larger than
+ *             a page; more than TIMERWHEEL_BATCH_MAX elements
+ *  EFAULT     memory that cannot be read or written. If it becomes inaccessible while the call
+ *             runs, what was done stays done and the call succeeds, but its results are lost
+ *  EBADF      the descriptor is not open for writing and the call changes the wheel (SETUP, ADD,
+ *             MOVE, REMOVE, DRAIN, ADVANCE, FLOW), or is not open for reading and the call is any
+ *             other one, or read
+ *  EBUSY      SETUP: a timer was armed, the deadline table was mapped, or SETUP was done before
+ *  EAGAIN     read: nothing is due and the descriptor is non-blocking
+ *  EINTR      a signal arrived before anything was done. LIST and DRAIN may have to search for
+ *             long before they find the first timer; only a fatal signal interrupts that search
+ *  ENOMEM     the kernel, or the caller's memory cgroup, is out of memory
+ *  EDQUOT     the user has reached the limit on memory for all wheels: open, SETUP, MONITOR, mmap
  *             of the deadline table, and the first call on timers of a new wheel
- *  ENOSPC     MONITOR: the wheel has as many as it may have
+ *  ENOSPC     MONITOR: the wheel has TIMERWHEEL_MONITORS_MAX monitors
  *  EMFILE, ENFILE  MONITOR: no descriptor is left
- *  EPERM      SETUP with TIMERWHEEL_SETUP_ALARM: the caller has not CAP_WAKE_ALARM
- *  EOPNOTSUPP SETUP with TIMERWHEEL_SETUP_ALARM: nothing can wake this machine
- *  ENOTTY     no such call
+ *  EPERM      SETUP with TIMERWHEEL_SETUP_ALARM: the caller lacks CAP_WAKE_ALARM
+ *  EOPNOTSUPP SETUP with TIMERWHEEL_SETUP_ALARM: no clock of this machine can wake it
+ *  ENOTTY     unknown ioctl number
  *
- * A call on an array returns the number of elements done, counted from the first.
- * That is less than asked for when an element could not be read or written, or has something set
- * in a part that the kernel does not know, or a signal arrived (or other work for the thread, such
- * as that of io_uring): call again with the rest, and what stopped it is then the error of that
- * call. Elements behind those done may have been written to in part by GET, LIST, DRAIN and read.
- * Each element done carries its own result; one that failed changed nothing and never
- * undoes or hides another:
+ * A call on an array returns the number of elements processed, counted from the first. It stops
+ * early if an element cannot be read or written or has a nonzero byte in a part that the kernel
+ * does not know, if a signal arrives, or if the thread has other work to do (io_uring, for
+ * example). Call again with the remaining elements; if the reason persists, that call fails with
+ * the error. GET, LIST, DRAIN and read may have written to memory behind the last element that
+ * they report. Each processed element has its own result. An element that failed changed nothing
+ * and does not affect the other elements:
  *
- *  >= 0       done: TIMERWHEEL_WAS_NONE, _WAS_PENDING or _WAS_DUE says what there
- *             was under that key before
- *  -EINVAL    a flag not understood, flags that exclude each other, a reserved
- *             field that is not zero, a period beyond the largest time
- *  -ENOENT    no timer has that key
- *  -EEXIST    TIMERWHEEL_EXCL, and a timer has that key
- *  -ESTALE    TIMERWHEEL_MATCH, and the timer's value is another
+ *  >= 0       success: TIMERWHEEL_WAS_NONE, _WAS_PENDING or _WAS_DUE is the state of the key
+ *             before the operation
+ *  -EINVAL    an unknown flag, flags that exclude each other, a reserved field that is not zero,
+ *             a period greater than TIMERWHEEL_TIME_MAX
+ *  -ENOENT    no timer has this key
+ *  -EEXIST    TIMERWHEEL_EXCL, and a timer has this key
+ *  -ESTALE    TIMERWHEEL_MATCH, and the timer has a different value
  *  -ENOSPC    the wheel is full
- *  -EDQUOT    the user who opened the wheel has reached the cap on memory for all wheels
- *  -EMLINK    32 timers share the key's hash chain: somebody chose their keys for that
- *  -ENOMEM    no memory for one more timer; after one such result a call asks the
- *             system for no more
- *  -ESHUTDOWN the wheel was closed to new timers (TIMERWHEEL_DRAIN_CLOSE)
+ *  -EDQUOT    the user who opened the wheel has reached the limit on memory for all wheels
+ *  -EMLINK    the hash chain of this key already holds 32 timers. Keys collide like that only if
+ *             somebody chose them to
+ *  -ENOMEM    no memory for another timer. After the first such result a call does not try to
+ *             allocate again
+ *  -ESHUTDOWN the wheel accepts no new timers (TIMERWHEEL_DRAIN_CLOSE)
  *
  * Times
  * -----
- * All times are nanoseconds. Absolute times are those of the wheel's clock as the
- * calling process sees it (its time namespace); those beyond TIMERWHEEL_TIME_MAX
- * (292 years) are taken as TIMERWHEEL_TIME_MAX. Relative times are signed: "then - now" may be
- * stored as it is, and is negative if then has passed. A sum beyond TIMERWHEEL_TIME_MAX is taken
- * as that.
+ * All times are in nanoseconds. Absolute times are values of the wheel's clock in the time
+ * namespace of the calling process. Relative times are signed: the caller may store "then - now",
+ * which is negative if that time has passed. An absolute time, or the sum of now and a relative
+ * one, that is greater than TIMERWHEEL_TIME_MAX (292 years) is treated as TIMERWHEEL_TIME_MAX.
  *
- * Growth of this interface
+ * Extending this interface
  * ------------------------
- * Each structure begins with its own size. A newer kernel takes the older, smaller
- * one; an older kernel takes a newer, larger one whose unknown part is zero. The same holds for
- * the elements of arrays (elem_size); those of GET, LIST and DRAIN are only written, and of
- * larger ones the unknown part is set to zero. All
- * layouts are the same for 32- and 64-bit programs. Reserved fields must be zero.
+ * Each structure begins with its own size. A newer kernel accepts the older, smaller structure. An
+ * older kernel accepts a newer, larger one if the part that it does not know is zero. The same
+ * holds for the elements of arrays (elem_size). Elements of GET, LIST and DRAIN are output: the
+ * kernel zeroes the part that it does not know. All layouts are the same for 32-bit and 64-bit
+ * programs. Reserved fields must be zero.
  */
 #ifndef _UAPI_LINUX_TIMERWHEEL_H
 #define _UAPI_LINUX_TIMERWHEEL_H
@@ -79,23 +78,23 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/** TIMERWHEEL_ABI_VERSION - grows by one with each addition to this file */
+/** TIMERWHEEL_ABI_VERSION - incremented with each addition to this file */
 #define TIMERWHEEL_ABI_VERSION	1
 
-/** TIMERWHEEL_BATCH_MAX - most elements in one call */
+/** TIMERWHEEL_BATCH_MAX - maximum number of elements in one call */
 #define TIMERWHEEL_BATCH_MAX	65536
 
 /** TIMERWHEEL_TIME_MAX - the largest time, in ns; "never" for practical purposes */
 #define TIMERWHEEL_TIME_MAX	0x7fffffffffffffffULL
 
 /**
- * enum timerwheel_clock - what a wheel's time is
- * @TIMERWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC: stands still in suspend (the default)
- * @TIMERWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME: goes on in suspend; what fell due
- *	meanwhile is delivered at resume. Wakes the machine with TIMERWHEEL_SETUP_ALARM only.
- * @TIMERWHEEL_CLOCK_REALTIME: CLOCK_REALTIME: a set clock moves the deadlines with it
- *	(relative ones are turned into absolute ones when they are armed)
- * @TIMERWHEEL_CLOCK_MANUAL: starts at 0 and moves only by TIMERWHEEL_IOC_ADVANCE
+ * enum timerwheel_clock - the clock of a wheel
+ * @TIMERWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC (the default). Stops during suspend.
+ * @TIMERWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME. Continues during suspend; timers that fell due
+ *	meanwhile are delivered at resume. Wakes the machine only with TIMERWHEEL_SETUP_ALARM.
+ * @TIMERWHEEL_CLOCK_REALTIME: CLOCK_REALTIME. Deadlines are absolute, so setting the clock brings
+ *	them nearer or moves them away. A relative time becomes absolute when the timer is armed.
+ * @TIMERWHEEL_CLOCK_MANUAL: starts at 0 and advances only by TIMERWHEEL_IOC_ADVANCE
  */
 enum timerwheel_clock {
 	TIMERWHEEL_CLOCK_MONOTONIC	= 0,
@@ -105,35 +104,35 @@ enum timerwheel_clock {
 };
 
 /**
- * struct timerwheel_info - TIMERWHEEL_IOC_INFO: what this kernel can and how this wheel is set
- * @size: in: sizeof(struct timerwheel_info) of the caller; out: the kernel's. The
- *	kernel fills as much as both know and zeroes the rest.
+ * struct timerwheel_info - TIMERWHEEL_IOC_INFO: limits of the kernel, settings of this wheel
+ * @size: in: sizeof(struct timerwheel_info) of the caller; out: the kernel's. The kernel fills in
+ *	the part that both know and zeroes the rest.
  * @flags: in: 0; out: TIMERWHEEL_INFO_* bits
  * @abi_version: TIMERWHEEL_ABI_VERSION of the kernel
- * @batch_max: most elements in one call
- * @features: bits of additions to version 1 (none yet)
- * @errata: bits of known faults that were mended without a new version (none yet)
- * @tick_min: shortest tick SETUP grants on a running clock, in ns (a MANUAL wheel: 1)
+ * @batch_max: maximum number of elements in one call
+ * @features: bits for additions to version 1 (none yet)
+ * @errata: bits for faults that were fixed without a new version (none yet)
+ * @tick_min: shortest tick that SETUP accepts, in ns; with the MANUAL clock it accepts 1 ns
  * @tick_max: longest tick, in ns
- * @slots_min: fewest slots per level
- * @slots_max: most slots per level
- * @capacity_max: most timers in a wheel
- * @clock: this wheel's clock (enum timerwheel_clock)
- * @tick: this wheel's tick (granularity), in ns
- * @slots: this wheel's slots per level
- * @capacity: most timers in this wheel
- * @slack: this wheel's default slack, in ns
- * @wake_ns: a reader is woken at most so many ns after the first event...
- * @wake_events: ...or when so many events wait
- * @generation_bits: in a word of the deadline table the lower bits that hold a generation
+ * @slots_min: minimum number of slots per level
+ * @slots_max: maximum number of slots per level
+ * @capacity_max: maximum capacity of a wheel, in timers
+ * @clock: clock of this wheel (enum timerwheel_clock)
+ * @tick: tick (granularity) of this wheel, in ns
+ * @slots: slots per level of this wheel
+ * @capacity: maximum number of timers in this wheel
+ * @slack: default slack of this wheel, in ns
+ * @wake_ns: a reader is woken at most this many ns after the first event...
+ * @wake_events: ...or when this many events wait
+ * @generation_bits: number of low bits of a deadline table entry that hold the generation
  * @user_memory: bytes of kernel memory charged to the user who opened this wheel, for all wheels
- *	and monitors. Memory is charged as it is first used and given back when the wheel is closed.
- * @user_memory_max: and the most that may be
- * @now: the wheel's clock, as the caller sees it, in ns
- * @ring: length of this wheel's event ring, 0: it has none
- * @ring_max: the longest there may be
- * @event_size: bytes of an event of this wheel, from read, in its ring and of its monitors
- * @event_size_max: bytes of the largest that this kernel knows
+ *	and monitors. Memory is charged when it is first needed and uncharged after close.
+ * @user_memory_max: the limit on @user_memory
+ * @now: current time of the wheel's clock in the caller's time namespace, in ns
+ * @ring: length of this wheel's event ring, in events; 0: the wheel has no ring
+ * @ring_max: maximum length of an event ring
+ * @event_size: size in bytes of this wheel's events, from read, in the ring and from monitors
+ * @event_size_max: size in bytes of the largest event that this kernel knows
  */
 struct timerwheel_info {
 	__u32 size;
@@ -165,11 +164,11 @@ struct timerwheel_info {
 };
 
 /**
- * TIMERWHEEL_INFO_SETTLED - SETUP was done, a timer was armed or the deadline table was mapped:
- * too late for SETUP
+ * TIMERWHEEL_INFO_SETTLED - SETUP would fail with EBUSY: it was done before, a timer was armed, or
+ * the deadline table was mapped
  */
 #define TIMERWHEEL_INFO_SETTLED	(1U << 0)
-/** TIMERWHEEL_INFO_CLOSED - the wheel takes no new timers (TIMERWHEEL_DRAIN_CLOSE) */
+/** TIMERWHEEL_INFO_CLOSED - the wheel accepts no new timers (TIMERWHEEL_DRAIN_CLOSE) */
 #define TIMERWHEEL_INFO_CLOSED	(1U << 1)
 /** TIMERWHEEL_INFO_CLOCK_SET - the wheel was set up with TIMERWHEEL_SETUP_CLOCK_SET */
 #define TIMERWHEEL_INFO_CLOCK_SET	(1U << 2)
@@ -177,42 +176,42 @@ struct timerwheel_info {
 #define TIMERWHEEL_INFO_ALARM		(1U << 3)
 
 /**
- * TIMERWHEEL_SETUP_CLOCK_SET - SETUP: an event tells when the wheel's clock, which must be REALTIME
- * (else EINVAL), is set: TIMERWHEEL_EVENT_CLOCK_SET
+ * TIMERWHEEL_SETUP_CLOCK_SET - SETUP: deliver an event (TIMERWHEEL_EVENT_CLOCK_SET) when the
+ * wheel's clock is set. The clock must be REALTIME (else EINVAL).
  */
 #define TIMERWHEEL_SETUP_CLOCK_SET	(1U << 0)
 /**
  * TIMERWHEEL_SETUP_ALARM - SETUP: the wheel's timers wake the machine from suspend, as
  * CLOCK_BOOTTIME_ALARM and CLOCK_REALTIME_ALARM do
  *
- * The clock must be BOOTTIME or REALTIME (else EINVAL). Needs CAP_WAKE_ALARM (EPERM) and a
- * hardware clock that can wake the machine (EOPNOTSUPP). Suspend fails with EBUSY while a timer is
- * to fall due within 2 seconds. The machine may wake too early for timers that were put off, and
- * when thousands of them are far away.
+ * The clock must be BOOTTIME or REALTIME (else EINVAL). The caller needs CAP_WAKE_ALARM (EPERM) and
+ * the machine a clock that can wake it (EOPNOTSUPP). Suspend fails with EBUSY if a timer falls due
+ * within 2 seconds. The machine may wake up too early if a timer was postponed, or if there are
+ * thousands of timers far in the future.
  */
 #define TIMERWHEEL_SETUP_ALARM		(1U << 1)
 
 /**
- * struct timerwheel_setup - TIMERWHEEL_IOC_SETUP: once, before the first timer
+ * struct timerwheel_setup - TIMERWHEEL_IOC_SETUP: settings, once and before the first timer
  * @size: sizeof(struct timerwheel_setup)
  * @flags: TIMERWHEEL_SETUP_*
  * @clock: enum timerwheel_clock
  * @slots: slots per level, rounded up to a power of two; 0: 256
  * @tick: length of a tick in ns; 0: 1,000,000 (1 ms)
- * @capacity: most timers in the wheel; 0: 4,194,304. Memory is used as timers come.
- * @wake_events: wake a reader when so many events wait...; 0: 1
- * @wake_ns: ...or so many ns after the first of them, whichever is first, on the
- *	wheel's clock: when REALTIME is set back, readers may sleep as much longer, until
- *	more happens in the wheel. Must not be 0 when @wake_events is above 1.
- * @slack: slack of timers that do not bring their own, in ns
- * @ring: length of the event ring, rounded up to a power of two, at most
- *	TIMERWHEEL_RING_MAX; 0: there is none, events are read. See struct timerwheel_ring.
- * @event_size: bytes of an event as the caller knows it, sizeof(struct timerwheel_event), a
- *	multiple of 8 up to 4096; 0: 48, that of version 1. Granted is at most what the kernel
- *	knows.
+ * @capacity: maximum number of timers in the wheel; 0: 4,194,304. Memory is allocated as timers
+ *	are added.
+ * @wake_events: wake a reader when this many events wait...; 0: 1
+ * @wake_ns: ...or this many ns after the first of them, whichever comes first. Must not be 0 if
+ *	@wake_events is greater than 1. The time is measured by the wheel's clock: if REALTIME is
+ *	set back, readers may sleep longer by that amount, until there is activity in the wheel.
+ * @slack: slack of timers armed without TIMERWHEEL_SLACK, in ns
+ * @ring: length of the event ring, rounded up to a power of two, at most TIMERWHEEL_RING_MAX. 0:
+ *	no ring; events are delivered by read(). See struct timerwheel_ring.
+ * @event_size: sizeof(struct timerwheel_event) of the caller: a multiple of 8, 48 to 4096; 0: 48,
+ *	the size in version 1. The kernel grants at most its own size.
  *
- * The kernel writes back what it granted. Errors: EINVAL, E2BIG, EFAULT, EBUSY; with a ring
- * also ENOMEM and EDQUOT; with TIMERWHEEL_SETUP_ALARM also EPERM and EOPNOTSUPP.
+ * The kernel writes the granted values back. Errors: EINVAL, E2BIG, EFAULT, EBUSY; with a ring also
+ * ENOMEM and EDQUOT; with TIMERWHEEL_SETUP_ALARM also EPERM and EOPNOTSUPP.
  */
 struct timerwheel_setup {
 	__u32 size;
@@ -229,17 +228,17 @@ struct timerwheel_setup {
 };
 
 /**
- * struct timerwheel_batch - one call on an array of timers
+ * struct timerwheel_batch - argument of the calls on arrays of timers
  * @size: sizeof(struct timerwheel_batch)
- * @flags: TIMERWHEEL_DRAIN_CLOSE for DRAIN, else 0
+ * @flags: DRAIN: TIMERWHEEL_DRAIN_CLOSE or 0; other calls: 0
  * @elems: address of the array
- * @count: elements in it, 0 to TIMERWHEEL_BATCH_MAX
- * @elem_size: size of one element, sizeof the structure named with each call; what is larger than
- *	the kernel knows costs more
- * @cursor: LIST: where to go on: 0 at first, then what the last call wrote here.
- *	Other calls: 0.
+ * @count: number of elements, 0 to TIMERWHEEL_BATCH_MAX
+ * @elem_size: size of one element: sizeof the structure that the call names. A size other than the
+ *	kernel's works, but is slower.
+ * @cursor: LIST: where to continue: 0 in the first call, afterwards the value that the last call
+ *	stored here. Other calls: 0.
  *
- * The ioctl returns the number of elements done (see the top of this file).
+ * The ioctl returns the number of elements processed (see the top of this file).
  */
 struct timerwheel_batch {
 	__u32 size;
@@ -250,39 +249,41 @@ struct timerwheel_batch {
 	__aligned_u64 cursor;
 };
 
-/** TIMERWHEEL_WAS_NONE - result of ADD: there was no timer with this key */
+/** TIMERWHEEL_WAS_NONE - result of ADD: no timer had this key */
 #define TIMERWHEEL_WAS_NONE	0
-/** TIMERWHEEL_WAS_PENDING - result: the timer was pending; that arming has ended */
+/** TIMERWHEEL_WAS_PENDING - result: the timer was pending */
 #define TIMERWHEEL_WAS_PENDING	1
-/** TIMERWHEEL_WAS_DUE - result: the timer was due; its event will never be read */
+/** TIMERWHEEL_WAS_DUE - result: the timer was due; ADD, MOVE, REMOVE, DRAIN withdrew its event */
 #define TIMERWHEEL_WAS_DUE	2
 
 /** TIMERWHEEL_ABS - ADD, MOVE, ADVANCE: the time is absolute, not relative to now */
 #define TIMERWHEEL_ABS		(1U << 0)
-/** TIMERWHEEL_EXCL - ADD: fail with EEXIST if the key exists, do not replace it */
+/** TIMERWHEEL_EXCL - ADD: if the key exists, fail with EEXIST instead of replacing the timer */
 #define TIMERWHEEL_EXCL		(1U << 1)
 /** TIMERWHEEL_MATCH - ADD, MOVE, REMOVE: only if the timer exists and its value is @match */
 #define TIMERWHEEL_MATCH	(1U << 2)
-/** TIMERWHEEL_SLACK - ADD: use @slack of the element, not the wheel's default */
+/** TIMERWHEEL_SLACK - ADD: use @slack of the element instead of the wheel's default */
 #define TIMERWHEEL_SLACK	(1U << 3)
 
 /**
  * struct timerwheel_add - element of TIMERWHEEL_IOC_ADD: arm a timer
- * @key: its name, any number, unique in the wheel. A timer that exists is replaced:
- *	new value, deadline, period, slack; an event of the old arming is withdrawn.
- * @value: handed back in the event
- * @deadline: when, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time that
- *	has passed makes the timer due at once.
- * @period: 0: one shot; else ns from each deadline to the next
- * @slack: how many ns later than necessary it may fire so that it can share
- *	a wake-up with others (with TIMERWHEEL_SLACK, else 0). Rounded down to ticks,
- *	2^32 - 1 of them, and 2^61 ns.
- * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
- * @flags: TIMERWHEEL_ABS, _EXCL or _MATCH (not both), _SLACK
+ * @key: identifies the timer in this wheel; any number. If the key exists, the timer is replaced:
+ *	it gets the new value, deadline, period and slack, and an undelivered event of the previous
+ *	arming is withdrawn.
+ * @value: returned in the event
+ * @deadline: in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time in the past makes the
+ *	timer due at once.
+ * @period: ns from each deadline to the next; 0: the timer fires once
+ * @slack: with TIMERWHEEL_SLACK: how much later, in ns, the timer may fire in order to share a
+ *	wake-up with others. Rounded down to ticks; limited to 2^32 - 1 ticks and to 2^61 ns.
+ *	Without TIMERWHEEL_SLACK: 0.
+ * @match: with TIMERWHEEL_MATCH: value that the timer must have now. Otherwise: 0.
+ * @flags: TIMERWHEEL_ABS, TIMERWHEEL_SLACK, and TIMERWHEEL_EXCL or TIMERWHEEL_MATCH (not both)
  * @result: out: TIMERWHEEL_WAS_* or a negative error
- * @index: out: the timer's place in the wheel's table; its own until it is removed,
- *	drained or (one shot) delivered
- * @generation: out: which of the owners of that place it is; see TIMERWHEEL_MMAP_DEADLINES
+ * @index: out: index of the timer in the wheel's table. The timer keeps it until it is removed or
+ *	drained or, if it fires once, until it is delivered.
+ * @generation: out: distinguishes this timer from earlier and later ones with the same index; see
+ *	TIMERWHEEL_MMAP_DEADLINES
  */
 struct timerwheel_add {
 	__aligned_u64 key;
@@ -298,12 +299,12 @@ struct timerwheel_add {
 };
 
 /**
- * struct timerwheel_move - element of TIMERWHEEL_IOC_MOVE: a new deadline
- * @key: which timer
- * @deadline: when, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time that has
- *	passed makes the timer due at once. Value, period and slack stay. An event of the old
- *	deadline is withdrawn.
- * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
+ * struct timerwheel_move - element of TIMERWHEEL_IOC_MOVE: change a timer's deadline
+ * @key: key of the timer
+ * @deadline: the new deadline, in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time in
+ *	the past makes the timer due at once. Value, period and slack do not change. An undelivered
+ *	event of the previous deadline is withdrawn.
+ * @match: with TIMERWHEEL_MATCH: value that the timer must have now. Otherwise: 0.
  * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  */
@@ -316,14 +317,14 @@ struct timerwheel_move {
 };
 
 /**
- * struct timerwheel_remove - element of TIMERWHEEL_IOC_REMOVE: take a timer out
- * @key: which timer
- * @match: value the timer must have now (with TIMERWHEEL_MATCH, else 0)
- * @value: out: its value
- * @left: out: ns that were left until its deadline; negative: ns since then
+ * struct timerwheel_remove - element of TIMERWHEEL_IOC_REMOVE: remove a timer
+ * @key: key of the timer
+ * @match: with TIMERWHEEL_MATCH: value that the timer must have now. Otherwise: 0.
+ * @value: out: the timer's value
+ * @left: out: ns that were left until its deadline; negative: ns since its deadline
  * @flags: TIMERWHEEL_MATCH
- * @result: out: TIMERWHEEL_WAS_PENDING, TIMERWHEEL_WAS_DUE or a negative error. On an
- *	error @value and @left are not written.
+ * @result: out: TIMERWHEEL_WAS_PENDING, TIMERWHEEL_WAS_DUE or a negative error. On error @value and
+ *	@left do not change.
  */
 struct timerwheel_remove {
 	__aligned_u64 key;
@@ -335,20 +336,20 @@ struct timerwheel_remove {
 };
 
 /**
- * struct timerwheel_entry - element of GET, LIST and DRAIN: a timer as it is (was)
- * @key: its key (GET: in)
+ * struct timerwheel_entry - element of GET, LIST and DRAIN: description of a timer
+ * @key: its key (GET: input)
  * @value: its value
- * @deadline: when it falls (fell) due, absolute, in ns
- * @left: ns until then; negative: ns since then
- * @period: its period in ns, 0: one shot
- * @slack: its slack in ns, as granted
+ * @deadline: its deadline, absolute, in ns
+ * @left: ns until its deadline; negative: ns since its deadline
+ * @period: its period in ns; 0: it fires once
+ * @slack: its slack in ns, rounded down to ticks
  * @flags: in: 0; out: 0
- * @result: TIMERWHEEL_WAS_PENDING or TIMERWHEEL_WAS_DUE, or a negative error (GET
- *	only; nothing else is written then)
- * @index: its place in the wheel's table
- * @generation: which of the owners of that place it is
+ * @result: TIMERWHEEL_WAS_PENDING or TIMERWHEEL_WAS_DUE; GET: or a negative error, and then the
+ *	other fields do not change
+ * @index: its index in the wheel's table
+ * @generation: distinguishes it from earlier and later timers with the same index
  *
- * LIST and DRAIN only write elements; what was in them does not matter.
+ * LIST and DRAIN ignore the previous contents of an element.
  */
 struct timerwheel_entry {
 	__aligned_u64 key;
@@ -364,24 +365,25 @@ struct timerwheel_entry {
 };
 
 /**
- * TIMERWHEEL_DRAIN_CLOSE - DRAIN: from now on ADD fails with ESHUTDOWN. When the
- * call returns, no ADD that began before it is still under way; that is so even if
- * it fails with EFAULT, EINTR or ENOMEM. Periodic timers that are pending or due go
- * on until they are drained.
+ * TIMERWHEEL_DRAIN_CLOSE - DRAIN: from now on ADD fails with ESHUTDOWN
+ *
+ * When the call returns, every ADD that began before it has ended. Both hold even if the call fails
+ * with EFAULT, EINTR or ENOMEM. Periodic timers that are pending or due keep firing until they are
+ * drained.
  */
 #define TIMERWHEEL_DRAIN_CLOSE	(1U << 0)
 
 /**
- * struct timerwheel_advance - TIMERWHEEL_IOC_ADVANCE: move a MANUAL wheel's time forward
+ * struct timerwheel_advance - TIMERWHEEL_IOC_ADVANCE: advance the time of a MANUAL wheel
  * @size: sizeof(struct timerwheel_advance)
  * @flags: TIMERWHEEL_ABS
- * @time: by how many ns (negative: EINVAL), or to which time with TIMERWHEEL_ABS
- * @now: out: the time that it is now
- * @expired: out: timers that fell due in this call
+ * @time: number of ns (negative: EINVAL), or the new time with TIMERWHEEL_ABS
+ * @now: out: the time after the call
+ * @expired: out: number of timers that fell due during the call
  *
- * The time passes through each tick in order: timers fire in the order of their
- * ticks, and each one's fired time is that of its tick. Errors: EINVAL (not a
- * MANUAL wheel; the past), E2BIG, EFAULT, EINTR (a fatal signal).
+ * Time passes through all ticks in order: timers fire in the order of their ticks, and the fired
+ * time of each timer is that of its tick. Errors: EINVAL (the clock is not MANUAL, or @time is in
+ * the past), E2BIG, EFAULT, EINTR (a fatal signal), ENOMEM, EDQUOT.
  */
 struct timerwheel_advance {
 	__u32 size;
@@ -392,22 +394,24 @@ struct timerwheel_advance {
 };
 
 /**
- * struct timerwheel_event - what read() returns, an array of them
+ * struct timerwheel_event - an event; read() returns an array of them
  * @key: the timer's key
  * @value: the timer's value
- * @deadline: when it fell due, absolute, in ns
- * @fired: when the kernel saw that; never before @deadline
- * @overruns: periodic: deadlines since then that this event stands for as well
+ * @deadline: the deadline that was reached, absolute, in ns
+ * @fired: when the kernel found the timer due, in ns; never before @deadline
+ * @overruns: periodic timer: number of later deadlines that had passed as well and have no event of
+ *	their own
  * @flags: TIMERWHEEL_EVENT_*
- * @index: the timer's place in the wheel's table
+ * @index: the timer's index in the wheel's table
  *
- * Events come in the order in which timers fired on a CPU: by tick, and within
- * a tick in any order. read() returns as many as fit, at least one; a buffer that is
- * not a multiple of their size is used up to the last whole one.
+ * Events of timers that fired on the same CPU are delivered in the order of their ticks; the order
+ * within a tick is not specified. read() returns as many events as fit, at least one. It never
+ * returns a part of an event.
  *
- * The structure may grow at its end, and events are as long as SETUP has granted (@event_size of
- * INFO): 48 bytes unless somebody asked for more. Who goes on with a wheel that a newer program has
- * set up steps from one to the next by that, and leaves alone what it does not know.
+ * The structure may grow at its end. An event has the size that SETUP granted (@event_size of
+ * INFO), which is 48 bytes unless a larger one was requested. A program that takes over a wheel
+ * which a newer program has set up must use that size as the distance between events, and ignore
+ * the part that it does not know.
  */
 struct timerwheel_event {
 	__aligned_u64 key;
@@ -419,48 +423,50 @@ struct timerwheel_event {
 	__u32 index;
 };
 
-/** TIMERWHEEL_EVENT_PERIODIC - the timer is armed again */
+/** TIMERWHEEL_EVENT_PERIODIC - the timer is periodic and was armed again */
 #define TIMERWHEEL_EVENT_PERIODIC	(1U << 0)
 /**
- * TIMERWHEEL_EVENT_MISSED - of a monitor: no event, but that @overruns events are missing here;
- * all else is 0
+ * TIMERWHEEL_EVENT_MISSED - from a monitor: @overruns events are missing here; all other fields
+ * are 0
  */
 #define TIMERWHEEL_EVENT_MISSED		(1U << 1)
 /**
- * TIMERWHEEL_EVENT_CLOCK_SET - no timer: CLOCK_REALTIME was set, or had a leap second, since SETUP
- * or the last such event (TIMERWHEEL_SETUP_CLOCK_SET)
+ * TIMERWHEEL_EVENT_CLOCK_SET - not a timer: CLOCK_REALTIME was set, or had a leap second, since
+ * SETUP or since the last such event (see TIMERWHEEL_SETUP_CLOCK_SET)
  *
- * @deadline and @fired are the time by the new clock when the kernel noticed, @overruns how many
- * more sets this event stands for, all else is 0. It comes ahead of all that waits, and so before
- * timers that are due because of it, and wakes readers at once. Sets that have no effect when
- * the kernel looks, since another one undid them, are not told of. Suspend and slewing
- * (adjtime) set no clock. It counts as no timer in STATS. With a ring that is full it waits
- * as due timers do.
+ * @deadline and @fired are the new time when the kernel noticed the change, @overruns is the number
+ * of further changes that this event stands for, all other fields are 0. The event is delivered
+ * before all waiting events, hence before those of timers that fall due because of the change, and
+ * it wakes readers at once. A change that is undone before the kernel notices it is not reported.
+ * Suspend and slewing (adjtime) do not set the clock. STATS does not count these events. If the
+ * event ring is full the event waits as due timers do.
  */
 #define TIMERWHEEL_EVENT_CLOCK_SET	(1U << 2)
 
 /**
- * struct timerwheel_monitor - TIMERWHEEL_IOC_MONITOR: a descriptor that sees a copy of each event
+ * struct timerwheel_monitor - TIMERWHEEL_IOC_MONITOR: create a descriptor for copies of all events
  * @size: sizeof(struct timerwheel_monitor)
  * @flags: TIMERWHEEL_MONITOR_*
- * @events: how many may wait for its readers, rounded up to a power of two, at most
- *	TIMERWHEEL_RING_MAX; 0: 1024
+ * @events: how many events may wait for the monitor's readers, rounded up to a power of two, at
+ *	most TIMERWHEEL_RING_MAX; 0: 1024
  * @reserved: 0
  *
- * The call returns the new descriptor. read() on it gives, as on a wheel without a ring, what is
- * delivered from now on, in the order of delivery; several readers of one monitor
- * share its events. The wheel waits for nobody: of a monitor that has more than @events to read the
- * oldest are missing, and counted in their place, before those that follow
- * (TIMERWHEEL_EVENT_MISSED). Events that are withdrawn before they are delivered are not seen.
+ * The call returns the new descriptor. read() on it returns the events that the wheel delivers from
+ * now on, in the order of delivery. Events that are withdrawn are not included. Readers of the same
+ * monitor share its events: each event goes to one of them.
  *
- * All monitors of a wheel share one log, which is as long as the longest that there was since there
- * was none. It counts as so many timers of the user who opened the wheel, until the last
- * monitor is closed.
+ * The wheel does not wait for its monitors. If a monitor falls behind by more than @events, it
+ * loses the oldest ones. Their number is then reported in their place, by a TIMERWHEEL_EVENT_MISSED
+ * event before the next one.
  *
- * A monitor does not keep the wheel open: once that is closed it has an end (read() returns 0,
- * EPOLLHUP). Times are those of the wheel's reader. Errors: EINVAL, E2BIG, EFAULT, ENOMEM, EDQUOT
- * (its memory is charged to the user who opened the wheel), ENOSPC (TIMERWHEEL_MONITORS_MAX),
- * EMFILE, ENFILE.
+ * All monitors of a wheel share one log. It is as long as the longest monitor since the wheel last
+ * had none. It is charged to the user who opened the wheel until the last monitor is closed.
+ *
+ * A monitor does not keep the wheel open. After the wheel was closed the monitor returns what it
+ * has left, and then end of file (read() returns 0, poll reports EPOLLHUP). Times are in the time
+ * namespace of the process to which the wheel delivers. Errors: EINVAL, E2BIG, EFAULT, ENOMEM,
+ * EDQUOT (its memory is charged to the user who opened the wheel), ENOSPC (the wheel has
+ * TIMERWHEEL_MONITORS_MAX monitors), EMFILE, ENFILE.
  */
 struct timerwheel_monitor {
 	__u32 size;
@@ -469,45 +475,47 @@ struct timerwheel_monitor {
 	__u32 reserved;
 };
 
-/** TIMERWHEEL_MONITOR_CLOEXEC - close it on exec */
+/** TIMERWHEEL_MONITOR_CLOEXEC - close the descriptor on exec */
 #define TIMERWHEEL_MONITOR_CLOEXEC	(1U << 0)
 /** TIMERWHEEL_MONITOR_NONBLOCK - read() does not block */
 #define TIMERWHEEL_MONITOR_NONBLOCK	(1U << 1)
 
-/** TIMERWHEEL_MONITORS_MAX - most monitors of a wheel */
+/** TIMERWHEEL_MONITORS_MAX - maximum number of monitors of a wheel */
 #define TIMERWHEEL_MONITORS_MAX		16
 
-/** TIMERWHEEL_RING_MAX - most events in an event ring */
+/** TIMERWHEEL_RING_MAX - maximum number of events in an event ring */
 #define TIMERWHEEL_RING_MAX	65536U
 
 /**
- * struct timerwheel_ring - the event ring, mapped at TIMERWHEEL_MMAP_RING
- * @tail: events the kernel has written, modulo 2^32
- * @mask: length of the ring, less one
- * @event_size: bytes of an event in it
- * @reserved1: nothing
- * @reserved2: nothing
- * @flags: TIMERWHEEL_RING_OVERFLOW, set and cleared by the kernel
- * @head: events that the reader has taken, modulo 2^32; written by the reader
- * @waiting: written by the reader: 1: it sleeps, or is about to; 0: it is awake
+ * struct timerwheel_ring - head of the event ring, mapped at TIMERWHEEL_MMAP_RING
+ * @tail: number of events that the kernel has written, modulo 2^32
+ * @mask: length of the ring, minus one
+ * @event_size: size of an event in the ring, in bytes
+ * @reserved1: unused
+ * @reserved2: unused
+ * @flags: TIMERWHEEL_RING_OVERFLOW; set and cleared by the kernel
+ * @head: number of events that the reader has taken, modulo 2^32; written by the reader
+ * @waiting: written by the reader: 1: it sleeps or is about to; 0: it is awake
  *
- * Of a wheel that was set up with a ring, events are not read (EINVAL) but delivered into it:
- * event number i is in element i & @mask of the array of events, each of @event_size bytes, that
- * begins TIMERWHEEL_RING_EVENTS bytes after the start of this structure. There is one reader. To
- * take events:
+ * A wheel that was set up with a ring delivers its events into the ring; read() fails with EINVAL.
+ * The array of events begins TIMERWHEEL_RING_EVENTS bytes after the start of this structure. Event
+ * number i is in entry i & @mask, and each entry has @event_size bytes. There is one reader. To
+ * take events, it
  *
- *	load @tail (acquire); copy the events from @head on up to it; store @head (release)
+ *	loads @tail (acquire), copies the events from @head up to @tail, and stores @head (release)
  *
- * An event in the ring is delivered: REMOVE, MOVE and DRAIN do not see its arming any more, and
- * who maps the ring after a reader has died goes on where that one stored @head.
+ * An event in the ring is delivered: REMOVE, MOVE and DRAIN no longer find the arming that it
+ * belongs to. If a reader dies, the next one maps the ring and continues at the @head that was last
+ * stored.
  *
- * When there is no room due timers wait in the kernel, where they can still be withdrawn, and
- * TIMERWHEEL_RING_OVERFLOW is set: once there is room, TIMERWHEEL_IOC_FLOW lets them in, or the
- * next timers that fall due do, some at a time, in the order in which they fired.
+ * If the ring is full, due timers wait in the kernel, where they can still be withdrawn, and
+ * TIMERWHEEL_RING_OVERFLOW is set. Once there is room, TIMERWHEEL_IOC_FLOW moves their events into
+ * the ring. Each later expiry does the same for a few of them. The order in which they fired is
+ * kept.
  *
- * To sleep: store 1 to @waiting, a full barrier, and look at @tail and @flags once more; if there
- * is nothing, poll; store 0 once awake. While it is 0 no wake-up is sent (neither to poll nor by
- * SIGIO), however many events come.
+ * To sleep, the reader stores 1 to @waiting, executes a full memory barrier and loads @tail and
+ * @flags once more. If there is nothing to do it calls poll. When it is awake it stores 0. While
+ * @waiting is 0 the kernel sends no wake-up, neither to poll nor by SIGIO.
  */
 struct timerwheel_ring {
 	__u32 tail;
@@ -520,57 +528,61 @@ struct timerwheel_ring {
 	__u32 reserved2[14];
 };
 
-/** TIMERWHEEL_RING_OVERFLOW - timers are due that the ring had no room for */
+/** TIMERWHEEL_RING_OVERFLOW - events wait in the kernel because the ring was full */
 #define TIMERWHEEL_RING_OVERFLOW	(1U << 0)
 
-/** TIMERWHEEL_RING_EVENTS - where the events are, in bytes from the start of the ring */
+/** TIMERWHEEL_RING_EVENTS - offset of the array of events from the start of the ring, in bytes */
 #define TIMERWHEEL_RING_EVENTS		128
 
 /**
- * TIMERWHEEL_MMAP_RING - offset for mmap() of the event ring, with MAP_SHARED; its length is
- * TIMERWHEEL_RING_EVENTS + ring * event_size, rounded up to pages. Errors:
- * EINVAL (not MAP_SHARED, PROT_EXEC, more than that, no ring).
+ * TIMERWHEEL_MMAP_RING - mmap() offset of the event ring
+ *
+ * Use MAP_SHARED. The length is TIMERWHEEL_RING_EVENTS + ring * event_size, rounded up to pages.
+ * Errors: EINVAL (not MAP_SHARED, PROT_EXEC, longer than that, no ring).
  */
 #define TIMERWHEEL_MMAP_RING		(1ULL << 40)
 
 /**
- * TIMERWHEEL_MMAP_DEADLINES - offset for mmap() of the deadline table: a store in memory puts
- * a timer off, without a system call
+ * TIMERWHEEL_MMAP_DEADLINES - mmap() offset of the deadline table, in which a store to memory
+ * postpones a timer without a system call
  *
- * The table is an array of __u64, one for each @index that ADD, GET and LIST tell, mapped with
- * MAP_SHARED. A store of
+ * Use MAP_SHARED. The table is an array of __u64 with one entry per timer, indexed by the @index
+ * that ADD, GET and LIST report. To postpone a timer, store
  *
  *	(deadline rounded up to a multiple of 2^generation_bits) | generation
  *
- * asks for that absolute deadline, in ns, where generation is what ADD, GET and LIST tell with the
- * index, and generation_bits what INFO tells (10 to 20: less than a tick as a rule). It is made by
- * any thread or process that has the mapping, by a 64-bit compare-and-swap:
+ * in its entry. The deadline is absolute, in ns. ADD, GET and LIST report the generation, and INFO
+ * reports generation_bits (10 to 20: 2^generation_bits ns are usually less than a tick). Any thread
+ * or process that has the mapping may store, by a 64-bit compare-and-swap:
  *
- *	load the word; if its generation is another one the timer is gone; swap, or look again
+ *	load the entry; if it holds another generation the timer is gone; else swap; if that fails,
+ *	start again
  *
- * for the kernel stores the generation, and no deadline, whenever an index gets an owner and with
- * each ADD and MOVE. A plain 64-bit store will do for a program that never stores for a timer that
- * is gone: else it may undo what the present owner of the index has stored, and that timer fires
- * at the deadline that it had before.
+ * The compare-and-swap protects the next timer with the same index. The kernel stores the
+ * generation, with no deadline, when an index gets a new timer and on each ADD and MOVE. A plain
+ * 64-bit store may overwrite an entry that already belongs to the next timer and so undo its
+ * postponement: that timer then fires at its previous deadline. Plain stores are safe only in a
+ * program that never stores for a timer that is gone.
  *
- * The kernel reads the word when the old deadline comes, or earlier: a later one puts the timer
- * off, one that is not later changes nothing. So the last store counts, however many there were,
- * and the kernel has nothing to do before the old deadline. A store that comes too late
- * changes nothing: the timer is due, and its event is delivered. GET, LIST, REMOVE and DRAIN tell
- * the deadline that was stored; ADD and MOVE forget it and set theirs. A periodic timer's later
- * deadlines follow from the one it was put off to; what is stored while it is due counts for
- * its next one.
+ * The kernel reads the entry when the previous deadline is reached, or earlier. A later deadline
+ * postpones the timer; one that is not later has no effect. Only the last store counts, and stores
+ * cause no work in the kernel before the previous deadline. A store that comes too late has no
+ * effect: the timer is due, and its event is delivered. GET, LIST, REMOVE and DRAIN use the stored
+ * deadline; ADD and MOVE discard it and set their own. The following deadlines of a periodic timer
+ * are counted from the one it was postponed to. A store while a periodic timer is due applies to
+ * its next deadline.
  *
- * An index may be used for another timer after its own has ended, with another
- * generation: a swap for the former one is not made, but for the odds of
- * 1 to 2^generation_bits - 1 that many others had it in between. Deadlines are
- * those of the time namespace in which the table was first mapped; in one where the wheel's clock
- * says another time mmap() fails with EXDEV.
+ * After a timer has ended its index may be used for another timer with another generation. A
+ * compare-and-swap for the old timer then fails, unless the number of timers that have used the
+ * index since is a multiple of 2^generation_bits - 1. Deadlines are in the time namespace in which
+ * the table was first mapped; in a namespace in which the wheel's clock differs, mmap() fails with
+ * EXDEV.
  *
- * Words exist for as many timers as the wheel had at once, in whole pages; beyond them a load or
- * store gets SIGBUS. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
- * capacity), EXDEV, ENOMEM, EACCES (PROT_WRITE, and the descriptor is not open for writing). From
- * the first mapping on ADD needs 8 more bytes for each timer, and SETUP is EBUSY.
+ * The table has entries for as many timers as the wheel has held at once, in whole pages. An access
+ * beyond them raises SIGBUS. Once the table was mapped, each timer needs 8 more bytes and SETUP
+ * fails with EBUSY. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
+ * capacity), EXDEV, ENOMEM, EDQUOT, EACCES (PROT_WRITE without a descriptor that is open for
+ * writing).
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
@@ -581,32 +593,32 @@ struct timerwheel_ring {
  * struct timerwheel_stats - TIMERWHEEL_IOC_STATS: counters of a wheel since it was opened
  * @size: in: sizeof(struct timerwheel_stats) of the caller; out: the kernel's
  * @flags: 0
- * @pending: timers pending now
- * @due: timers due now and not yet delivered
- * @armed: successful ADDs. Each arming ends as one of @delivered, @removed, @replaced,
- *	@drained; a periodic timer's delivery ends one and begins the next (@rearmed).
- * @rearmed: periodic timers armed again by their delivery.
+ * @pending: timers that are pending now
+ * @due: timers that are due now and not yet delivered
+ * @armed: successful ADDs. Each arming ends in one of @delivered, @removed, @replaced and @drained.
+ *	The delivery of a periodic timer ends one arming and begins the next (@rearmed).
+ * @rearmed: periodic timers armed again by their delivery. It holds that
  *	armed + rearmed = delivered + removed + replaced + drained + pending + due
  * @moved: successful MOVEs
  * @removed: successful REMOVEs
  * @replaced: ADDs that replaced a timer
  * @drained: timers returned by DRAIN
- * @delivered: events handed to readers
+ * @delivered: events of timers delivered
  * @overruns: deadlines of periodic timers that had no event of their own
- * @withdrawn: events taken back by a REMOVE, MOVE, ADD or DRAIN on a due timer
+ * @withdrawn: events withdrawn by ADD, MOVE, REMOVE or DRAIN of a due timer
  * @cascades: timers moved from one level of the wheel to a lower one
- * @requeues: timers visited before their deadline and queued again: it was put off
- *	meanwhile, or they waited in the remainder of a cascade that was late
+ * @requeues: timers visited before their deadline and queued again: they had been postponed, or
+ *	were left over from a cascade that was late
  * @wakeups: times that readers were woken
  * @firings: times that the wheel was run because it had work again. Wheels with work in the same
  *	tick share an interrupt.
- * @passes: batches: times that the wheel was worked on under one hold of its lock
- * @pass_max_timers: most timers handled in one batch
- * @pass_max_ns: longest batch, in ns
- * @memory: bytes of kernel memory the wheel occupies
+ * @passes: number of expiry batches; each runs under one hold of a lock
+ * @pass_max_timers: most timers handled in one expiry batch
+ * @pass_max_ns: duration of the longest expiry batch, in ns
+ * @memory: bytes of kernel memory that the wheel occupies
  * @late_max: largest lateness (fired - deadline), in ns
- * @lateness: lateness[i] counts timers that fired less than 2^i ns after their deadline,
- *	and not less than 2^(i-1); the last one also all that were later
+ * @lateness: histogram of the lateness: lateness[i] counts timers that fired at least 2^(i-1) and
+ *	less than 2^i ns after their deadline; the last element also counts all later ones
  */
 struct timerwheel_stats {
 	__u32 size;
@@ -648,17 +660,17 @@ struct timerwheel_stats {
 /** TIMERWHEEL_IOC_REMOVE - struct timerwheel_batch of struct timerwheel_remove */
 #define TIMERWHEEL_IOC_REMOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x04)
 /**
- * TIMERWHEEL_IOC_DRAIN - struct timerwheel_batch of struct timerwheel_entry: take out up
- * to count timers, pending and due alike. Call until it returns 0: then there was
- * nothing left that was armed before the call. The order is not specified.
+ * TIMERWHEEL_IOC_DRAIN - struct timerwheel_batch of struct timerwheel_entry: remove and return up
+ * to count timers, pending or due, in any order. Call it until it returns 0: then no timer is left
+ * that was armed before that call.
  */
 #define TIMERWHEEL_IOC_DRAIN	_IO(TIMERWHEEL_IOC_TYPE, 0x05)
-/** TIMERWHEEL_IOC_GET - struct timerwheel_batch of struct timerwheel_entry: look, by key */
+/** TIMERWHEEL_IOC_GET - struct timerwheel_batch of struct timerwheel_entry: describe by key */
 #define TIMERWHEEL_IOC_GET	_IO(TIMERWHEEL_IOC_TYPE, 0x06)
 /**
- * TIMERWHEEL_IOC_LIST - struct timerwheel_batch of struct timerwheel_entry: look at all,
- * a page of count at a time; returns 0 at the end. A timer that exists from the
- * first call to the last is seen exactly once, whatever happens to others.
+ * TIMERWHEEL_IOC_LIST - struct timerwheel_batch of struct timerwheel_entry: describe all timers, up
+ * to count with each call; returns 0 at the end. A timer that exists from the first call to the
+ * last is returned exactly once, whatever happens to others.
  */
 #define TIMERWHEEL_IOC_LIST	_IO(TIMERWHEEL_IOC_TYPE, 0x07)
 /** TIMERWHEEL_IOC_STATS - struct timerwheel_stats */
@@ -666,8 +678,8 @@ struct timerwheel_stats {
 /** TIMERWHEEL_IOC_ADVANCE - struct timerwheel_advance */
 #define TIMERWHEEL_IOC_ADVANCE	_IO(TIMERWHEEL_IOC_TYPE, 0x09)
 /**
- * TIMERWHEEL_IOC_FLOW - no argument: let events into the event ring as far as there is room.
- * Returns how many. Errors: EINVAL (no ring).
+ * TIMERWHEEL_IOC_FLOW - no argument: move waiting events into the event ring as far as there is
+ * room. Returns their number. Errors: EINVAL (the wheel has no ring), ENOMEM, EDQUOT.
  */
 #define TIMERWHEEL_IOC_FLOW	_IO(TIMERWHEEL_IOC_TYPE, 0x0a)
 /** TIMERWHEEL_IOC_MONITOR - struct timerwheel_monitor */

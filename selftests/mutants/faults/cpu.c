@@ -7,25 +7,25 @@ program: not for readers; readers:batch.wakes_after_time; s/at = min(at, cpu->wa
 program: a time beyond what hrtimers know; equivalent: tw_entity_time() takes such a time for the largest that they know; s/min_t(u64, w->work \* w->tick - w->bias, KTIME_MAX)/w->work * w->tick - w->bias/
 program: each time anew; time:manual.stands; s/if (at < cpu->programmed) {/if (at != TW_NEVER) {/
 batch: past the ring; ring:ring.one_event; s/if (due.count \&\& tw_has_ring(cpu->file))/if (0)/
-batch: nobody is woken; readers:clock.blocking_read_wakes; s/ctx->wake |= tw_events_add(cpu, \&due, ctx->now);/tw_events_add(cpu, \&due, ctx->now);/
-batch: with no end; time:manual.is_counted; s/ctx->now, TW_BATCH,/ctx->now, 100000,/
+batch: nobody is woken; readers:clock.blocking_read_wakes; s/ctx->wake_readers |= tw_events_add(cpu, \&due, ctx->now);/tw_events_add(cpu, \&due, ctx->now);/
+batch: with no end; time:manual.is_counted; s/ctx->now, TW_BATCH_TIMERS,/ctx->now, 100000,/
 count: the most timers ever, not in a batch; time:manual.is_counted; s/tw_cpu_handled(cpu) - handled)/tw_cpu_handled(cpu))/
 count: those that are put off are none; time:manual.is_counted; s/ + cpu->wheel.cascades + cpu->wheel.requeues//
-count: no longest batch; time:manual.is_counted; s/counts->pass_max_ns = .*/(void)took;/
-count: the last batch is the longest; time:manual.is_counted; s/max(counts->pass_max_ns, took)/took/
-run: the clock that was set is noticed later; icount/time:set.told_ahead; s/if (unlikely(tw_clockset_asked(cpu->file)))/if (0)/
+count: no longest batch; time:manual.is_counted; s/counts->batch_max_ns = .*/(void)took;/
+count: the last batch is the longest; time:manual.is_counted; s/max(counts->batch_max_ns, took)/took/
+run: the clock that was set is noticed later; icount/time:set.told_ahead; s/if (unlikely(tw_clockset_enabled(cpu->file)))/if (0)/
 run: each batch is a firing; time:burst.is_one_firing; s/^\tif (cpu->programmed) {/\t{/
 run: batches of earlier firings count; time:set.forward_in_order; s/^\t\tcpu->batches = 0;//
-run: no end of batches for a tick; icount/time:burst.one_tick; s/last = ++cpu->batches % TW_BATCHES == 0;/last = false;/
-run: each batch is the last for its tick; time:set.forward_in_order; s/last = ++cpu->batches % TW_BATCHES == 0;/last = true;/
+run: no end of batches for a tick; icount/time:burst.one_tick; s/last = ++cpu->batches % TW_DETACH_BATCHES == 0;/last = false;/
+run: each batch is the last for its tick; time:set.forward_in_order; s/last = ++cpu->batches % TW_DETACH_BATCHES == 0;/last = true;/
 run: readers wait for ever; readers:batch.wakes_after_time; s/if (cpu->wake_at <= ctx.now)/if (cpu->wake_at < 1)/
 run: readers are woken before their time; readers:batch.sleeps_below_count_by_clock; s/if (cpu->wake_at <= ctx.now)/if (cpu->wake_at != TW_NEVER)/
 run: more work is a new firing; time:burst.is_one_firing; s/^\tif (more)$/\tif (0)/
 run: has work now for ever, once it had more; time:burst.is_one_firing; /^bool tw_cpu_run/,/^}/s/^\tcpu->programmed = TW_NEVER;/\tif (cpu->programmed) cpu->programmed = TW_NEVER;/
 run: not started for what comes later; time:running.monotonic.relative; s/^\t\ttw_cpu_program(cpu);/\t\t;/
 any: only the first CPU's part; ops:cap.other_cpu; s/nr < nr_cpu_ids \&\& !cpu; nr++/nr < 1 \&\& !cpu; nr++/
-create: tried again at once after it was in vain; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->parts_later) \&\&/if (0 \&\&/
-create: in vain once, never tried again; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->parts_later) \&\&/if (file->parts_later \&\&/
+create: tried again at once after it was in vain; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->base_retry_at) \&\&/if (0 \&\&/
+create: in vain once, never tried again; ops:cap.other_cpu; s/if (time_before64(get_jiffies_64(), file->base_retry_at) \&\&/if (file->base_retry_at \&\&/
 create: not given back when there is no table; ops:cap.first_call_in_part; s/^\t\ttw_uncharge(file, tw_alloc_size(size));//
 create: readers are to be woken at time 0; time:idle.million; s/cpu->wake_at = TW_NEVER;/;/
 create: another one was faster; ops:setup.begun_by_two; s/^\tif (file->cpu\[nr\])$/\tif (0)/
@@ -41,8 +41,8 @@ step: at once; ring:global.advance_at_once_or_in_steps; s/return max(w->work \* 
 step: back to where the tick began; equivalent: the work of a wheel is never before the tick that it is in, and while there is more of it time stands where that tick began; s/return max(w->work \* w->tick, cpu->file->advanced);/return w->work * w->tick;/
 advance: backwards; ops:ops.advance_backwards; s/if (to < file->advanced) {/if (0) {/
 advance: only the last batch is told; time:manual.is_counted; s/\*expired += ctx.cpu->wheel.expired - before;/*expired = ctx.cpu->wheel.expired - before;/
-advance: woken for the last batch only; ring:ring.wakes_who_waits_on_the_way; s/wake |= ctx.wake;/wake = ctx.wake;/
-advance: woken for each batch; readers:manual.advance_wakes_once; s/^\t\tctx.wake = false;//
+advance: woken for the last batch only; ring:ring.wakes_who_waits_on_the_way; s/wake |= ctx.wake_readers;/wake = ctx.wake_readers;/
+advance: woken for each batch; readers:manual.advance_wakes_once; s/^\t\tctx.wake_readers = false;//
 advance: ends before its time; ring:global.advance_at_once_or_in_steps; s/ || now < to;/;/
 advance: batches are not counted; time:manual.is_counted; s/tw_cpu_count_batch(ctx.cpu, began, handled);/;/
 advance: goes on when killed; killed:victim.advance.*; s/if (more \&\& fatal_signal_pending(current))/if (0)/

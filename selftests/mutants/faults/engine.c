@@ -22,13 +22,13 @@ turns: deferred where no thread is; lifetime race:offline.*; s/list = engine->th
 turn: it goes first again; icount/many:order.*; /^static u64 tw_engine_turn(/,/^}/s/tw_entity_list(entity, &queue->ready);/list_add(\&entity->list, \&queue->ready); entity->place = TW_LISTED;/
 turn: what is left is forgotten; icount/time:burst.one_tick; s/if (more \&\& (entity->place == TW_NOWHERE/if (0 \&\& (entity->place == TW_NOWHERE/
 turn: a base that was removed goes on; race:global.closed_in_its_turn; s/if (more \&\& (entity->place == TW_NOWHERE || entity->place == TW_TIMED))/if (more \&\& entity->place != TW_LISTED)/
-due: one at a time; icount/many:order.*; s/#define TW_DUE\t\t2U/#define TW_DUE\t\t1U/
-due: all at once; icount/many:order.*,gaps.read_1000.*; s/#define TW_DUE\t\t2U/#define TW_DUE\t\tU32_MAX/
+due: one at a time; icount/many:order.*; s/#define TW_DUE_MAX\t2U/#define TW_DUE_MAX\t1U/
+due: all at once; icount/many:order.*,gaps.read_1000.*; s/#define TW_DUE_MAX\t2U/#define TW_DUE_MAX\tU32_MAX/
 due: one ns late; equivalent: the hrtimer is started for that ns again, and a listed queue has another turn: it is found as soon as the clock goes on; s/tw_first_time(timed) <= now; n++/tw_first_time(timed) < now; n++/
 settle: a queue with work now waits for its next base; icount/many:gaps.read_100.*; s/if (!list_empty(&queue->ready) || first <= now)/if (first <= now)/
 settle: work that is due waits in the tree; icount/many:share.wheels_1.of_a_fifo_task; s/if (!list_empty(&queue->ready) || first <= now)/if (!list_empty(\&queue->ready))/
 next: monotonic only; icount/time:running.boottime.relative; /^static struct tw_queue \*tw_engine_next(/,/^}/s/for (i = 0; i < TW_CLOCKS; i++)/for (i = 0; i < 1; i++)/
-program: ready queues start nothing; icount/many:rest.*; s/if (i == TIMERWHEEL_CLOCK_MONOTONIC \&\& !list_empty(&engine->ready))/if (0)/
+program: ready queues start nothing; icount/many:rest.*; s/at = tw_clock_first(engine, i);/at = tw_first_time(\&clock->timed);/
 program: at once, whatever the pace; icount/many:rest.*; s/if (wait || !at)/if (!at)/
 program: an earlier time does not count; time:running.*.move_earlier,running.*.now; /^static void tw_engine_program(/,/^}/s/if (at >= clock->programmed)/if (clock->programmed != TW_NEVER)/
 program: from wherever one is; race:elsewhere.*; s/if (unlikely(engine->threaded \&\& smp_processor_id() != engine->nr)) {/if (0) {/

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 free: what was charged stays; lifetime:wheels.close_gives_back; s/^\ttw_user_uncharge(user, charged);//
-free: who waits for it is not told; icount/many:cap.one_wheel.*; s/^\ttw_user_freed(user);//
+free: who waits for it is not told; icount/many:cap.one_wheel.*; s/^\ttw_user_count_freed(user);//
 free: the ring stays; limits:told.rings.*; s/^\ttw_ring_free(&file->ring);//
 free: the table stays; limits:told.many_timers.*; s/^\ttw_table_free(&file->table);//
 free: the log stays; limits:told.monitors.*; s/^\ttw_log_put(file->events.log);//
@@ -18,7 +18,7 @@ read: blocks; readers:manual.nonblock_eagain; s/if (nowait || filp->f_flags & O_
 read: blocks although it may not; readers:manual.nowait_eagain; s/if (nowait || filp->f_flags & O_NONBLOCK)/if (filp->f_flags \& O_NONBLOCK)/
 read: all who wait are woken; readers:manual.event_wakes_one_reader; s/wait_event_interruptible_exclusive(/wait_event_interruptible(/
 read: a signal is an event; readers:manual.signal_eintr; s/^\t\t\treturn err;/\t\t\treturn -EAGAIN;/
-poll: the clock that was set is not noticed; time:set.told_poll; /tw_poll(/,/^}/s/if (unlikely(tw_clockset_asked(file)))/if (0)/
+poll: the clock that was set is not noticed; time:set.told_poll; /tw_poll(/,/^}/s/if (unlikely(tw_clockset_enabled(file)))/if (0)/
 poll: nothing to read; readers:manual.poll_readable; s/EPOLLIN | EPOLLRDNORM : 0/EPOLLRDNORM : 0/
 no SIGIO; readers:manual.sigio; s/^\t\.fasync\t.*//
 no calls of 32-bit programs; abi_32:device.version; s/^\t\.compat_ioctl\t.*//

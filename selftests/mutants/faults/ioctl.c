@@ -7,7 +7,7 @@ advance: several at a time; ops:ops.advance_threads; s/if (mutex_lock_killable(&
 argument: longer than a page; abi:call.*.beyond_a_page,report.*.beyond_a_page; s/if (\*size > PAGE_SIZE)/if (0)/
 argument: shorter than the first version; abi:call.*.too_small,report.*.too_small; s/if (\*size < call->min)/if (*size < 8)/
 argument: any flag of a report; abi:report.*.unknown_flag; s/return flags ? -EINVAL : 0;/return 0;/
-argument: not tried whether it can be written; abi:call.*.readonly; s/if (!err \&\& call->back \&\&/if (0 \&\&/
+argument: not tried whether it can be written; abi:call.*.readonly; s/if (!err \&\& call->write_back \&\&/if (0 \&\&/
 answer: what only the caller knows stays; abi:report.*.larger; s/return clear_user(user + both, size - both) ? -EFAULT : 0;/return 0;/
 answer: the caller's size; abi:report.*; s/arg->size = call->size;/arg->size = size;/
 batch: any flag; abi:call.*.unknown_flag; s/(batch->flags & ~call->flags ||/(0 ||/
@@ -19,7 +19,7 @@ elements: longer than a page; abi:array.*.elem_size; s/if (batch->elem_size > PA
 call: LIST whose cursor cannot be told is fine; faults:argument.list.list_cannot_say_where; s/^\t\t call->cursor)$/\t\t 0)/
 call: SETUP that cannot be told has failed; faults:argument.setup.setup_cannot_say_what; s/^\t\t call->cursor)$/\t\t 1)/
 call: any descriptor; abi:device.modes; s/if (unlikely(!(filp->f_mode & call->mode)))/if (0)/
-call: a number beyond the last; abi:device.unknown_number; s/if (nr >= ARRAY_SIZE(tw_calls))/if (nr > ARRAY_SIZE(tw_calls))/
+call: a number beyond the last; abi:device.unknown_number; s/if (nr >= ARRAY_SIZE(tw_call_table))/if (nr > ARRAY_SIZE(tw_call_table))/
 short way: any size of the argument; abi:call.*; s/return batch->size == sizeof(\*batch);/return true;/
 FLOW: who may only read; abi:device.modes*; s/{ .mode = FMODE_WRITE },/{ .mode = FMODE_READ },/
 MONITOR: who may only write; abi:device.modes*; s/TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_READ/TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_WRITE/

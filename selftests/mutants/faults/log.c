@@ -5,7 +5,7 @@ make: the user is not held; monitor:monitor.outlives_its_user; s/tw_user_hold(us
 put: its memory stays charged; monitor:monitor.charged; /^void tw_log_put/,/^}/s/tw_user_uncharge(user, tw_alloc_size(sizeof(\*log)));/;/
 store: without memory it stays charged; lifetime:memcg.monitor_enomem; /^static int tw_log_store_make/,/^}/s/tw_log_uncharge(log, tw_alloc_size(size));/;/
 store: not charged; monitor:monitor.charged; /^static int tw_log_store_make/,/^}/s/int err = tw_log_charge(log, tw_alloc_size(size));/int err = 0;/;/^static void tw_log_store_free/,/^}/s/tw_log_uncharge(log, tw_alloc_size(tw_log_store_size(store->events)));/;/
-settle: the older one stays charged; monitor:monitor.charged; /^static void tw_log_settle/,/^}/s/tw_log_store_free(log, &older);/;/
+settle: the older one stays charged; monitor:monitor.charged; /^static void tw_log_retire_older/,/^}/s/tw_log_store_free(log, &older);/;/
 attach: one more than may be; monitor:monitor.many; s/log->monitors == TIMERWHEEL_MONITORS_MAX/log->monitors > TIMERWHEEL_MONITORS_MAX/
 attach: counted though refused; monitor:monitor.over_the_cap; /^int tw_log_attach/,/^}/{/log->monitors++;/d;s/^\tmutex_unlock(&log->mutex);/\tlog->monitors++;\n&/}
 attach: a longer one for any other length; monitor:monitor.lengths; s/else if (events > log->store.events)/else if (events != log->store.events)/

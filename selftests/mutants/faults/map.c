@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-fault: beyond the timers; deadlines:map.beyond_the_timers; s/if (!page)$/if (!page) { page = tw_table_words(file, 0); } if (!page)/
+fault: beyond the timers; deadlines:map.beyond_the_timers; s/if (!page)$/if (!page) { page = tw_table_deadlines_page(file, 0); } if (!page)/
 fault: the ring's first page for all; ring:running.long_ring.each_once; s/vmf->pgoff - TW_RING_PGOFF);/0);/
 fault: the page is not held; ring:ring.reader_dies; s/^\tget_page(page);//
 ring: one page more; ring:ring.mmap_errors; s/count <= pages - first ?/count <= pages - first + 1 ?/

@@ -8,6 +8,6 @@ catch up: a tick later; time:global.no_cascade_in_the_next_tick; s/if (unlikely(
 begin: makes a part although it may not sleep; readers:clock.nowait_allocates_nothing; s/cpu = tw_cpu_obtain(file, nowait);/cpu = tw_cpu_obtain(file, false);/
 begin: in times of the first namespace; time:namespace.monotonic_plus.absolute; s/ctx->offset = offset;/ctx->offset = 0;/
 wake: what fell due in a run does not flow; ring:ring.due_at_once; s/^\tif (ctx->flow)$/\tif (0)/
-wake: no reader; readers:clock.past_deadline_wakes_reader; s/^\tif (ctx->wake)$/\tif (0)/
-wake: no monitor; monitor:monitor.wakes; s/^\tif (ctx->told)$/\tif (0)/
+wake: no reader; readers:clock.past_deadline_wakes_reader; s/^\tif (ctx->wake_readers)$/\tif (0)/
+wake: no monitor; monitor:monitor.wakes; s/^\tif (ctx->wake_monitors)$/\tif (0)/
 end: not started for what comes sooner; readers:clock.blocking_read_wakes; s/if (unlikely(ctx->cpu->wheel.sooner))/if (0)/

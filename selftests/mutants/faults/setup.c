@@ -20,6 +20,6 @@ apply: no slack; ops:setup.* icount/time:slack.*; s/^\tfile->setup.slack = setup
 twice; ops:setup.twice; s/if (file->setup_done || file->table.made)/if (file->table.made)/
 after a timer; ops:setup.after_add; s/if (file->setup_done || file->table.made)/if (file->setup_done)/
 what was made before stays; ops:setup.after_look; s/^\t\ttw_cpu_reset(file);//
-who may not wake the machine may; suspend:global.alarm_refused; s/err = tw_alarm_may();/err = 0;/
+who may not wake the machine may; suspend:global.alarm_refused; s/err = tw_alarm_permitted();/err = 0;/
 who reads already goes on; ring:global.setup_while_reading; s/wake_up_interruptible_all(&file->events.readers);/;/
 what was granted is not told; ops:setup.zeroes; s/^\targ->capacity = setup.capacity;//

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 late_max: of the last CPU; readers:clock.stats_of_all_cpus; s/stats->late_max = max(stats->late_max, w->late_max);/stats->late_max = w->late_max;/
-pass_max_timers: of the last CPU; readers:clock.stats_of_all_cpus; s/max(stats->pass_max_timers, c->pass_max_timers)/c->pass_max_timers/
-pass_max_ns: of the last CPU; readers:clock.stats_of_all_cpus; s/max(stats->pass_max_ns, c->pass_max_ns)/c->pass_max_ns/
+pass_max_timers: of the last CPU; readers:clock.stats_of_all_cpus; s/max(stats->pass_max_timers, c->batch_max_timers)/c->batch_max_timers/
+pass_max_ns: of the last CPU; readers:clock.stats_of_all_cpus; s/max(stats->pass_max_ns, c->batch_max_ns)/c->batch_max_ns/
 lateness: of the last CPU; readers:clock.stats_of_all_cpus; s/TIMERWHEEL_LATENESS_BUCKETS - 1U)\] += w->lateness/TIMERWHEEL_LATENESS_BUCKETS - 1U)] = w->lateness/
 lateness: one bucket more; time:manual.lateness_last_bucket; s/min(i, TIMERWHEEL_LATENESS_BUCKETS - 1U)/min(i, TIMERWHEEL_LATENESS_BUCKETS - 2U)/
 overruns: of the last CPU; readers:clock.stats_of_all_cpus; s/stats->overruns += c->overruns;/stats->overruns = c->overruns;/
