@@ -426,8 +426,8 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
  * Fill in @entry and unlock the bucket. Returns TIMERWHEEL_WAS_PENDING or _DUE; -EAGAIN: a reader
  * was faster: look the timer up again.
  */
-static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t, const struct tw_lookup *lookup,
-				struct timerwheel_entry *entry)
+static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
+				const struct tw_lookup *lookup, struct timerwheel_entry *entry)
 {
 	int was = -EAGAIN;
 

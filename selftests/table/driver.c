@@ -474,7 +474,8 @@ static void run_store(void)
 		model_look(&model, &model.entry[owner - 1]);
 	if (once_in(20))
 		generation = source_word(&source) & mask;
-	*tw_deadline_entry(file->table.pool.deadlines, e->index) = ((time + mask) & ~mask) | generation;
+	*tw_deadline_entry(file->table.pool.deadlines, e->index) =
+		((time + mask) & ~mask) | generation;
 	stats->stores++;
 }
 
