@@ -18,9 +18,9 @@
  * comes up, or a call reports or changes its deadline. It reads the entry once, with one load. What
  * it finds can only postpone this one timer.
  *
- * Which deadline a timer has is decided under its base's lock. Either the load sees a store, and the
- * timer does not expire; or it does not see it, and the timer is due, whatever is stored from then
- * on. It is always exactly one of the two. No barrier is needed, because an entry announces no
+ * Which deadline a timer has is decided under its base's lock. Either the load sees a store, and
+ * the timer does not expire; or it does not see it, and the timer is due, whatever is stored from
+ * then on. It is always exactly one of the two. No barrier is needed, because an entry announces no
  * other memory.
  */
 #ifndef TW_DEADLINES_H
