@@ -2,11 +2,13 @@
 /*
  * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET.
  *
- * The array is walked through a small buffer on the stack: a chunk is read, its operations
- * are done in one run (one hold of the CPU part's lock), their results are written.
- * While it is read, the first and the last word that will be written of each element are written
- * once with what they held (an element is in two pages at most): so one whose results could
- * not be told is not begun.
+ * The array is processed in chunks that fit a buffer on the stack. A chunk is copied in, its
+ * operations are done in one batch (under one hold of the base's lock), and its results are copied
+ * out.
+ *
+ * An element whose results could not be copied out is not begun. To find that out, the copy-in
+ * writes the first and the last u64 of each element's output back as they were. That is enough,
+ * because an element is in two pages at most.
  */
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -16,60 +18,53 @@
 #include "ops.h"
 #include "run.h"
 
-/* Elements are arrays of these. */
-#define TW_WORD		sizeof(u64)
+/* Size of the buffer in u64: large, so that a batch's begin and end are shared by many elements. */
+#define TW_BUFFER_LEN	192U
 
-/* Size of the buffer: the longer the runs, the less their begin and end matter. */
-#define TW_WORDS	192U
+/* The longest element, in u64. */
+#define TW_ELEM_LEN	8U
 
-/* Words of the longest element. */
-#define TW_WORDS_MOST	8U
-
-static_assert(sizeof(struct timerwheel_add) <= TW_WORDS_MOST * TW_WORD);
-static_assert(sizeof(struct timerwheel_entry) <= TW_WORDS_MOST * TW_WORD);
-static_assert(TW_WORDS / (sizeof(struct timerwheel_move) / TW_WORD) <= TW_OPS_MAX);
+static_assert(sizeof(struct timerwheel_add) <= TW_ELEM_LEN * sizeof(u64));
+static_assert(sizeof(struct timerwheel_entry) <= TW_ELEM_LEN * sizeof(u64));
+/* A chunk of the shortest elements fits a call of tw_ops_add() and so on. */
+static_assert(TW_BUFFER_LEN / (sizeof(struct timerwheel_move) / sizeof(u64)) <= TW_OPS_MAX);
 
 /**
- * struct tw_kind - what is special about one of the calls
- * @words: length of an element, in u64
- * @out: the first of the words that are written back; all from there to the end are
+ * struct tw_kind - one of the calls
+ * @len: length of an element, in u64
+ * @out: index of the first u64 that is written back; all after it are, too
  * @result: offset of the result, in bytes
- * @run: does the operation on some elements
- * @one: does it on one
+ * @many: does the operation on several elements; returns how many it has done
+ * @one: does it on one element; returns the result, or -EAGAIN: no free timer at hand
  */
 struct tw_kind {
-	unsigned int words;
+	unsigned int len;
 	unsigned int out;
 	unsigned int result;
-	int (*run)(struct tw_ctx *ctx, void *elems, int n);
+	int (*many)(struct tw_ctx *ctx, void *elems, int n);
 	int (*one)(struct tw_ctx *ctx, void *elem);
 };
 
-#define TW_KIND(type, first_out, operation) {				\
-	.words = sizeof(struct type) / TW_WORD,				\
-	.out = offsetof(struct type, first_out) / TW_WORD,		\
-	.result = offsetof(struct type, result),			\
-	.run = tw_ops_##operation,					\
-	.one = tw_one_##operation,					\
-}
-
-/* Read @n elements and see that they can be written. Returns how many are fine. */
-static __always_inline unsigned int tw_read(const struct tw_kind *kind, u64 *buf,
-					    u64 __user *from, unsigned int n)
+/*
+ * Copy @n elements in, and check that their output can be written. Returns how many there are
+ * before the first fault.
+ */
+static __always_inline unsigned int tw_elems_read(const struct tw_kind *kind, u64 *buf,
+						  u64 __user *from, unsigned int n)
 {
 	unsigned int i, w;
 
-	if (!user_access_begin(from, n * kind->words * TW_WORD))
+	if (!user_access_begin(from, n * kind->len * sizeof(u64)))
 		return 0;
 	for (i = 0; i < n; i++) {
 #pragma GCC unroll 8
-		for (w = 0; w < kind->words; w++)
+		for (w = 0; w < kind->len; w++)
 			unsafe_get_user(buf[w], from + w, fault);
 		unsafe_put_user(buf[kind->out], from + kind->out, fault);
-		if (kind->out != kind->words - 1)
-			unsafe_put_user(buf[kind->words - 1], from + kind->words - 1, fault);
-		buf += kind->words;
-		from += kind->words;
+		if (kind->out != kind->len - 1)
+			unsafe_put_user(buf[kind->len - 1], from + kind->len - 1, fault);
+		buf += kind->len;
+		from += kind->len;
 	}
 	user_access_end();
 	return n;
@@ -78,32 +73,34 @@ fault:
 	return i;
 }
 
-/* Write back what @n elements have to tell. */
-static __always_inline void tw_write(const struct tw_kind *kind, const u64 *buf,
-				     u64 __user *to, unsigned int n)
+/* Copy the output of @n elements out. The operations took effect: a fault is no error. */
+static __always_inline void tw_elems_write(const struct tw_kind *kind, const u64 *buf,
+					   u64 __user *to, unsigned int n)
 {
 	unsigned int w;
 
-	if (!user_access_begin(to, n * kind->words * TW_WORD))
+	if (!user_access_begin(to, n * kind->len * sizeof(u64)))
 		return;
 	while (n--) {
 #pragma GCC unroll 8
-		for (w = kind->out; w < kind->words; w++)
+		for (w = kind->out; w < kind->len; w++)
 			unsafe_put_user(buf[w], to + w, fault);
-		buf += kind->words;
-		to += kind->words;
+		buf += kind->len;
+		to += kind->len;
 	}
 fault:
 	user_access_end();
 }
 
 /*
- * Do the operations of a chunk. Returns how many were done, or -ENOMEM if none. Each vain request
- * for memory has the kernel search all there is, some times, so that after the first one
- * (@no_memory) a call asks for none: it may have 65,536 elements.
+ * Do the operations of a chunk. Returns how many were done, or an error if none.
+ *
+ * Each failing allocation makes the kernel search all memory several times, and a call may have
+ * 65,536 elements. So after the first -ENOMEM (@no_memory) the rest of the call fails without
+ * trying to allocate.
  */
-static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *file,
-				    u64 *buf, int n, u64 offset, bool *no_memory)
+static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_file *file,
+					  u64 *buf, int n, u64 offset, bool *no_memory)
 {
 	struct tw_ctx ctx __uninitialized;
 	int err, done, i = 0;
@@ -112,17 +109,17 @@ static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *
 		err = tw_cpu_begin(&ctx, file, offset);
 		if (err)
 			return i ? i : err;
-		done = kind->run(&ctx, buf, n - i);
+		done = kind->many(&ctx, buf, n - i);
 		tw_cpu_end(&ctx);
 		i += done;
-		buf += done * kind->words;
+		buf += done * kind->len;
 		if (i < n) {
-			/* An ADD found no free timer: make more and try again, or fail. */
+			/* ADD found no free timer: make more and try again, or fail. */
 			err = *no_memory ? -ENOMEM : tw_table_grow(file);
 			*no_memory = err == -ENOMEM;
 			if (err) {
 				*(s32 *)((void *)buf + kind->result) = err;
-				buf += kind->words;
+				buf += kind->len;
 				i++;
 			}
 		}
@@ -130,29 +127,29 @@ static __always_inline int tw_chunk(const struct tw_kind *kind, struct tw_file *
 	return n;
 }
 
-/* A call on many: with a large frame, so not part of a call on one. */
-static __always_inline long tw_many(const struct tw_kind *kind, struct tw_file *file,
-				    const struct timerwheel_batch *batch)
+/* A call on any number of elements. */
+static __always_inline long tw_batch_many(const struct tw_kind *kind, struct tw_file *file,
+					  const struct timerwheel_batch *batch)
 {
 	u64 __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	unsigned int want, got;
-	u64 buf[TW_WORDS] __uninitialized;	/* not to be zeroed for each call */
+	u64 buf[TW_BUFFER_LEN] __uninitialized;	/* 1.5 kB: not zeroed for each call */
 	bool no_memory = false;
 	long done = 0;		/* signed, as errors are */
 	int n;
 
 	while (done < batch->count) {
-		want = min_t(u32, batch->count - done, TW_WORDS / kind->words);
-		got = tw_read(kind, buf, user, want);
+		want = min_t(u32, batch->count - done, TW_BUFFER_LEN / kind->len);
+		got = tw_elems_read(kind, buf, user, want);
 		if (!got)
 			return done ? done : -EFAULT;
-		n = tw_chunk(kind, file, buf, got, offset, &no_memory);
+		n = tw_batch_chunk(kind, file, buf, got, offset, &no_memory);
 		if (n < 0)
 			return done ? done : n;
-		tw_write(kind, buf, user, n);
+		tw_elems_write(kind, buf, user, n);
 		done += n;
-		user += n * kind->words;
+		user += n * kind->len;
 		if (n < want || done == batch->count || signal_pending(current))
 			break;
 		cond_resched();
@@ -161,18 +158,18 @@ static __always_inline long tw_many(const struct tw_kind *kind, struct tw_file *
 }
 
 /*
- * A call on one: the same with nothing to repeat, so that hardly anything is left of it. Returns
- * -EAGAIN if there is no free timer at hand: nothing was done.
+ * A call on one element: as tw_batch_many(), but without loops, which saves most of the cost.
+ * Returns -EAGAIN if there is no free timer at hand: nothing was done.
  */
-static __always_inline long tw_one(const struct tw_kind *kind, struct tw_file *file,
-				   const struct timerwheel_batch *batch)
+static __always_inline long tw_batch_one(const struct tw_kind *kind, struct tw_file *file,
+					 const struct timerwheel_batch *batch)
 {
 	u64 __user *user = u64_to_user_ptr(batch->elems);
-	u64 elem[TW_WORDS_MOST] __uninitialized;
+	u64 elem[TW_ELEM_LEN] __uninitialized;
 	struct tw_ctx ctx __uninitialized;
 	int err;
 
-	if (!tw_read(kind, elem, user, 1))
+	if (!tw_elems_read(kind, elem, user, 1))
 		return -EFAULT;
 	err = tw_cpu_begin(&ctx, file, tw_clock_offset(READ_ONCE(file->setup.clock)));
 	if (unlikely(err))
@@ -182,135 +179,19 @@ static __always_inline long tw_one(const struct tw_kind *kind, struct tw_file *f
 	if (unlikely(err == -EAGAIN))
 		return err;
 	*(s32 *)((void *)elem + kind->result) = err;
-	tw_write(kind, elem, user, 1);
+	tw_elems_write(kind, elem, user, 1);
 	return 1;
 }
 
-static __always_inline int tw_one_add(struct tw_ctx *ctx, void *elem)
-{
-	struct timerwheel_add *add = elem;
-
-	return tw_add(ctx, add, tw_hint_of(ctx, add->key));
-}
-
-static const struct tw_kind tw_add_kind = TW_KIND(timerwheel_add, flags, add);
-
-static noinline long tw_many_add(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	return tw_many(&tw_add_kind, file, batch);
-}
-
-/**
- * tw_batch_add - TIMERWHEEL_IOC_ADD
- * @file: the file
- * @batch: the call, its fields checked
- *
- * Context: process, may sleep.
- * Return: elements done, or an error if there are none.
- */
-long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	long done = -EAGAIN;
-
-	if (batch->count == 1)
-		done = tw_one(&tw_add_kind, file, batch);
-	return done == -EAGAIN ? tw_many_add(file, batch) : done;
-}
-
-static __always_inline int tw_one_move(struct tw_ctx *ctx, void *elem)
-{
-	struct timerwheel_move *move = elem;
-
-	return tw_move(ctx, move, tw_hint_of(ctx, move->key));
-}
-
-static const struct tw_kind tw_move_kind = TW_KIND(timerwheel_move, flags, move);
-
-static noinline long tw_many_move(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	return tw_many(&tw_move_kind, file, batch);
-}
-
-/**
- * tw_batch_move - TIMERWHEEL_IOC_MOVE
- * @file: the file
- * @batch: the call, its fields checked
- *
- * Context: process, may sleep.
- * Return: elements done, or an error if there are none.
- */
-long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	if (batch->count == 1)
-		return tw_one(&tw_move_kind, file, batch);
-	return tw_many_move(file, batch);
-}
-
-static __always_inline int tw_one_remove(struct tw_ctx *ctx, void *elem)
-{
-	struct timerwheel_remove *remove = elem;
-
-	return tw_remove(ctx, remove, tw_hint_of(ctx, remove->key));
-}
-
-static const struct tw_kind tw_remove_kind = TW_KIND(timerwheel_remove, value, remove);
-
-static noinline long tw_many_remove(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	return tw_many(&tw_remove_kind, file, batch);
-}
-
-/**
- * tw_batch_remove - TIMERWHEEL_IOC_REMOVE
- * @file: the file
- * @batch: the call, its fields checked
- *
- * Context: process, may sleep.
- * Return: elements done, or an error if there are none.
- */
-long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	if (batch->count == 1)
-		return tw_one(&tw_remove_kind, file, batch);
-	return tw_many_remove(file, batch);
-}
-
-static __always_inline int tw_one_get(struct tw_ctx *ctx, void *elem)
-{
-	struct timerwheel_entry *entry = elem;
-
-	return tw_get(ctx, entry, tw_hint_of(ctx, entry->key));
-}
-
-static const struct tw_kind tw_get_kind = TW_KIND(timerwheel_entry, key, get);
-
-static noinline long tw_many_get(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	return tw_many(&tw_get_kind, file, batch);
-}
-
-/**
- * tw_batch_get - TIMERWHEEL_IOC_GET
- * @file: the file
- * @batch: the call, its fields checked
- *
- * Context: process, may sleep.
- * Return: elements done, or an error if there are none.
- */
-long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	if (batch->count == 1)
-		return tw_one(&tw_get_kind, file, batch);
-	return tw_many_get(file, batch);
-}
-
 /*
- * Read an element that is not of the size it has today, and see that it can be written. Of a longer
- * one the unknown part must be zero, or, where all is output (GET), becomes that.
+ * Copy an element of another size than today's in, and check that its output can be written. Of a
+ * longer one, the bytes that are not known here must be zero; if all of it is output (GET), they
+ * are zeroed instead.
  */
-static int tw_strided_read(const struct tw_kind *kind, void *elem, void __user *from, size_t size)
+static int tw_elem_read_strided(const struct tw_kind *kind, void *elem, void __user *from,
+				size_t size)
 {
-	size_t known = kind->words * TW_WORD, out = kind->out * TW_WORD;
+	size_t known = kind->len * sizeof(u64), out = kind->out * sizeof(u64);
 	int err = 0;
 
 	if (!out && size > known && clear_user(from + known, size - known))
@@ -322,29 +203,29 @@ static int tw_strided_read(const struct tw_kind *kind, void *elem, void __user *
 }
 
 /*
- * A call on elements that are not of the size they have today: one at a time. One that cannot be
- * understood is not begun.
+ * A call on elements of another size than today's, one at a time. An element with something set
+ * that is not known here is not begun.
  */
-static noinline long tw_strided(const struct tw_kind *kind, struct tw_file *file,
-				const struct timerwheel_batch *batch)
+static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file *file,
+				      const struct timerwheel_batch *batch)
 {
-	size_t size = batch->elem_size, out = kind->out * TW_WORD;
-	size_t both = min(size, kind->words * TW_WORD);
+	size_t size = batch->elem_size, out = kind->out * sizeof(u64);
+	size_t both = min(size, kind->len * sizeof(u64));
 	void __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
-	u64 elem[TW_WORDS_MOST] __uninitialized;
+	u64 elem[TW_ELEM_LEN] __uninitialized;
 	bool no_memory = false;
 	long done = 0;		/* signed, as errors are */
 	int n;
 
 	while (done < batch->count) {
-		n = tw_strided_read(kind, elem, user, size);
+		n = tw_elem_read_strided(kind, elem, user, size);
 		if (!n)
-			n = tw_chunk(kind, file, elem, 1, offset, &no_memory);
+			n = tw_batch_chunk(kind, file, elem, 1, offset, &no_memory);
 		if (n < 0)
 			return done ? done : n;
 		done++;
-		/* What was done stays done: see tw_call_any_size(). */
+		/* The operation took effect: a failed copy-out is no error. */
 		if (copy_to_user(user + out, (void *)elem + out, both - out))
 			break;
 		user += size;
@@ -355,58 +236,52 @@ static noinline long tw_strided(const struct tw_kind *kind, struct tw_file *file
 	return done;
 }
 
-/**
- * tw_strided_add - tw_batch_add() on elements of another size
- * @file: the file
- * @batch: the call, its fields checked
+/*
+ * The functions of a call, NAME: tw_batch_NAME() and, for elements of another size than today's,
+ * tw_strided_NAME(). tw_batch_many() is not inlined there, because a call on one element should
+ * not have its large stack frame. Both functions:
  *
- * Context: process, may sleep.
- * Return: elements done, or an error if there are none; -E2BIG: something is set in the part of
- * the first that is not known.
+ * Context: process, may sleep; the fields of @batch were checked.
+ * Return: elements done, or an error if there are none; tw_strided_NAME(): -E2BIG: something is set
+ * in the first element that is not known here.
  */
-long tw_strided_add(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	return tw_strided(&tw_add_kind, file, batch);
+#define TW_BATCH_CALL(name, type, first_out)						\
+static __always_inline int tw_one_##name(struct tw_ctx *ctx, void *elem)		\
+{											\
+	struct type *arg = elem;							\
+											\
+	return tw_##name(ctx, arg, tw_hint_of(ctx, arg->key));				\
+}											\
+											\
+static const struct tw_kind tw_##name##_kind = {					\
+	.len = sizeof(struct type) / sizeof(u64),					\
+	.out = offsetof(struct type, first_out) / sizeof(u64),				\
+	.result = offsetof(struct type, result),					\
+	.many = tw_ops_##name,								\
+	.one = tw_one_##name,								\
+};											\
+											\
+static noinline long tw_many_##name(struct tw_file *file,				\
+				    const struct timerwheel_batch *batch)		\
+{											\
+	return tw_batch_many(&tw_##name##_kind, file, batch);				\
+}											\
+											\
+long tw_batch_##name(struct tw_file *file, const struct timerwheel_batch *batch)	\
+{											\
+	long done = -EAGAIN;								\
+											\
+	if (batch->count == 1)								\
+		done = tw_batch_one(&tw_##name##_kind, file, batch);			\
+	return done == -EAGAIN ? tw_many_##name(file, batch) : done;			\
+}											\
+											\
+long tw_strided_##name(struct tw_file *file, const struct timerwheel_batch *batch)	\
+{											\
+	return tw_batch_strided(&tw_##name##_kind, file, batch);			\
 }
 
-/**
- * tw_strided_move - tw_batch_move() on elements of another size
- * @file: the file
- * @batch: the call, its fields checked
- *
- * Context: process, may sleep.
- * Return: elements done, or an error if there are none; -E2BIG: something is set in the part of
- * the first that is not known.
- */
-long tw_strided_move(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	return tw_strided(&tw_move_kind, file, batch);
-}
-
-/**
- * tw_strided_remove - tw_batch_remove() on elements of another size
- * @file: the file
- * @batch: the call, its fields checked
- *
- * Context: process, may sleep.
- * Return: elements done, or an error if there are none; -E2BIG: something is set in the part of
- * the first that is not known.
- */
-long tw_strided_remove(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	return tw_strided(&tw_remove_kind, file, batch);
-}
-
-/**
- * tw_strided_get - tw_batch_get() on elements of another size
- * @file: the file
- * @batch: the call, its fields checked
- *
- * Context: process, may sleep.
- * Return: elements done, or an error if there are none; -E2BIG: something is set in the part of
- * the first that is not known.
- */
-long tw_strided_get(struct tw_file *file, const struct timerwheel_batch *batch)
-{
-	return tw_strided(&tw_get_kind, file, batch);
-}
+TW_BATCH_CALL(add, timerwheel_add, flags)
+TW_BATCH_CALL(move, timerwheel_move, flags)
+TW_BATCH_CALL(remove, timerwheel_remove, value)
+TW_BATCH_CALL(get, timerwheel_entry, key)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * New kernel names on old kernels. The module is written for the newest kernel; all
- * that is different on older ones is here, each entry with: changed in, backported
- * to, why.
+ * New kernel names on old kernels. The module is written for the newest kernel. All differences of
+ * older ones are here, each with the version that changed it, why, and where it was backported to.
  */
 #ifndef TW_COMPAT_H
 #define TW_COMPAT_H
@@ -14,8 +13,8 @@
 #include <linux/version.h>
 
 /*
- * hrtimer_setup(): changed in 6.13 (initialises the callback together with the timer; the
- * old hrtimer_init() went away in 6.15). Not backported.
+ * hrtimer_setup(): changed in 6.13 (sets the callback, too; hrtimer_init() was removed in 6.15).
+ * Not backported.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,
@@ -28,8 +27,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * alarm_start_timer(): changed in 7.2 (replaces alarm_start() and alarm_start_relative(), and says
- * if the time is still to come). Not backported.
+ * alarm_start_timer(): changed in 7.2 (replaces alarm_start() and alarm_start_relative(), and
+ * returns if the time is in the future). Not backported.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
 static inline bool alarm_start_timer(struct alarm *alarm, ktime_t expires, bool relative)
@@ -43,16 +42,16 @@ static inline bool alarm_start_timer(struct alarm *alarm, ktime_t expires, bool 
 #endif
 
 /*
- * kvfree_rcu_mightsleep(): changed in 6.3 (kvfree_rcu() without a place for the head was renamed,
- * because it may wait; the old name was given up later). Backported to 6.1.139.
+ * kvfree_rcu_mightsleep(): changed in 6.3 (the new name of kvfree_rcu() without an rcu_head, since
+ * that may sleep; the old name was removed later). Backported to 6.1.139.
  */
 #ifndef kvfree_rcu_mightsleep
 #define kvfree_rcu_mightsleep(ptr)	kvfree_rcu(ptr)
 #endif
 
 /*
- * vm_flags_mod(): changed in 6.3 (vm_area_struct.vm_flags is no longer written to directly, so
- * that the lock it needs is checked). Not backported to 6.1.
+ * vm_flags_mod(): changed in 6.3 (vm_area_struct.vm_flags is no longer written directly, so that
+ * the lock for that can be asserted). Not backported to 6.1.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
@@ -62,9 +61,9 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
 #endif
 
 /*
- * __uninitialized: changed in 6.9 (a local variable that the compiler shall not zero, where the
- * kernel is built to zero all of them). Backported to 6.1 and 6.6 in 2024. The attribute is
- * that of gcc 12 and clang, and older compilers cannot zero them anyway.
+ * __uninitialized: changed in 6.9 (a local variable that is not zeroed in kernels that are built to
+ * zero all of them). Backported to 6.1 and 6.6 in 2024. gcc 12 and clang have the attribute; older
+ * compilers cannot zero variables anyway.
  */
 #ifndef __uninitialized
 #if __has_attribute(__uninitialized__)

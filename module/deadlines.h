@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The deadline table: a u64 for each timer, by index, in memory that user space maps and
- * may write at any time. A store there puts a timer off without a system call.
+ * The deadline table: a u64 for each timer, by index, in memory that user space maps and may write
+ * at any time. A store there postpones a timer without a system call.
  *
- * A word is a deadline, rounded up to a multiple of 2^generation_bits, plus the generation of the
- * timer it is meant for. An index is used again for other timers: each new owner has another
- * generation, so that what a former owner stores late is not taken for the new one's.
+ * An entry is a deadline, rounded up to a multiple of 2^generation_bits, plus the generation of the
+ * timer it is meant for. An index is reused for other timers, and each new owner has another
+ * generation. So a late store of a former owner is not taken for one of the new owner.
  *
- * Nor may it undo what the new one has stored. So the kernel puts the generation there, with no
- * deadline, whenever an index gets an owner (and when ADD or MOVE make what was stored void), and
- * a program swaps its word in only where it finds its own generation: a word of another one says
- * that the timer is gone. That is a convention among programs (plain stores are allowed, to those
- * who never store for a timer that is gone); the kernel relies on nothing there.
+ * A late store must not undo one of the new owner either. So the kernel stores the generation,
+ * without a deadline, whenever an index gets a new owner, and when ADD or MOVE voids what was
+ * stored before. A program replaces its entry by compare-and-swap, if it finds its own generation
+ * there; if it finds another one its timer is gone. That is a convention among programs, on which
+ * the kernel does not rely. (Plain stores are for programs that never store for a timer that is
+ * gone.)
  *
- * Nothing is done when user space stores. The kernel reads a word once, with one load, when it
- * has to do with the timer anyway: its slot comes up, or a call wants to know or to change
- * its deadline. Nothing read there can do more than put one's own timer off.
+ * A store causes no work. The kernel reads an entry when it deals with the timer anyway: its slot
+ * comes up, or a call reports or changes its deadline. It reads the entry once, with one load. What
+ * it finds can only postpone this one timer.
  *
- * Which deadline a timer has is decided under its part's lock. So the load either sees a
- * store, and then the timer does not expire, or it does not, and the timer is due, whatever is
- * stored from then on: never both and never neither. That needs no barrier, for no other
- * memory is told about by a word.
+ * Which deadline a timer has is decided under its base's lock. Either the load sees a store, and
+ * the timer does not expire; or it does not see it, and the timer is due, whatever is stored from
+ * then on. It is always exactly one of the two. No barrier is needed, because an entry announces no
+ * other memory.
  */
 #ifndef TW_DEADLINES_H
 #define TW_DEADLINES_H
@@ -33,7 +34,7 @@
 
 #include "timer.h"
 
-/* Words in a page. */
+/* Entries in a page. */
 #define TW_PAGE_DEADLINES	(PAGE_SIZE / sizeof(u64))
 
 /**
@@ -41,20 +42,20 @@
  * @pool: the pool
  *
  * Context: as tw_pool_pages().
- * Return: it, with the words of all timers that there are now; NULL: nobody has mapped the table.
+ * Return: the directory, with the entries of all timers that exist now; NULL: there is no table.
  */
 static inline u64 **tw_pool_deadlines(const struct tw_pool *pool)
 {
 	return rcu_dereference_raw(pool->deadlines);
 }
 
-/* The word of a timer. @deadlines: tw_pool_deadlines(), not NULL */
+/* The entry of a timer. @deadlines: what tw_pool_deadlines() returned, not NULL */
 static inline u64 *tw_deadline_entry(u64 **deadlines, u32 index)
 {
 	return &deadlines[index / TW_PAGE_DEADLINES][index % TW_PAGE_DEADLINES];
 }
 
-/* The time a word tells, whatever it is, as one of ours. */
+/* The deadline in an entry, which may be any number, clamped, in the initial time namespace. */
 static inline u64 tw_deadline_decode(const struct tw_pool *pool, u64 entry)
 {
 	u64 time = entry & ~(u64)pool->generation_mask;
@@ -69,13 +70,13 @@ static inline u64 tw_deadline_decode(const struct tw_pool *pool, u64 entry)
 }
 
 /**
- * __tw_deadline_sync - let a timer have the deadline that user space wants, one of many
+ * __tw_deadline_sync - postpone a timer if user space did, with a directory that was read before
  * @pool: the pool
- * @deadlines: tw_pool_deadlines()
+ * @deadlines: what tw_pool_deadlines() returned
  * @index: the timer
- * @t: the same, TW_PENDING; its part is locked
+ * @t: the same, TW_PENDING; its base is locked
  *
- * A word can only put a timer off.
+ * An entry can only postpone a timer.
  */
 static inline void __tw_deadline_sync(const struct tw_pool *pool, u64 **deadlines, u32 index,
 				      struct tw_timer *t)
@@ -84,7 +85,7 @@ static inline void __tw_deadline_sync(const struct tw_pool *pool, u64 **deadline
 
 	if (likely(!deadlines))
 		return;
-	/* It may change at any time: once, and all that follows is about what was read. */
+	/* Read once: it may change at any time. */
 	entry = READ_ONCE(*tw_deadline_entry(deadlines, index));
 	if (((u32)entry ^ t->generation) & pool->generation_mask)
 		return;
@@ -94,10 +95,10 @@ static inline void __tw_deadline_sync(const struct tw_pool *pool, u64 **deadline
 }
 
 /**
- * tw_deadline_sync - let a timer have the deadline that user space wants
+ * tw_deadline_sync - postpone a timer if user space did
  * @pool: the pool
  * @index: the timer
- * @t: the same, TW_PENDING; its part is locked
+ * @t: the same, TW_PENDING; its base is locked
  */
 static inline void tw_deadline_sync(const struct tw_pool *pool, u32 index, struct tw_timer *t)
 {
@@ -105,13 +106,12 @@ static inline void tw_deadline_sync(const struct tw_pool *pool, u32 index, struc
 }
 
 /**
- * tw_deadline_reset - forget what user space has stored for a timer
+ * tw_deadline_reset - void what user space has stored for a timer
  * @pool: the pool
- * @index: the timer; its part is locked, or it is in none yet
+ * @index: the timer; its base is locked, or it is in none yet
  * @t: the same
  *
- * For operations that set a deadline: what was stored before them counts no more. What stays is
- * whose word it is.
+ * For operations that set a deadline: earlier stores do not count any more. The generation stays.
  */
 static inline void tw_deadline_reset(const struct tw_pool *pool, u32 index,
 				     const struct tw_timer *t)
@@ -123,7 +123,7 @@ static inline void tw_deadline_reset(const struct tw_pool *pool, u32 index,
 }
 
 /**
- * tw_deadline_new_owner - a free timer gets a new owner
+ * tw_deadline_new_owner - give a free timer the generation of its new owner
  * @pool: the pool
  * @index: the timer
  * @t: the same
@@ -132,7 +132,7 @@ static inline void tw_deadline_new_owner(const struct tw_pool *pool, u32 index, 
 {
 	u32 generation = (t->generation + 1) & pool->generation_mask;
 
-	/* tw_table_tag() looks at it without a lock. */
+	/* tw_table_tag() reads it without a lock. */
 	WRITE_ONCE(t->generation, generation ?: 1);
 	tw_deadline_reset(pool, index, t);
 }

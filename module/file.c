@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Open, close, read, poll: what makes a wheel a file. */
+/* The file operations of a wheel: open, close, read, poll. */
 #include <linux/compat.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -18,11 +18,11 @@
 #include "stats.h"
 #include "user.h"
 
-/* Frees closed files: millions of timers, where the scheduler sees it. */
+/* Frees closed files with up to millions of timers, where the scheduler can preempt it. */
 static struct workqueue_struct *tw_freeing;
 
 /**
- * tw_file_init - prepare
+ * tw_file_init - create the workqueue that frees files
  *
  * Return: 0 or -ENOMEM.
  */
@@ -55,7 +55,7 @@ static void tw_file_free(struct tw_file *file)
 	tw_free_pause();
 	tw_table_free(&file->table);
 	kvfree(file);
-	/* Not before: what is charged to nobody is nobody's. */
+	/* Not before all of it is freed. */
 	tw_user_uncharge(user, charged);
 	tw_user_count_freed(user);
 	tw_user_put(user);
@@ -63,9 +63,9 @@ static void tw_file_free(struct tw_file *file)
 
 /**
  * tw_file_free_closed - free the closed wheels of a user, in the order in which they were closed
- * @work: the user's
+ * @work: tw_user.free
  *
- * Each of them holds a reference to the user, who may be gone with the last.
+ * Each wheel holds a reference to the user, which may be freed with the last.
  */
 static void tw_file_free_closed(struct work_struct *work)
 {
@@ -155,7 +155,7 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 							 tw_has_ring(file));
 		if (err)
 			return err;
-		/* Set up in the meantime. */
+		/* A concurrent SETUP may have made a ring. */
 		if (tw_has_ring(file))
 			return -EINVAL;
 	}

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The structures of the module, each group of fields with the lock that protects it,
- * and what each file offers to the others. README.md is the map: data flow, timer
- * states, lock order, lifetimes.
+ * The structures of the module, with the lock that protects each field, and the functions that
+ * files without a header of their own offer. README.md is the map: data flow, states of a timer,
+ * order of locks, lifetimes.
  */
 #ifndef TW_INTERNAL_H
 #define TW_INTERNAL_H
 
 /*
- * A u64 that is read without a lock, or that user space writes, must be read in one piece: half of
- * a deadline could make a timer early. And the buffers on the stack are sized for 64 bits.
+ * A u64 that is read without a lock, or that user space writes, must be read by a single load: half
+ * of a deadline could make a timer fire early. And the buffers on the stack are sized for 64 bits.
  */
 #ifndef CONFIG_64BIT
-#error timerwheel needs a 64-bit kernel: on a 32-bit one half of a deadline could be read
+#error timerwheel needs a 64-bit kernel: a 32-bit one could read half of a deadline
 #endif
 
 #include <linux/bottom_half.h>
@@ -44,51 +44,50 @@
 #define TW_CAPACITY_DEFAULT	BIT(22)
 
 /*
- * Bytes of an event: of version 1, which is what all get who do not ask for more, and the largest
- * that may be asked for. When events grow, those who hand them out must look at
- * tw_setup.event_size.
+ * Bytes of an event: in version 1, which a program gets unless it asks for more; and the most that
+ * it may ask for. When events grow, their delivery must use tw_setup.event_size.
  */
 #define TW_EVENT_SIZE_FIRST	48U
 #define TW_EVENT_SIZE_ASKED	4096U
 static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 
-/* Free timers that change hands together. */
+/* Free timers in a magazine: they change hands together. */
 #define TW_MAGAZINE		64U
 
-/* Chains in a hash bucket: what fits a cache line beside the lock. */
+/* Hash chains in a bucket: as many as fit a cache line beside the lock. */
 #define TW_CHAINS		14U
 
-/* Timers for each bucket: one for each chain. */
+/* Timers per bucket, on average: one for each chain. */
 #define TW_BUCKET_TIMERS	14U
 /*
- * Most timers in a hash chain, which is walked under its bucket's lock. Keys that were not chosen
- * for it get there with a probability below 10^-26 for each ADD.
+ * Most timers in a hash chain, which is walked under its bucket's lock. The probability that an ADD
+ * finds a chain full is below 10^-26, if keys are not chosen to collide.
  */
 #define TW_CHAIN_MAX		32U
 
-/* Bits of a word of the deadline table that hold a generation: less than a tick, as a rule. */
+/* Bits of the generation in an entry of the deadline table: see tw_setup_generation_bits(). */
 #define TW_GENERATION_BITS_MIN	10U
 #define TW_GENERATION_BITS_MAX	20U
 
-/* Most operations in a run. */
+/* Most operations in a call of tw_ops_add() and so on. */
 #define TW_OPS_MAX		48U
 
 struct tw_file;
 struct tw_log;
 
 /**
- * struct tw_user - a user who has wheels open, and what they hold
- * @uid: who
+ * struct tw_user - a user who has wheels, and what they hold
+ * @uid: the user
  * @files: wheels and logs that are not freed yet; protected by the lock of tw_users
  * @memory: bytes charged; @lock
  * @lock: a leaf
  * @closing: wheels that are closed and not freed yet
- * @freed: how many have been freed, modulo 2^32
- * @wait: for that
- * @closed: closed wheels that @free has still to take, linked by tw_file.closed_node
- * @free: frees them, in that order, after a grace period: one worker for each user, so that a
- *	thousand wheels of one are not a thousand workers, and nobody waits for another user's
- * @queue: in the engines, by CPU and clock; while there are bases in them
+ * @freed: wheels that were freed, modulo 2^32
+ * @wait: woken when @freed changes
+ * @closed: closed wheels that @free has not taken yet, linked by tw_file.closed_node
+ * @free: frees them in this order, after a grace period. There is one worker for each user: a
+ *	thousand wheels need no thousand workers, and nobody waits for another user's wheels.
+ * @queue: this user's queues in the engines, by CPU and clock; a queue exists while it has bases
  */
 struct tw_user {
 	kuid_t uid;
@@ -104,8 +103,8 @@ struct tw_user {
 };
 
 /**
- * struct tw_bucket - one cache line of the key table
- * @lock: bit 0 protects the chains and which timers are in them; see README.md, "Locks"
+ * struct tw_bucket - a bucket of the hash table: one cache line
+ * @lock: bit 0 protects the hash chains, and which timers are in them; see README.md, "Locks"
  * @head: first timer of each chain, linked by tw_timer.hash_next
  */
 struct tw_bucket {
@@ -121,7 +120,7 @@ struct tw_bucket {
  * @TW_DIR_TIMERS: tw_pool.page
  * @TW_DIR_BUCKETS: tw_table.bucket
  * @TW_DIR_DEADLINES: tw_table.deadlines
- * @TW_DIRS: how many there are
+ * @TW_DIRS: number of directories
  */
 enum tw_dirs {
 	TW_DIR_TIMERS,
@@ -132,8 +131,8 @@ enum tw_dirs {
 
 /**
  * struct tw_dir - how full a directory is
- * @used: its entries, which are pages
- * @room: how many it has room for
+ * @used: pages in it
+ * @room: pages that it has room for
  */
 struct tw_dir {
 	u32 used;
@@ -143,19 +142,18 @@ struct tw_dir {
 /**
  * struct tw_table - all timers of a file, by index and by key
  * @pool: the timers, by index
- * @bucket: directory of bucket pages, replaced by a larger copy as it grows (RCU)
- * @seed: makes the hash this file's own
- * @buckets: how many there are: linear hashing, grows by one at a time. Written under
- *	the lock of the bucket that is split.
- * @made: indices that exist: 1 to @made. Written under tw_file.mutex.
- * @deadlines: directory of the deadline table, as in @pool but before all of it is there, too;
- *	tw_file.mutex
+ * @bucket: directory of the pages of buckets, replaced by a larger copy as it grows (RCU)
+ * @seed: seeds of the hash, random for each file
+ * @buckets: number of buckets: linear hashing, it grows by one at a time. Written under the lock of
+ *	the bucket that is split.
+ * @made: indices 1 to @made exist. Written under tw_file.mutex.
+ * @deadlines: directory of the deadline table, as in @pool, but also while the table is being
+ *	created; tw_file.mutex
  * @dir: how full the directories are; tw_file.mutex
- * @sharers: calls that are making the deadline table; tw_file.mutex
- * @bucket_map: what lockdep knows about tw_bucket.lock
+ * @sharers: calls that are creating the deadline table; tw_file.mutex
+ * @bucket_map: tw_bucket.lock for lockdep
  * @lock: protects @full; a leaf
- * @full: magazines of free timers that no CPU part holds: linked by tw_timer.hash_next
- *	of the first timer of each, whose slack says how many are in it
+ * @full: stack of the magazines that no base holds: see struct tw_timer
  */
 struct tw_table {
 	struct tw_pool pool;
@@ -172,16 +170,16 @@ struct tw_table {
 };
 
 /**
- * struct tw_counts - what was done, counted by the CPU part that did it
+ * struct tw_counts - statistics of a base: what was done with its lock held
  * @armed: ADDs
  * @moved: MOVEs
  * @removed: REMOVEs
  * @replaced: ADDs that ended an arming
- * @drained: timers taken out by DRAIN
- * @withdrawn: events taken back
- * @delivered: events handed out
- * @rearmed: periodic timers armed again by that
- * @overruns: deadlines passed over by that
+ * @drained: timers removed by DRAIN
+ * @withdrawn: events withdrawn before they were delivered
+ * @delivered: events delivered
+ * @rearmed: periodic timers armed again when their event was delivered
+ * @overruns: deadlines of periodic timers that were skipped then
  * @firings: times that the engine ran it since it had work again
  * @batches: batches, of the engine and of ADVANCE
  * @batch_max_timers: most timers in one batch
@@ -204,22 +202,22 @@ struct tw_counts {
 };
 
 /**
- * struct tw_cpu - CPU part of a file: the timers armed on one CPU
+ * struct tw_cpu - a base: the timers of a file that were armed on one CPU
  * @lock: protects all that follows, and the timers in @wheel
- * @nr: the CPU's number; constant
- * @file: whose part; constant
+ * @nr: number of the CPU; constant
+ * @file: the file; constant
  * @wheel: the timers
- * @free: free timers, linked by tw_timer.next; 0 after the last
- * @nr_free: how many of them
- * @spare: 0 or TW_MAGAZINE more
- * @tick_began: when the tick of the last look at the clock did, in ns on that clock
- * @programmed: for when it is started in the engine, in ns; TW_NEVER: it is not; 0: it has work now
- *	and will have its turn, or needs none (MANUAL)
- * @wake_at: readers are to be woken then, in ns (wake-up batching); TW_NEVER: no
- * @batches: how many it had since it had work again
+ * @free: the magazine in use: free timers, linked by tw_timer.next, 0 after the last
+ * @nr_free: number of timers in it
+ * @spare: a full magazine of TW_MAGAZINE more; 0: none
+ * @tick_began: when the tick began in which the clock was last read, in ns on that clock
+ * @programmed: when the engine is to run this base, in ns; TW_NEVER: it is not; 0: it has work now
+ *	and will get a turn, or needs none (MANUAL)
+ * @wake_at: when readers are to be woken, in ns (wake-up batching); TW_NEVER: they are not
+ * @batches: expiry batches since it got work again
  * @counts: statistics
  * @queue: where it waits for its turns; constant, NULL: MANUAL
- * @entity: in that; protected by the engine's lock
+ * @entity: its entry there; protected by the engine's lock
  */
 struct tw_cpu {
 	raw_spinlock_t lock;
@@ -281,19 +279,19 @@ struct tw_clockset {
 };
 
 /**
- * struct tw_ring - a file's event ring; see ring.c
+ * struct tw_ring - the event ring of a file; see ring.c
  * @shared: what user space maps
- * @event: the events in it
- * @events: how many there is room for, a power of two; 0: the file has no ring. Set last.
- * @lock: who writes to it
+ * @event: the entries
+ * @events: number of entries, a power of two; 0: the file has no ring. Set last.
+ * @lock: held to write to the ring
  * @tail: events written, modulo 2^32; protected by @lock
- * @offset: what is added to times in it; constant once @events is set, as @shared and @event
+ * @offset: added to the times in events; like @shared and @event constant once @events is set
  */
 struct tw_ring {
 	struct timerwheel_ring *shared;
 	struct timerwheel_event *event;
 	u32 events;
-	raw_spinlock_t lock;	/* who writes to it */
+	raw_spinlock_t lock;	/* writing to the ring */
 	u32 tail;
 	u64 offset;
 };
@@ -302,12 +300,12 @@ struct tw_ring {
  * struct tw_setup - the settings of a file
  * @clock: enum timerwheel_clock
  * @slots: slots per level
- * @tick: in ns
+ * @tick: length of a tick, in ns
  * @capacity: most timers
- * @wake_events: wake readers when so many wait
- * @wake_ns: or so long after the first
- * @slack: default, in ns
- * @ring: length of the event ring
+ * @wake_events: wake readers when so many events wait ...
+ * @wake_ns: ... or, in ns, so long after the first of them
+ * @slack: default slack, in ns
+ * @ring: entries of the event ring
  * @event_size: bytes of an event
  */
 struct tw_setup {
@@ -323,27 +321,27 @@ struct tw_setup {
 };
 
 /**
- * struct tw_file - what one open of the device made: "a wheel" to its users
- * @setup: settings. Changed under @mutex while there are no timers and no CPU parts, constant
+ * struct tw_file - what an open of the device creates: "a wheel" to its users
+ * @setup: settings. Changed under @mutex while there are no timers and no bases, constant
  *	afterwards. The clock is read without a lock, too.
  * @setup_done: SETUP was called, or is too late: @setup is constant; @mutex
- * @closed: no new timers. Set under @mutex; whoever takes a CPU part's lock after
- *	tw_drain_close() (scan.c) has been through it sees it.
- * @advanced: MANUAL: the time; lock of CPU part 0
+ * @closed: no new timers are accepted. Set under @mutex; after tw_drain_close() (scan.c) has taken
+ *	the lock of each base, every holder of one sees it.
+ * @advanced: MANUAL: the time; lock of base 0
  * @table: the timers
- * @events: the due ones
- * @ring: where their events go, if user space wants it
- * @clockset: whether they know when the clock is set
- * @alarm: among the files that wake the machine; empty: it does not. See alarm.c.
- * @mutex: SETUP, growth, new CPU parts
- * @base_retry_at: there was no memory for a CPU part: no new one before, in jiffies; @mutex
+ * @events: due timers, and their readers
+ * @ring: the event ring, if there is one
+ * @clockset: whether readers are to know when the clock is set
+ * @alarm: in the list of files that wake the machine; empty: it does not. See alarm.c.
+ * @mutex: SETUP, growth, new bases
+ * @base_retry_at: a base could not be created: do not try again before, in jiffies; @mutex
  * @charged: bytes of memory charged to @user; @mutex
  * @advance: one ADVANCE at a time; taken before @mutex
- * @drain_next: index where DRAIN goes on; a hint
- * @user: who is charged
+ * @drain_next: the index at which the next DRAIN starts; a hint
+ * @user: the user who is charged
  * @closed_node: in tw_user.closed after close
- * @cpu: CPU parts, by CPU number, made when a CPU first needs one. Of a MANUAL file
- *	all CPUs use part 0.
+ * @cpu: the bases, by CPU, each created when its CPU first needs it. All CPUs use base 0 of a
+ *	MANUAL file.
  */
 struct tw_file {
 	struct tw_setup setup;
@@ -355,7 +353,7 @@ struct tw_file {
 	struct tw_ring ring;
 	struct tw_clockset clockset;
 	struct list_head alarm;
-	struct mutex mutex;	/* settings, growth, new parts */
+	struct mutex mutex;	/* settings, growth, new bases */
 	u64 base_retry_at;
 	size_t charged;
 	struct mutex advance;	/* one ADVANCE at a time */
@@ -366,11 +364,11 @@ struct tw_file {
 };
 
 /**
- * struct tw_ctx - a run of operations under one hold of the CPU part's lock
- * @file: on which file
- * @cpu: this CPU's part, locked; bottom halves are off
- * @other: one more part, locked, or NULL
- * @now: the file's time at the start of the run, in ns
+ * struct tw_ctx - batch context: operations under one hold of a base's lock
+ * @file: the file
+ * @cpu: this CPU's base, locked; bottom halves are off
+ * @other: one more base, locked; or NULL
+ * @now: the file's time at the start of the batch, in ns
  * @offset: what the caller's time namespace adds to that
  * @todo: not 0: one of the following
  * @wake_readers: readers are to be woken at the end
@@ -394,8 +392,8 @@ struct tw_ctx {
 };
 
 /*
- * Not raw_spin_lock_bh(): with PREEMPT_RT that one leaves preemption on, and whoever
- * is scheduled in the holder's place then may spin for the lock for ever.
+ * Not raw_spin_lock_bh(): with PREEMPT_RT that leaves preemption enabled. A task that preempts the
+ * holder could then spin for the lock for ever.
  */
 static inline void tw_lock_bh(raw_spinlock_t *lock)
 {

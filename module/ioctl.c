@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The calls: one table, one way in, one way out.
+ * The calls: a table of them, and how arguments are copied in and out.
  *
- * Each call's argument begins with its size, which selects how much is copied: see "Growth
- * of this interface" in the uapi header.
+ * Each argument begins with its size, which says how much of it is copied: see "Growth of this
+ * interface" in the uapi header.
  */
 #include <linux/indirect_call_wrapper.h>
 #include <linux/nospec.h>
@@ -17,7 +17,7 @@
 #include "monitor.h"
 #include "stats.h"
 
-/* The ABI. A failure here means that a structure was changed instead of extended. */
+/* The ABI. Structures are only ever extended; .min and TW_ELEM() below keep their first sizes. */
 static_assert(sizeof(struct timerwheel_info) == 144);
 static_assert(sizeof(struct timerwheel_setup) == 56);
 static_assert(sizeof(struct timerwheel_ring) == 128);
@@ -31,7 +31,7 @@ static_assert(sizeof(struct timerwheel_advance) == 32);
 static_assert(sizeof(struct timerwheel_event) == 48);
 static_assert(sizeof(struct timerwheel_stats) == 488);
 
-/* Any argument. */
+/* The argument of a call. */
 union tw_arg {
 	u32 size;
 	struct timerwheel_info info;
@@ -45,18 +45,18 @@ union tw_arg {
 /**
  * struct tw_call - a call
  * @size: size of its argument today
- * @min: size of the first version; smaller is EINVAL
- * @elem: size of the elements of a batch today, else 0
- * @elem_min: size of those of the first version; smaller is EINVAL
- * @report: the argument is an answer: only the first @min bytes are read, and it is
- *	written as far as the caller's size goes
- * @write_back: the argument is written back as far as it was read
- * @cursor: it has a cursor
- * @mode: what the descriptor must be open for: FMODE_WRITE if it changes the wheel
- * @flags: flags of a batch that it understands
- * @function: does it; its argument is in kernel memory
- * @batch: the same for a call on an array whose argument is not written back
- * @strided: and for elements of another size than today's, if @batch does not do that
+ * @min: size of the first version of that; less is -EINVAL
+ * @elem: size of the elements of an array today; 0: the call has no array
+ * @elem_min: size of the first version of those; less is -EINVAL
+ * @report: the argument is output: only its size and flags are read; it is written as far as the
+ *	caller's size goes
+ * @write_back: the argument is input and output: what was read of it is written back
+ * @cursor: the argument has a cursor
+ * @mode: what the descriptor must be open for: FMODE_WRITE if the call changes the wheel
+ * @flags: flags that the argument of a call on an array may have
+ * @function: does the call; the argument is in kernel memory
+ * @batch: the same, for a call on an array whose argument is not written back
+ * @strided: the same, for elements of another size than today's; NULL: @batch does that, too
  */
 struct tw_call {
 	u16 size;
@@ -105,7 +105,7 @@ static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
 		return -EINVAL;
 	if (READ_ONCE(file->setup.clock) != TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
-	/* At 0 that would not be noticed: there is no time before it. */
+	/* tw_cpu_advance() refuses to go back; but at time 0 the sum would be clamped to 0. */
 	if (!(advance->flags & TIMERWHEEL_ABS) && (s64)advance->time < 0)
 		return -EINVAL;
 	if (mutex_lock_killable(&file->advance))
@@ -123,7 +123,7 @@ static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
 	return tw_monitor_open(file, &arg->monitor);
 }
 
-/* The elements of a call, and how large they were first. */
+/* The elements of a call, and the size of their first version. */
 #define TW_ELEM(name, first)	.elem = sizeof(struct timerwheel_##name), .elem_min = (first)
 
 #define TW_CALL(nr, name, ...)						\
@@ -151,15 +151,15 @@ static const struct tw_call tw_call_table[] = {
 	TW_CALL(ADVANCE, advance, .min = 32, .write_back = true, .mode = FMODE_WRITE,
 		.function = tw_call_advance),
 	[_IOC_NR(TIMERWHEEL_IOC_FLOW)] = { .mode = FMODE_WRITE },	/* has no argument */
-	/* Who may read the events may read copies of them. */
+	/* A descriptor that may read events may read copies of them, too. */
 	TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_READ, .function = tw_call_monitor),
 };
 
-/* Copy the argument in. @size is set to the caller's size. */
+/* Copy the argument in. Sets @size to the caller's size. */
 static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __user *user,
 		       u32 *size)
 {
-	struct { u32 size; u32 flags; } __user *head = user;	/* of all of them */
+	struct { u32 size; u32 flags; } __user *head = user;	/* of all arguments */
 	u32 flags;
 	int err;
 
@@ -176,13 +176,13 @@ static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __use
 		return flags ? -EINVAL : 0;
 	}
 	err = copy_struct_from_user(arg, call->size, user, *size);
-	/* See that the answer can be written before anything is done. */
+	/* Before anything is done, check that the argument can be written back. */
 	if (!err && call->write_back && copy_to_user(user, arg, min_t(size_t, *size, call->size)))
 		err = -EFAULT;
 	return err;
 }
 
-/* Copy an answer out: what both know, and zeros where only the caller does. */
+/* Copy a report out: what both sides know of it, then zeros up to the caller's size. */
 static int tw_report_write(const struct tw_call *call, union tw_arg *arg, void __user *user,
 			   u32 size)
 {
@@ -194,7 +194,7 @@ static int tw_report_write(const struct tw_call *call, union tw_arg *arg, void _
 	return clear_user(user + both, size - both) ? -EFAULT : 0;
 }
 
-/* Check what all calls on arrays have in common, but for the size of elements. */
+/* Check the argument of a call on an array, except the size of its elements. */
 static __always_inline int tw_batch_check(const struct tw_call *call,
 					  const struct timerwheel_batch *batch)
 {
@@ -204,7 +204,7 @@ static __always_inline int tw_batch_check(const struct tw_call *call,
 	return batch->count > TIMERWHEEL_BATCH_MAX ? -E2BIG : 0;
 }
 
-/* The same for elements as long or short as may be. */
+/* The same, for elements of any size that is allowed. */
 static int tw_strided_check(const struct tw_call *call, const struct timerwheel_batch *batch)
 {
 	if (batch->elem_size < call->elem_min)
@@ -214,7 +214,7 @@ static int tw_strided_check(const struct tw_call *call, const struct timerwheel_
 	return tw_batch_check(call, batch);
 }
 
-/* A call, its argument and its elements as long or short as may be. */
+/* A call whose argument and elements have any size that is allowed. */
 static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file *file,
 				      void __user *user)
 {
@@ -236,8 +236,8 @@ static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file
 	if (result < 0)
 		return result;
 	/*
-	 * What was done stays done, so it is no error if its answer cannot be told since the
-	 * memory, which was there a moment ago, is gone. LIST and reports did nothing but look.
+	 * The call took effect: a failed write back is no error, though the memory was writable
+	 * when the argument was read. LIST and reports have changed nothing: for them it is one.
 	 */
 	if (call->report)
 		err = tw_report_write(call, &karg, user, size);
@@ -248,8 +248,8 @@ static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file
 }
 
 /*
- * Copy the argument of a call on an array in: word by word costs less than a third. False: it
- * cannot be read, or is not of the size it has today.
+ * Copy the argument of a call on an array in. Field by field costs less than a third of
+ * copy_from_user(). Returns false if it cannot be read, or has not the size of today.
  */
 static __always_inline bool tw_batch_read(struct timerwheel_batch *batch,
 					  struct timerwheel_batch __user *user)
@@ -273,7 +273,7 @@ fault:
  * tw_ioctl - a call on /dev/timerwheel
  * @filp: the open file
  * @cmd: TIMERWHEEL_IOC_*
- * @arg: address of its argument (FLOW: has none)
+ * @arg: address of its argument; FLOW has none
  *
  * Context: process, may sleep.
  * Return: see the uapi header.
@@ -292,7 +292,7 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	call = &tw_call_table[array_index_nospec(nr, ARRAY_SIZE(tw_call_table))];
 	if (unlikely(!(filp->f_mode & call->mode)))
 		return -EBADF;
-	/* Operations on timers have a shorter way: on a single one, the way is most of it. */
+	/* A fast path for operations on timers: the way to a single one is most of its cost. */
 	if (likely(call->batch) && tw_batch_read(&batch, user) &&
 	    likely(batch.elem_size == call->elem)) {
 		err = tw_batch_check(call, &batch);

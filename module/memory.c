@@ -2,19 +2,19 @@
 /*
  * Memory that users make the kernel hold.
  *
- * Each byte is accounted for twice: the allocator charges it to the memory cgroup of the task that
- * asks, and the file charges it to the cap of its user. The latter is done before anything is
- * allocated, and in bytes that the allocator really takes: whole size classes, whole pages. A file
- * remembers the sum (tw_file.charged), which is what STATS reports and what its release gives
- * back in one call, once all of it is free.
+ * Each byte is accounted twice. The allocator charges it to the memory cgroup of the calling task.
+ * The file charges it to the cap of its user, before anything is allocated, with the size that the
+ * allocator really takes: whole size classes, whole pages. The file keeps the sum
+ * (tw_file.charged). STATS reports it, and the release of the file uncharges it in one call, when
+ * all is freed.
  *
- * kmalloc() rounds up to a power of two, which can double a large array. So it only serves where
- * whole pages would be no less: up to a page, and just below a few powers of two above that. All
- * else is vmalloc memory. That has a price of its own, which no cgroup sees: a descriptor, and for
- * each page a pointer and a page table entry. It is counted in the cap.
+ * kmalloc() rounds up to a power of two, which can double a large array. So it is only used where
+ * whole pages would not be less: up to a page, and just below a few powers of two above that. All
+ * other sizes use vmalloc. That has overhead of its own which is charged to no cgroup: a descriptor
+ * of the area, and a pointer and a page table entry for each page. The cap includes it.
  *
- * What a user has once, however many wheels there are, is in no cap: struct tw_user, and a struct
- * tw_queue for each CPU and clock.
+ * What a user has once, however many wheels there are, is charged to no cap: struct tw_user, and a
+ * struct tw_queue for each CPU and clock.
  */
 #include <linux/lockdep.h>
 #include <linux/mm.h>
@@ -26,10 +26,10 @@
 #include "memory.h"
 #include "user.h"
 
-/* Larger ones are hard to find in one piece. */
+/* Larger blocks are hard to find in one piece. */
 #define TW_KMALLOC_MAX	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
-/* Does kmalloc() take no more for it than whole pages would be? */
+/* Is kmalloc() no larger than whole pages would be? */
 static bool tw_alloc_fits(size_t size)
 {
 	return size <= PAGE_SIZE ||
@@ -37,8 +37,8 @@ static bool tw_alloc_fits(size_t size)
 }
 
 /**
- * tw_vmalloc_size - how much memory an allocation by vmalloc() takes
- * @size: what is asked for
+ * tw_vmalloc_size - the memory that an allocation by vmalloc() takes
+ * @size: the size that is asked for
  *
  * Return: bytes.
  */
@@ -51,8 +51,8 @@ size_t tw_vmalloc_size(size_t size)
 }
 
 /**
- * tw_alloc_size - how much memory tw_alloc() takes
- * @size: what it is asked for
+ * tw_alloc_size - the memory that tw_alloc() takes
+ * @size: the size that is asked for
  *
  * Return: bytes.
  */
@@ -63,10 +63,10 @@ size_t tw_alloc_size(size_t size)
 
 /**
  * tw_alloc - allocate zeroed memory
- * @size: how much
+ * @size: the size
  *
- * It is the local node's, as far as the task's memory policy allows. Powers of two up to a page
- * are aligned to their size. kvfree() frees it.
+ * The memory is on the local node as far as the task's memory policy allows. Powers of two up to a
+ * page are aligned to their size. To be freed with kvfree().
  *
  * Context: process, may sleep.
  * Return: the memory, or NULL.
@@ -79,13 +79,13 @@ void *tw_alloc(size_t size)
 }
 
 /**
- * tw_free_pause - to be called now and then while much is freed
+ * tw_free_pause - pause while much memory is freed
  *
- * The page allocator collects freed pages for each CPU and gives them back to the zone in batches
- * that double each time, as long as nothing is allocated: thousands at last, a millisecond for
- * which nobody is scheduled. After such a batch, some kernels give back all they have
- * collected at the next free of more than one page. Each allocation halves the batch; these undo
- * what the free of one large array has done.
+ * The page allocator collects freed pages for each CPU and gives them back to the zone in batches.
+ * The batches double as long as nothing is allocated, up to thousands of pages: a millisecond in
+ * which nothing is scheduled. After such a batch some kernels give back all that they have
+ * collected at the next free of more than one page. Each allocation halves the batch; those done
+ * here undo what the free of one large array has done.
  *
  * Context: process, may sleep.
  */
@@ -105,7 +105,7 @@ void tw_free_pause(void)
 /**
  * tw_charge - charge memory to a file and its user, before it is allocated
  * @file: the file
- * @bytes: how much, as the allocator counts
+ * @bytes: how many, as the allocator takes them: see tw_alloc_size()
  *
  * Context: process; tw_file.mutex is held.
  * Return: 0 or -EDQUOT.
@@ -122,15 +122,16 @@ int tw_charge(struct tw_file *file, size_t bytes)
 }
 
 /**
- * tw_uncharge - give back what tw_charge() charged, after it was freed
+ * tw_uncharge - undo tw_charge(), after the memory was freed
  * @file: the file
- * @bytes: how much
+ * @bytes: how many
  *
  * Context: process; tw_file.mutex is held.
  */
 void tw_uncharge(struct tw_file *file, size_t bytes)
 {
 	lockdep_assert_held(&file->mutex);
+	WARN_ON_ONCE(bytes > file->charged);
 	WRITE_ONCE(file->charged, file->charged - bytes);
 	tw_user_uncharge(file->user, bytes);
 }

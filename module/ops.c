@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs of operations by key, and the operations by index: what LIST and DRAIN do.
+ * Operations on several timers by key; operations on one by its index, for LIST and DRAIN.
  */
 #include <linux/prefetch.h>
 #include <linux/uaccess.h>
@@ -9,10 +9,10 @@
 #include "ops.h"
 
 /**
- * tw_enqueue_due - queue a timer whose deadline has passed already: it is due at once
- * @ctx: the run
+ * tw_enqueue_due - make a timer due whose deadline has already passed
+ * @ctx: the batch context
  * @index: the timer's index
- * @t: the timer, in no list
+ * @t: the timer, on no list
  */
 void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
@@ -32,10 +32,12 @@ void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 }
 
 /*
- * Look ahead: where the keys of a run are looked for. With very many timers that is memory which
- * is in no cache, so it is asked for now, for all of them at once: first the buckets, then the
- * first timer of each chain. What is read here without a lock is only used for that. @locks: the
- * buckets will be locked, that is written.
+ * Find the hash chains of a chunk's keys, and prefetch all their buckets, then the first timer of
+ * each chain. With very many timers none of that is in a cache. This way the misses overlap instead
+ * of following one another.
+ *
+ * The chains are hints (struct tw_hint). The links that are read here without a lock are only used
+ * to prefetch. @locks: the buckets will be locked, that is written.
  */
 static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void *elems,
 					    size_t size, int n, u32 buckets, bool locks,
@@ -61,14 +63,14 @@ static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void
 }
 
 /**
- * tw_ops_add - arm timers
- * @ctx: the run
- * @elems: what is asked for, array of struct timerwheel_add; result, and on success index and
- *	generation, are set
- * @n: how many, at most TW_OPS_MAX
+ * tw_ops_add - ADD: arm timers
+ * @ctx: the batch context
+ * @elems: array of struct timerwheel_add; the result of each is set, and after success its index
+ *	and generation
+ * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: how many were done. If that is less, there is no free timer at hand for the next one:
- * call tw_table_grow() (outside the run) and go on with it.
+ * Return: how many were done. If that is less than @n, no free timer is at hand for the next one:
+ * end the batch, call tw_table_grow() and continue with that element.
  */
 int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
 {
@@ -89,10 +91,10 @@ int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_ops_move - give timers new deadlines
- * @ctx: the run
- * @elems: what is asked for, array of struct timerwheel_move; result is set
- * @n: how many, at most TW_OPS_MAX
+ * tw_ops_move - MOVE: give timers new deadlines
+ * @ctx: the batch context
+ * @elems: array of struct timerwheel_move; the result of each is set
+ * @n: number of elements, at most TW_OPS_MAX
  *
  * Return: @n.
  */
@@ -112,11 +114,11 @@ int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_ops_remove - take timers out
- * @ctx: the run
- * @elems: what is asked for, array of struct timerwheel_remove; result, and on success value
- *	and left, are set
- * @n: how many, at most TW_OPS_MAX
+ * tw_ops_remove - REMOVE: disarm timers
+ * @ctx: the batch context
+ * @elems: array of struct timerwheel_remove; the result of each is set, and after success its value
+ *	and time left
+ * @n: number of elements, at most TW_OPS_MAX
  *
  * Return: @n.
  */
@@ -136,10 +138,10 @@ int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_ops_get - look at timers by key
- * @ctx: the run
- * @elems: what is asked for, array of struct timerwheel_entry; result, and on success all, is set
- * @n: how many, at most TW_OPS_MAX
+ * tw_ops_get - GET: describe timers
+ * @ctx: the batch context
+ * @elems: array of struct timerwheel_entry; the result of each is set, and after success all fields
+ * @n: number of elements, at most TW_OPS_MAX
  *
  * Return: @n.
  */
@@ -160,10 +162,10 @@ int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
 
 /**
  * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
- * @ctx: the run
- * @arg: what is asked for
- * @deadline: the same, on the file's clock
- * @hint: where its key is looked for
+ * @ctx: the batch context
+ * @arg: the call's element
+ * @deadline: its deadline, on the file's clock
+ * @hint: where its key's chain was
  *
  * Return: TIMERWHEEL_WAS_* or a documented error.
  */
@@ -184,7 +186,7 @@ int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 dead
 			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
-		/* Not to be asked for TW_DUE: a reader may have claimed it just now. */
+		/* Any other state may be outdated: tw_dequeue() checks. */
 		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
 						   tw_dequeue(ctx, t, &lookup);
 	} while (was == -EAGAIN);
@@ -193,7 +195,7 @@ int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 dead
 	return was;
 }
 
-/* As tw_lookup(), by index. NULL: no timer has it; nothing is locked then. */
+/* As tw_lookup(), by index. Returns NULL if no timer has it: the bucket is not locked then. */
 static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
 {
 	struct tw_table *table = &ctx->file->table;
@@ -204,7 +206,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 
 	lookup->index = index;
 	for (;;) {
-		/* Just a look, to know which bucket to lock; then see if it is still so. */
+		/* Read without a lock, to know which bucket to lock; then checked again. */
 		state = READ_ONCE(t->state);
 		if (state == TW_FREE || state == TW_CLAIMED)
 			return NULL;
@@ -230,10 +232,10 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 }
 
 /**
- * tw_get_index - look at a timer by index
- * @ctx: the run
+ * tw_get_index - describe a timer by its index
+ * @ctx: the batch context
  * @index: an index that exists
- * @entry: is filled in
+ * @entry: filled in
  *
  * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index.
  */
@@ -252,7 +254,7 @@ int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 	return was;
 }
 
-/* Tell user memory about a timer, without sleeping. */
+/* Describe a timer in user memory, without sleeping. As tw_fill_entry(). */
 static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
 			 void __user *to, size_t size)
 {
@@ -263,14 +265,16 @@ static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index
 }
 
 /**
- * tw_drain_index - take a timer out by index and tell user memory about it, or neither
- * @ctx: the run
+ * tw_drain_index - copy the description of a timer out and remove the timer, or neither
+ * @ctx: the batch context
  * @index: an index that exists
- * @to: where to tell
- * @size: how much of a struct timerwheel_entry
+ * @to: where its description goes
+ * @size: how many bytes of a struct timerwheel_entry
+ *
+ * The description is copied out first, so that a fault loses nothing.
  *
  * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index; -EFAULT: @to cannot be
- * written without sleeping, nothing was done.
+ * written without sleeping, and nothing was done.
  */
 int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {

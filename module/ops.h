@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The operations on one timer by its key, each inside a run (struct tw_ctx: this CPU's part is
- * locked). All inline: a call on many and a call on one have a copy each, in ops.c and batch.c.
+ * The operations on one timer by its key, in a batch (struct tw_ctx: this CPU's base is locked).
+ * They are inline: ops.c has a copy of each for several elements, batch.c one for a single element.
  *
- * tw_lookup() locks the key's bucket and, if the timer is in another CPU's part, that part; MOVE,
- * as a rule, need not: see tw_lookup_lockless().
- * After that the timer can change in one way only: if it is due, a reader may
- * claim or re-arm it, until the events' lock is taken and the timer seen to be on the list.
- * Where that look finds anything else the operation begins again.
+ * tw_lookup() locks the key's bucket and, if the timer is in another CPU's base, that base, too.
+ * MOVE seldom needs it: see tw_lookup_lockless().
+ *
+ * With these locks held a PENDING timer does not change. A reader may still claim or re-arm one
+ * that is DUE, until the events' lock is taken and the timer is seen to be on the due list
+ * (tw_lock_if_due()). If it is not there the operation starts over.
  */
 #ifndef TW_OPS_H
 #define TW_OPS_H
@@ -24,17 +25,20 @@
 #include "table.h"
 #include "trace.h"
 
-/* How far a chain is followed that is not locked. They are shorter; one that changes may not be. */
+/*
+ * Most links that a lockless walk of a hash chain follows. Nearly all chains are shorter. One that
+ * changes meanwhile may lead the walk to other chains, and without a limit in circles.
+ */
 #define TW_LOCKLESS_DEPTH	16
 
 /**
- * struct tw_lookup - a key's place, locked
- * @bucket: its bucket, locked
- * @chain: its chain in there
- * @link: the link of its chain that leads to the timer, or the last one, which leads nowhere
- * @index: the timer, 0: there is none
- * @depth: timers before @link in the chain; tw_lookup() only
- * @state: TW_PENDING: so it stays; else it was TW_DUE, and may be TW_CLAIMED
+ * struct tw_lookup - where a key is in the table; its bucket is locked
+ * @bucket: its bucket
+ * @chain: the head of its hash chain
+ * @link: the link that leads to its timer; without one the last link of the chain, which is 0
+ * @index: its timer; 0: there is none
+ * @depth: timers in the chain before @link; set by tw_lookup() only
+ * @state: of the timer. TW_PENDING does not change under the locks; anything else may have.
  */
 struct tw_lookup {
 	struct tw_bucket *bucket;
@@ -50,13 +54,13 @@ static inline void tw_lookup_unlock(const struct tw_ctx *ctx, const struct tw_lo
 	tw_bucket_unlock(&ctx->file->table, lookup->bucket);
 }
 
-/* Is the part with number @nr locked? */
+/* Is the base of CPU @nr locked? */
 static inline bool tw_base_held(const struct tw_ctx *ctx, u32 nr)
 {
 	return likely(ctx->cpu->nr == nr) || (ctx->other && ctx->other->nr == nr);
 }
 
-/* Read where a timer is, and see that its part is locked. False: it is @nr that must be. */
+/* Read a timer's state and CPU. Returns if the base of that CPU, @nr, is locked. */
 static inline bool tw_timer_held(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
 				 u32 *nr)
 {
@@ -67,16 +71,19 @@ static inline bool tw_timer_held(const struct tw_ctx *ctx, const struct tw_timer
 }
 
 /**
- * struct tw_hint - where a key is looked for: found ahead, as nothing is locked yet
- * @buckets: tw_table_buckets() then
- * @chain: tw_table_chain() then
+ * struct tw_hint - where a key's chain was when nothing was locked
+ * @buckets: tw_table_buckets() at that time
+ * @chain: tw_table_chain() with that number
  */
 struct tw_hint {
 	u32 buckets;
 	u32 *chain;
 };
 
-/* Lock a key's bucket and, if there is one, find the timer and lock its part. */
+/*
+ * Lock a key's bucket, look up its timer and lock the timer's base. Returns NULL if there is no
+ * timer. The bucket is locked in either case.
+ */
 static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 						  struct tw_hint hint, struct tw_lookup *lookup)
 {
@@ -99,10 +106,10 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 }
 
 /*
- * Lock the due list if a timer that was seen to be due is still on it. It need not be:
- * a reader may have claimed or re-armed it. Re-armed on another CPU, it may even be
- * TW_DUE again but still on its way, in the hands of a pass over that CPU's part, which
- * is not locked. With a part that is, no pass is under way.
+ * Lock the due list if a timer that was seen DUE is still on it: a reader may have claimed it or
+ * armed it again. The base matters as well as the state. Armed again on another CPU, the timer may
+ * be DUE a second time, but in an expiry batch of that CPU's base and not yet on the list. No
+ * expiry batch is under way in a base that this batch has locked.
  */
 static inline bool tw_lock_if_due(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
@@ -113,7 +120,7 @@ static inline bool tw_lock_if_due(const struct tw_ctx *ctx, const struct tw_time
 	return false;
 }
 
-/* Take a timer that is TW_PENDING out of its wheel; its part is locked. */
+/* Take a PENDING timer out of its wheel. Its base is locked. */
 static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_timer *t)
 {
 	struct tw_cpu *cpu = likely(t->cpu == ctx->cpu->nr) ? ctx->cpu : ctx->other;
@@ -142,7 +149,7 @@ static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
 	return -EAGAIN;
 }
 
-/* Queue a timer that is in no list, in this CPU's part. */
+/* Queue a timer that is on no list, in this CPU's base. */
 static __always_inline void tw_enqueue(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 {
 	struct tw_cpu *cpu = ctx->cpu;
@@ -157,7 +164,7 @@ static __always_inline void tw_enqueue(struct tw_ctx *ctx, u32 index, struct tw_
 	}
 }
 
-/* Free a timer that is in no list but still in its chain, which is unlocked. */
+/* Take a timer that is on no list out of its hash chain, unlock the bucket and free the timer. */
 static __always_inline void tw_unhash_free(struct tw_ctx *ctx, struct tw_timer *t,
 					   const struct tw_lookup *lookup)
 {
@@ -174,15 +181,15 @@ static inline u32 tw_slack_ticks(const struct tw_ctx *ctx, u64 slack)
 	return min_t(u64, div64_u64(min(slack, TW_SLACK_MAX), ctx->file->setup.tick), U32_MAX);
 }
 
-/* May @t get this deadline and stay in its slot? See "Visits" in wheel.c. */
+/* May @t stay in its slot with this deadline? See "Visits" in wheel.c. */
 static inline bool tw_can_stay(const struct tw_ctx *ctx, const struct tw_timer *t, u64 deadline)
 {
 	return deadline >= t->deadline && deadline > ctx->now;
 }
 
 /*
- * What is left until the deadline. A due timer may have fired on another CPU after
- * this run began: then it is that time that counts.
+ * Time left until the deadline. A due timer may have fired on another CPU after this batch read the
+ * clock; the time is then counted from its firing, so that it is never positive.
  */
 static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *t, int was)
 {
@@ -191,7 +198,7 @@ static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *
 	return t->deadline - now;
 }
 
-/* Fields and flags of an ADD that do not make sense, alone or together. */
+/* Has an ADD invalid fields or flags, or an invalid combination of them? */
 static inline bool tw_add_invalid(const struct timerwheel_add *arg)
 {
 	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK;
@@ -203,7 +210,10 @@ static inline bool tw_add_invalid(const struct timerwheel_add *arg)
 	       (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
 }
 
-/* ADD. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer at hand. */
+/*
+ * ADD. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer is at hand, nothing
+ * was done.
+ */
 static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
 				  struct tw_hint hint)
 {
@@ -214,7 +224,7 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 	u32 slack;
 	int was;
 
-	/* Nearly always there is nothing to look at. */
+	/* Nearly always nothing is set that must be checked. */
 	if (unlikely((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match ||
 		     arg->period > TIMERWHEEL_TIME_MAX) && tw_add_invalid(arg))
 		return -EINVAL;
@@ -224,7 +234,10 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 								    file->setup.slack);
 again:
 	t = tw_lookup(ctx, arg->key, hint, &lookup);
-	/* Under our part's lock from here to the end: see tw_cpu_barrier(). */
+	/*
+	 * Not before tw_lookup(), which may unlock this CPU's base for a moment. From here on it
+	 * stays locked until the timer is queued: see tw_cpu_barrier().
+	 */
 	if (unlikely(READ_ONCE(file->closed))) {
 		tw_lookup_unlock(ctx, &lookup);
 		return -ESHUTDOWN;
@@ -292,20 +305,21 @@ again:
 int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
 		 struct tw_hint hint);
 
-/* All elements begin with their key. */
+/* All elements begin with their key: see tw_ops_prefetch(). */
 static_assert(!offsetof(struct timerwheel_add, key));
 static_assert(!offsetof(struct timerwheel_move, key));
 static_assert(!offsetof(struct timerwheel_remove, key));
 static_assert(!offsetof(struct timerwheel_entry, key));
 
 /*
- * Find a timer that is TW_PENDING in a part that is locked, without its bucket's lock: who only
- * wants that writes nothing outside of that part, and the bucket stays in all CPUs' caches.
+ * Look up a timer that is PENDING in a locked base, without the lock of its bucket. This writes no
+ * memory that other CPUs need, so the bucket's cache line stays shared.
  *
- * Such a timer becomes so, changes and ceases to be so under its part's lock only. So what is
- * read here of it is how it is, and its key is the right one; about all others we may be told
- * anything, but not for long. Returns its index; 0: it may be there all the same, tw_lookup()
- * must be asked.
+ * Invariant: a timer becomes PENDING, changes and ceases to be PENDING only under its base's lock.
+ * So all that is read here of a timer that is PENDING in a locked base is stable, its key included.
+ * What is read of any other timer may be stale.
+ *
+ * Returns its index. 0 says nothing about the key: look it up again with tw_lookup().
  */
 static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key, const u32 *chain,
 					      struct tw_timer **timer)
@@ -332,7 +346,10 @@ static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key,
 	return 0;
 }
 
-/* Give a timer another deadline. @state: TW_PENDING, its part is locked; else it is in no list. */
+/*
+ * Give a timer a new deadline, and queue it for that. @state: TW_PENDING, and its base is locked;
+ * anything else: the timer is on no list.
+ */
 static __always_inline void tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
 					    u64 deadline, u8 state, int was)
 {
@@ -404,7 +421,7 @@ again:
 	return was;
 }
 
-/* Describe a timer that cannot change meanwhile. */
+/* Describe a timer in @entry: it is PENDING in a locked base, or DUE and the due list is locked. */
 static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
 				 struct timerwheel_entry *entry)
 {
@@ -424,8 +441,8 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
 }
 
 /*
- * Fill in @entry and unlock the bucket. Returns TIMERWHEEL_WAS_PENDING or _DUE; -EAGAIN: a reader
- * was faster: look the timer up again.
+ * Describe a timer in @entry, and unlock its bucket. Returns TIMERWHEEL_WAS_PENDING or _DUE;
+ * -EAGAIN: a reader was faster: look the timer up again.
  */
 static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 				const struct tw_lookup *lookup, struct timerwheel_entry *entry)
@@ -465,7 +482,7 @@ static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *a
 	return was;
 }
 
-/* The same for one: nothing else has to be done meanwhile. */
+/* The hint for a single key; tw_ops_prefetch() makes those of a chunk. */
 static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 key)
 {
 	const struct tw_table *table = &ctx->file->table;

@@ -2,8 +2,8 @@
 /*
  * Calls that walk all timers by index: LIST and DRAIN.
  *
- * An index is a timer's own from ADD until it ends, so a cursor is just an index: whatever
- * is armed and removed meanwhile, a timer that stays is met exactly once.
+ * A timer has its index from ADD until it ends, so a cursor is just an index. Whatever is armed and
+ * removed during a walk, a timer that stays is visited exactly once.
  */
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
@@ -14,32 +14,33 @@
 #include "internal.h"
 #include "run.h"
 
-/* Indices looked at in one run; */
+/* Indices that a batch examines; */
 #define TW_SCAN		64U
 
-/* and timers of these that are taken out. */
+/* and most timers that it removes. */
 #define TW_DRAIN	16U
 
-/* Entries of LIST that are copied together. */
+/* Entries of LIST that are copied out together. */
 #define TW_LIST_COPY	8U
 
-/* How many indices there are: 1 to that. */
+/* The largest index that exists; they begin at 1. */
 static u32 tw_index_max(const struct tw_file *file)
 {
-	/* Pairs with the release in tw_table_grow(): their pages are there. */
+	/* Pairs with the release in tw_table_grow(): the pages of all timers are there. */
 	return smp_load_acquire(&file->table.made);
 }
 
 /*
- * Is a walk that has @done so many to end now? If there is nothing yet only a signal that
- * kills ends it: else nobody with signals more frequent than timers would come to the end.
+ * Does a signal end a walk that has found @done timers? If it has found none yet, only a fatal
+ * signal does. Otherwise a task that gets signals often would never come to the end of a large,
+ * empty table.
  */
 static bool tw_interrupted(long done)
 {
 	return done ? signal_pending(current) : fatal_signal_pending(current);
 }
 
-/* Describe timers from index *@next on. Returns how many; -ENOMEM. */
+/* Describe timers from index *@next on, at most @max. Returns how many, or an error. */
 static int tw_list_chunk(struct tw_file *file, u64 offset, u64 *next, u64 end,
 			 struct timerwheel_entry *entry, unsigned int max)
 {
@@ -58,13 +59,13 @@ static int tw_list_chunk(struct tw_file *file, u64 offset, u64 *next, u64 end,
 	return n;
 }
 
-/* How much of an entry there is in one of the caller's, which is @size bytes long. */
+/* The bytes of an entry that are copied to an element of the caller's, of @size bytes. */
 static size_t tw_entry_bytes(size_t size)
 {
 	return min(size, sizeof(struct timerwheel_entry));
 }
 
-/* Zero what is behind the part that is known. */
+/* Zero the bytes of an element that are not known here. */
 static int tw_clear_tail(void __user *to, size_t size)
 {
 	return clear_user(to + tw_entry_bytes(size), size - tw_entry_bytes(size)) ? -EFAULT : 0;
@@ -76,8 +77,9 @@ static int tw_list_copy_one(void __user *to, size_t size, const struct timerwhee
 }
 
 /*
- * Copy @n entries out, each in @size bytes. Returns how many arrived whole: at a fault some
- * machines say that more is missing than is, so those in question are copied once more, one by one.
+ * Copy @n entries out, to elements of @size bytes. Returns how many were copied whole. After a
+ * fault copy_to_user() may report more as missing than is, on some machines; so entries that may be
+ * missing are copied again, one by one.
  */
 static int tw_list_copy(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
 {
@@ -96,7 +98,7 @@ static int tw_list_copy(void __user *to, size_t size, const struct timerwheel_en
 /**
  * tw_scan_list - TIMERWHEEL_IOC_LIST
  * @file: the file
- * @batch: the call, its fields checked; the cursor is moved on
+ * @batch: the call, its fields checked; the cursor is advanced
  *
  * Context: process, may sleep.
  * Return: elements done, or an error if there are none.
@@ -120,7 +122,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 		copied = tw_list_copy(to + done * size, size, entry, n);
 		done += copied;
 		if (copied < n) {
-			/* Go on with the first one that was not copied whole. */
+			/* The next call goes on with the first one that was not copied whole. */
 			next = entry[copied].index;
 			if (!done)
 				return -EFAULT;
@@ -137,7 +139,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	return done;
 }
 
-/* No new timers from now on. When this returns none is being armed any more. */
+/* Accept no new timers from now on. On return no timer is being armed any more. */
 static void tw_drain_close(struct tw_file *file)
 {
 	mutex_lock(&file->mutex);
@@ -146,7 +148,10 @@ static void tw_drain_close(struct tw_file *file)
 	mutex_unlock(&file->mutex);
 }
 
-/* Take out timers from index *@next on. Returns how many; -ENOMEM. Sets @fault at one. */
+/*
+ * Remove timers from index *@next on, at most @max, and copy their descriptions out. Returns how
+ * many, or an error. Sets @fault if it stopped at a page fault.
+ */
 static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 			  void __user *to, size_t size, unsigned int max, bool *fault)
 {
@@ -170,7 +175,7 @@ static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 	return n;
 }
 
-/* Drain indices from @next to below @end. Returns how many timers; an error if none. */
+/* Drain indices @next to @end - 1. Returns the number of timers, or an error if there are none. */
 static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user *to, size_t size,
 			   unsigned int max)
 {
@@ -182,7 +187,7 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
 
 	while (done < max && next < end) {
 		fault = false;
-		/* One at a time if there is more to write: before the timer is gone. */
+		/* With a tail one at a time: it is zeroed before the timer is removed. */
 		if (tail && tw_clear_tail(to, size))
 			return done ? done : -EFAULT;
 		n = tw_drain_chunk(file, offset, &next, min(end, next + TW_SCAN), to, size,
@@ -209,8 +214,8 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
  * @file: the file
  * @batch: the call, its fields checked
  *
- * Goes on where the last one stopped, so that a drain in pages is linear; if it comes to
- * the end it begins anew, so that 0 means there is none.
+ * Starts where the last DRAIN of the file stopped, so that draining in several calls is linear. At
+ * the end of the table it continues from the start, so that 0 means that there are no timers.
  *
  * Context: process, may sleep.
  * Return: elements done, or an error if there are none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* SETUP: what a wheel is like, once and before the first timer. */
+/* SETUP: the settings of a wheel, given at most once and before the first timer. */
 #include <linux/log2.h>
 #include <linux/minmax.h>
 
@@ -12,8 +12,8 @@
 #include "ring.h"
 
 /**
- * tw_setup_default - settings of a file that never called SETUP
- * @setup: is filled in
+ * tw_setup_default - the settings of a file without SETUP
+ * @setup: filled in
  */
 void tw_setup_default(struct tw_setup *setup)
 {
@@ -28,17 +28,19 @@ void tw_setup_default(struct tw_setup *setup)
 }
 
 /**
- * tw_setup_generation_bits - how many bits of a word of the deadline table hold a generation
+ * tw_setup_generation_bits - number of bits of the generation in an entry of the deadline table
  * @setup: the settings
  *
- * Return: as many as stand for less than a tick, within limits.
+ * They take the place of the lowest bits of the deadline.
+ *
+ * Return: as many as stand for less than a tick, within TW_GENERATION_BITS_MIN and _MAX.
  */
 u32 tw_setup_generation_bits(const struct tw_setup *setup)
 {
 	return clamp_t(u32, ilog2(setup->tick), TW_GENERATION_BITS_MIN, TW_GENERATION_BITS_MAX);
 }
 
-/* Find the settings that are granted for @arg. Returns 0 or -EINVAL. */
+/* Check what @arg asks for, and fill in the settings that are granted. Returns 0 or -EINVAL. */
 static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *setup)
 {
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
@@ -83,7 +85,7 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 	return 0;
 }
 
-/* Make the ring. Returns 0, -EDQUOT, -ENOMEM. */
+/* Create the event ring, if @setup has one. Returns 0, -EDQUOT or -ENOMEM. */
 static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
 {
 	size_t bytes = tw_ring_memory(setup->ring);
@@ -101,8 +103,8 @@ static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
 }
 
 /*
- * Settings are read inside of runs, and there is no CPU part and so no run now. Only
- * the clock is looked at before a run begins as well.
+ * Settings are read in batches. There is no base and so no batch now. Only the clock is also read
+ * before a batch begins.
  */
 static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 {
@@ -123,7 +125,7 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 /**
  * tw_setup - TIMERWHEEL_IOC_SETUP
  * @file: the file
- * @arg: what is asked for; what was granted on success
+ * @arg: the settings that are asked for; after success those that were granted
  *
  * Context: process, may sleep.
  * Return: 0, -EINVAL, -EPERM, -EOPNOTSUPP, -EBUSY, -EDQUOT, -ENOMEM.
@@ -138,7 +140,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 		err = tw_alarm_permitted();
 	if (err)
 		return err;
-	mutex_lock(&file->mutex);	/* no timer is made meanwhile */
+	mutex_lock(&file->mutex);	/* no timer is created meanwhile */
 	if (file->setup_done || file->table.made)
 		err = -EBUSY;
 	else
@@ -150,13 +152,13 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 			tw_clockset_join(file);
 		if (arg->flags & TIMERWHEEL_SETUP_ALARM)
 			tw_alarm_join(file);
-		/* Pairs with the acquire in tw_stats_info(): all of the above is there. */
+		/* Pairs with the acquire in tw_stats_info(): all settings are in place. */
 		smp_store_release(&file->setup_done, true);
 	}
 	mutex_unlock(&file->mutex);
 	if (err)
 		return err;
-	/* Who reads already will get nothing from a wheel with a ring. */
+	/* A wheel with a ring cannot be read: readers that wait get an error. */
 	if (setup.ring)
 		wake_up_interruptible_all(&file->events.readers);
 	arg->clock = setup.clock;

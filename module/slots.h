@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The slots of a wheel: which one a timer belongs to, how it gets in and out. Part of each
- * operation, so it is all inline. What slots and levels are is told in wheel.c.
+ * The slots of a wheel: which one a timer belongs to, insertion and removal. They are part of every
+ * operation, so all is inline. wheel.c explains slots and levels.
  */
 #ifndef TW_SLOTS_H
 #define TW_SLOTS_H
@@ -13,8 +13,10 @@
 #include "wheel.h"
 
 /*
- * The tick at which @t is to fire: the first one not before its deadline or, with
- * slack, the roundest of those that are late enough: timers with slack meet there.
+ * The tick at which @t is to fire. Without slack it is the first one not before the deadline. With
+ * slack it is, of the ticks up to @t->slack later, the one that is a multiple of the largest power
+ * of two: timers with slack meet there.
+ *
  * Neither the sum nor the levels overflow: in ns, a deadline is below 2^63, the bias at most
  * TW_BIAS_MAX, the slack at most TW_SLACK_MAX and a tick below 2^60.
  */
@@ -29,7 +31,7 @@ static inline u64 tw_fire_tick(const struct tw_wheel *w, const struct tw_timer *
 }
 
 /**
- * tw_place - put a timer into its slot, without counting it
+ * tw_place - put a timer into its slot, without counting it as pending
  * @w: the wheel
  * @index: the timer's index
  * @t: the timer
@@ -42,11 +44,11 @@ static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_ti
 	u32 first;
 
 	if (delta >= w->level_size) {
-		/* The lowest level whose ring is as long as that, ... */
+		/* The lowest level with slots for that many ticks ... */
 		list = w->reach[__fls(delta)].list;
 		shift = w->reach[__fls(delta)].shift;
 		b >>= shift;
-		/* ... and from the cursor's slot on there may be one slot more. */
+		/* ... or the next one: counted from the cursor's slot it may be one more. */
 		if (unlikely(b - (w->cursor >> shift) >= w->level_size)) {
 			list += w->level_size;
 			shift += w->shift;
@@ -58,7 +60,7 @@ static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_ti
 	t->prev = TW_HEAD | list;
 	w->head[list] = index;
 	t->next = first;
-	/* Where there is one already the wheel knows of this slot. */
+	/* If the slot was not empty the wheel has accounted for it. */
 	if (likely(first))
 		tw_timer_at(w->pool, first)->prev = index;
 	else
@@ -66,12 +68,12 @@ static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_ti
 }
 
 /**
- * tw_wheel_catch_up - let the wheel know what time it is
+ * tw_wheel_catch_up - advance the cursor to the present
  * @w: the wheel
  * @now: the current tick
  *
- * To be called before tw_wheel_insert(), so that the timer goes to the lowest level that
- * will do. Does nothing while there is work to do.
+ * To be called before tw_wheel_insert(), so that the timer goes to the lowest level possible. Does
+ * nothing while there is work to do: the cursor must not pass it.
  */
 static inline void tw_wheel_catch_up(struct tw_wheel *w, u64 now)
 {
@@ -83,7 +85,7 @@ static inline void tw_wheel_catch_up(struct tw_wheel *w, u64 now)
  * tw_wheel_insert - queue a timer
  * @w: the wheel
  * @index: the timer's index
- * @t: the timer; @deadline and @slack are set. It is in no list.
+ * @t: the timer, on no list, with its deadline and slack
  *
  * May lower @w->work.
  */
@@ -94,11 +96,11 @@ static __always_inline void tw_wheel_insert(struct tw_wheel *w, u32 index, struc
 }
 
 /**
- * tw_wheel_remove - take a timer out
- * @w: the wheel it is in
+ * tw_wheel_remove - remove a timer
+ * @w: the wheel that it is in
  * @t: the timer
  *
- * @w->work stays: at worst there will be nothing to do then.
+ * @w->work is left alone: at worst there is nothing to do at that tick.
  */
 static __always_inline void tw_wheel_remove(struct tw_wheel *w, struct tw_timer *t)
 {

@@ -2,32 +2,32 @@
 /*
  * Timers by index and by key, and the memory they live in.
  *
- * By index: a directory of pages, each of TW_PAGE_TIMERS timers. Pages are never given
- * back before the file is closed, so a timer found by index may be looked at (not trusted)
- * at any time. When the directory is full a copy of twice the size replaces it and the
- * old one is freed after a grace period (all users run with bottom halves off, which RCU
- * waits for on every kernel).
+ * By index: a directory of pages with TW_PAGE_TIMERS timers each. Pages are freed with the file,
+ * not before, so any timer may be read by its index at any time, though what is read may be stale.
+ * When the directory is full, a copy of twice the size replaces it, and the old one is freed after
+ * a grace period. Directories are replaced under tw_file.mutex; whoever uses one without that mutex
+ * has bottom halves off, which RCU waits for on every kernel.
  *
- * By key: a hash table. A bucket is a cache line: a lock and TW_CHAINS chains. The table
- * grows with the timers, a bucket at a time (linear hashing: Litwin, 1980): with 2^k to
- * 2^(k+1) buckets a key's bucket is the low k + 1 bits of its hash or, where that bucket does
- * not exist yet, the low k bits; the next new bucket takes its share from just one old one,
- * under that one's lock. So no operation ever waits for the table to be resized. The
- * hash has a seed for each file. Who measures for long enough finds keys that collide all the
- * same, as with any hash. So a chain has a maximum length (TW_CHAIN_MAX), which bounds every
- * walk under a bucket's lock; see "The hash" in README.md.
+ * By key: a hash table. A bucket is a cache line: a lock and TW_CHAINS hash chains. The table grows
+ * with the timers, one bucket at a time (linear hashing: Litwin, 1980). With 2^k to 2^(k+1)
+ * buckets, a key's bucket is given by the low k + 1 bits of its hash or, if that bucket does not
+ * exist yet, by the low k bits. A new bucket takes its share of the timers from a single old one,
+ * under that one's lock. So no operation ever waits for a resize.
  *
- * The deadline table (deadlines.h) is made when somebody maps it, for all timers that there are,
- * and grows with them from then on: where there is a timer there is its word, so that neither
- * expiry nor user space ever misses one.
+ * The hash has a seed for each file. Somebody who measures long enough finds colliding keys all the
+ * same, as with any hash. So a chain has a maximum length (TW_CHAIN_MAX), which bounds every walk
+ * under a bucket's lock; see "The hash" in README.md.
  *
- * Free timers travel in magazines of TW_MAGAZINE. Each CPU part keeps up to two
- * (tw_cpu_alloc(), tw_cpu_free()), the rest is here. All indices ever made are either
- * timers or free, so a file is full exactly when no free one is left and no more may be
- * made.
+ * The deadline table (deadlines.h) is created when it is first mapped, with an entry for each timer
+ * that exists. From then on it grows with the timers, so every timer has its entry, and neither
+ * expiry nor user space has to expect otherwise.
  *
- * Locks: tw_file.mutex for growth; bucket locks nest inside those of CPU parts;
- * tw_table.lock is a leaf.
+ * Free timers change hands in magazines of TW_MAGAZINE. Each base keeps up to two (tw_cpu_alloc(),
+ * tw_cpu_free()); the others are here. Every index that exists is either a timer or free. So a file
+ * is full exactly when there is no free timer and no more may be created.
+ *
+ * Locks: tw_file.mutex for growth; the locks of buckets are inside those of bases; tw_table.lock is
+ * a leaf.
  */
 #include <linux/atomic.h>
 #include <linux/minmax.h>
@@ -45,31 +45,31 @@
 #include "memory.h"
 #include "table.h"
 
-/* Pages that are freed between two pauses: some us. */
+/* Pages that are freed between two pauses, which takes a few us. */
 #define TW_FREE_PAGES	16U
 
-/* Bounds how many timers are made under one hold of a lock. */
+/* tw_table_grow() makes at most a page of timers, and pushes them as one magazine. */
 static_assert(TW_PAGE_TIMERS <= TW_MAGAZINE);
-/* Which bucket a chain is in is told by its address. */
+/* The bucket of a chain is found by aligning the chain's address: tw_table_lock(). */
 static_assert(sizeof(struct tw_bucket) == 64);
 
 /* Pages of the deadline table that are made under one hold of tw_file.mutex. */
 #define TW_SHARE_PAGES	(SZ_256K / PAGE_SIZE)
 
 /**
- * tw_magazine_pop - take a magazine
+ * tw_magazine_pop - take a magazine of free timers
  * @table: the table
- * @count: is set to how many timers are in it
+ * @count: set to the number of timers in it
  *
- * Context: bottom halves off; a CPU part's lock is held.
- * Return: its first timer, 0: there is none.
+ * Context: bottom halves off; a base's lock is held.
+ * Return: its first timer; 0: there is no magazine.
  */
 u32 tw_magazine_pop(struct tw_table *table, u32 *count)
 {
 	struct tw_timer *t;
 	u32 first;
 
-	/* A look without the lock: who misses one just put here comes again. */
+	/* Without the lock: a caller that misses a new one comes again by tw_table_grow(). */
 	if (!READ_ONCE(table->full))
 		return 0;
 	raw_spin_lock(&table->lock);
@@ -84,10 +84,10 @@ u32 tw_magazine_pop(struct tw_table *table, u32 *count)
 }
 
 /**
- * tw_magazine_push - give a magazine
+ * tw_magazine_push - give a magazine of free timers to the table
  * @table: the table
  * @first: its first timer
- * @count: how many are in it, not 0
+ * @count: the number of timers in it, not 0
  *
  * Context: bottom halves off.
  */
@@ -132,22 +132,23 @@ static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir
 	}
 }
 
-/* How much memory a directory of @room pages takes. */
+/* The memory that a directory with room for @room pages takes. */
 static size_t tw_dir_memory(u32 room)
 {
 	return room ? tw_alloc_size(room * sizeof(void *)) : 0;
 }
 
-/* How many pages a directory has room for after the present one of @room. */
+/* The room of the directory that replaces one with @room. */
 static u32 tw_dir_more(u32 room)
 {
 	return room ? room * 2 : 8;
 }
 
 /*
- * Is a page one of the kernel's? Those of the deadline table are, since they are mapped, and all
- * where the kernel's have our size: slab pages are freed in groups, for which the page allocator
- * may give back all that it has collected at once.
+ * Is a page of this kind allocated as one page of the kernel? Those of the deadline table are,
+ * since they are mapped; and all are if TW_PAGE is the kernel's page size. Slab pages would be
+ * freed in groups, and for a group the page allocator may give back all that it has collected at
+ * once: see tw_free_pause().
  */
 static bool tw_page_whole(enum tw_dirs kind)
 {
@@ -173,16 +174,16 @@ static void tw_page_free(enum tw_dirs kind, void *page)
 }
 
 /**
- * struct tw_growth - memory for a step of growth: all that is needed, or nothing is changed
+ * struct tw_growth - the memory for one step of growth: all of it, or nothing is changed
  * @page: a page for each directory that gets one
- * @dir: a larger directory, where the present one is full
+ * @dir: a larger directory for each that is full
  */
 struct tw_growth {
 	void *page[TW_DIRS];
 	void **dir[TW_DIRS];
 };
 
-/* How much memory one more page of kind @kind takes, with the directory that it may need. */
+/* The memory that one more page of kind @kind takes, with a larger directory if it needs one. */
 static size_t tw_growth_memory(const struct tw_table *table, enum tw_dirs kind)
 {
 	const struct tw_dir *dir = &table->dir[kind];
@@ -208,8 +209,8 @@ static bool tw_growth_alloc(const struct tw_table *table, enum tw_dirs kind,
 }
 
 /*
- * A larger directory is a copy that replaces the old one, which is freed after a grace period.
- * It is small beside what it leads to, and counted as freed at once.
+ * Install a page, and the larger directory before it. The old directory is freed after a grace
+ * period. It is uncharged at once: it is small compared to the pages it points to.
  */
 static void tw_growth_install(struct tw_file *file, enum tw_dirs kind,
 			      const struct tw_growth *growth)
@@ -231,8 +232,8 @@ static void tw_growth_install(struct tw_file *file, enum tw_dirs kind,
 }
 
 /*
- * Add a page to each directory whose bit is set in @kinds. What that takes is charged first.
- * Returns 0, -EDQUOT or -ENOMEM; with an error nothing has changed.
+ * Add a page to each directory whose bit is set in @kinds. Memory is charged before it is
+ * allocated. Returns 0, -EDQUOT or -ENOMEM; after an error nothing has changed.
  */
 static int tw_grow(struct tw_file *file, unsigned int kinds)
 {
@@ -266,9 +267,9 @@ free:
 }
 
 /*
- * One more bucket: it exists in memory, and takes its share of the timers from
- * the one that it splits. Others see it only when that is done, and whoever waits
- * for the old bucket's lock looks again at how many buckets there are.
+ * Add a bucket. Its memory exists; it takes its share of the timers from the bucket that it splits.
+ * Others see it only when that is done: whoever waits for the old bucket's lock then reads the
+ * number of buckets again.
  */
 static void tw_split(struct tw_table *table)
 {
@@ -283,14 +284,14 @@ static void tw_split(struct tw_table *table)
 
 	local_bh_disable();
 	tw_bucket_lock(table, from);
-	/* For those who find it by tw_timer.chain while we fill it. Lockdep knows of the other. */
+	/* tw_timer.chain may lead to it while it is filled. Lockdep knows only of the old one. */
 	bit_spin_lock(0, &to->lock);
 	for (c = 0; c < TW_CHAINS; c++) {
 		link = &from->head[c];
 		tail = &to->head[c];
 		while (*link) {
 			t = tw_timer_at(&table->pool, *link);
-			/* All here have the lower bits of both numbers. */
+			/* All hashes here have the bits below @half in common. */
 			if (!(tw_hash(table, t->key) >> 32 & half)) {
 				link = &t->hash_next;
 				continue;
@@ -303,23 +304,24 @@ static void tw_split(struct tw_table *table)
 				WRITE_ONCE(t->chain, &to->head[c]);
 		}
 	}
-	/* Pairs with the acquire in tw_table_lock(). */
+	/* Pairs with the acquire in tw_table_buckets(). */
 	smp_store_release(&table->buckets, new + 1);
 	bit_spin_unlock(0, &to->lock);
 	tw_bucket_unlock(table, from);
 	local_bh_enable();
 }
 
-/* Are there words for all timers? */
+/* Does the deadline table have an entry for each timer? */
 static bool tw_deadlines_complete(const struct tw_table *table)
 {
 	return table->dir[TW_DIR_DEADLINES].used > table->made / TW_PAGE_DEADLINES;
 }
 
 /*
- * Tell programs whose words they are, of the timers that were there before the table. Runs that did
- * not know of it have ended: who gets an index from now on puts its generation there, and whatever
- * we find in a word, our look at the generation may be older.
+ * Store the generations of the timers that existed before the deadline table, so that programs see
+ * whose entries they are. Batches that did not know of the table have ended: from now on every new
+ * owner of an index stores its generation. So an entry that is not 0 is left alone: the generation
+ * read here may be older.
  */
 static void tw_table_tag(struct tw_table *table)
 {
@@ -335,12 +337,12 @@ static void tw_table_tag(struct tw_table *table)
 }
 
 /*
- * Make some pages of the deadline table, of which somebody wants to map @count from @first on.
- * Returns 0: all are there; -EAGAIN: go on; or an error.
+ * Create some pages of the deadline table, of which @count from @first on are to be mapped. Returns
+ * 0: the table is there; -EAGAIN: call again; or an error.
  */
 static int tw_share_some(struct tw_file *file, unsigned long first, unsigned long count)
 {
-	/* Index 0 has a word, too. */
+	/* Index 0 has an entry, too. */
 	unsigned long most = file->setup.capacity / TW_PAGE_DEADLINES + 1;
 	u64 offset = tw_clock_offset(file->setup.clock);
 	struct tw_table *table = &file->table;
@@ -351,7 +353,7 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 		return -EINVAL;
 	if (rcu_access_pointer(table->pool.deadlines))
 		return table->pool.deadlines_offset == offset ? 0 : -EXDEV;
-	/* A page at least: those who look for the table look whether there is one. */
+	/* At least one page, even without timers: with a directory there is a table. */
 	for (i = 0; i < TW_SHARE_PAGES && !tw_deadlines_complete(table); i++) {
 		err = tw_grow(file, BIT(TW_DIR_DEADLINES));
 		if (err)
@@ -368,8 +370,8 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 }
 
 /*
- * Give back some pages of a deadline table that was not completed, unless somebody else has done
- * that or is at it. Returns 0: nothing is left to do; -EAGAIN: go on.
+ * Free some pages of a deadline table that could not be completed, unless another call has done
+ * that or is still creating the table. Returns 0: nothing is left to do; -EAGAIN: call again.
  */
 static int tw_unshare_some(struct tw_file *file)
 {
@@ -391,7 +393,7 @@ static int tw_unshare_some(struct tw_file *file)
 	return 0;
 }
 
-/* Let others have tw_file.mutex between two steps of something long. */
+/* Release tw_file.mutex for a moment between two steps of something long. */
 static void tw_table_yield(struct tw_file *file)
 {
 	mutex_unlock(&file->mutex);
@@ -400,18 +402,17 @@ static void tw_table_yield(struct tw_file *file)
 }
 
 /**
- * tw_table_share - make the deadline table
- * @file: whose
- * @first: first page of it that somebody wants to map
- * @count: how many pages
+ * tw_table_share - create the deadline table, if it does not exist
+ * @file: the file
+ * @first: the first of its pages that is to be mapped
+ * @count: number of pages to be mapped
  *
- * It is too late for SETUP from then on. Growth need not wait until all of it is made: the mutex is
- * given up every 256 kB.
+ * SETUP is too late from then on. The mutex is released after every 256 kB, so that growth does not
+ * wait for the whole table.
  *
  * Context: process, may sleep. Takes tw_file.mutex.
- * Return: 0 (if it is there already, too); -EINVAL: there will never be as many pages; -EXDEV: it
- * is there, with the times of another time namespace; -EDQUOT, -ENOMEM; -EINTR: killed. With an
- * error nothing has changed.
+ * Return: 0; -EINVAL: there will never be as many pages; -EXDEV: the table exists, with the times
+ * of another time namespace; -EDQUOT, -ENOMEM; -EINTR: killed. After an error nothing has changed.
  */
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count)
 {
@@ -429,11 +430,11 @@ int tw_table_share(struct tw_file *file, unsigned long first, unsigned long coun
 }
 
 /**
- * tw_table_deadlines_page - a page of the deadline table
- * @file: whose
- * @nr: its number
+ * tw_table_deadlines_page - find a page of the deadline table
+ * @file: the file; its deadline table exists
+ * @nr: the number of the page
  *
- * Context: process, may sleep; the table was made. Takes tw_file.mutex.
+ * Context: process, may sleep. Takes tw_file.mutex.
  * Return: the page; NULL: none of its timers exists.
  */
 struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr)
@@ -447,7 +448,7 @@ struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr)
 	return page;
 }
 
-/* Which directories @n more timers need a page in: one bit each. */
+/* The directories that need another page for @n more timers: one bit each. */
 static unsigned int tw_grow_kinds(const struct tw_table *table, u32 n)
 {
 	const struct tw_dir *dir = table->dir;
@@ -466,15 +467,14 @@ static unsigned int tw_grow_kinds(const struct tw_table *table, u32 n)
 }
 
 /**
- * tw_table_grow - make more timers
+ * tw_table_grow - create more timers
  * @file: the file
  *
- * Makes up to a page of them and puts them where tw_magazine_pop() finds them; where that
- * is not allowed or there is no memory, gathers free ones that other CPU parts hold.
+ * Creates up to a page of timers and pushes them as a magazine. If that is not allowed or there is
+ * no memory, it pushes the free timers of bases instead.
  *
  * Context: process, may sleep, no locks held. Takes tw_file.mutex.
- * Return: 0 (somebody may be faster in taking them: try again), -ENOSPC,
- * -EDQUOT, -ENOMEM.
+ * Return: 0: try again, though other callers may take the timers first; -ENOSPC, -EDQUOT, -ENOMEM.
  */
 int tw_table_grow(struct tw_file *file)
 {
@@ -496,7 +496,7 @@ int tw_table_grow(struct tw_file *file)
 	local_bh_disable();
 	for (i = first; i < first + n - 1; i++)
 		tw_timer_at(&table->pool, i)->next = i + 1;
-	/* Pairs with the acquire in scan.c: the page is there. */
+	/* Pairs with the acquire in tw_index_max(): the page is there. */
 	smp_store_release(&table->made, table->made + n);
 	tw_magazine_push(table, first, n);
 	local_bh_enable();
@@ -510,8 +510,8 @@ unlock:
 }
 
 /**
- * tw_table_init - make an empty table
- * @file: whose, with a zeroed table
+ * tw_table_init - initialise an empty table
+ * @file: the file, with a zeroed table
  *
  * Context: process, may sleep; tw_file.mutex is held.
  * Return: 0, -EDQUOT or -ENOMEM: nothing has changed.
@@ -536,9 +536,11 @@ int tw_table_init(struct tw_file *file)
 
 /**
  * tw_table_free - free the table and all timers
- * @table: nobody uses it any more
+ * @table: the table, which nobody uses any more
  *
- * Context: process, may sleep. Millions of timers take a while: others run meanwhile.
+ * Millions of timers take a while, so it pauses now and then.
+ *
+ * Context: process, may sleep.
  */
 void tw_table_free(struct tw_table *table)
 {

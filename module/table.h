@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Looking up a timer by its key: part of each operation, so it is all inline. How the table
- * works is told in table.c.
+ * Lookup of timers by key. It is part of each operation, so all is inline. table.c explains the
+ * table.
  */
 #ifndef TW_TABLE_H
 #define TW_TABLE_H
@@ -16,7 +16,7 @@
 
 #include "internal.h"
 
-/* Multiply, and fold the product: each bit of the result depends on all bits of @a. */
+/* Multiply, and XOR the halves of the product: each bit of the result depends on all bits of @a. */
 static inline u64 tw_hash_fold(u64 a, u64 factor)
 {
 #if defined(CONFIG_ARCH_SUPPORTS_INT128) && defined(__SIZEOF_INT128__)
@@ -30,15 +30,15 @@ static inline u64 tw_hash_fold(u64 a, u64 factor)
 }
 
 /*
- * Two folds: with a multiplication in the place of the second, one seed in some thousands makes
- * long hash chains of keys in an arithmetic progression. See "The hash" in README.md.
+ * Two folds. If the second were a plain multiplication, one seed in some thousands would make long
+ * hash chains of keys in an arithmetic progression. See "The hash" in README.md.
  */
 static inline u64 tw_hash(const struct tw_table *table, u64 key)
 {
 	return tw_hash_fold(tw_hash_fold(key ^ table->seed[0], table->seed[1]), table->seed[1]);
 }
 
-/* Which of @buckets buckets, of which there is at least one, @hash belongs to. */
+/* The number of the bucket that @hash belongs to if there are @buckets, which is at least 1. */
 static inline u32 tw_bucket_of(u64 hash, u32 buckets)
 {
 	u32 mask = (2U << __fls(buckets)) - 1;
@@ -47,7 +47,7 @@ static inline u32 tw_bucket_of(u64 hash, u32 buckets)
 	return b < buckets ? b : b & (mask >> 1);
 }
 
-/* Which chain in its bucket. */
+/* The number of the chain that @hash belongs to in its bucket. */
 static inline u32 tw_chain_of(u64 hash)
 {
 	return ((hash & U32_MAX) * TW_CHAINS) >> 32;
@@ -61,10 +61,10 @@ static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b
 }
 
 /**
- * tw_table_buckets - how many buckets there are, and so are they
+ * tw_table_buckets - read the number of buckets
  * @table: the table
  *
- * Return: the number. More may have come since.
+ * Return: the number. The directory that is read afterwards has them all. There may be more by now.
  */
 static inline u32 tw_table_buckets(const struct tw_table *table)
 {
@@ -73,12 +73,12 @@ static inline u32 tw_table_buckets(const struct tw_table *table)
 }
 
 /**
- * tw_table_chain - where a key is looked for
+ * tw_table_chain - find the hash chain of a key
  * @table: the table
  * @key: the key
- * @buckets: what tw_table_buckets() said
+ * @buckets: what tw_table_buckets() returned
  *
- * Return: the head of its chain.
+ * Return: the head of the chain.
  */
 static __always_inline u32 *tw_table_chain(const struct tw_table *table, u64 key, u32 buckets)
 {
@@ -87,7 +87,7 @@ static __always_inline u32 *tw_table_chain(const struct tw_table *table, u64 key
 	return &tw_bucket_at(table, tw_bucket_of(hash, buckets))->head[tw_chain_of(hash)];
 }
 
-/* Lock a bucket. Lockdep does not see bit locks: it is told. */
+/* Lock a bucket, and report that to lockdep, which does not see bit locks. */
 static inline void tw_bucket_lock(struct tw_table *table, struct tw_bucket *bucket)
 {
 	lock_map_acquire(&table->bucket_map);
@@ -97,7 +97,7 @@ static inline void tw_bucket_lock(struct tw_table *table, struct tw_bucket *buck
 static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bucket)
 {
 	lock_map_release(&table->bucket_map);
-	/* Nothing else is in the word. So a store will do, as for any spinlock. */
+	/* There are no other bits in it, so a store unlocks it, as any spinlock. */
 	smp_store_release(&bucket->lock, 0);
 	preempt_enable();
 	__release(bitlock);
@@ -107,11 +107,11 @@ static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bu
  * tw_table_lock - lock the bucket of a key
  * @table: the table
  * @key: the key
- * @buckets: what tw_table_buckets() said
- * @chain: tw_table_chain() for that; is set to where it really is
+ * @buckets: what tw_table_buckets() returned
+ * @chain: what tw_table_chain() returned for that; set to the chain that is the key's now
  *
- * Context: bottom halves off; a CPU part's lock may be held.
- * Return: the bucket; tw_bucket_unlock() it when done.
+ * Context: bottom halves off; a base's lock may be held.
+ * Return: the bucket, to be unlocked by tw_bucket_unlock().
  */
 static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u64 key,
 						       u32 buckets, u32 **chain)
@@ -122,7 +122,7 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 	for (;;) {
 		bucket = PTR_ALIGN_DOWN((struct tw_bucket *)*chain, sizeof(*bucket));
 		tw_bucket_lock(table, bucket);
-		/* Was it split before we had it? Then it may be the other one now. */
+		/* If a bucket was split meanwhile, the key may belong to another one now. */
 		if (likely(tw_table_buckets(table) == buckets))
 			return bucket;
 		buckets = tw_table_buckets(table);
@@ -137,11 +137,11 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 /**
  * tw_table_lock_timer - lock the bucket of a timer
  * @table: the table
- * @t: the timer: in the table, not periodic, and nobody else takes it out
- * @chain: is set to its chain
+ * @t: the timer: in the table, not periodic, and nobody else removes it
+ * @chain: set to its hash chain
  *
  * Context: as tw_table_lock().
- * Return: the bucket; tw_bucket_unlock() it when done.
+ * Return: the bucket, to be unlocked by tw_bucket_unlock().
  */
 static __always_inline struct tw_bucket *tw_table_lock_timer(struct tw_table *table,
 							     const struct tw_timer *t,
@@ -153,7 +153,7 @@ static __always_inline struct tw_bucket *tw_table_lock_timer(struct tw_table *ta
 		*chain = READ_ONCE(t->chain);
 		bucket = PTR_ALIGN_DOWN((struct tw_bucket *)*chain, sizeof(*bucket));
 		tw_bucket_lock(table, bucket);
-		/* Was it split before we had it, and the timer went to the other one? */
+		/* If the bucket was split meanwhile, the timer may have moved to the new one. */
 		if (likely(READ_ONCE(t->chain) == *chain))
 			return bucket;
 		tw_bucket_unlock(table, bucket);
@@ -161,15 +161,15 @@ static __always_inline struct tw_bucket *tw_table_lock_timer(struct tw_table *ta
 }
 
 /**
- * tw_table_lookup - look a key up
+ * tw_table_lookup - look up a key
  * @table: the table
- * @chain: the key's chain, its bucket locked
+ * @chain: the key's hash chain, its bucket locked
  * @key: the key
- * @link: is set to the link to the timer, its head or that of the one before it in the chain; to
- *	the last link, which is 0, if there is none
- * @depth: is set to the number of timers before that link
+ * @link: set to the link that leads to the timer: the chain's head, or in the timer before it;
+ *	without a timer to the last link, which is 0
+ * @depth: set to the number of timers before that link
  *
- * Passes over timers that a reader has claimed: they are gone.
+ * Skips timers that a reader has claimed: they are as good as gone.
  *
  * Return: the timer; NULL: there is none.
  */
@@ -190,11 +190,11 @@ static __always_inline struct tw_timer *tw_table_lookup(const struct tw_table *t
 }
 
 /**
- * tw_table_set_link - change a link of a chain
+ * tw_table_set_link - change a link of a hash chain
  * @link: the link: its bucket is locked, or the timer that it belongs to is in no chain
  * @index: where it leads from now on
  *
- * Some read it without a lock, and must find the page that the timer is in.
+ * Links are also read without a lock, and a reader must find the page that the timer is in.
  */
 static inline void tw_table_set_link(u32 *link, u32 index)
 {
@@ -203,12 +203,12 @@ static inline void tw_table_set_link(u32 *link, u32 index)
 }
 
 /**
- * tw_table_link_to - find a timer's place in its chain
+ * tw_table_link_to - find the link that leads to a timer
  * @table: the table
- * @chain: the chain, its bucket locked
- * @index: the timer, which is in the chain
+ * @chain: the timer's hash chain, its bucket locked
+ * @index: the timer
  *
- * Return: the link to it.
+ * Return: the link.
  */
 static inline u32 *tw_table_link_to(const struct tw_table *table, u32 *chain, u32 index)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A timer, and how one is found by its index.
+ * Timers, and how to find one by its index.
  *
- * Timers are 64-byte objects in pages of 4 kB, named by a u32 index (0 is "none"),
- * which also serves as the link in every list: half the size of a pointer, so that
- * all of a timer fits in one cache line. Which lock protects what is told in
- * README.md, "Locks".
+ * A timer is an object of 64 bytes in a page of 4 kB. Its name in the module is a u32 index, with 0
+ * for "none", which is also the link in every list. That is half the size of a pointer, so that all
+ * of a timer fits one cache line. See README.md, "Locks", for the locks.
  */
 #ifndef TW_TIMER_H
 #define TW_TIMER_H
@@ -16,12 +15,12 @@
 #include <linux/types.h>
 
 /**
- * enum tw_state - where a timer is in its life
- * @TW_FREE: not a timer: on a free list
- * @TW_PENDING: in a slot (or on the backlog) of the wheel of CPU part tw_timer.cpu
- * @TW_DUE: on the file's list of due timers
- * @TW_CLAIMED: one shot, its event copied to a reader, soon to be freed by it;
- *	look-ups pass over it
+ * enum tw_state - the state of a timer
+ * @TW_FREE: no timer: on a free list
+ * @TW_PENDING: in a slot or a backlog of the wheel of base tw_timer.cpu
+ * @TW_DUE: on the due list, or still held by an expiry batch of base tw_timer.cpu
+ * @TW_CLAIMED: one-shot, its event was copied out, and the reader is about to free it. Lookups skip
+ *	it.
  */
 enum tw_state {
 	TW_FREE,
@@ -33,22 +32,23 @@ enum tw_state {
 /**
  * struct tw_timer - a timer
  * @key: the caller's name for it
- * @value: the caller's word about it
+ * @value: the caller's data, returned with each event
  * @deadline: when it falls due, in ns on the file's clock
  * @period: of a periodic timer: ns between deadlines
- * @chain: of any other one, which has no such: where it is in the key table, so that expiry need
- *	not look for it. Written with the chain's bucket locked; read without, and then to be
- *	looked at again: see tw_table_lock_timer().
- * @fired: TW_DUE: when that was seen, in ns
- * @slack: ticks it may be late so as to share a wake-up
- * @hash_next: next in the chain of its hash bucket
- * @next: next in its slot, on the due list or on a free list
- * @prev: the one before it there; for the first in a slot TW_HEAD and the slot's number
- * @cpu: number of the CPU part whose wheel it is, or last was, in
+ * @chain: of a one-shot timer, which has no period: its hash chain, so that expiry need not hash
+ *	the key. Written with the chain's bucket locked. Read without, and then checked again: see
+ *	tw_table_lock_timer().
+ * @fired: TW_DUE: when it fired, in ns
+ * @slack: how many ticks it may be late to share a wake-up. In the first timer of a magazine: the
+ *	number of timers in it.
+ * @hash_next: next in its hash chain. In the first timer of a magazine: the next magazine.
+ * @next: next in its slot or backlog, on the due list or on a free list
+ * @prev: previous one there; for the first of a slot or backlog TW_HEAD and the number of the list
+ * @cpu: the CPU of the base whose wheel it is in, or was in last
  * @state: enum tw_state
- * @periodic: has @period, not @chain
- * @generation: how often the index had a new owner, modulo what fits a word of the deadline
- *	table and never 0; see deadlines.h
+ * @periodic: it has a @period and no @chain
+ * @generation: number of owners that the index has had, modulo what fits an entry of the deadline
+ *	table, and never 0; see deadlines.h
  */
 struct tw_timer {
 	u64 key;
@@ -71,14 +71,14 @@ struct tw_timer {
 
 static_assert(sizeof(struct tw_timer) == 64);
 
-/* Its period, 0 for one shot. Context: the timer cannot change meanwhile. */
+/* The period of a timer that cannot change meanwhile; 0: it is one-shot. */
 static inline u64 tw_timer_period(const struct tw_timer *t)
 {
 	return unlikely(t->periodic) ? t->period : 0;
 }
 
 /*
- * A page of the table, in bytes: what timers and buckets are allocated in. Not PAGE_SIZE: with
+ * The unit in which timers and buckets are allocated, in bytes. It is not PAGE_SIZE: with pages of
  * 64 kB each of ten thousand small wheels would pay for a thousand timers.
  */
 #define TW_PAGE		4096U
@@ -88,13 +88,13 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
 
 /**
  * struct tw_pool - all timers of a file, by index
- * @page: directory of their pages. Entries are set once and never change; the
- *	directory itself is replaced by a larger copy as the pool grows.
- * @deadlines: the same for the pages of the deadline table; NULL: nobody has mapped it. Where
- *	there is a timer there is its word. See deadlines.h.
- * @deadlines_offset: what user space's times in there are ahead of ours (modulo 2^64); constant
- *	once @deadlines is set
- * @generation_mask: the lower bits of a word, which hold a generation; constant once there are
+ * @page: directory of their pages. Entries are set once and never change; the directory is replaced
+ *	by a larger copy as the pool grows.
+ * @deadlines: directory of the pages of the deadline table; NULL: it was never mapped. Every timer
+ *	has an entry. See deadlines.h.
+ * @deadlines_offset: how far the times in there are ahead of those in the kernel (modulo 2^64), by
+ *	the time namespace of the task that created the table; constant once @deadlines is set
+ * @generation_mask: the lower bits of an entry, which hold the generation; constant once there are
  *	timers
  */
 struct tw_pool {
@@ -108,9 +108,9 @@ struct tw_pool {
  * tw_pool_pages - the directory of a pool's pages
  * @pool: the pool
  *
- * Context: with preemption or bottom halves off, or inside rcu_read_lock(), so that the
- * directory read here stays in memory while it is used.
- * Return: it. Whatever is made later, all timers that there are now are found in it.
+ * Context: preemption or bottom halves off, or inside rcu_read_lock(): otherwise the directory may
+ * be replaced and freed while it is used.
+ * Return: the directory. All timers that exist now are in it.
  */
 static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
 {
@@ -118,7 +118,7 @@ static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
 }
 
 /**
- * tw_timer_in_pages - find a timer by its index, one of many
+ * tw_timer_in_pages - find a timer by its index, in a directory that was read before
  * @pages: tw_pool_pages()
  * @index: an index that was handed out, not 0
  *

@@ -1,65 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timing wheel: slots, levels and bitmaps. No locks, no clocks, no memory of
- * its own, no user memory: it builds in user space too (selftests/wheel). The caller
+ * The timing wheel: slots, levels and bitmaps. It takes no locks, reads no clock, allocates nothing
+ * and accesses no user memory, so it also builds in user space (selftests/wheel). The caller
  * serialises all calls on one wheel.
  *
- * Shape
- * -----
- * Time is cut into ticks. A wheel has a few levels; a slot of level 0 is one tick,
- * and a slot of level n is as long as S = 2^shift slots of level n - 1. Each level is a
- * ring of 2 * S slots, each slot an unordered list of timers. Slots are numbered from
- * tick 0 on: timer and slot of level n match when tick >> (n * shift) is the slot's number;
- * the number modulo 2 * S is its place in the ring.
- *
- * A timer goes into the lowest level whose ring reaches its tick from the cursor. That
- * makes inserting and removing O(1), whatever the delay and however many there are.
- *
- * Cascading, early
+ * Levels and slots
  * ----------------
- * When time comes near an upper slot its timers move to lower levels: that is a cascade.
- * Such a slot may hold a million timers, some of them due in its very first tick, so it is
- * opened one slot ahead of time: slot b of level n holds ticks from b * S^n on, and
- * its cascade may begin at (b - 1) * S^n. That is what the rings' double length is for: all
- * ticks from there to the slot's end fit the level below. The work is done in pieces
- * (@budget), with the slot's list as the only state: what has not moved yet is where
- * REMOVE finds it.
+ * Time is divided into ticks. A wheel has a few levels. A slot of level 0 spans one tick; a slot of
+ * level n spans S = 2^shift slots of level n - 1. Each slot is an unordered list of timers. Slots
+ * are numbered from tick 0 on: tick t belongs to slot number t >> (n * shift) of level n. A level
+ * has memory for 2 * S slots; slot number b is at place b modulo 2 * S.
  *
- * Each piece of work has a tick from which it may be done and one from which it is late:
+ * A timer goes to the lowest level whose 2 * S slots, counted from the cursor on, include its tick.
+ * So insertion and removal are O(1), whatever the delay and the number of timers.
+ *
+ * Early cascades
+ * --------------
+ * When an upper slot comes near, its timers cascade: they move to lower levels. An upper slot may
+ * hold a million timers, some of them due in its very first tick. So it is opened one slot early:
+ * slot b of level n begins at tick b * S^n, and its cascade may begin at (b - 1) * S^n. This is why
+ * a level has 2 * S slots and not S: all ticks from there to the end of the slot fit the level
+ * below. A cascade may take several batches (@budget). The slot's list is its only state: a timer
+ * that has not moved yet is where REMOVE finds it.
+ *
+ * The order of work
+ * -----------------
+ * Each job has a tick from which it may be done, and one from which it is late:
  *
  *	expire slot e of level 0	from e			late from e
  *	cascade slot b of level n	from (b - 1) * S^n	late from b * S^n
  *
- * and of all work that may be done the one that is late first is done first; a cascade
- * before an expiry of the same tick. So ticks are expired in order, and a large
- * cascade does not delay them unless it is late itself.
+ * Of the jobs that may be done now, the one that is late first is done first, and at the same tick
+ * a cascade before an expiry. So ticks are expired in order, and a large cascade does not delay
+ * them unless it is late itself.
  *
  * The cursor
  * ----------
- * No timer in a slot belongs to a tick before the cursor (one that is inserted later
- * than its tick goes to the cursor's). Since no level holds a slot before the cursor's
- * own, and a ring spans 2 * S slots from there, two slots never share a place. Proof
- * that the order above keeps this: when slot b of level n is opened at @now, all
- * that was late before b * S^n is done, and what may not be done yet begins after now; so
- * the cursor may go to min(now + 1, b * S^n). As that is not before (b - 1) * S^n, each
- * timer of the slot fits level n - 1 or lower: a cascade always descends. (A timer put off
- * since it was queued may go anywhere but into the same slot: that is b * S^n to
- * (b + 1) * S^n and nothing else as long as the slot is not empty.)
+ * Invariant: no timer in a slot belongs to a tick before the cursor. (One that is inserted after
+ * its tick goes to the cursor's.) Hence no level holds a slot before the cursor's own; from there
+ * on a level has 2 * S slots, so two slots never share a place.
  *
- * An oversized tick
- * -----------------
- * A million timers may be due in one tick. When a pass has used up its budget in the
- * middle of one, the rest of the slot's list becomes a backlog, a list of its own, and later
- * ticks go first: timers that are not in the burst are not late because of it. The same
- * goes for an upper slot whose cascade is late.
+ * The order of work keeps the invariant. When slot b of level n is opened at @now, all work that
+ * was late before b * S^n is done, and all work that may not be done yet begins after @now. So the
+ * cursor may advance to min(now + 1, b * S^n). That is not before (b - 1) * S^n, so each timer of
+ * the slot fits level n - 1 or a lower one: cascades always descend. A timer that was postponed
+ * since it was queued may go anywhere except to the place it came from: as long as the slot is not
+ * empty, that place stands for ticks b * S^n to (b + 1) * S^n, and these fit the level below.
+ *
+ * Oversized ticks
+ * ---------------
+ * A million timers may be due in one tick. If the budget of the caller's last batch for a while
+ * (@last) ends in the middle of a slot that is late, the rest of its list becomes a backlog, a list
+ * of its own, and later ticks go first. So a burst does not make other timers late. The same
+ * applies to an upper slot whose cascade is late.
  *
  * Visits
  * ------
- * A timer's deadline may be put off while it stays in its slot (MOVE to a later time, a store
- * in the deadline table, or a clock set back): when the slot comes up, to expire or to cascade,
- * the timer is queued again for the deadline that it has then. However often it was put
- * off, that is one visit per old deadline. The other way round a timer must be removed and
- * inserted.
+ * A timer may be postponed while it stays in its slot: by MOVE to a later time, by a store in the
+ * deadline table, or because the clock was set back. When the slot is expired or cascaded, the
+ * timer is queued again for the deadline that it has then. That is one visit, however often it was
+ * postponed. A timer whose deadline is brought forward must be removed and inserted again.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -72,11 +72,11 @@
 #include "deadlines.h"
 #include "slots.h"
 
-/* Timers of a level that tw_wheel_first() looks at. */
+/* Most timers of a level that tw_wheel_first() examines. */
 #define TW_FIRST_TIMERS	4096U
 
 /**
- * tw_wheel_levels - how many levels reach every tick of 64-bit time
+ * tw_wheel_levels - number of levels that cover every tick of 64-bit time
  * @slots: S, a power of two from TW_SLOTS_MIN to TW_SLOTS_MAX
  * @tick: length of a tick in ns
  *
@@ -93,12 +93,12 @@ unsigned int tw_wheel_levels(unsigned int slots, u64 tick)
 }
 
 /**
- * tw_wheel_lists - how many lists a wheel needs
+ * tw_wheel_lists - number of lists that a wheel needs
  * @slots: slots per level, as for tw_wheel_levels()
  * @tick: length of a tick in ns
  *
- * Return: how many elements the array @head and how many bits the bitmap
- * @occupied of tw_wheel_init() must have.
+ * Return: the number of elements of the array @head, and of bits of the bitmap @occupied, of
+ * tw_wheel_init().
  */
 unsigned int tw_wheel_lists(unsigned int slots, u64 tick)
 {
@@ -106,11 +106,11 @@ unsigned int tw_wheel_lists(unsigned int slots, u64 tick)
 }
 
 /**
- * tw_wheel_init - make an empty wheel
+ * tw_wheel_init - initialise an empty wheel
  * @w: the wheel, zeroed
- * @pool: where its timers are
- * @head: tw_wheel_lists() zeros
- * @occupied: as many zero bits
+ * @pool: the pool of its timers
+ * @head: an array of tw_wheel_lists() elements, zeroed
+ * @occupied: a bitmap with as many bits, zeroed
  * @slots: slots per level, a power of two from TW_SLOTS_MIN to TW_SLOTS_MAX
  * @tick: length of a tick in ns, not 0
  * @now: the current tick
@@ -137,17 +137,17 @@ void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 	w->work = TW_NEVER;
 }
 
-/* From which tick slot number @b of @level may be worked on. */
+/* The tick from which slot number @b of @level may be expired or cascaded. */
 static u64 tw_work_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 {
 	return level ? (b - 1) << (level * w->shift) : b;
 }
 
 /**
- * tw_wheel_set_first - let a list begin with another timer
+ * tw_wheel_set_first - set the first timer of a list
  * @w: the wheel
  * @list: the list
- * @first: the timer, 0: the list is empty now
+ * @first: index of the timer; 0: the list is empty from now on
  */
 void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first)
 {
@@ -159,10 +159,10 @@ void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first)
 }
 
 /**
- * tw_wheel_open_slot - a slot is no longer empty
+ * tw_wheel_open_slot - account for a slot that is no longer empty
  * @w: the wheel
- * @list: its list
- * @b: its number
+ * @list: the slot's list
+ * @b: the slot's number
  */
 void tw_wheel_open_slot(struct tw_wheel *w, unsigned int list, u64 b)
 {
@@ -178,8 +178,8 @@ void tw_wheel_open_slot(struct tw_wheel *w, unsigned int list, u64 b)
 }
 
 /**
- * tw_wheel_count_lateness - note how late a timer fired
- * @w: the wheel that keeps the statistics
+ * tw_wheel_count_lateness - count how late a timer fired
+ * @w: the wheel whose statistics count it
  * @late: fired - deadline, in ns
  */
 void tw_wheel_count_lateness(struct tw_wheel *w, u64 late)
@@ -189,7 +189,7 @@ void tw_wheel_count_lateness(struct tw_wheel *w, u64 late)
 		w->late_max = late;
 }
 
-/* The number of the first slot of @level that is not empty. False: there is none. */
+/* Find the first slot of @level that is not empty. Returns false if there is none. */
 static bool tw_first_slot(struct tw_wheel *w, unsigned int level, u64 *b)
 {
 	unsigned int size = w->level_size;
@@ -210,7 +210,10 @@ static bool tw_first_slot(struct tw_wheel *w, unsigned int level, u64 *b)
 	return true;
 }
 
-/* The first tick of a timer in slot number @b of @level, or an earlier one in the slot. */
+/*
+ * The first tick for which a timer in slot number @b of @level is queued, or an earlier tick of the
+ * slot.
+ */
 static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 {
 	u64 begin = b << (level * w->shift);
@@ -218,7 +221,7 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 	u32 index = w->head[level * w->level_size + (b & (w->level_size - 1))];
 	unsigned int left = TW_FIRST_TIMERS;
 
-	/* Those that were put off beyond the slot are put anew at its end. */
+	/* Timers postponed beyond the slot count as at its last tick: they are visited by then. */
 	for (; index && left; left--) {
 		const struct tw_timer *t = tw_timer_at(w->pool, index);
 
@@ -229,13 +232,14 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 }
 
 /**
- * tw_wheel_first - when is the first timer due?
+ * tw_wheel_first - find the tick of the first timer
  * @w: the wheel
  *
- * Unlike @w->work not when there is something to cascade. Looks at TW_FIRST_TIMERS timers of each
- * level at most: who has more of them in a slot gets the slot's begin.
+ * Unlike @w->work this is no tick at which there is only something to cascade. At most
+ * TW_FIRST_TIMERS timers of each level are examined: if the first slot of a level has more, the
+ * slot's first tick is taken.
  *
- * Return: the tick, or an earlier one; TW_NEVER: there is none.
+ * Return: the tick, or an earlier one; TW_NEVER: the wheel is empty.
  */
 u64 tw_wheel_first(struct tw_wheel *w)
 {
@@ -252,10 +256,10 @@ u64 tw_wheel_first(struct tw_wheel *w)
 }
 
 /**
- * struct tw_job - the next piece of work
- * @level: 0: expire the slot; else: cascade it
+ * struct tw_job - a slot that is to be expired or cascaded
+ * @level: its level; 0: expire it; else cascade it
  * @slot: its number
- * @late: the tick from which it is late
+ * @late: the tick from which the job is late
  */
 struct tw_job {
 	unsigned int level;
@@ -263,7 +267,10 @@ struct tw_job {
 	u64 late;
 };
 
-/* Choose the most urgent work that may be done @now, and set @w->work. False: none. */
+/*
+ * Of the jobs that may be done @now, choose the one that is late first. Sets @w->work. Returns
+ * false if there is none.
+ */
 static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 {
 	unsigned long busy = w->busy;
@@ -280,7 +287,7 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 		if (work > now)
 			continue;
 		late = slot << (level * w->shift);
-		/* <=: of equals the higher level first */
+		/* <=: at the same tick the higher level goes first */
 		if (!any || late <= job->late)
 			*job = (struct tw_job){ level, slot, late };
 		any = true;
@@ -288,7 +295,7 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 	return any;
 }
 
-/* The timer that is next in a list, soon to be in the cache; with none the memory of index 0. */
+/* Prefetch the next timer of a list. At its end that is the unused timer with index 0. */
 static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
 {
 	struct tw_timer *t = tw_timer_in_pages(pages, next);
@@ -298,8 +305,8 @@ static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
 }
 
 /*
- * Visit timers of @list, at most @budget: those that are due go to @due, the
- * others are placed anew, which never puts them back into @list.
+ * Visit at most @budget timers of @list. Timers that are due are appended to @due. The others are
+ * queued again, never in @list, and counted in @moved. Returns how many were visited.
  */
 static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 			     unsigned int budget, u64 *moved, struct tw_due_list *due)
@@ -344,7 +351,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	return budget - left;
 }
 
-/* Cascade timers of @list, at most @budget of them. */
+/* Cascade at most @budget timers of @list. Returns how many. */
 static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
@@ -364,7 +371,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 	return budget - left;
 }
 
-/* Let what is left of slot @list wait as a backlog, if there is room for one more. */
+/* Turn the rest of slot @list into a backlog, if there may be one more. */
 static void tw_detach(struct tw_wheel *w, unsigned int list)
 {
 	unsigned int base = w->levels * w->level_size;
@@ -379,7 +386,7 @@ static void tw_detach(struct tw_wheel *w, unsigned int list)
 	w->backlogs++;
 }
 
-/* Visit timers of the oldest backlogs, at most @budget. */
+/* Visit at most @budget timers of backlogs, the oldest backlog first. Returns how many. */
 static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned int budget,
 				      struct tw_due_list *due)
 {
@@ -400,17 +407,17 @@ static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned i
 }
 
 /**
- * tw_wheel_collect - do some of the work that is to be done by now
+ * tw_wheel_collect - do a batch of the work that may be done by now
  * @w: the wheel
  * @now: the current tick
- * @now_ns: the current time in ns; all that is due is due at or before it
- * @budget: most timers to handle, at least 2
- * @manual: time passes through every tick on its way here: each timer fires at the time of
- *	its own tick, strictly in the order of ticks
- * @last: the caller's last piece for a while: leave no tick half done, if possible
- * @due: where timers that are due are appended; they are TW_DUE then, in no list of @w
+ * @now_ns: the current time in ns: timers with this deadline or an earlier one are due
+ * @budget: most timers to visit or cascade, at least 2
+ * @manual: time passes through every tick: each timer fires at the time of its own tick, strictly
+ *	in the order of ticks
+ * @last: the caller's last batch for a while: see "Oversized ticks"
+ * @due: timers that are due are appended; they are TW_DUE then, and in no list of @w
  *
- * Return: true if there is more to do now; else nothing is to be done before @w->work.
+ * Return: true if more may be done now; otherwise there is nothing to do before @w->work.
  */
 bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budget,
 		      bool manual, bool last, struct tw_due_list *due)
@@ -423,7 +430,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		return false;
 
 	while (tw_next_job(w, now, &job)) {
-		/* Cascades that are not late yet leave half of the budget to the backlog. */
+		/* Early cascades leave half of the budget to the backlogs. */
 		bool early = job.late > now;
 
 		if (!left || (early && w->backlogs && left <= budget / 2))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The timing wheel alone; see wheel.c for how it works. */
+/* The timing wheel: see wheel.c for how it works. */
 #ifndef TW_WHEEL_H
 #define TW_WHEEL_H
 
@@ -9,16 +9,16 @@
 
 #include "timer.h"
 
-/* Marks tw_timer.prev of the first timer in a list: the rest is the list's number. */
+/* Flag in tw_timer.prev of the first timer in a list: the other bits are the list's number. */
 #define TW_HEAD		BIT(31)
 
-/* Oversized ticks whose remainder may wait at the same time. */
+/* Most backlogs: see "Oversized ticks" in wheel.c. */
 #define TW_BACKLOGS	32U
 
-/* No work: tw_wheel.work of a wheel that has nothing to wait for. */
+/* tw_wheel.work of a wheel without timers; more generally, a time that never comes. */
 #define TW_NEVER	U64_MAX
 
-/* Most that the bias and a timer's slack may be, in ns: see tw_fire_tick(). */
+/* Limits of the bias and of a timer's slack, in ns: see tw_fire_tick(). */
 #define TW_BIAS_MAX	BIT_ULL(62)
 #define TW_SLACK_MAX	BIT_ULL(61)
 
@@ -27,12 +27,12 @@
 #define TW_SLOTS_MAX	4096U
 
 /**
- * struct tw_due_list - a list of timers that fell due, first fired first
- * @first: index of the first, 0: none
+ * struct tw_due_list - a list of due timers, in the order in which they fired
+ * @first: index of the first; 0: the list is empty
  * @last: index of the last
- * @count: how many
+ * @count: number of timers
  *
- * Linked both ways by tw_timer.next and tw_timer.prev, 0 at either end.
+ * Doubly linked by tw_timer.next and tw_timer.prev, 0 at either end.
  */
 struct tw_due_list {
 	u32 first;
@@ -42,32 +42,32 @@ struct tw_due_list {
 
 /**
  * struct tw_wheel - a hierarchical timing wheel
- * @pool: where the timers are
- * @head: first timer of each list: levels * ring slots, then TW_BACKLOGS backlogs
- * @occupied: a bit for each of these lists that is not empty
+ * @pool: the pool of the timers
+ * @head: first timer of each list: levels * level_size slots, then TW_BACKLOGS backlogs
+ * @occupied: a bit for each of these lists, set if the list is not empty
  * @tick: length of a tick in ns
- * @bias: ns added to a deadline before it is turned into a tick: grows when a clock is
- *	set back, so that the wheel's own time never does
+ * @bias: added to a deadline, in ns, before it is converted to a tick. It grows when a clock is set
+ *	back, so that the wheel's own time never goes back.
  * @cursor: no timer in a slot belongs to a tick before this one
- * @work: nothing needs to be done before this tick
- * @level_size: slots of each level
- * @shift: log2 of the slots by which one level turns for one slot of the next
- * @levels: how many there are
- * @busy: a bit for each level that may hold timers
+ * @work: there is nothing to do before this tick
+ * @level_size: slots of each level: 2 * S
+ * @busy: a bit for each level, set if the level may hold timers
+ * @shift: log2 of S: a slot spans S slots of the level below
+ * @levels: number of levels
  * @backlog_first: number of the oldest backlog in use, modulo TW_BACKLOGS
- * @backlogs: how many are in use
- * @pending: timers in slots and backlogs
- * @expired: timers that fell due, ever
- * @cascades: timers moved to a lower level, ever
- * @requeues: timers visited before their deadline and queued again (it was put off, or
- *	they come from a backlog), ever
+ * @backlogs: number of backlogs in use
+ * @pending: number of timers in slots and backlogs
+ * @expired: timers that have fallen due, in total
+ * @cascades: timers moved to a lower level, in total
+ * @requeues: timers visited before their deadline and queued again, because they were postponed
+ *	or come from a backlog, in total
  * @late_max: largest lateness, in ns
- * @lateness: histogram of it, by the number of its highest bit: user space gets less of it
- *	(struct timerwheel_stats)
- * @sooner: there is something to do earlier than was known: @work was lowered, or something of
- *	the caller's. Who has seen to that clears it.
- * @reach: the lowest level whose ring is longer than a number of ticks, by the number of that
- *	number's highest bit: its first list, and log2 of how many ticks a slot of it is long
+ * @lateness: histogram of latenesses, by fls64() of the ns. User space sees fewer buckets (struct
+ *	timerwheel_stats).
+ * @sooner: there may be something to do earlier than the engine knows: @work was lowered, or the
+ *	caller has something to do. Cleared by whoever acts on it.
+ * @reach: for each x, the lowest level whose 2 * S slots span more than 2^x ticks: its first list,
+ *	and log2 of the ticks that one of its slots spans
  */
 struct tw_wheel {
 	const struct tw_pool *pool;

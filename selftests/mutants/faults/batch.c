@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-read: the end is not tried; faults:faults.*.end_readonly; s/if (kind->out != kind->words - 1)/if (0)/
+read: the end is not tried; faults:faults.*.end_readonly; s/if (kind->out != kind->len - 1)/if (0)/
 read: the first word that is written is not tried; faults:faults.*.begin_readonly; s/^\t\tunsafe_put_user(buf\[kind->out\], from + kind->out, fault);//
 read: nothing of a chunk that ends in a fault; abi:array.*.cut_short; /^fault:/,/^}/s/return i;/return 0;/
-write: without the word that is the first; abi:element.*_writes; s/for (w = kind->out; w < kind->words; w++)/for (w = kind->out + 1; w < kind->words; w++)/
+write: without the word that is the first; abi:element.*_writes; s/for (w = kind->out; w < kind->len; w++)/for (w = kind->out + 1; w < kind->len; w++)/
 chunk: asks for memory again and again; lifetime:memcg_full.seldom_asks_in_vain; s/\*no_memory = err == -ENOMEM;/*no_memory = false;/
 chunk: an ADD that fails ends it; ops:capacity.*.batch; s/^\t\t\t\ti++;$/\t\t\t\treturn i + 1;/
 chunk: no room is no memory; ops:capacity.*.batch; s/\*no_memory = err == -ENOMEM;/*no_memory = err;/
-many: in times of the first namespace; time:namespace.*.absolute_several; /^static .* tw_many(/,/^}/s/u64 offset = .*/u64 offset = 0;/
-many: a signal does not end it; ops:ops.batch_signals; /^static .* tw_many(/,/^}/s/ || signal_pending(current))/)/
+many: in times of the first namespace; time:namespace.*.absolute_several; /^static .* tw_batch_many(/,/^}/s/u64 offset = .*/u64 offset = 0;/
+many: a signal does not end it; ops:ops.batch_signals; /^static .* tw_batch_many(/,/^}/s/ || signal_pending(current))/)/
 one: in times of the first namespace; time:namespace.monotonic_plus.look; s/err = tw_cpu_begin(&ctx, file, tw_clock_offset(READ_ONCE(file->setup.clock)));/err = tw_cpu_begin(\&ctx, file, 0);/
-strided: in times of the first namespace; time:namespace.*.absolute_longer; /^static .* tw_strided(/,/^}/s/u64 offset = .*/u64 offset = 0;/
-strided: a signal does not end it; ops:ops.batch_signals_longer; /^static .* tw_strided(/,/^}/s/ || signal_pending(current))/)/
+strided: in times of the first namespace; time:namespace.*.absolute_longer; /^static .* tw_batch_strided(/,/^}/s/u64 offset = .*/u64 offset = 0;/
+strided: a signal does not end it; ops:ops.batch_signals_longer; /^static .* tw_batch_strided(/,/^}/s/ || signal_pending(current))/)/
 strided: GET leaves what it does not know as it was; abi:array.get_larger.*; s/if (!out \&\& size > known \&\& clear_user/if (0 \&\& clear_user/
 strided: GET reads what it does not know; equivalent: it was set to zero just before; s/out ? size : min(size, known));/size);/
 strided: ADD does not look at what it does not know; abi:array.*_larger.not_known; s/out ? size : min(size, known));/min(size, known));/
