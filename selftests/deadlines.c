@@ -96,9 +96,9 @@ FIXTURE_TEARDOWN(table)
 /* Store a deadline for the timer that @a armed. Returns what it is, rounded. */
 static __u64 store(FIXTURE_DATA(table) * self, const struct timerwheel_add *a, __u64 deadline)
 {
-	__u64 word = timerwheel_word(deadline, a->generation, self->bits);
+	__u64 word = timerwheel_mapped_entry(deadline, a->generation, self->bits);
 
-	timerwheel_touch(self->word, a->index, word, self->bits);
+	timerwheel_mapped_touch(self->word, a->index, word, self->bits);
 	return word - a->generation;
 }
 
@@ -190,8 +190,8 @@ TEST_F(table, not_later_is_ignored)
 	EXPECT_EQ(100 * SEC, deadline_of(self->fd, 1));
 	store(self, &self->a, 0);
 	EXPECT_EQ(100 * SEC, deadline_of(self->fd, 1));
-	timerwheel_store(self->word, self->a.index,
-			 ((100 * SEC) & ~(self->unit - 1)) | self->a.generation);
+	timerwheel_mapped_store(self->word, self->a.index,
+				((100 * SEC) & ~(self->unit - 1)) | self->a.generation);
 	EXPECT_DUE_AT(100 * SEC);
 }
 
@@ -201,7 +201,7 @@ TEST_F(table, is_clamped)
 	struct timerwheel_event ev;
 	struct timerwheel_entry ent;
 
-	timerwheel_store(self->word, self->a.index, -self->unit | self->a.generation);
+	timerwheel_mapped_store(self->word, self->a.index, -self->unit | self->a.generation);
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.left);
@@ -220,11 +220,11 @@ TEST_F(table, other_generations_are_ignored)
 	for (g = 0; g < 1024; g++) {
 		if (g == self->a.generation)
 			continue;
-		timerwheel_store(self->word, self->a.index, late | g);
+		timerwheel_mapped_store(self->word, self->a.index, late | g);
 		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1)) TH_LOG("generation %llu", g);
 	}
 	for (g = 1; g < self->unit; g <<= 1) {
-		timerwheel_store(self->word, self->a.index, late | (self->a.generation ^ g));
+		timerwheel_mapped_store(self->word, self->a.index, late | (self->a.generation ^ g));
 		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1)) TH_LOG("bit %llx", g);
 	}
 	EXPECT_DUE_AT(100 * SEC);
@@ -274,29 +274,29 @@ TEST_F(table, recycled_index)
 /* A former owner who is late undoes nothing of what the present one has stored, and is told */
 TEST_F(table, former_owner_undoes_nothing)
 {
-	__u64 mine, other = timerwheel_word(HOUR, self->a.generation, self->bits);
+	__u64 mine, other = timerwheel_mapped_entry(HOUR, self->a.generation, self->bits);
 	struct timerwheel_add b;
 	int i;
 
-	ASSERT_EQ(1, timerwheel_touch(self->word, self->a.index, other, self->bits));
+	ASSERT_EQ(1, timerwheel_mapped_touch(self->word, self->a.index, other, self->bits));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	ASSERT_EQ(0, arm(self->fd, &b, 1, 100 * SEC, 0));
 	ASSERT_EQ(self->a.index, b.index);
 	/* neither before the present one's first store */
-	EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+	EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 	EXPECT_EQ(b.generation, self->word[b.index]);
 	for (i = 0; i < 2; i++) {
 		/* nor after it, nor after MOVE */
-		mine = timerwheel_word(200 * SEC, b.generation, self->bits);
-		EXPECT_EQ(1, timerwheel_touch(self->word, b.index, mine, self->bits));
-		EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+		mine = timerwheel_mapped_entry(200 * SEC, b.generation, self->bits);
+		EXPECT_EQ(1, timerwheel_mapped_touch(self->word, b.index, mine, self->bits));
+		EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 		EXPECT_EQ(mine, self->word[b.index]);
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 150 * SEC, TIMERWHEEL_ABS));
-		EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+		EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 		EXPECT_EQ(b.generation, self->word[b.index]);
 	}
-	EXPECT_EQ(1, timerwheel_touch(self->word, b.index, mine, self->bits));
-	EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+	EXPECT_EQ(1, timerwheel_mapped_touch(self->word, b.index, mine, self->bits));
+	EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 	EXPECT_DUE_AT(mine - b.generation);
 }
 
@@ -323,8 +323,10 @@ TEST_F(table, owners_before_the_table)
 	ASSERT_NE(MAP_FAILED, word);
 	for (i = 0; i < 600; i++) {
 		EXPECT_EQ(add[i].generation, word[add[i].index]);
-		stored = timerwheel_word(200 * SEC, add[i].generation, info.generation_bits);
-		ASSERT_EQ(1, timerwheel_touch(word, add[i].index, stored, info.generation_bits));
+		stored = timerwheel_mapped_entry(200 * SEC, add[i].generation,
+						 info.generation_bits);
+		ASSERT_EQ(1, timerwheel_mapped_touch(word, add[i].index, stored,
+						     info.generation_bits));
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(fd, i, &ent));
 		EXPECT_EQ(stored - add[i].generation, ent.deadline);
 	}
@@ -631,8 +633,9 @@ TEST_F(map, grows)
 	}
 	/* every other one is put off */
 	for (i = 0; i < MANY; i += 2)
-		timerwheel_store(word, add[i].index, timerwheel_word(HOUR, add[i].generation,
-								     info.generation_bits));
+		timerwheel_mapped_store(word, add[i].index,
+					timerwheel_mapped_entry(HOUR, add[i].generation,
+								info.generation_bits));
 	EXPECT_EQ(MANY / 2, tw_advance(self->fd, 0, MINUTE));
 	ASSERT_EQ(MANY / 2, tw_read_all(self->fd, ev, MANY, 0));
 	for (i = 0; i < MANY / 2; i++)
@@ -698,8 +701,8 @@ TEST_F(map, is_shared)
 	ASSERT_NE(MAP_FAILED, two);
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	ASSERT_EQ(0, arm(self->fd, &a, 1, SEC, 0));
-	timerwheel_store(one, a.index, timerwheel_word(2 * SEC, a.generation,
-						       info.generation_bits));
+	timerwheel_mapped_store(one, a.index, timerwheel_mapped_entry(2 * SEC, a.generation,
+								      info.generation_bits));
 	EXPECT_EQ(one[a.index], two[a.index]);
 	munmap(one, size);
 	EXPECT_LE(2 * SEC, deadline_of(self->fd, 1));
@@ -707,8 +710,9 @@ TEST_F(map, is_shared)
 	pid = fork();
 	if (!pid) {
 		/* inherited */
-		timerwheel_store(two, a.index, timerwheel_word(3 * SEC, a.generation,
-							       info.generation_bits));
+		timerwheel_mapped_store(two, a.index,
+					timerwheel_mapped_entry(3 * SEC, a.generation,
+								info.generation_bits));
 		_exit(0);
 	}
 	ASSERT_EQ(0, tw_reap(pid));
@@ -720,8 +724,9 @@ TEST_F(map, is_shared)
 		three = map_table(self->fd, size);
 		if (three == MAP_FAILED)
 			_exit(1);
-		timerwheel_store(three, a.index, timerwheel_word(4 * SEC, a.generation,
-								 info.generation_bits));
+		timerwheel_mapped_store(three, a.index,
+					timerwheel_mapped_entry(4 * SEC, a.generation,
+								info.generation_bits));
 		_exit(0);
 	}
 	ASSERT_EQ(0, tw_reap(pid));
@@ -803,8 +808,9 @@ TEST_F(clock, heartbeat)
 
 	ASSERT_EQ(0, arm(self->fd, &a, 1, base + 100 * MSEC, 0));
 	for (i = 0; i < 100; i++) {
-		word = timerwheel_word(tw_now(variant->id) + 100 * MSEC, a.generation, self->bits);
-		timerwheel_store(self->word, a.index, word);
+		word = timerwheel_mapped_entry(tw_now(variant->id) + 100 * MSEC, a.generation,
+					       self->bits);
+		timerwheel_mapped_store(self->word, a.index, word);
 		if (i < 99)
 			tw_sleep(10 * MSEC);
 		/* on a machine that stands still for long it may have come */
@@ -832,8 +838,9 @@ TEST_F(clock, stores_wake_nobody)
 	ASSERT_EQ(0, arm(self->fd, &a, 1, base + HOUR, 0));
 	ASSERT_EQ(0, tw_stats(self->fd, &before));
 	for (i = 0; i < 1000000; i++)
-		timerwheel_store(self->word, a.index,
-				 timerwheel_word(base + HOUR + i, a.generation, self->bits));
+		timerwheel_mapped_store(self->word, a.index,
+					timerwheel_mapped_entry(base + HOUR + i, a.generation,
+								self->bits));
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(before.firings, st.firings);
 	EXPECT_EQ(before.passes, st.passes);
@@ -854,7 +861,8 @@ TEST(realtime_set)
 	word = map_table(fd, getpagesize());
 	ASSERT_NE(MAP_FAILED, word);
 	ASSERT_EQ(0, arm(fd, &a, 1, base + HOUR, 0));
-	timerwheel_store(word, a.index, timerwheel_word(base + 2 * HOUR, a.generation,
+	timerwheel_mapped_store(word, a.index,
+				timerwheel_mapped_entry(base + 2 * HOUR, a.generation,
 							info.generation_bits));
 	ASSERT_EQ(0, tw_set_realtime(base + HOUR + MINUTE));
 	EXPECT_EQ(0, tw_poll(fd, 100));
@@ -897,7 +905,8 @@ TEST(time_namespace)
 	/* Due after the store, in a slow guest too */
 	if (arm(fd, &a, 1, now + 2 * SEC, 0))
 		_exit(3);
-	timerwheel_store(word, a.index, timerwheel_word(now + 2200 * MSEC, a.generation,
+	timerwheel_mapped_store(word, a.index,
+				timerwheel_mapped_entry(now + 2200 * MSEC, a.generation,
 							info.generation_bits));
 	if (tw_poll(fd, 10000) != POLLIN || tw_read(fd, &ev, 1) != 1)
 		_exit(4);
@@ -1080,7 +1089,7 @@ static void *crowd_stores(void *arg)
 
 		while (tw_now(CLOCK_MONOTONIC) < at)
 			;
-		timerwheel_store(self->word, self->add[i].index, self->put_off[i]);
+		timerwheel_mapped_store(self->word, self->add[i].index, self->put_off[i]);
 	}
 	return NULL;
 }
@@ -1096,8 +1105,8 @@ TEST_F(crowd, either_or)
 	first = tw_now(CLOCK_MONOTONIC) + 200 * MSEC;
 	ASSERT_EQ(CROWD, crowd_arm(self, first));
 	for (i = 0; i < CROWD; i++)
-		self->put_off[i] = timerwheel_word(self->add[i].deadline + 300 * MSEC,
-						   self->add[i].generation, self->bits);
+		self->put_off[i] = timerwheel_mapped_entry(self->add[i].deadline + 300 * MSEC,
+							   self->add[i].generation, self->bits);
 	ASSERT_EQ(0, pthread_create(&self->thread, NULL, crowd_stores, self));
 	for (got = 0; got < CROWD; got += n) {
 		ASSERT_LT(0, tw_poll(self->fd, 20000));
@@ -1127,13 +1136,15 @@ TEST_F(crowd, either_or)
 static void *crowd_hammers(void *arg)
 {
 	FIXTURE_DATA(crowd) * self = arg;
+	__u64 word;
 	int i;
 
 	while (!self->stop)
-		for (i = 0; i < CROWD; i++)
-			timerwheel_store(self->word, self->add[i].index,
-					 timerwheel_word(tw_now(CLOCK_MONOTONIC) + MSEC,
-							 self->add[i].generation, self->bits));
+		for (i = 0; i < CROWD; i++) {
+			word = timerwheel_mapped_entry(tw_now(CLOCK_MONOTONIC) + MSEC,
+						       self->add[i].generation, self->bits);
+			timerwheel_mapped_store(self->word, self->add[i].index, word);
+		}
 	return NULL;
 }
 
@@ -1179,7 +1190,7 @@ static void *crowd_scribbles(void *arg)
 
 	while (!self->stop) {
 		i = tw_rand(&state) % CROWD;
-		timerwheel_store(self->word, i, tw_rand(&state) >> tw_rand(&state) % 64);
+		timerwheel_mapped_store(self->word, i, tw_rand(&state) >> tw_rand(&state) % 64);
 	}
 	return NULL;
 }

@@ -338,8 +338,9 @@ static inline bool tw_touch(const struct tw_table *table, uint32_t index, uint32
 	/* What is rounded up must not come round to 0. */
 	if (deadline > TIMERWHEEL_TIME_MAX)
 		deadline = TIMERWHEEL_TIME_MAX;
-	return timerwheel_touch(table->words, index,
-				timerwheel_word(deadline, generation, table->bits), table->bits);
+	return timerwheel_mapped_touch(table->words, index,
+				       timerwheel_mapped_entry(deadline, generation, table->bits),
+				       table->bits);
 }
 
 /** struct tw_queue - operations gathered during a turn of an event loop */

@@ -166,9 +166,9 @@ static void mapped_refresh(const struct change *c, __u32 n)
 	for (i = 0; i < n; i++) {
 		const struct place *place = &places[c[i].id];
 
-		timerwheel_touch(table, place->index,
-				 timerwheel_word(c[i].deadline, place->generation,
-						 generation_bits), generation_bits);
+		timerwheel_mapped_touch(table, place->index,
+					timerwheel_mapped_entry(c[i].deadline, place->generation,
+								generation_bits), generation_bits);
 	}
 }
 
