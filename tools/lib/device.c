@@ -20,19 +20,19 @@
  * @table_size: bytes mapped of the deadline table
  */
 struct tw_device {
-	struct tw_wheel wheel;
+	struct timerwheel wheel;
 	struct timerwheel_ring *ring;
 	size_t ring_size;
 	size_t table_size;
 };
 
-static struct tw_device *tw_device(struct tw_wheel *wheel)
+static struct tw_device *tw_device(struct timerwheel *wheel)
 {
 	return (struct tw_device *)wheel;
 }
 
 /* What the call returned, or the error as a negative number */
-static int tw_call(const struct tw_wheel *wheel, unsigned long call, void *arg)
+static int tw_call(const struct timerwheel *wheel, unsigned long call, void *arg)
 {
 	int ret = ioctl(wheel->fd, call, arg);
 
@@ -46,37 +46,37 @@ static size_t tw_pages(size_t size)
 	return (size + page - 1) / page * page;
 }
 
-static void tw_device_close(struct tw_wheel *wheel)
+static void tw_device_close(struct timerwheel *wheel)
 {
 	struct tw_device *device = tw_device(wheel);
 
 	if (device->ring)
 		munmap(device->ring, device->ring_size);
-	if (wheel->table.words)
-		munmap(wheel->table.words, device->table_size);
+	if (wheel->table.entries)
+		munmap(wheel->table.entries, device->table_size);
 	if (wheel->fd >= 0)
 		close(wheel->fd);
 	free(device);
 }
 
-static int tw_device_share(const struct tw_wheel *wheel)
+static int tw_device_share(const struct timerwheel *wheel)
 {
 	return wheel->fd;
 }
 
-static int tw_device_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+static int tw_device_info(struct timerwheel *wheel, struct timerwheel_info *info)
 {
 	*info = (struct timerwheel_info){ .size = sizeof(*info) };
 	return tw_call(wheel, TIMERWHEEL_IOC_INFO, info);
 }
 
-static int tw_device_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats)
+static int tw_device_stats(struct timerwheel *wheel, struct timerwheel_stats *stats)
 {
 	*stats = (struct timerwheel_stats){ .size = sizeof(*stats) };
 	return tw_call(wheel, TIMERWHEEL_IOC_STATS, stats);
 }
 
-static uint64_t tw_device_now(struct tw_wheel *wheel)
+static uint64_t tw_device_now(struct timerwheel *wheel)
 {
 	struct timerwheel_info info;
 
@@ -85,7 +85,7 @@ static uint64_t tw_device_now(struct tw_wheel *wheel)
 	return tw_device_info(wheel, &info) ? 0 : info.now;
 }
 
-static long tw_device_batch(struct tw_wheel *wheel, enum tw_kind kind, void *elems, size_t count)
+static long tw_device_batch(struct timerwheel *wheel, enum tw_kind kind, void *elems, size_t count)
 {
 	static const struct {
 		unsigned long call;
@@ -106,7 +106,7 @@ static long tw_device_batch(struct tw_wheel *wheel, enum tw_kind kind, void *ele
 	return tw_call(wheel, kinds[kind].call, &batch);
 }
 
-static long tw_device_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+static long tw_device_list(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 			   uint64_t *cursor)
 {
 	struct timerwheel_batch batch = {
@@ -123,7 +123,7 @@ static long tw_device_list(struct tw_wheel *wheel, struct timerwheel_entry *elem
 	return n;
 }
 
-static long tw_device_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+static long tw_device_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 			    uint32_t flags)
 {
 	struct timerwheel_batch batch = {
@@ -137,7 +137,7 @@ static long tw_device_drain(struct tw_wheel *wheel, struct timerwheel_entry *ele
 	return tw_call(wheel, TIMERWHEEL_IOC_DRAIN, &batch);
 }
 
-static long tw_device_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags)
+static long tw_device_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags)
 {
 	struct timerwheel_advance advance = {
 		.size = sizeof(advance),
@@ -150,7 +150,7 @@ static long tw_device_advance(struct tw_wheel *wheel, uint64_t time, uint32_t fl
 	return err < 0 ? err : (long)advance.expired;
 }
 
-static long tw_device_read(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+static long tw_device_read(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
 	struct iovec to = { .iov_base = events, .iov_len = count * sizeof(*events) };
 	ssize_t n;
@@ -162,7 +162,7 @@ static long tw_device_read(struct tw_wheel *wheel, struct timerwheel_event *even
 	return errno == EAGAIN ? 0 : -errno;
 }
 
-static long tw_device_take_ring(struct tw_wheel *wheel, struct timerwheel_event *events,
+static long tw_device_take_ring(struct timerwheel *wheel, struct timerwheel_event *events,
 				size_t count)
 {
 	struct timerwheel_ring *ring = tw_device(wheel)->ring;
@@ -187,14 +187,14 @@ static long tw_device_take_ring(struct tw_wheel *wheel, struct timerwheel_event 
 	}
 }
 
-static long tw_device_take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+static long tw_device_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
 	if (tw_device(wheel)->ring)
 		return tw_device_take_ring(wheel, events, count);
 	return tw_device_read(wheel, events, count);
 }
 
-static int tw_device_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags)
+static int tw_device_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags)
 {
 	struct timerwheel_monitor monitor = {
 		.size = sizeof(monitor),
@@ -206,7 +206,7 @@ static int tw_device_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t f
 }
 
 static const struct tw_ops tw_device_ops = {
-	.backend = TW_DEVICE,
+	.backend = TIMERWHEEL_BACKEND_DEVICE,
 	.close = tw_device_close,
 	.share = tw_device_share,
 	.info = tw_device_info,
@@ -221,7 +221,7 @@ static const struct tw_ops tw_device_ops = {
 };
 
 /* Map @size bytes of a wheel. Returns MAP_FAILED, with errno, if that cannot be done. */
-static void *tw_map(const struct tw_wheel *wheel, size_t size, uint64_t offset)
+static void *tw_map(const struct timerwheel *wheel, size_t size, uint64_t offset)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, offset);
 }
@@ -245,13 +245,13 @@ static int tw_device_map(struct tw_device *device, const struct timerwheel_info 
 		map = tw_map(&device->wheel, device->table_size, TIMERWHEEL_MMAP_DEADLINES);
 		if (map == MAP_FAILED)
 			return -errno;
-		device->wheel.table.words = map;
+		device->wheel.table.entries = map;
 		device->wheel.table.bits = info->generation_bits;
 	}
 	return 0;
 }
 
-int tw_device_adopt(struct tw_wheel **wheel, int fd, bool table)
+int tw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 {
 	struct timerwheel_info info;
 	struct tw_device *device;
@@ -281,7 +281,7 @@ int tw_device_adopt(struct tw_wheel **wheel, int fd, bool table)
 	return 0;
 }
 
-int tw_device_open(struct tw_wheel **wheel, const struct tw_config *config)
+int tw_device_open(struct timerwheel **wheel, const struct timerwheel_config *config)
 {
 	struct timerwheel_setup setup = {
 		.size = sizeof(setup),

@@ -53,11 +53,11 @@
  * @now: with TIMERWHEEL_CLOCK_MANUAL: the time
  * @expired: up to when timers have been let fall due
  * @wake: what the timerfd is set to
- * @drain_next: where the next tw_drain() begins
+ * @drain_next: where the next timerwheel_drain() begins
  * @closed: takes no new timers
  */
 struct tw_process {
-	struct tw_wheel wheel;
+	struct timerwheel wheel;
 	pthread_mutex_t lock;
 	struct tw_store store;
 	struct timerwheel_stats stats;
@@ -70,7 +70,7 @@ struct tw_process {
 	bool closed;
 };
 
-static struct tw_process *tw_process(struct tw_wheel *wheel)
+static struct tw_process *tw_process(struct timerwheel *wheel)
 {
 	return (struct tw_process *)wheel;
 }
@@ -381,7 +381,7 @@ static int tw_process_get(struct tw_process *p, void *elem, uint64_t now)
 #define TW_KIND(type, function) \
 	{ function, sizeof(struct type), offsetof(struct type, result) }
 
-static long tw_process_batch(struct tw_wheel *wheel, enum tw_kind kind, void *elems, size_t count)
+static long tw_process_batch(struct timerwheel *wheel, enum tw_kind kind, void *elems, size_t count)
 {
 	static const struct {
 		int (*one)(struct tw_process *p, void *elem, uint64_t now);
@@ -409,7 +409,7 @@ static long tw_process_batch(struct tw_wheel *wheel, enum tw_kind kind, void *el
 	return done;
 }
 
-static long tw_process_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+static long tw_process_list(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 			    uint64_t *cursor)
 {
 	struct tw_process *p = tw_process(wheel);
@@ -439,7 +439,7 @@ static void tw_drain_one(struct tw_process *p, uint32_t index, uint64_t now,
 	p->stats.drained++;
 }
 
-static long tw_process_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
+static long tw_process_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 			     uint32_t flags)
 {
 	struct tw_process *p = tw_process(wheel);
@@ -468,7 +468,7 @@ static long tw_process_drain(struct tw_wheel *wheel, struct timerwheel_entry *el
 	return done;
 }
 
-static long tw_process_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags)
+static long tw_process_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags)
 {
 	struct tw_process *p = tw_process(wheel);
 	uint64_t now, to;
@@ -528,7 +528,7 @@ static void tw_deliver(struct tw_process *p, uint64_t now, struct timerwheel_eve
 	p->stats.delivered++;
 }
 
-static long tw_process_take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+static long tw_process_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
 	struct tw_process *p = tw_process(wheel);
 	uint64_t now = tw_begin(p);
@@ -544,13 +544,13 @@ static long tw_process_take(struct tw_wheel *wheel, struct timerwheel_event *eve
 	return n;
 }
 
-static int tw_process_share(const struct tw_wheel *wheel)
+static int tw_process_share(const struct timerwheel *wheel)
 {
 	(void)wheel;
 	return -ENOTSUP;
 }
 
-static int tw_process_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags)
+static int tw_process_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags)
 {
 	(void)wheel;
 	(void)events;
@@ -563,7 +563,7 @@ static size_t tw_process_memory(const struct tw_process *p)
 	return sizeof(*p) + tw_store_memory(&p->store);
 }
 
-static int tw_process_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+static int tw_process_info(struct timerwheel *wheel, struct timerwheel_info *info)
 {
 	struct tw_process *p = tw_process(wheel);
 	uint64_t now = tw_begin(p);
@@ -595,7 +595,7 @@ static int tw_process_info(struct tw_wheel *wheel, struct timerwheel_info *info)
 	return 0;
 }
 
-static int tw_process_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats)
+static int tw_process_stats(struct timerwheel *wheel, struct timerwheel_stats *stats)
 {
 	struct tw_process *p = tw_process(wheel);
 	uint64_t now = tw_begin(p);
@@ -609,7 +609,7 @@ static int tw_process_stats(struct tw_wheel *wheel, struct timerwheel_stats *sta
 	return 0;
 }
 
-static uint64_t tw_process_now(struct tw_wheel *wheel)
+static uint64_t tw_process_now(struct timerwheel *wheel)
 {
 	struct tw_process *p = tw_process(wheel);
 	uint64_t now;
@@ -620,7 +620,7 @@ static uint64_t tw_process_now(struct tw_wheel *wheel)
 	return now;
 }
 
-static void tw_process_close(struct tw_wheel *wheel)
+static void tw_process_close(struct timerwheel *wheel)
 {
 	struct tw_process *p = tw_process(wheel);
 
@@ -632,7 +632,7 @@ static void tw_process_close(struct tw_wheel *wheel)
 }
 
 static const struct tw_ops tw_process_ops = {
-	.backend = TW_PROCESS,
+	.backend = TIMERWHEEL_BACKEND_PROCESS,
 	.close = tw_process_close,
 	.share = tw_process_share,
 	.info = tw_process_info,
@@ -647,7 +647,7 @@ static const struct tw_ops tw_process_ops = {
 };
 
 /* What the device would refuse is refused here, too. */
-static bool tw_config_invalid(const struct tw_config *config)
+static bool tw_config_invalid(const struct timerwheel_config *config)
 {
 	uint64_t tick_min = config->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
 
@@ -688,7 +688,7 @@ static int tw_process_timerfd(uint32_t clock)
 	return fd < 0 ? -errno : fd;
 }
 
-int tw_process_open(struct tw_wheel **wheel, const struct tw_config *config)
+int tw_process_open(struct timerwheel **wheel, const struct timerwheel_config *config)
 {
 	struct tw_process *p;
 	int err;
@@ -716,7 +716,7 @@ int tw_process_open(struct tw_wheel **wheel, const struct tw_config *config)
 		tw_process_close(&p->wheel);
 		return err;
 	}
-	p->wheel.table.words = p->store.words;
+	p->wheel.table.entries = p->store.words;
 	p->wheel.table.bits = p->store.generation_bits;
 	*wheel = &p->wheel;
 	return 0;

@@ -21,7 +21,7 @@
 /**
  * struct tw_note - which kinds are queued for a key
  * @key: the key
- * @turn: tw_queue.turn, or the note is an old one, of nobody
+ * @turn: timerwheel_queue.turn, or the note is an old one, of nobody
  * @kinds: a bit for each
  */
 struct tw_note {
@@ -31,7 +31,7 @@ struct tw_note {
 };
 
 /**
- * struct tw_queue - a queue
+ * struct timerwheel_queue - a queue
  * @wheel: whose operations
  * @failed: is told of failures, NULL: nobody is
  * @arg: for @failed
@@ -44,9 +44,9 @@ struct tw_note {
  * @turn: grows when all notes are to be of nobody, so that none has to be cleared; never 0
  * @seed: of the hash
  */
-struct tw_queue {
-	struct tw_wheel *wheel;
-	tw_failed failed;
+struct timerwheel_queue {
+	struct timerwheel *wheel;
+	timerwheel_queue_failed_fn failed;
 	void *arg;
 	unsigned int room;
 	void *elems[TW_KINDS];
@@ -71,7 +71,7 @@ static const struct {
 			offsetof(struct timerwheel_remove, result) },
 };
 
-static void tw_queue_release(struct tw_queue *queue)
+static void tw_queue_release(struct timerwheel_queue *queue)
 {
 	unsigned int kind;
 
@@ -82,7 +82,7 @@ static void tw_queue_release(struct tw_queue *queue)
 }
 
 /* Get the memory for all that it may hold. Returns 0 or -ENOMEM. */
-static int tw_queue_allocate(struct tw_queue *queue)
+static int tw_queue_allocate(struct timerwheel_queue *queue)
 {
 	unsigned int kind;
 
@@ -97,11 +97,11 @@ static int tw_queue_allocate(struct tw_queue *queue)
 	return queue->note ? 0 : -ENOMEM;
 }
 
-int tw_queue_new(struct tw_queue **queue, struct tw_wheel *wheel, unsigned int room,
-		 tw_failed failed, void *arg)
+int timerwheel_queue_new(struct timerwheel_queue **queue, struct timerwheel *wheel,
+			 unsigned int room, timerwheel_queue_failed_fn failed, void *arg)
 {
 	int saved = errno, err;
-	struct tw_queue *q;
+	struct timerwheel_queue *q;
 
 	if (room > TIMERWHEEL_BATCH_MAX)
 		return -EINVAL;
@@ -125,21 +125,21 @@ int tw_queue_new(struct tw_queue **queue, struct tw_wheel *wheel, unsigned int r
 	return err;
 }
 
-void tw_queue_free(struct tw_queue *queue)
+void timerwheel_queue_free(struct timerwheel_queue *queue)
 {
 	int saved = errno;
 
 	if (!queue)
 		return;
 	/* There is no later for what a signal has kept from being done. */
-	while (tw_queue_flush(queue) == -EINTR)
+	while (timerwheel_queue_flush(queue) == -EINTR)
 		;
 	tw_queue_release(queue);
 	errno = saved;
 }
 
 /* The note of a key, or the place for it: there always is one */
-static struct tw_note *tw_note(const struct tw_queue *queue, uint64_t key)
+static struct tw_note *tw_note(const struct timerwheel_queue *queue, uint64_t key)
 {
 	uint32_t mask = queue->notes - 1;
 	uint32_t place = tw_keyhash(key, queue->seed) & mask;
@@ -150,7 +150,7 @@ static struct tw_note *tw_note(const struct tw_queue *queue, uint64_t key)
 }
 
 /* An operation of a kind on a key is queued. */
-static void tw_note_kind(struct tw_queue *queue, uint64_t key, unsigned int kind)
+static void tw_note_kind(struct timerwheel_queue *queue, uint64_t key, unsigned int kind)
 {
 	struct tw_note *note = tw_note(queue, key);
 
@@ -160,7 +160,7 @@ static void tw_note_kind(struct tw_queue *queue, uint64_t key, unsigned int kind
 }
 
 /* All kinds that have to be flushed before a kind, directly or because of others */
-static unsigned int tw_before(const struct tw_queue *queue, unsigned int kind)
+static unsigned int tw_before(const struct timerwheel_queue *queue, unsigned int kind)
 {
 	unsigned int before = queue->after[kind], other;
 
@@ -172,7 +172,7 @@ static unsigned int tw_before(const struct tw_queue *queue, unsigned int kind)
 }
 
 /* Can an operation of a kind be flushed after these kinds, whatever else is queued? */
-static bool tw_fits(const struct tw_queue *queue, unsigned int kind, unsigned int kinds)
+static bool tw_fits(const struct timerwheel_queue *queue, unsigned int kind, unsigned int kinds)
 {
 	unsigned int other;
 
@@ -183,21 +183,22 @@ static bool tw_fits(const struct tw_queue *queue, unsigned int kind, unsigned in
 }
 
 /* Which kinds of operations on a key are queued, other than this one */
-static unsigned int tw_others(const struct tw_queue *queue, uint64_t key, unsigned int kind)
+static unsigned int tw_others(const struct timerwheel_queue *queue, uint64_t key, unsigned int kind)
 {
 	const struct tw_note *note = tw_note(queue, key);
 
 	return note->turn == queue->turn ? note->kinds & ~(1U << kind) : 0;
 }
 
-static int tw_queue_put(struct tw_queue *queue, unsigned int kind, const void *elem, uint64_t key)
+static int tw_queue_put(struct timerwheel_queue *queue, unsigned int kind, const void *elem,
+			uint64_t key)
 {
 	size_t size = tw_kinds[kind].size;
 	int err;
 
 	if (queue->count[kind] == queue->room ||
 	    !tw_fits(queue, kind, tw_others(queue, key, kind))) {
-		err = tw_queue_flush(queue);
+		err = timerwheel_queue_flush(queue);
 		if (err)
 			return err;
 	}
@@ -207,35 +208,35 @@ static int tw_queue_put(struct tw_queue *queue, unsigned int kind, const void *e
 	return 0;
 }
 
-int tw_queue_add(struct tw_queue *queue, const struct timerwheel_add *elem)
+int timerwheel_queue_add(struct timerwheel_queue *queue, const struct timerwheel_add *elem)
 {
 	return tw_queue_put(queue, TW_ADD, elem, elem->key);
 }
 
-int tw_queue_move(struct tw_queue *queue, const struct timerwheel_move *elem)
+int timerwheel_queue_move(struct timerwheel_queue *queue, const struct timerwheel_move *elem)
 {
 	return tw_queue_put(queue, TW_MOVE, elem, elem->key);
 }
 
-int tw_queue_remove(struct tw_queue *queue, const struct timerwheel_remove *elem)
+int timerwheel_queue_remove(struct timerwheel_queue *queue, const struct timerwheel_remove *elem)
 {
 	return tw_queue_put(queue, TW_REMOVE, elem, elem->key);
 }
 
-static long tw_queue_call(const struct tw_queue *queue, unsigned int kind, void *elems,
+static long tw_queue_call(const struct timerwheel_queue *queue, unsigned int kind, void *elems,
 			  size_t count)
 {
 	switch (kind) {
 	case TW_ADD:
-		return tw_add(queue->wheel, elems, count);
+		return timerwheel_add(queue->wheel, elems, count);
 	case TW_MOVE:
-		return tw_move(queue->wheel, elems, count);
+		return timerwheel_move(queue->wheel, elems, count);
 	default:
-		return tw_remove(queue->wheel, elems, count);
+		return timerwheel_remove(queue->wheel, elems, count);
 	}
 }
 
-static void tw_queue_tell(const struct tw_queue *queue, unsigned int kind, const char *elem,
+static void tw_queue_tell(const struct timerwheel_queue *queue, unsigned int kind, const char *elem,
 			  long count)
 {
 	const size_t size = tw_kinds[kind].size;
@@ -248,7 +249,7 @@ static void tw_queue_tell(const struct tw_queue *queue, unsigned int kind, const
 }
 
 /* Do all operations of a kind. Returns 0, or an error: the rest stays, in order. */
-static int tw_queue_flush_kind(struct tw_queue *queue, unsigned int kind)
+static int tw_queue_flush_kind(struct timerwheel_queue *queue, unsigned int kind)
 {
 	size_t size = tw_kinds[kind].size, count = queue->count[kind], done = 0;
 	char *elems = queue->elems[kind];
@@ -270,7 +271,7 @@ static int tw_queue_flush_kind(struct tw_queue *queue, unsigned int kind)
  * Some were flushed and others could not be: note only what is left, for there is no place for
  * notes of more than that. What has to come before what stays as it is.
  */
-static void tw_queue_note_rest(struct tw_queue *queue)
+static void tw_queue_note_rest(struct timerwheel_queue *queue)
 {
 	const char *elem;
 	unsigned int kind, i;
@@ -284,7 +285,7 @@ static void tw_queue_note_rest(struct tw_queue *queue)
 	}
 }
 
-int tw_queue_flush(struct tw_queue *queue)
+int timerwheel_queue_flush(struct timerwheel_queue *queue)
 {
 	unsigned int done = 0, kind, all = (1U << TW_KINDS) - 1;
 	int err;
