@@ -5,7 +5,7 @@
 #include "backend.h"
 
 /* A line each, so that one can look for them. */
-static const char * const tw_errors[] = {
+static const char * const ltw_errors[] = {
 	[0] =
 		"no error",
 	[EINVAL] =
@@ -63,7 +63,7 @@ const char *timerwheel_strerror(int error)
 	unsigned int number = error < 0 ? -(unsigned int)error : (unsigned int)error;
 	const char *text = NULL;
 
-	if (number < sizeof(tw_errors) / sizeof(*tw_errors))
-		text = tw_errors[number];
+	if (number < sizeof(ltw_errors) / sizeof(*ltw_errors))
+		text = ltw_errors[number];
 	return text ? text : "an error that this library does not give: see errno(3)";
 }

@@ -15,7 +15,7 @@
 
 #include "backend.h"
 
-uint64_t tw_clock_now(uint32_t clock)
+uint64_t ltw_clock_now(uint32_t clock)
 {
 	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 	struct timespec now;
@@ -25,14 +25,14 @@ uint64_t tw_clock_now(uint32_t clock)
 }
 
 /* What a program leaves to the user of it. Returns 0, or -EINVAL: that is no back end. */
-static int tw_choose(struct timerwheel_config *config)
+static int ltw_choose(struct timerwheel_config *config)
 {
 	const char *name;
 
 	if (!config->device)
 		config->device = secure_getenv("TIMERWHEEL_DEVICE");
 	if (!config->device)
-		config->device = TW_DEVICE_PATH;
+		config->device = LTW_DEVICE_PATH;
 	if (config->backend == TIMERWHEEL_BACKEND_DEVICE ||
 	    config->backend == TIMERWHEEL_BACKEND_PROCESS)
 		return 0;
@@ -50,16 +50,16 @@ static int tw_choose(struct timerwheel_config *config)
 	return 0;
 }
 
-static int tw_open_chosen(struct timerwheel **wheel, const struct timerwheel_config *config)
+static int ltw_open_chosen(struct timerwheel **wheel, const struct timerwheel_config *config)
 {
 	int err;
 
 	if (config->backend == TIMERWHEEL_BACKEND_PROCESS)
-		return tw_process_open(wheel, config);
-	err = tw_device_open(wheel, config);
+		return ltw_process_open(wheel, config);
+	err = ltw_device_open(wheel, config);
 	if (config->backend == TIMERWHEEL_BACKEND_AUTO &&
 	    (err == -ENOENT || err == -ENXIO || err == -ENODEV))
-		err = tw_process_open(wheel, config);
+		err = ltw_process_open(wheel, config);
 	return err;
 }
 
@@ -70,9 +70,9 @@ int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *c
 
 	if (config)
 		chosen = *config;
-	err = tw_choose(&chosen);
+	err = ltw_choose(&chosen);
 	if (!err)
-		err = tw_open_chosen(wheel, &chosen);
+		err = ltw_open_chosen(wheel, &chosen);
 	errno = saved;
 	return err;
 }
@@ -81,7 +81,7 @@ int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table)
 {
 	int saved = errno, err;
 
-	err = tw_device_adopt(wheel, fd, table);
+	err = ltw_device_adopt(wheel, fd, table);
 	errno = saved;
 	return err;
 }
@@ -138,14 +138,14 @@ uint64_t timerwheel_now(struct timerwheel *wheel)
 	return now;
 }
 
-static size_t tw_most(size_t count)
+static size_t ltw_most(size_t count)
 {
 	return count < TIMERWHEEL_BATCH_MAX ? count : TIMERWHEEL_BATCH_MAX;
 }
 
 /* As many calls as needed, also if a signal cuts one short. One that fails is the last. */
-static long tw_batches(struct timerwheel *wheel, enum tw_kind kind, void *elems, size_t size,
-		       size_t count)
+static long ltw_batches(struct timerwheel *wheel, enum ltw_kind kind, void *elems, size_t size,
+			size_t count)
 {
 	int saved = errno;
 	size_t done = 0;
@@ -153,7 +153,7 @@ static long tw_batches(struct timerwheel *wheel, enum tw_kind kind, void *elems,
 
 	for (; done < count; done += n) {
 		n = wheel->ops->batch(wheel, kind, (char *)elems + done * size,
-				      tw_most(count - done));
+				      ltw_most(count - done));
 		if (n <= 0)
 			break;
 	}
@@ -163,22 +163,22 @@ static long tw_batches(struct timerwheel *wheel, enum tw_kind kind, void *elems,
 
 long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count)
 {
-	return tw_batches(wheel, TW_ADD, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_ADD, elems, sizeof(*elems), count);
 }
 
 long timerwheel_move(struct timerwheel *wheel, struct timerwheel_move *elems, size_t count)
 {
-	return tw_batches(wheel, TW_MOVE, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_MOVE, elems, sizeof(*elems), count);
 }
 
 long timerwheel_remove(struct timerwheel *wheel, struct timerwheel_remove *elems, size_t count)
 {
-	return tw_batches(wheel, TW_REMOVE, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_REMOVE, elems, sizeof(*elems), count);
 }
 
 long timerwheel_get(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count)
 {
-	return tw_batches(wheel, TW_GET, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_GET, elems, sizeof(*elems), count);
 }
 
 long timerwheel_list(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
@@ -189,7 +189,7 @@ long timerwheel_list(struct timerwheel *wheel, struct timerwheel_entry *elems, s
 	long n = 0;
 
 	while (done < count) {
-		want = tw_most(count - done);
+		want = ltw_most(count - done);
 		n = wheel->ops->list(wheel, elems + done, want, cursor);
 		if (n > 0)
 			done += n;
@@ -209,7 +209,7 @@ long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, 
 
 	/* Once at least: with TIMERWHEEL_DRAIN_CLOSE there is something to do for none, too. */
 	do {
-		want = tw_most(count - done);
+		want = ltw_most(count - done);
 		n = wheel->ops->drain(wheel, elems + done, want, flags);
 		if (n > 0)
 			done += n;
@@ -234,13 +234,13 @@ long timerwheel_take(struct timerwheel *wheel, struct timerwheel_event *events, 
 	long n = 0;
 
 	if (count)
-		n = wheel->ops->take(wheel, events, tw_most(count));
+		n = wheel->ops->take(wheel, events, ltw_most(count));
 	errno = saved;
 	return n;
 }
 
 /* Sleep until there may be events, or until @end. Returns 0: the time is over; 1; -EINTR. */
-static int tw_sleep(const struct timerwheel *wheel, bool ends, uint64_t end)
+static int ltw_sleep(const struct timerwheel *wheel, bool ends, uint64_t end)
 {
 	struct pollfd poll_for = { .fd = wheel->fd, .events = POLLIN };
 	struct timespec left = { 0, 0 };
@@ -248,7 +248,7 @@ static int tw_sleep(const struct timerwheel *wheel, bool ends, uint64_t end)
 	int saved = errno, n;
 
 	if (ends) {
-		now = tw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC);
+		now = ltw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC);
 		if (now >= end)
 			return 0;
 		left.tv_sec = (end - now) / 1000000000;
@@ -269,14 +269,14 @@ long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, 
 	long n;
 
 	if (timeout > 0)
-		end = tw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC) + timeout * 1000000ULL;
+		end = ltw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC) + timeout * 1000000ULL;
 	if (!count)
 		return 0;
 	for (;;) {
 		n = timerwheel_take(wheel, events, count);
 		if (n || !timeout)
 			return n;
-		n = tw_sleep(wheel, timeout > 0, end);
+		n = ltw_sleep(wheel, timeout > 0, end);
 		if (n <= 0)
 			return n;
 	}
