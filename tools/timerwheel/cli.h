@@ -35,8 +35,6 @@
 #include "timerwheel.h"
 #include "util.h"
 
-#define VERSION	"1.0"
-
 /** enum status - how the program ends */
 enum status {
 	/** @STATUS_DONE: all was done */
