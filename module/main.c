@@ -61,4 +61,6 @@ module_init(tw_init);
 module_exit(tw_exit);
 
 MODULE_DESCRIPTION("One file descriptor for millions of timeouts: a hierarchical timing wheel");
+MODULE_AUTHOR("The authors of timerwheel");
+MODULE_VERSION("0.9.0");
 MODULE_LICENSE("GPL");

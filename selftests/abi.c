@@ -262,7 +262,7 @@ TEST_F(device, unknown_number)
 	unsigned int nr;
 
 	for (nr = 0x0c; nr <= 0xff; nr++)
-		EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(TIMERWHEEL_IOC_TYPE, nr), arg));
+		EXPECT_EQ(-ENOTTY, dev_ioctl(self->fd, _IO(TIMERWHEEL_IOC_TYPE, nr), arg));
 }
 
 /* A known number with a direction or a size is another number: ENOTTY */
@@ -276,7 +276,7 @@ TEST_F(device, unknown_direction)
 			for (size = !dir; size <= 128; size += 8) {
 				unsigned long cmd = _IOC(dir, TIMERWHEEL_IOC_TYPE, nr, size);
 
-				EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, cmd, arg))
+				EXPECT_EQ(-ENOTTY, dev_ioctl(self->fd, cmd, arg))
 					TH_LOG("%lx", cmd);
 			}
 		}
@@ -292,7 +292,7 @@ TEST_F(device, unknown_type)
 	for (type = 1; type <= 0xff; type++) {
 		for (nr = 0; nr <= 0x0b; nr++) {
 			if (type != TIMERWHEEL_IOC_TYPE)
-				EXPECT_EQ(-ENOTTY, tw_ioctl(self->fd, _IO(type, nr), arg));
+				EXPECT_EQ(-ENOTTY, dev_ioctl(self->fd, _IO(type, nr), arg));
 		}
 	}
 }
@@ -318,13 +318,13 @@ TEST_F(device, modes)
 	ASSERT_LE(0, change);
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		EXPECT_EQ(calls[i].changes ? -EBADF : calls[i].err,
-			  tw_ioctl(look, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
+			  dev_ioctl(look, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
 		EXPECT_EQ(calls[i].changes ? calls[i].err : -EBADF,
-			  tw_ioctl(change, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
+			  dev_ioctl(change, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
 	}
-	EXPECT_EQ(-ENOTTY, tw_ioctl(look, _IO(TIMERWHEEL_IOC_TYPE, 0x0c), NULL));
-	EXPECT_EQ(-EAGAIN, tw_read(look, &ev, 1));
-	EXPECT_EQ(-EBADF, tw_read(change, &ev, 1));
+	EXPECT_EQ(-ENOTTY, dev_ioctl(look, _IO(TIMERWHEEL_IOC_TYPE, 0x0c), NULL));
+	EXPECT_EQ(-EAGAIN, dev_read(look, &ev, 1));
+	EXPECT_EQ(-EBADF, dev_read(change, &ev, 1));
 	close(look);
 	close(change);
 }
@@ -357,16 +357,16 @@ TEST_F(device, modes_do)
 	EXPECT_EQ(0, tw_stats(look, &st));
 	EXPECT_EQ(-ENOENT, tw_get1(look, 1, &ent));
 	EXPECT_EQ(0, tw_list(look, &cursor, &ent, 1));
-	EXPECT_EQ(TW_CALL(EBADF), tw_add1(look, 1, 2, HOUR, 0));
-	EXPECT_EQ(TW_CALL(EBADF), tw_move1(look, 1, HOUR, 0));
-	EXPECT_EQ(TW_CALL(EBADF), tw_remove1(look, 1));
+	EXPECT_EQ(TW_FAILED(EBADF), tw_add1(look, 1, 2, HOUR, 0));
+	EXPECT_EQ(TW_FAILED(EBADF), tw_move1(look, 1, HOUR, 0));
+	EXPECT_EQ(TW_FAILED(EBADF), tw_remove1(look, 1));
 	ASSERT_EQ(0, tw_info(look, &info));
 	EXPECT_EQ(0, info.flags & TIMERWHEEL_INFO_SETTLED);
-	mon = tw_ioctl(look, TIMERWHEEL_IOC_MONITOR, &monitor);
+	mon = dev_ioctl(look, TIMERWHEEL_IOC_MONITOR, &monitor);
 	EXPECT_LE(0, mon);
 	EXPECT_EQ(0, tw_add1(change, 1, 2, HOUR, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(change, 1, 2 * HOUR, 0));
-	EXPECT_EQ(TW_CALL(EBADF), tw_get1(change, 1, &ent));
+	EXPECT_EQ(TW_FAILED(EBADF), tw_get1(change, 1, &ent));
 	EXPECT_EQ(1, tw_drain(change, 0, &ent, 1));
 	close(mon);
 	close(look);
@@ -417,7 +417,7 @@ TEST_F(device, junk)
 			arg[1] >>= 16;
 		if (cmd == TIMERWHEEL_IOC_DRAIN && i < 40000)
 			batch->flags = 0;
-		ret = tw_ioctl(self->fd, cmd, arg);
+		ret = dev_ioctl(self->fd, cmd, arg);
 		ASSERT_TRUE(ret >= 0 || ret == -EINVAL || ret == -E2BIG || ret == -EFAULT ||
 			    ret == -EBUSY)
 			TH_LOG("seed %llu: call %d, number %lx: %d", seed, i, cmd, ret);
@@ -477,7 +477,7 @@ TEST_F(report, too_small)
 		__u32 room = size < 4 ? 4 : size;
 		char *arg = report_at(self->end, room, size, 0);
 
-		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, variant->cmd, arg));
+		EXPECT_EQ(-EINVAL, dev_ioctl(self->fd, variant->cmd, arg));
 		EXPECT_EQ(0, memcmp(arg, &size, 4));
 		EXPECT_TRUE(tw_poisoned(arg + 4, room - 4));
 	}
@@ -490,15 +490,15 @@ TEST_F(report, smaller)
 	char full[488];
 
 	memcpy(full, report_at(self->end, variant->size, variant->size, 0), variant->size);
-	ASSERT_EQ(0, tw_ioctl(self->fd, variant->cmd, full));
+	ASSERT_EQ(0, dev_ioctl(self->fd, variant->cmd, full));
 	for (size = 8; size <= variant->size; size++) {
 		/* First with room behind it, then with none. */
 		char *arg = report_at(self->end - 512, size + 512, size, 0);
 
-		ASSERT_EQ(0, tw_ioctl(self->fd, variant->cmd, arg));
+		ASSERT_EQ(0, dev_ioctl(self->fd, variant->cmd, arg));
 		EXPECT_TRUE(tw_poisoned(arg + size, 512));
 		arg = report_at(self->end, size, size, 0);
-		ASSERT_EQ(0, tw_ioctl(self->fd, variant->cmd, arg));
+		ASSERT_EQ(0, dev_ioctl(self->fd, variant->cmd, arg));
 		memcpy(&got, arg, 4);
 		EXPECT_EQ(variant->size, got);
 		EXPECT_EQ(0, memcmp(arg, full, size))
@@ -514,7 +514,7 @@ TEST_F(report, larger)
 	for (size = variant->size + 1; size <= getpagesize(); size++) {
 		char *arg = report_at(self->end, size, size, 0);
 
-		ASSERT_EQ(0, tw_ioctl(self->fd, variant->cmd, arg));
+		ASSERT_EQ(0, dev_ioctl(self->fd, variant->cmd, arg));
 		memcpy(&got, arg, 4);
 		EXPECT_EQ(variant->size, got);
 		EXPECT_TRUE(tw_all_bytes(arg + variant->size, 0, size - variant->size))
@@ -531,7 +531,7 @@ TEST_F(report, beyond_a_page)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		char *arg = report_at(self->end, 2 * getpagesize(), sizes[i], 0);
 
-		EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, variant->cmd, arg));
+		EXPECT_EQ(-E2BIG, dev_ioctl(self->fd, variant->cmd, arg));
 		EXPECT_EQ(0, memcmp(arg, &sizes[i], 4));
 		EXPECT_TRUE(tw_poisoned(arg + 8, 2 * getpagesize() - 8));
 	}
@@ -545,7 +545,7 @@ TEST_F(report, unknown_flag)
 	for (bit = 0; bit < 32; bit++) {
 		char *arg = report_at(self->end, variant->size, variant->size, 1U << bit);
 
-		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, variant->cmd, arg))
+		EXPECT_EQ(-EINVAL, dev_ioctl(self->fd, variant->cmd, arg))
 			TH_LOG("bit %d", bit);
 		EXPECT_TRUE(tw_poisoned(arg + 8, variant->size - 8));
 	}
@@ -556,12 +556,12 @@ TEST_F(report, bad_pointer)
 {
 	__u32 room;
 
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd, NULL));
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd, self->end));
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd, kernel_address()));
+	EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, variant->cmd, NULL));
+	EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, variant->cmd, self->end));
+	EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, variant->cmd, kernel_address()));
 	for (room = 4; room < variant->size; room++)
-		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd,
-					    report_at(self->end, room, variant->size, 0)));
+		EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, variant->cmd,
+					     report_at(self->end, room, variant->size, 0)));
 }
 
 /* Memory that cannot be written: EFAULT */
@@ -570,7 +570,7 @@ TEST_F(report, readonly)
 	char *arg = report_at(self->end, variant->size, variant->size, 0);
 
 	ASSERT_EQ(0, mprotect(self->end - getpagesize(), getpagesize(), PROT_READ));
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, variant->cmd, arg));
+	EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, variant->cmd, arg));
 	EXPECT_TRUE(tw_poisoned(arg + 8, variant->size - 8));
 }
 
@@ -637,7 +637,7 @@ static int call_open(const struct call *call)
 	int fd;
 
 	if (call->cmd == TIMERWHEEL_IOC_SETUP)
-		return tw_open(O_NONBLOCK);
+		return dev_open(O_NONBLOCK);
 	fd = tw_open_manual(0);
 	if (call->cmd != TIMERWHEEL_IOC_ADD && tw_add1(fd, 0, 1, HOUR, 0))
 		abort();
@@ -693,7 +693,7 @@ TEST_F(call, too_small)
 	for (size = 0; size < call->size; size++) {
 		char *arg = call_fill(call, self->end, size < 4 ? 4 : size, size, 0);
 
-		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, call->cmd, arg))
+		EXPECT_EQ(-EINVAL, dev_ioctl(self->fd, call->cmd, arg))
 			TH_LOG("size %u", size);
 	}
 	EXPECT_TRUE(same(self->fd, &before));
@@ -716,7 +716,7 @@ TEST_F(call, larger_zero)
 	for (size = call->size; size <= getpagesize(); size = next_size(call->size, size)) {
 		int fd = call_open(call);
 
-		EXPECT_LE(0, tw_ioctl(fd, call->cmd, call_fill(call, self->end, size, size, 0)))
+		EXPECT_LE(0, dev_ioctl(fd, call->cmd, call_fill(call, self->end, size, size, 0)))
 			TH_LOG("size %u", size);
 		EXPECT_TRUE(tw_all_bytes(self->end - size + call->size, 0,
 					 size - call->size));
@@ -735,11 +735,11 @@ TEST_F(call, larger_nonzero)
 		char *arg = call_fill(call, self->end, size, size, 0);
 
 		arg[size - 1] = 1;
-		EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, call->cmd, arg))
+		EXPECT_EQ(-E2BIG, dev_ioctl(self->fd, call->cmd, arg))
 			TH_LOG("size %u, last byte", size);
 		arg[size - 1] = 0;
 		arg[call->size] = 0x80;
-		EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, call->cmd, arg))
+		EXPECT_EQ(-E2BIG, dev_ioctl(self->fd, call->cmd, arg))
 			TH_LOG("size %u, first byte", size);
 	}
 	EXPECT_TRUE(same(self->fd, &before));
@@ -754,9 +754,9 @@ TEST_F(call, beyond_a_page)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)
-		EXPECT_EQ(-E2BIG, tw_ioctl(self->fd, call->cmd,
-					   call_fill(call, self->end, 2 * getpagesize(),
-						     sizes[i], 0)));
+		EXPECT_EQ(-E2BIG, dev_ioctl(self->fd, call->cmd,
+					    call_fill(call, self->end, 2 * getpagesize(),
+						      sizes[i], 0)));
 	EXPECT_TRUE(same(self->fd, &before));
 }
 
@@ -771,12 +771,12 @@ TEST_F(call, unknown_flag)
 	for (bit = 0; bit < 32; bit++) {
 		if (call->flags & (1U << bit))
 			continue;
-		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, call->cmd,
-					    call_fill(call, self->end, size, size, 1U << bit)))
+		EXPECT_EQ(-EINVAL, dev_ioctl(self->fd, call->cmd,
+					     call_fill(call, self->end, size, size, 1U << bit)))
 			TH_LOG("bit %d", bit);
-		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, call->cmd,
-					    call_fill(call, self->end, size, size,
-						      call->flags | 1U << bit)))
+		EXPECT_EQ(-EINVAL, dev_ioctl(self->fd, call->cmd,
+					     call_fill(call, self->end, size, size,
+						       call->flags | 1U << bit)))
 			TH_LOG("bit %d with those that are", bit);
 	}
 	EXPECT_TRUE(same(self->fd, &before));
@@ -789,12 +789,12 @@ TEST_F(call, bad_pointer)
 	struct state before = look(self->fd);
 	__u32 room;
 
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, call->cmd, NULL));
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, call->cmd, self->end));
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, call->cmd, kernel_address()));
+	EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, call->cmd, NULL));
+	EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, call->cmd, self->end));
+	EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, call->cmd, kernel_address()));
 	for (room = 4; room < call->size; room++)
-		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, call->cmd,
-					    call_fill(call, self->end, room, call->size, 0)))
+		EXPECT_EQ(-EFAULT, dev_ioctl(self->fd, call->cmd,
+					     call_fill(call, self->end, room, call->size, 0)))
 			TH_LOG("%u bytes", room);
 	EXPECT_TRUE(same(self->fd, &before));
 }
@@ -811,7 +811,7 @@ TEST_F(call, readonly)
 	int ret;
 
 	ASSERT_EQ(0, mprotect(self->end - getpagesize(), getpagesize(), PROT_READ));
-	ret = tw_ioctl(self->fd, call->cmd, arg);
+	ret = dev_ioctl(self->fd, call->cmd, arg);
 	if (call->writes) {
 		EXPECT_EQ(-EFAULT, ret);
 		EXPECT_TRUE(same(self->fd, &before));
@@ -922,7 +922,7 @@ static int array_open(const struct op *op, __u32 n)
 		add[i].value = VALUE(i);
 		add[i].deadline = HOUR;
 	}
-	if (fd < 0 || (op->cmd != TIMERWHEEL_IOC_ADD && tw_add(fd, add, n) != (int)n))
+	if (fd < 0 || (op->cmd != TIMERWHEEL_IOC_ADD && dev_add(fd, add, n) != (int)n))
 		abort();
 	free(add);
 	return fd;
@@ -997,7 +997,7 @@ static void array_fault(struct __test_metadata *_metadata, const struct op *op,
 	size_t total = N * op->elem_size;
 	size_t at = k * op->elem_size;
 	size_t whole = cut ? at + op->elem_size : at;
-	char *elems = tw_split(at + cut, total - at - cut);
+	char *elems = tw_boundary(at + cut, total - at - cut);
 	int fd = array_open(op, N);
 	struct timerwheel_entry rest[N];
 	char *copy = malloc(total);
@@ -1092,7 +1092,7 @@ TEST_F(array, bad_address)
 			.elem_size = op->elem_size,
 		};
 
-		EXPECT_EQ(-EFAULT, tw_ioctl(fd, op->cmd, &batch))
+		EXPECT_EQ(-EFAULT, dev_ioctl(fd, op->cmd, &batch))
 			TH_LOG("%llx", where[i]);
 	}
 	array_check(_metadata, fd, op, NULL, N, 0);
@@ -1301,7 +1301,7 @@ TEST_F(element, get_flags)
 		tw_poison(&ent, sizeof(ent));
 		ent.key = 1;
 		ent.flags = 1U << bit;
-		ASSERT_EQ(1, tw_get(self->fd, &ent, 1));
+		ASSERT_EQ(1, dev_get(self->fd, &ent, 1));
 		EXPECT_EQ(-EINVAL, ent.result)
 			TH_LOG("bit %d", bit);
 		EXPECT_EQ(1U << bit, ent.flags);
@@ -1335,7 +1335,7 @@ TEST_F(element, move_match_without_flag)
 {
 	struct timerwheel_move move = { .key = 1, .deadline = 2 * HOUR, .match = 7 };
 
-	ASSERT_EQ(1, tw_move(self->fd, &move, 1));
+	ASSERT_EQ(1, dev_move(self->fd, &move, 1));
 	EXPECT_EQ(-EINVAL, move.result);
 }
 
@@ -1375,7 +1375,7 @@ TEST_F(element, add_writes)
 	tw_poison(&add[1].index, 4);
 	tw_poison(&add[1].generation, 4);
 	memcpy(copy, add, sizeof(copy));
-	ASSERT_EQ(1, tw_add(self->fd, &add[1], 1));
+	ASSERT_EQ(1, dev_add(self->fd, &add[1], 1));
 	EXPECT_EQ(0, add[1].result);
 	EXPECT_FALSE(tw_poisoned(&add[1].index, 4));
 	EXPECT_FALSE(tw_poisoned(&add[1].generation, 4));
@@ -1397,7 +1397,7 @@ TEST_F(element, move_writes)
 	};
 	tw_poison(&move[1].result, 4);
 	memcpy(copy, move, sizeof(copy));
-	ASSERT_EQ(1, tw_move(self->fd, &move[1], 1));
+	ASSERT_EQ(1, dev_move(self->fd, &move[1], 1));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move[1].result);
 	move[1].result = copy[1].result;
 	EXPECT_EQ(0, memcmp(move, copy, sizeof(copy)));
@@ -1414,7 +1414,7 @@ TEST_F(element, remove_writes)
 	tw_poison(&rem[1].value, 16);
 	tw_poison(&rem[1].result, 4);
 	memcpy(copy, rem, sizeof(copy));
-	ASSERT_EQ(1, tw_remove(self->fd, &rem[1], 1));
+	ASSERT_EQ(1, dev_remove(self->fd, &rem[1], 1));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rem[1].result);
 	EXPECT_EQ(7, rem[1].value);
 	EXPECT_EQ(HOUR, rem[1].left);

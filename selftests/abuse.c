@@ -97,10 +97,10 @@ static void *other_waits(void *arg)
 	int fd;
 
 	tw_pin(o->cpu);
-	fd = tw_open(0);
+	fd = dev_open(0);
 	do {
 		key++;
-		if (tw_add1(fd, key, value_of(key), MSEC, 0) || tw_read(fd, ev, 2) != 1 ||
+		if (tw_add1(fd, key, value_of(key), MSEC, 0) || dev_read(fd, ev, 2) != 1 ||
 		    ev[0].key != key || ev[0].value != value_of(key) ||
 		    ev[0].fired < ev[0].deadline)
 			atomic_fetch_add(&o->all->wrong, 1);
@@ -262,7 +262,7 @@ static __u64 arm_for(int fd, int n, __u64 step)
 				.flags = TIMERWHEEL_ABS,
 			};
 		}
-		if (tw_move(fd, move, k) != k)
+		if (dev_move(fd, move, k) != k)
 			return 0;
 	}
 	free(move);
@@ -295,7 +295,7 @@ FIXTURE(attack) {
 FIXTURE_SETUP(attack)
 {
 	ASSERT_EQ(0, others_start(&self->others));
-	self->a.fd = tw_open(O_NONBLOCK);
+	self->a.fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->a.fd);
 }
 
@@ -386,7 +386,7 @@ TEST_F_TIMEOUT(attack, past_deadlines, TIMEOUT)
 	EXPECT_EQ(0, st.firings);
 	EXPECT_EQ(n, st.due);
 	EXPECT_TRUE(tw_balanced(&st));
-	ASSERT_EQ(n, tw_read(self->a.fd, ev, n));
+	ASSERT_EQ(n, dev_read(self->a.fd, ev, n));
 	for (i = 0; i < n; i++)
 		seen |= 1ULL << ev[i].key % 64;
 	EXPECT_EQ(n < 64 ? (1ULL << n) - 1 : ~0ULL, seen);
@@ -400,7 +400,7 @@ static int turn_near(int fd, int number)
 
 	if (ret < 0)
 		return ret;
-	ret = tw_read(fd, ev, 8);
+	ret = dev_read(fd, ev, 8);
 	return ret > 0 || ret == -EAGAIN ? 0 : ret;
 }
 
@@ -480,7 +480,7 @@ TEST_F_TIMEOUT(fine, timer_in_every_tick, TIMEOUT)
 	fflush(stdout);
 	EXPECT_EQ(0, others_stop(o));
 	while (got < N && tw_read_all(self->fd, ev, 1, LONG_MS) == 1) {
-		n = tw_read(self->fd, ev + 1, 255);
+		n = dev_read(self->fd, ev + 1, 255);
 		n = n < 0 ? 1 : n + 1;
 		for (i = 0; i < n; i++)
 			seen[ev[i].key]++;
@@ -495,7 +495,7 @@ TEST_F_TIMEOUT(fine, timer_in_every_tick, TIMEOUT)
 static int turn_period(int fd, int number)
 {
 	struct timerwheel_event ev[64];
-	int i, k, n = tw_read(fd, ev, 64);
+	int i, k, n = dev_read(fd, ev, 64);
 
 	(void)number;
 	for (i = 0; i < n; i++) {
@@ -540,11 +540,11 @@ TEST_F_TIMEOUT(attack, period_of_1_ns, TIMEOUT)
 		;
 	for (i = 0; i < 100; i++) {
 		next = ev[0].deadline + ev[0].overruns + 1;
-		ASSERT_EQ(POLLIN, tw_poll(self->a.fd, LONG_MS) & POLLIN);
-		ASSERT_EQ(1, tw_read(self->a.fd, ev, 2));
+		ASSERT_EQ(POLLIN, dev_poll(self->a.fd, LONG_MS) & POLLIN);
+		ASSERT_EQ(1, dev_read(self->a.fd, ev, 2));
 		ASSERT_EQ(next, ev[0].deadline);
 	}
-	ASSERT_LT(0, tw_poll(self->a.fd, LONG_MS));
+	ASSERT_LT(0, dev_poll(self->a.fd, LONG_MS));
 	before = firings(self->a.fd);
 	tw_sleep(200 * MSEC);
 	EXPECT_EQ(before, firings(self->a.fd));
@@ -597,7 +597,7 @@ static int million_read(int fd, unsigned char *seen, int n, struct others *other
 	memset(seen, 0, n);
 	wrong += !others_go_on(others);
 	while (total < n) {
-		if (tw_poll(fd, LONG_MS) <= 0)
+		if (dev_poll(fd, LONG_MS) <= 0)
 			return -ETIMEDOUT;
 		while ((got = read(fd, ev, sizeof(ev))) > 0) {
 			got /= EV_SIZE;
@@ -690,7 +690,7 @@ TEST_F_TIMEOUT(million, never_read, TIMEOUT)
 	for (i = 0; i < n && self->seen[i] == 1; i++)
 		;
 	EXPECT_EQ(n, i);
-	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
 /* --- A storm of signals -------------------------------------------------------------- */
@@ -833,7 +833,7 @@ TEST_F_TIMEOUT(storm, walks_end, TIMEOUT)
 
 		for (k = 0; k < 256 && i + k < N - 100; k++)
 			rem[k] = (struct timerwheel_remove){ .key = i + k };
-		ASSERT_EQ(k, tw_remove(self->fd, rem, k));
+		ASSERT_EQ(k, dev_remove(self->fd, rem, k));
 	}
 	ASSERT_EQ(0, storm(true));
 	until = tw_now(CLOCK_MONOTONIC) + 20 * SEC;
@@ -958,13 +958,13 @@ TEST_F_TIMEOUT(storm, single_calls, TIMEOUT)
 TEST_F_TIMEOUT(storm, sleeping_calls, TIMEOUT)
 {
 	struct timerwheel_event ev;
-	int fd = tw_open(0), ret, cut = 0;
+	int fd = dev_open(0), ret, cut = 0;
 
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, tw_add1(fd, 1, 1, 200 * MSEC, 0));
 	ASSERT_EQ(0, storm(true));
-	EXPECT_EQ(-EINTR, tw_poll(fd, 100));
-	while ((ret = tw_read(fd, &ev, 1)) == -EINTR)
+	EXPECT_EQ(-EINTR, dev_poll(fd, 100));
+	while ((ret = dev_read(fd, &ev, 1)) == -EINTR)
 		cut++;
 	EXPECT_EQ(1, ret);
 	EXPECT_EQ(1, ev.key);

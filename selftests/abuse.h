@@ -37,7 +37,7 @@ static inline int arm(int fd, __u64 first, int n, __u64 deadline, __u64 step, __
 				.flags = TIMERWHEEL_ABS,
 			};
 		}
-		ret = tw_add(fd, add, some);
+		ret = dev_add(fd, add, some);
 		ret = ret == some ? 0 : ret < 0 ? ret : -EPROTO;
 		for (k = 0; !ret && k < some; k++)
 			ret = add[k].result;

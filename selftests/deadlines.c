@@ -74,9 +74,9 @@ FIXTURE_SETUP(table)
 	};
 	struct timerwheel_info info;
 
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, tw_setup(self->fd, &setup));
+	ASSERT_EQ(0, dev_setup(self->fd, &setup));
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	ASSERT_EQ(variant->bits, info.generation_bits);
 	self->bits = info.generation_bits;
@@ -96,9 +96,9 @@ FIXTURE_TEARDOWN(table)
 /* Store a deadline for the timer that @a armed. Returns what it is, rounded. */
 static __u64 store(FIXTURE_DATA(table) * self, const struct timerwheel_add *a, __u64 deadline)
 {
-	__u64 word = timerwheel_word(deadline, a->generation, self->bits);
+	__u64 word = timerwheel_mapped_entry(deadline, a->generation, self->bits);
 
-	timerwheel_touch(self->word, a->index, word, self->bits);
+	timerwheel_mapped_touch(self->word, a->index, word, self->bits);
 	return word - a->generation;
 }
 
@@ -116,9 +116,9 @@ static __u64 deadline_of(int fd, __u64 key)
 											\
 	EXPECT_EQ(at_, deadline_of(self->fd, 1));					\
 	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, at_ - 1));			\
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev_, 1));					\
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev_, 1));					\
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, at_ + variant->tick));	\
-	ASSERT_EQ(1, tw_read(self->fd, &ev_, 1));					\
+	ASSERT_EQ(1, dev_read(self->fd, &ev_, 1));					\
 	EXPECT_EQ(1, ev_.key);								\
 	EXPECT_EQ(~1ULL, ev_.value);							\
 	EXPECT_EQ(at_, ev_.deadline);							\
@@ -190,8 +190,8 @@ TEST_F(table, not_later_is_ignored)
 	EXPECT_EQ(100 * SEC, deadline_of(self->fd, 1));
 	store(self, &self->a, 0);
 	EXPECT_EQ(100 * SEC, deadline_of(self->fd, 1));
-	timerwheel_store(self->word, self->a.index,
-			 ((100 * SEC) & ~(self->unit - 1)) | self->a.generation);
+	timerwheel_mapped_store(self->word, self->a.index,
+				((100 * SEC) & ~(self->unit - 1)) | self->a.generation);
 	EXPECT_DUE_AT(100 * SEC);
 }
 
@@ -201,14 +201,14 @@ TEST_F(table, is_clamped)
 	struct timerwheel_event ev;
 	struct timerwheel_entry ent;
 
-	timerwheel_store(self->word, self->a.index, -self->unit | self->a.generation);
+	timerwheel_mapped_store(self->word, self->a.index, -self->unit | self->a.generation);
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.left);
 	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX - 1));
 	/* the tick it falls into ends later than time, but for one of 1 ns */
 	EXPECT_EQ(variant->tick == 1, tw_advance(self->fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX));
-	EXPECT_EQ(variant->tick == 1 ? 1 : -EAGAIN, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(variant->tick == 1 ? 1 : -EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
 /* Each other generation, 0 among them: nothing changes */
@@ -220,11 +220,11 @@ TEST_F(table, other_generations_are_ignored)
 	for (g = 0; g < 1024; g++) {
 		if (g == self->a.generation)
 			continue;
-		timerwheel_store(self->word, self->a.index, late | g);
+		timerwheel_mapped_store(self->word, self->a.index, late | g);
 		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1)) TH_LOG("generation %llu", g);
 	}
 	for (g = 1; g < self->unit; g <<= 1) {
-		timerwheel_store(self->word, self->a.index, late | (self->a.generation ^ g));
+		timerwheel_mapped_store(self->word, self->a.index, late | (self->a.generation ^ g));
 		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1)) TH_LOG("bit %llx", g);
 	}
 	EXPECT_DUE_AT(100 * SEC);
@@ -240,10 +240,10 @@ TEST_F(table, too_late)
 	store(self, &self->a, HOUR);
 	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_get1(self->fd, 1, &ent));
 	EXPECT_EQ(100 * SEC, ent.deadline);
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(100 * SEC, ev.deadline);
 	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, 2 * HOUR));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
 /* The next owner of an index has another generation, and what was stored before is gone */
@@ -274,29 +274,29 @@ TEST_F(table, recycled_index)
 /* A former owner who is late undoes nothing of what the present one has stored, and is told */
 TEST_F(table, former_owner_undoes_nothing)
 {
-	__u64 mine, other = timerwheel_word(HOUR, self->a.generation, self->bits);
+	__u64 mine, other = timerwheel_mapped_entry(HOUR, self->a.generation, self->bits);
 	struct timerwheel_add b;
 	int i;
 
-	ASSERT_EQ(1, timerwheel_touch(self->word, self->a.index, other, self->bits));
+	ASSERT_EQ(1, timerwheel_mapped_touch(self->word, self->a.index, other, self->bits));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	ASSERT_EQ(0, arm(self->fd, &b, 1, 100 * SEC, 0));
 	ASSERT_EQ(self->a.index, b.index);
 	/* neither before the present one's first store */
-	EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+	EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 	EXPECT_EQ(b.generation, self->word[b.index]);
 	for (i = 0; i < 2; i++) {
 		/* nor after it, nor after MOVE */
-		mine = timerwheel_word(200 * SEC, b.generation, self->bits);
-		EXPECT_EQ(1, timerwheel_touch(self->word, b.index, mine, self->bits));
-		EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+		mine = timerwheel_mapped_entry(200 * SEC, b.generation, self->bits);
+		EXPECT_EQ(1, timerwheel_mapped_touch(self->word, b.index, mine, self->bits));
+		EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 		EXPECT_EQ(mine, self->word[b.index]);
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 150 * SEC, TIMERWHEEL_ABS));
-		EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+		EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 		EXPECT_EQ(b.generation, self->word[b.index]);
 	}
-	EXPECT_EQ(1, timerwheel_touch(self->word, b.index, mine, self->bits));
-	EXPECT_EQ(0, timerwheel_touch(self->word, b.index, other, self->bits));
+	EXPECT_EQ(1, timerwheel_mapped_touch(self->word, b.index, mine, self->bits));
+	EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 	EXPECT_DUE_AT(mine - b.generation);
 }
 
@@ -323,8 +323,10 @@ TEST_F(table, owners_before_the_table)
 	ASSERT_NE(MAP_FAILED, word);
 	for (i = 0; i < 600; i++) {
 		EXPECT_EQ(add[i].generation, word[add[i].index]);
-		stored = timerwheel_word(200 * SEC, add[i].generation, info.generation_bits);
-		ASSERT_EQ(1, timerwheel_touch(word, add[i].index, stored, info.generation_bits));
+		stored = timerwheel_mapped_entry(200 * SEC, add[i].generation,
+						 info.generation_bits);
+		ASSERT_EQ(1, timerwheel_mapped_touch(word, add[i].index, stored,
+						     info.generation_bits));
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(fd, i, &ent));
 		EXPECT_EQ(stored - add[i].generation, ent.deadline);
 	}
@@ -339,7 +341,7 @@ TEST_F(table, recycled_after_its_end)
 	struct timerwheel_add b;
 
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 101 * SEC));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	ASSERT_EQ(0, arm(self->fd, &b, 2, 200 * SEC, 0));
 	ASSERT_EQ(self->a.index, b.index);
 	EXPECT_NE(self->a.generation, b.generation);
@@ -436,7 +438,7 @@ TEST_F(table, periodic)
 	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, at - 1));
 	for (i = 0; i < 3; i++, at += 10 * SEC) {
 		EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, at + variant->tick));
-		ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 		EXPECT_EQ(at, ev.deadline);
 		EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev.flags);
 		EXPECT_EQ(0, ev.overruns);
@@ -453,7 +455,7 @@ TEST_F(table, periodic_while_due)
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, arm(self->fd, &self->a, 1, 100 * SEC, 10 * SEC));
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 101 * SEC));
 	at = store(self, &self->a, 155 * SEC);
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(100 * SEC, ev.deadline);
 	EXPECT_DUE_AT(at);
 	EXPECT_EQ(at + 10 * SEC, deadline_of(self->fd, 1));
@@ -480,7 +482,7 @@ TEST_F(table, costs_one_visit)
 	/* on its way it may cascade as well */
 	EXPECT_GE(5 * 4, st.requeues - before.requeues + st.cascades - before.cascades);
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, at + variant->tick));
-	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 }
 
 /* --- Mapping ----------------------------------------------------------------------- */
@@ -497,9 +499,9 @@ FIXTURE_SETUP(map)
 	};
 
 	self->page = getpagesize();
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, tw_setup(self->fd, &setup));
+	ASSERT_EQ(0, dev_setup(self->fd, &setup));
 }
 
 FIXTURE_TEARDOWN(map)
@@ -627,12 +629,13 @@ TEST_F(map, grows)
 			EXPECT_LE(memory + 8 * MANY / 2, st.memory);
 			EXPECT_GE(memory + 8 * MANY / 2 + 4 * self->page, st.memory);
 		}
-		ASSERT_EQ(BATCH, tw_add(self->fd, add + i, BATCH));
+		ASSERT_EQ(BATCH, dev_add(self->fd, add + i, BATCH));
 	}
 	/* every other one is put off */
 	for (i = 0; i < MANY; i += 2)
-		timerwheel_store(word, add[i].index, timerwheel_word(HOUR, add[i].generation,
-								     info.generation_bits));
+		timerwheel_mapped_store(word, add[i].index,
+					timerwheel_mapped_entry(HOUR, add[i].generation,
+								info.generation_bits));
 	EXPECT_EQ(MANY / 2, tw_advance(self->fd, 0, MINUTE));
 	ASSERT_EQ(MANY / 2, tw_read_all(self->fd, ev, MANY, 0));
 	for (i = 0; i < MANY / 2; i++)
@@ -649,7 +652,7 @@ TEST(generations_by_default)
 {
 	__u32 index = 0, generation = 0;
 	struct timerwheel_add a;
-	int fd = tw_open(0), i;
+	int fd = dev_open(0), i;
 
 	ASSERT_EQ(0, tw_pin(0));
 	for (i = 0; i < 4; i++) {
@@ -670,7 +673,7 @@ TEST(setup_is_too_late)
 {
 	struct timerwheel_setup setup = {};
 	struct timerwheel_info info;
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, tw_info(fd, &info));
@@ -682,7 +685,7 @@ TEST(setup_is_too_late)
 	EXPECT_EQ(0, map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 0));
 	ASSERT_EQ(0, tw_info(fd, &info));
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags & TIMERWHEEL_INFO_SETTLED);
-	EXPECT_EQ(-EBUSY, tw_setup(fd, &setup));
+	EXPECT_EQ(-EBUSY, dev_setup(fd, &setup));
 }
 
 /* Two mappings in one process, one in a child, one in a process that was sent the descriptor */
@@ -698,8 +701,8 @@ TEST_F(map, is_shared)
 	ASSERT_NE(MAP_FAILED, two);
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	ASSERT_EQ(0, arm(self->fd, &a, 1, SEC, 0));
-	timerwheel_store(one, a.index, timerwheel_word(2 * SEC, a.generation,
-						       info.generation_bits));
+	timerwheel_mapped_store(one, a.index, timerwheel_mapped_entry(2 * SEC, a.generation,
+								      info.generation_bits));
 	EXPECT_EQ(one[a.index], two[a.index]);
 	munmap(one, size);
 	EXPECT_LE(2 * SEC, deadline_of(self->fd, 1));
@@ -707,8 +710,9 @@ TEST_F(map, is_shared)
 	pid = fork();
 	if (!pid) {
 		/* inherited */
-		timerwheel_store(two, a.index, timerwheel_word(3 * SEC, a.generation,
-							       info.generation_bits));
+		timerwheel_mapped_store(two, a.index,
+					timerwheel_mapped_entry(3 * SEC, a.generation,
+								info.generation_bits));
 		_exit(0);
 	}
 	ASSERT_EQ(0, tw_reap(pid));
@@ -720,8 +724,9 @@ TEST_F(map, is_shared)
 		three = map_table(self->fd, size);
 		if (three == MAP_FAILED)
 			_exit(1);
-		timerwheel_store(three, a.index, timerwheel_word(4 * SEC, a.generation,
-								 info.generation_bits));
+		timerwheel_mapped_store(three, a.index,
+					timerwheel_mapped_entry(4 * SEC, a.generation,
+								info.generation_bits));
 		_exit(0);
 	}
 	ASSERT_EQ(0, tw_reap(pid));
@@ -803,16 +808,17 @@ TEST_F(clock, heartbeat)
 
 	ASSERT_EQ(0, arm(self->fd, &a, 1, base + 100 * MSEC, 0));
 	for (i = 0; i < 100; i++) {
-		word = timerwheel_word(tw_now(variant->id) + 100 * MSEC, a.generation, self->bits);
-		timerwheel_store(self->word, a.index, word);
+		word = timerwheel_mapped_entry(tw_now(variant->id) + 100 * MSEC, a.generation,
+					       self->bits);
+		timerwheel_mapped_store(self->word, a.index, word);
 		if (i < 99)
 			tw_sleep(10 * MSEC);
 		/* on a machine that stands still for long it may have come */
-		if (tw_poll(self->fd, 0) == POLLIN)
+		if (dev_poll(self->fd, 0) == POLLIN)
 			break;
 	}
-	ASSERT_EQ(POLLIN, tw_poll(self->fd, 10000));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(POLLIN, dev_poll(self->fd, 10000));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_LE(ev.deadline, ev.fired);
 	if (i == 100) {
 		EXPECT_EQ(word - a.generation, ev.deadline);
@@ -832,8 +838,9 @@ TEST_F(clock, stores_wake_nobody)
 	ASSERT_EQ(0, arm(self->fd, &a, 1, base + HOUR, 0));
 	ASSERT_EQ(0, tw_stats(self->fd, &before));
 	for (i = 0; i < 1000000; i++)
-		timerwheel_store(self->word, a.index,
-				 timerwheel_word(base + HOUR + i, a.generation, self->bits));
+		timerwheel_mapped_store(self->word, a.index,
+					timerwheel_mapped_entry(base + HOUR + i, a.generation,
+								self->bits));
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(before.firings, st.firings);
 	EXPECT_EQ(before.passes, st.passes);
@@ -854,13 +861,14 @@ TEST(realtime_set)
 	word = map_table(fd, getpagesize());
 	ASSERT_NE(MAP_FAILED, word);
 	ASSERT_EQ(0, arm(fd, &a, 1, base + HOUR, 0));
-	timerwheel_store(word, a.index, timerwheel_word(base + 2 * HOUR, a.generation,
+	timerwheel_mapped_store(word, a.index,
+				timerwheel_mapped_entry(base + 2 * HOUR, a.generation,
 							info.generation_bits));
 	ASSERT_EQ(0, tw_set_realtime(base + HOUR + MINUTE));
-	EXPECT_EQ(0, tw_poll(fd, 100));
+	EXPECT_EQ(0, dev_poll(fd, 100));
 	ASSERT_EQ(0, tw_set_realtime(base + 2 * HOUR + MINUTE));
-	EXPECT_EQ(POLLIN, tw_poll(fd, 10000));
-	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	EXPECT_EQ(POLLIN, dev_poll(fd, 10000));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	EXPECT_LE(base + 2 * HOUR, ev.deadline);
 	EXPECT_GE(base + 2 * HOUR + MSEC, ev.deadline);
 	tw_set_realtime(base);
@@ -890,16 +898,17 @@ TEST(time_namespace)
 	now = tw_now(CLOCK_MONOTONIC);
 	if (now < 100000 * SEC)
 		_exit(1);
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	word = map_table(fd, getpagesize());
 	if (word == MAP_FAILED || tw_info(fd, &info))
 		_exit(2);
 	/* Due after the store, in a slow guest too */
 	if (arm(fd, &a, 1, now + 2 * SEC, 0))
 		_exit(3);
-	timerwheel_store(word, a.index, timerwheel_word(now + 2200 * MSEC, a.generation,
+	timerwheel_mapped_store(word, a.index,
+				timerwheel_mapped_entry(now + 2200 * MSEC, a.generation,
 							info.generation_bits));
-	if (tw_poll(fd, 10000) != POLLIN || tw_read(fd, &ev, 1) != 1)
+	if (dev_poll(fd, 10000) != POLLIN || dev_read(fd, &ev, 1) != 1)
 		_exit(4);
 	if (ev.deadline < now + 2200 * MSEC || ev.deadline > now + 2202 * MSEC)
 		_exit(5);
@@ -992,7 +1001,7 @@ TEST(made_under_way)
 	__u64 *word;
 
 	for (round = 0; round < 200; round++) {
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		for (i = 0; i < COMING; i++)
 			ASSERT_EQ(0, tw_add1(fd, i, 0, HOUR, 0));
@@ -1064,7 +1073,7 @@ static int crowd_arm(FIXTURE_DATA(crowd) * self, __u64 from)
 		self->add[i] = (struct timerwheel_add) {
 			.key = i, .deadline = from + i * 50 * USEC, .flags = TIMERWHEEL_ABS,
 		};
-	return tw_add(self->fd, self->add, CROWD);
+	return dev_add(self->fd, self->add, CROWD);
 }
 
 /* Stores for each timer at about its deadline, once: a little before or after it */
@@ -1080,7 +1089,7 @@ static void *crowd_stores(void *arg)
 
 		while (tw_now(CLOCK_MONOTONIC) < at)
 			;
-		timerwheel_store(self->word, self->add[i].index, self->put_off[i]);
+		timerwheel_mapped_store(self->word, self->add[i].index, self->put_off[i]);
 	}
 	return NULL;
 }
@@ -1096,12 +1105,12 @@ TEST_F(crowd, either_or)
 	first = tw_now(CLOCK_MONOTONIC) + 200 * MSEC;
 	ASSERT_EQ(CROWD, crowd_arm(self, first));
 	for (i = 0; i < CROWD; i++)
-		self->put_off[i] = timerwheel_word(self->add[i].deadline + 300 * MSEC,
-						   self->add[i].generation, self->bits);
+		self->put_off[i] = timerwheel_mapped_entry(self->add[i].deadline + 300 * MSEC,
+							   self->add[i].generation, self->bits);
 	ASSERT_EQ(0, pthread_create(&self->thread, NULL, crowd_stores, self));
 	for (got = 0; got < CROWD; got += n) {
-		ASSERT_LT(0, tw_poll(self->fd, 20000));
-		n = tw_read(self->fd, ev, CROWD);
+		ASSERT_LT(0, dev_poll(self->fd, 20000));
+		n = dev_read(self->fd, ev, CROWD);
 		ASSERT_LT(0, n);
 		for (i = 0; i < n; i++) {
 			__u64 key = ev[i].key;
@@ -1118,7 +1127,7 @@ TEST_F(crowd, either_or)
 		}
 	}
 	ASSERT_EQ(0, pthread_join(self->thread, NULL));
-	EXPECT_EQ(0, tw_poll(self->fd, 400));
+	EXPECT_EQ(0, dev_poll(self->fd, 400));
 	EXPECT_EQ(CROWD, old + new);
 	TH_LOG("%d fired, %d were put off", old, new);
 }
@@ -1127,13 +1136,15 @@ TEST_F(crowd, either_or)
 static void *crowd_hammers(void *arg)
 {
 	FIXTURE_DATA(crowd) * self = arg;
+	__u64 word;
 	int i;
 
 	while (!self->stop)
-		for (i = 0; i < CROWD; i++)
-			timerwheel_store(self->word, self->add[i].index,
-					 timerwheel_word(tw_now(CLOCK_MONOTONIC) + MSEC,
-							 self->add[i].generation, self->bits));
+		for (i = 0; i < CROWD; i++) {
+			word = timerwheel_mapped_entry(tw_now(CLOCK_MONOTONIC) + MSEC,
+						       self->add[i].generation, self->bits);
+			timerwheel_mapped_store(self->word, self->add[i].index, word);
+		}
 	return NULL;
 }
 
@@ -1152,8 +1163,8 @@ TEST_F(crowd, hammering)
 	for (i = 0; i < 20; i++) {
 		asked = tw_now(CLOCK_MONOTONIC) + 20 * MSEC;
 		ASSERT_EQ(0, tw_add1(other, i, 0, asked, TIMERWHEEL_ABS));
-		ASSERT_EQ(POLLIN, tw_poll(other, 20000));
-		ASSERT_EQ(1, tw_read(other, ev, 1));
+		ASSERT_EQ(POLLIN, dev_poll(other, 20000));
+		ASSERT_EQ(1, dev_read(other, ev, 1));
 		EXPECT_LE(asked, ev[0].fired);
 	}
 	self->stop = true;
@@ -1179,7 +1190,7 @@ static void *crowd_scribbles(void *arg)
 
 	while (!self->stop) {
 		i = tw_rand(&state) % CROWD;
-		timerwheel_store(self->word, i, tw_rand(&state) >> tw_rand(&state) % 64);
+		timerwheel_mapped_store(self->word, i, tw_rand(&state) >> tw_rand(&state) % 64);
 	}
 	return NULL;
 }
@@ -1200,7 +1211,7 @@ TEST_F(crowd, scribbling)
 		memset(self->seen, 0, CROWD * sizeof(*self->seen));
 		ASSERT_EQ(CROWD, crowd_arm(self, tw_now(CLOCK_MONOTONIC) + MSEC));
 		tw_sleep(20 * MSEC);
-		while ((n = tw_read(self->fd, ev, CROWD)) > 0) {
+		while ((n = dev_read(self->fd, ev, CROWD)) > 0) {
 			for (i = 0; i < n; i++) {
 				ASSERT_GT(CROWD, ev[i].key);
 				ASSERT_LE(self->add[ev[i].key].deadline, ev[i].deadline);

@@ -464,7 +464,7 @@ static const char *differs(struct model *m)
 static void rig_open(struct __test_metadata *_metadata, struct sweep *s, struct model *m,
 		     bool near)
 {
-	int fd = near ? tw_open_manual(1) : tw_open(O_NONBLOCK);
+	int fd = near ? tw_open_manual(1) : dev_open(O_NONBLOCK);
 	__u64 base = near ? 0 : tw_now(CLOCK_MONOTONIC);
 
 	ASSERT_LE(0, fd);
@@ -497,13 +497,13 @@ SWEEP(open_close)
 	ASSERT_EQ(0, setreuid(1000, -1));
 	while (sweep_next(s)) {
 		arm(s);
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		if (fd >= 0)
 			close(fd);
 		disarm(s);
 		ASSERT_TRUE(fd >= 0 || refused(s, fd));
 
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		EXPECT_NE(~0ULL, charged(fd));
 		EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, 1, 1, HOUR, 0));
@@ -522,17 +522,17 @@ SWEEP(settings)
 			.clock = TIMERWHEEL_CLOCK_MANUAL, .slots = 64, .tick = 1000,
 		};
 
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		ASSERT_EQ(-ENOENT, tw_remove1(fd, 1));
 		arm(s);
-		ret = tw_setup(fd, &setup);
+		ret = dev_setup(fd, &setup);
 		disarm(s);
 		if (refused(s, ret)) {
 			ASSERT_EQ(0, tw_info(fd, &info));
 			EXPECT_EQ(0, info.flags);
 			EXPECT_EQ(TIMERWHEEL_CLOCK_MONOTONIC, info.clock);
-			ret = tw_setup(fd, &setup);
+			ret = dev_setup(fd, &setup);
 		}
 		ASSERT_EQ(0, ret);
 		ASSERT_EQ(0, tw_info(fd, &info));
@@ -556,18 +556,18 @@ SWEEP(settings_ring)
 			.clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 1000,
 		};
 
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		before = charged(fd);
 		arm(s);
-		ret = tw_setup(fd, &setup);
+		ret = dev_setup(fd, &setup);
 		disarm(s);
 		if (refused(s, ret)) {
 			ASSERT_EQ(0, tw_info(fd, &info));
 			EXPECT_EQ(0, info.flags);
 			EXPECT_EQ(0, info.ring);
 			EXPECT_EQ(before, info.user_memory);
-			ret = tw_setup(fd, &setup);
+			ret = dev_setup(fd, &setup);
 		}
 		ASSERT_EQ(0, ret);
 		EXPECT_LT(before + 1024 * sizeof(struct timerwheel_event), charged(fd));
@@ -589,7 +589,7 @@ SWEEP(mmap)
 	int fd;
 
 	while (sweep_next(s)) {
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		arm(s);
 		p = map_deadlines(fd);
@@ -622,19 +622,19 @@ SWEEP(monitor)
 		ASSERT_LE(0, fd);
 		before = charged(fd);
 		arm(s);
-		mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
+		mon = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
 		disarm(s);
 		if (refused(s, mon)) {
 			EXPECT_EQ(before, charged(fd));
-			mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
+			mon = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
 		}
 		ASSERT_LE(0, mon);
 		ASSERT_EQ(0, tw_add1(fd, 1, 1, SEC, 0));
 		ASSERT_EQ(1, tw_advance(fd, 0, HOUR));
-		ASSERT_EQ(1, tw_read(fd, &ev, 1));
+		ASSERT_EQ(1, dev_read(fd, &ev, 1));
 		arm(s);
-		if (tw_read(mon, &ev, 1) != 1)
-			ASSERT_EQ(1, tw_read(mon, &ev, 1));
+		if (dev_read(mon, &ev, 1) != 1)
+			ASSERT_EQ(1, dev_read(mon, &ev, 1));
 		disarm(s);
 		EXPECT_EQ(1, ev.key);
 		close(mon);
@@ -659,9 +659,9 @@ SWEEP(info_stats)
 		st.size = sizeof(st);
 		st.flags = 0;
 		arm(s);
-		ret = tw_ioctl(m.fd, TIMERWHEEL_IOC_INFO, &info);
+		ret = dev_ioctl(m.fd, TIMERWHEEL_IOC_INFO, &info);
 		if (!ret)
-			ret = tw_ioctl(m.fd, TIMERWHEEL_IOC_STATS, &st);
+			ret = dev_ioctl(m.fd, TIMERWHEEL_IOC_STATS, &st);
 		disarm(s);
 		ASSERT_TRUE(!ret || refused(s, ret));
 		FINE(differs(&m));
@@ -717,7 +717,7 @@ static void add_all(struct __test_metadata *_metadata, struct sweep *s, struct m
 	for (i = 0; i < n; i++)
 		tw_poison(&add[i].result, 4);
 	arm(s);
-	ret = tw_add(m->fd, add, n);
+	ret = dev_add(m->fd, add, n);
 	disarm(s);
 	if (refused(s, ret))
 		ret = 0;
@@ -738,7 +738,7 @@ static void add_all(struct __test_metadata *_metadata, struct sweep *s, struct m
 	}
 	FINE(differs(m));
 	if (left)
-		ASSERT_EQ(left, tw_add(m->fd, rest, left));
+		ASSERT_EQ(left, dev_add(m->fd, rest, left));
 	for (i = 0; i < left; i++)
 		ASSERT_TRUE(model_added(m, &rest[i])) {
 			TH_LOG("after failure %u: %s", s->nth, m->why);
@@ -758,7 +758,7 @@ static void first_add(struct __test_metadata *_metadata, struct sweep *s, bool n
 			{ .key = 2, .value = 3, .period = HOUR, .flags = TIMERWHEEL_ABS },
 		};
 
-		fd = near ? tw_open_manual(1) : tw_open(O_NONBLOCK);
+		fd = near ? tw_open_manual(1) : dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		model_init(&m, fd, near, 4);
 		add_all(_metadata, s, &m, add, 3);
@@ -809,7 +809,7 @@ SWEEP(move_new_cpu)
 
 		rig_open(_metadata, s, &m, false);
 		arm(s);
-		i = tw_move(m.fd, move, 5);
+		i = dev_move(m.fd, move, 5);
 		disarm(s);
 		ASSERT_EQ(5, i);
 		for (i = 0; i < 5; i++)
@@ -830,7 +830,7 @@ SWEEP(remove_new_cpu)
 
 		rig_open(_metadata, s, &m, false);
 		arm(s);
-		i = tw_remove(m.fd, rem, 5);
+		i = dev_remove(m.fd, rem, 5);
 		disarm(s);
 		ASSERT_EQ(5, i);
 		for (i = 0; i < 5; i++)
@@ -850,7 +850,7 @@ SWEEP(get_new_cpu)
 		for (i = 0; i < 32; i++)
 			ent[i] = (struct timerwheel_entry) { .key = i };
 		arm(s);
-		i = tw_get(m.fd, ent, 32);
+		i = dev_get(m.fd, ent, 32);
 		disarm(s);
 		ASSERT_EQ(32, i);
 		for (i = 0; i < 32; i++) {
@@ -984,7 +984,7 @@ SWEEP(advance)
 
 		rig_open(_metadata, s, &m, true);
 		arm(s);
-		ret = tw_ioctl(m.fd, TIMERWHEEL_IOC_ADVANCE, &adv);
+		ret = dev_ioctl(m.fd, TIMERWHEEL_IOC_ADVANCE, &adv);
 		disarm(s);
 		if (refused(s, ret)) {
 			FINE(differs(&m));
@@ -1182,7 +1182,7 @@ SWEEP(grow_large)
 		FINE(model_fill(&m, m.count, sizes[i], 100, HOUR, 0));
 		for (s->nth = 1; ; s->nth++) {
 			arm(s);
-			ret = tw_result1(tw_add(m.fd, &add, 1), &add.result);
+			ret = tw_result1(dev_add(m.fd, &add, 1), &add.result);
 			disarm(s);
 			if (!refused(s, ret))
 				break;
@@ -1227,7 +1227,7 @@ static void hotplug_round(struct __test_metadata *_metadata, struct sweep *s, in
 	int i, ret;
 
 	ASSERT_EQ(0, tw_pin(cpu));
-	model_init(&m, tw_open(O_NONBLOCK), false, N);
+	model_init(&m, dev_open(O_NONBLOCK), false, N);
 	now = tw_now(CLOCK_MONOTONIC);
 	FINE(model_fill(&m, 0, FAR, 100, now + HOUR, 0));
 	FINE(model_fill(&m, FAR, N, 200, now + SEC, 0));
@@ -1346,7 +1346,7 @@ TEST_F_TIMEOUT(fail, softirq, LIMIT)
 	enum { N = 1000000, BATCH = 4000 };
 	struct timerwheel_add *add = calloc(BATCH, sizeof(*add));
 	struct timerwheel_event *ev = calloc(BATCH, sizeof(*ev));
-	int fd = tw_open(O_NONBLOCK), i, j, n, slab, told = 0;
+	int fd = dev_open(O_NONBLOCK), i, j, n, slab, told = 0;
 	unsigned char *seen = calloc(N, 1);
 	const struct timespec now = {};
 	struct timerwheel_stats st;
@@ -1367,7 +1367,7 @@ TEST_F_TIMEOUT(fail, softirq, LIMIT)
 			add[j] = (struct timerwheel_add) {
 				.key = i + j, .value = i + j, .deadline = j * USEC,
 			};
-		n = tw_add(fd, add, BATCH);
+		n = dev_add(fd, add, BATCH);
 		if (n != BATCH)
 			break;
 		told += sigtimedwait(&sigio, NULL, &now) == SIGIO;
@@ -1386,7 +1386,7 @@ TEST_F_TIMEOUT(fail, softirq, LIMIT)
 	}
 	printf("# softirq: %d allocations failed, %llu passes, %d signals\n", slab,
 	       (unsigned long long)st.passes, told);
-	while ((n = tw_read(fd, ev, BATCH)) > 0) {
+	while ((n = dev_read(fd, ev, BATCH)) > 0) {
 		for (i = 0; i < n; i++) {
 			ASSERT_GT(N, ev[i].key);
 			ASSERT_EQ(1, ++seen[ev[i].key]);
@@ -1496,7 +1496,7 @@ static const char *module_lacks(void)
 	fd = tw_open_manual(1);
 	if (fd < 0)
 		return TW_DEV;
-	if (tw_add1(fd, 1, 1, 1, 0) || tw_advance(fd, 0, 1) != 1 || tw_read(fd, &ev, 1) != 1)
+	if (tw_add1(fd, 1, 1, 1, 0) || tw_advance(fd, 0, 1) != 1 || dev_read(fd, &ev, 1) != 1)
 		return "a timer's event";
 	close(fd);
 	return NULL;

@@ -338,7 +338,7 @@ FIXTURE_VARIANT_ADD(argument, advance) { TIMERWHEEL_IOC_ADVANCE, 32, 0, true };
 FIXTURE_SETUP(argument)
 {
 	bool setup = variant->cmd == TIMERWHEEL_IOC_SETUP;
-	int fd = setup ? tw_open(O_NONBLOCK) : tw_open_manual(1);
+	int fd = setup ? dev_open(O_NONBLOCK) : tw_open_manual(1);
 
 	ASSERT_LE(0, fd);
 	model_init(&self->m, fd, !setup, 2);
@@ -375,7 +375,7 @@ static int argument_at(const struct _fixture_variant_argument *v, struct window 
 	memcpy(w->all + at, &batch, v->elem_size ? sizeof(batch) : sizeof(__u32));
 	if (mprotect(w->view + (end ? w->page : 0), w->page, prot))
 		abort();
-	ret = tw_ioctl(fd, v->cmd, w->view + at);
+	ret = dev_ioctl(fd, v->cmd, w->view + at);
 	mprotect(w->view, w->size, PROT_READ | PROT_WRITE);
 	return ret;
 }
@@ -438,7 +438,7 @@ static int locked_call(struct window *w, int fd, unsigned long cmd, __u64 after)
 
 	if (pthread_create(&l.thread, NULL, lock_main, &l))
 		abort();
-	ret = tw_ioctl(fd, cmd, w->view);
+	ret = dev_ioctl(fd, cmd, w->view);
 	pthread_join(l.thread, NULL);
 	mprotect(w->view, w->page, PROT_READ | PROT_WRITE);
 	return ret;
@@ -457,7 +457,7 @@ TEST_F(argument, list_cannot_say_where)
 		return;
 	for (i = 0; i < MANY; i++)
 		add[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
-	ASSERT_EQ(MANY, tw_add(fd, add, MANY));
+	ASSERT_EQ(MANY, dev_add(fd, add, MANY));
 	for (i = 0; i < ROUNDS; i++) {
 		*batch = (struct timerwheel_batch){
 			.size = sizeof(*batch), .elems = (uintptr_t)ent, .count = MANY,
@@ -480,7 +480,7 @@ TEST_F(argument, setup_cannot_say_what)
 	if (variant->cmd != TIMERWHEEL_IOC_SETUP)
 		return;
 	for (i = 0; i < 40; i++) {
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		/* so that there is something that SETUP must free */
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));

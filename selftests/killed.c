@@ -84,7 +84,7 @@ FIXTURE_VARIANT_ADD(victim, advance) {
 FIXTURE_SETUP(victim)
 {
 	self->v = tw_shared(sizeof(*self->v));
-	self->probe = tw_open(O_NONBLOCK);
+	self->probe = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
 	self->base = tw_memory_alone(self->probe);
 }
@@ -132,16 +132,16 @@ static void victim_works(int fd, enum doing doing, struct victim *v)
 		switch (doing) {
 		case ADDS:
 		case REPLACES:
-			n = tw_add(fd, u->add, n);
+			n = dev_add(fd, u->add, n);
 			break;
 		case MOVES:
-			n = tw_move(fd, u->move, n);
+			n = dev_move(fd, u->move, n);
 			break;
 		case REMOVES:
-			n = tw_remove(fd, u->rem, n);
+			n = dev_remove(fd, u->rem, n);
 			break;
 		case GETS:
-			n = tw_get(fd, v->ent + i, n);
+			n = dev_get(fd, v->ent + i, n);
 			break;
 		case LISTS:
 			n = tw_batch(fd, TIMERWHEEL_IOC_LIST, 0, v->ent + i, sizeof(*v->ent), n,
@@ -396,19 +396,19 @@ static void *staller(void *arg)
 		tw_batch(s->fd, TIMERWHEEL_IOC_DRAIN, 0, s->page, 64, 8, NULL);
 		break;
 	case ADVANCES:
-		tw_ioctl(s->fd, TIMERWHEEL_IOC_ADVANCE, s->page);
+		dev_ioctl(s->fd, TIMERWHEEL_IOC_ADVANCE, s->page);
 		break;
 	case MOVES:
-		tw_move(s->fd, s->page, 8);
+		dev_move(s->fd, s->page, 8);
 		break;
 	case REMOVES:
-		tw_remove(s->fd, s->page, 8);
+		dev_remove(s->fd, s->page, 8);
 		break;
 	case GETS:
-		tw_get(s->fd, s->page, 8);
+		dev_get(s->fd, s->page, 8);
 		break;
 	default:
-		tw_add(s->fd, s->page, 8);
+		dev_add(s->fd, s->page, 8);
 	}
 	return NULL;
 }
@@ -446,7 +446,7 @@ TEST_F_TIMEOUT(victim, stalls_in_memory, TIMEOUT)
 		s.page = stall_page(&uffd);
 		if (!s.page || pthread_create(&id, NULL, staller, &s))
 			_exit(1);
-		if (tw_poll(uffd, LONG_MS) != POLLIN || write(ready[1], "", 1) != 1)
+		if (dev_poll(uffd, LONG_MS) != POLLIN || write(ready[1], "", 1) != 1)
 			_exit(2);
 		pause();
 	}
@@ -463,7 +463,7 @@ TEST_F_TIMEOUT(victim, stalls_in_memory, TIMEOUT)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 1000, 2 * HOUR, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 1000));
 	EXPECT_EQ(0, tw_advance(fd, 0, SEC));
-	EXPECT_EQ(STALL_TIMERS / 2, tw_read(fd, ev, STALL_TIMERS + 1));
+	EXPECT_EQ(STALL_TIMERS / 2, dev_read(fd, ev, STALL_TIMERS + 1));
 	EXPECT_EQ(0, arm(fd, 0, STALL_TIMERS / 2, HOUR, 0, 0));
 	EXPECT_EQ(STALL_TIMERS, tw_drain(fd, 0, ent, STALL_TIMERS + 1));
 	ASSERT_EQ(0, tw_stats(fd, &st));
@@ -559,7 +559,7 @@ TEST_F_TIMEOUT(readers, is_traced, TIMEOUT)
 
 	pid = fork();
 	if (!pid)
-		_exit(tw_read(self->fd, &ev, 1) == 1 && ev.key == 7 ? 0 : 1);
+		_exit(dev_read(self->fd, &ev, 1) == 1 && ev.key == 7 ? 0 : 1);
 	ASSERT_EQ(0, ptrace(PTRACE_SEIZE, pid, NULL, NULL));
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(0, ptrace(PTRACE_INTERRUPT, pid, NULL, NULL));
@@ -583,7 +583,7 @@ TEST_F(readers, splice_takes_nothing)
 	ASSERT_EQ(1, tw_advance(self->fd, 0, SEC));
 	EXPECT_EQ(-EINVAL, tw_err(splice(self->fd, NULL, pipefd[1], NULL, 4096, 0)));
 	EXPECT_EQ(-EINVAL, tw_err(sendfile(pipefd[1], self->fd, NULL, 4096)));
-	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 	close(pipefd[0]);
 	close(pipefd[1]);
 }
@@ -667,7 +667,7 @@ FIXTURE(sockets) {
 
 FIXTURE_SETUP(sockets)
 {
-	self->probe = tw_open(O_NONBLOCK);
+	self->probe = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
 	self->base = tw_memory_alone(self->probe);
 }
@@ -684,7 +684,7 @@ TEST_F_TIMEOUT(sockets, cycle_ends, TIMEOUT)
 
 	for (i = 0; i < 50; i++) {
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		ASSERT_EQ(0, arm(fd, 0, 100, 0, 0, 0));
 		ASSERT_EQ(0, arm(fd, 100, 100, tw_now(CLOCK_MONOTONIC) + MSEC, 0, MSEC));

@@ -7,23 +7,23 @@
 
 /* ---- making a wheel -------------------------------------------------------------------------- */
 
-static int try_open(const struct tw_config *config)
+static int try_open(const struct timerwheel_config *config)
 {
-	struct tw_wheel *wheel = NULL;
-	int err = tw_open(&wheel, config);
+	struct timerwheel *wheel = NULL;
+	int err = timerwheel_open(&wheel, config);
 
 	if (!err && !wheel)
 		return -EPROTO;
 	if (err && wheel)
 		return -EPROTO;
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return err;
 }
 
 TEST(open_invalid)
 {
-	static const struct tw_config wrong[] = {
-		{ .backend = (enum tw_backend)7 },
+	static const struct timerwheel_config wrong[] = {
+		{ .backend = (enum timerwheel_backend)7 },
 		{ .clock = TIMERWHEEL_CLOCK_MANUAL + 1 },
 		{ .tick = 999 },
 		{ .tick = HOUR + 1 },
@@ -37,7 +37,7 @@ TEST(open_invalid)
 		{ .clock_set = true },
 		{ .alarm = true },
 	};
-	struct tw_config config;
+	struct timerwheel_config config;
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -50,7 +50,7 @@ TEST(open_invalid)
 
 TEST(open_limits)
 {
-	static const struct tw_config right[] = {
+	static const struct timerwheel_config right[] = {
 		{ 0 },
 		{ .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 1 },
 		{ .clock = TIMERWHEEL_CLOCK_REALTIME, .tick = 1000 },
@@ -63,7 +63,7 @@ TEST(open_limits)
 		{ .wake_events = 2, .wake_ns = TIMERWHEEL_TIME_MAX },
 		{ .ring = 1 },
 	};
-	struct tw_config config;
+	struct timerwheel_config config;
 	size_t i;
 
 	for (i = 0; i < sizeof(right) / sizeof(*right); i++) {
@@ -76,29 +76,29 @@ TEST(open_limits)
 /* An event when the clock is set: the kernel's to tell */
 TEST(open_clock_set)
 {
-	struct tw_config config = {
+	struct timerwheel_config config = {
 		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_REALTIME, .clock_set = true,
 	};
 
-	EXPECT_EQ(config.backend == TW_DEVICE ? 0 : -ENOTSUP, try_open(&config));
+	EXPECT_EQ(config.backend == TIMERWHEEL_BACKEND_DEVICE ? 0 : -ENOTSUP, try_open(&config));
 }
 
 /* The back end that a program gets that does not say, -errno */
 static int automatic(const char *backend, const char *device)
 {
-	struct tw_config config = { .device = device };
-	struct tw_wheel *wheel;
+	struct timerwheel_config config = { .device = device };
+	struct timerwheel *wheel;
 	int ret;
 
 	if (backend)
 		setenv("TIMERWHEEL_BACKEND", backend, 1);
 	else
 		unsetenv("TIMERWHEEL_BACKEND");
-	ret = tw_open(&wheel, &config);
+	ret = timerwheel_open(&wheel, &config);
 	if (ret)
 		return ret;
-	ret = tw_backend(wheel);
-	tw_close(wheel);
+	ret = timerwheel_backend(wheel);
+	timerwheel_close(wheel);
 	return ret;
 }
 
@@ -107,9 +107,9 @@ TEST(open_automatic)
 	/* What there is. */
 	EXPECT_EQ(BACKEND, automatic(ON_DEVICE ? NULL : "process", NULL));
 	EXPECT_EQ(BACKEND, automatic(ON_DEVICE ? "auto" : "process", NULL));
-	EXPECT_EQ(TW_PROCESS, automatic("process", NULL));
-	EXPECT_EQ(TW_PROCESS, automatic(NULL, "/nowhere"));
-	EXPECT_EQ(TW_PROCESS, automatic("auto", "/nowhere"));
+	EXPECT_EQ(TIMERWHEEL_BACKEND_PROCESS, automatic("process", NULL));
+	EXPECT_EQ(TIMERWHEEL_BACKEND_PROCESS, automatic(NULL, "/nowhere"));
+	EXPECT_EQ(TIMERWHEEL_BACKEND_PROCESS, automatic("auto", "/nowhere"));
 	EXPECT_EQ(-ENOENT, automatic("device", "/nowhere"));
 	EXPECT_EQ(-EINVAL, automatic("kernel", NULL));
 	EXPECT_EQ(-EINVAL, automatic("", NULL));
@@ -122,13 +122,15 @@ TEST(open_automatic)
 
 TEST(open_explicit)
 {
-	struct tw_config config = { .backend = TW_PROCESS, .device = "/nowhere" };
+	struct timerwheel_config config = {
+		.backend = TIMERWHEEL_BACKEND_PROCESS, .device = "/nowhere",
+	};
 
 	/* The environment is for those who do not say. */
 	setenv("TIMERWHEEL_BACKEND", "device", 1);
 	EXPECT_EQ(0, try_open(&config));
 	setenv("TIMERWHEEL_BACKEND", "process", 1);
-	config.backend = TW_DEVICE;
+	config.backend = TIMERWHEEL_BACKEND_DEVICE;
 	EXPECT_EQ(-ENOENT, try_open(&config));
 }
 
@@ -143,7 +145,7 @@ TEST(open_no_device)
 	/* To open a socket is ENXIO. */
 	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&name, sizeof(name)));
 	EXPECT_EQ(-ENXIO, automatic("device", "tw-socket"));
-	EXPECT_EQ(TW_PROCESS, automatic(NULL, "tw-socket"));
+	EXPECT_EQ(TIMERWHEEL_BACKEND_PROCESS, automatic(NULL, "tw-socket"));
 	unlink("tw-socket");
 	rmdir(folder);
 	close(fd);
@@ -152,7 +154,7 @@ TEST(open_no_device)
 /* What the system says goes through, whichever call it is that fails. */
 TEST(open_refused)
 {
-	struct tw_config config = { .backend = BACKEND };
+	struct timerwheel_config config = { .backend = BACKEND };
 	static const int errors[] = { ENFILE, EMFILE, ENODEV, EPERM, ENOMEM };
 	size_t i;
 
@@ -183,7 +185,7 @@ TEST(open_forbidden)
 
 TEST(open_no_descriptor)
 {
-	struct tw_config config = { .backend = BACKEND };
+	struct timerwheel_config config = { .backend = BACKEND };
 	int next = dup(0);
 	struct rlimit limit;
 
@@ -199,7 +201,7 @@ TEST(open_no_descriptor)
 
 TEST(open_no_memory)
 {
-	struct tw_config config = { .backend = BACKEND, .table = true, .ring = 16 };
+	struct timerwheel_config config = { .backend = BACKEND, .table = true, .ring = 16 };
 	int n, next = dup(0);
 
 	close(next);
@@ -222,32 +224,32 @@ TEST(open_no_memory)
 /* Programs that are started do not get it. */
 TEST(open_cloexec)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
 
 	ASSERT_NE(NULL, wheel);
-	EXPECT_EQ(FD_CLOEXEC, fcntl(tw_fd(wheel), F_GETFD));
-	tw_close(wheel);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(timerwheel_fd(wheel), F_GETFD));
+	timerwheel_close(wheel);
 }
 
 TEST(close_nothing)
 {
-	tw_close(NULL);
-	tw_queue_free(NULL);
+	timerwheel_close(NULL);
+	timerwheel_queue_free(NULL);
 }
 
 TEST(info)
 {
-	struct tw_config config = {
+	struct timerwheel_config config = {
 		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 5000000,
 		.capacity = 77, .slack = 3 * SEC,
 	};
 	struct timerwheel_info info;
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 
-	ASSERT_EQ(0, tw_open(&wheel, &config));
-	EXPECT_EQ(BACKEND, tw_backend(wheel));
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
+	EXPECT_EQ(BACKEND, timerwheel_backend(wheel));
 	poison(&info, sizeof(info));
-	ASSERT_EQ(0, tw_info(wheel, &info));
+	ASSERT_EQ(0, timerwheel_info(wheel, &info));
 	EXPECT_EQ(sizeof(info), info.size);
 	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
@@ -272,14 +274,14 @@ TEST(info)
 	EXPECT_EQ(0, info.ring);
 	EXPECT_EQ(0, info.now);
 	EXPECT_EQ(ON_DEVICE ? 256 : 0, info.slots);
-	EXPECT_EQ(9, tw_advance(wheel, 9, 0) + 9);
-	ASSERT_EQ(0, tw_info(wheel, &info));
+	EXPECT_EQ(9, timerwheel_advance(wheel, 9, 0) + 9);
+	ASSERT_EQ(0, timerwheel_info(wheel, &info));
 	EXPECT_EQ(9, info.now);
-	EXPECT_EQ(9, tw_now(wheel));
-	EXPECT_EQ(0, tw_drain(wheel, NULL, 0, TIMERWHEEL_DRAIN_CLOSE));
-	ASSERT_EQ(0, tw_info(wheel, &info));
+	EXPECT_EQ(9, timerwheel_now(wheel));
+	EXPECT_EQ(0, timerwheel_drain(wheel, NULL, 0, TIMERWHEEL_DRAIN_CLOSE));
+	ASSERT_EQ(0, timerwheel_info(wheel, &info));
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_CLOSED, info.flags);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 TEST(errors_in_words)
@@ -289,16 +291,16 @@ TEST(errors_in_words)
 		EMLINK, ENOMEM, EMFILE, ENFILE, EACCES, EPERM, EBUSY, ESHUTDOWN, EAGAIN, EINTR,
 		ENOTTY, EBADF, EPROTO, ENOTSUP,
 	};
-	const char *other = tw_strerror(EXDEV), *text;
+	const char *other = timerwheel_strerror(EXDEV), *text;
 	size_t i;
 
 	ASSERT_NE(NULL, other);
-	EXPECT_EQ(other, tw_strerror(1000000));
-	EXPECT_EQ(other, tw_strerror(INT_MIN));
+	EXPECT_EQ(other, timerwheel_strerror(1000000));
+	EXPECT_EQ(other, timerwheel_strerror(INT_MIN));
 	for (i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		text = tw_strerror(-all[i]);
+		text = timerwheel_strerror(-all[i]);
 		ASSERT_NE(NULL, text);
-		EXPECT_EQ(text, tw_strerror(all[i]));
+		EXPECT_EQ(text, timerwheel_strerror(all[i]));
 		EXPECT_NE(text, other) TH_LOG("error %d", all[i]);
 		EXPECT_LT(5, strlen(text));
 		EXPECT_NE('.', text[strlen(text) - 1]);
@@ -311,21 +313,21 @@ enum { CAPACITY = 64 };
 
 FIXTURE(wheel)
 {
-	struct tw_wheel *w;
-	struct tw_table table;
+	struct timerwheel *w;
+	struct timerwheel_table table;
 };
 
 FIXTURE_SETUP(wheel)
 {
 	self->w = wheel_manual(CAPACITY, 0);
 	ASSERT_NE(NULL, self->w);
-	ASSERT_EQ(0, tw_table(self->w, &self->table));
+	ASSERT_EQ(0, timerwheel_table(self->w, &self->table));
 }
 
 FIXTURE_TEARDOWN(wheel)
 {
 	EXPECT_EQ(true, balanced(self->w));
-	tw_close(self->w);
+	timerwheel_close(self->w);
 	EXPECT_EQ(false, leaks());
 }
 
@@ -347,7 +349,7 @@ TEST_F(wheel, add)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &again));
 	EXPECT_EQ(elem.index, again.index);
 	EXPECT_EQ(elem.generation, again.generation);
-	EXPECT_EQ(1, tw_advance(self->w, 100, 0));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 100, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, add_elem(self->w, &again));
 	EXPECT_EQ(elem.index, again.index);
 	EXPECT_EQ(elem.generation, again.generation);
@@ -361,7 +363,7 @@ TEST_F(wheel, add_at_once)
 	struct timerwheel_event ev[3];
 
 	/* Now, and in the past: due without anybody's doing. */
-	EXPECT_EQ(0, tw_advance(self->w, 50, 0));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 50, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add(self->w, 1, 10, 0, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add(self->w, 2, 20, 40, TIMERWHEEL_ABS));
 	EXPECT_EQ(true, readable(self->w));
@@ -378,7 +380,7 @@ TEST_F(wheel, add_deadlines)
 {
 	struct timerwheel_entry entry;
 
-	EXPECT_EQ(0, tw_advance(self->w, 1000, 0));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 1000, 0));
 	EXPECT_EQ(0, add(self->w, 1, 0, 5, 0));
 	EXPECT_EQ(1, get(self->w, 1, &entry));
 	EXPECT_EQ(1005, entry.deadline);
@@ -403,10 +405,10 @@ TEST_F(wheel, negative_delays)
 	struct timerwheel_event event;
 	size_t i;
 
-	EXPECT_EQ(-EINVAL, tw_advance(self->w, -1, 0));
-	EXPECT_EQ(0, tw_advance(self->w, 1000, 0));
-	EXPECT_EQ(-EINVAL, tw_advance(self->w, -1, 0));
-	EXPECT_EQ(-EINVAL, tw_advance(self->w, INT64_MIN, 0));
+	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, -1, 0));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 1000, 0));
+	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, -1, 0));
+	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, INT64_MIN, 0));
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
 		EXPECT_EQ(0, add(self->w, 1, 0, t[i].time, 0));
 		ASSERT_EQ(1, take(self->w, &event, 1));
@@ -482,7 +484,7 @@ TEST_F(wheel, move)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(50, entry.deadline);
 	EXPECT_EQ(10, entry.value);
-	EXPECT_EQ(1, tw_advance(self->w, 50, 0));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 50, 0));
 	EXPECT_EQ(true, readable(self->w));
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, move(self->w, 1, 50, 0));
 	EXPECT_EQ(false, readable(self->w));
@@ -490,15 +492,15 @@ TEST_F(wheel, move)
 
 	EXPECT_EQ(-ENOENT, move(self->w, 2, 50, 0));
 	EXPECT_EQ(-EINVAL, move(self->w, 1, 50, TIMERWHEEL_EXCL));
-	EXPECT_EQ(1, tw_move(self->w, &elem, 1));
+	EXPECT_EQ(1, timerwheel_move(self->w, &elem, 1));
 	EXPECT_EQ(-EINVAL, elem.result);
 	elem.flags = TIMERWHEEL_MATCH;
-	EXPECT_EQ(1, tw_move(self->w, &elem, 1));
+	EXPECT_EQ(1, timerwheel_move(self->w, &elem, 1));
 	EXPECT_EQ(-ESTALE, elem.result);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(100, entry.deadline);
 	elem.match = 10;
-	EXPECT_EQ(1, tw_move(self->w, &elem, 1));
+	EXPECT_EQ(1, timerwheel_move(self->w, &elem, 1));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, elem.result);
 }
 
@@ -509,8 +511,8 @@ TEST_F(wheel, remove)
 
 	ASSERT_EQ(0, add(self->w, 1, 10, 100, 0));
 	ASSERT_EQ(0, add(self->w, 2, 20, 30, 0));
-	ASSERT_EQ(1, tw_advance(self->w, 30, 0));
-	ASSERT_EQ(0, tw_advance(self->w, 5, 0));
+	ASSERT_EQ(1, timerwheel_advance(self->w, 30, 0));
+	ASSERT_EQ(0, timerwheel_advance(self->w, 5, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &elem));
 	EXPECT_EQ(10, elem.value);
 	EXPECT_EQ(65, elem.left);
@@ -542,7 +544,7 @@ TEST_F(wheel, get)
 	struct timerwheel_entry entry;
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	EXPECT_EQ(0, tw_advance(self->w, 40, 0));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 40, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 5, &entry));
 	EXPECT_EQ(5, entry.key);
 	EXPECT_EQ(50, entry.value);
@@ -553,7 +555,7 @@ TEST_F(wheel, get)
 	EXPECT_EQ(0, entry.flags);
 	EXPECT_EQ(elem.index, entry.index);
 	EXPECT_EQ(elem.generation, entry.generation);
-	EXPECT_EQ(1, tw_advance(self->w, 100, 0));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 100, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, get(self->w, 5, &entry));
 	EXPECT_EQ(100, entry.deadline);
 	EXPECT_EQ(-40, entry.left);
@@ -561,7 +563,7 @@ TEST_F(wheel, get)
 	EXPECT_EQ(-ENOENT, get(self->w, 6, &entry));
 	EXPECT_EQ(true, poisoned(&entry.value, offsetof(struct timerwheel_entry, flags) - 8));
 	entry = (struct timerwheel_entry){ .key = 5, .flags = 1 };
-	EXPECT_EQ(1, tw_get(self->w, &entry, 1));
+	EXPECT_EQ(1, timerwheel_get(self->w, &entry, 1));
 	EXPECT_EQ(-EINVAL, entry.result);
 }
 
@@ -573,15 +575,15 @@ TEST_F(wheel, one_bad_element)
 		{ .key = 3, .deadline = 6 },
 	};
 
-	EXPECT_EQ(3, tw_add(self->w, elem, 3));
+	EXPECT_EQ(3, timerwheel_add(self->w, elem, 3));
 	EXPECT_EQ(0, elem[0].result);
 	EXPECT_EQ(-EINVAL, elem[1].result);
 	EXPECT_EQ(0, elem[2].result);
-	EXPECT_EQ(2, tw_advance(self->w, 10, 0));
-	EXPECT_EQ(0, tw_add(self->w, elem, 0));
-	EXPECT_EQ(0, tw_move(self->w, NULL, 0));
-	EXPECT_EQ(0, tw_remove(self->w, NULL, 0));
-	EXPECT_EQ(0, tw_get(self->w, NULL, 0));
+	EXPECT_EQ(2, timerwheel_advance(self->w, 10, 0));
+	EXPECT_EQ(0, timerwheel_add(self->w, elem, 0));
+	EXPECT_EQ(0, timerwheel_move(self->w, NULL, 0));
+	EXPECT_EQ(0, timerwheel_remove(self->w, NULL, 0));
+	EXPECT_EQ(0, timerwheel_get(self->w, NULL, 0));
 }
 
 TEST_F(wheel, list)
@@ -595,7 +597,7 @@ TEST_F(wheel, list)
 		ASSERT_EQ(0, add(self->w, key, key + 1000, key < 3 ? 0 : HOUR, 0));
 	do {
 		poison(page, sizeof(page));
-		n = tw_list(self->w, page, 3, &cursor);
+		n = timerwheel_list(self->w, page, 3, &cursor);
 		ASSERT_LE(0, n);
 		ASSERT_EQ(true, poisoned(page + n, sizeof(page) - n * sizeof(*page)));
 		for (i = 0; i < n; i++) {
@@ -617,8 +619,8 @@ TEST_F(wheel, list)
 	for (key = 0; key < 40; key++)
 		if (key % 4)
 			EXPECT_EQ(1, seen[key]) TH_LOG("key %d", (int)key);
-	EXPECT_EQ(0, tw_list(self->w, page, 3, &cursor));
-	EXPECT_EQ(0, tw_list(self->w, page, 0, &cursor));
+	EXPECT_EQ(0, timerwheel_list(self->w, page, 3, &cursor));
+	EXPECT_EQ(0, timerwheel_list(self->w, page, 0, &cursor));
 }
 
 TEST_F(wheel, drain)
@@ -631,7 +633,7 @@ TEST_F(wheel, drain)
 		ASSERT_EQ(0, add(self->w, key, key + 1000, key < 3 ? 0 : HOUR, 0));
 	do {
 		poison(page, sizeof(page));
-		n = tw_drain(self->w, page, 7, 0);
+		n = timerwheel_drain(self->w, page, 7, 0);
 		ASSERT_LE(0, n);
 		ASSERT_EQ(true, poisoned(page + n, sizeof(page) - n * sizeof(*page)));
 		for (i = 0; i < n; i++) {
@@ -646,7 +648,7 @@ TEST_F(wheel, drain)
 	} while (n);
 	EXPECT_EQ((1 << 20) - 1, seen);
 	EXPECT_EQ(false, readable(self->w));
-	EXPECT_EQ(-EINVAL, tw_drain(self->w, page, 8, 2));
+	EXPECT_EQ(-EINVAL, timerwheel_drain(self->w, page, 8, 2));
 	/* It is still open. */
 	EXPECT_EQ(0, add(self->w, 1, 0, HOUR, 0));
 }
@@ -657,14 +659,14 @@ TEST_F(wheel, drain_close)
 
 	ASSERT_EQ(0, add(self->w, 1, 0, 10, 0));
 	ASSERT_EQ(0, add(self->w, 2, 0, 20, 0));
-	EXPECT_EQ(1, tw_drain(self->w, page, 1, TIMERWHEEL_DRAIN_CLOSE));
+	EXPECT_EQ(1, timerwheel_drain(self->w, page, 1, TIMERWHEEL_DRAIN_CLOSE));
 	EXPECT_EQ(-ESHUTDOWN, add(self->w, 3, 0, HOUR, 0));
 	/* Not even one that exists, nor one that is asked for in the wrong way otherwise. */
 	EXPECT_EQ(-ESHUTDOWN, add(self->w, 2, 0, HOUR, 0));
 	EXPECT_EQ(-ESHUTDOWN, add(self->w, 2, 0, HOUR, TIMERWHEEL_EXCL));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 2, 30, 0));
-	EXPECT_EQ(1, tw_drain(self->w, page, 4, 0));
-	EXPECT_EQ(0, tw_drain(self->w, page, 4, 0));
+	EXPECT_EQ(1, timerwheel_drain(self->w, page, 4, 0));
+	EXPECT_EQ(0, timerwheel_drain(self->w, page, 4, 0));
 }
 
 TEST_F(wheel, advance)
@@ -676,13 +678,13 @@ TEST_F(wheel, advance)
 
 	for (key = 0; key < 6; key++)
 		ASSERT_EQ(0, add(self->w, key, 0, when[key], TIMERWHEEL_ABS));
-	EXPECT_EQ(0, tw_advance(self->w, 9, 0));
-	EXPECT_EQ(5, tw_advance(self->w, 100, TIMERWHEEL_ABS));
-	EXPECT_EQ(100, tw_now(self->w));
-	EXPECT_EQ(0, tw_advance(self->w, 100, TIMERWHEEL_ABS));
-	EXPECT_EQ(-EINVAL, tw_advance(self->w, 99, TIMERWHEEL_ABS));
-	EXPECT_EQ(-EINVAL, tw_advance(self->w, 1, TIMERWHEEL_MATCH));
-	EXPECT_EQ(100, tw_now(self->w));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 9, 0));
+	EXPECT_EQ(5, timerwheel_advance(self->w, 100, TIMERWHEEL_ABS));
+	EXPECT_EQ(100, timerwheel_now(self->w));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 100, TIMERWHEEL_ABS));
+	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, 99, TIMERWHEEL_ABS));
+	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, 1, TIMERWHEEL_MATCH));
+	EXPECT_EQ(100, timerwheel_now(self->w));
 	/* In order, each at its own time. */
 	ASSERT_EQ(5, take(self->w, ev, 8));
 	for (i = 0; i < 5; i++) {
@@ -692,8 +694,8 @@ TEST_F(wheel, advance)
 		last = ev[i].fired;
 	}
 	/* As far as time goes. */
-	EXPECT_EQ(1, tw_advance(self->w, INT64_MAX, 0));
-	EXPECT_EQ(TIMERWHEEL_TIME_MAX, tw_now(self->w));
+	EXPECT_EQ(1, timerwheel_advance(self->w, INT64_MAX, 0));
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX, timerwheel_now(self->w));
 }
 
 TEST_F(wheel, take)
@@ -707,9 +709,9 @@ TEST_F(wheel, take)
 	ASSERT_EQ(0, add(self->w, 2, 20, 6, 0));
 	ASSERT_EQ(0, add(self->w, 3, 30, 7, 0));
 	EXPECT_EQ(false, readable(self->w));
-	EXPECT_EQ(3, tw_advance(self->w, 50, 0));
+	EXPECT_EQ(3, timerwheel_advance(self->w, 50, 0));
 	EXPECT_EQ(true, readable(self->w));
-	EXPECT_EQ(0, tw_take(self->w, NULL, 0));
+	EXPECT_EQ(0, timerwheel_take(self->w, NULL, 0));
 	ASSERT_EQ(1, take(self->w, ev, 1));
 	EXPECT_EQ(1, ev[0].key);
 	EXPECT_EQ(10, ev[0].value);
@@ -736,7 +738,7 @@ TEST_F(wheel, periodic)
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
 	/* Due once, however often its time came. */
-	EXPECT_EQ(1, tw_advance(self->w, 175, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 175, TIMERWHEEL_ABS));
 	ASSERT_EQ(1, take(self->w, ev, 4));
 	EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev[0].flags);
 	EXPECT_EQ(100, ev[0].deadline);
@@ -747,21 +749,21 @@ TEST_F(wheel, periodic)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(190, entry.deadline);
 	EXPECT_EQ(elem.generation, entry.generation);
-	EXPECT_EQ(1, tw_advance(self->w, 190, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 190, TIMERWHEEL_ABS));
 	ASSERT_EQ(1, take(self->w, ev, 4));
 	EXPECT_EQ(190, ev[0].deadline);
 	EXPECT_EQ(0, ev[0].overruns);
 	/* One event a call, however short. */
 	elem.period = 1;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
-	EXPECT_EQ(1, tw_advance(self->w, SEC, 0));
+	EXPECT_EQ(1, timerwheel_advance(self->w, SEC, 0));
 	EXPECT_EQ(1, take(self->w, ev, 4));
 	EXPECT_EQ(SEC - 100, ev[0].overruns);
 	EXPECT_EQ(0, take(self->w, ev, 4));
 	/* And a deadline that is never reached ends it. */
 	elem.period = TIMERWHEEL_TIME_MAX;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
-	EXPECT_EQ(1, tw_advance(self->w, 100, 0));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 100, 0));
 	EXPECT_EQ(1, take(self->w, ev, 4));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, entry.deadline);
@@ -780,14 +782,14 @@ TEST_F(wheel, stats)
 	ASSERT_EQ(0, add(self->w, 4, 0, HOUR, 0));
 	ASSERT_EQ(0, add(self->w, 5, 0, HOUR, 0));
 	ASSERT_EQ(1, add(self->w, 5, 0, HOUR, 0));
-	ASSERT_EQ(3, tw_advance(self->w, 25, 0));
+	ASSERT_EQ(3, timerwheel_advance(self->w, 25, 0));
 	ASSERT_EQ(TIMERWHEEL_WAS_DUE, rm(self->w, 2));
 	ASSERT_EQ(TIMERWHEEL_WAS_DUE, move(self->w, 3, HOUR, 0));
 	ASSERT_EQ(1, take(self->w, ev, 4));
-	ASSERT_EQ(1, tw_drain(self->w, &entry, 1, 0));
+	ASSERT_EQ(1, timerwheel_drain(self->w, &entry, 1, 0));
 	ASSERT_EQ(0, add(self->w, 6, 0, 0, 0));
 	poison(&s, sizeof(s));
-	ASSERT_EQ(0, tw_stats(self->w, &s));
+	ASSERT_EQ(0, timerwheel_stats(self->w, &s));
 	EXPECT_EQ(sizeof(s), s.size);
 	EXPECT_EQ(0, s.flags);
 	EXPECT_EQ(3, s.pending);
@@ -806,16 +808,16 @@ TEST_F(wheel, stats)
 	EXPECT_LT(0, s.memory);
 	/* Late by 5: 4 to 7. */
 	ASSERT_EQ(0, add(self->w, 7, 0, 20, TIMERWHEEL_ABS));
-	ASSERT_EQ(0, tw_stats(self->w, &s));
+	ASSERT_EQ(0, timerwheel_stats(self->w, &s));
 	EXPECT_EQ(5, s.late_max);
 	EXPECT_EQ(1, s.lateness[3]);
 	/* The largest stays, and what is later than all buckets is in the last one. */
 	ASSERT_EQ(0, add(self->w, 8, 0, 22, TIMERWHEEL_ABS));
-	ASSERT_EQ(0, tw_stats(self->w, &s));
+	ASSERT_EQ(0, timerwheel_stats(self->w, &s));
 	EXPECT_EQ(5, s.late_max);
-	ASSERT_EQ(3, tw_advance(self->w, HOUR * 1000, 0));
+	ASSERT_EQ(3, timerwheel_advance(self->w, HOUR * 1000, 0));
 	ASSERT_EQ(0, add(self->w, 9, 0, 0, TIMERWHEEL_ABS));
-	ASSERT_EQ(0, tw_stats(self->w, &s));
+	ASSERT_EQ(0, timerwheel_stats(self->w, &s));
 	EXPECT_EQ(HOUR * 1000 + 25, s.late_max);
 	EXPECT_EQ(1, s.lateness[TIMERWHEEL_LATENESS_BUCKETS - 1]);
 }
@@ -823,19 +825,21 @@ TEST_F(wheel, stats)
 TEST_F(wheel, errno_stays)
 {
 	struct timerwheel_info info;
-	struct tw_wheel *other;
-	struct tw_config config = { .backend = TW_DEVICE, .device = "/nowhere" };
+	struct timerwheel *other;
+	struct timerwheel_config config = {
+		.backend = TIMERWHEEL_BACKEND_DEVICE, .device = "/nowhere",
+	};
 	struct timerwheel_event ev;
 
 	errno = 4711;
-	EXPECT_EQ(-ENOENT, tw_open(&other, &config));
-	EXPECT_EQ(-EBADF, tw_adopt(&other, -1, false));
-	EXPECT_EQ(0, tw_take(self->w, &ev, 1));
-	EXPECT_EQ(0, tw_wait(self->w, &ev, 1, 1));
-	EXPECT_EQ(-EINVAL, tw_advance(self->w, 0, ~0U));
-	EXPECT_EQ(0, tw_info(self->w, &info));
-	EXPECT_GT(0, tw_monitor(self->w, 0, ~0U));
-	EXPECT_EQ(-EINVAL, tw_drain(self->w, NULL, 0, ~0U));
+	EXPECT_EQ(-ENOENT, timerwheel_open(&other, &config));
+	EXPECT_EQ(-EBADF, timerwheel_adopt(&other, -1, false));
+	EXPECT_EQ(0, timerwheel_take(self->w, &ev, 1));
+	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, 1));
+	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, 0, ~0U));
+	EXPECT_EQ(0, timerwheel_info(self->w, &info));
+	EXPECT_GT(0, timerwheel_monitor(self->w, 0, ~0U));
+	EXPECT_EQ(-EINVAL, timerwheel_drain(self->w, NULL, 0, ~0U));
 	EXPECT_EQ(4711, errno);
 }
 
@@ -843,10 +847,10 @@ TEST_F(wheel, allocates_nothing)
 {
 	struct timerwheel_entry entry;
 	struct timerwheel_event ev;
-	struct tw_queue *queue;
+	struct timerwheel_queue *queue;
 	uint64_t cursor = 0, key;
 
-	ASSERT_EQ(0, tw_queue_new(&queue, self->w, 0, NULL, NULL));
+	ASSERT_EQ(0, timerwheel_queue_new(&queue, self->w, 0, NULL, NULL));
 	/* The process back end gets memory for timers as they come. */
 	ASSERT_EQ(0, add(self->w, 0, 0, HOUR, 0));
 	allocations = 0;
@@ -855,28 +859,28 @@ TEST_F(wheel, allocates_nothing)
 	move(self->w, 1, 2 * HOUR, 0);
 	rm(self->w, 2);
 	get(self->w, 3, &entry);
-	tw_list(self->w, &entry, 1, &cursor);
-	tw_drain(self->w, &entry, 1, 0);
-	tw_advance(self->w, HOUR, 0);
-	tw_wait(self->w, &ev, 1, 1);
-	tw_queue_move(queue, &(struct timerwheel_move){ .key = 1 });
-	tw_queue_flush(queue);
+	timerwheel_list(self->w, &entry, 1, &cursor);
+	timerwheel_drain(self->w, &entry, 1, 0);
+	timerwheel_advance(self->w, HOUR, 0);
+	timerwheel_wait(self->w, &ev, 1, 1);
+	timerwheel_queue_move(queue, &(struct timerwheel_move){ .key = 1 });
+	timerwheel_queue_flush(queue);
 	EXPECT_EQ(0, allocations);
-	tw_queue_free(queue);
+	timerwheel_queue_free(queue);
 }
 
 /* ---- the deadline table ---------------------------------------------------------------------- */
 
 TEST(table_none)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
-	struct tw_table table;
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
+	struct timerwheel_table table;
 
 	ASSERT_NE(NULL, wheel);
 	poison(&table, sizeof(table));
-	EXPECT_EQ(-ENOENT, tw_table(wheel, &table));
+	EXPECT_EQ(-ENOENT, timerwheel_table(wheel, &table));
 	EXPECT_EQ(true, poisoned(&table, sizeof(table)));
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 TEST_F(wheel, touch)
@@ -888,9 +892,9 @@ TEST_F(wheel, touch)
 	EXPECT_EQ(10, self->table.bits);
 	ASSERT_EQ(0, add_elem(self->w, &elem));
 	/* Later: rounded up to 2^bits ns. */
-	tw_touch(&self->table, elem.index, elem.generation, (2 << 20) + 1);
-	EXPECT_EQ(0, tw_advance(self->w, 2 << 20, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, tw_advance(self->w, (2 << 20) + 1024, TIMERWHEEL_ABS));
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, (2 << 20) + 1);
+	EXPECT_EQ(0, timerwheel_advance(self->w, 2 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, (2 << 20) + 1024, TIMERWHEEL_ABS));
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ((2 << 20) + 1024, ev.deadline);
 	EXPECT_EQ((2 << 20) + 1024, ev.fired);
@@ -900,10 +904,11 @@ TEST_F(wheel, touch)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
 	ASSERT_EQ(elem.index, entry.index);
 	EXPECT_NE(elem.generation, entry.generation);
-	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 9 << 20));
-	EXPECT_EQ(1, tw_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
+						9 << 20));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
 	/* Due already: too late. */
-	tw_touch(&self->table, entry.index, entry.generation, 9 << 20);
+	timerwheel_table_touch(&self->table, entry.index, entry.generation, 9 << 20);
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(3 << 20, ev.deadline);
 }
@@ -915,23 +920,27 @@ TEST_F(wheel, touch_of_a_former_owner)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	EXPECT_EQ(true, tw_touch(&self->table, elem.index, elem.generation, 2 << 20));
+	EXPECT_EQ(true, timerwheel_table_touch(&self->table, elem.index, elem.generation, 2 << 20));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
 	ASSERT_EQ(0, add_elem(self->w, &now));
 	ASSERT_EQ(elem.index, now.index);
-	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
-	EXPECT_EQ(true, tw_touch(&self->table, now.index, now.generation, 5 << 20));
-	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
+	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
+						6 << 20));
+	EXPECT_EQ(true, timerwheel_table_touch(&self->table, now.index, now.generation, 5 << 20));
+	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
+						6 << 20));
 	EXPECT_EQ(1, move(self->w, 1, 1 << 20, 0));
-	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
-	EXPECT_EQ(true, tw_touch(&self->table, now.index, now.generation, 3 << 20));
-	EXPECT_EQ(false, tw_touch(&self->table, elem.index, elem.generation, 6 << 20));
-	EXPECT_EQ(0, tw_advance(self->w, (3 << 20) - 1, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, tw_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
+						6 << 20));
+	EXPECT_EQ(true, timerwheel_table_touch(&self->table, now.index, now.generation, 3 << 20));
+	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
+						6 << 20));
+	EXPECT_EQ(0, timerwheel_advance(self->w, (3 << 20) - 1, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(3 << 20, ev.deadline);
 	/* One that never was has none. */
-	EXPECT_EQ(false, tw_touch(&self->table, 60, 1, 9 << 20));
+	EXPECT_EQ(false, timerwheel_table_touch(&self->table, 60, 1, 9 << 20));
 }
 
 /* Generations come round: none is 0, and no store of an owner long ago counts. */
@@ -943,7 +952,7 @@ TEST_F(wheel, touch_generations)
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
 	first = elem;
-	tw_touch(&self->table, elem.index, elem.generation, 9 << 20);
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 9 << 20);
 	for (i = 0; i < 1 << 10; i++) {
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
 		ASSERT_EQ(0, add_elem(self->w, &elem));
@@ -966,35 +975,35 @@ TEST_F(wheel, touch_is_seen)
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
 	/* Earlier: no effect. */
-	tw_touch(&self->table, elem.index, elem.generation, 1 << 10);
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 1 << 10);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(1 << 20, entry.deadline);
-	tw_touch(&self->table, elem.index, elem.generation, 2 << 20);
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 2 << 20);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(2 << 20, entry.deadline);
-	tw_touch(&self->table, elem.index, elem.generation, 3 << 20);
-	EXPECT_EQ(1, tw_list(self->w, &entry, 1, &cursor));
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 3 << 20);
+	EXPECT_EQ(1, timerwheel_list(self->w, &entry, 1, &cursor));
 	EXPECT_EQ(3 << 20, entry.deadline);
-	tw_touch(&self->table, elem.index, elem.generation, UINT64_MAX / 2);
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, UINT64_MAX / 2);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
 	EXPECT_LT((int64_t)(UINT64_MAX / 4), rem.left);
 
 	/* Further than time goes: as far as that. */
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	tw_touch(&self->table, elem.index, elem.generation, UINT64_MAX);
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, UINT64_MAX);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, rem.left);
 
 	/* MOVE and ADD set theirs. */
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	tw_touch(&self->table, elem.index, elem.generation, 4 << 20);
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 4 << 20);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, 2 << 20, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(2 << 20, entry.deadline);
-	tw_touch(&self->table, elem.index, elem.generation, 4 << 20);
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 4 << 20);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
-	tw_touch(&self->table, elem.index, elem.generation, 3 << 20);
-	EXPECT_EQ(1, tw_drain(self->w, &entry, 1, 0));
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 3 << 20);
+	EXPECT_EQ(1, timerwheel_drain(self->w, &entry, 1, 0));
 	EXPECT_EQ(3 << 20, entry.deadline);
 	EXPECT_EQ(3 << 20, entry.left);
 }
@@ -1005,40 +1014,40 @@ TEST_F(wheel, touch_periodic)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	tw_touch(&self->table, elem.index, elem.generation, (1 << 20) + 4096);
-	EXPECT_EQ(0, tw_advance(self->w, 1 << 20, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, tw_advance(self->w, (1 << 20) + 4096, TIMERWHEEL_ABS));
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, (1 << 20) + 4096);
+	EXPECT_EQ(0, timerwheel_advance(self->w, 1 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, (1 << 20) + 4096, TIMERWHEEL_ABS));
 	/* What is stored while it is due counts for its next one. */
-	tw_touch(&self->table, elem.index, elem.generation, (2 << 20) + 8192);
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, (2 << 20) + 8192);
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ((1 << 20) + 4096, ev.deadline);
-	EXPECT_EQ(0, tw_advance(self->w, (2 << 20) + 4096, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, tw_advance(self->w, (2 << 20) + 8192, TIMERWHEEL_ABS));
+	EXPECT_EQ(0, timerwheel_advance(self->w, (2 << 20) + 4096, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, (2 << 20) + 8192, TIMERWHEEL_ABS));
 }
 
 TEST(touch_running)
 {
-	struct tw_config config = { .backend = BACKEND, .table = true };
+	struct timerwheel_config config = { .backend = BACKEND, .table = true };
 	struct timerwheel_add elem = { .key = 1, .deadline = 20 * MSEC };
 	struct timerwheel_event ev;
-	struct tw_wheel *wheel;
-	struct tw_table table;
+	struct timerwheel *wheel;
+	struct timerwheel_table table;
 	uint64_t began, until;
 
-	ASSERT_EQ(0, tw_open(&wheel, &config));
-	ASSERT_EQ(0, tw_table(wheel, &table));
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
+	ASSERT_EQ(0, timerwheel_table(wheel, &table));
 	/* Once more if all this took so long that it may have come too late. */
 	do {
-		began = tw_now(wheel);
+		began = timerwheel_now(wheel);
 		ASSERT_LE(0, add_elem(wheel, &elem));
 		until = began + 60 * MSEC;
-		tw_touch(&table, elem.index, elem.generation, until);
-	} while (tw_now(wheel) >= began + elem.deadline);
-	ASSERT_EQ(1, tw_wait(wheel, &ev, 1, 10000));
+		timerwheel_table_touch(&table, elem.index, elem.generation, until);
+	} while (timerwheel_now(wheel) >= began + elem.deadline);
+	ASSERT_EQ(1, timerwheel_wait(wheel, &ev, 1, 10000));
 	EXPECT_LE(until, ev.fired);
 	EXPECT_LE(until, ev.deadline);
 	EXPECT_GE(until + (1 << table.bits), ev.deadline);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 /* Where time ends a periodic timer does not begin anew for ever. */
@@ -1048,19 +1057,19 @@ TEST_F(wheel, periodic_at_the_end)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	EXPECT_EQ(1, tw_advance(self->w, INT64_MAX, 0));
+	EXPECT_EQ(1, timerwheel_advance(self->w, INT64_MAX, 0));
 	EXPECT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(0, take(self->w, &ev, 1));
 	EXPECT_EQ(0, take(self->w, &ev, 1));
 	EXPECT_EQ(false, readable(self->w));
-	EXPECT_EQ(0, tw_advance(self->w, 0, 0));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 0, 0));
 }
 
 /* ---- running clocks -------------------------------------------------------------------------- */
 
 FIXTURE(clock)
 {
-	struct tw_wheel *w;
+	struct timerwheel *w;
 	clockid_t id;
 };
 
@@ -1095,24 +1104,24 @@ FIXTURE_SETUP(clock)
 FIXTURE_TEARDOWN(clock)
 {
 	EXPECT_EQ(true, balanced(self->w));
-	tw_close(self->w);
+	timerwheel_close(self->w);
 }
 
 TEST_F(clock, now)
 {
-	uint64_t before = clock_ns(self->id), now = tw_now(self->w);
+	uint64_t before = clock_ns(self->id), now = timerwheel_now(self->w);
 	struct timerwheel_info info;
 
 	EXPECT_LE(before, now);
-	ASSERT_EQ(0, tw_info(self->w, &info));
+	ASSERT_EQ(0, timerwheel_info(self->w, &info));
 	EXPECT_LE(now, info.now);
 	EXPECT_LE(info.now, clock_ns(self->id));
-	EXPECT_EQ(-EINVAL, tw_advance(self->w, SEC, 0));
+	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, SEC, 0));
 }
 
 TEST_F(clock, never_early)
 {
-	uint64_t began = tw_now(self->w);
+	uint64_t began = timerwheel_now(self->w);
 	struct timerwheel_event ev[4];
 	long n, got = 0;
 
@@ -1120,10 +1129,10 @@ TEST_F(clock, never_early)
 	ASSERT_EQ(0, add(self->w, 2, 0, began + 10 * MSEC, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, add(self->w, 3, 0, HOUR, 0));
 	while (got < 2) {
-		n = tw_wait(self->w, ev, 4, 10000);
+		n = timerwheel_wait(self->w, ev, 4, 10000);
 		ASSERT_LT(0, n);
 		EXPECT_LE(ev[0].deadline, ev[0].fired);
-		EXPECT_LE(ev[0].fired, tw_now(self->w));
+		EXPECT_LE(ev[0].fired, timerwheel_now(self->w));
 		EXPECT_LE(began + (ev[0].key == 1 ? 30 : 10) * MSEC, ev[0].fired);
 		got += n;
 	}
@@ -1134,11 +1143,11 @@ TEST_F(clock, never_early)
 TEST_F(clock, due_without_a_call)
 {
 	struct timerwheel_remove rem = { .key = 1 };
-	struct pollfd p = { .fd = tw_fd(self->w), .events = POLLIN };
-	uint64_t deadline = tw_now(self->w) + 10 * MSEC;
+	struct pollfd p = { .fd = timerwheel_fd(self->w), .events = POLLIN };
+	uint64_t deadline = timerwheel_now(self->w) + 10 * MSEC;
 
 	ASSERT_EQ(0, add(self->w, 1, 5, deadline, TIMERWHEEL_ABS));
-	EXPECT_EQ(true, !poll(&p, 1, 0) || tw_now(self->w) >= deadline);
+	EXPECT_EQ(true, !poll(&p, 1, 0) || timerwheel_now(self->w) >= deadline);
 	EXPECT_EQ(1, poll(&p, 1, 10000));
 	nap(5 * MSEC);
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &rem));
@@ -1154,10 +1163,10 @@ TEST_F(clock, earlier_while_waiting)
 	/* Armed for later first, then for sooner. */
 	ASSERT_EQ(0, add(self->w, 1, 0, HOUR, 0));
 	ASSERT_EQ(0, add(self->w, 2, 0, 20 * MSEC, 0));
-	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
+	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, 10000));
 	EXPECT_EQ(2, ev.key);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, 5 * MSEC, 0));
-	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
+	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, 10000));
 	EXPECT_EQ(1, ev.key);
 }
 
@@ -1167,7 +1176,7 @@ TEST(far_away)
 	static const uint64_t when[] = {
 		(1ULL << 31) * SEC, (1ULL << 32) * SEC, (1ULL << 32) * SEC + 5, TIMERWHEEL_TIME_MAX,
 	};
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	size_t i;
 
 	for (i = 0; i < sizeof(when) / sizeof(*when); i++) {
@@ -1175,7 +1184,7 @@ TEST(far_away)
 		ASSERT_NE(NULL, wheel);
 		ASSERT_EQ(0, add(wheel, 1, 0, when[i], TIMERWHEEL_ABS));
 		EXPECT_EQ(false, readable(wheel)) TH_LOG("deadline %zu", i);
-		tw_close(wheel);
+		timerwheel_close(wheel);
 	}
 }
 
@@ -1183,26 +1192,26 @@ TEST(far_away)
 
 TEST(wait_times_out)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
 	uint64_t began = clock_ns(CLOCK_MONOTONIC), busy;
 	struct timerwheel_event ev;
 
 	ASSERT_NE(NULL, wheel);
-	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 0));
-	EXPECT_EQ(0, tw_wait(wheel, &ev, 0, -1));
-	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 30));
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 0));
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 0, -1));
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 30));
 	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
 	/* It sleeps. */
 	busy = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 400));
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 400));
 	EXPECT_GT(busy + 200 * MSEC, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	/* A descriptor that is readable for nothing does not shorten it. */
 	ASSERT_EQ(0, add(wheel, 1, 0, 10 * MSEC, 0));
 	ASSERT_LT(0, move(wheel, 1, HOUR, 0));
 	began = clock_ns(CLOCK_MONOTONIC);
-	EXPECT_EQ(0, tw_wait(wheel, &ev, 1, 30));
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 30));
 	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 static void ignore(int signal)
@@ -1229,7 +1238,7 @@ static void *disturb(void *arg)
 
 TEST(wait_interrupted)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
 	struct sigaction action = { .sa_handler = ignore };
 	struct disturbed disturbed = { .thread = pthread_self() };
 	struct timerwheel_event ev;
@@ -1238,10 +1247,10 @@ TEST(wait_interrupted)
 	ASSERT_NE(NULL, wheel);
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	ASSERT_EQ(0, pthread_create(&other, NULL, disturb, &disturbed));
-	EXPECT_EQ(-EINTR, tw_wait(wheel, &ev, 1, -1));
+	EXPECT_EQ(-EINTR, timerwheel_wait(wheel, &ev, 1, -1));
 	__atomic_store_n(&disturbed.over, true, __ATOMIC_RELAXED);
 	pthread_join(other, NULL);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 static void *arm_soon(void *wheel)
@@ -1253,23 +1262,23 @@ static void *arm_soon(void *wheel)
 
 TEST(wait_for_another_thread)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
 	struct timerwheel_event ev;
 	pthread_t other;
 
 	ASSERT_NE(NULL, wheel);
 	ASSERT_EQ(0, pthread_create(&other, NULL, arm_soon, wheel));
-	EXPECT_EQ(1, tw_wait(wheel, &ev, 1, -1));
+	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, -1));
 	EXPECT_EQ(9, ev.key);
 	pthread_join(other, NULL);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 /* ---- arrays of any length -------------------------------------------------------------------- */
 
 /* Has a fixture because only those can have more time, which slow kernels take. */
 FIXTURE(many) {
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 };
 
 FIXTURE_SETUP(many)
@@ -1280,7 +1289,7 @@ FIXTURE_SETUP(many)
 
 FIXTURE_TEARDOWN(many)
 {
-	tw_close(self->wheel);
+	timerwheel_close(self->wheel);
 }
 
 TEST_F_TIMEOUT(many, long_arrays, 300)
@@ -1290,7 +1299,7 @@ TEST_F_TIMEOUT(many, long_arrays, 300)
 	struct timerwheel_remove *rem = malloc(MANY * sizeof(*rem));
 	struct timerwheel_move *moves = malloc(MANY * sizeof(*moves));
 	struct timerwheel_add *adds = malloc(MANY * sizeof(*adds));
-	struct tw_wheel *wheel = self->wheel;
+	struct timerwheel *wheel = self->wheel;
 	uint64_t cursor = 0, i, bad = 0;
 
 	for (i = 0; i < MANY; i++) {
@@ -1299,21 +1308,21 @@ TEST_F_TIMEOUT(many, long_arrays, 300)
 		rem[i] = (struct timerwheel_remove){ .key = i * 7 };
 		entry[i] = (struct timerwheel_entry){ .key = i * 7 };
 	}
-	ASSERT_EQ(MANY, tw_add(wheel, adds, MANY));
-	ASSERT_EQ(MANY, tw_move(wheel, moves, MANY));
-	ASSERT_EQ(MANY, tw_get(wheel, entry, MANY));
+	ASSERT_EQ(MANY, timerwheel_add(wheel, adds, MANY));
+	ASSERT_EQ(MANY, timerwheel_move(wheel, moves, MANY));
+	ASSERT_EQ(MANY, timerwheel_get(wheel, entry, MANY));
 	for (i = 0; i < MANY; i++)
 		bad += adds[i].result || moves[i].result != 1 || entry[i].result != 1 ||
 		       entry[i].value != i || entry[i].deadline != 2 * HOUR;
-	ASSERT_EQ(MANY, tw_list(wheel, entry, MANY + 1, &cursor));
-	ASSERT_EQ(0, tw_list(wheel, entry, MANY, &cursor));
-	ASSERT_EQ(MANY - 10, tw_remove(wheel, rem, MANY - 10));
+	ASSERT_EQ(MANY, timerwheel_list(wheel, entry, MANY + 1, &cursor));
+	ASSERT_EQ(0, timerwheel_list(wheel, entry, MANY, &cursor));
+	ASSERT_EQ(MANY - 10, timerwheel_remove(wheel, rem, MANY - 10));
 	for (i = 0; i < MANY - 10; i++)
 		bad += rem[i].result != 1 || rem[i].value != i;
 	EXPECT_EQ(0, bad);
-	ASSERT_EQ(10, tw_drain(wheel, entry, MANY, 0));
-	ASSERT_EQ(MANY, tw_add(wheel, adds, MANY));
-	ASSERT_EQ(MANY, tw_drain(wheel, entry, MANY + 1, TIMERWHEEL_DRAIN_CLOSE));
+	ASSERT_EQ(10, timerwheel_drain(wheel, entry, MANY, 0));
+	ASSERT_EQ(MANY, timerwheel_add(wheel, adds, MANY));
+	ASSERT_EQ(MANY, timerwheel_drain(wheel, entry, MANY + 1, TIMERWHEEL_DRAIN_CLOSE));
 	EXPECT_EQ(true, balanced(wheel));
 	free(adds);
 	free(moves);
@@ -1323,15 +1332,15 @@ TEST_F_TIMEOUT(many, long_arrays, 300)
 
 TEST(slack_in_ticks)
 {
-	struct tw_config config = {
+	struct timerwheel_config config = {
 		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 1000,
 		.slack = 5999,
 	};
 	struct timerwheel_add elem = { .key = 2, .deadline = HOUR, .flags = TIMERWHEEL_SLACK };
 	struct timerwheel_entry entry;
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 
-	ASSERT_EQ(0, tw_open(&wheel, &config));
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	ASSERT_EQ(0, add(wheel, 1, 0, HOUR, 0));
 	ASSERT_EQ(1, get(wheel, 1, &entry));
 	EXPECT_EQ(5000, entry.slack);
@@ -1342,15 +1351,15 @@ TEST(slack_in_ticks)
 	ASSERT_EQ(1, add_elem(wheel, &elem));
 	ASSERT_EQ(1, get(wheel, 2, &entry));
 	EXPECT_EQ(0xffffffffULL * 1000, entry.slack);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 
 	/* With long ticks there is another limit. */
 	config.tick = HOUR;
-	ASSERT_EQ(0, tw_open(&wheel, &config));
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	ASSERT_EQ(0, add_elem(wheel, &elem));
 	ASSERT_EQ(1, get(wheel, 2, &entry));
 	EXPECT_EQ((1ULL << 61) / HOUR * HOUR, entry.slack);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 /* ---- several threads ------------------------------------------------------------------------- */
@@ -1358,7 +1367,7 @@ TEST(slack_in_ticks)
 enum { THREADS = 3, ROUNDS = 300, OWN = 40 };
 
 struct worker {
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	uint64_t first;
 	long removed, taken, wrong;
 };
@@ -1382,9 +1391,9 @@ static void *work(void *arg)
 			};
 			rem[i] = (struct timerwheel_remove){ .key = adds[i].key };
 		}
-		me->wrong += tw_add(me->wheel, adds, OWN) != OWN;
-		me->wrong += tw_move(me->wheel, moves, OWN / 2) != OWN / 2;
-		me->wrong += tw_remove(me->wheel, rem, OWN / 4) != OWN / 4;
+		me->wrong += timerwheel_add(me->wheel, adds, OWN) != OWN;
+		me->wrong += timerwheel_move(me->wheel, moves, OWN / 2) != OWN / 2;
+		me->wrong += timerwheel_remove(me->wheel, rem, OWN / 4) != OWN / 4;
 		for (i = 0; i < OWN; i++)
 			me->wrong += adds[i].result != 0;
 		for (i = 0; i < OWN / 4; i++)
@@ -1400,7 +1409,7 @@ static void *collect(void *arg)
 	long n, i;
 
 	for (;;) {
-		n = tw_wait(me->wheel, ev, 64, -1);
+		n = timerwheel_wait(me->wheel, ev, 64, -1);
 		if (n < 0)
 			me->wrong++;
 		for (i = 0; i < n; i++) {
@@ -1416,7 +1425,7 @@ TEST(threads)
 {
 	struct worker worker[THREADS + 1] = { 0 };
 	struct timerwheel_stats s;
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
 	pthread_t thread[THREADS + 1];
 	long removed = 0, i;
 
@@ -1434,14 +1443,14 @@ TEST(threads)
 	/* The collector ends once all are through: this one is the last. */
 	do {
 		nap(MSEC);
-		ASSERT_EQ(0, tw_stats(wheel, &s));
+		ASSERT_EQ(0, timerwheel_stats(wheel, &s));
 	} while (s.pending + s.due);
 	ASSERT_EQ(0, add(wheel, 0, 0, 0, 0));
 	pthread_join(thread[0], NULL);
 	EXPECT_EQ(0, worker[0].wrong);
 	EXPECT_EQ(THREADS * ROUNDS * OWN, removed + worker[0].taken);
 	EXPECT_EQ(true, balanced(wheel));
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 static void *add_cancelled(void *wheel)
@@ -1455,7 +1464,7 @@ static void *add_cancelled(void *wheel)
 /* Who is cancelled meanwhile leaves the wheel to the others: it is so only afterwards. */
 TEST(thread_is_cancelled)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
 	struct timerwheel_event ev;
 	pthread_t other;
 	void *end;
@@ -1464,16 +1473,16 @@ TEST(thread_is_cancelled)
 	ASSERT_EQ(0, pthread_create(&other, NULL, add_cancelled, wheel));
 	ASSERT_EQ(0, pthread_join(other, &end));
 	EXPECT_EQ(wheel, end);
-	EXPECT_EQ(1, tw_wait(wheel, &ev, 1, 10000));
+	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, 10000));
 	EXPECT_EQ(1, ev.key);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 /* ---- after fork() ---------------------------------------------------------------------------- */
 
 TEST(fork_and_close)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
 	struct timerwheel_event ev;
 	pid_t pid;
 
@@ -1482,29 +1491,29 @@ TEST(fork_and_close)
 	ASSERT_EQ(0, add(wheel, 1, 0, 30 * MSEC, 0));
 	pid = fork();
 	if (!pid) {
-		tw_close(wheel);
+		timerwheel_close(wheel);
 		_exit(0);
 	}
 	ASSERT_EQ(0, reap(pid));
-	EXPECT_EQ(1, tw_wait(wheel, &ev, 1, 10000));
-	tw_close(wheel);
+	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, 10000));
+	timerwheel_close(wheel);
 }
 
 /* ---- what is different ----------------------------------------------------------------------- */
 
 TEST(adopt_errors)
 {
-	struct tw_wheel *wheel = NULL;
+	struct timerwheel *wheel = NULL;
 	int pipes[2];
 
 	ASSERT_EQ(0, pipe(pipes));
-	EXPECT_EQ(-EBADF, tw_adopt(&wheel, -1, false));
-	EXPECT_EQ(-ENOTTY, tw_adopt(&wheel, pipes[0], false));
+	EXPECT_EQ(-EBADF, timerwheel_adopt(&wheel, -1, false));
+	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&wheel, pipes[0], false));
 	EXPECT_EQ(NULL, wheel);
 	/* It stayed open. */
 	EXPECT_EQ(0, fcntl(pipes[0], F_GETFL));
 	fail_allocation = 0;
-	EXPECT_EQ(-ENOMEM, tw_adopt(&wheel, pipes[0], false));
+	EXPECT_EQ(-ENOMEM, timerwheel_adopt(&wheel, pipes[0], false));
 	EXPECT_EQ(0, fcntl(pipes[0], F_GETFL));
 }
 
@@ -1512,20 +1521,20 @@ TEST(adopt_errors)
 
 TEST_F(wheel, not_supported)
 {
-	EXPECT_EQ(-ENOTSUP, tw_share(self->w));
-	EXPECT_EQ(-ENOTSUP, tw_monitor(self->w, 0, 0));
+	EXPECT_EQ(-ENOTSUP, timerwheel_share(self->w));
+	EXPECT_EQ(-ENOTSUP, timerwheel_monitor(self->w, 0, 0));
 }
 
 TEST_F(wheel, adopt_a_timerfd)
 {
-	struct tw_wheel *other;
+	struct timerwheel *other;
 
-	EXPECT_EQ(-ENOTTY, tw_adopt(&other, tw_fd(self->w), false));
+	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&other, timerwheel_fd(self->w), false));
 }
 
 TEST(add_no_memory)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
 	struct timerwheel_add elem[3] = { { .key = 1 }, { .key = 2 }, { .key = 3 } };
 	uint64_t key;
 	int n;
@@ -1534,11 +1543,11 @@ TEST(add_no_memory)
 	ASSERT_NE(NULL, wheel);
 	for (n = 0; n < 3; n++) {
 		fail_allocation = n;
-		ASSERT_EQ(1, tw_add(wheel, elem, 1));
+		ASSERT_EQ(1, timerwheel_add(wheel, elem, 1));
 		EXPECT_EQ(-ENOMEM, elem[0].result);
 	}
 	fail_allocation = 0;
-	ASSERT_EQ(3, tw_add(wheel, elem, 3));
+	ASSERT_EQ(3, timerwheel_add(wheel, elem, 3));
 	EXPECT_EQ(-ENOMEM, elem[0].result);
 	EXPECT_EQ(0, elem[1].result);
 	EXPECT_EQ(0, elem[2].result);
@@ -1551,62 +1560,64 @@ TEST(add_no_memory)
 	while (--key > 1)
 		EXPECT_LT(0, rm(wheel, key)) TH_LOG("key %d", (int)key);
 	EXPECT_EQ(true, balanced(wheel));
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 #else
 
 TEST(device_errors)
 {
-	struct tw_config config = { .backend = BACKEND };
+	struct timerwheel_config config = { .backend = BACKEND };
 	struct timerwheel_add *adds;
 	struct timerwheel_event *ev;
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	size_t page = getpagesize();
 	uint64_t cursor = 0;
 	char *edge;
 	int fd, i;
 
-	ASSERT_EQ(0, tw_open(&wheel, &config));
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_EQ(0, mprotect(edge + page, page, PROT_NONE));
 	adds = (struct timerwheel_add *)(edge + page) - 2;
 	adds[0] = (struct timerwheel_add){ .key = 1, .deadline = 0 };
 	adds[1] = (struct timerwheel_add){ .key = 2, .deadline = 0 };
 	/* As far as it goes, then the error. */
-	EXPECT_EQ(2, tw_add(wheel, adds, 3));
-	EXPECT_EQ(-EFAULT, tw_add(wheel, adds + 2, 1));
-	EXPECT_EQ(-EFAULT, tw_get(wheel, (struct timerwheel_entry *)(adds + 2), 1));
-	EXPECT_EQ(-EFAULT, tw_move(wheel, (struct timerwheel_move *)(adds + 2), 1));
-	EXPECT_EQ(-EFAULT, tw_remove(wheel, (struct timerwheel_remove *)(adds + 2), 1));
+	EXPECT_EQ(2, timerwheel_add(wheel, adds, 3));
+	EXPECT_EQ(-EFAULT, timerwheel_add(wheel, adds + 2, 1));
+	EXPECT_EQ(-EFAULT, timerwheel_get(wheel, (struct timerwheel_entry *)(adds + 2), 1));
+	EXPECT_EQ(-EFAULT, timerwheel_move(wheel, (struct timerwheel_move *)(adds + 2), 1));
+	EXPECT_EQ(-EFAULT, timerwheel_remove(wheel, (struct timerwheel_remove *)(adds + 2), 1));
 	EXPECT_EQ(-EFAULT,
-		  tw_list(wheel, (struct timerwheel_entry *)(adds + 2), 1, &cursor));
+		  timerwheel_list(wheel, (struct timerwheel_entry *)(adds + 2), 1, &cursor));
 	EXPECT_EQ(0, cursor);
-	EXPECT_EQ(-EFAULT, tw_drain(wheel, (struct timerwheel_entry *)(adds + 2), 1, 0));
+	EXPECT_EQ(-EFAULT, timerwheel_drain(wheel, (struct timerwheel_entry *)(adds + 2), 1, 0));
 	ev = (struct timerwheel_event *)(edge + page);
-	EXPECT_EQ(-EFAULT, tw_take(wheel, ev, 1));
-	EXPECT_EQ(2, tw_take(wheel, ev - 2, 2));
-	tw_close(wheel);
+	EXPECT_EQ(-EFAULT, timerwheel_take(wheel, ev, 1));
+	EXPECT_EQ(2, timerwheel_take(wheel, ev - 2, 2));
+	timerwheel_close(wheel);
 
 	/* Larger events than are known here: read would give them. */
 	fd = open("/dev/timerwheel", O_RDWR);
 	event_size = sizeof(*ev) + 8;
-	EXPECT_EQ(-EPROTO, tw_adopt(&wheel, fd, true));
+	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, true));
 	event_size = 0;
-	EXPECT_EQ(0, tw_adopt(&wheel, fd, true));
-	tw_close(wheel);
+	EXPECT_EQ(0, timerwheel_adopt(&wheel, fd, true));
+	timerwheel_close(wheel);
 
 	for (i = 0; i < 2; i++) {
 		fd = open("/dev/timerwheel", i ? O_WRONLY : O_RDONLY);
 		ASSERT_LE(0, fd);
-		EXPECT_EQ(-EACCES, tw_adopt(&wheel, fd, true));
+		EXPECT_EQ(-EACCES, timerwheel_adopt(&wheel, fd, true));
 		/* A shell's exec 3</dev/timerwheel, say: to look at. */
-		EXPECT_EQ(i ? -EACCES : 0, tw_adopt(&wheel, fd, false));
+		EXPECT_EQ(i ? -EACCES : 0, timerwheel_adopt(&wheel, fd, false));
 		if (!i) {
-			EXPECT_EQ(-EBADF, tw_add(wheel, &(struct timerwheel_add){ .key = 1 }, 1));
-			EXPECT_EQ(-EBADF, tw_drain(wheel, &(struct timerwheel_entry){ 0 }, 1, 0));
-			EXPECT_EQ(0, tw_take(wheel, ev - 2, 2));
-			tw_close(wheel);
+			EXPECT_EQ(-EBADF, timerwheel_add(wheel,
+							 &(struct timerwheel_add){ .key = 1 }, 1));
+			EXPECT_EQ(-EBADF, timerwheel_drain(wheel, &(struct timerwheel_entry){ 0 },
+							   1, 0));
+			EXPECT_EQ(0, timerwheel_take(wheel, ev - 2, 2));
+			timerwheel_close(wheel);
 		}
 		EXPECT_EQ(i ? 0 : -1, close(fd));
 	}
@@ -1617,7 +1628,7 @@ TEST(device_calls_cut_short)
 {
 	struct timerwheel_entry entry[10] = { 0 };
 	struct timerwheel_remove rem[10] = { 0 };
-	struct tw_wheel *wheel = wheel_manual(0, 0);
+	struct timerwheel *wheel = wheel_manual(0, 0);
 	struct timerwheel_move moves[10] = { 0 };
 	struct timerwheel_add adds[10] = { 0 };
 	int i;
@@ -1631,11 +1642,11 @@ TEST(device_calls_cut_short)
 	}
 	most_elements = 3;
 	ioctls = 0;
-	EXPECT_EQ(10, tw_add(wheel, adds, 10));
+	EXPECT_EQ(10, timerwheel_add(wheel, adds, 10));
 	EXPECT_EQ(4, ioctls);
-	EXPECT_EQ(10, tw_move(wheel, moves, 10));
-	EXPECT_EQ(10, tw_get(wheel, entry, 10));
-	EXPECT_EQ(10, tw_remove(wheel, rem, 10));
+	EXPECT_EQ(10, timerwheel_move(wheel, moves, 10));
+	EXPECT_EQ(10, timerwheel_get(wheel, entry, 10));
+	EXPECT_EQ(10, timerwheel_remove(wheel, rem, 10));
 	for (i = 0; i < 10; i++) {
 		EXPECT_EQ(TIMERWHEEL_WAS_NONE, adds[i].result);
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, moves[i].result);
@@ -1645,11 +1656,11 @@ TEST(device_calls_cut_short)
 	}
 	/* Until one fails: what comes then is for the next try. */
 	fail_ioctl = 2;
-	EXPECT_EQ(6, tw_add(wheel, adds, 10));
-	EXPECT_EQ(4, tw_add(wheel, adds + 6, 4));
+	EXPECT_EQ(6, timerwheel_add(wheel, adds, 10));
+	EXPECT_EQ(4, timerwheel_add(wheel, adds + 6, 4));
 	most_elements = 0;
 	EXPECT_EQ(true, balanced(wheel));
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 /* A call that fails as a whole: nothing done, or as much as was done before it. */
@@ -1660,7 +1671,7 @@ TEST(device_calls_fail)
 	struct timerwheel_remove *rem = calloc(MANY, sizeof(*rem));
 	struct timerwheel_move *moves = calloc(MANY, sizeof(*moves));
 	struct timerwheel_add *adds = calloc(MANY, sizeof(*adds));
-	struct tw_wheel *wheel = wheel_manual(0, 0);
+	struct timerwheel *wheel = wheel_manual(0, 0);
 	uint64_t cursor = 0, i;
 	int n;
 
@@ -1675,40 +1686,40 @@ TEST(device_calls_fail)
 	for (n = 0; n < 2; n++) {
 		/* The first call, or the second one that so many elements take. */
 		fail_ioctl = n;
-		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, tw_add(wheel, adds, MANY));
+		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, timerwheel_add(wheel, adds, MANY));
 	}
-	EXPECT_EQ(10, tw_add(wheel, adds + TIMERWHEEL_BATCH_MAX, 10));
+	EXPECT_EQ(10, timerwheel_add(wheel, adds + TIMERWHEEL_BATCH_MAX, 10));
 	for (n = 0; n < 2; n++) {
 		fail_ioctl = n;
-		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, tw_move(wheel, moves, MANY));
+		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, timerwheel_move(wheel, moves, MANY));
 		fail_ioctl = n;
-		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, tw_get(wheel, entry, MANY));
+		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, timerwheel_get(wheel, entry, MANY));
 		cursor = 0;
 		fail_ioctl = n;
 		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR,
-			  tw_list(wheel, entry, MANY, &cursor));
+			  timerwheel_list(wheel, entry, MANY, &cursor));
 	}
-	EXPECT_EQ(10, tw_list(wheel, entry, MANY, &cursor));
+	EXPECT_EQ(10, timerwheel_list(wheel, entry, MANY, &cursor));
 	fail_ioctl = 0;
-	EXPECT_EQ(-EINTR, tw_remove(wheel, rem, MANY));
+	EXPECT_EQ(-EINTR, timerwheel_remove(wheel, rem, MANY));
 	fail_ioctl = 1;
-	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, tw_remove(wheel, rem, MANY));
+	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, timerwheel_remove(wheel, rem, MANY));
 	fail_ioctl = 0;
-	EXPECT_EQ(-EINTR, tw_drain(wheel, entry, MANY, 0));
-	EXPECT_EQ(10, tw_drain(wheel, entry, MANY, 0));
+	EXPECT_EQ(-EINTR, timerwheel_drain(wheel, entry, MANY, 0));
+	EXPECT_EQ(10, timerwheel_drain(wheel, entry, MANY, 0));
 	fail_ioctl = 0;
-	EXPECT_EQ(-EINTR, tw_advance(wheel, SEC, 0));
-	EXPECT_EQ(0, tw_now(wheel));
+	EXPECT_EQ(-EINTR, timerwheel_advance(wheel, SEC, 0));
+	EXPECT_EQ(0, timerwheel_now(wheel));
 	ioctl_error = ENFILE;
 	fail_ioctl = 0;
-	EXPECT_EQ(-ENFILE, tw_monitor(wheel, 0, 0));
+	EXPECT_EQ(-ENFILE, timerwheel_monitor(wheel, 0, 0));
 	ioctl_error = ENOMEM;
 	fail_ioctl = 0;
-	EXPECT_EQ(-ENOMEM, tw_monitor(wheel, 0, 0));
+	EXPECT_EQ(-ENOMEM, timerwheel_monitor(wheel, 0, 0));
 	fail_ioctl = 0;
-	EXPECT_EQ(-ENOMEM, tw_add(wheel, adds, 1));
+	EXPECT_EQ(-ENOMEM, timerwheel_add(wheel, adds, 1));
 	EXPECT_EQ(-1, fail_ioctl);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	free(adds);
 	free(moves);
 	free(rem);
@@ -1718,34 +1729,34 @@ TEST(device_calls_fail)
 TEST(device_quota)
 {
 	const char *path = "/sys/module/timerwheel/parameters/max_user_memory";
-	struct tw_config config = { .backend = BACKEND, .ring = 1024 };
-	struct tw_config plain = { .backend = BACKEND };
+	struct timerwheel_config config = { .backend = BACKEND, .ring = 1024 };
+	struct timerwheel_config plain = { .backend = BACKEND };
 	struct timerwheel_stats stats;
 	struct timerwheel_info info;
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	char before[32] = "", cap[32];
 	int fd = open(path, O_RDWR), n;
 
 	ASSERT_LE(0, fd);
 	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
-	ASSERT_EQ(0, tw_open(&wheel, &plain));
+	ASSERT_EQ(0, timerwheel_open(&wheel, &plain));
 	/* The first page of timers, and room for one more wheel, but not for its ring. */
 	ASSERT_EQ(0, add(wheel, 0, 0, HOUR, 0));
 	/* Wheels of other tests are freed a moment after they were closed. */
 	do {
-		ASSERT_EQ(0, tw_info(wheel, &info));
-		ASSERT_EQ(0, tw_stats(wheel, &stats));
+		ASSERT_EQ(0, timerwheel_info(wheel, &info));
+		ASSERT_EQ(0, timerwheel_stats(wheel, &stats));
 	} while (info.user_memory != stats.memory);
 	n = snprintf(cap, sizeof(cap), "%llu", info.user_memory + 3000);
 	ASSERT_EQ(n, pwrite(fd, cap, n, 0));
 	EXPECT_EQ(-EDQUOT, try_open(&config));
-	EXPECT_EQ(-EDQUOT, tw_monitor(wheel, 0, 0));
+	EXPECT_EQ(-EDQUOT, timerwheel_monitor(wheel, 0, 0));
 	for (n = 1; n < 63; n++)
 		ASSERT_EQ(0, add(wheel, n, 0, HOUR, 0));
 	EXPECT_EQ(-EDQUOT, add(wheel, n, 0, HOUR, 0));
 	ASSERT_EQ(1, pwrite(fd, "1", 1, 0));
 	EXPECT_EQ(-EDQUOT, try_open(&plain));
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	ASSERT_EQ(strlen(before), pwrite(fd, before, strlen(before), 0));
 	EXPECT_EQ(0, try_open(&config));
 	close(fd);
@@ -1754,7 +1765,7 @@ TEST(device_quota)
 TEST(ring)
 {
 	enum { RING = 8, MANY = 100 };
-	struct tw_wheel *wheel = wheel_manual(MANY, RING);
+	struct timerwheel *wheel = wheel_manual(MANY, RING);
 	struct timerwheel_event ev[MANY];
 	uint64_t key;
 	long n, got = 0, i;
@@ -1763,7 +1774,7 @@ TEST(ring)
 	ASSERT_NE(NULL, wheel);
 	for (key = 0; key < MANY; key++)
 		ASSERT_EQ(0, add(wheel, key, key * 2, key + 1, 0));
-	EXPECT_EQ(MANY, tw_advance(wheel, MANY, 0));
+	EXPECT_EQ(MANY, timerwheel_advance(wheel, MANY, 0));
 	EXPECT_EQ(true, readable(wheel));
 	/* Events that cannot flow now do so with the next call. */
 	ASSERT_EQ(RING, take(wheel, ev, 30));
@@ -1781,54 +1792,54 @@ TEST(ring)
 	EXPECT_EQ(0, n);
 	EXPECT_EQ(MANY, got);
 	EXPECT_EQ(false, readable(wheel));
-	EXPECT_EQ(0, tw_take(wheel, ev, 0));
+	EXPECT_EQ(0, timerwheel_take(wheel, ev, 0));
 	EXPECT_EQ(true, balanced(wheel));
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 TEST(ring_wait)
 {
-	struct tw_config config = { .backend = BACKEND, .ring = 64 };
+	struct timerwheel_config config = { .backend = BACKEND, .ring = 64 };
 	struct timerwheel_event ev[8];
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	uint64_t began;
 	pthread_t other;
 	long n, got;
 
-	ASSERT_EQ(0, tw_open(&wheel, &config));
-	began = tw_now(wheel);
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
+	began = timerwheel_now(wheel);
 	for (got = 0; got < 50; got++)
 		ASSERT_EQ(0, add(wheel, got + 1, 0, got * MSEC, 0));
 	for (got = 0; got < 50; got += n) {
-		n = tw_wait(wheel, ev, 8, 10000);
+		n = timerwheel_wait(wheel, ev, 8, 10000);
 		ASSERT_LT(0, n);
 		EXPECT_LE(ev[0].deadline, ev[0].fired);
 	}
-	EXPECT_LE(began + 49 * MSEC, tw_now(wheel));
-	EXPECT_EQ(0, tw_wait(wheel, ev, 8, 5));
+	EXPECT_LE(began + 49 * MSEC, timerwheel_now(wheel));
+	EXPECT_EQ(0, timerwheel_wait(wheel, ev, 8, 5));
 	ASSERT_EQ(0, pthread_create(&other, NULL, arm_soon, wheel));
-	EXPECT_EQ(1, tw_wait(wheel, ev, 8, -1));
+	EXPECT_EQ(1, timerwheel_wait(wheel, ev, 8, -1));
 	EXPECT_EQ(9, ev[0].key);
 	pthread_join(other, NULL);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 }
 
 TEST(monitor)
 {
-	struct tw_wheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
 	struct timerwheel_event ev;
 	struct rlimit limit;
 	int fd[TIMERWHEEL_MONITORS_MAX], i, next;
 
 	ASSERT_NE(NULL, wheel);
-	EXPECT_EQ(-EINVAL, tw_monitor(wheel, 0, ~0U));
-	EXPECT_EQ(-EINVAL, tw_monitor(wheel, TIMERWHEEL_RING_MAX + 1, 0));
+	EXPECT_EQ(-EINVAL, timerwheel_monitor(wheel, 0, ~0U));
+	EXPECT_EQ(-EINVAL, timerwheel_monitor(wheel, TIMERWHEEL_RING_MAX + 1, 0));
 	for (i = 0; i < TIMERWHEEL_MONITORS_MAX; i++) {
-		fd[i] = tw_monitor(wheel, 4, TIMERWHEEL_MONITOR_NONBLOCK);
+		fd[i] = timerwheel_monitor(wheel, 4, TIMERWHEEL_MONITOR_NONBLOCK);
 		ASSERT_LE(0, fd[i]);
 	}
-	EXPECT_EQ(-ENOSPC, tw_monitor(wheel, 0, 0));
-	EXPECT_EQ(-ENOTTY, tw_adopt(&wheel, fd[1], false));
+	EXPECT_EQ(-ENOSPC, timerwheel_monitor(wheel, 0, 0));
+	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&wheel, fd[1], false));
 	close(fd[1]);
 	next = dup(0);
 	close(next);
@@ -1837,14 +1848,14 @@ TEST(monitor)
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	/* A hole below what is open already does not count. */
 	ASSERT_EQ(next, dup(0) < 0 ? next : -1);
-	EXPECT_EQ(-EMFILE, tw_monitor(wheel, 0, 0));
+	EXPECT_EQ(-EMFILE, timerwheel_monitor(wheel, 0, 0));
 	ASSERT_EQ(0, add(wheel, 5, 50, 0, 0));
 	ASSERT_EQ(1, take(wheel, &ev, 1));
 	poison(&ev, sizeof(ev));
 	EXPECT_EQ(sizeof(ev), read(fd[0], &ev, sizeof(ev)));
 	EXPECT_EQ(5, ev.key);
 	EXPECT_EQ(50, ev.value);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	EXPECT_EQ(0, read(fd[0], &ev, sizeof(ev)));
 }
 
@@ -1893,7 +1904,7 @@ static int receive_fd(int socket)
 static int orphan(uint32_t ring)
 {
 	struct timerwheel_event ev[2];
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	int sockets[2], fd;
 	uint64_t key;
 	pid_t pid;
@@ -1906,8 +1917,8 @@ static int orphan(uint32_t ring)
 		for (key = 0; wheel && key < 5; key++)
 			add(wheel, key, key * 3, key + 1, 0);
 		add(wheel, 77, 777, HOUR, 0);
-		if (!wheel || tw_advance(wheel, 5, 0) != 5 || take(wheel, ev, 2) != 2 ||
-		    send_fd(sockets[1], tw_share(wheel)))
+		if (!wheel || timerwheel_advance(wheel, 5, 0) != 5 || take(wheel, ev, 2) != 2 ||
+		    send_fd(sockets[1], timerwheel_share(wheel)))
 			_exit(1);
 		raise(SIGKILL);
 	}
@@ -1917,7 +1928,7 @@ static int orphan(uint32_t ring)
 
 FIXTURE(heir)
 {
-	struct tw_wheel *w;
+	struct timerwheel *w;
 };
 
 FIXTURE_VARIANT(heir)
@@ -1946,16 +1957,16 @@ FIXTURE_SETUP(heir)
 	int fd = orphan(variant->ring);
 
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, tw_adopt(&self->w, fd, true));
-	EXPECT_EQ(fd, tw_fd(self->w));
+	ASSERT_EQ(0, timerwheel_adopt(&self->w, fd, true));
+	EXPECT_EQ(fd, timerwheel_fd(self->w));
 }
 
 FIXTURE_TEARDOWN(heir)
 {
-	int fd = tw_fd(self->w);
+	int fd = timerwheel_fd(self->w);
 
 	EXPECT_EQ(true, balanced(self->w));
-	tw_close(self->w);
+	timerwheel_close(self->w);
 	EXPECT_EQ(-1, fcntl(fd, F_GETFL));
 }
 
@@ -1964,11 +1975,11 @@ TEST_F(heir, continues)
 {
 	struct timerwheel_entry entry;
 	struct timerwheel_event ev[8];
-	struct tw_table table;
+	struct timerwheel_table table;
 	long n, i, got = 0;
 
-	EXPECT_EQ(TW_DEVICE, tw_backend(self->w));
-	EXPECT_EQ(5, tw_now(self->w));
+	EXPECT_EQ(TIMERWHEEL_BACKEND_DEVICE, timerwheel_backend(self->w));
+	EXPECT_EQ(5, timerwheel_now(self->w));
 	while ((n = take(self->w, ev, 8)) > 0) {
 		for (i = 0; i < n; i++) {
 			EXPECT_EQ(2 + got + i, ev[i].key);
@@ -1977,29 +1988,29 @@ TEST_F(heir, continues)
 		got += n;
 	}
 	EXPECT_EQ(3, got);
-	ASSERT_EQ(0, tw_table(self->w, &table));
+	ASSERT_EQ(0, timerwheel_table(self->w, &table));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 77, &entry));
 	EXPECT_EQ(777, entry.value);
-	tw_touch(&table, entry.index, entry.generation, 2 * HOUR);
-	EXPECT_EQ(0, tw_advance(self->w, HOUR, 0));
-	EXPECT_EQ(1, tw_advance(self->w, HOUR + SEC, 0));
+	timerwheel_table_touch(&table, entry.index, entry.generation, 2 * HOUR);
+	EXPECT_EQ(0, timerwheel_advance(self->w, HOUR, 0));
+	EXPECT_EQ(1, timerwheel_advance(self->w, HOUR + SEC, 0));
 	EXPECT_EQ(1, take(self->w, ev, 8));
 }
 
 TEST(adopt_no_memory)
 {
-	struct tw_wheel *wheel = NULL;
+	struct timerwheel *wheel = NULL;
 	int n, fd = orphan(16);
 
 	ASSERT_LE(0, fd);
 	for (n = 0; n < 3; n++) {
 		fail_allocation = n;
-		EXPECT_EQ(-ENOMEM, tw_adopt(&wheel, fd, true));
+		EXPECT_EQ(-ENOMEM, timerwheel_adopt(&wheel, fd, true));
 	}
 	EXPECT_EQ(NULL, wheel);
 	/* It stayed open: try again. */
-	EXPECT_EQ(0, tw_adopt(&wheel, fd, true));
-	tw_close(wheel);
+	EXPECT_EQ(0, timerwheel_adopt(&wheel, fd, true));
+	timerwheel_close(wheel);
 }
 
 #endif

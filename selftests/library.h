@@ -35,7 +35,7 @@
 #include "../tools/lib/timerwheel.h"
 #include "lib/wrap.h"
 
-/* As in tw_test.h, whose names are those of the library. */
+/* As in tw_test.h. */
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -43,10 +43,10 @@
 #pragma GCC diagnostic pop
 
 #ifdef PROCESS
-#define BACKEND		TW_PROCESS
+#define BACKEND		TIMERWHEEL_BACKEND_PROCESS
 #define ON_DEVICE	false
 #else
-#define BACKEND		TW_DEVICE
+#define BACKEND		TIMERWHEEL_BACKEND_DEVICE
 #define ON_DEVICE	true
 #endif
 
@@ -117,24 +117,24 @@ static inline bool leaks(void)
 }
 
 /* A wheel with a clock; NULL: it could not be made */
-static inline struct tw_wheel *wheel_of(uint32_t clock)
+static inline struct timerwheel *wheel_of(uint32_t clock)
 {
-	struct tw_config config = { .backend = BACKEND, .clock = clock };
-	struct tw_wheel *wheel;
+	struct timerwheel_config config = { .backend = BACKEND, .clock = clock };
+	struct timerwheel *wheel;
 
-	return tw_open(&wheel, &config) ? NULL : wheel;
+	return timerwheel_open(&wheel, &config) ? NULL : wheel;
 }
 
 /* A MANUAL wheel whose times are exact, with a deadline table and room for @capacity timers */
-static inline struct tw_wheel *wheel_manual(uint32_t capacity, uint32_t ring)
+static inline struct timerwheel *wheel_manual(uint32_t capacity, uint32_t ring)
 {
-	struct tw_config config = {
+	struct timerwheel_config config = {
 		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 1,
 		.capacity = capacity, .ring = ring, .table = true,
 	};
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 
-	return tw_open(&wheel, &config) ? NULL : wheel;
+	return timerwheel_open(&wheel, &config) ? NULL : wheel;
 }
 
 /* One element in a call: its result. A call that failed gives -10000 less its errno. */
@@ -143,16 +143,16 @@ static inline int result_of(long ret, int result)
 	return ret == 1 ? result : -10000 + (int)ret;
 }
 
-static inline int add_elem(struct tw_wheel *wheel, struct timerwheel_add *add)
+static inline int add_elem(struct timerwheel *wheel, struct timerwheel_add *add)
 {
 	long ret;
 
 	poison(&add->result, 3 * sizeof(add->result));
-	ret = tw_add(wheel, add, 1);
+	ret = timerwheel_add(wheel, add, 1);
 	return result_of(ret, add->result);
 }
 
-static inline int add(struct tw_wheel *wheel, uint64_t key, uint64_t value, uint64_t deadline,
+static inline int add(struct timerwheel *wheel, uint64_t key, uint64_t value, uint64_t deadline,
 		      uint32_t flags)
 {
 	struct timerwheel_add elem = {
@@ -162,69 +162,69 @@ static inline int add(struct tw_wheel *wheel, uint64_t key, uint64_t value, uint
 	return add_elem(wheel, &elem);
 }
 
-static inline int move(struct tw_wheel *wheel, uint64_t key, uint64_t deadline, uint32_t flags)
+static inline int move(struct timerwheel *wheel, uint64_t key, uint64_t deadline, uint32_t flags)
 {
 	struct timerwheel_move elem = { .key = key, .deadline = deadline, .flags = flags };
-	long ret = tw_move(wheel, &elem, 1);
+	long ret = timerwheel_move(wheel, &elem, 1);
 
 	return result_of(ret, elem.result);
 }
 
-static inline int remove_elem(struct tw_wheel *wheel, struct timerwheel_remove *elem)
+static inline int remove_elem(struct timerwheel *wheel, struct timerwheel_remove *elem)
 {
 	long ret;
 
 	poison(&elem->value, sizeof(elem->value));
 	poison(&elem->left, sizeof(elem->left));
 	poison(&elem->result, sizeof(elem->result));
-	ret = tw_remove(wheel, elem, 1);
+	ret = timerwheel_remove(wheel, elem, 1);
 	return result_of(ret, elem->result);
 }
 
-static inline int rm(struct tw_wheel *wheel, uint64_t key)
+static inline int rm(struct timerwheel *wheel, uint64_t key)
 {
 	struct timerwheel_remove elem = { .key = key };
 
 	return remove_elem(wheel, &elem);
 }
 
-static inline int get(struct tw_wheel *wheel, uint64_t key, struct timerwheel_entry *entry)
+static inline int get(struct timerwheel *wheel, uint64_t key, struct timerwheel_entry *entry)
 {
 	long ret;
 
 	poison(entry, sizeof(*entry));
 	entry->key = key;
 	entry->flags = 0;
-	ret = tw_get(wheel, entry, 1);
+	ret = timerwheel_get(wheel, entry, 1);
 	return result_of(ret, entry->result);
 }
 
-/* As tw_take(), with what is not returned poisoned */
-static inline long take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+/* As timerwheel_take(), with what is not returned poisoned */
+static inline long take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
 	long n;
 
 	poison(events, count * sizeof(*events));
-	n = tw_take(wheel, events, count);
+	n = timerwheel_take(wheel, events, count);
 	if (n < 0 || n > (long)count || !poisoned(events + n, (count - n) * sizeof(*events)))
 		return n < 0 ? n : -EPROTO;
 	return n;
 }
 
-static inline bool readable(struct tw_wheel *wheel)
+static inline bool readable(struct timerwheel *wheel)
 {
-	struct pollfd p = { .fd = tw_fd(wheel), .events = POLLIN };
+	struct pollfd p = { .fd = timerwheel_fd(wheel), .events = POLLIN };
 
 	return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
 }
 
 /* Each arming ended in exactly one way, or not yet. */
-static inline bool balanced(struct tw_wheel *wheel)
+static inline bool balanced(struct timerwheel *wheel)
 {
 	struct timerwheel_stats s;
 
 	poison(&s, sizeof(s));
-	return !tw_stats(wheel, &s) &&
+	return !timerwheel_stats(wheel, &s) &&
 	       s.armed + s.rearmed == s.delivered + s.removed + s.replaced + s.drained +
 				      s.pending + s.due;
 }

@@ -11,7 +11,7 @@ static int set_clock(uint64_t ns)
 
 FIXTURE(set)
 {
-	struct tw_wheel *w;
+	struct timerwheel *w;
 	uint64_t began;
 };
 
@@ -19,13 +19,13 @@ FIXTURE_SETUP(set)
 {
 	self->w = wheel_of(TIMERWHEEL_CLOCK_REALTIME);
 	ASSERT_NE(NULL, self->w);
-	self->began = tw_now(self->w);
+	self->began = timerwheel_now(self->w);
 }
 
 FIXTURE_TEARDOWN(set)
 {
 	EXPECT_EQ(0, set_clock(self->began));
-	tw_close(self->w);
+	timerwheel_close(self->w);
 }
 
 TEST_F(set, forward)
@@ -33,9 +33,9 @@ TEST_F(set, forward)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add(self->w, 1, 0, self->began + HOUR, TIMERWHEEL_ABS));
-	EXPECT_EQ(0, tw_wait(self->w, &ev, 1, 10));
+	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, 10));
 	ASSERT_EQ(0, set_clock(self->began + 2 * HOUR));
-	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
+	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, 10000));
 	EXPECT_EQ(self->began + HOUR, ev.deadline);
 	EXPECT_LE(self->began + 2 * HOUR, ev.fired);
 }
@@ -46,16 +46,16 @@ TEST_F(set, back)
 
 	ASSERT_EQ(0, add(self->w, 1, 0, 500 * MSEC, 0));
 	ASSERT_EQ(0, set_clock(self->began - HOUR));
-	EXPECT_EQ(0, tw_wait(self->w, &ev, 1, 1000));
+	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, 1000));
 	ASSERT_EQ(0, set_clock(self->began + HOUR));
-	ASSERT_EQ(1, tw_wait(self->w, &ev, 1, 10000));
+	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, 10000));
 	EXPECT_LE(ev.deadline, ev.fired);
 }
 
 /* Its time had come, and then it had not: who waits is not kept busy. */
 TEST_F(set, back_before_a_look)
 {
-	struct pollfd p = { .fd = tw_fd(self->w), .events = POLLIN };
+	struct pollfd p = { .fd = timerwheel_fd(self->w), .events = POLLIN };
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add(self->w, 1, 0, 20 * MSEC, 0));

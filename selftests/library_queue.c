@@ -2,7 +2,7 @@
 /* libtimerwheel's queue: order, number of system calls, failures. */
 #include "library.h"
 
-/* What tw_failed() was told, in order. */
+/* What timerwheel_queue_failed_fn() was told, in order. */
 struct told {
 	int count;
 	unsigned long op[64];
@@ -28,25 +28,25 @@ static void note(void *arg, unsigned long op, const void *elem)
 	}
 }
 
-static int q_add(struct tw_queue *q, uint64_t key, uint64_t value, uint64_t deadline)
+static int q_add(struct timerwheel_queue *q, uint64_t key, uint64_t value, uint64_t deadline)
 {
 	struct timerwheel_add elem = { .key = key, .value = value, .deadline = deadline };
 
-	return tw_queue_add(q, &elem);
+	return timerwheel_queue_add(q, &elem);
 }
 
-static int q_move(struct tw_queue *q, uint64_t key, uint64_t deadline)
+static int q_move(struct timerwheel_queue *q, uint64_t key, uint64_t deadline)
 {
 	struct timerwheel_move elem = { .key = key, .deadline = deadline };
 
-	return tw_queue_move(q, &elem);
+	return timerwheel_queue_move(q, &elem);
 }
 
-static int q_remove(struct tw_queue *q, uint64_t key)
+static int q_remove(struct timerwheel_queue *q, uint64_t key)
 {
 	struct timerwheel_remove elem = { .key = key };
 
-	return tw_queue_remove(q, &elem);
+	return timerwheel_queue_remove(q, &elem);
 }
 
 /* System calls for the wheel's operations since the last look; those of a device only */
@@ -63,8 +63,8 @@ static int calls(void)
 
 FIXTURE(queue)
 {
-	struct tw_wheel *w;
-	struct tw_queue *q;
+	struct timerwheel *w;
+	struct timerwheel_queue *q;
 	struct told told;
 };
 
@@ -72,42 +72,43 @@ FIXTURE_SETUP(queue)
 {
 	self->w = wheel_manual(1000, 0);
 	ASSERT_NE(NULL, self->w);
-	ASSERT_EQ(0, tw_queue_new(&self->q, self->w, 16, note, &self->told));
+	ASSERT_EQ(0, timerwheel_queue_new(&self->q, self->w, 16, note, &self->told));
 	calls();
 }
 
 FIXTURE_TEARDOWN(queue)
 {
-	tw_queue_free(self->q);
+	timerwheel_queue_free(self->q);
 	EXPECT_EQ(true, balanced(self->w));
-	tw_close(self->w);
+	timerwheel_close(self->w);
 	EXPECT_EQ(false, leaks());
 }
 
 TEST_F(queue, new_errors)
 {
-	struct tw_queue *other = NULL;
+	struct timerwheel_queue *other = NULL;
 	int n;
 
-	EXPECT_EQ(-EINVAL, tw_queue_new(&other, self->w, TIMERWHEEL_BATCH_MAX + 1, NULL, NULL));
+	EXPECT_EQ(-EINVAL, timerwheel_queue_new(&other, self->w, TIMERWHEEL_BATCH_MAX + 1, NULL,
+						NULL));
 	/* The queue, an array for each kind, the notes. */
 	for (n = 0; n < 5; n++) {
 		fail_allocation = n;
 		errno = 4711;
-		EXPECT_EQ(-ENOMEM, tw_queue_new(&other, self->w, 0, NULL, NULL));
+		EXPECT_EQ(-ENOMEM, timerwheel_queue_new(&other, self->w, 0, NULL, NULL));
 		EXPECT_EQ(4711, errno);
 		EXPECT_EQ(-1, fail_allocation);
 	}
 	EXPECT_EQ(NULL, other);
-	EXPECT_EQ(0, tw_queue_new(&other, self->w, TIMERWHEEL_BATCH_MAX, NULL, NULL));
-	tw_queue_free(other);
-	EXPECT_EQ(0, tw_queue_new(&other, self->w, 1, NULL, NULL));
-	tw_queue_free(other);
+	EXPECT_EQ(0, timerwheel_queue_new(&other, self->w, TIMERWHEEL_BATCH_MAX, NULL, NULL));
+	timerwheel_queue_free(other);
+	EXPECT_EQ(0, timerwheel_queue_new(&other, self->w, 1, NULL, NULL));
+	timerwheel_queue_free(other);
 }
 
 TEST_F(queue, nothing_queued)
 {
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_CALLS(0);
 }
 
@@ -129,7 +130,7 @@ TEST_F(queue, one_call_for_each_kind)
 	EXPECT_CALLS(0);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 0, &entry));
 	calls();
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_CALLS(3);
 	for (key = 0; key < 15; key++) {
 		EXPECT_EQ(key < 5 ? -ENOENT : TIMERWHEEL_WAS_PENDING, get(self->w, key, &entry));
@@ -138,7 +139,7 @@ TEST_F(queue, one_call_for_each_kind)
 	}
 	EXPECT_EQ(0, self->told.count);
 	calls();
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_CALLS(0);
 }
 
@@ -153,7 +154,7 @@ TEST_F(queue, order_of_a_key)
 	EXPECT_EQ(0, q_remove(self->q, 2));
 	EXPECT_EQ(0, q_add(self->q, 3, 30, HOUR));
 	EXPECT_EQ(0, q_add(self->q, 3, 31, HOUR));
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_CALLS(3);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(2 * HOUR, entry.deadline);
@@ -167,7 +168,7 @@ TEST_F(queue, order_of_a_key)
 	EXPECT_EQ(0, q_add(self->q, 1, 11, HOUR));
 	EXPECT_EQ(0, q_move(self->q, 3, 2 * HOUR));
 	EXPECT_EQ(0, q_remove(self->q, 3));
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_CALLS(3);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(11, entry.value);
@@ -189,7 +190,7 @@ TEST_F(queue, no_order_suits)
 	EXPECT_CALLS(0);
 	EXPECT_EQ(0, q_add(self->q, 1, 12, HOUR));
 	EXPECT_CALLS(3);
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_CALLS(1);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(12, entry.value);
@@ -204,7 +205,7 @@ TEST_F(queue, no_order_suits)
 	EXPECT_CALLS(0);
 	EXPECT_EQ(0, q_move(self->q, 1, HOUR));
 	EXPECT_CALLS(3);
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_CALLS(1);
 	EXPECT_EQ(2, self->told.count);
 	EXPECT_EQ(2, self->told.key[0]);
@@ -215,9 +216,10 @@ TEST_F(queue, failures)
 {
 	EXPECT_EQ(0, q_move(self->q, 1, HOUR));
 	EXPECT_EQ(0, q_remove(self->q, 2));
-	EXPECT_EQ(0, tw_queue_add(self->q, &(struct timerwheel_add){ .key = 3, .flags = ~0U }));
+	EXPECT_EQ(0, timerwheel_queue_add(self->q,
+					  &(struct timerwheel_add){ .key = 3, .flags = ~0U }));
 	EXPECT_EQ(0, q_add(self->q, 4, 0, HOUR));
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	ASSERT_EQ(3, self->told.count);
 	for (int i = 0; i < 3; i++) {
 		switch (self->told.op[i]) {
@@ -239,14 +241,14 @@ TEST_F(queue, failures)
 
 TEST_F(queue, nobody_is_told)
 {
-	struct tw_queue *other;
+	struct timerwheel_queue *other;
 	struct timerwheel_entry entry;
 
-	ASSERT_EQ(0, tw_queue_new(&other, self->w, 0, NULL, NULL));
+	ASSERT_EQ(0, timerwheel_queue_new(&other, self->w, 0, NULL, NULL));
 	EXPECT_EQ(0, q_remove(other, 1));
 	EXPECT_EQ(0, q_add(other, 2, 0, HOUR));
 	/* To free it is to flush it. */
-	tw_queue_free(other);
+	timerwheel_queue_free(other);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
 }
 
@@ -262,7 +264,7 @@ TEST_F(queue, full)
 	EXPECT_CALLS(1);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 15, &entry));
 	EXPECT_EQ(-ENOENT, get(self->w, 16, &entry));
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 16, &entry));
 }
 
@@ -275,11 +277,11 @@ TEST_F(queue, many_turns)
 	for (turn = 0; turn < 40; turn++) {
 		for (n = 0; n < 16; n++, key++)
 			ASSERT_EQ(0, q_add(self->q, key, 0, HOUR));
-		EXPECT_EQ(0, tw_queue_flush(self->q));
+		EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 		EXPECT_CALLS(1);
 		for (n = 0; n < 16; n++)
 			ASSERT_EQ(0, q_move(self->q, key - 16 + n, HOUR));
-		EXPECT_EQ(0, tw_queue_flush(self->q));
+		EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 		EXPECT_CALLS(1);
 	}
 	EXPECT_EQ(0, self->told.count);
@@ -290,8 +292,8 @@ TEST_F(queue, counts_from_the_flush)
 	struct timerwheel_entry entry;
 
 	EXPECT_EQ(0, q_add(self->q, 1, 0, 100));
-	EXPECT_EQ(0, tw_advance(self->w, 1000, 0));
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 1000, 0));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(1100, entry.deadline);
 }
@@ -312,11 +314,11 @@ TEST_F(queue, error_of_a_call)
 		/* The first, the second, the third call. */
 		fail_ioctl = n;
 		calls();
-		EXPECT_EQ(-EINTR, tw_queue_flush(self->q));
+		EXPECT_EQ(-EINTR, timerwheel_queue_flush(self->q));
 		EXPECT_CALLS(n + 1);
 		EXPECT_EQ(n ? TIMERWHEEL_WAS_PENDING : -ENOENT, get(self->w, 1, &entry));
 		calls();
-		EXPECT_EQ(0, tw_queue_flush(self->q));
+		EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 		EXPECT_CALLS(3 - n);
 		EXPECT_EQ(-ENOENT, get(self->w, 1, &entry));
 		EXPECT_EQ(0, self->told.count);
@@ -327,7 +329,7 @@ TEST_F(queue, error_of_a_call)
 		EXPECT_EQ(0, q_add(self->q, key, 0, HOUR));
 	fail_ioctl = 0;
 	EXPECT_EQ(-EINTR, q_add(self->q, 16, 0, HOUR));
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 15, &entry));
 	EXPECT_EQ(-ENOENT, get(self->w, 16, &entry));
 }
@@ -345,11 +347,11 @@ TEST_F(queue, errors_without_end)
 		for (n = 0; n < 16; n++, key++)
 			ASSERT_EQ(0, q_add(self->q, key, 0, HOUR));
 		fail_ioctl = 1;
-		ASSERT_EQ(-EINTR, tw_queue_flush(self->q));
+		ASSERT_EQ(-EINTR, timerwheel_queue_flush(self->q));
 	}
 	/* The one that stayed still comes before what is queued later. */
 	EXPECT_EQ(0, q_remove(self->q, 1000));
-	EXPECT_EQ(0, tw_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_EQ(-ENOENT, get(self->w, 1000, &entry));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, key - 1, &entry));
 	EXPECT_EQ(0, self->told.count);
@@ -368,14 +370,14 @@ TEST_F(queue, error_in_the_middle)
 	most_elements = 5;
 	fail_ioctl = 2;
 	keep_failing = true;
-	EXPECT_EQ(-EINTR, tw_queue_flush(self->q));
+	EXPECT_EQ(-EINTR, timerwheel_queue_flush(self->q));
 	fail_ioctl = -1;
-	ASSERT_EQ(0, tw_stats(self->w, &s));
+	ASSERT_EQ(0, timerwheel_stats(self->w, &s));
 	EXPECT_EQ(10, s.armed);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 9, &entry));
 	EXPECT_EQ(-ENOENT, get(self->w, 10, &entry));
-	EXPECT_EQ(0, tw_queue_flush(self->q));
-	ASSERT_EQ(0, tw_stats(self->w, &s));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
+	ASSERT_EQ(0, timerwheel_stats(self->w, &s));
 	EXPECT_EQ(16, s.armed);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 14, &entry));
 	EXPECT_EQ(15, entry.value);
@@ -387,13 +389,13 @@ TEST_F(queue, error_in_the_middle)
 TEST_F(queue, free_interrupted)
 {
 	struct timerwheel_entry entry;
-	struct tw_queue *other;
+	struct timerwheel_queue *other;
 
-	ASSERT_EQ(0, tw_queue_new(&other, self->w, 0, NULL, NULL));
+	ASSERT_EQ(0, timerwheel_queue_new(&other, self->w, 0, NULL, NULL));
 	EXPECT_EQ(0, q_add(other, 1, 0, HOUR));
 	EXPECT_EQ(0, q_move(other, 1, 2 * HOUR));
 	fail_ioctl = 1;
-	tw_queue_free(other);
+	timerwheel_queue_free(other);
 	EXPECT_EQ(-1, fail_ioctl);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(2 * HOUR, entry.deadline);
@@ -405,7 +407,7 @@ TEST_F(queue, free_interrupted)
 TEST_F(queue, random)
 {
 	enum { KEYS = 12, OPERATIONS = 40000 };
-	struct tw_wheel *plain = wheel_manual(1000, 0);
+	struct timerwheel *plain = wheel_manual(1000, 0);
 	uint64_t state = seed(), began = state, key, when;
 	struct timerwheel_entry a, b;
 	long failed = 0, i;
@@ -431,7 +433,7 @@ TEST_F(queue, random)
 			break;
 		default:
 			calls();
-			ASSERT_EQ(0, tw_queue_flush(self->q));
+			ASSERT_EQ(0, timerwheel_queue_flush(self->q));
 			ASSERT_GE(3, calls());
 			was = get(plain, key, &a);
 			ASSERT_EQ(was, get(self->w, key, &b));
@@ -444,7 +446,7 @@ TEST_F(queue, random)
 		}
 		failed += was < 0;
 	}
-	tw_close(plain);
+	timerwheel_close(plain);
 }
 
 TEST_HARNESS_MAIN

@@ -14,8 +14,8 @@ struct model_timer {
 };
 
 struct model {
-	struct tw_wheel *wheel;
-	struct tw_table table;
+	struct timerwheel *wheel;
+	struct timerwheel_table table;
 	struct model_timer timer[KEYS];
 	uint64_t rand, now;
 	int count, due;
@@ -117,7 +117,7 @@ static bool step_add(struct model *m)
 		if (!below(m, 30))
 			e[i].flags |= 1U << 30;
 	}
-	if (!same(m, "number of ADD", 0, tw_add(m->wheel, e, n), n))
+	if (!same(m, "number of ADD", 0, timerwheel_add(m->wheel, e, n), n))
 		return false;
 	for (i = 0; i < n; i++) {
 		t = &m->timer[e[i].key];
@@ -164,7 +164,7 @@ static bool step_move(struct model *m)
 		if (!below(m, 6))
 			e[i].flags |= TIMERWHEEL_MATCH;
 	}
-	if (!same(m, "number of MOVE", 0, tw_move(m->wheel, e, n), n))
+	if (!same(m, "number of MOVE", 0, timerwheel_move(m->wheel, e, n), n))
 		return false;
 	for (i = 0; i < n; i++) {
 		if (!same(m, "result of MOVE", e[i].key, e[i].result,
@@ -189,7 +189,7 @@ static bool step_remove(struct model *m)
 		e[i].match = below(m, 6) ? 0 : below(m, 4);
 		e[i].flags = below(m, 6) ? 0 : TIMERWHEEL_MATCH;
 	}
-	if (!same(m, "number of REMOVE", 0, tw_remove(m->wheel, e, n), n))
+	if (!same(m, "number of REMOVE", 0, timerwheel_remove(m->wheel, e, n), n))
 		return false;
 	for (i = 0; i < n; i++) {
 		t = &m->timer[e[i].key];
@@ -238,7 +238,7 @@ static bool step_get(struct model *m)
 		e[key].key = key;
 		e[key].flags = 0;
 	}
-	if (!same(m, "number of GET", 0, tw_get(m->wheel, e, KEYS), KEYS))
+	if (!same(m, "number of GET", 0, timerwheel_get(m->wheel, e, KEYS), KEYS))
 		return false;
 	for (key = 0; key < KEYS; key++) {
 		if (!m->timer[key].state) {
@@ -261,7 +261,7 @@ static bool step_list(struct model *m)
 	long n, i;
 
 	do {
-		n = tw_list(m->wheel, e, page, &cursor);
+		n = timerwheel_list(m->wheel, e, page, &cursor);
 		if (n < 0)
 			return same(m, "LIST", 0, n, 0);
 		for (i = 0; i < n; i++)
@@ -276,7 +276,7 @@ static bool step_list(struct model *m)
 static bool step_drain(struct model *m)
 {
 	struct timerwheel_entry e[MOST];
-	long n = tw_drain(m->wheel, e, 1 + below(m, MOST), 0), i;
+	long n = timerwheel_drain(m->wheel, e, 1 + below(m, MOST), 0), i;
 
 	if (!n)
 		return same(m, "timers not drained", 0, m->count, 0);
@@ -312,12 +312,12 @@ static bool step_touch(struct model *m)
 	if (!t->state) {
 		/* Its index may be another's by now: without effect, but on that one's store. */
 		if (!is_touched(m, t->index))
-			tw_touch(&m->table, t->index, t->generation, when + HOUR);
+			timerwheel_table_touch(&m->table, t->index, t->generation, when + HOUR);
 		return true;
 	}
 	if (when <= t->touched)
 		return true;
-	tw_touch(&m->table, t->index, t->generation, when);
+	timerwheel_table_touch(&m->table, t->index, t->generation, when);
 	t->touched = when;
 	return true;
 }
@@ -329,8 +329,8 @@ static bool step_advance(struct model *m)
 	int due = m->due;
 	long n;
 
-	n = below(m, 2) ? tw_advance(m->wheel, by, 0) :
-			  tw_advance(m->wheel, m->now + by, TIMERWHEEL_ABS);
+	n = below(m, 2) ? timerwheel_advance(m->wheel, by, 0) :
+			  timerwheel_advance(m->wheel, m->now + by, TIMERWHEEL_ABS);
 	m->now += by;
 	for (t = m->timer; t < m->timer + KEYS; t++) {
 		if (t->state != TIMERWHEEL_WAS_PENDING || t->deadline > m->now)
@@ -340,7 +340,7 @@ static bool step_advance(struct model *m)
 			fall_due(m, t, t->deadline);
 	}
 	return same(m, "number fallen due", 0, n, m->due - due) &&
-	       same(m, "time", 0, tw_now(m->wheel), m->now);
+	       same(m, "time", 0, timerwheel_now(m->wheel), m->now);
 }
 
 static bool delivered(struct model *m, const struct timerwheel_event *e)
@@ -369,7 +369,7 @@ static bool step_take(struct model *m)
 	long n, i;
 
 	poison(e, sizeof(e));
-	n = tw_take(m->wheel, e, count);
+	n = timerwheel_take(m->wheel, e, count);
 	if (!same(m, "number taken", 0, n, (size_t)m->due < count ? (size_t)m->due : count))
 		return false;
 	for (i = 0; i < n; i++) {
@@ -385,7 +385,7 @@ static bool holds(struct model *m)
 {
 	struct timerwheel_stats s;
 
-	return same(m, "STATS", 0, tw_stats(m->wheel, &s), 0) &&
+	return same(m, "STATS", 0, timerwheel_stats(m->wheel, &s), 0) &&
 	       same(m, "due", 0, s.due, m->due) &&
 	       same(m, "pending", 0, s.pending, m->count - m->due) &&
 	       same(m, "balance", 0, balanced(m->wheel), true) &&
@@ -410,7 +410,7 @@ TEST(random_operations)
 	m->rand = began;
 	m->wheel = wheel_manual(CAPACITY, 0);
 	ASSERT_NE(NULL, m->wheel);
-	ASSERT_EQ(0, tw_table(m->wheel, &m->table));
+	ASSERT_EQ(0, timerwheel_table(m->wheel, &m->table));
 	for (i = 0; i < STEPS; i++) {
 		step = below(m, sizeof(steps) / sizeof(*steps));
 		/* Seldom, or the wheel is never full. */
@@ -419,7 +419,7 @@ TEST(random_operations)
 		ASSERT_EQ(true, steps[step](m) && holds(m))
 			TH_LOG("after step %d (%d): %s", i, step, m->why);
 	}
-	tw_close(m->wheel);
+	timerwheel_close(m->wheel);
 	free(m);
 }
 

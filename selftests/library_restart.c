@@ -137,7 +137,7 @@ TEST_F_TIMEOUT(manager, comes_back, 300)
 {
 	char made[64], found[64], ended[64];
 	struct timerwheel_stats s;
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	int round, fd;
 
 	snprintf(made, sizeof(made), "made: %s leases", self->m.leases);
@@ -149,16 +149,16 @@ TEST_F_TIMEOUT(manager, comes_back, 300)
 		EXPECT_EQ(1000 + SIGKILL, kill_daemon(&self->m));
 		/* One more falls due while nobody is there. */
 		fd = fcntl(self->m.stored, F_DUPFD_CLOEXEC, 10);
-		ASSERT_EQ(0, tw_adopt(&wheel, fd, false));
-		ASSERT_EQ(0, tw_stats(wheel, &s));
+		ASSERT_EQ(0, timerwheel_adopt(&wheel, fd, false));
+		ASSERT_EQ(0, timerwheel_stats(wheel, &s));
 		EXPECT_EQ(scale(), s.pending);
 		EXPECT_EQ(round, s.delivered);
 		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add(wheel, 5000000 + round, 0, MSEC, 0));
 		do {
 			nap(MSEC);
-			ASSERT_EQ(0, tw_stats(wheel, &s));
+			ASSERT_EQ(0, timerwheel_stats(wheel, &s));
 		} while (s.pending + s.due > (unsigned int)scale());
-		tw_close(wheel);
+		timerwheel_close(wheel);
 		start_daemon(&self->m);
 		ASSERT_EQ(true, self->m.ready);
 		/* The one that fell due is in the ring already: its next reader tells about it. */

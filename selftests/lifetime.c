@@ -41,7 +41,7 @@ static int arm(int fd, __u64 first, int n, __u64 deadline)
 		add[i].value = value_of(first + i);
 		add[i].deadline = deadline;
 	}
-	ret = tw_add(fd, add, n);
+	ret = dev_add(fd, add, n);
 	if (ret != n)
 		return ret < 0 ? ret : -EPROTO;
 	for (i = 0; i < n; i++) {
@@ -159,7 +159,7 @@ static void *reader_main(void *arg)
 	struct reader *r = arg;
 
 	atomic_store(&r->tid, gettid());
-	r->ret = tw_read(r->fd, &r->ev, 1);
+	r->ret = dev_read(r->fd, &r->ev, 1);
 	atomic_store(&r->done, true);
 	return NULL;
 }
@@ -189,7 +189,7 @@ static void __attribute__((constructor)) exec_main(void)
 
 	if (!s)
 		return;
-	ret = tw_read(atoi(s), &ev, 1);
+	ret = dev_read(atoi(s), &ev, 1);
 	_exit(ret == 1 && ev.key == 1 ? 0 : ret == -EBADF ? EBADF : 100);
 }
 
@@ -220,10 +220,10 @@ FIXTURE(wheel) {
 
 FIXTURE_SETUP(wheel)
 {
-	self->probe = tw_open(O_NONBLOCK);
+	self->probe = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
 	self->none = tw_memory_alone(self->probe);
-	self->fd = tw_open(0);
+	self->fd = dev_open(0);
 	ASSERT_LE(0, self->fd);
 	self->base = user_memory(self->probe);
 }
@@ -247,8 +247,8 @@ TEST_F(wheel, events_are_private)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 0));
-	ASSERT_EQ(POLLIN, tw_poll(self->fd, LONG_MS));
-	EXPECT_EQ(-EAGAIN, tw_read(self->probe, &ev, 1));
+	ASSERT_EQ(POLLIN, dev_poll(self->fd, LONG_MS));
+	EXPECT_EQ(-EAGAIN, dev_read(self->probe, &ev, 1));
 }
 
 /* fork: what the parent armed, the child reads. */
@@ -260,7 +260,7 @@ TEST_F(wheel, fork_child_reads)
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
 	pid = fork();
 	if (!pid)
-		_exit(tw_read(self->fd, &ev, 1) != 1 || ev.key != 1);
+		_exit(dev_read(self->fd, &ev, 1) != 1 || ev.key != 1);
 	EXPECT_EQ(0, reap(pid));
 }
 
@@ -274,7 +274,7 @@ TEST_F(wheel, fork_child_arms)
 	if (!pid)
 		_exit(!!arm(self->fd, 1, 1, 10 * MSEC));
 	ASSERT_EQ(0, reap(pid));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(1, ev.key);
 }
 
@@ -325,7 +325,7 @@ TEST_F(wheel, dup_survives_close)
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = other;
-	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 }
 
 /* SCM_RIGHTS: the receiver has the wheel, also when the sender is gone. */
@@ -338,13 +338,13 @@ TEST_F(wheel, scm_rights)
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	pid = fork();
 	if (!pid) {
-		fd = tw_open(0);
+		fd = dev_open(0);
 		_exit(fd < 0 || arm(fd, 1, 1, 10 * MSEC) || send_fd(sock[1], fd));
 	}
 	ASSERT_EQ(0, reap(pid));
 	fd = recv_fd(sock[0]);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	EXPECT_EQ(1, ev.key);
 	close(fd);
 }
@@ -363,7 +363,7 @@ TEST_F(wheel, scm_rights_in_flight)
 	fd = recv_fd(sock[0]);
 	ASSERT_LE(0, fd);
 	self->fd = fd;
-	EXPECT_EQ(1, tw_read(fd, &ev, 1));
+	EXPECT_EQ(1, dev_read(fd, &ev, 1));
 }
 
 /* An ordinary user can use the device where its mode lets him. */
@@ -382,12 +382,12 @@ TEST_F(wheel, ordinary_user)
 	if (!pid) {
 		if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
 			_exit(2);
-		fd = tw_open(0);
+		fd = dev_open(0);
 		if (fd < 0)
 			_exit(3);
 		if (arm(fd, 1, 1, 10 * MSEC))
 			_exit(4);
-		_exit(tw_read(fd, &ev, 1) == 1 ? 0 : 5);
+		_exit(dev_read(fd, &ev, 1) == 1 ? 0 : 5);
 	}
 	EXPECT_EQ(0, reap(pid));
 	ASSERT_EQ(0, chmod(TW_DEV, st.st_mode & 07777));
@@ -435,7 +435,7 @@ TEST_F(wheel, kill_of_only_holder_ends_it)
 	ASSERT_EQ(0, pipe(pipefd));
 	pid = fork();
 	if (!pid) {
-		fd = tw_open(0);
+		fd = dev_open(0);
 		if (fd < 0 || arm(fd, 0, 1000, HOUR) || write(pipefd[1], "", 1) != 1)
 			_exit(1);
 		pause();
@@ -483,7 +483,7 @@ TEST_F(wheel, exit_under_reader)
 
 	pid = fork();
 	if (!pid) {
-		fd = tw_open(0);
+		fd = dev_open(0);
 		if (fd < 0 || arm(fd, 0, 1000, HOUR) || reader_start(&r, fd))
 			_exit(1);
 		close(fd);
@@ -504,7 +504,7 @@ TEST_F(wheel, close_ends_sigio)
 	sigaddset(&set, SIGIO);
 	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &set, NULL));
 	for (i = 0; i < 50; i++) {
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		ASSERT_EQ(0, fcntl(fd, F_SETOWN, getpid()));
 		ASSERT_EQ(0, fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC));
@@ -643,9 +643,9 @@ TEST_F(wheel, fdinfo_shows_setup)
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
 		struct timerwheel_setup setup = all[i].setup;
 
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
-		ret = tw_setup(fd, &setup);
+		ret = dev_setup(fd, &setup);
 		if (ret == -EOPNOTSUPP && setup.flags & TIMERWHEEL_SETUP_ALARM) {
 			printf("# nothing can wake this machine\n");
 			close(fd);
@@ -699,7 +699,7 @@ TEST_F(wheel, fdinfo_is_stats)
 	ASSERT_EQ(0, arm(fd, 3, 2, SEC));
 	ASSERT_EQ(0, tw_add1_periodic(fd, 5, 5, SEC, SEC, 0));
 	ASSERT_EQ(3, tw_advance(fd, 0, SEC));
-	ASSERT_EQ(3, tw_read(fd, ev, 4));
+	ASSERT_EQ(3, dev_read(fd, ev, 4));
 	ASSERT_EQ(0, arm(fd, 6, 2, SEC));
 	ASSERT_LE(2, tw_advance(fd, 0, SEC));
 	ASSERT_EQ(0, tw_drain(fd, TIMERWHEEL_DRAIN_CLOSE, &ent, 0));
@@ -790,7 +790,7 @@ static int users_come_and_go(void)
 	for (i = 0; i < USERS; i++) {
 		if (setresuid(30000 + i, 0, 0))
 			return -errno;
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		if (setresuid(0, 0, 0))
 			return -errno;
 		ret = fd < 0 ? fd : arm(fd, 1, 1, HOUR);
@@ -855,12 +855,12 @@ FIXTURE_SETUP(wheels)
 
 	for (i = 0; i < WHEELS; i++)
 		self->fd[i] = -1;
-	self->probe = tw_open(O_NONBLOCK);
+	self->probe = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
 	self->base = tw_memory_alone(self->probe);
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
 	for (i = 0; i < WHEELS; i++) {
-		self->fd[i] = tw_open(O_NONBLOCK);
+		self->fd[i] = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, self->fd[i]);
 		ASSERT_EQ(0, arm(self->fd[i], i, 5, HOUR));
 		ASSERT_EQ(0, arm(self->fd[i], i + 5, 5, 20 * MSEC));
@@ -933,7 +933,7 @@ FIXTURE_SETUP(killed)
 		static struct timerwheel_add add[1000];
 		int j;
 
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		if (fd < 0 || send_fd(sock[1], fd))
 			_exit(1);
 		for (i = 0; i < DAEMON_TIMERS; i += 1000) {
@@ -942,7 +942,7 @@ FIXTURE_SETUP(killed)
 				add[j].value = value_of(i + j);
 				add[j].deadline = j % 2 ? HOUR : j * MSEC;
 			}
-			if (tw_add(fd, add, 1000) != 1000)
+			if (dev_add(fd, add, 1000) != 1000)
 				_exit(2);
 		}
 		if (write(sock[1], "", 1) != 1)
@@ -981,7 +981,7 @@ static int collect_even(int fd, unsigned char *seen)
 		n = tw_read_all(fd, ev, 1, LONG_MS);
 		if (n != 1)
 			return -ETIMEDOUT;
-		n = tw_read(fd, ev + 1, PAGE - 1);
+		n = dev_read(fd, ev + 1, PAGE - 1);
 		n = n < 0 ? 1 : n + 1;
 		for (i = 0; i < n; i++) {
 			if (ev[i].key >= DAEMON_TIMERS || ev[i].value != value_of(ev[i].key))
@@ -990,7 +990,7 @@ static int collect_even(int fd, unsigned char *seen)
 		}
 		got += n;
 	}
-	return tw_poll(fd, 100);
+	return dev_poll(fd, 100);
 }
 
 /* It reads every event, each exactly once, and no other. */
@@ -1014,13 +1014,13 @@ TEST_F_TIMEOUT(killed, rest_goes_on, 120)
 	for (i = 1; i < DAEMON_TIMERS; i += 2 * PAGE) {
 		for (n = 0; n < PAGE && i + 2 * n < DAEMON_TIMERS; n++)
 			move[n] = (struct timerwheel_move){ .key = i + 2 * n };
-		ASSERT_EQ(n, tw_move(self->fd, move, n));
+		ASSERT_EQ(n, dev_move(self->fd, move, n));
 	}
 	for (got = 0; got < DAEMON_TIMERS / 2; got += n) {
 		n = tw_read_all(self->fd, ev, 1, LONG_MS);
 		ASSERT_EQ(1, n);
 		self->seen[ev[0].key]++;
-		n = tw_read(self->fd, ev, PAGE);
+		n = dev_read(self->fd, ev, PAGE);
 		for (i = 0; i < n; i++)
 			self->seen[ev[i].key]++;
 		n = n < 0 ? 1 : n + 1;
@@ -1043,7 +1043,7 @@ TEST_F_TIMEOUT(wheel, killed_in_batch, 120)
 	ASSERT_NE(NULL, armed);
 	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
 	for (round = 0; round < 5; round++) {
-		int fd = tw_open(O_NONBLOCK);
+		int fd = dev_open(O_NONBLOCK);
 
 		ASSERT_LE(0, fd);
 		memset(seen, 0, MAX);
@@ -1137,7 +1137,7 @@ FIXTURE_TEARDOWN(module)
 /* rmmod is refused while a wheel is open. */
 TEST_F(module, rmmod_refused_while_open)
 {
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 
 	if (self->stays)
 		SKIP(return, "%s", self->stays);
@@ -1150,21 +1150,21 @@ TEST_F(module, rmmod_refused_while_open)
 TEST_F(module, wheel_goes_on_after_rmmod_refused)
 {
 	struct timerwheel_event ev;
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 
 	if (self->stays)
 		SKIP(return, "%s", self->stays);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, arm(fd, 1, 1, 100 * MSEC));
 	ASSERT_EQ(-EWOULDBLOCK, unload());
-	EXPECT_EQ(1, tw_read(fd, &ev, 1));
+	EXPECT_EQ(1, dev_read(fd, &ev, 1));
 	close(fd);
 }
 
 /* It is refused while a read sleeps, although the descriptor is closed. */
 TEST_F(module, rmmod_refused_under_reader)
 {
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 	struct reader r;
 
 	if (self->stays)
@@ -1180,7 +1180,7 @@ TEST_F(module, rmmod_refused_under_reader)
 /* It is done as soon as the last descriptor is closed. */
 TEST_F(module, rmmod_after_close)
 {
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 
 	if (self->stays)
 		SKIP(return, "%s", self->stays);
@@ -1195,7 +1195,7 @@ TEST_F(module, rmmod_takes_device)
 	if (self->stays)
 		SKIP(return, "%s", self->stays);
 	ASSERT_EQ(0, unload());
-	EXPECT_EQ(-ENOENT, tw_open(0));
+	EXPECT_EQ(-ENOENT, dev_open(0));
 }
 
 /* Loaded and unloaded 100 times: each time there is a wheel that works. */
@@ -1209,10 +1209,10 @@ TEST_F_TIMEOUT(module, load_unload_100, 600)
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(0, unload());
 		ASSERT_EQ(0, load());
-		fd = tw_open(0);
+		fd = dev_open(0);
 		ASSERT_LE(0, fd);
 		ASSERT_EQ(0, arm(fd, i, 1, i % 2 * MSEC));
-		ASSERT_EQ(1, tw_read(fd, &ev, 1));
+		ASSERT_EQ(1, dev_read(fd, &ev, 1));
 		ASSERT_EQ(0, close(fd));
 	}
 }
@@ -1225,7 +1225,7 @@ TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 	if (self->stays)
 		SKIP(return, "%s", self->stays);
 	for (i = 0; i < 20; i++) {
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		ASSERT_EQ(0, arm(fd, 0, 1000, i * 100 * USEC));
 		ASSERT_EQ(0, arm(fd, 1000, 1000, HOUR));
@@ -1261,7 +1261,7 @@ TEST_F_TIMEOUT(module, unload_after_close_of_many, 300)
 				continue;
 			close(pipefd[1]);
 			for (k = 0; k < CLOSER_WHEELS; k++) {
-				fd = tw_open(O_NONBLOCK);
+				fd = dev_open(O_NONBLOCK);
 				if (fd < 0 || arm(fd, 0, 100 * k, k % 2 ? HOUR : 10 * MSEC))
 					_exit(1);
 			}
@@ -1289,7 +1289,7 @@ TEST_F_TIMEOUT(module, unload_while_they_are_freed, 300)
 	if (self->stays)
 		SKIP(return, "%s", self->stays);
 	for (k = 0; k < 2; k++) {
-		fd = tw_open(0);
+		fd = dev_open(0);
 		ASSERT_LE(0, fd);
 		for (i = 0; i < 250; i++)
 			ASSERT_EQ(0, arm(fd, i * PAGE, PAGE, HOUR));
@@ -1443,14 +1443,14 @@ static void memcg_grow(const char *group, struct finding *f)
 	int i, n, fd;
 
 	/* what arm() and group_number() need is there before it is measured */
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	f->error = fd < 0 ? fd : arm(fd, 0, PAGE, HOUR);
 	close(fd);
 	if (f->error || write_file(group, "cgroup.procs", "0"))
 		_exit(1);
 	group_number(group, "memory.current", NULL);
 	f->before = group_number(group, "memory.current", NULL);
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	if (fd < 0 || arm(fd, 0, 1, HOUR))
 		_exit(2);
 	f->one = group_number(group, "memory.current", NULL);
@@ -1510,13 +1510,13 @@ static void memcg_wheels(const char *group, struct finding *f)
 	struct timerwheel_stats st;
 	int i, fd;
 
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	if (fd < 0 || arm(fd, 0, 1, HOUR) || write_file(group, "cgroup.procs", "0"))
 		_exit(1);
 	group_number(group, "memory.current", NULL);
 	f->before = group_number(group, "memory.current", NULL);
 	for (i = 0; i < 400; i++) {
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		if (fd < 0 || arm(fd, 0, 1, HOUR) || tw_stats(fd, &st))
 			_exit(2);
 		f->one += st.memory;
@@ -1548,18 +1548,18 @@ static void memcg_monitor(const char *group)
 	struct timerwheel_monitor monitor = {
 		.size = sizeof(monitor), .flags = TIMERWHEEL_MONITOR_NONBLOCK, .events = 16,
 	};
-	int fd = tw_open(O_NONBLOCK), ret;
+	int fd = dev_open(O_NONBLOCK), ret;
 	__u64 before;
 
 	if (fd < 0 || arm(fd, 0, 1, HOUR) || mlockall(MCL_CURRENT | MCL_FUTURE) ||
 	    write_file(group, "cgroup.procs", "0"))
 		_exit(1);
-	if (tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor) < 0)
+	if (dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor) < 0)
 		_exit(2);
 	/* Wheels of other tests may be freed only now. */
 	before = tw_memory_alone(fd);
 	monitor.events = TIMERWHEEL_RING_MAX;
-	ret = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	ret = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
 	if (before == ~0ULL || ret != -ENOMEM)
 		_exit(3);
 	_exit(tw_memory_alone(fd) == before ? 0 : 4);
@@ -1610,8 +1610,8 @@ static void memcg_fill(const char *group, struct finding *f)
 
 	pin(false);
 	tw_poison(ent, sizeof(ent));
-	fd = tw_open(O_NONBLOCK);
-	empty = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
+	empty = dev_open(O_NONBLOCK);
 	if (fd < 0 || empty < 0 || mlockall(MCL_CURRENT | MCL_FUTURE) ||
 	    write_file(group, "cgroup.procs", "0"))
 		_exit(1);
@@ -1623,7 +1623,7 @@ static void memcg_fill(const char *group, struct finding *f)
 			add[j].value = value_of(i + j);
 			add[j].deadline = HOUR;
 		}
-		ret = tw_add(fd, add, n);
+		ret = dev_add(fd, add, n);
 		if (ret != n) {
 			f->error = ret;
 			break;
@@ -1651,13 +1651,13 @@ static void memcg_fill(const char *group, struct finding *f)
 		add[i].key = MANY + i;
 		add[i].deadline = HOUR;
 	}
-	tw_add(fd, add, IN_VAIN);
+	dev_add(fd, add, IN_VAIN);
 	for (i = 0; i < IN_VAIN; i++)
 		f->refused += add[i].result == -ENOMEM;
 	if (tw_info(fd, &info))
 		_exit(4);
 	f->ring_charged = -info.user_memory;
-	f->ring = tw_setup(empty, &setup);
+	f->ring = dev_setup(empty, &setup);
 	if (tw_info(fd, &info))
 		_exit(4);
 	f->ring_charged += info.user_memory;
@@ -1666,7 +1666,7 @@ static void memcg_fill(const char *group, struct finding *f)
 		_exit(3);
 	pin(true);
 	f->other_remove = tw_remove1(fd, 1);
-	f->other_read = tw_poll(fd, LONG_MS) < 0 ? -errno : tw_read(fd, &ev, 1);
+	f->other_read = dev_poll(fd, LONG_MS) < 0 ? -errno : dev_read(fd, &ev, 1);
 	for (i = 2; i < 202; i++)
 		f->other_moved += tw_move1(fd, i, i % 20 * MSEC, 0) == TIMERWHEEL_WAS_PENDING;
 	for (i = 2; i < 202 && tw_read_all(fd, &ev, 1, LONG_MS) == 1; i++)

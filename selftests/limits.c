@@ -59,7 +59,7 @@ FIXTURE_SETUP(users)
 	self->mode = st.st_mode & 07777;
 	ASSERT_EQ(0, chmod(TW_DEV, 0666));
 	ASSERT_EQ(0, tw_pin(0));
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	ASSERT_EQ(0, arm(fd, 0, CAP, tw_now(CLOCK_MONOTONIC) + HOUR, 0, 0));
 	ASSERT_EQ(0, tw_stats(fd, &stats));
 	close(fd);
@@ -93,7 +93,7 @@ static int arm_until(int fd, __u64 first, int error)
 
 	for (n = 0; n <= 4 * CAP; n++) {
 		ret = tw_add1(fd, first + n, value_of(first + n), HOUR, 0);
-		if (ret == error || ret == TW_CALL(-error))
+		if (ret == error || ret == TW_FAILED(-error))
 			return n;
 		if (ret)
 			break;
@@ -116,7 +116,7 @@ static void greedy(const atomic_bool *stop, atomic_int *refused)
 	int i, fd[3];
 
 	for (i = 0; i < 3; i++)
-		fd[i] = tw_open(O_NONBLOCK);
+		fd[i] = dev_open(O_NONBLOCK);
 	while (!atomic_load(stop)) {
 		for (i = 0; i < 3; i++) {
 			if (arm_until(fd[i], atomic_load(refused) * 10000, -EDQUOT) >= 0)
@@ -134,7 +134,7 @@ static void greedy(const atomic_bool *stop, atomic_int *refused)
 	close(fd[2]);
 	if (!user_memory_become(fd[1], stats.memory))
 		_exit(5);
-	fd[0] = tw_open(O_NONBLOCK);
+	fd[0] = dev_open(O_NONBLOCK);
 	close(fd[1]);
 	if (!alone(fd[0]) || arm_until(fd[0], 0, -EDQUOT) != CAP || user_memory(fd[0]) != cap)
 		_exit(6);
@@ -167,7 +167,7 @@ TEST_F_TIMEOUT(users, one_at_the_cap, TIMEOUT)
 			_exit(1);
 		tw_pin(1);
 		for (round = 0; round < 20; round++) {
-			fd = tw_open(O_NONBLOCK);
+			fd = dev_open(O_NONBLOCK);
 			if (!alone(fd) || arm(fd, 0, 100, tw_now(CLOCK_MONOTONIC), 0, 0) ||
 			    arm(fd, 100, CAP - 100, HOUR, 0, 0) || user_memory(fd) != cap)
 				_exit(2);
@@ -235,7 +235,7 @@ static int in_namespace(uid_t uid, bool mapped, int flags, int (*function)(void)
 /* As much as there is: the whole cap, then EDQUOT; and it fires */
 static int take_all(void)
 {
-	int fd = tw_open(O_NONBLOCK);
+	int fd = dev_open(O_NONBLOCK);
 	struct timerwheel_event ev;
 
 	if (fd < 0)
@@ -251,7 +251,7 @@ static int take_all(void)
 /* Who is already at the cap outside gets nothing inside either. */
 static int take_nothing(void)
 {
-	return tw_open(O_NONBLOCK) == -EDQUOT ? 0 : 1;
+	return dev_open(O_NONBLOCK) == -EDQUOT ? 0 : 1;
 }
 
 /* Root of a namespace is not root: neither the cap nor a node of his own */
@@ -303,7 +303,7 @@ TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 /* Of a process that runs as another user it is the one who started it who is charged. */
 TEST_F_TIMEOUT(users, real_user, TIMEOUT)
 {
-	int fd = tw_open(O_NONBLOCK), mine;
+	int fd = dev_open(O_NONBLOCK), mine;
 	struct timerwheel_stats st[2];
 	pid_t pid;
 
@@ -314,7 +314,7 @@ TEST_F_TIMEOUT(users, real_user, TIMEOUT)
 		/* Root's wheel is not hers. */
 		if (setresuid(ALICE, 0, 0))
 			_exit(1);
-		mine = tw_open(O_NONBLOCK);
+		mine = dev_open(O_NONBLOCK);
 		_exit(mine < 0 ? 2 : alone(mine) ? 0 : 3);
 	}
 	EXPECT_EQ(0, tw_reap(pid));
@@ -322,7 +322,7 @@ TEST_F_TIMEOUT(users, real_user, TIMEOUT)
 	if (!pid) {
 		if (setresuid(0, ALICE, ALICE))
 			_exit(1);
-		mine = tw_open(O_NONBLOCK);
+		mine = dev_open(O_NONBLOCK);
 		if (mine < 0 || tw_stats(mine, &st[1]))
 			_exit(2);
 		_exit(user_memory_become(mine, st[0].memory + st[1].memory) ? 0 : 3);
@@ -344,7 +344,7 @@ TEST_F_TIMEOUT(users, come_again, TIMEOUT)
 	if (!pid) {
 		if (become(ALICE))
 			_exit(1);
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		_exit(fd < 0 ? 2 : tw_add1(fd, 1, 1, HOUR, 0));
 	}
 	ASSERT_EQ(0, tw_reap(pid));
@@ -357,7 +357,7 @@ TEST_F_TIMEOUT(users, come_again, TIMEOUT)
 			continue;
 		if (become(BOB + i))
 			_exit(1);
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		if (fd < 0 || tw_add1(fd, 1, 1, HOUR, 0) || write(ready[1], "", 1) != 1)
 			_exit(2);
 		pause();
@@ -368,7 +368,7 @@ TEST_F_TIMEOUT(users, come_again, TIMEOUT)
 	if (!pid) {
 		if (become(ALICE))
 			_exit(1);
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		_exit(fd < 0 ? 2 : alone(fd) ? 0 : 3);
 	}
 	EXPECT_EQ(0, tw_reap(pid));
@@ -392,14 +392,14 @@ static int other_time(void)
 	pid = fork();
 	if (pid)
 		return tw_reap(pid);
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	if (fd < 0 || tw_now(CLOCK_MONOTONIC) < HOUR || tw_info(fd, &info) || info.now < HOUR)
 		_exit(2);
 	at = tw_now(CLOCK_MONOTONIC) + 100 * MSEC;
 	if (tw_add1(fd, 1, 1, at, TIMERWHEEL_ABS) ||
 	    tw_add1(fd, 2, 2, tw_now(CLOCK_MONOTONIC) - HOUR / 2, TIMERWHEEL_ABS))
 		_exit(3);
-	if (tw_read(fd, &ev, 1) != 1 || ev.key != 2)
+	if (dev_read(fd, &ev, 1) != 1 || ev.key != 2)
 		_exit(4);
 	if (tw_read_all(fd, &ev, 1, LONG_MS) != 1 || ev.key != 1 || ev.deadline != at ||
 	    ev.fired < at || tw_now(CLOCK_MONOTONIC) < ev.fired)
@@ -473,7 +473,7 @@ TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 		before = tw_memory_available();
 		memset(got, 0, WHEELS);
 		for (i = 0; i < WHEELS; i++) {
-			fd[i] = tw_open(O_NONBLOCK);
+			fd[i] = dev_open(O_NONBLOCK);
 			ASSERT_LE(0, fd[i]);
 			ee.data.u32 = i;
 			ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd[i], &ee));
@@ -483,13 +483,13 @@ TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 					.deadline = k < EACH / 2 ? 20 * MSEC : HOUR,
 				};
 			}
-			ASSERT_EQ(EACH, tw_add(fd[i], add, EACH));
+			ASSERT_EQ(EACH, dev_add(fd[i], add, EACH));
 		}
 		used = before - tw_memory_available();
 		EXPECT_EQ(self->refs + WHEELS, tw_file_number(REFCNT, NULL));
 		EXPECT_LT(0, used);
 		for (n = 0; n < WHEELS * (EACH / 2) && epoll_wait(ep, &ee, 1, LONG_MS) == 1;) {
-			int wheel = ee.data.u32, some = tw_read(fd[wheel], ev, EACH);
+			int wheel = ee.data.u32, some = dev_read(fd[wheel], ev, EACH);
 
 			ASSERT_LT(0, some);
 			for (k = 0; k < some; k++) {
@@ -526,20 +526,20 @@ TEST_F_TIMEOUT(files, emfile, TIMEOUT)
 
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
 	for (n = 0; n < 64; n++) {
-		fd[n] = tw_open(O_NONBLOCK);
+		fd[n] = dev_open(O_NONBLOCK);
 		if (fd[n] < 0)
 			break;
 		ASSERT_EQ(0, tw_add1(fd[n], n, n, 20 * MSEC, 0));
 	}
 	ASSERT_LT(10, n);
 	for (i = 0; i < 1000; i++)
-		ASSERT_EQ(-EMFILE, tw_open(O_NONBLOCK));
+		ASSERT_EQ(-EMFILE, dev_open(O_NONBLOCK));
 	for (k = 0; k < n; k++) {
 		ASSERT_EQ(1, tw_read_all(fd[k], &ev, 1, LONG_MS));
 		ASSERT_EQ(k, ev.key);
 	}
 	close(fd[0]);
-	fd[0] = tw_open(O_NONBLOCK);
+	fd[0] = dev_open(O_NONBLOCK);
 	EXPECT_LE(0, fd[0]);
 	for (k = 0; k < n; k++)
 		close(fd[k]);
@@ -560,11 +560,11 @@ TEST_F_TIMEOUT(files, enfile, TIMEOUT)
 	pid = fork();
 	if (!pid) {
 		struct timerwheel_event ev;
-		int n, fd = tw_open(O_NONBLOCK);
+		int n, fd = dev_open(O_NONBLOCK);
 
 		if (become(ALICE) || tw_add1(fd, 1, 1, 50 * MSEC, 0))
 			_exit(1);
-		for (n = 0; n < 4000 && (ret = tw_open(O_NONBLOCK)) >= 0; n++)
+		for (n = 0; n < 4000 && (ret = dev_open(O_NONBLOCK)) >= 0; n++)
 			;
 		if (ret != -ENFILE)
 			_exit(2);
@@ -632,7 +632,7 @@ FIXTURE_SETUP(told)
 	ASSERT_EQ(0, geteuid());
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
 	ASSERT_EQ(0, sched_getaffinity(0, sizeof(self->cpus), &self->cpus));
-	self->probe = tw_open(O_NONBLOCK);
+	self->probe = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->probe);
 }
 
@@ -678,12 +678,12 @@ TEST_F_TIMEOUT(told, is_true, TIMEOUT)
 	had = free_memory();
 	lost = had;
 	for (i = 0; i < variant->wheels; i++) {
-		fd[i] = tw_open(O_NONBLOCK);
+		fd[i] = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd[i]);
 		setup = variant->setup;
-		ASSERT_EQ(0, tw_setup(fd[i], &setup));
+		ASSERT_EQ(0, dev_setup(fd[i], &setup));
 		for (k = 0; k < variant->monitors; k++) {
-			mon[monitors] = tw_ioctl(fd[i], TIMERWHEEL_IOC_MONITOR, &monitor);
+			mon[monitors] = dev_ioctl(fd[i], TIMERWHEEL_IOC_MONITOR, &monitor);
 			ASSERT_LE(0, mon[monitors++]);
 		}
 		if (!variant->mapped)
@@ -815,7 +815,7 @@ static void *eater(void *arg)
 				.key = i + k, .value = value_of(i + k), .deadline = HOUR,
 			};
 		}
-		if (tw_add(e->fd, add, 250) != 250)
+		if (dev_add(e->fd, add, 250) != 250)
 			e->wrong++;
 		for (k = 0; k < 250; k++) {
 			if (add[k].result == TIMERWHEEL_WAS_NONE) {
@@ -842,7 +842,7 @@ static void eat(const char *dir, struct talk *talk)
 	for (i = 0; i < THREADS; i++) {
 		e[i].go = &talk->start;
 		e[i].add = calloc(250, sizeof(*e[i].add));
-		e[i].fd = tw_open(O_NONBLOCK);
+		e[i].fd = dev_open(O_NONBLOCK);
 		e[i].is_armed = calloc(MANY, 1);
 		e[i].is_listed = calloc(MANY, 1);
 		if (pthread_create(&e[i].id, NULL, eater, &e[i]))
@@ -898,7 +898,7 @@ TEST_F_TIMEOUT(group, eats_all_it_has, TIMEOUT)
 	       group_number(self->dir, "memory.events", "max "));
 	fflush(stdout);
 	/* we have memory, while it has none */
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, arm(fd, 0, 100000, HOUR, 0, 0));
 	close(fd);

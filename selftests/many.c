@@ -103,7 +103,7 @@ FIXTURE_TEARDOWN(gaps)
 static __u64 monitor_all(int mon)
 {
 	struct timerwheel_event ev[65];
-	int k, n = tw_read(mon, ev, 65);
+	int k, n = dev_read(mon, ev, 65);
 	__u64 all = 0;
 
 	for (k = 0; k < n; k++)
@@ -610,7 +610,7 @@ TEST(thread_sleeps)
 	static struct timerwheel_add add[1024];
 	static struct timerwheel_event ev[1024];
 	pid_t pid = engine_thread(0);
-	int i, k, fd = tw_open(O_NONBLOCK);
+	int i, k, fd = dev_open(O_NONBLOCK);
 	long long slept;
 	__u64 at;
 
@@ -625,7 +625,7 @@ TEST(thread_sleeps)
 				.key = k, .deadline = at + (i ? 0 : k / 100) * 10 * MSEC,
 				.flags = TIMERWHEEL_ABS,
 			};
-		ASSERT_EQ(1024, tw_add(fd, add, 1024));
+		ASSERT_EQ(1024, dev_add(fd, add, 1024));
 		slept = sleeps(pid);
 		ASSERT_LE(0, slept);
 		tw_sleep_until(CLOCK_MONOTONIC, at + 200 * MSEC);
@@ -660,9 +660,9 @@ static int innocent_reads(struct innocent *in, int fd, __u64 begin, clockid_t cl
 	int i, n;
 
 	while (in->got < INNOCENT) {
-		if (tw_poll(fd, LONG_MS) != POLLIN)
+		if (dev_poll(fd, LONG_MS) != POLLIN)
 			return -ETIMEDOUT;
-		n = tw_read(fd, ev, 16);
+		n = dev_read(fd, ev, 16);
 		if (n <= 0)
 			return n;
 		for (i = 0; i < n; i++) {
@@ -690,7 +690,7 @@ static void innocent_main(struct innocent *in)
 	__u64 begin = in->begin + tw_now(clock) - tw_now(CLOCK_MONOTONIC);
 	int i, fd = open_as(BOB);
 
-	in->error = fd < 0 ? fd : tw_setup(fd, &setup) ?: become(BOB);
+	in->error = fd < 0 ? fd : dev_setup(fd, &setup) ?: become(BOB);
 	if (in->error)
 		return;
 	for (i = 0; i < INNOCENT; i++) {
@@ -698,7 +698,7 @@ static void innocent_main(struct innocent *in)
 			.key = i, .deadline = begin + i * MSEC, .flags = TIMERWHEEL_ABS,
 		};
 	}
-	if (tw_add(fd, add, INNOCENT) != INNOCENT)
+	if (dev_add(fd, add, INNOCENT) != INNOCENT)
 		in->error = -EPROTO;
 	else
 		in->error = innocent_reads(in, fd, begin, clock);
@@ -834,7 +834,7 @@ FIXTURE_SETUP(neighbour)
 
 	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_EQ(0, crowd_open(&self->c, &kind));
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 }
 
@@ -865,8 +865,8 @@ TEST_F_TIMEOUT(neighbour, has_its_event, TIMEOUT)
 	ASSERT_EQ(0, close(c->wheel[0].fd));
 	c->wheel[0].fd = -1;
 	closed = tw_now(CLOCK_MONOTONIC);
-	ASSERT_EQ(POLLIN, tw_poll(self->fd, LONG_MS));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(POLLIN, dev_poll(self->fd, LONG_MS));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(at + variant->after, ev.deadline);
 	EXPECT_LE(ev.deadline, ev.fired);
 	late = ev.fired - (ev.deadline > closed ? ev.deadline : closed);
@@ -878,7 +878,7 @@ TEST_F_TIMEOUT(neighbour, has_its_event, TIMEOUT)
 		EXPECT_LT(0, st.pending);
 		EXPECT_GE((__s64)(MSEC + 250 * USEC), (__s64)late);
 	}
-	EXPECT_EQ(0, tw_poll(self->fd, 50));
+	EXPECT_EQ(0, dev_poll(self->fd, 50));
 }
 
 /* --- Close -------------------------------------------------------------------------- */
@@ -895,7 +895,7 @@ static int fill(int fd, int n, int error)
 			add[k] = (struct timerwheel_add){
 				.key = i + k, .deadline = HOUR + (i + k) * USEC,
 			};
-		ret = tw_add(fd, add, some);
+		ret = dev_add(fd, add, some);
 		if (ret != some)
 			return ret < 0 ? ret : -EPROTO;
 		for (k = 0; k < some; k++) {
@@ -1090,10 +1090,10 @@ TEST_F_TIMEOUT(freed, setup_has_what_was_closed, TIMEOUT)
 {
 	struct timerwheel_setup setup = { .ring = FREED_RING };
 
-	ASSERT_EQ(-EDQUOT, tw_setup(self->next, &setup));
+	ASSERT_EQ(-EDQUOT, dev_setup(self->next, &setup));
 	ASSERT_EQ(0, close(self->full));
 	self->full = -1;
-	EXPECT_EQ(0, tw_setup(self->next, &setup));
+	EXPECT_EQ(0, dev_setup(self->next, &setup));
 	EXPECT_NE(~0ULL, tw_memory_alone(self->next));
 }
 
@@ -1110,7 +1110,7 @@ static void *setter_main(void *arg)
 	struct setter *s = arg;
 
 	atomic_store(&s->tid, gettid());
-	s->ret = tw_setup(s->fd, &setup);
+	s->ret = dev_setup(s->fd, &setup);
 	return NULL;
 }
 
@@ -1197,12 +1197,12 @@ TEST_F_TIMEOUT(freed, users_do_not_wait_for_each_other, TIMEOUT)
 	got = fill(full, 2 * most, -EDQUOT);
 	ASSERT_LE(0, got);
 	ASSERT_GT(2 * most, got);
-	ASSERT_EQ(-EDQUOT, tw_setup(next, &setup));
+	ASSERT_EQ(-EDQUOT, dev_setup(next, &setup));
 	before = charged(self->next);
 	ASSERT_EQ(0, close(self->full));
 	self->full = -1;
 	ASSERT_EQ(0, close(full));
-	EXPECT_EQ(0, tw_setup(next, &setup));
+	EXPECT_EQ(0, dev_setup(next, &setup));
 	after = charged(self->next);
 	printf("# %llu of %llu kB of the other user's are charged then\n",
 	       (unsigned long long)after >> 10, (unsigned long long)before >> 10);
@@ -1351,7 +1351,7 @@ static int span_add(struct span *s, __u64 deadline, __u64 apart)
 			.key = i, .deadline = deadline + i * apart, .flags = TIMERWHEEL_ABS,
 		};
 	}
-	return tw_add(s->fd, add, LONG_CALL);
+	return dev_add(s->fd, add, LONG_CALL);
 }
 
 /* In an hour, in different ticks */
@@ -1398,7 +1398,7 @@ static int span_get(struct span *s)
 
 	for (i = 0; i < LONG_CALL; i++)
 		ent[i] = (struct timerwheel_entry){ .key = i };
-	return tw_get(s->fd, ent, LONG_CALL);
+	return dev_get(s->fd, ent, LONG_CALL);
 }
 
 static int span_move(struct span *s, __u64 deadline)
@@ -1408,7 +1408,7 @@ static int span_move(struct span *s, __u64 deadline)
 
 	for (i = 0; i < LONG_CALL; i++)
 		move[i] = (struct timerwheel_move){ .key = i, .deadline = deadline };
-	return tw_move(s->fd, move, LONG_CALL);
+	return dev_move(s->fd, move, LONG_CALL);
 }
 
 static int span_later(struct span *s)
@@ -1433,7 +1433,7 @@ static int span_remove(struct span *s)
 
 	for (i = 0; i < LONG_CALL; i++)
 		rem[i] = (struct timerwheel_remove){ .key = i };
-	return tw_remove(s->fd, rem, LONG_CALL);
+	return dev_remove(s->fd, rem, LONG_CALL);
 }
 
 /* The ring is full, and as many wait; then there is room */
@@ -1447,7 +1447,7 @@ static int span_overflow(struct span *s)
 
 static int span_flow(struct span *s)
 {
-	return tw_ioctl(s->fd, TIMERWHEEL_IOC_FLOW, NULL);
+	return dev_ioctl(s->fd, TIMERWHEEL_IOC_FLOW, NULL);
 }
 
 static int span_advance(struct span *s)
@@ -1506,9 +1506,9 @@ FIXTURE_SETUP(span)
 	int i;
 
 	ASSERT_EQ(0, tw_pin(0));
-	s->fd = tw_open(O_NONBLOCK);
+	s->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, s->fd);
-	ASSERT_EQ(0, tw_setup(s->fd, &setup));
+	ASSERT_EQ(0, dev_setup(s->fd, &setup));
 	if (kind->ring) {
 		s->ring = mmap(NULL, ring_size(kind->ring), PROT_READ | PROT_WRITE, MAP_SHARED,
 			       s->fd, TIMERWHEEL_MMAP_RING);
@@ -1646,7 +1646,7 @@ static void attack_turn(bool hostile, int cpus)
 		tw_pin(cpu);
 		tw_get1(fd, 1, &ent);
 	}
-	tw_setup(fd, &setup);
+	dev_setup(fd, &setup);
 	close(fd);
 }
 
@@ -1726,7 +1726,7 @@ static struct sample sample(int (*what)(int cpus), int cpus, int times)
 
 static int open_close(int cpus)
 {
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 
 	(void)cpus;
 	return fd < 0 ? fd : tw_err(close(fd));
@@ -1966,7 +1966,7 @@ static int mix_main(struct mix *m, int user)
 		munmap(m->table[i], MIX_TABLE * sizeof(__u64));
 	for (i = 0; i < MIX_KINDS; i++)
 		crowd_close(&m->c[i]);
-	i = tw_open(O_NONBLOCK);
+	i = dev_open(O_NONBLOCK);
 	if (tw_memory_alone(i) == ~0ULL)
 		return mix_bad("still charged", i);
 	close(i);

@@ -31,7 +31,7 @@ static inline int open_as(uid_t uid)
 
 	if (setresuid(uid, 0, 0))
 		return -errno;
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	return setresuid(0, 0, 0) ? -errno : fd;
 }
 
@@ -205,7 +205,7 @@ static inline int monitor_of(int fd, __u32 events)
 		.flags = TIMERWHEEL_MONITOR_NONBLOCK | TIMERWHEEL_MONITOR_CLOEXEC,
 	};
 
-	return tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &mon);
+	return dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &mon);
 }
 
 /* Open wheel @i. 0 or -errno */
@@ -222,10 +222,10 @@ static inline int crowd_open_one(struct crowd *c, int i)
 	struct crowd_wheel *w = &c->wheel[i];
 	int k, ret;
 
-	w->fd = c->kind.users ? open_as(ALICE + i % c->kind.users) : tw_open(O_NONBLOCK);
+	w->fd = c->kind.users ? open_as(ALICE + i % c->kind.users) : dev_open(O_NONBLOCK);
 	if (w->fd < 0)
 		return w->fd;
-	ret = tw_setup(w->fd, &setup);
+	ret = dev_setup(w->fd, &setup);
 	if (ret)
 		return ret;
 	if (c->kind.ring) {
@@ -302,7 +302,7 @@ static inline int crowd_arm_at(struct crowd *c, __u64 at, __u64 stagger)
 				};
 				c->owes[(size_t)i * c->kind.each + from + k] = add[k].deadline;
 			}
-			ret = tw_add(c->wheel[i].fd, add, n);
+			ret = dev_add(c->wheel[i].fd, add, n);
 			if (ret != n)
 				return ret < 0 ? ret : -EPROTO;
 			for (k = 0; k < n; k++) {
@@ -375,7 +375,7 @@ static inline int crowd_take_one(struct crowd *c, int i)
 		return ret / sizeof(*ev);
 	}
 	if (__atomic_load_n(&w->ring->flags, __ATOMIC_RELAXED) & TIMERWHEEL_RING_OVERFLOW) {
-		ret = tw_ioctl(w->fd, TIMERWHEEL_IOC_FLOW, NULL);
+		ret = dev_ioctl(w->fd, TIMERWHEEL_IOC_FLOW, NULL);
 		if (ret < 0)
 			return ret;
 	}

@@ -15,7 +15,7 @@ enum { LENGTH = 16, MOST = 4096, READERS = 4 };
 static int monitor_with(int fd, struct timerwheel_monitor arg)
 {
 	arg.size = sizeof(arg);
-	return tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
+	return dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &arg);
 }
 
 static int monitor(int fd, __u32 events)
@@ -36,7 +36,7 @@ static int arm(int fd, __u64 first, int n)
 		add[i] = (struct timerwheel_add) {
 			.key = first + i, .value = ~(first + i), .deadline = (1 + i) * SEC,
 		};
-	return tw_add(fd, add, n);
+	return dev_add(fd, add, n);
 }
 
 FIXTURE(monitor) {
@@ -67,31 +67,31 @@ static int deliver(FIXTURE_DATA(monitor) * self, __u64 first, int n)
 
 	if (ret != n || tw_advance(self->fd, 0, HOUR) != n)
 		return -EPROTO;
-	return tw_read(self->fd, self->ev, n);
+	return dev_read(self->fd, self->ev, n);
 }
 
 /* The monitor's events are those that were delivered */
 static bool same(FIXTURE_DATA(monitor) * self, int mon, int from, int n)
 {
-	return tw_read(mon, self->copy, n) == n &&
+	return dev_read(mon, self->copy, n) == n &&
 	       !memcmp(self->copy, self->ev + from, n * sizeof(*self->ev));
 }
 
 /* Nothing before it is delivered, then a copy of all of it */
 TEST_F(monitor, copies)
 {
-	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
-	EXPECT_EQ(0, tw_poll(self->mon, 0));
+	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
+	EXPECT_EQ(0, dev_poll(self->mon, 0));
 	ASSERT_EQ(8, arm(self->fd, 0, 8));
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 99, 5, SEC, SEC, 0));
 	EXPECT_EQ(9, tw_advance(self->fd, 0, MINUTE));
-	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
-	ASSERT_EQ(9, tw_read(self->fd, self->ev, MOST));
-	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
+	ASSERT_EQ(9, dev_read(self->fd, self->ev, MOST));
+	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
 	EXPECT_TRUE(same(self, self->mon, 0, 3));
 	EXPECT_TRUE(same(self, self->mon, 3, 6));
-	EXPECT_EQ(0, tw_poll(self->mon, 0));
-	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
+	EXPECT_EQ(0, dev_poll(self->mon, 0));
+	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 }
 
 /* What is withdrawn was no event */
@@ -102,10 +102,10 @@ TEST_F(monitor, withdrawn)
 	ASSERT_EQ(4, arm(self->fd, 0, 4));
 	EXPECT_EQ(4, tw_advance(self->fd, 0, MINUTE));
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1(self->fd, 0));
-	ASSERT_EQ(1, tw_read(self->fd, self->ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, self->ev, 1));
 	EXPECT_EQ(2, tw_drain(self->fd, 0, ent, 4));
 	EXPECT_TRUE(same(self, self->mon, 0, 1));
-	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 }
 
 /* Each of many has its own; one that comes late sees what comes later */
@@ -124,7 +124,7 @@ TEST_F(monitor, many)
 	EXPECT_EQ(-ENOSPC, monitor(self->fd, LENGTH));
 	for (i = 0; i < TIMERWHEEL_MONITORS_MAX - 1; i++)
 		EXPECT_TRUE(same(self, mon[i], 0, 5));
-	EXPECT_EQ(-EAGAIN, tw_read(mon[i], self->copy, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(mon[i], self->copy, 1));
 	/* one less, which the others do not notice */
 	close(mon[3]);
 	ASSERT_EQ(3, deliver(self, 20, 3));
@@ -145,7 +145,7 @@ static bool missed(FIXTURE_DATA(monitor) * self, int mon, int n, __u64 missed, _
 {
 	const struct timerwheel_event *ev = self->copy;
 
-	return tw_read(mon, self->copy, n) == n && ev->flags == TIMERWHEEL_EVENT_MISSED &&
+	return dev_read(mon, self->copy, n) == n && ev->flags == TIMERWHEEL_EVENT_MISSED &&
 	       ev->overruns == missed &&
 	       !(ev->key | ev->value | ev->deadline | ev->fired | ev->index) &&
 	       (n == 1 || (!ev[1].flags && ev[1].key == key));
@@ -160,8 +160,8 @@ TEST_F(monitor, misses)
 	EXPECT_EQ(LENGTH - 1, self->copy[LENGTH - 7].key);
 	EXPECT_EQ(100, self->copy[LENGTH - 6].key);
 	EXPECT_EQ(106, self->copy[LENGTH].key);
-	EXPECT_EQ(0, tw_poll(self->mon, 0));
-	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
+	EXPECT_EQ(0, dev_poll(self->mon, 0));
+	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 
 	/* twice, between two reads and in the middle of what is left */
 	ASSERT_EQ(LENGTH, deliver(self, 200, LENGTH));
@@ -172,7 +172,7 @@ TEST_F(monitor, misses)
 	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 2, 215));
 	EXPECT_EQ(300, self->copy[2].key);
 	EXPECT_EQ(405, self->copy[LENGTH].key);
-	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 }
 
 /* What is left after a read is to be polled for: events, also when the count took a place */
@@ -181,23 +181,23 @@ TEST_F(monitor, misses_in_small_reads)
 	struct timerwheel_event *nowhere = tw_fence(0);
 
 	ASSERT_EQ(LENGTH + 3, deliver(self, 0, LENGTH + 3));
-	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
 	EXPECT_TRUE(missed(self, self->mon, 1, 3, 0));
-	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
 	/* nobody was told of these yet, nor are they a part of the former count */
 	ASSERT_EQ(2, deliver(self, 100, 2));
 	EXPECT_TRUE(missed(self, self->mon, LENGTH, 2, 5));
-	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
-	ASSERT_EQ(1, tw_read(self->mon, self->copy, MOST));
+	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
+	ASSERT_EQ(1, dev_read(self->mon, self->copy, MOST));
 	EXPECT_EQ(101, self->copy[0].key);
-	EXPECT_EQ(0, tw_poll(self->mon, 0));
+	EXPECT_EQ(0, dev_poll(self->mon, 0));
 	/* all of it missed, and a count that is not taken is still there */
 	ASSERT_EQ(3 * LENGTH, deliver(self, 200, 3 * LENGTH));
 	EXPECT_EQ(-1, read(self->mon, nowhere, sizeof(*nowhere)));
 	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
 	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 2 * LENGTH, 200 + 2 * LENGTH));
-	EXPECT_EQ(0, tw_poll(self->mon, 0));
+	EXPECT_EQ(0, dev_poll(self->mon, 0));
 }
 
 /* A monitor that is shorter than what the kernel copies together, emptied by one read */
@@ -207,17 +207,17 @@ TEST_F(monitor, misses_of_a_short_one)
 
 	ASSERT_LE(0, mon);
 	ASSERT_EQ(11, deliver(self, 0, 11));
-	EXPECT_EQ(POLLIN, tw_poll(mon, 0));
+	EXPECT_EQ(POLLIN, dev_poll(mon, 0));
 	EXPECT_TRUE(missed(self, mon, 9, 3, 3));
-	EXPECT_EQ(0, tw_poll(mon, 0));
-	EXPECT_EQ(-EAGAIN, tw_read(mon, self->copy, 1));
+	EXPECT_EQ(0, dev_poll(mon, 0));
+	EXPECT_EQ(-EAGAIN, dev_read(mon, self->copy, 1));
 	/* The count has the place of one. */
 	ASSERT_EQ(9, deliver(self, 100, 9));
 	EXPECT_TRUE(missed(self, mon, 8, 1, 101));
-	EXPECT_EQ(POLLIN, tw_poll(mon, 0));
-	ASSERT_EQ(1, tw_read(mon, self->copy, 8));
+	EXPECT_EQ(POLLIN, dev_poll(mon, 0));
+	ASSERT_EQ(1, dev_read(mon, self->copy, 8));
 	EXPECT_EQ(108, self->copy[0].key);
-	EXPECT_EQ(0, tw_poll(mon, 0));
+	EXPECT_EQ(0, dev_poll(mon, 0));
 	close(mon);
 }
 
@@ -243,11 +243,11 @@ TEST_F(monitor, lengths)
 	int more, most;
 
 	ASSERT_EQ(10, deliver(self, 0, 10));
-	ASSERT_EQ(3, tw_read(self->mon, self->copy, 3));
+	ASSERT_EQ(3, dev_read(self->mon, self->copy, 3));
 	more = monitor(self->fd, 4 * LENGTH);
 	ASSERT_LE(0, more);
 	ASSERT_EQ(3, deliver(self, 10, 3));
-	ASSERT_EQ(10, tw_read(self->mon, self->copy, MOST));
+	ASSERT_EQ(10, dev_read(self->mon, self->copy, MOST));
 	EXPECT_EQ(3, self->copy[0].key);
 	EXPECT_EQ(12, self->copy[9].key);
 	ASSERT_EQ(LENGTH + 5, deliver(self, 100, LENGTH + 5));
@@ -256,7 +256,7 @@ TEST_F(monitor, lengths)
 	ASSERT_EQ(4, deliver(self, 200, 4));
 	EXPECT_TRUE(missed(self, self->mon, LENGTH + 1, 9, 109));
 	EXPECT_EQ(203, self->copy[LENGTH].key);
-	ASSERT_EQ(3 + LENGTH + 5 + 4, tw_read(more, self->copy, MOST));
+	ASSERT_EQ(3 + LENGTH + 5 + 4, dev_read(more, self->copy, MOST));
 	EXPECT_EQ(10, self->copy[0].key);
 	EXPECT_EQ(100, self->copy[3].key);
 	EXPECT_EQ(203, self->copy[3 + LENGTH + 5 + 3].key);
@@ -265,7 +265,7 @@ TEST_F(monitor, lengths)
 	more = monitor(self->fd, 2 * LENGTH - 1);
 	ASSERT_LE(0, more);
 	ASSERT_EQ(1000, deliver(self, 1000, 1000));
-	ASSERT_EQ(1004, tw_read(most, self->copy, MOST));
+	ASSERT_EQ(1004, dev_read(most, self->copy, MOST));
 	EXPECT_EQ(200, self->copy[0].key);
 	EXPECT_EQ(1999, self->copy[1003].key);
 	EXPECT_TRUE(missed(self, more, 2 * LENGTH + 1, 1000 - 2 * LENGTH, 2000 - 2 * LENGTH));
@@ -363,14 +363,14 @@ TEST_F(monitor, stalled_reader)
 	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
 	ASSERT_EQ(5, deliver(self, 0, 5));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, stalls, &stalled));
-	ASSERT_EQ(POLLIN, tw_poll(uffd, LONG_MS));
+	ASSERT_EQ(POLLIN, dev_poll(uffd, LONG_MS));
 
-	EXPECT_EQ(POLLIN, tw_poll(mon, 0));
+	EXPECT_EQ(POLLIN, dev_poll(mon, 0));
 	/* It does not wait: were it to, the alarm would end that. */
 	alarm(LONG_MS / 1000);
 	EXPECT_EQ(-EAGAIN, tw_err(preadv2(mon, &iov, 1, -1, RWF_NOWAIT)));
 	ASSERT_EQ(0, fcntl(mon, F_SETFL, O_NONBLOCK));
-	EXPECT_EQ(-EAGAIN, tw_read(mon, self->copy, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(mon, self->copy, 1));
 	ASSERT_EQ(0, fcntl(mon, F_SETFL, 0));
 	alarm(0);
 	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
@@ -404,7 +404,7 @@ TEST_F(monitor, late_reader)
 		SKIP(return, "this kernel has no userfaultfd");
 	ASSERT_EQ(1, deliver(self, 0, 1));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, stalls, &stalled));
-	ASSERT_EQ(POLLIN, tw_poll(uffd, LONG_MS));
+	ASSERT_EQ(POLLIN, dev_poll(uffd, LONG_MS));
 	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
 	fill_page(uffd, stalled.page);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
@@ -443,12 +443,12 @@ TEST_F(monitor, read_too_small)
 TEST_F(monitor, has_an_end)
 {
 	ASSERT_EQ(4, deliver(self, 0, 4));
-	EXPECT_EQ(POLLIN, tw_poll(self->mon, 0));
+	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
 	close(self->fd);
-	EXPECT_EQ(POLLIN | POLLHUP, tw_poll(self->mon, 0));
+	EXPECT_EQ(POLLIN | POLLHUP, dev_poll(self->mon, 0));
 	EXPECT_TRUE(same(self, self->mon, 0, 4));
-	EXPECT_EQ(POLLIN | POLLHUP, tw_poll(self->mon, 0));
-	EXPECT_EQ(0, tw_read(self->mon, self->copy, 1));
+	EXPECT_EQ(POLLIN | POLLHUP, dev_poll(self->mon, 0));
+	EXPECT_EQ(0, dev_read(self->mon, self->copy, 1));
 	self->fd = tw_open_manual(0);
 }
 
@@ -457,7 +457,7 @@ static void *reads_blocking(void *arg)
 	int *fd = arg;
 	struct timerwheel_event ev;
 
-	*fd = tw_read(*fd, &ev, 1);
+	*fd = dev_read(*fd, &ev, 1);
 	return NULL;
 }
 
@@ -605,7 +605,7 @@ TEST_F(monitor, lifetime)
 		ASSERT_EQ(0, tw_add1(fd, 1, 0, SEC, 0));
 		if (i & 4) {
 			ASSERT_EQ(1, tw_advance(fd, 0, MINUTE));
-			ASSERT_EQ(1, tw_read(fd, self->ev, 1));
+			ASSERT_EQ(1, dev_read(fd, self->ev, 1));
 		}
 		close(i & 1 ? fd : mon);
 		close(i & 1 ? mon : fd);
@@ -735,7 +735,7 @@ TEST_F(monitor, over_the_cap)
 	close(fd);
 	close(mon);
 	EXPECT_TRUE(same(self, self->mon, 0, 3));
-	EXPECT_EQ(-EAGAIN, tw_read(self->mon, self->copy, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 }
 
 /*
@@ -836,20 +836,20 @@ TEST_F(monitor, flags)
 TEST(of_a_ring)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 8 };
-	int fd = tw_open(O_NONBLOCK), mon, i;
+	int fd = dev_open(O_NONBLOCK), mon, i;
 	struct timerwheel_event ev[32];
 
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	mon = monitor(fd, 32);
 	ASSERT_LE(0, mon);
 	ASSERT_EQ(12, arm(fd, 0, 12));
 	EXPECT_EQ(12, tw_advance(fd, 0, HOUR));
-	ASSERT_EQ(8, tw_read(mon, ev, 32));
+	ASSERT_EQ(8, dev_read(mon, ev, 32));
 	for (i = 0; i < 8; i++)
 		EXPECT_EQ(i, ev[i].key);
-	EXPECT_EQ(-EAGAIN, tw_read(mon, ev, 32));
+	EXPECT_EQ(-EAGAIN, dev_read(mon, ev, 32));
 	close(fd);
-	EXPECT_EQ(0, tw_read(mon, ev, 32));
+	EXPECT_EQ(0, dev_read(mon, ev, 32));
 	close(mon);
 }
 
@@ -858,11 +858,11 @@ TEST(of_a_ring_at_once)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 64 };
 	size_t size = TIMERWHEEL_RING_EVENTS + 64 * sizeof(struct timerwheel_event);
-	int fd = tw_open(O_NONBLOCK), mon[3], i;
+	int fd = dev_open(O_NONBLOCK), mon[3], i;
 	struct timerwheel_event ev[64];
 	struct timerwheel_ring *ring;
 
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
 	ASSERT_NE(MAP_FAILED, ring);
 	for (i = 0; i < 3; i++) {
@@ -875,7 +875,7 @@ TEST(of_a_ring_at_once)
 		EXPECT_EQ(2, tw_advance(fd, 0, SEC));
 	EXPECT_EQ(24, ring->tail);
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(24, tw_read(mon[i], ev, 64));
+		ASSERT_EQ(24, dev_read(mon[i], ev, 64));
 		EXPECT_EQ(0, memcmp(ev, (char *)ring + TIMERWHEEL_RING_EVENTS, 24 * sizeof(*ev)));
 		close(mon[i]);
 	}
@@ -891,9 +891,9 @@ static void *reads_wheel(void *arg)
 	int n;
 
 	while (got < 20000) {
-		if (tw_poll(fd, 20000) != POLLIN)
+		if (dev_poll(fd, 20000) != POLLIN)
 			break;
-		n = tw_read(fd, ev, 256);
+		n = dev_read(fd, ev, 256);
 		if (n > 0)
 			got += n;
 	}
@@ -906,7 +906,7 @@ TEST(running)
 	enum { ALL = 20000 };
 	static struct timerwheel_event ev[512];
 	static struct timerwheel_add add[ALL];
-	int fd = tw_open(O_NONBLOCK), mon, i, n;
+	int fd = dev_open(O_NONBLOCK), mon, i, n;
 	static int seen[ALL];
 	long got = 0, missed = 0;
 	__u64 state = tw_seed();
@@ -921,10 +921,10 @@ TEST(running)
 		add[i] = (struct timerwheel_add) {
 			.key = i, .deadline = tw_rand(&state) % (200 * MSEC),
 		};
-	ASSERT_EQ(ALL, tw_add(fd, add, ALL));
+	ASSERT_EQ(ALL, dev_add(fd, add, ALL));
 	while (got + missed < ALL) {
-		ASSERT_EQ(POLLIN, tw_poll(mon, 20000)) TH_LOG("%ld + %ld", got, missed);
-		n = tw_read(mon, ev, 512);
+		ASSERT_EQ(POLLIN, dev_poll(mon, 20000)) TH_LOG("%ld + %ld", got, missed);
+		n = dev_read(mon, ev, 512);
 		ASSERT_LT(0, n);
 		for (i = 0; i < n; i++) {
 			if (ev[i].flags & TIMERWHEEL_EVENT_MISSED) {
@@ -968,7 +968,7 @@ static void *delivers(void *arg)
 		n = 1 + tw_rand(&state) % FLOOD;
 		for (i = 0; i < n; i++)
 			add[i] = (struct timerwheel_add) { .key = key + i };
-		if (tw_add(flow->fd, add, n) != n || tw_read(flow->fd, ev, n) != n)
+		if (dev_add(flow->fd, add, n) != n || dev_read(flow->fd, ev, n) != n)
 			return "not all were delivered";
 		key += n;
 	}
@@ -987,7 +987,7 @@ struct follower {
 static int follow(struct follower *f, int most)
 {
 	struct timerwheel_event ev[100];
-	int i, n = tw_read(f->mon, ev, most);
+	int i, n = dev_read(f->mon, ev, most);
 
 	for (i = 0; i < n; i++) {
 		if (ev[i].flags & TIMERWHEEL_EVENT_MISSED) {
@@ -1099,7 +1099,7 @@ TEST(come_and_go)
 	for (rounds = 0; tw_now(CLOCK_MONOTONIC) < end; rounds++) {
 		mon = monitor(flow.fd, 1 + rounds % LENGTH);
 		ASSERT_LE(0, mon);
-		n = tw_read(mon, ev, FLOOD);
+		n = dev_read(mon, ev, FLOOD);
 		ASSERT_NE(0, n);
 		ASSERT_LE(-EAGAIN, n);
 		seen += n > 0;
@@ -1127,7 +1127,7 @@ static void *shares(void *arg)
 	int i, n;
 
 	do {
-		n = tw_read(s->mon, ev, 1 + tw_rand(&state) % 50);
+		n = dev_read(s->mon, ev, 1 + tw_rand(&state) % 50);
 		for (i = 0; i < n; i++) {
 			if (ev[i].flags & TIMERWHEEL_EVENT_MISSED)
 				s->missed += ev[i].overruns;
@@ -1162,8 +1162,8 @@ TEST(shared)
 	for (key = 0; key < ALL; key += 50) {
 		for (i = 0; i < 50; i++)
 			add[i] = (struct timerwheel_add) { .key = key + i };
-		ASSERT_EQ(50, tw_add(fd, add, 50));
-		ASSERT_EQ(50, tw_read(fd, ev, 50));
+		ASSERT_EQ(50, dev_add(fd, add, 50));
+		ASSERT_EQ(50, dev_read(fd, ev, 50));
 	}
 	/* They sleep, or are at it. */
 	close(fd);
@@ -1187,7 +1187,7 @@ static void wait_for_more(int fd, struct timerwheel_ring *ring, __u32 tail)
 	for (turns = 1; __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == tail; turns++)
 		/* It was full, and nothing is left that could fall due. */
 		if (!(turns % 65536))
-			tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
+			dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
 }
 
 /*
@@ -1209,15 +1209,15 @@ TEST(from_now_on)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "needs two CPUs");
-	fd = tw_open(O_NONBLOCK);
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	fd = dev_open(O_NONBLOCK);
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
 	ASSERT_NE(MAP_FAILED, ring);
 	/* They fall due on the other CPU, at most 64 of them at once. */
 	ASSERT_EQ(0, tw_pin(1));
 	for (i = 0; i < TIMERS; i++)
 		add[i] = (struct timerwheel_add) { .key = i, .period = 2 * MSEC };
-	ASSERT_EQ(TIMERS, tw_add(fd, add, TIMERS));
+	ASSERT_EQ(TIMERS, dev_add(fd, add, TIMERS));
 	ASSERT_EQ(0, tw_pin(0));
 	for (until = tw_now(CLOCK_MONOTONIC) + 2 * SEC; tw_now(CLOCK_MONOTONIC) < until; rounds++) {
 		mon = monitor(fd, EVENTS);
@@ -1227,7 +1227,7 @@ TEST(from_now_on)
 		wait_for_more(fd, ring, tail);
 		first = (void *)ring + TIMERWHEEL_RING_EVENTS;
 		first += tail % EVENTS;
-		n = tw_read(mon, ev, EVENTS);
+		n = dev_read(mon, ev, EVENTS);
 		ASSERT_LT(0, n);
 		for (i = 0; i < n; i++)
 			if (ev[i].key == first->key && ev[i].deadline == first->deadline)

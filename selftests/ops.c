@@ -25,20 +25,20 @@ static bool quiet(int fd)
 {
 	struct timerwheel_event ev;
 
-	return tw_poll(fd, 0) == 0 && tw_read(fd, &ev, 1) == -EAGAIN;
+	return dev_poll(fd, 0) == 0 && dev_read(fd, &ev, 1) == -EAGAIN;
 }
 
 /* Exactly this event waits. It is read. */
 static bool event_is(int fd, struct timerwheel_event want)
 {
 	struct timerwheel_event ev[2];
-	int ret = tw_poll(fd, 0);
+	int ret = dev_poll(fd, 0);
 
 	if (ret != POLLIN) {
 		fprintf(stderr, "# poll: %d\n", ret);
 		return false;
 	}
-	ret = tw_read(fd, ev, 2);
+	ret = dev_read(fd, ev, 2);
 	want.index = ev->index;
 	if (ret == 1 && !memcmp(ev, &want, sizeof(want)))
 		return true;
@@ -136,7 +136,7 @@ static void make_delivered(int fd, __u64 key, __u64 value)
 	struct timerwheel_event ev;
 
 	make_due(fd, key, value);
-	if (tw_read(fd, &ev, 1) != 1)
+	if (dev_read(fd, &ev, 1) != 1)
 		abort();
 }
 
@@ -422,10 +422,10 @@ TEST_F(ops, slack_granted)
 		{ T(0x100000000ULL), T(0xffffffffULL), TIMERWHEEL_SLACK },
 		{ ~0ULL, T(0xffffffffULL), TIMERWHEEL_SLACK },
 	};
-	int fd = tw_open(O_NONBLOCK);
+	int fd = dev_open(O_NONBLOCK);
 	size_t i;
 
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct timerwheel_add add = {
 			.key = i, .deadline = T(5), .slack = t[i].slack, .flags = t[i].flags,
@@ -463,7 +463,7 @@ TEST_F(ops, index)
 		add[i].key = i;
 		add[i].deadline = i < 100 ? T(5) : HOUR;
 	}
-	ASSERT_EQ(200, tw_add(self->fd, add, 200));
+	ASSERT_EQ(200, dev_add(self->fd, add, 200));
 	for (i = 0; i < 200; i++) {
 		EXPECT_GT(info.capacity, add[i].index);
 		EXPECT_EQ(add[i].index, get_index(self->fd, i));
@@ -474,7 +474,7 @@ TEST_F(ops, index)
 	for (i = 0; i < 200; i++)
 		EXPECT_EQ(add[ent[i].key].index, ent[i].index);
 	ASSERT_EQ(100, tw_advance(self->fd, 0, T(5)));
-	ASSERT_EQ(100, tw_read(self->fd, ev, 100));
+	ASSERT_EQ(100, dev_read(self->fd, ev, 100));
 	for (i = 0; i < 100; i++)
 		EXPECT_EQ(add[ev[i].key].index, ev[i].index);
 	ASSERT_EQ(100, tw_drain(self->fd, 0, ent, 200));
@@ -499,7 +499,7 @@ TEST_F(ops, index_stays)
 	EXPECT_EQ(index, get_index(self->fd, 1));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, T(3)));
 	EXPECT_EQ(index, get_index(self->fd, 1));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(index, ev.index);
 	EXPECT_EQ(index, get_index(self->fd, 1));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, T(5)));
@@ -651,7 +651,7 @@ TEST_F(ops, move_keeps_period)
 	ASSERT_EQ(0, tw_add_elem(self->fd, &add));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, T(7), 0));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, T(9)));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(START + T(7), ev.deadline);
 	EXPECT_TRUE(timer_is(self->fd, (struct timerwheel_entry){
 		.key = 1, .value = 2, .deadline = START + T(17), .left = T(8), .period = T(10),
@@ -749,7 +749,7 @@ TEST_F(ops, remove_periodic)
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1(self->fd, 1));
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), T(5), 0));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, T(5)));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	EXPECT_EQ(0, tw_advance(self->fd, 0, HOUR));
 	EXPECT_TRUE(quiet(self->fd));
@@ -823,7 +823,7 @@ TEST_F(ops, get_none)
 	ent.flags = 0;
 	memcpy(&copy, &ent, sizeof(copy));
 	copy.result = -ENOENT;
-	ASSERT_EQ(1, tw_get(self->fd, &ent, 1));
+	ASSERT_EQ(1, dev_get(self->fd, &ent, 1));
 	EXPECT_EQ(0, memcmp(&ent, &copy, sizeof(ent)));
 }
 
@@ -846,7 +846,7 @@ TEST_F(ops, get_batch)
 	memset(ent, 0, sizeof(ent));
 	for (i = 0; i < ARRAY_SIZE(want); i++)
 		ent[i].key = want[i].key;
-	ASSERT_EQ(ARRAY_SIZE(want), tw_get(self->fd, ent, ARRAY_SIZE(want)));
+	ASSERT_EQ(ARRAY_SIZE(want), dev_get(self->fd, ent, ARRAY_SIZE(want)));
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		EXPECT_EQ(want[i].key, ent[i].key);
 		EXPECT_EQ(want[i].result, ent[i].result);
@@ -918,7 +918,7 @@ TEST_F(ops, list_pages)
 		EXPECT_EQ(300, total);
 		EXPECT_EQ(0, tw_list(self->fd, &cursor, ent, pages[i]));
 	}
-	EXPECT_EQ(100, tw_read(self->fd, ev, 101));
+	EXPECT_EQ(100, dev_read(self->fd, ev, 101));
 }
 
 /* LIST of an empty wheel: 0, also when there was something */
@@ -1201,7 +1201,7 @@ TEST_F(ops, add_batch_mixed)
 
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		add[i] = t[i].add;
-	ASSERT_EQ(ARRAY_SIZE(t), tw_add(self->fd, add, ARRAY_SIZE(t)));
+	ASSERT_EQ(ARRAY_SIZE(t), dev_add(self->fd, add, ARRAY_SIZE(t)));
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		EXPECT_EQ(t[i].result, add[i].result)
 			TH_LOG("element %zu", i);
@@ -1237,7 +1237,7 @@ TEST_F(ops, move_batch_mixed)
 	ASSERT_EQ(0, tw_add1(self->fd, 2, 12, T(9), 0));
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		move[i] = t[i].move;
-	ASSERT_EQ(ARRAY_SIZE(t), tw_move(self->fd, move, ARRAY_SIZE(t)));
+	ASSERT_EQ(ARRAY_SIZE(t), dev_move(self->fd, move, ARRAY_SIZE(t)));
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		EXPECT_EQ(t[i].result, move[i].result)
 			TH_LOG("element %zu", i);
@@ -1272,7 +1272,7 @@ TEST_F(ops, remove_batch_mixed)
 	ASSERT_EQ(0, tw_add1(self->fd, 3, 13, T(9), 0));
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		rem[i] = t[i].rem;
-	ASSERT_EQ(ARRAY_SIZE(t), tw_remove(self->fd, rem, ARRAY_SIZE(t)));
+	ASSERT_EQ(ARRAY_SIZE(t), dev_remove(self->fd, rem, ARRAY_SIZE(t)));
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		EXPECT_EQ(t[i].result, rem[i].result)
 			TH_LOG("element %zu", i);
@@ -1295,7 +1295,7 @@ TEST_F(ops, batch_long_mixed)
 		add[i].deadline = HOUR;
 		add[i].match = i % 3 == 1;
 	}
-	ASSERT_EQ(LONG, tw_add(self->fd, add, LONG));
+	ASSERT_EQ(LONG, dev_add(self->fd, add, LONG));
 	for (i = 0; i < LONG; i++) {
 		EXPECT_EQ(i % 3 == 1 ? -EINVAL : TIMERWHEEL_WAS_NONE, add[i].result);
 		EXPECT_EQ(i % 3 == 1 ? -ENOENT : TIMERWHEEL_WAS_PENDING, get_result(self->fd, i));
@@ -1317,7 +1317,7 @@ TEST_F(ops, batch_one_key)
 		add[i].value = i;
 		add[i].deadline = T(LONG - i);
 	}
-	ASSERT_EQ(LONG, tw_add(self->fd, add, LONG));
+	ASSERT_EQ(LONG, dev_add(self->fd, add, LONG));
 	for (i = 0; i < LONG; i++)
 		EXPECT_EQ(i ? TIMERWHEEL_WAS_PENDING : TIMERWHEEL_WAS_NONE, add[i].result);
 	EXPECT_EQ(1, tw_advance(self->fd, 0, HOUR));
@@ -1482,7 +1482,7 @@ TEST_F(ops, advance_relative)
 	ASSERT_EQ(0, tw_add1(self->fd, 2, 2, T(5), 0));
 	ASSERT_EQ(0, tw_add1(self->fd, 3, 2, T(6), 0));
 	tw_poison(&adv.now, 16);
-	EXPECT_EQ(0, tw_ioctl(self->fd, TIMERWHEEL_IOC_ADVANCE, &adv));
+	EXPECT_EQ(0, dev_ioctl(self->fd, TIMERWHEEL_IOC_ADVANCE, &adv));
 	EXPECT_EQ(START + T(5) + 1, adv.now);
 	EXPECT_EQ(2, adv.expired);
 	EXPECT_EQ(START + T(5) + 1, now_is(self->fd));
@@ -1497,7 +1497,7 @@ TEST_F(ops, advance_absolute)
 
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(4), 0));
 	tw_poison(&adv.now, 16);
-	EXPECT_EQ(0, tw_ioctl(self->fd, TIMERWHEEL_IOC_ADVANCE, &adv));
+	EXPECT_EQ(0, dev_ioctl(self->fd, TIMERWHEEL_IOC_ADVANCE, &adv));
 	EXPECT_EQ(START + T(5), adv.now);
 	EXPECT_EQ(1, adv.expired);
 }
@@ -1628,7 +1628,7 @@ FIXTURE(setup) {
 
 FIXTURE_SETUP(setup)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, tw_info(self->fd, &self->info));
 }
@@ -1656,7 +1656,7 @@ TEST_F(setup, zeroes)
 {
 	struct timerwheel_setup setup = { 0 };
 
-	EXPECT_EQ(0, tw_setup(self->fd, &setup));
+	EXPECT_EQ(0, dev_setup(self->fd, &setup));
 	EXPECT_EQ(TIMERWHEEL_CLOCK_MONOTONIC, setup.clock);
 	EXPECT_EQ(1000000, setup.tick);
 	EXPECT_EQ(256, setup.slots);
@@ -1675,7 +1675,7 @@ TEST_F(setup, granted)
 	}, copy = setup;
 
 	copy.size = sizeof(copy);
-	EXPECT_EQ(0, tw_setup(self->fd, &setup));
+	EXPECT_EQ(0, dev_setup(self->fd, &setup));
 	EXPECT_EQ(0, memcmp(&copy, &setup, sizeof(copy)));
 	ASSERT_EQ(0, tw_info(self->fd, &self->info));
 	EXPECT_EQ(copy.clock, self->info.clock);
@@ -1699,9 +1699,9 @@ TEST_F(setup, slots_rounded)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct timerwheel_setup setup = { .slots = t[i][0] };
 		struct timerwheel_info info;
-		int fd = tw_open(0);
+		int fd = dev_open(0);
 
-		EXPECT_EQ(0, tw_setup(fd, &setup));
+		EXPECT_EQ(0, dev_setup(fd, &setup));
 		EXPECT_EQ(t[i][1], setup.slots);
 		ASSERT_EQ(0, tw_info(fd, &info));
 		EXPECT_EQ(t[i][1], info.slots);
@@ -1725,9 +1725,9 @@ TEST_F(setup, limits)
 
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct timerwheel_setup copy = t[i];
-		int fd = tw_open(O_NONBLOCK);
+		int fd = dev_open(O_NONBLOCK);
 
-		EXPECT_EQ(0, tw_setup(fd, &t[i]))
+		EXPECT_EQ(0, dev_setup(fd, &t[i]))
 			TH_LOG("case %zu", i);
 		EXPECT_EQ(copy.slots ? copy.slots : 256, t[i].slots);
 		EXPECT_EQ(copy.tick ? copy.tick : 1000000, t[i].tick);
@@ -1762,7 +1762,7 @@ TEST_F(setup, beyond_limits)
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		struct timerwheel_setup copy = t[i];
 
-		EXPECT_EQ(-EINVAL, tw_setup(self->fd, &t[i]))
+		EXPECT_EQ(-EINVAL, dev_setup(self->fd, &t[i]))
 			TH_LOG("case %zu", i);
 		copy.size = sizeof(copy);
 		EXPECT_EQ(0, memcmp(&copy, &t[i], sizeof(copy)));
@@ -1777,9 +1777,9 @@ TEST_F(setup, wake_events_without_time)
 {
 	struct timerwheel_setup setup = { .wake_events = 2 };
 
-	EXPECT_EQ(-EINVAL, tw_setup(self->fd, &setup));
+	EXPECT_EQ(-EINVAL, dev_setup(self->fd, &setup));
 	setup.wake_events = ~0U;
-	EXPECT_EQ(-EINVAL, tw_setup(self->fd, &setup));
+	EXPECT_EQ(-EINVAL, dev_setup(self->fd, &setup));
 }
 
 /* SETUP a second time: EBUSY, and what was granted stays */
@@ -1787,9 +1787,9 @@ TEST_F(setup, twice)
 {
 	struct timerwheel_setup setup = { .tick = 2000000 };
 
-	EXPECT_EQ(0, tw_setup(self->fd, &setup));
+	EXPECT_EQ(0, dev_setup(self->fd, &setup));
 	setup.tick = 3000000;
-	EXPECT_EQ(-EBUSY, tw_setup(self->fd, &setup));
+	EXPECT_EQ(-EBUSY, dev_setup(self->fd, &setup));
 	EXPECT_EQ(3000000, setup.tick);
 	ASSERT_EQ(0, tw_info(self->fd, &self->info));
 	EXPECT_EQ(2000000, self->info.tick);
@@ -1803,9 +1803,9 @@ TEST_F(setup, after_add)
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, HOUR, 0));
 	ASSERT_EQ(0, tw_info(self->fd, &self->info));
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, self->info.flags);
-	EXPECT_EQ(-EBUSY, tw_setup(self->fd, &setup));
+	EXPECT_EQ(-EBUSY, dev_setup(self->fd, &setup));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
-	EXPECT_EQ(-EBUSY, tw_setup(self->fd, &setup));
+	EXPECT_EQ(-EBUSY, dev_setup(self->fd, &setup));
 }
 
 /* A SETUP that failed, or an operation that armed nothing, does not settle the wheel */
@@ -1815,7 +1815,7 @@ TEST_F(setup, after_errors)
 	struct timerwheel_entry ent;
 	__u64 cursor = 0;
 
-	EXPECT_EQ(-EINVAL, tw_setup(self->fd, &bad));
+	EXPECT_EQ(-EINVAL, dev_setup(self->fd, &bad));
 	EXPECT_EQ(-EINVAL, tw_add1(self->fd, 1, 2, HOUR, 1U << 31));
 	EXPECT_EQ(-ENOENT, tw_add1_match(self->fd, 1, 2, HOUR, 0, 0));
 	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 1, HOUR, 0));
@@ -1824,7 +1824,7 @@ TEST_F(setup, after_errors)
 	EXPECT_EQ(0, tw_list(self->fd, &cursor, &ent, 1));
 	EXPECT_EQ(0, tw_drain(self->fd, 0, &ent, 1));
 	EXPECT_TRUE(quiet(self->fd));
-	EXPECT_EQ(0, tw_setup(self->fd, &good));
+	EXPECT_EQ(0, dev_setup(self->fd, &good));
 }
 
 /* What a call that armed nothing has made goes by what SETUP grants, and is charged once */
@@ -1832,13 +1832,13 @@ TEST_F(setup, after_look)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = SEC }, same;
 	struct timerwheel_stats st, fresh;
-	int fd = tw_open(O_NONBLOCK);
+	int fd = dev_open(O_NONBLOCK);
 
 	same = setup;
 	ASSERT_EQ(0, tw_pin(0));
 	EXPECT_EQ(-ENOENT, tw_remove1(self->fd, 1));
-	ASSERT_EQ(0, tw_setup(self->fd, &setup));
-	ASSERT_EQ(0, tw_setup(fd, &same));
+	ASSERT_EQ(0, dev_setup(self->fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &same));
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, SEC / 10, 0));
 	ASSERT_EQ(0, tw_add1(fd, 1, 2, SEC / 10, 0));
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
@@ -1883,14 +1883,14 @@ static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel
 	bool go;
 
 	ASSERT_EQ(0, tw_pin(0));
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	arg = setup;
-	ASSERT_EQ(0, tw_setup(fd, &arg));
+	ASSERT_EQ(0, dev_setup(fd, &arg));
 	EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 	ASSERT_EQ(0, tw_stats(fd, &want));
 	close(fd);
 	for (round = 0; round < 20; round++) {
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_EQ(0, tw_pin(1));
 		/* there is a part already, and so SETUP waits for a grace period */
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
@@ -1902,7 +1902,7 @@ static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel
 		tw_sleep(5 * MSEC);
 		__atomic_store_n(&go, true, __ATOMIC_RELEASE);
 		arg = setup;
-		ASSERT_EQ(0, tw_setup(fd, &arg));
+		ASSERT_EQ(0, dev_setup(fd, &arg));
 		for (i = 0; i < n; i++)
 			ASSERT_EQ(0, pthread_join(b[i].id, NULL));
 		/* if all were before SETUP there is none now */
@@ -1937,10 +1937,10 @@ static int open_capacity(__u32 capacity, __u32 n)
 	struct timerwheel_setup setup = {
 		.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = TICK, .capacity = capacity,
 	};
-	int fd = tw_open(O_NONBLOCK);
+	int fd = dev_open(O_NONBLOCK);
 	__u32 i;
 
-	if (fd < 0 || tw_setup(fd, &setup) || setup.capacity != capacity)
+	if (fd < 0 || dev_setup(fd, &setup) || setup.capacity != capacity)
 		abort();
 	for (i = 0; i < n; i++) {
 		if (tw_add1(fd, i, i, T(5), 0))
@@ -2020,9 +2020,9 @@ TEST_F(capacity, room_after_remove_elsewhere)
 {
 	struct timerwheel_setup setup = { .capacity = variant->capacity };
 	__u32 n = variant->capacity, i;
-	int fd = tw_open(O_NONBLOCK);
+	int fd = dev_open(O_NONBLOCK);
 
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	if (tw_pin(1))
 		SKIP(return, "one CPU");
 	ASSERT_EQ(0, tw_pin(0));
@@ -2048,7 +2048,7 @@ TEST_F(capacity, room_after_delivery)
 
 	ASSERT_EQ(variant->capacity, tw_advance(self->fd, 0, T(5)));
 	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, ~0ULL, 0, T(5), 0));
 	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
 }
@@ -2099,7 +2099,7 @@ TEST_F(capacity, batch)
 
 	for (i = 0; i < n; i++)
 		add[i] = (struct timerwheel_add){ .key = i, .deadline = T(5) };
-	ASSERT_EQ(n, tw_add(fd, add, n));
+	ASSERT_EQ(n, dev_add(fd, add, n));
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(i < variant->capacity ? TIMERWHEEL_WAS_NONE : -ENOSPC, add[i].result);
 	close(fd);
@@ -2180,7 +2180,7 @@ FIXTURE_SETUP(cap)
 	ASSERT_LT(0, read(fd, self->old, sizeof(self->old) - 1));
 	ASSERT_EQ(0, stat(TW_DEV, &st));
 	self->mode = st.st_mode & 0777;
-	probe = tw_open(0);
+	probe = dev_open(0);
 	ASSERT_LE(0, probe);
 	none = tw_memory_alone(probe);
 	wheel = open_capacity(4 * CAP, CAP);
@@ -2204,7 +2204,7 @@ FIXTURE_TEARDOWN(cap)
 /* INFO tells the cap that the module parameter sets, at once */
 TEST_F(cap, info)
 {
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 	struct timerwheel_info info;
 
 	if (geteuid())
@@ -2238,7 +2238,7 @@ TEST_F(cap, default_is_half)
 {
 	struct timerwheel_info info;
 	__u64 total = tw_file_number("/proc/meminfo", "MemTotal:") * 1024;
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 
 	ASSERT_TRUE(set_cap(0));
 	ASSERT_EQ(0, tw_info(fd, &info));
@@ -2251,19 +2251,19 @@ TEST_F(cap, open)
 {
 	int fd = open_capacity(4 * CAP, CAP);
 
-	EXPECT_EQ(-EDQUOT, tw_open(0));
+	EXPECT_EQ(-EDQUOT, dev_open(0));
 	EXPECT_EQ(self->cap, user_memory(fd));
 }
 
 /* A new wheel that there is room for, and no more: its first call on timers fails */
 TEST_F(cap, first_call)
 {
-	int fd = tw_open(O_NONBLOCK);
+	int fd = dev_open(O_NONBLOCK);
 	__u64 base = tw_memory_alone(fd);
 
 	ASSERT_TRUE(set_cap(base + 4096));
-	EXPECT_EQ(TW_CALL(EDQUOT), tw_add1(fd, 1, 0, T(5), 0));
-	EXPECT_EQ(TW_CALL(EDQUOT), tw_remove1(fd, 1));
+	EXPECT_EQ(TW_FAILED(EDQUOT), tw_add1(fd, 1, 0, T(5), 0));
+	EXPECT_EQ(TW_FAILED(EDQUOT), tw_remove1(fd, 1));
 	EXPECT_EQ(base, user_memory(fd));
 	ASSERT_TRUE(set_cap(base + self->cap));
 	EXPECT_EQ(0, tw_add1(fd, 1, 0, T(5), 0));
@@ -2272,11 +2272,11 @@ TEST_F(cap, first_call)
 /* Room for some of what it needs does not help: none of that is charged */
 TEST_F(cap, first_call_in_part)
 {
-	int fd = tw_open(O_NONBLOCK), more = 0;
+	int fd = dev_open(O_NONBLOCK), more = 0;
 	__u64 base = tw_memory_alone(fd);
 
 	ASSERT_TRUE(set_cap(base));
-	while (tw_remove1(fd, 1) == TW_CALL(EDQUOT)) {
+	while (tw_remove1(fd, 1) == TW_FAILED(EDQUOT)) {
 		ASSERT_EQ(base, user_memory(fd)) TH_LOG("%d bytes more", more);
 		more += 512;
 		ASSERT_TRUE(set_cap(base + more));
@@ -2291,7 +2291,7 @@ TEST_F(cap, first_call_in_part)
 /* A wheel of which CPU @cpu alone has a part, at the cap: timers 0 to HALF - 1 */
 static int open_at_cap(int cpu)
 {
-	int fd = tw_open(O_NONBLOCK), i;
+	int fd = dev_open(O_NONBLOCK), i;
 
 	if (fd < 0 || tw_pin(cpu))
 		abort();
@@ -2345,7 +2345,7 @@ TEST_F(cap, lowered)
 
 	for (i = 0; i < ARRAY_SIZE(caps); i++) {
 		ASSERT_TRUE(set_cap(caps[i]));
-		EXPECT_EQ(-EDQUOT, tw_open(0));
+		EXPECT_EQ(-EDQUOT, dev_open(0));
 		EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, T(6), 0));
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 0));
@@ -2360,21 +2360,21 @@ TEST_F(cap, lowered)
 TEST_F(cap, ring)
 {
 	struct timerwheel_setup setup = { .ring = 1024 };
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 	__u64 base = tw_memory_alone(fd), bytes;
 
 	ASSERT_TRUE(set_cap(base + (1 << 20)));
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	bytes = user_memory(fd) - base;
 	EXPECT_LT(1024 * sizeof(struct timerwheel_event), bytes);
 	close(fd);
-	fd = tw_open(0);
+	fd = dev_open(0);
 	ASSERT_EQ(base, tw_memory_alone(fd));
 	ASSERT_TRUE(set_cap(base + bytes - 1));
-	EXPECT_EQ(-EDQUOT, tw_setup(fd, &setup));
+	EXPECT_EQ(-EDQUOT, dev_setup(fd, &setup));
 	EXPECT_EQ(base, user_memory(fd));
 	ASSERT_TRUE(set_cap(base + bytes));
-	EXPECT_EQ(0, tw_setup(fd, &setup));
+	EXPECT_EQ(0, dev_setup(fd, &setup));
 	EXPECT_EQ(base + bytes, user_memory(fd));
 }
 
@@ -2386,18 +2386,18 @@ TEST_F(cap, others)
 {
 	struct timerwheel_setup setup = { .ring = 1024 };
 	struct timerwheel_monitor monitor = { .size = sizeof(monitor), .events = 1024 };
-	int fd = open_capacity(4 * CAP, HALF), empty = tw_open(0);
+	int fd = open_capacity(4 * CAP, HALF), empty = dev_open(0);
 	size_t page = getpagesize();
 	__u64 base;
 	char *p;
 
 	/* what a wheel's first monitor leaves behind is there already */
-	close(tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
+	close(dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
 	base = tw_memory_of((int[]){ fd, empty }, 2);
 	/* one page short of the table, which has more than one and a directory */
 	ASSERT_TRUE(set_cap(base + (HALF + 1) * 8));
-	EXPECT_EQ(-EDQUOT, tw_setup(empty, &setup));
-	EXPECT_EQ(-EDQUOT, tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
+	EXPECT_EQ(-EDQUOT, dev_setup(empty, &setup));
+	EXPECT_EQ(-EDQUOT, dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
 	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
 	EXPECT_EQ(MAP_FAILED, p);
 	EXPECT_EQ(EDQUOT, errno);
@@ -2410,7 +2410,7 @@ TEST_F(cap, others)
 	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
 	munmap(p, page);
 	ASSERT_TRUE(set_cap(base + (1 << 20)));
-	EXPECT_EQ(0, tw_setup(empty, &setup));
+	EXPECT_EQ(0, dev_setup(empty, &setup));
 }
 
 /* A user has exactly the cap; one more: EDQUOT, and it is not there */
@@ -2659,7 +2659,7 @@ TEST_F(ledger, deliver)
 {
 	struct timerwheel_event ev[3];
 
-	ASSERT_EQ(2, tw_read(self->fd, ev, 3));
+	ASSERT_EQ(2, dev_read(self->fd, ev, 3));
 	EXPECT_TRUE(ledger_is(self, (struct ledger){
 		.delivered = 2, .rearmed = 1, .due = -2, .pending = 1, .overruns = 2,
 	}));
@@ -2784,7 +2784,7 @@ TEST_F(trace, tells)
 	ASSERT_EQ(3, tw_advance(self->fd, 0, T(8)));
 	EXPECT_TRUE(told(self, "timerwheel_expire:", " base=0 count=3 "));
 	ASSERT_EQ(0, tw_advance(self->fd, 0, T(6)));
-	ASSERT_EQ(3, tw_read(self->fd, ev, 4));
+	ASSERT_EQ(3, dev_read(self->fd, ev, 4));
 	EXPECT_TRUE(told(self, "timerwheel_deliver:", " key=7 late=0 overruns=2"));
 	EXPECT_TRUE(told(self, "timerwheel_deliver:", " key=0 late=5 overruns=0"));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 7));
@@ -2928,7 +2928,7 @@ static bool any_add(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * v
 		if (add[i].flags & TIMERWHEEL_MATCH)
 			add[i].match = tw_rand(&self->r) % 4;
 	}
-	if (tw_add(self->fd, add, n) != (int)n)
+	if (dev_add(self->fd, add, n) != (int)n)
 		return false;
 	for (i = 0; i < n; i++) {
 		struct model *m = &self->timers[add[i].key];
@@ -2969,7 +2969,7 @@ static bool any_move(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * 
 			move[i].match = tw_rand(&self->r) % 4;
 		}
 	}
-	if (tw_move(self->fd, move, n) != (int)n)
+	if (dev_move(self->fd, move, n) != (int)n)
 		return false;
 	for (i = 0; i < n; i++) {
 		struct model *m = &self->timers[move[i].key];
@@ -3001,7 +3001,7 @@ static bool any_remove(FIXTURE_DATA(model) * self)
 			rem[i].match = tw_rand(&self->r) % 4;
 		}
 	}
-	if (tw_remove(self->fd, rem, n) != (int)n)
+	if (dev_remove(self->fd, rem, n) != (int)n)
 		return false;
 	for (i = 0; i < n; i++) {
 		struct model *m = &self->timers[rem[i].key];
@@ -3050,7 +3050,7 @@ static bool any_read(FIXTURE_DATA(model) * self)
 {
 	int n = 1 + tw_rand(&self->r) % 32, due = self->count.due, i;
 	struct timerwheel_event ev[32];
-	int ret = tw_read(self->fd, ev, n);
+	int ret = dev_read(self->fd, ev, n);
 
 	if (!as("read", ret, !due ? -EAGAIN : n < due ? n : due) || !due)
 		return !due;

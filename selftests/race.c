@@ -429,7 +429,7 @@ static void worker_get(struct thread *t)
 	__u32 v, key = below(t, w->sc->keys), since = tick(w);
 	int ret = tw_get1(w->fd, key, &ent);
 
-	if (ret == -ENOENT || ret == TW_CALL(EINTR))
+	if (ret == -ENOENT || ret == TW_FAILED(EINTR))
 		return;
 	if (ret != TIMERWHEEL_WAS_PENDING && ret != TIMERWHEEL_WAS_DUE) {
 		bad(w, "GET: result %d", ret);
@@ -597,7 +597,7 @@ static void owner_get(struct thread *t, __u32 key)
 	struct timerwheel_entry ent;
 	int ret = tw_get1(t->w->fd, key, &ent);
 
-	if (ret == -ENOENT || ret == TW_CALL(EINTR))
+	if (ret == -ENOENT || ret == TW_FAILED(EINTR))
 		return;
 	if (ret < 0 || !now || ent.value != VALUE(key, now) ||
 	    ent.deadline != t->w->deadline[now])
@@ -719,7 +719,7 @@ static void *reader_main(void *arg)
 		if (round % 256 == 0)
 			pin(t);
 		iov.iov_base = below(t, 8) ? ev : short_buf;
-		if (t->number % 2 && tw_poll(w->fd, 5) <= 0)
+		if (t->number % 2 && dev_poll(w->fd, 5) <= 0)
 			continue;
 		since = tick(w);
 		n = tw_err(preadv2(w->fd, &iov, 1, -1, t->number % 2 ? RWF_NOWAIT : 0));
@@ -769,7 +769,7 @@ static void *ring_reader_main(void *arg)
 				bad(w, "FLOW: %s", strerror(errno));
 			break;
 		case TIMERWHEEL_RING_POLL:
-			tw_poll(w->fd, 5);
+			dev_poll(w->fd, 5);
 			break;
 		}
 	}
@@ -929,7 +929,7 @@ static int open_world(struct world *w, __u32 keys, bool manual)
 	w->deadline = zeroes(VERSIONS, sizeof(*w->deadline));
 	w->event = zeroes(VERSIONS, sizeof(*w->event));
 	w->beats = zeroes(VERSIONS, sizeof(*w->beats));
-	w->fd = tw_open(0);
+	w->fd = dev_open(0);
 	if (w->fd < 0)
 		return w->fd;
 	ret = tw_info(w->fd, &info);
@@ -940,7 +940,7 @@ static int open_world(struct world *w, __u32 keys, bool manual)
 	/* few slots: many cascades */
 	setup.slots = w->seed & 1 ? info.slots_min : 0;
 	setup.ring = w->sc->ring;
-	ret = tw_setup(w->fd, &setup);
+	ret = dev_setup(w->fd, &setup);
 	if (ret || !setup.ring)
 		return ret;
 	w->ring = mmap(NULL, TIMERWHEEL_RING_EVENTS + setup.ring * EV_SIZE, PROT_READ | PROT_WRITE,
@@ -1495,7 +1495,7 @@ static void *growth_main(void *arg)
 		pthread_barrier_wait(&g->barrier);
 		if (g->fd < 0)
 			return NULL;
-		g->added = tw_add(g->fd, add, STAY);
+		g->added = dev_add(g->fd, add, STAY);
 		pthread_barrier_wait(&g->barrier);
 	}
 }
@@ -1509,7 +1509,7 @@ static int expired_once(int fd, struct timerwheel_ring *ring)
 
 	while (n < EXPIRE) {
 		int got = ring ? (int)timerwheel_ring_take(ring, ev + n, 2 * EXPIRE - n) :
-				 tw_read(fd, ev + n, 2 * EXPIRE - n);
+				 dev_read(fd, ev + n, 2 * EXPIRE - n);
 
 		if (got <= 0)
 			break;
@@ -1545,14 +1545,14 @@ TEST_F_TIMEOUT(race, expiry_against_growth, TIMEOUT)
 		};
 		struct timerwheel_ring *ring = NULL;
 
-		g.fd = tw_open(O_NONBLOCK);
+		g.fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, g.fd);
-		ASSERT_EQ(0, tw_setup(g.fd, &setup));
+		ASSERT_EQ(0, dev_setup(g.fd, &setup));
 		if (setup.ring)
 			ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd,
 				    TIMERWHEEL_MMAP_RING);
 		ASSERT_NE(MAP_FAILED, ring);
-		ASSERT_EQ(EXPIRE, tw_add(g.fd, add, EXPIRE));
+		ASSERT_EQ(EXPIRE, dev_add(g.fd, add, EXPIRE));
 		pthread_barrier_wait(&g.barrier);
 		/* A few at a time, as long as the table grows. */
 		for (i = 4; i <= EXPIRE; i += 4)
@@ -1562,7 +1562,7 @@ TEST_F_TIMEOUT(race, expiry_against_growth, TIMEOUT)
 		ASSERT_EQ(STAY, g.added);
 		for (i = 0; i < STAY; i++)
 			ent[i] = (struct timerwheel_entry){ .key = EXPIRE + i };
-		ASSERT_EQ(STAY, tw_get(g.fd, ent, STAY));
+		ASSERT_EQ(STAY, dev_get(g.fd, ent, STAY));
 		for (i = 0; i < STAY && ent[i].result == TIMERWHEEL_WAS_PENDING; i++)
 			;
 		ASSERT_EQ(STAY, i);
@@ -1629,7 +1629,7 @@ static void *adder_main(void *arg)
 			add[i].deadline = some_delay(t);
 		}
 		since = tick(w);
-		ret = tw_add(w->fd, add, n);
+		ret = dev_add(w->fd, add, n);
 		if (ret == -EINTR)
 			continue;
 		if (ret <= 0) {
@@ -1680,7 +1680,7 @@ TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 		struct thread drainer = { .w = w };
 
 		if (rounds) {
-			w->fd = tw_open(0);
+			w->fd = dev_open(0);
 			ASSERT_LE(0, w->fd);
 		}
 		memset(&w->total, 0, sizeof(w->total));
@@ -1748,7 +1748,7 @@ static void closing_round(struct closing *c, __u64 key)
 			add[i].deadline = HOUR;
 			rem[i].key = key + i;
 		}
-		if (tw_add(c->fd, add, CLOSING_ADD) != CLOSING_ADD)
+		if (dev_add(c->fd, add, CLOSING_ADD) != CLOSING_ADD)
 			atomic_fetch_add(&c->failed, 1);
 		for (n = 0; n < CLOSING_ADD && !add[n].result; n++)
 			;
@@ -1758,7 +1758,7 @@ static void closing_round(struct closing *c, __u64 key)
 		}
 		if (c->stays)
 			atomic_fetch_add(&c->left, n);
-		else if (tw_remove(c->fd, rem, n) != n)
+		else if (dev_remove(c->fd, rem, n) != n)
 			atomic_fetch_add(&c->failed, 1);
 		if (c->stays)
 			key += CLOSING_ADD;
@@ -1790,8 +1790,8 @@ static void closing_begin(struct closing *c, int threads, bool stays)
 {
 	struct timerwheel_setup setup = { .capacity = CLOSING_MOST };
 
-	c->fd = tw_open(O_NONBLOCK);
-	if (c->fd < 0 || tw_setup(c->fd, &setup))
+	c->fd = dev_open(O_NONBLOCK);
+	if (c->fd < 0 || dev_setup(c->fd, &setup))
 		abort();
 	c->stays = stays;
 	atomic_store(&c->left, 0);
@@ -1884,7 +1884,7 @@ static void use_wheel(struct thread *t, int fd)
 		add[i].deadline = some_delay(t);
 		add[i].period = below(t, 4) ? 0 : 100 * USEC;
 	}
-	n = tw_add(fd, add, n);
+	n = dev_add(fd, add, n);
 	if (n <= 0 && n != -EINTR)
 		bad(t->w, "ADD on a wheel that was passed on: %d", n);
 	if (below(t, 2))
@@ -1893,7 +1893,7 @@ static void use_wheel(struct thread *t, int fd)
 		tw_remove1(fd, below(t, 200));
 	if (below(t, 8) == 0)
 		tw_drain(fd, 0, ent, ARRAY_SIZE(ent));
-	n = tw_read(fd, ev, ARRAY_SIZE(ev));
+	n = dev_read(fd, ev, ARRAY_SIZE(ev));
 	for (i = 0; i < n; i++) {
 		if (ev[i].value != ~ev[i].key || ev[i].fired < ev[i].deadline)
 			bad(t->w, "event on a wheel that was passed on");
@@ -1910,7 +1910,7 @@ static void *passer_main(void *arg)
 	for (i = 0; running(t->w); i++) {
 		if (i % 16 == 0)
 			pin(t);
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		if (fd < 0) {
 			bad(t->w, "open: %d", fd);
 			break;
@@ -1944,7 +1944,7 @@ static __u64 user_memory(int fd)
 TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 {
 	static const struct scenario sc = { 0 };
-	int i, probe = tw_open(O_NONBLOCK);
+	int i, probe = dev_open(O_NONBLOCK);
 	struct world *w = self->w;
 	__u64 base;
 
@@ -2037,7 +2037,7 @@ FIXTURE_SETUP(elsewhere)
 	if (self->cannot)
 		return;
 	snprintf(self->cap, sizeof(self->cap), "%lld", tw_file_number(MAX_USER_MEMORY, NULL));
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	t.cpu = self->w->cpu[1];
 	pin(&t);
@@ -2065,7 +2065,7 @@ static int fired_one_by_one(int fd, __u64 delay)
 		/* the thread goes to sleep, or does not */
 		tw_sleep(i % 4 * MSEC);
 		if (tw_move1(fd, i, delay, 0) != TIMERWHEEL_WAS_PENDING ||
-		    tw_poll(fd, 10000) != POLLIN || tw_read(fd, &ev, 1) != 1)
+		    dev_poll(fd, 10000) != POLLIN || dev_read(fd, &ev, 1) != 1)
 			break;
 		if (ev.key != (__u64)i || ev.value != ~ev.key || ev.fired < ev.deadline)
 			break;
@@ -2117,7 +2117,7 @@ FIXTURE_SETUP(offline)
 	self->cannot = find_cpus(self->w, 2) < 2 ? "only one CPU" : no_hotplug(self->w);
 	if (self->cannot)
 		return;
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	t.cpu = self->w->cpu[1];
 	pin(&t);
@@ -2149,7 +2149,7 @@ static bool all_fire(int fd)
 		    seen[ev[i].key]++ || ev[i].fired < ev[i].deadline)
 			return false;
 	}
-	return tw_poll(fd, 50) == 0;
+	return dev_poll(fd, 50) == 0;
 }
 
 /* They fire on another CPU: none early, none lost, none twice. */
@@ -2266,7 +2266,7 @@ static void busy_take(struct busy *b, __u64 ns)
 			b->got[i] += n;
 			if (__atomic_load_n(&b->ring[i]->flags, __ATOMIC_RELAXED) &
 			    TIMERWHEEL_RING_OVERFLOW)
-				tw_ioctl(b->fd[i], TIMERWHEEL_IOC_FLOW, NULL);
+				dev_ioctl(b->fd[i], TIMERWHEEL_IOC_FLOW, NULL);
 		}
 	}
 }
@@ -2288,9 +2288,9 @@ FIXTURE_SETUP(busy)
 	pin(&t);
 	at = tw_now(CLOCK_MONOTONIC) / USEC * USEC + 500 * MSEC;
 	for (i = 0; i < BUSY_WHEELS; i++) {
-		b->fd[i] = tw_open(O_NONBLOCK);
+		b->fd[i] = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, b->fd[i]);
-		ASSERT_EQ(0, tw_setup(b->fd[i], &setup));
+		ASSERT_EQ(0, dev_setup(b->fd[i], &setup));
 		b->ring[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd[i],
 				  TIMERWHEEL_MMAP_RING);
 		ASSERT_NE(MAP_FAILED, b->ring[i]);
@@ -2361,7 +2361,7 @@ TEST(closed_in_its_turn)
 {
 	static struct timerwheel_add add[CLOSED_TIMERS];
 	struct thread t = { 0 };
-	int i, k, fd, probe = tw_open(O_NONBLOCK);
+	int i, k, fd, probe = dev_open(O_NONBLOCK);
 	struct timerwheel_event ev;
 	__u64 base, at;
 
@@ -2370,7 +2370,7 @@ TEST(closed_in_its_turn)
 	ASSERT_LE(0, probe);
 	base = tw_memory_alone(probe);
 	for (i = 0; i < CLOSED_ROUNDS; i++) {
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		t.cpu = world.cpu[1];
 		pin(&t);
@@ -2380,10 +2380,10 @@ TEST(closed_in_its_turn)
 				.key = k, .deadline = k ? at : at + HOUR,
 				.flags = TIMERWHEEL_ABS,
 			};
-		ASSERT_EQ(CLOSED_TIMERS, tw_add(fd, add, CLOSED_TIMERS));
+		ASSERT_EQ(CLOSED_TIMERS, dev_add(fd, add, CLOSED_TIMERS));
 		t.cpu = world.cpu[0];
 		pin(&t);
-		while (tw_poll(fd, 0) != POLLIN && tw_now(CLOCK_MONOTONIC) < at + 10 * SEC)
+		while (dev_poll(fd, 0) != POLLIN && tw_now(CLOCK_MONOTONIC) < at + 10 * SEC)
 			;
 		ASSERT_EQ(0, close(fd));
 	}
@@ -2391,8 +2391,8 @@ TEST(closed_in_its_turn)
 	t.cpu = world.cpu[1];
 	pin(&t);
 	ASSERT_EQ(0, tw_add1(probe, 1, 2, MSEC, 0));
-	ASSERT_EQ(POLLIN, tw_poll(probe, 10000));
-	EXPECT_EQ(1, tw_read(probe, &ev, 1));
+	ASSERT_EQ(POLLIN, dev_poll(probe, 10000));
+	EXPECT_EQ(1, dev_read(probe, &ev, 1));
 	close(probe);
 }
 

@@ -40,7 +40,7 @@ static int arm(int fd, __u64 key, int n, __u64 deadline)
 		add[i].deadline = deadline;
 		tw_poison(&add[i].result, sizeof(add[i].result));
 	}
-	ret = tw_add(fd, add, n);
+	ret = dev_add(fd, add, n);
 	if (ret != n)
 		return ret < 0 ? ret : -EPROTO;
 	for (i = 0; i < n; i++) {
@@ -70,8 +70,8 @@ static int make_due(int fd, __u64 key, int n)
 static int open_batching(__u32 events, __u64 ns)
 {
 	struct timerwheel_setup setup = { .wake_events = events, .wake_ns = ns };
-	int fd = tw_open(0);
-	int ret = fd < 0 ? fd : tw_setup(fd, &setup);
+	int fd = dev_open(0);
+	int ret = fd < 0 ? fd : dev_setup(fd, &setup);
 
 	return ret < 0 ? ret : fd;
 }
@@ -161,7 +161,7 @@ FIXTURE(clock) {
 
 FIXTURE_SETUP(clock)
 {
-	self->fd = tw_open(O_NONBLOCK);
+	self->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 }
 
@@ -180,7 +180,7 @@ TEST_F(manual, short_buffer_gets_one)
 
 	ASSERT_EQ(0, make_due(self->fd, 0, 5));
 	for (i = 0; i < 5; i++)
-		ASSERT_EQ(1, tw_read(self->fd, &ev[i], 1));
+		ASSERT_EQ(1, dev_read(self->fd, &ev[i], 1));
 	EXPECT_TRUE(has_keys(ev, 5, 0));
 }
 
@@ -220,7 +220,7 @@ TEST_F(manual, tiny_buffer_takes_nothing)
 
 	ASSERT_EQ(0, make_due(self->fd, 7, 1));
 	ASSERT_EQ(-EINVAL, tw_err(read(self->fd, &ev, EV_SIZE - 1)));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(7, ev.key);
 }
 
@@ -232,7 +232,7 @@ TEST_F(manual, large_buffer_gets_all)
 
 	ASSERT_NE(NULL, ev);
 	ASSERT_EQ(0, make_due(self->fd, 0, N));
-	EXPECT_EQ(N, tw_read(self->fd, ev, N + 1));
+	EXPECT_EQ(N, dev_read(self->fd, ev, N + 1));
 	free(ev);
 }
 
@@ -263,7 +263,7 @@ TEST_F(manual, event_fields)
 
 	ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add_elem(self->fd, &add));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, 100));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(1, ev.key);
 	EXPECT_EQ(2, ev.value);
 	EXPECT_EQ(30, ev.deadline);
@@ -289,7 +289,7 @@ TEST_F(manual, bad_buffer_takes_nothing)
 
 	ASSERT_EQ(0, make_due(self->fd, 9, 1));
 	ASSERT_EQ(-EFAULT, tw_err(read(self->fd, tw_fence(0), EV_SIZE)));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(9, ev.key);
 }
 
@@ -300,7 +300,7 @@ TEST_F(manual, nearly_good_buffer_takes_nothing)
 
 	ASSERT_EQ(0, make_due(self->fd, 9, 1));
 	ASSERT_EQ(-EFAULT, tw_err(read(self->fd, tw_fence(EV_SIZE - 1), EV_SIZE)));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(9, ev.key);
 }
 
@@ -309,7 +309,7 @@ TEST_F(manual, bad_buffer_stays_readable)
 {
 	ASSERT_EQ(0, make_due(self->fd, 9, 1));
 	ASSERT_EQ(-EFAULT, tw_err(read(self->fd, tw_fence(0), EV_SIZE)));
-	EXPECT_TRUE(tw_poll(self->fd, 0) & POLLIN);
+	EXPECT_TRUE(dev_poll(self->fd, 0) & POLLIN);
 }
 
 /* A copy that faults half-way returns the whole events before the fault. */
@@ -339,7 +339,7 @@ TEST_F(manual, fault_midway_loses_nothing)
 			ASSERT_LT(0, n);
 			ASSERT_GT(N, n);
 			memcpy(ev, buf, n * EV_SIZE);
-			ASSERT_EQ(N - n, tw_read(self->fd, ev + n, N - n));
+			ASSERT_EQ(N - n, dev_read(self->fd, ev + n, N - n));
 			ASSERT_EQ(-EAGAIN, read_nowait(self->fd, buf, 1));
 			ASSERT_TRUE(has_keys(ev, N, 0)) {
 				TH_LOG("fault after %d events and %d bytes", whole[i], part[j]);
@@ -389,7 +389,7 @@ TEST_F(manual, fault_counts_deliveries_once)
 
 	ASSERT_EQ(0, make_due(self->fd, 0, 10));
 	ASSERT_EQ(3 * EV_SIZE, read(self->fd, tw_fence(3 * EV_SIZE), 10 * EV_SIZE));
-	ASSERT_EQ(7, tw_read(self->fd, ev, 10));
+	ASSERT_EQ(7, dev_read(self->fd, ev, 10));
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(10, st.delivered);
 }
@@ -414,9 +414,9 @@ TEST_F(manual, nonblock_eagain)
 {
 	struct timerwheel_event ev;
 
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 10));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
 /* RWF_NOWAIT: EAGAIN although the descriptor blocks. */
@@ -469,7 +469,7 @@ TEST_F(clock, nowait_allocates_nothing)
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, arm(self->fd, 0, 1, 0));
 	ASSERT_EQ(0, pin(1));
-	ASSERT_EQ(1, tw_read(self->fd, ev, 8));
+	ASSERT_EQ(1, dev_read(self->fd, ev, 8));
 	EXPECT_LT(before, memory(self->fd));
 }
 
@@ -518,7 +518,7 @@ TEST_F(clock, blocking_read_wakes)
 
 	ASSERT_EQ(0, set_fl(self->fd, 0, O_NONBLOCK));
 	ASSERT_EQ(0, arm(self->fd, 5, 1, 30 * MSEC));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(5, ev.key);
 }
 
@@ -625,7 +625,7 @@ TEST_F(manual, signal_does_not_hide_event)
 	sigaddset(&set, SIGUSR1);
 	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &set, NULL));
 	ASSERT_EQ(0, raise(SIGUSR1));
-	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 }
 
 /*
@@ -722,7 +722,7 @@ FIXTURE_SETUP(crowd)
 	self->c = mmap(NULL, sizeof(*self->c), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->c);
-	self->c->fd = tw_open(variant->blocks ? 0 : O_NONBLOCK);
+	self->c->fd = dev_open(variant->blocks ? 0 : O_NONBLOCK);
 	ASSERT_LE(0, self->c->fd);
 	atomic_store(&self->c->left, CROWD_TIMERS);
 }
@@ -738,9 +738,9 @@ static void crowd_read(struct crowd *c, bool blocks, int per_read)
 	int i, n;
 
 	while (blocks || atomic_load(&c->left) > 0) {
-		if (!blocks && tw_poll(c->fd, 20) <= 0)
+		if (!blocks && dev_poll(c->fd, 20) <= 0)
 			continue;
-		n = tw_read(c->fd, ev, per_read);
+		n = dev_read(c->fd, ev, per_read);
 		if (n < 0 && n != -EAGAIN)
 			atomic_fetch_add(&c->wrong, 1);
 		for (i = 0; i < n; i++) {
@@ -822,18 +822,18 @@ TEST_F_TIMEOUT(crowd, exactly_once, 300)
 /* A due timer makes the wheel readable, a pending one does not. */
 TEST_F(manual, poll_readable)
 {
-	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(0, dev_poll(self->fd, 0));
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 10));
-	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(0, dev_poll(self->fd, 0));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, 10));
-	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
+	EXPECT_EQ(POLLIN, dev_poll(self->fd, 0));
 }
 
 /* A timer armed in the past makes it readable before ADD returns. */
 TEST_F(clock, past_deadline_readable_at_once)
 {
 	ASSERT_EQ(0, add_past(self->fd, 1));
-	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
+	EXPECT_EQ(POLLIN, dev_poll(self->fd, 0));
 }
 
 /* It stays readable until the last event is read. */
@@ -842,10 +842,10 @@ TEST_F(manual, poll_readable_until_empty)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, make_due(self->fd, 0, 2));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
-	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
-	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
+	EXPECT_EQ(POLLIN, dev_poll(self->fd, 0));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
+	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
 /* Every thread that sleeps in poll is woken, also beside a sleeping reader. */
@@ -885,7 +885,7 @@ TEST_F(manual, poll_never_hup_or_err)
 	EXPECT_EQ(0, errors_of(fd));			/* pending */
 	ASSERT_EQ(2, tw_advance(fd, 0, 5));
 	EXPECT_EQ(0, errors_of(fd));			/* due */
-	ASSERT_EQ(2, tw_read(fd, ev, 4));
+	ASSERT_EQ(2, dev_read(fd, ev, 4));
 	EXPECT_EQ(0, errors_of(fd));			/* all read */
 	pid = fork();
 	if (!pid)
@@ -930,9 +930,9 @@ TEST_F(manual, epoll_level)
 	ASSERT_EQ(0, make_due(self->fd, 0, 2));
 	EXPECT_EQ(EPOLLIN, epoll_get(ep, LONG_MS));
 	EXPECT_EQ(EPOLLIN, epoll_get(ep, LONG_MS));
-	ASSERT_EQ(1, tw_read(self->fd, ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, ev, 1));
 	EXPECT_EQ(EPOLLIN, epoll_get(ep, LONG_MS));
-	ASSERT_EQ(1, tw_read(self->fd, ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, ev, 1));
 	EXPECT_EQ(0, epoll_get(ep, QUIET_MS));
 }
 
@@ -957,8 +957,8 @@ TEST_F(manual, epoll_edge_tells_again)
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(0, make_due(self->fd, 0, 1));
 		ASSERT_EQ(EPOLLIN, epoll_get(ep, LONG_MS));
-		ASSERT_EQ(1, tw_read(self->fd, ev, 4));
-		ASSERT_EQ(-EAGAIN, tw_read(self->fd, ev, 4));
+		ASSERT_EQ(1, dev_read(self->fd, ev, 4));
+		ASSERT_EQ(-EAGAIN, dev_read(self->fd, ev, 4));
 	}
 }
 
@@ -976,7 +976,7 @@ TEST_F_TIMEOUT(clock, epoll_edge_loses_no_wakeup, 120)
 		ASSERT_EQ(EPOLLIN, epoll_get(ep, LONG_MS)) {
 			TH_LOG("no wake-up after %d of %d events", got, N);
 		}
-		while ((n = tw_read(self->fd, ev, 64)) > 0)
+		while ((n = dev_read(self->fd, ev, 64)) > 0)
 			got += n;
 		ASSERT_EQ(-EAGAIN, n);
 	}
@@ -1022,7 +1022,7 @@ static void *waiter_main(void *arg)
 		atomic_fetch_add(&w->woken, 1);
 		if (!w->reads)
 			return NULL;
-		if (tw_read(w->fd, &ev, 1) == 1)
+		if (dev_read(w->fd, &ev, 1) == 1)
 			atomic_fetch_add(w->got, 1);
 	}
 }
@@ -1244,7 +1244,7 @@ TEST_F(uring, read_completes)
 TEST_F(uring, read_completes_by_clock)
 {
 	struct timerwheel_event ev;
-	int res, fd = tw_open(0);
+	int res, fd = dev_open(0);
 
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, arm(fd, 6, 1, 30 * MSEC));
@@ -1449,7 +1449,7 @@ static void set_back(struct __test_metadata *_metadata, int fd, bool arms)
 	struct sleeper s;
 	bool woken;
 
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
 	ASSERT_EQ(0, add_past(fd, 1));
@@ -1464,14 +1464,14 @@ static void set_back(struct __test_metadata *_metadata, int fd, bool arms)
 /* CLOCK_REALTIME set back: with the next call on that CPU the time counts anew. */
 TEST_F(batch, wakes_after_clock_set_back)
 {
-	self->fd = tw_open(0);
+	self->fd = dev_open(0);
 	set_back(_metadata, self->fd, true);
 }
 
 /* Also with one that does nothing. */
 TEST_F(batch, wakes_after_clock_set_back_quietly)
 {
-	self->fd = tw_open(0);
+	self->fd = dev_open(0);
 	set_back(_metadata, self->fd, false);
 }
 
@@ -1635,10 +1635,10 @@ TEST_F(batch, manual_waits_for_no_clock)
 	struct timerwheel_setup setup = {
 		.clock = TIMERWHEEL_CLOCK_MANUAL, .wake_events = 10, .wake_ns = HOUR,
 	};
-	int fd = self->fd = tw_open(0);
+	int fd = self->fd = dev_open(0);
 	struct sleeper s;
 
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
 	ASSERT_EQ(0, tw_add1(fd, 1, value_of(1), 10, 0));
 	ASSERT_EQ(1, tw_advance(fd, 0, SEC));
@@ -1758,7 +1758,7 @@ TEST_F(manual, has_no_position)
 	EXPECT_EQ(ESPIPE, errno);
 	EXPECT_EQ(-1, pread(self->fd, &ev, sizeof(ev), 0));
 	EXPECT_EQ(ESPIPE, errno);
-	EXPECT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 }
 
 /* One ADVANCE wakes once, however much falls due and whatever comes after that. */
@@ -1917,13 +1917,13 @@ TEST_F(withdraw, event_not_read)
 {
 	struct timerwheel_event ev;
 
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
 /* The wheel is not readable any more. */
 TEST_F(withdraw, not_readable)
 {
-	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
 /* A new arming brings its own event, once; none brings none. */
@@ -1932,7 +1932,7 @@ TEST_F(withdraw, new_arming_fires_once)
 	struct timerwheel_event ev[4];
 
 	EXPECT_EQ(variant->again, tw_advance(self->fd, 0, 1000));
-	EXPECT_EQ(variant->again ?: -EAGAIN, tw_read(self->fd, ev, 4));
+	EXPECT_EQ(variant->again ?: -EAGAIN, dev_read(self->fd, ev, 4));
 }
 
 /* STATS counts it as withdrawn, and the ledger is even. */
@@ -1957,7 +1957,7 @@ TEST_F(manual, withdraw_leaves_others)
 	for (i = 0; i < ARRAY_SIZE(by); i++) {
 		ASSERT_EQ(0, make_due(self->fd, 0, 5));
 		ASSERT_EQ(TIMERWHEEL_WAS_DUE, take_back(self->fd, 2, by[i]));
-		ASSERT_EQ(4, tw_read(self->fd, ev, 8));
+		ASSERT_EQ(4, dev_read(self->fd, ev, 8));
 		for (n = 0; n < 4; n++) {
 			EXPECT_NE(2, ev[n].key);
 			EXPECT_GT(5, ev[n].key);
@@ -2030,7 +2030,7 @@ TEST_F(manual, order_with_short_reads)
 	ASSERT_EQ(0, arm_random(self->fd, N, 20000, &seed));
 	while (got < N) {
 		ASSERT_LE(0, tw_advance(self->fd, 0, tw_rand(&seed) % 300));
-		n = tw_read(self->fd, ev, ARRAY_SIZE(ev));
+		n = dev_read(self->fd, ev, ARRAY_SIZE(ev));
 		for (i = 0; i < n; i++) {
 			ASSERT_LE(last, ev[i].fired);
 			last = ev[i].fired;
@@ -2066,7 +2066,7 @@ TEST_F(manual, periodic_next_deadline)
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 10, 7, 0));
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 10 + 7 * i));
-		ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 		EXPECT_EQ(10 + 7 * i, ev.deadline);
 		EXPECT_EQ(0, ev.overruns);
 	}
@@ -2079,7 +2079,7 @@ TEST_F(manual, periodic_flag)
 
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 10, 7, 0));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, 10));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev.flags);
 }
 
@@ -2090,7 +2090,7 @@ TEST_F(manual, periodic_overruns)
 
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 10, 10, 0));
 	ASSERT_LE(1, tw_advance(self->fd, 0, 105));
-	ASSERT_EQ(1, tw_read(self->fd, ev, 4));
+	ASSERT_EQ(1, dev_read(self->fd, ev, 4));
 	EXPECT_EQ(10, ev[0].deadline);
 	EXPECT_EQ(9, ev[0].overruns);
 }
@@ -2102,9 +2102,9 @@ TEST_F(manual, periodic_in_step_after_overruns)
 
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 10, 10, 0));
 	ASSERT_LE(1, tw_advance(self->fd, 0, 105));
-	ASSERT_EQ(1, tw_read(self->fd, ev, 4));
+	ASSERT_EQ(1, dev_read(self->fd, ev, 4));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, 5));
-	ASSERT_EQ(1, tw_read(self->fd, ev, 4));
+	ASSERT_EQ(1, dev_read(self->fd, ev, 4));
 	EXPECT_EQ(110, ev[0].deadline);
 }
 
@@ -2116,8 +2116,8 @@ TEST_F(clock, periodic_one_event_per_read)
 
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 1, 1, 0));
 	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(POLLIN, tw_poll(self->fd, LONG_MS));
-		ASSERT_EQ(1, tw_read(self->fd, ev, ARRAY_SIZE(ev)));
+		ASSERT_EQ(POLLIN, dev_poll(self->fd, LONG_MS));
+		ASSERT_EQ(1, dev_read(self->fd, ev, ARRAY_SIZE(ev)));
 	}
 }
 
@@ -2166,10 +2166,10 @@ TEST_F(clock, periodic_once_in_a_long_read)
 	ASSERT_LE(0, fd);
 	for (i = 0; i < N; i++)
 		add[i] = (struct timerwheel_add) { .key = i, .deadline = 1, .period = 1 };
-	ASSERT_EQ(N, tw_add(fd, add, N));
+	ASSERT_EQ(N, dev_add(fd, add, N));
 	for (round = 0; round < 20; round++) {
-		ASSERT_EQ(POLLIN, tw_poll(fd, LONG_MS));
-		n = tw_read(fd, ev, ROOM);
+		ASSERT_EQ(POLLIN, dev_poll(fd, LONG_MS));
+		n = dev_read(fd, ev, ROOM);
 		ASSERT_LT(0, n);
 		memset(seen, 0, sizeof(seen));
 		for (i = 0; i < n; i++)
@@ -2189,7 +2189,7 @@ TEST_F(manual, periodic_removed_while_due)
 	ASSERT_LE(1, tw_advance(self->fd, 0, 10));
 	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_remove1(self->fd, 1));
 	EXPECT_EQ(0, tw_advance(self->fd, 0, 100));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
 /* One-shot and periodic timers in one read: each of them once. */
@@ -2202,7 +2202,7 @@ TEST_F(manual, periodic_mixed)
 	for (i = 10; i < 20; i++)
 		ASSERT_EQ(0, tw_add1_periodic(self->fd, i, value_of(i), 5, 1000, 0));
 	ASSERT_EQ(20, tw_advance(self->fd, 0, 5));
-	n = tw_read(self->fd, ev, 32);
+	n = dev_read(self->fd, ev, 32);
 	ASSERT_EQ(20, n);
 	EXPECT_TRUE(has_keys(ev, n, 0));
 	for (i = 0; i < n; i++) {
@@ -2241,7 +2241,7 @@ static void *beats_main(void *arg)
 	int i, n;
 
 	while (!atomic_load(&b->stop)) {
-		n = tw_read(b->fd, ev, 2);
+		n = dev_read(b->fd, ev, 2);
 		if (n == -EAGAIN)
 			sched_yield();
 		else if (n < 0)

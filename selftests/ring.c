@@ -28,11 +28,11 @@ static struct timerwheel_ring *map_ring(int fd, size_t events)
 static int open_ring(__u32 clock, __u32 ring)
 {
 	struct timerwheel_setup setup = { .clock = clock, .ring = ring };
-	int fd = tw_open(O_NONBLOCK), ret;
+	int fd = dev_open(O_NONBLOCK), ret;
 
 	if (fd < 0)
 		return fd;
-	ret = tw_setup(fd, &setup);
+	ret = dev_setup(fd, &setup);
 	if (ret >= 0)
 		return fd;
 	close(fd);
@@ -41,7 +41,7 @@ static int open_ring(__u32 clock, __u32 ring)
 
 static int flow(int fd)
 {
-	return tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
+	return dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
 }
 
 static bool overflow(const struct timerwheel_ring *ring)
@@ -60,7 +60,7 @@ static int arm(int fd, __u64 first, int n, __u64 deadline)
 			.key = first + i, .value = ~(first + i), .deadline = deadline + i * SEC,
 			.flags = TIMERWHEEL_ABS,
 		};
-	return tw_add(fd, add, n);
+	return dev_add(fd, add, n);
 }
 
 /* Are these the events of keys @first to @first + @n - 1, in this order? */
@@ -118,7 +118,7 @@ TEST_F(ring, empty)
 	EXPECT_EQ(0, self->ring->flags);
 	EXPECT_EQ(0, take(self, MOST));
 	EXPECT_EQ(0, flow(self->fd));
-	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(0, dev_poll(self->fd, 0));
 	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
 }
 
@@ -128,7 +128,7 @@ TEST_F(ring, one_event)
 	ASSERT_EQ(0, tw_add1(self->fd, 7, 8, 5 * SEC, 0));
 	EXPECT_EQ(0, take(self, MOST));
 	EXPECT_EQ(1, tw_advance(self->fd, 0, 6 * SEC));
-	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
+	EXPECT_EQ(POLLIN, dev_poll(self->fd, 0));
 	ASSERT_EQ(1, take(self, MOST));
 	EXPECT_EQ(7, self->ev[0].key);
 	EXPECT_EQ(8, self->ev[0].value);
@@ -138,7 +138,7 @@ TEST_F(ring, one_event)
 	EXPECT_EQ(0, self->ev[0].flags);
 	EXPECT_NE(0, self->ev[0].index);
 	EXPECT_TRUE(tw_poisoned(&self->ev[1], sizeof(self->ev[1])));
-	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(0, dev_poll(self->fd, 0));
 	EXPECT_EQ(0, take(self, MOST));
 }
 
@@ -168,10 +168,10 @@ TEST_F(ring, is_delivered)
 /* read() is for wheels without a ring */
 TEST_F(ring, no_read)
 {
-	EXPECT_EQ(-EINVAL, tw_read(self->fd, self->ev, 1));
+	EXPECT_EQ(-EINVAL, dev_read(self->fd, self->ev, 1));
 	ASSERT_EQ(1, arm(self->fd, 1, 1, SEC));
 	EXPECT_EQ(1, tw_advance(self->fd, 0, 2 * SEC));
-	EXPECT_EQ(-EINVAL, tw_read(self->fd, self->ev, 1));
+	EXPECT_EQ(-EINVAL, dev_read(self->fd, self->ev, 1));
 	EXPECT_EQ(1, take(self, MOST));
 }
 
@@ -361,7 +361,7 @@ TEST_F(ring, nonsense)
 			ASSERT_LE(0, tw_advance(self->fd, 0, SEC));
 			break;
 		case 2:
-			ASSERT_LE(0, tw_poll(self->fd, 0));
+			ASSERT_LE(0, dev_poll(self->fd, 0));
 			break;
 		default:
 			ASSERT_LE(0, tw_add1(self->fd, key++ % 100, 0, SEC, 0));
@@ -438,7 +438,7 @@ static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel
 	if (fd < 0 || ring == MAP_FAILED)
 		return -EIO;
 	if (monitored)
-		mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+		mon = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
 	if (monitored && mon < 0)
 		return mon;
 	for (i = 0; i < sizeof(period) / sizeof(*period); i++) {
@@ -509,7 +509,7 @@ TEST_F(ring, mmap_errors)
 	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at + size));
 	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at + size + page));
 	EXPECT_EQ(EINVAL, map_errno(self->fd, page, PROT_READ, MAP_SHARED, at - page));
-	fd = tw_open(0);
+	fd = dev_open(0);
 	EXPECT_EQ(EINVAL, map_errno(fd, page, PROT_READ, MAP_SHARED, at));
 	EXPECT_EQ(-EINVAL, flow(fd));
 	close(fd);
@@ -542,9 +542,9 @@ TEST(setup)
 
 	for (i = 0; i < 5; i++) {
 		setup = (struct timerwheel_setup) { .ring = t[i].want };
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		before = tw_memory_alone(fd);
-		ASSERT_EQ(0, tw_setup(fd, &setup));
+		ASSERT_EQ(0, dev_setup(fd, &setup));
 		EXPECT_EQ(t[i].granted, setup.ring);
 		ASSERT_EQ(0, tw_info(fd, &info));
 		EXPECT_EQ(t[i].granted, info.ring);
@@ -561,9 +561,9 @@ TEST(setup)
 		munmap(ring, size);
 		close(fd);
 	}
-	fd = tw_open(O_NONBLOCK);
+	fd = dev_open(O_NONBLOCK);
 	setup = (struct timerwheel_setup) { .ring = TIMERWHEEL_RING_MAX + 1 };
-	EXPECT_EQ(-EINVAL, tw_setup(fd, &setup));
+	EXPECT_EQ(-EINVAL, dev_setup(fd, &setup));
 	ASSERT_EQ(0, tw_info(fd, &info));
 	EXPECT_EQ(before, tw_memory_alone(fd));
 	EXPECT_EQ(0, info.flags);
@@ -592,11 +592,11 @@ TEST(event_size)
 			.clock = TIMERWHEEL_CLOCK_MANUAL, .ring = ring_length,
 			.event_size = t[i / 2].want,
 		};
-		fd = tw_open(O_NONBLOCK);
+		fd = dev_open(O_NONBLOCK);
 		ASSERT_EQ(0, tw_info(fd, &info));
 		EXPECT_EQ(48, info.event_size);
 		EXPECT_EQ(48, info.event_size_max);
-		EXPECT_EQ(t[i / 2].ret, tw_setup(fd, &setup)) TH_LOG("%u", t[i / 2].want);
+		EXPECT_EQ(t[i / 2].ret, dev_setup(fd, &setup)) TH_LOG("%u", t[i / 2].want);
 		EXPECT_EQ(t[i / 2].ret ? t[i / 2].want : 48, setup.event_size);
 		ASSERT_EQ(0, tw_info(fd, &info));
 		EXPECT_EQ(48, info.event_size);
@@ -605,7 +605,7 @@ TEST(event_size)
 			close(fd);
 			continue;
 		}
-		mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+		mon = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
 		ASSERT_LE(0, mon);
 		ASSERT_EQ(2, arm(fd, 0, 2, SEC));
 		ASSERT_EQ(2, tw_advance(fd, 0, HOUR));
@@ -615,10 +615,10 @@ TEST(event_size)
 			EXPECT_EQ(48, ring->event_size);
 			EXPECT_EQ(2, timerwheel_ring_take(ring, ev, 3));
 		} else {
-			EXPECT_EQ(2, tw_read(fd, ev, 3));
+			EXPECT_EQ(2, dev_read(fd, ev, 3));
 		}
 		EXPECT_TRUE(in_order(ev, 0, 2));
-		EXPECT_EQ(2, tw_read(mon, ev, 3));
+		EXPECT_EQ(2, dev_read(mon, ev, 3));
 		EXPECT_TRUE(in_order(ev, 0, 2));
 		close(mon);
 		close(fd);
@@ -657,20 +657,20 @@ static void *reads(void *arg)
 {
 	struct timerwheel_event ev;
 
-	return (void *)(long)tw_read(*(int *)arg, &ev, 1);
+	return (void *)(long)dev_read(*(int *)arg, &ev, 1);
 }
 
 /* Who reads already when the ring is set up: EINVAL as well */
 TEST(setup_while_reading)
 {
 	struct timerwheel_setup setup = { .ring = 8 };
-	int fd = tw_open(0);
+	int fd = dev_open(0);
 	pthread_t thread;
 	void *ret;
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, reads, &fd));
 	tw_sleep(100 * MSEC);
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(-EINVAL, (long)ret);
 	close(fd);
@@ -779,12 +779,12 @@ TEST(batching)
 {
 	struct timerwheel_setup setup = { .ring = LENGTH, .wake_events = 3, .wake_ns = HOUR };
 	struct epoll_event what = { .events = EPOLLIN | EPOLLET };
-	int fd = tw_open(O_NONBLOCK), ep = epoll_create1(EPOLL_CLOEXEC), i, round;
+	int fd = dev_open(O_NONBLOCK), ep = epoll_create1(EPOLL_CLOEXEC), i, round;
 	struct timerwheel_event ev[LENGTH];
 	struct timerwheel_ring *ring;
 	struct timerwheel_stats st;
 
-	ASSERT_EQ(0, tw_setup(fd, &setup));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
 	ring = map_ring(fd, LENGTH);
 	ASSERT_NE(MAP_FAILED, ring);
 	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &what));
@@ -952,7 +952,7 @@ TEST(time_namespace)
 
 	for (i = 0; i < 2; i++) {
 		here[i] = open_ring(there[i].clock, LENGTH);
-		other[i] = tw_open(O_NONBLOCK);
+		other[i] = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, other[i]);
 		ring[i] = map_ring(here[i], LENGTH);
 		ASSERT_NE(MAP_FAILED, ring[i]);
@@ -967,7 +967,7 @@ TEST(time_namespace)
 	if (!pid) {
 		for (i = 0; i < 2; i++) {
 			setup.clock = there[i].clock;
-			if (tw_setup(other[i], &setup))
+			if (dev_setup(other[i], &setup))
 				_exit(1);
 			for (k = 0; k < 2; k++) {
 				if (later(other[i], map_ring(other[i], LENGTH), there[i].id,
@@ -1056,7 +1056,7 @@ TEST(tail_comes_last)
 			add[i] = (struct timerwheel_add) {
 				.key = key, .value = ~key, .deadline = (1 + i) * 2 * MSEC,
 			};
-		ASSERT_EQ(BUSY, tw_add(fd, add, BUSY));
+		ASSERT_EQ(BUSY, dev_add(fd, add, BUSY));
 		ASSERT_EQ(BUSY, tw_advance(fd, 0, SEC));
 		while (__atomic_load_n(&busy.key, __ATOMIC_RELAXED) != key &&
 		       !__atomic_load_n(&busy.wrong, __ATOMIC_RELAXED))
@@ -1112,7 +1112,7 @@ static void *arms_thousands(void *arg)
 			add[j] = (struct timerwheel_add) {
 				.key = i * 100 + j, .deadline = tw_rand(&state) % (20 * MSEC),
 			};
-		if (tw_add(fd, add, 100) != 100)
+		if (dev_add(fd, add, 100) != 100)
 			return (void *)1;
 		if (i % 8 == 0)
 			tw_sleep(MSEC);
@@ -1149,7 +1149,7 @@ TEST_F(running, each_once)
 			break;
 		case TIMERWHEEL_RING_POLL:
 			slept++;
-			ASSERT_EQ(POLLIN, tw_poll(self->fd, 20000)) TH_LOG("got %d", got);
+			ASSERT_EQ(POLLIN, dev_poll(self->fd, 20000)) TH_LOG("got %d", got);
 		}
 	}
 	ASSERT_EQ(0, pthread_join(thread, &failed));
@@ -1170,7 +1170,7 @@ TEST_F(running, never_taken)
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, MOST, 0, MSEC, 1, 0));
 	for (n = 0; n < MANY; n++)
 		add[n] = (struct timerwheel_add) { .key = n };
-	ASSERT_EQ(MANY, tw_add(self->fd, add, MANY));
+	ASSERT_EQ(MANY, dev_add(self->fd, add, MANY));
 	tw_sleep(100 * MSEC);
 	if (variant->length < MANY) {
 		EXPECT_TRUE(overflow(self->ring));

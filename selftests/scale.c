@@ -64,7 +64,7 @@ static int timers_open(struct timers *t, __u32 clock)
 	t->seed = tw_seed();
 	t->deadline = calloc(t->n, sizeof(*t->deadline));
 	t->seen = calloc(t->n, 1);
-	t->fd = clock ? tw_open_clock(clock, 0, 0) : tw_open(O_NONBLOCK);
+	t->fd = clock ? tw_open_clock(clock, 0, 0) : dev_open(O_NONBLOCK);
 	if (t->fd < 0)
 		return t->fd;
 	if (!t->deadline || !t->seen)
@@ -157,7 +157,7 @@ static int add_all(const struct timers *t, __u64 base)
 			add[k].deadline = base + t->deadline[i + k];
 			add[k].flags = TIMERWHEEL_ABS;
 		}
-		ret = tw_add(t->fd, add, part);
+		ret = dev_add(t->fd, add, part);
 		if (ret != (int)part)
 			return ret < 0 ? ret : -EPROTO;
 		for (k = 0; k < part; k++) {
@@ -182,7 +182,7 @@ static int get_some(const struct timers *t, __u64 base)
 		memset(ent, 0, sizeof(ent));
 		for (k = 0; k < part; k++)
 			ent[k].key = key_of((i + k) * 16);
-		ret = tw_get(t->fd, ent, part);
+		ret = dev_get(t->fd, ent, part);
 		if (ret != (int)part)
 			return ret < 0 ? ret : -EPROTO;
 		for (k = 0; k < part; k++) {
@@ -214,7 +214,7 @@ static int move_third(struct timers *t, __u64 base)
 		}
 		if (k < PAGE && i < t->n - 1)
 			continue;
-		ret = tw_move(t->fd, move, k);
+		ret = dev_move(t->fd, move, k);
 		if (ret != (int)k)
 			return ret < 0 ? ret : -EPROTO;
 		for (moved += k; k; k--) {
@@ -239,7 +239,7 @@ static int remove_third(const struct timers *t)
 			rem[k++].key = key_of(i);
 		if (k < PAGE && i < t->n - 1)
 			continue;
-		ret = tw_remove(t->fd, rem, k);
+		ret = dev_remove(t->fd, rem, k);
 		if (ret != (int)k)
 			return ret < 0 ? ret : -EPROTO;
 		for (removed += k; k; k--) {
@@ -296,10 +296,10 @@ static int collect(struct timers *t, bool manual, __u32 want, struct faults *f, 
 	while (f->got < want) {
 		if (manual && (steps++ > 10000 || tw_advance(t->fd, 0, 10 * MSEC) < 0))
 			return -ETIMEDOUT;
-		if (!manual && tw_poll(t->fd, 60000) <= 0)
+		if (!manual && dev_poll(t->fd, 60000) <= 0)
 			return -ETIMEDOUT;
 		began = tw_now(CLOCK_MONOTONIC);
-		/* tw_read() would spend more on poison than the kernel on events */
+		/* dev_read() would spend more on poison than the kernel on events */
 		while ((n = read(t->fd, ev, sizeof(ev))) > 0)
 			take_events(t, f, ev, n / EV_SIZE, base);
 		spent += tw_now(CLOCK_MONOTONIC) - began;
@@ -504,8 +504,8 @@ TEST_F_TIMEOUT(million, largest_batch, TIMEOUT)
 		add[i].deadline = HOUR;
 		rem[i].key = key_of(i);
 	}
-	ASSERT_EQ(TIMERWHEEL_BATCH_MAX, tw_add(self->t.fd, add, TIMERWHEEL_BATCH_MAX));
-	ASSERT_EQ(TIMERWHEEL_BATCH_MAX, tw_remove(self->t.fd, rem, TIMERWHEEL_BATCH_MAX));
+	ASSERT_EQ(TIMERWHEEL_BATCH_MAX, dev_add(self->t.fd, add, TIMERWHEEL_BATCH_MAX));
+	ASSERT_EQ(TIMERWHEEL_BATCH_MAX, dev_remove(self->t.fd, rem, TIMERWHEEL_BATCH_MAX));
 	for (i = 0; i < TIMERWHEEL_BATCH_MAX; i++) {
 		if (add[i].result != TIMERWHEEL_WAS_NONE ||
 		    rem[i].result != TIMERWHEEL_WAS_PENDING)
@@ -605,7 +605,7 @@ TEST_F_TIMEOUT(million, capacity_is_exact, TIMEOUT)
 {
 	struct timerwheel_setup setup = { .capacity = self->t.n };
 
-	ASSERT_EQ(0, tw_setup(self->t.fd, &setup));
+	ASSERT_EQ(0, dev_setup(self->t.fd, &setup));
 	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
 	EXPECT_EQ(-ENOSPC, tw_add1(self->t.fd, key_of(self->t.n), 0, HOUR, 0));
 }

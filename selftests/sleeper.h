@@ -26,7 +26,7 @@ static inline void *sleeper_main(void *arg)
 	struct sleeper *s = arg;
 
 	atomic_store(&s->tid, gettid());
-	s->ret = s->max ? tw_read(s->fd, s->ev, s->max) : tw_poll(s->fd, -1);
+	s->ret = s->max ? dev_read(s->fd, s->ev, s->max) : dev_poll(s->fd, -1);
 	atomic_store(&s->done, true);
 	return NULL;
 }

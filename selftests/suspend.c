@@ -80,8 +80,8 @@ FIXTURE_SETUP(suspend)
 		self->cannot = "not in a guest that can be suspended: tools/vm/run --suspend";
 	else if (access(STATE, W_OK) || access(ALARM, W_OK))
 		self->cannot = "this kernel cannot suspend, or has no RTC";
-	self->asking = tw_open(O_NONBLOCK);
-	ASSERT_EQ(0, tw_setup(self->asking, &asking));
+	self->asking = dev_open(O_NONBLOCK);
+	ASSERT_EQ(0, dev_setup(self->asking, &asking));
 	for (i = 0; i < 3; i++) {
 		self->one[i] = all[i];
 		self->one[i].fd = tw_open_clock(all[i].clock, 0, 0);
@@ -144,7 +144,7 @@ static int sleep_now(bool ram, int *line)
 static int take(struct one *o)
 {
 	struct timerwheel_event ev[16];
-	int i, n = tw_read(o->fd, ev, 16);
+	int i, n = dev_read(o->fd, ev, 16);
 	__u64 due, now = tw_now(o->id);
 
 	if (n < 0)
@@ -196,7 +196,7 @@ TEST_F_TIMEOUT(suspend, all_clocks, TIMEOUT)
 	EXPECT_LT(2500 * MSEC, tw_now(CLOCK_BOOTTIME) - boot);
 	EXPECT_TRUE(!variant->ram || gap > SEC);
 	/* to sleep is not to set the clock */
-	EXPECT_EQ(0, tw_poll(self->asking, 0));
+	EXPECT_EQ(0, dev_poll(self->asking, 0));
 	/* by each clock what has passed comes, and what has not is still pending */
 	for (i = 0; i < 3; i++) {
 		o = &self->one[i];
@@ -223,7 +223,7 @@ TEST_F_TIMEOUT(suspend, all_clocks, TIMEOUT)
 	o = &self->one[0];
 	until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 	while (!(o->had[1] && o->had[2]) && tw_now(CLOCK_MONOTONIC) < until) {
-		ASSERT_LE(0, tw_poll(o->fd, 100));
+		ASSERT_LE(0, dev_poll(o->fd, 100));
 		ASSERT_EQ(0, take(o));
 	}
 	EXPECT_TRUE(o->had[1] && o->had[2]);
@@ -233,8 +233,8 @@ TEST_F_TIMEOUT(suspend, all_clocks, TIMEOUT)
 static int open_alarm(__u32 clock)
 {
 	struct timerwheel_setup setup = { .flags = TIMERWHEEL_SETUP_ALARM, .clock = clock };
-	int fd = tw_open(O_NONBLOCK);
-	int ret = fd < 0 ? fd : tw_setup(fd, &setup);
+	int fd = dev_open(O_NONBLOCK);
+	int ret = fd < 0 ? fd : dev_setup(fd, &setup);
 
 	if (ret >= 0)
 		return fd;
@@ -330,12 +330,12 @@ TEST_F_TIMEOUT(alarm, wakes, TIMEOUT)
 	EXPECT_LT(self->base + 18 * SEC, woke);
 	EXPECT_GT(self->base + 35 * SEC, woke);
 	EXPECT_GT(15 * SEC, tw_now(CLOCK_MONOTONIC) - mono);
-	ASSERT_EQ(1, tw_poll(self->fd, 20000));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_poll(self->fd, 20000));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(2, ev.key);
 	EXPECT_LE(self->base + 20 * SEC, ev.fired);
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
-	EXPECT_EQ(1, tw_poll(other, 20000));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
+	EXPECT_EQ(1, dev_poll(other, 20000));
 	close(other);
 }
 
@@ -363,7 +363,7 @@ TEST_F_TIMEOUT(alarm, first_of_wheels, TIMEOUT)
 	woke = tw_now(variant->id);
 	EXPECT_LT(self->base + 10 * SEC, woke);
 	EXPECT_GT(self->base + 27 * SEC, woke);
-	EXPECT_EQ(1, tw_poll(fd[0], 20000));
+	EXPECT_EQ(1, dev_poll(fd[0], 20000));
 	close(fd[0]);
 	close(fd[2]);
 }
@@ -379,7 +379,7 @@ TEST_F_TIMEOUT(alarm, set_back, TIMEOUT)
 		return;
 	/* the wheel has seen the time before */
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 10 * MSEC, 0));
-	ASSERT_EQ(1, tw_poll(self->fd, 20000));
+	ASSERT_EQ(1, dev_poll(self->fd, 20000));
 	ASSERT_EQ(0, tw_set_realtime(self->base - 60 * SEC));
 	ASSERT_EQ(0, tw_add1(self->fd, 2, 0, self->base - 48 * SEC, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, tw_file_write(STATE, "mem"));
@@ -433,7 +433,7 @@ static void *sleeper(void *arg)
 {
 	struct sleeper *s = arg;
 
-	s->ret = tw_read(s->fd, &s->ev, 1);
+	s->ret = dev_read(s->fd, &s->ev, 1);
 	return NULL;
 }
 
@@ -447,7 +447,7 @@ TEST_F_TIMEOUT(suspend, many_at_resume, TIMEOUT)
 	struct timerwheel_event *ev = calloc(BULK + 1, sizeof(*ev));
 	unsigned char *seen = calloc(BULK + 1, 1);
 	struct one *o = &self->one[1];
-	struct sleeper s = { .fd = tw_open(0) };
+	struct sleeper s = { .fd = dev_open(0) };
 	struct timerwheel_stats st;
 	pthread_t id;
 	__u64 base;

@@ -70,7 +70,7 @@ static void arm_many(int fd, __u64 key, __u32 n, __u64 from, __u64 span, __u32 f
 				.flags = flags,
 			};
 		}
-		if (tw_add(fd, add, some) != (int)some)
+		if (dev_add(fd, add, some) != (int)some)
 			abort();
 		for (i = 0; i < some; i++) {
 			if (add[i].result)
@@ -143,7 +143,7 @@ TEST_F(running, relative)
 		EXPECT_LE(last / TICK, ev.fired / TICK);
 		last = ev.fired;
 	}
-	EXPECT_EQ(0, tw_poll(self->fd, 10));
+	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
 /* Absolute deadlines are those of the clock, to the ns */
@@ -188,14 +188,14 @@ TEST_F(running, past)
 
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		ASSERT_EQ(0, tw_add1(self->fd, i, 0, t[i].deadline, t[i].flags));
-		EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
-		ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+		EXPECT_EQ(POLLIN, dev_poll(self->fd, 0));
+		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 		EXPECT_LE(ev.deadline, ev.fired);
 		EXPECT_GE(tw_now(variant->id), ev.fired);
 	}
 	ASSERT_EQ(0, tw_add1(self->fd, 9, 0, tw_now(variant->id) - 1, TIMERWHEEL_ABS));
-	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(POLLIN, dev_poll(self->fd, 0));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	tw_sleep(20 * MSEC);
 	EXPECT_EQ(0, stat_firings(self->fd));
 }
@@ -209,8 +209,8 @@ TEST_F(running, move_past)
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, HOUR, 0));
 	firings = stat_firings(self->fd);
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 0, TIMERWHEEL_ABS));
-	EXPECT_EQ(POLLIN, tw_poll(self->fd, 0));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(POLLIN, dev_poll(self->fd, 0));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	tw_sleep(20 * MSEC);
 	EXPECT_EQ(firings, stat_firings(self->fd));
 }
@@ -230,7 +230,7 @@ TEST_F(running, huge)
 
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		ASSERT_EQ(0, tw_add1(self->fd, i, 0, t[i].deadline, t[i].flags));
-	EXPECT_EQ(0, tw_poll(self->fd, 50));
+	EXPECT_EQ(0, dev_poll(self->fd, 50));
 	EXPECT_EQ(0, stat_firings(self->fd));
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, i));
@@ -291,7 +291,7 @@ TEST_F(running, move_later)
 	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
 	EXPECT_EQ(deadline, ev.deadline);
 	EXPECT_TRUE(on_time(&ev, TICK, 0));
-	EXPECT_EQ(0, tw_poll(self->fd, 10));
+	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
 /* A periodic timer's deadlines are exactly a period apart, those missed are counted */
@@ -332,12 +332,12 @@ TEST_F(running, period_1_ns)
 
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 1, 1, 0));
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(POLLIN, tw_poll(self->fd, SOON));
+		ASSERT_EQ(POLLIN, dev_poll(self->fd, SOON));
 		firings = stat_firings(self->fd);
 		tw_sleep(20 * MSEC);
 		EXPECT_EQ(firings, stat_firings(self->fd));
 		EXPECT_GE(delivered + 1, firings);
-		n = tw_read(self->fd, ev, 8);
+		n = dev_read(self->fd, ev, 8);
 		/* A read that takes longer than a tick may see it fall due again. */
 		if (n < 1 || tw_icount())
 			ASSERT_EQ(1, n);
@@ -447,7 +447,7 @@ TEST_F(turns, steps)
 
 			ASSERT_EQ(0, tw_advance(fd, TIMERWHEEL_ABS, at - 1));
 			ASSERT_EQ(1, tw_advance(fd, TIMERWHEEL_ABS, at));
-			ASSERT_EQ(1, tw_read(fd, &ev, 1));
+			ASSERT_EQ(1, dev_read(fd, &ev, 1));
 			EXPECT_EQ(i, ev.key);
 			EXPECT_EQ(at, ev.deadline);
 			EXPECT_EQ(at, ev.fired);
@@ -471,7 +471,7 @@ TEST_F(turns, jump)
 			ASSERT_EQ(0, tw_add1(fd, i, 0, self->ticks[i] * variant->tick +
 						       variant->tick / 3, 0));
 		ASSERT_EQ(self->n, tw_advance(fd, 0, 1ULL << 60));
-		ASSERT_EQ(self->n, tw_read(fd, ev, self->n));
+		ASSERT_EQ(self->n, dev_read(fd, ev, self->n));
 		for (i = 0; i < self->n; i++) {
 			EXPECT_EQ(round_up(ev[i].deadline, variant->tick), ev[i].fired);
 			if (i)
@@ -544,7 +544,7 @@ TEST_F(manual, periodic)
 		now += jumps[i];
 		due = round_up(first + passed * period, TICK) <= now;
 		ASSERT_EQ(due, tw_advance(self->fd, 0, jumps[i]));
-		ASSERT_EQ(due ? 1 : -EAGAIN, tw_read(self->fd, &ev, 1));
+		ASSERT_EQ(due ? 1 : -EAGAIN, dev_read(self->fd, &ev, 1));
 		if (!due)
 			continue;
 		EXPECT_EQ(first + passed * period, ev.deadline);
@@ -564,7 +564,7 @@ TEST_F(manual, periodic_to_the_end)
 
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, TICK, TIMERWHEEL_TIME_MAX, 0));
 	ASSERT_EQ(1, tw_advance(self->fd, 0, TICK));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 }
@@ -579,9 +579,9 @@ TEST_F(manual, periodic_at_the_end)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, tw_advance(fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX));
 	ASSERT_EQ(0, tw_add1_periodic(fd, 1, 2, 0, 1, 0));
-	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	EXPECT_EQ(0, tw_advance(fd, 0, 0));
-	EXPECT_EQ(-EAGAIN, tw_read(fd, &ev, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(fd, &ev, 1));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(fd, 1, &ent));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 	close(fd);
@@ -621,7 +621,7 @@ TEST_F(manual, slack)
 	}
 	ASSERT_LE(0, tw_advance(self->fd, 0, 1ULL << 50));
 	for (i = 0; i < 2000; i++) {
-		ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 		EXPECT_LE(ev.deadline, ev.fired);
 		EXPECT_GT(ev.deadline + slacks[ev.key % ARRAY_SIZE(slacks)] * TICK + TICK, ev.fired)
 			TH_LOG("seed %llu: key %llu", seed, ev.key);
@@ -750,7 +750,7 @@ TEST_F_TIMEOUT(manual, jumps, 600)
 
 		ASSERT_LE(0, ret);
 		expired += ret;
-		while ((n = tw_read(fd, ev, ARRAY_SIZE(ev))) > 0) {
+		while ((n = dev_read(fd, ev, ARRAY_SIZE(ev))) > 0) {
 			for (j = 0; j < n; j++)
 				overdue += ev[j].fired != ev[j].deadline;
 		}
@@ -919,7 +919,7 @@ TEST_F(idle, removed)
 	ASSERT_LE(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	tw_sleep(500 * MSEC);
 	EXPECT_GE(1, stat_firings(self->fd));
-	EXPECT_EQ(0, tw_poll(self->fd, 0));
+	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
 /* A due timer that nobody reads: no interrupt after the one in which it fired */
@@ -928,7 +928,7 @@ TEST_F(idle, unread)
 	__u64 firings;
 
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, MSEC, 0));
-	ASSERT_EQ(POLLIN, tw_poll(self->fd, SOON));
+	ASSERT_EQ(POLLIN, dev_poll(self->fd, SOON));
 	firings = stat_firings(self->fd);
 	tw_sleep(500 * MSEC);
 	EXPECT_EQ(firings, stat_firings(self->fd));
@@ -1150,8 +1150,8 @@ FIXTURE_SETUP(span)
 	int i;
 
 	ASSERT_EQ(0, tw_pin(0));
-	self->fd = tw_open(O_NONBLOCK);
-	ASSERT_EQ(0, tw_setup(self->fd, &setup));
+	self->fd = dev_open(O_NONBLOCK);
+	ASSERT_EQ(0, dev_setup(self->fd, &setup));
 	if (variant->ring) {
 		self->ring = mmap(NULL, TIMERWHEEL_RING_EVENTS + sizeof(self->ev),
 				  PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
@@ -1159,7 +1159,7 @@ FIXTURE_SETUP(span)
 		ASSERT_NE(MAP_FAILED, self->ring);
 	}
 	for (i = 0; i < variant->monitors; i++) {
-		self->mon[i] = tw_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
+		self->mon[i] = dev_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
 		ASSERT_LE(0, self->mon[i]);
 	}
 	/* No page is touched for the first time while it counts. */
@@ -1185,7 +1185,7 @@ static bool span_add(FIXTURE_DATA(span) * self, __u64 deadline, __u32 flags)
 		self->add[i] = (struct timerwheel_add) {
 			.key = i, .deadline = deadline, .flags = flags,
 		};
-	return tw_add(self->fd, self->add, CALLS) == CALLS;
+	return dev_add(self->fd, self->add, CALLS) == CALLS;
 }
 
 static bool span_move(FIXTURE_DATA(span) * self, __u64 deadline)
@@ -1194,7 +1194,7 @@ static bool span_move(FIXTURE_DATA(span) * self, __u64 deadline)
 
 	for (i = 0; i < CALLS; i++)
 		self->move[i] = (struct timerwheel_move) { .key = i, .deadline = deadline };
-	return tw_move(self->fd, self->move, CALLS) == CALLS;
+	return dev_move(self->fd, self->move, CALLS) == CALLS;
 }
 
 /* Take all events, by read or from the ring */
@@ -1203,8 +1203,8 @@ static bool span_take(FIXTURE_DATA(span) * self)
 	__u32 tail;
 
 	if (!self->ring)
-		return tw_read(self->fd, self->ev, CALLS) == CALLS;
-	tw_ioctl(self->fd, TIMERWHEEL_IOC_FLOW, NULL);
+		return dev_read(self->fd, self->ev, CALLS) == CALLS;
+	dev_ioctl(self->fd, TIMERWHEEL_IOC_FLOW, NULL);
 	tail = __atomic_load_n(&self->ring->tail, __ATOMIC_ACQUIRE);
 	if (tail - self->ring->head != CALLS)
 		return false;
@@ -1293,7 +1293,7 @@ TEST_F_TIMEOUT(span, one, 120)
 	}
 	EXPECT_TRUE(span_end(self, "one ADD"));
 	for (k = 0; k < variant->monitors; k++)
-		EXPECT_EQ(CALLS, tw_read(self->mon[k], self->ev, CALLS));
+		EXPECT_EQ(CALLS, dev_read(self->mon[k], self->ev, CALLS));
 }
 
 /* Monitors that have grown are read. What growing takes is the clearing of pages, unlocked. */
@@ -1309,13 +1309,13 @@ TEST_F_TIMEOUT(span, read, 120)
 	for (i = 0; i < 2; i++) {
 		/* One must go before: so there is room for it. */
 		close(self->mon[i]);
-		fd = tw_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
+		fd = dev_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
 		ASSERT_LE(0, fd);
 		mon.events *= 2;
 	}
 	ASSERT_EQ(0, span_begin(self));
 	for (k = 2; k < variant->monitors; k++)
-		EXPECT_EQ(CALLS, tw_read(self->mon[k], self->ev, CALLS));
+		EXPECT_EQ(CALLS, dev_read(self->mon[k], self->ev, CALLS));
 	EXPECT_TRUE(span_end(self, "monitors are read"));
 }
 
@@ -1410,7 +1410,7 @@ TEST_F(set, backward)
 		return;
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, deadline, TIMERWHEEL_ABS));
 	ASSERT_TRUE(shift_clock(-(__s64)SEC));
-	if (tw_poll(self->fd, 1500)) {
+	if (dev_poll(self->fd, 1500)) {
 		EXPECT_FALSE(tw_icount());
 		EXPECT_LE(deadline, tw_now(CLOCK_REALTIME));
 	}
@@ -1434,7 +1434,7 @@ TEST_F(set, backward_many)
 		EXPECT_LE(ev.deadline, ev.fired);
 	}
 	EXPECT_LE(ev.deadline, tw_now(CLOCK_REALTIME));
-	EXPECT_EQ(0, tw_poll(self->fd, 10));
+	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
 /* Set backwards, and nothing is armed: nothing runs for that */
@@ -1488,7 +1488,7 @@ TEST_F(set, backward_into_a_tick)
 	ASSERT_TRUE(set_clock(base));
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, HOUR, 0));
 	ASSERT_TRUE(set_clock(base + 2 * HOUR));
-	ASSERT_EQ(1, tw_poll(fd, SOON));
+	ASSERT_EQ(1, dev_poll(fd, SOON));
 	ASSERT_TRUE(set_clock(base + 50 * MSEC));
 	ASSERT_EQ(0, tw_add1(fd, 2, 0, 10 * MSEC, 0));
 	ASSERT_EQ(1, wait_one(fd, &ev, SOON));
@@ -1580,7 +1580,7 @@ TEST_F_TIMEOUT(set, at_random, 120)
 	for (i = 0; i < 60; i++) {
 		ASSERT_TRUE(shift_clock(tw_rand(&r) % SEC - (__s64)SEC / 2));
 		tw_sleep(tw_rand(&r) % (20 * MSEC));
-		while (tw_read(self->fd, &ev, 1) == 1) {
+		while (dev_read(self->fd, &ev, 1) == 1) {
 			EXPECT_LE(ev.deadline, ev.fired)
 				TH_LOG("seed %llu", seed);
 			ASSERT_GT(MANY, ev.key);
@@ -1597,7 +1597,7 @@ TEST_F_TIMEOUT(set, at_random, 120)
 		EXPECT_FALSE(seen[ev.key]);
 		seen[ev.key] = true;
 	}
-	EXPECT_EQ(0, tw_poll(self->fd, 10));
+	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
 struct armed {
@@ -1675,7 +1675,7 @@ TEST_F_TIMEOUT(set, late_at_random, 600)
 			armed++;
 		}
 		/* Seldom: a look at the clock, too. */
-		while (!(tw_rand(&r) % 8) && tw_read(fd, &ev, 1) == 1) {
+		while (!(tw_rand(&r) % 8) && dev_read(fd, &ev, 1) == 1) {
 			ASSERT_GT(armed, ev.key);
 			ASSERT_EQ(began[ev.key].deadline, ev.deadline);
 			EXPECT_LE(ev.deadline, ev.fired);
@@ -1689,7 +1689,7 @@ TEST_F_TIMEOUT(set, late_at_random, 600)
 	ASSERT_TRUE(shift_clock(HOUR));
 	for (; came < armed; came++)
 		ASSERT_EQ(1, wait_one(fd, &ev, SOON));
-	EXPECT_EQ(0, tw_poll(fd, 10));
+	EXPECT_EQ(0, dev_poll(fd, 10));
 	close(fd);
 }
 
@@ -1701,8 +1701,8 @@ static int open_asking(__u32 clock, __u32 ring)
 	struct timerwheel_setup setup = {
 		.flags = TIMERWHEEL_SETUP_CLOCK_SET, .clock = clock, .tick = TICK, .ring = ring,
 	};
-	int fd = tw_open(O_NONBLOCK);
-	int ret = fd < 0 ? fd : tw_setup(fd, &setup);
+	int fd = dev_open(O_NONBLOCK);
+	int ret = fd < 0 ? fd : dev_setup(fd, &setup);
 
 	if (ret >= 0)
 		return fd;
@@ -1732,17 +1732,17 @@ TEST_F(set, told_forward)
 	ASSERT_EQ(0, tw_info(fd, &info));
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_CLOCK_SET, info.flags);
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
-	EXPECT_EQ(0, tw_poll(fd, 0));
-	EXPECT_EQ(-EAGAIN, tw_read(fd, ev, 1));
+	EXPECT_EQ(0, dev_poll(fd, 0));
+	EXPECT_EQ(-EAGAIN, dev_read(fd, ev, 1));
 	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
-	EXPECT_EQ(1, tw_poll(fd, 0));
-	ASSERT_EQ(1, tw_read(fd, ev, 1));
+	EXPECT_EQ(1, dev_poll(fd, 0));
+	ASSERT_EQ(1, dev_read(fd, ev, 1));
 	EXPECT_TRUE(is_set(ev, self->real + 2 * HOUR, 0));
 	ASSERT_EQ(1, wait_one(fd, ev, SOON));
 	EXPECT_EQ(1, ev[0].key);
 	EXPECT_EQ(0, ev[0].flags);
-	EXPECT_EQ(-EAGAIN, tw_read(fd, ev, 1));
-	EXPECT_EQ(0, tw_poll(fd, 10));
+	EXPECT_EQ(-EAGAIN, dev_read(fd, ev, 1));
+	EXPECT_EQ(0, dev_poll(fd, 10));
 	ASSERT_EQ(0, tw_stats(fd, &st));
 	EXPECT_EQ(1, st.delivered);
 	close(fd);
@@ -1759,7 +1759,7 @@ TEST_F(set, told_first)
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
 	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
 	usleep(500 * 1000);
-	ASSERT_EQ(2, tw_read(fd, ev, 3));
+	ASSERT_EQ(2, dev_read(fd, ev, 3));
 	EXPECT_TRUE(is_set(ev, self->real + 2 * HOUR, 0));
 	EXPECT_EQ(1, ev[1].key);
 	close(fd);
@@ -1773,10 +1773,10 @@ TEST_F(set, told_backward)
 	if (!self->real)
 		return;
 	ASSERT_TRUE(set_clock(self->real - HOUR));
-	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	EXPECT_TRUE(is_set(&ev, self->real - HOUR, 0));
 	EXPECT_GT(self->real, ev.fired);
-	EXPECT_EQ(-EAGAIN, tw_read(fd, &ev, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(fd, &ev, 1));
 	close(fd);
 }
 
@@ -1790,12 +1790,12 @@ TEST_F(set, told_merged)
 		return;
 	for (i = 1; i <= 3; i++) {
 		ASSERT_TRUE(set_clock(self->real + i * HOUR));
-		ASSERT_EQ(1, tw_poll(fd, 0));
+		ASSERT_EQ(1, dev_poll(fd, 0));
 	}
-	ASSERT_EQ(1, tw_read(fd, ev, 2));
+	ASSERT_EQ(1, dev_read(fd, ev, 2));
 	EXPECT_TRUE(is_set(ev, self->real + 3 * HOUR, 2));
 	ASSERT_TRUE(set_clock(self->real));
-	ASSERT_EQ(1, tw_read(fd, ev, 2));
+	ASSERT_EQ(1, dev_read(fd, ev, 2));
 	EXPECT_TRUE(is_set(ev, self->real, 0));
 	close(fd);
 }
@@ -1814,8 +1814,8 @@ TEST_F(set, told_only_who_asks)
 	for (i = 0; i < ARRAY_SIZE(other); i++)
 		EXPECT_EQ(-EINVAL, open_asking(other[i], 0));
 	ASSERT_TRUE(shift_clock(HOUR));
-	EXPECT_EQ(0, tw_poll(self->fd, 100));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &ev, 1));
+	EXPECT_EQ(0, dev_poll(self->fd, 100));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
 /* A buffer that cannot be written to: the event waits on */
@@ -1828,7 +1828,7 @@ TEST_F(set, told_after_fault)
 		return;
 	ASSERT_TRUE(shift_clock(HOUR));
 	EXPECT_EQ(-EFAULT, tw_err(read(fd, tw_fence(sizeof(ev) / 2), sizeof(ev))));
-	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	EXPECT_TRUE(is_set(&ev, self->real + HOUR, 0));
 	close(fd);
 }
@@ -1843,7 +1843,7 @@ static void *read_blocking(void *arg)
 {
 	struct asking *a = arg;
 
-	a->ret = tw_read(a->fd, &a->ev, 1);
+	a->ret = dev_read(a->fd, &a->ev, 1);
 	return NULL;
 }
 
@@ -1851,7 +1851,7 @@ static void *poll_long(void *arg)
 {
 	struct asking *a = arg;
 
-	a->ret = tw_poll(a->fd, SOON);
+	a->ret = dev_poll(a->fd, SOON);
 	return NULL;
 }
 
@@ -1876,7 +1876,7 @@ TEST_F(set, told_asleep)
 	EXPECT_EQ(1, a[0].ret);
 	EXPECT_TRUE(is_set(&a[0].ev, self->real + HOUR, 0));
 	EXPECT_EQ(1, a[1].ret);
-	EXPECT_EQ(1, tw_read(a[1].fd, &a[1].ev, 1));
+	EXPECT_EQ(1, dev_read(a[1].fd, &a[1].ev, 1));
 	EXPECT_GT(self->mono + 10 * SEC, tw_now(CLOCK_MONOTONIC));
 	close(a[0].fd);
 	close(a[1].fd);
@@ -1929,7 +1929,7 @@ TEST_F(set, told_ring)
 		    TIMERWHEEL_MMAP_RING);
 	ASSERT_NE(MAP_FAILED, ring);
 	in = (void *)ring + TIMERWHEEL_RING_EVENTS;
-	mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	mon = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
 	ASSERT_LE(0, mon);
 	/* room for it, and for one timer */
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
@@ -1942,24 +1942,24 @@ TEST_F(set, told_ring)
 	EXPECT_EQ(1, in[1].key);
 	/* no room: it waits, ahead of the other timer */
 	ASSERT_TRUE(set_clock(self->real + 3 * HOUR));
-	ASSERT_EQ(0, tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
+	ASSERT_EQ(0, dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
 	__atomic_store_n(&ring->head, 1, __ATOMIC_RELEASE);
-	ASSERT_EQ(1, tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
+	ASSERT_EQ(1, dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
 	EXPECT_EQ(3, ring->tail);
 	EXPECT_EQ(TIMERWHEEL_RING_OVERFLOW, ring->flags);
 	EXPECT_TRUE(is_set(&in[0], self->real + 3 * HOUR, 0));
 	__atomic_store_n(&ring->head, 3, __ATOMIC_RELEASE);
-	ASSERT_EQ(1, tw_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
+	ASSERT_EQ(1, dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
 	EXPECT_EQ(2, in[1].key);
 	EXPECT_EQ(0, ring->flags);
 	/* nothing else in it and no timer: poll says so */
 	__atomic_store_n(&ring->head, 4, __ATOMIC_RELEASE);
-	EXPECT_EQ(0, tw_poll(fd, 0));
+	EXPECT_EQ(0, dev_poll(fd, 0));
 	ASSERT_TRUE(set_clock(self->real));
-	EXPECT_EQ(1, tw_poll(fd, 0));
+	EXPECT_EQ(1, dev_poll(fd, 0));
 	EXPECT_EQ(5, ring->tail);
 	EXPECT_TRUE(is_set(&in[0], self->real, 0));
-	ASSERT_EQ(5, tw_read(mon, ev, 8));
+	ASSERT_EQ(5, dev_read(mon, ev, 8));
 	for (i = 0; i < 5; i++)
 		EXPECT_EQ(i % 2 ? 0 : TIMERWHEEL_EVENT_CLOCK_SET, ev[i].flags)
 			TH_LOG("event %d", i);
@@ -1981,8 +1981,8 @@ TEST_F(set, told_poll)
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
 	for (i = 1; i <= 20; i++) {
 		ASSERT_TRUE(set_clock(self->real + i * HOUR));
-		known += tw_poll(fd, 0) == POLLIN;
-		ASSERT_EQ(1, tw_read(fd, &ev, 1));
+		known += dev_poll(fd, 0) == POLLIN;
+		ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	}
 	EXPECT_EQ(20, known);
 	close(fd);
@@ -1999,15 +1999,15 @@ TEST_F(set, told_monitor)
 
 	if (!self->real)
 		return;
-	mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	mon = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
 	ASSERT_LE(0, mon);
 	ASSERT_TRUE(shift_clock(HOUR));
-	EXPECT_EQ(-EAGAIN, tw_read(mon, &copy, 1));
-	ASSERT_EQ(1, tw_read(fd, &ev, 1));
-	EXPECT_EQ(1, tw_poll(mon, 0));
-	ASSERT_EQ(1, tw_read(mon, &copy, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(mon, &copy, 1));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
+	EXPECT_EQ(1, dev_poll(mon, 0));
+	ASSERT_EQ(1, dev_read(mon, &copy, 1));
 	EXPECT_EQ(0, memcmp(&ev, &copy, sizeof(ev)));
-	EXPECT_EQ(-EAGAIN, tw_read(mon, &copy, 1));
+	EXPECT_EQ(-EAGAIN, dev_read(mon, &copy, 1));
 	close(mon);
 	close(fd);
 }
@@ -2020,14 +2020,14 @@ static bool told_sleeper(int fd)
 	pthread_t id;
 
 	/* what it was told of before */
-	while (tw_read(fd, &a.ev, 1) == 1)
+	while (dev_read(fd, &a.ev, 1) == 1)
 		;
 	if (pthread_create(&id, NULL, poll_long, &a))
 		return false;
 	usleep(100 * 1000);
 	return shift_clock(MINUTE) && !pthread_join(id, NULL) && a.ret == 1 &&
-	       tw_now(CLOCK_MONOTONIC) < mono + 10 * SEC && tw_read(fd, &a.ev, 1) == 1 &&
-	       is_set(&a.ev, 0, 0) && tw_read(fd, &a.ev, 1) == -EAGAIN;
+	       tw_now(CLOCK_MONOTONIC) < mono + 10 * SEC && dev_read(fd, &a.ev, 1) == 1 &&
+	       is_set(&a.ev, 0, 0) && dev_read(fd, &a.ev, 1) == -EAGAIN;
 }
 
 /* Who sleeps is told each time, whoever else asks, begins to, or does no more */
@@ -2065,7 +2065,7 @@ TEST_F(set, told_monitor_asleep)
 
 	if (!self->real)
 		return;
-	mon = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
+	mon = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
 	ASSERT_LE(0, mon);
 	EXPECT_TRUE(told_sleeper(mon));
 	EXPECT_TRUE(told_sleeper(mon));
@@ -2078,7 +2078,7 @@ TEST_F(set, told_monitor_reader_asleep)
 {
 	struct timerwheel_monitor monitor = { .size = sizeof(monitor) };
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
-	struct asking a = { .fd = tw_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor) };
+	struct asking a = { .fd = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor) };
 	struct timerwheel_event ev;
 	pthread_t id;
 	int i;
@@ -2089,7 +2089,7 @@ TEST_F(set, told_monitor_reader_asleep)
 	ASSERT_EQ(0, pthread_create(&id, NULL, read_blocking, &a));
 	usleep(100 * 1000);
 	ASSERT_TRUE(shift_clock(HOUR));
-	ASSERT_EQ(1, tw_read(fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	for (i = 0; i < SOON && !__atomic_load_n(&a.ret, __ATOMIC_ACQUIRE); i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(1, a.ret);
@@ -2115,7 +2115,7 @@ TEST_F(set, told_in_a_short_read)
 	ASSERT_EQ(3 * sizeof(*ev), read(fd, ev, 3 * sizeof(*ev)));
 	EXPECT_TRUE(is_set(ev, self->real + HOUR, 0));
 	EXPECT_TRUE(tw_poisoned(ev + 3, 5 * sizeof(*ev)));
-	EXPECT_EQ(3, tw_read(fd, ev, 8));
+	EXPECT_EQ(3, dev_read(fd, ev, 8));
 	close(fd);
 }
 
@@ -2127,12 +2127,12 @@ TEST_F(set, backward_periodic)
 	if (!self->real)
 		return;
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 0, self->real, MINUTE, TIMERWHEEL_ABS));
-	ASSERT_EQ(POLLIN, tw_poll(self->fd, SOON));
+	ASSERT_EQ(POLLIN, dev_poll(self->fd, SOON));
 	ASSERT_TRUE(set_clock(self->real - 2 * HOUR));
-	ASSERT_EQ(1, tw_read(self->fd, &ev, 1));
+	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(1, ev.key);
 	EXPECT_EQ(0, ev.overruns);
-	EXPECT_EQ(0, tw_poll(self->fd, 10));
+	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
 struct setter {
@@ -2170,7 +2170,7 @@ TEST_F_TIMEOUT(set, told_and_closed, 300)
 		}
 		usleep(1000);
 		for (k = 19; k >= 0; k--) {
-			told += tw_read(fd[k], &ev, 1) == 1;
+			told += dev_read(fd[k], &ev, 1) == 1;
 			close(fd[k]);
 		}
 	}
@@ -2302,7 +2302,7 @@ static int add_several(int fd, __u64 key, __u64 deadline)
 		{ .key = key, .deadline = deadline, .flags = TIMERWHEEL_ABS },
 	};
 
-	return tw_add(fd, add, 2) == 2 ? add[1].result : -EIO;
+	return dev_add(fd, add, 2) == 2 ? add[1].result : -EIO;
 }
 
 /* Let a child do it. False: it cannot be done here. */

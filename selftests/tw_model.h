@@ -198,7 +198,7 @@ static inline bool model_gets(struct model *m)
 	tw_poison(ent, sizeof(ent));
 	for (key = 0; key < m->n; key += step, n++)
 		ent[n] = (struct timerwheel_entry) { .key = key };
-	ret = tw_get(m->fd, ent, n);
+	ret = dev_get(m->fd, ent, n);
 	if (!model_same(m, "GET, number", 0, ret, n))
 		return false;
 	for (i = 0; i < ret; i++) {
@@ -222,7 +222,7 @@ static inline const char *model_differs(struct model *m)
 	       model_same(m, "number due", 0, st.due, m->due) &&
 	       model_same(m, "number pending", 0, st.pending, m->count - m->due) &&
 	       model_same(m, "balance of endings", 0, tw_balanced(&st), true) &&
-	       model_same(m, "readiness", 0, tw_poll(m->fd, 0) == POLLIN, m->due > 0);
+	       model_same(m, "readiness", 0, dev_poll(m->fd, 0) == POLLIN, m->due > 0);
 	return same ? NULL : m->why;
 }
 
@@ -232,7 +232,7 @@ static inline const char *model_read_all(struct model *m)
 	struct timerwheel_event ev[64];
 	int ret, i;
 
-	while ((ret = tw_read(m->fd, ev, 64)) > 0)
+	while ((ret = dev_read(m->fd, ev, 64)) > 0)
 		for (i = 0; i < ret; i++)
 			if (!model_read(m, &ev[i]))
 				return m->why;
@@ -256,7 +256,7 @@ static inline const char *model_fill(struct model *m, __u32 from, __u32 to, __u6
 				.key = from + i, .value = value + i, .deadline = deadline,
 				.period = period, .flags = TIMERWHEEL_ABS,
 			};
-		if (!model_same(m, "ADD, number", from, tw_add(m->fd, add, n), n))
+		if (!model_same(m, "ADD, number", from, dev_add(m->fd, add, n), n))
 			return m->why;
 		for (i = 0; i < n; i++)
 			if (!model_added(m, &add[i]))

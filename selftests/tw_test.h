@@ -4,7 +4,9 @@
  *
  * Every wrapper returns what the call returned, or -errno: never -1. The
  * *1() wrappers make a call with one element and return that element's result;
- * a call that itself failed gives TW_CALL(errno), which no result can be.
+ * a call that itself failed gives TW_FAILED(errno), which no result can be.
+ *
+ * No name here is one of the module's: calls that it has a function for begin with dev_.
  */
 #ifndef TW_TEST_H
 #define TW_TEST_H
@@ -134,7 +136,7 @@ static inline void tw_select(const char *patterns)
 
 #define TW_DEV		"/dev/timerwheel"
 #define TW_POISON	0xA5		/* every byte of an output before a call */
-#define TW_CALL(err)	(-10000 - (err))
+#define TW_FAILED(err)	(-10000 - (err))
 
 /* Most timers that the module handles in one hold of a lock: TW_BATCH_TIMERS */
 #define TW_BATCH_TIMERS	64
@@ -349,7 +351,7 @@ static inline bool tw_poisoned(const void *p, size_t size)
  * Memory of @before + @after bytes with a page boundary in between, so that
  * what is behind it can be protected. Never freed: each test is a process.
  */
-static inline void *tw_split(size_t before, size_t after)
+static inline void *tw_boundary(size_t before, size_t after)
 {
 	size_t page = getpagesize();
 	size_t len = (before + page - 1) / page * page;
@@ -364,7 +366,7 @@ static inline void *tw_split(size_t before, size_t after)
 /* Memory of @size bytes that ends where a page begins that cannot be touched */
 static inline void *tw_fence(size_t size)
 {
-	char *p = tw_split(size, 1);
+	char *p = tw_boundary(size, 1);
 
 	if (mprotect(p + size, 1, PROT_NONE))
 		abort();
@@ -374,20 +376,20 @@ static inline void *tw_fence(size_t size)
 /* --- Open and calls ----------------------------------------------------- */
 
 /* @flags besides O_RDWR and O_CLOEXEC: O_NONBLOCK or 0 */
-static inline int tw_open(int flags)
+static inline int dev_open(int flags)
 {
 	return tw_err(open(TW_DEV, O_RDWR | O_CLOEXEC | flags));
 }
 
-static inline int tw_ioctl(int fd, unsigned long cmd, void *arg)
+static inline int dev_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	return tw_err(ioctl(fd, cmd, arg));
 }
 
-static inline int tw_setup(int fd, struct timerwheel_setup *setup)
+static inline int dev_setup(int fd, struct timerwheel_setup *setup)
 {
 	setup->size = sizeof(*setup);
-	return tw_ioctl(fd, TIMERWHEEL_IOC_SETUP, setup);
+	return dev_ioctl(fd, TIMERWHEEL_IOC_SETUP, setup);
 }
 
 /* A non-blocking wheel with a clock, a tick and slots per level (0: default) */
@@ -396,8 +398,8 @@ static inline int tw_open_clock(__u32 clock, __u64 tick, __u32 slots)
 	struct timerwheel_setup setup = {
 		.clock = clock, .tick = tick, .slots = slots,
 	};
-	int fd = tw_open(O_NONBLOCK);
-	int ret = fd < 0 ? fd : tw_setup(fd, &setup);
+	int fd = dev_open(O_NONBLOCK);
+	int ret = fd < 0 ? fd : dev_setup(fd, &setup);
 
 	if (ret >= 0)
 		return fd;
@@ -415,7 +417,7 @@ static inline int tw_info(int fd, struct timerwheel_info *info)
 	tw_poison(info, sizeof(*info));
 	info->size = sizeof(*info);
 	info->flags = 0;
-	return tw_ioctl(fd, TIMERWHEEL_IOC_INFO, info);
+	return dev_ioctl(fd, TIMERWHEEL_IOC_INFO, info);
 }
 
 static inline int tw_stats(int fd, struct timerwheel_stats *stats)
@@ -423,7 +425,7 @@ static inline int tw_stats(int fd, struct timerwheel_stats *stats)
 	tw_poison(stats, sizeof(*stats));
 	stats->size = sizeof(*stats);
 	stats->flags = 0;
-	return tw_ioctl(fd, TIMERWHEEL_IOC_STATS, stats);
+	return dev_ioctl(fd, TIMERWHEEL_IOC_STATS, stats);
 }
 
 /*
@@ -470,7 +472,7 @@ static inline __s64 tw_advance(int fd, __u32 flags, __u64 time)
 	struct timerwheel_advance adv = {
 		.size = sizeof(adv), .flags = flags, .time = time,
 	};
-	int ret = tw_ioctl(fd, TIMERWHEEL_IOC_ADVANCE, &adv);
+	int ret = dev_ioctl(fd, TIMERWHEEL_IOC_ADVANCE, &adv);
 
 	return ret < 0 ? ret : (__s64)adv.expired;
 }
@@ -484,29 +486,29 @@ static inline int tw_batch(int fd, unsigned long cmd, __u32 flags, const void *e
 		.elems = (uintptr_t)elems, .count = count,
 		.elem_size = elem_size, .cursor = cursor ? *cursor : 0,
 	};
-	int ret = tw_ioctl(fd, cmd, &batch);
+	int ret = dev_ioctl(fd, cmd, &batch);
 
 	if (cursor)
 		*cursor = batch.cursor;
 	return ret;
 }
 
-static inline int tw_add(int fd, struct timerwheel_add *add, __u32 n)
+static inline int dev_add(int fd, struct timerwheel_add *add, __u32 n)
 {
 	return tw_batch(fd, TIMERWHEEL_IOC_ADD, 0, add, sizeof(*add), n, NULL);
 }
 
-static inline int tw_move(int fd, struct timerwheel_move *move, __u32 n)
+static inline int dev_move(int fd, struct timerwheel_move *move, __u32 n)
 {
 	return tw_batch(fd, TIMERWHEEL_IOC_MOVE, 0, move, sizeof(*move), n, NULL);
 }
 
-static inline int tw_remove(int fd, struct timerwheel_remove *rem, __u32 n)
+static inline int dev_remove(int fd, struct timerwheel_remove *rem, __u32 n)
 {
 	return tw_batch(fd, TIMERWHEEL_IOC_REMOVE, 0, rem, sizeof(*rem), n, NULL);
 }
 
-static inline int tw_get(int fd, struct timerwheel_entry *ent, __u32 n)
+static inline int dev_get(int fd, struct timerwheel_entry *ent, __u32 n)
 {
 	return tw_batch(fd, TIMERWHEEL_IOC_GET, 0, ent, sizeof(*ent), n, NULL);
 }
@@ -528,7 +530,7 @@ static inline int tw_list(int fd, __u64 *cursor, struct timerwheel_entry *ent, _
 
 static inline int tw_result1(int ret, const __s32 *result)
 {
-	return ret == 1 ? *result : TW_CALL(ret < 0 ? -ret : 0);
+	return ret == 1 ? *result : TW_FAILED(ret < 0 ? -ret : 0);
 }
 
 /* Any ADD: result, index and generation are poisoned first, then left in @add. */
@@ -537,7 +539,7 @@ static inline int tw_add_elem(int fd, struct timerwheel_add *add)
 	tw_poison(&add->result, sizeof(add->result));
 	tw_poison(&add->index, sizeof(add->index));
 	tw_poison(&add->generation, sizeof(add->generation));
-	return tw_result1(tw_add(fd, add, 1), &add->result);
+	return tw_result1(dev_add(fd, add, 1), &add->result);
 }
 
 static inline int tw_add1(int fd, __u64 key, __u64 value, __u64 deadline, __u32 flags)
@@ -575,7 +577,7 @@ static inline int tw_move1(int fd, __u64 key, __u64 deadline, __u32 flags)
 	struct timerwheel_move move = { .key = key, .deadline = deadline, .flags = flags };
 
 	tw_poison(&move.result, sizeof(move.result));
-	return tw_result1(tw_move(fd, &move, 1), &move.result);
+	return tw_result1(dev_move(fd, &move, 1), &move.result);
 }
 
 static inline int tw_move1_match(int fd, __u64 key, __u64 deadline, __u64 match,
@@ -586,7 +588,7 @@ static inline int tw_move1_match(int fd, __u64 key, __u64 deadline, __u64 match,
 	};
 
 	tw_poison(&move.result, sizeof(move.result));
-	return tw_result1(tw_move(fd, &move, 1), &move.result);
+	return tw_result1(dev_move(fd, &move, 1), &move.result);
 }
 
 /* Any REMOVE: the outputs are poisoned first, then left in @rem. */
@@ -595,7 +597,7 @@ static inline int tw_remove_elem(int fd, struct timerwheel_remove *rem)
 	tw_poison(&rem->value, sizeof(rem->value));
 	tw_poison(&rem->left, sizeof(rem->left));
 	tw_poison(&rem->result, sizeof(rem->result));
-	return tw_result1(tw_remove(fd, rem, 1), &rem->result);
+	return tw_result1(dev_remove(fd, rem, 1), &rem->result);
 }
 
 static inline int tw_remove1(int fd, __u64 key)
@@ -620,13 +622,13 @@ static inline int tw_get1(int fd, __u64 key, struct timerwheel_entry *ent)
 	tw_poison(ent, sizeof(*ent));
 	ent->key = key;
 	ent->flags = 0;
-	return tw_result1(tw_get(fd, ent, 1), &ent->result);
+	return tw_result1(dev_get(fd, ent, 1), &ent->result);
 }
 
 /* --- Events ------------------------------------------------------------- */
 
 /* POLLIN etc. within @ms, 0: none came, or -errno */
-static inline int tw_poll(int fd, int ms)
+static inline int dev_poll(int fd, int ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int ret = tw_err(poll(&p, 1, ms));
@@ -638,7 +640,7 @@ static inline int tw_poll(int fd, int ms)
  * One read of up to @n events. Returns how many came, or -errno; -EPROTO when
  * it was not a whole number or something was written behind the last.
  */
-static inline int tw_read(int fd, struct timerwheel_event *ev, size_t n)
+static inline int dev_read(int fd, struct timerwheel_event *ev, size_t n)
 {
 	size_t size = n * sizeof(*ev), got;
 	ssize_t ret;
@@ -663,10 +665,10 @@ static inline int tw_read_all(int fd, struct timerwheel_event *ev, size_t n, int
 
 	while (got < n) {
 		size_t want = n - got < 4096 ? n - got : 4096;
-		int ret = tw_read(fd, ev + got, want);
+		int ret = dev_read(fd, ev + got, want);
 
 		if (ret == -EAGAIN) {
-			ret = tw_poll(fd, ms);
+			ret = dev_poll(fd, ms);
 			if (ret > 0)
 				continue;
 			return ret < 0 ? ret : (int)got;

@@ -29,6 +29,7 @@ static const char usage_text[] =
 "  -o, --only WHAT   ops, expire, lateness, burst, many, retransmit, idle, cache, calls or\n"
 "                    passes\n"
 "  -l, --list        the facilities; of those that were not built, what was missing\n"
+"  -V, --version     the version\n"
 "  -h, --help        this text\n"
 "\n"
 "Idle timeouts, cache and the lives of timers last for up to a day: they run only where\n"
@@ -144,6 +145,7 @@ int main(int argc, char **argv)
 		{ "quick", no_argument, NULL, 'q' },
 		{ "only", required_argument, NULL, 'o' },
 		{ "list", no_argument, NULL, 'l' },
+		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
@@ -153,7 +155,7 @@ int main(int argc, char **argv)
 
 	progname = "bench";
 	options.skips_idle = getenv("TW_ICOUNT");
-	while ((c = getopt_long(argc, argv, "n:qo:lh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "n:qo:lVh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'n':
 			if (!parse_count(optarg, &n) || n < 10000 || n > 4000000)
@@ -171,6 +173,9 @@ int main(int argc, char **argv)
 			break;
 		case 'l':
 			list();
+			return EXIT_SUCCESS;
+		case 'V':
+			say_version();
 			return EXIT_SUCCESS;
 		case 'h':
 			fputs(usage_text, stdout);

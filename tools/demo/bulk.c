@@ -31,6 +31,7 @@ static const char usage_text[] =
 "  -t, --timerfds N     how many timerfds beside it (100k; 0: none)\n"
 "      --min DURATION   the nearest deadline (1s)\n"
 "      --max DURATION   the farthest (30s)\n"
+"  -V, --version        the version\n"
 "  -h, --help           this text\n";
 
 static __u32 count_of(const char *option, const char *text, __u64 min, __u64 max)
@@ -60,12 +61,13 @@ static void parse_options(int argc, char **argv)
 		{ "timerfds", required_argument, NULL, 't' },
 		{ "min", required_argument, NULL, 'm' },
 		{ "max", required_argument, NULL, 'M' },
+		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "n:b:t:h", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "n:b:t:Vh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'n':
 			options.timers = count_of("--timers", optarg, 3, 4000000);
@@ -82,6 +84,9 @@ static void parse_options(int argc, char **argv)
 		case 'M':
 			options.delay_max = delay_of("--max", optarg);
 			break;
+		case 'V':
+			say_version();
+			exit(EXIT_SUCCESS);
 		case 'h':
 			fputs(usage_text, stdout);
 			exit(EXIT_SUCCESS);

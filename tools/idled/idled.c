@@ -43,6 +43,7 @@ static const char usage_text[] =
 "  -m, --max-connections N      most at a time (100000, or what ulimit -n allows)\n"
 "  -r, --report N               say it after each N connections closed (100)\n"
 "  -s, --stats                  a line of counts each second\n"
+"  -V, --version                the version\n"
 "  -h, --help                   this text\n";
 
 static void parse_options(int argc, char **argv)
@@ -53,13 +54,14 @@ static void parse_options(int argc, char **argv)
 		{ "max-connections", required_argument, NULL, 'm' },
 		{ "report", required_argument, NULL, 'r' },
 		{ "stats", no_argument, NULL, 's' },
+		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
 	__u64 n;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "l:i:m:r:sh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "l:i:m:r:sVh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'l':
 			options.listen = optarg;
@@ -81,6 +83,9 @@ static void parse_options(int argc, char **argv)
 		case 's':
 			options.stats = true;
 			break;
+		case 'V':
+			say_version();
+			exit(EXIT_SUCCESS);
 		case 'h':
 			fputs(usage_text, stdout);
 			exit(EXIT_SUCCESS);

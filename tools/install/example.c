@@ -11,26 +11,26 @@ int main(void)
 {
 	struct timerwheel_add timer = { .key = 1, .value = 42, .deadline = 20000000 };
 	struct timerwheel_event event = { 0 };
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	long n;
 
-	n = tw_open(&wheel, NULL);
+	n = timerwheel_open(&wheel, NULL);
 	if (n < 0) {
-		fprintf(stderr, "example: no wheel: %s\n", tw_strerror(n));
+		fprintf(stderr, "example: no wheel: %s\n", timerwheel_strerror(n));
 		return 1;
 	}
-	n = tw_add(wheel, &timer, 1);
+	n = timerwheel_add(wheel, &timer, 1);
 	if (n != 1 || timer.result < 0) {
 		fprintf(stderr, "example: no timer: %s\n",
-			tw_strerror(n < 0 ? n : timer.result));
+			timerwheel_strerror(n < 0 ? n : timer.result));
 		return 1;
 	}
-	n = tw_wait(wheel, &event, 1, 5000);
+	n = timerwheel_wait(wheel, &event, 1, 5000);
 	if (n != 1 || event.value != 42 || event.fired < event.deadline) {
-		fprintf(stderr, "example: no event: %s\n", tw_strerror(n));
+		fprintf(stderr, "example: no event: %s\n", timerwheel_strerror(n));
 		return 1;
 	}
-	puts(tw_backend(wheel) == TW_DEVICE ? "device" : "process");
-	tw_close(wheel);
+	puts(timerwheel_backend(wheel) == TIMERWHEEL_BACKEND_DEVICE ? "device" : "process");
+	timerwheel_close(wheel);
 	return 0;
 }

@@ -6,7 +6,7 @@
 # PREFIX is /usr/local, where linker, compiler, udev, systemd, man and bash all search;
 # DESTDIR goes before each path, for packages.
 
-VERSION	:= $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"$$/\1/p' dkms.conf)
+include tools/version.mk
 
 PREFIX		?= /usr/local
 BINDIR		?= $(PREFIX)/bin
@@ -81,8 +81,8 @@ install: installable ## Install headers, library, tools, manuals and rules (PREF
 	@sed -i 's|/usr/sbin/|$(SBINDIR)/|' $(DESTDIR)$(UNIT)
 	@umask 022 && [ -e $(DESTDIR)$(CONFIG_INSTALLED) ] || \
 		install -D -m 644 $(CONFIG) $(DESTDIR)$(CONFIG_INSTALLED)
-	@umask 022 && $(MAKE) -s -C tools/lib install DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' \
-		PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)'
+	@umask 022 && $(MAKE) -s -C tools/lib install DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' \
+		LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)'
 	@$(if $(DESTDIR),,tools/install/settle)
 
 uninstall: ## Remove what install has installed, with the same PREFIX and DESTDIR

@@ -13,88 +13,89 @@
 #include "backend.h"
 
 /**
- * struct tw_device - a wheel of the kernel module
+ * struct ltw_device - a wheel of the kernel module
  * @wheel: what all wheels have
  * @ring: its event ring, NULL: it has none
  * @ring_size: bytes mapped there
  * @table_size: bytes mapped of the deadline table
  */
-struct tw_device {
-	struct tw_wheel wheel;
+struct ltw_device {
+	struct timerwheel wheel;
 	struct timerwheel_ring *ring;
 	size_t ring_size;
 	size_t table_size;
 };
 
-static struct tw_device *tw_device(struct tw_wheel *wheel)
+static struct ltw_device *ltw_device(struct timerwheel *wheel)
 {
-	return (struct tw_device *)wheel;
+	return (struct ltw_device *)wheel;
 }
 
 /* What the call returned, or the error as a negative number */
-static int tw_call(const struct tw_wheel *wheel, unsigned long call, void *arg)
+static int ltw_call(const struct timerwheel *wheel, unsigned long call, void *arg)
 {
 	int ret = ioctl(wheel->fd, call, arg);
 
 	return ret < 0 ? -errno : ret;
 }
 
-static size_t tw_pages(size_t size)
+static size_t ltw_pages(size_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 
 	return (size + page - 1) / page * page;
 }
 
-static void tw_device_close(struct tw_wheel *wheel)
+static void ltw_device_close(struct timerwheel *wheel)
 {
-	struct tw_device *device = tw_device(wheel);
+	struct ltw_device *device = ltw_device(wheel);
 
 	if (device->ring)
 		munmap(device->ring, device->ring_size);
-	if (wheel->table.words)
-		munmap(wheel->table.words, device->table_size);
+	if (wheel->table.entries)
+		munmap(wheel->table.entries, device->table_size);
 	if (wheel->fd >= 0)
 		close(wheel->fd);
 	free(device);
 }
 
-static int tw_device_share(const struct tw_wheel *wheel)
+static int ltw_device_share(const struct timerwheel *wheel)
 {
 	return wheel->fd;
 }
 
-static int tw_device_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+static int ltw_device_info(struct timerwheel *wheel, struct timerwheel_info *info)
 {
 	*info = (struct timerwheel_info){ .size = sizeof(*info) };
-	return tw_call(wheel, TIMERWHEEL_IOC_INFO, info);
+	return ltw_call(wheel, TIMERWHEEL_IOC_INFO, info);
 }
 
-static int tw_device_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats)
+static int ltw_device_stats(struct timerwheel *wheel, struct timerwheel_stats *stats)
 {
 	*stats = (struct timerwheel_stats){ .size = sizeof(*stats) };
-	return tw_call(wheel, TIMERWHEEL_IOC_STATS, stats);
+	return ltw_call(wheel, TIMERWHEEL_IOC_STATS, stats);
 }
 
-static uint64_t tw_device_now(struct tw_wheel *wheel)
+static uint64_t ltw_device_now(struct timerwheel *wheel)
 {
 	struct timerwheel_info info;
 
 	if (wheel->clock != TIMERWHEEL_CLOCK_MANUAL)
-		return tw_clock_now(wheel->clock);
-	return tw_device_info(wheel, &info) ? 0 : info.now;
+		return ltw_clock_now(wheel->clock);
+	return ltw_device_info(wheel, &info) ? 0 : info.now;
 }
 
-static long tw_device_batch(struct tw_wheel *wheel, enum tw_kind kind, void *elems, size_t count)
+static long ltw_device_batch(struct timerwheel *wheel, enum ltw_kind kind, void *elems,
+			     size_t count)
 {
 	static const struct {
 		unsigned long call;
 		size_t size;
 	} kinds[] = {
-		[TW_ADD] = { TIMERWHEEL_IOC_ADD, sizeof(struct timerwheel_add) },
-		[TW_MOVE] = { TIMERWHEEL_IOC_MOVE, sizeof(struct timerwheel_move) },
-		[TW_REMOVE] = { TIMERWHEEL_IOC_REMOVE, sizeof(struct timerwheel_remove) },
-		[TW_GET] = { TIMERWHEEL_IOC_GET, sizeof(struct timerwheel_entry) },
+		[LTW_ADD] = { TIMERWHEEL_IOC_ADD, sizeof(struct timerwheel_add) },
+		[LTW_MOVE] = { TIMERWHEEL_IOC_MOVE, sizeof(struct timerwheel_move) },
+		[LTW_REMOVE] = { TIMERWHEEL_IOC_REMOVE, sizeof(struct timerwheel_remove) },
+		[LTW_GET] = { TIMERWHEEL_IOC_GET, sizeof(struct timerwheel_entry) },
 	};
 	struct timerwheel_batch batch = {
 		.size = sizeof(batch),
@@ -103,11 +104,11 @@ static long tw_device_batch(struct tw_wheel *wheel, enum tw_kind kind, void *ele
 		.elem_size = kinds[kind].size,
 	};
 
-	return tw_call(wheel, kinds[kind].call, &batch);
+	return ltw_call(wheel, kinds[kind].call, &batch);
 }
 
-static long tw_device_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
-			   uint64_t *cursor)
+static long ltw_device_list(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
+			    uint64_t *cursor)
 {
 	struct timerwheel_batch batch = {
 		.size = sizeof(batch),
@@ -118,13 +119,13 @@ static long tw_device_list(struct tw_wheel *wheel, struct timerwheel_entry *elem
 	};
 	int n;
 
-	n = tw_call(wheel, TIMERWHEEL_IOC_LIST, &batch);
+	n = ltw_call(wheel, TIMERWHEEL_IOC_LIST, &batch);
 	*cursor = batch.cursor;
 	return n;
 }
 
-static long tw_device_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
-			    uint32_t flags)
+static long ltw_device_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
+			     uint32_t flags)
 {
 	struct timerwheel_batch batch = {
 		.size = sizeof(batch),
@@ -134,10 +135,10 @@ static long tw_device_drain(struct tw_wheel *wheel, struct timerwheel_entry *ele
 		.elem_size = sizeof(*elems),
 	};
 
-	return tw_call(wheel, TIMERWHEEL_IOC_DRAIN, &batch);
+	return ltw_call(wheel, TIMERWHEEL_IOC_DRAIN, &batch);
 }
 
-static long tw_device_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags)
+static long ltw_device_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags)
 {
 	struct timerwheel_advance advance = {
 		.size = sizeof(advance),
@@ -146,11 +147,11 @@ static long tw_device_advance(struct tw_wheel *wheel, uint64_t time, uint32_t fl
 	};
 	int err;
 
-	err = tw_call(wheel, TIMERWHEEL_IOC_ADVANCE, &advance);
+	err = ltw_call(wheel, TIMERWHEEL_IOC_ADVANCE, &advance);
 	return err < 0 ? err : (long)advance.expired;
 }
 
-static long tw_device_read(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+static long ltw_device_read(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
 	struct iovec to = { .iov_base = events, .iov_len = count * sizeof(*events) };
 	ssize_t n;
@@ -162,10 +163,10 @@ static long tw_device_read(struct tw_wheel *wheel, struct timerwheel_event *even
 	return errno == EAGAIN ? 0 : -errno;
 }
 
-static long tw_device_take_ring(struct tw_wheel *wheel, struct timerwheel_event *events,
-				size_t count)
+static long ltw_device_take_ring(struct timerwheel *wheel, struct timerwheel_event *events,
+				 size_t count)
 {
-	struct timerwheel_ring *ring = tw_device(wheel)->ring;
+	struct timerwheel_ring *ring = ltw_device(wheel)->ring;
 	unsigned int n;
 	int err;
 
@@ -177,7 +178,7 @@ static long tw_device_take_ring(struct tw_wheel *wheel, struct timerwheel_event 
 		case TIMERWHEEL_RING_TAKE:
 			break;
 		case TIMERWHEEL_RING_FLOW:
-			err = tw_call(wheel, TIMERWHEEL_IOC_FLOW, NULL);
+			err = ltw_call(wheel, TIMERWHEEL_IOC_FLOW, NULL);
 			if (err < 0)
 				return err;
 			break;
@@ -187,14 +188,14 @@ static long tw_device_take_ring(struct tw_wheel *wheel, struct timerwheel_event 
 	}
 }
 
-static long tw_device_take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+static long ltw_device_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
-	if (tw_device(wheel)->ring)
-		return tw_device_take_ring(wheel, events, count);
-	return tw_device_read(wheel, events, count);
+	if (ltw_device(wheel)->ring)
+		return ltw_device_take_ring(wheel, events, count);
+	return ltw_device_read(wheel, events, count);
 }
 
-static int tw_device_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags)
+static int ltw_device_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags)
 {
 	struct timerwheel_monitor monitor = {
 		.size = sizeof(monitor),
@@ -202,67 +203,67 @@ static int tw_device_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t f
 		.events = events,
 	};
 
-	return tw_call(wheel, TIMERWHEEL_IOC_MONITOR, &monitor);
+	return ltw_call(wheel, TIMERWHEEL_IOC_MONITOR, &monitor);
 }
 
-static const struct tw_ops tw_device_ops = {
-	.backend = TW_DEVICE,
-	.close = tw_device_close,
-	.share = tw_device_share,
-	.info = tw_device_info,
-	.stats = tw_device_stats,
-	.now = tw_device_now,
-	.batch = tw_device_batch,
-	.list = tw_device_list,
-	.drain = tw_device_drain,
-	.advance = tw_device_advance,
-	.take = tw_device_take,
-	.monitor = tw_device_monitor,
+static const struct ltw_ops ltw_device_ops = {
+	.backend = TIMERWHEEL_BACKEND_DEVICE,
+	.close = ltw_device_close,
+	.share = ltw_device_share,
+	.info = ltw_device_info,
+	.stats = ltw_device_stats,
+	.now = ltw_device_now,
+	.batch = ltw_device_batch,
+	.list = ltw_device_list,
+	.drain = ltw_device_drain,
+	.advance = ltw_device_advance,
+	.take = ltw_device_take,
+	.monitor = ltw_device_monitor,
 };
 
 /* Map @size bytes of a wheel. Returns MAP_FAILED, with errno, if that cannot be done. */
-static void *tw_map(const struct tw_wheel *wheel, size_t size, uint64_t offset)
+static void *ltw_map(const struct timerwheel *wheel, size_t size, uint64_t offset)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, offset);
 }
 
 /* Map what the wheel has and what is wanted of it. Returns 0 or an error. */
-static int tw_device_map(struct tw_device *device, const struct timerwheel_info *info, bool table)
+static int ltw_device_map(struct ltw_device *device, const struct timerwheel_info *info, bool table)
 {
 	void *map;
 
 	if (info->ring) {
-		device->ring_size = tw_pages(TIMERWHEEL_RING_EVENTS +
-					     (size_t)info->ring * info->event_size);
-		map = tw_map(&device->wheel, device->ring_size, TIMERWHEEL_MMAP_RING);
+		device->ring_size = ltw_pages(TIMERWHEEL_RING_EVENTS +
+					      (size_t)info->ring * info->event_size);
+		map = ltw_map(&device->wheel, device->ring_size, TIMERWHEEL_MMAP_RING);
 		if (map == MAP_FAILED)
 			return -errno;
 		device->ring = map;
 	}
 	if (table) {
 		/* Index 0 has a word, too. */
-		device->table_size = tw_pages((info->capacity + (size_t)1) * sizeof(__u64));
-		map = tw_map(&device->wheel, device->table_size, TIMERWHEEL_MMAP_DEADLINES);
+		device->table_size = ltw_pages((info->capacity + (size_t)1) * sizeof(__u64));
+		map = ltw_map(&device->wheel, device->table_size, TIMERWHEEL_MMAP_DEADLINES);
 		if (map == MAP_FAILED)
 			return -errno;
-		device->wheel.table.words = map;
+		device->wheel.table.entries = map;
 		device->wheel.table.bits = info->generation_bits;
 	}
 	return 0;
 }
 
-int tw_device_adopt(struct tw_wheel **wheel, int fd, bool table)
+int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 {
 	struct timerwheel_info info;
-	struct tw_device *device;
+	struct ltw_device *device;
 	int err;
 
 	device = calloc(1, sizeof(*device));
 	if (!device)
 		return -ENOMEM;
-	device->wheel.ops = &tw_device_ops;
+	device->wheel.ops = &ltw_device_ops;
 	device->wheel.fd = fd;
-	err = tw_device_info(&device->wheel, &info);
+	err = ltw_device_info(&device->wheel, &info);
 	/* It is a descriptor, but not open for reading. */
 	if (err == -EBADF && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		err = -EACCES;
@@ -270,10 +271,10 @@ int tw_device_adopt(struct tw_wheel **wheel, int fd, bool table)
 	if (!err && !info.ring && info.event_size != sizeof(struct timerwheel_event))
 		err = -EPROTO;
 	if (!err)
-		err = tw_device_map(device, &info, table);
+		err = ltw_device_map(device, &info, table);
 	if (err) {
 		device->wheel.fd = -1;
-		tw_device_close(&device->wheel);
+		ltw_device_close(&device->wheel);
 		return err;
 	}
 	device->wheel.clock = info.clock;
@@ -281,7 +282,7 @@ int tw_device_adopt(struct tw_wheel **wheel, int fd, bool table)
 	return 0;
 }
 
-int tw_device_open(struct tw_wheel **wheel, const struct tw_config *config)
+int ltw_device_open(struct timerwheel **wheel, const struct timerwheel_config *config)
 {
 	struct timerwheel_setup setup = {
 		.size = sizeof(setup),
@@ -304,7 +305,7 @@ int tw_device_open(struct tw_wheel **wheel, const struct tw_config *config)
 		return -errno;
 	err = ioctl(fd, TIMERWHEEL_IOC_SETUP, &setup) < 0 ? -errno : 0;
 	if (!err)
-		err = tw_device_adopt(wheel, fd, config->table);
+		err = ltw_device_adopt(wheel, fd, config->table);
 	if (err)
 		close(fd);
 	return err;

@@ -5,11 +5,11 @@
 #include "backend.h"
 
 /* A line each, so that one can look for them. */
-static const char * const tw_errors[] = {
+static const char * const ltw_errors[] = {
 	[0] =
 		"no error",
 	[EINVAL] =
-		"a value, flag or size that is not understood or outside the limits: compare with tw_info(), and TIMERWHEEL_BACKEND must be device, process or auto",
+		"a value, flag or size that is not understood or outside the limits: compare with timerwheel_info(), and TIMERWHEEL_BACKEND must be device, process or auto",
 	[E2BIG] =
 		"more than this kernel's module knows: load a newer timerwheel module",
 	[EFAULT] =
@@ -23,11 +23,11 @@ static const char * const tw_errors[] = {
 	[EEXIST] =
 		"a timer with this key exists: leave TIMERWHEEL_EXCL out to replace it",
 	[ESTALE] =
-		"the timer has another value than the one to match: somebody changed it, look with tw_get()",
+		"the timer has another value than the one to match: somebody changed it, look with timerwheel_get()",
 	[ENOSPC] =
 		"the wheel is full, or has as many monitors as it may have: open it with a larger capacity, or remove some",
 	[EDQUOT] =
-		"the user has as much memory in wheels as one may have: close some, or raise the module's max_user_memory (tw_info() tells it)",
+		"the user has as much memory in wheels as one may have: close some, or raise the module's max_user_memory (timerwheel_info() tells it)",
 	[EMLINK] =
 		"too many timers share the hash chain of this key: somebody chooses keys that collide, use another key",
 	[ENOMEM] =
@@ -55,15 +55,15 @@ static const char * const tw_errors[] = {
 	[EPROTO] =
 		"a newer program has set this wheel up for larger events than this library knows: link a newer one",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TW_DEVICE",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TIMERWHEEL_BACKEND_DEVICE",
 };
 
-const char *tw_strerror(int error)
+const char *timerwheel_strerror(int error)
 {
 	unsigned int number = error < 0 ? -(unsigned int)error : (unsigned int)error;
 	const char *text = NULL;
 
-	if (number < sizeof(tw_errors) / sizeof(*tw_errors))
-		text = tw_errors[number];
+	if (number < sizeof(ltw_errors) / sizeof(*ltw_errors))
+		text = ltw_errors[number];
 	return text ? text : "an error that this library does not give: see errno(3)";
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /* Where a key is looked for in a hash table. */
-#ifndef TW_KEYHASH_H
-#define TW_KEYHASH_H
+#ifndef LTW_KEYHASH_H
+#define LTW_KEYHASH_H
 
 #include <stdint.h>
 #include <sys/random.h>
 
 /**
- * tw_keyhash_seed - a seed for tw_keyhash()
+ * ltw_keyhash_seed - a seed for ltw_keyhash()
  * @table: the table
  *
  * With another one for each table nobody can choose keys that all meet in one place. Without a
@@ -15,7 +15,7 @@
  *
  * Return: the seed.
  */
-static inline uint64_t tw_keyhash_seed(const void *table)
+static inline uint64_t ltw_keyhash_seed(const void *table)
 {
 	uint64_t seed;
 
@@ -25,19 +25,19 @@ static inline uint64_t tw_keyhash_seed(const void *table)
 }
 
 /**
- * tw_keyhash - mix the bits of a key
+ * ltw_keyhash - mix the bits of a key
  * @key: the key
- * @seed: tw_keyhash_seed()
+ * @seed: ltw_keyhash_seed()
  *
  * Two rounds of xor, shift and multiply: all bits of the result depend on all of the key.
  *
  * Return: a number of which any 32 bits will do.
  */
-static inline uint64_t tw_keyhash(uint64_t key, uint64_t seed)
+static inline uint64_t ltw_keyhash(uint64_t key, uint64_t seed)
 {
 	key = (key ^ seed) * 0x9e3779b97f4a7c15ULL;
 	key = (key ^ key >> 32 ^ seed >> 7) * 0xd6e8feb86659fd93ULL;
 	return key ^ key >> 32;
 }
 
-#endif /* TW_KEYHASH_H */
+#endif /* LTW_KEYHASH_H */

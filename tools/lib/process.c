@@ -24,26 +24,26 @@
 #include "store.h"
 
 /* The module's limits, so that a program that starts here starts there, too. */
-#define TW_TICK_MIN		1000ULL
-#define TW_TICK_MAX		3600000000000ULL
-#define TW_TICK_DEFAULT		1000000ULL
-#define TW_SLOTS_MIN		8U
-#define TW_SLOTS_MAX		4096U
-#define TW_CAPACITY_MAX		16777216U
-#define TW_CAPACITY_DEFAULT	4194304U
-#define TW_SLACK_MAX		0x2000000000000000ULL
-#define TW_GENERATION_BITS_MIN	10U
-#define TW_GENERATION_BITS_MAX	20U
+#define LTW_TICK_MIN		1000ULL
+#define LTW_TICK_MAX		3600000000000ULL
+#define LTW_TICK_DEFAULT	1000000ULL
+#define LTW_SLOTS_MIN		8U
+#define LTW_SLOTS_MAX		4096U
+#define LTW_CAPACITY_MAX	16777216U
+#define LTW_CAPACITY_DEFAULT	4194304U
+#define LTW_SLACK_MAX		0x2000000000000000ULL
+#define LTW_GENERATION_BITS_MIN	10U
+#define LTW_GENERATION_BITS_MAX	20U
 
 /* What the timerfd is set to: a time, or one of these. */
-#define TW_AT_ONCE		0ULL
-#define TW_NEVER		UINT64_MAX
+#define LTW_AT_ONCE		0ULL
+#define LTW_NEVER		UINT64_MAX
 
 /* Elements, or indices looked at, while the lock is held: others want it, too. */
-#define TW_RUN			256U
+#define LTW_RUN			256U
 
 /**
- * struct tw_process - a wheel inside this process
+ * struct ltw_process - a wheel inside this process
  * @wheel: what all wheels have
  * @lock: protects all else
  * @store: the timers
@@ -53,13 +53,13 @@
  * @now: with TIMERWHEEL_CLOCK_MANUAL: the time
  * @expired: up to when timers have been let fall due
  * @wake: what the timerfd is set to
- * @drain_next: where the next tw_drain() begins
+ * @drain_next: where the next timerwheel_drain() begins
  * @closed: takes no new timers
  */
-struct tw_process {
-	struct tw_wheel wheel;
+struct ltw_process {
+	struct timerwheel wheel;
 	pthread_mutex_t lock;
-	struct tw_store store;
+	struct ltw_store store;
 	struct timerwheel_stats stats;
 	uint64_t tick;
 	uint64_t slack;
@@ -70,37 +70,37 @@ struct tw_process {
 	bool closed;
 };
 
-static struct tw_process *tw_process(struct tw_wheel *wheel)
+static struct ltw_process *ltw_process(struct timerwheel *wheel)
 {
-	return (struct tw_process *)wheel;
+	return (struct ltw_process *)wheel;
 }
 
-static uint64_t tw_time(const struct tw_process *p)
+static uint64_t ltw_time(const struct ltw_process *p)
 {
-	return p->wheel.clock == TIMERWHEEL_CLOCK_MANUAL ? p->now : tw_clock_now(p->wheel.clock);
+	return p->wheel.clock == TIMERWHEEL_CLOCK_MANUAL ? p->now : ltw_clock_now(p->wheel.clock);
 }
 
-static uint64_t tw_least(uint64_t a, uint64_t b)
+static uint64_t ltw_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* Let the descriptor be readable from @wake on. */
-static void tw_set_wake(struct tw_process *p, uint64_t wake)
+static void ltw_set_wake(struct ltw_process *p, uint64_t wake)
 {
 	struct pollfd now = { .fd = p->wheel.fd, .events = POLLIN };
 	struct itimerspec at = { 0 };
 	int cancel;
 
-	if (wake == TW_AT_ONCE) {
+	if (wake == LTW_AT_ONCE) {
 		at.it_value.tv_nsec = 1;
-	} else if (wake != TW_NEVER) {
+	} else if (wake != LTW_NEVER) {
 		at.it_value.tv_sec = wake / 1000000000;
 		at.it_value.tv_nsec = wake % 1000000000;
 	}
 	timerfd_settime(p->wheel.fd, TFD_TIMER_ABSTIME, &at, NULL);
 	p->wake = wake;
-	if (wake != TW_AT_ONCE)
+	if (wake != LTW_AT_ONCE)
 		return;
 	/*
 	 * Its interrupt comes at once, but who looks now must see it already. A thread that is
@@ -113,24 +113,24 @@ static void tw_set_wake(struct tw_process *p, uint64_t wake)
 }
 
 /* When the descriptor has to be readable */
-static uint64_t tw_wanted(const struct tw_process *p)
+static uint64_t ltw_wanted(const struct ltw_process *p)
 {
 	if (p->store.due)
-		return TW_AT_ONCE;
+		return LTW_AT_ONCE;
 	if (p->store.pending && p->wheel.clock != TIMERWHEEL_CLOCK_MANUAL)
 		return p->store.heap[0].deadline;
-	return TW_NEVER;
+	return LTW_NEVER;
 }
 
 /* A timer's deadline has come: it is due. */
-static void tw_fire(struct tw_process *p, uint32_t index, uint64_t now)
+static void ltw_fire(struct ltw_process *p, uint32_t index, uint64_t now)
 {
-	struct tw_timer *timer = &p->store.timer[index];
+	struct ltw_timer *timer = &p->store.timer[index];
 	uint64_t late = now - timer->deadline;
 	int bits = late ? 64 - __builtin_clzll(late) : 0;
 
 	timer->fired = now;
-	tw_store_due(&p->store, index);
+	ltw_store_due(&p->store, index);
 	if (bits >= TIMERWHEEL_LATENESS_BUCKETS)
 		bits = TIMERWHEEL_LATENESS_BUCKETS - 1;
 	p->stats.lateness[bits]++;
@@ -139,9 +139,9 @@ static void tw_fire(struct tw_process *p, uint32_t index, uint64_t now)
 }
 
 /* Let fall due what has come to that. Returns how many. */
-static uint64_t tw_expire(struct tw_process *p, uint64_t now)
+static uint64_t ltw_expire(struct ltw_process *p, uint64_t now)
 {
-	const struct tw_heap_entry *first = p->store.heap;
+	const struct ltw_heap_entry *first = p->store.heap;
 	bool manual = p->wheel.clock == TIMERWHEEL_CLOCK_MANUAL;
 	uint64_t deadline, expired = 0;
 	uint32_t index;
@@ -153,104 +153,104 @@ static uint64_t tw_expire(struct tw_process *p, uint64_t now)
 	while (p->store.pending && first->deadline <= now) {
 		index = first->index;
 		deadline = first->deadline;
-		tw_store_touched(&p->store, index);
+		ltw_store_touched(&p->store, index);
 		if (p->store.timer[index].deadline > deadline)
 			continue;
-		tw_store_take(&p->store, index);
+		ltw_store_take(&p->store, index);
 		/* A MANUAL clock comes through each moment. */
-		tw_fire(p, index, manual ? deadline : now);
+		ltw_fire(p, index, manual ? deadline : now);
 		expired++;
 	}
 	return expired;
 }
 
 /* Each call begins so. Returns what time it is. */
-static uint64_t tw_begin(struct tw_process *p)
+static uint64_t ltw_begin(struct ltw_process *p)
 {
 	uint64_t now;
 
 	pthread_mutex_lock(&p->lock);
-	now = tw_time(p);
-	tw_expire(p, now);
+	now = ltw_time(p);
+	ltw_expire(p, now);
 	return now;
 }
 
 /* And ends so. */
-static void tw_end(struct tw_process *p, uint64_t now)
+static void ltw_end(struct ltw_process *p, uint64_t now)
 {
-	uint64_t wake = tw_wanted(p);
+	uint64_t wake = ltw_wanted(p);
 
 	if (wake < p->wake || (wake > p->wake && p->wake <= now))
-		tw_set_wake(p, wake);
+		ltw_set_wake(p, wake);
 	pthread_mutex_unlock(&p->lock);
 }
 
 /* An absolute deadline as it is asked for */
-static uint64_t tw_deadline(uint64_t deadline, uint32_t flags, uint64_t now)
+static uint64_t ltw_deadline(uint64_t deadline, uint32_t flags, uint64_t now)
 {
 	if (flags & TIMERWHEEL_ABS)
-		return tw_least(deadline, TIMERWHEEL_TIME_MAX);
+		return ltw_least(deadline, TIMERWHEEL_TIME_MAX);
 	/* Signed: it has passed. */
 	if ((int64_t)deadline < 0)
 		return now > -deadline ? now + deadline : 0;
-	return now + tw_least(deadline, TIMERWHEEL_TIME_MAX - tw_least(now, TIMERWHEEL_TIME_MAX));
+	return now + ltw_least(deadline, TIMERWHEEL_TIME_MAX - ltw_least(now, TIMERWHEEL_TIME_MAX));
 }
 
-static uint32_t tw_slack_ticks(const struct tw_process *p, uint64_t slack)
+static uint32_t ltw_slack_ticks(const struct ltw_process *p, uint64_t slack)
 {
-	return tw_least(tw_least(slack, TW_SLACK_MAX) / p->tick, UINT32_MAX);
+	return ltw_least(ltw_least(slack, LTW_SLACK_MAX) / p->tick, UINT32_MAX);
 }
 
 /* A timer that is in no queue has got a deadline. */
-static void tw_queue_timer(struct tw_process *p, uint32_t index, uint64_t now)
+static void ltw_queue_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 {
 	if (p->store.timer[index].deadline > now)
-		tw_store_pend(&p->store, index);
+		ltw_store_pend(&p->store, index);
 	else
-		tw_fire(p, index, now);
+		ltw_fire(p, index, now);
 }
 
 /* Take a timer out of its queue, to end or to change it. Returns TIMERWHEEL_WAS_*. */
-static int tw_unqueue_timer(struct tw_process *p, uint32_t index)
+static int ltw_unqueue_timer(struct ltw_process *p, uint32_t index)
 {
-	bool due = p->store.timer[index].state == TW_DUE;
+	bool due = p->store.timer[index].state == LTW_DUE;
 
-	tw_store_take(&p->store, index);
+	ltw_store_take(&p->store, index);
 	if (!due)
 		return TIMERWHEEL_WAS_PENDING;
 	p->stats.withdrawn++;
 	return TIMERWHEEL_WAS_DUE;
 }
 
-static int64_t tw_left(const struct tw_timer *timer, uint64_t now)
+static int64_t ltw_left(const struct ltw_timer *timer, uint64_t now)
 {
 	/* A clock may have been set back since. */
-	if (timer->state == TW_DUE && timer->fired > now)
+	if (timer->state == LTW_DUE && timer->fired > now)
 		now = timer->fired;
 	return timer->deadline - now;
 }
 
-static void tw_describe(struct tw_process *p, uint32_t index, uint64_t now,
-			struct timerwheel_entry *entry)
+static void ltw_describe(struct ltw_process *p, uint32_t index, uint64_t now,
+			 struct timerwheel_entry *entry)
 {
-	const struct tw_timer *timer = &p->store.timer[index];
+	const struct ltw_timer *timer = &p->store.timer[index];
 
-	if (timer->state == TW_PENDING)
-		tw_store_touched(&p->store, index);
+	if (timer->state == LTW_PENDING)
+		ltw_store_touched(&p->store, index);
 	*entry = (struct timerwheel_entry) {
 		.key = timer->key,
 		.value = timer->value,
 		.deadline = timer->deadline,
-		.left = tw_left(timer, now),
+		.left = ltw_left(timer, now),
 		.period = timer->period,
 		.slack = timer->slack * p->tick,
-		.result = timer->state == TW_DUE ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
+		.result = timer->state == LTW_DUE ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
 		.index = index,
 		.generation = timer->generation,
 	};
 }
 
-static bool tw_add_invalid(const struct timerwheel_add *add)
+static bool ltw_add_invalid(const struct timerwheel_add *add)
 {
 	const uint32_t either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
 
@@ -262,8 +262,8 @@ static bool tw_add_invalid(const struct timerwheel_add *add)
 }
 
 /* May an ADD go on, given what has its key? Returns 0 or an error. */
-static int tw_add_may(const struct tw_process *p, const struct timerwheel_add *add,
-		      uint32_t index)
+static int ltw_add_may(const struct ltw_process *p, const struct timerwheel_add *add,
+		       uint32_t index)
 {
 	if (p->closed)
 		return -ESHUTDOWN;
@@ -276,34 +276,34 @@ static int tw_add_may(const struct tw_process *p, const struct timerwheel_add *a
 	return p->store.timer[index].value == add->match ? 0 : -ESTALE;
 }
 
-static int tw_process_add(struct tw_process *p, void *elem, uint64_t now)
+static int ltw_process_add(struct ltw_process *p, void *elem, uint64_t now)
 {
 	int err, was = TIMERWHEEL_WAS_NONE;
 	struct timerwheel_add *add = elem;
-	struct tw_timer *timer;
+	struct ltw_timer *timer;
 	uint32_t index;
 
-	if (tw_add_invalid(add))
+	if (ltw_add_invalid(add))
 		return -EINVAL;
-	index = tw_store_find(&p->store, add->key);
-	err = tw_add_may(p, add, index);
+	index = ltw_store_find(&p->store, add->key);
+	err = ltw_add_may(p, add, index);
 	if (err)
 		return err;
 	if (index) {
-		was = tw_unqueue_timer(p, index);
-		tw_store_forget(&p->store, index);
+		was = ltw_unqueue_timer(p, index);
+		ltw_store_forget(&p->store, index);
 		p->stats.replaced++;
 	} else {
-		err = tw_store_new(&p->store, add->key, &index);
+		err = ltw_store_new(&p->store, add->key, &index);
 		if (err)
 			return err;
 	}
 	timer = &p->store.timer[index];
 	timer->value = add->value;
-	timer->deadline = tw_deadline(add->deadline, add->flags, now);
+	timer->deadline = ltw_deadline(add->deadline, add->flags, now);
 	timer->period = add->period;
-	timer->slack = tw_slack_ticks(p, add->flags & TIMERWHEEL_SLACK ? add->slack : p->slack);
-	tw_queue_timer(p, index, now);
+	timer->slack = ltw_slack_ticks(p, add->flags & TIMERWHEEL_SLACK ? add->slack : p->slack);
+	ltw_queue_timer(p, index, now);
 	p->stats.armed++;
 	add->index = index;
 	add->generation = timer->generation;
@@ -311,12 +311,12 @@ static int tw_process_add(struct tw_process *p, void *elem, uint64_t now)
 }
 
 /* The timer that MOVE or REMOVE is about, or an error */
-static int tw_seek(const struct tw_process *p, uint64_t key, uint32_t flags, uint64_t match,
-		   uint32_t *index)
+static int ltw_seek(const struct ltw_process *p, uint64_t key, uint32_t flags, uint64_t match,
+		    uint32_t *index)
 {
 	if (match && !(flags & TIMERWHEEL_MATCH))
 		return -EINVAL;
-	*index = tw_store_find(&p->store, key);
+	*index = ltw_store_find(&p->store, key);
 	if (!*index)
 		return -ENOENT;
 	if (flags & TIMERWHEEL_MATCH && p->store.timer[*index].value != match)
@@ -324,7 +324,7 @@ static int tw_seek(const struct tw_process *p, uint64_t key, uint32_t flags, uin
 	return 0;
 }
 
-static int tw_process_move(struct tw_process *p, void *elem, uint64_t now)
+static int ltw_process_move(struct ltw_process *p, void *elem, uint64_t now)
 {
 	struct timerwheel_move *move = elem;
 	uint32_t index;
@@ -332,18 +332,18 @@ static int tw_process_move(struct tw_process *p, void *elem, uint64_t now)
 
 	if (move->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH))
 		return -EINVAL;
-	err = tw_seek(p, move->key, move->flags, move->match, &index);
+	err = ltw_seek(p, move->key, move->flags, move->match, &index);
 	if (err)
 		return err;
-	was = tw_unqueue_timer(p, index);
-	tw_store_forget(&p->store, index);
-	p->store.timer[index].deadline = tw_deadline(move->deadline, move->flags, now);
-	tw_queue_timer(p, index, now);
+	was = ltw_unqueue_timer(p, index);
+	ltw_store_forget(&p->store, index);
+	p->store.timer[index].deadline = ltw_deadline(move->deadline, move->flags, now);
+	ltw_queue_timer(p, index, now);
 	p->stats.moved++;
 	return was;
 }
 
-static int tw_process_remove(struct tw_process *p, void *elem, uint64_t now)
+static int ltw_process_remove(struct ltw_process *p, void *elem, uint64_t now)
 {
 	struct timerwheel_remove *remove = elem;
 	struct timerwheel_entry entry;
@@ -352,97 +352,98 @@ static int tw_process_remove(struct tw_process *p, void *elem, uint64_t now)
 
 	if (remove->flags & ~TIMERWHEEL_MATCH)
 		return -EINVAL;
-	err = tw_seek(p, remove->key, remove->flags, remove->match, &index);
+	err = ltw_seek(p, remove->key, remove->flags, remove->match, &index);
 	if (err)
 		return err;
-	tw_describe(p, index, now, &entry);
-	tw_unqueue_timer(p, index);
-	tw_store_delete(&p->store, index);
+	ltw_describe(p, index, now, &entry);
+	ltw_unqueue_timer(p, index);
+	ltw_store_delete(&p->store, index);
 	p->stats.removed++;
 	remove->value = entry.value;
 	remove->left = entry.left;
 	return entry.result;
 }
 
-static int tw_process_get(struct tw_process *p, void *elem, uint64_t now)
+static int ltw_process_get(struct ltw_process *p, void *elem, uint64_t now)
 {
 	struct timerwheel_entry *entry = elem;
 	uint32_t index;
 
 	if (entry->flags)
 		return -EINVAL;
-	index = tw_store_find(&p->store, entry->key);
+	index = ltw_store_find(&p->store, entry->key);
 	if (!index)
 		return -ENOENT;
-	tw_describe(p, index, now, entry);
+	ltw_describe(p, index, now, entry);
 	return entry->result;
 }
 
-#define TW_KIND(type, function) \
+#define LTW_KIND(type, function) \
 	{ function, sizeof(struct type), offsetof(struct type, result) }
 
-static long tw_process_batch(struct tw_wheel *wheel, enum tw_kind kind, void *elems, size_t count)
+static long ltw_process_batch(struct timerwheel *wheel, enum ltw_kind kind, void *elems,
+			      size_t count)
 {
 	static const struct {
-		int (*one)(struct tw_process *p, void *elem, uint64_t now);
+		int (*one)(struct ltw_process *p, void *elem, uint64_t now);
 		size_t size;
 		size_t result;
 	} kinds[] = {
-		[TW_ADD] = TW_KIND(timerwheel_add, tw_process_add),
-		[TW_MOVE] = TW_KIND(timerwheel_move, tw_process_move),
-		[TW_REMOVE] = TW_KIND(timerwheel_remove, tw_process_remove),
-		[TW_GET] = TW_KIND(timerwheel_entry, tw_process_get),
+		[LTW_ADD] = LTW_KIND(timerwheel_add, ltw_process_add),
+		[LTW_MOVE] = LTW_KIND(timerwheel_move, ltw_process_move),
+		[LTW_REMOVE] = LTW_KIND(timerwheel_remove, ltw_process_remove),
+		[LTW_GET] = LTW_KIND(timerwheel_entry, ltw_process_get),
 	};
-	struct tw_process *p = tw_process(wheel);
+	struct ltw_process *p = ltw_process(wheel);
 	char *elem = elems;
 	size_t done, end;
 	uint64_t now;
 
 	for (done = 0; done < count;) {
-		now = tw_begin(p);
-		for (end = tw_least(count, done + TW_RUN); done < end; done++) {
+		now = ltw_begin(p);
+		for (end = ltw_least(count, done + LTW_RUN); done < end; done++) {
 			*(__s32 *)(elem + kinds[kind].result) = kinds[kind].one(p, elem, now);
 			elem += kinds[kind].size;
 		}
-		tw_end(p, now);
+		ltw_end(p, now);
 	}
 	return done;
 }
 
-static long tw_process_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
-			    uint64_t *cursor)
+static long ltw_process_list(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
+			     uint64_t *cursor)
 {
-	struct tw_process *p = tw_process(wheel);
+	struct ltw_process *p = ltw_process(wheel);
 	uint64_t index = *cursor ? *cursor : 1, stop, now;
 	size_t done = 0;
 	bool more = true;
 
 	while (more && done < count) {
-		now = tw_begin(p);
-		stop = tw_least(p->store.made + 1ULL, index + TW_RUN);
+		now = ltw_begin(p);
+		stop = ltw_least(p->store.made + 1ULL, index + LTW_RUN);
 		for (; index < stop && done < count; index++)
-			if (p->store.timer[index].state != TW_FREE)
-				tw_describe(p, index, now, &elems[done++]);
+			if (p->store.timer[index].state != LTW_FREE)
+				ltw_describe(p, index, now, &elems[done++]);
 		more = index <= p->store.made;
-		tw_end(p, now);
+		ltw_end(p, now);
 	}
 	*cursor = index;
 	return done;
 }
 
-static void tw_drain_one(struct tw_process *p, uint32_t index, uint64_t now,
-			 struct timerwheel_entry *entry)
+static void ltw_drain_one(struct ltw_process *p, uint32_t index, uint64_t now,
+			  struct timerwheel_entry *entry)
 {
-	tw_describe(p, index, now, entry);
-	tw_unqueue_timer(p, index);
-	tw_store_delete(&p->store, index);
+	ltw_describe(p, index, now, entry);
+	ltw_unqueue_timer(p, index);
+	ltw_store_delete(&p->store, index);
 	p->stats.drained++;
 }
 
-static long tw_process_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
-			     uint32_t flags)
+static long ltw_process_drain(struct timerwheel *wheel, struct timerwheel_entry *elems,
+			      size_t count, uint32_t flags)
 {
-	struct tw_process *p = tw_process(wheel);
+	struct ltw_process *p = ltw_process(wheel);
 	uint32_t looked, seen = 0, end = 0;
 	size_t done = 0;
 	uint64_t now;
@@ -450,27 +451,27 @@ static long tw_process_drain(struct tw_wheel *wheel, struct timerwheel_entry *el
 	if (flags & ~TIMERWHEEL_DRAIN_CLOSE)
 		return -EINVAL;
 	do {
-		now = tw_begin(p);
+		now = ltw_begin(p);
 		if (flags & TIMERWHEEL_DRAIN_CLOSE)
 			p->closed = true;
 		/* Once round all indices that there are at first, from where the last one ended. */
 		if (!seen)
 			end = p->store.made;
-		for (looked = 0; looked < TW_RUN && seen < end && done < count; looked++, seen++) {
+		for (looked = 0; looked < LTW_RUN && seen < end && done < count; looked++, seen++) {
 			if (p->drain_next > p->store.made || !p->drain_next)
 				p->drain_next = 1;
-			if (p->store.timer[p->drain_next].state != TW_FREE)
-				tw_drain_one(p, p->drain_next, now, &elems[done++]);
+			if (p->store.timer[p->drain_next].state != LTW_FREE)
+				ltw_drain_one(p, p->drain_next, now, &elems[done++]);
 			p->drain_next++;
 		}
-		tw_end(p, now);
+		ltw_end(p, now);
 	} while (seen < end && done < count);
 	return done;
 }
 
-static long tw_process_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags)
+static long ltw_process_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags)
 {
-	struct tw_process *p = tw_process(wheel);
+	struct ltw_process *p = ltw_process(wheel);
 	uint64_t now, to;
 	long ret = -EINVAL;
 
@@ -478,36 +479,36 @@ static long tw_process_advance(struct tw_wheel *wheel, uint64_t time, uint32_t f
 		return -EINVAL;
 	if (!(flags & TIMERWHEEL_ABS) && (int64_t)time < 0)
 		return -EINVAL;
-	now = tw_begin(p);
-	to = tw_deadline(time, flags, now);
+	now = ltw_begin(p);
+	to = ltw_deadline(time, flags, now);
 	if (to >= now) {
 		p->now = to;
-		ret = tw_expire(p, to);
+		ret = ltw_expire(p, to);
 	}
-	tw_end(p, now);
+	ltw_end(p, now);
 	return ret;
 }
 
 /* A periodic timer's event was handed out: the next deadline is the first one to come. */
-static void tw_rearm(struct tw_process *p, uint32_t index, uint64_t overruns)
+static void ltw_rearm(struct ltw_process *p, uint32_t index, uint64_t overruns)
 {
-	struct tw_timer *timer = &p->store.timer[index];
+	struct ltw_timer *timer = &p->store.timer[index];
 	uint64_t passed = overruns * timer->period;	/* at most now - deadline */
 
 	if (timer->period > TIMERWHEEL_TIME_MAX - timer->deadline - passed)
 		timer->deadline = TIMERWHEEL_TIME_MAX;
 	else
 		timer->deadline += passed + timer->period;
-	tw_store_pend(&p->store, index);
+	ltw_store_pend(&p->store, index);
 	p->stats.rearmed++;
 	p->stats.overruns += overruns;
 }
 
 /* Hand out the event of the first timer that is due. */
-static void tw_deliver(struct tw_process *p, uint64_t now, struct timerwheel_event *event)
+static void ltw_deliver(struct ltw_process *p, uint64_t now, struct timerwheel_event *event)
 {
 	uint32_t index = p->store.due_first;
-	const struct tw_timer *timer = &p->store.timer[index];
+	const struct ltw_timer *timer = &p->store.timer[index];
 
 	*event = (struct timerwheel_event) {
 		.key = timer->key,
@@ -516,41 +517,42 @@ static void tw_deliver(struct tw_process *p, uint64_t now, struct timerwheel_eve
 		.fired = timer->fired,
 		.index = index,
 	};
-	tw_store_take(&p->store, index);
+	ltw_store_take(&p->store, index);
 	if (timer->period) {
 		event->flags = TIMERWHEEL_EVENT_PERIODIC;
 		if (now > timer->deadline)
 			event->overruns = (now - timer->deadline) / timer->period;
-		tw_rearm(p, index, event->overruns);
+		ltw_rearm(p, index, event->overruns);
 	} else {
-		tw_store_delete(&p->store, index);
+		ltw_store_delete(&p->store, index);
 	}
 	p->stats.delivered++;
 }
 
-static long tw_process_take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+static long ltw_process_take(struct timerwheel *wheel, struct timerwheel_event *events,
+			     size_t count)
 {
-	struct tw_process *p = tw_process(wheel);
-	uint64_t now = tw_begin(p);
+	struct ltw_process *p = ltw_process(wheel);
+	uint64_t now = ltw_begin(p);
 	size_t n, i;
 
-	n = tw_least(count, p->store.due);
+	n = ltw_least(count, p->store.due);
 	for (i = 0; i < n; i++)
-		tw_deliver(p, now, &events[i]);
+		ltw_deliver(p, now, &events[i]);
 	/* When a clock was set back, the descriptor may be readable before its time. */
 	if (!n && wheel->clock == TIMERWHEEL_CLOCK_REALTIME)
-		tw_set_wake(p, tw_wanted(p));
-	tw_end(p, now);
+		ltw_set_wake(p, ltw_wanted(p));
+	ltw_end(p, now);
 	return n;
 }
 
-static int tw_process_share(const struct tw_wheel *wheel)
+static int ltw_process_share(const struct timerwheel *wheel)
 {
 	(void)wheel;
 	return -ENOTSUP;
 }
 
-static int tw_process_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags)
+static int ltw_process_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags)
 {
 	(void)wheel;
 	(void)events;
@@ -558,103 +560,104 @@ static int tw_process_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t 
 	return -ENOTSUP;
 }
 
-static size_t tw_process_memory(const struct tw_process *p)
+static size_t ltw_process_memory(const struct ltw_process *p)
 {
-	return sizeof(*p) + tw_store_memory(&p->store);
+	return sizeof(*p) + ltw_store_memory(&p->store);
 }
 
-static int tw_process_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+static int ltw_process_info(struct timerwheel *wheel, struct timerwheel_info *info)
 {
-	struct tw_process *p = tw_process(wheel);
-	uint64_t now = tw_begin(p);
+	struct ltw_process *p = ltw_process(wheel);
+	uint64_t now = ltw_begin(p);
 
 	*info = (struct timerwheel_info) {
 		.size = sizeof(*info),
 		.flags = TIMERWHEEL_INFO_SETTLED | (p->closed ? TIMERWHEEL_INFO_CLOSED : 0),
 		.abi_version = TIMERWHEEL_ABI_VERSION,
 		.batch_max = TIMERWHEEL_BATCH_MAX,
-		.tick_min = TW_TICK_MIN,
-		.tick_max = TW_TICK_MAX,
-		.slots_min = TW_SLOTS_MIN,
-		.slots_max = TW_SLOTS_MAX,
-		.capacity_max = TW_CAPACITY_MAX,
+		.tick_min = LTW_TICK_MIN,
+		.tick_max = LTW_TICK_MAX,
+		.slots_min = LTW_SLOTS_MIN,
+		.slots_max = LTW_SLOTS_MAX,
+		.capacity_max = LTW_CAPACITY_MAX,
 		.clock = wheel->clock,
 		.tick = p->tick,
 		.capacity = p->store.capacity,
 		.slack = p->slack,
 		.wake_events = 1,
 		.generation_bits = p->store.generation_bits,
-		.user_memory = tw_process_memory(p),
+		.user_memory = ltw_process_memory(p),
 		.user_memory_max = UINT64_MAX,
 		.now = now,
 		.ring_max = TIMERWHEEL_RING_MAX,
 		.event_size = sizeof(struct timerwheel_event),
 		.event_size_max = sizeof(struct timerwheel_event),
 	};
-	tw_end(p, now);
+	ltw_end(p, now);
 	return 0;
 }
 
-static int tw_process_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats)
+static int ltw_process_stats(struct timerwheel *wheel, struct timerwheel_stats *stats)
 {
-	struct tw_process *p = tw_process(wheel);
-	uint64_t now = tw_begin(p);
+	struct ltw_process *p = ltw_process(wheel);
+	uint64_t now = ltw_begin(p);
 
 	*stats = p->stats;
 	stats->size = sizeof(*stats);
 	stats->pending = p->store.pending;
 	stats->due = p->store.due;
-	stats->memory = tw_process_memory(p);
-	tw_end(p, now);
+	stats->memory = ltw_process_memory(p);
+	ltw_end(p, now);
 	return 0;
 }
 
-static uint64_t tw_process_now(struct tw_wheel *wheel)
+static uint64_t ltw_process_now(struct timerwheel *wheel)
 {
-	struct tw_process *p = tw_process(wheel);
+	struct ltw_process *p = ltw_process(wheel);
 	uint64_t now;
 
 	pthread_mutex_lock(&p->lock);
-	now = tw_time(p);
+	now = ltw_time(p);
 	pthread_mutex_unlock(&p->lock);
 	return now;
 }
 
-static void tw_process_close(struct tw_wheel *wheel)
+static void ltw_process_close(struct timerwheel *wheel)
 {
-	struct tw_process *p = tw_process(wheel);
+	struct ltw_process *p = ltw_process(wheel);
 
 	if (wheel->fd >= 0)
 		close(wheel->fd);
-	tw_store_free(&p->store);
+	ltw_store_free(&p->store);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
-static const struct tw_ops tw_process_ops = {
-	.backend = TW_PROCESS,
-	.close = tw_process_close,
-	.share = tw_process_share,
-	.info = tw_process_info,
-	.stats = tw_process_stats,
-	.now = tw_process_now,
-	.batch = tw_process_batch,
-	.list = tw_process_list,
-	.drain = tw_process_drain,
-	.advance = tw_process_advance,
-	.take = tw_process_take,
-	.monitor = tw_process_monitor,
+static const struct ltw_ops ltw_process_ops = {
+	.backend = TIMERWHEEL_BACKEND_PROCESS,
+	.close = ltw_process_close,
+	.share = ltw_process_share,
+	.info = ltw_process_info,
+	.stats = ltw_process_stats,
+	.now = ltw_process_now,
+	.batch = ltw_process_batch,
+	.list = ltw_process_list,
+	.drain = ltw_process_drain,
+	.advance = ltw_process_advance,
+	.take = ltw_process_take,
+	.monitor = ltw_process_monitor,
 };
 
 /* What the device would refuse is refused here, too. */
-static bool tw_config_invalid(const struct tw_config *config)
+static bool ltw_config_invalid(const struct timerwheel_config *config)
 {
-	uint64_t tick_min = config->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
+	uint64_t tick_min = config->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : LTW_TICK_MIN;
 
 	return config->clock > TIMERWHEEL_CLOCK_MANUAL ||
-	       (config->slots && (config->slots < TW_SLOTS_MIN || config->slots > TW_SLOTS_MAX)) ||
-	       (config->tick && (config->tick < tick_min || config->tick > TW_TICK_MAX)) ||
-	       config->capacity > TW_CAPACITY_MAX ||
+	       (config->slots && (config->slots < LTW_SLOTS_MIN ||
+				  config->slots > LTW_SLOTS_MAX)) ||
+	       (config->tick && (config->tick < tick_min || config->tick > LTW_TICK_MAX)) ||
+	       config->capacity > LTW_CAPACITY_MAX ||
 	       config->slack > TIMERWHEEL_TIME_MAX ||
 	       config->wake_ns > TIMERWHEEL_TIME_MAX ||
 	       config->ring > TIMERWHEEL_RING_MAX ||
@@ -665,22 +668,22 @@ static bool tw_config_invalid(const struct tw_config *config)
 }
 
 /* As many bits as stand for less than a tick, within limits */
-static uint32_t tw_generation_bits(uint64_t tick)
+static uint32_t ltw_generation_bits(uint64_t tick)
 {
 	uint32_t bits = 63 - __builtin_clzll(tick);
 
-	if (bits < TW_GENERATION_BITS_MIN)
-		return TW_GENERATION_BITS_MIN;
-	return bits < TW_GENERATION_BITS_MAX ? bits : TW_GENERATION_BITS_MAX;
+	if (bits < LTW_GENERATION_BITS_MIN)
+		return LTW_GENERATION_BITS_MIN;
+	return bits < LTW_GENERATION_BITS_MAX ? bits : LTW_GENERATION_BITS_MAX;
 }
 
-static int tw_process_timerfd(uint32_t clock)
+static int ltw_process_timerfd(uint32_t clock)
 {
 	static const clockid_t clocks[] = {
 		[TIMERWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
 		[TIMERWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
 		[TIMERWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
-		/* Which one does not matter: it is set to TW_AT_ONCE and TW_NEVER only. */
+		/* Which one does not matter: it is set to LTW_AT_ONCE and LTW_NEVER only. */
 		[TIMERWHEEL_CLOCK_MANUAL] = CLOCK_MONOTONIC,
 	};
 	int fd = timerfd_create(clocks[clock], TFD_CLOEXEC | TFD_NONBLOCK);
@@ -688,12 +691,12 @@ static int tw_process_timerfd(uint32_t clock)
 	return fd < 0 ? -errno : fd;
 }
 
-int tw_process_open(struct tw_wheel **wheel, const struct tw_config *config)
+int ltw_process_open(struct timerwheel **wheel, const struct timerwheel_config *config)
 {
-	struct tw_process *p;
+	struct ltw_process *p;
 	int err;
 
-	if (tw_config_invalid(config))
+	if (ltw_config_invalid(config))
 		return -EINVAL;
 	if (config->clock_set || config->alarm)
 		return -ENOTSUP;
@@ -701,22 +704,22 @@ int tw_process_open(struct tw_wheel **wheel, const struct tw_config *config)
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	p->wheel.ops = &tw_process_ops;
+	p->wheel.ops = &ltw_process_ops;
 	p->wheel.clock = config->clock;
-	p->tick = config->tick ? config->tick : TW_TICK_DEFAULT;
+	p->tick = config->tick ? config->tick : LTW_TICK_DEFAULT;
 	p->slack = config->slack;
-	p->wake = TW_NEVER;
-	p->store.capacity = config->capacity ? config->capacity : TW_CAPACITY_DEFAULT;
-	p->store.generation_bits = tw_generation_bits(p->tick);
-	err = tw_store_init(&p->store, config->table);
-	p->wheel.fd = err ? -1 : tw_process_timerfd(config->clock);
+	p->wake = LTW_NEVER;
+	p->store.capacity = config->capacity ? config->capacity : LTW_CAPACITY_DEFAULT;
+	p->store.generation_bits = ltw_generation_bits(p->tick);
+	err = ltw_store_init(&p->store, config->table);
+	p->wheel.fd = err ? -1 : ltw_process_timerfd(config->clock);
 	if (!err && p->wheel.fd < 0)
 		err = p->wheel.fd;
 	if (err) {
-		tw_process_close(&p->wheel);
+		ltw_process_close(&p->wheel);
 		return err;
 	}
-	p->wheel.table.words = p->store.words;
+	p->wheel.table.entries = p->store.words;
 	p->wheel.table.bits = p->store.generation_bits;
 	*wheel = &p->wheel;
 	return 0;

@@ -9,25 +9,25 @@
 #include "store.h"
 
 /* Children of an entry of the heap: four of them are in one line of memory. */
-#define TW_WAYS		4U
+#define LTW_WAYS	4U
 
 /* Timers that there is room for at first. */
-#define TW_ROOM		64U
+#define LTW_ROOM	64U
 
-static size_t tw_words_size(const struct tw_store *store)
+static size_t ltw_words_size(const struct ltw_store *store)
 {
 	return (store->capacity + (size_t)1) * sizeof(*store->words);
 }
 
-int tw_store_init(struct tw_store *store, bool table)
+int ltw_store_init(struct ltw_store *store, bool table)
 {
 	void *words;
 
-	store->seed = tw_keyhash_seed(store);
+	store->seed = ltw_keyhash_seed(store);
 	if (!table)
 		return 0;
 	/* It must never move: all of it now, but memory only where it is used. */
-	words = mmap(NULL, tw_words_size(store), PROT_READ | PROT_WRITE,
+	words = mmap(NULL, ltw_words_size(store), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (words == MAP_FAILED)
 		return -ENOMEM;
@@ -35,16 +35,16 @@ int tw_store_init(struct tw_store *store, bool table)
 	return 0;
 }
 
-void tw_store_free(struct tw_store *store)
+void ltw_store_free(struct ltw_store *store)
 {
 	if (store->words)
-		munmap(store->words, tw_words_size(store));
+		munmap(store->words, ltw_words_size(store));
 	free(store->timer);
 	free(store->heap);
 	free(store->chain);
 }
 
-size_t tw_store_memory(const struct tw_store *store)
+size_t ltw_store_memory(const struct ltw_store *store)
 {
 	return store->room * (sizeof(*store->timer) + sizeof(*store->heap)) +
 	       store->chains * sizeof(*store->chain) +
@@ -52,13 +52,13 @@ size_t tw_store_memory(const struct tw_store *store)
 }
 
 /* The place that leads to the first timer of a key's chain */
-static uint32_t *tw_chain(const struct tw_store *store, uint64_t key)
+static uint32_t *ltw_chain(const struct ltw_store *store, uint64_t key)
 {
-	return &store->chain[tw_keyhash(key, store->seed) & (store->chains - 1)];
+	return &store->chain[ltw_keyhash(key, store->seed) & (store->chains - 1)];
 }
 
 /* Twice the chains. Returns 0 or -ENOMEM. */
-static int tw_more_chains(struct tw_store *store, uint32_t chains)
+static int ltw_more_chains(struct ltw_store *store, uint32_t chains)
 {
 	uint32_t *chain, *first, i;
 
@@ -70,7 +70,7 @@ static int tw_more_chains(struct tw_store *store, uint32_t chains)
 	store->chains = chains;
 	/* When there must be more of them, no index is free. */
 	for (i = 1; i <= store->made; i++) {
-		first = tw_chain(store, store->timer[i].key);
+		first = ltw_chain(store, store->timer[i].key);
 		store->timer[i].chain = *first;
 		*first = i;
 	}
@@ -78,9 +78,9 @@ static int tw_more_chains(struct tw_store *store, uint32_t chains)
 }
 
 /* Twice the room. What could be had of it stays if the rest cannot. Returns 0 or -ENOMEM. */
-static int tw_grow(struct tw_store *store)
+static int ltw_grow(struct ltw_store *store)
 {
-	uint32_t room = store->room ? store->room * 2 : TW_ROOM;
+	uint32_t room = store->room ? store->room * 2 : LTW_ROOM;
 	void *more;
 
 	more = realloc(store->timer, room * sizeof(*store->timer));
@@ -91,26 +91,26 @@ static int tw_grow(struct tw_store *store)
 	if (!more)
 		return -ENOMEM;
 	store->heap = more;
-	if (tw_more_chains(store, room))
+	if (ltw_more_chains(store, room))
 		return -ENOMEM;
 	store->room = room;
 	return 0;
 }
 
-uint32_t tw_store_find(const struct tw_store *store, uint64_t key)
+uint32_t ltw_store_find(const struct ltw_store *store, uint64_t key)
 {
 	uint32_t index;
 
 	if (!store->chains)
 		return 0;
-	for (index = *tw_chain(store, key); index; index = store->timer[index].chain)
+	for (index = *ltw_chain(store, key); index; index = store->timer[index].chain)
 		if (store->timer[index].key == key)
 			break;
 	return index;
 }
 
-/* An index that is nobody's: 0 or an error of tw_store_new() */
-static int tw_obtain(struct tw_store *store, uint32_t *index)
+/* An index that is nobody's: 0 or an error of ltw_store_new() */
+static int ltw_obtain(struct ltw_store *store, uint32_t *index)
 {
 	int err;
 
@@ -122,83 +122,83 @@ static int tw_obtain(struct tw_store *store, uint32_t *index)
 	if (store->made == store->capacity)
 		return -ENOSPC;
 	if (store->made + 1 >= store->room) {
-		err = tw_grow(store);
+		err = ltw_grow(store);
 		if (err)
 			return err;
 	}
 	*index = ++store->made;
-	store->timer[*index] = (struct tw_timer){ 0 };
+	store->timer[*index] = (struct ltw_timer){ 0 };
 	return 0;
 }
 
-int tw_store_new(struct tw_store *store, uint64_t key, uint32_t *index)
+int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index)
 {
-	struct tw_timer *timer;
+	struct ltw_timer *timer;
 	uint32_t *first;
 	int err;
 
-	err = tw_obtain(store, index);
+	err = ltw_obtain(store, index);
 	if (err)
 		return err;
 	timer = &store->timer[*index];
 	timer->key = key;
-	timer->state = TW_NOWHERE;
+	timer->state = LTW_NOWHERE;
 	timer->generation = (timer->generation + 1) & ((1U << store->generation_bits) - 1);
 	/* What was never stored in a table must be nobody's. */
 	if (!timer->generation)
 		timer->generation = 1;
-	tw_store_forget(store, *index);
-	first = tw_chain(store, key);
+	ltw_store_forget(store, *index);
+	first = ltw_chain(store, key);
 	timer->chain = *first;
 	*first = *index;
 	return 0;
 }
 
-void tw_store_delete(struct tw_store *store, uint32_t index)
+void ltw_store_delete(struct ltw_store *store, uint32_t index)
 {
-	struct tw_timer *timer = &store->timer[index];
-	uint32_t *link = tw_chain(store, timer->key);
+	struct ltw_timer *timer = &store->timer[index];
+	uint32_t *link = ltw_chain(store, timer->key);
 
 	while (*link != index)
 		link = &store->timer[*link].chain;
 	*link = timer->chain;
-	timer->state = TW_FREE;
+	timer->state = LTW_FREE;
 	timer->next = store->free;
 	store->free = index;
 }
 
-static void tw_heap_set(struct tw_store *store, uint32_t place, struct tw_heap_entry entry)
+static void ltw_heap_set(struct ltw_store *store, uint32_t place, struct ltw_heap_entry entry)
 {
 	store->heap[place] = entry;
 	store->timer[entry.index].place = place;
 }
 
 /* Put an entry where it belongs: at @place, which is free, or between there and the root. */
-static void tw_heap_up(struct tw_store *store, uint32_t place, struct tw_heap_entry entry)
+static void ltw_heap_up(struct ltw_store *store, uint32_t place, struct ltw_heap_entry entry)
 {
 	uint32_t parent;
 
 	while (place) {
-		parent = (place - 1) / TW_WAYS;
+		parent = (place - 1) / LTW_WAYS;
 		if (store->heap[parent].deadline <= entry.deadline)
 			break;
-		tw_heap_set(store, place, store->heap[parent]);
+		ltw_heap_set(store, place, store->heap[parent]);
 		place = parent;
 	}
-	tw_heap_set(store, place, entry);
+	ltw_heap_set(store, place, entry);
 }
 
 /* The same for @place and what is below it. */
-static void tw_heap_down(struct tw_store *store, uint32_t place, struct tw_heap_entry entry)
+static void ltw_heap_down(struct ltw_store *store, uint32_t place, struct ltw_heap_entry entry)
 {
-	const struct tw_heap_entry *heap = store->heap;
+	const struct ltw_heap_entry *heap = store->heap;
 	uint32_t child, least, end;
 
 	for (;;) {
-		least = place * TW_WAYS + 1;
+		least = place * LTW_WAYS + 1;
 		if (least >= store->pending)
 			break;
-		end = least + TW_WAYS;
+		end = least + LTW_WAYS;
 		if (end > store->pending)
 			end = store->pending;
 		for (child = least + 1; child < end; child++)
@@ -206,38 +206,38 @@ static void tw_heap_down(struct tw_store *store, uint32_t place, struct tw_heap_
 				least = child;
 		if (heap[least].deadline >= entry.deadline)
 			break;
-		tw_heap_set(store, place, heap[least]);
+		ltw_heap_set(store, place, heap[least]);
 		place = least;
 	}
-	tw_heap_set(store, place, entry);
+	ltw_heap_set(store, place, entry);
 }
 
-static void tw_heap_remove(struct tw_store *store, uint32_t place)
+static void ltw_heap_remove(struct ltw_store *store, uint32_t place)
 {
-	struct tw_heap_entry last = store->heap[--store->pending];
+	struct ltw_heap_entry last = store->heap[--store->pending];
 	uint64_t deadline = store->heap[place].deadline;
 
 	if (place == store->pending)
 		return;
 	if (last.deadline < deadline)
-		tw_heap_up(store, place, last);
+		ltw_heap_up(store, place, last);
 	else
-		tw_heap_down(store, place, last);
+		ltw_heap_down(store, place, last);
 }
 
-void tw_store_pend(struct tw_store *store, uint32_t index)
+void ltw_store_pend(struct ltw_store *store, uint32_t index)
 {
-	struct tw_heap_entry entry = { store->timer[index].deadline, index };
+	struct ltw_heap_entry entry = { store->timer[index].deadline, index };
 
-	store->timer[index].state = TW_PENDING;
-	tw_heap_up(store, store->pending++, entry);
+	store->timer[index].state = LTW_PENDING;
+	ltw_heap_up(store, store->pending++, entry);
 }
 
-void tw_store_due(struct tw_store *store, uint32_t index)
+void ltw_store_due(struct ltw_store *store, uint32_t index)
 {
-	struct tw_timer *timer = &store->timer[index];
+	struct ltw_timer *timer = &store->timer[index];
 
-	timer->state = TW_DUE;
+	timer->state = LTW_DUE;
 	timer->next = 0;
 	timer->prev = store->due_last;
 	if (store->due_last)
@@ -248,7 +248,7 @@ void tw_store_due(struct tw_store *store, uint32_t index)
 	store->due++;
 }
 
-static void tw_due_remove(struct tw_store *store, const struct tw_timer *timer)
+static void ltw_due_remove(struct ltw_store *store, const struct ltw_timer *timer)
 {
 	if (timer->prev)
 		store->timer[timer->prev].next = timer->next;
@@ -261,22 +261,22 @@ static void tw_due_remove(struct tw_store *store, const struct tw_timer *timer)
 	store->due--;
 }
 
-void tw_store_take(struct tw_store *store, uint32_t index)
+void ltw_store_take(struct ltw_store *store, uint32_t index)
 {
-	struct tw_timer *timer = &store->timer[index];
+	struct ltw_timer *timer = &store->timer[index];
 
-	if (timer->state == TW_PENDING)
-		tw_heap_remove(store, timer->place);
+	if (timer->state == LTW_PENDING)
+		ltw_heap_remove(store, timer->place);
 	else
-		tw_due_remove(store, timer);
-	timer->state = TW_NOWHERE;
+		ltw_due_remove(store, timer);
+	timer->state = LTW_NOWHERE;
 }
 
-void tw_store_touched(struct tw_store *store, uint32_t index)
+void ltw_store_touched(struct ltw_store *store, uint32_t index)
 {
-	struct tw_timer *timer = &store->timer[index];
+	struct ltw_timer *timer = &store->timer[index];
 	uint64_t mask = (1ULL << store->generation_bits) - 1;
-	struct tw_heap_entry entry = { .index = index };
+	struct ltw_heap_entry entry = { .index = index };
 	uint64_t word;
 
 	if (!store->words)
@@ -289,10 +289,10 @@ void tw_store_touched(struct tw_store *store, uint32_t index)
 	if ((word & mask) != timer->generation || entry.deadline <= timer->deadline)
 		return;
 	timer->deadline = entry.deadline;
-	tw_heap_down(store, timer->place, entry);
+	ltw_heap_down(store, timer->place, entry);
 }
 
-void tw_store_forget(struct tw_store *store, uint32_t index)
+void ltw_store_forget(struct ltw_store *store, uint32_t index)
 {
 	if (store->words)
 		__atomic_store_n(&store->words[index], store->timer[index].generation,

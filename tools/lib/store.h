@@ -4,8 +4,8 @@
  * array), pending (a heap by deadline) or due (a list in the order in which they fell due). No
  * clock, no lock, no system call.
  */
-#ifndef TW_STORE_H
-#define TW_STORE_H
+#ifndef LTW_STORE_H
+#define LTW_STORE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,35 +14,35 @@
 #include <linux/types.h>
 
 /**
- * enum tw_state - where a timer is
- * @TW_FREE: on the free list
- * @TW_NOWHERE: it exists, and is in neither of the following
- * @TW_PENDING: in the heap
- * @TW_DUE: on the list
+ * enum ltw_state - where a timer is
+ * @LTW_FREE: on the free list
+ * @LTW_NOWHERE: it exists, and is in neither of the following
+ * @LTW_PENDING: in the heap
+ * @LTW_DUE: on the list
  */
-enum tw_state {
-	TW_FREE,
-	TW_NOWHERE,
-	TW_PENDING,
-	TW_DUE
+enum ltw_state {
+	LTW_FREE,
+	LTW_NOWHERE,
+	LTW_PENDING,
+	LTW_DUE
 };
 
 /**
- * struct tw_timer - a timer, named by its index, which is not 0
+ * struct ltw_timer - a timer, named by its index, which is not 0
  * @key: the program's name for it
  * @value: the program's word about it
  * @deadline: when it falls due, in ns
  * @period: ns between deadlines, 0: one shot
- * @fired: TW_DUE: when that was seen, in ns
+ * @fired: LTW_DUE: when that was seen, in ns
  * @slack: ticks
  * @generation: which of the owners of its index it is; never 0 while there is one
  * @chain: the next one in its chain of the hash table
- * @next: TW_DUE: the next one on the list; TW_FREE: on the free list
- * @prev: TW_DUE: the one before it
- * @place: TW_PENDING: where it is in the heap
- * @state: enum tw_state
+ * @next: LTW_DUE: the next one on the list; LTW_FREE: on the free list
+ * @prev: LTW_DUE: the one before it
+ * @place: LTW_PENDING: where it is in the heap
+ * @state: enum ltw_state
  */
-struct tw_timer {
+struct ltw_timer {
 	uint64_t key;
 	uint64_t value;
 	uint64_t deadline;
@@ -60,13 +60,13 @@ struct tw_timer {
 };
 
 /* What the heap is ordered by, beside each other, so that a step reads one line of memory. */
-struct tw_heap_entry {
+struct ltw_heap_entry {
 	uint64_t deadline;
 	uint32_t index;
 };
 
 /**
- * struct tw_store - all of them
+ * struct ltw_store - all of them
  * @timer: by index; 0 is nobody's
  * @heap: the pending ones; no deadline is before that of number (i - 1) / 4
  * @chain: the first timer of each chain, 0: none
@@ -83,9 +83,9 @@ struct tw_heap_entry {
  * @due_last: the last of them
  * @generation_bits: bits of a word of @words that are a generation
  */
-struct tw_store {
-	struct tw_timer *timer;
-	struct tw_heap_entry *heap;
+struct ltw_store {
+	struct ltw_timer *timer;
+	struct ltw_heap_entry *heap;
 	uint32_t *chain;
 	__u64 *words;
 	uint64_t seed;
@@ -102,87 +102,87 @@ struct tw_store {
 };
 
 /**
- * tw_store_init - make an empty store
- * @store: all zero, but @capacity and @generation_bits; on failure call tw_store_free()
+ * ltw_store_init - make an empty store
+ * @store: all zero, but @capacity and @generation_bits; on failure call ltw_store_free()
  * @table: with a deadline table
  *
  * Return: 0 or -ENOMEM.
  */
-int tw_store_init(struct tw_store *store, bool table);
+int ltw_store_init(struct ltw_store *store, bool table);
 
 /**
- * tw_store_free - free all of it
+ * ltw_store_free - free all of it
  * @store: the store
  */
-void tw_store_free(struct tw_store *store);
+void ltw_store_free(struct ltw_store *store);
 
 /**
- * tw_store_memory - how much memory it occupies
+ * ltw_store_memory - how much memory it occupies
  * @store: the store
  *
  * Return: bytes; of a deadline table what can have been used.
  */
-size_t tw_store_memory(const struct tw_store *store);
+size_t ltw_store_memory(const struct ltw_store *store);
 
 /**
- * tw_store_find - find a timer by its key
+ * ltw_store_find - find a timer by its key
  * @store: the store
  * @key: the key
  *
  * Return: its index, 0: there is none.
  */
-uint32_t tw_store_find(const struct tw_store *store, uint64_t key);
+uint32_t ltw_store_find(const struct ltw_store *store, uint64_t key);
 
 /**
- * tw_store_new - make a timer
+ * ltw_store_new - make a timer
  * @store: the store
  * @key: its key, which no other has
- * @index: is set to its index; it is TW_NOWHERE
+ * @index: is set to its index; it is LTW_NOWHERE
  *
  * Return: 0; -ENOSPC: there are @capacity; -ENOMEM.
  */
-int tw_store_new(struct tw_store *store, uint64_t key, uint32_t *index);
+int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index);
 
 /**
- * tw_store_delete - end a timer
+ * ltw_store_delete - end a timer
  * @store: the store
- * @index: the timer, TW_NOWHERE
+ * @index: the timer, LTW_NOWHERE
  */
-void tw_store_delete(struct tw_store *store, uint32_t index);
+void ltw_store_delete(struct ltw_store *store, uint32_t index);
 
 /**
- * tw_store_pend - put a timer into the heap
+ * ltw_store_pend - put a timer into the heap
  * @store: the store
- * @index: the timer, TW_NOWHERE
+ * @index: the timer, LTW_NOWHERE
  */
-void tw_store_pend(struct tw_store *store, uint32_t index);
+void ltw_store_pend(struct ltw_store *store, uint32_t index);
 
 /**
- * tw_store_due - put a timer at the end of the list of those that are due
+ * ltw_store_due - put a timer at the end of the list of those that are due
  * @store: the store
- * @index: the timer, TW_NOWHERE
+ * @index: the timer, LTW_NOWHERE
  */
-void tw_store_due(struct tw_store *store, uint32_t index);
+void ltw_store_due(struct ltw_store *store, uint32_t index);
 
 /**
- * tw_store_take - take a timer out of the heap or off the list
+ * ltw_store_take - take a timer out of the heap or off the list
  * @store: the store
- * @index: the timer; is TW_NOWHERE then
+ * @index: the timer; is LTW_NOWHERE then
  */
-void tw_store_take(struct tw_store *store, uint32_t index);
+void ltw_store_take(struct ltw_store *store, uint32_t index);
 
 /**
- * tw_store_touched - let a pending timer have the deadline in the deadline table, if that is later
+ * ltw_store_touched - let a pending timer have the deadline in the deadline table, if that is later
  * @store: the store
- * @index: the timer, TW_PENDING
+ * @index: the timer, LTW_PENDING
  */
-void tw_store_touched(struct tw_store *store, uint32_t index);
+void ltw_store_touched(struct ltw_store *store, uint32_t index);
 
 /**
- * tw_store_forget - forget what is in the deadline table about a timer, but whose word it is
+ * ltw_store_forget - forget what is in the deadline table about a timer, but whose word it is
  * @store: the store
  * @index: the timer
  */
-void tw_store_forget(struct tw_store *store, uint32_t index);
+void ltw_store_forget(struct ltw_store *store, uint32_t index);
 
-#endif /* TW_STORE_H */
+#endif /* LTW_STORE_H */

@@ -6,14 +6,14 @@
 #include <linux/timerwheel.h>
 
 /**
- * timerwheel_word - what to store in the deadline table
+ * timerwheel_mapped_entry - what to store in the deadline table
  * @deadline: when, absolute, in ns, at most TIMERWHEEL_TIME_MAX
  * @generation: of the timer, as ADD, GET or LIST told it
  * @bits: generation_bits of INFO
  *
- * Return: the word.
+ * Return: the entry.
  */
-static inline __u64 timerwheel_word(__u64 deadline, __u32 generation, unsigned int bits)
+static inline __u64 timerwheel_mapped_entry(__u64 deadline, __u32 generation, unsigned int bits)
 {
 	__u64 unit = 1ULL << bits;
 
@@ -21,10 +21,11 @@ static inline __u64 timerwheel_word(__u64 deadline, __u32 generation, unsigned i
 }
 
 /**
- * timerwheel_touch - put a timer off
+ * timerwheel_mapped_touch - put a timer off
  * @table: the deadline table, as mapped
  * @index: of the timer, as ADD, GET or LIST told it
- * @word: timerwheel_word(); many timers with the same deadline share all of it but the generation
+ * @entry: timerwheel_mapped_entry(); many timers with the same deadline share all of it but the
+ *	generation
  * @bits: generation_bits of INFO
  *
  * A compare-and-swap: from any thread and any process that has the table mapped, and from signal
@@ -34,33 +35,33 @@ static inline __u64 timerwheel_word(__u64 deadline, __u32 generation, unsigned i
  * Return: 1: it is there, though an event that was on its way already comes all the same; 0: the
  * timer is gone, and its index has another owner: nothing was stored.
  */
-static inline int timerwheel_touch(__u64 *table, __u32 index, __u64 word, unsigned int bits)
+static inline int timerwheel_mapped_touch(__u64 *table, __u32 index, __u64 entry, unsigned int bits)
 {
 	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
 
 	do {
 		/* Its generation is there from ADD on. */
-		if ((old ^ word) << (64 - bits))
+		if ((old ^ entry) << (64 - bits))
 			return 0;
-	} while (!__atomic_compare_exchange_n(&table[index], &old, word, 1, __ATOMIC_RELAXED,
+	} while (!__atomic_compare_exchange_n(&table[index], &old, entry, 1, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	return 1;
 }
 
 /**
- * timerwheel_store - put a timer off, which is known not to be gone
+ * timerwheel_mapped_store - put a timer off, which is known not to be gone
  * @table: the deadline table, as mapped
  * @index: of the timer
- * @word: timerwheel_word()
+ * @entry: timerwheel_mapped_entry()
  *
- * As timerwheel_touch(), by one plain store. Only for those who never store for a timer that was
- * removed, drained or delivered (as a program with one thread that forgets index and generation
- * then): it would undo what the next owner of the index has stored, whose timer then fires at
- * the deadline that it had before.
+ * As timerwheel_mapped_touch(), by one plain store. Only for those who never store for a timer that
+ * was removed, drained or delivered (as a program with one thread that forgets index and generation
+ * then): it would undo what the next owner of the index has stored, whose timer then fires at the
+ * deadline that it had before.
  */
-static inline void timerwheel_store(__u64 *table, __u32 index, __u64 word)
+static inline void timerwheel_mapped_store(__u64 *table, __u32 index, __u64 entry)
 {
-	__atomic_store_n(&table[index], word, __ATOMIC_RELAXED);
+	__atomic_store_n(&table[index], entry, __ATOMIC_RELAXED);
 }
 
 /**
@@ -146,8 +147,8 @@ static inline unsigned int timerwheel_ring_take(struct timerwheel_ring *ring,
 	return done;
 }
 
-/** enum timerwheel_ring_next - what to do when there is no event */
-enum timerwheel_ring_next {
+/** enum timerwheel_ring_todo - what to do when there is no event */
+enum timerwheel_ring_todo {
 	/** @TIMERWHEEL_RING_TAKE: an event came meanwhile: take it */
 	TIMERWHEEL_RING_TAKE,
 	/** @TIMERWHEEL_RING_FLOW: more wait in the kernel: TIMERWHEEL_IOC_FLOW, then take */
@@ -162,7 +163,7 @@ enum timerwheel_ring_next {
  *
  * Return: what to do now.
  */
-static inline enum timerwheel_ring_next timerwheel_ring_sleep(struct timerwheel_ring *ring)
+static inline enum timerwheel_ring_todo timerwheel_ring_sleep(struct timerwheel_ring *ring)
 {
 	__atomic_store_n(&ring->waiting, 1, __ATOMIC_RELAXED);
 	/* Pairs with the kernel's: either it sees that we wait, or we see what it has done. */

@@ -15,7 +15,7 @@
 
 #include "backend.h"
 
-uint64_t tw_clock_now(uint32_t clock)
+uint64_t ltw_clock_now(uint32_t clock)
 {
 	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 	struct timespec now;
@@ -25,64 +25,68 @@ uint64_t tw_clock_now(uint32_t clock)
 }
 
 /* What a program leaves to the user of it. Returns 0, or -EINVAL: that is no back end. */
-static int tw_choose(struct tw_config *config)
+static int ltw_choose(struct timerwheel_config *config)
 {
 	const char *name;
 
 	if (!config->device)
 		config->device = secure_getenv("TIMERWHEEL_DEVICE");
 	if (!config->device)
-		config->device = TW_DEVICE_PATH;
-	if (config->backend != TW_AUTO)
-		return config->backend == TW_DEVICE || config->backend == TW_PROCESS ? 0 : -EINVAL;
+		config->device = LTW_DEVICE_PATH;
+	if (config->backend == TIMERWHEEL_BACKEND_DEVICE ||
+	    config->backend == TIMERWHEEL_BACKEND_PROCESS)
+		return 0;
+	if (config->backend != TIMERWHEEL_BACKEND_AUTO)
+		return -EINVAL;
 	name = secure_getenv("TIMERWHEEL_BACKEND");
 	if (!name || !strcmp(name, "auto"))
 		return 0;
 	if (!strcmp(name, "device"))
-		config->backend = TW_DEVICE;
+		config->backend = TIMERWHEEL_BACKEND_DEVICE;
 	else if (!strcmp(name, "process"))
-		config->backend = TW_PROCESS;
+		config->backend = TIMERWHEEL_BACKEND_PROCESS;
 	else
 		return -EINVAL;
 	return 0;
 }
 
-static int tw_open_chosen(struct tw_wheel **wheel, const struct tw_config *config)
+static int ltw_open_chosen(struct timerwheel **wheel, const struct timerwheel_config *config)
 {
 	int err;
 
-	if (config->backend == TW_PROCESS)
-		return tw_process_open(wheel, config);
-	err = tw_device_open(wheel, config);
-	if (config->backend == TW_AUTO && (err == -ENOENT || err == -ENXIO || err == -ENODEV))
-		err = tw_process_open(wheel, config);
+	if (config->backend == TIMERWHEEL_BACKEND_PROCESS)
+		return ltw_process_open(wheel, config);
+	err = ltw_device_open(wheel, config);
+	if (config->backend == TIMERWHEEL_BACKEND_AUTO &&
+	    (err == -ENOENT || err == -ENXIO || err == -ENODEV))
+		err = ltw_process_open(wheel, config);
 	return err;
 }
 
-int tw_open(struct tw_wheel **wheel, const struct tw_config *config)
+int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *config)
 {
-	struct tw_config chosen = { 0 };
+	struct timerwheel_config chosen = { 0 };
 	int saved = errno, err;
 
 	if (config)
 		chosen = *config;
-	err = tw_choose(&chosen);
+	err = ltw_choose(&chosen);
 	if (!err)
-		err = tw_open_chosen(wheel, &chosen);
+		err = ltw_open_chosen(wheel, &chosen);
 	errno = saved;
 	return err;
 }
 
-int tw_adopt(struct tw_wheel **wheel, int fd, bool table)
+int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table)
 {
 	int saved = errno, err;
 
-	err = tw_device_adopt(wheel, fd, table);
+	err = ltw_device_adopt(wheel, fd, table);
 	errno = saved;
 	return err;
 }
 
-void tw_close(struct tw_wheel *wheel)
+void timerwheel_close(struct timerwheel *wheel)
 {
 	int saved = errno;
 
@@ -91,22 +95,22 @@ void tw_close(struct tw_wheel *wheel)
 	errno = saved;
 }
 
-enum tw_backend tw_backend(const struct tw_wheel *wheel)
+enum timerwheel_backend timerwheel_backend(const struct timerwheel *wheel)
 {
 	return wheel->ops->backend;
 }
 
-int tw_fd(const struct tw_wheel *wheel)
+int timerwheel_fd(const struct timerwheel *wheel)
 {
 	return wheel->fd;
 }
 
-int tw_share(const struct tw_wheel *wheel)
+int timerwheel_share(const struct timerwheel *wheel)
 {
 	return wheel->ops->share(wheel);
 }
 
-int tw_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+int timerwheel_info(struct timerwheel *wheel, struct timerwheel_info *info)
 {
 	int saved = errno, err;
 
@@ -115,7 +119,7 @@ int tw_info(struct tw_wheel *wheel, struct timerwheel_info *info)
 	return err;
 }
 
-int tw_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats)
+int timerwheel_stats(struct timerwheel *wheel, struct timerwheel_stats *stats)
 {
 	int saved = errno, err;
 
@@ -124,7 +128,7 @@ int tw_stats(struct tw_wheel *wheel, struct timerwheel_stats *stats)
 	return err;
 }
 
-uint64_t tw_now(struct tw_wheel *wheel)
+uint64_t timerwheel_now(struct timerwheel *wheel)
 {
 	int saved = errno;
 	uint64_t now;
@@ -134,14 +138,14 @@ uint64_t tw_now(struct tw_wheel *wheel)
 	return now;
 }
 
-static size_t tw_most(size_t count)
+static size_t ltw_most(size_t count)
 {
 	return count < TIMERWHEEL_BATCH_MAX ? count : TIMERWHEEL_BATCH_MAX;
 }
 
 /* As many calls as needed, also if a signal cuts one short. One that fails is the last. */
-static long tw_batches(struct tw_wheel *wheel, enum tw_kind kind, void *elems, size_t size,
-		       size_t count)
+static long ltw_batches(struct timerwheel *wheel, enum ltw_kind kind, void *elems, size_t size,
+			size_t count)
 {
 	int saved = errno;
 	size_t done = 0;
@@ -149,7 +153,7 @@ static long tw_batches(struct tw_wheel *wheel, enum tw_kind kind, void *elems, s
 
 	for (; done < count; done += n) {
 		n = wheel->ops->batch(wheel, kind, (char *)elems + done * size,
-				      tw_most(count - done));
+				      ltw_most(count - done));
 		if (n <= 0)
 			break;
 	}
@@ -157,35 +161,35 @@ static long tw_batches(struct tw_wheel *wheel, enum tw_kind kind, void *elems, s
 	return done ? (long)done : n;
 }
 
-long tw_add(struct tw_wheel *wheel, struct timerwheel_add *elems, size_t count)
+long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count)
 {
-	return tw_batches(wheel, TW_ADD, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_ADD, elems, sizeof(*elems), count);
 }
 
-long tw_move(struct tw_wheel *wheel, struct timerwheel_move *elems, size_t count)
+long timerwheel_move(struct timerwheel *wheel, struct timerwheel_move *elems, size_t count)
 {
-	return tw_batches(wheel, TW_MOVE, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_MOVE, elems, sizeof(*elems), count);
 }
 
-long tw_remove(struct tw_wheel *wheel, struct timerwheel_remove *elems, size_t count)
+long timerwheel_remove(struct timerwheel *wheel, struct timerwheel_remove *elems, size_t count)
 {
-	return tw_batches(wheel, TW_REMOVE, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_REMOVE, elems, sizeof(*elems), count);
 }
 
-long tw_get(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count)
+long timerwheel_get(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count)
 {
-	return tw_batches(wheel, TW_GET, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_GET, elems, sizeof(*elems), count);
 }
 
-long tw_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
-	     uint64_t *cursor)
+long timerwheel_list(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
+		     uint64_t *cursor)
 {
 	int saved = errno;
 	size_t done = 0, want;
 	long n = 0;
 
 	while (done < count) {
-		want = tw_most(count - done);
+		want = ltw_most(count - done);
 		n = wheel->ops->list(wheel, elems + done, want, cursor);
 		if (n > 0)
 			done += n;
@@ -196,8 +200,8 @@ long tw_list(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t coun
 	return done ? (long)done : n;
 }
 
-long tw_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t count,
-	      uint32_t flags)
+long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
+		      uint32_t flags)
 {
 	int saved = errno;
 	size_t done = 0, want;
@@ -205,7 +209,7 @@ long tw_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t cou
 
 	/* Once at least: with TIMERWHEEL_DRAIN_CLOSE there is something to do for none, too. */
 	do {
-		want = tw_most(count - done);
+		want = ltw_most(count - done);
 		n = wheel->ops->drain(wheel, elems + done, want, flags);
 		if (n > 0)
 			done += n;
@@ -214,7 +218,7 @@ long tw_drain(struct tw_wheel *wheel, struct timerwheel_entry *elems, size_t cou
 	return done ? (long)done : n;
 }
 
-long tw_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags)
+long timerwheel_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags)
 {
 	int saved = errno;
 	long n;
@@ -224,19 +228,19 @@ long tw_advance(struct tw_wheel *wheel, uint64_t time, uint32_t flags)
 	return n;
 }
 
-long tw_take(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count)
+long timerwheel_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
 	int saved = errno;
 	long n = 0;
 
 	if (count)
-		n = wheel->ops->take(wheel, events, tw_most(count));
+		n = wheel->ops->take(wheel, events, ltw_most(count));
 	errno = saved;
 	return n;
 }
 
 /* Sleep until there may be events, or until @end. Returns 0: the time is over; 1; -EINTR. */
-static int tw_sleep(const struct tw_wheel *wheel, bool ends, uint64_t end)
+static int ltw_sleep(const struct timerwheel *wheel, bool ends, uint64_t end)
 {
 	struct pollfd poll_for = { .fd = wheel->fd, .events = POLLIN };
 	struct timespec left = { 0, 0 };
@@ -244,7 +248,7 @@ static int tw_sleep(const struct tw_wheel *wheel, bool ends, uint64_t end)
 	int saved = errno, n;
 
 	if (ends) {
-		now = tw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC);
+		now = ltw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC);
 		if (now >= end)
 			return 0;
 		left.tv_sec = (end - now) / 1000000000;
@@ -258,26 +262,27 @@ static int tw_sleep(const struct tw_wheel *wheel, bool ends, uint64_t end)
 	return n < 0 ? n : 1;
 }
 
-long tw_wait(struct tw_wheel *wheel, struct timerwheel_event *events, size_t count, int timeout)
+long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, size_t count,
+		     int timeout)
 {
 	uint64_t end = 0;
 	long n;
 
 	if (timeout > 0)
-		end = tw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC) + timeout * 1000000ULL;
+		end = ltw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC) + timeout * 1000000ULL;
 	if (!count)
 		return 0;
 	for (;;) {
-		n = tw_take(wheel, events, count);
+		n = timerwheel_take(wheel, events, count);
 		if (n || !timeout)
 			return n;
-		n = tw_sleep(wheel, timeout > 0, end);
+		n = ltw_sleep(wheel, timeout > 0, end);
 		if (n <= 0)
 			return n;
 	}
 }
 
-int tw_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags)
+int timerwheel_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags)
 {
 	int saved = errno, fd;
 
@@ -286,9 +291,9 @@ int tw_monitor(struct tw_wheel *wheel, uint32_t events, uint32_t flags)
 	return fd;
 }
 
-int tw_table(const struct tw_wheel *wheel, struct tw_table *table)
+int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *table)
 {
-	if (!wheel->table.words)
+	if (!wheel->table.entries)
 		return -ENOENT;
 	*table = wheel->table;
 	return 0;

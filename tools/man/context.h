@@ -20,9 +20,9 @@ struct connection {
 };
 
 extern struct connection *conn;
-extern struct tw_queue *queue;
-extern struct tw_table table;
-extern struct tw_wheel *wheel;
+extern struct timerwheel_queue *queue;
+extern struct timerwheel_table table;
+extern struct timerwheel *wheel;
 extern __u64 key, value, now;
 extern int epoll, fd;
 

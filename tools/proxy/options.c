@@ -36,6 +36,7 @@ static const char usage_text[] =
 "  -m, --max-connections N      most at a time (what ulimit -n allows)\n"
 "  -M, --metrics ADDRESS:PORT   numbers for Prometheus (nowhere)\n"
 "  -v, --verbose                a line for each connection\n"
+"  -V, --version                the version\n"
 "  -h, --help                   this text\n"
 "\n"
 "A TIME is 1500ms, 30s, 5m, 1h, or none. See timerwheel-proxy(8).\n";
@@ -139,6 +140,9 @@ static void parse_one(int c, const char *text)
 	case 'v':
 		options.verbose = true;
 		break;
+	case 'V':
+		say_version();
+		exit(EXIT_SUCCESS);
 	case 'h':
 		fputs(usage_text, stdout);
 		exit(EXIT_SUCCESS);
@@ -162,13 +166,14 @@ void options_parse(int argc, char **argv)
 		{ "max-connections", required_argument, NULL, 'm' },
 		{ "metrics", required_argument, NULL, 'M' },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
-	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:M:vh", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:M:vVh", longs, NULL)) != -1)
 		parse_one(c, optarg);
 	if (optind < argc)
 		log_usage("'%s' is not understood; try --help", argv[optind]);

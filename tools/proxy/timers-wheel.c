@@ -31,9 +31,9 @@ const char *const timers_name = "libtimerwheel";
 struct timers {
 	struct source source;
 	struct loop *loop;
-	struct tw_wheel *wheel;
-	struct tw_table table;
-	struct tw_queue *removals;
+	struct timerwheel *wheel;
+	struct timerwheel_table table;
+	struct timerwheel_queue *removals;
 	bool due;			/* the wheel has events */
 	unsigned int nr_adds;
 	struct timer *adding[ADDS];	/* whose they are; NULL: it was closed meanwhile */
@@ -47,16 +47,16 @@ static void wheel_ready(struct source *source, uint32_t events)
 }
 
 /* It has the room that the former process asked for. */
-static struct tw_wheel *wheel_adopt(struct loop *loop, int fd)
+static struct timerwheel *wheel_adopt(struct loop *loop, int fd)
 {
 	struct timerwheel_info info;
-	struct tw_wheel *wheel;
-	int err = tw_adopt(&wheel, fd, true);
+	struct timerwheel *wheel;
+	int err = timerwheel_adopt(&wheel, fd, true);
 
 	if (err)
 		log_die("the wheel that the service manager kept cannot be used: %s",
-			tw_strerror(err));
-	tw_info(wheel, &info);
+			timerwheel_strerror(err));
+	timerwheel_info(wheel, &info);
 	if ((info.capacity - BATCH) / 2 < loop->max_open) {
 		loop->max_open = (info.capacity - BATCH) / 2;
 		log_say(LOG_WARNING,
@@ -66,15 +66,15 @@ static struct tw_wheel *wheel_adopt(struct loop *loop, int fd)
 	return wheel;
 }
 
-static struct tw_wheel *wheel_new(const struct loop *loop)
+static struct timerwheel *wheel_new(const struct loop *loop)
 {
 	/* Twice: phase and lifetime. */
-	struct tw_config config = { .capacity = 2 * loop->max_open + BATCH, .table = true };
-	struct tw_wheel *wheel;
-	int err = tw_open(&wheel, &config);
+	struct timerwheel_config config = { .capacity = 2 * loop->max_open + BATCH, .table = true };
+	struct timerwheel *wheel;
+	int err = timerwheel_open(&wheel, &config);
 
 	if (err)
-		log_die("cannot open a wheel: %s", tw_strerror(err));
+		log_die("cannot open a wheel: %s", timerwheel_strerror(err));
 	return wheel;
 }
 
@@ -87,19 +87,19 @@ struct timers *timers_open(struct loop *loop, int kept)
 	timers->source.ready = wheel_ready;
 	timers->loop = loop;
 	timers->wheel = kept >= 0 ? wheel_adopt(loop, kept) : wheel_new(loop);
-	err = tw_table(timers->wheel, &timers->table);
+	err = timerwheel_table(timers->wheel, &timers->table);
 	if (!err)
-		err = tw_queue_new(&timers->removals, timers->wheel, BATCH, NULL, NULL);
+		err = timerwheel_queue_new(&timers->removals, timers->wheel, BATCH, NULL, NULL);
 	if (err)
-		log_die("cannot use the wheel: %s", tw_strerror(err));
-	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, tw_fd(timers->wheel), &event))
+		log_die("cannot use the wheel: %s", timerwheel_strerror(err));
+	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, timerwheel_fd(timers->wheel), &event))
 		log_die("epoll_ctl: %s", strerror(errno));
 	return timers;
 }
 
 int timers_share(struct timers *timers)
 {
-	int fd = tw_share(timers->wheel);
+	int fd = timerwheel_share(timers->wheel);
 
 	return fd < 0 ? -1 : fd;
 }
@@ -134,8 +134,8 @@ void timers_refresh(struct timers *timers, struct timer *timer)
 	if (timer->wheel.added)
 		timers->adds[timer->wheel.added - 1].deadline = timer->deadline;
 	else
-		tw_touch(&timers->table, timer->wheel.index, timer->wheel.generation,
-			 timer->deadline);
+		timerwheel_table_touch(&timers->table, timer->wheel.index, timer->wheel.generation,
+				       timer->deadline);
 }
 
 /* Adds that are only asked for yet need no removal; the earlier one they replace does. */
@@ -149,9 +149,9 @@ static void cancel(struct timers *timers, struct timer *timer)
 	if (timer->wheel.added)
 		timers->adding[timer->wheel.added - 1] = NULL;
 	timer->armed = false;
-	err = tw_queue_remove(timers->removals, &removal);
+	err = timerwheel_queue_remove(timers->removals, &removal);
 	if (err)
-		log_seldom(LOG_WARNING, "cannot remove a timer: %s", tw_strerror(err));
+		log_seldom(LOG_WARNING, "cannot remove a timer: %s", timerwheel_strerror(err));
 }
 
 void timers_cancel(struct timers *timers, struct conn *conn)
@@ -184,7 +184,7 @@ static void added(struct timer *timer, const struct timerwheel_add *add)
 	}
 	timer->armed = false;
 	log_seldom(LOG_WARNING, "no timer for a connection, closing it: %s",
-		   tw_strerror(add->result));
+		   timerwheel_strerror(add->result));
 	if (!timer->conn->closed)
 		conn_close(timer->conn, REASON_FAILED);
 }
@@ -196,9 +196,9 @@ static void flush_adds(struct timers *timers)
 
 	timers->nr_adds = 0;
 	while (done < n) {
-		ret = tw_add(timers->wheel, timers->adds + done, n - done);
+		ret = timerwheel_add(timers->wheel, timers->adds + done, n - done);
 		if (ret < 0 && ret != -EINTR)
-			log_die("cannot add timers: %s", tw_strerror(ret));
+			log_die("cannot add timers: %s", timerwheel_strerror(ret));
 		done += ret > 0 ? ret : 0;
 	}
 	for (i = 0; i < n; i++)
@@ -207,10 +207,10 @@ static void flush_adds(struct timers *timers)
 
 void timers_flush(struct timers *timers)
 {
-	int err = tw_queue_flush(timers->removals);
+	int err = timerwheel_queue_flush(timers->removals);
 
 	if (err)
-		log_seldom(LOG_WARNING, "cannot remove timers: %s", tw_strerror(err));
+		log_seldom(LOG_WARNING, "cannot remove timers: %s", timerwheel_strerror(err));
 	if (timers->nr_adds)
 		flush_adds(timers);
 }
@@ -246,9 +246,9 @@ void timers_expire(struct timers *timers)
 	if (!timers->due)
 		return;
 	do {
-		n = tw_take(timers->wheel, events, BATCH);
+		n = timerwheel_take(timers->wheel, events, BATCH);
 		if (n < 0 && n != -EINTR)
-			log_die("cannot take events: %s", tw_strerror(n));
+			log_die("cannot take events: %s", timerwheel_strerror(n));
 		for (i = 0; i < n; i++)
 			expire(timers, &events[i]);
 		/* Before more are taken: events of what was closed are withdrawn. */
@@ -261,7 +261,7 @@ bool timers_stats(struct timers *timers, struct timerwheel_stats *stats)
 {
 	struct timerwheel_stats s;
 
-	if (tw_stats(timers->wheel, &s))
+	if (timerwheel_stats(timers->wheel, &s))
 		return false;
 	stats->pending += s.pending;
 	stats->due += s.due;
@@ -288,7 +288,7 @@ static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
 	struct timer *timer = see(arg, &sight);
 
 	if (!timer) {
-		tw_queue_remove(timers->removals, &removal);
+		timerwheel_queue_remove(timers->removals, &removal);
 		return;
 	}
 	timer->kind = sight.kind;
@@ -305,11 +305,11 @@ void timers_each(struct timers *timers, struct timer *(*see)(void *arg, const st
 	uint64_t cursor = 0;
 	long i, n;
 
-	while ((n = tw_list(timers->wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
+	while ((n = timerwheel_list(timers->wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
 		for (i = 0; i < n; i++)
 			look_at(timers, &entries[i], see, arg);
 	}
 	if (n)
-		log_die("cannot list the timers that were kept: %s", tw_strerror(n));
+		log_die("cannot list the timers that were kept: %s", timerwheel_strerror(n));
 	timers_flush(timers);
 }

@@ -36,6 +36,7 @@ static const char usage_text[] =
 "  -t, --threads N   threads at most (as many as there are CPUs)\n"
 "  -n, --timers N    timers of each thread (100k)\n"
 "  -r, --rounds N    rounds of half a second for each number of threads (7)\n"
+"  -V, --version     the version\n"
 "  -h, --help        this text\n"
 "\n"
 "Where the machine has other things to do, or a guest has more CPUs than its host, the\n"
@@ -185,6 +186,7 @@ int main(int argc, char **argv)
 		{ "threads", required_argument, NULL, 't' },
 		{ "timers", required_argument, NULL, 'n' },
 		{ "rounds", required_argument, NULL, 'r' },
+		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
@@ -195,7 +197,7 @@ int main(int argc, char **argv)
 	progname = "threads";
 	if (threads > MOST_THREADS)
 		threads = MOST_THREADS;
-	while ((c = getopt_long(argc, argv, "t:n:r:h", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "t:n:r:Vh", longs, NULL)) != -1) {
 		switch (c) {
 		case 't':
 			threads = number("--threads", optarg, MOST_THREADS);
@@ -206,6 +208,9 @@ int main(int argc, char **argv)
 		case 'r':
 			rounds = number("--rounds", optarg, MOST_ROUNDS);
 			break;
+		case 'V':
+			say_version();
+			return EXIT_SUCCESS;
 		case 'h':
 			fputs(usage_text, stdout);
 			return EXIT_SUCCESS;

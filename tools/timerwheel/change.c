@@ -39,7 +39,7 @@ struct op {
 	long (*submit)(struct change *changes, size_t count);
 };
 
-static struct tw_wheel *wheel;
+static struct timerwheel *wheel;
 static struct timerwheel_info info;
 static const struct op *op;
 
@@ -73,8 +73,8 @@ static void fail(unsigned int line, const __u64 *key, int error, const char *fmt
 	nr_failed++;
 	if (!opt.given[OPT_JSON]) {
 		if (line)
-			snprintf(where, sizeof(where), "%s:%u: ", strcmp(from, "-") ? from : "stdin",
-				 line);
+			snprintf(where, sizeof(where), "%s:%u: ", strcmp(from, "-") ? from :
+				 "stdin", line);
 		if (key)
 			say("%s%s %llu: %s", where, op->name, *key, text);
 		else
@@ -133,7 +133,7 @@ static const char *reason(int result)
 	case -ESHUTDOWN:
 		return "the wheel was closed to new timers (drain --close): open another one";
 	default:
-		return tw_strerror(result);
+		return timerwheel_strerror(result);
 	}
 }
 
@@ -147,7 +147,7 @@ static long submit_add(struct change *c, size_t count)
 
 	for (i = 0; i < count; i++)
 		adds[i] = c[i].add;
-	n = tw_add(wheel, adds, count);
+	n = timerwheel_add(wheel, adds, count);
 	for (i = 0; n > 0 && i < (size_t)n; i++)
 		c[i].add.result = adds[i].result;
 	return n;
@@ -166,7 +166,7 @@ static long submit_move(struct change *c, size_t count)
 			.match = c[i].add.match,
 			.flags = c[i].add.flags,
 		};
-	n = tw_move(wheel, moves, count);
+	n = timerwheel_move(wheel, moves, count);
 	for (i = 0; n > 0 && i < (size_t)n; i++)
 		c[i].add.result = moves[i].result;
 	return n;
@@ -184,7 +184,7 @@ static long submit_remove(struct change *c, size_t count)
 			.match = c[i].add.match,
 			.flags = c[i].add.flags,
 		};
-	n = tw_remove(wheel, removes, count);
+	n = timerwheel_remove(wheel, removes, count);
 	for (i = 0; n > 0 && i < (size_t)n; i++) {
 		c[i].add.result = removes[i].result;
 		c[i].add.value = removes[i].value;
@@ -233,7 +233,7 @@ static void submit(void)
 	while (begin < nr_changes) {
 		n = op->submit(changes + begin, nr_changes - begin);
 		if (n < 0 && n != -EINTR)
-			die("%s: %s", op->name, tw_strerror(n));
+			die("%s: %s", op->name, timerwheel_strerror(n));
 		for (i = 0; i < n; i++)
 			done(&changes[begin + i]);
 		if (n > 0)
@@ -398,7 +398,7 @@ static int change_timers(const struct op *what, int argc, char **argv)
 	if (opt.given[OPT_JSON])
 		json_failures();
 	json_close();
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return nr_failed ? STATUS_FAILED : STATUS_DONE;
 }
 

@@ -35,8 +35,6 @@
 #include "timerwheel.h"
 #include "util.h"
 
-#define VERSION	"1.0"
-
 /** enum status - how the program ends */
 enum status {
 	/** @STATUS_DONE: all was done */
@@ -231,7 +229,7 @@ int target_fd(void);
  *
  * Return: the wheel.
  */
-struct tw_wheel *target_open(void);
+struct timerwheel *target_open(void);
 
 /**
  * target_open_own - a new wheel
@@ -242,7 +240,7 @@ struct tw_wheel *target_open(void);
  *
  * Return: the wheel.
  */
-struct tw_wheel *target_open_own(struct tw_config *config);
+struct timerwheel *target_open_own(struct timerwheel_config *config);
 
 /**
  * target_given - does the command line name a wheel?
@@ -256,7 +254,7 @@ bool target_given(void);
  * @wheel: the wheel
  * @info: is filled in
  */
-void target_info(struct tw_wheel *wheel, struct timerwheel_info *info);
+void target_info(struct timerwheel *wheel, struct timerwheel_info *info);
 
 /**
  * clock_text - the name of a clock
@@ -522,7 +520,7 @@ void lines_read(const struct line_source *source);
  * @wheel: the wheel
  * @show: what is to be done
  */
-void watch(struct tw_wheel *wheel, void (*show)(struct tw_wheel *wheel));
+void watch(struct timerwheel *wheel, void (*show)(struct timerwheel *wheel));
 
 /* --- list.c: rows of timers --------------------------------------------- */
 
@@ -550,7 +548,7 @@ void timers_end(void);
  *
  * Return: an array of them, to be freed.
  */
-struct timerwheel_entry *timers_all(struct tw_wheel *wheel, size_t *count);
+struct timerwheel_entry *timers_all(struct timerwheel *wheel, size_t *count);
 
 /* --- events.c ----------------------------------------------------------- */
 

@@ -12,7 +12,7 @@ int command_drain(int argc, char **argv)
 	__u64 left = opt.given[OPT_LIMIT] ? opt.number[OPT_LIMIT] : ~0ULL, drained = 0;
 	__u32 flags = opt.given[OPT_CLOSE] ? TIMERWHEEL_DRAIN_CLOSE : 0;
 	bool print = !opt.given[OPT_QUIET];
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	long n, i;
 
 	no_arguments(argc, argv);
@@ -21,9 +21,9 @@ int command_drain(int argc, char **argv)
 	if (print)
 		timers_begin("timers");
 	do {
-		n = tw_drain(wheel, entries, left < PAGE ? left : PAGE, flags);
+		n = timerwheel_drain(wheel, entries, left < PAGE ? left : PAGE, flags);
 		if (n < 0 && n != -EINTR)
-			die("DRAIN: %s", tw_strerror(n));
+			die("DRAIN: %s", timerwheel_strerror(n));
 		for (i = 0; i < n && print; i++)
 			timers_row(&entries[i]);
 		if (n > 0) {
@@ -35,6 +35,6 @@ int command_drain(int argc, char **argv)
 		timers_end();
 	out_number(NULL, "drained", SHOW_NUMBER, drained);
 	json_close();
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return STATUS_DONE;
 }

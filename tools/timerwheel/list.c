@@ -48,7 +48,7 @@ void timers_end(void)
 	json_close();
 }
 
-struct timerwheel_entry *timers_all(struct tw_wheel *wheel, size_t *count)
+struct timerwheel_entry *timers_all(struct timerwheel *wheel, size_t *count)
 {
 	struct timerwheel_entry *entries = NULL;
 	size_t room = 0, used = 0;
@@ -62,9 +62,9 @@ struct timerwheel_entry *timers_all(struct tw_wheel *wheel, size_t *count)
 			if (!entries)
 				die("no memory for a list of %zu timers", room);
 		}
-		n = tw_list(wheel, entries + used, 4096, &cursor);
+		n = timerwheel_list(wheel, entries + used, 4096, &cursor);
 		if (n < 0 && n != -EINTR)
-			die("LIST: %s", tw_strerror(n));
+			die("LIST: %s", timerwheel_strerror(n));
 		if (n > 0)
 			used += n;
 	} while (n);
@@ -115,7 +115,7 @@ static void choose_order(void)
 		usage("--sort wants left, key, value or none, not '%s'", name);
 }
 
-static struct timerwheel_entry *timers_by_key(struct tw_wheel *wheel, size_t *count)
+static struct timerwheel_entry *timers_by_key(struct timerwheel *wheel, size_t *count)
 {
 	struct timerwheel_entry *entries = xcalloc(nr_keys, sizeof(*entries));
 	size_t i, found = 0;
@@ -123,9 +123,9 @@ static struct timerwheel_entry *timers_by_key(struct tw_wheel *wheel, size_t *co
 
 	for (i = 0; i < nr_keys; i++)
 		entries[i].key = keys[i];
-	n = tw_get(wheel, entries, nr_keys);
+	n = timerwheel_get(wheel, entries, nr_keys);
 	if (n < (long)nr_keys)
-		die("GET: %s", tw_strerror(n < 0 ? n : -EINTR));
+		die("GET: %s", timerwheel_strerror(n < 0 ? n : -EINTR));
 	status = STATUS_DONE;
 	for (i = 0; i < nr_keys; i++) {
 		if (entries[i].result < 0) {
@@ -139,7 +139,7 @@ static struct timerwheel_entry *timers_by_key(struct tw_wheel *wheel, size_t *co
 	return entries;
 }
 
-static void show_list(struct tw_wheel *wheel)
+static void show_list(struct timerwheel *wheel)
 {
 	struct timerwheel_entry *entries;
 	size_t count, all, i;
@@ -163,7 +163,7 @@ static void show_list(struct tw_wheel *wheel)
 
 int command_list(int argc, char **argv)
 {
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	int i;
 
 	choose_order();
@@ -176,7 +176,7 @@ int command_list(int argc, char **argv)
 	}
 	wheel = target_open();
 	watch(wheel, show_list);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	free(keys);
 	return status;
 }

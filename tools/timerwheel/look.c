@@ -6,14 +6,14 @@
 
 #include "cli.h"
 
-static void show_info(struct tw_wheel *wheel)
+static void show_info(struct timerwheel *wheel)
 {
 	struct timerwheel_info info;
 
 	target_info(wheel, &info);
 	json_open(NULL, '{');
 	out_text("back end", "backend",
-		 tw_backend(wheel) == TW_DEVICE ? "device" : "process");
+		 timerwheel_backend(wheel) == TIMERWHEEL_BACKEND_DEVICE ? "device" : "process");
 	out_number("interface version", "abi_version", SHOW_NUMBER, info.abi_version);
 	out_number(NULL, "features", SHOW_NUMBER, info.features);
 	out_number(NULL, "errata", SHOW_NUMBER, info.errata);
@@ -70,13 +70,13 @@ static void json_lateness(const struct timerwheel_stats *stats)
 	json_close();
 }
 
-static void show_stat(struct tw_wheel *wheel)
+static void show_stat(struct timerwheel *wheel)
 {
 	struct timerwheel_stats stats;
-	int err = tw_stats(wheel, &stats);
+	int err = timerwheel_stats(wheel, &stats);
 
 	if (err)
-		die("STATS: %s", tw_strerror(err));
+		die("STATS: %s", timerwheel_strerror(err));
 	json_open(NULL, '{');
 	out_number("pending", "pending", SHOW_COUNT, stats.pending);
 	out_number("due", "due", SHOW_COUNT, stats.due);
@@ -107,7 +107,7 @@ static void show_stat(struct tw_wheel *wheel)
 	json_close();
 }
 
-void watch(struct tw_wheel *wheel, void (*show)(struct tw_wheel *wheel))
+void watch(struct timerwheel *wheel, void (*show)(struct timerwheel *wheel))
 {
 	bool place = opt.given[OPT_WATCH] && !opt.given[OPT_JSON] && isatty(STDOUT_FILENO);
 	__u64 next = now_ns();
@@ -128,23 +128,23 @@ void watch(struct tw_wheel *wheel, void (*show)(struct tw_wheel *wheel))
 
 int command_info(int argc, char **argv)
 {
-	struct tw_config config = {};
-	struct tw_wheel *wheel;
+	struct timerwheel_config config = {};
+	struct timerwheel *wheel;
 
 	no_arguments(argc, argv);
 	wheel = target_given() ? target_open() : target_open_own(&config);
 	watch(wheel, show_info);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return STATUS_DONE;
 }
 
 int command_stat(int argc, char **argv)
 {
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 
 	no_arguments(argc, argv);
 	wheel = target_open();
 	watch(wheel, show_stat);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return STATUS_DONE;
 }

@@ -95,7 +95,7 @@ static const struct command *command_by_name(const char *name)
 
 static void print_version(void)
 {
-	printf("timerwheel %s, for version %d of the kernel's interface\n", VERSION,
+	printf("timerwheel %s, for version %d of the kernel's interface\n", version,
 	       TIMERWHEEL_ABI_VERSION);
 }
 

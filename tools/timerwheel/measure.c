@@ -20,7 +20,7 @@ enum { ADD, MOVE, REMOVE, TAKE, NR_OPS };
 static const char *const op_names[] = { "add", "move", "remove", "take" };
 static const size_t per_call[] = { 1, 16, 256, 4096 };
 
-static struct tw_wheel *wheel;
+static struct timerwheel *wheel;
 static __u64 best[ARRAY_SIZE(per_call)][NR_OPS];	/* ns for a round */
 
 static struct timerwheel_add adds[ROUND];
@@ -31,7 +31,7 @@ static struct timerwheel_event events[ROUND];
 static void check(const char *what, long n)
 {
 	if (n <= 0)
-		die("%s: %s", what, tw_strerror(n ? n : -EINTR));
+		die("%s: %s", what, timerwheel_strerror(n ? n : -EINTR));
 }
 
 /* Keys from here on are those that are measured. */
@@ -48,10 +48,10 @@ static void arm(size_t batch, __u64 deadline)
 			.deadline = deadline ? deadline + i * NSEC_PER_MSEC : 0,
 		};
 	for (i = 0; i < ROUND; i += n) {
-		n = tw_add(wheel, adds + i, batch);
+		n = timerwheel_add(wheel, adds + i, batch);
 		check("ADD", n);
 		if (adds[i].result < 0)
-			die("ADD: %s", tw_strerror(adds[i].result));
+			die("ADD: %s", timerwheel_strerror(adds[i].result));
 	}
 }
 
@@ -66,7 +66,7 @@ static void move(size_t batch)
 			.deadline = 120 * NSEC_PER_SEC + i * NSEC_PER_MSEC,
 		};
 	for (i = 0; i < ROUND; i += n) {
-		n = tw_move(wheel, moves + i, batch);
+		n = timerwheel_move(wheel, moves + i, batch);
 		check("MOVE", n);
 	}
 }
@@ -79,7 +79,7 @@ static void remove_all(size_t batch)
 	for (i = 0; i < ROUND; i++)
 		removes[i] = (struct timerwheel_remove) { .key = FIRST + i };
 	for (i = 0; i < ROUND; i += n) {
-		n = tw_remove(wheel, removes + i, batch);
+		n = timerwheel_remove(wheel, removes + i, batch);
 		check("REMOVE", n);
 	}
 }
@@ -91,7 +91,7 @@ static void take(size_t batch)
 
 	while (taken < ROUND) {
 		room = ROUND - taken < batch ? ROUND - taken : batch;
-		n = tw_wait(wheel, events, room, 5000);
+		n = timerwheel_wait(wheel, events, room, 5000);
 		check("read", n);
 		taken += n;
 	}
@@ -135,9 +135,9 @@ static void fill(__u64 timers)
 				.key = done + i,
 				.deadline = (3600 + random_below(&seed, 36000)) * NSEC_PER_SEC,
 			};
-		check("ADD", tw_add(wheel, adds, n));
+		check("ADD", timerwheel_add(wheel, adds, n));
 		if (adds[n - 1].result < 0)
-			die("ADD: %s", tw_strerror(adds[n - 1].result));
+			die("ADD: %s", timerwheel_strerror(adds[n - 1].result));
 		done += n;
 	}
 }
@@ -155,10 +155,11 @@ static void print(__u64 timers)
 	int op;
 
 	out_line("ns for a timer, so many of them in a call; %s others are pending (%s)",
-		 commas(timers),
-		 tw_backend(wheel) == TW_DEVICE ? "/dev/timerwheel" : "inside this process");
+		 commas(timers), timerwheel_backend(wheel) == TIMERWHEEL_BACKEND_DEVICE ?
+		 "/dev/timerwheel" : "inside this process");
 	json_open(NULL, '{');
-	out_text(NULL, "backend", tw_backend(wheel) == TW_DEVICE ? "device" : "process");
+	out_text(NULL, "backend", timerwheel_backend(wheel) == TIMERWHEEL_BACKEND_DEVICE ?
+		 "device" : "process");
 	out_number(NULL, "pending", SHOW_NUMBER, timers);
 	json_open("operations", '[');
 	table_begin(columns, ARRAY_SIZE(columns));
@@ -183,7 +184,7 @@ static void print(__u64 timers)
 int command_bench(int argc, char **argv)
 {
 	__u64 timers = opt.given[OPT_TIMERS] ? opt.number[OPT_TIMERS] : 100000;
-	struct tw_config config = {};
+	struct timerwheel_config config = {};
 	size_t i;
 	int n;
 
@@ -198,6 +199,6 @@ int command_bench(int argc, char **argv)
 			round_of(i);
 	}
 	print(timers);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return STATUS_DONE;
 }

@@ -17,19 +17,19 @@ static const char *reason(int err)
 	case -EDQUOT:
 		return "its buffer is more memory than one user may have: give a smaller --buffer";
 	default:
-		return tw_strerror(err);
+		return timerwheel_strerror(err);
 	}
 }
 
 /* Our own descriptors must not keep a wheel open whose end is waited for. */
 static int open_monitor(void)
 {
-	struct tw_wheel *wheel = target_open();
-	int fd = tw_monitor(wheel, opt.number[OPT_BUFFER], TIMERWHEEL_MONITOR_CLOEXEC);
+	struct timerwheel *wheel = target_open();
+	int fd = timerwheel_monitor(wheel, opt.number[OPT_BUFFER], TIMERWHEEL_MONITOR_CLOEXEC);
 
 	if (fd < 0)
 		die("MONITOR: %s", reason(fd));
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	if (opt.given[OPT_FD])
 		close(opt.number[OPT_FD]);
 	return fd;

@@ -20,7 +20,7 @@
 #define BATCH	4096
 
 static struct saved saved;
-static struct tw_wheel *wheel;
+static struct timerwheel *wheel;
 static struct timerwheel_add *adds;	/* in the order of the file's timers */
 static struct timerwheel_entry *before;	/* what was there; NULL with --excl */
 static size_t nr_overdue;
@@ -184,9 +184,9 @@ static void open_wheel(void)
 	if (!ioctl(fd, TIMERWHEEL_IOC_INFO, &info) && !(info.flags & TIMERWHEEL_INFO_SETTLED) &&
 	    ioctl(fd, TIMERWHEEL_IOC_SETUP, &setup))
 		no_setup(errno);
-	err = tw_adopt(&wheel, fd, false);
+	err = timerwheel_adopt(&wheel, fd, false);
 	if (err)
-		die("cannot use this wheel: %s", tw_strerror(err));
+		die("cannot use this wheel: %s", timerwheel_strerror(err));
 	target_info(wheel, &info);
 	if (by_hand(info.clock) != by_hand(saved.clock))
 		die("the saved wheel has a %s clock, this one a %s clock: what was left there says nothing here; nothing was restored",
@@ -203,9 +203,9 @@ static void look_before(void)
 	before = xcalloc(saved.count + 1, sizeof(*before));
 	for (i = 0; i < saved.count; i++)
 		before[i].key = saved.timers[i].key;
-	n = tw_get(wheel, before, saved.count);
+	n = timerwheel_get(wheel, before, saved.count);
 	if (n < (long)saved.count)
-		die("GET: %s; nothing was restored", tw_strerror(n < 0 ? n : -EINTR));
+		die("GET: %s; nothing was restored", timerwheel_strerror(n < 0 ? n : -EINTR));
 }
 
 /* Put things back as they were, as far as nobody has read the events. */
@@ -222,7 +222,7 @@ static void undo(size_t count)
 
 		if (adds[i].result < 0)
 			continue;
-		if (tw_remove(wheel, &gone, 1) != 1 || gone.result < 0)
+		if (timerwheel_remove(wheel, &gone, 1) != 1 || gone.result < 0)
 			late++;
 		if (before && before[i].result > 0) {
 			struct timerwheel_add back = {
@@ -234,7 +234,7 @@ static void undo(size_t count)
 				.flags = TIMERWHEEL_ABS | TIMERWHEEL_SLACK | TIMERWHEEL_EXCL,
 			};
 
-			if (tw_add(wheel, &back, 1) != 1 || back.result < 0)
+			if (timerwheel_add(wheel, &back, 1) != 1 || back.result < 0)
 				say("timer %llu, which was there before, could not be put back",
 				    back.key);
 		}
@@ -254,7 +254,7 @@ static const char *reason(int result)
 	case -ESHUTDOWN:
 		return "the wheel was closed to new timers (drain --close): open another one";
 	default:
-		return tw_strerror(result);
+		return timerwheel_strerror(result);
 	}
 }
 
@@ -281,13 +281,13 @@ static bool arm(void)
 		};
 	}
 	while (done < saved.count) {
-		n = tw_add(wheel, adds + done,
-			   saved.count - done < BATCH ? saved.count - done : BATCH);
+		n = timerwheel_add(wheel, adds + done,
+				   saved.count - done < BATCH ? saved.count - done : BATCH);
 		if (n == -EINTR)
 			continue;
 		if (n < 0) {
 			undo(done);
-			say("ADD: %s; nothing was restored", tw_strerror(n));
+			say("ADD: %s; nothing was restored", timerwheel_strerror(n));
 			return false;
 		}
 		for (i = done; i < done + n && adds[i].result >= 0; i++)
@@ -330,6 +330,6 @@ int command_restore(int argc, char **argv)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (armed)
 		report("restored ");
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return armed ? STATUS_DONE : STATUS_ERROR;
 }

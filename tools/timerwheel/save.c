@@ -7,7 +7,7 @@
 int command_save(int argc, char **argv)
 {
 	struct timerwheel_info info;
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	struct saved saved;
 	size_t i;
 
@@ -31,6 +31,6 @@ int command_save(int argc, char **argv)
 		saved.timers[i].left = saved.timers[i].deadline - info.now;
 	savefile_write(argv[0], &saved);
 	free(saved.timers);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return STATUS_DONE;
 }

@@ -71,7 +71,7 @@ static void print(FILE *file, const struct saved *saved)
 	size_t i;
 
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime(&seconds));
-	fprintf(file, "%s %d\n# saved %s by timerwheel %s\n", MAGIC, FORMAT, date, VERSION);
+	fprintf(file, "%s %d\n# saved %s by timerwheel %s\n", MAGIC, FORMAT, date, version);
 	fprintf(file, "time %llu\nclock %s\ntick %llu\nslots %u\ncapacity %llu\nslack %llu\n",
 		saved->time, clock_text(saved->clock), saved->tick, saved->slots,
 		saved->capacity, saved->slack);

@@ -151,29 +151,30 @@ int target_fd(void)
 	return fd;
 }
 
-struct tw_wheel *target_open(void)
+struct timerwheel *target_open(void)
 {
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	int fd = target_fd();
-	int err = tw_adopt(&wheel, fd, false);
+	int err = timerwheel_adopt(&wheel, fd, false);
 
 	if (err)
-		die("cannot use this wheel: %s", tw_strerror(err));
+		die("cannot use this wheel: %s", timerwheel_strerror(err));
 	return wheel;
 }
 
-struct tw_wheel *target_open_own(struct tw_config *config)
+struct timerwheel *target_open_own(struct timerwheel_config *config)
 {
 	const char *device = getenv("TIMERWHEEL_DEVICE");
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	int err;
 
 	if (!device)
 		device = "/dev/timerwheel";
 
 	/* Without a word from the user: this is about the device, not about an imitation. */
-	config->backend = getenv("TIMERWHEEL_BACKEND") ? TW_AUTO : TW_DEVICE;
-	err = tw_open(&wheel, config);
+	config->backend = getenv("TIMERWHEEL_BACKEND") ? TIMERWHEEL_BACKEND_AUTO :
+							 TIMERWHEEL_BACKEND_DEVICE;
+	err = timerwheel_open(&wheel, config);
 	switch (err) {
 	case 0:
 		return wheel;
@@ -186,14 +187,14 @@ struct tw_wheel *target_open_own(struct tw_config *config)
 		die("not allowed to open %s: be root, or join the group that owns it: adduser USER timerwheel (and log in again)",
 		    device);
 	default:
-		die("cannot open %s: %s", device, tw_strerror(err));
+		die("cannot open %s: %s", device, timerwheel_strerror(err));
 	}
 }
 
-void target_info(struct tw_wheel *wheel, struct timerwheel_info *info)
+void target_info(struct timerwheel *wheel, struct timerwheel_info *info)
 {
-	int err = tw_info(wheel, info);
+	int err = timerwheel_info(wheel, info);
 
 	if (err)
-		die("INFO: %s", tw_strerror(err));
+		die("INFO: %s", timerwheel_strerror(err));
 }

@@ -11,18 +11,18 @@
 /* How often it is looked whether the wheel is empty, ms. */
 #define LOOK	500
 
-static bool empty(struct tw_wheel *wheel)
+static bool empty(struct timerwheel *wheel)
 {
 	struct timerwheel_stats stats;
-	int err = tw_stats(wheel, &stats);
+	int err = timerwheel_stats(wheel, &stats);
 
 	if (err)
-		die("STATS: %s", tw_strerror(err));
+		die("STATS: %s", timerwheel_strerror(err));
 	return !stats.pending && !stats.due;
 }
 
 /* A ring has one reader, and that is the daemon whose wheel it is. */
-static void refuse_ring(struct tw_wheel *wheel)
+static void refuse_ring(struct timerwheel *wheel)
 {
 	struct timerwheel_info info;
 
@@ -39,7 +39,7 @@ static int timeout_of(const struct events_limit *limit)
 	return opt.given[OPT_UNTIL_EMPTY] && (timeout < 0 || timeout > LOOK) ? LOOK : timeout;
 }
 
-static int take(struct tw_wheel *wheel, struct events_limit *limit)
+static int take(struct timerwheel *wheel, struct events_limit *limit)
 {
 	struct timerwheel_event events[EVENTS];
 	size_t most = opt.exec ? 1 : EVENTS;
@@ -49,10 +49,10 @@ static int take(struct tw_wheel *wheel, struct events_limit *limit)
 	while (limit->left) {
 		if (opt.given[OPT_UNTIL_EMPTY] && empty(wheel))
 			break;
-		n = tw_wait(wheel, events, limit->left < most ? limit->left : most,
-			    timeout_of(limit));
+		n = timerwheel_wait(wheel, events, limit->left < most ? limit->left : most,
+				    timeout_of(limit));
 		if (n < 0 && n != -EINTR)
-			die("waiting for events: %s", tw_strerror(n));
+			die("waiting for events: %s", timerwheel_strerror(n));
 		if (!n && !events_timeout(limit))
 			return STATUS_TIMEOUT;
 		if (n <= 0)
@@ -73,7 +73,7 @@ static int take(struct tw_wheel *wheel, struct events_limit *limit)
 int command_wait(int argc, char **argv)
 {
 	struct events_limit limit;
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 	int status;
 
 	no_arguments(argc, argv);
@@ -85,6 +85,6 @@ int command_wait(int argc, char **argv)
 		table_flush();
 	}
 	status = take(wheel, &limit);
-	tw_close(wheel);
+	timerwheel_close(wheel);
 	return status;
 }

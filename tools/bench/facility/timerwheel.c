@@ -41,7 +41,7 @@ static void wrong(const char *what, __u32 id, int result)
 	    result < 0 ? strerror(-result) : "it was not as expected");
 }
 
-static void tw_open(__u32 room, __u64 timeout)
+static void calls_open(__u32 room, __u64 timeout)
 {
 	(void)timeout;
 	capacity = room;
@@ -50,13 +50,13 @@ static void tw_open(__u32 room, __u64 timeout)
 	poller_add(poller, wheel, 0);
 }
 
-static void tw_close(void)
+static void calls_close(void)
 {
 	close(poller);
 	close(wheel);
 }
 
-static void tw_arm(const struct change *c, __u32 n)
+static void calls_arm(const struct change *c, __u32 n)
 {
 	__u32 i;
 
@@ -73,7 +73,7 @@ static void tw_arm(const struct change *c, __u32 n)
 	}
 }
 
-static void tw_move(const struct change *c, __u32 n)
+static void calls_move(const struct change *c, __u32 n)
 {
 	__u32 i;
 
@@ -89,7 +89,7 @@ static void tw_move(const struct change *c, __u32 n)
 	}
 }
 
-static void tw_cancel(const struct change *c, __u32 n)
+static void calls_cancel(const struct change *c, __u32 n)
 {
 	__u32 i;
 
@@ -102,7 +102,7 @@ static void tw_cancel(const struct change *c, __u32 n)
 	}
 }
 
-static void tw_run(__u64 until)
+static void calls_run(__u64 until)
 {
 	struct epoll_event ready;
 	__u32 i, n;
@@ -130,7 +130,7 @@ static void mapped_open(__u32 room, __u64 timeout)
 	struct timerwheel_setup setup = { .ring = RING };
 	struct timerwheel_info info;
 
-	tw_open(room, timeout);
+	calls_open(room, timeout);
 	wheel_setup(wheel, &setup);
 	wheel_info(wheel, &info);
 	generation_bits = info.generation_bits;
@@ -145,14 +145,14 @@ static void mapped_close(void)
 	munmap(ring, ring_size);
 	munmap(table, capacity * sizeof(*table));
 	free(places);
-	tw_close();
+	calls_close();
 }
 
 static void mapped_arm(const struct change *c, __u32 n)
 {
 	__u32 i;
 
-	tw_arm(c, n);
+	calls_arm(c, n);
 	for (i = 0; i < n; i++) {
 		places[c[i].id].index = adds[i].index;
 		places[c[i].id].generation = adds[i].generation;
@@ -166,9 +166,9 @@ static void mapped_refresh(const struct change *c, __u32 n)
 	for (i = 0; i < n; i++) {
 		const struct place *place = &places[c[i].id];
 
-		timerwheel_touch(table, place->index,
-				 timerwheel_word(c[i].deadline, place->generation,
-						 generation_bits), generation_bits);
+		timerwheel_mapped_touch(table, place->index,
+					timerwheel_mapped_entry(c[i].deadline, place->generation,
+								generation_bits), generation_bits);
 	}
 }
 
@@ -203,13 +203,13 @@ static void mapped_run(__u64 until)
 const struct facility facility_timerwheel = {
 	.name = "timerwheel",
 	.batches = true,
-	.open = tw_open,
-	.close = tw_close,
-	.arm = tw_arm,
-	.move = tw_move,
-	.refresh = tw_move,
-	.cancel = tw_cancel,
-	.run = tw_run,
+	.open = calls_open,
+	.close = calls_close,
+	.arm = calls_arm,
+	.move = calls_move,
+	.refresh = calls_move,
+	.cancel = calls_cancel,
+	.run = calls_run,
 };
 
 const struct facility facility_timerwheel_mapped = {
@@ -218,8 +218,8 @@ const struct facility facility_timerwheel_mapped = {
 	.open = mapped_open,
 	.close = mapped_close,
 	.arm = mapped_arm,
-	.move = tw_move,
+	.move = calls_move,
 	.refresh = mapped_refresh,
-	.cancel = tw_cancel,
+	.cancel = calls_cancel,
 	.run = mapped_run,
 };

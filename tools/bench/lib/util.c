@@ -13,6 +13,12 @@
 #include "util.h"
 
 const char *progname = "?";
+const char version[] = VERSION;
+
+void say_version(void)
+{
+	printf("%s %s\n", progname, version);
+}
 
 static void vsay(const char *fmt, va_list args)
 {

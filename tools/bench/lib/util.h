@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the programs below tools/ share: words to the user, numbers and times on
+ * What the programs below tools/ share: their version, words to the user, numbers and times on
  * the command line, clocks, random numbers, limits of the process.
  */
 #ifndef TOOLS_UTIL_H
@@ -23,6 +23,10 @@
 
 /* The name that starts each line said to the user; main() sets it. */
 extern const char *progname;
+
+/* That of all of timerwheel; and what --version prints. */
+extern const char version[];
+void say_version(void);
 
 void say(const char *fmt, ...) __printf(1, 2);
 noreturn void die(const char *fmt, ...) __printf(1, 2);

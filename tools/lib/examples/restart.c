@@ -29,7 +29,7 @@
 
 static void die(const char *what, int err)
 {
-	fprintf(stderr, "%s: %s\n", what, tw_strerror(err));
+	fprintf(stderr, "%s: %s\n", what, timerwheel_strerror(err));
 	exit(1);
 }
 
@@ -59,7 +59,7 @@ static void store(int fd)
 }
 
 /* Begin leases 1 to @count. */
-static void arm(struct tw_wheel *wheel, uint64_t count)
+static void arm(struct timerwheel *wheel, uint64_t count)
 {
 	static struct timerwheel_add add[4096];
 	uint64_t key = 1;
@@ -69,7 +69,7 @@ static void arm(struct tw_wheel *wheel, uint64_t count)
 		for (n = 0; n < 4096 && key <= count; n++, key++)
 			add[n] = (struct timerwheel_add){ .key = key, .deadline = LEASE };
 		for (done = 0; done < n; done += i) {
-			i = tw_add(wheel, add + done, n - done);
+			i = timerwheel_add(wheel, add + done, n - done);
 			if (i < 0)
 				die("no leases", i);
 		}
@@ -80,26 +80,26 @@ static void arm(struct tw_wheel *wheel, uint64_t count)
 }
 
 /* What a daemon that begins anew has to know about its leases: here, how many there are */
-static uint64_t look(struct tw_wheel *wheel)
+static uint64_t look(struct timerwheel *wheel)
 {
 	static struct timerwheel_entry page[4096];
 	uint64_t cursor = 0, count = 0;
 	long n;
 
-	while ((n = tw_list(wheel, page, 4096, &cursor)) > 0)
+	while ((n = timerwheel_list(wheel, page, 4096, &cursor)) > 0)
 		count += n;
 	if (n < 0)
 		die("cannot look at the leases", n);
 	return count;
 }
 
-static void serve(struct tw_wheel *wheel)
+static void serve(struct timerwheel *wheel)
 {
 	struct timerwheel_event events[64];
 	long n, i;
 
 	for (;;) {
-		n = tw_wait(wheel, events, 64, -1);
+		n = timerwheel_wait(wheel, events, 64, -1);
 		if (n < 0)
 			die("no events", n);
 		for (i = 0; i < n; i++)
@@ -110,22 +110,24 @@ static void serve(struct tw_wheel *wheel)
 
 int main(int argc, char **argv)
 {
-	struct tw_config config = { .backend = TW_DEVICE, .ring = 64, .table = true };
+	struct timerwheel_config config = {
+		.backend = TIMERWHEEL_BACKEND_DEVICE, .ring = 64, .table = true,
+	};
 	uint64_t leases = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000;
 	int err, fd = stored();
-	struct tw_wheel *wheel;
+	struct timerwheel *wheel;
 
 	if (fd >= 0) {
-		err = tw_adopt(&wheel, fd, true);
+		err = timerwheel_adopt(&wheel, fd, true);
 		if (err)
 			die("the wheel that was stored", err);
 	} else {
-		err = tw_open(&wheel, &config);
+		err = timerwheel_open(&wheel, &config);
 		if (err)
 			die("no wheel", err);
 		arm(wheel, leases);
 		/* From now on it is not ours alone. */
-		store(tw_share(wheel));
+		store(timerwheel_share(wheel));
 	}
 	sd_notifyf(false, "READY=1\nSTATUS=%s: %llu leases", fd >= 0 ? "found" : "made",
 		   (unsigned long long)look(wheel));

@@ -18,14 +18,14 @@
 #define TRAFFIC_EVERY	(5 * MSEC)
 #define TRAFFIC_ROUNDS	20U
 
-static struct tw_wheel *wheel;
-static struct tw_queue *queue;
+static struct timerwheel *wheel;
+static struct timerwheel_queue *queue;
 static uint64_t spoke[SESSIONS];		/* when it last did */
 static unsigned int left = SESSIONS, rounds, refreshed, early, failures;
 
 static void die(const char *what, int err)
 {
-	fprintf(stderr, "%s: %s\n", what, tw_strerror(err));
+	fprintf(stderr, "%s: %s\n", what, timerwheel_strerror(err));
 	exit(1);
 }
 
@@ -49,7 +49,7 @@ static void check(int err)
 
 void sessions_start(int argc, char **argv)
 {
-	struct tw_config config = { .capacity = SESSIONS + 1 };
+	struct timerwheel_config config = { .capacity = SESSIONS + 1 };
 	struct timerwheel_add traffic = {
 		.key = TRAFFIC,
 		.deadline = TRAFFIC_EVERY,
@@ -61,23 +61,23 @@ void sessions_start(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "ring"))
 		config.ring = 64;
-	err = tw_open(&wheel, &config);
+	err = timerwheel_open(&wheel, &config);
 	if (err)
 		die("no wheel", err);
-	err = tw_queue_new(&queue, wheel, 0, failed, NULL);
+	err = timerwheel_queue_new(&queue, wheel, 0, failed, NULL);
 	if (err)
 		die("no queue", err);
-	now = tw_now(wheel);
-	check(tw_queue_add(queue, &traffic));
+	now = timerwheel_now(wheel);
+	check(timerwheel_queue_add(queue, &traffic));
 	for (session.key = 0; session.key < SESSIONS; session.key++) {
 		spoke[session.key] = now;
-		check(tw_queue_add(queue, &session));
+		check(timerwheel_queue_add(queue, &session));
 	}
 }
 
 int sessions_fd(void)
 {
-	return tw_fd(wheel);
+	return timerwheel_fd(wheel);
 }
 
 /* As if each of the busy ones had sent something */
@@ -85,7 +85,7 @@ static void make_traffic(void)
 {
 	struct timerwheel_remove traffic = { .key = TRAFFIC };
 	struct timerwheel_move session = { .flags = TIMERWHEEL_ABS };
-	uint64_t now = tw_now(wheel);
+	uint64_t now = timerwheel_now(wheel);
 
 	session.deadline = now + IDLE;
 	for (session.key = 0; session.key < BUSY; session.key++) {
@@ -94,10 +94,10 @@ static void make_traffic(void)
 			continue;
 		spoke[session.key] = now;
 		refreshed++;
-		check(tw_queue_move(queue, &session));
+		check(timerwheel_queue_move(queue, &session));
 	}
 	if (++rounds == TRAFFIC_ROUNDS)
-		check(tw_queue_remove(queue, &traffic));
+		check(timerwheel_queue_remove(queue, &traffic));
 }
 
 static void end_session(const struct timerwheel_event *event)
@@ -115,7 +115,7 @@ void sessions_expire(void)
 	long n, i;
 
 	/* Until there are none: only then the descriptor will be readable again. */
-	while ((n = tw_take(wheel, events, 64)) > 0) {
+	while ((n = timerwheel_take(wheel, events, 64)) > 0) {
 		for (i = 0; i < n; i++) {
 			if (events[i].key == TRAFFIC)
 				traffic = true;
@@ -131,7 +131,7 @@ void sessions_expire(void)
 
 void sessions_flush(void)
 {
-	check(tw_queue_flush(queue));
+	check(timerwheel_queue_flush(queue));
 }
 
 bool sessions_left(void)
@@ -145,8 +145,8 @@ int sessions_end(void)
 
 	printf("%s: %u sessions ended, %u early; %u times put off, %u failures; wheel of the %s\n",
 	       right ? "right" : "WRONG", SESSIONS - left, early, refreshed, failures,
-	       tw_backend(wheel) == TW_DEVICE ? "device" : "process");
-	tw_queue_free(queue);
-	tw_close(wheel);
+	       timerwheel_backend(wheel) == TIMERWHEEL_BACKEND_DEVICE ? "device" : "process");
+	timerwheel_queue_free(queue);
+	timerwheel_close(wheel);
 	return !right;
 }

@@ -12,7 +12,7 @@
 
 int main(int argc, char **argv)
 {
-	struct tw_config config = { .backend = TW_DEVICE };
+	struct timerwheel_config config = { .backend = TIMERWHEEL_BACKEND_DEVICE };
 	int wheels, err;
 
 	progname = "holder";
@@ -25,13 +25,13 @@ int main(int argc, char **argv)
 			.value = 70,
 			.deadline = 3600 * NSEC_PER_SEC,
 		};
-		struct tw_wheel *wheel;
+		struct timerwheel *wheel;
 
-		err = tw_open(&wheel, &config);
+		err = timerwheel_open(&wheel, &config);
 		if (err)
-			die("%s", tw_strerror(err));
-		if (tw_add(wheel, &add, 1) != 1 || add.result < 0)
-			die("%s", tw_strerror(add.result));
+			die("%s", timerwheel_strerror(err));
+		if (timerwheel_add(wheel, &add, 1) != 1 || add.result < 0)
+			die("%s", timerwheel_strerror(add.result));
 	}
 	puts("ready");
 	fflush(stdout);
