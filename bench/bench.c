@@ -22,7 +22,7 @@ static const char usage_text[] =
 "\n"
 "What timeouts cost with one of the facilities that keep them, such as timerwheel,\n"
 "timerfd or libevent. Needs root. For figures that mean something run it where a\n"
-"nanosecond is an instruction: tools/bench/run does that, for all facilities.\n"
+"nanosecond is an instruction: bench/run does that, for all facilities.\n"
 "\n"
 "  -n, --most N      timers pending at most (1M)\n"
 "  -q, --quick       100k timers at most, shorter workloads, no life of 24 h\n"

@@ -20,7 +20,7 @@
  *   calls.c       our own device: its calls with nothing around them
  *   passes.c      ... the work of a timer's life, how long passes are
  *
- * Made for a guest with instruction-counted time (tools/bench/run): there a nanosecond
+ * Made for a guest with instruction-counted time (bench/run): there a nanosecond
  * is an instruction, idle time is skipped, and two runs give the same digits.
  */
 #ifndef BENCH_H

@@ -89,6 +89,6 @@ __u64 meter_stop(struct meter *meter)
 	sleep_until(now_ns() + span);
 	base = busy_ns() - base;
 	if (busy < base + own)
-		die("other programs disturb this: it is not a measurement; use tools/bench/run");
+		die("other programs disturb this: it is not a measurement; use bench/run");
 	return busy - base - own;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The timing wheel: slots, levels and bitmaps. No locks, no clocks, no memory of
- * its own, no user memory: it builds in user space too (selftests/wheel). The caller
+ * its own, no user memory: it builds in user space too (selftests/unit/wheel). The caller
  * serialises all calls on one wheel.
  *
  * Shape

@@ -27,17 +27,17 @@ INSTALLED := \
 	755:tools/timerwheel/timerwheel:$(BINDIR)/timerwheel \
 	755:tools/proxy/timerwheel-proxy:$(SBINDIR)/timerwheel-proxy \
 	644:tools/timerwheel/completion.bash:$(COMPLETIONDIR)/timerwheel \
-	644:tools/man/timerwheel.1:$(MANDIR)/man1/timerwheel.1 \
-	644:tools/man/libtimerwheel.3:$(MANDIR)/man3/libtimerwheel.3 \
-	644:tools/man/timerwheel.4:$(MANDIR)/man4/timerwheel.4 \
-	644:tools/man/timerwheel-porting.7:$(MANDIR)/man7/timerwheel-porting.7 \
-	644:tools/man/timerwheel-proxy.8:$(MANDIR)/man8/timerwheel-proxy.8 \
+	644:Documentation/man/timerwheel.1:$(MANDIR)/man1/timerwheel.1 \
+	644:Documentation/man/libtimerwheel.3:$(MANDIR)/man3/libtimerwheel.3 \
+	644:Documentation/man/timerwheel.4:$(MANDIR)/man4/timerwheel.4 \
+	644:Documentation/man/timerwheel-porting.7:$(MANDIR)/man7/timerwheel-porting.7 \
+	644:Documentation/man/timerwheel-proxy.8:$(MANDIR)/man8/timerwheel-proxy.8 \
 	644:tools/proxy/timerwheel-proxy.service:$(UNITDIR)/timerwheel-proxy.service \
-	644:tools/install/60-timerwheel.rules:$(UDEVDIR)/rules.d/60-timerwheel.rules \
-	644:tools/install/modules-load.conf:$(MODULESLOADDIR)/timerwheel.conf \
-	644:tools/install/sysusers.conf:$(SYSUSERSDIR)/timerwheel.conf
+	644:packaging/60-timerwheel.rules:$(UDEVDIR)/rules.d/60-timerwheel.rules \
+	644:packaging/modules-load.conf:$(MODULESLOADDIR)/timerwheel.conf \
+	644:packaging/sysusers.conf:$(SYSUSERSDIR)/timerwheel.conf
 
-# What tools/lib installs.
+# What lib installs.
 INSTALLED_LIBRARY := $(INCLUDEDIR)/linux/timerwheel.h $(INCLUDEDIR)/timerwheel.h \
 	$(INCLUDEDIR)/timerwheel-mapped.h $(LIBDIR)/libtimerwheel.so.1 \
 	$(LIBDIR)/libtimerwheel.so $(LIBDIR)/libtimerwheel.a $(LIBDIR)/pkgconfig/timerwheel.pc
@@ -70,8 +70,8 @@ define newline
 endef
 
 installable:
-	@tools/vm/need gcc libc6-dev make
-	$(call build,tools/lib)
+	@scripts/vm/need gcc libc6-dev make
+	$(call build,lib)
 	@$(MAKE) $(if $(V),,-s) -C tools timerwheel/timerwheel proxy/timerwheel-proxy
 
 install: installable ## Install headers, library, tools, manuals and rules (PREFIX, DESTDIR)
@@ -80,9 +80,9 @@ install: installable ## Install headers, library, tools, manuals and rules (PREF
 	@sed -i 's|/usr/sbin/|$(SBINDIR)/|' $(DESTDIR)$(UNIT)
 	@umask 022 && [ -e $(DESTDIR)$(CONFIG_INSTALLED) ] || \
 		install -D -m 644 $(CONFIG) $(DESTDIR)$(CONFIG_INSTALLED)
-	@umask 022 && $(MAKE) -s -C tools/lib install DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' \
+	@umask 022 && $(MAKE) -s -C lib install DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' \
 		PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)'
-	@$(if $(DESTDIR),,tools/install/settle)
+	@$(if $(DESTDIR),,packaging/settle)
 
 uninstall: ## Remove what install has installed, with the same PREFIX and DESTDIR
 	@rm -f $(foreach f,$(INSTALLED),$(DESTDIR)$(call part,3,$f)) \
@@ -91,26 +91,26 @@ uninstall: ## Remove what install has installed, with the same PREFIX and DESTDI
 	@for folder in $(addprefix $(DESTDIR),$(INSTALLED_FOLDERS)); do \
 		[ ! -d $$folder ] || rmdir --ignore-fail-on-non-empty $$folder; \
 	done
-	@$(if $(DESTDIR),,tools/install/settle)
+	@$(if $(DESTDIR),,packaging/settle)
 
 modules_install: ## Build the module for the kernel with the headers in KDIR and install it
-	@DESTDIR='$(DESTDIR)' tools/install/modules '$(KDIR)'
+	@DESTDIR='$(DESTDIR)' packaging/modules '$(KDIR)'
 
 modules_uninstall: ## Take it out of that kernel's modules again
-	@DESTDIR='$(DESTDIR)' tools/install/modules --remove '$(KDIR)'
+	@DESTDIR='$(DESTDIR)' packaging/modules --remove '$(KDIR)'
 
 dkms-install: ## Have DKMS build the module, for each kernel to come as well
-	@SOURCES='$(MODULE_SOURCES)' tools/install/dkms
+	@SOURCES='$(MODULE_SOURCES)' packaging/dkms
 
 dkms-remove: ## Take it out of DKMS and all kernels again
-	@tools/install/dkms --remove
+	@packaging/dkms --remove
 
 dkms-source: # For the package, which hands them to DKMS itself
 	@$(foreach f,$(MODULE_SOURCES), \
 		umask 022 && install -D -m 644 $f $(DESTDIR)/usr/src/timerwheel-$(VERSION)/$f$(newline)@)
 
 deb: ## Build Debian packages into build/deb
-	@tools/install/deb
+	@packaging/deb
 
 .PHONY: install uninstall installable modules_install modules_uninstall dkms-install \
 	dkms-remove dkms-source deb

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the tests in tools/install: test points in KTAP. Source it.
+# Shared by the tests in packaging: test points in KTAP. Source it.
 
 number=0 failed=0
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the examples in the manuals take for granted that are not whole programs: tools/lint/manuals
+ * What the examples in the manuals take for granted that are not whole programs: scripts/lint/manuals
  * compiles each of them inside of a function, behind this.
  */
 #define _GNU_SOURCE

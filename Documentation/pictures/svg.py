@@ -117,7 +117,7 @@ class Picture:
         head = [
             '<?xml version="1.0" encoding="UTF-8"?>',
             "<!-- SPDX-License-Identifier: GPL-2.0 -->",
-            "<!-- Made by tools/doc/draw from the constants of the source. -->",
+            "<!-- Made by Documentation/pictures/draw from the constants of the source. -->",
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}"'
             f' height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
             f' font-family="{FONT}">',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the scripts in tools/lint. Each of them prints what it finds fault
+# Shared by the scripts in scripts/lint. Each of them prints what it finds fault
 # with, and its exit status says if there was anything. Source it.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"

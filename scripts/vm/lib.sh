@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the scripts in tools/vm and tools/lint: where things are, and how
+# Shared by the scripts in scripts/vm and scripts/lint: where things are, and how
 # to speak to the user. Source it; it runs nothing and prints nothing.
 
 # shellcheck disable=SC2034 # used by those who source this
@@ -58,7 +58,7 @@ note()
 	printf '[%4d s] %s\n' $((EPOCHSECONDS - TW_BEGAN)) "$*"
 }
 
-# words [PREFIX]: a line of tools/vm/ktap, made readable.
+# words [PREFIX]: a line of scripts/vm/ktap, made readable.
 words()
 {
 	local name passed failed skipped seconds reason

@@ -3,9 +3,9 @@
 #
 # usage: mutants.sh [--count] [--first N] MODULE BUILD COMPILE...
 #
-# Does the test notice faults in the files below? See ../lib/mutants.sh.
+# Does the test notice faults in the files below? See ../mutants.sh.
 set -u
-. "$(dirname "$0")/../lib/mutants.sh"
+. "$(dirname "$0")/../mutants.sh"
 
 area=table
 files=(table.c memory.c ops.c wheel.c events.c flow.c ring.c log.c table.h ops.h deliver.h cpu.h deadlines.h clock.h log.h)

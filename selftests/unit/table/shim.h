@@ -2,10 +2,10 @@
 /*
  * As much of the kernel as the module's table, operations, events and ring need, for one thread
  * that nothing interrupts. It goes before everything else, and the kernel's headers that are
- * named in the module and are not in selftests/wheel/shim/ are empty. So what is missing here
+ * named in the module and are not in selftests/unit/wheel/shim/ are empty. So what is missing here
  * shows as an error of the compiler, and one line in the section it belongs to is the cure.
  *
- * For the test in this folder, which says SHIM_TEST, and for tools/lines, where it must cost
+ * For the test in this folder, which says SHIM_TEST, and for bench/lines, where it must cost
  * what the kernel's own does.
  */
 #ifndef SHIM_H

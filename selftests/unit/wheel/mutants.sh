@@ -3,9 +3,9 @@
 #
 # usage: mutants.sh [--count] [--first N] MODULE BUILD COMPILE...
 #
-# Does the test notice faults in wheel.c and slots.h? See ../lib/mutants.sh.
+# Does the test notice faults in wheel.c and slots.h? See ../mutants.sh.
 set -u
-. "$(dirname "$0")/../lib/mutants.sh"
+. "$(dirname "$0")/../mutants.sh"
 
 area=wheel
 files=(wheel.c slots.h)
