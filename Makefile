@@ -22,34 +22,39 @@ define build
 	@$(MAKE) $(if $(V),,-s) -C $(1)
 endef
 
-all: module tools selftests ## Build the module, the tools and the selftests
+all: module tools selftests ## Build the module and all programs
 
 module: ## Build timerwheel.ko for the kernel with the headers in KDIR
-	@ko=$$(tools/vm/module '$(KDIR)') && { cmp -s $$ko timerwheel.ko || cp $$ko .; }
+	@ko=$$(scripts/vm/module '$(KDIR)') && { cmp -s $$ko timerwheel.ko || cp $$ko .; }
 
-tools: | need-build ## Build the programs in tools/
+lib: | need-build ## Build the library and its examples
+	$(call build,lib)
+	$(call build,lib/examples)
+
+tools: lib ## Build the programs in tools/ and bench/
 	$(call build,tools)
+	$(call build,bench)
 
 selftests: | need-build ## Build the programs in selftests/
 	$(call build,selftests)
 
 load: ## Build the module for this machine's kernel and load it
-	@tools/load
+	@scripts/load
 
 unload: ## Take the module out of this machine's kernel
-	@tools/load --unload
+	@scripts/load --unload
 
 demo: tools ## Show what it does: a million timeouts, and a server with real clients
 	@tools/demo/run
 
 check: ## Run all tests: lint, the wheel in user space, fuzzing, guests
-	@tools/vm/check
+	@scripts/vm/check
 
 check-quick: ## Run the tests that take less than a few minutes
-	@tools/vm/check --quick
+	@scripts/vm/check --quick
 
 check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (built once)
-	@tools/vm/check-debug --fuzz $(FUZZ_SECONDS) --race $(RACE_SECONDS)
+	@scripts/vm/check-debug --fuzz $(FUZZ_SECONDS) --race $(RACE_SECONDS)
 
 check-model: ## Prove the hand-over of timers between CPUs in a model checker
 	@selftests/model/check
@@ -58,32 +63,34 @@ check-mutants: ## Put faults into the module: do the tests in guests notice each
 	@selftests/mutants/run
 
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
-	@tools/vm/matrix
+	@scripts/vm/matrix
 
 bench: ## Measure what timeouts cost, beside every peer: tables and plots (QUICK=1, TWICE=1)
-	@tools/bench/run $(if $(QUICK),--quick) $(if $(TWICE),--twice)
+	@bench/run $(if $(QUICK),--quick) $(if $(TWICE),--twice)
 
 bench-quick: ## The same with a tenth of the timers, in some minutes
-	@tools/bench/run --quick $(if $(TWICE),--twice)
+	@bench/run --quick $(if $(TWICE),--twice)
 
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts, manuals
-	@tools/lint/run
+	@scripts/lint/run
 
 lines: ## Count the instructions and the lines of memory of each operation (valgrind, a minute)
-	@tools/lines/run
+	@bench/lines/run
 
-include tools/install/install.mk
+include packaging/install.mk
 
 clean: ## Remove what was built; what was fetched stays
 	@rm -rf build timerwheel.ko
+	@$(MAKE) -s -C lib clean
 	@$(MAKE) -s -C tools clean
+	@$(MAKE) -s -C bench clean
 	@$(MAKE) -s -C selftests clean
 
 help: ## Print this list
 	@sed -n 's/^\([a-z_-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 need-build:
-	@tools/vm/need build
+	@scripts/vm/need build
 
-.PHONY: all module tools selftests load unload demo check check-quick check-debug check-model \
+.PHONY: all module lib tools selftests load unload demo check check-quick check-debug check-model \
 	check-matrix check-mutants bench bench-quick lint lines clean help need-build

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The timing wheel: slots, levels and bitmaps. It takes no locks, reads no clock, allocates nothing
- * and accesses no user memory, so it also builds in user space (selftests/wheel). The caller
+ * and accesses no user memory, so it also builds in user space (selftests/unit/wheel). The caller
  * serialises all calls on one wheel.
  *
  * Levels and slots

@@ -3,7 +3,7 @@
  * The deadline table: a store in mapped memory puts a timer off.
  */
 #include "tw_test.h"
-#include "../tools/lib/timerwheel-mapped.h"
+#include "../lib/timerwheel-mapped.h"
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Helpers for the tests of tools/lib. They are built twice: for wheels of the device and, with
+ * Helpers for the tests of lib. They are built twice: for wheels of the device and, with
  * PROCESS defined, for wheels inside the process, which need no module.
  */
 #ifndef LIBRARY_H
@@ -32,7 +32,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-#include "../tools/lib/timerwheel.h"
+#include "../lib/timerwheel.h"
 #include "lib/wrap.h"
 
 /* As in tw_test.h. */

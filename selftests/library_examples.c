@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The examples in tools/lib/examples: a wheel in the loops of others. They see themselves whether
+ * The examples in lib/examples: a wheel in the loops of others. They see themselves whether
  * all went well.
  */
 #include "library.h"
 
 /* Where they are in a guest; elsewhere TW_EXAMPLES in the environment says */
-#define EXAMPLES	"/tools/lib/examples"
+#define EXAMPLES	"/examples"
 
 FIXTURE(loop)
 {

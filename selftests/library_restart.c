@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A daemon that is killed and comes back with its million timers: tools/lib/examples/restart,
+ * A daemon that is killed and comes back with its million timers: lib/examples/restart,
  * under a service manager in a few lines that keeps its descriptor, as systemd does.
  */
 #include "library.h"
 #include <sys/un.h>
 
-#define EXAMPLE	"/tools/lib/examples/restart"
+#define EXAMPLE	"/lib/examples/restart"
 
 struct manager {
 	char folder[32];		/* ours alone */

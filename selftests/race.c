@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 #include "tw_test.h"
-#include "../tools/lib/timerwheel-mapped.h"
+#include "../lib/timerwheel-mapped.h"
 
 #define VERSIONS	(8U << 20)	/* when they are used up, a scenario ends */
 #define BATCH		8		/* elements in a call, at most */

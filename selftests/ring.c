@@ -3,7 +3,7 @@
  * The event ring: events in mapped memory, without a call.
  */
 #include "tw_test.h"
-#include "../tools/lib/timerwheel-mapped.h"
+#include "../lib/timerwheel-mapped.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * fell due by BOOTTIME or REALTIME meanwhile is delivered at resume, what MONOTONIC has not
  * reached is not.
  *
- * Only in a guest made for it (tools/vm/run --suspend, which sets TW_SUSPEND): it sleeps to RAM
+ * Only in a guest made for it (scripts/vm/run --suspend, which sets TW_SUSPEND): it sleeps to RAM
  * until its RTC rings, and to idle until ttyS3 has a byte. As nobody writes to that line, it is
  * turned back on itself: a byte written to it is told of when four times a character's time
  * have passed, which at some 3 baud is a few seconds. In such a guest CLOCK_MONOTONIC goes on
@@ -77,7 +77,7 @@ FIXTURE_SETUP(suspend)
 	self->line = -1;
 	self->cannot = NULL;
 	if (!getenv("TW_SUSPEND"))
-		self->cannot = "not in a guest that can be suspended: tools/vm/run --suspend";
+		self->cannot = "not in a guest that can be suspended: scripts/vm/run --suspend";
 	else if (access(STATE, W_OK) || access(ALARM, W_OK))
 		self->cannot = "this kernel cannot suspend, or has no RTC";
 	self->asking = dev_open(O_NONBLOCK);
@@ -281,7 +281,7 @@ FIXTURE_SETUP(alarm)
 	self->fd = -1;
 	self->cannot = NULL;
 	if (!getenv("TW_SUSPEND"))
-		self->cannot = "not in a guest that can be suspended: tools/vm/run --suspend";
+		self->cannot = "not in a guest that can be suspended: scripts/vm/run --suspend";
 	else if (access(STATE, W_OK) || tw_file_write("/sys/power/mem_sleep", "deep"))
 		self->cannot = "this kernel cannot suspend to RAM";
 	if (self->cannot)

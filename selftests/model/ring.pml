@@ -2,7 +2,7 @@
 /*
  * The event ring: does each event arrive, once and in order, and is the reader awake, or about to
  * be woken, while one waits? module/ring.c, flow.c: tw_flow_from_list(), events.c: tw_events_wake();
- * tools/lib/timerwheel-mapped.h: timerwheel_ring_take(), timerwheel_ring_sleep().
+ * lib/timerwheel-mapped.h: timerwheel_ring_take(), timerwheel_ring_sleep().
  *
  * PRODUCERS (runs, passes) each queue EVENTS events, let them flow into a ring of LENGTH, and wake.
  * One reader takes events, asks for more to flow, sleeps in poll; with EDGE in epoll, edge-triggered:

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See bench.h. This file: options; which workloads, at which sizes. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+struct options options = {
+	.most = 1000000,
+	.budget = 300 * NSEC_PER_MSEC,
+	.idle_budget = 30 * NSEC_PER_SEC,
+	.longest_life = 24 * HOUR,
+};
+
+const struct facility *facility;
+
+static const char usage_text[] =
+"usage: bench [OPTION]... FACILITY\n"
+"       bench --list\n"
+"\n"
+"What timeouts cost with one of the facilities that keep them, such as timerwheel,\n"
+"timerfd or libevent. Needs root. For figures that mean something run it where a\n"
+"nanosecond is an instruction: bench/run does that, for all facilities.\n"
+"\n"
+"  -n, --most N      timers pending at most (1M)\n"
+"  -q, --quick       100k timers at most, shorter workloads, no life of 24 h\n"
+"  -o, --only WHAT   ops, expire, lateness, burst, many, retransmit, idle, cache, calls or\n"
+"                    passes\n"
+"  -l, --list        the facilities; of those that were not built, what was missing\n"
+"  -V, --version     the version\n"
+"  -h, --help        this text\n"
+"\n"
+"Idle timeouts, cache and the lives of timers last for up to a day: they run only where\n"
+"idle time is skipped, which TW_ICOUNT=1 in the environment says.\n"
+"\n"
+"Progress goes to stderr. The results go to stdout, with tabs between the cells: facility,\n"
+"operation, pending, batch, value, unit, clock. What was skipped has `-' for a value, and says\n"
+"why instead of a unit.\n";
+
+/* What a workload is like, or needs. */
+#define LONG_IDLE	1	/* hours in which little happens */
+#define ANY_DEADLINE	2	/* timers with different timeouts */
+#define OPERATIONS	4	/* it is about them, not about expiring */
+#define ONE_THREAD	8
+#define OUR_DEVICE	16
+#define DESCRIPTORS	32	/* many of them: our device, timerfd */
+
+static const struct workload {
+	const char *name;
+	void (*run)(void);
+	unsigned int flags;
+} workloads[] = {
+	{ "ops", bench_ops, OPERATIONS },
+	{ "expire", bench_expire, ANY_DEADLINE },
+	{ "lateness", bench_lateness, ANY_DEADLINE },
+	{ "burst", bench_burst, ANY_DEADLINE | ONE_THREAD },
+	{ "many", bench_many, DESCRIPTORS },
+	{ "retransmit", bench_retransmit, OPERATIONS | ONE_THREAD },
+	{ "idle", bench_idle, OPERATIONS | ONE_THREAD | LONG_IDLE },
+	{ "cache", bench_cache, ANY_DEADLINE | LONG_IDLE },
+	{ "calls", bench_calls, OUR_DEVICE },
+	{ "passes", bench_passes, OUR_DEVICE },
+};
+
+__u32 bearable(const char *workload, __u32 wanted)
+{
+	__u32 most = facility->most;
+
+	/* A quick run does less of what is slow, too. */
+	if (most && options.most < 1000000)
+		most /= 1000000 / options.most;
+	if (!most || most >= wanted)
+		return wanted;
+	skipped(workload, wanted, "%s", facility->why);
+	return most;
+}
+
+__u32 usual_batch(void)
+{
+	return facility->batches ? BATCH : 1;
+}
+
+static void list(void)
+{
+	int i;
+
+	for (i = 0; facilities[i]; i++)
+		printf("%s\t%s\n", facilities[i]->name, facilities[i]->missing ?: "");
+}
+
+static const struct workload *workload_named(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(workloads); i++) {
+		if (!strcmp(workloads[i].name, name))
+			return &workloads[i];
+	}
+	die("there is no workload %s; see --help", name);
+}
+
+/* Why a workload is not for this facility, or not here; NULL: it is. */
+static const char *not_for_it(unsigned int flags)
+{
+	if (flags & LONG_IDLE && !options.skips_idle)
+		return "takes hours where idle time is not skipped";
+	if (flags & ANY_DEADLINE && facility->one_timeout)
+		return "all its timers have the same timeout";
+	if (flags & OPERATIONS && facility->expiry_only)
+		return "no different from exact deadlines: only expiring is";
+	if (flags & ONE_THREAD && facility->threads > 1)
+		return "a workload of one thread";
+	return NULL;
+}
+
+static void measure(const struct workload *only)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(workloads); i++) {
+		const struct workload *w = &workloads[i];
+		const char *why_not;
+
+		if (only && only != w)
+			continue;
+		if (w->flags & OUR_DEVICE && facility != &facility_timerwheel)
+			continue;
+		if (w->flags & DESCRIPTORS && facility != &facility_timerwheel &&
+		    facility != &facility_timerwheel_mapped && facility != &facility_timerfd)
+			continue;
+		why_not = not_for_it(w->flags);
+		if (why_not)
+			skipped(w->name, 0, "%s", why_not);
+		else
+			w->run();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "most", required_argument, NULL, 'n' },
+		{ "quick", no_argument, NULL, 'q' },
+		{ "only", required_argument, NULL, 'o' },
+		{ "list", no_argument, NULL, 'l' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	const struct workload *only = NULL;
+	__u64 n;
+	int c;
+
+	progname = "bench";
+	options.skips_idle = getenv("TW_ICOUNT");
+	while ((c = getopt_long(argc, argv, "n:qo:lVh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'n':
+			if (!parse_count(optarg, &n) || n < 10000 || n > 4000000)
+				die("--most wants a number from 10k to 4M, not '%s'", optarg);
+			options.most = n;
+			break;
+		case 'q':
+			options.most = 100000;
+			options.budget = 20 * NSEC_PER_MSEC;
+			options.idle_budget = 2500 * NSEC_PER_MSEC;
+			options.longest_life = HOUR;
+			break;
+		case 'o':
+			only = workload_named(optarg);
+			break;
+		case 'l':
+			list();
+			return EXIT_SUCCESS;
+		case 'V':
+			say_version();
+			return EXIT_SUCCESS;
+		case 'h':
+			fputs(usage_text, stdout);
+			return EXIT_SUCCESS;
+		default:
+			die("try --help");
+		}
+	}
+	if (optind != argc - 1)
+		die("which facility, one? Try --list or --help");
+	facility = facility_named(argv[optind]);
+	if (!facility)
+		die("there is no facility %s; try --list", argv[optind]);
+	if (facility->missing)
+		die("%s was left out: this was built without %s", facility->name,
+		    facility->missing);
+	if (options.skips_idle)
+		quieten_kernel();
+	measure(only);
+	return EXIT_SUCCESS;
+}

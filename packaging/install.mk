@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What is installed and where to; the top Makefile includes this. Each file is named:
+# one that was not built or is gone is an error, not an omission.
+#
+# PREFIX is /usr/local, where linker, compiler, udev, systemd, man and bash all search;
+# DESTDIR goes before each path, for packages.
+
+include scripts/version.mk
+
+PREFIX		?= /usr/local
+BINDIR		?= $(PREFIX)/bin
+SBINDIR		?= $(PREFIX)/sbin
+INCLUDEDIR	?= $(PREFIX)/include
+LIBDIR		?= $(PREFIX)/lib
+MANDIR		?= $(PREFIX)/share/man
+COMPLETIONDIR	?= $(PREFIX)/share/bash-completion/completions
+UDEVDIR		?= $(PREFIX)/lib/udev
+MODULESLOADDIR	?= $(PREFIX)/lib/modules-load.d
+SYSUSERSDIR	?= $(PREFIX)/lib/sysusers.d
+UNITDIR		?= $(PREFIX)/lib/systemd/system
+# Where the unit looks, whatever the PREFIX.
+DEFAULTDIR	?= /etc/default
+
+# mode:file:where to
+INSTALLED := \
+	755:tools/timerwheel/timerwheel:$(BINDIR)/timerwheel \
+	755:tools/proxy/timerwheel-proxy:$(SBINDIR)/timerwheel-proxy \
+	644:tools/timerwheel/completion.bash:$(COMPLETIONDIR)/timerwheel \
+	644:Documentation/man/timerwheel.1:$(MANDIR)/man1/timerwheel.1 \
+	644:Documentation/man/libtimerwheel.3:$(MANDIR)/man3/libtimerwheel.3 \
+	644:Documentation/man/timerwheel.4:$(MANDIR)/man4/timerwheel.4 \
+	644:Documentation/man/timerwheel-porting.7:$(MANDIR)/man7/timerwheel-porting.7 \
+	644:Documentation/man/timerwheel-proxy.8:$(MANDIR)/man8/timerwheel-proxy.8 \
+	644:tools/proxy/timerwheel-proxy.service:$(UNITDIR)/timerwheel-proxy.service \
+	644:packaging/60-timerwheel.rules:$(UDEVDIR)/rules.d/60-timerwheel.rules \
+	644:packaging/modules-load.conf:$(MODULESLOADDIR)/timerwheel.conf \
+	644:packaging/sysusers.conf:$(SYSUSERSDIR)/timerwheel.conf
+
+# What lib installs.
+INSTALLED_LIBRARY := $(INCLUDEDIR)/linux/timerwheel.h $(INCLUDEDIR)/timerwheel.h \
+	$(INCLUDEDIR)/timerwheel-mapped.h $(LIBDIR)/libtimerwheel.so.1 \
+	$(LIBDIR)/libtimerwheel.so $(LIBDIR)/libtimerwheel.a $(LIBDIR)/pkgconfig/timerwheel.pc
+
+# The unit says where Debian has the proxy.
+UNIT := $(UNITDIR)/timerwheel-proxy.service
+
+# What the machine's owner may change: what is there already stays, and is taken away only as
+# it came.
+CONFIG := tools/proxy/timerwheel-proxy.default
+CONFIG_INSTALLED := $(DEFAULTDIR)/timerwheel-proxy
+
+# Folders that are there only for such files; uninstall takes them away when empty.
+INSTALLED_FOLDERS := $(INCLUDEDIR)/linux $(LIBDIR)/pkgconfig $(UDEVDIR)/rules.d $(UDEVDIR) \
+	$(MODULESLOADDIR) $(SYSUSERSDIR) $(UNITDIR) $(dir $(UNITDIR)) $(COMPLETIONDIR) \
+	$(dir $(COMPLETIONDIR)) $(foreach n,1 3 4 7 8,$(MANDIR)/man$n)
+
+# What the module is built from, for DKMS.
+MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, \
+	main.c file.c map.c ioctl.c setup.c batch.c scan.c ops.c table.c memory.c user.c \
+	engine.c cpu.c wheel.c alarm.c clockset.c events.c flow.c ring.c log.c monitor.c stats.c \
+	alarm.h clock.h clockset.h compat.h cpu.h deadlines.h deliver.h engine.h events.h flow.h \
+	internal.h log.h map.h memory.h monitor.h ops.h ring.h run.h slots.h stats.h table.h \
+	timer.h trace.h user.h wheel.h)
+
+part = $(word $(1),$(subst :, ,$(2)))
+
+define newline
+
+
+endef
+
+installable:
+	@scripts/vm/need gcc libc6-dev make
+	$(call build,lib)
+	@$(MAKE) $(if $(V),,-s) -C tools timerwheel/timerwheel proxy/timerwheel-proxy
+
+install: installable ## Install headers, library, tools, manuals and rules (PREFIX, DESTDIR)
+	@$(foreach f,$(INSTALLED), \
+		umask 022 && install -D -m $(call part,1,$f) $(call part,2,$f) $(DESTDIR)$(call part,3,$f)$(newline)@)
+	@sed -i 's|/usr/sbin/|$(SBINDIR)/|' $(DESTDIR)$(UNIT)
+	@umask 022 && [ -e $(DESTDIR)$(CONFIG_INSTALLED) ] || \
+		install -D -m 644 $(CONFIG) $(DESTDIR)$(CONFIG_INSTALLED)
+	@umask 022 && $(MAKE) -s -C lib install DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' \
+		LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)'
+	@$(if $(DESTDIR),,packaging/settle)
+
+uninstall: ## Remove what install has installed, with the same PREFIX and DESTDIR
+	@rm -f $(foreach f,$(INSTALLED),$(DESTDIR)$(call part,3,$f)) \
+		$(addprefix $(DESTDIR),$(INSTALLED_LIBRARY))
+	@! cmp -s $(CONFIG) $(DESTDIR)$(CONFIG_INSTALLED) || rm $(DESTDIR)$(CONFIG_INSTALLED)
+	@for folder in $(addprefix $(DESTDIR),$(INSTALLED_FOLDERS)); do \
+		[ ! -d $$folder ] || rmdir --ignore-fail-on-non-empty $$folder; \
+	done
+	@$(if $(DESTDIR),,packaging/settle)
+
+modules_install: ## Build the module for the kernel with the headers in KDIR and install it
+	@DESTDIR='$(DESTDIR)' packaging/modules '$(KDIR)'
+
+modules_uninstall: ## Take it out of that kernel's modules again
+	@DESTDIR='$(DESTDIR)' packaging/modules --remove '$(KDIR)'
+
+dkms-install: ## Have DKMS build the module, for each kernel to come as well
+	@SOURCES='$(MODULE_SOURCES)' packaging/dkms
+
+dkms-remove: ## Take it out of DKMS and all kernels again
+	@packaging/dkms --remove
+
+dkms-source: # For the package, which hands them to DKMS itself
+	@$(foreach f,$(MODULE_SOURCES), \
+		umask 022 && install -D -m 644 $f $(DESTDIR)/usr/src/timerwheel-$(VERSION)/$f$(newline)@)
+
+deb: ## Build Debian packages into build/deb
+	@packaging/deb
+
+.PHONY: install uninstall installable modules_install modules_uninstall dkms-install \
+	dkms-remove dkms-source deb
