@@ -245,7 +245,7 @@ struct tw_cpu {
  *	lock
  * @clock_set_at: when the last of them was noticed, by that clock
  * @woken: how many of them readers were woken for
- * @wake_armed: some CPU part has a @wake_at
+ * @wake_armed: some base has a @wake_at
  * @wakeups: wake-ups sent
  * @readers: who waits
  * @fasync: who wants SIGIO

@@ -720,7 +720,7 @@ TEST_F(wheel, fdinfo_is_stats)
 	close(fd);
 }
 
-/* How many hrtimers of the engine are started; -1: that cannot be told here */
+/* How many hrtimers of the engine are started; -1: unknown, /proc/timer_list cannot be read */
 static int hrtimers_started(void)
 {
 	FILE *f = fopen("/proc/timer_list", "re");
@@ -735,7 +735,7 @@ static int hrtimers_started(void)
 	return n;
 }
 
-/* With the last wheel on a clock its hrtimer is cancelled: nothing due, nothing runs. */
+/* The hrtimer of a clock is cancelled when the last wheel on it is closed. */
 TEST_F(wheel, close_stops_the_hrtimer)
 {
 	static const __u32 clocks[] = {
@@ -756,7 +756,7 @@ TEST_F(wheel, close_stops_the_hrtimer)
 	}
 }
 
-/* What was started for a wheel that is gone does not count as started for the next one. */
+/* An hrtimer cancelled with one wheel is started again for the next. */
 TEST_F(wheel, close_and_arm_later)
 {
 	static const __u32 clocks[] = {
@@ -782,7 +782,7 @@ TEST_F(wheel, close_and_arm_later)
 
 #define USERS	20000
 
-/* So many users come, arm a timer, and go. 0 or what went wrong */
+/* USERS users, one after another, open a wheel, arm a timer and close it. Returns 0 or -errno. */
 static int users_come_and_go(void)
 {
 	int i, fd, ret;
@@ -801,7 +801,7 @@ static int users_come_and_go(void)
 	return 0;
 }
 
-/* Memory of the kernel in kB, when it has not become less for a second */
+/* Unreclaimable slab memory in kB, once it has not decreased for a second */
 static long long kernel_memory(void)
 {
 	long long least = LLONG_MAX, now;

@@ -173,7 +173,7 @@ FIXTURE_VARIANT(rest) {
 	int clocks;
 };
 
-/* More than a firing may do; the same of three hrtimers */
+/* More work than fits in the budget of a firing; the same with three hrtimers */
 FIXTURE_VARIANT_ADD(rest, users_50) { 50, 1 };
 FIXTURE_VARIANT_ADD(rest, users_90_clocks_3) { 90, 3 };
 
@@ -201,8 +201,8 @@ FIXTURE_TEARDOWN(rest)
 }
 
 /*
- * None of the users has so much that the thread goes on with it. A task with the highest priority
- * waits for one firing at a time, although more is due, or the next timer is, before it has ended.
+ * No user has enough work for a deferral to the thread. A task with the highest priority is
+ * interrupted for one firing at a time, although more timers are due when the firing ends.
  */
 TEST_F_TIMEOUT(rest, is_kept, TIMEOUT)
 {
@@ -345,8 +345,8 @@ TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 }
 
 /*
- * The thread goes on with the load: a task with the highest priority loses one firing. Not so where
- * each user has little work.
+ * The load is deferred to the thread, so a task with the highest priority loses only one firing.
+ * The work of a user who has little of it is not deferred.
  */
 TEST_F_TIMEOUT(share, of_a_fifo_task, TIMEOUT)
 {
@@ -463,8 +463,8 @@ FIXTURE_TEARDOWN(alone)
 }
 
 /*
- * The thread takes two thirds of a CPU that nobody else wants, and no more. The user's other wheel
- * has its turns among those of the burst, and another user does not see it.
+ * The thread uses two thirds of an otherwise idle CPU, and no more. The user's other wheel has its
+ * turns among those of the burst. Another user's timers are not late.
  */
 TEST_F_TIMEOUT(alone, is_done_soon, TIMEOUT)
 {
@@ -525,9 +525,9 @@ FIXTURE_TEARDOWN(order)
 }
 
 /*
- * Many wheels of a user have work at the same time. Each soon has a turn, although some of them
- * always have more: those had 52 turns of 64 timers until then. And not all of them were listed at
- * once, with the engine's lock held: then it would have been 8.
+ * Many wheels of a user have work at the same time. Each has a turn soon, although some always
+ * have more work: those had 52 turns of 64 timers before the last wheel had its first. It would
+ * have been 8 if all wheels had been listed at once, with the engine's lock held.
  */
 TEST_F_TIMEOUT(order, of_turns, TIMEOUT)
 {
@@ -560,7 +560,7 @@ TEST_F_TIMEOUT(order, of_turns, TIMEOUT)
 
 /* --- The engine's thread -------------------------------------------------------------- */
 
-/* That of @cpu; 0: there is none */
+/* PID of the engine's thread of @cpu; 0: there is none */
 static pid_t engine_thread(int cpu)
 {
 	char want[32], path[300], comm[32];
@@ -592,7 +592,7 @@ static long long sleeps(pid_t pid)
 	return tw_file_number(path, "\nvoluntary_ctxt_switches:");
 }
 
-/* Ordinary tasks do not make it late, and real-time tasks do not wait for it. */
+/* The thread runs before ordinary tasks, and after all real-time tasks. */
 TEST(thread_priority)
 {
 	struct sched_param param = { 0 };
@@ -604,7 +604,7 @@ TEST(thread_priority)
 	EXPECT_EQ(1, param.sched_priority);
 }
 
-/* Bursts that are short are done in the firing, however many: only a long one wakes the thread. */
+/* Short bursts are expired in the firing, however many. Only a long one wakes the thread. */
 TEST(thread_sleeps)
 {
 	static struct timerwheel_add add[1024];

@@ -1871,8 +1871,9 @@ static void *begins(void *arg)
 }
 
 /*
- * @n threads begin on a CPU of a wheel while SETUP has it locked: they wait, and then make one CPU
- * part, with the settings that were granted meanwhile. What it takes shows that.
+ * @n threads use a wheel on a CPU without a base while SETUP holds the file's mutex. They wait and
+ * then create one base, with the settings that SETUP has granted. The memory charged for it shows
+ * that.
  */
 static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel_setup setup, int n)
 {
@@ -1892,7 +1893,7 @@ static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel
 	for (round = 0; round < 20; round++) {
 		fd = dev_open(O_NONBLOCK);
 		ASSERT_EQ(0, tw_pin(1));
-		/* there is a part already, and so SETUP waits for a grace period */
+		/* there is a base already, and so SETUP waits for a grace period */
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 		go = false;
 		for (i = 0; i < n; i++) {
@@ -1905,7 +1906,7 @@ static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel
 		ASSERT_EQ(0, dev_setup(fd, &arg));
 		for (i = 0; i < n; i++)
 			ASSERT_EQ(0, pthread_join(b[i].id, NULL));
-		/* if all were before SETUP there is none now */
+		/* if all of them came before SETUP there is none now */
 		ASSERT_EQ(0, tw_pin(0));
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 		ASSERT_EQ(0, tw_stats(fd, &st));
@@ -1921,7 +1922,7 @@ TEST_F(setup, begun_by_two)
 	begin_meanwhile(_metadata, (struct timerwheel_setup){ }, 2);
 }
 
-/* With fewer slots than by default: more would be written behind a part that has too few. */
+/* Fewer slots than by default: with more, the lists would not fit in a base of the wrong size. */
 TEST_F(setup, begun_meanwhile)
 {
 	if (tw_pin(1))
@@ -2281,14 +2282,14 @@ TEST_F(cap, first_call_in_part)
 		more += 512;
 		ASSERT_TRUE(set_cap(base + more));
 	}
-	/* a CPU part, and pages of the table */
+	/* a base, and pages of the table */
 	EXPECT_LT(2 * 4096, more);
 	EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 	EXPECT_LT(base + more - 512, user_memory(fd));
 	EXPECT_GE(base + more, user_memory(fd));
 }
 
-/* A wheel of which CPU @cpu alone has a part, at the cap: timers 0 to HALF - 1 */
+/* A wheel that has a base on CPU @cpu alone, at the cap: timers 0 to HALF - 1 */
 static int open_at_cap(int cpu)
 {
 	int fd = dev_open(O_NONBLOCK), i;

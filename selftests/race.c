@@ -2233,7 +2233,7 @@ TEST_F_TIMEOUT(offline, arming_after_return, 120)
 #define BUSY_WHEELS	16
 #define BUSY_RING	1024
 
-/* The second CPU has wheels with a timer of the shortest period each. */
+/* The wheels of the second CPU have a timer of the shortest period each. */
 struct busy {
 	int fd[BUSY_WHEELS];
 	struct timerwheel_ring *ring[BUSY_WHEELS];
@@ -2248,7 +2248,7 @@ FIXTURE(busy) {
 	struct busy b;
 };
 
-/* Take all events for @ns, lest the load ends. */
+/* Take all events for @ns: with full rings the load would end. */
 static void busy_take(struct busy *b, __u64 ns)
 {
 	__u64 until = tw_now(CLOCK_MONOTONIC) + ns;
@@ -2325,7 +2325,7 @@ static void *busy_offline(void *arg)
 	return NULL;
 }
 
-/* The CPU goes offline: what its thread had to do is done elsewhere, and nothing twice. */
+/* The CPU goes offline: the work of its thread is done elsewhere, and nothing twice. */
 TEST_F_TIMEOUT(busy, cpu_goes_offline, 120)
 {
 	struct thread t = { .w = &world, .cpu = world.cpu[0] };
@@ -2340,7 +2340,7 @@ TEST_F_TIMEOUT(busy, cpu_goes_offline, 120)
 		busy_take(b, 10 * MSEC);
 	pthread_join(t.id, NULL);
 	ASSERT_TRUE(t.done);
-	/* what had come until then */
+	/* events from before that */
 	busy_take(b, 200 * MSEC);
 	memcpy(before, b->got, sizeof(before));
 	busy_take(b, SEC);
@@ -2353,9 +2353,9 @@ TEST_F_TIMEOUT(busy, cpu_goes_offline, 120)
 #define CLOSED_TIMERS	5000
 
 /*
- * A wheel is closed from another CPU in the middle of its burst, sometimes while it has a turn:
- * that one is the last. Otherwise it would wait for its last timer, in a queue that is freed: the
- * kernel complains of that.
+ * A wheel is closed from another CPU in the middle of its burst, sometimes during a turn, which
+ * must be the last. Otherwise the base would go back to a queue that is freed, to wait for its last
+ * timer, and the kernel would warn.
  */
 TEST(closed_in_its_turn)
 {

@@ -1882,7 +1882,7 @@ TEST_F(set, told_asleep)
 	close(a[1].fd);
 }
 
-/* Who sets the clock lets no other task run: whatever fires because of it comes after its event */
+/* The task that sets the clock keeps the CPU. Timers that fire because of it follow its event. */
 TEST_F(set, told_ahead)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 2);

@@ -289,8 +289,8 @@ static inline long long tw_file_number(const char *path, const char *word)
 }
 
 /*
- * Memory that is available, in bytes, and the free pages that each CPU keeps for itself, which may
- * be more than is asked about
+ * Available memory in bytes, including the free pages in per-CPU lists. MemAvailable does not count
+ * those, and they may be more than what a test measures.
  */
 static inline long long tw_memory_available(void)
 {

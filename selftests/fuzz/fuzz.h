@@ -192,7 +192,7 @@ void arena_flip(const struct arena *arena, __u64 *random);
 
 /* --- Arguments ------------------------------------------------------------------ */
 
-/* The kernel takes arguments of up to a page, and some bytes more show that it takes no larger. */
+/* The kernel accepts arguments of up to a page; some are larger, to see that it refuses them. */
 #define ARG_MORE	512
 #define ARG_ROOM	(65536 + ARG_MORE)	/* with the largest pages that there are */
 
