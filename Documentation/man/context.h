@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What those examples in the manuals need that are not whole programs: scripts/lint/manuals compiles
- * each of them inside a function, after this header.
+ * What those examples in the manuals need that are not whole programs: scripts/lint/manuals
+ * compiles each of them inside a function, after this header.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
