@@ -6,7 +6,7 @@
 #include "library.h"
 #include <sys/un.h>
 
-#define EXAMPLE	"/lib/examples/restart"
+#define EXAMPLE	"/examples/restart"
 
 struct manager {
 	char folder[32];		/* ours alone */
