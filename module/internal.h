@@ -480,7 +480,7 @@ u64 tw_user_memory_max(void);
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait);
 u64 tw_cpu_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
 void tw_cpu_program(struct tw_cpu *cpu);
-bool tw_cpu_run(struct tw_cpu *cpu);
+bool tw_cpu_run(struct tw_cpu *cpu, u64 *mono);
 void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
 bool tw_cpu_reclaim(struct tw_file *file);
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
