@@ -84,6 +84,8 @@ static void many_close(void)
 			munmap(many[i].ring, ring_size(EACH));
 		close(many[i].fd);
 	}
+	if (!is_timerfd())
+		wheel_wait_freed();
 	free(many);
 }
 

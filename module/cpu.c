@@ -33,8 +33,13 @@
 #include "run.h"
 #include "trace.h"
 
-/* Timers handled in an expiry batch, under one hold of the lock: some 5 us. */
-#define TW_BATCH_TIMERS	64U
+/*
+ * Timers handled in an expiry batch, under one hold of the lock: some 10 us, 21 us with a ring and
+ * monitors. The rest of a turn costs as much as ten timers. With batches half as long, expiry would
+ * cost a tenth more.
+ */
+#define TW_BATCH_TIMERS		128U
+#define TW_BATCH_RING_TIMERS	96U
 
 /* After this many batches the rest of an oversized tick is detached: see tw_wheel_collect(). */
 #define TW_DETACH_BATCHES	16U
@@ -101,16 +106,17 @@ static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 {
 	struct tw_cpu *cpu = ctx->cpu;
 	struct tw_wheel *w = &cpu->wheel;
+	bool ring = tw_has_ring(cpu->file);
 	struct tw_due_list due = {};
 	u64 cascades = w->cascades;
 	bool more;
 
 	lockdep_assert_held(&cpu->lock);
-	more = tw_wheel_collect(w, tick, ctx->now, TW_BATCH_TIMERS, tw_is_manual(cpu->file), last,
-				&due);
+	more = tw_wheel_collect(w, tick, ctx->now, ring ? TW_BATCH_RING_TIMERS : TW_BATCH_TIMERS,
+				tw_is_manual(cpu->file), last, &due);
 	if (w->cascades != cascades)
 		trace_timerwheel_cascade(cpu, w->cascades - cascades);
-	if (due.count && tw_has_ring(cpu->file))
+	if (due.count && ring)
 		tw_flow_expire(ctx, &due);
 	else if (due.count)
 		ctx->wake_readers |= tw_events_add(cpu, &due, ctx->now);
@@ -123,29 +129,30 @@ static u64 tw_cpu_handled(const struct tw_cpu *cpu)
 	return cpu->wheel.expired + cpu->wheel.cascades + cpu->wheel.requeues;
 }
 
-/* Count a batch that has ended. @began and @handled are from its begin. */
-static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
+/* Count a batch that has ended. @began and @handled are from its begin. Returns the time. */
+static u64 tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 {
 	struct tw_counts *counts = &cpu->counts;
-	u64 took = ktime_get_ns() - began;
+	u64 now = ktime_get_ns();
 
 	counts->batches++;
 	counts->batch_max_timers = max(counts->batch_max_timers, tw_cpu_handled(cpu) - handled);
-	counts->batch_max_ns = max(counts->batch_max_ns, took);
+	counts->batch_max_ns = max(counts->batch_max_ns, now - began);
+	return now;
 }
 
 /**
  * tw_cpu_run - run one expiry batch of a base, its turn
  * @cpu: the base
+ * @mono: when it begins, in ns of CLOCK_MONOTONIC; is set to when its batch has ended
  *
  * Context: bottom halves off, so that the base is not freed; no lock held.
  * Return: true if the base has more work now. The caller must then give it another turn; until that
  * nothing else starts it.
  */
-bool tw_cpu_run(struct tw_cpu *cpu)
+bool tw_cpu_run(struct tw_cpu *cpu, u64 *mono)
 {
 	struct tw_ctx ctx = { .file = cpu->file, .cpu = cpu };
-	u64 began = ktime_get_ns();
 	bool last, more;
 	u64 handled;
 
@@ -164,7 +171,7 @@ bool tw_cpu_run(struct tw_cpu *cpu)
 		ctx.wake_readers = tw_events_wake_timeout(cpu);
 	last = ++cpu->batches % TW_DETACH_BATCHES == 0;
 	more = tw_cpu_batch(&ctx, tw_cpu_tick(cpu, ctx.now), last);
-	tw_cpu_count_batch(cpu, began, handled);
+	*mono = tw_cpu_count_batch(cpu, *mono, handled);
 	if (more)
 		cpu->programmed = 0;
 	else

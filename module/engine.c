@@ -322,32 +322,41 @@ static void tw_engine_program(struct tw_engine *engine)
 	}
 }
 
-/* One turn of a queue. Releases the engine's lock meanwhile. Returns the time at the end. */
-static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue)
+/* The time of a clock. @mono is that of CLOCK_MONOTONIC: it need not be read again. */
+static u64 tw_clock_at(u32 clock, u64 mono)
+{
+	return clock == TIMERWHEEL_CLOCK_MONOTONIC ? mono : tw_clock_read(clock);
+}
+
+/*
+ * One turn of a queue, which begins at @mono. Releases the engine's lock meanwhile. Returns the
+ * time at the end.
+ */
+static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 mono)
 	__must_hold(&engine->lock)
 {
 	struct tw_entity *entity;
 	bool more;
 
 	lockdep_assert_held(&engine->lock);
-	tw_entities_due(&queue->timed, tw_clock_read(queue->clock), &queue->ready);
+	tw_entities_due(&queue->timed, tw_clock_at(queue->clock, mono), &queue->ready);
 	entity = list_first_entry_or_null(&queue->ready, struct tw_entity, list);
-	if (entity) {
+	if (!entity)
+		return ktime_get_ns();
+	tw_entity_take(entity, &queue->timed);
+	raw_spin_unlock(&engine->lock);
+	more = tw_cpu_run(container_of(entity, struct tw_cpu, entity), &mono);
+	raw_spin_lock(&engine->lock);
+	/* To the end of the list. Meanwhile it may have been started, or removed. */
+	if (more && (entity->place == TW_NOWHERE || entity->place == TW_TIMED)) {
 		tw_entity_take(entity, &queue->timed);
-		raw_spin_unlock(&engine->lock);
-		more = tw_cpu_run(container_of(entity, struct tw_cpu, entity));
-		raw_spin_lock(&engine->lock);
-		/* To the end of the list. Meanwhile it may have been started, or removed. */
-		if (more && (entity->place == TW_NOWHERE || entity->place == TW_TIMED)) {
-			tw_entity_take(entity, &queue->timed);
-			tw_entity_list(entity, &queue->ready);
-		}
+		tw_entity_list(entity, &queue->ready);
 	}
-	return ktime_get_ns();
+	return mono;
 }
 
-/* The queue that has the next turn; NULL if none has work now. */
-static struct tw_queue *tw_engine_next(struct tw_engine *engine)
+/* The queue that has the next turn, at @mono; NULL if none has work now. */
+static struct tw_queue *tw_engine_next(struct tw_engine *engine, u64 mono)
 {
 	struct tw_engine_clock *clock;
 	u32 i;
@@ -356,7 +365,7 @@ static struct tw_queue *tw_engine_next(struct tw_engine *engine)
 	for (i = 0; i < TW_CLOCKS; i++) {
 		clock = &engine->clock[i];
 		if (timerqueue_getnext(&clock->timed))
-			tw_entities_due(&clock->timed, tw_clock_read(i), &engine->ready);
+			tw_entities_due(&clock->timed, tw_clock_at(i, mono), &engine->ready);
 	}
 	return list_first_entry_or_null(&engine->ready, struct tw_queue, entity.list);
 }
@@ -373,11 +382,11 @@ static void tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 	lockdep_assert_held(&engine->lock);
 	engine->firing++;
 	do {
-		queue = tw_engine_next(engine);
+		queue = tw_engine_next(engine, now);
 		if (!queue)
 			break;
 		before = now;
-		now = tw_engine_turn(engine, queue);
+		now = tw_engine_turn(engine, queue, now);
 		if (queue->firing != engine->firing) {
 			queue->firing = engine->firing;
 			queue->spent = 0;
@@ -385,7 +394,7 @@ static void tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 		queue->spent += now - before;
 		list = engine->threaded && queue->spent >= quantum ? &engine->deferred :
 									   &engine->ready;
-		tw_queue_settle(queue, list, tw_clock_read(queue->clock));
+		tw_queue_settle(queue, list, tw_clock_at(queue->clock, now));
 	} while (now - began < budget);
 }
 
@@ -468,22 +477,38 @@ static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 	__set_current_state(TASK_RUNNING);
 }
 
+/* Run turns of deferred queues for a quantum, which counts from @began. */
+static void tw_thread_quantum(struct tw_engine *engine, u64 began)
+	__must_hold(&engine->lock)
+{
+	struct tw_queue *queue;
+	u64 now = began;
+
+	lockdep_assert_held(&engine->lock);
+	do {
+		queue = list_first_entry_or_null(&engine->deferred, struct tw_queue, entity.list);
+		if (!queue)
+			break;
+		now = tw_engine_turn(engine, queue, now);
+		tw_queue_settle(queue, &engine->deferred, tw_clock_at(queue->clock, now));
+	} while (now - began < TW_QUANTUM_NS);
+}
+
 /* Run turns of deferred queues until none has work, or until it is time to sleep. */
 static void tw_thread_turns(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
 	u64 began = ktime_get_ns(), before, now, wait = 0;
-	struct tw_queue *queue;
+	bool more;
 
 	do {
 		tw_lock_bh(&engine->lock);
 		before = ktime_get_ns();
 		if (unlikely(engine->kick))
 			tw_thread_kicked(engine);
-		queue = list_first_entry_or_null(&engine->deferred, struct tw_queue, entity.list);
-		if (queue) {
-			tw_engine_turn(engine, queue);
-			tw_queue_settle(queue, &engine->deferred, tw_clock_read(queue->clock));
+		more = !list_empty(&engine->deferred);
+		if (more) {
+			tw_thread_quantum(engine, before);
 			tw_engine_program(engine);
 			now = ktime_get_ns();
 			tw_pace_spend(now, now - before);
@@ -493,7 +518,7 @@ static void tw_thread_turns(unsigned int nr)
 		}
 		tw_unlock_bh(&engine->lock);
 		cond_resched();
-	} while (queue && !wait);
+	} while (more && !wait);
 	if (wait)
 		tw_thread_sleep(engine, wait);
 }

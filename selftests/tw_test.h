@@ -138,8 +138,8 @@ static inline void tw_select(const char *patterns)
 #define TW_POISON	0xA5		/* every byte of an output before a call */
 #define TW_FAILED(err)	(-10000 - (err))
 
-/* Most timers that the module handles in one hold of a lock: TW_BATCH_TIMERS */
-#define TW_BATCH_TIMERS	64
+/* Most timers that the module handles in one hold of a lock: TW_BATCH_TIMERS; fewer with a ring */
+#define TW_BATCH_TIMERS	128
 
 #define USEC	1000ULL
 #define MSEC	1000000ULL

@@ -54,6 +54,8 @@ static void calls_close(void)
 {
 	close(poller);
 	close(wheel);
+	/* Else that is measured with what comes next. */
+	wheel_wait_freed();
 }
 
 static void calls_arm(const struct change *c, __u32 n)

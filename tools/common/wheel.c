@@ -59,6 +59,25 @@ void wheel_stats(int wheel, struct timerwheel_stats *stats)
 		die("STATS: %s", strerror(errno));
 }
 
+void wheel_wait_freed(void)
+{
+	struct timerwheel_stats stats;
+	struct timerwheel_info info;
+	int probe = wheel_open(), i;
+
+	for (i = 0; i < 10000; i++) {
+		wheel_info(probe, &info);
+		wheel_stats(probe, &stats);
+		if (info.user_memory == stats.memory)
+			break;
+		usleep(1000);
+	}
+	if (i == 10000)
+		die("%llu bytes of wheels that were closed are not freed after 10 s",
+		    info.user_memory - stats.memory);
+	close(probe);
+}
+
 static unsigned int batch(int wheel, unsigned long op, const char *name,
 			  void *elems, __u32 count, __u32 elem_size)
 {

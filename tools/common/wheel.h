@@ -19,6 +19,12 @@ void wheel_info(int wheel, struct timerwheel_info *info);
 void wheel_stats(int wheel, struct timerwheel_stats *stats);
 
 /*
+ * Wait until the memory of all wheels that this user has closed is freed, which a worker does
+ * later. None may be open.
+ */
+void wheel_wait_freed(void);
+
+/*
  * These do all elements, in as many calls as it takes, and return that number
  * of calls. What became of each element is in its result.
  */

@@ -6,13 +6,13 @@ set back: readers of nothing are woken; time:set.backward_idle; s/if (cpu->wake_
 program: not for readers; readers:batch.wakes_after_time; s/at = min(at, cpu->wake_at);//
 program: a time beyond what hrtimers know; equivalent: tw_entity_time() takes such a time for the largest that they know; s/min_t(u64, w->work \* w->tick - w->bias, KTIME_MAX)/w->work * w->tick - w->bias/
 program: each time anew; time:manual.stands; s/if (at < cpu->programmed) {/if (at != TW_NEVER) {/
-batch: past the ring; ring:ring.one_event; s/if (due.count \&\& tw_has_ring(cpu->file))/if (0)/
+batch: past the ring; ring:ring.one_event; s/if (due.count \&\& ring)/if (0)/
 batch: nobody is woken; readers:clock.blocking_read_wakes; s/ctx->wake_readers |= tw_events_add(cpu, \&due, ctx->now);/tw_events_add(cpu, \&due, ctx->now);/
-batch: with no end; time:manual.is_counted; s/ctx->now, TW_BATCH_TIMERS,/ctx->now, 100000,/
+batch: with no end; time:manual.is_counted; s/ring ? TW_BATCH_RING_TIMERS : TW_BATCH_TIMERS,/100000,/
 count: the most timers ever, not in a batch; time:manual.is_counted; s/tw_cpu_handled(cpu) - handled)/tw_cpu_handled(cpu))/
 count: those that are put off are none; time:manual.is_counted; s/ + cpu->wheel.cascades + cpu->wheel.requeues//
-count: no longest batch; time:manual.is_counted; s/counts->batch_max_ns = .*/(void)took;/
-count: the last batch is the longest; time:manual.is_counted; s/max(counts->batch_max_ns, took)/took/
+count: no longest batch; time:manual.is_counted; s/counts->batch_max_ns = .*/;/
+count: the last batch is the longest; time:manual.is_counted; s/max(counts->batch_max_ns, now - began)/now - began/
 run: the clock that was set is noticed later; icount/time:set.told_ahead; s/if (unlikely(tw_clockset_enabled(cpu->file)))/if (0)/
 run: each batch is a firing; time:burst.is_one_firing; s/^\tif (cpu->programmed) {/\t{/
 run: batches of earlier firings count; time:set.forward_in_order; s/^\t\tcpu->batches = 0;//

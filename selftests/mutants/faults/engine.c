@@ -28,7 +28,7 @@ due: one ns late; equivalent: the hrtimer is started for that ns again, and a li
 settle: a queue with work now waits for its next base; icount/many:gaps.read_100.*; s/if (!list_empty(&queue->ready) || first <= now)/if (first <= now)/
 settle: work that is due waits in the tree; icount/many:share.wheels_1.of_a_fifo_task; s/if (!list_empty(&queue->ready) || first <= now)/if (!list_empty(\&queue->ready))/
 next: monotonic only; icount/time:running.boottime.relative; /^static struct tw_queue \*tw_engine_next(/,/^}/s/for (i = 0; i < TW_CLOCKS; i++)/for (i = 0; i < 1; i++)/
-program: ready queues start nothing; icount/many:rest.*; s/at = tw_clock_first(engine, i);/at = tw_first_time(\&clock->timed);/
+program: ready queues start nothing; icount/many:rest.*; s/if (nr == TIMERWHEEL_CLOCK_MONOTONIC \&\& !list_empty(&engine->ready))/if (0)/
 program: at once, whatever the pace; icount/many:rest.*; s/if (wait || !at)/if (!at)/
 program: an earlier time does not count; time:running.*.move_earlier,running.*.now; /^static void tw_engine_program(/,/^}/s/if (at >= clock->programmed)/if (clock->programmed != TW_NEVER)/
 program: from wherever one is; race:elsewhere.*; s/if (unlikely(engine->threaded \&\& smp_processor_id() != engine->nr)) {/if (0) {/

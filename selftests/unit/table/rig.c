@@ -10,7 +10,7 @@
 #include "table.h"
 
 /* As in cpu.c. */
-#define TW_BATCH_TIMERS	64U
+#define TW_BATCH_TIMERS	128U
 
 unsigned int shim_cpu;
 long shim_allocations;
