@@ -77,6 +77,9 @@ lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scr
 lines: ## Count the instructions and the lines of memory of each operation (valgrind, a minute)
 	@bench/lines/run
 
+quick: ## Run the tests nearest to what differs from the last commit, in seconds
+	@scripts/quick
+
 include packaging/install.mk
 
 clean: ## Remove what was built; what was fetched stays
@@ -93,4 +96,4 @@ need-build:
 	@scripts/vm/need build
 
 .PHONY: all module lib tools selftests load unload demo check check-quick check-debug check-model \
-	check-matrix check-mutants bench bench-quick lint lines clean help need-build
+	check-matrix check-mutants bench bench-quick lint lines quick clean help need-build
