@@ -55,7 +55,9 @@ static const char * const ltw_errors[] = {
 	[EPROTO] =
 		"a newer program has set this wheel up for larger events than this library knows: link a newer one",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TIMERWHEEL_BACKEND_DEVICE",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TIMERWHEEL_BACKEND_DEVICE; or no clock of this machine can wake it: open without alarm",
+	[EXDEV] =
+		"the deadline table is in use in another time namespace, where the wheel's clock says another time: adopt the wheel without it",
 };
 
 const char *timerwheel_strerror(int error)

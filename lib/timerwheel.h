@@ -14,8 +14,8 @@
  *              processes, and it survives its daemon as long as somebody keeps the descriptor.
  *  TIMERWHEEL_BACKEND_PROCESS  a wheel inside this process behind one timerfd, so that a program
  *              starts where the module is not loaded. What it cannot do is -ENOTSUP: sharing
- *              (timerwheel_share(), timerwheel_adopt()), monitors (timerwheel_monitor()). It must
- *              not be used after fork() in the child.
+ *              (timerwheel_share()), monitors (timerwheel_monitor()). It must not be used after
+ *              fork() in the child.
  *
  * A function may have the name of the structure that it takes or fills in, as stat() has:
  * timerwheel_info() and struct timerwheel_info. In C++ such a type cannot be written without its
@@ -120,6 +120,7 @@ int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *c
  * be mapped, not for writing; -ENOMEM. Where nothing is mapped a descriptor that is open for
  * reading only will do to look and to take events; what changes the wheel is -EBADF then.
  * -EPROTO: it has no ring, and a newer program has asked for larger events than this library knows.
+ * With @table also -EDQUOT, and -EXDEV: the table was mapped before in another time namespace.
  */
 int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table);
 
@@ -197,7 +198,8 @@ uint64_t timerwheel_now(struct timerwheel *wheel);
  * back end has no -EFAULT, here and below: an array that is not there ends the program.
  *
  * Return: how many elements were done, each with its own result: @count; less, if there was an
- * error then; that error, if none was done: -EFAULT, -EINTR, -ENOMEM. A signal that arrives after
+ * error then; that error, if none was done: -EFAULT, -EINTR, -ENOMEM; -EDQUOT, on the first call of
+ * a new wheel; -EBADF, of a wheel that was adopted for reading only. A signal that arrives after
  * some were done keeps none of the others from being done.
  */
 long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count);
@@ -255,7 +257,7 @@ long timerwheel_list(struct timerwheel *wheel, struct timerwheel_entry *elems, s
  * @flags: TIMERWHEEL_DRAIN_CLOSE: accept no new timers from now on
  *
  * Return: how many, less than @count also before the end; 0: there was none left; -EINVAL: other
- * flags; -EFAULT, -ENOMEM, and -EINTR for a signal that kills.
+ * flags; -EBADF, -EFAULT, -ENOMEM, and -EINTR for a signal that kills.
  */
 long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 		      uint32_t flags);
@@ -267,7 +269,7 @@ long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, 
  * @flags: 0 or TIMERWHEEL_ABS
  *
  * Return: how many timers fell due; -EINVAL: another clock, the past, or other flags; -EINTR: a
- * signal that kills.
+ * signal that kills; -EBADF, -EDQUOT, -ENOMEM as timerwheel_add().
  */
 long timerwheel_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags);
 

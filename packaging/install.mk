@@ -22,6 +22,13 @@ UNITDIR		?= $(PREFIX)/lib/systemd/system
 # Where the unit looks, whatever the PREFIX.
 DEFAULTDIR	?= /etc/default
 
+# The manuals of the functions timerwheel_...; those of the same page are links to it.
+MANUALS_LIBRARY := \
+	add adopt advance backend close drain fd get info list mapped_entry mapped_store \
+	mapped_touch monitor move now open queue_add queue_flush queue_free queue_move \
+	queue_new queue_remove remove ring_drop ring_look ring_next ring_sleep ring_take share \
+	stats strerror table table_touch take wait
+
 # mode:file:where to
 INSTALLED := \
 	755:tools/timerwheel/timerwheel:$(BINDIR)/timerwheel \
@@ -29,6 +36,7 @@ INSTALLED := \
 	644:tools/timerwheel/completion.bash:$(COMPLETIONDIR)/timerwheel \
 	644:Documentation/man/timerwheel.1:$(MANDIR)/man1/timerwheel.1 \
 	644:Documentation/man/libtimerwheel.3:$(MANDIR)/man3/libtimerwheel.3 \
+	$(foreach m,$(MANUALS_LIBRARY:%=timerwheel_%.3),644:Documentation/man/$m:$(MANDIR)/man3/$m) \
 	644:Documentation/man/timerwheel.4:$(MANDIR)/man4/timerwheel.4 \
 	644:Documentation/man/timerwheel-porting.7:$(MANDIR)/man7/timerwheel-porting.7 \
 	644:Documentation/man/timerwheel-proxy.8:$(MANDIR)/man8/timerwheel-proxy.8 \

@@ -4,11 +4,15 @@
  * compiles each of them inside a function, after this header.
  */
 #define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <linux/timerwheel.h>
 #include <timerwheel.h>
@@ -21,6 +25,7 @@ struct connection {
 
 extern struct connection *conn;
 extern struct timerwheel_queue *queue;
+extern struct timerwheel_ring *ring;
 extern struct timerwheel_table table;
 extern struct timerwheel *wheel;
 extern __u64 key, value, now;
