@@ -173,7 +173,7 @@ static void signalled(uint64_t *until)
 			command(COMMAND_HAND_OVER);
 		} else if (*until == TIME_NONE && options.grace) {
 			log_say(LOG_NOTICE, "stopping: connections may continue for %s",
-				options.grace == TIME_NONE ? "an unlimited time" : duration(options.grace));
+				options.grace == TIME_NONE ? "ever" : duration(options.grace));
 			snprintf(text, sizeof(text),
 				 "STOPPING=1\nSTATUS=waiting for connections to end\n"
 				 "EXTEND_TIMEOUT_USEC=%llu",

@@ -68,7 +68,7 @@ static bool fits(int n)
 	if (atomic_fetch_add(&nr_fds, n) + n <= FDS_MAX)
 		return true;
 	atomic_fetch_sub(&nr_fds, n);
-	log_seldom(LOG_WARNING, "%u descriptors are kept: more connections cannot survive a restart",
+	log_seldom(LOG_WARNING, "%u descriptors are kept: no more connections survive a restart",
 		   FDS_MAX);
 	return false;
 }

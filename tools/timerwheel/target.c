@@ -43,7 +43,8 @@ static noreturn void no_wheel(const char *what, int fd)
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		die("%s is a regular file, not a wheel. If it is /dev/timerwheel, a shell created it because there was no device: remove it, and "
 		    LOAD, what);
-	die("%s is not a wheel: open /dev/timerwheel, in a shell with exec 3<>/dev/timerwheel", what);
+	die("%s is not a wheel: open /dev/timerwheel, in a shell with exec 3<>/dev/timerwheel",
+	    what);
 }
 
 /* Ask it. A monitor of a wheel does not know this call either. */

@@ -41,7 +41,7 @@ const char *when_parse(const char *text, const struct timerwheel_info *info, __u
 		return NULL;
 	}
 	if (!parse_date(text + 1, &time))
-		return "not a time such as @12.5 (seconds of the wheel's clock) or @2030-12-24T18:00";
+		return "not a time such as @12.5 (seconds of the clock) or @2030-12-24T18:00";
 	switch (info->clock) {
 	case TIMERWHEEL_CLOCK_REALTIME:
 		*deadline = time;
