@@ -20,23 +20,23 @@ static const char usage_text[] =
 "usage: bench [OPTION]... FACILITY\n"
 "       bench --list\n"
 "\n"
-"What timeouts cost with one of the facilities that keep them, such as timerwheel,\n"
-"timerfd or libevent. Needs root. For figures that mean something run it where a\n"
-"nanosecond is an instruction: tools/bench/run does that, for all facilities.\n"
+"Measure the cost of timeouts with one facility, such as timerwheel, timerfd or\n"
+"libevent. Needs root. For reproducible figures run it under instruction-counted\n"
+"time: tools/bench/run does that, for all facilities.\n"
 "\n"
-"  -n, --most N      timers pending at most (1M)\n"
-"  -q, --quick       100k timers at most, shorter workloads, no life of 24 h\n"
+"  -n, --most N      maximum number of pending timers (1M)\n"
+"  -q, --quick       at most 100k timers, shorter workloads, none of 24 h\n"
 "  -o, --only WHAT   ops, expire, lateness, burst, many, retransmit, idle, cache, calls or\n"
 "                    passes\n"
 "  -l, --list        the facilities; of those that were not built, what was missing\n"
 "  -h, --help        this text\n"
 "\n"
-"Idle timeouts, cache and the lives of timers last for up to a day: they run only where\n"
-"idle time is skipped, which TW_ICOUNT=1 in the environment says.\n"
+"Some workloads (idle timeouts, cache, lives of timers) last for up to a day. They run\n"
+"only if idle time is skipped, as TW_ICOUNT=1 in the environment says.\n"
 "\n"
-"Progress goes to stderr. The results go to stdout, with tabs between the cells: facility,\n"
-"operation, pending, batch, value, unit, clock. What was skipped has `-' for a value, and says\n"
-"why instead of a unit.\n";
+"Progress goes to stderr. Results go to stdout, separated by tabs: facility, operation,\n"
+"pending, batch, value, unit, clock. A skipped workload has `-' as its value and the reason\n"
+"in place of the unit.\n";
 
 /* What a workload is like, or needs. */
 #define LONG_IDLE	1	/* hours in which little happens */

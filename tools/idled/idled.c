@@ -42,7 +42,7 @@ static const char usage_text[] =
 "  -i, --idle DURATION          close connections after this time without a byte (30s)\n"
 "  -m, --max-connections N      maximum at a time (100000, or what ulimit -n allows)\n"
 "  -r, --report N               report each N closed connections (100)\n"
-"  -s, --stats                  print counters every second\n"
+"  -s, --stats                  a line of counts each second\n"
 "  -h, --help                   this text\n";
 
 static void parse_options(int argc, char **argv)
