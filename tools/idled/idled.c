@@ -70,12 +70,12 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'm':
 			if (!parse_count(optarg, &n) || !n || n > 4000000)
-				die("--max-connections needs a number from 1 to 4,000,000, not '%s'", optarg);
+				die("--max-connections needs 1 to 4,000,000, not '%s'", optarg);
 			options.max_connections = n;
 			break;
 		case 'r':
 			if (!parse_count(optarg, &n) || !n || n > 1000000000)
-				die("--report needs a number from 1 to 1,000,000,000, not '%s'", optarg);
+				die("--report needs a number from 1 on, not '%s'", optarg);
 			options.report = n;
 			break;
 		case 's':
@@ -168,7 +168,7 @@ static void raise_descriptors(void)
 
 	if (limit < want + OTHERS) {
 		if (options.max_connections || limit <= OTHERS)
-			die("%u connections need %u descriptors, but this process may have only %llu: %s",
+			die("%u connections need %u descriptors, the limit is %llu: %s",
 			    want, want + OTHERS, limit,
 			    "run as root, raise ulimit -n, or lower --max-connections");
 		want = limit - OTHERS;

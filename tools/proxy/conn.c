@@ -284,7 +284,7 @@ void conn_open(struct loop *loop, int fd)
 	struct conn *conn = fds[SERVER] < 0 ? NULL : conn_new(loop, fds);
 
 	if (!conn) {
-		log_seldom(LOG_WARNING, "server %s: %s; the client is disconnected", options.to.name,
+		log_seldom(LOG_WARNING, "server %s: %s; disconnecting the client", options.to.name,
 			   strerror(errno));
 		counter_add(&loop->counters.accepted, 1);
 		counter_add(&loop->counters.closed[REASON_REFUSED], 1);

@@ -59,7 +59,8 @@ static void count_descriptors(void)
 	if (limit.rlim_cur < want && options.max_connections)
 		limit.rlim_cur = raise_nofile(want);
 	if (limit.rlim_cur < want || limit.rlim_cur < others + FDS_OF_CONN)
-		log_die("%lu descriptors are needed, %llu are allowed; lower --max-connections or raise ulimit -n",
+		log_die("%lu descriptors needed, %llu allowed; "
+			"lower --max-connections or raise ulimit -n",
 			want, (unsigned long long)limit.rlim_cur);
 	if (options.max_connections)
 		return;
@@ -166,10 +167,10 @@ static void signalled(uint64_t *until)
 
 	while (read(signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP && !store_active() && !notify_there()) {
-			log_say(LOG_WARNING, "SIGHUP ignored: no service manager would keep the connections");
+			log_say(LOG_WARNING, "SIGHUP ignored: nothing would keep the connections");
 		} else if (info.ssi_signo == SIGHUP && store_active()) {
-			log_say(LOG_NOTICE, "SIGHUP: handing the connections over to the next proxy");
-			notify("STOPPING=1\nSTATUS=handing the connections over to the next proxy");
+			log_say(LOG_NOTICE, "SIGHUP: handing connections over to the next proxy");
+			notify("STOPPING=1\nSTATUS=handing connections over to the next proxy");
 			command(COMMAND_HAND_OVER);
 		} else if (*until == TIME_NONE && options.grace) {
 			log_say(LOG_NOTICE, "stopping: connections may continue for %s",
