@@ -35,7 +35,7 @@ static inline int open_as(uid_t uid)
 	return setresuid(0, 0, 0) ? -errno : fd;
 }
 
-/* Become user @uid for good, who may lack permission to open the device. */
+/* Become user @uid for good. The caller can open the device only if @uid may. */
 static inline int become(uid_t uid)
 {
 	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ? -errno : 0;
