@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The deadline table: a store in mapped memory puts a timer off.
+ * deadlines: the deadline table, in which a store to mapped memory postpones a timer.
  */
 #include "tw_test.h"
 #include "../lib/timerwheel-mapped.h"
@@ -13,7 +13,7 @@
 
 #define CAPACITY	4096
 
-/* Bytes of the table of a wheel with so many timers */
+/* Size in bytes of the table of a wheel with this capacity */
 static size_t table_size(size_t capacity)
 {
 	size_t page = getpagesize();
@@ -21,13 +21,13 @@ static size_t table_size(size_t capacity)
 	return ((capacity + 1) * sizeof(__u64) + page - 1) / page * page;
 }
 
-/* MAP_FAILED and errno, or the table */
+/* Returns the table, or MAP_FAILED and sets errno */
 static __u64 *map_table(int fd, size_t size)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
 }
 
-/* An ADD of a timer at an absolute time; index and generation are in @add */
+/* ADD a timer at an absolute time; @add has its index and generation afterwards */
 static int arm(int fd, struct timerwheel_add *add, __u64 key, __u64 deadline, __u64 period)
 {
 	*add = (struct timerwheel_add) {
@@ -37,7 +37,7 @@ static int arm(int fd, struct timerwheel_add *add, __u64 key, __u64 deadline, __
 	return tw_add_elem(fd, add);
 }
 
-/* --- What a store does, on a wheel whose time stands still ------------------------- */
+/* --- What a store does, on a wheel with the MANUAL clock --------------------------- */
 
 FIXTURE(table) {
 	int fd;
@@ -93,7 +93,7 @@ FIXTURE_TEARDOWN(table)
 	close(self->fd);
 }
 
-/* Store a deadline for the timer that @a armed. Returns what it is, rounded. */
+/* Store a deadline for the timer that @a armed. Returns the rounded deadline. */
 static __u64 store(FIXTURE_DATA(table) * self, const struct timerwheel_add *a, __u64 deadline)
 {
 	__u64 word = timerwheel_mapped_entry(deadline, a->generation, self->bits);
@@ -109,7 +109,7 @@ static __u64 deadline_of(int fd, __u64 key)
 	return tw_get1(fd, key, &ent) > 0 ? ent.deadline : 0;
 }
 
-/* The event of key 1 comes when its deadline is @deadline and not before */
+/* The event of key 1 comes at @deadline and not before */
 #define EXPECT_DUE_AT(when) do {							\
 	struct timerwheel_event ev_;							\
 	__u64 at_ = (when);								\
@@ -127,7 +127,7 @@ static __u64 deadline_of(int fd, __u64 key)
 	EXPECT_EQ(self->a.index, ev_.index);						\
 } while (0)
 
-/* ADD, GET and LIST tell the same index and generation, and the word is there */
+/* ADD, GET and LIST report the same index and generation, and the entry exists */
 TEST_F(table, is_told)
 {
 	struct timerwheel_entry ent;
@@ -145,7 +145,7 @@ TEST_F(table, is_told)
 	EXPECT_EQ(self->a.generation, ent.generation);
 }
 
-/* Nothing stored: nothing changes */
+/* Without a store nothing changes */
 TEST_F(table, untouched)
 {
 	EXPECT_DUE_AT(100 * SEC);
@@ -156,13 +156,13 @@ TEST_F(table, puts_off)
 	EXPECT_DUE_AT(store(self, &self->a, 200 * SEC + 1));
 }
 
-/* To a time in the same tick, for what granularity there is */
+/* Postponed to a time in the same tick, as far as the granularity permits */
 TEST_F(table, puts_off_a_little)
 {
 	EXPECT_DUE_AT(store(self, &self->a, 100 * SEC + 1));
 }
 
-/* The last store counts, also if the one before was later */
+/* The last store counts, even if an earlier one had a later deadline */
 TEST_F(table, last_store_counts)
 {
 	int i;
@@ -173,7 +173,7 @@ TEST_F(table, last_store_counts)
 	EXPECT_DUE_AT(store(self, &self->a, 150 * SEC));
 }
 
-/* Looked at in between, a deadline that was put off does not come back */
+/* A GET in between does not bring the previous deadline back */
 TEST_F(table, only_ever_later_once_seen)
 {
 	__u64 later = store(self, &self->a, 300 * SEC);
@@ -183,7 +183,7 @@ TEST_F(table, only_ever_later_once_seen)
 	EXPECT_DUE_AT(later);
 }
 
-/* Earlier than the deadline, at it, 0: nothing changes */
+/* A store that is earlier than the deadline, equal to it, or 0 changes nothing */
 TEST_F(table, not_later_is_ignored)
 {
 	store(self, &self->a, 50 * SEC);
@@ -195,7 +195,7 @@ TEST_F(table, not_later_is_ignored)
 	EXPECT_DUE_AT(100 * SEC);
 }
 
-/* Beyond the largest time: that one */
+/* A store beyond the largest time is treated as the largest time */
 TEST_F(table, is_clamped)
 {
 	struct timerwheel_event ev;
@@ -206,12 +206,12 @@ TEST_F(table, is_clamped)
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.left);
 	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX - 1));
-	/* the tick it falls into ends later than time, but for one of 1 ns */
+	/* its tick ends after the largest time, except a tick of 1 ns */
 	EXPECT_EQ(variant->tick == 1, tw_advance(self->fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX));
 	EXPECT_EQ(variant->tick == 1 ? 1 : -EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
-/* Each other generation, 0 among them: nothing changes */
+/* A store with any other generation, even 0, changes nothing */
 TEST_F(table, other_generations_are_ignored)
 {
 	__u64 late = (HOUR + self->unit) & ~(self->unit - 1);
@@ -230,7 +230,7 @@ TEST_F(table, other_generations_are_ignored)
 	EXPECT_DUE_AT(100 * SEC);
 }
 
-/* A due timer is due: what is stored then changes nothing */
+/* A store while the timer is due changes nothing */
 TEST_F(table, too_late)
 {
 	struct timerwheel_event ev;
@@ -246,7 +246,7 @@ TEST_F(table, too_late)
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
-/* The next owner of an index has another generation, and what was stored before is gone */
+/* The next timer with an index has another generation, and earlier stores do not affect it */
 TEST_F(table, recycled_index)
 {
 	struct timerwheel_add b;
@@ -262,7 +262,7 @@ TEST_F(table, recycled_index)
 		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1));
 		generations += b.generation == self->a.generation;
 		if (b.generation != self->a.generation) {
-			/* the former owner is late */
+			/* a late store for the previous timer */
 			store(self, &self->a, HOUR);
 			ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1));
 		}
@@ -271,7 +271,7 @@ TEST_F(table, recycled_index)
 	EXPECT_EQ(5000 / (self->unit - 1), generations);
 }
 
-/* A former owner who is late undoes nothing of what the present one has stored, and is told */
+/* A late swap for the previous timer fails, and does not undo a store for the present one */
 TEST_F(table, former_owner_undoes_nothing)
 {
 	__u64 mine, other = timerwheel_mapped_entry(HOUR, self->a.generation, self->bits);
@@ -282,7 +282,7 @@ TEST_F(table, former_owner_undoes_nothing)
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	ASSERT_EQ(0, arm(self->fd, &b, 1, 100 * SEC, 0));
 	ASSERT_EQ(self->a.index, b.index);
-	/* neither before the present one's first store */
+	/* neither before the first store for the present timer */
 	EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
 	EXPECT_EQ(b.generation, self->word[b.index]);
 	for (i = 0; i < 2; i++) {
@@ -300,11 +300,11 @@ TEST_F(table, former_owner_undoes_nothing)
 	EXPECT_DUE_AT(mine - b.generation);
 }
 
-/* Timers that were there before the table, whatever had their index before: they are owners, too */
+/* Timers older than the table can be postponed, whatever had their index before */
 TEST_F(table, owners_before_the_table)
 {
 	int fd = tw_open_manual(variant->tick), i, k;
-	struct timerwheel_add add[600];		/* more than a page of words */
+	struct timerwheel_add add[600];		/* more than a page of entries */
 	struct timerwheel_info info;
 	struct timerwheel_entry ent;
 	__u64 *word, stored;
@@ -333,7 +333,7 @@ TEST_F(table, owners_before_the_table)
 	close(fd);
 }
 
-/* After delivery and after DRAIN as well */
+/* The same after delivery and after DRAIN */
 TEST_F(table, recycled_after_its_end)
 {
 	struct timerwheel_entry ent;
@@ -355,7 +355,7 @@ TEST_F(table, recycled_after_its_end)
 	EXPECT_EQ(300 * SEC, deadline_of(self->fd, 3));
 }
 
-/* MOVE forgets what was stored; what is stored after it counts */
+/* MOVE discards an earlier store; a store after it counts */
 TEST_F(table, move_forgets)
 {
 	static const __u64 to[] = { 150 * SEC, 120 * SEC, 130 * SEC, 250 * SEC };
@@ -372,7 +372,7 @@ TEST_F(table, move_forgets)
 	EXPECT_DUE_AT(store(self, &self->a, 400 * SEC));
 }
 
-/* ADD on a key that exists forgets as well; index and generation stay */
+/* So does ADD of an existing key; index and generation do not change */
 TEST_F(table, add_forgets)
 {
 	struct timerwheel_add b;
@@ -388,7 +388,7 @@ TEST_F(table, add_forgets)
 	EXPECT_DUE_AT(store(self, &b, 60 * SEC));
 }
 
-/* So does MOVE of a due timer, for which something was stored too late */
+/* So does MOVE of a due timer, for which a store came too late */
 TEST_F(table, move_due_forgets)
 {
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 101 * SEC));
@@ -397,7 +397,7 @@ TEST_F(table, move_due_forgets)
 	EXPECT_DUE_AT(200 * SEC);
 }
 
-/* REMOVE and DRAIN tell what is left until the deadline that was stored */
+/* REMOVE and DRAIN report the time left until the stored deadline */
 TEST_F(table, left_is_until_then)
 {
 	struct timerwheel_remove rem = { .key = 1 };
@@ -414,7 +414,7 @@ TEST_F(table, left_is_until_then)
 	EXPECT_EQ(at, ent.deadline);
 }
 
-/* A failed MATCH or a bad flag changes nothing: what was stored stays */
+/* A failed MATCH or a bad flag does not discard a store */
 TEST_F(table, failures_forget_nothing)
 {
 	__u64 at = store(self, &self->a, 200 * SEC);
@@ -426,7 +426,7 @@ TEST_F(table, failures_forget_nothing)
 	EXPECT_DUE_AT(at);
 }
 
-/* Periodic: put off once, then from there on by its period */
+/* A periodic timer is postponed once, and its period counts from there */
 TEST_F(table, periodic)
 {
 	struct timerwheel_event ev;
@@ -446,7 +446,7 @@ TEST_F(table, periodic)
 	}
 }
 
-/* What is stored while a periodic timer is due counts for its next deadline */
+/* A store while a periodic timer is due applies to its next deadline */
 TEST_F(table, periodic_while_due)
 {
 	struct timerwheel_event ev;
@@ -461,7 +461,7 @@ TEST_F(table, periodic_while_due)
 	EXPECT_EQ(at + 10 * SEC, deadline_of(self->fd, 1));
 }
 
-/* However many stores: one visit for each old deadline */
+/* However many stores there are, each previous deadline costs one visit */
 TEST_F(table, costs_one_visit)
 {
 	struct timerwheel_stats before, st;
@@ -479,7 +479,7 @@ TEST_F(table, costs_one_visit)
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(before.moved, st.moved);
 	EXPECT_EQ(before.armed, st.armed);
-	/* on its way it may cascade as well */
+	/* it may cascade as well */
 	EXPECT_GE(5 * 4, st.requeues - before.requeues + st.cascades - before.cascades);
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, at + variant->tick));
 	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
@@ -550,7 +550,7 @@ TEST_F(map, beyond_the_capacity)
 	EXPECT_EQ(EINVAL, map_errno(self->fd, self->page, rw, MAP_SHARED, 1LL << 50));
 }
 
-/* It does not grow, as nobody would ask whether it may, and is in no core dump */
+/* A mapping cannot grow, since mremap() would not check the size, and is not in core dumps */
 TEST_F(map, flags_of_the_mapping)
 {
 	void *p = map_table(self->fd, self->page);
@@ -569,7 +569,7 @@ static void sigbus(int sig)
 	siglongjmp(sigbus_back, 1);
 }
 
-/* SIGBUS at this address? */
+/* Does an access to this address raise SIGBUS? */
 static bool gets_sigbus(const __u64 *p)
 {
 	struct sigaction sa = { .sa_handler = sigbus };
@@ -581,7 +581,7 @@ static bool gets_sigbus(const __u64 *p)
 	return false;
 }
 
-/* There are words for as many timers as there were, in whole pages, and SIGBUS beyond them */
+/* There are entries for the most timers so far, in whole pages; beyond them there is SIGBUS */
 TEST_F(map, beyond_the_timers)
 {
 	size_t size = table_size(1 << 20), words = self->page / sizeof(__u64);
@@ -602,7 +602,7 @@ TEST_F(map, beyond_the_timers)
 	EXPECT_TRUE(gets_sigbus(&word[size / sizeof(__u64) - 1]));
 }
 
-/* Mapped before the first timer or after many: each has its word, through all growth */
+/* Mapped before the first timer or after many: each has its entry, however the table grows */
 TEST_F(map, grows)
 {
 	enum { MANY = 200000, BATCH = 1000 };
@@ -625,13 +625,13 @@ TEST_F(map, grows)
 			word = map_table(self->fd, size);
 			ASSERT_NE(MAP_FAILED, word);
 			ASSERT_EQ(0, tw_stats(self->fd, &st));
-			/* 8 bytes for each, and a directory */
+			/* 8 bytes for each timer, and a directory */
 			EXPECT_LE(memory + 8 * MANY / 2, st.memory);
 			EXPECT_GE(memory + 8 * MANY / 2 + 4 * self->page, st.memory);
 		}
 		ASSERT_EQ(BATCH, dev_add(self->fd, add + i, BATCH));
 	}
-	/* every other one is put off */
+	/* postpone every other timer */
 	for (i = 0; i < MANY; i += 2)
 		timerwheel_mapped_store(word, add[i].index,
 					timerwheel_mapped_entry(HOUR, add[i].generation,
@@ -647,7 +647,7 @@ TEST_F(map, grows)
 		ASSERT_EQ(0, ev[i].key % 2);
 }
 
-/* Without SETUP, too, an index has another generation with each owner */
+/* Without SETUP, too, each timer with the same index has another generation */
 TEST(generations_by_default)
 {
 	__u32 index = 0, generation = 0;
@@ -668,7 +668,7 @@ TEST(generations_by_default)
 	close(fd);
 }
 
-/* SETUP is too late then; INFO says so */
+/* It is too late for SETUP then; INFO has the flag */
 TEST(setup_is_too_late)
 {
 	struct timerwheel_setup setup = {};
@@ -688,7 +688,7 @@ TEST(setup_is_too_late)
 	EXPECT_EQ(-EBUSY, dev_setup(fd, &setup));
 }
 
-/* Two mappings in one process, one in a child, one in a process that was sent the descriptor */
+/* Two mappings in one process, one in a child, one in a process that received the descriptor */
 TEST_F(map, is_shared)
 {
 	size_t size = self->page;
@@ -733,7 +733,7 @@ TEST_F(map, is_shared)
 	EXPECT_LE(4 * SEC, deadline_of(self->fd, 1));
 }
 
-/* The table outlives the descriptor, and the wheel its daemon's table */
+/* The table outlives the descriptor, and the wheel outlives its daemon's mapping */
 TEST_F(map, outlives_the_descriptor)
 {
 	int other = dup(self->fd);
@@ -798,7 +798,7 @@ FIXTURE_TEARDOWN(clock)
 	close(self->fd);
 }
 
-/* Kept alive by stores alone for ten times its timeout, then it fires, not early */
+/* Postponed only by stores for ten times its timeout, then the timer fires, not early */
 TEST_F(clock, heartbeat)
 {
 	struct timerwheel_event ev;
@@ -813,7 +813,7 @@ TEST_F(clock, heartbeat)
 		timerwheel_mapped_store(self->word, a.index, word);
 		if (i < 99)
 			tw_sleep(10 * MSEC);
-		/* on a machine that stands still for long it may have come */
+		/* if the machine is very slow it may have fired */
 		if (dev_poll(self->fd, 0) == POLLIN)
 			break;
 	}
@@ -827,7 +827,7 @@ TEST_F(clock, heartbeat)
 	EXPECT_GE(tw_now(variant->id), ev.fired);
 }
 
-/* No interrupt more than one for each old deadline, whatever is stored */
+/* At most one interrupt for each previous deadline, whatever is stored */
 TEST_F(clock, stores_wake_nobody)
 {
 	struct timerwheel_stats before, st;
@@ -847,7 +847,7 @@ TEST_F(clock, stores_wake_nobody)
 	EXPECT_EQ(before.requeues, st.requeues);
 }
 
-/* What is stored is meant as it is, also after the clock was set */
+/* A stored deadline is absolute, even if the clock is set */
 TEST(realtime_set)
 {
 	int fd = tw_open_clock(TIMERWHEEL_CLOCK_REALTIME, 0, 0);
@@ -875,7 +875,7 @@ TEST(realtime_set)
 	close(fd);
 }
 
-/* In a time namespace: the times of whoever maps the table */
+/* Stored deadlines are in the time namespace of the process that maps the table */
 TEST(time_namespace)
 {
 	struct timerwheel_event ev;
@@ -902,7 +902,7 @@ TEST(time_namespace)
 	word = map_table(fd, getpagesize());
 	if (word == MAP_FAILED || tw_info(fd, &info))
 		_exit(2);
-	/* Due after the store, in a slow guest too */
+	/* Due after the store, even in a slow guest */
 	if (arm(fd, &a, 1, now + 2 * SEC, 0))
 		_exit(3);
 	timerwheel_mapped_store(word, a.index,
@@ -915,10 +915,10 @@ TEST(time_namespace)
 	_exit(ev.fired < ev.deadline ? 6 : 0);
 }
 
-/* Who is in another time namespace than he who mapped it first does not get it: EXDEV */
+/* mmap() in a time namespace other than that of the first mapping is EXDEV */
 TEST(other_time_namespace)
 {
-	/* One whose times are others there, and one whose are the same, mapped here or there */
+	/* A clock that differs there, and one that does not; mapped first here or there */
 	static const __u32 clock[] = {
 		TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_REALTIME, TIMERWHEEL_CLOCK_BOOTTIME,
 	};
@@ -952,7 +952,7 @@ TEST(other_time_namespace)
 		close(fd[i]);
 }
 
-/* A descriptor to look at maps the table to look at, and no more */
+/* With a read-only descriptor the table can be mapped only for reading */
 TEST(read_only)
 {
 	int fd = open(TW_DEV, O_RDONLY);
@@ -969,13 +969,13 @@ TEST(read_only)
 	close(fd);
 }
 
-/* --- Timers come and go while the table is made ------------------------------------- */
+/* --- Timers come and go while the table is created ---------------------------------- */
 
 enum { COMING = 600 };
 
 static atomic_bool coming_stop;
 
-/* Half of the keys, over and over: each time that is another owner of some index. */
+/* Arm and remove half of the keys again and again: each time an index gets another timer. */
 static void *come_and_go(void *arg)
 {
 	int fd = *(int *)arg, i;
@@ -990,8 +990,8 @@ static void *come_and_go(void *arg)
 }
 
 /*
- * However that meets: each timer's word says whose it is. (What the barrier in tw_table_share() is
- * for lasts as long as a store waits to be seen: too short to be met here.)
+ * However these overlap, each timer's entry has its generation. (This test cannot hit the window
+ * for which tw_table_share() has its barrier: it is as short as the delay of a store.)
  */
 TEST(made_under_way)
 {
@@ -1064,7 +1064,7 @@ FIXTURE_TEARDOWN(crowd)
 	close(self->fd);
 }
 
-/* A timer each 50 us from @from on */
+/* Arm a timer every 50 us from @from on */
 static int crowd_arm(FIXTURE_DATA(crowd) * self, __u64 from)
 {
 	int i;
@@ -1076,7 +1076,7 @@ static int crowd_arm(FIXTURE_DATA(crowd) * self, __u64 from)
 	return dev_add(self->fd, self->add, CROWD);
 }
 
-/* Stores for each timer at about its deadline, once: a little before or after it */
+/* Store for each timer once, shortly before or after its deadline */
 static void *crowd_stores(void *arg)
 {
 	FIXTURE_DATA(crowd) * self = arg;
@@ -1094,7 +1094,7 @@ static void *crowd_stores(void *arg)
 	return NULL;
 }
 
-/* The event of the old deadline, or of the new one: never both, never neither */
+/* There is an event for the old deadline or for the new one: never both, never neither */
 TEST_F(crowd, either_or)
 {
 	static struct timerwheel_event ev[CROWD];
@@ -1132,7 +1132,7 @@ TEST_F(crowd, either_or)
 	TH_LOG("%d fired, %d were put off", old, new);
 }
 
-/* Puts every timer off by one tick, always */
+/* Postpones every timer by one tick, again and again */
 static void *crowd_hammers(void *arg)
 {
 	FIXTURE_DATA(crowd) * self = arg;
@@ -1148,7 +1148,7 @@ static void *crowd_hammers(void *arg)
 	return NULL;
 }
 
-/* That costs a visit per timer and tick, in passes of limited length, and delays nobody else */
+/* That costs a visit per timer and tick, in batches of limited size, and delays no other timer */
 TEST_F(crowd, hammering)
 {
 	static struct timerwheel_event ev[CROWD];
@@ -1181,7 +1181,7 @@ TEST_F(crowd, hammering)
 	close(other);
 }
 
-/* Anything, anywhere in the table */
+/* Store anything, anywhere in the table */
 static void *crowd_scribbles(void *arg)
 {
 	FIXTURE_DATA(crowd) * self = arg;
@@ -1195,7 +1195,7 @@ static void *crowd_scribbles(void *arg)
 	return NULL;
 }
 
-/* Timers may be late then: it is their owner's wish. None is early, lost or doubled. */
+/* Timers may then be late, which is what was stored. None is early or lost, none fires twice. */
 TEST_F(crowd, scribbling)
 {
 	static struct timerwheel_event ev[CROWD];
@@ -1204,7 +1204,7 @@ TEST_F(crowd, scribbling)
 	struct timerwheel_stats st;
 	int i, n, round = 0;
 
-	/* Words are there where timers are. */
+	/* Where there are timers there are entries. */
 	ASSERT_EQ(CROWD, crowd_arm(self, tw_now(CLOCK_MONOTONIC)));
 	ASSERT_EQ(0, pthread_create(&self->thread, NULL, crowd_scribbles, self));
 	do {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * lifetime: who shares a wheel, what survives a daemon, what ends when the last
- * descriptor is closed, and when the module may go.
+ * lifetime: how wheels are shared, what survives a daemon, what ends when the last descriptor is
+ * closed, and when the module can be unloaded.
  *
- * The file of the module is TW_MODULE, or timerwheel.ko in /lib/modules, /, /work or /vm.
+ * The module's file is TW_MODULE, or timerwheel.ko in /lib/modules, /, /work or /vm.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include "sleeper.h"
 
-#define PAGE		4096	/* timers in one call */
+#define PAGE		4096	/* most timers in one call */
 #define NOBODY		65534
 #define EXEC_FD		"TW_LIFETIME_FD"
 
@@ -52,8 +52,8 @@ static int arm(int fd, __u64 first, int n, __u64 deadline)
 }
 
 /*
- * LIST everything into @seen, one count for each key below @n. Returns how many
- * there were, or -EPROTO for a timer that never was armed.
+ * LIST all timers into @seen, which counts them for each key below @n. Returns their number, or
+ * -EPROTO for a timer that was never armed.
  */
 static int list_all(int fd, unsigned char *seen, int n)
 {
@@ -79,7 +79,7 @@ static __u64 user_memory(int fd)
 	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
 }
 
-/* Does the number of this user's timers come (back) to @want within some seconds? */
+/* Does what is charged to this user become @want within some seconds? */
 static bool user_memory_become(int fd, __u64 want)
 {
 	int i;
@@ -180,7 +180,7 @@ static int reader_start(struct reader *r, int fd)
 	return -ETIMEDOUT;
 }
 
-/* What this program does when it was started by execve() with EXEC_FD: read one event */
+/* What this program does if it was started by execve() with EXEC_FD: read one event */
 static void __attribute__((constructor)) exec_main(void)
 {
 	const char *s = getenv(EXEC_FD);
@@ -193,7 +193,7 @@ static void __attribute__((constructor)) exec_main(void)
 	_exit(ret == 1 && ev.key == 1 ? 0 : ret == -EBADF ? EBADF : 100);
 }
 
-/* Run this program anew in a child: what exec_main() says about @fd */
+/* Execute this program in a child. Returns the result of exec_main() for @fd. */
 static int exec_with(int fd)
 {
 	char var[16];
@@ -214,8 +214,8 @@ static int exec_with(int fd)
 FIXTURE(wheel) {
 	int fd;		/* CLOCK_MONOTONIC, blocks */
 	int probe;	/* another wheel, to see what is charged to this user */
-	__u64 base;	/* that, before there was any timer in fd */
-	__u64 none;	/* and before fd was open */
+	__u64 base;	/* charged before there was a timer in fd */
+	__u64 none;	/* charged before fd was open */
 };
 
 FIXTURE_SETUP(wheel)
@@ -241,7 +241,7 @@ TEST_F(wheel, opens_are_private)
 	EXPECT_EQ(-ENOENT, tw_remove1(self->probe, 1));
 }
 
-/* And an event of one is not read from the other. */
+/* An event of one is not read from the other. */
 TEST_F(wheel, events_are_private)
 {
 	struct timerwheel_event ev;
@@ -278,7 +278,7 @@ TEST_F(wheel, fork_child_arms)
 	EXPECT_EQ(1, ev.key);
 }
 
-/* The end of a child does not end the wheel. */
+/* The exit of a child does not end the wheel. */
 TEST_F(wheel, fork_child_exit_keeps_timers)
 {
 	pid_t pid;
@@ -291,7 +291,7 @@ TEST_F(wheel, fork_child_exit_keeps_timers)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 }
 
-/* exec: the descriptor goes on in the new program, with its timers. */
+/* exec: the new program has the descriptor, with its timers. */
 TEST_F(wheel, exec_keeps)
 {
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
@@ -299,7 +299,7 @@ TEST_F(wheel, exec_keeps)
 	EXPECT_EQ(0, exec_with(self->fd));
 }
 
-/* O_CLOEXEC: it does not. */
+/* With O_CLOEXEC it does not have it. */
 TEST_F(wheel, exec_closes_cloexec)
 {
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
@@ -328,7 +328,7 @@ TEST_F(wheel, dup_survives_close)
 	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 }
 
-/* SCM_RIGHTS: the receiver has the wheel, also when the sender is gone. */
+/* SCM_RIGHTS: the receiver has the wheel, even when the sender is gone. */
 TEST_F(wheel, scm_rights)
 {
 	struct timerwheel_event ev;
@@ -349,7 +349,7 @@ TEST_F(wheel, scm_rights)
 	close(fd);
 }
 
-/* A wheel in flight, in a socket that nobody reads, is still a wheel. */
+/* A wheel in flight, in a socket that is not read, keeps running. */
 TEST_F(wheel, scm_rights_in_flight)
 {
 	struct timerwheel_event ev;
@@ -366,7 +366,7 @@ TEST_F(wheel, scm_rights_in_flight)
 	EXPECT_EQ(1, dev_read(fd, &ev, 1));
 }
 
-/* An ordinary user can use the device where its mode lets him. */
+/* An ordinary user can use the device if its mode permits it. */
 TEST_F(wheel, ordinary_user)
 {
 	struct timerwheel_event ev;
@@ -395,14 +395,14 @@ TEST_F(wheel, ordinary_user)
 
 /* --- The end of a wheel ------------------------------------------------------------- */
 
-/* Timers are charged to the user while they are there. */
+/* Timers are charged to the user while they exist. */
 TEST_F(wheel, timers_are_charged)
 {
 	ASSERT_EQ(0, arm(self->fd, 0, 1000, HOUR));
 	EXPECT_LE(self->base + 1000 * 68, user_memory(self->probe));
 }
 
-/* Closing the last descriptor ends the wheel: what it held is given back. */
+/* Closing the last descriptor ends the wheel: its memory is uncharged. */
 TEST_F(wheel, last_close_ends_it)
 {
 	ASSERT_EQ(0, arm(self->fd, 0, 1000, HOUR));
@@ -411,7 +411,7 @@ TEST_F(wheel, last_close_ends_it)
 	EXPECT_TRUE(user_memory_become(self->probe, self->none));
 }
 
-/* Timers that are due, pending within the next ms and periodic do not hold it up. */
+/* Timers that are due, about to fall due or periodic do not delay that. */
 TEST_F(wheel, close_with_all_kinds)
 {
 	int i;
@@ -425,7 +425,7 @@ TEST_F(wheel, close_with_all_kinds)
 	EXPECT_TRUE(user_memory_become(self->probe, self->none));
 }
 
-/* A process that is killed and has the only descriptor ends the wheel as well. */
+/* A process that has the only descriptor and is killed ends the wheel as well. */
 TEST_F(wheel, kill_of_only_holder_ends_it)
 {
 	int pipefd[2], fd;
@@ -446,7 +446,7 @@ TEST_F(wheel, kill_of_only_holder_ends_it)
 	EXPECT_TRUE(user_memory_become(self->probe, self->base));
 }
 
-/* A read that sleeps keeps the wheel while another thread closes the descriptor. */
+/* A read that sleeps keeps the wheel open when another thread closes the descriptor. */
 TEST_F(wheel, close_under_reader)
 {
 	struct reader r;
@@ -474,7 +474,7 @@ TEST_F(wheel, close_under_reader_ends_it)
 	EXPECT_TRUE(user_memory_become(self->probe, self->none));
 }
 
-/* A process ends, and its wheel with it, although a thread of it sleeps in read. */
+/* When a process exits its wheel ends, even if one of its threads sleeps in read. */
 TEST_F(wheel, exit_under_reader)
 {
 	struct reader r;
@@ -517,7 +517,7 @@ TEST_F(wheel, close_ends_sigio)
 	EXPECT_EQ(-EAGAIN, tw_err(sigtimedwait(&set, NULL, &ts)));
 }
 
-/* A closed wheel leaves the epoll set it was in. */
+/* A closed wheel is removed from its epoll set. */
 TEST_F(wheel, close_leaves_epoll)
 {
 	struct epoll_event ee = { .events = EPOLLIN };
@@ -532,7 +532,7 @@ TEST_F(wheel, close_leaves_epoll)
 
 /* --- fdinfo ----------------------------------------------------------------------- */
 
-/* /proc/PID/fdinfo/FD as text; the number of lines that are not those of every file */
+/* Read /proc/PID/fdinfo/FD as text. Returns the number of lines that only wheels have. */
 static int read_info(pid_t pid, int fd, char *buf, size_t size)
 {
 	static const char * const common[] = {
@@ -563,7 +563,7 @@ static int read_info(pid_t pid, int fd, char *buf, size_t size)
 	return own;
 }
 
-/* The wheel has something to say in fdinfo. */
+/* A wheel has lines of its own in fdinfo. */
 TEST_F(wheel, fdinfo_present)
 {
 	char buf[4096];
@@ -571,7 +571,7 @@ TEST_F(wheel, fdinfo_present)
 	EXPECT_LT(0, read_info(getpid(), self->fd, buf, sizeof(buf)));
 }
 
-/* It can be read from outside, and says how many timers are pending. */
+/* Another process can read them; they have the number of pending timers. */
 TEST_F(wheel, fdinfo_shows_pending)
 {
 	char buf[4096], *p;
@@ -594,7 +594,7 @@ TEST_F(wheel, fdinfo_shows_pending)
 	reap(pid);
 }
 
-/* What a line of fdinfo says, as text; NULL: there is no such line */
+/* The text in a line of fdinfo; NULL: there is no such line */
 static const char *info_line(const char *buf, const char *name)
 {
 	static char value[32];
@@ -603,7 +603,7 @@ static const char *info_line(const char *buf, const char *name)
 	return p && sscanf(p + strlen(name), ":\t%31s", value) == 1 ? value : NULL;
 }
 
-/* All that SETUP would have to be given for another wheel like it */
+/* fdinfo has all arguments of SETUP for another wheel with the same settings */
 TEST_F(wheel, fdinfo_shows_setup)
 {
 	static const char * const names[] = {
@@ -662,7 +662,7 @@ TEST_F(wheel, fdinfo_shows_setup)
 	}
 }
 
-/* The number in the line of that name, ~0: there is no such line */
+/* The number in the line of that name; ~0: there is no such line */
 static __u64 info_number(const char *buf, const char *name)
 {
 	char line[64];
@@ -673,7 +673,7 @@ static __u64 info_number(const char *buf, const char *name)
 	return p ? strtoull(p + strlen(line), NULL, 10) : ~0ULL;
 }
 
-/* All that it says is what INFO and STATS say. */
+/* All that fdinfo says agrees with INFO and STATS. */
 TEST_F(wheel, fdinfo_is_stats)
 {
 	static const char * const clock[] = { "monotonic", "boottime", "realtime", "manual" };
@@ -769,7 +769,7 @@ TEST_F(wheel, close_and_arm_later)
 	for (i = 0; i < 3; i++) {
 		fd = tw_open_clock(clocks[i], 0, 0);
 		ASSERT_LE(0, fd);
-		/* both in the first level: nothing cascades earlier */
+		/* both are in the first level: nothing cascades earlier */
 		ASSERT_EQ(0, arm(fd, 1, 1, 150 * MSEC));
 		close(fd);
 		fd = tw_open_clock(clocks[i], 0, 0);
@@ -819,8 +819,8 @@ static long long kernel_memory(void)
 }
 
 /*
- * A user's queue is freed with the last wheel on its CPU, so users that come and go cost no memory:
- * 68 kB were measured, and 2868 kB when queues were not freed.
+ * A user's queue is freed with the user's last wheel on its CPU, so users that come and go cost no
+ * memory: 68 kB were measured, and 2868 kB when queues were not freed.
  */
 TEST_F_TIMEOUT(wheel, queues_end, 120)
 {
@@ -828,7 +828,7 @@ TEST_F_TIMEOUT(wheel, queues_end, 120)
 
 	if (geteuid())
 		SKIP(return, "only root can be other users");
-	/* the kernel's caches grow at first */
+	/* at first the kernel's caches grow */
 	ASSERT_EQ(0, users_come_and_go());
 	before = kernel_memory();
 	ASSERT_EQ(0, users_come_and_go());
@@ -893,7 +893,7 @@ TEST_F_TIMEOUT(wheels, work_at_once, 120)
 	}
 }
 
-/* Closed, they leave nothing behind. */
+/* After they were closed nothing stays charged. */
 TEST_F_TIMEOUT(wheels, close_gives_back, 120)
 {
 	int i;
@@ -910,13 +910,13 @@ TEST_F_TIMEOUT(wheels, close_gives_back, 120)
 #define DAEMON_TIMERS	100000
 
 FIXTURE(killed) {
-	int fd;			/* kept from the daemon */
+	int fd;			/* the daemon's wheel, which we keep */
 	unsigned char *seen;
 };
 
 /*
- * A daemon arms 100,000 timers, the even ones within a second, the odd ones in an
- * hour, and is killed while some are due and some are not. We keep its descriptor.
+ * A daemon arms 100,000 timers, the even ones within a second, the odd ones in an hour, and is
+ * killed when some are due. We keep its descriptor.
  */
 FIXTURE_SETUP(killed)
 {
@@ -961,7 +961,7 @@ FIXTURE_TEARDOWN(killed)
 	close(self->fd);
 }
 
-/* Who kept the descriptor LISTs every timer, each exactly once. */
+/* The owner of the other descriptor LISTs every timer exactly once. */
 TEST_F_TIMEOUT(killed, list_finds_every_timer, 120)
 {
 	int i;
@@ -971,7 +971,7 @@ TEST_F_TIMEOUT(killed, list_finds_every_timer, 120)
 		ASSERT_EQ(1, self->seen[i]);
 }
 
-/* Collect the events of the even timers into seen[]; 0 when there were as many */
+/* Collect the events of the even timers in seen[]. Returns 0 if all came. */
 static int collect_even(int fd, unsigned char *seen)
 {
 	static struct timerwheel_event ev[PAGE];
@@ -1003,7 +1003,7 @@ TEST_F_TIMEOUT(killed, read_finds_every_event, 120)
 		ASSERT_EQ(!(i % 2), self->seen[i]);
 }
 
-/* And goes on with the rest: after MOVE each of them fires, once. */
+/* It can use the rest: after MOVE each timer fires once. */
 TEST_F_TIMEOUT(killed, rest_goes_on, 120)
 {
 	static struct timerwheel_move move[PAGE];
@@ -1029,7 +1029,7 @@ TEST_F_TIMEOUT(killed, rest_goes_on, 120)
 		ASSERT_EQ(1, self->seen[i]);
 }
 
-/* Killed in the middle of a batch: the elements from the first to one of them are done. */
+/* Killed in the middle of a call: all elements up to some point are done, and no others. */
 TEST_F_TIMEOUT(wheel, killed_in_batch, 120)
 {
 	enum { MAX = 1000000 };
@@ -1093,7 +1093,7 @@ static int unload(void)
 	return tw_err(syscall(SYS_delete_module, "timerwheel", O_NONBLOCK));
 }
 
-/* Load it and wait for the device. Returns 0, -EEXIST when it was loaded, or -errno. */
+/* Load it and wait for the device. Returns 0, -EEXIST if it is loaded already, or -errno. */
 static int load(void)
 {
 	int i, ret, fd = open(module_file(), O_RDONLY | O_CLOEXEC);
@@ -1107,7 +1107,7 @@ static int load(void)
 	return ret;
 }
 
-/* Why the module cannot be taken out and put in here, or NULL */
+/* Why the module cannot be unloaded and loaded here, or NULL */
 static const char *module_stays(void)
 {
 	if (geteuid())
@@ -1146,7 +1146,7 @@ TEST_F(module, rmmod_refused_while_open)
 	close(fd);
 }
 
-/* The wheel that refused it goes on. */
+/* That wheel keeps running. */
 TEST_F(module, wheel_goes_on_after_rmmod_refused)
 {
 	struct timerwheel_event ev;
@@ -1161,7 +1161,7 @@ TEST_F(module, wheel_goes_on_after_rmmod_refused)
 	close(fd);
 }
 
-/* It is refused while a read sleeps, although the descriptor is closed. */
+/* rmmod is refused while a read sleeps, although the descriptor is closed. */
 TEST_F(module, rmmod_refused_under_reader)
 {
 	int fd = dev_open(0);
@@ -1177,7 +1177,7 @@ TEST_F(module, rmmod_refused_under_reader)
 	ASSERT_EQ(0, pthread_join(r.thread, NULL));
 }
 
-/* It is done as soon as the last descriptor is closed. */
+/* rmmod succeeds as soon as the last descriptor is closed. */
 TEST_F(module, rmmod_after_close)
 {
 	int fd = dev_open(0);
@@ -1189,7 +1189,7 @@ TEST_F(module, rmmod_after_close)
 	EXPECT_EQ(0, unload());
 }
 
-/* No device is left then. */
+/* After that there is no device. */
 TEST_F(module, rmmod_takes_device)
 {
 	if (self->stays)
@@ -1198,7 +1198,7 @@ TEST_F(module, rmmod_takes_device)
 	EXPECT_EQ(-ENOENT, dev_open(0));
 }
 
-/* Loaded and unloaded 100 times: each time there is a wheel that works. */
+/* The module is loaded and unloaded 100 times; each time a wheel works. */
 TEST_F_TIMEOUT(module, load_unload_100, 600)
 {
 	struct timerwheel_event ev;
@@ -1217,7 +1217,7 @@ TEST_F_TIMEOUT(module, load_unload_100, 600)
 	}
 }
 
-/* Timers of all kinds that were there at close do nothing to an unload that follows. */
+/* Timers of all kinds that exist at close do not disturb an unload that follows. */
 TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 {
 	int i, j, fd;
@@ -1266,7 +1266,7 @@ TEST_F_TIMEOUT(module, unload_after_close_of_many, 300)
 					_exit(1);
 			}
 			atomic_fetch_add(ready, 1);
-			/* until the other end is closed: all of them go at the same time */
+			/* until the other end is closed, so that all exit at the same time */
 			_exit(read(pipefd[0], &c, 1) != 0);
 		}
 		for (i = 0; i < LONG_MS && atomic_load(ready) < CLOSERS; i++)
@@ -1281,7 +1281,7 @@ TEST_F_TIMEOUT(module, unload_after_close_of_many, 300)
 	}
 }
 
-/* Nor do so many that it takes a while until they are freed: the unload waits. */
+/* Nor do so many timers that freeing them takes a while: the unload waits. */
 TEST_F_TIMEOUT(module, unload_while_they_are_freed, 300)
 {
 	int i, k, fd;
@@ -1301,17 +1301,17 @@ TEST_F_TIMEOUT(module, unload_while_they_are_freed, 300)
 
 /* --- Memory of a control group ------------------------------------------------------------- */
 
-#define CHARGED		300000	/* timers */
+#define CHARGED		300000	/* timers to arm */
 #define LIMIT		(4 << 20)
 #define MANY		200000
 #define SMALL		250	/* timers in a call */
 #define IN_VAIN		10000	/* timers in a call that finds no memory */
 
-/* Where a child in the group leaves what it found; nobody prints in there */
+/* Results of a child in the group, which does not print anything itself */
 struct finding {
 	long long before;	/* memory.current before there was a wheel... */
 	long long one;		/* ...with one timer... */
-	long long full;		/* ...with all... */
+	long long full;		/* ...with all timers... */
 	long long after;	/* ...and after close */
 	int error;
 	int tried;
@@ -1320,12 +1320,12 @@ struct finding {
 	int listed;
 	int wrong;
 	int refused;		/* of a call with IN_VAIN timers */
-	int other_read;		/* what read() and... */
-	int other_remove;	/* ...REMOVE gave on another CPU */
-	int other_moved;	/* timers moved there to be due soon... */
-	int other_fired;	/* ...and that were */
-	int ring;		/* what SETUP with a ring gave... */
-	long long ring_charged;	/* ...and what was charged more than before */
+	int other_read;		/* result of read() on another CPU... */
+	int other_remove;	/* ...and of REMOVE */
+	int other_moved;	/* timers moved there to fall due soon... */
+	int other_fired;	/* ...and how many of them did */
+	int ring;		/* result of SETUP with a ring... */
+	long long ring_charged;	/* ...and how much more was charged after it */
 	unsigned char is_armed[MANY];
 	unsigned char is_listed[MANY];
 };
@@ -1334,7 +1334,7 @@ FIXTURE(memcg) {
 	const char *cannot;
 	char root[64];		/* where cgroup2 is mounted */
 	char group[128];
-	bool mounted;		/* by us */
+	bool mounted;		/* we have mounted it */
 	struct finding *f;
 };
 
@@ -1382,7 +1382,7 @@ static long long group_number(const char *dir, const char *name, const char *wor
 	return atoll(p);
 }
 
-/* Find cgroup2, or mount it */
+/* Find the mount point of cgroup2, or mount it */
 static bool find_cgroup2(char *root, size_t size, bool *mounted)
 {
 	char line[512], dir[256], type[64];
@@ -1437,12 +1437,12 @@ FIXTURE_TEARDOWN(memcg)
 	}
 }
 
-/* The fields of @f from a group with a wheel that grows and is closed */
+/* In a group: fill in @f while a wheel grows and is closed */
 static void memcg_grow(const char *group, struct finding *f)
 {
 	int i, n, fd;
 
-	/* what arm() and group_number() need is there before it is measured */
+	/* let arm() and group_number() allocate their memory before the measurement */
 	fd = dev_open(O_NONBLOCK);
 	f->error = fd < 0 ? fd : arm(fd, 0, PAGE, HOUR);
 	close(fd);
@@ -1489,7 +1489,7 @@ TEST_F_TIMEOUT(memcg, charges_timers, 120)
 	EXPECT_GE(90 * CHARGED, f->full - f->one);
 }
 
-/* Closing the wheel gives it back (but for 5 % that a cache may hold). */
+/* Closing the wheel uncharges it (except up to 5 % that a cache may hold). */
 TEST_F_TIMEOUT(memcg, close_gives_back, 120)
 {
 	struct finding *f = self->f;
@@ -1504,7 +1504,7 @@ TEST_F_TIMEOUT(memcg, close_gives_back, 120)
 	EXPECT_GT(f->before + (f->full - f->before) / 20, f->after);
 }
 
-/* What wheels take besides timers is charged to the caller's group, too. */
+/* The other memory of wheels is charged to the caller's group, too. */
 static void memcg_wheels(const char *group, struct finding *f)
 {
 	struct timerwheel_stats st;
@@ -1542,7 +1542,7 @@ TEST_F_TIMEOUT(memcg, charges_wheels, 120)
 	EXPECT_LE(f->one / 10 * 9, f->full - f->before);
 }
 
-/* In a group with too little memory: a long log is refused, and charged to nobody. */
+/* In a group with too little memory a long log is refused, and nothing is charged for it. */
 static void memcg_monitor(const char *group)
 {
 	struct timerwheel_monitor monitor = {
@@ -1556,7 +1556,7 @@ static void memcg_monitor(const char *group)
 		_exit(1);
 	if (dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor) < 0)
 		_exit(2);
-	/* Wheels of other tests may be freed only now. */
+	/* Wheels of other tests may not have been freed yet. */
 	before = tw_memory_alone(fd);
 	monitor.events = TIMERWHEEL_RING_MAX;
 	ret = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor);
@@ -1579,7 +1579,7 @@ TEST_F_TIMEOUT(memcg, monitor_enomem, 120)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* Go to the first or the last CPU that we may use */
+/* Move to the first or the last CPU that we may use */
 static void pin(bool last)
 {
 	static cpu_set_t all;
@@ -1597,7 +1597,7 @@ static void pin(bool last)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* The fields of @f from a group that has not enough memory for MANY: until it shows */
+/* In a group that has not enough memory for MANY timers: fill in @f */
 static void memcg_fill(const char *group, struct finding *f)
 {
 	static struct timerwheel_add add[IN_VAIN];
@@ -1661,7 +1661,7 @@ static void memcg_fill(const char *group, struct finding *f)
 	if (tw_info(fd, &info))
 		_exit(4);
 	f->ring_charged += info.user_memory;
-	/* key 0 falls due here, then it is read and key 1 removed there */
+	/* key 0 falls due here; then it is read, and key 1 is removed, on the other CPU */
 	if (tw_add1(fd, 0, value_of(0), 0, 0) != TIMERWHEEL_WAS_PENDING)
 		_exit(3);
 	pin(true);
@@ -1678,7 +1678,7 @@ FIXTURE(memcg_full) {
 	FIXTURE_DATA(memcg) cg;
 	int status;
 	long long kills;
-	long long limits;	/* how often it was at its limit */
+	long long limits;	/* how often the group was at its limit */
 };
 
 /* A group with 4 MB, whose only process arms 200,000 timers */
@@ -1706,7 +1706,7 @@ FIXTURE_TEARDOWN(memcg_full)
 	memcg_teardown(_metadata, &self->cg, NULL);
 }
 
-/* The timers for which there is no memory have the result ENOMEM, all others are armed. */
+/* Timers for which there is no memory have the result ENOMEM; all others are armed. */
 TEST_F_TIMEOUT(memcg_full, results_enomem, 120)
 {
 	struct finding *f = self->cg.f;
@@ -1719,8 +1719,9 @@ TEST_F_TIMEOUT(memcg_full, results_enomem, 120)
 }
 
 /*
- * Not for each of many timers, nor with each call on a CPU without a part, memory is asked for in
- * vain: the kernel searches its memory more than ten times before it says so.
+ * After a failed allocation the module does not try again for each timer of a call, nor with each
+ * call on a CPU without a base: the kernel tries to reclaim memory more than ten times before an
+ * allocation fails.
  */
 TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 120)
 {
@@ -1740,7 +1741,7 @@ TEST_F_TIMEOUT(memcg_full, no_ring, 120)
 	EXPECT_EQ(0, self->cg.f->ring_charged);
 }
 
-/* Nobody is killed for it. */
+/* The OOM killer does not run. */
 TEST_F_TIMEOUT(memcg_full, nobody_killed, 120)
 {
 	if (self->cg.cannot)
@@ -1771,7 +1772,7 @@ TEST_F_TIMEOUT(memcg_full, move_needs_none, 120)
 	EXPECT_EQ(200, f->other_fired);
 }
 
-/* What was armed is all there afterwards, and right, and nothing else is. */
+/* Afterwards exactly the timers that were armed exist, with the right contents. */
 TEST_F_TIMEOUT(memcg_full, armed_timers_stay, 120)
 {
 	struct finding *f = self->cg.f;

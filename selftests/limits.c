@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * limits: programs that take all they can get. Each has its limit, meets it with the documented
- * error, and nobody else does; what was taken comes back.
+ * limits: programs that take all they can get. Each reaches its own limit and gets the documented
+ * error; no other program does; and everything is released again.
  *
- * All of it is for root, in a machine that does nothing else: it sets the module's cap, the
- * mode of the device and the limit of open files, and puts them back.
+ * Needs root and a machine that does nothing else: it changes the module's memory limit, the mode
+ * of the device and the limit on open files, and restores them.
  */
 #define _GNU_SOURCE
 #include <grp.h>
@@ -30,12 +30,12 @@
 /* --- Users ------------------------------------------------------------------------ */
 
 /*
- * Timers of a user: the cap is the memory of a wheel with so many, used on one CPU. They fill their
- * pages: 63 in the first, 64 in each that follows.
+ * Timers of a user: the limit is set to the memory of a wheel with this many timers, used on one
+ * CPU. They fill their pages: 63 in the first page, 64 in each of the others.
  */
 #define CAP		(64 * 32 - 1)
 
-/* What another page of timers may take, with a page of buckets and larger directories */
+/* Memory for one more page of timers, with a page of buckets and larger directories */
 #define STEP		(2 * 4096 + 2048)
 
 FIXTURE(users) {
@@ -43,7 +43,7 @@ FIXTURE(users) {
 	mode_t mode;
 };
 
-/* The cap in bytes */
+/* The limit in bytes */
 static __u64 cap;
 
 FIXTURE_SETUP(users)
@@ -74,7 +74,7 @@ FIXTURE_TEARDOWN(users)
 	EXPECT_EQ(0, chmod(TW_DEV, self->mode));
 }
 
-/* Become an ordinary user, to whom what is his in /proc belongs as well. 0 or -errno */
+/* Become an ordinary user, who also owns the files of this process in /proc. 0 or -errno */
 static int become(uid_t uid)
 {
 	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ||
@@ -84,8 +84,9 @@ static int become(uid_t uid)
 }
 
 /*
- * How many timers can be armed on @fd from key @first on, in single calls, before @error: for the
- * timer, or for the whole call if there is no room for what the wheel needs before the first
+ * The number of timers that can be armed on @fd from key @first on, in single calls, before @error:
+ * that of the timer, or of the call if the memory that the wheel needs before its first timer
+ * exceeds the limit
  */
 static int arm_until(int fd, __u64 first, int error)
 {
@@ -101,7 +102,7 @@ static int arm_until(int fd, __u64 first, int error)
 	return -1;
 }
 
-/* Is what is charged that of the wheel that @fd is? Others may be closed, a moment ago. */
+/* Is only the wheel @fd charged? Others may have been closed a moment ago. */
 static bool alone(int fd)
 {
 	struct timerwheel_stats stats;
@@ -109,7 +110,7 @@ static bool alone(int fd)
 	return !tw_stats(fd, &stats) && user_memory_become(fd, stats.memory);
 }
 
-/* Hammer at the cap in three wheels until told to stop */
+/* Arm timers up to the limit in three wheels again and again, until told to stop */
 static void greedy(const atomic_bool *stop, atomic_int *refused)
 {
 	struct timerwheel_stats stats;
@@ -127,7 +128,7 @@ static void greedy(const atomic_bool *stop, atomic_int *refused)
 	}
 	if (user_memory(fd[0]) > cap || user_memory(fd[0]) + STEP < cap)
 		_exit(3);
-	/* the cap is of all wheels together, and closing one gives its share back */
+	/* the limit is on all wheels together, and closing one releases its share */
 	if (tw_stats(fd[1], &stats))
 		_exit(4);
 	close(fd[0]);
@@ -141,7 +142,7 @@ static void greedy(const atomic_bool *stop, atomic_int *refused)
 	_exit(0);
 }
 
-/* One user is at the cap: EDQUOT for him, nothing at all for another one. */
+/* One user is at the limit and gets EDQUOT; another user is not affected. */
 TEST_F_TIMEOUT(users, one_at_the_cap, TIMEOUT)
 {
 	struct {
@@ -174,7 +175,7 @@ TEST_F_TIMEOUT(users, one_at_the_cap, TIMEOUT)
 			if (tw_read_all(fd, ev, 100, LONG_MS) != 100)
 				_exit(3);
 			for (i = 0; i < 100; i++) {
-				/* what was delivered is room in this wheel */
+				/* delivered timers leave room in this wheel */
 				if (tw_add1(fd, ev[i].key, 0, HOUR, 0) ||
 				    tw_remove1(fd, ev[i].key) != TIMERWHEEL_WAS_PENDING)
 					_exit(4);
@@ -201,8 +202,8 @@ static int map_id(pid_t pid, uid_t in, uid_t out)
 }
 
 /*
- * A child of user @uid in a user namespace of its own, where he is root if @mapped. It does
- * @function. Returns what tw_reap() says.
+ * Run @function in a child of user @uid in a user namespace of its own, where the user is root if
+ * @mapped. Returns the result of tw_reap().
  */
 static int in_namespace(uid_t uid, bool mapped, int flags, int (*function)(void))
 {
@@ -232,7 +233,7 @@ static int in_namespace(uid_t uid, bool mapped, int flags, int (*function)(void)
 	return tw_reap(pid);
 }
 
-/* As much as there is: the whole cap, then EDQUOT; and it fires */
+/* Arm timers up to the whole limit, then get EDQUOT; they fire */
 static int take_all(void)
 {
 	int fd = dev_open(O_NONBLOCK);
@@ -248,13 +249,13 @@ static int take_all(void)
 	return 0;
 }
 
-/* Who is already at the cap outside gets nothing inside either. */
+/* A user at the limit outside the namespace gets nothing inside it either. */
 static int take_nothing(void)
 {
 	return dev_open(O_NONBLOCK) == -EDQUOT ? 0 : 1;
 }
 
-/* Root of a namespace is not root: neither the cap nor a node of his own */
+/* Root of a namespace is not root: it can neither set the limit nor create a device node */
 static int no_root(void)
 {
 	struct stat st;
@@ -266,7 +267,7 @@ static int no_root(void)
 	return mknod("/tmp/tw-node", S_IFCHR | 0600, st.st_rdev) < 0 && errno == EPERM ? 0 : 3;
 }
 
-/* An ordinary user opens the device in a user namespace, be he somebody there or nobody. */
+/* An ordinary user opens the device in a user namespace, mapped there or not. */
 TEST_F_TIMEOUT(users, in_a_user_namespace, TIMEOUT)
 {
 	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_all));
@@ -275,8 +276,8 @@ TEST_F_TIMEOUT(users, in_a_user_namespace, TIMEOUT)
 }
 
 /*
- * Two namespaces map their root to two users: two caps. A namespace of a user who is at the
- * cap: the same one.
+ * Two namespaces whose roots are two users have two limits. A namespace of a user at the limit
+ * shares that limit.
  */
 TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 {
@@ -300,7 +301,7 @@ TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_all));
 }
 
-/* Of a process that runs as another user it is the one who started it who is charged. */
+/* A process that runs as another user is charged to its real user, who started it. */
 TEST_F_TIMEOUT(users, real_user, TIMEOUT)
 {
 	int fd = dev_open(O_NONBLOCK), mine;
@@ -311,7 +312,7 @@ TEST_F_TIMEOUT(users, real_user, TIMEOUT)
 	ASSERT_TRUE(alone(fd));
 	pid = fork();
 	if (!pid) {
-		/* Root's wheel is not hers. */
+		/* Root's wheel is not charged to her. */
 		if (setresuid(ALICE, 0, 0))
 			_exit(1);
 		mine = dev_open(O_NONBLOCK);
@@ -331,7 +332,7 @@ TEST_F_TIMEOUT(users, real_user, TIMEOUT)
 	close(fd);
 }
 
-/* Who has closed all is somebody new when he comes again, whoever came in between. */
+/* A user who has closed all wheels starts at zero again, whichever users came in between. */
 TEST_F_TIMEOUT(users, come_again, TIMEOUT)
 {
 	enum { OTHERS = 20 };
@@ -348,7 +349,7 @@ TEST_F_TIMEOUT(users, come_again, TIMEOUT)
 		_exit(fd < 0 ? 2 : tw_add1(fd, 1, 1, HOUR, 0));
 	}
 	ASSERT_EQ(0, tw_reap(pid));
-	/* A grace period, and some time for what comes after it */
+	/* A grace period, and some time for the freeing that follows it */
 	syscall(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0, 0);
 	tw_sleep(200 * MSEC);
 	for (i = 0; i < OTHERS; i++) {
@@ -378,7 +379,7 @@ TEST_F_TIMEOUT(users, come_again, TIMEOUT)
 	}
 }
 
-/* A clock that is an hour ahead in there: absolute times are of that clock, and never early. */
+/* In a namespace whose clock is an hour ahead, absolute times use that clock; none fires early. */
 static int other_time(void)
 {
 	struct timerwheel_info info;
@@ -415,11 +416,11 @@ TEST_F_TIMEOUT(users, with_a_time_namespace, TIMEOUT)
 /* --- Descriptors ----------------------------------------------------------------------- */
 
 #define WHEELS	10000
-#define EACH	10	/* timers of each */
+#define EACH	10	/* timers in each wheel */
 
 FIXTURE(files) {
 	FIXTURE_DATA(users) u;
-	long long refs;		/* of the module */
+	long long refs;		/* reference count of the module */
 };
 
 FIXTURE_SETUP(files)
@@ -435,13 +436,13 @@ FIXTURE_TEARDOWN(files)
 	users_teardown(_metadata, &self->u, NULL);
 }
 
-/* Wait until @total is available but for @most bytes. Returns what is not. */
+/* Wait until all but @most bytes of @total are available. Returns how much is not. */
 static long long lost(long long total, long long most)
 {
 	long long n;
 	int i;
 
-	/* memory of files and directories is freed after a grace period */
+	/* memory of files and directories (proc) is freed after a grace period */
 	for (i = 0; i < LONG_MS / 10; i++) {
 		n = total - tw_memory_available();
 		if (n < most)
@@ -452,8 +453,8 @@ static long long lost(long long total, long long most)
 }
 
 /*
- * Ten thousand wheels, each with timers: all fire, all close, all memory is back. Twice, for the
- * kernel's caches keep some of what was freed first.
+ * Ten thousand wheels with timers: all timers fire, all wheels are closed, all memory is freed. It
+ * is done twice because the kernel's caches keep some of the memory that is freed first.
  */
 TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 {
@@ -517,7 +518,7 @@ TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 	EXPECT_GT(used / 50, left);
 }
 
-/* No descriptor is left: EMFILE, nothing leaks, and the wheels that are there go on. */
+/* No descriptor is left: EMFILE, nothing leaks, and existing wheels keep working. */
 TEST_F_TIMEOUT(files, emfile, TIMEOUT)
 {
 	struct rlimit rl = { 64, 64 };
@@ -545,7 +546,7 @@ TEST_F_TIMEOUT(files, emfile, TIMEOUT)
 		close(fd[k]);
 }
 
-/* The machine has no file left: ENFILE for an ordinary user, and his wheel goes on. */
+/* The system has no file left: ENFILE for an ordinary user, whose wheel keeps working. */
 TEST_F_TIMEOUT(files, enfile, TIMEOUT)
 {
 	long long max = tw_file_number(FILE_MAX, NULL);
@@ -578,7 +579,7 @@ TEST_F_TIMEOUT(files, enfile, TIMEOUT)
 
 /* --- Memory ------------------------------------------------------------------------------ */
 
-/* What wheels are made of, one kind at a time: @wheels of them take 100 MB and more. */
+/* The kinds of memory of wheels, one at a time: @wheels of them take 100 MB or more. */
 FIXTURE(told) {
 	int probe;
 	cpu_set_t cpus;
@@ -586,10 +587,10 @@ FIXTURE(told) {
 
 FIXTURE_VARIANT(told) {
 	int wheels;
-	int timers;		/* in each */
-	int cpus;		/* that arm them */
+	int timers;		/* in each wheel */
+	int cpus;		/* number of CPUs that arm them */
 	bool mapped;
-	int monitors;		/* of each, with 4,096 events */
+	int monitors;		/* of each wheel, with 4,096 events */
 	struct timerwheel_setup setup;
 };
 
@@ -642,7 +643,7 @@ FIXTURE_TEARDOWN(told)
 	close(self->probe);
 }
 
-/* Each CPU has free pages of its own, which are not in MemFree. */
+/* Each CPU keeps free pages of its own, which are not in MemFree. */
 static long long free_memory(void)
 {
 	long long pages = 0, some;
@@ -657,7 +658,7 @@ static long long free_memory(void)
 	return tw_file_number("/proc/meminfo", "MemFree:") * 1024 + pages * getpagesize();
 }
 
-/* STATS tell what the machine has lost, to 2 %; and INFO tells the sum. */
+/* STATS report the memory that the machine has lost, to within 2 %, and INFO the sum. */
 TEST_F_TIMEOUT(told, is_true, TIMEOUT)
 {
 	int i, k, cpu, monitors = 0, *fd = calloc(variant->wheels, sizeof(*fd));
@@ -709,12 +710,12 @@ TEST_F_TIMEOUT(told, is_true, TIMEOUT)
 	fflush(stdout);
 	EXPECT_LT(90 << 20, lost);
 	EXPECT_EQ(charged, told);
-	/* Debug kernels, which have lockdep, add to each allocation what nobody asked for. */
+	/* Debug kernels (with lockdep) make each allocation larger than requested. */
 	if (!access("/proc/lockdep", F_OK))
 		return;
 	EXPECT_LE(lost * 98 / 100, charged);
 	EXPECT_GE(lost * 102 / 100, charged);
-	/* closed, they give back all of it, but for what the kernel's caches keep */
+	/* after close all of it is freed, except what the kernel's caches keep */
 	while (monitors)
 		close(mon[--monitors]);
 	for (i = 0; i < variant->wheels; i++) {
@@ -730,9 +731,9 @@ TEST_F_TIMEOUT(told, is_true, TIMEOUT)
 }
 
 #define MEMORY		(32 << 20)
-#define THREADS		3	/* in the group that has too little, a wheel each */
-#define MANY		1000000	/* timers that each of them asks for */
-#define ENOUGH		500	/* refusals in a row: each has made the kernel look for memory */
+#define THREADS		3	/* in the group with too little memory, one wheel each */
+#define MANY		1000000	/* timers that each of them tries to arm */
+#define ENOUGH		500	/* failures in a row: each made the kernel try to reclaim memory */
 
 struct eater {
 	pthread_t id;
@@ -788,7 +789,7 @@ FIXTURE_TEARDOWN(group)
 	rmdir(self->dir);
 }
 
-/* What is said between the one in the group and the one outside, without memory */
+/* Messages between the process in the group and the one outside; they need no memory */
 struct talk {
 	atomic_bool start;
 	atomic_bool full;
@@ -833,7 +834,7 @@ static void *eater(void *arg)
 	return NULL;
 }
 
-/* In the group: each thread fills a wheel until there is no memory. Exits with what went wrong. */
+/* In the group: each thread fills a wheel until memory runs out. Exits with what went wrong. */
 static void eat(const char *dir, struct talk *talk)
 {
 	struct eater e[THREADS] = { 0 };
@@ -848,13 +849,13 @@ static void eat(const char *dir, struct talk *talk)
 		if (pthread_create(&e[i].id, NULL, eater, &e[i]))
 			_exit(10);
 	}
-	/* its own memory is there before, so that only the timers' has a limit */
+	/* join with all own memory allocated, so that only that of timers is limited */
 	if (mlockall(MCL_CURRENT) || group_write(dir, "cgroup.procs", "0"))
 		_exit(11);
 	atomic_store(&talk->start, true);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(e[i].id, NULL);
-	/* no memory now; the others have theirs */
+	/* there is no memory now, except outside the group */
 	atomic_store(&talk->full, true);
 	wait_for(&talk->go_on);
 	for (i = 0; i < THREADS; i++) {
@@ -873,9 +874,9 @@ static void eat(const char *dir, struct talk *talk)
 }
 
 /*
- * A group with little memory asks for millions of timers: ENOMEM for it alone, nobody is killed,
- * its wheels hold exactly what they were granted, and at the end all is back and the group
- * can be removed.
+ * A group with little memory tries to arm millions of timers: only this group gets ENOMEM, no
+ * process is killed, its wheels hold exactly the timers that succeeded, and at the end all memory
+ * is freed and the group can be removed.
  */
 TEST_F_TIMEOUT(group, eats_all_it_has, TIMEOUT)
 {
@@ -897,12 +898,12 @@ TEST_F_TIMEOUT(group, eats_all_it_has, TIMEOUT)
 	       group_number(self->dir, "memory.current", NULL) / 1024,
 	       group_number(self->dir, "memory.events", "max "));
 	fflush(stdout);
-	/* we have memory, while it has none */
+	/* we have memory while the group has none */
 	fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, arm(fd, 0, 100000, HOUR, 0, 0));
 	close(fd);
-	/* there is memory for LIST's answer, but not in the group: not even to leave it */
+	/* there is memory for LIST's result, but none in the group, not even to leave it */
 	snprintf(text, sizeof(text), "%d", pid);
 	EXPECT_EQ(0, group_write(CGROUPS, "cgroup.procs", text));
 	atomic_store(&talk->go_on, true);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * many: the promises of one wheel hold for the whole machine, however many wheels and users there
- * are: how long a SCHED_FIFO task waits, how much of the CPU is left to ordinary tasks, how late
- * another user's timers are, how long his open() takes, and what close() costs.
+ * are: how long a SCHED_FIFO task waits, how much CPU time is left to ordinary tasks, how late
+ * another user's timers are, how long open() of another user takes, and what close() costs.
  *
- * Figures are only asserted where time is counted in instructions (TW_ICOUNT=1), on one CPU.
- * Everywhere each timer is delivered exactly once, and none early.
+ * Figures are asserted only under instruction-counted time (TW_ICOUNT=1), on one CPU. That each
+ * timer is delivered exactly once, and none early, is asserted everywhere.
  *
- * TW_SCALE: how many timers are a million (1000000).
+ * TW_SCALE: number of timers that stands for a million (1000000).
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <sys/prctl.h>
 #include "many.h"
 
-#define GAP_MOST	(100 * USEC)	/* DESIGN: longest gap of a SCHED_FIFO 99 task */
+#define GAP_MOST	(100 * USEC)	/* promise: longest gap of a SCHED_FIFO 99 task */
 #define SHARE_LEAST	50		/* % of the CPU that ordinary tasks keep */
-#define SHARE_MOST	65		/* ... and no more while turns want 40 %: 56 to 63 */
-#define CLOSE_MOST	MSEC		/* close() for its caller */
+#define SHARE_MOST	65		/* ... at most, while turns want 40 %: 56 to 63 measured */
+#define CLOSE_MOST	MSEC		/* duration of close() for its caller */
 
-/* So many of a million as there is time for here */
+/* A million, or as many of them as there is time for (TW_SCALE) */
 static int scaled(__u64 n)
 {
 	n = n * tw_scale() / 1000000;
@@ -35,7 +35,7 @@ static void say_gap(const char *what, int n, __u64 gap)
 	fflush(stdout);
 }
 
-/* Timer interrupts of all CPUs, -1: this machine counts them elsewhere */
+/* Timer interrupts of all CPUs; -1: not to be found in /proc/interrupts */
 static long long interrupts(void)
 {
 	return tw_file_number("/proc/interrupts", "LOC:");
@@ -89,7 +89,7 @@ FIXTURE_SETUP(gaps)
 		kind.wheels = all;
 	if (all < kind.wheels * kind.each)
 		kind.each = all / kind.wheels;
-	/* Those who would wait for their turn on this CPU are meant. */
+	/* This is about tasks that wait for this CPU. */
 	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_EQ(0, crowd_open(&self->c, &kind));
 }
@@ -99,7 +99,7 @@ FIXTURE_TEARDOWN(gaps)
 	crowd_close(&self->c);
 }
 
-/* What a monitor has had and missed */
+/* The number of events that a monitor returned or missed */
 static __u64 monitor_all(int mon)
 {
 	struct timerwheel_event ev[65];
@@ -112,8 +112,9 @@ static __u64 monitor_all(int mon)
 }
 
 /*
- * The timers of all wheels fall due in the same tick, twice: before a task that only reads the
- * clock, then before one that sleeps for moments while all are delivered. Neither waits.
+ * The timers of all wheels fall due in the same tick, twice. The first time a high-priority task
+ * only reads the clock; the second time it sleeps for short times while all events are delivered.
+ * Neither task waits.
  */
 TEST_F_TIMEOUT(gaps, same_tick, TIMEOUT)
 {
@@ -164,8 +165,8 @@ TEST_F_TIMEOUT(gaps, same_tick, TIMEOUT)
 /* --- Between two firings -------------------------------------------------------------- */
 
 FIXTURE(rest) {
-	struct crowd c;		/* a timer of each of many users, in the same tick */
-	int fd;			/* another user's, with timers soon after that */
+	struct crowd c;		/* many users with one timer each, in the same tick */
+	int fd;			/* another user's wheel, with timers soon after that */
 };
 
 FIXTURE_VARIANT(rest) {
@@ -179,7 +180,7 @@ FIXTURE_VARIANT_ADD(rest, users_90_clocks_3) { 90, 3 };
 
 #define REST_TIMERS	20
 #define REST_APART	(10 * USEC)
-#define REST_MOST	(64 * USEC)	/* a firing: 54 to 56 */
+#define REST_MOST	(64 * USEC)	/* a firing takes 54 to 56 */
 
 FIXTURE_SETUP(rest)
 {
@@ -246,7 +247,7 @@ FIXTURE_VARIANT_ADD(share, users_4) { 16, 4, 1 };
 FIXTURE_VARIANT_ADD(share, clocks_2) { 16, 1, 2 };
 FIXTURE_VARIANT_ADD(share, users_64_clocks_3) { 64, 64, 3 };
 
-#define SHARE_RING	16384		/* nothing overflows while the task gets no turn */
+#define SHARE_RING	16384		/* does not overflow while the task cannot run */
 
 FIXTURE_SETUP(share)
 {
@@ -264,7 +265,7 @@ FIXTURE_TEARDOWN(share)
 	crowd_close(&self->c);
 }
 
-/* Work, and make room in all rings, lest the load ends */
+/* Work, and make room in all rings so that the load does not end */
 static void share_turn(struct crowd *c)
 {
 	struct timerwheel_ring *ring;
@@ -278,7 +279,7 @@ static void share_turn(struct crowd *c)
 	}
 }
 
-/* How many turns there are until @until */
+/* The number of turns until @until */
 static __u64 share_turns(struct crowd *c, __u64 until)
 {
 	__u64 turns;
@@ -288,7 +289,7 @@ static __u64 share_turns(struct crowd *c, __u64 until)
 	return turns;
 }
 
-/* The events in the ring, but for the last one there: in step, none early */
+/* Check all events in the ring except the last: deadlines in sequence, none early */
 static bool share_in_step(const struct crowd_wheel *w, __u64 period)
 {
 	const struct timerwheel_event *ev = (void *)((char *)w->ring + TIMERWHEEL_RING_EVENTS);
@@ -306,8 +307,8 @@ static bool share_in_step(const struct crowd_wheel *w, __u64 period)
 }
 
 /*
- * Wheels with a timer of the shortest period each, without end: an ordinary task keeps half of the
- * CPU. Each deadline has an event or is an overrun of one.
+ * Each wheel has a timer of the shortest period, so the load never ends. An ordinary task keeps
+ * half of the CPU. Each deadline has an event or is counted as an overrun of one.
  */
 TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 {
@@ -317,7 +318,7 @@ TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 	struct timerwheel_stats st;
 	int i;
 
-	/* what tests before this one closed is being freed */
+	/* give the kernel time to free the wheels of earlier tests */
 	tw_sleep(SEC);
 	share_turns(c, tw_now(CLOCK_MONOTONIC) + 10 * MSEC);
 	alone = share_turns(c, tw_now(CLOCK_MONOTONIC) + window / 4) * 4;
@@ -327,7 +328,7 @@ TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 	share_turns(c, at + 20 * MSEC);
 	began = tw_now(CLOCK_MONOTONIC);
 	turns = share_turns(c, began + window);
-	/* the last turn may end late */
+	/* the task's last turn may end late */
 	turns = turns * window / (tw_now(CLOCK_MONOTONIC) - began);
 	printf("# %d wheels: %.1f %% of the CPU is left\n", variant->wheels, turns * 100.0 / alone);
 	fflush(stdout);
@@ -382,7 +383,7 @@ FIXTURE_VARIANT(steady) {
 	__u64 stagger;
 };
 
-/* For half a second a timer in every other tick of 1 us: of one wheel, of a thousand in turn */
+/* For half a second, a timer in every other tick of 1 us: in one wheel, or in 1,000 in turn */
 FIXTURE_VARIANT_ADD(steady, wheels_1) {
 	.kind = { .wheels = 1, .each = 250000, .tick = USEC, .apart = 2 * USEC },
 };
@@ -403,7 +404,7 @@ FIXTURE_TEARDOWN(steady)
 	crowd_close(&self->c);
 }
 
-/* Deadlines in every other tick of the shortest length: an ordinary task keeps half of the CPU. */
+/* With deadlines in every other tick of the shortest length an ordinary task keeps half a CPU. */
 TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
 {
 	__u64 window = 500 * MSEC, at, turns, alone;
@@ -430,15 +431,15 @@ TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
 	EXPECT_FALSE(crowd_owes(c));
 }
 
-/* --- Nobody else wants the CPU -------------------------------------------------------- */
+/* --- No other task wants the CPU ------------------------------------------------------ */
 
-#define ALONE_LEAST	(18 * MSEC)	/* 20.7 ms: 14 ms without pauses, */
-#define ALONE_MOST	(26 * MSEC)	/* ... 36 ms with 40 % of the CPU */
-#define ALONE_TIMERS	60	/* of each of the other wheels, one each ms */
+#define ALONE_LEAST	(18 * MSEC)	/* measured: 20.7 ms; without pauses it would be 14 ms, */
+#define ALONE_MOST	(26 * MSEC)	/* ... with 40 % of the CPU 36 ms */
+#define ALONE_TIMERS	60	/* in each of the other wheels, one per ms */
 
 FIXTURE(alone) {
 	struct crowd c;		/* wheels of one user, with a burst */
-	int fd[2];		/* another wheel of that user, one of another user */
+	int fd[2];		/* another wheel of that user, a wheel of another user */
 };
 
 FIXTURE_SETUP(alone)
@@ -501,11 +502,11 @@ TEST_F_TIMEOUT(alone, is_done_soon, TIMEOUT)
 	}
 }
 
-/* --- In which order wheels have their turns ------------------------------------------- */
+/* --- The order of turns --------------------------------------------------------------- */
 
 FIXTURE(order) {
-	struct crowd many;	/* timers in each of some wheels... */
-	struct crowd one;	/* ...and one in each of others, of the same user */
+	struct crowd many;	/* wheels with many timers each... */
+	struct crowd one;	/* ...and wheels of the same user with one timer each */
 };
 
 FIXTURE_SETUP(order)
@@ -536,7 +537,7 @@ TEST_F_TIMEOUT(order, of_turns, TIMEOUT)
 	int i, k, before = 0;
 	__u64 at;
 
-	/* so soon that nothing cascades, which changes the order */
+	/* soon enough that nothing cascades, which would change the order */
 	at = tw_now(CLOCK_MONOTONIC) / MSEC * MSEC + 150 * MSEC;
 	ASSERT_EQ(0, crowd_arm_at(&self->many, at, 0));
 	ASSERT_EQ(0, crowd_arm_at(one, at, 0));
@@ -583,7 +584,7 @@ static pid_t engine_thread(int cpu)
 	return pid;
 }
 
-/* How often a task has gone to sleep */
+/* How many times a task has gone to sleep */
 static long long sleeps(pid_t pid)
 {
 	char path[64];
@@ -617,7 +618,7 @@ TEST(thread_sleeps)
 	ASSERT_LE(0, fd);
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, tw_pin(0));
-	/* 100 timers each 10 ms, then all at once; so soon that nothing cascades */
+	/* 100 timers every 10 ms, then all at once; soon enough that nothing cascades */
 	for (i = 0; i < 2; i++) {
 		at = tw_now(CLOCK_MONOTONIC) / MSEC * MSEC + 20 * MSEC;
 		for (k = 0; k < 1024; k++)
@@ -639,10 +640,10 @@ TEST(thread_sleeps)
 
 /* --- Another user ------------------------------------------------------------------- */
 
-#define INNOCENT	1000	/* timers of that user, one each ms */
+#define INNOCENT	1000	/* timers of that user, one per ms */
 
 struct innocent {
-	__u64 begin;		/* the first one's deadline, on MONOTONIC */
+	__u64 begin;		/* deadline of the first timer, on MONOTONIC */
 	__u64 clock;
 	int error;
 	int got;
@@ -711,8 +712,8 @@ FIXTURE(innocent) {
 };
 
 FIXTURE_VARIANT(innocent) {
-	struct crowd_kind kind;		/* of the hostile user's wheels */
-	__u32 clock;			/* of the innocent one's */
+	struct crowd_kind kind;		/* wheels of the hostile user */
+	__u32 clock;			/* clock of the innocent user's wheel */
 };
 
 FIXTURE_VARIANT_ADD(innocent, burst) {
@@ -767,8 +768,8 @@ FIXTURE_TEARDOWN(innocent)
 }
 
 /*
- * One user's wheels burst, or never come to an end; another one's timers on the same CPU are not
- * later than if he were alone: a tick, and what the engine may do before their turn comes.
+ * One user's wheels have a burst, or work without end. Another user's timers on the same CPU are
+ * hardly later than without it: a tick, plus what the engine may do before their turn comes.
  */
 TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 {
@@ -814,13 +815,13 @@ TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 
 FIXTURE(neighbour) {
 	struct crowd c;		/* one wheel, with a burst */
-	int fd;			/* another one of the same user, with a timer */
+	int fd;			/* another wheel of the same user, with a timer */
 };
 
 FIXTURE_VARIANT(neighbour) {
-	__u64 after;		/* when that falls due, after the burst has */
-	int taken;		/* the other wheel is closed when so many of 1000 were read */
-	bool then;		/* and the timer has just become due */
+	__u64 after;		/* that timer falls due this long after the burst */
+	int taken;		/* the wheel with the burst is closed after this many of 1000... */
+	bool then;		/* ...were read, when the timer has just become due */
 };
 
 FIXTURE_VARIANT_ADD(neighbour, in_the_burst) { 5 * MSEC, 1 };
@@ -845,8 +846,8 @@ FIXTURE_TEARDOWN(neighbour)
 }
 
 /*
- * A wheel is closed in the middle of its burst, for which the engine's thread has the user's queue.
- * Another wheel that waits in that queue has its event, and not later than if it were alone.
+ * A wheel is closed in the middle of its burst, while the user's queue is on the list of the
+ * engine's thread. Another wheel in that queue gets its event, and no later than if it were alone.
  */
 TEST_F_TIMEOUT(neighbour, has_its_event, TIMEOUT)
 {
@@ -883,7 +884,7 @@ TEST_F_TIMEOUT(neighbour, has_its_event, TIMEOUT)
 
 /* --- Close -------------------------------------------------------------------------- */
 
-/* Arm keys 0 to @n - 1, some us apart, until one is refused with @error. How many, or -errno. */
+/* Arm keys 0 to @n - 1, some us apart, until one fails with @error. Returns how many, or -errno. */
 static int fill(int fd, int n, int error)
 {
 	static struct timerwheel_add add[ROOM];
@@ -933,10 +934,10 @@ FIXTURE_TEARDOWN(closing)
 {
 }
 
-/* Partly used slabs: up to 330 kB was seen with pages of 4 kB, 1.5 MB with 16 kB */
+/* Partly used slabs: up to 330 kB were seen with pages of 4 kB, 1.5 MB with 16 kB */
 #define KEPT	(128LL * getpagesize())
 
-/* Wheels full of timers are closed: nobody waits, and their memory comes back. */
+/* Wheels full of timers are closed: no task waits for that, and their memory is freed. */
 TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 {
 	__u64 began, gap, took, longest = 0, memory = 0;
@@ -953,7 +954,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 		if (c->kind.ring)
 			munmap(c->wheel[i].ring, ring_size(c->kind.ring));
 	}
-	/* caches of the kernel keep a little, some of it whatever was freed */
+	/* caches of the kernel keep a little, part of it independent of what was freed */
 	kept = memory / 20 > KEPT ? memory / 20 : KEPT;
 	during = tw_memory_available();
 	ASSERT_EQ(0, gap_start(&meter));
@@ -966,7 +967,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 		if (took > longest)
 			longest = took;
 	}
-	/* To ask for it would be a gap of its own. */
+	/* Allocating it in the meter would be a gap of its own. */
 	tw_sleep(500 * MSEC);
 	gap = gap_stop(&meter);
 	for (i = 0; i < 500; i++) {
@@ -1004,7 +1005,7 @@ FIXTURE_SETUP(cap)
 	char text[32];
 
 	self->n = scaled(1000000);
-	/* one CPU: a wheel has memory for each that works on it */
+	/* one CPU only: a wheel has memory for each CPU that uses it */
 	ASSERT_EQ(0, tw_pin(0));
 	snprintf(self->text, sizeof(self->text), "%lld", tw_file_number(MAX_USER_MEMORY, NULL));
 	snprintf(text, sizeof(text), "%llu", self->n * 80ULL);
@@ -1016,7 +1017,7 @@ FIXTURE_TEARDOWN(cap)
 	EXPECT_EQ(0, tw_file_write(MAX_USER_MEMORY, self->text));
 }
 
-/* Who is at the cap and closes has all of it again when close() returns. */
+/* When a user at the limit closes a wheel, its memory is available again after close(). */
 TEST_F_TIMEOUT(cap, is_there_again, TIMEOUT)
 {
 	int i, n, round, all, first = 0, fd[100];
@@ -1040,9 +1041,9 @@ TEST_F_TIMEOUT(cap, is_there_again, TIMEOUT)
 	}
 }
 
-/* --- Who frees closed wheels ---------------------------------------------------------- */
+/* --- Freeing of closed wheels --------------------------------------------------------- */
 
-#define FREED_RING	16384	/* more memory than the last step of growth that was refused */
+#define FREED_RING	16384	/* needs more memory than the last growth, which was refused */
 
 /* Memory that is charged to the user who opened @fd */
 static __u64 charged(int fd)
@@ -1054,9 +1055,9 @@ static __u64 charged(int fd)
 
 FIXTURE(freed) {
 	char cap[32];
-	int n;		/* timers up to the cap, about */
-	int next;	/* a wheel of ALICE's, not set up yet */
-	int full;	/* has all the rest of her cap */
+	int n;		/* about the number of timers up to the limit */
+	int next;	/* a wheel of ALICE, not set up yet */
+	int full;	/* a wheel that uses up the rest of her limit */
 };
 
 FIXTURE_SETUP(freed)
@@ -1085,7 +1086,7 @@ FIXTURE_TEARDOWN(freed)
 	close(self->full);
 }
 
-/* SETUP at the cap waits for what its user has closed before, and has it. */
+/* SETUP at the limit waits for the memory of wheels that its user has closed, and gets it. */
 TEST_F_TIMEOUT(freed, setup_has_what_was_closed, TIMEOUT)
 {
 	struct timerwheel_setup setup = { .ring = FREED_RING };
@@ -1114,7 +1115,7 @@ static void *setter_main(void *arg)
 	return NULL;
 }
 
-/* Does a thread of this process wait for something that only a fatal signal ends? */
+/* Is a thread of this process in a wait that only a fatal signal interrupts? */
 static bool waits(pid_t tid)
 {
 	char path[64], text[256] = "", *end;
@@ -1131,7 +1132,7 @@ static bool waits(pid_t tid)
 	return end && end[1] && end[2] == 'D';
 }
 
-/* Is there a line in fdinfo, and what is its number? -1: no */
+/* The number in a line of fdinfo; -1: there is no such line */
 static long long told(int fd, const char *line)
 {
 	char path[64];
@@ -1140,7 +1141,7 @@ static long long told(int fd, const char *line)
 	return tw_file_number(path, line);
 }
 
-/* Who looks at a wheel does not wait for its SETUP, which waits for memory. */
+/* A reader of fdinfo does not wait for a SETUP that waits for memory. */
 TEST_F_TIMEOUT(freed, who_looks_does_not_wait, TIMEOUT)
 {
 	struct setter s = { .fd = self->next, .ret = 1 };
@@ -1178,8 +1179,8 @@ TEST_F_TIMEOUT(freed, who_looks_does_not_wait, TIMEOUT)
 }
 
 /*
- * One user closes a large wheel, another one at his cap a small one: he has his memory again long
- * before all of hers is free.
+ * One user closes a large wheel, another user, who is at the limit, a small one. The second user's
+ * memory is available again long before all of the first user's is freed.
  */
 TEST_F_TIMEOUT(freed, users_do_not_wait_for_each_other, TIMEOUT)
 {
@@ -1222,7 +1223,7 @@ struct closers {
 	atomic_bool go;
 };
 
-/* Open wheels of @uid, then close all of them with the others: one by one, or by exit */
+/* Open wheels of @uid, then close them together with the other processes: one by one, or by exit */
 static void closer_main(struct closers *all, int i, uid_t uid, int n, bool last)
 {
 	int k, fd[CLOSER_WHEELS], cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -1240,7 +1241,7 @@ static void closer_main(struct closers *all, int i, uid_t uid, int n, bool last)
 		tw_sleep(MSEC);
 	for (k = 0; k < CLOSER_WHEELS && i % 2; k++) {
 		close(fd[k]);
-		/* now and then there is none left, or the last one is being freed */
+		/* now and then no wheel is left, or the last one is being freed */
 		if (last && k % 8 == 0)
 			tw_sleep(k * 500 * USEC);
 	}
@@ -1272,8 +1273,8 @@ FIXTURE_TEARDOWN(closers)
 }
 
 /*
- * Processes close many wheels of a user at once, and the last one while others are being freed;
- * more are opened and closed meanwhile. Nothing stays charged.
+ * Processes close many wheels of a user at once, the last one while others are being freed. More
+ * wheels are opened and closed meanwhile. Nothing stays charged.
  */
 TEST_F_TIMEOUT(closers, leave_nothing_charged, TIMEOUT)
 {
@@ -1320,8 +1321,8 @@ TEST_F_TIMEOUT(closers, leave_nothing_charged, TIMEOUT)
 #define LONG_CALL	TIMERWHEEL_BATCH_MAX	/* timers in one call */
 
 /*
- * Longest gap within such a call: 25 us for which a raw lock may be held. The rest is for what the
- * meter itself takes, and for memory, which is cleared byte by byte in such a guest.
+ * Longest gap during such a call: a raw lock may be held for 25 us. The rest is for the meter
+ * itself, and for memory, which is cleared byte by byte in such a guest.
  */
 #define SPAN_MOST	(50 * USEC)
 
@@ -1334,7 +1335,7 @@ struct span {
 
 struct span_kind {
 	int (*prepare)(struct span *s);
-	int (*call)(struct span *s);	/* LONG_CALL or 0, or what went wrong */
+	int (*call)(struct span *s);	/* returns LONG_CALL or 0, or what went wrong */
 	__u32 clock;
 	__u32 ring;
 	int monitors;
@@ -1436,7 +1437,7 @@ static int span_remove(struct span *s)
 	return dev_remove(s->fd, rem, LONG_CALL);
 }
 
-/* The ring is full, and as many wait; then there is room */
+/* The ring is full and as many events wait; then there is room */
 static int span_overflow(struct span *s)
 {
 	if (span_past(s) != LONG_CALL || span_past(s) != LONG_CALL)
@@ -1516,7 +1517,7 @@ FIXTURE_SETUP(span)
 	}
 	for (i = 0; i < kind->monitors; i++)
 		ASSERT_LE(0, monitor_of(s->fd, 4096));
-	/* no page is touched for the first time in the call, nor are there large ones to clear */
+	/* so that no page, and no large one, is first touched (and cleared) in the call */
 	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 	s->elems = malloc(size);
 	ASSERT_NE(NULL, s->elems);
@@ -1529,7 +1530,7 @@ FIXTURE_TEARDOWN(span)
 	close(self->s.fd);
 }
 
-/* The longest calls there are do not keep a task from the CPU. */
+/* The longest possible calls do not keep a task from the CPU. */
 TEST_F_TIMEOUT(span, is_short, TIMEOUT)
 {
 	struct timerwheel_stats st;
@@ -1577,7 +1578,7 @@ FIXTURE_TEARDOWN(interrupt)
 	crowd_close(&self->c);
 }
 
-/* Interrupts while a task is busy until @until, so that the scheduler's tick goes on */
+/* Interrupts while a task is busy until @until, so that the scheduler tick continues */
 static long long interrupts_until(__u64 until)
 {
 	long long before = interrupts();
@@ -1605,8 +1606,8 @@ TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
 		       variant->wheels, busy, idle, (unsigned long long)st.firings);
 		fflush(stdout);
 		/*
-		 * The engine's; those that make its thread go on with what is left, every 7.5 ms;
-		 * and the scheduler's tick, every 4 ms while the CPU is not idle.
+		 * Those of the engine; those that wake its thread for the rest, every 7.5 ms; and
+		 * the scheduler tick, every 4 ms while the CPU is not idle.
 		 */
 		EXPECT_GE(16 * TICKS, busy - idle);
 	}
@@ -1620,7 +1621,7 @@ TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
 
 #define ATTACKERS	50
 #define SAMPLES		30
-#define ATTACK_FOR	(tw_icount() ? SEC : 5 * SEC)	/* at most so long */
+#define ATTACK_FOR	(tw_icount() ? SEC : 5 * SEC)	/* at most this long */
 
 struct attack {
 	struct {
@@ -1635,7 +1636,7 @@ FIXTURE(attack) {
 	int cpus;
 };
 
-/* A wheel that is used on each CPU and then set up, and as many changes of CPU without one */
+/* Use a wheel on each CPU, then set one up; or only change the CPU as many times */
 static void attack_turn(bool hostile, int cpus)
 {
 	struct timerwheel_setup setup = { .tick = USEC };
@@ -1668,7 +1669,7 @@ static int attack_start(struct attack *a, bool hostile, int cpus)
 		}
 		_exit(0);
 	}
-	/* all of them are at it, and wait for what there is to wait for */
+	/* by now all of them are running, and wait for whatever they have to wait for */
 	tw_sleep(ATTACK_FOR / 5);
 	return atomic_load(&a->shared->turns) ? 0 : -ETIMEDOUT;
 }
@@ -1687,7 +1688,7 @@ FIXTURE_SETUP(attack)
 {
 	self->a.shared = tw_shared(sizeof(*self->a.shared));
 	self->cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	/* how long others compute is not what is asked */
+	/* the CPU time of other tasks must not be measured */
 	ASSERT_EQ(0, fifo(true));
 }
 
@@ -1707,7 +1708,7 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* How long @what takes, which returns 0, of as many times as there are in some seconds */
+/* Median and longest duration of @what(), which returns 0 if it succeeded, in ATTACK_FOR */
 static struct sample sample(int (*what)(int cpus), int cpus, int times)
 {
 	__u64 took[SAMPLES], began = tw_now(CLOCK_MONOTONIC), at;
@@ -1746,9 +1747,9 @@ static void say_samples(const char *what, const struct sample *alone, const stru
 }
 
 /*
- * Fifty processes of another user open, use and set up wheels as fast as they can: root's open()
- * and close() do not wait for them. What they do to the scheduler they do without wheels, too: that
- * is what it is compared with.
+ * Fifty processes of another user open, use and set up wheels as fast as they can; open() and
+ * close() of root do not wait for them. The same processes also load the scheduler, so the result
+ * is compared with that of fifty processes without wheels.
  */
 TEST_F_TIMEOUT(attack, open_does_not_wait, TIMEOUT)
 {
@@ -1766,7 +1767,7 @@ TEST_F_TIMEOUT(attack, open_does_not_wait, TIMEOUT)
 		EXPECT_GE(2 * MSEC, attacked.longest);
 }
 
-/* The same for a CPU that goes and comes. */
+/* The same for a CPU that goes offline and comes back. */
 TEST_F_TIMEOUT(attack, hotplug_does_not_wait, TIMEOUT)
 {
 	struct sample alone, attacked;
@@ -1786,7 +1787,7 @@ TEST_F_TIMEOUT(attack, hotplug_does_not_wait, TIMEOUT)
 /* --- All at once -------------------------------------------------------------------- */
 
 #define MIX_USERS	4
-#define MIX_TABLE	8192	/* entries that are mapped of a deadline table */
+#define MIX_TABLE	8192	/* number of mapped entries of a deadline table */
 
 /* What each user has */
 static const struct crowd_kind mix_kinds[] = {
@@ -1797,14 +1798,14 @@ static const struct crowd_kind mix_kinds[] = {
 };
 
 #define MIX_KINDS	((int)ARRAY_SIZE(mix_kinds))
-#define MIX_MAPPED	(MIX_KINDS - 1)		/* of these wheels the deadline tables are mapped */
+#define MIX_MAPPED	(MIX_KINDS - 1)		/* the wheels with mapped deadline tables */
 
 struct mix_shared {
 	atomic_int ready;
-	atomic_ullong at;	/* when all of it falls due */
+	atomic_ullong at;	/* when all timers fall due */
 	atomic_ullong changes;
 	atomic_int done;
-	atomic_bool leave;	/* an end of a process takes long, and is not what is measured */
+	atomic_bool leave;	/* exit: it takes long and must not be measured */
 };
 
 struct mix {
@@ -1814,7 +1815,7 @@ struct mix {
 	struct mix_shared *shared;
 };
 
-/* In words, before the process ends */
+/* Print what went wrong before the process ends */
 static int mix_bad(const char *what, long long got)
 {
 	fprintf(stderr, "# %s: %lld\n", what, got);
@@ -1840,13 +1841,13 @@ static int mix_store(struct mix *m, int i, int k, __u64 owed)
 	c->owes[i * c->kind.each + k] = stored;
 	if (tw_now(clock) < owed)
 		return 0;
-	/* Was that in time? A new deadline is the end of the question. */
+	/* Was the store in time? A new deadline makes that irrelevant. */
 	stored = tw_now(clock) + MSEC;
 	c->owes[i * c->kind.each + k] = stored;
 	return tw_move1(c->wheel[i].fd, k, stored, TIMERWHEEL_ABS) > 0 ? 0 : -EPROTO;
 }
 
-/* Change one timer, whatever state it is in. 0, or what went wrong. */
+/* Change one timer in whatever state it is. Returns 0, or what went wrong. */
 static int mix_change(struct mix *m, struct crowd *c, __u64 at)
 {
 	int i = tw_rand(&m->seed) % c->kind.wheels, k = tw_rand(&m->seed) % c->kind.each;
@@ -1872,13 +1873,13 @@ static int mix_change(struct mix *m, struct crowd *c, __u64 at)
 		if (ret > 0)
 			*owes = when;
 	}
-	/* What is not there has been delivered, be it read or not, or removed */
+	/* A timer that does not exist was removed, or delivered (its event read or not) */
 	if (ret == -ENOENT && !c->wheel[i].ring && *owes != NO_EVENT)
 		return -ENOENT;
 	return ret >= 0 || ret == -ENOENT ? 0 : ret;
 }
 
-/* Open, arm for later, map */
+/* Open the wheels, arm timers for later, map the tables */
 static int mix_open(struct mix *m)
 {
 	const struct crowd *c = &m->c[MIX_MAPPED];
@@ -1898,7 +1899,7 @@ static int mix_open(struct mix *m)
 	return ret;
 }
 
-/* The rest of a crowd's events, and what it says of itself */
+/* Take the rest of a crowd's events, and check its counters */
 static int mix_end(struct crowd *c)
 {
 	size_t all = (size_t)c->kind.wheels * c->kind.each, i;
@@ -1926,7 +1927,7 @@ static int mix_end(struct crowd *c)
 	return 0;
 }
 
-/* One user's part. Returns an exit status. */
+/* What the process of one user does. Returns an exit status. */
 static int mix_main(struct mix *m, int user)
 {
 	int i, n, ret, cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -2004,8 +2005,8 @@ FIXTURE_TEARDOWN(mix)
 }
 
 /*
- * Several users with wheels of all kinds change their timers while all of these burst, on all
- * CPUs: each arming ends in exactly one way, no event is early, all memory comes back, and a task
+ * Several users with wheels of all kinds change their timers while all of these fall due, on all
+ * CPUs. Each arming ends in exactly one way, no event is early, all memory is freed, and a task
  * with a high priority does not wait.
  */
 TEST_F_TIMEOUT(mix, exactly_once, TIMEOUT)
@@ -2038,7 +2039,7 @@ TEST_F_TIMEOUT(mix, exactly_once, TIMEOUT)
 		EXPECT_EQ(0, tw_reap(pid[i]));
 	printf("# %llu changes\n", (unsigned long long)atomic_load(&shared->changes));
 	say_gap("all of it", MIX_USERS, gap);
-	/* Processes end in it: what the kernel does for that has its own gaps. */
+	/* Processes exit meanwhile, which causes gaps in the kernel of its own. */
 	if (tw_icount())
 		EXPECT_GE(20 * GAP_MOST, gap);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of many wheels share: a crowd of wheels with a ledger of what each timer owes, and
- * meters for how long a SCHED_FIFO task has to wait.
+ * Shared by the tests of many wheels: a crowd of wheels with a ledger of the event that each timer
+ * owes, and meters for how long a SCHED_FIFO task has to wait.
  */
 #ifndef MANY_H
 #define MANY_H
@@ -14,17 +14,17 @@
 #include <sys/resource.h>
 #include "tw_test.h"
 
-#define LONG_MS		60000		/* longer than anything takes, in a slow guest too */
+#define LONG_MS		60000		/* longer than anything takes, even in a slow guest */
 #define TIMEOUT		900		/* for one test, in s */
-#define ROOM		4096		/* timers in one call, events in one read */
-#define NO_EVENT	(~0ULL)		/* in the ledger: this timer owes none */
+#define ROOM		4096		/* most timers in a call, most events in a read */
+#define NO_EVENT	(~0ULL)		/* in the ledger: this timer owes no event */
 
 /* --- Users -------------------------------------------------------------------------- */
 
 #define ALICE	20001
 #define BOB	20002
 
-/* Open a wheel that is charged to user @uid. The caller is root, and stays it. */
+/* Open a wheel that is charged to user @uid. The caller is root and stays root. */
 static inline int open_as(uid_t uid)
 {
 	int fd;
@@ -35,7 +35,7 @@ static inline int open_as(uid_t uid)
 	return setresuid(0, 0, 0) ? -errno : fd;
 }
 
-/* Become user @uid for good. The caller does not open the device any more, or may. */
+/* Become user @uid for good. The caller can open the device only if @uid may. */
 static inline int become(uid_t uid)
 {
 	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ? -errno : 0;
@@ -51,9 +51,9 @@ static inline int fifo(bool on)
 }
 
 /*
- * Only read the clock until @until, with the highest priority: what interrupts and softirqs do
- * are the gaps. Returns the longest one. At most a few 100 ms: the scheduler lets other tasks in
- * after 950.
+ * Read the clock until @until with the highest priority, and return the longest gap: the time that
+ * interrupts and softirqs take. Use it for a few 100 ms at most: after 950 ms the scheduler lets
+ * other tasks run.
  */
 static inline __u64 gap_spin(__u64 until)
 {
@@ -72,9 +72,9 @@ static inline __u64 gap_spin(__u64 until)
 #define GAP_EVERY	(20 * USEC)
 
 /*
- * A thread with the highest priority that sleeps for GAP_EVERY, again and again: it sees what
- * tasks do in the kernel, too, and lets them go on. A wait of n us is seen as at least
- * n - GAP_EVERY us. Only where time is counted in instructions; elsewhere it sees nothing.
+ * A thread with the highest priority that sleeps for GAP_EVERY again and again. It also measures
+ * the delays that tasks cause in the kernel, and lets them run in between. A delay of n us is seen
+ * as at least n - GAP_EVERY us. Without instruction-counted time it measures nothing.
  */
 struct gap_meter {
 	pthread_t id;
@@ -91,7 +91,7 @@ static inline void *gap_thread(void *arg)
 		m->longest = NO_EVENT;
 		return NULL;
 	}
-	/* the first turns touch memory for the first time */
+	/* the first rounds fault memory in */
 	for (at = 0; at < 10; at++)
 		tw_sleep(GAP_EVERY);
 	at = tw_now(CLOCK_MONOTONIC);
@@ -131,7 +131,7 @@ static inline __u64 gap_stop(struct gap_meter *m)
 
 #define WORK_LOOPS	5000
 
-/* Always the same instructions */
+/* Always executes the same instructions */
 static inline void work(void)
 {
 	int n;
@@ -148,27 +148,27 @@ struct crowd_wheel {
 	int *monitor;
 };
 
-/* How the wheels of a crowd are, and what is in them: all of them the same */
+/* Settings and contents of the wheels of a crowd, the same for all of them */
 struct crowd_kind {
 	int wheels;
 	int each;		/* timers in each */
 	__u64 tick;		/* 0: default */
 	__u64 period;
-	__u64 apart;		/* each timer's deadline is so much after the one before it */
+	__u64 apart;		/* from each timer's deadline to the next one's */
 	__u32 ring;		/* 0: none */
 	int monitors;		/* of each, with 64 events */
-	int users;		/* the wheels belong to so many, in turn; 0: to root */
-	int clocks;		/* ... are on so many clocks, 0: on MONOTONIC */
+	int users;		/* number of users that own the wheels, in turn; 0: root owns all */
+	int clocks;		/* number of clocks, in turn; 0: all wheels are on MONOTONIC */
 };
 
 struct crowd {
 	struct crowd_kind kind;
 	struct crowd_wheel *wheel;
-	__u64 *owes;		/* the next event's deadline for each timer, or NO_EVENT */
-	__u64 took;		/* ns to arm all of them, where that cannot be known */
-	/* what came: */
+	__u64 *owes;		/* for each timer: deadline of its next event, or NO_EVENT */
+	__u64 took;		/* ns to arm all, if time is not counted in instructions */
+	/* events taken: */
 	__u64 got;
-	__u64 strange;		/* events that nobody owed */
+	__u64 strange;		/* events that no timer owed */
 	__u64 early;
 	__u64 late_max;
 };
@@ -185,7 +185,7 @@ static inline clockid_t crowd_clock(const struct crowd *c, int i)
 	return c->kind.clocks ? clocks[i % c->kind.clocks] : CLOCK_MONOTONIC;
 }
 
-/* @at on the clock of wheel @i is @at on MONOTONIC and so much more */
+/* How far the clock of wheel @i is ahead of MONOTONIC */
 static inline __u64 crowd_offset(const struct crowd *c, int i)
 {
 	clockid_t clock = crowd_clock(c, i);
@@ -283,7 +283,7 @@ static inline void crowd_close(struct crowd *c)
 	free(c->owes);
 }
 
-/* Arm all, each for @at (on MONOTONIC) + its wheel's number * @stagger. 0, or what went wrong. */
+/* Arm all, for @at (on MONOTONIC) + number of the wheel * @stagger. 0, or what went wrong. */
 static inline int crowd_arm_at(struct crowd *c, __u64 at, __u64 stagger)
 {
 	static struct timerwheel_add add[ROOM];
@@ -315,9 +315,9 @@ static inline int crowd_arm_at(struct crowd *c, __u64 at, __u64 stagger)
 }
 
 /*
- * The same, for a time when all are armed. Where time is counted in instructions it costs
- * nothing to wait for a time that is far; elsewhere how long it takes is found out first.
- * Returns that time, 0: something went wrong.
+ * The same, for a time when all will have been armed. Under instruction-counted time a distant time
+ * costs nothing; otherwise it is first measured how long arming takes. Returns the time, or 0 if
+ * something went wrong.
  */
 static inline __u64 crowd_arm(struct crowd *c, __u64 stagger)
 {
@@ -335,7 +335,7 @@ static inline __u64 crowd_arm(struct crowd *c, __u64 stagger)
 	return crowd_arm_at(c, at, stagger) ? 0 : at;
 }
 
-/* Enter events into the ledger */
+/* Enter events that were taken into the ledger */
 static inline void crowd_enter(struct crowd *c, int i, const struct timerwheel_event *ev, int n)
 {
 	int k;
@@ -388,13 +388,13 @@ static inline int crowd_take_one(struct crowd *c, int i)
 	return n;
 }
 
-/* Take events until @want have come. 0, -ETIMEDOUT when they do not, or what went wrong. */
+/* Take @want events. Returns 0, -ETIMEDOUT if they do not come, or what went wrong. */
 static inline int crowd_take(struct crowd *c, __u64 want)
 {
 	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC, got;
 	int i, ret;
 
-	/* Not by epoll: what became ready while it looks costs it a loop with interrupts off. */
+	/* Not epoll: for wheels that become ready meanwhile it loops with interrupts off. */
 	while (c->got < want) {
 		got = c->got;
 		for (i = 0; i < c->kind.wheels; i++) {
@@ -413,7 +413,7 @@ static inline int crowd_take(struct crowd *c, __u64 want)
 	return 0;
 }
 
-/* What all wheels have counted, and whether each of them is balanced */
+/* Sum up the counters of all wheels. Returns whether those of each wheel are balanced. */
 static inline bool crowd_stats(const struct crowd *c, struct timerwheel_stats *sum)
 {
 	struct timerwheel_stats st;
@@ -433,7 +433,7 @@ static inline bool crowd_stats(const struct crowd *c, struct timerwheel_stats *s
 	return good;
 }
 
-/* Does a timer still owe an event? */
+/* Does any timer still owe an event? */
 static inline bool crowd_owes(const struct crowd *c)
 {
 	return !tw_all_bytes(c->owes, 0xff,

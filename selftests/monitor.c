@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Monitors: descriptors that see a copy of each event.
+ * monitor: descriptors that return a copy of each event.
  */
 #include "sleeper.h"
 #include <linux/userfaultfd.h>
@@ -26,7 +26,7 @@ static int monitor(int fd, __u32 events)
 	});
 }
 
-/* Keys @first to @first + @n - 1, each a second later than the one before */
+/* Arm keys @first to @first + @n - 1, each a second later than the one before */
 static int arm(int fd, __u64 first, int n)
 {
 	static struct timerwheel_add add[MOST];
@@ -60,7 +60,7 @@ FIXTURE_TEARDOWN(monitor)
 	close(self->fd);
 }
 
-/* Deliver @n events that are due already */
+/* Deliver @n events of timers that are armed for the past */
 static int deliver(FIXTURE_DATA(monitor) * self, __u64 first, int n)
 {
 	int ret = arm(self->fd, first, n);
@@ -70,14 +70,14 @@ static int deliver(FIXTURE_DATA(monitor) * self, __u64 first, int n)
 	return dev_read(self->fd, self->ev, n);
 }
 
-/* The monitor's events are those that were delivered */
+/* The monitor returns the events that were delivered */
 static bool same(FIXTURE_DATA(monitor) * self, int mon, int from, int n)
 {
 	return dev_read(mon, self->copy, n) == n &&
 	       !memcmp(self->copy, self->ev + from, n * sizeof(*self->ev));
 }
 
-/* Nothing before it is delivered, then a copy of all of it */
+/* Nothing before the events are delivered, then a copy of all of them */
 TEST_F(monitor, copies)
 {
 	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
@@ -94,7 +94,7 @@ TEST_F(monitor, copies)
 	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 }
 
-/* What is withdrawn was no event */
+/* A withdrawn event is not copied */
 TEST_F(monitor, withdrawn)
 {
 	struct timerwheel_entry ent[4];
@@ -108,7 +108,7 @@ TEST_F(monitor, withdrawn)
 	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 }
 
-/* Each of many has its own; one that comes late sees what comes later */
+/* Each of many monitors gets all events; one that is created late gets only later ones */
 TEST_F(monitor, many)
 {
 	int mon[TIMERWHEEL_MONITORS_MAX], i;
@@ -125,7 +125,7 @@ TEST_F(monitor, many)
 	for (i = 0; i < TIMERWHEEL_MONITORS_MAX - 1; i++)
 		EXPECT_TRUE(same(self, mon[i], 0, 5));
 	EXPECT_EQ(-EAGAIN, dev_read(mon[i], self->copy, 1));
-	/* one less, which the others do not notice */
+	/* close one, which does not affect the others */
 	close(mon[3]);
 	ASSERT_EQ(3, deliver(self, 20, 3));
 	for (i = 0; i < TIMERWHEEL_MONITORS_MAX; i++)
@@ -140,7 +140,7 @@ TEST_F(monitor, many)
 		close(mon[i]);
 }
 
-/* @n events of @mon: the first tells that @missed are missing, the others begin with @key */
+/* Read @n events of @mon: the first one reports @missed missing events, then keys from @key on */
 static bool missed(FIXTURE_DATA(monitor) * self, int mon, int n, __u64 missed, __u64 key)
 {
 	const struct timerwheel_event *ev = self->copy;
@@ -151,7 +151,7 @@ static bool missed(FIXTURE_DATA(monitor) * self, int mon, int n, __u64 missed, _
 	       (n == 1 || (!ev[1].flags && ev[1].key == key));
 }
 
-/* Of more than its length the oldest are missing, and are counted, in their place */
+/* Beyond the monitor's length the oldest events are missing, with a count in their place */
 TEST_F(monitor, misses)
 {
 	ASSERT_EQ(LENGTH, deliver(self, 0, LENGTH));
@@ -163,7 +163,7 @@ TEST_F(monitor, misses)
 	EXPECT_EQ(0, dev_poll(self->mon, 0));
 	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 
-	/* twice, between two reads and in the middle of what is left */
+	/* twice: between two reads, and when some events were left */
 	ASSERT_EQ(LENGTH, deliver(self, 200, LENGTH));
 	ASSERT_EQ(9, deliver(self, 300, 9));
 	EXPECT_TRUE(missed(self, self->mon, 5, 9, 209));
@@ -175,7 +175,7 @@ TEST_F(monitor, misses)
 	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
 }
 
-/* What is left after a read is to be polled for: events, also when the count took a place */
+/* poll reports what a short read has left, even if the count used the place of an event */
 TEST_F(monitor, misses_in_small_reads)
 {
 	struct timerwheel_event *nowhere = tw_fence(0);
@@ -184,14 +184,14 @@ TEST_F(monitor, misses_in_small_reads)
 	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
 	EXPECT_TRUE(missed(self, self->mon, 1, 3, 0));
 	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
-	/* nobody was told of these yet, nor are they a part of the former count */
+	/* these have not been reported yet, and are not part of the former count */
 	ASSERT_EQ(2, deliver(self, 100, 2));
 	EXPECT_TRUE(missed(self, self->mon, LENGTH, 2, 5));
 	EXPECT_EQ(POLLIN, dev_poll(self->mon, 0));
 	ASSERT_EQ(1, dev_read(self->mon, self->copy, MOST));
 	EXPECT_EQ(101, self->copy[0].key);
 	EXPECT_EQ(0, dev_poll(self->mon, 0));
-	/* all of it missed, and a count that is not taken is still there */
+	/* all events are missing; a count that could not be read stays */
 	ASSERT_EQ(3 * LENGTH, deliver(self, 200, 3 * LENGTH));
 	EXPECT_EQ(-1, read(self->mon, nowhere, sizeof(*nowhere)));
 	EXPECT_EQ(EFAULT, errno);
@@ -200,7 +200,7 @@ TEST_F(monitor, misses_in_small_reads)
 	EXPECT_EQ(0, dev_poll(self->mon, 0));
 }
 
-/* A monitor that is shorter than what the kernel copies together, emptied by one read */
+/* A monitor shorter than the chunk that the kernel copies at once, emptied by one read */
 TEST_F(monitor, misses_of_a_short_one)
 {
 	int mon = monitor(self->fd, 8);
@@ -211,7 +211,7 @@ TEST_F(monitor, misses_of_a_short_one)
 	EXPECT_TRUE(missed(self, mon, 9, 3, 3));
 	EXPECT_EQ(0, dev_poll(mon, 0));
 	EXPECT_EQ(-EAGAIN, dev_read(mon, self->copy, 1));
-	/* The count has the place of one. */
+	/* The count uses the place of one event. */
 	ASSERT_EQ(9, deliver(self, 100, 9));
 	EXPECT_TRUE(missed(self, mon, 8, 1, 101));
 	EXPECT_EQ(POLLIN, dev_poll(mon, 0));
@@ -221,7 +221,7 @@ TEST_F(monitor, misses_of_a_short_one)
 	close(mon);
 }
 
-/* Who asks for no length has 1,024 events. */
+/* The default length is 1,024 events. */
 TEST_F(monitor, default_length)
 {
 	int mon = monitor(self->fd, 0);
@@ -235,8 +235,8 @@ TEST_F(monitor, default_length)
 }
 
 /*
- * Monitors of other lengths, at other times: each has all since it was attached, as far as its own
- * length goes, and one that makes the log longer changes nothing for the others.
+ * Monitors of different lengths, created at different times: each gets all events since it was
+ * attached, up to its own length. One that makes the log longer does not affect the others.
  */
 TEST_F(monitor, lengths)
 {
@@ -342,8 +342,8 @@ static void on_signal(int sig)
 }
 
 /*
- * A reader whose memory does not come has its turn: who may not wait does not wait for it, others
- * wait until a signal comes, and in the end each event was read once.
+ * While a reader waits for a page of its buffer, a non-blocking reader does not wait for it. Others
+ * wait until a signal comes. In the end each event was read once.
  */
 TEST_F(monitor, stalled_reader)
 {
@@ -366,7 +366,7 @@ TEST_F(monitor, stalled_reader)
 	ASSERT_EQ(POLLIN, dev_poll(uffd, LONG_MS));
 
 	EXPECT_EQ(POLLIN, dev_poll(mon, 0));
-	/* It does not wait: were it to, the alarm would end that. */
+	/* It must not wait; if it did, the alarm would end that. */
 	alarm(LONG_MS / 1000);
 	EXPECT_EQ(-EAGAIN, tw_err(preadv2(mon, &iov, 1, -1, RWF_NOWAIT)));
 	ASSERT_EQ(0, fcntl(mon, F_SETFL, O_NONBLOCK));
@@ -390,7 +390,7 @@ TEST_F(monitor, stalled_reader)
 	close(mon);
 }
 
-/* Who was late, since another reader has it all, has neither an end nor an error: he sleeps on. */
+/* A reader that comes too late gets neither end of file nor an error: it sleeps again. */
 TEST_F(monitor, late_reader)
 {
 	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {}), uffd;
@@ -439,7 +439,7 @@ TEST_F(monitor, read_too_small)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* The wheel is closed: what was copied can be read, then there is an end */
+/* After the wheel was closed, copied events can be read, then there is an end of file */
 TEST_F(monitor, has_an_end)
 {
 	ASSERT_EQ(4, deliver(self, 0, 4));
@@ -461,7 +461,7 @@ static void *reads_blocking(void *arg)
 	return NULL;
 }
 
-/* A reader that sleeps is woken by an event, and by the end */
+/* A reader that sleeps is woken by an event, and by the end of file */
 TEST_F(monitor, wakes)
 {
 	pthread_t thread;
@@ -485,7 +485,7 @@ TEST_F(monitor, wakes)
 	self->fd = tw_open_manual(0);
 }
 
-/* So is who sleeps in poll. */
+/* So is a task that sleeps in poll. */
 TEST_F(monitor, wakes_poll)
 {
 	struct sleeper s;
@@ -496,7 +496,7 @@ TEST_F(monitor, wakes_poll)
 	EXPECT_EQ(POLLIN, s.ret);
 }
 
-/* Several that sleep: each event goes to one of them, and the others sleep on. */
+/* Several readers sleep: each event goes to one of them, and the others keep sleeping. */
 TEST_F(monitor, blocked_readers_share)
 {
 	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {}), i, round, got = 0;
@@ -519,7 +519,7 @@ TEST_F(monitor, blocked_readers_share)
 		}
 		ASSERT_GE(round, got);
 	}
-	/* There may be one that is slow, but none that is not woken. */
+	/* One may be slow, but all must be woken. */
 	ASSERT_EQ(2, deliver(self, 100, 2));
 	for (i = 0; i < READERS; i++) {
 		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
@@ -531,7 +531,7 @@ TEST_F(monitor, blocked_readers_share)
 	close(mon);
 }
 
-/* Several that sleep: all have the end. */
+/* Several readers sleep: all get the end of file. */
 TEST_F(monitor, blocked_readers_end)
 {
 	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {}), i;
@@ -579,7 +579,7 @@ static void *waits_for_the_end(void *arg)
 	return NULL;
 }
 
-/* Who polls for nothing is woken by the end, and not by an event. */
+/* A poll for no events is woken by the end of file (POLLHUP), and not by an event. */
 TEST_F(monitor, wakes_who_waits_for_the_end)
 {
 	struct sleeper s;
@@ -629,14 +629,14 @@ TEST_F(monitor, errors)
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
 	ASSERT_EQ(0, tw_info(self->fd, &later));
 	EXPECT_EQ(info.user_memory, later.user_memory);
-	/* no monitor of a monitor, and what a wheel can do it cannot */
+	/* a monitor has no monitors, and the calls on wheels fail */
 	EXPECT_EQ(-ENOTTY, monitor(self->mon, 1));
 	EXPECT_EQ(-ENOTTY, tw_info(self->mon, &info));
 }
 
 /*
- * Is the memory of a log of @events events charged, and little more than the rest of its last
- * page? Soon: files are freed later.
+ * Is the memory of a log of @events events charged, and hardly more than the rest of its last page?
+ * Waits for that, because files are freed with a delay.
  */
 static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
 {
@@ -657,7 +657,7 @@ static bool charged(int fd, const struct timerwheel_info *before, __u64 events)
 	return false;
 }
 
-/* The log is charged to who opened the wheel, as the longest monitor needs, until the last goes */
+/* The log is charged to the opener of the wheel, by the longest monitor, until the last close */
 TEST_F(monitor, charged)
 {
 	struct timerwheel_info info;
@@ -684,7 +684,7 @@ TEST_F(monitor, charged)
 	EXPECT_TRUE(charged(fd, &info, TIMERWHEEL_RING_MAX));
 	close(mon[0]);
 	EXPECT_TRUE(charged(fd, &info, 0));
-	/* whole pages, though the next power of two is a third more */
+	/* in whole pages, although the next power of two is a third more */
 	mon[0] = monitor(fd, 512);
 	ASSERT_LE(0, mon[0]);
 	EXPECT_TRUE(charged(fd, &info, 512));
@@ -692,7 +692,7 @@ TEST_F(monitor, charged)
 	EXPECT_TRUE(charged(fd, &info, 0));
 	EXPECT_NE(~0ULL, tw_memory_of((int[]){ self->fd, fd }, 2));
 
-	/* another user's monitor; and it is still there when the wheel is gone */
+	/* a monitor of another user, which outlives the wheel */
 	if (!fork())
 		_exit(setuid(1000) || monitor(fd, 4096) < 0 || !charged(fd, &info, 4096));
 	ASSERT_EQ(0, tw_reap(-1));
@@ -707,7 +707,7 @@ TEST_F(monitor, charged)
 	EXPECT_TRUE(charged(self->fd, &info, 0));
 }
 
-/* At the cap: a longer log is refused, and all that there is goes on */
+/* At the limit: a longer log is refused, and existing monitors keep working */
 TEST_F(monitor, over_the_cap)
 {
 	const char *path = "/sys/module/timerwheel/parameters/max_user_memory";
@@ -739,8 +739,8 @@ TEST_F(monitor, over_the_cap)
 }
 
 /*
- * With nothing left of the cap: there is no monitor, neither the first of a wheel nor another one,
- * and nothing of it stays when all are closed.
+ * If nothing is left of the limit no monitor can be created, neither the first one of a wheel nor
+ * another one, and nothing stays charged when all are closed.
  */
 TEST_F(monitor, at_the_cap)
 {
@@ -773,7 +773,7 @@ TEST_F(monitor, at_the_cap)
 	self->mon = monitor(self->fd, LENGTH);
 }
 
-/* The log is its user's when the last wheel is gone, and still counts when there is another one. */
+/* The log stays charged when the user's last wheel is gone, and counts with later wheels. */
 static int outlives(void)
 {
 	struct timerwheel_info info;
@@ -787,7 +787,7 @@ static int outlives(void)
 	if (fd < 0 || mon < 0)
 		return 2;
 	close(fd);
-	/* A grace period, and some time for what comes after it */
+	/* A grace period, and some time for the freeing that follows it */
 	syscall(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0, 0);
 	tw_sleep(200 * MSEC);
 	fd = tw_open_manual(0);
@@ -818,7 +818,7 @@ TEST_F(monitor, outlives_its_user)
 	EXPECT_EQ(0, chmod(TW_DEV, mode));
 }
 
-/* Flags do what they say */
+/* Flags have their effect */
 TEST_F(monitor, flags)
 {
 	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {});
@@ -832,7 +832,7 @@ TEST_F(monitor, flags)
 	EXPECT_EQ(O_RDONLY, fcntl(self->mon, F_GETFL) & O_ACCMODE);
 }
 
-/* On a wheel with a ring: what goes into the ring */
+/* On a wheel with a ring, monitors get what goes into the ring */
 TEST(of_a_ring)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 8 };
@@ -853,7 +853,7 @@ TEST(of_a_ring)
 	close(mon);
 }
 
-/* What goes to the ring at once, one shot and periodic: the same in the ring and in all monitors */
+/* Events that go directly into the ring, one shot and periodic: all monitors get the same */
 TEST(of_a_ring_at_once)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 64 };
@@ -900,7 +900,7 @@ static void *reads_wheel(void *arg)
 	return (void *)got;
 }
 
-/* On a clock that runs: copies and misses are together what was delivered */
+/* On a running clock: copies and misses add up to what was delivered */
 TEST(running)
 {
 	enum { ALL = 20000 };
@@ -944,7 +944,7 @@ TEST(running)
 	close(fd);
 }
 
-/* --- A monitor each, and one for many, while events flow ------------------------------------- */
+/* --- Monitors with one reader and with many, while events flow ------------------------------- */
 
 enum { FLOOD = 64 };
 
@@ -954,7 +954,7 @@ struct flow {
 	__u64 delivered;
 };
 
-/* Deliver keys 0, 1, 2, ... in that order until we are to stop. */
+/* Deliver keys 0, 1, 2, ... in that order until told to stop. */
 static void *delivers(void *arg)
 {
 	struct flow *flow = arg;
@@ -983,7 +983,7 @@ struct follower {
 	__u64 missed;
 };
 
-/* Read until there is nothing left, or the end. Are keys and misses exact, in their places? */
+/* Read until nothing is left, or to the end. Are keys and misses exact, and in their places? */
 static int follow(struct follower *f, int most)
 {
 	struct timerwheel_event ev[100];
@@ -1014,7 +1014,7 @@ static void *follows(void *arg)
 
 	do {
 		n = follow(f, 1 + tw_rand(&state) % 100);
-		/* fall behind now and then */
+		/* let the reader fall behind now and then */
 		if (!(tw_rand(&state) % 50))
 			tw_sleep(tw_rand(&state) % (2 * MSEC));
 	} while (n > 0);
@@ -1022,8 +1022,8 @@ static void *follows(void *arg)
 }
 
 /*
- * While events flow monitors come, each longer than the ones before, and go: each has every event
- * from its first one on, but for those that it is told of where they would have been.
+ * While events flow, monitors are created, each longer than the previous ones, and closed. Each
+ * gets every event from its first one on, or a count in the place of those that are missing.
  */
 TEST(exact)
 {
@@ -1038,7 +1038,7 @@ TEST(exact)
 		flow = (struct flow) { .fd = tw_open_manual(0) };
 		ASSERT_LE(0, flow.fd);
 		for (i = 0; i < 3; i++) {
-			/* that block */
+			/* these block */
 			f[i] = (struct follower) {
 				.mon = monitor_with(flow.fd, (struct timerwheel_monitor) {
 					.events = 8 << i,
@@ -1083,7 +1083,7 @@ TEST(exact)
 	EXPECT_LT(0, lost);
 }
 
-/* The last monitor goes and another first one comes, while events flow. */
+/* The last monitor is closed and another first one is created, while events flow. */
 TEST(come_and_go)
 {
 	struct flow flow = { .fd = tw_open_manual(0) };
@@ -1140,7 +1140,7 @@ static void *shares(void *arg)
 	return n ? "a reader failed" : NULL;
 }
 
-/* Several readers of a monitor: each event and each miss goes to one of them, and so does an end */
+/* Several readers of a monitor: each event and each miss goes to one of them; all get the end */
 TEST(shared)
 {
 	enum { ALL = 100000 };
@@ -1165,7 +1165,7 @@ TEST(shared)
 		ASSERT_EQ(50, dev_add(fd, add, 50));
 		ASSERT_EQ(50, dev_read(fd, ev, 50));
 	}
-	/* They sleep, or are at it. */
+	/* They sleep by now, or are about to. */
 	close(fd);
 	for (i = 0; i < READERS; i++) {
 		ASSERT_EQ(0, pthread_join(thread[i], &error));
@@ -1178,21 +1178,21 @@ TEST(shared)
 	close(mon);
 }
 
-/* Make room in a ring and wait until there is more than up to @tail. */
+/* Make room in a ring and wait until there are events beyond @tail. */
 static void wait_for_more(int fd, struct timerwheel_ring *ring, __u32 tail)
 {
 	unsigned int turns;
 
 	__atomic_store_n(&ring->head, tail, __ATOMIC_RELEASE);
 	for (turns = 1; __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == tail; turns++)
-		/* It was full, and nothing is left that could fall due. */
+		/* It was full, and no timer is left that could fall due. */
 		if (!(turns % 65536))
 			dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
 }
 
 /*
- * A monitor of a ring sees all that is delivered once the call has returned, though the kernel
- * may be about to fill the ring just then.
+ * A monitor of a wheel with a ring gets all events delivered after the call has returned, even if
+ * the kernel is filling the ring just then.
  */
 TEST(from_now_on)
 {
@@ -1223,7 +1223,7 @@ TEST(from_now_on)
 		mon = monitor(fd, EVENTS);
 		tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 		ASSERT_LE(0, mon);
-		/* What comes next goes to the list, and from there to the ring. */
+		/* The next events go to the due list, and from there into the ring. */
 		wait_for_more(fd, ring, tail);
 		first = (void *)ring + TIMERWHEEL_RING_EVENTS;
 		first += tail % EVENTS;
@@ -1235,7 +1235,7 @@ TEST(from_now_on)
 		ASSERT_LT(i, n)
 			TH_LOG("round %d: key %llu is not among %d copies", rounds, first->key, n);
 		close(mon);
-		/* As long as nobody watches they go to the ring at once. */
+		/* Without a monitor they go into the ring directly. */
 		wait_for_more(fd, ring, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
 	}
 	TH_LOG("%d monitors", rounds);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What each operation does: every flag, every documented error, alone and in batches,
- * on timers that are pending, due, delivered or not there; and at the end any
- * operations in any order against a model of a few lines. The wheels are MANUAL, so
- * that all of it can be foretold.
+ * ops: what each operation does. Every flag and every documented error, alone and in batches, on
+ * timers that are pending, due, delivered or absent; at the end random operations in any order
+ * against a small model. The wheels are MANUAL, so all results are known in advance.
  *
- * TW_OPERATIONS: how many operations against the model, by default 150,000.
+ * TW_OPERATIONS: number of operations against the model (150,000).
  */
 #include "tw_test.h"
 #include <pthread.h>
@@ -15,10 +14,10 @@
 
 #define TICK	1000ULL
 #define T(n)	((n) * TICK)
-#define START	T(1000)		/* what time it is when a test begins */
+#define START	T(1000)		/* the time when a test begins */
 #define MAX_USER_MEMORY	"/sys/module/timerwheel/parameters/max_user_memory"
 
-/* --- What can be said in one line --------------------------------------- */
+/* --- Helpers ------------------------------------------------------------ */
 
 /* No event waits: neither poll nor read has one */
 static bool quiet(int fd)
@@ -28,7 +27,7 @@ static bool quiet(int fd)
 	return dev_poll(fd, 0) == 0 && dev_read(fd, &ev, 1) == -EAGAIN;
 }
 
-/* Exactly this event waits. It is read. */
+/* Exactly this event waits. Reads it. */
 static bool event_is(int fd, struct timerwheel_event want)
 {
 	struct timerwheel_event ev[2];
@@ -59,7 +58,7 @@ static bool entry_is(const struct timerwheel_entry *ent, struct timerwheel_entry
 	return false;
 }
 
-/* GET shows exactly this timer */
+/* GET returns exactly this timer */
 static bool timer_is(int fd, struct timerwheel_entry want)
 {
 	struct timerwheel_entry ent;
@@ -116,7 +115,7 @@ FIXTURE_TEARDOWN(ops)
 {
 	struct timerwheel_stats stats;
 
-	/* Whatever a test did: no arming is lost or counted twice. */
+	/* After any test: no arming is lost or counted twice. */
 	EXPECT_EQ(0, tw_stats(self->fd, &stats));
 	EXPECT_TRUE(tw_balanced(&stats));
 	close(self->fd);
@@ -140,7 +139,7 @@ static void make_delivered(int fd, __u64 key, __u64 value)
 		abort();
 }
 
-/* ADD of a key that is not there: WAS_NONE, and it is pending as it was armed */
+/* ADD of a new key: WAS_NONE, and the timer is pending as it was armed */
 TEST_F(ops, add_new)
 {
 	struct timerwheel_add add = {
@@ -156,7 +155,7 @@ TEST_F(ops, add_new)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* Any number is a key, and any a value */
+/* Any number can be a key, and any can be a value */
 TEST_F(ops, add_any_key)
 {
 	static const __u64 keys[] = { 0, 1, 1ULL << 31, 1ULL << 32, 1ULL << 63, ~0ULL };
@@ -189,7 +188,7 @@ TEST_F(ops, add_absolute)
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
 }
 
-/* ADD with a time that has passed: due at once, its deadline is what was asked for */
+/* ADD with a time in the past: due at once, with the requested deadline */
 TEST_F(ops, add_past)
 {
 	EXPECT_EQ(0, tw_add1(self->fd, 1, 2, 3, TIMERWHEEL_ABS));
@@ -199,13 +198,13 @@ TEST_F(ops, add_past)
 	}));
 }
 
-/* Times before START, as ns from there, and the deadlines that they stand for: none is before 0 */
+/* Times before START, relative to it, and the resulting deadlines: none is before 0 */
 static const struct { __u64 time, deadline; } negative[] = {
 	{ -1ULL, START - 1 }, { -T(1), START - T(1) }, { -(START - 1ULL), 1 }, { -(__u64)START, 0 },
 	{ -(START + 1ULL), 0 }, { -TIMERWHEEL_TIME_MAX, 0 }, { 1ULL << 63, 0 },
 };
 
-/* ADD with a negative delay, as then - now may be: due at once, and late by so much */
+/* ADD with a negative delay (then - now): due at once, and late by that time */
 TEST_F(ops, add_negative)
 {
 	size_t i;
@@ -218,7 +217,7 @@ TEST_F(ops, add_negative)
 	}
 }
 
-/* Its period counts from there, too */
+/* Periods count from that deadline, too */
 TEST_F(ops, add_negative_periodic)
 {
 	EXPECT_EQ(0, tw_add1_periodic(self->fd, 1, 2, -T(5), T(2), 0));
@@ -242,7 +241,7 @@ TEST_F(ops, add_zero)
 	}));
 }
 
-/* ADD beyond the largest time: taken as that */
+/* ADD beyond the largest time: treated as the largest time */
 TEST_F(ops, add_beyond_max)
 {
 	static const struct {
@@ -262,7 +261,7 @@ TEST_F(ops, add_beyond_max)
 	}
 }
 
-/* ADD of a pending key replaces all of it, and the old deadline is forgotten */
+/* ADD of a pending key replaces the whole timer; nothing happens at the old deadline */
 TEST_F(ops, upsert_pending)
 {
 	struct timerwheel_add add = {
@@ -303,7 +302,7 @@ TEST_F(ops, upsert_due)
 	}));
 }
 
-/* ADD of a due key with a time that has passed: due again, with the new value alone */
+/* ADD of a due key with a time in the past: due again, only with the new value */
 TEST_F(ops, upsert_due_past)
 {
 	make_due(self->fd, 1, 2);
@@ -313,7 +312,7 @@ TEST_F(ops, upsert_due_past)
 	}));
 }
 
-/* ADD of a pending key with a time that has just passed, as its own has: due at once */
+/* ADD of a pending key with a time that has just passed, like the old one: due at once */
 TEST_F(ops, upsert_past_within_tick)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, 200, 0));
@@ -332,14 +331,14 @@ TEST_F(ops, add_after_delivered)
 	EXPECT_TRUE(pending_is(self->fd, 1, 3, START + T(12), T(5)));
 }
 
-/* EXCL: a key that is not there is armed */
+/* EXCL: a new key is armed */
 TEST_F(ops, excl_new)
 {
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 1, 2, T(5), TIMERWHEEL_EXCL));
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
 }
 
-/* EXCL: a key that is pending is EEXIST, and stays as it was */
+/* EXCL: a pending key is EEXIST, and the timer does not change */
 TEST_F(ops, excl_pending)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -347,7 +346,7 @@ TEST_F(ops, excl_pending)
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
 }
 
-/* EXCL: a key that is due is EEXIST, and its event is read */
+/* EXCL: a due key is EEXIST, and its event is read */
 TEST_F(ops, excl_due)
 {
 	make_due(self->fd, 1, 2);
@@ -357,14 +356,14 @@ TEST_F(ops, excl_due)
 	}));
 }
 
-/* EXCL: a key whose event was read is not there */
+/* EXCL: a key whose event was read does not exist */
 TEST_F(ops, excl_delivered)
 {
 	make_delivered(self->fd, 1, 2);
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 1, 3, T(5), TIMERWHEEL_EXCL));
 }
 
-/* ADD + MATCH: the value is the one given: replaced, pending or due */
+/* ADD + MATCH with the right value: the timer is replaced, pending or due */
 TEST_F(ops, add_match)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(9), 0));
@@ -376,7 +375,7 @@ TEST_F(ops, add_match)
 	EXPECT_TRUE(pending_is(self->fd, 1, 4, START + T(13), T(7)));
 }
 
-/* ADD + MATCH: another value: ESTALE, and the pending timer stays as it was */
+/* ADD + MATCH with another value: ESTALE, and the pending timer does not change */
 TEST_F(ops, add_match_stale)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -385,7 +384,7 @@ TEST_F(ops, add_match_stale)
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
 }
 
-/* ADD + MATCH: another value: ESTALE, and the event of a due timer is read */
+/* ADD + MATCH with another value: ESTALE, and the event of the due timer is read */
 TEST_F(ops, add_match_stale_due)
 {
 	make_due(self->fd, 1, 2);
@@ -395,7 +394,7 @@ TEST_F(ops, add_match_stale_due)
 	}));
 }
 
-/* ADD + MATCH: no timer: ENOENT, and none is armed */
+/* ADD + MATCH without a timer: ENOENT, and none is armed */
 TEST_F(ops, add_match_none)
 {
 	EXPECT_EQ(-ENOENT, tw_add1_match(self->fd, 1, 3, T(9), 0, 0));
@@ -405,7 +404,7 @@ TEST_F(ops, add_match_none)
 	EXPECT_EQ(-ENOENT, get_result(self->fd, 2));
 }
 
-/* A wheel's default slack is for those that bring none; slack is whole ticks */
+/* The wheel's default slack is used without the flag; slack is in whole ticks */
 TEST_F(ops, slack_granted)
 {
 	struct timerwheel_setup setup = {
@@ -448,7 +447,7 @@ TEST_F(ops, period_max)
 	}));
 }
 
-/* ADD tells each timer's place: in the table, its own, and the same everywhere */
+/* ADD reports each timer's index: within the table, unique, and the same in all calls */
 TEST_F(ops, index)
 {
 	struct timerwheel_add add[200] = { 0 };
@@ -482,7 +481,7 @@ TEST_F(ops, index)
 		EXPECT_EQ(add[ent[i].key].index, ent[i].index);
 }
 
-/* A timer keeps its place when it is replaced, moved, due, and armed again */
+/* A timer keeps its index when it is replaced, moved, due, and armed again */
 TEST_F(ops, index_stays)
 {
 	struct timerwheel_add add = { .key = 1, .deadline = T(5), .period = T(5) };
@@ -509,7 +508,7 @@ TEST_F(ops, index_stays)
 
 /* --- MOVE --------------------------------------------------------------- */
 
-/* MOVE later: not due at the old deadline, due at the new; the value stays */
+/* MOVE later: not due at the old deadline, but at the new one; the value stays */
 TEST_F(ops, move_later)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -551,7 +550,7 @@ TEST_F(ops, move_absolute)
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(9), T(9)));
 }
 
-/* MOVE to a time that has passed: due at once */
+/* MOVE to a time in the past: due at once */
 TEST_F(ops, move_past)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -561,7 +560,7 @@ TEST_F(ops, move_past)
 	}));
 }
 
-/* MOVE to a time that has just passed, of a timer whose own has too: due at once */
+/* MOVE to a time that has just passed, like the old deadline: due at once */
 TEST_F(ops, move_past_within_tick)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, 200, 0));
@@ -573,7 +572,7 @@ TEST_F(ops, move_past_within_tick)
 	}));
 }
 
-/* MOVE beyond the largest time: taken as that */
+/* MOVE beyond the largest time: treated as the largest time */
 TEST_F(ops, move_beyond_max)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -584,7 +583,7 @@ TEST_F(ops, move_beyond_max)
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, TIMERWHEEL_TIME_MAX, TIMERWHEEL_TIME_MAX - START));
 }
 
-/* MOVE by a negative delay: due at once, and late by so much; pending before, or due */
+/* MOVE by a negative delay, of a pending or due timer: due at once, and late by that time */
 TEST_F(ops, move_negative)
 {
 	size_t i;
@@ -603,7 +602,7 @@ TEST_F(ops, move_negative)
 	}));
 }
 
-/* MOVE of a due timer withdraws its event; the new deadline counts */
+/* MOVE of a due timer withdraws its event; the new deadline applies */
 TEST_F(ops, move_due)
 {
 	make_due(self->fd, 1, 2);
@@ -616,7 +615,7 @@ TEST_F(ops, move_due)
 	}));
 }
 
-/* MOVE of a due timer to a time that has passed: one event, with the new deadline */
+/* MOVE of a due timer to a time in the past: one event, with the new deadline */
 TEST_F(ops, move_due_past)
 {
 	make_due(self->fd, 1, 2);
@@ -626,7 +625,7 @@ TEST_F(ops, move_due_past)
 	}));
 }
 
-/* MOVE of what was never there, or whose event was read, or was removed: ENOENT */
+/* MOVE of a timer that never existed, was delivered or was removed: ENOENT */
 TEST_F(ops, move_none)
 {
 	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 1, T(9), 0));
@@ -639,7 +638,7 @@ TEST_F(ops, move_none)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* MOVE leaves period and slack as they are; later deadlines count from the new one */
+/* MOVE does not change period and slack; later deadlines count from the new one */
 TEST_F(ops, move_keeps_period)
 {
 	struct timerwheel_add add = {
@@ -659,7 +658,7 @@ TEST_F(ops, move_keeps_period)
 	}));
 }
 
-/* MOVE + MATCH: the value is the one given: moved, pending or due */
+/* MOVE + MATCH with the right value: moved, pending or due */
 TEST_F(ops, move_match)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, T(5), 0));
@@ -670,7 +669,7 @@ TEST_F(ops, move_match)
 	EXPECT_TRUE(pending_is(self->fd, 1, 0, START + T(9), T(3)));
 }
 
-/* MOVE + MATCH: another value: ESTALE, and the timer stays as it was */
+/* MOVE + MATCH with another value: ESTALE, and the timer does not change */
 TEST_F(ops, move_match_stale)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -683,7 +682,7 @@ TEST_F(ops, move_match_stale)
 	}));
 }
 
-/* MOVE + MATCH: no timer: ENOENT */
+/* MOVE + MATCH without a timer: ENOENT */
 TEST_F(ops, move_match_none)
 {
 	EXPECT_EQ(-ENOENT, tw_move1_match(self->fd, 1, T(9), 0, 0));
@@ -693,7 +692,7 @@ TEST_F(ops, move_match_none)
 
 /* --- REMOVE ------------------------------------------------------------- */
 
-/* REMOVE before it is due: its value, and the time that was left; no event, ever */
+/* REMOVE of a pending timer: its value, and the time that was left; there is never an event */
 TEST_F(ops, remove_pending)
 {
 	struct timerwheel_remove rem = { .key = 1 };
@@ -708,7 +707,7 @@ TEST_F(ops, remove_pending)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* REMOVE while it is due: its value, and the time since then; no event, ever */
+/* REMOVE of a due timer: its value, and the time since; there is never an event */
 TEST_F(ops, remove_due)
 {
 	struct timerwheel_remove rem = { .key = 1 };
@@ -723,7 +722,7 @@ TEST_F(ops, remove_due)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* REMOVE of what was never there, or was read, or removed: ENOENT; nothing is written */
+/* REMOVE of a timer that never existed, was delivered or removed: ENOENT; no output is written */
 TEST_F(ops, remove_none)
 {
 	struct timerwheel_remove rem = { .key = 1 };
@@ -739,7 +738,7 @@ TEST_F(ops, remove_none)
 	EXPECT_TRUE(tw_poisoned(&rem.value, 16));
 }
 
-/* REMOVE of a periodic timer, pending or due: it does not come again */
+/* REMOVE of a periodic timer, pending or due: it does not fire again */
 TEST_F(ops, remove_periodic)
 {
 	struct timerwheel_event ev;
@@ -755,7 +754,7 @@ TEST_F(ops, remove_periodic)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* REMOVE + MATCH: the value is the one given: removed, pending or due */
+/* REMOVE + MATCH with the right value: removed, pending or due */
 TEST_F(ops, remove_match)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, T(9), 0));
@@ -765,7 +764,7 @@ TEST_F(ops, remove_match)
 	EXPECT_EQ(-ENOENT, get_result(self->fd, 1));
 }
 
-/* REMOVE + MATCH: another value: ESTALE; the timer stays and nothing is written */
+/* REMOVE + MATCH with another value: ESTALE; the timer stays and no output is written */
 TEST_F(ops, remove_match_stale)
 {
 	struct timerwheel_remove rem = { .key = 1, .match = 3, .flags = TIMERWHEEL_MATCH };
@@ -781,7 +780,7 @@ TEST_F(ops, remove_match_stale)
 	}));
 }
 
-/* REMOVE + MATCH: no timer: ENOENT */
+/* REMOVE + MATCH without a timer: ENOENT */
 TEST_F(ops, remove_match_none)
 {
 	EXPECT_EQ(-ENOENT, tw_remove1_match(self->fd, 1, 0));
@@ -791,7 +790,7 @@ TEST_F(ops, remove_match_none)
 
 /* --- GET and LIST ------------------------------------------------------- */
 
-/* GET of a pending timer: all of it, and it stays pending */
+/* GET of a pending timer: all fields; it stays pending */
 TEST_F(ops, get_pending)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -800,7 +799,7 @@ TEST_F(ops, get_pending)
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(4) - 1));
 }
 
-/* GET of a due timer: how long it has been; its event is still read */
+/* GET of a due timer: how long it has been due; its event is still read */
 TEST_F(ops, get_due)
 {
 	make_due(self->fd, 1, 2);
@@ -813,7 +812,7 @@ TEST_F(ops, get_due)
 	}));
 }
 
-/* GET of a key that is not there: ENOENT, and nothing else is written */
+/* GET of a key that does not exist: ENOENT, and nothing else is written */
 TEST_F(ops, get_none)
 {
 	struct timerwheel_entry ent, copy;
@@ -827,7 +826,7 @@ TEST_F(ops, get_none)
 	EXPECT_EQ(0, memcmp(&ent, &copy, sizeof(ent)));
 }
 
-/* GET of an array: each key's own result, in its order, also twice the same key */
+/* GET of an array: a result for each key, in the order of the array, even for the same key twice */
 TEST_F(ops, get_batch)
 {
 	static const struct {
@@ -854,7 +853,7 @@ TEST_F(ops, get_batch)
 	}
 }
 
-/* Timers 0 to @n - 1: every third due, every third periodic, every third far */
+/* Arm timers 0 to @n - 1: a third is due, a third periodic, a third in the distant future */
 static void arm_mix(int fd, __u32 n)
 {
 	__u32 i;
@@ -875,7 +874,7 @@ static void arm_mix(int fd, __u32 n)
 		abort();
 }
 
-/* Is @ent what arm_mix() made? */
+/* Is @ent a timer as arm_mix() armed it? */
 static bool mix_is(const struct timerwheel_entry *ent)
 {
 	__u64 i = ent->key;
@@ -888,7 +887,7 @@ static bool mix_is(const struct timerwheel_entry *ent)
 	});
 }
 
-/* LIST: every timer once and all of it, in pages of any length; none is touched */
+/* LIST: every timer once with all fields, in pages of any length; none changes */
 TEST_F(ops, list_pages)
 {
 	static const __u32 pages[] = { 1, 2, 7, 64, 299, 300, 301, 1000 };
@@ -921,7 +920,7 @@ TEST_F(ops, list_pages)
 	EXPECT_EQ(100, dev_read(self->fd, ev, 101));
 }
 
-/* LIST of an empty wheel: 0, also when there was something */
+/* LIST of an empty wheel: 0, even if it had timers before */
 TEST_F(ops, list_empty)
 {
 	struct timerwheel_entry ent[2];
@@ -936,8 +935,8 @@ TEST_F(ops, list_empty)
 }
 
 /*
- * LIST while others arm, remove, move and replace, and the table grows: what is there
- * from the first call to the last is seen exactly once
+ * LIST while others arm, remove, move and replace timers, and the table grows: a timer that exists
+ * from the first call to the last is returned exactly once
  */
 TEST_F(ops, list_while_changing)
 {
@@ -975,7 +974,7 @@ TEST_F(ops, list_while_changing)
 
 /* --- DRAIN -------------------------------------------------------------- */
 
-/* DRAIN: pending and due, all of each, in pages of any length; then 0, and no event */
+/* DRAIN: pending and due timers with all fields, in pages of any length; then 0, and no event */
 TEST_F(ops, drain_pages)
 {
 	static const __u32 pages[] = { 1, 7, 64, 300, 1000 };
@@ -1012,8 +1011,8 @@ TEST_F(ops, drain_pages)
 }
 
 /*
- * DRAIN goes on where the last one stopped, and at the end begins anew: what came meanwhile is
- * found, and what it cannot tell in the second half does not spoil the first.
+ * DRAIN continues where the last one stopped, and at the end wraps around: timers armed meanwhile
+ * are found, and a fault in the second part does not affect the results of the first.
  */
 TEST_F(ops, drain_begins_anew)
 {
@@ -1025,13 +1024,13 @@ TEST_F(ops, drain_begins_anew)
 	ASSERT_EQ(200, tw_drain(self->fd, 0, ent, 200));
 	for (i = 300; i < 400; i++)
 		ASSERT_EQ(0, tw_add1(self->fd, i, i, HOUR, 0));
-	/* those behind, then one of those before that there is no memory for */
+	/* the timers behind; then one of those before, which faults */
 	EXPECT_EQ(100, tw_batch(self->fd, TIMERWHEEL_IOC_DRAIN, 0, some, sizeof(*some), 150, NULL));
 	EXPECT_EQ(100, tw_drain(self->fd, 0, ent, 300));
 	EXPECT_EQ(0, tw_drain(self->fd, 0, ent, 300));
 }
 
-/* DRAIN to memory that was never touched */
+/* DRAIN to memory that must be faulted in */
 TEST_F(ops, drain_fresh_memory)
 {
 	size_t size = 100 * sizeof(struct timerwheel_entry);
@@ -1056,7 +1055,7 @@ TEST_F(ops, drain_empty)
 	EXPECT_TRUE(tw_poisoned(&ent, sizeof(ent)));
 }
 
-/* DRAIN, arm again, DRAIN again: the wheel goes on as before */
+/* DRAIN, arm again, DRAIN again: the wheel works as before */
 TEST_F(ops, drain_twice)
 {
 	struct timerwheel_entry ent[3];
@@ -1072,7 +1071,7 @@ TEST_F(ops, drain_twice)
 	}
 }
 
-/* DRAIN_CLOSE: no new timer, no replaced one: ESHUTDOWN; INFO says so */
+/* DRAIN_CLOSE: arming and replacing is ESHUTDOWN; INFO has the flag */
 TEST_F(ops, close_add)
 {
 	struct timerwheel_entry ent;
@@ -1094,7 +1093,7 @@ TEST_F(ops, close_add)
 	EXPECT_EQ(-ESHUTDOWN, tw_add1(self->fd, 3, 4, T(5), 0));
 }
 
-/* DRAIN_CLOSE with no room for a timer: only closes */
+/* DRAIN_CLOSE with an empty array: only closes */
 TEST_F(ops, close_count_0)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -1103,7 +1102,7 @@ TEST_F(ops, close_count_0)
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(5)));
 }
 
-/* DRAIN_CLOSE: what is left can be moved and removed, falls due and is read */
+/* DRAIN_CLOSE: remaining timers can be moved and removed, fall due and are read */
 TEST_F(ops, close_the_rest)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -1117,7 +1116,7 @@ TEST_F(ops, close_the_rest)
 	}));
 }
 
-/* DRAIN_CLOSE: periodic timers go on */
+/* DRAIN_CLOSE: periodic timers keep firing */
 TEST_F(ops, close_periodic)
 {
 	int i;
@@ -1157,7 +1156,7 @@ TEST_F(ops, periodic_states)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* ADD of a due periodic timer replaces it by a one-shot one: one event */
+/* ADD of a due periodic timer replaces it by a one-shot timer: one event */
 TEST_F(ops, periodic_replaced)
 {
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, T(5), T(3), 0));
@@ -1281,7 +1280,7 @@ TEST_F(ops, remove_batch_mixed)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* Many elements, every third bad: the good ones are done, the bad ones only fail */
+/* Many elements, every third invalid: these fail, and all others are done */
 TEST_F(ops, batch_long_mixed)
 {
 	enum { LONG = 3000 };
@@ -1305,7 +1304,7 @@ TEST_F(ops, batch_long_mixed)
 	EXPECT_EQ(LONG / 3 * 2, stats.pending);
 }
 
-/* The same key all over a long array: the last one stays */
+/* The same key throughout a long array: the last element wins */
 TEST_F(ops, batch_one_key)
 {
 	enum { LONG = 3000 };
@@ -1331,10 +1330,10 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* Calls that a signal has cut short */
+/* Number of calls that a signal has interrupted */
 static int cut_short;
 
-/* Call until all @n are done, whatever signals come. False: it failed otherwise. */
+/* Call until all @n elements are done, whatever signals come. Returns false on other errors. */
 static bool through_signals(int fd, unsigned long cmd, void *elems, size_t elem_size, __u32 n)
 {
 	__u32 done = 0;
@@ -1369,7 +1368,7 @@ static bool each_once(const struct timerwheel_entry *ent, __u64 from, __u64 to)
 	return n == to - from;
 }
 
-/* A signal ends a call after what was done, and hides nothing: the rest can go on */
+/* A signal ends a call between two elements; all results are correct, and the rest can be done */
 TEST_F_TIMEOUT(ops, batch_signals, 120)
 {
 	enum { LONG = TIMERWHEEL_BATCH_MAX };
@@ -1409,7 +1408,7 @@ TEST_F_TIMEOUT(ops, batch_signals, 120)
 	EXPECT_EQ(LONG / 2, stats.drained);
 }
 
-/* The same with elements that are longer than the kernel knows */
+/* The same with elements larger than the kernel's */
 TEST_F_TIMEOUT(ops, batch_signals_longer, 120)
 {
 	enum { LONG = TIMERWHEEL_BATCH_MAX };
@@ -1436,7 +1435,7 @@ TEST_F_TIMEOUT(ops, batch_signals_longer, 120)
 
 /* --- read --------------------------------------------------------------- */
 
-/* A buffer too small for one event: EINVAL, nothing written, and the event waits on */
+/* A buffer too small for one event: EINVAL, nothing is written, and the event keeps waiting */
 TEST_F(ops, read_too_small)
 {
 	char buf[sizeof(struct timerwheel_event)];
@@ -1454,7 +1453,7 @@ TEST_F(ops, read_too_small)
 	}));
 }
 
-/* A buffer that ends amid an event is used up to the last whole one */
+/* A buffer that ends in the middle of an event is used up to the last complete one */
 TEST_F(ops, read_whole_events)
 {
 	struct timerwheel_event ev[3];
@@ -1473,7 +1472,7 @@ TEST_F(ops, read_whole_events)
 
 /* --- ADVANCE ------------------------------------------------------------ */
 
-/* ADVANCE by so much: tells the new time and how many fell due */
+/* ADVANCE by some time: reports the new time and how many timers fell due */
 TEST_F(ops, advance_relative)
 {
 	struct timerwheel_advance adv = { .size = sizeof(adv), .time = T(5) + 1 };
@@ -1511,7 +1510,7 @@ TEST_F(ops, advance_nowhere)
 	EXPECT_EQ(START, now_is(self->fd));
 }
 
-/* ADVANCE to a time that has passed: EINVAL, and time stands */
+/* ADVANCE to a time in the past: EINVAL, and the time does not change */
 TEST_F(ops, advance_backwards)
 {
 	EXPECT_EQ(-EINVAL, tw_advance(self->fd, TIMERWHEEL_ABS, START - 1));
@@ -1519,7 +1518,7 @@ TEST_F(ops, advance_backwards)
 	EXPECT_EQ(START, now_is(self->fd));
 }
 
-/* ADVANCE by less than nothing is to the past, also where there is none */
+/* ADVANCE by a negative time is EINVAL, even at time 0 */
 TEST_F(ops, advance_negative)
 {
 	int fd = tw_open_manual(TICK);
@@ -1535,7 +1534,7 @@ TEST_F(ops, advance_negative)
 	close(fd);
 }
 
-/* ADVANCE beyond the largest time: to that, and no further; it is the last to fall due */
+/* ADVANCE beyond the largest time: stops there; timers with that deadline are the last to fire */
 TEST_F(ops, advance_beyond_max)
 {
 	int fd = tw_open_manual(1);
@@ -1581,7 +1580,7 @@ TEST_F(ops, advance_threads)
 	EXPECT_EQ(START + T(4 * STEPS), now_is(self->fd));
 }
 
-/* ADVANCE of a wheel whose clock runs by itself: EINVAL */
+/* ADVANCE of a wheel with a running clock: EINVAL */
 TEST_F(ops, advance_other_clocks)
 {
 	__u32 clock;
@@ -1597,7 +1596,7 @@ TEST_F(ops, advance_other_clocks)
 	}
 }
 
-/* Time passes through each tick in order: so do the events, each with its tick's time */
+/* Time passes through all ticks in order: events have that order, and the time of their ticks */
 TEST_F(ops, advance_order)
 {
 	enum { MANY = 2000 };
@@ -1651,7 +1650,7 @@ TEST_F(setup, defaults)
 	EXPECT_EQ(0, self->info.flags);
 }
 
-/* SETUP of nothing but zeroes grants the defaults and writes them back */
+/* SETUP with all fields 0 grants the defaults and writes them back */
 TEST_F(setup, zeroes)
 {
 	struct timerwheel_setup setup = { 0 };
@@ -1666,7 +1665,7 @@ TEST_F(setup, zeroes)
 	EXPECT_EQ(0, setup.wake_ns);
 }
 
-/* SETUP grants what was asked for, writes it back, and INFO shows it */
+/* SETUP grants what was requested and writes it back; INFO has the same */
 TEST_F(setup, granted)
 {
 	struct timerwheel_setup setup = {
@@ -1709,7 +1708,7 @@ TEST_F(setup, slots_rounded)
 	}
 }
 
-/* Every limit that INFO tells is granted */
+/* Every limit that INFO reports is granted */
 TEST_F(setup, limits)
 {
 	struct timerwheel_setup t[] = {
@@ -1772,7 +1771,7 @@ TEST_F(setup, beyond_limits)
 	EXPECT_EQ(info->tick, after.tick);
 }
 
-/* More than one event before a wake-up, but no time for it: EINVAL */
+/* wake_events greater than 1 without wake_ns: EINVAL */
 TEST_F(setup, wake_events_without_time)
 {
 	struct timerwheel_setup setup = { .wake_events = 2 };
@@ -1782,7 +1781,7 @@ TEST_F(setup, wake_events_without_time)
 	EXPECT_EQ(-EINVAL, dev_setup(self->fd, &setup));
 }
 
-/* SETUP a second time: EBUSY, and what was granted stays */
+/* SETUP a second time: EBUSY, and the granted settings stay */
 TEST_F(setup, twice)
 {
 	struct timerwheel_setup setup = { .tick = 2000000 };
@@ -1795,7 +1794,7 @@ TEST_F(setup, twice)
 	EXPECT_EQ(2000000, self->info.tick);
 }
 
-/* SETUP after the first timer was armed, also when it is gone: EBUSY */
+/* SETUP after a timer was armed: EBUSY, even if the timer is gone */
 TEST_F(setup, after_add)
 {
 	struct timerwheel_setup setup = { .tick = 2000000 };
@@ -1827,7 +1826,7 @@ TEST_F(setup, after_errors)
 	EXPECT_EQ(0, dev_setup(self->fd, &good));
 }
 
-/* What a call that armed nothing has made goes by what SETUP grants, and is charged once */
+/* Memory allocated by a call that armed nothing has the size that SETUP grants, charged once */
 TEST_F(setup, after_look)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = SEC }, same;
@@ -1852,7 +1851,7 @@ TEST_F(setup, after_look)
 	close(fd);
 }
 
-/* Who begins with a wheel, each with a call that finds nothing */
+/* Threads that are the first users of a wheel, each with a call that finds nothing */
 struct beginner {
 	pthread_t id;
 	int fd, cpu;
@@ -1930,7 +1929,7 @@ TEST_F(setup, begun_meanwhile)
 	begin_meanwhile(_metadata, (struct timerwheel_setup){ .slots = 8 }, 1);
 }
 
-/* --- Limits: the wheel's capacity, the user's cap ----------------------- */
+/* --- Limits: the wheel's capacity, the user's memory -------------------- */
 
 /* A MANUAL wheel of a given capacity with @n timers in it, keys 0 to @n - 1 */
 static int open_capacity(__u32 capacity, __u32 n)
@@ -1972,7 +1971,7 @@ FIXTURE_TEARDOWN(capacity)
 	close(self->fd);
 }
 
-/* The wheel takes exactly its capacity; one more: ENOSPC, and it is not there */
+/* The wheel accepts exactly its capacity; one more timer is ENOSPC and does not exist */
 TEST_F(capacity, full)
 {
 	struct timerwheel_stats stats;
@@ -1984,7 +1983,7 @@ TEST_F(capacity, full)
 	EXPECT_EQ(variant->capacity, stats.armed);
 }
 
-/* A full wheel: what is there can be replaced, moved and looked at */
+/* A full wheel: its timers can be replaced, moved and listed */
 TEST_F(capacity, full_upsert)
 {
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1(self->fd, 0, 9, T(6), 0));
@@ -2001,7 +2000,7 @@ TEST_F(capacity, room_after_remove)
 	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
 }
 
-/* Are there timers @from to @to - 1 in the wheel, each once, and no others? */
+/* Does the wheel have timers @from to @to - 1, each once, and no others? */
 static bool list_is(int fd, __u32 from, __u32 to)
 {
 	struct timerwheel_entry *ent = calloc(to - from + 1, sizeof(*ent));
@@ -2042,7 +2041,7 @@ TEST_F(capacity, room_after_remove_elsewhere)
 	close(fd);
 }
 
-/* A due timer keeps its place until its event is read */
+/* A due timer counts against the capacity until its event is read */
 TEST_F(capacity, room_after_delivery)
 {
 	struct timerwheel_event ev;
@@ -2091,7 +2090,7 @@ TEST_F(capacity, drain_close)
 	EXPECT_EQ(0, tw_drain(self->fd, 0, ent, 1));
 }
 
-/* An array that is longer than the room: the first ones fit, each other is ENOSPC */
+/* An array longer than the room: the first elements fit, all others are ENOSPC */
 TEST_F(capacity, batch)
 {
 	__u32 n = 2 * variant->capacity, i;
@@ -2106,7 +2105,7 @@ TEST_F(capacity, batch)
 	close(fd);
 }
 
-/* However often it is filled and emptied: its capacity stays */
+/* However often the wheel is filled and emptied, its capacity stays */
 TEST_F(capacity, again)
 {
 	struct timerwheel_entry *ent = calloc(variant->capacity + 1, sizeof(*ent));
@@ -2122,12 +2121,12 @@ TEST_F(capacity, again)
 }
 
 /*
- * Timers that fill their pages, of which the first has one less than the others: the next one
- * needs more memory.
+ * A number of timers that fills their pages, of which the first has one less than the others: the
+ * next timer needs more memory.
  */
 enum { CAP = 64 * 128 - 1, HALF = 64 * 64 - 1 };
 
-/* While one of these tests runs, the cap is what a wheel with CAP timers takes. */
+/* While one of these tests runs, the limit is the memory of a wheel with CAP timers. */
 FIXTURE(cap) {
 	char old[32];
 	mode_t mode;
@@ -2150,7 +2149,7 @@ static __u64 user_memory(int fd)
 	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
 }
 
-/* Memory of a wheel may be given back a moment after it was closed. */
+/* The memory of a wheel may be uncharged a moment after close. */
 static bool user_memory_becomes(int fd, __u64 want)
 {
 	int i;
@@ -2176,7 +2175,7 @@ FIXTURE_SETUP(cap)
 
 	if (geteuid())
 		SKIP(return, "only root may set the cap");
-	/* one CPU: a wheel has memory for each that works on it */
+	/* one CPU only: a wheel has memory for each CPU that uses it */
 	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_LT(0, read(fd, self->old, sizeof(self->old) - 1));
 	ASSERT_EQ(0, stat(TW_DEV, &st));
@@ -2202,7 +2201,7 @@ FIXTURE_TEARDOWN(cap)
 	EXPECT_EQ(0, chmod(TW_DEV, self->mode));
 }
 
-/* INFO tells the cap that the module parameter sets, at once */
+/* INFO reports the limit that the module parameter sets, at once */
 TEST_F(cap, info)
 {
 	int fd = dev_open(0);
@@ -2217,7 +2216,7 @@ TEST_F(cap, info)
 	EXPECT_EQ(self->cap + 1, info.user_memory_max);
 }
 
-/* INFO tells how much is charged: of one wheel what its STATS tell, of two wheels the sum */
+/* INFO reports how much is charged: for one wheel as in its STATS, for two wheels the sum */
 TEST_F(cap, memory)
 {
 	int a = open_capacity(4 * CAP, HALF / 2), b;
@@ -2225,7 +2224,7 @@ TEST_F(cap, memory)
 
 	ASSERT_EQ(0, tw_stats(a, &st[0]));
 	EXPECT_EQ(st[0].memory, tw_memory_alone(a));
-	/* what the timers take, and what their keys do */
+	/* the memory of timers and of the tables for their keys */
 	EXPECT_LT(HALF / 2 * 68, st[0].memory);
 	b = open_capacity(1, 1);
 	ASSERT_EQ(0, tw_stats(b, &st[1]));
@@ -2234,7 +2233,7 @@ TEST_F(cap, memory)
 	EXPECT_TRUE(user_memory_becomes(b, st[1].memory));
 }
 
-/* 0 stands for the default: half of what the machine has */
+/* 0 stands for the default: half of the machine's memory */
 TEST_F(cap, default_is_half)
 {
 	struct timerwheel_info info;
@@ -2247,7 +2246,7 @@ TEST_F(cap, default_is_half)
 	EXPECT_EQ(total / 2, tw_file_number(MAX_USER_MEMORY, NULL));
 }
 
-/* Not even a wheel is opened beyond the cap */
+/* At the limit not even a wheel can be opened */
 TEST_F(cap, open)
 {
 	int fd = open_capacity(4 * CAP, CAP);
@@ -2256,7 +2255,7 @@ TEST_F(cap, open)
 	EXPECT_EQ(self->cap, user_memory(fd));
 }
 
-/* A new wheel that there is room for, and no more: its first call on timers fails */
+/* If there is room for a new wheel and no more, its first call on timers fails */
 TEST_F(cap, first_call)
 {
 	int fd = dev_open(O_NONBLOCK);
@@ -2270,7 +2269,7 @@ TEST_F(cap, first_call)
 	EXPECT_EQ(0, tw_add1(fd, 1, 0, T(5), 0));
 }
 
-/* Room for some of what it needs does not help: none of that is charged */
+/* Room for a part of what that call needs does not help: nothing of it stays charged */
 TEST_F(cap, first_call_in_part)
 {
 	int fd = dev_open(O_NONBLOCK), more = 0;
@@ -2306,8 +2305,8 @@ static int open_at_cap(int cpu)
 }
 
 /*
- * On a CPU where there is no room for what a wheel needs there, it works with another one's. It
- * tries again, but not at once.
+ * On a CPU on which no base can be charged, calls use the base of another CPU. They try again
+ * later, but not at once.
  */
 TEST_F(cap, other_cpu)
 {
@@ -2327,7 +2326,7 @@ TEST_F(cap, other_cpu)
 		EXPECT_EQ(memory, user_memory(fd));
 		ASSERT_TRUE(set_cap(2 * memory));
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, HOUR, 0));
-		/* it is a second; ticks may be late */
+		/* that is after a second; ticks may be late */
 		if (tw_now(CLOCK_MONOTONIC) - began < SEC / 2)
 			EXPECT_EQ(memory, user_memory(fd));
 		tw_sleep(2 * SEC);
@@ -2337,7 +2336,7 @@ TEST_F(cap, other_cpu)
 	}
 }
 
-/* The cap is lowered below what is charged: what is there stays, and there is nothing new */
+/* The limit is lowered below what is charged: timers stay, and no new memory is granted */
 TEST_F(cap, lowered)
 {
 	int fd = open_capacity(4 * CAP, CAP);
@@ -2357,7 +2356,7 @@ TEST_F(cap, lowered)
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, ~0ULL, 0, T(5), 0));
 }
 
-/* A ring is charged to the byte: what it takes is enough for it, one byte less is not */
+/* A ring is charged exactly: a limit of its size is enough for it, one byte less is not */
 TEST_F(cap, ring)
 {
 	struct timerwheel_setup setup = { .ring = 1024 };
@@ -2379,10 +2378,10 @@ TEST_F(cap, ring)
 	EXPECT_EQ(base + bytes, user_memory(fd));
 }
 
-/* The table's directory: 64 bytes, 128 where kmalloc() has nothing smaller */
+/* The table's directory: 64 bytes, or 128 if kmalloc() has no smaller objects */
 #define DIRECTORY	128
 
-/* SETUP with a ring, a monitor, the deadline table: none beyond the cap, and nothing changes */
+/* SETUP with a ring, a monitor, the deadline table: each fails at the limit and changes nothing */
 TEST_F(cap, others)
 {
 	struct timerwheel_setup setup = { .ring = 1024 };
@@ -2392,10 +2391,10 @@ TEST_F(cap, others)
 	__u64 base;
 	char *p;
 
-	/* what a wheel's first monitor leaves behind is there already */
+	/* what remains of a wheel's first monitor is allocated before */
 	close(dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
 	base = tw_memory_of((int[]){ fd, empty }, 2);
-	/* one page short of the table, which has more than one and a directory */
+	/* one page too few for the table, which has several and a directory */
 	ASSERT_TRUE(set_cap(base + (HALF + 1) * 8));
 	EXPECT_EQ(-EDQUOT, dev_setup(empty, &setup));
 	EXPECT_EQ(-EDQUOT, dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
@@ -2414,7 +2413,7 @@ TEST_F(cap, others)
 	EXPECT_EQ(0, dev_setup(empty, &setup));
 }
 
-/* A user has exactly the cap; one more: EDQUOT, and it is not there */
+/* A user can use exactly the limit; one more timer is EDQUOT and does not exist */
 TEST_F(cap, one_wheel)
 {
 	int fd = open_capacity(4 * CAP, CAP);
@@ -2424,7 +2423,7 @@ TEST_F(cap, one_wheel)
 	EXPECT_EQ(self->cap, user_memory(fd));
 }
 
-/* At the cap: what is there can be replaced and moved */
+/* At the limit: timers can be replaced and moved */
 TEST_F(cap, upsert)
 {
 	int fd = open_capacity(4 * CAP, CAP);
@@ -2433,7 +2432,7 @@ TEST_F(cap, upsert)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, T(7), 0));
 }
 
-/* At the cap: REMOVE makes room in that wheel */
+/* At the limit: REMOVE makes room in that wheel */
 TEST_F(cap, remove)
 {
 	int fd = open_capacity(4 * CAP, CAP);
@@ -2443,7 +2442,7 @@ TEST_F(cap, remove)
 	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~1ULL, 0, T(5), 0));
 }
 
-/* The cap is for all wheels together; one that is closed gives back its own */
+/* The limit is on all wheels together; closing one releases its share */
 TEST_F(cap, two_wheels)
 {
 	struct timerwheel_stats st;
@@ -2460,7 +2459,7 @@ TEST_F(cap, two_wheels)
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(b, ~0ULL, 0, T(5), 0));
 }
 
-/* Who closes a wheel has all of it again at once, though it is freed later */
+/* After close() the user can use that memory again at once, although it is freed later */
 TEST_F(cap, there_again)
 {
 	int i, fd;
@@ -2472,7 +2471,7 @@ TEST_F(cap, there_again)
 	}
 }
 
-/* A wheel that is full says ENOSPC, not EDQUOT, and the other way round */
+/* A full wheel is ENOSPC, not EDQUOT; a user at the limit is EDQUOT, not ENOSPC */
 TEST_F(cap, not_capacity)
 {
 	int a, b;
@@ -2485,7 +2484,7 @@ TEST_F(cap, not_capacity)
 	EXPECT_EQ(-EDQUOT, tw_add1(b, ~0ULL, 0, T(5), 0));
 }
 
-/* While one user is at the cap, another arms as before */
+/* While one user is at the limit, another user can arm timers as before */
 TEST_F(cap, other_user)
 {
 	int fd = open_capacity(4 * CAP, CAP), status;
@@ -2544,7 +2543,7 @@ FIXTURE_TEARDOWN(ledger)
 	close(self->fd);
 }
 
-/* Since setup the counters have changed by @want, each of them, and they balance */
+/* Since the setup each counter has changed by that of @want, and they balance */
 static bool ledger_is(const FIXTURE_DATA(ledger) * self, struct ledger want)
 {
 	const __u64 *was = &self->before.pending, *is;
@@ -2579,7 +2578,7 @@ TEST_F(ledger, add)
 	EXPECT_TRUE(ledger_is(self, (struct ledger){ .armed = 1, .pending = 1 }));
 }
 
-/* ADD with a time that has passed */
+/* ADD with a time in the past */
 TEST_F(ledger, add_past)
 {
 	ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(self->fd, 9, 0, 0, TIMERWHEEL_ABS));
@@ -2618,7 +2617,7 @@ TEST_F(ledger, move_pending)
 	EXPECT_TRUE(ledger_is(self, (struct ledger){ .moved = 1 }));
 }
 
-/* MOVE of a pending timer to a time that has passed */
+/* MOVE of a pending timer to a time in the past */
 TEST_F(ledger, move_past)
 {
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, PENDING, 0, 0));
@@ -2677,7 +2676,7 @@ TEST_F(ledger, drain)
 	}));
 }
 
-/* What only looks, and what fails, is not in the ledger */
+/* Calls that only read, and failures, are not counted */
 TEST_F(ledger, nothing)
 {
 	struct timerwheel_entry ent[5];
@@ -2739,7 +2738,7 @@ FIXTURE_TEARDOWN(trace)
 	EXPECT_EQ(0, rmdir(self->dir));
 }
 
-/* Was the event @name told of with these fields? */
+/* Is there a trace event @name with these fields? */
 static bool told(FIXTURE_DATA(trace) * self, const char *name, const char *fields)
 {
 	char path[128], *line, *save = NULL;
@@ -2761,7 +2760,7 @@ static bool told(FIXTURE_DATA(trace) * self, const char *name, const char *field
 	return found;
 }
 
-/* What happens to timers is told, with their keys and times. */
+/* What happens to timers is traced, with their keys and times. */
 TEST_F(trace, tells)
 {
 	struct timerwheel_event ev[4];
@@ -2781,7 +2780,7 @@ TEST_F(trace, tells)
 	EXPECT_TRUE(told(self, "timerwheel_move:", fields));
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, tw_add1(self->fd, i, 0, T(8) - 5, 0));
-	/* seen in the tick that ends then, and delivered two periods later */
+	/* it fires at the end of that tick, and is delivered two periods later */
 	ASSERT_EQ(3, tw_advance(self->fd, 0, T(8)));
 	EXPECT_TRUE(told(self, "timerwheel_expire:", " base=0 count=3 "));
 	ASSERT_EQ(0, tw_advance(self->fd, 0, T(6)));
@@ -2811,10 +2810,10 @@ struct model {
 
 FIXTURE(model) {
 	int fd;
-	__u64 seed, r;			/* random numbers */
+	__u64 seed, r;			/* random number generator */
 	__u64 now, last_fired;
 	struct model timers[KEYS];	/* by key */
-	struct timerwheel_stats count;	/* what STATS must say */
+	struct timerwheel_stats count;	/* what STATS must return */
 };
 
 FIXTURE_VARIANT(model) {
@@ -2849,7 +2848,7 @@ static __u64 any(FIXTURE_DATA(model) * self, int bits)
 	return (tw_rand(&self->r) >> 1) >> (63 - tw_rand(&self->r) % (bits + 1));
 }
 
-/* A delay: any, or just around the turn of a level */
+/* A delay: any, or close to the boundary of a level */
 static __u64 any_delay(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * variant)
 {
 	if (tw_rand(&self->r) % 2)
@@ -2857,7 +2856,7 @@ static __u64 any_delay(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) 
 	return ((1 + any(self, 8)) * variant->slots - 1 + tw_rand(&self->r) % 3) * variant->tick;
 }
 
-/* Say what is not as in the model */
+/* Report a difference from the model */
 static bool as(const char *what, __s64 is, __s64 want)
 {
 	if (is != want)
@@ -3022,7 +3021,7 @@ static bool any_remove(FIXTURE_DATA(model) * self)
 	return true;
 }
 
-/* Time goes on: each pending timer falls due at the first tick not before its deadline */
+/* Time advances: each pending timer falls due at the first tick not before its deadline */
 static bool any_advance(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * variant)
 {
 	__u64 delay = any_delay(self, variant), expired = 0;
@@ -3091,7 +3090,7 @@ static bool model_has(const FIXTURE_DATA(model) * self, const struct timerwheel_
 	});
 }
 
-/* LIST all of it */
+/* LIST all timers */
 static bool any_list(FIXTURE_DATA(model) * self)
 {
 	__u32 page = 1 + tw_rand(&self->r) % KEYS, total = 0;
@@ -3110,7 +3109,7 @@ static bool any_list(FIXTURE_DATA(model) * self)
 	return as("list", n, 0) && as("listed", total, self->count.pending + self->count.due);
 }
 
-/* DRAIN some */
+/* DRAIN some timers */
 static bool any_drain(FIXTURE_DATA(model) * self)
 {
 	__u64 n = 1 + any(self, 7), left = self->count.pending + self->count.due;
@@ -3126,7 +3125,7 @@ static bool any_drain(FIXTURE_DATA(model) * self)
 	return as("drain", ret, n < left ? n : left);
 }
 
-/* STATS says what the model counted */
+/* STATS return what the model counted */
 static bool any_stats(FIXTURE_DATA(model) * self)
 {
 	const __u64 *want = &self->count.pending, *is;
@@ -3143,7 +3142,7 @@ static bool any_stats(FIXTURE_DATA(model) * self)
 	return true;
 }
 
-/* A wheel does what a model of a page does, whatever is asked of it */
+/* A wheel does what a small model does, whatever the operations */
 TEST_F_TIMEOUT(model, random, 300)
 {
 	int i, n = operations();

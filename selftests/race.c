@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * race: every operation against expiry and against every other, on two and four
- * CPUs, with a ledger that must be even to the last timer.
+ * race: every operation against expiry and against every other one, on two and four CPUs, with a
+ * ledger that must balance to the last timer.
  *
- * Each arming has a version of its own, which is in the timer's value. Whatever
- * tells of the end of a version (an event, the result of a REMOVE, an ADD with
- * MATCH, a DRAIN) is written down for it, and a second end is an error on the
- * spot. Whoever arms without MATCH does not learn which version was replaced: it
- * is counted for the key. At the end each version must have had one end, except
- * for as many of each key as were replaced like that, and the counters of STATS
- * must be those of the threads.
+ * Each arming has a version, which is part of the timer's value. Everything that reports the end of
+ * a version (an event, the result of a REMOVE, an ADD with MATCH, a DRAIN) is recorded for it; a
+ * second end is an error at once. An ADD without MATCH does not report which version it replaced:
+ * that is counted per key. At the end each version must have had exactly one end, except for as
+ * many versions of each key as were replaced in that way, and the counters of STATS must be those
+ * of the threads.
  *
- * A logical clock that goes on with each use says what was before what: an event
- * must not come from a read that began after a REMOVE of it had returned.
+ * A logical clock, incremented with each use, orders the calls: an event must not come from a read
+ * that began after a REMOVE of it had returned.
  *
- * TW_RACE_SECONDS: how long each scenario runs. By default 2 s, so that all of them together
- * race for more than 30 s with two CPUs and again with four. TW_SEED: see tw_test.h.
+ * TW_RACE_SECONDS: how long each scenario runs (2 s: all scenarios together run for more than 30 s
+ * with two CPUs, and again with four). TW_SEED: see tw_test.h.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -26,7 +25,7 @@
 #include "tw_test.h"
 #include "../lib/timerwheel-mapped.h"
 
-#define VERSIONS	(8U << 20)	/* when they are used up, a scenario ends */
+#define VERSIONS	(8U << 20)	/* a scenario ends when they are used up */
 #define BATCH		8		/* elements in a call, at most */
 #define READ_MAX	64		/* events in a read, at most */
 #define THREADS		64
@@ -37,19 +36,19 @@
 #define VALUE(key, v)	(VALUE_MAGIC | (__u64)(key) << 32 | (v))
 #define VERSION_OF(val)	((__u32)(val))
 
-/* What is known of a version. All but ARMED are ends. */
+/* What is known of a version. All except ARMED are ends. */
 enum fate {
 	ARMED		= 1 << 0,
-	DELIVERED	= 1 << 1,	/* of a periodic one: at least once, no end */
+	DELIVERED	= 1 << 1,	/* if periodic: at least once, and not an end */
 	REMOVED		= 1 << 2,
 	REPLACED	= 1 << 3,
 	DRAINED		= 1 << 4,
 	ENDS		= DELIVERED | REMOVED | REPLACED | DRAINED
 };
 
-/* What workers do; a scenario has a weight for each */
+/* The operations of workers; a scenario has a weight for each */
 enum op {
-	OP_ADD,			/* replaces what is there: nobody knows which version */
+	OP_ADD,			/* may replace a timer: it is not known which version */
 	OP_EXCL,
 	OP_ADD_MATCH,
 	OP_MOVE,
@@ -71,11 +70,11 @@ struct scenario {
 	int advancers;			/* on the MANUAL clock */
 	__u32 keys;			/* shared by the workers */
 	__u32 own_keys;			/* of each owner */
-	__u32 stable_keys;		/* that nobody touches, for the listers */
-	__u32 capacity;			/* of the wheel, 0: more than enough */
-	__u32 ring;			/* length of the event ring, 0: events are read */
+	__u32 stable_keys;		/* that do not change, for the listers */
+	__u32 capacity;			/* of the wheel; 0: more than enough */
+	__u32 ring;			/* length of the event ring; 0: events are read */
 	bool due;			/* every timer is due when it is armed */
-	bool periodic;			/* timers with odd keys are */
+	bool periodic;			/* timers with odd keys are periodic */
 	bool signals;
 	bool hotplug;
 };
@@ -89,7 +88,7 @@ struct world;
 struct thread {
 	pthread_t id;
 	struct world *w;
-	int number;		/* among those that do the same */
+	int number;		/* among the threads that do the same */
 	int cpu;
 	__u64 rnd;
 	struct counts c;
@@ -102,31 +101,31 @@ struct world {
 	struct timerwheel_ring *ring;
 	__u64 seed;
 	int cpus;
-	int cpu[CPU_SETSIZE];		/* that we may use */
+	int cpu[CPU_SETSIZE];		/* the CPUs that we may use */
 	__u32 keys;			/* of all kinds */
-	atomic_bool stop;		/* for those that arm and end timers... */
-	atomic_bool stop_helpers;	/* ...and for those that disturb them */
+	atomic_bool stop;		/* for the threads that arm and end timers... */
+	atomic_bool stop_helpers;	/* ...and for the threads that disturb them */
 	atomic_uint clock;
 	atomic_uint errors;
-	atomic_uint closed_at;		/* when DRAIN_CLOSE had returned, 0: not yet */
+	atomic_uint closed_at;		/* when DRAIN_CLOSE had returned; 0: not yet */
 	int threads;
 	struct thread thread[THREADS];
 	struct counts total;
 	/* by key */
-	atomic_uint *last;		/* a version that may still be there */
-	atomic_uint *nameless;		/* replaced by an ADD without MATCH */
+	atomic_uint *last;		/* a version that may still exist */
+	atomic_uint *nameless;		/* number replaced by ADDs without MATCH */
 	/* by version */
-	atomic_uint version;		/* the last one given out */
+	atomic_uint version;		/* the last one that was allocated */
 	atomic_uchar *fate;
-	atomic_uint *ended;		/* when that was known, 0: not */
+	atomic_uint *ended;		/* when its end was known; 0: not yet */
 	__u32 *key_of;
 	__u32 *period;
-	unsigned long long *deadline;	/* as armed or moved last, by its owner */
-	atomic_ullong *event;		/* the (last) deadline its event stands for */
-	atomic_uint *beats;		/* periodic: deadlines its events stand for */
+	unsigned long long *deadline;	/* as last armed or moved by its owner */
+	atomic_ullong *event;		/* the (last) deadline that its event stands for */
+	atomic_uint *beats;		/* periodic: deadlines that its events stand for */
 };
 
-/* Something is wrong: say so, but not more often than is of use */
+/* Report that something is wrong, but not more often than is useful */
 #define bad(w, fmt, ...) do {						\
 	if (atomic_fetch_add(&(w)->errors, 1) < 20)			\
 		fprintf(stderr, "# " fmt "\n", ##__VA_ARGS__);		\
@@ -147,7 +146,7 @@ static bool running(struct world *w)
 	return !atomic_load(&w->stop);
 }
 
-/* Be on one's CPU; it may be offline just now */
+/* Move to the thread's CPU, which may be offline at present */
 static void pin(struct thread *t)
 {
 	cpu_set_t set;
@@ -159,7 +158,7 @@ static void pin(struct thread *t)
 
 /* --- The ledger ------------------------------------------------------------- */
 
-/* A version for @key, or 0 when there are no more: then all is over */
+/* Allocate a version for @key. Returns 0 if none is left: then the scenario ends. */
 static __u32 new_version(struct world *w, __u32 key, __u32 period, __u64 deadline)
 {
 	__u32 v = atomic_fetch_add(&w->version, 1) + 1;
@@ -200,7 +199,7 @@ static void end_version(struct world *w, __u32 v, enum fate how)
 		    old & ENDS, how);
 }
 
-/* @v is said to be there by a call that began at @since */
+/* A call that began at @since has reported that @v exists */
 static void still_there(struct world *w, __u32 v, __u32 since, const char *what)
 {
 	__u32 ended = atomic_load(&w->ended[v]);
@@ -226,7 +225,7 @@ static void armed(struct thread *t, __u32 v)
 		bad(t->w, "two ADDs of version %u succeeded", v);
 }
 
-/* --- Calls that may be cut short by a signal -------------------------------- */
+/* --- Calls that a signal may interrupt -------------------------------------- */
 
 static int call(struct thread *t, unsigned long cmd, void *elems, size_t size, int n,
 		void (*done)(struct thread *t, void *elem, int i), const char *what)
@@ -262,7 +261,7 @@ static __u64 some_delay(struct thread *t)
 	return delay[below(t, ARRAY_SIZE(delay))];
 }
 
-/* A deadline and its flag: relative, absolute, or in the past */
+/* Choose a deadline and its flag: relative, absolute, or in the past */
 static __u64 some_deadline(struct thread *t, __u32 *flags)
 {
 	__u64 delay = some_delay(t);
@@ -440,7 +439,7 @@ static void worker_get(struct thread *t)
 		still_there(w, v, since, "GET");
 }
 
-/* One page of a LIST that begins at @cursor: how many, or -errno */
+/* One call of LIST that begins at @cursor. Returns the number of timers, or -errno. */
 static int list_page(struct thread *t, __u64 *cursor, struct timerwheel_entry *ent, int n)
 {
 	__u32 v, since = tick(t->w);
@@ -528,11 +527,11 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* --- Owners: keys that nobody else touches, so that all is known -------------------- */
+/* --- Owners: keys that no other thread changes, so that each result is known -------- */
 
 struct own {
 	__u32 base;		/* the first of its keys */
-	__u32 *now;		/* the version each has, 0: none, or it has fired */
+	__u32 *now;		/* the version of each; 0: none, or it has fired */
 	__u64 deadline[BATCH];	/* of the elements of a call */
 };
 
@@ -701,8 +700,8 @@ static void got_event(struct thread *t, const struct timerwheel_event *ev, __u32
 }
 
 /*
- * One half of them sleeps in read, the other in poll. Now and then the buffer ends
- * in memory that faults.
+ * Half of the readers sleep in read, the others in poll. Now and then the buffer ends in memory
+ * that faults.
  */
 static void *reader_main(void *arg)
 {
@@ -743,13 +742,13 @@ static unsigned int take(struct thread *t, unsigned int max)
 	unsigned int n, i;
 
 	n = timerwheel_ring_take(t->w->ring, ev, max);
-	/* An event may have been in there for any time. */
+	/* An event may have been in the ring for any time. */
 	for (i = 0; i < n; i++)
 		got_event(t, &ev[i], 0);
 	return n;
 }
 
-/* The same from the ring: one thread */
+/* The reader of a ring: a single thread */
 static void *ring_reader_main(void *arg)
 {
 	struct thread *t = arg;
@@ -779,7 +778,7 @@ static void *ring_reader_main(void *arg)
 
 /* --- Others ---------------------------------------------------------------------------- */
 
-/* LIST it all, again and again: the keys that stay are there exactly once */
+/* LIST all timers again and again: each stable key is returned exactly once */
 static void *lister_main(void *arg)
 {
 	struct timerwheel_entry ent[64];
@@ -846,7 +845,7 @@ static void *signaller_main(void *arg)
 	return NULL;
 }
 
-/* All CPUs but the first go and come */
+/* All CPUs except the first go offline and come back */
 static void *hotplug_main(void *arg)
 {
 	struct thread *t = arg;
@@ -896,7 +895,7 @@ static unsigned int seconds(void)
 	return n ?: 1;
 }
 
-/* The CPUs that we may use, at most @want. How many there are */
+/* Find the CPUs that we may use, at most @want. Returns their number. */
 static int find_cpus(struct world *w, int want)
 {
 	cpu_set_t set;
@@ -912,7 +911,7 @@ static int find_cpus(struct world *w, int want)
 	return w->cpus;
 }
 
-/* A ledger for @keys keys, and a wheel with a short tick. 0 or -errno */
+/* Create a ledger for @keys keys and a wheel with a short tick. Returns 0 or -errno. */
 static int open_world(struct world *w, __u32 keys, bool manual)
 {
 	struct timerwheel_setup setup = { .capacity = w->sc->capacity };
@@ -978,7 +977,7 @@ static void add_counts(struct counts *to, const struct counts *c)
 	to->withdrawn += c->withdrawn;
 }
 
-/* End all threads, those that sleep with a signal */
+/* Stop all threads; those that sleep get a signal */
 static void join_all(struct world *w)
 {
 	int i;
@@ -997,7 +996,7 @@ static void join_all(struct world *w)
 	}
 }
 
-/* Take out what is left, so that each version has ended */
+/* Drain the remaining timers, so that each version has ended */
 static void drain_rest(struct world *w)
 {
 	static struct timerwheel_entry ent[1024];
@@ -1015,7 +1014,7 @@ static void drain_rest(struct world *w)
 	add_counts(&w->total, &t.c);
 }
 
-/* The end of each version; of a periodic one, that its events left out no deadline */
+/* Check the end of each version and, if it is periodic, that its events cover each deadline */
 static void check_versions(struct world *w)
 {
 	__u32 *unknown = zeroes(w->keys, sizeof(*unknown));
@@ -1049,7 +1048,7 @@ static void check_versions(struct world *w)
 	}
 }
 
-/* The kernel's counters are those of the threads */
+/* Check that the kernel's counters are those of the threads */
 static void check_stats(struct __test_metadata *_metadata, struct world *w)
 {
 	const struct counts *c = &w->total;
@@ -1081,7 +1080,7 @@ static void print_counts(const struct counts *c)
 	fflush(stdout);
 }
 
-/* Timers that stay, for the listers */
+/* Arm the stable timers for the listers */
 static void arm_stable(struct world *w)
 {
 	struct thread t = { .w = w, .rnd = w->seed };
@@ -1098,7 +1097,7 @@ static void arm_stable(struct world *w)
 	add_counts(&w->total, &t.c);
 }
 
-/* All of a wheel's capacity is there, from one CPU, and not one timer more */
+/* Check that one CPU can arm as many timers as the wheel's capacity, and not one more */
 static void check_capacity(struct __test_metadata *_metadata, struct world *w)
 {
 	__u32 key;
@@ -1219,8 +1218,8 @@ TEST_F_TIMEOUT(race, one_key, TIMEOUT)
 }
 
 /*
- * Values as version stamps: armed with EXCL or MATCH only, removed with MATCH, so
- * that the one end of each version is known.
+ * Values as version stamps: timers are armed only with EXCL or MATCH and removed with MATCH, so the
+ * one end of each version is known.
  */
 TEST_F_TIMEOUT(race, versions, TIMEOUT)
 {
@@ -1249,7 +1248,7 @@ TEST_F_TIMEOUT(race, own_keys, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* The same with so many keys that the tables grow meanwhile. */
+/* The same with enough keys to make the tables grow meanwhile. */
 TEST_F_TIMEOUT(race, growth, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1262,7 +1261,7 @@ TEST_F_TIMEOUT(race, growth, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* A wheel that is full most of the time: nothing of its capacity is lost. */
+/* A wheel that is full most of the time: no part of its capacity is lost. */
 TEST_F_TIMEOUT(race, full_wheel, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1278,7 +1277,7 @@ TEST_F_TIMEOUT(race, full_wheel, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* Timers that are due at once: taking an event back against reading it. */
+/* Timers that are due at once: withdrawing an event against reading it. */
 TEST_F_TIMEOUT(race, take_back_against_read, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1294,7 +1293,7 @@ TEST_F_TIMEOUT(race, take_back_against_read, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* The same, with little but MOVE: what is found due may be a reader's before it is taken. */
+/* The same, mostly with MOVE: a reader may take the event of a timer that was found to be due. */
 TEST_F_TIMEOUT(race, move_against_read, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1324,8 +1323,8 @@ TEST_F_TIMEOUT(race, drain, TIMEOUT)
 }
 
 /*
- * Periodic timers: no event after a REMOVE, and the events of an arming stand for
- * each of its deadlines once.
+ * Periodic timers: no event after a REMOVE, and the events of an arming cover each of its deadlines
+ * once.
  */
 TEST_F_TIMEOUT(race, periodic, TIMEOUT)
 {
@@ -1342,7 +1341,7 @@ TEST_F_TIMEOUT(race, periodic, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* LIST sees each timer that stays exactly once, whatever happens to the others. */
+/* LIST returns each stable timer exactly once, whatever happens to the others. */
 TEST_F_TIMEOUT(race, list, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1358,7 +1357,7 @@ TEST_F_TIMEOUT(race, list, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* Signals cut calls short: what was done and what was not is told apart. */
+/* Signals interrupt calls: their results say exactly which elements were done. */
 TEST_F_TIMEOUT(race, signals, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1372,11 +1371,11 @@ TEST_F_TIMEOUT(race, signals, TIMEOUT)
 
 	if (self->too_few)
 		SKIP(return, "fewer than %d CPUs", variant->cpus);
-	/* DRAIN takes own keys as well: that is an end like any other */
+	/* DRAIN also takes the keys of owners: that is an end like any other */
 	play(_metadata, self->w, &sc);
 }
 
-/* The MANUAL clock, moved by two threads while others arm and end timers. */
+/* The MANUAL clock, advanced by two threads while others arm and end timers. */
 TEST_F_TIMEOUT(race, manual_clock, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1419,7 +1418,7 @@ TEST_F_TIMEOUT(race, cpu_hotplug, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* Events go into a ring that is long enough, by a short way that passes the list of due timers. */
+/* Events go into a ring that is long enough, directly, without the due list. */
 TEST_F_TIMEOUT(race, ring, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1437,7 +1436,7 @@ TEST_F_TIMEOUT(race, ring, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* The same with a ring that is full half of the time: the short way, the list, in turns. */
+/* The same with a ring that is full half of the time: sometimes directly, sometimes by the list. */
 TEST_F_TIMEOUT(race, short_ring, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1453,7 +1452,7 @@ TEST_F_TIMEOUT(race, short_ring, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* A ring, and so many keys that the tables grow: timers that expire move to new buckets. */
+/* A ring, and enough keys to make the tables grow: expiring timers move to new buckets. */
 TEST_F_TIMEOUT(race, ring_growth, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1468,16 +1467,16 @@ TEST_F_TIMEOUT(race, ring_growth, TIMEOUT)
 }
 
 /*
- * Timers expire while the table of a new wheel makes its first buckets, so that a good part of
- * them move from one bucket to another just then: each is found where it went, and so are the
- * others. With a ring and without one, in turns.
+ * Timers expire while the table of a new wheel creates its first buckets, so many of them move from
+ * one bucket to another just then. All of them are found, moved or not. With a ring and without one
+ * in turn.
  */
 #define EXPIRE	64
 #define STAY	2000
 
 struct growth {
 	pthread_barrier_t barrier;
-	int fd;			/* of this round; -1: no more */
+	int fd;			/* of this round; -1: there are no more rounds */
 	int cpu;
 	int added;
 };
@@ -1500,7 +1499,7 @@ static void *growth_main(void *arg)
 	}
 }
 
-/* Wait for all events of a round, then see that they are those of the keys 0 to EXPIRE - 1. */
+/* Wait for all events of a round, then check that they are those of keys 0 to EXPIRE - 1. */
 static int expired_once(int fd, struct timerwheel_ring *ring)
 {
 	struct timerwheel_event ev[2 * EXPIRE];
@@ -1604,7 +1603,7 @@ TEST_F_TIMEOUT(race, everything, TIMEOUT)
 
 /* --- The end of a wheel against its use ----------------------------------------------------- */
 
-/* Arms new keys until the wheel takes no more */
+/* Arms new keys until the wheel accepts no more */
 static void *adder_main(void *arg)
 {
 	struct timerwheel_add add[BATCH];
@@ -1636,7 +1635,7 @@ static void *adder_main(void *arg)
 			bad(w, "ADD: %d of %d", ret, n);
 			break;
 		}
-		/* a signal may have cut it short; the other versions stay unused */
+		/* a signal may have interrupted the call; the other versions stay unused */
 		for (i = 0; i < ret; i++) {
 			__u32 closed = atomic_load(&w->closed_at);
 
@@ -1656,8 +1655,8 @@ out:
 }
 
 /*
- * DRAIN with CLOSE against ADD: when the drain has come to its end there is nothing
- * left, and nothing comes after it.
+ * DRAIN with CLOSE against ADD: when the drain has ended no timer is left, and none is armed
+ * afterwards.
  */
 TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 {
@@ -1717,15 +1716,15 @@ TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 
 enum { CLOSING_ADD = 48, CLOSING_MOST = 20000 };
 
-/* What threads arm timers in, one wheel after another */
+/* The wheels in which threads arm timers, one after another */
 struct closing {
-	atomic_int round;	/* begun */
-	atomic_int began;	/* threads that have armed timers in it */
-	atomic_int ended;	/* and that are done */
-	atomic_int left;	/* timers that are to be left */
+	atomic_int round;	/* number of the current round */
+	atomic_int began;	/* number of threads that have armed timers in it */
+	atomic_int ended;	/* number of threads that have finished it */
+	atomic_int left;	/* number of timers that must be left */
 	atomic_int failed;
 	atomic_bool stop;
-	bool stays;		/* what is armed is left there */
+	bool stays;		/* threads do not remove what they armed */
 	int fd;
 };
 
@@ -1735,7 +1734,7 @@ struct closing_thread {
 	int cpu;
 };
 
-/* Arm timers until the wheel is closed or full, and remove them but if they are to stay */
+/* Arm timers until the wheel is closed or full, and remove them unless they are to stay */
 static void closing_round(struct closing *c, __u64 key)
 {
 	struct timerwheel_remove rem[CLOSING_ADD] = { };
@@ -1785,7 +1784,7 @@ static void *closing_main(void *arg)
 	}
 }
 
-/* Open a wheel, and let all threads arm timers in it. */
+/* Open a wheel and let all threads arm timers in it. */
 static void closing_begin(struct closing *c, int threads, bool stays)
 {
 	struct timerwheel_setup setup = { .capacity = CLOSING_MOST };
@@ -1802,7 +1801,7 @@ static void closing_begin(struct closing *c, int threads, bool stays)
 		sched_yield();
 }
 
-/* When they have ended: how many timers were to be left */
+/* Wait until they have ended. Returns the number of timers that must be left. */
 static int closing_end(struct closing *c, int threads)
 {
 	while (atomic_load(&c->ended) < threads)
@@ -1811,9 +1810,8 @@ static int closing_end(struct closing *c, int threads)
 }
 
 /*
- * When DRAIN with CLOSE has returned no ADD is under way: none writes to the deadline table any
- * more, not even one that began before. And if there was room for all in that one call there is
- * nothing left.
+ * When DRAIN with CLOSE has returned no ADD is in progress: none writes to the deadline table any
+ * more, not even one that began before. If all timers fitted into that one call none is left.
  */
 TEST_F_TIMEOUT(race, closed_at_once, TIMEOUT)
 {
@@ -1845,7 +1843,7 @@ TEST_F_TIMEOUT(race, closed_at_once, TIMEOUT)
 			close(c.fd);
 			continue;
 		}
-		/* what they need is in the first page of the table */
+		/* the entries that they use are in the first page of the table */
 		word = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, c.fd, 0);
 		ASSERT_NE(MAP_FAILED, word);
 		ASSERT_EQ(0, tw_drain(c.fd, TIMERWHEEL_DRAIN_CLOSE, ent, 0));
@@ -1917,7 +1915,7 @@ static void *passer_main(void *arg)
 		}
 		t->c.armed++;
 		use_wheel(t, fd);
-		/* give one copy away, take another thread's for it, use both, close both */
+		/* exchange a copy with another thread, use both wheels, close both */
 		other = atomic_exchange(&passed_on[below(t, PASSED_ON)], dup(fd));
 		if (other >= 0) {
 			use_wheel(t, other);
@@ -1938,8 +1936,8 @@ static __u64 user_memory(int fd)
 }
 
 /*
- * Wheels are opened, used by two threads and closed by either while their timers
- * fire: in the end all is given back.
+ * Wheels are opened, used by two threads and closed by either while their timers fire: in the end
+ * all memory is freed.
  */
 TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 {
@@ -1979,7 +1977,7 @@ TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 #define TRACE_CASCADE		TRACING "events/timerwheel/timerwheel_cascade/enable"
 #define MAX_USER_MEMORY	"/sys/module/timerwheel/parameters/max_user_memory"
 
-/* Record on which CPU the engine works from now on. False: there are no tracepoints. */
+/* Start to record on which CPU the engine works. Returns false if there are no tracepoints. */
 static bool trace_start(void)
 {
 	int fd = open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -1990,7 +1988,10 @@ static bool trace_start(void)
 	return !tw_file_write(TRACE_EXPIRE, "1") && !tw_file_write(TRACE_CASCADE, "1");
 }
 
-/* Stop. How many batches of the base of CPU @base did something, and how many of them elsewhere */
+/*
+ * Stop recording. Returns how many batches of the base of CPU @base expired or cascaded timers, and
+ * in @others how many of these ran on other CPUs.
+ */
 static int trace_stop(int base, int *others)
 {
 	FILE *f = fopen(TRACING "trace", "re");
@@ -2023,8 +2024,8 @@ FIXTURE(elsewhere) {
 #define ELSEWHERE_TIMERS	50
 
 /*
- * A wheel has a base on the second CPU alone, with timers for later. A task on the first
- * one has no memory for another base, and works with that one.
+ * A wheel has a base only on the second CPU, with timers for later. A task on the first CPU has no
+ * memory for another base, and uses that one.
  */
 FIXTURE_SETUP(elsewhere)
 {
@@ -2055,14 +2056,14 @@ FIXTURE_TEARDOWN(elsewhere)
 	close(self->fd);
 }
 
-/* MOVE each timer to @delay from now, after the one before it has fired. How many did. */
+/* MOVE each timer to @delay from now after the previous one has fired. Returns how many fired. */
 static int fired_one_by_one(int fd, __u64 delay)
 {
 	struct timerwheel_event ev;
 	int i;
 
 	for (i = 0; i < ELSEWHERE_TIMERS; i++) {
-		/* the thread goes to sleep, or does not */
+		/* the thread may go to sleep meanwhile, or not */
 		tw_sleep(i % 4 * MSEC);
 		if (tw_move1(fd, i, delay, 0) != TIMERWHEEL_WAS_PENDING ||
 		    dev_poll(fd, 10000) != POLLIN || dev_read(fd, &ev, 1) != 1)
@@ -2073,7 +2074,7 @@ static int fired_one_by_one(int fd, __u64 delay)
 	return i;
 }
 
-/* What is moved from another CPU to an earlier time than all that waits there fires. */
+/* A timer fires that another CPU moved to an earlier time than all timers of the base. */
 TEST_F_TIMEOUT(elsewhere, moved_earlier_fires, 600)
 {
 	if (self->cannot)
@@ -2081,7 +2082,7 @@ TEST_F_TIMEOUT(elsewhere, moved_earlier_fires, 600)
 	EXPECT_EQ(ELSEWHERE_TIMERS, fired_one_by_one(self->fd, 3 * MSEC));
 }
 
-/* And on the CPU where the base is: nobody moves its engine. */
+/* And it fires on the CPU of the base: its engine stays there. */
 TEST_F_TIMEOUT(elsewhere, fires_at_home, 600)
 {
 	int others, n;
@@ -2213,7 +2214,7 @@ TEST_F_TIMEOUT(offline, timers_fire_at_home_after_return, 120)
 	EXPECT_EQ(0, others);
 }
 
-/* New ones can be armed where the wheel had none, after the CPU has come back. */
+/* After the CPU has come back, timers can be armed there in a wheel that had none on it. */
 TEST_F_TIMEOUT(offline, arming_after_return, 120)
 {
 	struct thread t = { .cpu = self->w->cpu[1] };
@@ -2228,7 +2229,7 @@ TEST_F_TIMEOUT(offline, arming_after_return, 120)
 	EXPECT_TRUE(all_fire(self->fd));
 }
 
-/* --- A CPU with more to do than it may ------------------------------------------------------- */
+/* --- A CPU with more work than the engine may do --------------------------------------------- */
 
 #define BUSY_WHEELS	16
 #define BUSY_RING	1024

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * readers: who gets the events, how many at once, and how one is told of them:
- * read, readv, signals, poll, epoll, SIGIO, io_uring, wake-up batching.
+ * readers: which reader gets the events, how many at once, and how readers are notified: read,
+ * readv, signals, poll, epoll, SIGIO, io_uring, wake-up batching.
  *
- * Most tests use a wheel with the MANUAL clock and a tick of 1 ns, so that a
- * timer falls due when the test says so and not before.
+ * Most tests use a wheel with the MANUAL clock and a tick of 1 ns, so timers fall due exactly when
+ * the test advances the time.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -50,7 +50,7 @@ static int arm(int fd, __u64 key, int n, __u64 deadline)
 	return 0;
 }
 
-/* Arm @n timers on a MANUAL wheel and let them fall due at once. 0 when they did. */
+/* Arm @n timers on a MANUAL wheel and let them fall due at once. Returns 0 if they did. */
 static int make_due(int fd, __u64 key, int n)
 {
 	int ret, i, part;
@@ -76,7 +76,7 @@ static int open_batching(__u32 events, __u64 ns)
 	return ret < 0 ? ret : fd;
 }
 
-/* One event at once on a wheel with a running clock: its deadline has passed */
+/* Create an event at once on a wheel with a running clock: the deadline is in the past */
 static int add_past(int fd, __u64 key)
 {
 	return tw_add1(fd, key, value_of(key), 1, TIMERWHEEL_ABS);
@@ -141,7 +141,7 @@ static int catch_signal(int sig, int flags)
 }
 
 FIXTURE(manual) {
-	int fd;		/* MANUAL clock, tick of 1 ns, does not block */
+	int fd;		/* MANUAL clock, tick of 1 ns, non-blocking */
 };
 
 FIXTURE_SETUP(manual)
@@ -156,7 +156,7 @@ FIXTURE_TEARDOWN(manual)
 }
 
 FIXTURE(clock) {
-	int fd;		/* CLOCK_MONOTONIC, all defaults, does not block */
+	int fd;		/* CLOCK_MONOTONIC, all defaults, non-blocking */
 };
 
 FIXTURE_SETUP(clock)
@@ -213,7 +213,7 @@ TEST_F(manual, tiny_buffer_einval)
 	}
 }
 
-/* A read that failed for its size has not taken the event. */
+/* A read that failed because of its size has not taken the event. */
 TEST_F(manual, tiny_buffer_takes_nothing)
 {
 	struct timerwheel_event ev;
@@ -255,7 +255,7 @@ TEST_F(manual, readv_scatters)
 	EXPECT_TRUE(tw_poisoned(c + 3 * EV_SIZE - 120, 10));
 }
 
-/* What comes in an event: key, value, deadline, time fired, no flags. */
+/* The contents of an event: key, value, deadline, fired time, no flags. */
 TEST_F(manual, event_fields)
 {
 	struct timerwheel_event ev;
@@ -282,7 +282,7 @@ TEST_F(manual, bad_buffer_efault)
 	EXPECT_EQ(-EFAULT, tw_err(read(self->fd, tw_fence(0), EV_SIZE)));
 }
 
-/* And the event is still there for the next reader. */
+/* The event then goes to the next reader. */
 TEST_F(manual, bad_buffer_takes_nothing)
 {
 	struct timerwheel_event ev;
@@ -321,7 +321,7 @@ TEST_F(manual, fault_midway_counts_whole_events)
 	EXPECT_EQ(3 * EV_SIZE, read(self->fd, buf, 10 * EV_SIZE));
 }
 
-/* And loses nothing, wherever it faults: the rest goes to the next reader. */
+/* Wherever it faults, no event is lost: the rest goes to the next reader. */
 TEST_F(manual, fault_midway_loses_nothing)
 {
 	static const int whole[] = { 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 59 };
@@ -360,7 +360,7 @@ TEST_F(manual, fault_in_second_iovec)
 	EXPECT_EQ(2 * EV_SIZE, readv(self->fd, iov, 2));
 }
 
-/* A piece of memory whose second page comes only while an event is written to it */
+/* Memory whose second page is mapped only while an event is written to it */
 TEST_F(manual, readv_fresh_memory)
 {
 	enum { N = 20 };
@@ -371,7 +371,7 @@ TEST_F(manual, readv_fresh_memory)
 	struct iovec iov[2] = { { ev, EV_SIZE } };
 
 	ASSERT_NE(MAP_FAILED, fresh);
-	/* Half of an event before the border */
+	/* Half of the event is in the first page */
 	iov[1].iov_base = fresh + page - 3 * EV_SIZE - EV_SIZE / 2;
 	iov[1].iov_len = (N - 1) * EV_SIZE;
 	fresh[0] = 1;
@@ -381,7 +381,7 @@ TEST_F(manual, readv_fresh_memory)
 	EXPECT_TRUE(has_keys(ev, N, 0));
 }
 
-/* Events that a fault sent back count as delivered once only. */
+/* Events that were not delivered because of a fault are counted once. */
 TEST_F(manual, fault_counts_deliveries_once)
 {
 	struct timerwheel_event ev[10];
@@ -428,7 +428,7 @@ TEST_F(manual, nowait_eagain)
 	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, &ev, 1));
 }
 
-/* RWF_NOWAIT takes what is there. */
+/* RWF_NOWAIT takes the events that wait. */
 TEST_F(manual, nowait_reads)
 {
 	struct timerwheel_event ev[4];
@@ -447,7 +447,7 @@ static __u64 memory(int fd)
 	return tw_stats(fd, &st) ? 0 : st.memory;
 }
 
-/* RWF_NOWAIT takes what is there with what there is, also on a CPU that has not worked on it. */
+/* RWF_NOWAIT takes events without allocating a base, on a CPU that has none for this wheel. */
 TEST_F(clock, nowait_allocates_nothing)
 {
 	struct timerwheel_event ev[8];
@@ -465,7 +465,7 @@ TEST_F(clock, nowait_allocates_nothing)
 	EXPECT_EQ(before, memory(self->fd));
 	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, ev, 8));
 	EXPECT_EQ(before, memory(self->fd));
-	/* Who may wait makes what is the best for this CPU. */
+	/* A blocking call allocates a base for this CPU. */
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, arm(self->fd, 0, 1, 0));
 	ASSERT_EQ(0, pin(1));
@@ -473,7 +473,7 @@ TEST_F(clock, nowait_allocates_nothing)
 	EXPECT_LT(before, memory(self->fd));
 }
 
-/* A buffer that was never touched is the caller's own business: an event gets there. */
+/* A buffer that must be faulted in does not matter: RWF_NOWAIT returns the event. */
 TEST_F(manual, nowait_fresh_memory)
 {
 	struct iovec iov = { .iov_len = 4 * EV_SIZE };
@@ -498,7 +498,7 @@ TEST_F(manual, blocking_read_sleeps)
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
 }
 
-/* And returns with what there is, not only when its buffer is full. */
+/* It returns with the events that wait, not only when its buffer is full. */
 TEST_F(manual, blocking_read_wakes)
 {
 	struct sleeper s;
@@ -511,7 +511,7 @@ TEST_F(manual, blocking_read_wakes)
 	EXPECT_GT(3, s.ret);
 }
 
-/* It is woken by the clock alone, too. */
+/* It is also woken by the clock alone. */
 TEST_F(clock, blocking_read_wakes)
 {
 	struct timerwheel_event ev;
@@ -522,7 +522,7 @@ TEST_F(clock, blocking_read_wakes)
 	EXPECT_EQ(5, ev.key);
 }
 
-/* A timer armed with a deadline that has passed wakes a reader as well. */
+/* A timer armed for the past wakes a reader as well. */
 TEST_F(clock, past_deadline_wakes_reader)
 {
 	struct sleeper s;
@@ -533,7 +533,7 @@ TEST_F(clock, past_deadline_wakes_reader)
 	EXPECT_TRUE(sleeper_done(&s, LONG_MS));
 }
 
-/* Eight readers sleep, eight events fall due at once: nobody sleeps on. */
+/* Eight readers sleep, eight events fall due at once: all readers are woken. */
 TEST_F(manual, blocked_readers_all_served)
 {
 	enum { N = 8 };
@@ -553,7 +553,7 @@ TEST_F(manual, blocked_readers_all_served)
 	EXPECT_TRUE(has_keys(ev, N, 0));
 }
 
-/* A read into memory that is not there */
+/* A read into unmapped memory */
 static void *reads_nowhere(void *arg)
 {
 	struct sleeper *s = arg;
@@ -575,7 +575,7 @@ TEST_F(manual, fault_wakes_another)
 	ASSERT_EQ(0, make_due(self->fd, 0, 1));
 	ASSERT_TRUE(sleeper_done(&good, LONG_MS));
 	EXPECT_EQ(1, good.ret);
-	/* If it was the other one's turn first. */
+	/* In case the other reader was woken first. */
 	if (!sleeper_done(&bad, QUIET_MS))
 		ASSERT_EQ(0, make_due(self->fd, 1, 1));
 	ASSERT_TRUE(sleeper_done(&bad, LONG_MS));
@@ -595,7 +595,7 @@ TEST_F(manual, signal_eintr)
 	EXPECT_EQ(-EINTR, s.ret);
 }
 
-/* With SA_RESTART the read goes on, and gets its event. */
+/* With SA_RESTART the read continues, and gets its event. */
 TEST_F(manual, signal_restart)
 {
 	struct sleeper s;
@@ -612,7 +612,7 @@ TEST_F(manual, signal_restart)
 	EXPECT_EQ(1, s.ret);
 }
 
-/* A signal that comes while events wait does not hide them. */
+/* A signal that comes while events wait does not make read() fail. */
 TEST_F(manual, signal_does_not_hide_event)
 {
 	struct timerwheel_event ev;
@@ -629,8 +629,8 @@ TEST_F(manual, signal_does_not_hide_event)
 }
 
 /*
- * A reader killed at any moment: each event is either in its buffer or still
- * there for the next reader, never both and never neither.
+ * A reader is killed at any moment: each event is either in its buffer or goes to the next reader,
+ * never both and never neither.
  */
 TEST_F_TIMEOUT(manual, killed_reader_loses_nothing, 300)
 {
@@ -675,11 +675,11 @@ TEST_F_TIMEOUT(manual, killed_reader_loses_nothing, 300)
 #define CROWD_TIMERS	20000
 #define CROWD_READERS	4
 
-/* Shared by the readers, be they threads or processes */
+/* Shared by the readers, which are threads or processes */
 struct crowd {
 	int fd;
 	atomic_int left;	/* events still to come */
-	atomic_int wrong;	/* events that never were armed, or early */
+	atomic_int wrong;	/* events that were never armed, or are early */
 	atomic_uchar seen[CROWD_TIMERS];
 };
 
@@ -848,7 +848,7 @@ TEST_F(manual, poll_readable_until_empty)
 	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
-/* Every thread that sleeps in poll is woken, also beside a sleeping reader. */
+/* Every thread that sleeps in poll is woken, even if a reader sleeps as well. */
 TEST_F(manual, poll_wakes_every_poller)
 {
 	struct sleeper s[4], reader;
@@ -910,7 +910,7 @@ static int epoll_with(int fd, __u32 events)
 	return tw_err(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ee)) ?: ep;
 }
 
-/* Events of the first that is ready within @ms, 0: none */
+/* Wait up to @ms. The epoll events of the first descriptor that is ready, or 0. */
 static int epoll_get(int ep, int ms)
 {
 	struct epoll_event ee = { 0 };
@@ -919,7 +919,7 @@ static int epoll_get(int ep, int ms)
 	return ret > 0 ? (int)ee.events : ret;
 }
 
-/* epoll, level-triggered: told again and again until all is read. */
+/* epoll, level-triggered: reports the wheel again and again until all events are read. */
 TEST_F(manual, epoll_level)
 {
 	struct timerwheel_event ev[4];
@@ -936,7 +936,7 @@ TEST_F(manual, epoll_level)
 	EXPECT_EQ(0, epoll_get(ep, QUIET_MS));
 }
 
-/* epoll, edge-triggered: told once... */
+/* epoll, edge-triggered: reports the wheel once... */
 TEST_F(manual, epoll_edge_tells_once)
 {
 	int ep = epoll_with(self->fd, EPOLLIN | EPOLLET);
@@ -947,7 +947,7 @@ TEST_F(manual, epoll_edge_tells_once)
 	EXPECT_EQ(0, epoll_get(ep, QUIET_MS));
 }
 
-/* ...and again for what falls due after all was read. */
+/* ...and again for timers that fall due after all events were read. */
 TEST_F(manual, epoll_edge_tells_again)
 {
 	struct timerwheel_event ev[4];
@@ -962,7 +962,7 @@ TEST_F(manual, epoll_edge_tells_again)
 	}
 }
 
-/* Edge-triggered on a running clock: who reads to EAGAIN each time gets everything. */
+/* Edge-triggered on a running clock: a reader that reads to EAGAIN each time gets all events. */
 TEST_F_TIMEOUT(clock, epoll_edge_loses_no_wakeup, 120)
 {
 	enum { N = 5000 };
@@ -996,7 +996,7 @@ TEST_F(manual, epoll_never_hup_or_err)
 	EXPECT_EQ(0, epoll_get(ep, QUIET_MS));
 }
 
-/* A waiter of its own with EPOLLEXCLUSIVE */
+/* A waiter with an epoll set of its own and EPOLLEXCLUSIVE */
 struct waiter {
 	pthread_t thread;
 	int ep, fd;
@@ -1050,7 +1050,7 @@ static int waiter_start(struct waiter *w, int fd, int stop, bool reads, atomic_i
 	return -ETIMEDOUT;
 }
 
-/* EPOLLEXCLUSIVE: one event does not wake all who wait. */
+/* EPOLLEXCLUSIVE: one event does not wake all waiters. */
 TEST_F(manual, epoll_exclusive_no_herd)
 {
 	struct waiter w[4];
@@ -1131,7 +1131,7 @@ TEST_F(clock, sigio)
 	EXPECT_EQ(0, signal_get(SIGIO, LONG_MS, &info));
 }
 
-/* F_SETSIG: the signal says which descriptor, and that it can be read. */
+/* F_SETSIG: the signal has the descriptor, and that it can be read. */
 TEST_F(manual, sigio_tells_what)
 {
 	int sig = SIGRTMIN + 1;
@@ -1265,7 +1265,7 @@ static int count_threads(void)
 	return n;
 }
 
-/* No worker thread has to sleep for it: the read is tried without waiting first. */
+/* No worker thread sleeps for it: io_uring polls instead. */
 TEST_F(uring, read_needs_no_worker)
 {
 	struct timerwheel_event ev[8];
@@ -1374,7 +1374,7 @@ TEST_F(batch, sleeps_below_count)
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
 }
 
-/* Nor do nine that come one after another: what expires then is not what it was waiting for. */
+/* Nor do nine that come one after another: their expiry is not that of wake_ns. */
 TEST_F(batch, sleeps_below_count_by_clock)
 {
 	struct sleeper s;
@@ -1401,7 +1401,7 @@ TEST_F(batch, wakes_at_count)
 	EXPECT_EQ(10, s.ret);
 }
 
-/* It does when the clock brings them, too. */
+/* The tenth does so, too, if the clock brings them. */
 TEST_F(batch, wakes_at_count_by_clock)
 {
 	struct sleeper s;
@@ -1413,7 +1413,7 @@ TEST_F(batch, wakes_at_count_by_clock)
 	EXPECT_TRUE(sleeper_done(&s, LONG_MS));
 }
 
-/* Who sleeps in poll is woken by the count as well. */
+/* A task that sleeps in poll is woken by the count as well. */
 TEST_F(batch, wakes_poll_at_count)
 {
 	struct sleeper s;
@@ -1439,7 +1439,7 @@ TEST_F(batch, wakes_after_time)
 	EXPECT_EQ(1, s.ret);
 }
 
-/* Does the time count anew when CLOCK_REALTIME is set back? Whether the next call @arms or not */
+/* Does wake_ns start anew after CLOCK_REALTIME is set back, whether the next call @arms or not? */
 static void set_back(struct __test_metadata *_metadata, int fd, bool arms)
 {
 	struct timerwheel_setup setup = {
@@ -1461,21 +1461,21 @@ static void set_back(struct __test_metadata *_metadata, int fd, bool arms)
 	EXPECT_TRUE(woken);
 }
 
-/* CLOCK_REALTIME set back: with the next call on that CPU the time counts anew. */
+/* CLOCK_REALTIME set back: with the next call on that CPU wake_ns starts anew. */
 TEST_F(batch, wakes_after_clock_set_back)
 {
 	self->fd = dev_open(0);
 	set_back(_metadata, self->fd, true);
 }
 
-/* Also with one that does nothing. */
+/* Also with a call that changes nothing. */
 TEST_F(batch, wakes_after_clock_set_back_quietly)
 {
 	self->fd = dev_open(0);
 	set_back(_metadata, self->fd, false);
 }
 
-/* The longest wake_ns is never: nothing runs for it, and the count wakes. */
+/* The longest wake_ns means never: no hrtimer runs for it, and the count wakes readers. */
 TEST_F(batch, longest_time)
 {
 	struct timerwheel_stats st;
@@ -1493,7 +1493,7 @@ TEST_F(batch, longest_time)
 	EXPECT_EQ(2, s.ret);
 }
 
-/* The time counts anew for what comes after a wake-up. */
+/* After a wake-up wake_ns starts anew with the next event. */
 TEST_F(batch, wakes_after_time_again)
 {
 	struct sleeper s;
@@ -1509,7 +1509,7 @@ TEST_F(batch, wakes_after_time_again)
 	}
 }
 
-/* After a wake-up the count begins anew: what was read no longer counts. */
+/* After a wake-up the count starts anew: events that were read no longer count. */
 TEST_F(batch, counts_anew_after_read)
 {
 	int i, round, fd = self->fd = open_batching(3, HOUR);
@@ -1528,7 +1528,7 @@ TEST_F(batch, counts_anew_after_read)
 	}
 }
 
-/* So it does after a wake-up because of the time, though nothing was read. */
+/* The count also starts anew after a wake-up by wake_ns, even if nothing was read. */
 TEST_F(batch, counts_anew_after_time)
 {
 	int ep, fd = self->fd = open_batching(3, SEC);
@@ -1552,7 +1552,7 @@ TEST_F(batch, counts_anew_after_time)
 		ASSERT_EQ(0, tw_stats(fd, &st));
 	}
 	ASSERT_EQ(1, st.wakeups);
-	/* Two that the reader knows of, and one: not until its own second is over. */
+	/* Two events that the reader was woken for, and a new one, whose own second must pass. */
 	began = tw_now(CLOCK_MONOTONIC);
 	ASSERT_EQ(0, add_past(fd, 3));
 	ASSERT_EQ(0, tw_stats(fd, &st));
@@ -1567,7 +1567,7 @@ TEST_F(batch, counts_anew_after_time)
 	close(ep);
 }
 
-/* The time is that of the first event: others that come all the time do not put it off. */
+/* wake_ns counts from the first event: later events do not postpone the wake-up. */
 TEST_F(batch, wakes_though_more_come)
 {
 	int fd = self->fd = open_batching(1000000, 500 * MSEC);
@@ -1577,7 +1577,7 @@ TEST_F(batch, wakes_though_more_come)
 
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, sleeper_start(&s, fd, 16));
-	/* Each CPU has such a time of its own. */
+	/* Each CPU has its own wake-up time. */
 	ASSERT_EQ(0, pin(0));
 	end = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 	for (i = 0; !atomic_load(&s.done) && tw_now(CLOCK_MONOTONIC) < end; i++) {
@@ -1587,7 +1587,7 @@ TEST_F(batch, wakes_though_more_come)
 	EXPECT_TRUE(atomic_load(&s.done));
 }
 
-/* Nobody is woken when the time is up and all that waited was withdrawn. */
+/* No reader is woken by wake_ns if all waiting events were withdrawn. */
 TEST_F(batch, no_wakeup_for_nothing)
 {
 	int ep, fd = self->fd = open_batching(10, 100 * MSEC);
@@ -1614,7 +1614,7 @@ TEST_F(batch, no_wakeup_for_nothing)
 	close(ep);
 }
 
-/* As long as there is time: the wheel has nothing to do meanwhile. */
+/* The largest wake_ns never passes, and the wheel does not run because of it. */
 TEST_F(batch, wakes_never)
 {
 	int fd = self->fd = open_batching(10, TIMERWHEEL_TIME_MAX);
@@ -1629,7 +1629,7 @@ TEST_F(batch, wakes_never)
 	EXPECT_GE(1, st.firings);
 }
 
-/* A clock that stands still brings no time to wake: each event does. */
+/* With the MANUAL clock wake_ns cannot pass by itself: each event wakes at once. */
 TEST_F(batch, manual_waits_for_no_clock)
 {
 	struct timerwheel_setup setup = {
@@ -1663,7 +1663,7 @@ TEST_F(batch, withdrawn_not_counted)
 	EXPECT_EQ(3, s.ret);
 }
 
-/* A reader that comes while events wait below the count does not sleep. */
+/* A read while fewer than wake_events wait does not sleep. */
 TEST_F(batch, reader_does_not_sleep_on_events)
 {
 	struct sleeper s;
@@ -1675,7 +1675,7 @@ TEST_F(batch, reader_does_not_sleep_on_events)
 	EXPECT_TRUE(sleeper_done(&s, LONG_MS));
 }
 
-/* STATS.wakeups: a thousand events by the hundred are at most ten wake-ups. */
+/* STATS.wakeups: a thousand events with wake_events 100 cause at most ten wake-ups. */
 TEST_F(batch, counts_wakeups)
 {
 	int i, ep, fd = self->fd = open_batching(100, HOUR);
@@ -1711,7 +1711,7 @@ TEST_F(manual, wakeups_counted)
 	EXPECT_EQ(1, st.wakeups);
 }
 
-/* How often a thread of ours has gone to sleep */
+/* How many times a thread of ours has gone to sleep */
 static long long slept(pid_t tid)
 {
 	char path[64];
@@ -1720,7 +1720,7 @@ static long long slept(pid_t tid)
 	return tw_file_number(path, "\nvoluntary_ctxt_switches:");
 }
 
-/* Of readers that sleep one is woken for an event, and the others sleep on. */
+/* Of several sleeping readers one is woken for an event, and the others keep sleeping. */
 TEST_F(manual, event_wakes_one_reader)
 {
 	enum { READERS = 8 };
@@ -1742,13 +1742,13 @@ TEST_F(manual, event_wakes_one_reader)
 			EXPECT_EQ(before[i], slept(s[i].tid));
 	}
 	EXPECT_GE(1, done);
-	/* the others have theirs before they go */
+	/* the others get their events before they exit */
 	ASSERT_EQ(0, make_due(self->fd, 2, READERS - 1));
 	for (i = 0; i < READERS; i++)
 		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
 }
 
-/* A wheel is a stream: it has no position, to begin at or to be set. */
+/* A wheel is a stream: it has no file position that can be given or set. */
 TEST_F(manual, has_no_position)
 {
 	struct timerwheel_event ev;
@@ -1761,7 +1761,7 @@ TEST_F(manual, has_no_position)
 	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 }
 
-/* One ADVANCE wakes once, however much falls due and whatever comes after that. */
+/* One ADVANCE wakes once, however many timers fall due and whatever comes after that. */
 TEST_F(manual, advance_wakes_once)
 {
 	struct timerwheel_stats st;
@@ -1785,7 +1785,7 @@ TEST_F(manual, advance_wakes_once)
 
 /* --- STATS of several CPUs ------------------------------------------------------------------ */
 
-/* A counter or maximum, from armed on, is never less than it was; that of what waits may be. */
+/* Counters and maxima (from armed on) never decrease; pending and due may. */
 static bool stats_grow(const struct timerwheel_stats *was, const struct timerwheel_stats *is)
 {
 	const __u64 *a = &was->armed, *b = &is->armed;
@@ -1800,7 +1800,7 @@ static bool stats_grow(const struct timerwheel_stats *was, const struct timerwhe
 	return true;
 }
 
-/* What a wheel has done on one CPU is not forgotten when it does less on another one. */
+/* The maxima of one CPU stay when another CPU has smaller ones. */
 TEST_F(clock, stats_of_all_cpus)
 {
 	__u64 soon = tw_now(CLOCK_MONOTONIC) + 100 * MSEC;
@@ -1810,7 +1810,7 @@ TEST_F(clock, stats_of_all_cpus)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "one CPU only");
-	/* One is as late as can be, a period has many overruns, and many fire at once. */
+	/* One timer has the greatest lateness, one has many overruns, and many fire at once. */
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, add_past(self->fd, 1001));
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1002, value_of(1002), 1, 1, TIMERWHEEL_ABS));
@@ -1831,7 +1831,7 @@ TEST_F(clock, stats_of_all_cpus)
 	EXPECT_TRUE(stats_grow(&st[0], &st[1]));
 }
 
-/* What it does on a CPU counts though those before it have no part in it. */
+/* A CPU's counters are included although lower-numbered CPUs have no base in the wheel. */
 TEST_F(clock, stats_of_the_last_cpu)
 {
 	struct timerwheel_stats st;
@@ -1845,18 +1845,18 @@ TEST_F(clock, stats_of_the_last_cpu)
 	EXPECT_EQ(1, st.armed);
 }
 
-/* --- Events that are taken back ----------------------------------------------------------- */
+/* --- Events that are withdrawn ------------------------------------------------------------ */
 
 enum take_back { BY_REMOVE, BY_MOVE, BY_ADD, BY_DRAIN };
 
 FIXTURE(withdraw) {
 	int fd;
-	int result;		/* of taking back the event of key 1 */
+	int result;		/* of the call that withdraws the event of key 1 */
 };
 
 FIXTURE_VARIANT(withdraw) {
 	enum take_back by;
-	int again;		/* events that come from the new arming */
+	int again;		/* events of the new arming */
 };
 
 FIXTURE_VARIANT_ADD(withdraw, remove) {
@@ -1892,7 +1892,7 @@ static int take_back(int fd, __u64 key, enum take_back by)
 	return -EINVAL;
 }
 
-/* Key 1 falls due, then is taken back. */
+/* Key 1 falls due, then its event is withdrawn. */
 FIXTURE_SETUP(withdraw)
 {
 	self->fd = tw_open_manual(1);
@@ -1926,7 +1926,7 @@ TEST_F(withdraw, not_readable)
 	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
-/* A new arming brings its own event, once; none brings none. */
+/* A new arming has its own event, once; without one there is no event. */
 TEST_F(withdraw, new_arming_fires_once)
 {
 	struct timerwheel_event ev[4];
@@ -1935,7 +1935,7 @@ TEST_F(withdraw, new_arming_fires_once)
 	EXPECT_EQ(variant->again ?: -EAGAIN, dev_read(self->fd, ev, 4));
 }
 
-/* STATS counts it as withdrawn, and the ledger is even. */
+/* STATS counts it as withdrawn, and the counters balance. */
 TEST_F(withdraw, counted)
 {
 	struct timerwheel_stats st;
@@ -1946,7 +1946,7 @@ TEST_F(withdraw, counted)
 	EXPECT_TRUE(tw_balanced(&st));
 }
 
-/* One taken out of the middle of the queue leaves the others there. */
+/* Withdrawing an event from the middle of the due list leaves the others. */
 TEST_F(manual, withdraw_leaves_others)
 {
 	struct timerwheel_event ev[8];
@@ -1966,7 +1966,7 @@ TEST_F(manual, withdraw_leaves_others)
 	}
 }
 
-/* A reader that sleeps is not woken to find nothing: it gets the next event. */
+/* A sleeping reader does not return without an event: it gets the next one. */
 TEST_F(manual, withdraw_leaves_reader_asleep)
 {
 	struct sleeper s;
@@ -2000,7 +2000,7 @@ static int arm_random(int fd, int n, __u64 range, __u64 *seed)
 	return 0;
 }
 
-/* Events come in the order of their ticks, however far the time jumps. */
+/* Events come in the order of their ticks, however far the time advances. */
 TEST_F(manual, order_of_ticks)
 {
 	enum { N = 5000 };
@@ -2017,7 +2017,7 @@ TEST_F(manual, order_of_ticks)
 		ASSERT_LE(ev[i - 1].fired, ev[i].fired);
 }
 
-/* The same when the time goes on between short reads. */
+/* The same if the time advances between short reads. */
 TEST_F(manual, order_with_short_reads)
 {
 	enum { N = 2000 };
@@ -2072,7 +2072,7 @@ TEST_F(manual, periodic_next_deadline)
 	}
 }
 
-/* Its event says so. */
+/* Its event has the flag. */
 TEST_F(manual, periodic_flag)
 {
 	struct timerwheel_event ev;
@@ -2083,7 +2083,7 @@ TEST_F(manual, periodic_flag)
 	EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev.flags);
 }
 
-/* One event stands for all the deadlines that nobody read. */
+/* One event stands for all deadlines that were not read. */
 TEST_F(manual, periodic_overruns)
 {
 	struct timerwheel_event ev[4];
@@ -2095,7 +2095,7 @@ TEST_F(manual, periodic_overruns)
 	EXPECT_EQ(9, ev[0].overruns);
 }
 
-/* After that it goes on in step: no drift. */
+/* After that it keeps its rhythm: no drift. */
 TEST_F(manual, periodic_in_step_after_overruns)
 {
 	struct timerwheel_event ev[4];
@@ -2121,7 +2121,7 @@ TEST_F(clock, periodic_one_event_per_read)
 	}
 }
 
-/* Its next deadline is queued where it was read: from there on it is that CPU's. */
+/* Its next deadline is queued on the CPU that read the event. */
 TEST_F(clock, periodic_read_elsewhere)
 {
 	enum { N = 8 };
@@ -2138,7 +2138,7 @@ TEST_F(clock, periodic_read_elsewhere)
 	ASSERT_EQ(N, tw_read_all(self->fd, ev, N, LONG_MS));
 	for (i = 0; i < N; i += 2)
 		ASSERT_LT(0, tw_remove1(self->fd, i));
-	/* Who is armed now has the memory of those. */
+	/* Timers armed now reuse their memory. */
 	ASSERT_EQ(0, arm(self->fd, 100, N, HOUR));
 	for (n = 0; n < N / 2; n++) {
 		ASSERT_EQ(1, tw_read_all(self->fd, ev, 1, LONG_MS));
@@ -2154,7 +2154,7 @@ TEST_F(clock, periodic_read_elsewhere)
 	EXPECT_TRUE(tw_balanced(&st));
 }
 
-/* However long a read takes: what fires meanwhile is for the next one. */
+/* However long a read takes, timers that fire meanwhile are for the next one. */
 TEST_F(clock, periodic_once_in_a_long_read)
 {
 	enum { N = 4096, ROOM = 4 * N };
@@ -2180,7 +2180,7 @@ TEST_F(clock, periodic_once_in_a_long_read)
 	free(ev);
 }
 
-/* Taken out while due, a periodic timer is gone for good. */
+/* A periodic timer that is removed while due does not fire again. */
 TEST_F(manual, periodic_removed_while_due)
 {
 	struct timerwheel_event ev;
@@ -2214,7 +2214,7 @@ TEST_F(manual, periodic_mixed)
 
 #define PERIODS	3000
 
-/* Readers of one periodic timer: which of its deadlines the events stood for */
+/* Readers of one periodic timer: the deadlines that its events stood for */
 struct beats {
 	int fd;
 	atomic_bool stop;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event ring: events in mapped memory, without a call.
+ * ring: the event ring, events in mapped memory without a system call.
  */
 #include "tw_test.h"
 #include "../lib/timerwheel-mapped.h"
@@ -49,7 +49,7 @@ static bool overflow(const struct timerwheel_ring *ring)
 	return __atomic_load_n(&ring->flags, __ATOMIC_RELAXED) & TIMERWHEEL_RING_OVERFLOW;
 }
 
-/* Keys @first to @first + @n - 1, each a second later than the one before, from @deadline on */
+/* Arm keys @first to @first + @n - 1, each a second later than the one before, from @deadline on */
 static int arm(int fd, __u64 first, int n, __u64 deadline)
 {
 	static struct timerwheel_add add[MOST];
@@ -78,7 +78,7 @@ static bool in_order(const struct timerwheel_event *ev, __u64 first, int n)
 	return true;
 }
 
-/* --- A wheel whose time stands still ------------------------------------------------- */
+/* --- A wheel with the MANUAL clock --------------------------------------------------- */
 
 FIXTURE(ring) {
 	int fd;
@@ -122,7 +122,7 @@ TEST_F(ring, empty)
 	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
 }
 
-/* An event is all that read() would give */
+/* An event has all fields that read() would return */
 TEST_F(ring, one_event)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 7, 8, 5 * SEC, 0));
@@ -142,7 +142,7 @@ TEST_F(ring, one_event)
 	EXPECT_EQ(0, take(self, MOST));
 }
 
-/* Once it is in the ring it is delivered: no operation finds it */
+/* An event in the ring is delivered: no operation finds its timer */
 TEST_F(ring, is_delivered)
 {
 	struct timerwheel_stats st;
@@ -157,7 +157,7 @@ TEST_F(ring, is_delivered)
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(1, st.delivered);
 	EXPECT_EQ(0, st.due);
-	/* the same key, anew */
+	/* the same key, armed anew */
 	EXPECT_EQ(0, tw_add1(self->fd, 1, ~1ULL, SEC, 0));
 	EXPECT_EQ(1, tw_advance(self->fd, 0, 2 * SEC));
 	ASSERT_EQ(2, take(self, MOST));
@@ -187,7 +187,7 @@ TEST_F(ring, due_at_once)
 	EXPECT_EQ(1, take(self, MOST));
 }
 
-/* Round and round, in pieces of all sizes */
+/* Around the ring several times, in pieces of all sizes */
 TEST_F(ring, wraps)
 {
 	__u64 key = 0, now = 0;
@@ -205,7 +205,7 @@ TEST_F(ring, wraps)
 	}
 }
 
-/* In place: as many as there are in a row, as long as nobody gives them back */
+/* Events read in place: contiguous ones, which stay until the reader returns them */
 TEST_F(ring, in_place)
 {
 	const struct timerwheel_event *ev;
@@ -231,7 +231,7 @@ TEST_F(ring, in_place)
 	EXPECT_EQ(3, n);
 	EXPECT_TRUE(in_order(ev, 102, 3));
 
-	/* Three are still being looked at: there is room for all others only. */
+	/* Three are still in use: there is room only for the others. */
 	ASSERT_EQ(LENGTH, arm(self->fd, 105, LENGTH, 2 * HOUR + SEC));
 	ASSERT_EQ(LENGTH, tw_advance(self->fd, TIMERWHEEL_ABS, 3 * HOUR));
 	EXPECT_TRUE(overflow(self->ring));
@@ -242,7 +242,7 @@ TEST_F(ring, in_place)
 	EXPECT_TRUE(in_order(self->ev, 105, LENGTH));
 }
 
-/* Full: the rest waits in the kernel, and flows in as there is room, in order */
+/* When the ring is full the rest waits in the kernel, and enters in order when there is room */
 TEST_F(ring, overflows)
 {
 	enum { MANY = 10 * LENGTH + 3 };
@@ -264,7 +264,7 @@ TEST_F(ring, overflows)
 			if (got % 3)
 				continue;
 		}
-		/* the flag stays until the kernel looks again */
+		/* the flag stays until the kernel checks again */
 		EXPECT_LE(got + LENGTH < MANY, overflow(self->ring));
 		n = flow(self->fd);
 		ASSERT_LE(0, n);
@@ -275,7 +275,7 @@ TEST_F(ring, overflows)
 	EXPECT_EQ(0, take(self, MOST));
 }
 
-/* What falls due later waits behind what has overflowed, and takes it along */
+/* Later timers wait behind the overflow, and let it into the ring when they fall due */
 TEST_F(ring, order_is_kept)
 {
 	ASSERT_EQ(LENGTH + 5, arm(self->fd, 0, LENGTH + 5, SEC));
@@ -312,7 +312,7 @@ TEST_F(ring, withdrawn)
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, ent[i].result);
 }
 
-/* Periodic timers go on by themselves as long as there is room; then they wait */
+/* Periodic timers keep firing by themselves while there is room; then they wait */
 TEST_F(ring, periodic)
 {
 	struct timerwheel_stats st;
@@ -342,7 +342,7 @@ TEST_F(ring, periodic)
 	EXPECT_EQ(1, take(self, MOST));
 }
 
-/* Whatever is written there harms nobody: the kernel believes none of it */
+/* Whatever the reader writes to the ring does no harm: the kernel does not trust it */
 TEST_F(ring, nonsense)
 {
 	struct timerwheel_stats st;
@@ -370,12 +370,12 @@ TEST_F(ring, nonsense)
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_TRUE(tw_balanced(&st));
 	EXPECT_GE(100, st.pending + st.due);
-	/* with a head that makes sense it goes on */
+	/* with a valid head it continues */
 	word[offsetof(struct timerwheel_ring, head) / 4] = 0;
 	flow(self->fd);
 }
 
-/* What it has written itself it does not read again. */
+/* The kernel does not read back what it has written itself. */
 TEST_F(ring, tail_is_the_kernels)
 {
 	self->ring->tail = 1000;
@@ -410,9 +410,9 @@ TEST_F(ring, head_out_of_bounds)
 	EXPECT_EQ(1, self->ring->tail);
 }
 
-/* --- Time that passes at once, or a little at a time ---------------------------------- */
+/* --- Time that passes at once, or in small steps -------------------------------------- */
 
-/* By firing time, and among those that may come in any order by key */
+/* Sort by firing time, and by key where the order is not specified */
 static int by_fired(const void *one, const void *other)
 {
 	const struct timerwheel_event *a = one, *b = other;
@@ -423,8 +423,8 @@ static int by_fired(const void *one, const void *other)
 }
 
 /*
- * What a wheel with a ring of @length has given by @step after @step when its time is 100 ms:
- * timers of some periods, and others in between. Returns how many events, in @ev; or an error.
+ * Advance a wheel with a ring of @length to 100 ms in steps of @step, with timers of several
+ * periods and others in between. Returns the number of events, stored in @ev, or an error.
  */
 static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel_event *ev)
 {
@@ -461,22 +461,22 @@ static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel
 	return n;
 }
 
-/* Periodic timers fire again in the same ADVANCE, in order with others: it is one as ten */
+/* Periodic timers fire again in the same ADVANCE, in order with others: one equals ten */
 TEST(advance_at_once_or_in_steps)
 {
-	enum { ALL = 98 + 14 + 10 + 8 + 2 + 1 + 5 };	/* of each period, and once */
+	enum { ALL = 98 + 14 + 10 + 8 + 2 + 1 + 5 };	/* of each period, and one-shot timers */
 	static struct timerwheel_event steps[MOST], once[MOST];
 	static const __u64 step[] = { 10 * MSEC, 100 * MSEC };
 	int i, k, n;
 
-	/* with monitors events take another way */
+	/* with monitors events take another path */
 	for (i = 0; i < 4; i++) {
 		ASSERT_EQ(ALL, events_by(MSEC, 1024, i & 1, steps));
 		ASSERT_EQ(ALL, events_by(step[i / 2], 1024, i & 1, once));
 		EXPECT_EQ(0, memcmp(once, steps, ALL * sizeof(*once)));
 		for (k = 0; k < ALL; k++)
 			EXPECT_EQ(0, once[k].overruns);
-		/* in a ring that is too short the first of them */
+		/* a ring that is too short has the first of them */
 		n = events_by(step[i / 2], 64, i & 1, once);
 		ASSERT_EQ(64, n);
 		for (k = 0; k < n; k++)
@@ -515,7 +515,7 @@ TEST_F(ring, mmap_errors)
 	close(fd);
 }
 
-/* It does not grow, as nobody would ask whether there is so much, and is in no core dump */
+/* A mapping cannot grow, since mremap() would not check the size, and is not in core dumps */
 TEST_F(ring, flags_of_the_mapping)
 {
 	size_t size = ring_size(LENGTH);
@@ -549,7 +549,7 @@ TEST(setup)
 		ASSERT_EQ(0, tw_info(fd, &info));
 		EXPECT_EQ(t[i].granted, info.ring);
 		EXPECT_EQ(TIMERWHEEL_RING_MAX, info.ring_max);
-		/* its pages, what the kernel needs to map them, and no more */
+		/* its pages and what the kernel needs to map them, no more */
 		size = ring_size(t[i].granted);
 		EXPECT_LT(before + size, info.user_memory);
 		EXPECT_GT(before + size + size / 128 + 200, info.user_memory);
@@ -570,7 +570,7 @@ TEST(setup)
 	close(fd);
 }
 
-/* Who asks for larger events than there are gets those that there are, and is told */
+/* A request for larger events than the kernel's is granted the kernel's size, which is reported */
 TEST(event_size)
 {
 	static const struct { __u32 want; int ret; } t[] = {
@@ -625,7 +625,7 @@ TEST(event_size)
 	}
 }
 
-/* A ring of larger events than this program knows: it steps as far as the ring says */
+/* A ring with larger events than this program knows: it uses the ring's size of an event */
 TEST(larger_events)
 {
 	enum { SIZE = sizeof(struct timerwheel_event) + 16, EVENTS = 8 };
@@ -660,7 +660,7 @@ static void *reads(void *arg)
 	return (void *)(long)dev_read(*(int *)arg, &ev, 1);
 }
 
-/* Who reads already when the ring is set up: EINVAL as well */
+/* A read that sleeps when the ring is set up: EINVAL as well */
 TEST(setup_while_reading)
 {
 	struct timerwheel_setup setup = { .ring = 8 };
@@ -695,8 +695,8 @@ TEST(shortest)
 }
 
 /*
- * Who takes over after a reader has died goes on where that one was, whatever memory was used
- * meanwhile
+ * A reader that takes over after another has died continues where that one was, whatever memory was
+ * used meanwhile
  */
 TEST_F(ring, reader_dies)
 {
@@ -726,7 +726,7 @@ TEST_F(ring, reader_dies)
 
 /* --- Waking --------------------------------------------------------------------------- */
 
-/* Only who has said that he sleeps is woken, and once */
+/* Only a reader that has announced that it sleeps is woken, and once */
 TEST_F(ring, wakes_who_waits)
 {
 	struct epoll_event what = { .events = EPOLLIN | EPOLLET }, got;
@@ -748,7 +748,7 @@ TEST_F(ring, wakes_who_waits)
 	ASSERT_EQ(2, arm(self->fd, 1, 2, 2 * SEC));
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 2 * SEC));
 	EXPECT_EQ(1, epoll_wait(ep, &got, 1, 5000));
-	/* It is the reader's to clear. */
+	/* Only the reader clears it. */
 	EXPECT_EQ(1, self->ring->waiting);
 	EXPECT_EQ(1, take(self, MOST));
 	EXPECT_EQ(0, self->ring->waiting);
@@ -760,7 +760,7 @@ TEST_F(ring, wakes_who_waits)
 	close(ep);
 }
 
-/* Who waits is woken although ADVANCE goes on to where nothing falls due */
+/* A reader that waits is woken although ADVANCE continues to where nothing falls due */
 TEST_F(ring, wakes_who_waits_on_the_way)
 {
 	struct epoll_event what = { .events = EPOLLIN | EPOLLET }, got;
@@ -774,7 +774,7 @@ TEST_F(ring, wakes_who_waits_on_the_way)
 	close(ep);
 }
 
-/* Wake-up batching: what is in the ring and not taken counts. */
+/* Wake-up batching: events in the ring that were not taken count. */
 TEST(batching)
 {
 	struct timerwheel_setup setup = { .ring = LENGTH, .wake_events = 3, .wake_ns = HOUR };
@@ -802,7 +802,7 @@ TEST(batching)
 	close(fd);
 }
 
-/* What to do next when there is an overflow: let it flow */
+/* After an overflow, timerwheel_ring_sleep() asks for FLOW */
 TEST_F(ring, sleep_sees_overflow)
 {
 	ASSERT_EQ(LENGTH + 1, arm(self->fd, 0, LENGTH + 1, SEC));
@@ -817,7 +817,7 @@ TEST_F(ring, sleep_sees_overflow)
 
 /* --- A reader that is as fast as the kernel, and signals --------------------------------- */
 
-/* @times as many timers as fit one call, all due */
+/* Arm @times as many timers as fit into one call, all due */
 static bool make_due(int fd, int times)
 {
 	int i;
@@ -829,7 +829,7 @@ static bool make_due(int fd, int times)
 	return tw_advance(fd, 0, 2 * MOST * SEC) == times * MOST;
 }
 
-/* Take all that is there, without a look at it */
+/* Take all events without reading them */
 static void take_all(struct timerwheel_ring *ring)
 {
 	__atomic_store_n(&ring->head, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE),
@@ -852,7 +852,7 @@ static void *empties(void *arg)
 	return NULL;
 }
 
-/* FLOW ends after a ring's worth, although a reader has emptied it meanwhile */
+/* FLOW ends after as many events as the ring has, even if a reader has emptied it meanwhile */
 TEST(flow_is_bounded)
 {
 	enum { TIMES = 30 };
@@ -865,7 +865,7 @@ TEST(flow_is_bounded)
 	ASSERT_NE(MAP_FAILED, e.ring);
 	ASSERT_TRUE(make_due(fd, TIMES));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, empties, &e));
-	/* so that it has its turns on the same CPU, too; it does without */
+	/* so that it gets to run on the same CPU, too; optional */
 	pthread_setschedparam(thread, SCHED_FIFO, &first);
 	for (left = (TIMES - 1) * MOST; left > 0; left -= n) {
 		n = flow(fd);
@@ -884,7 +884,7 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* A signal ends FLOW, after what was done; the next one goes on */
+/* A signal interrupts FLOW after some events; the next FLOW continues */
 TEST(flow_signals)
 {
 	enum { LONG = TIMERWHEEL_RING_MAX, ROUNDS = 3 };
@@ -914,7 +914,7 @@ TEST(flow_signals)
 
 /* --- Time namespaces -------------------------------------------------------------------- */
 
-/* There, clocks are so much ahead. */
+/* Clocks of the namespace are this much ahead. */
 static const struct {
 	__u32 clock;
 	clockid_t id;
@@ -924,7 +924,7 @@ static const struct {
 	{ TIMERWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME, 5000 * SEC + 2 },
 };
 
-/* How much later than it was armed for by our clock is a timer in the ring? ~0: it did not come */
+/* Arm a timer. Its deadline in the ring minus that by our clock; ~0: early, or it did not come */
 static __u64 later(int fd, struct timerwheel_ring *ring, clockid_t id, __s64 delay)
 {
 	__u64 at = tw_now(id) + delay;
@@ -941,7 +941,7 @@ static __u64 later(int fd, struct timerwheel_ring *ring, clockid_t id, __s64 del
 	return ~0ULL;
 }
 
-/* Times in a ring are those of who has set it up, whoever arms and reads */
+/* Times in a ring are in the time namespace of SETUP, whoever arms and reads */
 TEST(time_namespace)
 {
 	static const __s64 delay[] = { 20 * MSEC, -(__s64)MSEC };
@@ -999,11 +999,11 @@ enum { BUSY = 64 };
 struct busy {
 	struct timerwheel_ring *ring;
 	bool stop;
-	bool wrong;		/* stopped at @key: its event was not what it should be */
+	bool wrong;		/* stopped at @key because its event was wrong */
 	__u64 key;
 };
 
-/* Is all of it there? Where it is was poison. */
+/* Is the event complete? Its place was poisoned before. */
 static bool is_whole(const struct timerwheel_event *ev, __u64 key)
 {
 	return ev->key == key && ev->value == ~key && ev->deadline <= ev->fired &&
@@ -1011,7 +1011,7 @@ static bool is_whole(const struct timerwheel_event *ev, __u64 key)
 	       !tw_poisoned(&ev->index, sizeof(ev->index));
 }
 
-/* Take events as soon as they are there, and poison the places where they were. */
+/* Take events as soon as they come, and poison their places. */
 static void *takes_busily(void *arg)
 {
 	struct busy *b = arg;
@@ -1033,7 +1033,7 @@ static void *takes_busily(void *arg)
 	return NULL;
 }
 
-/* An event is all there when the tail says that it is. */
+/* An event is complete when the tail includes it. */
 TEST(tail_comes_last)
 {
 	int fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, BUSY), i;
@@ -1069,7 +1069,7 @@ TEST(tail_comes_last)
 	close(fd);
 }
 
-/* --- A clock that runs, a reader that sleeps -------------------------------------------- */
+/* --- A running clock, a reader that sleeps ---------------------------------------------- */
 
 FIXTURE(running) {
 	int fd;
@@ -1158,7 +1158,7 @@ TEST_F(running, each_once)
 	EXPECT_EQ(0, timerwheel_ring_take(self->ring, ev, 512));
 }
 
-/* Readers that do not read: a full ring costs nothing more, and nothing is lost */
+/* Readers that do not read: a full ring costs no more, and no event is lost */
 TEST_F(running, never_taken)
 {
 	enum { MANY = 3000 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When timers fire: never early, at most one tick late, on every clock; at the turns of
- * the levels, far away, periodically, with slack, through set clocks and time
- * namespaces; and what it costs while nothing is due.
+ * time: when timers fire. Never early and at most one tick late, on every clock; at the boundaries
+ * of levels, in the distant future, periodically, with slack, when clocks are set, and in time
+ * namespaces. And what a wheel costs while nothing is due.
  *
- * A MANUAL wheel is exact everywhere. On a running clock "late" is only asserted where
- * time is counted in instructions (TW_ICOUNT=1): elsewhere the machine may be late.
- * Idle time costs nothing there, so some tests wait much longer there.
+ * A MANUAL wheel is exact everywhere. On a running clock lateness is asserted only under
+ * instruction-counted time (TW_ICOUNT=1): elsewhere the machine itself may be late. Idle time
+ * costs nothing under instruction-counted time, so some tests wait much longer then.
  */
 #include "tw_test.h"
 #include <pthread.h>
@@ -14,17 +14,17 @@
 
 #define TICK	MSEC
 #define LAG	(50 * USEC)	/* from an interrupt to the timer, instruction-counted */
-#define PASS_NS	(100 * USEC)	/* the longest pass, instruction-counted */
-#define SOON	20000		/* ms to wait for what is due soon, on any machine */
+#define PASS_NS	(100 * USEC)	/* the longest batch, instruction-counted */
+#define SOON	20000		/* ms to wait for events that are due soon, on any machine */
 
-/* --- What many tests need ----------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------ */
 
 static __u64 round_up(__u64 ns, __u64 tick)
 {
 	return (ns + tick - 1) / tick * tick;
 }
 
-/* Not early and, where that can be told, at most a tick and @slack late */
+/* Not early and, under instruction-counted time, at most a tick and @slack late */
 static bool on_time(const struct timerwheel_event *ev, __u64 tick, __u64 slack)
 {
 	if (ev->fired >= ev->deadline &&
@@ -35,7 +35,7 @@ static bool on_time(const struct timerwheel_event *ev, __u64 tick, __u64 slack)
 	return false;
 }
 
-/* Wait for one event. 1: it came. */
+/* Wait for one event. Returns 1 if it came. */
 static int wait_one(int fd, struct timerwheel_event *ev, int ms)
 {
 	return tw_read_all(fd, ev, 1, ms);
@@ -106,7 +106,7 @@ FIXTURE_TEARDOWN(running)
 	close(self->fd);
 }
 
-/* The wheel's clock is the clock it says */
+/* The wheel's clock is the one that was chosen */
 TEST_F(running, now)
 {
 	__u64 before = tw_now(variant->id), after;
@@ -146,7 +146,7 @@ TEST_F(running, relative)
 	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
-/* Absolute deadlines are those of the clock, to the ns */
+/* Absolute deadlines are times of the clock, exact to the ns */
 TEST_F(running, absolute)
 {
 	__u64 deadline = tw_now(variant->id) + 50 * MSEC + 123;
@@ -176,7 +176,7 @@ TEST_F(running, sub_tick)
 	}
 }
 
-/* No delay, or a time that has passed: due when ADD returns; no interrupt is spent on it */
+/* No delay, or a time in the past: due when ADD returns, without an interrupt */
 TEST_F(running, past)
 {
 	static const struct {
@@ -200,7 +200,7 @@ TEST_F(running, past)
 	EXPECT_EQ(0, stat_firings(self->fd));
 }
 
-/* MOVE to a time that has passed, too, costs no interrupt */
+/* MOVE to a time in the past costs no interrupt either */
 TEST_F(running, move_past)
 {
 	struct timerwheel_event ev;
@@ -215,7 +215,7 @@ TEST_F(running, move_past)
 	EXPECT_EQ(firings, stat_firings(self->fd));
 }
 
-/* The largest times are far away: pending, nothing fires, and they can be removed */
+/* Timers with the largest times are pending, do not fire and can be removed */
 TEST_F(running, huge)
 {
 	static const struct {
@@ -236,7 +236,7 @@ TEST_F(running, huge)
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, i));
 }
 
-/* then - now, and then has passed: ADD and MOVE make it due at once, with no interrupt */
+/* A negative delay: ADD and MOVE make the timer due at once, without an interrupt */
 TEST_F(running, negative)
 {
 	__u64 now = tw_now(variant->id), then = now - 10 * MSEC;
@@ -283,7 +283,7 @@ TEST_F(running, move_later)
 
 		deadline = tw_now(variant->id) + SEC;
 		was = tw_move1(self->fd, 1, deadline, TIMERWHEEL_ABS);
-		/* Where the machine is late this may be, too. Then its event is withdrawn. */
+		/* If the machine is late the timer may be due already; its event is withdrawn. */
 		if (was != TIMERWHEEL_WAS_DUE || tw_icount())
 			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, was);
 		tw_sleep(tw_icount() ? 900 * MSEC : 50 * MSEC);
@@ -294,7 +294,7 @@ TEST_F(running, move_later)
 	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
-/* A periodic timer's deadlines are exactly a period apart, those missed are counted */
+/* A periodic timer's deadlines are exactly a period apart; missed ones are counted */
 TEST_F(running, periodic)
 {
 	__u64 period = 7300123, first = tw_now(variant->id) + 10 * MSEC, next = first, now;
@@ -323,7 +323,7 @@ TEST_F(running, periodic)
 	EXPECT_EQ(passed, stats.delivered + stats.overruns);
 }
 
-/* A period of 1 ns: one event for each read, and nothing runs while nobody reads */
+/* A period of 1 ns: one event per read, and nothing runs without a read */
 TEST_F(running, period_1_ns)
 {
 	struct timerwheel_event ev[8];
@@ -338,7 +338,7 @@ TEST_F(running, period_1_ns)
 		EXPECT_EQ(firings, stat_firings(self->fd));
 		EXPECT_GE(delivered + 1, firings);
 		n = dev_read(self->fd, ev, 8);
-		/* A read that takes longer than a tick may see it fall due again. */
+		/* During a read that takes longer than a tick it may fall due again. */
 		if (n < 1 || tw_icount())
 			ASSERT_EQ(1, n);
 		EXPECT_LE(20 * MSEC, ev->overruns);
@@ -346,7 +346,7 @@ TEST_F(running, period_1_ns)
 	}
 }
 
-/* The histogram of lateness is that of the events, and so is the largest */
+/* The histogram and the maximum of lateness agree with the events */
 TEST_F(running, lateness)
 {
 	enum { MANY = 200 };
@@ -372,7 +372,7 @@ TEST_F(running, lateness)
 			TH_LOG("bucket %d", i);
 }
 
-/* --- The turns of the levels -------------------------------------------- */
+/* --- The boundaries of levels ------------------------------------------- */
 
 FIXTURE(turns) {
 	__u64 ticks[200];	/* delays */
@@ -417,19 +417,19 @@ FIXTURE_TEARDOWN(turns)
 {
 }
 
-/* A MANUAL wheel that has come to @base ticks */
+/* A MANUAL wheel whose time is @base ticks */
 static int open_at(__u32 slots, __u64 tick, __u64 base)
 {
 	int fd = tw_open_clock(TIMERWHEEL_CLOCK_MANUAL, tick, slots);
 
-	/* With a timer in it, so that it is really there and moves on. */
+	/* A timer makes sure that a base exists and its cursor advances. */
 	if (fd < 0 || tw_add1(fd, ~0ULL, 0, TIMERWHEEL_TIME_MAX, 0) ||
 	    tw_advance(fd, 0, base * tick))
 		abort();
 	return fd;
 }
 
-/* Wherever the time is, each fires at its tick and not a ns before: step by step */
+/* Wherever the time is, each timer fires at its tick and not a ns before: step by step */
 TEST_F(turns, steps)
 {
 	__u64 s = variant->slots, bases[] = { 0, 1, s - 1, s, s * s - 1, s * s, 1234567890123ULL };
@@ -456,7 +456,7 @@ TEST_F(turns, steps)
 	}
 }
 
-/* The same in one jump, with deadlines within the ticks: each has its own tick's time */
+/* The same in one jump, with deadlines within ticks: each timer has the time of its tick */
 TEST_F(turns, jump)
 {
 	__u64 s = variant->slots, bases[] = { 0, 1, s - 1, s, s * s - 1, s * s, 1234567890123ULL };
@@ -481,7 +481,7 @@ TEST_F(turns, jump)
 	}
 }
 
-/* On a running clock, as far as there is time to wait: never early, at most a tick late */
+/* On a running clock, as far as the test can wait: never early, at most a tick late */
 TEST_F_TIMEOUT(turns, running, 7200)
 {
 	__u64 tick = 50 * USEC, most = tw_icount() ? 3000 * SEC : SEC / 2;
@@ -527,7 +527,7 @@ TEST_F(manual, stands)
 	EXPECT_EQ(0, info.now);
 }
 
-/* However time goes on, deadlines stay exactly a period apart; every one is accounted for */
+/* In whatever steps time advances, deadlines stay exactly a period apart and all are counted */
 TEST_F(manual, periodic)
 {
 	static const __u64 jumps[] = {
@@ -569,7 +569,7 @@ TEST_F(manual, periodic_to_the_end)
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 }
 
-/* There a period has no next deadline: it fires once, and a wheel that is new there knows that */
+/* At the largest time a period has no next deadline: the timer fires once, in a new wheel, too */
 TEST_F(manual, periodic_at_the_end)
 {
 	struct timerwheel_event ev;
@@ -587,7 +587,7 @@ TEST_F(manual, periodic_at_the_end)
 	close(fd);
 }
 
-/* However far time went meanwhile: a timer for the next tick goes where it need not cascade */
+/* However far time has advanced, a timer for the next tick does not cascade */
 TEST_F(manual, no_cascade_after_a_leap)
 {
 	struct timerwheel_stats st;
@@ -628,7 +628,7 @@ TEST_F(manual, slack)
 	}
 }
 
-/* The histogram of lateness counts every timer that fired, in its bucket */
+/* The histogram of lateness counts every timer that fired in the right bucket */
 TEST_F(manual, lateness)
 {
 	static const __u64 late[] = { 0, 1, 2, 3, 4, 1000, TICK / 2, TICK - 1 };
@@ -649,7 +649,7 @@ TEST_F(manual, lateness)
 	EXPECT_EQ(TICK - 1, stats.late_max);
 }
 
-/* The last bucket also counts all that were later */
+/* The last bucket also counts all later timers */
 TEST_F(manual, lateness_last_bucket)
 {
 	struct timerwheel_stats stats;
@@ -661,7 +661,7 @@ TEST_F(manual, lateness_last_bucket)
 	EXPECT_EQ(1ULL << 60, stats.late_max);
 }
 
-/* A MANUAL wheel never has an interrupt */
+/* A MANUAL wheel never causes an interrupt */
 TEST_F(manual, no_interrupt)
 {
 	struct timerwheel_stats stats;
@@ -673,7 +673,7 @@ TEST_F(manual, no_interrupt)
 	EXPECT_EQ(1000, stats.due);
 }
 
-/* STATS count batches, the most timers in one and the longest, whether timers fire or cascade */
+/* STATS count batches and report the largest and the longest, for expiry and for cascades */
 TEST_F(manual, is_counted)
 {
 	struct timerwheel_stats first, second, idle;
@@ -707,8 +707,8 @@ TEST_F(manual, is_counted)
 }
 
 /*
- * A jump of 2^48 ticks with a million pending costs what falls due, not the ticks: in
- * work done and, where that can be told, in time. In the end each one was exact.
+ * The cost of a jump of 2^48 ticks with a million pending timers depends on those that fall due,
+ * not on the ticks: in batches and, under instruction-counted time, in time. All timers are exact.
  */
 TEST_F_TIMEOUT(manual, jumps, 600)
 {
@@ -767,7 +767,7 @@ TEST_F_TIMEOUT(manual, jumps, 600)
 
 FIXTURE(slack) {
 	int fd;
-	__u64 round;	/* a round time, soon */
+	__u64 round;	/* a round time in the near future */
 };
 
 FIXTURE_SETUP(slack)
@@ -793,7 +793,7 @@ static int add_slack(int fd, __u64 key, __u64 round, int ticks, __u64 slack_tick
 	return tw_add_elem(fd, &add);
 }
 
-/* A timer with slack is not early, and late by no more than its slack and a tick */
+/* A timer with slack is not early, and at most its slack and a tick late */
 TEST_F(slack, bounds)
 {
 	struct timerwheel_event ev;
@@ -807,7 +807,7 @@ TEST_F(slack, bounds)
 	}
 }
 
-/* Did all of a test's calls come before any of its timers could fire? */
+/* Were all calls of the test made before any of its timers could fire? */
 static bool armed_in_time(const FIXTURE_DATA(slack) * self)
 {
 	return tw_icount() || tw_now(CLOCK_MONOTONIC) < self->round - 20 * TICK;
@@ -837,7 +837,7 @@ TEST_F(slack, shared)
 		EXPECT_EQ(1, stat_firings(self->fd));
 }
 
-/* A replacing ADD with less slack: that counts, not the old one */
+/* A replacing ADD with less slack: the new slack applies */
 TEST_F(slack, less)
 {
 	struct timerwheel_event ev;
@@ -899,7 +899,7 @@ TEST_F_TIMEOUT(idle, one_timer, 300)
 	EXPECT_GE(2, stat_firings(self->fd));
 }
 
-/* A million timers due in an hour: nothing at all for the first ten minutes */
+/* A million timers due in an hour: no interrupt in the first ten minutes */
 TEST_F_TIMEOUT(idle, million, 1200)
 {
 	struct timerwheel_stats stats;
@@ -912,7 +912,7 @@ TEST_F_TIMEOUT(idle, million, 1200)
 	EXPECT_EQ(0, stats.passes);
 }
 
-/* A timer that was removed: at most the one interrupt that was already asked for */
+/* A timer that was removed: at most the one interrupt that was already programmed */
 TEST_F(idle, removed)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 20 * MSEC, 0));
@@ -922,7 +922,7 @@ TEST_F(idle, removed)
 	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
-/* A due timer that nobody reads: no interrupt after the one in which it fired */
+/* A due timer that is not read: no interrupt after the one in which it fired */
 TEST_F(idle, unread)
 {
 	__u64 firings;
@@ -935,8 +935,8 @@ TEST_F(idle, unread)
 }
 
 /*
- * A wheel that was looked at late in a tick knows early in the next one what time it is: a timer
- * that need not cascade does not. 8 slots: that is for less than 16 ticks after the next.
+ * A base that was used late in one tick reads the time again early in the next one, so a timer that
+ * need not cascade does not. With 8 slots these are timers less than 16 ticks after the next tick.
  */
 TEST(no_cascade_in_the_next_tick)
 {
@@ -958,7 +958,7 @@ TEST(no_cascade_in_the_next_tick)
 		early = tw_now(CLOCK_MONOTONIC) < (k + 1) * tick;
 		tw_sleep_until(CLOCK_MONOTONIC, (k + 1) * tick + tick / 2);
 		ASSERT_EQ(0, tw_add1(fd, 1, 0, (k + 17) * tick, TIMERWHEEL_ABS));
-		/* where time goes by too fast that says nothing */
+		/* if time passes too fast this proves nothing */
 		if (early && tw_now(CLOCK_MONOTONIC) < (k + 2) * tick) {
 			ASSERT_EQ(1, wait_one(fd, &ev, SOON));
 			ASSERT_EQ(0, tw_stats(fd, &stats));
@@ -969,13 +969,13 @@ TEST(no_cascade_in_the_next_tick)
 	}
 }
 
-/* --- No pass is long ---------------------------------------------------- */
+/* --- No batch is long --------------------------------------------------- */
 
 enum { BURST = 200000, OTHER = 1 << 30 };
 
 FIXTURE(burst) {
 	int fd;
-	__u64 at;			/* a tick, soon */
+	__u64 at;			/* a tick in the near future */
 	struct timerwheel_event *ev;
 };
 
@@ -992,7 +992,7 @@ FIXTURE_TEARDOWN(burst)
 	close(self->fd);
 }
 
-/* All of them came, none early; those for which @strict says so were not late */
+/* All of them came, none early; those of @strict were not late */
 static bool burst_came(FIXTURE_DATA(burst) * self, bool all_strict)
 {
 	bool ok = tw_read_all(self->fd, self->ev, BURST + 1, SOON) == BURST + 1;
@@ -1008,12 +1008,12 @@ static bool burst_came(FIXTURE_DATA(burst) * self, bool all_strict)
 	}
 	if (tw_stats(self->fd, &stats))
 		return false;
-	printf("# longest pass: %llu ns, %llu timers; latest by %llu ns\n", stats.pass_max_ns,
+	printf("# longest batch: %llu ns, %llu timers; latest by %llu ns\n", stats.pass_max_ns,
 	       stats.pass_max_timers, stats.late_max);
 	return ok && (!tw_icount() || stats.pass_max_ns <= PASS_NS);
 }
 
-/* 200,000 due in one tick, in bounded passes; another one 5 ticks later is not late */
+/* 200,000 due in one tick, in bounded batches; another timer 5 ticks later is not late */
 TEST_F_TIMEOUT(burst, one_tick, 300)
 {
 	__u64 at = self->at + (tw_icount() ? SEC : 5 * SEC);
@@ -1034,10 +1034,10 @@ TEST_F_TIMEOUT(burst, one_tick_read, 300)
 	EXPECT_TRUE(burst_came(self, false));
 }
 
-/* 200,000 that cascade from one upper slot: neither they nor others before are late */
+/* 200,000 that cascade from one upper slot: neither they nor earlier timers are late */
 TEST_F_TIMEOUT(burst, cascade, 300)
 {
-	/* 256 ticks are a slot of the next level. */
+	/* A slot of the next level spans 256 ticks. */
 	__u64 at = round_up(self->at, 256 * TICK) + (tw_icount() ? 400 : 20) * 256 * TICK;
 
 	arm_many(self->fd, 0, BURST, at, 256 * TICK, TIMERWHEEL_ABS);
@@ -1062,7 +1062,7 @@ TEST_F(burst, is_one_firing)
 	EXPECT_EQ(1, stats.firings);
 	EXPECT_EQ(16, stats.passes);
 	EXPECT_EQ(64, stats.pass_max_timers);
-	/* and what comes later is the next one */
+	/* and later timers are the next one */
 	ASSERT_EQ(0, tw_add1(fd, OTHER, 0, 5 * tick, 0));
 	ASSERT_EQ(1, wait_one(fd, self->ev, SOON));
 	EXPECT_EQ(2, stat_firings(fd));
@@ -1086,7 +1086,7 @@ FIXTURE(span) {
 	pthread_t thread;
 	bool stop;
 	__u64 worst;
-	__u64 alone;			/* @worst while nobody calls */
+	__u64 alone;			/* @worst without calls */
 };
 
 FIXTURE_VARIANT(span) {
@@ -1099,7 +1099,7 @@ FIXTURE_VARIANT_ADD(span, monitors) { 0, SPAN_MONITORS };
 FIXTURE_VARIANT_ADD(span, ring) { CALLS, 0 };
 FIXTURE_VARIANT_ADD(span, ring_monitors) { CALLS, SPAN_MONITORS };
 
-/* Sleep for moments: how late is it when we run? */
+/* Sleep for short times, and measure how late the task runs */
 static void *span_meter(void *arg)
 {
 	FIXTURE_DATA(span) * self = arg;
@@ -1129,7 +1129,7 @@ static int span_begin(FIXTURE_DATA(span) * self)
 	return pthread_create(&self->thread, &attr, span_meter, self);
 }
 
-/* Was the wait as short as is promised? */
+/* Check that the longest wait is within the promise */
 static bool span_end(FIXTURE_DATA(span) * self, const char *what)
 {
 	__atomic_store_n(&self->stop, true, __ATOMIC_RELAXED);
@@ -1162,7 +1162,7 @@ FIXTURE_SETUP(span)
 		self->mon[i] = dev_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
 		ASSERT_LE(0, self->mon[i]);
 	}
-	/* No page is touched for the first time while it counts. */
+	/* Touch all pages before the measurement. */
 	memset(self->ent, 1, sizeof(self->ent));
 	memset(self->ev, 1, sizeof(self->ev));
 	ASSERT_EQ(0, span_begin(self));
@@ -1231,7 +1231,7 @@ TEST_F_TIMEOUT(span, pending, 120)
 	EXPECT_TRUE(span_end(self, "pending"));
 }
 
-/* ADD of past deadlines, and what takes the events */
+/* ADD of past deadlines, and taking the events */
 TEST_F_TIMEOUT(span, past, 120)
 {
 	int i;
@@ -1244,7 +1244,7 @@ TEST_F_TIMEOUT(span, past, 120)
 	EXPECT_TRUE(span_end(self, "past deadlines"));
 }
 
-/* MOVE to now, and what takes the events */
+/* MOVE to now, and taking the events */
 TEST_F_TIMEOUT(span, moved, 120)
 {
 	int i;
@@ -1258,7 +1258,7 @@ TEST_F_TIMEOUT(span, moved, 120)
 	EXPECT_TRUE(span_end(self, "MOVE to now"));
 }
 
-/* DRAIN of due timers; of a ring, those that it has no room for */
+/* DRAIN of due timers; with a ring, of those that it has no room for */
 TEST_F_TIMEOUT(span, due, 120)
 {
 	int i;
@@ -1275,7 +1275,7 @@ TEST_F_TIMEOUT(span, due, 120)
 	EXPECT_TRUE(span_end(self, "DRAIN of due timers"));
 }
 
-/* One ADD that is due at once, while many wait for room that there is by now */
+/* One ADD that is due at once, while many events wait and the ring has room again */
 TEST_F_TIMEOUT(span, one, 120)
 {
 	int i, k;
@@ -1288,7 +1288,7 @@ TEST_F_TIMEOUT(span, one, 120)
 	ASSERT_EQ(0, span_begin(self));
 	for (i = 1; i <= 200; i++) {
 		ASSERT_EQ(0, tw_add1(self->fd, CALLS + i, 0, 0, 0));
-		/* As many as that one, and 16. */
+		/* Its own event and 16 others. */
 		ASSERT_EQ(CALLS + 17 * i, self->ring->tail);
 	}
 	EXPECT_TRUE(span_end(self, "one ADD"));
@@ -1296,7 +1296,7 @@ TEST_F_TIMEOUT(span, one, 120)
 		EXPECT_EQ(CALLS, dev_read(self->mon[k], self->ev, CALLS));
 }
 
-/* Monitors that have grown are read. What growing takes is the clearing of pages, unlocked. */
+/* Read monitors whose log has grown. Growing clears pages, without a lock. */
 TEST_F_TIMEOUT(span, read, 120)
 {
 	struct timerwheel_monitor mon = { .size = sizeof(mon), .events = 2 * CALLS };
@@ -1307,7 +1307,7 @@ TEST_F_TIMEOUT(span, read, 120)
 	ASSERT_TRUE(span_add(self, 0, 0));
 	ASSERT_TRUE(span_take(self));
 	for (i = 0; i < 2; i++) {
-		/* One must go before: so there is room for it. */
+		/* Close one first to make room for it. */
 		close(self->mon[i]);
 		fd = dev_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
 		ASSERT_LE(0, fd);
@@ -1323,7 +1323,7 @@ TEST_F_TIMEOUT(span, read, 120)
 
 FIXTURE(set) {
 	int fd;
-	__u64 real, mono;	/* when the test began */
+	__u64 real, mono;	/* start of the test by both clocks */
 };
 
 static bool set_clock(__u64 ns)
@@ -1355,7 +1355,7 @@ FIXTURE_TEARDOWN(set)
 	close(self->fd);
 }
 
-/* An event of the REALTIME wheel has come, and not early on the clock as it is now */
+/* An event of the REALTIME wheel has come, not early by the clock after it was set */
 static bool came(int fd, __u64 key, bool strict)
 {
 	struct timerwheel_event ev;
@@ -1368,7 +1368,7 @@ static bool came(int fd, __u64 key, bool strict)
 	       ev.fired >= ev.deadline && (!strict || on_time(&ev, TICK, 0));
 }
 
-/* Set forwards to shortly before a deadline: it comes that much earlier, on time */
+/* Set forward to shortly before a deadline: the timer fires that much earlier, on time */
 TEST_F(set, forward)
 {
 	if (!self->real)
@@ -1379,7 +1379,7 @@ TEST_F(set, forward)
 	EXPECT_GT(self->mono + 10 * SEC, tw_now(CLOCK_MONOTONIC));
 }
 
-/* Set forwards beyond a deadline: due at once; others wait on */
+/* Set forward beyond a deadline: that timer is due at once; others keep waiting */
 TEST_F(set, forward_beyond)
 {
 	if (!self->real)
@@ -1391,7 +1391,7 @@ TEST_F(set, forward_beyond)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get_result(self->fd, 2));
 }
 
-/* Relative deadlines were turned into absolute ones: they move with the clock, too */
+/* Relative deadlines have become absolute ones, to which setting the clock also applies */
 TEST_F(set, forward_relative)
 {
 	if (!self->real)
@@ -1401,7 +1401,7 @@ TEST_F(set, forward_relative)
 	EXPECT_TRUE(came(self->fd, 1, false));
 }
 
-/* Set backwards: nothing comes before the clock shows its deadline again, then on time */
+/* Set back: no timer fires before the clock shows its deadline again, then on time */
 TEST_F(set, backward)
 {
 	__u64 deadline = self->real + SEC;
@@ -1417,7 +1417,7 @@ TEST_F(set, backward)
 	EXPECT_TRUE(came(self->fd, 1, true));
 }
 
-/* Set backwards, before the old deadlines passed and after: all the old ones still come */
+/* Set back before and after the old deadlines have passed: all old timers still fire */
 TEST_F(set, backward_many)
 {
 	enum { MANY = 100 };
@@ -1437,7 +1437,7 @@ TEST_F(set, backward_many)
 	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
-/* Set backwards, and nothing is armed: nothing runs for that */
+/* Set back without pending timers: nothing runs because of that */
 TEST_F(set, backward_idle)
 {
 	if (!self->real)
@@ -1471,8 +1471,8 @@ TEST_F(set, backward_new)
 }
 
 /*
- * Set backwards into the tick in which timers were armed last, when later ones have passed: new
- * timers are on time all the same. Ticks are long, so that there is time for that.
+ * Set back into the tick in which timers were armed last, after later ticks have passed: new timers
+ * are on time all the same. Ticks are long, so that the test has time for that.
  */
 TEST_F(set, backward_into_a_tick)
 {
@@ -1500,7 +1500,7 @@ TEST_F(set, backward_into_a_tick)
 }
 
 /*
- * Set backwards by a tick, from one in which timers were armed: a new one is at most a tick late,
+ * Set back by a tick, from a tick in which timers were armed: a new timer is at most one tick late,
  * not two.
  */
 TEST_F(set, backward_by_a_tick)
@@ -1524,10 +1524,10 @@ TEST_F(set, backward_by_a_tick)
 	close(fd);
 }
 
-/* Set forwards beyond several ticks: they come in order, if none of them is very large */
+/* Set forward over several ticks: timers fire in their order, unless a tick has very many */
 TEST_F(set, forward_in_order)
 {
-	enum { MANY = 600 };	/* ten batches, of which 16 make a tick very large */
+	enum { MANY = 600 };	/* ten batches; very many are 16 */
 	static struct timerwheel_event ev[MANY + 1];
 	__u64 at;
 	int i, k;
@@ -1547,7 +1547,7 @@ TEST_F(set, forward_in_order)
 	}
 }
 
-/* Set by decades, there and back and again: new timers are on time, old ones kept */
+/* Set by decades, forward, back and forward: new timers are on time, old ones are kept */
 TEST_F(set, decades)
 {
 	__s64 years = 40 * 365 * 24 * (__s64)HOUR;
@@ -1565,7 +1565,7 @@ TEST_F(set, decades)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 }
 
-/* Set again and again, forwards and backwards: nothing early, nothing lost, nothing twice */
+/* Set again and again, forward and back: no timer is early or lost, none fires twice */
 TEST_F_TIMEOUT(set, at_random, 120)
 {
 	enum { MANY = 500 };
@@ -1611,7 +1611,7 @@ struct jump {
 	int armed;
 };
 
-/* Not later than @late after its deadline, when it was armed, or a jump over the deadline */
+/* At most @late after the last of: its deadline, its arming, a jump over its deadline */
 static bool fired_in_time(const struct timerwheel_event *ev, __u64 armed,
 			  const struct jump *jump, int jumps, __u64 late)
 {
@@ -1629,11 +1629,11 @@ static bool fired_in_time(const struct timerwheel_event *ev, __u64 armed,
 }
 
 /*
- * Set by some ticks or by many, to and fro or back to where timers were armed, while others are
- * armed, wait and fire: each fires at most a tick after the clock reaches its deadline, or jumps
- * over it, or it is armed with one that has passed. After a jump add a jiffy: kernels from 5.15
- * on do not tell the clock event device of the CPU that sets the clock, and find with its next
- * interrupt what has passed. So ticks are long.
+ * Set by a few ticks or by many, to and fro or back to where timers were armed, while others are
+ * armed, wait and fire. Each fires at most a tick after the clock reaches its deadline or jumps
+ * over it, or after it is armed for the past. After a jump, a jiffy is added: kernels from 5.15 on
+ * do not reprogram the clock event device of the CPU that sets the clock, and notice at its next
+ * interrupt what has passed. Therefore ticks are long.
  */
 TEST_F_TIMEOUT(set, late_at_random, 600)
 {
@@ -1653,7 +1653,7 @@ TEST_F_TIMEOUT(set, late_at_random, 600)
 	ASSERT_LE(0, fd);
 	for (i = 0; i < steps; i++) {
 		now = tw_now(CLOCK_REALTIME);
-		/* Mostly in this order: going back then meets what was armed before. */
+		/* Mostly in this order, so that a step back meets timers armed before. */
 		switch (tw_rand(&r) % 8 ? i % 5 : tw_rand(&r) % 5) {
 		case 1:
 		case 4:
@@ -1674,7 +1674,7 @@ TEST_F_TIMEOUT(set, late_at_random, 600)
 					     TIMERWHEEL_ABS));
 			armed++;
 		}
-		/* Seldom: a look at the clock, too. */
+		/* Rarely: a call that reads the clock. */
 		while (!(tw_rand(&r) % 8) && dev_read(fd, &ev, 1) == 1) {
 			ASSERT_GT(armed, ev.key);
 			ASSERT_EQ(began[ev.key].deadline, ev.deadline);
@@ -1693,9 +1693,9 @@ TEST_F_TIMEOUT(set, late_at_random, 600)
 	close(fd);
 }
 
-/* --- and readers who ask are told --------------------------------------- */
+/* --- TIMERWHEEL_SETUP_CLOCK_SET: events when the clock is set ----------- */
 
-/* A non-blocking wheel on @clock that asks, with a ring of so many events (0: none) */
+/* A non-blocking wheel on @clock with CLOCK_SET and a ring of @ring events (0: none) */
 static int open_asking(__u32 clock, __u32 ring)
 {
 	struct timerwheel_setup setup = {
@@ -1710,7 +1710,7 @@ static int open_asking(__u32 clock, __u32 ring)
 	return ret;
 }
 
-/* Is it the event of a clock that was set, at @least or later, @overruns + 1 times? */
+/* Is it the event of a clock set to @least or later, @overruns + 1 times? */
 static bool is_set(const struct timerwheel_event *ev, __u64 least, __u64 overruns)
 {
 	return ev->flags == TIMERWHEEL_EVENT_CLOCK_SET && !ev->key && !ev->value && !ev->index &&
@@ -1718,7 +1718,7 @@ static bool is_set(const struct timerwheel_event *ev, __u64 least, __u64 overrun
 	       ev->fired <= tw_now(CLOCK_REALTIME) && ev->overruns == overruns;
 }
 
-/* Forwards: before the timer that is due because of it; once; poll knows */
+/* Set forward: the event comes once, before that of the timer that is due because of it; poll */
 TEST_F(set, told_forward)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
@@ -1748,7 +1748,7 @@ TEST_F(set, told_forward)
 	close(fd);
 }
 
-/* The same when the timer is due long before anybody looks */
+/* The same if the timer is due long before the first call or read */
 TEST_F(set, told_first)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
@@ -1780,7 +1780,7 @@ TEST_F(set, told_backward)
 	close(fd);
 }
 
-/* Those that nobody has read are one event, with the time of the last */
+/* If none was read, several changes are one event, with the time of the last */
 TEST_F(set, told_merged)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), i;
@@ -1800,7 +1800,7 @@ TEST_F(set, told_merged)
 	close(fd);
 }
 
-/* Who does not ask is not told, and on other clocks one cannot ask */
+/* Without CLOCK_SET there is no event; on other clocks SETUP with it is EINVAL */
 TEST_F(set, told_only_who_asks)
 {
 	static const __u32 other[] = {
@@ -1818,7 +1818,7 @@ TEST_F(set, told_only_who_asks)
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
-/* A buffer that cannot be written to: the event waits on */
+/* If the buffer cannot be written the event keeps waiting */
 TEST_F(set, told_after_fault)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
@@ -1855,7 +1855,7 @@ static void *poll_long(void *arg)
 	return NULL;
 }
 
-/* Readers that sleep are woken, though there is no timer */
+/* Readers that sleep are woken, even without a timer */
 TEST_F(set, told_asleep)
 {
 	struct asking a[2] = {
@@ -1912,7 +1912,7 @@ TEST_F(set, told_ahead)
 	close(fd);
 }
 
-/* Into the ring, ahead of the timer, as soon as there is room; monitors have a copy */
+/* The event enters the ring ahead of the timer's, once there is room; monitors get a copy */
 TEST_F(set, told_ring)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 2), mon, i;
@@ -1940,7 +1940,7 @@ TEST_F(set, told_ring)
 	EXPECT_EQ(TIMERWHEEL_RING_OVERFLOW, ring->flags);
 	EXPECT_TRUE(is_set(&in[0], self->real + 2 * HOUR, 0));
 	EXPECT_EQ(1, in[1].key);
-	/* no room: it waits, ahead of the other timer */
+	/* no room: the event waits ahead of the other timer's */
 	ASSERT_TRUE(set_clock(self->real + 3 * HOUR));
 	ASSERT_EQ(0, dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
 	__atomic_store_n(&ring->head, 1, __ATOMIC_RELEASE);
@@ -1952,7 +1952,7 @@ TEST_F(set, told_ring)
 	ASSERT_EQ(1, dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
 	EXPECT_EQ(2, in[1].key);
 	EXPECT_EQ(0, ring->flags);
-	/* nothing else in it and no timer: poll says so */
+	/* an empty ring and no due timer: poll lets the event in and reports it */
 	__atomic_store_n(&ring->head, 4, __ATOMIC_RELEASE);
 	EXPECT_EQ(0, dev_poll(fd, 0));
 	ASSERT_TRUE(set_clock(self->real));
@@ -1967,7 +1967,7 @@ TEST_F(set, told_ring)
 	close(fd);
 }
 
-/* poll knows of it at once, and does not wait until others have run */
+/* poll reports it at once, before any other task has run */
 TEST_F(set, told_poll)
 {
 	struct sched_param first = { .sched_priority = 1 };
@@ -1988,7 +1988,7 @@ TEST_F(set, told_poll)
 	close(fd);
 }
 
-/* A monitor has a copy, once it is read */
+/* A monitor gets a copy when the event is read */
 TEST_F(set, told_monitor)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), mon;
@@ -2012,14 +2012,14 @@ TEST_F(set, told_monitor)
 	close(fd);
 }
 
-/* Is a reader of @fd told who sleeps in poll when the clock is set? Once, and of nothing else */
+/* Does poll on @fd wake a sleeping task when the clock is set, with exactly one event? */
 static bool told_sleeper(int fd)
 {
 	struct asking a = { .fd = fd };
 	__u64 mono = tw_now(CLOCK_MONOTONIC);
 	pthread_t id;
 
-	/* what it was told of before */
+	/* take earlier events */
 	while (dev_read(fd, &a.ev, 1) == 1)
 		;
 	if (pthread_create(&id, NULL, poll_long, &a))
@@ -2030,7 +2030,7 @@ static bool told_sleeper(int fd)
 	       is_set(&a.ev, 0, 0) && dev_read(fd, &a.ev, 1) == -EAGAIN;
 }
 
-/* Who sleeps is told each time, whoever else asks, begins to, or does no more */
+/* A sleeping reader is woken each time, whichever other wheels with CLOCK_SET come and go */
 TEST_F(set, told_after_others)
 {
 	int fd[4], i;
@@ -2055,7 +2055,7 @@ TEST_F(set, told_after_others)
 	close(fd[0]);
 }
 
-/* With a ring a monitor is told who sleeps, though nobody calls and no timer fires */
+/* With a ring a task that sleeps on a monitor is woken, without a call and without a timer */
 TEST_F(set, told_monitor_asleep)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 8), mon;
@@ -2073,7 +2073,7 @@ TEST_F(set, told_monitor_asleep)
 	close(fd);
 }
 
-/* A reader that sleeps on a monitor is woken once it is read */
+/* A task that sleeps on a monitor is woken when the event is read */
 TEST_F(set, told_monitor_reader_asleep)
 {
 	struct timerwheel_monitor monitor = { .size = sizeof(monitor) };
@@ -2093,14 +2093,14 @@ TEST_F(set, told_monitor_reader_asleep)
 	for (i = 0; i < SOON && !__atomic_load_n(&a.ret, __ATOMIC_ACQUIRE); i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(1, a.ret);
-	/* That would wake it in any case. */
+	/* That would wake it anyway. */
 	close(fd);
 	ASSERT_EQ(0, pthread_join(id, NULL));
 	EXPECT_EQ(0, memcmp(&ev, &a.ev, sizeof(ev)));
 	close(a.fd);
 }
 
-/* Ahead of more timers than there is room for: nothing is written behind that */
+/* Ahead of more timers than the buffer has room for: nothing is written behind the buffer */
 TEST_F(set, told_in_a_short_read)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), i;
@@ -2119,7 +2119,7 @@ TEST_F(set, told_in_a_short_read)
 	close(fd);
 }
 
-/* Backwards, to before the deadline of a periodic timer that is due: it has no overruns */
+/* Set back to before the deadline of a periodic timer that is due: it has no overruns */
 TEST_F(set, backward_periodic)
 {
 	struct timerwheel_event ev;
@@ -2180,7 +2180,7 @@ TEST_F_TIMEOUT(set, told_and_closed, 300)
 	EXPECT_LT(0, told);
 }
 
-/* The other clocks do not care */
+/* Timers on the other clocks are not affected */
 TEST_F(set, other_clocks)
 {
 	static const struct {
@@ -2215,8 +2215,8 @@ TEST_F(set, other_clocks)
 
 /* What a child in another time namespace saw */
 struct report {
-	__u64 before, after;	/* its clock */
-	__u64 deadline;		/* what it asked for */
+	__u64 before, after;	/* times of its clock */
+	__u64 deadline;		/* that it chose */
 	int result;
 	struct timerwheel_info info;
 	struct timerwheel_entry ent[3];		/* by GET, LIST and DRAIN */
@@ -2225,13 +2225,13 @@ struct report {
 
 FIXTURE(namespace) {
 	int fd;			/* opened outside */
-	struct report *child;	/* shared with it */
+	struct report *child;	/* memory shared with the child */
 };
 
 FIXTURE_VARIANT(namespace) {
 	__u32 clock;
 	clockid_t id;
-	int shift;		/* its clock minus ours, in s */
+	int shift;		/* clock of the namespace minus ours, in s */
 	const char *offset;
 };
 
@@ -2283,7 +2283,7 @@ FIXTURE_TEARDOWN(namespace)
 /* What the child does */
 enum { ABSOLUTE, SEVERAL, LONGER, RELATIVE, PAST, ORIGIN, AGO, LOOK, READ, ARM, LAST };
 
-/* ADD with elements that are longer than the kernel knows */
+/* ADD with elements larger than the kernel's */
 static int add_longer(int fd, __u64 key, __u64 deadline)
 {
 	struct { struct timerwheel_add add; __u64 more; } elem = {
@@ -2294,7 +2294,7 @@ static int add_longer(int fd, __u64 key, __u64 deadline)
 	return tw_result1(ret, &elem.add.result);
 }
 
-/* The first of two that are armed in a call; the other one is an hour later */
+/* Arm @key and, in the same call, another timer an hour later */
 static int add_several(int fd, __u64 key, __u64 deadline)
 {
 	struct timerwheel_add add[] = {
@@ -2305,7 +2305,7 @@ static int add_several(int fd, __u64 key, __u64 deadline)
 	return dev_add(fd, add, 2) == 2 ? add[1].result : -EIO;
 }
 
-/* Let a child do it. False: it cannot be done here. */
+/* Run it in a child. Returns false if that is not possible here. */
 static bool in_namespace(FIXTURE_DATA(namespace) * self,
 			 const FIXTURE_VARIANT(namespace) * variant, int what)
 {
@@ -2366,7 +2366,7 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 	_exit(0);
 }
 
-/* A deadline of the child's clock is that */
+/* Check a deadline of the child's clock */
 static void asks(struct __test_metadata *_metadata, FIXTURE_DATA(namespace) * self,
 		 const FIXTURE_VARIANT(namespace) * variant, int what)
 {
@@ -2390,13 +2390,13 @@ TEST_F(namespace, absolute)
 	asks(_metadata, self, variant, ABSOLUTE);
 }
 
-/* Those of several timers in a call, too */
+/* The same for several timers in a call */
 TEST_F(namespace, absolute_several)
 {
 	asks(_metadata, self, variant, SEVERAL);
 }
 
-/* And those of elements that are longer than the kernel knows */
+/* The same for elements larger than the kernel's */
 TEST_F(namespace, absolute_longer)
 {
 	asks(_metadata, self, variant, LONGER);
@@ -2416,7 +2416,7 @@ TEST_F(namespace, relative)
 	EXPECT_GE(r->after, r->ev.fired);
 }
 
-/* A time that has passed on the caller's clock is due at once */
+/* A time in the past of the caller's clock is due at once */
 TEST_F(namespace, past)
 {
 	const struct report *r = self->child;
@@ -2440,7 +2440,7 @@ TEST_F(namespace, origin)
 	EXPECT_LE(r->before, r->ev.fired);
 }
 
-/* The largest time is that everywhere: no deadline is beyond it, on any clock */
+/* The largest time is the same everywhere: no deadline is beyond it, on any clock */
 TEST_F(namespace, last)
 {
 	__u64 ahead = variant->shift > 0 ? variant->shift * SEC : 0;
@@ -2455,7 +2455,7 @@ TEST_F(namespace, last)
 	EXPECT_LT(0, ent.left);
 }
 
-/* A negative delay is due at once, whatever the caller's clock says */
+/* A negative delay is due at once, whatever the time of the caller's clock */
 TEST_F(namespace, ago)
 {
 	const struct report *r = self->child;
@@ -2469,7 +2469,7 @@ TEST_F(namespace, ago)
 	EXPECT_LE(r->before, r->ev.fired);
 }
 
-/* GET, LIST, DRAIN and INFO tell the caller's time, whoever armed the timer */
+/* GET, LIST, DRAIN and INFO report times of the caller's clock, whoever armed the timer */
 TEST_F(namespace, look)
 {
 	__u64 deadline = tw_now(variant->id) + HOUR;
@@ -2489,7 +2489,7 @@ TEST_F(namespace, look)
 	EXPECT_GE(r->after, r->info.now);
 }
 
-/* An event is told in the reader's time, whoever armed the timer */
+/* Events have times of the reader's clock, whoever armed the timer */
 TEST_F(namespace, read)
 {
 	__u64 deadline = tw_now(variant->id) + 100 * MSEC;
@@ -2504,7 +2504,7 @@ TEST_F(namespace, read)
 	EXPECT_GE(r->after, r->ev.fired);
 }
 
-/* And the other way round: armed there, read here */
+/* The other way round: armed in the namespace, read outside */
 TEST_F(namespace, arm)
 {
 	const struct report *r = self->child;

@@ -2,9 +2,9 @@
 /*
  * Helpers shared by the timerwheel selftests.
  *
- * Every wrapper returns what the call returned, or -errno: never -1. The
- * *1() wrappers make a call with one element and return that element's result;
- * a call that itself failed gives TW_FAILED(errno), which no result can be.
+ * Every wrapper returns what the call returned, or -errno, never -1. The *1() wrappers make a call
+ * with one element and return that element's result. If the call itself failed they return
+ * TW_FAILED(errno), which is different from all results.
  *
  * No name here is one of the module's: calls that it has a function for begin with dev_.
  */
@@ -34,8 +34,8 @@
 #include <linux/timerwheel.h>
 
 /*
- * The harness has a handler that does not use its last argument, and compares
- * what it is given as it is: EXPECT_EQ(0, unsigned).
+ * The harness has a handler that does not use its last argument, and compares values without
+ * conversion: EXPECT_EQ(0, unsigned).
  */
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic push
@@ -67,7 +67,7 @@ static inline bool tw_wanted(const char *patterns, const struct __fixture_metada
 	return false;
 }
 
-/* Is any test of this variant (NULL: of a fixture without), or this test of any variant, wanted? */
+/* Is any test of this variant (NULL: of a fixture without variants), or this test, selected? */
 static inline bool tw_wants_variant(const char *patterns, const struct __fixture_metadata *f,
 				    const struct __fixture_variant_metadata *v)
 {
@@ -93,7 +93,7 @@ static inline bool tw_wants_test(const char *patterns, const struct __fixture_me
 	return false;
 }
 
-/* Take what is not wanted off the harness's lists. */
+/* Remove tests that are not selected from the harness's lists. */
 static inline void tw_select(const char *patterns)
 {
 	struct __fixture_variant_metadata *v, **vlink;
@@ -147,7 +147,7 @@ static inline void tw_select(const char *patterns)
 #define MINUTE	(60 * SEC)
 #define HOUR	(3600 * SEC)
 
-/* -errno of a call that failed. Other negative numbers are not what calls return. */
+/* -errno if a call failed (returned -1) */
 static inline int tw_err(int ret)
 {
 	if (ret < -1)
@@ -157,7 +157,7 @@ static inline int tw_err(int ret)
 
 /* --- Machine and time --------------------------------------------------- */
 
-/* Is this a guest with instruction-counted time? Then timing is repeatable. */
+/* Is this a guest with instruction-counted time? Then timing is reproducible. */
 static inline bool tw_icount(void)
 {
 	const char *s = getenv("TW_ICOUNT");
@@ -208,7 +208,7 @@ static inline __u64 tw_rand(__u64 *state)
 	return *state * 0x2545f4914f6cdd1dULL;
 }
 
-/* The seed of a random test: TW_SEED, or another one each time. Print it. */
+/* The seed of a random test: TW_SEED, or a new one each time. Prints it. */
 static inline __u64 tw_seed(void)
 {
 	const char *s = getenv("TW_SEED");
@@ -217,7 +217,7 @@ static inline __u64 tw_seed(void)
 	return seed ? seed : 1;
 }
 
-/* How many timers are many: a million, or TW_SCALE in the environment */
+/* Number of timers in tests of many: a million, or TW_SCALE in the environment */
 static inline int tw_scale(void)
 {
 	const char *s = getenv("TW_SCALE");
@@ -341,15 +341,15 @@ static inline bool tw_all_bytes(const void *p, int byte, size_t size)
 	return !size || (c[0] == byte && !memcmp(c, c + 1, size - 1));
 }
 
-/* Is it still as tw_poison() left it? */
+/* Is the memory still as tw_poison() left it? */
 static inline bool tw_poisoned(const void *p, size_t size)
 {
 	return tw_all_bytes(p, TW_POISON, size);
 }
 
 /*
- * Memory of @before + @after bytes with a page boundary in between, so that
- * what is behind it can be protected. Never freed: each test is a process.
+ * Memory of @before + @after bytes with a page boundary in between, so that the second part can be
+ * protected. Never freed: each test is a process.
  */
 static inline void *tw_boundary(size_t before, size_t after)
 {
@@ -363,7 +363,7 @@ static inline void *tw_boundary(size_t before, size_t after)
 	return p + len - before;
 }
 
-/* Memory of @size bytes that ends where a page begins that cannot be touched */
+/* Memory of @size bytes, followed by an inaccessible page */
 static inline void *tw_fence(size_t size)
 {
 	char *p = tw_boundary(size, 1);
@@ -429,8 +429,8 @@ static inline int tw_stats(int fd, struct timerwheel_stats *stats)
 }
 
 /*
- * What the user has of the cap when the @n wheels @fd are all that is open: closed ones are freed a
- * moment later. ~0: that is not so.
+ * What is charged to the user, once only the @n wheels @fd are charged: closed ones are freed a
+ * moment later. ~0: others stay charged.
  */
 static inline __u64 tw_memory_of(const int *fd, int n)
 {
@@ -459,14 +459,14 @@ static inline __u64 tw_memory_alone(int fd)
 	return tw_memory_of(&fd, 1);
 }
 
-/* Promise 3 in numbers: each arming ended in exactly one way, or not yet */
+/* Do the counters balance? Each arming has ended in exactly one way, or not yet. */
 static inline bool tw_balanced(const struct timerwheel_stats *s)
 {
 	return s->armed + s->rearmed == s->delivered + s->removed + s->replaced +
 					s->drained + s->pending + s->due;
 }
 
-/* @flags: 0 or TIMERWHEEL_ABS. Returns how many timers fell due, or -errno. */
+/* @flags: 0 or TIMERWHEEL_ABS. Returns the number of timers that fell due, or -errno. */
 static inline __s64 tw_advance(int fd, __u32 flags, __u64 time)
 {
 	struct timerwheel_advance adv = {
@@ -513,7 +513,7 @@ static inline int dev_get(int fd, struct timerwheel_entry *ent, __u32 n)
 	return tw_batch(fd, TIMERWHEEL_IOC_GET, 0, ent, sizeof(*ent), n, NULL);
 }
 
-/* @flags: 0 or TIMERWHEEL_DRAIN_CLOSE. What is not returned stays poisoned. */
+/* @flags: 0 or TIMERWHEEL_DRAIN_CLOSE. Elements that are not returned stay poisoned. */
 static inline int tw_drain(int fd, __u32 flags, struct timerwheel_entry *ent, __u32 n)
 {
 	tw_poison(ent, n * sizeof(*ent));
@@ -627,7 +627,7 @@ static inline int tw_get1(int fd, __u64 key, struct timerwheel_entry *ent)
 
 /* --- Events ------------------------------------------------------------- */
 
-/* POLLIN etc. within @ms, 0: none came, or -errno */
+/* Wait up to @ms. Returns POLLIN etc., 0 if nothing came, or -errno. */
 static inline int dev_poll(int fd, int ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -637,8 +637,8 @@ static inline int dev_poll(int fd, int ms)
 }
 
 /*
- * One read of up to @n events. Returns how many came, or -errno; -EPROTO when
- * it was not a whole number or something was written behind the last.
+ * One read of up to @n events. Returns how many came, or -errno; -EPROTO if read() returned a part
+ * of an event, or wrote behind the last one.
  */
 static inline int dev_read(int fd, struct timerwheel_event *ev, size_t n)
 {
@@ -656,8 +656,8 @@ static inline int dev_read(int fd, struct timerwheel_event *ev, size_t n)
 }
 
 /*
- * Read until @n events are there or none comes for @ms, on a descriptor that
- * does not block. Returns how many came, or -errno.
+ * Read until @n events have come or none comes for @ms; the descriptor is non-blocking. Returns how
+ * many came, or -errno.
  */
 static inline int tw_read_all(int fd, struct timerwheel_event *ev, size_t n, int ms)
 {
@@ -689,8 +689,8 @@ static inline int tw_set_realtime(__u64 ns)
 }
 
 /*
- * SIGALRM every @us, 0: no more. Less often where the kernel is slow: there is time for some
- * calls between two of them, or nothing would go on.
+ * Send SIGALRM every @us; 0: stop. It is sent less often if the kernel is slow, so that some calls
+ * can be made between two signals.
  */
 static inline int tw_storm(int us)
 {

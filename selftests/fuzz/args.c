@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What calls are given: arguments and arrays, most of them right, some of them mangled. */
+/* Arguments and arrays for the calls: most of them valid, some of them mangled. */
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "fuzz.h"
 
-/* --- Single words ------------------------------------------------------------ */
+/* --- Single values ----------------------------------------------------------- */
 
 static const __u32 odd_words[] = {
 	0, 1, 2, 7, 8, 16, 31, 32, 33, 47, 48, 64, 128, 0x80000000, 0x7fffffff, 0xffffffff,
@@ -33,7 +33,7 @@ __u64 choose_key(__u64 *r)
 	}
 }
 
-/* A value tells to which key it belongs; its tag is for MATCH. */
+/* A timer's value identifies its key; the tag is for MATCH. */
 __u64 value_of(__u64 key, unsigned int tag)
 {
 	__u64 state = key;
@@ -46,7 +46,7 @@ bool value_fits(__u64 key, __u64 value)
 	return value_of(key, value) == value;
 }
 
-/* A span of time: mostly some ticks, so that things happen. */
+/* A span of time: mostly a few ticks, so that timers fall due. */
 __u64 choose_time(const struct view *view, __u64 *r)
 {
 	static const __u64 odd[] = {
@@ -70,7 +70,7 @@ __u64 choose_time(const struct view *view, __u64 *r)
 	}
 }
 
-/* A deadline, or a time to ADVANCE to: relative, or absolute as @flags says. */
+/* A deadline, or a time to ADVANCE to: relative, or absolute if @flags says so. */
 static __u64 choose_when(const struct view *view, __u32 flags, __u64 *r)
 {
 	__u64 time = choose_time(view, r);
@@ -181,7 +181,7 @@ bool elem_tail_set(const struct io *io, unsigned int i, size_t room)
 		      least((i + 1) * io->elem, room));
 }
 
-/* Of these the kernel reads the unknown part; of others it only writes it. */
+/* Elements whose unknown part the kernel reads; in others it only writes it. */
 static bool elem_is_read(unsigned int op)
 {
 	return op == OP_ADD || op == OP_MOVE || op == OP_REMOVE;
@@ -281,9 +281,9 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 					       48 + rnd_to(r, 507) * 8;
 	if (!mangle)
 		return;
-	/* Any word of it, except the size. */
+	/* Any field, except the size. */
 	((__u32 *)s)[1 + rnd_to(r, sizeof(*s) / 4 - 1)] = odd_word(r);
-	/* Events in a ring are not what the models know: selftests/ring.c. */
+	/* The models have no event ring; selftests/ring.c tests it. */
 	if (s->ring <= TIMERWHEEL_RING_MAX)
 		s->ring = 0;
 	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
@@ -310,7 +310,7 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 	return s->flags & TIMERWHEEL_SETUP_ALARM ? alarm_errors : 0;
 }
 
-/* Elements smaller than those of today are none; larger ones are, up to a page. */
+/* Elements smaller than today's are invalid; larger ones are valid, up to a page. */
 static __u32 choose_elem_size(const struct io *io, __u64 *r)
 {
 	switch (rnd_to(r, 6)) {
@@ -329,7 +329,7 @@ static __u32 choose_elem_size(const struct io *io, __u64 *r)
 	}
 }
 
-/* How the array is laid out: as the call says, unless that is nonsense or takes too much room. */
+/* Lay the array out as the call says, unless that is nonsense or takes too much room. */
 static void lay_out(struct io *io, unsigned int n)
 {
 	struct timerwheel_batch *b = &io->batch;
@@ -359,7 +359,7 @@ static void make_size(struct io *io, bool mangle, __u64 *r)
 	case 2:
 		io->size = io->known + rnd_to(r, 9) - 4;
 		break;
-	default:	/* larger, mostly with zeros in what is not known */
+	default:	/* larger, mostly with zeros in the unknown part */
 		io->size = io->known + 8 * (1 + rnd_to(r, 20));
 	}
 }
@@ -413,7 +413,7 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 			b->elem_size = choose_elem_size(io, r);
 		if (call->mangle & MANGLE_CURSOR)
 			b->cursor = odd_word(r);
-		/* A count beyond the array is only for calls that must fail. */
+		/* A count beyond the array is only used in calls that must fail. */
 		if (b->count > n && b->count <= TIMERWHEEL_BATCH_MAX)
 			n = b->count;
 		lay_out(io, n);
@@ -443,7 +443,7 @@ unsigned int args_errors(const struct io *io, unsigned int op)
 	const struct timerwheel_batch *b = &io->batch;
 	unsigned int errors = 0;
 
-	if (at->flips)		/* nothing is certain: all of these, or none */
+	if (at->flips)		/* any of these errors, or none */
 		return MAY_EFAULT | MAY_EINVAL | MAY_E2BIG;
 	if (at->rd < 4)
 		return MAY_EFAULT;
@@ -481,7 +481,7 @@ unsigned int args_errors(const struct io *io, unsigned int op)
 	return errors;
 }
 
-/* Memory for a read of call->count events and a bit, in elems_at; poisoned. */
+/* Memory for a read of call->count events and some bytes, in elems_at; poisoned. */
 void args_read(struct worker *w, const struct call *call, const struct view *view)
 {
 	struct io *io = &w->io;
@@ -517,14 +517,14 @@ unsigned int error_bit(int err)
 	case EOPNOTSUPP:
 		return MAY_EOPNOTSUPP;
 	case ENOMEM:
-	case EDQUOT:	/* the administrator's word for the same */
+	case EDQUOT:	/* the same by the administrator's limit */
 		return MAY_ENOMEM;
 	default:
 		return 0;
 	}
 }
 
-/* Is the argument's memory, and the array's, as io says it must be? */
+/* Do the argument and the array hold what io says they must? */
 bool args_kept(struct worker *w)
 {
 	struct io *io = &w->io;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which code of the module a thread's calls reached. Needs a kernel with KCOV and the module
- * built with it (KCOV_INSTRUMENT=y); without, all functions do nothing.
+ * The code of the module that a thread's calls reached. Needs a kernel with KCOV, and the module
+ * built with it (KCOV_INSTRUMENT=y). Without them all functions do nothing.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __u8 all[COVER_BITS / 8];
 static unsigned int total;
 
-/* Where the module's code begins, 0: we cannot tell. */
+/* Where the module's code begins; 0: unknown. */
 static unsigned long text_start(void)
 {
 	unsigned long start = 0;
@@ -99,7 +99,7 @@ bool cover_end(struct cover *cover)
 	if (!cover->area)
 		return false;
 	n = __atomic_load_n(&cover->area[0], __ATOMIC_RELAXED);
-	/* What we do from here on is not to be traced over it; it is user space anyway. */
+	/* From here on nothing must be traced over it. (User space is not traced anyway.) */
 	for (i = 1; i <= n && i < AREA_WORDS; i++) {
 		pc = cover->area[i] - text;
 		if (pc >= COVER_BITS)

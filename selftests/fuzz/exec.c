@@ -43,7 +43,7 @@ int exec_ioctl(struct worker *w, int fd, unsigned long cmd, void *arg)
 void ring_open(struct worker *w)
 {
 	w->ring = malloc(sizeof(*w->ring));
-	/* Not every kernel has it, or allows it. */
+	/* Not every kernel has io_uring, or allows it. */
 	if (w->ring && io_uring_queue_init(4, w->ring, 0)) {
 		free(w->ring);
 		w->ring = NULL;
@@ -73,7 +73,7 @@ static ssize_t ring_read(struct io_uring *ring, int fd, char *p, size_t len)
 	if (io_uring_submit(ring) != 1)
 		return -EIO;
 	err = io_uring_wait_cqe_timeout(ring, &cqe, &soon);
-	/* A descriptor that blocks: take the request back, and wait for both answers. */
+	/* The descriptor blocks: cancel the request and wait for both completions. */
 	while (!done || !cancelled) {
 		if (err && cancelled) {
 			sqe = io_uring_get_sqe(ring);
@@ -198,7 +198,7 @@ static int ready_dup(int fd)
 	return ret;
 }
 
-/* Send it through a socket, ask what arrives. */
+/* Send the descriptor through a socket, poll what arrives. */
 static int ready_scm(int fd)
 {
 	union {
@@ -307,9 +307,9 @@ static void bad_ioctl(struct worker *w, int fd, __u64 *r)
 }
 
 /*
- * Map any part of the deadline table, or none: what is asked for tells what must come. (The
- * memory for a private copy may be missing before the module is asked.) @capacity: of the wheel,
- * 0: that is not known.
+ * Map any part of the deadline table, or nothing valid; the arguments decide which result is
+ * right. (A private mapping may also fail for lack of memory, before the module is called.)
+ * @capacity: of the wheel; 0: unknown.
  */
 static void any_mmap(struct worker *w, int fd, __u32 capacity, __u64 *r)
 {
@@ -337,7 +337,7 @@ static void any_mmap(struct worker *w, int fd, __u32 capacity, __u64 *r)
 	}
 	if (fixed) {
 		kind = MAP_SHARED | MAP_FIXED;
-		/* Of our own pages: what lies behind them, our stack too, would be gone. */
+		/* MAP_FIXED only over our own pages: anything else there would be lost. */
 		len = !odd ? page : len > 1 ? 1 + len % (2 * page) : len;
 	}
 	cover_begin(&w->cover);
@@ -354,7 +354,7 @@ static void any_mmap(struct worker *w, int fd, __u32 capacity, __u64 *r)
 	} else if (must && capacity) {
 		wrong(w, "mmap of %#zx at %#llx: %s", len, offset, strerror(errno));
 	} else if (errno != EINVAL && !(odd && errno == EOVERFLOW) &&
-		   /* several threads: one of them changes the cap */
+		   /* several threads: one of them changes the limit */
 		   !(!capacity && errno == EDQUOT) &&
 		   !((odd || private) && errno == ENOMEM)) {
 		wrong(w, "mmap of %#zx at %#llx: %s, not EINVAL", len, offset, strerror(errno));
@@ -362,7 +362,7 @@ static void any_mmap(struct worker *w, int fd, __u32 capacity, __u64 *r)
 	munmap(own, 4 * page);
 }
 
-/* Store a word in the deadline table. False: there is none. */
+/* Store to an entry of the deadline table. Returns false if there is none. */
 bool exec_touch(int fd, __u32 index, __u64 word)
 {
 	size_t page = getpagesize(), at = index * sizeof(word);
@@ -374,7 +374,7 @@ bool exec_touch(int fd, __u32 index, __u64 word)
 		 TIMERWHEEL_MMAP_DEADLINES + at / page * page);
 	if (p == MAP_FAILED)
 		return false;
-	/* Where there is no word that is an error of write(), and not the end of this process. */
+	/* By write(): if there is no entry it fails, instead of SIGBUS that ends this process. */
 	memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	if (memory >= 0)
 		done = pwrite(memory, &word, sizeof(word), (uintptr_t)(p + at % page)) ==
@@ -404,7 +404,7 @@ static void bad_offset(struct worker *w, unsigned int op, int fd, __u64 *r)
 		wrong(w, "%s returned %zd, errno %d", op_names[op], ret, ret < 0 ? errno : 0);
 }
 
-/* SIGIO on or off; who gets it ignores it. */
+/* Switch SIGIO on or off; it is ignored. */
 static void set_async(struct worker *w, int fd, __u64 *r)
 {
 	int flags = fcntl(fd, F_GETFL);

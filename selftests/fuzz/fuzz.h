@@ -2,16 +2,16 @@
 /*
  * abi_fuzz: structured random calls on the device; what its files share.
  *
- *   main.c      arguments, the tests, their KTAP lines
- *   program.c   programs: short lists of calls; made, mutated, printed, read
+ *   main.c      options, the tests, KTAP output
+ *   program.c   programs: short lists of calls; creates, mutates, prints and reads them
  *   args.c      turns a call into an argument and an array, mangled or not
- *   memory.c    where these are put: good, half-mapped, read-only, flipping memory
- *   cover.c     which code a call reached (KCOV)
+ *   memory.c    memory for these: valid, half-mapped, read-only, or changing
+ *   cover.c     the code that a call reached (KCOV)
  *   exec.c      makes the calls
- *   worker.c    a thread that fuzzes: its corpus, its digest, its complaints
+ *   worker.c    a fuzzing thread: its corpus, digest and failure reports
  *   model.c     what a wheel with the MANUAL clock must do
- *   single.c    one thread: each call compared with the model
- *   threads.c   several: what holds whatever the others do
+ *   single.c    one thread: each call is compared with the model
+ *   threads.c   several threads: invariants that hold whatever the others do
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -31,7 +31,7 @@
 #define HOUR	(3600 * SEC)
 #define POISON	0xA5
 
-/* --- Random numbers (splitmix64: any state is good) ------------------------ */
+/* --- Random numbers (splitmix64: any state is valid) ----------------------- */
 
 static inline __u64 rnd(__u64 *state)
 {
@@ -56,7 +56,7 @@ static inline bool one_in(__u64 *state, unsigned int n)
 /* --- Programs --------------------------------------------------------------- */
 
 enum op {
-	/* On the argument of an ioctl, in the order of their numbers. */
+	/* Calls with an ioctl's argument, in the order of the ioctl numbers. */
 	OP_INFO, OP_SETUP, OP_ADD, OP_MOVE, OP_REMOVE, OP_DRAIN, OP_GET, OP_LIST, OP_STATS,
 	OP_ADVANCE,
 	OP_BAD_IOCTL,
@@ -76,13 +76,13 @@ enum op {
 #define MANGLE_FIELDS		32
 #define MANGLE_BITS		6
 
-/* Where memory lies: struct call.place. */
+/* Kinds of memory: struct call.place. */
 enum place {
-	PLACE_PLAIN,		/* good memory */
+	PLACE_PLAIN,		/* valid memory */
 	PLACE_ODD,		/* ... not aligned */
 	PLACE_EDGE,		/* ... right before a page that is not mapped */
 	PLACE_CUT,		/* only the first @cut bytes are before that page */
-	PLACE_READ_ONLY,	/* all but the first @cut bytes can only be read */
+	PLACE_READ_ONLY,	/* all bytes except the first @cut are read-only */
 	PLACE_NULL,
 	PLACE_KERNEL,
 	PLACE_WRAP,		/* wraps around the address space, or nearly */
@@ -93,15 +93,15 @@ enum place {
 /**
  * struct call - one call of a program
  * @op: enum op
- * @wheel: which wheel, where there are several
- * @place: where the argument (or what is read) is put
- * @elems: where the array is put
- * @cold: its pages must be faulted in: 1 the argument's, 2 the array's
+ * @wheel: which wheel, if there are several
+ * @place: place of the argument (or of the read buffer)
+ * @elems: place of the array
+ * @cold: make pages fault: 1 those of the argument, 2 those of the array
  * @mangle: what is wrong with it
  * @cut: for @place
  * @elems_cut: for @elems
- * @count: elements, or events
- * @seed: all that is not said above is drawn from this
+ * @count: number of elements, or of events
+ * @seed: determines everything else
  */
 struct call {
 	__u8 op;
@@ -120,8 +120,8 @@ struct call {
 
 /**
  * struct program - calls on a new wheel (or on those that all threads share)
- * @seed: the settings of its wheel
- * @n: how many
+ * @seed: determines the settings of its wheel
+ * @n: number of calls
  * @call: the calls
  */
 struct program {
@@ -144,12 +144,12 @@ bool program_read(struct program *p, const char *path);
 #define ELEM_ROOM	((size_t)ELEMS_MAX * 64)
 
 /**
- * struct arena - memory that is seen in several ways
- * @plain: a view that can be written, followed by a page that is not mapped
- * @edge: another, whose last READ_ONLY bytes can only be read
- * @alias: and one that is always good
- * @size: of all that
- * @flip: memory that another thread plays with, or NULL
+ * struct arena - memory that is mapped several times
+ * @plain: a writable mapping, followed by an unmapped page
+ * @edge: a mapping whose last READ_ONLY bytes are read-only
+ * @alias: a mapping that is always valid
+ * @size: size of each
+ * @flip: memory that another thread maps, protects and unmaps, or NULL
  */
 struct arena {
 	char *plain;
@@ -165,11 +165,11 @@ struct arena {
 /**
  * struct spot - a place for an argument
  * @p: the address to give to a call
- * @alias: where we see it, NULL: nowhere
- * @len: how much memory is there for us
- * @rw: so many bytes can be read and written by a call, from @p on
- * @rd: so many can be read
- * @flips: that may be different at any time
+ * @alias: where the test can access the same memory; NULL: it cannot
+ * @len: length of that
+ * @rw: how many bytes from @p on a call can read and write
+ * @rd: how many it can read
+ * @flips: these numbers may change at any time
  */
 struct spot {
 	char *p;
@@ -185,9 +185,9 @@ void arena_free(struct arena *arena);
 void spot_choose(const struct arena *arena, unsigned int place, unsigned int cut, bool cold,
 		 size_t len, struct spot *spot);
 void spot_fill(const struct spot *spot, const void *from, size_t len);
-/* What is there beyond @from, or NULL if all is as it should be. */
+/* Returns what is wrong with the memory of a spot, or NULL. */
 const char *spot_differs(const struct spot *spot, const void *want, size_t len);
-/* Play with the flip memory once. */
+/* Change the mapping of the flip memory once. */
 void arena_flip(const struct arena *arena, __u64 *random);
 
 /* --- Arguments ------------------------------------------------------------------ */
@@ -197,12 +197,12 @@ void arena_flip(const struct arena *arena, __u64 *random);
 #define ARG_ROOM	(65536 + ARG_MORE)	/* with the largest pages that there are */
 
 /**
- * struct view - what one knows of a wheel when a call is made up
+ * struct view - what is known of a wheel when a call is made up
  * @now: its time
  * @tick: its tick
- * @cursor: what LIST said last
+ * @cursor: the cursor that LIST returned last
  * @clocks: SETUP may ask for any clock, not just MANUAL
- * @clean: all memory is good: who counts must see each result
+ * @clean: use only valid memory, because the results are counted
  */
 struct view {
 	__u64 now;
@@ -213,18 +213,18 @@ struct view {
 };
 
 /**
- * struct io - a call made ready
- * @cmd: the ioctl's number
+ * struct io - a prepared call
+ * @cmd: the ioctl number
  * @at: where the argument is
  * @elems_at: where the array is
  * @size: the size that the argument claims
- * @known: the size it has today
+ * @known: its size in today's interface
  * @arg_len: bytes of @arg in use
- * @elem: size of an element in the array, 0: not a call on one
- * @elem_known: the size it has today, never more than @elem
+ * @elem: size of an element of the array; 0: the call has no array
+ * @elem_known: its size in today's interface, never more than @elem
  * @elems_len: bytes of @elems in use
- * @arg: what it holds; in the end: what it must hold
- * @elems: and the array
+ * @arg: contents of the argument; after the call: what it must contain
+ * @elems: the same for the array
  */
 struct io {
 	unsigned long cmd;
@@ -250,7 +250,7 @@ struct io {
 	};
 };
 
-/** union elem - an element, as much of it as is known */
+/** union elem - the known part of an element */
 union elem {
 	struct timerwheel_add add;
 	struct timerwheel_move move;
@@ -258,7 +258,7 @@ union elem {
 	struct timerwheel_entry entry;
 };
 
-/* Errors that a call as a whole may fail with: bits. */
+/* Bits for the errors that a call may fail with as a whole. */
 #define MAY_EINVAL	1
 #define MAY_E2BIG	2
 #define MAY_EFAULT	4
@@ -278,21 +278,21 @@ bool move_invalid(const struct timerwheel_move *move);
 bool remove_invalid(const struct timerwheel_remove *rem);
 bool get_invalid(const struct timerwheel_entry *entry);
 unsigned int setup_errors(const struct timerwheel_setup *setup);
-/* What SETUP with TIMERWHEEL_SETUP_ALARM fails with here: a bit, or 0. */
+/* The error of SETUP with TIMERWHEEL_SETUP_ALARM on this machine: a bit, or 0. */
 extern unsigned int alarm_errors;
 unsigned int error_bit(int err);
 
 __u64 choose_key(__u64 *r);
 __u64 choose_time(const struct view *view, __u64 *r);
-/* Element @i of the array, which may lie anywhere; from there and back. */
+/* Copy element @i, which may be unaligned, from the array and back. */
 void elem_get(const struct io *io, unsigned int i, union elem *elem);
 void elem_put(struct io *io, unsigned int i, const union elem *elem);
 /* The unknown part of element @i: from here on it must be zero. */
 void elem_zero_tail(struct io *io, unsigned int i);
-/* Is something set in it, as far as it lies within @room bytes? */
+/* Is something set in that part, as far as it lies within @room bytes? */
 bool elem_tail_set(const struct io *io, unsigned int i, size_t room);
 void args_ioctl(struct worker *w, const struct call *call, const struct view *view);
-/* Which errors the memory and the fields give reason for; 0: it may not fail for these. */
+/* The errors that the memory and the fields justify; 0: none. */
 unsigned int args_errors(const struct io *io, unsigned int op);
 void args_read(struct worker *w, const struct call *call, const struct view *view);
 bool args_kept(struct worker *w);
@@ -302,12 +302,12 @@ bool args_kept(struct worker *w);
 #define COVER_BITS	262144
 
 /**
- * struct cover - what one thread reached
- * @area: KCOV's, NULL: there is none
- * @fd: its descriptor
+ * struct cover - the code that one thread reached
+ * @area: memory of KCOV; NULL: there is no KCOV
+ * @fd: descriptor of KCOV
  * @pcs: a bit for each byte of the module's code
  * @edges: a bit for each hash of two places reached one after the other
- * @reached: how many places
+ * @reached: number of places
  */
 struct cover {
 	unsigned long *area;
@@ -319,7 +319,7 @@ struct cover {
 
 extern bool cover_wanted;
 
-/* In the thread itself. Without KCOV all of this does nothing. */
+/* To be called in the thread itself. Without KCOV these functions do nothing. */
 void cover_open(struct cover *cover);
 void cover_close(struct cover *cover);
 void cover_begin(struct cover *cover);
@@ -333,23 +333,23 @@ unsigned int cover_total(void);
 #define RECENT_CALLS	8
 
 /**
- * struct worker - a thread, or the only one
- * @number: which one
- * @random: where all its decisions come from
+ * struct worker - a fuzzing thread
+ * @number: its number
+ * @random: state of the generator that makes all its decisions
  * @arena: for arguments
  * @elems_arena: for arrays and what is read
  * @io: the call at hand
  * @cover: what it reached
- * @ring: its io_uring, NULL: none
- * @corpus: programs that reached something new
- * @in_corpus: how many
- * @fresh: the program at hand did
+ * @ring: its io_uring; NULL: none
+ * @corpus: programs that reached new code
+ * @in_corpus: number of programs in it
+ * @fresh: the program at hand reached new code
  * @program: the program at hand
  * @at: its call at hand
  * @calls: calls made
  * @programs: programs run
- * @digest: of all calls and their results
- * @failed: something is wrong and has been said
+ * @digest: hash of all calls and their results
+ * @failed: something was wrong and has been reported
  */
 struct worker {
 	unsigned int number;
@@ -372,11 +372,11 @@ struct worker {
 
 void worker_init(struct worker *w, unsigned int number, __u64 seed, bool threads);
 void worker_free(struct worker *w);
-/* Choose the next program, keep the last one if it was good. */
+/* Choose the next program; keep the last one if it reached new code. */
 void worker_next(struct worker *w, bool threads);
 void worker_keep(struct worker *w);
 void digest(struct worker *w, const void *data, size_t len);
-/* Say what is wrong, with the program and how to repeat it. */
+/* Report what is wrong, with the program and how to repeat it. */
 __attribute__((format(printf, 2, 3)))
 void wrong(struct worker *w, const char *format, ...);
 
@@ -386,12 +386,12 @@ void wrong(struct worker *w, const char *format, ...);
 int dev_open(int flags);
 int exec_ioctl(struct worker *w, int fd, unsigned long cmd, void *arg);
 ssize_t exec_read(struct worker *w, const struct call *call, int fd);
-/* A call whose answer is always the same; says so if it is another. */
+/* A call whose answer is always the same; a different one is reported. */
 void exec_other(struct worker *w, const struct call *call, int fd, __u32 capacity);
 bool exec_touch(int fd, __u32 index, __u64 word);
 /* A descriptor's answer to POLL, EPOLL, SELECT, DUP, SCM: 1 readable, 0 not, -errno. */
 int exec_ready(const struct call *call, int fd);
-/* What fdinfo says of pending and due. Returns 0 or -errno. */
+/* Read pending and due from fdinfo. Returns 0 or -errno. */
 int exec_fdinfo(int fd, __u64 *pending, __u64 *due);
 void ring_open(struct worker *w);
 void ring_close(struct worker *w);
@@ -402,8 +402,8 @@ bool op_is_read(unsigned int op);
 
 /**
  * struct limits - when to stop
- * @until: CLOCK_MONOTONIC, ns; 0: never
- * @programs: so many programs; 0: any number
+ * @until: time of CLOCK_MONOTONIC, in ns; 0: no limit
+ * @programs: number of programs; 0: no limit
  */
 struct limits {
 	__u64 until;

@@ -14,23 +14,23 @@
 
 #define SECONDS		20
 #define THREADS_MAX	64
-#define REPEATED	150	/* programs run twice */
+#define REPEATED	150	/* number of programs that are run twice */
 
 static const char usage[] =
 "usage: abi_fuzz [OPTION]...\n"
 "Make structured random calls on /dev/timerwheel and check what they do.\n"
 "\n"
-"  --seconds N     how long (20; TW_FUZZ_SECONDS in the environment is the same)\n"
-"  --seed N        what all decisions are drawn from (another one each time)\n"
-"  --threads N     threads of the second part (as many as CPUs, at least 2)\n"
-"  --programs N    not for a time, but so many programs of each thread\n"
-"  --unguided      do as if there were no KCOV. With KCOV, programs are made from\n"
-"                  those that reached new code, so what is reached decides, too\n"
-"  --program FILE  only these calls, in one thread: lines that a failure printed\n"
-"  --help          print this\n"
+"  --seconds N     run for N seconds (20; or TW_FUZZ_SECONDS in the environment)\n"
+"  --seed N        seed of all random decisions (default: a new one each time)\n"
+"  --threads N     threads of the second part (default: one per CPU, at least 2)\n"
+"  --programs N    run N programs in each thread, instead of for a time\n"
+"  --unguided      do not use KCOV. With KCOV, programs are derived from those\n"
+"                  that reached new code, so the seed alone does not decide\n"
+"  --program FILE  run only these calls, in one thread: lines printed by a failure\n"
+"  --help          print this help\n"
 "\n"
-"With the same seed, and unguided, each thread makes the same calls again; one\n"
-"thread also gets the same results.\n";
+"With the same seed, and unguided, each thread makes the same calls again. A\n"
+"single thread also gets the same results.\n";
 
 static struct {
 	unsigned int seconds;
@@ -99,7 +99,7 @@ static void read_options(int argc, char **argv)
 		}
 	}
 	if (optind < argc || !options.threads || options.threads > THREADS_MAX) {
-		fputs("abi_fuzz: one argument too many, or no or too many threads; see --help\n",
+		fputs("abi_fuzz: too many arguments, or a bad number of threads; see --help\n",
 		      stderr);
 		exit(KSFT_FAIL);
 	}
@@ -214,14 +214,14 @@ static void test_program(void)
 	struct worker *w = new_worker(0, fuzz_seed, false);
 
 	if (!program_read(&program, options.program))
-		ksft_exit_fail_msg("%s: cannot be read, or there is no call in it\n",
+		ksft_exit_fail_msg("%s: cannot be read, or contains no call\n",
 				   options.program);
 	ksft_test_result(single_run(w, NULL, &program), "%u calls of %s\n", program.n,
 			 options.program);
 	free_worker(w);
 }
 
-/* May a wheel wake the machine here? Nobody changes that meanwhile. */
+/* May a wheel wake this machine? The answer does not change during the test. */
 static void try_alarm(int fd)
 {
 	struct timerwheel_setup setup = {
@@ -242,7 +242,7 @@ int main(int argc, char **argv)
 
 	read_options(argc, argv);
 	setlinebuf(stdout);
-	/* Calls switch O_ASYNC on. */
+	/* Some calls switch O_ASYNC on. */
 	signal(SIGIO, SIG_IGN);
 	ksft_print_header();
 	ksft_set_plan(options.program ? 1 : 3);

@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 
-/* Bytes before and behind an argument that no call may touch. */
+/* Number of bytes before and behind an argument that no call may write. */
 #define MARGIN	64
 
 static char *map(void *at, size_t size, int prot, int flags, int fd, off_t offset)
@@ -97,8 +97,8 @@ static char *address(unsigned int place, unsigned int cut, size_t len)
  * spot_choose - find a place
  * @arena: where
  * @place: enum place
- * @cut: for those that are in part good
- * @cold: let its pages be faulted in again (what is in them stays)
+ * @cut: for places that are valid in part
+ * @cold: make its pages fault again (they keep their contents)
  * @len: bytes
  * @spot: is filled in
  */
@@ -155,7 +155,7 @@ static size_t margin_after(const struct spot *spot, size_t len)
 	return spot->len < len + MARGIN ? spot->len - len : MARGIN;
 }
 
-/* Put @len bytes there, as far as they fit, between poison. */
+/* Put @len bytes there, as far as they fit, with poison before and behind them. */
 void spot_fill(const struct spot *spot, const void *from, size_t len)
 {
 	struct iovec local = { .iov_base = (void *)from, .iov_len = len };
@@ -205,7 +205,7 @@ void arena_flip(const struct arena *arena, __u64 *random)
 	const int prots[] = { PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE };
 	int prot = prots[rnd_to(random, ARRAY_LEN(prots))];
 
-	/* Nobody else maps anything meanwhile: see threads.c. */
+	/* No other thread maps anything meanwhile: see threads.c. */
 	switch (rnd_to(random, 4)) {
 	case 0:
 		munmap(p, n * page);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a wheel with the MANUAL clock must do: see uapi/linux/timerwheel.h, and nothing else. */
+/* What a wheel with the MANUAL clock must do, written from uapi/linux/timerwheel.h alone. */
 #include <stdlib.h>
 
 #include "model.h"
@@ -284,7 +284,7 @@ unsigned int model_advance(struct model *m, __u64 to)
 	return unsure;
 }
 
-/* A timer without slack has one time only at which it fired. */
+/* A timer without slack fires at exactly one time. */
 static bool fired_then(const struct model *m, const struct mtimer *t, __u64 fired)
 {
 	if (t->fired_lo == t->fired_hi)
@@ -292,7 +292,7 @@ static bool fired_then(const struct model *m, const struct mtimer *t, __u64 fire
 	return fired >= t->fired_lo && fired <= t->fired_hi && !(fired % m->setup.tick);
 }
 
-/* Of those that wait all fired then or later. */
+/* All events that still wait fired then or later. */
 static bool is_next(struct model *m, __u64 fired)
 {
 	struct mtimer *t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a wheel with the MANUAL clock must do, in the plainest way. */
+/* What a wheel with the MANUAL clock must do, as simply as possible. */
 #ifndef FUZZ_MODEL_H
 #define FUZZ_MODEL_H
 
@@ -12,13 +12,13 @@
  * @deadline: in ns
  * @period: in ns
  * @slack: in ticks
- * @from: tick at which it fires, at the earliest
- * @index: what ADD said, 0: it could not be seen
+ * @from: earliest tick at which it fires
+ * @index: as reported by ADD; 0: its result could not be read
  * @generation: the same
  * @due: it fell due
- * @fired_lo: if due: when, at the earliest; with slack that is not known exactly
- * @fired_hi: and at the latest
- * @seen: stamp of the last call that told of it
+ * @fired_lo: if due: earliest time; with slack the exact time is not known
+ * @fired_hi: if due: latest time
+ * @seen: stamp of the last call that reported it
  * @next: in its hash chain
  */
 struct mtimer {
@@ -41,16 +41,16 @@ struct mtimer {
 
 /**
  * struct model - a wheel
- * @setup: its settings, defaults at first
+ * @setup: its settings; initially the defaults
  * @settled: too late for SETUP
- * @closed: no new timers
- * @slacked: some timer had slack: lateness is not known exactly
+ * @closed: no new timers are accepted
+ * @slacked: some timer had slack, so the lateness is not known exactly
  * @now: its time
  * @before: its time before the last ADVANCE
- * @stamp: of this call, see struct mtimer
- * @timers: how many there are
- * @n_due: how many of them are due
- * @expired: timers that ever fell due
+ * @stamp: number of this call, see struct mtimer
+ * @timers: number of timers
+ * @n_due: number of due timers
+ * @expired: number of timers that ever fell due
  * @stats: the counters, as far as they are known
  * @chain: the timers by key
  */
@@ -80,13 +80,13 @@ int model_remove(struct model *m, struct timerwheel_remove *a);
 void model_put_off(struct model *m, struct mtimer *t, __u64 deadline);
 void model_describe(const struct model *m, const struct mtimer *t, struct timerwheel_entry *e);
 /*
- * Move the time. Timers with slack may or may not be due then: they stay pending here until one
- * has looked, see model_may_be_due(). Returns how many there are of them.
+ * Advance the time. Timers with slack may or may not be due then; they stay pending here until the
+ * kernel's answer is known, see model_may_be_due(). Returns the number of these.
  */
 unsigned int model_advance(struct model *m, __u64 to);
 bool model_may_be_due(const struct model *m, const struct mtimer *t);
 void model_set_due(struct model *m, struct mtimer *t);
-/* Is this what read() may tell next? If so it is done. NULL, or what is wrong. */
+/* Deliver an event that read() has returned. Returns NULL, or why it is wrong. */
 const char *model_event(struct model *m, const struct timerwheel_event *e);
 
 #endif /* FUZZ_MODEL_H */

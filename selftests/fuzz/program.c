@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Programs: made, mutated, printed, read. */
+/* Programs: create, mutate, print and read them. */
 #include <stdio.h>
 
 #include "fuzz.h"
@@ -10,7 +10,7 @@ const char * const op_names[OPS] = {
 	"select", "flags", "mmap", "touch", "fdinfo", "dup", "scm", "reopen", "cap", "fork",
 };
 
-/* How often each is chosen. */
+/* Relative frequency of each. */
 static const __u8 weights[OPS] = {
 	[OP_INFO] = 4, [OP_SETUP] = 4, [OP_ADD] = 40, [OP_MOVE] = 20, [OP_REMOVE] = 16,
 	[OP_DRAIN] = 6, [OP_GET] = 10, [OP_LIST] = 10, [OP_STATS] = 4, [OP_ADVANCE] = 24,
@@ -40,7 +40,7 @@ static unsigned int choose_place(__u64 *random, bool threads)
 	return rnd_to(random, threads ? PLACES : PLACE_FLIP);
 }
 
-/* How many bytes of an array, or of an argument, are on the good side. */
+/* How many bytes of an array, or of an argument, are in the valid part. */
 static unsigned int choose_cut(__u64 *random)
 {
 	switch (rnd_to(random, 4)) {
@@ -87,7 +87,7 @@ static void make_call(struct call *call, __u64 *random, bool threads)
 		.count = choose_count(random),
 		.seed = rnd(random),
 	};
-	/* Good arguments get further. */
+	/* Valid arguments reach more code. */
 	if (op_is_ioctl(call->op) && !one_in(random, 4))
 		call->place = PLACE_PLAIN;
 	if (one_in(random, 8))
@@ -139,7 +139,7 @@ static void mutate_call(struct call *call, __u64 *random, bool threads)
 	}
 }
 
-/* Change a program a little; @other is one to take from. */
+/* Change a program a little; calls may be taken from @other. */
 void program_mutate(struct program *p, const struct program *other, __u64 *random, bool threads)
 {
 	unsigned int times = 1 + rnd_to(random, 4);
@@ -148,20 +148,20 @@ void program_mutate(struct program *p, const struct program *other, __u64 *rando
 	while (times--) {
 		at = rnd_to(random, p->n);
 		switch (rnd_to(random, 6)) {
-		case 0:		/* one more */
+		case 0:		/* insert a call */
 			if (p->n == PROGRAM_MAX)
 				break;
 			memmove(&p->call[at + 1], &p->call[at], (p->n - at) * sizeof(*p->call));
 			make_call(&p->call[at], random, threads);
 			p->n++;
 			break;
-		case 1:		/* one less */
+		case 1:		/* remove a call */
 			if (p->n == 1)
 				break;
 			p->n--;
 			memmove(&p->call[at], &p->call[at + 1], (p->n - at) * sizeof(*p->call));
 			break;
-		case 2:		/* the end of another one */
+		case 2:		/* replace the end by that of another program */
 			from = rnd_to(random, other->n);
 			n = other->n - from;
 			if (n > PROGRAM_MAX - at)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One thread, one wheel with the MANUAL clock: each call must do what the model does, to
- * the byte, and nothing else. Each program gets a new wheel.
+ * One thread, one wheel with the MANUAL clock. Each call must do exactly what the model does, down
+ * to the byte. Each program gets a new wheel.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -18,9 +18,9 @@
  * @w: the worker
  * @m: the model
  * @fd: the wheel
- * @cursor: what LIST said last
- * @told: what the last ADVANCE said fell due, since @expired_before
- * @expired_before: the model's count before it
+ * @cursor: the cursor that LIST returned last
+ * @told: number of timers that fell due in the last ADVANCE, as it reported
+ * @expired_before: the model's count of them before that ADVANCE
  */
 struct test {
 	struct worker *w;
@@ -31,7 +31,7 @@ struct test {
 	__u64 expired_before;
 };
 
-/* Did the call fail, as it must, with one of @errors? */
+/* Must the call fail? Then it must have failed with one of @errors. */
 static bool failed_with(struct test *t, const char *what, ssize_t ret, unsigned int errors)
 {
 	if (ret < 0 && error_bit(-ret) & errors)
@@ -55,7 +55,7 @@ static size_t both(const struct io *io)
 	return io->size < io->known ? io->size : io->known;
 }
 
-/* What an answer must be: what both know, zeros where only the caller does. */
+/* What an answer must be: the part that both know, then zeros where only the caller knows more. */
 static void answer(struct io *io, const void *is)
 {
 	memcpy(io->arg, is, both(io));
@@ -104,7 +104,7 @@ static void info_done(struct test *t)
 	must.event_size_max = sizeof(struct timerwheel_event);
 	if (m->setup.clock == TIMERWHEEL_CLOCK_MANUAL)
 		must.now = m->now;
-	/* The rest is the machine's. */
+	/* The other fields depend on the machine. */
 	answer(&t->w->io, &must);
 }
 
@@ -120,7 +120,7 @@ static void stats_done(struct test *t)
 	must.flags = 0;
 	must.pending = m->timers - m->n_due;
 	must.due = m->n_due;
-	/* How the work was done, not what. */
+	/* These count how the work was done, which the model does not know. */
 	must.cascades = is.cascades;
 	must.requeues = is.requeues;
 	must.passes = is.passes;
@@ -144,7 +144,7 @@ static void do_answer(struct test *t, const struct call *call, int ret, unsigned
 	struct io *io = &t->w->io;
 
 	if (errors) {
-		/* An answer that did not fit may be there in part. */
+		/* A part of an answer that did not fit may have been written. */
 		if (failed_with(t, op_names[call->op], ret, errors) && ret == -EFAULT &&
 		    io->at.alias)
 			memcpy(io->arg, io->at.alias,
@@ -191,7 +191,7 @@ static void tell(struct test *t, const struct timerwheel_entry *e)
 	      e->generation, e->flags);
 }
 
-/* Compare an entry that was told with the model, and learn what that could not know. */
+/* Compare a reported entry with the model, and learn what the model could not know. */
 static struct mtimer *learn(struct test *t, const struct timerwheel_entry *e)
 {
 	struct mtimer *timer = model_find(&t->m, e->key);
@@ -241,7 +241,7 @@ static void audit(struct test *t)
 	same(t, "the number of timers in LIST", seen, t->m.timers);
 }
 
-/* A store in the deadline table puts a timer off, or is for another owner and does nothing. */
+/* A store in the deadline table postpones the timer; with another generation it does nothing. */
 static void do_touch(struct test *t, const struct call *call)
 {
 	struct timerwheel_entry entry = {};
@@ -258,7 +258,7 @@ static void do_touch(struct test *t, const struct call *call)
 								      timer->deadline + deadline;
 	deadline = (deadline + unit - 1) & ~(unit - 1);
 	if (one_in(&r, 4)) {
-		/* Over what was stored before: so let the kernel have seen that. */
+		/* This overwrites an earlier store: GET makes the kernel read that first. */
 		entry.key = timer->key;
 		ask(t, TIMERWHEEL_IOC_GET, &batch);
 		exec_touch(t->fd, timer->index,
@@ -308,7 +308,7 @@ static void do_advance(struct test *t, int ret, unsigned int errors)
 
 /* --- Calls on arrays ------------------------------------------------------------ */
 
-/* Elements that lie wholly within @room bytes. */
+/* Number of elements that lie completely within @room bytes. */
 static __u32 fit(const struct io *io, size_t room)
 {
 	size_t n = room / io->elem;
@@ -317,8 +317,8 @@ static __u32 fit(const struct io *io, size_t room)
 }
 
 /*
- * Elements of ADD, MOVE and REMOVE that can be done if they are larger than is known: all of them
- * can be read, what is known can be written, and the rest is zero.
+ * Number of elements of ADD, MOVE and REMOVE that can be done if they are larger than the known
+ * size: each can be read, its known part can be written, and the rest is zero.
  */
 static __u32 fit_larger(const struct io *io)
 {
@@ -331,7 +331,7 @@ static __u32 fit_larger(const struct io *io)
 	return i;
 }
 
-/* The unknown part of an element that was not done may have been set to zero, or some of it. */
+/* In an element that was not done, the unknown part may have been zeroed, or some of it. */
 static void may_be_zeroed(struct io *io, unsigned int i)
 {
 	size_t at = i * io->elem + io->elem_known;
@@ -350,7 +350,7 @@ static_assert(offsetof(struct timerwheel_entry, index) == PLACE);
 static_assert(offsetof(struct timerwheel_add, generation) == PLACE + 4);
 static_assert(offsetof(struct timerwheel_entry, generation) == PLACE + 4);
 
-/* Compare one that was done with what the model does. */
+/* Compare an element that was done with what the model does. */
 static bool element(struct test *t, unsigned int op, unsigned int i)
 {
 	struct io *io = &t->w->io;
@@ -367,7 +367,7 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 		e.add.result = must;
 		if (must < 0)
 			break;
-		/* Index and generation are the kernel's to choose, and stay. */
+		/* The kernel chooses index and generation; they do not change. */
 		if (!whole)
 			break;
 		memcpy(&e.add.index, is + PLACE, 8);
@@ -404,7 +404,7 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 		break;
 	}
 	elem_put(io, i, &e);
-	/* The index may be what could not be written. */
+	/* It may be the index that could not be written. */
 	if (memcmp(is, io->elems + i * io->elem, whole ? io->elem : PLACE)) {
 		wrong(t->w, "element %u (key %llx) is not as it should be: result %d", i,
 		      e.add.key, must);
@@ -423,13 +423,13 @@ static void do_elements(struct test *t, const struct call *call, int ret, unsign
 	if (larger && call->op != OP_GET)
 		fits = fit_larger(io);
 	most = fits;
-	/* One whose result can be written, but not all of it, is done as well. */
+	/* An element of which the result, but not all, can be written is done as well. */
 	if (!larger && (call->op == OP_ADD || call->op == OP_GET) &&
 	    io->elems_at.rw % io->elem >= PLACE)
 		most = fit(io, io->elems_at.rw + io->elem);
 	if (most > fit(io, io->elems_at.rd))
 		most = fits;
-	/* Else it is something in the first one that is not known, and in errors already. */
+	/* Otherwise the unknown part of the first one is not zero: @errors has that already. */
 	if (!most && io->batch.count &&
 	    (io->elem > io->elems_at.rd || io->elem_known > io->elems_at.rw ||
 	     (call->op == OP_GET && io->elem > io->elems_at.rw)))
@@ -471,15 +471,15 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 		failed_with(t, op_names[call->op], ret, errors);
 		return;
 	}
-	/* DRAIN_CLOSE closes even if then there is no memory for what was drained. */
+	/* DRAIN_CLOSE closes even if the drained timers cannot be written to memory. */
 	if (!list && io->batch.flags & TIMERWHEEL_DRAIN_CLOSE)
 		m->closed = true;
 	if (ret == -EFAULT && must && !fits)
 		goto partly;
-	/* Nothing to drain: that there is no memory for it is found first, or not. */
+	/* If there is nothing to drain, bad memory may or may not be detected first. */
 	if (ret == -EFAULT && !list && io->elem > io->elem_known && io->batch.count && !fits)
 		goto partly;
-	/* From a cursor on there may be any number of them. */
+	/* From a cursor on, LIST may return any number of them. */
 	if (must > fits)
 		must = fits;
 	if (list && io->batch.cursor && ret >= 0 && (__u32)ret < must)
@@ -507,11 +507,11 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 		       io->at.alias + offsetof(struct timerwheel_batch, cursor), 8);
 		t->cursor = io->batch.cursor;
 	}
-	/* Its memory is tried before the timer is taken out. */
+	/* The memory is written before the timer is removed. */
 	if (!list)
 		may_be_zeroed(io, must);
 partly:
-	/* What did not fit may be there in part. */
+	/* A part of what did not fit may have been written. */
 	partial = io->elems_at.rw - fits * io->elem;
 	if (partial < io->elem && fits < io->batch.count && io->elems_at.alias)
 		memcpy(io->elems + fits * io->elem, io->elems_at.alias + fits * io->elem, partial);
@@ -551,7 +551,7 @@ static void do_ioctl(struct test *t, const struct call *call)
 	if (t->w->failed || !args_kept(t->w))
 		return;
 	if (io->elem)
-		io->batch.elems = 0;	/* another each time */
+		io->batch.elems = 0;	/* an address that differs each time */
 	if (call->op != OP_INFO && call->op != OP_STATS)
 		digest(t->w, io->arg, io->arg_len);
 	digest(t->w, io->elems, io->elems_len);
@@ -582,7 +582,7 @@ static void do_read(struct test *t, const struct call *call)
 	if (!t->m.n_due)
 		errors |= MAY_EAGAIN;
 	if (!io->elems_len && call->op == OP_READV && !ret)
-		return;		/* a vector of nothing never comes to us */
+		return;		/* the kernel does not pass an empty vector to the module */
 	if (errors) {
 		failed_with(t, op_names[call->op], ret, errors);
 		must = 0;
@@ -597,7 +597,7 @@ static void do_read(struct test *t, const struct call *call)
 			return;
 		}
 	}
-	/* One that did not fit may be there in part. */
+	/* A part of an event that did not fit may have been written. */
 	part = io->elems_at.rw - must * size;
 	if (io->elems_at.alias && io->elems_at.rw < io->elems_len && part < size)
 		memcpy((char *)io->elems + must * size, io->elems_at.alias + must * size, part);
@@ -635,7 +635,7 @@ static void close_wheel(struct test *t)
 	model_free(&t->m);
 }
 
-/* A wheel that never had SETUP would run on a clock that the model does not know. */
+/* Without SETUP the wheel would run on a clock that the model does not have. */
 static void settle(struct test *t, __u64 seed)
 {
 	static const __u64 ticks[] = { 1, 1, 1000, 1000000, HOUR, 12345 };
@@ -717,7 +717,7 @@ static void run_program(struct worker *w)
 
 	if (!open_wheel(&t))
 		return;
-	/* Some calls on a wheel as it was opened, now and then. */
+	/* Now and then, some calls on a wheel without SETUP. */
 	if (p->seed % 8)
 		settle(&t, p->seed);
 	for (w->at = 0; w->at < p->n && !w->failed; w->at++)

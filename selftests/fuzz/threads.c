@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several threads, each on a CPU of its own, on the same wheels with all clocks; children that
- * are killed in their calls; memory that changes under a call; signals all the time.
+ * Several threads, each on its own CPU, share wheels with all clocks. Children are killed in their
+ * calls, memory changes during a call, signals arrive all the time.
  *
- * What an operation finds depends on the others, so only that is checked which holds
- * whatever they do: errors and results are documented ones that fit what was asked for; nothing
- * is written but answers. Half of the wheels are counted: nobody closes them, no memory changes
- * under a call, and all results are seen. There, what is told of a timer belongs together, and
- * in the end the kernel's counters must be the sums of ours.
+ * The result of an operation depends on the other threads, so only invariants are checked: errors
+ * and results are documented and fit the arguments, and the kernel writes nothing but answers. Half
+ * of the wheels are counted: they are not closed, no memory changes during a call, and all results
+ * are seen. For these, what is reported of a timer must be consistent, and at the end the kernel's
+ * counters must equal the sums of ours.
  *
- * The threads work in rounds of a fixed number of programs, each with new wheels, so that what a
- * thread does depends on the seed, and not on time.
+ * The threads work in rounds of a fixed number of programs, each with new wheels, so what a thread
+ * does depends on the seed and not on time.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -31,12 +31,12 @@
 
 #define COUNTED		4
 #define WHEELS		8
-#define ROUND		30	/* programs of each thread */
+#define ROUND		30	/* number of programs of each thread */
 #define CAP_FILE	"/sys/module/timerwheel/parameters/max_user_memory"
 #define CHILD_CALLS	6
-#define STORM_NS	3000000	/* between two signals */
+#define STORM_NS	3000000	/* time between two signals */
 
-/* What the results of one worker's calls say. */
+/* Sums of the results of one worker's calls. */
 struct counts {
 	__u64 armed, moved, removed, replaced, drained, delivered, withdrawn;
 };
@@ -96,8 +96,8 @@ static bool found_result(bool invalid, bool match, int result)
 }
 
 /*
- * Does the value belong to the key? Memory that changes under an ADD may give it any pair: zeros
- * where a page is new, or what an earlier call left there.
+ * Does the value belong to the key? If memory changes during an ADD the kernel may see any pair:
+ * zeros in a new page, or the remains of an earlier call.
  */
 static bool pair_fits(bool counted, __u64 key, __u64 value)
 {
@@ -123,7 +123,7 @@ static void count(struct counts *c, unsigned int op, int result)
 	c->withdrawn += op != OP_GET && op != OP_LIST && result == TIMERWHEEL_WAS_DUE;
 }
 
-/* Check an element that was done; what it may be is put where it must be. */
+/* Check an element that was done; accepted values replace the expected ones. */
 static bool element(struct worker *w, unsigned int op, unsigned int i, struct counts *counts)
 {
 	struct io *io = &w->io;
@@ -185,7 +185,7 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 	return fine;
 }
 
-/* @ret: how many were done, or an error */
+/* @ret: the number of elements done, or an error */
 static void check_elements(struct worker *w, const struct call *call, int ret,
 			   struct counts *counts)
 {
@@ -202,8 +202,8 @@ static void check_elements(struct worker *w, const struct call *call, int ret,
 		if (!element(w, call->op, i, counts))
 			return;
 	/*
-	 * One that lies across the end of good memory may be there in part; so may one that
-	 * DRAIN began to tell of when its memory had to be faulted in, and another took it.
+	 * An element across the end of valid memory may have been written in part. So may one that
+	 * DRAIN began to write when its memory had to be faulted in, if the timer was gone after.
 	 */
 	end = (i + 1) * io->elem;
 	if (io->elems_at.alias && end <= io->elems_len &&
@@ -281,7 +281,7 @@ static void do_ioctl(struct worker *w, const struct call *call, unsigned int whe
 		may |= MAY_EINTR | MAY_ENOMEM;
 		if (io->elems_at.rw < io->elems_len || io->at.flips)
 			may |= MAY_EFAULT;
-		/* Whatever is there is not known, and not zero. */
+		/* Whatever is in the unknown part is not zero. */
 		if (io->elems_at.flips && io->elem > io->elem_known)
 			may |= MAY_E2BIG;
 	} else if (call->op == OP_SETUP) {
@@ -300,7 +300,7 @@ static void do_ioctl(struct worker *w, const struct call *call, unsigned int whe
 		return;
 	}
 	if (io->at.flips)
-		return;		/* nobody knows what it was asked for */
+		return;		/* the argument may have been anything */
 	if (io->elem)
 		check_elements(w, call, ret, counts);
 	check_answer(w, call->op, ret);
@@ -339,7 +339,7 @@ static void do_read(struct worker *w, const struct call *call, unsigned int whee
 	memcpy(io->elems, io->elems_at.alias, got);
 	for (i = 0; i < n; i++) {
 		e = &io->event[i];
-		/* Somebody has set up the wheel so, and somebody the clock. */
+		/* Another thread may have set the wheel up for this event and set the clock. */
 		if (!counts && e->flags == TIMERWHEEL_EVENT_CLOCK_SET)
 			continue;
 		if (e->fired < e->deadline || !pair_fits(counts, e->key, e->value) || !e->index ||
@@ -349,7 +349,7 @@ static void do_read(struct worker *w, const struct call *call, unsigned int whee
 			return;
 		}
 	}
-	/* One more may be there in part, as with DRAIN: it does not count. */
+	/* One more may have been written in part, as by DRAIN: it does not count. */
 	if (got + size <= io->elems_len)
 		memcpy((char *)io->elems + got, io->elems_at.alias + got,
 		       (size < io->elems_at.len - got ? size : io->elems_at.len - got));
@@ -360,7 +360,7 @@ static void do_read(struct worker *w, const struct call *call, unsigned int whee
 
 static void run_program(struct job *job);
 
-/* From now on this process may not have wheels that wake the machine. */
+/* From now on this process may not open wheels that wake the machine. */
 static void drop_wake_alarm(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -384,7 +384,7 @@ static void do_fork(struct worker *w, const struct call *call)
 
 	pid = fork();
 	if (pid < 0)
-		return;		/* no memory, or too many: nothing of ours */
+		return;		/* no memory, or too many processes: no fault of the module */
 	if (!pid) {
 		w->cover.area = NULL;
 		w->ring = NULL;
@@ -408,7 +408,7 @@ static void do_fork(struct worker *w, const struct call *call)
 		wrong(w, "the child ended with status %#x", status);
 }
 
-/* Another wheel in the place of one that others are working on. */
+/* Replace a wheel that other threads are using. */
 static void do_reopen(struct worker *w, unsigned int wheel)
 {
 	int fd = dev_open(wheel % 2 ? 0 : O_NONBLOCK);
@@ -423,14 +423,14 @@ static void do_reopen(struct worker *w, unsigned int wheel)
 	close(fd);
 }
 
-/* The administrator changes how much memory a user may have. */
+/* The administrator changes the limit on a user's memory. */
 static void set_cap(const char *text)
 {
 	int fd = open(CAP_FILE, O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
-	/* Only root may; who is not goes without. */
+	/* Only root may; without root this is not tested. */
 	(void)!write(fd, text, strlen(text));
 	close(fd);
 }
@@ -553,8 +553,8 @@ static void *thread_main(void *arg)
 }
 
 /*
- * Changes the memory that some calls are given. It may take it away altogether, since nobody
- * else maps anything while this runs that is ever looked at.
+ * Changes the memory that some calls are given. It may unmap it, because while this thread runs no
+ * other thread maps memory that is accessed later.
  */
 static void *flip_main(void *arg)
 {
@@ -599,7 +599,7 @@ static bool open_wheels(struct worker *w)
 	return true;
 }
 
-/* --- What must hold when nobody works on a wheel -------------------------------------- */
+/* --- What must hold when no thread uses a wheel --------------------------------------- */
 
 static int ask(struct worker *w, int fd, unsigned long cmd, struct timerwheel_batch *batch)
 {
@@ -678,7 +678,7 @@ static bool any_failed(void)
 	return false;
 }
 
-/* All threads run some programs on new wheels. */
+/* All threads run a round of programs on new wheels. */
 static void run_round(struct job *jobs)
 {
 	pthread_t flipper;
@@ -727,7 +727,7 @@ bool threads_run(struct worker **workers, unsigned int n, const struct limits *l
 			strcpy(all.cap, "0");
 		fclose(file);
 	}
-	/* One heap for all threads: see flip_main(). */
+	/* One heap for all threads, so that no thread maps memory: see flip_main(). */
 	mallopt(M_ARENA_MAX, 1);
 	sigaction(SIGALRM, &action, NULL);
 	all.workers = workers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A thread that fuzzes: its memory, its corpus, its digest, its complaints. */
+/* A fuzzing thread: its memory, corpus, digest and failure reports. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,10 +26,10 @@ bool limits_reached(const struct limits *limits, const struct worker *w)
 }
 
 /**
- * worker_init - make a worker
+ * worker_init - initialize a worker
  * @w: the worker
- * @number: which one
- * @seed: with the number: all that it will do
+ * @number: its number
+ * @seed: determines, with the number, all that it does
  * @threads: it is one of several
  */
 void worker_init(struct worker *w, unsigned int number, __u64 seed, bool threads)
@@ -44,7 +44,7 @@ void worker_init(struct worker *w, unsigned int number, __u64 seed, bool threads
 		abort();
 	arena_init(&w->arena, getpagesize() + ARG_MORE, threads);
 	arena_init(&w->elems_arena, ELEM_ROOM, threads);
-	/* Its work is done through notifications, which end a batch early as signals do. */
+	/* io_uring runs its work as task work, which ends a batch early as signals do. */
 	if (threads)
 		ring_open(w);
 }
@@ -58,7 +58,7 @@ void worker_free(struct worker *w)
 	free(w->io.elems);
 }
 
-/* Choose the next program: a new one, or one that was good, changed a little. */
+/* Choose the next program: a new one, or a mutant of one in the corpus. */
 void worker_next(struct worker *w, bool threads)
 {
 	w->fresh = false;
@@ -85,7 +85,7 @@ void worker_keep(struct worker *w)
 	w->corpus[at] = w->program;
 }
 
-/* FNV-1a, a word at a time where possible */
+/* FNV-1a, 8 bytes at a time where possible */
 void digest(struct worker *w, const void *data, size_t len)
 {
 	const __u8 *p = data;
@@ -108,7 +108,7 @@ void wrong(struct worker *w, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* Not through stdio: this may be a child of a thread. */
+	/* Not through stdio: this may be the child of a multithreaded process. */
 	pthread_mutex_lock(&lock);
 	dprintf(1, "# WRONG: worker %u, call %u (%s): %s\n", w->number, w->at,
 		w->at < w->program.n ? op_names[w->program.call[w->at].op] : "the end", text);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Are closed wheels freed, each once, and their user after the last of them?
+ * Is each closed wheel freed, once, and its user after the last one?
  * module/file.c: tw_open(), tw_release(), tw_file_free_closed(), tw_file_exit();
  * user.c. README.md maps names here to names there.
  *
- * Tasks open wheels, each of which is charged 1, and close them; all have the same uid. A user
- * (struct tw_user) is made by an open and goes with the last wheel, so there may be several, one
- * after the other, each with a worker. At last the module is unloaded.
+ * Tasks of one uid open wheels, each of which is charged 1, and close them. A user (struct tw_user)
+ * is created by open and freed with its last wheel, so there may be several, one after the other,
+ * each with a worker. At the end the module is unloaded.
  *
- * What is done under tw_user.lock, or under that of the array of users, is one step. Grace periods are
- * in engine.pml.
+ * What is done under tw_user.lock, or under the lock of the array of users, is one step. Grace
+ * periods are in engine.pml.
  */
 #ifndef TASKS
 #define TASKS	3
 #endif
-#ifndef ROUNDS		/* so many wheels of each task, one after the other */
+#ifndef ROUNDS		/* number of wheels of each task, one after the other */
 #define ROUNDS	1
 #endif
 #ifndef CAP
@@ -25,24 +25,24 @@
 #define NONE	15
 
 /* Users */
-byte current = NONE;		/* tw_users: who has the uid */
+byte current = NONE;		/* tw_users: the user that has the uid */
 byte made;
 byte files[USERS];
 byte memory[USERS];
 byte closing[USERS];
 byte freed[USERS];
-chan closed[USERS] = [WHEELS] of { byte };	/* not freed yet, */
-byte waiting[USERS];		/* of which so many are still in the user's list */
-bit queued[USERS];		/* @free is pending, */
-bit busy[USERS];		/* is being worked on */
+chan closed[USERS] = [WHEELS] of { byte };	/* wheels not freed yet */
+byte waiting[USERS];		/* how many of them are still in the user's list */
+bit queued[USERS];		/* the work is pending */
+bit busy[USERS];		/* the work is running */
 
 byte user_of[WHEELS];
 byte tasks = TASKS;
 
 /* Ghosts */
 bit gone[USERS];
-byte charged;			/* wheels that are: a bit each */
-byte given;			/* wheels that close() has returned for */
+byte charged;			/* a bit for each wheel that is charged */
+byte given;			/* a bit for each wheel whose close() has returned */
 bit unloaded;
 
 #define BIT(x, n)	(((x) >> (n)) & 1)
@@ -123,7 +123,7 @@ inline charge(u, wheel)
 		:: memory[u] < CAP ->
 			memory[u]++;
 			charged = charged | (1 << wheel);
-			/* By whichever user: they have one uid. */
+			/* The cap is that of the uid, however many users there are. */
 			assert(COUNT(charged) <= CAP);
 			fits = 1;
 			break
@@ -135,7 +135,7 @@ inline charge(u, wheel)
 #endif
 	   if
 	   :: last <= was ->
-		/* Who has closed a wheel has its share again: all was free when we looked. */
+		/* A refusal: what was charged for wheels closed before has been uncharged. */
 		assert(!before);
 		break
 	   :: else
@@ -194,7 +194,7 @@ proctype task(byte wheel)
 	tasks--
 }
 
-/* tw_file_free_closed(), of one user */
+/* tw_file_free_closed() of one user */
 proctype worker(byte u)
 {
 	byte n, wheel, left;

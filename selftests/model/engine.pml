@@ -4,19 +4,19 @@
  * module/engine.c; cpu.c: tw_cpu_program(), tw_cpu_run(), tw_cpu_clock_set_back(), tw_cpu_close();
  * run.h: tw_cpu_end(), tw_cpu_tick(). README.md maps names here to names there.
  *
- * One engine. Tasks are runs of operations, on whichever CPU; each arms a timer for now + 0 to
- * 2, or sets @wake_at (wake-up batching). A bit of work[] is a batch that a base has to do at
- * that time. A firing for each clock, the thread, and if asked for: tasks on another CPU than the
- * engine's, a CPU that goes offline and comes back, close of wheels, and CLOCK_REALTIME (clock 1)
- * that is set back.
+ * One engine. A task is a batch of operations on any CPU; each arms a timer for now + 0 to 2, or
+ * sets @wake_at (wake-up batching). A bit of work[] is an expiry batch that a base has to run at
+ * that time. There are a firing for each clock and the thread. Options add tasks on another CPU
+ * than the engine's, a CPU that goes offline and comes back, the close of wheels, and
+ * CLOCK_REALTIME (clock 1) being set back.
  *
- * Time goes on only when nobody can do anything (timeout). Whatever is late then was forgotten, or
- * waits since the pace forbids to run it. How much turns take is left open: each may use up the
- * budget, the quantum or the pace.
+ * Time advances only when no process can make a step (timeout). Work that is late then was either
+ * forgotten or waits because the pace forbids it. The cost of turns is nondeterministic: each may
+ * use up the budget, the quantum or the pace.
  *
- * The engine's lock is taken and dropped in one step, for what it protects is never touched
- * without it, but for the thread's look at the list. Lists are sets: any order of turns is possible.
- * One entity at a time moves from a tree to a list, so that there are some left behind.
+ * The engine's lock is taken and dropped in one step: everything it protects is accessed only under
+ * it, except that the thread reads the list without it. Lists are sets, so any order of turns is
+ * possible. Entities move from a tree to a list one at a time, so some may be left behind.
  */
 #ifndef TASKS
 #define TASKS	2
@@ -27,13 +27,13 @@
 #ifndef BASES
 #define BASES	2
 #endif
-#ifndef QUEUES		/* 2: each base is of another user */
+#ifndef QUEUES		/* 2: each base belongs to a different user */
 #define QUEUES	1
 #endif
 #ifndef CLOCKS		/* 2: the last queue is on CLOCK_REALTIME */
 #define CLOCKS	1
 #endif
-#ifndef CLOSES		/* so many bases are removed, the last ones */
+#ifndef CLOSES		/* how many bases are removed, from the last one down */
 #define CLOSES	0
 #endif
 #ifndef ELSEWHERE	/* 1: tasks run on any CPU, else on the engine's own */
@@ -56,11 +56,11 @@
 #define REMOVED	3
 
 byte now[CLOCKS] = BEGIN;
-byte rest;			/* tw_pace: no firing before, by clock 0 */
+byte rest;			/* tw_pace: no firing before this time of clock 0 */
 
 /* Bases */
 byte lock[BASES];
-byte work[BASES];		/* bit t: something to do at t */
+byte work[BASES];		/* bit t: there is work at time t */
 byte wake_at[BASES] = NEVER;
 byte cursor[BASES] = BEGIN;	/* the wheel's time */
 bit sooner[BASES];
@@ -72,10 +72,10 @@ byte at[BASES];			/* while TIMED */
 byte bases[QUEUES];
 byte q_place[QUEUES];
 byte q_at[QUEUES];
-bit q_deferred[QUEUES];		/* LISTED: on which list */
+bit q_deferred[QUEUES];		/* if LISTED: on which list */
 
 /* The engine */
-byte engine;			/* its lock, where a mutant keeps it */
+byte engine;			/* its lock, for mutants that hold it for more than one step */
 byte running;
 bit threaded = 1;
 bit kick;
@@ -89,17 +89,17 @@ bit awake = 1;			/* TASK_RUNNING */
 byte sleep_until;
 bit should_park, parked;
 
-/* RCU: who reads, and whom a grace period waits for */
+/* RCU: the readers, and those that a grace period waits for */
 byte reads, waits_for;
 #define READ_LOCK	reads = reads | (1 << _pid)
 #define READ_UNLOCK	reads = reads & ~(1 << _pid); waits_for = waits_for & ~(1 << _pid)
 
-byte users[BASES];		/* runs of operations */
+byte users[BASES];		/* batches of operations */
 bit closed[BASES];
 
 /* Ghosts */
 bit freed[BASES], q_freed[QUEUES];
-byte excused[BASES];		/* of work[]: due when the clock was set back */
+byte excused[BASES];		/* bits of work[] that were due when the clock was set back */
 bit set_back;
 
 hidden byte i, n, f, first;
@@ -109,7 +109,7 @@ hidden byte any;
 #define RELEASE(b)	assert(lock[b] == _pid + 1 && !freed[b]); lock[b] = 0
 #define PACE_WAIT	(rest > now[0])
 
-/* The first time of work of a base, on its clock. */
+/* When a base has work next, by its clock. */
 inline first_work(b, r)
 {
 	r = 0;
@@ -123,7 +123,7 @@ inline first_work(b, r)
 	fi
 }
 
-/* tw_first_time() of a queue: of its bases; and any: is one LISTED? */
+/* tw_first_time() of a queue, from its bases. any: one of them is LISTED. */
 inline first_base(q, r)
 {
 	r = NEVER;
@@ -143,7 +143,7 @@ inline first_base(q, r)
 	n = 0
 }
 
-/* The same of a clock: of its queues. */
+/* The same for a clock, from its queues. */
 inline first_queue(c, r)
 {
 	r = NEVER;
@@ -263,7 +263,7 @@ inline program(far)
 		fi;
 		if
 		:: first < c_programmed[i] ->
-			/* Not back to back: during a firing it is not known what that takes. */
+			/* Not back to back: the cost of a firing is not known before its end. */
 			assert(first > now[i] || !(PACE_WAIT || running));
 			c_programmed[i] = first;
 			enqueued[i] = 1;
@@ -326,7 +326,7 @@ inline again(b)
 	b = 0; time = 0
 }
 
-/* tw_cpu_program(), up to tw_engine_start(); time: for when, NEVER: it need not be */
+/* tw_cpu_program(), up to tw_engine_start() at @time; NEVER: it need not be started */
 inline base_program(b)
 {
 	sooner[b] = 0;
@@ -363,7 +363,7 @@ inline tick(b)
 	cursor[b] = now[CLOCK(QUEUE(b))]
 }
 
-/* tw_cpu_run(): a batch. time is 0 at the end: there is more to do now. */
+/* tw_cpu_run(): a batch. At the end, @time is 0 if there is more to do now. */
 inline run_base(b, far)
 {
 	d_step {
@@ -404,7 +404,7 @@ inline run_base(b, far)
 	}
 }
 
-/* Any base of a queue that is LISTED, for a turn; NONE: there is none. */
+/* Take any LISTED base of a queue for a turn; NONE: there is none. */
 inline take_base(q, b)
 {
 	bases_due(q);
@@ -422,7 +422,7 @@ inline take_base(q, b)
 	fi
 }
 
-/* Any queue that is on a list. */
+/* Take any queue that is on a list. */
 inline take_queue(q, deferred)
 {
 	q = 0;
@@ -449,7 +449,7 @@ inline take_queue(q, deferred)
 #define DEFERRED(q)	((q) < QUEUES && q_place[(q) % QUEUES] == LISTED && q_deferred[(q) % QUEUES])
 #define ANY_DEFERRED	(DEFERRED(0) || DEFERRED(1))
 
-/* A run of operations. */
+/* Batches of operations. */
 proctype task()
 {
 	byte ops, b, time, when;
@@ -585,7 +585,7 @@ turns:
 			if
 			:: q != NONE ->
 				again(b);
-				/* The quantum, and the budget, are used up or not. */
+				/* Either may be used up: first the quantum, then the budget. */
 				if
 #ifdef DEFER_WHILE_PARKED
 				:: settle(q, 1, now[CLOCK(q)])
@@ -617,7 +617,7 @@ turns:
 			fi;
 			if
 			:: q == NONE ->
-				/* What it took: the pace forbids another firing for now, or not. */
+				/* Depending on the cost, the pace may forbid another firing now. */
 				if
 				:: rest = now[0] + 1
 				:: true
@@ -754,7 +754,7 @@ end_parked:		!should_park;
 #endif
 				READ_UNLOCK;
 				q = 0;
-				/* What may be used is used up, or not: that forbids firings, too. */
+				/* The pace may be used up, which forbids firings, too. */
 				if
 				:: true
 				:: sleep_until = now[0] + 1;
@@ -793,7 +793,7 @@ end_sleeps:				awake || now[0] >= sleep_until
 }
 
 #ifdef HOTPLUG
-/* A CPU goes offline, and comes back: kthread_park(), kthread_unpark() */
+/* A CPU goes offline and comes back: kthread_park(), kthread_unpark() */
 proctype hotplug()
 {
 	byte when = BEGIN;
@@ -826,7 +826,7 @@ end_unpark:
 #endif
 
 #if CLOSES
-/* tw_release(), tw_file_free(): a wheel each */
+/* tw_release(), tw_file_free() of one wheel */
 proctype close(byte b)
 {
 	byte when = BEGIN;
@@ -893,7 +893,7 @@ end_wait:
 }
 #endif
 
-/* Nobody can do anything. */
+/* Must hold when no process can make a step. */
 inline check()
 {
 	assert(engine == 0 && running == 0 && reads == 0);
@@ -902,11 +902,11 @@ inline check()
 	:: i == BASES -> break
 	:: i < BASES ->
 		assert(lock[i] == 0);
-		/* Who is in a tree or on a list has a queue that is. */
+		/* If a base is in a tree or on a list, so is its queue. */
 		assert(place[i] != LISTED || q_place[QUEUE(i)] == LISTED);
 		assert(place[i] != TIMED || q_place[QUEUE(i)] == LISTED ||
 		       (q_place[QUEUE(i)] == TIMED && q_at[QUEUE(i)] <= at[i]));
-		/* Who has work waits for it, or is due; what is due waits for the pace. */
+		/* A base with work is listed or waits for its time; due work waits for the pace. */
 		first_work(i, f);
 		if
 		:: wake_at[i] < f -> f = wake_at[i]
@@ -930,16 +930,16 @@ inline check()
 	do
 	:: i == QUEUES -> break
 	:: i < QUEUES ->
-		/* A queue waits for an hrtimer that is started, or for the thread. */
+		/* A queue waits for an hrtimer that was started, or for the thread. */
 		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0]);
 		assert(!DEFERRED(i) || (threaded && sleep_until > now[0]));
 		assert(q_place[i] != TIMED || enqueued[CLOCK(i)]);
-		/* Nothing due, nothing runs. */
+		/* A queue without a base that waits is in no place. */
 		first_base(i, f);
 		assert(q_place[i] == NOWHERE || any || f != NEVER);
 		i++
 	od;
-	/* Who is kicked starts them at once. While there is a thread, all is here. */
+	/* After a kick the hrtimers were started. With a thread, they are on the engine's CPU. */
 	assert(!kick);
 	i = 0;
 	do
@@ -994,14 +994,14 @@ init
 		do
 		:: b < BASES ->
 			bases[QUEUE(b)]++;
-			/* Something to do at once, soon, at two times, or nothing. */
+			/* Work at once, soon, at both times, or none. */
 			if
 			:: work[b] = 1 << BEGIN
 			:: work[b] = 2 << BEGIN
 			:: work[b] = 3 << BEGIN
 			:: true
 			fi;
-			/* Started for the first of it. */
+			/* The engine is started for the first of it. */
 			if
 			:: work[b] ->
 				time = (work[b] & (1 << BEGIN) -> BEGIN : BEGIN + 1);
@@ -1027,7 +1027,7 @@ init
 		od;
 		b = 0;
 		time = 0;
-		/* In this order: tw_engine_remove() wants to know if a callback is running. */
+		/* First, with _pid 1 and 2: close() looks in reads whether a callback is running. */
 		run fire(0);
 #if CLOCKS > 1
 		run fire(1);

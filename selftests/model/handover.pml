@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A timer handed over between operations, passes and readers on different CPUs:
+ * A timer is handed over between operations, expiry batches and readers on different CPUs:
  * module/ops.h, ops.c, events.c, run.h, cpu.c, table.h. README.md maps names here to names there.
  *
- * Processes: TASKS tasks, task n with "its own part" n, each of which does OPS calls of a
- * kind chosen from the mask KINDS; and for each part the passes of its hrtimer, which come
- * whenever they like. (In the kernel bottom halves are off in a run, so that a CPU's
- * pass waits for its own task. Where a part is served by another CPU it does not;
- * the model allows it always.)
+ * Processes: TASKS tasks, and for each per-CPU base (a "part" here) its expiry batches (pass()),
+ * which run at any time. Task n runs on the CPU of part n, its own one, and makes OPS calls of
+ * kinds from the mask KINDS. In the kernel, bottom halves are off in a batch of operations, so the
+ * expiry batches of a CPU wait for its task, except those of a base that another CPU runs. The
+ * model always lets them run beside each other.
  *
- * Time is a bit: a deadline is either such that a pass may find it passed, at any time, or
- * later[], and never reached. A deadline put off is a change from the one to the other.
+ * Time is one bit, later[]: if it is set the deadline is never reached, else a batch may find it
+ * passed at any time. To postpone a timer is to set the bit.
  *
- * What the kernel does not have are ghosts: where[], alive[], version[], copied[]. They
- * decide nothing; they are asserted.
+ * The arrays where[], alive[], version[] and copied[] are ghosts: the kernel does not have them,
+ * and they only serve assertions.
  *
- * Each macro that a comment beside an #if does not explain is a mutant of the table
- * in `check`: a lock, look or order left out.
+ * Each macro without a comment beside its #if is a mutant of the table in `check`: it leaves out a
+ * lock, a second check or an order.
  */
 
 #ifndef TASKS
@@ -31,7 +31,7 @@
 #ifndef KEYS
 #define KEYS	2
 #endif
-#ifndef BUCKETS		/* 1: all keys in one chain. 2: each has its own */
+#ifndef BUCKETS		/* 1: all keys are in one hash chain. 2: each has its own */
 #define BUCKETS	1
 #endif
 #ifndef OPS
@@ -57,7 +57,7 @@
 #define DUE	2
 #define CLAIMED	3
 
-/* where[]: in which list a timer is */
+/* where[]: the list that a timer is in */
 #define NOWHERE	0
 #define DUELIST	1		/* tw_events.due */
 #define TABLE	2		/* a magazine in tw_table.full */
@@ -74,14 +74,14 @@ bit later[TIMERS + 1];
 byte head[BUCKETS];
 bit closed;
 
-byte part[PARTS];		/* locks: 0, or who has it */
+byte part[PARTS];		/* locks: 0, or _pid + 1 of the owner */
 byte bucket[BUCKETS];
 byte events;
 
 byte where[TIMERS + 1];
-bit alive[TIMERS + 1];		/* an arming that has not ended */
-byte version[TIMERS + 1];	/* which one, modulo 4 */
-bit copied[TIMERS + 1];		/* its event is with a reader */
+bit alive[TIMERS + 1];		/* its arming has not ended */
+byte version[TIMERS + 1];	/* number of armings, modulo 4 */
+bit copied[TIMERS + 1];		/* its event was copied to a reader */
 bit close_done;
 byte finished;
 
@@ -102,19 +102,19 @@ byte finished;
 			n = from; do :: n < to -> n++ :: break od
 #define BUCKET(k)	((k) % BUCKETS)
 
-/* An arming begins, and ends. */
+/* An arming begins; it ends. */
 #define BEGINS(t)	assert(!alive[t] && !(kind == ADD && close_done)); alive[t] = 1; copied[t] = 0; \
 			version[t] = (version[t] + 1) % 4
 #define ENDS(t)		assert(alive[t] && !copied[t]); alive[t] = 0
 
-/* A timer leaves one list for another. */
+/* A timer leaves a list; it enters another. */
 #define LEAVES(t, list)	assert(where[t] == (list)); where[t] = NOWHERE
 #define ENTERS(t, list)	assert(where[t] == NOWHERE); where[t] = (list)
 
 /* The part with this number is locked by us: tw_base_held(). */
 #define LOCKED(nr)	((nr) == me || (nr) == other)
 
-/* The other part: tw_cpu_lock_other(). */
+/* tw_cpu_lock_other(): lock part nr beside our own. */
 inline lock_other()
 {
 	d_step {
@@ -163,7 +163,7 @@ inline walk_to(chain)
 	}
 }
 
-/* tw_table_set_link(): take it out. */
+/* tw_table_set_link(): unlink it. */
 inline take_out(chain)
 {
 	if
@@ -172,7 +172,7 @@ inline take_out(chain)
 	fi
 }
 
-/* tw_cpu_free(): to our stock; a third magazine goes to the table. */
+/* tw_cpu_free(): into our magazines; a third one goes to the table. */
 inline give_back()
 {
 	atomic {
@@ -203,7 +203,7 @@ inline queue()
 	fi
 }
 
-/* What is told about a timer is all of one arming. */
+/* All that is reported about a timer belongs to one arming. */
 inline describe(list)
 {
 	d_step { assert(where[t] == (list) && alive[t] && key[t] == k); v = version[t] };
@@ -245,7 +245,7 @@ proctype task(byte me)
 	byte ops, k, t, link, i, st, nr, v;
 	short kind;
 	byte other = NONE;
-	byte mask;			/* reader: whose events were copied */
+	byte mask;			/* reader: timers whose events were copied */
 	byte seen[TIMERS + 1];
 	bit due;
 
@@ -265,7 +265,7 @@ call:
 		:: (KINDS & READ) -> kind = READ
 		:: (KINDS & CLOSE) -> kind = CLOSE
 		fi;
-		/* A key; DRAIN, LOOK: an index. */
+		/* Choose a key; for DRAIN and LOOK an index. */
 		if
 		:: kind & (ADD | MOVE | REMOVE | GET) -> ANY_OF(k, 1, KEYS)
 		:: kind & (DRAIN | LOOK) -> ANY_OF(t, 1, TIMERS)
@@ -430,7 +430,7 @@ look_own: /* tw_lookup_lockless() */
 	:: t == 0 -> goto look_key
 	:: t != 0 && key[t] == k -> break
 	:: t != 0 && key[t] != k -> t = hash_next[t]
-	:: true -> goto look_key	/* too far */
+	:: true -> goto look_key	/* too deep in the chain */
 	od;
 	/* tw_timer_held() */
 #ifdef CPU_BEFORE_STATE
@@ -467,7 +467,7 @@ look_own: /* tw_lookup_lockless() */
 	fi;
 	goto end_run;
 
-absent:	/* No timer has this key, and none may have. */
+absent:	/* No timer was found with this key: assert that there is none. */
 	skip;
 	d_step {
 		i = 1;
@@ -623,7 +623,7 @@ read:	/* tw_events_deliver() */
 		t = 0
 	};
 	if
-	:: true				/* a fault, or room for fewer: some are not copied */
+	:: true				/* a fault or a short buffer: some are not copied */
 		-> mask = mask & (1 << TIMERS)
 	:: true
 	fi;
@@ -751,10 +751,10 @@ end_of_task:
 	:: else -> break
 	od;
 	skip;
-	/* Where a mutant lets go of the parts too early. */
+	/* Wait for batches under way: mutants may release the lock of a part too early. */
 	where[1] / 4 != CHAIN / 4 && where[TIMERS] / 4 != CHAIN / 4 && where[(TIMERS + 1) / 2] / 4 != CHAIN / 4;
 	LOCK(events);
-	/* Each timer is where it says, nowhere else, and found by its key; none is lost. */
+	/* Each timer is in the list of its state and found by its key; none is lost. */
 	d_step {
 		t = 1;
 		do
@@ -789,7 +789,7 @@ gone:
 	skip
 }
 
-/* tw_cpu_run(), tw_cpu_advance(): batches of a part. */
+/* tw_cpu_run(), tw_cpu_advance(): expiry batches of a part. */
 proctype pass(byte p)
 {
 	byte t, i, link;
@@ -806,16 +806,16 @@ end:
 #else
 	:: atomic { ANY && part[p] == 0 -> part[p] = _pid + 1 };
 #endif
-	   /* tw_wheel_collect(), tw_visit(): one timer, or all that there are */
+	   /* tw_wheel_collect(), tw_visit(): any number of its timers */
 	   t = 1;
 	   do
 	   :: t > TIMERS -> break
 	   :: t <= TIMERS && !FIRST(t) -> t++
-	   :: t <= TIMERS && FIRST(t) -> t++		/* not its slot's time */
+	   :: t <= TIMERS && FIRST(t) -> t++		/* its slot has not come up */
 	   :: t <= TIMERS && FIRST(t) ->
 		put_off = later[t];
 		if
-		:: put_off				/* queued again: in this wheel still */
+		:: put_off				/* queued again in the same wheel */
 		:: else -> d_step { assert(!later[t]); LEAVES(t, WHEEL + p); state[t] = DUE; where[t] = CHAIN + p }
 		fi;
 		put_off = 0;
@@ -922,7 +922,7 @@ init
 	byte k = 1;
 
 	atomic {
-		/* Each timer but the last is free, pending or due, in any part. */
+		/* Each timer except the last is free, pending or due, in any part. */
 		t = 1;
 		do
 		:: t <= TIMERS ->

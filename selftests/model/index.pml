@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A key is found, and by one at a time, while the table splits buckets.
+ * A key is found, and by one operation at a time, while the table splits buckets.
  * module/table.h: tw_table_lock(), tw_table_lock_timer(); table.c: tw_split().
  *
- * Hashes are 0 to 3, one key each. The table grows from 1 bucket to 4; USERS each lock the
- * bucket of some key a few times, arm the key if it is not there, and remove it if it is. A timer
- * whose event was handed out is freed by the one who did that, who finds it by its chain.
+ * Hashes are 0 to 3, one key each. The table grows from 1 bucket to 4. USERS each lock the bucket
+ * of some key a few times, arm the key if it is absent and remove it if it is present. A timer
+ * whose event was delivered is freed by the reader, which finds the timer's hash chain by its
+ * number (tw_timer.chain).
  */
 #ifndef USERS
 #define USERS	2
@@ -17,12 +18,12 @@
 
 byte buckets = 1;
 byte lock[4];
-bit chained[16];		/* bucket * 4 + key: the key's timer is in a chain of it */
-bit armed[KEYS];		/* ghost: it is in some */
-byte chain[KEYS];		/* tw_timer.chain: which */
-bit claimed[KEYS];		/* by who frees it */
-byte used[4];			/* ghost: who is at the chains of a bucket */
-byte user[KEYS];		/* ghost: who operates on it */
+bit chained[16];		/* bucket * 4 + key: the key's timer is in a chain of this bucket */
+bit armed[KEYS];		/* ghost: it is in some chain */
+byte chain[KEYS];		/* tw_timer.chain: in which one */
+bit claimed[KEYS];		/* by the reader that frees it */
+byte used[4];			/* ghost: _pid that changes the chains of a bucket */
+byte user[KEYS];		/* ghost: _pid that operates on the key */
 
 #define LOCK(l)		atomic { l == 0 -> l = _pid + 1 }
 #define UNLOCK(l)	d_step { assert(l == _pid + 1); l = 0 }
@@ -68,7 +69,7 @@ again:		/* tw_table_lock() */
 		assert(chained[b * 4 + k] == armed[k]);
 		if
 		:: armed[k] && !claimed[k] ->
-			claimed[k] = 1;		/* by a reader: expiry takes no bucket */
+			claimed[k] = 1;		/* by a reader */
 			user[k] = 0;
 			UNLOCK(lock[b]);
 			/* tw_table_lock_timer() */
@@ -86,7 +87,7 @@ again:		/* tw_table_lock() */
 			d_step { armed[k] = 0; chained[n * 4 + k] = 0; claimed[k] = 0 };
 			used[n] = 0;
 			UNLOCK(lock[n])
-		:: armed[k] && claimed[k] -> user[k] = 0; UNLOCK(lock[b])	/* it is gone */
+		:: armed[k] && claimed[k] -> user[k] = 0; UNLOCK(lock[b])	/* absent: its reader frees it */
 		:: !armed[k] ->
 			d_step { armed[k] = 1; chained[b * 4 + k] = 1; chain[k] = b };
 			user[k] = 0;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The log that all monitors of a wheel share: has each monitor every event that is delivered after
- * the call that made it, in order, or is it told how many are missing, in their place? Is nothing
- * used once freed? module/log.c, log.h; events.c: tw_events_log(); flow.c: tw_flow_direct();
- * monitor.c: tw_monitor_read().
+ * The log that all monitors of a wheel share. Does each monitor get, in order, every event that is
+ * delivered after the call that created it, or the number of those that are missing in their place?
+ * Is nothing used after it was freed? module/log.c, log.h; events.c: tw_events_log();
+ * flow.c: tw_flow_direct(); monitor.c: tw_monitor_read().
  *
- * One wheel delivers EVENTS events, with its delivery lock held (the ring's or the due list's), and is
- * closed. MONITORS come at any time, with lengths of 1, 2, ... (powers of two), so that the log may
- * grow while events are written and read; each is read until its end, or goes at any time. READERS
- * share a monitor. An event is a number: how many were delivered before it.
+ * One wheel delivers EVENTS events with its delivery lock held (the ring's or the due list's) and is
+ * then closed. MONITORS are created at any time with lengths of 1, 2, ... (powers of two), so the
+ * log may grow while events are written and read. Each monitor is read until its end or closed at
+ * any time. READERS share a monitor. The value of an event is the number of events before it.
  *
- * That who sleeps is woken is the business of wakeup.pml: here a reader waits until there is
- * something to read.
+ * Wake-ups are checked by wakeup.pml. Here a reader waits until there is something to read.
  */
 #ifndef MONITORS
 #define MONITORS 2
@@ -38,13 +37,13 @@ byte delivery;			/* lock: tw_ring.lock, tw_events.lock */
 byte lock;			/* tw_log.lock */
 byte mutex;			/* tw_log.mutex */
 
-byte delivered;			/* what user space can see that was */
+byte delivered;			/* number of events that user space can see */
 byte tail;			/* tw_log.tail */
 bit closed;
 byte monitors;
 byte from;
 
-/* Stores: their memory, which are there, and the two that the log has; length 0: none */
+/* Stores: their contents, those that are allocated, and the log's two; length 0: none */
 byte event[12];
 bit alive[STORES];
 byte store, events;
@@ -53,12 +52,12 @@ byte older, older_events;
 /* Cursors */
 byte next[MONITORS], missed[MONITORS], length[MONITORS];
 byte reading[MONITORS];		/* lock */
-byte readers[MONITORS];		/* under way */
+byte readers[MONITORS];		/* how many are left */
 
-/* Ghosts: the next event that a monitor must have; no reader has had one yet: the first may be older */
+/* Ghosts: the next event that a monitor must get; !begun: none so far, the first may be older */
 byte expect[MONITORS];
 bit begun[MONITORS];
-byte first[MONITORS];		/* counted before that */
+byte first[MONITORS];		/* !begun: events counted as missing */
 
 #define LOCK(l)		atomic { l == 0 -> l = _pid + 1 }
 #define UNLOCK(l)	d_step { assert(l == _pid + 1); l = 0 }
@@ -111,7 +110,7 @@ proctype wheel()
 		:: else
 		fi;
 		wanted = 0;
-		/* it is in the ring, or with a reader */
+		/* it is in the ring, or copied to a reader */
 		delivered++;
 		UNLOCK(delivery)
 	od;
@@ -171,7 +170,7 @@ inline attach(me)
 	fi;
 	want = 0;
 	fresh = 0;
-	/* From here on nothing may be missing. */
+	/* From here on no event may be lost. */
 	d_step { expect[me] = delivered; begun[me] = 0 };
 #ifndef NO_MUTEX
 	UNLOCK(mutex)
@@ -244,7 +243,7 @@ inline detach()
 	UNLOCK(mutex)
 }
 
-/* One event or count of @me, or its end: tw_log_peek(), to user memory, tw_log_take() */
+/* One event, count or end of @me: tw_log_peek(), copy to user memory, tw_log_take() */
 inline read_one(me)
 {
 #ifndef NO_READING
@@ -279,11 +278,11 @@ inline read_one(me)
 	UNLOCK_R;
 	if
 	:: over ->
-		/* Nothing that was delivered is left. */
+		/* End of file: no delivered event is left unread. */
 		assert(expect[me] == delivered || (!begun[me] && expect[me] >= delivered))
 	:: !over && count ->
 		d_step {
-			/* Those before the first that must be seen may be among them. */
+			/* The count may include events from before the attach. */
 			if
 			:: !begun[me] -> first[me] = first[me] + count
 			:: else -> expect[me] = expect[me] + count
@@ -319,7 +318,7 @@ proctype reader(byte me)
 		/* tw_log_ready() */
 		(tail != next[me] || missed[me] || closed);
 		read_one(me)
-	:: !over -> break		/* it is enough */
+	:: !over -> break		/* stops reading */
 	od;
 	over = 0;
 	readers[me]--
@@ -341,7 +340,7 @@ proctype monitor(byte me)
 	detach()
 }
 
-/* When nobody can do anything any more all has been let go. */
+/* When no process can make a step, everything was freed and unlocked. */
 proctype judge()
 {
 	byte i;

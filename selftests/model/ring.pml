@@ -4,13 +4,14 @@
  * be woken, while one waits? module/ring.c, flow.c: tw_flow_from_list(), events.c: tw_events_wake();
  * lib/timerwheel-mapped.h: timerwheel_ring_take(), timerwheel_ring_sleep().
  *
- * PRODUCERS (runs, passes) each queue EVENTS events, let them flow into a ring of LENGTH, and wake.
- * One reader takes events, asks for more to flow, sleeps in poll; with EDGE in epoll, edge-triggered:
- * that does not look, but waits for the next wake-up since it has returned.
+ * PRODUCERS (batches of operations and of expiries) each queue EVENTS events, move them into a ring
+ * of LENGTH and wake the reader. The one reader takes events, calls FLOW for more, and sleeps in
+ * poll or, with EDGE, in edge-triggered epoll, which does not check the condition but waits for a
+ * wake-up later than its last return.
  *
- * A store may be seen by others after a later load, and stores and loads that are not ordered may be
- * seen in any order: what can happen without one of the barriers is the same as another order of
- * the two, which is what the mutants do.
+ * Without a full barrier a store may become visible after a later load; stores and loads without an
+ * order may become visible in any order. The effect is that of a program that does the two in
+ * another order, and that is what the mutants do.
  */
 #ifndef PRODUCERS
 #define PRODUCERS 2
@@ -25,7 +26,7 @@
 #define ALL	(PRODUCERS * EVENTS)
 
 byte events;			/* lock */
-byte made;			/* events queued so far: their numbers */
+byte made;			/* events queued so far; the next one has this number */
 byte due;			/* tw_events.due.count: numbers made - due to made - 1 */
 byte ktail;			/* tw_ring.tail */
 
@@ -34,7 +35,7 @@ bit overflow, waiting;
 byte event[LENGTH];
 
 bit asleep;
-bit ready;			/* woken since epoll has returned */
+bit ready;			/* woken since the last return of epoll */
 byte taken;
 
 #define LOCK(l)		atomic { l == 0 -> l = _pid + 1 }
@@ -52,7 +53,7 @@ inline flow()
 #ifdef TAIL_FIRST
 		tail = ktail + 1;
 #endif
-		/* what the reader has not copied yet must not be written over: see take() */
+		/* this must not overwrite an event that the reader has not copied: see take() */
 		event[ktail % LENGTH] = made - due;
 		d_step { due--; room--; ktail++ }
 	:: else -> break
@@ -75,7 +76,7 @@ inline wake()
 #ifdef WAKER_CLEARS
 		waiting = 0;
 #endif
-		/* who is not in the wait queue looks before it sleeps: wakeup.pml */
+		/* a reader that is not in the wait queue checks before it sleeps: wakeup.pml */
 		d_step { asleep = 0; ready = 1 }
 	:: else
 	fi;
@@ -156,7 +157,7 @@ again:	/* timerwheel_ring_take() */
 end_edge:
 	atomic { ready -> ready = 0 };
 #else
-	/* in the wait queue, a last look at all there is, and to sleep */
+	/* queue up, check for events once more, sleep */
 	atomic {
 		if
 		:: tail != head || due > 0 -> goto again
@@ -169,7 +170,7 @@ end:
 	goto again
 }
 
-/* When nobody can do anything any more every event has arrived. */
+/* When no process can make a step, every event has arrived. */
 proctype judge()
 {
 	timeout;

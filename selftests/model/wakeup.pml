@@ -4,16 +4,15 @@
  * module/events.c: tw_events_add(), tw_events_wake_timeout(), tw_events_wake(),
  * tw_events_read(); file.c: tw_read_iter(), tw_poll(); and the kernel's wait queue.
  *
- * READERS block in read, with room for one event; after each they may go away, fail or
- * read on. The last one may be hit by a signal. With POLL reader 0 is one that polls.
- * PRODUCERS (runs, passes) each queue EVENTS events, and wake once WAKE_EVENTS wait,
- * or when wake_at comes.
+ * READERS block in read with a buffer for one event; after each event they may leave, fail or
+ * read again. The last one may get a signal. With POLL, reader 0 polls. PRODUCERS (batches of
+ * operations and of expiries) each queue EVENTS events, and wake readers once WAKE_EVENTS wait or
+ * when wake_at has come.
  *
  * What is done under the wait queue's own lock is one step here.
  *
- * A store may be seen by others after a later load: that is what the two barriers are for.
- * What can happen without one of them is the same as the other order of the two, which
- * is what the mutants NO_BARRIER_* do.
+ * Without a full barrier a store may become visible after a later load. The effect is that of a
+ * program that does the two in the other order, and that is what the mutants NO_BARRIER_* do.
  */
 #ifndef READERS
 #define READERS	2
@@ -31,9 +30,9 @@
 byte count;			/* tw_events.due.count */
 byte woken;
 bit wake_set;
-bit wake_at;			/* of some part; it will come */
+bit wake_at;			/* set in some base; it will come */
 byte events;			/* lock */
-bit queued[READERS];		/* is in it */
+bit queued[READERS];		/* is in the wait queue */
 bit asleep[READERS];		/* its state is not TASK_RUNNING */
 bit signalled[READERS];
 byte delivered;
@@ -51,7 +50,7 @@ byte delivered;
 #define LOOK_FOR_SLEEPER d_step { i = 0; \
 			do :: i < READERS && !queued[i] -> i++ :: else -> break od }
 
-/* wake_up_interruptible_poll(): all that poll, and one other */
+/* wake_up_interruptible_poll(): all pollers and one exclusive sleeper */
 inline wake_up()
 {
 	if
@@ -229,7 +228,7 @@ gone:
 	queued[me] = 0
 }
 
-/* When nobody can do anything any more nobody may sleep while an event waits. */
+/* When no process can make a step, no reader sleeps while an event waits. */
 proctype judge()
 {
 	byte i;

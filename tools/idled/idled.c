@@ -36,12 +36,12 @@ static const char usage_text[] =
 "\n"
 "A TCP server that echoes what it receives and closes connections that have been\n"
 "idle for too long: one wheel of /dev/timerwheel holds one timer for each.\n"
-"Ends with a summary on SIGINT or SIGTERM.\n"
+"Prints a summary and exits on SIGINT or SIGTERM.\n"
 "\n"
 "  -l, --listen ADDRESS:PORT    where to listen (127.0.0.1:7007; [::1]:7007; :7007)\n"
-"  -i, --idle DURATION          close after this time without a byte (30s; 1500ms, 5m)\n"
-"  -m, --max-connections N      most at a time (100000, or what ulimit -n allows)\n"
-"  -r, --report N               say it after each N connections closed (100)\n"
+"  -i, --idle DURATION          close connections after this time without a byte (30s)\n"
+"  -m, --max-connections N      maximum at a time (100000, or what ulimit -n allows)\n"
+"  -r, --report N               report each N closed connections (100)\n"
 "  -s, --stats                  a line of counts each second\n"
 "  -V, --version                the version\n"
 "  -h, --help                   this text\n";
@@ -68,16 +68,16 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'i':
 			if (!parse_duration(optarg, &options.idle) || !options.idle)
-				die("--idle wants a time such as 30s or 1500ms, not '%s'", optarg);
+				die("--idle needs a time such as 30s or 1500ms, not '%s'", optarg);
 			break;
 		case 'm':
 			if (!parse_count(optarg, &n) || !n || n > 4000000)
-				die("--max-connections wants 1 to 4,000,000, not '%s'", optarg);
+				die("--max-connections needs 1 to 4,000,000, not '%s'", optarg);
 			options.max_connections = n;
 			break;
 		case 'r':
 			if (!parse_count(optarg, &n) || !n || n > 1000000000)
-				die("--report wants a number from 1 on, not '%s'", optarg);
+				die("--report needs a number from 1 on, not '%s'", optarg);
 			options.report = n;
 			break;
 		case 's':
@@ -94,7 +94,7 @@ static void parse_options(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		die("'%s' is not understood; try --help", argv[optind]);
+		die("unexpected argument '%s'; try --help", argv[optind]);
 }
 
 /* ADDRESS:PORT, [ADDRESS]:PORT or :PORT */
@@ -111,7 +111,7 @@ static int listen_on(const char *where)
 
 	port = strrchr(where, ':');
 	if (!port || port - where >= (ptrdiff_t)sizeof(host))
-		die("--listen wants ADDRESS:PORT, not '%s'", where);
+		die("--listen needs ADDRESS:PORT, not '%s'", where);
 	memcpy(host, where, port - where);
 	host[port - where] = '\0';
 	if (*name == '[' && name[strlen(name) - 1] == ']') {
@@ -120,7 +120,7 @@ static int listen_on(const char *where)
 	}
 	err = getaddrinfo(*name ? name : NULL, port + 1, &hints, &address);
 	if (err)
-		die("--listen %s: %s (a numeric address and port are wanted)",
+		die("--listen %s: %s (it needs a numeric address and port)",
 		    where, gai_strerror(err));
 	fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -173,9 +173,9 @@ static void raise_descriptors(void)
 
 	if (limit < want + OTHERS) {
 		if (options.max_connections || limit <= OTHERS)
-			die("%u connections need %u descriptors, this process may have %llu: %s",
+			die("%u connections need %u descriptors, the limit is %llu: %s",
 			    want, want + OTHERS, limit,
-			    "be root, raise ulimit -n, or lower --max-connections");
+			    "run as root, raise ulimit -n, or lower --max-connections");
 		want = limit - OTHERS;
 	}
 	options.max_connections = want;

@@ -136,7 +136,7 @@ static void conn_pump(struct conn *conn, struct side *from)
 		conn_close(conn, REASON_RESET);
 		return;
 	case PUMP_NO_PIPE:
-		log_seldom(LOG_WARNING, "no pipe: %s; raise LimitNOFILE=",
+		log_seldom(LOG_WARNING, "cannot create a pipe: %s; raise LimitNOFILE=",
 			   strerror(errno));
 		conn_close(conn, REASON_FAILED);
 		return;
@@ -284,7 +284,7 @@ void conn_open(struct loop *loop, int fd)
 	struct conn *conn = fds[SERVER] < 0 ? NULL : conn_new(loop, fds);
 
 	if (!conn) {
-		log_seldom(LOG_WARNING, "server %s: %s; the client is sent away", options.to.name,
+		log_seldom(LOG_WARNING, "server %s: %s; disconnecting the client", options.to.name,
 			   strerror(errno));
 		counter_add(&loop->counters.accepted, 1);
 		counter_add(&loop->counters.closed[REASON_REFUSED], 1);

@@ -21,7 +21,7 @@ int listener_bind(const char *option, const struct address *address, int backlog
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, (const struct sockaddr *)&address->any, address->len) || listen(fd, backlog))
 		log_die("%s %s: %s%s", option, address->name, strerror(errno),
-			errno == EADDRINUSE ? "; stop who listens there, or choose another port" :
+			errno == EADDRINUSE ? "; stop the other program or choose another port" :
 			errno == EACCES ? "; ports below 1024 need CAP_NET_BIND_SERVICE" : "");
 	return fd;
 }

@@ -59,7 +59,8 @@ static void count_descriptors(void)
 	if (limit.rlim_cur < want && options.max_connections)
 		limit.rlim_cur = raise_nofile(want);
 	if (limit.rlim_cur < want || limit.rlim_cur < others + FDS_OF_CONN)
-		log_die("%lu descriptors needed, %llu allowed; see --max-connections, ulimit -n",
+		log_die("%lu descriptors needed, %llu allowed; "
+			"lower --max-connections or raise ulimit -n",
 			want, (unsigned long long)limit.rlim_cur);
 	if (options.max_connections)
 		return;
@@ -110,9 +111,10 @@ static void start(void)
 		loop_start(loops[i]);
 	log_say(LOG_INFO, "%s -> %s: %u threads, at most %u connections, timers by %s; %s",
 		options.listen.name, options.to.name, options.threads, options.max_connections,
-		timers_name, store_active() ? "they survive a restart" : "a restart ends them");
+		timers_name, store_active() ? "connections survive a restart" :
+					      "a restart ends connections");
 	if (restored)
-		log_say(LOG_NOTICE, "%u connections go on", restored);
+		log_say(LOG_NOTICE, "%u connections continue", restored);
 	notify("READY=1\nSTATUS=serving");
 }
 
@@ -165,13 +167,13 @@ static void signalled(uint64_t *until)
 
 	while (read(signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP && !store_active() && !notify_there()) {
-			log_say(LOG_WARNING, "SIGHUP: nobody would keep the connections; ignored");
+			log_say(LOG_WARNING, "SIGHUP ignored: nothing would keep the connections");
 		} else if (info.ssi_signo == SIGHUP && store_active()) {
-			log_say(LOG_NOTICE, "SIGHUP: leaving the connections to the next proxy");
-			notify("STOPPING=1\nSTATUS=leaving the connections to the next proxy");
+			log_say(LOG_NOTICE, "SIGHUP: handing connections over to the next proxy");
+			notify("STOPPING=1\nSTATUS=handing connections over to the next proxy");
 			command(COMMAND_HAND_OVER);
 		} else if (*until == TIME_NONE && options.grace) {
-			log_say(LOG_NOTICE, "stopping: connections may go on for %s",
+			log_say(LOG_NOTICE, "stopping: connections may continue for %s",
 				options.grace == TIME_NONE ? "ever" : duration(options.grace));
 			snprintf(text, sizeof(text),
 				 "STOPPING=1\nSTATUS=waiting for connections to end\n"

@@ -22,7 +22,7 @@ void notify_open(void)
 	if (!path)
 		return;
 	if ((*path != '/' && *path != '@') || strlen(path) >= sizeof(manager.sun_path))
-		log_die("NOTIFY_SOCKET is '%s': want a path or '@' and a name", path);
+		log_die("NOTIFY_SOCKET is '%s', but must be a path, or '@' and a name", path);
 	manager.sun_family = AF_UNIX;
 	strcpy(manager.sun_path, path);
 	manager_len = offsetof(struct sockaddr_un, sun_path) + strlen(path);
@@ -71,7 +71,7 @@ void notify(const char *text)
 	int err = notify_there() ? tell(text, NULL, 0, 0) : 0;
 
 	if (err)
-		log_seldom(LOG_WARNING, "cannot tell the service manager '%s': %s", text,
+		log_seldom(LOG_WARNING, "cannot send '%s' to the service manager: %s", text,
 			   strerror(-err));
 }
 

@@ -22,19 +22,19 @@ struct options options = {
 static const char usage_text[] =
 "usage: timerwheel-proxy --listen ADDRESS:PORT --to ADDRESS:PORT [OPTION]...\n"
 "\n"
-"Stand before a TCP server and end connections that take too long.\n"
+"Relay connections to a TCP server and end those that take too long.\n"
 "\n"
-"  -l, --listen ADDRESS:PORT    where clients come (127.0.0.1:8080; [::]:8080; :8080)\n"
-"  -t, --to ADDRESS:PORT        where the server is; a name is looked up once\n"
-"  -c, --connect-timeout TIME   for the server to take a connection (5s)\n"
-"  -i, --idle TIME              without a byte in either direction (60s)\n"
-"  -x, --half-close TIME        the same, once one side sends no more (30s)\n"
-"  -L, --lifetime TIME          of a connection in all (none)\n"
-"  -g, --grace TIME             for connections to end when it is stopped (30s)\n"
-"  -s, --store-after TIME       age at which a connection is to survive a restart (1s)\n"
-"  -n, --threads N              how many threads serve (one for each processor)\n"
-"  -m, --max-connections N      most at a time (what ulimit -n allows)\n"
-"  -M, --metrics ADDRESS:PORT   numbers for Prometheus (nowhere)\n"
+"  -l, --listen ADDRESS:PORT    listen for clients here (127.0.0.1:8080; [::]:8080; :8080)\n"
+"  -t, --to ADDRESS:PORT        address of the server; a name is resolved once\n"
+"  -c, --connect-timeout TIME   limit for connecting to the server (5s)\n"
+"  -i, --idle TIME              limit without a byte in either direction (60s)\n"
+"  -x, --half-close TIME        the same, after one side has shut down sending (30s)\n"
+"  -L, --lifetime TIME          limit for a connection in total (none)\n"
+"  -g, --grace TIME             time that connections get when it is stopped (30s)\n"
+"  -s, --store-after TIME       age at which connections begin to survive a restart (1s)\n"
+"  -n, --threads N              number of threads (one for each processor)\n"
+"  -m, --max-connections N      maximum at a time (what ulimit -n allows)\n"
+"  -M, --metrics ADDRESS:PORT   serve metrics for Prometheus here (nowhere)\n"
 "  -v, --verbose                a line for each connection\n"
 "  -V, --version                the version\n"
 "  -h, --help                   this text\n"
@@ -52,7 +52,7 @@ static void parse_address(const char *option, const char *text, int flags, struc
 
 	/* getaddrinfo() takes any number and cuts it. */
 	if (!port || port - text >= (ptrdiff_t)sizeof(host) || strtoul(port + 1, NULL, 10) > 65535)
-		log_usage("%s wants ADDRESS:PORT, not '%s'", option, text);
+		log_usage("%s needs ADDRESS:PORT, not '%s'", option, text);
 	memcpy(host, text, port - text);
 	host[port - text] = '\0';
 	if (*name == '[' && name[strlen(name) - 1] == ']') {
@@ -61,7 +61,7 @@ static void parse_address(const char *option, const char *text, int flags, struc
 	}
 	err = getaddrinfo(*name ? name : NULL, port + 1, &hints, &found);
 	if (err)
-		log_die("%s %s: %s; give an address and a port that exist", option, text,
+		log_die("%s %s: %s; check the address and the port", option, text,
 			gai_strerror(err));
 	address->name = text;
 	address->len = found->ai_addrlen;
@@ -76,7 +76,7 @@ static uint64_t parse_time(const char *option, const char *text)
 	if (!strcmp(text, "none"))
 		return TIME_NONE;
 	if (!parse_duration(text, &ns) || ns > 100ULL * 365 * 24 * 3600 * NSEC_PER_SEC)
-		log_usage("%s wants a time such as 1500ms, 30s, 1h or none, not '%s'", option,
+		log_usage("%s needs a time such as 1500ms, 30s, 1h or none, not '%s'", option,
 			  text);
 	return ns;
 }
@@ -87,7 +87,7 @@ static uint64_t parse_timeout(const char *option, const char *text)
 	uint64_t ns = parse_time(option, text);
 
 	if (!ns)
-		log_usage("%s wants more than 0 (or none)", option);
+		log_usage("%s must be greater than 0, or none", option);
 	return ns;
 }
 
@@ -96,7 +96,7 @@ static unsigned int parse_number(const char *option, const char *text, unsigned 
 	__u64 n;
 
 	if (!parse_count(text, &n) || !n || n > most)
-		log_usage("%s wants a number from 1 to %u, not '%s'", option, most, text);
+		log_usage("%s needs a number from 1 to %u, not '%s'", option, most, text);
 	return n;
 }
 
@@ -176,9 +176,9 @@ void options_parse(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:M:vVh", longs, NULL)) != -1)
 		parse_one(c, optarg);
 	if (optind < argc)
-		log_usage("'%s' is not understood; try --help", argv[optind]);
+		log_usage("unexpected argument '%s'; try --help", argv[optind]);
 	if (!options.listen.name || !options.to.name)
-		log_usage("--listen and --to are needed; try --help");
+		log_usage("--listen and --to are required; try --help");
 	if (!options.threads)
 		options.threads = processors < THREADS_MAX ? processors : THREADS_MAX;
 }

@@ -92,7 +92,7 @@ static void check_listener(int fd)
 	if (getsockname(fd, (struct sockaddr *)&at, &len) ||
 	    len != options.listen.len || memcmp(&at, &options.listen.any, len))
 		log_say(LOG_WARNING,
-			"--listen %s: the socket that was kept listens elsewhere and is used instead: stop and start to change it",
+			"--listen %s: not used, because the socket that was kept listens elsewhere: stop and start to change it",
 			options.listen.name);
 }
 
@@ -118,7 +118,7 @@ static void collect_one(struct stored *stored, int fd, const char *name)
 		if (!strcmp(name, "listener"))
 			check_listener(fd);
 	} else {
-		log_say(LOG_WARNING, "a descriptor '%s' was passed that is of no use",
+		log_say(LOG_WARNING, "unknown descriptor '%s' was passed; closing it",
 			name);
 		close(fd);
 	}

@@ -40,7 +40,7 @@ static void store_one(const char *name, int fd, bool watch)
 			sleep_until(now_ns() + STORE_BUSY);
 	}
 	if (err)
-		log_say(LOG_WARNING, "%s is not kept: %s; a restart will end connections",
+		log_say(LOG_WARNING, "%s cannot be kept: %s; a restart will end connections",
 			name, strerror(-err));
 }
 
@@ -68,7 +68,7 @@ static bool fits(int n)
 	if (atomic_fetch_add(&nr_fds, n) + n <= FDS_MAX)
 		return true;
 	atomic_fetch_sub(&nr_fds, n);
-	log_seldom(LOG_WARNING, "%u descriptors are kept: no more survive a restart",
+	log_seldom(LOG_WARNING, "%u descriptors are kept: no more connections survive a restart",
 		   FDS_MAX);
 	return false;
 }

@@ -42,7 +42,7 @@ struct timers *timers_open(struct loop *loop, int kept)
 					     EVENT_BASE_FLAG_PRECISE_TIMER))
 		timers->base = event_base_new_with_config(config);
 	if (!timers->base)
-		log_die("libevent cannot begin");
+		log_die("libevent cannot be initialized");
 	event_config_free(config);
 	event = event_new(timers->base, loop->epoll, EV_READ | EV_PERSIST, epoll_ready, NULL);
 	if (!event || event_add(event, NULL))

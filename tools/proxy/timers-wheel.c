@@ -60,7 +60,7 @@ static struct timerwheel *wheel_adopt(struct loop *loop, int fd)
 	if ((info.capacity - BATCH) / 2 < loop->max_open) {
 		loop->max_open = (info.capacity - BATCH) / 2;
 		log_say(LOG_WARNING,
-			"thread %u: the wheel that was kept has room for %u connections: stop and start for more",
+			"thread %u: the wheel that was kept has room for only %u connections: stop and start for more",
 			loop->number, loop->max_open);
 	}
 	return wheel;

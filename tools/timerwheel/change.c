@@ -86,7 +86,7 @@ static void fail(unsigned int line, const __u64 *key, int error, const char *fmt
 		failures = realloc(failures, failures_room * sizeof(*failures));
 	}
 	if (!failures)
-		die("no memory for what failed");
+		die("no memory for the list of failures");
 	failures[nr_failed - 1] = (struct failure) {
 		.line = line,
 		.has_key = key,
@@ -125,11 +125,11 @@ static const char *reason(int result)
 	case -ENOENT:
 		return "no timer has this key; see timerwheel list";
 	case -EEXIST:
-		return "a timer with this key exists: leave --excl out to replace it";
+		return "a timer with this key exists: omit --excl to replace it";
 	case -ESTALE:
-		return "the timer has another value than --match says; see timerwheel list";
+		return "the value of the timer does not match; see timerwheel list";
 	case -ENOSPC:
-		return "the wheel is full: remove some, or let its owner SETUP a larger one";
+		return "the wheel is full: remove timers, or set up a wheel with a larger capacity";
 	case -ESHUTDOWN:
 		return "the wheel was closed to new timers (drain --close): open another one";
 	default:
@@ -275,23 +275,23 @@ static const char *parse_word(char *word, struct timerwheel_add *add)
 		*value++ = '\0';
 	snprintf(name, sizeof(name), " %s ", word);
 	if (!strstr(op->words, name) || !value != !strcmp(word, "excl"))
-		return "a word that is not understood";
+		return "unknown word";
 	if (!value) {
 		add->flags |= TIMERWHEEL_EXCL;
 	} else if (!strcmp(word, "value")) {
 		if (!parse_number(value, &add->value))
-			return "value= wants a number";
+			return "value= needs a number";
 	} else if (!strcmp(word, "match")) {
 		add->flags |= TIMERWHEEL_MATCH;
 		if (!parse_number(value, &add->match))
-			return "match= wants a number";
+			return "match= needs a number";
 	} else if (!strcmp(word, "period")) {
 		if (!parse_duration(value, &add->period))
-			return "period= wants a time such as 250ms, 10s or 1h30m";
+			return "period= needs a time such as 250ms, 10s or 1h30m";
 	} else {
 		add->flags |= TIMERWHEEL_SLACK;
 		if (!parse_duration(value, &add->slack))
-			return "slack= wants a time such as 250ms, 10s or 1h30m";
+			return "slack= needs a time such as 250ms, 10s or 1h30m";
 	}
 	return NULL;
 }
@@ -304,7 +304,7 @@ static const char *parse_change(char **words, int count, struct timerwheel_add *
 
 	*add = defaults();
 	if (!parse_number(words[0], &add->key))
-		return "that is no key: 0 to 2^64 - 1, decimal or 0x and hexadecimal";
+		return "not a key: 0 to 2^64 - 1, decimal or 0x and hexadecimal";
 	if (count < first)
 		return "a time must follow the key";
 	if (op->when)
@@ -367,11 +367,11 @@ static int change_timers(const struct op *what, int argc, char **argv)
 {
 	op = what;
 	if (opt.given[OPT_FROM] && argc)
-		usage("with --from all timers are in the file: '%s' is too much", argv[0]);
+		usage("unexpected argument '%s': with --from all timers are in the file", argv[0]);
 	if (!opt.given[OPT_FROM] && !argc)
-		usage("which timer? Say %s, or --from FILE", op->when ? "KEY WHEN" : "KEY");
+		usage("no timer given: use %s, or --from FILE", op->when ? "KEY WHEN" : "KEY");
 	if (!opt.given[OPT_FROM] && op->when && argc != 2)
-		usage("KEY WHEN are wanted, not %d words; --from - takes many timers", argc);
+		usage("KEY WHEN expected, not %d words; use --from - for many timers", argc);
 	if (opt.given[OPT_EXCL] && opt.given[OPT_MATCH])
 		usage("--excl and --match exclude each other");
 	wheel = target_open();

@@ -29,7 +29,7 @@ static void missed(__u64 events)
 	json_open(NULL, '{');
 	out_number(NULL, "missed", SHOW_NUMBER, events);
 	json_close();
-	out_line("(%s events missed: give a larger --buffer)", commas(events));
+	out_line("(%s events missed: use a larger --buffer)", commas(events));
 }
 
 /* No timer: the wheel was set up with TIMERWHEEL_SETUP_CLOCK_SET. */

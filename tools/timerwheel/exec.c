@@ -45,6 +45,6 @@ bool exec_event(const struct timerwheel_event *event)
 	}
 	/* It would be no better with the next event: do not take that from others. */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
-		die("the event of timer %llu was taken, but its command not run", event->key);
+		die("the event of timer %llu was taken, but its command was not run", event->key);
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }

@@ -30,10 +30,10 @@ void help_all(void)
 
 	puts("usage: timerwheel COMMAND [OPTION]... [ARGUMENT]...\n"
 	     "\n"
-	     "Wheels of /dev/timerwheel, for scripts and for people. A wheel belongs to those who\n"
-	     "have it open: name it by a descriptor, or by a process that has it.\n"
+	     "Use wheels of /dev/timerwheel in scripts and interactively. A wheel exists while a process\n"
+	     "has it open: select it by a descriptor, or by a process that has it open.\n"
 	     "\n"
-	     "Commands (timerwheel COMMAND --help says more):");
+	     "Commands (for details: timerwheel COMMAND --help):");
 	for (c = commands; c->name; c++)
 		printf("  %-8s  %s\n", c->name, c->summary);
 	puts("\nOptions:");
@@ -42,16 +42,16 @@ void help_all(void)
 			print_option(&option_defs[id]);
 	}
 	puts("\n"
-	     "Times: 250ms, 10s, 1h30m, 2d; units ns, us, ms, s, m or min, h, d, w; a plain number is\n"
-	     "seconds. Points in time: such a time from now; @SECONDS of the wheel's clock;\n"
-	     "@2030-12-24T18:00 local time, with Z behind it UTC. Keys and values: 0 to 2^64 - 1,\n"
-	     "decimal or 0x and hexadecimal.\n"
+	     "Times: 250ms, 10s, 1h30m, 2d; the units are ns, us, ms, s, m or min, h, d, w, by default\n"
+	     "seconds. Points in time: a time from now; @SECONDS of the wheel's clock;\n"
+	     "@2030-12-24T18:00 in local time, or with Z at the end in UTC. Keys and values: 0 to\n"
+	     "2^64 - 1, decimal or 0x and hexadecimal.\n"
 	     "\n"
-	     "Exit status: 0 all was done; 1 it could not be done; 2 the command line is wrong;\n"
-	     "3 some of it failed; 4 --timeout was over first.\n"
+	     "Exit status: 0 success; 1 failure; 2 the command line is wrong; 3 some timers or commands\n"
+	     "failed; 4 the time of --timeout has passed.\n"
 	     "\n"
 	     "For example:\n"
-	     "  exec 3<>/dev/timerwheel                # in a shell: a wheel of its own\n"
+	     "  exec 3<>/dev/timerwheel                # in a shell: open a new wheel\n"
 	     "  timerwheel --fd 3 add 1 10s\n"
 	     "  timerwheel --fd 3 wait --exec sh -c 'echo timer $KEY is late by $LATE ns'\n"
 	     "  timerwheel --pid 1234 list             # the timers of a daemon\n"

@@ -112,7 +112,7 @@ static void choose_order(void)
 	else if (!strcmp(name, "none"))
 		order = NULL;
 	else
-		usage("--sort wants left, key, value or none, not '%s'", name);
+		usage("--sort needs left, key, value or none, not '%s'", name);
 }
 
 static struct timerwheel_entry *timers_by_key(struct timerwheel *wheel, size_t *count)
@@ -171,7 +171,7 @@ int command_list(int argc, char **argv)
 	keys = xcalloc(argc + 1, sizeof(*keys));
 	for (i = 0; i < argc; i++) {
 		if (!parse_number(argv[i], &keys[i]))
-			usage("'%s' is no key: 0 to 2^64 - 1, decimal or 0x and hexadecimal",
+			usage("'%s' is not a key: 0 to 2^64 - 1, decimal or 0x and hexadecimal",
 			      argv[i]);
 	}
 	wheel = target_open();

@@ -18,27 +18,27 @@ static void show_info(struct timerwheel *wheel)
 	out_number(NULL, "features", SHOW_NUMBER, info.features);
 	out_number(NULL, "errata", SHOW_NUMBER, info.errata);
 	out_text("clock", "clock", clock_text(info.clock));
-	out_number("its time", "now_ns", SHOW_SPAN, info.now);
+	out_number("current time", "now_ns", SHOW_SPAN, info.now);
 	out_number("tick", "tick_ns", SHOW_SPAN, info.tick);
 	out_number("slots per level", "slots", SHOW_COUNT, info.slots);
 	out_number("capacity", "capacity", SHOW_COUNT, info.capacity);
 	out_number("default slack", "slack_ns", SHOW_PERIOD, info.slack);
-	out_number("wakes after", "wake_ns", SHOW_PERIOD, info.wake_ns);
-	out_number("or after events", "wake_events", SHOW_COUNT, info.wake_events);
+	out_number("wakes readers after", "wake_ns", SHOW_PERIOD, info.wake_ns);
+	out_number("or when events wait", "wake_events", SHOW_COUNT, info.wake_events);
 	out_number("event ring", "ring", SHOW_COUNT, info.ring);
-	out_number("bytes of an event", "event_size", SHOW_COUNT, info.event_size);
-	out_number("tells of a set clock", "clock_set", SHOW_BOOL,
+	out_number("event size", "event_size", SHOW_COUNT, info.event_size);
+	out_number("reports a set clock", "clock_set", SHOW_BOOL,
 		   info.flags & TIMERWHEEL_INFO_CLOCK_SET);
 	out_number("wakes the machine", "alarm", SHOW_BOOL, info.flags & TIMERWHEEL_INFO_ALARM);
 	out_number("settled", "settled", SHOW_BOOL, info.flags & TIMERWHEEL_INFO_SETTLED);
 	out_number("closed to new timers", "closed", SHOW_BOOL,
 		   info.flags & TIMERWHEEL_INFO_CLOSED);
-	out_number("memory of its user", "user_memory", SHOW_BYTES, info.user_memory);
-	out_number("most of a user", "user_memory_max", SHOW_BYTES, info.user_memory_max);
-	out_number("most in a call", "batch_max", SHOW_COUNT, info.batch_max);
-	out_number("most in a wheel", "capacity_max", SHOW_COUNT, info.capacity_max);
+	out_number("memory of the user", "user_memory", SHOW_BYTES, info.user_memory);
+	out_number("limit per user", "user_memory_max", SHOW_BYTES, info.user_memory_max);
+	out_number("max elements per call", "batch_max", SHOW_COUNT, info.batch_max);
+	out_number("max timers per wheel", "capacity_max", SHOW_COUNT, info.capacity_max);
 	out_number("longest event ring", "ring_max", SHOW_COUNT, info.ring_max);
-	out_number("largest event", "event_size_max", SHOW_COUNT, info.event_size_max);
+	out_number("largest event size", "event_size_max", SHOW_COUNT, info.event_size_max);
 	out_number("shortest tick", "tick_min_ns", SHOW_SPAN, info.tick_min);
 	out_number("longest tick", "tick_max_ns", SHOW_SPAN, info.tick_max);
 	out_number("fewest slots", "slots_min", SHOW_COUNT, info.slots_min);
@@ -90,14 +90,14 @@ static void show_stat(struct timerwheel *wheel)
 	out_number("overruns", "overruns", SHOW_COUNT, stats.overruns);
 	out_number("events withdrawn", "withdrawn", SHOW_COUNT, stats.withdrawn);
 	out_number("cascades", "cascades", SHOW_COUNT, stats.cascades);
-	out_number("queued again", "requeues", SHOW_COUNT, stats.requeues);
+	out_number("requeues", "requeues", SHOW_COUNT, stats.requeues);
 	out_number("readers woken", "wakeups", SHOW_COUNT, stats.wakeups);
 	out_number("hrtimer interrupts", "firings", SHOW_COUNT, stats.firings);
-	out_number("passes", "passes", SHOW_COUNT, stats.passes);
-	out_number("most timers in one", "pass_max_timers", SHOW_COUNT, stats.pass_max_timers);
-	out_number("longest one", "pass_max_ns", SHOW_SPAN, stats.pass_max_ns);
+	out_number("expiry batches", "passes", SHOW_COUNT, stats.passes);
+	out_number("most timers in a batch", "pass_max_timers", SHOW_COUNT, stats.pass_max_timers);
+	out_number("longest batch", "pass_max_ns", SHOW_SPAN, stats.pass_max_ns);
 	out_number("memory", "memory", SHOW_BYTES, stats.memory);
-	out_number("latest timer", "late_max_ns", SHOW_SPAN, stats.late_max);
+	out_number("largest lateness", "late_max_ns", SHOW_SPAN, stats.late_max);
 	if (opt.given[OPT_JSON]) {
 		json_lateness(&stats);
 	} else {

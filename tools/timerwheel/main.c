@@ -8,76 +8,75 @@
 #include "cli.h"
 
 const struct command commands[] = {
-	{ "info", "", "what the kernel can, and how a wheel is set",
-	  "What the kernel can do, and how the wheel is set up. Without --fd and --pid: a new\n"
-	  "wheel, as it is without any SETUP.",
+	{ "info", "", "show the limits of the kernel and the settings of a wheel",
+	  "Show the limits of the kernel and the settings of the wheel. Without --fd and --pid, a new\n"
+	  "wheel with default settings is shown.",
 	  OPTIONS_WHEEL | OPTION(WATCH), command_info },
-	{ "stat", "", "what a wheel did so far, with a histogram of lateness",
-	  "What the wheel did so far: its counters, and how late its timers fired.",
+	{ "stat", "", "show the counters of a wheel and a histogram of lateness",
+	  "Show the counters of the wheel, and a histogram of how late its timers fired.",
 	  OPTIONS_WHEEL | OPTION(WATCH), command_stat },
-	{ "top", "", "a live screen of all wheels and their owners",
-	  "All wheels of this machine that may be looked at: who has them open, their timers, and\n"
-	  "what happens in a second; below, the lateness of the timers of the selected one. Keys:\n"
-	  "up and down (k, j) select, s another order, r the reverse, q ends.\n"
+	{ "top", "", "show a live screen of all wheels and their owners",
+	  "Show all wheels of this machine that the caller may inspect: their owners, timers and\n"
+	  "activity; below, the lateness of the timers of the selected wheel. Keys: up and down (k,\n"
+	  "j) select, s next order, r reverse order, q quits.\n"
 	  "\n"
-	  "With --batch tables are printed, and --count is how many. The order, --sort: pid, command,\n"
-	  "pending (as long as nothing is said), due, armed, delivered, memory.",
+	  "With --batch tables are printed; --count is their number. Columns for --sort: pid, command,\n"
+	  "pending (the default), due, armed, delivered, memory.",
 	  OPTION(BATCH) | OPTION(COUNT) | OPTION(INTERVAL) | OPTION(SORT) | OPTION(NO_HEADER),
 	  command_top },
-	{ "list", "[KEY]...", "the timers in a wheel; nothing is changed",
-	  "The timers in the wheel, or those with these keys, which fails for those that are not\n"
-	  "there. The order, --sort: left (as long as nothing is said), key, value, none (as they\n"
-	  "lie in the wheel).",
+	{ "list", "[KEY]...", "list the timers in a wheel",
+	  "List the timers in the wheel, or those with these keys; a key without a timer is an error.\n"
+	  "Columns for --sort: left (the default), key, value, none (the order of the wheel's table).",
 	  OPTIONS_WHEEL | OPTION(WATCH) | OPTION(SORT) | OPTION(LIMIT) | OPTION(NO_HEADER),
 	  command_list },
 	{ "add", "KEY WHEN | --from FILE", "arm timers",
-	  "Arm a timer; one that has the key already is replaced. WHEN is a time from now, or behind\n"
-	  "an @ a time of the wheel's clock in seconds, or a date and time of day.\n"
+	  "Arm a timer; an existing timer with this key is replaced. WHEN is a time from now or, after\n"
+	  "an @, a time of the wheel's clock in seconds, or a date and time of day.\n"
 	  "\n"
 	  "Lines of --from: KEY WHEN [value=V] [period=TIME] [slack=TIME] [match=V] [excl]. The\n"
-	  "options count for lines that do not say otherwise; # begins a comment.",
+	  "options are the defaults for all lines; # begins a comment.",
 	  OPTIONS_WHEEL | OPTION(VALUE) | OPTION(PERIOD) | OPTION(SLACK) | OPTION(EXCL) |
 	  OPTION(MATCH) | OPTION(FROM), command_add },
 	{ "move", "KEY WHEN | --from FILE", "give timers new deadlines",
-	  "Give a timer that exists a new deadline, WHEN as with add; its value, period and slack\n"
-	  "stay. An event of the old deadline that nobody has read is withdrawn.\n"
+	  "Give an existing timer a new deadline; WHEN is as for add. Value, period and slack do not\n"
+	  "change. An undelivered event of the previous deadline is withdrawn.\n"
 	  "\n"
 	  "Lines of --from: KEY WHEN [match=V].",
 	  OPTIONS_WHEEL | OPTION(MATCH) | OPTION(FROM), command_move },
-	{ "remove", "KEY... | --from FILE", "take timers out",
-	  "Take timers out; what they were is printed.\n"
+	{ "remove", "KEY... | --from FILE", "remove timers",
+	  "Remove timers and print what was removed.\n"
 	  "\n"
 	  "Lines of --from: KEY [match=V].",
 	  OPTIONS_WHEEL | OPTION(MATCH) | OPTION(FROM) | OPTION(QUIET) | OPTION(NO_HEADER),
 	  command_remove },
-	{ "drain", "", "take all timers out",
-	  "Take all timers out, pending and due alike; what they were is printed.",
+	{ "drain", "", "remove all timers",
+	  "Remove all timers, pending or due, and print them.",
 	  OPTIONS_WHEEL | OPTION(LIMIT) | OPTION(CLOSE) | OPTION(QUIET) | OPTION(NO_HEADER),
 	  command_drain },
 	{ "wait", "", "take events, and run a command for each",
-	  "Take events as timers fall due, one if --count does not say otherwise, and print them; or\n"
-	  "run a command for each, with KEY, VALUE, DEADLINE, LATE (ns) and OVERRUNS in its\n"
-	  "environment. An event that is taken here nobody else gets.",
+	  "Take events as timers fall due, by default one (see --count), and print them, or run a\n"
+	  "command for each with KEY, VALUE, DEADLINE, LATE (ns) and OVERRUNS in its environment.\n"
+	  "Each event goes to one reader: one that is taken here is taken from all others.",
 	  OPTIONS_WHEEL | OPTION(COUNT) | OPTION(TIMEOUT) | OPTION(UNTIL_EMPTY) | OPTION(EXEC) |
 	  OPTION(NO_HEADER), command_wait },
-	{ "monitor", "", "print copies of events as others take them",
+	{ "monitor", "", "print copies of events without taking them",
 	  "Print a copy of each event that is delivered from now on, until the wheel is closed.\n"
-	  "Nobody misses an event because of it.",
+	  "No reader misses an event because of it.",
 	  OPTIONS_WHEEL | OPTION(COUNT) | OPTION(TIMEOUT) | OPTION(BUFFER) | OPTION(NO_HEADER),
 	  command_monitor },
 	{ "save", "FILE", "write a wheel to a file",
-	  "Write the timers of the wheel to a file, - is the standard output. An older file is\n"
-	  "replaced whole or not at all.",
+	  "Write the timers of the wheel to a file; - is the standard output. An existing file is\n"
+	  "replaced completely or not at all.",
 	  OPTIONS_WHEEL, command_save },
-	{ "restore", "FILE", "arm the timers of such a file",
-	  "Arm the timers of a file, - is the standard input, at the time of day at which they would\n"
-	  "have fallen due; what has passed is due at once, and said to be overdue. All of them, or,\n"
-	  "if one cannot be armed, none. A wheel that is not set up yet is set up as the saved one.",
+	{ "restore", "FILE", "arm the timers of a saved file",
+	  "Arm the timers of a file, - is the standard input, for the time of day at which they would\n"
+	  "have fallen due. Timers whose time has passed are due at once and reported as overdue. If\n"
+	  "one timer cannot be armed, none is. A wheel that is not set up gets the saved settings.",
 	  OPTIONS_WHEEL | OPTION(EXCL) | OPTION(CHECK) | OPTION(OVERDUE) | OPTION(OVERDUE_MARK),
 	  command_restore },
-	{ "bench", "", "measure what the calls cost here",
-	  "Measure, in some seconds of real time, what a timer costs on this machine in a wheel of\n"
-	  "its own, alone in its call and with others.",
+	{ "bench", "", "measure the cost of calls on this machine",
+	  "Measure the cost of timers in a new wheel on this machine, with one timer per call and\n"
+	  "with many. This takes some seconds.",
 	  OPTION(TIMERS) | OPTION(NO_HEADER), command_bench },
 	{ }
 };
@@ -90,7 +89,7 @@ static const struct command *command_by_name(const char *name)
 		if (!strcmp(c->name, name))
 			return c;
 	}
-	usage("there is no command '%s'", name);
+	usage("unknown command '%s'", name);
 }
 
 static void print_version(void)
@@ -126,7 +125,7 @@ int main(int argc, char **argv)
 		return STATUS_DONE;
 	}
 	if (first == argc)
-		usage("which command?");
+		usage("a command is required");
 	command = command_by_name(argv[first]);
 	argc -= first;
 	argv += first;

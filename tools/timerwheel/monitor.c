@@ -13,9 +13,9 @@ static const char *reason(int err)
 {
 	switch (err) {
 	case -ENOSPC:
-		return "the wheel has as many monitors as it may have: end one";
+		return "the wheel has the maximum number of monitors: stop one";
 	case -EDQUOT:
-		return "its buffer is more memory than one user may have: give a smaller --buffer";
+		return "the memory limit of the user is reached: use a smaller --buffer";
 	default:
 		return timerwheel_strerror(err);
 	}

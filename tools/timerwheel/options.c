@@ -20,55 +20,55 @@ const struct option_def option_defs[OPT_NR] = {
 	[OPT_WHEEL_FD] = { "wheel-fd", 0, "N", KIND_NUMBER, 0, INT_MAX,
 		"with --pid: that process's descriptor N, if it has several wheels" },
 	[OPT_JSON] = { "json", 0, NULL, KIND_FLAG, 0, 0,
-		"print JSON: one document, or one object a line if it goes on and on" },
+		"print JSON: one document, or one object per line if continuous" },
 	[OPT_NO_HEADER] = { "no-header", 0, NULL, KIND_FLAG, 0, 0,
-		"print no head above a table" },
+		"print no column headings" },
 	[OPT_WATCH] = { "watch", 0, "TIME", KIND_OPTIONAL, 0, 0,
-		"again and again, each second or with this time between" },
+		"repeat every second, or at this interval" },
 	[OPT_VALUE] = { "value", 0, "V", KIND_NUMBER, 0, 0,
-		"what the event hands back (0)" },
+		"the value that is returned in the event (0)" },
 	[OPT_PERIOD] = { "period", 0, "TIME", KIND_TIME, 0, 0,
-		"again and again, with this time from each deadline to the next" },
+		"make it periodic, with this time between deadlines" },
 	[OPT_SLACK] = { "slack", 0, "TIME", KIND_TIME, 0, 0,
-		"may fire so much later, to share a wake-up (the wheel's default)" },
+		"how much later it may fire, to share a wake-up (the wheel's default)" },
 	[OPT_EXCL] = { "excl", 0, NULL, KIND_FLAG, 0, 0,
-		"fail if there is a timer with that key, do not replace it" },
+		"fail if the key exists, instead of replacing the timer" },
 	[OPT_MATCH] = { "match", 0, "V", KIND_NUMBER, 0, 0,
-		"only if there is such a timer, and its value is V" },
+		"act only if the timer exists and its value is V" },
 	[OPT_FROM] = { "from", 0, "FILE", KIND_TEXT, 0, 0,
-		"take many timers from a file, a line each; -: standard input" },
+		"read timers from a file, one per line; -: standard input" },
 	[OPT_QUIET] = { "quiet", 'q', NULL, KIND_FLAG, 0, 0,
-		"do not print the timers that were taken out" },
+		"do not print the removed timers" },
 	[OPT_SORT] = { "sort", 0, "COLUMN", KIND_TEXT, 0, 0,
-		"the order of rows; see above" },
+		"sort by this column; see above" },
 	[OPT_LIMIT] = { "limit", 0, "N", KIND_NUMBER, 1, 0,
-		"no more than N timers" },
+		"at most N timers" },
 	[OPT_CLOSE] = { "close", 0, NULL, KIND_FLAG, 0, 0,
-		"the wheel accepts no new timers from now on" },
+		"let the wheel accept no new timers from now on" },
 	[OPT_COUNT] = { "count", 'n', "N", KIND_NUMBER, 0, 0,
-		"end after N; 0: never" },
+		"exit after N; 0: never" },
 	[OPT_TIMEOUT] = { "timeout", 't', "TIME", KIND_TIME, 0, 0,
-		"end after this time at the latest, with status 4" },
+		"exit with status 4 after this time" },
 	[OPT_UNTIL_EMPTY] = { "until-empty", 0, NULL, KIND_FLAG, 0, 0,
-		"end when no timer is left in the wheel" },
+		"exit when no timer is left in the wheel" },
 	[OPT_EXEC] = { "exec", 0, "COMMAND...", KIND_FLAG, 0, 0,
-		"all that follows is a command: run it for each event" },
+		"run a command for each event; must be the last option" },
 	[OPT_BUFFER] = { "buffer", 0, "N", KIND_NUMBER, 1, TIMERWHEEL_RING_MAX,
 		"events that may wait to be printed before some are missed (1024)" },
 	[OPT_BATCH] = { "batch", 'b', NULL, KIND_FLAG, 0, 0,
-		"print tables, one after another, not a live screen" },
+		"print tables, one after another, instead of a live screen" },
 	[OPT_INTERVAL] = { "interval", 'd', "TIME", KIND_TIME, 0, 0,
-		"the time between two looks (1s)" },
+		"the time between updates (1s)" },
 	[OPT_CHECK] = { "check", 0, NULL, KIND_FLAG, 0, 0,
-		"only look whether the file is sound, and what would be overdue" },
+		"only check the file, and report what would be overdue" },
 	[OPT_OVERDUE] = { "overdue", 0, "FILE", KIND_TEXT, 0, 0,
-		"write the timers that are overdue to a file; -: standard output" },
+		"write the overdue timers to a file; -: standard output" },
 	[OPT_OVERDUE_MARK] = { "overdue-mark", 0, "BITS", KIND_NUMBER, 1, 0,
-		"set these bits in the values of timers that are overdue" },
+		"set these bits in the values of overdue timers" },
 	[OPT_TIMERS] = { "timers", 0, "N", KIND_NUMBER, 0, 4000000,
-		"timers that are pending meanwhile (100000)" },
+		"number of timers that are pending meanwhile (100000)" },
 	[OPT_HELP] = { "help", 'h', NULL, KIND_FLAG, 0, 0,
-		"print this text" },
+		"print this help" },
 	[OPT_VERSION] = { "version", 0, NULL, KIND_FLAG, 0, 0,
 		"print the version" },
 };
@@ -93,7 +93,7 @@ void usage(const char *fmt, ...)
 void no_arguments(int argc, char **argv)
 {
 	if (argc)
-		usage("'%s' is not understood", argv[0]);
+		usage("unexpected argument '%s'", argv[0]);
 }
 
 bool parse_number(const char *text, __u64 *number)
@@ -120,16 +120,16 @@ static void set(enum option_id id, const char *text)
 		break;
 	case KIND_NUMBER:
 		if (!parse_number(text, &number))
-			usage("--%s wants a number, such as 7 or 0x1f, not '%s'", def->name, text);
+			usage("--%s needs a number, such as 7 or 0x1f, not '%s'", def->name, text);
 		if (number < def->min || (def->max && number > def->max))
-			usage("--%s wants a number from %llu to %llu, not '%s'", def->name,
+			usage("--%s needs a number from %llu to %llu, not '%s'", def->name,
 			      def->min, def->max ? def->max : ~0ULL, text);
 		break;
 	case KIND_OPTIONAL:
 	case KIND_TIME:
 		number = NSEC_PER_SEC;
 		if (text && !parse_duration(text, &number))
-			usage("--%s wants a time, such as 250ms, 10s or 1h30m, not '%s'",
+			usage("--%s needs a time, such as 250ms, 10s or 1h30m, not '%s'",
 			      def->name, text);
 		break;
 	}
@@ -186,7 +186,7 @@ static int cut_exec(int argc, char **argv)
 		if (strcmp(argv[i], "--exec"))
 			continue;
 		if (i + 1 == argc)
-			usage("--exec wants a command behind it");
+			usage("--exec needs a command");
 		opt.exec = argv + i + 1;
 		opt.given[OPT_EXEC] = true;
 		return i;
@@ -216,13 +216,13 @@ int options_parse(const char *command, __u64 mask, int argc, char **argv)
 		const char *word = argv[optind - 1];
 
 		if (c == ':')
-			usage("%s wants something behind it", word);
+			usage("%s needs a value", word);
 		if (c == '?' && optopt >= 256)
-			usage("--%s takes nothing behind it", option_defs[optopt - 256].name);
+			usage("--%s takes no value", option_defs[optopt - 256].name);
 		if (c == '?' && optopt)
-			usage("there is no option -%c here", optopt);
+			usage("unknown option -%c", optopt);
 		if (c == '?')
-			usage("there is no option %s here, or it is not the only one that begins so",
+			usage("unknown or ambiguous option %s",
 			      word);
 		set(c >= 256 ? (enum option_id)(c - 256) : by_letter(c), optarg);
 	}

@@ -57,14 +57,14 @@ static void prepare(const char *name)
 	qsort(saved.timers, saved.count, sizeof(*saved.timers), by_key);
 	for (i = 1; i < saved.count; i++) {
 		if (saved.timers[i].key == saved.timers[i - 1].key)
-			die("%s: timer %llu is there twice; nothing was restored", name,
+			die("%s: timer %llu occurs twice; nothing was restored", name,
 			    saved.timers[i].key);
 	}
 	/* A clock that is moved by hand stood still. */
 	if (!by_hand(saved.clock) && now > saved.time)
 		passed = now - saved.time;
 	if (!by_hand(saved.clock) && now < saved.time)
-		say("%s was saved in the future: is the time of day right? What was left then is left now",
+		say("%s was saved in the future: check the time of day. The times left are restored unchanged",
 		    name);
 	for (i = 0; i < saved.count; i++) {
 		struct timerwheel_entry *e = &saved.timers[i];
@@ -159,10 +159,10 @@ static void report(const char *name)
 static noreturn void no_setup(int err)
 {
 	if (err == EPERM || err == EOPNOTSUPP)
-		die("the saved wheel wakes the machine from suspend, and %s; or take 'alarm' out of its line 'flags'; nothing was restored",
-		    err == EPERM ? "that needs CAP_WAKE_ALARM: be root" :
-				   "nothing can wake this machine: use another one");
-	die("the wheel cannot be set up as the saved one (clock, tick, slots, capacity, flags): %s; nothing was restored",
+		die("the saved wheel wakes the machine from suspend, and %s, or remove 'alarm' from its line 'flags'; nothing was restored",
+		    err == EPERM ? "this needs CAP_WAKE_ALARM: run as root" :
+				   "no clock can wake this machine: use another machine");
+	die("the wheel cannot be set up like the saved one (clock, tick, slots, capacity, flags): %s; nothing was restored",
 	    strerror(err));
 }
 
@@ -189,7 +189,7 @@ static void open_wheel(void)
 		die("cannot use this wheel: %s", timerwheel_strerror(err));
 	target_info(wheel, &info);
 	if (by_hand(info.clock) != by_hand(saved.clock))
-		die("the saved wheel has a %s clock, this one a %s clock: what was left there says nothing here; nothing was restored",
+		die("the saved wheel has a %s clock, this one a %s clock, so the times left cannot be converted; nothing was restored",
 		    clock_text(saved.clock), clock_text(info.clock));
 }
 
@@ -235,12 +235,12 @@ static void undo(size_t count)
 			};
 
 			if (timerwheel_add(wheel, &back, 1) != 1 || back.result < 0)
-				say("timer %llu, which was there before, could not be put back",
+				say("timer %llu, which had been replaced, could not be put back",
 				    back.key);
 		}
 	}
 	if (late)
-		say("%s of the timers had been delivered or changed by others before they could be taken back",
+		say("%s of the timers were delivered or changed by others before they could be removed again",
 		    commas(late));
 }
 
@@ -248,7 +248,7 @@ static const char *reason(int result)
 {
 	switch (result) {
 	case -EEXIST:
-		return "a timer with this key exists: leave --excl out to replace it";
+		return "a timer with this key exists: omit --excl to replace it";
 	case -ENOSPC:
 		return "the wheel is full: open one with a larger capacity";
 	case -ESHUTDOWN:
@@ -309,11 +309,11 @@ int command_restore(int argc, char **argv)
 	bool armed;
 
 	if (argc != 1)
-		usage("one FILE is wanted, - is the standard input");
+		usage("one FILE is required; - is the standard input");
 	if (opt.given[OPT_JSON] && opt.given[OPT_OVERDUE] && !strcmp(opt.text[OPT_OVERDUE], "-"))
-		usage("--json tells which timers are overdue: --overdue - would be in its way");
+		usage("--json lists overdue timers on the standard output: use --overdue with a file");
 	if (!opt.given[OPT_CHECK] && !target_given())
-		usage("which wheel? Say --fd N for a descriptor of this shell, or --pid PID; --check needs none");
+		usage("no wheel given: use --fd N for a descriptor of this shell, or --pid PID; only --check needs none");
 	prepare(argv[0]);
 	if (opt.given[OPT_OVERDUE])
 		write_overdue(opt.text[OPT_OVERDUE]);

@@ -12,7 +12,7 @@ int command_save(int argc, char **argv)
 	size_t i;
 
 	if (argc != 1)
-		usage("one FILE is wanted, - is the standard output");
+		usage("one FILE is required; - is the standard output");
 	wheel = target_open();
 	/* One moment for all timers, not that at which each was listed. */
 	target_info(wheel, &info);

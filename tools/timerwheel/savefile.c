@@ -95,7 +95,7 @@ static void sync_folder(const char *name)
 	snprintf(copy, sizeof(copy), "%s", name);
 	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd))
-		die("cannot write the folder of %s to disk: %s", name, strerror(errno));
+		die("cannot write the directory of %s to disk: %s", name, strerror(errno));
 	close(fd);
 }
 
@@ -120,7 +120,7 @@ static void replace(const char *name, const struct saved *saved)
 	int fd;
 
 	if (!stat(name, &st) && !S_ISREG(st.st_mode))
-		die("%s is no ordinary file: save to another name, or to - and redirect that",
+		die("%s is not a regular file: save to another name, or to - and redirect the output",
 		    name);
 	if (realpath(name, place))
 		name = place;
@@ -128,7 +128,7 @@ static void replace(const char *name, const struct saved *saved)
 		die("%s: the name is too long", name);
 	fd = mkstemp(temporary);
 	if (fd < 0)
-		die("cannot make a file beside %s: %s", name, strerror(errno));
+		die("cannot create a file beside %s: %s", name, strerror(errno));
 	set_mode(fd);
 	file = fdopen(fd, "w");
 	if (!file)
@@ -138,7 +138,7 @@ static void replace(const char *name, const struct saved *saved)
 		int err = errno;
 
 		unlink(temporary);
-		die("cannot write %s: %s; what was there is unchanged", name, strerror(err));
+		die("cannot write %s: %s; the old file is unchanged", name, strerror(err));
 	}
 	fclose(file);
 	sync_folder(name);
@@ -269,9 +269,9 @@ static bool parse_head(char *const *words, int count)
 static void read_magic(char *const *words, int count)
 {
 	if (count != 2 || strcmp(words[0], MAGIC))
-		wrong(1, "this is no saved wheel: it must begin with '%s %d'", MAGIC, FORMAT);
+		wrong(1, "not a saved wheel: it must begin with '%s %d'", MAGIC, FORMAT);
 	if (strcmp(words[1], "1"))
-		wrong(1, "format %s is not known here, only %d: use a newer timerwheel",
+		wrong(1, "format %s is unknown, only %d is supported: use a newer timerwheel",
 		      words[1], FORMAT);
 	has_magic = true;
 }
@@ -281,7 +281,7 @@ static void read_end(char *const *words, int count, unsigned int number)
 	__u64 timers;
 
 	if (count != 2 || !parse_number(words[1], &timers))
-		wrong(number, "'end' wants the number of timers");
+		wrong(number, "'end' needs the number of timers");
 	if (timers != reading->count)
 		wrong(number, "there are %zu timers, but there should be %llu",
 		      reading->count, timers);
@@ -301,14 +301,14 @@ static void read_line(char *text, unsigned int number)
 	if (!count)
 		return;
 	if (has_end)
-		wrong(number, "something follows the end");
+		wrong(number, "unexpected line after the end");
 	if (!has_magic)
 		read_magic(words, count);
 	else if (!strcmp(words[0], "end"))
 		read_end(words, count, number);
 	else if (strcmp(words[0], "timer") ? !parse_head(words, count) :
 					     !parse_timer(words, count))
-		wrong(number, "'%s' and what follows is not understood", words[0]);
+		wrong(number, "the line that begins with '%s' is invalid", words[0]);
 }
 
 static void nothing(void)
@@ -326,9 +326,9 @@ void savefile_read(const char *name, struct saved *saved)
 	if (!has_magic)
 		die("%s is empty; nothing was restored", reading_name);
 	if (!has_end)
-		die("%s was cut off: its last line should be 'end' and the number of timers; nothing was restored",
+		die("%s is truncated: its last line should be 'end' and the number of timers; nothing was restored",
 		    reading_name);
 	if ((fields & FIELDS_NEEDED) != FIELDS_NEEDED)
-		die("%s: time, clock, tick, slots, capacity and slack must be there, each once; nothing was restored",
+		die("%s: time, clock, tick, slots, capacity and slack are required, each once; nothing was restored",
 		    reading_name);
 }

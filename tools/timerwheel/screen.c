@@ -90,7 +90,7 @@ void screen_begin(void)
 	size_t i;
 
 	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &cooked))
-		usage("this is no terminal: say --batch");
+		usage("the output is not a terminal: use --batch");
 	for (i = 0; i < ARRAY_SIZE(ends); i++)
 		signal(ends[i], restore);
 	atexit(screen_end);

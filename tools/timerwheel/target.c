@@ -41,9 +41,10 @@ static noreturn void no_wheel(const char *what, int fd)
 	struct stat st;
 
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		die("%s is an ordinary file, no wheel. If it is called /dev/timerwheel, a shell made it because there was no device: remove it, and "
+		die("%s is a regular file, not a wheel. If it is /dev/timerwheel, a shell created it because there was no device: remove it, and "
 		    LOAD, what);
-	die("%s is no wheel: open /dev/timerwheel, in a shell with exec 3<>/dev/timerwheel", what);
+	die("%s is not a wheel: open /dev/timerwheel, in a shell with exec 3<>/dev/timerwheel",
+	    what);
 }
 
 /* Ask it. A monitor of a wheel does not know this call either. */
@@ -54,7 +55,7 @@ static void must_be_wheel(const char *what, int fd)
 	if (!ioctl(fd, TIMERWHEEL_IOC_INFO, &info))
 		return;
 	if (errno == EBADF)
-		die("%s is open for writing only: open it for both, in a shell with exec 3<>/dev/timerwheel",
+		die("%s is open for writing only: open it for reading and writing, in a shell with exec 3<>/dev/timerwheel",
 		    what);
 	no_wheel(what, fd);
 }
@@ -66,7 +67,7 @@ static int own_descriptor(void)
 	int fd = fcntl(number, F_DUPFD_CLOEXEC, 3);
 
 	if (fd < 0 && errno == EBADF)
-		die("descriptor %d is not open here: open it before, in a shell with exec %d<>/dev/timerwheel",
+		die("descriptor %d is not open: open it first, in a shell with exec %d<>/dev/timerwheel",
 		    number, number);
 	if (fd < 0)
 		die("descriptor %d: %s", number, strerror(errno));
@@ -83,19 +84,19 @@ static int find_descriptor(int pid)
 
 	err = scan_process(&scan, pid);
 	if (err == -ENOENT)
-		die("there is no process %d", pid);
+		die("process %d does not exist", pid);
 	if (err)
-		die("process %d may not be looked at: be root, or the user whose process it is",
+		die("not allowed to inspect process %d: run as root, or as the user of the process",
 		    pid);
 	if (!scan.count && !scan_loaded())
 		die("process %d has no wheel: the module is not loaded. " LOAD, pid);
 	if (!scan.count)
-		die("process %d has no wheel; timerwheel top shows who has", pid);
+		die("process %d has no wheel; timerwheel top shows which processes have one", pid);
 	if (scan.count > 1) {
 		for (i = 0; i < scan.count && used < sizeof(list); i++)
 			used += snprintf(list + used, sizeof(list) - used, "%s%d",
 					 i ? ", " : "", scan.wheels[i].fd);
-		die("process %d has %zu wheels, descriptors %s: say which with --wheel-fd", pid,
+		die("process %d has %zu wheels, descriptors %s: choose one with --wheel-fd", pid,
 		    scan.count, list);
 	}
 	fd = scan.wheels[0].fd;
@@ -112,12 +113,12 @@ static int foreign_descriptor(void)
 	int fd;
 
 	if (process < 0 && (errno == ESRCH || errno == EINVAL))
-		die("there is no process %d", pid);
+		die("process %d does not exist", pid);
 	if (process < 0)
 		die("process %d: %s", pid, strerror(errno));
 	fd = syscall(SYS_pidfd_getfd, process, number, 0);
 	if (fd < 0 && errno == EPERM)
-		die("not allowed to take a descriptor from process %d: be root, or the user whose process it is and may trace it (see kernel.yama.ptrace_scope)",
+		die("not allowed to copy a descriptor of process %d: run as root, or as its user with permission to trace it (see kernel.yama.ptrace_scope)",
 		    pid);
 	if (fd < 0 && errno == EBADF)
 		die("process %d has no descriptor %d; timerwheel top shows its wheels", pid,
@@ -134,11 +135,11 @@ int target_fd(void)
 	int fd;
 
 	if (opt.given[OPT_FD] && opt.given[OPT_PID])
-		usage("--fd and --pid name two wheels: say one");
+		usage("--fd and --pid exclude each other");
 	if (opt.given[OPT_WHEEL_FD] && !opt.given[OPT_PID])
-		usage("--wheel-fd is of use with --pid only");
+		usage("--wheel-fd needs --pid");
 	if (!target_given())
-		usage("which wheel? Say --fd N for a descriptor of this shell, or --pid PID (timerwheel top shows them)");
+		usage("no wheel given: use --fd N for a descriptor of this shell, or --pid PID (timerwheel top shows them)");
 	if (opt.given[OPT_FD]) {
 		snprintf(what, sizeof(what), "descriptor %d", (int)opt.number[OPT_FD]);
 		fd = own_descriptor();
@@ -181,10 +182,10 @@ struct timerwheel *target_open_own(struct timerwheel_config *config)
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
-		die("there is no %s: " LOAD, device);
+		die("%s does not exist: " LOAD, device);
 	case -EACCES:
 	case -EPERM:
-		die("not allowed to open %s: be root, or join the group that owns it: adduser USER timerwheel (and log in again)",
+		die("not allowed to open %s: run as root, or join the group that owns it: adduser USER timerwheel (and log in again)",
 		    device);
 	default:
 		die("cannot open %s: %s", device, timerwheel_strerror(err));

@@ -110,7 +110,7 @@ static void choose_order(void)
 		if (!strcmp(name, orders[order].name))
 			return;
 	}
-	usage("--sort wants pending, due, armed, delivered, memory, pid or command, not '%s'",
+	usage("--sort needs pending, due, armed, delivered, memory, pid or command, not '%s'",
 	      name);
 }
 
@@ -180,7 +180,7 @@ static void summary(char *text, size_t size)
 		     nr_rows, nr_rows == 1 ? "" : "s", commas(pending), commas(due),
 		     commas(armed), commas(delivered), bytes_text(memory));
 	if (now.hidden && n < (int)size)
-		snprintf(text + n, size - n, "; %u processes hidden, be root to see them",
+		snprintf(text + n, size - n, "; %u processes hidden, run as root to see them",
 			 now.hidden);
 }
 
@@ -303,7 +303,7 @@ static void draw_lateness(const struct seen *seen, int width)
 	if (process >= 0)
 		close(process);
 	if (fd < 0) {
-		screen_line("", "  not allowed to look into it: be root");
+		screen_line("", "  not allowed to inspect it: run as root");
 		return;
 	}
 	err = ioctl(fd, TIMERWHEEL_IOC_STATS, &stats);
@@ -344,7 +344,7 @@ static void draw(void)
 	if (nr_rows)
 		draw_lateness(&rows[chosen].seen, width);
 	else
-		screen_line("", "  nobody has a wheel open");
+		screen_line("", "  no wheel is open");
 	screen_show();
 }
 
@@ -402,11 +402,11 @@ int command_top(int argc, char **argv)
 	no_arguments(argc, argv);
 	choose_order();
 	if (opt.given[OPT_JSON] && !opt.given[OPT_BATCH])
-		usage("--json goes with --batch");
+		usage("--json needs --batch");
 	if (interval < 10 * NSEC_PER_MSEC)
-		usage("--interval wants 10ms at least");
+		usage("--interval must be at least 10ms");
 	if (!scan_loaded())
-		die("the module is not loaded, so there is no wheel: modprobe timerwheel (or make load, from the source)");
+		die("the module is not loaded, so there are no wheels: modprobe timerwheel (or make load, from the source)");
 	if (opt.given[OPT_BATCH])
 		batch(interval);
 	else

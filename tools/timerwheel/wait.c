@@ -28,7 +28,7 @@ static void refuse_ring(struct timerwheel *wheel)
 
 	target_info(wheel, &info);
 	if (info.ring)
-		die("the events of this wheel go to the event ring of its owner, and nobody else can take them; timerwheel monitor shows them");
+		die("the events of this wheel go to its event ring, which only its owner can read; use timerwheel monitor to see them");
 }
 
 /* Timers that are removed wake nobody: with --until-empty it has to be looked for. */

@@ -34,21 +34,21 @@ const char *when_parse(const char *text, const struct timerwheel_info *info, __u
 	if (*text != '@') {
 		if (parse_duration(text, deadline))
 			return NULL;
-		return "no time such as 250ms, 10s, 1h30m, @12.5 or @2030-12-24T18:00";
+		return "not a time such as 250ms, 10s, 1h30m, @12.5 or @2030-12-24T18:00";
 	}
 	if (parse_duration(text + 1, deadline)) {
 		*flags |= TIMERWHEEL_ABS;
 		return NULL;
 	}
 	if (!parse_date(text + 1, &time))
-		return "no time such as @12.5 (seconds of the wheel's clock) or @2030-12-24T18:00";
+		return "not a time such as @12.5 (seconds of the clock) or @2030-12-24T18:00";
 	switch (info->clock) {
 	case TIMERWHEEL_CLOCK_REALTIME:
 		*deadline = time;
 		*flags |= TIMERWHEEL_ABS;
 		return NULL;
 	case TIMERWHEEL_CLOCK_MANUAL:
-		return "a time of day, but the wheel's clock is moved by hand: give @SECONDS";
+		return "a time of day, but the wheel's clock is manual: give @SECONDS";
 	default:
 		/* The clock of such a wheel knows no date: how long is it until then? */
 		*deadline = time - wall_ns();	/* negative if that has passed */

@@ -7,5 +7,5 @@ relative: before time 0; ops:ops.add_negative,ops.move_negative; s/max_t(s64, su
 absolute: beyond the largest time; ops:ops.add_beyond_max,ops.move_beyond_max; s/^\ttime = min(time, TIMERWHEEL_TIME_MAX);//
 absolute: before the namespace's time 0; time:namespace.monotonic_plus.origin; s/return time > offset ? time - offset : 0;/return time - offset;/
 absolute: beyond the largest time in a namespace; time:namespace.monotonic_minus.last; s/return min(time - offset, TIMERWHEEL_TIME_MAX);/return time - offset;/
-# BOOTTIME read as MONOTONIC is noticed by selftests/suspend.c, in a guest that can be suspended.
+# BOOTTIME read as MONOTONIC is detected by selftests/suspend.c, in a guest that can be suspended.
 now: a MANUAL wheel's is MONOTONIC's; ops:ops.advance_relative; s/if (unlikely(clock == TIMERWHEEL_CLOCK_MANUAL))/if (0)/

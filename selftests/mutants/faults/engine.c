@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What turns may take of the CPU
+# How much of the CPU turns may use
 pace: turns cost nothing; icount/many:share.wheels_4.*,steady.wheels_1.*; /^static void tw_pace_spend(/,/^}/s/this_cpu_write(tw_pace.next, .*/;/
 pace: a share of 80 %; icount/many:share.wheels_4.of_a_task; s/^\(#define TW_SHARE\t*\)40U/\180U/
 pace: a share of 55 %; icount/many:share.wheels_4.of_a_task; s/^\(#define TW_SHARE\t*\)40U/\155U/

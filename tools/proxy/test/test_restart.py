@@ -45,7 +45,7 @@ def test_kill_and_go_on():
     client.sendall(b'one')
     check(read_exactly(far, 3) == b'one', 'other bytes came')
     k.restart()
-    k.proxy.wait_log('1 connections go on')
+    k.proxy.wait_log('1 connections continue')
     client.sendall(b'two')
     check(read_exactly(far, 3) == b'two', 'other bytes came')
     far.sendall(b'three')

@@ -166,21 +166,21 @@ def test_options():
     """What is not understood is said, with what to do; the status tells if trying again may help."""
     good = ['--listen', '127.0.0.1:0', '--to', '127.0.0.1:1']
     for args, word in (
-            ([], '--listen and --to are needed'),
-            (['--listen', '127.0.0.1:0'], '--listen and --to are needed'),
-            (good + ['--idle', 'soon'], '--idle wants a time'),
-            (good + ['--idle', '0'], '--idle wants more than 0'),
-            (good + ['--connect-timeout', '-1s'], '--connect-timeout wants a time'),
-            (good + ['--half-close', '1 week'], '--half-close wants a time'),
-            (good + ['--lifetime', '0s'], '--lifetime wants more than 0'),
-            (good + ['--grace', 'x'], '--grace wants a time'),
-            (good + ['--store-after', 'x'], '--store-after wants a time'),
-            (good + ['--threads', '0'], '--threads wants a number'),
-            (good + ['--max-connections', '1e9'], '--max-connections wants a number'),
-            (good + ['--metrics', 'here'], '--metrics wants ADDRESS:PORT'),
-            (good + ['more'], "'more' is not understood"),
+            ([], '--listen and --to are required'),
+            (['--listen', '127.0.0.1:0'], '--listen and --to are required'),
+            (good + ['--idle', 'soon'], '--idle needs a time'),
+            (good + ['--idle', '0'], '--idle must be greater than 0'),
+            (good + ['--connect-timeout', '-1s'], '--connect-timeout needs a time'),
+            (good + ['--half-close', '1 week'], '--half-close needs a time'),
+            (good + ['--lifetime', '0s'], '--lifetime must be greater than 0'),
+            (good + ['--grace', 'x'], '--grace needs a time'),
+            (good + ['--store-after', 'x'], '--store-after needs a time'),
+            (good + ['--threads', '0'], '--threads needs a number'),
+            (good + ['--max-connections', '1e9'], '--max-connections needs a number'),
+            (good + ['--metrics', 'here'], '--metrics needs ADDRESS:PORT'),
+            (good + ['more'], "unexpected argument 'more'"),
             (good + ['--such'], 'unrecognized option'),
-            (['--to', '127.0.0.1:99999999', '--listen', ':0'], '--to wants ADDRESS:PORT')):
+            (['--to', '127.0.0.1:99999999', '--listen', ':0'], '--to needs ADDRESS:PORT')):
         r = run(*args)
         check(r.returncode == 2, f'{args}: status {r.returncode}')
         check(word in r.stderr, f'{args}: {r.stderr}')
