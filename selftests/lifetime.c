@@ -780,6 +780,24 @@ TEST_F(wheel, close_and_arm_later)
 	}
 }
 
+/* A user's wheels on a CPU share a queue, which stays as long as one of them. */
+TEST_F(wheel, close_leaves_the_others)
+{
+	struct timerwheel_event ev;
+	int a, b;
+
+	ASSERT_EQ(0, tw_pin(0));
+	a = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, 0, 0);
+	b = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, 0, 0);
+	ASSERT_LE(0, b);
+	ASSERT_EQ(0, arm(a, 1, 1, HOUR));
+	ASSERT_EQ(0, arm(b, 1, 1, 300 * MSEC));
+	close(a);
+	ASSERT_NE(~0ULL, tw_memory_of((int[]){ self->fd, b }, 2));
+	EXPECT_EQ(1, tw_read_all(b, &ev, 1, 10000));
+	close(b);
+}
+
 #define USERS	20000
 
 /* USERS users, one after another, open a wheel, arm a timer and close it. Returns 0 or -errno. */

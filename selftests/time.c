@@ -676,24 +676,25 @@ TEST_F(manual, no_interrupt)
 /* STATS count batches and report the largest and the longest, for expiry and for cascades */
 TEST_F(manual, is_counted)
 {
+	const __u64 n = (1000 + TW_BATCH_TIMERS - 1) / TW_BATCH_TIMERS;
 	struct timerwheel_stats first, second, idle;
 	int i, fd = tw_open_manual(TICK);
 
 	arm_many(self->fd, 0, 1000, 10 * TICK, 1, 0);
 	EXPECT_EQ(1000, tw_advance(self->fd, 0, 10 * TICK));
 	ASSERT_EQ(0, tw_stats(self->fd, &first));
-	EXPECT_EQ(16, first.passes);
-	EXPECT_EQ(64, first.pass_max_timers);
+	EXPECT_EQ(n, first.passes);
+	EXPECT_EQ(TW_BATCH_TIMERS, first.pass_max_timers);
 	EXPECT_LT(0, first.pass_max_ns);
 	arm_many(self->fd, 1000, 1000, 10 * TICK, 1, 0);
 	EXPECT_EQ(1000, tw_advance(self->fd, 0, 10 * TICK));
 	ASSERT_EQ(0, tw_stats(self->fd, &second));
-	EXPECT_EQ(32, second.passes);
-	EXPECT_EQ(64, second.pass_max_timers);
+	EXPECT_EQ(2 * n, second.passes);
+	EXPECT_EQ(TW_BATCH_TIMERS, second.pass_max_timers);
 	for (i = 1; i <= 100; i++) {
 		EXPECT_EQ(0, tw_advance(self->fd, 0, TICK));
 		ASSERT_EQ(0, tw_stats(self->fd, &idle));
-		EXPECT_EQ(32 + i, idle.passes);
+		EXPECT_EQ(2 * n + i, idle.passes);
 		EXPECT_LE(second.pass_max_ns, idle.pass_max_ns);
 		second.pass_max_ns = idle.pass_max_ns;
 	}
@@ -702,7 +703,7 @@ TEST_F(manual, is_counted)
 	EXPECT_EQ(0, tw_advance(fd, 0, 999 * TICK));
 	ASSERT_EQ(0, tw_stats(fd, &first));
 	EXPECT_EQ(1000, first.cascades);
-	EXPECT_EQ(64, first.pass_max_timers);
+	EXPECT_EQ(TW_BATCH_TIMERS, first.pass_max_timers);
 	close(fd);
 }
 
@@ -1060,8 +1061,8 @@ TEST_F(burst, is_one_firing)
 	ASSERT_EQ(1000, tw_read_all(fd, self->ev, 1000, SOON));
 	ASSERT_EQ(0, tw_stats(fd, &stats));
 	EXPECT_EQ(1, stats.firings);
-	EXPECT_EQ(16, stats.passes);
-	EXPECT_EQ(64, stats.pass_max_timers);
+	EXPECT_EQ((1000 + TW_BATCH_TIMERS - 1) / TW_BATCH_TIMERS, stats.passes);
+	EXPECT_EQ(TW_BATCH_TIMERS, stats.pass_max_timers);
 	/* and later timers are the next one */
 	ASSERT_EQ(0, tw_add1(fd, OTHER, 0, 5 * tick, 0));
 	ASSERT_EQ(1, wait_one(fd, self->ev, SOON));

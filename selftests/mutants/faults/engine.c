@@ -29,13 +29,13 @@ settle: a queue with work now waits for its next base; icount/many:gaps.read_100
 settle: work that is due waits in the tree; icount/many:share.wheels_1.of_a_fifo_task; s/if (!list_empty(&queue->ready) || first <= now)/if (!list_empty(\&queue->ready))/
 next: monotonic only; icount/time:running.boottime.relative; /^static struct tw_queue \*tw_engine_next(/,/^}/s/for (i = 0; i < TW_CLOCKS; i++)/for (i = 0; i < 1; i++)/
 program: ready queues start nothing; icount/many:rest.*; s/if (nr == TIMERWHEEL_CLOCK_MONOTONIC \&\& !list_empty(&engine->ready))/if (0)/
-program: at once, whatever the pace; icount/many:rest.*; s/if (wait || !at)/if (!at)/
+program: at once, whatever the pace; icount/many:gaps.users_1000.*; s/if (wait || !at)/if (!at)/
 program: an earlier time does not count; time:running.*.move_earlier,running.*.now; /^static void tw_engine_program(/,/^}/s/if (at >= clock->programmed)/if (clock->programmed != TW_NEVER)/
 program: from wherever one is; race:elsewhere.*; s/if (unlikely(engine->threaded \&\& smp_processor_id() != engine->nr)) {/if (0) {/
 program: the thread is not kicked; race:elsewhere.*; /^static void tw_engine_program(/,/^}/s/wake_up_process(.*/;/
 kicked: the hrtimers stay where they are; race:offline.timers_fire_at_home_after_return; /^static void tw_thread_kicked(/,/^}/s/engine->clock\[i\].programmed = TW_NEVER;/;/
 # The thread
-thread: it never sleeps; icount/many:steady.wheels_1.*; /^static u64 tw_thread_wait(/,/^}/s/return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);/return 0;/
+thread: it never sleeps; icount/many:share.wheels_4.of_a_task; /^static u64 tw_thread_wait(/,/^}/s/return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);/return 0;/
 thread: alone it does not run on; icount/many:alone.*; s/if (single_task_running()) {/if (0) {/
 thread: alone it never sleeps; icount/many:alone.*; s/return now - began < TW_ALONE_NS ? 0 : TW_ALONE_NS \/ 2;/return 0;/
 thread: turns cost nothing; icount/many:steady.wheels_1.*; /^static void tw_thread_turns(/,/^}/s/tw_pace_spend(now, now - before);/;/
@@ -57,5 +57,5 @@ remove: an empty clock stays started; lifetime:wheel.close_stops_the_hrtimer; s/
 remove: what was cancelled counts as started; lifetime:wheel.close_and_arm_later; /^void tw_engine_remove(/,/^}/s/clock->programmed = TW_NEVER;/;/
 queue: it never ends; lifetime:wheel.queues_end; /^void tw_engine_queue_put(/,/^}/s/^\tkvfree(queue);/\t;/
 queue: it ends with the first base; lifetime:wheels.*,module.*; s/last = !--queue->bases;/last = true;/
-queue: another base is not counted; lifetime:wheels.*,module.*; s/^\t\t\tqueue->bases++;/\t\t\t;/
+queue: another base is not counted; lifetime:wheel.close_leaves_the_others; s/^\t\t\tqueue->bases++;/\t\t\t;/
 exit: hrtimers go on; equivalent: each is cancelled with the last base that it was for, and a firing that is under way then has ended when the base is freed, a grace period later; /^void tw_engine_exit(/,/^}/s/hrtimer_cancel(.*/;/
