@@ -15,7 +15,7 @@
 #include "many.h"
 
 #define GAP_MOST	(100 * USEC)	/* promise: longest gap of a SCHED_FIFO 99 task */
-#define SHARE_LEAST	58		/* % of the CPU that ordinary tasks keep: 58.9 to 62.4 measured */
+#define SHARE_LEAST	58		/* % of the CPU left to ordinary tasks: 58.9 to 62.4 */
 #define SHARE_MOST	65		/* ... at most, while turns want 40 % */
 #define CLOSE_MOST	MSEC		/* duration of close() for its caller */
 
