@@ -791,10 +791,10 @@ TEST_F(wheel, close_leaves_the_others)
 	b = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, 0, 0);
 	ASSERT_LE(0, b);
 	ASSERT_EQ(0, arm(a, 1, 1, HOUR));
-	ASSERT_EQ(0, arm(b, 1, 1, 300 * MSEC));
+	/* long enough for the grace period after which the first is freed */
+	ASSERT_EQ(0, arm(b, 1, 1, 2 * SEC));
 	close(a);
-	ASSERT_NE(~0ULL, tw_memory_of((int[]){ self->fd, b }, 2));
-	EXPECT_EQ(1, tw_read_all(b, &ev, 1, 10000));
+	EXPECT_EQ(1, tw_read_all(b, &ev, 1, 30000));
 	close(b);
 }
 
