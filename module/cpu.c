@@ -129,28 +129,27 @@ static u64 tw_cpu_handled(const struct tw_cpu *cpu)
 	return cpu->wheel.expired + cpu->wheel.cascades + cpu->wheel.requeues;
 }
 
-/* Count a batch that has ended. @began and @handled are from its begin. Returns the time. */
-static u64 tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
+/* Count a batch that has ended. @began and @handled are from its begin. */
+static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 {
 	struct tw_counts *counts = &cpu->counts;
-	u64 now = ktime_get_ns();
+	u64 took = ktime_get_ns() - began;
 
 	counts->batches++;
 	counts->batch_max_timers = max(counts->batch_max_timers, tw_cpu_handled(cpu) - handled);
-	counts->batch_max_ns = max(counts->batch_max_ns, now - began);
-	return now;
+	counts->batch_max_ns = max(counts->batch_max_ns, took);
 }
 
 /**
  * tw_cpu_run - run one expiry batch of a base, its turn
  * @cpu: the base
- * @mono: when it begins, in ns of CLOCK_MONOTONIC; is set to when its batch has ended
+ * @began: when that begins, in ns of CLOCK_MONOTONIC
  *
  * Context: bottom halves off, so that the base is not freed; no lock held.
  * Return: true if the base has more work now. The caller must then give it another turn; until that
  * nothing else starts it.
  */
-bool tw_cpu_run(struct tw_cpu *cpu, u64 *mono)
+bool tw_cpu_run(struct tw_cpu *cpu, u64 began)
 {
 	struct tw_ctx ctx = { .file = cpu->file, .cpu = cpu };
 	bool last, more;
@@ -171,7 +170,7 @@ bool tw_cpu_run(struct tw_cpu *cpu, u64 *mono)
 		ctx.wake_readers = tw_events_wake_timeout(cpu);
 	last = ++cpu->batches % TW_DETACH_BATCHES == 0;
 	more = tw_cpu_batch(&ctx, tw_cpu_tick(cpu, ctx.now), last);
-	*mono = tw_cpu_count_batch(cpu, *mono, handled);
+	tw_cpu_count_batch(cpu, began, handled);
 	if (more)
 		cpu->programmed = 0;
 	else

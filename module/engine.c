@@ -342,17 +342,19 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 
 	tw_entities_due(&queue->timed, tw_clock_at(queue->clock, mono), &queue->ready);
 	entity = list_first_entry_or_null(&queue->ready, struct tw_entity, list);
 	if (!entity)
-		return ktime_get_ns();
+		goto out;
 	tw_entity_take(entity, &queue->timed);
 	raw_spin_unlock(&engine->lock);
-	more = tw_cpu_run(container_of(entity, struct tw_cpu, entity), &mono);
+	more = tw_cpu_run(container_of(entity, struct tw_cpu, entity), mono);
 	raw_spin_lock(&engine->lock);
 	/* To the end of the list. Meanwhile it may have been started, or removed. */
 	if (more && (entity->place == TW_NOWHERE || entity->place == TW_TIMED)) {
 		tw_entity_take(entity, &queue->timed);
 		tw_entity_list(entity, &queue->ready);
 	}
-	return mono;
+out:
+	/* With the wake-ups: a user's queue is charged for those of its readers. */
+	return ktime_get_ns();
 }
 
 /* The queue that has the next turn, at @mono; NULL if none has work now. */
