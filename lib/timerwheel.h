@@ -198,9 +198,9 @@ uint64_t timerwheel_now(struct timerwheel *wheel);
  * back end has no -EFAULT, here and below: an array that is not there ends the program.
  *
  * Return: how many elements were done, each with its own result: @count; less, if there was an
- * error then; that error, if none was done: -EFAULT, -EINTR, -ENOMEM; -EDQUOT, on the first call of
- * a new wheel; -EBADF, of a wheel that was adopted for reading only. A signal that arrives after
- * some were done keeps none of the others from being done.
+ * error then; that error, if none was done: -EFAULT, -ENOMEM; -EDQUOT, on the first call of a new
+ * wheel; -EBADF, of a wheel that was adopted for reading only. A signal keeps no element from being
+ * done.
  */
 long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count);
 

@@ -755,8 +755,6 @@ static int through(int fd, unsigned long cmd, void *elems, size_t size, int n, i
 	for (done = 0; done < n; done += ret) {
 		ret = tw_batch(fd, cmd, 0, at + done * size, size, n - done, NULL);
 		*cut += ret != n - done;
-		if (ret == -EINTR)
-			ret = 0;
 		if (ret < 0 || memcmp(at + (done + ret) * size, copy + (done + ret) * size,
 				      (n - done - ret) * size)) {
 			ret = ret < 0 ? ret : -EPROTO;
