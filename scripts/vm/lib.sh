@@ -32,10 +32,14 @@ die()
 	exit "$status"
 }
 
+# The script itself, for those that change the folder.
+SCRIPT=$0
+[[ $SCRIPT == /* ]] || SCRIPT=$PWD/$SCRIPT
+
 # usage: print the script's own header comment, without the licence line.
 usage()
 {
-	sed -n '3,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
+	sed -n '3,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$SCRIPT"
 }
 
 # lock FILE: hold a lock until this script ends, so that two runs never fetch
