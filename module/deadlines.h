@@ -38,6 +38,27 @@
 #define TW_PAGE_DEADLINES	(PAGE_SIZE / sizeof(u64))
 
 /**
+ * tw_pool_set_entries - define the entries of a pool's deadline table
+ * @pool: the pool, without timers
+ * @bits: number of bits of a generation, with the state
+ * @resident: its timers are resident
+ */
+static inline void tw_pool_set_entries(struct tw_pool *pool, unsigned int bits, bool resident)
+{
+	pool->generation_mask = BIT(bits) - 1;
+	pool->owner_mask = pool->generation_mask;
+	pool->generation_step = 1;
+	pool->stay = TW_ENDS;
+	pool->period_max = TIMERWHEEL_TIME_MAX;
+	if (resident) {
+		pool->owner_mask &= ~TIMERWHEEL_RESIDENT_ARMED;
+		pool->generation_step = TIMERWHEEL_RESIDENT_FIRED + 1;
+		pool->stay = TW_RESIDENT;
+		pool->period_max = 0;
+	}
+}
+
+/**
  * tw_pool_deadlines - the directory of the deadline table's pages
  * @pool: the pool
  *
@@ -70,28 +91,37 @@ static inline u64 tw_deadline_decode(const struct tw_pool *pool, u64 entry)
 }
 
 /**
+ * tw_deadline_apply - postpone a timer if an entry does
+ * @pool: the pool
+ * @t: the timer; its base is locked
+ * @entry: what was read of its entry
+ *
+ * An entry can only postpone a timer.
+ */
+static inline void tw_deadline_apply(const struct tw_pool *pool, struct tw_timer *t, u64 entry)
+{
+	u64 time;
+
+	if (((u32)entry ^ t->generation) & pool->owner_mask)
+		return;
+	time = tw_deadline_decode(pool, entry);
+	if (time > t->deadline)
+		t->deadline = time;
+}
+
+/**
  * __tw_deadline_sync - postpone a timer if user space did, with a directory that was read before
  * @pool: the pool
  * @deadlines: what tw_pool_deadlines() returned
  * @index: the timer
  * @t: the same, TW_PENDING; its base is locked
- *
- * An entry can only postpone a timer.
  */
 static inline void __tw_deadline_sync(const struct tw_pool *pool, u64 **deadlines, u32 index,
 				      struct tw_timer *t)
 {
-	u64 entry, time;
-
-	if (likely(!deadlines))
-		return;
 	/* Read once: it may change at any time. */
-	entry = READ_ONCE(*tw_deadline_entry(deadlines, index));
-	if (((u32)entry ^ t->generation) & pool->generation_mask)
-		return;
-	time = tw_deadline_decode(pool, entry);
-	if (time > t->deadline)
-		t->deadline = time;
+	if (unlikely(deadlines))
+		tw_deadline_apply(pool, t, READ_ONCE(*tw_deadline_entry(deadlines, index)));
 }
 
 /**
@@ -106,35 +136,31 @@ static inline void tw_deadline_sync(const struct tw_pool *pool, u32 index, struc
 }
 
 /**
- * tw_deadline_reset - void what user space has stored for a timer
- * @pool: the pool
+ * tw_deadline_reset - void what user space has stored for a timer that is not resident
+ * @deadlines: what tw_pool_deadlines() returned, not NULL
  * @index: the timer; its base is locked, or it is in none yet
  * @t: the same
  *
  * For operations that set a deadline: earlier stores do not count any more. The generation stays.
  */
-static inline void tw_deadline_reset(const struct tw_pool *pool, u32 index,
-				     const struct tw_timer *t)
+static inline void tw_deadline_reset(u64 **deadlines, u32 index, const struct tw_timer *t)
 {
-	u64 **deadlines = tw_pool_deadlines(pool);
-
-	if (unlikely(deadlines) && READ_ONCE(*tw_deadline_entry(deadlines, index)) != t->generation)
+	if (READ_ONCE(*tw_deadline_entry(deadlines, index)) != t->generation)
 		WRITE_ONCE(*tw_deadline_entry(deadlines, index), t->generation);
 }
 
 /**
  * tw_deadline_new_owner - give a free timer the generation of its new owner
  * @pool: the pool
- * @index: the timer
- * @t: the same
+ * @t: the timer. tw_deadline_set() follows.
  */
-static inline void tw_deadline_new_owner(const struct tw_pool *pool, u32 index, struct tw_timer *t)
+static inline void tw_deadline_new_owner(const struct tw_pool *pool, struct tw_timer *t)
 {
-	u32 generation = (t->generation + 1) & pool->generation_mask;
+	u32 step = pool->generation_step;
+	u32 generation = (t->generation + step) & pool->generation_mask;
 
 	/* tw_table_tag() reads it without a lock. */
-	WRITE_ONCE(t->generation, generation ?: 1);
-	tw_deadline_reset(pool, index, t);
+	WRITE_ONCE(t->generation, generation ?: step);
 }
 
 #endif /* TW_DEADLINES_H */

@@ -12,6 +12,7 @@
 
 #include "cpu.h"
 #include "internal.h"
+#include "resident.h"
 #include "slots.h"
 #include "table.h"
 
@@ -24,6 +25,8 @@
 /* Number of deadlines of a periodic timer that have passed after the one that it is due for. */
 static inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
+	if (t->stay != TW_PERIODIC)
+		return 0;
 	return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);
 }
 
@@ -36,8 +39,8 @@ tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 o
 		.value = t->value,
 		.deadline = t->deadline + offset,
 		.fired = t->fired + offset,
-		.overruns = unlikely(t->periodic) ? tw_overruns(ctx, t) : 0,
-		.flags = unlikely(t->periodic) ? TIMERWHEEL_EVENT_PERIODIC : 0,
+		.overruns = unlikely(t->stay) ? tw_overruns(ctx, t) : 0,
+		.flags = unlikely(t->stay == TW_PERIODIC) ? TIMERWHEEL_EVENT_PERIODIC : 0,
 		.index = index,
 	};
 }
@@ -53,23 +56,36 @@ static inline struct timerwheel_event tw_event_of_clock_set(const struct tw_even
 	};
 }
 
-/* A periodic timer's event was delivered: queue it for its first deadline in the future. */
-static inline void tw_timer_rearm(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
+/* The first deadline of a periodic timer in the future */
+static inline u64 tw_next_deadline(const struct tw_timer *t, u64 overruns)
 {
-	u64 overruns = tw_overruns(ctx, t);
 	u64 passed = overruns * t->period;	/* at most now - deadline */
-	struct tw_cpu *cpu = ctx->cpu;
 
 	/* That is never reached. */
 	if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)
-		t->deadline = TIMERWHEEL_TIME_MAX;
+		return TIMERWHEEL_TIME_MAX;
+	return t->deadline + passed + t->period;
+}
+
+/* The event of a timer that stays was delivered: park it, or queue it again. */
+static inline void tw_timer_stay(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
+{
+	u64 overruns = tw_overruns(ctx, t);
+	struct tw_cpu *cpu = ctx->cpu;
+
+	cpu->counts.rearmed++;
+	if (t->stay == TW_RESIDENT) {
+		tw_timer_park(&cpu->wheel, t);
+		return;
+	}
+	if (t->stay == TW_PERIODIC)
+		t->deadline = tw_next_deadline(t, overruns);
 	else
-		t->deadline += passed + t->period;
+		tw_resident_linger(&ctx->file->table.pool, index, t, ctx->now);
 	WRITE_ONCE(t->cpu, cpu->nr);
 	/* Publishes the CPU: pairs with the acquire in tw_timer_held(). */
 	smp_store_release(&t->state, TW_PENDING);
 	tw_wheel_insert(&cpu->wheel, index, t);
-	cpu->counts.rearmed++;
 	cpu->counts.overruns += overruns;
 }
 
@@ -92,21 +108,20 @@ static __always_inline void tw_timer_free(struct tw_ctx *ctx, struct tw_timer *t
  * @first: index of the first one
  * @next: index of the first timer behind them, 0: none
  * @count: how many there are
- * @periodic: some of them are periodic. The others are TW_CLAIMED.
+ * @stay: some of them stay. The others are TW_CLAIMED.
  */
 struct tw_taken {
 	u32 first;
 	u32 next;
 	unsigned int count;
-	bool periodic;
+	bool stay;
 };
 
 /* The event of @t was copied: add the timer to @taken. */
-static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer *t,
-					 const struct timerwheel_event *event)
+static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer *t)
 {
-	if (unlikely(event->flags))
-		taken->periodic = true;
+	if (unlikely(t->stay))
+		taken->stay = true;
 	else
 		WRITE_ONCE(t->state, TW_CLAIMED);
 	taken->next = t->next;

@@ -14,7 +14,7 @@
  * which comes before the events' lock. So the timer is TW_CLAIMED from the copy until the reader
  * has released the events' lock and freed it; lookups skip claimed timers. A delivered periodic
  * timer is queued again at once, in the wheel of the reader's CPU, for its first deadline in the
- * future.
+ * future. A resident one is parked, or queued there for its linger (resident.c).
  *
  * In a file with an event ring, timers come here only if the ring has no room for them or if they
  * were armed for a time in the past: see flow.c.
@@ -246,8 +246,8 @@ void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 	}
 }
 
-/* Arm the periodic timers in @taken again. Only the one-shot timers stay in it. */
-static noinline void tw_taken_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
+/* Park the timers in @taken that stay, or queue them again. Only the others are left in it. */
+static noinline void tw_taken_stay(struct tw_ctx *ctx, struct tw_taken *taken)
 {
 	u32 claimed = 0, index, next;
 	struct tw_timer *t;
@@ -256,8 +256,8 @@ static noinline void tw_taken_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 	for (index = taken->first; index != taken->next; index = next) {
 		t = tw_timer_at(&ctx->file->table.pool, index);
 		next = t->next;
-		if (t->periodic) {
-			tw_timer_rearm(ctx, t, index);
+		if (t->stay) {
+			tw_timer_stay(ctx, t, index);
 		} else {
 			t->next = claimed;
 			claimed = index;
@@ -270,7 +270,7 @@ static noinline void tw_taken_rearm(struct tw_ctx *ctx, struct tw_taken *taken)
 /**
  * tw_events_pop - take timers whose events were copied off the due list
  * @ctx: the batch context; the due list is locked
- * @taken: the timers. On return only one-shot timers are left, for tw_taken_free().
+ * @taken: the timers. On return only those that do not stay are left, for tw_taken_free().
  */
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 {
@@ -286,8 +286,8 @@ void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 		all->last = 0;
 	WRITE_ONCE(all->count, all->count - taken->count);
 	ctx->cpu->counts.delivered += taken->count;
-	if (unlikely(taken->periodic))
-		tw_taken_rearm(ctx, taken);
+	if (unlikely(taken->stay))
+		tw_taken_stay(ctx, taken);
 }
 
 /**
@@ -333,7 +333,7 @@ static void tw_events_copy_to_user(const struct tw_ctx *ctx, struct timerwheel_e
 		unsafe_put_user(event.overruns, &to->overruns, fault);
 		unsafe_put_user(event.flags, &to->flags, fault);
 		unsafe_put_user(event.index, &to->index, fault);
-		tw_taken_add(taken, t, &event);
+		tw_taken_add(taken, t);
 	}
 fault:
 	user_access_end();
@@ -361,7 +361,7 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 			iov_iter_revert(to, copied);
 			return;
 		}
-		tw_taken_add(taken, t, &event);
+		tw_taken_add(taken, t);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "alarm.h"
 #include "clockset.h"
 #include "cpu.h"
+#include "deadlines.h"
 #include "events.h"
 #include "internal.h"
 #include "log.h"
@@ -102,7 +103,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 	file->user = user;
 	file->charged = bytes;
 	tw_setup_default(&file->setup);
-	file->table.pool.generation_mask = BIT(tw_setup_generation_bits(&file->setup)) - 1;
+	tw_pool_set_entries(&file->table.pool, tw_setup_generation_bits(&file->setup), false);
 	tw_events_init(&file->events);
 	tw_ring_init(&file->ring);
 	INIT_LIST_HEAD(&file->alarm);

@@ -70,7 +70,7 @@ static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_
 		t = tw_timer_in_pages(pages, taken->next);
 		event = tw_event_of(ctx, taken->next, t, ring->offset);
 		*tw_ring_entry(ring, ring->tail + taken->count) = event;
-		tw_taken_add(taken, t, &event);
+		tw_taken_add(taken, t);
 	}
 }
 
@@ -140,7 +140,7 @@ static bool tw_flow_may_bypass(const struct tw_file *file, u32 count)
  * A timer that has left its wheel and is not on the due list belongs to the holder of its base's
  * lock. An operation that finds it TW_DUE locks that base before it does anything (tw_timer_held(),
  * tw_lock_if_due()). So the timers need not go through the due list. Before the base is unlocked
- * each of them is free, or armed again if it is periodic.
+ * each of them is free, or if it stays parked or queued again.
  *
  * Return: true if all were delivered; false: none was, they must go to the due list.
  */
@@ -172,12 +172,12 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_due_list *due)
 		next = t->next;
 		event = tw_ring_entry(ring, place);
 		/* Duplicated so that the code of the usual case does not handle periods. */
-		if (likely(!t->periodic)) {
+		if (likely(!t->stay)) {
 			*event = tw_event_of(ctx, index, t, offset);
 			tw_timer_free(ctx, t, index);
 		} else {
 			*event = tw_event_of(ctx, index, t, offset);
-			tw_timer_rearm(ctx, t, index);
+			tw_timer_stay(ctx, t, index);
 		}
 	}
 	ctx->cpu->counts.delivered += due->count;

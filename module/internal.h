@@ -67,6 +67,7 @@ static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 
 /* Bits of the generation in an entry of the deadline table: see tw_setup_generation_bits(). */
 #define TW_GENERATION_BITS_MIN	10U
+#define TW_RESIDENT_BITS_MIN	12U		/* two of them are the state */
 #define TW_GENERATION_BITS_MAX	20U
 
 /* Most operations in a call of tw_ops_add() and so on. */
@@ -178,7 +179,7 @@ struct tw_table {
  * @drained: timers removed by DRAIN
  * @withdrawn: events withdrawn before they were delivered
  * @delivered: events delivered
- * @rearmed: periodic timers armed again when their event was delivered
+ * @rearmed: timers that stayed when their event was delivered
  * @overruns: deadlines of periodic timers that were skipped then
  * @firings: times that the engine ran it since it had work again
  * @batches: batches, of the engine and of ADVANCE
@@ -307,6 +308,7 @@ struct tw_ring {
  * @slack: default slack, in ns
  * @ring: entries of the event ring
  * @event_size: bytes of an event
+ * @resident: timers are resident
  */
 struct tw_setup {
 	u32 clock;
@@ -318,6 +320,7 @@ struct tw_setup {
 	u64 slack;
 	u32 ring;
 	u32 event_size;
+	bool resident;
 };
 
 /**
@@ -455,6 +458,9 @@ int tw_table_init(struct tw_file *file);
 void tw_table_free(struct tw_table *table);
 int tw_table_grow(struct tw_file *file);
 int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count);
+int tw_table_share_prepare(struct tw_file *file);
+void tw_table_share_cancel(struct tw_file *file);
+void tw_table_share_now(struct tw_file *file);
 struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr);
 u32 tw_magazine_pop(struct tw_table *table, u32 *count);
 void tw_magazine_push(struct tw_table *table, u32 first, u32 count);

@@ -29,7 +29,7 @@ static_assert(sizeof(struct timerwheel_remove) == 40);
 static_assert(sizeof(struct timerwheel_entry) == 64);
 static_assert(sizeof(struct timerwheel_advance) == 32);
 static_assert(sizeof(struct timerwheel_event) == 48);
-static_assert(sizeof(struct timerwheel_stats) == 488);
+static_assert(sizeof(struct timerwheel_stats) == 496);
 
 /* The argument of a call. */
 union tw_arg {

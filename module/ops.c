@@ -8,6 +8,9 @@
 #include "internal.h"
 #include "ops.h"
 
+/* How often DRAIN describes a resident timer that programs change meanwhile. */
+#define TW_DRAIN_TRIES	4
+
 /**
  * tw_enqueue_due - make a timer due whose deadline has already passed
  * @ctx: the batch context
@@ -186,11 +189,15 @@ int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 dead
 			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
-		/* Any other state may be outdated: tw_dequeue() checks. */
+		if (arg->flags & TIMERWHEEL_EXCL && lookup.state == TW_DUE) {
+			tw_lookup_unlock(ctx, &lookup);
+			return -EEXIST;
+		}
+		/* TW_DUE may be outdated: tw_dequeue() checks. */
 		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
 						   tw_dequeue(ctx, t, &lookup);
 	} while (was == -EAGAIN);
-	tw_set_deadline(ctx, lookup.index, t, deadline, lookup.state, was);
+	was = tw_set_deadline(ctx, lookup.index, t, deadline, arg->flags, lookup.state, was);
 	tw_lookup_unlock(ctx, &lookup);
 	return was;
 }
@@ -218,8 +225,10 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
 			tw_lookup_unlock(ctx, lookup);
 			continue;
 		}
-		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr))) {
-			if (lookup->state == TW_PENDING || lookup->state == TW_DUE) {
+		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr)) ||
+		    lookup->state == TW_PARKED) {
+			if (lookup->state == TW_PENDING || lookup->state == TW_DUE ||
+			    lookup->state == TW_PARKED) {
 				lookup->link = tw_table_link_to(table, lookup->chain, index);
 				return t;
 			}
@@ -237,7 +246,7 @@ static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw
  * @index: an index that exists
  * @entry: filled in
  *
- * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index.
+ * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index.
  */
 int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 {
@@ -264,6 +273,29 @@ static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index
 	return copy_to_user_nofault(to, &entry, size);
 }
 
+/*
+ * Copy the description of a PENDING timer out and take the timer out of its wheel, or neither. The
+ * description of a resident one must still be right when its entry is taken.
+ */
+static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, int *was,
+			    void __user *to, size_t size)
+{
+	const struct tw_pool *pool = &ctx->file->table.pool;
+	unsigned int tries = TW_DRAIN_TRIES;
+	u64 word;
+
+	do {
+		*was = tw_deadline_look(pool, index, t, &word);
+		if (tw_copy_entry(ctx, t, index, *was, to, size))
+			return -EFAULT;
+		if (!tw_pool_resident(pool) || tw_resident_take(pool, index, word)) {
+			tw_dequeue_pending(ctx, t);
+			return 0;
+		}
+	} while (--tries);
+	return -EAGAIN;
+}
+
 /**
  * tw_drain_index - copy the description of a timer out and remove the timer, or neither
  * @ctx: the batch context
@@ -273,8 +305,9 @@ static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index
  *
  * The description is copied out first, so that a fault loses nothing.
  *
- * Return: TIMERWHEEL_WAS_PENDING or _DUE; -ENOENT: no timer has that index; -EFAULT: @to cannot be
- * written without sleeping, and nothing was done.
+ * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index; -EFAULT: @to
+ * cannot be written without sleeping, -EAGAIN: programs change the timer all the time, and nothing was
+ * done.
  */
 int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {
@@ -288,10 +321,12 @@ again:
 	if (!t)
 		return -ENOENT;
 	if (lookup.state == TW_PENDING) {
-		was = TIMERWHEEL_WAS_PENDING;
+		err = tw_drain_pending(ctx, t, index, &was, to, size);
+	} else if (lookup.state == TW_PARKED) {
+		was = TIMERWHEEL_WAS_PARKED;
 		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err)
-			tw_dequeue_pending(ctx, t);
+			ctx->cpu->wheel.parked--;
 	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
 		err = tw_copy_entry(ctx, t, index, was, to, size);
@@ -306,8 +341,11 @@ again:
 	}
 	if (err) {
 		tw_lookup_unlock(ctx, &lookup);
-		return -EFAULT;
+		return err == -EAGAIN ? err : -EFAULT;
 	}
+	/* Of a due or parked timer it is the kernel's. */
+	if (tw_pool_resident(&file->table.pool) && lookup.state != TW_PENDING)
+		tw_resident_end(&file->table.pool, index, t, was);
 	trace_timerwheel_remove(file, t, was);
 	tw_unhash_free(ctx, t, &lookup);
 	ctx->cpu->counts.drained++;

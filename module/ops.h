@@ -21,6 +21,7 @@
 #include "deadlines.h"
 #include "events.h"
 #include "internal.h"
+#include "resident.h"
 #include "slots.h"
 #include "table.h"
 #include "trace.h"
@@ -38,7 +39,8 @@
  * @link: the link that leads to its timer; without one the last link of the chain, which is 0
  * @index: its timer; 0: there is none
  * @depth: timers in the chain before @link; set by tw_lookup() only
- * @state: of the timer. TW_PENDING does not change under the locks; anything else may have.
+ * @state: of the timer. TW_PENDING and TW_PARKED do not change under the locks; anything else may
+ *	have.
  */
 struct tw_lookup {
 	struct tw_bucket *bucket;
@@ -64,7 +66,7 @@ static inline bool tw_base_held(const struct tw_ctx *ctx, u32 nr)
 static inline bool tw_timer_held(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
 				 u32 *nr)
 {
-	/* In this order: pairs with the release in tw_timer_rearm(). */
+	/* In this order: pairs with the releases in tw_timer_stay() and tw_timer_park(). */
 	*state = smp_load_acquire(&t->state);
 	*nr = READ_ONCE(t->cpu);
 	return tw_base_held(ctx, *nr);
@@ -100,6 +102,9 @@ static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
 			return NULL;
 		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr)))
 			return t;
+		/* A parked timer is in no base. */
+		if (lookup->state == TW_PARKED)
+			return t;
 		tw_lookup_unlock(ctx, lookup);
 		tw_cpu_lock_other(ctx, nr);
 	}
@@ -129,8 +134,8 @@ static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_tim
 }
 
 /*
- * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_PENDING or _DUE;
- * -EAGAIN: a reader was faster, and the bucket is unlocked: look the timer up again.
+ * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_PENDING, _DUE or
+ * _PARKED; -EAGAIN: a reader was faster, and the bucket is unlocked: look the timer up again.
  */
 static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
 				      const struct tw_lookup *lookup)
@@ -138,6 +143,10 @@ static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
 	if (lookup->state == TW_PENDING) {
 		tw_dequeue_pending(ctx, t);
 		return TIMERWHEEL_WAS_PENDING;
+	}
+	if (unlikely(lookup->state == TW_PARKED)) {
+		ctx->cpu->wheel.parked--;
+		return TIMERWHEEL_WAS_PARKED;
 	}
 	if (tw_lock_if_due(ctx, t)) {
 		tw_events_unlink(ctx->file, t);
@@ -199,15 +208,37 @@ static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *
 }
 
 /* Has an ADD invalid fields or flags, or an invalid combination of them? */
-static inline bool tw_add_invalid(const struct timerwheel_add *arg)
+static inline bool tw_add_invalid(const struct tw_pool *pool, const struct timerwheel_add *arg)
 {
-	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK;
+	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK |
+			  TIMERWHEEL_LINGER;
 	const u32 either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
 
 	return arg->flags & ~known || (arg->flags & either) == either ||
 	       arg->period > TIMERWHEEL_TIME_MAX ||
+	       (tw_pool_resident(pool) ? !arg->period == !!(arg->flags & TIMERWHEEL_LINGER) :
+					 arg->flags & TIMERWHEEL_LINGER) ||
 	       (arg->slack && !(arg->flags & TIMERWHEEL_SLACK)) ||
 	       (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
+}
+
+/*
+ * ADD and MOVE: void what user space has stored for a timer, or write the entry of a resident one.
+ * Its deadline is rounded. Returns @was, or what the entry says: see tw_resident_set().
+ */
+static __always_inline int tw_deadline_set(const struct tw_ctx *ctx, u32 index,
+					   const struct tw_timer *t, u64 *deadline,
+					   bool unless_armed, int was)
+{
+	const struct tw_pool *pool = &ctx->file->table.pool;
+	u64 **deadlines = tw_pool_deadlines(pool);
+
+	if (likely(!deadlines))
+		return was;
+	if (tw_pool_resident(pool))
+		return tw_resident_set(pool, index, t, deadline, ctx->now, unless_armed, was);
+	tw_deadline_reset(deadlines, index, t);
+	return was;
 }
 
 /*
@@ -218,6 +249,7 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 				  struct tw_hint hint)
 {
 	struct tw_file *file = ctx->file;
+	const struct tw_pool *pool = &file->table.pool;
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	u64 deadline;
@@ -226,7 +258,7 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 
 	/* Nearly always nothing is set that must be checked. */
 	if (unlikely((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match ||
-		     arg->period > TIMERWHEEL_TIME_MAX) && tw_add_invalid(arg))
+		     arg->period > pool->period_max) && tw_add_invalid(pool, arg))
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
@@ -260,7 +292,6 @@ again:
 				goto again;
 			lookup.state = TW_FREE;
 		}
-		tw_deadline_reset(&file->table.pool, lookup.index, t);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
@@ -278,18 +309,19 @@ again:
 		}
 		lookup.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
-		tw_deadline_new_owner(&file->table.pool, lookup.index, t);
+		tw_deadline_new_owner(pool, t);
 		WRITE_ONCE(t->key, arg->key);
 		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(lookup.link, lookup.index);
 	}
+	was = tw_deadline_set(ctx, lookup.index, t, &deadline, false, was);
 	t->value = arg->value;
 	t->deadline = deadline;
 	WRITE_ONCE(t->chain, lookup.chain);
-	t->periodic = false;
+	t->stay = pool->stay;
 	if (unlikely(arg->period)) {
 		t->period = arg->period;
-		t->periodic = true;
+		t->stay = arg->flags & TIMERWHEEL_LINGER ? TW_LINGERS : TW_PERIODIC;
 	}
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
@@ -346,23 +378,36 @@ static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key,
 	return 0;
 }
 
+/* Has a MOVE invalid fields or flags? */
+static inline bool tw_move_invalid(const struct tw_pool *pool, const struct timerwheel_move *arg)
+{
+	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_MATCH |
+			  (tw_pool_resident(pool) ? TIMERWHEEL_EXCL : 0);
+
+	return arg->flags & ~known || (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
+}
+
 /*
  * Give a timer a new deadline, and queue it for that. @state: TW_PENDING, and its base is locked;
- * anything else: the timer is on no list.
+ * anything else: the timer is on no list. Returns @was, or what tw_deadline_set() does.
  */
-static __always_inline void tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
-					    u64 deadline, u8 state, int was)
+static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
+					   u64 deadline, u32 flags, u8 state, int was)
 {
-	bool stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
+	bool stays;
 
+	was = tw_deadline_set(ctx, index, t, &deadline, flags & TIMERWHEEL_EXCL, was);
+	if (was < 0)
+		return was;
+	stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 	if (state == TW_PENDING && !stays)
 		tw_dequeue_pending(ctx, t);
-	tw_deadline_reset(&ctx->file->table.pool, index, t);
 	t->deadline = deadline;
 	trace_timerwheel_move(ctx->file, t, was);
 	if (!stays)
 		tw_enqueue(ctx, index, t);
 	ctx->cpu->counts.moved++;
+	return was;
 }
 
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
@@ -373,8 +418,9 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 	u64 deadline;
 	u32 index;
 
-	if (unlikely(arg->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH) ||
-		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
+	if (unlikely((arg->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH) ||
+		      (arg->match && !(arg->flags & TIMERWHEEL_MATCH))) &&
+		     tw_move_invalid(&ctx->file->table.pool, arg)))
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
@@ -383,8 +429,26 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 		return tw_move_slow(ctx, arg, deadline, hint);
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match)
 		return -ESTALE;
-	tw_set_deadline(ctx, index, t, deadline, TW_PENDING, TIMERWHEEL_WAS_PENDING);
-	return TIMERWHEEL_WAS_PENDING;
+	return tw_set_deadline(ctx, index, t, deadline, arg->flags, TW_PENDING,
+			       TIMERWHEEL_WAS_PENDING);
+}
+
+/*
+ * The last deadline of a timer that is removed and in no list any more. Returns @was, or what the
+ * entry says: see tw_resident_end().
+ */
+static __always_inline int tw_deadline_end(const struct tw_pool *pool, u32 index,
+					   struct tw_timer *t, int was)
+{
+	u64 **deadlines = tw_pool_deadlines(pool);
+
+	if (likely(!deadlines))
+		return was;
+	if (tw_pool_resident(pool))
+		return tw_resident_end(pool, index, t, was);
+	if (was == TIMERWHEEL_WAS_PENDING)
+		__tw_deadline_sync(pool, deadlines, index, t);
+	return was;
 }
 
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
@@ -408,11 +472,10 @@ again:
 		tw_lookup_unlock(ctx, &lookup);
 		return -ESTALE;
 	}
-	if (lookup.state == TW_PENDING)
-		tw_deadline_sync(&ctx->file->table.pool, lookup.index, t);
 	was = tw_dequeue(ctx, t, &lookup);
 	if (was == -EAGAIN)
 		goto again;
+	was = tw_deadline_end(&ctx->file->table.pool, lookup.index, t, was);
 	arg->value = t->value;
 	arg->left = tw_time_left(ctx, t, was);
 	trace_timerwheel_remove(ctx->file, t, was);
@@ -421,12 +484,30 @@ again:
 	return was;
 }
 
-/* Describe a timer in @entry: it is PENDING in a locked base, or DUE and the due list is locked. */
+/*
+ * The deadline of a PENDING timer whose base is locked. Returns TIMERWHEEL_WAS_PENDING or _PARKED;
+ * @word: what is in its entry
+ */
+static inline int tw_deadline_look(const struct tw_pool *pool, u32 index, struct tw_timer *t,
+				   u64 *word)
+{
+	u64 **deadlines = tw_pool_deadlines(pool);
+
+	if (likely(!deadlines))
+		return TIMERWHEEL_WAS_PENDING;
+	*word = READ_ONCE(*tw_deadline_entry(deadlines, index));
+	tw_deadline_apply(pool, t, *word);
+	return tw_pool_resident(pool) && tw_resident_cancelled(pool, t, *word) ?
+	       TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_PENDING;
+}
+
+/*
+ * Describe a timer in @entry: it is PENDING in a locked base, PARKED, or DUE and the due list is
+ * locked.
+ */
 static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
 				 struct timerwheel_entry *entry)
 {
-	if (was == TIMERWHEEL_WAS_PENDING)
-		tw_deadline_sync(&ctx->file->table.pool, index, t);
 	*entry = (struct timerwheel_entry) {
 		.key = t->key,
 		.value = t->value,
@@ -434,6 +515,7 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
 		.left = tw_time_left(ctx, t, was),
 		.period = tw_timer_period(t),
 		.slack = t->slack * ctx->file->setup.tick,
+		.flags = unlikely(t->stay == TW_LINGERS) ? TIMERWHEEL_LINGER : 0,
 		.result = was,
 		.index = index,
 		.generation = t->generation,
@@ -441,16 +523,20 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
 }
 
 /*
- * Describe a timer in @entry, and unlock its bucket. Returns TIMERWHEEL_WAS_PENDING or _DUE;
- * -EAGAIN: a reader was faster: look the timer up again.
+ * Describe a timer in @entry, and unlock its bucket. Returns TIMERWHEEL_WAS_PENDING, _DUE or
+ * _PARKED; -EAGAIN: a reader was faster: look the timer up again.
  */
 static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 				const struct tw_lookup *lookup, struct timerwheel_entry *entry)
 {
 	int was = -EAGAIN;
+	u64 word;
 
 	if (lookup->state == TW_PENDING) {
-		was = TIMERWHEEL_WAS_PENDING;
+		was = tw_deadline_look(&ctx->file->table.pool, lookup->index, t, &word);
+		tw_fill_entry(ctx, t, lookup->index, was, entry);
+	} else if (unlikely(lookup->state == TW_PARKED)) {
+		was = TIMERWHEEL_WAS_PARKED;
 		tw_fill_entry(ctx, t, lookup->index, was, entry);
 	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;

@@ -7,8 +7,10 @@
 #include "clock.h"
 #include "clockset.h"
 #include "cpu.h"
+#include "deadlines.h"
 #include "internal.h"
 #include "memory.h"
+#include "resident.h"
 #include "ring.h"
 
 /**
@@ -37,7 +39,9 @@ void tw_setup_default(struct tw_setup *setup)
  */
 u32 tw_setup_generation_bits(const struct tw_setup *setup)
 {
-	return clamp_t(u32, ilog2(setup->tick), TW_GENERATION_BITS_MIN, TW_GENERATION_BITS_MAX);
+	return clamp_t(u32, ilog2(setup->tick),
+		       setup->resident ? TW_RESIDENT_BITS_MIN : TW_GENERATION_BITS_MIN,
+		       TW_GENERATION_BITS_MAX);
 }
 
 /* Check what @arg asks for, and fill in the settings that are granted. Returns 0 or -EINVAL. */
@@ -45,7 +49,8 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 {
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
 
-	if (arg->flags & ~(TIMERWHEEL_SETUP_CLOCK_SET | TIMERWHEEL_SETUP_ALARM) ||
+	if (arg->flags & ~(TIMERWHEEL_SETUP_CLOCK_SET | TIMERWHEEL_SETUP_ALARM |
+			   TIMERWHEEL_SETUP_RESIDENT) ||
 	    arg->clock > TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
 	if (arg->flags & TIMERWHEEL_SETUP_CLOCK_SET && arg->clock != TIMERWHEEL_CLOCK_REALTIME)
@@ -82,6 +87,7 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 		setup->ring = roundup_pow_of_two(arg->ring);
 	if (arg->event_size)
 		setup->event_size = min_t(u32, arg->event_size, sizeof(struct timerwheel_event));
+	setup->resident = arg->flags & TIMERWHEEL_SETUP_RESIDENT;
 	return 0;
 }
 
@@ -102,6 +108,19 @@ static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
 	return err;
 }
 
+/* What a wheel needs at once. Returns 0, -EDQUOT or -ENOMEM. */
+static int tw_setup_memory(struct tw_file *file, const struct tw_setup *setup)
+{
+	int err = setup->resident ? tw_table_share_prepare(file) : 0;
+
+	if (err)
+		return err;
+	err = tw_setup_ring(file, setup);
+	if (err && setup->resident)
+		tw_table_share_cancel(file);
+	return err;
+}
+
 /*
  * Settings are read in batches. There is no base and so no batch now. Only the clock is also read
  * before a batch begins.
@@ -119,7 +138,10 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 	WRITE_ONCE(file->setup.clock, setup->clock);
 	/* Pairs with the acquire in tw_has_ring(): the ring is there. */
 	smp_store_release(&file->ring.events, setup->ring);
-	file->table.pool.generation_mask = BIT(tw_setup_generation_bits(setup)) - 1;
+	file->setup.resident = setup->resident;
+	tw_pool_set_entries(&file->table.pool, tw_setup_generation_bits(setup), setup->resident);
+	if (setup->resident)
+		tw_table_share_now(file);
 }
 
 /**
@@ -138,13 +160,15 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	err = tw_setup_grant(arg, &setup);
 	if (!err && arg->flags & TIMERWHEEL_SETUP_ALARM)
 		err = tw_alarm_permitted();
+	if (!err && setup.resident && !tw_resident_supported())
+		err = -EOPNOTSUPP;
 	if (err)
 		return err;
 	mutex_lock(&file->mutex);	/* no timer is created meanwhile */
 	if (file->setup_done || file->table.made)
 		err = -EBUSY;
 	else
-		err = tw_setup_ring(file, &setup);
+		err = tw_setup_memory(file, &setup);
 	if (!err) {
 		tw_cpu_reset(file);
 		tw_setup_apply(file, &setup);

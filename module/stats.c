@@ -11,6 +11,7 @@
 #include "clockset.h"
 #include "internal.h"
 #include "log.h"
+#include "resident.h"
 #include "stats.h"
 #include "user.h"
 
@@ -23,6 +24,7 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
 
 	tw_lock_bh(&cpu->lock);
 	stats->pending += w->pending;
+	stats->parked += w->parked;
 	stats->armed += c->armed;
 	stats->rearmed += c->rearmed;
 	stats->moved += c->moved;
@@ -89,7 +91,8 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 		setup = file->setup;
 		info->flags = TIMERWHEEL_INFO_SETTLED |
 			      (tw_clockset_enabled(file) ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
-			      (list_empty(&file->alarm) ? 0 : TIMERWHEEL_INFO_ALARM);
+			      (list_empty(&file->alarm) ? 0 : TIMERWHEEL_INFO_ALARM) |
+			      (setup.resident ? TIMERWHEEL_INFO_RESIDENT : 0);
 	} else {
 		tw_setup_default(&setup);
 		info->flags = READ_ONCE(file->table.made) ? TIMERWHEEL_INFO_SETTLED : 0;
@@ -99,6 +102,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 
 	info->abi_version = TIMERWHEEL_ABI_VERSION;
 	info->batch_max = TIMERWHEEL_BATCH_MAX;
+	info->features = tw_resident_supported() ? TIMERWHEEL_FEATURE_RESIDENT : 0;
 	info->tick_min = TW_TICK_MIN;
 	info->tick_max = TW_TICK_MAX;
 	info->slots_min = TW_SLOTS_MIN;
@@ -124,7 +128,8 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 static u32 tw_stats_setup_flags(const struct timerwheel_info *info)
 {
 	return (info->flags & TIMERWHEEL_INFO_CLOCK_SET ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
-	       (info->flags & TIMERWHEEL_INFO_ALARM ? TIMERWHEEL_SETUP_ALARM : 0);
+	       (info->flags & TIMERWHEEL_INFO_ALARM ? TIMERWHEEL_SETUP_ALARM : 0) |
+	       (info->flags & TIMERWHEEL_INFO_RESIDENT ? TIMERWHEEL_SETUP_RESIDENT : 0);
 }
 
 /**
@@ -154,6 +159,7 @@ void tw_stats_show(struct seq_file *m, struct file *filp)
 	seq_printf(m, "timerwheel-closed:\t%d\n", !!(info.flags & TIMERWHEEL_INFO_CLOSED));
 	seq_printf(m, "timerwheel-pending:\t%llu\n", stats.pending);
 	seq_printf(m, "timerwheel-due:\t%llu\n", stats.due);
+	seq_printf(m, "timerwheel-parked:\t%llu\n", stats.parked);
 	seq_printf(m, "timerwheel-armed:\t%llu\n", stats.armed + stats.rearmed);
 	seq_printf(m, "timerwheel-delivered:\t%llu\n", stats.delivered);
 	seq_printf(m, "timerwheel-memory:\t%llu\n", stats.memory);

@@ -300,7 +300,7 @@ static void tw_split(struct tw_table *table)
 			tw_table_set_link(link, t->hash_next);
 			tw_table_set_link(&t->hash_next, 0);
 			tail = &t->hash_next;
-			if (!t->periodic)
+			if (t->stay == TW_ENDS)
 				WRITE_ONCE(t->chain, &to->head[c]);
 		}
 	}
@@ -427,6 +427,48 @@ int tw_table_share(struct tw_file *file, unsigned long first, unsigned long coun
 		tw_table_yield(file);
 	mutex_unlock(&file->mutex);
 	return err;
+}
+
+/**
+ * tw_table_share_prepare - allocate the deadline table of a file without timers
+ * @file: the file
+ *
+ * tw_table_share_now() or tw_table_share_cancel() follows.
+ *
+ * Context: process, may sleep; tw_file.mutex is held.
+ * Return: 0; -EDQUOT, -ENOMEM.
+ */
+int tw_table_share_prepare(struct tw_file *file)
+{
+	lockdep_assert_held(&file->mutex);
+	return tw_grow(file, BIT(TW_DIR_DEADLINES));
+}
+
+/**
+ * tw_table_share_cancel - undo tw_table_share_prepare()
+ * @file: the file
+ *
+ * Context: process, may sleep; tw_file.mutex is held.
+ */
+void tw_table_share_cancel(struct tw_file *file)
+{
+	while (tw_unshare_some(file))
+		;
+}
+
+/**
+ * tw_table_share_now - put a deadline table that was prepared in use
+ * @file: the file, with its settings, without timers and bases
+ *
+ * Context: process; tw_file.mutex is held.
+ */
+void tw_table_share_now(struct tw_file *file)
+{
+	struct tw_table *table = &file->table;
+
+	lockdep_assert_held(&file->mutex);
+	table->pool.deadlines_offset = tw_clock_offset(file->setup.clock);
+	rcu_assign_pointer(table->pool.deadlines, table->deadlines);
 }
 
 /**

@@ -137,7 +137,7 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 /**
  * tw_table_lock_timer - lock the bucket of a timer
  * @table: the table
- * @t: the timer: in the table, not periodic, and nobody else removes it
+ * @t: the timer: in the table, TW_ENDS, and nobody else removes it
  * @chain: set to its hash chain
  *
  * Context: as tw_table_lock().

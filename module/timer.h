@@ -21,12 +21,29 @@
  * @TW_DUE: on the due list, or still held by an expiry batch of base tw_timer.cpu
  * @TW_CLAIMED: one-shot, its event was copied out, and the reader is about to free it. Lookups skip
  *	it.
+ * @TW_PARKED: resident, in no list: its last arming was cancelled, or its event was delivered. Changed
+ *	with its bucket locked only.
  */
 enum tw_state {
 	TW_FREE,
 	TW_PENDING,
 	TW_DUE,
 	TW_CLAIMED,
+	TW_PARKED,
+};
+
+/**
+ * enum tw_stay - what becomes of a timer when its event has been delivered
+ * @TW_ENDS: it is freed
+ * @TW_PERIODIC: it is queued for its next deadline
+ * @TW_RESIDENT: it is parked
+ * @TW_LINGERS: resident; it is queued again, cancelled
+ */
+enum tw_stay {
+	TW_ENDS,
+	TW_PERIODIC,
+	TW_RESIDENT,
+	TW_LINGERS,
 };
 
 /**
@@ -34,9 +51,8 @@ enum tw_state {
  * @key: the caller's name for it
  * @value: the caller's data, returned with each event
  * @deadline: when it falls due, in ns on the file's clock
- * @period: of a periodic timer: ns between deadlines
- * @chain: of a one-shot timer, which has no period: its hash chain, so that expiry need not hash
- *	the key. Written with the chain's bucket locked. Read without, and then checked again: see
+ * @period: of a periodic timer: ns between deadlines; of one that lingers: for how long
+ * @chain: of one that is freed after delivery: its hash chain, so that expiry need not hash the key. Written with the chain's bucket locked. Read without, and then checked again: see
  *	tw_table_lock_timer().
  * @fired: TW_DUE: when it fired, in ns
  * @slack: how many ticks it may be late to share a wake-up. In the first timer of a magazine: the
@@ -46,7 +62,7 @@ enum tw_state {
  * @prev: previous one there; for the first of a slot or backlog TW_HEAD and the number of the list
  * @cpu: the CPU of the base whose wheel it is in, or was in last
  * @state: enum tw_state
- * @periodic: it has a @period and no @chain
+ * @stay: enum tw_stay; it tells @period from @chain
  * @generation: number of owners that the index has had, modulo what fits an entry of the deadline
  *	table, and never 0; see deadlines.h
  */
@@ -65,16 +81,16 @@ struct tw_timer {
 	u32 prev;
 	u16 cpu;
 	u8 state;
-	bool periodic;
+	u8 stay;
 	u32 generation;
 };
 
 static_assert(sizeof(struct tw_timer) == 64);
 
-/* The period of a timer that cannot change meanwhile; 0: it is one-shot. */
+/* The period, or linger, of a timer that cannot change meanwhile; 0: it has none. */
 static inline u64 tw_timer_period(const struct tw_timer *t)
 {
-	return unlikely(t->periodic) ? t->period : 0;
+	return unlikely(t->stay == TW_PERIODIC || t->stay == TW_LINGERS) ? t->period : 0;
 }
 
 /*
@@ -94,15 +110,29 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
  *	has an entry. See deadlines.h.
  * @deadlines_offset: how far the times in there are ahead of those in the kernel (modulo 2^64), by
  *	the time namespace of the task that created the table; constant once @deadlines is set
- * @generation_mask: the lower bits of an entry, which hold the generation; constant once there are
- *	timers
+ * @generation_mask: the lower bits of an entry, which hold the generation, and of a resident timer
+ *	also its state. This and what follows is constant once there are timers.
+ * @owner_mask: those of them that are the same in each entry that a program may write
+ * @generation_step: how far the generations of two owners are apart
+ * @stay: enum tw_stay of timers without a period
+ * @period_max: ADD checks larger periods
  */
 struct tw_pool {
 	struct tw_timer *__rcu *page;
 	u64 *__rcu *deadlines;
 	u64 deadlines_offset;
 	u32 generation_mask;
+	u32 owner_mask;
+	u8 generation_step;
+	u8 stay;
+	u64 period_max;
 };
+
+/* Are the timers of a pool resident? */
+static inline bool tw_pool_resident(const struct tw_pool *pool)
+{
+	return pool->stay == TW_RESIDENT;
+}
 
 /**
  * tw_pool_pages - the directory of a pool's pages

@@ -70,6 +70,7 @@
 #include <linux/string.h>
 
 #include "deadlines.h"
+#include "resident.h"
 #include "slots.h"
 
 /* Most timers of a level that tw_wheel_first() examines. */
@@ -316,12 +317,20 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	u32 index = w->head[list], next, prev = due->last;
 	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
 	struct tw_timer *last = prev ? tw_timer_in_pages(pages, prev) : NULL;
-	unsigned int left = budget, postponed = 0, expired;
+	unsigned int left = budget, postponed = 0, parked = 0, expired;
 
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
 		after = tw_prefetch_next(pages, next);
-		__tw_deadline_sync(w->pool, deadlines, index, t);
+		if (unlikely(deadlines) && tw_pool_resident(w->pool)) {
+			if (!tw_resident_visit(w->pool, index, t, now_ns)) {
+				tw_timer_park(w, t);
+				parked++;
+				continue;
+			}
+		} else {
+			__tw_deadline_sync(w->pool, deadlines, index, t);
+		}
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
 			postponed++;
@@ -340,7 +349,8 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	}
 	tw_wheel_set_first(w, list, index);
 	*moved += postponed;
-	expired = budget - left - postponed;
+	w->pending -= parked;
+	expired = budget - left - postponed - parked;
 	if (expired) {
 		last->next = 0;
 		due->last = prev;

@@ -111,7 +111,7 @@ enum timerwheel_clock {
  * @flags: in: 0; out: TIMERWHEEL_INFO_* bits
  * @abi_version: TIMERWHEEL_ABI_VERSION of the kernel
  * @batch_max: maximum number of elements in one call
- * @features: bits for additions to version 1 (none yet)
+ * @features: TIMERWHEEL_FEATURE_* bits
  * @errata: bits for faults that were fixed without a new version (none yet)
  * @tick_min: shortest tick that SETUP accepts, in ns; with the MANUAL clock it accepts 1 ns
  * @tick_max: longest tick, in ns
@@ -175,6 +175,11 @@ struct timerwheel_info {
 #define TIMERWHEEL_INFO_CLOCK_SET	(1U << 2)
 /** TIMERWHEEL_INFO_ALARM - the wheel was set up with TIMERWHEEL_SETUP_ALARM */
 #define TIMERWHEEL_INFO_ALARM		(1U << 3)
+/** TIMERWHEEL_INFO_RESIDENT - the wheel was set up with TIMERWHEEL_SETUP_RESIDENT */
+#define TIMERWHEEL_INFO_RESIDENT	(1U << 4)
+
+/** TIMERWHEEL_FEATURE_RESIDENT - this kernel has resident timers (TIMERWHEEL_SETUP_RESIDENT) */
+#define TIMERWHEEL_FEATURE_RESIDENT	(1ULL << 0)
 
 /**
  * TIMERWHEEL_SETUP_CLOCK_SET - SETUP: deliver an event (TIMERWHEEL_EVENT_CLOCK_SET) when the
@@ -191,6 +196,16 @@ struct timerwheel_info {
  * thousands of timers far in the future.
  */
 #define TIMERWHEEL_SETUP_ALARM		(1U << 1)
+/**
+ * TIMERWHEEL_SETUP_RESIDENT - SETUP: the wheel's timers are resident
+ *
+ * A resident timer keeps its key, index and generation after it fired, until REMOVE, DRAIN or close.
+ * It is armed, refreshed and cancelled in the deadline table without a system call: see
+ * TIMERWHEEL_RESIDENT_ARMED. SETUP creates the table, with the times of the caller's time namespace.
+ * Resident timers have no period, but may have a linger (TIMERWHEEL_LINGER). EOPNOTSUPP if the
+ * machine's atomic operations do not allow it (TIMERWHEEL_FEATURE_RESIDENT).
+ */
+#define TIMERWHEEL_SETUP_RESIDENT	(1U << 2)
 
 /**
  * struct timerwheel_setup - TIMERWHEEL_IOC_SETUP: settings, once and before the first timer
@@ -212,7 +227,8 @@ struct timerwheel_info {
  *	the size in version 1. The kernel grants at most its own size.
  *
  * The kernel writes the granted values back. Errors: EINVAL, E2BIG, EFAULT, EBUSY; with a ring also
- * ENOMEM and EDQUOT; with TIMERWHEEL_SETUP_ALARM also EPERM and EOPNOTSUPP.
+ * ENOMEM and EDQUOT; with TIMERWHEEL_SETUP_ALARM also EPERM and EOPNOTSUPP; with
+ * TIMERWHEEL_SETUP_RESIDENT also EOPNOTSUPP, ENOMEM and EDQUOT.
  */
 struct timerwheel_setup {
 	__u32 size;
@@ -256,15 +272,29 @@ struct timerwheel_batch {
 #define TIMERWHEEL_WAS_PENDING	1
 /** TIMERWHEEL_WAS_DUE - result: the timer was due; ADD, MOVE, REMOVE, DRAIN withdrew its event */
 #define TIMERWHEEL_WAS_DUE	2
+/**
+ * TIMERWHEEL_WAS_PARKED - result: the resident timer was not armed: its last arming was cancelled, or
+ * its event was delivered
+ */
+#define TIMERWHEEL_WAS_PARKED	3
 
 /** TIMERWHEEL_ABS - ADD, MOVE, ADVANCE: the time is absolute, not relative to now */
 #define TIMERWHEEL_ABS		(1U << 0)
-/** TIMERWHEEL_EXCL - ADD: if the key exists, fail with EEXIST instead of replacing the timer */
+/**
+ * TIMERWHEEL_EXCL - ADD: if the key exists, fail with EEXIST instead of replacing the timer. MOVE, of a
+ * resident timer: if it is armed or due, fail with EEXIST
+ */
 #define TIMERWHEEL_EXCL		(1U << 1)
 /** TIMERWHEEL_MATCH - ADD, MOVE, REMOVE: only if the timer exists and its value is @match */
 #define TIMERWHEEL_MATCH	(1U << 2)
 /** TIMERWHEEL_SLACK - ADD: use @slack of the element instead of the wheel's default */
 #define TIMERWHEEL_SLACK	(1U << 3)
+/**
+ * TIMERWHEEL_LINGER - ADD, of a resident timer: @period is a linger. When the timer's event is
+ * delivered, it is queued again, cancelled, for that long after the delivery: until then arming it for
+ * that time or a later one needs no system call
+ */
+#define TIMERWHEEL_LINGER	(1U << 4)
 
 /**
  * struct timerwheel_add - element of TIMERWHEEL_IOC_ADD: arm a timer
@@ -274,15 +304,17 @@ struct timerwheel_batch {
  * @value: returned in the event
  * @deadline: in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time in the past makes the
  *	timer due at once.
- * @period: ns from each deadline to the next; 0: the timer fires once
+ * @period: ns from each deadline to the next; 0: the timer fires once. In a resident wheel 0, or the
+ *	linger with TIMERWHEEL_LINGER.
  * @slack: with TIMERWHEEL_SLACK: how much later, in ns, the timer may fire in order to share a
  *	wake-up with others. Rounded down to ticks; limited to 2^32 - 1 ticks and to 2^61 ns.
  *	Without TIMERWHEEL_SLACK: 0.
  * @match: with TIMERWHEEL_MATCH: value that the timer must have now. Otherwise: 0.
- * @flags: TIMERWHEEL_ABS, TIMERWHEEL_SLACK, and TIMERWHEEL_EXCL or TIMERWHEEL_MATCH (not both)
+ * @flags: TIMERWHEEL_ABS, TIMERWHEEL_SLACK, TIMERWHEEL_LINGER, and TIMERWHEEL_EXCL or
+ *	TIMERWHEEL_MATCH (not both)
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  * @index: out: index of the timer in the wheel's table. The timer keeps it until it is removed or
- *	drained or, if it fires once, until it is delivered.
+ *	drained or, if it fires once and is not resident, until it is delivered.
  * @generation: out: distinguishes this timer from earlier and later ones with the same index; see
  *	TIMERWHEEL_MMAP_DEADLINES
  */
@@ -306,7 +338,7 @@ struct timerwheel_add {
  *	the past makes the timer due at once. Value, period and slack do not change. An undelivered
  *	event of the previous deadline is withdrawn.
  * @match: with TIMERWHEEL_MATCH: value that the timer must have now. Otherwise: 0.
- * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH
+ * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH; of a resident timer also TIMERWHEEL_EXCL
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  */
 struct timerwheel_move {
@@ -324,7 +356,7 @@ struct timerwheel_move {
  * @value: out: the timer's value
  * @left: out: ns that were left until its deadline; negative: ns since its deadline
  * @flags: TIMERWHEEL_MATCH
- * @result: out: TIMERWHEEL_WAS_PENDING, TIMERWHEEL_WAS_DUE or a negative error. On error @value and
+ * @result: out: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED, or a negative error. On error @value and
  *	@left do not change.
  */
 struct timerwheel_remove {
@@ -342,11 +374,11 @@ struct timerwheel_remove {
  * @value: its value
  * @deadline: its deadline, absolute, in ns
  * @left: ns until its deadline; negative: ns since its deadline
- * @period: its period in ns; 0: it fires once
+ * @period: its period in ns; 0: it fires once; with TIMERWHEEL_LINGER its linger
  * @slack: its slack in ns, rounded down to ticks
- * @flags: in: 0; out: 0
- * @result: TIMERWHEEL_WAS_PENDING or TIMERWHEEL_WAS_DUE; GET: or a negative error, and then the
- *	other fields do not change
+ * @flags: in: 0; out: TIMERWHEEL_LINGER or 0
+ * @result: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; GET: or a negative error, and then the other
+ *	fields do not change
  * @index: its index in the wheel's table
  * @generation: distinguishes it from earlier and later timers with the same index
  *
@@ -587,6 +619,37 @@ struct timerwheel_ring {
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
+/**
+ * TIMERWHEEL_RESIDENT_ARMED - state of a resident timer, in bits 0 and 1 of its entry in the deadline
+ * table: it is armed
+ *
+ * An entry is
+ *
+ *	(deadline rounded up to a multiple of 2^generation_bits) | generation | state
+ *
+ * Generations are multiples of 4. Any thread or process that has the mapping may change the entry by
+ * a 64-bit compare-and-swap, in one of these ways only, and only if it holds the timer's generation:
+ *
+ *	arm	CANCELLED or ARMED -> ARMED, with a deadline that is not earlier (release)
+ *	refresh	ARMED -> ARMED, the same
+ *	cancel	ARMED -> CANCELLED, with the same deadline (acquire)
+ *
+ * After a successful cancel no event comes for that arming. PARKED and FIRED are the kernel's: the last
+ * arming was cancelled, or it fired and its event comes, was delivered, or was withdrawn by a call.
+ * Then MOVE arms the timer again, and so it does for an earlier deadline. A cancelled timer is parked
+ * when its deadline passes, or up to a tick later.
+ *
+ * Who gets the event of an arming sees what was written before it (arm is a release). Plain stores
+ * must not be used in a resident wheel. One of them, or other nonsense, harms only that timer.
+ */
+#define TIMERWHEEL_RESIDENT_ARMED	1U
+/** TIMERWHEEL_RESIDENT_CANCELLED - state: it is cancelled, but still queued at its deadline or earlier */
+#define TIMERWHEEL_RESIDENT_CANCELLED	0U
+/** TIMERWHEEL_RESIDENT_PARKED - state: the last arming was cancelled; the timer is not queued */
+#define TIMERWHEEL_RESIDENT_PARKED	2U
+/** TIMERWHEEL_RESIDENT_FIRED - state: the last arming fired */
+#define TIMERWHEEL_RESIDENT_FIRED	3U
+
 /** TIMERWHEEL_LATENESS_BUCKETS - length of the histogram in struct timerwheel_stats */
 #define TIMERWHEEL_LATENESS_BUCKETS	40
 
@@ -598,8 +661,8 @@ struct timerwheel_ring {
  * @due: timers that are due now and not yet delivered
  * @armed: successful ADDs. Each arming ends in one of @delivered, @removed, @replaced and @drained.
  *	The delivery of a periodic timer ends one arming and begins the next (@rearmed).
- * @rearmed: periodic timers armed again by their delivery. It holds that
- *	armed + rearmed = delivered + removed + replaced + drained + pending + due
+ * @rearmed: timers that stayed after their delivery: periodic and resident ones. It holds that
+ *	armed + rearmed = delivered + removed + replaced + drained + pending + due + parked
  * @moved: successful MOVEs
  * @removed: successful REMOVEs
  * @replaced: ADDs that replaced a timer
@@ -620,6 +683,8 @@ struct timerwheel_ring {
  * @late_max: largest lateness (fired - deadline), in ns
  * @lateness: histogram of the lateness: lateness[i] counts timers that fired at least 2^(i-1) and
  *	less than 2^i ns after their deadline; the last element also counts all later ones
+ * @parked: resident timers that are neither pending nor due now: the last arming was cancelled or
+ *	delivered
  */
 struct timerwheel_stats {
 	__u32 size;
@@ -645,6 +710,7 @@ struct timerwheel_stats {
 	__aligned_u64 memory;
 	__aligned_u64 late_max;
 	__aligned_u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
+	__aligned_u64 parked;
 };
 
 /** TIMERWHEEL_IOC_TYPE - first byte of the ioctl numbers; the size is in the structure */

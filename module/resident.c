@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Resident timers: armed, refreshed and cancelled in the deadline table, without the kernel.
+ *
+ * The entry
+ * ---------
+ * An entry holds a deadline, the generation of the timer that owns it, and a state:
+ *
+ *	CANCELLED	the program's; the kernel has the timer queued
+ *	ARMED		the same
+ *	PARKED		the kernel's; the last arming was cancelled, the timer is in no list
+ *	FIRED		the kernel's; the last arming fired
+ *
+ * Programs change it by compare-and-swap: arm (CANCELLED or ARMED to ARMED, the deadline not
+ * earlier), refresh (ARMED to ARMED, likewise) and cancel (ARMED to CANCELLED, the deadline stays).
+ * The kernel ends an arming by setting bit 1: ARMED becomes FIRED, CANCELLED becomes PARKED. So each
+ * race has one winner, and the loser sees in the entry what has happened.
+ *
+ * The invariant
+ * -------------
+ *	slot <= tw_timer.deadline <= deadline of the entry, while that is CANCELLED or ARMED
+ *
+ * A program does not know the slot. It knows that the timer is visited at or before the deadline in
+ * the entry, so it may only raise that, even if the timer is cancelled: therefore a cancelled entry
+ * keeps its deadline. And whatever the kernel has read, however long ago, is a lower bound. So it
+ * queues by a plain load, and needs a compare-and-swap only to end an arming. A timer is parked when
+ * its deadline passes, not at the first visit that finds it cancelled: most timers are cancelled
+ * most of the time, and arming them again must not need a call.
+ *
+ * Deadlines have the resolution of the entry, so ADD and MOVE round up to that. Otherwise a program
+ * that arms the timer for a little later could not say so, and the timer would be early.
+ *
+ * States of the timer
+ * -------------------
+ *	PENDING	the entry is CANCELLED or ARMED, and it may change at any time
+ *	DUE	the entry is FIRED
+ *	PARKED	the entry is PARKED or FIRED; the bucket's lock protects the timer
+ *
+ * PENDING to PARKED (visit) and DUE to PARKED (delivery) happen with the base's lock, the latter
+ * also with the due list's or the ring's, and without the bucket's. All other changes of a parked
+ * timer need the bucket's lock. A call that looks it up sees the state last (tw_timer_held()).
+ *
+ * No trust
+ * --------
+ * Programs may write anything. A garbled entry counts as if nothing had been written: the kernel's
+ * own deadline is valid. Compare-and-swaps are tried a few times. A program that keeps them from
+ * succeeding makes its own timer a tick late.
+ *
+ * selftests/model/resident.pml has the protocol; selftests/litmus/resident-* the order of memory.
+ */
+#include <linux/atomic.h>
+#include <linux/errno.h>
+#include <linux/timerwheel.h>
+
+#include "deadlines.h"
+#include "resident.h"
+
+/* Bit 1 of an entry: the state is the kernel's. */
+#define TW_ENTRY_KERNEL		2ULL
+static_assert((TIMERWHEEL_RESIDENT_ARMED | TW_ENTRY_KERNEL) == TIMERWHEEL_RESIDENT_FIRED);
+static_assert((TIMERWHEEL_RESIDENT_CANCELLED | TW_ENTRY_KERNEL) == TIMERWHEEL_RESIDENT_PARKED);
+
+/*
+ * Compare-and-swaps of a visit. A race with a program is lost once in a great while; one that is
+ * lost this often is lost on purpose.
+ */
+#define TW_RESIDENT_TRIES	4U
+
+/**
+ * tw_resident_supported - does this machine have what resident timers need?
+ *
+ * A compare-and-swap of the kernel, with a raw lock held, must not depend on what programs do to the
+ * cache line. On arm64 without LSE atomics it is a loop that they could keep from ending.
+ *
+ * Return: true if so.
+ */
+bool tw_resident_supported(void)
+{
+#ifdef CONFIG_ARM64
+	return system_uses_lse_atomics();
+#else
+	return true;
+#endif
+}
+
+static u64 *tw_resident_entry(const struct tw_pool *pool, u32 index)
+{
+	return tw_deadline_entry(tw_pool_deadlines(pool), index);
+}
+
+/* The deadline of an entry for a timer that is due at @deadline, without generation and state */
+static u64 tw_resident_encode(const struct tw_pool *pool, u64 deadline)
+{
+	u64 mask = pool->generation_mask;
+	u64 time = deadline + pool->deadlines_offset;
+
+	/* The offset is less than 2^62 in either direction. */
+	if ((s64)pool->deadlines_offset < 0 && deadline < -pool->deadlines_offset)
+		time = 0;
+	return (min(time, TIMERWHEEL_TIME_MAX - mask) + mask) & ~mask;
+}
+
+/**
+ * tw_resident_visit - a resident timer is visited: its arming ends, or it is queued again
+ * @pool: the pool
+ * @index: the timer
+ * @t: the same, TW_PENDING; its base is locked. Its deadline is set: if that is later than @now the
+ *	timer is to be queued again, otherwise it has fired.
+ * @now: the time, in ns
+ *
+ * Return: false: its last arming was cancelled, park it.
+ */
+bool tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now)
+{
+	u64 *entry = tw_resident_entry(pool, index);
+	unsigned int tries = TW_RESIDENT_TRIES;
+	u64 old = READ_ONCE(*entry), deadline;
+
+	do {
+		if (unlikely(!tw_resident_valid(pool, t, old))) {
+			if (t->deadline <= now)
+				WRITE_ONCE(*entry, tw_resident_encode(pool, t->deadline) |
+						   t->generation | TIMERWHEEL_RESIDENT_FIRED);
+			return true;
+		}
+		deadline = tw_deadline_decode(pool, old);
+		if (deadline > now) {
+			t->deadline = deadline;
+			return true;
+		}
+		/* Full barrier: who gets the event sees what was written before the arming. */
+		if (likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))) {
+			t->deadline = deadline;
+			return old & TIMERWHEEL_RESIDENT_ARMED;
+		}
+	} while (--tries);
+	t->deadline = now + 1;
+	return true;
+}
+
+/**
+ * tw_resident_set - a call gives a resident timer a new deadline
+ * @pool: the pool
+ * @index: the timer
+ * @t: the same; its base is locked, or it is in none
+ * @deadline: the deadline, rounded up to what an entry can hold unless it has passed
+ * @now: the time, in ns
+ * @unless_armed: do nothing if it is armed
+ * @was: TIMERWHEEL_WAS_*, by the state of the timer
+ *
+ * Return: @was; TIMERWHEEL_WAS_PARKED: its last arming was cancelled; -EEXIST: @unless_armed, and it
+ * is armed.
+ */
+int tw_resident_set(const struct tw_pool *pool, u32 index, const struct tw_timer *t, u64 *deadline,
+		    u64 now, bool unless_armed, int was)
+{
+	u64 want = tw_resident_encode(pool, *deadline);
+	u64 *entry = tw_resident_entry(pool, index);
+	u64 old;
+
+	if (*deadline > now) {
+		*deadline = tw_deadline_decode(pool, want);
+		want |= TIMERWHEEL_RESIDENT_ARMED;
+	} else {
+		want |= TIMERWHEEL_RESIDENT_FIRED;
+	}
+	want |= t->generation;
+	if (was != TIMERWHEEL_WAS_PENDING) {
+		WRITE_ONCE(*entry, want);
+		return was;
+	}
+	if (unless_armed) {
+		old = READ_ONCE(*entry);
+		/* If the swap fails, the timer was armed. */
+		if (!tw_resident_cancelled(pool, t, old) || !try_cmpxchg(entry, &old, want))
+			return -EEXIST;
+	} else {
+		old = xchg(entry, want);
+	}
+	return tw_resident_cancelled(pool, t, old) ? TIMERWHEEL_WAS_PARKED : was;
+}
+
+/**
+ * tw_resident_linger - prepare a timer whose event was delivered to be queued as cancelled
+ * @pool: the pool
+ * @index: the timer
+ * @t: the same, in no list, TW_LINGERS; its deadline is set
+ * @now: the time, in ns
+ */
+void tw_resident_linger(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now)
+{
+	u64 entry = tw_resident_encode(pool, now + min(t->period, TIMERWHEEL_TIME_MAX - now));
+
+	t->deadline = tw_deadline_decode(pool, entry);
+	WRITE_ONCE(*tw_resident_entry(pool, index),
+		   entry | t->generation | TIMERWHEEL_RESIDENT_CANCELLED);
+}
+
+/**
+ * tw_resident_take - take the entry of a pending timer, unless it has changed
+ * @pool: the pool
+ * @index: the timer; its base is locked
+ * @old: what was in its entry
+ *
+ * Return: true if that was still there.
+ */
+bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old)
+{
+	return try_cmpxchg(tw_resident_entry(pool, index), &old, 0);
+}
+
+/**
+ * tw_resident_end - a resident timer is removed: no program owns its entry any more
+ * @pool: the pool
+ * @index: the timer
+ * @t: the same, in no list. If it was pending its deadline is set to that in the entry.
+ * @was: TIMERWHEEL_WAS_*, by the state of the timer
+ *
+ * Return: @was; TIMERWHEEL_WAS_PARKED: its last arming was cancelled.
+ */
+int tw_resident_end(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was)
+{
+	u64 old = xchg(tw_resident_entry(pool, index), 0);
+
+	if (was != TIMERWHEEL_WAS_PENDING)
+		return was;
+	tw_deadline_apply(pool, t, old);
+	return tw_resident_cancelled(pool, t, old) ? TIMERWHEEL_WAS_PARKED : was;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Resident timers: their entries in the deadline table. resident.c explains the protocol. */
+#ifndef TW_RESIDENT_H
+#define TW_RESIDENT_H
+
+#include <linux/compiler.h>
+#include <linux/timerwheel.h>
+#include <linux/types.h>
+
+#include "timer.h"
+#include "wheel.h"
+
+bool tw_resident_supported(void);
+bool tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now);
+int tw_resident_set(const struct tw_pool *pool, u32 index, const struct tw_timer *t, u64 *deadline,
+		    u64 now, bool unless_armed, int was);
+void tw_resident_linger(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now);
+bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old);
+int tw_resident_end(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was);
+
+/* Is an entry one that a program may have written for @t? */
+static inline bool tw_resident_valid(const struct tw_pool *pool, const struct tw_timer *t,
+				     u64 entry)
+{
+	return !(((u32)entry ^ t->generation) & pool->owner_mask);
+}
+
+/* Was the arming in an entry cancelled? */
+static inline bool tw_resident_cancelled(const struct tw_pool *pool, const struct tw_timer *t,
+					 u64 entry)
+{
+	return tw_resident_valid(pool, t, entry) && !(entry & TIMERWHEEL_RESIDENT_ARMED);
+}
+
+/**
+ * tw_timer_park - park a resident timer that is in no list
+ * @w: the wheel of a base that is locked
+ * @t: the timer
+ *
+ * From now on whoever locks the timer's bucket may change it.
+ */
+static inline void tw_timer_park(struct tw_wheel *w, struct tw_timer *t)
+{
+	w->parked++;
+	/* The last access to it. Pairs with the acquire in tw_timer_held(). */
+	smp_store_release(&t->state, TW_PARKED);
+}
+
+#endif /* TW_RESIDENT_H */
