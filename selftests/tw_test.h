@@ -463,7 +463,7 @@ static inline __u64 tw_memory_alone(int fd)
 static inline bool tw_balanced(const struct timerwheel_stats *s)
 {
 	return s->armed + s->rearmed == s->delivered + s->removed + s->replaced +
-					s->drained + s->pending + s->due;
+					s->drained + s->pending + s->due + s->parked;
 }
 
 /* @flags: 0 or TIMERWHEEL_ABS. Returns the number of timers that fell due, or -errno. */
