@@ -52,7 +52,7 @@ struct op {
 	unsigned long cmd;		/* 0: read() */
 	__u32 size;			/* of an element */
 	__u32 out;			/* offset of the outputs, the rest of the element */
-	__u32 n;			/* elements: more than one chunk of a call on an array */
+	__u32 n;			/* number of elements; abi.c has calls of several chunks */
 };
 
 static const struct op add_op = { "ADD", TIMERWHEEL_IOC_ADD, 64, 48, 20 };

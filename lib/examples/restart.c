@@ -11,8 +11,8 @@
  *	FileDescriptorStoreMax=1
  *	ExecStart=/path/to/restart 1000000
  *
- * However it ends, even by SIGKILL, it is started again, gets the descriptor back and continues with
- * all leases. It first reports those that ended in the meantime. `systemctl status' shows its
+ * However it ends, even by SIGKILL, it is started again, gets the descriptor back and continues
+ * with all leases. It first reports those that ended in the meantime. `systemctl status' shows its
  * messages.
  *
  * Build with `pkg-config --cflags --libs libsystemd timerwheel`.
