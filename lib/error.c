@@ -37,9 +37,9 @@ static const char * const ltw_errors[] = {
 	[ENFILE] =
 		"the system has the maximum number of open files: raise fs.file-max",
 	[EACCES] =
-		"no permission for the device or descriptor: join the group that owns the device, or set TIMERWHEEL_BACKEND=process; pass a descriptor that is open for reading and writing",
+		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a descriptor to adopt must be open for reading and writing",
 	[EPERM] =
-		"no permission: join the group that owns the device, or set TIMERWHEEL_BACKEND=process; a wheel with alarm needs CAP_WAKE_ALARM",
+		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a wheel with alarm needs CAP_WAKE_ALARM",
 	[EBUSY] =
 		"too late to set up the wheel, it is in use: open another one",
 	[ESHUTDOWN] =
