@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by abuse, killed and limits: timers whose value is a function of their key */
+/* Shared by abuse, killed, limits and suspend: timers whose value is a function of their key */
 #ifndef ABUSE_H
 #define ABUSE_H
 
