@@ -311,7 +311,7 @@ static int ltw_process_add(struct ltw_process *p, void *elem, uint64_t now)
 
 /* Find the timer for MOVE or REMOVE. Returns 0 or an error. */
 static int ltw_lookup(const struct ltw_process *p, uint64_t key, uint32_t flags, uint64_t match,
-		    uint32_t *index)
+		      uint32_t *index)
 {
 	if (match && !(flags & TIMERWHEEL_MATCH))
 		return -EINVAL;

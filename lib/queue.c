@@ -239,7 +239,7 @@ static long ltw_queue_call(const struct timerwheel_queue *queue, unsigned int ki
 }
 
 static void ltw_queue_report(const struct timerwheel_queue *queue, unsigned int kind,
-			   const char *elem, long count)
+			     const char *elem, long count)
 {
 	const size_t size = ltw_kinds[kind].size;
 

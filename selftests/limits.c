@@ -906,7 +906,7 @@ TEST_F_TIMEOUT(group, eats_all_it_has, TIMEOUT)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, arm(fd, 0, 100000, HOUR, 0, 0));
 	close(fd);
-	/* move it out of the group, which has no memory for LIST's results, nor to leave it itself */
+	/* move it out of the group, which lacks the memory for LIST and for leaving it itself */
 	snprintf(text, sizeof(text), "%d", pid);
 	EXPECT_EQ(0, group_write(CGROUPS, "cgroup.procs", text));
 	atomic_store(&talk->go_on, true);
