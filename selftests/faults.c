@@ -52,13 +52,13 @@ struct op {
 	unsigned long cmd;		/* 0: read() */
 	__u32 size;			/* of an element */
 	__u32 out;			/* offset of the outputs, the rest of the element */
-	__u32 n;			/* number of elements; abi.c has calls of several chunks */
+	__u32 n;			/* number of elements: more than a chunk, where there are any */
 };
 
-static const struct op add_op = { "ADD", TIMERWHEEL_IOC_ADD, 64, 48, 20 };
-static const struct op move_op = { "MOVE", TIMERWHEEL_IOC_MOVE, 32, 24, 36 };
-static const struct op remove_op = { "REMOVE", TIMERWHEEL_IOC_REMOVE, 40, 16, 30 };
-static const struct op get_op = { "GET", TIMERWHEEL_IOC_GET, 64, 0, 20 };
+static const struct op add_op = { "ADD", TIMERWHEEL_IOC_ADD, 64, 48, 26 };
+static const struct op move_op = { "MOVE", TIMERWHEEL_IOC_MOVE, 32, 24, 50 };
+static const struct op remove_op = { "REMOVE", TIMERWHEEL_IOC_REMOVE, 40, 16, 40 };
+static const struct op get_op = { "GET", TIMERWHEEL_IOC_GET, 64, 0, 26 };
 static const struct op list_op = { "LIST", TIMERWHEEL_IOC_LIST, 64, 0, 20 };
 static const struct op drain_op = { "DRAIN", TIMERWHEEL_IOC_DRAIN, 64, 0, 20 };
 static const struct op read_op = { "read", 0, 48, 0, 20 };
