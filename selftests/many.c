@@ -1044,8 +1044,8 @@ FIXTURE_TEARDOWN(closing)
 {
 }
 
-/* Partly used slabs: up to 330 kB were seen with pages of 4 kB, 1.5 MB with 16 kB */
-#define KEPT	(128LL * getpagesize())
+/* Partly used slabs: up to 330 kB were seen with pages of 4 kB, 2.2 MB with 16 kB */
+#define KEPT	(192LL * getpagesize())
 
 /* Wheels full of timers are closed: no task waits for that, and their memory is freed. */
 TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
@@ -1779,8 +1779,10 @@ static int attack_start(struct attack *a, bool hostile, int cpus)
 		}
 		_exit(0);
 	}
-	/* by now all of them are running, and wait for whatever they have to wait for */
+	/* by then all of them are running, and wait for whatever they have to wait for */
 	tw_sleep(ATTACK_FOR / 5);
+	for (i = 0; i < LONG_MS && !atomic_load(&a->shared->turns); i++)
+		tw_sleep(MSEC);
 	return atomic_load(&a->shared->turns) ? 0 : -ETIMEDOUT;
 }
 
@@ -1789,8 +1791,11 @@ static int attack_stop(struct attack *a)
 	int i, bad = 0;
 
 	atomic_store(&a->shared->stop, true);
-	for (i = 0; i < ATTACKERS; i++)
-		bad += tw_reap(a->pid[i]) != 0;
+	for (i = 0; i < ATTACKERS; i++) {
+		if (a->pid[i] > 0)
+			bad += tw_reap(a->pid[i]) != 0;
+		a->pid[i] = 0;
+	}
 	return bad;
 }
 
@@ -1804,6 +1809,8 @@ FIXTURE_SETUP(attack)
 
 FIXTURE_TEARDOWN(attack)
 {
+	/* after a failed assertion: they would disturb the next test */
+	attack_stop(&self->a);
 }
 
 struct sample {
