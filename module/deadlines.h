@@ -27,6 +27,7 @@
 #define TW_DEADLINES_H
 
 #include <asm/page.h>
+#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/minmax.h>
 #include <linux/rcupdate.h>

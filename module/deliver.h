@@ -30,6 +30,11 @@ static inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t
 	return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);
 }
 
+static inline u32 tw_event_flags(const struct tw_timer *t)
+{
+	return t->stay == TW_PERIODIC ? TIMERWHEEL_EVENT_PERIODIC : 0;
+}
+
 /* The event of a due timer. @offset is added to its times, to get those of the reader. */
 static __always_inline struct timerwheel_event
 tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 offset)
@@ -40,7 +45,7 @@ tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 o
 		.deadline = t->deadline + offset,
 		.fired = t->fired + offset,
 		.overruns = unlikely(t->stay) ? tw_overruns(ctx, t) : 0,
-		.flags = unlikely(t->stay == TW_PERIODIC) ? TIMERWHEEL_EVENT_PERIODIC : 0,
+		.flags = unlikely(t->stay) ? tw_event_flags(t) : 0,
 		.index = index,
 	};
 }

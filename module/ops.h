@@ -223,21 +223,23 @@ static inline bool tw_add_invalid(const struct tw_pool *pool, const struct timer
 }
 
 /*
- * ADD and MOVE: void what user space has stored for a timer, or write the entry of a resident one.
- * Its deadline is rounded. Returns @was, or what the entry says: see tw_resident_set().
+ * ADD and MOVE: give a timer a new deadline, and void what user space has stored for it, or write
+ * the entry of a resident timer. Returns @was, or what that entry says: see tw_resident_set().
  */
 static __always_inline int tw_deadline_set(const struct tw_ctx *ctx, u32 index,
-					   const struct tw_timer *t, u64 *deadline,
-					   bool unless_armed, int was)
+					   struct tw_timer *t, u64 deadline, bool unless_armed,
+					   int was)
 {
 	const struct tw_pool *pool = &ctx->file->table.pool;
 	u64 **deadlines = tw_pool_deadlines(pool);
 
-	if (likely(!deadlines))
-		return was;
-	if (tw_pool_resident(pool))
-		return tw_resident_set(pool, index, t, deadline, ctx->now, unless_armed, was);
-	tw_deadline_reset(deadlines, index, t);
+	if (unlikely(deadlines)) {
+		if (tw_pool_resident(pool))
+			return tw_resident_set(pool, index, t, deadline, ctx->now, unless_armed,
+					       was);
+		tw_deadline_reset(deadlines, index, t);
+	}
+	t->deadline = deadline;
 	return was;
 }
 
@@ -314,9 +316,8 @@ again:
 		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(lookup.link, lookup.index);
 	}
-	was = tw_deadline_set(ctx, lookup.index, t, &deadline, false, was);
+	was = tw_deadline_set(ctx, lookup.index, t, deadline, false, was);
 	t->value = arg->value;
-	t->deadline = deadline;
 	WRITE_ONCE(t->chain, lookup.chain);
 	t->stay = pool->stay;
 	if (unlikely(arg->period)) {
@@ -394,15 +395,13 @@ static inline bool tw_move_invalid(const struct tw_pool *pool, const struct time
 static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
 					   u64 deadline, u32 flags, u8 state, int was)
 {
-	bool stays;
+	bool stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 
-	was = tw_deadline_set(ctx, index, t, &deadline, flags & TIMERWHEEL_EXCL, was);
+	was = tw_deadline_set(ctx, index, t, deadline, flags & TIMERWHEEL_EXCL, was);
 	if (was < 0)
 		return was;
-	stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 	if (state == TW_PENDING && !stays)
 		tw_dequeue_pending(ctx, t);
-	t->deadline = deadline;
 	trace_timerwheel_move(ctx->file, t, was);
 	if (!stays)
 		tw_enqueue(ctx, index, t);

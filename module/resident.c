@@ -49,7 +49,6 @@
  * selftests/model/resident.pml has the protocol; selftests/litmus/resident-* the order of memory.
  */
 #include <linux/atomic.h>
-#include <linux/errno.h>
 #include <linux/timerwheel.h>
 
 #include "deadlines.h"
@@ -143,7 +142,7 @@ bool tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t
  * @pool: the pool
  * @index: the timer
  * @t: the same; its base is locked, or it is in none
- * @deadline: the deadline, rounded up to what an entry can hold unless it has passed
+ * @deadline: the deadline. Unless it has passed, it is rounded up to what an entry can hold.
  * @now: the time, in ns
  * @unless_armed: do nothing if it is armed
  * @was: TIMERWHEEL_WAS_*, by the state of the timer
@@ -151,33 +150,27 @@ bool tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t
  * Return: @was; TIMERWHEEL_WAS_PARKED: its last arming was cancelled; -EEXIST: @unless_armed, and it
  * is armed.
  */
-int tw_resident_set(const struct tw_pool *pool, u32 index, const struct tw_timer *t, u64 *deadline,
+int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 deadline,
 		    u64 now, bool unless_armed, int was)
 {
-	u64 want = tw_resident_encode(pool, *deadline);
+	u64 time = tw_resident_encode(pool, deadline);
 	u64 *entry = tw_resident_entry(pool, index);
-	u64 old;
+	u64 old = READ_ONCE(*entry), want;
 
-	if (*deadline > now) {
-		*deadline = tw_deadline_decode(pool, want);
-		want |= TIMERWHEEL_RESIDENT_ARMED;
-	} else {
-		want |= TIMERWHEEL_RESIDENT_FIRED;
-	}
-	want |= t->generation;
+	want = time | t->generation;
+	want |= deadline > now ? TIMERWHEEL_RESIDENT_ARMED : TIMERWHEEL_RESIDENT_FIRED;
 	if (was != TIMERWHEEL_WAS_PENDING) {
 		WRITE_ONCE(*entry, want);
-		return was;
-	}
-	if (unless_armed) {
-		old = READ_ONCE(*entry);
-		/* If the swap fails, the timer was armed. */
-		if (!tw_resident_cancelled(pool, t, old) || !try_cmpxchg(entry, &old, want))
-			return -EEXIST;
-	} else {
+	} else if (!unless_armed) {
 		old = xchg(entry, want);
+	} else if (!tw_resident_cancelled(pool, t, old) || !try_cmpxchg(entry, &old, want)) {
+		/* If the swap fails, the timer was armed meanwhile. */
+		return -EEXIST;
 	}
-	return tw_resident_cancelled(pool, t, old) ? TIMERWHEEL_WAS_PARKED : was;
+	t->deadline = deadline > now ? tw_deadline_decode(pool, time) : deadline;
+	if (was == TIMERWHEEL_WAS_PENDING && tw_resident_cancelled(pool, t, old))
+		return TIMERWHEEL_WAS_PARKED;
+	return was;
 }
 
 /**

@@ -3,6 +3,7 @@
 #ifndef TW_RESIDENT_H
 #define TW_RESIDENT_H
 
+#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/timerwheel.h>
 #include <linux/types.h>
@@ -12,7 +13,7 @@
 
 bool tw_resident_supported(void);
 bool tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now);
-int tw_resident_set(const struct tw_pool *pool, u32 index, const struct tw_timer *t, u64 *deadline,
+int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 deadline,
 		    u64 now, bool unless_armed, int was);
 void tw_resident_linger(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now);
 bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old);

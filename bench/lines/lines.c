@@ -14,6 +14,7 @@
 
 #include "clockset.h"
 #include "cpu.h"
+#include "deadlines.h"
 #include "internal.h"
 #include "ring.h"
 #include "run.h"

@@ -3,6 +3,7 @@
 
 #include "clockset.h"
 #include "cpu.h"
+#include "deadlines.h"
 #include "fail.h"
 #include "ring.h"
 #include "run.h"

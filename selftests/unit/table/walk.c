@@ -44,7 +44,7 @@ static u32 walk_chains(struct model *m, u8 *seen)
 				      tw_chain_of(hash) == c,
 				      "key %llx is in bucket %u, chain %u, not in %u, %u", t->key,
 				      b, c, tw_bucket_of(hash, table->buckets), tw_chain_of(hash));
-				CHECK(t->periodic || t->chain == &bucket->head[c],
+				CHECK(t->stay || t->chain == &bucket->head[c],
 				      "key %llx: the timer does not know its chain", t->key);
 				CHECK(m->owner[index], "key %llx, index %u: was removed", t->key,
 				      index);

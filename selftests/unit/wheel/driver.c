@@ -100,7 +100,8 @@ static u32 take_free(struct driver *d)
 	d->free_count--;
 	index = d->free[d->free_count - n];
 	d->free[d->free_count - n] = d->free[d->free_count];
-	tw_deadline_new_owner(&d->rig.pool, index, rig_timer(&d->rig, index));
+	tw_deadline_new_owner(&d->rig.pool, rig_timer(&d->rig, index));
+	rig_reset(&d->rig, index);
 	return index;
 }
 
@@ -359,7 +360,7 @@ static void op_postpone(struct driver *d)
 		return;
 	t = rig_timer(&d->rig, index);
 	t->deadline = times_later(d, t->deadline);
-	tw_deadline_reset(&d->rig.pool, index, rig_timer(&d->rig, index));
+	rig_reset(&d->rig, index);
 	if (source_once_in(&d->source, 8))
 		t->slack = max(t->slack, times_slack(d));
 	trace(d, "postpone %u deadline %llu slack %u\n", index, t->deadline, t->slack);
@@ -421,7 +422,7 @@ static void op_move(struct driver *d)
 		break;
 	}
 	trace(d, "move %u deadline %llu\n", index, deadline);
-	tw_deadline_reset(&d->rig.pool, index, rig_timer(&d->rig, index));
+	rig_reset(&d->rig, index);
 	take_pending(d, index);
 	insert(d, index, deadline, source_once_in(&d->source, 4) ? times_slack(d) : t->slack);
 }
@@ -457,7 +458,7 @@ static void op_postpone_backlog(struct driver *d)
 		return;
 	t = rig_timer(&d->rig, index);
 	t->deadline = times_later(d, t->deadline);
-	tw_deadline_reset(&d->rig.pool, index, rig_timer(&d->rig, index));
+	rig_reset(&d->rig, index);
 	trace(d, "postpone %u in a backlog, deadline %llu\n", index, t->deadline);
 	model_postpone(&d->model, index, t->deadline, t->slack);
 	d->cascades += d->rig.w.levels;
@@ -484,7 +485,7 @@ static void op_move_due(struct driver *d)
 		return;
 	deadline = times_deadline(d);
 	trace(d, "move %u, due, deadline %llu\n", index, deadline);
-	tw_deadline_reset(&d->rig.pool, index, rig_timer(&d->rig, index));
+	rig_reset(&d->rig, index);
 	rig_take_due(&d->rig, index);
 	insert(d, index, deadline, times_slack(d));
 }

@@ -10,6 +10,7 @@
 #include <linux/kernel.h>
 #include <linux/types.h>
 
+#include "deadlines.h"
 #include "wheel.h"
 
 /**
@@ -41,6 +42,13 @@ void rig_free(struct rig *r);
 static inline struct tw_timer *rig_timer(const struct rig *r, u32 index)
 {
 	return tw_timer_at(&r->pool, index);
+}
+
+/* Void what was stored for a timer, if there is a deadline table. */
+static inline void rig_reset(const struct rig *r, u32 index)
+{
+	if (tw_pool_deadlines(&r->pool))
+		tw_deadline_reset(tw_pool_deadlines(&r->pool), index, rig_timer(r, index));
 }
 
 u64 rig_deadline(const struct rig *r, u32 index);
