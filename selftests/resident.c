@@ -3,7 +3,7 @@
  * resident: timers that are armed, refreshed and cancelled in the deadline table. What each of
  * these and each call does in each state; races with a strict ledger; hostile programs.
  *
- * TW_RACE_SECONDS: how long each race lasts (2).
+ * TW_RACE_SECONDS: how long each race lasts (2; at most 4).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -549,6 +549,364 @@ TEST_F(one, nonsense)
 		EXPECT_EVENT(i * 102 * MSEC + 100 * MSEC);
 		EXPECT_EQ(FIRED, state_now(&self->h));
 	}
+}
+
+/* --- Races, with a ledger ------------------------------------------------------------ */
+
+/*
+ * Processes change the same timers, in memory and by calls, while events are taken. Each arming has
+ * a deadline of its own, so that a cancel, a refresh and an event name the arming that they ended.
+ * MOVE, REMOVE and ADD do not: they are counted. In the end each arming must have ended once.
+ */
+#define KEYS_MAX	64
+#define UNITS		(1 << 19)		/* deadlines from the begin of a race on: 4.3 s */
+#define SECONDS_MAX	4
+
+/* What is known about the arming for one deadline of a timer */
+#define CLAIMED		1U			/* somebody tries to arm it for that */
+#define DONE		2U			/* it was armed */
+#define CANCELLED_ONCE	4U			/* how that ended */
+#define REFRESHED_ONCE	8U
+#define DELIVERED_ONCE	16U
+#define DRAINED_ONCE	32U
+#define ENDS		(CANCELLED_ONCE | REFRESHED_ONCE | DELIVERED_ONCE | DRAINED_ONCE)
+
+struct ledger {
+	atomic_uint handle[KEYS_MAX][2];	/* index, generation */
+	atomic_long by_call[KEYS_MAX];		/* armings ended by MOVE, REMOVE, ADD */
+	atomic_uchar arming[KEYS_MAX][UNITS];
+	atomic_long armed, cancelled, refreshed, events, gone, late_losers, moved, parked;
+	atomic_long bad;
+	atomic_bool stop;
+};
+
+struct race {
+	struct wheel w;
+	struct timerwheel_ring *ring;
+	struct ledger *l;
+	__u64 begin;				/* first deadline, in units */
+	__u64 seed;
+	int keys;
+	__u64 linger;
+};
+
+FIXTURE(race) {
+	struct race r;
+};
+
+FIXTURE_VARIANT(race) {
+	int keys;
+	__u32 ring;
+	__u64 linger;
+	bool owners;			/* timers are removed and added */
+};
+
+FIXTURE_VARIANT_ADD(race, read_8) { 8, 0, 0, false };
+FIXTURE_VARIANT_ADD(race, read_64) { 64, 0, 0, false };
+FIXTURE_VARIANT_ADD(race, ring_64) { 64, 16, 0, false };
+FIXTURE_VARIANT_ADD(race, linger_8) { 8, 0, 5 * MSEC, false };
+FIXTURE_VARIANT_ADD(race, linger_ring) { 16, 64, 5 * MSEC, false };
+FIXTURE_VARIANT_ADD(race, owners_8) { 8, 0, 0, true };
+FIXTURE_VARIANT_ADD(race, owners_ring) { 8, 16, 5 * MSEC, true };
+
+static void bad(struct race *r, const char *what, __u64 key, __u64 got)
+{
+	if (atomic_fetch_add(&r->l->bad, 1) < 10)
+		fprintf(stderr, "# key %llu: %s: %#llx\n", (unsigned long long)key, what,
+			(unsigned long long)got);
+}
+
+static __u64 unit_of(const struct race *r)
+{
+	return r->w.mask + 1;
+}
+
+/* The ledger's place of a deadline */
+static atomic_uchar *arming_of(struct race *r, __u64 key, __u64 deadline)
+{
+	__u64 unit = deadline / unit_of(r) - r->begin;
+
+	if (key >= (__u64)r->keys || deadline % unit_of(r) || unit >= UNITS) {
+		bad(r, "strange deadline", key, deadline);
+		unit = 0;
+	}
+	return &r->l->arming[key][unit];
+}
+
+/* Find a deadline that nobody has used for this timer, at most @ns from now. 0: none was found */
+static __u64 claim(struct race *r, __u64 key, __u64 ns)
+{
+	unsigned char none;
+	__u64 deadline;
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		deadline = tw_now(CLOCK_MONOTONIC) + tw_rand(&r->seed) % ns;
+		deadline = (deadline / unit_of(r) + 1) * unit_of(r);
+		none = 0;
+		if (atomic_compare_exchange_strong(arming_of(r, key, deadline), &none, CLAIMED))
+			return deadline;
+	}
+	return 0;
+}
+
+/* The arming for @deadline has ended in the way @how. */
+static void ended(struct race *r, __u64 key, __u64 deadline, unsigned int how)
+{
+	unsigned int was = atomic_fetch_or(arming_of(r, key, deadline), how);
+
+	if (!(was & CLAIMED) || was & ENDS)
+		bad(r, "ended again, or never armed", key, was << 8 | how);
+}
+
+static struct handle handle_now(struct race *r, __u64 key)
+{
+	atomic_uint *h = r->l->handle[key];
+
+	return (struct handle){ r->w.table + atomic_load(&h[0]), r->w.mask, atomic_load(&h[1]) };
+}
+
+/* Arm or refresh in memory */
+static void race_arm(struct race *r, const struct handle *h, __u64 key, bool refresh)
+{
+	__u64 want = claim(r, key, 8 * MSEC), old;
+	enum state was;
+
+	if (!want)
+		return;
+	old = atomic_load_explicit(h->entry, memory_order_relaxed);
+	do {
+		was = state_of(h, old);
+		if (was > ARMED || (refresh && was == CANCELLED) ||
+		    (want | h->generation | ARMED) < old) {
+			atomic_store(arming_of(r, key, want), 0);
+			atomic_fetch_add(was == GONE ? &r->l->gone : &r->l->late_losers, 1);
+			return;
+		}
+	} while (!atomic_compare_exchange_weak_explicit(h->entry, &old,
+							want | h->generation | ARMED,
+							memory_order_acq_rel,
+							memory_order_relaxed));
+	atomic_fetch_or(arming_of(r, key, want), DONE);
+	if (was == ARMED) {
+		ended(r, key, old & ~h->mask, REFRESHED_ONCE);
+		atomic_fetch_add(&r->l->refreshed, 1);
+	}
+	atomic_fetch_add(&r->l->armed, 1);
+}
+
+static void race_cancel(struct race *r, const struct handle *h, __u64 key)
+{
+	__u64 old = atomic_load_explicit(h->entry, memory_order_relaxed);
+
+	do {
+		if (state_of(h, old) != ARMED)
+			return;
+	} while (!atomic_compare_exchange_weak_explicit(h->entry, &old, old - 1,
+							memory_order_acq_rel,
+							memory_order_relaxed));
+	ended(r, key, old & ~h->mask, CANCELLED_ONCE);
+	atomic_fetch_add(&r->l->cancelled, 1);
+}
+
+/* Count an arming that a call has ended, and the one that it began. */
+static void called(struct race *r, __u64 key, int ret, __u64 deadline)
+{
+	if (ret == TIMERWHEEL_WAS_PENDING || ret == TIMERWHEEL_WAS_DUE)
+		atomic_fetch_add(&r->l->by_call[key], 1);
+	else if (ret == TIMERWHEEL_WAS_PARKED)
+		atomic_fetch_add(&r->l->parked, 1);
+	if (deadline && ret >= 0) {
+		atomic_fetch_or(arming_of(r, key, deadline), DONE);
+		atomic_fetch_add(&r->l->armed, 1);
+	} else if (deadline) {
+		atomic_store(arming_of(r, key, deadline), 0);
+	}
+}
+
+static void race_move(struct race *r, __u64 key)
+{
+	bool unless_armed = tw_rand(&r->seed) % 4 == 0;
+	__u64 deadline = claim(r, key, 6 * MSEC);
+	int ret;
+
+	if (!deadline)
+		return;
+	ret = tw_move1(r->w.fd, key, deadline,
+		       TIMERWHEEL_ABS | (unless_armed ? TIMERWHEEL_EXCL : 0));
+	called(r, key, ret, deadline);
+	atomic_fetch_add(&r->l->moved, ret >= 0);
+	if (unless_armed ? ret > 0 && ret != TIMERWHEEL_WAS_PARKED : ret == -EEXIST)
+		bad(r, "MOVE with EXCL", key, ret);
+	if (ret < 0 && ret != -EEXIST && ret != -ENOENT)
+		bad(r, "MOVE", key, -ret);
+}
+
+/* Give the key another timer; another process may be faster. */
+static void race_own(struct race *r, __u64 key)
+{
+	struct timerwheel_add elem = {
+		.key = key, .value = ~key, .period = r->linger,
+		.flags = TIMERWHEEL_ABS | (r->linger ? TIMERWHEEL_LINGER : 0),
+	};
+	int ret;
+
+	elem.deadline = claim(r, key, 6 * MSEC);
+	if (!elem.deadline)
+		return;
+	ret = tw_remove1(r->w.fd, key);
+	if (ret != -ENOENT)
+		called(r, key, ret, 0);
+	ret = tw_add_elem(r->w.fd, &elem);
+	called(r, key, ret, elem.deadline);
+	if (ret < 0)
+		bad(r, "ADD", key, -ret);
+	atomic_store(&r->l->handle[key][0], elem.index);
+	atomic_store(&r->l->handle[key][1], elem.generation);
+}
+
+/* A process that changes timers in memory, and now and then by calls */
+static int race_program(struct race *r, bool owner)
+{
+	struct timerwheel_entry ent;
+	struct handle h = {};
+	__u64 key;
+	int i = 0;
+
+	while (!atomic_load(&r->l->stop)) {
+		key = tw_rand(&r->seed) % r->keys;
+		/* Sometimes another key's handle, or one that may be stale by now */
+		h = handle_now(r, key);
+		switch (tw_rand(&r->seed) % 16) {
+		case 0:
+			race_move(r, key);
+			break;
+		case 1:
+			if (owner)
+				race_own(r, key);
+			else
+				tw_get1(r->w.fd, key, &ent);
+			break;
+		case 2 ... 6:
+			race_cancel(r, &h, key);
+			break;
+		case 7 ... 9:
+			race_arm(r, &h, key, true);
+			break;
+		default:
+			race_arm(r, &h, key, false);
+		}
+		if (++i % 64 == 0)
+			sched_yield();
+	}
+	return 0;
+}
+
+static void race_event(struct race *r, const struct timerwheel_event *ev)
+{
+	if (ev->key >= (__u64)r->keys || ev->value != ~ev->key || ev->fired < ev->deadline)
+		bad(r, "event", ev->key, ev->deadline);
+	ended(r, ev->key, ev->deadline, DELIVERED_ONCE);
+	atomic_fetch_add(&r->l->events, 1);
+}
+
+static void race_take(struct race *r)
+{
+	struct timerwheel_event ev;
+
+	while (take(&r->w, r->ring, &ev) == 1)
+		race_event(r, &ev);
+}
+
+FIXTURE_SETUP(race)
+{
+	struct timerwheel_setup setup = { .ring = variant->ring, .tick = 10 * USEC };
+	struct race *r = &self->r;
+	int i;
+
+	r->l = tw_shared(sizeof(*r->l));
+	r->seed = tw_seed();
+	TH_LOG("TW_SEED=%llu", (unsigned long long)r->seed);
+	r->keys = variant->keys;
+	r->linger = variant->linger;
+	ASSERT_EQ(0, wheel_open(&r->w, &setup));
+	r->begin = tw_now(CLOCK_MONOTONIC) / unit_of(r);
+	if (variant->ring) {
+		r->ring = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, r->w.fd,
+			       TIMERWHEEL_MMAP_RING);
+		ASSERT_NE(MAP_FAILED, r->ring);
+	}
+	for (i = 0; i < r->keys; i++)
+		race_own(r, i);
+	ASSERT_EQ(0, atomic_load(&r->l->bad));
+}
+
+FIXTURE_TEARDOWN(race)
+{
+	wheel_close(&self->r.w);
+}
+
+/* Each arming ends once: one that was cancelled gives no event, all others do. None is early. */
+TEST_F_TIMEOUT(race, each_ends_once, 300)
+{
+	int i, u, n, seconds = atoi(getenv("TW_RACE_SECONDS") ?: "2");
+	struct timerwheel_entry ent[KEYS_MAX];
+	struct race *r = &self->r;
+	struct ledger *l = r->l;
+	long open_armings;
+	pid_t pid[3];
+	__u64 end;
+
+	if (seconds > SECONDS_MAX)
+		seconds = SECONDS_MAX;
+	for (i = 0; i < 3; i++) {
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		if (!pid[i]) {
+			r->seed += i + 1;
+			/* one process is the owner: a handle is that of the last ADD */
+			_exit(race_program(r, variant->owners && !i));
+		}
+	}
+	end = tw_now(CLOCK_MONOTONIC) + seconds * SEC;
+	while (tw_now(CLOCK_MONOTONIC) < end) {
+		race_take(r);
+		dev_poll(r->w.fd, 1);
+	}
+	atomic_store(&l->stop, true);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(0, tw_reap(pid[i]));
+	/* All that is armed fires. */
+	tw_sleep(30 * MSEC);
+	race_take(r);
+	EXPECT_TRUE(balanced(r->w.fd));
+	n = tw_drain(r->w.fd, 0, ent, KEYS_MAX);
+	EXPECT_EQ(r->keys, n);
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(TIMERWHEEL_WAS_PARKED, ent[i].result);
+	for (i = 0; i < r->keys; i++) {
+		open_armings = 0;
+		for (u = 0; u < UNITS; u++) {
+			unsigned int a = atomic_load(&l->arming[i][u]);
+
+			if (!(a & DONE) && a)
+				bad(r, "claimed, or ended, but not armed", i, a);
+			open_armings += a & DONE && !(a & ENDS);
+		}
+		if (open_armings != atomic_load(&l->by_call[i]))
+			bad(r, "armings that have not ended", i,
+			    open_armings - atomic_load(&l->by_call[i]));
+	}
+	EXPECT_EQ(0, atomic_load(&l->bad));
+	printf("# %ld armed, %ld cancelled, %ld refreshed, %ld moved, %ld events, %ld too late, %ld of former owners\n",
+	       l->armed, l->cancelled, l->refreshed, l->moved, l->events, l->late_losers, l->gone);
+	fflush(stdout);
+	EXPECT_LT(0, l->armed);
+	EXPECT_LT(0, l->cancelled);
+	EXPECT_LT(0, l->refreshed);
+	EXPECT_LT(0, l->moved);
+	EXPECT_LT(0, l->events);
+	EXPECT_LT(0, l->late_losers);
 }
 
 TEST_HARNESS_MAIN
