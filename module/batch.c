@@ -236,6 +236,28 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 	return done;
 }
 
+/* An operation on one element; tw_ops_NAME() does it on several. */
+#define TW_ONE(name, type)								\
+static __always_inline int tw_one_##name(struct tw_ctx *ctx, void *elem)		\
+{											\
+	struct type *arg = elem;							\
+											\
+	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))				\
+		return tw_##name##_resident(ctx, arg, tw_hint_of(ctx, arg->key));	\
+	return tw_##name(ctx, arg, tw_hint_of(ctx, arg->key), false);			\
+}
+
+TW_ONE(add, timerwheel_add)
+TW_ONE(move, timerwheel_move)
+TW_ONE(remove, timerwheel_remove)
+
+static __always_inline int tw_one_get(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_entry *arg = elem;
+
+	return tw_get(ctx, arg, tw_hint_of(ctx, arg->key));
+}
+
 /*
  * The functions of a call, NAME: tw_batch_NAME() and, for elements of another size than today's,
  * tw_strided_NAME(). tw_batch_many() is not inlined there, because a call on one element should
@@ -246,13 +268,6 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
  * in the first element that is not known here.
  */
 #define TW_BATCH_CALL(name, type, first_out)						\
-static __always_inline int tw_one_##name(struct tw_ctx *ctx, void *elem)		\
-{											\
-	struct type *arg = elem;							\
-											\
-	return tw_##name(ctx, arg, tw_hint_of(ctx, arg->key));				\
-}											\
-											\
 static const struct tw_kind tw_##name##_kind = {					\
 	.len = sizeof(struct type) / sizeof(u64),					\
 	.out = offsetof(struct type, first_out) / sizeof(u64),				\

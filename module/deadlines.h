@@ -50,12 +50,10 @@ static inline void tw_pool_set_entries(struct tw_pool *pool, unsigned int bits, 
 	pool->owner_mask = pool->generation_mask;
 	pool->generation_step = 1;
 	pool->stay = TW_ENDS;
-	pool->period_max = TIMERWHEEL_TIME_MAX;
 	if (resident) {
 		pool->owner_mask &= ~TIMERWHEEL_RESIDENT_ARMED;
 		pool->generation_step = TIMERWHEEL_RESIDENT_FIRED + 1;
 		pool->stay = TW_RESIDENT;
-		pool->period_max = 0;
 	}
 }
 

@@ -65,6 +65,31 @@ static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void
 	}
 }
 
+static __always_inline int __tw_ops_add(struct tw_ctx *ctx, void *elems, int n,
+					   bool resident)
+{
+	struct timerwheel_add *elem = elems;
+	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
+	u32 *chain[TW_OPS_MAX] __uninitialized;
+	int i, result;
+
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
+	for (i = 0; i < n; i++, elem++) {
+		hint.chain = chain[i];
+		result = resident ? tw_add_resident(ctx, elem, hint) :
+				    tw_add(ctx, elem, hint, false);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
+	}
+	return i;
+}
+
+static noinline int tw_ops_add_resident(struct tw_ctx *ctx, void *elems, int n)
+{
+	return __tw_ops_add(ctx, elems, n, true);
+}
+
 /**
  * tw_ops_add - ADD: arm timers
  * @ctx: the batch context
@@ -77,20 +102,31 @@ static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void
  */
 int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
 {
-	struct timerwheel_add *elem = elems;
+	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
+		return tw_ops_add_resident(ctx, elems, n);
+	return __tw_ops_add(ctx, elems, n, false);
+}
+
+static __always_inline int __tw_ops_move(struct tw_ctx *ctx, void *elems, int n,
+					   bool resident)
+{
+	struct timerwheel_move *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i, result;
+	int i;
 
-	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, false, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
-		result = tw_add(ctx, elem, hint);
-		if (unlikely(result == -EAGAIN))
-			break;
-		elem->result = result;
+		elem->result = resident ? tw_move_resident(ctx, elem, hint) :
+					  tw_move(ctx, elem, hint, false);
 	}
-	return i;
+	return n;
+}
+
+static noinline int tw_ops_move_resident(struct tw_ctx *ctx, void *elems, int n)
+{
+	return __tw_ops_move(ctx, elems, n, true);
 }
 
 /**
@@ -103,17 +139,31 @@ int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
  */
 int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
 {
-	struct timerwheel_move *elem = elems;
+	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
+		return tw_ops_move_resident(ctx, elems, n);
+	return __tw_ops_move(ctx, elems, n, false);
+}
+
+static __always_inline int __tw_ops_remove(struct tw_ctx *ctx, void *elems, int n,
+					   bool resident)
+{
+	struct timerwheel_remove *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_OPS_MAX] __uninitialized;
 	int i;
 
-	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, false, chain);
+	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
-		elem->result = tw_move(ctx, elem, hint);
+		elem->result = resident ? tw_remove_resident(ctx, elem, hint) :
+					  tw_remove(ctx, elem, hint, false);
 	}
 	return n;
+}
+
+static noinline int tw_ops_remove_resident(struct tw_ctx *ctx, void *elems, int n)
+{
+	return __tw_ops_remove(ctx, elems, n, true);
 }
 
 /**
@@ -127,17 +177,9 @@ int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
  */
 int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
 {
-	struct timerwheel_remove *elem = elems;
-	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i;
-
-	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
-	for (i = 0; i < n; i++, elem++) {
-		hint.chain = chain[i];
-		elem->result = tw_remove(ctx, elem, hint);
-	}
-	return n;
+	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
+		return tw_ops_remove_resident(ctx, elems, n);
+	return __tw_ops_remove(ctx, elems, n, false);
 }
 
 /**
@@ -163,17 +205,8 @@ int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
 	return n;
 }
 
-/**
- * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
- * @ctx: the batch context
- * @arg: the call's element
- * @deadline: its deadline, on the file's clock
- * @hint: where its key's chain was
- *
- * Return: TIMERWHEEL_WAS_* or a documented error.
- */
-int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-		 struct tw_hint hint)
+static __always_inline int __tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg,
+					  u64 deadline, struct tw_hint hint, bool resident)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
@@ -189,17 +222,87 @@ int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 dead
 			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
-		if (arg->flags & TIMERWHEEL_EXCL && lookup.state == TW_DUE) {
+		if (resident && arg->flags & TIMERWHEEL_EXCL && lookup.state == TW_DUE) {
 			tw_lookup_unlock(ctx, &lookup);
 			return -EEXIST;
 		}
 		/* TW_DUE may be outdated: tw_dequeue() checks. */
 		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
-						   tw_dequeue(ctx, t, &lookup);
+						   tw_dequeue(ctx, t, &lookup, resident);
 	} while (was == -EAGAIN);
-	was = tw_set_deadline(ctx, lookup.index, t, deadline, arg->flags, lookup.state, was);
+	was = tw_set_deadline(ctx, lookup.index, t, deadline, arg->flags, lookup.state, was,
+			      resident);
 	tw_lookup_unlock(ctx, &lookup);
 	return was;
+}
+
+/**
+ * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
+ * @ctx: the batch context
+ * @arg: the call's element
+ * @deadline: its deadline, on the file's clock
+ * @hint: where its key's chain was
+ *
+ * Return: TIMERWHEEL_WAS_* or a documented error.
+ */
+int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+		 struct tw_hint hint)
+{
+	return __tw_move_slow(ctx, arg, deadline, hint, false);
+}
+
+/**
+ * tw_move_slow_resident - the same of a resident timer
+ * @ctx: the batch context
+ * @arg: the call's element
+ * @deadline: its deadline, on the file's clock
+ * @hint: where its key's chain was
+ *
+ * Return: TIMERWHEEL_WAS_* or a documented error.
+ */
+int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+			  struct tw_hint hint)
+{
+	return __tw_move_slow(ctx, arg, deadline, hint, true);
+}
+
+/**
+ * tw_add_resident - ADD of a resident timer
+ * @ctx: the batch context
+ * @arg: the call's element; index and generation are set
+ * @hint: where its key's chain was
+ *
+ * Return: as tw_add().
+ */
+int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
+{
+	return tw_add(ctx, arg, hint, true);
+}
+
+/**
+ * tw_move_resident - MOVE of a resident timer
+ * @ctx: the batch context
+ * @arg: the call's element
+ * @hint: where its key's chain was
+ *
+ * Return: as tw_move().
+ */
+int tw_move_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, struct tw_hint hint)
+{
+	return tw_move(ctx, arg, hint, true);
+}
+
+/**
+ * tw_remove_resident - REMOVE of a resident timer
+ * @ctx: the batch context
+ * @arg: the call's element; value and left are set
+ * @hint: where its key's chain was
+ *
+ * Return: as tw_remove().
+ */
+int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct tw_hint hint)
+{
+	return tw_remove(ctx, arg, hint, true);
 }
 
 /* As tw_lookup(), by index. Returns NULL if no timer has it: the bucket is not locked then. */

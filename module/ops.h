@@ -138,13 +138,13 @@ static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_tim
  * _PARKED; -EAGAIN: a reader was faster, and the bucket is unlocked: look the timer up again.
  */
 static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
-				      const struct tw_lookup *lookup)
+				      const struct tw_lookup *lookup, bool resident)
 {
 	if (lookup->state == TW_PENDING) {
 		tw_dequeue_pending(ctx, t);
 		return TIMERWHEEL_WAS_PENDING;
 	}
-	if (unlikely(lookup->state == TW_PARKED)) {
+	if (resident && lookup->state == TW_PARKED) {
 		ctx->cpu->wheel.parked--;
 		return TIMERWHEEL_WAS_PARKED;
 	}
@@ -208,16 +208,15 @@ static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *
 }
 
 /* Has an ADD invalid fields or flags, or an invalid combination of them? */
-static inline bool tw_add_invalid(const struct tw_pool *pool, const struct timerwheel_add *arg)
+static inline bool tw_add_invalid(const struct timerwheel_add *arg, bool resident)
 {
 	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK |
-			  TIMERWHEEL_LINGER;
+			  (resident ? TIMERWHEEL_LINGER : 0);
 	const u32 either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
 
 	return arg->flags & ~known || (arg->flags & either) == either ||
 	       arg->period > TIMERWHEEL_TIME_MAX ||
-	       (tw_pool_resident(pool) ? !arg->period == !!(arg->flags & TIMERWHEEL_LINGER) :
-					 arg->flags & TIMERWHEEL_LINGER) ||
+	       (resident && !arg->period == !!(arg->flags & TIMERWHEEL_LINGER)) ||
 	       (arg->slack && !(arg->flags & TIMERWHEEL_SLACK)) ||
 	       (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
 }
@@ -228,17 +227,15 @@ static inline bool tw_add_invalid(const struct tw_pool *pool, const struct timer
  */
 static __always_inline int tw_deadline_set(const struct tw_ctx *ctx, u32 index,
 					   struct tw_timer *t, u64 deadline, bool unless_armed,
-					   int was)
+					   int was, bool resident)
 {
 	const struct tw_pool *pool = &ctx->file->table.pool;
 	u64 **deadlines = tw_pool_deadlines(pool);
 
-	if (unlikely(deadlines)) {
-		if (tw_pool_resident(pool))
-			return tw_resident_set(pool, index, t, deadline, ctx->now, unless_armed,
-					       was);
+	if (resident)
+		return tw_resident_set(pool, index, t, deadline, ctx->now, unless_armed, was);
+	if (unlikely(deadlines))
 		tw_deadline_reset(deadlines, index, t);
-	}
 	t->deadline = deadline;
 	return was;
 }
@@ -248,7 +245,7 @@ static __always_inline int tw_deadline_set(const struct tw_ctx *ctx, u32 index,
  * was done.
  */
 static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
-				  struct tw_hint hint)
+				  struct tw_hint hint, bool resident)
 {
 	struct tw_file *file = ctx->file;
 	const struct tw_pool *pool = &file->table.pool;
@@ -260,7 +257,8 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 
 	/* Nearly always nothing is set that must be checked. */
 	if (unlikely((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match ||
-		     arg->period > pool->period_max) && tw_add_invalid(pool, arg))
+		     arg->period > (resident ? 0 : TIMERWHEEL_TIME_MAX)) &&
+	    tw_add_invalid(arg, resident))
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
@@ -289,7 +287,7 @@ again:
 		    slack >= t->slack) {
 			was = TIMERWHEEL_WAS_PENDING;
 		} else {
-			was = tw_dequeue(ctx, t, &lookup);
+			was = tw_dequeue(ctx, t, &lookup, resident);
 			if (was == -EAGAIN)
 				goto again;
 			lookup.state = TW_FREE;
@@ -316,13 +314,13 @@ again:
 		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(lookup.link, lookup.index);
 	}
-	was = tw_deadline_set(ctx, lookup.index, t, deadline, false, was);
+	was = tw_deadline_set(ctx, lookup.index, t, deadline, false, was, resident);
 	t->value = arg->value;
 	WRITE_ONCE(t->chain, lookup.chain);
-	t->stay = pool->stay;
+	t->stay = resident ? TW_RESIDENT : TW_ENDS;
 	if (unlikely(arg->period)) {
 		t->period = arg->period;
-		t->stay = arg->flags & TIMERWHEEL_LINGER ? TW_LINGERS : TW_PERIODIC;
+		t->stay = resident ? TW_LINGERS : TW_PERIODIC;
 	}
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
@@ -337,6 +335,8 @@ again:
 
 int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
 		 struct tw_hint hint);
+int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
+			  struct tw_hint hint);
 
 /* All elements begin with their key: see tw_ops_prefetch(). */
 static_assert(!offsetof(struct timerwheel_add, key));
@@ -379,25 +379,17 @@ static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key,
 	return 0;
 }
 
-/* Has a MOVE invalid fields or flags? */
-static inline bool tw_move_invalid(const struct tw_pool *pool, const struct timerwheel_move *arg)
-{
-	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_MATCH |
-			  (tw_pool_resident(pool) ? TIMERWHEEL_EXCL : 0);
-
-	return arg->flags & ~known || (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
-}
-
 /*
  * Give a timer a new deadline, and queue it for that. @state: TW_PENDING, and its base is locked;
  * anything else: the timer is on no list. Returns @was, or what tw_deadline_set() does.
  */
 static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
-					   u64 deadline, u32 flags, u8 state, int was)
+					   u64 deadline, u32 flags, u8 state, int was,
+					   bool resident)
 {
 	bool stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 
-	was = tw_deadline_set(ctx, index, t, deadline, flags & TIMERWHEEL_EXCL, was);
+	was = tw_deadline_set(ctx, index, t, deadline, flags & TIMERWHEEL_EXCL, was, resident);
 	if (was < 0)
 		return was;
 	if (state == TW_PENDING && !stays)
@@ -411,48 +403,30 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
-				   struct tw_hint hint)
+				   struct tw_hint hint, bool resident)
 {
+	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_MATCH | (resident ? TIMERWHEEL_EXCL : 0);
 	struct tw_timer *t __uninitialized;
 	u64 deadline;
 	u32 index;
 
-	if (unlikely((arg->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH) ||
-		      (arg->match && !(arg->flags & TIMERWHEEL_MATCH))) &&
-		     tw_move_invalid(&ctx->file->table.pool, arg)))
+	if (unlikely(arg->flags & ~known || (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
 	index = tw_lookup_lockless(ctx, arg->key, hint.chain, &t);
 	if (unlikely(!index))
-		return tw_move_slow(ctx, arg, deadline, hint);
+		return resident ? tw_move_slow_resident(ctx, arg, deadline, hint) :
+				  tw_move_slow(ctx, arg, deadline, hint);
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match)
 		return -ESTALE;
 	return tw_set_deadline(ctx, index, t, deadline, arg->flags, TW_PENDING,
-			       TIMERWHEEL_WAS_PENDING);
-}
-
-/*
- * The last deadline of a timer that is removed and in no list any more. Returns @was, or what the
- * entry says: see tw_resident_end().
- */
-static __always_inline int tw_deadline_end(const struct tw_pool *pool, u32 index,
-					   struct tw_timer *t, int was)
-{
-	u64 **deadlines = tw_pool_deadlines(pool);
-
-	if (likely(!deadlines))
-		return was;
-	if (tw_pool_resident(pool))
-		return tw_resident_end(pool, index, t, was);
-	if (was == TIMERWHEEL_WAS_PENDING)
-		__tw_deadline_sync(pool, deadlines, index, t);
-	return was;
+			       TIMERWHEEL_WAS_PENDING, resident);
 }
 
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
-				     struct tw_hint hint)
+				     struct tw_hint hint, bool resident)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
@@ -471,10 +445,13 @@ again:
 		tw_lookup_unlock(ctx, &lookup);
 		return -ESTALE;
 	}
-	was = tw_dequeue(ctx, t, &lookup);
+	if (!resident && lookup.state == TW_PENDING)
+		tw_deadline_sync(&ctx->file->table.pool, lookup.index, t);
+	was = tw_dequeue(ctx, t, &lookup, resident);
 	if (was == -EAGAIN)
 		goto again;
-	was = tw_deadline_end(&ctx->file->table.pool, lookup.index, t, was);
+	if (resident)
+		was = tw_resident_end(&ctx->file->table.pool, lookup.index, t, was);
 	arg->value = t->value;
 	arg->left = tw_time_left(ctx, t, was);
 	trace_timerwheel_remove(ctx->file, t, was);
@@ -575,5 +552,13 @@ static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 k
 
 	return (struct tw_hint){ buckets, tw_table_chain(table, key, buckets) };
 }
+
+/*
+ * The operations on resident timers are functions of their own. So those on other timers need not
+ * ask, and have no calls on their way that would cost them registers.
+ */
+int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint);
+int tw_move_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, struct tw_hint hint);
+int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct tw_hint hint);
 
 #endif /* TW_OPS_H */

@@ -115,7 +115,6 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
  * @owner_mask: those of them that are the same in each entry that a program may write
  * @generation_step: how far the generations of two owners are apart
  * @stay: enum tw_stay of timers without a period
- * @period_max: ADD checks larger periods
  */
 struct tw_pool {
 	struct tw_timer *__rcu *page;
@@ -125,7 +124,6 @@ struct tw_pool {
 	u32 owner_mask;
 	u8 generation_step;
 	u8 stay;
-	u64 period_max;
 };
 
 /* Are the timers of a pool resident? */
