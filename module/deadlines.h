@@ -48,11 +48,9 @@ static inline void tw_pool_set_entries(struct tw_pool *pool, unsigned int bits, 
 {
 	pool->generation_mask = BIT(bits) - 1;
 	pool->owner_mask = pool->generation_mask;
-	pool->generation_step = 1;
 	pool->stay = TW_ENDS;
 	if (resident) {
 		pool->owner_mask &= ~TIMERWHEEL_RESIDENT_ARMED;
-		pool->generation_step = TIMERWHEEL_RESIDENT_FIRED + 1;
 		pool->stay = TW_RESIDENT;
 	}
 }
@@ -152,10 +150,12 @@ static inline void tw_deadline_reset(u64 **deadlines, u32 index, const struct tw
  * tw_deadline_new_owner - give a free timer the generation of its new owner
  * @pool: the pool
  * @t: the timer. tw_deadline_set() follows.
+ * @resident: it is resident: the two lowest bits are for the state
  */
-static inline void tw_deadline_new_owner(const struct tw_pool *pool, struct tw_timer *t)
+static __always_inline void tw_deadline_new_owner(const struct tw_pool *pool, struct tw_timer *t,
+						  bool resident)
 {
-	u32 step = pool->generation_step;
+	u32 step = resident ? TIMERWHEEL_RESIDENT_FIRED + 1 : 1;
 	u32 generation = (t->generation + step) & pool->generation_mask;
 
 	/* tw_table_tag() reads it without a lock. */

@@ -292,6 +292,7 @@ again:
 				goto again;
 			lookup.state = TW_FREE;
 		}
+		was = tw_deadline_set(ctx, lookup.index, t, deadline, false, was, resident);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
@@ -309,12 +310,12 @@ again:
 		}
 		lookup.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
-		tw_deadline_new_owner(pool, t);
+		tw_deadline_new_owner(pool, t, resident);
+		tw_deadline_set(ctx, lookup.index, t, deadline, false, was, resident);
 		WRITE_ONCE(t->key, arg->key);
 		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(lookup.link, lookup.index);
 	}
-	was = tw_deadline_set(ctx, lookup.index, t, deadline, false, was, resident);
 	t->value = arg->value;
 	WRITE_ONCE(t->chain, lookup.chain);
 	t->stay = resident ? TW_RESIDENT : TW_ENDS;

@@ -113,7 +113,6 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
  * @generation_mask: the lower bits of an entry, which hold the generation, and of a resident timer
  *	also its state. This and what follows is constant once there are timers.
  * @owner_mask: those of them that are the same in each entry that a program may write
- * @generation_step: how far the generations of two owners are apart
  * @stay: enum tw_stay of timers without a period
  */
 struct tw_pool {
@@ -122,7 +121,6 @@ struct tw_pool {
 	u64 deadlines_offset;
 	u32 generation_mask;
 	u32 owner_mask;
-	u8 generation_step;
 	u8 stay;
 };
 

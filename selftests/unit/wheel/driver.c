@@ -100,7 +100,7 @@ static u32 take_free(struct driver *d)
 	d->free_count--;
 	index = d->free[d->free_count - n];
 	d->free[d->free_count - n] = d->free[d->free_count];
-	tw_deadline_new_owner(&d->rig.pool, rig_timer(&d->rig, index));
+	tw_deadline_new_owner(&d->rig.pool, rig_timer(&d->rig, index), false);
 	rig_reset(&d->rig, index);
 	return index;
 }
