@@ -44,7 +44,7 @@ load: ## Build the module for this machine's kernel and load it
 unload: ## Take the module out of this machine's kernel
 	@scripts/load --unload
 
-demo: tools ## Show what it does: a million timeouts, and a server with real clients
+demo: ## Show what it does: a million timeouts, and a server with real clients
 	@tools/demo/run
 
 check: ## Run all tests: lint, the wheel in user space, fuzzing, guests
