@@ -76,7 +76,7 @@ static void show_stat(struct timerwheel *wheel)
 	int err = timerwheel_stats(wheel, &stats);
 
 	if (err)
-		die("STATS: %s", timerwheel_strerror(err));
+		die("STATS: %s", error_text(err));
 	json_open(NULL, '{');
 	out_number("pending", "pending", SHOW_COUNT, stats.pending);
 	out_number("due", "due", SHOW_COUNT, stats.due);
@@ -122,6 +122,9 @@ void watch(struct timerwheel *wheel, void (*show)(struct timerwheel *wheel))
 		if (!place)
 			out_line("%s", "");
 		next += opt.number[OPT_WATCH];
+		/* What is late is not made up for. */
+		if (next < now_ns())
+			next = now_ns();
 		sleep_until(next);
 	}
 }

@@ -403,8 +403,6 @@ int command_top(int argc, char **argv)
 	choose_order();
 	if (opt.given[OPT_JSON] && !opt.given[OPT_BATCH])
 		usage("--json needs --batch");
-	if (interval < 10 * NSEC_PER_MSEC)
-		usage("--interval must be at least 10ms");
 	if (!scan_loaded())
 		die("the module is not loaded, so there are no wheels: modprobe timerwheel (or make load, from the source)");
 	if (opt.given[OPT_BATCH])

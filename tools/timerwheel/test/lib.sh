@@ -6,6 +6,7 @@
 
 number=0
 failures=0
+status=0
 t=$(mktemp -d "${TMPDIR:-/tmp}/timerwheel-test.XXXXXX")
 
 # result STATUS NAME: a test has passed if the status is 0; if not, what was seen is shown.
