@@ -15,7 +15,7 @@ static const char *reason(int err)
 	case -ENOSPC:
 		return "the wheel has the maximum number of monitors: stop one";
 	case -EDQUOT:
-		return "the wheels of the user who opened this one have as much memory as allowed: use a smaller --buffer, or see timerwheel info";
+		return "the memory limit of the user is reached: use a smaller --buffer";
 	default:
 		return error_text(err);
 	}
