@@ -23,7 +23,8 @@
  *   savefile.c   the format of saved wheels
  *   save.c       save
  *   restore.c    restore
- *   top.c        top; screen.c: its terminal
+ *   top.c        top
+ *   terminal.c   what the terminal can do
  *   measure.c    bench
  */
 #ifndef CLI_H
@@ -768,51 +769,21 @@ void savefile_write(const char *name, const struct saved *saved);
  */
 void savefile_read(const char *name, struct saved *saved);
 
-/* --- screen.c ----------------------------------------------------------- */
-
-/** enum key - what was pressed */
-enum key { KEY_NONE, KEY_UP, KEY_DOWN, KEY_QUIT, KEY_SORT, KEY_REVERSE, KEY_OTHER };
+/* --- terminal.c --------------------------------------------------------- */
 
 /**
- * screen_begin - take the terminal
- */
-void screen_begin(void);
-
-/**
- * screen_end - give it back as it was
- */
-void screen_end(void);
-
-/**
- * screen_size - how large it is now
- * @rows: is set
- * @columns: is set
- */
-void screen_size(int *rows, int *columns);
-
-/**
- * screen_clear - begin a new picture
- */
-void screen_clear(void);
-
-/**
- * screen_line - the next line of it, cut to the width; below the last row nothing happens
- * @style: "" or an escape sequence that lasts for the line
- * @fmt: as printf()
- */
-void screen_line(const char *style, const char *fmt, ...) __printf(2, 3);
-
-/**
- * screen_show - the picture is complete
- */
-void screen_show(void);
-
-/**
- * screen_wait - wait for a key
- * @ns: no longer than this
+ * terminal_text - what makes the terminal do something
+ * @capability: what, as in terminfo(5)
  *
- * Return: the key; KEY_NONE: the time is over or the size has changed.
+ * Return: the text to print; NULL: the output is no terminal, or one that cannot do it.
  */
-enum key screen_wait(__u64 ns);
+const char *terminal_text(const char *capability);
+
+/**
+ * terminal_bold - may there be bold text?
+ *
+ * Return: not if NO_COLOR is set.
+ */
+bool terminal_bold(void);
 
 #endif /* CLI_H */

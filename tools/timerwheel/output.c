@@ -250,11 +250,12 @@ static void json_value(const char *name, enum kind kind, union value value)
 
 void out_heading(const char *text)
 {
-	const char *term = getenv("TERM");
-	bool bold = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && term && strcmp(term, "dumb");
+	const char *bold = terminal_bold() ? terminal_text("bold") : NULL;
+	const char *plain = terminal_text("sgr0");
 
 	if (!opt.given[OPT_JSON])
-		fprintf(out(), "%s%s%s\n", bold ? "\033[1m" : "", text, bold ? "\033[m" : "");
+		fprintf(out(), "%s%s%s\n", bold && plain ? bold : "", text,
+			bold && plain ? plain : "");
 }
 
 const char *bytes_text(__u64 bytes)
