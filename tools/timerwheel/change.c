@@ -192,7 +192,7 @@ static bool prints_removed(void)
 	return !op->when && !opt.given[OPT_QUIET];
 }
 
-/* The timers of a call as they were before it, and those of its changes that are rows of the page. */
+/* The timers of a call as they were before it, and its changes that are rows of the page. */
 static struct timerwheel_entry before[BATCH];
 static const struct change *removed[BATCH];
 static size_t nr_rows;

@@ -170,7 +170,8 @@ static int create(const struct place *place, char *temporary, size_t size)
 
 	do {
 		snprintf(temporary, size, ".timerwheel-%016llx", random_next(&seed));
-		fd = openat(place->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		fd = openat(place->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			    0600);
 	} while (fd < 0 && errno == EEXIST);
 	if (fd < 0)
 		die("cannot create a file beside %s: %s", place->name, strerror(errno));

@@ -5,7 +5,7 @@
 
 #include "cli.h"
 
-/* Behind all others: term.h makes macros of common words. */
+/* Behind all others: these make macros of common words. */
 #include <curses.h>
 #include <term.h>
 

@@ -369,7 +369,8 @@ static int pressed(__u64 end)
 	__u64 time = now_ns();
 	int n, key;
 
-	n = poll(&poller, 1, time < end ? (end - time + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0);
+	n = poll(&poller, 1,
+		 time < end ? (end - time + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0);
 	/* Also when a signal has come: it may have told the size. */
 	key = getch();
 	return n > 0 && key == ERR ? 'q' : key;

@@ -119,10 +119,11 @@ static int take(struct timerwheel *wheel, struct events_limit *limit)
 		} else if (n > 0) {
 			limit->left--;
 			failed |= !execute(wheel, &events[0]);
-		} else if (!events_timeout(limit)) {
-			return STATUS_TIMEOUT;
-		} else {
+		} else if (events_timeout(limit)) {
 			sleep_until_due(wheel, limit);
+		} else {
+			guard_end();
+			return STATUS_TIMEOUT;
 		}
 		guard_end();
 	}

@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,8 +132,9 @@ static __u64 absolute(__u64 deadline, __u32 flags)
 	return deadline > TIMERWHEEL_TIME_MAX ? 0 : deadline;
 }
 
-static int add(struct timerwheel_add *a)
+static int add(void *element)
 {
+	struct timerwheel_add *a = element;
 	int i = find(a->key), was = i < 0 ? 0 : describe(i).result;
 	__u32 used = 0, n;
 
@@ -167,8 +169,9 @@ static int add(struct timerwheel_add *a)
 	return was;
 }
 
-static int move(struct timerwheel_move *m)
+static int move(void *element)
 {
+	struct timerwheel_move *m = element;
 	int i = find(m->key), was;
 
 	if (i < 0)
@@ -180,8 +183,9 @@ static int move(struct timerwheel_move *m)
 	return was;
 }
 
-static int remove_timer(struct timerwheel_remove *r)
+static int remove_timer(void *element)
 {
+	struct timerwheel_remove *r = element;
 	int i = find(r->key);
 
 	if (i < 0)
@@ -194,8 +198,9 @@ static int remove_timer(struct timerwheel_remove *r)
 	return describe(i).result;
 }
 
-static int get(struct timerwheel_entry *e)
+static int get(void *element)
 {
+	struct timerwheel_entry *e = element;
 	int i = find(e->key);
 
 	if (i < 0)
@@ -289,17 +294,32 @@ static int setup(const struct timerwheel_setup *s)
 	return 0;
 }
 
-#define EACH(batch, type, operation) __extension__ ({				\
-	struct type *elems = (void *)(unsigned long)(batch)->elems;		\
-	__u32 n;								\
-										\
-	for (n = 0; n < (batch)->count; n++)					\
-		elems[n].result = operation(&elems[n]);				\
-	n;									\
-})
+/* What to do with an element of an array, and where its result is. */
+struct operation {
+	int (*run)(void *element);
+	size_t size;
+	size_t result;
+};
+
+static int each(const struct timerwheel_batch *batch, const struct operation *operation)
+{
+	char *element = (void *)(unsigned long)batch->elems;
+	__u32 n;
+
+	for (n = 0; n < batch->count; n++, element += operation->size)
+		*(__s32 *)(element + operation->result) = operation->run(element);
+	return n;
+}
 
 static int call(unsigned long request, void *arg)
 {
+	static const struct operation operations[] = {
+		{ add, sizeof(struct timerwheel_add), offsetof(struct timerwheel_add, result) },
+		{ move, sizeof(struct timerwheel_move), offsetof(struct timerwheel_move, result) },
+		{ remove_timer, sizeof(struct timerwheel_remove),
+		  offsetof(struct timerwheel_remove, result) },
+		{ get, sizeof(struct timerwheel_entry), offsetof(struct timerwheel_entry, result) },
+	};
 	int n;
 
 	switch (request) {
@@ -310,15 +330,15 @@ static int call(unsigned long request, void *arg)
 	case TIMERWHEEL_IOC_STATS:
 		return stats(arg);
 	case TIMERWHEEL_IOC_ADD:
-		return EACH((struct timerwheel_batch *)arg, timerwheel_add, add);
+		return each(arg, &operations[0]);
 	case TIMERWHEEL_IOC_MOVE:
-		return EACH((struct timerwheel_batch *)arg, timerwheel_move, move);
+		return each(arg, &operations[1]);
 	case TIMERWHEEL_IOC_GET:
-		return EACH((struct timerwheel_batch *)arg, timerwheel_entry, get);
+		return each(arg, &operations[3]);
 	case TIMERWHEEL_IOC_LIST:
 		return list(arg);
 	case TIMERWHEEL_IOC_REMOVE:
-		n = EACH((struct timerwheel_batch *)arg, timerwheel_remove, remove_timer);
+		n = each(arg, &operations[2]);
 		break;
 	case TIMERWHEEL_IOC_DRAIN:
 		n = drain(arg);
