@@ -296,7 +296,9 @@ static void __printf(2, 3) draw_line(attr_t style, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	mvaddnstr(next_line, 0, printable(text), COLS);
-	mvchgat(next_line++, 0, -1, style == A_BOLD && !terminal_bold() ? A_NORMAL : style, 0, NULL);
+	if (style == A_BOLD && !terminal_bold())
+		style = A_NORMAL;
+	mvchgat(next_line++, 0, -1, style, 0, NULL);
 }
 
 static void draw_bar(const char *text)
