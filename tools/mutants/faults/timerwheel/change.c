@@ -1,0 +1,2 @@
+# See tools/mutants/run.
+remove: what cannot be printed is not put back; timerwheel/wheels:remove; s/back += put_back(wheel, entry, 1);/back += 0;/

@@ -1,0 +1,2 @@
+# See tools/mutants/run.
+the last line is lost if nothing ends it; timerwheel/wheels:last_line; s/^\tif (used) {/\tif (0) {/

@@ -1,0 +1,2 @@
+# See tools/mutants/run.
+an interval may be 0; timerwheel/host:--watch; s/^\t\tif (number < def->min)$/\t\tif (number < def->min \&\& number)/

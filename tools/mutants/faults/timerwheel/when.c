@@ -1,0 +1,2 @@
+# See tools/mutants/run.
+a date in UTC is taken as local time; timerwheel/wheels:UTC; s/\*end ? timegm(&tm) : mktime(&tm)/mktime(\&tm)/
