@@ -1,2 +1,2 @@
-# See tools/mutants/run.
+# SPDX-License-Identifier: GPL-2.0
 an interval may be 0; timerwheel/host:--watch; s/^\t\tif (number < def->min)$/\t\tif (number < def->min \&\& number)/

@@ -1,4 +1,4 @@
-# See tools/mutants/run.
+# SPDX-License-Identifier: GPL-2.0
 JSON: DEL is not escaped; timerwheel/wheels:DEL; s/c >= 0x7f && c < 0xa0/c >= 0x80 \&\& c < 0xa0/
 JSON: control characters from 0x80 on are not escaped; timerwheel/wheels:control_character; s/c >= 0x7f && c < 0xa0/c == 0x7f/
 JSON: a character in too many bytes; timerwheel/wheels:too_many_bytes; s/c < least\[more\] || //

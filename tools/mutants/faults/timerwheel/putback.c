@@ -1,4 +1,4 @@
-# See tools/mutants/run.
+# SPDX-License-Identifier: GPL-2.0
 a newer timer is replaced; timerwheel/wheels:newer; s/arm(wheel, &entries\[i\], TIMERWHEEL_EXCL)/arm(wheel, \&entries[i], 0)/
 the slack is forgotten; timerwheel/wheels:as_it_was; s/^\t\t\.slack = entry->slack,/\t\t.slack = 0,/
 the period is forgotten; timerwheel/wheels:as_it_was; s/^\t\t\.period = entry->period,/\t\t.period = 0,/
