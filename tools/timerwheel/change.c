@@ -218,7 +218,7 @@ static void print_removed(const struct change *first)
 {
 	size_t out = page_end(), i, back = 0;
 
-	if (out == nr_rows)
+	if (!page_error())
 		return;
 	for (i = out; i < nr_rows; i++) {
 		struct timerwheel_entry *entry = &before[removed[i] - first];

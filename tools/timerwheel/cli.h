@@ -486,14 +486,14 @@ void page_item(void);
  * A pending signal (see guard_begin()) ends a write that blocks. A regular file is synced; if that
  * fails, none of the page counts as written.
  *
- * Return: how many items are written out as a whole; if not all, page_error() says why.
+ * Return: how many items are written out as a whole.
  */
 size_t page_end(void);
 
 /**
  * page_error - why the last page was not written as a whole
  *
- * Return: a text.
+ * Return: a text; NULL: it was.
  */
 const char *page_error(void);
 

@@ -20,7 +20,7 @@ static void print(const struct timerwheel_entry *entries, size_t count)
 	for (i = 0; i < count; i++)
 		timers_row(&entries[i]);
 	out = page_end();
-	if (out == count)
+	if (!page_error())
 		return;
 	back = put_back(wheel, entries + out, count - out);
 	say("cannot write the output: %s; %s timers were drained and written, %s were put back",

@@ -122,6 +122,8 @@ size_t page_end(void)
 
 const char *page_error(void)
 {
+	if (!error)
+		return NULL;
 	return error == EINTR ? "interrupted by a signal" : strerror(error);
 }
 

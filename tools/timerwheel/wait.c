@@ -71,7 +71,7 @@ static void print(struct timerwheel *wheel, const struct timerwheel_event *event
 	page_begin();
 	limit->left -= events_rows(events, count);
 	out = page_end();
-	if (out == count)
+	if (!page_error())
 		return;
 	back = put_back_events(wheel, events + out, count - out);
 	say("cannot write the output: %s; %s events were put back and are due again",
