@@ -315,8 +315,12 @@ int command_restore(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &all, &old);
 	armed = arm();
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (armed)
+	if (armed) {
 		report("restored ");
+		if (fflush(stdout) || ferror(stdout))
+			die("the timers were restored, but that cannot be written: %s",
+			    strerror(errno));
+	}
 	timerwheel_close(wheel);
 	return armed ? STATUS_DONE : STATUS_ERROR;
 }
