@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
 no clamp for what is overdue beyond all times; timerwheel/host:overdue; s/^\t\t\te->left = -(__s64)TIMERWHEEL_TIME_MAX;/\t\t\t;/
-the smallest number, which has no positive one; timerwheel/host:overdue; s/^\t\t    e->left < -(__s64)TIMERWHEEL_TIME_MAX)/\t\t    e->left == 0)/
