@@ -59,7 +59,8 @@ check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (
 check-model: ## Prove the hand-over of timers between CPUs in a model checker
 	@selftests/model/check
 
-check-mutants: ## Put faults into the module: do the tests in guests notice each? (half an hour)
+check-mutants: ## Put faults into module and tools: do the tests notice each? (an hour)
+	@tools/mutants/run
 	@selftests/mutants/run
 
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
