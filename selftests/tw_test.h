@@ -32,6 +32,8 @@
 #include <unistd.h>
 #include <linux/timerwheel.h>
 
+#include "../lib/timerwheel-mapped.h"
+
 /*
  * The harness has a handler that does not use its last argument, and compares values without
  * conversion: EXPECT_EQ(0, unsigned).
@@ -54,6 +56,20 @@
 
 /* Most timers that the module handles in one hold of a lock: TW_BATCH_TIMERS; fewer with a ring */
 #define TW_BATCH_TIMERS	128
+
+/*
+ * The reader of a ring that nobody else writes to, for the functions of timerwheel-mapped.h.
+ * Programs take length and size from INFO.
+ */
+#define TW_RING(memory)	((struct timerwheel_mapped_ring []){ tw_ring(memory) })
+
+static inline struct timerwheel_mapped_ring tw_ring(struct timerwheel_ring *ring)
+{
+	return (struct timerwheel_mapped_ring) {
+		.ring = ring, .events = ring->mask + 1, .event_size = ring->event_size,
+		.head = ring->head,
+	};
+}
 
 #define USEC	1000ULL
 #define MSEC	1000000ULL

@@ -25,7 +25,9 @@ struct connection {
 
 extern struct connection *conn;
 extern struct timerwheel_queue *queue;
-extern struct timerwheel_ring *ring;
+extern struct timerwheel_event event;
+extern struct timerwheel_info info;
+extern struct timerwheel_ring *mapping;
 extern struct timerwheel_table table;
 extern struct timerwheel *wheel;
 extern __u64 key, value, now;

@@ -17,6 +17,12 @@ int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
 int ioctl_error = EINTR, open_error;
 unsigned int most_elements, event_size;
 bool keep_failing;
+int (*fake_ioctl)(unsigned long request, void *arg);
+long long realtime_ahead;
+
+#define SEC	1000000000LL
+
+static int realtime_fd = -1;
 
 /* Is this a call on an array by key, of which most_elements are to be done? */
 static bool cut_short(unsigned long request)
@@ -36,6 +42,8 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 		errno = ioctl_error;
 		return -1;
 	}
+	if (fake_ioctl)
+		return fake_ioctl(request, arg);
 	if (event_size && request == TIMERWHEEL_IOC_INFO) {
 		int ret = __real_ioctl(fd, request, arg);
 
@@ -96,7 +104,7 @@ void *__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offse
 	return refused() ? MAP_FAILED : __real_mmap(p, size, prot, flags, fd, offset);
 }
 
-void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, long long offset)
 {
 	return refused() ? MAP_FAILED : __real_mmap64(p, size, prot, flags, fd, offset);
 }

@@ -24,6 +24,9 @@ extern unsigned int event_size;
 
 /* What ioctl() fails with; and every open() and timerfd_create(), 0: they do not fail */
 extern int ioctl_error, open_error;
+/* What ioctl() does instead, returning as the system's does; NULL: it is the system's */
+extern int (*fake_ioctl)(unsigned long request, void *arg);
+
 
 /* What the linker calls the system's own, and ours */
 int __real_ioctl(int fd, unsigned long request, void *arg);
@@ -37,10 +40,10 @@ int __wrap_timerfd_create(int clock, int flags);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t size);
 void *__real_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
-void *__real_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset);
+void *__real_mmap64(void *p, size_t size, int prot, int flags, int fd, long long offset);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 void *__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
-void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, long long offset);
 
 #endif /* WRAP_H */
