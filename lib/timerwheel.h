@@ -337,7 +337,8 @@ int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *ta
  *	is taken as that.
  *
  * Only ever later: an earlier deadline has no effect (use timerwheel_move()). One that comes when
- * the timer is due already has none either: the event is delivered.
+ * the timer is due already has none either: the event is delivered. So keep the deadline, for
+ * timerwheel_table_rearm() at the event.
  *
  * Return: true; false: the timer is gone, and its index belongs to another one by now: nothing was
  * done to that.
@@ -352,6 +353,27 @@ static inline bool timerwheel_table_touch(const struct timerwheel_table *table, 
 				       timerwheel_mapped_entry(deadline, generation, table->bits),
 				       table->bits);
 }
+
+/**
+ * timerwheel_table_rearm - at the event of a timer: arm it again if it was postponed too late
+ * @wheel: the wheel
+ * @event: the event of a timer that fires once
+ * @deadline: the last one that was given to timerwheel_table_touch(), or that of timerwheel_add():
+ *	absolute, in ns
+ * @index: of the timer; is set if it is armed again
+ * @generation: of the timer; is set if it is armed again
+ *
+ * Any program that does not run for a while stores too late: the timer falls due, and only then the
+ * program reads the message that postpones it. A server that believes the event closes a connection
+ * that is alive. So read what has arrived, then make this call.
+ *
+ * The timer keeps key and value, and gets the default slack of the wheel.
+ *
+ * Return: 0: @deadline has passed; 1: it has not, and the timer is armed for it; -ENOSPC, -EDQUOT,
+ * -ENOMEM, -EMLINK, -ESHUTDOWN, -EBADF: it has not, and the timer could not be armed.
+ */
+int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
+			   uint64_t deadline, uint32_t *index, uint32_t *generation);
 
 /** struct timerwheel_queue - operations gathered during a turn of an event loop */
 struct timerwheel_queue;

@@ -965,6 +965,99 @@ TEST_F(wheel, touch_generations)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(1 << 20, entry.deadline);
 }
+/* A plain store of a former owner, who should not: the present one is not postponed by it. */
+TEST_F(wheel, store_of_a_former_owner)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, now = elem;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+	ASSERT_EQ(0, add_elem(self->w, &now));
+	ASSERT_EQ(elem.index, now.index);
+	timerwheel_mapped_store(self->table.entries, elem.index,
+				timerwheel_mapped_entry(9 << 20, elem.generation,
+							self->table.bits));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 1 << 20, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(1 << 20, ev.deadline);
+}
+
+/* Postponed too late: the event says so, and the timer is armed again for what was stored. */
+TEST_F(wheel, rearm)
+{
+	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 1 << 20 };
+	uint32_t index = 77, generation = 78;
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(1, timerwheel_advance(self->w, 2 << 20, 0));
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 9 << 20);
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	ASSERT_EQ(1 << 20, ev.deadline);
+	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(10, entry.value);
+	EXPECT_EQ(9 << 20, entry.deadline);
+	EXPECT_EQ(0, entry.period);
+	EXPECT_EQ(entry.index, index);
+	EXPECT_EQ(entry.generation, generation);
+
+	/* Now it is over. */
+	EXPECT_EQ(true, timerwheel_table_touch(&self->table, index, generation, 10 << 20));
+	EXPECT_EQ(0, timerwheel_advance(self->w, (10 << 20) - 1, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 10 << 20, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 10 << 20, &index, &generation));
+	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(ev.index, index);
+	EXPECT_EQ(-ENOENT, get(self->w, 1, &entry));
+	/* Seen late, and until then what was stored has passed as well */
+	ev.fired += 100;
+	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, ev.fired, &index, &generation));
+	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, ev.fired + 1, &index, &generation));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+}
+
+/* A periodic timer goes on by itself. A wheel that takes no timer says so. */
+TEST_F(wheel, rearm_errors)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1, .period = 1 << 20 };
+	uint32_t index = 77, generation = 78;
+	struct timerwheel_event ev;
+	uint64_t key;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(1, timerwheel_advance(self->w, 1, 0));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+
+	ev.flags = 0;
+	/* A signal that arrives first keeps nothing from being done. */
+	fail_ioctl = ON_DEVICE ? 0 : -1;
+	ioctl_error = EINTR;
+	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(-1, fail_ioctl);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+	if (ON_DEVICE) {
+		fail_ioctl = 0;
+		ioctl_error = ENOMEM;
+		EXPECT_EQ(-ENOMEM,
+			  timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	}
+	index = 77;
+	generation = 78;
+	for (key = 2; key < 2 + CAPACITY; key++)
+		ASSERT_EQ(0, add(self->w, key, 0, HOUR, 0));
+	EXPECT_EQ(-ENOSPC, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(0, timerwheel_drain(self->w, NULL, 0, TIMERWHEEL_DRAIN_CLOSE));
+	EXPECT_EQ(-ESHUTDOWN, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(77, index);
+	EXPECT_EQ(78, generation);
+}
+
 
 TEST_F(wheel, touch_is_seen)
 {

@@ -19,6 +19,7 @@
 
 struct connection {
 	__u64 id;
+	__u64 deadline;
 	__u32 index;
 	__u32 generation;
 };
@@ -33,6 +34,9 @@ extern struct timerwheel *wheel;
 extern __u64 key, value, now;
 extern int epoll, fd;
 
+struct connection *connection(__u64 key);
+void receive(struct connection *conn);
+void close_connection(struct connection *conn);
 void expired(__u64 key);
 void left_over(__u64 key, __u64 value, __s64 left);
 bool packet(void);
