@@ -114,6 +114,8 @@ void sessions_expire(void)
 	bool traffic = false;
 	long n, i;
 
+	/* A session that has spoken in this turn is alive: its MOVE withdraws the event. */
+	sessions_flush();
 	/* Until there are none: only then the descriptor will be readable again. */
 	while ((n = timerwheel_take(wheel, events, 64)) > 0) {
 		for (i = 0; i < n; i++) {
