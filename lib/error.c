@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* What errors mean here, and what to do about them. */
+/*
+ * What errors mean here, and what to do about them. They are for the users of programs, who know
+ * nothing of the functions and constants that the programs use.
+ */
 #include <errno.h>
 
 #include "backend.h"
@@ -9,27 +12,27 @@ static const char * const ltw_errors[] = {
 	[0] =
 		"no error",
 	[EINVAL] =
-		"a value, flag or size that is not understood or outside the limits: compare with timerwheel_info(), and TIMERWHEEL_BACKEND must be device, process or auto",
+		"a value, flag or size that is not understood or is outside the limits of this wheel; or TIMERWHEEL_BACKEND in the environment is not device, process or auto",
 	[E2BIG] =
 		"more than this kernel's module knows: load a newer timerwheel module",
 	[EFAULT] =
-		"an array that cannot be read or written: check its address and count",
+		"the program has given memory that cannot be read or written, which is a fault of the program",
 	[ENOENT] =
-		"there is none: no timer with this key, no deadline table (open with one), or no /dev/timerwheel (modprobe timerwheel, or set TIMERWHEEL_BACKEND=process)",
+		"there is none: no timer with this key, no deadline table in this wheel, or no /dev/timerwheel (modprobe timerwheel, or set TIMERWHEEL_BACKEND=process)",
 	[ENXIO] =
 		"the device is not there: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
 	[ENODEV] =
 		"the device is not there: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
 	[EEXIST] =
-		"a timer with this key exists: leave TIMERWHEEL_EXCL out to replace it",
+		"a timer with this key exists already, and was not to be replaced",
 	[ESTALE] =
-		"the timer has another value than the one to match: somebody changed it, look with timerwheel_get()",
+		"the timer has another value than expected: somebody has changed it",
 	[ENOSPC] =
-		"the wheel is full, or has as many monitors as it may have: open it with a larger capacity, or remove some",
+		"the wheel has as many timers, or as many monitors, as it may have: remove some, or make one with a larger capacity",
 	[EDQUOT] =
-		"the user has as much memory in wheels as one may have: close some, or raise the module's max_user_memory (timerwheel_info() tells it)",
+		"this user's wheels have as much kernel memory as one user may have: close some, or let root write a larger number of bytes to /sys/module/timerwheel/parameters/max_user_memory",
 	[EMLINK] =
-		"too many timers share the hash chain of this key: somebody chooses keys that collide, use another key",
+		"too many keys collide with this one, as somebody must have chosen them to: use another key",
 	[ENOMEM] =
 		"no memory: free some, or raise the limit of the memory cgroup",
 	[EMFILE] =
@@ -39,25 +42,25 @@ static const char * const ltw_errors[] = {
 	[EACCES] =
 		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process",
 	[EPERM] =
-		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process",
+		"not allowed: to use the device become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; to wake the machine from suspend one needs CAP_WAKE_ALARM",
 	[EBUSY] =
-		"too late to set the wheel up: it has timers already, open another one",
+		"too late to set the wheel up: it is in use already, make another one",
 	[ESHUTDOWN] =
-		"the wheel was closed to new timers (TIMERWHEEL_DRAIN_CLOSE): open another one",
+		"the wheel was closed to new timers: make another one",
 	[EAGAIN] =
 		"nothing is due: wait for the descriptor to become readable",
 	[EINTR] =
-		"a signal arrived before anything was done: call again",
+		"a signal arrived before anything was done: try again",
 	[ENOTTY] =
 		"this is no wheel: give the path or the descriptor of /dev/timerwheel",
 	[EBADF] =
 		"this is no open descriptor, or one that is not open for writing, which all calls need that change the wheel: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
 	[EPROTO] =
-		"a newer program has set this wheel up for larger events than this library knows: link a newer one",
+		"a newer program has set this wheel up for larger events than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TIMERWHEEL_BACKEND_DEVICE; or no clock of this machine can wake it: open without alarm",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or no clock of this machine can wake it",
 	[EXDEV] =
-		"the deadline table is in use in another time namespace, where the wheel's clock says another time: adopt the wheel without it",
+		"the deadline table is in use in another time namespace, in which the wheel's clock shows another time",
 };
 
 const char *timerwheel_strerror(int error)

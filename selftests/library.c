@@ -314,6 +314,14 @@ enum { CAPACITY = 64 };
 FIXTURE(wheel)
 {
 	struct timerwheel *w;
+		/* It is for those who use a program: they know of none of its functions. */
+		EXPECT_EQ(NULL, strstr(text, "()")) TH_LOG("%s", text);
+		EXPECT_EQ(NULL, strstr(text, "timerwheel_")) TH_LOG("%s", text);
+		while ((text = strstr(text, "TIMERWHEEL_"))) {
+			EXPECT_EQ(0, strncmp(text, "TIMERWHEEL_BACKEND", 18)) TH_LOG("%s", text);
+			EXPECT_NE('_', text[18]);
+			text += 18;
+		}
 	struct timerwheel_table table;
 };
 
