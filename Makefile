@@ -59,8 +59,9 @@ check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (
 check-model: ## Prove the hand-over of timers between CPUs in a model checker
 	@selftests/model/check
 
-check-mutants: ## Put faults into the module: do the tests in guests notice each? (half an hour)
+check-mutants: ## Put faults into the module and the library: do the tests in guests notice each? (half an hour)
 	@selftests/mutants/run
+	@selftests/lib/mutants-device
 
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
 	@scripts/vm/matrix

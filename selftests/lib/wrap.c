@@ -77,7 +77,39 @@ int __wrap_open64(const char *path, int flags, mode_t mode)
 
 int __wrap_timerfd_create(int clock, int flags)
 {
-	return not_opened() ? -1 : __real_timerfd_create(clock, flags);
+	int fd = not_opened() ? -1 : __real_timerfd_create(clock, flags);
+
+	if (clock == CLOCK_REALTIME)
+		realtime_fd = fd;
+	return fd;
+}
+
+/* @ns later, or when time began */
+static struct timespec shifted(struct timespec time, long long ns)
+{
+	ns += time.tv_sec * SEC + time.tv_nsec;
+	if (ns < 1)
+		ns = 1;
+	return (struct timespec){ .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to,
+			   struct itimerspec *before)
+{
+	struct itimerspec at = *to;
+
+	if (realtime_ahead && fd == realtime_fd && (at.it_value.tv_sec || at.it_value.tv_nsec))
+		at.it_value = shifted(at.it_value, -realtime_ahead);
+	return __real_timerfd_settime(fd, flags, &at, before);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int ret = __real_clock_gettime(clock, now);
+
+	if (realtime_ahead && clock == CLOCK_REALTIME && !ret)
+		*now = shifted(*now, realtime_ahead);
+	return ret;
 }
 
 static bool refused(void)
