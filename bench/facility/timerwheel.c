@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/timerwheel: by calls alone (refresh is MOVE, events are read), and with its two
- * mappings (refresh is a store in the deadline table, events are in a ring).
+ * /dev/timerwheel: with calls alone (refresh is MOVE, events are read), and with its two mappings
+ * (refresh is a store in the deadline table, events are in a ring)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static struct timerwheel_move moves[BATCH_MOST];
 static struct timerwheel_remove removes[BATCH_MOST];
 static struct timerwheel_event events[EVENTS];
 
-/* With the mappings: where each timer's word is, and which owner of it the timer is. */
+/* With the mappings: index and generation of each timer */
 static __u32 capacity;
 static __u64 *table;
 static struct timerwheel_mapped_ring ring;
@@ -38,7 +38,7 @@ static unsigned int generation_bits;
 static void wrong(const char *what, __u32 id, int result)
 {
 	die("%s of timer %u: %s: this is not a measurement", what, id,
-	    result < 0 ? strerror(-result) : "it was not as expected");
+	    result < 0 ? strerror(-result) : "unexpected result");
 }
 
 static void calls_open(__u32 room, __u64 timeout)
@@ -54,7 +54,7 @@ static void calls_close(void)
 {
 	close(poller);
 	close(wheel);
-	/* Else that is measured with what comes next. */
+	/* otherwise freeing it would be measured with the next workload */
 	wheel_wait_freed();
 }
 

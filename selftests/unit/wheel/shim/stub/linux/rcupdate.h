@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Stub: one thread, so nothing is read while it is replaced. */
+/* Stub: there is one thread, so nothing is replaced while it is read. */
 #ifndef SHIM_RCUPDATE_H
 #define SHIM_RCUPDATE_H
 
