@@ -59,9 +59,10 @@ check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (
 check-model: ## Prove the hand-over of timers between CPUs in a model checker
 	@selftests/model/check
 
-check-mutants: ## Put faults into module and tools: do the tests notice each? (an hour)
+check-mutants: ## Put faults into module, library and tools: do the tests notice each? (two hours)
 	@tools/mutants/run
 	@selftests/mutants/run
+	@selftests/lib/mutants-device
 
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
 	@scripts/vm/matrix

@@ -27,7 +27,7 @@ MANUALS_LIBRARY := \
 	add adopt advance backend close drain fd get info list mapped_entry mapped_store \
 	mapped_touch monitor move now open queue_add queue_flush queue_free queue_move \
 	queue_new queue_remove remove ring_drop ring_look ring_next ring_sleep ring_take share \
-	stats strerror table table_touch take wait
+	stats strerror table table_rearm table_touch take wait
 
 # mode:file:where to
 INSTALLED := \
