@@ -61,6 +61,7 @@ check-model: ## Prove the hand-over of timers between CPUs in a model checker
 
 check-mutants: ## Put faults into module, library and tools: do the tests notice each? (two hours)
 	@tools/mutants/run
+	@lib/check-host mutants
 	@selftests/mutants/run
 	@selftests/lib/mutants-device
 
