@@ -12,16 +12,19 @@
 
 #include "backend.h"
 
+/* Looks at the ring in one call. More than three mean that another process writes to it. */
+#define LTW_RING_LOOKS	8U
+
 /**
  * struct ltw_device - a wheel of the kernel module
  * @wheel: the common part
- * @ring: its event ring; NULL: it has none
+ * @ring: its event ring; its @ring is NULL if there is none
  * @ring_size: size of the mapping of the ring, in bytes
  * @table_size: size of the mapping of the deadline table, in bytes
  */
 struct ltw_device {
 	struct timerwheel wheel;
-	struct timerwheel_ring *ring;
+	struct timerwheel_mapped_ring ring;
 	size_t ring_size;
 	size_t table_size;
 };
@@ -50,8 +53,8 @@ static void ltw_device_close(struct timerwheel *wheel)
 {
 	struct ltw_device *device = ltw_device(wheel);
 
-	if (device->ring)
-		munmap(device->ring, device->ring_size);
+	if (device->ring.ring)
+		munmap(device->ring.ring, device->ring_size);
 	if (wheel->table.entries)
 		munmap(wheel->table.entries, device->table_size);
 	if (wheel->fd >= 0)
@@ -166,11 +169,11 @@ static long ltw_device_read(struct timerwheel *wheel, struct timerwheel_event *e
 static long ltw_device_take_ring(struct timerwheel *wheel, struct timerwheel_event *events,
 				 size_t count)
 {
-	struct timerwheel_ring *ring = ltw_device(wheel)->ring;
-	unsigned int n;
+	struct timerwheel_mapped_ring *ring = &ltw_device(wheel)->ring;
+	unsigned int n, looks;
 	int err;
 
-	for (;;) {
+	for (looks = 0; looks < LTW_RING_LOOKS; looks++) {
 		n = timerwheel_ring_take(ring, events, count);
 		if (n)
 			return n;
@@ -186,11 +189,12 @@ static long ltw_device_take_ring(struct timerwheel *wheel, struct timerwheel_eve
 			return 0;
 		}
 	}
+	return 0;
 }
 
 static long ltw_device_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
-	if (ltw_device(wheel)->ring)
+	if (ltw_device(wheel)->ring.ring)
 		return ltw_device_take_ring(wheel, events, count);
 	return ltw_device_read(wheel, events, count);
 }
@@ -238,7 +242,9 @@ static int ltw_device_map(struct ltw_device *device, const struct timerwheel_inf
 		map = ltw_map(&device->wheel, device->ring_size, TIMERWHEEL_MMAP_RING);
 		if (map == MAP_FAILED)
 			return -errno;
-		device->ring = map;
+		device->ring.ring = map;
+		device->ring.events = info->ring;
+		device->ring.event_size = info->event_size;
 	}
 	if (table) {
 		/* index 0 has an entry, too */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* Descriptions of errors: what they mean here, and what to do about them */
+/*
+ * Descriptions of errors: what they mean here, and what to do about them. They are for the users of
+ * programs, who do not know the functions and constants that the programs use.
+ */
 #include <errno.h>
 
 #include "backend.h"
@@ -9,11 +12,11 @@ static const char * const ltw_errors[] = {
 	[0] =
 		"no error",
 	[EINVAL] =
-		"a value, flag or size is unknown or outside the limits: see timerwheel_info(); TIMERWHEEL_BACKEND must be device, process or auto",
+		"a value, flag or size is unknown or outside the limits; or TIMERWHEEL_BACKEND in the environment is not device, process or auto",
 	[E2BIG] =
 		"the timerwheel module is too old for this request: load a newer one",
 	[EFAULT] =
-		"an array cannot be read or written: check its address and count",
+		"the program has passed memory that cannot be read or written: this is a bug in the program",
 	[ENOENT] =
 		"not found: no timer has this key, the wheel was opened without a deadline table, or there is no /dev/timerwheel (modprobe timerwheel, or set TIMERWHEEL_BACKEND=process)",
 	[ENXIO] =
@@ -21,15 +24,15 @@ static const char * const ltw_errors[] = {
 	[ENODEV] =
 		"there is no device: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
 	[EEXIST] =
-		"a timer with this key exists: omit TIMERWHEEL_EXCL to replace it",
+		"a timer with this key exists already",
 	[ESTALE] =
-		"the timer has a different value than the one to match: read it with timerwheel_get()",
+		"the timer has a different value than the one to match: it was changed meanwhile",
 	[ENOSPC] =
-		"the wheel is full, or has the maximum number of monitors: open it with a larger capacity, or remove timers; close monitors",
+		"the wheel has the maximum number of timers or of monitors: remove some, or open a wheel with a larger capacity",
 	[EDQUOT] =
-		"the user has reached the limit on memory for all wheels: close wheels, or raise the module's max_user_memory (timerwheel_info() reports both)",
+		"the user has reached the limit on kernel memory for all wheels: close wheels, or raise /sys/module/timerwheel/parameters/max_user_memory, in bytes, as root",
 	[EMLINK] =
-		"the hash chain of this key is full, which happens only if keys are chosen to collide: use another key",
+		"too many keys collide with this one, which happens only if they are chosen to: use another key",
 	[ENOMEM] =
 		"out of memory: free some, or raise the limit of the memory cgroup",
 	[EMFILE] =
@@ -39,25 +42,25 @@ static const char * const ltw_errors[] = {
 	[EACCES] =
 		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a descriptor to adopt must be open for reading and writing",
 	[EPERM] =
-		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a wheel with alarm needs CAP_WAKE_ALARM",
+		"not allowed: to use the device become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a wheel that wakes the machine needs CAP_WAKE_ALARM",
 	[EBUSY] =
 		"too late to set up the wheel, it is in use: open another one",
 	[ESHUTDOWN] =
-		"the wheel accepts no new timers (TIMERWHEEL_DRAIN_CLOSE): open another one",
+		"the wheel accepts no new timers: open another one",
 	[EAGAIN] =
 		"nothing is due: wait for the descriptor to become readable",
 	[EINTR] =
-		"a signal arrived before anything was done: call again",
+		"a signal arrived before anything was done: try again",
 	[ENOTTY] =
 		"not a wheel: use the path or a descriptor of /dev/timerwheel",
 	[EBADF] =
 		"the descriptor is not open, or not open for writing, which all calls that change the wheel need: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
 	[EPROTO] =
-		"a newer program has set up this wheel for larger events than this library knows: use a newer library",
+		"a newer program has set up this wheel for larger events than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TIMERWHEEL_BACKEND_DEVICE; or no clock of this machine can wake it: open without alarm",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or no clock of this machine can wake it",
 	[EXDEV] =
-		"the deadline table is mapped in another time namespace, where the wheel's clock shows a different time: adopt the wheel without it",
+		"the deadline table is mapped in another time namespace, where the wheel's clock shows a different time",
 };
 
 const char *timerwheel_strerror(int error)

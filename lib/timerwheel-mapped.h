@@ -65,6 +65,24 @@ static inline void timerwheel_mapped_store(__u64 *table, __u32 index, __u64 entr
 }
 
 /**
+ * struct timerwheel_mapped_ring - a mapped event ring
+ * @ring: the mapping
+ * @events: its length in events: ring of INFO, a power of two
+ * @event_size: size of an event in it, in bytes: event_size of INFO
+ * @head: set by timerwheel_ring_look() and timerwheel_ring_drop()
+ *
+ * Every process that has the wheel can write to the mapping. So length and size are those of INFO,
+ * not those in the mapping, and its head is loaded once in each look. A hostile process can make
+ * the reader see wrong events, but not access memory outside of the ring, and not loop.
+ */
+struct timerwheel_mapped_ring {
+	struct timerwheel_ring *ring;
+	__u32 events;
+	__u32 event_size;
+	__u32 head;
+};
+
+/**
  * timerwheel_ring_look - access events in the ring without copying them
  * @ring: the mapped event ring
  * @n: out: number of contiguous events; 0: there is none
@@ -78,17 +96,19 @@ static inline void timerwheel_mapped_store(__u64 *table, __u32 index, __u64 entr
  *
  * Return: the first event.
  */
-static inline const struct timerwheel_event *timerwheel_ring_look(struct timerwheel_ring *ring,
-								  unsigned int *n)
+static inline const struct timerwheel_event *
+timerwheel_ring_look(struct timerwheel_mapped_ring *ring, unsigned int *n)
 {
-	const char *events = (const char *)ring + TIMERWHEEL_RING_EVENTS;
+	const char *events = (const char *)ring->ring + TIMERWHEEL_RING_EVENTS;
 	/* Pairs with the kernel's release: events before the tail have been written. */
-	__u32 tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-	__u32 place = ring->head & ring->mask, to_end = ring->mask + 1 - place;
+	__u32 tail = __atomic_load_n(&ring->ring->tail, __ATOMIC_ACQUIRE), place, to_end;
 
+	ring->head = __atomic_load_n(&ring->ring->head, __ATOMIC_RELAXED);
+	place = ring->head & (ring->events - 1);
+	to_end = ring->events - place;
 	/* this thread is awake and needs no wake-ups */
-	if (ring->waiting)
-		__atomic_store_n(&ring->waiting, 0, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&ring->ring->waiting, __ATOMIC_RELAXED))
+		__atomic_store_n(&ring->ring->waiting, 0, __ATOMIC_RELAXED);
 	*n = tail - ring->head < to_end ? tail - ring->head : to_end;
 	return (const struct timerwheel_event *)(events + (__u64)place * ring->event_size);
 }
@@ -102,8 +122,8 @@ static inline const struct timerwheel_event *timerwheel_ring_look(struct timerwh
  *
  * Return: the event after @seen.
  */
-static inline const struct timerwheel_event *timerwheel_ring_next(struct timerwheel_ring *ring,
-								  const void *seen)
+static inline const struct timerwheel_event *
+timerwheel_ring_next(const struct timerwheel_mapped_ring *ring, const void *seen)
 {
 	return (const struct timerwheel_event *)((const char *)seen + ring->event_size);
 }
@@ -113,10 +133,11 @@ static inline const struct timerwheel_event *timerwheel_ring_next(struct timerwh
  * @ring: the mapped event ring
  * @n: number of events, at most that of timerwheel_ring_look(). They must not be accessed any more.
  */
-static inline void timerwheel_ring_drop(struct timerwheel_ring *ring, unsigned int n)
+static inline void timerwheel_ring_drop(struct timerwheel_mapped_ring *ring, unsigned int n)
 {
+	ring->head += n;
 	/* Pairs with the kernel's acquire: it may overwrite the events now. */
-	__atomic_store_n(&ring->head, ring->head + n, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->ring->head, ring->head, __ATOMIC_RELEASE);
 }
 
 /**
@@ -127,7 +148,7 @@ static inline void timerwheel_ring_drop(struct timerwheel_ring *ring, unsigned i
  *
  * Return: the number of events; 0: there is none.
  */
-static inline unsigned int timerwheel_ring_take(struct timerwheel_ring *ring,
+static inline unsigned int timerwheel_ring_take(struct timerwheel_mapped_ring *ring,
 						struct timerwheel_event *event, unsigned int max)
 {
 	const struct timerwheel_event *events;
@@ -162,14 +183,15 @@ enum timerwheel_ring_todo {
  *
  * Return: what to do now.
  */
-static inline enum timerwheel_ring_todo timerwheel_ring_sleep(struct timerwheel_ring *ring)
+static inline enum timerwheel_ring_todo
+timerwheel_ring_sleep(const struct timerwheel_mapped_ring *ring)
 {
-	__atomic_store_n(&ring->waiting, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->ring->waiting, 1, __ATOMIC_RELAXED);
 	/* Pairs with the kernel's barrier: either it sees @waiting, or we see its changes. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&ring->tail, __ATOMIC_RELAXED) != ring->head)
+	if (__atomic_load_n(&ring->ring->tail, __ATOMIC_RELAXED) != ring->head)
 		return TIMERWHEEL_RING_TAKE;
-	if (__atomic_load_n(&ring->flags, __ATOMIC_RELAXED) & TIMERWHEEL_RING_OVERFLOW)
+	if (__atomic_load_n(&ring->ring->flags, __ATOMIC_RELAXED) & TIMERWHEEL_RING_OVERFLOW)
 		return TIMERWHEEL_RING_FLOW;
 	return TIMERWHEEL_RING_POLL;
 }

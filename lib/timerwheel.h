@@ -336,7 +336,8 @@ int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *ta
  *	than TIMERWHEEL_TIME_MAX is treated as TIMERWHEEL_TIME_MAX.
  *
  * Makes no system call, takes no lock, and may be called by any thread. An earlier deadline has no
- * effect (use timerwheel_move()). If the timer is due already its event is delivered all the same.
+ * effect (use timerwheel_move()). If the timer is due already its event is delivered all the same:
+ * keep the deadline for timerwheel_table_rearm().
  *
  * Return: true; false: the timer has ended and its index has a new owner; nothing was stored.
  */
@@ -350,6 +351,27 @@ static inline bool timerwheel_table_touch(const struct timerwheel_table *table, 
 				       timerwheel_mapped_entry(deadline, generation, table->bits),
 				       table->bits);
 }
+
+/**
+ * timerwheel_table_rearm - at the event of a timer: arm it again if it was postponed too late
+ * @wheel: the wheel
+ * @event: the event of a timer that fires once
+ * @deadline: the last one passed to timerwheel_table_touch(), or that of timerwheel_add():
+ *	absolute, in ns
+ * @index: out: index of the timer, if it was armed again
+ * @generation: out: its generation, if it was armed again
+ *
+ * Any program that does not run for a while stores too late: the timer falls due, and only then the
+ * program reads the message that postpones it. A server that believes the event closes a connection
+ * that is alive. So read what has arrived, then make this call.
+ *
+ * The timer keeps key and value, and gets the default slack of the wheel.
+ *
+ * Return: 0: @deadline has passed; 1: it has not, and the timer is armed for it; -ENOSPC, -EDQUOT,
+ * -ENOMEM, -EMLINK, -ESHUTDOWN, -EBADF: it has not, and the timer could not be armed.
+ */
+int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
+			   uint64_t deadline, uint32_t *index, uint32_t *generation);
 
 /** struct timerwheel_queue - operations gathered during one iteration of an event loop */
 struct timerwheel_queue;

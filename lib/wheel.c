@@ -301,3 +301,29 @@ int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *ta
 	*table = wheel->table;
 	return 0;
 }
+
+int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
+			   uint64_t deadline, uint32_t *index, uint32_t *generation)
+{
+	struct timerwheel_add add = {
+		.key = event->key,
+		.value = event->value,
+		.deadline = deadline,
+		.flags = TIMERWHEEL_ABS,
+	};
+	long n;
+
+	/* A periodic timer is armed already; events with other flags are of no timer. */
+	if (event->flags || deadline <= event->fired)
+		return 0;
+	do {
+		n = timerwheel_add(wheel, &add, 1);
+	} while (n == -EINTR);
+	if (n < 0)
+		return n;
+	if (add.result < 0)
+		return add.result;
+	*index = add.index;
+	*generation = add.generation;
+	return 1;
+}

@@ -30,7 +30,6 @@
 #include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/minmax.h>
-#include <linux/rcupdate.h>
 #include <linux/timerwheel.h>
 
 #include "timer.h"
@@ -64,7 +63,8 @@ static inline void tw_pool_set_entries(struct tw_pool *pool, unsigned int bits, 
  */
 static inline u64 **tw_pool_deadlines(const struct tw_pool *pool)
 {
-	return rcu_dereference_raw(pool->deadlines);
+	/* Pairs with the release in tw_dir_publish(). */
+	return READ_ONCE(pool->deadlines);
 }
 
 /* The entry of a timer. @deadlines: what tw_pool_deadlines() returned, not NULL */

@@ -52,7 +52,7 @@ struct op {
 	unsigned long cmd;		/* 0: read() */
 	__u32 size;			/* of an element */
 	__u32 out;			/* offset of the outputs, the rest of the element */
-	__u32 n;			/* number of elements: more than a chunk, where there are any */
+	__u32 n;			/* number of elements: more than a chunk has */
 };
 
 static const struct op add_op = { "ADD", TIMERWHEEL_IOC_ADD, 64, 48, 26 };

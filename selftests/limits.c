@@ -658,6 +658,21 @@ static long long free_memory(void)
 	return tw_file_number("/proc/meminfo", "MemFree:") * 1024 + pages * getpagesize();
 }
 
+/* The same, once it has not changed by more than 64 kB for half a second: others may be freeing */
+static long long free_memory_settled(void)
+{
+	long long last = free_memory(), now;
+	int i, quiet = 0;
+
+	for (i = 0; i < 300 && quiet < 5; i++) {
+		tw_sleep(100 * MSEC);
+		now = free_memory();
+		quiet = llabs(now - last) < 64 << 10 ? quiet + 1 : 0;
+		last = now;
+	}
+	return last;
+}
+
 /*
  * The sum of the memory that STATS report is what INFO reports as charged, and the machine's free
  * memory has decreased by that, to within 2 %.
@@ -679,7 +694,7 @@ TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
 	memset(mon, 0, variant->wheels * variant->monitors * sizeof(*mon));
 	memset(map, 0, variant->wheels * sizeof(*map));
 	tw_file_write("/proc/sys/vm/drop_caches", "3");
-	had = free_memory();
+	had = free_memory_settled();
 	lost = had;
 	for (i = 0; i < variant->wheels; i++) {
 		fd[i] = dev_open(O_NONBLOCK);

@@ -739,7 +739,7 @@ static unsigned int take(struct thread *t, unsigned int max)
 	struct timerwheel_event ev[READ_MAX];
 	unsigned int n, i;
 
-	n = timerwheel_ring_take(t->w->ring, ev, max);
+	n = timerwheel_ring_take(TW_RING(t->w->ring), ev, max);
 	/* An event may have been in the ring for any time. */
 	for (i = 0; i < n; i++)
 		got_event(t, &ev[i], 0);
@@ -758,7 +758,7 @@ static void *ring_reader_main(void *arg)
 			pin(t);
 		if (take(t, 1 + below(t, READ_MAX)))
 			continue;
-		switch (timerwheel_ring_sleep(w->ring)) {
+		switch (timerwheel_ring_sleep(TW_RING(w->ring))) {
 		case TIMERWHEEL_RING_TAKE:
 			break;
 		case TIMERWHEEL_RING_FLOW:
@@ -1505,7 +1505,7 @@ static int expired_once(int fd, struct timerwheel_ring *ring)
 	int i, n = 0;
 
 	while (n < EXPIRE) {
-		int got = ring ? (int)timerwheel_ring_take(ring, ev + n, 2 * EXPIRE - n) :
+		int got = ring ? (int)timerwheel_ring_take(TW_RING(ring), ev + n, 2 * EXPIRE - n) :
 				 dev_read(fd, ev + n, 2 * EXPIRE - n);
 
 		if (got <= 0)
@@ -2254,7 +2254,7 @@ static void busy_take(struct busy *b, __u64 ns)
 
 	while (tw_now(CLOCK_MONOTONIC) < until) {
 		for (i = 0; i < BUSY_WHEELS; i++) {
-			n = timerwheel_ring_take(b->ring[i], ev, 64);
+			n = timerwheel_ring_take(TW_RING(b->ring[i]), ev, 64);
 			for (k = 0; k < n; k++) {
 				b->strange += ev[k].deadline != b->next[i] ||
 					      ev[k].fired < ev[k].deadline;

@@ -443,8 +443,8 @@ static void *sleeper(void *arg)
 
 /*
  * Many timers and a periodic one fall due during the suspend. They expire at resume in bounded
- * batches. Each is delivered once, and the periodic one reports its overruns. A reader that slept
- * in read sleeps on.
+ * batches. Each is delivered once, and the periodic one's first event has its overruns. A reader
+ * that slept in read sleeps on.
  */
 TEST_F_TIMEOUT(suspend, many_at_resume, TIMEOUT)
 {
@@ -453,9 +453,9 @@ TEST_F_TIMEOUT(suspend, many_at_resume, TIMEOUT)
 	struct one *o = &self->one[1];
 	struct sleeper s = { .fd = dev_open(0) };
 	struct timerwheel_stats st;
+	int i, n, left;
 	pthread_t id;
 	__u64 base;
-	int i;
 
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
@@ -467,16 +467,21 @@ TEST_F_TIMEOUT(suspend, many_at_resume, TIMEOUT)
 	ASSERT_EQ(0, arm(o->fd, BULK, 1, base, 0, MSEC));
 	ASSERT_EQ(0, sleep_now(variant->ram, &self->line));
 	ASSERT_LT(base, tw_now(CLOCK_BOOTTIME));
-	ASSERT_EQ(BULK + 1, tw_read_all(o->fd, ev, BULK + 1, LONG_MS));
-	for (i = 0; i <= BULK; i++) {
-		ASSERT_LE(base, ev[i].fired);
-		ASSERT_GE(BULK, ev[i].key);
-		EXPECT_EQ(ev[i].key == BULK, ev[i].overruns > 0);
-		seen[ev[i].key]++;
+	/* The periodic timer fires again while the others are read. */
+	for (left = BULK + 1; left; ) {
+		n = left;
+		ASSERT_EQ(n, tw_read_all(o->fd, ev, n, LONG_MS));
+		for (i = 0; i < n; i++) {
+			ASSERT_LE(base, ev[i].fired);
+			ASSERT_GE(BULK, ev[i].key);
+			if (ev[i].key == BULK && seen[BULK])
+				continue;
+			EXPECT_EQ(ev[i].key == BULK, ev[i].overruns > 0);
+			ASSERT_EQ(0, seen[ev[i].key]);
+			seen[ev[i].key] = 1;
+			left--;
+		}
 	}
-	for (i = 0; i <= BULK && seen[i] == 1; i++)
-		;
-	EXPECT_EQ(BULK + 1, i);
 	ASSERT_EQ(0, tw_stats(o->fd, &st));
 	EXPECT_GE(TW_BATCH_TIMERS, st.pass_max_timers);
 	ASSERT_EQ(0, pthread_join(id, NULL));

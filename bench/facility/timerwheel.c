@@ -27,7 +27,7 @@ static struct timerwheel_event events[EVENTS];
 /* With the mappings: index and generation of each timer */
 static __u32 capacity;
 static __u64 *table;
-static struct timerwheel_ring *ring;
+static struct timerwheel_mapped_ring ring;
 static size_t ring_size;
 static struct place {
 	__u32 index;
@@ -138,13 +138,15 @@ static void mapped_open(__u32 room, __u64 timeout)
 	generation_bits = info.generation_bits;
 	table = map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
 	ring_size = TIMERWHEEL_RING_EVENTS + setup.ring * sizeof(struct timerwheel_event);
-	ring = map(ring_size, TIMERWHEEL_MMAP_RING);
+	ring.ring = map(ring_size, TIMERWHEEL_MMAP_RING);
+	ring.events = info.ring;
+	ring.event_size = info.event_size;
 	places = xcalloc(capacity, sizeof(*places));
 }
 
 static void mapped_close(void)
 {
-	munmap(ring, ring_size);
+	munmap(ring.ring, ring_size);
 	munmap(table, capacity * sizeof(*table));
 	free(places);
 	calls_close();
@@ -181,13 +183,13 @@ static void mapped_run(__u64 until)
 	unsigned int i, n;
 
 	while (!nothing_left()) {
-		event = timerwheel_ring_look(ring, &n);
+		event = timerwheel_ring_look(&ring, &n);
 		for (i = 0; i < n; i++)
 			deliver(event[i].value);
-		timerwheel_ring_drop(ring, n);
+		timerwheel_ring_drop(&ring, n);
 		if (n)
 			continue;
-		switch (timerwheel_ring_sleep(ring)) {
+		switch (timerwheel_ring_sleep(&ring)) {
 		case TIMERWHEEL_RING_TAKE:
 			break;
 		case TIMERWHEEL_RING_FLOW:

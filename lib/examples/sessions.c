@@ -114,6 +114,8 @@ void sessions_expire(void)
 	bool traffic = false;
 	long n, i;
 
+	/* a session that was active in this iteration is alive: its MOVE withdraws the event */
+	sessions_flush();
 	/* take events until there is none: only then the descriptor becomes readable again */
 	while ((n = timerwheel_take(wheel, events, 64)) > 0) {
 		for (i = 0; i < n; i++) {

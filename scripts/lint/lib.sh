@@ -17,13 +17,13 @@ sources()
 	else
 		find . \( -name .git -o -name build -o -name '.checkpatch-*' \) -prune -o \
 			-type f -printf '%P\n' | matching "$@" | text
-	fi | sed '/^selftests\/mutants\/faults\//d' | sort -u | existing
+	fi | sed '/^\(selftests\|tools\)\/mutants\/faults\//d' | sort -u | existing
 }
 
 # not_lists: drop lists of faults from the files on stdin
 not_lists()
 {
-	grep -v '^selftests/mutants/faults/'
+	grep -vE '^(selftests|tools)/mutants/faults/'
 }
 
 matching()

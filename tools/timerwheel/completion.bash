@@ -75,7 +75,7 @@ _timerwheel()
 		return
 	fi
 	case $command in
-	'') mapfile -t COMPREPLY < <(compgen -W "$(_timerwheel_commands "$program")" -- "$word") ;;
+	''|help) mapfile -t COMPREPLY < <(compgen -W "$(_timerwheel_commands "$program")" -- "$word") ;;
 	save|restore) _timerwheel_files "$word" ;;
 	move|remove|list)
 		[[ ${#target[@]} == 0 ]] || mapfile -t COMPREPLY < <(compgen -W \

@@ -488,7 +488,7 @@ static void run_share(void)
 	bool first = !file->table.pool.deadlines;
 	int err;
 
-	if (!config->bits)
+	if (!config->bits || file->table.made < config->shared_from)
 		return;
 	err = tw_table_share(file, 0, most + 1);
 	CHECK(err == -EINVAL, "more pages than the deadline table can have: %d", err);

@@ -13,6 +13,7 @@
  * @ring: length of the event ring; 0: events are read
  * @monitors: maximum number of monitors at once; 17 is one more than is allowed
  * @bits: length of a generation; 0: the deadline table is not mapped
+ * @shared_from: number of timers from which on it may be mapped
  * @refuse: on average one of @refuse allocations and charges fails; 0: none
  * @offset: time namespace offset of the mappers of table and ring, in ns
  * @alike: all keys belong to the same hash chain, whatever the size of the table
@@ -27,6 +28,7 @@ struct config {
 	unsigned int ring;
 	unsigned int monitors;
 	unsigned int bits;
+	unsigned int shared_from;
 	unsigned int refuse;
 	s64 offset;
 	unsigned int alike;

@@ -76,6 +76,9 @@ static const struct run runs[] = {
 	{ "many keys, ring",
 	  { .keys = 60000, .capacity = 60000, .bases = 2, .ring = 4096, .monitors = 5,
 	    .files = 4, .ops = 20000, .walk = 1000 } },
+	{ "no memory, a late deadline table",
+	  { .keys = 10000, .capacity = 9000, .bases = 1, .bits = 10, .refuse = 16,
+	    .shared_from = 8500, .files = 4, .ops = 40000, .walk = 1000 } },
 	{ "keys in patterns", .seeds = 1000 },
 };
 

@@ -25,7 +25,6 @@
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
-#include <linux/rcupdate.h>
 #include <linux/types.h>
 
 /* --- Hooks of the test -------------------------------------------------------------------- */
@@ -183,8 +182,6 @@ static inline void smp_mb(void)
 
 #define cmpxchg64(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 
-#define rcu_access_pointer(p)	(p)
-
 /* --- Memory ------------------------------------------------------------------------------ */
 
 #define GFP_KERNEL_ACCOUNT	0
@@ -229,7 +226,6 @@ static inline size_t kmalloc_size_roundup(size_t size)
 #define GFP_NOWAIT		0
 #define alloc_page(gfp)		((struct page *)NULL)
 #define __free_page(p)		((void)(p))
-#define kvfree_rcu(p)		shim_free(p)
 #define vfree(p)		shim_free(p)
 #define free_page(p)		shim_free((void *)(p))
 #define virt_to_page(p)		((struct page *)(p))

@@ -131,16 +131,16 @@ static void walk_due(struct model *m)
 	      events->due.count, count, m->due);
 }
 
-/* Memory of a directory and its pages, as the shim allocates it */
+/* Memory of a directory, of those that it has replaced, and of its pages */
 static size_t dir_memory(const struct tw_dir *dir, size_t page)
 {
-	size_t size = dir->room * sizeof(void *);
+	size_t size, memory = dir->used * page;
 
 	CHECK(dir->used <= dir->room, "%u pages, and room for %u", dir->used, dir->room);
-	if (!dir->room)
-		return 0;
-	return dir->used * page + (size <= PAGE_SIZE ? kmalloc_size_roundup(size) :
-						       tw_alloc_size(size));
+	/* a link and 7 entries, a link and 15, ... */
+	for (size = 64; dir->room && size <= (dir->room + 1) * sizeof(void *); size *= 2)
+		memory += size <= PAGE_SIZE ? kmalloc_size_roundup(size) : tw_alloc_size(size);
+	return memory;
 }
 
 static size_t log_memory(const struct tw_file *file)
