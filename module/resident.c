@@ -52,6 +52,7 @@
 #include <linux/timerwheel.h>
 
 #include "deadlines.h"
+#include "internal.h"
 #include "resident.h"
 
 /* Bit 1 of an entry: the state is the kernel's. */

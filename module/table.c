@@ -499,7 +499,8 @@ void tw_table_share_now(struct tw_file *file)
 
 	lockdep_assert_held(&file->mutex);
 	table->pool.deadlines_offset = tw_clock_offset(file->setup.clock);
-	rcu_assign_pointer(table->pool.deadlines, table->deadlines);
+	/* Pairs with the address dependency in tw_pool_deadlines(). */
+	smp_store_release(&table->pool.deadlines, table->deadlines);
 }
 
 /**
