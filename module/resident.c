@@ -49,10 +49,10 @@
  * selftests/model/resident.pml has the protocol; selftests/litmus/resident-* the order of memory.
  */
 #include <linux/atomic.h>
+#include <linux/err.h>
 #include <linux/timerwheel.h>
 
 #include "deadlines.h"
-#include "internal.h"
 #include "resident.h"
 
 /* Bit 1 of an entry: the state is the kernel's. */
