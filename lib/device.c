@@ -284,6 +284,7 @@ int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 		return err;
 	}
 	device->wheel.clock = info.clock;
+	device->wheel.resident = info.flags & TIMERWHEEL_INFO_RESIDENT;
 	*wheel = &device->wheel;
 	return 0;
 }
@@ -293,7 +294,8 @@ int ltw_device_open(struct timerwheel **wheel, const struct timerwheel_config *c
 	struct timerwheel_setup setup = {
 		.size = sizeof(setup),
 		.flags = (config->clock_set ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
-			 (config->alarm ? TIMERWHEEL_SETUP_ALARM : 0),
+			 (config->alarm ? TIMERWHEEL_SETUP_ALARM : 0) |
+			 (config->resident ? TIMERWHEEL_SETUP_RESIDENT : 0),
 		.clock = config->clock,
 		.slots = config->slots,
 		.tick = config->tick,
@@ -311,7 +313,7 @@ int ltw_device_open(struct timerwheel **wheel, const struct timerwheel_config *c
 		return -errno;
 	err = ioctl(fd, TIMERWHEEL_IOC_SETUP, &setup) < 0 ? -errno : 0;
 	if (!err)
-		err = ltw_device_adopt(wheel, fd, config->table);
+		err = ltw_device_adopt(wheel, fd, config->table || config->resident);
 	if (err)
 		close(fd);
 	return err;

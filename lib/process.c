@@ -32,6 +32,7 @@
 #define LTW_CAPACITY_DEFAULT	4194304U
 #define LTW_SLACK_MAX		0x2000000000000000ULL
 #define LTW_GENERATION_BITS_MIN	10U
+#define LTW_RESIDENT_BITS_MIN	12U
 #define LTW_GENERATION_BITS_MAX	20U
 
 /* The timerfd is armed for a time, or for one of these: */
@@ -137,6 +138,27 @@ static void ltw_fire(struct ltw_process *p, uint32_t index, uint64_t now)
 		p->stats.late_max = late;
 }
 
+/*
+ * The deadline of a pending timer has passed: the timer becomes due, or is parked. If its entry in the
+ * deadline table has changed meanwhile, it stays as it is. Returns the number of timers that fell due.
+ */
+static unsigned int ltw_visit(struct ltw_process *p, uint32_t index, uint64_t now)
+{
+	enum ltw_end end = LTW_END_FIRED;
+
+	if (p->store.resident)
+		end = ltw_store_end(&p->store, index);
+	if (end == LTW_END_NOT_YET)
+		return 0;
+	ltw_store_take(&p->store, index);
+	if (end == LTW_END_CANCELLED) {
+		ltw_store_park(&p->store, index);
+		return 0;
+	}
+	ltw_fire(p, index, now);
+	return 1;
+}
+
 /* Expire timers whose deadlines have passed. Returns their number. */
 static uint64_t ltw_expire(struct ltw_process *p, uint64_t now)
 {
@@ -155,10 +177,8 @@ static uint64_t ltw_expire(struct ltw_process *p, uint64_t now)
 		ltw_store_touched(&p->store, index);
 		if (p->store.timer[index].deadline > deadline)
 			continue;
-		ltw_store_take(&p->store, index);
 		/* a MANUAL clock passes through every time */
-		ltw_fire(p, index, manual ? deadline : now);
-		expired++;
+		expired += ltw_visit(p, index, manual ? deadline : now);
 	}
 	return expired;
 }
@@ -209,7 +229,7 @@ static void ltw_queue_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 		ltw_fire(p, index, now);
 }
 
-/* Dequeue a timer in order to end or change it. Returns TIMERWHEEL_WAS_*. */
+/* Dequeue a timer in order to end or change it. Returns TIMERWHEEL_WAS_*, unless it is resident. */
 static int ltw_unqueue_timer(struct ltw_process *p, uint32_t index)
 {
 	bool due = p->store.timer[index].state == LTW_DUE;
@@ -221,6 +241,28 @@ static int ltw_unqueue_timer(struct ltw_process *p, uint32_t index)
 	return TIMERWHEEL_WAS_DUE;
 }
 
+/*
+ * Give a timer that exists a new deadline, and dequeue it. Stores in the deadline table so far do not
+ * count any more. Returns TIMERWHEEL_WAS_*; -EEXIST: @unless_armed, and the timer, which is resident,
+ * is armed.
+ */
+static int ltw_set_deadline(struct ltw_process *p, uint32_t index, uint64_t deadline, uint64_t now,
+			    bool unless_armed)
+{
+	int was;
+
+	if (p->store.resident) {
+		was = ltw_store_set(&p->store, index, deadline, now, unless_armed);
+		if (was >= 0)
+			ltw_unqueue_timer(p, index);
+		return was;
+	}
+	was = ltw_unqueue_timer(p, index);
+	ltw_store_forget(&p->store, index);
+	p->store.timer[index].deadline = deadline;
+	return was;
+}
+
 static int64_t ltw_left(const struct ltw_timer *timer, uint64_t now)
 {
 	/* the clock may have been set back since it fired */
@@ -229,13 +271,18 @@ static int64_t ltw_left(const struct ltw_timer *timer, uint64_t now)
 	return timer->deadline - now;
 }
 
-static void ltw_describe(struct ltw_process *p, uint32_t index, uint64_t now,
+/* @armed: what ltw_store_touched() or ltw_store_disown() has returned of a pending timer */
+static void ltw_describe(struct ltw_process *p, uint32_t index, uint64_t now, bool armed,
 			 struct timerwheel_entry *entry)
 {
 	const struct ltw_timer *timer = &p->store.timer[index];
+	bool lingers = p->store.resident && timer->period;
+	int was = armed ? TIMERWHEEL_WAS_PENDING : TIMERWHEEL_WAS_PARKED;
 
-	if (timer->state == LTW_PENDING)
-		ltw_store_touched(&p->store, index);
+	if (timer->state == LTW_DUE)
+		was = TIMERWHEEL_WAS_DUE;
+	else if (timer->state == LTW_PARKED)
+		was = TIMERWHEEL_WAS_PARKED;
 	*entry = (struct timerwheel_entry) {
 		.key = timer->key,
 		.value = timer->value,
@@ -243,19 +290,43 @@ static void ltw_describe(struct ltw_process *p, uint32_t index, uint64_t now,
 		.left = ltw_left(timer, now),
 		.period = timer->period,
 		.slack = timer->slack * p->tick,
-		.result = timer->state == LTW_DUE ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
+		.flags = lingers ? TIMERWHEEL_LINGER : 0,
+		.result = was,
 		.index = index,
 		.generation = timer->generation,
 	};
 }
 
-static bool ltw_add_invalid(const struct timerwheel_add *add)
+static void ltw_look(struct ltw_process *p, uint32_t index, uint64_t now,
+		     struct timerwheel_entry *entry)
+{
+	bool armed = p->store.timer[index].state != LTW_PENDING ||
+		     ltw_store_touched(&p->store, index);
+
+	ltw_describe(p, index, now, armed, entry);
+}
+
+/* Describe a timer and end it. */
+static void ltw_end_timer(struct ltw_process *p, uint32_t index, uint64_t now,
+			  struct timerwheel_entry *entry)
+{
+	if (p->store.resident)
+		ltw_describe(p, index, now, ltw_store_disown(&p->store, index), entry);
+	else
+		ltw_look(p, index, now, entry);
+	ltw_unqueue_timer(p, index);
+	ltw_store_delete(&p->store, index);
+}
+
+static bool ltw_add_invalid(const struct ltw_process *p, const struct timerwheel_add *add)
 {
 	const uint32_t either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
+	const uint32_t linger = p->store.resident ? TIMERWHEEL_LINGER : 0;
 
-	return add->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_SLACK | either) ||
+	return add->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_SLACK | either | linger) ||
 	       (add->flags & either) == either ||
 	       add->period > TIMERWHEEL_TIME_MAX ||
+	       (linger && !add->period == !!(add->flags & linger)) ||
 	       (add->slack && !(add->flags & TIMERWHEEL_SLACK)) ||
 	       (add->match && !(add->flags & TIMERWHEEL_MATCH));
 }
@@ -280,26 +351,29 @@ static int ltw_process_add(struct ltw_process *p, void *elem, uint64_t now)
 	int err, was = TIMERWHEEL_WAS_NONE;
 	struct timerwheel_add *add = elem;
 	struct ltw_timer *timer;
+	uint64_t deadline;
 	uint32_t index;
 
-	if (ltw_add_invalid(add))
+	if (ltw_add_invalid(p, add))
 		return -EINVAL;
 	index = ltw_store_find(&p->store, add->key);
 	err = ltw_add_may(p, add, index);
 	if (err)
 		return err;
+	deadline = ltw_deadline(add->deadline, add->flags, now);
 	if (index) {
-		was = ltw_unqueue_timer(p, index);
-		ltw_store_forget(&p->store, index);
+		was = ltw_set_deadline(p, index, deadline, now, false);
 		p->stats.replaced++;
 	} else {
 		err = ltw_store_new(&p->store, add->key, &index);
 		if (err)
 			return err;
+		p->store.timer[index].deadline = deadline;
+		if (p->store.resident)
+			ltw_store_set(&p->store, index, deadline, now, false);
 	}
 	timer = &p->store.timer[index];
 	timer->value = add->value;
-	timer->deadline = ltw_deadline(add->deadline, add->flags, now);
 	timer->period = add->period;
 	timer->slack = ltw_slack_ticks(p, add->flags & TIMERWHEEL_SLACK ? add->slack : p->slack);
 	ltw_queue_timer(p, index, now);
@@ -325,18 +399,20 @@ static int ltw_lookup(const struct ltw_process *p, uint64_t key, uint32_t flags,
 
 static int ltw_process_move(struct ltw_process *p, void *elem, uint64_t now)
 {
+	const uint32_t excl = p->store.resident ? TIMERWHEEL_EXCL : 0;
 	struct timerwheel_move *move = elem;
 	uint32_t index;
 	int err, was;
 
-	if (move->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH))
+	if (move->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH | excl))
 		return -EINVAL;
 	err = ltw_lookup(p, move->key, move->flags, move->match, &index);
 	if (err)
 		return err;
-	was = ltw_unqueue_timer(p, index);
-	ltw_store_forget(&p->store, index);
-	p->store.timer[index].deadline = ltw_deadline(move->deadline, move->flags, now);
+	was = ltw_set_deadline(p, index, ltw_deadline(move->deadline, move->flags, now), now,
+			       move->flags & excl);
+	if (was < 0)
+		return was;
 	ltw_queue_timer(p, index, now);
 	p->stats.moved++;
 	return was;
@@ -354,9 +430,7 @@ static int ltw_process_remove(struct ltw_process *p, void *elem, uint64_t now)
 	err = ltw_lookup(p, remove->key, remove->flags, remove->match, &index);
 	if (err)
 		return err;
-	ltw_describe(p, index, now, &entry);
-	ltw_unqueue_timer(p, index);
-	ltw_store_delete(&p->store, index);
+	ltw_end_timer(p, index, now, &entry);
 	p->stats.removed++;
 	remove->value = entry.value;
 	remove->left = entry.left;
@@ -373,7 +447,7 @@ static int ltw_process_get(struct ltw_process *p, void *elem, uint64_t now)
 	index = ltw_store_find(&p->store, entry->key);
 	if (!index)
 		return -ENOENT;
-	ltw_describe(p, index, now, entry);
+	ltw_look(p, index, now, entry);
 	return entry->result;
 }
 
@@ -422,21 +496,12 @@ static long ltw_process_list(struct timerwheel *wheel, struct timerwheel_entry *
 		stop = ltw_least(p->store.made + 1ULL, index + LTW_CHUNK);
 		for (; index < stop && done < count; index++)
 			if (p->store.timer[index].state != LTW_FREE)
-				ltw_describe(p, index, now, &elems[done++]);
+				ltw_look(p, index, now, &elems[done++]);
 		more = index <= p->store.made;
 		ltw_end(p, now);
 	}
 	*cursor = index;
 	return done;
-}
-
-static void ltw_drain_one(struct ltw_process *p, uint32_t index, uint64_t now,
-			  struct timerwheel_entry *entry)
-{
-	ltw_describe(p, index, now, entry);
-	ltw_unqueue_timer(p, index);
-	ltw_store_delete(&p->store, index);
-	p->stats.drained++;
 }
 
 static long ltw_process_drain(struct timerwheel *wheel, struct timerwheel_entry *elems,
@@ -459,8 +524,10 @@ static long ltw_process_drain(struct timerwheel *wheel, struct timerwheel_entry 
 		for (n = 0; n < LTW_CHUNK && seen < end && done < count; n++, seen++) {
 			if (p->drain_next > p->store.made || !p->drain_next)
 				p->drain_next = 1;
-			if (p->store.timer[p->drain_next].state != LTW_FREE)
-				ltw_drain_one(p, p->drain_next, now, &elems[done++]);
+			if (p->store.timer[p->drain_next].state != LTW_FREE) {
+				ltw_end_timer(p, p->drain_next, now, &elems[done++]);
+				p->stats.drained++;
+			}
 			p->drain_next++;
 		}
 		ltw_end(p, now);
@@ -503,6 +570,18 @@ static void ltw_rearm(struct ltw_process *p, uint32_t index, uint64_t overruns)
 	p->stats.overruns += overruns;
 }
 
+/* A resident timer was delivered: park it, or queue it as cancelled for its linger. */
+static void ltw_stay(struct ltw_process *p, uint32_t index, uint64_t now)
+{
+	p->stats.rearmed++;
+	if (!p->store.timer[index].period) {
+		ltw_store_park(&p->store, index);
+		return;
+	}
+	ltw_store_linger(&p->store, index, now);
+	ltw_store_pend(&p->store, index);
+}
+
 /* Deliver the event of the first due timer. */
 static void ltw_deliver(struct ltw_process *p, uint64_t now, struct timerwheel_event *event)
 {
@@ -517,7 +596,9 @@ static void ltw_deliver(struct ltw_process *p, uint64_t now, struct timerwheel_e
 		.index = index,
 	};
 	ltw_store_take(&p->store, index);
-	if (timer->period) {
+	if (p->store.resident) {
+		ltw_stay(p, index, now);
+	} else if (timer->period) {
 		event->flags = TIMERWHEEL_EVENT_PERIODIC;
 		if (now > timer->deadline)
 			event->overruns = (now - timer->deadline) / timer->period;
@@ -571,9 +652,11 @@ static int ltw_process_info(struct timerwheel *wheel, struct timerwheel_info *in
 
 	*info = (struct timerwheel_info) {
 		.size = sizeof(*info),
-		.flags = TIMERWHEEL_INFO_SETTLED | (p->closed ? TIMERWHEEL_INFO_CLOSED : 0),
+		.flags = TIMERWHEEL_INFO_SETTLED | (p->closed ? TIMERWHEEL_INFO_CLOSED : 0) |
+			 (p->store.resident ? TIMERWHEEL_INFO_RESIDENT : 0),
 		.abi_version = TIMERWHEEL_ABI_VERSION,
 		.batch_max = TIMERWHEEL_BATCH_MAX,
+		.features = TIMERWHEEL_FEATURE_RESIDENT,
 		.tick_min = LTW_TICK_MIN,
 		.tick_max = LTW_TICK_MAX,
 		.slots_min = LTW_SLOTS_MIN,
@@ -605,6 +688,7 @@ static int ltw_process_stats(struct timerwheel *wheel, struct timerwheel_stats *
 	stats->size = sizeof(*stats);
 	stats->pending = p->store.pending;
 	stats->due = p->store.due;
+	stats->parked = p->store.parked;
 	stats->memory = ltw_process_memory(p);
 	ltw_end(p, now);
 	return 0;
@@ -667,12 +751,13 @@ static bool ltw_config_invalid(const struct timerwheel_config *config)
 }
 
 /* As many bits as represent less than a tick, within limits */
-static uint32_t ltw_generation_bits(uint64_t tick)
+static uint32_t ltw_generation_bits(uint64_t tick, bool resident)
 {
 	uint32_t bits = 63 - __builtin_clzll(tick);
+	uint32_t min = resident ? LTW_RESIDENT_BITS_MIN : LTW_GENERATION_BITS_MIN;
 
-	if (bits < LTW_GENERATION_BITS_MIN)
-		return LTW_GENERATION_BITS_MIN;
+	if (bits < min)
+		return min;
 	return bits < LTW_GENERATION_BITS_MAX ? bits : LTW_GENERATION_BITS_MAX;
 }
 
@@ -709,8 +794,9 @@ int ltw_process_open(struct timerwheel **wheel, const struct timerwheel_config *
 	p->slack = config->slack;
 	p->wake = LTW_NEVER;
 	p->store.capacity = config->capacity ? config->capacity : LTW_CAPACITY_DEFAULT;
-	p->store.generation_bits = ltw_generation_bits(p->tick);
-	err = ltw_store_init(&p->store, config->table);
+	p->store.resident = config->resident;
+	p->store.generation_bits = ltw_generation_bits(p->tick, config->resident);
+	err = ltw_store_init(&p->store, config->table || config->resident);
 	p->wheel.fd = err ? -1 : ltw_process_timerfd(config->clock);
 	if (!err && p->wheel.fd < 0)
 		err = p->wheel.fd;
@@ -720,6 +806,7 @@ int ltw_process_open(struct timerwheel **wheel, const struct timerwheel_config *
 	}
 	p->wheel.table.entries = p->store.deadlines;
 	p->wheel.table.bits = p->store.generation_bits;
+	p->wheel.resident = config->resident;
 	*wheel = &p->wheel;
 	return 0;
 }

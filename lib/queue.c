@@ -309,3 +309,70 @@ int timerwheel_queue_flush(struct timerwheel_queue *queue)
 	queue->turn++;
 	return 0;
 }
+
+/* Are operations on a key queued? */
+static bool ltw_queued(const struct timerwheel_queue *queue, uint64_t key)
+{
+	return ltw_others(queue, key, LTW_KINDS);
+}
+
+static int ltw_queue_deadline(struct timerwheel_queue *queue, uint64_t key, uint64_t deadline)
+{
+	struct timerwheel_move move = {
+		.key = key,
+		.deadline = deadline,
+		.flags = TIMERWHEEL_ABS,
+	};
+	int err;
+
+	err = timerwheel_queue_move(queue, &move);
+	return err ? err : TIMERWHEEL_NEEDS_CALL;
+}
+
+int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
+			 uint32_t generation, uint64_t deadline)
+{
+	int answer = TIMERWHEEL_NEEDS_CALL;
+
+	if (ltw_resident_invalid(queue->wheel))
+		return -EINVAL;
+	/* what is queued may be a MOVE to another deadline */
+	if (!ltw_queued(queue, key))
+		answer = timerwheel_table_arm(&queue->wheel->table, index, generation, deadline);
+	if (answer != TIMERWHEEL_NEEDS_CALL)
+		return answer;
+	return ltw_queue_deadline(queue, key, deadline);
+}
+
+/* Before a key's entry in the deadline table is changed: what is queued for the key comes first. */
+static int ltw_queue_settle(struct timerwheel_queue *queue, uint64_t key)
+{
+	if (ltw_resident_invalid(queue->wheel))
+		return -EINVAL;
+	return ltw_queued(queue, key) ? timerwheel_queue_flush(queue) : 0;
+}
+
+int timerwheel_queue_refresh(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
+			     uint32_t generation, uint64_t deadline)
+{
+	int err, answer;
+
+	err = ltw_queue_settle(queue, key);
+	if (err)
+		return err;
+	answer = timerwheel_table_refresh(&queue->wheel->table, index, generation, deadline);
+	if (answer != TIMERWHEEL_NEEDS_CALL)
+		return answer;
+	return ltw_queue_deadline(queue, key, deadline);
+}
+
+int timerwheel_queue_cancel(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
+			    uint32_t generation)
+{
+	int err;
+
+	err = ltw_queue_settle(queue, key);
+	if (err)
+		return err;
+	return timerwheel_table_cancel(&queue->wheel->table, index, generation);
+}

@@ -133,6 +133,8 @@ static int ltw_obtain(struct ltw_store *store, uint32_t *index)
 
 int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index)
 {
+	/* the two lowest bits of a resident timer's entry are its state */
+	uint32_t step = store->resident ? TIMERWHEEL_RESIDENT_FIRED + 1 : 1;
 	struct ltw_timer *timer;
 	uint32_t *first;
 	int err;
@@ -143,10 +145,10 @@ int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index)
 	timer = &store->timer[*index];
 	timer->key = key;
 	timer->state = LTW_NOWHERE;
-	timer->generation = (timer->generation + 1) & ((1U << store->generation_bits) - 1);
+	timer->generation = (timer->generation + step) & ((1U << store->generation_bits) - 1);
 	/* 0, the content of an unused entry of the deadline table, is no generation */
 	if (!timer->generation)
-		timer->generation = 1;
+		timer->generation = step;
 	ltw_store_forget(store, *index);
 	first = ltw_chain(store, key);
 	timer->chain = *first;
@@ -261,35 +263,75 @@ static void ltw_due_remove(struct ltw_store *store, const struct ltw_timer *time
 	store->due--;
 }
 
+void ltw_store_park(struct ltw_store *store, uint32_t index)
+{
+	store->timer[index].state = LTW_PARKED;
+	store->parked++;
+}
+
 void ltw_store_take(struct ltw_store *store, uint32_t index)
 {
 	struct ltw_timer *timer = &store->timer[index];
 
 	if (timer->state == LTW_PENDING)
 		ltw_heap_remove(store, timer->place);
-	else
+	else if (timer->state == LTW_DUE)
 		ltw_due_remove(store, timer);
+	else
+		store->parked--;
 	timer->state = LTW_NOWHERE;
 }
 
-void ltw_store_touched(struct ltw_store *store, uint32_t index)
+/* The bits of an entry that are no deadline */
+static uint64_t ltw_low_bits(const struct ltw_store *store)
+{
+	return (1ULL << store->generation_bits) - 1;
+}
+
+static uint64_t ltw_stored_deadline(const struct ltw_store *store, uint64_t stored)
+{
+	uint64_t deadline = stored & ~ltw_low_bits(store);
+
+	return deadline < TIMERWHEEL_TIME_MAX ? deadline : TIMERWHEEL_TIME_MAX;
+}
+
+/* Is @stored what a program may have written for a pending timer? */
+static bool ltw_stored_valid(const struct ltw_store *store, const struct ltw_timer *timer,
+			     uint64_t stored)
+{
+	uint64_t either = store->resident ? TIMERWHEEL_RESIDENT_ARMED : 0;
+
+	return !((stored ^ timer->generation) & ltw_low_bits(store) & ~either);
+}
+
+/* Is @stored, of a pending timer, that of an arming that was cancelled? */
+static bool ltw_stored_cancelled(const struct ltw_store *store, const struct ltw_timer *timer,
+				 uint64_t stored)
+{
+	return store->resident && ltw_stored_valid(store, timer, stored) &&
+	       !(stored & TIMERWHEEL_RESIDENT_ARMED);
+}
+
+/* Postpone a pending timer if @stored, from its entry, does. Returns true if it is armed. */
+static bool ltw_postpone(struct ltw_store *store, uint32_t index, uint64_t stored)
 {
 	struct ltw_timer *timer = &store->timer[index];
-	uint64_t mask = (1ULL << store->generation_bits) - 1;
-	struct ltw_heap_entry entry = { .index = index };
-	uint64_t stored;
+	struct ltw_heap_entry entry = { ltw_stored_deadline(store, stored), index };
 
+	if (ltw_stored_valid(store, timer, stored) && entry.deadline > timer->deadline) {
+		timer->deadline = entry.deadline;
+		ltw_heap_down(store, timer->place, entry);
+	}
+	return !ltw_stored_cancelled(store, timer, stored);
+}
+
+bool ltw_store_touched(struct ltw_store *store, uint32_t index)
+{
 	if (!store->deadlines)
-		return;
+		return true;
 	/* It may change at any time: read it once. It orders no other memory. */
-	stored = __atomic_load_n(&store->deadlines[index], __ATOMIC_RELAXED);
-	entry.deadline = stored & ~mask;
-	if (entry.deadline > TIMERWHEEL_TIME_MAX)
-		entry.deadline = TIMERWHEEL_TIME_MAX;
-	if ((stored & mask) != timer->generation || entry.deadline <= timer->deadline)
-		return;
-	timer->deadline = entry.deadline;
-	ltw_heap_down(store, timer->place, entry);
+	return ltw_postpone(store, index,
+			    __atomic_load_n(&store->deadlines[index], __ATOMIC_RELAXED));
 }
 
 void ltw_store_forget(struct ltw_store *store, uint32_t index)
@@ -297,4 +339,85 @@ void ltw_store_forget(struct ltw_store *store, uint32_t index)
 	if (store->deadlines)
 		__atomic_store_n(&store->deadlines[index], store->timer[index].generation,
 				 __ATOMIC_RELAXED);
+}
+
+/* The entry of a resident timer, with the deadline rounded up */
+static uint64_t ltw_encode(const struct ltw_store *store, const struct ltw_timer *timer,
+			   uint64_t deadline, uint32_t state)
+{
+	uint64_t low = ltw_low_bits(store), end = TIMERWHEEL_TIME_MAX & ~low;
+
+	return (((deadline < end ? deadline : end) + low) & ~low) | timer->generation | state;
+}
+
+/* Swap an entry if it is @old. Full order: as the kernel's. */
+static bool ltw_swap(__u64 *entry, uint64_t old, uint64_t want)
+{
+	return __atomic_compare_exchange_n(entry, &old, want, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+enum ltw_end ltw_store_end(struct ltw_store *store, uint32_t index)
+{
+	const uint64_t kernels = TIMERWHEEL_RESIDENT_ARMED ^ TIMERWHEEL_RESIDENT_FIRED;
+	struct ltw_timer *timer = &store->timer[index];
+	__u64 *entry = &store->deadlines[index];
+	uint64_t old = __atomic_load_n(entry, __ATOMIC_RELAXED);
+
+	if (!ltw_stored_valid(store, timer, old)) {
+		__atomic_store_n(entry, ltw_encode(store, timer, timer->deadline,
+						   TIMERWHEEL_RESIDENT_FIRED), __ATOMIC_RELAXED);
+		return LTW_END_FIRED;
+	}
+	if (ltw_stored_deadline(store, old) > timer->deadline || !ltw_swap(entry, old, old | kernels))
+		return LTW_END_NOT_YET;
+	return old & TIMERWHEEL_RESIDENT_ARMED ? LTW_END_FIRED : LTW_END_CANCELLED;
+}
+
+int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, uint64_t now,
+		  bool unless_armed)
+{
+	static const int was[] = {
+		[LTW_NOWHERE] = TIMERWHEEL_WAS_NONE,
+		[LTW_PENDING] = TIMERWHEEL_WAS_PENDING,
+		[LTW_DUE] = TIMERWHEEL_WAS_DUE,
+		[LTW_PARKED] = TIMERWHEEL_WAS_PARKED,
+	};
+	struct ltw_timer *timer = &store->timer[index];
+	__u64 *entry = &store->deadlines[index];
+	bool passed = deadline <= now, pending = timer->state == LTW_PENDING;
+	uint64_t old, want = ltw_encode(store, timer, deadline, passed ? TIMERWHEEL_RESIDENT_FIRED :
+								TIMERWHEEL_RESIDENT_ARMED);
+
+	if (unless_armed && timer->state == LTW_DUE)
+		return -EEXIST;
+	if (unless_armed && pending) {
+		old = __atomic_load_n(entry, __ATOMIC_RELAXED);
+		/* if the swap fails the timer was armed meanwhile */
+		if (!ltw_stored_cancelled(store, timer, old) || !ltw_swap(entry, old, want))
+			return -EEXIST;
+	} else {
+		old = __atomic_exchange_n(entry, want, __ATOMIC_SEQ_CST);
+	}
+	timer->deadline = passed ? deadline : ltw_stored_deadline(store, want);
+	return pending && ltw_stored_cancelled(store, timer, old) ? TIMERWHEEL_WAS_PARKED :
+								    was[timer->state];
+}
+
+void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now)
+{
+	struct ltw_timer *timer = &store->timer[index];
+	uint64_t left = TIMERWHEEL_TIME_MAX - now, entry;
+
+	entry = ltw_encode(store, timer, now + (timer->period < left ? timer->period : left),
+			   TIMERWHEEL_RESIDENT_CANCELLED);
+	timer->deadline = ltw_stored_deadline(store, entry);
+	__atomic_store_n(&store->deadlines[index], entry, __ATOMIC_RELAXED);
+}
+
+bool ltw_store_disown(struct ltw_store *store, uint32_t index)
+{
+	uint64_t old = __atomic_exchange_n(&store->deadlines[index], 0, __ATOMIC_SEQ_CST);
+
+	return store->timer[index].state != LTW_PENDING || ltw_postpone(store, index, old);
 }

@@ -19,12 +19,14 @@
  * @LTW_NOWHERE: it exists, but is in neither of the following
  * @LTW_PENDING: in the heap
  * @LTW_DUE: on the due list
+ * @LTW_PARKED: resident, in neither: its last arming was cancelled, or its event was delivered
  */
 enum ltw_state {
 	LTW_FREE,
 	LTW_NOWHERE,
 	LTW_PENDING,
-	LTW_DUE
+	LTW_DUE,
+	LTW_PARKED
 };
 
 /**
@@ -32,7 +34,7 @@ enum ltw_state {
  * @key: its key
  * @value: the program's data
  * @deadline: when it falls due, in ns
- * @period: ns between deadlines; 0: one shot
+ * @period: ns between deadlines; 0: one shot; if resident: its linger in ns, or 0
  * @fired: if LTW_DUE: when it was expired, in ns
  * @slack: in ticks
  * @generation: distinguishes successive owners of the index; not 0 while there is one
@@ -81,7 +83,10 @@ struct ltw_heap_entry {
  * @due: number of due timers
  * @due_first: the first due timer
  * @due_last: the last due timer
- * @generation_bits: bits of an entry of @deadlines that hold the generation
+ * @parked: number of parked timers
+ * @generation_bits: bits of an entry of @deadlines that hold the generation, and of a resident timer
+ *	also its state
+ * @resident: timers are resident
  */
 struct ltw_store {
 	struct ltw_timer *timer;
@@ -98,13 +103,16 @@ struct ltw_store {
 	uint32_t due;
 	uint32_t due_first;
 	uint32_t due_last;
+	uint32_t parked;
 	uint32_t generation_bits;
+	bool resident;
 };
 
 /**
  * ltw_store_init - initialize an empty store
- * @store: all zero except @capacity and @generation_bits; on failure call ltw_store_free()
- * @table: create a deadline table
+ * @store: all zero except @capacity, @generation_bits and @resident; on failure call
+ *	ltw_store_free()
+ * @table: create a deadline table, as resident timers need
  *
  * Return: 0 or -ENOMEM.
  */
@@ -165,9 +173,16 @@ void ltw_store_pend(struct ltw_store *store, uint32_t index);
 void ltw_store_due(struct ltw_store *store, uint32_t index);
 
 /**
- * ltw_store_take - remove a timer from the heap or the due list
+ * ltw_store_park - park a resident timer
  * @store: the store
- * @index: the timer; becomes LTW_NOWHERE
+ * @index: the timer, LTW_NOWHERE
+ */
+void ltw_store_park(struct ltw_store *store, uint32_t index);
+
+/**
+ * ltw_store_take - remove a timer from the heap or the due list; or it is no longer parked
+ * @store: the store
+ * @index: the timer, not LTW_NOWHERE; becomes that
  */
 void ltw_store_take(struct ltw_store *store, uint32_t index);
 
@@ -175,8 +190,10 @@ void ltw_store_take(struct ltw_store *store, uint32_t index);
  * ltw_store_touched - give a pending timer the deadline in the deadline table, if that is later
  * @store: the store
  * @index: the timer, LTW_PENDING
+ *
+ * Return: true if it is armed; false: its arming was cancelled in the table.
  */
-void ltw_store_touched(struct ltw_store *store, uint32_t index);
+bool ltw_store_touched(struct ltw_store *store, uint32_t index);
 
 /**
  * ltw_store_forget - reset a timer's entry of the deadline table to its generation alone
@@ -184,5 +201,65 @@ void ltw_store_touched(struct ltw_store *store, uint32_t index);
  * @index: the timer
  */
 void ltw_store_forget(struct ltw_store *store, uint32_t index);
+
+/*
+ * Resident timers. Programs change an entry of the deadline table by compare-and-swap, as
+ * <linux/timerwheel.h> describes (TIMERWHEEL_RESIDENT_ARMED), while a call has the wheel's lock. So
+ * the end of an arming is a compare-and-swap, too. Invariant, while the entry is CANCELLED or ARMED:
+ *
+ *	deadline in the heap <= that of the timer <= that of the entry
+ *
+ * A program that writes anything else harms only its timer, which falls due at its own deadline.
+ */
+
+/** enum ltw_end - the arming of a pending timer at its deadline */
+enum ltw_end {
+	/** @LTW_END_NOT_YET: the entry has changed */
+	LTW_END_NOT_YET,
+	/** @LTW_END_FIRED: it has fired */
+	LTW_END_FIRED,
+	/** @LTW_END_CANCELLED: it was cancelled */
+	LTW_END_CANCELLED
+};
+
+/**
+ * ltw_store_end - end the arming of a resident timer whose deadline has passed
+ * @store: the store
+ * @index: the timer, LTW_PENDING
+ *
+ * Return: how it has ended, or that it has not.
+ */
+enum ltw_end ltw_store_end(struct ltw_store *store, uint32_t index);
+
+/**
+ * ltw_store_set - set the deadline of a resident timer, and arm it in its entry
+ * @store: the store
+ * @index: the timer, not LTW_FREE; to be taken and queued for the new deadline
+ * @deadline: the deadline. Unless it has passed, it is rounded up to what an entry can hold.
+ * @now: the time, in ns
+ * @unless_armed: do nothing if it is armed or due
+ *
+ * Return: TIMERWHEEL_WAS_*, by its state and its entry; -EEXIST: @unless_armed, and it is armed or
+ * due.
+ */
+int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, uint64_t now,
+		  bool unless_armed);
+
+/**
+ * ltw_store_linger - prepare a resident timer whose event was delivered to be queued as cancelled
+ * @store: the store
+ * @index: the timer, LTW_NOWHERE; its deadline is set
+ * @now: the time, in ns
+ */
+void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now);
+
+/**
+ * ltw_store_disown - the entry of a resident timer is no program's any more
+ * @store: the store
+ * @index: the timer. If it is pending it gets the deadline in the entry.
+ *
+ * Return: as ltw_store_touched().
+ */
+bool ltw_store_disown(struct ltw_store *store, uint32_t index);
 
 #endif /* LTW_STORE_H */

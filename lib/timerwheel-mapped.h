@@ -65,6 +65,132 @@ static inline void timerwheel_mapped_store(__u64 *table, __u32 index, __u64 entr
 }
 
 /**
+ * enum timerwheel_answer - answers of the functions that arm, refresh and cancel resident timers
+ *
+ * Only after TIMERWHEEL_DONE anything has changed, and memory is ordered: who takes the event of an
+ * arming sees what was written before it, and who has cancelled sees what was written before the
+ * arming that this has ended.
+ */
+enum timerwheel_answer {
+	/** @TIMERWHEEL_DONE: done. After a cancel no event comes for that arming. */
+	TIMERWHEEL_DONE,
+	/**
+	 * @TIMERWHEEL_TOO_LATE: refresh, cancel: the last arming has fired. Its event comes, has
+	 * been taken, or was withdrawn by timerwheel_move() or timerwheel_add().
+	 */
+	TIMERWHEEL_TOO_LATE,
+	/**
+	 * @TIMERWHEEL_NEEDS_CALL: arm: the timer has fired, is parked, or has a later deadline;
+	 * refresh: it has a later deadline. timerwheel_move() arms it in each of these states.
+	 */
+	TIMERWHEEL_NEEDS_CALL,
+	/**
+	 * @TIMERWHEEL_NOT_ARMED: refresh, cancel: the last arming was cancelled; or the timer has a
+	 * linger (TIMERWHEEL_LINGER), and the event of its last arming was taken
+	 */
+	TIMERWHEEL_NOT_ARMED,
+	/** @TIMERWHEEL_GONE: the timer has ended, and its index may have a new owner */
+	TIMERWHEEL_GONE
+};
+
+/* The answer if an entry is not that of an armed timer. @differs: generation and state, from that */
+static inline enum timerwheel_answer timerwheel_mapped_unarmed(__u64 differs)
+{
+	if (differs > TIMERWHEEL_RESIDENT_FIRED)
+		return TIMERWHEEL_GONE;
+	return differs == (TIMERWHEEL_RESIDENT_FIRED ^ TIMERWHEEL_RESIDENT_ARMED) ?
+	       TIMERWHEEL_TOO_LATE : TIMERWHEEL_NOT_ARMED;
+}
+
+/**
+ * timerwheel_mapped_arm - arm a resident timer, whether or not it is armed
+ * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
+ * @index: index of the timer, from ADD, GET or LIST
+ * @entry: timerwheel_mapped_entry(), for a deadline that is not before that of the last arming, even
+ *	if that was cancelled
+ * @bits: generation_bits of INFO
+ *
+ * May be called by any thread of any process that has mapped the table, and by signal handlers.
+ *
+ * Return: TIMERWHEEL_DONE, TIMERWHEEL_NEEDS_CALL or TIMERWHEEL_GONE.
+ */
+static inline enum timerwheel_answer timerwheel_mapped_arm(__u64 *table, __u32 index, __u64 entry,
+							   unsigned int bits)
+{
+	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
+	__u64 want = entry | TIMERWHEEL_RESIDENT_ARMED, differs;
+
+	do {
+		differs = (old ^ want) & ((1ULL << bits) - 1);
+		if (differs & ~(__u64)TIMERWHEEL_RESIDENT_ARMED)
+			return differs > TIMERWHEEL_RESIDENT_FIRED ? TIMERWHEEL_GONE :
+								     TIMERWHEEL_NEEDS_CALL;
+		/* The state is in the lowest bits: CANCELLED is less than ARMED. */
+		if (want < old)
+			return TIMERWHEEL_NEEDS_CALL;
+		/* Release: who takes the event sees what was written before. */
+	} while (!__atomic_compare_exchange_n(&table[index], &old, want, 1, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
+	return TIMERWHEEL_DONE;
+}
+
+/**
+ * timerwheel_mapped_refresh - postpone a resident timer if it is armed
+ * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
+ * @index: index of the timer, from ADD, GET or LIST
+ * @entry: timerwheel_mapped_entry(), for a deadline that is not before that of the timer
+ * @bits: generation_bits of INFO
+ *
+ * May be called by any thread of any process that has mapped the table, and by signal handlers.
+ *
+ * Return: any answer. After TIMERWHEEL_DONE no event comes for the former deadline.
+ */
+static inline enum timerwheel_answer timerwheel_mapped_refresh(__u64 *table, __u32 index,
+							       __u64 entry, unsigned int bits)
+{
+	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
+	__u64 want = entry | TIMERWHEEL_RESIDENT_ARMED, differs;
+
+	do {
+		differs = (old ^ want) & ((1ULL << bits) - 1);
+		if (differs)
+			return timerwheel_mapped_unarmed(differs);
+		if (want < old)
+			return TIMERWHEEL_NEEDS_CALL;
+	} while (!__atomic_compare_exchange_n(&table[index], &old, want, 1, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
+	return TIMERWHEEL_DONE;
+}
+
+/**
+ * timerwheel_mapped_cancel - cancel a resident timer
+ * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
+ * @index: index of the timer, from ADD, GET or LIST
+ * @generation: generation of the timer, from the same call
+ * @bits: generation_bits of INFO
+ *
+ * May be called by any thread of any process that has mapped the table, and by signal handlers.
+ *
+ * Return: TIMERWHEEL_DONE, TIMERWHEEL_TOO_LATE, TIMERWHEEL_NOT_ARMED or TIMERWHEEL_GONE.
+ */
+static inline enum timerwheel_answer timerwheel_mapped_cancel(__u64 *table, __u32 index,
+							      __u32 generation, unsigned int bits)
+{
+	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
+	__u64 want = generation | TIMERWHEEL_RESIDENT_ARMED, differs;
+
+	do {
+		differs = (old ^ want) & ((1ULL << bits) - 1);
+		if (differs)
+			return timerwheel_mapped_unarmed(differs);
+		/* The deadline stays: the timer is still queued for it. Acquire: see above. */
+	} while (!__atomic_compare_exchange_n(&table[index], &old,
+					      old ^ TIMERWHEEL_RESIDENT_ARMED, 1,
+					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	return TIMERWHEEL_DONE;
+}
+
+/**
  * struct timerwheel_mapped_ring - a mapped event ring
  * @ring: the mapping
  * @events: its length in events: ring of INFO, a power of two

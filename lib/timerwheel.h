@@ -23,7 +23,9 @@
  * Thread safety: several threads may call functions on the same wheel at once. Exceptions:
  * timerwheel_take() and timerwheel_wait() on a wheel with an event ring are for one thread at a
  * time, and timerwheel_close() must be the last call. A queue may be used by one thread at a time.
- * Signal handlers may only call timerwheel_table_touch().
+ * Signal handlers may only call timerwheel_table_touch(), timerwheel_table_arm(),
+ * timerwheel_table_refresh() and timerwheel_table_cancel(), and timerwheel_resident_arm(),
+ * timerwheel_resident_refresh() and timerwheel_resident_cancel().
  */
 #ifndef TIMERWHEEL_H
 #define TIMERWHEEL_H
@@ -74,6 +76,8 @@ enum timerwheel_backend {
  * @table: map the deadline table, for timerwheel_table()
  * @clock_set: TIMERWHEEL_SETUP_CLOCK_SET; not supported by the process back end
  * @alarm: TIMERWHEEL_SETUP_ALARM; not supported by the process back end
+ * @resident: TIMERWHEEL_SETUP_RESIDENT: timers are armed and cancelled in the deadline table; implies
+ *	@table
  */
 struct timerwheel_config {
 	enum timerwheel_backend backend;
@@ -89,6 +93,7 @@ struct timerwheel_config {
 	bool table;
 	bool clock_set;
 	bool alarm;
+	bool resident;
 };
 
 /**
@@ -97,7 +102,8 @@ struct timerwheel_config {
  * @config: its settings; NULL: all zero
  *
  * Return: 0; -EINVAL: a value in @config is outside the limits, or TIMERWHEEL_BACKEND is unknown;
- * -ENOTSUP: the process back end does not support a setting, or no clock can wake this machine;
+ * -ENOTSUP: the process back end does not support a setting, no clock can wake this machine, or its
+ * atomic operations do not allow resident timers;
  * -EDQUOT: wheel and ring would exceed the user's limit on memory; -ENOMEM; -EMFILE, -ENFILE;
  * -ENOENT, -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: @device is another device;
  * -EACCES, -EPERM: no permission to open it, or to wake the machine.
@@ -309,7 +315,8 @@ long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, 
 int timerwheel_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags);
 
 /**
- * struct timerwheel_table - the deadline table, for timerwheel_table_touch()
+ * struct timerwheel_table - the deadline table, for timerwheel_table_touch(), or, in a resident
+ * wheel, for timerwheel_table_arm() and so on
  * @entries: an entry for each timer, by index
  * @bits: number of low bits of an entry that hold the generation
  */
@@ -337,7 +344,7 @@ int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *ta
  *
  * Makes no system call, takes no lock, and may be called by any thread. An earlier deadline has no
  * effect (use timerwheel_move()). If the timer is due already its event is delivered all the same:
- * keep the deadline for timerwheel_table_rearm().
+ * keep the deadline for timerwheel_table_rearm(). Neither is for resident timers.
  *
  * Return: true; false: the timer has ended and its index has a new owner; nothing was stored.
  */
@@ -372,6 +379,117 @@ static inline bool timerwheel_table_touch(const struct timerwheel_table *table, 
  */
 int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
 			   uint64_t deadline, uint32_t *index, uint32_t *generation);
+
+/* An entry for a resident timer. As in the kernel, the end of time is rounded down. */
+static inline __u64 timerwheel_table_entry(const struct timerwheel_table *table,
+					   uint32_t generation, uint64_t deadline)
+{
+	uint64_t end = TIMERWHEEL_TIME_MAX >> table->bits << table->bits;
+
+	return timerwheel_mapped_entry(deadline < end ? deadline : end, generation, table->bits);
+}
+
+/**
+ * timerwheel_table_arm - arm a resident timer in memory
+ * @table: the deadline table of a resident wheel
+ * @index: index of the timer, from ADD, GET or LIST
+ * @generation: its generation, from the same call
+ * @deadline: absolute, in ns; rounded up to a multiple of 2^@table->bits. More than
+ *	TIMERWHEEL_TIME_MAX is treated as TIMERWHEEL_TIME_MAX.
+ *
+ * Makes no system call, takes no lock, and may be called by any thread. If the timer is armed, it
+ * gets the new deadline, and no event comes for the former one.
+ *
+ * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: @deadline is before that of the last arming, even
+ * if that was cancelled, or the timer has fired or is parked: use timerwheel_move(), or
+ * timerwheel_queue_arm(), which does; TIMERWHEEL_GONE.
+ */
+static inline enum timerwheel_answer timerwheel_table_arm(const struct timerwheel_table *table,
+							  uint32_t index, uint32_t generation,
+							  uint64_t deadline)
+{
+	return timerwheel_mapped_arm(table->entries, index,
+				     timerwheel_table_entry(table, generation, deadline),
+				     table->bits);
+}
+
+/**
+ * timerwheel_table_refresh - postpone a resident timer in memory, if it is armed
+ * @table: the deadline table of a resident wheel
+ * @index: index of the timer, from ADD, GET or LIST
+ * @generation: its generation, from the same call
+ * @deadline: as for timerwheel_table_arm()
+ *
+ * Makes no system call, takes no lock, and may be called by any thread.
+ *
+ * Return: TIMERWHEEL_DONE: no event comes for the former deadline; TIMERWHEEL_TOO_LATE: it has
+ * fired; TIMERWHEEL_NEEDS_CALL: @deadline is before that of the timer; TIMERWHEEL_NOT_ARMED;
+ * TIMERWHEEL_GONE.
+ */
+static inline enum timerwheel_answer timerwheel_table_refresh(const struct timerwheel_table *table,
+							      uint32_t index, uint32_t generation,
+							      uint64_t deadline)
+{
+	return timerwheel_mapped_refresh(table->entries, index,
+					 timerwheel_table_entry(table, generation, deadline),
+					 table->bits);
+}
+
+/**
+ * timerwheel_table_cancel - cancel a resident timer in memory
+ * @table: the deadline table of a resident wheel
+ * @index: index of the timer, from ADD, GET or LIST
+ * @generation: its generation, from the same call
+ *
+ * Makes no system call, takes no lock, and may be called by any thread. The timer stays, to be armed
+ * again. Until its deadline has passed that needs no call.
+ *
+ * Return: TIMERWHEEL_DONE: no event comes; TIMERWHEEL_TOO_LATE: it has fired; TIMERWHEEL_NOT_ARMED;
+ * TIMERWHEEL_GONE.
+ */
+static inline enum timerwheel_answer timerwheel_table_cancel(const struct timerwheel_table *table,
+							     uint32_t index, uint32_t generation)
+{
+	return timerwheel_mapped_cancel(table->entries, index, generation, table->bits);
+}
+
+/**
+ * timerwheel_resident_arm - as timerwheel_table_arm(), for languages without inline functions of C
+ * @wheel: the wheel, resident and with its deadline table
+ * @index: index of the timer
+ * @generation: its generation
+ * @deadline: absolute, in ns
+ *
+ * Return: an answer of timerwheel_table_arm(), as a number; -EINVAL: the wheel is not resident, or
+ * was adopted without its table.
+ */
+int timerwheel_resident_arm(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
+			    uint64_t deadline);
+
+/**
+ * timerwheel_resident_refresh - as timerwheel_table_refresh(), for other languages
+ * @wheel: the wheel, resident and with its deadline table
+ * @index: index of the timer
+ * @generation: its generation
+ * @deadline: absolute, in ns
+ *
+ * Return: an answer of timerwheel_table_refresh(), as a number; -EINVAL as
+ * timerwheel_resident_arm().
+ */
+int timerwheel_resident_refresh(const struct timerwheel *wheel, uint32_t index,
+				uint32_t generation, uint64_t deadline);
+
+/**
+ * timerwheel_resident_cancel - as timerwheel_table_cancel(), for other languages
+ * @wheel: the wheel, resident and with its deadline table
+ * @index: index of the timer
+ * @generation: its generation
+ *
+ * Return: an answer of timerwheel_table_cancel(), as a number; -EINVAL as
+ * timerwheel_resident_arm().
+ */
+int timerwheel_resident_cancel(const struct timerwheel *wheel, uint32_t index,
+			       uint32_t generation);
 
 /** struct timerwheel_queue - operations gathered during one iteration of an event loop */
 struct timerwheel_queue;
@@ -440,6 +558,57 @@ int timerwheel_queue_move(struct timerwheel_queue *queue, const struct timerwhee
  * Return: as timerwheel_queue_add().
  */
 int timerwheel_queue_remove(struct timerwheel_queue *queue, const struct timerwheel_remove *elem);
+
+/**
+ * timerwheel_queue_arm - arm a resident timer in memory, or else with the next flush
+ * @queue: the queue, of a resident wheel with its deadline table
+ * @key: key of the timer
+ * @index: its index, from ADD, GET or LIST
+ * @generation: its generation, from the same call
+ * @deadline: absolute, in ns
+ *
+ * If timerwheel_table_arm() needs a call, or operations on the key are queued, a MOVE to @deadline is
+ * queued. It withdraws an event that has not been delivered; one that has been is an event of the
+ * former arming: its deadline is before @deadline. If the MOVE fails that is reported as of
+ * timerwheel_queue_move().
+ *
+ * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: queued; TIMERWHEEL_GONE; -EINVAL as
+ * timerwheel_resident_arm(); or an error of a flush that was needed first: nothing was done.
+ */
+int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
+			 uint32_t generation, uint64_t deadline);
+
+/**
+ * timerwheel_queue_refresh - postpone a resident timer in memory, if it is armed
+ * @queue: the queue, of a resident wheel with its deadline table
+ * @key: key of the timer
+ * @index: its index
+ * @generation: its generation
+ * @deadline: absolute, in ns
+ *
+ * If operations on the key are queued, the queue is flushed first. If @deadline is before that of the
+ * timer, a MOVE is queued. Should the timer fire before the flush, the MOVE arms it again.
+ *
+ * Return: an answer of timerwheel_table_refresh(), TIMERWHEEL_NEEDS_CALL: queued; or an error as
+ * timerwheel_queue_arm().
+ */
+int timerwheel_queue_refresh(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
+			     uint32_t generation, uint64_t deadline);
+
+/**
+ * timerwheel_queue_cancel - cancel a resident timer in memory
+ * @queue: the queue, of a resident wheel with its deadline table
+ * @key: key of the timer
+ * @index: its index
+ * @generation: its generation
+ *
+ * If operations on the key are queued, the queue is flushed first: none of them may arm the timer
+ * later.
+ *
+ * Return: an answer of timerwheel_table_cancel(); or an error as timerwheel_queue_arm().
+ */
+int timerwheel_queue_cancel(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
+			    uint32_t generation);
 
 /**
  * timerwheel_queue_flush - do all queued operations

@@ -327,3 +327,27 @@ int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_eve
 	*generation = add.generation;
 	return 1;
 }
+
+int timerwheel_resident_arm(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
+			    uint64_t deadline)
+{
+	if (ltw_resident_invalid(wheel))
+		return -EINVAL;
+	return timerwheel_table_arm(&wheel->table, index, generation, deadline);
+}
+
+int timerwheel_resident_refresh(const struct timerwheel *wheel, uint32_t index,
+				uint32_t generation, uint64_t deadline)
+{
+	if (ltw_resident_invalid(wheel))
+		return -EINVAL;
+	return timerwheel_table_refresh(&wheel->table, index, generation, deadline);
+}
+
+int timerwheel_resident_cancel(const struct timerwheel *wheel, uint32_t index,
+			       uint32_t generation)
+{
+	if (ltw_resident_invalid(wheel))
+		return -EINVAL;
+	return timerwheel_table_cancel(&wheel->table, index, generation);
+}

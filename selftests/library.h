@@ -227,7 +227,7 @@ static inline bool balanced(struct timerwheel *wheel)
 	poison(&s, sizeof(s));
 	return !timerwheel_stats(wheel, &s) &&
 	       s.armed + s.rearmed == s.delivered + s.removed + s.replaced + s.drained +
-				      s.pending + s.due;
+				      s.pending + s.due + s.parked;
 }
 
 /* How a child ended: its exit status, or 1000 + the signal that killed it */
