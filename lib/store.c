@@ -407,10 +407,9 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now)
 {
 	struct ltw_timer *timer = &store->timer[index];
-	uint64_t left = TIMERWHEEL_TIME_MAX - now, entry;
+	uint64_t entry = ltw_encode(store, timer, now + timer->period,
+				    TIMERWHEEL_RESIDENT_CANCELLED);
 
-	entry = ltw_encode(store, timer, now + (timer->period < left ? timer->period : left),
-			   TIMERWHEEL_RESIDENT_CANCELLED);
 	timer->deadline = ltw_stored_deadline(store, entry);
 	__atomic_store_n(&store->deadlines[index], entry, __ATOMIC_RELAXED);
 }

@@ -702,6 +702,7 @@ TEST_F(queue, in_order)
 	EXPECT_EQ(DONE, q_arm(self->q, &self->t, 11 * UNIT));
 	EXPECT_EQ(DONE, q_refresh(self->q, &self->t, 11 * UNIT));
 	EXPECT_CALLS(0);
+	EXPECT_EQ(20 * UNIT, entry(&other) & ~(UNIT - 1));
 
 	/* The timer ends first. */
 	EXPECT_EQ(0, timerwheel_queue_remove(self->q, &rem));
@@ -1073,6 +1074,7 @@ static void *cancels(void *arg)
 			nap(USEC);
 		if (r->before[0][0] != i)
 			bad(r, "what was written before", 0, i);
+		atomic_store(&r->stolen[0], i);
 	}
 	return NULL;
 }
@@ -1089,8 +1091,7 @@ TEST_F(race, cancelled_by_another)
 	for (i = 1; i <= 1000; i++) {
 		r->before[0][0] = i;
 		ASSERT_EQ(DONE, arm(&r->t[0], timerwheel_now(r->w) + 2 * HOUR));
-		while (__atomic_load_n(&r->t[0].table.entries[r->t[0].index], __ATOMIC_ACQUIRE) &
-		       TIMERWHEEL_RESIDENT_ARMED)
+		while (atomic_load(&r->stolen[0]) != i)
 			nap(USEC);
 	}
 	ASSERT_EQ(0, pthread_join(thread, NULL));
