@@ -264,7 +264,7 @@ TEST(info)
 	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags);
-	EXPECT_EQ(0, info.features);
+	EXPECT_EQ(0, info.features & ~TIMERWHEEL_FEATURE_RESIDENT);
 	EXPECT_EQ(0, info.errata);
 	EXPECT_EQ(1000, info.tick_min);
 	EXPECT_EQ(HOUR, info.tick_max);
