@@ -93,15 +93,6 @@ enum timerwheel_answer {
 	TIMERWHEEL_GONE
 };
 
-/* The answer if an entry is not that of an armed timer. @differs: generation and state, from that */
-static inline enum timerwheel_answer timerwheel_mapped_unarmed(__u64 differs)
-{
-	if (differs > TIMERWHEEL_RESIDENT_FIRED)
-		return TIMERWHEEL_GONE;
-	return differs == (TIMERWHEEL_RESIDENT_FIRED ^ TIMERWHEEL_RESIDENT_ARMED) ?
-	       TIMERWHEEL_TOO_LATE : TIMERWHEEL_NOT_ARMED;
-}
-
 /**
  * timerwheel_mapped_arm - arm a resident timer, whether or not it is armed
  * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
@@ -154,7 +145,9 @@ static inline enum timerwheel_answer timerwheel_mapped_refresh(__u64 *table, __u
 	do {
 		differs = (old ^ want) & ((1ULL << bits) - 1);
 		if (differs)
-			return timerwheel_mapped_unarmed(differs);
+			return differs > TIMERWHEEL_RESIDENT_FIRED ? TIMERWHEEL_GONE :
+			       differs & TIMERWHEEL_RESIDENT_ARMED ? TIMERWHEEL_NOT_ARMED :
+								     TIMERWHEEL_TOO_LATE;
 		if (want < old)
 			return TIMERWHEEL_NEEDS_CALL;
 	} while (!__atomic_compare_exchange_n(&table[index], &old, want, 1, __ATOMIC_ACQ_REL,
@@ -182,7 +175,9 @@ static inline enum timerwheel_answer timerwheel_mapped_cancel(__u64 *table, __u3
 	do {
 		differs = (old ^ want) & ((1ULL << bits) - 1);
 		if (differs)
-			return timerwheel_mapped_unarmed(differs);
+			return differs > TIMERWHEEL_RESIDENT_FIRED ? TIMERWHEEL_GONE :
+			       differs & TIMERWHEEL_RESIDENT_ARMED ? TIMERWHEEL_NOT_ARMED :
+								     TIMERWHEEL_TOO_LATE;
 		/* The deadline stays: the timer is still queued for it. Acquire: see above. */
 	} while (!__atomic_compare_exchange_n(&table[index], &old,
 					      old ^ TIMERWHEEL_RESIDENT_ARMED, 1,

@@ -380,15 +380,6 @@ static inline bool timerwheel_table_touch(const struct timerwheel_table *table, 
 int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
 			   uint64_t deadline, uint32_t *index, uint32_t *generation);
 
-/* An entry for a resident timer. As in the kernel, the end of time is rounded down. */
-static inline __u64 timerwheel_table_entry(const struct timerwheel_table *table,
-					   uint32_t generation, uint64_t deadline)
-{
-	uint64_t end = TIMERWHEEL_TIME_MAX >> table->bits << table->bits;
-
-	return timerwheel_mapped_entry(deadline < end ? deadline : end, generation, table->bits);
-}
-
 /**
  * timerwheel_table_arm - arm a resident timer in memory
  * @table: the deadline table of a resident wheel
@@ -408,8 +399,11 @@ static inline enum timerwheel_answer timerwheel_table_arm(const struct timerwhee
 							  uint32_t index, uint32_t generation,
 							  uint64_t deadline)
 {
+	/* rounding up must not wrap to 0 */
+	if (deadline > TIMERWHEEL_TIME_MAX)
+		deadline = TIMERWHEEL_TIME_MAX;
 	return timerwheel_mapped_arm(table->entries, index,
-				     timerwheel_table_entry(table, generation, deadline),
+				     timerwheel_mapped_entry(deadline, generation, table->bits),
 				     table->bits);
 }
 
@@ -430,8 +424,11 @@ static inline enum timerwheel_answer timerwheel_table_refresh(const struct timer
 							      uint32_t index, uint32_t generation,
 							      uint64_t deadline)
 {
+	/* rounding up must not wrap to 0 */
+	if (deadline > TIMERWHEEL_TIME_MAX)
+		deadline = TIMERWHEEL_TIME_MAX;
 	return timerwheel_mapped_refresh(table->entries, index,
-					 timerwheel_table_entry(table, generation, deadline),
+					 timerwheel_mapped_entry(deadline, generation, table->bits),
 					 table->bits);
 }
 
