@@ -138,20 +138,15 @@ static void ltw_fire(struct ltw_process *p, uint32_t index, uint64_t now)
 		p->stats.late_max = late;
 }
 
-/*
- * The deadline of a pending timer has passed: the timer becomes due, or is parked. If its entry in the
- * deadline table has changed meanwhile, it stays as it is. Returns the number of timers that fell due.
- */
-static unsigned int ltw_visit(struct ltw_process *p, uint32_t index, uint64_t now)
+/* The deadline of a pending timer has passed. Returns the number of timers that fell due: 0 or 1. */
+static unsigned int ltw_visit_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 {
-	enum ltw_end end = LTW_END_FIRED;
+	enum ltw_visit visit = ltw_store_visit(&p->store, index);
 
-	if (p->store.resident)
-		end = ltw_store_end(&p->store, index);
-	if (end == LTW_END_NOT_YET)
+	if (visit == LTW_POSTPONED)
 		return 0;
 	ltw_store_take(&p->store, index);
-	if (end == LTW_END_CANCELLED) {
+	if (visit == LTW_CANCELLED) {
 		ltw_store_park(&p->store, index);
 		return 0;
 	}
@@ -174,11 +169,8 @@ static uint64_t ltw_expire(struct ltw_process *p, uint64_t now)
 	while (p->store.pending && first->deadline <= now) {
 		index = first->index;
 		deadline = first->deadline;
-		ltw_store_touched(&p->store, index);
-		if (p->store.timer[index].deadline > deadline)
-			continue;
 		/* a MANUAL clock passes through every time */
-		expired += ltw_visit(p, index, manual ? deadline : now);
+		expired += ltw_visit_timer(p, index, manual ? deadline : now);
 	}
 	return expired;
 }

@@ -357,21 +357,32 @@ static bool ltw_swap(__u64 *entry, uint64_t old, uint64_t want)
 					   __ATOMIC_RELAXED);
 }
 
-enum ltw_end ltw_store_end(struct ltw_store *store, uint32_t index)
+enum ltw_visit ltw_store_visit(struct ltw_store *store, uint32_t index)
 {
 	const uint64_t kernels = TIMERWHEEL_RESIDENT_ARMED ^ TIMERWHEEL_RESIDENT_FIRED;
 	struct ltw_timer *timer = &store->timer[index];
-	__u64 *entry = &store->deadlines[index];
-	uint64_t old = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	uint64_t before = timer->deadline, stored;
+	__u64 *entry;
+	bool armed;
 
-	if (!ltw_stored_valid(store, timer, old)) {
-		__atomic_store_n(entry, ltw_encode(store, timer, timer->deadline,
-						   TIMERWHEEL_RESIDENT_FIRED), __ATOMIC_RELAXED);
-		return LTW_END_FIRED;
+	if (!store->deadlines)
+		return LTW_FIRED;
+	/* It may change at any time: read it once. */
+	entry = &store->deadlines[index];
+	stored = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	armed = ltw_postpone(store, index, stored);
+	if (timer->deadline > before)
+		return LTW_POSTPONED;
+	if (!store->resident)
+		return LTW_FIRED;
+	if (!ltw_stored_valid(store, timer, stored)) {
+		stored = ltw_encode(store, timer, timer->deadline, TIMERWHEEL_RESIDENT_FIRED);
+		__atomic_store_n(entry, stored, __ATOMIC_RELAXED);
+		return LTW_FIRED;
 	}
-	if (ltw_stored_deadline(store, old) > timer->deadline || !ltw_swap(entry, old, old | kernels))
-		return LTW_END_NOT_YET;
-	return old & TIMERWHEEL_RESIDENT_ARMED ? LTW_END_FIRED : LTW_END_CANCELLED;
+	if (!ltw_swap(entry, stored, stored | kernels))
+		return LTW_POSTPONED;
+	return armed ? LTW_FIRED : LTW_CANCELLED;
 }
 
 int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, uint64_t now,

@@ -186,6 +186,26 @@ void ltw_store_park(struct ltw_store *store, uint32_t index);
  */
 void ltw_store_take(struct ltw_store *store, uint32_t index);
 
+/** enum ltw_visit - what becomes of a pending timer at its deadline in the heap */
+enum ltw_visit {
+	/** @LTW_POSTPONED: it stays, or its entry in the deadline table has just changed */
+	LTW_POSTPONED,
+	/** @LTW_FIRED: it falls due */
+	LTW_FIRED,
+	/** @LTW_CANCELLED: it is resident, and its arming was cancelled: park it */
+	LTW_CANCELLED
+};
+
+/**
+ * ltw_store_visit - the deadline of a pending timer has passed
+ * @store: the store
+ * @index: the timer, LTW_PENDING. It gets the deadline in the deadline table, if that is later.
+ *	Otherwise the arming of a resident timer ends in the table.
+ *
+ * Return: what becomes of it.
+ */
+enum ltw_visit ltw_store_visit(struct ltw_store *store, uint32_t index);
+
 /**
  * ltw_store_touched - give a pending timer the deadline in the deadline table, if that is later
  * @store: the store
@@ -211,25 +231,6 @@ void ltw_store_forget(struct ltw_store *store, uint32_t index);
  *
  * A program that writes anything else harms only its timer, which falls due at its own deadline.
  */
-
-/** enum ltw_end - the arming of a pending timer at its deadline */
-enum ltw_end {
-	/** @LTW_END_NOT_YET: the entry has changed */
-	LTW_END_NOT_YET,
-	/** @LTW_END_FIRED: it has fired */
-	LTW_END_FIRED,
-	/** @LTW_END_CANCELLED: it was cancelled */
-	LTW_END_CANCELLED
-};
-
-/**
- * ltw_store_end - end the arming of a resident timer whose deadline has passed
- * @store: the store
- * @index: the timer, LTW_PENDING
- *
- * Return: how it has ended, or that it has not.
- */
-enum ltw_end ltw_store_end(struct ltw_store *store, uint32_t index);
 
 /**
  * ltw_store_set - set the deadline of a resident timer, and arm it in its entry

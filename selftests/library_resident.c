@@ -761,7 +761,7 @@ TEST(running)
 
 /*
  * Each timer has an owner, a thread that arms, refreshes and cancels it, by calls where that is
- * needed. Another thread cancels the timers of all owners. Each arming has a deadline of its own, so
+ * needed or at random. Another thread cancels the timers of all owners. Each arming has a deadline of its own, so
  * that the event names it; the owner writes down which armings it has ended. In the end the others
  * must have had their event, or the thief has cancelled as many as are missing.
  */
@@ -900,6 +900,23 @@ static void owner_cancel(struct race *r, int key, struct known *k)
 	k->ended = true;
 }
 
+/* Another deadline by a call, which says what has ended the last arming */
+static void owner_move(struct race *r, int key, struct known *k, uint64_t *state)
+{
+	uint64_t at = later(r, k, state);
+	int result;
+
+	if (!at)
+		return;
+	result = move_to(&r->t[key], announce(r, key, at), 0);
+	if (result == WAS_PENDING || result == WAS_DUE)
+		ended(r, key, k, REFRESHED);
+	else if (result != WAS_PARKED)
+		bad(r, "MOVE", key, result);
+	began(r, k, at);
+	atomic_fetch_add(&r->moved, 1);
+}
+
 static void *owner(void *arg)
 {
 	struct race *r = arg;
@@ -914,6 +931,8 @@ static void *owner(void *arg)
 		key = nr * KEYS + i;
 		if (known[i].ended)
 			owner_arm(r, key, &known[i], &state);
+		else if (rand64(&state) % 16 == 0)
+			owner_move(r, key, &known[i], &state);
 		else if (rand64(&state) % 16)
 			owner_refresh(r, key, &known[i], &state);
 		else

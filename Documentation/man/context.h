@@ -38,5 +38,6 @@ struct connection *connection(__u64 key);
 void receive(struct connection *conn);
 void close_connection(struct connection *conn);
 void expired(__u64 key);
+void move_later(__u64 key);
 void left_over(__u64 key, __u64 value, __s64 left);
 bool packet(void);
