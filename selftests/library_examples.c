@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The examples in lib/examples: a wheel in the loops of others, which see themselves whether all
- * went well; and a server with idle timeouts.
+ * The examples in lib/examples: a wheel in the loops of others, requests and leases, which see
+ * themselves whether all went well; and a server with idle timeouts.
  */
 #include "library.h"
 #include <sys/un.h>
@@ -75,6 +75,29 @@ TEST_F(loop, ring)
 {
 	EXPECT_EQ(0, run(self->path, "ring"));
 }
+
+/* ---- request timeouts, leases ---------------------------------------------------------------- */
+
+/* Each request is answered or lost. */
+TEST(requests)
+{
+	char path[256];
+
+	example(path, sizeof(path), "requests");
+	EXPECT_EQ(0, run(path, NULL));
+	EXPECT_EQ(0, run(path, "ring"));
+}
+
+#ifndef PROCESS
+/* Those who hang or die lose their leases, and only they are told. */
+TEST(lease)
+{
+	char path[256];
+
+	example(path, sizeof(path), "lease");
+	EXPECT_EQ(0, run(path, NULL));
+}
+#endif
 
 /* ---- a server with idle timeouts, each postponed by a store ---------------------------------- */
 

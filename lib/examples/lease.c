@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * usage: lease
+ *
+ * Leases with a heartbeat from other processes. A supervisor gives each of its workers a lease,
+ * which is a resident timer. A worker renews its lease by a refresh, which is a store to memory: the
+ * supervisor does not run. When a worker hangs, or is dead, its lease ends, and the supervisor gets
+ * the event. A worker that was only slow learns from its next heartbeat that it has lost its lease.
+ *
+ * Workers are children here. Any process that has the descriptor can renew a lease.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <timerwheel.h>
+
+#define WORKERS	3
+#define LEASE	300000000ULL		/* ns */
+#define BEAT	30000000		/* ns */
+#define BEATS	20
+
+static void check(const char *what, long result)
+{
+	if (result >= 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, timerwheel_strerror(result));
+	exit(1);
+}
+
+static void nap(long ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+/* Number 1 hangs for longer than its lease lasts, number 2 dies. */
+static int work(int fd, uint64_t number)
+{
+	struct timerwheel_entry lease = { .key = number };
+	struct timerwheel_table table;
+	struct timerwheel *wheel;
+	int beat, answer;
+
+	check("adopt", timerwheel_adopt(&wheel, fd, true));
+	check("table", timerwheel_table(wheel, &table));
+	check("get", timerwheel_get(wheel, &lease, 1));
+	check("get", lease.result);
+	for (beat = 0; beat < BEATS; beat++) {
+		answer = timerwheel_table_refresh(&table, lease.index, lease.generation,
+						  timerwheel_now(wheel) + LEASE);
+		if (answer != TIMERWHEEL_DONE) {
+			printf("worker %d: my lease is over\n", (int)number);
+			fflush(stdout);
+			return 3;
+		}
+		if (number == 1 && beat == BEATS / 2)
+			nap(3 * LEASE);
+		if (number == 2 && beat == BEATS / 2)
+			kill(getpid(), SIGKILL);
+		nap(BEAT);
+	}
+	/* It gives the lease back: no event comes. */
+	answer = timerwheel_table_cancel(&table, lease.index, lease.generation);
+	return answer == TIMERWHEEL_DONE ? 0 : 3;
+}
+
+int main(void)
+{
+	struct timerwheel_config config = {
+		.backend = TIMERWHEEL_BACKEND_DEVICE, .capacity = WORKERS, .resident = true,
+	};
+	struct timerwheel_add leases[WORKERS] = { 0 };
+	int i, status, ended = 0, kept = 0, told = 0;
+	struct timerwheel_event event;
+	struct timerwheel *wheel;
+
+	check("open", timerwheel_open(&wheel, &config));
+	for (i = 0; i < WORKERS; i++) {
+		leases[i].key = i;
+		leases[i].deadline = LEASE;
+	}
+	check("add", timerwheel_add(wheel, leases, WORKERS));
+	for (i = 0; i < WORKERS; i++) {
+		check("add", leases[i].result);
+		if (!fork())
+			_exit(work(timerwheel_share(wheel), i));
+	}
+	/* The supervisor sleeps until a lease ends, or, in the end, for as long as one could last. */
+	while (timerwheel_wait(wheel, &event, 1, 2 * (BEATS * BEAT + LEASE) / 1000000) == 1) {
+		printf("the lease of worker %d has ended\n", (int)event.key);
+		ended++;
+	}
+	while (wait(&status) > 0) {
+		kept += WIFEXITED(status) && !WEXITSTATUS(status);
+		told += WIFEXITED(status) && WEXITSTATUS(status) == 3;
+	}
+	timerwheel_close(wheel);
+	/* On a slow machine leases of others may have ended, too. */
+	return ended >= 2 && kept + ended == WORKERS && told == ended - 1 ? 0 : 1;
+}
