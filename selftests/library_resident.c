@@ -6,6 +6,7 @@
  * TW_RACE_SECONDS: how long each race lasts (1; at most 4).
  */
 #include "library.h"
+#include <sched.h>
 #include <stdatomic.h>
 
 #define UNIT	4096ULL			/* of deadlines in a wheel with ticks of 1 ns */
@@ -1116,6 +1117,62 @@ TEST_F(race, cancelled_by_another)
 	}
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, atomic_load(&r->bad));
+}
+
+/* Two arm the same cancelled timer, one of them by MOVE with EXCL. The other's deadline is later. */
+struct two {
+	struct timer t;
+	atomic_int round, done;
+	atomic_int bad;
+};
+
+#define ROUNDS	1000
+
+static uint64_t deadline_in(int round)
+{
+	return HOUR + round * 2 * UNIT;
+}
+
+static void *arms(void *arg)
+{
+	struct two *two = arg;
+	int round;
+
+	for (round = 1; round <= ROUNDS; round++) {
+		while (atomic_load(&two->round) != round)
+			sched_yield();
+		if (arm(&two->t, deadline_in(round) + UNIT) != DONE)
+			atomic_fetch_add(&two->bad, 1);
+		atomic_store(&two->done, round);
+	}
+	return NULL;
+}
+
+TEST(armed_by_two)
+{
+	struct two two = { .t = { .w = wheel_resident(TIMERWHEEL_CLOCK_MANUAL, 1), .key = 1 } };
+	const uint64_t begin = HOUR & ~(UNIT - 1);
+	pthread_t thread;
+	int round, was;
+
+	ASSERT_NE(NULL, two.t.w);
+	ASSERT_EQ(0, timerwheel_table(two.t.w, &two.t.table));
+	ASSERT_EQ(WAS_NONE, add_timer(&two.t, begin, TIMERWHEEL_ABS, 0));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, arms, &two));
+	for (round = 1; round <= ROUNDS; round++) {
+		ASSERT_EQ(DONE, cancel(&two.t));
+		atomic_store(&two.round, round);
+		was = move_to(&two.t, deadline_in(round), TIMERWHEEL_EXCL);
+		while (atomic_load(&two.done) != round)
+			sched_yield();
+		if (was != WAS_PARKED && was != -EEXIST)
+			atomic_fetch_add(&two.bad, 1);
+		ASSERT_EQ(((deadline_in(round) + 2 * UNIT - 1) & ~(UNIT - 1)) | two.t.generation |
+			  TIMERWHEEL_RESIDENT_ARMED, entry(&two.t));
+	}
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, atomic_load(&two.bad));
+	timerwheel_close(two.t.w);
 }
 
 TEST_HARNESS_MAIN

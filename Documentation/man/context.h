@@ -22,6 +22,7 @@ struct connection {
 	__u64 deadline;
 	__u32 index;
 	__u32 generation;
+	int tries;
 };
 
 extern struct connection *conn;
@@ -36,6 +37,7 @@ extern int epoll, fd;
 
 struct connection *connection(__u64 key);
 void receive(struct connection *conn);
+void retransmit(struct connection *conn);
 void close_connection(struct connection *conn);
 void expired(__u64 key);
 void move_later(__u64 key);
