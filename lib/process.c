@@ -138,7 +138,7 @@ static void ltw_fire(struct ltw_process *p, uint32_t index, uint64_t now)
 		p->stats.late_max = late;
 }
 
-/* The deadline of a pending timer has passed. Returns the number of timers that fell due: 0 or 1. */
+/* The deadline of a pending timer has passed. Returns how many timers fell due: 0 or 1. */
 static unsigned int ltw_visit_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 {
 	enum ltw_visit visit = ltw_store_visit(&p->store, index);
@@ -234,9 +234,9 @@ static int ltw_unqueue_timer(struct ltw_process *p, uint32_t index)
 }
 
 /*
- * Give a timer that exists a new deadline, and dequeue it. Stores in the deadline table so far do not
- * count any more. Returns TIMERWHEEL_WAS_*; -EEXIST: @unless_armed, and the timer, which is resident,
- * is armed.
+ * Give a timer that exists a new deadline, and dequeue it. Earlier stores in the deadline table do
+ * not count any more. Returns TIMERWHEEL_WAS_*; -EEXIST: @unless_armed, and the timer, which is
+ * resident, is armed or due.
  */
 static int ltw_set_deadline(struct ltw_process *p, uint32_t index, uint64_t deadline, uint64_t now,
 			    bool unless_armed)

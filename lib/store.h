@@ -84,8 +84,8 @@ struct ltw_heap_entry {
  * @due_first: the first due timer
  * @due_last: the last due timer
  * @parked: number of parked timers
- * @generation_bits: bits of an entry of @deadlines that hold the generation, and of a resident timer
- *	also its state
+ * @generation_bits: bits of an entry of @deadlines that hold the generation, and of a resident
+ *	timer also its state
  * @resident: timers are resident
  */
 struct ltw_store {
@@ -225,7 +225,7 @@ void ltw_store_forget(struct ltw_store *store, uint32_t index);
 /*
  * Resident timers. Programs change an entry of the deadline table by compare-and-swap, as
  * <linux/timerwheel.h> describes (TIMERWHEEL_RESIDENT_ARMED), while a call has the wheel's lock. So
- * the end of an arming is a compare-and-swap, too. Invariant, while the entry is CANCELLED or ARMED:
+ * the end of an arming is a compare-and-swap, too. While the entry is CANCELLED or ARMED:
  *
  *	deadline in the heap <= that of the timer <= that of the entry
  *

@@ -97,8 +97,8 @@ enum timerwheel_answer {
  * timerwheel_mapped_arm - arm a resident timer, whether or not it is armed
  * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
  * @index: index of the timer, from ADD, GET or LIST
- * @entry: timerwheel_mapped_entry(), for a deadline that is not before that of the last arming, even
- *	if that was cancelled
+ * @entry: timerwheel_mapped_entry(), for a deadline that is not before that of the last arming,
+ *	even if that was cancelled
  * @bits: generation_bits of INFO
  *
  * May be called by any thread of any process that has mapped the table, and by signal handlers.

@@ -76,8 +76,8 @@ enum timerwheel_backend {
  * @table: map the deadline table, for timerwheel_table()
  * @clock_set: TIMERWHEEL_SETUP_CLOCK_SET; not supported by the process back end
  * @alarm: TIMERWHEEL_SETUP_ALARM; not supported by the process back end
- * @resident: TIMERWHEEL_SETUP_RESIDENT: timers are armed and cancelled in the deadline table; implies
- *	@table
+ * @resident: TIMERWHEEL_SETUP_RESIDENT: timers are armed and cancelled in the deadline table;
+ *	implies @table
  */
 struct timerwheel_config {
 	enum timerwheel_backend backend;
@@ -438,8 +438,8 @@ static inline enum timerwheel_answer timerwheel_table_refresh(const struct timer
  * @index: index of the timer, from ADD, GET or LIST
  * @generation: its generation, from the same call
  *
- * Makes no system call, takes no lock, and may be called by any thread. The timer stays, to be armed
- * again. Until its deadline has passed that needs no call.
+ * Makes no system call, takes no lock, and may be called by any thread. The timer stays, to be
+ * armed again. Until its deadline has passed that needs no call.
  *
  * Return: TIMERWHEEL_DONE: no event comes; TIMERWHEEL_TOO_LATE: it has fired; TIMERWHEEL_NOT_ARMED;
  * TIMERWHEEL_GONE.
@@ -564,9 +564,9 @@ int timerwheel_queue_remove(struct timerwheel_queue *queue, const struct timerwh
  * @generation: its generation, from the same call
  * @deadline: absolute, in ns
  *
- * If timerwheel_table_arm() needs a call, or operations on the key are queued, a MOVE to @deadline is
- * queued. It withdraws an event that has not been delivered; one that has been is an event of the
- * former arming: its deadline is before @deadline. If the MOVE fails that is reported as of
+ * If timerwheel_table_arm() needs a call, or operations on the key are queued, a MOVE to @deadline
+ * is queued. It withdraws an event that has not been delivered; one that has been is an event of
+ * the former arming: its deadline is before @deadline. If the MOVE fails that is reported as of
  * timerwheel_queue_move().
  *
  * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: queued; TIMERWHEEL_GONE; -EINVAL as
@@ -583,8 +583,8 @@ int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t 
  * @generation: its generation
  * @deadline: absolute, in ns
  *
- * If operations on the key are queued, the queue is flushed first. If @deadline is before that of the
- * timer, a MOVE is queued. Should the timer fire before the flush, the MOVE arms it again.
+ * If operations on the key are queued, the queue is flushed first. If @deadline is before that of
+ * the timer, a MOVE is queued. Should the timer fire before the flush, the MOVE arms it again.
  *
  * Return: an answer of timerwheel_table_refresh(), TIMERWHEEL_NEEDS_CALL: queued; or an error as
  * timerwheel_queue_arm().

@@ -145,7 +145,7 @@ FIXTURE_TEARDOWN(one)
 	EXPECT_EQ(7, ev.key);								\
 	EXPECT_EQ(~7ULL, ev.value);							\
 	EXPECT_EQ(at, ev.deadline);							\
-	EXPECT_LE(at, ev.fired);							\
+	EXPECT_LE(ev.deadline, ev.fired);						\
 	EXPECT_EQ(0, ev.flags);								\
 	EXPECT_EQ(0, ev.overruns);							\
 	EXPECT_EQ(self->t.index, ev.index);						\
@@ -259,6 +259,7 @@ TEST_F(one, armed_again)
 	EXPECT_EQ(DONE, arm(&self->t, 9 * UNIT + 1));
 	EXPECT_ENTRY(10 * UNIT, ARMED);
 	EXPECT_EQ(NEEDS_CALL, arm(&self->t, 9 * UNIT));
+	EXPECT_EQ(DONE, arm(&self->t, 20 * UNIT));
 	EXPECT_EQ(DONE, arm(&self->t, 20 * UNIT));
 	EXPECT_EQ(DONE, cancel(&self->t));
 	ADVANCE(15 * UNIT, 0);
@@ -762,13 +763,13 @@ TEST(running)
 
 /*
  * Each timer has an owner, a thread that arms, refreshes and cancels it, by calls where that is
- * needed or at random. Another thread cancels the timers of all owners. Each arming has a deadline of its own, so
- * that the event names it; the owner writes down which armings it has ended. In the end the others
- * must have had their event, or the thief has cancelled as many as are missing.
+ * needed or at random. Another thread cancels the timers of all owners. Each arming has a deadline
+ * of its own, so that the event names it; the owner writes down which armings it has ended. In the
+ * end the others must have had their event, or the thief has cancelled as many as are missing.
  */
 #define OWNERS		2
 #define KEYS		8			/* of each owner */
-#define UNITS		(1 << 19)		/* deadlines from the begin on: 4.3 s */
+#define UNITS		524288			/* deadlines from the begin on: 4.3 s */
 #define SECONDS_MAX	4
 
 enum arming { NOTHING, ARMED, CANCELLED, REFRESHED, DELIVERED };
@@ -1119,7 +1120,7 @@ TEST_F(race, cancelled_by_another)
 	EXPECT_EQ(0, atomic_load(&r->bad));
 }
 
-/* Two arm the same cancelled timer, one of them by MOVE with EXCL. The other's deadline is later. */
+/* Two arm the same cancelled timer: one by MOVE with EXCL, one in memory for a later deadline. */
 struct two {
 	struct timer t;
 	atomic_int round, done;

@@ -3,9 +3,9 @@
  * usage: lease
  *
  * Leases with a heartbeat from other processes. A supervisor gives each of its workers a lease,
- * which is a resident timer. A worker renews its lease by a refresh, which is a store to memory: the
- * supervisor does not run. When a worker hangs, or is dead, its lease ends, and the supervisor gets
- * the event. A worker that was only slow learns from its next heartbeat that it has lost its lease.
+ * which is a resident timer. A worker renews its lease by a refresh, a store to memory, for which
+ * the supervisor need not run. When a worker hangs, or is dead, its lease ends, and the supervisor
+ * gets the event. A worker that was only slow learns it from its next heartbeat.
  *
  * Workers are children here. Any process that has the descriptor can renew a lease.
  */
@@ -88,7 +88,7 @@ int main(void)
 		if (!fork())
 			_exit(work(timerwheel_share(wheel), i));
 	}
-	/* The supervisor sleeps until a lease ends, or, in the end, for as long as one could last. */
+	/* Sleep until a lease ends, or, in the end, for as long as one could last. */
 	while (timerwheel_wait(wheel, &event, 1, 2 * (BEATS * BEAT + LEASE) / 1000000) == 1) {
 		printf("the lease of worker %d has ended\n", (int)event.key);
 		ended++;
