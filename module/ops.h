@@ -466,15 +466,15 @@ again:
  * @word: what is in its entry
  */
 static inline int tw_deadline_look(const struct tw_pool *pool, u32 index, struct tw_timer *t,
-				   u64 *word)
+				   u64 *stored)
 {
 	u64 **deadlines = tw_pool_deadlines(pool);
 
 	if (likely(!deadlines))
 		return TIMERWHEEL_WAS_PENDING;
-	*word = READ_ONCE(*tw_deadline_entry(deadlines, index));
-	tw_deadline_apply(pool, t, *word);
-	return tw_pool_resident(pool) && tw_resident_cancelled(pool, t, *word) ?
+	*stored = READ_ONCE(*tw_deadline_entry(deadlines, index));
+	tw_deadline_apply(pool, t, *stored);
+	return tw_pool_resident(pool) && tw_resident_cancelled(pool, t, *stored) ?
 	       TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_PENDING;
 }
 
@@ -507,10 +507,10 @@ static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 				const struct tw_lookup *lookup, struct timerwheel_entry *entry)
 {
 	int was = -EAGAIN;
-	u64 word;
+	u64 stored;
 
 	if (lookup->state == TW_PENDING) {
-		was = tw_deadline_look(&ctx->file->table.pool, lookup->index, t, &word);
+		was = tw_deadline_look(&ctx->file->table.pool, lookup->index, t, &stored);
 		tw_fill_entry(ctx, t, lookup->index, was, entry);
 	} else if (unlikely(lookup->state == TW_PARKED)) {
 		was = TIMERWHEEL_WAS_PARKED;
