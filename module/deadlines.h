@@ -134,15 +134,18 @@ static inline void tw_deadline_sync(const struct tw_pool *pool, u32 index, struc
 
 /**
  * tw_deadline_reset - void what user space has stored for a timer that is not resident
- * @deadlines: what tw_pool_deadlines() returned, not NULL
+ * @pool: the pool
  * @index: the timer; its base is locked, or it is in none yet
  * @t: the same
  *
  * For operations that set a deadline: earlier stores do not count any more. The generation stays.
  */
-static inline void tw_deadline_reset(u64 **deadlines, u32 index, const struct tw_timer *t)
+static inline void tw_deadline_reset(const struct tw_pool *pool, u32 index,
+				     const struct tw_timer *t)
 {
-	if (READ_ONCE(*tw_deadline_entry(deadlines, index)) != t->generation)
+	u64 **deadlines = tw_pool_deadlines(pool);
+
+	if (unlikely(deadlines) && READ_ONCE(*tw_deadline_entry(deadlines, index)) != t->generation)
 		WRITE_ONCE(*tw_deadline_entry(deadlines, index), t->generation);
 }
 

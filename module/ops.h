@@ -225,17 +225,13 @@ static inline bool tw_add_invalid(const struct timerwheel_add *arg, bool residen
  * ADD and MOVE: give a timer a new deadline, and void what user space has stored for it, or write
  * the entry of a resident timer. Returns @was, or what that entry says: see tw_resident_set().
  */
-static __always_inline int tw_deadline_set(const struct tw_ctx *ctx, u32 index,
-					   struct tw_timer *t, u64 deadline, bool unless_armed,
-					   int was, bool resident)
+static __always_inline int tw_deadline_set(const struct tw_pool *pool, u32 index,
+					   struct tw_timer *t, u64 deadline, u64 now,
+					   bool unless_armed, int was, bool resident)
 {
-	const struct tw_pool *pool = &ctx->file->table.pool;
-	u64 **deadlines = tw_pool_deadlines(pool);
-
 	if (resident)
-		return tw_resident_set(pool, index, t, deadline, ctx->now, unless_armed, was);
-	if (unlikely(deadlines))
-		tw_deadline_reset(deadlines, index, t);
+		return tw_resident_set(pool, index, t, deadline, now, unless_armed, was);
+	tw_deadline_reset(pool, index, t);
 	t->deadline = deadline;
 	return was;
 }
@@ -248,7 +244,6 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 				  struct tw_hint hint, bool resident)
 {
 	struct tw_file *file = ctx->file;
-	const struct tw_pool *pool = &file->table.pool;
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	u64 deadline;
@@ -292,7 +287,8 @@ again:
 				goto again;
 			lookup.state = TW_FREE;
 		}
-		was = tw_deadline_set(ctx, lookup.index, t, deadline, false, was, resident);
+		was = tw_deadline_set(&file->table.pool, lookup.index, t, deadline, ctx->now,
+				      false, was, resident);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (arg->flags & TIMERWHEEL_MATCH) {
@@ -310,8 +306,9 @@ again:
 		}
 		lookup.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
-		tw_deadline_new_owner(pool, t, resident);
-		tw_deadline_set(ctx, lookup.index, t, deadline, false, was, resident);
+		tw_deadline_new_owner(&file->table.pool, t, resident);
+		tw_deadline_set(&file->table.pool, lookup.index, t, deadline, ctx->now, false, was,
+				resident);
 		WRITE_ONCE(t->key, arg->key);
 		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(lookup.link, lookup.index);
@@ -390,7 +387,8 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 {
 	bool stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 
-	was = tw_deadline_set(ctx, index, t, deadline, flags & TIMERWHEEL_EXCL, was, resident);
+	was = tw_deadline_set(&ctx->file->table.pool, index, t, deadline, ctx->now,
+			      flags & TIMERWHEEL_EXCL, was, resident);
 	if (was < 0)
 		return was;
 	if (state == TW_PENDING && !stays)
@@ -466,15 +464,15 @@ again:
  * @word: what is in its entry
  */
 static inline int tw_deadline_look(const struct tw_pool *pool, u32 index, struct tw_timer *t,
-				   u64 *word)
+				   u64 *stored)
 {
 	u64 **deadlines = tw_pool_deadlines(pool);
 
 	if (likely(!deadlines))
 		return TIMERWHEEL_WAS_PENDING;
-	*word = READ_ONCE(*tw_deadline_entry(deadlines, index));
-	tw_deadline_apply(pool, t, *word);
-	return tw_pool_resident(pool) && tw_resident_cancelled(pool, t, *word) ?
+	*stored = READ_ONCE(*tw_deadline_entry(deadlines, index));
+	tw_deadline_apply(pool, t, *stored);
+	return tw_pool_resident(pool) && tw_resident_cancelled(pool, t, *stored) ?
 	       TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_PENDING;
 }
 
@@ -507,10 +505,10 @@ static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 				const struct tw_lookup *lookup, struct timerwheel_entry *entry)
 {
 	int was = -EAGAIN;
-	u64 word;
+	u64 stored;
 
 	if (lookup->state == TW_PENDING) {
-		was = tw_deadline_look(&ctx->file->table.pool, lookup->index, t, &word);
+		was = tw_deadline_look(&ctx->file->table.pool, lookup->index, t, &stored);
 		tw_fill_entry(ctx, t, lookup->index, was, entry);
 	} else if (unlikely(lookup->state == TW_PARKED)) {
 		was = TIMERWHEEL_WAS_PARKED;

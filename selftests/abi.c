@@ -181,7 +181,7 @@ static_assert(sizeof(struct timerwheel_remove) == 40, "remove");
 static_assert(sizeof(struct timerwheel_entry) == 64, "entry");
 static_assert(sizeof(struct timerwheel_advance) == 32, "advance");
 static_assert(sizeof(struct timerwheel_event) == 48, "event");
-static_assert(sizeof(struct timerwheel_stats) == 488, "stats");
+static_assert(sizeof(struct timerwheel_stats) == 496, "stats");
 
 /* --- The visible state of a wheel --------------------------------------- */
 
