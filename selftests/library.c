@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libtimerwheel: every function and every documented error, on both back ends alike. The queue
- * and random operations are in library_queue.c and library_random.c.
+ * libtimerwheel: every function and every documented error, on both back ends alike. The queue,
+ * resident timers and random operations are in library_queue.c, library_resident.c and
+ * library_random.c.
  */
 #include "library.h"
 
