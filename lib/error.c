@@ -12,7 +12,7 @@ static const char * const ltw_errors[] = {
 	[0] =
 		"no error",
 	[EINVAL] =
-		"a value, flag or size is unknown or outside the limits; or TIMERWHEEL_BACKEND in the environment is not device, process or auto",
+		"a value, flag or size is unknown or outside the limits; the wheel was opened without resident timers; or TIMERWHEEL_BACKEND in the environment is not device, process or auto",
 	[E2BIG] =
 		"the timerwheel module is too old for this request: load a newer one",
 	[EFAULT] =
@@ -24,7 +24,7 @@ static const char * const ltw_errors[] = {
 	[ENODEV] =
 		"there is no device: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
 	[EEXIST] =
-		"a timer with this key exists already",
+		"a timer with this key exists already; or the resident timer is armed already",
 	[ESTALE] =
 		"the timer has a different value than the one to match: it was changed meanwhile",
 	[ENOSPC] =
@@ -58,7 +58,7 @@ static const char * const ltw_errors[] = {
 	[EPROTO] =
 		"a newer program has set up this wheel for larger events than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or no clock of this machine can wake it",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or this machine cannot: no clock can wake it, or it has no atomic operations for resident timers",
 	[EXDEV] =
 		"the deadline table is mapped in another time namespace, where the wheel's clock shows a different time",
 };

@@ -4,8 +4,8 @@
  *
  * A client with many connections, which sends a request on each again and again. A timeout is armed
  * for each request and cancelled by its answer, both in memory. The server, here a child, drops one
- * request in 50. When a timeout fires the request is sent again, with twice the timeout. It is given
- * up when the third timeout fires.
+ * request in 50. When a timeout fires the request is sent again, with twice the timeout. When the
+ * third one fires the request is given up.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,7 +189,8 @@ int main(int argc, char **argv)
 		if (open_conns)
 			epoll_wait(epoll, &event, 1, -1);
 	}
-	printf("%ld answered, %ld too late, %ld sent again, %ld lost\n", answered, late, again, lost);
+	printf("%ld answered, %ld too late, %ld sent again, %ld lost\n",
+	       answered, late, again, lost);
 	printf("%ld timeouts were armed by a call\n", moved);
 	timerwheel_queue_free(queue);
 	timerwheel_close(wheel);
