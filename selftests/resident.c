@@ -561,6 +561,7 @@ TEST_F(one, nonsense)
 #define KEYS_MAX	64
 #define UNITS		(1 << 19)		/* deadlines from the begin of a race on: 4.3 s */
 #define SECONDS_MAX	4
+#define NEAR		MSEC			/* how far away deadlines are at most */
 
 /* What is known about the arming for one deadline of a timer */
 #define CLAIMED		1U			/* somebody tries to arm it for that */
@@ -669,7 +670,7 @@ static struct handle handle_now(struct race *r, __u64 key)
 /* Arm or refresh in memory */
 static void race_arm(struct race *r, const struct handle *h, __u64 key, bool refresh)
 {
-	__u64 want = claim(r, key, 8 * MSEC), old;
+	__u64 want = claim(r, key, NEAR), old;
 	enum state was;
 
 	if (!want)
@@ -727,7 +728,7 @@ static void called(struct race *r, __u64 key, int ret, __u64 deadline)
 static void race_move(struct race *r, __u64 key)
 {
 	bool unless_armed = tw_rand(&r->seed) % 4 == 0;
-	__u64 deadline = claim(r, key, 6 * MSEC);
+	__u64 deadline = claim(r, key, NEAR);
 	int ret;
 
 	if (!deadline)
@@ -751,7 +752,7 @@ static void race_own(struct race *r, __u64 key)
 	};
 	int ret;
 
-	elem.deadline = claim(r, key, 6 * MSEC);
+	elem.deadline = claim(r, key, NEAR);
 	if (!elem.deadline)
 		return;
 	ret = tw_remove1(r->w.fd, key);
@@ -763,6 +764,36 @@ static void race_own(struct race *r, __u64 key)
 		bad(r, "ADD", key, -ret);
 	atomic_store(&r->l->handle[key][0], elem.index);
 	atomic_store(&r->l->handle[key][1], elem.generation);
+}
+
+/* Drain all timers, and give each key another one. */
+static void race_drain(struct race *r)
+{
+	struct timerwheel_entry ent[KEYS_MAX];
+	int i, n = tw_drain(r->w.fd, 0, ent, KEYS_MAX);
+
+	if (n < 0)
+		bad(r, "DRAIN", 0, -n);
+	for (i = 0; i < n; i++) {
+		if (ent[i].result == TIMERWHEEL_WAS_PARKED)
+			atomic_fetch_add(&r->l->parked, 1);
+		else
+			ended(r, ent[i].key, ent[i].deadline, DRAINED_ONCE);
+	}
+	for (i = 0; i < r->keys; i++)
+		race_own(r, i);
+}
+
+/* Wait until an armed timer is due, or a little longer: the kernel is about to visit it. */
+static void aim(struct race *r, const struct handle *h)
+{
+	__u64 entry = atomic_load_explicit(h->entry, memory_order_relaxed);
+	__u64 at = (entry & ~h->mask) + tw_rand(&r->seed) % (60 * USEC);
+
+	if (state_of(h, entry) != ARMED || at > tw_now(CLOCK_MONOTONIC) + NEAR)
+		return;
+	while (tw_now(CLOCK_MONOTONIC) < at)
+		;
 }
 
 /* A process that changes timers in memory, and now and then by calls */
@@ -777,12 +808,16 @@ static int race_program(struct race *r, bool owner)
 		key = tw_rand(&r->seed) % r->keys;
 		/* Sometimes another key's handle, or one that may be stale by now */
 		h = handle_now(r, key);
+		if (tw_rand(&r->seed) % 8 == 0)
+			aim(r, &h);
 		switch (tw_rand(&r->seed) % 16) {
 		case 0:
 			race_move(r, key);
 			break;
 		case 1:
-			if (owner)
+			if (owner && tw_rand(&r->seed) % 16 == 0)
+				race_drain(r);
+			else if (owner)
 				race_own(r, key);
 			else
 				tw_get1(r->w.fd, key, &ent);

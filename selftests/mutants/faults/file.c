@@ -6,7 +6,7 @@ free: the table stays; limits:told.many_timers.*; s/^\ttw_table_free(&file->tabl
 free: the log stays; limits:told.monitors.*; s/^\ttw_log_put(file->events.log);//
 open: beyond the cap; ops:cap.open; s/^\tif (err)$/\tif (0)/
 open: not charged; ops:cap.open; s/err = tw_user_charge(user, bytes);/bytes = 0; err = 0;/
-open: the generations of a wheel that is not set up; deadlines:global.generations_by_default; /^static int tw_open/,/^}/s/file->table.pool.generation_mask = .*/;/
+open: the generations of a wheel that is not set up; deadlines:global.generations_by_default; /^static int tw_open/,/^}/s/tw_pool_set_entries(.*/;/
 open: reads cannot be tried; readers:uring.read_needs_no_worker,manual.nowait*; s/filp->f_mode |= FMODE_NOWAIT;//
 open: has a position; readers:manual.has_no_position; s/return stream_open(inode, filp);/return 0;/
 release: monitors have no end; monitor:monitor.has_an_end; s/^\ttw_log_close(file->events.log);//

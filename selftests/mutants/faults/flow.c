@@ -4,7 +4,7 @@ flow: a batch is written beyond the room; ring:ring.overflows; s/n = min(tw_ring
 flow: what does not fit is not told; ring:ring.overflows; s/tw_ring_publish(ring, n, tw_flow_overflow(events));/tw_ring_publish(ring, n, false);/
 open: ahead of those that wait; ring:ring.order_is_kept; s/ \&\& !READ_ONCE(file->events.due.count) \&\&/ \&\&/
 open: although there is one place less; ring:ring.overflows; s/return tw_ring_room(&file->ring) >= count/return tw_ring_room(\&file->ring) + 1 >= count/
-at once: a period is not armed again; ring:ring.periodic; s/tw_timer_rearm(ctx, t, index);/tw_timer_free(ctx, t, index);/
+at once: a period is not armed again; ring:ring.periodic; s/tw_timer_stay(ctx, t, index);/tw_timer_free(ctx, t, index);/
 at once: times without the offset of the time namespace; ring:global.time_namespace; s/u64 offset = ring->offset;/u64 offset = 0;/
 at once: not counted as delivered; ring:ring.is_delivered; s/ctx->cpu->counts.delivered += due->count;/;/
 at once: nobody is woken; ring:ring.wakes_who_waits; s/ctx->wake_readers |= tw_events_need_wake(ctx->cpu, due->count, ctx->now);/tw_events_need_wake(ctx->cpu, due->count, ctx->now);/

@@ -15,7 +15,7 @@ ring: not charged; ops:cap.ring; s/err = tw_charge(file, bytes);/err = 0;/
 ring: charged although there is no memory; lifetime:memcg_full.no_ring; s/^\t\ttw_uncharge(file, bytes);/\t\t;/
 ring: in times of the first namespace; ring:global.time_namespace; s/tw_clock_offset(setup->clock));/0);/
 ring: in times of the clock before; ring:global.time_namespace; s/tw_clock_offset(setup->clock));/tw_clock_offset(file->setup.clock));/
-apply: generations of the tick before; deadlines:table.tick_1_s.*,table.tick_1_ns.*; /^static void tw_setup_apply/,/^}/s/file->table.pool.generation_mask = .*/;/
+apply: generations of the tick before; deadlines:table.tick_1_s.*,table.tick_1_ns.*; /^static void tw_setup_apply/,/^}/s/tw_pool_set_entries(.*/;/
 apply: no slack; ops:setup.* icount/time:slack.*; s/^\tfile->setup.slack = setup->slack;//
 twice; ops:setup.twice; s/if (file->setup_done || file->table.made)/if (file->table.made)/
 after a timer; ops:setup.after_add; s/if (file->setup_done || file->table.made)/if (file->setup_done)/
