@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What each thread counts. Only that thread writes; the thread that tells the metrics
- * reads at any time.
- */
+/* What each thread counts. Only that thread writes; the metrics are read at any time. */
 #ifndef PROXY_COUNTERS_H
 #define PROXY_COUNTERS_H
 
@@ -31,7 +28,7 @@ enum reason {
 	REASON_TIMEOUT,
 	/** @REASON_RESET: one side broke it */
 	REASON_RESET,
-	/** @REASON_REFUSED: the server could not be reached */
+	/** @REASON_REFUSED: no server could be reached */
 	REASON_REFUSED,
 	/** @REASON_FAILED: no descriptor, no memory, no timer */
 	REASON_FAILED,
@@ -49,8 +46,6 @@ typedef _Atomic uint64_t counter;
 
 /** struct counters - of one thread */
 struct counters {
-	/** @open: connections now */
-	counter open;
 	/** @accepted: connections so far */
 	counter accepted;
 	/** @restored: of those, connections that the service manager gave back */
@@ -59,18 +54,18 @@ struct counters {
 	counter closed[REASONS];
 	/** @bytes: passed on, from the client, from the server */
 	counter bytes[2];
+	/** @blocked: directions in which the receiver has no room now */
+	counter blocked;
 	/** @timeouts: by kind */
 	counter timeouts[KINDS];
-	/** @put_off: timers that were due when a byte came at the last moment */
-	counter put_off;
+	/** @postponed: timers that were due when a byte had come at the last moment */
+	counter postponed;
 	/** @lateness: of timeouts, from the deadline to the close, by bucket */
 	counter lateness[LATENESS_BUCKETS];
 	/** @lateness_ns: sum of them all */
 	counter lateness_ns;
-	/** @pipes: that there are */
-	counter pipes;
-	/** @pipes_used: of those, that hold bytes now */
-	counter pipes_used;
+	/** @log_lost: lines of the connection log that nobody took */
+	counter log_lost;
 };
 
 /**

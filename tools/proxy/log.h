@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdnoreturn.h>
 #include <syslog.h>
@@ -13,15 +14,32 @@
 
 /**
  * log_open - begin to log
- * @verbose: lines of LOG_DEBUG too
  *
  * To a terminal lines are bare; elsewhere each begins with its priority, "<6>".
  */
-void log_open(bool verbose);
+void log_open(void);
+
+/**
+ * log_prefix - what a line on stderr begins with
+ * @priority: its
+ *
+ * Return: "<6>" and the like, or nothing.
+ */
+const char *log_prefix(int priority);
+
+/**
+ * log_write - write whole lines without waiting for whoever reads them
+ * @fd: where
+ * @text: they
+ * @len: their length, at most 4096
+ *
+ * Return: false: they are lost.
+ */
+bool log_write(int fd, const char *text, size_t len);
 
 /**
  * log_say - a line
- * @priority: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO or LOG_DEBUG
+ * @priority: LOG_ERR, LOG_WARNING, LOG_NOTICE or LOG_INFO
  * @fmt: as printf()
  */
 void log_say(int priority, const char *fmt, ...) __printf(2, 3);

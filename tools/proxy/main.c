@@ -4,10 +4,11 @@
  *
  *   options.c    the command line                log.c       lines on stderr
  *   listener.c   accepts                         conn.c      the life of a connection
- *   pump.c       splice(2) from side to side     pipes.c     the pipes for it
+ *   upstream.c   which server, and its header    record.c    the connection log
  *   loop.c       a thread and its turns          timers-*.c  deadlines, one of three ways
  *   store.c      connections into the service manager's store, restore.c: and out of it
- *   notify.c     the protocol for that           metrics.c   numbers for Prometheus
+ *   passed.c     what the kernel has counted     notify.c    messages to the service manager
+ *   address.c    of IPv4 and IPv6                metrics.c   numbers for Prometheus
  *
  * This file: beginning, signals, watchdog, end.
  */
@@ -21,7 +22,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "listener.h"
@@ -30,20 +31,16 @@
 #include "metrics.h"
 #include "notify.h"
 #include "options.h"
+#include "record.h"
 #include "store.h"
 #include "timers.h"
 
 /* Descriptors that are not connections: of each thread, and of all together. */
-#define FDS_OF_THREAD	16
-#define FDS_OF_ALL	64
-/*
- * Of a connection: its sockets, and the two ends of a pipe while one side is slow. When both are
- * there may be too few; then one connection is closed, and the log says why.
- */
-#define FDS_OF_CONN	4
-#define BACKLOG		4096
+#define FDS_OF_THREAD	4
+#define FDS_OF_ALL	96
+/* Of a connection: its sockets. */
+#define FDS_OF_CONN	2
 
-static struct loop **loops;
 static int signals, done;
 
 static void count_descriptors(void)
@@ -65,8 +62,12 @@ static void count_descriptors(void)
 	if (options.max_connections)
 		return;
 	options.max_connections = CONNECTIONS_MAX;
-	if ((limit.rlim_cur - others) / FDS_OF_CONN < CONNECTIONS_MAX)
-		options.max_connections = (limit.rlim_cur - others) / FDS_OF_CONN;
+	if ((limit.rlim_cur - others) / FDS_OF_CONN >= CONNECTIONS_MAX)
+		return;
+	options.max_connections = (limit.rlim_cur - others) / FDS_OF_CONN;
+	log_say(LOG_NOTICE,
+		"%llu descriptors are allowed, which is enough for %u connections; for more raise ulimit -n, in a unit LimitNOFILE=",
+		(unsigned long long)limit.rlim_cur, options.max_connections);
 }
 
 static void open_signals(void)
@@ -86,35 +87,55 @@ static void open_signals(void)
 		log_die("signalfd: %s", strerror(errno));
 }
 
+/* "A, B" */
+static const char *join(char *text, size_t size, bool servers)
+{
+	char one[ADDRESS_TEXT];
+	const char *name;
+	unsigned int i;
+	size_t n = 0;
+
+	*text = '\0';
+	for (i = 0; n < size; i++) {
+		if (servers)
+			name = i < options.to.n ? options.to.target[i].name : NULL;
+		else
+			name = listener_name(i, one);
+		if (!name)
+			break;
+		n += snprintf(text + n, size - n, "%s%s", i ? ", " : "", name);
+	}
+	return text;
+}
+
 static void start(void)
 {
+	char from[256], to[256];
 	struct stored stored;
 	unsigned int i, restored;
-	int listener;
 
 	store_collect(&stored);
 	/* Each wheel needs its thread. */
 	if (stored.threads > options.threads)
 		options.threads = stored.threads;
-	listener = stored.listener >= 0 ? stored.listener :
-		   listener_bind("--listen", &options.listen, BACKLOG, SOCK_NONBLOCK);
-	listener_use(listener);
+	count_descriptors();
+	listeners_open(&stored);
 	loops = xcalloc(options.threads, sizeof(*loops));
 	for (i = 0; i < options.threads; i++)
-		loops[i] = loop_open(i, stored.wheel[i], stored.ledger[i], done);
-	restored = store_restore(loops, options.threads);
-	store_basics(loops, options.threads, &stored, listener);
-	if (options.metrics.name)
-		metrics_start(listener_bind("--metrics", &options.metrics, 16, 0), loops,
-			      options.threads);
+		loops[i] = loop_open(i, stored.wheel[i], done);
+	restored = store_restore();
+	store_wheels(&stored);
+	listeners_store();
+	metrics_start();
 	for (i = 0; i < options.threads; i++)
 		loop_start(loops[i]);
-	log_say(LOG_INFO, "%s -> %s: %u threads, at most %u connections, timers by %s; %s",
-		options.listen.name, options.to.name, options.threads, options.max_connections,
-		timers_name, store_active() ? "connections survive a restart" :
-					      "a restart ends connections");
+	log_say(LOG_INFO, "%s -> %s: %u threads, at most %u connections, timers by %s (%s); %s",
+		join(from, sizeof(from), false), join(to, sizeof(to), true), options.threads,
+		options.max_connections, timers_name, timers_backend(loops[0]->timers),
+		store_active() ? "connections survive a restart" : "a restart ends connections");
 	if (restored)
-		log_say(LOG_NOTICE, "%u connections continue", restored);
+		log_say(LOG_NOTICE, restored == 1 ? "%u connection continues" :
+			"%u connections continue", restored);
 	notify("READY=1\nSTATUS=serving");
 }
 
@@ -129,11 +150,9 @@ static void command(enum command command)
 /* ns between two messages to the watchdog, TIME_NONE: there is none. */
 static uint64_t watchdog_interval(void)
 {
-	const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	uint64_t us;
 
-	if (!us || atoll(us) <= 0 || (pid && atoi(pid) != getpid()))
-		return TIME_NONE;
-	return atoll(us) * NSEC_PER_USEC / 3;
+	return sd_watchdog_enabled(1, &us) > 0 ? us * NSEC_PER_USEC / 3 : TIME_NONE;
 }
 
 /* Each thread must have turned since the last time; and is woken for the next. */
@@ -156,7 +175,7 @@ static void watchdog(void)
 		loop_wake(loops[i]);
 	}
 	if (alive)
-		notify("WATCHDOG=1");
+		notify_alive();
 }
 
 /* A signal came: what now? @until is when the time of grace is over. */
@@ -182,6 +201,7 @@ static void signalled(uint64_t *until)
 			notify(text);
 			*until = options.grace == TIME_NONE ? TIME_NONE - 1 :
 				 now_ns() + options.grace;
+			listeners_close();
 			command(COMMAND_DRAIN);
 		} else {
 			*until = now_ns();
@@ -189,28 +209,20 @@ static void signalled(uint64_t *until)
 	}
 }
 
-static int sleep_ms(uint64_t until)
-{
-	uint64_t now = now_ns();
-
-	/* An hour at a time: poll() takes no more than weeks. */
-	if (until > now + 3600 * NSEC_PER_SEC)
-		return 3600 * 1000;
-	return until <= now ? 0 : (until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
-}
-
 static void supervise(void)
 {
 	struct pollfd fds[] = {
 		{ .fd = signals, .events = POLLIN }, { .fd = done, .events = POLLIN },
 	};
-	uint64_t interval = watchdog_interval(), until = TIME_NONE, next = now_ns(), rings;
+	uint64_t interval = watchdog_interval(), until = TIME_NONE, next = now_ns(), rings, at;
 	unsigned int alive = options.threads;
 
 	if (interval == TIME_NONE)
 		next = TIME_NONE;
 	while (alive) {
-		poll(fds, ARRAY_SIZE(fds), sleep_ms(until < next ? until : next));
+		at = notify_again();
+		at = until < at ? until : at;
+		poll(fds, ARRAY_SIZE(fds), poll_ms(next < at ? next : at));
 		signalled(&until);
 		while (read(done, &rings, sizeof(rings)) > 0)
 			alive--;
@@ -233,11 +245,10 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	progname = "timerwheel-proxy";
-	log_open(false);
+	log_open();
 	options_parse(argc, argv);
-	log_open(options.verbose);
+	records_open();
 	notify_open();
-	count_descriptors();
 	open_signals();
 	start();
 	supervise();

@@ -24,9 +24,11 @@ static const char usage_text[] =
 "\n"
 "Relay connections to a TCP server and end those that take too long.\n"
 "\n"
-"  -l, --listen ADDRESS:PORT    listen for clients here (127.0.0.1:8080; [::]:8080; :8080)\n"
-"  -t, --to ADDRESS:PORT        address of the server; a name is resolved once\n"
-"  -c, --connect-timeout TIME   limit for connecting to the server (5s)\n"
+"  -l, --listen ADDRESS:PORT    listen for clients here (127.0.0.1:80; [::1]:80; :80 for all\n"
+"                               addresses of IPv4 and IPv6); may be repeated\n"
+"  -t, --to ADDRESS:PORT        address of the server; a name is resolved once. Repeated: each\n"
+"                               client gets the next one, and another one if that fails\n"
+"  -c, --connect-timeout TIME   limit for connecting to a server (5s)\n"
 "  -i, --idle TIME              limit without a byte in either direction (60s)\n"
 "  -x, --half-close TIME        the same, after one side has shut down sending (30s)\n"
 "  -L, --lifetime TIME          limit for a connection in total (none)\n"
@@ -34,20 +36,59 @@ static const char usage_text[] =
 "  -s, --store-after TIME       age at which connections begin to survive a restart (1s)\n"
 "  -n, --threads N              number of threads (one for each processor)\n"
 "  -m, --max-connections N      maximum at a time (what ulimit -n allows)\n"
-"  -M, --metrics ADDRESS:PORT   serve metrics for Prometheus here (nowhere)\n"
-"  -v, --verbose                a line for each connection\n"
+"  -p, --proxy-protocol v1|v2   tell the server the client's address with this header\n"
+"  -o, --log FILE               log each connection that ends to FILE; -: to standard error\n"
+"  -j, --json                   write this log as JSON\n"
+"  -M, --metrics ADDRESS:PORT   serve metrics for Prometheus here (nowhere); :PORT is that of\n"
+"                               127.0.0.1 and ::1\n"
 "  -V, --version                the version\n"
 "  -h, --help                   this text\n"
 "\n"
 "A TIME is 1500ms, 30s, 5m, 1h, or none. See timerwheel-proxy(8).\n";
 
-/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT */
-static void parse_address(const char *option, const char *text, int flags, struct address *address)
+/* What ":PORT" means: this machine; this machine over IPv4 and IPv6; all its addresses. */
+enum any { ANY_FIRST, ANY_LOOPBACK, ANY_ALL };
+
+static struct target *target_add(const char *option, const char *name, struct targets *targets)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
+	struct target *target = &targets->target[targets->n];
+
+	if (targets->n++ == TARGETS_MAX)
+		log_usage("%s may be given %u times at most", option, TARGETS_MAX);
+	target->name = name;
+	return target;
+}
+
+static void add_any(const char *option, const char *text, in_port_t port, enum any any,
+		    struct targets *targets)
+{
+	struct target *target;
+
+	if (any == ANY_LOOPBACK) {
+		target = target_add(option, text, targets);
+		target->at.v4 = (struct sockaddr_in) {
+			.sin_family = AF_INET, .sin_port = port,
+			.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		};
+	}
+	target = target_add(option, text, targets);
+	target->both = any == ANY_ALL;
+	target->optional = any == ANY_LOOPBACK;
+	target->at.v6 = (struct sockaddr_in6) {
+		.sin6_family = AF_INET6, .sin6_port = port,
+		.sin6_addr = any == ANY_ALL ? in6addr_any : in6addr_loopback,
+	};
+}
+
+/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT */
+static void parse_address(const char *option, const char *text, enum any any,
+			  struct targets *targets)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;
 	char host[256], *name = host;
 	const char *port = strrchr(text, ':');
+	union address at = { };
 	int err;
 
 	/* getaddrinfo() takes any number and cuts it. */
@@ -63,10 +104,13 @@ static void parse_address(const char *option, const char *text, int flags, struc
 	if (err)
 		log_die("%s %s: %s; check the address and the port", option, text,
 			gai_strerror(err));
-	address->name = text;
-	address->len = found->ai_addrlen;
-	memcpy(&address->any, found->ai_addr, found->ai_addrlen);
+	memcpy(&at, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
+	/* The port is at the same place in both. */
+	if (!*name && any != ANY_FIRST)
+		add_any(option, text, at.v4.sin_port, any, targets);
+	else
+		target_add(option, text, targets)->at = at;
 }
 
 static uint64_t parse_time(const char *option, const char *text)
@@ -104,13 +148,13 @@ static void parse_one(int c, const char *text)
 {
 	switch (c) {
 	case 'l':
-		parse_address("--listen", text, AI_PASSIVE, &options.listen);
+		parse_address("--listen", text, ANY_ALL, &options.listen);
 		break;
 	case 't':
-		parse_address("--to", text, 0, &options.to);
+		parse_address("--to", text, ANY_FIRST, &options.to);
 		break;
 	case 'M':
-		parse_address("--metrics", text, 0, &options.metrics);
+		parse_address("--metrics", text, ANY_LOOPBACK, &options.metrics);
 		break;
 	case 'c':
 		options.connect = parse_timeout("--connect-timeout", text);
@@ -137,8 +181,16 @@ static void parse_one(int c, const char *text)
 		options.max_connections = parse_number("--max-connections", text,
 						       CONNECTIONS_MAX);
 		break;
-	case 'v':
-		options.verbose = true;
+	case 'p':
+		if (strcmp(text, "v1") && strcmp(text, "v2"))
+			log_usage("--proxy-protocol needs v1 or v2, not '%s'", text);
+		options.proxy_protocol = text[1] - '0';
+		break;
+	case 'o':
+		options.log = text;
+		break;
+	case 'j':
+		options.json = true;
 		break;
 	case 'V':
 		say_version();
@@ -165,7 +217,9 @@ void options_parse(int argc, char **argv)
 		{ "threads", required_argument, NULL, 'n' },
 		{ "max-connections", required_argument, NULL, 'm' },
 		{ "metrics", required_argument, NULL, 'M' },
-		{ "verbose", no_argument, NULL, 'v' },
+		{ "proxy-protocol", required_argument, NULL, 'p' },
+		{ "log", required_argument, NULL, 'o' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
@@ -173,12 +227,14 @@ void options_parse(int argc, char **argv)
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
-	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:M:vVh", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:p:o:jM:Vh", longs, NULL)) != -1)
 		parse_one(c, optarg);
 	if (optind < argc)
 		log_usage("unexpected argument '%s'; try --help", argv[optind]);
-	if (!options.listen.name || !options.to.name)
+	if (!options.to.n)
 		log_usage("--listen and --to are required; try --help");
+	if (options.json && !options.log)
+		log_usage("--json is the format of --log, which is missing");
 	if (!options.threads)
 		options.threads = processors < THREADS_MAX ? processors : THREADS_MAX;
 }

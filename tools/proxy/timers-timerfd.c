@@ -29,6 +29,12 @@ struct timers *timers_open(struct loop *loop, int kept)
 	return timers;
 }
 
+const char *timers_backend(struct timers *timers)
+{
+	(void)timers;
+	return "process";
+}
+
 int timers_share(struct timers *timers)
 {
 	(void)timers;

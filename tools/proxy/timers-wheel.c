@@ -9,7 +9,8 @@
  * else but sockets:
  *
  *	key    the client's socket's SO_COOKIE << 1 | 1 if this is the timer of its lifetime
- *	value  the server's socket's SO_COOKIE << 3 | 4 if there is a timer of its lifetime | kind
+ *	value  version of the PROXY protocol's header << 62 |
+ *	       the server's socket's SO_COOKIE << 3 | 4 if there is a timer of its lifetime | kind
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ const char *const timers_name = "libtimerwheel";
 
 /* Events taken at once. */
 #define BATCH	256
-/* A turn can ask for no more: one phase for each event, or two timers for each new client. */
-#define ADDS	(LOOP_EVENTS + 2 * LISTENER_ACCEPTS)
+/* A turn can ask for no more: two timers for each event and for each new client. */
+#define ADDS	(2 * LOOP_EVENTS + 2 * LISTENER_ACCEPTS)
 
 struct timers {
 	struct source source;
@@ -97,6 +98,12 @@ struct timers *timers_open(struct loop *loop, int kept)
 	return timers;
 }
 
+const char *timers_backend(struct timers *timers)
+{
+	return timerwheel_backend(timers->wheel) == TIMERWHEEL_BACKEND_DEVICE ? "device" :
+									       "process";
+}
+
 int timers_share(struct timers *timers)
 {
 	int fd = timerwheel_share(timers->wheel);
@@ -111,7 +118,10 @@ static uint64_t key_of(const struct timer *timer)
 
 static uint64_t value_of(const struct timer *timer)
 {
-	return timer->conn->server_id << 3 | (uint64_t)timer->conn->lives << 2 | timer->kind;
+	const struct conn *conn = timer->conn;
+
+	return (uint64_t)conn->header << 62 | conn->server_id << 3 | (uint64_t)conn->lives << 2 |
+	       timer->kind;
 }
 
 void timers_arm(struct timers *timers, struct timer *timer)
@@ -186,7 +196,7 @@ static void added(struct timer *timer, const struct timerwheel_add *add)
 	log_seldom(LOG_WARNING, "no timer for a connection, closing it: %s",
 		   timerwheel_strerror(add->result));
 	if (!timer->conn->closed)
-		conn_close(timer->conn, REASON_FAILED);
+		conn_close(timer->conn, END_FAILED);
 }
 
 static void flush_adds(struct timers *timers)
@@ -281,7 +291,8 @@ static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
 	struct timerwheel_remove removal = { .key = entry->key };
 	struct sight sight = {
 		.id = entry->key >> 1,
-		.server_id = entry->value >> 3,
+		.server_id = entry->value << 2 >> 5,
+		.header = entry->value >> 62,
 		.kind = entry->value & 3,
 		.lives = entry->value >> 2 & 1,
 	};

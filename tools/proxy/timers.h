@@ -72,6 +72,14 @@ extern const char *const timers_name;
 struct timers *timers_open(struct loop *loop, int kept);
 
 /**
+ * timers_backend - where the deadlines are
+ * @timers: of any thread
+ *
+ * Return: "device", or "process": they end with it.
+ */
+const char *timers_backend(struct timers *timers);
+
+/**
  * timers_share - what the service manager may keep
  * @timers: of a thread
  *
@@ -87,7 +95,7 @@ int timers_share(struct timers *timers);
 void timers_arm(struct timers *timers, struct timer *timer);
 
 /**
- * timers_refresh - put an armed timer off
+ * timers_refresh - postpone an armed timer
  * @timers: of this thread
  * @timer: it; its deadline has become a later one
  */
@@ -118,7 +126,7 @@ void timers_flush(struct timers *timers);
 int timers_wait(struct timers *timers, struct epoll_event *events, int max, int timeout);
 
 /**
- * timers_expire - tell conn_expired() of each timer that is due
+ * timers_expire - call conn_expired() for each timer that is due
  * @timers: of this thread
  *
  * Sockets come first in a turn: who spoke in time is not closed.
@@ -142,6 +150,8 @@ struct sight {
 	uint64_t server_id;
 	/** @kind: which timer it is */
 	enum kind kind;
+	/** @header: version of the PROXY protocol's header that the server gets */
+	uint8_t header;
 	/** @lives: the connection has a timer for its lifetime */
 	bool lives;
 };

@@ -42,7 +42,7 @@ def test_large_both_ways():
     check(m['bytes_total{from="client"}'] == len(up), 'bytes of the client not counted')
     check(m['bytes_total{from="server"}'] == len(down), 'bytes of the server not counted')
     check(m['closed_total{reason="done"}'] == 1, 'not counted as done')
-    check(m['pipes_used'] == 0, 'pipes in use')
+    check(m['blocked'] == 0, 'a direction is still blocked')
 
 
 def test_small_writes():
@@ -58,7 +58,7 @@ def test_small_writes():
 
 
 def test_small_segments():
-    """Many tiny segments that wait together: a pipe has few slots."""
+    """Many tiny segments that wait together."""
     server = Server()
     proxy = Proxy(server.address)
     client = proxy.connect()
@@ -140,14 +140,14 @@ def test_slow_reader():
     cpu = proxy.cpu()
     time.sleep(0.5)
     check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
-    check(proxy.metrics()['pipes_used'] == 1, 'one pipe should hold bytes')
+    check(proxy.metrics()['blocked'] == 1, 'one direction should be blocked')
     far.setblocking(True)
     rest = threading.Thread(target=lambda: (far.sendall(data[sent:]), far.close()))
     rest.start()
     check(digest(read_all(client)) == digest(data), 'other bytes came')
     rest.join()
     client.close()
-    proxy.wait_metric('pipes_used', 0)
+    proxy.wait_metric('blocked', 0)
 
 
 def test_slow_reader_server_gone():
@@ -221,7 +221,7 @@ def test_many_at_once():
 
 
 def test_urgent():
-    """Urgent bytes, at which splice(2) stops, come in their place, and nothing spins."""
+    """Urgent bytes, at which recv(2) stops, come in their place, and nothing spins."""
     server = Server()
     proxy = Proxy(server.address)
     client, far = proxy.connect(), server.accept()

@@ -9,7 +9,7 @@ import time
 
 from harness import LATE, UNIT, Proxy, Server, between, check, echo, raise_descriptors, reset
 
-# Each needs four descriptors of the proxy, and this process has both ends of all.
+# Each needs two descriptors of the proxy, and this process has both ends of all.
 CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', '20000'))
 
 
@@ -72,9 +72,9 @@ def test_thousands():
     check(m['timeouts_total{kind="idle"}'] == CONNECTIONS, 'not all were closed as idle')
     check(m['wheel_pending'] == 0, 'timers stay in the wheel')
     # Connecting and open, and no more: bytes were stores.
-    check(m['wheel_armed_total'] == 2 * CONNECTIONS + m['put_off_total'],
+    check(m['wheel_armed_total'] == 2 * CONNECTIONS + m['postponed_total'],
           'timers were armed anew for bytes')
-    after = proxy.descriptors() - 2 * m['pipes']
+    after = proxy.descriptors()
     check(after <= before, f'{after - before} descriptors stay open')
     for conn in far:
         conn.close()
@@ -121,8 +121,8 @@ def test_reset_storm():
     m = proxy.metrics()
     check(m['accepted_total'] == 2001, 'not all were accepted')
     check(m['closed_total{reason="reset"}'] > 500, 'few resets were seen')
-    check(m['pipes_used'] == 0, 'pipes in use')
-    after = proxy.descriptors() - 2 - 2 * m['pipes']
+    check(m['blocked'] == 0, 'a direction is still blocked')
+    after = proxy.descriptors() - 2
     check(after <= before, f'{after - before} descriptors stay open')
 
 
@@ -145,3 +145,41 @@ def test_max_connections():
     clients[4].settimeout(5)
     check(clients[4].recv(1) == b'y', 'another byte came back')
     check(proxy.metrics()['connections'] == 4, 'not four are open')
+
+
+def test_threads_balanced():
+    """However they arrive: each thread has as many connections as any other one."""
+    server = Server(echo)
+    for pause, n in ((0.005, 200), (0, 400)):
+        proxy = Proxy(server.address, threads=4)
+        clients = []
+        for _ in range(n):
+            clients.append(proxy.connect())
+            time.sleep(pause)
+        proxy.wait_metric('connections', n)
+        loads = proxy.loads()
+        check(max(loads) - min(loads) <= 2, f'the threads have {loads}')
+        # Old ones end, and not in all threads alike: new ones make up for that.
+        for client in clients[::2] + clients[1::4]:
+            client.close()
+        proxy.wait_metric('connections', n // 4)
+        more = [proxy.connect() for _ in range(n)]
+        proxy.wait_metric('connections', n + n // 4)
+        loads = proxy.loads()
+        check(max(loads) - min(loads) <= 2, f'the threads have {loads}')
+        for client in more + clients:
+            client.close()
+
+
+def test_threads_full():
+    """A thread that is full gives to others, and none gets more than its share."""
+    server = Server(echo)
+    proxy = Proxy(server.address, '--max-connections', '40', threads=4)
+    clients = [proxy.connect() for _ in range(60)]
+    proxy.wait_metric('connections', 40)
+    time.sleep(UNIT)
+    check(proxy.loads() == [10, 10, 10, 10], f'the threads have {proxy.loads()}')
+    for client in clients:
+        client.close()
+    proxy.wait_metric('connections', 0)
+    check(proxy.metrics()['accepted_total'] == 60, 'some were not accepted')

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """That each timeout fires, in time and not early, and that bytes put it off."""
 
+import signal
 import socket
 import threading
 import time
 
 from harness import (LATE, UNIT, Failure, Proxy, Server, between, check, echo, ended, free_port,
-                     read_exactly)
+                     full_server, raise_descriptors, read_exactly)
 
 LONG = 100 * UNIT
 
@@ -123,20 +124,15 @@ def test_lifetime():
 
 def test_connect():
     """A server that does not answer: its queue is full."""
-    server = Server(backlog=0)
-    fill = []
-    for _ in range(4):
-        s = socket.socket()
-        s.setblocking(False)
-        s.connect_ex(tuple(server.socket.getsockname()))
-        fill.append(s)
-    time.sleep(0.2)
+    server, fill = full_server()
     proxy = Proxy(server.address, connect_timeout=2 * UNIT)
     began = time.monotonic()
     client = proxy.connect()
     at, _ = ended(client, 10)
     between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'closed after')
     check(proxy.metrics()['timeouts_total{kind="connect"}'] == 1, 'not counted as connect')
+    for s in fill:
+        s.close()
 
 
 def test_connect_not_later():
@@ -168,6 +164,32 @@ def test_refused():
     proxy.wait_metric('closed_total{reason="refused"}', 1)
     # What to do. Told after it is counted, and by another way.
     proxy.wait_log('is it running?')
+
+
+def test_stopped_for_longer():
+    """Stopped for longer than the idle time: whoever has sent meanwhile is served, and stays. So
+    many that the events of a turn do not hold all of them."""
+    raise_descriptors(4000)
+    server = Server(echo)
+    proxy = Proxy(server.address, threads=1, idle=4 * UNIT)
+    clients = [proxy.connect() for _ in range(900)]
+    for client in clients:
+        client.sendall(b'x')
+        read_exactly(client, 1)
+    proxy.signal(signal.SIGSTOP)
+    # The timeouts are the first of all that epoll has to tell.
+    time.sleep(5 * UNIT)
+    for client in clients:
+        client.sendall(b'y')
+    proxy.signal(signal.SIGCONT)
+    for client in clients:
+        check(read_exactly(client, 1, 10) == b'y', 'another byte came back')
+    for client in clients:
+        client.sendall(b'z')
+        check(read_exactly(client, 1, 10) == b'z', 'another byte came back')
+    check(proxy.metrics()['timeouts_total{kind="idle"}'] == 0, 'some were closed as idle')
+    for client in clients:
+        client.close()
 
 
 def test_none():

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Addresses of IPv4 and IPv6 in 28 bytes: each connection has two. */
+#ifndef PROXY_ADDRESS_H
+#define PROXY_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/** union address - an address and a port; family AF_UNSPEC: unknown */
+union address {
+	/** @any: for the family */
+	struct sockaddr any;
+	/** @v4: IPv4 */
+	struct sockaddr_in v4;
+	/** @v6: IPv6 */
+	struct sockaddr_in6 v6;
+};
+
+/** ADDRESS_TEXT - room for any address as text */
+#define ADDRESS_TEXT	64
+
+/**
+ * address_len - length for bind() and connect()
+ * @address: the address
+ *
+ * Return: the length.
+ */
+socklen_t address_len(const union address *address);
+
+/**
+ * address_equal - are two addresses and ports the same?
+ * @a: one
+ * @b: the other
+ *
+ * Return: true if they are.
+ */
+bool address_equal(const union address *a, const union address *b);
+
+/**
+ * address_of - an address of a socket; one of IPv4 on a dual-stack socket comes as IPv4
+ * @fd: the socket
+ * @peer: that of the other end, not its own
+ *
+ * Return: the address; AF_UNSPEC if there is none.
+ */
+union address address_of(int fd, bool peer);
+
+/**
+ * address_unmap - turn an IPv4 address that is mapped into IPv6 into what it is
+ * @address: the address
+ */
+void address_unmap(union address *address);
+
+/**
+ * address_text - an address for people
+ * @address: the address
+ * @text: where to print it
+ *
+ * Return: @text: "127.0.0.1:80", "[::1]:80" or "-".
+ */
+const char *address_text(const union address *address, char text[ADDRESS_TEXT]);
+
+#endif /* PROXY_ADDRESS_H */
