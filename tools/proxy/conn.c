@@ -229,6 +229,7 @@ static bool no_resources(int err)
 static void conn_connect(struct conn *conn, enum end end)
 {
 	side_close(&conn->side[SERVER], true);
+	counter_add(&conn->loop->counters.connect_failures, 1);
 	if (!upstream_next(conn)) {
 		conn_close(conn, no_resources(errno) ? END_FAILED : end);
 		return;
@@ -331,7 +332,6 @@ void conn_expired(struct conn *conn, struct timer *timer)
 		return;
 	}
 	count_lateness(counters, now - timer->deadline);
-	counter_add(&counters->timeouts[timer->kind], 1);
 	if (timer->kind == KIND_CONNECT) {
 		log_seldom(LOG_WARNING, "server %s does not answer; see --connect-timeout",
 			   options.to.target[conn->server].name);
@@ -481,30 +481,8 @@ void socket_reset(int fd)
 	connect(fd, &nobody, sizeof(nobody));
 }
 
-static enum reason reason_of(enum end end)
-{
-	switch (end) {
-	case END_CLIENT:
-	case END_SERVER:
-		return REASON_DONE;
-	case END_CLIENT_RESET:
-	case END_SERVER_RESET:
-		return REASON_RESET;
-	case END_REFUSED:
-		return REASON_REFUSED;
-	case END_FAILED:
-		return REASON_FAILED;
-	case END_STOPPED:
-		return REASON_STOPPED;
-	default:
-		return REASON_TIMEOUT;
-	}
-}
-
 void conn_close(struct conn *conn, enum end end)
 {
-	enum reason reason = reason_of(end);
-	bool reset = reason == REASON_RESET || reason == REASON_REFUSED || reason == REASON_FAILED;
 	struct loop *loop = conn->loop;
 	int i;
 
@@ -513,13 +491,13 @@ void conn_close(struct conn *conn, enum end end)
 	store_forget(conn);
 	for (i = 0; i < 2; i++) {
 		set_blocked(&conn->side[i], false);
-		side_close(&conn->side[i], reset);
+		side_close(&conn->side[i], end >= END_RESET);
 	}
 	conn_leave(conn);
 	LIST_INSERT_HEAD(&loop->closed, conn, all);
 	conn->closed = true;
 	atomic_fetch_sub(&loop->load, 1);
-	counter_add(&loop->counters.closed[reason], 1);
+	counter_add(&loop->counters.closed[end], 1);
 }
 
 void conns_reap(struct loop *loop)

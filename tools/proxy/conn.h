@@ -32,28 +32,6 @@ enum which {
 	SERVER
 };
 
-/** enum end - how a connection ended, as the log says it */
-enum end {
-	/** @END_CLIENT: the client said first that it sends no more, then the server */
-	END_CLIENT,
-	/** @END_SERVER: the server did */
-	END_SERVER,
-	/** @END_CLIENT_RESET: the client broke it */
-	END_CLIENT_RESET,
-	/** @END_SERVER_RESET: the server did */
-	END_SERVER_RESET,
-	/** @END_TIMEOUT: the first of the timeouts, in the order of enum kind */
-	END_TIMEOUT,
-	/** @END_REFUSED: no server could be reached */
-	END_REFUSED = END_TIMEOUT + KINDS,
-	/** @END_FAILED: no descriptor, no memory, no timer */
-	END_FAILED,
-	/** @END_STOPPED: the proxy was stopped */
-	END_STOPPED,
-	/** @ENDS: how many there are */
-	ENDS
-};
-
 /** struct side - one of them */
 struct side {
 	/** @source: its socket */
@@ -181,7 +159,7 @@ struct conn *conn_find(struct loop *loop, uint64_t id);
 /**
  * conn_close - end a connection
  * @conn: it
- * @end: how it ended. Where nobody failed both sides see an end of file, else a reset
+ * @end: how it ended
  */
 void conn_close(struct conn *conn, enum end end);
 

@@ -155,7 +155,7 @@ static void *loop_run(void *arg)
 	while (obey(loop, &until)) {
 		if (loop->accept_again && loop->accept_again < until)
 			until = loop->accept_again;
-		n = timers_wait(loop->timers, events, LOOP_EVENTS, poll_ms(until));
+		n = epoll_wait(loop->epoll, events, LOOP_EVENTS, poll_ms(until));
 		loop->now = now_ns();
 		counter_add(&loop->beats, 1);
 		for (i = 0; i < n; i++) {

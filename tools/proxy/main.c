@@ -5,7 +5,7 @@
  *   options.c    the command line                log.c       lines on stderr
  *   listener.c   accepts                         conn.c      the life of a connection
  *   upstream.c   which server, and its header    record.c    the connection log
- *   loop.c       a thread and its turns          timers-*.c  deadlines, one of three ways
+ *   loop.c       a thread and its turns          timers.c    deadlines
  *   store.c      connections into the service manager's store, restore.c: and out of it
  *   passed.c     what the kernel has counted     notify.c    messages to the service manager
  *   address.c    of IPv4 and IPv6                metrics.c   numbers for Prometheus
@@ -129,9 +129,9 @@ static void start(void)
 	metrics_start();
 	for (i = 0; i < options.threads; i++)
 		loop_start(loops[i]);
-	log_say(LOG_INFO, "%s -> %s: %u threads, at most %u connections, timers by %s (%s); %s",
+	log_say(LOG_INFO, "%s -> %s: %u threads, at most %u connections, timers by libtimerwheel (%s); %s",
 		join(from, sizeof(from), false), join(to, sizeof(to), true), options.threads,
-		options.max_connections, timers_name, timers_backend(loops[0]->timers),
+		options.max_connections, timers_backend(loops[0]->timers),
 		store_active() ? "connections survive a restart" : "a restart ends connections");
 	if (restored)
 		log_say(LOG_NOTICE, restored == 1 ? "%u connection continues" :

@@ -12,28 +12,13 @@
 #include "log.h"
 #include "metrics.h"
 #include "options.h"
+#include "record.h"
 #include "timers.h"
 
 #define PREFIX	"timerwheel_proxy_"
 /* How long one may be silent who asks, s; and how many may ask. */
 #define PATIENCE	5
 #define CLIENTS_MAX	32
-
-static const char *const kinds[KINDS] = {
-	[KIND_CONNECT] = "connect",
-	[KIND_IDLE] = "idle",
-	[KIND_HALF_CLOSE] = "half-close",
-	[KIND_LIFETIME] = "lifetime",
-};
-
-static const char *const reasons[REASONS] = {
-	[REASON_DONE] = "done",
-	[REASON_TIMEOUT] = "timeout",
-	[REASON_RESET] = "reset",
-	[REASON_REFUSED] = "refused",
-	[REASON_FAILED] = "failed",
-	[REASON_STOPPED] = "stopped",
-};
 
 /* A counter at this place of struct counters, of all threads. */
 static uint64_t sum(size_t offset)
@@ -76,10 +61,12 @@ static void tell_connections(FILE *out)
 	    SUM(accepted));
 	one(out, "restored_total", "counter", "Connections that survived a restart",
 	    SUM(restored));
-	head(out, "closed_total", "counter", "Connections that ended, by reason");
-	for (i = 0; i < REASONS; i++)
-		fprintf(out, PREFIX "closed_total{reason=\"%s\"} %llu\n", reasons[i],
+	head(out, "closed_total", "counter", "Connections that ended, by how they did");
+	for (i = 0; i < ENDS; i++)
+		fprintf(out, PREFIX "closed_total{end=\"%s\"} %llu\n", end_names[i],
 			SUM(closed[i]));
+	one(out, "connect_failures_total", "counter", "Servers that refused or did not answer",
+	    SUM(connect_failures));
 	head(out, "bytes_total", "counter", "Bytes passed on");
 	fprintf(out, PREFIX "bytes_total{from=\"client\"} %llu\n", SUM(bytes[0]));
 	fprintf(out, PREFIX "bytes_total{from=\"server\"} %llu\n", SUM(bytes[1]));
@@ -95,10 +82,6 @@ static void tell_timeouts(FILE *out)
 	unsigned long long total = 0;
 	unsigned int i;
 
-	head(out, "timeouts_total", "counter", "Connections closed by a timeout, by kind");
-	for (i = 0; i < KINDS; i++)
-		fprintf(out, PREFIX "timeouts_total{kind=\"%s\"} %llu\n", kinds[i],
-			SUM(timeouts[i]));
 	one(out, "postponed_total", "counter", "Timeouts avoided by a byte at the last moment",
 	    SUM(postponed));
 	head(out, "timeout_lateness_seconds", "histogram",
@@ -118,32 +101,41 @@ static void tell_timeouts(FILE *out)
 
 static void tell_wheels(FILE *out)
 {
-	struct timerwheel_stats stats = {};
-	bool there = true;
-	unsigned int i;
+	static const struct {
+		const char *name, *type, *help;
+		size_t at;
+	} rows[] = {
+#define ROW(name, type, help, member)	\
+		{ "wheel_" name, type, help, offsetof(struct timerwheel_stats, member) }
+		ROW("pending", "gauge", "Timers pending", pending),
+		ROW("due", "gauge", "Timers due and not taken yet", due),
+		ROW("armed_total", "counter", "Timers armed", armed),
+		ROW("replaced_total", "counter", "Of those, in place of an earlier one", replaced),
+		ROW("removed_total", "counter", "Timers removed", removed),
+		ROW("delivered_total", "counter", "Events taken", delivered),
+		ROW("requeues_total", "counter", "Timers that a store had postponed", requeues),
+		ROW("wakeups_total", "counter", "Times that the wheels woke their reader", wakeups),
+		ROW("memory_bytes", "gauge", "Memory of the wheels", memory),
+#undef ROW
+	};
+	unsigned long long totals[ARRAY_SIZE(rows)] = { };
+	struct timerwheel_stats stats;
+	unsigned int i, j;
 
-	for (i = 0; i < options.threads; i++)
-		there = there && timers_stats(loops[i]->timers, &stats);
-	if (!there)
-		return;
-	one(out, "wheel_pending", "gauge", "Timers pending", stats.pending);
-	one(out, "wheel_due", "gauge", "Timers due and not taken yet", stats.due);
-	one(out, "wheel_armed_total", "counter", "Timers armed", stats.armed);
-	one(out, "wheel_replaced_total", "counter", "Of those, in place of an earlier one",
-	    stats.replaced);
-	one(out, "wheel_removed_total", "counter", "Timers removed", stats.removed);
-	one(out, "wheel_delivered_total", "counter", "Events taken", stats.delivered);
-	one(out, "wheel_requeues_total", "counter", "Timers that had been postponed by a store",
-	    stats.requeues);
-	one(out, "wheel_wakeups_total", "counter", "Times that the wheels woke their reader",
-	    stats.wakeups);
-	one(out, "wheel_memory_bytes", "gauge", "Memory of the wheels", stats.memory);
+	for (i = 0; i < options.threads; i++) {
+		if (!timers_stats(loops[i]->timers, &stats))
+			return;
+		for (j = 0; j < ARRAY_SIZE(rows); j++)
+			totals[j] += *(__u64 *)((char *)&stats + rows[j].at);
+	}
+	for (j = 0; j < ARRAY_SIZE(rows); j++)
+		one(out, rows[j].name, rows[j].type, rows[j].help, totals[j]);
 }
 
 static void tell(FILE *out)
 {
 	head(out, "info", "gauge", "What keeps the deadlines");
-	fprintf(out, PREFIX "info{timers=\"%s\",backend=\"%s\",threads=\"%u\"} 1\n", timers_name,
+	fprintf(out, PREFIX "info{backend=\"%s\",threads=\"%u\"} 1\n",
 		timers_backend(loops[0]->timers), options.threads);
 	tell_connections(out);
 	tell_timeouts(out);

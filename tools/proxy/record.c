@@ -19,7 +19,7 @@
 
 static int record_fd = -1;
 
-static const char *const ends[ENDS] = {
+const char *const end_names[ENDS] = {
 	[END_CLIENT] = "client",
 	[END_SERVER] = "server",
 	[END_CLIENT_RESET] = "client-reset",
@@ -84,7 +84,7 @@ void record(const struct conn *conn, enum end end)
 			 address_text(&client->address, client_text),
 			 address_text(&server->address, server_text),
 			 (unsigned long long)client->bytes, (unsigned long long)server->bytes,
-			 (now_ns() - conn->opened) / 1e9, ends[end], restored);
+			 (now_ns() - conn->opened) / 1e9, end_names[end], restored);
 }
 
 void records_flush(struct loop *loop)

@@ -5,6 +5,9 @@
 
 #include "conn.h"
 
+/** end_names - how connections end, in the log and in the metrics */
+extern const char *const end_names[ENDS];
+
 /**
  * records_open - open the file that --log names
  *

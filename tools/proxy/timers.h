@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What keeps the deadlines. Which of these a program has is chosen when it is linked:
- *
- *	timers-wheel.c      libtimerwheel: a wheel for each thread. What is installed
- *	timers-timerfd.c    a timerfd for each timer     } for comparison
- *	timers-libevent.c   libevent's heap              } only
- */
+/* What keeps the deadlines: a wheel for each thread. */
 #ifndef PROXY_TIMERS_H
 #define PROXY_TIMERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/epoll.h>
-#include <sys/queue.h>
 
 #include "counters.h"
 #include "loop.h"
 
 struct conn;
-struct event;
 struct timerwheel_stats;
 
 /** struct timer - a timeout of a connection */
@@ -29,36 +20,15 @@ struct timer {
 	enum kind kind;
 	/** @armed: it is to fire */
 	bool armed;
-	/** @due: it has fired, and conn_expired() is about to be told (timerfd, libevent) */
-	bool due;
 	/** @deadline: when, CLOCK_MONOTONIC, in ns */
 	uint64_t deadline;
-	/** @queue: in the list of those that are due (timerfd, libevent) */
-	STAILQ_ENTRY(timer) queue;
-	union {
-		/** @wheel: libtimerwheel: where its word in the deadline table is */
-		struct {
-			/** @index: of the word */
-			uint32_t index;
-			/** @generation: which goes into it */
-			uint32_t generation;
-			/** @added: its place in this turn's batch, from 1 on; 0: it is armed */
-			uint32_t added;
-		} wheel;
-		/** @timerfd: its descriptor */
-		struct {
-			/** @source: for epoll */
-			struct source source;
-			/** @fd: 0: none yet */
-			int fd;
-		} timerfd;
-		/** @event: libevent's; NULL: none yet */
-		struct event *event;
-	};
+	/** @index: of its entry in the deadline table */
+	uint32_t index;
+	/** @generation: which goes into that */
+	uint32_t generation;
+	/** @added: its place in this turn's batch, from 1 on; 0: it is armed */
+	uint32_t added;
 };
-
-/** timers_name - which of them this program has */
-extern const char *const timers_name;
 
 /**
  * timers_open - begin
@@ -115,17 +85,6 @@ void timers_cancel(struct timers *timers, struct conn *conn);
 void timers_flush(struct timers *timers);
 
 /**
- * timers_wait - sleep
- * @timers: of this thread
- * @events: where epoll's go
- * @max: how many fit
- * @timeout: ms, -1: no limit
- *
- * Return: how many, 0 if there were none.
- */
-int timers_wait(struct timers *timers, struct epoll_event *events, int max, int timeout);
-
-/**
  * timers_expire - call conn_expired() for each timer that is due
  * @timers: of this thread
  *
@@ -136,9 +95,9 @@ void timers_expire(struct timers *timers);
 /**
  * timers_stats - counters of the wheel
  * @timers: of any thread
- * @stats: are added to
+ * @stats: are filled in
  *
- * Return: false: there is no wheel.
+ * Return: true if they could be read.
  */
 bool timers_stats(struct timers *timers, struct timerwheel_stats *stats);
 

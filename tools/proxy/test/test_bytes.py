@@ -41,7 +41,8 @@ def test_large_both_ways():
     m = proxy.metrics()
     check(m['bytes_total{from="client"}'] == len(up), 'bytes of the client not counted')
     check(m['bytes_total{from="server"}'] == len(down), 'bytes of the server not counted')
-    check(m['closed_total{reason="done"}'] == 1, 'not counted as done')
+    check(m['closed_total{end="client"}'] + m['closed_total{end="server"}'] == 1,
+          'not counted as done')
     check(m['blocked'] == 0, 'a direction is still blocked')
 
 
@@ -181,7 +182,7 @@ def test_reset_by_client():
     read_exactly(far, 1)
     reset(client)
     check(ended(far, 5)[1] == 'reset', 'the server saw an end of file')
-    proxy.wait_metric('closed_total{reason="reset"}', 1)
+    proxy.wait_metric('closed_total{end="client-reset"}', 1)
 
 
 def test_reset_by_server():
@@ -217,7 +218,7 @@ def test_many_at_once():
     for t in threads:
         t.join(60)
     check(not bad, f'other bytes came back in {len(bad)} connections')
-    proxy.wait_metric('closed_total{reason="done"}', 200)
+    proxy.wait_metric('closed_total{end="client"}', 200)
 
 
 def test_urgent():

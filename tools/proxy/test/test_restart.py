@@ -83,7 +83,7 @@ def test_idle_deadline_survives():
     k.restart()
     at, _ = ended(client, 10)
     between(at - sent, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
-    check(k.proxy.metrics()['timeouts_total{kind="idle"}'] == 1, 'not closed as idle')
+    check(k.proxy.metrics()['closed_total{end="idle-timeout"}'] == 1, 'not closed as idle')
 
 
 def test_refresh_after_restart():
@@ -112,7 +112,7 @@ def test_lifetime_survives():
         check(read_exactly(client, 1) == b'x', 'another byte came back')
     at, _ = ended(client, 12 * UNIT + 10)
     between(at - began, 12 * UNIT, 12 * UNIT + LATE, 'closed after')
-    check(k.proxy.metrics()['timeouts_total{kind="lifetime"}'] == 1, 'not closed by its lifetime')
+    check(k.proxy.metrics()['closed_total{end="lifetime-timeout"}'] == 1, 'not closed by its lifetime')
 
 
 def test_half_close_survives():
@@ -126,7 +126,7 @@ def test_half_close_survives():
     k.restart()
     at, _ = ended(client, 10)
     between(at - began, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
-    check(k.proxy.metrics()['timeouts_total{kind="half-close"}'] == 1, 'not closed as half-closed')
+    check(k.proxy.metrics()['closed_total{end="half-close-timeout"}'] == 1, 'not closed as half-closed')
 
 
 def test_over_meanwhile():
@@ -424,7 +424,7 @@ def test_connecting_survives():
     k.restart()
     at, _ = ended(client, 10)
     between(at - began, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
-    check(k.proxy.metrics()['timeouts_total{kind="connect"}'] == 1, 'not closed by connect')
+    check(k.proxy.metrics()['closed_total{end="connect-timeout"}'] == 1, 'not closed by connect')
 
 
 def test_more_threads():
@@ -499,6 +499,6 @@ def test_more_connections():
     k.proxy.wait_log('stop and start for more')
     clients = [k.proxy.connect() for _ in range(300)]
     time.sleep(UNIT)
-    check(k.proxy.metrics()['closed_total{reason="failed"}'] == 0, 'some were reset')
+    check(k.proxy.metrics()['closed_total{end="failed"}'] == 0, 'some were reset')
     for client in clients:
         client.close()

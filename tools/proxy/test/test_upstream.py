@@ -62,7 +62,7 @@ def test_next_server():
         served(('127.0.0.1', proxy.port))
     proxy.wait_metric('connections', 0)
     m = proxy.metrics()
-    check(m['closed_total{reason="refused"}'] == 0, 'clients were refused')
+    check(m['closed_total{end="refused"}'] == 0, 'clients were refused')
     proxy.wait_log('is it running?')
 
 
@@ -74,7 +74,7 @@ def test_all_servers_refuse():
         except ConnectionResetError:
             how = 'reset'
         check(how == 'reset', 'the client saw an end of file')
-    proxy.wait_metric('closed_total{reason="refused"}', 3)
+    proxy.wait_metric('closed_total{end="refused"}', 3)
     check(proxy.metrics()['wheel_pending'] == 0, 'timers stay in the wheel')
 
 
@@ -89,7 +89,7 @@ def test_next_server_after_timeout():
         served(('127.0.0.1', proxy.port))
         longest = max(longest, time.monotonic() - began)
     between(longest, 2 * UNIT, 2 * UNIT + LATE, 'served after')
-    check(proxy.metrics()['timeouts_total{kind="connect"}'] == 1, 'not counted')
+    check(proxy.metrics()['connect_failures_total'] == 1, 'not counted')
     for s in fill:
         s.close()
 
@@ -107,7 +107,7 @@ def test_reset_while_connecting():
     began = time.monotonic()
     proxy.wait_metric('connections', 1, 10)
     between(time.monotonic() - began, 0, LATE, 'there was room after')
-    proxy.wait_metric('closed_total{reason="reset"}', 3)
+    proxy.wait_metric('closed_total{end="client-reset"}', 3)
     time.sleep(UNIT)
     check(proxy.metrics()['connections'] == 1, 'one that has said all was closed')
     for s in fill:

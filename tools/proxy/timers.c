@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The timers of timerwheel-proxy itself: a wheel of libtimerwheel for each thread.
+ * See timers.h: a wheel of libtimerwheel for each thread.
  *
  * A byte that passes puts its connection's timeout off by one store into the deadline table.
  * What else a turn asks for is gathered: at most two system calls do it.
@@ -15,14 +15,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "conn.h"
 #include "listener.h"
 #include "log.h"
 #include "timers.h"
 #include "timerwheel.h"
-
-const char *const timers_name = "libtimerwheel";
 
 /* Events taken at once. */
 #define BATCH	256
@@ -126,7 +125,7 @@ static uint64_t value_of(const struct timer *timer)
 
 void timers_arm(struct timers *timers, struct timer *timer)
 {
-	unsigned int i = timer->wheel.added ? timer->wheel.added - 1 : timers->nr_adds++;
+	unsigned int i = timer->added ? timer->added - 1 : timers->nr_adds++;
 
 	timers->adding[i] = timer;
 	timers->adds[i] = (struct timerwheel_add) {
@@ -135,16 +134,16 @@ void timers_arm(struct timers *timers, struct timer *timer)
 		.deadline = timer->deadline,
 		.flags = TIMERWHEEL_ABS,
 	};
-	timer->wheel.added = i + 1;
+	timer->added = i + 1;
 	timer->armed = true;
 }
 
 void timers_refresh(struct timers *timers, struct timer *timer)
 {
-	if (timer->wheel.added)
-		timers->adds[timer->wheel.added - 1].deadline = timer->deadline;
+	if (timer->added)
+		timers->adds[timer->added - 1].deadline = timer->deadline;
 	else
-		timerwheel_table_touch(&timers->table, timer->wheel.index, timer->wheel.generation,
+		timerwheel_table_touch(&timers->table, timer->index, timer->generation,
 				       timer->deadline);
 }
 
@@ -156,8 +155,8 @@ static void cancel(struct timers *timers, struct timer *timer)
 
 	if (!timer->armed)
 		return;
-	if (timer->wheel.added)
-		timers->adding[timer->wheel.added - 1] = NULL;
+	if (timer->added)
+		timers->adding[timer->added - 1] = NULL;
 	timer->armed = false;
 	err = timerwheel_queue_remove(timers->removals, &removal);
 	if (err)
@@ -179,7 +178,7 @@ static unsigned int still_wanted(struct timers *timers)
 		if (!timers->adding[i])
 			continue;
 		timers->adding[n] = timers->adding[i];
-		timers->adding[n]->wheel.added = 0;
+		timers->adding[n]->added = 0;
 		timers->adds[n++] = timers->adds[i];
 	}
 	return n;
@@ -188,8 +187,8 @@ static unsigned int still_wanted(struct timers *timers)
 static void added(struct timer *timer, const struct timerwheel_add *add)
 {
 	if (add->result >= 0) {
-		timer->wheel.index = add->index;
-		timer->wheel.generation = add->generation;
+		timer->index = add->index;
+		timer->generation = add->generation;
 		return;
 	}
 	timer->armed = false;
@@ -225,13 +224,6 @@ void timers_flush(struct timers *timers)
 		flush_adds(timers);
 }
 
-int timers_wait(struct timers *timers, struct epoll_event *events, int max, int timeout)
-{
-	int n = epoll_wait(timers->loop->epoll, events, max, timeout);
-
-	return n < 0 ? 0 : n;
-}
-
 static void expire(struct timers *timers, const struct timerwheel_event *event)
 {
 	struct conn *conn = conn_find(timers->loop, event->key >> 1);
@@ -242,7 +234,7 @@ static void expire(struct timers *timers, const struct timerwheel_event *event)
 		return;
 	timer = event->key & 1 ? &conn->life : &conn->timer;
 	/* Armed anew by another event of this batch. */
-	if (timer->wheel.added)
+	if (timer->added)
 		return;
 	timer->armed = false;
 	conn_expired(conn, timer);
@@ -269,20 +261,7 @@ void timers_expire(struct timers *timers)
 
 bool timers_stats(struct timers *timers, struct timerwheel_stats *stats)
 {
-	struct timerwheel_stats s;
-
-	if (timerwheel_stats(timers->wheel, &s))
-		return false;
-	stats->pending += s.pending;
-	stats->due += s.due;
-	stats->armed += s.armed;
-	stats->removed += s.removed;
-	stats->replaced += s.replaced;
-	stats->delivered += s.delivered;
-	stats->requeues += s.requeues;
-	stats->wakeups += s.wakeups;
-	stats->memory += s.memory;
-	return true;
+	return !timerwheel_stats(timers->wheel, stats);
 }
 
 static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
@@ -305,8 +284,8 @@ static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
 	timer->kind = sight.kind;
 	timer->armed = true;
 	timer->deadline = entry->deadline;
-	timer->wheel.index = entry->index;
-	timer->wheel.generation = entry->generation;
+	timer->index = entry->index;
+	timer->generation = entry->generation;
 }
 
 void timers_each(struct timers *timers, struct timer *(*see)(void *arg, const struct sight *sight),
