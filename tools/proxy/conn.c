@@ -12,29 +12,14 @@
 #include "conn.h"
 #include "log.h"
 #include "options.h"
-#include "passed.h"
 #include "record.h"
 #include "store.h"
 #include "upstream.h"
 
-static uint64_t timeout_of(enum kind kind)
-{
-	switch (kind) {
-	case KIND_CONNECT:
-		return options.connect;
-	case KIND_IDLE:
-		return options.idle;
-	case KIND_HALF_CLOSE:
-		return options.half_close;
-	default:
-		return options.lifetime;
-	}
-}
-
 /* When it would be over if it began now. The clock is read anew: a turn may be long. */
 static uint64_t deadline_of(enum kind kind)
 {
-	uint64_t timeout = timeout_of(kind);
+	uint64_t timeout = options.timeout[kind];
 
 	return timeout == TIME_NONE ? TIME_NONE : now_ns() + timeout;
 }
@@ -404,7 +389,7 @@ void conn_open(struct loop *loop, struct conn *conn)
 		conn_close(conn, no_resources(errno) ? END_FAILED : END_REFUSED);
 		return;
 	}
-	conn->lives = options.lifetime != TIME_NONE;
+	conn->lives = options.timeout[KIND_LIFETIME] != TIME_NONE;
 	phase_begin(conn, KIND_CONNECT);
 	if (conn->lives)
 		timer_start(conn, &conn->life, KIND_LIFETIME);
@@ -474,18 +459,13 @@ struct conn *conn_find(struct loop *loop, uint64_t id)
 
 /* --- End -------------------------------------------------------------------- */
 
-void socket_reset(int fd)
-{
-	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
-
-	connect(fd, &nobody, sizeof(nobody));
-}
-
 void conn_close(struct conn *conn, enum end end)
 {
 	struct loop *loop = conn->loop;
 	int i;
 
+	/* Before anybody can see that it has ended. */
+	counter_add(&loop->counters.closed[end], 1);
 	record(conn, end);
 	timers_cancel(loop->timers, conn);
 	store_forget(conn);
@@ -497,7 +477,6 @@ void conn_close(struct conn *conn, enum end end)
 	LIST_INSERT_HEAD(&loop->closed, conn, all);
 	conn->closed = true;
 	atomic_fetch_sub(&loop->load, 1);
-	counter_add(&loop->counters.closed[end], 1);
 }
 
 void conns_reap(struct loop *loop)

@@ -19,9 +19,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "address.h"
 #include "counters.h"
 #include "loop.h"
+#include "socket.h"
 #include "timers.h"
 
 /** enum which - the two sides of a connection */
@@ -171,12 +171,6 @@ void conn_close(struct conn *conn, enum end end);
  * Called by the timers; @timer is not armed any more.
  */
 void conn_expired(struct conn *conn, struct timer *timer);
-
-/**
- * socket_reset - break a connection, so that this is not taken for an end of file
- * @fd: its socket. It stays open; whoever else has it open sees the same.
- */
-void socket_reset(int fd);
 
 /**
  * conns_reap - free what was closed in this turn

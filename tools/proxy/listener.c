@@ -15,61 +15,27 @@
 #define BACKLOG	4096
 
 /* A socket that all threads accept from. */
-struct shared {
+struct listener {
+	struct source source;
 	int fd;
 	bool own;	/* it is not of a socket unit */
 	bool fresh;	/* the service manager has not got it */
 };
 
-/* How a thread watches it. */
-struct listener {
-	struct source source;
-	struct loop *loop;
-	int fd;
-};
-
-static struct shared shared[TARGETS_MAX];
-static unsigned int nr_shared;
-
-static int bind_to(const struct target *target, const union address *at, int backlog)
-{
-	int on = 1, only = !target->both, err;
-	int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (at->any.sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
-	if (!bind(fd, &at->any, address_len(at)) && !listen(fd, backlog))
-		return fd;
-	err = errno;
-	close(fd);
-	errno = err;
-	return -1;
-}
-
-/* The same where there is no IPv6. */
-static union address without_ipv6(const struct target *target)
-{
-	union address at = { .v4 = {
-		.sin_family = AF_INET, .sin_port = target->at.v6.sin6_port,
-	} };
-
-	return at;
-}
+static struct listener listeners[TARGETS_MAX];
+static unsigned int nr_listeners;
 
 int listener_bind(const char *option, const struct target *target, int backlog)
 {
-	int fd = bind_to(target, &target->at, backlog);
-	bool no_ipv6 = fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL);
-	union address at;
+	int on = 1, only = !target->both;
+	int fd = socket(target->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (no_ipv6 && target->both) {
-		at = without_ipv6(target);
-		fd = bind_to(target, &at, backlog);
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		if (target->at.any.sa_family == AF_INET6)
+			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	}
-	if (fd < 0 && !(no_ipv6 && target->optional))
+	if (fd < 0 || bind(fd, &target->at.any, address_len(&target->at)) || listen(fd, backlog))
 		log_die("%s %s: %s%s", option, target->name, strerror(errno),
 			errno == EADDRINUSE ? "; stop the other program or choose another port" :
 			errno == EACCES ? "; ports below 1024 need CAP_NET_BIND_SERVICE" : "");
@@ -79,22 +45,34 @@ int listener_bind(const char *option, const struct target *target, int backlog)
 /* Does this socket listen at this address, and only there? */
 static bool matches(int fd, const struct target *target)
 {
-	union address at = address_of(fd, false), any = without_ipv6(target);
+	union address at = address_of(fd, false);
 	socklen_t len = sizeof(int);
 	int only = 1;
 
 	if (at.any.sa_family == AF_INET6)
 		getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len);
-	else if (target->both)
-		return address_equal(&at, &any);
 	return address_equal(&at, &target->at) && !only == target->both;
 }
 
-static void use(struct shared socket)
+static const char *name_of(int fd, char text[ADDRESS_TEXT])
 {
-	if (nr_shared == TARGETS_MAX)
+	union address at = address_of(fd, false);
+
+	return address_text(&at, text);
+}
+
+static void listener_ready(struct source *source, uint32_t events);
+
+static void use(int fd, bool own, bool fresh)
+{
+	char text[ADDRESS_TEXT];
+
+	if (nr_listeners == TARGETS_MAX)
 		log_die("at most %u listening sockets can be used", TARGETS_MAX);
-	shared[nr_shared++] = socket;
+	listeners[nr_listeners++] = (struct listener) {
+		.source.ready = listener_ready, .fd = fd, .own = own, .fresh = fresh,
+	};
+	log_say(LOG_INFO, "listening on %s", name_of(fd, text));
 }
 
 /* Is a former proxy's socket wanted for a --listen? */
@@ -115,15 +93,14 @@ void listeners_open(const struct stored *stored)
 {
 	bool taken[TARGETS_MAX] = { };
 	char text[ADDRESS_TEXT];
-	union address at;
 	unsigned int i;
 	int fd;
 
 	for (i = 0; i < stored->listeners; i++) {
 		if (!stored->listener[i].own)
-			use((struct shared) { .fd = stored->listener[i].fd });
+			use(stored->listener[i].fd, false, false);
 	}
-	if (nr_shared)
+	if (nr_listeners)
 		options.listen.n = 0;
 	else if (!options.listen.n)
 		log_usage("--listen and --to are required; try --help");
@@ -132,21 +109,18 @@ void listeners_open(const struct stored *stored)
 		if (!stored->listener[i].own)
 			continue;
 		if (take(fd, taken)) {
-			use((struct shared) { .fd = fd, .own = true });
+			use(fd, true, false);
 			continue;
 		}
 		/* It may be in the way of a new one. */
-		at = address_of(fd, false);
-		log_say(LOG_NOTICE, "no longer listening on %s", address_text(&at, text));
+		log_say(LOG_NOTICE, "no longer listening on %s", name_of(fd, text));
 		shutdown(fd, SHUT_RDWR);
 		close(fd);
 	}
 	for (i = 0; i < options.listen.n; i++) {
 		if (!taken[i])
-			use((struct shared) {
-				.fd = listener_bind("--listen", &options.listen.target[i], BACKLOG),
-				.own = true, .fresh = true,
-			});
+			use(listener_bind("--listen", &options.listen.target[i], BACKLOG),
+			    true, true);
 	}
 }
 
@@ -154,20 +128,10 @@ void listeners_store(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_shared; i++) {
-		if (shared[i].fresh)
-			store_listener(shared[i].fd);
+	for (i = 0; i < nr_listeners; i++) {
+		if (listeners[i].fresh)
+			store_listener(listeners[i].fd);
 	}
-}
-
-const char *listener_name(unsigned int i, char text[ADDRESS_TEXT])
-{
-	union address at;
-
-	if (i >= nr_shared)
-		return NULL;
-	at = address_of(shared[i].fd, false);
-	return address_text(&at, text);
 }
 
 static bool has_room(struct loop *loop)
@@ -210,7 +174,7 @@ static int accept_one(struct loop *loop, int listener)
 static void listener_ready(struct source *source, uint32_t events)
 {
 	struct listener *listener = (struct listener *)source;
-	struct loop *loop = listener->loop;
+	struct loop *loop = loop_self;
 	int i, err = 0;
 
 	(void)events;
@@ -223,29 +187,18 @@ static void listener_ready(struct source *source, uint32_t events)
 	}
 }
 
-void listener_open(struct loop *loop)
-{
-	unsigned int i;
-
-	loop->listeners = xcalloc(nr_shared, sizeof(*loop->listeners));
-	for (i = 0; i < nr_shared; i++)
-		loop->listeners[i] = (struct listener) {
-			.source.ready = listener_ready, .loop = loop, .fd = shared[i].fd,
-		};
-}
-
 static void watch(struct loop *loop, int op)
 {
 	struct epoll_event event;
 	unsigned int i;
 
-	for (i = 0; i < nr_shared; i++) {
+	for (i = 0; i < nr_listeners; i++) {
 		event = (struct epoll_event) {
 			/* One thread is woken for a client, not all. */
 			.events = EPOLLIN | EPOLLEXCLUSIVE,
-			.data.ptr = &loop->listeners[i].source,
+			.data.ptr = &listeners[i].source,
 		};
-		if (epoll_ctl(loop->epoll, op, shared[i].fd, &event) && op == EPOLL_CTL_ADD) {
+		if (epoll_ctl(loop->epoll, op, listeners[i].fd, &event) && op == EPOLL_CTL_ADD) {
 			log_seldom(LOG_WARNING, "epoll_ctl: %s; raise fs.epoll.max_user_watches",
 				   strerror(errno));
 			loop->accept_again = loop->now + LISTENER_PAUSE;
@@ -279,12 +232,12 @@ void listeners_close(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_shared; i++) {
-		if (!shared[i].own)
+	for (i = 0; i < nr_listeners; i++) {
+		if (!listeners[i].own)
 			continue;
-		while (!accept_one(loops[0], shared[i].fd))
+		while (!accept_one(loops[0], listeners[i].fd))
 			;
 		/* Whoever has it open: the service manager drops it when it hangs up. */
-		shutdown(shared[i].fd, SHUT_RDWR);
+		shutdown(listeners[i].fd, SHUT_RDWR);
 	}
 }

@@ -24,9 +24,9 @@ struct stored;
  * @target: where
  * @backlog: most that may wait
  *
- * Ends the process with a message if it cannot, unless @target is optional.
+ * Ends the process with a message if it cannot.
  *
- * Return: the descriptor, which does not block; -1: there is none.
+ * Return: the descriptor, which does not block.
  */
 int listener_bind(const char *option, const struct target *target, int backlog);
 
@@ -43,21 +43,6 @@ void listeners_open(const struct stored *stored);
  * listeners_store - have the service manager keep those that are new
  */
 void listeners_store(void);
-
-/**
- * listener_name - where the proxy listens
- * @i: which socket, from 0 on
- * @text: where to print it
- *
- * Return: @text; NULL: there are no more.
- */
-const char *listener_name(unsigned int i, char text[ADDRESS_TEXT]);
-
-/**
- * listener_open - prepare a thread for accepting
- * @loop: the thread
- */
-void listener_open(struct loop *loop);
 
 /**
  * listener_turn - begin to accept, or pause, as there is room

@@ -56,24 +56,14 @@ void log_say(int priority, const char *fmt, ...)
 	va_end(args);
 }
 
-void log_die(const char *fmt, ...)
+void log_exit(int status, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
 	say_args(LOG_ERR, fmt, args);
 	va_end(args);
-	exit(EXIT_FAILURE);
-}
-
-void log_usage(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	say_args(LOG_ERR, fmt, args);
-	va_end(args);
-	exit(EXIT_USAGE);
+	exit(status);
 }
 
 bool log_limit(struct log_limit *limit)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <stdnoreturn.h>
 #include <syslog.h>
 
@@ -45,19 +46,17 @@ bool log_write(int fd, const char *text, size_t len);
 void log_say(int priority, const char *fmt, ...) __printf(2, 3);
 
 /**
- * log_die - a line of LOG_ERR, then the end of the process
+ * log_exit - a line of LOG_ERR, then the end of the process
+ * @status: its exit status
  * @fmt: as printf()
  */
-noreturn void log_die(const char *fmt, ...) __printf(1, 2);
+noreturn void log_exit(int status, const char *fmt, ...) __printf(2, 3);
 
 /* The exit status after what will not be better the next time: the unit knows it. */
 #define EXIT_USAGE	2
 
-/**
- * log_usage - as log_die(), when the command line is wrong
- * @fmt: as printf()
- */
-noreturn void log_usage(const char *fmt, ...) __printf(1, 2);
+#define log_die(...)	log_exit(EXIT_FAILURE, __VA_ARGS__)
+#define log_usage(...)	log_exit(EXIT_USAGE, __VA_ARGS__)
 
 /**
  * struct log_limit - when a line was last said: see log_seldom()

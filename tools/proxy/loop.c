@@ -20,7 +20,7 @@
 #define NO_MORE	((struct conn *)-1)
 
 struct loop **loops;
-static _Thread_local struct loop *self;
+_Thread_local struct loop *loop_self;
 
 static void ring(int eventfd)
 {
@@ -56,7 +56,6 @@ struct loop *loop_open(unsigned int number, int wheel, int done_fd)
 	if (loop->epoll < 0 || loop->wake_fd < 0 ||
 	    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->wake_fd, &event))
 		log_die("epoll: %s", strerror(errno));
-	listener_open(loop);
 	loop->timers = timers_open(loop, wheel);
 	store_begin(loop->timers);
 	return loop;
@@ -75,7 +74,7 @@ bool loop_give(struct loop *loop, struct conn *conn)
 		conn->next = first;
 	} while (!atomic_compare_exchange_weak(&loop->arrivals, &first, conn));
 	/* Where there is one already, it was woken for that. */
-	if (!first && loop != self)
+	if (!first && loop != loop_self)
 		loop_wake(loop);
 	return true;
 }
@@ -151,7 +150,7 @@ static void *loop_run(void *arg)
 	struct source *source;
 	int i, n;
 
-	self = loop;
+	loop_self = loop;
 	while (obey(loop, &until)) {
 		if (loop->accept_again && loop->accept_again < until)
 			until = loop->accept_again;

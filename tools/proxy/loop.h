@@ -16,7 +16,6 @@
 #include "counters.h"
 
 struct conn;
-struct listener;
 struct timers;
 
 /** struct source - something that epoll watches: the first member of what it belongs to */
@@ -75,9 +74,7 @@ struct loop {
 	unsigned int max_open;
 	/** @now: when this turn began, CLOCK_MONOTONIC, in ns */
 	uint64_t now;
-	/** @listeners: an array, how it watches each listening socket */
-	struct listener *listeners;
-	/** @accepts: they are in its epoll */
+	/** @accepts: the listening sockets are in its epoll */
 	bool accepts;
 	/** @accept_again: when to try again after accept() failed, in ns; 0: it did not */
 	uint64_t accept_again;
@@ -107,6 +104,9 @@ struct loop {
 
 /** loops - all of them, options.threads in number */
 extern struct loop **loops;
+
+/** loop_self - that of the calling thread; NULL: it has none */
+extern _Thread_local struct loop *loop_self;
 
 /**
  * loop_open - make what a thread needs

@@ -7,8 +7,8 @@
  *   upstream.c   which server, and its header    record.c    the connection log
  *   loop.c       a thread and its turns          timers.c    deadlines
  *   store.c      connections into the service manager's store, restore.c: and out of it
- *   passed.c     what the kernel has counted     notify.c    messages to the service manager
- *   address.c    of IPv4 and IPv6                metrics.c   numbers for Prometheus
+ *   socket.c     addresses, what has passed      notify.c    messages to the service manager
+ *   metrics.c    numbers for Prometheus
  *
  * This file: beginning, signals, watchdog, end.
  */
@@ -87,30 +87,8 @@ static void open_signals(void)
 		log_die("signalfd: %s", strerror(errno));
 }
 
-/* "A, B" */
-static const char *join(char *text, size_t size, bool servers)
-{
-	char one[ADDRESS_TEXT];
-	const char *name;
-	unsigned int i;
-	size_t n = 0;
-
-	*text = '\0';
-	for (i = 0; n < size; i++) {
-		if (servers)
-			name = i < options.to.n ? options.to.target[i].name : NULL;
-		else
-			name = listener_name(i, one);
-		if (!name)
-			break;
-		n += snprintf(text + n, size - n, "%s%s", i ? ", " : "", name);
-	}
-	return text;
-}
-
 static void start(void)
 {
-	char from[256], to[256];
 	struct stored stored;
 	unsigned int i, restored;
 
@@ -129,9 +107,8 @@ static void start(void)
 	metrics_start();
 	for (i = 0; i < options.threads; i++)
 		loop_start(loops[i]);
-	log_say(LOG_INFO, "%s -> %s: %u threads, at most %u connections, timers by libtimerwheel (%s); %s",
-		join(from, sizeof(from), false), join(to, sizeof(to), true), options.threads,
-		options.max_connections, timers_backend(loops[0]->timers),
+	log_say(LOG_INFO, "%u threads, at most %u connections, deadlines in the %s; %s",
+		options.threads, options.max_connections, timers_backend(loops[0]->timers),
 		store_active() ? "connections survive a restart" : "a restart ends connections");
 	if (restored)
 		log_say(LOG_NOTICE, restored == 1 ? "%u connection continues" :
@@ -192,6 +169,7 @@ static void signalled(uint64_t *until)
 			notify("STOPPING=1\nSTATUS=handing connections over to the next proxy");
 			command(COMMAND_HAND_OVER);
 		} else if (*until == TIME_NONE && options.grace) {
+			listeners_close();
 			log_say(LOG_NOTICE, "stopping: connections may continue for %s",
 				options.grace == TIME_NONE ? "ever" : duration(options.grace));
 			snprintf(text, sizeof(text),
@@ -201,7 +179,6 @@ static void signalled(uint64_t *until)
 			notify(text);
 			*until = options.grace == TIME_NONE ? TIME_NONE - 1 :
 				 now_ns() + options.grace;
-			listeners_close();
 			command(COMMAND_DRAIN);
 		} else {
 			*until = now_ns();

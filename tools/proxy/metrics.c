@@ -189,8 +189,6 @@ void metrics_start(void)
 
 	for (i = 0; i < options.metrics.n; i++) {
 		fd = listener_bind("--metrics", &options.metrics.target[i], CLIENTS_MAX);
-		if (fd < 0)
-			continue;
 		daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer,
 					  NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 					  MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE,

@@ -11,10 +11,12 @@
 #include "options.h"
 
 struct options options = {
-	.connect = 5 * NSEC_PER_SEC,
-	.idle = 60 * NSEC_PER_SEC,
-	.half_close = 30 * NSEC_PER_SEC,
-	.lifetime = TIME_NONE,
+	.timeout = {
+		[KIND_CONNECT] = 5 * NSEC_PER_SEC,
+		[KIND_IDLE] = 60 * NSEC_PER_SEC,
+		[KIND_HALF_CLOSE] = 30 * NSEC_PER_SEC,
+		[KIND_LIFETIME] = TIME_NONE,
+	},
 	.grace = 30 * NSEC_PER_SEC,
 	.store_after = NSEC_PER_SEC,
 };
@@ -49,35 +51,44 @@ static const char usage_text[] =
 /* What ":PORT" means: this machine; this machine over IPv4 and IPv6; all its addresses. */
 enum any { ANY_FIRST, ANY_LOOPBACK, ANY_ALL };
 
-static struct target *target_add(const char *option, const char *name, struct targets *targets)
+static void target_add(const char *option, struct targets *targets, struct target target)
 {
-	struct target *target = &targets->target[targets->n];
-
-	if (targets->n++ == TARGETS_MAX)
+	if (targets->n == TARGETS_MAX)
 		log_usage("%s may be given %u times at most", option, TARGETS_MAX);
-	target->name = name;
-	return target;
+	targets->target[targets->n++] = target;
 }
 
-static void add_any(const char *option, const char *text, in_port_t port, enum any any,
-		    struct targets *targets)
+static bool have_ipv6(void)
 {
-	struct target *target;
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool have = fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof(at));
 
-	if (any == ANY_LOOPBACK) {
-		target = target_add(option, text, targets);
-		target->at.v4 = (struct sockaddr_in) {
+	if (fd >= 0)
+		close(fd);
+	return have;
+}
+
+static void add_any(const char *option, struct targets *targets, struct target target, enum any any)
+{
+	in_port_t port = target.at.v4.sin_port;
+	bool ipv6 = have_ipv6();
+
+	if (any == ANY_LOOPBACK || !ipv6) {
+		target.at.v4 = (struct sockaddr_in) {
 			.sin_family = AF_INET, .sin_port = port,
-			.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+			.sin_addr.s_addr = htonl(any == ANY_ALL ? INADDR_ANY : INADDR_LOOPBACK),
 		};
+		target_add(option, targets, target);
 	}
-	target = target_add(option, text, targets);
-	target->both = any == ANY_ALL;
-	target->optional = any == ANY_LOOPBACK;
-	target->at.v6 = (struct sockaddr_in6) {
-		.sin6_family = AF_INET6, .sin6_port = port,
-		.sin6_addr = any == ANY_ALL ? in6addr_any : in6addr_loopback,
-	};
+	if (ipv6) {
+		target.both = any == ANY_ALL;
+		target.at.v6 = (struct sockaddr_in6) {
+			.sin6_family = AF_INET6, .sin6_port = port,
+			.sin6_addr = any == ANY_ALL ? in6addr_any : in6addr_loopback,
+		};
+		target_add(option, targets, target);
+	}
 }
 
 /* ADDRESS:PORT, [ADDRESS]:PORT or :PORT */
@@ -88,7 +99,7 @@ static void parse_address(const char *option, const char *text, enum any any,
 	struct addrinfo *found;
 	char host[256], *name = host;
 	const char *port = strrchr(text, ':');
-	union address at = { };
+	struct target target = { .name = text };
 	int err;
 
 	/* getaddrinfo() takes any number and cuts it. */
@@ -104,13 +115,13 @@ static void parse_address(const char *option, const char *text, enum any any,
 	if (err)
 		log_die("%s %s: %s; check the address and the port", option, text,
 			gai_strerror(err));
-	memcpy(&at, found->ai_addr, found->ai_addrlen);
+	/* The port is at the same place in both families. */
+	memcpy(&target.at, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
-	/* The port is at the same place in both. */
 	if (!*name && any != ANY_FIRST)
-		add_any(option, text, at.v4.sin_port, any, targets);
+		add_any(option, targets, target, any);
 	else
-		target_add(option, text, targets)->at = at;
+		target_add(option, targets, target);
 }
 
 static uint64_t parse_time(const char *option, const char *text)
@@ -125,16 +136,6 @@ static uint64_t parse_time(const char *option, const char *text)
 	return ns;
 }
 
-/* A timeout of no time at all would end every connection. */
-static uint64_t parse_timeout(const char *option, const char *text)
-{
-	uint64_t ns = parse_time(option, text);
-
-	if (!ns)
-		log_usage("%s must be greater than 0, or none", option);
-	return ns;
-}
-
 static unsigned int parse_number(const char *option, const char *text, unsigned int most)
 {
 	__u64 n;
@@ -144,46 +145,52 @@ static unsigned int parse_number(const char *option, const char *text, unsigned 
 	return n;
 }
 
-static void parse_one(int c, const char *text)
+/* Those whose value is a time; one of no time at all would end every connection. */
+static const struct time_option {
+	int c;
+	uint64_t *ns;
+	bool zero;
+} time_options[] = {
+	{ 'c', &options.timeout[KIND_CONNECT], false },
+	{ 'i', &options.timeout[KIND_IDLE], false },
+	{ 'x', &options.timeout[KIND_HALF_CLOSE], false },
+	{ 'L', &options.timeout[KIND_LIFETIME], false },
+	{ 'g', &options.grace, true },
+	{ 's', &options.store_after, true },
+};
+
+static void parse_time_option(int c, const char *option, const char *text)
+{
+	const struct time_option *t = time_options;
+
+	while (t->c != c)
+		t++;
+	*t->ns = parse_time(option, text);
+	if (!*t->ns && !t->zero)
+		log_usage("%s must be greater than 0, or none", option);
+}
+
+static void parse_one(int c, const char *option, const char *text)
 {
 	switch (c) {
 	case 'l':
-		parse_address("--listen", text, ANY_ALL, &options.listen);
+		parse_address(option, text, ANY_ALL, &options.listen);
 		break;
 	case 't':
-		parse_address("--to", text, ANY_FIRST, &options.to);
+		parse_address(option, text, ANY_FIRST, &options.to);
 		break;
 	case 'M':
-		parse_address("--metrics", text, ANY_LOOPBACK, &options.metrics);
-		break;
-	case 'c':
-		options.connect = parse_timeout("--connect-timeout", text);
-		break;
-	case 'i':
-		options.idle = parse_timeout("--idle", text);
-		break;
-	case 'x':
-		options.half_close = parse_timeout("--half-close", text);
-		break;
-	case 'L':
-		options.lifetime = parse_timeout("--lifetime", text);
-		break;
-	case 'g':
-		options.grace = parse_time("--grace", text);
-		break;
-	case 's':
-		options.store_after = parse_time("--store-after", text);
+		parse_address(option, text, ANY_LOOPBACK, &options.metrics);
 		break;
 	case 'n':
-		options.threads = parse_number("--threads", text, THREADS_MAX);
+		options.threads = parse_number(option, text, THREADS_MAX);
 		break;
 	case 'm':
-		options.max_connections = parse_number("--max-connections", text,
-						       CONNECTIONS_MAX);
+		options.max_connections = parse_number(option, text, CONNECTIONS_MAX);
 		break;
 	case 'p':
 		if (strcmp(text, "v1") && strcmp(text, "v2"))
-			log_usage("--proxy-protocol needs v1 or v2, not '%s'", text);
+			log_usage("%s needs v1 or v2, not '%s'", option, text);
 		options.proxy_protocol = text[1] - '0';
 		break;
 	case 'o':
@@ -198,8 +205,10 @@ static void parse_one(int c, const char *text)
 	case 'h':
 		fputs(usage_text, stdout);
 		exit(EXIT_SUCCESS);
-	default:
+	case '?':
 		exit(EXIT_USAGE);
+	default:
+		parse_time_option(c, option, text);
 	}
 }
 
@@ -225,10 +234,15 @@ void options_parse(int argc, char **argv)
 		{ }
 	};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	int c;
+	char name[32];
+	int c, i;
 
-	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:p:o:jM:Vh", longs, NULL)) != -1)
-		parse_one(c, optarg);
+	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:p:o:jM:Vh", longs, NULL)) != -1) {
+		for (i = 0; longs[i].val && longs[i].val != c; i++)
+			;
+		snprintf(name, sizeof(name), "--%s", longs[i].name);
+		parse_one(c, name, optarg);
+	}
 	if (optind < argc)
 		log_usage("unexpected argument '%s'; try --help", argv[optind]);
 	if (!options.to.n)

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "address.h"
+#include "counters.h"
+#include "socket.h"
 
 /** struct target - where to listen or to connect to */
 struct target {
@@ -16,8 +17,6 @@ struct target {
 	union address at;
 	/** @both: any address of IPv6 and IPv4: @at is that of IPv6 */
 	bool both;
-	/** @optional: do without it where there is no IPv6 */
-	bool optional;
 };
 
 /** TARGETS_MAX - most listening addresses, and most servers */
@@ -39,14 +38,8 @@ struct options {
 	struct targets to;
 	/** @metrics: where to serve metrics */
 	struct targets metrics;
-	/** @connect: until a server has taken the connection */
-	uint64_t connect;
-	/** @idle: without a byte in either direction */
-	uint64_t idle;
-	/** @half_close: the same, once one side has said that it sends no more */
-	uint64_t half_close;
-	/** @lifetime: in all */
-	uint64_t lifetime;
+	/** @timeout: of a connection, by enum kind */
+	uint64_t timeout[KINDS];
 	/** @grace: for connections to end by themselves when the proxy is stopped */
 	uint64_t grace;
 	/** @store_after: age at which a connection goes into the service manager's store */

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "passed.h"
 #include "store.h"
 
 /* A socket of a connection. */
@@ -166,9 +165,9 @@ static struct conn *conn_of(struct loop *loop, const struct sight *sight)
 	return conn;
 }
 
-static struct timer *see(void *arg, const struct sight *sight)
+struct timer *restore_timer(struct loop *loop, const struct sight *sight)
 {
-	struct conn *conn = conn_of(arg, sight);
+	struct conn *conn = conn_of(loop, sight);
 
 	if (!conn)
 		return NULL;
@@ -265,7 +264,7 @@ unsigned int store_restore(void)
 		return 0;
 	qsort(sockets, nr_sockets, sizeof(*sockets), by_cookie);
 	for (i = 0; i < options.threads; i++) {
-		timers_each(loops[i]->timers, see, loops[i]);
+		timers_each(loops[i]->timers);
 		drop_expired(loops[i]);
 	}
 	balance();

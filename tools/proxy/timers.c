@@ -264,8 +264,7 @@ bool timers_stats(struct timers *timers, struct timerwheel_stats *stats)
 	return !timerwheel_stats(timers->wheel, stats);
 }
 
-static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
-		    struct timer *(*see)(void *arg, const struct sight *sight), void *arg)
+static void look_at(struct timers *timers, const struct timerwheel_entry *entry)
 {
 	struct timerwheel_remove removal = { .key = entry->key };
 	struct sight sight = {
@@ -275,7 +274,7 @@ static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
 		.kind = entry->value & 3,
 		.lives = entry->value >> 2 & 1,
 	};
-	struct timer *timer = see(arg, &sight);
+	struct timer *timer = restore_timer(timers->loop, &sight);
 
 	if (!timer) {
 		timerwheel_queue_remove(timers->removals, &removal);
@@ -288,8 +287,7 @@ static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
 	timer->generation = entry->generation;
 }
 
-void timers_each(struct timers *timers, struct timer *(*see)(void *arg, const struct sight *sight),
-		 void *arg)
+void timers_each(struct timers *timers)
 {
 	static struct timerwheel_entry entries[4096];
 	uint64_t cursor = 0;
@@ -297,7 +295,7 @@ void timers_each(struct timers *timers, struct timer *(*see)(void *arg, const st
 
 	while ((n = timerwheel_list(timers->wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
 		for (i = 0; i < n; i++)
-			look_at(timers, &entries[i], see, arg);
+			look_at(timers, &entries[i]);
 	}
 	if (n)
 		log_die("cannot list the timers that were kept: %s", timerwheel_strerror(n));

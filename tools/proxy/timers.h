@@ -118,10 +118,18 @@ struct sight {
 /**
  * timers_each - look at all timers of a wheel that was kept
  * @timers: of a thread; none runs yet
- * @see: is called for each; returns the timer to which it belongs, NULL: nobody's, it is removed
- * @arg: for @see
+ *
+ * restore_timer() is called for each.
  */
-void timers_each(struct timers *timers, struct timer *(*see)(void *arg, const struct sight *sight),
-		 void *arg);
+void timers_each(struct timers *timers);
+
+/**
+ * restore_timer - see a timer that was kept
+ * @loop: the thread whose wheel it is in
+ * @sight: what is known of it
+ *
+ * Return: the timer of a connection to which it belongs; NULL: nobody's, it is removed.
+ */
+struct timer *restore_timer(struct loop *loop, const struct sight *sight);
 
 #endif /* PROXY_TIMERS_H */

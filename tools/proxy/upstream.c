@@ -9,7 +9,6 @@
 
 #include "log.h"
 #include "options.h"
-#include "passed.h"
 #include "store.h"
 #include "upstream.h"
 

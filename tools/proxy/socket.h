@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Addresses of IPv4 and IPv6 in 28 bytes: each connection has two. */
-#ifndef PROXY_ADDRESS_H
-#define PROXY_ADDRESS_H
+/*
+ * What there is to know of a socket: its addresses, in 28 bytes, since each connection has two; its
+ * number; how many bytes have gone through it. Whatever became of the process that wrote and read
+ * them: the kernel has counted.
+ */
+#ifndef PROXY_SOCKET_H
+#define PROXY_SOCKET_H
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 /** union address - an address and a port; family AF_UNSPEC: unknown */
@@ -61,4 +66,36 @@ void address_unmap(union address *address);
  */
 const char *address_text(const union address *address, char text[ADDRESS_TEXT]);
 
-#endif /* PROXY_ADDRESS_H */
+/** struct passed - bytes since a TCP socket was connected */
+struct passed {
+	/** @written: by a program, whether or not they were acknowledged */
+	uint64_t written;
+	/** @read: by a program */
+	uint64_t read;
+};
+
+/**
+ * passed_of - what has passed through a TCP socket
+ * @fd: the socket; nobody reads or writes it meanwhile
+ * @active: it was connected, and not accepted
+ * @passed: is filled in
+ *
+ * Return: false: it is not TCP.
+ */
+bool passed_of(int fd, bool active, struct passed *passed);
+
+/**
+ * cookie_of - a socket's number, which the kernel gives to no other one
+ * @fd: the socket
+ *
+ * Return: the number; 0: this is no socket.
+ */
+uint64_t cookie_of(int fd);
+
+/**
+ * socket_reset - break a connection, so that this is not taken for an end of file
+ * @fd: its socket. It stays open; whoever else has it open sees the same.
+ */
+void socket_reset(int fd);
+
+#endif /* PROXY_SOCKET_H */
