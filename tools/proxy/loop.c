@@ -2,6 +2,7 @@
 /* See loop.h. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -180,9 +181,12 @@ static void *loop_run(void *arg)
 void loop_start(struct loop *loop)
 {
 	int err = pthread_create(&loop->thread, NULL, loop_run, loop);
+	char name[16];
 
 	if (err)
 		log_die("cannot start a thread: %s", strerror(err));
+	snprintf(name, sizeof(name), "proxy-%u", loop->number);
+	pthread_setname_np(loop->thread, name);
 }
 
 void loop_command(struct loop *loop, enum command command)

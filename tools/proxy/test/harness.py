@@ -486,14 +486,22 @@ class Proxy:
         return len(os.listdir(f'/proc/{self.pid}/fd'))
 
     def serving_threads(self):
-        """Their numbers, in order: those with the name that libmicrohttpd gives are not among
-        them, nor is the first one."""
-        tids = []
-        for tid in sorted(int(t) for t in os.listdir(f'/proc/{self.pid}/task')):
+        """Their numbers, in order."""
+        tids = {}
+        for tid in os.listdir(f'/proc/{self.pid}/task'):
             with open(f'/proc/{self.pid}/task/{tid}/comm') as f:
-                if tid != self.pid and not f.read().startswith('MHD'):
-                    tids.append(tid)
-        return tids
+                name = f.read().strip()
+            if name.startswith('proxy-'):
+                tids[int(name[6:])] = int(tid)
+        return [tids[i] for i in sorted(tids)]
+
+    def wait_descriptors(self, most):
+        """Until there are no more than that: the connection that has asked for metrics, too, is
+        closed some time after the answer."""
+        until = time.monotonic() + 5
+        while self.descriptors() > most:
+            check(time.monotonic() < until, f'{self.descriptors() - most} descriptors stay open')
+            time.sleep(0.02)
 
     def cpu(self):
         """s of processor time so far."""
@@ -503,7 +511,8 @@ class Proxy:
 
     def get(self, path='/metrics'):
         with socket.create_connection(('127.0.0.1', self.metrics_port), timeout=10) as s:
-            s.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
+            s.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n'
+                      'Connection: close\r\n\r\n'.encode())
             head, body = read_all(s).decode().split('\r\n\r\n', 1)
         return head, body
 

@@ -4,6 +4,7 @@
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -425,6 +426,34 @@ def test_limit_is_said():
         check(read_exactly(client, 1) == b'x', 'another byte came back')
     check(proxy.descriptors() <= 1024 - 64, 'little is left for those who ask for metrics')
     check('no resources' not in proxy.log and 'cannot accept' not in proxy.log, proxy.log)
+
+
+def complete(*words):
+    """What bash offers for the last of these words."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    r = subprocess.run(['bash', '-c', '. "$0"; _timerwheel_proxy "$1" "$2" "$3"; '
+                        'printf "%s\\n" "${COMPREPLY[@]}"', os.path.join(here, '../completion.bash'),
+                        Proxy.program, words[-1], words[-2]], stdout=subprocess.PIPE, text=True)
+    return r.stdout.split()
+
+
+def test_completion():
+    """All options of --help, and values of some. The manual has the same ones."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    manual = os.path.join(here, '../../../Documentation/man/timerwheel-proxy.8')
+    # In a guest they are not.
+    if not shutil.which('bash') or not os.path.exists(manual):
+        return
+    options = re.findall(r'^  -., (--[a-z-]+)', run('--help').stdout, re.M)
+    with open(manual) as f:
+        said = re.findall(r'^\.It Fl . , Fl (-[a-z-]+)', f.read(), re.M)
+    check(['-' + name for name in said] == options, f'the manual has {said}')
+    check(complete('timerwheel-proxy', '') == options, 'other options are offered')
+    check(complete('timerwheel-proxy', '--pro') == ['--proxy-protocol'], 'a beginning')
+    check(complete('--proxy-protocol', '') == ['v1', 'v2'], 'versions')
+    check(complete('--idle', 'n') == ['none'], 'times')
+    check('/dev/null' in complete('--log', '/dev/nul'), 'files')
+    check(complete('--listen', '') == [], 'addresses')
 
 
 def test_version():
