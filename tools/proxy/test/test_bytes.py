@@ -151,6 +151,27 @@ def test_slow_reader():
     proxy.wait_metric('blocked', 0)
 
 
+def test_blocked_reader_resets():
+    """What waits for a reader that is gone waits no more, and is not counted."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    client.connect(('127.0.0.1', proxy.port))
+    far = server.accept()
+    far.setblocking(False)
+    try:
+        while True:
+            far.send(bytes(MB))
+            time.sleep(0.01)
+    except BlockingIOError:
+        pass
+    proxy.wait_metric('blocked', 1)
+    reset(client)
+    proxy.wait_metric('connections', 0)
+    check(proxy.metrics()['blocked'] == 0, 'it is still counted')
+
+
 def test_slow_reader_server_gone():
     """The server has closed, the client still has all to read: no busy loop, no byte missing."""
     server = Server()

@@ -175,7 +175,17 @@ def test_log_of_many():
             client.sendall(b'x')
             read_exactly(client, 1)
             client.close()
-    lines = log.lines(400)
+    # Many in one turn, too.
+    clients = [log.proxy.connect() for _ in range(200)]
+    for client in clients:
+        names.add(name_of(client))
+        client.sendall(b'x')
+        read_exactly(client, 1)
+    log.proxy.signal(signal.SIGSTOP)
+    for client in clients:
+        reset(client)
+    log.proxy.signal(signal.SIGCONT)
+    lines = log.lines(600)
     check({line['client'] for line in lines} == names, 'other clients are logged')
     check(log.proxy.metrics()['log_lost_total'] == 0, 'lines were lost')
 
