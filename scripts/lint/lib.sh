@@ -17,14 +17,14 @@ sources()
 	else
 		find . \( -name .git -o -name build -o -name '.checkpatch-*' \) -prune -o \
 			-type f -printf '%P\n' | matching "$@" | text
-	fi | sed '/^selftests\/mutants\/faults\//d' | sort -u | existing
+	fi | sed '/^\(selftests\|tools\)\/mutants\/faults\//d' | sort -u | existing
 }
 
 # not_lists: of the files on stdin those that are no lists of faults, which have the names of the
 # files that they are for.
 not_lists()
 {
-	grep -v '^selftests/mutants/faults/'
+	grep -vE '^(selftests|tools)/mutants/faults/'
 }
 
 matching()

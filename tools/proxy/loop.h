@@ -67,7 +67,7 @@ struct loop {
 	/** @beats: turns so far: a thread that hangs makes no more */
 	counter beats;
 	/** @arrivals: connections that were accepted for it, linked by @next */
-	_Atomic(struct conn *) arrivals;
+	struct conn *_Atomic arrivals;
 	/** @load: its connections, arrivals included */
 	_Atomic unsigned int load;
 	/** @max_open: most of them */

@@ -142,10 +142,10 @@ static void tell(FILE *out)
 	tell_wheels(out);
 }
 
-static enum MHD_Result respond(struct MHD_Connection *conn, unsigned int status, char *text,
+static enum MHD_Result respond(struct MHD_Connection *conn, unsigned int status, const char *text,
 			       size_t len, enum MHD_ResponseMemoryMode mode)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(len, text, mode);
+	struct MHD_Response *response = MHD_create_response_from_buffer(len, (void *)text, mode);
 	enum MHD_Result result;
 
 	if (!response)
@@ -160,7 +160,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *conn, const char
 			      const char *method, const char *version, const char *data,
 			      size_t *data_size, void **state)
 {
-	static char not_found[] = "Ask for /metrics.\n";
+	static const char not_found[] = "Ask for /metrics.\n";
 	char *text;
 	size_t len;
 	FILE *out;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -45,7 +46,7 @@ void records_open(void)
 }
 
 /* The time of day, with ms, as RFC 3339 has it. */
-static const char *time_text(char text[32])
+static void time_text(char text[32])
 {
 	struct timespec now;
 	struct tm tm;
@@ -55,36 +56,50 @@ static const char *time_text(char text[32])
 	gmtime_r(&now.tv_sec, &tm);
 	n = strftime(text, 32, "%FT%T", &tm);
 	snprintf(text + n, 32 - n, ".%03ldZ", now.tv_nsec / 1000000);
-	return text;
+}
+
+static void __printf(2, 3) put(struct loop *loop, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	loop->nr_records += vsnprintf(loop->records + loop->nr_records,
+				      LOOP_RECORDS - loop->nr_records, fmt, args);
+	va_end(args);
 }
 
 /* Nothing in a line needs to be escaped: numbers, addresses, words of this file. */
 void record(const struct conn *conn, enum end end)
 {
-	static const char text[] =
-		"%s%s client=%s server=%s from_client=%llu from_server=%llu seconds=%.6f end=%s%s\n";
-	static const char json[] =
-		"%s{\"time\":\"%s\",\"client\":\"%s\",\"server\":\"%s\",\"from_client\":%llu,"
-		"\"from_server\":%llu,\"seconds\":%.6f,\"end\":\"%s\"%s}\n";
 	const struct side *client = &conn->side[CLIENT], *server = &conn->side[SERVER];
-	char client_text[ADDRESS_TEXT], server_text[ADDRESS_TEXT], now[32];
+	unsigned long long up = client->bytes, down = server->bytes;
+	char client_text[ADDRESS_TEXT], server_text[ADDRESS_TEXT], time[32];
+	double seconds = (now_ns() - conn->opened) / 1e9;
 	struct loop *loop = conn->loop;
-	const char *restored = "";
 
 	if (record_fd < 0)
 		return;
 	if (loop->nr_records + RECORD_MAX > LOOP_RECORDS)
 		records_flush(loop);
-	/* Their age is not known to the process that took them over. */
-	if (conn->restored)
-		restored = options.json ? ",\"restored\":true" : " restored";
-	loop->nr_records +=
-		snprintf(loop->records + loop->nr_records, RECORD_MAX, options.json ? json : text,
-			 record_fd == STDERR_FILENO ? log_prefix(LOG_INFO) : "", time_text(now),
-			 address_text(&client->address, client_text),
-			 address_text(&server->address, server_text),
-			 (unsigned long long)client->bytes, (unsigned long long)server->bytes,
-			 (now_ns() - conn->opened) / 1e9, end_names[end], restored);
+	time_text(time);
+	address_text(&client->address, client_text);
+	address_text(&server->address, server_text);
+	if (record_fd == STDERR_FILENO)
+		put(loop, "%s", log_prefix(LOG_INFO));
+	/* The age of those that were restored is not known to this process. */
+	if (options.json) {
+		put(loop, "{\"time\":\"%s\",\"client\":\"%s\",\"server\":\"%s\",", time,
+		    client_text, server_text);
+		put(loop, "\"from_client\":%llu,\"from_server\":%llu,\"seconds\":%.6f,", up, down,
+		    seconds);
+		put(loop, "\"end\":\"%s\"%s}\n", end_names[end],
+		    conn->restored ? ",\"restored\":true" : "");
+	} else {
+		put(loop, "%s client=%s server=%s from_client=%llu from_server=%llu", time,
+		    client_text, server_text, up, down);
+		put(loop, " seconds=%.6f end=%s%s\n", seconds, end_names[end],
+		    conn->restored ? " restored" : "");
+	}
 }
 
 void records_flush(struct loop *loop)

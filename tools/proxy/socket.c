@@ -69,12 +69,20 @@ const char *address_text(const union address *address, char text[ADDRESS_TEXT])
  * the kernel counts among the acknowledged bytes: the FIN, and the SYN of the end that connected;
  * among the received ones the FIN. SIOCOUTQ has an unacknowledged FIN in it, SIOCINQ has not.
  */
-enum { SYN_SENT = 2, FIN_WAIT1 = 4, FIN_WAIT2, TIME_WAIT, CLOSE, CLOSE_WAIT, LAST_ACK, LISTEN,
-       CLOSING };
+enum tcp_state {
+	SYN_SENT = 2, FIN_WAIT1 = 4, FIN_WAIT2, TIME_WAIT, CLOSE_WAIT = 8, LAST_ACK, CLOSING = 11,
+};
 
-#define FIN_SENT	(1 << FIN_WAIT1 | 1 << FIN_WAIT2 | 1 << CLOSING | 1 << LAST_ACK | \
-			 1 << TIME_WAIT)
-#define FIN_RECEIVED	(1 << CLOSE_WAIT | 1 << CLOSING | 1 << LAST_ACK | 1 << TIME_WAIT)
+static bool fin_sent(enum tcp_state state)
+{
+	return state == FIN_WAIT1 || state == FIN_WAIT2 || state == CLOSING || state == LAST_ACK ||
+	       state == TIME_WAIT;
+}
+
+static bool fin_received(enum tcp_state state)
+{
+	return state == CLOSE_WAIT || state == CLOSING || state == LAST_ACK || state == TIME_WAIT;
+}
 
 struct state {
 	uint64_t acked, received;
@@ -107,8 +115,8 @@ bool passed_of(int fd, bool active, struct passed *passed)
 	*passed = (struct passed) { };
 	if (one.state == SYN_SENT)
 		return true;
-	passed->written = one.acked + one.unacked - active - !!(FIN_SENT & 1 << one.state);
-	passed->read = one.received - one.unread - !!(FIN_RECEIVED & 1 << one.state);
+	passed->written = one.acked + one.unacked - active - fin_sent(one.state);
+	passed->read = one.received - one.unread - fin_received(one.state);
 	return true;
 }
 

@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: GPL-2.0
-clients: a few silent ones keep others waiting; metrics_silent_clients; s/^#define CLIENTS_MAX\t32/#define CLIENTS_MAX\t8/
-path: everything is there; metrics; s/strcmp(url, "\/metrics") || /0 || /
-histogram: not cumulative; metrics; s/total += SUM(lateness\[i\]);/total = SUM(lateness[i]);/
