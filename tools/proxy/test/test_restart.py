@@ -8,7 +8,8 @@ import threading
 import time
 
 from harness import (LATE, UNIT, Manager, Proxy, Server, between, check, digest, echo, ended,
-                     pattern, raise_descriptors, read_all, read_exactly, reset)
+                     free_port, full_server, pattern, raise_descriptors, read_all, read_exactly,
+                     reset)
 
 MB = 1 << 20
 
@@ -407,13 +408,7 @@ def test_connecting_survives():
     """Killed while the server had not answered: the connect timeout goes on."""
     k = Kept(connect_timeout=4 * UNIT)
     k.server.close()
-    k.server = Server(backlog=0)
-    fill = []
-    for _ in range(4):
-        s = socket.socket()
-        s.setblocking(False)
-        s.connect_ex(tuple(k.server.socket.getsockname()))
-        fill.append(s)
+    k.server, fill = full_server()
     k.proxy.stop()
     k.proxy = Proxy(k.server.address, manager=Manager(), store_after='0',
                     connect_timeout=4 * UNIT)
@@ -425,6 +420,8 @@ def test_connecting_survives():
     at, _ = ended(client, 10)
     between(at - began, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
     check(k.proxy.metrics()['closed_total{end="connect-timeout"}'] == 1, 'not closed by connect')
+    for s in fill:
+        s.close()
 
 
 def test_more_threads():
@@ -502,3 +499,150 @@ def test_more_connections():
     check(k.proxy.metrics()['closed_total{end="failed"}'] == 0, 'some were reset')
     for client in clients:
         client.close()
+
+
+def test_balanced_after_restart():
+    """More threads than before: the connections are spread over them, with their deadlines."""
+    k = Kept(echo, threads=1, idle=12 * UNIT, lifetime='1h')
+    clients = [k.proxy.connect() for _ in range(40)]
+    for client in clients:
+        client.sendall(b'x')
+        read_exactly(client, 1)
+    sent = time.monotonic()
+    k.manager.wait('the sockets', lambda m: k.sockets() == 80)
+    k.proxy.args[k.proxy.args.index('--threads') + 1] = '4'
+    k.restart()
+    check(k.proxy.loads() == [10, 10, 10, 10], f'the threads have {k.proxy.loads()}')
+    check(k.proxy.metrics()['wheel_pending'] == 80, 'some timers are there twice')
+    for client in clients[1:]:
+        client.sendall(b'y')
+        check(read_exactly(client, 1) == b'y', 'another byte came back')
+    at, _ = ended(clients[0], 12 * UNIT + 10)
+    between(at - sent, 11.9 * UNIT, 12 * UNIT + LATE, 'the silent one was closed after')
+    k.restart()
+    check(k.proxy.loads() == [10, 10, 10, 9] or sorted(k.proxy.loads()) == [9, 10, 10, 10],
+          f'the threads have {k.proxy.loads()}')
+
+
+def test_other_listen_after_restart():
+    """A changed --listen is used, and the former one is refused."""
+    k = Kept(echo)
+    client, _ = k.connect()
+    k.manager.wait('the listening socket', lambda m: 'listener' in m.names())
+    former = k.proxy.port
+    k.proxy.port = free_port()
+    k.proxy.args[k.proxy.args.index('--listen') + 1] = f'127.0.0.1:{k.proxy.port}'
+    k.restart()
+    client.sendall(b'x')
+    check(read_exactly(client, 1) == b'x', 'another byte came back')
+    k.connect()
+    try:
+        socket.create_connection(('127.0.0.1', former))
+        check(False, 'the former address is still listened on')
+    except ConnectionRefusedError:
+        pass
+    k.manager.wait('the former socket to go', lambda m: m.names().count('listener') == 1)
+    k.restart()
+    k.connect()
+
+
+def kept_socket(k, peer):
+    """A duplicate of the socket that is connected to this address."""
+    for fd, (name, _) in k.manager.store.items():
+        if name == 's':
+            sock = socket.socket(fileno=socket.dup(fd))
+            if sock.getpeername() == peer:
+                return sock
+            sock.close()
+    raise AssertionError('it is not kept')
+
+
+def test_lost_bytes():
+    """Somebody has read from a kept socket: the connection does not go on without these bytes."""
+    k = Kept()
+    client, far = k.connect()
+    k.proxy.kill()
+    client.sendall(b'abc')
+    with kept_socket(k, client.getsockname()) as stolen:
+        check(read_exactly(stolen, 1) == b'a', 'another byte came')
+    k.proxy.start()
+    check(ended(client, 5)[1] == 'reset', 'the client saw an end of file')
+    check(ended(far, 5)[1] == 'reset', 'the server saw an end of file')
+    check(k.proxy.metrics()['closed_total{end="failed"}'] == 1, 'not counted')
+
+
+def test_killed_before_taking():
+    """Bytes that the killed proxy had sent, and not yet taken from the other side, come once."""
+    for end_of_file in (False, True):
+        k = Kept()
+        client, far = k.connect()
+        client.sendall(b'12')
+        read_exactly(far, 2)
+        k.proxy.kill()
+        client.sendall(b'abcdef')
+        if end_of_file:
+            client.shutdown(socket.SHUT_WR)
+        with kept_socket(k, far.getsockname()) as sent:
+            sent.sendall(b'abcd')
+        k.proxy.start()
+        check(read_exactly(far, 6, 5) == b'abcdef', 'other bytes came')
+        if end_of_file:
+            check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
+        else:
+            client.sendall(b'g')
+            check(read_exactly(far, 1, 5) == b'g', 'another byte came')
+        far.sendall(b'answer')
+        check(read_exactly(client, 6, 5) == b'answer', 'other bytes came')
+        k.manager.close()
+
+
+def test_header_and_restart():
+    """The header of the PROXY protocol comes once, whatever the next proxy is asked for."""
+    k = Kept(proxy_protocol='v1')
+    client, far = k.connect()
+    header = 'PROXY TCP4 127.0.0.1 127.0.0.1 %d %d\r\n' % (client.getsockname()[1], k.proxy.port)
+    for version in ('v2', 'v1'):
+        client.sendall(b'x')
+        check(read_exactly(far, len(header) + 1, 5) == header.encode() + b'x', 'other bytes came')
+        header = ''
+        k.proxy.args[k.proxy.args.index('--proxy-protocol') + 1] = version
+        k.restart()
+    far.sendall(b'y')
+    check(read_exactly(client, 1, 5) == b'y', 'another byte came')
+
+
+def test_next_server_kept():
+    """A connection that was kept while a server did not answer is kept with the next one."""
+    silent, fill = full_server()
+    manager = Manager()
+    proxy = Proxy([silent.address, Server(echo).address], manager=manager, threads=1,
+                  store_after='0', connect_timeout=3 * UNIT, lifetime='1h')
+    clients = [proxy.connect() for _ in range(2)]
+    for client in clients:
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', 'another byte came back')
+    manager.wait('the sockets', lambda m: m.names().count('s') == 4)
+    proxy.kill()
+    proxy.start()
+    proxy.wait_log('2 connections continue')
+    for client in clients:
+        client.sendall(b'y')
+        check(read_exactly(client, 1) == b'y', 'another byte came back')
+    for s in fill:
+        s.close()
+
+
+def test_restored_is_logged():
+    """With all its bytes, and that its seconds are not all."""
+    k = Kept(log='-')
+    client, far = k.connect()
+    client.sendall(b'abc')
+    read_exactly(far, 3)
+    k.restart()
+    client.sendall(b'd')
+    read_exactly(far, 1)
+    client.close()
+    far.close()
+    k.proxy.wait_log('from_client=4 from_server=0')
+    line = [line for line in k.proxy.log.splitlines() if 'from_client=' in line][0]
+    check(line.endswith('end=client restored'), line)
