@@ -80,7 +80,7 @@ define newline
 endef
 
 installable:
-	@scripts/vm/need gcc libc6-dev make
+	@scripts/vm/need gcc libc6-dev libmicrohttpd-dev libsystemd-dev make
 	$(call build,lib)
 	@$(MAKE) $(if $(V),,-s) -C tools timerwheel/timerwheel proxy/timerwheel-proxy
 
