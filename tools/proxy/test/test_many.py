@@ -3,6 +3,7 @@
 
 import os
 import random
+import resource
 import select
 import socket
 import time
@@ -10,7 +11,8 @@ import time
 from harness import LATE, UNIT, Proxy, Server, between, check, echo, raise_descriptors, reset
 
 # Each needs two descriptors of the proxy, and this process has both ends of all.
-CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', '20000'))
+ALLOWED = (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 1000) // 4
+CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', min(20000, ALLOWED)))
 
 
 def open_pairs(proxy, server, n):
