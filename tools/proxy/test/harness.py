@@ -312,7 +312,9 @@ class Steps:
         """On to the next stop: at the beginning of a system call, and at its end. False: done()
         came true before."""
         self.ptrace(self.SYSCALL)
+        until = time.monotonic() + 60
         while True:
+            check(time.monotonic() < until, 'the thread makes no more system calls')
             pid, status = os.waitpid(self.tid, self.WALL | os.WNOHANG)
             if pid and os.WIFSTOPPED(status):
                 return True
