@@ -136,15 +136,15 @@ static uint64_t watchdog_interval(void)
 static void watchdog(void)
 {
 	static uint64_t *beats;
-	bool alive = true;
+	bool alive = true, first = !beats;
 	uint64_t now;
 	unsigned int i;
 
-	if (!beats)
+	if (first)
 		beats = xcalloc(options.threads, sizeof(*beats));
 	for (i = 0; i < options.threads; i++) {
 		now = atomic_load_explicit(&loops[i]->beats, memory_order_relaxed);
-		if (beats[i] && now == beats[i]) {
+		if (!first && now == beats[i]) {
 			log_say(LOG_WARNING, "thread %u hangs", i);
 			alive = false;
 		}

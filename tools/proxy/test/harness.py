@@ -150,6 +150,19 @@ def echo(conn):
         conn.sendall(data)
 
 
+def cookie_of(fd):
+    """The number by which the kernel knows a socket; None: it is none."""
+    sock = None
+    try:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fd)
+        return sock.getsockopt(socket.SOL_SOCKET, 57, 8)
+    except OSError:
+        return None
+    finally:
+        if sock:
+            sock.detach()
+
+
 class Manager:
     """A service manager's end of sd_notify(3): keeps descriptors, drops those that hang up
     unless it was told FDPOLL=0, and hands all to the next start."""
@@ -160,6 +173,7 @@ class Manager:
         self.socket.bind(self.path)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
         self.store = {}         # descriptor: (name, watched)
+        self.cookies = {}       # of those that are sockets: descriptor
         self.messages = []
         self.lock = threading.Condition()
         self.poll = select.epoll()
@@ -179,6 +193,7 @@ class Manager:
                     self.lock.notify_all()
 
     def drop(self, fd):
+        self.cookies.pop(cookie_of(fd), None)
         if self.store.pop(fd)[1]:
             self.poll.unregister(fd)
         os.close(fd)
@@ -200,25 +215,18 @@ class Manager:
             if fields.get('FDSTORE') != '1':
                 os.close(fd)
                 continue
-            if self.has(fd):
+            # Like systemd it keeps nothing twice; only sockets come again.
+            cookie = cookie_of(fd)
+            if cookie in self.cookies:
                 os.close(fd)
                 continue
+            if cookie:
+                self.cookies[cookie] = fd
             watched = fields.get('FDPOLL') != '0'
             self.store[fd] = (fields['FDNAME'], watched)
             if watched:
                 self.poll.register(fd, 0)
         return True
-
-    def has(self, fd):
-        """systemd keeps nothing twice. Only sockets come again."""
-        def cookie(of):
-            try:
-                with socket.socket(fileno=os.dup(of)) as s:
-                    return s.getsockopt(socket.SOL_SOCKET, 57, 8)
-            except OSError:
-                return None
-        mine = cookie(fd)
-        return mine and any(cookie(other) == mine for other in self.store)
 
     def wait(self, what, condition, timeout=20):
         with self.lock:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-watchdog: it never barks; proxy/run:watchdog_barks; s/if (beats\[i\] \&\& now == beats\[i\]) {/if (0) {/
-watchdog: it always barks; proxy/run:notify; s/^\tbool alive = true;/\tbool alive = false;/
+watchdog: it never barks; proxy/run:watchdog_barks; s/if (!first \&\& now == beats\[i\]) {/if (0) {/
+watchdog: it always barks; proxy/run:notify; s/bool alive = true,/bool alive = false,/
 watchdog: threads are not woken for it; proxy/run:notify; s/^\t\tloop_wake(loops\[i\]);/\t\t;/
 watchdog: who has ended is waited for; proxy/run:stop_with_watchdog; s/if (alive < options.threads)/if (0)/
 limit: it is not said; proxy/run:limit_is_said; s/^\tlog_say(LOG_NOTICE,$/\tif (0) log_say(LOG_NOTICE,/
