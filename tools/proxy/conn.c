@@ -364,7 +364,8 @@ void conn_accept(struct loop *loop, int fd, const union address *from)
 
 	if (conn) {
 		conn->side[CLIENT].address = *from;
-		if (loop_give(loop, conn))
+		/* While all threads end, one after the other, the one that accepts has not. */
+		if (loop_give(loop, conn) || (loop_self && loop_give(loop_self, conn)))
 			return;
 		free(conn);
 	}

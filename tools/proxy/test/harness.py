@@ -470,9 +470,9 @@ class Proxy:
             time.sleep(0.005)
         return self.status
 
-    def end(self):
+    def end(self, number=15):
         """Asked once, it must end well, and by itself."""
-        self.signal(signal.SIGTERM)
+        self.signal(number)
         check(self.wait() == 0, 'it ended badly')
 
     def stop(self):

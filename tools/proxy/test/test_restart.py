@@ -536,7 +536,7 @@ def test_other_listen_after_restart():
     k.restart()
     client.sendall(b'x')
     check(read_exactly(client, 1) == b'x', 'another byte came back')
-    k.connect()
+    second, _ = k.connect()
     try:
         socket.create_connection(('127.0.0.1', former))
         check(False, 'the former address is still listened on')
@@ -544,7 +544,10 @@ def test_other_listen_after_restart():
         pass
     k.manager.wait('the former socket to go', lambda m: m.names().count('listener') == 1)
     k.restart()
-    k.connect()
+    third, _ = k.connect()
+    for client in (client, second, third):
+        client.sendall(b'y')
+        check(read_exactly(client, 1) == b'y', 'another byte came back')
 
 
 def kept_socket(k, peer):
@@ -647,3 +650,36 @@ def test_restored_is_logged():
     k.proxy.wait_log('from_client=4 from_server=0')
     line = [line for line in k.proxy.log.splitlines() if 'from_client=' in line][0]
     check(line.endswith('end=client restored'), line)
+
+
+def test_hand_over_loses_none():
+    """Restarts while clients come and go: each one is served, by this proxy or by the next."""
+    k = Kept(echo, threads=4)
+    stop = threading.Event()
+    trouble, served = [], []
+
+    def come_and_go():
+        while not stop.is_set():
+            try:
+                with k.proxy.connect() as client:
+                    for data in (b'a', b'bc'):
+                        client.sendall(data)
+                        check(read_exactly(client, len(data)) == data, 'other bytes came back')
+                served.append(1)
+            except Exception as e:
+                trouble.append(e)
+                return
+
+    clients = [threading.Thread(target=come_and_go) for _ in range(8)]
+    for client in clients:
+        client.start()
+    for _ in range(5):
+        time.sleep(UNIT)
+        k.proxy.end(signal.SIGHUP)
+        k.proxy.start()
+    time.sleep(UNIT)
+    stop.set()
+    for client in clients:
+        client.join()
+    check(not trouble, f'after {len(served)} connections: {trouble[:1]}')
+    check(len(served) > 50, f'only {len(served)} connections')
