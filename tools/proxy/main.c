@@ -223,10 +223,11 @@ int main(int argc, char **argv)
 
 	progname = "timerwheel-proxy";
 	log_open();
+	/* At once: a restart while it starts is one like any other. */
+	open_signals();
 	options_parse(argc, argv);
 	records_open();
 	notify_open();
-	open_signals();
 	start();
 	supervise();
 	for (i = 0; i < options.threads; i++)

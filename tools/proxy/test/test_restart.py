@@ -676,6 +676,7 @@ def test_hand_over_loses_none():
     for _ in range(5):
         time.sleep(UNIT)
         k.proxy.end(signal.SIGHUP)
+        k.proxy.after_kill()
         k.proxy.start()
     time.sleep(UNIT)
     stop.set()
