@@ -99,7 +99,7 @@ def test_reset_storm():
             conn.sendall(data)
 
     server = Server(serve)
-    proxy = Proxy(server.address, threads=4, idle=100 * UNIT)
+    proxy = Proxy(server.address, threads=4, idle='1h')
     before = proxy.descriptors()
     steady = proxy.connect()
     steady.sendall(b'\1')
