@@ -44,7 +44,7 @@ load: ## Build the module for this machine's kernel and load it
 unload: ## Take the module out of this machine's kernel
 	@scripts/load --unload
 
-demo: tools ## Show what it does: a million timeouts, and a server with real clients
+demo: ## Show what it does: a million timeouts, and a server with real clients
 	@tools/demo/run
 
 check: ## Run all tests: lint, the wheel in user space, fuzzing, guests
@@ -59,8 +59,11 @@ check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (
 check-model: ## Prove the hand-over of timers between CPUs in a model checker
 	@selftests/model/check
 
-check-mutants: ## Put faults into the module: do the tests in guests notice each? (half an hour)
+check-mutants: ## Put faults into module, library and tools: do the tests notice each? (two hours)
+	@tools/mutants/run
+	@lib/check-host mutants
 	@selftests/mutants/run
+	@selftests/lib/mutants-device
 
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
 	@scripts/vm/matrix

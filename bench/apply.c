@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Operations on many timers, timed; by two threads if the facility is shared by two. */
+/* Timed operations on many timers; by two threads if the facility has two */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -12,7 +12,7 @@ __u64 seed = 1;
 static __u64 memory_before;
 
 struct job {
-	void (*function)(const struct change *changes, __u32 n);	/* NULL: run until */
+	void (*function)(const struct change *changes, __u32 n);	/* NULL: facility->run() */
 	const struct change *changes;
 	__u32 n;
 	__u32 batch;
@@ -74,7 +74,7 @@ static void helper_stop(void)
 	pthread_barrier_destroy(&helper.end);
 }
 
-/* Half of the changes each; both run. */
+/* Both threads do one half of the changes each. */
 static __u64 together(struct job *job)
 {
 	__u64 start = now_ns();
@@ -119,7 +119,7 @@ __u64 apply(enum op op, const struct change *c, __u32 n, __u32 batch)
 		.function = functions[op],
 		.changes = c,
 		.n = n,
-		/* Without batches no call has to be made again and again: not by the bench. */
+		/* without batches a single call is made, so that the bench adds no cost */
 		.batch = facility->batches ? batch : n,
 	};
 	__u64 start = now_ns();
@@ -162,7 +162,7 @@ void facility_open(__u32 capacity, __u64 timeout)
 	expected_open(capacity);
 	if (facility->threads > 1)
 		helper_start();
-	/* What the one before it leaves to be freed later is free by then. */
+	/* wait until memory of the previous wheel, which is freed with delay, is free */
 	sleep_until(now_ns() + NSEC_PER_SEC);
 	memory_before = mem_free();
 	facility->open(capacity, timeout);

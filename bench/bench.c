@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See bench.h. This file: options; which workloads, at which sizes. */
+/* See bench.h. This file: options, and the choice of workloads and sizes. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,13 +39,13 @@ static const char usage_text[] =
 "pending, batch, value, unit, clock. A skipped workload has `-' as its value and the reason\n"
 "in place of the unit.\n";
 
-/* What a workload is like, or needs. */
-#define LONG_IDLE	1	/* hours in which little happens */
-#define ANY_DEADLINE	2	/* timers with different timeouts */
-#define OPERATIONS	4	/* it is about them, not about expiring */
+/* Properties and requirements of a workload */
+#define LONG_IDLE	1	/* takes hours that are mostly idle */
+#define ANY_DEADLINE	2	/* timers have different timeouts */
+#define OPERATIONS	4	/* measures operations, not expiry */
 #define ONE_THREAD	8
-#define OUR_DEVICE	16
-#define DESCRIPTORS	32	/* many of them: our device, timerfd */
+#define OUR_DEVICE	16	/* only for timerwheel */
+#define DESCRIPTORS	32	/* needs many descriptors: timerwheel, timerfd */
 
 static const struct workload {
 	const char *name;
@@ -68,7 +68,7 @@ __u32 bearable(const char *workload, __u32 wanted)
 {
 	__u32 most = facility->most;
 
-	/* A quick run does less of what is slow, too. */
+	/* scale it down for a quick run, too */
 	if (most && options.most < 1000000)
 		most /= 1000000 / options.most;
 	if (!most || most >= wanted)
@@ -98,20 +98,20 @@ static const struct workload *workload_named(const char *name)
 		if (!strcmp(workloads[i].name, name))
 			return &workloads[i];
 	}
-	die("there is no workload %s; see --help", name);
+	die("no workload %s; see --help", name);
 }
 
-/* Why a workload is not for this facility, or not here; NULL: it is. */
+/* The reason to skip a workload for this facility; NULL: there is none */
 static const char *not_for_it(unsigned int flags)
 {
 	if (flags & LONG_IDLE && !options.skips_idle)
-		return "takes hours where idle time is not skipped";
+		return "takes hours, because idle time is not skipped";
 	if (flags & ANY_DEADLINE && facility->one_timeout)
 		return "all its timers have the same timeout";
 	if (flags & OPERATIONS && facility->expiry_only)
-		return "no different from exact deadlines: only expiring is";
+		return "differs from exact deadlines only in expiry";
 	if (flags & ONE_THREAD && facility->threads > 1)
-		return "a workload of one thread";
+		return "the workload has one thread";
 	return NULL;
 }
 
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 		switch (c) {
 		case 'n':
 			if (!parse_count(optarg, &n) || n < 10000 || n > 4000000)
-				die("--most wants a number from 10k to 4M, not '%s'", optarg);
+				die("--most needs a number from 10k to 4M, not '%s'", optarg);
 			options.most = n;
 			break;
 		case 'q':
@@ -185,12 +185,12 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind != argc - 1)
-		die("which facility, one? Try --list or --help");
+		die("one facility is needed; try --list or --help");
 	facility = facility_named(argv[optind]);
 	if (!facility)
-		die("there is no facility %s; try --list", argv[optind]);
+		die("no facility %s; try --list", argv[optind]);
 	if (facility->missing)
-		die("%s was left out: this was built without %s", facility->name,
+		die("%s is not available: the bench was built without %s", facility->name,
 		    facility->missing);
 	if (options.skips_idle)
 		quieten_kernel();

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bench: what timeouts cost, with each facility that keeps them.
+ * bench: the cost of timeouts with different facilities
  *
- *   bench.c       options; which workloads, at which sizes
- *   facility.h    the interface that facilities have; they are in facility/
- *   expected.c    each timer must come, once
- *   apply.c       operations on many timers, timed; two threads
- *   busy.c        CPU time spent by anyone, interrupts included
+ *   bench.c       options, choice of workloads and sizes
+ *   facility.h    the interface of facilities, which are in facility/
+ *   expected.c    checks that each timer is delivered, once
+ *   apply.c       timed operations on many timers; two threads
+ *   busy.c        CPU time of the whole system, including interrupts
  *   sleeper.c     another task, and how late it wakes
  *   results.c     rows of the table
  *
  *   ops.c         each operation alone
- *   expire.c      expiring and delivering: cost, lateness
- *   idle.c        a million idle timeouts; steps.c: time goes on in small steps
+ *   expire.c      expiry and delivery: cost, lateness
+ *   idle.c        a million idle timeouts; steps.c: time advances in small steps
  *   retransmit.c  short timeouts, nearly all of them cancelled
- *   cache.c       time to live from a second to a day
- *   burst.c       all due in the same tick
+ *   cache.c       times to live from a second to a day
+ *   burst.c       all timers due in the same tick
  *   many.c        many wheels, or timerfds, due in the same ticks
- *   calls.c       our own device: its calls with nothing around them
- *   passes.c      ... the work of a timer's life, how long passes are
+ *   calls.c       timerwheel alone: its calls, without anything else
+ *   passes.c      timerwheel alone: the kernel's work for a timer, expiry batches
  *
- * Made for a guest with instruction-counted time (bench/run): there a nanosecond
- * is an instruction, idle time is skipped, and two runs give the same digits.
+ * Intended for a guest with instruction-counted time (bench/run): an instruction takes a
+ * nanosecond, idle time is skipped, and two runs give the same figures.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -34,35 +34,35 @@
 
 #define HOUR	(3600 * NSEC_PER_SEC)
 
-/* Changes to one batch in a call of a facility where nothing else is said. */
+/* Default number of changes in a call of a facility that has batches */
 #define BATCH	256
 
 struct options {
-	__u32 most;		/* timers */
+	__u32 most;		/* maximum number of timers */
 	__u64 budget;		/* CPU time for one operation at one size, in ns */
-	__u64 idle_budget;	/* and for all refreshes of the idle timeouts */
-	__u64 longest_life;	/* in the cache, in ns */
-	bool skips_idle;	/* time when nothing happens costs nothing */
+	__u64 idle_budget;	/* CPU time for all refreshes of idle timeouts, in ns */
+	__u64 longest_life;	/* of entries of the cache, in ns */
+	bool skips_idle;	/* idle time is skipped */
 };
 
 extern struct options options;
 extern const struct facility *facility;
 
-/* As many timers as wanted, or as the facility bears: then that is in the results. */
+/* Returns @wanted, or the facility's maximum number of timers, which is noted in the results. */
 __u32 bearable(const char *workload, __u32 wanted);
-/* Changes in one call of the facility, unless something else is measured. */
+/* The default number of changes in a call of this facility */
 __u32 usual_batch(void);
 
-/* results.c: for value see the unit; 0 pending or batch: does not apply. */
+/* results.c: print a row. @pending or @batch 0: does not apply. */
 void result(const char *operation, __u64 pending, __u32 batch, double value, const char *unit);
-/* Not measured, with so many timers (0: at all), for a reason. */
+/* A workload was not measured with @pending timers (0: with any number); @fmt is the reason. */
 void skipped(const char *workload, __u64 pending, const char *fmt, ...) __printf(3, 4);
-/* Say what is going on, and let that have no effect on what comes after. */
+/* Print progress, and wait until the output cannot disturb the next measurement. */
 void progress(const char *fmt, ...) __printf(1, 2);
 
 /* expected.c */
 void expected_open(__u32 capacity);
-/* Wait for so many in all, the last of them due at a time. */
+/* Wait until @want timers in total were delivered, of which the last is due at @until. */
 void expected_come(__u32 want, __u64 until);
 void expected_close(void);
 
@@ -71,15 +71,15 @@ enum op { ARM, MOVE, REFRESH, CANCEL };
 
 void facility_open(__u32 capacity, __u64 timeout);
 void facility_close(void);
-/* Bytes it has taken since it was opened, in the kernel and in the process. */
+/* Memory that was taken since facility_open(), in kernel and process, in bytes */
 __u64 facility_memory(void);
-/* The ns that it took, in calls with so many each; what must come is updated before. */
+/* Do operations in calls of @batch each, and record what is expected. Returns the time in ns. */
 __u64 apply(enum op op, const struct change *changes, __u32 n, __u32 batch);
 void run_until(__u64 until);
-/* Timers 0 to n - 1, with deadlines at random in [from, from + range). */
+/* Arm timers 0 to n - 1 with random deadlines in [from, from + range). Returns the time in ns. */
 __u64 arm_all(__u32 n, __u64 from, __u64 range);
 
-/* For changes that are prepared before the clock runs. */
+/* Buffer for changes that are prepared before the measurement */
 #define CHANGES	65536
 extern struct change changes[CHANGES];
 extern __u64 seed;
@@ -89,25 +89,25 @@ struct meter {
 	__u64 start, busy, own;
 };
 
-/* Time that the bench spent on itself since it was started: not the facility's. */
+/* Total time that the bench has spent on its own work, which is not the facility's */
 extern __u64 own_ns;
 
-/* Where idle time is skipped, long spans are measured: for exact ones, stop what can be. */
+/* Stop periodic work of the kernel that would disturb measurements of long spans. */
 void quieten_kernel(void);
 void meter_start(struct meter *meter);
-/* CPU time of anyone since then, less that, less what goes on anyway in as much time. */
+/* CPU time of the whole system since then, less own_ns and the background work of as long a time */
 __u64 meter_stop(struct meter *meter);
 
 /* sleeper.c */
 struct sleeper;
 
 struct sleeper *sleeper_start(bool realtime);
-/* Begin to write down the worst lateness; end. */
+/* Start to record the greatest lateness; stop, and return it. */
 void sleeper_watch(struct sleeper *s);
 __u64 sleeper_worst(struct sleeper *s);
 void sleeper_stop(struct sleeper *s);
 
-/* The workloads. */
+/* Workloads */
 void bench_ops(void);
 void bench_expire(void);
 void bench_lateness(void);
@@ -119,7 +119,7 @@ void bench_many(void);
 void bench_calls(void);
 void bench_passes(void);
 
-/* idle.c needs it to choose its size: ns of one refresh, as ops.c found. */
+/* The time of one refresh in ns, measured by ops.c; idle.c chooses the number of timers by it. */
 __u64 refresh_cost(void);
 
 #endif /* BENCH_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All timers fall due in the same tick. How long does the kernel hold the CPU, how late does
- * another task wake meanwhile, when is the last one delivered?
+ * All timers fall due in the same tick. How long does the kernel hold the CPU? How late does
+ * another task wake? When is the last timer delivered?
  */
 #include "bench.h"
 
@@ -17,18 +17,18 @@ void bench_burst(void)
 	ordinary = sleeper_start(false);
 	realtime = sleeper_start(true);
 	facility_open(n, 0);
-	/* At the start of a millisecond: all in the same one, wherever ticks begin. */
+	/* at the start of a millisecond, so that all are in the same tick of any facility */
 	from = (now_ns() + NSEC_PER_SEC + n * TO_ARM_ONE) / NSEC_PER_MSEC * NSEC_PER_MSEC;
 	arm_all(n, from, 1);
 	if (now_ns() + NSEC_PER_SEC / 2 > from)
-		die("arming took so long that the burst has begun: this is not a measurement");
+		die("the burst began before all timers were armed: this is not a measurement");
 	expected.want = ~0U;
 	run_until(from - 20 * NSEC_PER_MSEC);
 	sleeper_watch(ordinary);
 	sleeper_watch(realtime);
 	expected_come(n, from);
 	last = now_ns() - from;
-	/* A task that has not run all the while does so now, and writes it down. */
+	/* a sleeper that was held up until now runs and records that */
 	sleep_until(now_ns() + 100 * NSEC_PER_MSEC);
 	result("burst_hold", n, 0, sleeper_worst(realtime), "ns");
 	result("burst_task", n, 0, sleeper_worst(ordinary), "ns");

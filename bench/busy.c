@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU time spent by anyone: tasks, system calls, interrupts, softirqs, wake-ups. It is
- * the time that passed less the time that the CPUs were idle, which the kernel counts
- * in ns and shows in /proc/timer_list (/proc/stat counts in 10 ms).
+ * CPU time of the whole system: tasks, system calls, interrupts, softirqs, wake-ups. It is the time
+ * that has passed minus the idle time of the CPUs, which the kernel counts in ns and shows in
+ * /proc/timer_list (/proc/stat has a resolution of 10 ms).
  *
- * That file also lists all armed hrtimers, again and again from the start: never read
- * it with many of those pending. So a measured span begins before timers are armed, and
- * ends when they have expired or were cancelled; the time it took to arm them, when nothing is
- * idle, is taken off where it does not belong to what is measured.
+ * That file also lists all armed hrtimers, in quadratic time: it must not be read while many are
+ * pending. So a measured span starts before timers are armed and ends when they have expired or
+ * were cancelled. If arming is not to be measured its time, in which no CPU is idle, is
+ * subtracted.
  *
- * What the kernel does anyway in as long a time is measured after that, and taken off.
+ * The kernel's background work is measured afterwards, for as long a time, and subtracted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,19 +33,19 @@ static __u64 busy_ns(void)
 			idle += one;
 			cpus++;
 		}
-		/* Idle as well, while a task waits for io_uring. */
+		/* idle time while a task waits for io_uring */
 		if (sscanf(line, " .iowait_sleeptime : %llu nsecs", &one) == 1)
 			idle += one;
 	}
 	fclose(file);
 	if (!cpus)
-		die("/proc/timer_list says nothing about idle time");
+		die("/proc/timer_list has no idle times");
 	return now_ns() * cpus - idle;
 }
 
 /*
- * In a day the work that the kernel does now and then, with nothing to do, adds up to seconds, more
- * than is measured: stop what can be stopped. In a guest that is there for this alone.
+ * In a day the kernel's periodic work adds up to seconds, which is more than what is measured: stop
+ * as much of it as possible. This is only done in a guest that runs nothing but the bench.
  */
 void quieten_kernel(void)
 {
@@ -57,7 +57,7 @@ void quieten_kernel(void)
 		{ "/proc/sys/vm/compaction_proactiveness", "0" },
 		{ "/proc/sys/vm/dirty_writeback_centisecs", "0" },
 		{ "/proc/sys/kernel/watchdog", "0" },
-		/* Else huge pages are made of a program's memory, at any time: 3 ms for each. */
+		/* khugepaged would collapse the bench's memory at any time, for 3 ms each */
 		{ "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs",
 		  "4000000000" },
 	};
@@ -89,6 +89,6 @@ __u64 meter_stop(struct meter *meter)
 	sleep_until(now_ns() + span);
 	base = busy_ns() - base;
 	if (busy < base + own)
-		die("other programs disturb this: it is not a measurement; use bench/run");
+		die("other programs disturb the measurement; use bench/run");
 	return busy - base - own;
 }

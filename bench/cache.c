@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Entries of a cache: each lives from a second to a day (quick: an hour), all expire. */
+/* Entries of a cache: each lives from a second to a day (quick: an hour); all expire. */
 #include "bench.h"
 
 #define SHORTEST_LIFE	NSEC_PER_SEC
 
-/* Some new entries; and the turn of the loop in which they came ends. */
+/* Arm the timers of some new entries, and run the event loop once. */
 static void live(__u32 first, __u32 count, __u64 longest)
 {
 	__u64 start = now_ns();
@@ -17,7 +17,7 @@ static void live(__u32 first, __u32 count, __u64 longest)
 	}
 	own_ns += now_ns() - start;
 	apply(ARM, changes, count, usual_batch());
-	/* The first ones fall due before the last ones come. */
+	/* the first ones fall due before the last ones are armed */
 	run_until(now_ns());
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The calls of our own device with nothing around them: the arrays are filled before the
- * clock runs.
+ * The calls of the device alone: arrays are filled before the measurement.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,12 +21,12 @@ static __u32 timers;
 static void must(bool right, const char *what)
 {
 	if (!right)
-		die("%s did not do what it should: this is not a measurement", what);
+		die("%s had a wrong result: this is not a measurement", what);
 }
 
 static __u64 key_of(__u64 i)
 {
-	/* Looks like anything, no two are the same. */
+	/* a bijection whose results look random */
 	return mix64(i + 1);
 }
 
@@ -36,7 +35,7 @@ static __u64 next_deadline(__u64 from, __u64 range)
 	return from + random_below(&seed, range);
 }
 
-/* Timers first to first + n - 1, with deadlines in [from, from + range); ns for each. */
+/* ADD of @n timers from number @first on, due in [from, from + range). Returns ns for each. */
 static double call_add(__u64 first, __u64 n, __u64 from, __u64 range)
 {
 	struct timerwheel_add elems[BATCH] = { };
@@ -76,7 +75,7 @@ static double call_move(__u64 n, __u64 from, __u64 range)
 	return (double)time / done;
 }
 
-/* Of timers that are there, or of none. */
+/* REMOVE of timers that exist or do not. Returns ns for each. */
 static double call_remove(__u64 first, __u64 n, int expected_result)
 {
 	struct timerwheel_remove elems[BATCH] = { };
@@ -94,7 +93,7 @@ static double call_remove(__u64 first, __u64 n, int expected_result)
 	return (double)time / done;
 }
 
-/* One element in each call, the ioctl itself and nothing around it. */
+/* The ioctl alone, with one element in each call. Returns ns for each. */
 static double singles(unsigned long op, void *elems, __u32 elem_size)
 {
 	struct timerwheel_batch arg = {
@@ -184,7 +183,7 @@ static void empty_system_call(void)
 
 static void batches(void)
 {
-	/* A quarter is moved and removed: enough for a mean, and it shortens the run. */
+	/* a quarter of the timers is enough for a mean */
 	__u64 part = timers / 4 / BATCH * BATCH;
 	struct timerwheel_stats stats;
 
@@ -202,7 +201,7 @@ static void batches(void)
 	close(wheel);
 }
 
-/* So many events that wait, @most in a call. */
+/* Read @n waiting events, @most in a call. Returns ns for each. */
 static double read_events(__u64 n, __u32 most)
 {
 	__u64 start = now_ns(), got = 0;
@@ -210,20 +209,20 @@ static double read_events(__u64 n, __u32 most)
 	while (got < n) {
 		__u32 now = wheel_read(wheel, events, most);
 
-		must(now, "a read of events that wait");
+		must(now, "a read of waiting events");
 		got += now;
 	}
 	return (double)(now_ns() - start) / got;
 }
 
-/* The read of events, without what it takes to expire. */
+/* Reading events, without expiry */
 static void reads(void)
 {
 	static const __u32 sizes[] = { 1, 16, 256, EVENTS };
 	unsigned int i;
 
 	wheel = wheel_open();
-	/* Due long before all of them are armed. */
+	/* due long before all of them are armed */
 	call_add(0, timers, NSEC_PER_MSEC, 1);
 	sleep_until(now_ns() + 10 * NSEC_PER_SEC);
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What must come, and what came. See facility.h. */
+/* Timers that must be delivered, and those that were. See facility.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -14,8 +14,8 @@ struct expected expected;
 void expected_wrong(__u32 id)
 {
 	if (id >= expected.capacity)
-		die("timer %u was delivered, and there is none: this is not a measurement", id);
-	die("timer %u was delivered, and was not pending: this is not a measurement", id);
+		die("timer %u, which does not exist, was delivered: this is not a measurement", id);
+	die("timer %u, which is not pending, was delivered: this is not a measurement", id);
 }
 
 void expected_late(__u32 id)
@@ -33,7 +33,7 @@ void expected_open(__u32 capacity)
 		.deadline = xcalloc(capacity, sizeof(*expected.deadline)),
 		.late = xcalloc(capacity, sizeof(*expected.late)),
 	};
-	/* Touched here, lest the first use of this memory is taken for the facility's. */
+	/* touch this memory now, so that its pages are not counted as the facility's */
 	memset(expected.deadline, 0xff, capacity * sizeof(*expected.deadline));
 	memset(expected.deadline, 0, capacity * sizeof(*expected.deadline));
 	memset(expected.late, 0xff, capacity * sizeof(*expected.late));
@@ -42,7 +42,7 @@ void expected_open(__u32 capacity)
 static void give_up(int sig)
 {
 	static const char text[] =
-		"bench: timers that are due have not come: this is not a measurement\n";
+		"bench: due timers were not delivered: this is not a measurement\n";
 
 	(void)sig;
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Many timers fall due within a second: CPU time for each, and how late they come. */
+/* Many timers fall due within a second: CPU time for each, and their lateness */
 #include <stdlib.h>
 
 #include "bench.h"
 
 /*
- * Deadlines begin so long after the arming does, in ns for each timer: more than the
- * most expensive facility needs for it.
+ * Time between the start of arming and the first deadline, in ns for each timer: more than arming
+ * takes with the slowest facility
  */
 #define TO_ARM_ONE	25000ULL
 
-/* Its CPU time, or with no meter how late each one is. */
+/* Measure CPU time; without @meter record the lateness of each timer. */
 static void expire_within_a_second(__u32 n, struct meter *meter, __u64 *arming)
 {
 	__u64 ahead = NSEC_PER_SEC / 10 + n * TO_ARM_ONE, start, from;
@@ -25,12 +25,12 @@ static void expire_within_a_second(__u32 n, struct meter *meter, __u64 *arming)
 	arm_all(n, from, NSEC_PER_SEC);
 	*arming = now_ns() - start;
 	if (start + *arming > from)
-		die("arming %s timers took %s, some were due before: this is not a measurement",
-		    commas(n), duration(*arming));
+		die("arming %s timers took %s, too long: this is not a measurement", commas(n),
+		    duration(*arming));
 	expected_come(n, from + NSEC_PER_SEC);
 }
 
-/* What the bench itself does with each timer that comes: a part of every facility's figure. */
+/* The bench's own time for each delivered timer, which is part of the figures of all facilities */
 static double own_part(__u32 n)
 {
 	__u64 start;
@@ -52,7 +52,7 @@ static void at_rate(__u32 n)
 	progress("%s timers fall due within a second", commas(n));
 	own = own_ns;
 	expire_within_a_second(n, &meter, &arming);
-	/* The bench's own time was a part of the arming. */
+	/* the bench's own time is already in @arming */
 	own = own_ns - own;
 	busy = meter_stop(&meter) + own;
 	result("expire", n, 0, busy > arming ? (double)(busy - arming) / n : 0, "ns");
@@ -78,7 +78,7 @@ static int compare(const void *a, const void *b)
 
 void bench_lateness(void)
 {
-	/* Of 100,000 timers so many are not later. */
+	/* the share of timers that are not later, per 100,000 */
 	static const struct {
 		const char *name;
 		unsigned int of_100000;
@@ -94,7 +94,7 @@ void bench_lateness(void)
 	unsigned int i;
 	__u64 arming;
 
-	progress("how late %s timers come", commas(n));
+	progress("the lateness of %s timers", commas(n));
 	expire_within_a_second(n, NULL, &arming);
 	qsort(expected.late, n, sizeof(*expected.late), compare);
 	for (i = 0; i < ARRAY_SIZE(shares); i++) {

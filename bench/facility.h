@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A facility is something that keeps timeouts: one table of functions, so that each
- * workload is written once and run over all of them.
+ * A facility implements timeouts. It is a table of functions, so that each workload is written once
+ * for all of them.
  *
- * Timers are numbered from 0. All deadlines are CLOCK_MONOTONIC, absolute, in ns. What a
- * facility needs instead (a relative time, a double, a timespec) it makes from that itself,
- * as a program that uses it must, and the time this takes counts.
+ * Timers are numbered from 0. All deadlines are absolute times of CLOCK_MONOTONIC in ns. A facility
+ * that needs another form (a relative time, a double, a timespec) converts them, as a program that
+ * uses it must. The time for that counts.
  */
 #ifndef FACILITY_H
 #define FACILITY_H
@@ -15,41 +15,41 @@
 
 #define NEVER	(~0ULL)
 
-/* What an operation does to a timer; cancel does not look at the deadline. */
+/* An operation on a timer; cancel ignores the deadline. */
 struct change {
 	__u64 deadline;
 	__u32 id;
 };
 
-/* Most changes in one call of a facility that has batches. */
+/* Maximum number of changes in a call of a facility that has batches */
 #define BATCH_MOST	4096
 
 struct facility {
 	const char *name;
-	const char *missing;	/* the package it could not be built without; NULL: it is there */
-	__u32 most;		/* timers it can bear, 0: as many as are wanted */
-	__u32 step_most;	/* and where time goes on in small steps */
-	const char *why;	/* it bears no more */
-	unsigned int threads;	/* that share it, 0: one alone */
-	bool batches;		/* many timers in one system call, or under one lock */
+	const char *missing;	/* package that was missing when it was built; NULL: none */
+	__u32 most;		/* maximum number of timers; 0: any number */
+	__u32 step_most;	/* the same for workloads in small steps */
+	const char *why;	/* reason for the maximum */
+	unsigned int threads;	/* number of threads that share it; 0: not shared */
+	bool batches;		/* many timers in one system call, or under one hold of a lock */
 	bool one_timeout;	/* all timers have the timeout given to open() */
 	bool expiry_only;	/* differs from another facility only in how timers expire */
 
-	/* Room for timers 0 to capacity - 1. */
+	/* prepare for timers 0 to capacity - 1 */
 	void (*open)(__u32 capacity, __u64 timeout);
 	void (*close)(void);
-	/* Of timers that are not pending. */
+	/* arm timers that are not pending */
 	void (*arm)(const struct change *changes, __u32 n);
-	/* Of pending ones: to any time; to a later one, the most usual thing; away with it. */
+	/* change pending timers: to any time; to a later time, the most frequent case; cancel */
 	void (*move)(const struct change *changes, __u32 n);
 	void (*refresh)(const struct change *changes, __u32 n);
 	void (*cancel)(const struct change *changes, __u32 n);
 	/*
-	 * Wait, and hand each timer that falls due to deliver(), until that time has come
-	 * or nothing_left(). With two threads, both are in here.
+	 * Wait, and call deliver() for each timer that falls due, until the time @until or
+	 * nothing_left(). If there are two threads both call this.
 	 */
 	void (*run)(__u64 until);
-	/* Call that where its authors expect to be called: within its loop. NULL: anywhere. */
+	/* call @call inside the event loop, as intended by its authors; NULL: call it directly */
 	void (*inside)(void (*call)(void *arg), void *arg);
 };
 
@@ -66,14 +66,14 @@ extern const struct facility facility_wheel, facility_wheel_shared;
 extern const struct facility * const facilities[];	/* the last is NULL */
 const struct facility *facility_named(const char *name);
 
-/* expected.c: what must come, and what came: each timer once. */
+/* expected.c: checks that each timer is delivered, once */
 struct expected {
 	__u32 capacity;
-	__u32 want;		/* nothing is left to wait for after so many */
+	__u32 want;		/* number of deliveries after which nothing is left */
 	__u32 delivered;
 	bool keep_lateness;
-	__u64 *deadline;	/* of timer i, 0: it is not pending */
-	__s64 *late;		/* of those delivered */
+	__u64 *deadline;	/* of timer i; 0: it is not pending */
+	__s64 *late;		/* lateness of delivered timers, in ns */
 	__u32 lates;
 };
 
@@ -89,7 +89,7 @@ static inline void deliver(__u32 id)
 	if (__builtin_expect(expected.keep_lateness, 0))
 		expected_late(id);
 	expected.deadline[id] = 0;
-	/* Two threads may be here. */
+	/* there may be two threads */
 	__atomic_fetch_add(&expected.delivered, 1, __ATOMIC_RELAXED);
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Idle timeouts: connections with a timeout of 60 s, each of which is refreshed 100 times, once
- * in 3 s. Then one in a hundred falls silent and expires, the others are closed.
+ * Idle timeouts: connections with a timeout of 60 s. Each is refreshed 100 times, every 3 s. Then
+ * one in a hundred becomes silent and expires; the others are closed.
  */
 #include "bench.h"
 #include "steps.h"
 
 #define TIMEOUT		(60 * NSEC_PER_SEC)
 #define STEP		(50 * NSEC_PER_MSEC)
-#define STEPS		60		/* to a round, in which each connection has its turn */
+#define STEPS		60		/* in a round, in which each connection has its turn */
 #define REFRESHES	100
-#define SILENT		100		/* one in so many */
+#define SILENT		100		/* one in this many connections */
 
 static struct {
 	__u32 n;
@@ -23,7 +23,7 @@ static void do_changes(enum op op, __u32 count)
 		apply(op, changes, count, usual_batch());
 }
 
-/* The next so many connections, without the silent ones if @but_silent. */
+/* Do @op on the next @count connections, without silent ones if @but_silent. */
 static void serve(enum op op, __u32 count, bool but_silent)
 {
 	__u64 start = now_ns(), place = turn.place, deadline = start + TIMEOUT;
@@ -58,7 +58,7 @@ static __u64 all_refreshes(__u64 n)
 	return n * REFRESHES * refresh_cost();
 }
 
-/* As many as the budget allows: sizes are powers of ten. */
+/* The number of connections: as many as the budget allows, a power of ten */
 static __u32 size(void)
 {
 	__u32 most, n;

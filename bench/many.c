@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many descriptors on one CPU: wheels with 1,024 timers each, or timerfds, which have one each. How
- * long does a SCHED_FIFO task wait when all fall due in the same tick? And while each of them has
- * a timer in the same ticks, 100 ms apart: how many interrupts are there, and what does it cost
- * until each has been read?
+ * Many descriptors on one CPU: wheels with 1,024 timers each, or timerfds, which have one each.
+ *
+ * First all timers fall due in the same tick: how long does a SCHED_FIFO task wait? Then each
+ * descriptor has one timer in each of the same ticks, 100 ms apart: how many interrupts are there,
+ * and how much CPU time is spent until all were read?
  */
 #include <errno.h>
 #include <sched.h>
@@ -54,7 +55,7 @@ static void many_open(__u32 n)
 	many = xcalloc(n, sizeof(*many));
 	poller = poller_open();
 	if (raise_nofile(n + 64) < n + 64)
-		die("%u descriptors are more than this process may have: be root", n);
+		die("%u descriptors exceed the limit of this process: run as root", n);
 	for (i = 0; i < n; i++) {
 		many[i].fd = is_timerfd() ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK) :
 					    wheel_open();
@@ -69,7 +70,7 @@ static void many_open(__u32 n)
 				    many[i].fd, TIMERWHEEL_MMAP_RING);
 		if (many[i].ring == MAP_FAILED)
 			die("mmap: %s", strerror(errno));
-		/* As of a reader that sleeps in epoll_wait(). */
+		/* as if the reader slept in epoll_wait() */
 		many[i].ring->waiting = 1;
 	}
 }
@@ -101,7 +102,7 @@ static void arm_timerfd(int fd, __u64 at, __u64 apart)
 		die("timerfd_settime: %s", strerror(errno));
 }
 
-/* In each wheel @each timers from @from on, @apart from each other */
+/* Arm @each timers in each wheel, the first for @from, @apart ns from each other. */
 static void many_arm(__u64 from, __u32 each, __u64 apart)
 {
 	static struct timerwheel_add add[EACH];
@@ -120,14 +121,14 @@ static void many_arm(__u64 from, __u32 each, __u64 apart)
 		wheel_add(many[i].fd, add, each);
 		for (k = 0; k < each; k++) {
 			if (add[k].result)
-				die("ADD did not arm: this is not a measurement");
+				die("ADD failed: this is not a measurement");
 		}
 	}
 	if (now_ns() + NSEC_PER_SEC > from)
-		die("arming took so long that it has begun: this is not a measurement");
+		die("arming took too long: this is not a measurement");
 }
 
-/* What one has delivered */
+/* The number of timers that descriptor @i has delivered */
 static __u32 take(__u32 i)
 {
 	static struct timerwheel_event events[EACH];
@@ -146,7 +147,7 @@ static __u32 take(__u32 i)
 	return n;
 }
 
-/* Timerfds are periodic here; the meter takes long while there are armed ones. */
+/* Disarm timerfds, which are periodic here: the meter is slow if many of them are armed. */
 static void disarm(void)
 {
 	__u64 start = now_ns();
@@ -157,7 +158,7 @@ static void disarm(void)
 	own_ns += now_ns() - start;
 }
 
-/* Each of them must have so many, sooner or later */
+/* Wait until each descriptor has delivered @each timers. */
 static void many_come(__u32 each)
 {
 	__u64 until = now_ns() + 10 * NSEC_PER_SEC;
@@ -167,11 +168,11 @@ static void many_come(__u32 each)
 		for (n = take(i); n < each && now_ns() < until; n += take(i))
 			sleep_until(now_ns() + NSEC_PER_MSEC);
 		if (n != each)
-			die("%u timers came instead of %u: this is not a measurement", n, each);
+			die("%u timers were delivered, not %u: this is not a measurement", n, each);
 	}
 }
 
-/* The longest time in which a task that goes before all others cannot read the clock. */
+/* The longest time in which a task of the highest priority could not read the clock */
 static __u64 longest_gap(__u64 until)
 {
 	struct sched_param param = { .sched_priority = 99 };
@@ -189,7 +190,7 @@ static __u64 longest_gap(__u64 until)
 	return longest;
 }
 
-/* So much time that all can be armed before, at the start of a tick */
+/* A time at the start of a tick that is far enough ahead to arm all timers before */
 static __u64 later(__u64 timers)
 {
 	return (now_ns() / NSEC_PER_SEC + 3 + timers * 2 * NSEC_PER_USEC / NSEC_PER_SEC +
@@ -212,7 +213,7 @@ static void hold(__u32 n)
 	many_close();
 }
 
-/* Timer interrupts of all CPUs */
+/* The number of timer interrupts of all CPUs */
 static __u64 interrupts(void)
 {
 	FILE *file = fopen("/proc/interrupts", "r");
@@ -229,7 +230,7 @@ static __u64 interrupts(void)
 	if (file)
 		fclose(file);
 	if (!n)
-		die("/proc/interrupts says nothing about timer interrupts");
+		die("/proc/interrupts has no timer interrupts");
 	return n;
 }
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each operation alone, while so many timers are pending and none falls due.
+ * Each operation alone, with different numbers of pending timers of which none falls due.
  *
- * Cold: each timer in turn, in an order without pattern; for arming, the first use of
- * the memory. Warm: the same few again and again. Where time is counted in
- * instructions, which show no cache misses, only arming differs.
+ * Cold: all timers in turn, in an order without pattern; when arming, memory that was never used.
+ * Warm: the same 1,024 timers again and again; when arming, memory that was used before. If time is
+ * counted in instructions cache misses do not show, and only arming differs.
  */
 #include "bench.h"
 
 #define WARM	1024
 
-/* Where a facility has one timeout for all its timers, it is this. */
+/* The timeout, for facilities with the same timeout for all timers */
 #define TIMEOUT	HOUR
 
 static __u64 cost_of_refresh;
 
-/* A walk that visits each of some timers once before it comes back to the first. */
+/* A walk that visits each of @n timers once before it returns to the first */
 struct walk {
 	__u64 stride, place, n;
 };
@@ -26,8 +26,8 @@ static struct walk walk_among(__u32 n)
 }
 
 /*
- * When: anywhere within hours; refreshed ones after all of these, each later than
- * the one before.
+ * Prepare changes with random deadlines within some hours. Refreshed timers get later ones than all
+ * others, each later than the one before.
  */
 static void prepare(enum op op, struct walk *walk, __u32 n)
 {
@@ -44,7 +44,7 @@ static void prepare(enum op op, struct walk *walk, __u32 n)
 	}
 }
 
-/* What was done how often, and what it took. */
+/* The number of operations, and their time */
 struct cost {
 	__u64 n, ns;
 };
@@ -55,8 +55,8 @@ static double each(struct cost cost)
 }
 
 /*
- * An operation again and again, until the mean is good or the budget is spent. Cancelled
- * timers are armed again, which is measured as well.
+ * Repeat an operation CHANGES times, or until the budget is spent. Cancelled timers are armed
+ * again, which is measured, too.
  */
 static struct cost measure(enum op op, __u32 among, __u32 batch, struct cost *arming)
 {
@@ -75,7 +75,7 @@ static struct cost measure(enum op op, __u32 among, __u32 batch, struct cost *ar
 			arming->n += chunk;
 		}
 		cost.n += chunk;
-		/* More at a time: reading the clock should not count. */
+		/* increase the chunk, so that reading the clock does not matter */
 		chunk = 2 * chunk < most ? 2 * chunk : most;
 	}
 	return cost;
@@ -99,7 +99,7 @@ static void all_but_arming(__u32 n, __u32 batch)
 	result("cancel_warm", n, batch, each(measure(CANCEL, warm, batch, &arming)), "ns");
 }
 
-/* The other sizes of batches, but those that would take far too long. */
+/* The other sizes of batches, except those that would take far too long */
 static void batches(__u32 n)
 {
 	static const __u32 sizes[] = { 1, 16, 4096 };
@@ -148,7 +148,7 @@ __u64 refresh_cost(void)
 
 	if (cost_of_refresh)
 		return cost_of_refresh;
-	/* ops were not asked for: find out with a few. */
+	/* the workload "ops" was not run: measure a few */
 	walk = walk_among(n);
 	facility_open(n, TIMEOUT);
 	arm_all(n, now_ns() + HOUR, HOUR);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The passes of our own device: the work of a timer's life, how long the longest pass is, and how
- * late others are meanwhile.
+ * Expiry batches of the device, which STATS calls passes: the kernel's work for a timer, the
+ * longest batch in large bursts, and how late other timers are meanwhile.
  */
 #include <unistd.h>
 
@@ -15,15 +15,15 @@
 static struct timerwheel_event events[EVENTS];
 static int wheel;
 static __u32 timers;
-static __u64 time_to_arm;	/* all of them, twice over */
+static __u64 time_to_arm;	/* twice the time that arming all timers takes */
 
 static void must(bool right, const char *what)
 {
 	if (!right)
-		die("%s did not do what it should: this is not a measurement", what);
+		die("%s had a wrong result: this is not a measurement", what);
 }
 
-/* All timers, with absolute deadlines at random in [from, from + range). */
+/* Arm @n timers with random absolute deadlines in [from, from + range). */
 static void arm(__u64 n, __u64 from, __u64 range)
 {
 	struct timerwheel_add elems[BATCH] = { };
@@ -52,7 +52,7 @@ static void measure_time_to_arm(void)
 	close(wheel);
 }
 
-/* All the kernel does for a timer from its arming until it is due. */
+/* All work of the kernel for a timer from its arming until it is due, without the ADD */
 static void life(const char *row, __u64 length)
 {
 	__u64 start, arming, until;
@@ -87,8 +87,8 @@ static void firings(void)
 }
 
 /*
- * Timers that stand by while something large happens in [from, to): one each millisecond,
- * in the same wheel and in another. Their values tell them from all others.
+ * Bystanders: timers that are due while a burst is handled, one in each millisecond of [from, to),
+ * in the same wheel and in another one. Their value distinguishes them from other timers.
  */
 #define BYSTANDER	0x8000000000000000ULL
 
@@ -107,7 +107,7 @@ static void arm_bystanders(int fd, __u64 from, __u64 to)
 	}
 }
 
-/* Read all there is: the worst lateness of bystanders. */
+/* Read all events. Returns the greatest lateness of bystanders. */
 static __u64 read_bystanders(int fd)
 {
 	__u64 worst = 0, late;
@@ -123,7 +123,7 @@ static __u64 read_bystanders(int fd)
 	return worst;
 }
 
-static void tell_passes(const char *longest, const char *largest)
+static void report_batches(const char *longest, const char *largest)
 {
 	struct timerwheel_stats stats;
 
@@ -132,26 +132,26 @@ static void tell_passes(const char *longest, const char *largest)
 	result(largest, timers, 0, stats.pass_max_timers, "timers");
 }
 
-/* All due in the same tick; nobody reads meanwhile. */
+/* All timers are due in the same tick; nobody reads meanwhile. */
 static void one_tick(void)
 {
 	__u64 from = now_ns() + 2 * time_to_arm + NSEC_PER_SEC;
 	int i, wheels[2];
 
-	/* At the very start of a tick: nobody has to wait for that, and none of it is counted. */
+	/* at the start of a tick, so that no lateness comes from rounding up to ticks */
 	from = from / NSEC_PER_MSEC * NSEC_PER_MSEC;
-	progress("%s timers fall due in one tick, others stand by", commas(timers));
+	progress("%s timers fall due in one tick, with bystanders", commas(timers));
 	wheel = wheel_open();
 	wheels[0] = wheel;
 	wheels[1] = wheel_open();
 	arm(timers, from, 1);
 	for (i = 0; i < 2; i++) {
-		/* Whoever is due in the tick of the burst belongs to it. */
+		/* none in the tick of the burst, where they would be a part of it */
 		arm_bystanders(wheels[i], from - 50 * NSEC_PER_MSEC, from - NSEC_PER_MSEC);
 		arm_bystanders(wheels[i], from + NSEC_PER_MSEC, from + NSEC_PER_SEC);
 	}
 	sleep_until(from + 5 * NSEC_PER_SEC);
-	tell_passes("tick_pass", "tick_pass_timers");
+	report_batches("tick_pass", "tick_pass_timers");
 	result("tick_same_wheel", timers, 0, read_bystanders(wheels[0]), "ns");
 	result("tick_other_wheel", timers, 0, read_bystanders(wheels[1]), "ns");
 	close(wheels[0]);
@@ -159,9 +159,8 @@ static void one_tick(void)
 }
 
 /*
- * All in one upper slot, due over its whole length, so that they must all be spread over
- * lower slots shortly before. With 256 slots of 1 ms the slots of the third level are
- * 65.536 s long.
+ * All timers are in one upper slot, with deadlines spread over its length, so that all of them
+ * cascade shortly before. With 256 slots of 1 ms the slots of the third level are 65.536 s long.
  */
 static void one_slot(void)
 {
@@ -170,7 +169,7 @@ static void one_slot(void)
 	struct timerwheel_stats stats;
 	int i, wheels[2];
 
-	progress("%s timers cascade from one slot, others stand by", commas(timers));
+	progress("%s timers cascade from one slot, with bystanders", commas(timers));
 	wheel = wheel_open();
 	wheels[0] = wheel;
 	wheels[1] = wheel_open();
@@ -180,7 +179,7 @@ static void one_slot(void)
 	sleep_until(from + 2 * NSEC_PER_SEC);
 	wheel_stats(wheel, &stats);
 	must(stats.cascades >= timers / 2, "cascading");
-	tell_passes("cascade_pass", "cascade_pass_timers");
+	report_batches("cascade_pass", "cascade_pass_timers");
 	result("cascade_same_wheel", timers, 0, read_bystanders(wheels[0]), "ns");
 	result("cascade_other_wheel", timers, 0, read_bystanders(wheels[1]), "ns");
 	close(wheels[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Rows of the table, on stdout, with tabs between the cells; progress, on stderr. */
+/* Rows of the table, separated by tabs, to stdout; progress to stderr */
 #include <stdarg.h>
 #include <stdio.h>
 #include <termios.h>
@@ -8,8 +8,8 @@
 #include "bench.h"
 
 /*
- * On a serial line what is printed goes out slowly, with an interrupt for every few
- * characters: wait for that to end, so that it does not fall into the next measurement.
+ * Output to a serial line is slow and causes an interrupt for every few characters. Wait for it to
+ * end, so that it does not disturb the next measurement.
  */
 static void settle(void)
 {

@@ -4,7 +4,7 @@
 import csv
 import sys
 
-# Names for people, in the order of tables and legends; ours first, then by kind.
+# Displayed names, in the order of tables and legends: the device first, then by kind.
 KINDS = {
     "ours": {
         "timerwheel": "timerwheel",
@@ -59,15 +59,15 @@ class Results:
                 self.rows.setdefault(key, {})[place] = float(row["value"])
                 self.clocks.add(row["clock"])
         if not self.rows:
-            sys.exit(f"{path} holds no results: was anything measured?")
+            sys.exit(f"{path} contains no results")
 
     def facilities(self):
-        """Those that were measured, in order."""
+        """The facilities that were measured, in order."""
         there = {facility for facility, _ in self.rows}
         return [name for name in NAMES if name in there]
 
     def over_pending(self, facility, operation):
-        """[(pending, value)] with the usual batch: 1, or 256 where there are batches."""
+        """[(pending, value)] with the usual batch: 256 for facilities with batches, else 1."""
         usual = {}
         for (pending, batch), value in self.rows.get((facility, operation), {}).items():
             if batch in (0, 1, 256) and (batch != 1 or pending not in usual):
@@ -75,13 +75,13 @@ class Results:
         return sorted(usual.items())
 
     def over_batch(self, facility, operation):
-        """[(batch, value)] with as many timers pending as were measured at most."""
+        """[(batch, value)] with the largest number of pending timers."""
         places = self.rows.get((facility, operation), {})
         most = max((pending for pending, _ in places), default=0)
         return sorted((batch, value) for (pending, batch), value in places.items()
                       if pending == most)
 
     def largest(self, facility, operation):
-        """(pending, value) with most timers, or None."""
+        """(pending, value) with the largest number of timers, or None."""
         values = self.over_pending(facility, operation)
         return values[-1] if values else None

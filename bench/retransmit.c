@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Retransmission: 100 packets in each millisecond, each with a timeout of 200 ms. The
- * acknowledgment comes after 10 ms and cancels it, but for one packet in a hundred.
+ * Retransmission: 100 packets in each millisecond, each with a timeout of 200 ms. It is cancelled
+ * by an acknowledgment after 10 ms, except for one packet in a hundred.
  */
 #include "bench.h"
 #include "steps.h"
@@ -10,7 +10,7 @@
 #define STEP		NSEC_PER_MSEC
 #define PACKETS		100		/* in a step; one of them is lost */
 #define ROUND_TRIP	10		/* in steps */
-#define TIMERS		32768U		/* used in turn: more than are sent in a timeout */
+#define TIMERS		32768U		/* used in turn; more than are sent within a timeout */
 
 static void send(__u32 step)
 {
@@ -30,14 +30,14 @@ static void acknowledge(__u32 step)
 	__u64 start = now_ns();
 	__u32 i;
 
-	/* The first one is lost. */
+	/* the first one is lost */
 	for (i = 1; i < PACKETS; i++)
 		changes[i].id = (step * PACKETS + i) % TIMERS;
 	own_ns += now_ns() - start;
 	apply(CANCEL, changes + 1, PACKETS - 1, usual_batch());
 }
 
-/* Each timer once, so that those made when first armed are there: connections last. */
+/* Arm each timer once, so that those that are created when first armed exist. */
 static void arm_once(void)
 {
 	arm_all(TIMERS, now_ns() + HOUR, HOUR);
@@ -66,7 +66,7 @@ void bench_retransmit(void)
 	expected_come(rounds, now_ns() + TIMEOUT);
 	busy = meter_stop(&meter);
 	busy -= steps.base * (rounds + ROUND_TRIP);
-	/* Pending at a time: those under way, and the lost ones. */
+	/* pending at any time: packets in flight, and lost ones */
 	result("retransmit", ROUND_TRIP * PACKETS + TIMEOUT / STEP, usual_batch(),
 	       busy / (rounds * PACKETS), "ns");
 	facility_close();

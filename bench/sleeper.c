@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A task that sleeps for a short time, again and again, and writes down by how much it
- * was ever woken late. The times differ, lest it falls into step with what it watches. It
- * is a process of its own. An ordinary one tells what other programs feel. A real-time
- * one goes before all other tasks, so that what makes it late is the kernel: the longest
- * time that interrupts held the CPU.
+ * A process that sleeps for short times and records its greatest lateness. The times are random, so
+ * that it does not run in step with what it observes. An ordinary task shows the effect on other
+ * programs. A real-time task preempts all others, so only the kernel makes it late: it shows the
+ * longest time that interrupts held the CPU.
  */
 #include <errno.h>
 #include <sched.h>
@@ -51,11 +50,11 @@ struct sleeper *sleeper_start(bool realtime)
 	if (pid < 0)
 		die("fork: %s", strerror(errno));
 	if (pid) {
-		/* Only here: that memory is the child's as well. */
+		/* written only here, because the memory is shared with the child */
 		s->pid = pid;
 		return s;
 	}
-	/* Without slack: a task that is not real-time has 50 us of it. */
+	/* ordinary tasks have a timer slack of 50 us by default */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (realtime && sched_setscheduler(0, SCHED_FIFO, &param))
@@ -73,7 +72,7 @@ __u64 sleeper_worst(struct sleeper *s)
 {
 	__atomic_store_n(&s->watching, 0, __ATOMIC_RELAXED);
 	if (!s->worst)
-		die("the task that sleeps never woke: this is not a measurement");
+		die("the sleeping task never woke: this is not a measurement");
 	return s->worst;
 }
 

@@ -11,7 +11,7 @@ void steps_begin(struct steps *steps, __u64 length)
 
 	steps->length = length;
 	steps->next = now_ns();
-	/* Never comes: time ends a step. */
+	/* never reached: steps end by time */
 	expected.want = ~0U;
 	meter_start(&meter);
 	for (i = 0; i < tries; i++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What the parts of the library know of each other. Names that a program sees begin with
- * timerwheel_, all others with ltw_: a program that is linked statically may use any other name.
+ * The library's internal interface. Names that are visible to programs begin with timerwheel_, all
+ * others with ltw_, so that a program that is linked statically may use any other name.
  */
 #ifndef LTW_BACKEND_H
 #define LTW_BACKEND_H
 
-/* Only what the public header declares can be seen outside of the shared library. */
+/* Only functions that the public header declares are visible outside the shared library. */
 #pragma GCC visibility push(default)
 #include "timerwheel.h"
 #pragma GCC visibility pop
@@ -14,11 +14,11 @@
 #define LTW_DEVICE_PATH		"/dev/timerwheel"
 
 /**
- * enum ltw_kind - the calls on arrays of timers by key
- * @LTW_ADD: of struct timerwheel_add
- * @LTW_MOVE: of struct timerwheel_move
- * @LTW_REMOVE: of struct timerwheel_remove
- * @LTW_GET: of struct timerwheel_entry
+ * enum ltw_kind - calls on arrays of timers by key
+ * @LTW_ADD: elements are struct timerwheel_add
+ * @LTW_MOVE: elements are struct timerwheel_move
+ * @LTW_REMOVE: elements are struct timerwheel_remove
+ * @LTW_GET: elements are struct timerwheel_entry
  */
 enum ltw_kind {
 	LTW_ADD,
@@ -28,9 +28,9 @@ enum ltw_kind {
 };
 
 /**
- * struct ltw_ops - what a back end does
- * @backend: which one it is
- * @close: ends a wheel and frees it
+ * struct ltw_ops - operations of a back end
+ * @backend: which back end it is
+ * @close: closes a wheel and frees it
  * @share: as timerwheel_share()
  * @info: as timerwheel_info()
  * @stats: as timerwheel_stats()
@@ -40,10 +40,10 @@ enum ltw_kind {
  * @list: as timerwheel_list(); at most TIMERWHEEL_BATCH_MAX elements
  * @drain: as timerwheel_drain(); at most TIMERWHEEL_BATCH_MAX elements
  * @advance: as timerwheel_advance()
- * @take: as timerwheel_take(); at least one, at most TIMERWHEEL_BATCH_MAX
+ * @take: as timerwheel_take(); @count is at least 1 and at most TIMERWHEEL_BATCH_MAX
  * @monitor: as timerwheel_monitor()
  *
- * They may set errno: wheel.c puts it back.
+ * They may set errno; wheel.c restores it.
  */
 struct ltw_ops {
 	enum timerwheel_backend backend;
@@ -63,9 +63,9 @@ struct ltw_ops {
 };
 
 /**
- * struct timerwheel - what all wheels have; a back end's own begins with it
+ * struct timerwheel - the common part of a wheel; each back end's structure begins with it
  * @ops: the back end
- * @fd: what becomes readable
+ * @fd: the descriptor that becomes readable
  * @clock: enum timerwheel_clock
  * @table: the deadline table; its @entries are NULL if there is none
  */
@@ -77,26 +77,26 @@ struct timerwheel {
 };
 
 /**
- * ltw_clock_now - what time it is on a running clock
+ * ltw_clock_now - read a running clock
  * @clock: enum timerwheel_clock, not TIMERWHEEL_CLOCK_MANUAL
  *
- * Return: ns.
+ * Return: its time in ns.
  */
 uint64_t ltw_clock_now(uint32_t clock);
 
 /**
- * ltw_device_open - make a wheel of the kernel module
- * @wheel: is set to it
- * @config: how it is to be; @device is set
+ * ltw_device_open - create a wheel of the kernel module
+ * @wheel: out: the wheel
+ * @config: its settings; @device is set
  *
  * Return: 0 or an error of timerwheel_open().
  */
 int ltw_device_open(struct timerwheel **wheel, const struct timerwheel_config *config);
 
 /**
- * ltw_device_adopt - use a wheel of the kernel module that exists
- * @wheel: is set to it
- * @fd: its descriptor; on error it stays open
+ * ltw_device_adopt - use an existing wheel of the kernel module
+ * @wheel: out: the wheel
+ * @fd: its descriptor; stays open on error
  * @table: map its deadline table
  *
  * Return: 0 or an error of timerwheel_adopt().
@@ -104,9 +104,9 @@ int ltw_device_open(struct timerwheel **wheel, const struct timerwheel_config *c
 int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table);
 
 /**
- * ltw_process_open - make a wheel inside this process
- * @wheel: is set to it
- * @config: how it is to be
+ * ltw_process_open - create a wheel inside this process
+ * @wheel: out: the wheel
+ * @config: its settings
  *
  * Return: 0 or an error of timerwheel_open().
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* The back end that is the kernel module: each operation is a system call of /dev/timerwheel. */
+/* The device back end: each operation is a system call on /dev/timerwheel. */
 #define _FILE_OFFSET_BITS 64	/* the ring is mapped at an offset beyond 32 bits */
 
 #include <errno.h>
@@ -12,16 +12,19 @@
 
 #include "backend.h"
 
+/* Looks at the ring in one call. More than three mean that another process writes to it. */
+#define LTW_RING_LOOKS	8U
+
 /**
  * struct ltw_device - a wheel of the kernel module
- * @wheel: what all wheels have
- * @ring: its event ring, NULL: it has none
- * @ring_size: bytes mapped there
- * @table_size: bytes mapped of the deadline table
+ * @wheel: the common part
+ * @ring: its event ring; its @ring is NULL if there is none
+ * @ring_size: size of the mapping of the ring, in bytes
+ * @table_size: size of the mapping of the deadline table, in bytes
  */
 struct ltw_device {
 	struct timerwheel wheel;
-	struct timerwheel_ring *ring;
+	struct timerwheel_mapped_ring ring;
 	size_t ring_size;
 	size_t table_size;
 };
@@ -31,7 +34,7 @@ static struct ltw_device *ltw_device(struct timerwheel *wheel)
 	return (struct ltw_device *)wheel;
 }
 
-/* What the call returned, or the error as a negative number */
+/* Returns the result of the call or a negative errno. */
 static int ltw_call(const struct timerwheel *wheel, unsigned long call, void *arg)
 {
 	int ret = ioctl(wheel->fd, call, arg);
@@ -50,8 +53,8 @@ static void ltw_device_close(struct timerwheel *wheel)
 {
 	struct ltw_device *device = ltw_device(wheel);
 
-	if (device->ring)
-		munmap(device->ring, device->ring_size);
+	if (device->ring.ring)
+		munmap(device->ring.ring, device->ring_size);
 	if (wheel->table.entries)
 		munmap(wheel->table.entries, device->table_size);
 	if (wheel->fd >= 0)
@@ -156,7 +159,7 @@ static long ltw_device_read(struct timerwheel *wheel, struct timerwheel_event *e
 	struct iovec to = { .iov_base = events, .iov_len = count * sizeof(*events) };
 	ssize_t n;
 
-	/* Does not block, whatever others who share the descriptor have made of its flags. */
+	/* RWF_NOWAIT: other users of the descriptor may have cleared O_NONBLOCK. */
 	n = preadv2(wheel->fd, &to, 1, -1, RWF_NOWAIT);
 	if (n >= 0)
 		return n / sizeof(*events);
@@ -166,11 +169,11 @@ static long ltw_device_read(struct timerwheel *wheel, struct timerwheel_event *e
 static long ltw_device_take_ring(struct timerwheel *wheel, struct timerwheel_event *events,
 				 size_t count)
 {
-	struct timerwheel_ring *ring = ltw_device(wheel)->ring;
-	unsigned int n;
+	struct timerwheel_mapped_ring *ring = &ltw_device(wheel)->ring;
+	unsigned int n, looks;
 	int err;
 
-	for (;;) {
+	for (looks = 0; looks < LTW_RING_LOOKS; looks++) {
 		n = timerwheel_ring_take(ring, events, count);
 		if (n)
 			return n;
@@ -186,11 +189,12 @@ static long ltw_device_take_ring(struct timerwheel *wheel, struct timerwheel_eve
 			return 0;
 		}
 	}
+	return 0;
 }
 
 static long ltw_device_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
-	if (ltw_device(wheel)->ring)
+	if (ltw_device(wheel)->ring.ring)
 		return ltw_device_take_ring(wheel, events, count);
 	return ltw_device_read(wheel, events, count);
 }
@@ -221,13 +225,13 @@ static const struct ltw_ops ltw_device_ops = {
 	.monitor = ltw_device_monitor,
 };
 
-/* Map @size bytes of a wheel. Returns MAP_FAILED, with errno, if that cannot be done. */
+/* Map @size bytes of a wheel. Returns MAP_FAILED and sets errno on failure. */
 static void *ltw_map(const struct timerwheel *wheel, size_t size, uint64_t offset)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, offset);
 }
 
-/* Map what the wheel has and what is wanted of it. Returns 0 or an error. */
+/* Map the event ring, if the wheel has one, and the deadline table if @table. */
 static int ltw_device_map(struct ltw_device *device, const struct timerwheel_info *info, bool table)
 {
 	void *map;
@@ -238,10 +242,12 @@ static int ltw_device_map(struct ltw_device *device, const struct timerwheel_inf
 		map = ltw_map(&device->wheel, device->ring_size, TIMERWHEEL_MMAP_RING);
 		if (map == MAP_FAILED)
 			return -errno;
-		device->ring = map;
+		device->ring.ring = map;
+		device->ring.events = info->ring;
+		device->ring.event_size = info->event_size;
 	}
 	if (table) {
-		/* Index 0 has a word, too. */
+		/* index 0 has an entry, too */
 		device->table_size = ltw_pages((info->capacity + (size_t)1) * sizeof(__u64));
 		map = ltw_map(&device->wheel, device->table_size, TIMERWHEEL_MMAP_DEADLINES);
 		if (map == MAP_FAILED)
@@ -264,10 +270,10 @@ int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 	device->wheel.ops = &ltw_device_ops;
 	device->wheel.fd = fd;
 	err = ltw_device_info(&device->wheel, &info);
-	/* It is a descriptor, but not open for reading. */
+	/* the descriptor is valid, but not open for reading */
 	if (err == -EBADF && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		err = -EACCES;
-	/* In a ring one can step over what is not known; read gives as much as there is. */
+	/* timerwheel_ring_next() skips the unknown part of larger events; read has no such step. */
 	if (!err && !info.ring && info.event_size != sizeof(struct timerwheel_event))
 		err = -EPROTO;
 	if (!err)

@@ -1,63 +1,66 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* What errors mean here, and what to do about them. */
+/*
+ * Descriptions of errors: what they mean here, and what to do about them. They are for the users of
+ * programs, who do not know the functions and constants that the programs use.
+ */
 #include <errno.h>
 
 #include "backend.h"
 
-/* A line each, so that one can look for them. */
+/* Each on one line, so that grep finds them. */
 static const char * const ltw_errors[] = {
 	[0] =
 		"no error",
 	[EINVAL] =
-		"a value, flag or size that is not understood or outside the limits: compare with timerwheel_info(), and TIMERWHEEL_BACKEND must be device, process or auto",
+		"a value, flag or size is unknown or outside the limits; or TIMERWHEEL_BACKEND in the environment is not device, process or auto",
 	[E2BIG] =
-		"more than this kernel's module knows: load a newer timerwheel module",
+		"the timerwheel module is too old for this request: load a newer one",
 	[EFAULT] =
-		"an array that cannot be read or written: check its address and count",
+		"the program has passed memory that cannot be read or written: this is a bug in the program",
 	[ENOENT] =
-		"there is none: no timer with this key, no deadline table (open with one), or no /dev/timerwheel (modprobe timerwheel, or set TIMERWHEEL_BACKEND=process)",
+		"not found: no timer has this key, the wheel was opened without a deadline table, or there is no /dev/timerwheel (modprobe timerwheel, or set TIMERWHEEL_BACKEND=process)",
 	[ENXIO] =
-		"the device is not there: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
+		"there is no device: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
 	[ENODEV] =
-		"the device is not there: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
+		"there is no device: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
 	[EEXIST] =
-		"a timer with this key exists: leave TIMERWHEEL_EXCL out to replace it",
+		"a timer with this key exists already",
 	[ESTALE] =
-		"the timer has another value than the one to match: somebody changed it, look with timerwheel_get()",
+		"the timer has a different value than the one to match: it was changed meanwhile",
 	[ENOSPC] =
-		"the wheel is full, or has as many monitors as it may have: open it with a larger capacity, or remove some",
+		"the wheel has the maximum number of timers or of monitors: remove some, or open a wheel with a larger capacity",
 	[EDQUOT] =
-		"the user has as much memory in wheels as one may have: close some, or raise the module's max_user_memory (timerwheel_info() tells it)",
+		"the user has reached the limit on kernel memory for all wheels: close wheels, or raise /sys/module/timerwheel/parameters/max_user_memory, in bytes, as root",
 	[EMLINK] =
-		"too many timers share the hash chain of this key: somebody chooses keys that collide, use another key",
+		"too many keys collide with this one, which happens only if they are chosen to: use another key",
 	[ENOMEM] =
-		"no memory: free some, or raise the limit of the memory cgroup",
+		"out of memory: free some, or raise the limit of the memory cgroup",
 	[EMFILE] =
-		"this process has as many descriptors as it may have: close some, or raise RLIMIT_NOFILE (ulimit -n)",
+		"this process has the maximum number of open descriptors: close some, or raise RLIMIT_NOFILE (ulimit -n)",
 	[ENFILE] =
-		"the system has as many open files as it may have: raise fs.file-max",
+		"the system has the maximum number of open files: raise fs.file-max",
 	[EACCES] =
-		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process",
+		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a descriptor to adopt must be open for reading and writing",
 	[EPERM] =
-		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process",
+		"not allowed: to use the device become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a wheel that wakes the machine needs CAP_WAKE_ALARM",
 	[EBUSY] =
-		"too late to set the wheel up: it has timers already, open another one",
+		"too late to set up the wheel, it is in use: open another one",
 	[ESHUTDOWN] =
-		"the wheel was closed to new timers (TIMERWHEEL_DRAIN_CLOSE): open another one",
+		"the wheel accepts no new timers: open another one",
 	[EAGAIN] =
 		"nothing is due: wait for the descriptor to become readable",
 	[EINTR] =
-		"a signal arrived before anything was done: call again",
+		"a signal arrived before anything was done: try again",
 	[ENOTTY] =
-		"this is no wheel: give the path or the descriptor of /dev/timerwheel",
+		"not a wheel: use the path or a descriptor of /dev/timerwheel",
 	[EBADF] =
-		"this is no open descriptor, or one that is not open for writing, which all calls need that change the wheel: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
+		"the descriptor is not open, or not open for writing, which all calls that change the wheel need: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
 	[EPROTO] =
-		"a newer program has set this wheel up for larger events than this library knows: link a newer one",
+		"a newer program has set up this wheel for larger events than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel) and use TIMERWHEEL_BACKEND_DEVICE; or no clock of this machine can wake it: open without alarm",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or no clock of this machine can wake it",
 	[EXDEV] =
-		"the deadline table is in use in another time namespace, where the wheel's clock says another time: adopt the wheel without it",
+		"the deadline table is mapped in another time namespace, where the wheel's clock shows a different time",
 };
 
 const char *timerwheel_strerror(int error)
@@ -67,5 +70,5 @@ const char *timerwheel_strerror(int error)
 
 	if (number < sizeof(ltw_errors) / sizeof(*ltw_errors))
 		text = ltw_errors[number];
-	return text ? text : "an error that this library does not give: see errno(3)";
+	return text ? text : "not an error of this library: see errno(3)";
 }

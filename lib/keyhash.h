@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* Where a key is looked for in a hash table. */
+/* A seeded hash of keys */
 #ifndef LTW_KEYHASH_H
 #define LTW_KEYHASH_H
 
@@ -8,10 +8,10 @@
 
 /**
  * ltw_keyhash_seed - a seed for ltw_keyhash()
- * @table: the table
+ * @table: the hash table
  *
- * With another one for each table nobody can choose keys that all meet in one place. Without a
- * source of random numbers, early while a machine boots, the address of the table must do.
+ * Each table has its own seed, so keys cannot be chosen to collide. If random numbers are not
+ * available yet, early during boot, the seed is the address of the table.
  *
  * Return: the seed.
  */
@@ -29,9 +29,9 @@ static inline uint64_t ltw_keyhash_seed(const void *table)
  * @key: the key
  * @seed: ltw_keyhash_seed()
  *
- * Two rounds of xor, shift and multiply: all bits of the result depend on all of the key.
+ * Two rounds of xor, shift and multiply: each bit of the result depends on the whole key.
  *
- * Return: a number of which any 32 bits will do.
+ * Return: the hash; use any 32 bits of it.
  */
 static inline uint64_t ltw_keyhash(uint64_t key, uint64_t seed)
 {

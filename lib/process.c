@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * The back end inside this process: what <linux/timerwheel.h> promises, by a store of timers, a
- * mutex and a timerfd.
+ * The process back end: the interface of <linux/timerwheel.h> with a store of timers, a mutex and a
+ * timerfd.
  *
- * Nothing runs while nobody calls. So each call first lets fall due what has come to that, then
- * does its own work, and at last sees to it that the descriptor is readable from the right moment
- * on: at once if a timer is due, else when the first one will be. To be woken too early costs one
- * look, so the timerfd is not set anew for a timer that was put off or removed: only for an
- * earlier one, or when its time has come.
+ * There is no thread. So each call first expires timers whose deadlines have passed, then does its
+ * own work, and finally arms the timerfd: for now if a timer is due, else for the first deadline.
+ * A wake-up that is too early costs only a call that finds nothing. So the timerfd is not rearmed
+ * when a timer is postponed or removed, only for an earlier deadline and after it has fired.
  */
-#define _FILE_OFFSET_BITS 64	/* without it there is no: */
-#define _TIME_BITS 64		/* the timerfd may be set to times beyond 32 bits of seconds */
+#define _FILE_OFFSET_BITS 64	/* required by: */
+#define _TIME_BITS 64		/* seconds may need more than 32 bits */
 
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +22,7 @@
 #include "backend.h"
 #include "store.h"
 
-/* The module's limits, so that a program that starts here starts there, too. */
+/* The module's limits: settings that are valid here are valid there, too. */
 #define LTW_TICK_MIN		1000ULL
 #define LTW_TICK_MAX		3600000000000ULL
 #define LTW_TICK_DEFAULT	1000000ULL
@@ -35,26 +34,26 @@
 #define LTW_GENERATION_BITS_MIN	10U
 #define LTW_GENERATION_BITS_MAX	20U
 
-/* What the timerfd is set to: a time, or one of these. */
+/* The timerfd is armed for a time, or for one of these: */
 #define LTW_AT_ONCE		0ULL
 #define LTW_NEVER		UINT64_MAX
 
-/* Elements, or indices looked at, while the lock is held: others want it, too. */
-#define LTW_RUN			256U
+/* Elements or indices processed under one hold of the lock, to limit the time others wait for it */
+#define LTW_CHUNK			256U
 
 /**
  * struct ltw_process - a wheel inside this process
- * @wheel: what all wheels have
- * @lock: protects all else
+ * @wheel: the common part
+ * @lock: protects everything below
  * @store: the timers
- * @stats: the counters; what can be told from @store is not counted here
+ * @stats: the counters, except those that follow from @store
  * @tick: unit of slack, in ns
- * @slack: of timers that bring none, in ns
+ * @slack: default slack, in ns
  * @now: with TIMERWHEEL_CLOCK_MANUAL: the time
- * @expired: up to when timers have been let fall due
- * @wake: what the timerfd is set to
- * @drain_next: where the next timerwheel_drain() begins
- * @closed: takes no new timers
+ * @expired: time of the last expiry
+ * @wake: the time that the timerfd is armed for
+ * @drain_next: index at which the next timerwheel_drain() starts
+ * @closed: accepts no new timers
  */
 struct ltw_process {
 	struct timerwheel wheel;
@@ -85,7 +84,7 @@ static uint64_t ltw_least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Let the descriptor be readable from @wake on. */
+/* Make the descriptor readable from @wake on. */
 static void ltw_set_wake(struct ltw_process *p, uint64_t wake)
 {
 	struct pollfd now = { .fd = p->wheel.fd, .events = POLLIN };
@@ -103,8 +102,8 @@ static void ltw_set_wake(struct ltw_process *p, uint64_t wake)
 	if (wake != LTW_AT_ONCE)
 		return;
 	/*
-	 * Its interrupt comes at once, but who looks now must see it already. A thread that is
-	 * cancelled while it waits would take the lock along.
+	 * The descriptor must be readable when this returns, so wait for the timerfd's interrupt.
+	 * Disable cancellation: a thread that is cancelled in poll() would keep the lock.
 	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	while (poll(&now, 1, -1) < 0 && errno == EINTR)
@@ -112,7 +111,7 @@ static void ltw_set_wake(struct ltw_process *p, uint64_t wake)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* When the descriptor has to be readable */
+/* The time from which on the descriptor must be readable */
 static uint64_t ltw_wanted(const struct ltw_process *p)
 {
 	if (p->store.due)
@@ -122,7 +121,7 @@ static uint64_t ltw_wanted(const struct ltw_process *p)
 	return LTW_NEVER;
 }
 
-/* A timer's deadline has come: it is due. */
+/* A timer, not queued, whose deadline has passed becomes due. */
 static void ltw_fire(struct ltw_process *p, uint32_t index, uint64_t now)
 {
 	struct ltw_timer *timer = &p->store.timer[index];
@@ -138,7 +137,7 @@ static void ltw_fire(struct ltw_process *p, uint32_t index, uint64_t now)
 		p->stats.late_max = late;
 }
 
-/* Let fall due what has come to that. Returns how many. */
+/* Expire timers whose deadlines have passed. Returns their number. */
 static uint64_t ltw_expire(struct ltw_process *p, uint64_t now)
 {
 	const struct ltw_heap_entry *first = p->store.heap;
@@ -146,7 +145,7 @@ static uint64_t ltw_expire(struct ltw_process *p, uint64_t now)
 	uint64_t deadline, expired = 0;
 	uint32_t index;
 
-	/* Where time ends, a periodic timer is armed again for then, and is not due once more. */
+	/* At the end of time a periodic timer is armed for then, and must not expire again. */
 	if (now == p->expired)
 		return 0;
 	p->expired = now;
@@ -157,14 +156,14 @@ static uint64_t ltw_expire(struct ltw_process *p, uint64_t now)
 		if (p->store.timer[index].deadline > deadline)
 			continue;
 		ltw_store_take(&p->store, index);
-		/* A MANUAL clock comes through each moment. */
+		/* a MANUAL clock passes through every time */
 		ltw_fire(p, index, manual ? deadline : now);
 		expired++;
 	}
 	return expired;
 }
 
-/* Each call begins so. Returns what time it is. */
+/* Begin a call: lock the wheel and expire timers. Returns the time. */
 static uint64_t ltw_begin(struct ltw_process *p)
 {
 	uint64_t now;
@@ -175,7 +174,7 @@ static uint64_t ltw_begin(struct ltw_process *p)
 	return now;
 }
 
-/* And ends so. */
+/* End a call: arm the timerfd if needed and unlock the wheel. */
 static void ltw_end(struct ltw_process *p, uint64_t now)
 {
 	uint64_t wake = ltw_wanted(p);
@@ -185,12 +184,12 @@ static void ltw_end(struct ltw_process *p, uint64_t now)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* An absolute deadline as it is asked for */
+/* The absolute deadline */
 static uint64_t ltw_deadline(uint64_t deadline, uint32_t flags, uint64_t now)
 {
 	if (flags & TIMERWHEEL_ABS)
 		return ltw_least(deadline, TIMERWHEEL_TIME_MAX);
-	/* Signed: it has passed. */
+	/* relative deadlines are signed: this one has passed */
 	if ((int64_t)deadline < 0)
 		return now > -deadline ? now + deadline : 0;
 	return now + ltw_least(deadline, TIMERWHEEL_TIME_MAX - ltw_least(now, TIMERWHEEL_TIME_MAX));
@@ -201,7 +200,7 @@ static uint32_t ltw_slack_ticks(const struct ltw_process *p, uint64_t slack)
 	return ltw_least(ltw_least(slack, LTW_SLACK_MAX) / p->tick, UINT32_MAX);
 }
 
-/* A timer that is in no queue has got a deadline. */
+/* Queue a timer for its deadline; if that has passed the timer becomes due. */
 static void ltw_queue_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 {
 	if (p->store.timer[index].deadline > now)
@@ -210,7 +209,7 @@ static void ltw_queue_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 		ltw_fire(p, index, now);
 }
 
-/* Take a timer out of its queue, to end or to change it. Returns TIMERWHEEL_WAS_*. */
+/* Dequeue a timer in order to end or change it. Returns TIMERWHEEL_WAS_*. */
 static int ltw_unqueue_timer(struct ltw_process *p, uint32_t index)
 {
 	bool due = p->store.timer[index].state == LTW_DUE;
@@ -224,7 +223,7 @@ static int ltw_unqueue_timer(struct ltw_process *p, uint32_t index)
 
 static int64_t ltw_left(const struct ltw_timer *timer, uint64_t now)
 {
-	/* A clock may have been set back since. */
+	/* the clock may have been set back since it fired */
 	if (timer->state == LTW_DUE && timer->fired > now)
 		now = timer->fired;
 	return timer->deadline - now;
@@ -261,7 +260,7 @@ static bool ltw_add_invalid(const struct timerwheel_add *add)
 	       (add->match && !(add->flags & TIMERWHEEL_MATCH));
 }
 
-/* May an ADD go on, given what has its key? Returns 0 or an error. */
+/* Check an ADD against the timer that has its key; @index is 0 if there is none. */
 static int ltw_add_may(const struct ltw_process *p, const struct timerwheel_add *add,
 		       uint32_t index)
 {
@@ -310,9 +309,9 @@ static int ltw_process_add(struct ltw_process *p, void *elem, uint64_t now)
 	return was;
 }
 
-/* The timer that MOVE or REMOVE is about, or an error */
-static int ltw_seek(const struct ltw_process *p, uint64_t key, uint32_t flags, uint64_t match,
-		    uint32_t *index)
+/* Find the timer for MOVE or REMOVE. Returns 0 or an error. */
+static int ltw_lookup(const struct ltw_process *p, uint64_t key, uint32_t flags, uint64_t match,
+		      uint32_t *index)
 {
 	if (match && !(flags & TIMERWHEEL_MATCH))
 		return -EINVAL;
@@ -332,7 +331,7 @@ static int ltw_process_move(struct ltw_process *p, void *elem, uint64_t now)
 
 	if (move->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH))
 		return -EINVAL;
-	err = ltw_seek(p, move->key, move->flags, move->match, &index);
+	err = ltw_lookup(p, move->key, move->flags, move->match, &index);
 	if (err)
 		return err;
 	was = ltw_unqueue_timer(p, index);
@@ -352,7 +351,7 @@ static int ltw_process_remove(struct ltw_process *p, void *elem, uint64_t now)
 
 	if (remove->flags & ~TIMERWHEEL_MATCH)
 		return -EINVAL;
-	err = ltw_seek(p, remove->key, remove->flags, remove->match, &index);
+	err = ltw_lookup(p, remove->key, remove->flags, remove->match, &index);
 	if (err)
 		return err;
 	ltw_describe(p, index, now, &entry);
@@ -401,7 +400,7 @@ static long ltw_process_batch(struct timerwheel *wheel, enum ltw_kind kind, void
 
 	for (done = 0; done < count;) {
 		now = ltw_begin(p);
-		for (end = ltw_least(count, done + LTW_RUN); done < end; done++) {
+		for (end = ltw_least(count, done + LTW_CHUNK); done < end; done++) {
 			*(__s32 *)(elem + kinds[kind].result) = kinds[kind].one(p, elem, now);
 			elem += kinds[kind].size;
 		}
@@ -420,7 +419,7 @@ static long ltw_process_list(struct timerwheel *wheel, struct timerwheel_entry *
 
 	while (more && done < count) {
 		now = ltw_begin(p);
-		stop = ltw_least(p->store.made + 1ULL, index + LTW_RUN);
+		stop = ltw_least(p->store.made + 1ULL, index + LTW_CHUNK);
 		for (; index < stop && done < count; index++)
 			if (p->store.timer[index].state != LTW_FREE)
 				ltw_describe(p, index, now, &elems[done++]);
@@ -444,7 +443,7 @@ static long ltw_process_drain(struct timerwheel *wheel, struct timerwheel_entry 
 			      size_t count, uint32_t flags)
 {
 	struct ltw_process *p = ltw_process(wheel);
-	uint32_t looked, seen = 0, end = 0;
+	uint32_t n, seen = 0, end = 0;
 	size_t done = 0;
 	uint64_t now;
 
@@ -454,10 +453,10 @@ static long ltw_process_drain(struct timerwheel *wheel, struct timerwheel_entry 
 		now = ltw_begin(p);
 		if (flags & TIMERWHEEL_DRAIN_CLOSE)
 			p->closed = true;
-		/* Once round all indices that there are at first, from where the last one ended. */
+		/* visit all indices that exist now, from where the last call ended */
 		if (!seen)
 			end = p->store.made;
-		for (looked = 0; looked < LTW_RUN && seen < end && done < count; looked++, seen++) {
+		for (n = 0; n < LTW_CHUNK && seen < end && done < count; n++, seen++) {
 			if (p->drain_next > p->store.made || !p->drain_next)
 				p->drain_next = 1;
 			if (p->store.timer[p->drain_next].state != LTW_FREE)
@@ -489,7 +488,7 @@ static long ltw_process_advance(struct timerwheel *wheel, uint64_t time, uint32_
 	return ret;
 }
 
-/* A periodic timer's event was handed out: the next deadline is the first one to come. */
+/* A periodic timer was delivered: arm it for the first deadline that is still to come. */
 static void ltw_rearm(struct ltw_process *p, uint32_t index, uint64_t overruns)
 {
 	struct ltw_timer *timer = &p->store.timer[index];
@@ -504,7 +503,7 @@ static void ltw_rearm(struct ltw_process *p, uint32_t index, uint64_t overruns)
 	p->stats.overruns += overruns;
 }
 
-/* Hand out the event of the first timer that is due. */
+/* Deliver the event of the first due timer. */
 static void ltw_deliver(struct ltw_process *p, uint64_t now, struct timerwheel_event *event)
 {
 	uint32_t index = p->store.due_first;
@@ -539,7 +538,7 @@ static long ltw_process_take(struct timerwheel *wheel, struct timerwheel_event *
 	n = ltw_least(count, p->store.due);
 	for (i = 0; i < n; i++)
 		ltw_deliver(p, now, &events[i]);
-	/* When a clock was set back, the descriptor may be readable before its time. */
+	/* after the clock was set back the descriptor may be readable too early: rearm it */
 	if (!n && wheel->clock == TIMERWHEEL_CLOCK_REALTIME)
 		ltw_set_wake(p, ltw_wanted(p));
 	ltw_end(p, now);
@@ -648,7 +647,7 @@ static const struct ltw_ops ltw_process_ops = {
 	.monitor = ltw_process_monitor,
 };
 
-/* What the device would refuse is refused here, too. */
+/* The same checks as in the module */
 static bool ltw_config_invalid(const struct timerwheel_config *config)
 {
 	uint64_t tick_min = config->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : LTW_TICK_MIN;
@@ -667,7 +666,7 @@ static bool ltw_config_invalid(const struct timerwheel_config *config)
 	       (config->wake_events > 1 && !config->wake_ns);
 }
 
-/* As many bits as stand for less than a tick, within limits */
+/* As many bits as represent less than a tick, within limits */
 static uint32_t ltw_generation_bits(uint64_t tick)
 {
 	uint32_t bits = 63 - __builtin_clzll(tick);
@@ -683,7 +682,7 @@ static int ltw_process_timerfd(uint32_t clock)
 		[TIMERWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
 		[TIMERWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
 		[TIMERWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
-		/* Which one does not matter: it is set to LTW_AT_ONCE and LTW_NEVER only. */
+		/* any clock will do: it is only armed for LTW_AT_ONCE and LTW_NEVER */
 		[TIMERWHEEL_CLOCK_MANUAL] = CLOCK_MONOTONIC,
 	};
 	int fd = timerfd_create(clocks[clock], TFD_CLOEXEC | TFD_NONBLOCK);
@@ -719,7 +718,7 @@ int ltw_process_open(struct timerwheel **wheel, const struct timerwheel_config *
 		ltw_process_close(&p->wheel);
 		return err;
 	}
-	p->wheel.table.entries = p->store.words;
+	p->wheel.table.entries = p->store.deadlines;
 	p->wheel.table.bits = p->store.generation_bits;
 	*wheel = &p->wheel;
 	return 0;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * Operations gathered during a turn of an event loop.
+ * Operations gathered during one iteration of an event loop.
  *
- * They are kept by kind, so that a flush is one call for each kind. Within a kind they stay in
- * order; what is left is the order of the kinds. For each key there is a note which kinds are
- * queued for it: when another kind follows, these kinds have to be flushed before that one
- * (`after'). As long as no kind has to come before itself there is an order of the three that suits
- * all keys; an operation that would change that makes the queue flush first.
+ * Operations are stored by kind, so that a flush makes one call per kind. Operations of the same
+ * kind stay in order. Invariant: there is an order of the three kinds in which the operations on
+ * each key are done in the order in which they were queued. To maintain it, a note for each key
+ * records the kinds that are queued for it. If another kind follows, the recorded ones must be
+ * flushed before it (@after). An operation that would make this relation cyclic flushes the queue
+ * first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,14 +16,14 @@
 #include "backend.h"
 #include "keyhash.h"
 
-#define LTW_ROOM	256U	/* of a queue that does not say */
+#define LTW_ROOM	256U	/* the default */
 #define LTW_KINDS	3U	/* LTW_ADD, LTW_MOVE, LTW_REMOVE */
 
 /**
- * struct ltw_note - which kinds are queued for a key
+ * struct ltw_note - the kinds of operations that are queued for a key
  * @key: the key
- * @turn: timerwheel_queue.turn, or the note is an old one, of nobody
- * @kinds: a bit for each
+ * @turn: the note is free unless this is timerwheel_queue.turn
+ * @kinds: a bit for each kind
  */
 struct ltw_note {
 	uint64_t key;
@@ -32,17 +33,17 @@ struct ltw_note {
 
 /**
  * struct timerwheel_queue - a queue
- * @wheel: whose operations
- * @failed: is told of failures, NULL: nobody is
- * @arg: for @failed
- * @room: operations of each kind that there is room for
+ * @wheel: the wheel
+ * @failed: called for each operation that failed; may be NULL
+ * @arg: argument of @failed
+ * @room: maximum number of operations of each kind
  * @elems: the operations, by kind
- * @count: how many, by kind
- * @after: by kind: a bit for each kind that has to be flushed before it
- * @note: hash table by key
- * @notes: its length, a power of two and at least twice the number of all operations
- * @turn: grows when all notes are to be of nobody, so that none has to be cleared; never 0
- * @seed: of the hash
+ * @count: their number, by kind
+ * @after: by kind: a bit for each kind that must be flushed before it
+ * @note: hash table of notes, by key
+ * @notes: its length, a power of two and at least twice the maximum number of operations
+ * @turn: incremented to free all notes without clearing them; never 0
+ * @seed: seed of the hash
  */
 struct timerwheel_queue {
 	struct timerwheel *wheel;
@@ -81,7 +82,7 @@ static void ltw_queue_release(struct timerwheel_queue *queue)
 	free(queue);
 }
 
-/* Get the memory for all that it may hold. Returns 0 or -ENOMEM. */
+/* Allocate memory for the maximum number of operations. Returns 0 or -ENOMEM. */
 static int ltw_queue_allocate(struct timerwheel_queue *queue)
 {
 	unsigned int kind;
@@ -131,14 +132,14 @@ void timerwheel_queue_free(struct timerwheel_queue *queue)
 
 	if (!queue)
 		return;
-	/* There is no later for what a signal has kept from being done. */
+	/* Continue after signals: nobody could flush the rest later. */
 	while (timerwheel_queue_flush(queue) == -EINTR)
 		;
 	ltw_queue_release(queue);
 	errno = saved;
 }
 
-/* The note of a key, or the place for it: there always is one */
+/* The note of a key, or a free one for it; at least half of them are free */
 static struct ltw_note *ltw_note(const struct timerwheel_queue *queue, uint64_t key)
 {
 	uint32_t mask = queue->notes - 1;
@@ -149,7 +150,7 @@ static struct ltw_note *ltw_note(const struct timerwheel_queue *queue, uint64_t 
 	return &queue->note[place];
 }
 
-/* An operation of a kind on a key is queued. */
+/* Record that an operation of this kind is queued for the key. */
 static void ltw_note_kind(struct timerwheel_queue *queue, uint64_t key, unsigned int kind)
 {
 	struct ltw_note *note = ltw_note(queue, key);
@@ -159,7 +160,7 @@ static void ltw_note_kind(struct timerwheel_queue *queue, uint64_t key, unsigned
 	note->kinds |= 1U << kind;
 }
 
-/* All kinds that have to be flushed before a kind, directly or because of others */
+/* All kinds that must be flushed before @kind, directly or indirectly */
 static unsigned int ltw_before(const struct timerwheel_queue *queue, unsigned int kind)
 {
 	unsigned int before = queue->after[kind], other;
@@ -167,11 +168,11 @@ static unsigned int ltw_before(const struct timerwheel_queue *queue, unsigned in
 	for (other = 0; other < LTW_KINDS; other++)
 		if (before & 1U << other)
 			before |= queue->after[other];
-	/* With three kinds the way has two steps at most. */
+	/* one step is enough: with three kinds a path has at most two */
 	return before;
 }
 
-/* Can an operation of a kind be flushed after these kinds, whatever else is queued? */
+/* May an operation of @kind be flushed after @kinds without making the order cyclic? */
 static bool ltw_fits(const struct timerwheel_queue *queue, unsigned int kind, unsigned int kinds)
 {
 	unsigned int other;
@@ -182,7 +183,7 @@ static bool ltw_fits(const struct timerwheel_queue *queue, unsigned int kind, un
 	return true;
 }
 
-/* Which kinds of operations on a key are queued, other than this one */
+/* The kinds other than @kind that are queued for a key */
 static unsigned int ltw_others(const struct timerwheel_queue *queue, uint64_t key,
 			       unsigned int kind)
 {
@@ -237,8 +238,8 @@ static long ltw_queue_call(const struct timerwheel_queue *queue, unsigned int ki
 	}
 }
 
-static void ltw_queue_tell(const struct timerwheel_queue *queue, unsigned int kind,
-			   const char *elem, long count)
+static void ltw_queue_report(const struct timerwheel_queue *queue, unsigned int kind,
+			     const char *elem, long count)
 {
 	const size_t size = ltw_kinds[kind].size;
 
@@ -249,7 +250,7 @@ static void ltw_queue_tell(const struct timerwheel_queue *queue, unsigned int ki
 			queue->failed(queue->arg, ltw_kinds[kind].op, elem);
 }
 
-/* Do all operations of a kind. Returns 0, or an error: the rest stays, in order. */
+/* Do all operations of a kind. Returns 0 or an error; the rest then stays queued, in order. */
 static int ltw_queue_flush_kind(struct timerwheel_queue *queue, unsigned int kind)
 {
 	size_t size = ltw_kinds[kind].size, count = queue->count[kind], done = 0;
@@ -260,7 +261,7 @@ static int ltw_queue_flush_kind(struct timerwheel_queue *queue, unsigned int kin
 		n = ltw_queue_call(queue, kind, elems + done * size, count - done);
 		if (n < 0)
 			break;
-		ltw_queue_tell(queue, kind, elems + done * size, n);
+		ltw_queue_report(queue, kind, elems + done * size, n);
 		done += n;
 	}
 	queue->count[kind] = count - done;
@@ -269,8 +270,8 @@ static int ltw_queue_flush_kind(struct timerwheel_queue *queue, unsigned int kin
 }
 
 /*
- * Some were flushed and others could not be: note only what is left, for there is no place for
- * notes of more than that. What has to come before what stays as it is.
+ * After a flush that failed: rebuild the notes from the operations that are left, because the table
+ * has no room for notes of others. The order of the kinds (@after) stays.
  */
 static void ltw_queue_note_rest(struct timerwheel_queue *queue)
 {
@@ -280,7 +281,7 @@ static void ltw_queue_note_rest(struct timerwheel_queue *queue)
 	queue->turn++;
 	for (kind = 0; kind < LTW_KINDS; kind++) {
 		elem = queue->elems[kind];
-		/* All elements begin with their key. */
+		/* all elements begin with their key */
 		for (i = 0; i < queue->count[kind]; i++, elem += ltw_kinds[kind].size)
 			ltw_note_kind(queue, *(const __u64 *)elem, kind);
 	}
@@ -291,7 +292,7 @@ int timerwheel_queue_flush(struct timerwheel_queue *queue)
 	unsigned int done = 0, kind, all = (1U << LTW_KINDS) - 1;
 	int err;
 
-	/* Each time round there is one at least that waits for no other. */
+	/* The order is not cyclic, so each iteration flushes at least one kind. */
 	while (done != all) {
 		for (kind = 0; kind < LTW_KINDS; kind++) {
 			if (done & 1U << kind || queue->after[kind] & ~done)

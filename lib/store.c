@@ -8,37 +8,37 @@
 #include "keyhash.h"
 #include "store.h"
 
-/* Children of an entry of the heap: four of them are in one line of memory. */
+/* Children of a heap entry: four of them have the size of a cache line. */
 #define LTW_WAYS	4U
 
-/* Timers that there is room for at first. */
+/* Initial length of the arrays */
 #define LTW_ROOM	64U
 
-static size_t ltw_words_size(const struct ltw_store *store)
+static size_t ltw_deadlines_size(const struct ltw_store *store)
 {
-	return (store->capacity + (size_t)1) * sizeof(*store->words);
+	return (store->capacity + (size_t)1) * sizeof(*store->deadlines);
 }
 
 int ltw_store_init(struct ltw_store *store, bool table)
 {
-	void *words;
+	void *deadlines;
 
 	store->seed = ltw_keyhash_seed(store);
 	if (!table)
 		return 0;
-	/* It must never move: all of it now, but memory only where it is used. */
-	words = mmap(NULL, ltw_words_size(store), PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (words == MAP_FAILED)
+	/* It must never move, so map it for the whole capacity. Only pages in use take memory. */
+	deadlines = mmap(NULL, ltw_deadlines_size(store), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (deadlines == MAP_FAILED)
 		return -ENOMEM;
-	store->words = words;
+	store->deadlines = deadlines;
 	return 0;
 }
 
 void ltw_store_free(struct ltw_store *store)
 {
-	if (store->words)
-		munmap(store->words, ltw_words_size(store));
+	if (store->deadlines)
+		munmap(store->deadlines, ltw_deadlines_size(store));
 	free(store->timer);
 	free(store->heap);
 	free(store->chain);
@@ -48,16 +48,16 @@ size_t ltw_store_memory(const struct ltw_store *store)
 {
 	return store->room * (sizeof(*store->timer) + sizeof(*store->heap)) +
 	       store->chains * sizeof(*store->chain) +
-	       (store->words ? store->made * sizeof(*store->words) : 0);
+	       (store->deadlines ? store->made * sizeof(*store->deadlines) : 0);
 }
 
-/* The place that leads to the first timer of a key's chain */
+/* The head of a key's hash chain */
 static uint32_t *ltw_chain(const struct ltw_store *store, uint64_t key)
 {
 	return &store->chain[ltw_keyhash(key, store->seed) & (store->chains - 1)];
 }
 
-/* Twice the chains. Returns 0 or -ENOMEM. */
+/* Change the number of hash chains. Returns 0 or -ENOMEM. */
 static int ltw_more_chains(struct ltw_store *store, uint32_t chains)
 {
 	uint32_t *chain, *first, i;
@@ -68,7 +68,7 @@ static int ltw_more_chains(struct ltw_store *store, uint32_t chains)
 	free(store->chain);
 	store->chain = chain;
 	store->chains = chains;
-	/* When there must be more of them, no index is free. */
+	/* the table grows only if no index is free, so all of them have a timer */
 	for (i = 1; i <= store->made; i++) {
 		first = ltw_chain(store, store->timer[i].key);
 		store->timer[i].chain = *first;
@@ -77,7 +77,7 @@ static int ltw_more_chains(struct ltw_store *store, uint32_t chains)
 	return 0;
 }
 
-/* Twice the room. What could be had of it stays if the rest cannot. Returns 0 or -ENOMEM. */
+/* Double all arrays. On failure those that were enlarged stay so. Returns 0 or -ENOMEM. */
 static int ltw_grow(struct ltw_store *store)
 {
 	uint32_t room = store->room ? store->room * 2 : LTW_ROOM;
@@ -109,7 +109,7 @@ uint32_t ltw_store_find(const struct ltw_store *store, uint64_t key)
 	return index;
 }
 
-/* An index that is nobody's: 0 or an error of ltw_store_new() */
+/* Get an unused index. Returns 0 or an error of ltw_store_new(). */
 static int ltw_obtain(struct ltw_store *store, uint32_t *index)
 {
 	int err;
@@ -144,7 +144,7 @@ int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index)
 	timer->key = key;
 	timer->state = LTW_NOWHERE;
 	timer->generation = (timer->generation + 1) & ((1U << store->generation_bits) - 1);
-	/* What was never stored in a table must be nobody's. */
+	/* 0, the content of an unused entry of the deadline table, is no generation */
 	if (!timer->generation)
 		timer->generation = 1;
 	ltw_store_forget(store, *index);
@@ -173,7 +173,7 @@ static void ltw_heap_set(struct ltw_store *store, uint32_t place, struct ltw_hea
 	store->timer[entry.index].place = place;
 }
 
-/* Put an entry where it belongs: at @place, which is free, or between there and the root. */
+/* Sift an entry up from @place, which is free. */
 static void ltw_heap_up(struct ltw_store *store, uint32_t place, struct ltw_heap_entry entry)
 {
 	uint32_t parent;
@@ -188,7 +188,7 @@ static void ltw_heap_up(struct ltw_store *store, uint32_t place, struct ltw_heap
 	ltw_heap_set(store, place, entry);
 }
 
-/* The same for @place and what is below it. */
+/* Sift an entry down from @place, which is free. */
 static void ltw_heap_down(struct ltw_store *store, uint32_t place, struct ltw_heap_entry entry)
 {
 	const struct ltw_heap_entry *heap = store->heap;
@@ -277,16 +277,16 @@ void ltw_store_touched(struct ltw_store *store, uint32_t index)
 	struct ltw_timer *timer = &store->timer[index];
 	uint64_t mask = (1ULL << store->generation_bits) - 1;
 	struct ltw_heap_entry entry = { .index = index };
-	uint64_t word;
+	uint64_t stored;
 
-	if (!store->words)
+	if (!store->deadlines)
 		return;
-	/* It may change at any time: read it once. Nothing else is to be seen because of it. */
-	word = __atomic_load_n(&store->words[index], __ATOMIC_RELAXED);
-	entry.deadline = word & ~mask;
+	/* It may change at any time: read it once. It orders no other memory. */
+	stored = __atomic_load_n(&store->deadlines[index], __ATOMIC_RELAXED);
+	entry.deadline = stored & ~mask;
 	if (entry.deadline > TIMERWHEEL_TIME_MAX)
 		entry.deadline = TIMERWHEEL_TIME_MAX;
-	if ((word & mask) != timer->generation || entry.deadline <= timer->deadline)
+	if ((stored & mask) != timer->generation || entry.deadline <= timer->deadline)
 		return;
 	timer->deadline = entry.deadline;
 	ltw_heap_down(store, timer->place, entry);
@@ -294,7 +294,7 @@ void ltw_store_touched(struct ltw_store *store, uint32_t index)
 
 void ltw_store_forget(struct ltw_store *store, uint32_t index)
 {
-	if (store->words)
-		__atomic_store_n(&store->words[index], store->timer[index].generation,
+	if (store->deadlines)
+		__atomic_store_n(&store->deadlines[index], store->timer[index].generation,
 				 __ATOMIC_RELAXED);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The timers of the process back end, in memory: found by key (a hash table) and by index (an
- * array), pending (a heap by deadline) or due (a list in the order in which they fell due). No
- * clock, no lock, no system call.
+ * The timers of the process back end: a hash table by key, an array by index, a heap of pending
+ * timers by deadline, and a list of due timers in the order in which they fell due. No clocks, no
+ * locks, and no system calls except for memory.
  */
 #ifndef LTW_STORE_H
 #define LTW_STORE_H
@@ -14,11 +14,11 @@
 #include <linux/types.h>
 
 /**
- * enum ltw_state - where a timer is
+ * enum ltw_state - the state of a timer
  * @LTW_FREE: on the free list
- * @LTW_NOWHERE: it exists, and is in neither of the following
+ * @LTW_NOWHERE: it exists, but is in neither of the following
  * @LTW_PENDING: in the heap
- * @LTW_DUE: on the list
+ * @LTW_DUE: on the due list
  */
 enum ltw_state {
 	LTW_FREE,
@@ -28,18 +28,18 @@ enum ltw_state {
 };
 
 /**
- * struct ltw_timer - a timer, named by its index, which is not 0
- * @key: the program's name for it
- * @value: the program's word about it
+ * struct ltw_timer - a timer; its index is not 0
+ * @key: its key
+ * @value: the program's data
  * @deadline: when it falls due, in ns
- * @period: ns between deadlines, 0: one shot
- * @fired: LTW_DUE: when that was seen, in ns
- * @slack: ticks
- * @generation: which of the owners of its index it is; never 0 while there is one
- * @chain: the next one in its chain of the hash table
- * @next: LTW_DUE: the next one on the list; LTW_FREE: on the free list
- * @prev: LTW_DUE: the one before it
- * @place: LTW_PENDING: where it is in the heap
+ * @period: ns between deadlines; 0: one shot
+ * @fired: if LTW_DUE: when it was expired, in ns
+ * @slack: in ticks
+ * @generation: distinguishes successive owners of the index; not 0 while there is one
+ * @chain: the next timer in its hash chain
+ * @next: if LTW_DUE or LTW_FREE: the next timer on that list
+ * @prev: if LTW_DUE: the previous timer on the list
+ * @place: if LTW_PENDING: its place in the heap
  * @state: enum ltw_state
  */
 struct ltw_timer {
@@ -59,35 +59,35 @@ struct ltw_timer {
 	uint32_t state;
 };
 
-/* What the heap is ordered by, beside each other, so that a step reads one line of memory. */
+/* Deadlines are stored in the heap itself, so that a step reads one or two cache lines. */
 struct ltw_heap_entry {
 	uint64_t deadline;
 	uint32_t index;
 };
 
 /**
- * struct ltw_store - all of them
- * @timer: by index; 0 is nobody's
- * @heap: the pending ones; no deadline is before that of number (i - 1) / 4
- * @chain: the first timer of each chain, 0: none
- * @words: the deadline table, NULL: there is none
- * @seed: of the hash
- * @capacity: most timers
- * @room: entries of @timer and of @heap
+ * struct ltw_store - all timers of a wheel
+ * @timer: the timers, by index; index 0 is not used
+ * @heap: the pending timers; the parent of entry i is (i - 1) / 4
+ * @chain: the first timer of each hash chain; 0: none
+ * @deadlines: the deadline table; NULL: there is none
+ * @seed: seed of the hash
+ * @capacity: maximum number of timers
+ * @room: length of @timer and of @heap
  * @chains: length of @chain, a power of two
- * @made: indices that were ever used: 1 to that
- * @free: first one that is free again, 0: none
- * @pending: how many are in the heap
- * @due: how many are due
- * @due_first: the first of them
- * @due_last: the last of them
- * @generation_bits: bits of a word of @words that are a generation
+ * @made: the indices from 1 to @made have been used
+ * @free: the first index that is free again; 0: none
+ * @pending: number of timers in the heap
+ * @due: number of due timers
+ * @due_first: the first due timer
+ * @due_last: the last due timer
+ * @generation_bits: bits of an entry of @deadlines that hold the generation
  */
 struct ltw_store {
 	struct ltw_timer *timer;
 	struct ltw_heap_entry *heap;
 	uint32_t *chain;
-	__u64 *words;
+	__u64 *deadlines;
 	uint64_t seed;
 	uint32_t capacity;
 	uint32_t room;
@@ -102,25 +102,25 @@ struct ltw_store {
 };
 
 /**
- * ltw_store_init - make an empty store
- * @store: all zero, but @capacity and @generation_bits; on failure call ltw_store_free()
- * @table: with a deadline table
+ * ltw_store_init - initialize an empty store
+ * @store: all zero except @capacity and @generation_bits; on failure call ltw_store_free()
+ * @table: create a deadline table
  *
  * Return: 0 or -ENOMEM.
  */
 int ltw_store_init(struct ltw_store *store, bool table);
 
 /**
- * ltw_store_free - free all of it
+ * ltw_store_free - free all memory of a store
  * @store: the store
  */
 void ltw_store_free(struct ltw_store *store);
 
 /**
- * ltw_store_memory - how much memory it occupies
+ * ltw_store_memory - the memory of a store
  * @store: the store
  *
- * Return: bytes; of a deadline table what can have been used.
+ * Return: its size in bytes; of a deadline table only the part that can have been used.
  */
 size_t ltw_store_memory(const struct ltw_store *store);
 
@@ -129,17 +129,17 @@ size_t ltw_store_memory(const struct ltw_store *store);
  * @store: the store
  * @key: the key
  *
- * Return: its index, 0: there is none.
+ * Return: its index; 0: there is none.
  */
 uint32_t ltw_store_find(const struct ltw_store *store, uint64_t key);
 
 /**
- * ltw_store_new - make a timer
+ * ltw_store_new - create a timer, LTW_NOWHERE
  * @store: the store
- * @key: its key, which no other has
- * @index: is set to its index; it is LTW_NOWHERE
+ * @key: its key, which no other timer has
+ * @index: out: its index
  *
- * Return: 0; -ENOSPC: there are @capacity; -ENOMEM.
+ * Return: 0; -ENOSPC: there are @capacity timers; -ENOMEM.
  */
 int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index);
 
@@ -151,35 +151,35 @@ int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index);
 void ltw_store_delete(struct ltw_store *store, uint32_t index);
 
 /**
- * ltw_store_pend - put a timer into the heap
+ * ltw_store_pend - make a timer pending
  * @store: the store
  * @index: the timer, LTW_NOWHERE
  */
 void ltw_store_pend(struct ltw_store *store, uint32_t index);
 
 /**
- * ltw_store_due - put a timer at the end of the list of those that are due
+ * ltw_store_due - append a timer to the due list
  * @store: the store
  * @index: the timer, LTW_NOWHERE
  */
 void ltw_store_due(struct ltw_store *store, uint32_t index);
 
 /**
- * ltw_store_take - take a timer out of the heap or off the list
+ * ltw_store_take - remove a timer from the heap or the due list
  * @store: the store
- * @index: the timer; is LTW_NOWHERE then
+ * @index: the timer; becomes LTW_NOWHERE
  */
 void ltw_store_take(struct ltw_store *store, uint32_t index);
 
 /**
- * ltw_store_touched - let a pending timer have the deadline in the deadline table, if that is later
+ * ltw_store_touched - give a pending timer the deadline in the deadline table, if that is later
  * @store: the store
  * @index: the timer, LTW_PENDING
  */
 void ltw_store_touched(struct ltw_store *store, uint32_t index);
 
 /**
- * ltw_store_forget - forget what is in the deadline table about a timer, but whose word it is
+ * ltw_store_forget - reset a timer's entry of the deadline table to its generation alone
  * @store: the store
  * @index: the timer
  */

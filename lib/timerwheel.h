@@ -2,29 +2,28 @@
 /*
  * libtimerwheel: /dev/timerwheel for daemons in C and C++.
  *
- * Functions return 0 or a count if all went well, else a negative errno (timerwheel_strerror() says
- * what to do about it); none of them sets errno, prints, starts a thread or installs a signal
- * handler. Memory is allocated in timerwheel_open(), timerwheel_adopt(), timerwheel_queue_new() and
- * in the process back end, by nobody else. Elements of batches, events and the meaning of their
- * fields are those of <linux/timerwheel.h>, which says what errors an element may have.
+ * Functions return 0 or a count on success and a negative errno on failure (timerwheel_strerror()
+ * says what to do about it). None of them sets errno, prints, starts a thread or installs a signal
+ * handler. Only timerwheel_open(), timerwheel_adopt(), timerwheel_queue_new() and the process back
+ * end allocate memory. Elements of batches and events are those of <linux/timerwheel.h>, which
+ * describes their fields and the errors of elements.
  *
- * Two back ends do the same:
+ * There are two back ends with the same interface:
  *
- *  TIMERWHEEL_BACKEND_DEVICE   the kernel module. One wheel may be used by many threads and
- *              processes, and it survives its daemon as long as somebody keeps the descriptor.
- *  TIMERWHEEL_BACKEND_PROCESS  a wheel inside this process behind one timerfd, so that a program
- *              starts where the module is not loaded. What it cannot do is -ENOTSUP: sharing
- *              (timerwheel_share()), monitors (timerwheel_monitor()). It must not be used after
- *              fork() in the child.
+ *  TIMERWHEEL_BACKEND_DEVICE   the kernel module. Many threads and processes may use one wheel. It
+ *              survives its daemon as long as another process keeps the descriptor.
+ *  TIMERWHEEL_BACKEND_PROCESS  a wheel inside this process with one timerfd, so that a program runs
+ *              where the module is not loaded. Not supported (-ENOTSUP) are sharing
+ *              (timerwheel_share()) and monitors (timerwheel_monitor()). After fork() the child
+ *              must not use the wheel.
  *
- * A function may have the name of the structure that it takes or fills in, as stat() has:
- * timerwheel_info() and struct timerwheel_info. In C++ such a type cannot be written without its
- * "struct".
+ * Some functions have the name of the structure that they take or fill in, like stat():
+ * timerwheel_info() and struct timerwheel_info. In C++ such a type needs the keyword "struct".
  *
- * Thread safety: all functions on a wheel may be called by several threads at once, but
- * timerwheel_take() and timerwheel_wait() on a wheel with an event ring, which are for one thread
- * at a time, and timerwheel_close(), which is the last call. A queue belongs to one thread. Signal
- * handlers may call timerwheel_table_touch() and nothing else.
+ * Thread safety: several threads may call functions on the same wheel at once. Exceptions:
+ * timerwheel_take() and timerwheel_wait() on a wheel with an event ring are for one thread at a
+ * time, and timerwheel_close() must be the last call. A queue may be used by one thread at a time.
+ * Signal handlers may only call timerwheel_table_touch().
  */
 #ifndef TIMERWHEEL_H
 #define TIMERWHEEL_H
@@ -41,16 +40,16 @@
 extern "C" {
 #endif
 
-/** struct timerwheel - a wheel: what one timerwheel_open() makes */
+/** struct timerwheel - a wheel, created by timerwheel_open() or timerwheel_adopt() */
 struct timerwheel;
 
-/** enum timerwheel_backend - who does the work */
+/** enum timerwheel_backend - where a wheel is implemented */
 enum timerwheel_backend {
 	/**
-	 * @TIMERWHEEL_BACKEND_AUTO: what the environment variable TIMERWHEEL_BACKEND says
-	 * ("device", "process" or "auto"); "auto" or not set: the device, or the process if the
-	 * device is not there (-ENOENT, -ENXIO or -ENODEV; a device one may not open is an error,
-	 * not a reason)
+	 * @TIMERWHEEL_BACKEND_AUTO: the value of the environment variable TIMERWHEEL_BACKEND
+	 * ("device", "process" or "auto"). If it is "auto" or not set: the device, or the process
+	 * if there is no device (-ENOENT, -ENXIO or -ENODEV). Without permission for the device
+	 * timerwheel_open() fails.
 	 */
 	TIMERWHEEL_BACKEND_AUTO,
 	/** @TIMERWHEEL_BACKEND_DEVICE: /dev/timerwheel */
@@ -60,21 +59,21 @@ enum timerwheel_backend {
 };
 
 /**
- * struct timerwheel_config - how a wheel is to be; all zero is a good wheel
- * @backend: who does the work
- * @device: path of the device; NULL: what TIMERWHEEL_DEVICE says, else "/dev/timerwheel"
+ * struct timerwheel_config - settings of a wheel; all members may be 0
+ * @backend: the back end
+ * @device: path of the device; NULL: that in the environment variable TIMERWHEEL_DEVICE, or
+ *	"/dev/timerwheel"
  * @clock: enum timerwheel_clock
- * @capacity: most timers; 0: 4,194,304
- * @tick: ns; 0: 1 ms. The process back end takes it as 1 ns but for slack, which is
- *	rounded down to ticks.
+ * @capacity: maximum number of timers; 0: 4,194,304
+ * @tick: length of a tick in ns; 0: 1 ms. The process back end uses it only to round down slack.
  * @slots: slots per level; 0: 256. The process back end has none.
- * @wake_events: wake readers when so many events wait; 0: 1. The process back end wakes at once.
- * @wake_ns: or so many ns after the first
- * @slack: ns, for timers that bring none
- * @ring: length of an event ring, 0: none. The process back end has none: nothing differs.
+ * @wake_events: wake a reader when this many events wait; 0: 1. The process back end wakes at once.
+ * @wake_ns: or this many ns after the first of them
+ * @slack: default slack, in ns
+ * @ring: length of the event ring; 0: none. The process back end has none and behaves the same.
  * @table: map the deadline table, for timerwheel_table()
- * @clock_set: TIMERWHEEL_SETUP_CLOCK_SET. The process back end cannot.
- * @alarm: TIMERWHEEL_SETUP_ALARM. The process back end cannot.
+ * @clock_set: TIMERWHEEL_SETUP_CLOCK_SET; not supported by the process back end
+ * @alarm: TIMERWHEEL_SETUP_ALARM; not supported by the process back end
  */
 struct timerwheel_config {
 	enum timerwheel_backend backend;
@@ -93,47 +92,47 @@ struct timerwheel_config {
 };
 
 /**
- * timerwheel_open - make a wheel
- * @wheel: is set to it
- * @config: how it is to be; NULL: all zero
+ * timerwheel_open - create a wheel
+ * @wheel: out: the wheel
+ * @config: its settings; NULL: all zero
  *
- * Return: 0; -EINVAL: a value of @config or of TIMERWHEEL_BACKEND that is outside the limits;
- * -ENOTSUP: the process back end cannot do what is asked for, or nothing can wake this machine;
- * -EDQUOT: no room for it or its ring below the user's cap; -ENOMEM; -EMFILE, -ENFILE; -ENOENT,
- * -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: it is another device; -EACCES,
- * -EPERM: one may not open it, or not wake the machine.
+ * Return: 0; -EINVAL: a value in @config is outside the limits, or TIMERWHEEL_BACKEND is unknown;
+ * -ENOTSUP: the process back end does not support a setting, or no clock can wake this machine;
+ * -EDQUOT: wheel and ring would exceed the user's limit on memory; -ENOMEM; -EMFILE, -ENFILE;
+ * -ENOENT, -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: @device is another device;
+ * -EACCES, -EPERM: no permission to open it, or to wake the machine.
  */
 int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *config);
 
 /**
- * timerwheel_adopt - go on with a wheel that another process made
- * @wheel: is set to it
- * @fd: a descriptor of it, as from a service manager's store; timerwheel_close() will close it. On
- *	error it stays open. Its flags (FD_CLOEXEC, O_NONBLOCK) stay as they are and do not matter
- *	here.
- * @table: map its deadline table
+ * timerwheel_adopt - use a wheel that another process created
+ * @wheel: out: the wheel
+ * @fd: its descriptor, for example from a service manager's store. timerwheel_close() closes it. On
+ *	error it stays open. Its flags (FD_CLOEXEC, O_NONBLOCK) do not matter and are not changed.
+ * @table: map the deadline table
  *
- * If the wheel has an event ring, that is mapped too, and continues where its last
- * reader stopped.
+ * If the wheel has an event ring it is mapped, too. Events continue where the last reader stopped.
  *
- * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or, where something is to
- * be mapped, not for writing; -ENOMEM. Where nothing is mapped a descriptor that is open for
- * reading only will do to look and to take events; what changes the wheel is -EBADF then.
- * -EPROTO: it has no ring, and a newer program has asked for larger events than this library knows.
- * With @table also -EDQUOT, and -EXDEV: the table was mapped before in another time namespace.
+ * If nothing is mapped the descriptor may be open for reading only: functions that change the wheel
+ * then fail with -EBADF.
+ *
+ * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or not for writing
+ * although there is something to map; -ENOMEM; -EPROTO: it has no ring, and a newer program has set
+ * it up for larger events than this library knows. With @table also -EDQUOT, and -EXDEV: the table
+ * was first mapped in another time namespace.
  */
 int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table);
 
 /**
- * timerwheel_close - end the use of a wheel
- * @wheel: it; NULL does nothing
+ * timerwheel_close - close a wheel
+ * @wheel: the wheel; NULL does nothing
  *
- * If no other process keeps a descriptor of it, its timers are gone.
+ * Its timers end unless another descriptor of it is open.
  */
 void timerwheel_close(struct timerwheel *wheel);
 
 /**
- * timerwheel_backend - who does the work
+ * timerwheel_backend - the back end of a wheel
  * @wheel: the wheel
  *
  * Return: TIMERWHEEL_BACKEND_DEVICE or TIMERWHEEL_BACKEND_PROCESS.
@@ -144,27 +143,27 @@ enum timerwheel_backend timerwheel_backend(const struct timerwheel *wheel);
  * timerwheel_fd - the descriptor to wait for
  * @wheel: the wheel
  *
- * Readable (POLLIN) while events wait, once timerwheel_take() has returned 0. Use it with poll,
- * epoll, io_uring; do not read from it and do not close it. In the process back end it may be
- * readable when a timer was put off or removed, at the time for which that was armed:
- * timerwheel_take() returns 0 then.
+ * It becomes readable (POLLIN) when there are events, after timerwheel_take() has returned 0. Use
+ * it with poll, epoll or io_uring; do not read from it and do not close it. In the process back end
+ * it may also become readable at the former deadline of a timer that was postponed or removed:
+ * timerwheel_take() then returns 0.
  *
  * Return: the descriptor.
  */
 int timerwheel_fd(const struct timerwheel *wheel);
 
 /**
- * timerwheel_share - a descriptor to hand to others: by fork, SCM_RIGHTS, or to a service manager
+ * timerwheel_share - a descriptor to pass to others: by fork, SCM_RIGHTS, or to a service manager
  * @wheel: the wheel
  *
- * Return: the descriptor, which is still the wheel's own; -ENOTSUP: process back end.
+ * Return: the descriptor, which still belongs to @wheel; -ENOTSUP: process back end.
  */
 int timerwheel_share(const struct timerwheel *wheel);
 
 /**
  * timerwheel_info - TIMERWHEEL_IOC_INFO: limits and settings
  * @wheel: the wheel
- * @info: is filled in
+ * @info: out: filled in
  *
  * Return: 0.
  */
@@ -173,146 +172,146 @@ int timerwheel_info(struct timerwheel *wheel, struct timerwheel_info *info);
 /**
  * timerwheel_stats - TIMERWHEEL_IOC_STATS: counters
  * @wheel: the wheel
- * @stats: is filled in. The process back end leaves at 0 what it has not: cascades,
- *	requeues, wakeups, firings, passes and what is told of them.
+ * @stats: out: filled in. In the process back end these are 0: cascades, requeues, wakeups,
+ *	firings, passes, pass_max_timers and pass_max_ns.
  *
  * Return: 0.
  */
 int timerwheel_stats(struct timerwheel *wheel, struct timerwheel_stats *stats);
 
 /**
- * timerwheel_now - the wheel's time
+ * timerwheel_now - the time of a wheel's clock
  * @wheel: the wheel
  *
- * Return: ns on its clock.
+ * Return: the time in ns.
  */
 uint64_t timerwheel_now(struct timerwheel *wheel);
 
 /**
  * timerwheel_add - arm timers
  * @wheel: the wheel
- * @elems: array of what is asked for; result, index and generation are set
- * @count: how many; any number (the library makes as many calls as needed)
+ * @elems: the elements; out: result, index and generation
+ * @count: number of elements, without limit: the library makes as many calls as needed
  *
- * An element that fails (result below 0) changes nothing and does not stop the others. The process
- * back end has no -EFAULT, here and below: an array that is not there ends the program.
+ * An element that fails (result below 0) changes nothing and does not affect the others. A signal
+ * stops none of them. With the process back end an array that cannot be accessed ends the program,
+ * here and below, instead of -EFAULT.
  *
- * Return: how many elements were done, each with its own result: @count; less, if there was an
- * error then; that error, if none was done: -EFAULT, -EINTR, -ENOMEM; -EDQUOT, on the first call of
- * a new wheel; -EBADF, of a wheel that was adopted for reading only. A signal that arrives after
- * some were done keeps none of the others from being done.
+ * Return: the number of elements processed, each with its own result. It is less than @count if an
+ * error occurred. The error, if it occurred before the first element: -EFAULT, -ENOMEM; -EDQUOT, in
+ * the first call on a new wheel; -EBADF: the wheel was adopted for reading only.
  */
 long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count);
 
 /**
- * timerwheel_move - give timers new deadlines
+ * timerwheel_move - change the deadlines of timers
  * @wheel: the wheel
- * @elems: array of what is asked for; result is set
- * @count: how many; any number
+ * @elems: the elements; out: result
+ * @count: number of elements, without limit
  *
  * Return: as timerwheel_add().
  */
 long timerwheel_move(struct timerwheel *wheel, struct timerwheel_move *elems, size_t count);
 
 /**
- * timerwheel_remove - take timers out
+ * timerwheel_remove - remove timers
  * @wheel: the wheel
- * @elems: array of what is asked for; result, value and left are set
- * @count: how many; any number
+ * @elems: the elements; out: result, value and left
+ * @count: number of elements, without limit
  *
  * Return: as timerwheel_add().
  */
 long timerwheel_remove(struct timerwheel *wheel, struct timerwheel_remove *elems, size_t count);
 
 /**
- * timerwheel_get - look at timers by key
+ * timerwheel_get - read timers by key
  * @wheel: the wheel
- * @elems: array with their keys and with flags 0; all else is set
- * @count: how many; any number
+ * @elems: the elements: keys, and flags 0; out: all other fields
+ * @count: number of elements, without limit
  *
  * Return: as timerwheel_add().
  */
 long timerwheel_get(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count);
 
 /**
- * timerwheel_list - look at all timers, a page at a time
+ * timerwheel_list - read all timers, some in each call
  * @wheel: the wheel
- * @elems: array that is filled in
- * @count: how many at most
- * @cursor: 0 at first, then as the last call left it
+ * @elems: out: the timers
+ * @count: maximum number of timers
+ * @cursor: 0 in the first call, then the value that the last call has stored
  *
- * A timer that exists from the first call to the last is seen exactly once.
+ * A timer that exists from the first call to the last is returned exactly once.
  *
- * Return: how many, less than @count also before the end; 0: that was all; -EFAULT, -ENOMEM, and
- * -EINTR for a signal that kills.
+ * Return: the number of timers, which may be less than @count before the end; 0: no more;
+ * -EFAULT, -ENOMEM; -EINTR: a fatal signal.
  */
 long timerwheel_list(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 		     uint64_t *cursor);
 
 /**
- * timerwheel_drain - take timers out, pending and due alike
+ * timerwheel_drain - remove any timers, pending and due
  * @wheel: the wheel
- * @elems: array that is filled in
- * @count: how many at most
- * @flags: TIMERWHEEL_DRAIN_CLOSE: accept no new timers from now on
+ * @elems: out: the timers
+ * @count: maximum number of timers
+ * @flags: 0, or TIMERWHEEL_DRAIN_CLOSE: accept no new timers from now on
  *
- * Return: how many, less than @count also before the end; 0: there was none left; -EINVAL: other
- * flags; -EBADF, -EFAULT, -ENOMEM, and -EINTR for a signal that kills.
+ * Return: the number of timers, which may be less than @count before the end; 0: none is left;
+ * -EINVAL: other flags; -EBADF, -EFAULT, -ENOMEM; -EINTR: a fatal signal.
  */
 long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 		      uint32_t flags);
 
 /**
- * timerwheel_advance - move the time of a wheel with TIMERWHEEL_CLOCK_MANUAL
+ * timerwheel_advance - advance the time of a wheel with TIMERWHEEL_CLOCK_MANUAL
  * @wheel: the wheel
- * @time: by how many ns, or to when with TIMERWHEEL_ABS
+ * @time: number of ns; with TIMERWHEEL_ABS the new time
  * @flags: 0 or TIMERWHEEL_ABS
  *
- * Return: how many timers fell due; -EINVAL: another clock, the past, or other flags; -EINTR: a
- * signal that kills; -EBADF, -EDQUOT, -ENOMEM as timerwheel_add().
+ * Return: the number of timers that fell due; -EINVAL: another clock, a time in the past, or other
+ * flags; -EINTR: a fatal signal; -EBADF, -EDQUOT, -ENOMEM as timerwheel_add().
  */
 long timerwheel_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags);
 
 /**
- * timerwheel_take - take events, from the ring or by read(): the same loop for both
+ * timerwheel_take - take events, from the event ring or by read()
  * @wheel: the wheel
- * @events: where to
- * @count: how many at most
+ * @events: out: the events
+ * @count: maximum number of events
  *
- * Never blocks. 0 means that timerwheel_fd() is going to be readable when there is more: so take
- * until it returns 0 and only then wait.
+ * Never blocks. Only after it has returned 0 timerwheel_fd() becomes readable for the next event:
+ * take events until it returns 0, and then wait.
  *
- * Return: how many; 0: none for now; -EFAULT, -ENOMEM.
+ * Return: the number of events; 0: none for now; -EFAULT, -ENOMEM.
  */
 long timerwheel_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count);
 
 /**
  * timerwheel_wait - take events; sleep until there are some
  * @wheel: the wheel
- * @events: where to
- * @count: how many at most
- * @timeout: ms, 0: do not sleep, negative: for ever
+ * @events: out: the events
+ * @count: maximum number of events
+ * @timeout: in ms; 0: do not sleep; negative: no timeout
  *
- * Return: how many; 0: the time is over; -EINTR: a signal; else as timerwheel_take().
+ * Return: the number of events; 0: timeout; -EINTR: a signal; else as timerwheel_take().
  */
 long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, size_t count,
 		     int timeout);
 
 /**
- * timerwheel_monitor - a descriptor that sees a copy of each event, for read() and poll()
+ * timerwheel_monitor - open a descriptor from which a copy of each event can be read
  * @wheel: the wheel
- * @events: how many may wait, 0: 1024
+ * @events: maximum number of events that wait; 0: 1024
  * @flags: TIMERWHEEL_MONITOR_*
  *
- * Return: the descriptor, the caller's to close; -ENOTSUP: process back end; -EINVAL, -ENOMEM,
- * -EDQUOT, -ENOSPC, -EMFILE, -ENFILE as in <linux/timerwheel.h>.
+ * Return: the descriptor, which the caller must close; -ENOTSUP: process back end; -EINVAL,
+ * -ENOMEM, -EDQUOT, -ENOSPC, -EMFILE, -ENFILE as in <linux/timerwheel.h>.
  */
 int timerwheel_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags);
 
 /**
  * struct timerwheel_table - the deadline table, for timerwheel_table_touch()
- * @entries: one for each timer, by index
- * @bits: how many bits of an entry are a generation
+ * @entries: an entry for each timer, by index
+ * @bits: number of low bits of an entry that hold the generation
  */
 struct timerwheel_table {
 	__u64 *entries;
@@ -320,32 +319,32 @@ struct timerwheel_table {
 };
 
 /**
- * timerwheel_table - the deadline table of a wheel
- * @wheel: the wheel, opened with one
- * @table: is set; valid until timerwheel_close()
+ * timerwheel_table - get the deadline table of a wheel
+ * @wheel: the wheel
+ * @table: out: the table; valid until timerwheel_close()
  *
- * Return: 0; -ENOENT: it was opened without.
+ * Return: 0; -ENOENT: the wheel was opened or adopted without one.
  */
 int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *table);
 
 /**
- * timerwheel_table_touch - put a timer off in memory: no system call, no lock, from any thread
+ * timerwheel_table_touch - postpone a timer by a store to memory
  * @table: the deadline table
- * @index: of the timer, as ADD, GET or LIST told it
- * @generation: as they told it
- * @deadline: when, absolute, in ns; rounded up to 2^@table->bits ns. Beyond TIMERWHEEL_TIME_MAX
- *	is taken as that.
+ * @index: index of the timer, from ADD, GET or LIST
+ * @generation: its generation, from the same call
+ * @deadline: the new deadline, absolute, in ns; rounded up to a multiple of 2^@table->bits. More
+ *	than TIMERWHEEL_TIME_MAX is treated as TIMERWHEEL_TIME_MAX.
  *
- * Only ever later: an earlier deadline has no effect (use timerwheel_move()). One that comes when
- * the timer is due already has none either: the event is delivered.
+ * Makes no system call, takes no lock, and may be called by any thread. An earlier deadline has no
+ * effect (use timerwheel_move()). If the timer is due already its event is delivered all the same:
+ * keep the deadline for timerwheel_table_rearm().
  *
- * Return: true; false: the timer is gone, and its index belongs to another one by now: nothing was
- * done to that.
+ * Return: true; false: the timer has ended and its index has a new owner; nothing was stored.
  */
 static inline bool timerwheel_table_touch(const struct timerwheel_table *table, uint32_t index,
 					  uint32_t generation, uint64_t deadline)
 {
-	/* What is rounded up must not come round to 0. */
+	/* rounding up must not wrap to 0 */
 	if (deadline > TIMERWHEEL_TIME_MAX)
 		deadline = TIMERWHEEL_TIME_MAX;
 	return timerwheel_mapped_touch(table->entries, index,
@@ -353,30 +352,51 @@ static inline bool timerwheel_table_touch(const struct timerwheel_table *table, 
 				       table->bits);
 }
 
-/** struct timerwheel_queue - operations gathered during a turn of an event loop */
+/**
+ * timerwheel_table_rearm - at the event of a timer: arm it again if it was postponed too late
+ * @wheel: the wheel
+ * @event: the event of a timer that fires once
+ * @deadline: the last one passed to timerwheel_table_touch(), or that of timerwheel_add():
+ *	absolute, in ns
+ * @index: out: index of the timer, if it was armed again
+ * @generation: out: its generation, if it was armed again
+ *
+ * Any program that does not run for a while stores too late: the timer falls due, and only then the
+ * program reads the message that postpones it. A server that believes the event closes a connection
+ * that is alive. So read what has arrived, then make this call.
+ *
+ * The timer keeps key and value, and gets the default slack of the wheel.
+ *
+ * Return: 0: @deadline has passed; 1: it has not, and the timer is armed for it; -ENOSPC, -EDQUOT,
+ * -ENOMEM, -EMLINK, -ESHUTDOWN, -EBADF: it has not, and the timer could not be armed.
+ */
+int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
+			   uint64_t deadline, uint32_t *index, uint32_t *generation);
+
+/** struct timerwheel_queue - operations gathered during one iteration of an event loop */
 struct timerwheel_queue;
 
 /**
- * typedef timerwheel_queue_failed_fn - is told of each queued operation that failed
- * @arg: as given to timerwheel_queue_new()
+ * typedef timerwheel_queue_failed_fn - called for each queued operation that failed
+ * @arg: @arg of timerwheel_queue_new()
  * @op: TIMERWHEEL_IOC_ADD, _MOVE or _REMOVE
- * @elem: the element, its result set
+ * @elem: the element, with its result
  *
- * Must not use the queue.
+ * It must not use the queue.
  */
 typedef void (*timerwheel_queue_failed_fn)(void *arg, unsigned long op, const void *elem);
 
 /**
- * timerwheel_queue_new - make a queue
- * @queue: is set to it
- * @wheel: whose operations; to be closed after the queue is freed
- * @room: operations of each kind that it holds; more, and it flushes itself. 1 to
- *	TIMERWHEEL_BATCH_MAX; 0: 256.
- * @failed: is told of failures, NULL: nobody is
- * @arg: for @failed
+ * timerwheel_queue_new - create a queue
+ * @queue: out: the queue
+ * @wheel: the wheel; close it after the queue was freed
+ * @room: maximum number of queued operations of each kind, at most TIMERWHEEL_BATCH_MAX; 0: 256. If
+ *	there are more the queue is flushed.
+ * @failed: called for each operation that failed; may be NULL
+ * @arg: argument of @failed
  *
- * Operations on one key are done in the order in which they were queued; those on different keys
- * in any order, gathered by kind: a flush is at most three system calls.
+ * Operations on the same key are done in the order in which they were queued. Those on different
+ * keys are done in any order, so a flush needs one system call for each kind.
  *
  * Return: 0; -EINVAL, -ENOMEM.
  */
@@ -385,58 +405,59 @@ int timerwheel_queue_new(struct timerwheel_queue **queue, struct timerwheel *whe
 
 /**
  * timerwheel_queue_free - flush a queue and free it
- * @queue: it; NULL does nothing
+ * @queue: the queue; NULL does nothing
  *
- * A flush that a signal interrupts is repeated. What fails with another error is dropped without
- * a word: who wants to know calls timerwheel_queue_flush() before.
+ * The flush continues after signals. If it fails with another error the rest is discarded without a
+ * report: call timerwheel_queue_flush() first to see errors.
  */
 void timerwheel_queue_free(struct timerwheel_queue *queue);
 
 /**
  * timerwheel_queue_add - arm a timer with the next flush
  * @queue: the queue
- * @elem: what is asked for; is copied
+ * @elem: the element; it is copied
  *
- * A deadline that is not absolute counts from the flush.
+ * A relative deadline counts from the flush.
  *
- * Return: 0, or an error of the flush that was needed to make room; then it is not queued.
+ * Return: 0; or an error of a flush that was needed first: the operation was not queued.
  */
 int timerwheel_queue_add(struct timerwheel_queue *queue, const struct timerwheel_add *elem);
 
 /**
- * timerwheel_queue_move - give a timer a new deadline with the next flush
+ * timerwheel_queue_move - change a timer's deadline with the next flush
  * @queue: the queue
- * @elem: what is asked for; is copied
+ * @elem: the element; it is copied
  *
  * Return: as timerwheel_queue_add().
  */
 int timerwheel_queue_move(struct timerwheel_queue *queue, const struct timerwheel_move *elem);
 
 /**
- * timerwheel_queue_remove - take a timer out with the next flush
+ * timerwheel_queue_remove - remove a timer with the next flush
  * @queue: the queue
- * @elem: what is asked for; is copied
+ * @elem: the element; it is copied
  *
  * Return: as timerwheel_queue_add().
  */
 int timerwheel_queue_remove(struct timerwheel_queue *queue, const struct timerwheel_remove *elem);
 
 /**
- * timerwheel_queue_flush - do what is queued
+ * timerwheel_queue_flush - do all queued operations
  * @queue: the queue
  *
- * Call it once in each turn, before waiting. With nothing queued it makes no system call.
+ * Call it once in each iteration of the event loop, before waiting. With an empty queue it makes no
+ * system call.
  *
- * Return: 0: all were done, failures of single ones were told; an error of the call: the rest
- * stays queued, in order.
+ * Return: 0: all operations were processed, and those that failed were reported; or an error of a
+ * call: the remaining operations stay queued, in order.
  */
 int timerwheel_queue_flush(struct timerwheel_queue *queue);
 
 /**
- * timerwheel_strerror - what an error of this library means, and what to do about it
+ * timerwheel_strerror - describe an error of this library, and what to do about it
  * @error: an errno, negative or positive
  *
- * Return: a sentence without a full stop; never NULL; not to be freed.
+ * Return: a constant string without a full stop; never NULL.
  */
 const char *timerwheel_strerror(int error);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * The way from a program to a back end: which one it is, calls on arrays of any length, waiting.
+ * The public functions: the choice of a back end, calls on arrays of any length, waiting.
  *
- * A back end may use what sets errno; here it is put back, for errors are results and nothing else.
+ * Errors are returned and never stored in errno. Back ends may change errno; it is restored here.
  */
-#define _FILE_OFFSET_BITS 64	/* without it there is no: */
-#define _TIME_BITS 64		/* CLOCK_REALTIME will not fit into 32 bits of seconds */
+#define _FILE_OFFSET_BITS 64	/* required by: */
+#define _TIME_BITS 64		/* seconds of CLOCK_REALTIME will need more than 32 bits */
 
 #include <errno.h>
 #include <poll.h>
@@ -24,7 +24,10 @@ uint64_t ltw_clock_now(uint32_t clock)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* What a program leaves to the user of it. Returns 0, or -EINVAL: that is no back end. */
+/*
+ * Read from the environment what the program leaves open. Returns 0, or -EINVAL for an unknown
+ * back end.
+ */
 static int ltw_choose(struct timerwheel_config *config)
 {
 	const char *name;
@@ -143,7 +146,7 @@ static size_t ltw_most(size_t count)
 	return count < TIMERWHEEL_BATCH_MAX ? count : TIMERWHEEL_BATCH_MAX;
 }
 
-/* As many calls as needed, also if a signal cuts one short. One that fails is the last. */
+/* Repeat a call until all elements are done or it fails; signals may interrupt it in between. */
 static long ltw_batches(struct timerwheel *wheel, enum ltw_kind kind, void *elems, size_t size,
 			size_t count)
 {
@@ -207,7 +210,7 @@ long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, 
 	size_t done = 0, want;
 	long n = 0;
 
-	/* Once at least: with TIMERWHEEL_DRAIN_CLOSE there is something to do for none, too. */
+	/* At least once: TIMERWHEEL_DRAIN_CLOSE takes effect even if @count is 0. */
 	do {
 		want = ltw_most(count - done);
 		n = wheel->ops->drain(wheel, elems + done, want, flags);
@@ -239,7 +242,7 @@ long timerwheel_take(struct timerwheel *wheel, struct timerwheel_event *events, 
 	return n;
 }
 
-/* Sleep until there may be events, or until @end. Returns 0: the time is over; 1; -EINTR. */
+/* Sleep until there may be events (returns 1), until @end (0) or a signal (-EINTR). */
 static int ltw_sleep(const struct timerwheel *wheel, bool ends, uint64_t end)
 {
 	struct pollfd poll_for = { .fd = wheel->fd, .events = POLLIN };
@@ -258,7 +261,7 @@ static int ltw_sleep(const struct timerwheel *wheel, bool ends, uint64_t end)
 	if (n < 0)
 		n = -errno;
 	errno = saved;
-	/* Time that is over is seen above, after one more look for events. */
+	/* After a timeout the caller takes events once more; the next call returns 0. */
 	return n < 0 ? n : 1;
 }
 
@@ -297,4 +300,30 @@ int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *ta
 		return -ENOENT;
 	*table = wheel->table;
 	return 0;
+}
+
+int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
+			   uint64_t deadline, uint32_t *index, uint32_t *generation)
+{
+	struct timerwheel_add add = {
+		.key = event->key,
+		.value = event->value,
+		.deadline = deadline,
+		.flags = TIMERWHEEL_ABS,
+	};
+	long n;
+
+	/* A periodic timer is armed already; events with other flags are of no timer. */
+	if (event->flags || deadline <= event->fired)
+		return 0;
+	do {
+		n = timerwheel_add(wheel, &add, 1);
+	} while (n == -EINTR);
+	if (n < 0)
+		return n;
+	if (add.result < 0)
+		return add.result;
+	*index = add.index;
+	*generation = add.generation;
+	return 1;
 }

@@ -9,7 +9,6 @@
 #include <linux/alarmtimer.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
-#include <linux/rcupdate.h>
 #include <linux/version.h>
 
 /*
@@ -39,14 +38,6 @@ static inline bool alarm_start_timer(struct alarm *alarm, ktime_t expires, bool 
 		alarm_start(alarm, expires);
 	return true;
 }
-#endif
-
-/*
- * kvfree_rcu_mightsleep(): changed in 6.3 (the new name of kvfree_rcu() without an rcu_head, since
- * that may sleep; the old name was removed later). Backported to 6.1.139.
- */
-#ifndef kvfree_rcu_mightsleep
-#define kvfree_rcu_mightsleep(ptr)	kvfree_rcu(ptr)
 #endif
 
 /*

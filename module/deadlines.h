@@ -29,7 +29,6 @@
 #include <asm/page.h>
 #include <linux/compiler.h>
 #include <linux/minmax.h>
-#include <linux/rcupdate.h>
 #include <linux/timerwheel.h>
 
 #include "timer.h"
@@ -46,7 +45,8 @@
  */
 static inline u64 **tw_pool_deadlines(const struct tw_pool *pool)
 {
-	return rcu_dereference_raw(pool->deadlines);
+	/* Pairs with the release in tw_dir_publish(). */
+	return READ_ONCE(pool->deadlines);
 }
 
 /* The entry of a timer. @deadlines: what tw_pool_deadlines() returned, not NULL */

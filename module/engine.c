@@ -53,10 +53,11 @@
  * queues back to the soft interrupt, and nothing is deferred until it is unparked. When the CPU is
  * online again the thread starts the hrtimers there.
  *
- * Setting the clock ----------------- When CLOCK_REALTIME is set forwards the kernel fires its
- * hrtimers. When it is set back, entries on lists are not affected. A base in a tree is started
- * anew when its wheel notices (tw_cpu_clock_set_back()). Until then its timers are late by that
- * clock.
+ * Setting the clock
+ * -----------------
+ * When CLOCK_REALTIME is set forwards the kernel fires its hrtimers. When it is set back, entries
+ * on lists are not affected. A base in a tree is started anew when its wheel notices
+ * (tw_cpu_clock_set_back()). Until then its timers are late by that clock.
  */
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>

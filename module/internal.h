@@ -142,7 +142,7 @@ struct tw_dir {
 /**
  * struct tw_table - all timers of a file, by index and by key
  * @pool: the timers, by index
- * @bucket: directory of the pages of buckets, replaced by a larger copy as it grows (RCU)
+ * @bucket: directory of the pages of buckets, replaced by a larger copy as it grows
  * @seed: seeds of the hash, random for each file
  * @buckets: number of buckets: linear hashing, it grows by one at a time. Written under the lock of
  *	the bucket that is split.
@@ -157,7 +157,7 @@ struct tw_dir {
  */
 struct tw_table {
 	struct tw_pool pool;
-	struct tw_bucket *__rcu *bucket;
+	struct tw_bucket **bucket;
 	u64 seed[2];
 	u32 buckets;
 	u32 made;

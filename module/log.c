@@ -17,23 +17,28 @@
  *
  *   1. Memory is allocated, with no spinlock held.
  *   2. Under the locks, the new store replaces the old one. From now on events are written to the
- *	new one, and the old one does not change. Events below @from are read from the old one.
+ *      new one, and the old one does not change. Events below @from are read from the old one.
  *   3. These are copied, TW_LOG_COPY under each hold of the lock. The new store is at least twice
- *   as
- *	long, so the place of an event there is overwritten only when all monitors may miss it.
+ *      as long, so the place of an event there is overwritten only when all monitors may miss it.
  *   4. The old store is freed.
  *
  * So growth loses no event and holds no lock for long. The log does not shrink before the last
  * monitor has gone.
  *
- * Locks ----- tw_log.mutex: attaching and detaching monitors, which may allocate. Nothing else
- * takes it, so a wheel's monitors wait for each other only. tw_log.lock (raw, a leaf): everything
- * that readers and writers use. Writers also hold the lock of the due list or of the ring, so the
- * log has the order of delivery. A monitor is attached with both of them held, see tw_log_join().
+ * Locks
+ * -----
+ * tw_log.mutex: attaching and detaching monitors, which may allocate. Nothing else takes it, so a
+ * wheel's monitors wait for each other only.
  *
- * Lifetimes --------- The wheel and each monitor hold a reference to the log, and none to each
- * other. The store is freed with the last monitor, even if the wheel was closed before: what is in
- * it can be read until then.
+ * tw_log.lock (raw, a leaf): everything that readers and writers use. Writers also hold the lock of
+ * the due list or of the ring, so the log has the order of delivery. A monitor is attached with
+ * both of them held, see tw_log_join().
+ *
+ * Lifetimes
+ * ---------
+ * The wheel and each monitor hold a reference to the log, and none to each other. The store is
+ * freed with the last monitor, even if the wheel was closed before: what is in it can be read until
+ * then.
  *
  * The store is charged to the user who opened the wheel, like timers and ring. It belongs to the
  * wheel, and whoever holds the descriptor may attach a monitor just as they may arm timers.

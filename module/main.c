@@ -54,7 +54,6 @@ static void __exit tw_exit(void)
 	tw_engine_exit();
 	tw_clockset_exit();
 	tw_alarm_exit();
-	/* kvfree_rcu() may still hold directories. It runs none of our code, so need not wait. */
 }
 
 module_init(tw_init);

@@ -4,9 +4,9 @@
  *
  * By index: a directory of pages with TW_PAGE_TIMERS timers each. Pages are freed with the file,
  * not before, so any timer may be read by its index at any time, though what is read may be stale.
- * When the directory is full, a copy of twice the size replaces it, and the old one is freed after
- * a grace period. Directories are replaced under tw_file.mutex; whoever uses one without that mutex
- * has bottom halves off, which RCU waits for on every kernel.
+ * When the directory is full, a copy of twice the size replaces it. The old ones are freed with the
+ * file, like the pages, so whoever has read one may use it as long as he likes; together they are
+ * smaller than the new one. Directories are replaced under tw_file.mutex.
  *
  * By key: a hash table. A bucket is a cache line: a lock and TW_CHAINS hash chains. The table grows
  * with the timers, one bucket at a time (linear hashing: Litwin, 1980). With 2^k to 2^(k+1)
@@ -33,7 +33,6 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/random.h>
-#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -47,6 +46,9 @@
 
 /* Pages that are freed between two pauses, which takes a few us. */
 #define TW_FREE_PAGES	16U
+
+/* The room of the first directory of each kind. */
+#define TW_DIR_FIRST	7U
 
 /* tw_table_grow() makes at most a page of timers, and pushes them as one magazine. */
 static_assert(TW_PAGE_TIMERS <= TW_MAGAZINE);
@@ -102,46 +104,80 @@ void tw_magazine_push(struct tw_table *table, u32 first, u32 count)
 	raw_spin_unlock(&table->lock);
 }
 
-/* The directory of pages of kind @kind. */
+/* The directory of pages of kind @kind. Context: tw_file.mutex, or nobody else uses the table. */
 static void **tw_dir(const struct tw_table *table, enum tw_dirs kind)
 {
 	switch (kind) {
 	case TW_DIR_TIMERS:
-		return (void **)rcu_dereference_raw(table->pool.page);
+		return (void **)table->pool.page;
 	case TW_DIR_BUCKETS:
-		return (void **)rcu_dereference_raw(table->bucket);
+		return (void **)table->bucket;
 	default:
 		return (void **)table->deadlines;
 	}
 }
 
+/* Let others use the directory @dir. */
 static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir)
 {
 	switch (kind) {
 	case TW_DIR_TIMERS:
-		rcu_assign_pointer(table->pool.page, (struct tw_timer **)dir);
+		/* Pairs with the address dependency in tw_pool_pages(). */
+		smp_store_release(&table->pool.page, (struct tw_timer **)dir);
 		break;
 	case TW_DIR_BUCKETS:
-		rcu_assign_pointer(table->bucket, (struct tw_bucket **)dir);
+		/* Pairs with the address dependency in tw_bucket_at(). */
+		smp_store_release(&table->bucket, (struct tw_bucket **)dir);
 		break;
 	default:
 		table->deadlines = (u64 **)dir;
-		if (rcu_access_pointer(table->pool.deadlines))
-			rcu_assign_pointer(table->pool.deadlines, (u64 **)dir);
+		if (table->pool.deadlines) {
+			/* Pairs with the address dependency in tw_pool_deadlines(). */
+			smp_store_release(&table->pool.deadlines, (u64 **)dir);
+		}
 		break;
 	}
 }
 
-/* The memory that a directory with room for @room pages takes. */
-static size_t tw_dir_memory(u32 room)
+/* In front of its entries a directory has a link to the one that it has replaced: entry -1. */
+static size_t tw_dir_bytes(u32 room)
 {
-	return room ? tw_alloc_size(room * sizeof(void *)) : 0;
+	return (room + 1) * sizeof(void *);
 }
 
-/* The room of the directory that replaces one with @room. */
+/* The room of the directory that replaces one with @room: with the link, a power of two. */
 static u32 tw_dir_more(u32 room)
 {
-	return room ? room * 2 : 8;
+	return room ? room * 2 + 1 : TW_DIR_FIRST;
+}
+
+/* The memory that a directory with room for @room pages takes, and those that it has replaced. */
+static size_t tw_dir_memory(u32 room)
+{
+	size_t bytes = 0;
+
+	for (; room >= TW_DIR_FIRST; room /= 2)
+		bytes += tw_alloc_size(tw_dir_bytes(room));
+	return bytes;
+}
+
+static void **tw_dir_alloc(u32 room)
+{
+	void **dir = tw_alloc(tw_dir_bytes(room));
+
+	return dir ? dir + 1 : NULL;
+}
+
+/* Free a directory, and those that it has replaced. */
+static void tw_dir_free(void **dir)
+{
+	void **old;
+
+	for (; dir; dir = old) {
+		old = dir[-1];
+		kvfree(dir - 1);
+		tw_free_pause();
+	}
 }
 
 /*
@@ -190,7 +226,7 @@ static size_t tw_growth_memory(const struct tw_table *table, enum tw_dirs kind)
 	size_t bytes = tw_page_memory(kind);
 
 	if (dir->used == dir->room)
-		bytes += tw_dir_memory(tw_dir_more(dir->room));
+		bytes += tw_alloc_size(tw_dir_bytes(tw_dir_more(dir->room)));
 	return bytes;
 }
 
@@ -200,7 +236,7 @@ static bool tw_growth_alloc(const struct tw_table *table, enum tw_dirs kind,
 	const struct tw_dir *dir = &table->dir[kind];
 
 	if (dir->used == dir->room) {
-		growth->dir[kind] = tw_alloc(tw_dir_more(dir->room) * sizeof(void *));
+		growth->dir[kind] = tw_dir_alloc(tw_dir_more(dir->room));
 		if (!growth->dir[kind])
 			return false;
 	}
@@ -208,24 +244,18 @@ static bool tw_growth_alloc(const struct tw_table *table, enum tw_dirs kind,
 	return growth->page[kind];
 }
 
-/*
- * Install a page, and the larger directory before it. The old directory is freed after a grace
- * period. It is uncharged at once: it is small compared to the pages it points to.
- */
-static void tw_growth_install(struct tw_file *file, enum tw_dirs kind,
+/* Install a page, and the larger directory before it. */
+static void tw_growth_install(struct tw_table *table, enum tw_dirs kind,
 			      const struct tw_growth *growth)
 {
-	struct tw_table *table = &file->table;
 	struct tw_dir *dir = &table->dir[kind];
 	void **old = tw_dir(table, kind);
 
 	if (growth->dir[kind]) {
 		if (old)
 			memcpy(growth->dir[kind], old, dir->used * sizeof(*old));
+		growth->dir[kind][-1] = old;
 		tw_dir_publish(table, kind, growth->dir[kind]);
-		if (old)
-			kvfree_rcu_mightsleep(old);
-		tw_uncharge(file, tw_dir_memory(dir->room));
 		dir->room = tw_dir_more(dir->room);
 	}
 	tw_dir(table, kind)[dir->used++] = growth->page[kind];
@@ -254,13 +284,13 @@ static int tw_grow(struct tw_file *file, unsigned int kinds)
 			goto free;
 	for (kind = 0; kind < TW_DIRS; kind++)
 		if (kinds & BIT(kind))
-			tw_growth_install(file, kind, &growth);
+			tw_growth_install(table, kind, &growth);
 	return 0;
 free:
 	for (kind = 0; kind < TW_DIRS; kind++) {
 		if (growth.page[kind])
 			tw_page_free(kind, growth.page[kind]);
-		kvfree(growth.dir[kind]);
+		tw_dir_free(growth.dir[kind]);
 	}
 	tw_uncharge(file, bytes);
 	return -ENOMEM;
@@ -325,7 +355,7 @@ static bool tw_deadlines_complete(const struct tw_table *table)
  */
 static void tw_table_tag(struct tw_table *table)
 {
-	u64 **deadlines = rcu_dereference_raw(table->pool.deadlines);
+	u64 **deadlines = table->pool.deadlines;
 	u32 i;
 
 	for (i = 1; i <= table->made; i++) {
@@ -351,7 +381,7 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 
 	if (first >= most || count > most - first)
 		return -EINVAL;
-	if (rcu_access_pointer(table->pool.deadlines))
+	if (table->pool.deadlines)
 		return table->pool.deadlines_offset == offset ? 0 : -EXDEV;
 	/* At least one page, even without timers: with a directory there is a table. */
 	for (i = 0; i < TW_SHARE_PAGES && !tw_deadlines_complete(table); i++) {
@@ -363,7 +393,8 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 		return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
 	WRITE_ONCE(file->setup_done, true);
 	table->pool.deadlines_offset = offset;
-	rcu_assign_pointer(table->pool.deadlines, table->deadlines);
+	/* Pairs with the address dependency in tw_pool_deadlines(). */
+	smp_store_release(&table->pool.deadlines, table->deadlines);
 	tw_cpu_barrier(file);
 	tw_table_tag(table);
 	return 0;
@@ -379,14 +410,14 @@ static int tw_unshare_some(struct tw_file *file)
 	struct tw_dir *dir = &table->dir[TW_DIR_DEADLINES];
 	unsigned int i;
 
-	if (rcu_access_pointer(table->pool.deadlines) || table->sharers)
+	if (table->pool.deadlines || table->sharers)
 		return 0;
 	for (i = 0; i < TW_SHARE_PAGES && dir->used; i++)
 		tw_page_free(TW_DIR_DEADLINES, table->deadlines[--dir->used]);
 	tw_uncharge(file, i * PAGE_SIZE);
 	if (dir->used)
 		return -EAGAIN;
-	kvfree(table->deadlines);
+	tw_dir_free((void **)table->deadlines);
 	tw_uncharge(file, tw_dir_memory(dir->room));
 	table->deadlines = NULL;
 	dir->room = 0;
@@ -457,7 +488,7 @@ static unsigned int tw_grow_kinds(const struct tw_table *table, u32 n)
 
 	if (first / TW_PAGE_TIMERS == dir[TW_DIR_TIMERS].used)
 		kinds |= BIT(TW_DIR_TIMERS);
-	if (rcu_access_pointer(table->pool.deadlines) &&
+	if (table->pool.deadlines &&
 	    first / TW_PAGE_DEADLINES == dir[TW_DIR_DEADLINES].used)
 		kinds |= BIT(TW_DIR_DEADLINES);
 	if (DIV_ROUND_UP(table->made + n, TW_BUCKET_TIMERS) >
@@ -556,6 +587,6 @@ void tw_table_free(struct tw_table *table)
 				tw_free_pause();
 		}
 		tw_free_pause();
-		kvfree(dir);
+		tw_dir_free(dir);
 	}
 }

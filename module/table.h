@@ -12,7 +12,6 @@
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/preempt.h>
-#include <linux/rcupdate.h>
 
 #include "internal.h"
 
@@ -55,7 +54,8 @@ static inline u32 tw_chain_of(u64 hash)
 
 static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b)
 {
-	struct tw_bucket **bucket = rcu_dereference_raw(table->bucket);
+	/* Pairs with the release in tw_dir_publish(). */
+	struct tw_bucket **bucket = READ_ONCE(table->bucket);
 
 	return &bucket[b / TW_PAGE_BUCKETS][b % TW_PAGE_BUCKETS];
 }

@@ -11,7 +11,6 @@
 
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
-#include <linux/rcupdate.h>
 #include <linux/types.h>
 
 /**
@@ -98,8 +97,8 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
  *	timers
  */
 struct tw_pool {
-	struct tw_timer *__rcu *page;
-	u64 *__rcu *deadlines;
+	struct tw_timer **page;
+	u64 **deadlines;
 	u64 deadlines_offset;
 	u32 generation_mask;
 };
@@ -108,13 +107,13 @@ struct tw_pool {
  * tw_pool_pages - the directory of a pool's pages
  * @pool: the pool
  *
- * Context: preemption or bottom halves off, or inside rcu_read_lock(): otherwise the directory may
- * be replaced and freed while it is used.
- * Return: the directory. All timers that exist now are in it.
+ * Context: any.
+ * Return: the directory. All timers that exist now are in it. It lives as long as the file.
  */
 static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
 {
-	return rcu_dereference_raw(pool->page);
+	/* Pairs with the release in tw_dir_publish(). */
+	return READ_ONCE(pool->page);
 }
 
 /**

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * example: a program as somebody writes it who has installed libtimerwheel; the tests of the
- * packages build it with what pkg-config says. Arms a timer, waits for it, and prints which
- * back end did it.
+ * example: a program of a user of libtimerwheel. The tests of the packages build it with the flags
+ * from pkg-config. It arms a timer, waits for it, and prints the back end.
  */
 #include <stdio.h>
 #include <timerwheel.h>

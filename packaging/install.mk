@@ -27,7 +27,7 @@ MANUALS_LIBRARY := \
 	add adopt advance backend close drain fd get info list mapped_entry mapped_store \
 	mapped_touch monitor move now open queue_add queue_flush queue_free queue_move \
 	queue_new queue_remove remove ring_drop ring_look ring_next ring_sleep ring_take share \
-	stats strerror table table_touch take wait
+	stats strerror table table_rearm table_touch take wait
 
 # mode:file:where to
 INSTALLED := \
@@ -64,6 +64,9 @@ INSTALLED_FOLDERS := $(INCLUDEDIR)/linux $(LIBDIR)/pkgconfig $(UDEVDIR)/rules.d 
 	$(MODULESLOADDIR) $(SYSUSERSDIR) $(UNITDIR) $(dir $(UNITDIR)) $(COMPLETIONDIR) \
 	$(dir $(COMPLETIONDIR)) $(foreach n,1 3 4 7 8,$(MANDIR)/man$n)
 
+# Below DESTDIR, a stage for a package, all folders are.
+EMPTIED	:= $(INSTALLED_FOLDERS) $(BINDIR) $(SBINDIR) $(INCLUDEDIR) $(LIBDIR) $(MANDIR) $(DEFAULTDIR)
+
 # What the module is built from, for DKMS.
 MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, \
 	main.c file.c map.c ioctl.c setup.c batch.c scan.c ops.c table.c memory.c user.c \
@@ -74,40 +77,52 @@ MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, 
 
 part = $(word $(1),$(subst :, ,$(2)))
 
+# A word for the shell, whatever is in it; and a path below DESTDIR, which may have blanks.
+quoted = '$(subst ','\'',$(1))'
+below = $(call quoted,$(DESTDIR)$(1))
+
+# The folders are parts of lists, and so are their names.
+FOLDERS	:= PREFIX BINDIR SBINDIR INCLUDEDIR LIBDIR MANDIR COMPLETIONDIR UDEVDIR MODULESLOADDIR \
+	   SYSUSERSDIR UNITDIR DEFAULTDIR
+$(foreach v,$(FOLDERS),$(if $(filter-out 1,$(words $($v)))$(findstring :,$($v)),\
+	$(error $v is '$($v)': it must be one word, without blanks and colons)))
+
 define newline
 
 
 endef
 
 installable:
-	@scripts/vm/need gcc libc6-dev libmicrohttpd-dev libsystemd-dev make
+	@scripts/vm/need gcc libc6-dev libmicrohttpd-dev libncurses-dev libsystemd-dev make
 	$(call build,lib)
 	@$(MAKE) $(if $(V),,-s) -C tools timerwheel/timerwheel proxy/timerwheel-proxy
 
 install: installable ## Install headers, library, tools, manuals and rules (PREFIX, DESTDIR)
 	@$(foreach f,$(INSTALLED), \
-		umask 022 && install -D -m $(call part,1,$f) $(call part,2,$f) $(DESTDIR)$(call part,3,$f)$(newline)@)
-	@sed -i 's|/usr/sbin/|$(SBINDIR)/|' $(DESTDIR)$(UNIT)
-	@umask 022 && [ -e $(DESTDIR)$(CONFIG_INSTALLED) ] || \
-		install -D -m 644 $(CONFIG) $(DESTDIR)$(CONFIG_INSTALLED)
-	@umask 022 && $(MAKE) -s -C lib install DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' \
+		umask 022 && install -D -m $(call part,1,$f) $(call part,2,$f) $(call below,$(call part,3,$f))$(newline)@)
+	@sed -i 's|/usr/sbin/|$(SBINDIR)/|' $(call below,$(UNIT))
+	@umask 022 && [ -e $(call below,$(CONFIG_INSTALLED)) ] || \
+		install -D -m 644 $(CONFIG) $(call below,$(CONFIG_INSTALLED))
+	@umask 022 && $(MAKE) -s -C lib install DESTDIR=$(call quoted,$(DESTDIR)) PREFIX='$(PREFIX)' \
 		LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)'
 	@$(if $(DESTDIR),,packaging/settle)
 
 uninstall: ## Remove what install has installed, with the same PREFIX and DESTDIR
-	@rm -f $(foreach f,$(INSTALLED),$(DESTDIR)$(call part,3,$f)) \
-		$(addprefix $(DESTDIR),$(INSTALLED_LIBRARY))
-	@! cmp -s $(CONFIG) $(DESTDIR)$(CONFIG_INSTALLED) || rm $(DESTDIR)$(CONFIG_INSTALLED)
-	@for folder in $(addprefix $(DESTDIR),$(INSTALLED_FOLDERS)); do \
-		[ ! -d $$folder ] || rmdir --ignore-fail-on-non-empty $$folder; \
+	@rm -f $(foreach f,$(INSTALLED),$(call below,$(call part,3,$f))) \
+		$(foreach f,$(INSTALLED_LIBRARY),$(call below,$f))
+	@! cmp -s $(CONFIG) $(call below,$(CONFIG_INSTALLED)) || rm $(call below,$(CONFIG_INSTALLED))
+	@cd $(call below,/) 2>/dev/null || exit 0; \
+	for folder in $(if $(DESTDIR),$(EMPTIED:/%=%),$(INSTALLED_FOLDERS)); do \
+		[ ! -d $$folder ] || \
+			rmdir $(if $(DESTDIR),-p) --ignore-fail-on-non-empty $$folder; \
 	done
 	@$(if $(DESTDIR),,packaging/settle)
 
 modules_install: ## Build the module for the kernel with the headers in KDIR and install it
-	@DESTDIR='$(DESTDIR)' packaging/modules '$(KDIR)'
+	@DESTDIR=$(call quoted,$(DESTDIR)) packaging/modules '$(KDIR)'
 
 modules_uninstall: ## Take it out of that kernel's modules again
-	@DESTDIR='$(DESTDIR)' packaging/modules --remove '$(KDIR)'
+	@DESTDIR=$(call quoted,$(DESTDIR)) packaging/modules --remove '$(KDIR)'
 
 dkms-install: ## Have DKMS build the module, for each kernel to come as well
 	@SOURCES='$(MODULE_SOURCES)' packaging/dkms
@@ -117,7 +132,7 @@ dkms-remove: ## Take it out of DKMS and all kernels again
 
 dkms-source: # For the package, which hands them to DKMS itself
 	@$(foreach f,$(MODULE_SOURCES), \
-		umask 022 && install -D -m 644 $f $(DESTDIR)/usr/src/timerwheel-$(VERSION)/$f$(newline)@)
+		umask 022 && install -D -m 644 $f $(call below,/usr/src/timerwheel-$(VERSION)/$f)$(newline)@)
 
 deb: ## Build Debian packages into build/deb
 	@packaging/deb

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The outside of /dev/timerwheel: layouts, sizes, flags, reserved fields, numbers,
- * counts and pointers. Built as a 64-bit and as a 32-bit program: both must see the
- * same. A call that fails must have done nothing.
+ * abi: the interface of /dev/timerwheel: layouts, sizes, flags, reserved fields, ioctl numbers,
+ * counts and pointers. Built as a 64-bit and as a 32-bit program: the interface is the same for
+ * both. A call that fails must have changed nothing.
  */
 #include "tw_test.h"
 #include <assert.h>
@@ -155,7 +155,10 @@ static const struct {
 	FIELD(stats, lateness, 168),
 };
 
-/* A 32-bit machine may put eight bytes where four may be: so the header says what all do. */
+/*
+ * Some 32-bit machines align 64-bit integers to 4 bytes. __aligned_u64 makes the layout the same
+ * everywhere.
+ */
 #define ALIGNED(s)	static_assert(__alignof__(struct timerwheel_##s) == 8, #s)
 ALIGNED(info);
 ALIGNED(setup);
@@ -180,14 +183,14 @@ static_assert(sizeof(struct timerwheel_advance) == 32, "advance");
 static_assert(sizeof(struct timerwheel_event) == 48, "event");
 static_assert(sizeof(struct timerwheel_stats) == 488, "stats");
 
-/* --- What a wheel looks like from outside ------------------------------- */
+/* --- The visible state of a wheel --------------------------------------- */
 
 struct state {
 	struct timerwheel_info info;
 	struct timerwheel_stats stats;
 };
 
-/* All that a call which fails must not change */
+/* Everything that a failed call must not change */
 static struct state look(int fd)
 {
 	struct state s;
@@ -230,7 +233,7 @@ FIXTURE_TEARDOWN(device)
 	close(self->fd);
 }
 
-/* Every structure and field lies where the first version put it */
+/* Sizes of structures and offsets of fields are those of version 1 */
 TEST_F(device, layout)
 {
 	size_t i;
@@ -240,7 +243,7 @@ TEST_F(device, layout)
 			TH_LOG("%s", layout[i].name);
 }
 
-/* The calls have the numbers of the first version */
+/* The calls have the numbers of version 1 */
 TEST_F(device, numbers)
 {
 	static const unsigned long cmds[] = {
@@ -255,7 +258,7 @@ TEST_F(device, numbers)
 		EXPECT_EQ(0xf500 + i, cmds[i]);
 }
 
-/* A number that is no call: ENOTTY */
+/* Unknown numbers: ENOTTY */
 TEST_F(device, unknown_number)
 {
 	static char arg[16384];
@@ -265,7 +268,7 @@ TEST_F(device, unknown_number)
 		EXPECT_EQ(-ENOTTY, dev_ioctl(self->fd, _IO(TIMERWHEEL_IOC_TYPE, nr), arg));
 }
 
-/* A known number with a direction or a size is another number: ENOTTY */
+/* Known numbers with a direction or a size: ENOTTY */
 TEST_F(device, unknown_direction)
 {
 	static char arg[16384];
@@ -297,7 +300,7 @@ TEST_F(device, unknown_type)
 	}
 }
 
-/* Who may not write may not change, and who may not read may not look: EBADF, before all else */
+/* EBADF for calls that the mode of the descriptor does not permit, before any other check */
 TEST_F(device, modes)
 {
 	static const struct { unsigned long cmd; bool changes; int err; } calls[] = {
@@ -329,7 +332,7 @@ TEST_F(device, modes)
 	close(change);
 }
 
-/* The kernel makes the device's node for root and its group alone */
+/* The device node is created with mode 0660 */
 TEST_F(device, node)
 {
 	char text[512] = "";
@@ -342,7 +345,7 @@ TEST_F(device, node)
 	close(fd);
 }
 
-/* A descriptor to look at does that, and one to write to arms timers */
+/* A read-only descriptor reports timers and cannot arm them; a write-only one is the opposite */
 TEST_F(device, modes_do)
 {
 	int look = open(TW_DEV, O_RDONLY), change = open(TW_DEV, O_WRONLY);
@@ -373,7 +376,7 @@ TEST_F(device, modes_do)
 	close(change);
 }
 
-/* INFO tells the version and the limits that this header has */
+/* INFO reports the version and the limits of this header */
 TEST_F(device, version)
 {
 	struct timerwheel_info info;
@@ -386,7 +389,7 @@ TEST_F(device, version)
 	EXPECT_EQ(0, info.errata);
 }
 
-/* Any junk in any call: an answer, and a wheel that is still in order */
+/* Random arguments: success or a documented error, and the counters stay consistent */
 TEST_F(device, junk)
 {
 	__u64 seed = tw_seed(), r = seed;
@@ -412,7 +415,7 @@ TEST_F(device, junk)
 			batch->count = tw_rand(&r) % 400;
 			batch->elem_size = 32 + tw_rand(&r) % 5 * 8;
 		}
-		/* Time goes on, but not to its end at once; CLOSE would end the fun. */
+		/* no ADVANCE to the end of time at once, and no DRAIN_CLOSE before the end */
 		if (cmd == TIMERWHEEL_IOC_ADVANCE)
 			arg[1] >>= 16;
 		if (cmd == TIMERWHEEL_IOC_DRAIN && i < 40000)
@@ -427,11 +430,11 @@ TEST_F(device, junk)
 		TH_LOG("seed %llu", seed);
 }
 
-/* --- INFO and STATS: the structure is output ---------------------------- */
+/* --- INFO and STATS: the structure is an output -------------------------- */
 
 FIXTURE(report) {
 	int fd;
-	char *end;	/* of two pages; what follows cannot be touched */
+	char *end;	/* of two pages; the memory behind is inaccessible */
 };
 
 FIXTURE_VARIANT(report) {
@@ -447,7 +450,7 @@ FIXTURE_SETUP(report)
 	self->fd = tw_open_manual(0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, HOUR, 0));
-	/* What INFO tells of the user does not change any more. */
+	/* from now on the user's memory that INFO reports does not change */
 	ASSERT_NE(~0ULL, tw_memory_alone(self->fd));
 	self->end = (char *)tw_fence(2 * getpagesize()) + 2 * getpagesize();
 }
@@ -457,7 +460,7 @@ FIXTURE_TEARDOWN(report)
 	close(self->fd);
 }
 
-/* @size bytes of room, poisoned, with a header that says so */
+/* A poisoned structure of @room bytes before @end, with these values of size and flags */
 static char *report_at(char *end, __u32 room, __u32 size, __u32 flags)
 {
 	struct timerwheel_stats *arg = tw_poison(end - room, room);
@@ -468,7 +471,7 @@ static char *report_at(char *end, __u32 room, __u32 size, __u32 flags)
 	return (char *)arg;
 }
 
-/* Less than size and flags: EINVAL, and nothing is written */
+/* A size less than that of size and flags: EINVAL, and nothing is written */
 TEST_F(report, too_small)
 {
 	__u32 size;
@@ -483,7 +486,7 @@ TEST_F(report, too_small)
 	}
 }
 
-/* An older, smaller structure gets what fits: the same bytes, none behind it */
+/* A smaller structure, of an older program, gets the part that fits and nothing behind it */
 TEST_F(report, smaller)
 {
 	__u32 size, got;
@@ -492,7 +495,7 @@ TEST_F(report, smaller)
 	memcpy(full, report_at(self->end, variant->size, variant->size, 0), variant->size);
 	ASSERT_EQ(0, dev_ioctl(self->fd, variant->cmd, full));
 	for (size = 8; size <= variant->size; size++) {
-		/* First with room behind it, then with none. */
+		/* with accessible memory behind the structure, and without */
 		char *arg = report_at(self->end - 512, size + 512, size, 0);
 
 		ASSERT_EQ(0, dev_ioctl(self->fd, variant->cmd, arg));
@@ -506,7 +509,7 @@ TEST_F(report, smaller)
 	}
 }
 
-/* A newer, larger structure: what the kernel does not know is zeroed */
+/* A larger structure, of a newer program: the part that the kernel does not know is zeroed */
 TEST_F(report, larger)
 {
 	__u32 size, got;
@@ -522,7 +525,7 @@ TEST_F(report, larger)
 	}
 }
 
-/* More than a page: E2BIG, and nothing is written */
+/* A structure larger than a page: E2BIG, and nothing is written */
 TEST_F(report, beyond_a_page)
 {
 	__u32 sizes[] = { getpagesize() + 1, 2 * getpagesize(), 1U << 31, ~0U };
@@ -537,7 +540,7 @@ TEST_F(report, beyond_a_page)
 	}
 }
 
-/* A flag that is not understood, each of them: EINVAL, and nothing is written */
+/* Each unknown flag: EINVAL, and nothing is written */
 TEST_F(report, unknown_flag)
 {
 	int bit;
@@ -551,7 +554,7 @@ TEST_F(report, unknown_flag)
 	}
 }
 
-/* Memory that is not there, or ends too early: EFAULT */
+/* A structure that is inaccessible, completely or at its end: EFAULT */
 TEST_F(report, bad_pointer)
 {
 	__u32 room;
@@ -564,7 +567,7 @@ TEST_F(report, bad_pointer)
 					     report_at(self->end, room, variant->size, 0)));
 }
 
-/* Memory that cannot be written: EFAULT */
+/* A structure in read-only memory: EFAULT */
 TEST_F(report, readonly)
 {
 	char *arg = report_at(self->end, variant->size, variant->size, 0);
@@ -574,12 +577,12 @@ TEST_F(report, readonly)
 	EXPECT_TRUE(tw_poisoned(arg + 8, variant->size - 8));
 }
 
-/* --- All other calls: the structure is input ---------------------------- */
+/* --- All other calls: the structure is an input ------------------------- */
 
 struct call {
 	unsigned long cmd;
 	__u32 size;
-	__u32 flags;			/* those that are understood */
+	__u32 flags;			/* all that the kernel knows */
 	__u32 elem_size;		/* for calls on an array */
 	bool writes;			/* does the call write its structure? */
 };
@@ -631,7 +634,7 @@ FIXTURE_VARIANT_ADD(call, monitor) {
 	  .flags = TIMERWHEEL_MONITOR_CLOEXEC | TIMERWHEEL_MONITOR_NONBLOCK, }
 };
 
-/* A wheel on which the call can succeed, and has something to do */
+/* A wheel in which the call succeeds and has a timer to work on */
 static int call_open(const struct call *call)
 {
 	int fd;
@@ -645,8 +648,8 @@ static int call_open(const struct call *call)
 }
 
 /*
- * A good call of which only @room bytes are there, then comes @end. It says that its
- * size is @size; its tail is zero.
+ * The first @room bytes, before @end, of a valid structure with this @size. The part behind the
+ * known structure is zero.
  */
 static char *call_fill(const struct call *call, char *end, __u32 room, __u32 size, __u32 flags)
 {
@@ -683,7 +686,7 @@ FIXTURE_TEARDOWN(call)
 	close(self->fd);
 }
 
-/* Smaller than in the first version, each size: EINVAL, and nothing is done */
+/* Each size smaller than in version 1: EINVAL, and nothing is done */
 TEST_F(call, too_small)
 {
 	const struct call *call = &variant->call;
@@ -699,7 +702,7 @@ TEST_F(call, too_small)
 	EXPECT_TRUE(same(self->fd, &before));
 }
 
-/* Each size that is a little larger than @known, then some of all kinds, and a page. */
+/* All sizes up to @known + 64, then every 53rd, and a page */
 static __u32 next_size(__u32 known, __u32 size)
 {
 	__u32 page = getpagesize(), next = size < known + 64 ? size + 1 : size + 53;
@@ -707,7 +710,7 @@ static __u32 next_size(__u32 known, __u32 size)
 	return size < page && next > page ? page : next;
 }
 
-/* As large as in the first version, up to a page, the tail zero: understood */
+/* Sizes from that of version 1 up to a page, the unknown part zero: success */
 TEST_F(call, larger_zero)
 {
 	const struct call *call = &variant->call;
@@ -724,7 +727,7 @@ TEST_F(call, larger_zero)
 	}
 }
 
-/* Something set in the part that is not known: E2BIG, and nothing is done */
+/* A nonzero byte in the unknown part: E2BIG, and nothing is done */
 TEST_F(call, larger_nonzero)
 {
 	const struct call *call = &variant->call;
@@ -745,7 +748,7 @@ TEST_F(call, larger_nonzero)
 	EXPECT_TRUE(same(self->fd, &before));
 }
 
-/* More than a page: E2BIG even when the tail is zero, and nothing is done */
+/* A size larger than a page: E2BIG even if the unknown part is zero, and nothing is done */
 TEST_F(call, beyond_a_page)
 {
 	const struct call *call = &variant->call;
@@ -760,7 +763,7 @@ TEST_F(call, beyond_a_page)
 	EXPECT_TRUE(same(self->fd, &before));
 }
 
-/* A flag that is not understood, each of them: EINVAL, and nothing is done */
+/* Each unknown flag, alone and with all known ones: EINVAL, and nothing is done */
 TEST_F(call, unknown_flag)
 {
 	const struct call *call = &variant->call;
@@ -777,12 +780,12 @@ TEST_F(call, unknown_flag)
 		EXPECT_EQ(-EINVAL, dev_ioctl(self->fd, call->cmd,
 					     call_fill(call, self->end, size, size,
 						       call->flags | 1U << bit)))
-			TH_LOG("bit %d with those that are", bit);
+			TH_LOG("bit %d with all known flags", bit);
 	}
 	EXPECT_TRUE(same(self->fd, &before));
 }
 
-/* Memory that is not there, or ends too early: EFAULT, and nothing is done */
+/* A structure that is inaccessible, completely or at its end: EFAULT, and nothing is done */
 TEST_F(call, bad_pointer)
 {
 	const struct call *call = &variant->call;
@@ -800,8 +803,8 @@ TEST_F(call, bad_pointer)
 }
 
 /*
- * A structure that cannot be written: EFAULT and nothing done where the call writes
- * it; no matter where it does not
+ * A structure in read-only memory: calls that write it fail with EFAULT and do nothing; the others
+ * succeed
  */
 TEST_F(call, readonly)
 {
@@ -828,7 +831,7 @@ struct op {
 	unsigned long cmd;
 	__u32 elem_size;
 	__u32 result_at;
-	__u32 known;			/* of elem_size, what the kernel knows */
+	__u32 known;			/* the kernel's elem_size */
 };
 
 FIXTURE(array) {
@@ -845,7 +848,7 @@ FIXTURE_VARIANT_ADD(array, drain) { { TIMERWHEEL_IOC_DRAIN, 64, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, get) { { TIMERWHEEL_IOC_GET, 64, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, list) { { TIMERWHEEL_IOC_LIST, 64, 52, 64 } };
 
-/* Of a program that is newer than this kernel: all the same, if it asks for nothing unknown */
+/* Larger elements, of a newer program, with the unknown part zero: the results are the same */
 FIXTURE_VARIANT_ADD(array, add_larger) { { TIMERWHEEL_IOC_ADD, 72, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, move_larger) { { TIMERWHEEL_IOC_MOVE, 40, 28, 32 } };
 FIXTURE_VARIANT_ADD(array, remove_larger) { { TIMERWHEEL_IOC_REMOVE, 64, 36, 40 } };
@@ -853,7 +856,7 @@ FIXTURE_VARIANT_ADD(array, drain_larger) { { TIMERWHEEL_IOC_DRAIN, 80, 52, 64 } 
 FIXTURE_VARIANT_ADD(array, get_larger) { { TIMERWHEEL_IOC_GET, 72, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, list_larger) { { TIMERWHEEL_IOC_LIST, 104, 52, 64 } };
 
-/* Are elements of this call only written? Then what was in them does not matter. */
+/* Is the unknown part of elements only an output? Then its contents before the call are ignored. */
 static bool only_output(const struct op *op)
 {
 	return op->cmd == TIMERWHEEL_IOC_DRAIN || op->cmd == TIMERWHEEL_IOC_GET ||
@@ -868,7 +871,7 @@ FIXTURE_TEARDOWN(array)
 {
 }
 
-/* The elements of a good call on the timers 0 to @n - 1; outputs are poisoned */
+/* Valid elements for the timers 0 to @n - 1; their outputs are poisoned */
 static void array_fill(const struct op *op, char *elems, __u32 n)
 {
 	__u32 i;
@@ -882,7 +885,7 @@ static void array_fill(const struct op *op, char *elems, __u32 n)
 		struct timerwheel_remove rem = { .key = i };
 		struct timerwheel_entry ent;
 
-		/* The arrays may be anywhere, hence memcpy. */
+		/* memcpy, because the array may be unaligned */
 		switch (op->cmd) {
 		case TIMERWHEEL_IOC_ADD:
 			tw_poison(&add.result, 4);
@@ -910,7 +913,7 @@ static void array_fill(const struct op *op, char *elems, __u32 n)
 	}
 }
 
-/* A wheel with the timers 0 to @n - 1, for ADD an empty one */
+/* A wheel with the timers 0 to @n - 1; for ADD an empty one */
 static int array_open(const struct op *op, __u32 n)
 {
 	struct timerwheel_add *add = calloc(n, sizeof(*add));
@@ -933,7 +936,7 @@ static int array_call(int fd, const struct op *op, const void *elems, __u32 n)
 	return tw_batch(fd, op->cmd, 0, elems, op->elem_size, n, NULL);
 }
 
-/* On an array of @n, @done elements were done, and nothing else was */
+/* Of an array of @n elements exactly the first @done were processed */
 static void array_check(struct __test_metadata *_metadata, int fd, const struct op *op,
 			const char *elems, __u32 n, __u32 done)
 {
@@ -987,9 +990,9 @@ static void array_check(struct __test_metadata *_metadata, int fd, const struct 
 }
 
 /*
- * From element @k on, less @cut bytes, a page has the protection @prot; what is
- * behind it is good again. The @k elements before are done and reported, nothing
- * else is; the call with the rest then says why.
+ * A call on N elements. The page that begins @cut bytes into element @k has the protection @prot;
+ * the memory behind it is accessible. Exactly the first @k elements are processed and reported. A
+ * call with the remaining ones then fails with EFAULT.
  */
 static void array_fault(struct __test_metadata *_metadata, const struct op *op,
 			__u32 k, __u32 cut, int prot)
@@ -1020,7 +1023,7 @@ static void array_fault(struct __test_metadata *_metadata, const struct op *op,
 	EXPECT_EQ(-EFAULT, tw_batch(fd, op->cmd, 0, elems + at, op->elem_size,
 				    N - k, &cursor));
 	array_check(_metadata, fd, op, elems, N, k);
-	/* A cursor is not moved by a page that did not arrive. */
+	/* a failed LIST does not change the cursor */
 	if (op->cmd == TIMERWHEEL_IOC_LIST) {
 		EXPECT_EQ(N - k, tw_list(fd, &cursor, rest, N));
 		memcpy(copy, elems, at);
@@ -1045,7 +1048,7 @@ TEST_F(array, unreadable)
 		array_fault(_metadata, op, fault_at[i], 0, PROT_NONE);
 }
 
-/* An element of which the last word cannot be read */
+/* An element whose last four bytes cannot be read */
 TEST_F(array, cut_short)
 {
 	const struct op *op = &variant->op;
@@ -1055,7 +1058,7 @@ TEST_F(array, cut_short)
 		array_fault(_metadata, op, fault_at[i], op->elem_size - 4, PROT_NONE);
 }
 
-/* Elements that can be read but not written: not done, for no one would know */
+/* Elements that cannot be written are not processed, since their results could not be reported */
 TEST_F(array, readonly)
 {
 	const struct op *op = &variant->op;
@@ -1065,7 +1068,7 @@ TEST_F(array, readonly)
 		array_fault(_metadata, op, fault_at[i], 0, PROT_READ);
 }
 
-/* An element of which only the result cannot be written */
+/* An element whose result cannot be written is not processed */
 TEST_F(array, readonly_result)
 {
 	const struct op *op = &variant->op;
@@ -1075,7 +1078,7 @@ TEST_F(array, readonly_result)
 		array_fault(_metadata, op, fault_at[i], op->result_at, PROT_READ);
 }
 
-/* An array at an address that cannot be: EFAULT, and nothing is done */
+/* An array at an invalid address: EFAULT, and nothing is done */
 TEST_F(array, bad_address)
 {
 	const struct op *op = &variant->op;
@@ -1098,7 +1101,7 @@ TEST_F(array, bad_address)
 	array_check(_metadata, fd, op, NULL, N, 0);
 }
 
-/* No elements: returns 0, wherever the array is */
+/* No elements: returns 0, whatever the address of the array */
 TEST_F(array, count_0)
 {
 	const struct op *op = &variant->op;
@@ -1109,7 +1112,7 @@ TEST_F(array, count_0)
 	array_check(_metadata, fd, op, NULL, 4, 0);
 }
 
-/* One element: that one, and no other is touched */
+/* One element: no other one is processed or written */
 TEST_F(array, count_1)
 {
 	const struct op *op = &variant->op;
@@ -1124,7 +1127,7 @@ TEST_F(array, count_1)
 			    op->elem_size));
 }
 
-/* As many as may be: all of them, and no byte behind them is touched */
+/* The maximum: all elements are processed, and no byte behind them is accessed */
 TEST_F(array, count_65536)
 {
 	const struct op *op = &variant->op;
@@ -1137,7 +1140,7 @@ TEST_F(array, count_65536)
 	array_check(_metadata, fd, op, elems, n, n);
 }
 
-/* More than may be: E2BIG, and nothing is done */
+/* More than the maximum: E2BIG, and nothing is done */
 TEST_F(array, count_65537)
 {
 	const struct op *op = &variant->op;
@@ -1154,7 +1157,7 @@ TEST_F(array, count_65537)
 	array_check(_metadata, fd, op, NULL, N, 0);
 }
 
-/* A larger element with something set in the part that is not known: it is not begun */
+/* A larger element with a nonzero byte in the unknown part is not processed */
 TEST_F(array, not_known)
 {
 	const struct op *op = &variant->op;
@@ -1170,7 +1173,7 @@ TEST_F(array, not_known)
 		array_fill(&larger, elems, N);
 		elems[k * es + op->known + (k % 2 ? 0 : 15)] = 1;
 		if (only_output(op)) {
-			/* That is not looked at, but zero afterwards. */
+			/* ignored by calls that only write it; zeroed */
 			EXPECT_EQ(N, tw_batch(fd, op->cmd, 0, elems, es, N, &cursor));
 			array_check(_metadata, fd, &larger, elems, N, N);
 			cursor = 0;
@@ -1185,7 +1188,7 @@ TEST_F(array, not_known)
 	free(elems);
 }
 
-/* A smaller element, or none: EINVAL; one larger than a page: E2BIG; and nothing is done */
+/* elem_size too small, or 0: EINVAL; larger than a page: E2BIG; nothing is done */
 TEST_F(array, elem_size)
 {
 	const struct op *op = &variant->op;
@@ -1195,7 +1198,7 @@ TEST_F(array, elem_size)
 	__u32 es;
 
 	for (es = 0; es <= getpagesize() + 9; es++) {
-		/* Those in between are another matter. */
+		/* sizes from the kernel's to a page are valid */
 		if (es == op->known)
 			es = getpagesize() + 1;
 		EXPECT_EQ(es < op->known ? -EINVAL : -E2BIG,
@@ -1207,7 +1210,7 @@ TEST_F(array, elem_size)
 	array_check(_metadata, fd, op, NULL, N, 0);
 }
 
-/* A cursor where there is none: EINVAL, and nothing is done; LIST takes any */
+/* A cursor in any call but LIST: EINVAL, and nothing is done; LIST accepts any cursor */
 TEST_F(array, cursor)
 {
 	const struct op *op = &variant->op;
@@ -1249,7 +1252,7 @@ FIXTURE_TEARDOWN(element)
 	close(self->fd);
 }
 
-/* ADD: a flag that is not understood, each of them: EINVAL */
+/* ADD with an unknown flag: EINVAL */
 TEST_F(element, add_flags)
 {
 	__u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK;
@@ -1262,7 +1265,7 @@ TEST_F(element, add_flags)
 	}
 }
 
-/* MOVE: a flag that is not understood (those of ADD among them): EINVAL */
+/* MOVE with an unknown flag, or one that only ADD knows: EINVAL */
 TEST_F(element, move_flags)
 {
 	int bit;
@@ -1274,7 +1277,7 @@ TEST_F(element, move_flags)
 	}
 }
 
-/* REMOVE: a flag that is not understood (those of ADD among them): EINVAL */
+/* REMOVE with an unknown flag, or one that only ADD or MOVE know: EINVAL */
 TEST_F(element, remove_flags)
 {
 	int bit;
@@ -1290,7 +1293,7 @@ TEST_F(element, remove_flags)
 	}
 }
 
-/* GET: any flag: EINVAL, and nothing but the result is written */
+/* GET with any flag: EINVAL, and only the result is written */
 TEST_F(element, get_flags)
 {
 	int bit;
@@ -1310,7 +1313,7 @@ TEST_F(element, get_flags)
 	}
 }
 
-/* ADD: a slack, but no TIMERWHEEL_SLACK: EINVAL */
+/* ADD with a slack, but without TIMERWHEEL_SLACK: EINVAL */
 TEST_F(element, add_slack_without_flag)
 {
 	struct timerwheel_add add = { .key = 1, .deadline = HOUR, .slack = 1 };
@@ -1320,7 +1323,7 @@ TEST_F(element, add_slack_without_flag)
 	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &add));
 }
 
-/* ADD: a value to match, but no TIMERWHEEL_MATCH: EINVAL */
+/* ADD with a value to match, but without TIMERWHEEL_MATCH: EINVAL */
 TEST_F(element, add_match_without_flag)
 {
 	struct timerwheel_add add = { .key = 1, .deadline = HOUR, .match = 7 };
@@ -1330,7 +1333,7 @@ TEST_F(element, add_match_without_flag)
 	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &add));
 }
 
-/* MOVE: a value to match, but no TIMERWHEEL_MATCH: EINVAL */
+/* MOVE with a value to match, but without TIMERWHEEL_MATCH: EINVAL */
 TEST_F(element, move_match_without_flag)
 {
 	struct timerwheel_move move = { .key = 1, .deadline = 2 * HOUR, .match = 7 };
@@ -1339,7 +1342,7 @@ TEST_F(element, move_match_without_flag)
 	EXPECT_EQ(-EINVAL, move.result);
 }
 
-/* REMOVE: a value to match, but no TIMERWHEEL_MATCH: EINVAL */
+/* REMOVE with a value to match, but without TIMERWHEEL_MATCH: EINVAL */
 TEST_F(element, remove_match_without_flag)
 {
 	struct timerwheel_remove rem = { .key = 1, .match = 7 };
@@ -1347,21 +1350,21 @@ TEST_F(element, remove_match_without_flag)
 	EXPECT_EQ(-EINVAL, tw_remove_elem(self->fd, &rem));
 }
 
-/* ADD: flags that exclude each other: EINVAL */
+/* ADD with TIMERWHEEL_MATCH and TIMERWHEEL_EXCL: EINVAL */
 TEST_F(element, add_match_and_excl)
 {
 	EXPECT_EQ(-EINVAL, tw_add1_match(self->fd, 1, 2, HOUR, 7, TIMERWHEEL_EXCL));
 	EXPECT_EQ(-EINVAL, tw_add1_match(self->fd, 2, 2, HOUR, 7, TIMERWHEEL_EXCL));
 }
 
-/* ADD: a period beyond the largest time: EINVAL */
+/* ADD with a period greater than TIMERWHEEL_TIME_MAX: EINVAL */
 TEST_F(element, add_period_too_long)
 {
 	EXPECT_EQ(-EINVAL, tw_add1_periodic(self->fd, 1, 2, HOUR, TIMERWHEEL_TIME_MAX + 1, 0));
 	EXPECT_EQ(-EINVAL, tw_add1_periodic(self->fd, 1, 2, HOUR, ~0ULL, 0));
 }
 
-/* ADD writes its result, index and generation, and nothing else in the element or beside it */
+/* ADD writes result, index and generation, and nothing else in the element or next to it */
 TEST_F(element, add_writes)
 {
 	struct timerwheel_add add[3], copy[3];
@@ -1386,7 +1389,7 @@ TEST_F(element, add_writes)
 	self->before = look(self->fd);
 }
 
-/* MOVE writes its result, and nothing else in the element or beside it */
+/* MOVE writes the result, and nothing else in the element or next to it */
 TEST_F(element, move_writes)
 {
 	struct timerwheel_move move[3], copy[3];
@@ -1404,7 +1407,7 @@ TEST_F(element, move_writes)
 	self->before = look(self->fd);
 }
 
-/* REMOVE writes value, left and result, and nothing else in the element or beside it */
+/* REMOVE writes value, left and result, and nothing else in the element or next to it */
 TEST_F(element, remove_writes)
 {
 	struct timerwheel_remove rem[3], copy[3];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the programs about abuse have in common: timers whose value follows from their key. */
+/* Shared by abuse, killed, limits and suspend: timers whose value is a function of their key */
 #ifndef ABUSE_H
 #define ABUSE_H
 
 #include "tw_test.h"
 
-#define LONG_MS		60000	/* longer than anything takes, in a slow guest too */
+#define LONG_MS		60000	/* longer than any wait takes, even in a slow guest */
 #define TIMEOUT		600
 #define PAGE		4096	/* timers in one call */
 #define EV_SIZE		sizeof(struct timerwheel_event)
@@ -22,7 +22,10 @@ static inline __u64 value_of(__u64 key)
 	return ~key * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Arm keys @first to @first + @n - 1, absolute @deadline + i * @step. 0, or what went wrong. */
+/*
+ * Arm keys @first to @first + @n - 1, key @first + i for the absolute time @deadline + i * @step.
+ * Returns 0 or a negative error.
+ */
 static inline int arm(int fd, __u64 first, int n, __u64 deadline, __u64 step, __u64 period)
 {
 	struct timerwheel_add *add = calloc(PAGE, sizeof(*add));
@@ -47,8 +50,8 @@ static inline int arm(int fd, __u64 first, int n, __u64 deadline, __u64 step, __
 }
 
 /*
- * LIST all into @seen, one count for each key below @n; @deadline gets theirs unless it
- * is NULL. Returns how many there were, or what went wrong.
+ * LIST all timers. @seen counts how often each key below @n was listed; @deadline, if not NULL,
+ * gets the deadlines. Returns the number of timers or a negative error.
  */
 static inline int list_all(int fd, unsigned char *seen, __u64 *deadline, __u64 n)
 {
@@ -71,7 +74,7 @@ static inline int list_all(int fd, unsigned char *seen, __u64 *deadline, __u64 n
 	return ret < 0 ? ret : total;
 }
 
-/* Does LIST show keys @from to @to - 1, each once, and nothing else? */
+/* Does LIST report keys @from to @to - 1, each once, and nothing else? */
 static inline bool lists(int fd, int from, int to)
 {
 	unsigned char *seen = malloc(to + 1);
@@ -86,7 +89,7 @@ static inline bool lists(int fd, int from, int to)
 	return good;
 }
 
-/* Timers charged to us in all wheels, seen through @fd */
+/* Memory charged to the user for all wheels, in bytes, as INFO of @fd reports it */
 static inline __u64 user_memory(int fd)
 {
 	struct timerwheel_info info;
@@ -94,7 +97,7 @@ static inline __u64 user_memory(int fd)
 	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
 }
 
-/* What ends with a wheel may end a moment later than the call that ended it. */
+/* Wait until the charge is @want: a closed wheel is freed some time after close has returned. */
 static inline bool user_memory_become(int fd, __u64 want)
 {
 	int i;

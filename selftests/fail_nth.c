@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Error paths: each allocation and each copy to or from user memory that the kernel makes
- * for a call fails once. A call is repeated with the 1st, the 2nd, ... of them failing
- * (/proc/PID/fail-nth), until none is left to fail. Each time: the error is a documented
- * one or there is none; the wheel is what the results say (tw_model.h); the call succeeds
- * when it is made again. At the end nothing of it is left in memory.
+ * fail_nth: error paths. Each allocation, and each copy to or from user memory, that the kernel
+ * makes for a call fails once. A call is repeated with the 1st, the 2nd, ... of them failing
+ * (/proc/PID/fail-nth), until none is left. Each time the call succeeds or fails with a documented
+ * error, the wheel is in the state that the results imply (tw_model.h), and the call succeeds when
+ * it is repeated. At the end no memory has leaked.
  *
- * Fault injection does not reach single words (get_user() and the like): faults.c has
- * memory that really is not there.
+ * Fault injection does not reach get_user() and put_user(): faults.c tests them with memory that is
+ * inaccessible.
  *
- * It needs a kernel with fault injection, and is skipped without. With TW_VERBOSE=2 the
- * kernel's log tells where each failure was.
+ * Skipped on kernels without fault injection. With TW_VERBOSE=2 the kernel logs where each fault
+ * was injected.
  */
 #include "tw_model.h"
 #include <dirent.h>
@@ -23,7 +23,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#define LIMIT		900		/* s that a test may take: emulation is slow */
+#define LIMIT		900		/* for one test, in s: emulation is slow */
 #define DEBUGFS		"/sys/kernel/debug/"
 #define CGROUP		"/sys/fs/cgroup/"
 #define PRINTK		"/proc/sys/kernel/printk"
@@ -35,14 +35,14 @@ enum { SLAB, PAGE, COPY, KINDS };
 
 static const char * const kinds[KINDS] = { "failslab", "fail_page_alloc", "fail_usercopy" };
 
-/* So many failures are left, in the counters that tell which kind it was. */
+/* Initial value of the `times' files. They count down and so show which kind of fault it was. */
 #define TIMES		1000000000
 
-/* What came of a sequence */
+/* Results of a sweep */
 struct tally {
 	char name[32];
-	unsigned int made[KINDS];	/* to fail */
-	unsigned int refused;		/* calls that reported an error then */
+	unsigned int made[KINDS];	/* faults injected */
+	unsigned int refused;		/* calls that then failed */
 };
 
 static struct {
@@ -76,7 +76,7 @@ static int file_read(const char *path, char *buf, size_t size)
 	return got;
 }
 
-/* Does a file hold this text? */
+/* Does the file contain @text? */
 static bool file_has(const char *path, const char *text)
 {
 	static char buf[1 << 16];
@@ -98,7 +98,7 @@ static void fault_need(const char *what)
 		snprintf(missing, sizeof(missing), "this kernel has no %s", what);
 }
 
-/* All kinds of failures, of GFP_KERNEL too, but only where fail-nth says so */
+/* Enable all kinds of faults, also for GFP_KERNEL, but let only fail-nth inject them. */
 static void __attribute__((constructor)) fault_init(void)
 {
 	static const char * const config[KINDS] = {
@@ -111,7 +111,7 @@ static void __attribute__((constructor)) fault_init(void)
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (tallies == MAP_FAILED)
 		abort();
-	tallies->n = 0;		/* charged to us, not to the first child */
+	tallies->n = 0;		/* charges the page to this process, not to the first child */
 	if (access("/proc/self/fail-nth", W_OK))
 		fault_need("/proc/PID/fail-nth (CONFIG_FAULT_INJECTION)");
 	if (access(DEBUGFS, X_OK))
@@ -138,27 +138,27 @@ static int fault_times(int kind)
 /* --- Sweeps ----------------------------------------------------------------------- */
 
 /*
- * Whether a slab needs a new page differs from time to time, and all that follows is one
- * further then. So a sweep is made with slabs failing and pages not, then the other
- * way round, and both twice.
+ * A slab allocation needs a new page in some rounds only, which shifts the numbers of all that
+ * follow. So a sweep makes four passes: with faults of slabs and not of pages, then of pages and
+ * not of slabs, and both again.
  */
 enum { PASSES = 4 };
 
 struct sweep {
 	struct tally *tally;
 	int pass;
-	unsigned int nth;	/* which one fails this time */
-	unsigned int from;	/* none up to here */
-	unsigned int step;	/* from one to the next one... */
-	unsigned int tail;	/* ...up to here: then each */
-	bool hit;		/* it did */
+	unsigned int nth;	/* number of the fault to inject in this round */
+	unsigned int from;	/* the first fault has number @from + 1... */
+	unsigned int step;	/* ...up to @tail only every @step-th is injected... */
+	unsigned int tail;	/* ...and from there on each */
+	bool hit;		/* it was injected */
 	int fd;			/* fail-nth of this thread */
 	int times[KINDS];
 };
 
 static void sweep_kinds(bool slab, bool page)
 {
-	/* No cache has been marked for that filter, no page is that large. */
+	/* no cache is marked for the filter, and no allocation has order 100 */
 	fault_set(SLAB, "cache-filter", slab ? "N" : "Y");
 	fault_set(PAGE, "min-order", page ? "0" : "100");
 }
@@ -178,7 +178,7 @@ static void sweep_begin(struct sweep *s, const char *name)
 		abort();
 }
 
-/* From here to disarm() the nth one fails. */
+/* Let the nth allocation or copy from here to disarm() fail. */
 static void arm(struct sweep *s)
 {
 	char buf[16];
@@ -191,14 +191,14 @@ static void arm(struct sweep *s)
 		abort();
 }
 
-/* Returns how many could have failed since arm(), up to the one that did. */
+/* Returns the number of possible faults since arm(), up to the one that was injected. */
 static unsigned int disarm(struct sweep *s)
 {
 	unsigned int left = 1;
 	char buf[16] = "";
 	int k;
 
-	/* The copy of the answer is itself one that can be made to fail. */
+	/* the copy made by this read may itself be the one that fails */
 	if (pread(s->fd, buf, sizeof(buf) - 1, 0) > 0)
 		left = atoi(buf);
 	while (pwrite(s->fd, "0", 1, 0) != 1)
@@ -213,7 +213,7 @@ static unsigned int disarm(struct sweep *s)
 	return s->nth - left;
 }
 
-/* The next round: false when there is nothing left to fail. */
+/* The next round; false: all possible faults have been injected. */
 static bool sweep_next(struct sweep *s)
 {
 	if (s->nth && s->hit) {
@@ -230,8 +230,9 @@ static bool sweep_next(struct sweep *s)
 }
 
 /*
- * Where a round takes long: of those from @from on, up to @to, make some @rounds fail: each of
- * the last ones (our part comes at the end), and of the others as many at equal distances.
+ * For rounds that take long: inject some @rounds of the faults @from + 1 to @to. Half of the rounds
+ * are for the last ones, each of them, because the module's come at the end. The other half are
+ * spread evenly over the rest.
  */
 static void sweep_some(struct sweep *s, unsigned int from, unsigned int to, unsigned int rounds)
 {
@@ -240,7 +241,7 @@ static void sweep_some(struct sweep *s, unsigned int from, unsigned int to, unsi
 	s->step = (s->tail - from) / (rounds / 2) + 1;
 	s->pass = PASSES - 1;
 	s->nth = 0;
-	printf("# %s: %u can fail, from number %u on\n", s->tally->name, to, from + 1);
+	printf("# %s: %u possible faults, from number %u on\n", s->tally->name, to, from + 1);
 }
 
 static unsigned int tally_sum(const struct tally *t)
@@ -250,12 +251,12 @@ static unsigned int tally_sum(const struct tally *t)
 
 static void tally_print(const struct tally *t)
 {
-	printf("# %-20s %5u failed: %5u slab, %4u page, %4u copy; %4u calls refused\n", t->name,
+	printf("# %-20s %5u faults: %5u slab, %4u page, %4u copy; %4u calls failed\n", t->name,
 	       tally_sum(t), t->made[SLAB], t->made[PAGE], t->made[COPY], t->refused);
 	fflush(stdout);
 }
 
-/* An error that a call may give when memory fails */
+/* Is @ret an error that a call may return after a fault? */
 static bool refused(struct sweep *s, int ret)
 {
 	if (ret != -ENOMEM && ret != -EFAULT)
@@ -264,16 +265,16 @@ static bool refused(struct sweep *s, int ret)
 	return true;
 }
 
-/* @why: NULL, or what is wrong */
+/* Assert that @why, the description of an error, is NULL. */
 #define FINE(why) do {								\
 	const char *wrong = (why);						\
 										\
 	ASSERT_TRUE(!wrong) {							\
-		TH_LOG("failure %u: %s", s->nth, wrong);			\
+		TH_LOG("fault %u: %s", s->nth, wrong);			\
 	}									\
 } while (0)
 
-/* --- Nothing may be left ---------------------------------------------------------- */
+/* --- No memory may leak ------------------------------------------------------------ */
 
 /* A file of this test's cgroup */
 static char *cgroup_path(const char *name)
@@ -285,9 +286,9 @@ static char *cgroup_path(const char *name)
 }
 
 /*
- * A cgroup with another one in it for those who run. That one goes first, and with it the
- * fractions of pages that the kernel keeps in hand: what the outer one is charged for
- * then is what is really there.
+ * Create a cgroup with a child cgroup, in which the sweep runs. The child is removed first, and
+ * with it the partly used pages that the kernel has charged to it in advance. What the parent is
+ * charged for after that is memory in use.
  */
 static int cgroup_make(void)
 {
@@ -299,7 +300,7 @@ static int cgroup_make(void)
 	return access(cgroup_path("run/memory.current"), R_OK) ? -ENOENT : 0;
 }
 
-/* End it. Returns how much was left, after what can be reclaimed and RCU's time. */
+/* Remove both. Returns the bytes that stay charged after reclaim and up to 10 s for RCU. */
 static long cgroup_end(void)
 {
 	__u64 end = tw_now(CLOCK_MONOTONIC) + 10 * SEC;
@@ -307,8 +308,8 @@ static long cgroup_end(void)
 	long left;
 
 	for (;;) {
-		file_write(cgroup_path("memory.high"), "0");	/* flushes stocks */
-		file_write(cgroup_path("memory.reclaim"), "1G");	/* and LRU batches */
+		file_write(cgroup_path("memory.high"), "0");	/* flushes stocks... */
+		file_write(cgroup_path("memory.reclaim"), "1G");	/* ...and LRU batches */
 		rmdir(cgroup_path("run"));
 		left = file_read(cgroup_path("memory.current"), buf, sizeof(buf)) > 0 ?
 		       atol(buf) : -1;
@@ -322,7 +323,7 @@ static long cgroup_end(void)
 
 typedef void (*sweep_fn)(struct __test_metadata *_metadata, struct sweep *s);
 
-/* Run a sweep in a process and a cgroup of its own. See that both leave nothing. */
+/* Run a sweep in its own process and cgroup, and check that no memory has leaked. */
 static void sweep_run(struct __test_metadata *_metadata, sweep_fn fn)
 {
 	struct sweep s;
@@ -333,9 +334,9 @@ static void sweep_run(struct __test_metadata *_metadata, sweep_fn fn)
 	if (missing[0])
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, cgroup_make()) {
-		TH_LOG("no memory cgroup: what leaks would not be seen");
+		TH_LOG("no memory cgroup: leaks would go unnoticed");
 	}
-	/* By name, for it must be the parent's. */
+	/* the path contains the parent's pid */
 	const char *procs = cgroup_path("run/cgroup.procs");
 
 	pid = fork();
@@ -344,7 +345,7 @@ static void sweep_run(struct __test_metadata *_metadata, sweep_fn fn)
 		sweep_begin(&s, _metadata->name);
 		fn(_metadata, &s);
 		EXPECT_FALSE(s.hit) {
-			TH_LOG("no end after %u failures", s.nth);
+			TH_LOG("no end after %u faults", s.nth);
 		}
 		_exit(!_metadata->passed);
 	}
@@ -352,7 +353,7 @@ static void sweep_run(struct __test_metadata *_metadata, sweep_fn fn)
 	EXPECT_EQ(0, status);
 	tally_print(&tallies->tally[tallies->n - 1]);
 	EXPECT_LT(0, tally_sum(&tallies->tally[tallies->n - 1])) {
-		TH_LOG("nothing was made to fail");
+		TH_LOG("no fault was injected");
 	}
 	left = cgroup_end();
 	EXPECT_EQ(0, left) {
@@ -392,8 +393,8 @@ static __u64 user_memory(int fd)
 }
 
 /*
- * Bytes charged to a wheel, and to its user for all wheels: there is no other one, but for those
- * that were closed a moment ago. ~0: the user is charged with something else.
+ * Bytes charged to the only wheel of a user. Wheels that were closed may still be charged for a
+ * while, so wait for them to be freed. ~0: the user stays charged for something else.
  */
 static __u64 charged(int fd)
 {
@@ -407,7 +408,7 @@ static __u64 charged(int fd)
 	return user_memory(fd) == st.memory ? st.memory : ~0ULL;
 }
 
-/* A directory with @pages entries, and pages of @size bytes. It begins with 8 and doubles. */
+/* Bytes of a directory for @pages pages, and of the pages. It starts with 8 entries and doubles. */
 static __u64 directory(__u32 pages, __u32 size)
 {
 	__u64 room = 8;
@@ -418,15 +419,15 @@ static __u64 directory(__u32 pages, __u32 size)
 }
 
 /* Is the deadline table mapped? */
-static bool words_mapped;
+static bool deadlines_mapped;
 
 /*
- * Bytes for all that a wheel with @peak timers holds. Indices come in pages of 64, without the
- * first; they have a bucket each 14, of which 64 are in a page.
+ * Bytes charged to a wheel that has had @peak timers at once. Timers are allocated in pages of 64,
+ * of which index 0 is not used. There is a bucket for each 14 timers, and a page has 64 buckets.
  */
 static __u64 charged_for(__u32 peak)
 {
-	static __u64 none;	/* of a MANUAL wheel that was used, and has had no timer */
+	static __u64 none;	/* of a MANUAL wheel with a base and without a timer */
 	__u32 pages = peak ? peak / 64 + 1 : 0, made = peak ? pages * 64 - 1 : 0;
 	__u32 buckets = made ? (made + 13) / 14 : 1, page = getpagesize();
 	struct timerwheel_stats st;
@@ -439,10 +440,10 @@ static __u64 charged_for(__u32 peak)
 		close(fd);
 	}
 	return none + directory(pages, 4096) + directory((buckets + 63) / 64, 4096) +
-	       (words_mapped ? directory(made / (page / 8) + 1, page) : 0);
+	       (deadlines_mapped ? directory(made / (page / 8) + 1, page) : 0);
 }
 
-/* The wheel is as the model, and its user is charged for what it holds. */
+/* Does the wheel differ from the model, or the memory charged for it from charged_for()? */
 static const char *differs(struct model *m)
 {
 	const char *why = model_differs(m);
@@ -454,12 +455,11 @@ static const char *differs(struct model *m)
 }
 
 /*
- * A wheel with timers of each sort:
+ * Open a wheel with all sorts of timers:
  *   0 to 7 pending, 8 to 15 due, 16 to 19 pending and periodic, 20 to 23 due and
- *   periodic, 24 to 31 are none
- * near: a MANUAL wheel.
- * far: a wheel with a running clock, all of whose timers are on another CPU than we: it
- * has no part on this one.
+ *   periodic, 24 to 31 do not exist
+ * @near: a MANUAL wheel. Otherwise a wheel with a running clock whose timers are all on CPU 0,
+ * while the test runs on CPU 1, where the wheel has no base.
  */
 static void rig_open(struct __test_metadata *_metadata, struct sweep *s, struct model *m,
 		     bool near)
@@ -477,7 +477,7 @@ static void rig_open(struct __test_metadata *_metadata, struct sweep *s, struct 
 	ASSERT_EQ(0, tw_pin(1));
 }
 
-/* All is as it should be; so it is after all events were read. */
+/* Compare with the model, read all events, compare again, and close. */
 static void rig_close(struct __test_metadata *_metadata, struct sweep *s, struct model *m)
 {
 	FINE(differs(m));
@@ -488,12 +488,12 @@ static void rig_close(struct __test_metadata *_metadata, struct sweep *s, struct
 
 /* --- Open, settings --------------------------------------------------------------- */
 
-/* open and close: the first of its user, so that this one has to be made as well */
+/* open and close: of a user without wheels, so that open also creates the user */
 SWEEP(open_close)
 {
 	int fd;
 
-	/* 0 would need no memory in the index of users. */
+	/* root would not do: id 0 needs no memory in the index of users */
 	ASSERT_EQ(0, setreuid(1000, -1));
 	while (sweep_next(s)) {
 		arm(s);
@@ -511,7 +511,7 @@ SWEEP(open_close)
 	}
 }
 
-/* SETUP: refused and not done, or done, on a wheel that has a part already */
+/* SETUP of a wheel that has a base: failed without effect, or done */
 SWEEP(settings)
 {
 	struct timerwheel_info info;
@@ -544,7 +544,7 @@ SWEEP(settings)
 	}
 }
 
-/* SETUP with a ring: refused and nothing charged, or done */
+/* SETUP with a ring: failed and nothing charged, or done */
 SWEEP(settings_ring)
 {
 	struct timerwheel_info info;
@@ -581,7 +581,7 @@ static void *map_deadlines(int fd)
 		    TIMERWHEEL_MMAP_DEADLINES);
 }
 
-/* mmap: refused and not too late for SETUP, or there; then the first touch of its memory */
+/* mmap: failed and SETUP still possible, or mapped; then the first store to the mapping */
 SWEEP(mmap)
 {
 	struct timerwheel_info info;
@@ -609,7 +609,7 @@ SWEEP(mmap)
 	}
 }
 
-/* MONITOR: refused and nothing charged, or a monitor that works */
+/* MONITOR: failed and nothing charged, or a monitor that works */
 SWEEP(monitor)
 {
 	struct timerwheel_monitor arg = { .size = sizeof(arg), .events = 100 };
@@ -642,7 +642,7 @@ SWEEP(monitor)
 	}
 }
 
-/* INFO, STATS: an answer or none */
+/* INFO and STATS: succeed or fail */
 SWEEP(info_stats)
 {
 	struct timerwheel_info info;
@@ -704,8 +704,8 @@ SWEEP(fdinfo)
 /* --- Calls on arrays -------------------------------------------------------------- */
 
 /*
- * Make a call of ADD until all its elements are done: the first time with a failure.
- * The model follows the results.
+ * ADD with a fault, then again for the elements that were not added. The model follows the
+ * results.
  */
 static void add_all(struct __test_metadata *_metadata, struct sweep *s, struct model *m,
 		    struct timerwheel_add *add, int n)
@@ -726,7 +726,7 @@ static void add_all(struct __test_metadata *_metadata, struct sweep *s, struct m
 	for (i = 0; i < n; i++) {
 		if (i < ret && add[i].result != -ENOMEM) {
 			ASSERT_TRUE(model_added(m, &add[i])) {
-				TH_LOG("failure %u: %s", s->nth, m->why);
+				TH_LOG("fault %u: %s", s->nth, m->why);
 			}
 			continue;
 		}
@@ -741,11 +741,11 @@ static void add_all(struct __test_metadata *_metadata, struct sweep *s, struct m
 		ASSERT_EQ(left, dev_add(m->fd, rest, left));
 	for (i = 0; i < left; i++)
 		ASSERT_TRUE(model_added(m, &rest[i])) {
-			TH_LOG("after failure %u: %s", s->nth, m->why);
+			TH_LOG("after fault %u: %s", s->nth, m->why);
 		}
 }
 
-/* The first ADD of a wheel: table and CPU part are made */
+/* The first ADD of a wheel: it creates the table and a base */
 static void first_add(struct __test_metadata *_metadata, struct sweep *s, bool near)
 {
 	struct model m;
@@ -769,7 +769,7 @@ static void first_add(struct __test_metadata *_metadata, struct sweep *s, bool n
 SWEEP(add_first) { first_add(_metadata, s, true); }
 SWEEP(add_first_clock) { first_add(_metadata, s, false); }
 
-/* ADD on a CPU that has no part: new timers, and such as are elsewhere */
+/* ADD on a CPU without a base: new timers, and timers of another CPU */
 SWEEP(add_new_cpu)
 {
 	struct model m;
@@ -791,7 +791,7 @@ SWEEP(add_new_cpu)
 	}
 }
 
-/* MOVE, REMOVE and GET must not fail for want of memory: they do without a part. */
+/* MOVE, REMOVE and GET do not fail without memory: they use the base of another CPU. */
 SWEEP(move_new_cpu)
 {
 	struct model m;
@@ -863,7 +863,7 @@ SWEEP(get_new_cpu)
 	}
 }
 
-/* LIST in pages, one of them with a failure: each timer is seen once all the same */
+/* LIST in several calls, the first with a fault: each timer is listed once */
 static void list_sweep(struct __test_metadata *_metadata, struct sweep *s, bool near)
 {
 	struct timerwheel_entry page[20];
@@ -906,7 +906,7 @@ static void list_sweep(struct __test_metadata *_metadata, struct sweep *s, bool 
 SWEEP(list) { list_sweep(_metadata, s, true); }
 SWEEP(list_new_cpu) { list_sweep(_metadata, s, false); }
 
-/* DRAIN: who is not returned is still there */
+/* DRAIN: a timer that is not returned stays in the wheel */
 static void drain_sweep(struct __test_metadata *_metadata, struct sweep *s, bool near)
 {
 	struct timerwheel_entry page[20];
@@ -939,7 +939,7 @@ SWEEP(drain_new_cpu) { drain_sweep(_metadata, s, false); }
 
 /* --- Events ----------------------------------------------------------------------- */
 
-/* read in three pieces: what did not arrive comes with the next read, once */
+/* readv of three buffers: events that were not copied out are read later, once */
 static void read_sweep(struct __test_metadata *_metadata, struct sweep *s, bool near)
 {
 	struct timerwheel_event ev[10];
@@ -971,7 +971,7 @@ static void read_sweep(struct __test_metadata *_metadata, struct sweep *s, bool 
 SWEEP(read) { read_sweep(_metadata, s, true); }
 SWEEP(read_new_cpu) { read_sweep(_metadata, s, false); }
 
-/* ADVANCE: refused and the time stands still, or it has moved and the timers are due */
+/* ADVANCE: failed and the time is unchanged, or the time has advanced and the timers are due */
 SWEEP(advance)
 {
 	struct model m;
@@ -997,7 +997,7 @@ SWEEP(advance)
 	}
 }
 
-/* The first thing that is done on a MANUAL wheel: its part is made */
+/* ADVANCE as the first call on a MANUAL wheel: it creates the base */
 SWEEP(advance_first)
 {
 	__s64 ret;
@@ -1026,7 +1026,7 @@ static void on_sigio(int sig)
 	atomic_fetch_add(&signals, 1);
 }
 
-/* O_ASYNC: refused, or the signal comes with the next event */
+/* O_ASYNC: failed, or the next event sends a signal */
 SWEEP(fasync)
 {
 	struct model m;
@@ -1055,7 +1055,7 @@ SWEEP(fasync)
 	}
 }
 
-/* poll and epoll: refused, or they tell of the next event */
+/* epoll: failed, or the next event is reported */
 SWEEP(epoll)
 {
 	struct epoll_event ee = { .events = EPOLLIN }, got;
@@ -1108,8 +1108,8 @@ SWEEP(poll)
 /* --- Growth ----------------------------------------------------------------------- */
 
 /*
- * A wheel with @n timers, and no room for more, grows: one more new timer, an old one,
- * and another new one.
+ * A wheel whose @n timers fill its memory grows: add a new timer, replace an old one, add another
+ * new one.
  */
 static void grow(struct __test_metadata *_metadata, struct sweep *s, struct model *m, __u32 n)
 {
@@ -1125,7 +1125,7 @@ static void grow(struct __test_metadata *_metadata, struct sweep *s, struct mode
 
 static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32 n, bool mapped)
 {
-	void *words = NULL;
+	void *deadlines = NULL;
 	struct model m;
 	int fd;
 
@@ -1133,23 +1133,23 @@ static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32
 		fd = tw_open_manual(1);
 		ASSERT_LE(0, fd);
 		model_init(&m, fd, true, n + 2);
-		words_mapped = mapped;
+		deadlines_mapped = mapped;
 		if (mapped) {
-			words = map_deadlines(fd);
-			ASSERT_NE(MAP_FAILED, words);
+			deadlines = map_deadlines(fd);
+			ASSERT_NE(MAP_FAILED, deadlines);
 		}
 		FINE(model_fill(&m, 0, n, 100, HOUR, 0));
 		grow(_metadata, s, &m, n);
-		/* A mapping keeps the wheel open. */
+		/* the mapping would keep the wheel open */
 		if (mapped)
-			munmap(words, getpagesize());
+			munmap(deadlines, getpagesize());
 		model_free(&m);
 	}
 }
 
 /*
- * There are 63 timers in the first page and 64 in each that follows, 14 for each bucket,
- * 64 buckets in a page; directories of both begin with 8 entries and double.
+ * The first page has 63 timers, each of the others 64. There are 14 timers for each bucket and 64
+ * buckets in a page. The directories of both start with 8 entries and double.
  */
 SWEEP(grow_page) { grow_sweep(_metadata, s, 63, false); }
 SWEEP(grow_timers_8) { grow_sweep(_metadata, s, 64 * 8 - 1, false); }
@@ -1158,11 +1158,11 @@ SWEEP(grow_buckets_1) { grow_sweep(_metadata, s, 896 * 1 - 1, false); }
 SWEEP(grow_timers_32) { grow_sweep(_metadata, s, 64 * 32 - 1, false); }
 SWEEP(grow_timers_64) { grow_sweep(_metadata, s, 64 * 64 - 1, false); }
 SWEEP(grow_buckets_8) { grow_sweep(_metadata, s, 896 * 8 - 1, false); }
-/* the deadline table: 512 words in a page, and its directory grows like the others */
-SWEEP(grow_words) { grow_sweep(_metadata, s, 512 - 1, true); }
-SWEEP(grow_words_8) { grow_sweep(_metadata, s, 512 * 8 - 1, true); }
+/* the deadline table: 512 entries in a page; its directory grows like the others */
+SWEEP(grow_deadlines) { grow_sweep(_metadata, s, 512 - 1, true); }
+SWEEP(grow_deadlines_8) { grow_sweep(_metadata, s, 512 * 8 - 1, true); }
 
-/* Larger directories, in one wheel that grows and grows. */
+/* Larger directories, in one wheel that keeps growing */
 SWEEP(grow_large)
 {
 	static const __u32 sizes[] = {
@@ -1191,11 +1191,11 @@ SWEEP(grow_large)
 		FINE(model_added(&m, &add) ? NULL : m.why);
 		FINE(differs(&m));
 	}
-	s->hit = false;		/* that is the end, tolerated or not */
+	s->hit = false;		/* the sweep has ended, even if the last fault had no effect */
 	model_free(&m);
 }
 
-/* --- CPUs that come and go -------------------------------------------------------- */
+/* --- CPU hotplug ------------------------------------------------------------------- */
 
 static int cpu_online(struct sweep *s, int cpu, bool on)
 {
@@ -1214,8 +1214,8 @@ static int cpu_online(struct sweep *s, int cpu, bool on)
 }
 
 /*
- * Timers on a CPU that goes and comes back while something fails: whether it may or
- * not, they are there, and those that fall due meanwhile are delivered, once.
+ * A fault while a CPU goes offline (@off) or comes online: whether that then succeeds or fails, the
+ * timers of the CPU still exist, and those that fall due meanwhile are delivered once.
  */
 static void hotplug_round(struct __test_metadata *_metadata, struct sweep *s, int cpu,
 			  bool off)
@@ -1294,7 +1294,7 @@ static void online(struct __test_metadata *_metadata, struct sweep *s)
 	hotplug(_metadata, s, false);
 }
 
-/* Once before, in no cgroup: what the kernel keeps for the next time is not ours. */
+/* Once before the sweep, outside its cgroup: the kernel keeps some memory for the next time. */
 static void hotplug_warm_up(struct __test_metadata *_metadata)
 {
 	int cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1;
@@ -1321,13 +1321,13 @@ TEST_F_TIMEOUT(fail, cpu_online, LIMIT)
 
 /* --- Softirq ---------------------------------------------------------------------- */
 
-/* Nobody who cannot sleep gets memory. */
+/* Let all allocations fail that must not sleep. */
 static void atomic_fails(bool on)
 {
 	int k;
 
 	sweep_kinds(true, true);
-	/* In this order: else nobody would get any, not even to end this. */
+	/* In this order. Otherwise all allocations would fail for a moment, those made here too. */
 	for (k = SLAB; k <= PAGE; k++) {
 		if (!on)
 			fault_set(k, "probability", "0");
@@ -1338,15 +1338,15 @@ static void atomic_fails(bool on)
 }
 
 /*
- * Expiry needs no memory: a million timers fall due while there is none for those who
- * cannot sleep, and a reader is told by SIGIO (which is where the kernel asks for some).
+ * Expiry allocates no memory: a million timers fall due while atomic allocations fail. Readers are
+ * notified by SIGIO, for which the kernel does allocate.
  */
 TEST_F_TIMEOUT(fail, softirq, LIMIT)
 {
 	enum { N = 1000000, BATCH = 4000 };
 	struct timerwheel_add *add = calloc(BATCH, sizeof(*add));
 	struct timerwheel_event *ev = calloc(BATCH, sizeof(*ev));
-	int fd = dev_open(O_NONBLOCK), i, j, n, slab, told = 0;
+	int fd = dev_open(O_NONBLOCK), i, j, n, slab, notified = 0;
 	unsigned char *seen = calloc(N, 1);
 	const struct timespec now = {};
 	struct timerwheel_stats st;
@@ -1370,7 +1370,7 @@ TEST_F_TIMEOUT(fail, softirq, LIMIT)
 		n = dev_add(fd, add, BATCH);
 		if (n != BATCH)
 			break;
-		told += sigtimedwait(&sigio, NULL, &now) == SIGIO;
+		notified += sigtimedwait(&sigio, NULL, &now) == SIGIO;
 	}
 	do {
 		tw_sleep(50 * MSEC);
@@ -1380,12 +1380,12 @@ TEST_F_TIMEOUT(fail, softirq, LIMIT)
 
 	ASSERT_EQ(N, i);
 	EXPECT_EQ(N, st.due);
-	EXPECT_LT(0, told);
+	EXPECT_LT(0, notified);
 	EXPECT_LT(0, slab) {
-		TH_LOG("nothing was made to fail");
+		TH_LOG("no fault was injected");
 	}
-	printf("# softirq: %d allocations failed, %llu passes, %d signals\n", slab,
-	       (unsigned long long)st.passes, told);
+	printf("# softirq: %d allocations failed, %llu expiry batches, %d signals\n", slab,
+	       (unsigned long long)st.passes, notified);
 	while ((n = dev_read(fd, ev, BATCH)) > 0) {
 		for (i = 0; i < n; i++) {
 			ASSERT_GT(N, ev[i].key);
@@ -1399,7 +1399,7 @@ TEST_F_TIMEOUT(fail, softirq, LIMIT)
 
 /* --- Leaks ------------------------------------------------------------------------ */
 
-/* What kmemleak finds: fails if it has to do with us. Forgets the rest. */
+/* Fail if kmemleak reports a leak of this module. Clear its other reports. */
 static void leaks(struct __test_metadata *_metadata)
 {
 	static char report[1 << 20];
@@ -1407,20 +1407,20 @@ static void leaks(struct __test_metadata *_metadata)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		tw_sleep(6 * SEC);	/* it looks at nothing younger than 5 s */
+		tw_sleep(6 * SEC);	/* it ignores objects younger than 5 s */
 		ASSERT_EQ(0, file_write(path, "scan")) {
 			TH_LOG("there is no kmemleak, or it is off: boot with kmemleak=on");
 		}
 	}
 	ASSERT_LE(0, file_read(path, report, sizeof(report)));
 	EXPECT_EQ(NULL, strstr(report, "timerwheel")) {
-		TH_LOG("kmemleak says:\n%s", report);
+		TH_LOG("kmemleak:\n%s", report);
 	}
 	printf("# kmemleak: %zu bytes of reports\n", strlen(report));
 	file_write(path, "clear");
 }
 
-/* After all of the above: kmemleak has nothing to say of this module. */
+/* After all tests above kmemleak reports no leak of this module. */
 TEST_F_TIMEOUT(fail, kmemleak, LIMIT)
 {
 	if (missing[0])
@@ -1444,7 +1444,7 @@ static int module_unload(struct sweep *s)
 	return tw_err(syscall(SYS_delete_module, "timerwheel", O_NONBLOCK));
 }
 
-/* How many threads of engines there are: timerwheel/N for each CPU */
+/* Number of threads of engines: timerwheel/N for each CPU */
 static int engine_threads(void)
 {
 	char path[64], name[32];
@@ -1462,7 +1462,7 @@ static int engine_threads(void)
 	return n;
 }
 
-/* What is still there of a module that is not; NULL: nothing */
+/* What is left of the module after it was unloaded; NULL: nothing */
 static const char *module_rest(void)
 {
 	static const char * const paths[] = {
@@ -1483,7 +1483,7 @@ static const char *module_rest(void)
 	return engine_threads() ? "threads" : NULL;
 }
 
-/* What is not there of a module that is; NULL: all is, and it works */
+/* What is missing of the module after it was loaded; NULL: nothing, and it works */
 static const char *module_lacks(void)
 {
 	struct timerwheel_event ev;
@@ -1510,9 +1510,9 @@ static int module_open(void)
 }
 
 /*
- * Loading: done, or nothing is left of the attempt, and then it can be loaded. What fails
- * is what comes after the parameters were read: all that is before is the kernel's
- * (whose trace events do not stand it: they warn, and worse).
+ * Loading: done; or failed, nothing is left of the attempt, and the next one succeeds. Only faults
+ * after the parameters were parsed are injected. Those before concern the kernel alone, and its
+ * trace events cannot cope with them: they warn, and worse.
  */
 TEST_F_TIMEOUT(fail, module_load, LIMIT)
 {
@@ -1526,8 +1526,9 @@ TEST_F_TIMEOUT(fail, module_load, LIMIT)
 		TH_LOG("there is no " MODULE);
 	}
 	/*
-	 * Where kmemleak has no memory it says so under a lock that a console's are taken around:
-	 * lockdep, rightly, complains of the kernel. Then nothing goes to the console.
+	 * If kmemleak gets no memory it prints a warning under a lock that is elsewhere taken
+	 * inside a console's locks. lockdep rightly reports that inversion, which is the kernel's.
+	 * So keep messages off the console.
 	 */
 	ASSERT_EQ(0, file_write(PRINTK, "1"));
 	sweep_begin(s, "module_load");
@@ -1549,7 +1550,7 @@ TEST_F_TIMEOUT(fail, module_load, LIMIT)
 			s->tally->refused++;
 			FINE(module_rest());
 			ASSERT_EQ(0, module_load(NULL, fd, "")) {
-				TH_LOG("after failure %u", s->nth);
+				TH_LOG("after fault %u", s->nth);
 			}
 		}
 		FINE(module_lacks());
@@ -1560,7 +1561,7 @@ TEST_F_TIMEOUT(fail, module_load, LIMIT)
 	leaks(_metadata);
 }
 
-/* Unloading: done and nothing is left, or refused and it works. */
+/* Unloading: done and nothing is left, or failed and the module still works. */
 TEST_F_TIMEOUT(fail, module_unload, LIMIT)
 {
 	struct sweep sweep, *s = &sweep;
@@ -1586,12 +1587,12 @@ TEST_F_TIMEOUT(fail, module_unload, LIMIT)
 	EXPECT_LT(0, tally_sum(s->tally));
 }
 
-/* --- All of it -------------------------------------------------------------------- */
+/* --- Summary ------------------------------------------------------------------------ */
 
-/* How much was made to fail; nothing in no sequence. */
+/* Print the faults that were injected: each kind, and at least one in each sweep. */
 TEST_F(fail, summary)
 {
-	struct tally all = { .name = "all sequences" };
+	struct tally all = { .name = "all sweeps" };
 	unsigned int i, k;
 
 	if (missing[0])

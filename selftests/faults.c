@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User memory that is not there: calls whose argument or array ends (or begins) at each
- * byte in turn, and memory that goes away while a call works on it. What was returned as
- * done is done and nothing else, no timer or event is lost, none is seen twice: after each call
- * the wheel is compared with a model (tw_model.h).
+ * faults: user memory that cannot be accessed. The argument or array of a call crosses into an
+ * inaccessible page at each of its bytes in turn, or the memory becomes inaccessible while the call
+ * runs. The call did exactly what it reported: after each call the wheel is compared with a model
+ * (tw_model.h), in which no timer or event is lost and none is reported twice.
  *
- * The memory is mapped twice: the calls get a view of it that has holes, the test
- * fills and reads it through one that has none.
+ * The memory is mapped twice: calls get a view whose protection changes, and the test fills and
+ * reads it through one that is always accessible.
  */
 #include "tw_model.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define LIMIT	600		/* s that a test may take: emulation is slow */
+#define LIMIT	600		/* for one test, in s: emulation is slow */
 
 struct window {
-	char *all;		/* where nothing is missing */
-	char *view;		/* what the calls see */
+	char *all;		/* always accessible, for the test */
+	char *view;		/* the same memory, for the calls */
 	size_t page;
 	size_t size;
 	int fd;
@@ -35,7 +35,7 @@ static void window_make(struct window *w, size_t pages)
 		abort();
 }
 
-/* @why: NULL, or what is wrong */
+/* Assert that @why, the description of an error, is NULL. */
 #define FINE(why) do {								\
 	const char *wrong = (why);						\
 										\
@@ -46,30 +46,30 @@ static void window_make(struct window *w, size_t pages)
 
 /* --- The calls -------------------------------------------------------------------- */
 
-/* How calls on an array differ */
+/* A call on an array, or read */
 struct op {
 	const char *name;
 	unsigned long cmd;		/* 0: read() */
 	__u32 size;			/* of an element */
-	__u32 out;			/* first byte that is written; all from there are */
-	__u32 n;			/* more elements than the kernel takes together */
+	__u32 out;			/* offset of the outputs, the rest of the element */
+	__u32 n;			/* number of elements: more than a chunk has */
 };
 
-static const struct op add_op = { "ADD", TIMERWHEEL_IOC_ADD, 64, 48, 20 };
-static const struct op move_op = { "MOVE", TIMERWHEEL_IOC_MOVE, 32, 24, 36 };
-static const struct op remove_op = { "REMOVE", TIMERWHEEL_IOC_REMOVE, 40, 16, 30 };
-static const struct op get_op = { "GET", TIMERWHEEL_IOC_GET, 64, 0, 20 };
+static const struct op add_op = { "ADD", TIMERWHEEL_IOC_ADD, 64, 48, 26 };
+static const struct op move_op = { "MOVE", TIMERWHEEL_IOC_MOVE, 32, 24, 50 };
+static const struct op remove_op = { "REMOVE", TIMERWHEEL_IOC_REMOVE, 40, 16, 40 };
+static const struct op get_op = { "GET", TIMERWHEEL_IOC_GET, 64, 0, 26 };
 static const struct op list_op = { "LIST", TIMERWHEEL_IOC_LIST, 64, 0, 20 };
 static const struct op drain_op = { "DRAIN", TIMERWHEEL_IOC_DRAIN, 64, 0, 20 };
 static const struct op read_op = { "read", 0, 48, 0, 20 };
 
-/* Does the caller say which timers? */
+/* Do the elements name timers by their keys? */
 static bool op_asks(const struct op *op)
 {
 	return op->cmd && op->cmd != TIMERWHEEL_IOC_LIST && op->cmd != TIMERWHEEL_IOC_DRAIN;
 }
 
-/* All timers 0 to @n - 1 are there: for read they are due, for the others pending. */
+/* Arm those of the timers 0 to @n - 1 that are missing. For read they are due, else pending. */
 static const char *restock(const struct op *op, struct model *m, __u32 n, __u64 round)
 {
 	__u32 from, to;
@@ -87,7 +87,7 @@ static const char *restock(const struct op *op, struct model *m, __u32 n, __u64 
 	return NULL;
 }
 
-/* Write the elements; each call wants something else than the one before. */
+/* Write the elements. @round makes deadlines and values differ from those of other calls. */
 static void fill(const struct op *op, char *elems, __u32 n, __u64 round)
 {
 	struct timerwheel_entry ent;
@@ -119,7 +119,7 @@ static void fill(const struct op *op, char *elems, __u32 n, __u64 round)
 	}
 }
 
-/* Returns elements done, or -errno. @cursor is for LIST. */
+/* Returns the number of elements processed, or -errno. @cursor is for LIST. */
 static int call(const struct op *op, int fd, char *elems, __u32 n, __u64 *cursor)
 {
 	int ret;
@@ -134,8 +134,8 @@ static int call(const struct op *op, int fd, char *elems, __u32 n, __u64 *cursor
 }
 
 /*
- * An element was done: the model does it too. Where memory vanished before it could be
- * written (@untold) its outputs may be as they were.
+ * An element was processed: do the same in the model, and compare. If @untold, its outputs may not
+ * have been copied out, because the memory became inaccessible.
  */
 static const char *done(const struct op *op, struct model *m, const char *elem, bool untold)
 {
@@ -180,7 +180,7 @@ static const char *done(const struct op *op, struct model *m, const char *elem, 
 	return fine ? NULL : m->why;
 }
 
-/* After a part of the timers was listed: the rest is, from the cursor on, each once. */
+/* Continue LIST from the cursor: each timer that was not listed is listed, once. */
 static const char *list_rest(struct model *m, __u64 *cursor)
 {
 	struct timerwheel_entry ent[7];
@@ -195,7 +195,7 @@ static const char *list_rest(struct model *m, __u64 *cursor)
 	return why;
 }
 
-enum { LOST = 2048 };		/* elements of a call that takes its time */
+enum { LOST = 2048 };		/* elements of a call that takes long */
 
 /* --- Every byte ------------------------------------------------------------------- */
 
@@ -233,8 +233,8 @@ FIXTURE_VARIANT_ADD(faults, drain) { &drain_op };
 FIXTURE_VARIANT_ADD(faults, read) { &read_op };
 
 /*
- * One call on an array that begins at @at in the window, some of which is not there: @want
- * elements are done, 0: none, and EFAULT.
+ * One call on an array that begins at @at in the window and is partly inaccessible: @want elements
+ * are processed. 0: the call fails with EFAULT.
  */
 static void array_at(struct __test_metadata *_metadata, const struct op *op, struct window *w,
 		     struct model *m, size_t at, __u32 want, __u64 round)
@@ -251,7 +251,7 @@ static void array_at(struct __test_metadata *_metadata, const struct op *op, str
 	memset(m->seen, 0, m->n);
 	ret = call(op, m->fd, w->view + at, op->n, &cursor);
 	ASSERT_EQ(want ? (int)want : -EFAULT, ret)
-		TH_LOG("%zu bytes before the border", w->page - at);
+		TH_LOG("array %zu bytes before the end of the page", w->page - at);
 	for (i = 0; i < want; i++)
 		FINE(done(op, m, elems + i * op->size, false));
 	if (op_asks(op))
@@ -262,7 +262,7 @@ static void array_at(struct __test_metadata *_metadata, const struct op *op, str
 	FINE(model_differs(m));
 }
 
-/* The array ends too early: the elements that are there as a whole are done. */
+/* The end of the array is inaccessible: the elements before it are processed. */
 static void array_ends(struct __test_metadata *_metadata, const struct op *op,
 		       struct window *w, struct model *m, int prot)
 {
@@ -285,8 +285,8 @@ TEST_F_TIMEOUT(faults, end_readonly, LIMIT)
 }
 
 /*
- * The array begins too early: nothing is done. But where that is only read-only, it may
- * be as far as nothing is written.
+ * The begin of the array is inaccessible: nothing is done. If it is read-only, and only inputs of
+ * the first element are there, all elements are processed.
  */
 static void array_begins(struct __test_metadata *_metadata, const struct op *op,
 			 struct window *w, struct model *m, int prot)
@@ -321,7 +321,7 @@ FIXTURE_VARIANT(argument) {
 	unsigned long cmd;
 	__u32 size;
 	__u32 elem_size;
-	bool writes;			/* does the call write it? */
+	bool writes;			/* does the call write its argument? */
 };
 
 FIXTURE_VARIANT_ADD(argument, info) { TIMERWHEEL_IOC_INFO, 136, 0, true };
@@ -353,8 +353,9 @@ FIXTURE_TEARDOWN(argument)
 }
 
 /*
- * A call whose argument has @before bytes before the border of a good page and one with
- * the protection @prot. It changes nothing: there is no timer with that key, no time passes.
+ * A call whose argument has @before bytes in the first page and the rest in the second. The second
+ * (@end) or the first has the protection @prot. The call does not change the wheel: ADD finds its
+ * key in use, other calls on keys find no timer, and ADVANCE advances by 0.
  */
 static int argument_at(const struct _fixture_variant_argument *v, struct window *w, int fd,
 		       size_t before, bool end, int prot)
@@ -380,7 +381,7 @@ static int argument_at(const struct _fixture_variant_argument *v, struct window 
 	return ret;
 }
 
-/* Each byte of it may be the last, or the first, that is there: abi.c has the former. */
+/* The argument crosses from or into an inaccessible page at each of its bytes. */
 TEST_F(argument, each_byte)
 {
 	const struct _fixture_variant_argument *v = variant;
@@ -389,20 +390,20 @@ TEST_F(argument, each_byte)
 	struct timerwheel_info info;
 	size_t b;
 
-	/* DRAIN would change something: of an empty wheel it does not. */
+	/* DRAIN changes nothing only in an empty wheel */
 	if (v->cmd == TIMERWHEEL_IOC_DRAIN) {
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 0));
 		model_set(m, 0, TIMERWHEEL_WAS_NONE);
 	}
 	for (b = 1; b < v->size; b++) {
 		EXPECT_EQ(-EFAULT, argument_at(v, &self->w, fd, b, false, PROT_NONE))
-			TH_LOG("%zu bytes are missing", b);
+			TH_LOG("the first %zu bytes are inaccessible", b);
 		EXPECT_EQ(-EFAULT, argument_at(v, &self->w, fd, b, true, PROT_NONE))
-			TH_LOG("%zu bytes are there", b);
+			TH_LOG("all but the first %zu bytes are inaccessible", b);
 		EXPECT_EQ(readonly, argument_at(v, &self->w, fd, b, false, PROT_READ))
-			TH_LOG("%zu bytes are read-only", b);
+			TH_LOG("the first %zu bytes are read-only", b);
 		EXPECT_EQ(readonly, argument_at(v, &self->w, fd, b, true, PROT_READ))
-			TH_LOG("%zu bytes are not read-only", b);
+			TH_LOG("all but the first %zu bytes are read-only", b);
 	}
 	ASSERT_EQ(0, tw_info(fd, &info));
 	EXPECT_EQ(v->cmd == TIMERWHEEL_IOC_SETUP ? 0 : TIMERWHEEL_INFO_SETTLED, info.flags);
@@ -412,9 +413,9 @@ TEST_F(argument, each_byte)
 		  argument_at(v, &self->w, fd, v->size, true, PROT_NONE));
 }
 
-/* --- An answer that can no longer be written --------------------------------------- */
+/* --- Results that cannot be copied out --------------------------------------------- */
 
-/* A thread that makes the argument read-only after a while */
+/* A thread that makes the argument read-only after @after ns */
 struct lock {
 	pthread_t thread;
 	struct window *w;
@@ -430,7 +431,7 @@ static void *lock_main(void *arg)
 	return NULL;
 }
 
-/* A call whose argument is at the begin of the window, and read-only in a while */
+/* A call whose argument is at the begin of the window and becomes read-only after @after ns */
 static int locked_call(struct window *w, int fd, unsigned long cmd, __u64 after)
 {
 	struct lock l = { .w = w, .after = after };
@@ -444,7 +445,7 @@ static int locked_call(struct window *w, int fd, unsigned long cmd, __u64 after)
 	return ret;
 }
 
-/* LIST that cannot say where to go on has failed: it never did anything else */
+/* LIST fails if it cannot copy the cursor out: it has no other effect. */
 TEST_F(argument, list_cannot_say_where)
 {
 	enum { MANY = 20000, ROUNDS = 60 };
@@ -470,7 +471,10 @@ TEST_F(argument, list_cannot_say_where)
 	close(fd);
 }
 
-/* SETUP that cannot say what it granted has granted it: it waits a while in between */
+/*
+ * SETUP succeeds if it cannot copy the granted values out: it took effect. It fails if the argument
+ * was read-only before. In between it waits for a grace period.
+ */
 TEST_F(argument, setup_cannot_say_what)
 {
 	struct timerwheel_setup *setup = (void *)self->w.all;
@@ -482,7 +486,7 @@ TEST_F(argument, setup_cannot_say_what)
 	for (i = 0; i < 40; i++) {
 		fd = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
-		/* so that there is something that SETUP must free */
+		/* creates a base, which SETUP must free */
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 		*setup = (struct timerwheel_setup){ .size = sizeof(*setup), .tick = 2 * MSEC };
 		ret = locked_call(&self->w, fd, TIMERWHEEL_IOC_SETUP, i % 20 * 500 * USEC);
@@ -493,9 +497,9 @@ TEST_F(argument, setup_cannot_say_what)
 	}
 }
 
-/* --- Memory that goes away -------------------------------------------------------- */
+/* --- Memory that becomes inaccessible ----------------------------------------------- */
 
-/* A thread that takes the first pages of a window away and gives them back */
+/* A thread that makes random ones of the first pages inaccessible, and accessible again */
 struct thief {
 	pthread_t thread;
 	struct window *w;
@@ -527,7 +531,7 @@ static void take_mapping(char *page, size_t size, struct window *w)
 	mmap(page, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, w->fd, page - w->view);
 }
 
-/* Only the page table's entry: a fault brings it back. */
+/* Drop only the page table entry: a page fault restores it. */
 static void take_entry(char *page, size_t size, struct window *w)
 {
 	(void)w;
@@ -562,8 +566,8 @@ static void thief_stop(struct thief *t)
 }
 
 /*
- * Calls while memory goes away: what each says it did is what it did. Until @faults of
- * them met a fault in the middle; 0: none may meet one, and a number of calls is made.
+ * Calls while memory becomes inaccessible: each did what it reported. Repeat until @faults of them
+ * were cut short; 0: none may be, in 20 rounds.
  */
 static void stolen(struct __test_metadata *_metadata, const struct op *op, struct window *w,
 		   struct model *m, void (*take)(char *page, size_t size, struct window *w),

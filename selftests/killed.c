@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * killed: those who share a wheel and die, stall or lose it at the worst moment. Who
- * still has the wheel finds each element done or not begun, each event once, no lock held.
+ * killed: a process that shares a wheel dies, stalls or loses the wheel in the middle of a call.
+ * The others that share it then find each element done or not begun, each event delivered once,
+ * and no lock held.
  *
- * TW_ABUSE_ROUNDS: how often what depends on luck is tried, times what is the default.
+ * TW_ABUSE_ROUNDS: factor for the number of rounds of tests that depend on chance (1)
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,12 +23,12 @@
 /* --- Killed in the middle --------------------------------------------------------------- */
 
 #define VICTIM	10000	/* timers */
-#define CHUNK	2000	/* in one call */
+#define CHUNK	2000	/* elements in one call */
 
-/* What the victim has told us, and its memory for answers */
+/* Shared with the victim: its progress, and the memory that its calls write to */
 struct victim {
 	atomic_bool began;
-	atomic_int told;	/* elements of calls that have returned */
+	atomic_int reported;	/* elements of calls that have returned */
 	struct timerwheel_entry ent[VICTIM];
 	struct timerwheel_event ev[VICTIM];
 };
@@ -95,7 +96,7 @@ FIXTURE_TEARDOWN(victim)
 	close(self->probe);
 }
 
-/* Do it all, in calls of CHUNK, in order */
+/* Process all timers in the order of their keys, in calls of CHUNK elements. */
 static void victim_works(int fd, enum doing doing, struct victim *v)
 {
 	union {
@@ -155,13 +156,13 @@ static void victim_works(int fd, enum doing doing, struct victim *v)
 			n = read(fd, v->ev + i, n * EV_SIZE) / (int)EV_SIZE;
 			break;
 		case ADVANCES:
-			/* the whole of it in one call */
+			/* all timers in one call */
 			n = tw_advance(fd, TIMERWHEEL_ABS, 3 * HOUR) == VICTIM ? VICTIM : -1;
 			break;
 		}
 		if (n <= 0)
 			_exit(3);
-		atomic_store(&v->told, i + n);
+		atomic_store(&v->reported, i + n);
 	}
 	pause();
 }
@@ -176,14 +177,14 @@ static void *victim_thread(void *arg)
 
 enum ending { KILLED, EXECS, EXITS, ENDINGS };
 
-/* A child works on @fd and ends in the middle, after @ns. How it ended, see tw_reap() */
+/* A child works on @fd and ends in the middle, after @ns. Returns its status, as tw_reap() does. */
 static int victim_dies(int fd, enum doing doing, struct victim *v, enum ending how, __u64 ns)
 {
 	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 	pid_t pid;
 
 	atomic_store(&v->began, false);
-	atomic_store(&v->told, 0);
+	atomic_store(&v->reported, 0);
 	pid = fork();
 	if (!pid) {
 		void *arg[] = { (void *)(long)fd, (void *)(long)doing, v };
@@ -191,7 +192,7 @@ static int victim_dies(int fd, enum doing doing, struct victim *v, enum ending h
 
 		if (how == KILLED)
 			victim_works(fd, doing, v);
-		/* its memory goes while another thread of it is in the kernel */
+		/* its memory is released while its other thread is in a call */
 		pthread_create(&id, NULL, victim_thread, arg);
 		while (!atomic_load(&v->began))
 			sched_yield();
@@ -210,13 +211,13 @@ static int victim_dies(int fd, enum doing doing, struct victim *v, enum ending h
 }
 
 /*
- * How many elements were done when the victim died: from the first to the last of them all
- * were, from there on none. -1: that is not so, or what it was told is not what was done.
+ * Returns the number of elements that were done when the victim died. -1: they are not the first
+ * ones, or not those that the calls reported.
  */
 static int victim_left(int fd, enum doing doing, struct victim *v)
 {
 	bool present = doing != ADDS && doing != REMOVES && doing != DRAINS && doing != READS;
-	unsigned char *seen = calloc(VICTIM, 1), *told = calloc(VICTIM, 1);
+	unsigned char *seen = calloc(VICTIM, 1), *reported = calloc(VICTIM, 1);
 	struct timerwheel_event *ev = calloc(VICTIM + 1, sizeof(*ev));
 	__u64 *deadline = calloc(VICTIM, sizeof(*deadline));
 	int i, n, done = 0, total = list_all(fd, seen, deadline, VICTIM);
@@ -243,18 +244,18 @@ static int victim_left(int fd, enum doing doing, struct victim *v)
 		}
 		break;
 	case DRAINS:
-		/* taken out and told, or neither */
+		/* each timer is still in the wheel or was copied out: one of the two */
 		for (i = 0; i < VICTIM && !tw_poisoned(v->ent + i, sizeof(*v->ent)); i++, done++) {
 			if (v->ent[i].key >= VICTIM)
 				return -1;
-			told[v->ent[i].key]++;
+			reported[v->ent[i].key]++;
 		}
 		for (; i < VICTIM; i++) {
 			if (!tw_poisoned(v->ent + i, sizeof(*v->ent)))
 				return -1;
 		}
 		for (i = 0; i < VICTIM; i++) {
-			if (told[i] + seen[i] != 1)
+			if (reported[i] + seen[i] != 1)
 				return -1;
 		}
 		break;
@@ -262,21 +263,21 @@ static int victim_left(int fd, enum doing doing, struct victim *v)
 		for (; done < VICTIM && !tw_poisoned(v->ev + done, EV_SIZE); done++) {
 			if (v->ev[done].key >= VICTIM)
 				return -1;
-			told[v->ev[done].key]++;
+			reported[v->ev[done].key]++;
 		}
 		for (i = 0; i < VICTIM; i++) {
-			if (told[i] + seen[i] != 1)
+			if (reported[i] + seen[i] != 1)
 				return -1;
 		}
 		break;
 	case ADVANCES:
-		/* what the dead one left (it may not have begun), the next one does */
+		/* the next ADVANCE does the rest, or all of it */
 		done = st.due;
 		if (tw_advance(fd, TIMERWHEEL_ABS, 3 * HOUR) != VICTIM - done)
 			return -1;
 		n = tw_read_all(fd, ev, VICTIM + 1, 0);
 		for (i = 0; i < n; i++) {
-			if (ev[i].key >= VICTIM || told[ev[i].key]++)
+			if (ev[i].key >= VICTIM || reported[ev[i].key]++)
 				return -1;
 		}
 		if (n != VICTIM)
@@ -284,7 +285,7 @@ static int victim_left(int fd, enum doing doing, struct victim *v)
 		break;
 	case GETS:
 	case LISTS:
-		/* all of an answer, or nothing; the timers are as they were */
+		/* each element was copied out or not written; no timer has changed */
 		for (i = 0; i < VICTIM; i++) {
 			if (v->ent[i].result && (done < i || deadline[i] != HOUR ||
 						 v->ent[i].deadline != HOUR))
@@ -294,15 +295,15 @@ static int victim_left(int fd, enum doing doing, struct victim *v)
 		break;
 	}
 	free(seen);
-	free(told);
+	free(reported);
 	free(ev);
 	free(deadline);
-	return done >= atomic_load(&v->told) ? done : -1;
+	return done >= atomic_load(&v->reported) ? done : -1;
 }
 
 /*
- * Killed, or its memory replaced by exec or gone by exit while a thread is in the call:
- * each element is done or not begun, and who has the wheel as well finds it in order.
+ * A process is killed, or its memory is replaced by exec or released by exit while a thread is in
+ * the call: each element is done or not begun, and the wheel is consistent.
  */
 TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 {
@@ -312,7 +313,7 @@ TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 	int round, done, in_the_middle = 0;
 
 	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
-	/* On a busy machine it may take many to hit the middle once. */
+	/* a busy machine may need many rounds to hit the middle once */
 	for (round = 0; round < 1 + rounds(9) || (!in_the_middle && round < 200); round++) {
 		enum ending how = round % ENDINGS;
 		int fd = tw_open_manual(USEC);
@@ -323,7 +324,7 @@ TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 		if (doing == READS)
 			ASSERT_EQ(VICTIM, tw_advance(fd, 0, SEC));
 		if (!round) {
-			/* how long does it take? */
+			/* the first round measures how long it takes */
 			pid_t pid = fork();
 
 			if (!pid)
@@ -331,13 +332,13 @@ TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 			while (!atomic_load(&self->v->began))
 				sched_yield();
 			began = tw_now(CLOCK_MONOTONIC);
-			while (atomic_load(&self->v->told) < VICTIM &&
+			while (atomic_load(&self->v->reported) < VICTIM &&
 			       tw_now(CLOCK_MONOTONIC) - began < LONG_MS * MSEC)
 				sched_yield();
 			all = tw_now(CLOCK_MONOTONIC) - began;
 			kill(pid, SIGKILL);
 			ASSERT_EQ(1000 + SIGKILL, tw_reap(pid));
-			ASSERT_EQ(VICTIM, atomic_load(&self->v->told));
+			ASSERT_EQ(VICTIM, atomic_load(&self->v->reported));
 		} else {
 			ASSERT_EQ(how == KILLED ? 1000 + SIGKILL : 0,
 				  victim_dies(fd, doing, self->v, how, tw_rand(&seed) % all));
@@ -356,7 +357,7 @@ TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 
 #define STALL_TIMERS	64
 
-/* A child's page that nobody will ever fill: who touches it sleeps until killed. */
+/* A page that is never filled: a thread that accesses it sleeps until it is killed. */
 static void *stall_page(int *uffd)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -379,7 +380,7 @@ struct staller {
 	void *page;
 };
 
-/* One call whose array, buffer or argument is in that page */
+/* One call whose array, buffer or argument is in the page */
 static void *staller(void *arg)
 {
 	struct staller *s = arg;
@@ -414,8 +415,8 @@ static void *staller(void *arg)
 }
 
 /*
- * A call sleeps in memory that never comes: the others use the wheel meanwhile as if it
- * were not there, it has taken nothing, and it can be killed.
+ * A call sleeps in a page fault that never ends. Meanwhile all other calls work, no timer or event
+ * is missing, and the sleeping call can be killed.
  */
 TEST_F_TIMEOUT(victim, stalls_in_memory, TIMEOUT)
 {
@@ -434,7 +435,7 @@ TEST_F_TIMEOUT(victim, stalls_in_memory, TIMEOUT)
 	fd = tw_open_manual(USEC);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, pipe(ready));
-	/* half of them are due already */
+	/* half of the timers are due */
 	ASSERT_EQ(0, arm(fd, 0, STALL_TIMERS / 2, USEC, 0, 0));
 	ASSERT_EQ(0, arm(fd, STALL_TIMERS / 2, STALL_TIMERS / 2, HOUR, 0, 0));
 	ASSERT_EQ(STALL_TIMERS / 2, tw_advance(fd, 0, SEC));
@@ -481,7 +482,7 @@ TEST_F_TIMEOUT(victim, stalls_in_memory, TIMEOUT)
 #define CROWD		100	/* processes */
 #define CROWD_TIMERS	5000
 
-/* Each reads into memory of its own, which outlives it */
+/* The buffers of all readers, in memory that outlives them */
 struct crowd {
 	struct timerwheel_event ev[CROWD][CROWD_TIMERS];
 };
@@ -502,7 +503,7 @@ FIXTURE_TEARDOWN(readers)
 	close(self->fd);
 }
 
-/* A hundred processes read one wheel, and are killed one after another: each event once. */
+/* Processes that read one wheel are killed one after another: each event is delivered once. */
 TEST_F_TIMEOUT(readers, crowd_is_killed, TIMEOUT)
 {
 	struct timerwheel_event *rest = calloc(CROWD_TIMERS, EV_SIZE);
@@ -515,7 +516,7 @@ TEST_F_TIMEOUT(readers, crowd_is_killed, TIMEOUT)
 	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
 	ASSERT_EQ(0, arm(self->fd, 0, CROWD_TIMERS, USEC, USEC, 0));
 	for (i = 0; i < CROWD; i++) {
-		/* 0 in a key that was never read would be a timer's */
+		/* 0 is a valid key, so mark elements that were not read with another one */
 		memset(c->ev[i], 0xff, 3 * EV_SIZE);
 		pid[i] = fork();
 		ASSERT_LE(0, pid[i]);
@@ -550,7 +551,7 @@ TEST_F_TIMEOUT(readers, crowd_is_killed, TIMEOUT)
 	EXPECT_EQ(CROWD_TIMERS, i);
 }
 
-/* A tracer stops and continues a reader that sleeps: it goes on sleeping, and gets its event. */
+/* A tracer stops and continues a sleeping reader: it sleeps on and gets its event. */
 TEST_F_TIMEOUT(readers, is_traced, TIMEOUT)
 {
 	struct timerwheel_event ev;
@@ -572,7 +573,7 @@ TEST_F_TIMEOUT(readers, is_traced, TIMEOUT)
 	EXPECT_EQ(0, tw_reap(pid));
 }
 
-/* splice and sendfile, for which the device is not made, fail and take no event. */
+/* splice and sendfile are not supported: they fail and take no event. */
 TEST_F(readers, splice_takes_nothing)
 {
 	struct timerwheel_event ev;
@@ -588,10 +589,10 @@ TEST_F(readers, splice_takes_nothing)
 	close(pipefd[1]);
 }
 
-/* A wheel in a chain of epoll sets wakes the outermost; closed, it leaves them all. */
+/* A wheel in nested epoll sets wakes the outermost. Its close removes it from all of them. */
 TEST_F(readers, nested_epoll)
 {
-	enum { DEPTH = 5 };	/* as many as the kernel allows */
+	enum { DEPTH = 5 };	/* the deepest nesting that the kernel allows */
 	struct epoll_event ee = { .events = EPOLLIN };
 	int i, ep[DEPTH];
 
@@ -613,7 +614,7 @@ TEST_F(readers, nested_epoll)
 
 /* --- Other ways to a wheel -------------------------------------------------- */
 
-/* The name in /proc of someone's descriptor opens the device, not the wheel. */
+/* open of /proc/PID/fd/N opens the device: it creates a wheel instead of sharing one. */
 TEST_F(readers, proc_fd_is_another_wheel)
 {
 	char path[64];
@@ -629,7 +630,7 @@ TEST_F(readers, proc_fd_is_another_wheel)
 	close(fd);
 }
 
-/* O_PATH makes no wheel, and nothing can be done with it. */
+/* open with O_PATH creates no wheel, and calls on such a descriptor fail. */
 TEST_F(readers, path_is_no_wheel)
 {
 	long long before = tw_file_number(REFCNT, NULL);
@@ -677,7 +678,7 @@ FIXTURE_TEARDOWN(sockets)
 	close(self->probe);
 }
 
-/* Wheels in sockets that only hold each other: the kernel finds that, and they end. */
+/* Wheels in a reference cycle of Unix sockets: the kernel's garbage collector closes them. */
 TEST_F_TIMEOUT(sockets, cycle_ends, TIMEOUT)
 {
 	int i, k, fd, sock[2];
@@ -697,7 +698,7 @@ TEST_F_TIMEOUT(sockets, cycle_ends, TIMEOUT)
 		close(sock[0]);
 		close(sock[1]);
 	}
-	/* each new one makes it look for such */
+	/* a socket that is closed starts the garbage collector */
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	close(sock[0]);
 	close(sock[1]);

@@ -7,17 +7,27 @@
 
 /* ---- making a wheel -------------------------------------------------------------------------- */
 
+/* The descriptor that the next open() gets */
+static int next_fd(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+/* Open a wheel and close it. Nothing may be left over. */
 static int try_open(const struct timerwheel_config *config)
 {
 	struct timerwheel *wheel = NULL;
-	int err = timerwheel_open(&wheel, config);
+	int next = next_fd(), err = timerwheel_open(&wheel, config);
 
 	if (!err && !wheel)
 		return -EPROTO;
 	if (err && wheel)
 		return -EPROTO;
 	timerwheel_close(wheel);
-	return err;
+	return next_fd() == next ? err : -EPROTO;
 }
 
 TEST(open_invalid)
@@ -304,6 +314,14 @@ TEST(errors_in_words)
 		EXPECT_NE(text, other) TH_LOG("error %d", all[i]);
 		EXPECT_LT(5, strlen(text));
 		EXPECT_NE('.', text[strlen(text) - 1]);
+		/* It is for those who use a program: they know of none of its functions. */
+		EXPECT_EQ(NULL, strstr(text, "()")) TH_LOG("%s", text);
+		EXPECT_EQ(NULL, strstr(text, "timerwheel_")) TH_LOG("%s", text);
+		while ((text = strstr(text, "TIMERWHEEL_"))) {
+			EXPECT_EQ(0, strncmp(text, "TIMERWHEEL_BACKEND", 18)) TH_LOG("%s", text);
+			EXPECT_NE('_', text[18]);
+			text += 18;
+		}
 	}
 }
 
@@ -840,6 +858,10 @@ TEST_F(wheel, errno_stays)
 	EXPECT_EQ(0, timerwheel_info(self->w, &info));
 	EXPECT_GT(0, timerwheel_monitor(self->w, 0, ~0U));
 	EXPECT_EQ(-EINVAL, timerwheel_drain(self->w, NULL, 0, ~0U));
+	/* Of a MANUAL clock the device is asked. */
+	fail_ioctl = ON_DEVICE ? 0 : -1;
+	EXPECT_EQ(0, timerwheel_now(self->w));
+	EXPECT_EQ(-1, fail_ioctl);
 	EXPECT_EQ(4711, errno);
 }
 
@@ -943,6 +965,99 @@ TEST_F(wheel, touch_of_a_former_owner)
 	EXPECT_EQ(false, timerwheel_table_touch(&self->table, 60, 1, 9 << 20));
 }
 
+/* A plain store of a former owner, who should not: the present one is not postponed by it. */
+TEST_F(wheel, store_of_a_former_owner)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, now = elem;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+	ASSERT_EQ(0, add_elem(self->w, &now));
+	ASSERT_EQ(elem.index, now.index);
+	timerwheel_mapped_store(self->table.entries, elem.index,
+				timerwheel_mapped_entry(9 << 20, elem.generation,
+							self->table.bits));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 1 << 20, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(1 << 20, ev.deadline);
+}
+
+/* Postponed too late: the event says so, and the timer is armed again for what was stored. */
+TEST_F(wheel, rearm)
+{
+	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 1 << 20 };
+	uint32_t index = 77, generation = 78;
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(1, timerwheel_advance(self->w, 2 << 20, 0));
+	timerwheel_table_touch(&self->table, elem.index, elem.generation, 9 << 20);
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	ASSERT_EQ(1 << 20, ev.deadline);
+	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(10, entry.value);
+	EXPECT_EQ(9 << 20, entry.deadline);
+	EXPECT_EQ(0, entry.period);
+	EXPECT_EQ(entry.index, index);
+	EXPECT_EQ(entry.generation, generation);
+
+	/* Now it is over. */
+	EXPECT_EQ(true, timerwheel_table_touch(&self->table, index, generation, 10 << 20));
+	EXPECT_EQ(0, timerwheel_advance(self->w, (10 << 20) - 1, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 10 << 20, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 10 << 20, &index, &generation));
+	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(ev.index, index);
+	EXPECT_EQ(-ENOENT, get(self->w, 1, &entry));
+	/* Seen late, and until then what was stored has passed as well */
+	ev.fired += 100;
+	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, ev.fired, &index, &generation));
+	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, ev.fired + 1, &index, &generation));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+}
+
+/* A periodic timer goes on by itself. A wheel that takes no timer says so. */
+TEST_F(wheel, rearm_errors)
+{
+	struct timerwheel_add elem = { .key = 1, .deadline = 1, .period = 1 << 20 };
+	uint32_t index = 77, generation = 78;
+	struct timerwheel_event ev;
+	uint64_t key;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(1, timerwheel_advance(self->w, 1, 0));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+
+	ev.flags = 0;
+	/* A signal that arrives first keeps nothing from being done. */
+	fail_ioctl = ON_DEVICE ? 0 : -1;
+	ioctl_error = EINTR;
+	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(-1, fail_ioctl);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+	if (ON_DEVICE) {
+		fail_ioctl = 0;
+		ioctl_error = ENOMEM;
+		EXPECT_EQ(-ENOMEM,
+			  timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	}
+	index = 77;
+	generation = 78;
+	for (key = 2; key < 2 + CAPACITY; key++)
+		ASSERT_EQ(0, add(self->w, key, 0, HOUR, 0));
+	EXPECT_EQ(-ENOSPC, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(0, timerwheel_drain(self->w, NULL, 0, TIMERWHEEL_DRAIN_CLOSE));
+	EXPECT_EQ(-ESHUTDOWN, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
+	EXPECT_EQ(77, index);
+	EXPECT_EQ(78, generation);
+}
+
 /* Generations come round: none is 0, and no store of an owner long ago counts. */
 TEST_F(wheel, touch_generations)
 {
@@ -1023,6 +1138,29 @@ TEST_F(wheel, touch_periodic)
 	EXPECT_EQ((1 << 20) + 4096, ev.deadline);
 	EXPECT_EQ(0, timerwheel_advance(self->w, (2 << 20) + 4096, TIMERWHEEL_ABS));
 	EXPECT_EQ(1, timerwheel_advance(self->w, (2 << 20) + 8192, TIMERWHEEL_ABS));
+}
+
+/* The last entry of a table that ends with a page but for that one */
+TEST(table_to_its_end)
+{
+	struct timerwheel *wheel = wheel_manual(512, 0);
+	struct timerwheel_add elem = { .deadline = 1 << 20 };
+	struct timerwheel_table table;
+	struct timerwheel_event ev;
+
+	ASSERT_NE(NULL, wheel);
+	ASSERT_EQ(0, timerwheel_table(wheel, &table));
+	for (; elem.key < 512; elem.key++) {
+		ASSERT_EQ(0, add_elem(wheel, &elem));
+		EXPECT_EQ(true, timerwheel_table_touch(&table, elem.index, elem.generation,
+						       elem.index == 512 ? 3 << 20 : 2 << 20));
+	}
+	EXPECT_EQ(-ENOSPC, add(wheel, elem.key, 0, 0, 0));
+	EXPECT_EQ(511, timerwheel_advance(wheel, 2 << 20, 0));
+	EXPECT_EQ(1, timerwheel_advance(wheel, 1 << 20, 0));
+	while (take(wheel, &ev, 1) == 1)
+		EXPECT_EQ(ev.index == 512 ? 3 << 20 : 2 << 20, ev.deadline);
+	timerwheel_close(wheel);
 }
 
 TEST(touch_running)
@@ -1532,6 +1670,28 @@ TEST_F(wheel, adopt_a_timerfd)
 	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&other, timerwheel_fd(self->w), false));
 }
 
+/* What INFO and STATS say includes the table. */
+TEST(table_memory)
+{
+	struct timerwheel_config config = { .backend = BACKEND };
+	struct timerwheel *plain, *mapped;
+	struct timerwheel_stats a, b;
+	uint64_t key;
+
+	ASSERT_EQ(0, timerwheel_open(&plain, &config));
+	config.table = true;
+	ASSERT_EQ(0, timerwheel_open(&mapped, &config));
+	for (key = 0; key < 100; key++) {
+		ASSERT_EQ(0, add(plain, key, 0, HOUR, 0));
+		ASSERT_EQ(0, add(mapped, key, 0, HOUR, 0));
+	}
+	ASSERT_EQ(0, timerwheel_stats(plain, &a));
+	ASSERT_EQ(0, timerwheel_stats(mapped, &b));
+	EXPECT_EQ(a.memory + 100 * sizeof(__u64), b.memory);
+	timerwheel_close(plain);
+	timerwheel_close(mapped);
+}
+
 TEST(add_no_memory)
 {
 	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MANUAL);
@@ -1564,6 +1724,71 @@ TEST(add_no_memory)
 }
 
 #else
+
+TEST(device_settings)
+{
+	struct timerwheel_config config = {
+		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_REALTIME, .tick = 2 * MSEC,
+		.slots = 64, .wake_events = 3, .wake_ns = 4 * MSEC, .slack = 5 * MSEC, .ring = 16,
+		.clock_set = true,
+	};
+	struct timerwheel_info info;
+	struct timerwheel *wheel;
+
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
+	ASSERT_EQ(0, timerwheel_info(wheel, &info));
+	EXPECT_EQ(TIMERWHEEL_CLOCK_REALTIME, info.clock);
+	EXPECT_EQ(2 * MSEC, info.tick);
+	EXPECT_EQ(64, info.slots);
+	EXPECT_EQ(3, info.wake_events);
+	EXPECT_EQ(4 * MSEC, info.wake_ns);
+	EXPECT_EQ(5 * MSEC, info.slack);
+	EXPECT_EQ(16, info.ring);
+	EXPECT_EQ(TIMERWHEEL_INFO_CLOCK_SET, info.flags & TIMERWHEEL_INFO_CLOCK_SET);
+	timerwheel_close(wheel);
+	config.clock = TIMERWHEEL_CLOCK_BOOTTIME;
+	config.clock_set = false;
+	config.alarm = true;
+	/* Does it wake the machine? Not every one can be woken. */
+	if (!timerwheel_open(&wheel, &config)) {
+		ASSERT_EQ(0, timerwheel_info(wheel, &info));
+		EXPECT_EQ(TIMERWHEEL_INFO_ALARM, info.flags & TIMERWHEEL_INFO_ALARM);
+		timerwheel_close(wheel);
+	}
+}
+
+/* A mapping that is left over would keep the wheel. */
+TEST(device_close)
+{
+	struct timerwheel *wheel = wheel_manual(10, 8);
+	struct timerwheel_event ev;
+	int monitor;
+
+	ASSERT_NE(NULL, wheel);
+	monitor = timerwheel_monitor(wheel, 4, TIMERWHEEL_MONITOR_NONBLOCK);
+	ASSERT_LE(0, monitor);
+	ASSERT_EQ(0, add(wheel, 1, 0, HOUR, 0));
+	timerwheel_close(wheel);
+	EXPECT_EQ(0, read(monitor, &ev, sizeof(ev)));
+}
+
+/* A ring of several pages, to its end */
+TEST(device_long_ring)
+{
+	enum { RING = 512 };
+	struct timerwheel *wheel = wheel_manual(RING, RING);
+	static struct timerwheel_event ev[RING];
+	int i;
+
+	ASSERT_NE(NULL, wheel);
+	for (i = 0; i < RING; i++)
+		ASSERT_EQ(0, add(wheel, i, 0, i + 1, 0));
+	EXPECT_EQ(RING, timerwheel_advance(wheel, RING, 0));
+	ASSERT_EQ(RING, take(wheel, ev, RING));
+	for (i = 0; i < RING; i++)
+		EXPECT_EQ(i, ev[i].key);
+	timerwheel_close(wheel);
+}
 
 TEST(device_errors)
 {

@@ -41,6 +41,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "kselftest_harness.h"
 #pragma GCC diagnostic pop
+#include "only.h"
 
 #ifdef PROCESS
 #define BACKEND		TIMERWHEEL_BACKEND_PROCESS

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The examples in lib/examples: a wheel in the loops of others. They see themselves whether
- * all went well.
+ * The examples in lib/examples: a wheel in the loops of others, which see themselves whether all
+ * went well; and a server with idle timeouts.
  */
 #include "library.h"
+#include <sys/un.h>
 
 /* Where they are in a guest; elsewhere TW_EXAMPLES in the environment says */
 #define EXAMPLES	"/examples"
+
+/* The path of an example, and which back end it is to use */
+static void example(char *path, size_t size, const char *name)
+{
+	const char *folder = getenv("TW_EXAMPLES");
+
+	snprintf(path, size, "%s/%s", folder ? folder : EXAMPLES, name);
+	setenv("TIMERWHEEL_BACKEND", ON_DEVICE ? "device" : "process", 1);
+}
 
 FIXTURE(loop)
 {
@@ -35,11 +45,7 @@ FIXTURE_VARIANT_ADD(loop, libuv)
 
 FIXTURE_SETUP(loop)
 {
-	const char *folder = getenv("TW_EXAMPLES");
-
-	snprintf(self->path, sizeof(self->path), "%s/%s", folder ? folder : EXAMPLES,
-		 variant->name);
-	setenv("TIMERWHEEL_BACKEND", ON_DEVICE ? "device" : "process", 1);
+	example(self->path, sizeof(self->path), variant->name);
 }
 
 FIXTURE_TEARDOWN(loop)
@@ -68,6 +74,144 @@ TEST_F(loop, read)
 TEST_F(loop, ring)
 {
 	EXPECT_EQ(0, run(self->path, "ring"));
+}
+
+/* ---- a server with idle timeouts, each postponed by a store ---------------------------------- */
+
+enum { IDLE_MS = 1000 };
+
+FIXTURE(server)
+{
+	char folder[32];
+	struct sockaddr_un name;
+	pid_t pid;
+};
+
+FIXTURE_VARIANT(server)
+{
+	const char *how;
+};
+
+FIXTURE_VARIANT_ADD(server, read)
+{
+	.how = NULL,
+};
+
+FIXTURE_VARIANT_ADD(server, ring)
+{
+	.how = "ring",
+};
+
+static int server_connect(const struct sockaddr_un *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (!connect(fd, (const struct sockaddr *)name, sizeof(*name)))
+		return fd;
+	close(fd);
+	return -errno;
+}
+
+/* Say one character and hear it again. */
+static bool echoed(int fd, char c)
+{
+	char answer = 0;
+
+	return send(fd, &c, 1, MSG_NOSIGNAL) == 1 && recv(fd, &answer, 1, 0) == 1 && answer == c;
+}
+
+FIXTURE_SETUP(server)
+{
+	char path[256], ms[16];
+	int fd, tries = 1000;
+
+	strcpy(self->folder, "/tmp/tw-server.XXXXXX");
+	ASSERT_NE(NULL, mkdtemp(self->folder));
+	self->name.sun_family = AF_UNIX;
+	snprintf(self->name.sun_path, sizeof(self->name.sun_path), "%s/socket", self->folder);
+	example(path, sizeof(path), "server");
+	snprintf(ms, sizeof(ms), "%d", IDLE_MS);
+	self->pid = fork();
+	if (!self->pid) {
+		execl(path, path, self->name.sun_path, ms, variant->how, NULL);
+		_exit(127);
+	}
+	while ((fd = server_connect(&self->name)) < 0 && --tries)
+		nap(10 * MSEC);
+	ASSERT_LE(0, fd);
+	close(fd);
+}
+
+FIXTURE_TEARDOWN(server)
+{
+	kill(self->pid, SIGKILL);
+	EXPECT_EQ(1000 + SIGKILL, reap(self->pid));
+	unlink(self->name.sun_path);
+	rmdir(self->folder);
+}
+
+/* A client that is silent is left alone for as long as it may be, and not for ever. */
+TEST_F(server, closes_idle_ones)
+{
+	uint64_t now, spoke = 0;
+	int fd, i;
+	char c;
+
+	fd = server_connect(&self->name);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < 3; i++) {
+		now = clock_ns(CLOCK_MONOTONIC);
+		/* A slow machine may have made it silent for too long. */
+		if (!echoed(fd, 'a' + i))
+			break;
+		spoke = now;
+		nap(IDLE_MS / 10 * MSEC);
+	}
+	ASSERT_LT(0, i);
+	EXPECT_GE(0, recv(fd, &c, 1, 0));
+	EXPECT_LE(spoke + IDLE_MS * MSEC, clock_ns(CLOCK_MONOTONIC));
+	close(fd);
+}
+
+/*
+ * Stopped for longer than the timeout. Meanwhile a client speaks, before whom another one connects:
+ * his timer makes the process back end see what is due before it sees who has spoken.
+ */
+TEST_F(server, stopped)
+{
+	int fd = -1, other, status;
+	uint64_t spoke, goes_on;
+	char c;
+
+	/* Again, if a slow machine has made it silent for too long. */
+	do {
+		if (fd >= 0) {
+			close(fd);
+			ASSERT_EQ(0, kill(self->pid, SIGCONT));
+		}
+		fd = server_connect(&self->name);
+		ASSERT_LE(0, fd);
+		spoke = clock_ns(CLOCK_MONOTONIC);
+		ASSERT_EQ(true, echoed(fd, 'a'));
+		/* So that it is asleep, and sees the other connection first. */
+		nap(100 * MSEC);
+		ASSERT_EQ(0, kill(self->pid, SIGSTOP));
+		ASSERT_EQ(self->pid, waitpid(self->pid, &status, WUNTRACED));
+	} while (clock_ns(CLOCK_MONOTONIC) >= spoke + IDLE_MS * MSEC);
+	other = server_connect(&self->name);
+	ASSERT_LE(0, other);
+	nap(2 * IDLE_MS * MSEC);
+	ASSERT_EQ(1, send(fd, "b", 1, MSG_NOSIGNAL));
+	goes_on = clock_ns(CLOCK_MONOTONIC);
+	ASSERT_EQ(0, kill(self->pid, SIGCONT));
+	EXPECT_EQ(1, recv(fd, &c, 1, 0));
+	EXPECT_EQ('b', c);
+	EXPECT_EQ(0, recv(fd, &c, 1, 0));
+	EXPECT_LE(goes_on + IDLE_MS * MSEC, clock_ns(CLOCK_MONOTONIC));
+	EXPECT_EQ(0, recv(other, &c, 1, 0));
+	EXPECT_LE(goes_on + IDLE_MS * MSEC, clock_ns(CLOCK_MONOTONIC));
+	close(fd);
+	close(other);
 }
 
 TEST_HARNESS_MAIN

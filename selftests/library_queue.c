@@ -334,6 +334,25 @@ TEST_F(queue, error_of_a_call)
 	EXPECT_EQ(-ENOENT, get(self->w, 16, &entry));
 }
 
+/* What could not be done is still before what comes for the same key. */
+TEST_F(queue, order_after_an_error)
+{
+	struct timerwheel_add again = {
+		.key = 1, .value = 20, .deadline = HOUR, .flags = TIMERWHEEL_EXCL,
+	};
+	struct timerwheel_entry entry;
+
+	ASSERT_EQ(0, add(self->w, 1, 10, HOUR, 0));
+	EXPECT_EQ(0, q_remove(self->q, 1));
+	fail_ioctl = 0;
+	EXPECT_EQ(-EINTR, timerwheel_queue_flush(self->q));
+	EXPECT_EQ(0, timerwheel_queue_add(self->q, &again));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
+	EXPECT_EQ(0, self->told.count);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(20, entry.value);
+}
+
 /* Again and again one kind goes and another does not: what went leaves nothing behind. */
 TEST_F(queue, errors_without_end)
 {

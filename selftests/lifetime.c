@@ -840,7 +840,7 @@ static long long kernel_memory(void)
  * A user's queue is freed with the user's last wheel on its CPU, so users that come and go cost no
  * memory: 68 kB were measured, and 2868 kB when queues were not freed.
  */
-TEST_F_TIMEOUT(wheel, queues_end, 120)
+TEST_F_TIMEOUT(wheel, queues_end, 600)
 {
 	long long before, more;
 
@@ -1745,7 +1745,8 @@ TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 120)
 {
 	if (self->cg.cannot)
 		SKIP(return, "%s", self->cg.cannot);
-	EXPECT_LT(IN_VAIN - SMALL, self->cg.f->refused);
+	/* nearly all: a checker that delays freeing may give memory back meanwhile */
+	EXPECT_LT(IN_VAIN * 9 / 10, self->cg.f->refused);
 	EXPECT_LT(0, self->limits);
 	EXPECT_GT(IN_VAIN, self->limits);
 }

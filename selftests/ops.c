@@ -1333,7 +1333,10 @@ static void on_alarm(int sig)
 /* Number of calls that a signal has interrupted */
 static int cut_short;
 
-/* Call until all @n elements are done, whatever signals come. Returns false on other errors. */
+/*
+ * Call until all @n elements are done. Returns false if a call fails: each processes at least one
+ * element, whatever signals come.
+ */
 static bool through_signals(int fd, unsigned long cmd, void *elems, size_t elem_size, __u32 n)
 {
 	__u32 done = 0;
@@ -1343,8 +1346,6 @@ static bool through_signals(int fd, unsigned long cmd, void *elems, size_t elem_
 	while (done < n) {
 		ret = tw_batch(fd, cmd, 0, (char *)elems + done * elem_size, elem_size, n - done,
 			       cmd == TIMERWHEEL_IOC_LIST ? &cursor : NULL);
-		if (ret == -EINTR)
-			continue;
 		if (ret <= 0)
 			return false;
 		done += ret;

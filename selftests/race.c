@@ -234,8 +234,6 @@ static int call(struct thread *t, unsigned long cmd, void *elems, size_t size, i
 
 	while (at < n) {
 		ret = tw_batch(t->w->fd, cmd, 0, (char *)elems + at * size, size, n - at, NULL);
-		if (ret == -EINTR)
-			continue;
 		if (ret <= 0 || ret > n - at) {
 			bad(t->w, "%s: %d of %d elements", what, ret, n - at);
 			return -1;
@@ -428,7 +426,7 @@ static void worker_get(struct thread *t)
 	__u32 v, key = below(t, w->sc->keys), since = tick(w);
 	int ret = tw_get1(w->fd, key, &ent);
 
-	if (ret == -ENOENT || ret == TW_FAILED(EINTR))
+	if (ret == -ENOENT)
 		return;
 	if (ret != TIMERWHEEL_WAS_PENDING && ret != TIMERWHEEL_WAS_DUE) {
 		bad(w, "GET: result %d", ret);
@@ -461,7 +459,7 @@ static void worker_list(struct thread *t)
 
 	for (i = 0; i < 4; i++) {
 		ret = list_page(t, &cursor, ent, 1 + below(t, ARRAY_SIZE(ent)));
-		if (ret < 0 && ret != -EINTR)
+		if (ret < 0)
 			bad(t->w, "LIST: %d", ret);
 		if (ret <= 0)
 			return;
@@ -473,7 +471,7 @@ static void worker_drain(struct thread *t)
 	struct timerwheel_entry ent[16];
 	int i, ret = tw_drain(t->w->fd, 0, ent, 1 + below(t, ARRAY_SIZE(ent)));
 
-	if (ret < 0 && ret != -EINTR)
+	if (ret < 0)
 		bad(t->w, "DRAIN: %d", ret);
 	for (i = 0; i < ret; i++)
 		drained(t, &ent[i]);
@@ -596,7 +594,7 @@ static void owner_get(struct thread *t, __u32 key)
 	struct timerwheel_entry ent;
 	int ret = tw_get1(t->w->fd, key, &ent);
 
-	if (ret == -ENOENT || ret == TW_FAILED(EINTR))
+	if (ret == -ENOENT)
 		return;
 	if (ret < 0 || !now || ent.value != VALUE(key, now) ||
 	    ent.deadline != t->w->deadline[now])
@@ -741,7 +739,7 @@ static unsigned int take(struct thread *t, unsigned int max)
 	struct timerwheel_event ev[READ_MAX];
 	unsigned int n, i;
 
-	n = timerwheel_ring_take(t->w->ring, ev, max);
+	n = timerwheel_ring_take(TW_RING(t->w->ring), ev, max);
 	/* An event may have been in the ring for any time. */
 	for (i = 0; i < n; i++)
 		got_event(t, &ev[i], 0);
@@ -760,7 +758,7 @@ static void *ring_reader_main(void *arg)
 			pin(t);
 		if (take(t, 1 + below(t, READ_MAX)))
 			continue;
-		switch (timerwheel_ring_sleep(w->ring)) {
+		switch (timerwheel_ring_sleep(TW_RING(w->ring))) {
 		case TIMERWHEEL_RING_TAKE:
 			break;
 		case TIMERWHEEL_RING_FLOW:
@@ -800,7 +798,7 @@ static void *lister_main(void *arg)
 				if (k < w->sc->stable_keys && seen[k] < 2)
 					seen[k]++;
 			}
-		} while (ret > 0 || ret == -EINTR);
+		} while (ret > 0);
 		if (ret)
 			bad(w, "LIST: %d", ret);
 		for (k = 0; k < w->sc->stable_keys; k++) {
@@ -821,7 +819,7 @@ static void *advancer_main(void *arg)
 
 	while (running(t->w)) {
 		ret = tw_advance(t->w->fd, 0, below(t, 50));
-		if (ret < 0 && ret != -EINTR)
+		if (ret < 0)
 			bad(t->w, "ADVANCE: %lld", (long long)ret);
 		sched_yield();
 	}
@@ -1507,7 +1505,7 @@ static int expired_once(int fd, struct timerwheel_ring *ring)
 	int i, n = 0;
 
 	while (n < EXPIRE) {
-		int got = ring ? (int)timerwheel_ring_take(ring, ev + n, 2 * EXPIRE - n) :
+		int got = ring ? (int)timerwheel_ring_take(TW_RING(ring), ev + n, 2 * EXPIRE - n) :
 				 dev_read(fd, ev + n, 2 * EXPIRE - n);
 
 		if (got <= 0)
@@ -1629,8 +1627,6 @@ static void *adder_main(void *arg)
 		}
 		since = tick(w);
 		ret = dev_add(w->fd, add, n);
-		if (ret == -EINTR)
-			continue;
 		if (ret <= 0) {
 			bad(w, "ADD: %d of %d", ret, n);
 			break;
@@ -1883,7 +1879,7 @@ static void use_wheel(struct thread *t, int fd)
 		add[i].period = below(t, 4) ? 0 : 100 * USEC;
 	}
 	n = dev_add(fd, add, n);
-	if (n <= 0 && n != -EINTR)
+	if (n <= 0)
 		bad(t->w, "ADD on a wheel that was passed on: %d", n);
 	if (below(t, 2))
 		tw_move1(fd, below(t, 200), some_delay(t), 0);
@@ -2258,7 +2254,7 @@ static void busy_take(struct busy *b, __u64 ns)
 
 	while (tw_now(CLOCK_MONOTONIC) < until) {
 		for (i = 0; i < BUSY_WHEELS; i++) {
-			n = timerwheel_ring_take(b->ring[i], ev, 64);
+			n = timerwheel_ring_take(TW_RING(b->ring[i]), ev, 64);
 			for (k = 0; k < n; k++) {
 				b->strange += ev[k].deadline != b->next[i] ||
 					      ev[k].fired < ev[k].deadline;

@@ -107,7 +107,7 @@ FIXTURE_TEARDOWN(ring)
 static unsigned int take(FIXTURE_DATA(ring) * self, unsigned int max)
 {
 	tw_poison(self->ev, sizeof(self->ev));
-	return timerwheel_ring_take(self->ring, self->ev, max);
+	return timerwheel_ring_take(TW_RING(self->ring), self->ev, max);
 }
 
 TEST_F(ring, empty)
@@ -119,7 +119,7 @@ TEST_F(ring, empty)
 	EXPECT_EQ(0, take(self, MOST));
 	EXPECT_EQ(0, flow(self->fd));
 	EXPECT_EQ(0, dev_poll(self->fd, 0));
-	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(TW_RING(self->ring)));
 }
 
 /* An event has all fields that read() would return */
@@ -211,7 +211,7 @@ TEST_F(ring, in_place)
 	const struct timerwheel_event *ev;
 	unsigned int n = 77;
 
-	timerwheel_ring_look(self->ring, &n);
+	timerwheel_ring_look(TW_RING(self->ring), &n);
 	EXPECT_EQ(0, n);
 	ASSERT_EQ(LENGTH - 2, arm(self->fd, 0, LENGTH - 2, SEC));
 	ASSERT_EQ(LENGTH - 2, tw_advance(self->fd, TIMERWHEEL_ABS, HOUR));
@@ -219,15 +219,15 @@ TEST_F(ring, in_place)
 
 	ASSERT_EQ(5, arm(self->fd, 100, 5, HOUR + SEC));
 	ASSERT_EQ(5, tw_advance(self->fd, TIMERWHEEL_ABS, 2 * HOUR));
-	ev = timerwheel_ring_look(self->ring, &n);
+	ev = timerwheel_ring_look(TW_RING(self->ring), &n);
 	EXPECT_EQ(2, n);
 	EXPECT_TRUE(in_order(ev, 100, 2));
-	timerwheel_ring_drop(self->ring, 1);
-	ev = timerwheel_ring_look(self->ring, &n);
+	timerwheel_ring_drop(TW_RING(self->ring), 1);
+	ev = timerwheel_ring_look(TW_RING(self->ring), &n);
 	EXPECT_EQ(1, n);
 	EXPECT_TRUE(in_order(ev, 101, 1));
-	timerwheel_ring_drop(self->ring, 1);
-	ev = timerwheel_ring_look(self->ring, &n);
+	timerwheel_ring_drop(TW_RING(self->ring), 1);
+	ev = timerwheel_ring_look(TW_RING(self->ring), &n);
 	EXPECT_EQ(3, n);
 	EXPECT_TRUE(in_order(ev, 102, 3));
 
@@ -236,7 +236,7 @@ TEST_F(ring, in_place)
 	ASSERT_EQ(LENGTH, tw_advance(self->fd, TIMERWHEEL_ABS, 3 * HOUR));
 	EXPECT_TRUE(overflow(self->ring));
 	EXPECT_TRUE(in_order(ev, 102, 3));
-	timerwheel_ring_drop(self->ring, 3);
+	timerwheel_ring_drop(TW_RING(self->ring), 3);
 	EXPECT_EQ(3, flow(self->fd));
 	EXPECT_EQ(LENGTH, take(self, MOST));
 	EXPECT_TRUE(in_order(self->ev, 105, LENGTH));
@@ -450,7 +450,7 @@ static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel
 		if (tw_advance(fd, TIMERWHEEL_ABS, at) < 0)
 			return -EIO;
 	}
-	n = timerwheel_ring_take(ring, ev, MOST);
+	n = timerwheel_ring_take(TW_RING(ring), ev, MOST);
 	for (i = 1; i < (size_t)n; i++) {
 		if (ev[i].fired < ev[i - 1].fired)
 			return -EPROTO;
@@ -613,7 +613,7 @@ TEST(event_size)
 			ring = map_ring(fd, ring_length);
 			ASSERT_NE(MAP_FAILED, ring);
 			EXPECT_EQ(48, ring->event_size);
-			EXPECT_EQ(2, timerwheel_ring_take(ring, ev, 3));
+			EXPECT_EQ(2, timerwheel_ring_take(TW_RING(ring), ev, 3));
 		} else {
 			EXPECT_EQ(2, dev_read(fd, ev, 3));
 		}
@@ -644,11 +644,11 @@ TEST(larger_events)
 						   i % EVENTS * SIZE);
 		*slot = (struct timerwheel_event) { .key = i, .value = ~(__u64)i };
 	}
-	seen = timerwheel_ring_look(ring, &n);
+	seen = timerwheel_ring_look(TW_RING(ring), &n);
 	ASSERT_EQ(3, n);
 	EXPECT_EQ(5, seen->key);
-	EXPECT_EQ(6, timerwheel_ring_next(ring, seen)->key);
-	ASSERT_EQ(6, timerwheel_ring_take(ring, ev, EVENTS));
+	EXPECT_EQ(6, timerwheel_ring_next(TW_RING(ring), seen)->key);
+	ASSERT_EQ(6, timerwheel_ring_take(TW_RING(ring), ev, EVENTS));
 	EXPECT_TRUE(in_order(ev, 5, 6));
 	EXPECT_EQ(11, ring->head);
 }
@@ -687,7 +687,7 @@ TEST(shortest)
 	ASSERT_EQ(100, arm(fd, 0, 100, SEC));
 	ASSERT_EQ(100, tw_advance(fd, 0, HOUR));
 	for (i = 0; i < 100; i++) {
-		ASSERT_EQ(1, timerwheel_ring_take(ring, ev, 4));
+		ASSERT_EQ(1, timerwheel_ring_take(TW_RING(ring), ev, 4));
 		EXPECT_EQ(i, ev[0].key);
 		EXPECT_EQ(i < 99, flow(fd));
 	}
@@ -739,11 +739,11 @@ TEST_F(ring, wakes_who_waits)
 	EXPECT_EQ(0, epoll_wait(ep, &got, 1, 50));
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(0, st.wakeups);
-	EXPECT_EQ(TIMERWHEEL_RING_TAKE, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(TIMERWHEEL_RING_TAKE, timerwheel_ring_sleep(TW_RING(self->ring)));
 	EXPECT_EQ(1, take(self, MOST));
 	EXPECT_EQ(0, self->ring->waiting);
 
-	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(TW_RING(self->ring)));
 	EXPECT_EQ(1, self->ring->waiting);
 	ASSERT_EQ(2, arm(self->fd, 1, 2, 2 * SEC));
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 2 * SEC));
@@ -768,7 +768,7 @@ TEST_F(ring, wakes_who_waits_on_the_way)
 
 	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &what));
 	ASSERT_EQ(1, arm(self->fd, 0, 1, SEC));
-	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(TW_RING(self->ring)));
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, HOUR));
 	EXPECT_EQ(1, epoll_wait(ep, &got, 1, 5000));
 	close(ep);
@@ -789,14 +789,14 @@ TEST(batching)
 	ASSERT_NE(MAP_FAILED, ring);
 	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &what));
 	for (round = 1; round <= 3; round++) {
-		ASSERT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(ring));
+		ASSERT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(TW_RING(ring)));
 		for (i = 1; i <= 3; i++) {
 			ASSERT_EQ(0, tw_add1(fd, i, 0, 1, TIMERWHEEL_ABS));
 			ASSERT_EQ(0, tw_stats(fd, &st));
 			EXPECT_EQ(round - (i < 3), st.wakeups)
 				TH_LOG("round %d, event %d", round, i);
 		}
-		ASSERT_EQ(3, timerwheel_ring_take(ring, ev, LENGTH));
+		ASSERT_EQ(3, timerwheel_ring_take(TW_RING(ring), ev, LENGTH));
 	}
 	close(ep);
 	close(fd);
@@ -807,12 +807,12 @@ TEST_F(ring, sleep_sees_overflow)
 {
 	ASSERT_EQ(LENGTH + 1, arm(self->fd, 0, LENGTH + 1, SEC));
 	EXPECT_EQ(LENGTH + 1, tw_advance(self->fd, 0, HOUR));
-	EXPECT_EQ(TIMERWHEEL_RING_TAKE, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(TIMERWHEEL_RING_TAKE, timerwheel_ring_sleep(TW_RING(self->ring)));
 	ASSERT_EQ(LENGTH, take(self, MOST));
-	EXPECT_EQ(TIMERWHEEL_RING_FLOW, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(TIMERWHEEL_RING_FLOW, timerwheel_ring_sleep(TW_RING(self->ring)));
 	EXPECT_EQ(1, flow(self->fd));
 	EXPECT_EQ(1, take(self, MOST));
-	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(self->ring));
+	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(TW_RING(self->ring)));
 }
 
 /* --- A reader that is as fast as the kernel, and signals --------------------------------- */
@@ -934,7 +934,7 @@ static __u64 later(int fd, struct timerwheel_ring *ring, clockid_t id, __s64 del
 	if (tw_add1(fd, 1, 0, at, TIMERWHEEL_ABS))
 		return ~0ULL;
 	for (i = 0; i < 20000; i++) {
-		if (timerwheel_ring_take(ring, &ev, 1))
+		if (timerwheel_ring_take(TW_RING(ring), &ev, 1))
 			return ev.fired < ev.deadline ? ~0ULL : ev.deadline - at;
 		tw_sleep(MSEC);
 	}
@@ -1132,7 +1132,7 @@ TEST_F(running, each_once)
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, arms_thousands, &self->fd));
 	while (got < ALL) {
-		n = timerwheel_ring_take(self->ring, ev, 512);
+		n = timerwheel_ring_take(TW_RING(self->ring), ev, 512);
 		for (i = 0; i < n; i++) {
 			ASSERT_GT(ALL, ev[i].key);
 			ASSERT_EQ(0, seen[ev[i].key]++) TH_LOG("key %llu twice", ev[i].key);
@@ -1141,7 +1141,7 @@ TEST_F(running, each_once)
 		got += n;
 		if (n || got == ALL)
 			continue;
-		switch (timerwheel_ring_sleep(self->ring)) {
+		switch (timerwheel_ring_sleep(TW_RING(self->ring))) {
 		case TIMERWHEEL_RING_TAKE:
 			break;
 		case TIMERWHEEL_RING_FLOW:
@@ -1155,7 +1155,7 @@ TEST_F(running, each_once)
 	ASSERT_EQ(0, pthread_join(thread, &failed));
 	EXPECT_EQ(NULL, failed);
 	TH_LOG("slept %d times", slept);
-	EXPECT_EQ(0, timerwheel_ring_take(self->ring, ev, 512));
+	EXPECT_EQ(0, timerwheel_ring_take(TW_RING(self->ring), ev, 512));
 }
 
 /* Readers that do not read: a full ring costs no more, and no event is lost */
@@ -1182,7 +1182,7 @@ TEST_F(running, never_taken)
 	}
 	EXPECT_LT(0, tw_remove1(self->fd, MOST));
 	while (got < MANY) {
-		n = timerwheel_ring_take(self->ring, ev, MANY);
+		n = timerwheel_ring_take(TW_RING(self->ring), ev, MANY);
 		got += n;
 		while (n--)
 			got -= ev[n].key == MOST;

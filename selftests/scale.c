@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * scale: one million timers through every operation, what one of them costs in
- * time (printed) and in memory (bounded), and how long the kernel works on them
- * at a stretch.
+ * scale: every operation on a million timers: the time per timer (printed), the memory per timer
+ * (asserted), and the number of timers in one expiry batch (asserted; time.c asserts how long a
+ * batch takes).
  *
- * TW_SCALE: how many timers (1000000).
+ * TW_SCALE: number of timers (1000000)
  */
 #define _GNU_SOURCE
 #include "tw_test.h"
@@ -15,14 +15,12 @@
 #define SPREAD		20	/* s over which timers are due */
 #define EV_SIZE		sizeof(struct timerwheel_event)
 
-/* As documented: what a wheel may take */
+/* The documented limits on memory: of a wheel without a timer, of one with one, for each timer */
 #define IDLE_BYTES	(16 << 10)
 #define ONE_BYTES	(64 << 10)
 #define TIMER_BYTES	70
 
-/* Most timers that one pass may handle; how long it may take is asserted in time.c. */
-
-/* How a timer is to end */
+/* How a timer ends */
 enum end { FIRES, IS_REMOVED, IS_MOVED };
 
 static __u64 value_of(__u32 key)
@@ -30,7 +28,7 @@ static __u64 value_of(__u32 key)
 	return ~(__u64)key * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Keys are spread over all of their range, and one can be turned back */
+/* Keys are spread over the whole range; timer_of() is the inverse. */
 static __u64 key_of(__u32 i)
 {
 	return i * 0x9e3779b97f4a7c15ULL;
@@ -46,16 +44,16 @@ static enum end end_of(__u32 i)
 	return i % 3;
 }
 
-/* A wheel and what is known of its timers */
+/* A wheel and the expected state of its timers */
 struct timers {
 	int fd;
 	__u32 n;
 	__u64 seed;
-	__u64 *deadline;	/* of each, from some base on */
+	__u64 *deadline;	/* of each timer, relative to a base that the test chooses */
 	unsigned char *seen;
 };
 
-/* Returns 0, or -errno; -EDQUOT if this user may not have so many */
+/* Returns 0 or -errno; -EDQUOT: the user's limit on memory is too low for so many timers */
 static int timers_open(struct timers *t, __u32 clock)
 {
 	struct timerwheel_info info;
@@ -80,7 +78,7 @@ static void timers_close(struct timers *t)
 	close(t->fd);
 }
 
-/* What depends on the clock... */
+/* Tests that run with both clocks... */
 FIXTURE(scale) {
 	struct timers t;
 };
@@ -107,7 +105,7 @@ FIXTURE_TEARDOWN(scale)
 	timers_close(&self->t);
 }
 
-/* ...and what does not */
+/* ...and those that do not depend on the clock */
 FIXTURE(million) {
 	struct timers t;
 };
@@ -131,7 +129,7 @@ static __u64 now_of(int fd)
 	return tw_info(fd, &info) ? 0 : info.now;
 }
 
-/* Say what one of @n operations took since @since, the filling of arrays included */
+/* Print the time of each of @n operations since @since, including the filling of arrays. */
 static void report(const char *what, __u32 n, __u64 since)
 {
 	__u64 ns = tw_now(CLOCK_MONOTONIC) - since;
@@ -140,7 +138,7 @@ static void report(const char *what, __u32 n, __u64 since)
 	fflush(stdout);
 }
 
-/* Arm all, absolute, each at @base + its deadline[]. 0, or what went wrong. */
+/* Arm all timers for the absolute times @base + deadline[]. Returns 0 or a negative error. */
 static int add_all(const struct timers *t, __u64 base)
 {
 	static struct timerwheel_add add[PAGE];
@@ -169,7 +167,7 @@ static int add_all(const struct timers *t, __u64 base)
 	return 0;
 }
 
-/* GET every 16th and compare */
+/* GET every 16th timer and compare. */
 static int get_some(const struct timers *t, __u64 base)
 {
 	static struct timerwheel_entry ent[PAGE];
@@ -196,7 +194,7 @@ static int get_some(const struct timers *t, __u64 base)
 	return 0;
 }
 
-/* Move one third, to other times of the same range */
+/* MOVE a third of the timers to other times in the same range. */
 static int move_third(struct timers *t, __u64 base)
 {
 	static struct timerwheel_move move[PAGE];
@@ -252,10 +250,10 @@ static int remove_third(const struct timers *t)
 	return 0;
 }
 
-/* What was wrong with events */
+/* The events so far, and what was wrong with them */
 struct faults {
 	__u32 got;
-	__u32 strange;		/* never armed like that */
+	__u32 strange;		/* no timer was armed with this key, value and deadline */
 	__u32 early;
 	__u32 late_max;		/* in us */
 };
@@ -283,8 +281,8 @@ static void take_events(struct timers *t, struct faults *f, const struct timerwh
 }
 
 /*
- * Collect @want events, on the MANUAL clock moving it on by 10 ms each time. Returns
- * 0, -ETIMEDOUT when they do not come, or what went wrong.
+ * Read @want events; advance a MANUAL clock by 10 ms before each attempt. Returns 0 or a negative
+ * error: -ETIMEDOUT if events are missing.
  */
 static int collect(struct timers *t, bool manual, __u32 want, struct faults *f, __u64 base)
 {
@@ -299,19 +297,19 @@ static int collect(struct timers *t, bool manual, __u32 want, struct faults *f, 
 		if (!manual && dev_poll(t->fd, 60000) <= 0)
 			return -ETIMEDOUT;
 		began = tw_now(CLOCK_MONOTONIC);
-		/* dev_read() would spend more on poison than the kernel on events */
+		/* not dev_read(): poisoning the buffer would take longer than the call */
 		while ((n = read(t->fd, ev, sizeof(ev))) > 0)
 			take_events(t, f, ev, n / EV_SIZE, base);
 		spent += tw_now(CLOCK_MONOTONIC) - began;
 		if (!n || errno != EAGAIN)
 			return -EPROTO;
 	}
-	report(manual ? "ADVANCE and read" : "expire and read, waits too", f->got, since);
-	report("read and check alone", f->got, tw_now(CLOCK_MONOTONIC) - spent);
+	report(manual ? "ADVANCE and read" : "wait, expire and read", f->got, since);
+	report("only read and check", f->got, tw_now(CLOCK_MONOTONIC) - spent);
 	return 0;
 }
 
-/* DRAIN until nothing is left. Returns how many there were. */
+/* DRAIN until no timer is left. Returns the number of timers or a negative error. */
 static int drain_all(struct timers *t)
 {
 	static struct timerwheel_entry ent[PAGE];
@@ -343,8 +341,8 @@ static void random_deadlines(struct timers *t)
 /* --- Operations ------------------------------------------------------------------- */
 
 /*
- * A million timers armed, a third moved, a third removed: the others fire, each once,
- * none early, and no other does.
+ * Of a million timers a third is moved and a third removed. All that were not removed fire, each
+ * once and none early.
  */
 TEST_F_TIMEOUT(scale, life_of_a_million, TIMEOUT)
 {
@@ -356,7 +354,7 @@ TEST_F_TIMEOUT(scale, life_of_a_million, TIMEOUT)
 
 	TH_LOG("TW_SEED=%llu", (unsigned long long)self->t.seed);
 	random_deadlines(&self->t);
-	/* on a running clock, time enough to arm, move and remove them all before */
+	/* on a running clock, 25 s to arm, move and remove all of them first */
 	base = now_of(self->t.fd) + (manual ? 0 : 25 * SEC);
 	ASSERT_EQ(0, add_all(&self->t, base));
 	ASSERT_EQ(0, get_some(&self->t, base));
@@ -376,13 +374,13 @@ TEST_F_TIMEOUT(scale, life_of_a_million, TIMEOUT)
 	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
 	EXPECT_EQ(0, st.pending + st.due);
 	EXPECT_TRUE(tw_balanced(&st));
-	printf("# latest %.3f ms, longest pass %llu us, most timers in a pass %llu\n",
+	printf("# latest %.3f ms, longest batch %llu us, most timers in a batch %llu\n",
 	       f.late_max / 1e3, (unsigned long long)st.pass_max_ns / 1000,
 	       (unsigned long long)st.pass_max_timers);
 	fflush(stdout);
 }
 
-/* DRAIN returns each of a million exactly once. */
+/* DRAIN returns each of a million timers exactly once. */
 TEST_F_TIMEOUT(million, drain, TIMEOUT)
 {
 	__u32 i, n = self->t.n;
@@ -397,7 +395,7 @@ TEST_F_TIMEOUT(million, drain, TIMEOUT)
 	EXPECT_EQ(n, i);
 }
 
-/* LIST shows each of a million exactly once. */
+/* LIST returns each of a million timers exactly once. */
 TEST_F_TIMEOUT(million, list, TIMEOUT)
 {
 	static struct timerwheel_entry ent[PAGE];
@@ -425,7 +423,7 @@ TEST_F_TIMEOUT(million, list, TIMEOUT)
 	EXPECT_EQ(n, i);
 }
 
-/* A million due in the same tick: each is delivered once, none early. */
+/* A million timers due in the same tick: each is delivered once, none early. */
 TEST_F_TIMEOUT(scale, a_million_in_one_tick, TIMEOUT)
 {
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
@@ -445,7 +443,7 @@ TEST_F_TIMEOUT(scale, a_million_in_one_tick, TIMEOUT)
 	EXPECT_EQ(0, f.early);
 }
 
-/* One pass handles a bounded number of them, not all. */
+/* An expiry batch handles a bounded number of timers. */
 TEST_F_TIMEOUT(scale, pass_is_bounded, TIMEOUT)
 {
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
@@ -458,7 +456,7 @@ TEST_F_TIMEOUT(scale, pass_is_bounded, TIMEOUT)
 	ASSERT_EQ(0, add_all(&self->t, base));
 	ASSERT_EQ(0, collect(&self->t, manual, n, &f, base));
 	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
-	printf("# %llu passes, of at most %llu timers and %llu us\n",
+	printf("# %llu batches of at most %llu timers and %llu us\n",
 	       (unsigned long long)st.passes, (unsigned long long)st.pass_max_timers,
 	       (unsigned long long)st.pass_max_ns / 1000);
 	fflush(stdout);
@@ -466,8 +464,9 @@ TEST_F_TIMEOUT(scale, pass_is_bounded, TIMEOUT)
 }
 
 /*
- * STATS counts passes and their length: so many of at most that length made it all. Most are
- * full: half of one may be kept free for a backlog, and a tick's last may be short.
+ * STATS counts expiry batches and the timers of the largest one, and their product is at least the
+ * number of timers. On average a batch is at least a quarter full: early cascades leave half of the
+ * budget to backlogs, and the last batch of a tick may be short.
  */
 TEST_F_TIMEOUT(scale, passes_are_counted, TIMEOUT)
 {
@@ -482,15 +481,15 @@ TEST_F_TIMEOUT(scale, passes_are_counted, TIMEOUT)
 	ASSERT_EQ(0, add_all(&self->t, base));
 	ASSERT_EQ(0, collect(&self->t, manual, n, &f, base));
 	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
-	printf("# %llu passes for %u timers, %llu at most\n", (unsigned long long)st.passes, n,
-	       (unsigned long long)st.pass_max_timers);
+	printf("# %llu batches for %u timers, at most %llu in one\n",
+	       (unsigned long long)st.passes, n, (unsigned long long)st.pass_max_timers);
 	fflush(stdout);
 	EXPECT_GE(TW_BATCH_TIMERS, st.pass_max_timers);
 	EXPECT_LE(n, st.passes * st.pass_max_timers);
 	EXPECT_GE(n / (TW_BATCH_TIMERS / 4), st.passes);
 }
 
-/* A batch of the largest size does all of its elements. */
+/* A call with TIMERWHEEL_BATCH_MAX elements processes all of them. */
 TEST_F_TIMEOUT(million, largest_batch, TIMEOUT)
 {
 	struct timerwheel_add *add = calloc(TIMERWHEEL_BATCH_MAX, sizeof(*add));
@@ -518,7 +517,7 @@ TEST_F_TIMEOUT(million, largest_batch, TIMEOUT)
 
 /* --- Memory ------------------------------------------------------------------------- */
 
-/* A million timers take at most 70 bytes each, all told (and not less than they can). */
+/* A million timers take at most 70 bytes each, everything included, and at least their own 64. */
 TEST_F_TIMEOUT(million, memory_per_timer, TIMEOUT)
 {
 	struct timerwheel_stats st;
@@ -527,13 +526,13 @@ TEST_F_TIMEOUT(million, memory_per_timer, TIMEOUT)
 	random_deadlines(&self->t);
 	ASSERT_EQ(0, add_all(&self->t, now_of(self->t.fd) + HOUR));
 	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
-	printf("# %.2f bytes a timer\n", (double)st.memory / n);
+	printf("# %.2f bytes per timer\n", (double)st.memory / n);
 	fflush(stdout);
 	EXPECT_GE((__u64)TIMER_BYTES * n, st.memory);
 	EXPECT_LE(64ULL * n, st.memory);
 }
 
-/* An idle wheel takes less than 16 kB... */
+/* A wheel without timers takes less than 16 kB... */
 TEST_F(million, memory_idle)
 {
 	struct timerwheel_stats st;
@@ -557,8 +556,8 @@ TEST_F(million, memory_of_one)
 }
 
 /*
- * What was removed is used again: a second million takes no more than the first. On one
- * CPU: another one may keep up to 128 free timers for itself.
+ * Memory of removed timers is used again: a second million takes no more than the first. On one
+ * CPU, because the base of another one may keep up to 128 free timers for itself.
  */
 TEST_F_TIMEOUT(million, memory_is_used_again, TIMEOUT)
 {
@@ -574,7 +573,7 @@ TEST_F_TIMEOUT(million, memory_is_used_again, TIMEOUT)
 	EXPECT_EQ(first.memory, second.memory);
 }
 
-/* The same when they were not removed but delivered. */
+/* The same for timers that were delivered. */
 TEST_F_TIMEOUT(million, memory_is_used_again_after_delivery, TIMEOUT)
 {
 	struct timerwheel_stats first, second;
@@ -591,7 +590,7 @@ TEST_F_TIMEOUT(million, memory_is_used_again_after_delivery, TIMEOUT)
 	EXPECT_EQ(first.memory, second.memory);
 }
 
-/* A wheel of the default size takes at least a million. */
+/* The default capacity is 4,194,304 timers. */
 TEST_F(million, capacity_by_default)
 {
 	struct timerwheel_info info;
@@ -600,7 +599,7 @@ TEST_F(million, capacity_by_default)
 	EXPECT_EQ(4 << 20, info.capacity);
 }
 
-/* A wheel with a capacity takes as many, and not one more. */
+/* A wheel holds exactly as many timers as its capacity. */
 TEST_F_TIMEOUT(million, capacity_is_exact, TIMEOUT)
 {
 	struct timerwheel_setup setup = { .capacity = self->t.n };

@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -33,6 +32,8 @@
 #include <unistd.h>
 #include <linux/timerwheel.h>
 
+#include "../lib/timerwheel-mapped.h"
+
 /*
  * The harness has a handler that does not use its last argument, and compares values without
  * conversion: EXPECT_EQ(0, unsigned).
@@ -47,92 +48,7 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 180
 
-/*
- * TW_ONLY in the environment: patterns of the tests to run, separated by commas: FIXTURE.TEST or
- * FIXTURE.VARIANT.TEST as the harness prints them, "global." before those without a fixture. The
- * harness of older kernels has no option for this.
- */
-static inline bool tw_wanted(const char *patterns, const struct __fixture_metadata *f,
-			     const struct __fixture_variant_metadata *v,
-			     const struct __test_metadata *t)
-{
-	char name[256], list[4096], *next = list, *pattern;
-
-	snprintf(name, sizeof(name), "%s%s%s.%s", f->name, v ? "." : "", v ? v->name : "", t->name);
-	snprintf(list, sizeof(list), "%s", patterns);
-	while ((pattern = strsep(&next, ","))) {
-		if (!fnmatch(pattern, name, 0))
-			return true;
-	}
-	return false;
-}
-
-/* Is any test of this variant (NULL: of a fixture without variants), or this test, selected? */
-static inline bool tw_wants_variant(const char *patterns, const struct __fixture_metadata *f,
-				    const struct __fixture_variant_metadata *v)
-{
-	const struct __test_metadata *t;
-
-	for (t = f->tests; t; t = t->next) {
-		if (tw_wanted(patterns, f, v, t))
-			return true;
-	}
-	return false;
-}
-
-static inline bool tw_wants_test(const char *patterns, const struct __fixture_metadata *f,
-				 const struct __test_metadata *t)
-{
-	const struct __fixture_variant_metadata *v = f->variant;
-
-	do {
-		if (tw_wanted(patterns, f, v, t))
-			return true;
-		v = v ? v->next : NULL;
-	} while (v);
-	return false;
-}
-
-/* Remove tests that are not selected from the harness's lists. */
-static inline void tw_select(const char *patterns)
-{
-	struct __fixture_variant_metadata *v, **vlink;
-	struct __test_metadata *t, **tlink;
-	struct __fixture_metadata *f;
-
-	for (f = __fixture_list; f; f = f->next) {
-		struct __fixture_variant_metadata *variants = NULL;
-
-		for (v = f->variant, vlink = &variants; v; v = v->next) {
-			if (tw_wants_variant(patterns, f, v)) {
-				*vlink = v;
-				vlink = &v->next;
-			}
-		}
-		for (tlink = &f->tests; (t = *tlink);) {
-			if (tw_wants_test(patterns, f, t))
-				tlink = &t->next;
-			else
-				*tlink = t->next;
-		}
-		*vlink = NULL;
-		f->variant = variants;
-	}
-}
-
-#undef TEST_HARNESS_MAIN
-#define TEST_HARNESS_MAIN \
-	static void __attribute__((constructor)) __constructor_order_last(void) \
-	{ \
-		if (!__constructor_order) \
-			__constructor_order = _CONSTRUCTOR_ORDER_BACKWARD; \
-	} \
-	int main(int argc, char **argv) \
-	{ \
-		if (getenv("TW_ONLY")) \
-			tw_select(getenv("TW_ONLY")); \
-		exit(test_harness_run(argc, argv)); \
-	}
+#include "only.h"
 
 #define TW_DEV		"/dev/timerwheel"
 #define TW_POISON	0xA5		/* every byte of an output before a call */
@@ -140,6 +56,20 @@ static inline void tw_select(const char *patterns)
 
 /* Most timers that the module handles in one hold of a lock: TW_BATCH_TIMERS; fewer with a ring */
 #define TW_BATCH_TIMERS	128
+
+/*
+ * The reader of a ring that nobody else writes to, for the functions of timerwheel-mapped.h.
+ * Programs take length and size from INFO.
+ */
+#define TW_RING(memory)	((struct timerwheel_mapped_ring []){ tw_ring(memory) })
+
+static inline struct timerwheel_mapped_ring tw_ring(struct timerwheel_ring *ring)
+{
+	return (struct timerwheel_mapped_ring) {
+		.ring = ring, .events = ring->mask + 1, .event_size = ring->event_size,
+		.head = ring->head,
+	};
+}
 
 #define USEC	1000ULL
 #define MSEC	1000000ULL

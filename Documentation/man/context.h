@@ -19,18 +19,24 @@
 
 struct connection {
 	__u64 id;
+	__u64 deadline;
 	__u32 index;
 	__u32 generation;
 };
 
 extern struct connection *conn;
 extern struct timerwheel_queue *queue;
-extern struct timerwheel_ring *ring;
+extern struct timerwheel_event event;
+extern struct timerwheel_info info;
+extern struct timerwheel_ring *mapping;
 extern struct timerwheel_table table;
 extern struct timerwheel *wheel;
 extern __u64 key, value, now;
 extern int epoll, fd;
 
+struct connection *connection(__u64 key);
+void receive(struct connection *conn);
+void close_connection(struct connection *conn);
 void expired(__u64 key);
 void left_over(__u64 key, __u64 value, __s64 left);
 bool packet(void);

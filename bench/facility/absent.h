@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What stands for a facility whose library was not there when the bench was built. */
+/* Placeholder for a facility whose library was missing when the bench was built */
 #ifndef ABSENT_H
 #define ABSENT_H
 

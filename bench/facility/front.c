@@ -14,7 +14,7 @@ static const struct queue *queue;
 static bool shared;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int timerfd, poller;
-static __u64 programmed;	/* when the timerfd fires; NEVER: it does not */
+static __u64 programmed;	/* the time for which the timerfd is armed; NEVER: it is not */
 
 static void lock(void)
 {
@@ -39,7 +39,7 @@ static void set_timerfd(__u64 ns)
 		die("timerfd_settime: %s", strerror(errno));
 }
 
-/* Only ever earlier: that the next deadline has become later shows when the old one comes. */
+/* Arm the timerfd only for an earlier time. A later one is found when the timerfd has fired. */
 static void program(void)
 {
 	__u64 next = queue->next();
@@ -51,8 +51,8 @@ static void program(void)
 }
 
 /*
- * After these changes. One that is later than what is programmed already is seen when that has
- * come: finding out what is next is for the end of a turn, not for each change.
+ * Arm the timerfd after these changes, if one of them is earlier than the time it is armed for.
+ * Otherwise it need not be known what is next: that is looked up when the timerfd has fired.
  */
 static void program_for(const struct change *c, __u32 n)
 {
@@ -143,11 +143,11 @@ void front_run(__u64 until)
 	while (!nothing_left()) {
 		if (!poller_wait(poller, &ready, 1, until))
 			return;
-		/* One thread alone gets this. */
+		/* only one thread can read it */
 		if (read(timerfd, &times, sizeof(times)) == sizeof(times))
 			expire();
 	}
-	/* The other thread sleeps on: wake it, and let the timerfd be set anew after that. */
+	/* wake the other thread; the timerfd is armed again after that */
 	if (shared) {
 		lock();
 		set_timerfd(1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A queue of timers in the memory of the process, behind one timerfd: what a daemon does that
- * keeps its timeouts itself. Alone in one thread, or shared by two behind a lock.
+ * A queue of timers in the memory of the process with one timerfd, as in a daemon that implements
+ * its timeouts itself. It is used by one thread, or shared by two with a lock.
  *
- * Wake-ups are rounded up to a millisecond, the tick that /dev/timerwheel has.
+ * Wake-ups are rounded up to a millisecond, the tick of /dev/timerwheel.
  */
 #ifndef FRONT_H
 #define FRONT_H
@@ -16,14 +16,14 @@ struct queue {
 	void (*arm)(const struct change *changes, __u32 n);
 	void (*move)(const struct change *changes, __u32 n);
 	/*
-	 * The new deadline is later: it is enough to write it down, and to look at
-	 * it once the old one has come.
+	 * The new deadline is later: store it, and read it when the old one has
+	 * passed.
 	 */
 	void (*refresh)(const struct change *changes, __u32 n);
 	void (*cancel)(const struct change *changes, __u32 n);
-	/* When there may be something to do next; NEVER: it is empty. */
+	/* the time of the next work; NEVER: the queue is empty */
 	__u64 (*next)(void);
-	/* Take out at most so many timers that are due. */
+	/* remove at most @most due timers and return their number */
 	__u32 (*expire)(__u64 now, __u32 *ids, __u32 most);
 };
 
@@ -35,7 +35,7 @@ void front_refresh(const struct change *changes, __u32 n);
 void front_cancel(const struct change *changes, __u32 n);
 void front_run(__u64 until);
 
-/* The rest of the table of a facility. */
+/* The common part of the facilities' tables */
 #define FRONT_FUNCTIONS			\
 	.close = front_close,		\
 	.arm = front_arm,		\

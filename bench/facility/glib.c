@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GLib: a source for each timer. Its main context looks at every source in each turn of
- * the loop, so that with many timers each turn costs in proportion to them.
+ * GLib: a source for each timer. In each iteration its main context visits all sources, so the cost
+ * of an iteration is proportional to the number of timers.
  */
 #include "absent.h"
 
@@ -74,7 +74,7 @@ static void glib_close(void)
 	free(timers);
 }
 
-/* Its times are in us. */
+/* GLib's times are in us. */
 static gint64 time_of(__u64 deadline)
 {
 	return (deadline + NSEC_PER_USEC - 1) / NSEC_PER_USEC;

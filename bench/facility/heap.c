@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A binary heap in the process: its keys are in the heap itself, next to each other. */
+/* A binary heap in the process, with the keys in the heap itself */
 #include <stdlib.h>
 
 #include "../bench.h"
@@ -12,8 +12,8 @@ struct node {
 
 static struct node *heap;
 static __u32 count;
-static __u32 *places;		/* of timer i in the heap */
-static __u64 *deadlines;	/* of timer i: its key, or later */
+static __u32 *places;		/* place of timer i in the heap */
+static __u64 *deadlines;	/* deadline of timer i: its key, or later */
 
 static void heap_open(__u32 capacity)
 {

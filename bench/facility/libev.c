@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libev: a heap with four children to a node. Pending timers are moved with
- * ev_timer_again(), as its manual advises; so they repeat, and are stopped when due.
+ * libev: a heap with four children per node. Pending timers are moved with ev_timer_again(), as its
+ * manual recommends. So they are periodic, and are stopped when they are due.
  */
 #include "absent.h"
 
@@ -13,9 +13,9 @@
 
 static struct ev_loop *loop;
 static ev_timer *timers, alarm_timer;
-static __u64 now;	/* libev's own monotonic time of this turn, which it does not tell */
+static __u64 now;	/* about libev's monotonic time of this iteration, which is not exported */
 
-/* Taken just before libev's, so that nothing is early. */
+/* Read the clock before libev does, so that no timer is early. */
 static void update_now(void)
 {
 	now = now_ns();
@@ -58,7 +58,7 @@ static void libev_close(void)
 
 static double left_until(__u64 deadline)
 {
-	/* 0 would mean: do not repeat, that is stop. */
+	/* 0 would stop the timer */
 	return deadline > now ? (deadline - now) / 1e9 : 1 / 1e9;
 }
 

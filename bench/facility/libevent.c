@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libevent: its min-heap, and its common timeouts, a queue of all that have one same timeout.
+ * libevent: its min-heap, and its common timeouts, a queue of all timers with the same timeout.
  *
- * It reads the clock for each event_add() but in a callback, where it takes the time of
- * that turn of the loop; so operations are measured in a callback, where programs do them.
+ * event_add() reads the clock, except in a callback, where it uses the time of the iteration. So
+ * operations are measured in a callback, where programs do them.
  */
 #include "absent.h"
 
@@ -17,8 +17,8 @@
 
 static struct event_base *base;
 static struct event *timers;
-static const struct timeval *common;	/* NULL: each timer has a timeout of its own */
-static __u64 now;			/* about libevent's own time of this turn */
+static const struct timeval *common;	/* the common timeout; NULL: timeouts are different */
+static __u64 now;			/* about libevent's time of this iteration */
 
 static void timer_due(evutil_socket_t fd, short what, void *arg)
 {
@@ -42,7 +42,7 @@ static void heap_open(__u32 room, __u64 timeout)
 	__u32 i;
 
 	(void)timeout;
-	/* libev has functions of the same names: see that they are libevent's. */
+	/* libev has functions with the same names: check that these are libevent's */
 	if (strcmp(event_get_version(), LIBEVENT_VERSION))
 		die("libevent is %s, not %s: was the bench linked with it?",
 		    event_get_version(), LIBEVENT_VERSION);

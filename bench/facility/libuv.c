@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* libuv: a heap of pointers; its times are whole milliseconds. */
+/* libuv: a heap of pointers; times are in milliseconds */
 #include "absent.h"
 
 #ifdef HAVE_LIBUV
@@ -46,7 +46,7 @@ static void libuv_close(void)
 	free(timers);
 }
 
-/* Its timeouts are relative to the time of this turn of the loop. */
+/* libuv's timeouts are relative to the time of the iteration. */
 static __u64 left_until(__u64 deadline)
 {
 	__u64 ms = (deadline + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, now = uv_now(&loop);

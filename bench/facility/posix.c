@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * POSIX timers, whose signals are waited for. They are made when first armed, and kept when
- * cancelled. The kernel finds them in a hash of 512 lists: with many of them each
- * operation walks one.
+ * POSIX timers, with sigwaitinfo(). They are created when first armed and kept when cancelled. The
+ * kernel finds them in a hash table of 512 lists, of which each operation walks one.
  */
 #include <errno.h>
 #include <signal.h>

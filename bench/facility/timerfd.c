@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A timerfd for each timer, all in one epoll set. They are made when first armed and kept
- * when cancelled. With exact deadlines, and with deadlines rounded up to 1 ms, so that
- * those of one millisecond share an interrupt.
+ * A timerfd for each timer, all in one epoll set. They are created when first armed and kept when
+ * cancelled. Deadlines are exact, or rounded up to 1 ms, so that those in the same millisecond
+ * share an interrupt.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void timerfd_close(void)
 {
 	__u32 i;
 
-	/* The set first: else each of them is taken out of it. */
+	/* the epoll set first: otherwise each close would remove the timerfd from it */
 	close(poller);
 	for (i = 0; i < capacity; i++) {
 		if (fds[i])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/timerwheel: by calls alone (refresh is MOVE, events are read), and with its two
- * mappings (refresh is a store in the deadline table, events are in a ring).
+ * /dev/timerwheel: with calls alone (refresh is MOVE, events are read), and with its two mappings
+ * (refresh is a store in the deadline table, events are in a ring)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,10 +24,10 @@ static struct timerwheel_move moves[BATCH_MOST];
 static struct timerwheel_remove removes[BATCH_MOST];
 static struct timerwheel_event events[EVENTS];
 
-/* With the mappings: where each timer's word is, and which owner of it the timer is. */
+/* With the mappings: index and generation of each timer */
 static __u32 capacity;
 static __u64 *table;
-static struct timerwheel_ring *ring;
+static struct timerwheel_mapped_ring ring;
 static size_t ring_size;
 static struct place {
 	__u32 index;
@@ -38,7 +38,7 @@ static unsigned int generation_bits;
 static void wrong(const char *what, __u32 id, int result)
 {
 	die("%s of timer %u: %s: this is not a measurement", what, id,
-	    result < 0 ? strerror(-result) : "it was not as expected");
+	    result < 0 ? strerror(-result) : "unexpected result");
 }
 
 static void calls_open(__u32 room, __u64 timeout)
@@ -54,7 +54,7 @@ static void calls_close(void)
 {
 	close(poller);
 	close(wheel);
-	/* Else that is measured with what comes next. */
+	/* otherwise freeing it would be measured with the next workload */
 	wheel_wait_freed();
 }
 
@@ -138,13 +138,15 @@ static void mapped_open(__u32 room, __u64 timeout)
 	generation_bits = info.generation_bits;
 	table = map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
 	ring_size = TIMERWHEEL_RING_EVENTS + setup.ring * sizeof(struct timerwheel_event);
-	ring = map(ring_size, TIMERWHEEL_MMAP_RING);
+	ring.ring = map(ring_size, TIMERWHEEL_MMAP_RING);
+	ring.events = info.ring;
+	ring.event_size = info.event_size;
 	places = xcalloc(capacity, sizeof(*places));
 }
 
 static void mapped_close(void)
 {
-	munmap(ring, ring_size);
+	munmap(ring.ring, ring_size);
 	munmap(table, capacity * sizeof(*table));
 	free(places);
 	calls_close();
@@ -181,13 +183,13 @@ static void mapped_run(__u64 until)
 	unsigned int i, n;
 
 	while (!nothing_left()) {
-		event = timerwheel_ring_look(ring, &n);
+		event = timerwheel_ring_look(&ring, &n);
 		for (i = 0; i < n; i++)
 			deliver(event[i].value);
-		timerwheel_ring_drop(ring, n);
+		timerwheel_ring_drop(&ring, n);
 		if (n)
 			continue;
-		switch (timerwheel_ring_sleep(ring)) {
+		switch (timerwheel_ring_sleep(&ring)) {
 		case TIMERWHEEL_RING_TAKE:
 			break;
 		case TIMERWHEEL_RING_FLOW:

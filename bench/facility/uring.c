@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io_uring: a timeout for each timer, submitted in batches, by one thread that has said
- * so (IORING_SETUP_SINGLE_ISSUER, _DEFER_TASKRUN). The kernel searches a list of all
- * timeouts for the one to update or remove.
+ * io_uring: a timeout for each timer, submitted in batches by a single thread
+ * (IORING_SETUP_SINGLE_ISSUER, _DEFER_TASKRUN). To update or remove a timeout the kernel searches a
+ * list of all timeouts.
  */
 #include "absent.h"
 
@@ -46,7 +46,7 @@ static struct __kernel_timespec *time_of(__u32 i, __u64 ns)
 	return &times[i];
 }
 
-/* All that was prepared, and wait for so many completions, in one call. */
+/* Submit all @n entries and wait for @wait_for completions, in one call. */
 static void submit(__u32 n, __u32 wait_for)
 {
 	int done = io_uring_submit_and_wait(&ring, wait_for);
@@ -68,7 +68,7 @@ static void uring_arm(const struct change *c, __u32 n)
 	submit(n, 0);
 }
 
-/* An update that succeeds says nothing. */
+/* Updates have a completion only if they fail. */
 static void uring_move(const struct change *c, __u32 n)
 {
 	__u32 i;
@@ -84,7 +84,7 @@ static void uring_move(const struct change *c, __u32 n)
 	submit(n, 0);
 }
 
-/* All completions that are there: of timers that expired, or of @cancelled ones. */
+/* Process all completions: of timers that expired, and of @cancelled ones. */
 static void reap(__u32 cancelled)
 {
 	struct io_uring_cqe *cqe;
@@ -99,8 +99,8 @@ static void reap(__u32 cancelled)
 		else if (cqe->res == -ECANCELED && cancelled)
 			cancelled--;
 		else
-			die("io_uring says of timer %llu: %s: this is not a measurement",
-			    cqe->user_data, strerror(-cqe->res));
+			die("io_uring: timer %llu: %s: this is not a measurement", cqe->user_data,
+			    strerror(-cqe->res));
 		seen++;
 	}
 	io_uring_cq_advance(&ring, seen);
@@ -120,7 +120,7 @@ static void uring_cancel(const struct change *c, __u32 n)
 		io_uring_sqe_set_flags(sqe, IOSQE_CQE_SKIP_SUCCESS);
 		io_uring_sqe_set_data64(sqe, UNNAMED);
 	}
-	/* Each cancelled timer has a completion. */
+	/* each cancelled timer has a completion */
 	submit(n, n);
 	reap(n);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A timing wheel in the process: four levels of 256 slots, hashed by deadline, with a tick of
- * 1 ms. Slots are rings of numbers of timers, with a head of their own; a bit for each
- * slot that is not empty finds the next one, so that nothing runs when nothing is due.
+ * A hierarchical timing wheel in the process: four levels of 256 slots with a tick of 1 ms. A slot
+ * is a circular list of timer numbers with a head. A bitmap of slots that are not empty leads to
+ * the next one, so that nothing runs while nothing is due.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 #define BITS	8
 #define SLOTS	256U
 #define LEVELS	4
-#define HEADS	(LEVELS * SLOTS + 1)	/* the last one: of those that are due */
+#define HEADS	(LEVELS * SLOTS + 1)	/* the last one is that of due timers */
 #define WORDS	(SLOTS / 64)
 
-static_assert(SLOTS >> BITS == 1, "as many slots as the bits can tell");
+static_assert(SLOTS >> BITS == 1, "SLOTS must be 2^BITS");
 
 struct node {
 	__u64 deadline;
@@ -27,7 +27,7 @@ struct node {
 
 static struct node *nodes;	/* the heads, then the timers */
 static __u64 used[LEVELS][WORDS];
-static __u64 current;		/* the last tick that was worked on */
+static __u64 current;		/* the last tick that was processed */
 static __u32 count;
 
 static const __u32 due = HEADS - 1;
@@ -89,7 +89,7 @@ static void unlink_node(__u32 node)
 		mark(next, false);
 }
 
-/* Into the slot of its deadline, or of the first tick that is still to come. */
+/* Insert into the slot of the deadline, or of tick @first if that is later. */
 static void insert(__u32 node, __u64 first)
 {
 	__u64 tick = tick_of(nodes[node].deadline), ahead;
@@ -101,7 +101,7 @@ static void insert(__u32 node, __u64 first)
 	ahead = tick - current;
 	while (level < LEVELS - 1 && ahead >> (BITS * (level + 1)))
 		level++;
-	/* Beyond the last level: as far as it reaches, and from there on again. */
+	/* beyond the last level: into its last slot, to be inserted again from there */
 	if (ahead >> (BITS * LEVELS))
 		tick = current + (1ULL << (BITS * LEVELS)) - 1;
 	head = level * SLOTS + ((tick >> (BITS * level)) & (SLOTS - 1));
@@ -152,7 +152,7 @@ static void wheel_cancel(const struct change *c, __u32 n)
 	count -= n;
 }
 
-/* How many slots from @slot on, 1 to SLOTS, the next one is that is used; 0: none is. */
+/* The distance from @slot to the next slot that is not empty, 1 to SLOTS; 0: there is none */
 static unsigned int distance(const __u64 *bits, unsigned int slot)
 {
 	unsigned int from = (slot + 1) % SLOTS, i;
@@ -169,7 +169,7 @@ static unsigned int distance(const __u64 *bits, unsigned int slot)
 	return 0;
 }
 
-/* The next tick at which timers fall due, or are spread over a lower level. */
+/* The next tick in which timers fall due or cascade */
 static __u64 next_tick(void)
 {
 	unsigned int level, slots;
@@ -197,7 +197,7 @@ static __u64 wheel_next(void)
 	return tick == NEVER ? NEVER : tick * TICK;
 }
 
-/* All of a slot, to the end of the list of those that are due. */
+/* Append all timers of a slot to the list of due timers. */
 static void splice_due(__u32 head)
 {
 	__u32 first = nodes[head].next, last = nodes[head].prev, before = nodes[due].prev;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What operations cost with very many timers in random order: the module's own table, operations,
- * wheel, events and ring, built in user space for valgrind, which counts instructions and lines of
- * memory. See run and README.
+ * The cost of operations with very many timers in random order: the module's table, operations,
+ * wheel, events and ring, built in user space for valgrind, which counts instructions and cache
+ * lines. See run and README.md.
  *
  * lines [--time] [--until PHASE] TIMERS
  * lines --phases
  *
- * Prints a line for each phase: its name, how many operations it was, nanoseconds (--time) or 0.
+ * Prints a line for each phase: its name, the number of operations, and nanoseconds (--time) or 0.
  */
 #include <stdio.h>
 #include <time.h>
@@ -23,12 +23,12 @@
 #define HOUR	3600000000000ULL
 #define MSEC	1000000ULL
 #define SLOTS	256U
-#define BATCH	32U		/* operations in a run, as in batch.c */
-#define PIECE	64U		/* timers in a piece of a pass, as in cpu.c */
+#define BATCH	32U		/* operations in a batch; batch.c has 24 to 48, by size */
+#define EXPIRY	64U		/* timers in an expiry batch; cpu.c has 128, or 96 with a ring */
 #define EVENTS	1024U		/* events in a reader's buffer */
 #define RING	4096U		/* events in the ring */
 
-/* A slot of level 2, in ns. */
+/* Length of a slot of level 2, in ns */
 #define UPPER	(MSEC * SLOTS * SLOTS)
 
 static struct tw_file *file;
@@ -37,7 +37,7 @@ static u64 now_ns = 50000 * UPPER;
 static u64 timers;
 static u32 *order;
 
-/* --- What the other files of the module do ------------------------------------------ */
+/* --- Functions of the module's other files ------------------------------------------ */
 
 u64 ktime_get_ns(void)
 {
@@ -101,17 +101,17 @@ void tw_monitor_wake(struct tw_file *f)
 {
 }
 
-/* --- What is counted ------------------------------------------------------------------ */
+/* --- Counted functions ---------------------------------------------------------------- */
 
 /*
- * valgrind counts inside of functions whose names begin with measured_, starts from 0 where
- * count_from_here() is called and writes down what it has where count_to_here() is.
+ * valgrind counts inside functions whose names begin with measured_. It clears the counts when
+ * count_from_here() is called, and dumps them when count_to_here() is.
  */
 
 enum kind { ADD, MOVE, REMOVE, GET, CASCADE, EXPIRE, READ, EXPIRE_READ, EXPIRE_RING };
 
-/* A run, as in batch.c. */
-noinline void measured_run(enum kind kind, void *elems)
+/* A batch, as in batch.c */
+noinline void measured_batch(enum kind kind, void *elems)
 {
 	struct tw_ctx ctx;
 	int done = 0;
@@ -138,8 +138,8 @@ noinline void measured_run(enum kind kind, void *elems)
 		abort();
 }
 
-/* A pass, as in cpu.c. */
-noinline void measured_pass(void)
+/* Expiry batches until there is no more work, as in cpu.c and engine.c */
+noinline void measured_expiry(void)
 {
 	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = now_ns };
 	struct tw_wheel *w = &cpu->wheel;
@@ -149,8 +149,8 @@ noinline void measured_pass(void)
 	do {
 		raw_spin_lock(&cpu->lock);
 		due = (struct tw_due_list){};
-		more = tw_wheel_collect(w, div64_u64(now_ns, w->tick), now_ns, PIECE, false, false,
-					&due);
+		more = tw_wheel_collect(w, div64_u64(now_ns, w->tick), now_ns, EXPIRY, false,
+					false, &due);
 		if (due.count)
 			tw_flow_expire(&ctx, &due);
 		raw_spin_unlock(&cpu->lock);
@@ -159,7 +159,7 @@ noinline void measured_pass(void)
 		tw_events_wake(file);
 }
 
-/* A call of read(). Returns how many events it had. */
+/* A call of read(). Returns the number of events. */
 noinline u64 measured_read(void)
 {
 	static struct timerwheel_event event[EVENTS];
@@ -184,7 +184,7 @@ noinline void count_to_here(void)
 	__asm__ volatile("");
 }
 
-/* With --time the same is timed. */
+/* With --time these are timed. */
 static bool timing;
 static u64 spent;
 
@@ -198,19 +198,19 @@ static u64 clock_ns(void)
 	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
-static void do_run(enum kind kind, void *elems)
+static void do_batch(enum kind kind, void *elems)
 {
 	u64 began = clock_ns();
 
-	measured_run(kind, elems);
+	measured_batch(kind, elems);
 	spent += clock_ns() - began;
 }
 
-static void do_pass(void)
+static void do_expiry(void)
 {
 	u64 began = clock_ns();
 
-	measured_pass();
+	measured_expiry();
 	spent += clock_ns() - began;
 }
 
@@ -234,13 +234,13 @@ static void do_flow(void)
 /* --- Workload ------------------------------------------------------------------------- */
 
 /**
- * struct phase - the same operation, very often
- * @name: what it is called; NULL: it prepares the next one and is not counted
- * @kind: which operation
- * @all: on all timers, else on a quarter of them
- * @again: in the order of the phase before, on the same timers; else in a new order
- * @from: ADD, MOVE: how far ahead the deadlines are
- * @range: ... and the length of the time in which they are spread
+ * struct phase - many operations of the same kind
+ * @name: its name; NULL: it prepares the next phase and is not counted
+ * @kind: the operation
+ * @all: on all timers; otherwise on a quarter of them
+ * @again: on the same timers and in the same order as the previous phase; otherwise in a new order
+ * @from: ADD, MOVE: time from now to the earliest deadline
+ * @range: ADD, MOVE: time from the earliest to the latest deadline
  */
 struct phase {
 	const char *name;
@@ -259,10 +259,10 @@ static const struct phase phases[] = {
 	{ "remove",		REMOVE },
 	{ "add-again",		ADD, .again = true, .from = HOUR, .range = HOUR },
 	{ "add-replace",	ADD, .from = HOUR / 2, .range = HOUR / 2 },
-	/* All into one slot of level 2. Nothing is early or late: time has stood still so far. */
+	/* all into one slot of level 2; time has not advanced so far, so no timer is due */
 	{ NULL,			MOVE, .all = true, .from = 3 * UPPER, .range = UPPER - MSEC },
 	{ "cascade",		CASCADE, .all = true },
-	/* All into one second. */
+	/* all into one second */
 	{ "move-near",		MOVE, .all = true, .from = 100 * MSEC, .range = 1000 * MSEC },
 	{ "expire+read",	EXPIRE_READ, .all = true },
 	{ NULL,			ADD, .all = true, .from = 100 * MSEC, .range = 1000 * MSEC },
@@ -312,7 +312,7 @@ static void make_file(void)
 		.clock = TIMERWHEEL_CLOCK_MONOTONIC, .slots = SLOTS, .tick = MSEC,
 		.capacity = TW_CAPACITY_MAX, .wake_events = 1,
 	};
-	/* As many as 2^19 ns are less than a tick; see tw_setup_generation_bits(). */
+	/* 2^19 ns are less than a tick; see tw_setup_generation_bits() */
 	file->table.pool.generation_mask = BIT(19) - 1;
 	tw_events_init(&file->events);
 	tw_ring_init(&file->ring);
@@ -354,26 +354,26 @@ static void operate(const struct phase *p, u64 n)
 				elems.entry[i].key = key;
 			}
 		}
-		/* Free timers are made outside: that is paid once. */
+		/* growth is not counted, because its cost occurs once */
 		while (p->kind == ADD && cpu->nr_free < BATCH && !file->table.full)
 			if (tw_table_grow(file))
 				abort();
-		do_run(p->kind, &elems);
+		do_batch(p->kind, &elems);
 	}
 }
 
-/* All timers are in one slot of level 2: time goes on to where it may be opened. */
+/* All timers are in one slot of level 2: advance the time to where it may be opened. */
 static void cascade(void)
 {
 	u64 before = cpu->wheel.cascades;
 
 	now_ns += 2 * UPPER;
-	do_pass();
+	do_expiry();
 	if (cpu->wheel.cascades - before != timers)
 		abort();
 }
 
-/* Time goes on in steps of a tick, and what is due is read, taken from the ring or left. */
+/* Advance the time tick by tick. Due timers are read, taken from the ring, or left. */
 static void expire(enum kind how)
 {
 	struct timerwheel_ring *shared = file->ring.shared;
@@ -381,7 +381,7 @@ static void expire(enum kind how)
 	file->ring.events = how == EXPIRE_RING ? RING : 0;
 	while (cpu->wheel.pending || (how != EXPIRE && file->events.due.count)) {
 		now_ns += MSEC;
-		do_pass();
+		do_expiry();
 		while (how == EXPIRE_READ && file->events.due.count)
 			do_read();
 		if (how == EXPIRE_RING)

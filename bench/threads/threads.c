@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does the device scale? One thread for each CPU works on timers of its own: operations per
- * millisecond with 1, 2, ... threads, the median of some rounds, and how much the rounds differ.
- * All in one wheel, and, since no machine is N times as fast with N processors, each in a
- * wheel of its own: what is lost there is not for sharing.
+ * Does the device scale? One thread on each CPU operates on its own timers. Prints operations per
+ * millisecond with 1, 2, ... threads: the median, minimum and maximum of some rounds. All threads
+ * use one wheel. For comparison, because no machine is N times as fast with N processors, each uses
+ * its own: what is lost then is not due to sharing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,20 +29,19 @@
 static const char usage_text[] =
 "usage: threads [OPTION]...\n"
 "\n"
-"How many operations in a millisecond 1, 2, ... threads do, each on a CPU of its own and with\n"
-"timers of its own, 256 in a call: all on one wheel and, `apart', each on one of its own. The\n"
-"quotient of the two is what sharing a wheel leaves.\n"
+"Measure operations per millisecond with 1, 2, ... threads. Each thread has its own CPU and\n"
+"its own timers, 256 in a call. All threads use the same wheel, or (`apart') each its own. The\n"
+"quotient of the two shows the cost of sharing a wheel.\n"
 "\n"
-"  -t, --threads N   threads at most (as many as there are CPUs)\n"
+"  -t, --threads N   maximum number of threads (the number of CPUs)\n"
 "  -n, --timers N    timers of each thread (100k)\n"
 "  -r, --rounds N    rounds of half a second for each number of threads (7)\n"
 "  -V, --version     the version\n"
 "  -h, --help        this text\n"
 "\n"
-"Where the machine has other things to do, or a guest has more CPUs than its host, the\n"
-"rounds differ.\n";
+"Rounds differ if the machine has other work, or if a guest has more CPUs than its host.\n";
 
-/* What is measured. */
+/* The measurements */
 static const struct way {
 	const char *name;
 	bool moves;
@@ -132,7 +131,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Operations in a millisecond. */
+/* Returns operations per millisecond. */
 static double measure(int threads, const struct way *way)
 {
 	static struct worker worker[MOST_THREADS];
@@ -176,7 +175,7 @@ static int number(const char *option, const char *text, int most)
 	long n = strtol(text, &end, 10);
 
 	if (*end || n < 1 || n > most)
-		die("%s wants a number from 1 to %d, not '%s'", option, most, text);
+		die("%s needs a number from 1 to %d, not '%s'", option, most, text);
 	return n;
 }
 
@@ -219,11 +218,11 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		die("'%s' is not understood; try --help", argv[optind]);
+		die("unexpected argument '%s'; try --help", argv[optind]);
 
 	printf("threads  operation          per ms    least     most   times one thread\n");
 	for (t = 1; t <= threads; t++) {
-		/* In turn, so that what else the machine does meets all. */
+		/* alternate, so that other work of the machine affects all in the same way */
 		for (r = 0; r < rounds; r++)
 			for (m = 0; m < WAYS; m++)
 				ops[m][r] = measure(t, &ways[m]);

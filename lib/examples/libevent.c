@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	sessions_expire();
-	/* Turn by turn, to have a place for what belongs at the end of each. */
+	/* one iteration at a time, because the queue must be flushed before each */
 	while (sessions_left()) {
 		sessions_flush();
 		if (event_base_loop(base, EVLOOP_ONCE) < 0) {

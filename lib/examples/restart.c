@@ -2,8 +2,8 @@
 /*
  * usage: restart LEASES
  *
- * A daemon whose timers survive it: the service manager keeps the wheel's descriptor. Needs
- * the device. Its unit has
+ * A daemon whose timers survive it: the service manager keeps the wheel's descriptor. Needs the
+ * device. Its unit file has
  *
  *	[Service]
  *	Type=notify
@@ -11,9 +11,9 @@
  *	FileDescriptorStoreMax=1
  *	ExecStart=/path/to/restart 1000000
  *
- * However it ends (kill -9, too), it is started again, gets the descriptor back, and goes on with
- * all its leases: those that ended in the meantime are told about first. `systemctl status' shows
- * what it says about them.
+ * However it ends, even by SIGKILL, it is started again, gets the descriptor back and continues
+ * with all leases. It first reports those that ended in the meantime. `systemctl status' shows its
+ * messages.
  *
  * Build with `pkg-config --cflags --libs libsystemd timerwheel`.
  */
@@ -24,7 +24,7 @@
 
 #include <timerwheel.h>
 
-#define STORED	"wheel"			/* what the manager calls it */
+#define STORED	"wheel"			/* name of the descriptor in the manager's store */
 #define LEASE	3600000000000ULL	/* an hour */
 
 static void die(const char *what, int err)
@@ -33,7 +33,7 @@ static void die(const char *what, int err)
 	exit(1);
 }
 
-/* The wheel that a former run of this program has left with the manager; -1: there is none. */
+/* The wheel that an earlier run of this program has stored with the manager; -1: none */
 static int stored(void)
 {
 	char **names = NULL;
@@ -58,7 +58,7 @@ static void store(int fd)
 		die("the service manager did not take the descriptor", err);
 }
 
-/* Begin leases 1 to @count. */
+/* Start leases 1 to @count. */
 static void arm(struct timerwheel *wheel, uint64_t count)
 {
 	static struct timerwheel_add add[4096];
@@ -79,7 +79,7 @@ static void arm(struct timerwheel *wheel, uint64_t count)
 	}
 }
 
-/* What a daemon that begins anew has to know about its leases: here, how many there are */
+/* A daemon that was restarted reads its leases from the wheel; this one only counts them. */
 static uint64_t look(struct timerwheel *wheel)
 {
 	static struct timerwheel_entry page[4096];
@@ -120,13 +120,13 @@ int main(int argc, char **argv)
 	if (fd >= 0) {
 		err = timerwheel_adopt(&wheel, fd, true);
 		if (err)
-			die("the wheel that was stored", err);
+			die("cannot use the stored wheel", err);
 	} else {
 		err = timerwheel_open(&wheel, &config);
 		if (err)
 			die("no wheel", err);
 		arm(wheel, leases);
-		/* From now on it is not ours alone. */
+		/* from now on the wheel survives this process */
 		store(timerwheel_share(wheel));
 	}
 	sd_notifyf(false, "READY=1\nSTATUS=%s: %llu leases", fd >= 0 ? "found" : "made",

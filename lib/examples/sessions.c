@@ -12,7 +12,7 @@
 #define MSEC		1000000ULL
 
 #define SESSIONS	1000U
-#define BUSY		(SESSIONS / 2)		/* the first so many have traffic */
+#define BUSY		(SESSIONS / 2)		/* number of sessions with traffic */
 #define IDLE		(100 * MSEC)
 #define TRAFFIC		SESSIONS		/* key of the timer that makes traffic */
 #define TRAFFIC_EVERY	(5 * MSEC)
@@ -20,7 +20,7 @@
 
 static struct timerwheel *wheel;
 static struct timerwheel_queue *queue;
-static uint64_t spoke[SESSIONS];		/* when it last did */
+static uint64_t spoke[SESSIONS];		/* time of the last traffic; 0: the session ended */
 static unsigned int left = SESSIONS, rounds, refreshed, early, failures;
 
 static void die(const char *what, int err)
@@ -29,7 +29,7 @@ static void die(const char *what, int err)
 	exit(1);
 }
 
-/* One may fail: a session was put off too late, and its event is on the way already. */
+/* A MOVE may find no timer: the session was refreshed too late, and its event was taken already. */
 static void failed(void *arg, unsigned long op, const void *elem)
 {
 	const struct timerwheel_move *move = elem;
@@ -80,7 +80,7 @@ int sessions_fd(void)
 	return timerwheel_fd(wheel);
 }
 
-/* As if each of the busy ones had sent something */
+/* Simulate traffic on each busy session. */
 static void make_traffic(void)
 {
 	struct timerwheel_remove traffic = { .key = TRAFFIC };
@@ -89,7 +89,7 @@ static void make_traffic(void)
 
 	session.deadline = now + IDLE;
 	for (session.key = 0; session.key < BUSY; session.key++) {
-		/* One that is over by now stays so. */
+		/* it has ended */
 		if (!spoke[session.key])
 			continue;
 		spoke[session.key] = now;
@@ -114,7 +114,9 @@ void sessions_expire(void)
 	bool traffic = false;
 	long n, i;
 
-	/* Until there are none: only then the descriptor will be readable again. */
+	/* a session that was active in this iteration is alive: its MOVE withdraws the event */
+	sessions_flush();
+	/* take events until there is none: only then the descriptor becomes readable again */
 	while ((n = timerwheel_take(wheel, events, 64)) > 0) {
 		for (i = 0; i < n; i++) {
 			if (events[i].key == TRAFFIC)
@@ -143,7 +145,7 @@ int sessions_end(void)
 {
 	bool right = !left && !early && !failures && rounds == TRAFFIC_ROUNDS;
 
-	printf("%s: %u sessions ended, %u early; %u times put off, %u failures; wheel of the %s\n",
+	printf("%s: %u sessions ended, %u early; %u refreshed, %u failures; wheel of the %s\n",
 	       right ? "right" : "WRONG", SESSIONS - left, early, refreshed, failures,
 	       timerwheel_backend(wheel) == TIMERWHEEL_BACKEND_DEVICE ? "device" : "process");
 	timerwheel_queue_free(queue);

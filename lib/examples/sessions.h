@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What the examples of event loops have in common: a server's sessions, each with an idle timeout.
- * There is traffic on some of them for a while, which puts their timeouts off; at last all of them
- * are idle, and end.
+ * The common part of the examples of event loops: a server's sessions, each with an idle timeout.
+ * Some of them have traffic for a while, which postpones their timeouts. In the end all of them are
+ * idle and end.
  *
- * A loop has to do three things, and that is all that differs between them:
+ * An event loop has to do three things; only that differs between the examples:
  *
- *	when sessions_fd() is readable, and once before the loop: sessions_expire();
- *	at the end of each turn, before it sleeps: sessions_flush();
- *	go on while sessions_left().
+ *	call sessions_expire() when sessions_fd() is readable, and once before the loop;
+ *	call sessions_flush() at the end of each iteration, before it sleeps;
+ *	continue while sessions_left().
  */
 #ifndef SESSIONS_H
 #define SESSIONS_H
@@ -16,9 +16,9 @@
 #include <stdbool.h>
 
 /**
- * sessions_start - make a wheel and begin all sessions
+ * sessions_start - create a wheel and start all sessions
  * @argc: of main()
- * @argv: of main(): nothing, or "ring", to have events in mapped memory
+ * @argv: of main(): no argument, or "ring" to use an event ring
  */
 void sessions_start(int argc, char **argv);
 
@@ -29,23 +29,23 @@ void sessions_start(int argc, char **argv);
  */
 int sessions_fd(void);
 
-/** sessions_expire - do what is due */
+/** sessions_expire - take events and end their sessions */
 void sessions_expire(void);
 
-/** sessions_flush - submit what was queued in this turn */
+/** sessions_flush - submit the operations that were queued in this iteration */
 void sessions_flush(void);
 
 /**
- * sessions_left - is there still anything to come?
+ * sessions_left - are there sessions or traffic left?
  *
  * Return: false: all have ended.
  */
 bool sessions_left(void);
 
 /**
- * sessions_end - free all, and say how it was
+ * sessions_end - free everything and print the results
  *
- * Return: the exit status: 0 if all was right.
+ * Return: the exit status: 0 on success.
  */
 int sessions_end(void);
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the scripts in scripts/lint. Each of them prints what it finds fault
-# with, and its exit status says if there was anything. Source it.
+# Functions for the scripts in scripts/lint, to be sourced. Each script prints the faults that it
+# finds, and its exit status is 1 if there are any.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
 cd "$TOP" || exit
 
-# sources PATTERN...: the files of this tree that match one of the patterns,
-# whether git knows them already or not; no built ones. Without git: all that are
-# text. The lists of faults are named as the files in which they put them.
+# sources PATTERN...: the files of this tree that match one of the patterns, including untracked
+# and excluding ignored ones. Without git: all text files. Lists of faults are left out: they have
+# the names of the files that the faults are for.
 sources()
 {
 	if [[ -e .git ]] && command -v git >/dev/null; then
@@ -20,8 +20,7 @@ sources()
 	fi | sed '/^\(selftests\|tools\)\/mutants\/faults\//d' | sort -u | existing
 }
 
-# not_lists: of the files on stdin those that are no lists of faults, which have the names of the
-# files that they are for.
+# not_lists: drop lists of faults from the files on stdin
 not_lists()
 {
 	grep -vE '^(selftests|tools)/mutants/faults/'
@@ -33,7 +32,7 @@ matching()
 
 	while IFS= read -r file; do
 		for pattern; do
-			# shellcheck disable=SC2053 # it is a pattern
+			# shellcheck disable=SC2053 # $pattern is a pattern
 			if [[ $file == $pattern ]]; then
 				printf '%s\n' "$file"
 				break
@@ -60,7 +59,7 @@ existing()
 	done
 }
 
-# scripts: those that a shell runs.
+# scripts: all shell scripts
 scripts()
 {
 	local file

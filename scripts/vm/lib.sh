@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the scripts in scripts/vm and scripts/lint: where things are, and how
-# to speak to the user. Source it; it runs nothing and prints nothing.
+# Functions and paths for the scripts in scripts/vm and scripts/lint, to be sourced. It
+# runs nothing and prints nothing.
 
-# shellcheck disable=SC2034 # used by those who source this
+# shellcheck disable=SC2034 # used by other scripts
 
 # The top of the source tree.
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-# Everything fetched lives here, outside the tree: it survives `make clean` and
-# is shared by all checkouts of one user.
+# All downloads are kept here, outside the tree. They survive `make clean` and are
+# shared by all checkouts of a user.
 CACHE=${TIMERWHEEL_CACHE:-${XDG_CACHE_HOME:-${HOME:?is not set, nor is XDG_CACHE_HOME}/.cache}/timerwheel}
 
-# Progress and errors go to stderr: stdout belongs to results.
+# say SENTENCE...: progress and errors go to stderr, results to stdout
 say()
 {
 	printf '%s: %s\n' "${ME:-${0##*/}}" "$*" >&2
@@ -32,14 +32,18 @@ die()
 	exit "$status"
 }
 
-# usage: print the script's own header comment, without the licence line.
+# The script itself, for those that change the folder.
+SCRIPT=$0
+[[ $SCRIPT == /* ]] || SCRIPT=$PWD/$SCRIPT
+
+# usage: print the script's header comment without the licence
 usage()
 {
-	sed -n '3,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
+	sed -n '3,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$SCRIPT"
 }
 
-# lock FILE: hold a lock until this script ends, so that two runs never fetch
-# or build the same thing at once.
+# lock FILE: hold a lock until the script ends, so that concurrent runs do not fetch
+# or build the same
 lock()
 {
 	local fd
@@ -51,14 +55,14 @@ lock()
 	flock "$fd"
 }
 
-# note SENTENCE...: progress of long work, with the seconds since it began.
+# note SENTENCE...: print progress with the seconds since the start
 note()
 {
 	export TW_BEGAN=${TW_BEGAN:-$EPOCHSECONDS}
 	printf '[%4d s] %s\n' $((EPOCHSECONDS - TW_BEGAN)) "$*"
 }
 
-# words [PREFIX]: a line of scripts/vm/ktap, made readable.
+# words [PREFIX]: print a line from scripts/vm/ktap in a readable form
 words()
 {
 	local name passed failed skipped seconds reason
@@ -74,8 +78,8 @@ listed()
 	[[ ! -e $TOP/selftests/$1 ]] || sed 's/#.*//; /^[[:space:]]*$/d' "$TOP/selftests/$1"
 }
 
-# test_programs: the programs in selftests/, the quick ones first, without those
-# that are for debug kernels alone and the one that wants a guest of its own.
+# test_programs: the programs in selftests/, quick ones first, without those for debug
+# kernels and without suspend, which needs its own guest
 test_programs()
 {
 	local name quick="abi abi_32 ops readers time lifetime faults"
@@ -87,7 +91,7 @@ test_programs()
 	done | awk '!seen[$0]++'
 }
 
-# cross_prefix ARCH: what the names of its cross compilers begin with.
+# cross_prefix ARCH: the prefix of its cross compilers
 cross_prefix()
 {
 	case $1 in

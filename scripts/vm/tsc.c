@@ -2,8 +2,9 @@
 /*
  * Print the frequency of this machine's time stamp counter in kHz.
  *
- * An emulated guest reads the same counter. On a busy machine the guest's kernel may measure
- * its frequency wrong by a factor, and its time runs as much too fast: so it is told.
+ * An emulated guest reads the same counter. On a busy machine the guest's kernel may measure a
+ * wrong frequency, so that its time runs several times too fast. So it gets the frequency as an
+ * argument.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static long long now_ns(void)
 	return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* Ticks in 20 ms or a little more, as kHz. Wrong if we are interrupted at either end. */
+/* The frequency in kHz, measured in some 20 ms. It is wrong if either end is interrupted. */
 static long long sample(void)
 {
 	long long start = now_ns(), end;

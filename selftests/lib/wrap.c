@@ -17,6 +17,12 @@ int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
 int ioctl_error = EINTR, open_error;
 unsigned int most_elements, event_size;
 bool keep_failing;
+int (*fake_ioctl)(unsigned long request, void *arg);
+long long realtime_ahead;
+
+#define SEC	1000000000LL
+
+static int realtime_fd = -1;
 
 /* Is this a call on an array by key, of which most_elements are to be done? */
 static bool cut_short(unsigned long request)
@@ -36,6 +42,8 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 		errno = ioctl_error;
 		return -1;
 	}
+	if (fake_ioctl)
+		return fake_ioctl(request, arg);
 	if (event_size && request == TIMERWHEEL_IOC_INFO) {
 		int ret = __real_ioctl(fd, request, arg);
 
@@ -69,7 +77,39 @@ int __wrap_open64(const char *path, int flags, mode_t mode)
 
 int __wrap_timerfd_create(int clock, int flags)
 {
-	return not_opened() ? -1 : __real_timerfd_create(clock, flags);
+	int fd = not_opened() ? -1 : __real_timerfd_create(clock, flags);
+
+	if (clock == CLOCK_REALTIME)
+		realtime_fd = fd;
+	return fd;
+}
+
+/* @ns later, or when time began */
+static struct timespec shifted(struct timespec time, long long ns)
+{
+	ns += time.tv_sec * SEC + time.tv_nsec;
+	if (ns < 1)
+		ns = 1;
+	return (struct timespec){ .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to,
+			   struct itimerspec *before)
+{
+	struct itimerspec at = *to;
+
+	if (realtime_ahead && fd == realtime_fd && (at.it_value.tv_sec || at.it_value.tv_nsec))
+		at.it_value = shifted(at.it_value, -realtime_ahead);
+	return __real_timerfd_settime(fd, flags, &at, before);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int ret = __real_clock_gettime(clock, now);
+
+	if (realtime_ahead && clock == CLOCK_REALTIME && !ret)
+		*now = shifted(*now, realtime_ahead);
+	return ret;
 }
 
 static bool refused(void)
@@ -96,7 +136,7 @@ void *__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offse
 	return refused() ? MAP_FAILED : __real_mmap(p, size, prot, flags, fd, offset);
 }
 
-void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, long long offset)
 {
 	return refused() ? MAP_FAILED : __real_mmap64(p, size, prot, flags, fd, offset);
 }

@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* How many there were, of malloc() and the like and of mmap() together */
 extern int ioctls, allocations;
@@ -22,8 +24,17 @@ extern unsigned int most_elements;
 /* What INFO tells of a wheel, as if a newer program had set it up; 0: what is so */
 extern unsigned int event_size;
 
+/* What ioctl() does instead, returning as the system's does; NULL: it is the system's */
+extern int (*fake_ioctl)(unsigned long request, void *arg);
+
 /* What ioctl() fails with; and every open() and timerfd_create(), 0: they do not fail */
 extern int ioctl_error, open_error;
+
+/*
+ * So many ns are added to CLOCK_REALTIME: as if somebody had set it, for this program alone. Timers
+ * of timerfds are shifted when they are set. 32-bit programs have another clock_gettime().
+ */
+extern long long realtime_ahead;
 
 /* What the linker calls the system's own, and ours */
 int __real_ioctl(int fd, unsigned long request, void *arg);
@@ -34,13 +45,19 @@ int __real_timerfd_create(int clock, int flags);
 int __wrap_open(const char *path, int flags, mode_t mode);
 int __wrap_open64(const char *path, int flags, mode_t mode);
 int __wrap_timerfd_create(int clock, int flags);
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *to,
+			   struct itimerspec *before);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to,
+			   struct itimerspec *before);
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t size);
 void *__real_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
-void *__real_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset);
+void *__real_mmap64(void *p, size_t size, int prot, int flags, int fd, long long offset);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 void *__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
-void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *p, size_t size, int prot, int flags, int fd, long long offset);
 
 #endif /* WRAP_H */

@@ -740,6 +740,7 @@ end_parked:		!should_park;
 				:: else -> take_base(q, b); READ_LOCK
 				fi
 			   };
+turn:
 			   if
 			   :: b != NONE -> run_base(b, 0)
 			   :: else
@@ -749,11 +750,19 @@ end_parked:		!should_park;
 				engine == 0;
 				again(b);
 				settle(q, 1, now[CLOCK(q)]);
+				q = 0;
+				/* tw_thread_quantum(): another turn in the same hold? */
+				if
+				:: ANY_DEFERRED ->
+					take_queue(q, 1);
+					take_base(q, b);
+					goto turn
+				:: true
+				fi;
 #ifndef THREAD_WITHOUT_PROGRAM
 				program(0);
 #endif
 				READ_UNLOCK;
-				q = 0;
 				/* The pace may be used up, which forbids firings, too. */
 				if
 				:: true

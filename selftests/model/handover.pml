@@ -3,9 +3,8 @@
  * A timer is handed over between operations, expiry batches and readers on different CPUs:
  * module/ops.h, ops.c, events.c, run.h, cpu.c, table.h. README.md maps names here to names there.
  *
- * Processes: TASKS tasks, and for each per-CPU base (a "part" here) its expiry batches (pass()),
- * which run at any time. Task n runs on the CPU of part n, its own one, and makes OPS calls of
- * kinds from the mask KINDS. In the kernel, bottom halves are off in a batch of operations, so the
+ * Processes: TASKS tasks, and for each base its expiry batches (batch()), which run at any time.
+ * Task n runs on the CPU of base n, its own base, and makes OPS calls of kinds from the mask KINDS. In the kernel, bottom halves are off in a batch of operations, so the
  * expiry batches of a CPU wait for its task, except those of a base that another CPU runs. The
  * model always lets them run beside each other.
  *
@@ -22,8 +21,8 @@
 #ifndef TASKS
 #define TASKS	2
 #endif
-#ifndef PARTS
-#define PARTS	TASKS
+#ifndef BASES
+#define BASES	TASKS
 #endif
 #ifndef TIMERS
 #define TIMERS	2
@@ -61,9 +60,9 @@
 #define NOWHERE	0
 #define DUELIST	1		/* tw_events.due */
 #define TABLE	2		/* a magazine in tw_table.full */
-#define WHEEL	4		/* + part: tw_cpu.wheel */
-#define CHAIN	8		/* + part: struct tw_due_list of a pass under way */
-#define STOCK	12		/* + part: tw_cpu.free */
+#define WHEEL	4		/* + base: tw_cpu.wheel */
+#define BATCH	8		/* + base: struct tw_due_list of an expiry batch */
+#define STOCK	12		/* + base: tw_cpu.free */
 
 byte state[TIMERS + 1];
 byte cpu[TIMERS + 1];
@@ -74,7 +73,7 @@ bit later[TIMERS + 1];
 byte head[BUCKETS];
 bit closed;
 
-byte part[PARTS];		/* locks: 0, or _pid + 1 of the owner */
+byte base[BASES];		/* locks: 0, or _pid + 1 of the owner */
 byte bucket[BUCKETS];
 byte events;
 
@@ -111,28 +110,28 @@ byte finished;
 #define LEAVES(t, list)	assert(where[t] == (list)); where[t] = NOWHERE
 #define ENTERS(t, list)	assert(where[t] == NOWHERE); where[t] = (list)
 
-/* The part with this number is locked by us: tw_base_held(). */
+/* tw_base_held(): is this base locked by the task? */
 #define LOCKED(nr)	((nr) == me || (nr) == other)
 
-/* tw_cpu_lock_other(): lock part nr beside our own. */
+/* tw_cpu_lock_other(): lock base nr as well as the own one. */
 inline lock_other()
 {
 	d_step {
 		if
-		:: other != NONE -> RELEASE(part[other]); other = NONE
+		:: other != NONE -> RELEASE(base[other]); other = NONE
 		:: else
 		fi;
 #ifndef NOT_ASCENDING
 		if
-		:: nr < me -> RELEASE(part[me])
+		:: nr < me -> RELEASE(base[me])
 		:: else
 		fi
 #endif
 	};
-	d_step { ACQUIRE(part[nr]); other = nr };
+	d_step { ACQUIRE(base[nr]); other = nr };
 #ifndef NOT_ASCENDING
 	if
-	:: nr < me -> LOCK(part[me])
+	:: nr < me -> LOCK(base[me])
 	:: else
 	fi
 #endif
@@ -172,7 +171,7 @@ inline take_out(chain)
 	fi
 }
 
-/* tw_cpu_free(): into our magazines; a third one goes to the table. */
+/* tw_cpu_free(): into the magazines of the own base; a third full one goes to the table. */
 inline give_back()
 {
 	atomic {
@@ -183,7 +182,7 @@ inline give_back()
 	}
 }
 
-/* tw_enqueue(): not yet due, to be reached or not; or its deadline has passed. */
+/* tw_enqueue(): pending, with a deadline that may pass or that never does; or due at once. */
 inline queue()
 {
 #ifndef QUEUE_STATE_FIRST
@@ -219,7 +218,7 @@ inline lock_due()
 	if
 #ifdef NO_STATE_RECHECK
 	:: true -> due = 1
-#elif defined(NO_PART_RECHECK)
+#elif defined(NO_BASE_RECHECK)
 	:: state[t] == DUE -> due = 1
 	:: state[t] != DUE -> UNLOCK(events)
 #elif defined(NO_EVENTS_ON_WITHDRAW)
@@ -285,7 +284,7 @@ begin:	/* tw_cpu_begin() */
 	fi;
 #endif
 	skip;
-	LOCK(part[me]);
+	LOCK(base[me]);
 	if
 	:: kind == READ -> goto read
 	:: kind & (DRAIN | LOOK) -> goto look_index
@@ -343,7 +342,7 @@ found:
 	fi;
 	if
 	:: (kind & (ADD | MOVE)) && st == PENDING ->
-		/* tw_can_stay(): the deadline is put off, in place */
+		/* tw_can_stay(): postponed in place */
 		d_step {
 			ENDS(t);
 			BEGINS(t);
@@ -372,7 +371,7 @@ found:
 			};
 			unlock_due()
 		:: else ->
-			/* A reader was faster. */
+			/* a reader was faster */
 			UNLOCK_BUCKET(k);
 			if
 			:: kind == DRAIN -> goto look_index
@@ -400,20 +399,20 @@ found:
 #ifdef DROP_STATE_LATE
 		state[t] = FREE;
 #endif
-		goto end_run
+		goto end_batch
 	fi;
 
 unlock:
 	skip;
 	UNLOCK_BUCKET(k);
-end_run: /* tw_cpu_end() */
+end_batch: /* tw_cpu_end() */
 	skip;
 	d_step {
 		if
-		:: other != NONE -> RELEASE(part[other]); other = NONE
+		:: other != NONE -> RELEASE(base[other]); other = NONE
 		:: else
 		fi;
-		RELEASE(part[me]);
+		RELEASE(base[me]);
 		k = 0; t = 0; link = 0; i = 0; st = 0; nr = 0; mask = 0; kind = 0
 	};
 	goto call;
@@ -443,7 +442,7 @@ look_own: /* tw_lookup_lockless() */
 	if
 #ifdef OWN_IN_ANY_STATE
 	:: LOCKED(nr)
-#elif defined(OWN_IN_ANY_PART)
+#elif defined(OWN_IN_ANY_BASE)
 	:: st == PENDING
 #else
 	:: st == PENDING && LOCKED(nr)
@@ -465,7 +464,7 @@ look_own: /* tw_lookup_lockless() */
 		};
 		queue()
 	fi;
-	goto end_run;
+	goto end_batch;
 
 absent:	/* No timer was found with this key: assert that there is none. */
 	skip;
@@ -522,21 +521,21 @@ absent:	/* No timer was found with this key: assert that there is none. */
 	queue();
 	goto unlock;
 
-grow:	/* All indices are made: tw_cpu_reclaim() */
+grow:	/* The table cannot grow: tw_cpu_reclaim() */
 	skip;
 	d_step {
 		RELEASE_BUCKET(k);
 		if
-		:: other != NONE -> RELEASE(part[other]); other = NONE
+		:: other != NONE -> RELEASE(base[other]); other = NONE
 		:: else
 		fi;
-		RELEASE(part[me]);
+		RELEASE(base[me]);
 		nr = 0
 	};
 	do
-	:: nr < PARTS ->
-#ifndef NO_PART_ON_RECLAIM
-		LOCK(part[nr]);
+	:: nr < BASES ->
+#ifndef NO_BASE_ON_RECLAIM
+		LOCK(base[nr]);
 #endif
 		d_step {
 			i = 1;
@@ -551,8 +550,8 @@ grow:	/* All indices are made: tw_cpu_reclaim() */
 			od;
 			i = 0
 		};
-#ifndef NO_PART_ON_RECLAIM
-		UNLOCK(part[nr]);
+#ifndef NO_BASE_ON_RECLAIM
+		UNLOCK(base[nr]);
 #endif
 		nr++
 	:: else -> break
@@ -590,7 +589,7 @@ look:	/* tw_get_unlock() */
 look_index: /* tw_lookup_index() */
 	atomic {
 		if
-		:: state[t] == FREE || state[t] == CLAIMED -> assert(!alive[t]); goto end_run
+		:: state[t] == FREE || state[t] == CLAIMED -> assert(!alive[t]); goto end_batch
 		:: else
 		fi
 	};
@@ -623,7 +622,7 @@ read:	/* tw_events_deliver() */
 		t = 0
 	};
 	if
-	:: true				/* a fault or a short buffer: some are not copied */
+	:: true				/* a fault or a short buffer: some events are not copied */
 		-> mask = mask & (1 << TIMERS)
 	:: true
 	fi;
@@ -669,11 +668,11 @@ read:	/* tw_events_deliver() */
 			cpu[t] = me;
 #endif
 #ifdef REARM_UNLOCKED
-			UNLOCK(part[me]);
+			UNLOCK(base[me]);
 #endif
 			d_step { ENTERS(t, WHEEL + me) };
 #ifdef REARM_UNLOCKED
-			LOCK(part[me])
+			LOCK(base[me])
 #endif
 		:: else ->
 #if defined(NO_CLAIM) || defined(CLAIM_AFTER_UNLOCK)
@@ -723,14 +722,14 @@ read:	/* tw_events_deliver() */
 #endif
 		t++
 	od;
-	goto end_run;
+	goto end_batch;
 
 close:	/* tw_drain_close(), tw_cpu_barrier() */
 	closed = 1;
 #ifndef CLOSE_NO_BARRIER
 	nr = 0;
 	do
-	:: nr < PARTS -> LOCK(part[nr]); UNLOCK(part[nr]); nr++
+	:: nr < BASES -> LOCK(base[nr]); UNLOCK(base[nr]); nr++
 	:: else -> break
 	od;
 #endif
@@ -747,12 +746,12 @@ end_of_task:
 	};
 	nr = 0;
 	do
-	:: nr < PARTS -> LOCK(part[nr]); nr++
+	:: nr < BASES -> LOCK(base[nr]); nr++
 	:: else -> break
 	od;
 	skip;
-	/* Wait for batches under way: mutants may release the lock of a part too early. */
-	where[1] / 4 != CHAIN / 4 && where[TIMERS] / 4 != CHAIN / 4 && where[(TIMERS + 1) / 2] / 4 != CHAIN / 4;
+	/* Wait for batches under way: mutants may release the lock of a base too early. */
+	where[1] / 4 != BATCH / 4 && where[TIMERS] / 4 != BATCH / 4 && where[(TIMERS + 1) / 2] / 4 != BATCH / 4;
 	LOCK(events);
 	/* Each timer is in the list of its state and found by its key; none is lost. */
 	d_step {
@@ -782,63 +781,63 @@ end_of_task:
 	UNLOCK(events);
 	nr = 0;
 	do
-	:: nr < PARTS -> UNLOCK(part[nr]); nr++
+	:: nr < BASES -> UNLOCK(base[nr]); nr++
 	:: else -> break
 	od;
 gone:
 	skip
 }
 
-/* tw_cpu_run(), tw_cpu_advance(): expiry batches of a part. */
-proctype pass(byte p)
+/* tw_cpu_run(), tw_cpu_advance(): expiry batches of base p */
+proctype batch(byte p)
 {
 	byte t, i, link;
-	bit put_off, room;
+	bit postponed, room;
 #define FIRST(t)	(where[t] == WHEEL + p)
-#define IN_CHAIN	(where[1] == CHAIN + p || (TIMERS > 1 && where[TIMERS] == CHAIN + p) || \
-			 (TIMERS > 2 && where[2] == CHAIN + p))
+#define IN_BATCH	(where[1] == BATCH + p || (TIMERS > 1 && where[TIMERS] == BATCH + p) || \
+			 (TIMERS > 2 && where[2] == BATCH + p))
 #define ANY		(FIRST(1) || (TIMERS > 1 && FIRST(TIMERS)) || (TIMERS > 2 && FIRST(2)))
 
 end:
 	do
-#ifdef NO_PART_IN_PASS
+#ifdef NO_BASE_IN_BATCH
 	:: ANY ->
 #else
-	:: atomic { ANY && part[p] == 0 -> part[p] = _pid + 1 };
+	:: atomic { ANY && base[p] == 0 -> base[p] = _pid + 1 };
 #endif
-	   /* tw_wheel_collect(), tw_visit(): any number of its timers */
+	   /* tw_wheel_collect(), tw_visit(): any number of timers of the base */
 	   t = 1;
 	   do
 	   :: t > TIMERS -> break
 	   :: t <= TIMERS && !FIRST(t) -> t++
 	   :: t <= TIMERS && FIRST(t) -> t++		/* its slot has not come up */
 	   :: t <= TIMERS && FIRST(t) ->
-		put_off = later[t];
+		postponed = later[t];
 		if
-		:: put_off				/* queued again in the same wheel */
-		:: else -> d_step { assert(!later[t]); LEAVES(t, WHEEL + p); state[t] = DUE; where[t] = CHAIN + p }
+		:: postponed				/* queued again in the same wheel */
+		:: else -> d_step { assert(!later[t]); LEAVES(t, WHEEL + p); state[t] = DUE; where[t] = BATCH + p }
 		fi;
-		put_off = 0;
+		postponed = 0;
 		t++
 	   od;
 	   t = 0;
-#ifdef EVENTS_AFTER_PART
-	   UNLOCK(part[p]);
+#ifdef EVENTS_AFTER_BASE
+	   UNLOCK(base[p]);
 #endif
-	   /* tw_flow_direct(): if there is a ring, and in it room for all of them */
+	   /* tw_flow_direct(): there is a ring, and it has room for all of them */
 	   if
 #ifdef RING
-	   :: IN_CHAIN -> room = 1
+	   :: IN_BATCH -> room = 1
 #endif
 	   :: true
 	   fi;
 	   do
-	   :: !room || !IN_CHAIN -> break
-	   :: room && IN_CHAIN ->
+	   :: !room || !IN_BATCH -> break
+	   :: room && IN_BATCH ->
 		d_step {
 			t = 1;
 			do
-			:: where[t] != CHAIN + p -> t++
+			:: where[t] != BATCH + p -> t++
 			:: else -> break
 			od;
 			assert(state[t] == DUE);
@@ -849,7 +848,7 @@ end:
 				state[t] = PENDING;
 				alive[t] = 1;
 				version[t] = (version[t] + 1) % 4;
-				LEAVES(t, CHAIN + p);
+				LEAVES(t, BATCH + p);
 				ENTERS(t, WHEEL + p)
 			:: else
 			fi
@@ -857,8 +856,8 @@ end:
 		if
 		:: state[t] == PENDING
 		:: else ->
-#ifdef PASS_ON_AFTER_PART
-			UNLOCK(part[p]);
+#ifdef PASS_ON_AFTER_BASE
+			UNLOCK(base[p]);
 #endif
 #ifndef NO_BUCKET_ON_PASS_ON
 			LOCK(bucket[BUCKET(key[t])]);
@@ -869,10 +868,10 @@ end:
 #ifndef NO_BUCKET_ON_PASS_ON
 			UNLOCK(bucket[BUCKET(key[t])]);
 #endif
-#ifdef PASS_ON_AFTER_PART
-			LOCK(part[p]);
+#ifdef PASS_ON_AFTER_BASE
+			LOCK(base[p]);
 #endif
-			d_step { LEAVES(t, CHAIN + p) };
+			d_step { LEAVES(t, BATCH + p) };
 			atomic {
 				if
 				:: ENTERS(t, STOCK + p)
@@ -887,7 +886,7 @@ end:
 	   d_step {
 		i = 1;
 		do
-		:: i <= TIMERS && where[i] != CHAIN + p -> i++
+		:: i <= TIMERS && where[i] != BATCH + p -> i++
 		:: else -> break
 		od
 	   };
@@ -900,7 +899,7 @@ end:
 			do
 			:: i <= TIMERS ->
 				if
-				:: where[i] == CHAIN + p -> assert(state[i] == DUE); where[i] = DUELIST
+				:: where[i] == BATCH + p -> assert(state[i] == DUE); where[i] = DUELIST
 				:: else
 				fi;
 				i++
@@ -910,8 +909,8 @@ end:
 			RELEASE(events)
 		}
 	   fi;
-#if !defined(EVENTS_AFTER_PART) && !defined(NO_PART_IN_PASS)
-	   UNLOCK(part[p])
+#if !defined(EVENTS_AFTER_BASE) && !defined(NO_BASE_IN_BATCH)
+	   UNLOCK(base[p])
 #endif
 	od
 }
@@ -922,11 +921,11 @@ init
 	byte k = 1;
 
 	atomic {
-		/* Each timer except the last is free, pending or due, in any part. */
+		/* each timer except the last is free, pending or due, in any base */
 		t = 1;
 		do
 		:: t <= TIMERS ->
-			ANY_OF(p, 0, PARTS - 1);
+			ANY_OF(p, 0, BASES - 1);
 			if
 			:: where[t] = STOCK + p
 			:: where[t] = TABLE
@@ -955,10 +954,10 @@ init
 #if TASKS > 2
 		run task(2);
 #endif
-		run pass(0);
-		run pass(1);
-#if PARTS > 2
-		run pass(2);
+		run batch(0);
+		run batch(1);
+#if BASES > 2
+		run batch(2);
 #endif
 	}
 }

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Does a test in user space notice? One fault at a time is put into copies of the module's files,
-# they are built with the test's objects, and the test must fail. To be sourced by a script that
-# has set
+# Mutation tests in user space. Each fault is put into copies of the module's files, which are
+# built with the test's objects; the test must then fail. To be sourced by a script that defines
 #
-#   area		what the tests are called
+#   area		prefix of the names of the tests
 #   files	(array) the module's files that faults are put into
-#   faults	(array) a name; a script for sed, which must change something
+#   faults	(array) NAME; SCRIPT. The sed script must change at least one of the files.
 #   build_mutant CHANGED BUILD COMPILE...
-#		makes $mutants/test. In CHANGED, separated by spaces, are those of the files that
-#		the fault is in; copies of all of them are in $mutants.
+#		builds $mutants/test. CHANGED are the names of the files with the fault, separated
+#		by spaces. Copies of all files are in $mutants.
 #
-# and then calls run_mutants [--count] [--first N] MODULE BUILD COMPILE... It prints KTAP: "ok" is a
-# fault found. The first one changes nothing, and must pass: else the others would say nothing.
-# With --first N the tests are numbered from N on and no plan is printed; --count prints how
-# many there are.
+# and then calls run_mutants [--count] [--first N] MODULE BUILD COMPILE... It prints KTAP: "ok" means
+# that the fault was detected. The first test has no fault and must pass: otherwise the results of
+# the others would mean nothing. With --first N the tests are numbered from N on and no plan is
+# printed; --count prints the number of tests.
 
 # shellcheck disable=SC2154 # area, files and faults are the caller's
 run_mutants()
@@ -44,7 +43,7 @@ run_mutants()
 		printf 'TAP version 13\n1..%d\n' $((${#faults[@]} + 1))
 	fi
 	for fault in "" "${faults[@]}"; do
-		name="fault found: ${fault%%;*}"
+		name="detected: ${fault%%;*}"
 		result="not ok"
 		changed=
 		for file in "${files[@]}"; do
@@ -52,12 +51,12 @@ run_mutants()
 			cmp -s "$module/$file" "$mutants/$file" || changed+=" $file"
 		done
 		if [ -z "$fault" ]; then
-			name="nothing found where there is no fault"
+			name="passes without a fault"
 			changed=${files[*]}
 		fi
 		rm -f "$mutants/test"
 		if [ -z "$changed" ]; then
-			echo "# the script for this fault fits no line of ${files[*]} any more"
+			echo "# the sed script of this fault changes none of ${files[*]}"
 		elif build_mutant "$changed" "$@"; then
 			found=1
 			"$mutants/test" --short > "$mutants/log" 2>&1 && found=

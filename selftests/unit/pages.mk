@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The same test with the pages of other kernels: 16 and 64 kB. To be included by a Makefile that
-# builds $(BUILD)/$(TEST) by the target $(TEST), from $(BUILD) and $(CFLAGS).
+# The same test with page sizes of 16 and 64 kB. To be included by a Makefile whose target $(TEST)
+# builds $(BUILD)/$(TEST) with $(CFLAGS).
 #
 #   $(PAGES)           the programs
 #   $(call run_pages,FIRST,SEED)
-#                      run them, a tenth of the operations each, and print KTAP: two results,
-#                      numbered from FIRST on. Leaves 1 in the shell's $result if one failed.
+#                      run them with a tenth of the operations each and print KTAP: two results,
+#                      numbered from FIRST on. Sets the shell's $result to 1 if one failed.
 
 PAGE_SHIFTS	:= 14 16
 PAGES		:= $(PAGE_SHIFTS:%=$(BUILD)/pages-%/$(TEST))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Durations as people write them: one or more numbers with a unit each, 1h30m. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,40 +36,47 @@ static __u64 parse_unit(const char **text)
 	return 0;
 }
 
+static bool fail(int error)
+{
+	errno = error;
+	return false;
+}
+
 /*
  * Whole numbers are exact, as a double would not be; what is behind the point is a part of a
  * unit, for which a double will do.
  */
 bool parse_duration(const char *text, __u64 *ns)
 {
+	bool first = true, large = false;
 	__u64 sum = 0;
-	bool first = true;
 
 	do {
 		__u64 whole = 0, unit;
 		double part = 0, place = 1;
 		const char *start = text;
 
-		for (; *text >= '0' && *text <= '9'; text++) {
-			if (__builtin_mul_overflow(whole, 10, &whole) ||
-			    __builtin_add_overflow(whole, *text - '0', &whole))
-				return false;
-		}
+		for (; *text >= '0' && *text <= '9'; text++)
+			large |= __builtin_mul_overflow(whole, 10, &whole) ||
+				 __builtin_add_overflow(whole, *text - '0', &whole);
 		if (*text == '.') {
 			for (text++; *text >= '0' && *text <= '9'; text++)
 				part += (*text - '0') * (place /= 10);
 			if (text == start + 1)
-				return false;
+				return fail(EINVAL);
 		}
 		if (text == start)
-			return false;
+			return fail(EINVAL);
 		unit = first && !*text ? NSEC_PER_SEC : parse_unit(&text);
-		if (!unit || __builtin_mul_overflow(whole, unit, &whole) ||
-		    __builtin_add_overflow(sum, whole, &sum) ||
-		    __builtin_add_overflow(sum, (__u64)(part * unit + 0.5), &sum) || sum >> 63)
-			return false;
+		if (!unit)
+			return fail(EINVAL);
+		large |= __builtin_mul_overflow(whole, unit, &whole) ||
+			 __builtin_add_overflow(sum, whole, &sum) ||
+			 __builtin_add_overflow(sum, (__u64)(part * unit + 0.5), &sum) || sum >> 63;
 		first = false;
 	} while (*text);
+	if (large)
+		return fail(ERANGE);
 	*ns = sum;
 	return true;
 }

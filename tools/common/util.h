@@ -33,7 +33,10 @@ noreturn void die(const char *fmt, ...) __printf(1, 2);
 
 /* "250k", "1M", "4096": false if it is not a number. */
 bool parse_count(const char *text, __u64 *count);
-/* "30s", "1.5ms", "1h30m", a bare number is seconds: false if it is not a time below 2^63 ns. */
+/*
+ * "30s", "1.5ms", "1h30m", a bare number is seconds: false if it is not a time (errno is EINVAL) or
+ * not below 2^63 ns (ERANGE).
+ */
 bool parse_duration(const char *text, __u64 *ns);
 
 /* These print into a few static buffers: fit for one printf. */

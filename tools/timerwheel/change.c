@@ -11,7 +11,7 @@
 
 #include "cli.h"
 
-#define BATCH	4096
+#define BATCH	PAGE
 
 /**
  * struct change - what is asked for one timer, and what came of it
@@ -119,22 +119,9 @@ static void json_failures(void)
 /* What the result of an element means here, and what to do. */
 static const char *reason(int result)
 {
-	switch (result) {
-	case -EINVAL:
+	if (result == -EINVAL)
 		return "excl and match exclude each other, and a period is at most 292 years";
-	case -ENOENT:
-		return "no timer has this key; see timerwheel list";
-	case -EEXIST:
-		return "a timer with this key exists: omit --excl to replace it";
-	case -ESTALE:
-		return "the value of the timer does not match; see timerwheel list";
-	case -ENOSPC:
-		return "the wheel is full: remove timers, or set up a wheel with a larger capacity";
-	case -ESHUTDOWN:
-		return "the wheel was closed to new timers (drain --close): open another one";
-	default:
-		return timerwheel_strerror(result);
-	}
+	return error_text(result);
 }
 
 /* --- the calls ---------------------------------------------------------- */
@@ -205,6 +192,50 @@ static bool prints_removed(void)
 	return !op->when && !opt.given[OPT_QUIET];
 }
 
+/* The timers of a call as they were before it, and its changes that are rows of the page. */
+static struct timerwheel_entry before[BATCH];
+static const struct change *removed[BATCH];
+static size_t nr_rows;
+
+static void look_before(size_t begin)
+{
+	size_t i, count = nr_changes - begin;
+	long n;
+
+	for (i = 0; i < count; i++)
+		before[i] = (struct timerwheel_entry) { .key = changes[begin + i].add.key };
+	do {
+		n = timerwheel_get(wheel, before, count);
+	} while (n == -EINTR);
+	if (n < (long)count)
+		die("GET: %s", error_text(n < 0 ? n : -EINTR));
+	nr_rows = 0;
+	page_begin();
+}
+
+/* Print what was removed; what cannot be printed is put back, and the program ends. */
+static void print_removed(const struct change *first)
+{
+	size_t out = page_end(), i, back = 0;
+
+	if (!page_error())
+		return;
+	for (i = out; i < nr_rows; i++) {
+		struct timerwheel_entry *entry = &before[removed[i] - first];
+		const struct change *change = removed[i];
+
+		/* Armed since that look. */
+		if (entry->result < 0)
+			entry->deadline = timerwheel_now(wheel) + change->left;
+		entry->value = change->add.value;
+		back += put_back(wheel, entry, 1);
+	}
+	say("cannot write the output: %s; %s of the removed timers were put back", page_error(),
+	    commas(back));
+	guard_end();
+	exit(STATUS_ERROR);
+}
+
 static void done(const struct change *change)
 {
 	const union value values[] = {
@@ -220,8 +251,10 @@ static void done(const struct change *change)
 		return;
 	}
 	results[change->add.result]++;
-	if (prints_removed())
-		table_row(values);
+	if (!prints_removed())
+		return;
+	table_row(values);
+	removed[nr_rows++] = change;
 }
 
 /* All of the batch, in as many calls as it takes. */
@@ -231,17 +264,21 @@ static void submit(void)
 	long n, i;
 
 	while (begin < nr_changes) {
+		guard_begin();
+		if (prints_removed())
+			look_before(begin);
 		n = op->submit(changes + begin, nr_changes - begin);
 		if (n < 0 && n != -EINTR)
-			die("%s: %s", op->name, timerwheel_strerror(n));
+			die("%s: %s", op->name, error_text(n));
 		for (i = 0; i < n; i++)
 			done(&changes[begin + i]);
+		if (prints_removed())
+			print_removed(changes + begin);
+		guard_end();
 		if (n > 0)
 			begin += n;
 	}
 	nr_changes = 0;
-	if (prints_removed())
-		table_flush();
 }
 
 /* --- what is asked for -------------------------------------------------- */
@@ -287,11 +324,13 @@ static const char *parse_word(char *word, struct timerwheel_add *add)
 			return "match= needs a number";
 	} else if (!strcmp(word, "period")) {
 		if (!parse_duration(value, &add->period))
-			return "period= needs a time such as 250ms, 10s or 1h30m";
+			return errno == ERANGE ? "period= is at most 292 years" :
+			       "period= needs a time such as 250ms, 10s or 1h30m";
 	} else {
 		add->flags |= TIMERWHEEL_SLACK;
 		if (!parse_duration(value, &add->slack))
-			return "slack= needs a time such as 250ms, 10s or 1h30m";
+			return errno == ERANGE ? "slack= is at most 292 years" :
+			       "slack= needs a time such as 250ms, 10s or 1h30m";
 	}
 	return NULL;
 }

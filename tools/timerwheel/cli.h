@@ -4,10 +4,13 @@
  *
  *   main.c       the table of commands
  *   options.c    the table of options; numbers
- *   help.c       --help, out of these tables
+ *   help.c       help and --help, out of these tables
  *   target.c     which wheel is meant: --fd, --pid, or one of its own
  *   scan.c       the wheels of other processes, as /proc shows them
  *   output.c     tables for people, JSON for programs
+ *   guard.c      no signal between taking and writing
+ *   putback.c    what could not be written goes back
+ *   error.c      what errors mean here
  *   when.c       points in time, as people write them
  *   lines.c      input, line by line
  *   look.c       info, stat
@@ -20,12 +23,14 @@
  *   savefile.c   the format of saved wheels
  *   save.c       save
  *   restore.c    restore
- *   top.c        top; screen.c: its terminal
+ *   top.c        top
+ *   terminal.c   what the terminal can do
  *   measure.c    bench
  */
 #ifndef CLI_H
 #define CLI_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -111,7 +116,7 @@ extern struct options opt;
  * @letter: its short name, 0: none
  * @argument: what its argument is called, NULL: it has none
  * @kind: what its argument is; an optional one is a time
- * @min: smallest number
+ * @min: smallest number or time
  * @max: largest number, 0: there is no limit
  * @help: what it does
  */
@@ -186,6 +191,14 @@ struct command {
 extern const struct command commands[];
 
 /**
+ * command_by_name - find a command; ends the program if there is none
+ * @name: its name
+ *
+ * Return: the command.
+ */
+const struct command *command_by_name(const char *name);
+
+/**
  * help_all - the list of commands
  */
 void help_all(void);
@@ -210,6 +223,7 @@ int command_monitor(int argc, char **argv);
 int command_save(int argc, char **argv);
 int command_restore(int argc, char **argv);
 int command_bench(int argc, char **argv);
+int command_help(int argc, char **argv);
 
 /* --- target.c ----------------------------------------------------------- */
 
@@ -451,6 +465,38 @@ void table_flush(void);
  */
 void out_check(void);
 
+/** PAGE - the most timers or events that are taken and printed at a time */
+#define PAGE	4096
+
+/**
+ * page_begin - collect what is printed from now on
+ *
+ * For what is taken from a wheel: page_end() tells what of it has reached the file.
+ */
+void page_begin(void);
+
+/**
+ * page_item - what was printed so far belongs to this item or those before; done for rows of tables
+ */
+void page_item(void);
+
+/**
+ * page_end - write what was collected
+ *
+ * A pending signal (see guard_begin()) ends a write that blocks. A regular file is synced; if that
+ * fails, none of the page counts as written.
+ *
+ * Return: how many items are written out as a whole.
+ */
+size_t page_end(void);
+
+/**
+ * page_error - why the last page was not written as a whole
+ *
+ * Return: a text; NULL: it was.
+ */
+const char *page_error(void);
+
 /**
  * out_heading - a line for people, bold on a terminal
  * @text: the line
@@ -480,6 +526,74 @@ char *printable(char *text);
  * @print: is given each line
  */
 void histogram(const __u64 *lateness, int width, void (*print)(const char *line));
+
+/* --- guard.c ------------------------------------------------------------ */
+
+/**
+ * guard_begin - hold back signals that would end the program
+ */
+void guard_begin(void);
+
+/**
+ * guard_end - signals end the program again; one that was held back does so now
+ */
+void guard_end(void);
+
+/**
+ * guard_write - from now on, writing to a pipe that nobody reads or to a file that has become too
+ * large is an error, and does not end the program
+ */
+void guard_write(void);
+
+/**
+ * guard_fd - what to poll, besides what one waits for
+ *
+ * Return: a descriptor that is readable while a signal is held back; -1 outside of guard_begin()
+ * and guard_end().
+ */
+int guard_fd(void);
+
+/**
+ * guard_mask - the signal mask outside of guard_begin() and guard_end()
+ *
+ * Return: the mask, for programs that are started meanwhile.
+ */
+const sigset_t *guard_mask(void);
+
+/* --- putback.c ---------------------------------------------------------- */
+
+/**
+ * put_back - arm timers that were taken out, as they were
+ * @wheel: the wheel
+ * @entries: they
+ * @count: how many
+ *
+ * One that cannot be armed is printed on the standard error.
+ *
+ * Return: how many are in the wheel.
+ */
+size_t put_back(struct timerwheel *wheel, const struct timerwheel_entry *entries, size_t count);
+
+/**
+ * put_back_events - arm the timers of events that were taken: they are due at once
+ * @wheel: the wheel
+ * @events: they
+ * @count: how many
+ *
+ * Return: how many timers are in the wheel.
+ */
+size_t put_back_events(struct timerwheel *wheel, const struct timerwheel_event *events,
+		       size_t count);
+
+/* --- error.c ------------------------------------------------------------ */
+
+/**
+ * error_text - what an error means here and what to do about it
+ * @error: as the library returns it
+ *
+ * Return: the text; where the library's names functions or constants, another one.
+ */
+const char *error_text(int error);
 
 /* --- when.c, lines.c ---------------------------------------------------- */
 
@@ -599,12 +713,21 @@ int events_timeout(const struct events_limit *limit);
 /* --- exec.c ------------------------------------------------------------- */
 
 /**
- * exec_event - run the command of --exec for an event
+ * exec_event - start the command of --exec for an event
  * @event: told in its environment
+ * @pid: is set to its process
+ *
+ * Return: 0 or an errno: it was not started.
+ */
+int exec_event(const struct timerwheel_event *event, pid_t *pid);
+
+/**
+ * exec_wait - wait until the command has ended
+ * @pid: its process
  *
  * Return: whether its exit status is 0.
  */
-bool exec_event(const struct timerwheel_event *event);
+bool exec_wait(pid_t pid);
 
 /* --- savefile.c --------------------------------------------------------- */
 
@@ -646,51 +769,21 @@ void savefile_write(const char *name, const struct saved *saved);
  */
 void savefile_read(const char *name, struct saved *saved);
 
-/* --- screen.c ----------------------------------------------------------- */
-
-/** enum key - what was pressed */
-enum key { KEY_NONE, KEY_UP, KEY_DOWN, KEY_QUIT, KEY_SORT, KEY_REVERSE, KEY_OTHER };
+/* --- terminal.c --------------------------------------------------------- */
 
 /**
- * screen_begin - take the terminal
- */
-void screen_begin(void);
-
-/**
- * screen_end - give it back as it was
- */
-void screen_end(void);
-
-/**
- * screen_size - how large it is now
- * @rows: is set
- * @columns: is set
- */
-void screen_size(int *rows, int *columns);
-
-/**
- * screen_clear - begin a new picture
- */
-void screen_clear(void);
-
-/**
- * screen_line - the next line of it, cut to the width; below the last row nothing happens
- * @style: "" or an escape sequence that lasts for the line
- * @fmt: as printf()
- */
-void screen_line(const char *style, const char *fmt, ...) __printf(2, 3);
-
-/**
- * screen_show - the picture is complete
- */
-void screen_show(void);
-
-/**
- * screen_wait - wait for a key
- * @ns: no longer than this
+ * terminal_text - what makes the terminal do something
+ * @capability: what, as in terminfo(5)
  *
- * Return: the key; KEY_NONE: the time is over or the size has changed.
+ * Return: the text to print; NULL: the output is no terminal, or one that cannot do it.
  */
-enum key screen_wait(__u64 ns);
+const char *terminal_text(const char *capability);
+
+/**
+ * terminal_bold - may there be bold text?
+ *
+ * Return: not if NO_COLOR is set.
+ */
+bool terminal_bold(void);
 
 #endif /* CLI_H */

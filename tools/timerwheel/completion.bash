@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Completion of timerwheel's command line in bash: commands, the options of each, processes that
-# have wheels, keys, columns, files. Install it as
-# /usr/share/bash-completion/completions/timerwheel, or source it.
+# bash completion for timerwheel: commands, their options, processes with wheels, keys, columns,
+# files. Install it as /usr/share/bash-completion/completions/timerwheel, or source it.
 #
-# What there is to complete is taken from the program's own --help.
+# Commands and options are taken from the output of --help.
 
-# _timerwheel_options PROGRAM [COMMAND]: the long options that its help tells.
+# _timerwheel_options PROGRAM [COMMAND]: long options
 _timerwheel_options()
 {
 	"$@" --help 2>/dev/null | sed -n 's/^  \(-.,\|   \) \(--[a-z-]*\).*/\2/p'
@@ -18,7 +17,7 @@ _timerwheel_commands()
 	"$1" --help 2>/dev/null | sed -n '/^Commands/,/^$/s/^  \([a-z]\{1,\}\) .*/\1/p'
 }
 
-# _timerwheel_pids PROGRAM: processes with wheels, as far as one may see them.
+# _timerwheel_pids PROGRAM: processes with wheels that the user may inspect
 _timerwheel_pids()
 {
 	"$1" top --batch --no-header --count 1 --interval 10ms 2>/dev/null | awk '{ print $1 }'
@@ -30,7 +29,8 @@ _timerwheel_files()
 	mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
-# _timerwheel_value PROGRAM COMMAND OPTION WORD: the value of an option; false: it has none.
+# _timerwheel_value PROGRAM COMMAND OPTION WORD: complete the value of an option; fails if the
+# option takes no value
 _timerwheel_value()
 {
 	local words=''
@@ -61,7 +61,7 @@ _timerwheel()
 			target+=("${COMP_WORDS[i]}" "${COMP_WORDS[i + 1]-}")
 			i=$((i + 1))
 			;;
-		# What follows is another program's command line.
+		# another program's command line follows
 		--exec) _timerwheel_files "$word"; return ;;
 		-*) ;;
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -75,7 +75,7 @@ _timerwheel()
 		return
 	fi
 	case $command in
-	'') mapfile -t COMPREPLY < <(compgen -W "$(_timerwheel_commands "$program")" -- "$word") ;;
+	''|help) mapfile -t COMPREPLY < <(compgen -W "$(_timerwheel_commands "$program")" -- "$word") ;;
 	save|restore) _timerwheel_files "$word" ;;
 	move|remove|list)
 		[[ ${#target[@]} == 0 ]] || mapfile -t COMPREPLY < <(compgen -W \

@@ -1,37 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0
-/* drain: take all timers out. */
+/*
+ * drain: take all timers out, a page at a time. What of a page cannot be written goes back, so the
+ * wheel is closed to new timers only when those that were there at first are written out.
+ */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "cli.h"
 
-#define PAGE	4096
+static struct timerwheel *wheel;
+static __u64 drained;
+
+/* Print a page. If that fails, put back what was not written, and end the program. */
+static void print(const struct timerwheel_entry *entries, size_t count)
+{
+	size_t i, out, back;
+
+	page_begin();
+	for (i = 0; i < count; i++)
+		timers_row(&entries[i]);
+	out = page_end();
+	if (!page_error())
+		return;
+	back = put_back(wheel, entries + out, count - out);
+	say("cannot write the output: %s; %s timers were drained and written, %s were put back",
+	    page_error(), commas(drained + out), commas(back));
+	guard_end();
+	exit(STATUS_ERROR);
+}
+
+/* Take up to @most timers, fewer if there are no more. */
+static void take(__u64 most)
+{
+	static struct timerwheel_entry entries[PAGE];
+	long n = 1;
+
+	for (; n && most; most -= n) {
+		guard_begin();
+		do {
+			n = timerwheel_drain(wheel, entries, most < PAGE ? most : PAGE, 0);
+		} while (n == -EINTR);
+		if (n < 0)
+			die("DRAIN: %s", error_text(n));
+		if (!opt.given[OPT_QUIET])
+			print(entries, n);
+		guard_end();
+		drained += n;
+	}
+}
+
+/* How many timers there are now. */
+static __u64 timers(void)
+{
+	struct timerwheel_stats stats;
+	int err = timerwheel_stats(wheel, &stats);
+
+	if (err)
+		die("STATS: %s", error_text(err));
+	return stats.pending + stats.due;
+}
+
+static void close_wheel(void)
+{
+	long err;
+
+	do {
+		err = timerwheel_drain(wheel, NULL, 0, TIMERWHEEL_DRAIN_CLOSE);
+	} while (err == -EINTR);
+	if (err < 0)
+		die("DRAIN: %s", error_text(err));
+}
 
 int command_drain(int argc, char **argv)
 {
-	static struct timerwheel_entry entries[PAGE];
-	__u64 left = opt.given[OPT_LIMIT] ? opt.number[OPT_LIMIT] : ~0ULL, drained = 0;
-	__u32 flags = opt.given[OPT_CLOSE] ? TIMERWHEEL_DRAIN_CLOSE : 0;
-	bool print = !opt.given[OPT_QUIET];
-	struct timerwheel *wheel;
-	long n, i;
+	__u64 limit = opt.given[OPT_LIMIT] ? opt.number[OPT_LIMIT] : ~0ULL, first;
 
 	no_arguments(argc, argv);
 	wheel = target_open();
 	json_open(NULL, '{');
-	if (print)
+	if (!opt.given[OPT_QUIET])
 		timers_begin("timers");
-	do {
-		n = timerwheel_drain(wheel, entries, left < PAGE ? left : PAGE, flags);
-		if (n < 0 && n != -EINTR)
-			die("DRAIN: %s", timerwheel_strerror(n));
-		for (i = 0; i < n && print; i++)
-			timers_row(&entries[i]);
-		if (n > 0) {
-			drained += n;
-			left -= n;
-		}
-	} while (n && left);
-	if (print)
+	out_check();
+	if (opt.given[OPT_CLOSE]) {
+		first = opt.given[OPT_QUIET] ? 0 : timers();
+		take(first < limit ? first : limit);
+		close_wheel();
+	}
+	take(limit - drained);
+	if (!opt.given[OPT_QUIET])
 		timers_end();
 	out_number(NULL, "drained", SHOW_NUMBER, drained);
 	json_close();

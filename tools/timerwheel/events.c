@@ -30,6 +30,7 @@ static void missed(__u64 events)
 	out_number(NULL, "missed", SHOW_NUMBER, events);
 	json_close();
 	out_line("(%s events missed: use a larger --buffer)", commas(events));
+	page_item();
 }
 
 /* No timer: the wheel was set up with TIMERWHEEL_SETUP_CLOCK_SET. */
@@ -46,6 +47,7 @@ static void clock_set(const struct timerwheel_event *event)
 		out_line("(the clock was set)");
 	else
 		out_line("(the clock was set %s times)", commas(sets));
+	page_item();
 }
 
 size_t events_rows(const struct timerwheel_event *events, size_t count)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* wait --exec: a command for each event. */
 #include <errno.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-
-/* What a shell says, too, when there is no such command. */
-#define NOT_FOUND	127
 
 static void set_number(const char *name, __u64 number)
 {
@@ -21,30 +19,31 @@ static void set_number(const char *name, __u64 number)
 		die("no memory for the environment of %s", opt.exec[0]);
 }
 
-bool exec_event(const struct timerwheel_event *event)
+int exec_event(const struct timerwheel_event *event, pid_t *pid)
 {
-	pid_t pid;
-	int status;
+	posix_spawnattr_t attributes;
+	int err;
 
 	set_number("KEY", event->key);
 	set_number("VALUE", event->value);
 	set_number("DEADLINE", event->deadline);
 	set_number("LATE", event->fired - event->deadline);
 	set_number("OVERRUNS", event->overruns);
-	pid = fork();
-	if (pid < 0)
-		die("cannot start %s: %s", opt.exec[0], strerror(errno));
-	if (!pid) {
-		execvp(opt.exec[0], opt.exec);
-		say("cannot run %s: %s", opt.exec[0], strerror(errno));
-		_exit(NOT_FOUND);
-	}
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attributes, guard_mask());
+	err = posix_spawnp(pid, opt.exec[0], NULL, &attributes, opt.exec, environ);
+	posix_spawnattr_destroy(&attributes);
+	return err;
+}
+
+bool exec_wait(pid_t pid)
+{
+	int status;
+
 	while (waitpid(pid, &status, 0) < 0) {
 		if (errno != EINTR)
 			die("waiting for %s: %s", opt.exec[0], strerror(errno));
 	}
-	/* It would be no better with the next event: do not take that from others. */
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
-		die("the event of timer %llu was taken, but its command was not run", event->key);
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }

@@ -71,3 +71,14 @@ void help_command(const struct command *command)
 			print_option(&option_defs[id]);
 	}
 }
+
+int command_help(int argc, char **argv)
+{
+	if (argc > 1)
+		usage("unexpected argument '%s'", argv[1]);
+	if (argc)
+		help_command(command_by_name(argv[0]));
+	else
+		help_all();
+	return STATUS_DONE;
+}

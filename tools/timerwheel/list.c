@@ -64,7 +64,7 @@ struct timerwheel_entry *timers_all(struct timerwheel *wheel, size_t *count)
 		}
 		n = timerwheel_list(wheel, entries + used, 4096, &cursor);
 		if (n < 0 && n != -EINTR)
-			die("LIST: %s", timerwheel_strerror(n));
+			die("LIST: %s", error_text(n));
 		if (n > 0)
 			used += n;
 	} while (n);
@@ -125,7 +125,7 @@ static struct timerwheel_entry *timers_by_key(struct timerwheel *wheel, size_t *
 		entries[i].key = keys[i];
 	n = timerwheel_get(wheel, entries, nr_keys);
 	if (n < (long)nr_keys)
-		die("GET: %s", timerwheel_strerror(n < 0 ? n : -EINTR));
+		die("GET: %s", error_text(n < 0 ? n : -EINTR));
 	status = STATUS_DONE;
 	for (i = 0; i < nr_keys; i++) {
 		if (entries[i].result < 0) {

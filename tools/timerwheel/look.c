@@ -2,7 +2,6 @@
 /* info and stat: what a wheel tells about itself. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 
@@ -76,7 +75,7 @@ static void show_stat(struct timerwheel *wheel)
 	int err = timerwheel_stats(wheel, &stats);
 
 	if (err)
-		die("STATS: %s", timerwheel_strerror(err));
+		die("STATS: %s", error_text(err));
 	json_open(NULL, '{');
 	out_number("pending", "pending", SHOW_COUNT, stats.pending);
 	out_number("due", "due", SHOW_COUNT, stats.due);
@@ -109,19 +108,23 @@ static void show_stat(struct timerwheel *wheel)
 
 void watch(struct timerwheel *wheel, void (*show)(struct timerwheel *wheel))
 {
-	bool place = opt.given[OPT_WATCH] && !opt.given[OPT_JSON] && isatty(STDOUT_FILENO);
+	const char *clear = opt.given[OPT_WATCH] && !opt.given[OPT_JSON] ?
+			    terminal_text("clear") : NULL;
 	__u64 next = now_ns();
 
 	for (;;) {
-		if (place)
-			fputs("\033[H\033[2J", stdout);
+		if (clear)
+			fputs(clear, stdout);
 		show(wheel);
 		out_check();
 		if (!opt.given[OPT_WATCH])
 			return;
-		if (!place)
+		if (!clear)
 			out_line("%s", "");
 		next += opt.number[OPT_WATCH];
+		/* What is late is not made up for. */
+		if (next < now_ns())
+			next = now_ns();
 		sleep_until(next);
 	}
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See cli.h. This file: the table of commands. */
-#include <signal.h>
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -78,10 +78,13 @@ const struct command commands[] = {
 	  "Measure the cost of timers in a new wheel on this machine, with one timer per call and\n"
 	  "with many. This takes some seconds.",
 	  OPTION(TIMERS) | OPTION(NO_HEADER), command_bench },
+	{ "help", "[COMMAND]", "describe a command and its options",
+	  "Describe a command and its options; without COMMAND list all commands.",
+	  0, command_help },
 	{ }
 };
 
-static const struct command *command_by_name(const char *name)
+const struct command *command_by_name(const char *name)
 {
 	const struct command *c;
 
@@ -143,5 +146,8 @@ int main(int argc, char **argv)
 		;
 	status = command->run(argc - first, argv + first);
 	out_check();
+	/* Some file systems report only now that something could not be written. */
+	if (close(STDOUT_FILENO) && errno != EBADF)
+		die("cannot write the output: %s", strerror(errno));
 	return status;
 }

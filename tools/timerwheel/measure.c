@@ -31,7 +31,7 @@ static struct timerwheel_event events[ROUND];
 static void check(const char *what, long n)
 {
 	if (n <= 0)
-		die("%s: %s", what, timerwheel_strerror(n ? n : -EINTR));
+		die("%s: %s", what, error_text(n ? n : -EINTR));
 }
 
 /* Keys from here on are those that are measured. */
@@ -51,7 +51,7 @@ static void arm(size_t batch, __u64 deadline)
 		n = timerwheel_add(wheel, adds + i, batch);
 		check("ADD", n);
 		if (adds[i].result < 0)
-			die("ADD: %s", timerwheel_strerror(adds[i].result));
+			die("ADD: %s", error_text(adds[i].result));
 	}
 }
 
@@ -137,7 +137,7 @@ static void fill(__u64 timers)
 			};
 		check("ADD", timerwheel_add(wheel, adds, n));
 		if (adds[n - 1].result < 0)
-			die("ADD: %s", timerwheel_strerror(adds[n - 1].result));
+			die("ADD: %s", error_text(adds[n - 1].result));
 		done += n;
 	}
 }

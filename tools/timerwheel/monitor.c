@@ -17,7 +17,7 @@ static const char *reason(int err)
 	case -EDQUOT:
 		return "the memory limit of the user is reached: use a smaller --buffer";
 	default:
-		return timerwheel_strerror(err);
+		return error_text(err);
 	}
 }
 

@@ -23,7 +23,7 @@ const struct option_def option_defs[OPT_NR] = {
 		"print JSON: one document, or one object per line if continuous" },
 	[OPT_NO_HEADER] = { "no-header", 0, NULL, KIND_FLAG, 0, 0,
 		"print no column headings" },
-	[OPT_WATCH] = { "watch", 0, "TIME", KIND_OPTIONAL, 0, 0,
+	[OPT_WATCH] = { "watch", 0, "TIME", KIND_OPTIONAL, 10 * NSEC_PER_MSEC, 0,
 		"repeat every second, or at this interval" },
 	[OPT_VALUE] = { "value", 0, "V", KIND_NUMBER, 0, 0,
 		"the value that is returned in the event (0)" },
@@ -57,7 +57,7 @@ const struct option_def option_defs[OPT_NR] = {
 		"events that may wait to be printed before some are missed (1024)" },
 	[OPT_BATCH] = { "batch", 'b', NULL, KIND_FLAG, 0, 0,
 		"print tables, one after another, instead of a live screen" },
-	[OPT_INTERVAL] = { "interval", 'd', "TIME", KIND_TIME, 0, 0,
+	[OPT_INTERVAL] = { "interval", 'd', "TIME", KIND_TIME, 10 * NSEC_PER_MSEC, 0,
 		"the time between updates (1s)" },
 	[OPT_CHECK] = { "check", 0, NULL, KIND_FLAG, 0, 0,
 		"only check the file, and report what would be overdue" },
@@ -129,8 +129,12 @@ static void set(enum option_id id, const char *text)
 	case KIND_TIME:
 		number = NSEC_PER_SEC;
 		if (text && !parse_duration(text, &number))
-			usage("--%s needs a time, such as 250ms, 10s or 1h30m, not '%s'",
+			usage(errno == ERANGE ? "--%s is at most 292 years, not '%s'" :
+			      "--%s needs a time, such as 250ms, 10s or 1h30m, not '%s'",
 			      def->name, text);
+		if (number < def->min)
+			usage("--%s must be at least %s, not '%s'", def->name, span(def->min),
+			      text);
 		break;
 	}
 	opt.given[id] = true;

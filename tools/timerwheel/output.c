@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tables for people, JSON for programs: a command says what there is, this how it looks. */
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -21,7 +24,116 @@ static int width[COLUMNS];
 static char *cells[ROWS][COLUMNS];
 static bool head_due;
 
+/* --- pages -------------------------------------------------------------- */
+
+/* What is printed goes to the standard output or, within a page, to memory. */
+static FILE *page;
+static char *page_text;
+static size_t page_length;
+static size_t ends[PAGE];	/* where each item of the page ends */
+static size_t nr_ends;
+static int error;
+
+static FILE *out(void)
+{
+	return page ? page : stdout;
+}
+
+void page_begin(void)
+{
+	guard_write();
+	out_check();
+	nr_ends = 0;
+	page = open_memstream(&page_text, &page_length);
+	if (!page)
+		die("no memory for a page of output");
+}
+
+void page_item(void)
+{
+	if (page && nr_ends < PAGE)
+		ends[nr_ends++] = ftell(page);
+}
+
+/* A signal or an error ends it. Returns how many bytes are written out. */
+static size_t write_text(const char *text, size_t length)
+{
+	struct pollfd pollers[] = {
+		{ .fd = STDOUT_FILENO, .events = POLLOUT },
+		{ .fd = guard_fd(), .events = POLLIN },
+	};
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < length) {
+		/* If poll says so, as much as this goes into a pipe without blocking. */
+		size_t some = length - done < PIPE_BUF ? length - done : PIPE_BUF;
+
+		if (poll(pollers, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			error = errno;
+			return done;
+		}
+		if (pollers[1].revents) {
+			error = EINTR;
+			return done;
+		}
+		n = write(STDOUT_FILENO, text + done, some);
+		if (n > 0) {
+			done += n;
+		} else if (errno != EINTR && errno != EAGAIN) {
+			error = errno;
+			return done;
+		}
+	}
+	return done;
+}
+
+/* Some file systems notice only now that the disk is full. */
+static bool synced(void)
+{
+	struct stat st;
+
+	if (fstat(STDOUT_FILENO, &st) || !S_ISREG(st.st_mode) || !fsync(STDOUT_FILENO) ||
+	    errno == EINVAL)
+		return true;
+	error = errno;
+	return false;
+}
+
+size_t page_end(void)
+{
+	size_t written, items;
+
+	table_flush();
+	if (fclose(page))
+		die("no memory for a page of output");
+	page = NULL;
+	error = 0;
+	written = write_text(page_text, page_length);
+	if (written && !synced())
+		written = 0;
+	free(page_text);
+	for (items = 0; items < nr_ends && ends[items] <= written; items++)
+		;
+	return items;
+}
+
+const char *page_error(void)
+{
+	if (!error)
+		return NULL;
+	return error == EINTR ? "interrupted by a signal" : strerror(error);
+}
+
 /* --- JSON --------------------------------------------------------------- */
+
+/*
+ * No library does this better. json-c builds whole documents, 1.5 GB for a million timers; yajl
+ * writes rows as they come, but refuses a name that is no UTF-8 and escapes neither DEL nor the
+ * control characters from 0x80 on.
+ */
 
 #define DEPTH	8
 
@@ -29,44 +141,70 @@ static char brackets[DEPTH];
 static bool occupied[DEPTH];
 static int depth;
 
+/* How long the UTF-8 character at @text is, and which; 0: it is none. */
+static int utf8(const unsigned char *text, unsigned int *character)
+{
+	static const unsigned int least[] = { 0, 0x80, 0x800, 0x10000 };
+	int more = *text < 0x80 ? 0 : *text >> 5 == 6 ? 1 : *text >> 4 == 14 ? 2 :
+		   *text >> 3 == 30 ? 3 : -1, i;
+	unsigned int c = more > 0 ? *text & 0x3f >> more : *text;
+
+	for (i = 1; i <= more; i++) {
+		if (text[i] >> 6 != 2)
+			return 0;
+		c = c << 6 | (text[i] & 0x3f);
+	}
+	if (more < 0 || c < least[more] || c > 0x10ffff || c >> 11 == 0xd800 >> 11)
+		return 0;
+	*character = c;
+	return 1 + more;
+}
+
+/* Names may hold any bytes; JSON is UTF-8. Nothing in it that a terminal would obey. */
 static void json_string(const char *text)
 {
-	putchar('"');
-	for (; *text; text++) {
-		unsigned char c = *text;
+	unsigned int c;
+	int length;
 
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			printf("\\u%04x", c);
-		else
-			putchar(c);
+	fputc('"', out());
+	for (; *text; text += length) {
+		length = utf8((const unsigned char *)text, &c);
+		if (!length) {
+			fputs("\\ufffd", out());
+			length = 1;
+		} else if (c < 0x20 || (c >= 0x7f && c < 0xa0)) {
+			fprintf(out(), "\\u%04x", c);
+		} else {
+			if (c == '"' || c == '\\')
+				fputc('\\', out());
+			fwrite(text, length, 1, out());
+		}
 	}
-	putchar('"');
+	fputc('"', out());
 }
 
 /* Elements of arrays have lines of their own, unless the document is one of many. */
 static void json_newline(void)
 {
 	if (!opt.given[OPT_WATCH] && !opt.given[OPT_BATCH])
-		putchar('\n');
+		fputc('\n', out());
 }
 
 /* What stands before a member or an element. */
 static void json_begin(const char *name)
 {
 	if (depth && occupied[depth - 1]) {
-		putchar(',');
+		fputc(',', out());
 		if (brackets[depth - 1] == '[')
 			json_newline();
 		else
-			putchar(' ');
+			fputc(' ', out());
 	}
 	if (depth)
 		occupied[depth - 1] = true;
 	if (name) {
 		json_string(name);
-		fputs(": ", stdout);
+		fputs(": ", out());
 	}
 }
 
@@ -75,7 +213,7 @@ void json_open(const char *name, char bracket)
 	if (!opt.given[OPT_JSON])
 		return;
 	json_begin(name);
-	putchar(bracket);
+	fputc(bracket, out());
 	if (bracket == '[')
 		json_newline();
 	brackets[depth] = bracket;
@@ -89,9 +227,9 @@ void json_close(void)
 	depth--;
 	if (brackets[depth] == '[' && occupied[depth])
 		json_newline();
-	putchar(brackets[depth] == '[' ? ']' : '}');
+	fputc(brackets[depth] == '[' ? ']' : '}', out());
 	if (!depth)
-		putchar('\n');
+		fputc('\n', out());
 }
 
 static void json_value(const char *name, enum kind kind, union value value)
@@ -102,16 +240,16 @@ static void json_value(const char *name, enum kind kind, union value value)
 	case SHOW_COUNT:
 	case SHOW_PERIOD:
 	case SHOW_BYTES:
-		printf("%llu", value.number);
+		fprintf(out(), "%llu", value.number);
 		break;
 	case SHOW_SPAN:
-		printf("%lld", value.span);
+		fprintf(out(), "%lld", value.span);
 		break;
 	case SHOW_TEXT:
 		json_string(value.text);
 		break;
 	case SHOW_BOOL:
-		fputs(value.yes ? "true" : "false", stdout);
+		fputs(value.yes ? "true" : "false", out());
 		break;
 	}
 }
@@ -120,10 +258,12 @@ static void json_value(const char *name, enum kind kind, union value value)
 
 void out_heading(const char *text)
 {
-	bool bold = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	const char *bold = terminal_bold() ? terminal_text("bold") : NULL;
+	const char *plain = terminal_text("sgr0");
 
 	if (!opt.given[OPT_JSON])
-		printf("%s%s%s\n", bold ? "\033[1m" : "", text, bold ? "\033[m" : "");
+		fprintf(out(), "%s%s%s\n", bold && plain ? bold : "", text,
+			bold && plain ? plain : "");
 }
 
 const char *bytes_text(__u64 bytes)
@@ -181,7 +321,7 @@ static void out_value(const char *title, const char *name, enum kind kind, union
 		if (name)
 			json_value(name, kind, value);
 	} else if (title) {
-		printf("%-*s  %s\n", INDENT, title, text_of(kind, value));
+		fprintf(out(), "%-*s  %s\n", INDENT, title, text_of(kind, value));
 	}
 }
 
@@ -206,9 +346,9 @@ void out_line(const char *fmt, ...)
 	if (opt.given[OPT_JSON])
 		return;
 	va_start(args, fmt);
-	vprintf(fmt, args);
+	vfprintf(out(), fmt, args);
 	va_end(args);
-	putchar('\n');
+	fputc('\n', out());
 }
 
 void out_check(void)
@@ -244,6 +384,7 @@ static void json_row(const union value *values)
 			json_value(columns[i].name, columns[i].kind, values[i]);
 	}
 	json_close();
+	page_item();
 }
 
 void table_row(const union value *values)
@@ -300,7 +441,8 @@ void table_flush(void)
 	}
 	for (row = 0; row < nr_rows; row++) {
 		print_row(line, sizeof(line), cells[row]);
-		puts(line);
+		fprintf(out(), "%s\n", line);
+		page_item();
 		for (i = 0; i < nr_columns; i++)
 			free(cells[row][i]);
 	}

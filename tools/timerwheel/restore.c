@@ -69,7 +69,8 @@ static void prepare(const char *name)
 	for (i = 0; i < saved.count; i++) {
 		struct timerwheel_entry *e = &saved.timers[i];
 
-		if (__builtin_sub_overflow(e->left, (__s64)passed, &e->left))
+		if (__builtin_sub_overflow(e->left, passed, &e->left) ||
+		    e->left < -(__s64)TIMERWHEEL_TIME_MAX)
 			e->left = -(__s64)TIMERWHEEL_TIME_MAX;
 		if (e->left > 0)
 			continue;
@@ -186,7 +187,7 @@ static void open_wheel(void)
 		no_setup(errno);
 	err = timerwheel_adopt(&wheel, fd, false);
 	if (err)
-		die("cannot use this wheel: %s", timerwheel_strerror(err));
+		die("cannot use this wheel: %s", error_text(err));
 	target_info(wheel, &info);
 	if (by_hand(info.clock) != by_hand(saved.clock))
 		die("the saved wheel has a %s clock, this one a %s clock, so the times left cannot be converted; nothing was restored",
@@ -205,7 +206,7 @@ static void look_before(void)
 		before[i].key = saved.timers[i].key;
 	n = timerwheel_get(wheel, before, saved.count);
 	if (n < (long)saved.count)
-		die("GET: %s; nothing was restored", timerwheel_strerror(n < 0 ? n : -EINTR));
+		die("GET: %s; nothing was restored", error_text(n < 0 ? n : -EINTR));
 }
 
 /* Put things back as they were, as far as nobody has read the events. */
@@ -244,20 +245,6 @@ static void undo(size_t count)
 		    commas(late));
 }
 
-static const char *reason(int result)
-{
-	switch (result) {
-	case -EEXIST:
-		return "a timer with this key exists: omit --excl to replace it";
-	case -ENOSPC:
-		return "the wheel is full: open one with a larger capacity";
-	case -ESHUTDOWN:
-		return "the wheel was closed to new timers (drain --close): open another one";
-	default:
-		return timerwheel_strerror(result);
-	}
-}
-
 /* Arm all of them; false: one could not be, which is said, and none is. */
 static bool arm(void)
 {
@@ -287,7 +274,7 @@ static bool arm(void)
 			continue;
 		if (n < 0) {
 			undo(done);
-			say("ADD: %s; nothing was restored", timerwheel_strerror(n));
+			say("ADD: %s; nothing was restored", error_text(n));
 			return false;
 		}
 		for (i = done; i < done + n && adds[i].result >= 0; i++)
@@ -296,7 +283,7 @@ static bool arm(void)
 		if (i < done) {
 			undo(done);
 			say("timer %llu: %s; nothing was restored", adds[i].key,
-			    reason(adds[i].result));
+			    error_text(adds[i].result));
 			return false;
 		}
 	}
@@ -328,8 +315,12 @@ int command_restore(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &all, &old);
 	armed = arm();
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (armed)
+	if (armed) {
 		report("restored ");
+		if (fflush(stdout) || ferror(stdout))
+			die("the timers were restored, but that cannot be written: %s",
+			    strerror(errno));
+	}
 	timerwheel_close(wheel);
 	return armed ? STATUS_DONE : STATUS_ERROR;
 }

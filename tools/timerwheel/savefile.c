@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,62 +87,170 @@ static void print(FILE *file, const struct saved *saved)
 	fprintf(file, "end %zu\n", saved->count);
 }
 
-/* The name in the folder is on disk only when the folder is. */
-static void sync_folder(const char *name)
-{
-	char copy[PATH_MAX];
-	int fd;
+/**
+ * struct place - where a file is or will be
+ * @name: as the user gave it
+ * @folder: a descriptor of the folder
+ * @base: its name there; no link
+ * @exists: is it there?
+ * @old: then what it is
+ * @file: then a descriptor of it, for its access list
+ */
+struct place {
+	const char *name;
+	int folder;
+	char base[NAME_MAX + 1];
+	bool exists;
+	struct stat old;
+	int file;
+};
 
-	snprintf(copy, sizeof(copy), "%s", name);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd))
-		die("cannot write the directory of %s to disk: %s", name, strerror(errno));
-	close(fd);
+static noreturn void cannot(const struct place *place, const char *what, int error)
+{
+	die("cannot %s %s: %s; the old file is unchanged", what, place->name, strerror(error));
 }
 
-/* As open() would have made it, and not as mkstemp() does. */
-static void set_mode(int fd)
+static void open_folder(struct place *place, const char *path)
 {
-	mode_t mask = umask(0);
+	char copy[PATH_MAX];
 
-	umask(mask);
-	fchmod(fd, 0666 & ~mask);
+	if (snprintf(copy, sizeof(copy), "%s", path) >= PATH_MAX)
+		cannot(place, "write", ENAMETOOLONG);
+	place->folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (place->folder < 0)
+		die("cannot create a file beside %s: %s", place->name, strerror(errno));
+	snprintf(copy, sizeof(copy), "%s", path);
+	if (snprintf(place->base, sizeof(place->base), "%s", basename(copy)) > NAME_MAX)
+		cannot(place, "write", ENAMETOOLONG);
 }
 
 /*
- * Beside the old file, and in its place only when all of it is on disk. What stands behind a
- * link is the old file; a device or a pipe is none.
+ * Only the kernel follows links, for it knows which ones must not be followed (see
+ * fs.protected_symlinks in proc_sys_fs(5)). So the file is opened first. The path of what was
+ * opened leads to the folder, unless it was renamed meanwhile.
+ */
+static void find_place(struct place *place)
+{
+	char proc[64], path[PATH_MAX];
+	struct stat st;
+	ssize_t length;
+
+	place->file = open(place->name, O_PATH | O_CLOEXEC);
+	place->exists = place->file >= 0;
+	if (!place->exists && errno != ENOENT)
+		cannot(place, "open", errno);
+	if (!place->exists) {
+		open_folder(place, place->name);
+		if (!fstatat(place->folder, place->base, &st, AT_SYMLINK_NOFOLLOW))
+			die("%s is a link to a file that does not exist: remove it, or save to another name",
+			    place->name);
+		return;
+	}
+	if (fstat(place->file, &place->old))
+		cannot(place, "open", errno);
+	if (!S_ISREG(place->old.st_mode))
+		die("%s is not a regular file: save to another name, or to - and redirect the output",
+		    place->name);
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", place->file);
+	length = readlink(proc, path, sizeof(path) - 1);
+	if (length < 0)
+		cannot(place, "find", errno);
+	path[length] = '\0';
+	open_folder(place, path);
+	if (fstatat(place->folder, place->base, &st, AT_SYMLINK_NOFOLLOW) ||
+	    st.st_dev != place->old.st_dev || st.st_ino != place->old.st_ino)
+		die("%s was moved or replaced meanwhile; nothing was written", place->name);
+}
+
+/* A file in that folder, which nobody else can read. */
+static int create(const struct place *place, char *temporary, size_t size)
+{
+	__u64 seed = now_ns() ^ (__u64)getpid() << 40;
+	int fd;
+
+	do {
+		snprintf(temporary, size, ".timerwheel-%016llx", random_next(&seed));
+		fd = openat(place->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			    0600);
+	} while (fd < 0 && errno == EEXIST);
+	if (fd < 0)
+		die("cannot create a file beside %s: %s", place->name, strerror(errno));
+	return fd;
+}
+
+/* Without the list the mode would mean something else, so it is copied with it. */
+static int copy_access_list(const struct place *place, int fd)
+{
+	static const char name[] = "system.posix_acl_access";
+	char proc[64], list[65536];
+	ssize_t length;
+
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", place->file);
+	length = getxattr(proc, name, list, sizeof(list));
+	if (length < 0)
+		return errno == ENODATA || errno == ENOTSUP ? 0 : -1;
+	return fsetxattr(fd, name, list, length, 0);
+}
+
+/* Owner, mode and access list of the old file; else as open() would have made it. */
+static int set_access(const struct place *place, int fd)
+{
+	mode_t mask;
+
+	if (place->exists)
+		return fchown(fd, place->old.st_uid, place->old.st_gid) ||
+		       fchmod(fd, place->old.st_mode & 07777) || copy_access_list(place, fd);
+	mask = umask(0);
+	umask(mask);
+	return fchmod(fd, 0666 & ~mask);
+}
+
+static int write_file(int fd, const struct saved *saved)
+{
+	FILE *file;
+
+	file = fdopen(fd, "w");
+	if (!file)
+		return -1;
+	print(file, saved);
+	if (fflush(file) || ferror(file) || fsync(fd))
+		return -1;
+	return fclose(file);
+}
+
+/*
+ * Beside the old file, and in its place only when all of it is on disk. A signal waits until the
+ * file beside it is gone, under one name or the other.
  */
 static void replace(const char *name, const struct saved *saved)
 {
-	char temporary[PATH_MAX], place[PATH_MAX];
-	struct stat st;
-	FILE *file;
+	struct place place = { .name = name };
+	const char *failed = NULL;
+	char temporary[40];
 	int fd;
 
-	if (!stat(name, &st) && !S_ISREG(st.st_mode))
-		die("%s is not a regular file: save to another name, or to - and redirect the output",
-		    name);
-	if (realpath(name, place))
-		name = place;
-	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name) >= PATH_MAX)
-		die("%s: the name is too long", name);
-	fd = mkstemp(temporary);
-	if (fd < 0)
-		die("cannot create a file beside %s: %s", name, strerror(errno));
-	set_mode(fd);
-	file = fdopen(fd, "w");
-	if (!file)
-		die("%s: %s", name, strerror(errno));
-	print(file, saved);
-	if (fflush(file) || ferror(file) || fsync(fd) || rename(temporary, name)) {
+	find_place(&place);
+	guard_write();
+	guard_begin();
+	fd = create(&place, temporary, sizeof(temporary));
+	if (set_access(&place, fd))
+		failed = "keep the owner and mode of";
+	else if (write_file(fd, saved) ||
+		 renameat(place.folder, temporary, place.folder, place.base))
+		failed = "write";
+	if (failed) {
 		int err = errno;
 
-		unlink(temporary);
-		die("cannot write %s: %s; the old file is unchanged", name, strerror(err));
+		unlinkat(place.folder, temporary, 0);
+		cannot(&place, failed, err);
 	}
-	fclose(file);
-	sync_folder(name);
+	/* The name in the folder is on disk only when the folder is. */
+	if (fsync(place.folder))
+		die("cannot write the directory of %s to disk: %s", name, strerror(errno));
+	guard_end();
+	close(place.folder);
+	if (place.exists)
+		close(place.file);
 }
 
 void savefile_write(const char *name, const struct saved *saved)

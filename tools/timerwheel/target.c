@@ -159,7 +159,7 @@ struct timerwheel *target_open(void)
 	int err = timerwheel_adopt(&wheel, fd, false);
 
 	if (err)
-		die("cannot use this wheel: %s", timerwheel_strerror(err));
+		die("cannot use this wheel: %s", error_text(err));
 	return wheel;
 }
 
@@ -188,7 +188,7 @@ struct timerwheel *target_open_own(struct timerwheel_config *config)
 		die("not allowed to open %s: run as root, or join the group that owns it: adduser USER timerwheel (and log in again)",
 		    device);
 	default:
-		die("cannot open %s: %s", device, timerwheel_strerror(err));
+		die("cannot open %s: %s", device, error_text(err));
 	}
 }
 
@@ -197,5 +197,5 @@ void target_info(struct timerwheel *wheel, struct timerwheel_info *info)
 	int err = timerwheel_info(wheel, info);
 
 	if (err)
-		die("INFO: %s", timerwheel_strerror(err));
+		die("INFO: %s", error_text(err));
 }

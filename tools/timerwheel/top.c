@@ -3,13 +3,14 @@
  * top: all wheels of the machine and who has them open, again and again. What happens in a second
  * is the difference between two looks at the counters in fdinfo.
  */
-#include <errno.h>
+#include <curses.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -260,9 +261,6 @@ static void batch(__u64 interval)
 
 /* --- the live screen ---------------------------------------------------- */
 
-#define BOLD	"\033[1m"
-#define REVERSE	"\033[7m"
-
 /* The selected wheel, wherever it is in the order. */
 static int selected_pid, selected_fd;
 
@@ -285,85 +283,119 @@ static void select_row(size_t i)
 	}
 }
 
-static void draw_line(const char *text)
+/* The next line of the screen. */
+static int next_line;
+
+/* A line, cut to the width; below the last row nothing happens. */
+static void __printf(2, 3) draw_line(attr_t style, const char *fmt, ...)
 {
-	screen_line("", "  %s", text);
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	mvaddnstr(next_line, 0, printable(text), COLS);
+	if (style == A_BOLD && !terminal_bold())
+		style = A_NORMAL;
+	mvchgat(next_line++, 0, -1, style, 0, NULL);
+}
+
+static void draw_bar(const char *text)
+{
+	draw_line(A_NORMAL, "  %s", text);
 }
 
 /* Only who may take the descriptor can ask the wheel itself. */
-static void draw_lateness(const struct seen *seen, int width)
+static void draw_lateness(const struct seen *seen)
 {
 	struct timerwheel_stats stats = { .size = sizeof(stats) };
 	int process = syscall(SYS_pidfd_open, seen->pid, 0), fd, err;
 
-	screen_line("", "%s", "");
-	screen_line(BOLD, "lateness of the timers of %s (%d), descriptor %d", seen->command,
-		    seen->pid, seen->fd);
+	draw_line(A_NORMAL, "%s", "");
+	draw_line(A_BOLD, "lateness of the timers of %s (%d), descriptor %d", seen->command,
+		  seen->pid, seen->fd);
 	fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, seen->fd, 0);
 	if (process >= 0)
 		close(process);
 	if (fd < 0) {
-		screen_line("", "  not allowed to inspect it: run as root");
+		draw_line(A_NORMAL, "  not allowed to inspect it: run as root");
 		return;
 	}
 	err = ioctl(fd, TIMERWHEEL_IOC_STATS, &stats);
 	close(fd);
 	if (!err)
-		histogram(stats.lateness, width, draw_line);
+		histogram(stats.lateness, COLS, draw_bar);
 }
 
 static void draw(void)
 {
-	int height, width, most;
 	size_t i, chosen = selected(), first = 0;
 	char text[256];
+	int most;
 
-	screen_size(&height, &width);
-	screen_clear();
+	erase();
+	next_line = 0;
 	summary(text, sizeof(text));
-	screen_line("", "%s", text);
-	screen_line("", "by %s%s; keys: up, down, s order, r reverse, q end", orders[order].name,
-		    reverse ? ", reversed" : "");
-	screen_line("", "%s", "");
+	draw_line(A_NORMAL, "%s", text);
+	draw_line(A_NORMAL, "by %s%s; keys: up, down, s order, r reverse, q end",
+		  orders[order].name, reverse ? ", reversed" : "");
+	draw_line(A_NORMAL, "%s", "");
 	/* 80 columns hold all up to the memory, which is what one looks at. */
-	screen_line(BOLD, "%7s %3s %-15s %10s %10s %9s %10s %8s  %-9s %6s", "PID", "FD", "COMMAND",
-		    "PENDING", "DUE", "ARMED/s", "EVENTS/s", "MEMORY", "CLOCK", "OWNERS");
+	draw_line(A_BOLD, "%7s %3s %-15s %10s %10s %9s %10s %8s  %-9s %6s", "PID", "FD", "COMMAND",
+		  "PENDING", "DUE", "ARMED/s", "EVENTS/s", "MEMORY", "CLOCK", "OWNERS");
 	/* At most half of the screen for the table; the selected one is in sight. */
-	most = height / 2 - 4 > 3 ? height / 2 - 4 : 3;
+	most = LINES / 2 - 4 > 3 ? LINES / 2 - 4 : 3;
 	if ((int)chosen >= most)
 		first = chosen - most + 1;
 	for (i = first; i < nr_rows && (int)(i - first) < most; i++) {
 		const struct row *r = &rows[i];
 
-		screen_line(i == chosen ? REVERSE : "",
-			    "%7d %3d %-15s %10s %10s %9s %10s %8s  %-9s %6u", r->seen.pid,
-			    r->seen.fd, r->seen.command, commas(r->seen.pending),
-			    commas(r->seen.due), commas(r->armed), commas(r->delivered),
-			    bytes_text(r->seen.memory), r->seen.clock, r->seen.owners);
+		draw_line(i == chosen ? A_REVERSE : A_NORMAL,
+			  "%7d %3d %-15s %10s %10s %9s %10s %8s  %-9s %6u", r->seen.pid,
+			  r->seen.fd, r->seen.command, commas(r->seen.pending),
+			  commas(r->seen.due), commas(r->armed), commas(r->delivered),
+			  bytes_text(r->seen.memory), r->seen.clock, r->seen.owners);
 	}
 	if (nr_rows)
-		draw_lateness(&rows[chosen].seen, width);
+		draw_lateness(&rows[chosen].seen);
 	else
-		screen_line("", "  no wheel is open");
-	screen_show();
+		draw_line(A_NORMAL, "  no wheel is open");
+	refresh();
 }
 
-static void handle(enum key key)
+/* The key that is pressed, ERR: none until @end. When the terminal has gone, it is q. */
+static int pressed(__u64 end)
+{
+	struct pollfd poller = { .fd = STDIN_FILENO, .events = POLLIN };
+	__u64 time = now_ns();
+	int n, key;
+
+	n = poll(&poller, 1,
+		 time < end ? (end - time + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0);
+	/* Also when a signal has come: it may have told the size. */
+	key = getch();
+	return n > 0 && key == ERR ? 'q' : key;
+}
+
+static void handle(int key)
 {
 	size_t chosen = selected();
 
 	switch (key) {
 	case KEY_UP:
+	case 'k':
 		select_row(chosen ? chosen - 1 : 0);
 		break;
 	case KEY_DOWN:
+	case 'j':
 		select_row(chosen + 1);
 		break;
-	case KEY_SORT:
+	case 's':
 		order = (order + 1) % ARRAY_SIZE(orders);
 		qsort(rows, nr_rows, sizeof(*rows), compare);
 		break;
-	case KEY_REVERSE:
+	case 'r':
 		reverse = !reverse;
 		qsort(rows, nr_rows, sizeof(*rows), compare);
 		break;
@@ -372,27 +404,44 @@ static void handle(enum key key)
 	}
 }
 
+static void end_screen(void)
+{
+	endwin();
+}
+
+static void begin_screen(void)
+{
+	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+		usage("the output is not a terminal: use --batch");
+	if (!terminal_text("cup") || !newterm(NULL, stdout, stdin))
+		usage("TERM names no terminal that is known and has a screen: use --batch");
+	atexit(end_screen);
+	cbreak();
+	noecho();
+	nodelay(stdscr, TRUE);
+	keypad(stdscr, TRUE);
+	curs_set(0);
+}
+
 static void live(__u64 interval)
 {
 	__u64 left = opt.given[OPT_COUNT] && opt.number[OPT_COUNT] ? opt.number[OPT_COUNT] : ~0ULL;
-	enum key key = KEY_NONE;
+	int key = ERR;
 
-	screen_begin();
-	while (left-- && key != KEY_QUIT) {
+	begin_screen();
+	while (left-- && key != 'q') {
 		__u64 end = now_ns() + interval;
 
 		look();
 		if (!selected_pid)
 			select_row(0);
 		do {
-			__u64 time = now_ns();
-
 			draw();
-			key = time < end ? screen_wait(end - time) : KEY_NONE;
+			key = pressed(end);
 			handle(key);
-		} while (key != KEY_QUIT && now_ns() < end);
+		} while (key != 'q' && now_ns() < end);
 	}
-	screen_end();
+	end_screen();
 }
 
 int command_top(int argc, char **argv)
@@ -403,8 +452,6 @@ int command_top(int argc, char **argv)
 	choose_order();
 	if (opt.given[OPT_JSON] && !opt.given[OPT_BATCH])
 		usage("--json needs --batch");
-	if (interval < 10 * NSEC_PER_MSEC)
-		usage("--interval must be at least 10ms");
 	if (!scan_loaded())
 		die("the module is not loaded, so there are no wheels: modprobe timerwheel (or make load, from the source)");
 	if (opt.given[OPT_BATCH])

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wait: take events. No more are taken than are printed, or than commands were run for, so that
- * whoever ends this program loses nothing that is still in the wheel.
+ * wait: take events. No more are taken than are printed, or than commands are started for: what
+ * cannot be written goes back as timers that are due.
  */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -17,7 +22,7 @@ static bool empty(struct timerwheel *wheel)
 	int err = timerwheel_stats(wheel, &stats);
 
 	if (err)
-		die("STATS: %s", timerwheel_strerror(err));
+		die("STATS: %s", error_text(err));
 	return !stats.pending && !stats.due;
 }
 
@@ -39,6 +44,59 @@ static int timeout_of(const struct events_limit *limit)
 	return opt.given[OPT_UNTIL_EMPTY] && (timeout < 0 || timeout > LOOK) ? LOOK : timeout;
 }
 
+/* Sleep until there may be events. Ends the program if nobody reads the output any more. */
+static void sleep_until_due(struct timerwheel *wheel, const struct events_limit *limit)
+{
+	struct pollfd pollers[] = {
+		{ .fd = timerwheel_fd(wheel), .events = POLLIN },
+		{ .fd = guard_fd(), .events = POLLIN },
+		{ .fd = opt.exec ? -1 : STDOUT_FILENO },
+	};
+
+	if (poll(pollers, ARRAY_SIZE(pollers), timeout_of(limit)) < 0 && errno != EINTR)
+		die("waiting for events: %s", strerror(errno));
+	if (pollers[1].revents) {
+		guard_end();
+		exit(STATUS_ERROR);
+	}
+	if (pollers[2].revents & (POLLERR | POLLNVAL))
+		die("cannot write the output: nobody reads it");
+}
+
+static void print(struct timerwheel *wheel, const struct timerwheel_event *events, size_t count,
+		  struct events_limit *limit)
+{
+	size_t out, back;
+
+	page_begin();
+	limit->left -= events_rows(events, count);
+	out = page_end();
+	if (!page_error())
+		return;
+	back = put_back_events(wheel, events + out, count - out);
+	say("cannot write the output: %s; %s events were put back and are due again",
+	    page_error(), commas(back));
+	guard_end();
+	exit(STATUS_ERROR);
+}
+
+/* Returns whether the command's exit status is 0. */
+static bool execute(struct timerwheel *wheel, const struct timerwheel_event *event)
+{
+	pid_t pid;
+	int err;
+
+	err = exec_event(event, &pid);
+	if (err) {
+		size_t back = put_back_events(wheel, event, 1);
+
+		die("cannot run %s: %s%s", opt.exec[0], strerror(err),
+		    back ? "; the event was put back and is due again" : "");
+	}
+	guard_end();
+	return exec_wait(pid);
+}
+
 static int take(struct timerwheel *wheel, struct events_limit *limit)
 {
 	struct timerwheel_event events[EVENTS];
@@ -49,23 +107,25 @@ static int take(struct timerwheel *wheel, struct events_limit *limit)
 	while (limit->left) {
 		if (opt.given[OPT_UNTIL_EMPTY] && empty(wheel))
 			break;
-		n = timerwheel_wait(wheel, events, limit->left < most ? limit->left : most,
-				    timeout_of(limit));
+		guard_begin();
+		n = timerwheel_take(wheel, events, limit->left < most ? limit->left : most);
 		if (n < 0 && n != -EINTR)
-			die("waiting for events: %s", timerwheel_strerror(n));
-		if (!n && !events_timeout(limit))
-			return STATUS_TIMEOUT;
-		if (n <= 0)
-			continue;
-		if (!opt.exec) {
-			limit->left -= events_rows(events, n);
-		} else if (events[0].flags & TIMERWHEEL_EVENT_CLOCK_SET) {
+			die("waiting for events: %s", error_text(n));
+		if (n > 0 && !opt.exec) {
+			print(wheel, events, n, limit);
+		} else if (n > 0 && events[0].flags & TIMERWHEEL_EVENT_CLOCK_SET) {
 			/* Without a key a command would do to some timer what is meant for none. */
 			say("the clock was set");
-		} else {
+		} else if (n > 0) {
 			limit->left--;
-			failed |= !exec_event(&events[0]);
+			failed |= !execute(wheel, &events[0]);
+		} else if (events_timeout(limit)) {
+			sleep_until_due(wheel, limit);
+		} else {
+			guard_end();
+			return STATUS_TIMEOUT;
 		}
+		guard_end();
 	}
 	return failed ? STATUS_FAILED : STATUS_DONE;
 }

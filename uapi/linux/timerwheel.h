@@ -23,8 +23,9 @@
  *             other one, or read
  *  EBUSY      SETUP: a timer was armed, the deadline table was mapped, or SETUP was done before
  *  EAGAIN     read: nothing is due and the descriptor is non-blocking
- *  EINTR      a signal arrived before anything was done. LIST and DRAIN may have to search for
- *             long before they find the first timer; only a fatal signal interrupts that search
+ *  EINTR      a signal arrived while a read waited; or a fatal one while LIST or DRAIN searched for
+ *             the first timer, ADVANCE ran, or mmap created the deadline table. ADD, MOVE, REMOVE
+ *             and GET process at least one element, whatever signals arrive
  *  ENOMEM     the kernel, or the caller's memory cgroup, is out of memory
  *  EDQUOT     the user has reached the limit on memory for all wheels: open, SETUP, MONITOR, mmap
  *             of the deadline table, and the first call on timers of a new wheel

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A module with bugs: one of each kind that a debug kernel has to notice.
+ * A module with bugs: one of each kind that a debug kernel must detect.
  *
  *	echo NAME >/sys/module/checkers/parameters/bug
  *
- * commits the bug called NAME. Never load it into a machine that matters.
+ * triggers the bug NAME. Load it only in a guest.
  */
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
@@ -22,7 +22,7 @@
 
 #include "compat.h"
 
-/* Kept from the compiler's reasoning. */
+/* Hide the value of a pointer from the compiler. */
 static int *hide(int *p)
 {
 	OPTIMIZER_HIDE_VAR(p);
@@ -41,7 +41,7 @@ static void use_after_free(void)
 
 static void vmalloc_overrun(void)
 {
-	/* In the page's rest: the next page is not there at all. */
+	/* in the rest of the page, because the next page is not mapped */
 	int *p = hide(vmalloc(PAGE_SIZE / 2));
 
 	sink = READ_ONCE(p[PAGE_SIZE / 2 / sizeof(*p)]);
@@ -55,7 +55,7 @@ static void stack_overrun(void)
 	sink = READ_ONCE(hide(a)[4]);
 }
 
-/* Behind KASAN's back, as the hardware would do it. */
+/* A write that KASAN does not see */
 static __no_sanitize_address noinline void poke(char *p)
 {
 	WRITE_ONCE(*p, *p + 1);
@@ -68,7 +68,7 @@ static void slab_redzone(void)
 
 	poke((char *)hide((int *)p) + 62);
 	kmem_cache_free(cache, p);
-	/* KASAN keeps the object until then. */
+	/* KASAN's quarantine holds the object until now */
 	kmem_cache_destroy(cache);
 }
 
@@ -167,10 +167,10 @@ static DEFINE_SPINLOCK(normal);
 
 static void softirq_lock(void)
 {
-	/* Here with softirqs, ... */
+	/* with softirqs enabled... */
 	raw_spin_lock(&raw);
 	raw_spin_unlock(&raw);
-	/* ... and here as in one. */
+	/* ...and as if in a softirq */
 	local_bh_disable();
 	lockdep_softirq_enter();
 	raw_spin_lock(&raw);
@@ -281,7 +281,7 @@ static int commit(const char *name, const struct kernel_param *kp)
 
 static const struct kernel_param_ops bug_ops = { .set = commit };
 module_param_cb(bug, &bug_ops, NULL, 0200);
-MODULE_PARM_DESC(bug, "Write the name of a bug here to commit it");
+MODULE_PARM_DESC(bug, "Write the name of a bug to trigger it");
 
-MODULE_DESCRIPTION("Bugs that debug kernels have to notice");
+MODULE_DESCRIPTION("Bugs that debug kernels must detect");
 MODULE_LICENSE("GPL");

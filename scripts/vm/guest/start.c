@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * start: run one command in a guest and tell the host how it ended.
+ * start: run a command in a guest and report its exit status to the host.
  *
- *   start tty COMMAND...   TERMINAL is a terminal for a human: input, output and
- *                          errors
+ *   start tty COMMAND...   input, output and errors are the terminal TERMINAL
  *   start raw COMMAND...   output goes to OUTPUT, errors to ERRORS, both
- *                          untouched; input comes from INPUT if it is there
- *   start fail SENTENCE    run nothing; tell the host that the guest is not
- *                          fit for it, and why
+ *                          unchanged; input comes from INPUT if that exists
+ *   start fail SENTENCE    run nothing; report to the host why the guest
+ *                          cannot run the command
  *   start pack             (on the host) copy stdin to stdout for the virtio
  *                          port
  *
- * A serial line or a virtio port cannot say "end of file", so what is sent as
- * input is cut in pieces, each with its length before it (two bytes, low one
- * first); length 0 is the end.
+ * Serial lines and virtio ports have no end of file. So input is sent in blocks,
+ * each preceded by its length (two bytes, little-endian); length 0 is the end.
  *
- * On x86 these are serial lines and a virtio port, and the host listens on two I/O
- * ports: what is written to REPORT_PORT it keeps in a file, a write to EXIT_PORT
- * ends the guest at once. A kernel that is locked down lets nobody use ports: then
- * it takes the way through the kernel's log and a reboot, which ends the guest too.
+ * On x86 output uses serial lines and input a virtio port. The host listens on two
+ * I/O ports: data written to REPORT_PORT is kept in a file, and a write to
+ * EXIT_PORT ends the guest at once. A locked-down kernel does not permit access to
+ * I/O ports: then reports go to the kernel's log, and a reboot ends the guest.
  *
- * Elsewhere all are virtio ports (a write returns when the host has what was
- * written), and a reboot is the end.
+ * On other architectures all are virtio ports, for which a write returns when the
+ * host has received the data, and a reboot ends the guest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +106,7 @@ static void report(const char *line)
 
 static void end_guest(void)
 {
-	/* All of the output must have left the serial lines. */
+	/* wait until all output has left the serial lines */
 	tcdrain(1);
 	tcdrain(2);
 	exit_at_once();
@@ -159,7 +157,7 @@ static int pack(void)
 	return 0;
 }
 
-/* Until the host's end is connected, a read says 0: ask again. */
+/* A read returns 0 until the host's end is connected: try again. */
 static void read_all(int fd, char *data, size_t size)
 {
 	while (size) {
@@ -176,7 +174,7 @@ static void read_all(int fd, char *data, size_t size)
 	}
 }
 
-/* The other end of pack(): a pipe that gives what the host sends. */
+/* The other end of pack(): returns a pipe with the data from the host. */
 static int unpack(void)
 {
 	unsigned char length[2];
@@ -276,11 +274,11 @@ int main(int argc, char **argv)
 		fail("fork", strerror(errno));
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	/* Like a shell: killed by signal n is 128 + n. */
+	/* as in a shell: 128 + n if killed by signal n */
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 
 #ifdef __x86_64__
-	/* These are what tcdrain() in end_guest() waits for. */
+	/* end_guest() calls tcdrain() on these */
 	dup2(open_line(OUTPUT, 1), 1);
 	if (raw)
 		dup2(open_line(ERRORS, 1), 2);

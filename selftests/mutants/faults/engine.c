@@ -18,6 +18,7 @@ fire: it says that it is still started; time:running.*.periodic,running.*.now; /
 turns: no queue is ever deferred; icount/many:global.thread_sleeps,share.wheels_4.of_a_fifo_task; s/list = engine->threaded \&\& queue->spent >= quantum/list = 0/
 turns: each queue is deferred at once; icount/many:global.thread_sleeps; s/queue->spent >= quantum/queue->spent/
 turns: what was spent in the firing before counts; icount/many:global.thread_sleeps; /^static void tw_engine_turns(/,/^}/s/queue->spent = 0;/;/
+turns: a queue is charged for those before it in the firing; icount/many:waiters.60.charged_to_their_user; /^static void tw_engine_turns(/,/^}/s/before = now;/before = began;/
 turns: deferred where no thread is; lifetime race:offline.*; s/list = engine->threaded \&\& /list = /
 turn: it goes first again; icount/many:order.*; /^static u64 tw_engine_turn(/,/^}/s/tw_entity_list(entity, &queue->ready);/list_add(\&entity->list, \&queue->ready); entity->place = TW_LISTED;/
 turn: what is left is forgotten; icount/time:burst.one_tick; s/if (more \&\& (entity->place == TW_NOWHERE/if (0 \&\& (entity->place == TW_NOWHERE/

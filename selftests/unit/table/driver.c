@@ -19,7 +19,7 @@
 #define TICK	1000ULL
 #define SLOTS	16
 
-/* Timers far ahead stay; most are for the next so many ticks. */
+/* Most deadlines are within this many ticks. */
 #define SOON	40
 
 static const struct config *config;
@@ -29,10 +29,10 @@ static struct tw_file *file;
 static struct model model;
 static bool closed;
 
-/* What happens does so in the middle of an operation. */
+/* The current operation runs in the middle of another one. */
 static bool in_gap;
 
-/* Writes to user memory since it was switched on that faulted. */
+/* Number of faults on writes to user memory since faults were last enabled */
 static unsigned int faults;
 
 static bool once_in(u64 n)
@@ -50,7 +50,7 @@ static struct entry *pick_entry(void)
 	return &model.entry[pick(model.keys)];
 }
 
-/* Callers are in our time namespace or in that of those who map the table. */
+/* The caller is in the initial time namespace or in that of the mappers of the table. */
 static u64 pick_offset(void)
 {
 	return once_in(2) ? model.offset : 0;
@@ -67,11 +67,11 @@ static u64 pick_deadline(u32 flags, u64 offset)
 	delay = once_in(8) ? 0 : once_in(8) ? pick(1ULL << 32) : pick(SOON * TICK);
 	if (!(flags & TIMERWHEEL_ABS))
 		return delay;
-	/* Some have passed. */
+	/* some of them have passed */
 	return rig_now + offset + delay - pick(SOON / 8 * TICK);
 }
 
-/* Mostly the right one. */
+/* Mostly the value that matches */
 static u64 pick_match(const struct entry *e, u32 flags)
 {
 	if (!(flags & TIMERWHEEL_MATCH))
@@ -147,11 +147,11 @@ static void count(int result)
 		stats->done[result]++;
 }
 
-/* --- Runs, as in batch.c -------------------------------------------------------------------- */
+/* --- Batches, as in batch.c ----------------------------------------------------------------- */
 
 static void gap(void);
 
-/* @gaps: the other CPU may do something in the middle of it. */
+/* @gaps: the other CPU may run in the middle of the batch. */
 static void run_begin(struct tw_ctx *ctx, u64 offset, bool gaps)
 {
 	tw_cpu_begin(ctx, file, offset);
@@ -159,14 +159,14 @@ static void run_begin(struct tw_ctx *ctx, u64 offset, bool gaps)
 		rig_gap = gap;
 }
 
-/* What is done with the locks still held comes after all of it. */
+/* tw_cpu_end() works after the whole batch, with its locks still held: no more gaps. */
 static void run_end(struct tw_ctx *ctx)
 {
 	rig_gap = NULL;
 	tw_cpu_end(ctx);
 }
 
-/* What growth changes. */
+/* The state that growth changes */
 struct size {
 	u32 made;
 	struct tw_dir dir[TW_DIRS];
@@ -186,7 +186,7 @@ static struct size size_now(void)
 	return size;
 }
 
-/* No free timer at hand. Return: whether it is worth another try. */
+/* Grow the table. Returns whether an ADD should be tried again. */
 static bool grow(void)
 {
 	struct size before = size_now(), after;
@@ -201,18 +201,18 @@ static bool grow(void)
 	stats->failed++;
 	after = size_now();
 	CHECK(!memcmp(&before, &after, sizeof(before)),
-	      "growing said %d, and made %u timers, %llu bytes, %ld pieces of memory more", err,
+	      "growth returned %d, but left %u timers, %llu bytes and %ld allocations more", err,
 	      after.made - made, after.charged - before.charged,
 	      after.allocations - before.allocations);
 	if (err == -ENOSPC)
-		CHECK(made == file->setup.capacity, "no room with %u timers made of %u", made,
+		CHECK(made == file->setup.capacity, "ENOSPC with %u timers of %u", made,
 		      file->setup.capacity);
 	else
-		CHECK(rig_refuse && (err == -ENOMEM || err == -EDQUOT), "growing said %d", err);
+		CHECK(rig_refuse && (err == -ENOMEM || err == -EDQUOT), "growth returned %d", err);
 	return false;
 }
 
-/* All that was done is told: does the file agree? */
+/* The model is up to date: compare the file with it. */
 static void look(struct entry **e, unsigned int n)
 {
 	unsigned int i;
@@ -242,11 +242,12 @@ static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 		done += ran;
 		look(e, done);
 	} while (done < n && grow());
-	/* Free timers that others hold were gathered first. */
+	/* ADD fails only when the free timers of all bases are used up */
 	CHECK(done == n || in_gap || model.timers == file->table.made,
 	      "ADD found none of %u free timers", file->table.made - model.timers);
 	for (i = done; i < n; i++)
-		CHECK(arg[i].result == 12345, "an ADD that was not done said %d", arg[i].result);
+		CHECK(arg[i].result == 12345, "an ADD that was not processed has result %d",
+		      arg[i].result);
 	stats->most = max_t(u64, stats->most, model.timers);
 }
 
@@ -302,7 +303,7 @@ static void run_get(struct entry **e, unsigned int n, u64 offset, bool gaps)
 	look(e, n);
 }
 
-/* What LIST and DRAIN do. */
+/* One step of LIST or DRAIN */
 static void run_index(u32 index, u64 offset, bool drain, bool gaps)
 {
 	struct timerwheel_entry entry = {};
@@ -324,12 +325,12 @@ static void run_index(u32 index, u64 offset, bool drain, bool gaps)
 	look(NULL, 0);
 }
 
-/* --- In the middle of an operation on one timer, before it has done anything ------------------ */
+/* --- In the middle of an operation on one timer, before it has changed anything --------------- */
 
 static void run_read(void);
 static void run_ring(void);
 
-/* The other CPU does something of its own that waits for none of our locks. */
+/* The other CPU does an operation that waits for none of the locks that this CPU holds. */
 static void other_cpu(void)
 {
 	struct entry *e = pick_entry();
@@ -343,7 +344,7 @@ static void other_cpu(void)
 	} else if (e->state == NO_TIMER) {
 		run_add(&e, 1, 0, false);
 	} else if (locked && e->base != shim_cpu) {
-		/* It would wait for our base. */
+		/* it would wait for the base that this CPU has locked */
 		return;
 	} else if (once_in(2)) {
 		run_move(&e, 1, 0, false);
@@ -352,7 +353,7 @@ static void other_cpu(void)
 	}
 }
 
-/* Sometimes the table grows for somebody else. */
+/* The other CPU does up to 3 operations, and sometimes the table grows. */
 static void gap(void)
 {
 	bool (*fault)(void) = rig_fault;
@@ -374,8 +375,8 @@ static void gap(void)
 }
 
 /*
- * A reader has copied events and is about to take their timers out of the table: who looks for
- * one of them meanwhile finds nothing.
+ * A reader has copied events and is about to free their timers, which are CLAIMED: lookups do not
+ * find them.
  */
 static void read_gap(void)
 {
@@ -391,11 +392,11 @@ static void read_gap(void)
 	tw_ops_remove(&ctx, &arg, 1);
 	run_end(&ctx);
 	shim_cpu = !shim_cpu;
-	CHECK(arg.result == -ENOENT, "REMOVE of key %llx, which a reader has, said %d", e->key,
+	CHECK(arg.result == -ENOENT, "REMOVE of key %llx, which is CLAIMED: %d", e->key,
 	      arg.result);
 }
 
-/* --- What else happens -------------------------------------------------------------------- */
+/* --- Everything else ------------------------------------------------------------------------- */
 
 static void run_expiry(void)
 {
@@ -430,16 +431,16 @@ static void run_read(void)
 	rig_fault = NULL;
 	if (n == -EFAULT && faults)
 		return;
-	CHECK(n >= 0 && !(n % sizeof(event[0])), "read said %zd", n);
+	CHECK(n >= 0 && !(n % sizeof(event[0])), "read returned %zd", n);
 	n /= sizeof(event[0]);
 	CHECK((size_t)n == most || (faults && (size_t)n < most),
-	      "read had %zd of %u events, with room for %zu", n, model.due, room);
+	      "read returned %zd of %u events, with room for %zu", n, model.due, room);
 	for (i = 0; i < (size_t)n; i++)
 		model_event(&model, &event[i], 0, RIG_BASES);
 	stats->events += n;
 }
 
-/* The reader of the ring: takes some, and now and then does nonsense. */
+/* The reader of the ring consumes some events, and sometimes writes random values. */
 static void run_ring(void)
 {
 	struct timerwheel_ring *shared = file->ring.shared;
@@ -459,7 +460,7 @@ static void run_ring(void)
 	stats->events += file->ring.tail - before;
 }
 
-/* A store in the deadline table, of who has a right to, or had once. */
+/* A store in the deadline table, by the owner of a timer or a former one */
 static void run_store(void)
 {
 	struct entry *e = pick_entry();
@@ -469,7 +470,7 @@ static void run_store(void)
 
 	if (!file->table.pool.deadlines || !e->index)
 		return;
-	/* If the word that is overwritten has been seen already it counts. */
+	/* The module may have used the entry that is overwritten: see the model's deadline. */
 	owner = model.owner[e->index];
 	if (owner)
 		model_look(&model, &model.entry[owner - 1]);
@@ -487,33 +488,34 @@ static void run_share(void)
 	bool first = !file->table.pool.deadlines;
 	int err;
 
-	if (!config->bits)
+	if (!config->bits || file->table.made < config->shared_from)
 		return;
 	err = tw_table_share(file, 0, most + 1);
-	CHECK(err == -EINVAL, "more words than there will ever be: %d", err);
+	CHECK(err == -EINVAL, "more pages than the deadline table can have: %d", err);
 	err = tw_table_share(file, most - 1, 1);
 	if (!first && config->offset) {
 		CHECK(err == -EXDEV, "the deadline table of another time namespace: %d", err);
 		return;
 	}
 	CHECK(!err || ((err == -ENOMEM || err == -EDQUOT) && rig_refuse),
-	      "making the deadline table said %d", err);
+	      "creating the deadline table returned %d", err);
 	after = size_now();
 	CHECK(!err || !memcmp(&before, &after, sizeof(before)),
-	      "making the deadline table said %d, and %llu bytes are charged", err,
+	      "creating the deadline table returned %d, but left %llu bytes charged", err,
 	      after.charged - before.charged);
-	CHECK(!err == !!file->table.pool.deadlines, "the deadline table is there, or not");
-	/* The caller was in the time namespace of those who map it. */
+	CHECK(!err == !!file->table.pool.deadlines, "result %d, deadline table: %d", err,
+	      !!file->table.pool.deadlines);
+	/* the caller was in the time namespace of the mappers */
 	file->table.pool.deadlines_offset = config->offset;
 	for (index = 1; first && !err && index <= file->table.made; index++)
 		CHECK(*tw_deadline_entry(file->table.pool.deadlines, index) ==
 		      tw_timer_at(&file->table.pool, index)->generation,
-		      "the word of timer %u does not say whose it is", index);
+		      "the entry of timer %u lacks its generation", index);
 }
 
 static void run_one(void);
 
-/* Something else happens while the log grows: a lot, now and then. */
+/* Other operations while the log grows: one, or up to 59 */
 static void meanwhile(void)
 {
 	unsigned int here = shim_cpu, n;
@@ -575,7 +577,7 @@ static void run_one(void)
 		run_store();
 		break;
 	default:
-		/* Where memory is refused, ask for it often, and in all places. */
+		/* if allocations are to fail, allocate often and for all purposes */
 		if (once_in(config->refuse ? 2 : 20))
 			run_share();
 		if (config->refuse)
@@ -596,7 +598,7 @@ static bool allow(void)
 	return !once_in(config->refuse);
 }
 
-/* Keys that are random, or random among those that share a chain. */
+/* Random keys, or random keys that share a hash chain */
 static void pick_keys(u64 *key)
 {
 	const struct tw_table *table = &file->table;
@@ -615,7 +617,7 @@ static void pick_keys(u64 *key)
 	}
 }
 
-/* No new timers, and the old ones taken out. */
+/* Close the wheel to new timers and drain it. */
 static void finish(void)
 {
 	struct entry *e;
@@ -639,7 +641,7 @@ static void explain(const void *unused)
 	       model.due);
 }
 
-/* A file from its beginning to its end. */
+/* All operations on one file */
 static void run_file(u64 *keys)
 {
 	const struct rig_setup setup = {

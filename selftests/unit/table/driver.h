@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Random operations, each done to a file and to the model. */
+/* Random operations on a file and on the model */
 #ifndef DRIVER_H
 #define DRIVER_H
 
 #include <linux/types.h>
 
 /**
- * struct config - a run
- * @keys: how many keys there are
- * @capacity: most timers
- * @bases: CPUs, 1 or 2. With 2 another CPU does something in the middle of operations.
- * @ring: events in the ring, 0: events are read
- * @bits: of a generation; 0: the deadline table is not mapped
- * @monitors: at most so many at once; 17: one more than there may be
- * @refuse: memory and charges are refused once in so many times, 0: never
- * @offset: of those who map the table and the ring, in ns
- * @alike: all keys have the same chain, as far as the table can tell them apart
- * @files: how many files, one after another
- * @ops: operations on each
- * @walk: all is looked at once in so many of them
+ * struct config - the configuration of a run
+ * @keys: number of keys
+ * @capacity: maximum number of timers
+ * @bases: CPUs with a base, 1 or 2. With 2 the other CPU runs in the middle of operations.
+ * @ring: length of the event ring; 0: events are read
+ * @monitors: maximum number of monitors at once; 17 is one more than is allowed
+ * @bits: length of a generation; 0: the deadline table is not mapped
+ * @shared_from: number of timers from which on it may be mapped
+ * @refuse: on average one of @refuse allocations and charges fails; 0: none
+ * @offset: time namespace offset of the mappers of table and ring, in ns
+ * @alike: all keys belong to the same hash chain, whatever the size of the table
+ * @files: number of files, one after another
+ * @ops: operations on each file
+ * @walk: on average there is one walk() for each @walk operations
  */
 struct config {
 	unsigned int keys;
@@ -27,6 +28,7 @@ struct config {
 	unsigned int ring;
 	unsigned int monitors;
 	unsigned int bits;
+	unsigned int shared_from;
 	unsigned int refuse;
 	s64 offset;
 	unsigned int alike;
@@ -36,18 +38,18 @@ struct config {
 };
 
 /**
- * struct driver_stats - what was done
- * @done: operations on a timer that did something, by what there was: nothing, pending, due
- * @refused: those that said an error
- * @events: events
- * @copies: events and misses read from monitors
- * @expiries: times that a base was expired
+ * struct driver_stats - statistics of a run
+ * @done: operations on a timer that succeeded, by the state before: none, pending, due
+ * @refused: operations that returned an error
+ * @events: events delivered
+ * @copies: events, counts of missed ones included, that monitors read
+ * @expiries: number of times that a base was expired
  * @stores: stores in the deadline table
  * @gaps: operations in the middle of others
- * @grown: how often the table grew
- * @failed: how often it could not
- * @most: most timers at once
- * @longest: longest chain
+ * @grown: number of times that the table grew...
+ * @failed: ...and that it failed to
+ * @most: maximum number of timers at once
+ * @longest: length of the longest hash chain
  */
 struct driver_stats {
 	u64 done[3];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Do keys in patterns make longer hash chains than keys at random? For each pattern there are many
- * seeds, since a weak hash shows with few of them. The same is done to two weaker hashes, which
- * must be noticed.
+ * Do keys in patterns have longer hash chains than random keys? Each pattern is tested with many
+ * seeds, because a weak hash fails with few of them. Two weaker hashes must fail the test.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +15,13 @@
 #define BUCKETS		64U
 #define KEYS		(BUCKETS * TW_CHAINS)
 
-/* Pairs of keys in one chain, if the hash is a random function; 21 is the standard deviation. */
+/* Expected pairs of keys in one chain for a random function; the standard deviation is 21. */
 #define PAIRS		(KEYS * (KEYS - 1ULL) / 2 / KEYS)
-/* Of 10^8 sets of random keys less than one has as many pairs, or a chain as long. */
+/* Of 10^8 sets of random keys less than one exceeds either. */
 #define PAIRS_MAX	(PAIRS * 7 / 5)
 #define CHAIN_MAX	16U
 
-/* Shifts that leave all keys different. */
+/* Left shifts with which all keys stay different */
 #define SHIFTS		55U
 
 enum {
@@ -32,7 +31,7 @@ enum {
 
 typedef u64 hash_fn(const struct tw_table *table, u64 key);
 
-/* Key number @i of a pattern. */
+/* Key number @i of a pattern */
 static u64 pattern_key(unsigned int pattern, u64 i)
 {
 	double number = i + 1;
@@ -73,7 +72,7 @@ static u64 pattern_key(unsigned int pattern, u64 i)
 	}
 }
 
-/* Weaker ones: only multiplied, and with one fold. */
+/* The weaker hashes: without a fold, and with one */
 static u64 no_fold(const struct tw_table *table, u64 key)
 {
 	return (key ^ table->seed[0]) * table->seed[1];
@@ -139,5 +138,5 @@ void hash_run(unsigned int seeds, u64 state)
 	printf("# at most %llu pairs in a chain, %llu expected, longest chain %u; ", all.pairs,
 	       PAIRS, all.longest);
 	printf("no fold: %u of %u sets are bad, one fold: %u\n", none, PATTERNS * seeds, one);
-	CHECK(none && one, "a weaker hash is not noticed");
+	CHECK(none && one, "a weaker hash passes");
 }

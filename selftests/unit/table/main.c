@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs the configurations, each in a process of its own, so that whatever one does (the
- * sanitizers abort) the others still run. Prints KTAP.
+ * Runs each configuration in its own process, so that the others still run after one aborts, as
+ * sanitizers do. Prints KTAP.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "fail.h"
 #include "hash.h"
 
-/* A run that takes longer hangs. In seconds on the CPU; how many with --short. */
+/* Limits on the CPU time of a run, in s: longer ones hang. The second is for --short. */
 #define TIME_LIMIT		120
 #define TIME_LIMIT_SHORT	2
 
@@ -27,16 +27,16 @@ static const char usage[] =
 "Test the module's tables, operations, due list and ring in user space.\n"
 "\n"
 "  --seed N   begin the generator with N (1)\n"
-"  --short    a tenth of the operations, end at a failure\n"
+"  --short    a tenth of the operations; stop at the first failure\n"
 "  --first N  number the tests from N on and print no plan\n"
-"  --count    print how many tests there are\n"
+"  --count    print the number of tests\n"
 "  NAME       only the runs with these names, see --list\n"
 "  --list     print the names\n";
 
-/* Some time ahead, and some behind. */
+/* Offset of a time namespace: this much ahead, or behind */
 #define AHEAD	123456789012LL
 
-/* A run with operations; or, with @seeds of them, one of the hash alone. */
+/* A run of the driver; if @seeds is not 0, a test of the hash with that many seeds */
 struct run {
 	const char *name;
 	struct config config;
@@ -76,10 +76,13 @@ static const struct run runs[] = {
 	{ "many keys, ring",
 	  { .keys = 60000, .capacity = 60000, .bases = 2, .ring = 4096, .monitors = 5,
 	    .files = 4, .ops = 20000, .walk = 1000 } },
+	{ "no memory, a late deadline table",
+	  { .keys = 10000, .capacity = 9000, .bases = 1, .bits = 10, .refuse = 16,
+	    .shared_from = 8500, .files = 4, .ops = 40000, .walk = 1000 } },
 	{ "keys in patterns", .seeds = 1000 },
 };
 
-/* Run one in its own process. Return: whether it passed. */
+/* Run one in its own process. Returns whether it passed. */
 static bool run(const struct run *r, u64 seed, unsigned int limit, struct driver_stats *stats)
 {
 	const struct rlimit core = { 0, 0 };
@@ -112,15 +115,15 @@ static bool run(const struct run *r, u64 seed, unsigned int limit, struct driver
 
 static void print_stats(const struct driver_stats *s)
 {
-	printf("# %llu new, %llu on pending and %llu on due timers, %llu refused, %llu events, ",
+	printf("# %llu new, %llu on pending and %llu on due timers, %llu failed, %llu events, ",
 	       s->done[0], s->done[1], s->done[2], s->refused, s->events);
 	printf("%llu copies, %llu expiries, %llu stores, %llu in gaps, ", s->copies, s->expiries,
 	       s->stores, s->gaps);
-	printf("grown %llu times, %llu times not, ", s->grown, s->failed);
+	printf("grown %llu times, growth failed %llu times, ", s->grown, s->failed);
 	printf("at most %llu timers, %llu in a chain\n", s->most, s->longest);
 }
 
-/* Is this one of @names? */
+/* Is @name one of @names? */
 static bool is_among(const char *name, char **names)
 {
 	for (; *names; names++)
@@ -138,7 +141,7 @@ static bool all_known(char **names)
 		for (i = 0; i < ARRAY_SIZE(runs) && strcmp(runs[i].name, *names); i++)
 			;
 		if (i == ARRAY_SIZE(runs)) {
-			fprintf(stderr, "table_test: there is no run \"%s\"; see --list\n", *names);
+			fprintf(stderr, "table_test: no run \"%s\"; see --list\n", *names);
 			return false;
 		}
 	}
@@ -201,7 +204,8 @@ int main(int argc, char **argv)
 		if (!r.seeds)
 			print_stats(stats);
 		if (!ok)
-			printf("# again: table_test --seed %llu \"%s\"\n", seed, runs[i].name);
+			printf("# repeat with: table_test --seed %llu \"%s\"\n", seed,
+			       runs[i].name);
 		printf("%s %u - table: %s\n", ok ? "ok" : "not ok", number++, runs[i].name);
 		failed += !ok;
 	}

@@ -30,7 +30,7 @@ void model_free(struct model *m)
 	free(m->generation);
 }
 
-/* A time of one clock as one of the other, and both have an end. */
+/* Times are limited at both ends of the clock. */
 static u64 clamped(__int128 time)
 {
 	if (time < 0)
@@ -43,21 +43,21 @@ static u64 absolute(u64 time, u64 offset)
 	return clamped((__int128)clamped(time) - (s64)offset);
 }
 
-u64 *model_word(const struct model *m, const struct entry *e)
+u64 *model_deadline_entry(const struct model *m, const struct entry *e)
 {
-	u64 **words = m->file->table.pool.deadlines;
+	u64 **deadlines = m->file->table.pool.deadlines;
 
-	return words && e->state != NO_TIMER ? tw_deadline_entry(words, e->index) : NULL;
+	return deadlines && e->state != NO_TIMER ? tw_deadline_entry(deadlines, e->index) : NULL;
 }
 
 u64 model_deadline(const struct model *m, const struct entry *e)
 {
-	const u64 *word = model_word(m, e);
+	const u64 *stored = model_deadline_entry(m, e);
 	u64 mask = m->file->table.pool.generation_mask, time;
 
-	if (!word || e->state != TW_PENDING || (*word & mask) != e->generation)
+	if (!stored || e->state != TW_PENDING || (*stored & mask) != e->generation)
 		return e->deadline;
-	time = absolute(*word & ~mask, m->offset);
+	time = absolute(*stored & ~mask, m->offset);
 	return time > e->deadline ? time : e->deadline;
 }
 
@@ -87,10 +87,10 @@ void model_look(struct model *m, struct entry *e)
 	e->deadline = t->deadline;
 }
 
-/* Its timer ended. */
+/* The timer ended. */
 static void end(struct model *m, struct entry *e)
 {
-	CHECK(timer_of(m, e)->state == TW_FREE, "key %llx is gone, its timer is in state %u",
+	CHECK(timer_of(m, e)->state == TW_FREE, "key %llx was removed, its timer is in state %u",
 	      e->key, timer_of(m, e)->state);
 	m->due -= e->state == TW_DUE;
 	m->timers--;
@@ -107,8 +107,8 @@ static void fall_due(struct model *m, struct entry *e, u64 turn)
 }
 
 /*
- * It has got this deadline: it is due at once, or in this CPU's base. Or where it was, if it
- * @may and is only put off.
+ * The timer has a new deadline. It is due at once or in this CPU's base. If it was only postponed,
+ * and @may_stay, it may still be where it was.
  */
 static void queued(struct model *m, struct entry *e, u64 deadline, bool may_stay)
 {
@@ -128,17 +128,17 @@ static void queued(struct model *m, struct entry *e, u64 deadline, bool may_stay
 	e->base = shim_cpu;
 }
 
-/* What was stored for it before counts no more. */
+/* A new deadline overrides earlier stores: the entry has only the generation. */
 static void forgotten(const struct model *m, const struct entry *e)
 {
-	const u64 *word = model_word(m, e);
+	const u64 *stored = model_deadline_entry(m, e);
 
-	CHECK(!word || *word == e->generation,
-	      "key %llx has a new deadline, its word says %llx, its generation is %x", e->key,
-	      *word, e->generation);
+	CHECK(!stored || *stored == e->generation,
+	      "key %llx has a new deadline, but its entry is %llx, its generation %x", e->key,
+	      *stored, e->generation);
 }
 
-/* What an operation on a key with this state says, if nothing is wrong. */
+/* The result of a successful operation on a key in this state */
 static int was(u8 state)
 {
 	return state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
@@ -181,7 +181,7 @@ void model_add(struct model *m, struct entry *e, const struct timerwheel_add *ar
 	u64 mask = m->file->table.pool.generation_mask, slack;
 	bool may_stay;
 
-	CHECK(arg->result == result, "ADD of key %llx said %d, not %d", e->key, arg->result,
+	CHECK(arg->result == result, "ADD of key %llx: %d, not %d", e->key, arg->result,
 	      result);
 	if (result < 0)
 		return;
@@ -203,7 +203,7 @@ void model_add(struct model *m, struct entry *e, const struct timerwheel_add *ar
 		e->deadline = 0;
 	}
 	CHECK(arg->index == e->index && arg->generation == e->generation,
-	      "key %llx had index %u, generation %u, and ADD says %u, %u", e->key, e->index,
+	      "key %llx had index %u, generation %u, and ADD returned %u, %u", e->key, e->index,
 	      e->generation, arg->index, arg->generation);
 	e->value = arg->value;
 	e->period = arg->period;
@@ -229,7 +229,7 @@ void model_move(struct model *m, struct entry *e, const struct timerwheel_move *
 {
 	int result = match_result(e, arg->flags, arg->match);
 
-	CHECK(arg->result == result, "MOVE of key %llx said %d, not %d", e->key, arg->result,
+	CHECK(arg->result == result, "MOVE of key %llx: %d, not %d", e->key, arg->result,
 	      result);
 	if (result > 0) {
 		queued(m, e, given(arg->deadline, arg->flags, offset), true);
@@ -237,7 +237,7 @@ void model_move(struct model *m, struct entry *e, const struct timerwheel_move *
 	}
 }
 
-/* What is left until its deadline. */
+/* Time left until the deadline */
 static s64 left_of(const struct model *m, const struct entry *e)
 {
 	return model_deadline(m, e) - rig_now;
@@ -247,10 +247,10 @@ void model_remove(struct model *m, struct entry *e, const struct timerwheel_remo
 {
 	int result = match_result(e, arg->flags, arg->match);
 
-	/* It has no times. */
+	/* REMOVE has no times */
 	if (arg->flags & TIMERWHEEL_ABS)
 		result = -EINVAL;
-	CHECK(arg->result == result, "REMOVE of key %llx said %d, not %d", e->key, arg->result,
+	CHECK(arg->result == result, "REMOVE of key %llx: %d, not %d", e->key, arg->result,
 	      result);
 	if (result < 0)
 		return;
@@ -261,7 +261,7 @@ void model_remove(struct model *m, struct entry *e, const struct timerwheel_remo
 	end(m, e);
 }
 
-/* What GET, LIST and DRAIN say about a timer. */
+/* Check what GET, LIST and DRAIN report about a timer. */
 static void described(const struct model *m, const struct entry *e,
 		      const struct timerwheel_entry *arg, u64 offset)
 {
@@ -284,7 +284,7 @@ void model_get(struct model *m, struct entry *e, const struct timerwheel_entry *
 {
 	int result = arg->flags ? -EINVAL : e->state == NO_TIMER ? -ENOENT : was(e->state);
 
-	CHECK(arg->result == result, "GET of key %llx said %d, not %d", e->key, arg->result,
+	CHECK(arg->result == result, "GET of key %llx: %d, not %d", e->key, arg->result,
 	      result);
 	if (result > 0)
 		described(m, e, arg, offset);
@@ -297,11 +297,11 @@ void model_index(struct model *m, u32 index, int result, const struct timerwheel
 	struct entry *e;
 
 	if (!owner) {
-		CHECK(result == -ENOENT, "index %u is free, and was said to be %d", index, result);
+		CHECK(result == -ENOENT, "index %u is free, but the result is %d", index, result);
 		return;
 	}
 	e = &m->entry[owner - 1];
-	CHECK(result == was(e->state), "index %u, key %llx: said to be %d, not %d", index, e->key,
+	CHECK(result == was(e->state), "index %u, key %llx: %d, not %d", index, e->key,
 	      result, was(e->state));
 	described(m, e, arg, offset);
 	if (drained)
@@ -321,7 +321,7 @@ void model_event(struct model *m, const struct timerwheel_event *event, u64 offs
 	e = &m->entry[owner - 1];
 	CHECK(event->key == e->key, "an event of key %llx, index %u, which is of key %llx",
 	      event->key, index, e->key);
-	/* During expiry into a ring a timer falls due and is delivered at once. */
+	/* expiry with a ring makes a timer due and delivers it at once */
 	if (e->state == TW_PENDING && e->base == expiring) {
 		e->deadline = model_deadline(m, e);
 		fall_due(m, e, m->turn + 1);
@@ -360,7 +360,7 @@ void model_ring(struct model *m, unsigned int expiring)
 	for (; m->ring_seen != ring->tail; m->ring_seen++)
 		model_event(m, &ring->event[m->ring_seen % ring->events], ring->offset, expiring);
 	CHECK(!m->due || ring->shared->flags & TIMERWHEEL_RING_OVERFLOW,
-	      "%u timers are due and the ring does not say so", m->due);
+	      "%u timers are due, but the ring lacks TIMERWHEEL_RING_OVERFLOW", m->due);
 }
 
 void model_expire(struct model *m)

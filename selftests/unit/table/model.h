@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What should happen: an array of keys with what is known of each one's timer, and what an
- * operation must say about it. Nothing is looked up, linked or hashed.
+ * The model: an array of keys with the state of their timers, and from that the results that
+ * operations must have. It has no lookups, lists or hashes.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -10,22 +10,22 @@
 
 #include "internal.h"
 
-/* enum tw_state, and: */
+/* States are those of enum tw_state, and: */
 #define NO_TIMER	TW_FREE
 
 /**
  * struct entry - a key and its timer
  * @key: the key
- * @state: NO_TIMER, TW_PENDING or TW_DUE; and of a timer that there is:
- * @base: whose wheel it is, or last was, in
- * @value: as ADD had it
- * @deadline: on the file's clock, as far as calls have set it
- * @period: 0: one shot
- * @slack: in ticks
- * @index: the timer
- * @generation: its owner's
+ * @state: NO_TIMER, TW_PENDING or TW_DUE. The following are valid if there is a timer.
+ * @base: number of the base whose wheel it is, or was last, in
+ * @value: its value
+ * @deadline: on the file's clock, without later stores in the deadline table
+ * @period: its period; 0: one shot
+ * @slack: its slack, in ticks
+ * @index: its index
+ * @generation: its generation
  * @fired: when it fell due
- * @turn: TW_DUE: those with smaller ones are delivered first
+ * @turn: if TW_DUE: timers with smaller numbers are delivered first
  */
 struct entry {
 	u64 key;
@@ -42,19 +42,19 @@ struct entry {
 };
 
 /**
- * struct model - what should be in a file
+ * struct model - the expected state of a file
  * @file: the file
  * @entry: all keys that are ever used
- * @keys: how many
- * @owner: for each index its key's place in @entry and 1 more, 0: no timer has it
- * @generation: for each index that of its last owner, 0: it had none
- * @timers: how many timers there are
- * @due: of these, how many are due
- * @turn: of what fell due last
- * @delivered: turn of what was delivered last
- * @ring_seen: events in the ring that were looked at
- * @offset: of those who share memory with the kernel
- * @alike: all keys have the same hash chain
+ * @keys: their number
+ * @owner: for each index the place of its key in @entry, plus 1; 0: no timer has the index
+ * @generation: for each index the generation of its last owner; 0: it had none
+ * @timers: number of timers
+ * @due: number of due timers
+ * @turn: of the timer that fell due last
+ * @delivered: of the timer that was delivered last
+ * @ring_seen: number of events in the ring that were checked
+ * @offset: time namespace offset of the mappers of table and ring
+ * @alike: all keys belong to the same hash chain
  */
 struct model {
 	struct tw_file *file;
@@ -75,34 +75,37 @@ void model_init(struct model *m, struct tw_file *file, const u64 *keys, u32 n, u
 		bool alike);
 void model_free(struct model *m);
 
-/* The deadline that a timer has now that user space may have stored another one. */
+/* The deadline of a timer, with a store in the deadline table if that is later */
 u64 model_deadline(const struct model *m, const struct entry *e);
-/* Its word of the deadline table, NULL: there is none. */
-u64 *model_word(const struct model *m, const struct entry *e);
+/* Its entry of the deadline table; NULL: there is none */
+u64 *model_deadline_entry(const struct model *m, const struct entry *e);
 
-/* Does the file agree about a timer? To be called at any time; sees to @deadline, too. */
+/*
+ * Compare a timer with the model. Call it at any time. It also updates @deadline if the module has
+ * read the timer's entry of the deadline table.
+ */
 void model_look(struct model *m, struct entry *e);
 
 /*
- * An operation was done for the caller whose offset is @offset: is it right what it said? In the
- * order of a batch; model_look() once all of it was.
+ * Check the results of an operation for a caller with time namespace offset @offset, and do the
+ * same in the model. Call them in the order of the batch, and model_look() after all of them.
  */
 void model_add(struct model *m, struct entry *e, const struct timerwheel_add *arg, u64 offset,
 	       bool closed);
 void model_move(struct model *m, struct entry *e, const struct timerwheel_move *arg, u64 offset);
 void model_remove(struct model *m, struct entry *e, const struct timerwheel_remove *arg);
 void model_get(struct model *m, struct entry *e, const struct timerwheel_entry *arg, u64 offset);
-/* By index; @drained: it was taken out, too */
+/* LIST or, if @drained, DRAIN of the timer with this index */
 void model_index(struct model *m, u32 index, int result, const struct timerwheel_entry *arg,
 		 u64 offset, bool drained);
 
-/* An event was delivered on a CPU. @expiring: the base that is being expired, or RIG_BASES: none */
+/* An event was delivered. @expiring: the base that is being expired; RIG_BASES: none */
 void model_event(struct model *m, const struct timerwheel_event *event, u64 offset,
 		 unsigned int expiring);
-/* The same for what has come to the ring. */
+/* The same for new events in the ring */
 void model_ring(struct model *m, unsigned int expiring);
 
-/* This CPU's base was expired. */
+/* The base of this CPU was expired. */
 void model_expire(struct model *m);
 
 #endif /* MODEL_H */

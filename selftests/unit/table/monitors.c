@@ -9,15 +9,15 @@
 #include "log.h"
 #include "rig.h"
 
-/* Lengths are powers of two up to this. */
+/* The greatest length; all are powers of two */
 #define LONGEST	256U
 
 /**
- * struct monitor - a monitor, and what is known of it
- * @log: its log; NULL: there is no such monitor
- * @cursor: the module's
- * @next: the first event that it has not had, in @history
- * @missed: those before that are missing, of which it was not told
+ * struct monitor - a monitor and its expected state
+ * @log: its log; NULL: it is not attached
+ * @cursor: the module's state
+ * @next: the first event in @history that it has neither read nor missed
+ * @missed: number of events before that which it missed, not reported yet
  */
 struct monitor {
 	struct tw_log *log;
@@ -34,11 +34,11 @@ static struct monitor monitors[TIMERWHEEL_MONITORS_MAX + 1];
 static unsigned int attached;
 static bool closed;
 
-/* All that was delivered. */
+/* All events that were delivered while a monitor was attached */
 static struct timerwheel_event *history;
 static u64 events, room;
 
-/* What the log should be long. */
+/* The expected length of the log */
 static u32 charged;
 
 void monitors_init(struct tw_file *f, struct source *s, unsigned int m, bool r)
@@ -74,11 +74,11 @@ u32 monitors_charged(void)
 static void check_event(const struct timerwheel_event *is, const struct timerwheel_event *should)
 {
 	CHECK(!memcmp(is, should, sizeof(*is)),
-	      "a monitor has key %llx, flags %x, overruns %llu, not key %llx, flags %x, overruns %llu",
+	      "a monitor got key %llx, flags %x, overruns %llu, not key %llx, flags %x, overruns %llu",
 	      is->key, is->flags, is->overruns, should->key, should->flags, should->overruns);
 }
 
-/* Read once, and keep some of it. Returns events read. */
+/* Read once, and consume all or some of it. Returns the number of events consumed. */
 static u64 read_one(struct monitor *w)
 {
 	struct timerwheel_event event[40], missed = { .flags = TIMERWHEEL_EVENT_MISSED };
@@ -95,7 +95,7 @@ static u64 read_one(struct monitor *w)
 	left = events - w->next + !!w->missed;
 	CHECK(ready == (left || closed), "ready: %d, with %llu left", ready, left);
 	if (!left) {
-		CHECK(n == (closed ? 0 : -EAGAIN), "with nothing left a read said %d", n);
+		CHECK(n == (closed ? 0 : -EAGAIN), "a read of nothing returned %d", n);
 		return 0;
 	}
 	CHECK(n > 0 && n == min_t(u64, min(max, 16U), left), "%d events of %llu, with room for %u",
@@ -104,7 +104,7 @@ static u64 read_one(struct monitor *w)
 	for (i = 0; i < (unsigned int)n; i++)
 		check_event(&event[i], w->missed && !i ? &missed :
 						  &history[w->next + i - !!w->missed]);
-	/* All, as a rule; but user memory may fault. */
+	/* not all if user memory faults */
 	taken = source_once_in(source, 4) ? source_pick(source, n + 1) : n;
 	tw_log_take(&w->cursor, taken);
 	if (taken && w->missed) {
@@ -139,12 +139,12 @@ static void attach(struct monitor *w, void (*meanwhile)(void))
 	if (!log)
 		log = tw_log_make(NULL);
 	if (IS_ERR(log)) {
-		CHECK(refused, "making a log said %d", PTR_ERR(log));
+		CHECK(refused, "creating a log returned %d", PTR_ERR(log));
 		return;
 	}
 	file->events.log = log;
 	*w = (struct monitor){ .next = events };
-	/* What is delivered from now on, also while the log grows. */
+	/* it reads all that is delivered from now on, also while the log grows */
 	if (attached < TIMERWHEEL_MONITORS_MAX) {
 		w->log = log;
 		attached++;
@@ -160,11 +160,11 @@ static void attach(struct monitor *w, void (*meanwhile)(void))
 		} else {
 			CHECK(err == -ENOSPC, "one monitor too many: %d", err);
 		}
-		CHECK(!w->cursor.events, "a refused monitor is attached");
+		CHECK(!w->cursor.events, "attaching failed, but the cursor was set");
 		w->log = NULL;
 		return;
 	}
-	CHECK(w->log && w->cursor.events == length, "a monitor too many");
+	CHECK(w->log && w->cursor.events == length, "one monitor too many was attached");
 	refcount_inc(&log->refs);
 	charged = max(charged, length);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Monitors of a file: has each what was delivered since it came, or is told what it missed? */
+/* Monitors of a file: each reads all that was delivered since it was attached, or a count of it. */
 #ifndef MONITORS_H
 #define MONITORS_H
 
@@ -8,25 +8,25 @@
 #include "internal.h"
 #include "source.h"
 
-/* There are to be at most @most of them, at random. Refused memory is no fault if @refused. */
+/* At most @most monitors exist at a time. If @refused, allocations may fail. */
 void monitors_init(struct tw_file *file, struct source *source, unsigned int most, bool refused);
 
 /* An event was delivered. */
 void monitors_event(const struct timerwheel_event *event);
 
 /*
- * One comes, goes or reads, at random. @meanwhile: called while the log grows; it may do anything
- * but call this, and monitors_read() instead. Returns events read.
+ * A random monitor is attached or detached, or reads. @meanwhile is called while the log grows; it
+ * may call monitors_read(), but not this function. Returns the number of events read.
  */
 u64 monitors_one(void (*meanwhile)(void));
 
-/* One reads. Returns events read. */
+/* A random monitor reads. Returns the number of events read. */
 u64 monitors_read(void);
 
-/* What is charged for the log. */
+/* The length of the log that is charged, in events */
 u32 monitors_charged(void);
 
-/* The wheel is closed: all read what is left, and have an end. */
+/* Close the wheel: all monitors read what is left, and then end of file. */
 void monitors_end(void);
 
 #endif /* MONITORS_H */

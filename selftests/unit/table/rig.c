@@ -22,9 +22,9 @@ bool (*rig_allow)(void);
 void (*rig_gap)(void);
 void (*rig_resched)(void);
 
-/* --- What shim.h asks for ----------------------------------------------------------------- */
+/* --- Functions that shim.h declares ------------------------------------------------------- */
 
-/* What somebody else does in a gap has none of its own. */
+/* Operations in a gap have no gaps themselves. */
 static void gap(void)
 {
 	void (*call)(void) = rig_gap;
@@ -51,7 +51,7 @@ bool shim_fault(void)
 	return rig_fault && rig_fault();
 }
 
-/* Likewise: none of its own. */
+/* As in gap(): not recursive. */
 void shim_resched(void)
 {
 	void (*call)(void) = rig_resched;
@@ -68,7 +68,7 @@ u64 ktime_get_ns(void)
 	return rig_now;
 }
 
-/* --- What the other files of the module do ------------------------------------------------ */
+/* --- Functions of the module's other files ------------------------------------------------ */
 
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 {
@@ -83,7 +83,7 @@ u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 	fail("time %llu, tick %llu: the clock is not set back here", now, tick);
 }
 
-/* Passes are made when the driver likes. */
+/* The driver decides when a base is expired. */
 void tw_cpu_program(struct tw_cpu *cpu)
 {
 	cpu->wheel.sooner = false;
@@ -108,13 +108,13 @@ void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
 	ctx->other = other;
 }
 
-/* Nobody is in the middle of anything. */
+/* No other CPU is in a batch. */
 void tw_cpu_barrier(struct tw_file *file)
 {
 	(void)file;
 }
 
-/* As in cpu.c; in a gap only what is not locked. */
+/* As in cpu.c; skips bases that are locked, which happens in a gap. */
 bool tw_cpu_reclaim(struct tw_file *file)
 {
 	struct tw_cpu *cpu;
@@ -160,15 +160,15 @@ void tw_user_put(struct tw_user *user)
 	(void)user;
 }
 
-/* Nobody sleeps. */
+/* No reader sleeps. */
 void tw_monitor_wake(struct tw_file *file)
 {
-	CHECK(file->events.log, "monitors are woken, and there never was one");
+	CHECK(file->events.log, "monitors are woken without a log");
 }
 
 void tw_clockset_check(struct tw_file *file)
 {
-	CHECK(false, "no file here asks when the clock is set");
+	CHECK(false, "no file has TIMERWHEEL_SETUP_CLOCK_SET");
 }
 
 /* --- A file ----------------------------------------------------------------------------------- */
@@ -241,7 +241,7 @@ void rig_free(struct tw_file *file)
 	tw_ring_free(&file->ring);
 	tw_table_free(&file->table);
 	shim_free(file);
-	CHECK(!shim_allocations, "%ld pieces of memory are left", shim_allocations);
+	CHECK(!shim_allocations, "%ld allocations were not freed", shim_allocations);
 }
 
 /* As in cpu.c. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A file with its CPU bases, and what the module's other files do for table, operations, events
- * and ring: time, user accounting, expiry, memory that is there or not.
+ * A file with its bases, and replacements for the module's other files that table, operations,
+ * events and ring call: time, user accounting, expiry.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -11,14 +11,14 @@
 #define RIG_BASES	2U
 
 /**
- * struct rig_setup - what a file is made with
- * @bases: CPUs, 1 or 2
+ * struct rig_setup - settings of a file
+ * @bases: CPUs with a base, 1 or 2
  * @slots: slots per level
  * @tick: in ns
- * @capacity: most timers
- * @generation_bits: of a word of the deadline table
- * @ring: events in the ring, 0: there is none
- * @offset: what the time namespace of those who share memory with us adds, in ns
+ * @capacity: maximum number of timers
+ * @generation_bits: bits of an entry of the deadline table that hold the generation
+ * @ring: length of the event ring; 0: there is none
+ * @offset: time namespace offset of the mapper of the ring, in ns
  */
 struct rig_setup {
 	unsigned int bases;
@@ -36,31 +36,31 @@ extern u64 rig_now;
 /* Bytes charged to the user. */
 extern u64 rig_charged;
 
-/* Asked when memory is allocated: is there none? NULL: there always is. */
+/* Called when memory is allocated: true if the allocation is to fail. NULL: none fails. */
 extern bool (*rig_refuse)(void);
 
-/* Asked when user memory is written: does it fault? NULL: never. */
+/* Called when user memory is written: true if the write is to fault. NULL: none faults. */
 extern bool (*rig_fault)(void);
 
-/* Asked when memory is charged: is that allowed? NULL: always. */
+/* Called when memory is charged: false if the charge is to fail. NULL: none fails. */
 extern bool (*rig_allow)(void);
 
 /*
- * Called where other CPUs may do something in the middle of an operation: a bucket is about to be
- * locked, or our base was unlocked for a moment. NULL: nothing is done.
+ * Called where another CPU may run in the middle of an operation: before a bucket is locked, and
+ * while the own base is unlocked for a moment. May be NULL.
  */
 extern void (*rig_gap)(void);
 
-/* Called where others may run in the middle of long work. NULL: nothing is done. */
+/* Called by cond_resched(). May be NULL. */
 extern void (*rig_resched)(void);
 
-/* Do raw locks forbid that the CPU with number @nr begins a run? */
+/* Would CPU @nr wait for a raw lock if it began a batch? */
 bool rig_base_locked(const struct tw_file *file, unsigned int nr);
 
 struct tw_file *rig_make(const struct rig_setup *setup);
 void rig_free(struct tw_file *file);
 
-/* Expire the base of the CPU that we are on, until it has no more work. */
+/* Expire the base of this CPU until it has no more work. */
 void rig_expire(struct tw_file *file);
 
 #endif /* RIG_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * As much of the kernel as the module's table, operations, events and ring need, for one thread
- * that nothing interrupts. It goes before everything else, and the kernel's headers that are
- * named in the module and are not in selftests/unit/wheel/shim/ are empty. So what is missing here
- * shows as an error of the compiler, and one line in the section it belongs to is the cure.
+ * The part of the kernel that the module's table, operations, events and ring need, for a single
+ * thread. It is included before everything else. Kernel headers that the module includes and that
+ * are not in selftests/unit/wheel/shim/ are empty. So anything missing here is a compile error; add
+ * it to the section that it belongs to.
  *
- * For the test in this folder, which says SHIM_TEST, and for bench/lines, where it must cost
- * what the kernel's own does.
+ * Used by the test in this folder, which defines SHIM_TEST, and by bench/lines, where each function
+ * must cost what the kernel's does.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -25,23 +25,22 @@
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
-#include <linux/rcupdate.h>
 #include <linux/types.h>
 
-/* --- What the test decides --------------------------------------------------------------- */
+/* --- Hooks of the test -------------------------------------------------------------------- */
 
 #ifdef SHIM_TEST
-/* Which CPU we are on. */
+/* The number of this CPU */
 extern unsigned int shim_cpu;
-/* Somebody is about to lock a bucket. */
+/* Called before a bucket is locked. */
 void shim_before_bucket(void);
-/* Is there no memory? */
+/* Is this allocation to fail? */
 bool shim_no_memory(void);
-/* Pieces of memory that were allocated and not freed. */
+/* Allocations that were not freed */
 extern long shim_allocations;
-/* Does user memory fault? */
+/* Is this access to user memory to fault? */
 bool shim_fault(void);
-/* Others may run now. */
+/* Called by cond_resched(). */
 void shim_resched(void);
 #else
 #define shim_cpu		0
@@ -51,7 +50,7 @@ void shim_resched(void);
 #define shim_resched()		do { } while (0)
 #endif
 
-/* --- Plain things ----------------------------------------------------------------------- */
+/* --- Constants and macros --------------------------------------------------------------- */
 
 #define CONFIG_64BIT		1
 #define __user
@@ -83,9 +82,9 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 	return (u64)(((__uint128_t)a * b) >> shift);
 }
 
-/* --- Types that are in the module's structures, or only named ---------------------------- */
+/* --- Types: complete if the module's structures contain them ------------------------------ */
 
-/* One word, as without lockdep. */
+/* A single u32, as without lockdep */
 typedef struct { u32 word; } raw_spinlock_t;
 typedef struct { u32 word; } spinlock_t;
 typedef struct { s64 counter; } atomic64_t;
@@ -118,7 +117,7 @@ struct seq_file;
 enum hrtimer_restart { HRTIMER_NORESTART };
 enum hrtimer_mode { HRTIMER_MODE_ABS };
 
-/* --- Locks: a load and a store of their word --------------------------------------------- */
+/* --- Locks: a load and a store each ------------------------------------------------------ */
 
 static inline void raw_spin_lock_init(raw_spinlock_t *lock)
 {
@@ -153,7 +152,7 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 #define preempt_enable()	do { } while (0)
 #define __release(lock)		do { } while (0)
 
-/* One thread at a time. */
+/* There is one thread. */
 #define mutex_init(m)		((void)(m))
 #define mutex_lock(m)		((void)(m))
 #define mutex_unlock(m)		((void)(m))
@@ -169,9 +168,9 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 #define lock_map_acquire(m)				((void)(m))
 #define lock_map_release(m)				((void)(m))
 
-/* --- Order of memory: what x86 does with plain loads and stores ------------------------- */
+/* --- Memory ordering: plain loads and stores, as on x86 --------------------------------- */
 
-/* Pairs with nothing, as the other two: there is one thread. */
+/* Pairs with nothing, like the other two: there is one thread. */
 #define smp_load_acquire(p)	READ_ONCE(*(p))
 /* See above. */
 #define smp_store_release(p, v)	WRITE_ONCE(*(p), v)
@@ -183,8 +182,6 @@ static inline void smp_mb(void)
 
 #define cmpxchg64(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 
-#define rcu_access_pointer(p)	(p)
-
 /* --- Memory ------------------------------------------------------------------------------ */
 
 #define GFP_KERNEL_ACCOUNT	0
@@ -194,7 +191,7 @@ static inline void smp_mb(void)
 #define PAGE_ALLOC_COSTLY_ORDER	3
 #define SZ_256K			(256UL << 10)
 
-/* What the kernel's allocators align, too: a power of two of bytes to itself, up to a page. */
+/* Aligned at least as by the kernel's allocators: sizes that are powers of two, up to a page. */
 static inline void *shim_zeroed(size_t size)
 {
 	size_t align = size >= PAGE_SIZE ? PAGE_SIZE : size >= 4096 ? 4096 : 64;
@@ -215,7 +212,7 @@ static inline void shim_free(const void *p)
 	free((void *)p);
 }
 
-/* Powers of two. */
+/* kmalloc() sizes are powers of two. */
 static inline size_t kmalloc_size_roundup(size_t size)
 {
 	return size > 8 ? 1UL << fls64(size - 1) : 8;
@@ -229,13 +226,12 @@ static inline size_t kmalloc_size_roundup(size_t size)
 #define GFP_NOWAIT		0
 #define alloc_page(gfp)		((struct page *)NULL)
 #define __free_page(p)		((void)(p))
-#define kvfree_rcu(p)		shim_free(p)
 #define vfree(p)		shim_free(p)
 #define free_page(p)		shim_free((void *)(p))
 #define virt_to_page(p)		((struct page *)(p))
 #define vmalloc_to_page(p)	((struct page *)(p))
 
-/* Random enough, and the same each time. */
+/* Reproducible random bytes */
 static inline void get_random_bytes(void *p, size_t n)
 {
 	static u64 state = 0x2545f4914f6cdd1dULL;
@@ -302,7 +298,7 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 	return shim_fault() ? n : 0;
 }
 
-/* --- Nobody sleeps, nobody is watching ---------------------------------------------------- */
+/* --- Sleeping, signals, counters: no task sleeps ------------------------------------------ */
 
 #define EPOLLIN				0
 #define EPOLLRDNORM			0
@@ -322,12 +318,12 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 #define atomic_long_add(n, a)		((void)((a)->counter += (n)))
 #define atomic_long_sub(n, a)		((void)((a)->counter -= (n)))
 
-/* No clock is read: the time is what the program says. */
+/* The program sets the time. */
 u64 ktime_get_ns(void);
 #define ktime_get_boottime_ns()		((u64)0)
 #define ktime_get_real_ns()		((u64)0)
 
-/* In the place of module/trace.h: tracepoints that nobody has switched on. */
+/* Instead of module/trace.h: tracepoints that are disabled */
 #define TW_TRACE_H
 #define trace_timerwheel_arm(...)		do { } while (0)
 #define trace_timerwheel_move(...)		do { } while (0)

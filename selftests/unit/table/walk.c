@@ -11,10 +11,13 @@
 #include "rig.h"
 #include "table.h"
 
-/* What is known of an index. */
+/* Where an index was found */
 enum { UNSEEN, CHAINED, STOCKED };
 
-/* All timers in all chains: each once, where its key's hash says. Returns the longest's length. */
+/*
+ * Walk all hash chains: each timer is in exactly one, that of its key. Returns the length of the
+ * longest.
+ */
 static u32 walk_chains(struct model *m, u8 *seen)
 {
 	const struct tw_table *table = &m->file->table;
@@ -43,7 +46,7 @@ static u32 walk_chains(struct model *m, u8 *seen)
 				      b, c, tw_bucket_of(hash, table->buckets), tw_chain_of(hash));
 				CHECK(t->periodic || t->chain == &bucket->head[c],
 				      "key %llx: the timer does not know its chain", t->key);
-				CHECK(m->owner[index], "key %llx, index %u: should be gone", t->key,
+				CHECK(m->owner[index], "key %llx, index %u: was removed", t->key,
 				      index);
 				CHECK(m->entry[m->owner[index] - 1].index == index,
 				      "key %llx has two timers", t->key);
@@ -56,7 +59,7 @@ static u32 walk_chains(struct model *m, u8 *seen)
 	return longest;
 }
 
-/* A magazine. */
+/* Walk a magazine of @count timers. @ends: its last link must be 0. */
 static void walk_magazine(const struct tw_pool *pool, u32 first, u32 count, bool ends, u8 *seen)
 {
 	const struct tw_timer *t;
@@ -70,10 +73,10 @@ static void walk_magazine(const struct tw_pool *pool, u32 first, u32 count, bool
 		t = tw_timer_at(pool, index);
 		CHECK(t->state == TW_FREE, "free index %u is in state %u", index, t->state);
 	}
-	CHECK(!ends || !index, "a magazine that goes on behind its end");
+	CHECK(!ends || !index, "a magazine is longer than its count");
 }
 
-/* All free timers: what is no timer is there, once. */
+/* Walk all free timers: each index that is not in a hash chain is in exactly one magazine. */
 static void walk_stocks(struct model *m, u8 *seen)
 {
 	const struct tw_table *table = &m->file->table;
@@ -100,7 +103,7 @@ static void walk_stocks(struct model *m, u8 *seen)
 		CHECK(seen[index], "index %u is nowhere", index);
 }
 
-/* The due list: in order, and both ways. */
+/* Walk the due list: it is in the order of delivery, and its links agree in both directions. */
 static void walk_due(struct model *m)
 {
 	const struct tw_events *events = &m->file->events;
@@ -128,19 +131,18 @@ static void walk_due(struct model *m)
 	      events->due.count, count, m->due);
 }
 
-/* What a directory and its pages take, from the shim's allocators. */
+/* Memory of a directory, of those that it has replaced, and of its pages */
 static size_t dir_memory(const struct tw_dir *dir, size_t page)
 {
-	size_t size = dir->room * sizeof(void *);
+	size_t size, memory = dir->used * page;
 
 	CHECK(dir->used <= dir->room, "%u pages, and room for %u", dir->used, dir->room);
-	if (!dir->room)
-		return 0;
-	return dir->used * page + (size <= PAGE_SIZE ? kmalloc_size_roundup(size) :
-						       tw_alloc_size(size));
+	/* a link and 7 entries, a link and 15, ... */
+	for (size = 64; dir->room && size <= (dir->room + 1) * sizeof(void *); size *= 2)
+		memory += size <= PAGE_SIZE ? kmalloc_size_roundup(size) : tw_alloc_size(size);
+	return memory;
 }
 
-/* Memory for all timers, and just that charged. */
 static size_t log_memory(const struct tw_file *file)
 {
 	size_t events = monitors_charged() * sizeof(struct timerwheel_event);
@@ -149,6 +151,7 @@ static size_t log_memory(const struct tw_file *file)
 	       (events ? tw_alloc_size(events) : 0);
 }
 
+/* Exactly the memory of table and log is charged, and the table is as large as its timers need. */
 static void walk_memory(struct model *m)
 {
 	const struct tw_table *table = &m->file->table;
@@ -158,7 +161,7 @@ static void walk_memory(struct model *m)
 			dir_memory(&dir[TW_DIR_DEADLINES], PAGE_SIZE);
 
 	CHECK(rig_charged == memory + log_memory(m->file) && m->file->charged == memory,
-	      "%llu bytes charged to the user, %zu to the file, and %zu there, %zu in the log",
+	      "%llu bytes charged to the user, %zu to the file; the table has %zu, the log %zu",
 	      rig_charged, m->file->charged, memory, log_memory(m->file));
 	CHECK(table->made <= m->file->setup.capacity, "%u timers of at most %u", table->made,
 	      m->file->setup.capacity);

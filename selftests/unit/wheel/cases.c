@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A case advances a wheel of 1 ms ticks in simulated time and handles as many timers in
- * a tick as it says. Two passes of the module in each tick are 2048.
+ * Most cases advance a wheel with ticks of 1 ms in simulated time and handle a limited number of
+ * timers in each tick.
  */
 #include <stdio.h>
 
@@ -12,12 +12,15 @@
 #define MSEC		1000000ULL
 #define MILLION		1000000U
 
-/* As in module/cpu.c: timers in a piece, in a pass. */
-#define PIECE		64U
-#define PASS		1024U
+/*
+ * Timers in a batch, and in 16 batches. As in module/cpu.c, the last of 16 batches detaches the
+ * rest of an oversized tick; the module's are twice as long.
+ */
+#define BATCH		64U
+#define BUDGET		1024U
 
-/* Work on @r at the start of tick @now, a pass of at most @timers. Return: is there more? */
-static bool pass(struct rig *r, u64 now, unsigned int timers)
+/* Run batches of at most @timers in total at the start of tick @now. Returns if there is more. */
+static bool run_tick(struct rig *r, u64 now, unsigned int timers)
 {
 	u64 before = rig_visits(r);
 	bool more, last;
@@ -25,16 +28,16 @@ static bool pass(struct rig *r, u64 now, unsigned int timers)
 	do {
 		u64 left = before + timers - rig_visits(r);
 
-		last = left <= PIECE;
-		more = tw_wheel_collect(&r->w, now, now * r->w.tick, min_t(u64, left, PIECE),
+		last = left <= BATCH;
+		more = tw_wheel_collect(&r->w, now, now * r->w.tick, min_t(u64, left, BATCH),
 					false, last, &r->due);
-		CHECK(rig_visits(r) - before <= timers, "a pass of %llu timers",
+		CHECK(rig_visits(r) - before <= timers, "%llu timers handled in a tick",
 		      rig_visits(r) - before);
 	} while (more && !last && rig_visits(r) - before + 2 <= timers);
 	return more;
 }
 
-/* The tick in which timer @index fired. */
+/* The tick in which timer @index fired */
 static u64 fired(const struct rig *r, u32 index)
 {
 	const struct tw_timer *t = rig_timer(r, index);
@@ -44,15 +47,15 @@ static u64 fired(const struct rig *r, u32 index)
 	return t->fired / r->w.tick;
 }
 
-/* How many ticks late timer @index, without slack, fired. */
+/* The lateness of timer @index in ticks, without slack */
 static u64 late(const struct rig *r, u32 index)
 {
 	return fired(r, index) - (rig_timer(r, index)->deadline + r->w.tick - 1) / r->w.tick;
 }
 
 /*
- * Go from one announced work to the next, until @until, with time for all of it.
- * Return: how often there was work.
+ * Advance to each tick that is announced in w.work, up to @until, and do all the work there.
+ * Returns the number of these ticks.
  */
 static unsigned int run_until(struct rig *r, u64 until)
 {
@@ -63,7 +66,7 @@ static unsigned int run_until(struct rig *r, u64 until)
 
 		CHECK(!tw_wheel_collect(&r->w, now, min(now * r->w.tick, TIMERWHEEL_TIME_MAX),
 					2 * MILLION, false, true, &r->due),
-		      "not finished in spite of the budget");
+		      "not finished, but within the budget");
 		CHECK(r->w.work > now, "tick %llu is announced again", now);
 		wakes++;
 	}
@@ -72,7 +75,7 @@ static unsigned int run_until(struct rig *r, u64 until)
 
 /* --- Few timers --------------------------------------------------------------- */
 
-/* Enough levels for every tick of 64-bit time, and no more. */
+/* The number of levels is the least that reaches every tick of 64-bit time. */
 static void levels(void)
 {
 	static const u64 ticks[] = { 1, 2, 3, 997, 1000, 1048576, 1000000, 1000000000,
@@ -96,7 +99,7 @@ static void levels(void)
 	}
 }
 
-/* How often the wheel wakes, and what it does, for one timer @distance ticks away. */
+/* Count wake-ups, which are returned, and visits for one timer @distance ticks away. */
 static unsigned int lone(struct rig *r, u64 distance, u64 *visits)
 {
 	unsigned int level, wakes;
@@ -117,7 +120,7 @@ static unsigned int lone(struct rig *r, u64 distance, u64 *visits)
 	return wakes;
 }
 
-/* A lone timer costs at most one wake-up per level, wherever it is. */
+/* A lone timer costs at most one wake-up per level, however far away it is. */
 static void lone_timer(void)
 {
 	unsigned int slots, n, most = 0;
@@ -141,7 +144,7 @@ static void lone_timer(void)
 	}
 }
 
-/* What a timer that lives for a minute, an hour, a day costs: design page, section 5. */
+/* Visits of a timer a minute, an hour or a day away: at most 2, 3 or 4 */
 static void life(void)
 {
 	static const struct {
@@ -168,15 +171,15 @@ static void life(void)
 			most_wakes = max(most_wakes, wakes);
 			most_visits = max(most_visits, visits);
 		}
-		printf("# a life of %s: at most %llu visits in %u wake-ups\n", lives[i].name,
+		printf("# a timer in %s: at most %llu visits in %u wake-ups\n", lives[i].name,
 		       most_visits, most_wakes);
 		CHECK(most_visits <= lives[i].most, "%llu visits in %s", most_visits,
 		      lives[i].name);
 	}
 }
 
-/* However often a deadline is put off: one visit per old deadline. */
-static void put_off(void)
+/* However often a timer is postponed, it is only visited when the slot it is queued in comes up. */
+static void postponed(void)
 {
 	u64 now, visits = 0, timeout = 60000;
 	struct rig r;
@@ -185,10 +188,10 @@ static void put_off(void)
 	rig_add(&r, 1, timeout * MSEC, 0);
 	for (now = 0; now < 3600000; now++) {
 		rig_timer(&r, 1)->deadline = (now + timeout) * MSEC;
-		pass(&r, now, PASS);
+		run_tick(&r, now, BUDGET);
 	}
 	visits = rig_visits(&r);
-	printf("# put off by 60 s every ms for 1 h: %llu visits\n", visits);
+	printf("# postponed by 60 s every ms for 1 h: %llu visits\n", visits);
 	CHECK(visits <= 2 * 3600000 / timeout + 2, "%llu visits", visits);
 	CHECK(r.w.pending == 1, "not pending");
 	run_until(&r, now + timeout);
@@ -196,7 +199,7 @@ static void put_off(void)
 	rig_free(&r);
 }
 
-/* Timers with slack meet at one tick; none fires before its deadline or after its slack. */
+/* Timers with slack fire in the same tick, none before its deadline or after its slack. */
 static void slack(void)
 {
 	const u32 n = 1000;
@@ -215,7 +218,7 @@ static void slack(void)
 	rig_free(&r);
 }
 
-/* "Never": the largest time, and time that goes up to it. */
+/* TIMERWHEEL_TIME_MAX, and a clock that gets there */
 static void never(void)
 {
 	static const u64 ticks[] = { 1, 1000, 1000000, 999999937, 3600000000000ULL };
@@ -239,9 +242,9 @@ static void never(void)
 	}
 }
 
-/* --- A million ---------------------------------------------------------------- */
+/* --- A million timers ----------------------------------------------------------- */
 
-/* How late the latest of timers @first to @last was, without those due at tick @except. */
+/* The greatest lateness of timers @first to @last, without those due in tick @except */
 static u64 latest(const struct rig *r, u32 first, u32 last, u64 except)
 {
 	u64 most = 0;
@@ -254,8 +257,8 @@ static u64 latest(const struct rig *r, u32 first, u32 last, u64 except)
 }
 
 /*
- * @size timers in one tick are handled in passes of @rate; others due in the ticks before
- * and after it do not wait for that. Return: how late these were.
+ * @size timers fall due in one tick and are handled at a rate of @rate per tick. Others are due in
+ * the ticks before and after, and do not wait for them. Returns the others' greatest lateness.
  */
 static u64 burst(u32 size, unsigned int rate)
 {
@@ -271,7 +274,7 @@ static u64 burst(u32 size, unsigned int rate)
 	for (i = 0; i < others; i++)
 		rig_add(&r, size + 1 + i, (tick - 500 + i) * MSEC, 0);
 	for (now = begin; r.w.pending; now++)
-		pass(&r, now, rate);
+		run_tick(&r, now, rate);
 	CHECK(r.w.expired == size + others, "%llu expired", r.w.expired);
 	own = latest(&r, 1, size, 0);
 	other = latest(&r, size + 1, size + others, tick);
@@ -284,24 +287,24 @@ static u64 burst(u32 size, unsigned int rate)
 
 static void burst_fast(void)
 {
-	CHECK(!burst(MILLION, 5 * PASS), "others are late");
+	CHECK(!burst(MILLION, 5 * BUDGET), "others are late");
 }
 
 /*
- * Here the cascade, too, takes longer than there is time. One pass is lost to it before its
- * rest becomes a backlog.
+ * Here the cascade, too, takes longer than there is time. It takes the budget of one tick before
+ * its rest becomes a backlog.
  */
 static void burst_slow(void)
 {
-	CHECK(burst(MILLION, PASS) <= 1, "others are late");
+	CHECK(burst(MILLION, BUDGET) <= 1, "others are late");
 }
 
 static void burst_small(void)
 {
-	CHECK(burst(MILLION / 50, PASS / 50) <= 1, "others are late");
+	CHECK(burst(MILLION / 50, BUDGET / 50) <= 1, "others are late");
 }
 
-/* More oversized ticks in a row than there are backlogs: nothing is lost, all comes in the end. */
+/* More oversized ticks in a row than there are backlogs: all timers fire in the end. */
 static void bursts(void)
 {
 	const u32 ticks = 3 * TW_BACKLOGS, size = 500, rate = 100;
@@ -314,7 +317,7 @@ static void bursts(void)
 	for (i = 0; i < ticks * size; i++)
 		rig_add(&r, i + 1, (1000 + i / size) * MSEC, 0);
 	for (now = 0; r.w.pending; now++) {
-		pass(&r, now, rate);
+		run_tick(&r, now, rate);
 		full |= r.w.backlogs == TW_BACKLOGS;
 	}
 	CHECK(full, "the backlogs were never used up");
@@ -322,13 +325,13 @@ static void bursts(void)
 		fired(&r, i);
 	CHECK(now <= 1000 + 2 * ticks * size / rate + 2, "took %llu ticks", now - 1000);
 	CHECK(r.due.count == ticks * size, "%u fired", r.due.count);
-	CHECK(!pass(&r, now, PASS) && r.w.work == TW_NEVER, "work is left");
+	CHECK(!run_tick(&r, now, BUDGET) && r.w.work == TW_NEVER, "work is left");
 	rig_free(&r);
 }
 
 /*
- * A million timers in one slot of level 1, @spread over its ticks, and one other
- * in each tick before and after: the cascade begins early enough and delays nobody.
+ * A million timers in one slot of level 1, in the first @spread of its ticks, and one other timer
+ * in each tick before and after: the cascade begins early enough and delays no other timer.
  */
 static void cascade(u32 spread, unsigned int rate)
 {
@@ -344,7 +347,7 @@ static void cascade(u32 spread, unsigned int rate)
 	for (i = 0; i < others; i++)
 		rig_add(&r, MILLION + 1 + i, (slot - before + i) * MSEC, 0);
 	for (now = 0; r.w.pending; now++) {
-		pass(&r, now, rate);
+		run_tick(&r, now, rate);
 		if (!done && r.w.cascades >= MILLION)
 			done = now;
 	}
@@ -360,15 +363,15 @@ static void cascade(u32 spread, unsigned int rate)
 
 static void cascade_spread(void)
 {
-	cascade(256, 5 * PASS);
+	cascade(256, 5 * BUDGET);
 }
 
 static void cascade_first_tick(void)
 {
-	cascade(1, 5 * PASS);
+	cascade(1, 5 * BUDGET);
 }
 
-/* A cascade gets its part while a backlog waits: it is still done in time. */
+/* A cascade gets its share of the budget while there is a backlog, and ends in time. */
 static void cascade_and_backlog(void)
 {
 	const u64 slot = 400 * 256, burst = slot - 300;
@@ -383,15 +386,15 @@ static void cascade_and_backlog(void)
 	for (i = 0; i < MILLION; i++)
 		rig_add(&r, size + i + 1, burst * MSEC, 0);
 	for (now = burst - 700; r.w.pending; now++) {
-		pass(&r, now, 2 * PASS);
+		run_tick(&r, now, 2 * BUDGET);
 		if (now == slot - 1)
-			CHECK(r.w.backlogs, "there is no backlog");
+			CHECK(r.w.backlogs, "no backlog");
 	}
 	CHECK(!latest(&r, 1, size, 0), "late");
 	rig_free(&r);
 }
 
-/* A wheel with a backlog of all but a few of a million. */
+/* A wheel with a million timers of which nearly all are in a backlog */
 static void make_backlog(struct rig *r)
 {
 	u32 i;
@@ -399,11 +402,11 @@ static void make_backlog(struct rig *r)
 	rig_init(r, 256, MSEC, 0, MILLION, 0);
 	for (i = 1; i <= MILLION; i++)
 		rig_add(r, i, 100 * MSEC, 0);
-	CHECK(pass(r, 100, PASS), "a million in one pass");
+	CHECK(run_tick(r, 100, BUDGET), "a million timers in one tick");
 	CHECK(r->w.backlogs == 1 && r->w.work > 100, "no backlog");
 }
 
-/* All of a backlog is removed: nothing more is to be done. */
+/* All timers of a backlog are removed: no work is left. */
 static void backlog_remove(void)
 {
 	struct rig r;
@@ -419,14 +422,14 @@ static void backlog_remove(void)
 			rig_take_due(&r, i);
 	}
 	CHECK(!r.due.count && !r.due.first && !r.due.last, "%u are due", r.due.count);
-	CHECK(!pass(&r, 100, PASS), "there is more to do");
-	CHECK(rig_visits(&r) == visits, "timers that were removed are visited");
-	CHECK(r.w.work == TW_NEVER && !r.w.backlogs, "there is work");
+	CHECK(!run_tick(&r, 100, BUDGET), "there is more work");
+	CHECK(rig_visits(&r) == visits, "removed timers are visited");
+	CHECK(r.w.work == TW_NEVER && !r.w.backlogs, "work is announced");
 	rig_restart(&r, 100);
 	rig_free(&r);
 }
 
-/* When the first timer is due, and not its cascade */
+/* tw_wheel_first(): the tick of the first timer, not of its cascade */
 static void first(void)
 {
 	static const u64 after[] = { 5, 700, 200000, 20 * 1000 * 1000 };
@@ -436,8 +439,8 @@ static void first(void)
 	u32 i;
 
 	rig_init(&r, 256, MSEC, now, many + 10, 0);
-	CHECK(tw_wheel_first(&r.w) == TW_NEVER, "there is a first one of none");
-	/* from the last to the first, each on a level of its own, and two in the same slot */
+	CHECK(tw_wheel_first(&r.w) == TW_NEVER, "an empty wheel has a first timer");
+	/* from the last to the first, on different levels, and two in the same slot */
 	rig_add(&r, 1, (now + 20000001) * MSEC, 0);
 	for (i = 4; i--; ) {
 		rig_add(&r, 2 + i, (now + after[i]) * MSEC, 0);
@@ -445,7 +448,7 @@ static void first(void)
 		      tw_wheel_first(&r.w), now + after[i]);
 	}
 	rig_free(&r);
-	/* more in a slot than are looked at: never late */
+	/* more timers in a slot than are examined: may be too early, never late */
 	rig_init(&r, 256, MSEC, now, many, 0);
 	for (i = 1; i <= many; i++)
 		rig_add(&r, i, (now + 100000 + i) * MSEC, 0);
@@ -454,7 +457,7 @@ static void first(void)
 	rig_free(&r);
 }
 
-/* A million timers in an hour: nothing runs until then but their cascades. */
+/* A million timers due in an hour: until then the wheel only wakes for cascades. */
 static void quiet(void)
 {
 	const u64 tick = 3600000;
@@ -473,7 +476,7 @@ static void quiet(void)
 	rig_free(&r);
 }
 
-/* A jump of 2^48 ticks over a million timers costs what falls due, not what is passed over. */
+/* A jump of 2^48 ticks: the cost depends on the timers that fall due, not on the ticks. */
 static void jump(void)
 {
 	const u64 far = 1ULL << 52, to = 1ULL << 48;
@@ -499,7 +502,7 @@ const struct test_case case_table[] = {
 	{ "levels", levels, false },
 	{ "lone timer", lone_timer, true },
 	{ "life", life, false },
-	{ "put off", put_off, true },
+	{ "postponed", postponed, true },
 	{ "slack", slack, false },
 	{ "never", never, false },
 	{ "burst", burst_fast, true },

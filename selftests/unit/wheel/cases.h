@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Cases that are not random: large ones, and what they cost. */
+/* Test cases that are not random: large wheels, and the cost of operations */
 #ifndef CASES_H
 #define CASES_H
 
 #include <linux/types.h>
 
 /**
- * struct test_case - one of them
- * @name: what it tests
- * @run: does it; returns if all is well
- * @large: takes a second or more
+ * struct test_case - a test case
+ * @name: its name
+ * @run: runs it; returns if it passes
+ * @large: it takes a second or more
  */
 struct test_case {
 	const char *name;

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "fail.h"
 
-/* When can the wheel first have looked at @t where it was put? */
+/* The first tick in which the wheel can have visited @t where it is queued */
 static u64 first_visit(const struct rig *r, const struct model_timer *t)
 {
 	unsigned int shift = t->level * r->w.shift;
@@ -13,9 +13,9 @@ static u64 first_visit(const struct rig *r, const struct model_timer *t)
 }
 
 /*
- * Timer @index is in slot @b of @level. That must be the slot of the tick it was queued
- * for; or, if its deadline has been put off before its slot came up, which cannot be after
- * @now, that of the tick it has now.
+ * Timer @index is in slot @b of @level. That must be the slot of the tick that it was queued for.
+ * If it was postponed since, and its slot may have come up by @now, it may also be the slot of its
+ * new tick.
  */
 static void check_slot(const struct rig *r, struct model *m, u32 index, unsigned int level,
 		       u64 b, u64 now)
@@ -37,7 +37,7 @@ static void check_slot(const struct rig *r, struct model *m, u32 index, unsigned
 	      t->queued, r->w.cursor);
 }
 
-/* Timer @index is in a backlog: the slot where it was put must have begun. */
+/* Timer @index is in a backlog: the slot that it was queued in must have begun. */
 static void check_backlog(const struct rig *r, const struct model_timer *t, u32 index, u64 now)
 {
 	unsigned int shift = t->level * r->w.shift;
@@ -46,7 +46,7 @@ static void check_backlog(const struct rig *r, const struct model_timer *t, u32 
 	      index, t->queued, now);
 }
 
-/* Follow @list; its timers are in slot @b of @level, or in a backlog. Return: how many. */
+/* Walk @list: slot @b of @level, or a backlog. Returns the number of its timers. */
 static u32 check_list(const struct rig *r, struct model *m, unsigned int list,
 		      unsigned int level, u64 b, u64 now)
 {
@@ -57,7 +57,7 @@ static u32 check_list(const struct rig *r, struct model *m, unsigned int list,
 		const struct tw_timer *t;
 
 		CHECK(index <= r->max, "list %u leads to timer %u", list, index);
-		CHECK(++count <= r->w.pending, "list %u has more timers than all", list);
+		CHECK(++count <= r->w.pending, "list %u has more timers than are pending", list);
 		t = rig_timer(r, index);
 		CHECK(t->prev == prev, "timer %u in list %u: prev is %#x, not %#x", index, list,
 		      t->prev, prev);
@@ -74,7 +74,7 @@ static u32 check_list(const struct rig *r, struct model *m, unsigned int list,
 	return count;
 }
 
-/* Are slots @list to @list + @n - 1 empty, all of them? @n divides @list and BITS_PER_LONG. */
+/* Are all slots from @list to @list + @n - 1 empty? @n divides @list and BITS_PER_LONG. */
 static bool all_empty(const struct tw_wheel *w, unsigned int list, unsigned int n)
 {
 	static const u32 zeros[BITS_PER_LONG];
@@ -84,8 +84,8 @@ static bool all_empty(const struct tw_wheel *w, unsigned int list, unsigned int 
 }
 
 /*
- * Check the whole of @r->w at tick @now: bits, links, slots, counts, and that nothing is to
- * be done before @r->w.work; when @exact, that it is also not too early.
+ * Check all lists, bits and counters of @r->w at tick @now, and that there is no work before
+ * @r->w.work; if @exact, also that there is work then.
  */
 void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 {
@@ -101,7 +101,7 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 		bool any = false;
 
 		for (i = 0; i < size; i++, list++) {
-			/* The only number in reach of the cursor with this place in its level */
+			/* the only slot number in reach of the cursor with this place */
 			u64 b = from + ((i - from) & (size - 1));
 			u64 ready = level ? (b - 1) << level * w->shift : b;
 
@@ -123,7 +123,7 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 	}
 	CHECK(w->work <= work, "work is announced for tick %llu but begins at %llu", w->work, work);
 	CHECK(!exact || w->work == work,
-	      "work is announced for tick %llu, begins at %llu only and nothing was removed",
+	      "work is announced for tick %llu but begins at %llu, and nothing was removed",
 	      w->work, work);
 	CHECK(w->backlogs <= TW_BACKLOGS && w->backlog_first < TW_BACKLOGS,
 	      "%u backlogs from %u on", w->backlogs, w->backlog_first);
@@ -136,7 +136,7 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 		CHECK(used || !w->head[list], "backlog %u is not in use but holds timers", i);
 		pending += check_list(r, m, list, w->levels, 0, now);
 	}
-	CHECK(pending == w->pending, "%u timers pending, %u found", w->pending, pending);
+	CHECK(pending == w->pending, "%u timers pending, %u in lists", w->pending, pending);
 	CHECK(pending == m->count, "%u timers pending, the model has %u", pending, m->count);
 }
 
@@ -157,5 +157,5 @@ void check_due(const struct rig *r, const struct model *m)
 		prev = index;
 	}
 	CHECK(prev == r->due.last, "the due list ends with %u, not %u", prev, r->due.last);
-	CHECK(count == r->due.count, "%u timers are due, %u found", r->due.count, count);
+	CHECK(count == r->due.count, "%u timers are due, %u in the list", r->due.count, count);
 }

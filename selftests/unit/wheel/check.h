@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Invariants of a wheel's lists, bitmaps and counters, checked by walking through all of it. */
+/* A walk through all of a wheel that checks the invariants of its lists, bitmaps and counters */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -32,7 +32,7 @@ const struct config config_table[] = {
 
 const unsigned int config_count = ARRAY_SIZE(config_table);
 
-/* Change what @text names, "slots=8,tick=1,..."; false: not understood. */
+/* Change the settings named in @text, "slots=8,tick=1,...". Returns false if it is invalid. */
 bool config_parse(struct config *c, const char *text)
 {
 	char name[16];
@@ -68,7 +68,7 @@ bool config_parse(struct config *c, const char *text)
 	       c->bits < 32;
 }
 
-/* The text that config_parse() turns into @c. Return: as snprintf(). */
+/* Print the text from which config_parse() makes @c. Returns what snprintf() does. */
 int config_print(const struct config *c, char *text, size_t size)
 {
 	return snprintf(text, size,

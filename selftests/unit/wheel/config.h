@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What one run of the driver is made of; with a seed it repeats the run exactly. */
+/* The configuration of a run of the driver; together with a seed it repeats the run exactly. */
 #ifndef CONFIG_H
 #define CONFIG_H
 
 #include <linux/types.h>
 
 /**
- * struct config - a run
+ * struct config - the configuration of a run
  * @slots: slots per level
- * @timers: most timers at a time
+ * @timers: maximum number of timers at a time
  * @tick: length of a tick in ns
- * @ops: operations
- * @walk: walk through the whole wheel after every so many operations
- * @manual: a clock that stops at each tick
- * @bits: generation bits of the deadline table's words; 0: there is no table
+ * @ops: number of operations
+ * @walk: number of operations between walks through the whole wheel
+ * @manual: the clock stops at each tick, like MANUAL
+ * @bits: bits of an entry of the deadline table that hold the generation; 0: there is no table
  */
 struct config {
 	unsigned int slots;
@@ -25,7 +25,7 @@ struct config {
 	unsigned int bits;
 };
 
-/* The runs of `make check`. */
+/* The runs of `make check' */
 extern const struct config config_table[];
 extern const unsigned int config_count;
 

@@ -27,21 +27,21 @@ static void print_context(const void *context)
 	if (d->source.bytes)
 		printf("# fuzzed, %s\n", text);
 	else
-		printf("# to repeat: wheel_test --seed %llu --config %s\n", d->seed, text);
+		printf("# repeat with: wheel_test --seed %llu --config %s\n", d->seed, text);
 }
 
-/* The current tick, as the module would tell the wheel. */
+/* The current tick, as the module passes it to the wheel */
 u64 driver_now(const struct driver *d)
 {
 	u64 tick = model_tick(&d->model, d->now_ns);
 
-	/* only where the bias is at its limit */
+	/* this happens only when the bias has reached its limit */
 	if (tick + 1 < d->rig.w.cursor)
 		tick = d->rig.w.cursor - 1;
 	return tick;
 }
 
-/* Walk through all of the wheel. */
+/* Check everything. */
 static void walk(struct driver *d)
 {
 	check_wheel(&d->rig, &d->model, d->latest, d->exact);
@@ -51,7 +51,7 @@ static void walk(struct driver *d)
 
 /* --- Timers ------------------------------------------------------------------- */
 
-/* The index of any pending timer, 0 if there is none. */
+/* The index of a random pending timer; 0: there is none */
 static u32 any_pending(struct driver *d)
 {
 	if (!d->model.count)
@@ -59,7 +59,7 @@ static u32 any_pending(struct driver *d)
 	return d->model.order[source_pick(&d->source, d->model.count)].index;
 }
 
-/* The index of a timer in a backlog, 0 if there is none. */
+/* The index of a timer in a backlog; 0: there is none */
 static u32 any_backlog(struct driver *d)
 {
 	const struct tw_wheel *w = &d->rig.w;
@@ -76,7 +76,7 @@ static u32 any_backlog(struct driver *d)
 	return index;
 }
 
-/* The index of a due timer, one of the first or the last. */
+/* The index of a due timer, one of the first or the last; 0: there is none */
 static u32 any_due(struct driver *d)
 {
 	u32 index = d->rig.due.first;
@@ -110,7 +110,7 @@ static void give_free(struct driver *d, u32 index)
 	d->free[d->free_count++] = index;
 }
 
-/* The level of the slot that timer @index was just put in: the lowest that reaches its tick. */
+/* Timer @index was inserted: it is first in a slot of the lowest level that reaches its tick. */
 static void check_inserted(struct driver *d, u32 index)
 {
 	const struct rig *r = &d->rig;
@@ -162,7 +162,7 @@ static void take_pending(struct driver *d, u32 index)
 
 /* --- Time --------------------------------------------------------------------- */
 
-/* Timer @index fired: was that right? @ordered: in the order of ticks. */
+/* Check timer @index, which has fired. @ordered: timers fire in the order of their ticks. */
 static void check_fired(struct driver *d, u32 index, bool ordered)
 {
 	const struct tw_timer *t = rig_timer(&d->rig, index);
@@ -177,11 +177,11 @@ static void check_fired(struct driver *d, u32 index, bool ordered)
 	CHECK(t->deadline == m->deadline, "timer %u: its deadline was changed", index);
 	CHECK(t->fired >= t->deadline, "timer %u: early: fired at %llu, deadline %llu", index,
 	      t->fired, t->deadline);
-	/* In a backlog it may be seen before its tick, though not before its deadline */
+	/* in a backlog it may be visited before its tick, but fires not before its deadline */
 	CHECK(!ordered || m->queued <= d->latest, "timer %u: queued for tick %llu, fired in %llu",
 	      index, m->queued, d->latest);
 	if (d->config->manual) {
-		/* put off: it may have been queued anew on the way */
+		/* if postponed, it may have been queued again for its new tick */
 		if (!m->moved || tick != m->target)
 			tick = m->queued;
 		CHECK(tick <= d->latest, "timer %u: tick %llu, fired in %llu", index, tick,
@@ -206,7 +206,7 @@ static void check_fired(struct driver *d, u32 index, bool ordered)
 	d->fired++;
 }
 
-/* One call of tw_wheel_collect(). Return: what it returned. */
+/* Call tw_wheel_collect() once, and check all that it did. Returns what it returned. */
 static bool collect(struct driver *d, unsigned int budget, bool last)
 {
 	struct rig *r = &d->rig;
@@ -227,7 +227,8 @@ static bool collect(struct driver *d, unsigned int budget, bool last)
 	trace(d, "collect budget %u last %d: %llu visits, more %d, work %llu, cursor %llu\n",
 	      budget, last, visits, more, w->work, w->cursor);
 	CHECK(visits <= budget, "%llu timers were handled with a budget of %u", visits, budget);
-	CHECK(visits || !work || !d->exact || backlogs, "woken for tick %llu in vain", now);
+	CHECK(visits || !work || !d->exact || backlogs, "announced work in tick %llu, had none",
+	      now);
 	if (work || backlogs)
 		d->exact = true;
 
@@ -244,18 +245,18 @@ static bool collect(struct driver *d, unsigned int budget, bool last)
 		d->order = 0;
 
 	if (more) {
-		CHECK(w->work <= now || w->backlogs, "there is more to do and no work");
+		CHECK(w->work <= now || w->backlogs, "there is more, but no work is announced");
 		CHECK(visits >= budget - budget / 2, "%llu of %u done, but there is more", visits,
 		      budget);
 	} else {
-		CHECK(w->work > now && !w->backlogs, "nothing more to do, but work");
+		CHECK(w->work > now && !w->backlogs, "there is no more, but work is announced");
 		CHECK(model_bound(&d->model) > now, "timer %u of tick %llu has not fired in %llu",
 		      d->model.order[0].index, d->model.order[0].bound, now);
 	}
-	/* Were some of those visited that have moved? The walk finds out. */
+	/* timers that have moved may have been queued again: the walk records that */
 	if (visits && d->model.moved)
 		walk(d);
-	CHECK(w->cascades <= d->cascades, "too many cascades: %llu, timers went down %llu levels",
+	CHECK(w->cascades <= d->cascades, "%llu cascades of timers, expected at most %llu",
 	      w->cascades, d->cascades);
 	d->stats->collects++;
 	d->stats->cascades += w->cascades - cascades;
@@ -272,20 +273,20 @@ static unsigned int any_budget(struct driver *d)
 	return 2 + source_pick(&d->source, d->budget);
 }
 
-/* Some pieces of work in a row; time may go on between them. */
-static void pass(struct driver *d)
+/* A few batches in a row; time may advance between them. */
+static void batches(struct driver *d)
 {
-	unsigned int pieces = 1 + source_pick(&d->source, 8);
+	unsigned int left = 1 + source_pick(&d->source, 8);
 	unsigned int budget = any_budget(d);
 
-	while (collect(d, budget, pieces == 1) && --pieces)
+	while (collect(d, budget, left == 1) && --left)
 		if (source_once_in(&d->source, 8))
 			d->now_ns = times_jump(d);
 }
 
 /*
- * The clock is set back. The wheel's own time stands still, or goes back as well, but not
- * before the cursor: that is how far the module lets it. The bias has a limit.
+ * The clock is set back. The wheel's own time stands still, or goes back as well, but not before
+ * the cursor: the module sees to that. The bias is limited.
  */
 static void op_set_back(struct driver *d)
 {
@@ -367,28 +368,31 @@ static void op_postpone(struct driver *d)
 	d->stats->postponed++;
 }
 
-/* User space stores a word for a timer: as it should, late or for another owner, or anything. */
+/*
+ * User space stores an entry in the deadline table: mostly a valid one, else one with another
+ * owner's generation, or anything.
+ */
 static void op_store(struct driver *d)
 {
 	u32 index = any_pending(d);
 	unsigned int bits = ilog2(d->rig.pool.generation_mask + 1);
-	u64 *place, deadline, unit = 1ULL << bits;
+	u64 *entry, deadline, unit = 1ULL << bits;
 	struct tw_timer *t;
-	u64 word;
+	u64 value;
 
-	if (!index || !d->rig.word)
+	if (!index || !d->rig.deadlines)
 		return;
 	t = rig_timer(&d->rig, index);
-	place = tw_deadline_entry(tw_pool_deadlines(&d->rig.pool), index);
-	word = source_once_in(&d->source, 8) ? times_deadline(d) : times_later(d, t->deadline);
-	word = ((word + unit - 1) & ~(unit - 1)) | t->generation;
+	entry = tw_deadline_entry(tw_pool_deadlines(&d->rig.pool), index);
+	value = source_once_in(&d->source, 8) ? times_deadline(d) : times_later(d, t->deadline);
+	value = ((value + unit - 1) & ~(unit - 1)) | t->generation;
 	if (source_once_in(&d->source, 8))
-		word ^= source_pick(&d->source, unit);
+		value ^= source_pick(&d->source, unit);
 	else if (source_once_in(&d->source, 16))
-		word = source_word(&d->source);
-	*place = word;
+		value = source_word(&d->source);
+	*entry = value;
 	deadline = rig_deadline(&d->rig, index);
-	trace(d, "store %llx for %u, deadline %llu\n", word, index, deadline);
+	trace(d, "store %llx for %u, deadline %llu\n", value, index, deadline);
 	if (deadline == d->model.timer[index].deadline)
 		return;
 	model_postpone(&d->model, index, deadline, t->slack);
@@ -396,7 +400,7 @@ static void op_store(struct driver *d)
 	d->stats->stored++;
 }
 
-/* To any time, by removing and inserting. */
+/* MOVE to any time: removal and insertion */
 static void op_move(struct driver *d)
 {
 	u32 index = any_pending(d);
@@ -409,7 +413,7 @@ static void op_move(struct driver *d)
 	deadline = times_deadline(d);
 	switch (source_pick(&d->source, 4)) {
 	case 0:
-		/* to the same slot, often */
+		/* often the same slot */
 		deadline = t->deadline - min(t->deadline, source_pick(&d->source, 3));
 		break;
 	case 1:
@@ -503,13 +507,13 @@ static void op_jump(struct driver *d)
 	trace(d, "time %llu, tick %llu\n", d->now_ns, driver_now(d));
 }
 
-static void op_jump_and_pass(struct driver *d)
+static void op_jump_and_collect(struct driver *d)
 {
 	op_jump(d);
-	pass(d);
+	batches(d);
 }
 
-/* Tick by tick, never enough time: every tick that is too large leaves a backlog. */
+/* Tick by tick with a small budget: each tick with more timers leaves a backlog. */
 static void op_crawl(struct driver *d)
 {
 	unsigned int ticks = 1 + source_pick(&d->source, 64);
@@ -536,9 +540,9 @@ static void op_catch_up(struct driver *d)
 /* --- Runs --------------------------------------------------------------------- */
 
 /**
- * struct operation - one of which a run is made
+ * struct operation - a random operation
  * @run: does it
- * @weight: how often, of the sum of all weights
+ * @weight: how often it is chosen: @weight of WEIGHTS times
  */
 static const struct operation {
 	void (*run)(struct driver *d);
@@ -556,7 +560,7 @@ static const struct operation {
 	{ op_move_due, 8 },
 	{ op_deliver, 10 },
 	{ op_jump, 14 },
-	{ op_jump_and_pass, 30 },
+	{ op_jump_and_collect, 30 },
 	{ op_collect, 18 },
 	{ op_crawl, 1 },
 	{ op_catch_up, 4 },
@@ -576,7 +580,7 @@ static void operate(struct driver *d)
 	d->stats->ops++;
 }
 
-/* Is what the wheel announces what the model knows? */
+/* Check what the wheel announces against the model. */
 static void check_announced(struct driver *d)
 {
 	struct tw_wheel *w = &d->rig.w;
@@ -593,7 +597,7 @@ static void check_announced(struct driver *d)
 		      tw_wheel_first(w), d->model.order[0].index, d->model.order[0].bound);
 }
 
-/* A new wheel, somewhere in time. */
+/* Start an empty wheel at a random time. */
 static void epoch_begin(struct driver *d)
 {
 	u64 tick, bias;
@@ -616,7 +620,7 @@ static void epoch_begin(struct driver *d)
 	      d->population);
 }
 
-/* Nothing may be left over. */
+/* End a wheel: no timer is left or lost. */
 static void epoch_end(struct driver *d)
 {
 	const struct tw_wheel *w = &d->rig.w;
@@ -649,7 +653,10 @@ static void epoch_end(struct driver *d)
 	d->stats->expired += w->expired;
 }
 
-/* Operate until the bytes or the operations end, or the clock's time, or @ops are done. */
+/*
+ * Operate on one wheel until @ops operations are done, the run's operations or a fuzzer's bytes are
+ * used up, or the clock is at its end.
+ */
 static void epoch(struct driver *d, u64 ops)
 {
 	u64 end = min(d->stats->ops + ops, d->config->ops);
@@ -690,7 +697,7 @@ static void driver_free(struct driver *d)
 	free(d->free);
 }
 
-/* A run with a generator begun with @seed; what was done is added to @stats as it goes. */
+/* Run with random operations from @seed. @stats is updated during the run. */
 void driver_run(const struct config *config, u64 seed, struct driver_stats *stats, bool trace)
 {
 	struct driver d = {
@@ -707,7 +714,7 @@ void driver_run(const struct config *config, u64 seed, struct driver_stats *stat
 	driver_free(&d);
 }
 
-/* A run that does what a fuzzer's @bytes say, in one epoch. */
+/* Run with operations chosen by a fuzzer's @bytes, in one epoch. */
 void driver_run_bytes(const struct config *config, const u8 *bytes, size_t size)
 {
 	struct driver_stats stats = {};

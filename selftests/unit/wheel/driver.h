@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Operations chosen by a source of decisions, done on a wheel and on the model. */
+/* Random operations, or those that a fuzzer chooses, on a wheel and on the model */
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -9,20 +9,20 @@
 #include "source.h"
 
 /**
- * struct driver_stats - what a run did
+ * struct driver_stats - statistics of a run
  * @ops: operations
- * @epochs: wheels begun
+ * @epochs: epochs: wheels that were started
  * @inserted: timers inserted
- * @postponed: deadlines put off in place
- * @stored: deadlines changed by a store in the deadline table
+ * @postponed: timers postponed in place
+ * @stored: timers postponed by a store in the deadline table
  * @removed: timers removed
  * @expired: timers that fired
  * @cascades: timers moved to a lower level
- * @requeues: timers visited at an old deadline
+ * @requeues: postponed timers that were visited at an old deadline
  * @collects: calls of tw_wheel_collect()
- * @backlogs: of them, those that left a backlog
- * @most_backlogs: most at a time
- * @biases: clocks set back
+ * @backlogs: calls of tw_wheel_collect() that left a backlog
+ * @most_backlogs: maximum number of backlogs at a time
+ * @biases: number of times that the clock was set back
  * @walks: walks through the whole wheel
  */
 struct driver_stats {
@@ -44,25 +44,25 @@ struct driver_stats {
 
 /**
  * struct driver - a run
- * @config: what it is made of
- * @seed: and what repeats it
+ * @config: its configuration
+ * @seed: its seed
  * @trace: print each operation
- * @source: makes the decisions
+ * @source: source of all random choices
  * @rig: the wheel
- * @model: what it should do
- * @stats: what was done so far
+ * @model: the model
+ * @stats: statistics
  * @now_ns: the clock
- * @latest: the latest tick that it ever was
+ * @latest: the latest tick in which the wheel was run
  * @free: indices of timers that are not in use
- * @free_count: how many
- * @population: most timers in this epoch
- * @budget: most of a small budget in this epoch
- * @exact: nothing was removed since the wheel last looked for work
+ * @free_count: their number
+ * @population: maximum number of timers in this epoch
+ * @budget: limit for small budgets in this epoch
+ * @exact: no timer was removed since the wheel last computed when there is work
  * @order: tick of the timer that fired last
- * @cascades: most cascades that the insertions of this epoch allow
+ * @cascades: upper bound for the wheel's cascades in this epoch
  * @fired: timers that fired in this epoch
- * @late_max: the largest lateness in this epoch, in ns
- * @lateness: and a histogram of it
+ * @late_max: greatest lateness in this epoch, in ns
+ * @lateness: histogram of lateness in this epoch
  */
 struct driver {
 	const struct config *config;

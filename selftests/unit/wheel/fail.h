@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One way to fail: say what is wrong and how to repeat it, then end the process. */
+/* Failing: print what is wrong and how to repeat it, then abort. */
 #ifndef FAIL_H
 #define FAIL_H
 
 __attribute__((noreturn, format(printf, 1, 2)))
 void fail(const char *format, ...);
 
-/* What fail() prints below its message; @context may be NULL. */
+/* Let fail() call @print below its message; NULL: nothing is printed. */
 void fail_context(void (*print)(const void *context), const void *context);
 
 #define CHECK(cond, ...)			\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libFuzzer target: bytes choose a configuration, then operations. The compiler is told
- * to call tw_fuzz() by the name that libFuzzer looks for (see Makefile).
+ * libFuzzer target: bytes choose a configuration, then operations. The Makefile renames tw_fuzz()
+ * to LLVMFuzzerTestOneInput().
  */
 #include <linux/kernel.h>
 

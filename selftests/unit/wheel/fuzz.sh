@@ -3,8 +3,8 @@
 #
 # usage: fuzz.sh BUILD SECONDS
 #
-# Run the fuzzer in BUILD for so long. What it learns is kept in BUILD/corpus for
-# the next run, an input that fails in BUILD/crash-*. Prints KTAP.
+# Run the fuzzer in BUILD for SECONDS. Inputs that reach new code are kept in BUILD/corpus for the
+# next run, inputs that fail in BUILD/crash-*. Prints KTAP.
 set -u
 
 build=$1
@@ -19,7 +19,7 @@ if "$build/fuzz" -max_total_time="$seconds" -max_len=4096 -timeout=20 -print_fin
 else
 	grep '^# ' "$build/fuzz.log"
 	tail -n 40 "$build/fuzz.log" | sed 's/^/# /'
-	echo "# to repeat: $build/fuzz $build/crash-... (see above); all of it: $build/fuzz.log"
+	echo "# repeat with: $build/fuzz $build/crash-... (see above); full log: $build/fuzz.log"
 	result="not ok"
 fi
 echo "$result 1 - wheel: fuzzed for $seconds s:" \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs the cases and the configurations, each in a process of its own, so that whatever
- * one does (the sanitizers abort) the others still run. Prints KTAP.
+ * Runs each case and each configuration in its own process, so that the others still run after one
+ * aborts, as sanitizers do. Prints KTAP.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "driver.h"
 #include "fail.h"
 
-/* A test that takes longer hangs. In seconds on the CPU; how many with --short. */
+/* Limits on the CPU time of a test, in s: longer ones hang. The second is for --short. */
 #define TIME_LIMIT		200
 #define TIME_LIMIT_SHORT	2
 
@@ -29,13 +29,14 @@ static const char usage[] =
 "Test the timing wheel (module/wheel.c) in user space.\n"
 "\n"
 "  --seed N           begin the generator with N (1)\n"
-"  --config NAME=N,.. only one run, with these settings (what is not named is\n"
-"                     slots=256,timers=100,tick=1000000,ops=1000000,walk=1,manual=0)\n"
+"  --config NAME=N,.. only one run, with these settings (defaults:\n"
+"                     slots=256,timers=100,tick=1000000,ops=1000000,walk=1,manual=0,bits=20)\n"
 "  --trace            with --config: print each operation\n"
 "  --case NAME        only the case with this name\n"
-"  --short            a twentieth of the operations, no large cases, end at a failure\n"
+"  --short            a twentieth of the operations, no large cases; stop at the first\n"
+"                     failure\n"
 "  --first N          number the tests from N on and print no plan\n"
-"  --count            print how many tests there are\n";
+"  --count            print the number of tests\n";
 
 /**
  * struct options - the command line
@@ -59,7 +60,7 @@ static double seconds(void)
 	return tv.tv_sec + tv.tv_usec / 1e6;
 }
 
-/* Wait for a test. Return: whether it passed. */
+/* Wait for a test. Returns whether it passed. */
 static bool finish(pid_t pid)
 {
 	int status;
@@ -72,7 +73,7 @@ static bool finish(pid_t pid)
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* Begin a test. Return: 0 in its own process. */
+/* Start a process for a test. Returns as fork() does. */
 static pid_t begin(void)
 {
 	const struct rlimit core = { 0, 0 };
@@ -118,12 +119,12 @@ static bool run_config(const struct config *config, u64 seed, struct driver_stat
 
 static void print_stats(const struct driver_stats *s, double took)
 {
-	printf("# %llu operations in %.1f s: %llu wheels, %llu inserted, %llu put off, ",
+	printf("# %llu operations in %.1f s: %llu wheels, %llu inserted, %llu postponed, ",
 	       s->ops, took, s->epochs, s->inserted, s->postponed);
 	printf("%llu by stores, ", s->stored);
 	printf("%llu removed, %llu expired, %llu cascaded, %llu visited early, ",
 	       s->removed, s->expired, s->cascades, s->requeues);
-	printf("%llu collects, %llu left backlogs (at most %llu), %llu times set back, ",
+	printf("%llu batches, %llu left backlogs (at most %llu), clock set back %llu times, ",
 	       s->collects, s->backlogs, s->most_backlogs, s->biases);
 	printf("%llu walks\n", s->walks);
 }

@@ -24,19 +24,22 @@ void model_free(struct model *m)
 	free(m->order);
 }
 
-/* The tick that has begun at clock time @ns. */
+/* The current tick at clock time @ns */
 u64 model_tick(const struct model *m, u64 ns)
 {
 	return ((__uint128_t)ns + m->bias) / m->tick;
 }
 
-/* The first tick not before @deadline. */
+/* The first tick that does not begin before @deadline */
 u64 model_first(const struct model *m, u64 deadline)
 {
 	return ((__uint128_t)deadline + m->bias + m->tick - 1) / m->tick;
 }
 
-/* The tick to fire at: of all from the first on to @slack later, the roundest. */
+/*
+ * The tick to fire in: of the first tick and the @slack ticks after it, the one that is a multiple
+ * of the greatest power of two
+ */
 u64 model_target(const struct model *m, u64 deadline, u32 slack)
 {
 	u64 first = model_first(m, deadline);
@@ -54,7 +57,7 @@ static bool before(const struct model_entry *a, const struct model_entry *b)
 	return a->bound < b->bound || (a->bound == b->bound && a->index < b->index);
 }
 
-/* Where @e is in the order, or belongs. */
+/* The position of @e in the array, or where to insert it */
 static u32 place(const struct model *m, const struct model_entry *e)
 {
 	u32 low = 0, high = m->count;
@@ -95,7 +98,7 @@ static void order_remove(struct model *m, u32 index)
 	memmove(&m->order[at], &m->order[at + 1], (m->count - at) * sizeof(e));
 }
 
-/* Timer @index is inserted at tick @now into a wheel with this @cursor. */
+/* Timer @index is inserted in tick @now into a wheel with this @cursor. */
 void model_insert(struct model *m, u32 index, u64 deadline, u32 slack, u64 now, u64 cursor)
 {
 	struct model_timer *t = &m->timer[index];
@@ -115,7 +118,7 @@ static void set_moved(struct model *m, struct model_timer *t, bool moved)
 	t->moved = moved;
 }
 
-/* A later deadline, no less slack: the timer stays where it is queued. */
+/* A later deadline and no less slack: the timer stays where it is queued. */
 void model_postpone(struct model *m, u32 index, u64 deadline, u32 slack)
 {
 	struct model_timer *t = &m->timer[index];
@@ -128,8 +131,8 @@ void model_postpone(struct model *m, u32 index, u64 deadline, u32 slack)
 }
 
 /*
- * The clock was set back: all deadlines are in later ticks now. Where the bias
- * cannot grow enough for that, nothing is expected before tick @floor.
+ * The clock was set back: all deadlines are in later ticks now. If the bias has reached its limit,
+ * no timer need fire before tick @floor.
  */
 void model_set_bias(struct model *m, u64 bias, u64 floor)
 {
@@ -155,7 +158,7 @@ void model_remove(struct model *m, u32 index)
 	m->timer[index].state = MODEL_FREE;
 }
 
-/* The first tick at the end of which something must have fired. */
+/* The first tick by the end of which a timer must have fired */
 u64 model_bound(const struct model *m)
 {
 	return m->count ? m->order[0].bound : U64_MAX;

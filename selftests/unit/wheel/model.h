@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a wheel should do, so plain that it is obviously right: pending timers
- * in an array sorted by the tick at which each must have fired.
+ * A model of a wheel that is simple enough to be obviously right: the pending timers in an array
+ * sorted by the tick at the end of which each must have fired.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -9,8 +9,8 @@
 #include <linux/types.h>
 
 /**
- * enum model_state - what the model thinks of a timer
- * @MODEL_FREE: there is none under this index
+ * enum model_state - the state of a timer
+ * @MODEL_FREE: no timer has this index
  * @MODEL_PENDING: in the wheel
  * @MODEL_DUE: fired, not yet taken
  */
@@ -23,15 +23,15 @@ enum model_state {
 /**
  * struct model_timer - a timer
  * @state: enum model_state
- * @moved: deadline or bias changed since the wheel last looked at them: the timer
- *	may still be queued for its old tick
- * @slack: ticks it may be late
- * @deadline: when, in ns
- * @target: the tick at which it is to fire
- * @floor: a timer that is inserted when its tick has begun need not fire before this tick
- * @bound: by the end of this tick it must have fired: the later of @target and @floor
- * @queued: the tick for which the wheel has queued it
- * @level: and in which level at that time
+ * @moved: deadline or bias have changed since the wheel last visited the timer, which may still be
+ *	queued for its old tick
+ * @slack: how many ticks later it may fire
+ * @deadline: its deadline, in ns
+ * @target: the tick in which it is to fire
+ * @floor: the tick after that of its insertion, before which it need not fire
+ * @bound: the tick by the end of which it must have fired: the later of @target and @floor
+ * @queued: the tick for which the wheel has queued it...
+ * @level: ...and the level that it was queued in
  */
 struct model_timer {
 	u8 state;
@@ -46,9 +46,9 @@ struct model_timer {
 };
 
 /**
- * struct model_entry - a pending timer in its order
+ * struct model_entry - a pending timer in the sorted array
  * @bound: its model_timer.bound
- * @index: which
+ * @index: its index
  */
 struct model_entry {
 	u64 bound;
@@ -56,13 +56,13 @@ struct model_entry {
 };
 
 /**
- * struct model - all timers
+ * struct model - all timers of a wheel
  * @tick: length of a tick in ns
- * @bias: ns added to a deadline before it is turned into a tick
+ * @bias: ns added to a deadline before it is converted to ticks
  * @timer: timers by index
- * @order: those that are pending, sorted
- * @count: how many
- * @moved: how many of them have moved
+ * @order: the pending timers, sorted
+ * @count: their number
+ * @moved: the number of those with model_timer.moved
  */
 struct model {
 	u64 tick;

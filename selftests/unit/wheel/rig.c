@@ -16,7 +16,7 @@ static void *must(void *memory)
 void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, unsigned int bits)
 {
 	unsigned int pages = max / TW_PAGE_TIMERS + 1;
-	unsigned int words = max / TW_PAGE_DEADLINES + 1;
+	unsigned int deadline_pages = max / TW_PAGE_DEADLINES + 1;
 	unsigned int i;
 
 	memset(r, 0, sizeof(*r));
@@ -28,17 +28,17 @@ void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, uns
 		r->page[i] = must(calloc(TW_PAGE_TIMERS, sizeof(**r->page)));
 	r->pool.page = r->page;
 	if (bits) {
-		r->word = must(calloc(words, sizeof(*r->word)));
-		for (i = 0; i < words; i++)
-			r->word[i] = must(calloc(TW_PAGE_DEADLINES, sizeof(**r->word)));
-		r->pool.deadlines = r->word;
+		r->deadlines = must(calloc(deadline_pages, sizeof(*r->deadlines)));
+		for (i = 0; i < deadline_pages; i++)
+			r->deadlines[i] = must(calloc(TW_PAGE_DEADLINES, sizeof(**r->deadlines)));
+		r->pool.deadlines = r->deadlines;
 		r->pool.generation_mask = BIT(bits) - 1;
 	}
 	tw_wheel_init(&r->w, &r->pool, must(calloc(r->lists, sizeof(u32))),
 		      must(calloc(BITS_TO_LONGS(r->lists), sizeof(long))), slots, tick, now);
 }
 
-/* Begin again at tick @now with the same memory; the wheel must have been emptied. */
+/* Start over at tick @now with the same memory. The wheel must be empty. */
 void rig_restart(struct rig *r, u64 now)
 {
 	unsigned long *occupied = r->w.occupied;
@@ -58,32 +58,32 @@ void rig_restart(struct rig *r, u64 now)
 void rig_free(struct rig *r)
 {
 	unsigned int pages = r->max / TW_PAGE_TIMERS + 1;
-	unsigned int words = r->word ? r->max / TW_PAGE_DEADLINES + 1 : 0;
+	unsigned int deadline_pages = r->deadlines ? r->max / TW_PAGE_DEADLINES + 1 : 0;
 
 	while (pages)
 		free(r->page[--pages]);
 	free(r->page);
-	while (words)
-		free(r->word[--words]);
-	free(r->word);
+	while (deadline_pages)
+		free(r->deadlines[--deadline_pages]);
+	free(r->deadlines);
 	free(r->w.head);
 	free(r->w.occupied);
 	memset(r, 0, sizeof(*r));
 }
 
-/* The deadline that timer @index has by now: its own or, if that is later, the one in its word. */
+/* The deadline of timer @index: its own or, if that is later, the one in its entry */
 u64 rig_deadline(const struct rig *r, u32 index)
 {
 	const struct tw_timer *t = rig_timer(r, index);
-	u64 word, unit;
+	u64 entry, unit;
 
-	if (!r->word)
+	if (!r->deadlines)
 		return t->deadline;
-	word = r->word[index / TW_PAGE_DEADLINES][index % TW_PAGE_DEADLINES];
+	entry = r->deadlines[index / TW_PAGE_DEADLINES][index % TW_PAGE_DEADLINES];
 	unit = r->pool.generation_mask + 1ULL;
-	if (word % unit != t->generation)
+	if (entry % unit != t->generation)
 		return t->deadline;
-	return max(t->deadline, min(word - word % unit, TIMERWHEEL_TIME_MAX));
+	return max(t->deadline, min(entry - entry % unit, TIMERWHEEL_TIME_MAX));
 }
 
 void rig_catch_up(struct rig *r, u64 now)
@@ -105,17 +105,17 @@ void rig_remove(struct rig *r, u32 index)
 {
 	struct tw_timer *t = rig_timer(r, index);
 
-	CHECK(t->state == TW_PENDING, "timer %u in state %u to be removed", index, t->state);
+	CHECK(t->state == TW_PENDING, "removing timer %u in state %u", index, t->state);
 	tw_wheel_remove(&r->w, t);
 	t->state = TW_FREE;
 }
 
-/* Take a due timer off the due list. */
+/* Remove a timer from the due list. */
 void rig_take_due(struct rig *r, u32 index)
 {
 	struct tw_timer *t = rig_timer(r, index);
 
-	CHECK(t->state == TW_DUE, "timer %u in state %u to be taken", index, t->state);
+	CHECK(t->state == TW_DUE, "taking timer %u in state %u", index, t->state);
 	if (t->prev)
 		rig_timer(r, t->prev)->next = t->next;
 	else

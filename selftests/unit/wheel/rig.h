@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A wheel and what the module's other files do for one: memory, the list of due timers,
- * taking timers from it.
+ * A wheel, and replacements for the module's other files: memory, the due list, removal of timers
+ * from it.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -15,9 +15,9 @@
 /**
  * struct rig - a wheel with all its memory
  * @w: the wheel
- * @pool: its timers, of indices 1 to @max. Each page is an allocation of its own.
+ * @pool: its timers, with the indices 1 to @max. Each page is a separate allocation.
  * @page: the pool's directory
- * @word: directory of the deadline table; NULL: there is none
+ * @deadlines: directory of the deadline table; NULL: there is none
  * @due: timers that fell due
  * @slots: slots per level
  * @lists: lists in @w: slots of all levels and backlogs
@@ -27,7 +27,7 @@ struct rig {
 	struct tw_wheel w;
 	struct tw_pool pool;
 	struct tw_timer **page;
-	u64 **word;
+	u64 **deadlines;
 	struct tw_due_list due;
 	unsigned int slots;
 	unsigned int lists;
@@ -49,13 +49,13 @@ void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack);
 void rig_remove(struct rig *r, u32 index);
 void rig_take_due(struct rig *r, u32 index);
 
-/* Slots of each level. */
+/* Number of slots of each level */
 static inline unsigned int rig_level_size(const struct rig *r)
 {
 	return 2 * r->slots;
 }
 
-/* Timers the wheel has handled so far: the work it has cost. */
+/* Number of timers that the wheel has handled so far */
 static inline u64 rig_visits(const struct rig *r)
 {
 	return r->w.expired + r->w.cascades + r->w.requeues;

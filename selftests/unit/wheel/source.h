@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the driver's decisions come from: a pseudo-random generator that a seed
- * repeats, or a fuzzer's bytes.
+ * The source of the driver's decisions: a pseudo-random generator, reproducible by its seed, or a
+ * fuzzer's bytes
  */
 #ifndef SOURCE_H
 #define SOURCE_H
@@ -10,9 +10,9 @@
 
 /**
  * struct source - a stream of decisions
- * @state: of the generator, when there are no bytes
- * @bytes: the next byte, or NULL: generated
- * @end: behind the last
+ * @state: state of the generator
+ * @bytes: the next byte; NULL: use the generator
+ * @end: the end of the bytes
  */
 struct source {
 	u64 state;
@@ -39,7 +39,7 @@ static inline u64 source_word(struct source *s)
 	return z ^ z >> 31;
 }
 
-/* A number below @n; few bytes where few will do. @n is at most 2^32. */
+/* A number below @n, from as few bytes as possible. @n is at most 2^32. */
 static inline u64 source_pick(struct source *s, u64 n)
 {
 	u64 z = 0, reach;
@@ -51,7 +51,7 @@ static inline u64 source_pick(struct source *s, u64 n)
 	return z % n;
 }
 
-/* True once in @n times. */
+/* True in one of @n cases, on average */
 static inline bool source_once_in(struct source *s, u64 n)
 {
 	return source_pick(s, n) == n - 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "times.h"
 
-/* No time, or one that is out of reach. */
+/* A number of ticks that is out of reach */
 #define FAR	U64_MAX
 
-/* @n too large for a time: the largest */
+/* @n, limited to the largest time */
 static u64 clamp_time(__uint128_t n)
 {
 	return n > TIMERWHEEL_TIME_MAX ? TIMERWHEEL_TIME_MAX : n;
@@ -15,7 +15,7 @@ static u64 add(u64 ns, u64 ticks, u64 tick)
 	return clamp_time(ns + (__uint128_t)ticks * tick);
 }
 
-/* The clock time at which @tick begins; @ns if that has passed. */
+/* The clock time at which @tick begins, but not before @ns */
 static u64 begin_of(const struct driver *d, u64 tick, u64 ns)
 {
 	__uint128_t begin = (__uint128_t)tick * d->model.tick;
@@ -25,7 +25,7 @@ static u64 begin_of(const struct driver *d, u64 tick, u64 ns)
 	return clamp_time(begin - d->model.bias);
 }
 
-/* @slots to the power of 1 to the number of levels - 1, if there is more than one level. */
+/* A random power of @slots: the length of a slot of one of the levels above 0, in ticks */
 static u64 power(struct driver *d)
 {
 	unsigned int levels = d->rig.w.levels;
@@ -36,7 +36,7 @@ static u64 power(struct driver *d)
 	return 1ULL << n * d->rig.w.shift;
 }
 
-/* Where the internal time of a wheel begins: near a wrap, and with a bias if possible. */
+/* The tick that a wheel starts in, mostly near a wrap, and its bias, which may be 0 */
 void times_start(struct driver *d, u64 *tick, u64 *bias)
 {
 	struct source *s = &d->source;
@@ -87,7 +87,7 @@ void times_start(struct driver *d, u64 *tick, u64 *bias)
 	*tick = total / d->model.tick;
 }
 
-/* A number of ticks from which a deadline is made. */
+/* The distance of a deadline in ticks */
 static u64 distance(struct driver *d)
 {
 	struct source *s = &d->source;
@@ -123,7 +123,7 @@ static u64 distance(struct driver *d)
 	}
 }
 
-/* A little more, or less, than @ns: most of what goes wrong is off by one. */
+/* @ns, or a little more or less, to find errors that are off by one */
 static u64 nudge(struct driver *d, u64 ns)
 {
 	u64 tick = d->model.tick;
@@ -150,7 +150,7 @@ u64 times_deadline(struct driver *d)
 
 	switch (source_pick(&d->source, 16)) {
 	case 0:
-		/* has passed */
+		/* it has passed */
 		return d->now_ns - min(d->now_ns, (u64)(add(0, ticks, d->model.tick)));
 	case 1 ... 7:
 		return nudge(d, begin_of(d, now + ticks < now ? FAR : now + ticks, d->now_ns));
@@ -159,14 +159,14 @@ u64 times_deadline(struct driver *d)
 	}
 }
 
-/* One not before @deadline. */
+/* A deadline that is not before @deadline */
 u64 times_later(struct driver *d, u64 deadline)
 {
 	u64 ns;
 
 	switch (source_pick(&d->source, 4)) {
 	case 0:
-		/* the same tick, often */
+		/* often the same tick */
 		ns = clamp_time((__uint128_t)deadline + source_pick(&d->source, 2));
 		break;
 	case 1:
@@ -179,7 +179,7 @@ u64 times_later(struct driver *d, u64 deadline)
 	return max(ns, deadline);
 }
 
-/* A slack in ticks, mostly none. */
+/* A slack in ticks, mostly 0 */
 u32 times_slack(struct driver *d)
 {
 	struct source *s = &d->source;
@@ -199,7 +199,7 @@ u32 times_slack(struct driver *d)
 	return min(slack, TW_SLACK_MAX / d->model.tick);
 }
 
-/* The next time on the clock, not before now. */
+/* The next time of the clock, not before the current one */
 u64 times_jump(struct driver *d)
 {
 	const struct tw_wheel *w = &d->rig.w;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which deadlines, jumps and starting times a driver chooses: mostly those near an edge. */
+/* The driver's choice of deadlines, jumps and start times: mostly near boundaries */
 #ifndef TIMES_H
 #define TIMES_H
 

@@ -6,6 +6,7 @@
 
 number=0
 failures=0
+status=0
 t=$(mktemp -d "${TMPDIR:-/tmp}/timerwheel-test.XXXXXX")
 
 # result STATUS NAME: a test has passed if the status is 0; if not, what was seen is shown.
@@ -18,8 +19,9 @@ result()
 	fi
 	failures=$((failures + 1))
 	echo "# status: $status"
-	sed 's/^/# out: /' "$t/out" | head -n 20
-	sed 's/^/# err: /' "$t/err" | head -n 20
+	# Whatever it ends with, the verdict has a line of its own.
+	head -n 20 "$t/out" | awk '{ print "# out: " $0 }'
+	head -n 20 "$t/err" | awk '{ print "# err: " $0 }'
 	echo "not ok $number $2"
 }
 

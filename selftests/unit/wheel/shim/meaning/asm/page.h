@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Same meaning as the kernel's. How large a page is, the Makefile may say. */
+/* Same meaning as the kernel's. The Makefile may define PAGE_SHIFT. */
 #ifndef SHIM_PAGE_H
 #define SHIM_PAGE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Same meaning as the kernel's: a bitmap is an array of unsigned long, and of a bitmap
- * of @size bits no word beyond that of bit @size - 1 is touched.
+ * Same meaning as the kernel's: a bitmap is an array of unsigned long, and in a bitmap of @size
+ * bits no word behind that of bit @size - 1 is accessed.
  */
 #ifndef SHIM_BITOPS_H
 #define SHIM_BITOPS_H
@@ -35,8 +35,8 @@ static inline bool test_bit(unsigned long nr, const unsigned long *addr)
 }
 
 /*
- * Index of the first bit set at or after @offset, @size if there is none. Not inline, as in
- * the kernel: gcc would see reads beyond a bitmap of one word that are never done.
+ * The first bit set at or after @offset; @size if there is none. Not inline, as in the kernel:
+ * otherwise gcc would warn of reads behind a bitmap of one word that never happen.
  */
 static __attribute__((__noinline__, unused)) unsigned long
 find_next_bit(const unsigned long *addr, unsigned long size, unsigned long offset)

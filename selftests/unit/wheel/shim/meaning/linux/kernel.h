@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Same meaning as the kernel's. Like those of older kernels, min() and max() want both
- * arguments to be of one type: the compiler warns of pointers that differ.
+ * Same meaning as the kernel's. As in older kernels, both arguments of min() and max() must have
+ * the same type: otherwise the compiler warns that pointers differ.
  */
 #ifndef SHIM_KERNEL_H
 #define SHIM_KERNEL_H

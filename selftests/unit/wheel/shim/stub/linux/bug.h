@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Stub: a warning ends the test. */
+/* Stub: a warning aborts the test. */
 #ifndef SHIM_BUG_H
 #define SHIM_BUG_H
 

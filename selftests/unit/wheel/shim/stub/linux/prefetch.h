@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Stub: nothing is prefetched, but the address must be one that may be read. */
+/* Stub: instead of prefetching, read, so that sanitizers check the address. */
 #ifndef SHIM_PREFETCH_H
 #define SHIM_PREFETCH_H
 

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * usage: server SOCKET [MILLISECONDS [ring]]
+ *
+ * An echo server on a Unix socket that closes connections which are idle for MILLISECONDS (2000).
+ * Each message postpones the timer of its connection by a store in the deadline table. Try it with
+ *
+ *	server /tmp/echo & nc -U /tmp/echo
+ *
+ * A server that was stopped, or was busy for long, finds messages that arrived in time together
+ * with the events of timers that these messages can no longer postpone. So at each event it reads
+ * what the connection has sent, and arms the timer again if the deadline is a later one then.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <timerwheel.h>
+
+#define CONNS	1024		/* descriptors */
+#define ROOM	64		/* events taken at a time */
+
+struct conn {
+	uint64_t key;		/* of its timer: never used twice; 0: no connection */
+	uint64_t deadline;	/* stored last */
+	uint32_t index;
+	uint32_t generation;
+};
+
+static struct conn conns[CONNS];	/* by descriptor, which is the value of the timer */
+static struct timerwheel *wheel;
+static struct timerwheel_table table;
+static uint64_t idle = 2000000000, last_key;
+static int epoll, listener;
+
+static void check(const char *what, bool right)
+{
+	if (right)
+		return;
+	perror(what);
+	exit(1);
+}
+
+static void check_wheel(const char *what, long result)
+{
+	if (result >= 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, timerwheel_strerror(result));
+	exit(1);
+}
+
+static void watch(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	check("epoll", !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+static void conn_open(void)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct timerwheel_add add = { .flags = TIMERWHEEL_ABS };
+
+	if (fd < 0)
+		return;
+	add.key = ++last_key;
+	add.value = fd;
+	add.deadline = timerwheel_now(wheel) + idle;
+	if (fd >= CONNS || timerwheel_add(wheel, &add, 1) != 1 || add.result < 0) {
+		close(fd);
+		return;
+	}
+	conns[fd] = (struct conn) {
+		.key = add.key,
+		.deadline = add.deadline,
+		.index = add.index,
+		.generation = add.generation,
+	};
+	watch(fd);
+}
+
+static void conn_close(int fd)
+{
+	struct timerwheel_remove timer = { .key = conns[fd].key };
+
+	/* -ENOENT of the element: its event was taken already. */
+	check_wheel("remove", timerwheel_remove(wheel, &timer, 1));
+	conns[fd].key = 0;
+	close(fd);
+}
+
+/* Read once, echo, and postpone the timeout. */
+static void conn_read(int fd)
+{
+	struct conn *conn = &conns[fd];
+	char text[4096];
+	ssize_t n = recv(fd, text, sizeof(text), 0);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0 || send(fd, text, n, MSG_NOSIGNAL) != n) {
+		conn_close(fd);
+		return;
+	}
+	conn->deadline = timerwheel_now(wheel) + idle;
+	timerwheel_table_touch(&table, conn->index, conn->generation, conn->deadline);
+}
+
+static void conn_expired(const struct timerwheel_event *event)
+{
+	int fd = event->value, n;
+	struct conn *conn = &conns[fd];
+
+	/* The connection was closed meanwhile; another one may have its descriptor. */
+	if (conn->key != event->key)
+		return;
+	conn_read(fd);
+	if (!conn->key)
+		return;
+	n = timerwheel_table_rearm(wheel, event, conn->deadline, &conn->index, &conn->generation);
+	if (n < 0)
+		fprintf(stderr, "a connection without a timer: %s\n", timerwheel_strerror(n));
+	if (n <= 0)
+		conn_close(fd);
+}
+
+/* Take until there are none: only then will the descriptor become readable again. */
+static void expire(void)
+{
+	struct timerwheel_event events[ROOM];
+	long n, i;
+
+	while ((n = timerwheel_take(wheel, events, ROOM)) > 0) {
+		for (i = 0; i < n; i++)
+			conn_expired(&events[i]);
+	}
+	check_wheel("events", n);
+}
+
+static void start(int argc, char **argv)
+{
+	struct timerwheel_config config = { .capacity = CONNS, .table = true };
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+	if (argc < 2 || strlen(argv[1]) >= sizeof(name.sun_path)) {
+		fprintf(stderr, "usage: server SOCKET [MILLISECONDS [ring]]\n");
+		exit(2);
+	}
+	strcpy(name.sun_path, argv[1]);
+	if (argc > 2)
+		idle = strtoull(argv[2], NULL, 0) * 1000000;
+	if (argc > 3)
+		config.ring = ROOM;
+	check_wheel("wheel", timerwheel_open(&wheel, &config));
+	check_wheel("table", timerwheel_table(wheel, &table));
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	check(argv[1], !bind(listener, (struct sockaddr *)&name, sizeof(name)));
+	check(argv[1], !listen(listener, 128));
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	watch(listener);
+	watch(timerwheel_fd(wheel));
+	expire();
+}
+
+int main(int argc, char **argv)
+{
+	struct epoll_event ready[ROOM];
+	int i, n;
+
+	start(argc, argv);
+	for (;;) {
+		n = epoll_wait(epoll, ready, ROOM, -1);
+		/* EINTR: it was stopped and continues. */
+		check("epoll", n >= 0 || errno == EINTR);
+		for (i = 0; i < n; i++) {
+			if (ready[i].data.fd == listener)
+				conn_open();
+			else if (ready[i].data.fd == timerwheel_fd(wheel))
+				expire();
+			else if (conns[ready[i].data.fd].key)
+				conn_read(ready[i].data.fd);
+		}
+	}
+}

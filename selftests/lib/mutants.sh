@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: selftests/lib/mutants.sh LIB BUILD COMPILE...
+#
+# Do the tests of the library notice faults in it, with wheels inside the process? LIB is the folder
+# lib. See ../unit/mutants.sh; `lib/check-host mutants' runs this.
+set -u
+cd "$(dirname "$0")/../.." || exit
+. selftests/unit/mutants.sh
+
+area=library
+files=(device.c error.c process.c queue.c store.c wheel.c backend.h keyhash.h store.h timerwheel.h
+       timerwheel-mapped.h examples/server.c)
+
+# name; script for sed, which must change something
+faults=(
+# The wheel inside the process
+'REALTIME set back: not armed again;         s/if (!n \&\& wheel->clock == TIMERWHEEL_CLOCK_REALTIME)/if (0)/'
+'REALTIME set back: left grows again;        s/timer->state == LTW_DUE \&\& timer->fired > now/0/'
+'end: never set for later;                   s/wake < p->wake || (wake > p->wake \&\& p->wake <= now)/wake < p->wake/'
+'end: not set for earlier;                   s/if (wake < p->wake || (wake/if ((wake/'
+'wake: in seconds only;                      s/at.it_value.tv_nsec = wake % 1000000000;/;/'
+'wake: due ones are not seen at once;        s/if (p->store.due)$/if (0)/'
+'wake: a MANUAL clock sets the timerfd;      s/if (p->store.pending \&\& p->wheel.clock != TIMERWHEEL_CLOCK_MANUAL)/if (p->store.pending)/'
+'fire: the lateness has a bit too many;      s/int bits = late ? 64/int bits = late ? 65/'
+'fire: the largest lateness is the last;     s/if (late > p->stats.late_max)/if (1)/'
+'expire: one tick early;                     s/first->deadline <= now)/first->deadline <= now + 1)/'
+'expire: not at the very deadline;           s/first->deadline <= now)/first->deadline < now)/'
+'expire: stores are not seen;                s/^\t\tltw_store_touched(&p->store, index);/\t\t;/'
+'expire: a MANUAL clock jumps;               s/manual ? deadline : now/now/'
+'expire: twice at the same time;             s/if (now == p->expired)/if (0)/'
+'deadline: beyond the end of time;           s/now + ltw_least(deadline, TIMERWHEEL_TIME_MAX - .*);/now + deadline;/'
+'deadline: absolute, beyond the end;         s/return ltw_least(deadline, TIMERWHEEL_TIME_MAX);/return deadline;/'
+'deadline: before time began;                s/now > -deadline ? now + deadline : 0/now + deadline/'
+'slack: rounded up;                          s/ltw_least(slack, LTW_SLACK_MAX) \/ p->tick/(ltw_least(slack, LTW_SLACK_MAX) + p->tick - 1) \/ p->tick/'
+'slack: the default of the wheel for all;    s/add->flags \& TIMERWHEEL_SLACK ? add->slack : p->slack/p->slack/'
+'unqueue: a due one is not counted;          s/p->stats.withdrawn++;/;/'
+'describe: stores are not seen;              /^static void ltw_describe(/,/^}/s/ltw_store_touched(.*/;/'
+'describe: slack in ticks;                   s/timer->slack \* p->tick/timer->slack/'
+'add: EXCL and MATCH at once;                s/(add->flags & either) == either/0/'
+'add: any period;                            s/add->period > TIMERWHEEL_TIME_MAX ||/0 ||/'
+'add: a closed wheel takes those it has;     s/if (p->closed)$/if (p->closed \&\& !index)/'
+'add: replaced, but postponed as before;     /^static int ltw_process_add(/,/^}/s/ltw_store_forget(.*/;/'
+'add: the former value stays;                /^static int ltw_process_add(/,/^}/s/timer->value = add->value;/;/'
+'move: postponed as before;                  /^static int ltw_process_move(/,/^}/s/ltw_store_forget(.*/;/'
+'move, remove: any value matches;            s/if (flags & TIMERWHEEL_MATCH \&\& p->store/if (0 \&\& p->store/'
+'remove: left is not set;                    s/remove->left = entry.left;/;/'
+'batch: one too many in each run;            s/ltw_least(count, done + LTW_CHUNK); done < end/ltw_least(count, done + LTW_CHUNK) + (count > LTW_CHUNK); done < end/'
+'list: the last one is not seen;             s/ltw_least(p->store.made + 1ULL, index + LTW_CHUNK)/ltw_least(p->store.made, index + LTW_CHUNK)/'
+'drain: some indices are left out;           s/p->drain_next++;/p->drain_next += 2;/'
+'drain: it does not come round;              s/if (p->drain_next > p->store.made || !p->drain_next)/if (!p->drain_next)/'
+'drain: not closed;                          s/p->closed = true;/;/'
+'advance: to where it is: an error;          s/if (to >= now) {/if (to > now) {/'
+'advance: back;                              s/if (to >= now) {/if (1) {/'
+'rearm: beyond the end of time;              s/if (timer->period > TIMERWHEEL_TIME_MAX - timer->deadline - passed)/if (0)/'
+'rearm: drifts;                              s/timer->deadline += passed + timer->period;/timer->deadline = ltw_time(p) + timer->period;/'
+'take: no overruns;                          s/event->overruns = (now - timer->deadline) \/ timer->period;/;/'
+'open: any tick;                             s/(config->tick \&\& (config->tick < tick_min .*)) ||/0 ||/'
+'open: waits for ever;                       s/(config->wake_events > 1 \&\& !config->wake_ns)/0/'
+'open: succeeds without a timerfd;           s/if (!err \&\& p->wheel.fd < 0)/if (0)/'
+'generations: too few bits;                  s/if (bits < LTW_GENERATION_BITS_MIN)/if (0)/'
+'the timerfd is inherited;                   s/TFD_CLOEXEC | TFD_NONBLOCK/TFD_NONBLOCK/'
+# Its timers
+'store: generations come round to 0;         s/if (!timer->generation)$/if (0)/'
+'store: a generation has all owners;         s/timer->generation = (timer->generation + 1)/timer->generation = (timer->generation + 0)/'
+'store: the new owner is not written;        /^int ltw_store_new(/,/^}/s/ltw_store_forget(.*/;/'
+'store: touched by a former owner;           s/(stored & mask) != timer->generation || //'
+'store: touched to beyond the end;           s/if (entry.deadline > TIMERWHEEL_TIME_MAX)$/if (0)/'
+'store: touched to earlier;                  s/ || entry.deadline <= timer->deadline)$/)/'
+'store: one timer more than its capacity;    s/if (store->made == store->capacity)/if (store->made > store->capacity)/'
+'store: a chain loses its end;               s/\*link = timer->chain;/*link = 0;/'
+'store: a longer table without the last;     s/for (i = 1; i <= store->made; i++) {/for (i = 1; i < store->made; i++) {/'
+'store: an index that is free is lost;       s/store->free = store->timer\[\*index\].next;/store->free = 0;/'
+'heap: only down;                            s/if (last.deadline < deadline)$/if (0)/'
+'heap: only up;                              s/if (last.deadline < deadline)$/if (1)/'
+'heap: the last child is left out;           s/end = least + LTW_WAYS;/end = least + LTW_WAYS - 1;/'
+'due: the last one is not known;             /^static void ltw_due_remove(/,/^}/s/store->due_last = timer->prev;/;/'
+'due: the first one is not known;            /^static void ltw_due_remove(/,/^}/s/store->due_first = timer->next;/;/'
+'memory: without the table;                  s/(store->deadlines ? store->made \* sizeof(\*store->deadlines) : 0)/0/'
+# What is common to all wheels
+'choose: any name is a back end;             /^static int ltw_choose(/,/^}/s/\t\treturn -EINVAL;/\t\treturn 0;/'
+'choose: the environment goes first;         s/if (!config->device)$/if (getenv("TIMERWHEEL_DEVICE"))/'
+'open: the process for each error;           s/(err == -ENOENT || err == -ENXIO || err == -ENODEV)/err/'
+'open: errno is left behind;                 /^int timerwheel_open(/,/^}/s/errno = saved;/;/'
+'take: more than a call may;                 s/wheel->ops->take(wheel, events, ltw_most(count))/wheel->ops->take(wheel, events, count + 1)/'
+'drain: none is no reason to close;          /^long timerwheel_drain(/,/^}/s/^\tdo {$/\tif (count) do {/'
+'list: one page;                             s/if (n != (long)want)$/if (1)/'
+'sleep: ms;                                  s/timeout \* 1000000ULL/timeout * 1000ULL/'
+'sleep: signals are forgotten;               s/return n < 0 ? n : 1;/return 1;/'
+'sleep: for ever;                            s/ends ? \&left : NULL/NULL/'
+'wait: 0 sleeps;                             s/if (n || !timeout)/if (n)/'
+'table: there always is one;                 s/if (!wheel->table.entries)/if (0)/'
+'rearm: also when it is over;                s/if (event->flags || deadline <= event->fired)/if (event->flags)/'
+'rearm: at the time at which it fired;       s/deadline <= event->fired)/deadline < event->fired)/'
+'rearm: compares with the old deadline;      s/deadline <= event->fired)/deadline <= event->deadline)/'
+'rearm: periodic ones, too;                  s/if (event->flags || deadline <= event->fired)/if (deadline <= event->fired)/'
+'rearm: a relative deadline;                 /^int timerwheel_table_rearm(/,/^}/s/\.flags = TIMERWHEEL_ABS,/.flags = 0,/'
+'rearm: no value;                            /^int timerwheel_table_rearm(/,/^}/s/\.value = event->value,/.value = 0,/'
+'rearm: the former index;                    s/\*index = add.index;/;/'
+'rearm: the former generation;               s/\*generation = add.generation;/;/'
+'rearm: a full wheel is no error;            /^int timerwheel_table_rearm(/,/^}/s/if (add.result < 0)/if (0)/'
+# Queues
+'queue: any order;                           s/ltw_before(queue, other) & 1U << kind/0/'
+'queue: only what is directly before;        s/before |= queue->after\[other\];/;/'
+'queue: notes stay;                          /^int timerwheel_queue_flush(/,/^}/s/queue->turn++;/;/'
+'queue: failures of the first only;          s/for (; count; count--, elem += size)/if (count)/'
+'queue: one too many;                        s/queue->count\[kind\] == queue->room ||/queue->count[kind] == queue->room + 1 ||/'
+# Memory that others write to
+'table: beyond the end of time;              /timerwheel_table_touch(const/,/^}/s/if (deadline > TIMERWHEEL_TIME_MAX)/if (0)/'
+'table: rounded down;                        s/(deadline + unit - 1) & ~(unit - 1)/deadline \& ~(unit - 1)/'
+'table: the next owner is postponed;         s/if ((old ^ entry) << (64 - bits))/if (0)/'
+'ring: the length is that of the ring;       s/ring->events - 1/ring->ring->mask/'
+'ring: the end is that of the ring;          s/to_end = ring->events - place/to_end = ring->ring->mask + 1 - place/'
+'ring: the size is that of the ring;         s/place \* ring->event_size/place * ring->ring->event_size/'
+'ring: the next one is where the ring says;  s/seen + ring->event_size/seen + ring->ring->event_size/'
+'ring: behind its end;                       s/\(tail - ring->head\) < to_end ? tail - ring->head : to_end/\1/'
+'ring: more than asked for;                  s/if (n > max - done)/if (n > max)/'
+'ring: nothing is given back;                s/^\tring->head += n;/\t;/'
+'ring: sleeps without a word;                s/__atomic_store_n(&ring->ring->waiting, 1, __ATOMIC_RELAXED);/;/'
+'ring: sleeps while there is more;           s/& TIMERWHEEL_RING_OVERFLOW)$/\& 0)/'
+'ring: it is looked at for ever;             s/looks < LTW_RING_LOOKS/1/'
+'ring: it is not asked for more;             s/err = ltw_call(wheel, TIMERWHEEL_IOC_FLOW, NULL);/err = 0;/'
+# Errors, and the example
+'errors: one is left out;                    s/\[EDQUOT\] =/[EXFULL] =/'
+'errors: a number that is too large;         s/if (number < sizeof(ltw_errors).*/if (1)/'
+'server: the event is believed;              s/n = timerwheel_table_rearm(wheel, .*/n = 0;/'
+'server: armed again for ever;               s/n = timerwheel_table_rearm(wheel, .*/n = timerwheel_table_rearm(wheel, event, timerwheel_now(wheel) + idle, \&conn->index, \&conn->generation);/'
+)
+
+programs=(library library_queue library_random library_ring library_clock)
+kselftest=$(scripts/vm/source)/tools/testing/selftests
+wrapped=$(grep -o '__real_[a-z_0-9]*' selftests/lib/wrap.h | sed 's/__real_/-Wl,--wrap=/')
+export TW_FAKE_CLOCK=1
+
+# object SOURCE OBJECT COMPILE...: of the library, or of a test.
+object()
+{
+	local source=$1 object=$2
+
+	shift 2
+	"$@" -w -DPROCESS -fPIC -I"$mutants" -Iuapi -iquote selftests -isystem "$kselftest" \
+		-include "$mutants/timerwheel.h" -c -o "$object" "$source"
+}
+
+# Without a fault all is compiled, later only what has changed: of headers everything.
+build_mutant()
+{
+	local changed=$1 plain=$2/plain into=$mutants tests name objects=() run=("${programs[@]}")
+
+	shift 2
+	if [[ $changed == "${files[*]}" ]]; then
+		into=$plain
+		run+=(library_examples)
+	elif [[ $changed == *examples/* ]]; then
+		run=(library_examples)
+	fi
+	tests=$plain
+	[[ $changed != *.h* ]] || tests=$into
+	mkdir -p "$into/lib"
+	for name in "${files[@]}"; do
+		[[ $name == *.c && $name != */* ]] || continue
+		if [[ $tests == "$into" || " $changed " == *" $name "* ]]; then
+			object "$mutants/$name" "$into/$name.o" "$@" || return
+			objects+=("$into/$name.o")
+		else
+			objects+=("$plain/$name.o")
+		fi
+	done
+	if [[ $tests == "$into" ]]; then
+		for name in "${run[@]}" lib/wrap; do
+			object "selftests/$name.c" "$tests/$name.o" "$@" || return
+		done
+	fi
+	if [[ ${run[*]} == *library_examples* ]]; then
+		"$@" -w -I"$mutants" -Iuapi -o "$mutants/examples/server" \
+			"$mutants/examples/server.c" "${objects[@]}" || return
+	fi
+	# One after another: the first one notices most faults. A fault may make a test run for ever, in
+	# a process group of its own, but in our session.
+	{
+		echo '#!/usr/bin/env -S setsid --wait bash'
+		echo 'trap "pkill -KILL -s $$ -x library.\*" EXIT'
+		echo "export TW_EXAMPLES=$PWD/$mutants/examples"
+		for name in "${run[@]}"; do
+			echo "$*" -o "$mutants/$name" "$tests/$name.o" "$tests/lib/wrap.o" \
+				"${objects[*]}" "${wrapped//$'\n'/ }" '|| exit'
+			echo "[ $name != library_examples ] || export TW_ONLY='server.*'"
+			echo "timeout 20 $mutants/$name || exit"
+		done
+	} >"$mutants/test"
+	chmod +x "$mutants/test"
+}
+
+mkdir -p "$2/mutants/examples"
+run_mutants "$@"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+an interval may be 0; timerwheel/host:--watch; s/^\t\tif (number < def->min)$/\t\tif (number < def->min \&\& number)/

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What errors mean on the command line; the library's words are for those who write programs. */
+#include <errno.h>
+
+#include "cli.h"
+
+static const char *const texts[] = {
+	[EINVAL] =
+		"a value outside of the limits, which timerwheel info shows; and TIMERWHEEL_BACKEND must be device, process or auto",
+	[ENOENT] =
+		"no timer has this key; see timerwheel list",
+	[EEXIST] =
+		"a timer with this key exists: omit --excl to replace it",
+	[ESTALE] =
+		"the value of the timer does not match; see timerwheel list",
+	[ENOSPC] =
+		"the wheel is full: remove timers, or set up a wheel with a larger capacity",
+	[EDQUOT] =
+		"the wheels of the user who opened this one have as much memory as allowed: close some, or raise /sys/module/timerwheel/parameters/max_user_memory (timerwheel info shows both)",
+	[ESHUTDOWN] =
+		"the wheel was closed to new timers (drain --close): open another one",
+	[EBADF] =
+		"the wheel is not open for writing: open it for both, in a shell with exec 3<>/dev/timerwheel",
+	[EPROTO] =
+		"a newer program has set this wheel up for larger events: use a newer timerwheel",
+};
+
+const char *error_text(int error)
+{
+	size_t number = -(long)error;
+
+	if (number < ARRAY_SIZE(texts) && texts[number])
+		return texts[number];
+	return timerwheel_strerror(error);
+}
