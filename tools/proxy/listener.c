@@ -35,7 +35,7 @@ int listener_bind(const char *option, const struct target *target, int backlog)
 		if (target->at.any.sa_family == AF_INET6)
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	}
-	if (fd < 0 || bind(fd, &target->at.any, address_len(&target->at)) || listen(fd, backlog))
+	if (fd < 0 || bind(fd, &target->at.any, sizeof(target->at)) || listen(fd, backlog))
 		log_die("%s %s: %s%s", option, target->name, strerror(errno),
 			errno == EADDRINUSE ? "; stop the other program or choose another port" :
 			errno == EACCES ? "; ports below 1024 need CAP_NET_BIND_SERVICE" : "");
@@ -51,7 +51,7 @@ static bool matches(int fd, const struct target *target)
 
 	if (at.any.sa_family == AF_INET6)
 		getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len);
-	return address_equal(&at, &target->at) && !only == target->both;
+	return !memcmp(&at, &target->at, sizeof(at)) && !only == target->both;
 }
 
 static const char *name_of(int fd, char text[ADDRESS_TEXT])

@@ -8,21 +8,7 @@
 
 #include "log.h"
 
-static bool with_priority = true;
-
-void log_open(void)
-{
-	with_priority = !isatty(STDERR_FILENO);
-}
-
-const char *log_prefix(int priority)
-{
-	static const char *const prefixes[] = {
-		"<0>", "<1>", "<2>", "<3>", "<4>", "<5>", "<6>", "<7>",
-	};
-
-	return with_priority ? prefixes[priority] : "";
-}
+bool log_priorities;
 
 bool log_write(int fd, const char *text, size_t len)
 {
@@ -33,46 +19,27 @@ bool log_write(int fd, const char *text, size_t len)
 	       write(fd, text, len) == (ssize_t)len;
 }
 
-/* One write for each line: those of several threads must not mix. */
-static void say_args(int priority, const char *fmt, va_list args)
+void log_say(int priority, const char *fmt, ...)
 {
 	char line[512];
-	int n = snprintf(line, sizeof(line), "%s", log_prefix(priority));
+	int n = log_priorities ? sprintf(line, "<%d>", priority) : 0;
+	va_list args;
 
+	va_start(args, fmt);
 	n += vsnprintf(line + n, sizeof(line) - n, fmt, args);
+	va_end(args);
 	if (n > (int)sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	/* Where nobody reads, nobody waits for that. */
+	/* One write: lines of several threads must not mix. Where nobody reads, nobody waits. */
 	log_write(STDERR_FILENO, line, n);
 }
 
-void log_say(int priority, const char *fmt, ...)
+bool log_again(_Atomic uint64_t *said)
 {
-	va_list args;
+	uint64_t now = now_ns(), last = atomic_load_explicit(said, memory_order_relaxed);
 
-	va_start(args, fmt);
-	say_args(priority, fmt, args);
-	va_end(args);
-}
-
-void log_exit(int status, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	say_args(LOG_ERR, fmt, args);
-	va_end(args);
-	exit(status);
-}
-
-bool log_limit(struct log_limit *limit)
-{
-	uint64_t now = now_ns();
-	uint64_t said = atomic_load_explicit(&limit->said, memory_order_relaxed);
-
-	if (said && now - said < NSEC_PER_SEC)
-		return false;
 	/* Of several threads one says it. */
-	return atomic_compare_exchange_strong(&limit->said, &said, now);
+	return (!last || now - last >= NSEC_PER_SEC) &&
+	       atomic_compare_exchange_strong(said, &last, now);
 }

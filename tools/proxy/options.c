@@ -51,13 +51,6 @@ static const char usage_text[] =
 /* What ":PORT" means: this machine; this machine over IPv4 and IPv6; all its addresses. */
 enum any { ANY_FIRST, ANY_LOOPBACK, ANY_ALL };
 
-static void target_add(const char *option, struct targets *targets, struct target target)
-{
-	if (targets->n == TARGETS_MAX)
-		log_usage("%s may be given %u times at most", option, TARGETS_MAX);
-	targets->target[targets->n++] = target;
-}
-
 static bool have_ipv6(void)
 {
 	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
@@ -69,179 +62,151 @@ static bool have_ipv6(void)
 	return have;
 }
 
-static void add_any(const char *option, struct targets *targets, struct target target, enum any any)
-{
-	in_port_t port = target.at.v4.sin_port;
-	bool ipv6 = have_ipv6();
+/* An option, and where its value goes. */
+struct known {
+	const char *name;
+	char c;
+	void (*take)(const struct known *known, const char *text);	/* NULL: it has no value */
+	void *to;
+	unsigned int arg;
+};
 
-	if (any == ANY_LOOPBACK || !ipv6) {
-		target.at.v4 = (struct sockaddr_in) {
-			.sin_family = AF_INET, .sin_port = port,
-			.sin_addr.s_addr = htonl(any == ANY_ALL ? INADDR_ANY : INADDR_LOOPBACK),
-		};
-		target_add(option, targets, target);
-	}
-	if (ipv6) {
-		target.both = any == ANY_ALL;
-		target.at.v6 = (struct sockaddr_in6) {
-			.sin6_family = AF_INET6, .sin6_port = port,
-			.sin6_addr = any == ANY_ALL ? in6addr_any : in6addr_loopback,
-		};
-		target_add(option, targets, target);
-	}
-}
-
-/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT */
-static void parse_address(const char *option, const char *text, enum any any,
-			  struct targets *targets)
+/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT, which @arg says the meaning of */
+static void take_address(const struct known *known, const char *text)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	struct addrinfo *found;
-	char host[256], *name = host;
-	const char *port = strrchr(text, ':');
 	struct target target = { .name = text };
+	const char *port = strrchr(text, ':');
+	struct targets *targets = known->to;
+	struct addrinfo *found, *at;
+	char host[256], *name = host;
+	enum any any = known->arg;
 	int err;
 
 	/* getaddrinfo() takes any number and cuts it. */
 	if (!port || port - text >= (ptrdiff_t)sizeof(host) || strtoul(port + 1, NULL, 10) > 65535)
-		log_usage("%s needs ADDRESS:PORT, not '%s'", option, text);
+		log_usage("--%s needs ADDRESS:PORT, not '%s'", known->name, text);
 	memcpy(host, text, port - text);
 	host[port - text] = '\0';
 	if (*name == '[' && name[strlen(name) - 1] == ']') {
 		name[strlen(name) - 1] = '\0';
 		name++;
 	}
+	if (*name)
+		any = ANY_FIRST;
+	if (any == ANY_ALL)
+		hints.ai_flags = AI_PASSIVE;
+	if (any != ANY_FIRST && !have_ipv6())
+		hints.ai_family = AF_INET;
+	else if (any == ANY_ALL)
+		hints.ai_family = AF_INET6;
+	target.both = hints.ai_family == AF_INET6;
 	err = getaddrinfo(*name ? name : NULL, port + 1, &hints, &found);
 	if (err)
-		log_die("%s %s: %s; check the address and the port", option, text,
+		log_die("--%s %s: %s; check the address and the port", known->name, text,
 			gai_strerror(err));
-	/* The port is at the same place in both families. */
-	memcpy(&target.at, found->ai_addr, found->ai_addrlen);
+	for (at = found; at && (at == found || any == ANY_LOOPBACK); at = at->ai_next) {
+		if (targets->n == TARGETS_MAX)
+			log_usage("--%s may be given %u times at most", known->name, TARGETS_MAX);
+		memset(&target.at, 0, sizeof(target.at));
+		memcpy(&target.at, at->ai_addr, at->ai_addrlen);
+		targets->target[targets->n++] = target;
+	}
 	freeaddrinfo(found);
-	if (!*name && any != ANY_FIRST)
-		add_any(option, targets, target, any);
-	else
-		target_add(option, targets, target);
 }
 
-static uint64_t parse_time(const char *option, const char *text)
+/* At least @arg ns: no time at all would end every connection. */
+static void take_time(const struct known *known, const char *text)
 {
-	__u64 ns;
+	__u64 ns = TIME_NONE;
 
-	if (!strcmp(text, "none"))
-		return TIME_NONE;
-	if (!parse_duration(text, &ns) || ns > 100ULL * 365 * 24 * 3600 * NSEC_PER_SEC)
-		log_usage("%s needs a time such as 1500ms, 30s, 1h or none, not '%s'", option,
-			  text);
-	return ns;
+	if (strcmp(text, "none") &&
+	    (!parse_duration(text, &ns) || ns > 100ULL * 365 * 24 * 3600 * NSEC_PER_SEC))
+		log_usage("--%s needs a time such as 1500ms, 30s, 1h or none, not '%s'",
+			  known->name, text);
+	if (ns < known->arg)
+		log_usage("--%s must be greater than 0, or none", known->name);
+	*(uint64_t *)known->to = ns;
 }
 
-static unsigned int parse_number(const char *option, const char *text, unsigned int most)
+/* At most @arg. */
+static void take_number(const struct known *known, const char *text)
 {
 	__u64 n;
 
-	if (!parse_count(text, &n) || !n || n > most)
-		log_usage("%s needs a number from 1 to %u, not '%s'", option, most, text);
-	return n;
+	if (!parse_count(text, &n) || !n || n > known->arg)
+		log_usage("--%s needs a number from 1 to %u, not '%s'", known->name, known->arg,
+			  text);
+	*(unsigned int *)known->to = n;
 }
 
-/* Those whose value is a time; one of no time at all would end every connection. */
-static const struct time_option {
-	int c;
-	uint64_t *ns;
-	bool zero;
-} time_options[] = {
-	{ 'c', &options.timeout[KIND_CONNECT], false },
-	{ 'i', &options.timeout[KIND_IDLE], false },
-	{ 'x', &options.timeout[KIND_HALF_CLOSE], false },
-	{ 'L', &options.timeout[KIND_LIFETIME], false },
-	{ 'g', &options.grace, true },
-	{ 's', &options.store_after, true },
+static void take_version(const struct known *known, const char *text)
+{
+	if (strcmp(text, "v1") && strcmp(text, "v2"))
+		log_usage("--%s needs v1 or v2, not '%s'", known->name, text);
+	*(unsigned int *)known->to = text[1] - '0';
+}
+
+static void take_text(const struct known *known, const char *text)
+{
+	*(const char **)known->to = text;
+}
+
+static const struct known all[] = {
+	{ "listen", 'l', take_address, &options.listen, ANY_ALL },
+	{ "to", 't', take_address, &options.to, ANY_FIRST },
+	{ "connect-timeout", 'c', take_time, &options.timeout[KIND_CONNECT], 1 },
+	{ "idle", 'i', take_time, &options.timeout[KIND_IDLE], 1 },
+	{ "half-close", 'x', take_time, &options.timeout[KIND_HALF_CLOSE], 1 },
+	{ "lifetime", 'L', take_time, &options.timeout[KIND_LIFETIME], 1 },
+	{ "grace", 'g', take_time, &options.grace, 0 },
+	{ "store-after", 's', take_time, &options.store_after, 0 },
+	{ "threads", 'n', take_number, &options.threads, THREADS_MAX },
+	{ "max-connections", 'm', take_number, &options.max_connections, CONNECTIONS_MAX },
+	{ "proxy-protocol", 'p', take_version, &options.proxy_protocol, 0 },
+	{ "log", 'o', take_text, &options.log, 0 },
+	{ "json", 'j', NULL, NULL, 0 },
+	{ "metrics", 'M', take_address, &options.metrics, ANY_LOOPBACK },
+	{ "version", 'V', NULL, NULL, 0 },
+	{ "help", 'h', NULL, NULL, 0 },
 };
 
-static void parse_time_option(int c, const char *option, const char *text)
-{
-	const struct time_option *t = time_options;
-
-	while (t->c != c)
-		t++;
-	*t->ns = parse_time(option, text);
-	if (!*t->ns && !t->zero)
-		log_usage("%s must be greater than 0, or none", option);
-}
-
-static void parse_one(int c, const char *option, const char *text)
+static void take_switch(char c)
 {
 	switch (c) {
-	case 'l':
-		parse_address(option, text, ANY_ALL, &options.listen);
-		break;
-	case 't':
-		parse_address(option, text, ANY_FIRST, &options.to);
-		break;
-	case 'M':
-		parse_address(option, text, ANY_LOOPBACK, &options.metrics);
-		break;
-	case 'n':
-		options.threads = parse_number(option, text, THREADS_MAX);
-		break;
-	case 'm':
-		options.max_connections = parse_number(option, text, CONNECTIONS_MAX);
-		break;
-	case 'p':
-		if (strcmp(text, "v1") && strcmp(text, "v2"))
-			log_usage("%s needs v1 or v2, not '%s'", option, text);
-		options.proxy_protocol = text[1] - '0';
-		break;
-	case 'o':
-		options.log = text;
-		break;
 	case 'j':
 		options.json = true;
-		break;
+		return;
 	case 'V':
 		say_version();
-		exit(EXIT_SUCCESS);
+		break;
 	case 'h':
 		fputs(usage_text, stdout);
-		exit(EXIT_SUCCESS);
-	case '?':
-		exit(EXIT_USAGE);
-	default:
-		parse_time_option(c, option, text);
+		break;
 	}
+	exit(c == '?' ? EXIT_USAGE : EXIT_SUCCESS);
 }
 
 void options_parse(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "listen", required_argument, NULL, 'l' },
-		{ "to", required_argument, NULL, 't' },
-		{ "connect-timeout", required_argument, NULL, 'c' },
-		{ "idle", required_argument, NULL, 'i' },
-		{ "half-close", required_argument, NULL, 'x' },
-		{ "lifetime", required_argument, NULL, 'L' },
-		{ "grace", required_argument, NULL, 'g' },
-		{ "store-after", required_argument, NULL, 's' },
-		{ "threads", required_argument, NULL, 'n' },
-		{ "max-connections", required_argument, NULL, 'm' },
-		{ "metrics", required_argument, NULL, 'M' },
-		{ "proxy-protocol", required_argument, NULL, 'p' },
-		{ "log", required_argument, NULL, 'o' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "version", no_argument, NULL, 'V' },
-		{ "help", no_argument, NULL, 'h' },
-		{ }
-	};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	char name[32];
-	int c, i;
+	char shorts[2 * ARRAY_SIZE(all) + 1], *at = shorts;
+	struct option longs[ARRAY_SIZE(all) + 1] = { };
+	unsigned int i;
+	int c;
 
-	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:p:o:jM:Vh", longs, NULL)) != -1) {
-		for (i = 0; longs[i].val && longs[i].val != c; i++)
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		longs[i] = (struct option) { all[i].name, !!all[i].take, NULL, all[i].c };
+		at += sprintf(at, all[i].take ? "%c:" : "%c", all[i].c);
+	}
+	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		/* The last one, without a value, for what is unknown. */
+		for (i = 0; i < ARRAY_SIZE(all) - 1 && all[i].c != c; i++)
 			;
-		snprintf(name, sizeof(name), "--%s", longs[i].name);
-		parse_one(c, name, optarg);
+		if (all[i].take)
+			all[i].take(&all[i], optarg);
+		else
+			take_switch(c);
 	}
 	if (optind < argc)
 		log_usage("unexpected argument '%s'; try --help", argv[optind]);

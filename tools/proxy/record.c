@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -58,17 +57,12 @@ static void time_text(char text[32])
 	snprintf(text + n, 32 - n, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
-static void __printf(2, 3) put(struct loop *loop, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	loop->nr_records += vsnprintf(loop->records + loop->nr_records,
-				      LOOP_RECORDS - loop->nr_records, fmt, args);
-	va_end(args);
-}
-
 /* Nothing in a line needs to be escaped: numbers, addresses, words of this file. */
+#define TEXT	"%s%s client=%s server=%s from_client=%llu from_server=%llu seconds=%.6f " \
+		"end=%s%s\n"
+#define JSON	"%s{\"time\":\"%s\",\"client\":\"%s\",\"server\":\"%s\",\"from_client\":%llu," \
+		"\"from_server\":%llu,\"seconds\":%.6f,\"end\":\"%s\"%s}\n"
+
 void record(const struct conn *conn, enum end end)
 {
 	const struct side *client = &conn->side[CLIENT], *server = &conn->side[SERVER];
@@ -84,22 +78,12 @@ void record(const struct conn *conn, enum end end)
 	time_text(time);
 	address_text(&client->address, client_text);
 	address_text(&server->address, server_text);
-	if (record_fd == STDERR_FILENO)
-		put(loop, "%s", log_prefix(LOG_INFO));
 	/* The age of those that were restored is not known to this process. */
-	if (options.json) {
-		put(loop, "{\"time\":\"%s\",\"client\":\"%s\",\"server\":\"%s\",", time,
-		    client_text, server_text);
-		put(loop, "\"from_client\":%llu,\"from_server\":%llu,\"seconds\":%.6f,", up, down,
-		    seconds);
-		put(loop, "\"end\":\"%s\"%s}\n", end_names[end],
-		    conn->restored ? ",\"restored\":true" : "");
-	} else {
-		put(loop, "%s client=%s server=%s from_client=%llu from_server=%llu", time,
-		    client_text, server_text, up, down);
-		put(loop, " seconds=%.6f end=%s%s\n", seconds, end_names[end],
-		    conn->restored ? " restored" : "");
-	}
+	loop->nr_records += sprintf(
+		loop->records + loop->nr_records, options.json ? JSON : TEXT,
+		record_fd == STDERR_FILENO && log_priorities ? "<6>" : "", time, client_text,
+		server_text, up, down, seconds, end_names[end], !conn->restored ? "" :
+		options.json ? ",\"restored\":true" : " restored");
 }
 
 void records_flush(struct loop *loop)

@@ -9,23 +9,6 @@
 
 #include "socket.h"
 
-socklen_t address_len(const union address *address)
-{
-	return address->any.sa_family == AF_INET6 ? sizeof(address->v6) : sizeof(address->v4);
-}
-
-bool address_equal(const union address *a, const union address *b)
-{
-	if (a->any.sa_family != b->any.sa_family)
-		return false;
-	if (a->any.sa_family == AF_INET)
-		return a->v4.sin_port == b->v4.sin_port &&
-		       a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
-	return a->any.sa_family == AF_INET6 && a->v6.sin6_port == b->v6.sin6_port &&
-	       a->v6.sin6_scope_id == b->v6.sin6_scope_id &&
-	       IN6_ARE_ADDR_EQUAL(&a->v6.sin6_addr, &b->v6.sin6_addr);
-}
-
 void address_unmap(union address *address)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = address->v6.sin6_port };
@@ -33,6 +16,7 @@ void address_unmap(union address *address)
 	if (address->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&address->v6.sin6_addr))
 		return;
 	memcpy(&v4.sin_addr, &address->v6.sin6_addr.s6_addr[12], sizeof(v4.sin_addr));
+	memset(address, 0, sizeof(*address));
 	address->v4 = v4;
 }
 

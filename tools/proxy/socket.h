@@ -12,7 +12,12 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/** union address - an address and a port; family AF_UNSPEC: unknown */
+/**
+ * union address - an address and a port; family AF_UNSPEC: unknown
+ *
+ * What a family does not use is 0, so that memcmp() compares two. bind() and connect() may be
+ * given the size of all.
+ */
 union address {
 	/** @any: for the family */
 	struct sockaddr any;
@@ -24,23 +29,6 @@ union address {
 
 /** ADDRESS_TEXT - room for any address as text */
 #define ADDRESS_TEXT	64
-
-/**
- * address_len - length for bind() and connect()
- * @address: the address
- *
- * Return: the length.
- */
-socklen_t address_len(const union address *address);
-
-/**
- * address_equal - are two addresses and ports the same?
- * @a: one
- * @b: the other
- *
- * Return: true if they are.
- */
-bool address_equal(const union address *a, const union address *b);
 
 /**
  * address_of - an address of a socket; one of IPv4 on a dual-stack socket comes as IPv4

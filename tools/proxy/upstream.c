@@ -21,7 +21,7 @@ static int connect_to(const union address *to)
 	int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int err;
 
-	if (fd < 0 || !connect(fd, &to->any, address_len(to)) || errno == EINPROGRESS)
+	if (fd < 0 || !connect(fd, &to->any, sizeof(*to)) || errno == EINPROGRESS)
 		return fd;
 	err = errno;
 	close(fd);
