@@ -439,7 +439,7 @@ void conn_resume(struct conn *conn)
 		return;
 	}
 	if (there.written)
-		there.written -= upstream_header(conn);
+		there.written -= upstream_header(conn, conn->loop->buffer);
 	if (!catch_up(client, here.read, there.written) ||
 	    !catch_up(server, there.read, here.written))
 		conn_close(conn, END_FAILED);

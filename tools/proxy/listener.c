@@ -19,7 +19,6 @@ struct listener {
 	struct source source;
 	int fd;
 	bool own;	/* it is not of a socket unit */
-	bool fresh;	/* the service manager has not got it */
 };
 
 static struct listener listeners[TARGETS_MAX];
@@ -63,14 +62,14 @@ static const char *name_of(int fd, char text[ADDRESS_TEXT])
 
 static void listener_ready(struct source *source, uint32_t events);
 
-static void use(int fd, bool own, bool fresh)
+static void use(int fd, bool own)
 {
 	char text[ADDRESS_TEXT];
 
 	if (nr_listeners == TARGETS_MAX)
 		log_die("at most %u listening sockets can be used", TARGETS_MAX);
 	listeners[nr_listeners++] = (struct listener) {
-		.source.ready = listener_ready, .fd = fd, .own = own, .fresh = fresh,
+		.source.ready = listener_ready, .fd = fd, .own = own,
 	};
 	log_say(LOG_INFO, "listening on %s", name_of(fd, text));
 }
@@ -98,7 +97,7 @@ void listeners_open(const struct stored *stored)
 
 	for (i = 0; i < stored->listeners; i++) {
 		if (!stored->listener[i].own)
-			use(stored->listener[i].fd, false, false);
+			use(stored->listener[i].fd, false);
 	}
 	if (nr_listeners)
 		options.listen.n = 0;
@@ -109,7 +108,7 @@ void listeners_open(const struct stored *stored)
 		if (!stored->listener[i].own)
 			continue;
 		if (take(fd, taken)) {
-			use(fd, true, false);
+			use(fd, true);
 			continue;
 		}
 		/* It may be in the way of a new one. */
@@ -118,19 +117,11 @@ void listeners_open(const struct stored *stored)
 		close(fd);
 	}
 	for (i = 0; i < options.listen.n; i++) {
-		if (!taken[i])
-			use(listener_bind("--listen", &options.listen.target[i], BACKLOG),
-			    true, true);
-	}
-}
-
-void listeners_store(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr_listeners; i++) {
-		if (listeners[i].fresh)
-			store_listener(listeners[i].fd);
+		if (taken[i])
+			continue;
+		fd = listener_bind("--listen", &options.listen.target[i], BACKLOG);
+		use(fd, true);
+		store_fd("listener", fd, true);
 	}
 }
 
@@ -139,8 +130,7 @@ static bool has_room(struct loop *loop)
 	return atomic_load_explicit(&loop->load, memory_order_relaxed) < loop->max_open;
 }
 
-/* The thread with the fewest connections of all that have room; @loop, if it has no more. */
-static struct loop *least_loaded(struct loop *loop)
+struct loop *least_loaded(struct loop *loop)
 {
 	unsigned int i, load, least = UINT32_MAX;
 	struct loop *best = loop;

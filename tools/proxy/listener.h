@@ -40,9 +40,12 @@ int listener_bind(const char *option, const struct target *target, int backlog);
 void listeners_open(const struct stored *stored);
 
 /**
- * listeners_store - have the service manager keep those that are new
+ * least_loaded - the thread with the fewest connections, of those that have room
+ * @loop: which it is if none has room
+ *
+ * Return: that thread.
  */
-void listeners_store(void);
+struct loop *least_loaded(struct loop *loop);
 
 /**
  * listener_turn - begin to accept, or pause, as there is room

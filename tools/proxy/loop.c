@@ -58,7 +58,7 @@ struct loop *loop_open(unsigned int number, int wheel, int done_fd)
 	    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->wake_fd, &event))
 		log_die("epoll: %s", strerror(errno));
 	loop->timers = timers_open(loop, wheel);
-	store_begin(loop->timers);
+	store_begin(loop, wheel >= 0);
 	return loop;
 }
 
@@ -126,7 +126,7 @@ static bool obey(struct loop *loop, uint64_t *until)
 		return false;
 	default:
 		take_arrivals(loop, NO_MORE);
-		*until = loop->now + STORE_BUSY;
+		*until = loop->now + NOTIFY_BUSY;
 		return !store_all(loop);
 	}
 }

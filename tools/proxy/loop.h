@@ -17,6 +17,7 @@
 
 struct conn;
 struct timers;
+struct timerwheel;
 
 /** struct source - something that epoll watches: the first member of what it belongs to */
 struct source {
@@ -78,6 +79,8 @@ struct loop {
 	bool accepts;
 	/** @accept_again: when to try again after accept() failed, in ns; 0: it did not */
 	uint64_t accept_again;
+	/** @wheel: where the deadlines are */
+	struct timerwheel *wheel;
 	/** @timers: of its connections */
 	struct timers *timers;
 	/** @ids: the last number given to a connection */

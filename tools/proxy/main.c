@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timerwheel-proxy: stands before a TCP server and ends connections that take too long.
- *
- *   options.c    the command line                log.c       lines on stderr
- *   listener.c   accepts                         conn.c      the life of a connection
- *   upstream.c   which server, and its header    record.c    the connection log
- *   loop.c       a thread and its turns          timers.c    deadlines
- *   store.c      connections into the service manager's store, restore.c: and out of it
- *   socket.c     addresses, what has passed      notify.c    messages to the service manager
- *   metrics.c    numbers for Prometheus
- *
- * This file: beginning, signals, watchdog, end.
+ * timerwheel-proxy: stands before a TCP server and ends connections that take too long. This file:
+ * beginning, signals, watchdog, end. README.md says what the others are.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -97,18 +88,16 @@ static void start(void)
 	if (stored.threads > options.threads)
 		options.threads = stored.threads;
 	count_descriptors();
-	listeners_open(&stored);
 	loops = xcalloc(options.threads, sizeof(*loops));
 	for (i = 0; i < options.threads; i++)
 		loops[i] = loop_open(i, stored.wheel[i], done);
+	listeners_open(&stored);
 	restored = store_restore();
-	store_wheels(&stored);
-	listeners_store();
 	metrics_start();
 	for (i = 0; i < options.threads; i++)
 		loop_start(loops[i]);
 	log_say(LOG_INFO, "%u threads, at most %u connections, deadlines in the %s; %s",
-		options.threads, options.max_connections, timers_backend(loops[0]->timers),
+		options.threads, options.max_connections, timers_backend(loops[0]),
 		store_active() ? "connections survive a restart" : "a restart ends connections");
 	if (restored)
 		log_say(LOG_NOTICE, restored == 1 ? "%u connection continues" :

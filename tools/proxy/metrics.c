@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See metrics.h. */
-#include <linux/timerwheel.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@
 #include "options.h"
 #include "record.h"
 #include "timers.h"
+#include "timerwheel.h"
 
 #define PREFIX	"timerwheel_proxy_"
 /* How long one may be silent who asks, s; and how many may ask. */
@@ -123,7 +123,7 @@ static void tell_wheels(FILE *out)
 	unsigned int i, j;
 
 	for (i = 0; i < options.threads; i++) {
-		if (!timers_stats(loops[i]->timers, &stats))
+		if (timerwheel_stats(loops[i]->wheel, &stats))
 			return;
 		for (j = 0; j < ARRAY_SIZE(rows); j++)
 			totals[j] += *(__u64 *)((char *)&stats + rows[j].at);
@@ -136,7 +136,7 @@ static void tell(FILE *out)
 {
 	head(out, "info", "gauge", "What keeps the deadlines");
 	fprintf(out, PREFIX "info{backend=\"%s\",threads=\"%u\"} 1\n",
-		timers_backend(loops[0]->timers), options.threads);
+		timers_backend(loops[0]), options.threads);
 	tell_connections(out);
 	tell_timeouts(out);
 	tell_wheels(out);

@@ -14,6 +14,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "listener.h"
 #include "log.h"
 #include "store.h"
 
@@ -145,17 +146,17 @@ static void give_up(int fd)
 	close(fd);
 }
 
-static struct conn *conn_of(struct loop *loop, const struct sight *sight)
+struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 {
-	struct conn *conn = conn_find(loop, sight->id);
+	struct conn *conn = conn_find(loop, id);
 	int fd[2];
 
 	if (conn)
 		return conn;
-	fd[CLIENT] = claim(sight->id);
-	fd[SERVER] = claim(sight->server_id);
+	fd[CLIENT] = claim(id);
+	fd[SERVER] = claim(server_id);
 	if (fd[CLIENT] >= 0 && fd[SERVER] >= 0)
-		conn = conn_restore(loop, fd, sight->id, sight->server_id);
+		conn = conn_restore(loop, fd, id, server_id);
 	if (conn) {
 		store_kept();
 	} else {
@@ -163,20 +164,6 @@ static struct conn *conn_of(struct loop *loop, const struct sight *sight)
 		give_up(fd[SERVER]);
 	}
 	return conn;
-}
-
-struct timer *restore_timer(struct loop *loop, const struct sight *sight)
-{
-	struct conn *conn = conn_of(loop, sight);
-
-	if (!conn)
-		return NULL;
-	conn->lives = sight->lives;
-	conn->header = sight->header;
-	if (sight->kind == KIND_LIFETIME)
-		return &conn->life;
-	conn->phase = sight->kind;
-	return &conn->timer;
 }
 
 /*
@@ -217,31 +204,14 @@ static void move(struct conn *conn, struct loop *to)
 	conn->life.armed = conn->lives;
 }
 
-static struct loop *with_less(unsigned int share)
-{
-	unsigned int i;
-
-	for (i = 0; i < options.threads; i++) {
-		if (loops[i]->load < share && loops[i]->load < loops[i]->max_open)
-			return loops[i];
-	}
-	return NULL;
-}
-
 /* As many to each thread: there were fewer threads, or more connections of some have ended. */
-static void balance(void)
+static void balance(struct loop *loop)
 {
-	unsigned int i, total = 0, share;
 	struct loop *to;
 
-	for (i = 0; i < options.threads; i++)
-		total += loops[i]->load;
-	share = (total + options.threads - 1) / options.threads;
-	for (i = 0; i < options.threads; i++) {
-		while (loops[i]->load > share && (to = with_less(share)))
-			move(LIST_FIRST(&loops[i]->conns), to);
-		timers_flush(loops[i]->timers);
-	}
+	while ((to = least_loaded(loop))->load + 1 < loop->load)
+		move(LIST_FIRST(&loop->conns), to);
+	timers_flush(loop->timers);
 }
 
 static void resume(struct loop *loop)
@@ -267,7 +237,8 @@ unsigned int store_restore(void)
 		timers_each(loops[i]->timers);
 		drop_expired(loops[i]);
 	}
-	balance();
+	for (i = 0; i < options.threads; i++)
+		balance(loops[i]);
 	for (i = 0; i < options.threads; i++) {
 		resume(loops[i]);
 		total += loops[i]->load;

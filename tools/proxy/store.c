@@ -8,6 +8,7 @@
 #include "notify.h"
 #include "options.h"
 #include "store.h"
+#include "timerwheel.h"
 
 /*
  * The names of all go into one environment variable of the next process, and the kernel takes no
@@ -20,49 +21,36 @@
 static bool active;
 static _Atomic int nr_fds;
 
-void store_begin(struct timers *timers)
-{
-	active = notify_there() && options.store_after != TIME_NONE && timers_share(timers) >= 0;
-}
-
 bool store_active(void)
 {
 	return active;
 }
 
-/* For what cannot do without. */
-static void store_one(const char *name, int fd, bool watch)
+void store_fd(const char *name, int fd, bool watch)
 {
 	static uint64_t until;
-	int err = notify_store(name, &fd, 1, watch);
+	int err;
 
+	if (!active)
+		return;
 	if (!until)
 		until = now_ns() + PATIENCE;
-	while (err == -EAGAIN && now_ns() < until) {
-		sleep_until(now_ns() + STORE_BUSY);
-		err = notify_store(name, &fd, 1, watch);
-	}
+	while ((err = notify_store(name, &fd, 1, watch)) == -EAGAIN && now_ns() < until)
+		sleep_until(now_ns() + NOTIFY_BUSY);
 	if (err)
 		log_say(LOG_WARNING, "%s cannot be kept: %s; a restart will end connections",
 			name, strerror(-err));
 }
 
-void store_wheels(const struct stored *stored)
+void store_begin(struct loop *loop, bool kept)
 {
-	unsigned int i;
+	int wheel = timerwheel_share(loop->wheel);
 	char name[32];
 
-	for (i = 0; i < options.threads && active; i++) {
-		snprintf(name, sizeof(name), "wheel%u", i);
-		if (stored->wheel[i] < 0)
-			store_one(name, timers_share(loops[i]->timers), false);
-	}
-}
-
-void store_listener(int fd)
-{
-	if (active)
-		store_one("listener", fd, true);
+	active = notify_there() && options.store_after != TIME_NONE && wheel >= 0;
+	snprintf(name, sizeof(name), "wheel%u", loop->number);
+	if (!kept)
+		store_fd(name, wheel, false);
 }
 
 static bool fits(int n)
@@ -157,7 +145,7 @@ uint64_t store_turn(struct loop *loop)
 	if (!conn)
 		return TIME_NONE;
 	if (conn->opened + after <= loop->now && store_until(loop, loop->now - after))
-		return loop->now + STORE_BUSY;
+		return loop->now + NOTIFY_BUSY;
 	conn = TAILQ_FIRST(&loop->unstored);
 	if (!conn)
 		return TIME_NONE;

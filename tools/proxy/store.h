@@ -14,9 +14,6 @@
 #include "notify.h"
 #include "options.h"
 
-/** STORE_BUSY - when to try again while the service manager is busy, ns */
-#define STORE_BUSY	NOTIFY_BUSY
-
 /** struct stored - what a service manager gave us at the start */
 struct stored {
 	/** @listeners: how many listening sockets */
@@ -41,10 +38,11 @@ struct stored {
 void store_collect(struct stored *stored);
 
 /**
- * store_begin - may connections survive this process?
- * @timers: of any thread
+ * store_begin - have the wheel of a thread kept, if connections may survive this process
+ * @loop: the thread
+ * @kept: it is there already
  */
-void store_begin(struct timers *timers);
+void store_begin(struct loop *loop, bool kept);
 
 /**
  * store_active - may they?
@@ -63,16 +61,22 @@ bool store_active(void);
 unsigned int store_restore(void);
 
 /**
- * store_wheels - have the wheels kept
- * @stored: which need not be, since they came from there
+ * restore_conn - a connection, of which a timer was kept
+ * @loop: the thread in whose wheel it is
+ * @id: the connection's
+ * @server_id: that of the server's socket
+ *
+ * Return: it; NULL: its sockets did not come back.
  */
-void store_wheels(const struct stored *stored);
+struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id);
 
 /**
- * store_listener - have a listening socket kept
+ * store_fd - have a descriptor kept that the proxy cannot do without
+ * @name: by which it comes back
  * @fd: it
+ * @watch: it shall be dropped when it hangs up
  */
-void store_listener(int fd);
+void store_fd(const char *name, int fd, bool watch);
 
 /**
  * store_conn - have a connection kept once it is old enough

@@ -20,6 +20,7 @@
 #include "conn.h"
 #include "listener.h"
 #include "log.h"
+#include "store.h"
 #include "timers.h"
 #include "timerwheel.h"
 
@@ -31,7 +32,6 @@
 struct timers {
 	struct source source;
 	struct loop *loop;
-	struct timerwheel *wheel;
 	struct timerwheel_table table;
 	struct timerwheel_queue *removals;
 	bool due;			/* the wheel has events */
@@ -86,28 +86,20 @@ struct timers *timers_open(struct loop *loop, int kept)
 
 	timers->source.ready = wheel_ready;
 	timers->loop = loop;
-	timers->wheel = kept >= 0 ? wheel_adopt(loop, kept) : wheel_new(loop);
-	err = timerwheel_table(timers->wheel, &timers->table);
+	loop->wheel = kept >= 0 ? wheel_adopt(loop, kept) : wheel_new(loop);
+	err = timerwheel_table(loop->wheel, &timers->table);
 	if (!err)
-		err = timerwheel_queue_new(&timers->removals, timers->wheel, BATCH, NULL, NULL);
+		err = timerwheel_queue_new(&timers->removals, loop->wheel, BATCH, NULL, NULL);
 	if (err)
 		log_die("cannot use the wheel: %s", timerwheel_strerror(err));
-	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, timerwheel_fd(timers->wheel), &event))
+	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, timerwheel_fd(loop->wheel), &event))
 		log_die("epoll_ctl: %s", strerror(errno));
 	return timers;
 }
 
-const char *timers_backend(struct timers *timers)
+const char *timers_backend(const struct loop *loop)
 {
-	return timerwheel_backend(timers->wheel) == TIMERWHEEL_BACKEND_DEVICE ? "device" :
-									       "process";
-}
-
-int timers_share(struct timers *timers)
-{
-	int fd = timerwheel_share(timers->wheel);
-
-	return fd < 0 ? -1 : fd;
+	return timerwheel_backend(loop->wheel) == TIMERWHEEL_BACKEND_DEVICE ? "device" : "process";
 }
 
 static uint64_t key_of(const struct timer *timer)
@@ -205,7 +197,7 @@ static void flush_adds(struct timers *timers)
 
 	timers->nr_adds = 0;
 	while (done < n) {
-		ret = timerwheel_add(timers->wheel, timers->adds + done, n - done);
+		ret = timerwheel_add(timers->loop->wheel, timers->adds + done, n - done);
 		if (ret < 0 && ret != -EINTR)
 			log_die("cannot add timers: %s", timerwheel_strerror(ret));
 		done += ret > 0 ? ret : 0;
@@ -248,7 +240,7 @@ void timers_expire(struct timers *timers)
 	if (!timers->due)
 		return;
 	do {
-		n = timerwheel_take(timers->wheel, events, BATCH);
+		n = timerwheel_take(timers->loop->wheel, events, BATCH);
 		if (n < 0 && n != -EINTR)
 			log_die("cannot take events: %s", timerwheel_strerror(n));
 		for (i = 0; i < n; i++)
@@ -259,28 +251,22 @@ void timers_expire(struct timers *timers)
 	timers->due = false;
 }
 
-bool timers_stats(struct timers *timers, struct timerwheel_stats *stats)
-{
-	return !timerwheel_stats(timers->wheel, stats);
-}
-
 static void look_at(struct timers *timers, const struct timerwheel_entry *entry)
 {
+	struct conn *conn = restore_conn(timers->loop, entry->key >> 1, entry->value << 2 >> 5);
 	struct timerwheel_remove removal = { .key = entry->key };
-	struct sight sight = {
-		.id = entry->key >> 1,
-		.server_id = entry->value << 2 >> 5,
-		.header = entry->value >> 62,
-		.kind = entry->value & 3,
-		.lives = entry->value >> 2 & 1,
-	};
-	struct timer *timer = restore_timer(timers->loop, &sight);
+	struct timer *timer;
 
-	if (!timer) {
+	if (!conn) {
 		timerwheel_queue_remove(timers->removals, &removal);
 		return;
 	}
-	timer->kind = sight.kind;
+	conn->header = entry->value >> 62;
+	conn->lives = entry->value >> 2 & 1;
+	timer = entry->key & 1 ? &conn->life : &conn->timer;
+	timer->kind = entry->value & 3;
+	if (timer == &conn->timer)
+		conn->phase = timer->kind;
 	timer->armed = true;
 	timer->deadline = entry->deadline;
 	timer->index = entry->index;
@@ -293,7 +279,7 @@ void timers_each(struct timers *timers)
 	uint64_t cursor = 0;
 	long i, n;
 
-	while ((n = timerwheel_list(timers->wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
+	while ((n = timerwheel_list(timers->loop->wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
 		for (i = 0; i < n; i++)
 			look_at(timers, &entries[i]);
 	}

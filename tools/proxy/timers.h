@@ -10,7 +10,6 @@
 #include "loop.h"
 
 struct conn;
-struct timerwheel_stats;
 
 /** struct timer - a timeout of a connection */
 struct timer {
@@ -43,19 +42,11 @@ struct timers *timers_open(struct loop *loop, int kept);
 
 /**
  * timers_backend - where the deadlines are
- * @timers: of any thread
+ * @loop: any thread
  *
  * Return: "device", or "process": they end with it.
  */
-const char *timers_backend(struct timers *timers);
-
-/**
- * timers_share - what the service manager may keep
- * @timers: of a thread
- *
- * Return: a descriptor; -1: these timers end with the process.
- */
-int timers_share(struct timers *timers);
+const char *timers_backend(const struct loop *loop);
 
 /**
  * timers_arm - set a timer, or set it anew, to any time
@@ -93,43 +84,11 @@ void timers_flush(struct timers *timers);
 void timers_expire(struct timers *timers);
 
 /**
- * timers_stats - counters of the wheel
- * @timers: of any thread
- * @stats: are filled in
- *
- * Return: true if they could be read.
- */
-bool timers_stats(struct timers *timers, struct timerwheel_stats *stats);
-
-/** struct sight - a timer of a wheel that was kept */
-struct sight {
-	/** @id: the connection's */
-	uint64_t id;
-	/** @server_id: that of the server's socket */
-	uint64_t server_id;
-	/** @kind: which timer it is */
-	enum kind kind;
-	/** @header: version of the PROXY protocol's header that the server gets */
-	uint8_t header;
-	/** @lives: the connection has a timer for its lifetime */
-	bool lives;
-};
-
-/**
- * timers_each - look at all timers of a wheel that was kept
+ * timers_each - call restore_conn() for each timer of a wheel that was kept
  * @timers: of a thread; none runs yet
  *
- * restore_timer() is called for each.
+ * Timers whose connection did not come back are removed.
  */
 void timers_each(struct timers *timers);
-
-/**
- * restore_timer - see a timer that was kept
- * @loop: the thread whose wheel it is in
- * @sight: what is known of it
- *
- * Return: the timer of a connection to which it belongs; NULL: nobody's, it is removed.
- */
-struct timer *restore_timer(struct loop *loop, const struct sight *sight);
 
 #endif /* PROXY_TIMERS_H */

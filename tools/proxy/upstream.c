@@ -12,9 +12,6 @@
 #include "store.h"
 #include "upstream.h"
 
-/* More than a header of version 1 or 2 takes. */
-#define HEADER_MAX	128
-
 /* A socket on its way to the server, or -1. */
 static int connect_to(const union address *to)
 {
@@ -98,7 +95,7 @@ static unsigned int header_v2(const union address ends[2], char *header)
 	return at - header;
 }
 
-static unsigned int header_of(const struct conn *conn, char *header)
+unsigned int upstream_header(const struct conn *conn, char *header)
 {
 	/* From the sockets and not from @conn: the same after a restart. */
 	union address ends[2] = {
@@ -122,8 +119,8 @@ static unsigned int header_of(const struct conn *conn, char *header)
 bool upstream_greet(struct conn *conn)
 {
 	int fd = conn->side[SERVER].fd;
-	char header[HEADER_MAX];
-	unsigned int len = header_of(conn, header);
+	char *header = conn->loop->buffer;
+	unsigned int len = upstream_header(conn, header);
 	struct passed passed;
 
 	if (!len)
@@ -132,11 +129,4 @@ bool upstream_greet(struct conn *conn)
 	if (conn->restored && passed_of(fd, true, &passed) && passed.written)
 		return true;
 	return send(fd, header, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
-}
-
-unsigned int upstream_header(struct conn *conn)
-{
-	char header[HEADER_MAX];
-
-	return header_of(conn, header);
 }

@@ -24,11 +24,12 @@ bool upstream_next(struct conn *conn);
 bool upstream_greet(struct conn *conn);
 
 /**
- * upstream_header - how long that header is
+ * upstream_header - that header
  * @conn: whose
+ * @header: where to write it: at most 128 bytes
  *
- * Return: bytes; 0: there is none.
+ * Return: how long it is; 0: there is none.
  */
-unsigned int upstream_header(struct conn *conn);
+unsigned int upstream_header(const struct conn *conn, char *header);
 
 #endif /* PROXY_UPSTREAM_H */
