@@ -6,12 +6,15 @@ import random
 import resource
 import select
 import socket
+import tempfile
 import time
 
 from harness import LATE, UNIT, Proxy, Server, between, check, echo, raise_descriptors, reset
 
 # Each needs two descriptors of the proxy, and this process has both ends of all.
 ALLOWED = (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 1000) // 4
+# Bytes of version 2 of the PROXY protocol's header for IPv4, the ports at its end.
+HEADER = 28
 CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', min(20000, ALLOWED)))
 
 
@@ -29,13 +32,15 @@ def open_pairs(proxy, server, n):
 
 
 def test_thousands():
-    """All open, all served, all closed in time, and nothing of them stays."""
+    """All open, all served, all closed in time, and nothing of them stays: with the log and the
+    PROXY protocol."""
     raise_descriptors(4 * CONNECTIONS + 1000)
     server = Server()
     # Long enough for opening all of them, one by one.
     idle = max(20 * UNIT, CONNECTIONS * UNIT / 200)
-    proxy = Proxy(server.address, '--max-connections', str(CONNECTIONS + 100), idle=idle,
-                  threads=2)
+    log = tempfile.NamedTemporaryFile('r')
+    proxy = Proxy(server.address, '--max-connections', str(CONNECTIONS + 100), '--log', log.name,
+                  '--proxy-protocol', 'v2', idle=idle, threads=2)
     before = proxy.descriptors()
     clients, far = open_pairs(proxy, server, CONNECTIONS)
     check(proxy.metrics()['connections'] == CONNECTIONS, 'not all are open')
@@ -44,15 +49,21 @@ def test_thousands():
     seen = set()
     poll = select.epoll()
     by_fd = {conn.fileno(): conn for conn in far}
+    got = dict.fromkeys(by_fd, b'')
     for fd in by_fd:
         poll.register(fd, select.EPOLLIN)
     while len(seen) < CONNECTIONS:
         ready = poll.poll(20)
         check(ready, f'only {len(seen)} of {CONNECTIONS} messages came')
         for fd, _ in ready:
-            data = by_fd[fd].recv(100)
-            check(len(data) == 4, f'{len(data)} bytes came')
-            seen.add(int.from_bytes(data, 'big'))
+            got[fd] += by_fd[fd].recv(100)
+            if len(got[fd]) < HEADER + 4:
+                continue
+            check(len(got[fd]) == HEADER + 4, f'{len(got[fd])} bytes came')
+            n = int.from_bytes(got[fd][HEADER:], 'big')
+            port = int.from_bytes(got[fd][HEADER - 4:HEADER - 2], 'big')
+            check(port == clients[n].getsockname()[1], f'{port} is the port of another client')
+            seen.add(n)
             poll.unregister(fd)
     sent = time.monotonic()
     poll.close()
@@ -77,6 +88,9 @@ def test_thousands():
     check(m['wheel_armed_total'] == 2 * CONNECTIONS + m['postponed_total'],
           'timers were armed anew for bytes')
     proxy.wait_descriptors(before)
+    lines = sum(' from_client=4 from_server=0 ' in line and ' end=idle-timeout' in line
+                for line in log)
+    check(lines == CONNECTIONS, f'the log has {lines} of {CONNECTIONS}')
     for conn in far:
         conn.close()
 
