@@ -68,6 +68,7 @@ void record(const struct conn *conn, enum end end)
 	const struct side *client = &conn->side[CLIENT], *server = &conn->side[SERVER];
 	unsigned long long up = client->bytes, down = server->bytes;
 	char client_text[ADDRESS_TEXT], server_text[ADDRESS_TEXT], time[32];
+	const char *priority = "", *restored = "";
 	double seconds = (now_ns() - conn->opened) / 1e9;
 	struct loop *loop = conn->loop;
 
@@ -78,12 +79,14 @@ void record(const struct conn *conn, enum end end)
 	time_text(time);
 	address_text(&client->address, client_text);
 	address_text(&server->address, server_text);
+	if (record_fd == STDERR_FILENO && log_priorities)
+		priority = "<6>";
 	/* The age of those that were restored is not known to this process. */
-	loop->nr_records += sprintf(
-		loop->records + loop->nr_records, options.json ? JSON : TEXT,
-		record_fd == STDERR_FILENO && log_priorities ? "<6>" : "", time, client_text,
-		server_text, up, down, seconds, end_names[end], !conn->restored ? "" :
-		options.json ? ",\"restored\":true" : " restored");
+	if (conn->restored)
+		restored = options.json ? ",\"restored\":true" : " restored";
+	loop->nr_records += sprintf(loop->records + loop->nr_records, options.json ? JSON : TEXT,
+				    priority, time, client_text, server_text, up, down, seconds,
+				    end_names[end], restored);
 }
 
 void records_flush(struct loop *loop)

@@ -276,10 +276,11 @@ static void look_at(struct timers *timers, const struct timerwheel_entry *entry)
 void timers_each(struct timers *timers)
 {
 	static struct timerwheel_entry entries[4096];
+	struct timerwheel *wheel = timers->loop->wheel;
 	uint64_t cursor = 0;
 	long i, n;
 
-	while ((n = timerwheel_list(timers->loop->wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
+	while ((n = timerwheel_list(wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
 		for (i = 0; i < n; i++)
 			look_at(timers, &entries[i]);
 	}

@@ -68,7 +68,7 @@ def test_next_server():
 
 
 def test_all_servers_refuse():
-    proxy = Proxy([f'127.0.0.1:{free_port()}' for _ in range(3)])
+    proxy = Proxy([f'127.0.0.1:{free_port()}' for _ in range(3)], connect_timeout='1h')
     for _ in range(3):
         try:
             how = ended(proxy.connect(), 10)[1]
@@ -76,7 +76,7 @@ def test_all_servers_refuse():
             how = 'reset'
         check(how == 'reset', 'the client saw an end of file')
     proxy.wait_metric('closed_total{end="refused"}', 3)
-    # Removed at the end of the turn.
+    # Timers are removed at the end of the turn, and not by falling due.
     proxy.wait_metric('wheel_pending', 0)
 
 
