@@ -104,7 +104,9 @@ def end_of(how, *args, to=None, **options):
     """What the log says of a connection with which this was done."""
     server = Server()
     log = Logged(to or server.address, *args, **options)
-    client = log.proxy.connect()
+    client = socket.socket()
+    # Where the server refuses, the reset may come before this returns.
+    client.connect_ex(('127.0.0.1', log.proxy.port))
     how(log.proxy, client, None if to else server.accept())
     return log.lines(1)[0]['end']
 
