@@ -36,6 +36,7 @@ INSTALLED := \
 	755:tools/timerwheel/timerwheel:$(BINDIR)/timerwheel \
 	755:tools/proxy/timerwheel-proxy:$(SBINDIR)/timerwheel-proxy \
 	644:tools/timerwheel/completion.bash:$(COMPLETIONDIR)/timerwheel \
+	644:tools/proxy/completion.bash:$(COMPLETIONDIR)/timerwheel-proxy \
 	644:Documentation/man/timerwheel.1:$(MANDIR)/man1/timerwheel.1 \
 	644:Documentation/man/libtimerwheel.3:$(MANDIR)/man3/libtimerwheel.3 \
 	$(foreach m,$(MANUALS_LIBRARY:%=timerwheel_%.3),644:Documentation/man/$m:$(MANDIR)/man3/$m) \
@@ -94,7 +95,7 @@ define newline
 endef
 
 installable:
-	@scripts/vm/need gcc libc6-dev libncurses-dev make
+	@scripts/vm/need gcc libc6-dev libmicrohttpd-dev libncurses-dev libsystemd-dev make
 	$(call build,lib)
 	@$(MAKE) $(if $(V),,-s) -C tools timerwheel/timerwheel proxy/timerwheel-proxy
 

@@ -247,23 +247,26 @@ static bool others_go_on(struct others *o)
 static __u64 arm_for(int fd, int n, __u64 step)
 {
 	struct timerwheel_move *move = calloc(PAGE, sizeof(*move));
-	__u64 began = tw_now(CLOCK_MONOTONIC), start;
+	__u64 began = tw_now(CLOCK_MONOTONIC), now, most, start = 0;
 	int i, k;
 
 	/* an hour ahead first, to measure how long arming takes */
 	if (!move || arm(fd, 0, n, began + HOUR, step, 0))
 		return 0;
-	start = tw_now(CLOCK_MONOTONIC);
-	start += 2 * (start - began) + 2 * SEC;
-	for (i = 0; i < n; i += k) {
-		for (k = 0; k < PAGE && i + k < n; k++) {
-			move[k] = (struct timerwheel_move){
-				.key = i + k, .deadline = start + (i + k) * step,
-				.flags = TIMERWHEEL_ABS,
-			};
+	/* On a busy machine it may take longer the next time. */
+	for (most = 2; start < (now = tw_now(CLOCK_MONOTONIC)) + SEC; most *= 2) {
+		start = now + most * (now - began) + 2 * SEC;
+		began = now;
+		for (i = 0; i < n; i += k) {
+			for (k = 0; k < PAGE && i + k < n; k++) {
+				move[k] = (struct timerwheel_move){
+					.key = i + k, .deadline = start + (i + k) * step,
+					.flags = TIMERWHEEL_ABS,
+				};
+			}
+			if (dev_move(fd, move, k) != k)
+				return 0;
 		}
-		if (dev_move(fd, move, k) != k)
-			return 0;
 	}
 	free(move);
 	return start;

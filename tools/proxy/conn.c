@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See conn.h. */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,39 +10,16 @@
 #include <unistd.h>
 
 #include "conn.h"
-#include "listener.h"
 #include "log.h"
 #include "options.h"
-#include "pump.h"
+#include "record.h"
 #include "store.h"
-
-static const char *const reasons[REASONS] = {
-	[REASON_DONE] = "done",
-	[REASON_TIMEOUT] = "timeout",
-	[REASON_RESET] = "reset",
-	[REASON_REFUSED] = "server not reached",
-	[REASON_FAILED] = "no resources",
-	[REASON_STOPPED] = "stopped",
-};
-
-static uint64_t timeout_of(enum kind kind)
-{
-	switch (kind) {
-	case KIND_CONNECT:
-		return options.connect;
-	case KIND_IDLE:
-		return options.idle;
-	case KIND_HALF_CLOSE:
-		return options.half_close;
-	default:
-		return options.lifetime;
-	}
-}
+#include "upstream.h"
 
 /* When it would be over if it began now. The clock is read anew: a turn may be long. */
 static uint64_t deadline_of(enum kind kind)
 {
-	uint64_t timeout = timeout_of(kind);
+	uint64_t timeout = options.timeout[kind];
 
 	return timeout == TIME_NONE ? TIME_NONE : now_ns() + timeout;
 }
@@ -80,12 +56,13 @@ static uint32_t wanted(struct side *side)
 {
 	uint32_t events = 0;
 
+	/* A client's reset is noticed at once, its bytes and its end of file wait. */
 	if (side->conn->phase == KIND_CONNECT)
-		return side == &side->conn->side[SERVER] ? EPOLLOUT : 0;
-	/* Nothing more is read before the other has taken what was. */
-	if (!side->eof && !side->pipe)
+		return side == &side->conn->side[SERVER] ? EPOLLOUT : EPOLLERR;
+	/* Nothing more is looked at before the other has taken what was. */
+	if (!side->eof && !side->blocked)
 		events |= EPOLLIN;
-	if (other(side)->pipe)
+	if (other(side)->blocked)
 		events |= EPOLLOUT;
 	return events;
 }
@@ -110,8 +87,8 @@ static void conn_settle(struct conn *conn)
 {
 	struct side *client = &conn->side[CLIENT], *server = &conn->side[SERVER];
 
-	if (client->shut && server->shut) {
-		conn_close(conn, REASON_DONE);
+	if (client->eof && server->eof) {
+		conn_close(conn, conn->first == CLIENT ? END_CLIENT : END_SERVER);
 		return;
 	}
 	if (conn->phase == KIND_IDLE && (client->eof || server->eof))
@@ -119,38 +96,135 @@ static void conn_settle(struct conn *conn)
 	if (!side_watch(client) || !side_watch(server)) {
 		log_seldom(LOG_WARNING, "epoll_ctl: %s; raise fs.epoll.max_user_watches",
 			   strerror(errno));
-		conn_close(conn, REASON_FAILED);
+		conn_close(conn, END_FAILED);
 	}
 }
 
-/* --- What happens to a connection --------------------------------------- */
+/* --- Bytes ----------------------------------------------------------------- */
 
-static void conn_pump(struct conn *conn, struct side *from)
+static bool only_later(void)
 {
-	uint64_t moved;
-
-	switch (pump(from, other(from), &moved)) {
-	case PUMP_OK:
-		break;
-	case PUMP_BROKEN:
-		conn_close(conn, REASON_RESET);
-		return;
-	case PUMP_NO_PIPE:
-		log_seldom(LOG_WARNING, "cannot create a pipe: %s; raise LimitNOFILE=",
-			   strerror(errno));
-		conn_close(conn, REASON_FAILED);
-		return;
-	}
-	if (!moved)
-		return;
-	counter_add(&conn->loop->counters.bytes[from - conn->side], moved);
-	phase_refresh(conn);
+	return errno == EAGAIN || errno == EINTR;
 }
 
-static void conn_refused(struct conn *conn, int err)
+static void side_broken(struct side *side)
 {
-	log_seldom(LOG_WARNING, "server %s: %s; is it running?", options.to.name, strerror(err));
-	conn_close(conn, REASON_REFUSED);
+	conn_close(side->conn, side == &side->conn->side[CLIENT] ? END_CLIENT_RESET :
+			       END_SERVER_RESET);
+}
+
+static void set_blocked(struct side *side, bool blocked)
+{
+	counter_add(&side->conn->loop->counters.blocked, blocked - side->blocked);
+	side->blocked = blocked;
+}
+
+/* Take bytes from a socket that are known to be there. */
+static bool discard(int fd, char *buffer, size_t n)
+{
+	ssize_t got;
+
+	while (n) {
+		/* MSG_TRUNC: nothing is copied. Stops before an urgent byte. */
+		got = recv(fd, buffer, n < LOOP_BUFFER ? n : LOOP_BUFFER,
+			   MSG_TRUNC | MSG_DONTWAIT);
+		if (got <= 0)
+			return false;
+		n -= got;
+	}
+	return true;
+}
+
+static void pass_eof(struct side *from)
+{
+	struct conn *conn = from->conn;
+
+	/* It may be gone already; then its own events say so. */
+	shutdown(other(from)->fd, SHUT_WR);
+	if (!other(from)->eof)
+		conn->first = from - conn->side;
+	from->eof = true;
+	set_blocked(from, false);
+}
+
+/*
+ * Pass on what one side has said: as much as fits into the buffer and the other one takes. What it
+ * does not take stays where it is: that is how a slow reader slows its writer down.
+ */
+static void pump(struct side *from)
+{
+	struct loop *loop = from->conn->loop;
+	struct side *to = other(from);
+	ssize_t n, sent;
+
+	n = recv(from->fd, loop->buffer, LOOP_BUFFER, MSG_PEEK | MSG_DONTWAIT);
+	if (n < 0 && !only_later())
+		side_broken(from);
+	if (n == 0)
+		pass_eof(from);
+	if (n <= 0)
+		return;
+	sent = send(to->fd, loop->buffer, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0 && !only_later()) {
+		side_broken(to);
+		return;
+	}
+	set_blocked(from, sent < n);
+	if (sent <= 0)
+		return;
+	/* Killed before this, the next proxy finds that the other has more than was taken. */
+	if (!discard(from->fd, loop->buffer, sent)) {
+		side_broken(from);
+		return;
+	}
+	from->bytes += sent;
+	counter_add(&loop->counters.bytes[from - from->conn->side], sent);
+	phase_refresh(from->conn);
+}
+
+/* --- The server's side -------------------------------------------------------- */
+
+static void side_close(struct side *side, bool reset)
+{
+	struct conn *conn = side->conn;
+
+	if (side->fd < 0)
+		return;
+	/*
+	 * Closed here, it would still be open in the service manager, which drops it when it
+	 * hangs up; and as long as it is open, epoll watches it.
+	 */
+	if (conn->stored && side->watched)
+		epoll_ctl(conn->loop->epoll, EPOLL_CTL_DEL, side->fd, NULL);
+	if (reset)
+		socket_reset(side->fd);
+	else if (conn->stored)
+		shutdown(side->fd, SHUT_RDWR);
+	close(side->fd);
+	side->fd = -1;
+	side->watched = 0;
+}
+
+static bool no_resources(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
+}
+
+/* On to the next server, or to the end, which is @end if no server is left. */
+static void conn_connect(struct conn *conn, enum end end)
+{
+	side_close(&conn->side[SERVER], true);
+	counter_add(&conn->loop->counters.connect_failures, 1);
+	if (!upstream_next(conn)) {
+		conn_close(conn, no_resources(errno) ? END_FAILED : end);
+		return;
+	}
+	store_again(conn);
+	phase_begin(conn, KIND_CONNECT);
+	/* It names the server's socket, too. */
+	if (conn->lives)
+		timers_arm(conn->loop->timers, &conn->life);
+	conn_settle(conn);
 }
 
 static void conn_connected(struct conn *conn)
@@ -159,13 +233,19 @@ static void conn_connected(struct conn *conn)
 	int err = 0;
 
 	getsockopt(conn->side[SERVER].fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (!err && !upstream_greet(conn))
+		err = errno;
 	if (err) {
-		conn_refused(conn, err);
+		log_seldom(LOG_WARNING, "server %s: %s; is it running?",
+			   options.to.target[conn->server].name, strerror(err));
+		conn_connect(conn, END_REFUSED);
 		return;
 	}
 	phase_begin(conn, KIND_IDLE);
 	conn_settle(conn);
 }
+
+/* --- What happens to a connection --------------------------------------- */
 
 static void side_ready(struct source *source, uint32_t events)
 {
@@ -175,60 +255,80 @@ static void side_ready(struct source *source, uint32_t events)
 	/* By something that came earlier in this turn. */
 	if (conn->closed)
 		return;
-	if (conn->phase == KIND_CONNECT) {
+	if (conn->phase == KIND_CONNECT && side == &conn->side[SERVER]) {
 		conn_connected(conn);
 		return;
 	}
-	if (events & EPOLLERR) {
-		conn_close(conn, REASON_RESET);
+	if (events & EPOLLERR || conn->phase == KIND_CONNECT) {
+		side_broken(side);
 		return;
 	}
 	/* Who hangs up may have said something before: read and write find out. */
 	if (side->watched & EPOLLIN && events & (EPOLLIN | EPOLLHUP))
-		conn_pump(conn, side);
+		pump(side);
 	if (!conn->closed && side->watched & EPOLLOUT && events & (EPOLLOUT | EPOLLHUP))
-		conn_pump(conn, other(side));
+		pump(other(side));
 	if (!conn->closed)
 		conn_settle(conn);
+}
+
+/*
+ * Has somebody said something of which epoll has not told yet? It has many sockets to tell of
+ * after the process was stopped for a while.
+ */
+static void look_again(struct conn *conn)
+{
+	int i;
+
+	if (conn->phase == KIND_CONNECT)
+		return;
+	for (i = 0; i < 2 && !conn->closed; i++) {
+		if (conn->side[i].watched & EPOLLIN)
+			pump(&conn->side[i]);
+	}
+	if (!conn->closed)
+		conn_settle(conn);
+}
+
+static void count_lateness(struct counters *counters, uint64_t late)
+{
+	static const unsigned int bounds[] = LATENESS_BOUNDS;
+	unsigned int i = 0;
+
+	while (i < ARRAY_SIZE(bounds) && late > bounds[i] * NSEC_PER_USEC)
+		i++;
+	counter_add(&counters->lateness[i], 1);
+	counter_add(&counters->lateness_ns, late);
 }
 
 void conn_expired(struct conn *conn, struct timer *timer)
 {
 	struct counters *counters = &conn->loop->counters;
-	static const unsigned int bounds[] = LATENESS_BOUNDS;
-	uint64_t now = now_ns(), late;
-	unsigned int i = 0;
+	uint64_t now = now_ns();
 
+	if (timer == &conn->timer && timer->deadline <= now)
+		look_again(conn);
+	if (conn->closed)
+		return;
 	/* A byte came when the timer was due already, or was about to be. */
 	if (timer->deadline > now) {
-		counter_add(&counters->put_off, 1);
+		counter_add(&counters->postponed, 1);
 		timers_arm(conn->loop->timers, timer);
 		return;
 	}
-	late = now - timer->deadline;
-	while (i < ARRAY_SIZE(bounds) && late > bounds[i] * NSEC_PER_USEC)
-		i++;
-	counter_add(&counters->lateness[i], 1);
-	counter_add(&counters->lateness_ns, late);
-	counter_add(&counters->timeouts[timer->kind], 1);
-	if (timer->kind == KIND_CONNECT)
+	count_lateness(counters, now - timer->deadline);
+	if (timer->kind == KIND_CONNECT) {
 		log_seldom(LOG_WARNING, "server %s does not answer; see --connect-timeout",
-			   options.to.name);
-	conn_close(conn, REASON_TIMEOUT);
+			   options.to.target[conn->server].name);
+		conn_connect(conn, END_TIMEOUT + KIND_CONNECT);
+		return;
+	}
+	conn_close(conn, END_TIMEOUT + timer->kind);
 }
 
 /* --- Beginning ------------------------------------------------------------ */
 
-static uint64_t cookie_of(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
-
-	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len);
-	return cookie;
-}
-
-static struct conn *conn_new(struct loop *loop, const int fd[2])
+static struct conn *conn_new(int client, int server)
 {
 	struct conn *conn = calloc(1, sizeof(*conn));
 	int i;
@@ -237,75 +337,60 @@ static struct conn *conn_new(struct loop *loop, const int fd[2])
 		return NULL;
 	for (i = 0; i < 2; i++)
 		conn->side[i] = (struct side) {
-			.source.ready = side_ready, .conn = conn, .fd = fd[i],
+			.source.ready = side_ready, .conn = conn,
+			.fd = i == CLIENT ? client : server,
 		};
-	conn->loop = loop;
 	conn->timer.conn = conn;
 	conn->life.conn = conn;
-	conn->opened = loop->now;
 	return conn;
 }
 
-static void conn_enter(struct conn *conn)
+void conn_enter(struct conn *conn, struct loop *loop)
 {
-	struct loop *loop = conn->loop;
-
+	conn->loop = loop;
 	LIST_INSERT_HEAD(&loop->conns, conn, all);
 	LIST_INSERT_HEAD(&loop->by_id[conn->id % CONN_HASH], conn, same);
-	counter_add(&loop->counters.accepted, 1);
-	counter_add(&loop->counters.open, 1);
 }
 
-/* A socket on its way to the server, or -1. */
-static int server_connect(void)
+void conn_leave(struct conn *conn)
 {
-	const struct sockaddr *to = (const struct sockaddr *)&options.to.any;
-	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int err;
+	LIST_REMOVE(conn, same);
+	LIST_REMOVE(conn, all);
+}
 
-	if (fd < 0 || !connect(fd, to, options.to.len) || errno == EINPROGRESS)
-		return fd;
-	err = errno;
+void conn_accept(struct loop *loop, int fd, const union address *from)
+{
+	struct conn *conn = conn_new(fd, -1);
+
+	if (conn) {
+		conn->side[CLIENT].address = *from;
+		/* While all threads end, one after the other, the one that accepts has not. */
+		if (loop_give(loop, conn) || (loop_self && loop_give(loop_self, conn)))
+			return;
+		free(conn);
+	}
+	socket_reset(fd);
 	close(fd);
-	errno = err;
-	return -1;
 }
 
-void socket_reset(int fd)
+void conn_open(struct loop *loop, struct conn *conn)
 {
-	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+	int on = 1, fd = conn->side[CLIENT].fd;
 
-	connect(fd, &nobody, sizeof(nobody));
-}
-
-void conn_open(struct loop *loop, int fd)
-{
-	int on = 1, i, fds[2] = { fd, server_connect() };
-	struct conn *conn = fds[SERVER] < 0 ? NULL : conn_new(loop, fds);
-
-	if (!conn) {
-		log_seldom(LOG_WARNING, "server %s: %s; disconnecting the client", options.to.name,
-			   strerror(errno));
-		counter_add(&loop->counters.accepted, 1);
-		counter_add(&loop->counters.closed[REASON_REFUSED], 1);
-		socket_reset(fd);
-		close(fd);
-		if (fds[SERVER] >= 0)
-			close(fds[SERVER]);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	conn->id = store_active() ? cookie_of(fd) : ++loop->ids;
+	conn->opened = loop->now;
+	conn->header = options.proxy_protocol;
+	conn->server = loop->turn++ % options.to.n;
+	conn->tries = options.to.n;
+	conn_enter(conn, loop);
+	counter_add(&loop->counters.accepted, 1);
+	if (!upstream_next(conn)) {
+		conn_close(conn, no_resources(errno) ? END_FAILED : END_REFUSED);
 		return;
 	}
-	for (i = 0; i < 2; i++) {
-		setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		setsockopt(fds[i], SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	}
-	if (store_active()) {
-		conn->id = cookie_of(fds[CLIENT]);
-		conn->server_id = cookie_of(fds[SERVER]);
-	} else {
-		conn->id = ++loop->ids;
-	}
-	conn_enter(conn);
-	conn->lives = options.lifetime != TIME_NONE;
+	conn->lives = options.timeout[KIND_LIFETIME] != TIME_NONE;
 	phase_begin(conn, KIND_CONNECT);
 	if (conn->lives)
 		timer_start(conn, &conn->life, KIND_LIFETIME);
@@ -315,21 +400,51 @@ void conn_open(struct loop *loop, int fd)
 
 struct conn *conn_restore(struct loop *loop, const int fd[2], uint64_t id, uint64_t server_id)
 {
-	struct conn *conn = conn_new(loop, fd);
+	struct conn *conn = conn_new(fd[CLIENT], fd[SERVER]);
+	int i;
 
 	if (!conn)
 		return NULL;
+	for (i = 0; i < 2; i++)
+		conn->side[i].address = address_of(fd[i], true);
 	conn->id = id;
 	conn->server_id = server_id;
+	conn->opened = loop->now;
 	conn->stored = true;
-	conn_enter(conn);
+	conn->restored = true;
+	conn_enter(conn, loop);
+	atomic_fetch_add(&loop->load, 1);
+	counter_add(&loop->counters.accepted, 1);
 	counter_add(&loop->counters.restored, 1);
 	return conn;
 }
 
+/*
+ * What the former proxy wrote to the other side and had no time to take from this one is taken now.
+ * False: it took what it had not written, or somebody else has.
+ */
+static bool catch_up(struct side *from, uint64_t read, uint64_t written)
+{
+	from->bytes = written;
+	return written >= read && discard(from->fd, from->conn->loop->buffer, written - read);
+}
+
 void conn_resume(struct conn *conn)
 {
-	conn_settle(conn);
+	struct side *client = &conn->side[CLIENT], *server = &conn->side[SERVER];
+	struct passed here, there;
+
+	if (!passed_of(client->fd, false, &here) || !passed_of(server->fd, true, &there)) {
+		conn_close(conn, END_FAILED);
+		return;
+	}
+	if (there.written)
+		there.written -= upstream_header(conn, conn->loop->buffer);
+	if (!catch_up(client, here.read, there.written) ||
+	    !catch_up(server, there.read, here.written))
+		conn_close(conn, END_FAILED);
+	else
+		conn_settle(conn);
 }
 
 struct conn *conn_find(struct loop *loop, uint64_t id)
@@ -345,46 +460,24 @@ struct conn *conn_find(struct loop *loop, uint64_t id)
 
 /* --- End -------------------------------------------------------------------- */
 
-static void side_close(struct side *side, bool reset)
+void conn_close(struct conn *conn, enum end end)
 {
-	struct conn *conn = side->conn;
-
-	/*
-	 * Closed here, it would still be open in the service manager, which drops it when it
-	 * hangs up; and as long as it is open, epoll watches it.
-	 */
-	if (conn->stored && side->watched)
-		epoll_ctl(conn->loop->epoll, EPOLL_CTL_DEL, side->fd, NULL);
-	if (reset)
-		socket_reset(side->fd);
-	else if (conn->stored)
-		shutdown(side->fd, SHUT_RDWR);
-	close(side->fd);
-}
-
-void conn_close(struct conn *conn, enum reason reason)
-{
-	bool reset = reason == REASON_RESET || reason == REASON_REFUSED || reason == REASON_FAILED;
 	struct loop *loop = conn->loop;
 	int i;
 
-	log_say(LOG_DEBUG, "connection %llu ends: %s", (unsigned long long)conn->id,
-		reasons[reason]);
+	/* Before anybody can see that it has ended. */
+	counter_add(&loop->counters.closed[end], 1);
+	record(conn, end);
 	timers_cancel(loop->timers, conn);
 	store_forget(conn);
-	side_close(&conn->side[CLIENT], reset);
-	side_close(&conn->side[SERVER], reset);
-	/* Last: killed in between, the connection must not go on without these bytes. */
 	for (i = 0; i < 2; i++) {
-		if (conn->side[i].pipe)
-			pipes_put(&loop->pipes, conn->side[i].pipe);
+		set_blocked(&conn->side[i], false);
+		side_close(&conn->side[i], end >= END_RESET);
 	}
-	LIST_REMOVE(conn, same);
-	LIST_REMOVE(conn, all);
+	conn_leave(conn);
 	LIST_INSERT_HEAD(&loop->closed, conn, all);
 	conn->closed = true;
-	counter_add(&loop->counters.open, -1);
-	counter_add(&loop->counters.closed[reason], 1);
+	atomic_fetch_sub(&loop->load, 1);
 }
 
 void conns_reap(struct loop *loop)
@@ -402,5 +495,5 @@ void conns_close(struct loop *loop)
 	struct conn *conn;
 
 	while ((conn = LIST_FIRST(&loop->conns)))
-		conn_close(conn, REASON_STOPPED);
+		conn_close(conn, END_STOPPED);
 }

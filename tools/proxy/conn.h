@@ -5,9 +5,12 @@
  *
  *	KIND_CONNECT -> KIND_IDLE -> KIND_HALF_CLOSE -> closed
  *
- * In KIND_CONNECT the server has not answered. In KIND_IDLE bytes pass both ways. One side's end
+ * In KIND_CONNECT no server has answered. In KIND_IDLE bytes pass both ways. One side's end
  * of file is passed on as such, and then it is KIND_HALF_CLOSE, until the other's. Each byte
- * that passes puts the timeout off. One more timeout limits the whole of it.
+ * that passes postpones the timeout. One more timeout limits the whole of it.
+ *
+ * A byte is taken from one socket only after the other one has it. So the sockets know all:
+ * nothing of a connection is in this process that a kill would lose.
  */
 #ifndef PROXY_CONN_H
 #define PROXY_CONN_H
@@ -18,6 +21,7 @@
 
 #include "counters.h"
 #include "loop.h"
+#include "socket.h"
 #include "timers.h"
 
 /** enum which - the two sides of a connection */
@@ -34,16 +38,18 @@ struct side {
 	struct source source;
 	/** @conn: whose */
 	struct conn *conn;
-	/** @pipe: bytes it sent that the other has not taken yet; NULL: none */
-	struct pipe *pipe;
+	/** @bytes: that it sent and the other has taken */
+	uint64_t bytes;
 	/** @fd: its socket */
 	int fd;
 	/** @watched: for which events */
 	uint32_t watched;
-	/** @eof: it has said that it sends no more */
+	/** @address: its address */
+	union address address;
+	/** @eof: it has said that it sends no more, and the other was told */
 	bool eof;
-	/** @shut: it was told that the other sends no more */
-	bool shut;
+	/** @blocked: the other has no room for what it sends */
+	bool blocked;
 };
 
 /** struct conn - a connection */
@@ -52,12 +58,22 @@ struct conn {
 	struct side side[2];
 	/** @loop: its thread */
 	struct loop *loop;
+	/** @next: in loop->arrivals */
+	struct conn *next;
 	/** @id: tells it from all others. If it can survive the proxy: the client's SO_COOKIE */
 	uint64_t id;
 	/** @server_id: the same of the server's socket; else 0 */
 	uint64_t server_id;
 	/** @phase: KIND_CONNECT, KIND_IDLE or KIND_HALF_CLOSE */
 	enum kind phase;
+	/** @first: CLIENT or SERVER, who said first that it sends no more */
+	uint8_t first;
+	/** @server: number of the server in options.to */
+	uint8_t server;
+	/** @tries: how many servers are left to be tried */
+	uint8_t tries;
+	/** @header: version of the header of the PROXY protocol that the server gets; 0: none */
+	uint8_t header;
 	/** @closed: it only waits for the end of the turn */
 	bool closed;
 	/** @lives: it has a timer of its lifetime */
@@ -66,6 +82,8 @@ struct conn {
 	bool waits;
 	/** @stored: the service manager keeps its sockets as well */
 	bool stored;
+	/** @restored: it came from there; @opened is when */
+	bool restored;
 	/** @timer: of the phase */
 	struct timer timer;
 	/** @life: of all its life */
@@ -81,11 +99,21 @@ struct conn {
 };
 
 /**
- * conn_open - a client has come
- * @loop: whose thread this is
- * @fd: its socket; is closed if this fails
+ * conn_accept - a client has come
+ * @loop: the thread that is to serve it
+ * @fd: its socket
+ * @from: its address
+ *
+ * Any thread may call this.
  */
-void conn_open(struct loop *loop, int fd);
+void conn_accept(struct loop *loop, int fd, const union address *from);
+
+/**
+ * conn_open - begin with a connection
+ * @loop: whose thread this is
+ * @conn: an arrival
+ */
+void conn_open(struct loop *loop, struct conn *conn);
 
 /**
  * conn_restore - a connection that the service manager kept
@@ -94,15 +122,30 @@ void conn_open(struct loop *loop, int fd);
  * @id: as it was
  * @server_id: as it was
  *
- * Return: it, for its phase, timers and pipes to be filled in; then conn_resume(). NULL: no memory.
+ * Return: it, for its phase and timers to be filled in; then conn_resume(). NULL: no memory.
  */
 struct conn *conn_restore(struct loop *loop, const int fd[2], uint64_t id, uint64_t server_id);
 
 /**
  * conn_resume - let a restored connection go on
- * @conn: it, with its timers and pipes
+ * @conn: it, with its timers
+ *
+ * It is closed if bytes of it were lost.
  */
 void conn_resume(struct conn *conn);
+
+/**
+ * conn_enter - put a connection among those of a thread
+ * @conn: it
+ * @loop: the thread
+ */
+void conn_enter(struct conn *conn, struct loop *loop);
+
+/**
+ * conn_leave - take it out of there
+ * @conn: it
+ */
+void conn_leave(struct conn *conn);
 
 /**
  * conn_find - a connection by its id
@@ -116,10 +159,9 @@ struct conn *conn_find(struct loop *loop, uint64_t id);
 /**
  * conn_close - end a connection
  * @conn: it
- * @reason: what to count it as. After REASON_DONE, REASON_TIMEOUT and REASON_STOPPED both sides see
- *	an end of file, else a reset
+ * @end: how it ended
  */
-void conn_close(struct conn *conn, enum reason reason);
+void conn_close(struct conn *conn, enum end end);
 
 /**
  * conn_expired - its time is over
@@ -129,12 +171,6 @@ void conn_close(struct conn *conn, enum reason reason);
  * Called by the timers; @timer is not armed any more.
  */
 void conn_expired(struct conn *conn, struct timer *timer);
-
-/**
- * socket_reset - break a connection, so that this is not taken for an end of file
- * @fd: its socket. It stays open; whoever else has it open sees the same.
- */
-void socket_reset(int fd);
 
 /**
  * conns_reap - free what was closed in this turn

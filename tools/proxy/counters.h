@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What each thread counts. Only that thread writes; the thread that tells the metrics
- * reads at any time.
- */
+/* What each thread counts. Only that thread writes; the metrics are read at any time. */
 #ifndef PROXY_COUNTERS_H
 #define PROXY_COUNTERS_H
 
@@ -23,22 +20,28 @@ enum kind {
 	KINDS
 };
 
-/** enum reason - why a connection ended */
-enum reason {
-	/** @REASON_DONE: both sides have said all */
-	REASON_DONE,
-	/** @REASON_TIMEOUT: see struct counters.timeouts */
-	REASON_TIMEOUT,
-	/** @REASON_RESET: one side broke it */
-	REASON_RESET,
-	/** @REASON_REFUSED: the server could not be reached */
-	REASON_REFUSED,
-	/** @REASON_FAILED: no descriptor, no memory, no timer */
-	REASON_FAILED,
-	/** @REASON_STOPPED: the proxy was stopped and the time of grace is over */
-	REASON_STOPPED,
-	/** @REASONS: how many there are */
-	REASONS
+/** enum end - how a connection ended */
+enum end {
+	/** @END_CLIENT: the client said first that it sends no more, then the server */
+	END_CLIENT,
+	/** @END_SERVER: the server did */
+	END_SERVER,
+	/** @END_TIMEOUT: the first of the timeouts, in the order of enum kind */
+	END_TIMEOUT,
+	/** @END_STOPPED: the proxy was stopped and the time of grace is over */
+	END_STOPPED = END_TIMEOUT + KINDS,
+	/** @END_RESET: from here on both sides see a reset, and not an end of file */
+	END_RESET,
+	/** @END_CLIENT_RESET: the client broke it */
+	END_CLIENT_RESET = END_RESET,
+	/** @END_SERVER_RESET: the server did */
+	END_SERVER_RESET,
+	/** @END_REFUSED: no server could be reached */
+	END_REFUSED,
+	/** @END_FAILED: no descriptor, no memory, no timer */
+	END_FAILED,
+	/** @ENDS: how many there are */
+	ENDS
 };
 
 /* Upper bounds of the histogram of lateness, in us; one more bucket has all above. */
@@ -49,28 +52,26 @@ typedef _Atomic uint64_t counter;
 
 /** struct counters - of one thread */
 struct counters {
-	/** @open: connections now */
-	counter open;
 	/** @accepted: connections so far */
 	counter accepted;
 	/** @restored: of those, connections that the service manager gave back */
 	counter restored;
-	/** @closed: by reason */
-	counter closed[REASONS];
+	/** @closed: by how they ended */
+	counter closed[ENDS];
 	/** @bytes: passed on, from the client, from the server */
 	counter bytes[2];
-	/** @timeouts: by kind */
-	counter timeouts[KINDS];
-	/** @put_off: timers that were due when a byte came at the last moment */
-	counter put_off;
+	/** @blocked: directions in which the receiver has no room now */
+	counter blocked;
+	/** @connect_failures: servers that refused or did not answer */
+	counter connect_failures;
+	/** @postponed: timers that were due when a byte had come at the last moment */
+	counter postponed;
 	/** @lateness: of timeouts, from the deadline to the close, by bucket */
 	counter lateness[LATENESS_BUCKETS];
 	/** @lateness_ns: sum of them all */
 	counter lateness_ns;
-	/** @pipes: that there are */
-	counter pipes;
-	/** @pipes_used: of those, that hold bytes now */
-	counter pipes_used;
+	/** @log_lost: lines of the connection log that nobody took */
+	counter log_lost;
 };
 
 /**

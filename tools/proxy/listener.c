@@ -9,90 +9,225 @@
 #include "conn.h"
 #include "listener.h"
 #include "log.h"
+#include "store.h"
 
-static int listener = -1;
+/* Most clients that may wait. */
+#define BACKLOG	4096
 
-int listener_bind(const char *option, const struct address *address, int backlog, int flags)
+/* A socket that all threads accept from. */
+struct listener {
+	struct source source;
+	int fd;
+	bool own;	/* it is not of a socket unit */
+};
+
+static struct listener listeners[TARGETS_MAX];
+static unsigned int nr_listeners;
+
+int listener_bind(const char *option, const struct target *target, int backlog)
 {
-	int on = 1, fd = socket(address->any.ss_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	int on = 1, only = !target->both;
+	int fd = socket(target->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (fd < 0)
-		log_die("%s %s: socket: %s", option, address->name, strerror(errno));
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (const struct sockaddr *)&address->any, address->len) || listen(fd, backlog))
-		log_die("%s %s: %s%s", option, address->name, strerror(errno),
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		if (target->at.any.sa_family == AF_INET6)
+			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	}
+	if (fd < 0 || bind(fd, &target->at.any, sizeof(target->at)) || listen(fd, backlog))
+		log_die("%s %s: %s%s", option, target->name, strerror(errno),
 			errno == EADDRINUSE ? "; stop the other program or choose another port" :
 			errno == EACCES ? "; ports below 1024 need CAP_NET_BIND_SERVICE" : "");
 	return fd;
 }
 
-void listener_use(int fd)
+/* Does this socket listen at this address, and only there? */
+static bool matches(int fd, const struct target *target)
 {
-	listener = fd;
+	union address at = address_of(fd, false);
+	socklen_t len = sizeof(int);
+	int only = 1;
+
+	if (at.any.sa_family == AF_INET6)
+		getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len);
+	return !memcmp(&at, &target->at, sizeof(at)) && !only == target->both;
 }
 
-static void accepted(struct loop *loop, int fd)
+static const char *name_of(int fd, char text[ADDRESS_TEXT])
 {
-	if (fd >= 0) {
-		conn_open(loop, fd);
-	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		log_seldom(LOG_WARNING, "cannot accept: %s; lower --max-connections",
-			   strerror(errno));
-		loop->listener.again = loop->now + LISTENER_WHILE;
+	union address at = address_of(fd, false);
+
+	return address_text(&at, text);
+}
+
+static void listener_ready(struct source *source, uint32_t events);
+
+static void use(int fd, bool own)
+{
+	char text[ADDRESS_TEXT];
+
+	if (nr_listeners == TARGETS_MAX)
+		log_die("at most %u listening sockets can be used", TARGETS_MAX);
+	listeners[nr_listeners++] = (struct listener) {
+		.source.ready = listener_ready, .fd = fd, .own = own,
+	};
+	log_say(LOG_INFO, "listening on %s", name_of(fd, text));
+}
+
+/* Is a former proxy's socket wanted for a --listen? */
+static bool take(int fd, bool *taken)
+{
+	unsigned int i;
+
+	for (i = 0; i < options.listen.n; i++) {
+		if (!taken[i] && matches(fd, &options.listen.target[i])) {
+			taken[i] = true;
+			return true;
+		}
 	}
+	return false;
+}
+
+void listeners_open(const struct stored *stored)
+{
+	bool taken[TARGETS_MAX] = { };
+	char text[ADDRESS_TEXT];
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < stored->listeners; i++) {
+		if (!stored->listener[i].own)
+			use(stored->listener[i].fd, false);
+	}
+	if (nr_listeners)
+		options.listen.n = 0;
+	else if (!options.listen.n)
+		log_usage("--listen and --to are required; try --help");
+	for (i = 0; i < stored->listeners; i++) {
+		fd = stored->listener[i].fd;
+		if (!stored->listener[i].own)
+			continue;
+		if (take(fd, taken)) {
+			use(fd, true);
+			continue;
+		}
+		/* It may be in the way of a new one. */
+		log_say(LOG_NOTICE, "no longer listening on %s", name_of(fd, text));
+		shutdown(fd, SHUT_RDWR);
+		close(fd);
+	}
+	for (i = 0; i < options.listen.n; i++) {
+		if (taken[i])
+			continue;
+		fd = listener_bind("--listen", &options.listen.target[i], BACKLOG);
+		use(fd, true);
+		store_fd("listener", fd, true);
+	}
+}
+
+static bool has_room(struct loop *loop)
+{
+	return atomic_load_explicit(&loop->load, memory_order_relaxed) < loop->max_open;
+}
+
+struct loop *least_loaded(struct loop *loop)
+{
+	unsigned int i, load, least = UINT32_MAX;
+	struct loop *best = loop;
+
+	if (has_room(loop))
+		least = atomic_load_explicit(&loop->load, memory_order_relaxed);
+	for (i = 0; i < options.threads; i++) {
+		load = atomic_load_explicit(&loops[i]->load, memory_order_relaxed);
+		if (load < least && load < loops[i]->max_open) {
+			best = loops[i];
+			least = load;
+		}
+	}
+	return best;
+}
+
+/* A client of this socket goes to the thread that should have it. Returns 0 or what went wrong. */
+static int accept_one(struct loop *loop, int listener)
+{
+	union address from = { };
+	socklen_t len = sizeof(from);
+	int fd = accept4(listener, &from.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	address_unmap(&from);
+	conn_accept(least_loaded(loop), fd, &from);
+	return 0;
 }
 
 static void listener_ready(struct source *source, uint32_t events)
 {
-	struct loop *loop = ((struct listener *)source)->loop;
-	int i, fd;
+	struct listener *listener = (struct listener *)source;
+	struct loop *loop = loop_self;
+	int i, err = 0;
 
 	(void)events;
-	for (i = 0; i < LISTENER_ACCEPTS && loop->counters.open < loop->max_open; i++) {
-		fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		accepted(loop, fd);
-		if (fd < 0)
-			break;
+	for (i = 0; i < LISTENER_ACCEPTS && !err && has_room(loop); i++)
+		err = accept_one(loop, listener->fd);
+	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS) {
+		log_seldom(LOG_WARNING, "cannot accept: %s; lower --max-connections",
+			   strerror(err));
+		loop->accept_again = loop->now + LISTENER_PAUSE;
 	}
 }
 
-static void listener_watch(struct loop *loop)
+static void watch(struct loop *loop, int op)
 {
-	struct epoll_event event = {
-		/* One thread is woken for a client, not all. */
-		.events = EPOLLIN | EPOLLEXCLUSIVE,
-		.data.ptr = &loop->listener.source,
-	};
+	struct epoll_event event;
+	unsigned int i;
 
-	loop->listener.source.ready = listener_ready;
-	loop->listener.loop = loop;
-	loop->listener.watched = !epoll_ctl(loop->epoll, EPOLL_CTL_ADD, listener, &event);
-	if (!loop->listener.watched) {
-		log_seldom(LOG_WARNING, "epoll_ctl: %s; raise fs.epoll.max_user_watches",
-			   strerror(errno));
-		loop->listener.again = loop->now + LISTENER_WHILE;
+	for (i = 0; i < nr_listeners; i++) {
+		event = (struct epoll_event) {
+			/* One thread is woken for a client, not all. */
+			.events = EPOLLIN | EPOLLEXCLUSIVE,
+			.data.ptr = &listeners[i].source,
+		};
+		if (epoll_ctl(loop->epoll, op, listeners[i].fd, &event) && op == EPOLL_CTL_ADD) {
+			log_seldom(LOG_WARNING, "epoll_ctl: %s; raise fs.epoll.max_user_watches",
+				   strerror(errno));
+			loop->accept_again = loop->now + LISTENER_PAUSE;
+		}
 	}
+	loop->accepts = op == EPOLL_CTL_ADD;
 }
 
 void listener_turn(struct loop *loop)
 {
-	bool room = loop->counters.open < loop->max_open;
+	bool room = has_room(loop);
 
-	if (loop->listener.again && loop->now >= loop->listener.again)
-		loop->listener.again = 0;
-	room = room && !loop->listener.again;
-	if (room && !loop->listener.watched)
-		listener_watch(loop);
-	else if (!room && loop->listener.watched)
-		listener_stop(loop);
-	if (loop->counters.open >= loop->max_open)
+	if (loop->accept_again && loop->now >= loop->accept_again)
+		loop->accept_again = 0;
+	if (!room)
 		log_seldom(LOG_WARNING, "all %u connections of a thread are in use, others wait; "
 			   "see --max-connections", loop->max_open);
+	if (room && !loop->accept_again && !loop->accepts)
+		watch(loop, EPOLL_CTL_ADD);
+	else if (loop->accepts && (!room || loop->accept_again))
+		watch(loop, EPOLL_CTL_DEL);
 }
 
 void listener_stop(struct loop *loop)
 {
-	if (loop->listener.watched)
-		epoll_ctl(loop->epoll, EPOLL_CTL_DEL, listener, NULL);
-	loop->listener.watched = false;
+	if (loop->accepts)
+		watch(loop, EPOLL_CTL_DEL);
+}
+
+void listeners_close(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_listeners; i++) {
+		if (!listeners[i].own)
+			continue;
+		while (!accept_one(loops[0], listeners[i].fd))
+			;
+		/* Whoever has it open: the service manager drops it when it hangs up. */
+		shutdown(listeners[i].fd, SHUT_RDWR);
+	}
 }

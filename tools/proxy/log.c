@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See log.h. */
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,70 +8,38 @@
 
 #include "log.h"
 
-static bool with_priority = true;
-static bool with_debug;
+bool log_priorities;
 
-void log_open(bool verbose)
+bool log_write(int fd, const char *text, size_t len)
 {
-	with_priority = !isatty(STDERR_FILENO);
-	with_debug = verbose;
-}
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
 
-/* One write for each line: those of several threads must not mix. */
-static void say_args(int priority, const char *fmt, va_list args)
-{
-	char line[512];
-	int n = 0;
-
-	if (with_priority)
-		n = snprintf(line, sizeof(line), "<%d>", priority);
-	n += vsnprintf(line + n, sizeof(line) - n, fmt, args);
-	if (n > (int)sizeof(line) - 2)
-		n = sizeof(line) - 2;
-	line[n++] = '\n';
-	/* Nobody can be told if this fails. */
-	if (write(STDERR_FILENO, line, n) < 0)
-		return;
+	/* A pipe or a socket that can be written takes 4096 bytes; a file takes all. */
+	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLOUT &&
+	       write(fd, text, len) == (ssize_t)len;
 }
 
 void log_say(int priority, const char *fmt, ...)
 {
-	va_list args;
-
-	if (priority == LOG_DEBUG && !with_debug)
-		return;
-	va_start(args, fmt);
-	say_args(priority, fmt, args);
-	va_end(args);
-}
-
-void log_die(const char *fmt, ...)
-{
+	char line[512];
+	int n = log_priorities ? sprintf(line, "<%d>", priority) : 0;
 	va_list args;
 
 	va_start(args, fmt);
-	say_args(LOG_ERR, fmt, args);
+	n += vsnprintf(line + n, sizeof(line) - n, fmt, args);
 	va_end(args);
-	exit(EXIT_FAILURE);
+	if (n > (int)sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	/* One write: lines of several threads must not mix. Where nobody reads, nobody waits. */
+	log_write(STDERR_FILENO, line, n);
 }
 
-void log_usage(const char *fmt, ...)
+bool log_again(_Atomic uint64_t *said)
 {
-	va_list args;
+	uint64_t now = now_ns(), last = atomic_load_explicit(said, memory_order_relaxed);
 
-	va_start(args, fmt);
-	say_args(LOG_ERR, fmt, args);
-	va_end(args);
-	exit(EXIT_USAGE);
-}
-
-bool log_limit(struct log_limit *limit)
-{
-	uint64_t now = now_ns();
-	uint64_t said = atomic_load_explicit(&limit->said, memory_order_relaxed);
-
-	if (said && now - said < NSEC_PER_SEC)
-		return false;
 	/* Of several threads one says it. */
-	return atomic_compare_exchange_strong(&limit->said, &said, now);
+	return (!last || now - last >= NSEC_PER_SEC) &&
+	       atomic_compare_exchange_strong(said, &last, now);
 }

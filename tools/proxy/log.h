@@ -5,63 +5,53 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdnoreturn.h>
+#include <stdlib.h>
 #include <syslog.h>
 
 #include "util.h"
 
+/** log_priorities - stderr is no terminal: lines begin with their priority, "<6>" */
+extern bool log_priorities;
+
 /**
- * log_open - begin to log
- * @verbose: lines of LOG_DEBUG too
+ * log_write - write whole lines without waiting for whoever reads them
+ * @fd: where
+ * @text: they
+ * @len: their length, at most 4096
  *
- * To a terminal lines are bare; elsewhere each begins with its priority, "<6>".
+ * Return: false: they are lost.
  */
-void log_open(bool verbose);
+bool log_write(int fd, const char *text, size_t len);
 
 /**
  * log_say - a line
- * @priority: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO or LOG_DEBUG
+ * @priority: LOG_ERR, LOG_WARNING, LOG_NOTICE or LOG_INFO
  * @fmt: as printf()
  */
 void log_say(int priority, const char *fmt, ...) __printf(2, 3);
 
-/**
- * log_die - a line of LOG_ERR, then the end of the process
- * @fmt: as printf()
- */
-noreturn void log_die(const char *fmt, ...) __printf(1, 2);
-
 /* The exit status after what will not be better the next time: the unit knows it. */
 #define EXIT_USAGE	2
 
-/**
- * log_usage - as log_die(), when the command line is wrong
- * @fmt: as printf()
- */
-noreturn void log_usage(const char *fmt, ...) __printf(1, 2);
+/* A last line, and the end of the process. */
+#define log_die(...)	(log_say(LOG_ERR, __VA_ARGS__), exit(EXIT_FAILURE))
+#define log_usage(...)	(log_say(LOG_ERR, __VA_ARGS__), exit(EXIT_USAGE))
 
 /**
- * struct log_limit - when a line was last said: see log_seldom()
- * @said: ns, CLOCK_MONOTONIC
- */
-struct log_limit {
-	_Atomic uint64_t said;
-};
-
-/**
- * log_limit - may this line be said again?
- * @limit: when it was said last
+ * log_again - may this line be said again?
+ * @said: when it was said last, CLOCK_MONOTONIC, in ns; 0: never
  *
  * Return: true if that was more than a second ago.
  */
-bool log_limit(struct log_limit *limit);
+bool log_again(_Atomic uint64_t *said);
 
 /* Once a second at most, however often it happens: the metrics have the number. */
 #define log_seldom(...) do {					\
-	static struct log_limit limit;				\
+	static _Atomic uint64_t said;				\
 								\
-	if (log_limit(&limit))					\
+	if (log_again(&said))					\
 		log_say(__VA_ARGS__);				\
 } while (0)
 

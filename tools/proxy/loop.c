@@ -2,6 +2,7 @@
 /* See loop.h. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -12,8 +13,15 @@
 #include "log.h"
 #include "loop.h"
 #include "options.h"
+#include "record.h"
 #include "store.h"
 #include "timers.h"
+
+/* In place of arrivals: the thread has ended, or is about to. */
+#define NO_MORE	((struct conn *)-1)
+
+struct loop **loops;
+_Thread_local struct loop *loop_self;
 
 static void ring(int eventfd)
 {
@@ -32,12 +40,13 @@ static void wake_ready(struct source *source, uint32_t events)
 		return;
 }
 
-struct loop *loop_open(unsigned int number, int wheel, int ledger, int done_fd)
+struct loop *loop_open(unsigned int number, int wheel, int done_fd)
 {
 	struct loop *loop = xcalloc(1, sizeof(*loop));
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &loop->wake };
 
 	loop->number = number;
+	loop->turn = number;
 	loop->done_fd = done_fd;
 	loop->wake.ready = wake_ready;
 	loop->now = now_ns();
@@ -49,37 +58,86 @@ struct loop *loop_open(unsigned int number, int wheel, int ledger, int done_fd)
 	    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->wake_fd, &event))
 		log_die("epoll: %s", strerror(errno));
 	loop->timers = timers_open(loop, wheel);
-	store_begin(loop->timers);
-	pipes_open(&loop->pipes, ledger, &loop->counters);
+	store_begin(loop, wheel >= 0);
 	return loop;
+}
+
+bool loop_give(struct loop *loop, struct conn *conn)
+{
+	struct conn *first = atomic_load(&loop->arrivals);
+
+	atomic_fetch_add(&loop->load, 1);
+	do {
+		if (first == NO_MORE) {
+			atomic_fetch_sub(&loop->load, 1);
+			return false;
+		}
+		conn->next = first;
+	} while (!atomic_compare_exchange_weak(&loop->arrivals, &first, conn));
+	/* Where there is one already, it was woken for that. */
+	if (!first && loop != loop_self)
+		loop_wake(loop);
+	return true;
+}
+
+/* Begin with what was accepted for this thread; @instead is NULL, or NO_MORE after the last. */
+static void take_arrivals(struct loop *loop, struct conn *instead)
+{
+	struct conn *conn, *next;
+	unsigned int n = 0;
+
+	conn = atomic_load_explicit(&loop->arrivals, memory_order_relaxed);
+	if (conn == NO_MORE || conn == instead)
+		return;
+	for (conn = atomic_exchange(&loop->arrivals, instead); conn; conn = next) {
+		next = conn->next;
+		/* A batch of timers has room for so many. */
+		if (n++ % LISTENER_ACCEPTS == 0)
+			timers_flush(loop->timers);
+		conn_open(loop, conn);
+	}
+}
+
+/* There is no connection and will be none. */
+static bool no_more(struct loop *loop)
+{
+	struct conn *none = NULL;
+
+	return LIST_EMPTY(&loop->conns) &&
+	       atomic_compare_exchange_strong(&loop->arrivals, &none, NO_MORE);
 }
 
 /* What the main thread wants, and what follows from it: when to look again. False: the end. */
 static bool obey(struct loop *loop, uint64_t *until)
 {
-	switch (atomic_load(&loop->command)) {
-	case COMMAND_SERVE:
+	enum command command = atomic_load(&loop->command);
+
+	if (command == COMMAND_SERVE) {
 		listener_turn(loop);
 		return true;
+	}
+	listener_stop(loop);
+	switch (command) {
 	case COMMAND_DRAIN:
-		listener_stop(loop);
-		return loop->counters.open > 0;
+		return !no_more(loop);
 	case COMMAND_CLOSE:
-		listener_stop(loop);
+		take_arrivals(loop, NO_MORE);
 		conns_close(loop);
 		return false;
-	case COMMAND_HAND_OVER:
-		*until = loop->now + STORE_BUSY;
+	default:
+		take_arrivals(loop, NO_MORE);
+		*until = loop->now + NOTIFY_BUSY;
 		return !store_all(loop);
 	}
-	return false;
 }
 
-static int sleep_ms(uint64_t until, uint64_t now)
+int poll_ms(uint64_t until)
 {
+	uint64_t now;
+
 	if (until == TIME_NONE)
 		return -1;
-	/* An hour at a time: epoll_wait() takes no more than weeks. */
+	now = now_ns();
 	if (until > now + 3600 * NSEC_PER_SEC)
 		return 3600 * 1000;
 	return until <= now ? 0 : (until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
@@ -93,24 +151,28 @@ static void *loop_run(void *arg)
 	struct source *source;
 	int i, n;
 
+	loop_self = loop;
 	while (obey(loop, &until)) {
-		if (loop->listener.again && loop->listener.again < until)
-			until = loop->listener.again;
-		n = timers_wait(loop->timers, events, LOOP_EVENTS, sleep_ms(until, loop->now));
+		if (loop->accept_again && loop->accept_again < until)
+			until = loop->accept_again;
+		n = epoll_wait(loop->epoll, events, LOOP_EVENTS, poll_ms(until));
 		loop->now = now_ns();
 		counter_add(&loop->beats, 1);
 		for (i = 0; i < n; i++) {
 			source = events[i].data.ptr;
 			source->ready(source, events[i].events);
 		}
+		take_arrivals(loop, NULL);
 		/* What was asked for withdraws events: first that, then what is still due. */
 		timers_flush(loop->timers);
 		timers_expire(loop->timers);
 		timers_flush(loop->timers);
 		until = store_turn(loop);
+		records_flush(loop);
 		conns_reap(loop);
 	}
 	timers_flush(loop->timers);
+	records_flush(loop);
 	conns_reap(loop);
 	ring(loop->done_fd);
 	return NULL;
@@ -119,9 +181,12 @@ static void *loop_run(void *arg)
 void loop_start(struct loop *loop)
 {
 	int err = pthread_create(&loop->thread, NULL, loop_run, loop);
+	char name[16];
 
 	if (err)
 		log_die("cannot start a thread: %s", strerror(err));
+	snprintf(name, sizeof(name), "proxy-%u", loop->number);
+	pthread_setname_np(loop->thread, name);
 }
 
 void loop_command(struct loop *loop, enum command command)

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timerwheel-proxy: stands before a TCP server and ends connections that take too long.
- *
- *   options.c    the command line                log.c       lines on stderr
- *   listener.c   accepts                         conn.c      the life of a connection
- *   pump.c       splice(2) from side to side     pipes.c     the pipes for it
- *   loop.c       a thread and its turns          timers-*.c  deadlines, one of three ways
- *   store.c      connections into the service manager's store, restore.c: and out of it
- *   notify.c     the protocol for that           metrics.c   numbers for Prometheus
- *
- * This file: beginning, signals, watchdog, end.
+ * timerwheel-proxy: stands before a TCP server and ends connections that take too long. This file:
+ * beginning, signals, watchdog, end. README.md says what the others are.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "listener.h"
@@ -30,20 +22,16 @@
 #include "metrics.h"
 #include "notify.h"
 #include "options.h"
+#include "record.h"
 #include "store.h"
 #include "timers.h"
 
 /* Descriptors that are not connections: of each thread, and of all together. */
-#define FDS_OF_THREAD	16
-#define FDS_OF_ALL	64
-/*
- * Of a connection: its sockets, and the two ends of a pipe while one side is slow. When both are
- * there may be too few; then one connection is closed, and the log says why.
- */
-#define FDS_OF_CONN	4
-#define BACKLOG		4096
+#define FDS_OF_THREAD	4
+#define FDS_OF_ALL	96
+/* Of a connection: its sockets. */
+#define FDS_OF_CONN	2
 
-static struct loop **loops;
 static int signals, done;
 
 static void count_descriptors(void)
@@ -65,8 +53,12 @@ static void count_descriptors(void)
 	if (options.max_connections)
 		return;
 	options.max_connections = CONNECTIONS_MAX;
-	if ((limit.rlim_cur - others) / FDS_OF_CONN < CONNECTIONS_MAX)
-		options.max_connections = (limit.rlim_cur - others) / FDS_OF_CONN;
+	if ((limit.rlim_cur - others) / FDS_OF_CONN >= CONNECTIONS_MAX)
+		return;
+	options.max_connections = (limit.rlim_cur - others) / FDS_OF_CONN;
+	log_say(LOG_NOTICE,
+		"%llu descriptors are allowed, which is enough for %u connections; for more raise ulimit -n, in a unit LimitNOFILE=",
+		(unsigned long long)limit.rlim_cur, options.max_connections);
 }
 
 static void open_signals(void)
@@ -90,31 +82,26 @@ static void start(void)
 {
 	struct stored stored;
 	unsigned int i, restored;
-	int listener;
 
 	store_collect(&stored);
 	/* Each wheel needs its thread. */
 	if (stored.threads > options.threads)
 		options.threads = stored.threads;
-	listener = stored.listener >= 0 ? stored.listener :
-		   listener_bind("--listen", &options.listen, BACKLOG, SOCK_NONBLOCK);
-	listener_use(listener);
+	count_descriptors();
 	loops = xcalloc(options.threads, sizeof(*loops));
 	for (i = 0; i < options.threads; i++)
-		loops[i] = loop_open(i, stored.wheel[i], stored.ledger[i], done);
-	restored = store_restore(loops, options.threads);
-	store_basics(loops, options.threads, &stored, listener);
-	if (options.metrics.name)
-		metrics_start(listener_bind("--metrics", &options.metrics, 16, 0), loops,
-			      options.threads);
+		loops[i] = loop_open(i, stored.wheel[i], done);
+	listeners_open(&stored);
+	restored = store_restore();
+	metrics_start();
 	for (i = 0; i < options.threads; i++)
 		loop_start(loops[i]);
-	log_say(LOG_INFO, "%s -> %s: %u threads, at most %u connections, timers by %s; %s",
-		options.listen.name, options.to.name, options.threads, options.max_connections,
-		timers_name, store_active() ? "connections survive a restart" :
-					      "a restart ends connections");
+	log_say(LOG_INFO, "%u threads, at most %u connections, deadlines in the %s; %s",
+		options.threads, options.max_connections, timers_backend(loops[0]),
+		store_active() ? "connections survive a restart" : "a restart ends connections");
 	if (restored)
-		log_say(LOG_NOTICE, "%u connections continue", restored);
+		log_say(LOG_NOTICE, restored == 1 ? "%u connection continues" :
+			"%u connections continue", restored);
 	notify("READY=1\nSTATUS=serving");
 }
 
@@ -129,26 +116,24 @@ static void command(enum command command)
 /* ns between two messages to the watchdog, TIME_NONE: there is none. */
 static uint64_t watchdog_interval(void)
 {
-	const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	uint64_t us;
 
-	if (!us || atoll(us) <= 0 || (pid && atoi(pid) != getpid()))
-		return TIME_NONE;
-	return atoll(us) * NSEC_PER_USEC / 3;
+	return sd_watchdog_enabled(1, &us) > 0 ? us * NSEC_PER_USEC / 3 : TIME_NONE;
 }
 
 /* Each thread must have turned since the last time; and is woken for the next. */
 static void watchdog(void)
 {
 	static uint64_t *beats;
-	bool alive = true;
+	bool alive = true, first = !beats;
 	uint64_t now;
 	unsigned int i;
 
-	if (!beats)
+	if (first)
 		beats = xcalloc(options.threads, sizeof(*beats));
 	for (i = 0; i < options.threads; i++) {
 		now = atomic_load_explicit(&loops[i]->beats, memory_order_relaxed);
-		if (beats[i] && now == beats[i]) {
+		if (!first && now == beats[i]) {
 			log_say(LOG_WARNING, "thread %u hangs", i);
 			alive = false;
 		}
@@ -156,7 +141,7 @@ static void watchdog(void)
 		loop_wake(loops[i]);
 	}
 	if (alive)
-		notify("WATCHDOG=1");
+		notify_alive();
 }
 
 /* A signal came: what now? @until is when the time of grace is over. */
@@ -173,6 +158,7 @@ static void signalled(uint64_t *until)
 			notify("STOPPING=1\nSTATUS=handing connections over to the next proxy");
 			command(COMMAND_HAND_OVER);
 		} else if (*until == TIME_NONE && options.grace) {
+			listeners_close();
 			log_say(LOG_NOTICE, "stopping: connections may continue for %s",
 				options.grace == TIME_NONE ? "ever" : duration(options.grace));
 			snprintf(text, sizeof(text),
@@ -189,28 +175,20 @@ static void signalled(uint64_t *until)
 	}
 }
 
-static int sleep_ms(uint64_t until)
-{
-	uint64_t now = now_ns();
-
-	/* An hour at a time: poll() takes no more than weeks. */
-	if (until > now + 3600 * NSEC_PER_SEC)
-		return 3600 * 1000;
-	return until <= now ? 0 : (until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
-}
-
 static void supervise(void)
 {
 	struct pollfd fds[] = {
 		{ .fd = signals, .events = POLLIN }, { .fd = done, .events = POLLIN },
 	};
-	uint64_t interval = watchdog_interval(), until = TIME_NONE, next = now_ns(), rings;
+	uint64_t interval = watchdog_interval(), until = TIME_NONE, next = now_ns(), rings, at;
 	unsigned int alive = options.threads;
 
 	if (interval == TIME_NONE)
 		next = TIME_NONE;
 	while (alive) {
-		poll(fds, ARRAY_SIZE(fds), sleep_ms(until < next ? until : next));
+		at = notify_again();
+		at = until < at ? until : at;
+		poll(fds, ARRAY_SIZE(fds), poll_ms(next < at ? next : at));
 		signalled(&until);
 		while (read(done, &rings, sizeof(rings)) > 0)
 			alive--;
@@ -233,12 +211,12 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	progname = "timerwheel-proxy";
-	log_open(false);
-	options_parse(argc, argv);
-	log_open(options.verbose);
-	notify_open();
-	count_descriptors();
+	log_priorities = !isatty(STDERR_FILENO);
+	/* At once: a restart while it starts is one like any other. */
 	open_signals();
+	options_parse(argc, argv);
+	records_open();
+	notify_open();
 	start();
 	supervise();
 	for (i = 0; i < options.threads; i++)

@@ -1,41 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See metrics.h. */
-#include <linux/timerwheel.h>
 #include <errno.h>
-#include <pthread.h>
+#include <microhttpd.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "listener.h"
 #include "log.h"
 #include "metrics.h"
+#include "options.h"
+#include "record.h"
 #include "timers.h"
+#include "timerwheel.h"
 
 #define PREFIX	"timerwheel_proxy_"
-/* How long one who asks may keep others waiting, s. */
-#define PATIENCE	2
-
-static struct loop **loops;
-static unsigned int nr_loops;
-static int listener;
-
-static const char *const kinds[KINDS] = {
-	[KIND_CONNECT] = "connect",
-	[KIND_IDLE] = "idle",
-	[KIND_HALF_CLOSE] = "half-close",
-	[KIND_LIFETIME] = "lifetime",
-};
-
-static const char *const reasons[REASONS] = {
-	[REASON_DONE] = "done",
-	[REASON_TIMEOUT] = "timeout",
-	[REASON_RESET] = "reset",
-	[REASON_REFUSED] = "refused",
-	[REASON_FAILED] = "failed",
-	[REASON_STOPPED] = "stopped",
-};
+/* How long one may be silent who asks, s; and how many may ask. */
+#define PATIENCE	5
+#define CLIENTS_MAX	32
 
 /* A counter at this place of struct counters, of all threads. */
 static uint64_t sum(size_t offset)
@@ -43,7 +26,7 @@ static uint64_t sum(size_t offset)
 	uint64_t total = 0;
 	unsigned int i;
 
-	for (i = 0; i < nr_loops; i++)
+	for (i = 0; i < options.threads; i++)
 		total += atomic_load_explicit((counter *)((char *)&loops[i]->counters + offset),
 					      memory_order_relaxed);
 	return total;
@@ -65,22 +48,32 @@ static void one(FILE *out, const char *name, const char *type, const char *help,
 
 static void tell_connections(FILE *out)
 {
-	unsigned int i;
+	unsigned int i, load, total = 0;
 
-	one(out, "connections", "gauge", "Connections now", SUM(open));
+	head(out, "thread_connections", "gauge", "Connections now, by thread");
+	for (i = 0; i < options.threads; i++) {
+		load = atomic_load(&loops[i]->load);
+		total += load;
+		fprintf(out, PREFIX "thread_connections{thread=\"%u\"} %u\n", i, load);
+	}
+	one(out, "connections", "gauge", "Connections now", total);
 	one(out, "accepted_total", "counter", "Clients that came, or were restored",
 	    SUM(accepted));
 	one(out, "restored_total", "counter", "Connections that survived a restart",
 	    SUM(restored));
-	head(out, "closed_total", "counter", "Connections that ended, by reason");
-	for (i = 0; i < REASONS; i++)
-		fprintf(out, PREFIX "closed_total{reason=\"%s\"} %llu\n", reasons[i],
+	head(out, "closed_total", "counter", "Connections that ended, by how they did");
+	for (i = 0; i < ENDS; i++)
+		fprintf(out, PREFIX "closed_total{end=\"%s\"} %llu\n", end_names[i],
 			SUM(closed[i]));
+	one(out, "connect_failures_total", "counter", "Servers that refused or did not answer",
+	    SUM(connect_failures));
 	head(out, "bytes_total", "counter", "Bytes passed on");
 	fprintf(out, PREFIX "bytes_total{from=\"client\"} %llu\n", SUM(bytes[0]));
 	fprintf(out, PREFIX "bytes_total{from=\"server\"} %llu\n", SUM(bytes[1]));
-	one(out, "pipes", "gauge", "Pipes", SUM(pipes));
-	one(out, "pipes_used", "gauge", "Pipes with bytes in them", SUM(pipes_used));
+	one(out, "blocked", "gauge", "Directions in which the receiver has no room",
+	    SUM(blocked));
+	one(out, "log_lost_total", "counter", "Lines of the connection log that were lost",
+	    SUM(log_lost));
 }
 
 static void tell_timeouts(FILE *out)
@@ -89,12 +82,8 @@ static void tell_timeouts(FILE *out)
 	unsigned long long total = 0;
 	unsigned int i;
 
-	head(out, "timeouts_total", "counter", "Connections closed by a timeout, by kind");
-	for (i = 0; i < KINDS; i++)
-		fprintf(out, PREFIX "timeouts_total{kind=\"%s\"} %llu\n", kinds[i],
-			SUM(timeouts[i]));
-	one(out, "put_off_total", "counter", "Timeouts avoided by a byte at the last moment",
-	    SUM(put_off));
+	one(out, "postponed_total", "counter", "Timeouts avoided by a byte at the last moment",
+	    SUM(postponed));
 	head(out, "timeout_lateness_seconds", "histogram",
 	     "From the deadline to the end of the connection");
 	for (i = 0; i < LATENESS_BUCKETS; i++) {
@@ -112,134 +101,100 @@ static void tell_timeouts(FILE *out)
 
 static void tell_wheels(FILE *out)
 {
-	struct timerwheel_stats stats = {};
-	bool there = true;
-	unsigned int i;
+	static const struct {
+		const char *name, *type, *help;
+		size_t at;
+	} rows[] = {
+#define ROW(name, type, help, member)	\
+		{ "wheel_" name, type, help, offsetof(struct timerwheel_stats, member) }
+		ROW("pending", "gauge", "Timers pending", pending),
+		ROW("due", "gauge", "Timers due and not taken yet", due),
+		ROW("armed_total", "counter", "Timers armed", armed),
+		ROW("replaced_total", "counter", "Of those, in place of an earlier one", replaced),
+		ROW("removed_total", "counter", "Timers removed", removed),
+		ROW("delivered_total", "counter", "Events taken", delivered),
+		ROW("requeues_total", "counter", "Timers that a store had postponed", requeues),
+		ROW("wakeups_total", "counter", "Times that the wheels woke their reader", wakeups),
+		ROW("memory_bytes", "gauge", "Memory of the wheels", memory),
+#undef ROW
+	};
+	unsigned long long totals[ARRAY_SIZE(rows)] = { };
+	struct timerwheel_stats stats;
+	unsigned int i, j;
 
-	for (i = 0; i < nr_loops; i++)
-		there = there && timers_stats(loops[i]->timers, &stats);
-	if (!there)
-		return;
-	one(out, "wheel_pending", "gauge", "Timers pending", stats.pending);
-	one(out, "wheel_due", "gauge", "Timers due and not taken yet", stats.due);
-	one(out, "wheel_armed_total", "counter", "Timers armed", stats.armed);
-	one(out, "wheel_replaced_total", "counter", "Of those, in place of an earlier one",
-	    stats.replaced);
-	one(out, "wheel_removed_total", "counter", "Timers removed", stats.removed);
-	one(out, "wheel_delivered_total", "counter", "Events taken", stats.delivered);
-	one(out, "wheel_requeues_total", "counter", "Timers that had been put off by a store",
-	    stats.requeues);
-	one(out, "wheel_wakeups_total", "counter", "Times that the wheels woke their reader",
-	    stats.wakeups);
-	one(out, "wheel_memory_bytes", "gauge", "Memory of the wheels", stats.memory);
+	for (i = 0; i < options.threads; i++) {
+		if (timerwheel_stats(loops[i]->wheel, &stats))
+			return;
+		for (j = 0; j < ARRAY_SIZE(rows); j++)
+			totals[j] += *(__u64 *)((char *)&stats + rows[j].at);
+	}
+	for (j = 0; j < ARRAY_SIZE(rows); j++)
+		one(out, rows[j].name, rows[j].type, rows[j].help, totals[j]);
 }
 
 static void tell(FILE *out)
 {
 	head(out, "info", "gauge", "What keeps the deadlines");
-	fprintf(out, PREFIX "info{timers=\"%s\",threads=\"%u\"} 1\n", timers_name, nr_loops);
+	fprintf(out, PREFIX "info{backend=\"%s\",threads=\"%u\"} 1\n",
+		timers_backend(loops[0]), options.threads);
 	tell_connections(out);
 	tell_timeouts(out);
 	tell_wheels(out);
 }
 
-static void send_all(int fd, const char *data, size_t len)
+static enum MHD_Result respond(struct MHD_Connection *conn, unsigned int status, const char *text,
+			       size_t len, enum MHD_ResponseMemoryMode mode)
 {
-	ssize_t sent;
+	struct MHD_Response *response = MHD_create_response_from_buffer(len, (void *)text, mode);
+	enum MHD_Result result;
 
-	while (len) {
-		sent = send(fd, data, len, MSG_NOSIGNAL);
-		if (sent <= 0)
-			return;
-		data += sent;
-		len -= sent;
-	}
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4");
+	result = MHD_queue_response(conn, status, response);
+	MHD_destroy_response(response);
+	return result;
 }
 
-static void respond(int fd, const char *status, const char *body, size_t len)
-{
-	char header[256];
-	int n = snprintf(header, sizeof(header),
-			 "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4\r\n"
-			 "Content-Length: %zu\r\nConnection: close\r\n\r\n", status, len);
-
-	send_all(fd, header, n);
-	send_all(fd, body, len);
-}
-
-/* The head of a request fits into one buffer, or it is none that we understand. */
-static bool receive(int fd, char *request, size_t size)
-{
-	uint64_t until = now_ns() + PATIENCE * NSEC_PER_SEC;
-	size_t len = 0;
-	ssize_t got;
-
-	while (len < size - 1 && now_ns() < until) {
-		got = recv(fd, request + len, size - 1 - len, 0);
-		if (got <= 0)
-			return false;
-		len += got;
-		request[len] = '\0';
-		if (strstr(request, "\r\n\r\n"))
-			return true;
-	}
-	return false;
-}
-
-static void answer(int fd)
+static enum MHD_Result answer(void *arg, struct MHD_Connection *conn, const char *url,
+			      const char *method, const char *version, const char *data,
+			      size_t *data_size, void **state)
 {
 	static const char not_found[] = "Ask for /metrics.\n";
-	char request[4096], *text;
+	char *text;
 	size_t len;
 	FILE *out;
 
-	if (!receive(fd, request, sizeof(request)))
-		return;
-	if (strncmp(request, "GET /metrics", 12) || (request[12] != ' ' && request[12] != '?')) {
-		respond(fd, "404 Not Found", not_found, sizeof(not_found) - 1);
-		return;
-	}
+	(void)arg;
+	(void)version;
+	(void)data;
+	(void)data_size;
+	(void)state;
+	if (strcmp(url, "/metrics") || (strcmp(method, "GET") && strcmp(method, "HEAD")))
+		return respond(conn, MHD_HTTP_NOT_FOUND, not_found, sizeof(not_found) - 1,
+			       MHD_RESPMEM_PERSISTENT);
 	out = open_memstream(&text, &len);
 	if (!out)
-		return;
+		return MHD_NO;
 	tell(out);
 	fclose(out);
-	respond(fd, "200 OK", text, len);
-	free(text);
+	return respond(conn, MHD_HTTP_OK, text, len, MHD_RESPMEM_MUST_FREE);
 }
 
-static void *serve(void *arg)
+void metrics_start(void)
 {
-	struct timeval patience = { .tv_sec = PATIENCE };
+	struct MHD_Daemon *daemon;
+	unsigned int i;
 	int fd;
 
-	(void)arg;
-	for (;;) {
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (fd < 0) {
-			/* No descriptor: what is there to do but to try again. */
-			if (errno != ECONNABORTED && errno != EINTR)
-				sleep_until(now_ns() + NSEC_PER_SEC);
-			continue;
-		}
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-		answer(fd);
-		close(fd);
+	for (i = 0; i < options.metrics.n; i++) {
+		fd = listener_bind("--metrics", &options.metrics.target[i], CLIENTS_MAX);
+		daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer,
+					  NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+					  MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE,
+					  MHD_OPTION_CONNECTION_LIMIT, CLIENTS_MAX,
+					  MHD_OPTION_END);
+		if (!daemon)
+			log_die("--metrics %s: cannot serve", options.metrics.target[i].name);
 	}
-	return NULL;
-}
-
-void metrics_start(int fd, struct loop **all, unsigned int n)
-{
-	pthread_t thread;
-	int err;
-
-	listener = fd;
-	loops = all;
-	nr_loops = n;
-	err = pthread_create(&thread, NULL, serve, NULL);
-	if (err)
-		log_die("cannot start a thread: %s", strerror(err));
-	pthread_detach(thread);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Numbers, in the text format of Prometheus, for whoever asks over HTTP. */
+/* Numbers, in the text format of Prometheus, for whoever asks over HTTP (libmicrohttpd). */
 #ifndef PROXY_METRICS_H
 #define PROXY_METRICS_H
 
-#include "loop.h"
-
 /**
- * metrics_start - answer on this socket, in a thread of its own
- * @listener: a listening socket
- * @loops: all threads that serve
- * @n: how many
+ * metrics_start - serve them where --metrics says, in a thread of libmicrohttpd's
+ *
+ * Ends the process with a message if it cannot.
  */
-void metrics_start(int listener, struct loop **loops, unsigned int n);
+void metrics_start(void);
 
 #endif /* PROXY_METRICS_H */

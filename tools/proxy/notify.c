@@ -10,10 +10,13 @@
 
 #include "log.h"
 #include "notify.h"
+#include "options.h"
 
 static struct sockaddr_un manager;
 static socklen_t manager_len;
 static int notify_fd = -1;
+/* What the service manager had no time for. */
+static char unsent[256];
 
 void notify_open(void)
 {
@@ -39,7 +42,7 @@ bool notify_there(void)
 	return notify_fd >= 0;
 }
 
-static int tell(const char *text, const int *fds, int n, int flags)
+static int tell(const char *text, const int *fds, int n)
 {
 	union {
 		char space[CMSG_SPACE(NOTIFY_FDS_MAX * sizeof(int))];
@@ -63,16 +66,32 @@ static int tell(const char *text, const int *fds, int n, int flags)
 		cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
 		memcpy(CMSG_DATA(cmsg), fds, n * sizeof(int));
 	}
-	return sendmsg(notify_fd, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(notify_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+uint64_t notify_again(void)
+{
+	int err = *unsent && notify_there() ? tell(unsent, NULL, 0) : 0;
+
+	if (err == -EAGAIN)
+		return now_ns() + NOTIFY_BUSY;
+	if (err)
+		log_seldom(LOG_WARNING, "cannot send '%s' to the service manager: %s", unsent,
+			   strerror(-err));
+	*unsent = '\0';
+	return TIME_NONE;
 }
 
 void notify(const char *text)
 {
-	int err = notify_there() ? tell(text, NULL, 0, 0) : 0;
+	snprintf(unsent, sizeof(unsent), "%s", text);
+	notify_again();
+}
 
-	if (err)
-		log_seldom(LOG_WARNING, "cannot send '%s' to the service manager: %s", text,
-			   strerror(-err));
+void notify_alive(void)
+{
+	if (notify_there())
+		tell("WATCHDOG=1", NULL, 0);
 }
 
 int notify_store(const char *name, const int *fds, int n, bool watch)
@@ -80,5 +99,5 @@ int notify_store(const char *name, const int *fds, int n, bool watch)
 	char text[64];
 
 	snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s%s", name, watch ? "" : "\nFDPOLL=0");
-	return tell(text, fds, n, MSG_DONTWAIT);
+	return tell(text, fds, n);
 }

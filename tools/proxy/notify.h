@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the proxy tells the service manager: the protocol of sd_notify(3), which systemd
- * promises to keep. libsystemd opens and closes a socket for each message; here
- * there may be thousands of them a second.
+ * Messages to the service manager: the protocol of sd_notify(3), which systemd promises to keep.
+ * libsystemd would wait while the service manager does not read, and open a socket for each
+ * message: threads that serve connections cannot wait, and send thousands in a second. What
+ * comes from the service manager is read by libsystemd.
  */
 #ifndef PROXY_NOTIFY_H
 #define PROXY_NOTIFY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /** NOTIFY_FDS_MAX - most descriptors in one message: what the kernel takes */
 #define NOTIFY_FDS_MAX	253
+
+/** NOTIFY_BUSY - when to try again while the service manager is busy, ns */
+#define NOTIFY_BUSY	(10 * NSEC_PER_MSEC)
 
 /**
  * notify_open - look for the service manager ($NOTIFY_SOCKET)
@@ -25,10 +30,27 @@ void notify_open(void);
 bool notify_there(void);
 
 /**
- * notify - tell it something
- * @text: "READY=1" and the like; without a service manager nobody is told
+ * notify - send it a message from the main thread
+ * @text: "READY=1" and the like
+ *
+ * Does not wait. While the service manager is busy, the message stays until notify_again(), and
+ * takes the place of one that does: it says all that is still of interest.
  */
 void notify(const char *text);
+
+/**
+ * notify_again - send what notify() could not
+ *
+ * Return: when to call it again, CLOCK_MONOTONIC, in ns; TIME_NONE: all is sent.
+ */
+uint64_t notify_again(void);
+
+/**
+ * notify_alive - tell the watchdog that all is well
+ *
+ * It waits for no answer: the next one comes soon.
+ */
+void notify_alive(void);
 
 /**
  * notify_store - have it keep descriptors
@@ -37,7 +59,7 @@ void notify(const char *text);
  * @n: how many, at most NOTIFY_FDS_MAX
  * @watch: it shall drop one when that hangs up or has an error
  *
- * Does not wait.
+ * Does not wait. Any thread may call this.
  *
  * Return: 0; -EAGAIN: it is busy, try again later; another error.
  */

@@ -11,10 +11,12 @@
 #include "options.h"
 
 struct options options = {
-	.connect = 5 * NSEC_PER_SEC,
-	.idle = 60 * NSEC_PER_SEC,
-	.half_close = 30 * NSEC_PER_SEC,
-	.lifetime = TIME_NONE,
+	.timeout = {
+		[KIND_CONNECT] = 5 * NSEC_PER_SEC,
+		[KIND_IDLE] = 60 * NSEC_PER_SEC,
+		[KIND_HALF_CLOSE] = 30 * NSEC_PER_SEC,
+		[KIND_LIFETIME] = TIME_NONE,
+	},
 	.grace = 30 * NSEC_PER_SEC,
 	.store_after = NSEC_PER_SEC,
 };
@@ -24,9 +26,11 @@ static const char usage_text[] =
 "\n"
 "Relay connections to a TCP server and end those that take too long.\n"
 "\n"
-"  -l, --listen ADDRESS:PORT    listen for clients here (127.0.0.1:8080; [::]:8080; :8080)\n"
-"  -t, --to ADDRESS:PORT        address of the server; a name is resolved once\n"
-"  -c, --connect-timeout TIME   limit for connecting to the server (5s)\n"
+"  -l, --listen ADDRESS:PORT    listen for clients here (127.0.0.1:80; [::1]:80; :80 for all\n"
+"                               addresses of IPv4 and IPv6); may be repeated\n"
+"  -t, --to ADDRESS:PORT        address of the server; a name is resolved once. Repeated: each\n"
+"                               client gets the next one, and another one if that fails\n"
+"  -c, --connect-timeout TIME   limit for connecting to a server (5s)\n"
 "  -i, --idle TIME              limit without a byte in either direction (60s)\n"
 "  -x, --half-close TIME        the same, after one side has shut down sending (30s)\n"
 "  -L, --lifetime TIME          limit for a connection in total (none)\n"
@@ -34,151 +38,182 @@ static const char usage_text[] =
 "  -s, --store-after TIME       age at which connections begin to survive a restart (1s)\n"
 "  -n, --threads N              number of threads (one for each processor)\n"
 "  -m, --max-connections N      maximum at a time (what ulimit -n allows)\n"
-"  -M, --metrics ADDRESS:PORT   serve metrics for Prometheus here (nowhere)\n"
-"  -v, --verbose                a line for each connection\n"
+"  -p, --proxy-protocol v1|v2   tell the server the client's address with this header\n"
+"  -o, --log FILE               log each connection that ends to FILE; -: to standard error\n"
+"  -j, --json                   write this log as JSON\n"
+"  -M, --metrics ADDRESS:PORT   serve metrics for Prometheus here (nowhere); :PORT is that of\n"
+"                               127.0.0.1 and ::1\n"
 "  -V, --version                the version\n"
 "  -h, --help                   this text\n"
 "\n"
 "A TIME is 1500ms, 30s, 5m, 1h, or none. See timerwheel-proxy(8).\n";
 
-/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT */
-static void parse_address(const char *option, const char *text, int flags, struct address *address)
+/* What ":PORT" means: this machine; this machine over IPv4 and IPv6; all its addresses. */
+enum any { ANY_FIRST, ANY_LOOPBACK, ANY_ALL };
+
+static bool have_ipv6(void)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
-	struct addrinfo *found;
-	char host[256], *name = host;
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool have = fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof(at));
+
+	if (fd >= 0)
+		close(fd);
+	return have;
+}
+
+/* An option, and where its value goes. */
+struct known {
+	const char *name;
+	char c;
+	void (*take)(const struct known *known, const char *text);	/* NULL: it has no value */
+	void *to;
+	unsigned int arg;
+};
+
+/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT, which @arg says the meaning of */
+static void take_address(const struct known *known, const char *text)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct target target = { .name = text };
 	const char *port = strrchr(text, ':');
+	struct targets *targets = known->to;
+	struct addrinfo *found, *at;
+	char host[256], *name = host;
+	enum any any = known->arg;
 	int err;
 
 	/* getaddrinfo() takes any number and cuts it. */
 	if (!port || port - text >= (ptrdiff_t)sizeof(host) || strtoul(port + 1, NULL, 10) > 65535)
-		log_usage("%s needs ADDRESS:PORT, not '%s'", option, text);
+		log_usage("--%s needs ADDRESS:PORT, not '%s'", known->name, text);
 	memcpy(host, text, port - text);
 	host[port - text] = '\0';
 	if (*name == '[' && name[strlen(name) - 1] == ']') {
 		name[strlen(name) - 1] = '\0';
 		name++;
 	}
+	if (*name)
+		any = ANY_FIRST;
+	if (any == ANY_ALL)
+		hints.ai_flags = AI_PASSIVE;
+	if (any != ANY_FIRST && !have_ipv6())
+		hints.ai_family = AF_INET;
+	else if (any == ANY_ALL)
+		hints.ai_family = AF_INET6;
+	target.both = hints.ai_family == AF_INET6;
 	err = getaddrinfo(*name ? name : NULL, port + 1, &hints, &found);
 	if (err)
-		log_die("%s %s: %s; check the address and the port", option, text,
+		log_die("--%s %s: %s; check the address and the port", known->name, text,
 			gai_strerror(err));
-	address->name = text;
-	address->len = found->ai_addrlen;
-	memcpy(&address->any, found->ai_addr, found->ai_addrlen);
+	for (at = found; at && (at == found || any == ANY_LOOPBACK); at = at->ai_next) {
+		if (targets->n == TARGETS_MAX)
+			log_usage("--%s may be given %u times at most", known->name, TARGETS_MAX);
+		memset(&target.at, 0, sizeof(target.at));
+		memcpy(&target.at, at->ai_addr, at->ai_addrlen);
+		targets->target[targets->n++] = target;
+	}
 	freeaddrinfo(found);
 }
 
-static uint64_t parse_time(const char *option, const char *text)
+/* At least @arg ns: no time at all would end every connection. */
+static void take_time(const struct known *known, const char *text)
 {
-	__u64 ns;
+	__u64 ns = TIME_NONE;
 
-	if (!strcmp(text, "none"))
-		return TIME_NONE;
-	if (!parse_duration(text, &ns) || ns > 100ULL * 365 * 24 * 3600 * NSEC_PER_SEC)
-		log_usage("%s needs a time such as 1500ms, 30s, 1h or none, not '%s'", option,
-			  text);
-	return ns;
+	if (strcmp(text, "none") &&
+	    (!parse_duration(text, &ns) || ns > 100ULL * 365 * 24 * 3600 * NSEC_PER_SEC))
+		log_usage("--%s needs a time such as 1500ms, 30s, 1h or none, not '%s'",
+			  known->name, text);
+	if (ns < known->arg)
+		log_usage("--%s must be greater than 0, or none", known->name);
+	*(uint64_t *)known->to = ns;
 }
 
-/* A timeout of no time at all would end every connection. */
-static uint64_t parse_timeout(const char *option, const char *text)
-{
-	uint64_t ns = parse_time(option, text);
-
-	if (!ns)
-		log_usage("%s must be greater than 0, or none", option);
-	return ns;
-}
-
-static unsigned int parse_number(const char *option, const char *text, unsigned int most)
+/* At most @arg. */
+static void take_number(const struct known *known, const char *text)
 {
 	__u64 n;
 
-	if (!parse_count(text, &n) || !n || n > most)
-		log_usage("%s needs a number from 1 to %u, not '%s'", option, most, text);
-	return n;
+	if (!parse_count(text, &n) || !n || n > known->arg)
+		log_usage("--%s needs a number from 1 to %u, not '%s'", known->name, known->arg,
+			  text);
+	*(unsigned int *)known->to = n;
 }
 
-static void parse_one(int c, const char *text)
+static void take_version(const struct known *known, const char *text)
+{
+	if (strcmp(text, "v1") && strcmp(text, "v2"))
+		log_usage("--%s needs v1 or v2, not '%s'", known->name, text);
+	*(unsigned int *)known->to = text[1] - '0';
+}
+
+static void take_text(const struct known *known, const char *text)
+{
+	*(const char **)known->to = text;
+}
+
+static const struct known all[] = {
+	{ "listen", 'l', take_address, &options.listen, ANY_ALL },
+	{ "to", 't', take_address, &options.to, ANY_FIRST },
+	{ "connect-timeout", 'c', take_time, &options.timeout[KIND_CONNECT], 1 },
+	{ "idle", 'i', take_time, &options.timeout[KIND_IDLE], 1 },
+	{ "half-close", 'x', take_time, &options.timeout[KIND_HALF_CLOSE], 1 },
+	{ "lifetime", 'L', take_time, &options.timeout[KIND_LIFETIME], 1 },
+	{ "grace", 'g', take_time, &options.grace, 0 },
+	{ "store-after", 's', take_time, &options.store_after, 0 },
+	{ "threads", 'n', take_number, &options.threads, THREADS_MAX },
+	{ "max-connections", 'm', take_number, &options.max_connections, CONNECTIONS_MAX },
+	{ "proxy-protocol", 'p', take_version, &options.proxy_protocol, 0 },
+	{ "log", 'o', take_text, &options.log, 0 },
+	{ "json", 'j', NULL, NULL, 0 },
+	{ "metrics", 'M', take_address, &options.metrics, ANY_LOOPBACK },
+	{ "version", 'V', NULL, NULL, 0 },
+	{ "help", 'h', NULL, NULL, 0 },
+};
+
+static void take_switch(char c)
 {
 	switch (c) {
-	case 'l':
-		parse_address("--listen", text, AI_PASSIVE, &options.listen);
-		break;
-	case 't':
-		parse_address("--to", text, 0, &options.to);
-		break;
-	case 'M':
-		parse_address("--metrics", text, 0, &options.metrics);
-		break;
-	case 'c':
-		options.connect = parse_timeout("--connect-timeout", text);
-		break;
-	case 'i':
-		options.idle = parse_timeout("--idle", text);
-		break;
-	case 'x':
-		options.half_close = parse_timeout("--half-close", text);
-		break;
-	case 'L':
-		options.lifetime = parse_timeout("--lifetime", text);
-		break;
-	case 'g':
-		options.grace = parse_time("--grace", text);
-		break;
-	case 's':
-		options.store_after = parse_time("--store-after", text);
-		break;
-	case 'n':
-		options.threads = parse_number("--threads", text, THREADS_MAX);
-		break;
-	case 'm':
-		options.max_connections = parse_number("--max-connections", text,
-						       CONNECTIONS_MAX);
-		break;
-	case 'v':
-		options.verbose = true;
-		break;
+	case 'j':
+		options.json = true;
+		return;
 	case 'V':
 		say_version();
-		exit(EXIT_SUCCESS);
+		break;
 	case 'h':
 		fputs(usage_text, stdout);
-		exit(EXIT_SUCCESS);
-	default:
-		exit(EXIT_USAGE);
+		break;
 	}
+	exit(c == '?' ? EXIT_USAGE : EXIT_SUCCESS);
 }
 
 void options_parse(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "listen", required_argument, NULL, 'l' },
-		{ "to", required_argument, NULL, 't' },
-		{ "connect-timeout", required_argument, NULL, 'c' },
-		{ "idle", required_argument, NULL, 'i' },
-		{ "half-close", required_argument, NULL, 'x' },
-		{ "lifetime", required_argument, NULL, 'L' },
-		{ "grace", required_argument, NULL, 'g' },
-		{ "store-after", required_argument, NULL, 's' },
-		{ "threads", required_argument, NULL, 'n' },
-		{ "max-connections", required_argument, NULL, 'm' },
-		{ "metrics", required_argument, NULL, 'M' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "version", no_argument, NULL, 'V' },
-		{ "help", no_argument, NULL, 'h' },
-		{ }
-	};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	char shorts[2 * ARRAY_SIZE(all) + 1], *at = shorts;
+	struct option longs[ARRAY_SIZE(all) + 1] = { };
+	unsigned int i;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "l:t:c:i:x:L:g:s:n:m:M:vVh", longs, NULL)) != -1)
-		parse_one(c, optarg);
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		longs[i] = (struct option) { all[i].name, !!all[i].take, NULL, all[i].c };
+		at += sprintf(at, all[i].take ? "%c:" : "%c", all[i].c);
+	}
+	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		/* The last one, without a value, for what is unknown. */
+		for (i = 0; i < ARRAY_SIZE(all) - 1 && all[i].c != c; i++)
+			;
+		if (all[i].take)
+			all[i].take(&all[i], optarg);
+		else
+			take_switch(c);
+	}
 	if (optind < argc)
 		log_usage("unexpected argument '%s'; try --help", argv[optind]);
-	if (!options.listen.name || !options.to.name)
+	if (!options.to.n)
 		log_usage("--listen and --to are required; try --help");
+	if (options.json && !options.log)
+		log_usage("--json is the format of --log, which is missing");
 	if (!options.threads)
 		options.threads = processors < THREADS_MAX ? processors : THREADS_MAX;
 }

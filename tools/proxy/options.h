@@ -5,34 +5,41 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
-/** struct address - where to listen or to connect to */
-struct address {
+#include "counters.h"
+#include "socket.h"
+
+/** struct target - where to listen or to connect to */
+struct target {
 	/** @name: as the user wrote it */
 	const char *name;
-	/** @any: the same for the kernel */
-	struct sockaddr_storage any;
-	/** @len: length of @any */
-	socklen_t len;
+	/** @at: the same for the kernel */
+	union address at;
+	/** @both: any address of IPv6 and IPv4: @at is that of IPv6 */
+	bool both;
+};
+
+/** TARGETS_MAX - most listening addresses, and most servers */
+#define TARGETS_MAX		64
+
+/** struct targets - several */
+struct targets {
+	/** @n: how many */
+	unsigned int n;
+	/** @target: which */
+	struct target target[TARGETS_MAX];
 };
 
 /** struct options - what the proxy was asked to do; times in ns, TIME_NONE: no limit */
 struct options {
 	/** @listen: where clients come */
-	struct address listen;
-	/** @to: where the server is */
-	struct address to;
-	/** @metrics: where to tell numbers; name NULL: nowhere */
-	struct address metrics;
-	/** @connect: until the server has taken the connection */
-	uint64_t connect;
-	/** @idle: without a byte in either direction */
-	uint64_t idle;
-	/** @half_close: the same, once one side has said that it sends no more */
-	uint64_t half_close;
-	/** @lifetime: in all */
-	uint64_t lifetime;
+	struct targets listen;
+	/** @to: where the servers are */
+	struct targets to;
+	/** @metrics: where to serve metrics */
+	struct targets metrics;
+	/** @timeout: of a connection, by enum kind */
+	uint64_t timeout[KINDS];
 	/** @grace: for connections to end by themselves when the proxy is stopped */
 	uint64_t grace;
 	/** @store_after: age at which a connection goes into the service manager's store */
@@ -41,8 +48,12 @@ struct options {
 	unsigned int threads;
 	/** @max_connections: most at a time; 0: as descriptors allow */
 	unsigned int max_connections;
-	/** @verbose: a line for each connection */
-	bool verbose;
+	/** @proxy_protocol: version of the header that the server gets; 0: none */
+	unsigned int proxy_protocol;
+	/** @log: where each connection is logged: "-" is standard error; NULL: nowhere */
+	const char *log;
+	/** @json: that log is in JSON */
+	bool json;
 };
 
 /** THREADS_MAX - most threads */

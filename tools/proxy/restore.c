@@ -2,49 +2,36 @@
 /*
  * See store.h. This file: what comes out of the store.
  *
- * It is found in any order: wheels and ledgers with the number of their thread, a heap of sockets
- * and a heap of pipes. A timer names its connection's two sockets by their SO_COOKIE; the
- * ledger names for each pipe, by its inode, the connection that has bytes in it.
+ * It is found in any order: listening sockets, wheels with the number of their thread, and a heap
+ * of sockets. A timer names its connection's two sockets by their SO_COOKIE.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "listener.h"
 #include "log.h"
-#include "options.h"
 #include "store.h"
 
-/* sd_listen_fds(3) */
-#define FIRST_FD	3
-
-/* A descriptor, and what tells it: cookie of a socket, inode of a pipe. */
+/* A socket of a connection. */
 struct found {
-	uint64_t id;
+	uint64_t cookie;
 	int fd;
 };
 
-static struct found *sockets, *pipe_ends;
-static unsigned int nr_sockets, nr_pipe_ends;
+static struct found *sockets;
+static unsigned int nr_sockets;
 
-static int by_id(const void *a, const void *b)
+static int by_cookie(const void *a, const void *b)
 {
 	const struct found *x = a, *y = b;
 
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-static int option_of(int fd, int option)
-{
-	socklen_t len = sizeof(int);
-	int value = 0;
-
-	return getsockopt(fd, SOL_SOCKET, option, &value, &len) ? 0 : value;
+	return (x->cookie > y->cookie) - (x->cookie < y->cookie);
 }
 
 static bool hung_up(int fd)
@@ -59,101 +46,91 @@ static bool hung_up(int fd)
  * cannot go on: whether by an end of file or by a reset may be known to the killed process
  * alone. It must not be reset: its last bytes may still be under way.
  */
-static void collect_socket(int fd)
+static bool collect_socket(int fd)
 {
-	struct found *found = &sockets[nr_sockets];
-	socklen_t len = sizeof(found->id);
+	uint64_t cookie = hung_up(fd) ? 0 : cookie_of(fd);
 
-	if (hung_up(fd) || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &found->id, &len)) {
-		close(fd);
-		return;
-	}
-	found->fd = fd;
-	nr_sockets++;
+	if (cookie)
+		sockets[nr_sockets++] = (struct found) { .cookie = cookie, .fd = fd };
+	return cookie;
 }
 
-static void collect_pipe(int fd)
+/* "wheel0" and so on, as the former proxy wrote it and in no other way. */
+static bool collect_wheel(struct stored *stored, int fd, const char *name)
 {
-	struct stat stat;
+	unsigned int number;
+	char again[32];
 
-	if (fstat(fd, &stat)) {
-		close(fd);
-		return;
-	}
-	pipe_ends[nr_pipe_ends++] = (struct found) { .id = stat.st_ino, .fd = fd };
+	if (sscanf(name, "wheel%u", &number) != 1 || number >= ARRAY_SIZE(stored->wheel))
+		return false;
+	snprintf(again, sizeof(again), "wheel%u", number);
+	if (strcmp(name, again) || stored->wheel[number] >= 0)
+		return false;
+	stored->wheel[number] = fd;
+	if (number >= stored->threads)
+		stored->threads = number + 1;
+	return true;
 }
 
-/* Kept by a former process, of which the user may not think when he says --listen anew. */
-static void check_listener(int fd)
+/* "listener", or of a socket unit, by any other name. */
+static bool collect_listener(struct stored *stored, int fd, const char *name)
 {
-	struct sockaddr_storage at = { };
-	socklen_t len = sizeof(at);
+	socklen_t len = sizeof(int);
+	int listens = 0;
 
-	if (getsockname(fd, (struct sockaddr *)&at, &len) ||
-	    len != options.listen.len || memcmp(&at, &options.listen.any, len))
-		log_say(LOG_WARNING,
-			"--listen %s: not used, because the socket that was kept listens elsewhere: stop and start to change it",
-			options.listen.name);
+	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
+	if (!listens || stored->listeners == ARRAY_SIZE(stored->listener))
+		return false;
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	stored->listener[stored->listeners].fd = fd;
+	stored->listener[stored->listeners++].own = !strcmp(name, "listener");
+	return true;
 }
 
 static void collect_one(struct stored *stored, int fd, const char *name)
 {
-	unsigned int number;
+	bool used;
 
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (!strcmp(name, "s")) {
-		collect_socket(fd);
-	} else if (!strcmp(name, "p")) {
-		collect_pipe(fd);
-	} else if (sscanf(name, "wheel%u", &number) == 1 && number < ARRAY_SIZE(stored->wheel)) {
-		stored->wheel[number] = fd;
-		if (number >= stored->threads)
-			stored->threads = number + 1;
-	} else if (sscanf(name, "ledger%u", &number) == 1 && number < ARRAY_SIZE(stored->ledger)) {
-		stored->ledger[number] = fd;
-	} else if (option_of(fd, SO_ACCEPTCONN) && stored->listener < 0) {
-		/* "listener", or of a socket unit, by any name. */
-		stored->listener = fd;
-		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-		if (!strcmp(name, "listener"))
-			check_listener(fd);
-	} else {
-		log_say(LOG_WARNING, "unknown descriptor '%s' was passed; closing it",
-			name);
+		if (!collect_socket(fd))
+			close(fd);
+		return;
+	}
+	used = !strncmp(name, "wheel", 5) ? collect_wheel(stored, fd, name) :
+	       collect_listener(stored, fd, name);
+	if (!used) {
+		log_say(LOG_WARNING, "unknown descriptor '%s' was passed; closing it", name);
 		close(fd);
 	}
 }
 
 void store_collect(struct stored *stored)
 {
-	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-	char *names = getenv("LISTEN_FDNAMES"), *name;
-	int i, n;
+	char **names = NULL;
+	int i, n = sd_listen_fds_with_names(1, &names);
 
-	*stored = (struct stored) { .listener = -1 };
+	*stored = (struct stored) { };
 	memset(stored->wheel, -1, sizeof(stored->wheel));
-	memset(stored->ledger, -1, sizeof(stored->ledger));
-	if (!pid || !fds || atoi(pid) != getpid())
+	if (n < 0)
+		log_say(LOG_WARNING, "cannot use what the service manager kept: %s",
+			strerror(-n));
+	if (n <= 0)
 		return;
-	n = atoi(fds);
-	sockets = xcalloc(n + 1, sizeof(*sockets));
-	pipe_ends = xcalloc(n + 1, sizeof(*pipe_ends));
+	sockets = xcalloc(n, sizeof(*sockets));
 	for (i = 0; i < n; i++) {
-		name = names ? strsep(&names, ":") : NULL;
-		collect_one(stored, FIRST_FD + i, name ? name : "");
+		collect_one(stored, SD_LISTEN_FDS_START + i, names[i]);
+		free(names[i]);
 	}
-	unsetenv("LISTEN_PID");
-	unsetenv("LISTEN_FDS");
-	unsetenv("LISTEN_FDNAMES");
+	free(names);
 }
 
 /* The socket, which is nobody else's from now on; -1: it did not come back. */
 static int claim(uint64_t cookie)
 {
-	struct found wanted = { .id = cookie }, *found;
+	struct found wanted = { .cookie = cookie }, *found;
 	int fd = -1;
 
-	found = bsearch(&wanted, sockets, nr_sockets, sizeof(*sockets), by_id);
+	found = bsearch(&wanted, sockets, nr_sockets, sizeof(*sockets), by_cookie);
 	if (found) {
 		fd = found->fd;
 		found->fd = -1;
@@ -169,19 +146,19 @@ static void give_up(int fd)
 	close(fd);
 }
 
-static struct conn *conn_of(struct loop *loop, const struct sight *sight)
+struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 {
-	struct conn *conn = conn_find(loop, sight->id);
+	struct conn *conn = conn_find(loop, id);
 	int fd[2];
 
 	if (conn)
 		return conn;
-	fd[CLIENT] = claim(sight->id);
-	fd[SERVER] = claim(sight->server_id);
+	fd[CLIENT] = claim(id);
+	fd[SERVER] = claim(server_id);
 	if (fd[CLIENT] >= 0 && fd[SERVER] >= 0)
-		conn = conn_restore(loop, fd, sight->id, sight->server_id);
+		conn = conn_restore(loop, fd, id, server_id);
 	if (conn) {
-		store_kept(2);
+		store_kept();
 	} else {
 		give_up(fd[CLIENT]);
 		give_up(fd[SERVER]);
@@ -189,113 +166,85 @@ static struct conn *conn_of(struct loop *loop, const struct sight *sight)
 	return conn;
 }
 
-static struct timer *see(void *arg, const struct sight *sight)
-{
-	struct conn *conn = conn_of(arg, sight);
-
-	if (!conn)
-		return NULL;
-	conn->lives = sight->lives;
-	if (sight->kind == KIND_LIFETIME)
-		return &conn->life;
-	conn->phase = sight->kind;
-	return &conn->timer;
-}
-
-static bool restore_pipe(struct loop **loops, unsigned int n, int in, int out, uint64_t inode)
-{
-	struct pipe *pipe = NULL;
-	struct conn *conn;
-	uint64_t owner;
-	unsigned int i;
-
-	for (i = 0; i < n && !pipe; i++)
-		pipe = pipes_restore(&loops[i]->pipes, in, out, inode);
-	if (!pipe)
-		return false;
-	store_kept(2);
-	owner = pipe->ledger->owner;
-	conn = conn_find(loops[i - 1], owner >> 1);
-	if (conn && pipe->held)
-		conn->side[owner & 1].pipe = pipe;
-	else
-		pipes_put(&loops[i - 1]->pipes, pipe);
-	return true;
-}
-
-/* Sorted by inode the two ends of a pipe are neighbours. */
-static void restore_pipes(struct loop **loops, unsigned int n)
-{
-	unsigned int i;
-	int in, out;
-
-	qsort(pipe_ends, nr_pipe_ends, sizeof(*pipe_ends), by_id);
-	for (i = 0; i < nr_pipe_ends; i++) {
-		in = pipe_ends[i].fd;
-		if (i + 1 == nr_pipe_ends || pipe_ends[i].id != pipe_ends[i + 1].id) {
-			close(in);
-			continue;
-		}
-		out = pipe_ends[++i].fd;
-		if ((fcntl(out, F_GETFL) & O_ACCMODE) == O_WRONLY) {
-			in = out;
-			out = pipe_ends[i - 1].fd;
-		}
-		if (!restore_pipe(loops, n, in, out, pipe_ends[i].id)) {
-			close(in);
-			close(out);
-		}
-	}
-}
-
 /*
- * The proxy was killed when it had taken an event but not yet acted on it, or without the pipe
- * that holds some of the bytes being kept: such a connection must not go on.
+ * Those without a timer: the former proxy had taken the event, and was killed before it could close
+ * them.
  */
-static void drop_incomplete(struct loop *loop)
+static void drop_expired(struct loop *loop)
 {
 	struct conn *conn, *next;
-	unsigned int line = 0;
-	uint64_t owner;
 
 	for (conn = LIST_FIRST(&loop->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, all);
 		if (!conn->timer.armed || (conn->lives && !conn->life.armed))
-			conn_close(conn, REASON_TIMEOUT);
+			conn_close(conn, END_TIMEOUT + conn->phase);
 	}
-	while ((owner = pipes_lost(&loop->pipes, &line))) {
-		conn = conn_find(loop, owner >> 1);
-		if (conn)
-			conn_close(conn, REASON_FAILED);
-	}
-	conns_reap(loop);
 }
 
-unsigned int store_restore(struct loop **loops, unsigned int n)
+/*
+ * To the wheel of another thread. First there, then no longer here: if it is killed in between,
+ * the next proxy finds the timers twice, and takes those that it sees first.
+ */
+static void move(struct conn *conn, struct loop *to)
+{
+	struct loop *from = conn->loop;
+
+	conn_leave(conn);
+	atomic_fetch_sub(&from->load, 1);
+	conn_enter(conn, to);
+	atomic_fetch_add(&to->load, 1);
+	timers_arm(to->timers, &conn->timer);
+	if (conn->lives)
+		timers_arm(to->timers, &conn->life);
+	timers_flush(to->timers);
+	if (conn->closed)
+		return;
+	timers_cancel(from->timers, conn);
+	conn->timer.armed = true;
+	conn->life.armed = conn->lives;
+}
+
+/* As many to each thread: there were fewer threads, or more connections of some have ended. */
+static void balance(struct loop *loop)
+{
+	struct loop *to;
+
+	while ((to = least_loaded(loop))->load + 1 < loop->load)
+		move(LIST_FIRST(&loop->conns), to);
+	timers_flush(loop->timers);
+}
+
+static void resume(struct loop *loop)
 {
 	struct conn *conn, *next;
+
+	for (conn = LIST_FIRST(&loop->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, all);
+		conn_resume(conn);
+	}
+	conns_reap(loop);
+	timers_flush(loop->timers);
+}
+
+unsigned int store_restore(void)
+{
 	unsigned int i, total = 0;
 
 	if (!sockets)
 		return 0;
-	qsort(sockets, nr_sockets, sizeof(*sockets), by_id);
-	for (i = 0; i < n; i++)
-		timers_each(loops[i]->timers, see, loops[i]);
-	restore_pipes(loops, n);
-	for (i = 0; i < n; i++)
-		drop_incomplete(loops[i]);
+	qsort(sockets, nr_sockets, sizeof(*sockets), by_cookie);
+	for (i = 0; i < options.threads; i++) {
+		timers_each(loops[i]->timers);
+		drop_expired(loops[i]);
+	}
+	for (i = 0; i < options.threads; i++)
+		balance(loops[i]);
+	for (i = 0; i < options.threads; i++) {
+		resume(loops[i]);
+		total += loops[i]->load;
+	}
 	for (i = 0; i < nr_sockets; i++)
 		give_up(sockets[i].fd);
-	for (i = 0; i < n; i++) {
-		for (conn = LIST_FIRST(&loops[i]->conns); conn; conn = next) {
-			next = LIST_NEXT(conn, all);
-			conn_resume(conn);
-		}
-		conns_reap(loops[i]);
-		timers_flush(loops[i]->timers);
-		total += loops[i]->counters.open;
-	}
 	free(sockets);
-	free(pipe_ends);
 	return total;
 }

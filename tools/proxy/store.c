@@ -8,59 +8,49 @@
 #include "notify.h"
 #include "options.h"
 #include "store.h"
+#include "timerwheel.h"
 
 /*
  * The names of all go into one environment variable of the next process, and the kernel takes no
- * string longer than 128 KiB: so names of sockets and pipes are one letter, and this is
- * how many fit.
+ * string longer than 128 KiB: so the name of sockets is one letter, and this is how many fit.
  */
 #define FDS_MAX		60000
+/* How long the start waits for a service manager that is busy, ns. */
+#define PATIENCE	(5 * NSEC_PER_SEC)
 
 static bool active;
 static _Atomic int nr_fds;
-
-void store_begin(struct timers *timers)
-{
-	active = notify_there() && options.store_after != TIME_NONE && timers_share(timers) >= 0;
-}
 
 bool store_active(void)
 {
 	return active;
 }
 
-/* For what cannot do without: the service manager may keep us waiting for a while. */
-static void store_one(const char *name, int fd, bool watch)
+void store_fd(const char *name, int fd, bool watch)
 {
-	int tries, err = -EAGAIN;
+	static uint64_t until;
+	int err;
 
-	for (tries = 0; tries < 500 && err == -EAGAIN; tries++) {
-		err = notify_store(name, &fd, 1, watch);
-		if (err == -EAGAIN)
-			sleep_until(now_ns() + STORE_BUSY);
-	}
+	if (!active)
+		return;
+	if (!until)
+		until = now_ns() + PATIENCE;
+	while ((err = notify_store(name, &fd, 1, watch)) == -EAGAIN && now_ns() < until)
+		sleep_until(now_ns() + NOTIFY_BUSY);
 	if (err)
 		log_say(LOG_WARNING, "%s cannot be kept: %s; a restart will end connections",
 			name, strerror(-err));
 }
 
-void store_basics(struct loop **loops, unsigned int n, const struct stored *stored, int listener)
+void store_begin(struct loop *loop, bool kept)
 {
-	unsigned int i;
+	int wheel = timerwheel_share(loop->wheel);
 	char name[32];
 
-	if (!active)
-		return;
-	for (i = 0; i < n; i++) {
-		snprintf(name, sizeof(name), "wheel%u", i);
-		if (stored->wheel[i] < 0)
-			store_one(name, timers_share(loops[i]->timers), false);
-		snprintf(name, sizeof(name), "ledger%u", i);
-		if (stored->ledger[i] < 0)
-			store_one(name, loops[i]->pipes.ledger_fd, false);
-	}
-	if (stored->listener < 0)
-		store_one("listener", listener, true);
+	active = notify_there() && options.store_after != TIME_NONE && wheel >= 0;
+	snprintf(name, sizeof(name), "wheel%u", loop->number);
+	if (!kept)
+		store_fd(name, wheel, false);
 }
 
 static bool fits(int n)
@@ -73,18 +63,6 @@ static bool fits(int n)
 	return false;
 }
 
-int store_pipe(const struct pipe *pipe)
-{
-	int fds[2] = { pipe->in, pipe->out }, err;
-
-	if (!fits(2))
-		return -ENOSPC;
-	err = notify_store("p", fds, 2, false);
-	if (err)
-		atomic_fetch_sub(&nr_fds, 2);
-	return err;
-}
-
 void store_conn(struct conn *conn)
 {
 	if (!active)
@@ -93,9 +71,9 @@ void store_conn(struct conn *conn)
 	TAILQ_INSERT_TAIL(&conn->loop->unstored, conn, store);
 }
 
-void store_kept(int n)
+void store_kept(void)
 {
-	atomic_fetch_add(&nr_fds, n);
+	atomic_fetch_add(&nr_fds, 2);
 }
 
 void store_forget(struct conn *conn)
@@ -105,6 +83,16 @@ void store_forget(struct conn *conn)
 	if (conn->stored)
 		atomic_fetch_sub(&nr_fds, 2);
 	conn->waits = false;
+}
+
+void store_again(struct conn *conn)
+{
+	if (!conn->stored)
+		return;
+	store_forget(conn);
+	conn->stored = false;
+	conn->waits = true;
+	TAILQ_INSERT_HEAD(&conn->loop->unstored, conn, store);
 }
 
 /* What one message can carry: how many connections were sent, or an error. */
@@ -149,7 +137,7 @@ static int store_until(struct loop *loop, uint64_t opened_until)
 	return sent;
 }
 
-static uint64_t store_conns(struct loop *loop)
+uint64_t store_turn(struct loop *loop)
 {
 	struct conn *conn = TAILQ_FIRST(&loop->unstored);
 	uint64_t after = options.store_after;
@@ -157,7 +145,7 @@ static uint64_t store_conns(struct loop *loop)
 	if (!conn)
 		return TIME_NONE;
 	if (conn->opened + after <= loop->now && store_until(loop, loop->now - after))
-		return loop->now + STORE_BUSY;
+		return loop->now + NOTIFY_BUSY;
 	conn = TAILQ_FIRST(&loop->unstored);
 	if (!conn)
 		return TIME_NONE;
@@ -167,31 +155,7 @@ static uint64_t store_conns(struct loop *loop)
 	return conn->opened + after;
 }
 
-/* Those for which the service manager had no time before. */
-static int store_pipes(struct loop *loop)
-{
-	struct pipe *pipe;
-	int err = 0;
-
-	while (!err && (pipe = LIST_FIRST(&loop->pipes.unstored))) {
-		err = store_pipe(pipe);
-		if (!err)
-			LIST_REMOVE(pipe, store);
-	}
-	return err;
-}
-
-uint64_t store_turn(struct loop *loop)
-{
-	int err = store_pipes(loop);
-	uint64_t until = store_conns(loop), again = TIME_NONE;
-
-	if (err)
-		again = loop->now + (err == -EAGAIN ? STORE_BUSY : NSEC_PER_SEC);
-	return again < until ? again : until;
-}
-
 bool store_all(struct loop *loop)
 {
-	return store_until(loop, UINT64_MAX) != -EAGAIN && store_pipes(loop) != -EAGAIN;
+	return store_until(loop, UINT64_MAX) != -EAGAIN;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How connections survive the proxy: the service manager keeps their sockets, the wheels with
- * their deadlines, and the pipes with their bytes, and gives all that to the next proxy.
- * README.md has the protocol.
+ * How connections survive the proxy: the service manager keeps their sockets and the wheels with
+ * their deadlines, and gives all that to the next proxy. README.md has the protocol.
  */
 #ifndef PROXY_STORE_H
 #define PROXY_STORE_H
@@ -12,35 +11,38 @@
 
 #include "conn.h"
 #include "loop.h"
+#include "notify.h"
 #include "options.h"
-#include "pipes.h"
-
-/** STORE_BUSY - when to try again while the service manager is busy, ns */
-#define STORE_BUSY	(10 * NSEC_PER_MSEC)
 
 /** struct stored - what a service manager gave us at the start */
 struct stored {
-	/** @listener: a listening socket, -1: none */
-	int listener;
+	/** @listeners: how many listening sockets */
+	unsigned int listeners;
+	/** @listener: they */
+	struct {
+		/** @fd: the socket */
+		int fd;
+		/** @own: of a former proxy; else of a socket unit */
+		bool own;
+	} listener[TARGETS_MAX];
 	/** @threads: how many wheels there are */
 	unsigned int threads;
 	/** @wheel: wheel of each thread, -1: none */
 	int wheel[THREADS_MAX];
-	/** @ledger: ledger of each thread, -1: none */
-	int ledger[THREADS_MAX];
 };
 
 /**
- * store_collect - see what the service manager gave us ($LISTEN_FDS)
+ * store_collect - see what the service manager gave us
  * @stored: is filled in
  */
 void store_collect(struct stored *stored);
 
 /**
- * store_begin - may connections survive this process?
- * @timers: of any thread
+ * store_begin - have the wheel of a thread kept, if connections may survive this process
+ * @loop: the thread
+ * @kept: it is there already
  */
-void store_begin(struct timers *timers);
+void store_begin(struct loop *loop, bool kept);
 
 /**
  * store_active - may they?
@@ -51,29 +53,30 @@ bool store_active(void);
 
 /**
  * store_restore - take up the connections that were kept
- * @loops: all threads, none runs yet
- * @n: how many
+ *
+ * No thread runs yet.
  *
  * Return: how many connections there are now.
  */
-unsigned int store_restore(struct loop **loops, unsigned int n);
+unsigned int store_restore(void);
 
 /**
- * store_basics - have wheels, ledgers and the listening socket kept
- * @loops: all threads
- * @n: how many
- * @stored: what need not be, since it came from there
- * @listener: the listening socket
- */
-void store_basics(struct loop **loops, unsigned int n, const struct stored *stored, int listener);
-
-/**
- * store_pipe - have a pipe kept
- * @pipe: it
+ * restore_conn - a connection, of which a timer was kept
+ * @loop: the thread in whose wheel it is
+ * @id: the connection's
+ * @server_id: that of the server's socket
  *
- * Return: 0: it will be; -EAGAIN: the service manager is busy; another error.
+ * Return: it; NULL: its sockets did not come back.
  */
-int store_pipe(const struct pipe *pipe);
+struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id);
+
+/**
+ * store_fd - have a descriptor kept that the proxy cannot do without
+ * @name: by which it comes back
+ * @fd: it
+ * @watch: it shall be dropped when it hangs up
+ */
+void store_fd(const char *name, int fd, bool watch);
 
 /**
  * store_conn - have a connection kept once it is old enough
@@ -82,16 +85,21 @@ int store_pipe(const struct pipe *pipe);
 void store_conn(struct conn *conn);
 
 /**
+ * store_again - its server's socket is another one
+ * @conn: a connection
+ */
+void store_again(struct conn *conn);
+
+/**
  * store_forget - a connection ends
  * @conn: it
  */
 void store_forget(struct conn *conn);
 
 /**
- * store_kept - what came from the service manager is still there
- * @n: how many descriptors of connections and pipes
+ * store_kept - the sockets of a connection came from the service manager, which still has them
  */
-void store_kept(int n);
+void store_kept(void);
 
 /**
  * store_turn - send what is old enough to the store

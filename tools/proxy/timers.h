@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What keeps the deadlines. Which of these a program has is chosen when it is linked:
- *
- *	timers-wheel.c      libtimerwheel: a wheel for each thread. What is installed
- *	timers-timerfd.c    a timerfd for each timer     } for comparison
- *	timers-libevent.c   libevent's heap              } only
- */
+/* What keeps the deadlines: a wheel for each thread. */
 #ifndef PROXY_TIMERS_H
 #define PROXY_TIMERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/epoll.h>
-#include <sys/queue.h>
 
 #include "counters.h"
 #include "loop.h"
 
 struct conn;
-struct event;
-struct timerwheel_stats;
 
 /** struct timer - a timeout of a connection */
 struct timer {
@@ -29,36 +19,15 @@ struct timer {
 	enum kind kind;
 	/** @armed: it is to fire */
 	bool armed;
-	/** @due: it has fired, and conn_expired() is about to be told (timerfd, libevent) */
-	bool due;
 	/** @deadline: when, CLOCK_MONOTONIC, in ns */
 	uint64_t deadline;
-	/** @queue: in the list of those that are due (timerfd, libevent) */
-	STAILQ_ENTRY(timer) queue;
-	union {
-		/** @wheel: libtimerwheel: where its word in the deadline table is */
-		struct {
-			/** @index: of the word */
-			uint32_t index;
-			/** @generation: which goes into it */
-			uint32_t generation;
-			/** @added: its place in this turn's batch, from 1 on; 0: it is armed */
-			uint32_t added;
-		} wheel;
-		/** @timerfd: its descriptor */
-		struct {
-			/** @source: for epoll */
-			struct source source;
-			/** @fd: 0: none yet */
-			int fd;
-		} timerfd;
-		/** @event: libevent's; NULL: none yet */
-		struct event *event;
-	};
+	/** @index: of its entry in the deadline table */
+	uint32_t index;
+	/** @generation: which goes into that */
+	uint32_t generation;
+	/** @added: its place in this turn's batch, from 1 on; 0: it is armed */
+	uint32_t added;
 };
-
-/** timers_name - which of them this program has */
-extern const char *const timers_name;
 
 /**
  * timers_open - begin
@@ -72,12 +41,12 @@ extern const char *const timers_name;
 struct timers *timers_open(struct loop *loop, int kept);
 
 /**
- * timers_share - what the service manager may keep
- * @timers: of a thread
+ * timers_backend - where the deadlines are
+ * @loop: any thread
  *
- * Return: a descriptor; -1: these timers end with the process.
+ * Return: "device", or "process": they end with it.
  */
-int timers_share(struct timers *timers);
+const char *timers_backend(const struct loop *loop);
 
 /**
  * timers_arm - set a timer, or set it anew, to any time
@@ -87,7 +56,7 @@ int timers_share(struct timers *timers);
 void timers_arm(struct timers *timers, struct timer *timer);
 
 /**
- * timers_refresh - put an armed timer off
+ * timers_refresh - postpone an armed timer
  * @timers: of this thread
  * @timer: it; its deadline has become a later one
  */
@@ -107,18 +76,7 @@ void timers_cancel(struct timers *timers, struct conn *conn);
 void timers_flush(struct timers *timers);
 
 /**
- * timers_wait - sleep
- * @timers: of this thread
- * @events: where epoll's go
- * @max: how many fit
- * @timeout: ms, -1: no limit
- *
- * Return: how many, 0 if there were none.
- */
-int timers_wait(struct timers *timers, struct epoll_event *events, int max, int timeout);
-
-/**
- * timers_expire - tell conn_expired() of each timer that is due
+ * timers_expire - call conn_expired() for each timer that is due
  * @timers: of this thread
  *
  * Sockets come first in a turn: who spoke in time is not closed.
@@ -126,33 +84,11 @@ int timers_wait(struct timers *timers, struct epoll_event *events, int max, int 
 void timers_expire(struct timers *timers);
 
 /**
- * timers_stats - counters of the wheel
- * @timers: of any thread
- * @stats: are added to
- *
- * Return: false: there is no wheel.
- */
-bool timers_stats(struct timers *timers, struct timerwheel_stats *stats);
-
-/** struct sight - a timer of a wheel that was kept */
-struct sight {
-	/** @id: the connection's */
-	uint64_t id;
-	/** @server_id: that of the server's socket */
-	uint64_t server_id;
-	/** @kind: which timer it is */
-	enum kind kind;
-	/** @lives: the connection has a timer for its lifetime */
-	bool lives;
-};
-
-/**
- * timers_each - look at all timers of a wheel that was kept
+ * timers_each - call restore_conn() for each timer of a wheel that was kept
  * @timers: of a thread; none runs yet
- * @see: is called for each; returns the timer to which it belongs, NULL: nobody's, it is removed
- * @arg: for @see
+ *
+ * Timers whose connection did not come back are removed.
  */
-void timers_each(struct timers *timers, struct timer *(*see)(void *arg, const struct sight *sight),
-		 void *arg);
+void timers_each(struct timers *timers);
 
 #endif /* PROXY_TIMERS_H */

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 free: what was charged stays; lifetime:wheels.close_gives_back; s/^\ttw_user_uncharge(user, charged);//
 free: who waits for it is not told; icount/many:cap.one_wheel.*; s/^\ttw_user_count_freed(user);//
-free: the ring stays; limits:told.rings.*; s/^\ttw_ring_free(&file->ring);//
-free: the table stays; limits:told.many_timers.*; s/^\ttw_table_free(&file->table);//
-free: the log stays; limits:told.monitors.*; s/^\ttw_log_put(file->events.log);//
+free: the ring stays; limits:charged.rings.*; s/^\ttw_ring_free(&file->ring);//
+free: the table stays; limits:charged.many_timers.*; s/^\ttw_table_free(&file->table);//
+free: the log stays; limits:charged.monitors.*; s/^\ttw_log_put(file->events.log);//
 open: beyond the cap; ops:cap.open; s/^\tif (err)$/\tif (0)/
 open: not charged; ops:cap.open; s/err = tw_user_charge(user, bytes);/bytes = 0; err = 0;/
 open: the generations of a wheel that is not set up; deadlines:global.generations_by_default; /^static int tw_open/,/^}/s/tw_pool_set_entries(.*/;/

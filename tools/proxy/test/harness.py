@@ -128,6 +128,19 @@ class Server:
         self.socket.close()
 
 
+def full_server():
+    """A server that does not answer: its queue is full of what also is returned."""
+    server = Server(backlog=0)
+    fill = []
+    for _ in range(4):
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex(tuple(server.socket.getsockname()))
+        fill.append(s)
+    time.sleep(0.2)
+    return server, fill
+
+
 def echo(conn):
     while True:
         data = conn.recv(1 << 16)
@@ -135,6 +148,19 @@ def echo(conn):
             conn.shutdown(socket.SHUT_WR)
             return
         conn.sendall(data)
+
+
+def cookie_of(fd):
+    """The number by which the kernel knows a socket; None: it is none."""
+    sock = None
+    try:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fd)
+        return sock.getsockopt(socket.SOL_SOCKET, 57, 8)
+    except OSError:
+        return None
+    finally:
+        if sock:
+            sock.detach()
 
 
 class Manager:
@@ -147,6 +173,7 @@ class Manager:
         self.socket.bind(self.path)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
         self.store = {}         # descriptor: (name, watched)
+        self.cookies = {}       # of those that are sockets: descriptor
         self.messages = []
         self.lock = threading.Condition()
         self.poll = select.epoll()
@@ -166,6 +193,7 @@ class Manager:
                     self.lock.notify_all()
 
     def drop(self, fd):
+        self.cookies.pop(cookie_of(fd), None)
         if self.store.pop(fd)[1]:
             self.poll.unregister(fd)
         os.close(fd)
@@ -187,6 +215,13 @@ class Manager:
             if fields.get('FDSTORE') != '1':
                 os.close(fd)
                 continue
+            # Like systemd it keeps nothing twice; only sockets come again.
+            cookie = cookie_of(fd)
+            if cookie in self.cookies:
+                os.close(fd)
+                continue
+            if cookie:
+                self.cookies[cookie] = fd
             watched = fields.get('FDPOLL') != '0'
             self.store[fd] = (fields['FDNAME'], watched)
             if watched:
@@ -228,7 +263,18 @@ class Manager:
         self.poll.close()
 
 
-def launch(args, env, fds):
+def keep_busy(manager):
+    """With messages, as long as its lock is held."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.setblocking(False)
+        try:
+            while True:
+                other.sendto(b'X=1', manager.path)
+        except BlockingIOError:
+            pass
+
+
+def launch(args, env, fds, limit=None):
     """Start a program with these descriptors at 3 and up, and LISTEN_PID its own."""
     pid = os.fork()
     if pid:
@@ -243,6 +289,8 @@ def launch(args, env, fds):
             os.dup2(fd, 3 + i, inheritable=True)
         env = dict(env, LISTEN_PID=str(os.getpid()))
         os.closerange(3 + len(fds), high)
+        if limit:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
         os.execve(args[0], args, env)
     finally:
         os._exit(127)
@@ -251,7 +299,7 @@ def launch(args, env, fds):
 class Steps:
     """Stops a thread of a process before each of its system calls."""
 
-    SYSCALL, SEIZE, INTERRUPT = 24, 0x4206, 0x4207
+    SYSCALL, SEIZE, INTERRUPT, DETACH = 24, 0x4206, 0x4207, 17
     TRACESYSGOOD = 1
     WALL = 0x40000000
 
@@ -272,13 +320,19 @@ class Steps:
         """On to the next stop: at the beginning of a system call, and at its end. False: done()
         came true before."""
         self.ptrace(self.SYSCALL)
+        until = time.monotonic() + 60
         while True:
+            check(time.monotonic() < until, 'the thread makes no more system calls')
             pid, status = os.waitpid(self.tid, self.WALL | os.WNOHANG)
             if pid and os.WIFSTOPPED(status):
                 return True
             if pid or done():
                 return False
             time.sleep(0.0002)
+
+    def go_on(self):
+        """Let it run again, untraced."""
+        self.ptrace(self.DETACH)
 
     def over(self):
         """After the process was killed: who waits for it must not wait for this thread."""
@@ -294,19 +348,24 @@ class Proxy:
     program = None
     all = []
 
-    def __init__(self, to, *args, manager=None, listener=None, listener_name='proxy.socket',
-                 threads=2, start=True, env=None, **times):
-        self.port = free_port()
+    def __init__(self, to, *args, manager=None, passed=(), threads=2, start=True, env=None,
+                 port=None, limit=None, read_log=True, **times):
+        """@to: a server, or several. @passed: pairs of a descriptor and its name, besides what
+        @manager keeps. @limit: of descriptors. @read_log: beyond its beginning, too."""
+        self.port = port or free_port()
         self.metrics_port = free_port()
-        self.args = [self.program, '--listen', f'127.0.0.1:{self.port}', '--to', to,
+        self.args = [self.program, '--listen', f'127.0.0.1:{self.port}',
                      '--metrics', f'127.0.0.1:{self.metrics_port}', '--threads', str(threads)]
+        for server in [to] if isinstance(to, str) else to:
+            self.args += ['--to', server]
         for name, value in times.items():
             self.args += ['--' + name.replace('_', '-'),
                           value if isinstance(value, str) else f'{value * 1000:.0f}ms']
         self.args += args
         self.manager = manager
-        self.listener = listener
-        self.listener_name = listener_name
+        self.passed = passed
+        self.limit = limit
+        self.read_log = read_log
         self.env = env or {}
         self.log = ''
         self.former = ''        # what those said that were killed
@@ -322,8 +381,7 @@ class Proxy:
         env['TSAN_OPTIONS'] = 'exitcode=66'
         env['ASAN_OPTIONS'] = 'exitcode=67'
         kept = self.manager.kept() if self.manager else []
-        if self.listener:
-            kept.insert(0, (os.dup(self.listener.fileno()), self.listener_name))
+        kept = [(os.dup(fd), name) for fd, name in self.passed] + kept
         for name in ('NOTIFY_SOCKET', 'LISTEN_FDS', 'LISTEN_FDNAMES', 'WATCHDOG_USEC'):
             if name not in self.env:
                 env.pop(name, None)
@@ -337,7 +395,7 @@ class Proxy:
         saved = os.dup(2)
         os.dup2(write, 2)
         try:
-            self.pid = launch(self.args, env, [fd for fd, _ in kept])
+            self.pid = launch(self.args, env, [fd for fd, _ in kept], self.limit)
         finally:
             for fd, _ in kept:
                 os.close(fd)
@@ -347,7 +405,7 @@ class Proxy:
         self.status = None
         self.reader = threading.Thread(target=self.collect, args=(read,), daemon=True)
         self.reader.start()
-        self.wait_log(f'-> {self.args[4]}:', 20)
+        self.wait_log(' threads, at most ', 20)
 
     def collect(self, fd):
         with os.fdopen(fd, 'r', errors='replace') as lines:
@@ -355,6 +413,8 @@ class Proxy:
                 with self.log_lock:
                     self.log += line
                     self.log_lock.notify_all()
+                while not self.read_log and ' threads, at most ' in line and self.status is None:
+                    time.sleep(0.01)
         with self.log_lock:
             self.log_lock.notify_all()
 
@@ -375,7 +435,7 @@ class Proxy:
         """Killed before the @n-th system call of its thread, of which it has one, since begin(),
         or when done() comes true. False: that was first, or the thread's end. Before each that
         it may do meanwhile() is called, with its number."""
-        steps = Steps(max(int(tid) for tid in os.listdir(f'/proc/{self.pid}/task')))
+        steps = Steps(self.serving_threads()[0])
         begin()
         for i in range(1, n + 1):
             # The end of the one before, and the beginning of this one.
@@ -410,6 +470,11 @@ class Proxy:
             time.sleep(0.005)
         return self.status
 
+    def end(self, number=15):
+        """Asked once, it must end well, and by itself."""
+        self.signal(number)
+        check(self.wait() == 0, 'it ended badly')
+
     def stop(self):
         """Twice: the second ends the time of grace."""
         if self.status is None:
@@ -430,15 +495,37 @@ class Proxy:
     def descriptors(self):
         return len(os.listdir(f'/proc/{self.pid}/fd'))
 
+    def serving_threads(self):
+        """Their numbers, in order."""
+        tids = {}
+        for tid in os.listdir(f'/proc/{self.pid}/task'):
+            with open(f'/proc/{self.pid}/task/{tid}/comm') as f:
+                name = f.read().strip()
+            if name.startswith('proxy-'):
+                tids[int(name[6:])] = int(tid)
+        return [tids[i] for i in sorted(tids)]
+
+    def wait_descriptors(self, most):
+        """Until there are no more than that: the connection that has asked for metrics, too, is
+        closed some time after the answer."""
+        until = time.monotonic() + 5
+        while self.descriptors() > most:
+            check(time.monotonic() < until, f'{self.descriptors() - most} descriptors stay open')
+            time.sleep(0.02)
+
     def cpu(self):
-        """s of processor time so far."""
-        with open(f'/proc/{self.pid}/stat') as f:
-            fields = f.read().rsplit(') ', 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+        """s that its threads have run or waited for a processor so far: a thread that spins is
+        noticed on a busy machine, too."""
+        total = 0
+        for tid in os.listdir(f'/proc/{self.pid}/task'):
+            with open(f'/proc/{self.pid}/task/{tid}/schedstat') as f:
+                total += sum(int(field) for field in f.read().split()[:2])
+        return total / 1e9
 
     def get(self, path='/metrics'):
         with socket.create_connection(('127.0.0.1', self.metrics_port), timeout=10) as s:
-            s.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
+            s.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n'
+                      'Connection: close\r\n\r\n'.encode())
             head, body = read_all(s).decode().split('\r\n\r\n', 1)
         return head, body
 
@@ -449,6 +536,10 @@ class Proxy:
                 name, value = line.rsplit(' ', 1)
                 values[name.replace('timerwheel_proxy_', '', 1)] = float(value)
         return values
+
+    def loads(self):
+        """Connections of each thread."""
+        return [int(v) for k, v in self.metrics().items() if k.startswith('thread_connections')]
 
     def wait_metric(self, name, value, timeout=20):
         until = time.monotonic() + timeout

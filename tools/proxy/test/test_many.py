@@ -3,14 +3,19 @@
 
 import os
 import random
+import resource
 import select
 import socket
+import tempfile
 import time
 
 from harness import LATE, UNIT, Proxy, Server, between, check, echo, raise_descriptors, reset
 
-# Each needs four descriptors of the proxy, and this process has both ends of all.
-CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', '20000'))
+# Each needs two descriptors of the proxy, and this process has both ends of all.
+ALLOWED = (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 1000) // 4
+# Bytes of version 2 of the PROXY protocol's header for IPv4, the ports at its end.
+HEADER = 28
+CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', min(20000, ALLOWED)))
 
 
 def open_pairs(proxy, server, n):
@@ -27,13 +32,15 @@ def open_pairs(proxy, server, n):
 
 
 def test_thousands():
-    """All open, all served, all closed in time, and nothing of them stays."""
+    """All open, all served, all closed in time, and nothing of them stays: with the log and the
+    PROXY protocol."""
     raise_descriptors(4 * CONNECTIONS + 1000)
     server = Server()
     # Long enough for opening all of them, one by one.
     idle = max(20 * UNIT, CONNECTIONS * UNIT / 200)
-    proxy = Proxy(server.address, '--max-connections', str(CONNECTIONS + 100), idle=idle,
-                  threads=2)
+    log = tempfile.NamedTemporaryFile('r')
+    proxy = Proxy(server.address, '--max-connections', str(CONNECTIONS + 100), '--log', log.name,
+                  '--proxy-protocol', 'v2', idle=idle, threads=2)
     before = proxy.descriptors()
     clients, far = open_pairs(proxy, server, CONNECTIONS)
     check(proxy.metrics()['connections'] == CONNECTIONS, 'not all are open')
@@ -42,15 +49,21 @@ def test_thousands():
     seen = set()
     poll = select.epoll()
     by_fd = {conn.fileno(): conn for conn in far}
+    got = dict.fromkeys(by_fd, b'')
     for fd in by_fd:
         poll.register(fd, select.EPOLLIN)
     while len(seen) < CONNECTIONS:
         ready = poll.poll(20)
         check(ready, f'only {len(seen)} of {CONNECTIONS} messages came')
         for fd, _ in ready:
-            data = by_fd[fd].recv(100)
-            check(len(data) == 4, f'{len(data)} bytes came')
-            seen.add(int.from_bytes(data, 'big'))
+            got[fd] += by_fd[fd].recv(100)
+            if len(got[fd]) < HEADER + 4:
+                continue
+            check(len(got[fd]) == HEADER + 4, f'{len(got[fd])} bytes came')
+            n = int.from_bytes(got[fd][HEADER:], 'big')
+            port = int.from_bytes(got[fd][HEADER - 4:HEADER - 2], 'big')
+            check(port == clients[n].getsockname()[1], f'{port} is the port of another client')
+            seen.add(n)
             poll.unregister(fd)
     sent = time.monotonic()
     poll.close()
@@ -69,13 +82,15 @@ def test_thousands():
     between(time.monotonic() - sent, 0, idle + 4 * LATE, 'the last was closed after')
     proxy.wait_metric('connections', 0)
     m = proxy.metrics()
-    check(m['timeouts_total{kind="idle"}'] == CONNECTIONS, 'not all were closed as idle')
-    check(m['wheel_pending'] == 0, 'timers stay in the wheel')
+    check(m['closed_total{end="idle-timeout"}'] == CONNECTIONS, 'not all were closed as idle')
+    proxy.wait_metric('wheel_pending', 0)
     # Connecting and open, and no more: bytes were stores.
-    check(m['wheel_armed_total'] == 2 * CONNECTIONS + m['put_off_total'],
+    check(m['wheel_armed_total'] == 2 * CONNECTIONS + m['postponed_total'],
           'timers were armed anew for bytes')
-    after = proxy.descriptors() - 2 * m['pipes']
-    check(after <= before, f'{after - before} descriptors stay open')
+    proxy.wait_descriptors(before)
+    lines = sum(' from_client=4 from_server=0 ' in line and ' end=idle-timeout' in line
+                for line in log)
+    check(lines == CONNECTIONS, f'the log has {lines} of {CONNECTIONS}')
     for conn in far:
         conn.close()
 
@@ -98,7 +113,7 @@ def test_reset_storm():
             conn.sendall(data)
 
     server = Server(serve)
-    proxy = Proxy(server.address, threads=4, idle=100 * UNIT)
+    proxy = Proxy(server.address, threads=4, idle='1h')
     before = proxy.descriptors()
     steady = proxy.connect()
     steady.sendall(b'\1')
@@ -120,10 +135,10 @@ def test_reset_storm():
     proxy.wait_metric('connections', 1)
     m = proxy.metrics()
     check(m['accepted_total'] == 2001, 'not all were accepted')
-    check(m['closed_total{reason="reset"}'] > 500, 'few resets were seen')
-    check(m['pipes_used'] == 0, 'pipes in use')
-    after = proxy.descriptors() - 2 - 2 * m['pipes']
-    check(after <= before, f'{after - before} descriptors stay open')
+    check(m['closed_total{end="client-reset"}'] + m['closed_total{end="server-reset"}'] > 500,
+          'few resets were seen')
+    check(m['blocked'] == 0, 'a direction is still blocked')
+    proxy.wait_descriptors(before + 2)
 
 
 def test_max_connections():
@@ -145,3 +160,41 @@ def test_max_connections():
     clients[4].settimeout(5)
     check(clients[4].recv(1) == b'y', 'another byte came back')
     check(proxy.metrics()['connections'] == 4, 'not four are open')
+
+
+def test_threads_balanced():
+    """However they arrive: each thread has as many connections as any other one."""
+    server = Server(echo)
+    for pause, n in ((0.005, 200), (0, 400)):
+        proxy = Proxy(server.address, threads=4)
+        clients = []
+        for _ in range(n):
+            clients.append(proxy.connect())
+            time.sleep(pause)
+        proxy.wait_metric('connections', n)
+        loads = proxy.loads()
+        check(max(loads) - min(loads) <= 2, f'the threads have {loads}')
+        # Old ones end, and not in all threads alike: new ones make up for that.
+        for client in clients[::2] + clients[1::4]:
+            client.close()
+        proxy.wait_metric('connections', n // 4)
+        more = [proxy.connect() for _ in range(n)]
+        proxy.wait_metric('connections', n + n // 4)
+        loads = proxy.loads()
+        check(max(loads) - min(loads) <= 2, f'the threads have {loads}')
+        for client in more + clients:
+            client.close()
+
+
+def test_threads_full():
+    """A thread that is full gives to others, and none gets more than its share."""
+    server = Server(echo)
+    proxy = Proxy(server.address, '--max-connections', '40', threads=4)
+    clients = [proxy.connect() for _ in range(60)]
+    proxy.wait_metric('connections', 40)
+    time.sleep(UNIT)
+    check(proxy.loads() == [10, 10, 10, 10], f'the threads have {proxy.loads()}')
+    for client in clients:
+        client.close()
+    proxy.wait_metric('connections', 0)
+    check(proxy.metrics()['accepted_total'] == 60, 'some were not accepted')

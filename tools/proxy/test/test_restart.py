@@ -8,7 +8,8 @@ import threading
 import time
 
 from harness import (LATE, UNIT, Manager, Proxy, Server, between, check, digest, echo, ended,
-                     pattern, raise_descriptors, read_all, read_exactly, reset)
+                     free_port, full_server, pattern, raise_descriptors, read_all, read_exactly,
+                     reset)
 
 MB = 1 << 20
 
@@ -45,7 +46,7 @@ def test_kill_and_go_on():
     client.sendall(b'one')
     check(read_exactly(far, 3) == b'one', 'other bytes came')
     k.restart()
-    k.proxy.wait_log('1 connections continue')
+    k.proxy.wait_log('1 connection continues')
     client.sendall(b'two')
     check(read_exactly(far, 3) == b'two', 'other bytes came')
     far.sendall(b'three')
@@ -83,7 +84,7 @@ def test_idle_deadline_survives():
     k.restart()
     at, _ = ended(client, 10)
     between(at - sent, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
-    check(k.proxy.metrics()['timeouts_total{kind="idle"}'] == 1, 'not closed as idle')
+    check(k.proxy.metrics()['closed_total{end="idle-timeout"}'] == 1, 'not closed as idle')
 
 
 def test_refresh_after_restart():
@@ -112,7 +113,7 @@ def test_lifetime_survives():
         check(read_exactly(client, 1) == b'x', 'another byte came back')
     at, _ = ended(client, 12 * UNIT + 10)
     between(at - began, 12 * UNIT, 12 * UNIT + LATE, 'closed after')
-    check(k.proxy.metrics()['timeouts_total{kind="lifetime"}'] == 1, 'not closed by its lifetime')
+    check(k.proxy.metrics()['closed_total{end="lifetime-timeout"}'] == 1, 'not closed by its lifetime')
 
 
 def test_half_close_survives():
@@ -126,7 +127,7 @@ def test_half_close_survives():
     k.restart()
     at, _ = ended(client, 10)
     between(at - began, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
-    check(k.proxy.metrics()['timeouts_total{kind="half-close"}'] == 1, 'not closed as half-closed')
+    check(k.proxy.metrics()['closed_total{end="half-close-timeout"}'] == 1, 'not closed as half-closed')
 
 
 def test_over_meanwhile():
@@ -142,7 +143,7 @@ def test_over_meanwhile():
 
 
 def test_bytes_under_way():
-    """Killed while bytes were in its pipes: none is missing, none comes twice."""
+    """Killed while bytes waited for both readers: none is missing, none comes twice."""
     k = Kept()
     client, far = k.connect()
     up, down = pattern(16 * MB, 'up'), pattern(16 * MB, 'down')
@@ -151,10 +152,9 @@ def test_bytes_under_way():
                                                 client.shutdown(socket.SHUT_WR)))]
     for t in senders:
         t.start()
-    # Nobody reads: both pipes are full of bytes that are with neither side.
-    wait_stuck(k.proxy, pipes=2)
+    wait_stuck(k.proxy, directions=2)
     k.restart()
-    check(k.proxy.metrics()['pipes_used'] == 2, 'the pipes did not come back')
+    check(k.proxy.metrics()['blocked'] == 2, 'they are not blocked any more')
     got = {}
     reader = threading.Thread(target=lambda: got.update(up=read_all(far)))
     reader.start()
@@ -185,13 +185,13 @@ def test_killed_again_and_again():
     check(ended(client, 10)[1] == 'eof', 'the end of file did not come back')
 
 
-def wait_stuck(proxy, more=lambda: None, pipes=1):
-    """Until bytes stay in so many pipes."""
+def wait_stuck(proxy, more=lambda: None, directions=1):
+    """Until so many directions are blocked, and stay so."""
     stuck = 0
     while stuck < 5:
         more()
         time.sleep(0.02)
-        stuck = stuck + 1 if proxy.metrics()['pipes_used'] == pipes else 0
+        stuck = stuck + 1 if proxy.metrics()['blocked'] == directions else 0
 
 
 def hung_up(sock):
@@ -316,7 +316,8 @@ def resets_well(n, at):
 
 def test_killed_resetting():
     """A reset is passed on as a reset, also by the next proxy."""
-    for at in range(1, 8):
+    # It waits, and is woken; it looks, sends, takes; it waits again.
+    for at in range(1, 6):
         for n in range(at + 1, at + 4):
             resets_well(n, at)
 
@@ -408,13 +409,7 @@ def test_connecting_survives():
     """Killed while the server had not answered: the connect timeout goes on."""
     k = Kept(connect_timeout=4 * UNIT)
     k.server.close()
-    k.server = Server(backlog=0)
-    fill = []
-    for _ in range(4):
-        s = socket.socket()
-        s.setblocking(False)
-        s.connect_ex(tuple(k.server.socket.getsockname()))
-        fill.append(s)
+    k.server, fill = full_server()
     k.proxy.stop()
     k.proxy = Proxy(k.server.address, manager=Manager(), store_after='0',
                     connect_timeout=4 * UNIT)
@@ -425,7 +420,9 @@ def test_connecting_survives():
     k.restart()
     at, _ = ended(client, 10)
     between(at - began, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
-    check(k.proxy.metrics()['timeouts_total{kind="connect"}'] == 1, 'not closed by connect')
+    check(k.proxy.metrics()['closed_total{end="connect-timeout"}'] == 1, 'not closed by connect')
+    for s in fill:
+        s.close()
 
 
 def test_more_threads():
@@ -473,18 +470,6 @@ def busy_manager():
             f.write(before)
 
 
-def keep_busy(manager):
-    """With messages, as long as its lock is held."""
-    time.sleep(UNIT)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
-        other.setblocking(False)
-        try:
-            while True:
-                other.sendto(b'X=1', manager.path)
-        except BlockingIOError:
-            pass
-
-
 def test_hand_over_busy():
     """SIGHUP while the service manager is busy: tried again at once, not after --store-after."""
     raise_descriptors(4000)
@@ -501,62 +486,6 @@ def test_hand_over_busy():
         check(read_exactly(far, 1) == b'x', 'another byte came')
 
 
-def send_much(k):
-    """Bytes for which the proxy needs a pipe, the other end not reading: what all_arrive() wants."""
-    client, far = k.connect()
-    data = pattern(20 * MB, 1)
-    sender = threading.Thread(target=client.sendall, args=(data,))
-    return far, data, sender
-
-
-def all_arrive(far, data, sender):
-    check(digest(read_exactly(far, len(data))) == digest(data), 'other bytes came')
-    sender.join()
-
-
-def send_while_busy(then=lambda proxy: None):
-    """The service manager has no time when such bytes come."""
-    k = Kept(manager=busy_manager())
-    sent = send_much(k)
-    with k.manager.lock:
-        keep_busy(k.manager)
-        sent[-1].start()
-        k.proxy.wait_metric('pipes_used', 1)
-        then(k.proxy)
-        time.sleep(UNIT)
-    return k, sent
-
-
-def test_hand_over_pipe():
-    """A pipe that the service manager had no time for when bytes came is handed over."""
-    k, sent = send_while_busy(then=lambda proxy: proxy.signal(signal.SIGHUP))
-    check(k.proxy.wait() == 0, 'it ended badly')
-    k.proxy.start()
-    all_arrive(*sent)
-
-
-def test_killed_pipe_sent():
-    """A pipe that was sent to the service manager is kept, even if it reads that only later."""
-    k = Kept()
-    sent = send_much(k)
-    with k.manager.lock:
-        sent[-1].start()
-        wait_stuck(k.proxy)
-        check(not any(name == 'p' for name, _ in k.manager.store.values()),
-              'the pipe is kept already')
-        k.restart()
-    all_arrive(*sent)
-
-
-def test_killed_pipe_busy():
-    """A pipe that the service manager had no time for when bytes came is kept as soon as it has,
-    though nothing else happens."""
-    k, sent = send_while_busy()
-    k.manager.wait('the pipe', lambda m: any(name == 'p' for name, _ in m.store.values()))
-    k.restart()
-    all_arrive(*sent)
-
-
 def test_more_connections():
     """A kept wheel has the room of the former --max-connections: who is beyond that waits."""
     k = Kept(lifetime='1h', max_connections='10')
@@ -568,6 +497,197 @@ def test_more_connections():
     k.proxy.wait_log('stop and start for more')
     clients = [k.proxy.connect() for _ in range(300)]
     time.sleep(UNIT)
-    check(k.proxy.metrics()['closed_total{reason="failed"}'] == 0, 'some were reset')
+    check(k.proxy.metrics()['closed_total{end="failed"}'] == 0, 'some were reset')
     for client in clients:
         client.close()
+
+
+def test_balanced_after_restart():
+    """More threads than before: the connections are spread over them, with their deadlines."""
+    k = Kept(echo, threads=1, idle=12 * UNIT, lifetime='1h')
+    clients = [k.proxy.connect() for _ in range(40)]
+    for client in reversed(clients):
+        sent = time.monotonic()
+        client.sendall(b'x')
+        read_exactly(client, 1)
+    k.manager.wait('the sockets', lambda m: k.sockets() == 80)
+    k.proxy.args[k.proxy.args.index('--threads') + 1] = '4'
+    k.restart()
+    check(k.proxy.loads() == [10, 10, 10, 10], f'the threads have {k.proxy.loads()}')
+    check(k.proxy.metrics()['wheel_pending'] == 80, 'some timers are there twice')
+
+    def others_speak():
+        for client in clients[1:]:
+            client.sendall(b'y')
+            check(read_exactly(client, 1) == b'y', 'another byte came back')
+
+    others_speak()
+    time.sleep(max(0, sent + 8 * UNIT - time.monotonic()))
+    others_speak()
+    at, _ = ended(clients[0], 12 * UNIT + 10)
+    between(at - sent, 12 * UNIT, 12 * UNIT + LATE, 'the silent one was closed after')
+    others_speak()
+    k.restart()
+    check(k.proxy.loads() == [10, 10, 10, 9] or sorted(k.proxy.loads()) == [9, 10, 10, 10],
+          f'the threads have {k.proxy.loads()}')
+
+
+def test_other_listen_after_restart():
+    """A changed --listen is used, and the former one is refused."""
+    k = Kept(echo)
+    client, _ = k.connect()
+    k.manager.wait('the listening socket', lambda m: 'listener' in m.names())
+    former = k.proxy.port
+    k.proxy.port = free_port()
+    k.proxy.args[k.proxy.args.index('--listen') + 1] = f'127.0.0.1:{k.proxy.port}'
+    k.restart()
+    client.sendall(b'x')
+    check(read_exactly(client, 1) == b'x', 'another byte came back')
+    second, _ = k.connect()
+    try:
+        socket.create_connection(('127.0.0.1', former))
+        check(False, 'the former address is still listened on')
+    except ConnectionRefusedError:
+        pass
+    k.manager.wait('the former socket to go', lambda m: m.names().count('listener') == 1)
+    k.restart()
+    third, _ = k.connect()
+    for client in (client, second, third):
+        client.sendall(b'y')
+        check(read_exactly(client, 1) == b'y', 'another byte came back')
+
+
+def kept_socket(k, peer):
+    """A duplicate of the socket that is connected to this address."""
+    for fd, (name, _) in k.manager.store.items():
+        if name == 's':
+            sock = socket.socket(fileno=socket.dup(fd))
+            if sock.getpeername() == peer:
+                return sock
+            sock.close()
+    raise AssertionError('it is not kept')
+
+
+def test_lost_bytes():
+    """Somebody has read from a kept socket: the connection does not go on without these bytes."""
+    k = Kept()
+    client, far = k.connect()
+    k.proxy.kill()
+    client.sendall(b'abc')
+    with kept_socket(k, client.getsockname()) as stolen:
+        check(read_exactly(stolen, 1) == b'a', 'another byte came')
+    k.proxy.start()
+    check(ended(client, 5)[1] == 'reset', 'the client saw an end of file')
+    check(ended(far, 5)[1] == 'reset', 'the server saw an end of file')
+    check(k.proxy.metrics()['closed_total{end="failed"}'] == 1, 'not counted')
+
+
+def test_killed_before_taking():
+    """Bytes that the killed proxy had sent, and not yet taken from the other side, come once."""
+    for end_of_file in (False, True):
+        k = Kept()
+        client, far = k.connect()
+        client.sendall(b'12')
+        read_exactly(far, 2)
+        k.proxy.kill()
+        client.sendall(b'abcdef')
+        if end_of_file:
+            client.shutdown(socket.SHUT_WR)
+        with kept_socket(k, far.getsockname()) as sent:
+            sent.sendall(b'abcd')
+        k.proxy.start()
+        check(read_exactly(far, 6, 5) == b'abcdef', 'other bytes came')
+        if end_of_file:
+            check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
+        else:
+            client.sendall(b'g')
+            check(read_exactly(far, 1, 5) == b'g', 'another byte came')
+        far.sendall(b'answer')
+        check(read_exactly(client, 6, 5) == b'answer', 'other bytes came')
+        k.manager.close()
+
+
+def test_header_and_restart():
+    """The header of the PROXY protocol comes once, whatever the next proxy is asked for."""
+    k = Kept(proxy_protocol='v1')
+    client, far = k.connect()
+    header = 'PROXY TCP4 127.0.0.1 127.0.0.1 %d %d\r\n' % (client.getsockname()[1], k.proxy.port)
+    for version in ('v2', 'v1'):
+        client.sendall(b'x')
+        check(read_exactly(far, len(header) + 1, 5) == header.encode() + b'x', 'other bytes came')
+        header = ''
+        k.proxy.args[k.proxy.args.index('--proxy-protocol') + 1] = version
+        k.restart()
+    far.sendall(b'y')
+    check(read_exactly(client, 1, 5) == b'y', 'another byte came')
+
+
+def test_next_server_kept():
+    """A connection that was kept while a server did not answer is kept with the next one."""
+    silent, fill = full_server()
+    manager = Manager()
+    proxy = Proxy([silent.address, Server(echo).address], manager=manager, threads=1,
+                  store_after='0', connect_timeout=3 * UNIT, lifetime='1h')
+    clients = [proxy.connect() for _ in range(2)]
+    for client in clients:
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', 'another byte came back')
+    manager.wait('the sockets', lambda m: m.names().count('s') == 4)
+    proxy.kill()
+    proxy.start()
+    proxy.wait_log('2 connections continue')
+    for client in clients:
+        client.sendall(b'y')
+        check(read_exactly(client, 1) == b'y', 'another byte came back')
+    for s in fill:
+        s.close()
+
+
+def test_restored_is_logged():
+    """With all its bytes, and that its seconds are not all."""
+    k = Kept(log='-')
+    client, far = k.connect()
+    client.sendall(b'abc')
+    read_exactly(far, 3)
+    k.restart()
+    client.sendall(b'd')
+    read_exactly(far, 1)
+    client.close()
+    far.close()
+    k.proxy.wait_log('from_client=4 from_server=0')
+    line = [line for line in k.proxy.log.splitlines() if 'from_client=' in line][0]
+    check(line.endswith('end=client restored'), line)
+
+
+def test_hand_over_loses_none():
+    """Restarts while clients come and go: each one is served, by this proxy or by the next."""
+    k = Kept(echo, threads=4)
+    stop = threading.Event()
+    trouble, served = [], []
+
+    def come_and_go():
+        while not stop.is_set():
+            try:
+                with k.proxy.connect() as client:
+                    for data in (b'a', b'bc'):
+                        client.sendall(data)
+                        check(read_exactly(client, len(data)) == data, 'other bytes came back')
+                served.append(1)
+            except Exception as e:
+                trouble.append(e)
+                return
+
+    clients = [threading.Thread(target=come_and_go) for _ in range(8)]
+    for client in clients:
+        client.start()
+    for _ in range(5):
+        time.sleep(UNIT)
+        k.proxy.end(signal.SIGHUP)
+        k.proxy.after_kill()
+        k.proxy.start()
+    time.sleep(UNIT)
+    stop.set()
+    for client in clients:
+        client.join()
+    check(not trouble, f'after {len(served)} connections: {trouble[:1]}')
+    check(len(served) > 50, f'only {len(served)} connections')

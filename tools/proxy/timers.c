@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The timers of timerwheel-proxy itself: a wheel of libtimerwheel for each thread.
+ * See timers.h: a wheel of libtimerwheel for each thread.
  *
  * A byte that passes puts its connection's timeout off by one store into the deadline table.
  * What else a turn asks for is gathered: at most two system calls do it.
@@ -9,29 +9,29 @@
  * else but sockets:
  *
  *	key    the client's socket's SO_COOKIE << 1 | 1 if this is the timer of its lifetime
- *	value  the server's socket's SO_COOKIE << 3 | 4 if there is a timer of its lifetime | kind
+ *	value  version of the PROXY protocol's header << 62 |
+ *	       the server's socket's SO_COOKIE << 3 | 4 if there is a timer of its lifetime | kind
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "conn.h"
 #include "listener.h"
 #include "log.h"
+#include "store.h"
 #include "timers.h"
 #include "timerwheel.h"
 
-const char *const timers_name = "libtimerwheel";
-
 /* Events taken at once. */
 #define BATCH	256
-/* A turn can ask for no more: one phase for each event, or two timers for each new client. */
-#define ADDS	(LOOP_EVENTS + 2 * LISTENER_ACCEPTS)
+/* A turn can ask for no more: two timers for each event and for each new client. */
+#define ADDS	(2 * LOOP_EVENTS + 2 * LISTENER_ACCEPTS)
 
 struct timers {
 	struct source source;
 	struct loop *loop;
-	struct timerwheel *wheel;
 	struct timerwheel_table table;
 	struct timerwheel_queue *removals;
 	bool due;			/* the wheel has events */
@@ -86,22 +86,20 @@ struct timers *timers_open(struct loop *loop, int kept)
 
 	timers->source.ready = wheel_ready;
 	timers->loop = loop;
-	timers->wheel = kept >= 0 ? wheel_adopt(loop, kept) : wheel_new(loop);
-	err = timerwheel_table(timers->wheel, &timers->table);
+	loop->wheel = kept >= 0 ? wheel_adopt(loop, kept) : wheel_new(loop);
+	err = timerwheel_table(loop->wheel, &timers->table);
 	if (!err)
-		err = timerwheel_queue_new(&timers->removals, timers->wheel, BATCH, NULL, NULL);
+		err = timerwheel_queue_new(&timers->removals, loop->wheel, BATCH, NULL, NULL);
 	if (err)
 		log_die("cannot use the wheel: %s", timerwheel_strerror(err));
-	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, timerwheel_fd(timers->wheel), &event))
+	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, timerwheel_fd(loop->wheel), &event))
 		log_die("epoll_ctl: %s", strerror(errno));
 	return timers;
 }
 
-int timers_share(struct timers *timers)
+const char *timers_backend(const struct loop *loop)
 {
-	int fd = timerwheel_share(timers->wheel);
-
-	return fd < 0 ? -1 : fd;
+	return timerwheel_backend(loop->wheel) == TIMERWHEEL_BACKEND_DEVICE ? "device" : "process";
 }
 
 static uint64_t key_of(const struct timer *timer)
@@ -111,12 +109,15 @@ static uint64_t key_of(const struct timer *timer)
 
 static uint64_t value_of(const struct timer *timer)
 {
-	return timer->conn->server_id << 3 | (uint64_t)timer->conn->lives << 2 | timer->kind;
+	const struct conn *conn = timer->conn;
+
+	return (uint64_t)conn->header << 62 | conn->server_id << 3 | (uint64_t)conn->lives << 2 |
+	       timer->kind;
 }
 
 void timers_arm(struct timers *timers, struct timer *timer)
 {
-	unsigned int i = timer->wheel.added ? timer->wheel.added - 1 : timers->nr_adds++;
+	unsigned int i = timer->added ? timer->added - 1 : timers->nr_adds++;
 
 	timers->adding[i] = timer;
 	timers->adds[i] = (struct timerwheel_add) {
@@ -125,16 +126,16 @@ void timers_arm(struct timers *timers, struct timer *timer)
 		.deadline = timer->deadline,
 		.flags = TIMERWHEEL_ABS,
 	};
-	timer->wheel.added = i + 1;
+	timer->added = i + 1;
 	timer->armed = true;
 }
 
 void timers_refresh(struct timers *timers, struct timer *timer)
 {
-	if (timer->wheel.added)
-		timers->adds[timer->wheel.added - 1].deadline = timer->deadline;
+	if (timer->added)
+		timers->adds[timer->added - 1].deadline = timer->deadline;
 	else
-		timerwheel_table_touch(&timers->table, timer->wheel.index, timer->wheel.generation,
+		timerwheel_table_touch(&timers->table, timer->index, timer->generation,
 				       timer->deadline);
 }
 
@@ -146,8 +147,8 @@ static void cancel(struct timers *timers, struct timer *timer)
 
 	if (!timer->armed)
 		return;
-	if (timer->wheel.added)
-		timers->adding[timer->wheel.added - 1] = NULL;
+	if (timer->added)
+		timers->adding[timer->added - 1] = NULL;
 	timer->armed = false;
 	err = timerwheel_queue_remove(timers->removals, &removal);
 	if (err)
@@ -169,7 +170,7 @@ static unsigned int still_wanted(struct timers *timers)
 		if (!timers->adding[i])
 			continue;
 		timers->adding[n] = timers->adding[i];
-		timers->adding[n]->wheel.added = 0;
+		timers->adding[n]->added = 0;
 		timers->adds[n++] = timers->adds[i];
 	}
 	return n;
@@ -178,15 +179,15 @@ static unsigned int still_wanted(struct timers *timers)
 static void added(struct timer *timer, const struct timerwheel_add *add)
 {
 	if (add->result >= 0) {
-		timer->wheel.index = add->index;
-		timer->wheel.generation = add->generation;
+		timer->index = add->index;
+		timer->generation = add->generation;
 		return;
 	}
 	timer->armed = false;
 	log_seldom(LOG_WARNING, "no timer for a connection, closing it: %s",
 		   timerwheel_strerror(add->result));
 	if (!timer->conn->closed)
-		conn_close(timer->conn, REASON_FAILED);
+		conn_close(timer->conn, END_FAILED);
 }
 
 static void flush_adds(struct timers *timers)
@@ -196,7 +197,7 @@ static void flush_adds(struct timers *timers)
 
 	timers->nr_adds = 0;
 	while (done < n) {
-		ret = timerwheel_add(timers->wheel, timers->adds + done, n - done);
+		ret = timerwheel_add(timers->loop->wheel, timers->adds + done, n - done);
 		if (ret < 0 && ret != -EINTR)
 			log_die("cannot add timers: %s", timerwheel_strerror(ret));
 		done += ret > 0 ? ret : 0;
@@ -215,13 +216,6 @@ void timers_flush(struct timers *timers)
 		flush_adds(timers);
 }
 
-int timers_wait(struct timers *timers, struct epoll_event *events, int max, int timeout)
-{
-	int n = epoll_wait(timers->loop->epoll, events, max, timeout);
-
-	return n < 0 ? 0 : n;
-}
-
 static void expire(struct timers *timers, const struct timerwheel_event *event)
 {
 	struct conn *conn = conn_find(timers->loop, event->key >> 1);
@@ -232,7 +226,7 @@ static void expire(struct timers *timers, const struct timerwheel_event *event)
 		return;
 	timer = event->key & 1 ? &conn->life : &conn->timer;
 	/* Armed anew by another event of this batch. */
-	if (timer->wheel.added)
+	if (timer->added)
 		return;
 	timer->armed = false;
 	conn_expired(conn, timer);
@@ -246,7 +240,7 @@ void timers_expire(struct timers *timers)
 	if (!timers->due)
 		return;
 	do {
-		n = timerwheel_take(timers->wheel, events, BATCH);
+		n = timerwheel_take(timers->loop->wheel, events, BATCH);
 		if (n < 0 && n != -EINTR)
 			log_die("cannot take events: %s", timerwheel_strerror(n));
 		for (i = 0; i < n; i++)
@@ -257,57 +251,38 @@ void timers_expire(struct timers *timers)
 	timers->due = false;
 }
 
-bool timers_stats(struct timers *timers, struct timerwheel_stats *stats)
+static void look_at(struct timers *timers, const struct timerwheel_entry *entry)
 {
-	struct timerwheel_stats s;
-
-	if (timerwheel_stats(timers->wheel, &s))
-		return false;
-	stats->pending += s.pending;
-	stats->due += s.due;
-	stats->armed += s.armed;
-	stats->removed += s.removed;
-	stats->replaced += s.replaced;
-	stats->delivered += s.delivered;
-	stats->requeues += s.requeues;
-	stats->wakeups += s.wakeups;
-	stats->memory += s.memory;
-	return true;
-}
-
-static void look_at(struct timers *timers, const struct timerwheel_entry *entry,
-		    struct timer *(*see)(void *arg, const struct sight *sight), void *arg)
-{
+	struct conn *conn = restore_conn(timers->loop, entry->key >> 1, entry->value << 2 >> 5);
 	struct timerwheel_remove removal = { .key = entry->key };
-	struct sight sight = {
-		.id = entry->key >> 1,
-		.server_id = entry->value >> 3,
-		.kind = entry->value & 3,
-		.lives = entry->value >> 2 & 1,
-	};
-	struct timer *timer = see(arg, &sight);
+	struct timer *timer;
 
-	if (!timer) {
+	if (!conn) {
 		timerwheel_queue_remove(timers->removals, &removal);
 		return;
 	}
-	timer->kind = sight.kind;
+	conn->header = entry->value >> 62;
+	conn->lives = entry->value >> 2 & 1;
+	timer = entry->key & 1 ? &conn->life : &conn->timer;
+	timer->kind = entry->value & 3;
+	if (timer == &conn->timer)
+		conn->phase = timer->kind;
 	timer->armed = true;
 	timer->deadline = entry->deadline;
-	timer->wheel.index = entry->index;
-	timer->wheel.generation = entry->generation;
+	timer->index = entry->index;
+	timer->generation = entry->generation;
 }
 
-void timers_each(struct timers *timers, struct timer *(*see)(void *arg, const struct sight *sight),
-		 void *arg)
+void timers_each(struct timers *timers)
 {
 	static struct timerwheel_entry entries[4096];
+	struct timerwheel *wheel = timers->loop->wheel;
 	uint64_t cursor = 0;
 	long i, n;
 
-	while ((n = timerwheel_list(timers->wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
+	while ((n = timerwheel_list(wheel, entries, ARRAY_SIZE(entries), &cursor)) > 0) {
 		for (i = 0; i < n; i++)
-			look_at(timers, &entries[i], see, arg);
+			look_at(timers, &entries[i]);
 	}
 	if (n)
 		log_die("cannot list the timers that were kept: %s", timerwheel_strerror(n));

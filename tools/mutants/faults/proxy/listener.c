@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0
+pause: none after accept() failed; proxy/run:no_descriptors; /^static void listener_ready(/,/^}/s/loop->accept_again = loop->now + LISTENER_PAUSE;/;/
+pause: for ever; proxy/run:no_descriptors; s/^\t\tloop->accept_again = 0;/\t\t;/
+threads: clients stay with whoever accepts; proxy/run:threads_balanced; s/conn_accept(least_loaded(loop), /conn_accept(loop, /
+threads: the fullest one gets the client; proxy/run:threads_balanced; s/if (load < least \&\& load/if (load > least || load/
+threads: a full one goes on to accept; proxy/run:max_connections proxy/run:threads_full; s/< loop->max_open;/< UINT32_MAX;/
+drain: the socket listens on; proxy/run:graceful_stop proxy/run:drain_frees_the_port; s/shutdown(listeners\[i\].fd, SHUT_RDWR);/;/
+drain: clients that wait are reset; proxy/run:drain_takes_waiting; s/while (!accept_one(loops\[0\], listeners\[i\].fd))/while (0)/
+listen: a kept socket is used wherever it listens; proxy/run:other_listener_kept; s/return !memcmp(&at, .*/return true;/
+listen: a kept socket is never used; proxy/run:same_listener_kept; s/return !memcmp(&at, .*/return false;/
+listen: a kept socket that is not wanted listens on; proxy/run:other_listener_kept; /no longer listening/,/close(fd)/s/shutdown(fd, SHUT_RDWR);/;/
+listen: that of a socket unit is ignored; proxy/run:socket_unit; s/if (!stored->listener\[i\].own)$/if (0)/
+listen: IPv6 takes the clients of IPv4; proxy/run:dual_stack; s/only = !target->both;/only = 0;/

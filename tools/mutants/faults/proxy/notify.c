@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: GPL-2.0
+send: it waits; proxy/run:full_notify_socket; s/MSG_DONTWAIT | MSG_NOSIGNAL/MSG_NOSIGNAL/
+again: what could not be sent is forgotten; proxy/run:full_notify_socket; s/if (err == -EAGAIN)/if (0)/

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0
+line: the bytes are the other way round; proxy/run:log_text; s/up = client->bytes, down = server->bytes/up = server->bytes, down = client->bytes/
+line: seconds since the start of the machine; proxy/run:log_text; s/(now_ns() - conn->opened) \/ 1e9/now_ns() \/ 1e9/
+line: the client is the server; proxy/run:log_text proxy/run:log_json; s/address_text(&client->address, client_text)/address_text(\&server->address, client_text)/
+line: without priority; proxy/run:log_journal; s/priority = "<6>";/;/
+buffer: a full one is thrown away; proxy/run:log_of_many; /^void record(/,/^}/s/records_flush(loop);/loop->nr_records = 0;/
+lost: not counted; proxy/run:log_that_nobody_reads; s/counter_add(&loop->counters.log_lost, lines);/;/
+file: everybody may read it; proxy/run:log_text; s/0640/0644/

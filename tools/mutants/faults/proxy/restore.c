@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
+names: what begins like a wheel is one; proxy/run:strange_descriptors; s/if (strcmp(name, again) || /if (/
+names: any number is one of a wheel; proxy/run:strange_descriptors; s/ || number >= ARRAY_SIZE(stored->wheel))/)/
+names: any descriptor is a listening socket; proxy/run:strange_descriptors; s/if (!listens || /if (/

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0
+next: always the first; proxy/run:round_robin; s/conn->server = (conn->server + 1) % options.to.n;/conn->server = 0;/
+next: none is tried twice, nor is the last; proxy/run:next_server; s/side->fd < 0 \&\& conn->tries;/side->fd < 0 \&\& conn->tries > 1;/
+v1: everything is IPv4; proxy/run:proxy_protocol_v1; s/len == 4 ? '4' : '6'/'4'/
+v1: without the server's port; proxy/run:proxy_protocol_v1; s/ntohs(ends\[1\].v4.sin_port));/ntohs(ends[0].v4.sin_port));/
+v2: the ports are the other way round; proxy/run:proxy_protocol_v2; s/&ends\[i\].v4.sin_port, 2/\&ends[!i].v4.sin_port, 2/
+v2: everything is IPv6; proxy/run:proxy_protocol_v2; s/len == 4 ? 0x11 : 0x21/0x21/
+v2: the length has the signature in it; proxy/run:proxy_protocol_v2; s/header\[15\] = at - header - 16;/header[15] = at - header;/
+greet: there is no header; proxy/run:proxy_protocol_v1 proxy/run:proxy_protocol_v2; s/^\tif (!len)$/\tif (1)/

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The connection log: a line for each connection that has ended. */
+#ifndef PROXY_RECORD_H
+#define PROXY_RECORD_H
+
+#include "conn.h"
+
+/** end_names - how connections end, in the log and in the metrics */
+extern const char *const end_names[ENDS];
+
+/**
+ * records_open - open the file that --log names
+ *
+ * Ends the process with a message if it cannot.
+ */
+void records_open(void);
+
+/**
+ * record - log a connection
+ * @conn: it
+ * @end: how it ended
+ */
+void record(const struct conn *conn, enum end end);
+
+/**
+ * records_flush - write what was logged in this turn
+ * @loop: of this thread
+ */
+void records_flush(struct loop *loop);
+
+#endif /* PROXY_RECORD_H */

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See socket.h. */
+#include <arpa/inet.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "socket.h"
+
+void address_unmap(union address *address)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = address->v6.sin6_port };
+
+	if (address->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&address->v6.sin6_addr))
+		return;
+	memcpy(&v4.sin_addr, &address->v6.sin6_addr.s6_addr[12], sizeof(v4.sin_addr));
+	memset(address, 0, sizeof(*address));
+	address->v4 = v4;
+}
+
+union address address_of(int fd, bool peer)
+{
+	union address address = { };
+	socklen_t len = sizeof(address);
+
+	if (peer ? getpeername(fd, &address.any, &len) : getsockname(fd, &address.any, &len))
+		address.any.sa_family = AF_UNSPEC;
+	address_unmap(&address);
+	return address;
+}
+
+const char *address_text(const union address *address, char text[ADDRESS_TEXT])
+{
+	char host[INET6_ADDRSTRLEN];
+
+	if (address->any.sa_family == AF_INET)
+		snprintf(text, ADDRESS_TEXT, "%s:%u",
+			 inet_ntop(AF_INET, &address->v4.sin_addr, host, sizeof(host)),
+			 ntohs(address->v4.sin_port));
+	else if (address->any.sa_family == AF_INET6)
+		snprintf(text, ADDRESS_TEXT, "[%s]:%u",
+			 inet_ntop(AF_INET6, &address->v6.sin6_addr, host, sizeof(host)),
+			 ntohs(address->v6.sin6_port));
+	else
+		strcpy(text, "-");
+	return text;
+}
+
+/*
+ * TCP counts bytes as sequence numbers, in which SYN and FIN have one each. Of those
+ * the kernel counts among the acknowledged bytes: the FIN, and the SYN of the end that connected;
+ * among the received ones the FIN. SIOCOUTQ has an unacknowledged FIN in it, SIOCINQ has not.
+ */
+enum tcp_state {
+	SYN_SENT = 2, FIN_WAIT1 = 4, FIN_WAIT2, TIME_WAIT, CLOSE_WAIT = 8, LAST_ACK, CLOSING = 11,
+};
+
+static bool fin_sent(enum tcp_state state)
+{
+	return state == FIN_WAIT1 || state == FIN_WAIT2 || state == CLOSING || state == LAST_ACK ||
+	       state == TIME_WAIT;
+}
+
+static bool fin_received(enum tcp_state state)
+{
+	return state == CLOSE_WAIT || state == CLOSING || state == LAST_ACK || state == TIME_WAIT;
+}
+
+struct state {
+	uint64_t acked, received;
+	int unacked, unread, state;
+};
+
+static bool state_of(int fd, struct state *state)
+{
+	struct tcp_info info = { };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	memset(state, 0, sizeof(*state));
+	state->acked = info.tcpi_bytes_acked;
+	state->received = info.tcpi_bytes_received;
+	state->state = info.tcpi_state;
+	return !ioctl(fd, SIOCOUTQ, &state->unacked) && !ioctl(fd, SIOCINQ, &state->unread);
+}
+
+bool passed_of(int fd, bool active, struct passed *passed)
+{
+	struct state one, two;
+
+	/* Acknowledgements and bytes come at any time: what is the same twice fits together. */
+	do {
+		if (!state_of(fd, &one) || !state_of(fd, &two))
+			return false;
+	} while (memcmp(&one, &two, sizeof(one)));
+	*passed = (struct passed) { };
+	if (one.state == SYN_SENT)
+		return true;
+	passed->written = one.acked + one.unacked - active - fin_sent(one.state);
+	passed->read = one.received - one.unread - fin_received(one.state);
+	return true;
+}
+
+uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len);
+	return cookie;
+}
+
+void socket_reset(int fd)
+{
+	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+
+	connect(fd, &nobody, sizeof(nobody));
+}

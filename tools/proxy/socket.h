@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What there is to know of a socket: its addresses, in 28 bytes, since each connection has two; its
+ * number; how many bytes have gone through it. Whatever became of the process that wrote and read
+ * them: the kernel has counted.
+ */
+#ifndef PROXY_SOCKET_H
+#define PROXY_SOCKET_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/**
+ * union address - an address and a port; family AF_UNSPEC: unknown
+ *
+ * What a family does not use is 0, so that memcmp() compares two. bind() and connect() may be
+ * given the size of all.
+ */
+union address {
+	/** @any: for the family */
+	struct sockaddr any;
+	/** @v4: IPv4 */
+	struct sockaddr_in v4;
+	/** @v6: IPv6 */
+	struct sockaddr_in6 v6;
+};
+
+/** ADDRESS_TEXT - room for any address as text */
+#define ADDRESS_TEXT	64
+
+/**
+ * address_of - an address of a socket; one of IPv4 on a dual-stack socket comes as IPv4
+ * @fd: the socket
+ * @peer: that of the other end, not its own
+ *
+ * Return: the address; AF_UNSPEC if there is none.
+ */
+union address address_of(int fd, bool peer);
+
+/**
+ * address_unmap - turn an IPv4 address that is mapped into IPv6 into what it is
+ * @address: the address
+ */
+void address_unmap(union address *address);
+
+/**
+ * address_text - an address for people
+ * @address: the address
+ * @text: where to print it
+ *
+ * Return: @text: "127.0.0.1:80", "[::1]:80" or "-".
+ */
+const char *address_text(const union address *address, char text[ADDRESS_TEXT]);
+
+/** struct passed - bytes since a TCP socket was connected */
+struct passed {
+	/** @written: by a program, whether or not they were acknowledged */
+	uint64_t written;
+	/** @read: by a program */
+	uint64_t read;
+};
+
+/**
+ * passed_of - what has passed through a TCP socket
+ * @fd: the socket; nobody reads or writes it meanwhile
+ * @active: it was connected, and not accepted
+ * @passed: is filled in
+ *
+ * Return: false: it is not TCP.
+ */
+bool passed_of(int fd, bool active, struct passed *passed);
+
+/**
+ * cookie_of - a socket's number, which the kernel gives to no other one
+ * @fd: the socket
+ *
+ * Return: the number; 0: this is no socket.
+ */
+uint64_t cookie_of(int fd);
+
+/**
+ * socket_reset - break a connection, so that this is not taken for an end of file
+ * @fd: its socket. It stays open; whoever else has it open sees the same.
+ */
+void socket_reset(int fd);
+
+#endif /* PROXY_SOCKET_H */

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The connection log: a line for each connection that has ended."""
+
+import datetime
+import json
+import os
+import re
+import signal
+import socket
+import tempfile
+import time
+
+from harness import (LATE, UNIT, Proxy, Server, between, check, echo, ended, free_port,
+                     full_server, read_exactly, reset)
+
+LINE = re.compile(r'^(<6>)?(?P<time>\S+Z) client=(?P<client>\S+) server=(?P<server>\S+) '
+                  r'from_client=(?P<from_client>\d+) from_server=(?P<from_server>\d+) '
+                  r'seconds=(?P<seconds>\d+\.\d{6}) end=(?P<end>[a-z-]+)(?P<restored> restored)?$')
+
+
+class Logged:
+    """A proxy that logs to a file."""
+
+    def __init__(self, to, *args, **options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, 'log')
+        self.json = '--json' in args
+        self.proxy = Proxy(to, '--log', self.path, *args, **options)
+
+    def lines(self, n, timeout=10):
+        """The first @n, as dictionaries; there are no more."""
+        until = time.monotonic() + timeout
+        while True:
+            with open(self.path) as f:
+                lines = f.read().splitlines()
+            if len(lines) >= n or time.monotonic() > until:
+                break
+            time.sleep(0.01)
+        check(len(lines) == n, f'{len(lines)} lines and not {n}: {lines}')
+        if self.json:
+            return [json.loads(line) for line in lines]
+        for line in lines:
+            check(LINE.match(line), f'this is no line: {line}')
+        return [LINE.match(line).groupdict() for line in lines]
+
+
+def name_of(sock):
+    return '%s:%d' % sock.getsockname()
+
+
+def talk(log, server, number):
+    """A connection in which 3 bytes go there and 5 come back."""
+    client = log.proxy.connect()
+    name = name_of(client)
+    far = server.accept()
+    client.sendall(b'abc')
+    read_exactly(far, 3)
+    far.sendall(b'defgh')
+    read_exactly(client, 5)
+    time.sleep(UNIT)
+    client.close()
+    far.close()
+    line = log.lines(number)[-1]
+    check(line['client'] == name, f'the client is {line["client"]}, not {name}')
+    check(line['server'] == server.address, f'the server is {line["server"]}')
+    check((int(line['from_client']), int(line['from_server'])) == (3, 5), f'the bytes: {line}')
+    between(float(line['seconds']), UNIT, UNIT + LATE, 'seconds')
+    ended_at = datetime.datetime.fromisoformat(line['time'].replace('Z', '+00:00'))
+    between(time.time() - ended_at.timestamp(), -0.1, 5, 'the time of day')
+    check(line['end'] == 'client' and not line.get('restored'), f'the end: {line}')
+
+
+def test_log_text():
+    server = Server()
+    log = Logged(server.address)
+    talk(log, server, 1)
+    talk(log, server, 2)
+    check(os.stat(log.path).st_mode & 0o7 == 0, 'everybody may read the log')
+
+
+def test_log_json():
+    server = Server()
+    log = Logged(server.address, '--json')
+    talk(log, server, 1)
+    check(type(log.lines(1)[0]['seconds']) is float, 'a number is text')
+
+
+def test_log_journal():
+    """To standard error, with a priority; IPv6 as such."""
+    port = free_port()
+    proxy = Proxy(Server(echo).address, '--log', '-', '--listen', f'[::1]:{port}')
+    client = socket.create_connection(('::1', port))
+    name = '[::1]:%d' % client.getsockname()[1]
+    client.sendall(b'x')
+    read_exactly(client, 1)
+    client.close()
+    proxy.wait_log('end=client')
+    line = [line for line in proxy.log.splitlines() if 'client=' in line]
+    check(len(line) == 1 and LINE.match(line[0]) and line[0].startswith('<6>'), f'{line}')
+    check(f'client={name} ' in line[0], f'the client is not {name}: {line}')
+
+
+def end_of(how, *args, to=None, **options):
+    """What the log says of a connection with which this was done."""
+    server = Server()
+    log = Logged(to or server.address, *args, **options)
+    client = socket.socket()
+    # Where the server refuses, the reset may come before this returns.
+    client.connect_ex(('127.0.0.1', log.proxy.port))
+    how(log.proxy, client, None if to else server.accept())
+    return log.lines(1)[0]['end']
+
+
+def test_log_ends():
+    """Which end or which timeout ended it."""
+    def server_first(proxy, client, far):
+        far.close()
+        ended(client, 5)
+        client.close()
+
+    def both_half(proxy, client, far):
+        far.shutdown(socket.SHUT_WR)
+        ended(client, 5)
+        client.close()
+
+    def client_resets(proxy, client, far):
+        client.sendall(b'x')
+        read_exactly(far, 1)
+        reset(client)
+
+    def server_resets(proxy, client, far):
+        client.sendall(b'x')
+        read_exactly(far, 1)
+        reset(far)
+
+    def silence(proxy, client, far):
+        ended(client, 10)
+
+    def half(proxy, client, far):
+        client.shutdown(socket.SHUT_WR)
+        ended(far, 5)
+        ended(client, 5)
+
+    def stop(proxy, client, far):
+        client.sendall(b'x')
+        read_exactly(far, 1)
+        proxy.signal(signal.SIGTERM)
+        ended(client, 5)
+
+    silent, fill = full_server()
+    for want, args in (
+            ('server', (server_first,)), ('server', (both_half,)),
+            ('client-reset', (client_resets,)), ('server-reset', (server_resets,))):
+        got = end_of(*args)
+        check(got == want, f'{args[0].__name__}: {got}, not {want}')
+    for want, how, options in (
+            ('idle-timeout', silence, {'idle': UNIT}),
+            ('half-close-timeout', half, {'half_close': UNIT}),
+            ('lifetime-timeout', silence, {'lifetime': UNIT}),
+            ('stopped', stop, {'grace': '0'}),
+            ('connect-timeout', silence, {'connect_timeout': UNIT, 'to': silent.address}),
+            ('refused', lambda *_: None, {'to': f'127.0.0.1:{free_port()}'})):
+        got = end_of(how, **options)
+        check(got == want, f'{options}: {got}, not {want}')
+    for s in fill:
+        s.close()
+
+
+def test_log_of_many():
+    """A line for each, in several threads."""
+    log = Logged(Server(echo).address, threads=4)
+    names = set()
+    for _ in range(20):
+        clients = [log.proxy.connect() for _ in range(20)]
+        for client in clients:
+            names.add(name_of(client))
+            client.sendall(b'x')
+            read_exactly(client, 1)
+            client.close()
+    # Many in one turn, too.
+    clients = [log.proxy.connect() for _ in range(200)]
+    for client in clients:
+        names.add(name_of(client))
+        client.sendall(b'x')
+        read_exactly(client, 1)
+    log.proxy.signal(signal.SIGSTOP)
+    for client in clients:
+        reset(client)
+    log.proxy.signal(signal.SIGCONT)
+    lines = log.lines(600)
+    check({line['client'] for line in lines} == names, 'other clients are logged')
+    check(log.proxy.metrics()['log_lost_total'] == 0, 'lines were lost')
+
+
+def test_log_that_nobody_reads():
+    """A journal that takes no more keeps nobody waiting; what it did not get is counted."""
+    server = Server(echo)
+    proxy = Proxy(server.address, '--log', '-', threads=1, read_log=False)
+    steady = proxy.connect()
+    for _ in range(60):
+        clients = [proxy.connect() for _ in range(20)]
+        for client in clients:
+            client.sendall(b'x')
+            read_exactly(client, 1, 5)
+            client.close()
+    steady.sendall(b'y')
+    check(read_exactly(steady, 1, 5) == b'y', 'another byte came back')
+    proxy.wait_metric('closed_total{end="client"}', 1200)
+    check(proxy.metrics()['log_lost_total'] > 0, 'nothing is said to be lost')
+    proxy.signal(signal.SIGTERM)
+    steady.close()
+    check(proxy.wait(5) == 0, 'it ended badly')
+
+
+def test_log_file_refused():
+    try:
+        Proxy('127.0.0.1:1', '--log', '/nonexistent/log')
+        check(False, 'it started')
+    except Exception as e:
+        check('--log /nonexistent/log: No such file or directory' in str(e), f'{e}')
+    Proxy.all[-1].wait()
+    Proxy.all.clear()

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See upstream.h. The header: haproxy.org/download/2.6/doc/proxy-protocol.txt. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "options.h"
+#include "store.h"
+#include "upstream.h"
+
+/* A socket on its way to the server, or -1. */
+static int connect_to(const union address *to)
+{
+	int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0 || !connect(fd, &to->any, sizeof(*to)) || errno == EINPROGRESS)
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+bool upstream_next(struct conn *conn)
+{
+	struct side *side = &conn->side[SERVER];
+	const struct target *target;
+	int on = 1, err = 0;
+
+	for (side->fd = -1; side->fd < 0 && conn->tries; conn->tries--) {
+		conn->server = (conn->server + 1) % options.to.n;
+		target = &options.to.target[conn->server];
+		side->address = target->at;
+		side->fd = connect_to(&target->at);
+		if (side->fd >= 0)
+			continue;
+		err = errno;
+		log_seldom(LOG_WARNING, "server %s: %s", target->name, strerror(err));
+	}
+	errno = err;
+	if (side->fd < 0)
+		return false;
+	setsockopt(side->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(side->fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	conn->server_id = store_active() ? cookie_of(side->fd) : 0;
+	return true;
+}
+
+/* The bytes of the address of @address, and how many. */
+static const void *host_of(const union address *address, size_t *len)
+{
+	bool v4 = address->any.sa_family == AF_INET;
+
+	*len = v4 ? sizeof(address->v4.sin_addr) : sizeof(address->v6.sin6_addr);
+	return v4 ? (const void *)&address->v4.sin_addr : &address->v6.sin6_addr;
+}
+
+static unsigned int header_v1(const union address ends[2], char *header)
+{
+	char text[2][INET6_ADDRSTRLEN];
+	size_t len;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		inet_ntop(ends[i].any.sa_family, host_of(&ends[i], &len), text[i],
+			  sizeof(text[i]));
+	return sprintf(header, "PROXY TCP%c %s %s %u %u\r\n", len == 4 ? '4' : '6', text[0],
+		       text[1], ntohs(ends[0].v4.sin_port), ntohs(ends[1].v4.sin_port));
+}
+
+static unsigned int header_v2(const union address ends[2], char *header)
+{
+	char *at = header + 16;
+	const void *host;
+	size_t len;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		host = host_of(&ends[i], &len);
+		at = mempcpy(at, host, len);
+	}
+	/* The port is at the same place in both families. */
+	for (i = 0; i < 2; i++)
+		at = mempcpy(at, &ends[i].v4.sin_port, 2);
+	/* Version 2, PROXY; TCP over IPv4 or IPv6; length of what follows. */
+	memcpy(header, "\r\n\r\n\0\r\nQUIT\n\x21", 13);
+	header[13] = len == 4 ? 0x11 : 0x21;
+	header[14] = 0;
+	header[15] = at - header - 16;
+	return at - header;
+}
+
+unsigned int upstream_header(const struct conn *conn, char *header)
+{
+	/* From the sockets and not from @conn: the same after a restart. */
+	union address ends[2] = {
+		address_of(conn->side[CLIENT].fd, true), address_of(conn->side[CLIENT].fd, false),
+	};
+	static const char unknown_v1[] = "PROXY UNKNOWN\r\n";
+	static const char unknown_v2[16] = "\r\n\r\n\0\r\nQUIT\n\x20";
+
+	if (!conn->header)
+		return 0;
+	if (ends[0].any.sa_family == ends[1].any.sa_family &&
+	    (ends[0].any.sa_family == AF_INET || ends[0].any.sa_family == AF_INET6))
+		return conn->header == 1 ? header_v1(ends, header) : header_v2(ends, header);
+	/* The client has gone already, or came over another protocol. */
+	if (conn->header == 1)
+		return mempcpy(header, unknown_v1, sizeof(unknown_v1) - 1) - (void *)header;
+	memcpy(header, unknown_v2, sizeof(unknown_v2));
+	return sizeof(unknown_v2);
+}
+
+bool upstream_greet(struct conn *conn)
+{
+	int fd = conn->side[SERVER].fd;
+	char *header = conn->loop->buffer;
+	unsigned int len = upstream_header(conn, header);
+	struct passed passed;
+
+	if (!len)
+		return true;
+	/* A former proxy may have done it, and been killed before it could say so. */
+	if (conn->restored && passed_of(fd, true, &passed) && passed.written)
+		return true;
+	return send(fd, header, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
+}

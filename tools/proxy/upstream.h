@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The server's side of a connection: which server, and the header of the PROXY protocol. */
+#ifndef PROXY_UPSTREAM_H
+#define PROXY_UPSTREAM_H
+
+#include <stdbool.h>
+
+#include "conn.h"
+
+/**
+ * upstream_next - connect to the next server that has not been tried
+ * @conn: whose server's side is to be filled in; the old socket is closed already
+ *
+ * Return: false: there is none any more. errno says what was wrong with the last one, if any.
+ */
+bool upstream_next(struct conn *conn);
+
+/**
+ * upstream_greet - send the header of the PROXY protocol, if there is to be one
+ * @conn: whose server has just taken the connection
+ *
+ * Return: false: it could not be sent (errno).
+ */
+bool upstream_greet(struct conn *conn);
+
+/**
+ * upstream_header - that header
+ * @conn: whose
+ * @header: where to write it: at most 128 bytes
+ *
+ * Return: how long it is; 0: there is none.
+ */
+unsigned int upstream_header(const struct conn *conn, char *header);
+
+#endif /* PROXY_UPSTREAM_H */
