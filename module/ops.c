@@ -65,8 +65,7 @@ static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void
 	}
 }
 
-static __always_inline int __tw_ops_add(struct tw_ctx *ctx, void *elems, int n,
-					   bool resident)
+static __always_inline int __tw_ops_add(struct tw_ctx *ctx, void *elems, int n, bool resident)
 {
 	struct timerwheel_add *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
@@ -107,8 +106,7 @@ int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
 	return __tw_ops_add(ctx, elems, n, false);
 }
 
-static __always_inline int __tw_ops_move(struct tw_ctx *ctx, void *elems, int n,
-					   bool resident)
+static __always_inline int __tw_ops_move(struct tw_ctx *ctx, void *elems, int n, bool resident)
 {
 	struct timerwheel_move *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
@@ -144,8 +142,7 @@ int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
 	return __tw_ops_move(ctx, elems, n, false);
 }
 
-static __always_inline int __tw_ops_remove(struct tw_ctx *ctx, void *elems, int n,
-					   bool resident)
+static __always_inline int __tw_ops_remove(struct tw_ctx *ctx, void *elems, int n, bool resident)
 {
 	struct timerwheel_remove *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
@@ -409,8 +406,8 @@ static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, i
  * The description is copied out first, so that a fault loses nothing.
  *
  * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index; -EFAULT: @to
- * cannot be written without sleeping, -EAGAIN: programs change the timer all the time, and nothing was
- * done.
+ * cannot be written without sleeping, -EAGAIN: programs change the timer all the time, and nothing
+ * was done.
  */
 int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {

@@ -13,8 +13,8 @@
  *
  * Programs change it by compare-and-swap: arm (CANCELLED or ARMED to ARMED, the deadline not
  * earlier), refresh (ARMED to ARMED, likewise) and cancel (ARMED to CANCELLED, the deadline stays).
- * The kernel ends an arming by setting bit 1: ARMED becomes FIRED, CANCELLED becomes PARKED. So each
- * race has one winner, and the loser sees in the entry what has happened.
+ * The kernel ends an arming by setting bit 1: ARMED becomes FIRED, CANCELLED becomes PARKED. So
+ * each race has one winner, and the loser sees in the entry what has happened.
  *
  * The invariant
  * -------------
@@ -23,9 +23,9 @@
  * A program does not know the slot. It knows that the timer is visited at or before the deadline in
  * the entry, so it may only raise that, even if the timer is cancelled: therefore a cancelled entry
  * keeps its deadline. And whatever the kernel has read, however long ago, is a lower bound. So it
- * queues by a plain load, and needs a compare-and-swap only to end an arming. A timer is parked when
- * its deadline passes, not at the first visit that finds it cancelled: most timers are cancelled
- * most of the time, and arming them again must not need a call.
+ * queues by a plain load, and needs a compare-and-swap only to end an arming. A timer is parked
+ * when its deadline passes, not at the first visit that finds it cancelled: most timers are
+ * cancelled most of the time, and arming them again must not need a call.
  *
  * Deadlines have the resolution of the entry, so ADD and MOVE round up to that. Otherwise a program
  * that arms the timer for a little later could not say so, and the timer would be early.
@@ -69,8 +69,8 @@ static_assert((TIMERWHEEL_RESIDENT_CANCELLED | TW_ENTRY_KERNEL) == TIMERWHEEL_RE
 /**
  * tw_resident_supported - does this machine have what resident timers need?
  *
- * A compare-and-swap of the kernel, with a raw lock held, must not depend on what programs do to the
- * cache line. On arm64 without LSE atomics it is a loop that they could keep from ending.
+ * A compare-and-swap of the kernel, with a raw lock held, must not depend on what programs do to
+ * the cache line. On arm64 without LSE atomics it is a loop that they could keep from ending.
  *
  * Return: true if so.
  */
@@ -148,8 +148,8 @@ bool tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t
  * @unless_armed: do nothing if it is armed
  * @was: TIMERWHEEL_WAS_*, by the state of the timer
  *
- * Return: @was; TIMERWHEEL_WAS_PARKED: its last arming was cancelled; -EEXIST: @unless_armed, and it
- * is armed.
+ * Return: @was; TIMERWHEEL_WAS_PARKED: its last arming was cancelled; -EEXIST: @unless_armed, and
+ * it is armed.
  */
 int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 deadline,
 		    u64 now, bool unless_armed, int was)
@@ -161,7 +161,8 @@ int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u
 	want = time | t->generation;
 	want |= deadline > now ? TIMERWHEEL_RESIDENT_ARMED : TIMERWHEEL_RESIDENT_FIRED;
 	if (was != TIMERWHEEL_WAS_PENDING) {
-		WRITE_ONCE(*entry, want);
+		/* Who cancels it (acquire) sees what was written before the call. */
+		smp_store_release(entry, want);
 	} else if (!unless_armed) {
 		old = xchg(entry, want);
 	} else if (!tw_resident_cancelled(pool, t, old) || !try_cmpxchg(entry, &old, want)) {

@@ -20,8 +20,8 @@
  * @TW_DUE: on the due list, or still held by an expiry batch of base tw_timer.cpu
  * @TW_CLAIMED: one-shot, its event was copied out, and the reader is about to free it. Lookups skip
  *	it.
- * @TW_PARKED: resident, in no list: its last arming was cancelled, or its event was delivered. Changed
- *	with its bucket locked only.
+ * @TW_PARKED: resident, in no list: its last arming was cancelled, or its event was delivered.
+ *	Changed with its bucket locked only.
  */
 enum tw_state {
 	TW_FREE,
@@ -51,7 +51,8 @@ enum tw_stay {
  * @value: the caller's data, returned with each event
  * @deadline: when it falls due, in ns on the file's clock
  * @period: of a periodic timer: ns between deadlines; of one that lingers: for how long
- * @chain: of one that is freed after delivery: its hash chain, so that expiry need not hash the key. Written with the chain's bucket locked. Read without, and then checked again: see
+ * @chain: of one that is freed after delivery: its hash chain, so that expiry need not hash the
+ *	key. Written with the chain's bucket locked. Read without, and then checked again: see
  *	tw_table_lock_timer().
  * @fired: TW_DUE: when it fired, in ns
  * @slack: how many ticks it may be late to share a wake-up. In the first timer of a magazine: the

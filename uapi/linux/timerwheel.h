@@ -199,11 +199,11 @@ struct timerwheel_info {
 /**
  * TIMERWHEEL_SETUP_RESIDENT - SETUP: the wheel's timers are resident
  *
- * A resident timer keeps its key, index and generation after it fired, until REMOVE, DRAIN or close.
- * It is armed, refreshed and cancelled in the deadline table without a system call: see
- * TIMERWHEEL_RESIDENT_ARMED. SETUP creates the table, with the times of the caller's time namespace.
- * Resident timers have no period, but may have a linger (TIMERWHEEL_LINGER). EOPNOTSUPP if the
- * machine's atomic operations do not allow it (TIMERWHEEL_FEATURE_RESIDENT).
+ * A resident timer keeps its key, index and generation after it fired, until REMOVE, DRAIN or
+ * close. It is armed, refreshed and cancelled in the deadline table without a system call: see
+ * TIMERWHEEL_RESIDENT_ARMED. SETUP creates the table, with the times of the caller's time
+ * namespace. Resident timers have no period, but may have a linger (TIMERWHEEL_LINGER). EOPNOTSUPP
+ * if the machine's atomic operations do not allow it (TIMERWHEEL_FEATURE_RESIDENT).
  */
 #define TIMERWHEEL_SETUP_RESIDENT	(1U << 2)
 
@@ -273,16 +273,16 @@ struct timerwheel_batch {
 /** TIMERWHEEL_WAS_DUE - result: the timer was due; ADD, MOVE, REMOVE, DRAIN withdrew its event */
 #define TIMERWHEEL_WAS_DUE	2
 /**
- * TIMERWHEEL_WAS_PARKED - result: the resident timer was not armed: its last arming was cancelled, or
- * its event was delivered
+ * TIMERWHEEL_WAS_PARKED - result: the resident timer was not armed: its last arming was cancelled,
+ * or its event was delivered
  */
 #define TIMERWHEEL_WAS_PARKED	3
 
 /** TIMERWHEEL_ABS - ADD, MOVE, ADVANCE: the time is absolute, not relative to now */
 #define TIMERWHEEL_ABS		(1U << 0)
 /**
- * TIMERWHEEL_EXCL - ADD: if the key exists, fail with EEXIST instead of replacing the timer. MOVE, of a
- * resident timer: if it is armed or due, fail with EEXIST
+ * TIMERWHEEL_EXCL - ADD: if the key exists, fail with EEXIST instead of replacing the timer. MOVE,
+ * of a resident timer: if it is armed or due, fail with EEXIST
  */
 #define TIMERWHEEL_EXCL		(1U << 1)
 /** TIMERWHEEL_MATCH - ADD, MOVE, REMOVE: only if the timer exists and its value is @match */
@@ -291,8 +291,8 @@ struct timerwheel_batch {
 #define TIMERWHEEL_SLACK	(1U << 3)
 /**
  * TIMERWHEEL_LINGER - ADD, of a resident timer: @period is a linger. When the timer's event is
- * delivered, it is queued again, cancelled, for that long after the delivery: until then arming it for
- * that time or a later one needs no system call
+ * delivered, it is queued again, cancelled, for that long after the delivery: until then arming it
+ * for that time or a later one needs no system call
  */
 #define TIMERWHEEL_LINGER	(1U << 4)
 
@@ -304,8 +304,8 @@ struct timerwheel_batch {
  * @value: returned in the event
  * @deadline: in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time in the past makes the
  *	timer due at once.
- * @period: ns from each deadline to the next; 0: the timer fires once. In a resident wheel 0, or the
- *	linger with TIMERWHEEL_LINGER.
+ * @period: ns from each deadline to the next; 0: the timer fires once. In a resident wheel 0, or
+ *	the linger with TIMERWHEEL_LINGER.
  * @slack: with TIMERWHEEL_SLACK: how much later, in ns, the timer may fire in order to share a
  *	wake-up with others. Rounded down to ticks; limited to 2^32 - 1 ticks and to 2^61 ns.
  *	Without TIMERWHEEL_SLACK: 0.
@@ -620,32 +620,36 @@ struct timerwheel_ring {
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
 /**
- * TIMERWHEEL_RESIDENT_ARMED - state of a resident timer, in bits 0 and 1 of its entry in the deadline
- * table: it is armed
+ * TIMERWHEEL_RESIDENT_ARMED - state of a resident timer, in bits 0 and 1 of its entry in the
+ * deadline table: it is armed
  *
  * An entry is
  *
  *	(deadline rounded up to a multiple of 2^generation_bits) | generation | state
  *
- * Generations are multiples of 4. Any thread or process that has the mapping may change the entry by
- * a 64-bit compare-and-swap, in one of these ways only, and only if it holds the timer's generation:
+ * Generations are multiples of 4. Any thread or process that has the mapping may change the entry
+ * by a 64-bit compare-and-swap, in one of these ways only, and only if it holds the timer's
+ * generation:
  *
  *	arm	CANCELLED or ARMED -> ARMED, with a deadline that is not earlier (release)
  *	refresh	ARMED -> ARMED, the same
  *	cancel	ARMED -> CANCELLED, with the same deadline (acquire)
  *
- * After a successful cancel no event comes for that arming. PARKED and FIRED are the kernel's: the last
- * arming was cancelled, or it fired and its event comes, was delivered, or was withdrawn by a call.
- * Then MOVE arms the timer again, and so it does for an earlier deadline. A cancelled timer is parked
- * when its deadline passes, or up to a tick later.
+ * After a successful cancel no event comes for that arming. PARKED and FIRED are the kernel's: the
+ * last arming was cancelled, or it fired and its event comes, was delivered, or was withdrawn by a
+ * call. Then MOVE arms the timer again, and so it does for an earlier deadline. A cancelled timer
+ * is parked when its deadline passes, or up to a tick later.
  *
  * Who gets the event of an arming sees what was written before it (arm is a release). Plain stores
  * must not be used in a resident wheel. One of them, or other nonsense, harms only that timer.
  */
 #define TIMERWHEEL_RESIDENT_ARMED	1U
-/** TIMERWHEEL_RESIDENT_CANCELLED - state: it is cancelled, but still queued at its deadline or earlier */
+/** TIMERWHEEL_RESIDENT_CANCELLED - state: it is cancelled, but queued at its deadline or earlier */
 #define TIMERWHEEL_RESIDENT_CANCELLED	0U
-/** TIMERWHEEL_RESIDENT_PARKED - state: the last arming was cancelled; the timer is not queued */
+/**
+ * TIMERWHEEL_RESIDENT_PARKED - state: the timer is not queued, and its last arming was cancelled,
+ * or its event was delivered and the linger has passed
+ */
 #define TIMERWHEEL_RESIDENT_PARKED	2U
 /** TIMERWHEEL_RESIDENT_FIRED - state: the last arming fired */
 #define TIMERWHEEL_RESIDENT_FIRED	3U
