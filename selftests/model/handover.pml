@@ -645,7 +645,7 @@ read:	/* tw_events_deliver() */
 	UNLOCK(events);
 	LOCK(events);
 #endif
-	/* tw_events_pop(), tw_taken_rearm() */
+	/* tw_events_pop(), tw_taken_stay() */
 	do
 	:: t > TIMERS -> break
 	:: t <= TIMERS && !(mask & (1 << t)) -> t++
@@ -658,7 +658,7 @@ read:	/* tw_events_deliver() */
 		};
 		if
 		:: period[t] ->
-			/* tw_timer_rearm() */
+			/* tw_timer_stay() */
 			d_step { mask = mask & ~(1 << t); ENDS(t); later[t] = 0 };
 #ifndef REARM_STATE_FIRST
 			cpu[t] = me;

@@ -32,7 +32,8 @@
  *  ENOSPC     MONITOR: the wheel has TIMERWHEEL_MONITORS_MAX monitors
  *  EMFILE, ENFILE  MONITOR: no descriptor is left
  *  EPERM      SETUP with TIMERWHEEL_SETUP_ALARM: the caller lacks CAP_WAKE_ALARM
- *  EOPNOTSUPP SETUP with TIMERWHEEL_SETUP_ALARM: no clock of this machine can wake it
+ *  EOPNOTSUPP SETUP with TIMERWHEEL_SETUP_ALARM: no clock of this machine can wake it; with
+ *             TIMERWHEEL_SETUP_RESIDENT: its atomic operations do not allow that
  *  ENOTTY     unknown ioctl number
  *
  * A call on an array returns the number of elements processed, counted from the first. It stops
@@ -43,12 +44,13 @@
  * they report. Each processed element has its own result. An element that failed changed nothing
  * and does not affect the other elements:
  *
- *  >= 0       success: TIMERWHEEL_WAS_NONE, _WAS_PENDING or _WAS_DUE is the state of the key
- *             before the operation
+ *  >= 0       success: TIMERWHEEL_WAS_NONE, _WAS_PENDING, _WAS_DUE or, of a resident timer,
+ *             _WAS_PARKED is the state of the key before the operation
  *  -EINVAL    an unknown flag, flags that exclude each other, a reserved field that is not zero,
- *             a period greater than TIMERWHEEL_TIME_MAX
+ *             a period greater than TIMERWHEEL_TIME_MAX, a period of a resident timer that is no
+ *             linger
  *  -ENOENT    no timer has this key
- *  -EEXIST    TIMERWHEEL_EXCL, and a timer has this key
+ *  -EEXIST    TIMERWHEEL_EXCL, and a timer has this key; MOVE: and the resident timer is armed
  *  -ESTALE    TIMERWHEEL_MATCH, and the timer has a different value
  *  -ENOSPC    the wheel is full
  *  -EDQUOT    the user who opened the wheel has reached the limit on memory for all wheels
