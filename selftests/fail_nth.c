@@ -408,14 +408,17 @@ static __u64 charged(int fd)
 	return user_memory(fd) == st.memory ? st.memory : ~0ULL;
 }
 
-/* Bytes of a directory for @pages pages, and of the pages. It starts with 8 entries and doubles. */
+/*
+ * Bytes of a directory for @pages pages, of those that it has replaced, and of the pages. The first
+ * has 7 entries and a link, each of the others twice as much.
+ */
 static __u64 directory(__u32 pages, __u32 size)
 {
-	__u64 room = 8;
+	__u64 room = 8, all = room;
 
-	while (room < pages)
+	for (; room - 1 < pages; all += room)
 		room *= 2;
-	return pages ? room * sizeof(void *) + (__u64)pages * size : 0;
+	return pages ? all * sizeof(void *) + (__u64)pages * size : 0;
 }
 
 /* Is the deadline table mapped? */
@@ -1149,25 +1152,25 @@ static void grow_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32
 
 /*
  * The first page has 63 timers, each of the others 64. There are 14 timers for each bucket and 64
- * buckets in a page. The directories of both start with 8 entries and double.
+ * buckets in a page. The directories of both have room for 7 pages at first, then for 15, 31, ...
  */
 SWEEP(grow_page) { grow_sweep(_metadata, s, 63, false); }
-SWEEP(grow_timers_8) { grow_sweep(_metadata, s, 64 * 8 - 1, false); }
-SWEEP(grow_timers_16) { grow_sweep(_metadata, s, 64 * 16 - 1, false); }
+SWEEP(grow_timers_7) { grow_sweep(_metadata, s, 64 * 7 - 1, false); }
+SWEEP(grow_timers_15) { grow_sweep(_metadata, s, 64 * 15 - 1, false); }
 SWEEP(grow_buckets_1) { grow_sweep(_metadata, s, 896 * 1 - 1, false); }
-SWEEP(grow_timers_32) { grow_sweep(_metadata, s, 64 * 32 - 1, false); }
-SWEEP(grow_timers_64) { grow_sweep(_metadata, s, 64 * 64 - 1, false); }
-SWEEP(grow_buckets_8) { grow_sweep(_metadata, s, 896 * 8 - 1, false); }
+SWEEP(grow_timers_31) { grow_sweep(_metadata, s, 64 * 31 - 1, false); }
+SWEEP(grow_timers_63) { grow_sweep(_metadata, s, 64 * 63 - 1, false); }
+SWEEP(grow_buckets_7) { grow_sweep(_metadata, s, 896 * 7 - 1, false); }
 /* the deadline table: 512 entries in a page; its directory grows like the others */
 SWEEP(grow_deadlines) { grow_sweep(_metadata, s, 512 - 1, true); }
-SWEEP(grow_deadlines_8) { grow_sweep(_metadata, s, 512 * 8 - 1, true); }
+SWEEP(grow_deadlines_7) { grow_sweep(_metadata, s, 512 * 7 - 1, true); }
 
 /* Larger directories, in one wheel that keeps growing */
 SWEEP(grow_large)
 {
 	static const __u32 sizes[] = {
-		64 * 128 - 1, 64 * 256 - 1, 896 * 16 - 1, 64 * 512 - 1, 896 * 32 - 1,
-		64 * 1024 - 1,
+		64 * 127 - 1, 64 * 255 - 1, 896 * 15 - 1, 64 * 511 - 1, 896 * 31 - 1,
+		64 * 1023 - 1,
 	};
 	struct model m;
 	size_t i;
