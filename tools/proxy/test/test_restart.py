@@ -154,7 +154,8 @@ def test_bytes_under_way():
         t.start()
     wait_stuck(k.proxy, directions=2)
     k.restart()
-    check(k.proxy.metrics()['blocked'] == 2, 'they are not blocked any more')
+    # Its threads may try the connection only after the metrics are served.
+    wait_stuck(k.proxy, directions=2)
     got = {}
     reader = threading.Thread(target=lambda: got.update(up=read_all(far)))
     reader.start()
@@ -188,10 +189,13 @@ def test_killed_again_and_again():
 def wait_stuck(proxy, more=lambda: None, directions=1):
     """Until so many directions are blocked, and stay so."""
     stuck = 0
+    until = time.monotonic() + 60
     while stuck < 5:
         more()
         time.sleep(0.02)
-        stuck = stuck + 1 if proxy.metrics()['blocked'] == directions else 0
+        now = proxy.metrics()['blocked']
+        stuck = stuck + 1 if now == directions else 0
+        check(time.monotonic() < until, f'{now:.0f} directions are blocked, not {directions}')
 
 
 def hung_up(sock):
