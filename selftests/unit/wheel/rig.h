@@ -47,8 +47,7 @@ static inline struct tw_timer *rig_timer(const struct rig *r, u32 index)
 /* Void what was stored for a timer, if there is a deadline table. */
 static inline void rig_reset(const struct rig *r, u32 index)
 {
-	if (tw_pool_deadlines(&r->pool))
-		tw_deadline_reset(tw_pool_deadlines(&r->pool), index, rig_timer(r, index));
+	tw_deadline_reset(&r->pool, index, rig_timer(r, index));
 }
 
 u64 rig_deadline(const struct rig *r, u32 index);
