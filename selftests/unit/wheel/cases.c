@@ -505,7 +505,7 @@ static void jump(void)
 
 /* A tick is a unit of the deadline table. */
 #define RESIDENT_BITS	20
-#define RESIDENT_TICK	(1ULL << RESIDENT_BITS)
+#define RESIDENT_TICK	BIT_ULL(RESIDENT_BITS)
 
 /* What is written to an entry before a swap, how often, and how many swaps there were */
 static struct {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <stdlib.h>
 #include <string.h>
+#include <linux/atomic.h>
 
 #include "deadlines.h"
 #include "fail.h"
@@ -10,8 +11,6 @@
 void (*rig_hammer)(u64 *entry);
 
 /* The shim's: see linux/atomic.h. */
-void rig_swap(u64 *place);
-
 void rig_swap(u64 *place)
 {
 	if (rig_hammer)
