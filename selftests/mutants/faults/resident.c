@@ -9,12 +9,10 @@ visit: an entry of another owner counts; resident:one.*.nonsense; /^bool tw_resi
 visit: the entry of one that fires stays as it was written; resident:one.*.nonsense; /^bool tw_resident_visit(/,/^}/s/if (t->deadline <= now)/if (0)/
 visit: the event has the deadline of the call; resident:one.*.refresh; /^bool tw_resident_visit(/,/^}/s/^\t\t\tt->deadline = deadline;$/\t\t\t;/
 visit: the slack is lost; resident:exact.slack_is_shared; /^bool tw_resident_visit(/,/^}/s/if (deadline > now) {/if (deadline > now) { t->slack = 0;/
-visit: fires up to a unit early; resident:race.read_64.*; /^bool tw_resident_visit(/,/^}/s/if (deadline > now) {/if (deadline > now + pool->generation_mask) {/
 visit: a tick too late; resident:exact.at_the_deadline,exact.in_order; /^bool tw_resident_visit(/,/^}/s/if (deadline > now) {/if (deadline >= now) { deadline++;/
 visit: time never goes back; resident:set.back; /^bool tw_resident_visit(/,/^}/s/^\tdo {/\tstatic u64 latest;\n\tnow = latest = max(now, latest);\n\tdo {/
 visit: a hammered timer is parked; resident:hammered.two_deadlines.*; s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/({ volatile int k; for (k = 0; k < 300; k++) ; try_cmpxchg(entry, \&old, old | TW_ENTRY_KERNEL); })/; s/^\tt->deadline = now + 1;/\treturn false;/
-visit: a hammered timer fires, and its entry is not taken; resident:hammered.swaps.*; s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/({ volatile int k; for (k = 0; k < 300; k++) ; try_cmpxchg(entry, \&old, old | TW_ENTRY_KERNEL); })/; s/^\tt->deadline = now + 1;/\tt->deadline = now;/
-visit: those of another CPU by the last call; resident:hotplug.offline.*,hotplug.returns.*; s/if (unlikely(!tw_resident_valid(pool, t, old))) {/if (unlikely(t->cpu != raw_smp_processor_id() || !tw_resident_valid(pool, t, old))) {/
+visit: those of another CPU by the last call; resident:hotplug.offline.*; s/^#include <linux\/err.h>/&\n#include <linux\/smp.h>/; s/if (unlikely(!tw_resident_valid(pool, t, old))) {/if (unlikely(t->cpu != raw_smp_processor_id() || !tw_resident_valid(pool, t, old))) {/
 # New deadlines
 encode: times of the initial namespace; resident:namespace.*.*; s/u64 time = deadline + pool->deadlines_offset;/u64 time = deadline;/
 encode: before the origin of the namespace: the end of time; resident:namespace.behind.made_there; s/if ((s64)pool->deadlines_offset < 0 \&\& deadline < -pool->deadlines_offset)/if (0)/
