@@ -643,24 +643,6 @@ TEST_F(readers, path_is_no_wheel)
 	close(fd);
 }
 
-/* Send @fd through @socket */
-static int send_fd(int socket, int fd)
-{
-	char control[CMSG_SPACE(sizeof(fd))] = { 0 }, data = 0;
-	struct iovec iov = { &data, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(socket, &msg, 0) == 1 ? 0 : -errno;
-}
-
 FIXTURE(sockets) {
 	int probe;
 	__u64 base;
@@ -690,9 +672,9 @@ TEST_F_TIMEOUT(sockets, cycle_ends, TIMEOUT)
 		ASSERT_EQ(0, arm(fd, 0, 100, 0, 0, 0));
 		ASSERT_EQ(0, arm(fd, 100, 100, tw_now(CLOCK_MONOTONIC) + MSEC, 0, MSEC));
 		for (k = 0; k < 2; k++) {
-			ASSERT_EQ(0, send_fd(sock[k], fd));
-			ASSERT_EQ(0, send_fd(sock[k], sock[k]));
-			ASSERT_EQ(0, send_fd(sock[k], sock[!k]));
+			ASSERT_EQ(0, tw_send_fd(sock[k], fd));
+			ASSERT_EQ(0, tw_send_fd(sock[k], sock[k]));
+			ASSERT_EQ(0, tw_send_fd(sock[k], sock[!k]));
 		}
 		close(fd);
 		close(sock[0]);

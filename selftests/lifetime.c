@@ -99,43 +99,6 @@ static int reap(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-static int send_fd(int sock, int fd)
-{
-	char c = 0, ctl[CMSG_SPACE(sizeof(fd))] = "";
-	struct iovec iov = { &c, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = ctl, .msg_controllen = sizeof(ctl),
-	};
-	struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
-
-	cm->cmsg_level = SOL_SOCKET;
-	cm->cmsg_type = SCM_RIGHTS;
-	cm->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
-	return sendmsg(sock, &msg, 0) == 1 ? 0 : -errno;
-}
-
-static int recv_fd(int sock)
-{
-	char c, ctl[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { &c, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = ctl, .msg_controllen = sizeof(ctl),
-	};
-	struct cmsghdr *cm;
-	int fd;
-
-	if (recvmsg(sock, &msg, 0) != 1)
-		return -errno;
-	cm = CMSG_FIRSTHDR(&msg);
-	if (!cm || cm->cmsg_type != SCM_RIGHTS)
-		return -EPROTO;
-	memcpy(&fd, CMSG_DATA(cm), sizeof(fd));
-	return fd;
-}
-
 static void *shared(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -339,10 +302,10 @@ TEST_F(wheel, scm_rights)
 	pid = fork();
 	if (!pid) {
 		fd = dev_open(0);
-		_exit(fd < 0 || arm(fd, 1, 1, 10 * MSEC) || send_fd(sock[1], fd));
+		_exit(fd < 0 || arm(fd, 1, 1, 10 * MSEC) || tw_send_fd(sock[1], fd));
 	}
 	ASSERT_EQ(0, reap(pid));
-	fd = recv_fd(sock[0]);
+	fd = tw_recv_fd(sock[0]);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	EXPECT_EQ(1, ev.key);
@@ -357,10 +320,10 @@ TEST_F(wheel, scm_rights_in_flight)
 
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
-	ASSERT_EQ(0, send_fd(sock[1], self->fd));
+	ASSERT_EQ(0, tw_send_fd(sock[1], self->fd));
 	ASSERT_EQ(0, close(self->fd));
 	tw_sleep(50 * MSEC);
-	fd = recv_fd(sock[0]);
+	fd = tw_recv_fd(sock[0]);
 	ASSERT_LE(0, fd);
 	self->fd = fd;
 	EXPECT_EQ(1, dev_read(fd, &ev, 1));
@@ -952,7 +915,7 @@ FIXTURE_SETUP(killed)
 		int j;
 
 		fd = dev_open(O_NONBLOCK);
-		if (fd < 0 || send_fd(sock[1], fd))
+		if (fd < 0 || tw_send_fd(sock[1], fd))
 			_exit(1);
 		for (i = 0; i < DAEMON_TIMERS; i += 1000) {
 			for (j = 0; j < 1000; j++) {
@@ -967,7 +930,7 @@ FIXTURE_SETUP(killed)
 			_exit(3);
 		pause();
 	}
-	self->fd = recv_fd(sock[0]);
+	self->fd = tw_recv_fd(sock[0]);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(1, read(sock[0], &c, 1));
 	ASSERT_EQ(0, kill(pid, SIGKILL));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * resident: timers that are armed, refreshed and cancelled in the deadline table. What each of
- * these and each call does in each state; races with a strict ledger; hostile programs.
+ * these and each call does in each state; exact times and slack; CLOCK_REALTIME that is set, time
+ * namespaces, CPUs that go offline, several processes; races with a strict ledger; hostile
+ * programs. What happens in suspend is in suspend.c.
  *
- * TW_RACE_SECONDS: how long each race lasts (2; at most 4).
+ * TW_RACE_SECONDS: how long each race and each hammering lasts (2; each race at most 4).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -35,6 +37,13 @@ struct wheel {
 
 #define MAPPED	(64 * 1024)		/* bytes of the table */
 
+static int wheel_map(struct wheel *w)
+{
+	w->table = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
+			TIMERWHEEL_MMAP_DEADLINES);
+	return w->table == MAP_FAILED ? -errno : 0;
+}
+
 static int wheel_open(struct wheel *w, const struct timerwheel_setup *ask)
 {
 	struct timerwheel_setup setup = *ask;
@@ -49,9 +58,7 @@ static int wheel_open(struct wheel *w, const struct timerwheel_setup *ask)
 	if (ret)
 		return ret;
 	w->mask = (1ULL << info.generation_bits) - 1;
-	w->table = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
-			TIMERWHEEL_MMAP_DEADLINES);
-	return w->table == MAP_FAILED ? -errno : 0;
+	return wheel_map(w);
 }
 
 static void wheel_close(struct wheel *w)
@@ -549,6 +556,1271 @@ TEST_F(one, nonsense)
 		EXPECT_EVENT(i * 102 * MSEC + 100 * MSEC);
 		EXPECT_EQ(FIRED, state_now(&self->h));
 	}
+}
+
+/* Bring timer 7 into a state; FIRED: its event was delivered */
+static bool bring(struct wheel *w, struct timerwheel_ring *ring, const struct handle *h,
+		  enum state state)
+{
+	struct timerwheel_event ev;
+
+	if (tw_move1(w->fd, 7, 100 * MSEC, 0) < 0)
+		return false;
+	if (state == CANCELLED || state == PARKED)
+		cancel(h);
+	if (state >= PARKED)
+		tw_advance(w->fd, 0, 200 * MSEC);
+	if (state == FIRED && take(w, ring, &ev) != 1)
+		return false;
+	return state_now(h) == state;
+}
+
+/* MATCH compares the value in each state. If it differs nothing changes, nor does the entry. */
+TEST_F(one, match)
+{
+	const __u64 value = ~7ULL;
+	enum state state;
+	__u64 before;
+	int was;
+
+	for (state = CANCELLED; state <= FIRED; state++) {
+		was = state == ARMED ? TIMERWHEEL_WAS_PENDING : TIMERWHEEL_WAS_PARKED;
+		ASSERT_TRUE(bring(&self->w, self->ring, &self->h, state));
+		before = atomic_load(self->h.entry);
+		EXPECT_EQ(-ESTALE, tw_move1_match(self->w.fd, 7, MSEC, 5, 0));
+		EXPECT_EQ(-ESTALE, tw_move1_match(self->w.fd, 7, MSEC, 5, TIMERWHEEL_EXCL));
+		EXPECT_EQ(-ESTALE, tw_add1_match(self->w.fd, 7, 1, MSEC, 5, 0));
+		EXPECT_EQ(-ESTALE, tw_remove1_match(self->w.fd, 7, 5));
+		EXPECT_EQ(before, atomic_load(self->h.entry));
+		EXPECT_EQ(state >= PARKED, parked(self->w.fd));
+		/* as without it */
+		EXPECT_EQ(was, tw_move1_match(self->w.fd, 7, SEC, value, 0));
+		EXPECT_EQ(ARMED, state_now(&self->h));
+		ASSERT_TRUE(bring(&self->w, self->ring, &self->h, state));
+		EXPECT_EQ(state == ARMED ? -EEXIST : was,
+			  tw_move1_match(self->w.fd, 7, SEC, value, TIMERWHEEL_EXCL));
+		ASSERT_TRUE(bring(&self->w, self->ring, &self->h, state));
+		EXPECT_EQ(was, tw_add1_match(self->w.fd, 7, value, SEC, value, 0));
+		EXPECT_EQ(ARMED, state_now(&self->h));
+		ASSERT_TRUE(bring(&self->w, self->ring, &self->h, state));
+		EXPECT_EQ(was, tw_remove1_match(self->w.fd, 7, value));
+		EXPECT_EQ(-ENOENT, tw_move1_match(self->w.fd, 7, SEC, value, 0));
+		EXPECT_EQ(-ENOENT, tw_add1_match(self->w.fd, 7, value, SEC, value, 0));
+		EXPECT_EQ(-ENOENT, tw_remove1_match(self->w.fd, 7, value));
+		EXPECT_EQ(0, parked(self->w.fd));
+		ASSERT_EQ(0, add(&self->w, 7, SEC, 0, 0, &self->h));
+	}
+}
+
+/* A monitor reads what was delivered, and nothing of armings that were cancelled or withdrawn. */
+TEST_F(one, monitor)
+{
+	struct timerwheel_monitor ask = {
+		.size = sizeof(ask), .flags = TIMERWHEEL_MONITOR_NONBLOCK,
+	};
+	struct timerwheel_event ev[3], copy[4];
+	int mon = dev_ioctl(self->w.fd, TIMERWHEEL_IOC_MONITOR, &ask), n = 0;
+
+	ASSERT_LE(0, mon);
+	/* refreshed, then fired */
+	EXPECT_EQ(ARMED, arm(&self->h, 200 * MSEC, true));
+	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, 250 * MSEC));
+	EXPECT_EQ(variant->ring ? 1 : -EAGAIN, dev_read(mon, copy, 1));
+	ASSERT_EQ(1, take(&self->w, self->ring, &ev[n++]));
+	/* cancelled, and parked */
+	ASSERT_TRUE(bring(&self->w, self->ring, &self->h, PARKED));
+	if (!variant->ring) {
+		ASSERT_EQ(1, dev_read(mon, copy, 4));
+		/* due, and withdrawn */
+		EXPECT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->w.fd, 7, 0, 0));
+		EXPECT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->w.fd, 7, SEC, 0));
+	}
+	EXPECT_EQ(0, memcmp(ev, copy, sizeof(ev[0])));
+	EXPECT_EQ(-EAGAIN, dev_read(mon, copy, 1));
+	/* armed by a call, cancelled, armed again in memory; the linger ends without an event */
+	EXPECT_LE(TIMERWHEEL_WAS_PENDING, add(&self->w, 7, 10 * MSEC, 0, 20 * MSEC, &self->h));
+	EXPECT_EQ(ARMED, cancel(&self->h));
+	EXPECT_EQ(CANCELLED, arm(&self->h, 600 * MSEC, false));
+	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, 700 * MSEC));
+	ASSERT_EQ(1, take(&self->w, self->ring, &ev[n++]));
+	EXPECT_EQ(unit_up(&self->h, 600 * MSEC), ev[1].deadline);
+	EXPECT_EQ(0, tw_advance(self->w.fd, 0, SEC));
+	EXPECT_EQ(PARKED, state_now(&self->h));
+	ASSERT_EQ(1, dev_read(mon, copy, 4));
+	EXPECT_EQ(0, memcmp(&ev[1], copy, sizeof(ev[1])));
+	close(mon);
+}
+
+/* --- Exact times: the MANUAL clock, slack --------------------------------------------- */
+
+/* A multiple of all units, so that deadlines need not be rounded */
+#define EXACT_TICK	1048576ULL
+
+FIXTURE(exact) {
+	struct wheel w;
+	struct handle h[8];
+};
+
+FIXTURE_SETUP(exact)
+{
+	struct timerwheel_setup setup = {
+		.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = EXACT_TICK,
+	};
+	int i;
+
+	ASSERT_EQ(0, wheel_open(&self->w, &setup));
+	ASSERT_EQ(0, EXACT_TICK & self->w.mask);
+	for (i = 0; i < 8; i++)
+		ASSERT_EQ(0, add(&self->w, i, 100 * EXACT_TICK, 0, 0, &self->h[i]));
+}
+
+FIXTURE_TEARDOWN(exact)
+{
+	EXPECT_TRUE(balanced(self->w.fd));
+	wheel_close(&self->w);
+}
+
+/* Fired, and parked, exactly at the deadline in the table: not a nanosecond earlier */
+TEST_F(exact, at_the_deadline)
+{
+	const __u64 at = 150 * EXACT_TICK;
+	struct timerwheel_event ev[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(ARMED, arm(&self->h[i], at, true));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(ARMED, cancel(&self->h[i]));
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, at - 1));
+	EXPECT_EQ(0, parked(self->w.fd));
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(i < 4 ? CANCELLED : ARMED, state_now(&self->h[i]));
+	/* at the last moment */
+	EXPECT_EQ(CANCELLED, arm(&self->h[0], at, false));
+	EXPECT_EQ(ARMED, cancel(&self->h[7]));
+	EXPECT_EQ(4, tw_advance(self->w.fd, 0, 1));
+	EXPECT_EQ(4, parked(self->w.fd));
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(i == 0 || (i > 3 && i < 7) ? FIRED : PARKED, state_now(&self->h[i]));
+	ASSERT_EQ(4, dev_read(self->w.fd, ev, 8));
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(at, ev[i].deadline);
+		EXPECT_EQ(at, ev[i].fired);
+	}
+}
+
+/* One ADVANCE over many ticks: each timer ends at its own, in their order. */
+TEST_F(exact, in_order)
+{
+	/* deadline of each, in ticks; negative: cancelled */
+	static const int at[] = { 700, -100, 300, 65536, -400, 100, 1200, -70000 };
+	static const int order[] = { 5, 2, 0, 6, 3 };
+	struct timerwheel_event ev[8];
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		EXPECT_EQ(ARMED, arm(&self->h[i], abs(at[i]) * EXACT_TICK, false));
+		if (at[i] < 0)
+			EXPECT_EQ(ARMED, cancel(&self->h[i]));
+	}
+	EXPECT_EQ(5, tw_advance(self->w.fd, TIMERWHEEL_ABS, 66000 * EXACT_TICK));
+	EXPECT_EQ(2, parked(self->w.fd));
+	EXPECT_EQ(CANCELLED, state_now(&self->h[7]));
+	ASSERT_EQ(5, dev_read(self->w.fd, ev, 8));
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(order[i], ev[i].key);
+		EXPECT_EQ(at[order[i]] * EXACT_TICK, ev[i].deadline);
+		EXPECT_EQ(at[order[i]] * EXACT_TICK, ev[i].fired);
+	}
+}
+
+/* A linger is counted from the delivery, and ends exactly then. */
+TEST_F(exact, linger)
+{
+	struct timerwheel_event ev[8];
+
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
+		  add(&self->w, 0, 50 * EXACT_TICK, TIMERWHEEL_ABS, 10 * EXACT_TICK, &self->h[0]));
+	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, 60 * EXACT_TICK));
+	EXPECT_EQ(FIRED, state_now(&self->h[0]));
+	ASSERT_EQ(1, dev_read(self->w.fd, ev, 8));
+	EXPECT_EQ(70 * EXACT_TICK | self->h[0].generation, atomic_load(self->h[0].entry));
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 70 * EXACT_TICK - 1));
+	EXPECT_EQ(TOO_EARLY, arm(&self->h[0], 69 * EXACT_TICK, false));
+	EXPECT_EQ(CANCELLED, arm(&self->h[0], 70 * EXACT_TICK, false));
+	EXPECT_EQ(1, tw_advance(self->w.fd, 0, 1));
+	ASSERT_EQ(1, dev_read(self->w.fd, ev, 8));
+	EXPECT_EQ(70 * EXACT_TICK, ev[0].fired);
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 80 * EXACT_TICK - 1));
+	EXPECT_EQ(CANCELLED, state_now(&self->h[0]));
+	EXPECT_EQ(0, tw_advance(self->w.fd, 0, 1));
+	EXPECT_EQ(PARKED, state_now(&self->h[0]));
+}
+
+static int add_slack(const struct wheel *w, __u64 key, __u64 deadline, __u64 slack,
+		     struct handle *h)
+{
+	struct timerwheel_add elem = {
+		.key = key, .value = ~key, .deadline = deadline, .slack = slack,
+		.flags = TIMERWHEEL_ABS | TIMERWHEEL_SLACK,
+	};
+	int ret = tw_add_elem(w->fd, &elem);
+
+	*h = handle_of(w, &elem);
+	return ret;
+}
+
+/* Timers that are armed in the table keep their slack, and share a tick with others. */
+TEST_F(exact, slack_is_shared)
+{
+	const __u64 slack = 100 * EXACT_TICK;
+	struct timerwheel_event ev[8];
+	struct timerwheel_entry ent;
+	int i, n;
+
+	for (i = 0; i < 8; i++)
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
+			  add_slack(&self->w, i, (30 + i) * EXACT_TICK, slack, &self->h[i]));
+	for (i = 0; i < 8; i++) {
+		EXPECT_EQ(ARMED, cancel(&self->h[i]));
+		EXPECT_EQ(CANCELLED, arm(&self->h[i], (1000 + i) * EXACT_TICK, false));
+	}
+	/* the tick with most zeros within all their slacks is 1024 */
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 1024 * EXACT_TICK - 1));
+	EXPECT_EQ(8, tw_advance(self->w.fd, 0, 1));
+	ASSERT_EQ(8, dev_read(self->w.fd, ev, 8));
+	for (i = 0; i < 8; i++) {
+		EXPECT_EQ((1000 + ev[i].key) * EXACT_TICK, ev[i].deadline);
+		EXPECT_EQ(1024 * EXACT_TICK, ev[i].fired);
+		EXPECT_EQ(TIMERWHEEL_WAS_PARKED, tw_get1(self->w.fd, i, &ent));
+		EXPECT_EQ(slack, ent.slack);
+	}
+	/* MOVE of a parked one keeps it, too; and cancelled ones are parked together. */
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(TIMERWHEEL_WAS_PARKED,
+			  tw_move1(self->w.fd, i, (2000 + i) * EXACT_TICK, TIMERWHEEL_ABS));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(ARMED, cancel(&self->h[i]));
+	n = tw_advance(self->w.fd, TIMERWHEEL_ABS, 2048 * EXACT_TICK - 1);
+	EXPECT_EQ(0, n);
+	EXPECT_EQ(0, parked(self->w.fd));
+	EXPECT_EQ(4, tw_advance(self->w.fd, 0, 1));
+	EXPECT_EQ(4, parked(self->w.fd));
+	ASSERT_EQ(4, dev_read(self->w.fd, ev, 8));
+}
+
+#define SLACK_TIMERS	200
+
+/* Whatever is armed in memory: not before its deadline, and not after deadline and slack */
+TEST_F(exact, slack_bounds)
+{
+	static struct handle h[SLACK_TIMERS];
+	__u64 seed = tw_seed(), slack[SLACK_TIMERS], at[SLACK_TIMERS] = {}, want, now;
+	static struct timerwheel_event ev[SLACK_TIMERS];
+	int i, k, n, fired = 0;
+
+	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
+	for (i = 0; i < SLACK_TIMERS; i++) {
+		slack[i] = tw_rand(&seed) % 300;
+		at[i] = 1 + tw_rand(&seed) % 500;
+		ASSERT_EQ(0, add_slack(&self->w, 100 + i, at[i] * EXACT_TICK,
+				       slack[i] * EXACT_TICK, &h[i]));
+	}
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(ARMED, cancel(&self->h[i]));
+	for (now = 1; now < 2000; now++) {
+		for (k = 0; now < 1000 && k < 4; k++) {
+			i = tw_rand(&seed) % SLACK_TIMERS;
+			want = now + tw_rand(&seed) % 400;
+			if (tw_rand(&seed) % 2)
+				cancel(&h[i]);
+			if (arm(&h[i], want * EXACT_TICK, false) <= ARMED)
+				at[i] = want;
+			else if (state_now(&h[i]) == CANCELLED)
+				ASSERT_EQ(CANCELLED, arm(&h[i], at[i] * EXACT_TICK, false));
+		}
+		ASSERT_LE(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, now * EXACT_TICK));
+		for (n = dev_read(self->w.fd, ev, SLACK_TIMERS); n > 0; n--) {
+			i = ev[n - 1].key - 100;
+			ASSERT_TRUE(i >= 0 && i < SLACK_TIMERS);
+			EXPECT_EQ(at[i] * EXACT_TICK, ev[n - 1].deadline);
+			EXPECT_EQ(now * EXACT_TICK, ev[n - 1].fired);
+			EXPECT_LE(at[i], now);
+			EXPECT_GE(at[i] + slack[i], now);
+			EXPECT_EQ(FIRED, state_now(&h[i]));
+			fired++;
+		}
+	}
+	EXPECT_EQ(SLACK_TIMERS, fired);
+}
+
+/* --- CLOCK_REALTIME is set -------------------------------------------------------------- */
+
+FIXTURE(set) {
+	struct wheel w;
+	struct handle h[16];
+	__u64 real, mono;		/* when the test began; real 0: it cannot run */
+};
+
+FIXTURE_SETUP(set)
+{
+	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_REALTIME };
+
+	ASSERT_EQ(0, wheel_open(&self->w, &setup));
+	self->mono = tw_now(CLOCK_MONOTONIC);
+	self->real = tw_now(CLOCK_REALTIME);
+	if (tw_set_realtime(self->real)) {
+		self->real = 0;
+		SKIP(return, "may not set the clock");
+	}
+}
+
+FIXTURE_TEARDOWN(set)
+{
+	EXPECT_TRUE(balanced(self->w.fd));
+	if (self->real)
+		tw_set_realtime(self->real + tw_now(CLOCK_MONOTONIC) - self->mono);
+	wheel_close(&self->w);
+}
+
+/* Wait until the kernel has brought a timer into a state. */
+static bool becomes(const struct handle *h, enum state state)
+{
+	int i;
+
+	for (i = 0; i < LONG_MS && state_now(h) != state; i++)
+		tw_sleep(MSEC);
+	return state_now(h) == state;
+}
+
+/* The next event is of @key, for @at, rounded up, and not early. */
+static bool comes(const struct wheel *w, __u64 key, const struct handle *h, __u64 at)
+{
+	struct timerwheel_event ev;
+
+	return dev_poll(w->fd, LONG_MS) == POLLIN && dev_read(w->fd, &ev, 1) == 1 &&
+	       ev.key == key && ev.deadline == unit_up(h, at) && ev.fired >= ev.deadline;
+}
+
+/* Timers in all states: 0 armed and 1 cancelled, both for @at; 2 parked, 3 fired and delivered */
+static bool all_states(const struct wheel *w, struct handle *h, __u64 at)
+{
+	struct timerwheel_event ev;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		if (add(w, i, i < 2 ? HOUR : 100 * MSEC, 0, 0, &h[i]))
+			return false;
+		if (i == 2 && cancel(&h[i]) != ARMED)
+			return false;
+	}
+	return arm(&h[0], at, true) == ARMED && arm(&h[1], at, false) == ARMED &&
+	       cancel(&h[1]) == ARMED && becomes(&h[2], PARKED) &&
+	       dev_poll(w->fd, LONG_MS) == POLLIN && dev_read(w->fd, &ev, 1) == 1 &&
+	       ev.key == 3 && state_now(&h[3]) == FIRED;
+}
+
+/* Set forward beyond the deadlines: what is armed fires, what is cancelled is parked. */
+TEST_F(set, forward)
+{
+	__u64 at = self->real + 2 * HOUR;
+
+	if (!self->real)
+		return;
+	ASSERT_TRUE(all_states(&self->w, self->h, at));
+	/* beyond the slots, but not the deadlines in the table */
+	ASSERT_EQ(0, tw_set_realtime(at - HOUR / 2));
+	EXPECT_EQ(0, dev_poll(self->w.fd, 200));
+	EXPECT_EQ(ARMED, state_now(&self->h[0]));
+	EXPECT_EQ(CANCELLED, state_now(&self->h[1]));
+	ASSERT_EQ(0, tw_set_realtime(at + SEC));
+	EXPECT_TRUE(comes(&self->w, 0, &self->h[0], at));
+	EXPECT_TRUE(becomes(&self->h[1], PARKED));
+	EXPECT_EQ(PARKED, state_now(&self->h[2]));
+	EXPECT_EQ(FIRED, state_now(&self->h[3]));
+	EXPECT_EQ(0, dev_poll(self->w.fd, 50));
+	EXPECT_EQ(4, parked(self->w.fd));
+}
+
+/*
+ * Set back: deadlines are absolute, so the entries stay, and what was armed or cancelled waits
+ * until the clock is there again. An earlier time needs MOVE. What has ended does not come back.
+ */
+TEST_F(set, back)
+{
+	__u64 at = self->real + 2 * HOUR, now = self->real - 9 * HOUR, entry[4];
+	struct timerwheel_event ev;
+	struct timerwheel_entry ent;
+	int i;
+
+	if (!self->real)
+		return;
+	ASSERT_TRUE(all_states(&self->w, self->h, at));
+	for (i = 0; i < 4; i++)
+		entry[i] = atomic_load(self->h[i].entry);
+	ASSERT_EQ(0, tw_set_realtime(now));
+	EXPECT_EQ(0, dev_poll(self->w.fd, 200));
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(entry[i], atomic_load(self->h[i].entry));
+		EXPECT_EQ(i ? TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_PENDING,
+			  tw_get1(self->w.fd, i, &ent));
+		if (i < 2) {
+			EXPECT_EQ(unit_up(&self->h[i], at), ent.deadline);
+			EXPECT_LT(10 * HOUR, ent.left);
+		}
+	}
+	EXPECT_EQ(TOO_EARLY, arm(&self->h[0], now + HOUR, false));
+	EXPECT_EQ(TOO_EARLY, arm(&self->h[1], now + HOUR, false));
+	EXPECT_EQ(PARKED, arm(&self->h[2], at, false));
+	EXPECT_EQ(FIRED, arm(&self->h[3], at, false));
+	for (i = 2; i < 4; i++) {
+		EXPECT_EQ(TIMERWHEEL_WAS_PARKED,
+			  tw_move1(self->w.fd, i, now + MINUTE, TIMERWHEEL_ABS));
+		EXPECT_EQ(ARMED, state_now(&self->h[i]));
+	}
+	/* so near that it is visited, and not cascaded to its new deadline */
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->w.fd, 0, 400 * MSEC, 0));
+	EXPECT_EQ(ARMED, arm(&self->h[0], now + HOUR, true));
+	EXPECT_EQ(0, dev_poll(self->w.fd, 50));
+	/* to where two are due, and 0 is visited; 1 waits for its old deadline */
+	ASSERT_EQ(0, tw_set_realtime(now + MINUTE));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(POLLIN, dev_poll(self->w.fd, LONG_MS));
+		ASSERT_EQ(1, dev_read(self->w.fd, &ev, 1));
+		EXPECT_LE(2, ev.key);
+		EXPECT_EQ(unit_up(&self->h[0], now + MINUTE), ev.deadline);
+		EXPECT_LE(ev.deadline, ev.fired);
+	}
+	EXPECT_EQ(0, dev_poll(self->w.fd, 50));
+	EXPECT_EQ(ARMED, state_now(&self->h[0]));
+	ASSERT_EQ(0, tw_set_realtime(now + HOUR + SEC));
+	EXPECT_TRUE(comes(&self->w, 0, &self->h[0], now + HOUR));
+	EXPECT_EQ(CANCELLED, arm(&self->h[1], at, false));
+	EXPECT_EQ(0, dev_poll(self->w.fd, 50));
+	ASSERT_EQ(0, tw_set_realtime(at + SEC));
+	EXPECT_TRUE(comes(&self->w, 1, &self->h[1], at));
+	EXPECT_EQ(0, dev_poll(self->w.fd, 50));
+}
+
+/*
+ * Set back while an event waits: it is delivered all the same, and the linger is counted from the
+ * time that the clock shows then.
+ */
+TEST_F(set, back_while_due)
+{
+	__u64 now = self->real - HOUR, at, entry;
+	struct handle *h = &self->h[0];
+
+	if (!self->real)
+		return;
+	at = tw_now(CLOCK_REALTIME) + 20 * MSEC;
+	ASSERT_EQ(0, add(&self->w, 0, at, TIMERWHEEL_ABS, 2 * HOUR, h));
+	ASSERT_TRUE(becomes(h, FIRED));
+	ASSERT_EQ(0, tw_set_realtime(now));
+	EXPECT_TRUE(comes(&self->w, 0, h, at));
+	entry = atomic_load(h->entry);
+	EXPECT_EQ(CANCELLED, state_of(h, entry));
+	EXPECT_LE(now + 2 * HOUR, entry & ~h->mask);
+	EXPECT_GE(unit_up(h, tw_now(CLOCK_REALTIME) + 2 * HOUR), entry & ~h->mask);
+	EXPECT_EQ(CANCELLED, arm(h, now + 3 * HOUR, false));
+	ASSERT_EQ(0, tw_set_realtime(now + 2 * HOUR + MINUTE));
+	EXPECT_EQ(0, dev_poll(self->w.fd, 50));
+	EXPECT_EQ(ARMED, state_now(h));
+	ASSERT_EQ(0, tw_set_realtime(now + 3 * HOUR + SEC));
+	EXPECT_TRUE(comes(&self->w, 0, h, now + 3 * HOUR));
+}
+
+/* Set back and forth at random, while timers are armed, cancelled and moved: each ends once. */
+TEST_F_TIMEOUT(set, at_random, 300)
+{
+	__u64 seed = tw_seed(), at[16] = {}, now, want;		/* at: 0: it is not armed */
+	struct timerwheel_event ev[16];
+	int i, k, n, round, events = 0;
+	enum state was;
+
+	if (!self->real)
+		return;
+	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
+	for (i = 0; i < 16; i++) {
+		at[i] = self->real + 10 * SEC + i * SEC;
+		ASSERT_EQ(0, add(&self->w, i, at[i], TIMERWHEEL_ABS, 0, &self->h[i]));
+		at[i] = unit_up(&self->h[i], at[i]);
+	}
+	for (round = 0; round < 300; round++) {
+		now = tw_now(CLOCK_REALTIME);
+		for (k = 0; k < 8; k++) {
+			i = tw_rand(&seed) % 16;
+			want = unit_up(&self->h[i], now + tw_rand(&seed) % (20 * SEC));
+			switch (tw_rand(&seed) % 4) {
+			case 0:
+				if (cancel(&self->h[i]) == ARMED)
+					at[i] = 0;
+				break;
+			case 1:
+				/* it may have fired: then its event is withdrawn */
+				ASSERT_LT(0, tw_move1(self->w.fd, i, want, TIMERWHEEL_ABS));
+				at[i] = want;
+				break;
+			default:
+				was = arm(&self->h[i], want, false);
+				if (was == CANCELLED || was == ARMED)
+					at[i] = want;
+			}
+		}
+		ASSERT_EQ(0, tw_set_realtime(round < 299 ? self->real + tw_rand(&seed) % MINUTE :
+							   self->real + HOUR));
+		n = round < 299 ? tw_rand(&seed) % 4 ? 0 : 5 : LONG_MS;
+		while (dev_poll(self->w.fd, n) == POLLIN) {
+			k = dev_read(self->w.fd, ev, 16);
+			ASSERT_LT(0, k);
+			while (k--) {
+				ASSERT_GT(16, ev[k].key);
+				EXPECT_NE(0, ev[k].deadline);
+				EXPECT_EQ(at[ev[k].key], ev[k].deadline);
+				EXPECT_LE(ev[k].deadline, ev[k].fired);
+				at[ev[k].key] = 0;
+				events++;
+			}
+			for (i = 0, k = 0; i < 16; i++)
+				k += at[i] != 0;
+			if (!k)
+				break;
+		}
+	}
+	for (i = 0; i < 16; i++) {
+		EXPECT_EQ(0, at[i]);
+		EXPECT_TRUE(becomes(&self->h[i], state_now(&self->h[i]) == FIRED ? FIRED : PARKED));
+	}
+	EXPECT_EQ(16, parked(self->w.fd));
+	EXPECT_LT(16, events);
+}
+
+/* --- Time namespaces ------------------------------------------------------------------- */
+
+FIXTURE(namespace) {
+	bool there;			/* children are in another time namespace */
+};
+
+FIXTURE_VARIANT(namespace) {
+	const char *offset;
+	__s64 shift;			/* its clock minus ours */
+};
+
+FIXTURE_VARIANT_ADD(namespace, ahead) { "monotonic 100000 0\n", 100000 * (__s64)SEC };
+FIXTURE_VARIANT_ADD(namespace, behind) { "monotonic -2 0\n", -2 * (__s64)SEC };
+
+FIXTURE_SETUP(namespace)
+{
+	/* A clock does not go below 0. */
+	tw_sleep_until(CLOCK_MONOTONIC, 3 * SEC);
+	self->there = !unshare(CLONE_NEWTIME);
+	if (!self->there)
+		SKIP(return, "no time namespaces");
+	ASSERT_EQ(0, tw_file_write("/proc/self/timens_offsets", variant->offset));
+}
+
+FIXTURE_TEARDOWN(namespace)
+{
+}
+
+/* The event of timer 7 comes, for @at, rounded up, by the caller's clock. */
+static bool comes_here(const struct wheel *w, const struct handle *h, __u64 at)
+{
+	return comes(w, 7, h, at) && tw_now(CLOCK_MONOTONIC) >= at;
+}
+
+/* In a child, which is in the other namespace: the wheel and its table are made there. */
+static int made_there(__s64 shift)
+{
+	struct timerwheel_setup setup = {};
+	__u64 now = tw_now(CLOCK_MONOTONIC);
+	struct timerwheel_event ev;
+	struct timerwheel_entry ent;
+	struct handle h;
+	struct wheel w;
+
+	if (shift > 0 && now < (__u64)shift)
+		return 1;
+	if (wheel_open(&w, &setup) || add(&w, 7, now + HOUR, TIMERWHEEL_ABS, 0, &h))
+		return 2;
+	if (atomic_load(h.entry) != (unit_up(&h, now + HOUR) | h.generation | ARMED))
+		return 3;
+	if (tw_move1(w.fd, 7, now + SEC, TIMERWHEEL_ABS) != TIMERWHEEL_WAS_PENDING)
+		return 4;
+	if (arm(&h, now + 1200 * MSEC, true) != ARMED)
+		return 5;
+	if (tw_get1(w.fd, 7, &ent) != TIMERWHEEL_WAS_PENDING ||
+	    ent.deadline != unit_up(&h, now + 1200 * MSEC))
+		return 6;
+	if (!comes_here(&w, &h, now + 1200 * MSEC) ||
+	    atomic_load(h.entry) != (unit_up(&h, now + 1200 * MSEC) | h.generation | FIRED))
+		return 7;
+	/* a time before the origin of either clock */
+	if (tw_move1(w.fd, 7, -(__u64)(1000000 * SEC), 0) != TIMERWHEEL_WAS_PARKED ||
+	    atomic_load(h.entry) != (unit_up(&h, shift > 0 ? shift : 0) | h.generation | FIRED) ||
+	    dev_poll(w.fd, LONG_MS) != POLLIN)
+		return 8;
+	/* the end of time */
+	if (tw_move1(w.fd, 7, TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS) != TIMERWHEEL_WAS_DUE ||
+	    state_now(&h) != ARMED || (atomic_load(h.entry) | h.mask) < TIMERWHEEL_TIME_MAX / 2)
+		return 9;
+	if (cancel(&h) != ARMED || dev_poll(w.fd, 50))
+		return 10;
+	/* with a linger: also its end is a time of the namespace */
+	now = tw_now(CLOCK_MONOTONIC);
+	if (add(&w, 7, now, TIMERWHEEL_ABS, HOUR, &h) != TIMERWHEEL_WAS_PARKED ||
+	    dev_read(w.fd, &ev, 1) != 1 || ev.deadline != now)
+		return 11;
+	if (arm(&h, now + HOUR / 2, false) != TOO_EARLY || arm(&h, now + 2 * HOUR, false))
+		return 12;
+	return balanced(w.fd) ? 0 : 13;
+}
+
+/* The table has the times of the namespace in which the wheel was set up. */
+TEST_F(namespace, made_there)
+{
+	pid_t pid;
+
+	if (!self->there)
+		return;
+	pid = fork();
+	if (!pid)
+		_exit(made_there(variant->shift));
+	EXPECT_EQ(0, tw_reap(pid));
+}
+
+/*
+ * In a child, with a wheel and a mapping of its parent, which is in the initial namespace: calls
+ * have the times of the caller, the table keeps those of its namespace.
+ */
+static int inherited(const struct wheel *w, const struct handle *h, __s64 shift)
+{
+	__u64 now = tw_now(CLOCK_MONOTONIC), at = now + HOUR;
+	struct timerwheel_entry ent;
+
+	if (mmap(NULL, MAPPED, PROT_READ, MAP_SHARED, w->fd, TIMERWHEEL_MMAP_DEADLINES) !=
+	    MAP_FAILED || errno != EXDEV)
+		return 1;
+	if (tw_move1(w->fd, 7, at, TIMERWHEEL_ABS) != TIMERWHEEL_WAS_PENDING)
+		return 2;
+	if (atomic_load(h->entry) != (unit_up(h, at - shift) | h->generation | ARMED))
+		return 3;
+	if (tw_get1(w->fd, 7, &ent) != TIMERWHEEL_WAS_PENDING ||
+	    ent.deadline != unit_up(h, at - shift) + shift)
+		return 4;
+	/* in the table as its owner would */
+	if (tw_move1(w->fd, 7, now + SEC, TIMERWHEEL_ABS) != TIMERWHEEL_WAS_PENDING ||
+	    arm(h, now + 1200 * MSEC - shift, true) != ARMED)
+		return 5;
+	return 0;
+}
+
+TEST_F(namespace, inherited)
+{
+	struct timerwheel_setup setup = {};
+	struct timerwheel_event ev;
+	struct handle h;
+	struct wheel w;
+	__u64 entry;
+	pid_t pid;
+
+	if (!self->there)
+		return;
+	ASSERT_EQ(0, wheel_open(&w, &setup));
+	ASSERT_EQ(0, add(&w, 7, 2 * HOUR, 0, 0, &h));
+	pid = fork();
+	if (!pid)
+		_exit(inherited(&w, &h, variant->shift));
+	ASSERT_EQ(0, tw_reap(pid));
+	entry = atomic_load(h.entry);
+	ASSERT_EQ(POLLIN, dev_poll(w.fd, LONG_MS));
+	ASSERT_EQ(1, dev_read(w.fd, &ev, 1));
+	EXPECT_EQ(entry & ~w.mask, ev.deadline);
+	EXPECT_LE(ev.deadline, ev.fired);
+	EXPECT_GE(tw_now(CLOCK_MONOTONIC), ev.fired);
+	EXPECT_TRUE(balanced(w.fd));
+	wheel_close(&w);
+}
+
+/* --- CPU hotplug ------------------------------------------------------------------------ */
+
+/* How a timer of the second CPU got into its state, and what happens while that is offline */
+enum {
+	STAYS_ARMED, STAYS_CANCELLED, IS_CANCELLED, IS_ARMED, IS_REFRESHED, IS_MOVED,
+	PARKED_IS_MOVED, FIRED_IS_MOVED, PARKED_IS_REMOVED, FIRED_IS_REPLACED, KINDS,
+};
+
+#define OF_A_KIND	20
+#define HOTPLUGGED	(KINDS * OF_A_KIND)
+
+FIXTURE(hotplug) {
+	const char *cannot;
+	struct wheel w;
+	struct handle h[HOTPLUGGED];
+	__u64 at, later;
+};
+
+FIXTURE_VARIANT(hotplug) {
+	bool returns;			/* the CPU comes back before the timers are due */
+};
+
+FIXTURE_VARIANT_ADD(hotplug, offline) { false };
+FIXTURE_VARIANT_ADD(hotplug, returns) { true };
+
+/* Arm timers on the second CPU. Half of them are parked or have fired by then. */
+FIXTURE_SETUP(hotplug)
+{
+	struct timerwheel_setup setup = {};
+	struct timerwheel_event ev;
+	int i, kind, fired = 0;
+
+	self->cannot = access("/sys/devices/system/cpu/cpu1/online", W_OK) || tw_pin(1) ?
+		       "there is no CPU 1 that can go offline" : NULL;
+	if (self->cannot)
+		return;
+	ASSERT_EQ(0, wheel_open(&self->w, &setup));
+	self->at = tw_now(CLOCK_MONOTONIC) + 4 * SEC;
+	self->later = self->at + SEC;
+	for (i = 0; i < HOTPLUGGED; i++) {
+		kind = i % KINDS;
+		ASSERT_EQ(0, add(&self->w, i, kind < PARKED_IS_MOVED ? self->at : 0,
+				 TIMERWHEEL_ABS, 0, &self->h[i]));
+		if (kind == PARKED_IS_MOVED || kind == PARKED_IS_REMOVED) {
+			ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->w.fd, i, 300 * MSEC, 0));
+			ASSERT_EQ(ARMED, cancel(&self->h[i]));
+		} else if (kind > PARKED_IS_MOVED) {
+			fired++;
+		} else if (kind == STAYS_CANCELLED || kind == IS_ARMED) {
+			ASSERT_EQ(ARMED, cancel(&self->h[i]));
+		}
+	}
+	for (i = 0; i < fired; i++)
+		ASSERT_EQ(1, dev_read(self->w.fd, &ev, 1));
+	for (i = 0; i < HOTPLUGGED; i++) {
+		kind = i % KINDS;
+		if (kind == PARKED_IS_MOVED || kind == PARKED_IS_REMOVED)
+			ASSERT_TRUE(becomes(&self->h[i], PARKED));
+	}
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, tw_cpu_online(1, false));
+}
+
+FIXTURE_TEARDOWN(hotplug)
+{
+	if (self->cannot)
+		return;
+	tw_cpu_online(1, true);
+	EXPECT_TRUE(balanced(self->w.fd));
+	wheel_close(&self->w);
+}
+
+/*
+ * While their CPU is offline timers are armed, refreshed, cancelled and moved as before. Each fires
+ * once, or is parked.
+ */
+TEST_F_TIMEOUT(hotplug, each_ends_once, 300)
+{
+	static struct timerwheel_event ev[HOTPLUGGED + 1];
+	bool seen[HOTPLUGGED] = {};
+	int i, kind, n, fires = 0;
+	struct handle *h;
+	__u64 at;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	for (i = 0; i < HOTPLUGGED; i++) {
+		h = &self->h[i];
+		switch (i % KINDS) {
+		case IS_CANCELLED:
+			EXPECT_EQ(ARMED, cancel(h));
+			break;
+		case IS_ARMED:
+			EXPECT_EQ(CANCELLED, arm(h, self->later, false));
+			break;
+		case IS_REFRESHED:
+			EXPECT_EQ(ARMED, arm(h, self->later, true));
+			break;
+		case IS_MOVED:
+			EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
+				  tw_move1(self->w.fd, i, self->later, TIMERWHEEL_ABS));
+			break;
+		case PARKED_IS_MOVED:
+		case FIRED_IS_MOVED:
+			EXPECT_EQ(TIMERWHEEL_WAS_PARKED,
+				  tw_move1(self->w.fd, i, self->later, TIMERWHEEL_ABS));
+			break;
+		case PARKED_IS_REMOVED:
+			EXPECT_EQ(TIMERWHEEL_WAS_PARKED, tw_remove1(self->w.fd, i));
+			break;
+		case FIRED_IS_REPLACED:
+			EXPECT_EQ(TIMERWHEEL_WAS_PARKED,
+				  add(&self->w, i, self->later, TIMERWHEEL_ABS, 0, h));
+			break;
+		}
+		kind = i % KINDS;
+		fires += kind != STAYS_CANCELLED && kind != IS_CANCELLED &&
+			 kind != PARKED_IS_REMOVED;
+	}
+	EXPECT_EQ(0, parked(self->w.fd));
+	EXPECT_TRUE(balanced(self->w.fd));
+	if (variant->returns)
+		ASSERT_EQ(0, tw_cpu_online(1, true));
+	ASSERT_GT(self->at, tw_now(CLOCK_MONOTONIC));
+	n = tw_read_all(self->w.fd, ev, fires, LONG_MS);
+	ASSERT_EQ(fires, n);
+	for (i = 0; i < n; i++) {
+		ASSERT_GT(HOTPLUGGED, ev[i].key);
+		EXPECT_FALSE(seen[ev[i].key]);
+		seen[ev[i].key] = true;
+		kind = ev[i].key % KINDS;
+		at = unit_up(self->h, kind == STAYS_ARMED ? self->at : self->later);
+		EXPECT_EQ(at, ev[i].deadline);
+		EXPECT_LE(at, ev[i].fired);
+	}
+	for (i = 0; i < HOTPLUGGED; i++) {
+		kind = i % KINDS;
+		if (kind == STAYS_CANCELLED || kind == IS_CANCELLED) {
+			EXPECT_TRUE(becomes(&self->h[i], PARKED));
+		} else {
+			EXPECT_EQ(kind == PARKED_IS_REMOVED ? GONE : FIRED,
+				  state_now(&self->h[i]));
+		}
+	}
+	EXPECT_EQ(0, dev_poll(self->w.fd, 50));
+	EXPECT_EQ(HOTPLUGGED - OF_A_KIND, parked(self->w.fd));
+}
+
+/* --- Several processes -------------------------------------------------------------------- */
+
+/*
+ * A process that was sent the descriptor maps the table itself, and closes the descriptor. The
+ * mapping stays. @h: handles of the sender, whose mapping is elsewhere
+ */
+static int receiver(int sock, const struct handle *theirs)
+{
+	struct timerwheel_event ev;
+	struct handle h[4];
+	struct wheel w;
+	int i;
+
+	w.fd = tw_recv_fd(sock);
+	if (w.fd < 0 || wheel_map(&w))
+		return 1;
+	for (i = 0; i < 4; i++) {
+		h[i] = theirs[i];
+		h[i].entry = w.table + (theirs[i].entry - theirs[0].entry) + 1;
+	}
+	if (cancel(&h[0]) != ARMED || arm(&h[1], 200 * MSEC, true) != ARMED)
+		return 2;
+	/* what ended in the other process */
+	if (arm(&h[2], 200 * MSEC, false) != GONE || cancel(&h[2]) != GONE)
+		return 3;
+	if (cancel(&h[3]) != CANCELLED || arm(&h[3], 300 * MSEC, false) != CANCELLED)
+		return 4;
+	/* both take events */
+	if (tw_advance(w.fd, TIMERWHEEL_ABS, 250 * MSEC) != 1 || dev_read(w.fd, &ev, 1) != 1 ||
+	    ev.key != 1)
+		return 5;
+	close(w.fd);
+	return cancel(&h[3]) == ARMED && arm(&h[3], 400 * MSEC, false) == CANCELLED ? 0 : 6;
+}
+
+/* What one process arms and cancels in the table the other sees, and the kernel does. */
+TEST(two_processes)
+{
+	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL };
+	struct timerwheel_event ev;
+	struct handle h[4];
+	struct wheel w;
+	int i, sock[2];
+	pid_t pid;
+
+	/* before the wheel is opened: the child inherits neither descriptor nor mapping */
+	void *shared = tw_shared(sizeof(h));
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		char c;
+
+		_exit(recv(sock[1], &c, 1, 0) == 1 ? receiver(sock[1], shared) : 9);
+	}
+	ASSERT_EQ(0, wheel_open(&w, &setup));
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, add(&w, i, 100 * MSEC, 0, 0, &h[i]));
+	ASSERT_EQ(w.table + 1, h[0].entry);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(w.fd, 2));
+	EXPECT_EQ(ARMED, cancel(&h[3]));
+	memcpy(shared, h, sizeof(h));
+	ASSERT_EQ(1, send(sock[0], "", 1, 0));
+	ASSERT_EQ(0, tw_send_fd(sock[0], w.fd));
+	ASSERT_EQ(0, tw_reap(pid));
+	EXPECT_EQ(PARKED, state_now(&h[0]));
+	EXPECT_EQ(FIRED, state_now(&h[1]));
+	EXPECT_EQ(0, tw_advance(w.fd, TIMERWHEEL_ABS, 399 * MSEC));
+	EXPECT_EQ(ARMED, state_now(&h[3]));
+	EXPECT_EQ(1, tw_advance(w.fd, TIMERWHEEL_ABS, 402 * MSEC));
+	ASSERT_EQ(1, dev_read(w.fd, &ev, 1));
+	EXPECT_EQ(3, ev.key);
+	EXPECT_TRUE(balanced(w.fd));
+	wheel_close(&w);
+}
+
+/*
+ * A process is killed while it arms and cancels. It leaves nothing half done: its heir finds each
+ * timer in a valid state, and each arming that is left ends once.
+ */
+TEST_F_TIMEOUT(exact, killed_while_it_arms, 300)
+{
+	struct timerwheel_event ev[8];
+	enum state left[8];
+	int i, round, fired;
+	__u64 now = 0, at;
+	pid_t pid;
+
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < 8; i++)
+			ASSERT_LT(0, tw_move1(self->w.fd, i, 100 * EXACT_TICK, 0));
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			for (i = 0;; i++) {
+				arm(&self->h[i % 8], now + 100 * EXACT_TICK + i / 64 * EXACT_TICK,
+				    false);
+				if (i % 3)
+					cancel(&self->h[i % 8]);
+			}
+		}
+		tw_sleep((1 + round % 5) * MSEC);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(1000 + SIGKILL, tw_reap(pid));
+		EXPECT_EQ(0, parked(self->w.fd));
+		for (i = 0, fired = 0; i < 8; i++) {
+			left[i] = state_now(&self->h[i]);
+			EXPECT_LE(left[i], ARMED);
+			fired += left[i] == ARMED;
+		}
+		/* the deadlines are where the process was */
+		now = 0;
+		for (i = 0; i < 8; i++) {
+			at = atomic_load(self->h[i].entry) & ~self->w.mask;
+			now = at > now ? at : now;
+		}
+		EXPECT_EQ(fired, tw_advance(self->w.fd, TIMERWHEEL_ABS, now));
+		EXPECT_EQ(fired ?: -EAGAIN, dev_read(self->w.fd, ev, 8));
+		for (i = 0; i < 8; i++)
+			EXPECT_EQ(left[i] == ARMED ? FIRED : PARKED, state_now(&self->h[i]));
+		EXPECT_EQ(8, parked(self->w.fd));
+	}
+}
+
+/* A call against a program that arms and cancels the same timer all the time */
+enum { BY_MOVE, BY_MOVE_EXCL, BY_ADD, BY_REMOVE, BY_DRAIN };
+
+FIXTURE(against) {
+	struct wheel w;
+	struct handle h;
+	struct {
+		atomic_uint generation;		/* of the timer now; its index stays */
+		atomic_long armed, cancelled;
+		atomic_bool stop;
+	} *shared;
+};
+
+FIXTURE_VARIANT(against) {
+	int call;
+};
+
+FIXTURE_VARIANT_ADD(against, move) { BY_MOVE };
+FIXTURE_VARIANT_ADD(against, move_excl) { BY_MOVE_EXCL };
+FIXTURE_VARIANT_ADD(against, add) { BY_ADD };
+FIXTURE_VARIANT_ADD(against, remove) { BY_REMOVE };
+FIXTURE_VARIANT_ADD(against, drain) { BY_DRAIN };
+
+FIXTURE_SETUP(against)
+{
+	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL };
+
+	self->shared = tw_shared(sizeof(*self->shared));
+	ASSERT_EQ(0, wheel_open(&self->w, &setup));
+	ASSERT_EQ(0, add(&self->w, 7, HOUR, 0, 0, &self->h));
+	atomic_store(&self->shared->generation, self->h.generation);
+}
+
+FIXTURE_TEARDOWN(against)
+{
+	EXPECT_TRUE(balanced(self->w.fd));
+	wheel_close(&self->w);
+}
+
+/* Arm it if it is cancelled, cancel it if it is armed, without end. */
+static void arm_and_cancel(FIXTURE_DATA(against) * self)
+{
+	struct handle h = self->h;
+	long armed = 0, cancelled = 0;
+
+	while (!atomic_load_explicit(&self->shared->stop, memory_order_relaxed)) {
+		h.generation = atomic_load_explicit(&self->shared->generation,
+						    memory_order_relaxed);
+		if (cancel(&h) == ARMED)
+			cancelled++;
+		else if (arm(&h, atomic_load(h.entry), false) == CANCELLED)
+			armed++;
+	}
+	atomic_store(&self->shared->armed, armed);
+	atomic_store(&self->shared->cancelled, cancelled);
+}
+
+/* The call. Returns what it has ended: TIMERWHEEL_WAS_*, or -EEXIST: nothing */
+static int call_against(FIXTURE_DATA(against) * self, int call)
+{
+	struct timerwheel_entry ent;
+	int ret;
+
+	switch (call) {
+	case BY_MOVE:
+		return tw_move1(self->w.fd, 7, HOUR, 0);
+	case BY_MOVE_EXCL:
+		return tw_move1(self->w.fd, 7, HOUR, TIMERWHEEL_EXCL);
+	case BY_ADD:
+		return add(&self->w, 7, HOUR, 0, 0, &self->h);
+	case BY_REMOVE:
+		ret = tw_remove1(self->w.fd, 7);
+		break;
+	default:
+		ret = tw_drain(self->w.fd, 0, &ent, 1) == 1 ? ent.result : -EPROTO;
+	}
+	if (ret < 0 || add(&self->w, 7, HOUR, 0, 0, &self->h))
+		return -EPROTO;
+	atomic_store(&self->shared->generation, self->h.generation);
+	return ret;
+}
+
+/* Each arming ends once: by a cancel in the other process, or by a call that says so. */
+TEST_F_TIMEOUT(against, each_ends_once, 300)
+{
+	int ret, seconds = atoi(getenv("TW_RACE_SECONDS") ?: "2");
+	__u64 end = tw_now(CLOCK_MONOTONIC) + seconds * SEC / 2;
+	long calls = 0, armed = 1, ended = 0, parks = 0;
+	atomic_ullong *entry = self->h.entry;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		tw_pin(1);
+		arm_and_cancel(self);
+		_exit(0);
+	}
+	tw_pin(0);
+	while (tw_now(CLOCK_MONOTONIC) < end) {
+		ret = call_against(self, variant->call);
+		calls++;
+		armed += ret >= 0;
+		ended += ret == TIMERWHEEL_WAS_PENDING;
+		parks += ret == TIMERWHEEL_WAS_PARKED;
+		ASSERT_TRUE(ret == TIMERWHEEL_WAS_PENDING || ret == TIMERWHEEL_WAS_PARKED ||
+			    (variant->call == BY_MOVE_EXCL && ret == -EEXIST));
+		ASSERT_FALSE(variant->call == BY_MOVE_EXCL && ret == TIMERWHEEL_WAS_PENDING);
+		ASSERT_EQ(entry, self->h.entry);
+	}
+	atomic_store(&self->shared->stop, true);
+	ASSERT_EQ(0, tw_reap(pid));
+	printf("# %ld calls, %ld found it cancelled; armed %ld times, cancelled %ld times\n", calls,
+	       parks, self->shared->armed, self->shared->cancelled);
+	fflush(stdout);
+	EXPECT_LT(0, parks);
+	EXPECT_EQ(armed + self->shared->armed,
+		  ended + self->shared->cancelled + (state_now(&self->h) == ARMED));
+}
+
+/* --- An entry is hammered ------------------------------------------------------------------ */
+
+/* What a thread writes to an entry all the time */
+enum { TWO_DEADLINES, FLIPS, SWAPS, NONSENSE, MODES };
+
+struct hammer {
+	pthread_t thread;
+	struct handle h;
+	int mode;
+	atomic_ullong at;		/* the timer's deadline */
+	atomic_bool stop;
+	long strikes, armed, cancelled;	/* when it has ended; by SWAPS only */
+};
+
+static void *hammer_main(void *arg)
+{
+	struct hammer *m = arg;
+	__u64 seed = 12345, at, own = m->h.generation | ARMED, word;
+	unsigned long i;
+
+	tw_pin(1);
+	for (i = 0; !atomic_load_explicit(&m->stop, memory_order_relaxed); i++) {
+		at = atomic_load_explicit(&m->at, memory_order_relaxed);
+		switch (m->mode) {
+		case TWO_DEADLINES:
+			/* armed, but not for how long */
+			word = (at + (i & 1) * (m->h.mask + 1)) | own;
+			break;
+		case FLIPS:
+			word = at | (own - (i & 1));
+			break;
+		case SWAPS:
+			/* as a program should, but without end */
+			if (i & 1)
+				m->cancelled += cancel(&m->h) == ARMED;
+			else
+				m->armed += arm(&m->h, at, false) == CANCELLED;
+			continue;
+		default:
+			/* another generation, or a state of the kernel */
+			word = tw_rand(&seed);
+			if (state_of(&m->h, word) <= ARMED)
+				word |= 2;
+		}
+		atomic_store_explicit(m->h.entry, word, memory_order_relaxed);
+	}
+	m->strikes = i;
+	return NULL;
+}
+
+#define BYSTANDERS	32
+
+FIXTURE(hammered) {
+	struct wheel w, other;
+	struct hammer m;
+	struct handle h[BYSTANDERS], others[BYSTANDERS];
+};
+
+FIXTURE_VARIANT(hammered) {
+	int mode;
+};
+
+FIXTURE_VARIANT_ADD(hammered, two_deadlines) { TWO_DEADLINES };
+FIXTURE_VARIANT_ADD(hammered, flips) { FLIPS };
+FIXTURE_VARIANT_ADD(hammered, swaps) { SWAPS };
+FIXTURE_VARIANT_ADD(hammered, nonsense) { NONSENSE };
+
+FIXTURE_SETUP(hammered)
+{
+	struct timerwheel_setup setup = { .tick = 100 * USEC }, again = setup;
+	int i;
+
+	ASSERT_EQ(0, wheel_open(&self->w, &setup));
+	ASSERT_EQ(0, wheel_open(&self->other, &again));
+	ASSERT_EQ(0, add(&self->w, BYSTANDERS, HOUR, 0, 0, &self->m.h));
+	for (i = 0; i < BYSTANDERS; i++) {
+		ASSERT_EQ(0, add(&self->w, i, HOUR, 0, 0, &self->h[i]));
+		ASSERT_EQ(0, add(&self->other, i, HOUR, 0, 0, &self->others[i]));
+	}
+	self->m.mode = variant->mode;
+	atomic_store(&self->m.at, tw_now(CLOCK_MONOTONIC) / (self->w.mask + 1) *
+				  (self->w.mask + 1));
+	tw_pin(0);
+}
+
+FIXTURE_TEARDOWN(hammered)
+{
+	EXPECT_TRUE(balanced(self->w.fd));
+	EXPECT_TRUE(balanced(self->other.fd));
+	wheel_close(&self->w);
+	wheel_close(&self->other);
+}
+
+/*
+ * Take the events of a round: of each bystander one, for @at and its number of ms, and at most one
+ * of the hammered timer, which is counted in @own.
+ */
+static bool take_round(const struct wheel *w, const struct handle *h, __u64 at, int *own)
+{
+	bool seen[BYSTANDERS] = {};
+	struct timerwheel_event ev;
+	int left = BYSTANDERS;
+	__u64 own_at;
+
+	while (left) {
+		if (dev_poll(w->fd, LONG_MS) != POLLIN || dev_read(w->fd, &ev, 1) != 1 ||
+		    ev.fired < ev.deadline)
+			return false;
+		if (ev.key == BYSTANDERS) {
+			if (!own || (*own)++)
+				return false;
+			continue;
+		}
+		own_at = at + ev.key * MSEC / 8;
+		/* not rounded if it had passed before the call */
+		if (ev.key > BYSTANDERS || seen[ev.key] ||
+		    (ev.deadline != own_at && ev.deadline != unit_up(h, own_at)))
+			return false;
+		seen[ev.key] = true;
+		left--;
+	}
+	return true;
+}
+
+/*
+ * Whatever is written to one entry, all the others fire once, for their deadlines, and none early;
+ * in another wheel, too. The timer itself fires at most once for each arming and, unless the
+ * program itself may have cancelled it, is not lost.
+ */
+TEST_F_TIMEOUT(hammered, harms_only_itself, 300)
+{
+	int i, ret, round, own, total = 0, seconds = atoi(getenv("TW_RACE_SECONDS") ?: "2");
+	long armed = 1, ended = 0;
+	struct handle *h = &self->m.h;
+	struct timerwheel_event ev;
+	__u64 now, end;
+
+	ASSERT_EQ(0, pthread_create(&self->m.thread, NULL, hammer_main, &self->m));
+	end = tw_now(CLOCK_MONOTONIC) + seconds * SEC;
+	for (round = 0; round < 10 || tw_now(CLOCK_MONOTONIC) < end; round++) {
+		now = tw_now(CLOCK_MONOTONIC) + 20 * MSEC;
+		own = 0;
+		ret = tw_move1(self->w.fd, BYSTANDERS, now, TIMERWHEEL_ABS);
+		ASSERT_LT(0, ret);
+		armed++;
+		ended += ret != TIMERWHEEL_WAS_PARKED;
+		atomic_store(&self->m.at, unit_up(h, now));
+		for (i = 0; i < BYSTANDERS; i++) {
+			ASSERT_LT(0, tw_move1(self->w.fd, i, now + i * MSEC / 8, TIMERWHEEL_ABS));
+			ASSERT_LT(0, tw_move1(self->other.fd, i, now + i * MSEC / 8,
+					      TIMERWHEEL_ABS));
+		}
+		ASSERT_TRUE(take_round(&self->w, self->h, now, &own));
+		ASSERT_TRUE(take_round(&self->other, self->others, now, NULL));
+		if (self->m.mode == TWO_DEADLINES || self->m.mode == NONSENSE) {
+			/* it may still be hammered */
+			if (!own) {
+				ASSERT_EQ(POLLIN, dev_poll(self->w.fd, LONG_MS));
+				ASSERT_EQ(1, dev_read(self->w.fd, &ev, 1));
+				EXPECT_EQ(BYSTANDERS, ev.key);
+				EXPECT_LE(ev.deadline, ev.fired);
+				own++;
+			}
+			EXPECT_EQ(1, own);
+		}
+		total += own;
+	}
+	atomic_store(&self->m.stop, true);
+	pthread_join(self->m.thread, NULL);
+	printf("# %d rounds, %ld strikes, %d events\n", round, self->m.strikes, total);
+	fflush(stdout);
+	/* left alone it works like any other */
+	ret = tw_move1(self->w.fd, BYSTANDERS, 2 * SEC, 0);
+	ASSERT_LT(0, ret);
+	ended += ret != TIMERWHEEL_WAS_PARKED;
+	/* what was done by the rules: each arming has ended once */
+	if (self->m.mode == SWAPS)
+		EXPECT_EQ(armed + self->m.armed, ended + self->m.cancelled + total);
+	while (dev_poll(self->w.fd, 0) == POLLIN)
+		ASSERT_EQ(1, dev_read(self->w.fd, &ev, 1));
+	EXPECT_EQ(ARMED, state_now(h));
+	now = tw_now(CLOCK_MONOTONIC) + 3 * SEC;
+	EXPECT_EQ(ARMED, arm(h, now, true));
+	EXPECT_TRUE(comes(&self->w, BYSTANDERS, h, now));
+	EXPECT_EQ(FIRED, state_now(h));
+	EXPECT_EQ(BYSTANDERS + 1, parked(self->w.fd));
 }
 
 /* --- Races, with a ledger ------------------------------------------------------------ */

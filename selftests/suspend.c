@@ -490,4 +490,203 @@ TEST_F_TIMEOUT(suspend, many_at_resume, TIMEOUT)
 	close(s.fd);
 }
 
+/* --- Resident timers: what is armed in the deadline table ----------------------------- */
+
+/* A resident wheel, its table, and timers with the keys 0 to 7 */
+struct resident {
+	int fd;
+	unsigned int bits;
+	__u64 *table;
+	__u32 index[8], generation[8];
+};
+
+/* Returns 0 or -errno */
+static int resident_open(struct resident *r, __u32 clock, __u32 flags)
+{
+	struct timerwheel_setup setup = {
+		.flags = TIMERWHEEL_SETUP_RESIDENT | flags, .clock = clock,
+	};
+	struct timerwheel_info info;
+	int ret;
+
+	r->fd = dev_open(O_NONBLOCK);
+	ret = r->fd < 0 ? r->fd : dev_setup(r->fd, &setup) ?: tw_info(r->fd, &info);
+	if (ret)
+		return ret;
+	r->bits = info.generation_bits;
+	r->table = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+			TIMERWHEEL_MMAP_DEADLINES);
+	return r->table == MAP_FAILED ? -errno : 0;
+}
+
+static void resident_close(struct resident *r)
+{
+	munmap(r->table, getpagesize());
+	close(r->fd);
+}
+
+static int resident_add(struct resident *r, __u64 key, __u64 deadline)
+{
+	struct timerwheel_add add = {
+		.key = key, .value = ~key, .deadline = deadline, .flags = TIMERWHEEL_ABS,
+	};
+	int ret = tw_add_elem(r->fd, &add);
+
+	r->index[key] = add.index;
+	r->generation[key] = add.generation;
+	return ret;
+}
+
+static int resident_arm(struct resident *r, int key, __u64 deadline)
+{
+	return timerwheel_mapped_arm(r->table, r->index[key],
+				     timerwheel_mapped_entry(deadline, r->generation[key], r->bits),
+				     r->bits);
+}
+
+static int resident_cancel(struct resident *r, int key)
+{
+	return timerwheel_mapped_cancel(r->table, r->index[key], r->generation[key], r->bits);
+}
+
+static unsigned int resident_state(const struct resident *r, int key)
+{
+	return __atomic_load_n(&r->table[r->index[key]], __ATOMIC_RELAXED) &
+	       TIMERWHEEL_RESIDENT_FIRED;
+}
+
+/* What was done to a timer in the table before the suspend; FIRES and AGAIN have an event. */
+enum { FIRES, AGAIN, CANCELLED, LATER, PARKED, RESIDENTS };
+
+#define SUSPENDED_UNTIL(armed)	((armed) + 2500 * MSEC)
+
+static int resident_prepare(struct resident *r, __u64 now)
+{
+	int key, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (key = 0; key < RESIDENTS; key++) {
+		tw_pin(key % cpus);
+		if (resident_add(r, key, now + (key == PARKED ? 500 : 1800) * MSEC))
+			return -1;
+		if (key >= AGAIN && key != LATER && resident_cancel(r, key) != TIMERWHEEL_DONE)
+			return -2;
+		if ((key <= AGAIN && resident_arm(r, key, SUSPENDED_UNTIL(now))) ||
+		    (key == LATER && resident_arm(r, key, now + HOUR)))
+			return -3;
+	}
+	return 0;
+}
+
+/* Wait until the timers that have an event have fired; the cancelled one is parked. */
+static bool resident_ended(const struct resident *r)
+{
+	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
+
+	while (resident_state(r, FIRES) != TIMERWHEEL_RESIDENT_FIRED ||
+	       resident_state(r, AGAIN) != TIMERWHEEL_RESIDENT_FIRED ||
+	       resident_state(r, CANCELLED) != TIMERWHEEL_RESIDENT_PARKED) {
+		if (tw_now(CLOCK_MONOTONIC) > until)
+			return false;
+		tw_sleep(MSEC);
+	}
+	return true;
+}
+
+/*
+ * What is armed in the table before a suspend holds after it, on each clock: deadlines that passed
+ * meanwhile, cancels, and deadlines to come.
+ */
+TEST_F_TIMEOUT(suspend, resident, TIMEOUT)
+{
+	__u64 armed[3], unit = 0, deadline;
+	struct timerwheel_event ev[8];
+	struct timerwheel_stats st;
+	struct resident r[3];
+	int i, k;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, resident_open(&r[i], self->one[i].clock, 0));
+		armed[i] = tw_now(self->one[i].id);
+		ASSERT_EQ(0, resident_prepare(&r[i], armed[i]));
+	}
+	for (i = 0; i < 3; i++) {
+		for (k = 0; resident_state(&r[i], PARKED) != TIMERWHEEL_RESIDENT_PARKED; k++) {
+			ASSERT_GT(LONG_MS, k);
+			tw_sleep(MSEC);
+		}
+	}
+	ASSERT_EQ(0, sleep_now(variant->ram, &self->line));
+	for (i = 0; i < 3; i++) {
+		unit = 1ULL << r[i].bits;
+		ASSERT_TRUE(resident_ended(&r[i]));
+		EXPECT_EQ(TIMERWHEEL_RESIDENT_ARMED, resident_state(&r[i], LATER));
+		EXPECT_EQ(TIMERWHEEL_RESIDENT_PARKED, resident_state(&r[i], PARKED));
+		deadline = (SUSPENDED_UNTIL(armed[i]) + unit - 1) & ~(unit - 1);
+		EXPECT_LE(deadline, tw_now(self->one[i].id));
+		ASSERT_EQ(2, dev_read(r[i].fd, ev, 8));
+		EXPECT_EQ(FIRES + AGAIN, ev[0].key + ev[1].key);
+		for (k = 0; k < 2; k++) {
+			EXPECT_GE(AGAIN, ev[k].key);
+			EXPECT_EQ(deadline, ev[k].deadline);
+			EXPECT_LE(deadline, ev[k].fired);
+			EXPECT_GE(tw_now(self->one[i].id), ev[k].fired);
+		}
+		ASSERT_EQ(0, tw_stats(r[i].fd, &st));
+		EXPECT_EQ(1, st.pending);
+		EXPECT_EQ(4, st.parked);
+		EXPECT_TRUE(tw_balanced(&st));
+		EXPECT_EQ(TIMERWHEEL_DONE, resident_cancel(&r[i], LATER));
+		resident_close(&r[i]);
+	}
+}
+
+/*
+ * A timer wakes the machine at the deadline in the table, at the latest: maybe earlier, at that of
+ * the last call. Then it is still armed, and wakes it again. So may one that was cancelled.
+ */
+TEST_F_TIMEOUT(alarm, resident, TIMEOUT)
+{
+	struct timerwheel_event ev[8];
+	struct resident r;
+	int ret, wakes = 0;
+	__u64 woke;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	ASSERT_EQ(0, resident_open(&r, variant->clock, TIMERWHEEL_SETUP_ALARM));
+	ASSERT_EQ(0, resident_add(&r, 0, self->base + 12 * SEC));
+	ASSERT_EQ(TIMERWHEEL_DONE, resident_cancel(&r, 0));
+	ASSERT_EQ(0, resident_add(&r, 1, self->base + 8 * SEC));
+	ASSERT_EQ(TIMERWHEEL_DONE, resident_cancel(&r, 1));
+	ASSERT_EQ(TIMERWHEEL_DONE, resident_arm(&r, 1, self->base + 25 * SEC));
+	/* not later: an event that has come does not prevent suspend */
+	while (tw_now(variant->id) < self->base + 22 * SEC) {
+		EXPECT_EQ(TIMERWHEEL_RESIDENT_ARMED, resident_state(&r, 1));
+		EXPECT_EQ(0, dev_poll(r.fd, 0));
+		ret = tw_file_write(STATE, "mem");
+		wakes += !ret;
+		/* within 2 s of a timer, be it one that was cancelled */
+		if (ret) {
+			ASSERT_EQ(-EBUSY, ret);
+			tw_sleep(200 * MSEC);
+		}
+	}
+	woke = tw_now(variant->id);
+	printf("# woken %d times\n", wakes);
+	fflush(stdout);
+	EXPECT_LE(1, wakes);
+	EXPECT_GE(4, wakes);
+	EXPECT_GT(self->base + 40 * SEC, woke);
+	ASSERT_EQ(POLLIN, dev_poll(r.fd, LONG_MS));
+	ASSERT_EQ(1, dev_read(r.fd, ev, 8));
+	EXPECT_EQ(1, ev[0].key);
+	EXPECT_LE(self->base + 25 * SEC, ev[0].deadline);
+	EXPECT_LE(ev[0].deadline, ev[0].fired);
+	EXPECT_EQ(TIMERWHEEL_RESIDENT_PARKED, resident_state(&r, 0));
+	EXPECT_EQ(TIMERWHEEL_RESIDENT_FIRED, resident_state(&r, 1));
+	resident_close(&r);
+}
+
 TEST_HARNESS_MAIN

@@ -95,18 +95,20 @@ static size_t least(size_t a, size_t b)
 
 /* --- Elements ---------------------------------------------------------------- */
 
-bool add_invalid(const struct timerwheel_add *a)
+bool add_invalid(const struct timerwheel_add *a, bool resident)
 {
-	return (a->flags & ~15U) ||
+	return (a->flags & ~(resident ? 31U : 15U)) ||
+	       (resident && !a->period == !!(a->flags & TIMERWHEEL_LINGER)) ||
 	       (a->flags & TIMERWHEEL_EXCL && a->flags & TIMERWHEEL_MATCH) ||
 	       a->period > TIMERWHEEL_TIME_MAX ||
 	       (a->slack && !(a->flags & TIMERWHEEL_SLACK)) ||
 	       (a->match && !(a->flags & TIMERWHEEL_MATCH));
 }
 
-bool move_invalid(const struct timerwheel_move *m)
+bool move_invalid(const struct timerwheel_move *m, bool resident)
 {
-	return (m->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH)) ||
+	return (m->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH |
+			     (resident ? TIMERWHEEL_EXCL : 0))) ||
 	       (m->match && !(m->flags & TIMERWHEEL_MATCH));
 }
 
@@ -138,6 +140,8 @@ static void make_add(struct timerwheel_add *a, const struct view *view, __u64 *r
 	a->period = one_in(r, 4) ? choose_time(view, r) : 0;
 	if (flags & TIMERWHEEL_SLACK || one_in(r, 100))
 		a->slack = choose_time(view, r);
+	if (view->resident && a->period && !one_in(r, 20))
+		a->flags |= TIMERWHEEL_LINGER;
 	a->match = choose_match(a->key, flags, r);
 }
 
@@ -146,6 +150,8 @@ static void make_move(struct timerwheel_move *m, const struct view *view, __u64 
 	__u32 flags = rnd_to(r, 2) | (one_in(r, 4) ? TIMERWHEEL_MATCH : 0);
 
 	m->key = choose_key(r);
+	if (view->resident && one_in(r, 3))
+		flags |= TIMERWHEEL_EXCL;
 	m->flags = one_in(r, 100) ? odd_word(r) : flags;
 	m->deadline = choose_when(view, flags, r);
 	m->match = choose_match(m->key, flags, r);
@@ -268,7 +274,7 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
 		s->clock = TIMERWHEEL_CLOCK_MANUAL;
 	if (view->clocks && one_in(r, 3))
-		s->flags = rnd_to(r, 4);
+		s->flags = rnd_to(r, 8);
 	s->slots = slots[rnd_to(r, ARRAY_LEN(slots))];
 	s->tick = ticks[rnd_to(r, ARRAY_LEN(ticks))];
 	s->capacity = caps[rnd_to(r, ARRAY_LEN(caps))];
@@ -288,17 +294,21 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 		s->ring = 0;
 	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
 		s->clock = TIMERWHEEL_CLOCK_MANUAL;
+	/* Nor have they resident timers. */
+	if (!view->clocks)
+		s->flags &= ~TIMERWHEEL_SETUP_RESIDENT;
 }
 
-unsigned int alarm_errors;
+unsigned int alarm_errors, resident_errors;
 
 unsigned int setup_errors(const struct timerwheel_setup *s)
 {
 	__u64 tick_min = s->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : USEC;
+	__u32 flags = s->flags & ~TIMERWHEEL_SETUP_RESIDENT;
 
-	if (s->flags & ~(TIMERWHEEL_SETUP_CLOCK_SET | TIMERWHEEL_SETUP_ALARM) ||
-	    (s->flags && s->clock != TIMERWHEEL_CLOCK_REALTIME &&
-	     (s->flags != TIMERWHEEL_SETUP_ALARM || s->clock != TIMERWHEEL_CLOCK_BOOTTIME)) ||
+	if (flags & ~(TIMERWHEEL_SETUP_CLOCK_SET | TIMERWHEEL_SETUP_ALARM) ||
+	    (flags && s->clock != TIMERWHEEL_CLOCK_REALTIME &&
+	     (flags != TIMERWHEEL_SETUP_ALARM || s->clock != TIMERWHEEL_CLOCK_BOOTTIME)) ||
 	    s->ring > TIMERWHEEL_RING_MAX ||
 	    (s->event_size && (s->event_size < 48 || s->event_size % 8 || s->event_size > 4096)) ||
 	    s->clock > TIMERWHEEL_CLOCK_MANUAL ||
@@ -307,7 +317,9 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 	    s->slack > TIMERWHEEL_TIME_MAX || s->wake_ns > TIMERWHEEL_TIME_MAX ||
 	    (s->wake_events > 1 && !s->wake_ns))
 		return MAY_EINVAL;
-	return s->flags & TIMERWHEEL_SETUP_ALARM ? alarm_errors : 0;
+	if (flags & TIMERWHEEL_SETUP_ALARM && alarm_errors)
+		return alarm_errors;
+	return s->flags & TIMERWHEEL_SETUP_RESIDENT ? resident_errors : 0;
 }
 
 /* Elements smaller than today's are invalid; larger ones are valid, up to a page. */

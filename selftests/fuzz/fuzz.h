@@ -12,11 +12,13 @@
  *   model.c     what a wheel with the MANUAL clock must do
  *   single.c    one thread: each call is compared with the model
  *   threads.c   several threads: invariants that hold whatever the others do
+ *   hammer.c    a thread that writes to the deadline tables of resident wheels
  */
 #ifndef FUZZ_H
 #define FUZZ_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -189,6 +191,7 @@ void spot_fill(const struct spot *spot, const void *from, size_t len);
 const char *spot_differs(const struct spot *spot, const void *want, size_t len);
 /* Change the mapping of the flip memory once. */
 void arena_flip(const struct arena *arena, __u64 *random);
+void arena_unflip(const struct arena *arena);
 
 /* --- Arguments ------------------------------------------------------------------ */
 
@@ -203,6 +206,7 @@ void arena_flip(const struct arena *arena, __u64 *random);
  * @cursor: the cursor that LIST returned last
  * @clocks: SETUP may ask for any clock, not just MANUAL
  * @clean: use only valid memory, because the results are counted
+ * @resident: its timers are resident
  */
 struct view {
 	__u64 now;
@@ -210,6 +214,7 @@ struct view {
 	__u64 cursor;
 	bool clocks;
 	bool clean;
+	bool resident;
 };
 
 /**
@@ -273,13 +278,14 @@ struct worker;
 
 __u64 value_of(__u64 key, unsigned int tag);
 bool value_fits(__u64 key, __u64 value);
-bool add_invalid(const struct timerwheel_add *add);
-bool move_invalid(const struct timerwheel_move *move);
+/* @resident: in a resident wheel */
+bool add_invalid(const struct timerwheel_add *add, bool resident);
+bool move_invalid(const struct timerwheel_move *move, bool resident);
 bool remove_invalid(const struct timerwheel_remove *rem);
 bool get_invalid(const struct timerwheel_entry *entry);
 unsigned int setup_errors(const struct timerwheel_setup *setup);
-/* The error of SETUP with TIMERWHEEL_SETUP_ALARM on this machine: a bit, or 0. */
-extern unsigned int alarm_errors;
+/* The error of SETUP on this machine with TIMERWHEEL_SETUP_ALARM, and _RESIDENT: a bit, or 0. */
+extern unsigned int alarm_errors, resident_errors;
 unsigned int error_bit(int err);
 
 __u64 choose_key(__u64 *r);
@@ -416,5 +422,28 @@ __u64 now_ns(int clock);
 bool limits_reached(const struct limits *limits, const struct worker *w);
 bool single_run(struct worker *w, const struct limits *limits, const struct program *only);
 bool threads_run(struct worker **workers, unsigned int n, const struct limits *limits);
+
+/**
+ * struct hammer - a thread that writes to the deadline tables of resident wheels
+ * @thread: the thread
+ * @fd: the wheels
+ * @clock: clock of each
+ * @tick: tick of each
+ * @n: how many
+ * @random: state of its generator
+ * @over: it ends
+ */
+struct hammer {
+	pthread_t thread;
+	int fd[2];
+	__u32 clock[2];
+	__u64 tick[2];
+	unsigned int n;
+	__u64 random;
+	bool over;
+};
+
+void hammer_start(struct hammer *h);
+void hammer_stop(struct hammer *h);
 
 #endif /* FUZZ_H */

@@ -236,6 +236,17 @@ static void try_alarm(int fd)
 		ksft_exit_fail_msg("SETUP_ALARM: %s\n", strerror(errno));
 }
 
+/* Has this machine resident timers? */
+static void try_resident(int fd)
+{
+	struct timerwheel_info info = { .size = sizeof(info) };
+
+	if (ioctl(fd, TIMERWHEEL_IOC_INFO, &info))
+		ksft_exit_fail_msg("INFO: %s\n", strerror(errno));
+	if (!(info.features & TIMERWHEEL_FEATURE_RESIDENT))
+		resident_errors = MAY_EOPNOTSUPP;
+}
+
 int main(int argc, char **argv)
 {
 	int fd;
@@ -249,6 +260,7 @@ int main(int argc, char **argv)
 	fd = dev_open(0);
 	if (fd < 0)
 		ksft_exit_fail_msg("/dev/timerwheel: %s\n", strerror(-fd));
+	try_resident(fd);
 	try_alarm(fd);
 	close(fd);
 	if (options.program) {

@@ -222,3 +222,10 @@ void arena_flip(const struct arena *arena, __u64 *random)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	}
 }
+
+/* Leave no hole in the flip memory in which later mappings would be placed. */
+void arena_unflip(const struct arena *arena)
+{
+	map(arena->flip, FLIP_PAGES * getpagesize(), PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}

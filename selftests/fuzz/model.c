@@ -154,7 +154,7 @@ int model_add(struct model *m, const struct timerwheel_add *a, struct mtimer **t
 	int was = TIMERWHEEL_WAS_NONE;
 
 	*timer = NULL;
-	if (add_invalid(a))
+	if (add_invalid(a, false))
 		return -EINVAL;
 	if (m->closed)
 		return -ESHUTDOWN;
@@ -194,7 +194,7 @@ int model_move(struct model *m, const struct timerwheel_move *a)
 	struct mtimer *t;
 	int was;
 
-	if (move_invalid(a))
+	if (move_invalid(a, false))
 		return -EINVAL;
 	t = model_find(m, a->key);
 	if (!t)

@@ -90,7 +90,7 @@ static void info_done(struct test *t)
 		     (m->closed ? TIMERWHEEL_INFO_CLOSED : 0);
 	must.abi_version = TIMERWHEEL_ABI_VERSION;
 	must.batch_max = TIMERWHEEL_BATCH_MAX;
-	must.features = 0;
+	must.features = resident_errors ? 0 : TIMERWHEEL_FEATURE_RESIDENT;
 	must.errata = 0;
 	must.clock = m->setup.clock;
 	must.tick = m->setup.tick;

@@ -4,10 +4,12 @@
  * calls, memory changes during a call, signals arrive all the time.
  *
  * The result of an operation depends on the other threads, so only invariants are checked: errors
- * and results are documented and fit the arguments, and the kernel writes nothing but answers. Half
+ * and results are documented and fit the arguments, and the kernel writes nothing but answers. Most
  * of the wheels are counted: they are not closed, no memory changes during a call, and all results
  * are seen. For these, what is reported of a timer must be consistent, and at the end the kernel's
- * counters must equal the sums of ours.
+ * counters must equal the sums of ours. Two of them are resident. Another thread arms and cancels
+ * their timers in the deadline table, hammers entries and writes nonsense; all that holds still, in
+ * these wheels and in the others.
  *
  * The threads work in rounds of a fixed number of programs, each with new wheels, so what a thread
  * does depends on the seed and not on time.
@@ -29,8 +31,9 @@
 
 #include "fuzz.h"
 
-#define COUNTED		4
-#define WHEELS		8
+#define COUNTED		6
+#define RESIDENT	4	/* from this one on the counted wheels are resident */
+#define WHEELS		10
 #define ROUND		30	/* number of programs of each thread */
 #define CAP_FILE	"/sys/module/timerwheel/parameters/max_user_memory"
 #define CHILD_CALLS	6
@@ -61,13 +64,26 @@ struct job {
 
 /* --- What may come back ---------------------------------------------------------- */
 
-static bool add_result(const struct timerwheel_add *a, int result)
+/* Kinds of wheels: bits. One that is not counted may be of either kind. */
+#define KIND_PLAIN	1U
+#define KIND_RESIDENT	2U
+
+static unsigned int kinds_of(unsigned int wheel)
+{
+	if (wheel >= COUNTED)
+		return KIND_PLAIN | (resident_errors ? 0 : KIND_RESIDENT);
+	return wheel < RESIDENT || resident_errors ? KIND_PLAIN : KIND_RESIDENT;
+}
+
+static bool add_result_of(const struct timerwheel_add *a, bool resident, int result)
 {
 	bool excl = a->flags & TIMERWHEEL_EXCL, match = a->flags & TIMERWHEEL_MATCH;
 
-	if (add_invalid(a))
+	if (add_invalid(a, resident))
 		return result == -EINVAL;
 	switch (result) {
+	case TIMERWHEEL_WAS_PARKED:
+		return resident && !excl;
 	case TIMERWHEEL_WAS_NONE:
 		return !match;
 	case TIMERWHEEL_WAS_PENDING:
@@ -87,12 +103,40 @@ static bool add_result(const struct timerwheel_add *a, int result)
 	}
 }
 
-static bool found_result(bool invalid, bool match, int result)
+static bool add_result(const struct timerwheel_add *a, unsigned int kinds, int result)
+{
+	return (kinds & KIND_PLAIN && add_result_of(a, false, result)) ||
+	       (kinds & KIND_RESIDENT && add_result_of(a, true, result));
+}
+
+/* Is that a state of a timer? */
+static bool was_result(unsigned int kinds, int result)
+{
+	return result == TIMERWHEEL_WAS_PENDING || result == TIMERWHEEL_WAS_DUE ||
+	       (kinds & KIND_RESIDENT && result == TIMERWHEEL_WAS_PARKED);
+}
+
+static bool found_result(bool invalid, bool match, unsigned int kinds, int result)
 {
 	if (invalid)
 		return result == -EINVAL;
-	return result == TIMERWHEEL_WAS_PENDING || result == TIMERWHEEL_WAS_DUE ||
-	       result == -ENOENT || (match && result == -ESTALE);
+	return was_result(kinds, result) || result == -ENOENT || (match && result == -ESTALE);
+}
+
+static bool move_result(const struct timerwheel_move *m, unsigned int kinds, int result)
+{
+	bool match = m->flags & TIMERWHEEL_MATCH;
+
+	if (kinds & KIND_PLAIN &&
+	    found_result(move_invalid(m, false), match, KIND_PLAIN, result))
+		return true;
+	if (!(kinds & KIND_RESIDENT))
+		return false;
+	if (!move_invalid(m, true) && m->flags & TIMERWHEEL_EXCL &&
+	    result != TIMERWHEEL_WAS_PARKED && result >= 0)
+		return false;
+	return (m->flags & TIMERWHEEL_EXCL && result == -EEXIST) ||
+	       found_result(move_invalid(m, true), match, KIND_RESIDENT, result);
 }
 
 /*
@@ -104,11 +148,16 @@ static bool pair_fits(bool counted, __u64 key, __u64 value)
 	return !counted || value_fits(key, value);
 }
 
-static bool entry_fits(bool counted, const struct timerwheel_entry *e)
+static bool entry_fits(bool counted, unsigned int kinds, const struct timerwheel_entry *e)
 {
-	return (e->result == TIMERWHEEL_WAS_PENDING || e->result == TIMERWHEEL_WAS_DUE) &&
-	       pair_fits(counted, e->key, e->value) && e->deadline <= TIMERWHEEL_TIME_MAX &&
-	       e->period <= TIMERWHEEL_TIME_MAX && !e->flags && e->index && e->generation;
+	bool lingers = e->flags & TIMERWHEEL_LINGER;
+
+	if (e->flags & ~TIMERWHEEL_LINGER || (lingers && !(kinds & KIND_RESIDENT)) ||
+	    (kinds == KIND_RESIDENT && lingers == !e->period))
+		return false;
+	return was_result(kinds, e->result) && pair_fits(counted, e->key, e->value) &&
+	       e->deadline <= TIMERWHEEL_TIME_MAX && e->period <= TIMERWHEEL_TIME_MAX &&
+	       e->index && e->generation;
 }
 
 static void count(struct counts *c, unsigned int op, int result)
@@ -124,7 +173,8 @@ static void count(struct counts *c, unsigned int op, int result)
 }
 
 /* Check an element that was done; accepted values replace the expected ones. */
-static bool element(struct worker *w, unsigned int op, unsigned int i, struct counts *counts)
+static bool element(struct worker *w, unsigned int op, unsigned int i, unsigned int kinds,
+		    struct counts *counts)
 {
 	struct io *io = &w->io;
 	union elem is, must;
@@ -136,7 +186,7 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 	switch (op) {
 	case OP_ADD:
 		result = is.add.result;
-		fine = add_result(&must.add, result);
+		fine = add_result(&must.add, kinds, result);
 		must.add.result = result;
 		if (result >= 0) {
 			must.add.index = is.add.index;
@@ -145,14 +195,13 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 		break;
 	case OP_MOVE:
 		result = is.move.result;
-		fine = found_result(move_invalid(&must.move), must.move.flags & TIMERWHEEL_MATCH,
-				    result);
+		fine = move_result(&must.move, kinds, result);
 		must.move.result = result;
 		break;
 	case OP_REMOVE:
 		result = is.remove.result;
 		fine = found_result(remove_invalid(&must.remove),
-				    must.remove.flags & TIMERWHEEL_MATCH, result);
+				    must.remove.flags & TIMERWHEEL_MATCH, kinds, result);
 		must.remove.result = result;
 		if (result < 0)
 			break;
@@ -162,9 +211,10 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 		break;
 	case OP_GET:
 		result = is.entry.result;
-		fine = found_result(get_invalid(&must.entry), false, result);
+		fine = found_result(get_invalid(&must.entry), false, kinds, result);
 		if (result > 0) {
-			fine &= entry_fits(counts, &is.entry) && is.entry.key == must.entry.key;
+			fine &= entry_fits(counts, kinds, &is.entry) &&
+				is.entry.key == must.entry.key;
 			must.entry = is.entry;
 		} else {
 			must.entry.result = result;
@@ -173,7 +223,7 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 		break;
 	default:
 		result = is.entry.result;
-		fine = entry_fits(counts, &is.entry);
+		fine = entry_fits(counts, kinds, &is.entry);
 		must.entry = is.entry;
 		elem_zero_tail(io, i);
 	}
@@ -187,7 +237,7 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, struct co
 
 /* @ret: the number of elements done, or an error */
 static void check_elements(struct worker *w, const struct call *call, int ret,
-			   struct counts *counts)
+			   unsigned int kinds, struct counts *counts)
 {
 	struct io *io = &w->io;
 	bool scan = call->op == OP_LIST || call->op == OP_DRAIN;
@@ -199,7 +249,7 @@ static void check_elements(struct worker *w, const struct call *call, int ret,
 		return;
 	}
 	for (i = 0; i < ret && (i + 1) * io->elem <= io->elems_at.rw; i++)
-		if (!element(w, call->op, i, counts))
+		if (!element(w, call->op, i, kinds, counts))
 			return;
 	/*
 	 * An element across the end of valid memory may have been written in part. So may one that
@@ -262,6 +312,7 @@ static struct view view_of(const struct call *call, unsigned int wheel)
 		.cursor = call->seed >> 8 & 127,
 		.clocks = true,
 		.clean = wheel < COUNTED,
+		.resident = kinds_of(wheel) == KIND_RESIDENT,
 	};
 }
 
@@ -286,6 +337,8 @@ static void do_ioctl(struct worker *w, const struct call *call, unsigned int whe
 			may |= MAY_E2BIG;
 	} else if (call->op == OP_SETUP) {
 		may |= MAY_EBUSY;
+		if (io->setup.flags & TIMERWHEEL_SETUP_RESIDENT)
+			may |= MAY_ENOMEM;
 	} else if (call->op == OP_ADVANCE) {
 		may |= MAY_EINVAL | MAY_EINTR | MAY_ENOMEM;
 	}
@@ -302,7 +355,7 @@ static void do_ioctl(struct worker *w, const struct call *call, unsigned int whe
 	if (io->at.flips)
 		return;		/* the argument may have been anything */
 	if (io->elem)
-		check_elements(w, call, ret, counts);
+		check_elements(w, call, ret, kinds_of(wheel), counts);
 	check_answer(w, call->op, ret);
 	if (!w->failed)
 		args_kept(w);
@@ -560,6 +613,7 @@ static void *flip_main(void *arg)
 {
 	__u64 random = all.seed;
 	const struct worker *w;
+	unsigned int i;
 
 	(void)arg;
 	while (!__atomic_load_n(&all.over, __ATOMIC_RELAXED)) {
@@ -567,6 +621,10 @@ static void *flip_main(void *arg)
 		arena_flip(&w->arena, &random);
 		arena_flip(&w->elems_arena, &random);
 		usleep(rnd_to(&random, 200));
+	}
+	for (i = 0; i < all.n; i++) {
+		arena_unflip(&all.workers[i]->arena);
+		arena_unflip(&all.workers[i]->elems_arena);
 	}
 	return NULL;
 }
@@ -585,7 +643,11 @@ static bool open_wheels(struct worker *w)
 		all.fd[i] = fd;
 		setup = &all.setup[i];
 		*setup = (struct timerwheel_setup) {
-			.size = sizeof(*setup), .clock = i % 4,
+			.size = sizeof(*setup),
+			/* one resident wheel with a clock that runs, and a MANUAL one */
+			.clock = kinds_of(i) != KIND_RESIDENT ? i % 4 :
+				 i % 2 ? TIMERWHEEL_CLOCK_MANUAL : TIMERWHEEL_CLOCK_MONOTONIC,
+			.flags = kinds_of(i) == KIND_RESIDENT ? TIMERWHEEL_SETUP_RESIDENT : 0,
 			.tick = ticks[rnd_to(&all.seed, ARRAY_LEN(ticks))],
 			.slots = slots[rnd_to(&all.seed, ARRAY_LEN(slots))],
 			.capacity = caps[rnd_to(&all.seed, ARRAY_LEN(caps))],
@@ -629,7 +691,7 @@ static void check_wheel(struct worker *w, unsigned int wheel, struct counts *c)
 	while ((n = ask(w, fd, TIMERWHEEL_IOC_DRAIN, &batch)) > 0) {
 		drained += n;
 		for (i = 0; i < n; i++) {
-			if (!entry_fits(c, &entry[i]))
+			if (!entry_fits(c, kinds_of(wheel), &entry[i]))
 				wrong(w, "wheel %u: key %llx is not whole", wheel, entry[i].key);
 			count(c, OP_DRAIN, entry[i].result);
 		}
@@ -641,6 +703,7 @@ static void check_wheel(struct worker *w, unsigned int wheel, struct counts *c)
 	}
 	same(w, wheel, "pending", s.pending, 0);
 	same(w, wheel, "due", s.due, 0);
+	same(w, wheel, "parked", s.parked, 0);
 	same(w, wheel, "all armings have ended", s.armed + s.rearmed,
 	     s.delivered + s.removed + s.replaced + s.drained);
 	if (!c)
@@ -681,12 +744,20 @@ static bool any_failed(void)
 /* All threads run a round of programs on new wheels. */
 static void run_round(struct job *jobs)
 {
+	struct hammer hammer = { .random = rnd(&all.seed) };
 	pthread_t flipper;
 	unsigned int i;
 
 	if (!open_wheels(all.workers[0]))
 		return;
+	for (i = RESIDENT; i < COUNTED && !resident_errors; i++) {
+		hammer.fd[hammer.n] = all.fd[i];
+		hammer.clock[hammer.n] = all.setup[i].clock;
+		hammer.tick[hammer.n++] = all.setup[i].tick;
+	}
 	all.over = false;
+	/* It maps memory: before flip_main() runs. */
+	hammer_start(&hammer);
 	for (i = 0; i < all.n; i++) {
 		jobs[i] = (struct job){ .w = all.workers[i] };
 		if (pthread_create(&jobs[i].thread, NULL, thread_main, &jobs[i]))
@@ -699,6 +770,7 @@ static void run_round(struct job *jobs)
 		pthread_join(jobs[i].thread, NULL);
 	all.over = true;
 	pthread_join(flipper, NULL);
+	hammer_stop(&hammer);
 	if (!any_failed())
 		check_wheels(jobs);
 	for (i = 0; i < WHEELS; i++)

@@ -29,9 +29,6 @@
 #ifndef LINGER			/* a fired timer is queued again at delivery, as cancelled */
 #define LINGER	0
 #endif
-#ifndef PERIOD			/* it is queued again as armed */
-#define PERIOD	0
-#endif
 #ifndef TRIES			/* compare-and-swaps of a visit */
 #define TRIES	2
 #endif
@@ -357,18 +354,12 @@ end:
 			fi
 		};
 		if
-#if LINGER || PERIOD
+#if LINGER
 		:: got ->
 			/* The entry is the kernel's, so a store will do. */
 			atomic {
-#if LINGER
 				deadline = now + LINGER;
 				entry = ENTRY(deadline, generation, CANCELLED);
-#else
-				deadline = now + PERIOD;
-				entry = ENTRY(deadline, generation, ARMED);
-				live = 1;
-#endif
 				enqueue(c, deadline)
 			}
 #else

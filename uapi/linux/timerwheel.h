@@ -194,8 +194,9 @@ struct timerwheel_info {
  *
  * The clock must be BOOTTIME or REALTIME (else EINVAL). The caller needs CAP_WAKE_ALARM (EPERM) and
  * the machine a clock that can wake it (EOPNOTSUPP). Suspend fails with EBUSY if a timer falls due
- * within 2 seconds. The machine may wake up too early if a timer was postponed, or if there are
- * thousands of timers far in the future.
+ * within 2 seconds. The machine may wake up too early, and suspend may fail, if a timer was
+ * postponed, or cancelled in the deadline table. It may wake up too early if there are thousands of
+ * timers far in the future.
  */
 #define TIMERWHEEL_SETUP_ALARM		(1U << 1)
 /**
@@ -643,7 +644,13 @@ struct timerwheel_ring {
  * is parked when its deadline passes, or up to a tick later.
  *
  * Who gets the event of an arming sees what was written before it (arm is a release). Plain stores
- * must not be used in a resident wheel. One of them, or other nonsense, harms only that timer.
+ * must not be used in a resident wheel. One of them, or other nonsense, harms only that timer: it
+ * fires at the last valid deadline that the kernel has read or set, and a tick later for each tick
+ * in which its entry changes all the time.
+ *
+ * Value, slack and linger stay as ADD has set them. Deadlines in the table are in the time
+ * namespace of SETUP, whichever process stores them. They are absolute: if CLOCK_REALTIME is set,
+ * entries do not change, so after it was set back a timer is armed for the new time by MOVE.
  */
 #define TIMERWHEEL_RESIDENT_ARMED	1U
 /** TIMERWHEEL_RESIDENT_CANCELLED - state: it is cancelled, but queued at its deadline or earlier */

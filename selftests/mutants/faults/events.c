@@ -10,6 +10,7 @@ wake_now: those told of count again; readers:batch.counts_anew_after_time; s/eve
 wake_now: though nothing waits; readers:batch.no_wakeup_for_nothing; s/wake = events->woken;/wake = true;/
 wake: without SIGIO; readers:manual.sigio; s/kill_fasync(&events->fasync, SIGIO, POLL_IN);/;/
 wake: a ring's reader that is awake; ring:ring.wakes_who_waits; s/if (tw_has_ring(file) \&\& !tw_ring_reader_sleeps(&file->ring))/if (0)/
+log: without resident timers; resident:one.*.monitor; /^void tw_events_log(/,/^}/s/^\t\tif (log)$/\t\tif (log \&\& !t->stay)/
 log: readers of monitors sleep on; monitor:monitor.wakes; s/ctx->wake_monitors = true;/;/
 copy: part of an event before the next one; readers:manual.readv_fresh_memory; /^static void tw_events_copy/,/^}/s/iov_iter_revert(to, copied);/;/
 copy: the second piece at the first one's place; ops:ops.advance_order; s/iov_iter_advance(to, taken->count \* sizeof(event));/;/

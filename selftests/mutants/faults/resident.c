@@ -8,19 +8,31 @@ visit: a store in between is lost; resident:race.read_8.*,race.read_64.*,race.ow
 visit: an entry of another owner counts; resident:one.*.nonsense; /^bool tw_resident_visit(/,/^}/s/unlikely(!tw_resident_valid(pool, t, old))/0/
 visit: the entry of one that fires stays as it was written; resident:one.*.nonsense; /^bool tw_resident_visit(/,/^}/s/if (t->deadline <= now)/if (0)/
 visit: the event has the deadline of the call; resident:one.*.refresh; /^bool tw_resident_visit(/,/^}/s/^\t\t\tt->deadline = deadline;$/\t\t\t;/
+visit: the slack is lost; resident:exact.slack_is_shared; /^bool tw_resident_visit(/,/^}/s/if (deadline > now) {/if (deadline > now) { t->slack = 0;/
+visit: a tick too late; resident:exact.at_the_deadline,exact.in_order; /^bool tw_resident_visit(/,/^}/s/if (deadline > now) {/if (deadline >= now) { deadline++;/
+visit: time never goes back; resident:set.back; /^bool tw_resident_visit(/,/^}/s/^\tdo {/\tstatic u64 latest;\n\tnow = latest = max(now, latest);\n\tdo {/
+visit: a hammered timer is parked; resident:hammered.two_deadlines.*; s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/({ volatile int k; for (k = 0; k < 300; k++) ; try_cmpxchg(entry, \&old, old | TW_ENTRY_KERNEL); })/; s/^\tt->deadline = now + 1;/\treturn false;/
+visit: those of another CPU by the last call; resident:hotplug.offline.*; s/^#include <linux\/err.h>/&\n#include <linux\/smp.h>/; s/if (unlikely(!tw_resident_valid(pool, t, old))) {/if (unlikely(t->cpu != raw_smp_processor_id() || !tw_resident_valid(pool, t, old))) {/
 # New deadlines
+encode: times of the initial namespace; resident:namespace.*.*; s/u64 time = deadline + pool->deadlines_offset;/u64 time = deadline;/
+encode: before the origin of the namespace: the end of time; resident:namespace.behind.made_there; s/if ((s64)pool->deadlines_offset < 0 \&\& deadline < -pool->deadlines_offset)/if (0)/
+encode: the end of time is a time that has passed; resident:namespace.*.made_there; s/(min(time, TIMERWHEEL_TIME_MAX - mask) + mask) & ~mask/(time + mask) \& ~mask \& TIMERWHEEL_TIME_MAX/
 encode: rounded down; resident:one.*.add; s/(min(time, TIMERWHEEL_TIME_MAX - mask) + mask) & ~mask/min(time, TIMERWHEEL_TIME_MAX - mask) \& ~mask/
 set: an armed timer, too; resident:one.*.move_unless_armed; s/} else if (!unless_armed) {/} else if (1) {/
 set: not even a cancelled one; resident:one.*.move_unless_armed; s/} else if (!tw_resident_cancelled(pool, t, old) ||/} else if (1 ||/
 set: a cancelled timer was pending; resident:one.*.move; /^int tw_resident_set(/,/^}/s/return TIMERWHEEL_WAS_PARKED;/return was;/
 set: armed for the past; resident:one.*.move_to_the_past; s/want |= deadline > now ? TIMERWHEEL_RESIDENT_ARMED :.*/want |= TIMERWHEEL_RESIDENT_ARMED;/
 set: fired before its time; resident:one.*.add; s/want |= deadline > now ? TIMERWHEEL_RESIDENT_ARMED :/want |= 0 ? 0 :/
-set: the entry of a parked timer stays; resident:one.*.arm_again; /^int tw_resident_set(/,/^}/s/^\t\tWRITE_ONCE(\*entry, want);/\t\t;/
+set: the entry of a parked timer stays; resident:one.*.fires_and_stays; /^int tw_resident_set(/,/^}/s/^\t\tsmp_store_release(entry, want);/\t\t;/
+set: unless it was armed a moment ago; resident:against.move_excl.*; s/|| !try_cmpxchg(entry, \&old, want)) {/|| ({ volatile int k; for (k = 0; k < 300; k++) ; WRITE_ONCE(*entry, want); 0; })) {/
+set: an arming in between is lost; resident:against.move.*,against.add.*; s/old = xchg(entry, want);/old = READ_ONCE(*entry); { volatile int k; for (k = 0; k < 300; k++) ; } WRITE_ONCE(*entry, want);/
 set: not rounded; equivalent: the entry has the rounded deadline, which the first visit, GET and MOVE read; s/t->deadline = deadline > now ? tw_deadline_decode(pool, time) : deadline;/t->deadline = deadline;/
 linger: armed; resident:one.*.linger; /^void tw_resident_linger(/,/^}/s/TIMERWHEEL_RESIDENT_CANCELLED/TIMERWHEEL_RESIDENT_ARMED/
+linger: counted from the deadline; resident:exact.linger,one.read.linger; /^void tw_resident_linger(/,/^}/s/now + min(t->period/t->deadline + min(t->period/
 linger: for ever; resident:one.*.linger; /^void tw_resident_linger(/,/^}/s/now + min(t->period, TIMERWHEEL_TIME_MAX - now)/TIMERWHEEL_TIME_MAX/
 # The end
-take: whatever is there now; resident:race.owners_8.*,race.owners_ring.*; s/return try_cmpxchg(tw_resident_entry(pool, index), &old, 0);/{ volatile int k; for (k = 0; k < 300; k++) ; } WRITE_ONCE(*tw_resident_entry(pool, index), 0); return true;/
+take: whatever is there now; resident:against.drain.*; s/return try_cmpxchg(tw_resident_entry(pool, index), &old, 0);/{ volatile int k; for (k = 0; k < 300; k++) ; } WRITE_ONCE(*tw_resident_entry(pool, index), 0); return true;/
 end: the entry stays armed; resident:one.*.remove; /^int tw_resident_end(/,/^}/s/xchg(tw_resident_entry(pool, index), 0)/READ_ONCE(*tw_resident_entry(pool, index))/
 end: a cancelled timer was pending; resident:one.*.remove; /^int tw_resident_end(/,/^}/s/ ? TIMERWHEEL_WAS_PARKED : was;/ ? was : was;/
 end: stores are ignored; resident:one.*.remove; /^int tw_resident_end(/,/^}/s/tw_deadline_apply(pool, t, old);/;/
+end: an arming in between is lost; resident:against.remove.*; /^int tw_resident_end(/,/^}/s/u64 old = xchg(tw_resident_entry(pool, index), 0);/u64 old = READ_ONCE(*tw_resident_entry(pool, index)); { volatile int k; for (k = 0; k < 300; k++) ; } WRITE_ONCE(*tw_resident_entry(pool, index), 0);/

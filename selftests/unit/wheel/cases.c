@@ -498,6 +498,185 @@ static void jump(void)
 	rig_free(&r);
 }
 
+/* --- Resident timers ------------------------------------------------------------ */
+
+/* TW_RESIDENT_TRIES */
+#define TRIES	4
+
+/* A tick is a unit of the deadline table. */
+#define RESIDENT_BITS	20
+#define RESIDENT_TICK	BIT_ULL(RESIDENT_BITS)
+
+/* What is written to an entry before a swap, how often, and how many swaps there were */
+static struct {
+	u64 *entry;
+	u64 (*write)(u64 old);
+	unsigned int left;
+	unsigned int swaps;
+} hammer;
+
+static void hammer_strike(u64 *entry)
+{
+	if (entry != hammer.entry)
+		return;
+	hammer.swaps++;
+	if (!hammer.left)
+		return;
+	hammer.left--;
+	*entry = hammer.write(*entry);
+}
+
+static void hammer_begin(const struct rig *r, u32 index, u64 (*write)(u64 old), unsigned int times)
+{
+	hammer.entry = rig_entry(r, index);
+	hammer.write = write;
+	hammer.left = times;
+	hammer.swaps = 0;
+	rig_hammer = hammer_strike;
+}
+
+/* Cancel, arm for the same deadline: both are allowed. */
+static u64 flip(u64 old)
+{
+	return old ^ TIMERWHEEL_RESIDENT_ARMED;
+}
+
+static u64 garbage(u64 old)
+{
+	return old ^ 0x123456789abcdef0ULL;
+}
+
+static u64 kernels_state(u64 old)
+{
+	return old | TIMERWHEEL_RESIDENT_PARKED;
+}
+
+static u64 later(u64 old)
+{
+	return old + 10 * RESIDENT_TICK;
+}
+
+/* A tick, with the MANUAL clock or a running one. Nothing is left to do. */
+static void resident_tick(struct rig *r, u64 now, bool manual)
+{
+	CHECK(!tw_wheel_collect(&r->w, now, now * r->w.tick, BUDGET, manual, true, &r->due),
+	      "tick %llu is not finished", now);
+}
+
+/*
+ * One entry is hammered while others fall due: in the same tick, each tick, and later. A visit
+ * swaps TRIES times and puts the timer off to the next tick. When it is left alone, it fires, or is
+ * parked, at once. The others are not late.
+ */
+static void hammered_by(bool manual, bool armed)
+{
+	const u64 due = 100, ticks = 50;
+	const u32 others = 120;
+	struct rig r;
+	u64 now;
+	u32 i;
+
+	rig_init(&r, 256, RESIDENT_TICK, 0, others + 1, RESIDENT_BITS);
+	rig_resident(&r, RESIDENT_BITS);
+	rig_add_resident(&r, 1, due * RESIDENT_TICK);
+	for (i = 0; i < others; i++)
+		rig_add_resident(&r, i + 2, (due + (i < 40 ? 0 : i - 40)) * RESIDENT_TICK);
+	for (now = due - 10; now < due; now++) {
+		hammer_begin(&r, 1, flip, -1);
+		resident_tick(&r, now, manual);
+		CHECK(!hammer.swaps, "%u swaps before the deadline", hammer.swaps);
+	}
+	for (; now < due + ticks; now++) {
+		hammer_begin(&r, 1, flip, -1);
+		resident_tick(&r, now, manual);
+		CHECK(hammer.swaps == TRIES, "tick %llu: %u swaps", now, hammer.swaps);
+		CHECK(rig_timer(&r, 1)->state == TW_PENDING, "tick %llu: state %u", now,
+		      rig_timer(&r, 1)->state);
+		CHECK(r.w.work == now + 1, "the next tick is %llu, not %llu", r.w.work, now + 1);
+		CHECK(*rig_entry(&r, 1) >> RESIDENT_BITS == due, "its deadline has changed");
+	}
+	hammer_begin(&r, 1, flip, 0);
+	if (armed != (*rig_entry(&r, 1) & TIMERWHEEL_RESIDENT_ARMED))
+		*rig_entry(&r, 1) = flip(*rig_entry(&r, 1));
+	resident_tick(&r, now, manual);
+	CHECK(hammer.swaps == 1, "%u swaps", hammer.swaps);
+	if (armed) {
+		CHECK(late(&r, 1) == ticks, "%llu ticks late", late(&r, 1));
+		CHECK(rig_timer(&r, 1)->deadline == due * RESIDENT_TICK, "its deadline is lost");
+	} else {
+		CHECK(rig_timer(&r, 1)->state == TW_PARKED && r.w.parked == 1, "not parked");
+	}
+	CHECK((*rig_entry(&r, 1) & 3) ==
+	      (armed ? TIMERWHEEL_RESIDENT_FIRED : TIMERWHEEL_RESIDENT_PARKED), "entry %llx",
+	      *rig_entry(&r, 1));
+	while (r.w.pending)
+		resident_tick(&r, ++now, manual);
+	CHECK(r.due.count == others + armed, "%u fired", r.due.count);
+	for (i = 2; i < others + 2; i++)
+		CHECK(!late(&r, i), "timer %u is late", i);
+	rig_hammer = NULL;
+	rig_free(&r);
+}
+
+static void hammered(void)
+{
+	hammered_by(false, false);
+	hammered_by(false, true);
+	hammered_by(true, false);
+	hammered_by(true, true);
+}
+
+/* A timer of tick 100, whose entry somebody writes to @times times as it is visited then */
+static void struck(struct rig *r, u64 (*write)(u64 old), unsigned int times)
+{
+	rig_init(r, 256, RESIDENT_TICK, 0, 1, RESIDENT_BITS);
+	rig_resident(r, RESIDENT_BITS);
+	rig_add_resident(r, 1, 100 * RESIDENT_TICK);
+	hammer_begin(r, 1, write, times);
+	resident_tick(r, 100, false);
+}
+
+/* What a visit does that loses a race: it looks again, and does what the entry says now. */
+static void struck_once(void)
+{
+	static u64 (* const nonsense[])(u64 old) = { garbage, kernels_state };
+	struct rig r;
+	unsigned int i;
+
+	/* the last try succeeds: after an odd number of flips the timer is cancelled */
+	for (i = 0; i < TRIES; i++) {
+		struck(&r, flip, i);
+		CHECK(hammer.swaps == i + 1, "%u swaps", hammer.swaps);
+		CHECK(rig_timer(&r, 1)->state == (i % 2 ? TW_PARKED : TW_DUE), "flipped %u times",
+		      i);
+		CHECK(i % 2 || !late(&r, 1), "late");
+		rig_free(&r);
+	}
+	struck(&r, flip, TRIES);
+	CHECK(hammer.swaps == TRIES, "%u swaps", hammer.swaps);
+	resident_tick(&r, 101, false);
+	CHECK(late(&r, 1) == 1, "%llu ticks late", late(&r, 1));
+	rig_free(&r);
+	/* nonsense counts as nothing: the timer fires, on time */
+	for (i = 0; i < ARRAY_SIZE(nonsense); i++) {
+		struck(&r, nonsense[i], -1);
+		CHECK(hammer.swaps == 1, "%u swaps", hammer.swaps);
+		CHECK(!late(&r, 1), "late");
+		CHECK(*rig_entry(&r, 1) == (100 * RESIDENT_TICK | rig_timer(&r, 1)->generation |
+					    TIMERWHEEL_RESIDENT_FIRED), "entry %llx",
+		      *rig_entry(&r, 1));
+		rig_free(&r);
+	}
+	/* refreshed in time */
+	struck(&r, later, 1);
+	CHECK(hammer.swaps == 1, "%u swaps", hammer.swaps);
+	CHECK(r.w.work == 110, "due in tick %llu", r.w.work);
+	resident_tick(&r, 110, false);
+	CHECK(fired(&r, 1) == 110 && !late(&r, 1), "fired in tick %llu", fired(&r, 1));
+	rig_free(&r);
+	rig_hammer = NULL;
+}
+
 const struct test_case case_table[] = {
 	{ "levels", levels, false },
 	{ "lone timer", lone_timer, true },
@@ -516,6 +695,8 @@ const struct test_case case_table[] = {
 	{ "first", first, true },
 	{ "quiet", quiet, true },
 	{ "jump", jump, true },
+	{ "hammered", hammered, false },
+	{ "struck once", struck_once, false },
 };
 
 const unsigned int case_count = ARRAY_SIZE(case_table);

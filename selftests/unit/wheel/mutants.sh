@@ -3,12 +3,12 @@
 #
 # usage: mutants.sh [--count] [--first N] MODULE BUILD COMPILE...
 #
-# Does the test detect faults in wheel.c and slots.h? See ../mutants.sh.
+# Does the test detect faults in wheel.c, resident.c and slots.h? See ../mutants.sh.
 set -u
 . "$(dirname "$0")/../mutants.sh"
 
 area=wheel
-files=(wheel.c slots.h)
+files=(wheel.c resident.c slots.h)
 
 # name; script for sed, which must change something
 faults=(
@@ -59,23 +59,33 @@ faults=(
 'collect: backlogs do not count as work;     s/w->work <= now || w->backlogs;/w->work <= now;/'
 'collect: backlogs are not visited;          s/if (w->work > now \&\& !w->backlogs)/if (w->work > now)/'
 'collect: a late cascade is not detached;     s/if (last \&\& !manual/if (last \&\& !job.level \&\& !manual/'
+'resident: one try less;                     s/unsigned int tries = TW_RESIDENT_TRIES;/unsigned int tries = TW_RESIDENT_TRIES - 1;/'
+'resident: one try more;                     s/unsigned int tries = TW_RESIDENT_TRIES;/unsigned int tries = TW_RESIDENT_TRIES + 1;/'
+'resident: tries without end;                s/} while (--tries);/} while (1);/'
+'resident: after lost races fired anyway;    s/^\tt->deadline = now + 1;/\t;/'
+'resident: after lost races two ticks later; s/^\tt->deadline = now + 1;/\tt->deadline = now + (2 << 20);/'
+'resident: a lost race is not noticed;       s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/(try_cmpxchg(entry, \&old, old | TW_ENTRY_KERNEL), 1)/'
+'resident: the deadline of lost races is reported; s/^\t\t\tt->deadline = deadline;$/\t\t\tt->deadline = max(t->deadline, deadline);/'
+'resident: looked at once;                   s/if (unlikely(!tw_resident_valid(pool, t, old))) {/if (tries == TW_RESIDENT_TRIES \&\& !tw_resident_valid(pool, t, old)) {/'
+'visit: parked ones are pending;              s/w->pending -= parked;/;/'
 'lateness: largest;                          s/late > w->late_max/late < w->late_max/'
 'lateness: histogram;                        s/fls64(late)\]/fls64(late | 1)]/'
 )
 
-# All objects of the test except those that depend on the two files
+# All objects of the test except those that depend on the files
 build_mutant()
 {
 	local others=() object
 
 	for object in "$2"/*.o; do
 		case $object in
-		*/rig.o) ;;
+		*/rig.o|*/resident.o) ;;
 		*) others+=("$object") ;;
 		esac
 	done
 	shift 2
-	"$@" -w -iquote "$mutants" -o "$mutants/test" "$mutants/wheel.c" rig.c "${others[@]}"
+	"$@" -w -iquote "$mutants" -o "$mutants/test" "$mutants/wheel.c" \
+		"$mutants/resident.c" rig.c "${others[@]}"
 }
 
 run_mutants "$@"

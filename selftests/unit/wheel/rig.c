@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <stdlib.h>
 #include <string.h>
+#include <linux/atomic.h>
 
 #include "deadlines.h"
 #include "fail.h"
 #include "rig.h"
 #include "slots.h"
+
+void (*rig_hammer)(u64 *entry);
+
+/* The shim's: see linux/atomic.h. */
+void rig_swap(u64 *place)
+{
+	if (rig_hammer)
+		rig_hammer(place);
+}
 
 static void *must(void *memory)
 {
@@ -126,4 +136,27 @@ void rig_take_due(struct rig *r, u32 index)
 		r->due.last = t->prev;
 	r->due.count--;
 	t->state = TW_FREE;
+}
+
+/* From now on its timers are resident. It has a deadline table, and no timer yet. */
+void rig_resident(struct rig *r, unsigned int bits)
+{
+	tw_pool_set_entries(&r->pool, bits, true);
+}
+
+u64 *rig_entry(const struct rig *r, u32 index)
+{
+	return tw_deadline_entry(r->deadlines, index);
+}
+
+/* The deadline must be one that an entry can hold. */
+void rig_add_resident(struct rig *r, u32 index, u64 deadline)
+{
+	struct tw_timer *t = rig_timer(r, index);
+
+	CHECK(!(deadline & r->pool.generation_mask), "deadline %llx", deadline);
+	tw_deadline_new_owner(&r->pool, t, true);
+	t->stay = TW_RESIDENT;
+	*rig_entry(r, index) = deadline | t->generation | TIMERWHEEL_RESIDENT_ARMED;
+	rig_add(r, index, deadline, 0);
 }

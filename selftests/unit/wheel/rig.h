@@ -13,6 +13,9 @@
 #include "deadlines.h"
 #include "wheel.h"
 
+/* Called before each compare-and-swap of an entry; NULL: nobody else writes to it. */
+extern void (*rig_hammer)(u64 *entry);
+
 /**
  * struct rig - a wheel with all its memory
  * @w: the wheel
@@ -47,8 +50,7 @@ static inline struct tw_timer *rig_timer(const struct rig *r, u32 index)
 /* Void what was stored for a timer, if there is a deadline table. */
 static inline void rig_reset(const struct rig *r, u32 index)
 {
-	if (tw_pool_deadlines(&r->pool))
-		tw_deadline_reset(tw_pool_deadlines(&r->pool), index, rig_timer(r, index));
+	tw_deadline_reset(&r->pool, index, rig_timer(r, index));
 }
 
 u64 rig_deadline(const struct rig *r, u32 index);
@@ -56,6 +58,9 @@ void rig_catch_up(struct rig *r, u64 now);
 void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack);
 void rig_remove(struct rig *r, u32 index);
 void rig_take_due(struct rig *r, u32 index);
+void rig_resident(struct rig *r, unsigned int bits);
+u64 *rig_entry(const struct rig *r, u32 index);
+void rig_add_resident(struct rig *r, u32 index, u64 deadline);
 
 /* Number of slots of each level */
 static inline unsigned int rig_level_size(const struct rig *r)

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: GPL-2.0
+# What only nonsense in an entry shows; for the rest of the file, see ../../unit/table.
+decode: beyond the end of time; abi_fuzz; s/^\ttime = min(time, TIMERWHEEL_TIME_MAX);/\t;/
