@@ -219,17 +219,8 @@ static __always_inline int __tw_move_slow(struct tw_ctx *ctx, const struct timer
 			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
-		if (resident && arg->flags & TIMERWHEEL_EXCL && lookup.state == TW_DUE) {
-			tw_lookup_unlock(ctx, &lookup);
-			return -EEXIST;
-		}
-		/* TW_DUE may be outdated: tw_dequeue() checks. */
-		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
-						   tw_dequeue(ctx, t, &lookup, resident);
+		was = tw_move_found(ctx, t, &lookup, deadline, arg->flags, resident);
 	} while (was == -EAGAIN);
-	was = tw_set_deadline(ctx, lookup.index, t, deadline, arg->flags, lookup.state, was,
-			      resident);
-	tw_lookup_unlock(ctx, &lookup);
 	return was;
 }
 
@@ -302,8 +293,15 @@ int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct
 	return tw_remove(ctx, arg, hint, true);
 }
 
-/* As tw_lookup(), by index. Returns NULL if no timer has it: the bucket is not locked then. */
-static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
+/**
+ * tw_lookup_index - lock the bucket of a timer's key, and the timer's base
+ * @ctx: the batch context
+ * @index: an index that exists
+ * @lookup: filled in, except the depth
+ *
+ * Return: the timer; NULL: no timer has that index, and the bucket is not locked.
+ */
+struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t = tw_timer_at(&table->pool, index);

@@ -400,6 +400,30 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 	return was;
 }
 
+/*
+ * MOVE a timer that was looked up, and unlock its bucket. Returns TIMERWHEEL_WAS_* or a documented
+ * error; -EAGAIN: a reader was faster: look the timer up again.
+ */
+static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
+					 const struct tw_lookup *lookup, u64 deadline, u32 flags,
+					 bool resident)
+{
+	int was = TIMERWHEEL_WAS_PENDING;
+
+	if (resident && flags & TIMERWHEEL_EXCL && lookup->state == TW_DUE) {
+		tw_lookup_unlock(ctx, lookup);
+		return -EEXIST;
+	}
+	/* TW_DUE may be outdated: tw_dequeue() checks. */
+	if (lookup->state != TW_PENDING)
+		was = tw_dequeue(ctx, t, lookup, resident);
+	if (was == -EAGAIN)
+		return was;
+	was = tw_set_deadline(ctx, lookup->index, t, deadline, flags, lookup->state, was, resident);
+	tw_lookup_unlock(ctx, lookup);
+	return was;
+}
+
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
 				   struct tw_hint hint, bool resident)
@@ -423,6 +447,28 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 			       TIMERWHEEL_WAS_PENDING, resident);
 }
 
+/*
+ * REMOVE a timer that was looked up, except that it is still in its hash chain. Returns
+ * TIMERWHEEL_WAS_*; tw_unhash_free() follows. -EAGAIN: a reader was faster, and the bucket is
+ * unlocked: look the timer up again.
+ */
+static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *t,
+					   const struct tw_lookup *lookup, bool resident)
+{
+	int was;
+
+	if (!resident && lookup->state == TW_PENDING)
+		tw_deadline_sync(&ctx->file->table.pool, lookup->index, t);
+	was = tw_dequeue(ctx, t, lookup, resident);
+	if (was == -EAGAIN)
+		return was;
+	if (resident)
+		was = tw_resident_end(&ctx->file->table.pool, lookup->index, t, was);
+	trace_timerwheel_remove(ctx->file, t, was);
+	ctx->cpu->counts.removed++;
+	return was;
+}
+
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
 				     struct tw_hint hint, bool resident)
@@ -444,18 +490,12 @@ again:
 		tw_lookup_unlock(ctx, &lookup);
 		return -ESTALE;
 	}
-	if (!resident && lookup.state == TW_PENDING)
-		tw_deadline_sync(&ctx->file->table.pool, lookup.index, t);
-	was = tw_dequeue(ctx, t, &lookup, resident);
+	was = tw_remove_found(ctx, t, &lookup, resident);
 	if (was == -EAGAIN)
 		goto again;
-	if (resident)
-		was = tw_resident_end(&ctx->file->table.pool, lookup.index, t, was);
 	arg->value = t->value;
 	arg->left = tw_time_left(ctx, t, was);
-	trace_timerwheel_remove(ctx->file, t, was);
 	tw_unhash_free(ctx, t, &lookup);
-	ctx->cpu->counts.removed++;
 	return was;
 }
 
@@ -559,5 +599,7 @@ static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 k
 int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint);
 int tw_move_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, struct tw_hint hint);
 int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct tw_hint hint);
+
+struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup);
 
 #endif /* TW_OPS_H */
