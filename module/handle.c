@@ -94,8 +94,6 @@ static __always_inline int tw_move_handle(struct tw_ctx *ctx,
 
 	if (unlikely(!t))
 		return -ENOENT;
-	if (!resident && unlikely(ctx->flags & TIMERWHEEL_EXCL))
-		return -EINVAL;
 	deadline = tw_clock_deadline(elem->deadline, ctx->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
 	if (unlikely(!tw_handle_pending(ctx, t, elem->generation)))
@@ -108,7 +106,7 @@ static __always_inline int __tw_ops_move_handle(struct tw_ctx *ctx, void *elems,
 						bool resident)
 {
 	struct timerwheel_move_handle *elem = elems;
-	struct tw_timer *timer[TW_OPS_MAX];
+	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
 	int i;
 
 	tw_handles_prefetch(ctx, elem, n, timer);
@@ -132,46 +130,56 @@ static noinline int tw_ops_move_handle_resident(struct tw_ctx *ctx, void *elems,
  */
 int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n)
 {
+	struct timerwheel_move_handle *elem = elems;
+	int i;
+
 	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
 		return tw_ops_move_handle_resident(ctx, elems, n);
-	return __tw_ops_move_handle(ctx, elems, n, false);
+	if (likely(!(ctx->flags & TIMERWHEEL_EXCL)))
+		return __tw_ops_move_handle(ctx, elems, n, false);
+	/* As MOVE: that flag is for resident timers. */
+	for (i = 0; i < n; i++)
+		elem[i].result = -EINVAL;
+	return n;
 }
 
-/*
- * A timer that is PENDING in a locked base: lock its bucket. Only of one that fires once is the
- * chain known without its key. Returns false for others.
- */
-static __always_inline bool tw_handle_lock(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
-					   struct tw_lookup *lookup)
+static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
+					  struct timerwheel_remove_handle *elem)
 {
-	struct tw_table *table = &ctx->file->table;
+	bool resident = tw_pool_resident(&ctx->file->table.pool);
+	struct tw_lookup lookup __uninitialized;
+	struct tw_timer *t;
+	int was;
 
-	if (unlikely(t->stay != TW_ENDS))
-		return false;
-	lookup->bucket = tw_table_lock_timer(table, t, &lookup->chain);
-	lookup->link = tw_table_link_to(table, lookup->chain, index);
-	lookup->index = index;
-	lookup->state = TW_PENDING;
-	return true;
+	do {
+		t = tw_lookup_handle(ctx, elem->index, elem->generation, &lookup);
+		if (!t)
+			return -ENOENT;
+		was = tw_remove_found(ctx, t, &lookup, resident);
+	} while (was == -EAGAIN);
+	elem->value = t->value;
+	tw_unhash_free(ctx, t, &lookup);
+	return was;
 }
 
 static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
 					    struct timerwheel_remove_handle *elem,
 					    struct tw_timer *t)
 {
-	bool resident = tw_pool_resident(&ctx->file->table.pool);
+	struct tw_table *table = &ctx->file->table;
 	struct tw_lookup lookup __uninitialized;
 	int was;
 
 	if (unlikely(!t))
 		return -ENOENT;
-	do {
-		if (unlikely(!tw_handle_pending(ctx, t, elem->generation) ||
-			     !tw_handle_lock(ctx, elem->index, t, &lookup)) &&
-		    !tw_lookup_handle(ctx, elem->index, elem->generation, &lookup))
-			return -ENOENT;
-		was = tw_remove_found(ctx, t, &lookup, resident);
-	} while (unlikely(was == -EAGAIN));
+	/* Only a timer that fires once knows its chain. */
+	if (unlikely(!tw_handle_pending(ctx, t, elem->generation) || t->stay != TW_ENDS))
+		return tw_remove_handle_slow(ctx, elem);
+	lookup.bucket = tw_table_lock_timer(table, t, &lookup.chain);
+	lookup.link = tw_table_link_to(table, lookup.chain, elem->index);
+	lookup.index = elem->index;
+	lookup.state = TW_PENDING;
+	was = tw_remove_found(ctx, t, &lookup, false);
 	elem->value = t->value;
 	tw_unhash_free(ctx, t, &lookup);
 	return was;
@@ -189,7 +197,7 @@ static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
 int tw_ops_remove_handle(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_remove_handle *elem = elems;
-	struct tw_timer *timer[TW_OPS_MAX];
+	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
 	int i;
 
 	tw_handles_prefetch(ctx, elems, n, timer);
