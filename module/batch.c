@@ -243,7 +243,17 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 	return done;
 }
 
-/* An operation on one element; tw_ops_NAME() does it on several. */
+/* Operations on one element; tw_ops_NAME() does them on several. */
+static __always_inline int tw_one_add(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_add *arg = elem;
+	struct tw_hint hint = tw_hint_of(ctx, arg->key);
+
+	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
+		return tw_add_resident(ctx, arg, hint);
+	return tw_add(ctx, arg, hint);
+}
+
 #define TW_ONE(name, type)								\
 static __always_inline int tw_one_##name(struct tw_ctx *ctx, void *elem)		\
 {											\
@@ -254,7 +264,6 @@ static __always_inline int tw_one_##name(struct tw_ctx *ctx, void *elem)		\
 	return tw_##name(ctx, arg, tw_hint_of(ctx, arg->key), false);			\
 }
 
-TW_ONE(add, timerwheel_add)
 TW_ONE(move, timerwheel_move)
 TW_ONE(remove, timerwheel_remove)
 

@@ -76,7 +76,7 @@ static __always_inline int __tw_ops_add(struct tw_ctx *ctx, void *elems, int n, 
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
 		result = resident ? tw_add_resident(ctx, elem, hint) :
-				    tw_add(ctx, elem, hint, false);
+				    tw_add(ctx, elem, hint);
 		if (unlikely(result == -EAGAIN))
 			break;
 		elem->result = result;
@@ -255,6 +255,19 @@ int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg,
 }
 
 /**
+ * tw_add_any - ADD of a timer that is not resident, with any flags and fields
+ * @ctx: the batch context
+ * @arg: the call's element; index and generation are set
+ * @hint: where its key's chain was
+ *
+ * Return: as tw_add().
+ */
+int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
+{
+	return __tw_add(ctx, arg, hint, false, false);
+}
+
+/**
  * tw_add_resident - ADD of a resident timer
  * @ctx: the batch context
  * @arg: the call's element; index and generation are set
@@ -264,7 +277,7 @@ int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg,
  */
 int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
 {
-	return tw_add(ctx, arg, hint, true);
+	return __tw_add(ctx, arg, hint, false, true);
 }
 
 /**
