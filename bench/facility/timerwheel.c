@@ -17,6 +17,7 @@
 
 #define RING	16384
 #define EVENTS	1024		/* taken at a time */
+#define CAPACITY_DEFAULT	4194304
 
 static int wheel, poller;
 static struct timerwheel_add adds[BATCH_MOST];
@@ -45,13 +46,23 @@ static void wrong(const char *what, __u32 id, int result)
 	    result < 0 ? strerror(-result) : "unexpected result");
 }
 
+static void open_wheel(__u32 room, __u32 events)
+{
+	struct timerwheel_setup setup = { .ring = events };
+
+	wheel = wheel_open();
+	if (room > CAPACITY_DEFAULT)
+		setup.capacity = room;
+	wheel_setup(wheel, &setup);
+	capacity = room;
+	poller = poller_open();
+	poller_add(poller, wheel, 0);
+}
+
 static void calls_open(__u32 room, __u64 timeout)
 {
 	(void)timeout;
-	capacity = room;
-	wheel = wheel_open();
-	poller = poller_open();
-	poller_add(poller, wheel, 0);
+	open_wheel(room, 0);
 }
 
 static void calls_close(void)
@@ -124,7 +135,8 @@ static void calls_run(__u64 until)
 
 static void handle_open(__u32 room, __u64 timeout)
 {
-	calls_open(room, timeout);
+	(void)timeout;
+	open_wheel(room, 0);
 	handles = xcalloc(capacity, sizeof(*handles));
 }
 
@@ -187,15 +199,15 @@ static void *map(size_t size, __u64 offset)
 
 static void mapped_open(__u32 room, __u64 timeout)
 {
-	struct timerwheel_setup setup = { .ring = RING };
 	struct timerwheel_info info;
 
-	handle_open(room, timeout);
-	wheel_setup(wheel, &setup);
+	(void)timeout;
+	open_wheel(room, RING);
+	handles = xcalloc(capacity, sizeof(*handles));
 	wheel_info(wheel, &info);
 	generation_bits = info.generation_bits;
 	table = map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
-	ring_size = TIMERWHEEL_RING_EVENTS + setup.ring * sizeof(struct timerwheel_event);
+	ring_size = TIMERWHEEL_RING_EVENTS + info.ring * sizeof(struct timerwheel_event);
 	ring.ring = map(ring_size, TIMERWHEEL_MMAP_RING);
 	ring.events = info.ring;
 	ring.event_size = info.event_size;
