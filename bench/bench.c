@@ -158,8 +158,8 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "n:qo:lVh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'n':
-			if (!parse_count(optarg, &n) || n < 10000 || n > 4000000)
-				die("--most needs a number from 10k to 4M, not '%s'", optarg);
+			if (!parse_count(optarg, &n) || n < 10000 || n > 100000000)
+				die("--most needs a number from 10k to 100M, not '%s'", optarg);
 			options.most = n;
 			break;
 		case 'q':

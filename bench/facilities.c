@@ -7,6 +7,7 @@
 
 const struct facility * const facilities[] = {
 	&facility_timerwheel,
+	&facility_timerwheel_handle,
 	&facility_timerwheel_mapped,
 	&facility_timerfd,
 	&facility_timerfd_1ms,

@@ -54,7 +54,8 @@ struct facility {
 };
 
 /* facility/ */
-extern const struct facility facility_timerwheel, facility_timerwheel_mapped;
+extern const struct facility facility_timerwheel, facility_timerwheel_handle;
+extern const struct facility facility_timerwheel_mapped;
 extern const struct facility facility_timerfd, facility_timerfd_1ms;
 extern const struct facility facility_posix, facility_uring;
 extern const struct facility facility_libevent, facility_libevent_common;

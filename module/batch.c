@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET.
+ * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET, and MOVE and REMOVE by
+ * handle.
  *
  * The array is processed in chunks that fit a buffer on the stack. A chunk is copied in, its
  * operations are done in one batch (under one hold of the base's lock), and its results are copied
@@ -21,19 +22,22 @@
 /* Size of the buffer in u64: large, so that a batch's begin and end are shared by many elements. */
 #define TW_BUFFER_LEN	192U
 
+/* Elements in a chunk: as many as fit the buffer and a call of tw_ops_add() and so on. */
+#define TW_CHUNK(type)								\
+	(TW_BUFFER_LEN * sizeof(u64) / sizeof(type) < TW_OPS_MAX ?		\
+	 TW_BUFFER_LEN * sizeof(u64) / sizeof(type) : TW_OPS_MAX)
+
 /* The longest element, in u64. */
 #define TW_ELEM_LEN	8U
 
 static_assert(sizeof(struct timerwheel_add) <= TW_ELEM_LEN * sizeof(u64));
 static_assert(sizeof(struct timerwheel_entry) <= TW_ELEM_LEN * sizeof(u64));
-/* A chunk of the shortest elements fits a call of tw_ops_add() and so on. */
-static_assert(TW_BUFFER_LEN / (sizeof(struct timerwheel_move) / sizeof(u64)) <= TW_OPS_MAX);
-
 /**
  * struct tw_kind - one of the calls
  * @len: length of an element, in u64
  * @out: index of the first u64 that is written back; all after it are, too
  * @result: offset of the result, in bytes
+ * @most: elements in a chunk
  * @many: does the operation on several elements; returns how many it has done
  * @one: does it on one element; returns the result, or -EAGAIN: no free timer at hand
  */
@@ -41,6 +45,7 @@ struct tw_kind {
 	unsigned int len;
 	unsigned int out;
 	unsigned int result;
+	unsigned int most;
 	int (*many)(struct tw_ctx *ctx, void *elems, int n);
 	int (*one)(struct tw_ctx *ctx, void *elem);
 };
@@ -100,7 +105,7 @@ fault:
  * trying to allocate.
  */
 static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_file *file,
-					  u64 *buf, int n, u64 offset, bool *no_memory)
+					  u64 *buf, int n, u64 offset, u32 flags, bool *no_memory)
 {
 	struct tw_ctx ctx __uninitialized;
 	int err, done, i = 0;
@@ -109,6 +114,7 @@ static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_
 		err = tw_cpu_begin(&ctx, file, offset);
 		if (err)
 			return i ? i : err;
+		ctx.flags = flags;
 		done = kind->many(&ctx, buf, n - i);
 		tw_cpu_end(&ctx);
 		i += done;
@@ -140,11 +146,11 @@ static __always_inline long tw_batch_many(const struct tw_kind *kind, struct tw_
 	int n;
 
 	while (done < batch->count) {
-		want = min_t(u32, batch->count - done, TW_BUFFER_LEN / kind->len);
+		want = min_t(u32, batch->count - done, kind->most);
 		got = tw_elems_read(kind, buf, user, want);
 		if (!got)
 			return done ? done : -EFAULT;
-		n = tw_batch_chunk(kind, file, buf, got, offset, &no_memory);
+		n = tw_batch_chunk(kind, file, buf, got, offset, batch->flags, &no_memory);
 		if (n < 0)
 			return done ? done : n;
 		tw_elems_write(kind, buf, user, n);
@@ -174,6 +180,7 @@ static __always_inline long tw_batch_one(const struct tw_kind *kind, struct tw_f
 	err = tw_cpu_begin(&ctx, file, tw_clock_offset(READ_ONCE(file->setup.clock)));
 	if (unlikely(err))
 		return err;
+	ctx.flags = batch->flags;
 	err = kind->one(&ctx, elem);
 	tw_cpu_end(&ctx);
 	if (unlikely(err == -EAGAIN))
@@ -221,7 +228,7 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 	while (done < batch->count) {
 		n = tw_elem_read_strided(kind, elem, user, size);
 		if (!n)
-			n = tw_batch_chunk(kind, file, elem, 1, offset, &no_memory);
+			n = tw_batch_chunk(kind, file, elem, 1, offset, batch->flags, &no_memory);
 		if (n < 0)
 			return done ? done : n;
 		done++;
@@ -236,7 +243,17 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 	return done;
 }
 
-/* An operation on one element; tw_ops_NAME() does it on several. */
+/* Operations on one element; tw_ops_NAME() does them on several. */
+static __always_inline int tw_one_add(struct tw_ctx *ctx, void *elem)
+{
+	struct timerwheel_add *arg = elem;
+	struct tw_hint hint = tw_hint_of(ctx, arg->key);
+
+	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
+		return tw_add_resident(ctx, arg, hint);
+	return tw_add(ctx, arg, hint);
+}
+
 #define TW_ONE(name, type)								\
 static __always_inline int tw_one_##name(struct tw_ctx *ctx, void *elem)		\
 {											\
@@ -247,7 +264,6 @@ static __always_inline int tw_one_##name(struct tw_ctx *ctx, void *elem)		\
 	return tw_##name(ctx, arg, tw_hint_of(ctx, arg->key), false);			\
 }
 
-TW_ONE(add, timerwheel_add)
 TW_ONE(move, timerwheel_move)
 TW_ONE(remove, timerwheel_remove)
 
@@ -256,6 +272,18 @@ static __always_inline int tw_one_get(struct tw_ctx *ctx, void *elem)
 	struct timerwheel_entry *arg = elem;
 
 	return tw_get(ctx, arg, tw_hint_of(ctx, arg->key));
+}
+
+static __always_inline int tw_one_move_handle(struct tw_ctx *ctx, void *elem)
+{
+	tw_ops_move_handle(ctx, elem, 1);
+	return ((struct timerwheel_move_handle *)elem)->result;
+}
+
+static __always_inline int tw_one_remove_handle(struct tw_ctx *ctx, void *elem)
+{
+	tw_ops_remove_handle(ctx, elem, 1);
+	return ((struct timerwheel_remove_handle *)elem)->result;
 }
 
 /*
@@ -272,6 +300,7 @@ static const struct tw_kind tw_##name##_kind = {					\
 	.len = sizeof(struct type) / sizeof(u64),					\
 	.out = offsetof(struct type, first_out) / sizeof(u64),				\
 	.result = offsetof(struct type, result),					\
+	.most = TW_CHUNK(struct type),							\
 	.many = tw_ops_##name,								\
 	.one = tw_one_##name,								\
 };											\
@@ -300,3 +329,5 @@ TW_BATCH_CALL(add, timerwheel_add, flags)
 TW_BATCH_CALL(move, timerwheel_move, flags)
 TW_BATCH_CALL(remove, timerwheel_remove, value)
 TW_BATCH_CALL(get, timerwheel_entry, key)
+TW_BATCH_CALL(move_handle, timerwheel_move_handle, index)
+TW_BATCH_CALL(remove_handle, timerwheel_remove_handle, value)

@@ -35,12 +35,14 @@
 
 #define TW_NAME			"timerwheel"
 
-/* Limits and defaults of SETUP. */
+/*
+ * Limits and defaults of SETUP. The largest wheel takes 9 GB, and the directory of its timers 16 MB.
+ */
 #define TW_TICK_MIN		1000ULL			/* 1 us */
 #define TW_TICK_MAX		(3600ULL * NSEC_PER_SEC)
 #define TW_TICK_DEFAULT		1000000ULL		/* 1 ms */
 #define TW_SLOTS_DEFAULT	256U
-#define TW_CAPACITY_MAX		BIT(24)
+#define TW_CAPACITY_MAX		BIT(27)
 #define TW_CAPACITY_DEFAULT	BIT(22)
 
 /*
@@ -377,6 +379,7 @@ struct tw_file {
  * @wake_readers: readers are to be woken at the end
  * @wake_monitors: monitors are to be woken at the end
  * @flow: so many timers fell due in this run that may go into the ring after it
+ * @flags: of a call by handle: TIMERWHEEL_ABS, TIMERWHEEL_EXCL
  */
 struct tw_ctx {
 	struct tw_file *file;
@@ -392,6 +395,7 @@ struct tw_ctx {
 			u16 flow;
 		};
 	};
+	u32 flags;
 };
 
 /*
@@ -435,10 +439,14 @@ long tw_batch_add(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_batch_move(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_batch_move_handle(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_batch_remove_handle(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_strided_add(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_strided_move(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_strided_remove(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_strided_get(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_strided_move_handle(struct tw_file *file, const struct timerwheel_batch *batch);
+long tw_strided_remove_handle(struct tw_file *file, const struct timerwheel_batch *batch);
 
 /* scan.c */
 long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch);
@@ -452,6 +460,10 @@ int tw_ops_get(struct tw_ctx *ctx, void *elems, int n);
 void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
 int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
 int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
+
+/* handle.c */
+int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n);
+int tw_ops_remove_handle(struct tw_ctx *ctx, void *elems, int n);
 
 /* table.c */
 int tw_table_init(struct tw_file *file);

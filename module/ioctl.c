@@ -26,6 +26,8 @@ static_assert(sizeof(struct timerwheel_batch) == 32);
 static_assert(sizeof(struct timerwheel_add) == 64);
 static_assert(sizeof(struct timerwheel_move) == 32);
 static_assert(sizeof(struct timerwheel_remove) == 40);
+static_assert(sizeof(struct timerwheel_move_handle) == 16);
+static_assert(sizeof(struct timerwheel_remove_handle) == 16);
 static_assert(sizeof(struct timerwheel_entry) == 64);
 static_assert(sizeof(struct timerwheel_advance) == 32);
 static_assert(sizeof(struct timerwheel_event) == 48);
@@ -153,6 +155,11 @@ static const struct tw_call tw_call_table[] = {
 	[_IOC_NR(TIMERWHEEL_IOC_FLOW)] = { .mode = FMODE_WRITE },	/* has no argument */
 	/* A descriptor that may read events may read copies of them, too. */
 	TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_READ, .function = tw_call_monitor),
+	TW_CALL(MOVE_HANDLE, batch, .min = 32, TW_ELEM(move_handle, 16), .mode = FMODE_WRITE,
+		.flags = TIMERWHEEL_ABS | TIMERWHEEL_EXCL, .batch = tw_batch_move_handle,
+		.strided = tw_strided_move_handle),
+	TW_CALL(REMOVE_HANDLE, batch, .min = 32, TW_ELEM(remove_handle, 16), .mode = FMODE_WRITE,
+		.batch = tw_batch_remove_handle, .strided = tw_strided_remove_handle),
 };
 
 /* Copy the argument in. Sets @size to the caller's size. */

@@ -76,7 +76,7 @@ static __always_inline int __tw_ops_add(struct tw_ctx *ctx, void *elems, int n, 
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
 		result = resident ? tw_add_resident(ctx, elem, hint) :
-				    tw_add(ctx, elem, hint, false);
+				    tw_add(ctx, elem, hint);
 		if (unlikely(result == -EAGAIN))
 			break;
 		elem->result = result;
@@ -219,17 +219,8 @@ static __always_inline int __tw_move_slow(struct tw_ctx *ctx, const struct timer
 			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
-		if (resident && arg->flags & TIMERWHEEL_EXCL && lookup.state == TW_DUE) {
-			tw_lookup_unlock(ctx, &lookup);
-			return -EEXIST;
-		}
-		/* TW_DUE may be outdated: tw_dequeue() checks. */
-		was = lookup.state == TW_PENDING ? TIMERWHEEL_WAS_PENDING :
-						   tw_dequeue(ctx, t, &lookup, resident);
+		was = tw_move_found(ctx, t, &lookup, deadline, arg->flags, resident);
 	} while (was == -EAGAIN);
-	was = tw_set_deadline(ctx, lookup.index, t, deadline, arg->flags, lookup.state, was,
-			      resident);
-	tw_lookup_unlock(ctx, &lookup);
 	return was;
 }
 
@@ -264,6 +255,19 @@ int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg,
 }
 
 /**
+ * tw_add_any - ADD of a timer that is not resident, with any flags and fields
+ * @ctx: the batch context
+ * @arg: the call's element; index and generation are set
+ * @hint: where its key's chain was
+ *
+ * Return: as tw_add().
+ */
+int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
+{
+	return __tw_add(ctx, arg, hint, false, false);
+}
+
+/**
  * tw_add_resident - ADD of a resident timer
  * @ctx: the batch context
  * @arg: the call's element; index and generation are set
@@ -273,7 +277,7 @@ int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg,
  */
 int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
 {
-	return tw_add(ctx, arg, hint, true);
+	return __tw_add(ctx, arg, hint, false, true);
 }
 
 /**
@@ -302,8 +306,15 @@ int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct
 	return tw_remove(ctx, arg, hint, true);
 }
 
-/* As tw_lookup(), by index. Returns NULL if no timer has it: the bucket is not locked then. */
-static struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
+/**
+ * tw_lookup_index - lock the bucket of a timer's key, and the timer's base
+ * @ctx: the batch context
+ * @index: an index that exists
+ * @lookup: filled in, except the depth
+ *
+ * Return: the timer; NULL: no timer has that index, and the bucket is not locked.
+ */
+struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t = tw_timer_at(&table->pool, index);

@@ -207,6 +207,12 @@ static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *
 	return t->deadline - now;
 }
 
+/* Has an ADD nothing but key, value and deadline? */
+static inline bool tw_add_plain(const struct timerwheel_add *arg)
+{
+	return !((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match | arg->period);
+}
+
 /* Has an ADD invalid fields or flags, or an invalid combination of them? */
 static inline bool tw_add_invalid(const struct timerwheel_add *arg, bool resident)
 {
@@ -237,12 +243,13 @@ static __always_inline int tw_deadline_set(const struct tw_pool *pool, u32 index
 }
 
 /*
- * ADD. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free timer is at hand, nothing
- * was done.
+ * ADD. @plain: tw_add_plain(). Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free
+ * timer is at hand, nothing was done.
  */
-static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
-				  struct tw_hint hint, bool resident)
+static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
+				    struct tw_hint hint, bool plain, bool resident)
 {
+	u32 flags = plain ? arg->flags & TIMERWHEEL_ABS : arg->flags;
 	struct tw_file *file = ctx->file;
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
@@ -250,15 +257,10 @@ static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg
 	u32 slack;
 	int was;
 
-	/* Nearly always nothing is set that must be checked. */
-	if (unlikely((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match ||
-		     arg->period > (resident ? 0 : TIMERWHEEL_TIME_MAX)) &&
-	    tw_add_invalid(arg, resident))
+	if (!plain && tw_add_invalid(arg, resident))
 		return -EINVAL;
-	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
-				     ctx->offset);
-	slack = tw_slack_ticks(ctx, arg->flags & TIMERWHEEL_SLACK ? arg->slack :
-								    file->setup.slack);
+	deadline = tw_clock_deadline(arg->deadline, flags & TIMERWHEEL_ABS, ctx->now, ctx->offset);
+	slack = tw_slack_ticks(ctx, flags & TIMERWHEEL_SLACK ? arg->slack : file->setup.slack);
 again:
 	t = tw_lookup(ctx, arg->key, hint, &lookup);
 	/*
@@ -270,11 +272,11 @@ again:
 		return -ESHUTDOWN;
 	}
 	if (t) {
-		if (arg->flags & TIMERWHEEL_EXCL) {
+		if (flags & TIMERWHEEL_EXCL) {
 			tw_lookup_unlock(ctx, &lookup);
 			return -EEXIST;
 		}
-		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
+		if (flags & TIMERWHEEL_MATCH && t->value != arg->match) {
 			tw_lookup_unlock(ctx, &lookup);
 			return -ESTALE;
 		}
@@ -291,7 +293,7 @@ again:
 				      false, was, resident);
 		ctx->cpu->counts.replaced++;
 	} else {
-		if (arg->flags & TIMERWHEEL_MATCH) {
+		if (flags & TIMERWHEEL_MATCH) {
 			tw_lookup_unlock(ctx, &lookup);
 			return -ENOENT;
 		}
@@ -316,7 +318,7 @@ again:
 	t->value = arg->value;
 	WRITE_ONCE(t->chain, lookup.chain);
 	t->stay = resident ? TW_RESIDENT : TW_ENDS;
-	if (unlikely(arg->period)) {
+	if (!plain && arg->period) {
 		t->period = arg->period;
 		t->stay = resident ? TW_LINGERS : TW_PERIODIC;
 	}
@@ -329,6 +331,16 @@ again:
 	tw_lookup_unlock(ctx, &lookup);
 	ctx->cpu->counts.armed++;
 	return was;
+}
+
+int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint);
+
+/* ADD of a timer that is not resident. Returns what __tw_add() does. */
+static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
+				  struct tw_hint hint)
+{
+	return likely(tw_add_plain(arg)) ? __tw_add(ctx, arg, hint, true, false) :
+					   tw_add_any(ctx, arg, hint);
 }
 
 int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
@@ -400,6 +412,30 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 	return was;
 }
 
+/*
+ * MOVE a timer that was looked up, and unlock its bucket. Returns TIMERWHEEL_WAS_* or a documented
+ * error; -EAGAIN: a reader was faster: look the timer up again.
+ */
+static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
+					 const struct tw_lookup *lookup, u64 deadline, u32 flags,
+					 bool resident)
+{
+	int was = TIMERWHEEL_WAS_PENDING;
+
+	if (resident && flags & TIMERWHEEL_EXCL && lookup->state == TW_DUE) {
+		tw_lookup_unlock(ctx, lookup);
+		return -EEXIST;
+	}
+	/* TW_DUE may be outdated: tw_dequeue() checks. */
+	if (lookup->state != TW_PENDING)
+		was = tw_dequeue(ctx, t, lookup, resident);
+	if (was == -EAGAIN)
+		return was;
+	was = tw_set_deadline(ctx, lookup->index, t, deadline, flags, lookup->state, was, resident);
+	tw_lookup_unlock(ctx, lookup);
+	return was;
+}
+
 /* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
 				   struct tw_hint hint, bool resident)
@@ -423,6 +459,28 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 			       TIMERWHEEL_WAS_PENDING, resident);
 }
 
+/*
+ * REMOVE a timer that was looked up, except that it is still in its hash chain. Returns
+ * TIMERWHEEL_WAS_*; tw_unhash_free() follows. -EAGAIN: a reader was faster, and the bucket is
+ * unlocked: look the timer up again.
+ */
+static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *t,
+					   const struct tw_lookup *lookup, bool resident)
+{
+	int was;
+
+	if (!resident && lookup->state == TW_PENDING)
+		tw_deadline_sync(&ctx->file->table.pool, lookup->index, t);
+	was = tw_dequeue(ctx, t, lookup, resident);
+	if (was == -EAGAIN)
+		return was;
+	if (resident)
+		was = tw_resident_end(&ctx->file->table.pool, lookup->index, t, was);
+	trace_timerwheel_remove(ctx->file, t, was);
+	ctx->cpu->counts.removed++;
+	return was;
+}
+
 /* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
 static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
 				     struct tw_hint hint, bool resident)
@@ -444,18 +502,12 @@ again:
 		tw_lookup_unlock(ctx, &lookup);
 		return -ESTALE;
 	}
-	if (!resident && lookup.state == TW_PENDING)
-		tw_deadline_sync(&ctx->file->table.pool, lookup.index, t);
-	was = tw_dequeue(ctx, t, &lookup, resident);
+	was = tw_remove_found(ctx, t, &lookup, resident);
 	if (was == -EAGAIN)
 		goto again;
-	if (resident)
-		was = tw_resident_end(&ctx->file->table.pool, lookup.index, t, was);
 	arg->value = t->value;
 	arg->left = tw_time_left(ctx, t, was);
-	trace_timerwheel_remove(ctx->file, t, was);
 	tw_unhash_free(ctx, t, &lookup);
-	ctx->cpu->counts.removed++;
 	return was;
 }
 
@@ -559,5 +611,7 @@ static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 k
 int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint);
 int tw_move_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, struct tw_hint hint);
 int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct tw_hint hint);
+
+struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup);
 
 #endif /* TW_OPS_H */

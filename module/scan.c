@@ -13,6 +13,7 @@
 #include "cpu.h"
 #include "internal.h"
 #include "run.h"
+#include "table.h"
 
 /* Indices that a batch examines; */
 #define TW_SCAN		64U
@@ -24,12 +25,6 @@
 #define TW_LIST_COPY	8U
 
 /* The largest index that exists; they begin at 1. */
-static u32 tw_index_max(const struct tw_file *file)
-{
-	/* Pairs with the release in tw_table_grow(): the pages of all timers are there. */
-	return smp_load_acquire(&file->table.made);
-}
-
 /*
  * Does a signal end a walk that has found @done timers? If it has found none yet, only a fatal
  * signal does. Otherwise a task that gets signals often would never come to the end of a large,
@@ -110,7 +105,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	struct timerwheel_entry entry[TW_LIST_COPY] __uninitialized;
 	u64 next = max(batch->cursor, 1ULL);
-	u64 end = tw_index_max(file) + 1ULL;
+	u64 end = tw_index_max(&file->table) + 1ULL;
 	long done = 0;		/* signed, as errors are */
 	int n, copied;
 
@@ -226,13 +221,13 @@ long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
 {
 	void __user *to = u64_to_user_ptr(batch->elems);
 	size_t size = batch->elem_size;
-	u32 end = tw_index_max(file) + 1;
+	u32 end = tw_index_max(&file->table) + 1;
 	u32 from = clamp(READ_ONCE(file->drain_next), 1U, end);
 	long done, more;
 
 	if (batch->flags & TIMERWHEEL_DRAIN_CLOSE) {
 		tw_drain_close(file);
-		end = tw_index_max(file) + 1;
+		end = tw_index_max(&file->table) + 1;
 	}
 	if (!batch->count)
 		return 0;

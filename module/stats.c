@@ -102,7 +102,9 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 
 	info->abi_version = TIMERWHEEL_ABI_VERSION;
 	info->batch_max = TIMERWHEEL_BATCH_MAX;
-	info->features = tw_resident_supported() ? TIMERWHEEL_FEATURE_RESIDENT : 0;
+	info->features = TIMERWHEEL_FEATURE_HANDLE;
+	if (tw_resident_supported())
+		info->features |= TIMERWHEEL_FEATURE_RESIDENT;
 	info->tick_min = TW_TICK_MIN;
 	info->tick_max = TW_TICK_MAX;
 	info->slots_min = TW_SLOTS_MIN;

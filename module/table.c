@@ -244,6 +244,21 @@ static bool tw_growth_alloc(const struct tw_table *table, enum tw_dirs kind,
 	return growth->page[kind];
 }
 
+/*
+ * Copy a directory, of which the caller has a larger one. Nobody changes the old one: the mutex is
+ * held. With a hundred million timers this is megabytes.
+ */
+static void tw_dir_copy(void **to, void **from, u32 used)
+{
+	u32 n;
+
+	for (; used; used -= n, to += n, from += n) {
+		n = min_t(u32, used, SZ_16K / sizeof(*to));
+		memcpy(to, from, n * sizeof(*to));
+		cond_resched();
+	}
+}
+
 /* Install a page, and the larger directory before it. */
 static void tw_growth_install(struct tw_table *table, enum tw_dirs kind,
 			      const struct tw_growth *growth)
@@ -252,8 +267,7 @@ static void tw_growth_install(struct tw_table *table, enum tw_dirs kind,
 	void **old = tw_dir(table, kind);
 
 	if (growth->dir[kind]) {
-		if (old)
-			memcpy(growth->dir[kind], old, dir->used * sizeof(*old));
+		tw_dir_copy(growth->dir[kind], old, dir->used);
 		growth->dir[kind][-1] = old;
 		tw_dir_publish(table, kind, growth->dir[kind]);
 		dir->room = tw_dir_more(dir->room);

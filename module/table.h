@@ -72,6 +72,12 @@ static inline u32 tw_table_buckets(const struct tw_table *table)
 	return smp_load_acquire(&table->buckets);
 }
 
+/* The highest index. Pairs with the release in tw_table_grow(): the pages of all timers are there. */
+static inline u32 tw_index_max(const struct tw_table *table)
+{
+	return smp_load_acquire(&table->made);
+}
+
 /**
  * tw_table_chain - find the hash chain of a key
  * @table: the table

@@ -53,6 +53,24 @@ struct timers {
 	unsigned char *seen;
 };
 
+/* A wheel for @n timers, with the default capacity if that is enough. Returns it or -errno. */
+static int timers_wheel(__u32 n, __u32 clock)
+{
+	struct timerwheel_setup setup = { .size = sizeof(setup), .clock = clock };
+	int fd = dev_open(O_NONBLOCK), err;
+
+	if (fd < 0)
+		return fd;
+	if (n > 4194304)
+		setup.capacity = n;
+	err = dev_setup(fd, &setup);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
 /* Returns 0 or -errno; -EDQUOT: the user's limit on memory is too low for so many timers */
 static int timers_open(struct timers *t, __u32 clock)
 {
@@ -62,7 +80,7 @@ static int timers_open(struct timers *t, __u32 clock)
 	t->seed = tw_seed();
 	t->deadline = calloc(t->n, sizeof(*t->deadline));
 	t->seen = calloc(t->n, 1);
-	t->fd = clock ? tw_open_clock(clock, 0, 0) : dev_open(O_NONBLOCK);
+	t->fd = timers_wheel(t->n, clock);
 	if (t->fd < 0)
 		return t->fd;
 	if (!t->deadline || !t->seen)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/timerwheel: with calls alone (refresh is MOVE, events are read), and with its two mappings
- * (refresh is a store in the deadline table, events are in a ring)
+ * /dev/timerwheel: with calls by key (refresh is MOVE, events are read); by handle; and by handle
+ * with its two mappings (refresh is a store in the deadline table, events are in a ring)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,22 +17,27 @@
 
 #define RING	16384
 #define EVENTS	1024		/* taken at a time */
+#define CAPACITY_DEFAULT	4194304
 
 static int wheel, poller;
 static struct timerwheel_add adds[BATCH_MOST];
 static struct timerwheel_move moves[BATCH_MOST];
 static struct timerwheel_remove removes[BATCH_MOST];
+static struct timerwheel_move_handle handle_moves[BATCH_MOST];
+static struct timerwheel_remove_handle handle_removes[BATCH_MOST];
 static struct timerwheel_event events[EVENTS];
 
-/* With the mappings: index and generation of each timer */
+/* The handle of each timer */
 static __u32 capacity;
+static struct handle {
+	__u32 index;
+	__u32 generation;
+} *handles;
+
+/* With the mappings */
 static __u64 *table;
 static struct timerwheel_mapped_ring ring;
 static size_t ring_size;
-static struct place {
-	__u32 index;
-	__u32 generation;
-} *places;
 static unsigned int generation_bits;
 
 static void wrong(const char *what, __u32 id, int result)
@@ -41,13 +46,23 @@ static void wrong(const char *what, __u32 id, int result)
 	    result < 0 ? strerror(-result) : "unexpected result");
 }
 
+static void open_wheel(__u32 room, __u32 events)
+{
+	struct timerwheel_setup setup = { .ring = events };
+
+	wheel = wheel_open();
+	if (room > CAPACITY_DEFAULT)
+		setup.capacity = room;
+	wheel_setup(wheel, &setup);
+	capacity = room;
+	poller = poller_open();
+	poller_add(poller, wheel, 0);
+}
+
 static void calls_open(__u32 room, __u64 timeout)
 {
 	(void)timeout;
-	capacity = room;
-	wheel = wheel_open();
-	poller = poller_open();
-	poller_add(poller, wheel, 0);
+	open_wheel(room, 0);
 }
 
 static void calls_close(void)
@@ -118,6 +133,61 @@ static void calls_run(__u64 until)
 	}
 }
 
+static void handle_open(__u32 room, __u64 timeout)
+{
+	(void)timeout;
+	open_wheel(room, 0);
+	handles = xcalloc(capacity, sizeof(*handles));
+}
+
+static void handle_close(void)
+{
+	free(handles);
+	calls_close();
+}
+
+static void handle_arm(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	calls_arm(c, n);
+	for (i = 0; i < n; i++) {
+		handles[c[i].id].index = adds[i].index;
+		handles[c[i].id].generation = adds[i].generation;
+	}
+}
+
+static void handle_move(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		handle_moves[i].deadline = c[i].deadline;
+		handle_moves[i].index = handles[c[i].id].index;
+		handle_moves[i].generation = handles[c[i].id].generation;
+	}
+	wheel_move_handle(wheel, TIMERWHEEL_ABS, handle_moves, n);
+	for (i = 0; i < n; i++) {
+		if (handle_moves[i].result != TIMERWHEEL_WAS_PENDING)
+			wrong("MOVE_HANDLE", c[i].id, handle_moves[i].result);
+	}
+}
+
+static void handle_cancel(const struct change *c, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		handle_removes[i].index = handles[c[i].id].index;
+		handle_removes[i].generation = handles[c[i].id].generation;
+	}
+	wheel_remove_handle(wheel, handle_removes, n);
+	for (i = 0; i < n; i++) {
+		if (handle_removes[i].result != TIMERWHEEL_WAS_PENDING)
+			wrong("REMOVE_HANDLE", c[i].id, handle_removes[i].result);
+	}
+}
+
 static void *map(size_t size, __u64 offset)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel, offset);
@@ -129,38 +199,25 @@ static void *map(size_t size, __u64 offset)
 
 static void mapped_open(__u32 room, __u64 timeout)
 {
-	struct timerwheel_setup setup = { .ring = RING };
 	struct timerwheel_info info;
 
-	calls_open(room, timeout);
-	wheel_setup(wheel, &setup);
+	(void)timeout;
+	open_wheel(room, RING);
+	handles = xcalloc(capacity, sizeof(*handles));
 	wheel_info(wheel, &info);
 	generation_bits = info.generation_bits;
 	table = map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
-	ring_size = TIMERWHEEL_RING_EVENTS + setup.ring * sizeof(struct timerwheel_event);
+	ring_size = TIMERWHEEL_RING_EVENTS + info.ring * sizeof(struct timerwheel_event);
 	ring.ring = map(ring_size, TIMERWHEEL_MMAP_RING);
 	ring.events = info.ring;
 	ring.event_size = info.event_size;
-	places = xcalloc(capacity, sizeof(*places));
 }
 
 static void mapped_close(void)
 {
 	munmap(ring.ring, ring_size);
 	munmap(table, capacity * sizeof(*table));
-	free(places);
-	calls_close();
-}
-
-static void mapped_arm(const struct change *c, __u32 n)
-{
-	__u32 i;
-
-	calls_arm(c, n);
-	for (i = 0; i < n; i++) {
-		places[c[i].id].index = adds[i].index;
-		places[c[i].id].generation = adds[i].generation;
-	}
+	handle_close();
 }
 
 static void mapped_refresh(const struct change *c, __u32 n)
@@ -168,10 +225,10 @@ static void mapped_refresh(const struct change *c, __u32 n)
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
-		const struct place *place = &places[c[i].id];
+		const struct handle *handle = &handles[c[i].id];
 
-		timerwheel_mapped_touch(table, place->index,
-					timerwheel_mapped_entry(c[i].deadline, place->generation,
+		timerwheel_mapped_touch(table, handle->index,
+					timerwheel_mapped_entry(c[i].deadline, handle->generation,
 								generation_bits), generation_bits);
 	}
 }
@@ -216,14 +273,26 @@ const struct facility facility_timerwheel = {
 	.run = calls_run,
 };
 
+const struct facility facility_timerwheel_handle = {
+	.name = "timerwheel-handle",
+	.batches = true,
+	.open = handle_open,
+	.close = handle_close,
+	.arm = handle_arm,
+	.move = handle_move,
+	.refresh = handle_move,
+	.cancel = handle_cancel,
+	.run = calls_run,
+};
+
 const struct facility facility_timerwheel_mapped = {
 	.name = "timerwheel-mapped",
 	.batches = true,
 	.open = mapped_open,
 	.close = mapped_close,
-	.arm = mapped_arm,
-	.move = calls_move,
+	.arm = handle_arm,
+	.move = handle_move,
 	.refresh = mapped_refresh,
-	.cancel = calls_cancel,
+	.cancel = handle_cancel,
 	.run = mapped_run,
 };

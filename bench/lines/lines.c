@@ -37,6 +37,7 @@ static struct tw_cpu *cpu;
 static u64 now_ns = 50000 * UPPER;
 static u64 timers;
 static u32 *order;
+static struct { u32 index, generation; } *handle;
 
 /* --- Functions of the module's other files ------------------------------------------ */
 
@@ -109,7 +110,7 @@ void tw_monitor_wake(struct tw_file *f)
  * count_from_here() is called, and dumps them when count_to_here() is.
  */
 
-enum kind { ADD, MOVE, REMOVE, GET, CASCADE, EXPIRE, READ, EXPIRE_READ, EXPIRE_RING };
+enum kind { ADD, MOVE, REMOVE, GET, MOVE_HANDLE, REMOVE_HANDLE, CASCADE, EXPIRE, READ, EXPIRE_READ, EXPIRE_RING };
 
 /* A batch, as in batch.c */
 noinline void measured_batch(enum kind kind, void *elems)
@@ -130,6 +131,13 @@ noinline void measured_batch(enum kind kind, void *elems)
 		break;
 	case GET:
 		done = tw_ops_get(&ctx, elems, BATCH);
+		break;
+	case MOVE_HANDLE:
+		ctx.flags = 0;
+		done = tw_ops_move_handle(&ctx, elems, BATCH);
+		break;
+	case REMOVE_HANDLE:
+		done = tw_ops_remove_handle(&ctx, elems, BATCH);
 		break;
 	default:
 		break;
@@ -259,6 +267,10 @@ static const struct phase phases[] = {
 	{ "move-earlier",	MOVE, .from = HOUR / 2, .range = HOUR / 2 },
 	{ "remove",		REMOVE },
 	{ "add-again",		ADD, .again = true, .from = HOUR, .range = HOUR },
+	{ "handle-later",	MOVE_HANDLE, .from = 3 * HOUR, .range = HOUR },
+	{ "handle-earlier",	MOVE_HANDLE, .from = HOUR / 2, .range = HOUR / 2 },
+	{ "handle-remove",	REMOVE_HANDLE },
+	{ NULL,			ADD, .again = true, .from = HOUR, .range = HOUR },
 	{ "add-replace",	ADD, .from = HOUR / 2, .range = HOUR / 2 },
 	/* all into one slot of level 2; time has not advanced so far, so no timer is due */
 	{ NULL,			MOVE, .all = true, .from = 3 * UPPER, .range = UPPER - MSEC },
@@ -334,6 +346,8 @@ static void operate(const struct phase *p, u64 n)
 		struct timerwheel_add add[BATCH];
 		struct timerwheel_move move[BATCH];
 		struct timerwheel_remove remove[BATCH];
+		struct timerwheel_move_handle move_handle[BATCH];
+		struct timerwheel_remove_handle remove_handle[BATCH];
 		struct timerwheel_entry entry[BATCH];
 	} elems;
 	u64 done, i, key, delay;
@@ -351,6 +365,14 @@ static void operate(const struct phase *p, u64 n)
 				elems.move[i].deadline = delay;
 			} else if (p->kind == REMOVE) {
 				elems.remove[i].key = key;
+			} else if (p->kind == MOVE_HANDLE) {
+				elems.move_handle[i].deadline = delay;
+				elems.move_handle[i].index = handle[order[done + i]].index;
+				elems.move_handle[i].generation = handle[order[done + i]].generation;
+			} else if (p->kind == REMOVE_HANDLE) {
+				elems.remove_handle[i].index = handle[order[done + i]].index;
+				elems.remove_handle[i].generation =
+					handle[order[done + i]].generation;
 			} else {
 				elems.entry[i].key = key;
 			}
@@ -360,6 +382,10 @@ static void operate(const struct phase *p, u64 n)
 			if (tw_table_grow(file))
 				abort();
 		do_batch(p->kind, &elems);
+		for (i = 0; p->kind == ADD && i < BATCH; i++) {
+			handle[order[done + i]].index = elems.add[i].index;
+			handle[order[done + i]].generation = elems.add[i].generation;
+		}
 	}
 }
 
@@ -453,7 +479,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	order = malloc(timers * sizeof(*order));
-	if (!order)
+	handle = malloc(timers * sizeof(*handle));
+	if (!order || !handle)
 		abort();
 	for (i = 0; i < timers; i++)
 		order[i] = i;

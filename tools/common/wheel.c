@@ -78,7 +78,7 @@ void wheel_wait_freed(void)
 	close(probe);
 }
 
-static unsigned int batch(int wheel, unsigned long op, const char *name,
+static unsigned int batch(int wheel, unsigned long op, __u32 flags, const char *name,
 			  void *elems, __u32 count, __u32 elem_size)
 {
 	unsigned int calls = 0;
@@ -87,6 +87,7 @@ static unsigned int batch(int wheel, unsigned long op, const char *name,
 	while (done < count) {
 		struct timerwheel_batch arg = {
 			.size = sizeof(arg),
+			.flags = flags,
 			.elems = (unsigned long)elems + (unsigned long)done * elem_size,
 			.count = count - done,
 			.elem_size = elem_size,
@@ -106,17 +107,30 @@ static unsigned int batch(int wheel, unsigned long op, const char *name,
 
 unsigned int wheel_add(int wheel, struct timerwheel_add *elems, __u32 count)
 {
-	return batch(wheel, TIMERWHEEL_IOC_ADD, "ADD", elems, count, sizeof(*elems));
+	return batch(wheel, TIMERWHEEL_IOC_ADD, 0, "ADD", elems, count, sizeof(*elems));
 }
 
 unsigned int wheel_move(int wheel, struct timerwheel_move *elems, __u32 count)
 {
-	return batch(wheel, TIMERWHEEL_IOC_MOVE, "MOVE", elems, count, sizeof(*elems));
+	return batch(wheel, TIMERWHEEL_IOC_MOVE, 0, "MOVE", elems, count, sizeof(*elems));
 }
 
 unsigned int wheel_remove(int wheel, struct timerwheel_remove *elems, __u32 count)
 {
-	return batch(wheel, TIMERWHEEL_IOC_REMOVE, "REMOVE", elems, count, sizeof(*elems));
+	return batch(wheel, TIMERWHEEL_IOC_REMOVE, 0, "REMOVE", elems, count, sizeof(*elems));
+}
+
+unsigned int wheel_move_handle(int wheel, __u32 flags, struct timerwheel_move_handle *elems,
+			       __u32 count)
+{
+	return batch(wheel, TIMERWHEEL_IOC_MOVE_HANDLE, flags, "MOVE_HANDLE", elems, count,
+		     sizeof(*elems));
+}
+
+unsigned int wheel_remove_handle(int wheel, struct timerwheel_remove_handle *elems, __u32 count)
+{
+	return batch(wheel, TIMERWHEEL_IOC_REMOVE_HANDLE, 0, "REMOVE_HANDLE", elems, count,
+		     sizeof(*elems));
 }
 
 __u32 wheel_drain(int wheel, __u32 flags, struct timerwheel_entry *elems, __u32 count)

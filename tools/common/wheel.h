@@ -32,6 +32,11 @@ unsigned int wheel_add(int wheel, struct timerwheel_add *elems, __u32 count);
 unsigned int wheel_move(int wheel, struct timerwheel_move *elems, __u32 count);
 unsigned int wheel_remove(int wheel, struct timerwheel_remove *elems, __u32 count);
 
+/* By handle; @flags: of MOVE_HANDLE */
+unsigned int wheel_move_handle(int wheel, __u32 flags, struct timerwheel_move_handle *elems,
+			       __u32 count);
+unsigned int wheel_remove_handle(int wheel, struct timerwheel_remove_handle *elems, __u32 count);
+
 /* One call; how many timers were taken out. */
 __u32 wheel_drain(int wheel, __u32 flags, struct timerwheel_entry *elems, __u32 count);
 

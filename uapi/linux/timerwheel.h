@@ -182,6 +182,8 @@ struct timerwheel_info {
 
 /** TIMERWHEEL_FEATURE_RESIDENT - this kernel has resident timers (TIMERWHEEL_SETUP_RESIDENT) */
 #define TIMERWHEEL_FEATURE_RESIDENT	(1ULL << 0)
+/** TIMERWHEEL_FEATURE_HANDLE - this kernel has MOVE_HANDLE and REMOVE_HANDLE */
+#define TIMERWHEEL_FEATURE_HANDLE	(1ULL << 1)
 
 /**
  * TIMERWHEEL_SETUP_CLOCK_SET - SETUP: deliver an event (TIMERWHEEL_EVENT_CLOCK_SET) when the
@@ -250,7 +252,8 @@ struct timerwheel_setup {
 /**
  * struct timerwheel_batch - argument of the calls on arrays of timers
  * @size: sizeof(struct timerwheel_batch)
- * @flags: DRAIN: TIMERWHEEL_DRAIN_CLOSE or 0; other calls: 0
+ * @flags: DRAIN: TIMERWHEEL_DRAIN_CLOSE or 0; MOVE_HANDLE: TIMERWHEEL_ABS and TIMERWHEEL_EXCL, for all
+ *	elements; other calls: 0
  * @elems: address of the array
  * @count: number of elements, 0 to TIMERWHEEL_BATCH_MAX
  * @elem_size: size of one element: sizeof the structure that the call names. A size other than the
@@ -369,6 +372,45 @@ struct timerwheel_remove {
 	__s64 left;
 	__u32 flags;
 	__s32 result;
+};
+
+/**
+ * struct timerwheel_move_handle - element of TIMERWHEEL_IOC_MOVE_HANDLE: MOVE, without the key
+ * @deadline: as in struct timerwheel_move
+ * @index: index of the timer, from ADD
+ * @generation: in: its generation, from ADD
+ * @result: out, in the place of @generation: TIMERWHEEL_WAS_* or a negative error; -ENOENT: the
+ *	timer is gone
+ *
+ * The flags TIMERWHEEL_ABS and, of resident timers, TIMERWHEEL_EXCL are those of the call.
+ *
+ * A handle (index and generation) is for timers that the caller knows to exist, or to have ended
+ * lately: generations of an index repeat after 2^generation_bits - 1 owners (of resident timers a
+ * quarter of that).
+ */
+struct timerwheel_move_handle {
+	__aligned_u64 deadline;
+	__u32 index;
+	union {
+		__u32 generation;
+		__s32 result;
+	};
+};
+
+/**
+ * struct timerwheel_remove_handle - element of TIMERWHEEL_IOC_REMOVE_HANDLE: REMOVE, without the key
+ * @value: out: the timer's value; unchanged on error
+ * @index: index of the timer, from ADD
+ * @generation: in: its generation, from ADD
+ * @result: out, in the place of @generation: as that of struct timerwheel_move_handle
+ */
+struct timerwheel_remove_handle {
+	__aligned_u64 value;
+	__u32 index;
+	union {
+		__u32 generation;
+		__s32 result;
+	};
 };
 
 /**
@@ -764,5 +806,9 @@ struct timerwheel_stats {
 #define TIMERWHEEL_IOC_FLOW	_IO(TIMERWHEEL_IOC_TYPE, 0x0a)
 /** TIMERWHEEL_IOC_MONITOR - struct timerwheel_monitor */
 #define TIMERWHEEL_IOC_MONITOR	_IO(TIMERWHEEL_IOC_TYPE, 0x0b)
+/** TIMERWHEEL_IOC_MOVE_HANDLE - struct timerwheel_batch of struct timerwheel_move_handle */
+#define TIMERWHEEL_IOC_MOVE_HANDLE	_IO(TIMERWHEEL_IOC_TYPE, 0x0c)
+/** TIMERWHEEL_IOC_REMOVE_HANDLE - struct timerwheel_batch of struct timerwheel_remove_handle */
+#define TIMERWHEEL_IOC_REMOVE_HANDLE	_IO(TIMERWHEEL_IOC_TYPE, 0x0d)
 
 #endif /* _UAPI_LINUX_TIMERWHEEL_H */

@@ -69,6 +69,7 @@ void shim_resched(void);
 #define IS_ERR(p)		((unsigned long)(p) >= -4095UL)
 #define PTR_ERR(p)		((int)(long)(p))
 #define KTIME_MAX		((s64)(~0ULL >> 1))
+#define array_index_nospec(i, n)	(i)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define fls(x)			fls64((u32)(x))
 #define min3(a, b, c)		min(min(a, b), c)
@@ -189,6 +190,7 @@ static inline void smp_mb(void)
 #define __GFP_RETRY_MAYFAIL	0
 #define __GFP_ZERO		0
 #define PAGE_ALLOC_COSTLY_ORDER	3
+#define SZ_16K			(16UL << 10)
 #define SZ_256K			(256UL << 10)
 
 /* Aligned at least as by the kernel's allocators: sizes that are powers of two, up to a page. */

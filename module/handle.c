@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * MOVE and REMOVE by handle: the index of a timer and its generation, both from ADD.
+ *
+ * A key must be hashed, its chain found and the keys in there compared. An index leads straight to
+ * the memory of a timer, and the generation tells whether that still is the one that is meant.
+ *
+ * Both are read without a lock. If the timer is PENDING in a base that is locked, everything about
+ * it is stable: see tw_lookup_lockless(). Otherwise it is looked up again by its index, with its
+ * bucket locked.
+ */
+#include <linux/bottom_half.h>
+#include <linux/nospec.h>
+#include <linux/prefetch.h>
+
+#include "internal.h"
+#include "ops.h"
+
+/* All elements have the handle in the same place. */
+static_assert(offsetof(struct timerwheel_move_handle, index) ==
+	      offsetof(struct timerwheel_remove_handle, index));
+static_assert(offsetof(struct timerwheel_move_handle, generation) ==
+	      offsetof(struct timerwheel_remove_handle, generation));
+static_assert(sizeof(struct timerwheel_move_handle) == sizeof(struct timerwheel_remove_handle));
+
+/* Find the timers of all elements, so that their cache lines are on the way. NULL: no such index. */
+static __always_inline void tw_handles_prefetch(const struct tw_ctx *ctx,
+						const struct timerwheel_move_handle *elem, int n,
+						struct tw_timer **timer)
+{
+	const struct tw_table *table = &ctx->file->table;
+	u32 most = tw_index_max(table);
+	u32 i;
+
+	while (n--) {
+		i = elem++->index - 1;
+		*timer = NULL;
+		if (likely(i < most)) {
+			/* Not even speculatively is a page read that does not exist. */
+			i = array_index_nospec(i, most);
+			*timer = tw_timer_at(&table->pool, i + 1);
+			prefetchw(*timer);
+		}
+		timer++;
+	}
+}
+
+/* Is it the timer that is meant, and is it PENDING in a locked base, and therefore stable? */
+static __always_inline bool tw_handle_pending(const struct tw_ctx *ctx, const struct tw_timer *t,
+					      u32 generation)
+{
+	u32 nr;
+	u8 state;
+
+	return tw_timer_held(ctx, t, &state, &nr) && state == TW_PENDING &&
+	       t->generation == generation;
+}
+
+/* As tw_lookup_index(), of the timer that is meant. */
+static struct tw_timer *tw_lookup_handle(struct tw_ctx *ctx, u32 index, u32 generation,
+					 struct tw_lookup *lookup)
+{
+	struct tw_timer *t = tw_lookup_index(ctx, index, lookup);
+
+	if (t && t->generation != generation) {
+		tw_lookup_unlock(ctx, lookup);
+		return NULL;
+	}
+	return t;
+}
+
+static noinline int tw_move_handle_slow(struct tw_ctx *ctx,
+					const struct timerwheel_move_handle *elem, u64 deadline,
+					bool resident)
+{
+	struct tw_lookup lookup __uninitialized;
+	struct tw_timer *t;
+	int was;
+
+	do {
+		t = tw_lookup_handle(ctx, elem->index, elem->generation, &lookup);
+		if (!t)
+			return -ENOENT;
+		was = tw_move_found(ctx, t, &lookup, deadline, ctx->flags, resident);
+	} while (was == -EAGAIN);
+	return was;
+}
+
+static __always_inline int tw_move_handle(struct tw_ctx *ctx,
+					  const struct timerwheel_move_handle *elem,
+					  struct tw_timer *t, bool resident)
+{
+	u64 deadline;
+
+	if (unlikely(!t))
+		return -ENOENT;
+	deadline = tw_clock_deadline(elem->deadline, ctx->flags & TIMERWHEEL_ABS, ctx->now,
+				     ctx->offset);
+	if (unlikely(!tw_handle_pending(ctx, t, elem->generation)))
+		return tw_move_handle_slow(ctx, elem, deadline, resident);
+	return tw_set_deadline(ctx, elem->index, t, deadline, ctx->flags, TW_PENDING,
+			       TIMERWHEEL_WAS_PENDING, resident);
+}
+
+static __always_inline int __tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n,
+						bool resident)
+{
+	struct timerwheel_move_handle *elem = elems;
+	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
+	int i;
+
+	tw_handles_prefetch(ctx, elem, n, timer);
+	for (i = 0; i < n; i++, elem++)
+		elem->result = tw_move_handle(ctx, elem, timer[i], resident);
+	return n;
+}
+
+static noinline int tw_ops_move_handle_resident(struct tw_ctx *ctx, void *elems, int n)
+{
+	return __tw_ops_move_handle(ctx, elems, n, true);
+}
+
+/**
+ * tw_ops_move_handle - MOVE_HANDLE: give timers new deadlines
+ * @ctx: the batch context, with the flags of the call
+ * @elems: array of struct timerwheel_move_handle; the result of each is set
+ * @n: number of elements, at most TW_OPS_MAX
+ *
+ * Return: @n.
+ */
+int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n)
+{
+	struct timerwheel_move_handle *elem = elems;
+	int i;
+
+	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
+		return tw_ops_move_handle_resident(ctx, elems, n);
+	if (likely(!(ctx->flags & TIMERWHEEL_EXCL)))
+		return __tw_ops_move_handle(ctx, elems, n, false);
+	/* As MOVE: that flag is for resident timers. */
+	for (i = 0; i < n; i++)
+		elem[i].result = -EINVAL;
+	return n;
+}
+
+static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
+					  struct timerwheel_remove_handle *elem)
+{
+	bool resident = tw_pool_resident(&ctx->file->table.pool);
+	struct tw_lookup lookup __uninitialized;
+	struct tw_timer *t;
+	int was;
+
+	do {
+		t = tw_lookup_handle(ctx, elem->index, elem->generation, &lookup);
+		if (!t)
+			return -ENOENT;
+		was = tw_remove_found(ctx, t, &lookup, resident);
+	} while (was == -EAGAIN);
+	elem->value = t->value;
+	tw_unhash_free(ctx, t, &lookup);
+	return was;
+}
+
+static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
+					    struct timerwheel_remove_handle *elem,
+					    struct tw_timer *t)
+{
+	struct tw_table *table = &ctx->file->table;
+	struct tw_lookup lookup __uninitialized;
+	int was;
+
+	if (unlikely(!t))
+		return -ENOENT;
+	/* Only a timer that fires once knows its chain. */
+	if (unlikely(!tw_handle_pending(ctx, t, elem->generation) || t->stay != TW_ENDS))
+		return tw_remove_handle_slow(ctx, elem);
+	lookup.bucket = tw_table_lock_timer(table, t, &lookup.chain);
+	lookup.link = tw_table_link_to(table, lookup.chain, elem->index);
+	lookup.index = elem->index;
+	lookup.state = TW_PENDING;
+	was = tw_remove_found(ctx, t, &lookup, false);
+	elem->value = t->value;
+	tw_unhash_free(ctx, t, &lookup);
+	return was;
+}
+
+/**
+ * tw_ops_remove_handle - REMOVE_HANDLE: disarm timers
+ * @ctx: the batch context
+ * @elems: array of struct timerwheel_remove_handle; the result of each is set, and after success
+ *	its value
+ * @n: number of elements, at most TW_OPS_MAX
+ *
+ * Return: @n.
+ */
+int tw_ops_remove_handle(struct tw_ctx *ctx, void *elems, int n)
+{
+	struct timerwheel_remove_handle *elem = elems;
+	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
+	int i;
+
+	tw_handles_prefetch(ctx, elems, n, timer);
+	for (i = 0; i < n; i++, elem++)
+		elem->result = tw_remove_handle(ctx, elem, timer[i]);
+	return n;
+}
