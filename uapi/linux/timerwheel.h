@@ -19,8 +19,8 @@
  *  EFAULT     memory that cannot be read or written. If it becomes inaccessible while the call
  *             runs, what was done stays done and the call succeeds, but its results are lost
  *  EBADF      the descriptor is not open for writing and the call changes the wheel (SETUP, ADD,
- *             MOVE, REMOVE, DRAIN, ADVANCE, FLOW), or is not open for reading and the call is any
- *             other one, or read
+ *             MOVE, REMOVE, also by handle, DRAIN, ADVANCE, FLOW), or is not open for reading and
+ *             the call is any other one, or read
  *  EBUSY      SETUP: a timer was armed, the deadline table was mapped, or SETUP was done before
  *  EAGAIN     read: nothing is due and the descriptor is non-blocking
  *  EINTR      a signal arrived while a read waited; or a fatal one while LIST or DRAIN searched for
@@ -49,7 +49,7 @@
  *  -EINVAL    an unknown flag, flags that exclude each other, a reserved field that is not zero,
  *             a period greater than TIMERWHEEL_TIME_MAX, a period of a resident timer that is no
  *             linger
- *  -ENOENT    no timer has this key
+ *  -ENOENT    no timer has this key or handle
  *  -EEXIST    TIMERWHEEL_EXCL, and a timer has this key; MOVE: and the resident timer is armed
  *  -ESTALE    TIMERWHEEL_MATCH, and the timer has a different value
  *  -ENOSPC    the wheel is full
@@ -390,7 +390,7 @@ struct timerwheel_remove {
 struct timerwheel_move_handle {
 	__aligned_u64 deadline;
 	__u32 index;
-	union {
+	__extension__ union {
 		__u32 generation;
 		__s32 result;
 	};
@@ -406,7 +406,7 @@ struct timerwheel_move_handle {
 struct timerwheel_remove_handle {
 	__aligned_u64 value;
 	__u32 index;
-	union {
+	__extension__ union {
 		__u32 generation;
 		__s32 result;
 	};
