@@ -168,7 +168,7 @@ TEST_F(one, armed)
 	struct timerwheel_info info;
 
 	ASSERT_EQ(0, timerwheel_info(self->t.w, &info));
-	EXPECT_EQ(TIMERWHEEL_FEATURE_RESIDENT, info.features);
+	EXPECT_EQ(TIMERWHEEL_FEATURE_RESIDENT, info.features & TIMERWHEEL_FEATURE_RESIDENT);
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_RESIDENT, info.flags);
 	EXPECT_EQ(12, info.generation_bits);
 	EXPECT_EQ(12, self->t.table.bits);
