@@ -16,3 +16,5 @@ strided: GET reads what it does not know; equivalent: it was set to zero just be
 strided: ADD does not look at what it does not know; abi:array.*_larger.not_known; s/kind->zeroes ? min(size, known) : size);/min(size, known));/
 strided: not tried whether it can be written; abi:array.*_larger.*; s/if (!err \&\& copy_to_user(from + out/if (0 \&\& copy_to_user(from + out/
 strided: REMOVE by handle clears what it does not know; abi:array.remove_handle*.not_known; s/if (kind->zeroes \&\& size/if (!out \&\& size/
+one: without the flags of the call; handle:one.manual.move_absolute; /^static .* tw_batch_one(/,/^}/s/ctx.flags = batch->flags;/ctx.flags = 0;/
+many: without the flags of the call; handle:one.manual.batches; /^static .* tw_batch_chunk(/,/^}/s/ctx.flags = flags;/ctx.flags = 0;/
