@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET, and MOVE and REMOVE by
- * handle.
+ * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET, and MOVE and REMOVE
+ * by handle.
  *
  * The array is processed in chunks that fit a buffer on the stack. A chunk is copied in, its
  * operations are done in one batch (under one hold of the base's lock), and its results are copied
@@ -32,6 +32,7 @@
 
 static_assert(sizeof(struct timerwheel_add) <= TW_ELEM_LEN * sizeof(u64));
 static_assert(sizeof(struct timerwheel_entry) <= TW_ELEM_LEN * sizeof(u64));
+
 /**
  * struct tw_kind - one of the calls
  * @len: length of an element, in u64

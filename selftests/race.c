@@ -435,8 +435,8 @@ static void worker_handle_moved(struct thread *t, void *elem, int i)
 }
 
 /*
- * The handle may be stale. After very many owners of the index it may even be that of another timer:
- * whose it was, the value says.
+ * The handle may be stale. After very many owners of the index it may even be that of another
+ * timer: whose it was, the value says.
  */
 static void worker_handle_removed(struct thread *t, void *elem, int i)
 {

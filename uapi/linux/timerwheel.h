@@ -251,8 +251,8 @@ struct timerwheel_setup {
 /**
  * struct timerwheel_batch - argument of the calls on arrays of timers
  * @size: sizeof(struct timerwheel_batch)
- * @flags: DRAIN: TIMERWHEEL_DRAIN_CLOSE or 0; MOVE_HANDLE: TIMERWHEEL_ABS and TIMERWHEEL_EXCL, for all
- *	elements; other calls: 0
+ * @flags: DRAIN: TIMERWHEEL_DRAIN_CLOSE or 0; MOVE_HANDLE: TIMERWHEEL_ABS and TIMERWHEEL_EXCL, for
+ *	all elements; other calls: 0
  * @elems: address of the array
  * @count: number of elements, 0 to TIMERWHEEL_BATCH_MAX
  * @elem_size: size of one element: sizeof the structure that the call names. A size other than the
@@ -387,26 +387,28 @@ struct timerwheel_remove {
  * lately: generations of an index repeat after 2^generation_bits - 1 owners (of resident timers a
  * quarter of that).
  */
+__extension__
 struct timerwheel_move_handle {
 	__aligned_u64 deadline;
 	__u32 index;
-	__extension__ union {
+	union {
 		__u32 generation;
 		__s32 result;
 	};
 };
 
 /**
- * struct timerwheel_remove_handle - element of TIMERWHEEL_IOC_REMOVE_HANDLE: REMOVE, without the key
+ * struct timerwheel_remove_handle - element of TIMERWHEEL_IOC_REMOVE_HANDLE: REMOVE, with no key
  * @value: out: the timer's value; unchanged on error
  * @index: index of the timer, from ADD
  * @generation: in: its generation, from ADD
  * @result: out, in the place of @generation: as that of struct timerwheel_move_handle
  */
+__extension__
 struct timerwheel_remove_handle {
 	__aligned_u64 value;
 	__u32 index;
-	__extension__ union {
+	union {
 		__u32 generation;
 		__s32 result;
 	};
