@@ -8,6 +8,7 @@ import sys
 KINDS = {
     "ours": {
         "timerwheel": "timerwheel",
+        "timerwheel-handle": "timerwheel, by handle",
         "timerwheel-mapped": "timerwheel, mapped",
     },
     "kernel": {

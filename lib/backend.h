@@ -14,17 +14,21 @@
 #define LTW_DEVICE_PATH		"/dev/timerwheel"
 
 /**
- * enum ltw_kind - calls on arrays of timers by key
+ * enum ltw_kind - calls on arrays of timers that the caller names
  * @LTW_ADD: elements are struct timerwheel_add
  * @LTW_MOVE: elements are struct timerwheel_move
  * @LTW_REMOVE: elements are struct timerwheel_remove
  * @LTW_GET: elements are struct timerwheel_entry
+ * @LTW_MOVE_HANDLE: elements are struct timerwheel_move_handle
+ * @LTW_REMOVE_HANDLE: elements are struct timerwheel_remove_handle
  */
 enum ltw_kind {
 	LTW_ADD,
 	LTW_MOVE,
 	LTW_REMOVE,
-	LTW_GET
+	LTW_GET,
+	LTW_MOVE_HANDLE,
+	LTW_REMOVE_HANDLE
 };
 
 /**
@@ -35,7 +39,8 @@ enum ltw_kind {
  * @info: as timerwheel_info()
  * @stats: as timerwheel_stats()
  * @now: as timerwheel_now()
- * @batch: as timerwheel_add(), timerwheel_move(), timerwheel_remove(), timerwheel_get(); at most
+ * @batch: as timerwheel_add(), timerwheel_move(), timerwheel_remove(), timerwheel_get(),
+ *	timerwheel_move_handles(), which alone has flags, and timerwheel_remove_handles(); at most
  *	TIMERWHEEL_BATCH_MAX elements
  * @list: as timerwheel_list(); at most TIMERWHEEL_BATCH_MAX elements
  * @drain: as timerwheel_drain(); at most TIMERWHEEL_BATCH_MAX elements
@@ -52,7 +57,8 @@ struct ltw_ops {
 	int (*info)(struct timerwheel *wheel, struct timerwheel_info *info);
 	int (*stats)(struct timerwheel *wheel, struct timerwheel_stats *stats);
 	uint64_t (*now)(struct timerwheel *wheel);
-	long (*batch)(struct timerwheel *wheel, enum ltw_kind kind, void *elems, size_t count);
+	long (*batch)(struct timerwheel *wheel, enum ltw_kind kind, uint32_t flags, void *elems,
+		      size_t count);
 	long (*list)(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 		     uint64_t *cursor);
 	long (*drain)(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,

@@ -88,8 +88,8 @@ static uint64_t ltw_device_now(struct timerwheel *wheel)
 	return ltw_device_info(wheel, &info) ? 0 : info.now;
 }
 
-static long ltw_device_batch(struct timerwheel *wheel, enum ltw_kind kind, void *elems,
-			     size_t count)
+static long ltw_device_batch(struct timerwheel *wheel, enum ltw_kind kind, uint32_t flags,
+			     void *elems, size_t count)
 {
 	static const struct {
 		unsigned long call;
@@ -99,9 +99,14 @@ static long ltw_device_batch(struct timerwheel *wheel, enum ltw_kind kind, void 
 		[LTW_MOVE] = { TIMERWHEEL_IOC_MOVE, sizeof(struct timerwheel_move) },
 		[LTW_REMOVE] = { TIMERWHEEL_IOC_REMOVE, sizeof(struct timerwheel_remove) },
 		[LTW_GET] = { TIMERWHEEL_IOC_GET, sizeof(struct timerwheel_entry) },
+		[LTW_MOVE_HANDLE] = { TIMERWHEEL_IOC_MOVE_HANDLE,
+				      sizeof(struct timerwheel_move_handle) },
+		[LTW_REMOVE_HANDLE] = { TIMERWHEEL_IOC_REMOVE_HANDLE,
+					sizeof(struct timerwheel_remove_handle) },
 	};
 	struct timerwheel_batch batch = {
 		.size = sizeof(batch),
+		.flags = flags,
 		.elems = (uintptr_t)elems,
 		.count = count,
 		.elem_size = kinds[kind].size,

@@ -18,7 +18,7 @@ static const char * const ltw_errors[] = {
 	[EFAULT] =
 		"the program has passed memory that cannot be read or written: this is a bug in the program",
 	[ENOENT] =
-		"not found: no timer has this key, the wheel was opened without a deadline table, or there is no /dev/timerwheel (modprobe timerwheel, or set TIMERWHEEL_BACKEND=process)",
+		"not found: no timer has this key or handle, the wheel was opened without a deadline table, or there is no /dev/timerwheel (modprobe timerwheel, or set TIMERWHEEL_BACKEND=process)",
 	[ENXIO] =
 		"there is no device: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
 	[ENODEV] =
@@ -52,7 +52,7 @@ static const char * const ltw_errors[] = {
 	[EINTR] =
 		"a signal arrived before anything was done: try again",
 	[ENOTTY] =
-		"not a wheel: use the path or a descriptor of /dev/timerwheel",
+		"not a wheel: use the path or a descriptor of /dev/timerwheel; or the timerwheel module is too old for this request: load a newer one",
 	[EBADF] =
 		"the descriptor is not open, or not open for writing, which all calls that change the wheel need: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
 	[EPROTO] =

@@ -28,7 +28,7 @@
 #define LTW_TICK_DEFAULT	1000000ULL
 #define LTW_SLOTS_MIN		8U
 #define LTW_SLOTS_MAX		4096U
-#define LTW_CAPACITY_MAX	16777216U
+#define LTW_CAPACITY_MAX	134217728U
 #define LTW_CAPACITY_DEFAULT	4194304U
 #define LTW_SLACK_MAX		0x2000000000000000ULL
 #define LTW_GENERATION_BITS_MIN	10U
@@ -54,6 +54,7 @@
  * @expired: time of the last expiry
  * @wake: the time that the timerfd is armed for
  * @drain_next: index at which the next timerwheel_drain() starts
+ * @flags: those of the batch under way
  * @closed: accepts no new timers
  */
 struct ltw_process {
@@ -67,6 +68,7 @@ struct ltw_process {
 	uint64_t expired;
 	uint64_t wake;
 	uint32_t drain_next;
+	uint32_t flags;
 	bool closed;
 };
 
@@ -389,25 +391,44 @@ static int ltw_lookup(const struct ltw_process *p, uint64_t key, uint32_t flags,
 	return 0;
 }
 
+/* MOVE a timer. Returns TIMERWHEEL_WAS_* or -EEXIST. */
+static int ltw_move_timer(struct ltw_process *p, uint32_t index, uint64_t deadline, uint32_t flags,
+			  uint64_t now)
+{
+	int was = ltw_set_deadline(p, index, ltw_deadline(deadline, flags, now), now,
+				   flags & TIMERWHEEL_EXCL);
+
+	if (was < 0)
+		return was;
+	ltw_queue_timer(p, index, now);
+	p->stats.moved++;
+	return was;
+}
+
 static int ltw_process_move(struct ltw_process *p, void *elem, uint64_t now)
 {
 	const uint32_t excl = p->store.resident ? TIMERWHEEL_EXCL : 0;
 	struct timerwheel_move *move = elem;
 	uint32_t index;
-	int err, was;
+	int err;
 
 	if (move->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH | excl))
 		return -EINVAL;
 	err = ltw_lookup(p, move->key, move->flags, move->match, &index);
 	if (err)
 		return err;
-	was = ltw_set_deadline(p, index, ltw_deadline(move->deadline, move->flags, now), now,
-			       move->flags & excl);
-	if (was < 0)
-		return was;
-	ltw_queue_timer(p, index, now);
-	p->stats.moved++;
-	return was;
+	return ltw_move_timer(p, index, move->deadline, move->flags, now);
+}
+
+static int ltw_process_move_handle(struct ltw_process *p, void *elem, uint64_t now)
+{
+	const struct timerwheel_move_handle *move = elem;
+
+	if (p->flags & TIMERWHEEL_EXCL && !p->store.resident)
+		return -EINVAL;
+	if (!ltw_store_owned(&p->store, move->index, move->generation))
+		return -ENOENT;
+	return ltw_move_timer(p, move->index, move->deadline, p->flags, now);
 }
 
 static int ltw_process_remove(struct ltw_process *p, void *elem, uint64_t now)
@@ -429,6 +450,19 @@ static int ltw_process_remove(struct ltw_process *p, void *elem, uint64_t now)
 	return entry.result;
 }
 
+static int ltw_process_remove_handle(struct ltw_process *p, void *elem, uint64_t now)
+{
+	struct timerwheel_remove_handle *remove = elem;
+	struct timerwheel_entry entry;
+
+	if (!ltw_store_owned(&p->store, remove->index, remove->generation))
+		return -ENOENT;
+	ltw_end_timer(p, remove->index, now, &entry);
+	p->stats.removed++;
+	remove->value = entry.value;
+	return entry.result;
+}
+
 static int ltw_process_get(struct ltw_process *p, void *elem, uint64_t now)
 {
 	struct timerwheel_entry *entry = elem;
@@ -443,29 +477,37 @@ static int ltw_process_get(struct ltw_process *p, void *elem, uint64_t now)
 	return entry->result;
 }
 
-#define LTW_KIND(type, function) \
-	{ function, sizeof(struct type), offsetof(struct type, result) }
+#define LTW_KIND(type, function, flags) \
+	{ function, sizeof(struct type), offsetof(struct type, result), flags }
 
-static long ltw_process_batch(struct timerwheel *wheel, enum ltw_kind kind, void *elems,
-			      size_t count)
+static long ltw_process_batch(struct timerwheel *wheel, enum ltw_kind kind, uint32_t flags,
+			      void *elems, size_t count)
 {
 	static const struct {
 		int (*one)(struct ltw_process *p, void *elem, uint64_t now);
 		size_t size;
 		size_t result;
+		uint32_t flags;
 	} kinds[] = {
-		[LTW_ADD] = LTW_KIND(timerwheel_add, ltw_process_add),
-		[LTW_MOVE] = LTW_KIND(timerwheel_move, ltw_process_move),
-		[LTW_REMOVE] = LTW_KIND(timerwheel_remove, ltw_process_remove),
-		[LTW_GET] = LTW_KIND(timerwheel_entry, ltw_process_get),
+		[LTW_ADD] = LTW_KIND(timerwheel_add, ltw_process_add, 0),
+		[LTW_MOVE] = LTW_KIND(timerwheel_move, ltw_process_move, 0),
+		[LTW_REMOVE] = LTW_KIND(timerwheel_remove, ltw_process_remove, 0),
+		[LTW_GET] = LTW_KIND(timerwheel_entry, ltw_process_get, 0),
+		[LTW_MOVE_HANDLE] = LTW_KIND(timerwheel_move_handle, ltw_process_move_handle,
+					     TIMERWHEEL_ABS | TIMERWHEEL_EXCL),
+		[LTW_REMOVE_HANDLE] = LTW_KIND(timerwheel_remove_handle,
+					       ltw_process_remove_handle, 0),
 	};
 	struct ltw_process *p = ltw_process(wheel);
 	char *elem = elems;
 	size_t done, end;
 	uint64_t now;
 
+	if (flags & ~kinds[kind].flags)
+		return -EINVAL;
 	for (done = 0; done < count;) {
 		now = ltw_begin(p);
+		p->flags = flags;
 		for (end = ltw_least(count, done + LTW_CHUNK); done < end; done++) {
 			*(__s32 *)(elem + kinds[kind].result) = kinds[kind].one(p, elem, now);
 			elem += kinds[kind].size;
@@ -648,7 +690,7 @@ static int ltw_process_info(struct timerwheel *wheel, struct timerwheel_info *in
 			 (p->store.resident ? TIMERWHEEL_INFO_RESIDENT : 0),
 		.abi_version = TIMERWHEEL_ABI_VERSION,
 		.batch_max = TIMERWHEEL_BATCH_MAX,
-		.features = TIMERWHEEL_FEATURE_RESIDENT,
+		.features = TIMERWHEEL_FEATURE_RESIDENT | TIMERWHEEL_FEATURE_HANDLE,
 		.tick_min = LTW_TICK_MIN,
 		.tick_max = LTW_TICK_MAX,
 		.slots_min = LTW_SLOTS_MIN,

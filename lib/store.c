@@ -109,6 +109,12 @@ uint32_t ltw_store_find(const struct ltw_store *store, uint64_t key)
 	return index;
 }
 
+bool ltw_store_owned(const struct ltw_store *store, uint32_t index, uint32_t generation)
+{
+	return index && index <= store->made && store->timer[index].state != LTW_FREE &&
+	       store->timer[index].generation == generation;
+}
+
 /* Get an unused index. Returns 0 or an error of ltw_store_new(). */
 static int ltw_obtain(struct ltw_store *store, uint32_t *index)
 {

@@ -142,6 +142,16 @@ size_t ltw_store_memory(const struct ltw_store *store);
 uint32_t ltw_store_find(const struct ltw_store *store, uint64_t key);
 
 /**
+ * ltw_store_owned - does a handle lead to a timer?
+ * @store: the store
+ * @index: any number
+ * @generation: any number
+ *
+ * Return: true if there is a timer with this index and generation.
+ */
+bool ltw_store_owned(const struct ltw_store *store, uint32_t index, uint32_t generation);
+
+/**
  * ltw_store_new - create a timer, LTW_NOWHERE
  * @store: the store
  * @key: its key, which no other timer has

@@ -240,6 +240,34 @@ long timerwheel_remove(struct timerwheel *wheel, struct timerwheel_remove *elems
 long timerwheel_get(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count);
 
 /**
+ * timerwheel_move_handles - change the deadlines of timers by their handles
+ * @wheel: the wheel
+ * @elems: the elements: index and generation from ADD; out: result, in the generation's place
+ * @count: number of elements, without limit
+ * @flags: of all elements: 0 or TIMERWHEEL_ABS; of resident timers also TIMERWHEEL_EXCL
+ *
+ * Does what timerwheel_move() does, faster, as no key is looked up. A handle is for timers that
+ * exist or have ended lately: see struct timerwheel_move_handle.
+ *
+ * Return: as timerwheel_add(); -EINVAL: other flags; -ENOTTY: the kernel module is older
+ * (TIMERWHEEL_FEATURE_HANDLE).
+ */
+long timerwheel_move_handles(struct timerwheel *wheel, struct timerwheel_move_handle *elems,
+			     size_t count, uint32_t flags);
+
+/**
+ * timerwheel_remove_handles - remove timers by their handles
+ * @wheel: the wheel
+ * @elems: the elements: index and generation from ADD; out: value, and result in the generation's
+ *	place
+ * @count: number of elements, without limit
+ *
+ * Return: as timerwheel_move_handles().
+ */
+long timerwheel_remove_handles(struct timerwheel *wheel, struct timerwheel_remove_handle *elems,
+			       size_t count);
+
+/**
  * timerwheel_list - read all timers, some in each call
  * @wheel: the wheel
  * @elems: out: the timers

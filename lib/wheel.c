@@ -147,15 +147,15 @@ static size_t ltw_most(size_t count)
 }
 
 /* Repeat a call until all elements are done or it fails; signals may interrupt it in between. */
-static long ltw_batches(struct timerwheel *wheel, enum ltw_kind kind, void *elems, size_t size,
-			size_t count)
+static long ltw_batches(struct timerwheel *wheel, enum ltw_kind kind, uint32_t flags, void *elems,
+			size_t size, size_t count)
 {
 	int saved = errno;
 	size_t done = 0;
 	long n = 0;
 
 	for (; done < count; done += n) {
-		n = wheel->ops->batch(wheel, kind, (char *)elems + done * size,
+		n = wheel->ops->batch(wheel, kind, flags, (char *)elems + done * size,
 				      ltw_most(count - done));
 		if (n <= 0)
 			break;
@@ -166,22 +166,34 @@ static long ltw_batches(struct timerwheel *wheel, enum ltw_kind kind, void *elem
 
 long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count)
 {
-	return ltw_batches(wheel, LTW_ADD, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_ADD, 0, elems, sizeof(*elems), count);
 }
 
 long timerwheel_move(struct timerwheel *wheel, struct timerwheel_move *elems, size_t count)
 {
-	return ltw_batches(wheel, LTW_MOVE, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_MOVE, 0, elems, sizeof(*elems), count);
 }
 
 long timerwheel_remove(struct timerwheel *wheel, struct timerwheel_remove *elems, size_t count)
 {
-	return ltw_batches(wheel, LTW_REMOVE, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_REMOVE, 0, elems, sizeof(*elems), count);
 }
 
 long timerwheel_get(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count)
 {
-	return ltw_batches(wheel, LTW_GET, elems, sizeof(*elems), count);
+	return ltw_batches(wheel, LTW_GET, 0, elems, sizeof(*elems), count);
+}
+
+long timerwheel_move_handles(struct timerwheel *wheel, struct timerwheel_move_handle *elems,
+			     size_t count, uint32_t flags)
+{
+	return ltw_batches(wheel, LTW_MOVE_HANDLE, flags, elems, sizeof(*elems), count);
+}
+
+long timerwheel_remove_handles(struct timerwheel *wheel, struct timerwheel_remove_handle *elems,
+			       size_t count)
+{
+	return ltw_batches(wheel, LTW_REMOVE_HANDLE, 0, elems, sizeof(*elems), count);
 }
 
 long timerwheel_list(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET, and MOVE and REMOVE by
- * handle.
+ * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET, and MOVE and REMOVE
+ * by handle.
  *
  * The array is processed in chunks that fit a buffer on the stack. A chunk is copied in, its
  * operations are done in one batch (under one hold of the base's lock), and its results are copied
@@ -32,12 +32,14 @@
 
 static_assert(sizeof(struct timerwheel_add) <= TW_ELEM_LEN * sizeof(u64));
 static_assert(sizeof(struct timerwheel_entry) <= TW_ELEM_LEN * sizeof(u64));
+
 /**
  * struct tw_kind - one of the calls
  * @len: length of an element, in u64
  * @out: index of the first u64 that is written back; all after it are, too
  * @result: offset of the result, in bytes
  * @most: elements in a chunk
+ * @zeroes: the part of longer elements that is not known here is output, and zeroed
  * @many: does the operation on several elements; returns how many it has done
  * @one: does it on one element; returns the result, or -EAGAIN: no free timer at hand
  */
@@ -46,6 +48,7 @@ struct tw_kind {
 	unsigned int out;
 	unsigned int result;
 	unsigned int most;
+	bool zeroes;
 	int (*many)(struct tw_ctx *ctx, void *elems, int n);
 	int (*one)(struct tw_ctx *ctx, void *elem);
 };
@@ -192,8 +195,8 @@ static __always_inline long tw_batch_one(const struct tw_kind *kind, struct tw_f
 
 /*
  * Copy an element of another size than today's in, and check that its output can be written. Of a
- * longer one, the bytes that are not known here must be zero; if all of it is output (GET), they
- * are zeroed instead.
+ * longer one, the bytes that are not known here must be zero; if they are output (GET), they are
+ * zeroed instead.
  */
 static int tw_elem_read_strided(const struct tw_kind *kind, void *elem, void __user *from,
 				size_t size)
@@ -201,9 +204,9 @@ static int tw_elem_read_strided(const struct tw_kind *kind, void *elem, void __u
 	size_t known = kind->len * sizeof(u64), out = kind->out * sizeof(u64);
 	int err = 0;
 
-	if (!out && size > known && clear_user(from + known, size - known))
+	if (kind->zeroes && size > known && clear_user(from + known, size - known))
 		return -EFAULT;
-	err = copy_struct_from_user(elem, known, from, out ? size : min(size, known));
+	err = copy_struct_from_user(elem, known, from, kind->zeroes ? min(size, known) : size);
 	if (!err && copy_to_user(from + out, elem + out, min(size, known) - out))
 		err = -EFAULT;
 	return err;
@@ -295,12 +298,13 @@ static __always_inline int tw_one_remove_handle(struct tw_ctx *ctx, void *elem)
  * Return: elements done, or an error if there are none; tw_strided_NAME(): -E2BIG: something is set
  * in the first element that is not known here.
  */
-#define TW_BATCH_CALL(name, type, first_out)						\
+#define TW_BATCH_CALL(name, type, first_out, is_output)					\
 static const struct tw_kind tw_##name##_kind = {					\
 	.len = sizeof(struct type) / sizeof(u64),					\
 	.out = offsetof(struct type, first_out) / sizeof(u64),				\
 	.result = offsetof(struct type, result),					\
 	.most = TW_CHUNK(struct type),							\
+	.zeroes = is_output,								\
 	.many = tw_ops_##name,								\
 	.one = tw_one_##name,								\
 };											\
@@ -325,9 +329,9 @@ long tw_strided_##name(struct tw_file *file, const struct timerwheel_batch *batc
 	return tw_batch_strided(&tw_##name##_kind, file, batch);			\
 }
 
-TW_BATCH_CALL(add, timerwheel_add, flags)
-TW_BATCH_CALL(move, timerwheel_move, flags)
-TW_BATCH_CALL(remove, timerwheel_remove, value)
-TW_BATCH_CALL(get, timerwheel_entry, key)
-TW_BATCH_CALL(move_handle, timerwheel_move_handle, index)
-TW_BATCH_CALL(remove_handle, timerwheel_remove_handle, value)
+TW_BATCH_CALL(add, timerwheel_add, flags, false)
+TW_BATCH_CALL(move, timerwheel_move, flags, false)
+TW_BATCH_CALL(remove, timerwheel_remove, value, false)
+TW_BATCH_CALL(get, timerwheel_entry, key, true)
+TW_BATCH_CALL(move_handle, timerwheel_move_handle, index, false)
+TW_BATCH_CALL(remove_handle, timerwheel_remove_handle, value, false)

@@ -23,26 +23,35 @@ static_assert(offsetof(struct timerwheel_move_handle, generation) ==
 	      offsetof(struct timerwheel_remove_handle, generation));
 static_assert(sizeof(struct timerwheel_move_handle) == sizeof(struct timerwheel_remove_handle));
 
-/* Find the timers of all elements, so that their cache lines are on the way. NULL: no such index. */
+/*
+ * The index of a handle; 0 if there is no such index, even speculatively. No timer has index 0, but
+ * its memory is there if any timer's is, and it is TW_FREE. @most: tw_index_max(), not 0.
+ */
+static __always_inline u32 tw_handle_index(u32 index, u32 most)
+{
+	return array_index_nospec(index, most + 1);
+}
+
+/* Find the timers of all elements, so that their cache lines are on the way. */
 static __always_inline void tw_handles_prefetch(const struct tw_ctx *ctx,
 						const struct timerwheel_move_handle *elem, int n,
-						struct tw_timer **timer)
+						u32 most, struct tw_timer **timer)
 {
-	const struct tw_table *table = &ctx->file->table;
-	u32 most = tw_index_max(table);
-	u32 i;
-
-	while (n--) {
-		i = elem++->index - 1;
-		*timer = NULL;
-		if (likely(i < most)) {
-			/* Not even speculatively is a page read that does not exist. */
-			i = array_index_nospec(i, most);
-			*timer = tw_timer_at(&table->pool, i + 1);
-			prefetchw(*timer);
-		}
-		timer++;
+	for (; n--; elem++, timer++) {
+		*timer = tw_timer_at(&ctx->file->table.pool,
+				     tw_handle_index(elem->index, most));
+		prefetchw(*timer);
 	}
+}
+
+/* All elements fail. Returns how many that are. */
+static noinline int tw_handles_fail(struct timerwheel_move_handle *elem, int n, int err)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		elem[i].result = err;
+	return n;
 }
 
 /* Is it the timer that is meant, and is it PENDING in a locked base, and therefore stable? */
@@ -69,16 +78,15 @@ static struct tw_timer *tw_lookup_handle(struct tw_ctx *ctx, u32 index, u32 gene
 	return t;
 }
 
-static noinline int tw_move_handle_slow(struct tw_ctx *ctx,
-					const struct timerwheel_move_handle *elem, u64 deadline,
-					bool resident)
+static noinline int tw_move_handle_slow(struct tw_ctx *ctx, u32 index, u32 generation,
+					u64 deadline, bool resident)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
 
 	do {
-		t = tw_lookup_handle(ctx, elem->index, elem->generation, &lookup);
+		t = tw_lookup_handle(ctx, index, generation, &lookup);
 		if (!t)
 			return -ENOENT;
 		was = tw_move_found(ctx, t, &lookup, deadline, ctx->flags, resident);
@@ -87,18 +95,15 @@ static noinline int tw_move_handle_slow(struct tw_ctx *ctx,
 }
 
 static __always_inline int tw_move_handle(struct tw_ctx *ctx,
-					  const struct timerwheel_move_handle *elem,
+					  const struct timerwheel_move_handle *elem, u32 index,
 					  struct tw_timer *t, bool resident)
 {
-	u64 deadline;
+	u64 deadline = tw_clock_deadline(elem->deadline, ctx->flags & TIMERWHEEL_ABS, ctx->now,
+					 ctx->offset);
 
-	if (unlikely(!t))
-		return -ENOENT;
-	deadline = tw_clock_deadline(elem->deadline, ctx->flags & TIMERWHEEL_ABS, ctx->now,
-				     ctx->offset);
 	if (unlikely(!tw_handle_pending(ctx, t, elem->generation)))
-		return tw_move_handle_slow(ctx, elem, deadline, resident);
-	return tw_set_deadline(ctx, elem->index, t, deadline, ctx->flags, TW_PENDING,
+		return tw_move_handle_slow(ctx, index, elem->generation, deadline, resident);
+	return tw_set_deadline(ctx, index, t, deadline, ctx->flags, TW_PENDING,
 			       TIMERWHEEL_WAS_PENDING, resident);
 }
 
@@ -107,11 +112,15 @@ static __always_inline int __tw_ops_move_handle(struct tw_ctx *ctx, void *elems,
 {
 	struct timerwheel_move_handle *elem = elems;
 	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
+	u32 most = tw_index_max(&ctx->file->table);
 	int i;
 
-	tw_handles_prefetch(ctx, elem, n, timer);
+	if (unlikely(!most))
+		return tw_handles_fail(elem, n, -ENOENT);
+	tw_handles_prefetch(ctx, elem, n, most, timer);
 	for (i = 0; i < n; i++, elem++)
-		elem->result = tw_move_handle(ctx, elem, timer[i], resident);
+		elem->result = tw_move_handle(ctx, elem, tw_handle_index(elem->index, most),
+					      timer[i], resident);
 	return n;
 }
 
@@ -130,21 +139,16 @@ static noinline int tw_ops_move_handle_resident(struct tw_ctx *ctx, void *elems,
  */
 int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n)
 {
-	struct timerwheel_move_handle *elem = elems;
-	int i;
-
 	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
 		return tw_ops_move_handle_resident(ctx, elems, n);
-	if (likely(!(ctx->flags & TIMERWHEEL_EXCL)))
-		return __tw_ops_move_handle(ctx, elems, n, false);
 	/* As MOVE: that flag is for resident timers. */
-	for (i = 0; i < n; i++)
-		elem[i].result = -EINVAL;
-	return n;
+	if (unlikely(ctx->flags & TIMERWHEEL_EXCL))
+		return tw_handles_fail(elems, n, -EINVAL);
+	return __tw_ops_move_handle(ctx, elems, n, false);
 }
 
 static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
-					  struct timerwheel_remove_handle *elem)
+					  struct timerwheel_remove_handle *elem, u32 index)
 {
 	bool resident = tw_pool_resident(&ctx->file->table.pool);
 	struct tw_lookup lookup __uninitialized;
@@ -152,7 +156,7 @@ static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
 	int was;
 
 	do {
-		t = tw_lookup_handle(ctx, elem->index, elem->generation, &lookup);
+		t = tw_lookup_handle(ctx, index, elem->generation, &lookup);
 		if (!t)
 			return -ENOENT;
 		was = tw_remove_found(ctx, t, &lookup, resident);
@@ -163,21 +167,19 @@ static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
 }
 
 static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
-					    struct timerwheel_remove_handle *elem,
+					    struct timerwheel_remove_handle *elem, u32 index,
 					    struct tw_timer *t)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_lookup lookup __uninitialized;
 	int was;
 
-	if (unlikely(!t))
-		return -ENOENT;
 	/* Only a timer that fires once knows its chain. */
 	if (unlikely(!tw_handle_pending(ctx, t, elem->generation) || t->stay != TW_ENDS))
-		return tw_remove_handle_slow(ctx, elem);
+		return tw_remove_handle_slow(ctx, elem, index);
 	lookup.bucket = tw_table_lock_timer(table, t, &lookup.chain);
-	lookup.link = tw_table_link_to(table, lookup.chain, elem->index);
-	lookup.index = elem->index;
+	lookup.link = tw_table_link_to(table, lookup.chain, index);
+	lookup.index = index;
 	lookup.state = TW_PENDING;
 	was = tw_remove_found(ctx, t, &lookup, false);
 	elem->value = t->value;
@@ -198,10 +200,14 @@ int tw_ops_remove_handle(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_remove_handle *elem = elems;
 	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
+	u32 most = tw_index_max(&ctx->file->table);
 	int i;
 
-	tw_handles_prefetch(ctx, elems, n, timer);
+	if (unlikely(!most))
+		return tw_handles_fail(elems, n, -ENOENT);
+	tw_handles_prefetch(ctx, elems, n, most, timer);
 	for (i = 0; i < n; i++, elem++)
-		elem->result = tw_remove_handle(ctx, elem, timer[i]);
+		elem->result = tw_remove_handle(ctx, elem, tw_handle_index(elem->index, most),
+						timer[i]);
 	return n;
 }

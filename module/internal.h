@@ -36,7 +36,8 @@
 #define TW_NAME			"timerwheel"
 
 /*
- * Limits and defaults of SETUP. The largest wheel takes 9 GB, and the directory of its timers 16 MB.
+ * Limits and defaults of SETUP. The largest wheel takes 9 GB, and the directory of its timers
+ * 16 MB.
  */
 #define TW_TICK_MIN		1000ULL			/* 1 us */
 #define TW_TICK_MAX		(3600ULL * NSEC_PER_SEC)

@@ -321,6 +321,7 @@ struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup
 	u8 state;
 	u64 key;
 	u32 buckets, nr;
+	bool held;
 
 	lookup->index = index;
 	for (;;) {
@@ -332,12 +333,17 @@ struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup
 		buckets = tw_table_buckets(table);
 		lookup->chain = tw_table_chain(table, key, buckets);
 		lookup->bucket = tw_table_lock(table, key, buckets, &lookup->chain);
+		/*
+		 * The state first, with acquire: a timer that was freed may get another owner at
+		 * any time, whose key is in another bucket, and who may park it. Then the key has
+		 * changed, too.
+		 */
+		held = tw_timer_held(ctx, t, &lookup->state, &nr);
 		if (READ_ONCE(t->key) != key) {
 			tw_lookup_unlock(ctx, lookup);
 			continue;
 		}
-		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr)) ||
-		    lookup->state == TW_PARKED) {
+		if (likely(held) || lookup->state == TW_PARKED) {
 			if (lookup->state == TW_PENDING || lookup->state == TW_DUE ||
 			    lookup->state == TW_PARKED) {
 				lookup->link = tw_table_link_to(table, lookup->chain, index);

@@ -72,9 +72,10 @@ static inline u32 tw_table_buckets(const struct tw_table *table)
 	return smp_load_acquire(&table->buckets);
 }
 
-/* The highest index. Pairs with the release in tw_table_grow(): the pages of all timers are there. */
+/* The highest index: the pages of all timers up to it are there. */
 static inline u32 tw_index_max(const struct tw_table *table)
 {
+	/* Pairs with the release in tw_table_grow(). */
 	return smp_load_acquire(&table->made);
 }
 

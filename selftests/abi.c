@@ -19,7 +19,7 @@
 	{ #s "." #f, offsetof(struct timerwheel_##s, f), want }
 
 static const struct {
-	char name[24];
+	char name[32];
 	size_t is, want;
 } layout[] = {
 	SIZE(info, 144),
@@ -92,6 +92,16 @@ static const struct {
 	FIELD(remove, left, 24),
 	FIELD(remove, flags, 32),
 	FIELD(remove, result, 36),
+	SIZE(move_handle, 16),
+	FIELD(move_handle, deadline, 0),
+	FIELD(move_handle, index, 8),
+	FIELD(move_handle, generation, 12),
+	FIELD(move_handle, result, 12),
+	SIZE(remove_handle, 16),
+	FIELD(remove_handle, value, 0),
+	FIELD(remove_handle, index, 8),
+	FIELD(remove_handle, generation, 12),
+	FIELD(remove_handle, result, 12),
 	SIZE(entry, 64),
 	FIELD(entry, key, 0),
 	FIELD(entry, value, 8),
@@ -129,7 +139,7 @@ static const struct {
 	FIELD(event, overruns, 32),
 	FIELD(event, flags, 40),
 	FIELD(event, index, 44),
-	SIZE(stats, 488),
+	SIZE(stats, 496),
 	FIELD(stats, size, 0),
 	FIELD(stats, flags, 4),
 	FIELD(stats, pending, 8),
@@ -153,6 +163,7 @@ static const struct {
 	FIELD(stats, memory, 152),
 	FIELD(stats, late_max, 160),
 	FIELD(stats, lateness, 168),
+	FIELD(stats, parked, 488),
 };
 
 /*
@@ -166,6 +177,8 @@ ALIGNED(batch);
 ALIGNED(add);
 ALIGNED(move);
 ALIGNED(remove);
+ALIGNED(move_handle);
+ALIGNED(remove_handle);
 ALIGNED(entry);
 ALIGNED(advance);
 ALIGNED(event);
@@ -178,6 +191,8 @@ static_assert(sizeof(struct timerwheel_batch) == 32, "batch");
 static_assert(sizeof(struct timerwheel_add) == 64, "add");
 static_assert(sizeof(struct timerwheel_move) == 32, "move");
 static_assert(sizeof(struct timerwheel_remove) == 40, "remove");
+static_assert(sizeof(struct timerwheel_move_handle) == 16, "move_handle");
+static_assert(sizeof(struct timerwheel_remove_handle) == 16, "remove_handle");
 static_assert(sizeof(struct timerwheel_entry) == 64, "entry");
 static_assert(sizeof(struct timerwheel_advance) == 32, "advance");
 static_assert(sizeof(struct timerwheel_event) == 48, "event");
@@ -251,6 +266,7 @@ TEST_F(device, numbers)
 		TIMERWHEEL_IOC_MOVE, TIMERWHEEL_IOC_REMOVE, TIMERWHEEL_IOC_DRAIN,
 		TIMERWHEEL_IOC_GET, TIMERWHEEL_IOC_LIST, TIMERWHEEL_IOC_STATS,
 		TIMERWHEEL_IOC_ADVANCE, TIMERWHEEL_IOC_FLOW, TIMERWHEEL_IOC_MONITOR,
+		TIMERWHEEL_IOC_MOVE_HANDLE, TIMERWHEEL_IOC_REMOVE_HANDLE,
 	};
 	size_t i;
 
@@ -264,7 +280,7 @@ TEST_F(device, unknown_number)
 	static char arg[16384];
 	unsigned int nr;
 
-	for (nr = 0x0c; nr <= 0xff; nr++)
+	for (nr = 0x0e; nr <= 0xff; nr++)
 		EXPECT_EQ(-ENOTTY, dev_ioctl(self->fd, _IO(TIMERWHEEL_IOC_TYPE, nr), arg));
 }
 
@@ -274,7 +290,7 @@ TEST_F(device, unknown_direction)
 	static char arg[16384];
 	unsigned int nr, dir, size;
 
-	for (nr = 0; nr <= 0x0b; nr++) {
+	for (nr = 0; nr <= 0x0d; nr++) {
 		for (dir = 0; dir < 4; dir++) {
 			for (size = !dir; size <= 128; size += 8) {
 				unsigned long cmd = _IOC(dir, TIMERWHEEL_IOC_TYPE, nr, size);
@@ -293,7 +309,7 @@ TEST_F(device, unknown_type)
 	unsigned int type, nr;
 
 	for (type = 1; type <= 0xff; type++) {
-		for (nr = 0; nr <= 0x0b; nr++) {
+		for (nr = 0; nr <= 0x0d; nr++) {
 			if (type != TIMERWHEEL_IOC_TYPE)
 				EXPECT_EQ(-ENOTTY, dev_ioctl(self->fd, _IO(type, nr), arg));
 		}
@@ -312,6 +328,8 @@ TEST_F(device, modes)
 		{ TIMERWHEEL_IOC_ADVANCE, true, -EFAULT },
 		{ TIMERWHEEL_IOC_FLOW, true, -EINVAL },
 		{ TIMERWHEEL_IOC_MONITOR, false, -EFAULT },
+		{ TIMERWHEEL_IOC_MOVE_HANDLE, true, -EFAULT },
+		{ TIMERWHEEL_IOC_REMOVE_HANDLE, true, -EFAULT },
 	};
 	int look = open(TW_DEV, O_RDONLY | O_NONBLOCK), change = open(TW_DEV, O_WRONLY);
 	struct timerwheel_event ev;
@@ -325,7 +343,7 @@ TEST_F(device, modes)
 		EXPECT_EQ(calls[i].changes ? calls[i].err : -EBADF,
 			  dev_ioctl(change, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
 	}
-	EXPECT_EQ(-ENOTTY, dev_ioctl(look, _IO(TIMERWHEEL_IOC_TYPE, 0x0c), NULL));
+	EXPECT_EQ(-ENOTTY, dev_ioctl(look, _IO(TIMERWHEEL_IOC_TYPE, 0x0e), NULL));
 	EXPECT_EQ(-EAGAIN, dev_read(look, &ev, 1));
 	EXPECT_EQ(-EBADF, dev_read(change, &ev, 1));
 	close(look);
@@ -350,6 +368,7 @@ TEST_F(device, modes_do)
 {
 	int look = open(TW_DEV, O_RDONLY), change = open(TW_DEV, O_WRONLY);
 	struct timerwheel_monitor monitor = { .size = sizeof(monitor) };
+	struct timerwheel_add add = { .key = 3, .deadline = HOUR };
 	struct timerwheel_entry ent;
 	struct timerwheel_stats st;
 	struct timerwheel_info info;
@@ -363,12 +382,19 @@ TEST_F(device, modes_do)
 	EXPECT_EQ(TW_FAILED(EBADF), tw_add1(look, 1, 2, HOUR, 0));
 	EXPECT_EQ(TW_FAILED(EBADF), tw_move1(look, 1, HOUR, 0));
 	EXPECT_EQ(TW_FAILED(EBADF), tw_remove1(look, 1));
+	EXPECT_EQ(TW_FAILED(EBADF), tw_move_handle1(look, 1, 1, HOUR, 0));
+	EXPECT_EQ(TW_FAILED(EBADF), tw_remove_handle1(look, 1, 1, NULL));
 	ASSERT_EQ(0, tw_info(look, &info));
 	EXPECT_EQ(0, info.flags & TIMERWHEEL_INFO_SETTLED);
 	mon = dev_ioctl(look, TIMERWHEEL_IOC_MONITOR, &monitor);
 	EXPECT_LE(0, mon);
 	EXPECT_EQ(0, tw_add1(change, 1, 2, HOUR, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(change, 1, 2 * HOUR, 0));
+	EXPECT_EQ(0, tw_add_elem(change, &add));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
+		  tw_move_handle1(change, add.index, add.generation, 2 * HOUR, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
+		  tw_remove_handle1(change, add.index, add.generation, NULL));
 	EXPECT_EQ(TW_FAILED(EBADF), tw_get1(change, 1, &ent));
 	EXPECT_EQ(1, tw_drain(change, 0, &ent, 1));
 	close(mon);
@@ -379,19 +405,33 @@ TEST_F(device, modes_do)
 /* INFO reports the version and the limits of this header */
 TEST_F(device, version)
 {
+	__u64 features = TIMERWHEEL_FEATURE_HANDLE;
 	struct timerwheel_info info;
 
+#ifdef __x86_64__
+	features |= TIMERWHEEL_FEATURE_RESIDENT;
+#endif
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	EXPECT_EQ(sizeof(info), info.size);
 	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
-	EXPECT_EQ(0, info.features);
+	/* resident timers depend on the machine */
+	EXPECT_EQ(features, info.features & (features | ~TIMERWHEEL_FEATURE_RESIDENT));
+	EXPECT_EQ(1U << 27, info.capacity_max);
 	EXPECT_EQ(0, info.errata);
 }
 
 /* Random arguments: success or a documented error, and the counters stay consistent */
 TEST_F(device, junk)
 {
+	/* all but FLOW and MONITOR */
+	static const unsigned long calls[] = {
+		TIMERWHEEL_IOC_INFO, TIMERWHEEL_IOC_SETUP, TIMERWHEEL_IOC_ADD,
+		TIMERWHEEL_IOC_MOVE, TIMERWHEEL_IOC_REMOVE, TIMERWHEEL_IOC_DRAIN,
+		TIMERWHEEL_IOC_GET, TIMERWHEEL_IOC_LIST, TIMERWHEEL_IOC_STATS,
+		TIMERWHEEL_IOC_ADVANCE, TIMERWHEEL_IOC_MOVE_HANDLE,
+		TIMERWHEEL_IOC_REMOVE_HANDLE,
+	};
 	__u64 seed = tw_seed(), r = seed;
 	struct timerwheel_stats stats;
 	static __u64 elems[4096];
@@ -400,7 +440,7 @@ TEST_F(device, junk)
 
 	for (i = 0; i < 50000; i++) {
 		struct timerwheel_batch *batch = (void *)arg;
-		unsigned long cmd = _IO(TIMERWHEEL_IOC_TYPE, tw_rand(&r) % 10);
+		unsigned long cmd = calls[tw_rand(&r) % ARRAY_SIZE(calls)];
 		int ret;
 
 		for (j = 0; j < 64; j++)
@@ -413,7 +453,7 @@ TEST_F(device, junk)
 		if (tw_rand(&r) % 8) {
 			batch->elems = (uintptr_t)elems;
 			batch->count = tw_rand(&r) % 400;
-			batch->elem_size = 32 + tw_rand(&r) % 5 * 8;
+			batch->elem_size = 16 + tw_rand(&r) % 7 * 8;
 		}
 		/* no ADVANCE to the end of time at once, and no DRAIN_CLOSE before the end */
 		if (cmd == TIMERWHEEL_IOC_ADVANCE)
@@ -443,7 +483,7 @@ FIXTURE_VARIANT(report) {
 };
 
 FIXTURE_VARIANT_ADD(report, info) { .cmd = TIMERWHEEL_IOC_INFO, .size = 144 };
-FIXTURE_VARIANT_ADD(report, stats) { .cmd = TIMERWHEEL_IOC_STATS, .size = 488 };
+FIXTURE_VARIANT_ADD(report, stats) { .cmd = TIMERWHEEL_IOC_STATS, .size = 496 };
 
 FIXTURE_SETUP(report)
 {
@@ -490,7 +530,7 @@ TEST_F(report, too_small)
 TEST_F(report, smaller)
 {
 	__u32 size, got;
-	char full[488];
+	char full[496];
 
 	memcpy(full, report_at(self->end, variant->size, variant->size, 0), variant->size);
 	ASSERT_EQ(0, dev_ioctl(self->fd, variant->cmd, full));
@@ -597,7 +637,8 @@ FIXTURE_VARIANT(call) {
 };
 
 FIXTURE_VARIANT_ADD(call, setup) {
-	{ .cmd = TIMERWHEEL_IOC_SETUP, .size = 56, .writes = true, }
+	{ .cmd = TIMERWHEEL_IOC_SETUP, .size = 56, .flags = TIMERWHEEL_SETUP_RESIDENT,
+	  .writes = true, }
 };
 
 FIXTURE_VARIANT_ADD(call, add) {
@@ -610,6 +651,15 @@ FIXTURE_VARIANT_ADD(call, move) {
 
 FIXTURE_VARIANT_ADD(call, remove) {
 	{ .cmd = TIMERWHEEL_IOC_REMOVE, .size = 32, .elem_size = 40, }
+};
+
+FIXTURE_VARIANT_ADD(call, move_handle) {
+	{ .cmd = TIMERWHEEL_IOC_MOVE_HANDLE, .size = 32, .elem_size = 16,
+	  .flags = TIMERWHEEL_ABS | TIMERWHEEL_EXCL, }
+};
+
+FIXTURE_VARIANT_ADD(call, remove_handle) {
+	{ .cmd = TIMERWHEEL_IOC_REMOVE_HANDLE, .size = 32, .elem_size = 16, }
 };
 
 FIXTURE_VARIANT_ADD(call, drain) {
@@ -844,6 +894,8 @@ FIXTURE_VARIANT(array) {
 FIXTURE_VARIANT_ADD(array, add) { { TIMERWHEEL_IOC_ADD, 64, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, move) { { TIMERWHEEL_IOC_MOVE, 32, 28, 32 } };
 FIXTURE_VARIANT_ADD(array, remove) { { TIMERWHEEL_IOC_REMOVE, 40, 36, 40 } };
+FIXTURE_VARIANT_ADD(array, move_handle) { { TIMERWHEEL_IOC_MOVE_HANDLE, 16, 12, 16 } };
+FIXTURE_VARIANT_ADD(array, remove_handle) { { TIMERWHEEL_IOC_REMOVE_HANDLE, 16, 12, 16 } };
 FIXTURE_VARIANT_ADD(array, drain) { { TIMERWHEEL_IOC_DRAIN, 64, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, get) { { TIMERWHEEL_IOC_GET, 64, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, list) { { TIMERWHEEL_IOC_LIST, 64, 52, 64 } };
@@ -852,6 +904,8 @@ FIXTURE_VARIANT_ADD(array, list) { { TIMERWHEEL_IOC_LIST, 64, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, add_larger) { { TIMERWHEEL_IOC_ADD, 72, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, move_larger) { { TIMERWHEEL_IOC_MOVE, 40, 28, 32 } };
 FIXTURE_VARIANT_ADD(array, remove_larger) { { TIMERWHEEL_IOC_REMOVE, 64, 36, 40 } };
+FIXTURE_VARIANT_ADD(array, move_handle_larger) { { TIMERWHEEL_IOC_MOVE_HANDLE, 24, 12, 16 } };
+FIXTURE_VARIANT_ADD(array, remove_handle_larger) { { TIMERWHEEL_IOC_REMOVE_HANDLE, 32, 12, 16 } };
 FIXTURE_VARIANT_ADD(array, drain_larger) { { TIMERWHEEL_IOC_DRAIN, 80, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, get_larger) { { TIMERWHEEL_IOC_GET, 72, 52, 64 } };
 FIXTURE_VARIANT_ADD(array, list_larger) { { TIMERWHEEL_IOC_LIST, 104, 52, 64 } };
@@ -863,6 +917,28 @@ static bool only_output(const struct op *op)
 	       op->cmd == TIMERWHEEL_IOC_LIST;
 }
 
+/* Is the first u64 of an element not the key, but its timer named by a handle? */
+static bool by_handle(const struct op *op)
+{
+	return op->cmd == TIMERWHEEL_IOC_MOVE_HANDLE || op->cmd == TIMERWHEEL_IOC_REMOVE_HANDLE;
+}
+
+static bool moves(const struct op *op)
+{
+	return op->cmd == TIMERWHEEL_IOC_MOVE || op->cmd == TIMERWHEEL_IOC_MOVE_HANDLE;
+}
+
+static bool removes(const struct op *op)
+{
+	return op->cmd == TIMERWHEEL_IOC_REMOVE || op->cmd == TIMERWHEEL_IOC_REMOVE_HANDLE;
+}
+
+/* The handle of each timer that array_open() has armed last; of one more that there is not */
+static struct {
+	__u32 index;
+	__u32 generation;
+} handle[TIMERWHEEL_BATCH_MAX + 1];
+
 FIXTURE_SETUP(array)
 {
 }
@@ -871,7 +947,7 @@ FIXTURE_TEARDOWN(array)
 {
 }
 
-/* Valid elements for the timers 0 to @n - 1; their outputs are poisoned */
+/* Valid elements for the timers 0 to @n - 1 of array_open(); their outputs are poisoned */
 static void array_fill(const struct op *op, char *elems, __u32 n)
 {
 	__u32 i;
@@ -883,6 +959,13 @@ static void array_fill(const struct op *op, char *elems, __u32 n)
 		};
 		struct timerwheel_move move = { .key = i, .deadline = 2 * HOUR };
 		struct timerwheel_remove rem = { .key = i };
+		struct timerwheel_move_handle moveh = {
+			.deadline = 2 * HOUR, .index = handle[i].index,
+			.generation = handle[i].generation,
+		};
+		struct timerwheel_remove_handle remh = {
+			.index = handle[i].index, .generation = handle[i].generation,
+		};
 		struct timerwheel_entry ent;
 
 		/* memcpy, because the array may be unaligned */
@@ -900,6 +983,13 @@ static void array_fill(const struct op *op, char *elems, __u32 n)
 			tw_poison(&rem.value, 16);
 			tw_poison(&rem.result, 4);
 			memcpy(elems, &rem, sizeof(rem));
+			break;
+		case TIMERWHEEL_IOC_MOVE_HANDLE:
+			memcpy(elems, &moveh, sizeof(moveh));
+			break;
+		case TIMERWHEEL_IOC_REMOVE_HANDLE:
+			tw_poison(&remh.value, 8);
+			memcpy(elems, &remh, sizeof(remh));
 			break;
 		case TIMERWHEEL_IOC_GET:
 			tw_poison(&ent, sizeof(ent));
@@ -927,6 +1017,10 @@ static int array_open(const struct op *op, __u32 n)
 	}
 	if (fd < 0 || (op->cmd != TIMERWHEEL_IOC_ADD && dev_add(fd, add, n) != (int)n))
 		abort();
+	for (i = 0; i < n; i++) {
+		handle[i].index = add[i].index;
+		handle[i].generation = add[i].generation;
+	}
 	free(add);
 	return fd;
 }
@@ -953,6 +1047,11 @@ static void array_check(struct __test_metadata *_metadata, int fd, const struct 
 
 		memcpy(&key, elems, sizeof(key));
 		memcpy(&result, elems + op->result_at, sizeof(result));
+		if (by_handle(op)) {
+			ASSERT_EQ(moves(op) ? 2 * HOUR : VALUE(i), key);
+			ASSERT_EQ(0, memcmp(&handle[i].index, elems + 8, 4));
+			key = i;
+		}
 		ASSERT_GT(n, key);
 		ASSERT_TRUE(tw_all_bytes(elems + op->known, 0, op->elem_size - op->known));
 		ASSERT_FALSE(seen[key]);
@@ -970,19 +1069,18 @@ static void array_check(struct __test_metadata *_metadata, int fd, const struct 
 
 		if (op->cmd == TIMERWHEEL_IOC_ADD)
 			there = seen[i];
-		else if (op->cmd == TIMERWHEEL_IOC_REMOVE || drain)
+		else if (removes(op) || drain)
 			there = !seen[i];
 		ASSERT_EQ(there ? TIMERWHEEL_WAS_PENDING : -ENOENT, ent[i].result);
 		if (!there)
 			continue;
 		ASSERT_EQ(VALUE(i), ent[i].value);
-		ASSERT_EQ(op->cmd == TIMERWHEEL_IOC_MOVE && seen[i] ? 2 * HOUR : HOUR,
-			  ent[i].deadline);
+		ASSERT_EQ(moves(op) && seen[i] ? 2 * HOUR : HOUR, ent[i].deadline);
 	}
 	ASSERT_EQ(0, tw_stats(fd, &stats));
 	EXPECT_EQ(op->cmd == TIMERWHEEL_IOC_ADD ? done : n, stats.armed);
-	EXPECT_EQ(op->cmd == TIMERWHEEL_IOC_MOVE ? done : 0, stats.moved);
-	EXPECT_EQ(op->cmd == TIMERWHEEL_IOC_REMOVE ? done : 0, stats.removed);
+	EXPECT_EQ(moves(op) ? done : 0, stats.moved);
+	EXPECT_EQ(removes(op) ? done : 0, stats.removed);
 	EXPECT_EQ(drain ? done : 0, stats.drained);
 	EXPECT_EQ(0, stats.replaced);
 	free(ent);
@@ -1235,6 +1333,7 @@ TEST_F(array, cursor)
 
 FIXTURE(element) {
 	int fd;
+	struct timerwheel_add add;	/* of its timer */
 	struct state before;
 };
 
@@ -1242,7 +1341,8 @@ FIXTURE_SETUP(element)
 {
 	self->fd = tw_open_manual(0);
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, tw_add1(self->fd, 1, 7, HOUR, 0));
+	self->add = (struct timerwheel_add){ .key = 1, .value = 7, .deadline = HOUR };
+	ASSERT_EQ(0, tw_add_elem(self->fd, &self->add));
 	self->before = look(self->fd);
 }
 
@@ -1290,6 +1390,31 @@ TEST_F(element, remove_flags)
 		EXPECT_EQ(-EINVAL, tw_remove_elem(self->fd, &rem))
 			TH_LOG("bit %d", bit);
 		EXPECT_TRUE(tw_poisoned(&rem.value, 16));
+	}
+}
+
+/* MOVE by handle with EXCL, which is for resident timers: each element EINVAL, no other output */
+TEST_F(element, move_handle_flags)
+{
+	static const __u32 indices[] = { 0, 1, 2, ~0U };
+	struct timerwheel_move_handle move[ARRAY_SIZE(indices)];
+	__u32 flags, i;
+
+	for (flags = TIMERWHEEL_EXCL; flags <= (TIMERWHEEL_ABS | TIMERWHEEL_EXCL); flags++) {
+		for (i = 0; i < ARRAY_SIZE(indices); i++) {
+			move[i].deadline = 2 * HOUR;
+			move[i].index = indices[i];
+			move[i].generation = self->add.generation;
+		}
+		ASSERT_EQ(ARRAY_SIZE(indices),
+			  dev_move_handle(self->fd, flags, move, ARRAY_SIZE(indices)));
+		for (i = 0; i < ARRAY_SIZE(indices); i++) {
+			EXPECT_EQ(-EINVAL, move[i].result);
+			EXPECT_EQ(indices[i], move[i].index);
+			EXPECT_EQ(2 * HOUR, move[i].deadline);
+		}
+		EXPECT_EQ(-EINVAL, tw_move_handle1(self->fd, self->add.index, self->add.generation,
+						   2 * HOUR, flags));
 	}
 }
 
@@ -1425,6 +1550,47 @@ TEST_F(element, remove_writes)
 	rem[1].left = copy[1].left;
 	rem[1].result = copy[1].result;
 	EXPECT_EQ(0, memcmp(rem, copy, sizeof(copy)));
+	self->before = look(self->fd);
+}
+
+/* MOVE by handle writes the result in the generation's place, and nothing else */
+TEST_F(element, move_handle_writes)
+{
+	struct timerwheel_move_handle move[3], copy[3];
+
+	tw_poison(move, sizeof(move));
+	move[1].deadline = HOUR;
+	move[1].index = self->add.index;
+	move[1].generation = self->add.generation;
+	memcpy(copy, move, sizeof(copy));
+	ASSERT_EQ(1, dev_move_handle(self->fd, 0, &move[1], 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move[1].result);
+	move[1].generation = copy[1].generation;
+	EXPECT_EQ(0, memcmp(move, copy, sizeof(copy)));
+	self->before = look(self->fd);
+}
+
+/* REMOVE by handle writes value and result, and nothing else; without a timer only the result */
+TEST_F(element, remove_handle_writes)
+{
+	struct timerwheel_remove_handle rem[3], copy[3];
+	__u32 i;
+
+	tw_poison(rem, sizeof(rem));
+	for (i = 0; i < 2; i++) {
+		rem[1].index = self->add.index;
+		rem[1].generation = self->add.generation;
+		tw_poison(&rem[1].value, 8);
+		memcpy(copy, rem, sizeof(copy));
+		ASSERT_EQ(1, dev_remove_handle(self->fd, &rem[1], 1));
+		EXPECT_EQ(i ? -ENOENT : TIMERWHEEL_WAS_PENDING, rem[1].result);
+		if (!i) {
+			EXPECT_EQ(7, rem[1].value);
+			rem[1].value = copy[1].value;
+		}
+		rem[1].generation = copy[1].generation;
+		EXPECT_EQ(0, memcmp(rem, copy, sizeof(copy)));
+	}
 	self->before = look(self->fd);
 }
 

@@ -40,7 +40,7 @@ TEST(open_invalid)
 		{ .tick = HOUR + 1 },
 		{ .slots = 7 },
 		{ .slots = 4097 },
-		{ .capacity = (1U << 24) + 1 },
+		{ .capacity = (1U << 27) + 1 },
 		{ .slack = TIMERWHEEL_TIME_MAX + 1 },
 		{ .wake_ns = TIMERWHEEL_TIME_MAX + 1 },
 		{ .wake_events = 2 },
@@ -69,7 +69,7 @@ TEST(open_limits)
 		{ .slots = 8 },
 		{ .slots = 4096, .table = true },
 		{ .capacity = 1, .table = true },
-		{ .capacity = 1U << 24, .table = true },
+		{ .capacity = 1U << 27, .table = true },
 		{ .slack = TIMERWHEEL_TIME_MAX },
 		{ .wake_events = 2, .wake_ns = TIMERWHEEL_TIME_MAX },
 		{ .ring = 1 },
@@ -265,13 +265,13 @@ TEST(info)
 	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags);
-	EXPECT_EQ(0, info.features & ~TIMERWHEEL_FEATURE_RESIDENT);
+	EXPECT_EQ(TIMERWHEEL_FEATURE_HANDLE, info.features & ~TIMERWHEEL_FEATURE_RESIDENT);
 	EXPECT_EQ(0, info.errata);
 	EXPECT_EQ(1000, info.tick_min);
 	EXPECT_EQ(HOUR, info.tick_max);
 	EXPECT_EQ(8, info.slots_min);
 	EXPECT_EQ(4096, info.slots_max);
-	EXPECT_EQ(1U << 24, info.capacity_max);
+	EXPECT_EQ(1U << 27, info.capacity_max);
 	EXPECT_EQ(TIMERWHEEL_RING_MAX, info.ring_max);
 	EXPECT_EQ(sizeof(struct timerwheel_event), info.event_size);
 	EXPECT_EQ(sizeof(struct timerwheel_event), info.event_size_max);
@@ -552,6 +552,119 @@ TEST_F(wheel, remove)
 	EXPECT_EQ(-5, elem.left);
 	EXPECT_EQ(0, take(self->w, &ev, 1));
 	EXPECT_EQ(false, readable(self->w));
+}
+
+/* MOVE by handle: of a pending timer, a due one, a periodic one */
+TEST_F(wheel, move_handle)
+{
+	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 100 };
+	struct timerwheel_entry entry;
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+#define MOVE(deadline, flags) \
+	move_handle(self->w, elem.index, elem.generation, deadline, flags)
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(300, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(50, TIMERWHEEL_ABS));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(50, entry.deadline);
+	EXPECT_EQ(10, entry.value);
+	EXPECT_EQ(1, timerwheel_advance(self->w, 50, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, MOVE(50, 0));
+	EXPECT_EQ(false, readable(self->w));
+	EXPECT_EQ(0, take(self->w, &ev, 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(100, entry.deadline);
+	/* what was stored before is void */
+	EXPECT_EQ(true, timerwheel_table_touch(&self->table, elem.index, elem.generation, HOUR));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(80, TIMERWHEEL_ABS));
+	EXPECT_EQ(elem.generation, self->table.entries[elem.index]);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(-1, 0));
+	EXPECT_EQ(true, readable(self->w));
+	EXPECT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(49, ev.deadline);
+	EXPECT_EQ(-ENOENT, MOVE(50, 0));
+
+	elem.period = 7;
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(5, 0));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 5, 0));
+	EXPECT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev.flags);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(70, 0));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 69, 0));
+
+	/* for resident timers; and unknown: the call fails, if it has an element */
+	EXPECT_EQ(-EINVAL, MOVE(50, TIMERWHEEL_EXCL));
+	EXPECT_EQ(-10000 - EINVAL, MOVE(50, TIMERWHEEL_MATCH));
+	EXPECT_EQ(-10000 - EINVAL, MOVE(50, 1U << 31));
+	EXPECT_EQ(0, timerwheel_move_handles(self->w, NULL, 0, 0));
+#undef MOVE
+}
+
+/* REMOVE by handle */
+TEST_F(wheel, remove_handle)
+{
+	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 100 }, due = elem;
+	struct timerwheel_event ev;
+	uint64_t value;
+
+	due.key = 2;
+	due.value = 20;
+	due.deadline = 30;
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	ASSERT_EQ(0, add_elem(self->w, &due));
+	ASSERT_EQ(1, timerwheel_advance(self->w, 30, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
+		  rm_handle(self->w, elem.index, elem.generation, &value));
+	EXPECT_EQ(10, value);
+	EXPECT_EQ(-ENOENT, rm(self->w, 1));
+	EXPECT_EQ(-ENOENT, rm_handle(self->w, elem.index, elem.generation, &value));
+	EXPECT_EQ(true, poisoned(&value, sizeof(value)));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, rm_handle(self->w, due.index, due.generation, &value));
+	EXPECT_EQ(20, value);
+	EXPECT_EQ(0, take(self->w, &ev, 1));
+	EXPECT_EQ(false, readable(self->w));
+	EXPECT_EQ(0, timerwheel_remove_handles(self->w, NULL, 0));
+}
+
+/* Handles that no timer has, and one whose index has another owner: nothing changes */
+TEST_F(wheel, stale_handles)
+{
+	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 100 }, next;
+	static const uint32_t none[] = { 0, 3, 64, 65, 1U << 27, 1U << 31, ~0U };
+	struct timerwheel_entry before, after;
+	uint64_t value;
+	size_t i;
+
+	for (i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		EXPECT_EQ(-ENOENT, move_handle(self->w, none[i], 1, 5, 0));
+		EXPECT_EQ(-ENOENT, rm_handle(self->w, none[i], 0, &value));
+	}
+	ASSERT_EQ(0, add_elem(self->w, &elem));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+	EXPECT_EQ(-ENOENT, move_handle(self->w, elem.index, elem.generation, 5, 0));
+	next = elem;
+	next.key = 2;
+	ASSERT_EQ(0, add_elem(self->w, &next));
+	ASSERT_EQ(elem.index, next.index);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &before));
+	EXPECT_EQ(-ENOENT, move_handle(self->w, elem.index, elem.generation, 5, 0));
+	EXPECT_EQ(-ENOENT, rm_handle(self->w, elem.index, elem.generation, &value));
+	EXPECT_EQ(true, poisoned(&value, sizeof(value)));
+	EXPECT_EQ(-ENOENT, rm_handle(self->w, next.index, next.generation + 1, &value));
+	EXPECT_EQ(-ENOENT, rm_handle(self->w, next.index, next.generation | 1U << 31, &value));
+	for (i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		EXPECT_EQ(-ENOENT, move_handle(self->w, none[i], next.generation, 5, 0));
+		EXPECT_EQ(-ENOENT, rm_handle(self->w, none[i], next.generation, &value));
+	}
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &after));
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	/* ADD of the same key: the handle goes on */
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add(self->w, 2, 30, 100, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
+		  rm_handle(self->w, next.index, next.generation, &value));
+	EXPECT_EQ(30, value);
 }
 
 TEST_F(wheel, get)
@@ -1438,6 +1551,8 @@ TEST_F_TIMEOUT(many, long_arrays, 300)
 	struct timerwheel_remove *rem = malloc(MANY * sizeof(*rem));
 	struct timerwheel_move *moves = malloc(MANY * sizeof(*moves));
 	struct timerwheel_add *adds = malloc(MANY * sizeof(*adds));
+	struct timerwheel_move_handle *moveh = malloc(MANY * sizeof(*moveh));
+	struct timerwheel_remove_handle *remh = malloc(MANY * sizeof(*remh));
 	struct timerwheel *wheel = self->wheel;
 	uint64_t cursor = 0, i, bad = 0;
 
@@ -1461,8 +1576,28 @@ TEST_F_TIMEOUT(many, long_arrays, 300)
 	EXPECT_EQ(0, bad);
 	ASSERT_EQ(10, timerwheel_drain(wheel, entry, MANY, 0));
 	ASSERT_EQ(MANY, timerwheel_add(wheel, adds, MANY));
+	for (i = 0; i < MANY; i++) {
+		moveh[i] = (struct timerwheel_move_handle){
+			.deadline = 3 * HOUR + i, .index = adds[i].index,
+			.generation = adds[i].generation,
+		};
+		remh[i] = (struct timerwheel_remove_handle){
+			.index = adds[i].index, .generation = adds[i].generation,
+		};
+		entry[i] = (struct timerwheel_entry){ .key = i * 7 };
+	}
+	ASSERT_EQ(MANY, timerwheel_move_handles(wheel, moveh, MANY, TIMERWHEEL_ABS));
+	ASSERT_EQ(MANY, timerwheel_get(wheel, entry, MANY));
+	ASSERT_EQ(MANY, timerwheel_remove_handles(wheel, remh, MANY));
+	for (i = 0; i < MANY; i++)
+		bad += moveh[i].result != 1 || entry[i].deadline != 3 * HOUR + i ||
+		       remh[i].result != 1 || remh[i].value != i;
+	EXPECT_EQ(0, bad);
+	ASSERT_EQ(MANY, timerwheel_add(wheel, adds, MANY));
 	ASSERT_EQ(MANY, timerwheel_drain(wheel, entry, MANY + 1, TIMERWHEEL_DRAIN_CLOSE));
 	EXPECT_EQ(true, balanced(wheel));
+	free(moveh);
+	free(remh);
 	free(adds);
 	free(moves);
 	free(rem);
@@ -1814,6 +1949,8 @@ TEST(device_errors)
 	EXPECT_EQ(-EFAULT, timerwheel_get(wheel, (struct timerwheel_entry *)(adds + 2), 1));
 	EXPECT_EQ(-EFAULT, timerwheel_move(wheel, (struct timerwheel_move *)(adds + 2), 1));
 	EXPECT_EQ(-EFAULT, timerwheel_remove(wheel, (struct timerwheel_remove *)(adds + 2), 1));
+	EXPECT_EQ(-EFAULT, timerwheel_move_handles(wheel, (void *)(adds + 2), 1, 0));
+	EXPECT_EQ(-EFAULT, timerwheel_remove_handles(wheel, (void *)(adds + 2), 1));
 	EXPECT_EQ(-EFAULT,
 		  timerwheel_list(wheel, (struct timerwheel_entry *)(adds + 2), 1, &cursor));
 	EXPECT_EQ(0, cursor);
@@ -1857,6 +1994,8 @@ TEST(device_calls_cut_short)
 	struct timerwheel *wheel = wheel_manual(0, 0);
 	struct timerwheel_move moves[10] = { 0 };
 	struct timerwheel_add adds[10] = { 0 };
+	struct timerwheel_remove_handle remh[10] = { 0 };
+	struct timerwheel_move_handle moveh[10] = { 0 };
 	int i;
 
 	ASSERT_NE(NULL, wheel);
@@ -1884,6 +2023,20 @@ TEST(device_calls_cut_short)
 	fail_ioctl = 2;
 	EXPECT_EQ(6, timerwheel_add(wheel, adds, 10));
 	EXPECT_EQ(4, timerwheel_add(wheel, adds + 6, 4));
+	for (i = 0; i < 10; i++) {
+		moveh[i].index = adds[i].index;
+		moveh[i].generation = adds[i].generation;
+		moveh[i].deadline = 2 * HOUR;
+		remh[i].index = adds[i].index;
+		remh[i].generation = adds[i].generation;
+	}
+	EXPECT_EQ(10, timerwheel_move_handles(wheel, moveh, 10, TIMERWHEEL_ABS));
+	EXPECT_EQ(10, timerwheel_remove_handles(wheel, remh, 10));
+	for (i = 0; i < 10; i++) {
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, moveh[i].result);
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remh[i].result);
+		EXPECT_EQ(i * 3, remh[i].value);
+	}
 	most_elements = 0;
 	EXPECT_EQ(true, balanced(wheel));
 	timerwheel_close(wheel);

@@ -189,6 +189,30 @@ static inline int rm(struct timerwheel *wheel, uint64_t key)
 	return remove_elem(wheel, &elem);
 }
 
+static inline int move_handle(struct timerwheel *wheel, uint32_t index, uint32_t generation,
+			      uint64_t deadline, uint32_t flags)
+{
+	struct timerwheel_move_handle elem = {
+		.deadline = deadline, .index = index, .generation = generation,
+	};
+	long ret = timerwheel_move_handles(wheel, &elem, 1, flags);
+
+	return result_of(ret, elem.result);
+}
+
+/* @value: out, poisoned first */
+static inline int rm_handle(struct timerwheel *wheel, uint32_t index, uint32_t generation,
+			    uint64_t *value)
+{
+	struct timerwheel_remove_handle elem = { .index = index, .generation = generation };
+	long ret;
+
+	poison(&elem.value, sizeof(elem.value));
+	ret = timerwheel_remove_handles(wheel, &elem, 1);
+	*value = elem.value;
+	return result_of(ret, elem.result);
+}
+
 static inline int get(struct timerwheel *wheel, uint64_t key, struct timerwheel_entry *entry)
 {
 	long ret;

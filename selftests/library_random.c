@@ -210,6 +210,81 @@ static bool step_remove(struct model *m)
 	return true;
 }
 
+/* The key whose timer has this handle; KEYS: none has */
+static uint64_t holder(const struct model *m, uint32_t index, uint32_t generation)
+{
+	uint64_t key;
+
+	for (key = 0; key < KEYS; key++)
+		if (m->timer[key].state && m->timer[key].index == index &&
+		    m->timer[key].generation == generation)
+			break;
+	return key;
+}
+
+/* The handle of the timer that a key has or had last; now and then of none */
+static void some_handle(struct model *m, uint32_t *index, uint32_t *generation)
+{
+	const struct model_timer *t = &m->timer[below(m, KEYS)];
+
+	*index = below(m, 20) ? t->index : below(m, CAPACITY + 3);
+	*generation = t->generation + !below(m, 20);
+}
+
+static bool step_move_handle(struct model *m)
+{
+	uint32_t flags = below(m, 2) * TIMERWHEEL_ABS, generation[MOST];
+	struct timerwheel_move_handle e[MOST];
+	int n = 1 + below(m, MOST), i;
+	uint64_t key;
+
+	for (i = 0; i < n; i++) {
+		some_handle(m, &e[i].index, &e[i].generation);
+		generation[i] = e[i].generation;
+		e[i].deadline = some_time(m, flags);
+	}
+	if (!same(m, "number of MOVE by handle", 0,
+		  timerwheel_move_handles(m->wheel, e, n, flags), n))
+		return false;
+	for (i = 0; i < n; i++) {
+		key = holder(m, e[i].index, generation[i]);
+		if (!same(m, "result of MOVE by handle", key, e[i].result,
+			  key == KEYS ? -ENOENT : m->timer[key].state))
+			return false;
+		if (key != KEYS)
+			set_deadline(m, &m->timer[key], e[i].deadline, flags);
+	}
+	return true;
+}
+
+static bool step_remove_handle(struct model *m)
+{
+	struct timerwheel_remove_handle e[MOST];
+	int n = 1 + below(m, MOST), i;
+	uint32_t generation[MOST];
+	uint64_t key;
+
+	for (i = 0; i < n; i++) {
+		some_handle(m, &e[i].index, &e[i].generation);
+		generation[i] = e[i].generation;
+		e[i].value = 4711;
+	}
+	if (!same(m, "number of REMOVE by handle", 0,
+		  timerwheel_remove_handles(m->wheel, e, n), n))
+		return false;
+	for (i = 0; i < n; i++) {
+		key = holder(m, e[i].index, generation[i]);
+		if (!same(m, "result of REMOVE by handle", key, e[i].result,
+			  key == KEYS ? -ENOENT : m->timer[key].state) ||
+		    !same(m, "value removed by handle", key, e[i].value,
+			  key == KEYS ? 4711 : m->timer[key].value))
+			return false;
+		if (key != KEYS)
+			set_state(m, &m->timer[key], TIMERWHEEL_WAS_NONE);
+	}
+	return true;
+}
+
 /* Is this entry (of GET, LIST, DRAIN) the timer as the model has it? */
 static bool is_entry(struct model *m, const struct timerwheel_entry *e)
 {
@@ -396,7 +471,7 @@ static bool holds(struct model *m)
 static bool (*const steps[])(struct model *m) = {
 	step_add, step_add, step_add, step_move, step_move, step_remove, step_touch, step_touch,
 	step_touch, step_touch, step_advance, step_advance, step_take, step_take, step_get,
-	step_list, step_drain,
+	step_list, step_drain, step_move_handle, step_remove_handle,
 };
 
 TEST(random_operations)

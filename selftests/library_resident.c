@@ -168,7 +168,7 @@ TEST_F(one, armed)
 	struct timerwheel_info info;
 
 	ASSERT_EQ(0, timerwheel_info(self->t.w, &info));
-	EXPECT_EQ(TIMERWHEEL_FEATURE_RESIDENT, info.features);
+	EXPECT_EQ(TIMERWHEEL_FEATURE_RESIDENT, info.features & TIMERWHEEL_FEATURE_RESIDENT);
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_RESIDENT, info.flags);
 	EXPECT_EQ(12, info.generation_bits);
 	EXPECT_EQ(12, self->t.table.bits);
@@ -322,6 +322,51 @@ TEST_F(one, moved_unless_armed)
 	EXPECT_ENTRY(6 * UNIT, ARMED);
 	self->t.key = 8;
 	EXPECT_EQ(-ENOENT, move_to(&self->t, 6 * UNIT, TIMERWHEEL_EXCL));
+}
+
+/* MOVE and REMOVE by handle, in each state */
+TEST_F(one, by_handle)
+{
+	struct timer *t = &self->t;
+	uint64_t value;
+
+#define MOVE(deadline, flags) \
+	move_handle(t->w, t->index, t->generation, deadline, (flags) | TIMERWHEEL_ABS)
+	EXPECT_EQ(WAS_PENDING, MOVE(5 * UNIT - 1, 0));
+	EXPECT_ENTRY(5 * UNIT, ARMED);
+	EXPECT_EQ(-EEXIST, MOVE(3 * UNIT, TIMERWHEEL_EXCL));
+	EXPECT_EQ(DONE, cancel(t));
+	EXPECT_EQ(WAS_PARKED, MOVE(3 * UNIT, TIMERWHEEL_EXCL));
+	EXPECT_ENTRY(3 * UNIT, ARMED);
+	ADVANCE(3 * UNIT, 1);
+	EXPECT_EQ(-EEXIST, MOVE(4 * UNIT, TIMERWHEEL_EXCL));
+	EXPECT_EQ(WAS_DUE, MOVE(4 * UNIT, 0));
+	EXPECT_NO_EVENT();
+	ADVANCE(4 * UNIT, 1);
+	EXPECT_EVENT(4 * UNIT);
+	EXPECT_EQ(WAS_PARKED, MOVE(5 * UNIT, TIMERWHEEL_EXCL));
+	EXPECT_ENTRY(5 * UNIT, ARMED);
+	EXPECT_EQ(WAS_PENDING, rm_handle(t->w, t->index, t->generation, &value));
+	EXPECT_EQ(~7ULL, value);
+	EXPECT_EQ(-ENOENT, MOVE(5 * UNIT, 0));
+	EXPECT_EQ(-ENOENT, rm_handle(t->w, t->index, t->generation, &value));
+
+	/* cancelled, parked */
+	ASSERT_EQ(WAS_NONE, add_timer(t, 10 * UNIT, TIMERWHEEL_ABS, 0));
+	EXPECT_EQ(DONE, cancel(t));
+	EXPECT_EQ(WAS_PARKED, rm_handle(t->w, t->index, t->generation, &value));
+	ASSERT_EQ(WAS_NONE, add_timer(t, 10 * UNIT, TIMERWHEEL_ABS, 0));
+	EXPECT_EQ(DONE, cancel(t));
+	ADVANCE(20 * UNIT, 0);
+	EXPECT_EQ(WAS_PARKED, rm_handle(t->w, t->index, t->generation, &value));
+	EXPECT_EQ(~7ULL, value);
+	/* another generation: nothing changes */
+	ASSERT_EQ(WAS_NONE, add_timer(t, 30 * UNIT, TIMERWHEEL_ABS, 0));
+	EXPECT_EQ(-ENOENT, move_handle(t->w, t->index, t->generation - 4, 1, 0));
+	EXPECT_EQ(-ENOENT, move_handle(t->w, t->index, t->generation | TIMERWHEEL_RESIDENT_ARMED,
+				       1, 0));
+	EXPECT_ENTRY(30 * UNIT, ARMED);
+#undef MOVE
 }
 
 /* ADD replaces value and deadline. Index and generation stay. */

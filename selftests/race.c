@@ -58,6 +58,8 @@ enum op {
 	OP_GET,
 	OP_LIST,
 	OP_DRAIN,
+	OP_MOVE_HANDLE,
+	OP_REMOVE_HANDLE,
 	OPS
 };
 
@@ -114,6 +116,7 @@ struct world {
 	/* by key */
 	atomic_uint *last;		/* a version that may still exist */
 	atomic_uint *nameless;		/* number replaced by ADDs without MATCH */
+	atomic_ullong *handle;		/* index << 32 | generation of a timer that it had */
 	/* by version */
 	atomic_uint version;		/* the last one that was allocated */
 	atomic_uchar *fate;
@@ -291,6 +294,7 @@ static void worker_added(struct thread *t, void *elem, int i)
 	}
 	armed(t, v);
 	atomic_store(&w->last[add->key], v);
+	atomic_store(&w->handle[add->key], (__u64)add->index << 32 | add->generation);
 	if (add->result == TIMERWHEEL_WAS_NONE) {
 		if (add->flags & TIMERWHEEL_MATCH)
 			bad(w, "ADD with MATCH: there was nothing");
@@ -419,6 +423,74 @@ static void worker_remove(struct thread *t, __u32 flags)
 	call(t, TIMERWHEEL_IOC_REMOVE, rem, sizeof(*rem), n, worker_removed, "REMOVE");
 }
 
+static void worker_handle_moved(struct thread *t, void *elem, int i)
+{
+	struct timerwheel_move_handle *move = elem;
+
+	(void)i;
+	if (move->result > 0)
+		count_result(t, move->result, &t->c.moved);
+	else if (move->result != -ENOENT)
+		bad(t->w, "MOVE_HANDLE: result %d", move->result);
+}
+
+/*
+ * The handle may be stale. After very many owners of the index it may even be that of another
+ * timer: whose it was, the value says.
+ */
+static void worker_handle_removed(struct thread *t, void *elem, int i)
+{
+	struct timerwheel_remove_handle *rem = elem;
+	struct world *w = t->w;
+	__u32 v;
+
+	(void)i;
+	if (rem->result <= 0) {
+		if (rem->result != -ENOENT)
+			bad(w, "REMOVE_HANDLE: result %d", rem->result);
+		return;
+	}
+	count_result(t, rem->result, &t->c.removed);
+	v = version_of(w, rem->value >> 32 & 0xffffff, rem->value, "REMOVE_HANDLE");
+	if (v)
+		end_version(w, v, REMOVED);
+}
+
+static void worker_move_handle(struct thread *t)
+{
+	struct timerwheel_move_handle move[BATCH];
+	int i, n = below(t, 2) ? 1 : 1 + below(t, BATCH);
+	struct world *w = t->w;
+
+	for (i = 0; i < n; i++) {
+		__u32 key = below(t, w->sc->keys);
+		__u64 handle = atomic_load(&w->handle[w->sc->periodic ? key & ~1 : key]);
+
+		move[i].deadline = some_delay(t);
+		move[i].index = handle >> 32;
+		move[i].generation = handle;
+	}
+	call(t, TIMERWHEEL_IOC_MOVE_HANDLE, move, sizeof(*move), n, worker_handle_moved,
+	     "MOVE_HANDLE");
+}
+
+static void worker_remove_handle(struct thread *t)
+{
+	struct timerwheel_remove_handle rem[BATCH];
+	int i, n = below(t, 2) ? 1 : 1 + below(t, BATCH);
+	struct world *w = t->w;
+
+	for (i = 0; i < n; i++) {
+		__u64 handle = atomic_load(&w->handle[below(t, w->sc->keys)]);
+
+		tw_poison(&rem[i].value, sizeof(rem[i].value));
+		rem[i].index = handle >> 32;
+		rem[i].generation = handle;
+	}
+	call(t, TIMERWHEEL_IOC_REMOVE_HANDLE, rem, sizeof(*rem), n, worker_handle_removed,
+	     "REMOVE_HANDLE");
+}
+
 static void worker_get(struct thread *t)
 {
 	struct world *w = t->w;
@@ -500,6 +572,10 @@ static void worker_op(struct thread *t, enum op op)
 		return worker_list(t);
 	case OP_DRAIN:
 		return worker_drain(t);
+	case OP_MOVE_HANDLE:
+		return worker_move_handle(t);
+	case OP_REMOVE_HANDLE:
+		return worker_remove_handle(t);
 	case OPS:
 		break;
 	}
@@ -919,6 +995,7 @@ static int open_world(struct world *w, __u32 keys, bool manual)
 	w->keys = keys;
 	w->last = zeroes(keys, sizeof(*w->last));
 	w->nameless = zeroes(keys, sizeof(*w->nameless));
+	w->handle = zeroes(keys, sizeof(*w->handle));
 	w->fate = zeroes(VERSIONS, sizeof(*w->fate));
 	w->ended = zeroes(VERSIONS, sizeof(*w->ended));
 	w->key_of = zeroes(VERSIONS, sizeof(*w->key_of));
@@ -1188,7 +1265,8 @@ TEST_F_TIMEOUT(race, same_keys, TIMEOUT)
 		.weight = {
 			[OP_ADD] = 30, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
 			[OP_MOVE_MATCH] = 5, [OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5,
-			[OP_GET] = 5, [OP_LIST] = 1,
+			[OP_GET] = 5, [OP_LIST] = 1, [OP_MOVE_HANDLE] = 10,
+			[OP_REMOVE_HANDLE] = 10,
 		},
 		.workers = 2, .readers = 2, .keys = 64,
 	};
@@ -1205,7 +1283,8 @@ TEST_F_TIMEOUT(race, one_key, TIMEOUT)
 		.weight = {
 			[OP_ADD] = 10, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 10,
 			[OP_MOVE_MATCH] = 5, [OP_REMOVE] = 5, [OP_REMOVE_MATCH] = 5,
-			[OP_GET] = 5, [OP_LIST] = 1, [OP_DRAIN] = 2,
+			[OP_GET] = 5, [OP_LIST] = 1, [OP_DRAIN] = 2, [OP_MOVE_HANDLE] = 10,
+			[OP_REMOVE_HANDLE] = 5,
 		},
 		.workers = 2, .readers = 2, .keys = 1,
 	};
@@ -1246,7 +1325,24 @@ TEST_F_TIMEOUT(race, own_keys, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* The same with enough keys to make the tables grow meanwhile. */
+/* By key and by handle: each version is armed by ADD with EXCL or MATCH, and has one end. */
+TEST_F_TIMEOUT(race, handles, TIMEOUT)
+{
+	static const struct scenario sc = {
+		.weight = {
+			[OP_EXCL] = 30, [OP_ADD_MATCH] = 5, [OP_MOVE] = 5, [OP_REMOVE] = 10,
+			[OP_MOVE_HANDLE] = 20, [OP_REMOVE_HANDLE] = 20, [OP_LIST] = 1,
+			[OP_DRAIN] = 1,
+		},
+		.workers = 2, .readers = 2, .keys = 200,
+	};
+
+	if (self->too_few)
+		SKIP(return, "fewer than %d CPUs", variant->cpus);
+	play(_metadata, self->w, &sc);
+}
+
+/* Threads with keys of their own, with enough keys to make the tables grow meanwhile. */
 TEST_F_TIMEOUT(race, growth, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1585,7 +1681,8 @@ TEST_F_TIMEOUT(race, everything, TIMEOUT)
 		.weight = {
 			[OP_ADD] = 20, [OP_EXCL] = 10, [OP_ADD_MATCH] = 10, [OP_MOVE] = 15,
 			[OP_MOVE_MATCH] = 5, [OP_REMOVE] = 10, [OP_REMOVE_MATCH] = 5,
-			[OP_GET] = 5, [OP_LIST] = 1, [OP_DRAIN] = 2,
+			[OP_GET] = 5, [OP_LIST] = 1, [OP_DRAIN] = 2, [OP_MOVE_HANDLE] = 10,
+			[OP_REMOVE_HANDLE] = 10,
 		},
 		.workers = 1, .owners = 1, .readers = 3, .keys = 64, .own_keys = 200,
 		.periodic = true, .signals = true, .hotplug = true,

@@ -483,6 +483,17 @@ static inline int dev_get(int fd, struct timerwheel_entry *ent, __u32 n)
 	return tw_batch(fd, TIMERWHEEL_IOC_GET, 0, ent, sizeof(*ent), n, NULL);
 }
 
+/* @flags: TIMERWHEEL_ABS, TIMERWHEEL_EXCL */
+static inline int dev_move_handle(int fd, __u32 flags, struct timerwheel_move_handle *move, __u32 n)
+{
+	return tw_batch(fd, TIMERWHEEL_IOC_MOVE_HANDLE, flags, move, sizeof(*move), n, NULL);
+}
+
+static inline int dev_remove_handle(int fd, struct timerwheel_remove_handle *rem, __u32 n)
+{
+	return tw_batch(fd, TIMERWHEEL_IOC_REMOVE_HANDLE, 0, rem, sizeof(*rem), n, NULL);
+}
+
 /* @flags: 0 or TIMERWHEEL_DRAIN_CLOSE. Elements that are not returned stay poisoned. */
 static inline int tw_drain(int fd, __u32 flags, struct timerwheel_entry *ent, __u32 n)
 {
@@ -584,6 +595,29 @@ static inline int tw_remove1_match(int fd, __u64 key, __u64 match)
 	};
 
 	return tw_remove_elem(fd, &rem);
+}
+
+static inline int tw_move_handle1(int fd, __u32 index, __u32 generation, __u64 deadline,
+				  __u32 flags)
+{
+	struct timerwheel_move_handle move = {
+		.deadline = deadline, .index = index, .generation = generation,
+	};
+
+	return tw_result1(dev_move_handle(fd, flags, &move, 1), &move.result);
+}
+
+/* @value: out, poisoned first; NULL: not needed */
+static inline int tw_remove_handle1(int fd, __u32 index, __u32 generation, __u64 *value)
+{
+	struct timerwheel_remove_handle rem = { .index = index, .generation = generation };
+	int ret;
+
+	tw_poison(&rem.value, sizeof(rem.value));
+	ret = tw_result1(dev_remove_handle(fd, &rem, 1), &rem.result);
+	if (value)
+		*value = rem.value;
+	return ret;
 }
 
 /* The outputs are poisoned first, then left in @ent. */

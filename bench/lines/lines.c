@@ -110,7 +110,10 @@ void tw_monitor_wake(struct tw_file *f)
  * count_from_here() is called, and dumps them when count_to_here() is.
  */
 
-enum kind { ADD, MOVE, REMOVE, GET, MOVE_HANDLE, REMOVE_HANDLE, CASCADE, EXPIRE, READ, EXPIRE_READ, EXPIRE_RING };
+enum kind {
+	ADD, MOVE, REMOVE, GET, MOVE_HANDLE, REMOVE_HANDLE, CASCADE, EXPIRE, READ, EXPIRE_READ,
+	EXPIRE_RING
+};
 
 /* A batch, as in batch.c */
 noinline void measured_batch(enum kind kind, void *elems)
@@ -368,7 +371,8 @@ static void operate(const struct phase *p, u64 n)
 			} else if (p->kind == MOVE_HANDLE) {
 				elems.move_handle[i].deadline = delay;
 				elems.move_handle[i].index = handle[order[done + i]].index;
-				elems.move_handle[i].generation = handle[order[done + i]].generation;
+				elems.move_handle[i].generation =
+					handle[order[done + i]].generation;
 			} else if (p->kind == REMOVE_HANDLE) {
 				elems.remove_handle[i].index = handle[order[done + i]].index;
 				elems.remove_handle[i].generation =

@@ -166,6 +166,13 @@ static void make_remove(struct timerwheel_remove *rem, __u64 *r)
 	rem->match = choose_match(rem->key, flags, r);
 }
 
+/* Mostly of the few timers that there are. Their first owners have the generations from 1 on. */
+static void make_handle(__u32 *index, __u32 *generation, __u64 *r)
+{
+	*index = one_in(r, 20) ? odd_word(r) : rnd_to(r, 16);
+	*generation = one_in(r, 20) ? odd_word(r) : 1 + rnd_to(r, 4);
+}
+
 void elem_get(const struct io *io, unsigned int i, union elem *e)
 {
 	memcpy(e, io->elems + i * io->elem, io->elem_known);
@@ -190,7 +197,12 @@ bool elem_tail_set(const struct io *io, unsigned int i, size_t room)
 /* Elements whose unknown part the kernel reads; in others it only writes it. */
 static bool elem_is_read(unsigned int op)
 {
-	return op == OP_ADD || op == OP_MOVE || op == OP_REMOVE;
+	return op == OP_ADD || op == OP_MOVE || op == OP_REMOVE || op_is_handle(op);
+}
+
+bool op_is_handle(unsigned int op)
+{
+	return op == OP_MOVE_HANDLE || op == OP_REMOVE_HANDLE;
 }
 
 static void make_elems(struct io *io, unsigned int op, unsigned int n, const struct view *view,
@@ -212,6 +224,13 @@ static void make_elems(struct io *io, unsigned int op, unsigned int n, const str
 			break;
 		case OP_REMOVE:
 			make_remove(&e.remove, r);
+			break;
+		case OP_MOVE_HANDLE:
+			e.move_handle.deadline = choose_when(view, io->batch.flags, r);
+			make_handle(&e.move_handle.index, &e.move_handle.generation, r);
+			break;
+		case OP_REMOVE_HANDLE:
+			make_handle(&e.remove_handle.index, &e.remove_handle.generation, r);
 			break;
 		case OP_GET:
 			e.entry.key = choose_key(r);
@@ -247,11 +266,23 @@ static const struct {
 	[OP_STATS]   = { TIMERWHEEL_IOC_STATS, sizeof(struct timerwheel_stats), 8, 0, true },
 	[OP_ADVANCE] = { TIMERWHEEL_IOC_ADVANCE, sizeof(struct timerwheel_advance), 32, 0,
 			 false, true },
+	[OP_MOVE_HANDLE] = { TIMERWHEEL_IOC_MOVE_HANDLE, 32, 32,
+			     sizeof(struct timerwheel_move_handle) },
+	[OP_REMOVE_HANDLE] = { TIMERWHEEL_IOC_REMOVE_HANDLE, 32, 32,
+			       sizeof(struct timerwheel_remove_handle) },
 };
+
+/* The flags of a call on an array */
+static __u32 flags_known(unsigned int op)
+{
+	if (op == OP_MOVE_HANDLE)
+		return TIMERWHEEL_ABS | TIMERWHEEL_EXCL;
+	return op == OP_DRAIN ? TIMERWHEEL_DRAIN_CLOSE : 0;
+}
 
 bool op_is_ioctl(unsigned int op)
 {
-	return op <= OP_ADVANCE;
+	return op <= OP_REMOVE_HANDLE;
 }
 
 bool op_is_read(unsigned int op)
@@ -266,7 +297,7 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 		0, 1, 7, 999, 1000, 1001, 100000, 1000000, SEC, HOUR, HOUR + 1,
 	};
 	static const __u32 slots[] = { 0, 7, 8, 9, 16, 64, 255, 256, 1000, 4096, 4097 };
-	static const __u32 caps[] = { 0, 1, 2, 10, 63, 64, 65, 200, 1 << 24, (1 << 24) + 1 };
+	static const __u32 caps[] = { 0, 1, 2, 10, 63, 64, 65, 200, 1 << 27, (1 << 27) + 1 };
 	static const __u32 events[] = { 8, 40, 47, 48, 49, 56, 64, 4088, 4096, 4097, 4104 };
 
 	memset(s, 0, sizeof(*s));
@@ -313,7 +344,7 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 	    (s->event_size && (s->event_size < 48 || s->event_size % 8 || s->event_size > 4096)) ||
 	    s->clock > TIMERWHEEL_CLOCK_MANUAL ||
 	    (s->slots && (s->slots < 8 || s->slots > 4096)) ||
-	    (s->tick && (s->tick < tick_min || s->tick > HOUR)) || s->capacity > 1 << 24 ||
+	    (s->tick && (s->tick < tick_min || s->tick > HOUR)) || s->capacity > 1 << 27 ||
 	    s->slack > TIMERWHEEL_TIME_MAX || s->wake_ns > TIMERWHEEL_TIME_MAX ||
 	    (s->wake_events > 1 && !s->wake_ns))
 		return MAY_EINVAL;
@@ -419,6 +450,8 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 			b->cursor = one_in(r, 6) ? rnd(r) >> rnd_to(r, 64) : view->cursor;
 		if (call->op == OP_DRAIN && one_in(r, 8))
 			b->flags = TIMERWHEEL_DRAIN_CLOSE;
+		if (call->op == OP_MOVE_HANDLE && one_in(r, 2))
+			b->flags = one_in(r, 8) ? TIMERWHEEL_EXCL : TIMERWHEEL_ABS;
 		if (call->mangle & MANGLE_COUNT)
 			b->count = odd_word(r);
 		if (call->mangle & MANGLE_ELEM_SIZE)
@@ -482,7 +515,7 @@ unsigned int args_errors(const struct io *io, unsigned int op)
 		errors |= MAY_EINVAL;
 	if (!io->elem)
 		return errors;
-	if (b->flags & ~(op == OP_DRAIN ? TIMERWHEEL_DRAIN_CLOSE : 0))
+	if (b->flags & ~flags_known(op))
 		errors |= MAY_EINVAL;
 	if ((b->cursor && op != OP_LIST) || b->elem_size < io->elem_known)
 		errors |= MAY_EINVAL;

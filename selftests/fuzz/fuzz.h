@@ -60,7 +60,7 @@ static inline bool one_in(__u64 *state, unsigned int n)
 enum op {
 	/* Calls with an ioctl's argument, in the order of the ioctl numbers. */
 	OP_INFO, OP_SETUP, OP_ADD, OP_MOVE, OP_REMOVE, OP_DRAIN, OP_GET, OP_LIST, OP_STATS,
-	OP_ADVANCE,
+	OP_ADVANCE, OP_MOVE_HANDLE, OP_REMOVE_HANDLE,
 	OP_BAD_IOCTL,
 	OP_READ, OP_READV, OP_URING, OP_PREAD, OP_WRITE, OP_LSEEK,
 	OP_POLL, OP_EPOLL, OP_SELECT, OP_FLAGS,
@@ -260,6 +260,8 @@ union elem {
 	struct timerwheel_add add;
 	struct timerwheel_move move;
 	struct timerwheel_remove remove;
+	struct timerwheel_move_handle move_handle;
+	struct timerwheel_remove_handle remove_handle;
 	struct timerwheel_entry entry;
 };
 
@@ -290,6 +292,8 @@ unsigned int error_bit(int err);
 
 __u64 choose_key(__u64 *r);
 __u64 choose_time(const struct view *view, __u64 *r);
+/* A call on timers by index and generation? */
+bool op_is_handle(unsigned int op);
 /* Copy element @i, which may be unaligned, from the array and back. */
 void elem_get(const struct io *io, unsigned int i, union elem *elem);
 void elem_put(struct io *io, unsigned int i, const union elem *elem);

@@ -228,6 +228,48 @@ int model_remove(struct model *m, struct timerwheel_remove *a)
 	return was;
 }
 
+static struct mtimer *find_handle(struct model *m, __u32 index, __u32 generation)
+{
+	struct mtimer *t;
+	unsigned int i;
+
+	for (i = 0; i < MODEL_CHAINS; i++)
+		for (t = m->chain[i]; t; t = t->next)
+			if (t->index && t->index == index && t->generation == generation)
+				return t;
+	return NULL;
+}
+
+int model_move_handle(struct model *m, const struct timerwheel_move_handle *a, __u32 flags)
+{
+	struct mtimer *t = find_handle(m, a->index, a->generation);
+	int was;
+
+	if (flags & TIMERWHEEL_EXCL)
+		return -EINVAL;
+	if (!t)
+		return -ENOENT;
+	was = take(m, t);
+	t->deadline = deadline_of(m, a->deadline, flags & TIMERWHEEL_ABS);
+	arm(m, t);
+	m->stats.moved++;
+	return was;
+}
+
+int model_remove_handle(struct model *m, struct timerwheel_remove_handle *a)
+{
+	struct mtimer *t = find_handle(m, a->index, a->generation);
+	int was;
+
+	if (!t)
+		return -ENOENT;
+	was = take(m, t);
+	a->value = t->value;
+	model_drop(m, t);
+	m->stats.removed++;
+	return was;
+}
+
 void model_put_off(struct model *m, struct mtimer *t, __u64 deadline)
 {
 	t->deadline = min64(deadline, TIMERWHEEL_TIME_MAX);

@@ -6,6 +6,7 @@
 
 const char * const op_names[OPS] = {
 	"info", "setup", "add", "move", "remove", "drain", "get", "list", "stats", "advance",
+	"move_handle", "remove_handle",
 	"bad_ioctl", "read", "readv", "uring", "pread", "write", "lseek", "poll", "epoll",
 	"select", "flags", "mmap", "touch", "fdinfo", "dup", "scm", "reopen", "cap", "fork",
 };
@@ -14,6 +15,7 @@ const char * const op_names[OPS] = {
 static const __u8 weights[OPS] = {
 	[OP_INFO] = 4, [OP_SETUP] = 4, [OP_ADD] = 40, [OP_MOVE] = 20, [OP_REMOVE] = 16,
 	[OP_DRAIN] = 6, [OP_GET] = 10, [OP_LIST] = 10, [OP_STATS] = 4, [OP_ADVANCE] = 24,
+	[OP_MOVE_HANDLE] = 12, [OP_REMOVE_HANDLE] = 8,
 	[OP_BAD_IOCTL] = 2, [OP_READ] = 24, [OP_READV] = 6, [OP_URING] = 3, [OP_PREAD] = 1,
 	[OP_WRITE] = 1, [OP_LSEEK] = 1, [OP_POLL] = 3, [OP_EPOLL] = 1, [OP_SELECT] = 1,
 	[OP_FLAGS] = 2, [OP_MMAP] = 1, [OP_TOUCH] = 16, [OP_FDINFO] = 1, [OP_DUP] = 1, [OP_SCM] = 1,

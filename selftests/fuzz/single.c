@@ -90,7 +90,8 @@ static void info_done(struct test *t)
 		     (m->closed ? TIMERWHEEL_INFO_CLOSED : 0);
 	must.abi_version = TIMERWHEEL_ABI_VERSION;
 	must.batch_max = TIMERWHEEL_BATCH_MAX;
-	must.features = resident_errors ? 0 : TIMERWHEEL_FEATURE_RESIDENT;
+	must.features = TIMERWHEEL_FEATURE_HANDLE |
+			(resident_errors ? 0 : TIMERWHEEL_FEATURE_RESIDENT);
 	must.errata = 0;
 	must.clock = m->setup.clock;
 	must.tick = m->setup.tick;
@@ -317,7 +318,7 @@ static __u32 fit(const struct io *io, size_t room)
 }
 
 /*
- * Number of elements of ADD, MOVE and REMOVE that can be done if they are larger than the known
+ * Number of elements of ADD, MOVE, REMOVE that can be done if they are larger than the known
  * size: each can be read, its known part can be written, and the rest is zero.
  */
 static __u32 fit_larger(const struct io *io)
@@ -387,6 +388,14 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 		must = model_remove(&t->m, &e.remove);
 		e.remove.result = must;
 		break;
+	case OP_MOVE_HANDLE:
+		must = model_move_handle(&t->m, &e.move_handle, io->batch.flags);
+		e.move_handle.result = must;
+		break;
+	case OP_REMOVE_HANDLE:
+		must = model_remove_handle(&t->m, &e.remove_handle);
+		e.remove_handle.result = must;
+		break;
 	case OP_GET:
 		timer = model_find(&t->m, e.entry.key);
 		if (!get_invalid(&e.entry))
@@ -413,7 +422,7 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 	return true;
 }
 
-/* ADD, MOVE, REMOVE, GET */
+/* ADD, MOVE, REMOVE, GET; MOVE and REMOVE by handle */
 static void do_elements(struct test *t, const struct call *call, int ret, unsigned int errors)
 {
 	struct io *io = &t->w->io;
@@ -526,6 +535,9 @@ static void do_ioctl(struct test *t, const struct call *call)
 	unsigned int errors;
 	int ret;
 
+	/* The model must know the handles of all timers. */
+	if (op_is_handle(call->op))
+		audit(t);
 	args_ioctl(t->w, call, &view);
 	errors = args_errors(io, call->op);
 	ret = exec_ioctl(t->w, t->fd, io->cmd, io->at.p);
@@ -676,6 +688,8 @@ static void run_call(struct test *t, const struct program *p, const struct call 
 	case OP_LIST:
 	case OP_STATS:
 	case OP_ADVANCE:
+	case OP_MOVE_HANDLE:
+	case OP_REMOVE_HANDLE:
 		do_ioctl(t, call);
 		break;
 	case OP_READ:

@@ -166,8 +166,8 @@ static void count(struct counts *c, unsigned int op, int result)
 		return;
 	c->armed += op == OP_ADD;
 	c->replaced += op == OP_ADD && result;
-	c->moved += op == OP_MOVE;
-	c->removed += op == OP_REMOVE;
+	c->moved += op == OP_MOVE || op == OP_MOVE_HANDLE;
+	c->removed += op == OP_REMOVE || op == OP_REMOVE_HANDLE;
 	c->drained += op == OP_DRAIN;
 	c->withdrawn += op != OP_GET && op != OP_LIST && result == TIMERWHEEL_WAS_DUE;
 }
@@ -208,6 +208,18 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, unsigned 
 		fine &= pair_fits(counts, is.remove.key, is.remove.value);
 		must.remove.value = is.remove.value;
 		must.remove.left = is.remove.left;
+		break;
+	case OP_MOVE_HANDLE:
+		result = is.move_handle.result;
+		fine = found_result(io->batch.flags & TIMERWHEEL_EXCL, false, result);
+		must.move_handle.result = result;
+		break;
+	case OP_REMOVE_HANDLE:
+		result = is.remove_handle.result;
+		fine = found_result(false, false, result);
+		must.remove_handle.result = result;
+		if (result > 0)
+			must.remove_handle.value = is.remove_handle.value;
 		break;
 	case OP_GET:
 		result = is.entry.result;

@@ -24,12 +24,14 @@ long long realtime_ahead;
 
 static int realtime_fd = -1;
 
-/* Is this a call on an array by key, of which most_elements are to be done? */
+/* Is this a call on an array that is filled in, of which most_elements are to be done? */
 static bool cut_short(unsigned long request)
 {
 	return most_elements &&
 	       (request == TIMERWHEEL_IOC_ADD || request == TIMERWHEEL_IOC_MOVE ||
-		request == TIMERWHEEL_IOC_REMOVE || request == TIMERWHEEL_IOC_GET);
+		request == TIMERWHEEL_IOC_REMOVE || request == TIMERWHEEL_IOC_GET ||
+		request == TIMERWHEEL_IOC_MOVE_HANDLE ||
+		request == TIMERWHEEL_IOC_REMOVE_HANDLE);
 }
 
 int __wrap_ioctl(int fd, unsigned long request, void *arg)

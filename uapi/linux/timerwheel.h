@@ -19,8 +19,8 @@
  *  EFAULT     memory that cannot be read or written. If it becomes inaccessible while the call
  *             runs, what was done stays done and the call succeeds, but its results are lost
  *  EBADF      the descriptor is not open for writing and the call changes the wheel (SETUP, ADD,
- *             MOVE, REMOVE, DRAIN, ADVANCE, FLOW), or is not open for reading and the call is any
- *             other one, or read
+ *             MOVE, REMOVE, also by handle, DRAIN, ADVANCE, FLOW), or is not open for reading and
+ *             the call is any other one, or read
  *  EBUSY      SETUP: a timer was armed, the deadline table was mapped, or SETUP was done before
  *  EAGAIN     read: nothing is due and the descriptor is non-blocking
  *  EINTR      a signal arrived while a read waited; or a fatal one while LIST or DRAIN searched for
@@ -49,7 +49,7 @@
  *  -EINVAL    an unknown flag, flags that exclude each other, a reserved field that is not zero,
  *             a period greater than TIMERWHEEL_TIME_MAX, a period of a resident timer that is no
  *             linger
- *  -ENOENT    no timer has this key
+ *  -ENOENT    no timer has this key or handle
  *  -EEXIST    TIMERWHEEL_EXCL, and a timer has this key; MOVE: and the resident timer is armed
  *  -ESTALE    TIMERWHEEL_MATCH, and the timer has a different value
  *  -ENOSPC    the wheel is full
@@ -252,8 +252,8 @@ struct timerwheel_setup {
 /**
  * struct timerwheel_batch - argument of the calls on arrays of timers
  * @size: sizeof(struct timerwheel_batch)
- * @flags: DRAIN: TIMERWHEEL_DRAIN_CLOSE or 0; MOVE_HANDLE: TIMERWHEEL_ABS and TIMERWHEEL_EXCL, for all
- *	elements; other calls: 0
+ * @flags: DRAIN: TIMERWHEEL_DRAIN_CLOSE or 0; MOVE_HANDLE: TIMERWHEEL_ABS and TIMERWHEEL_EXCL, for
+ *	all elements; other calls: 0
  * @elems: address of the array
  * @count: number of elements, 0 to TIMERWHEEL_BATCH_MAX
  * @elem_size: size of one element: sizeof the structure that the call names. A size other than the
@@ -388,6 +388,7 @@ struct timerwheel_remove {
  * lately: generations of an index repeat after 2^generation_bits - 1 owners (of resident timers a
  * quarter of that).
  */
+__extension__
 struct timerwheel_move_handle {
 	__aligned_u64 deadline;
 	__u32 index;
@@ -398,12 +399,13 @@ struct timerwheel_move_handle {
 };
 
 /**
- * struct timerwheel_remove_handle - element of TIMERWHEEL_IOC_REMOVE_HANDLE: REMOVE, without the key
+ * struct timerwheel_remove_handle - element of TIMERWHEEL_IOC_REMOVE_HANDLE: REMOVE, with no key
  * @value: out: the timer's value; unchanged on error
  * @index: index of the timer, from ADD
  * @generation: in: its generation, from ADD
  * @result: out, in the place of @generation: as that of struct timerwheel_move_handle
  */
+__extension__
 struct timerwheel_remove_handle {
 	__aligned_u64 value;
 	__u32 index;

@@ -11,7 +11,10 @@ many: a signal does not end it; ops:ops.batch_signals; /^static .* tw_batch_many
 one: in times of the first namespace; time:namespace.monotonic_plus.look; s/err = tw_cpu_begin(&ctx, file, tw_clock_offset(READ_ONCE(file->setup.clock)));/err = tw_cpu_begin(\&ctx, file, 0);/
 strided: in times of the first namespace; time:namespace.*.absolute_longer; /^static .* tw_batch_strided(/,/^}/s/u64 offset = .*/u64 offset = 0;/
 strided: a signal does not end it; ops:ops.batch_signals_longer; /^static .* tw_batch_strided(/,/^}/s/ || signal_pending(current))/)/
-strided: GET leaves what it does not know as it was; abi:array.get_larger.*; s/if (!out \&\& size > known \&\& clear_user/if (0 \&\& clear_user/
-strided: GET reads what it does not know; equivalent: it was set to zero just before; s/out ? size : min(size, known));/size);/
-strided: ADD does not look at what it does not know; abi:array.*_larger.not_known; s/out ? size : min(size, known));/min(size, known));/
+strided: GET leaves what it does not know as it was; abi:array.get_larger.*; s/if (kind->zeroes \&\& size > known \&\& clear_user/if (0 \&\& clear_user/
+strided: GET reads what it does not know; equivalent: it was set to zero just before; s/kind->zeroes ? min(size, known) : size);/size);/
+strided: ADD does not look at what it does not know; abi:array.*_larger.not_known; s/kind->zeroes ? min(size, known) : size);/min(size, known));/
 strided: not tried whether it can be written; abi:array.*_larger.*; s/if (!err \&\& copy_to_user(from + out/if (0 \&\& copy_to_user(from + out/
+strided: REMOVE by handle clears what it does not know; abi:array.remove_handle*.not_known; s/if (kind->zeroes \&\& size/if (!out \&\& size/
+one: without the flags of the call; handle:one.manual.move_absolute; /^static .* tw_batch_one(/,/^}/s/ctx.flags = batch->flags;/ctx.flags = 0;/
+many: without the flags of the call; handle:one.manual.batches; /^static .* tw_batch_chunk(/,/^}/s/ctx.flags = flags;/ctx.flags = 0;/

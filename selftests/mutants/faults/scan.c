@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-list: the last one is left out; ops:capacity.*.list; s/u64 end = tw_index_max(file) + 1ULL;/u64 end = tw_index_max(file);/
-drain: the last one is left out; ops:capacity.*.again; s/u32 end = tw_index_max(file) + 1;/u32 end = tw_index_max(file);/
-drain: the last one is left out with CLOSE; ops:capacity.*.drain_close; s/\t\tend = tw_index_max(file) + 1;/\t\tend = tw_index_max(file);/
+list: the last one is left out; ops:capacity.*.list; s/u64 end = tw_index_max(&file->table) + 1ULL;/u64 end = tw_index_max(\&file->table);/
+drain: the last one is left out; ops:capacity.*.again; s/u32 end = tw_index_max(&file->table) + 1;/u32 end = tw_index_max(\&file->table);/
+drain: the last one is left out with CLOSE; ops:capacity.*.drain_close; s/\t\tend = tw_index_max(&file->table) + 1;/\t\tend = tw_index_max(\&file->table);/
 list: no page boundary within an entry; faults:faults.list.end_missing; s/copied = n - DIV_ROUND_UP(missed, sizeof(\*entry));/copied = n - missed \/ sizeof(*entry);/
 list: goes on behind what was not copied; faults:faults.list.end_missing; s/next = entry\[copied\].index;/;/
 interrupted: by any signal; abuse:storm.*.walks_end; s/return done ? signal_pending(current) : fatal_signal_pending(current);/return signal_pending(current);/

@@ -139,6 +139,22 @@ static struct timerwheel_remove pick_remove(const struct entry *e)
 	return arg;
 }
 
+/*
+ * The handle of a key's timer or, if it has none, of the last one it had. In the middle of another
+ * operation no other: that timer could be in a base that is locked.
+ */
+static void pick_handle(const struct entry *e, u32 *index, u32 *generation)
+{
+	*index = e->index;
+	*generation = e->generation;
+	if (in_gap)
+		return;
+	if (once_in(20))
+		*generation = once_in(2) ? *generation + 1 : source_word(&source);
+	if (once_in(20))
+		*index = once_in(2) ? pick(file->table.made + 3) : source_word(&source);
+}
+
 static void count(int result)
 {
 	if (result < 0)
@@ -287,6 +303,62 @@ static void run_remove(struct entry **e, unsigned int n, u64 offset, bool gaps)
 	look(e, n);
 }
 
+static void run_move_handle(struct entry **e, unsigned int n, u64 offset, bool gaps)
+{
+	struct timerwheel_move_handle arg[TW_OPS_MAX];
+	u32 index[TW_OPS_MAX], generation[TW_OPS_MAX], flags = 0;
+	unsigned int i, moved = 0;
+	struct entry *hit;
+	struct tw_ctx ctx;
+
+	if (once_in(2))
+		flags |= TIMERWHEEL_ABS;
+	if (once_in(100))
+		flags |= TIMERWHEEL_EXCL;
+	for (i = 0; i < n; i++) {
+		arg[i].deadline = pick_deadline(flags, offset);
+		pick_handle(e[i], &arg[i].index, &arg[i].generation);
+		index[i] = arg[i].index;
+		generation[i] = arg[i].generation;
+	}
+	run_begin(&ctx, offset, gaps);
+	ctx.flags = flags;
+	tw_ops_move_handle(&ctx, arg, n);
+	run_end(&ctx);
+	for (i = 0; i < n; i++) {
+		CHECK(arg[i].index == index[i], "index %u became %u", index[i], arg[i].index);
+		hit = model_move_handle(&model, &arg[i], generation[i], flags, offset);
+		if (hit)
+			e[moved++] = hit;
+		count(arg[i].result);
+	}
+	look(e, moved);
+}
+
+static void run_remove_handle(struct entry **e, unsigned int n, u64 offset, bool gaps)
+{
+	struct timerwheel_remove_handle arg[TW_OPS_MAX];
+	u32 index[TW_OPS_MAX], generation[TW_OPS_MAX];
+	struct tw_ctx ctx;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		arg[i].value = 12345;
+		pick_handle(e[i], &arg[i].index, &arg[i].generation);
+		index[i] = arg[i].index;
+		generation[i] = arg[i].generation;
+	}
+	run_begin(&ctx, offset, gaps);
+	tw_ops_remove_handle(&ctx, arg, n);
+	run_end(&ctx);
+	for (i = 0; i < n; i++) {
+		CHECK(arg[i].index == index[i], "index %u became %u", index[i], arg[i].index);
+		model_remove_handle(&model, &arg[i], generation[i]);
+		count(arg[i].result);
+	}
+	look(e, n);
+}
+
 static void run_get(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
 	struct timerwheel_entry arg[TW_OPS_MAX];
@@ -347,9 +419,9 @@ static void other_cpu(void)
 		/* it would wait for the base that this CPU has locked */
 		return;
 	} else if (once_in(2)) {
-		run_move(&e, 1, 0, false);
+		(once_in(2) ? run_move : run_move_handle)(&e, 1, 0, false);
 	} else {
-		run_remove(&e, 1, 0, false);
+		(once_in(2) ? run_remove : run_remove_handle)(&e, 1, 0, false);
 	}
 }
 
@@ -381,6 +453,9 @@ static void gap(void)
 static void read_gap(void)
 {
 	struct entry *e = pick_entry();
+	struct timerwheel_remove_handle by_handle = {
+		.index = e->index, .generation = e->generation,
+	};
 	struct timerwheel_remove arg = { .key = e->key };
 	struct tw_ctx ctx;
 
@@ -390,10 +465,13 @@ static void read_gap(void)
 	shim_cpu = !shim_cpu;
 	run_begin(&ctx, 0, false);
 	tw_ops_remove(&ctx, &arg, 1);
+	tw_ops_remove_handle(&ctx, &by_handle, 1);
 	run_end(&ctx);
 	shim_cpu = !shim_cpu;
 	CHECK(arg.result == -ENOENT, "REMOVE of key %llx, which is CLAIMED: %d", e->key,
 	      arg.result);
+	CHECK(by_handle.result == -ENOENT, "REMOVE by handle of key %llx, which is CLAIMED: %d",
+	      e->key, by_handle.result);
 }
 
 /* --- Everything else ------------------------------------------------------------------------- */
@@ -548,10 +626,10 @@ static void run_one(void)
 		run_add(e, n, offset, n == 1);
 		break;
 	case 6 ... 8:
-		run_move(e, n, offset, n == 1);
+		(once_in(2) ? run_move : run_move_handle)(e, n, offset, n == 1);
 		break;
 	case 9 ... 10:
-		run_remove(e, n, offset, n == 1);
+		(once_in(2) ? run_remove : run_remove_handle)(e, n, offset, n == 1);
 		break;
 	case 11:
 		run_get(e, n, offset, n == 1);

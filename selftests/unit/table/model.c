@@ -261,6 +261,44 @@ void model_remove(struct model *m, struct entry *e, const struct timerwheel_remo
 	end(m, e);
 }
 
+/* The key whose timer has this handle; NULL: none has */
+static struct entry *holder(const struct model *m, u32 index, u32 generation)
+{
+	u32 owner = index <= m->file->table.made ? m->owner[index] : 0;
+
+	return owner && m->generation[index] == generation ? &m->entry[owner - 1] : NULL;
+}
+
+struct entry *model_move_handle(struct model *m, const struct timerwheel_move_handle *arg,
+				u32 generation, u32 flags, u64 offset)
+{
+	struct entry *e = holder(m, arg->index, generation);
+	int result = flags & TIMERWHEEL_EXCL ? -EINVAL : e ? was(e->state) : -ENOENT;
+
+	CHECK(arg->result == result, "MOVE of index %u, generation %u: %d, not %d", arg->index,
+	      generation, arg->result, result);
+	if (result < 0)
+		return NULL;
+	queued(m, e, given(arg->deadline, flags, offset), true);
+	forgotten(m, e);
+	return e;
+}
+
+struct entry *model_remove_handle(struct model *m, const struct timerwheel_remove_handle *arg,
+				  u32 generation)
+{
+	struct entry *e = holder(m, arg->index, generation);
+	int result = e ? was(e->state) : -ENOENT;
+
+	CHECK(arg->result == result, "REMOVE of index %u, generation %u: %d, not %d", arg->index,
+	      generation, arg->result, result);
+	CHECK(arg->value == (e ? e->value : 12345), "REMOVE of index %u: value %llx", arg->index,
+	      arg->value);
+	if (e)
+		end(m, e);
+	return e;
+}
+
 /* Check what GET, LIST and DRAIN report about a timer. */
 static void described(const struct model *m, const struct entry *e,
 		      const struct timerwheel_entry *arg, u64 offset)

@@ -94,6 +94,14 @@ void model_add(struct model *m, struct entry *e, const struct timerwheel_add *ar
 	       bool closed);
 void model_move(struct model *m, struct entry *e, const struct timerwheel_move *arg, u64 offset);
 void model_remove(struct model *m, struct entry *e, const struct timerwheel_remove *arg);
+/*
+ * The same by handle. @generation: what it was before the call. They return the key whose timer it
+ * was; NULL: there was none.
+ */
+struct entry *model_move_handle(struct model *m, const struct timerwheel_move_handle *arg,
+				u32 generation, u32 flags, u64 offset);
+struct entry *model_remove_handle(struct model *m, const struct timerwheel_remove_handle *arg,
+				  u32 generation);
 void model_get(struct model *m, struct entry *e, const struct timerwheel_entry *arg, u64 offset);
 /* LIST or, if @drained, DRAIN of the timer with this index */
 void model_index(struct model *m, u32 index, int result, const struct timerwheel_entry *arg,

@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/../mutants.sh"
 
 area=table
-files=(table.c memory.c ops.c wheel.c events.c flow.c ring.c log.c table.h ops.h deliver.h cpu.h deadlines.h clock.h log.h)
+files=(table.c memory.c ops.c handle.c wheel.c events.c flow.c ring.c log.c table.h ops.h deliver.h cpu.h deadlines.h clock.h log.h)
 
 # name; script for sed, which must change something
 faults=(
@@ -32,7 +32,7 @@ faults=(
 'grow: no more entries of the deadline table; s/first \/ TW_PAGE_DEADLINES == dir\[TW_DIR_DEADLINES\].used)/0)/'
 'grow: other bases are not reclaimed;        s/if (tw_cpu_reclaim(file))/if (0)/'
 'grow: an error although timers are free;    /^int tw_table_grow(/,/^}/s/^\t\terr = 0;/\t\t;/'
-'directory: old entries are not copied;      s/memcpy(growth->dir\[kind\], old, .*/;/'
+'directory: old entries are not copied;      /^static void tw_dir_copy(/,/^}/s/memcpy(.*/;/'
 'directory: the old ones leak;               /^static void tw_dir_free(/,/^}/s/old = dir\[-1\];/old = NULL;/'
 'share: the last page is skipped;            s/used > table->made/used >= table->made/'
 'share: pages beyond the capacity;           s/count > most - first/0/'
@@ -66,8 +66,22 @@ faults=(
 'move: does not override earlier stores;     /^static .*tw_deadline_set(/,/^}/s/tw_deadline_reset(.*/;/'
 'move: the timer always stays in its slot;   /^static .*tw_set_deadline(/,/^}/s/ \&\& tw_can_stay(ctx, t, deadline)//'
 'remove: MATCH is ignored;                   /^static .* tw_remove(/,/^}/s/t->value != arg->match/0/'
-'remove: stores are ignored;                 /^static .* tw_remove(/,/^}/s/tw_deadline_sync(.*/;/'
+'remove: stores are ignored;                 /^static .*tw_remove_found(/,/^}/s/tw_deadline_sync(.*/;/'
 'remove: the timer stays in its chain;       s/^\ttw_table_set_link(lookup->link, t->hash_next);/\t;/'
+'handle: any generation will do;             /^static .*tw_handle_pending(/,/^}/s/ \&\&$/;/; /^static .*tw_handle_pending(/,/^}/s/^\t       t->generation == generation;//'
+'handle: any generation will do, looked up;  /^static .*tw_lookup_handle(/,/^}/s/if (t \&\& t->generation != generation)/if (0)/'
+'handle: any generation of a timer with another state; /^static .*tw_handle_pending(/,/^}/s/state == TW_PENDING/state/'
+'handle: timers of other bases, too;         /^static .*tw_handle_pending(/,/^}/s/tw_timer_held(ctx, t, &state, &nr) \&\& state/(tw_timer_held(ctx, t, \&state, \&nr), state)/'
+'handle: the highest index is none;          /^static .*tw_handle_index(/,/^}/s/most + 1/most/'
+'handle: one index too many;                 /^static .*tw_handle_index(/,/^}/s/most + 1/most + 2/'
+'handle: indices are not limited;            /^static .*tw_handle_index(/,/^}/s/array_index_nospec(index, most + 1)/index/'
+'handle: without any timer;                  s/if (unlikely(!most))/if (0)/'
+'handle: MOVE: absolute times are relative;  /^static .*tw_move_handle(/,/^}/s/ctx->flags \& TIMERWHEEL_ABS/0/'
+'handle: MOVE: EXCL is ignored;              s/if (unlikely(ctx->flags \& TIMERWHEEL_EXCL))/if (0)/'
+'handle: REMOVE: the chain of a periodic timer; s/ || t->stay != TW_ENDS))/))/'
+'handle: REMOVE: no value;                   /^static .* tw_remove_handle(/,/^}/s/elem->value = t->value;/;/'
+'handle: REMOVE: no value, looked up;        /^static .*tw_remove_handle_slow(/,/^}/s/elem->value = t->value;/;/'
+'handle: REMOVE: the first of the chain;     /^static .* tw_remove_handle(/,/^}/s/tw_table_link_to(table, lookup.chain, index)/lookup.chain/'
 'look: stores are ignored;                   /^static .*tw_deadline_look(/,/^}/s/tw_deadline_apply(.*/;/'
 'fill_entry: no offset;                      s/t->deadline + ctx->offset,/t->deadline,/'
 'due at once: out of order;                  s/smp_store_release(&t->state, TW_DUE);/t->fired--; smp_store_release(\&t->state, TW_DUE);/'

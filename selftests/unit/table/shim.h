@@ -69,7 +69,7 @@ void shim_resched(void);
 #define IS_ERR(p)		((unsigned long)(p) >= -4095UL)
 #define PTR_ERR(p)		((int)(long)(p))
 #define KTIME_MAX		((s64)(~0ULL >> 1))
-#define array_index_nospec(i, n)	(i)
+#define array_index_nospec(i, n)	((i) < (n) ? (i) : 0)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define fls(x)			fls64((u32)(x))
 #define min3(a, b, c)		min(min(a, b), c)
