@@ -211,12 +211,14 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, unsigned 
 		break;
 	case OP_MOVE_HANDLE:
 		result = is.move_handle.result;
-		fine = found_result(io->batch.flags & TIMERWHEEL_EXCL, false, result);
+		/* Without a key, that is all there is to MOVE. */
+		fine = move_result(&(struct timerwheel_move){ .flags = io->batch.flags }, kinds,
+				   result);
 		must.move_handle.result = result;
 		break;
 	case OP_REMOVE_HANDLE:
 		result = is.remove_handle.result;
-		fine = found_result(false, false, result);
+		fine = found_result(false, false, kinds, result);
 		must.remove_handle.result = result;
 		if (result > 0)
 			must.remove_handle.value = is.remove_handle.value;
