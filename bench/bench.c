@@ -26,8 +26,8 @@ static const char usage_text[] =
 "\n"
 "  -n, --most N      maximum number of pending timers (1M)\n"
 "  -q, --quick       at most 100k timers, shorter workloads, none of 24 h\n"
-"  -o, --only WHAT   ops, expire, lateness, burst, many, retransmit, idle, cache, calls or\n"
-"                    passes\n"
+"  -o, --only WHAT   ops, expire, lateness, burst, many, requests, retransmit, idle, cache,\n"
+"                    calls or passes\n"
 "  -l, --list        the facilities; of those that were not built, what was missing\n"
 "  -V, --version     the version\n"
 "  -h, --help        this text\n"
@@ -57,6 +57,7 @@ static const struct workload {
 	{ "lateness", bench_lateness, ANY_DEADLINE },
 	{ "burst", bench_burst, ANY_DEADLINE | ONE_THREAD },
 	{ "many", bench_many, DESCRIPTORS },
+	{ "requests", bench_requests, OPERATIONS },
 	{ "retransmit", bench_retransmit, OPERATIONS | ONE_THREAD },
 	{ "idle", bench_idle, OPERATIONS | ONE_THREAD | LONG_IDLE },
 	{ "cache", bench_cache, ANY_DEADLINE | LONG_IDLE },
@@ -124,6 +125,8 @@ static void measure(const struct workload *only)
 		const char *why_not;
 
 		if (only && only != w)
+			continue;
+		if (facility->only && strcmp(facility->only, w->name))
 			continue;
 		if (w->flags & OUR_DEVICE && facility != &facility_timerwheel)
 			continue;

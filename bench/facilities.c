@@ -8,6 +8,7 @@
 const struct facility * const facilities[] = {
 	&facility_timerwheel,
 	&facility_timerwheel_mapped,
+	&facility_resident,
 	&facility_timerfd,
 	&facility_timerfd_1ms,
 	&facility_posix,

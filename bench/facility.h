@@ -34,6 +34,7 @@ struct facility {
 	bool batches;		/* many timers in one system call, or under one hold of a lock */
 	bool one_timeout;	/* all timers have the timeout given to open() */
 	bool expiry_only;	/* differs from another facility only in how timers expire */
+	const char *only;	/* the only workload it is for; NULL: all */
 
 	/* prepare for timers 0 to capacity - 1 */
 	void (*open)(__u32 capacity, __u64 timeout);
@@ -55,6 +56,7 @@ struct facility {
 
 /* facility/ */
 extern const struct facility facility_timerwheel, facility_timerwheel_mapped;
+extern const struct facility facility_resident;
 extern const struct facility facility_timerfd, facility_timerfd_1ms;
 extern const struct facility facility_posix, facility_uring;
 extern const struct facility facility_libevent, facility_libevent_common;

@@ -12,13 +12,15 @@
 
 #include "../../lib/timerwheel-mapped.h"
 #include "../bench.h"
+#include "device.h"
 #include "poller.h"
 #include "wheel.h"
 
 #define RING	16384
 #define EVENTS	1024		/* taken at a time */
 
-static int wheel, poller;
+int wheel;
+static int poller;
 static struct timerwheel_add adds[BATCH_MOST];
 static struct timerwheel_move moves[BATCH_MOST];
 static struct timerwheel_remove removes[BATCH_MOST];
@@ -35,13 +37,13 @@ static struct place {
 } *places;
 static unsigned int generation_bits;
 
-static void wrong(const char *what, __u32 id, int result)
+void wheel_wrong(const char *what, __u32 id, int result)
 {
 	die("%s of timer %u: %s: this is not a measurement", what, id,
 	    result < 0 ? strerror(-result) : "unexpected result");
 }
 
-static void calls_open(__u32 room, __u64 timeout)
+void calls_open(__u32 room, __u64 timeout)
 {
 	(void)timeout;
 	capacity = room;
@@ -50,7 +52,7 @@ static void calls_open(__u32 room, __u64 timeout)
 	poller_add(poller, wheel, 0);
 }
 
-static void calls_close(void)
+void calls_close(void)
 {
 	close(poller);
 	close(wheel);
@@ -71,11 +73,11 @@ static void calls_arm(const struct change *c, __u32 n)
 	wheel_add(wheel, adds, n);
 	for (i = 0; i < n; i++) {
 		if (adds[i].result != TIMERWHEEL_WAS_NONE)
-			wrong("ADD", c[i].id, adds[i].result);
+			wheel_wrong("ADD", c[i].id, adds[i].result);
 	}
 }
 
-static void calls_move(const struct change *c, __u32 n)
+void calls_move(const struct change *c, __u32 n)
 {
 	__u32 i;
 
@@ -87,7 +89,7 @@ static void calls_move(const struct change *c, __u32 n)
 	wheel_move(wheel, moves, n);
 	for (i = 0; i < n; i++) {
 		if (moves[i].result != TIMERWHEEL_WAS_PENDING)
-			wrong("MOVE", c[i].id, moves[i].result);
+			wheel_wrong("MOVE", c[i].id, moves[i].result);
 	}
 }
 
@@ -100,11 +102,11 @@ static void calls_cancel(const struct change *c, __u32 n)
 	wheel_remove(wheel, removes, n);
 	for (i = 0; i < n; i++) {
 		if (removes[i].result != TIMERWHEEL_WAS_PENDING)
-			wrong("REMOVE", c[i].id, removes[i].result);
+			wheel_wrong("REMOVE", c[i].id, removes[i].result);
 	}
 }
 
-static void calls_run(__u64 until)
+void calls_run(__u64 until)
 {
 	struct epoll_event ready;
 	__u32 i, n;
@@ -118,7 +120,7 @@ static void calls_run(__u64 until)
 	}
 }
 
-static void *map(size_t size, __u64 offset)
+void *wheel_map(size_t size, __u64 offset)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel, offset);
 
@@ -127,26 +129,39 @@ static void *map(size_t size, __u64 offset)
 	return memory;
 }
 
+void ring_open(__u32 flags)
+{
+	struct timerwheel_setup setup = { .flags = flags, .ring = RING };
+	struct timerwheel_info info;
+
+	wheel_setup(wheel, &setup);
+	wheel_info(wheel, &info);
+	ring_size = TIMERWHEEL_RING_EVENTS + setup.ring * sizeof(struct timerwheel_event);
+	ring.ring = wheel_map(ring_size, TIMERWHEEL_MMAP_RING);
+	ring.events = info.ring;
+	ring.event_size = info.event_size;
+}
+
+void ring_close(void)
+{
+	munmap(ring.ring, ring_size);
+}
+
 static void mapped_open(__u32 room, __u64 timeout)
 {
-	struct timerwheel_setup setup = { .ring = RING };
 	struct timerwheel_info info;
 
 	calls_open(room, timeout);
-	wheel_setup(wheel, &setup);
+	ring_open(0);
 	wheel_info(wheel, &info);
 	generation_bits = info.generation_bits;
-	table = map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
-	ring_size = TIMERWHEEL_RING_EVENTS + setup.ring * sizeof(struct timerwheel_event);
-	ring.ring = map(ring_size, TIMERWHEEL_MMAP_RING);
-	ring.events = info.ring;
-	ring.event_size = info.event_size;
+	table = wheel_map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
 	places = xcalloc(capacity, sizeof(*places));
 }
 
 static void mapped_close(void)
 {
-	munmap(ring.ring, ring_size);
+	ring_close();
 	munmap(table, capacity * sizeof(*table));
 	free(places);
 	calls_close();
@@ -176,7 +191,7 @@ static void mapped_refresh(const struct change *c, __u32 n)
 	}
 }
 
-static void mapped_run(__u64 until)
+void mapped_run(__u64 until)
 {
 	const struct timerwheel_event *event;
 	struct epoll_event ready;

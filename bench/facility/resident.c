@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/timerwheel with resident timers: they are armed, refreshed and cancelled in the deadline
+ * table, and events are delivered through the ring. A call is made to create a timer, to give it an
+ * earlier deadline than the last one, and to arm one that is parked.
+ *
+ * With the timeout as the linger, a timer that fired is not parked when it is armed again.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "../../lib/timerwheel.h"
+#include "../bench.h"
+#include "device.h"
+#include "wheel.h"
+
+static struct timerwheel_table shared_table;
+static size_t table_size;
+static __u64 linger;
+
+static struct handle {
+	__u32 index;
+	__u32 generation;
+} *handles;
+
+static struct timerwheel_add adds[BATCH_MOST];
+static struct timerwheel_move moves[BATCH_MOST];
+
+static void table_open(__u32 room, __u64 timeout)
+{
+	struct timerwheel_info info;
+	__u32 i;
+
+	wheel_info(wheel, &info);
+	shared_table.bits = info.generation_bits;
+	table_size = room * sizeof(*shared_table.entries);
+	shared_table.entries = wheel_map(table_size, TIMERWHEEL_MMAP_DEADLINES);
+	linger = timeout;
+	handles = xcalloc(room, sizeof(*handles));
+	/* a generation that no timer has for long: arming is TIMERWHEEL_GONE */
+	for (i = 0; i < room; i++)
+		handles[i].generation = (1U << shared_table.bits) - 4;
+}
+
+static void resident_open(__u32 room, __u64 timeout)
+{
+	calls_open(room, timeout);
+	ring_open(TIMERWHEEL_SETUP_RESIDENT);
+	table_open(room, timeout);
+}
+
+static void resident_close(void)
+{
+	free(handles);
+	munmap(shared_table.entries, table_size);
+	ring_close();
+	calls_close();
+}
+
+static void create(__u32 n)
+{
+	__u32 i;
+
+	wheel_add(wheel, adds, n);
+	for (i = 0; i < n; i++) {
+		__u32 id = adds[i].key;
+
+		if (adds[i].result != TIMERWHEEL_WAS_NONE)
+			wheel_wrong("ADD", id, adds[i].result);
+		handles[id].index = adds[i].index;
+		handles[id].generation = adds[i].generation;
+	}
+}
+
+static void move(__u32 n)
+{
+	__u32 i;
+
+	wheel_move(wheel, moves, n);
+	for (i = 0; i < n; i++) {
+		if (moves[i].result < 0)
+			wheel_wrong("MOVE", moves[i].key, moves[i].result);
+	}
+}
+
+static void resident_arm(const struct change *c, __u32 n)
+{
+	const struct timerwheel_table table = shared_table;
+	__u32 i, new = 0, moved = 0;
+
+	for (i = 0; i < n; i++) {
+		const struct handle *handle = &handles[c[i].id];
+		enum timerwheel_answer answer;
+
+		answer = timerwheel_table_arm(&table, handle->index, handle->generation,
+					      c[i].deadline);
+		if (answer == TIMERWHEEL_DONE)
+			continue;
+		if (answer == TIMERWHEEL_GONE)
+			adds[new++] = (struct timerwheel_add) {
+				.key = c[i].id,
+				.value = c[i].id,
+				.deadline = c[i].deadline,
+				.period = linger,
+				.flags = TIMERWHEEL_ABS | (linger ? TIMERWHEEL_LINGER : 0),
+			};
+		else
+			moves[moved++] = (struct timerwheel_move) {
+				.key = c[i].id,
+				.deadline = c[i].deadline,
+				.flags = TIMERWHEEL_ABS,
+			};
+	}
+	if (new)
+		create(new);
+	if (moved)
+		move(moved);
+}
+
+static void resident_refresh(const struct change *c, __u32 n)
+{
+	const struct timerwheel_table table = shared_table;
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		const struct handle *handle = &handles[c[i].id];
+		enum timerwheel_answer answer;
+
+		answer = timerwheel_table_refresh(&table, handle->index, handle->generation,
+						  c[i].deadline);
+		if (answer != TIMERWHEEL_DONE)
+			die("refresh of timer %u: answer %d: this is not a measurement", c[i].id,
+			    answer);
+	}
+}
+
+static void resident_cancel(const struct change *c, __u32 n)
+{
+	const struct timerwheel_table table = shared_table;
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		const struct handle *handle = &handles[c[i].id];
+		enum timerwheel_answer answer;
+
+		answer = timerwheel_table_cancel(&table, handle->index, handle->generation);
+		if (answer != TIMERWHEEL_DONE)
+			die("cancel of timer %u: answer %d: this is not a measurement", c[i].id,
+			    answer);
+	}
+}
+
+const struct facility facility_resident = {
+	.name = "timerwheel-resident",
+	.batches = true,
+	.open = resident_open,
+	.close = resident_close,
+	.arm = resident_arm,
+	.move = calls_move,
+	.refresh = resident_refresh,
+	.cancel = resident_cancel,
+	.run = mapped_run,
+};
