@@ -9,6 +9,7 @@ const struct facility * const facilities[] = {
 	&facility_timerwheel,
 	&facility_timerwheel_mapped,
 	&facility_resident,
+	&facility_resident_shared,
 	&facility_timerfd,
 	&facility_timerfd_1ms,
 	&facility_posix,
@@ -20,8 +21,12 @@ const struct facility * const facilities[] = {
 	&facility_glib,
 	&facility_heap,
 	&facility_wheel,
+	&facility_heap_lazy,
+	&facility_wheel_lazy,
 	&facility_heap_shared,
 	&facility_wheel_shared,
+	&facility_heap_lazy_shared,
+	&facility_wheel_lazy_shared,
 	NULL
 };
 

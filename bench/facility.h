@@ -56,13 +56,15 @@ struct facility {
 
 /* facility/ */
 extern const struct facility facility_timerwheel, facility_timerwheel_mapped;
-extern const struct facility facility_resident;
+extern const struct facility facility_resident, facility_resident_shared;
 extern const struct facility facility_timerfd, facility_timerfd_1ms;
 extern const struct facility facility_posix, facility_uring;
 extern const struct facility facility_libevent, facility_libevent_common;
 extern const struct facility facility_libuv, facility_libev, facility_glib;
 extern const struct facility facility_heap, facility_heap_shared;
+extern const struct facility facility_heap_lazy, facility_heap_lazy_shared;
 extern const struct facility facility_wheel, facility_wheel_shared;
+extern const struct facility facility_wheel_lazy, facility_wheel_lazy_shared;
 
 /* facilities.c */
 extern const struct facility * const facilities[];	/* the last is NULL */

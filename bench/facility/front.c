@@ -51,18 +51,12 @@ static void program(void)
 }
 
 /*
- * Arm the timerfd after these changes, if one of them is earlier than the time it is armed for.
- * Otherwise it need not be known what is next: that is looked up when the timerfd has fired.
+ * Arm the timerfd after changes if the first deadline among them is earlier than the time it is
+ * armed for. Otherwise it need not be known what is next: that is looked up when the timerfd has
+ * fired.
  */
-static void program_for(const struct change *c, __u32 n)
+static void program_for(__u64 first)
 {
-	__u64 first = NEVER;
-	__u32 i;
-
-	for (i = 0; i < n; i++) {
-		if (c[i].deadline < first)
-			first = c[i].deadline;
-	}
 	if (first < programmed)
 		program();
 }
@@ -90,16 +84,14 @@ void front_close(void)
 void front_arm(const struct change *c, __u32 n)
 {
 	lock();
-	queue->arm(c, n);
-	program_for(c, n);
+	program_for(queue->arm(c, n));
 	unlock();
 }
 
 void front_move(const struct change *c, __u32 n)
 {
 	lock();
-	queue->move(c, n);
-	program_for(c, n);
+	program_for(queue->move(c, n));
 	unlock();
 }
 

@@ -4,6 +4,9 @@
  * table, and events are delivered through the ring. A call is made to create a timer, to give it an
  * earlier deadline than the last one, and to arm one that is parked.
  *
+ * Shared by two threads nothing else differs but that events are read, since the ring is for one
+ * thread at a time.
+ *
  * With the timeout as the linger, a timer that fired is not parked when it is armed again.
  */
 #include <stdlib.h>
@@ -14,7 +17,7 @@
 #include "device.h"
 #include "wheel.h"
 
-static struct timerwheel_table shared_table;
+static struct timerwheel_table mapped;
 static size_t table_size;
 static __u64 linger;
 
@@ -23,8 +26,8 @@ static struct handle {
 	__u32 generation;
 } *handles;
 
-static struct timerwheel_add adds[BATCH_MOST];
-static struct timerwheel_move moves[BATCH_MOST];
+static __thread struct timerwheel_add adds[BATCH_MOST];
+static __thread struct timerwheel_move moves[BATCH_MOST];
 
 static void table_open(__u32 room, __u64 timeout)
 {
@@ -32,14 +35,20 @@ static void table_open(__u32 room, __u64 timeout)
 	__u32 i;
 
 	wheel_info(wheel, &info);
-	shared_table.bits = info.generation_bits;
-	table_size = room * sizeof(*shared_table.entries);
-	shared_table.entries = wheel_map(table_size, TIMERWHEEL_MMAP_DEADLINES);
+	mapped.bits = info.generation_bits;
+	table_size = room * sizeof(*mapped.entries);
+	mapped.entries = wheel_map(table_size, TIMERWHEEL_MMAP_DEADLINES);
 	linger = timeout;
 	handles = xcalloc(room, sizeof(*handles));
 	/* a generation that no timer has for long: arming is TIMERWHEEL_GONE */
 	for (i = 0; i < room; i++)
-		handles[i].generation = (1U << shared_table.bits) - 4;
+		handles[i].generation = (1U << mapped.bits) - 4;
+}
+
+static void table_close(void)
+{
+	free(handles);
+	munmap(mapped.entries, table_size);
 }
 
 static void resident_open(__u32 room, __u64 timeout)
@@ -51,8 +60,7 @@ static void resident_open(__u32 room, __u64 timeout)
 
 static void resident_close(void)
 {
-	free(handles);
-	munmap(shared_table.entries, table_size);
+	table_close();
 	ring_close();
 	calls_close();
 }
@@ -85,11 +93,12 @@ static void move(__u32 n)
 
 static void resident_arm(const struct change *c, __u32 n)
 {
-	const struct timerwheel_table table = shared_table;
+	const struct timerwheel_table table = mapped;
+	const struct handle *const handle_of = handles;
 	__u32 i, new = 0, moved = 0;
 
 	for (i = 0; i < n; i++) {
-		const struct handle *handle = &handles[c[i].id];
+		const struct handle *handle = &handle_of[c[i].id];
 		enum timerwheel_answer answer;
 
 		answer = timerwheel_table_arm(&table, handle->index, handle->generation,
@@ -119,11 +128,12 @@ static void resident_arm(const struct change *c, __u32 n)
 
 static void resident_refresh(const struct change *c, __u32 n)
 {
-	const struct timerwheel_table table = shared_table;
+	const struct timerwheel_table table = mapped;
+	const struct handle *const handle_of = handles;
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
-		const struct handle *handle = &handles[c[i].id];
+		const struct handle *handle = &handle_of[c[i].id];
 		enum timerwheel_answer answer;
 
 		answer = timerwheel_table_refresh(&table, handle->index, handle->generation,
@@ -136,11 +146,12 @@ static void resident_refresh(const struct change *c, __u32 n)
 
 static void resident_cancel(const struct change *c, __u32 n)
 {
-	const struct timerwheel_table table = shared_table;
+	const struct timerwheel_table table = mapped;
+	const struct handle *const handle_of = handles;
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
-		const struct handle *handle = &handles[c[i].id];
+		const struct handle *handle = &handle_of[c[i].id];
 		enum timerwheel_answer answer;
 
 		answer = timerwheel_table_cancel(&table, handle->index, handle->generation);
@@ -148,6 +159,21 @@ static void resident_cancel(const struct change *c, __u32 n)
 			die("cancel of timer %u: answer %d: this is not a measurement", c[i].id,
 			    answer);
 	}
+}
+
+static void shared_open(__u32 room, __u64 timeout)
+{
+	struct timerwheel_setup setup = { .flags = TIMERWHEEL_SETUP_RESIDENT };
+
+	calls_open(room, timeout);
+	wheel_setup(wheel, &setup);
+	table_open(room, timeout);
+}
+
+static void shared_close(void)
+{
+	table_close();
+	calls_close();
 }
 
 const struct facility facility_resident = {
@@ -160,4 +186,18 @@ const struct facility facility_resident = {
 	.refresh = resident_refresh,
 	.cancel = resident_cancel,
 	.run = mapped_run,
+};
+
+const struct facility facility_resident_shared = {
+	.name = "timerwheel-resident-shared",
+	.only = "requests",
+	.threads = 2,
+	.batches = true,
+	.open = shared_open,
+	.close = shared_close,
+	.arm = resident_arm,
+	.move = calls_move,
+	.refresh = resident_refresh,
+	.cancel = resident_cancel,
+	.run = calls_run,
 };

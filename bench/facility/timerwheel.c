@@ -24,7 +24,7 @@ static int poller;
 static struct timerwheel_add adds[BATCH_MOST];
 static struct timerwheel_move moves[BATCH_MOST];
 static struct timerwheel_remove removes[BATCH_MOST];
-static struct timerwheel_event events[EVENTS];
+static __thread struct timerwheel_event events[EVENTS];
 
 /* With the mappings: index and generation of each timer */
 static __u32 capacity;

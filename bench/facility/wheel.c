@@ -109,30 +109,38 @@ static void insert(__u32 node, __u64 first)
 	mark(head, true);
 }
 
-static void wheel_arm(const struct change *c, __u32 n)
+static __u64 wheel_arm(const struct change *c, __u32 n)
 {
+	__u64 first = NEVER;
 	__u32 i;
 
 	if (!count)
 		current = now_ns() / TICK;
 	for (i = 0; i < n; i++) {
+		if (c[i].deadline < first)
+			first = c[i].deadline;
 		nodes[HEADS + c[i].id].deadline = c[i].deadline;
 		insert(HEADS + c[i].id, current + 1);
 	}
 	count += n;
+	return first;
 }
 
-static void wheel_move(const struct change *c, __u32 n)
+static __u64 wheel_move(const struct change *c, __u32 n)
 {
+	__u64 first = NEVER;
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
+		if (c[i].deadline < first)
+			first = c[i].deadline;
 		__u32 node = HEADS + c[i].id;
 
 		unlink_node(node);
 		nodes[node].deadline = c[i].deadline;
 		insert(node, current + 1);
 	}
+	return first;
 }
 
 static void wheel_refresh(const struct change *c, __u32 n)
@@ -289,6 +297,18 @@ static void shared_open(__u32 capacity, __u64 timeout)
 	front_open(&queue, capacity, true);
 }
 
+static void lazy_open(__u32 capacity, __u64 timeout)
+{
+	(void)timeout;
+	front_open(lazily(&queue), capacity, false);
+}
+
+static void lazy_shared_open(__u32 capacity, __u64 timeout)
+{
+	(void)timeout;
+	front_open(lazily(&queue), capacity, true);
+}
+
 const struct facility facility_wheel = {
 	.name = "wheel",
 	.open = alone_open,
@@ -300,5 +320,21 @@ const struct facility facility_wheel_shared = {
 	.threads = 2,
 	.batches = true,
 	.open = shared_open,
+	FRONT_FUNCTIONS,
+};
+
+const struct facility facility_wheel_lazy = {
+	.name = "wheel-lazy",
+	.only = "requests",
+	.open = lazy_open,
+	FRONT_FUNCTIONS,
+};
+
+const struct facility facility_wheel_lazy_shared = {
+	.name = "wheel-lazy-shared",
+	.only = "requests",
+	.threads = 2,
+	.batches = true,
+	.open = lazy_shared_open,
 	FRONT_FUNCTIONS,
 };
