@@ -26,8 +26,8 @@ static struct handle {
 	__u32 generation;
 } *handles;
 
-static __thread struct timerwheel_add adds[BATCH_MOST];
-static __thread struct timerwheel_move moves[BATCH_MOST];
+static __thread struct timerwheel_add adds[BATCH];
+static __thread struct timerwheel_move moves[BATCH];
 
 static void table_open(__u32 room, __u64 timeout)
 {
@@ -119,6 +119,14 @@ static void resident_arm(const struct change *c, __u32 n)
 				.deadline = c[i].deadline,
 				.flags = TIMERWHEEL_ABS,
 			};
+		if (new == BATCH) {
+			create(new);
+			new = 0;
+		}
+		if (moved == BATCH) {
+			move(moved);
+			moved = 0;
+		}
 	}
 	if (new)
 		create(new);
@@ -141,6 +149,16 @@ static void resident_refresh(const struct change *c, __u32 n)
 		if (answer != TIMERWHEEL_DONE)
 			die("refresh of timer %u: answer %d: this is not a measurement", c[i].id,
 			    answer);
+	}
+}
+
+static void resident_move(const struct change *c, __u32 n)
+{
+	__u32 i, count;
+
+	for (i = 0; i < n; i += count) {
+		count = n - i < BATCH ? n - i : BATCH;
+		calls_move(c + i, count);
 	}
 }
 
@@ -178,11 +196,10 @@ static void shared_close(void)
 
 const struct facility facility_resident = {
 	.name = "timerwheel-resident",
-	.batches = true,
 	.open = resident_open,
 	.close = resident_close,
 	.arm = resident_arm,
-	.move = calls_move,
+	.move = resident_move,
 	.refresh = resident_refresh,
 	.cancel = resident_cancel,
 	.run = mapped_run,
@@ -192,11 +209,10 @@ const struct facility facility_resident_shared = {
 	.name = "timerwheel-resident-shared",
 	.only = "requests",
 	.threads = 2,
-	.batches = true,
 	.open = shared_open,
 	.close = shared_close,
 	.arm = resident_arm,
-	.move = calls_move,
+	.move = resident_move,
 	.refresh = resident_refresh,
 	.cancel = resident_cancel,
 	.run = calls_run,
