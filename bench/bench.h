@@ -14,6 +14,7 @@
  *   expire.c      expiry and delivery: cost, lateness
  *   idle.c        a million idle timeouts; steps.c: time advances in small steps
  *   requests.c    request timeouts: nearly all of them cancelled, in steady state
+ *   leases.c      leases that one process renews, and another one sees end
  *   retransmit.c  short timeouts, nearly all of them cancelled
  *   cache.c       times to live from a second to a day
  *   burst.c       all timers due in the same tick
@@ -120,6 +121,7 @@ void bench_expire(void);
 void bench_lateness(void);
 void bench_idle(void);
 void bench_requests(void);
+void bench_leases(void);
 void bench_retransmit(void);
 void bench_cache(void);
 void bench_burst(void);

@@ -12,6 +12,7 @@ const struct facility * const facilities[] = {
 	&facility_resident_shared,
 	&facility_timerfd,
 	&facility_timerfd_1ms,
+	&facility_timerfd_leases,
 	&facility_posix,
 	&facility_uring,
 	&facility_libevent,
@@ -27,6 +28,8 @@ const struct facility * const facilities[] = {
 	&facility_wheel_shared,
 	&facility_heap_lazy_shared,
 	&facility_wheel_lazy_shared,
+	&facility_wheel_messages,
+	&facility_wheel_memory,
 	NULL
 };
 

@@ -14,6 +14,7 @@ static const struct queue *queue;
 static bool shared;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int timerfd, poller;
+static void (*also)(void);	/* for the other descriptor that is waited for, number 1 */
 static __u64 programmed;	/* the time for which the timerfd is armed; NEVER: it is not */
 
 static void lock(void)
@@ -72,6 +73,12 @@ void front_open(const struct queue *q, __u32 capacity, bool is_shared)
 	poller = poller_open();
 	poller_add(poller, timerfd, 0);
 	queue->open(capacity);
+}
+
+void front_also(int fd, void (*readable)(void))
+{
+	also = readable;
+	poller_add(poller, fd, 1);
 }
 
 void front_close(void)
@@ -135,8 +142,10 @@ void front_run(__u64 until)
 	while (!nothing_left()) {
 		if (!poller_wait(poller, &ready, 1, until))
 			return;
+		if (ready.data.u32)
+			also();
 		/* only one thread can read it */
-		if (read(timerfd, &times, sizeof(times)) == sizeof(times))
+		else if (read(timerfd, &times, sizeof(times)) == sizeof(times))
 			expire();
 	}
 	/* wake the other thread; the timerfd is armed again after that */

@@ -31,6 +31,8 @@ struct queue {
 /* lazy.c: a queue whose timers are moved and taken out only when they fire */
 const struct queue *lazily(const struct queue *queue);
 
+extern const struct queue wheel_queue;
+
 void front_open(const struct queue *queue, __u32 capacity, bool shared);
 void front_close(void);
 void front_arm(const struct change *changes, __u32 n);
@@ -38,6 +40,8 @@ void front_move(const struct change *changes, __u32 n);
 void front_refresh(const struct change *changes, __u32 n);
 void front_cancel(const struct change *changes, __u32 n);
 void front_run(__u64 until);
+/* While it runs, wait also for @fd, and call this when it is readable. */
+void front_also(int fd, void (*readable)(void));
 
 /* The common part of the facilities' tables */
 #define FRONT_FUNCTIONS			\

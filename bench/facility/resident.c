@@ -196,6 +196,7 @@ static void shared_close(void)
 
 const struct facility facility_resident = {
 	.name = "timerwheel-resident",
+	.processes = true,
 	.open = resident_open,
 	.close = resident_close,
 	.arm = resident_arm,

@@ -221,6 +221,7 @@ void mapped_run(__u64 until)
 
 const struct facility facility_timerwheel = {
 	.name = "timerwheel",
+	.processes = true,
 	.batches = true,
 	.open = calls_open,
 	.close = calls_close,

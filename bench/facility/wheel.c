@@ -274,7 +274,7 @@ static __u32 wheel_expire(__u64 now, __u32 *ids, __u32 most)
 	return n;
 }
 
-static const struct queue queue = {
+const struct queue wheel_queue = {
 	.open = wheel_init,
 	.close = wheel_close,
 	.arm = wheel_arm,
@@ -288,25 +288,25 @@ static const struct queue queue = {
 static void alone_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(&queue, capacity, false);
+	front_open(&wheel_queue, capacity, false);
 }
 
 static void shared_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(&queue, capacity, true);
+	front_open(&wheel_queue, capacity, true);
 }
 
 static void lazy_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(lazily(&queue), capacity, false);
+	front_open(lazily(&wheel_queue), capacity, false);
 }
 
 static void lazy_shared_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(lazily(&queue), capacity, true);
+	front_open(lazily(&wheel_queue), capacity, true);
 }
 
 const struct facility facility_wheel = {
