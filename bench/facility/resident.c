@@ -28,6 +28,7 @@ static struct handle {
 
 static __thread struct timerwheel_add adds[BATCH];
 static __thread struct timerwheel_move moves[BATCH];
+static __thread __u32 new, moved;	/* their numbers */
 
 static void table_open(__u32 room, __u64 timeout)
 {
@@ -65,12 +66,14 @@ static void resident_close(void)
 	calls_close();
 }
 
-static void create(__u32 n)
+/* Create the timers in @adds, and arm those in @moves. */
+static void flush(void)
 {
 	__u32 i;
 
-	wheel_add(wheel, adds, n);
-	for (i = 0; i < n; i++) {
+	if (new)
+		wheel_add(wheel, adds, new);
+	for (i = 0; i < new; i++) {
 		__u32 id = adds[i].key;
 
 		if (adds[i].result != TIMERWHEEL_WAS_NONE)
@@ -78,24 +81,42 @@ static void create(__u32 n)
 		handles[id].index = adds[i].index;
 		handles[id].generation = adds[i].generation;
 	}
-}
-
-static void move(__u32 n)
-{
-	__u32 i;
-
-	wheel_move(wheel, moves, n);
-	for (i = 0; i < n; i++) {
+	if (moved)
+		wheel_move(wheel, moves, moved);
+	for (i = 0; i < moved; i++) {
 		if (moves[i].result < 0)
 			wheel_wrong("MOVE", moves[i].key, moves[i].result);
 	}
+	new = 0;
+	moved = 0;
+}
+
+/* Arm a timer by a call. */
+static __attribute__((noinline)) void needs_call(const struct change *c, bool create)
+{
+	if (create)
+		adds[new++] = (struct timerwheel_add) {
+			.key = c->id,
+			.value = c->id,
+			.deadline = c->deadline,
+			.period = linger,
+			.flags = TIMERWHEEL_ABS | (linger ? TIMERWHEEL_LINGER : 0),
+		};
+	else
+		moves[moved++] = (struct timerwheel_move) {
+			.key = c->id,
+			.deadline = c->deadline,
+			.flags = TIMERWHEEL_ABS,
+		};
+	if (new == BATCH || moved == BATCH)
+		flush();
 }
 
 static void resident_arm(const struct change *c, __u32 n)
 {
 	const struct timerwheel_table table = mapped;
 	const struct handle *const handle_of = handles;
-	__u32 i, new = 0, moved = 0;
+	__u32 i;
 
 	for (i = 0; i < n; i++) {
 		const struct handle *handle = &handle_of[c[i].id];
@@ -103,35 +124,11 @@ static void resident_arm(const struct change *c, __u32 n)
 
 		answer = timerwheel_table_arm(&table, handle->index, handle->generation,
 					      c[i].deadline);
-		if (answer == TIMERWHEEL_DONE)
-			continue;
-		if (answer == TIMERWHEEL_GONE)
-			adds[new++] = (struct timerwheel_add) {
-				.key = c[i].id,
-				.value = c[i].id,
-				.deadline = c[i].deadline,
-				.period = linger,
-				.flags = TIMERWHEEL_ABS | (linger ? TIMERWHEEL_LINGER : 0),
-			};
-		else
-			moves[moved++] = (struct timerwheel_move) {
-				.key = c[i].id,
-				.deadline = c[i].deadline,
-				.flags = TIMERWHEEL_ABS,
-			};
-		if (new == BATCH) {
-			create(new);
-			new = 0;
-		}
-		if (moved == BATCH) {
-			move(moved);
-			moved = 0;
-		}
+		if (answer != TIMERWHEEL_DONE)
+			needs_call(&c[i], answer == TIMERWHEEL_GONE);
 	}
-	if (new)
-		create(new);
-	if (moved)
-		move(moved);
+	if (new || moved)
+		flush();
 }
 
 static void resident_refresh(const struct change *c, __u32 n)
