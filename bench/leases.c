@@ -173,6 +173,6 @@ void bench_leases(void)
 		if (batch == 1)
 			continue;
 		batch = 1;
-		at_size(&patterns[i], n / 10);
+		at_size(&patterns[i], n / 100);
 	}
 }
