@@ -90,6 +90,19 @@ class Results:
         return sorted((batch, value) for (pending, batch), value in places.items()
                       if pending == most)
 
+    def batches(self, facility, operations):
+        """[(batch, name of the facility with such batches)], the largest batch first."""
+        sizes = {batch for operation in operations
+                 for _, batch in self.rows.get((facility, operation), {})}
+        alone = "one in a call"
+        if facility.endswith("-shared"):
+            alone = "one under a lock"
+        elif facility.endswith("-messages"):
+            alone = "one in a message"
+        more = f", {alone}" if len(sizes) > 1 else ""
+        return [(batch, NAMES[facility] + (more if batch == 1 else ""))
+                for batch in sorted(sizes, reverse=True)]
+
     def largest_in_batches(self, facility, operation, batch):
         """(pending, value) with the largest number of timers in calls of this size, or None."""
         return max(((pending, value) for (pending, size_of), value
