@@ -66,6 +66,8 @@ void progress(const char *fmt, ...) __printf(1, 2);
 void expected_open(__u32 capacity);
 /* Wait until @want timers in total were delivered, of which the last is due at @until. */
 void expected_come(__u32 want, __u64 until);
+/* Check that no timer is pending whose deadline is before this time. */
+void expected_none_overdue(__u64 before);
 void expected_close(void);
 
 /* apply.c */

@@ -76,6 +76,16 @@ void expected_come(__u32 want, __u64 until)
 		    expected.delivered, want);
 }
 
+void expected_none_overdue(__u64 before)
+{
+	__u32 id;
+
+	for (id = 0; id < expected.capacity; id++) {
+		if (expected.deadline[id] && expected.deadline[id] < before)
+			die("timer %u is overdue: this is not a measurement", id);
+	}
+}
+
 void expected_close(void)
 {
 	munmap(expected.deadline, expected.capacity * sizeof(*expected.deadline));

@@ -153,10 +153,12 @@ static void at_size(const struct pattern *p, __u32 n)
 		do_step(step, p->hangs);
 	}
 	busy = coarse_stop(&meter, quiet) - base * MEASURED;
-	if (now_ns() > next + LATE)
+	if (now_ns() > next + LATE) {
 		skipped(p->name, n, "heartbeats come faster than it can renew leases");
-	else
+	} else {
+		expected_none_overdue(now_ns() - LATE);
 		result(p->name, n, batch, busy / heartbeats, "ns");
+	}
 	supervisor_stop(supervisor);
 	facility_close();
 	free(hangs);

@@ -153,10 +153,12 @@ static void at_size(const struct pattern *p, __u32 n)
 		do_step(&steps, step, p);
 	}
 	busy = coarse_stop(&meter, quiet) - base * MEASURED;
-	if (now_ns() > steps.next + LATE)
+	if (now_ns() > steps.next + LATE) {
 		skipped(p->name, n, "requests are sent faster than it can arm and cancel");
-	else
+	} else {
+		expected_none_overdue(now_ns() - LATE);
 		result(p->name, n, batch, busy / requests, "ns");
+	}
 	facility_close();
 }
 
