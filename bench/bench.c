@@ -128,7 +128,7 @@ static void measure(const struct workload *only)
 
 		if (only && only != w)
 			continue;
-		if (facility->only && strcmp(facility->only, w->name))
+		if (facility->only && !strstr(facility->only, w->name))
 			continue;
 		if (w->flags & OUR_DEVICE && facility != &facility_timerwheel)
 			continue;

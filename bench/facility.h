@@ -35,7 +35,7 @@ struct facility {
 	bool one_timeout;	/* all timers have the timeout given to open() */
 	bool processes;		/* one process may change timers that another one waits for */
 	bool expiry_only;	/* differs from another facility only in how timers expire */
-	const char *only;	/* the only workload it is for; NULL: all */
+	const char *only;	/* names of the only workloads it is for; NULL: all */
 
 	/* prepare for timers 0 to capacity - 1 */
 	void (*open)(__u32 capacity, __u64 timeout);

@@ -193,6 +193,7 @@ static void shared_close(void)
 
 const struct facility facility_resident = {
 	.name = "timerwheel-resident",
+	.only = "requests leases",
 	.processes = true,
 	.open = resident_open,
 	.close = resident_close,
