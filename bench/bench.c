@@ -26,8 +26,8 @@ static const char usage_text[] =
 "\n"
 "  -n, --most N      maximum number of pending timers (1M)\n"
 "  -q, --quick       at most 100k timers, shorter workloads, none of 24 h\n"
-"  -o, --only WHAT   ops, expire, lateness, burst, many, retransmit, idle, cache, calls or\n"
-"                    passes\n"
+"  -o, --only WHAT   ops, expire, lateness, burst, many, requests, leases, retransmit, idle,\n"
+"                    cache, calls or passes\n"
 "  -l, --list        the facilities; of those that were not built, what was missing\n"
 "  -V, --version     the version\n"
 "  -h, --help        this text\n"
@@ -46,6 +46,7 @@ static const char usage_text[] =
 #define ONE_THREAD	8
 #define OUR_DEVICE	16	/* only for timerwheel */
 #define DESCRIPTORS	32	/* needs many descriptors: timerwheel, timerfd */
+#define PROCESSES	64	/* has two processes */
 
 static const struct workload {
 	const char *name;
@@ -57,6 +58,8 @@ static const struct workload {
 	{ "lateness", bench_lateness, ANY_DEADLINE },
 	{ "burst", bench_burst, ANY_DEADLINE | ONE_THREAD },
 	{ "many", bench_many, DESCRIPTORS },
+	{ "requests", bench_requests, OPERATIONS },
+	{ "leases", bench_leases, PROCESSES },
 	{ "retransmit", bench_retransmit, OPERATIONS | ONE_THREAD },
 	{ "idle", bench_idle, OPERATIONS | ONE_THREAD | LONG_IDLE },
 	{ "cache", bench_cache, ANY_DEADLINE | LONG_IDLE },
@@ -125,10 +128,14 @@ static void measure(const struct workload *only)
 
 		if (only && only != w)
 			continue;
+		if (facility->only && !strstr(facility->only, w->name))
+			continue;
 		if (w->flags & OUR_DEVICE && facility != &facility_timerwheel)
 			continue;
 		if (w->flags & DESCRIPTORS && facility != &facility_timerwheel &&
 		    facility != &facility_timerwheel_mapped && facility != &facility_timerfd)
+			continue;
+		if (w->flags & PROCESSES && !facility->processes)
 			continue;
 		why_not = not_for_it(w->flags);
 		if (why_not)

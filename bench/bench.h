@@ -13,6 +13,8 @@
  *   ops.c         each operation alone
  *   expire.c      expiry and delivery: cost, lateness
  *   idle.c        a million idle timeouts; steps.c: time advances in small steps
+ *   requests.c    request timeouts: nearly all of them cancelled, in steady state
+ *   leases.c      leases that one process renews, and another one sees end
  *   retransmit.c  short timeouts, nearly all of them cancelled
  *   cache.c       times to live from a second to a day
  *   burst.c       all timers due in the same tick
@@ -64,6 +66,8 @@ void progress(const char *fmt, ...) __printf(1, 2);
 void expected_open(__u32 capacity);
 /* Wait until @want timers in total were delivered, of which the last is due at @until. */
 void expected_come(__u32 want, __u64 until);
+/* Check that no timer is pending whose deadline is before this time. */
+void expected_none_overdue(__u64 before);
 void expected_close(void);
 
 /* apply.c */
@@ -86,7 +90,7 @@ extern __u64 seed;
 
 /* busy.c */
 struct meter {
-	__u64 start, busy, own;
+	__u64 start, busy, idle, own;
 };
 
 /* Total time that the bench has spent on its own work, which is not the facility's */
@@ -97,6 +101,12 @@ void quieten_kernel(void);
 void meter_start(struct meter *meter);
 /* CPU time of the whole system since then, less own_ns and the background work of as long a time */
 __u64 meter_stop(struct meter *meter);
+
+/* The share of the CPU that the kernel's background work takes, measured for @span ns */
+double background(__u64 span);
+/* The same as above while timers are armed, for one CPU, with a resolution of 10 ms */
+void coarse_start(struct meter *meter);
+double coarse_stop(struct meter *meter, double background);
 
 /* sleeper.c */
 struct sleeper;
@@ -112,6 +122,8 @@ void bench_ops(void);
 void bench_expire(void);
 void bench_lateness(void);
 void bench_idle(void);
+void bench_requests(void);
+void bench_leases(void);
 void bench_retransmit(void);
 void bench_cache(void);
 void bench_burst(void);

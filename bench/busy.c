@@ -10,10 +10,14 @@
  * subtracted.
  *
  * The kernel's background work is measured afterwards, for as long a time, and subtracted.
+ *
+ * A span in the midst of a workload begins and ends while timers are armed. There the idle time is
+ * that of /proc/stat, and the span must be long enough for its resolution.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -41,6 +45,18 @@ static __u64 busy_ns(void)
 	if (!cpus)
 		die("/proc/timer_list has no idle times");
 	return now_ns() * cpus - idle;
+}
+
+/* The idle time of all CPUs by /proc/stat, in ns */
+static __u64 coarse_idle_ns(void)
+{
+	FILE *file = fopen("/proc/stat", "r");
+	unsigned long long idle, iowait;
+
+	if (!file || fscanf(file, "cpu %*u %*u %*u %llu %llu", &idle, &iowait) != 2)
+		die("/proc/stat has no idle times");
+	fclose(file);
+	return (idle + iowait) * (NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
 }
 
 /*
@@ -91,4 +107,27 @@ __u64 meter_stop(struct meter *meter)
 	if (busy < base + own)
 		die("other programs disturb the measurement; use bench/run");
 	return busy - base - own;
+}
+
+double background(__u64 span)
+{
+	__u64 start = now_ns(), busy = busy_ns();
+
+	sleep_until(start + span);
+	return (double)(busy_ns() - busy) / (now_ns() - start);
+}
+
+void coarse_start(struct meter *meter)
+{
+	meter->own = own_ns;
+	meter->start = now_ns();
+	meter->idle = coarse_idle_ns();
+}
+
+double coarse_stop(struct meter *meter, double background)
+{
+	__u64 span = now_ns() - meter->start, idle = coarse_idle_ns() - meter->idle;
+	__u64 own = own_ns - meter->own;
+
+	return span * (1 - background) - idle - own;
 }

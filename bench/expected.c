@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Timers that must be delivered, and those that were. See facility.h. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,11 +28,21 @@ void expected_late(__u32 id)
 		expected.late[i] = now_ns() - expected.deadline[id];
 }
 
+/* Of leases one process records what is expected, and the other one what was delivered. */
+static void *shared_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	return memory;
+}
+
 void expected_open(__u32 capacity)
 {
 	expected = (struct expected) {
 		.capacity = capacity,
-		.deadline = xcalloc(capacity, sizeof(*expected.deadline)),
+		.deadline = shared_memory(capacity * sizeof(*expected.deadline)),
 		.late = xcalloc(capacity, sizeof(*expected.late)),
 	};
 	/* touch this memory now, so that its pages are not counted as the facility's */
@@ -64,9 +76,19 @@ void expected_come(__u32 want, __u64 until)
 		    expected.delivered, want);
 }
 
+void expected_none_overdue(__u64 before)
+{
+	__u32 id;
+
+	for (id = 0; id < expected.capacity; id++) {
+		if (expected.deadline[id] && expected.deadline[id] < before)
+			die("timer %u is overdue: this is not a measurement", id);
+	}
+}
+
 void expected_close(void)
 {
-	free(expected.deadline);
+	munmap(expected.deadline, expected.capacity * sizeof(*expected.deadline));
 	free(expected.late);
 	expected = (struct expected) { };
 }

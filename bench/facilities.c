@@ -9,8 +9,11 @@ const struct facility * const facilities[] = {
 	&facility_timerwheel,
 	&facility_timerwheel_handle,
 	&facility_timerwheel_mapped,
+	&facility_resident,
+	&facility_resident_shared,
 	&facility_timerfd,
 	&facility_timerfd_1ms,
+	&facility_timerfd_leases,
 	&facility_posix,
 	&facility_uring,
 	&facility_libevent,
@@ -20,8 +23,14 @@ const struct facility * const facilities[] = {
 	&facility_glib,
 	&facility_heap,
 	&facility_wheel,
+	&facility_heap_lazy,
+	&facility_wheel_lazy,
 	&facility_heap_shared,
 	&facility_wheel_shared,
+	&facility_heap_lazy_shared,
+	&facility_wheel_lazy_shared,
+	&facility_wheel_messages,
+	&facility_wheel_memory,
 	NULL
 };
 

@@ -33,7 +33,9 @@ struct facility {
 	unsigned int threads;	/* number of threads that share it; 0: not shared */
 	bool batches;		/* many timers in one system call, or under one hold of a lock */
 	bool one_timeout;	/* all timers have the timeout given to open() */
+	bool processes;		/* one process may change timers that another one waits for */
 	bool expiry_only;	/* differs from another facility only in how timers expire */
+	const char *only;	/* names of the only workloads it is for; NULL: all */
 
 	/* prepare for timers 0 to capacity - 1 */
 	void (*open)(__u32 capacity, __u64 timeout);
@@ -56,12 +58,16 @@ struct facility {
 /* facility/ */
 extern const struct facility facility_timerwheel, facility_timerwheel_handle;
 extern const struct facility facility_timerwheel_mapped;
-extern const struct facility facility_timerfd, facility_timerfd_1ms;
+extern const struct facility facility_resident, facility_resident_shared;
+extern const struct facility facility_timerfd, facility_timerfd_1ms, facility_timerfd_leases;
 extern const struct facility facility_posix, facility_uring;
 extern const struct facility facility_libevent, facility_libevent_common;
 extern const struct facility facility_libuv, facility_libev, facility_glib;
 extern const struct facility facility_heap, facility_heap_shared;
+extern const struct facility facility_heap_lazy, facility_heap_lazy_shared;
 extern const struct facility facility_wheel, facility_wheel_shared;
+extern const struct facility facility_wheel_lazy, facility_wheel_lazy_shared;
+extern const struct facility facility_wheel_messages, facility_wheel_memory;
 
 /* facilities.c */
 extern const struct facility * const facilities[];	/* the last is NULL */

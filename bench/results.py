@@ -10,12 +10,15 @@ KINDS = {
         "timerwheel": "timerwheel",
         "timerwheel-handle": "timerwheel, by handle",
         "timerwheel-mapped": "timerwheel, mapped",
+        "timerwheel-resident": "timerwheel, resident",
+        "timerwheel-resident-shared": "timerwheel, resident, two threads",
     },
     "kernel": {
         "timerfd": "timerfd + epoll",
         "timerfd-1ms": "timerfd, rounded to 1 ms",
         "posix": "POSIX timers",
         "io_uring": "io_uring timeouts",
+        "timerfd-leases": "timerfd, one for each lease",
     },
     "library": {
         "libevent": "libevent",
@@ -29,6 +32,12 @@ KINDS = {
         "wheel": "wheel in the process",
         "heap-shared": "heap, two threads",
         "wheel-shared": "wheel, two threads",
+        "heap-lazy": "heap in the process, lazy",
+        "wheel-lazy": "wheel in the process, lazy",
+        "heap-lazy-shared": "heap, lazy, two threads",
+        "wheel-lazy-shared": "wheel, lazy, two threads",
+        "wheel-messages": "wheel, heartbeats are messages",
+        "wheel-memory": "wheel, deadlines in shared memory",
     },
 }
 NAMES = {name: text for kind in KINDS.values() for name, text in kind.items()}
@@ -81,6 +90,25 @@ class Results:
         most = max((pending for pending, _ in places), default=0)
         return sorted((batch, value) for (pending, batch), value in places.items()
                       if pending == most)
+
+    def batches(self, facility, operations):
+        """[(batch, name of the facility with such batches)], the largest batch first."""
+        sizes = {batch for operation in operations
+                 for _, batch in self.rows.get((facility, operation), {})}
+        alone = "one in a call"
+        if facility.endswith("-shared"):
+            alone = "one under a lock"
+        elif facility.endswith("-messages"):
+            alone = "one in a message"
+        more = f", {alone}" if len(sizes) > 1 else ""
+        return [(batch, NAMES[facility] + (more if batch == 1 else ""))
+                for batch in sorted(sizes, reverse=True)]
+
+    def largest_in_batches(self, facility, operation, batch):
+        """(pending, value) with the largest number of timers in calls of this size, or None."""
+        return max(((pending, value) for (pending, size_of), value
+                    in self.rows.get((facility, operation), {}).items() if size_of == batch),
+                   default=None)
 
     def largest(self, facility, operation):
         """(pending, value) with the largest number of timers, or None."""

@@ -14,6 +14,7 @@ static const struct queue *queue;
 static bool shared;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int timerfd, poller;
+static void (*also)(void);	/* for the other descriptor that is waited for, number 1 */
 static __u64 programmed;	/* the time for which the timerfd is armed; NEVER: it is not */
 
 static void lock(void)
@@ -51,18 +52,12 @@ static void program(void)
 }
 
 /*
- * Arm the timerfd after these changes, if one of them is earlier than the time it is armed for.
- * Otherwise it need not be known what is next: that is looked up when the timerfd has fired.
+ * Arm the timerfd after changes if the first deadline among them is earlier than the time it is
+ * armed for. Otherwise it need not be known what is next: that is looked up when the timerfd has
+ * fired.
  */
-static void program_for(const struct change *c, __u32 n)
+static void program_for(__u64 first)
 {
-	__u64 first = NEVER;
-	__u32 i;
-
-	for (i = 0; i < n; i++) {
-		if (c[i].deadline < first)
-			first = c[i].deadline;
-	}
 	if (first < programmed)
 		program();
 }
@@ -80,6 +75,12 @@ void front_open(const struct queue *q, __u32 capacity, bool is_shared)
 	queue->open(capacity);
 }
 
+void front_also(int fd, void (*readable)(void))
+{
+	also = readable;
+	poller_add(poller, fd, 1);
+}
+
 void front_close(void)
 {
 	queue->close();
@@ -90,16 +91,14 @@ void front_close(void)
 void front_arm(const struct change *c, __u32 n)
 {
 	lock();
-	queue->arm(c, n);
-	program_for(c, n);
+	program_for(queue->arm(c, n));
 	unlock();
 }
 
 void front_move(const struct change *c, __u32 n)
 {
 	lock();
-	queue->move(c, n);
-	program_for(c, n);
+	program_for(queue->move(c, n));
 	unlock();
 }
 
@@ -143,8 +142,10 @@ void front_run(__u64 until)
 	while (!nothing_left()) {
 		if (!poller_wait(poller, &ready, 1, until))
 			return;
+		if (ready.data.u32)
+			also();
 		/* only one thread can read it */
-		if (read(timerfd, &times, sizeof(times)) == sizeof(times))
+		else if (read(timerfd, &times, sizeof(times)) == sizeof(times))
 			expire();
 	}
 	/* wake the other thread; the timerfd is armed again after that */

@@ -13,8 +13,9 @@
 struct queue {
 	void (*open)(__u32 capacity);
 	void (*close)(void);
-	void (*arm)(const struct change *changes, __u32 n);
-	void (*move)(const struct change *changes, __u32 n);
+	/* these two return the first deadline inserted; NEVER: none */
+	__u64 (*arm)(const struct change *changes, __u32 n);
+	__u64 (*move)(const struct change *changes, __u32 n);
 	/*
 	 * The new deadline is later: store it, and read it when the old one has
 	 * passed.
@@ -27,6 +28,11 @@ struct queue {
 	__u32 (*expire)(__u64 now, __u32 *ids, __u32 most);
 };
 
+/* lazy.c: a queue whose timers are moved and taken out only when they fire */
+const struct queue *lazily(const struct queue *queue);
+
+extern const struct queue wheel_queue;
+
 void front_open(const struct queue *queue, __u32 capacity, bool shared);
 void front_close(void);
 void front_arm(const struct change *changes, __u32 n);
@@ -34,6 +40,8 @@ void front_move(const struct change *changes, __u32 n);
 void front_refresh(const struct change *changes, __u32 n);
 void front_cancel(const struct change *changes, __u32 n);
 void front_run(__u64 until);
+/* While it runs, wait also for @fd, and call this when it is readable. */
+void front_also(int fd, void (*readable)(void));
 
 /* The common part of the facilities' tables */
 #define FRONT_FUNCTIONS			\

@@ -79,24 +79,32 @@ static void take_out(__u32 place)
 		replace(place, heap[count]);
 }
 
-static void heap_arm(const struct change *c, __u32 n)
+static __u64 heap_arm(const struct change *c, __u32 n)
 {
+	__u64 first = NEVER;
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
+		if (c[i].deadline < first)
+			first = c[i].deadline;
 		deadlines[c[i].id] = c[i].deadline;
 		up(count++, (struct node) { c[i].deadline, c[i].id });
 	}
+	return first;
 }
 
-static void heap_move(const struct change *c, __u32 n)
+static __u64 heap_move(const struct change *c, __u32 n)
 {
+	__u64 first = NEVER;
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
+		if (c[i].deadline < first)
+			first = c[i].deadline;
 		deadlines[c[i].id] = c[i].deadline;
 		replace(places[c[i].id], (struct node) { c[i].deadline, c[i].id });
 	}
+	return first;
 }
 
 static void heap_refresh(const struct change *c, __u32 n)
@@ -161,6 +169,18 @@ static void shared_open(__u32 capacity, __u64 timeout)
 	front_open(&queue, capacity, true);
 }
 
+static void lazy_open(__u32 capacity, __u64 timeout)
+{
+	(void)timeout;
+	front_open(lazily(&queue), capacity, false);
+}
+
+static void lazy_shared_open(__u32 capacity, __u64 timeout)
+{
+	(void)timeout;
+	front_open(lazily(&queue), capacity, true);
+}
+
 const struct facility facility_heap = {
 	.name = "heap",
 	.open = alone_open,
@@ -172,5 +192,21 @@ const struct facility facility_heap_shared = {
 	.threads = 2,
 	.batches = true,
 	.open = shared_open,
+	FRONT_FUNCTIONS,
+};
+
+const struct facility facility_heap_lazy = {
+	.name = "heap-lazy",
+	.only = "requests",
+	.open = lazy_open,
+	FRONT_FUNCTIONS,
+};
+
+const struct facility facility_heap_lazy_shared = {
+	.name = "heap-lazy-shared",
+	.only = "requests",
+	.threads = 2,
+	.batches = true,
+	.open = lazy_shared_open,
 	FRONT_FUNCTIONS,
 };

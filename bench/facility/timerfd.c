@@ -80,6 +80,14 @@ static void timerfd_move(const struct change *c, __u32 n)
 		set(c[i].id, rounded(c[i].deadline));
 }
 
+static void create(__u32 id)
+{
+	fds[id] = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (fds[id] < 0)
+		die("timerfd number %u: %s: try fewer (--most)", id, strerror(errno));
+	poller_add(poller, fds[id], id);
+}
+
 static void timerfd_arm(const struct change *c, __u32 n)
 {
 	__u32 i;
@@ -87,15 +95,21 @@ static void timerfd_arm(const struct change *c, __u32 n)
 	for (i = 0; i < n; i++) {
 		__u32 id = c[i].id;
 
-		if (!fds[id]) {
-			fds[id] = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-			if (fds[id] < 0)
-				die("timerfd number %u: %s: try fewer (--most)", id,
-				    strerror(errno));
-			poller_add(poller, fds[id], id);
-		}
+		if (!fds[id])
+			create(id);
 		set(id, rounded(c[i].deadline));
 	}
+}
+
+/* All are created at once, to be inherited by the other process. */
+static void leases_open(__u32 room, __u64 timeout)
+{
+	__u32 id;
+
+	(void)timeout;
+	open_with(room, NSEC_PER_MSEC);
+	for (id = 0; id < room; id++)
+		create(id);
 }
 
 static void timerfd_cancel(const struct change *c, __u32 n)
@@ -138,6 +152,21 @@ const struct facility facility_timerfd_1ms = {
 	.name = "timerfd-1ms",
 	.expiry_only = true,
 	.open = rounded_open,
+	.close = timerfd_close,
+	.arm = timerfd_arm,
+	.move = timerfd_move,
+	.refresh = timerfd_move,
+	.cancel = timerfd_cancel,
+	.run = timerfd_run,
+};
+
+const struct facility facility_timerfd_leases = {
+	.name = "timerfd-leases",
+	.most = 100000,
+	.why = "1,000 heartbeats take more than a millisecond",
+	.only = "leases",
+	.processes = true,
+	.open = leases_open,
 	.close = timerfd_close,
 	.arm = timerfd_arm,
 	.move = timerfd_move,

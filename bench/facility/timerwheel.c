@@ -12,6 +12,7 @@
 
 #include "../../lib/timerwheel-mapped.h"
 #include "../bench.h"
+#include "device.h"
 #include "poller.h"
 #include "wheel.h"
 
@@ -19,13 +20,14 @@
 #define EVENTS	1024		/* taken at a time */
 #define CAPACITY_DEFAULT	4194304
 
-static int wheel, poller;
+int wheel;
+static int poller;
 static struct timerwheel_add adds[BATCH_MOST];
 static struct timerwheel_move moves[BATCH_MOST];
 static struct timerwheel_remove removes[BATCH_MOST];
 static struct timerwheel_move_handle handle_moves[BATCH_MOST];
 static struct timerwheel_remove_handle handle_removes[BATCH_MOST];
-static struct timerwheel_event events[EVENTS];
+static __thread struct timerwheel_event events[EVENTS];
 
 /* The handle of each timer */
 static __u32 capacity;
@@ -40,32 +42,37 @@ static struct timerwheel_mapped_ring ring;
 static size_t ring_size;
 static unsigned int generation_bits;
 
-static void wrong(const char *what, __u32 id, int result)
+void wheel_wrong(const char *what, __u32 id, int result)
 {
 	die("%s of timer %u: %s: this is not a measurement", what, id,
 	    result < 0 ? strerror(-result) : "unexpected result");
 }
 
-static void open_wheel(__u32 room, __u32 events)
+/* More timers than by default need SETUP. */
+static __u32 capacity_asked(void)
 {
-	struct timerwheel_setup setup = { .ring = events };
+	return capacity > CAPACITY_DEFAULT ? capacity : 0;
+}
 
-	wheel = wheel_open();
-	if (room > CAPACITY_DEFAULT)
-		setup.capacity = room;
-	wheel_setup(wheel, &setup);
+void calls_open(__u32 room, __u64 timeout)
+{
+	(void)timeout;
 	capacity = room;
+	wheel = wheel_open();
 	poller = poller_open();
 	poller_add(poller, wheel, 0);
 }
 
-static void calls_open(__u32 room, __u64 timeout)
+static void plain_open(__u32 room, __u64 timeout)
 {
-	(void)timeout;
-	open_wheel(room, 0);
+	struct timerwheel_setup setup = { };
+
+	calls_open(room, timeout);
+	setup.capacity = capacity_asked();
+	wheel_setup(wheel, &setup);
 }
 
-static void calls_close(void)
+void calls_close(void)
 {
 	close(poller);
 	close(wheel);
@@ -86,11 +93,11 @@ static void calls_arm(const struct change *c, __u32 n)
 	wheel_add(wheel, adds, n);
 	for (i = 0; i < n; i++) {
 		if (adds[i].result != TIMERWHEEL_WAS_NONE)
-			wrong("ADD", c[i].id, adds[i].result);
+			wheel_wrong("ADD", c[i].id, adds[i].result);
 	}
 }
 
-static void calls_move(const struct change *c, __u32 n)
+void calls_move(const struct change *c, __u32 n)
 {
 	__u32 i;
 
@@ -102,7 +109,7 @@ static void calls_move(const struct change *c, __u32 n)
 	wheel_move(wheel, moves, n);
 	for (i = 0; i < n; i++) {
 		if (moves[i].result != TIMERWHEEL_WAS_PENDING)
-			wrong("MOVE", c[i].id, moves[i].result);
+			wheel_wrong("MOVE", c[i].id, moves[i].result);
 	}
 }
 
@@ -115,11 +122,11 @@ static void calls_cancel(const struct change *c, __u32 n)
 	wheel_remove(wheel, removes, n);
 	for (i = 0; i < n; i++) {
 		if (removes[i].result != TIMERWHEEL_WAS_PENDING)
-			wrong("REMOVE", c[i].id, removes[i].result);
+			wheel_wrong("REMOVE", c[i].id, removes[i].result);
 	}
 }
 
-static void calls_run(__u64 until)
+void calls_run(__u64 until)
 {
 	struct epoll_event ready;
 	__u32 i, n;
@@ -135,8 +142,7 @@ static void calls_run(__u64 until)
 
 static void handle_open(__u32 room, __u64 timeout)
 {
-	(void)timeout;
-	open_wheel(room, 0);
+	plain_open(room, timeout);
 	handles = xcalloc(capacity, sizeof(*handles));
 }
 
@@ -169,7 +175,7 @@ static void handle_move(const struct change *c, __u32 n)
 	wheel_move_handle(wheel, TIMERWHEEL_ABS, handle_moves, n);
 	for (i = 0; i < n; i++) {
 		if (handle_moves[i].result != TIMERWHEEL_WAS_PENDING)
-			wrong("MOVE_HANDLE", c[i].id, handle_moves[i].result);
+			wheel_wrong("MOVE_HANDLE", c[i].id, handle_moves[i].result);
 	}
 }
 
@@ -184,11 +190,11 @@ static void handle_cancel(const struct change *c, __u32 n)
 	wheel_remove_handle(wheel, handle_removes, n);
 	for (i = 0; i < n; i++) {
 		if (handle_removes[i].result != TIMERWHEEL_WAS_PENDING)
-			wrong("REMOVE_HANDLE", c[i].id, handle_removes[i].result);
+			wheel_wrong("REMOVE_HANDLE", c[i].id, handle_removes[i].result);
 	}
 }
 
-static void *map(size_t size, __u64 offset)
+void *wheel_map(size_t size, __u64 offset)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel, offset);
 
@@ -197,25 +203,41 @@ static void *map(size_t size, __u64 offset)
 	return memory;
 }
 
-static void mapped_open(__u32 room, __u64 timeout)
+void ring_open(__u32 flags)
 {
+	struct timerwheel_setup setup = {
+		.flags = flags, .ring = RING, .capacity = capacity_asked(),
+	};
 	struct timerwheel_info info;
 
-	(void)timeout;
-	open_wheel(room, RING);
-	handles = xcalloc(capacity, sizeof(*handles));
+	wheel_setup(wheel, &setup);
 	wheel_info(wheel, &info);
-	generation_bits = info.generation_bits;
-	table = map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
-	ring_size = TIMERWHEEL_RING_EVENTS + info.ring * sizeof(struct timerwheel_event);
-	ring.ring = map(ring_size, TIMERWHEEL_MMAP_RING);
+	ring_size = TIMERWHEEL_RING_EVENTS + setup.ring * sizeof(struct timerwheel_event);
+	ring.ring = wheel_map(ring_size, TIMERWHEEL_MMAP_RING);
 	ring.events = info.ring;
 	ring.event_size = info.event_size;
 }
 
-static void mapped_close(void)
+void ring_close(void)
 {
 	munmap(ring.ring, ring_size);
+}
+
+static void mapped_open(__u32 room, __u64 timeout)
+{
+	struct timerwheel_info info;
+
+	calls_open(room, timeout);
+	handles = xcalloc(capacity, sizeof(*handles));
+	ring_open(0);
+	wheel_info(wheel, &info);
+	generation_bits = info.generation_bits;
+	table = wheel_map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
+}
+
+static void mapped_close(void)
+{
+	ring_close();
 	munmap(table, capacity * sizeof(*table));
 	handle_close();
 }
@@ -233,7 +255,7 @@ static void mapped_refresh(const struct change *c, __u32 n)
 	}
 }
 
-static void mapped_run(__u64 until)
+void mapped_run(__u64 until)
 {
 	const struct timerwheel_event *event;
 	struct epoll_event ready;
@@ -263,8 +285,9 @@ static void mapped_run(__u64 until)
 
 const struct facility facility_timerwheel = {
 	.name = "timerwheel",
+	.processes = true,
 	.batches = true,
-	.open = calls_open,
+	.open = plain_open,
 	.close = calls_close,
 	.arm = calls_arm,
 	.move = calls_move,

@@ -150,7 +150,7 @@ static void uring_run(__u64 until)
 const struct facility facility_uring = {
 	.name = "io_uring",
 	.most = 100000,
-	.step_most = 10000,
+	.step_most = 1000,
 	.why = "each update or removal searches a list of all timeouts",
 	.batches = true,
 	.open = uring_open,

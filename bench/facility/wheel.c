@@ -109,30 +109,38 @@ static void insert(__u32 node, __u64 first)
 	mark(head, true);
 }
 
-static void wheel_arm(const struct change *c, __u32 n)
+static __u64 wheel_arm(const struct change *c, __u32 n)
 {
+	__u64 first = NEVER;
 	__u32 i;
 
 	if (!count)
 		current = now_ns() / TICK;
 	for (i = 0; i < n; i++) {
+		if (c[i].deadline < first)
+			first = c[i].deadline;
 		nodes[HEADS + c[i].id].deadline = c[i].deadline;
 		insert(HEADS + c[i].id, current + 1);
 	}
 	count += n;
+	return first;
 }
 
-static void wheel_move(const struct change *c, __u32 n)
+static __u64 wheel_move(const struct change *c, __u32 n)
 {
+	__u64 first = NEVER;
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
+		if (c[i].deadline < first)
+			first = c[i].deadline;
 		__u32 node = HEADS + c[i].id;
 
 		unlink_node(node);
 		nodes[node].deadline = c[i].deadline;
 		insert(node, current + 1);
 	}
+	return first;
 }
 
 static void wheel_refresh(const struct change *c, __u32 n)
@@ -266,7 +274,7 @@ static __u32 wheel_expire(__u64 now, __u32 *ids, __u32 most)
 	return n;
 }
 
-static const struct queue queue = {
+const struct queue wheel_queue = {
 	.open = wheel_init,
 	.close = wheel_close,
 	.arm = wheel_arm,
@@ -280,13 +288,25 @@ static const struct queue queue = {
 static void alone_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(&queue, capacity, false);
+	front_open(&wheel_queue, capacity, false);
 }
 
 static void shared_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(&queue, capacity, true);
+	front_open(&wheel_queue, capacity, true);
+}
+
+static void lazy_open(__u32 capacity, __u64 timeout)
+{
+	(void)timeout;
+	front_open(lazily(&wheel_queue), capacity, false);
+}
+
+static void lazy_shared_open(__u32 capacity, __u64 timeout)
+{
+	(void)timeout;
+	front_open(lazily(&wheel_queue), capacity, true);
 }
 
 const struct facility facility_wheel = {
@@ -300,5 +320,21 @@ const struct facility facility_wheel_shared = {
 	.threads = 2,
 	.batches = true,
 	.open = shared_open,
+	FRONT_FUNCTIONS,
+};
+
+const struct facility facility_wheel_lazy = {
+	.name = "wheel-lazy",
+	.only = "requests",
+	.open = lazy_open,
+	FRONT_FUNCTIONS,
+};
+
+const struct facility facility_wheel_lazy_shared = {
+	.name = "wheel-lazy-shared",
+	.only = "requests",
+	.threads = 2,
+	.batches = true,
+	.open = lazy_shared_open,
 	FRONT_FUNCTIONS,
 };

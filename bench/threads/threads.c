@@ -4,6 +4,9 @@
  * millisecond with 1, 2, ... threads: the median, minimum and maximum of some rounds. All threads
  * use one wheel. For comparison, because no machine is N times as fast with N processors, each uses
  * its own: what is lost then is not due to sharing.
+ *
+ * Resident timers are armed and cancelled in the deadline table. Beside them is the least that a
+ * queue in the process needs when threads share it: a lock, and a store while it is held.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/timerwheel-mapped.h"
 #include "util.h"
 #include "wheel.h"
 
@@ -31,7 +36,8 @@ static const char usage_text[] =
 "\n"
 "Measure operations per millisecond with 1, 2, ... threads. Each thread has its own CPU and\n"
 "its own timers, 256 in a call. All threads use the same wheel, or (`apart') each its own. The\n"
-"quotient of the two shows the cost of sharing a wheel.\n"
+"quotient of the two shows the cost of sharing a wheel. In memory, without calls: resident\n"
+"timers, and a lock with a store, the least that threads need to share a queue.\n"
 "\n"
 "  -t, --threads N   maximum number of threads (the number of CPUs)\n"
 "  -n, --timers N    timers of each thread (100k)\n"
@@ -41,29 +47,22 @@ static const char usage_text[] =
 "\n"
 "Rounds differ if the machine has other work, or if a guest has more CPUs than its host.\n";
 
-/* The measurements */
-static const struct way {
-	const char *name;
-	bool moves;
-	bool apart;
-} ways[] = {
-	{ .name = "REMOVE+ADD" },
-	{ .name = "REMOVE+ADD apart", .apart = true },
-	{ .name = "MOVE", .moves = true },
-	{ .name = "MOVE apart", .moves = true, .apart = true },
-};
-
-#define WAYS	ARRAY_SIZE(ways)
+struct way;
 
 struct worker {
 	pthread_t thread;
 	int cpu;
 	int wheel;
-	bool moves;
+	const struct way *way;
+	__u64 *table;			/* the deadline table; of @bits bits is a generation */
+	size_t table_size;
+	unsigned int bits;
+	pthread_mutex_t own_lock, *lock;
 	struct timerwheel_add *add;
 	struct timerwheel_move *move;
 	struct timerwheel_remove *remove;
 	__u64 random;
+	__u64 deadline;			/* the last one in memory */
 	__u64 done;
 };
 
@@ -76,20 +75,93 @@ static __u64 some_deadline(struct worker *w)
 	return HOUR + random_below(&w->random, 4 * HOUR);
 }
 
-static void work(struct worker *w, __u32 at, __u32 n)
+static void move(struct worker *w, __u32 at, __u32 n)
 {
 	__u32 i;
 
-	if (w->moves) {
-		for (i = at; i < at + n; i++)
-			w->move[i].deadline = some_deadline(w);
-		wheel_move(w->wheel, w->move + at, n);
-		w->done += n;
-	} else {
-		wheel_remove(w->wheel, w->remove + at, n);
-		wheel_add(w->wheel, w->add + at, n);
-		w->done += 2 * n;
+	for (i = at; i < at + n; i++)
+		w->move[i].deadline = some_deadline(w);
+	wheel_move(w->wheel, w->move + at, n);
+	w->done += n;
+}
+
+static void remove_add(struct worker *w, __u32 at, __u32 n)
+{
+	wheel_remove(w->wheel, w->remove + at, n);
+	wheel_add(w->wheel, w->add + at, n);
+	w->done += 2 * n;
+}
+
+static void arm_cancel(struct worker *w, __u32 at, __u32 n)
+{
+	__u32 i;
+
+	for (i = at; i < at + n; i++) {
+		const struct timerwheel_add *add = &w->add[i];
+		__u64 entry = timerwheel_mapped_entry(++w->deadline, add->generation, w->bits);
+
+		if (timerwheel_mapped_arm(w->table, add->index, entry, w->bits) ||
+		    timerwheel_mapped_cancel(w->table, add->index, add->generation, w->bits))
+			die("a timer could not be armed and cancelled");
 	}
+	w->done += 2 * n;
+}
+
+static void lock_store(struct worker *w, __u32 at, __u32 n)
+{
+	__u32 i, twice;
+
+	for (i = at; i < at + n; i++) {
+		for (twice = 0; twice < 2; twice++) {
+			pthread_mutex_lock(w->lock);
+			w->move[i].deadline = ++w->deadline;
+			pthread_mutex_unlock(w->lock);
+		}
+	}
+	w->done += 2 * n;
+}
+
+/* The measurements */
+static const struct way {
+	const char *name;
+	void (*work)(struct worker *w, __u32 at, __u32 n);
+	bool resident;
+	bool apart;
+} ways[] = {
+	{ .name = "REMOVE+ADD", .work = remove_add },
+	{ .name = "REMOVE+ADD apart", .work = remove_add, .apart = true },
+	{ .name = "MOVE", .work = move },
+	{ .name = "MOVE apart", .work = move, .apart = true },
+	{ .name = "arm+cancel", .work = arm_cancel, .resident = true },
+	{ .name = "arm+cancel apart", .work = arm_cancel, .resident = true, .apart = true },
+	{ .name = "lock+store", .work = lock_store },
+	{ .name = "lock+store apart", .work = lock_store, .apart = true },
+};
+
+#define WAYS	ARRAY_SIZE(ways)
+
+static void map_table(struct worker *w)
+{
+	struct timerwheel_info info;
+
+	wheel_info(w->wheel, &info);
+	w->bits = info.generation_bits;
+	w->table_size = info.capacity * sizeof(*w->table);
+	w->table = mmap(NULL, w->table_size, PROT_READ | PROT_WRITE, MAP_SHARED, w->wheel,
+			TIMERWHEEL_MMAP_DEADLINES);
+	if (w->table == MAP_FAILED)
+		die("mmap of the deadline table: %s", strerror(errno));
+}
+
+static int new_wheel(const struct way *way)
+{
+	struct timerwheel_setup setup = {
+		.flags = way->resident ? TIMERWHEEL_SETUP_RESIDENT : 0,
+	};
+	int wheel = wheel_open();
+
+	wheel_setup(wheel, &setup);
+	return wheel;
 }
 
 static void *worker_main(void *arg)
@@ -116,15 +188,20 @@ static void *worker_main(void *arg)
 		n = timers - at < BATCH ? timers - at : BATCH;
 		wheel_add(w->wheel, w->add + at, n);
 	}
+	if (w->way->resident)
+		map_table(w);
+	w->deadline = now_ns() + 6 * HOUR;
 
 	at = 0;
 	pthread_barrier_wait(&barrier);		/* all are ready */
 	while (!stop) {
 		n = timers - at < BATCH ? timers - at : BATCH;
-		work(w, at, n);
+		w->way->work(w, at, n);
 		at = at + n < timers ? at + n : 0;
 	}
 	pthread_barrier_wait(&barrier);		/* all have ended */
+	if (w->way->resident)
+		munmap(w->table, w->table_size);
 	free(w->add);
 	free(w->move);
 	free(w->remove);
@@ -141,8 +218,10 @@ static double measure(int threads, const struct way *way)
 	stop = false;
 	pthread_barrier_init(&barrier, NULL, threads + 1);
 	for (i = 0; i < threads; i++) {
-		worker[i] = (struct worker){ .cpu = i, .moves = way->moves, .random = i };
-		worker[i].wheel = i && !way->apart ? worker[0].wheel : wheel_open();
+		worker[i] = (struct worker){ .cpu = i, .way = way, .random = i };
+		worker[i].wheel = i && !way->apart ? worker[0].wheel : new_wheel(way);
+		pthread_mutex_init(&worker[i].own_lock, NULL);
+		worker[i].lock = &worker[way->apart ? i : 0].own_lock;
 		if (pthread_create(&worker[i].thread, NULL, worker_main, &worker[i]))
 			die("cannot start a thread");
 	}
