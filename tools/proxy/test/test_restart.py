@@ -443,6 +443,44 @@ def test_more_threads():
     check(sorted(wheels) == ['wheel0', 'wheel1', 'wheel2'], f'kept are {wheels}')
 
 
+def starts_well(n):
+    """Started with more threads, and killed at the @n-th place where a wheel is open that the
+    service manager has not got. False: there are not so many."""
+    k = Kept(echo, threads=1, lifetime='1h')
+    clients = [k.connect()[0] for _ in range(6)]
+    k.proxy.kill()
+    k.proxy.args += ['--threads', '3']
+    places = 0
+
+    def here():
+        nonlocal places
+        places += k.proxy.wheels() > sum(name.startswith('wheel') for name in k.manager.names())
+        return places == n
+
+    came = k.proxy.kill_starting(here)
+    k.proxy.start()
+    for client in clients:
+        client.sendall(b'x')
+        try:
+            check(read_exactly(client, 1) == b'x', 'another byte came back')
+        except ConnectionResetError:
+            check(False, f'killed at place {n}: a connection was reset')
+    check(k.proxy.metrics()['wheel_pending'] == 12, f'killed at place {n}: other timers are there')
+    check(k.proxy.loads() == [2, 2, 2], f'the threads have {k.proxy.loads()}')
+    k.proxy.stop()
+    k.manager.close()
+    return came
+
+
+def test_killed_starting():
+    """With more threads than before, while the service manager has not yet got the new wheels:
+    nothing was moved into them."""
+    n = 1
+    while starts_well(n):
+        n += 1
+    check(n > 5, f'only {n} system calls')
+
+
 def test_hundreds():
     """All of 300 connections, half of them with a byte under way when it is killed."""
     n = 300
