@@ -438,7 +438,7 @@ void conn_resume(struct conn *conn)
 		conn_close(conn, END_FAILED);
 		return;
 	}
-	if (there.written)
+	if (there.written && conn->header)
 		there.written -= upstream_header(conn, conn->loop->buffer);
 	if (!catch_up(client, here.read, there.written) ||
 	    !catch_up(server, there.read, here.written))
