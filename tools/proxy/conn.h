@@ -80,7 +80,7 @@ struct conn {
 	bool lives;
 	/** @waits: it is among loop->unstored */
 	bool waits;
-	/** @stored: the service manager keeps its sockets as well */
+	/** @stored: the service manager may have its sockets, one or both; it is counted there */
 	bool stored;
 	/** @restored: it came from there; @opened is when */
 	bool restored;

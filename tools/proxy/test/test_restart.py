@@ -8,8 +8,8 @@ import threading
 import time
 
 from harness import (LATE, UNIT, Manager, Proxy, Server, between, check, digest, echo, ended,
-                     free_port, full_server, pattern, raise_descriptors, read_all, read_exactly,
-                     reset)
+                     free_port, full_server, keep_busy, pattern, raise_descriptors, read_all,
+                     read_exactly, reset)
 
 MB = 1 << 20
 
@@ -645,6 +645,37 @@ def test_next_server_kept():
         check(read_exactly(client, 1) == b'y', 'another byte came back')
     for s in fill:
         s.close()
+
+
+def no_server_answers(manager, what):
+    """A kept connection goes on to its second server while the service manager reads nothing, and
+    then what(client) happens. Its new socket was not sent, and its client's was."""
+    silent = [full_server() for _ in range(2)]
+    proxy = Proxy([server.address for server, _ in silent], manager=manager, threads=1,
+                  store_after='0', connect_timeout=4 * UNIT)
+    client = proxy.connect()
+    manager.wait('the sockets', lambda m: m.names().count('s') == 2)
+    with manager.lock:
+        keep_busy(manager)
+        proxy.wait_metric('connect_failures_total', 1)
+        what(client)
+        proxy.wait_metric('connections', 0)
+    manager.wait('the sockets to go', lambda m: 's' not in m.names())
+    # What was freed is used again.
+    others = [proxy.connect() for _ in range(20)]
+    proxy.wait_metric('connections', len(others))
+    for _, fill in silent:
+        for s in fill:
+            s.close()
+
+
+def test_next_server_not_kept_yet():
+    """It ends for its client, and for the service manager, too."""
+    def wait(client):
+        check(ended(client, 10)[1] == 'eof', 'the client saw a reset')
+
+    no_server_answers(busy_manager(), wait)
+    no_server_answers(busy_manager(), reset)
 
 
 def test_restored_is_logged():
