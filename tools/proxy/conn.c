@@ -379,7 +379,7 @@ void conn_open(struct loop *loop, struct conn *conn)
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	conn->id = store_active() ? cookie_of(fd) : ++loop->ids;
+	conn->id = cookie_of(fd);
 	conn->opened = loop->now;
 	conn->header = options.proxy_protocol;
 	conn->server = loop->turn++ % options.to.n;
