@@ -1,22 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See log.h. */
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
 
+int log_fd = STDERR_FILENO;
 bool log_priorities;
+
+/*
+ * O_NONBLOCK on stderr would be O_NONBLOCK for all who have it open. So a pipe or a terminal is opened
+ * once more; if that is not allowed, it is looked at before each write. A socket needs neither, and a
+ * file is always ready.
+ */
+void log_open(void)
+{
+	struct stat stat;
+	int fd;
+
+	log_priorities = !isatty(STDERR_FILENO);
+	if (fstat(STDERR_FILENO, &stat) || (!S_ISFIFO(stat.st_mode) && !S_ISCHR(stat.st_mode)))
+		return;
+	fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		log_fd = fd;
+}
 
 bool log_write(int fd, const char *text, size_t len)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+	ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	/* A pipe or a socket that can be written takes 4096 bytes; a file takes all. */
-	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLOUT &&
-	       write(fd, text, len) == (ssize_t)len;
+	if (n >= 0 || errno != ENOTSOCK)
+		return n == (ssize_t)len;
+	/* A pipe that can be written takes 4096 bytes, unless another thread is faster. */
+	pthread_mutex_lock(&lock);
+	if (poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLOUT)
+		n = write(fd, text, len);
+	pthread_mutex_unlock(&lock);
+	return n == (ssize_t)len;
 }
 
 void log_say(int priority, const char *fmt, ...)
@@ -32,7 +63,7 @@ void log_say(int priority, const char *fmt, ...)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
 	/* One write: lines of several threads must not mix. Where nobody reads, nobody waits. */
-	log_write(STDERR_FILENO, line, n);
+	log_write(log_fd, line, n);
 }
 
 bool log_again(_Atomic uint64_t *said)

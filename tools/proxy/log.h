@@ -12,12 +12,20 @@
 
 #include "util.h"
 
+/** log_fd - stderr, or the same pipe or terminal opened for this process alone */
+extern int log_fd;
+
 /** log_priorities - stderr is no terminal: lines begin with their priority, "<6>" */
 extern bool log_priorities;
 
 /**
+ * log_open - see what stderr is
+ */
+void log_open(void);
+
+/**
  * log_write - write whole lines without waiting for whoever reads them
- * @fd: where
+ * @fd: log_fd, or any other that does not block
  * @text: they
  * @len: their length, at most 4096
  *

@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	progname = "timerwheel-proxy";
-	log_priorities = !isatty(STDERR_FILENO);
+	log_open();
 	/* At once: a restart while it starts is one like any other. */
 	open_signals();
 	options_parse(argc, argv);
