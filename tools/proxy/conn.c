@@ -407,6 +407,7 @@ struct conn *conn_restore(struct loop *loop, const int fd[2], uint64_t id, uint6
 		return NULL;
 	for (i = 0; i < 2; i++)
 		conn->side[i].address = address_of(fd[i], true);
+	upstream_known(conn);
 	conn->id = id;
 	conn->server_id = server_id;
 	conn->opened = loop->now;

@@ -25,7 +25,9 @@ union address address_of(int fd, bool peer)
 	union address address = { };
 	socklen_t len = sizeof(address);
 
-	if (peer ? getpeername(fd, &address.any, &len) : getsockname(fd, &address.any, &len))
+	/* getpeername() does not know the server while a socket connects. */
+	if (getsockname(fd, &address.any, &len) ||
+	    (peer && getsockopt(fd, SOL_SOCKET, SO_PEERNAME, &address, &len)))
 		address.any.sa_family = AF_UNSPEC;
 	address_unmap(&address);
 	return address;

@@ -647,6 +647,24 @@ def test_next_server_kept():
         s.close()
 
 
+def test_next_server_after_restart():
+    """Killed while a server does not answer: when its time is over the next one serves."""
+    silent, fill = full_server()
+    manager = Manager()
+    proxy = Proxy([Server(echo).address, silent.address], manager=manager, threads=1,
+                  store_after='0', connect_timeout=4 * UNIT)
+    # The first one goes to the second server.
+    client = proxy.connect()
+    manager.wait('the sockets', lambda m: m.names().count('s') == 2)
+    proxy.kill()
+    proxy.start()
+    client.sendall(b'x')
+    check(read_exactly(client, 1) == b'x', 'another byte came back')
+    check(f'server {silent.address} does not answer' in proxy.log, proxy.log)
+    for s in fill:
+        s.close()
+
+
 def no_server_answers(manager, what):
     """A kept connection goes on to its second server while the service manager reads nothing, and
     then what(client) happens. Its new socket was not sent, and its client's was."""
@@ -672,7 +690,7 @@ def no_server_answers(manager, what):
 def test_next_server_not_kept_yet():
     """It ends for its client, and for the service manager, too."""
     def wait(client):
-        check(ended(client, 10)[1] == 'eof', 'the client saw a reset')
+        check(ended(client, 30)[1] == 'eof', 'the client saw a reset')
 
     no_server_answers(busy_manager(), wait)
     no_server_answers(busy_manager(), reset)
