@@ -21,7 +21,8 @@
 /* A socket of a connection. */
 struct found {
 	uint64_t cookie;
-	int fd;
+	int fd;			/* -1: it is a connection's again */
+	struct conn *conn;	/* whose client's it is */
 };
 
 static struct found *sockets;
@@ -124,17 +125,20 @@ void store_collect(struct stored *stored)
 	free(names);
 }
 
-/* The socket, which is nobody else's from now on; -1: it did not come back. */
-static int claim(uint64_t cookie)
+static struct found *find(uint64_t cookie)
 {
-	struct found wanted = { .cookie = cookie }, *found;
-	int fd = -1;
+	struct found wanted = { .cookie = cookie };
 
-	found = bsearch(&wanted, sockets, nr_sockets, sizeof(*sockets), by_cookie);
-	if (found) {
-		fd = found->fd;
+	return bsearch(&wanted, sockets, nr_sockets, sizeof(*sockets), by_cookie);
+}
+
+/* The socket, which is nobody else's from now on; -1: it did not come back. */
+static int claim(struct found *found)
+{
+	int fd = found ? found->fd : -1;
+
+	if (found)
 		found->fd = -1;
-	}
 	return fd;
 }
 
@@ -146,24 +150,45 @@ static void give_up(int fd)
 	close(fd);
 }
 
+static bool has_timers(const struct conn *conn)
+{
+	return conn->timer.armed && (!conn->lives || conn->life.armed);
+}
+
+static void change_loop(struct conn *conn, struct loop *to)
+{
+	atomic_fetch_sub(&conn->loop->load, 1);
+	conn_leave(conn);
+	conn_enter(conn, to);
+	atomic_fetch_add(&to->load, 1);
+}
+
 struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 {
-	struct conn *conn = conn_find(loop, id);
+	struct found *client = find(id);
 	int fd[2];
 
-	if (conn)
-		return conn;
-	fd[CLIENT] = claim(id);
-	fd[SERVER] = claim(server_id);
-	if (fd[CLIENT] >= 0 && fd[SERVER] >= 0)
-		conn = conn_restore(loop, fd, id, server_id);
-	if (conn) {
-		store_kept();
-	} else {
-		give_up(fd[CLIENT]);
-		give_up(fd[SERVER]);
+	if (client && client->conn) {
+		if (client->conn->loop == loop)
+			return client->conn;
+		/* See move(). All of the other wheel has been looked at. */
+		if (has_timers(client->conn))
+			return NULL;
+		timers_cancel(client->conn->loop->timers, client->conn);
+		change_loop(client->conn, loop);
+		return client->conn;
 	}
-	return conn;
+	fd[CLIENT] = claim(client);
+	fd[SERVER] = claim(find(server_id));
+	if (fd[CLIENT] >= 0 && fd[SERVER] >= 0)
+		client->conn = conn_restore(loop, fd, id, server_id);
+	if (client && client->conn) {
+		store_kept();
+		return client->conn;
+	}
+	give_up(fd[CLIENT]);
+	give_up(fd[SERVER]);
+	return NULL;
 }
 
 /*
@@ -176,23 +201,20 @@ static void drop_expired(struct loop *loop)
 
 	for (conn = LIST_FIRST(&loop->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, all);
-		if (!conn->timer.armed || (conn->lives && !conn->life.armed))
+		if (!has_timers(conn))
 			conn_close(conn, END_TIMEOUT + conn->phase);
 	}
 }
 
 /*
  * To the wheel of another thread. First there, then no longer here: if it is killed in between,
- * the next proxy finds the timers twice, and takes those that it sees first.
+ * the next proxy finds timers twice, and all of them in one of the wheels.
  */
 static void move(struct conn *conn, struct loop *to)
 {
 	struct loop *from = conn->loop;
 
-	conn_leave(conn);
-	atomic_fetch_sub(&from->load, 1);
-	conn_enter(conn, to);
-	atomic_fetch_add(&to->load, 1);
+	change_loop(conn, to);
 	timers_arm(to->timers, &conn->timer);
 	if (conn->lives)
 		timers_arm(to->timers, &conn->life);
@@ -233,10 +255,10 @@ unsigned int store_restore(void)
 	if (!sockets)
 		return 0;
 	qsort(sockets, nr_sockets, sizeof(*sockets), by_cookie);
-	for (i = 0; i < options.threads; i++) {
+	for (i = 0; i < options.threads; i++)
 		timers_each(loops[i]->timers);
+	for (i = 0; i < options.threads; i++)
 		drop_expired(loops[i]);
-	}
 	for (i = 0; i < options.threads; i++)
 		balance(loops[i]);
 	for (i = 0; i < options.threads; i++) {

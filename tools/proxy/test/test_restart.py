@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """What survives the proxy, with a service manager that keeps descriptors. Needs /dev/timerwheel."""
 
+import ctypes
+import fcntl
+import itertools
+import re
 import select
 import signal
 import socket
+import struct
 import threading
 import time
 
@@ -12,6 +17,36 @@ from harness import (LATE, UNIT, Manager, Proxy, Server, between, check, digest,
                      read_exactly, reset)
 
 MB = 1 << 20
+
+
+class Wheel:
+    """One that is kept."""
+
+    ADD, REMOVE, LIST = 2, 4, 7
+    ABS = 1
+
+    def __init__(self, manager, number):
+        self.fd = next(fd for fd, (name, _) in manager.store.items() if name == f'wheel{number}')
+
+    def call(self, what, elements, size, n):
+        """How many were done, and what became of them."""
+        buffer = ctypes.create_string_buffer(elements, size * n)
+        batch = struct.pack('IIQIIQ', 32, 0, ctypes.addressof(buffer), n, size, 0)
+        return fcntl.ioctl(self.fd, 0xf500 | what, bytearray(batch)), buffer.raw
+
+    def timers(self):
+        """Key: value, deadline."""
+        n, entries = self.call(self.LIST, b'', 64, 100)
+        return {key: rest for key, *rest in (
+            struct.unpack_from('QQQ', entries, 64 * i) for i in range(n))}
+
+    def set(self, timers):
+        """These, and no others."""
+        for key in self.timers():
+            self.call(self.REMOVE, struct.pack('QQQqIi', key, 0, 0, 0, 0, 0), 40, 1)
+        for key, (value, deadline) in timers.items():
+            self.call(self.ADD, struct.pack('QQQQQQIiII', key, value, deadline, 0, 0, 0, self.ABS,
+                                            0, 0, 0), 64, 1)
 
 
 class Kept:
@@ -663,6 +698,75 @@ def test_next_server_after_restart():
     check(f'server {silent.address} does not answer' in proxy.log, proxy.log)
     for s in fill:
         s.close()
+
+
+def test_killed_moving():
+    """Killed while a connection's timers go to another thread's wheel: they are in both, all of
+    them in one. Whichever wheel is looked at first, it goes on, and they are there once."""
+    k = Kept(echo, idle='1h', lifetime='1h')
+    client, _ = k.connect()
+    both = {}
+    for number in range(2):
+        both.update(Wheel(k.manager, number).timers())
+    check(len(both) == 2, f'{len(both)} timers')
+    some = [{key: both[key]} for key in both]
+    places = list(itertools.product([both], some + [both])) + list(itertools.product(some, [both]))
+    for there in places:
+        k.proxy.kill()
+        for number in range(2):
+            Wheel(k.manager, number).set(there[number])
+        k.proxy.start()
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', f'{there}: another byte came back')
+        check(k.proxy.metrics()['wheel_pending'] == 2, f'{there}: other timers are there')
+        check(sum(k.proxy.loads()) == 1, f'{there}: the threads have {k.proxy.loads()}')
+
+
+def taken(life, begin=lambda client: None, full=False):
+    """What the log says of a connection whose event was taken before the proxy was killed."""
+    server, fill = full_server() if full else (Server(), [])
+    manager = Manager()
+    proxy = Proxy(server.address, '--log', '-', manager=manager, threads=1, store_after='0',
+                  idle='1h', half_close='1h', lifetime='1h', connect_timeout='1h')
+    client = proxy.connect()
+    manager.wait('the sockets', lambda m: m.names().count('s') == 2)
+    begin(client)
+    proxy.kill()
+    wheel = Wheel(manager, 0)
+    wheel.set({key: rest for key, rest in wheel.timers().items() if key & 1 != life})
+    proxy.start()
+    check(ended(client, 5)[1] == 'eof', 'the client saw a reset')
+    proxy.wait_log('end=')
+    for s in fill:
+        s.close()
+    return re.search('end=([a-z-]*)', proxy.log)[1]
+
+
+def test_killed_with_event():
+    """It ends as what it is, although its timer is no longer there to say so."""
+    def half_close(client):
+        client.shutdown(socket.SHUT_WR)
+        time.sleep(UNIT)
+
+    for want, args in (('idle', (0,)), ('half-close', (0, half_close)), ('lifetime', (1,)),
+                       ('lifetime', (1, half_close)),
+                       ('connect', (0, lambda client: None, True))):
+        got = taken(*args)
+        check(got == want + '-timeout', f'{got}, not {want}-timeout')
+
+
+def test_other_ids():
+    """A proxy that keeps nothing gives ids that those that were kept do not have."""
+    k = Kept(echo, threads=1, idle='1h')
+    first, _ = k.connect()
+    k.proxy.args[k.proxy.args.index('--store-after') + 1] = 'none'
+    k.restart()
+    clients = [first] + [k.proxy.connect() for _ in range(3)]
+    for client in clients:
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', 'another byte came back')
+    ids = {key >> 1 for key in Wheel(k.manager, 0).timers()}
+    check(len(ids) == 4 and ids <= k.proxy.cookies(), f'the ids {ids} are no cookies')
 
 
 def no_server_answers(manager, what):
