@@ -191,6 +191,20 @@ struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 	return NULL;
 }
 
+/* Of which timer the event was taken. That of the lifetime does not know the phase: the sockets do. */
+static enum kind taken_of(const struct conn *conn)
+{
+	struct passed here = { }, there = { };
+
+	if (conn->timer.armed)
+		return KIND_LIFETIME;
+	passed_of(conn->side[CLIENT].fd, false, &here);
+	passed_of(conn->side[SERVER].fd, true, &there);
+	if (there.connecting)
+		return KIND_CONNECT;
+	return here.ended || there.ended ? KIND_HALF_CLOSE : KIND_IDLE;
+}
+
 /*
  * Those without a timer: the former proxy had taken the event, and was killed before it could close
  * them.
@@ -202,7 +216,7 @@ static void drop_expired(struct loop *loop)
 	for (conn = LIST_FIRST(&loop->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, all);
 		if (!has_timers(conn))
-			conn_close(conn, END_TIMEOUT + conn->phase);
+			conn_close(conn, END_TIMEOUT + taken_of(conn));
 	}
 }
 

@@ -98,8 +98,10 @@ bool passed_of(int fd, bool active, struct passed *passed)
 		if (!state_of(fd, &one) || !state_of(fd, &two))
 			return false;
 	} while (memcmp(&one, &two, sizeof(one)));
-	*passed = (struct passed) { };
-	if (one.state == SYN_SENT)
+	*passed = (struct passed) {
+		.connecting = one.state == SYN_SENT, .ended = fin_sent(one.state),
+	};
+	if (passed->connecting)
 		return true;
 	passed->written = one.acked + one.unacked - active - fin_sent(one.state);
 	passed->read = one.received - one.unread - fin_received(one.state);

@@ -54,12 +54,16 @@ void address_unmap(union address *address);
  */
 const char *address_text(const union address *address, char text[ADDRESS_TEXT]);
 
-/** struct passed - bytes since a TCP socket was connected */
+/** struct passed - what a TCP socket has done */
 struct passed {
-	/** @written: by a program, whether or not they were acknowledged */
+	/** @written: bytes, by a program, whether or not they were acknowledged */
 	uint64_t written;
 	/** @read: by a program */
 	uint64_t read;
+	/** @connecting: the other end has not answered */
+	bool connecting;
+	/** @ended: it was said that no more is written */
+	bool ended;
 };
 
 /**
