@@ -326,6 +326,43 @@ def test_drain_takes_waiting():
     check(proxy.wait() == 0, 'it ended badly')
 
 
+def test_drain_when_full():
+    """Who waits since there is no room is not taken for the stop: the server has its limit."""
+    server = Server(echo)
+    proxy = Proxy(server.address, '--max-connections', '2', grace='60s', threads=1)
+    clients = [proxy.connect() for _ in range(5)]
+    proxy.wait_metric('connections', 2)
+    proxy.signal(signal.SIGTERM)
+    for client in clients[2:]:
+        check(ended(client, 5)[1] == 'reset', 'an end of file came')
+    check(proxy.metrics()['accepted_total'] == 2, 'they were taken')
+    for client in clients[:2]:
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', 'another byte came back')
+
+
+def test_drain_ends():
+    """Clients that come while it stops, as fast as they are taken, do not keep it from that."""
+    proxy = Proxy('127.0.0.1:1', threads=1, grace='60s')
+    held = Steps(proxy.serving_threads()[0])
+    steps = Steps(proxy.pid)
+    proxy.signal(signal.SIGTERM)
+    came, refused = 0, False
+    while came < 6000 and not refused:
+        try:
+            proxy.connect().close()
+            came += 1
+            # The beginning of a system call, and its end.
+            steps.next(lambda: False)
+            steps.next(lambda: False)
+        except ConnectionRefusedError:
+            refused = True
+    proxy.signal(signal.SIGKILL)
+    held.over()
+    proxy.after_kill()
+    check(refused, f'{came} clients were taken')
+
+
 def test_drain_frees_the_port():
     """The next proxy may listen while this one ends."""
     server = Server(echo)
