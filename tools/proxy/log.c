@@ -13,25 +13,24 @@
 
 #include "log.h"
 
-int log_fd = STDERR_FILENO;
 bool log_priorities;
 
 /*
- * O_NONBLOCK on stderr would be O_NONBLOCK for all who have it open. So a pipe or a terminal is opened
- * once more; if that is not allowed, it is looked at before each write. A socket needs neither, and a
- * file is always ready.
+ * O_NONBLOCK on what others have open, too, would be theirs. So a pipe or a terminal is opened
+ * once more. Not a file, which would be written from its beginning.
  */
 void log_open(void)
 {
 	struct stat stat;
-	int fd;
+	int fd = -1;
 
 	log_priorities = !isatty(STDERR_FILENO);
-	if (fstat(STDERR_FILENO, &stat) || (!S_ISFIFO(stat.st_mode) && !S_ISCHR(stat.st_mode)))
-		return;
-	fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd >= 0)
-		log_fd = fd;
+	if (!fstat(STDERR_FILENO, &stat) && !S_ISREG(stat.st_mode))
+		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0) {
+		dup2(fd, STDERR_FILENO);
+		close(fd);
+	}
 }
 
 bool log_write(int fd, const char *text, size_t len)
@@ -40,13 +39,13 @@ bool log_write(int fd, const char *text, size_t len)
 	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
 	ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	if (n >= 0 || errno != ENOTSOCK)
-		return n == (ssize_t)len;
-	/* A pipe that can be written takes 4096 bytes, unless another thread is faster. */
-	pthread_mutex_lock(&lock);
-	if (poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLOUT)
-		n = write(fd, text, len);
-	pthread_mutex_unlock(&lock);
+	if (n < 0 && errno == ENOTSOCK) {
+		/* In case it could not be opened. A pipe with room takes 4096 bytes, once. */
+		pthread_mutex_lock(&lock);
+		if (poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLOUT)
+			n = write(fd, text, len);
+		pthread_mutex_unlock(&lock);
+	}
 	return n == (ssize_t)len;
 }
 
@@ -63,7 +62,7 @@ void log_say(int priority, const char *fmt, ...)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
 	/* One write: lines of several threads must not mix. Where nobody reads, nobody waits. */
-	log_write(log_fd, line, n);
+	log_write(STDERR_FILENO, line, n);
 }
 
 bool log_again(_Atomic uint64_t *said)

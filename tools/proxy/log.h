@@ -12,20 +12,15 @@
 
 #include "util.h"
 
-/** log_fd - stderr, or the same pipe or terminal opened for this process alone */
-extern int log_fd;
-
 /** log_priorities - stderr is no terminal: lines begin with their priority, "<6>" */
 extern bool log_priorities;
 
-/**
- * log_open - see what stderr is
- */
+/** log_open - see what stderr is, and do not wait for it */
 void log_open(void);
 
 /**
  * log_write - write whole lines without waiting for whoever reads them
- * @fd: log_fd, or any other that does not block
+ * @fd: stderr, or what this process has opened with O_NONBLOCK
  * @text: they
  * @len: their length, at most 4096
  *

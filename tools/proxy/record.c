@@ -37,7 +37,7 @@ void records_open(void)
 {
 	if (!options.log)
 		return;
-	record_fd = log_fd;
+	record_fd = STDERR_FILENO;
 	if (!strcmp(options.log, "-"))
 		return;
 	record_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
@@ -81,7 +81,7 @@ void record(const struct conn *conn, enum end end)
 	time_text(time);
 	address_text(&client->address, client_text);
 	address_text(&server->address, server_text);
-	if (record_fd == log_fd && log_priorities)
+	if (record_fd == STDERR_FILENO && log_priorities)
 		priority = "<6>";
 	/* The age of those that were restored is not known to this process. */
 	if (conn->restored)

@@ -223,10 +223,10 @@ def come_and_go(proxy, trouble):
         trouble.append(e)
 
 
-def pipe_is_full(which, server):
+def pipe_is_full(which, server, fifo=None):
     """Connections come and go, and the pipe of the log is full in each second system call."""
-    proxy = Proxy(server.address, '--log', '-', threads=1, read_log=False)
-    pipe = os.open(f'/proc/{proxy.pid}/fd/2', os.O_RDWR | os.O_NONBLOCK)
+    proxy = Proxy(server.address, '--log', fifo or '-', threads=1, read_log=False)
+    pipe = os.open(fifo or f'/proc/{proxy.pid}/fd/2', os.O_RDWR | os.O_NONBLOCK)
     trouble = []
     clients = threading.Thread(target=come_and_go, args=(proxy, trouble))
     steps = Steps(proxy.serving_threads()[0])
@@ -256,6 +256,18 @@ def test_log_full_meanwhile():
     """Whoever else writes to the same pipe may fill it at any moment: nobody waits."""
     server = Server(echo)
     check(sum(pipe_is_full(which, server) for which in range(2)) > 0, 'nothing is said to be lost')
+
+
+def test_log_pipe_full():
+    """The same of a named pipe."""
+    server = Server(echo)
+    with tempfile.TemporaryDirectory() as folder:
+        fifo = os.path.join(folder, 'log')
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+        lost = sum(pipe_is_full(which, server, fifo) for which in range(2))
+        os.close(reader)
+    check(lost > 0, 'nothing is said to be lost')
 
 
 def test_log_file_refused():

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0
-open: stderr is that of all others; proxy/run:log_full_meanwhile; s/^\t\tlog_fd = fd;/\t\tclose(fd);/
+open: stderr is that of all others; proxy/run:log_full_meanwhile; s/dup2(fd, STDERR_FILENO);/;/
 open: it waits for whoever reads; proxy/run:log_full_meanwhile; s/O_WRONLY | O_NONBLOCK | O_NOCTTY/O_WRONLY | O_NOCTTY/
