@@ -142,14 +142,6 @@ static int claim(struct found *found)
 	return fd;
 }
 
-static void give_up(int fd)
-{
-	if (fd < 0)
-		return;
-	socket_reset(fd);
-	close(fd);
-}
-
 static bool has_timers(const struct conn *conn)
 {
 	return conn->timer.armed && (!conn->lives || conn->life.armed);
@@ -157,7 +149,6 @@ static bool has_timers(const struct conn *conn)
 
 static void change_loop(struct conn *conn, struct loop *to)
 {
-	atomic_fetch_sub(&conn->loop->load, 1);
 	conn_leave(conn);
 	conn_enter(conn, to);
 	atomic_fetch_add(&to->load, 1);
@@ -166,29 +157,29 @@ static void change_loop(struct conn *conn, struct loop *to)
 struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 {
 	struct found *client = find(id);
+	struct conn *conn = client ? client->conn : NULL;
 	int fd[2];
 
-	if (client && client->conn) {
-		if (client->conn->loop == loop)
-			return client->conn;
-		/* See move(). All of the other wheel has been looked at. */
-		if (has_timers(client->conn))
+	/* See move(). All of the other wheel has been looked at. */
+	if (conn && conn->loop != loop) {
+		if (has_timers(conn))
 			return NULL;
-		timers_cancel(client->conn->loop->timers, client->conn);
-		change_loop(client->conn, loop);
-		return client->conn;
+		timers_cancel(conn->loop->timers, conn);
+		change_loop(conn, loop);
 	}
+	if (conn)
+		return conn;
 	fd[CLIENT] = claim(client);
 	fd[SERVER] = claim(find(server_id));
 	if (fd[CLIENT] >= 0 && fd[SERVER] >= 0)
-		client->conn = conn_restore(loop, fd, id, server_id);
-	if (client && client->conn) {
+		conn = client->conn = conn_restore(loop, fd, id, server_id);
+	if (conn) {
 		store_kept();
-		return client->conn;
+	} else {
+		socket_reset(fd[CLIENT]);
+		socket_reset(fd[SERVER]);
 	}
-	give_up(fd[CLIENT]);
-	give_up(fd[SERVER]);
-	return NULL;
+	return conn;
 }
 
 /* Of which timer the event was taken. That of the lifetime does not know the phase: the sockets do. */
@@ -280,7 +271,7 @@ unsigned int store_restore(void)
 		total += loops[i]->load;
 	}
 	for (i = 0; i < nr_sockets; i++)
-		give_up(sockets[i].fd);
+		socket_reset(sockets[i].fd);
 	free(sockets);
 	return total;
 }

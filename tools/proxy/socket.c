@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "socket.h"
 
@@ -121,5 +122,8 @@ void socket_reset(int fd)
 {
 	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 
+	if (fd < 0)
+		return;
 	connect(fd, &nobody, sizeof(nobody));
+	close(fd);
 }

@@ -85,8 +85,8 @@ bool passed_of(int fd, bool active, struct passed *passed);
 uint64_t cookie_of(int fd);
 
 /**
- * socket_reset - break a connection, so that this is not taken for an end of file
- * @fd: its socket. It stays open; whoever else has it open sees the same.
+ * socket_reset - break a connection, so that this is not taken for an end of file, and close it
+ * @fd: its socket, or -1. Whoever else has it open sees the same.
  */
 void socket_reset(int fd);
 

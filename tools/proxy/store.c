@@ -65,10 +65,13 @@ static bool fits(void)
 
 void store_conn(struct conn *conn)
 {
-	if (!active)
+	if (!active || conn->waits)
 		return;
 	conn->waits = true;
-	TAILQ_INSERT_TAIL(&conn->loop->unstored, conn, store);
+	if (conn->stored)
+		TAILQ_INSERT_HEAD(&conn->loop->unstored, conn, store);
+	else
+		TAILQ_INSERT_TAIL(&conn->loop->unstored, conn, store);
 }
 
 void store_kept(void)
@@ -83,14 +86,6 @@ void store_forget(struct conn *conn)
 	if (conn->stored)
 		atomic_fetch_sub(&nr_fds, 2);
 	conn->waits = false;
-}
-
-void store_again(struct conn *conn)
-{
-	if (!conn->stored || conn->waits)
-		return;
-	conn->waits = true;
-	TAILQ_INSERT_HEAD(&conn->loop->unstored, conn, store);
 }
 
 /* What one message can carry: how many connections were sent, or an error. */

@@ -26,20 +26,6 @@ static int connect_to(const union address *to)
 	return -1;
 }
 
-void upstream_known(struct conn *conn)
-{
-	unsigned int i;
-
-	conn->tries = options.to.n;
-	for (i = 0; i < options.to.n; i++) {
-		if (memcmp(&options.to.target[i].at, &conn->side[SERVER].address,
-			   sizeof(union address)))
-			continue;
-		conn->server = i;
-		conn->tries = options.to.n - 1;
-	}
-}
-
 bool upstream_next(struct conn *conn)
 {
 	struct side *side = &conn->side[SERVER];

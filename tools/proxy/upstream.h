@@ -16,12 +16,6 @@
 bool upstream_next(struct conn *conn);
 
 /**
- * upstream_known - find the server of a connection that was kept, by its address
- * @conn: whose; all others may be tried. It may be none of today's.
- */
-void upstream_known(struct conn *conn);
-
-/**
  * upstream_greet - send the header of the PROXY protocol, if there is to be one
  * @conn: whose server has just taken the connection
  *
