@@ -90,16 +90,10 @@ static bool collect_listener(struct stored *stored, int fd, const char *name)
 
 static void collect_one(struct stored *stored, int fd, const char *name)
 {
-	bool used;
-
 	if (!strcmp(name, "s")) {
 		if (!collect_socket(fd))
 			close(fd);
-		return;
-	}
-	used = !strncmp(name, "wheel", 5) ? collect_wheel(stored, fd, name) :
-	       collect_listener(stored, fd, name);
-	if (!used) {
+	} else if (!collect_listener(stored, fd, name) && !collect_wheel(stored, fd, name)) {
 		log_say(LOG_WARNING, "unknown descriptor '%s' was passed; closing it", name);
 		close(fd);
 	}

@@ -123,7 +123,7 @@ def test_idle_deadline_survives():
 
 
 def test_refresh_after_restart():
-    """A byte after the restart puts the old deadline off."""
+    """A byte after the restart postpones the old deadline."""
     k = Kept(idle=4 * UNIT)
     client, far = k.connect()
     k.restart()
@@ -362,10 +362,10 @@ def test_killed_resetting():
 
 
 def closes_well(n):
-    """Stopped with bytes in a pipe, and killed before its thread's @n-th system call. False: it
+    """Stopped with bytes that wait, and killed before its thread's @n-th system call. False: it
     has not so many."""
     k = Kept(threads=1, grace='0')
-    # So that little is before what is in the pipe.
+    # So that most wait where the proxy reads.
     k.server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     client, far = k.connect()
     data = pattern(8 * MB, 'closing')
@@ -401,7 +401,7 @@ def closes_well(n):
 
 
 def test_killed_closing():
-    """Killed while it ends a connection with bytes in a pipe: what is left of it does not go on
+    """Killed while it ends a connection with bytes that wait: what is left of it does not go on
     without them."""
     n = 1
     while closes_well(n):
