@@ -166,8 +166,9 @@ struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 	fd[CLIENT] = claim(client);
 	fd[SERVER] = claim(find(server_id));
 	if (fd[CLIENT] >= 0 && fd[SERVER] >= 0)
-		conn = client->conn = conn_restore(loop, fd, id, server_id);
+		conn = conn_restore(loop, fd, id, server_id);
 	if (conn) {
+		client->conn = conn;
 		store_kept();
 	} else {
 		socket_reset(fd[CLIENT]);
@@ -176,7 +177,7 @@ struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 	return conn;
 }
 
-/* Of which timer the event was taken. That of the lifetime does not know the phase: the sockets do. */
+/* Of which timer the event was taken. That of the lifetime does not know the phase, sockets do. */
 static enum kind taken_of(const struct conn *conn)
 {
 	struct passed here = { }, there = { };
