@@ -40,6 +40,7 @@ bool upstream_next(struct conn *conn)
 		if (side->fd >= 0)
 			continue;
 		err = errno;
+		counter_add(&conn->loop->counters.connect_failures, 1);
 		log_seldom(LOG_WARNING, "server %s: %s", target->name, strerror(err));
 	}
 	errno = err;
@@ -127,5 +128,7 @@ bool upstream_greet(struct conn *conn)
 	if (conn->restored && passed_of(fd, true, &passed) && passed.written)
 		return true;
 	len = upstream_header(conn, header);
+	/* Of a header that is sent in part. */
+	errno = ENOBUFS;
 	return send(fd, header, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }

@@ -15,6 +15,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -526,6 +527,23 @@ class Proxy:
 
     def descriptors(self):
         return len(os.listdir(f'/proc/{self.pid}/fd'))
+
+    def cookies(self):
+        """Of its sockets."""
+        libc = ctypes.CDLL(None)
+        pidfd = os.pidfd_open(self.pid)
+        cookies = set()
+        for fd in os.listdir(f'/proc/{self.pid}/fd'):
+            # pidfd_getfd()
+            fd = libc.syscall(438, pidfd, int(fd), 0)
+            if fd < 0:
+                continue
+            cookie = cookie_of(fd)
+            if cookie:
+                cookies.add(int.from_bytes(cookie, sys.byteorder))
+            os.close(fd)
+        os.close(pidfd)
+        return cookies
 
     def serving_threads(self):
         """Their numbers, in order."""
