@@ -241,7 +241,7 @@ static int tw_cpu_create(struct tw_file *file)
 	if (err) {
 		if (queue)
 			tw_engine_queue_put(queue);
-		kvfree(cpu);
+		tw_free(cpu);
 		tw_uncharge(file, tw_alloc_size(size));
 		goto later;
 	}
@@ -464,7 +464,7 @@ static void tw_cpu_delete(struct tw_cpu *cpu)
 {
 	if (cpu->queue)
 		tw_engine_queue_put(cpu->queue);
-	kvfree(cpu);
+	tw_free(cpu);
 }
 
 /**
@@ -476,10 +476,8 @@ void tw_cpu_free_all(struct tw_file *file)
 	unsigned int nr;
 
 	for (nr = 0; nr < nr_cpu_ids; nr++)
-		if (file->cpu[nr]) {
-			tw_free_pause();
+		if (file->cpu[nr])
 			tw_cpu_delete(file->cpu[nr]);
-		}
 }
 
 /**

@@ -49,13 +49,10 @@ static void tw_file_free(struct tw_file *file)
 	size_t charged = file->charged;
 
 	tw_cpu_free_all(file);
-	tw_free_pause();
 	tw_log_put(file->events.log);
-	tw_free_pause();
 	tw_ring_free(&file->ring);
-	tw_free_pause();
 	tw_table_free(&file->table);
-	kvfree(file);
+	tw_free(file);
 	/* Not before all of it is freed. */
 	tw_user_uncharge(user, charged);
 	tw_user_count_freed(user);

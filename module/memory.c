@@ -10,8 +10,9 @@
  *
  * kmalloc() rounds up to a power of two, which can double a large array. So it is only used where
  * whole pages would not be less: up to a page, and just below a few powers of two above that. All
- * other sizes use vmalloc. That has overhead of its own which is charged to no cgroup: a descriptor
- * of the area, and a pointer and a page table entry for each page. The cap includes it.
+ * other sizes are pages, mapped in a row (pages.c). That has overhead of its own which is charged
+ * to no cgroup: a descriptor of the area, and a page table entry for each page. The cap includes
+ * it.
  *
  * What a user has once, however many wheels there are, is charged to no cap: struct tw_user, and a
  * struct tw_queue for each CPU and clock.
@@ -24,6 +25,7 @@
 
 #include "internal.h"
 #include "memory.h"
+#include "pages.h"
 #include "user.h"
 
 /* Larger blocks are hard to find in one piece. */
@@ -37,16 +39,16 @@ static bool tw_alloc_fits(size_t size)
 }
 
 /**
- * tw_vmalloc_size - the memory that an allocation by vmalloc() takes
+ * tw_pages_size - the memory that tw_pages_alloc() takes
  * @size: the size that is asked for
  *
  * Return: bytes.
  */
-size_t tw_vmalloc_size(size_t size)
+size_t tw_pages_size(size_t size)
 {
 	size_t pages = PAGE_ALIGN(size) >> PAGE_SHIFT;
 
-	return pages * (PAGE_SIZE + sizeof(struct page *) + sizeof(pte_t)) +
+	return pages * (PAGE_SIZE + sizeof(pte_t)) +
 	       sizeof(struct vm_struct) + sizeof(struct vmap_area);
 }
 
@@ -58,7 +60,7 @@ size_t tw_vmalloc_size(size_t size)
  */
 size_t tw_alloc_size(size_t size)
 {
-	return tw_alloc_fits(size) ? kmalloc_size_roundup(size) : tw_vmalloc_size(size);
+	return tw_alloc_fits(size) ? kmalloc_size_roundup(size) : tw_pages_size(size);
 }
 
 /**
@@ -66,40 +68,34 @@ size_t tw_alloc_size(size_t size)
  * @size: the size
  *
  * The memory is on the local node as far as the task's memory policy allows. Powers of two up to a
- * page are aligned to their size. To be freed with kvfree().
+ * page are aligned to their size. To be freed with tw_free().
  *
  * Context: process, may sleep.
  * Return: the memory, or NULL.
  */
 void *tw_alloc(size_t size)
 {
-	if (tw_alloc_fits(size))
-		return kvzalloc(size, TW_GFP);
-	return __vmalloc(size, TW_GFP | __GFP_ZERO);
+	return tw_alloc_fits(size) ? kzalloc(size, TW_GFP) : tw_pages_alloc(size);
 }
 
 /**
- * tw_free_pause - pause while much memory is freed
+ * tw_free - free memory
+ * @p: what tw_alloc() returned, or NULL
  *
- * The page allocator collects freed pages for each CPU and gives them back to the zone in batches.
- * The batches double as long as nothing is allocated, up to thousands of pages: a millisecond in
- * which nothing is scheduled. After such a batch some kernels give back all that they have
- * collected at the next free of more than one page. Each allocation halves the batch; those done
- * here undo what the free of one large array has done.
+ * However much it is, other tasks may run in between.
  *
  * Context: process, may sleep.
  */
-void tw_free_pause(void)
+void tw_free(const void *p)
 {
-	struct page *page;
-	unsigned int i;
-
-	for (i = 0; i < 4; i++) {
-		page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
-		if (page)
-			__free_page(page);
+	if (!p)
+		return;
+	if (is_vmalloc_addr(p)) {
+		tw_pages_free(p);
+		return;
 	}
-	cond_resched();
+	kfree(p);
+	tw_free_pause(virt_to_page(p));
 }
 
 /**

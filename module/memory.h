@@ -12,9 +12,9 @@ struct tw_file;
 #define TW_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 size_t tw_alloc_size(size_t size);
-size_t tw_vmalloc_size(size_t size);
+size_t tw_pages_size(size_t size);
 void *tw_alloc(size_t size);
-void tw_free_pause(void);
+void tw_free(const void *p);
 int tw_charge(struct tw_file *file, size_t bytes);
 void tw_uncharge(struct tw_file *file, size_t bytes);
 

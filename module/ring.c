@@ -27,6 +27,7 @@
 
 #include "internal.h"
 #include "memory.h"
+#include "pages.h"
 #include "ring.h"
 
 static_assert(sizeof(struct timerwheel_ring) == TIMERWHEEL_RING_EVENTS);
@@ -61,7 +62,7 @@ int tw_ring_alloc(struct tw_ring *ring, u32 events, u64 offset)
 {
 	struct timerwheel_ring *shared;
 
-	shared = __vmalloc(tw_ring_size(events), TW_GFP | __GFP_ZERO);
+	shared = tw_pages_alloc(tw_ring_size(events));
 	if (!shared)
 		return -ENOMEM;
 	shared->mask = events - 1;
@@ -80,7 +81,8 @@ int tw_ring_alloc(struct tw_ring *ring, u32 events, u64 offset)
  */
 void tw_ring_free(struct tw_ring *ring)
 {
-	vfree(ring->shared);
+	if (ring->shared)
+		tw_pages_free(ring->shared);
 }
 
 /**
@@ -171,5 +173,5 @@ struct page *tw_ring_page(const struct tw_ring *ring, unsigned long nr)
  */
 size_t tw_ring_memory(u32 events)
 {
-	return tw_vmalloc_size(tw_ring_size(events));
+	return tw_pages_size(tw_ring_size(events));
 }

@@ -42,10 +42,8 @@
 #include "deadlines.h"
 #include "internal.h"
 #include "memory.h"
+#include "pages.h"
 #include "table.h"
-
-/* Pages that are freed between two pauses, which takes a few us. */
-#define TW_FREE_PAGES	16U
 
 /* The room of the first directory of each kind. */
 #define TW_DIR_FIRST	7U
@@ -175,16 +173,13 @@ static void tw_dir_free(void **dir)
 
 	for (; dir; dir = old) {
 		old = dir[-1];
-		kvfree(dir - 1);
-		tw_free_pause();
+		tw_free(dir - 1);
 	}
 }
 
 /*
  * Is a page of this kind allocated as one page of the kernel? Those of the deadline table are,
- * since they are mapped; and all are if TW_PAGE is the kernel's page size. Slab pages would be
- * freed in groups, and for a group the page allocator may give back all that it has collected at
- * once: see tw_free_pause().
+ * since they are mapped; and all are if TW_PAGE is the kernel's page size.
  */
 static bool tw_page_whole(enum tw_dirs kind)
 {
@@ -204,9 +199,9 @@ static void *tw_page_alloc(enum tw_dirs kind)
 static void tw_page_free(enum tw_dirs kind, void *page)
 {
 	if (tw_page_whole(kind))
-		free_page((unsigned long)page);
+		tw_free_page(page);
 	else
-		kvfree(page);
+		tw_free(page);
 }
 
 /**
@@ -244,16 +239,13 @@ static bool tw_growth_alloc(const struct tw_table *table, enum tw_dirs kind,
 	return growth->page[kind];
 }
 
-/*
- * Copy a directory, of which the caller has a larger one. Nobody changes the old one: the mutex is
- * held. With a hundred million timers this is megabytes.
- */
+/* Copy a directory: megabytes, if there are very many timers. Nobody else changes it. */
 static void tw_dir_copy(void **to, void **from, u32 used)
 {
 	u32 n;
 
 	for (; used; used -= n, to += n, from += n) {
-		n = min_t(u32, used, SZ_16K / sizeof(*to));
+		n = min_t(u32, used, TW_PAGE / sizeof(*to));
 		memcpy(to, from, n * sizeof(*to));
 		cond_resched();
 	}
@@ -626,7 +618,7 @@ int tw_table_init(struct tw_file *file)
  * tw_table_free - free the table and all timers
  * @table: the table, which nobody uses any more
  *
- * Millions of timers take a while, so it pauses now and then.
+ * Millions of timers take a while. Other tasks may run in between.
  *
  * Context: process, may sleep.
  */
@@ -638,12 +630,8 @@ void tw_table_free(struct tw_table *table)
 
 	for (kind = 0; kind < TW_DIRS; kind++) {
 		dir = tw_dir(table, kind);
-		for (i = 0; i < table->dir[kind].used; i++) {
+		for (i = 0; i < table->dir[kind].used; i++)
 			tw_page_free(kind, dir[i]);
-			if (!(i % TW_FREE_PAGES))
-				tw_free_pause();
-		}
-		tw_free_pause();
 		tw_dir_free(dir);
 	}
 }

@@ -101,7 +101,7 @@ struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work))
 		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
 		if (!other)
 			return user;
-		kvfree(user);
+		tw_free(user);
 		if (xa_is_err(other))
 			return NULL;
 	}
@@ -136,7 +136,7 @@ void tw_user_put(struct tw_user *user)
 	if (!last)
 		return;
 	WARN_ON_ONCE(user->memory || user->closing || !list_empty(&user->closed));
-	kvfree(user);
+	tw_free(user);
 }
 
 /**

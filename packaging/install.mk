@@ -71,10 +71,10 @@ EMPTIED	:= $(INSTALLED_FOLDERS) $(BINDIR) $(SBINDIR) $(INCLUDEDIR) $(LIBDIR) $(M
 
 # What the module is built from, for DKMS.
 MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, \
-	main.c file.c map.c ioctl.c setup.c batch.c scan.c ops.c handle.c table.c memory.c user.c \
+	main.c file.c map.c ioctl.c setup.c batch.c scan.c ops.c handle.c table.c memory.c pages.c user.c \
 	engine.c cpu.c wheel.c resident.c alarm.c clockset.c events.c flow.c ring.c log.c monitor.c stats.c \
 	alarm.h clock.h clockset.h compat.h cpu.h deadlines.h deliver.h engine.h events.h flow.h \
-	internal.h log.h map.h memory.h monitor.h ops.h resident.h ring.h run.h slots.h stats.h table.h \
+	internal.h log.h map.h memory.h monitor.h ops.h pages.h resident.h ring.h run.h slots.h stats.h table.h \
 	timer.h trace.h user.h wheel.h)
 
 part = $(word $(1),$(subst :, ,$(2)))

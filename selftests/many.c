@@ -1017,6 +1017,32 @@ static int fill(int fd, int n, int error)
 	return n;
 }
 
+/*
+ * The memory in bytes that is free in zone Normal if there is also some in a zone below it, from
+ * which it is taken only then; otherwise 0.
+ */
+static size_t free_before_other(void)
+{
+	size_t normal = 0, lower = 0, pages;
+	char line[256], zone[32] = "";
+	FILE *f = fopen("/proc/zoneinfo", "r");
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Node %*d, zone %31s", zone) == 1)
+			continue;
+		if (sscanf(line, " pages free %zu", &pages) != 1)
+			continue;
+		if (!strcmp(zone, "Normal"))
+			normal += pages;
+		else if (!strcmp(zone, "DMA32"))
+			lower += pages;
+	}
+	fclose(f);
+	return lower ? normal * getpagesize() : 0;
+}
+
 FIXTURE(closing) {
 	struct crowd c;
 	int n;		/* timers in each wheel */
@@ -1025,10 +1051,13 @@ FIXTURE(closing) {
 FIXTURE_VARIANT(closing) {
 	int timers;
 	struct crowd_kind kind;
+	bool other_zone;	/* the timers are in another zone than later allocations */
 };
 
 FIXTURE_VARIANT_ADD(closing, one_million) { 1000000, { .wheels = 1 } };
 FIXTURE_VARIANT_ADD(closing, four_million) { 4000000, { .wheels = 1 } };
+FIXTURE_VARIANT_ADD(closing, other_zone) { 1000000, { .wheels = 1 }, .other_zone = true };
+FIXTURE_VARIANT_ADD(closing, large_ring) { 100, { .wheels = 1, .ring = 65536 } };
 FIXTURE_VARIANT_ADD(closing, thousand_rings) { 200000, { .wheels = 1000, .ring = 1024 } };
 FIXTURE_VARIANT_ADD(closing, thousand_wheels) { 200000, { .wheels = 1000 } };
 FIXTURE_VARIANT_ADD(closing, monitors) { 100000, { .wheels = 100, .ring = 1024, .monitors = 16 } };
@@ -1055,10 +1084,14 @@ static long waits_of_thread(void)
 	return getrusage(RUSAGE_THREAD, &usage) ? -1 : usage.ru_nvcsw;
 }
 
-/* Wheels full of timers are closed: no task waits for that, and their memory is freed. */
+/*
+ * Wheels are filled with timers and closed: no task waits for either, and their memory is freed.
+ */
 TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 {
-	__u64 began, gap, took, longest = 0, memory = 0;
+	size_t full = variant->other_zone ? free_before_other() : 0;
+	__u64 began, filling, gap, took, longest = 0, memory = 0;
+	void *filled = MAP_FAILED;
 	struct crowd *c = &self->c;
 	struct timerwheel_stats st;
 	struct gap_meter meter;
@@ -1066,6 +1099,12 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	long waits, waited = 0;
 	int i, k;
 
+	if (full) {
+		filled = mmap(NULL, full, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		ASSERT_NE(MAP_FAILED, filled);
+	}
+	ASSERT_EQ(0, gap_start(&meter));
 	for (i = 0; i < c->kind.wheels; i++) {
 		ASSERT_EQ(self->n, fill(c->wheel[i].fd, self->n, 0));
 		ASSERT_EQ(0, tw_stats(c->wheel[i].fd, &st));
@@ -1073,6 +1112,9 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 		if (c->kind.ring)
 			munmap(c->wheel[i].ring, ring_size(c->kind.ring));
 	}
+	filling = gap_stop(&meter);
+	if (full)
+		munmap(filled, full);
 	/* caches of the kernel keep a little, part of it independent of what was freed */
 	kept = memory / 20 > KEPT ? memory / 20 : KEPT;
 	during = tw_memory_available();
@@ -1100,11 +1142,13 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	}
 	printf("# close() took %.3f ms, %lld of %llu kB came back\n", longest / 1e6, back >> 10,
 	       (unsigned long long)memory >> 10);
+	say_gap("fill", self->n, filling);
 	say_gap("close", self->n, gap);
 	EXPECT_LT((long long)memory - kept, back);
 	if (tw_icount()) {
 		EXPECT_GE(CLOSE_MOST, longest);
 		EXPECT_EQ(0, waited);
+		EXPECT_GE(GAP_MOST, filling);
 		EXPECT_GE(GAP_MOST, gap);
 	}
 }

@@ -196,11 +196,12 @@ static void side_close(struct side *side, bool reset)
 	 */
 	if (conn->stored && side->watched)
 		epoll_ctl(conn->loop->epoll, EPOLL_CTL_DEL, side->fd, NULL);
+	if (!reset && conn->stored)
+		shutdown(side->fd, SHUT_RDWR);
 	if (reset)
 		socket_reset(side->fd);
-	else if (conn->stored)
-		shutdown(side->fd, SHUT_RDWR);
-	close(side->fd);
+	else
+		close(side->fd);
 	side->fd = -1;
 	side->watched = 0;
 }
@@ -219,7 +220,7 @@ static void conn_connect(struct conn *conn, enum end end)
 		conn_close(conn, no_resources(errno) ? END_FAILED : end);
 		return;
 	}
-	store_again(conn);
+	store_conn(conn);
 	phase_begin(conn, KIND_CONNECT);
 	/* It names the server's socket, too. */
 	if (conn->lives)
@@ -356,6 +357,7 @@ void conn_leave(struct conn *conn)
 {
 	LIST_REMOVE(conn, same);
 	LIST_REMOVE(conn, all);
+	atomic_fetch_sub(&conn->loop->load, 1);
 }
 
 void conn_accept(struct loop *loop, int fd, const union address *from)
@@ -370,7 +372,6 @@ void conn_accept(struct loop *loop, int fd, const union address *from)
 		free(conn);
 	}
 	socket_reset(fd);
-	close(fd);
 }
 
 void conn_open(struct loop *loop, struct conn *conn)
@@ -379,7 +380,7 @@ void conn_open(struct loop *loop, struct conn *conn)
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	conn->id = store_active() ? cookie_of(fd) : ++loop->ids;
+	conn->id = cookie_of(fd);
 	conn->opened = loop->now;
 	conn->header = options.proxy_protocol;
 	conn->server = loop->turn++ % options.to.n;
@@ -401,12 +402,18 @@ void conn_open(struct loop *loop, struct conn *conn)
 struct conn *conn_restore(struct loop *loop, const int fd[2], uint64_t id, uint64_t server_id)
 {
 	struct conn *conn = conn_new(fd[CLIENT], fd[SERVER]);
-	int i;
+	unsigned int i;
 
 	if (!conn)
 		return NULL;
 	for (i = 0; i < 2; i++)
 		conn->side[i].address = address_of(fd[i], true);
+	for (i = 0; i < options.to.n; i++) {
+		if (!memcmp(&options.to.target[i].at, &conn->side[SERVER].address,
+			    sizeof(union address)))
+			conn->server = i;
+	}
+	conn->tries = options.to.n - 1;
 	conn->id = id;
 	conn->server_id = server_id;
 	conn->opened = loop->now;
@@ -438,7 +445,7 @@ void conn_resume(struct conn *conn)
 		conn_close(conn, END_FAILED);
 		return;
 	}
-	if (there.written)
+	if (there.written && conn->header)
 		there.written -= upstream_header(conn, conn->loop->buffer);
 	if (!catch_up(client, here.read, there.written) ||
 	    !catch_up(server, there.read, here.written))
@@ -477,7 +484,6 @@ void conn_close(struct conn *conn, enum end end)
 	conn_leave(conn);
 	LIST_INSERT_HEAD(&loop->closed, conn, all);
 	conn->closed = true;
-	atomic_fetch_sub(&loop->load, 1);
 }
 
 void conns_reap(struct loop *loop)

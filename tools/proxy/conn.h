@@ -60,9 +60,9 @@ struct conn {
 	struct loop *loop;
 	/** @next: in loop->arrivals */
 	struct conn *next;
-	/** @id: tells it from all others. If it can survive the proxy: the client's SO_COOKIE */
+	/** @id: tells it from all others: the client's SO_COOKIE */
 	uint64_t id;
-	/** @server_id: the same of the server's socket; else 0 */
+	/** @server_id: the server's, if the connection can survive the proxy; else 0 */
 	uint64_t server_id;
 	/** @phase: KIND_CONNECT, KIND_IDLE or KIND_HALF_CLOSE */
 	enum kind phase;
@@ -80,7 +80,7 @@ struct conn {
 	bool lives;
 	/** @waits: it is among loop->unstored */
 	bool waits;
-	/** @stored: the service manager keeps its sockets as well */
+	/** @stored: the service manager may have its sockets, one or both; it is counted there */
 	bool stored;
 	/** @restored: it came from there; @opened is when */
 	bool restored;

@@ -62,7 +62,7 @@ struct counters {
 	counter bytes[2];
 	/** @blocked: directions in which the receiver has no room now */
 	counter blocked;
-	/** @connect_failures: servers that refused or did not answer */
+	/** @connect_failures: attempts to connect to a server that failed */
 	counter connect_failures;
 	/** @postponed: timers that were due when a byte had come at the last moment */
 	counter postponed;

@@ -220,13 +220,16 @@ void listener_stop(struct loop *loop)
 
 void listeners_close(void)
 {
-	unsigned int i;
+	unsigned int i, n;
 
 	for (i = 0; i < nr_listeners; i++) {
 		if (!listeners[i].own)
 			continue;
-		while (!accept_one(loops[0], listeners[i].fd))
-			;
+		/* Others may come as fast as these are taken. */
+		for (n = 0; n < BACKLOG && has_room(least_loaded(loops[0])); n++) {
+			if (accept_one(loops[0], listeners[i].fd))
+				break;
+		}
 		/* Whoever has it open: the service manager drops it when it hangs up. */
 		shutdown(listeners[i].fd, SHUT_RDWR);
 	}

@@ -62,8 +62,8 @@ void listener_stop(struct loop *loop);
 /**
  * listeners_close - refuse new clients from now on
  *
- * Clients that the kernel has accepted are taken first. A socket of a socket unit goes on to
- * listen, and its clients wait for the next proxy.
+ * Clients that the kernel has accepted are taken first, if there is room for them. A socket of a
+ * socket unit goes on to listen, and its clients wait for the next proxy.
  */
 void listeners_close(void);
 

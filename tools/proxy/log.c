@@ -1,22 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See log.h. */
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
 
 bool log_priorities;
 
+/*
+ * O_NONBLOCK on what others have open, too, would be theirs. So a pipe or a terminal is opened
+ * once more. Not a file, which would be written from its beginning.
+ */
+void log_open(void)
+{
+	struct stat stat;
+	int fd = -1;
+
+	log_priorities = !isatty(STDERR_FILENO);
+	if (!fstat(STDERR_FILENO, &stat) && !S_ISREG(stat.st_mode))
+		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0) {
+		dup2(fd, STDERR_FILENO);
+		close(fd);
+	}
+}
+
 bool log_write(int fd, const char *text, size_t len)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+	ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	/* A pipe or a socket that can be written takes 4096 bytes; a file takes all. */
-	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLOUT &&
-	       write(fd, text, len) == (ssize_t)len;
+	if (n < 0 && errno == ENOTSOCK) {
+		/* In case it could not be opened. A pipe with room takes 4096 bytes, once. */
+		pthread_mutex_lock(&lock);
+		if (poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLOUT)
+			n = write(fd, text, len);
+		pthread_mutex_unlock(&lock);
+	}
+	return n == (ssize_t)len;
 }
 
 void log_say(int priority, const char *fmt, ...)

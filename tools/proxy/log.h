@@ -15,9 +15,12 @@
 /** log_priorities - stderr is no terminal: lines begin with their priority, "<6>" */
 extern bool log_priorities;
 
+/** log_open - see what stderr is, and do not wait for it */
+void log_open(void);
+
 /**
  * log_write - write whole lines without waiting for whoever reads them
- * @fd: where
+ * @fd: stderr, or what this process has opened with O_NONBLOCK
  * @text: they
  * @len: their length, at most 4096
  *

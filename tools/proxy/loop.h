@@ -83,8 +83,6 @@ struct loop {
 	struct timerwheel *wheel;
 	/** @timers: of its connections */
 	struct timers *timers;
-	/** @ids: the last number given to a connection */
-	uint64_t ids;
 	/** @turn: of the servers, who is next */
 	unsigned int turn;
 	/** @conns: all that are open */

@@ -26,8 +26,9 @@
 #include "store.h"
 #include "timers.h"
 
-/* Descriptors that are not connections: of each thread, and of all together. */
+/* Descriptors that are not connections: of each thread, of each --metrics, and of all together. */
 #define FDS_OF_THREAD	4
+#define FDS_OF_METRICS	(4 + METRICS_CLIENTS)
 #define FDS_OF_ALL	96
 /* Of a connection: its sockets. */
 #define FDS_OF_CONN	2
@@ -36,7 +37,8 @@ static int signals, done;
 
 static void count_descriptors(void)
 {
-	unsigned long others = options.threads * FDS_OF_THREAD + FDS_OF_ALL;
+	unsigned long others = options.threads * FDS_OF_THREAD +
+			       options.metrics.n * FDS_OF_METRICS + FDS_OF_ALL;
 	unsigned long want = options.max_connections * (unsigned long)FDS_OF_CONN + others;
 	struct rlimit limit;
 
@@ -69,7 +71,7 @@ static void open_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	/* For all threads; and splice() to one who is gone raises SIGPIPE. */
+	/* For all threads; and a log whose reader is gone raises SIGPIPE. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -211,7 +213,7 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	progname = "timerwheel-proxy";
-	log_priorities = !isatty(STDERR_FILENO);
+	log_open();
 	/* At once: a restart while it starts is one like any other. */
 	open_signals();
 	options_parse(argc, argv);

@@ -16,9 +16,8 @@
 #include "timerwheel.h"
 
 #define PREFIX	"timerwheel_proxy_"
-/* How long one may be silent who asks, s; and how many may ask. */
+/* How long one may be silent who asks, s. */
 #define PATIENCE	5
-#define CLIENTS_MAX	32
 
 /* A counter at this place of struct counters, of all threads. */
 static uint64_t sum(size_t offset)
@@ -65,7 +64,7 @@ static void tell_connections(FILE *out)
 	for (i = 0; i < ENDS; i++)
 		fprintf(out, PREFIX "closed_total{end=\"%s\"} %llu\n", end_names[i],
 			SUM(closed[i]));
-	one(out, "connect_failures_total", "counter", "Servers that refused or did not answer",
+	one(out, "connect_failures_total", "counter", "Attempts to connect to a server that failed",
 	    SUM(connect_failures));
 	head(out, "bytes_total", "counter", "Bytes passed on");
 	fprintf(out, PREFIX "bytes_total{from=\"client\"} %llu\n", SUM(bytes[0]));
@@ -188,11 +187,11 @@ void metrics_start(void)
 	int fd;
 
 	for (i = 0; i < options.metrics.n; i++) {
-		fd = listener_bind("--metrics", &options.metrics.target[i], CLIENTS_MAX);
+		fd = listener_bind("--metrics", &options.metrics.target[i], METRICS_CLIENTS);
 		daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer,
 					  NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 					  MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE,
-					  MHD_OPTION_CONNECTION_LIMIT, CLIENTS_MAX,
+					  MHD_OPTION_CONNECTION_LIMIT, METRICS_CLIENTS,
 					  MHD_OPTION_END);
 		if (!daemon)
 			log_die("--metrics %s: cannot serve", options.metrics.target[i].name);

@@ -76,8 +76,8 @@ uint64_t notify_again(void)
 	if (err == -EAGAIN)
 		return now_ns() + NOTIFY_BUSY;
 	if (err)
-		log_seldom(LOG_WARNING, "cannot send '%s' to the service manager: %s", unsent,
-			   strerror(-err));
+		log_seldom(LOG_WARNING, "cannot send '%.*s' to the service manager: %s",
+			   (int)strcspn(unsent, "\n"), unsent, strerror(-err));
 	*unsent = '\0';
 	return TIME_NONE;
 }

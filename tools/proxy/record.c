@@ -38,9 +38,11 @@ void records_open(void)
 	if (!options.log)
 		return;
 	record_fd = STDERR_FILENO;
-	if (strcmp(options.log, "-"))
-		record_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-	if (record_fd < 0)
+	if (!strcmp(options.log, "-"))
+		return;
+	record_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+	/* Not before: a named pipe waits for whoever reads it. */
+	if (record_fd < 0 || fcntl(record_fd, F_SETFL, O_APPEND | O_NONBLOCK))
 		log_die("--log %s: %s", options.log, strerror(errno));
 }
 

@@ -21,7 +21,8 @@
 /* A socket of a connection. */
 struct found {
 	uint64_t cookie;
-	int fd;
+	int fd;			/* -1: it is a connection's again */
+	struct conn *conn;	/* whose client's it is */
 };
 
 static struct found *sockets;
@@ -89,16 +90,10 @@ static bool collect_listener(struct stored *stored, int fd, const char *name)
 
 static void collect_one(struct stored *stored, int fd, const char *name)
 {
-	bool used;
-
 	if (!strcmp(name, "s")) {
 		if (!collect_socket(fd))
 			close(fd);
-		return;
-	}
-	used = !strncmp(name, "wheel", 5) ? collect_wheel(stored, fd, name) :
-	       collect_listener(stored, fd, name);
-	if (!used) {
+	} else if (!collect_listener(stored, fd, name) && !collect_wheel(stored, fd, name)) {
 		log_say(LOG_WARNING, "unknown descriptor '%s' was passed; closing it", name);
 		close(fd);
 	}
@@ -124,46 +119,76 @@ void store_collect(struct stored *stored)
 	free(names);
 }
 
-/* The socket, which is nobody else's from now on; -1: it did not come back. */
-static int claim(uint64_t cookie)
+static struct found *find(uint64_t cookie)
 {
-	struct found wanted = { .cookie = cookie }, *found;
-	int fd = -1;
+	struct found wanted = { .cookie = cookie };
 
-	found = bsearch(&wanted, sockets, nr_sockets, sizeof(*sockets), by_cookie);
-	if (found) {
-		fd = found->fd;
+	return bsearch(&wanted, sockets, nr_sockets, sizeof(*sockets), by_cookie);
+}
+
+/* The socket, which is nobody else's from now on; -1: it did not come back. */
+static int claim(struct found *found)
+{
+	int fd = found ? found->fd : -1;
+
+	if (found)
 		found->fd = -1;
-	}
 	return fd;
 }
 
-static void give_up(int fd)
+static bool has_timers(const struct conn *conn)
 {
-	if (fd < 0)
-		return;
-	socket_reset(fd);
-	close(fd);
+	return conn->timer.armed && (!conn->lives || conn->life.armed);
+}
+
+static void change_loop(struct conn *conn, struct loop *to)
+{
+	conn_leave(conn);
+	conn_enter(conn, to);
+	atomic_fetch_add(&to->load, 1);
 }
 
 struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 {
-	struct conn *conn = conn_find(loop, id);
+	struct found *client = find(id);
+	struct conn *conn = client ? client->conn : NULL;
 	int fd[2];
 
+	/* See move(). All of the other wheel has been looked at. */
+	if (conn && conn->loop != loop) {
+		if (has_timers(conn))
+			return NULL;
+		timers_cancel(conn->loop->timers, conn);
+		change_loop(conn, loop);
+	}
 	if (conn)
 		return conn;
-	fd[CLIENT] = claim(id);
-	fd[SERVER] = claim(server_id);
+	fd[CLIENT] = claim(client);
+	fd[SERVER] = claim(find(server_id));
 	if (fd[CLIENT] >= 0 && fd[SERVER] >= 0)
 		conn = conn_restore(loop, fd, id, server_id);
 	if (conn) {
+		client->conn = conn;
 		store_kept();
 	} else {
-		give_up(fd[CLIENT]);
-		give_up(fd[SERVER]);
+		socket_reset(fd[CLIENT]);
+		socket_reset(fd[SERVER]);
 	}
 	return conn;
+}
+
+/* Of which timer the event was taken. That of the lifetime does not know the phase, sockets do. */
+static enum kind taken_of(const struct conn *conn)
+{
+	struct passed here = { }, there = { };
+
+	if (conn->timer.armed)
+		return KIND_LIFETIME;
+	passed_of(conn->side[CLIENT].fd, false, &here);
+	passed_of(conn->side[SERVER].fd, true, &there);
+	if (there.connecting)
+		return KIND_CONNECT;
+	return here.ended || there.ended ? KIND_HALF_CLOSE : KIND_IDLE;
 }
 
 /*
@@ -176,23 +201,20 @@ static void drop_expired(struct loop *loop)
 
 	for (conn = LIST_FIRST(&loop->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, all);
-		if (!conn->timer.armed || (conn->lives && !conn->life.armed))
-			conn_close(conn, END_TIMEOUT + conn->phase);
+		if (!has_timers(conn))
+			conn_close(conn, END_TIMEOUT + taken_of(conn));
 	}
 }
 
 /*
  * To the wheel of another thread. First there, then no longer here: if it is killed in between,
- * the next proxy finds the timers twice, and takes those that it sees first.
+ * the next proxy finds timers twice, and all of them in one of the wheels.
  */
 static void move(struct conn *conn, struct loop *to)
 {
 	struct loop *from = conn->loop;
 
-	conn_leave(conn);
-	atomic_fetch_sub(&from->load, 1);
-	conn_enter(conn, to);
-	atomic_fetch_add(&to->load, 1);
+	change_loop(conn, to);
 	timers_arm(to->timers, &conn->timer);
 	if (conn->lives)
 		timers_arm(to->timers, &conn->life);
@@ -233,10 +255,10 @@ unsigned int store_restore(void)
 	if (!sockets)
 		return 0;
 	qsort(sockets, nr_sockets, sizeof(*sockets), by_cookie);
-	for (i = 0; i < options.threads; i++) {
+	for (i = 0; i < options.threads; i++)
 		timers_each(loops[i]->timers);
+	for (i = 0; i < options.threads; i++)
 		drop_expired(loops[i]);
-	}
 	for (i = 0; i < options.threads; i++)
 		balance(loops[i]);
 	for (i = 0; i < options.threads; i++) {
@@ -244,7 +266,7 @@ unsigned int store_restore(void)
 		total += loops[i]->load;
 	}
 	for (i = 0; i < nr_sockets; i++)
-		give_up(sockets[i].fd);
+		socket_reset(sockets[i].fd);
 	free(sockets);
 	return total;
 }

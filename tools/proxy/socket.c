@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "socket.h"
 
@@ -25,7 +26,9 @@ union address address_of(int fd, bool peer)
 	union address address = { };
 	socklen_t len = sizeof(address);
 
-	if (peer ? getpeername(fd, &address.any, &len) : getsockname(fd, &address.any, &len))
+	/* getpeername() does not know the server while a socket connects. */
+	if (getsockname(fd, &address.any, &len) ||
+	    (peer && getsockopt(fd, SOL_SOCKET, SO_PEERNAME, &address, &len)))
 		address.any.sa_family = AF_UNSPEC;
 	address_unmap(&address);
 	return address;
@@ -96,8 +99,10 @@ bool passed_of(int fd, bool active, struct passed *passed)
 		if (!state_of(fd, &one) || !state_of(fd, &two))
 			return false;
 	} while (memcmp(&one, &two, sizeof(one)));
-	*passed = (struct passed) { };
-	if (one.state == SYN_SENT)
+	*passed = (struct passed) {
+		.connecting = one.state == SYN_SENT, .ended = fin_sent(one.state),
+	};
+	if (passed->connecting)
 		return true;
 	passed->written = one.acked + one.unacked - active - fin_sent(one.state);
 	passed->read = one.received - one.unread - fin_received(one.state);
@@ -117,5 +122,8 @@ void socket_reset(int fd)
 {
 	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 
+	if (fd < 0)
+		return;
 	connect(fd, &nobody, sizeof(nobody));
+	close(fd);
 }

@@ -54,12 +54,16 @@ void address_unmap(union address *address);
  */
 const char *address_text(const union address *address, char text[ADDRESS_TEXT]);
 
-/** struct passed - bytes since a TCP socket was connected */
+/** struct passed - what a TCP socket has done */
 struct passed {
-	/** @written: by a program, whether or not they were acknowledged */
+	/** @written: bytes, by a program, whether or not they were acknowledged */
 	uint64_t written;
 	/** @read: by a program */
 	uint64_t read;
+	/** @connecting: the other end has not answered */
+	bool connecting;
+	/** @ended: it was said that no more is written */
+	bool ended;
 };
 
 /**
@@ -81,8 +85,8 @@ bool passed_of(int fd, bool active, struct passed *passed);
 uint64_t cookie_of(int fd);
 
 /**
- * socket_reset - break a connection, so that this is not taken for an end of file
- * @fd: its socket. It stays open; whoever else has it open sees the same.
+ * socket_reset - break a connection, so that this is not taken for an end of file, and close it
+ * @fd: its socket, or -1. Whoever else has it open sees the same.
  */
 void socket_reset(int fd);
 

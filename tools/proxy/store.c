@@ -53,11 +53,11 @@ void store_begin(struct loop *loop, bool kept)
 		store_fd(name, wheel, false);
 }
 
-static bool fits(int n)
+static bool fits(void)
 {
-	if (atomic_fetch_add(&nr_fds, n) + n <= FDS_MAX)
+	if (atomic_fetch_add(&nr_fds, 2) + 2 <= FDS_MAX)
 		return true;
-	atomic_fetch_sub(&nr_fds, n);
+	atomic_fetch_sub(&nr_fds, 2);
 	log_seldom(LOG_WARNING, "%u descriptors are kept: no more connections survive a restart",
 		   FDS_MAX);
 	return false;
@@ -65,10 +65,13 @@ static bool fits(int n)
 
 void store_conn(struct conn *conn)
 {
-	if (!active)
+	if (!active || conn->waits)
 		return;
 	conn->waits = true;
-	TAILQ_INSERT_TAIL(&conn->loop->unstored, conn, store);
+	if (conn->stored)
+		TAILQ_INSERT_HEAD(&conn->loop->unstored, conn, store);
+	else
+		TAILQ_INSERT_TAIL(&conn->loop->unstored, conn, store);
 }
 
 void store_kept(void)
@@ -85,16 +88,6 @@ void store_forget(struct conn *conn)
 	conn->waits = false;
 }
 
-void store_again(struct conn *conn)
-{
-	if (!conn->stored)
-		return;
-	store_forget(conn);
-	conn->stored = false;
-	conn->waits = true;
-	TAILQ_INSERT_HEAD(&conn->loop->unstored, conn, store);
-}
-
 /* What one message can carry: how many connections were sent, or an error. */
 static int store_some(struct loop *loop, uint64_t opened_until)
 {
@@ -102,24 +95,23 @@ static int store_some(struct loop *loop, uint64_t opened_until)
 	int fds[NOTIFY_FDS_MAX], n = 0, err;
 
 	TAILQ_FOREACH(conn, &loop->unstored, store) {
-		if (conn->opened > opened_until || n + 2 > NOTIFY_FDS_MAX || !fits(2))
+		if (conn->opened > opened_until || n + 2 > NOTIFY_FDS_MAX ||
+		    (!conn->stored && !fits()))
 			break;
+		conn->stored = true;
 		fds[n++] = conn->side[CLIENT].fd;
 		fds[n++] = conn->side[SERVER].fd;
 	}
 	if (!n)
 		return 0;
 	err = notify_store("s", fds, n, true);
-	if (err) {
-		atomic_fetch_sub(&nr_fds, n);
+	if (err)
 		return err;
-	}
 	conn = TAILQ_FIRST(&loop->unstored);
 	for (n /= 2, err = n; n; n--, conn = next) {
 		next = TAILQ_NEXT(conn, store);
 		TAILQ_REMOVE(&loop->unstored, conn, store);
 		conn->waits = false;
-		conn->stored = true;
 	}
 	return err;
 }

@@ -80,15 +80,9 @@ void store_fd(const char *name, int fd, bool watch);
 
 /**
  * store_conn - have a connection kept once it is old enough
- * @conn: a new one
+ * @conn: a new one, or one whose server's socket is another one
  */
 void store_conn(struct conn *conn);
-
-/**
- * store_again - its server's socket is another one
- * @conn: a connection
- */
-void store_again(struct conn *conn);
 
 /**
  * store_forget - a connection ends

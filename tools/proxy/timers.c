@@ -2,7 +2,7 @@
 /*
  * See timers.h: a wheel of libtimerwheel for each thread.
  *
- * A byte that passes puts its connection's timeout off by one store into the deadline table.
+ * A byte that passes postpones its connection's timeout by one store into the deadline table.
  * What else a turn asks for is gathered: at most two system calls do it.
  *
  * Keys and values say all that a successor must know of a connection, for it may find nothing

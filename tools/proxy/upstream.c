@@ -40,6 +40,7 @@ bool upstream_next(struct conn *conn)
 		if (side->fd >= 0)
 			continue;
 		err = errno;
+		counter_add(&conn->loop->counters.connect_failures, 1);
 		log_seldom(LOG_WARNING, "server %s: %s", target->name, strerror(err));
 	}
 	errno = err;
@@ -104,8 +105,6 @@ unsigned int upstream_header(const struct conn *conn, char *header)
 	static const char unknown_v1[] = "PROXY UNKNOWN\r\n";
 	static const char unknown_v2[16] = "\r\n\r\n\0\r\nQUIT\n\x20";
 
-	if (!conn->header)
-		return 0;
 	if (ends[0].any.sa_family == ends[1].any.sa_family &&
 	    (ends[0].any.sa_family == AF_INET || ends[0].any.sa_family == AF_INET6))
 		return conn->header == 1 ? header_v1(ends, header) : header_v2(ends, header);
@@ -120,13 +119,16 @@ bool upstream_greet(struct conn *conn)
 {
 	int fd = conn->side[SERVER].fd;
 	char *header = conn->loop->buffer;
-	unsigned int len = upstream_header(conn, header);
 	struct passed passed;
+	unsigned int len;
 
-	if (!len)
+	if (!conn->header)
 		return true;
 	/* A former proxy may have done it, and been killed before it could say so. */
 	if (conn->restored && passed_of(fd, true, &passed) && passed.written)
 		return true;
+	len = upstream_header(conn, header);
+	/* Of a header that is sent in part. */
+	errno = ENOBUFS;
 	return send(fd, header, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }

@@ -25,10 +25,10 @@ bool upstream_greet(struct conn *conn);
 
 /**
  * upstream_header - that header
- * @conn: whose
+ * @conn: whose: it has one
  * @header: where to write it: at most 128 bytes
  *
- * Return: how long it is; 0: there is none.
+ * Return: how long it is.
  */
 unsigned int upstream_header(const struct conn *conn, char *header);
 

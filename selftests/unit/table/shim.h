@@ -221,17 +221,18 @@ static inline size_t kmalloc_size_roundup(size_t size)
 }
 
 #define kzalloc(size, gfp)	shim_zeroed(size)
-#define kvzalloc(size, gfp)	shim_zeroed(size)
-#define __vmalloc(size, gfp)	shim_zeroed(size)
+#define kfree(p)		shim_free(p)
 #define get_zeroed_page(gfp)	((unsigned long)shim_zeroed(PAGE_SIZE))
-#define kvfree(p)		shim_free(p)
-#define GFP_NOWAIT		0
-#define alloc_page(gfp)		((struct page *)NULL)
-#define __free_page(p)		((void)(p))
-#define vfree(p)		shim_free(p)
-#define free_page(p)		shim_free((void *)(p))
+#define is_vmalloc_addr(p)	false
 #define virt_to_page(p)		((struct page *)(p))
 #define vmalloc_to_page(p)	((struct page *)(p))
+
+/* pages.c and its header */
+#define TW_PAGES_H
+#define tw_pages_alloc(size)	shim_zeroed(size)
+#define tw_pages_free(p)	shim_free(p)
+#define tw_free_page(p)		shim_free(p)
+#define tw_free_pause(page)	((void)(page))
 
 /* Reproducible random bytes */
 static inline void get_random_bytes(void *p, size_t n)

@@ -5,6 +5,7 @@ manager that keeps descriptors as systemd does."""
 import array
 import ctypes
 import fcntl
+import glob
 import hashlib
 import os
 import re
@@ -14,6 +15,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -238,7 +240,10 @@ class Manager:
                   lambda m: any(f.get(key) == value for f in m.messages), timeout)
 
     def names(self):
+        """Also of what waits to be read."""
         with self.lock:
+            while self.receive():
+                pass
             return [name for name, _ in self.store.values()]
 
     def kept(self):
@@ -274,8 +279,9 @@ def keep_busy(manager):
             pass
 
 
-def launch(args, env, fds, limit=None):
-    """Start a program with these descriptors at 3 and up, and LISTEN_PID its own."""
+def launch(args, env, fds, limit=None, gate=None):
+    """Start a program with these descriptors at 3 and up, and LISTEN_PID its own. It begins when
+    there is a byte in the pipe @gate."""
     pid = os.fork()
     if pid:
         return pid
@@ -283,11 +289,14 @@ def launch(args, env, fds, limit=None):
         # Out of the way of where they are to go.
         high = 3 + len(fds) + 100
         moved = []
+        gate = gate and fcntl.fcntl(gate, fcntl.F_DUPFD_CLOEXEC, high)
         for fd in fds:
             moved.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high))
         for i, fd in enumerate(moved):
             os.dup2(fd, 3 + i, inheritable=True)
         env = dict(env, LISTEN_PID=str(os.getpid()))
+        if gate:
+            os.read(gate, 1)
         os.closerange(3 + len(fds), high)
         if limit:
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
@@ -376,7 +385,7 @@ class Proxy:
         if start:
             self.start()
 
-    def start(self):
+    def start(self, gate=None):
         env = dict(os.environ, **self.env)
         env['TSAN_OPTIONS'] = 'exitcode=66'
         env['ASAN_OPTIONS'] = 'exitcode=67'
@@ -395,7 +404,7 @@ class Proxy:
         saved = os.dup(2)
         os.dup2(write, 2)
         try:
-            self.pid = launch(self.args, env, [fd for fd, _ in kept], self.limit)
+            self.pid = launch(self.args, env, [fd for fd, _ in kept], self.limit, gate)
         finally:
             for fd, _ in kept:
                 os.close(fd)
@@ -405,7 +414,8 @@ class Proxy:
         self.status = None
         self.reader = threading.Thread(target=self.collect, args=(read,), daemon=True)
         self.reader.start()
-        self.wait_log(' threads, at most ', 20)
+        if not gate:
+            self.wait_log(' threads, at most ', 20)
 
     def collect(self, fd):
         with os.fdopen(fd, 'r', errors='replace') as lines:
@@ -448,6 +458,29 @@ class Proxy:
         steps.over()
         self.after_kill()
         return came
+
+    def kill_starting(self, here):
+        """Started, and killed between two system calls of its main thread when here() says so.
+        False: it did not."""
+        read, write = os.pipe()
+        self.start(gate=read)
+        steps = Steps(self.pid)
+        os.write(write, b'x')
+        os.close(read)
+        os.close(write)
+        came = False
+        while not came and ' threads, at most ' not in self.log:
+            # The beginning of a system call, and its end.
+            came = (steps.next(lambda: False) and steps.next(lambda: False) and
+                    os.path.samefile(f'/proc/{self.pid}/exe', self.program) and here())
+        os.kill(self.pid, signal.SIGKILL)
+        self.after_kill()
+        return came
+
+    def wheels(self):
+        """How many are open."""
+        links = [os.readlink(fd) for fd in glob.glob(f'/proc/{self.pid}/fd/*')]
+        return links.count('/dev/timerwheel')
 
     def after_kill(self):
         self.wait()
@@ -494,6 +527,23 @@ class Proxy:
 
     def descriptors(self):
         return len(os.listdir(f'/proc/{self.pid}/fd'))
+
+    def cookies(self):
+        """Of its sockets."""
+        libc = ctypes.CDLL(None)
+        pidfd = os.pidfd_open(self.pid)
+        cookies = set()
+        for fd in os.listdir(f'/proc/{self.pid}/fd'):
+            # pidfd_getfd()
+            fd = libc.syscall(438, pidfd, int(fd), 0)
+            if fd < 0:
+                continue
+            cookie = cookie_of(fd)
+            if cookie:
+                cookies.add(int.from_bytes(cookie, sys.byteorder))
+            os.close(fd)
+        os.close(pidfd)
+        return cookies
 
     def serving_threads(self):
         """Their numbers, in order."""

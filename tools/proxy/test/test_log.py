@@ -8,9 +8,10 @@ import re
 import signal
 import socket
 import tempfile
+import threading
 import time
 
-from harness import (LATE, UNIT, Proxy, Server, between, check, echo, ended, free_port,
+from harness import (LATE, UNIT, Proxy, Server, Steps, between, check, echo, ended, free_port,
                      full_server, read_exactly, reset)
 
 LINE = re.compile(r'^(<6>)?(?P<time>\S+Z) client=(?P<client>\S+) server=(?P<server>\S+) '
@@ -210,6 +211,63 @@ def test_log_that_nobody_reads():
     proxy.signal(signal.SIGTERM)
     steady.close()
     check(proxy.wait(5) == 0, 'it ended badly')
+
+
+def come_and_go(proxy, trouble):
+    try:
+        for _ in range(4):
+            with proxy.connect() as client:
+                client.sendall(b'x')
+                check(read_exactly(client, 1, 5) == b'x', 'another byte came back')
+    except Exception as e:
+        trouble.append(e)
+
+
+def pipe_is_full(which, server, fifo=None):
+    """Connections come and go, and the pipe of the log is full in each second system call."""
+    proxy = Proxy(server.address, '--log', fifo or '-', threads=1, read_log=False)
+    pipe = os.open(fifo or f'/proc/{proxy.pid}/fd/2', os.O_RDWR | os.O_NONBLOCK)
+    trouble = []
+    clients = threading.Thread(target=come_and_go, args=(proxy, trouble))
+    steps = Steps(proxy.serving_threads()[0])
+    clients.start()
+    stops = 0
+    # The beginning of a system call, and its end.
+    while steps.next(lambda: not clients.is_alive()):
+        stops += 1
+        try:
+            while True:
+                if stops // 2 % 2 == which:
+                    os.write(pipe, b'\n' * 4096)
+                else:
+                    os.read(pipe, 1 << 16)
+        except BlockingIOError:
+            pass
+    lost = proxy.metrics()['log_lost_total']
+    proxy.signal(signal.SIGKILL)
+    steps.over()
+    os.close(pipe)
+    proxy.after_kill()
+    check(not trouble, f'{trouble}')
+    return lost
+
+
+def test_log_full_meanwhile():
+    """Whoever else writes to the same pipe may fill it at any moment: nobody waits."""
+    server = Server(echo)
+    check(sum(pipe_is_full(which, server) for which in range(2)) > 0, 'nothing is said to be lost')
+
+
+def test_log_pipe_full():
+    """The same of a named pipe."""
+    server = Server(echo)
+    with tempfile.TemporaryDirectory() as folder:
+        fifo = os.path.join(folder, 'log')
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+        lost = sum(pipe_is_full(which, server, fifo) for which in range(2))
+        os.close(reader)
+    check(lost > 0, 'nothing is said to be lost')
 
 
 def test_log_file_refused():

@@ -1,17 +1,52 @@
 # SPDX-License-Identifier: GPL-2.0
 """What survives the proxy, with a service manager that keeps descriptors. Needs /dev/timerwheel."""
 
+import ctypes
+import fcntl
+import itertools
+import re
 import select
 import signal
 import socket
+import struct
 import threading
 import time
 
 from harness import (LATE, UNIT, Manager, Proxy, Server, between, check, digest, echo, ended,
-                     free_port, full_server, pattern, raise_descriptors, read_all, read_exactly,
-                     reset)
+                     free_port, full_server, keep_busy, pattern, raise_descriptors, read_all,
+                     read_exactly, reset)
 
 MB = 1 << 20
+
+
+class Wheel:
+    """One that is kept."""
+
+    ADD, REMOVE, LIST = 2, 4, 7
+    ABS = 1
+
+    def __init__(self, manager, number):
+        self.fd = next(fd for fd, (name, _) in manager.store.items() if name == f'wheel{number}')
+
+    def call(self, what, elements, size, n):
+        """How many were done, and what became of them."""
+        buffer = ctypes.create_string_buffer(elements, size * n)
+        batch = struct.pack('IIQIIQ', 32, 0, ctypes.addressof(buffer), n, size, 0)
+        return fcntl.ioctl(self.fd, 0xf500 | what, bytearray(batch)), buffer.raw
+
+    def timers(self):
+        """Key: value, deadline."""
+        n, entries = self.call(self.LIST, b'', 64, 100)
+        return {key: rest for key, *rest in (
+            struct.unpack_from('QQQ', entries, 64 * i) for i in range(n))}
+
+    def set(self, timers):
+        """These, and no others."""
+        for key in self.timers():
+            self.call(self.REMOVE, struct.pack('QQQqIi', key, 0, 0, 0, 0, 0), 40, 1)
+        for key, (value, deadline) in timers.items():
+            self.call(self.ADD, struct.pack('QQQQQQIiII', key, value, deadline, 0, 0, 0, self.ABS,
+                                            0, 0, 0), 64, 1)
 
 
 class Kept:
@@ -88,7 +123,7 @@ def test_idle_deadline_survives():
 
 
 def test_refresh_after_restart():
-    """A byte after the restart puts the old deadline off."""
+    """A byte after the restart postpones the old deadline."""
     k = Kept(idle=4 * UNIT)
     client, far = k.connect()
     k.restart()
@@ -327,10 +362,10 @@ def test_killed_resetting():
 
 
 def closes_well(n):
-    """Stopped with bytes in a pipe, and killed before its thread's @n-th system call. False: it
+    """Stopped with bytes that wait, and killed before its thread's @n-th system call. False: it
     has not so many."""
     k = Kept(threads=1, grace='0')
-    # So that little is before what is in the pipe.
+    # So that most wait where the proxy reads.
     k.server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     client, far = k.connect()
     data = pattern(8 * MB, 'closing')
@@ -366,7 +401,7 @@ def closes_well(n):
 
 
 def test_killed_closing():
-    """Killed while it ends a connection with bytes in a pipe: what is left of it does not go on
+    """Killed while it ends a connection with bytes that wait: what is left of it does not go on
     without them."""
     n = 1
     while closes_well(n):
@@ -441,6 +476,44 @@ def test_more_threads():
     check('3 threads' in k.proxy.log, k.proxy.log)
     wheels = [name for name in k.manager.names() if name.startswith('wheel')]
     check(sorted(wheels) == ['wheel0', 'wheel1', 'wheel2'], f'kept are {wheels}')
+
+
+def starts_well(n):
+    """Started with more threads, and killed at the @n-th place where a wheel is open that the
+    service manager has not got. False: there are not so many."""
+    k = Kept(echo, threads=1, lifetime='1h')
+    clients = [k.connect()[0] for _ in range(6)]
+    k.proxy.kill()
+    k.proxy.args += ['--threads', '3']
+    places = 0
+
+    def here():
+        nonlocal places
+        places += k.proxy.wheels() > sum(name.startswith('wheel') for name in k.manager.names())
+        return places == n
+
+    came = k.proxy.kill_starting(here)
+    k.proxy.start()
+    for client in clients:
+        client.sendall(b'x')
+        try:
+            check(read_exactly(client, 1) == b'x', 'another byte came back')
+        except ConnectionResetError:
+            check(False, f'killed at place {n}: a connection was reset')
+    check(k.proxy.metrics()['wheel_pending'] == 12, f'killed at place {n}: other timers are there')
+    check(k.proxy.loads() == [2, 2, 2], f'the threads have {k.proxy.loads()}')
+    k.proxy.stop()
+    k.manager.close()
+    return came
+
+
+def test_killed_starting():
+    """With more threads than before, while the service manager has not yet got the new wheels:
+    nothing was moved into them."""
+    n = 1
+    while starts_well(n):
+        n += 1
+    check(n > 5, f'only {n} system calls')
 
 
 def test_hundreds():
@@ -645,6 +718,124 @@ def test_next_server_kept():
         check(read_exactly(client, 1) == b'y', 'another byte came back')
     for s in fill:
         s.close()
+
+
+def test_next_server_after_restart():
+    """Killed while a server does not answer: when its time is over the next one serves."""
+    silent, fill = full_server()
+    manager = Manager()
+    proxy = Proxy([Server(echo).address, silent.address], manager=manager, threads=1,
+                  store_after='0', connect_timeout=4 * UNIT)
+    # The first one goes to the second server.
+    client = proxy.connect()
+    manager.wait('the sockets', lambda m: m.names().count('s') == 2)
+    proxy.kill()
+    proxy.start()
+    client.sendall(b'x')
+    check(read_exactly(client, 1) == b'x', 'another byte came back')
+    check(f'server {silent.address} does not answer' in proxy.log, proxy.log)
+    for s in fill:
+        s.close()
+
+
+def test_killed_moving():
+    """Killed while a connection's timers go to another thread's wheel: they are in both, all of
+    them in one. Whichever wheel is looked at first, it goes on, and they are there once."""
+    k = Kept(echo, idle='1h', lifetime='1h')
+    client, _ = k.connect()
+    both = {}
+    for number in range(2):
+        both.update(Wheel(k.manager, number).timers())
+    check(len(both) == 2, f'{len(both)} timers')
+    some = [{key: both[key]} for key in both]
+    places = list(itertools.product([both], some + [both])) + list(itertools.product(some, [both]))
+    for there in places:
+        k.proxy.kill()
+        for number in range(2):
+            Wheel(k.manager, number).set(there[number])
+        k.proxy.start()
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', f'{there}: another byte came back')
+        check(k.proxy.metrics()['wheel_pending'] == 2, f'{there}: other timers are there')
+        check(sum(k.proxy.loads()) == 1, f'{there}: the threads have {k.proxy.loads()}')
+
+
+def taken(life, begin=lambda client: None, full=False):
+    """What the log says of a connection whose event was taken before the proxy was killed."""
+    server, fill = full_server() if full else (Server(), [])
+    manager = Manager()
+    proxy = Proxy(server.address, '--log', '-', manager=manager, threads=1, store_after='0',
+                  idle='1h', half_close='1h', lifetime='1h', connect_timeout='1h')
+    client = proxy.connect()
+    manager.wait('the sockets', lambda m: m.names().count('s') == 2)
+    begin(client)
+    proxy.kill()
+    wheel = Wheel(manager, 0)
+    wheel.set({key: rest for key, rest in wheel.timers().items() if key & 1 != life})
+    proxy.start()
+    check(ended(client, 5)[1] == 'eof', 'the client saw a reset')
+    proxy.wait_log('end=')
+    for s in fill:
+        s.close()
+    return re.search('end=([a-z-]*)', proxy.log)[1]
+
+
+def test_killed_with_event():
+    """It ends as what it is, although its timer is no longer there to say so."""
+    def half_close(client):
+        client.shutdown(socket.SHUT_WR)
+        time.sleep(UNIT)
+
+    for want, args in (('idle', (0,)), ('half-close', (0, half_close)), ('lifetime', (1,)),
+                       ('lifetime', (1, half_close)),
+                       ('connect', (0, lambda client: None, True))):
+        got = taken(*args)
+        check(got == want + '-timeout', f'{got}, not {want}-timeout')
+
+
+def test_other_ids():
+    """A proxy that keeps nothing gives ids that those that were kept do not have."""
+    k = Kept(echo, threads=1, idle='1h')
+    first, _ = k.connect()
+    k.proxy.args[k.proxy.args.index('--store-after') + 1] = 'none'
+    k.restart()
+    clients = [first] + [k.proxy.connect() for _ in range(3)]
+    for client in clients:
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', 'another byte came back')
+    ids = {key >> 1 for key in Wheel(k.manager, 0).timers()}
+    check(len(ids) == 4 and ids <= k.proxy.cookies(), f'the ids {ids} are no cookies')
+
+
+def no_server_answers(manager, what):
+    """A kept connection goes on to its second server while the service manager reads nothing, and
+    then what(client) happens. Its new socket was not sent, and its client's was."""
+    silent = [full_server() for _ in range(2)]
+    proxy = Proxy([server.address for server, _ in silent], manager=manager, threads=1,
+                  store_after='0', connect_timeout=4 * UNIT)
+    client = proxy.connect()
+    manager.wait('the sockets', lambda m: m.names().count('s') == 2)
+    with manager.lock:
+        keep_busy(manager)
+        proxy.wait_metric('connect_failures_total', 1)
+        what(client)
+        proxy.wait_metric('connections', 0)
+    manager.wait('the sockets to go', lambda m: 's' not in m.names())
+    # What was freed is used again.
+    others = [proxy.connect() for _ in range(20)]
+    proxy.wait_metric('connections', len(others))
+    for _, fill in silent:
+        for s in fill:
+            s.close()
+
+
+def test_next_server_not_kept_yet():
+    """It ends for its client, and for the service manager, too."""
+    def wait(client):
+        check(ended(client, 30)[1] == 'eof', 'the client saw a reset')
+
+    no_server_answers(busy_manager(), wait)
+    no_server_answers(busy_manager(), reset)
 
 
 def test_restored_is_logged():

@@ -80,6 +80,18 @@ def test_all_servers_refuse():
     proxy.wait_metric('wheel_pending', 0)
 
 
+def test_connect_failures():
+    """They are counted, whether the kernel knows at once or after a while."""
+    proxy = Proxy(['255.255.255.255:1', f'127.0.0.1:{free_port()}'])
+    for _ in range(3):
+        try:
+            ended(proxy.connect(), 10)
+        except ConnectionResetError:
+            pass
+    proxy.wait_metric('closed_total{end="refused"}', 3)
+    check(proxy.metrics()['connect_failures_total'] == 6, 'some are not counted')
+
+
 def test_next_server_after_timeout():
     """Where one does not answer, the next one serves, after the time to connect and with its own."""
     silent, fill = full_server()

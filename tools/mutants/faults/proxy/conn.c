@@ -14,5 +14,5 @@ eof: the idle time goes on to count; proxy/run:half_close proxy/run:half_close_b
 reset: it comes as an end of file; proxy/run:reset_by_client proxy/run:reset_by_server; s/side_close(&conn->side\[i\], end >= END_RESET);/side_close(\&conn->side[i], false);/
 reset: the wrong side did it; proxy/run:log_ends; s/END_CLIENT_RESET :/END_SERVER_RESET :/
 close: the blocked directions stay counted; proxy/run:blocked_reader_resets; s/^\t\tset_blocked(&conn->side\[i\], false);/\t\t;/
-close: the load stays; proxy/run:threads_balanced proxy/run:max_connections; /^void conn_close(/,/^}/s/atomic_fetch_sub(&loop->load, 1);/;/
+close: the load stays; proxy/run:threads_balanced proxy/run:max_connections; /^void conn_leave(/,/^}/s/atomic_fetch_sub(&conn->loop->load, 1);/;/
 open: no limit of the lifetime; proxy/run:lifetime; s/^\t\ttimer_start(conn, &conn->life, KIND_LIFETIME);/\t\t;/

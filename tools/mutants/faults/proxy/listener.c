@@ -5,7 +5,9 @@ threads: clients stay with whoever accepts; proxy/run:threads_balanced; s/conn_a
 threads: the fullest one gets the client; proxy/run:threads_balanced; s/if (load < least \&\& load/if (load > least || load/
 threads: a full one goes on to accept; proxy/run:max_connections proxy/run:threads_full; s/< loop->max_open;/< UINT32_MAX;/
 drain: the socket listens on; proxy/run:graceful_stop proxy/run:drain_frees_the_port; s/shutdown(listeners\[i\].fd, SHUT_RDWR);/;/
-drain: clients that wait are reset; proxy/run:drain_takes_waiting; s/while (!accept_one(loops\[0\], listeners\[i\].fd))/while (0)/
+drain: clients that wait are reset; proxy/run:drain_takes_waiting; s/n < BACKLOG \&\& has_room/0 \&\& has_room/
+drain: clients that come are taken for ever; proxy/run:drain_ends; s/n < BACKLOG \&\& has_room/has_room/
+drain: the number of connections has no limit; proxy/run:drain_when_full; s/n < BACKLOG \&\& has_room(least_loaded(loops\[0\]))/n < BACKLOG/
 listen: a kept socket is used wherever it listens; proxy/run:other_listener_kept; s/return !memcmp(&at, .*/return true;/
 listen: a kept socket is never used; proxy/run:same_listener_kept; s/return !memcmp(&at, .*/return false;/
 listen: a kept socket that is not wanted listens on; proxy/run:other_listener_kept; /no longer listening/,/close(fd)/s/shutdown(fd, SHUT_RDWR);/;/

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0
-write: it waits for whoever reads; proxy/run:log_that_nobody_reads; s/return poll(&poll_fd, 1, 0) == 1 \&\& poll_fd.revents \& POLLOUT \&\&/return/
+open: stderr is that of all others; proxy/run:log_full_meanwhile; s/dup2(fd, STDERR_FILENO);/;/
+open: it waits for whoever reads; proxy/run:log_full_meanwhile; s/O_WRONLY | O_NONBLOCK | O_NOCTTY/O_WRONLY | O_NOCTTY/

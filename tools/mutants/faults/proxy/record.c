@@ -6,3 +6,4 @@ line: without priority; proxy/run:log_journal; s/priority = "<6>";/;/
 buffer: a full one is thrown away; proxy/run:log_of_many; /^void record(/,/^}/s/records_flush(loop);/loop->nr_records = 0;/
 lost: not counted; proxy/run:log_that_nobody_reads; s/counter_add(&loop->counters.log_lost, lines);/;/
 file: everybody may read it; proxy/run:log_text; s/0640/0644/
+file: a named pipe is waited for; proxy/run:log_pipe_full; s/O_APPEND | O_NONBLOCK))/O_APPEND))/

@@ -2,3 +2,4 @@
 names: what begins like a wheel is one; proxy/run:strange_descriptors; s/if (strcmp(name, again) || /if (/
 names: any number is one of a wheel; proxy/run:strange_descriptors; s/ || number >= ARRAY_SIZE(stored->wheel))/)/
 names: any descriptor is a listening socket; proxy/run:strange_descriptors; s/if (!listens || /if (/
+names: what begins like a wheel is no listening socket; proxy/run:socket_unit_any_name; s/!collect_listener(stored, fd, name) \&\& !collect_wheel(stored, fd, name)/(*name == 'w' || !collect_listener(stored, fd, name)) \&\& !collect_wheel(stored, fd, name)/

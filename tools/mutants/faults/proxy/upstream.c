@@ -6,4 +6,5 @@ v1: without the server's port; proxy/run:proxy_protocol_v1; s/ntohs(ends\[1\].v4
 v2: the ports are the other way round; proxy/run:proxy_protocol_v2; s/&ends\[i\].v4.sin_port, 2/\&ends[!i].v4.sin_port, 2/
 v2: everything is IPv6; proxy/run:proxy_protocol_v2; s/len == 4 ? 0x11 : 0x21/0x21/
 v2: the length has the signature in it; proxy/run:proxy_protocol_v2; s/header\[15\] = at - header - 16;/header[15] = at - header;/
-greet: there is no header; proxy/run:proxy_protocol_v1 proxy/run:proxy_protocol_v2; s/^\tif (!len)$/\tif (1)/
+greet: there is no header; proxy/run:proxy_protocol_v1 proxy/run:proxy_protocol_v2; s/^\tif (!conn->header)$/\tif (1)/
+next: what fails at once is not counted; proxy/run:connect_failures; s/counter_add(&conn->loop->counters.connect_failures, 1);/;/
