@@ -180,7 +180,7 @@ static inline enum timerwheel_answer timerwheel_mapped_cancel(__u64 *table, __u3
 								     TIMERWHEEL_TOO_LATE;
 		/* The deadline stays: the timer is still queued for it. Acquire: see above. */
 	} while (!__atomic_compare_exchange_n(&table[index], &old,
-					      old ^ TIMERWHEEL_RESIDENT_ARMED, 1,
+					      old - TIMERWHEEL_RESIDENT_ARMED, 1,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 	return TIMERWHEEL_DONE;
 }

@@ -427,8 +427,8 @@ static inline enum timerwheel_answer timerwheel_table_arm(const struct timerwhee
 							  uint32_t index, uint32_t generation,
 							  uint64_t deadline)
 {
-	/* rounding up must not wrap to 0 */
-	if (deadline > TIMERWHEEL_TIME_MAX)
+	/* more than TIMERWHEEL_TIME_MAX: rounding up must not wrap to 0 */
+	if (__builtin_expect((int64_t)deadline < 0, 0))
 		deadline = TIMERWHEEL_TIME_MAX;
 	return timerwheel_mapped_arm(table->entries, index,
 				     timerwheel_mapped_entry(deadline, generation, table->bits),
@@ -452,8 +452,8 @@ static inline enum timerwheel_answer timerwheel_table_refresh(const struct timer
 							      uint32_t index, uint32_t generation,
 							      uint64_t deadline)
 {
-	/* rounding up must not wrap to 0 */
-	if (deadline > TIMERWHEEL_TIME_MAX)
+	/* more than TIMERWHEEL_TIME_MAX: rounding up must not wrap to 0 */
+	if (__builtin_expect((int64_t)deadline < 0, 0))
 		deadline = TIMERWHEEL_TIME_MAX;
 	return timerwheel_mapped_refresh(table->entries, index,
 					 timerwheel_mapped_entry(deadline, generation, table->bits),

@@ -1279,14 +1279,14 @@ FIXTURE_SETUP(hotplug)
 	if (self->cannot)
 		return;
 	ASSERT_EQ(0, wheel_open(&self->w, &setup));
-	self->at = tw_now(CLOCK_MONOTONIC) + 4 * SEC;
+	self->at = tw_now(CLOCK_MONOTONIC) + 8 * SEC;
 	self->later = self->at + SEC;
 	for (i = 0; i < HOTPLUGGED; i++) {
 		kind = i % KINDS;
 		ASSERT_EQ(0, add(&self->w, i, kind < PARKED_IS_MOVED ? self->at : 0,
 				 TIMERWHEEL_ABS, 0, &self->h[i]));
 		if (kind == PARKED_IS_MOVED || kind == PARKED_IS_REMOVED) {
-			ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->w.fd, i, 300 * MSEC, 0));
+			ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->w.fd, i, 2 * SEC, 0));
 			ASSERT_EQ(ARMED, cancel(&self->h[i]));
 		} else if (kind > PARKED_IS_MOVED) {
 			fired++;

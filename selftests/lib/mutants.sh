@@ -124,8 +124,8 @@ faults=(
 'move: EXCL is forgotten;                    s/move->flags & excl);/0);/'
 # Resident timers in memory
 'resident: any wheel will do;                s/return !wheel->resident || !wheel->table.entries;/return 0;/'
-'arm: past the end of time;                  /timerwheel_table_arm(const/,/^}/s/if (deadline > TIMERWHEEL_TIME_MAX)/if (0)/'
-'refresh: past the end of time;              /timerwheel_table_refresh(const/,/^}/s/if (deadline > TIMERWHEEL_TIME_MAX)/if (0)/'
+'arm: past the end of time;                  /timerwheel_table_arm(const/,/^}/s/if (__builtin_expect((int64_t)deadline < 0, 0))/if (0)/'
+'refresh: past the end of time;              /timerwheel_table_refresh(const/,/^}/s/if (__builtin_expect((int64_t)deadline < 0, 0))/if (0)/'
 'arm: those of others;                       s/if (differs & ~(__u64)TIMERWHEEL_RESIDENT_ARMED)/if (differs \& 2)/'
 'arm: what has fired or is parked;           s/if (differs & ~(__u64)TIMERWHEEL_RESIDENT_ARMED)/if (differs > 3)/'
 'arm: one that is gone needs a call;         s/return differs > TIMERWHEEL_RESIDENT_FIRED ? TIMERWHEEL_GONE :/return 0 ? TIMERWHEEL_GONE :/'
