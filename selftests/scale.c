@@ -63,7 +63,8 @@ static int timers_wheel(__u32 n, __u32 clock)
 		return fd;
 	if (n > 4194304)
 		setup.capacity = n;
-	err = dev_setup(fd, &setup);
+	/* Some tests have settings of their own. */
+	err = clock || setup.capacity ? dev_setup(fd, &setup) : 0;
 	if (err) {
 		close(fd);
 		return err;
