@@ -513,7 +513,7 @@ again:
 
 /*
  * The deadline of a PENDING timer whose base is locked. Returns TIMERWHEEL_WAS_PENDING or _PARKED;
- * @word: what is in its entry
+ * @stored: what is in its entry
  */
 static inline int tw_deadline_look(const struct tw_pool *pool, u32 index, struct tw_timer *t,
 				   u64 *stored)

@@ -52,6 +52,10 @@
 #include <linux/err.h>
 #include <linux/timerwheel.h>
 
+#ifdef CONFIG_ARM64
+#include <asm/cpufeature.h>
+#endif
+
 #include "deadlines.h"
 #include "resident.h"
 
@@ -70,16 +74,19 @@ static_assert((TIMERWHEEL_RESIDENT_CANCELLED | TW_ENTRY_KERNEL) == TIMERWHEEL_RE
  * tw_resident_supported - does this machine have what resident timers need?
  *
  * A compare-and-swap of the kernel, with a raw lock held, must not depend on what programs do to
- * the cache line. On arm64 without LSE atomics it is a loop that they could keep from ending.
+ * the cache line. Where it is a loop of load and conditional store, as on arm64 without LSE atomics
+ * and on most other architectures, they could keep it from ending.
  *
  * Return: true if so.
  */
 bool tw_resident_supported(void)
 {
-#ifdef CONFIG_ARM64
-	return system_uses_lse_atomics();
-#else
+#if defined(CONFIG_ARM64_LSE_ATOMICS)
+	return cpus_have_cap(ARM64_HAS_LSE_ATOMICS);
+#elif defined(CONFIG_X86_64) || defined(CONFIG_S390)
 	return true;
+#else
+	return false;
 #endif
 }
 
@@ -159,6 +166,9 @@ int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u
 	u64 old = READ_ONCE(*entry), want;
 
 	want = time | t->generation;
+	/* At the end of time what the entry can hold may have passed. */
+	if (deadline > now)
+		deadline = tw_deadline_decode(pool, time);
 	want |= deadline > now ? TIMERWHEEL_RESIDENT_ARMED : TIMERWHEEL_RESIDENT_FIRED;
 	if (was != TIMERWHEEL_WAS_PENDING) {
 		/* Who cancels it (acquire) sees what was written before the call. */
@@ -169,7 +179,7 @@ int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u
 		/* If the swap fails, the timer was armed meanwhile. */
 		return -EEXIST;
 	}
-	t->deadline = deadline > now ? tw_deadline_decode(pool, time) : deadline;
+	t->deadline = deadline;
 	if (was == TIMERWHEEL_WAS_PENDING && tw_resident_cancelled(pool, t, old))
 		return TIMERWHEEL_WAS_PARKED;
 	return was;

@@ -24,7 +24,6 @@
 /* Entries of LIST that are copied out together. */
 #define TW_LIST_COPY	8U
 
-/* The largest index that exists; they begin at 1. */
 /*
  * Does a signal end a walk that has found @done timers? If it has found none yet, only a fatal
  * signal does. Otherwise a task that gets signals often would never come to the end of a large,

@@ -709,6 +709,21 @@ TEST_F(exact, at_the_deadline)
 	}
 }
 
+/* At the end of time, what an entry can hold may have passed: then the timer fires at once. */
+TEST_F(exact, end_of_time)
+{
+	struct timerwheel_event ev[10];
+	struct handle h;
+
+	ASSERT_EQ(8, tw_advance(self->w.fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX - 1));
+	ASSERT_EQ(8, dev_read(self->w.fd, ev, 10));
+	ASSERT_EQ(0, add(&self->w, 8, TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS, 0, &h));
+	EXPECT_EQ(FIRED, state_now(&h));
+	EXPECT_EQ(FIRED, cancel(&h));
+	ASSERT_EQ(1, dev_read(self->w.fd, ev, 10));
+	EXPECT_EQ(8, ev[0].key);
+}
+
 /* One ADVANCE over many ticks: each timer ends at its own, in their order. */
 TEST_F(exact, in_order)
 {

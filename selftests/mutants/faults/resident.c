@@ -26,7 +26,7 @@ set: fired before its time; resident:one.*.add; s/want |= deadline > now ? TIMER
 set: the entry of a parked timer stays; resident:one.*.fires_and_stays; /^int tw_resident_set(/,/^}/s/^\t\tsmp_store_release(entry, want);/\t\t;/
 set: unless it was armed a moment ago; resident:against.move_excl.*; s/|| !try_cmpxchg(entry, \&old, want)) {/|| ({ volatile int k; for (k = 0; k < 300; k++) ; WRITE_ONCE(*entry, want); 0; })) {/
 set: an arming in between is lost; resident:against.move.*,against.add.*; s/old = xchg(entry, want);/old = READ_ONCE(*entry); { volatile int k; for (k = 0; k < 300; k++) ; } WRITE_ONCE(*entry, want);/
-set: not rounded; equivalent: the entry has the rounded deadline, which the first visit, GET and MOVE read; s/t->deadline = deadline > now ? tw_deadline_decode(pool, time) : deadline;/t->deadline = deadline;/
+set: not rounded; equivalent: the entry has the rounded deadline, which the first visit, GET and MOVE read; s/^\t\tdeadline = tw_deadline_decode(pool, time);/\t\t;/
 linger: armed; resident:one.*.linger; /^void tw_resident_linger(/,/^}/s/TIMERWHEEL_RESIDENT_CANCELLED/TIMERWHEEL_RESIDENT_ARMED/
 linger: counted from the deadline; resident:exact.linger,one.read.linger; /^void tw_resident_linger(/,/^}/s/now + min(t->period/t->deadline + min(t->period/
 linger: for ever; resident:one.*.linger; /^void tw_resident_linger(/,/^}/s/now + min(t->period, TIMERWHEEL_TIME_MAX - now)/TIMERWHEEL_TIME_MAX/
