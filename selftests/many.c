@@ -1115,7 +1115,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	filling = gap_stop(&meter);
 	if (full) {
 		munmap(filled, full);
-		/* The batches in which that came back are not the module's: allocations halve them. */
+		/* What that left in the page allocator is not the module's: see pages.c. */
 		settled = mmap(NULL, 64 * getpagesize(), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		ASSERT_NE(MAP_FAILED, settled);
