@@ -689,8 +689,9 @@ struct timerwheel_ring {
  *
  * Who gets the event of an arming sees what was written before it (arm is a release). Plain stores
  * must not be used in a resident wheel. One of them, or other nonsense, harms only that timer: it
- * fires at the last valid deadline that the kernel has read or set, and a tick later for each tick
- * in which its entry changes all the time.
+ * fires at the last deadline that the kernel has read or set with the timer's generation, even if
+ * that is an earlier one, and a tick later for each tick in which its entry changes all the time.
+ * DRAIN may have to wait until the entry of a pending timer stops changing.
  *
  * Value, slack and linger stay as ADD has set them. Deadlines in the table are in the time
  * namespace of SETUP, whichever process stores them. They are absolute: if CLOCK_REALTIME is set,
