@@ -101,11 +101,25 @@ fault:
 }
 
 /*
+ * Does a signal end a call early? Tasks that run io_uring commands often have work pending
+ * (TIF_NOTIFY_SIGNAL), which signal_pending() takes for a signal: for them only a fatal one counts.
+ */
+static __always_inline bool tw_batch_interrupted(const struct timerwheel_batch *batch)
+{
+	if (likely(!signal_pending(current)))
+		return false;
+	return !(batch->flags & TW_BATCH_KILLABLE) || fatal_signal_pending(current);
+}
+
+/*
  * Do the operations of a chunk. Returns how many were done, or an error if none.
  *
  * Each failing allocation makes the kernel search all memory several times, and a call may have
  * 65,536 elements. So after the first -ENOMEM (@no_memory) the rest of the call fails without
  * trying to allocate.
+ *
+ * Once something was done, the call does not fail with -EAGAIN (TW_BATCH_NOWAIT): it would be done
+ * again. Then it waits for memory.
  */
 static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_file *file,
 					  u64 *buf, int n, u64 offset, u32 flags, bool *no_memory)
@@ -123,6 +137,8 @@ static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_
 		i += done;
 		buf += done * kind->len;
 		if (i < n) {
+			if (!i && flags & TW_BATCH_NOWAIT)
+				return -EAGAIN;
 			/* ADD found no free timer: make more and try again, or fail. */
 			err = *no_memory ? -ENOMEM : tw_table_grow(file);
 			*no_memory = err == -ENOMEM;
@@ -144,6 +160,7 @@ static __always_inline long tw_batch_many(const struct tw_kind *kind, struct tw_
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	unsigned int want, got;
 	u64 buf[TW_BUFFER_LEN] __uninitialized;	/* 1.5 kB: not zeroed for each call */
+	u32 flags = batch->flags;
 	bool no_memory = false;
 	long done = 0;		/* signed, as errors are */
 	int n;
@@ -153,13 +170,14 @@ static __always_inline long tw_batch_many(const struct tw_kind *kind, struct tw_
 		got = tw_elems_read(kind, buf, user, want);
 		if (!got)
 			return done ? done : -EFAULT;
-		n = tw_batch_chunk(kind, file, buf, got, offset, batch->flags, &no_memory);
+		n = tw_batch_chunk(kind, file, buf, got, offset, flags, &no_memory);
 		if (n < 0)
 			return done ? done : n;
+		flags &= ~TW_BATCH_NOWAIT;
 		tw_elems_write(kind, buf, user, n);
 		done += n;
 		user += n * kind->len;
-		if (n < want || done == batch->count || signal_pending(current))
+		if (n < want || done == batch->count || tw_batch_interrupted(batch))
 			break;
 		cond_resched();
 	}
@@ -224,6 +242,7 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 	void __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	u64 elem[TW_ELEM_LEN] __uninitialized;
+	u32 flags = batch->flags;
 	bool no_memory = false;
 	long done = 0;		/* signed, as errors are */
 	int n;
@@ -231,15 +250,16 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 	while (done < batch->count) {
 		n = tw_elem_read_strided(kind, elem, user, size);
 		if (!n)
-			n = tw_batch_chunk(kind, file, elem, 1, offset, batch->flags, &no_memory);
+			n = tw_batch_chunk(kind, file, elem, 1, offset, flags, &no_memory);
 		if (n < 0)
 			return done ? done : n;
+		flags &= ~TW_BATCH_NOWAIT;
 		done++;
 		/* The operation took effect: a failed copy-out is no error. */
 		if (copy_to_user(user + out, (void *)elem + out, both - out))
 			break;
 		user += size;
-		if (done == batch->count || signal_pending(current))
+		if (done == batch->count || tw_batch_interrupted(batch))
 			break;
 		cond_resched();
 	}

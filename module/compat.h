@@ -51,6 +51,58 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
 }
 #endif
 
+#ifdef CONFIG_IO_URING
+/* linux/io_uring/cmd.h: changed in 6.8 (split off linux/io_uring.h). Not backported to 6.1. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring.h>
+#else
+#include <linux/io_uring/cmd.h>
+#endif
+
+/*
+ * io_uring_sqe_cmd(): changed in 6.5 (io_uring_cmd.sqe replaces io_uring_cmd.cmd) and in 7.x (a
+ * macro, with the type as an argument). Not backported.
+ */
+static inline const u64 *tw_uring_argument(const struct io_uring_cmd *cmd)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	return cmd->cmd;
+#elif !defined(io_uring_sqe_cmd)
+	return io_uring_sqe_cmd(cmd->sqe);
+#else
+	return io_uring_sqe_cmd(cmd->sqe, u64);
+#endif
+}
+
+/*
+ * Results of .uring_cmd: changed in 6.11 (before, a positive one cut the chain of links, and the
+ * request was lost in a worker). Backported to 6.6 and 6.10, but not to 6.1. There a positive
+ * result must be reported by io_uring_cmd_done().
+ */
+static inline int tw_uring_result(struct io_uring_cmd *cmd, int result, unsigned int issue_flags)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+	if (result > 0) {
+		io_uring_cmd_done(cmd, result, 0, issue_flags);
+		return -EIOCBQUEUED;
+	}
+#endif
+	return result;
+}
+
+/* IORING_URING_CMD_MASK: changed in 6.7 (was IORING_URING_CMD_FIXED). Not backported to 6.1. */
+#ifndef IORING_URING_CMD_MASK
+#define IORING_URING_CMD_MASK	IORING_URING_CMD_FIXED
+#endif
+#endif /* CONFIG_IO_URING */
+
+/*
+ * tcp_abort(): changed in 6.5 (does not take the lock of the socket if it is called from a BPF
+ * program, which has it). Not backported to 6.1.
+ */
+#define TW_TCP_ABORT_LOCKED \
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) && IS_ENABLED(CONFIG_BPF_SYSCALL))
+
 /*
  * __uninitialized: changed in 6.9 (a local variable that is not zeroed in kernels that are built to
  * zero all of them). Backported to 6.1 and 6.6 in 2024. gcc 12 and clang have the attribute; older

@@ -109,6 +109,7 @@ static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 	bool ring = tw_has_ring(cpu->file);
 	struct tw_due_list due = {};
 	u64 cascades = w->cascades;
+	struct tw_socks *socks;
 	bool more;
 
 	lockdep_assert_held(&cpu->lock);
@@ -116,6 +117,9 @@ static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 				tw_is_manual(cpu->file), last, &due);
 	if (w->cascades != cascades)
 		trace_timerwheel_cascade(cpu, w->cascades - cascades);
+	socks = tw_file_socks(cpu->file);
+	if (unlikely(socks) && !llist_empty(&socks->todo))
+		ctx->socks = true;
 	if (due.count && ring)
 		tw_flow_expire(ctx, &due);
 	else if (due.count)
@@ -241,7 +245,7 @@ static int tw_cpu_create(struct tw_file *file)
 	if (err) {
 		if (queue)
 			tw_engine_queue_put(queue);
-		tw_free(cpu);
+		tw_free(cpu, size);
 		tw_uncharge(file, tw_alloc_size(size));
 		goto later;
 	}
@@ -462,9 +466,11 @@ void tw_cpu_close(struct tw_file *file)
 /* Free a base; a grace period has passed since it was removed from its engine. */
 static void tw_cpu_delete(struct tw_cpu *cpu)
 {
+	const struct tw_setup *setup = &cpu->file->setup;
+
 	if (cpu->queue)
 		tw_engine_queue_put(cpu->queue);
-	tw_free(cpu);
+	tw_free(cpu, tw_cpu_size(setup));
 }
 
 /**

@@ -14,6 +14,7 @@
 #include "internal.h"
 #include "resident.h"
 #include "slots.h"
+#include "sock.h"
 #include "table.h"
 
 /*
@@ -32,7 +33,17 @@ static inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t
 
 static inline u32 tw_event_flags(const struct tw_timer *t)
 {
+	if (t->stay == TW_WARNING)
+		return TIMERWHEEL_EVENT_WARNING;
+	if (tw_timer_has_sock(t))
+		return t->sock->event;
 	return t->stay == TW_PERIODIC ? TIMERWHEEL_EVENT_PERIODIC : 0;
+}
+
+/* A warning is that of another timer. */
+static inline u32 tw_event_index(const struct tw_timer *t, u32 index)
+{
+	return t->stay == TW_WARNING ? t->sock->index : index;
 }
 
 /* The event of a due timer. @offset is added to its times, to get those of the reader. */
@@ -46,7 +57,7 @@ tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 o
 		.fired = t->fired + offset,
 		.overruns = unlikely(t->stay) ? tw_overruns(ctx, t) : 0,
 		.flags = unlikely(t->stay) ? tw_event_flags(t) : 0,
-		.index = index,
+		.index = unlikely(t->stay) ? tw_event_index(t, index) : index,
 	};
 }
 
@@ -79,6 +90,12 @@ static inline void tw_timer_stay(struct tw_ctx *ctx, struct tw_timer *t, u32 ind
 	struct tw_cpu *cpu = ctx->cpu;
 
 	cpu->counts.rearmed++;
+	if (t->stay == TW_WARNING) {
+		/* The due list is locked: warnings come from there only. */
+		t->sock->warned = false;
+		ctx->file->events.warnings--;
+		return;
+	}
 	if (t->stay == TW_RESIDENT) {
 		tw_timer_park(&cpu->wheel, t);
 		return;
@@ -113,7 +130,7 @@ static __always_inline void tw_timer_free(struct tw_ctx *ctx, struct tw_timer *t
  * @first: index of the first one
  * @next: index of the first timer behind them, 0: none
  * @count: how many there are
- * @stay: some of them stay. The others are TW_CLAIMED.
+ * @stay: some of them stay, or watch a connection. The others are TW_CLAIMED.
  */
 struct tw_taken {
 	u32 first;

@@ -682,7 +682,7 @@ struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 
 	}
 	if (!queue)
 		return made;
-	tw_free(made);
+	tw_free(made, sizeof(*made));
 	return queue;
 }
 
@@ -707,7 +707,7 @@ void tw_engine_queue_put(struct tw_queue *queue)
 	if (!last)
 		return;
 	WARN_ON_ONCE(queue->entity.place != TW_NOWHERE);
-	tw_free(queue);
+	tw_free(queue, sizeof(*queue));
 }
 
 /**

@@ -256,9 +256,10 @@ static noinline void tw_taken_stay(struct tw_ctx *ctx, struct tw_taken *taken)
 	for (index = taken->first; index != taken->next; index = next) {
 		t = tw_timer_at(&ctx->file->table.pool, index);
 		next = t->next;
-		if (t->stay) {
+		if (t->stay && !tw_timer_has_sock(t)) {
 			tw_timer_stay(ctx, t, index);
 		} else {
+			WRITE_ONCE(t->state, TW_CLAIMED);
 			t->next = claimed;
 			claimed = index;
 			taken->count++;
@@ -305,7 +306,10 @@ void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 	for (left = taken->count, index = taken->first; left; left--, index = next) {
 		t = tw_timer_in_pages(pages, index);
 		next = t->next;
-		tw_timer_free(ctx, t, index);
+		if (unlikely(tw_timer_has_sock(t)))
+			tw_sock_free(ctx, t, index);
+		else
+			tw_timer_free(ctx, t, index);
 	}
 }
 

@@ -16,7 +16,9 @@
 #include "map.h"
 #include "memory.h"
 #include "ring.h"
+#include "sock.h"
 #include "stats.h"
+#include "uring.h"
 #include "user.h"
 
 /* Frees closed files with up to millions of timers, where the scheduler can preempt it. */
@@ -43,16 +45,22 @@ void tw_file_exit(void)
 	destroy_workqueue(tw_freeing);
 }
 
+static size_t tw_file_size(void)
+{
+	return struct_size((struct tw_file *)NULL, cpu, nr_cpu_ids);
+}
+
 static void tw_file_free(struct tw_file *file)
 {
 	struct tw_user *user = file->user;
 	size_t charged = file->charged;
 
+	tw_sock_free_all(file);
 	tw_cpu_free_all(file);
 	tw_log_put(file->events.log);
 	tw_ring_free(&file->ring);
 	tw_table_free(&file->table);
-	tw_free(file);
+	tw_free(file, tw_file_size());
 	/* Not before all of it is freed. */
 	tw_user_uncharge(user, charged);
 	tw_user_count_freed(user);
@@ -74,6 +82,7 @@ static void tw_file_free_closed(struct work_struct *work)
 	tw_user_take_closed(user, &closed);
 	/* Then nobody runs their bases any more. */
 	synchronize_rcu();
+	tw_sock_quiesce(user);
 	list_for_each_entry_safe(file, next, &closed, closed_node)
 		tw_file_free(file);
 }
@@ -81,18 +90,17 @@ static void tw_file_free_closed(struct work_struct *work)
 static int tw_open(struct inode *inode, struct file *filp)
 {
 	struct tw_file *file;
-	size_t size = struct_size(file, cpu, nr_cpu_ids);
-	size_t bytes = tw_alloc_size(size);
+	size_t bytes = tw_alloc_size(tw_file_size());
 	struct tw_user *user;
 	int err;
 
-	user = tw_user_get(tw_file_free_closed);
+	user = tw_user_get(tw_file_free_closed, tw_sock_work);
 	if (!user)
 		return -ENOMEM;
 	err = tw_user_charge(user, bytes);
 	if (err)
 		goto put;
-	file = tw_alloc(size);
+	file = tw_alloc(tw_file_size());
 	if (!file) {
 		err = -ENOMEM;
 		goto uncharge;
@@ -123,6 +131,7 @@ static int tw_release(struct inode *inode, struct file *filp)
 	struct tw_file *file = filp->private_data;
 
 	tw_cpu_close(file);
+	tw_sock_close(file);
 	tw_clockset_leave(file);
 	tw_alarm_leave(file);
 	tw_log_close(file->events.log);
@@ -188,6 +197,7 @@ const struct file_operations tw_fops = {
 	.fasync		= tw_fasync,
 	.unlocked_ioctl	= tw_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+	.uring_cmd	= tw_uring_cmd,
 	.show_fdinfo	= tw_stats_show,
 	.llseek		= noop_llseek,
 };

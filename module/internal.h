@@ -15,10 +15,12 @@
 #error timerwheel needs a 64-bit kernel: a 32-bit one could read half of a deadline
 #endif
 
+#include <linux/atomic.h>
 #include <linux/bottom_half.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/lockdep_types.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -76,6 +78,7 @@ static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 /* Most operations in a call of tw_ops_add() and so on. */
 #define TW_OPS_MAX		48U
 
+struct sock;
 struct tw_file;
 struct tw_log;
 
@@ -91,6 +94,8 @@ struct tw_log;
  * @closed: closed wheels that @free has not taken yet, linked by tw_file.closed_node
  * @free: frees them in this order, after a grace period. There is one worker for each user: a
  *	thousand wheels need no thousand workers, and nobody waits for another user's wheels.
+ * @sock_files: files whose connections need the worker, linked by tw_socks.node
+ * @sock_work: the worker; see sock.c
  * @queue: this user's queues in the engines, by CPU and clock; a queue exists while it has bases
  */
 struct tw_user {
@@ -103,6 +108,8 @@ struct tw_user {
 	wait_queue_head_t wait;
 	struct list_head closed;
 	struct work_struct free;
+	struct llist_head sock_files;
+	struct work_struct sock_work;
 	struct tw_queue *queue[];
 };
 
@@ -242,9 +249,10 @@ struct tw_cpu {
 
 /**
  * struct tw_events - due timers on their way to readers
- * @lock: protects @due, @clock_sets, @clock_set_at, @woken and @wake_armed, and timers that are
- *	TW_DUE
+ * @lock: protects @due, @warnings, @clock_sets, @clock_set_at, @woken and @wake_armed, and timers
+ *	that are TW_DUE
  * @due: the due timers, first fired first
+ * @warnings: those of them that are the warnings of connections
  * @clock_sets: times that CLOCK_REALTIME was set and no reader knows of; with a ring also its
  *	lock
  * @clock_set_at: when the last of them was noticed, by that clock
@@ -258,6 +266,7 @@ struct tw_cpu {
 struct tw_events {
 	raw_spinlock_t lock;
 	struct tw_due_list due;
+	u32 warnings;
 	u32 clock_sets;
 	u64 clock_set_at;
 	u32 woken;
@@ -327,6 +336,78 @@ struct tw_setup {
 };
 
 /**
+ * struct tw_sock - a connection that a timer watches
+ * @node: in tw_socks.todo
+ * @flags: TW_SOCK_QUEUED, TW_SOCK_ENDED
+ * @file: the file
+ * @sk: the socket, with a reference
+ * @timeout: how long it may be idle, in ns; 0: LIFETIME
+ * @grace: from the warning to the abort, in ns; 0: there is no warning
+ * @grace_end: deadline of the timer while it is in its grace; 0: it is not
+ * @since: time of the connection from which @timeout counts, at the earliest, in jiffies
+ * @warned_at: @since when its grace began; another one says that it was used since
+ * @index: its timer; constant
+ * @warning: the timer (TW_WARNING) whose event the warning is; 0: none
+ * @bytes: memory charged for it
+ * @event: flags of the event with which the timer ends
+ * @kind: enum timerwheel_socket
+ * @abort: the connection is aborted, else the event is all
+ * @retries: how often a task held the lock of the socket when the connection was to be aborted
+ * @half_closed: HALF_CLOSED: it was, at the last visit
+ * @warned: the warning is on the due list; its lock
+ *
+ * All that is not constant is protected as the timer: by its base's lock while it is PENDING, by
+ * its bucket's lock otherwise.
+ */
+struct tw_sock {
+	struct llist_node node;
+	atomic_t flags;
+	struct tw_file *file;
+	struct sock *sk;
+	u64 timeout;
+	u64 grace;
+	u64 grace_end;
+	u32 since;
+	u32 warned_at;
+	u32 index;
+	u32 warning;
+	u32 bytes;
+	u32 event;
+	u8 kind;
+	u8 retries;
+	bool abort;
+	bool half_closed;
+	bool warned;
+};
+
+/**
+ * struct tw_socks - the connections that the timers of a file watch
+ * @file: the file
+ * @todo: those that the worker is to look at, linked by tw_sock.node
+ * @taken: those that it has taken from there; the worker's
+ * @node: in tw_user.sock_files, if @kicked
+ * @kicked: the worker is to look at this file
+ * @closed: the file is closed
+ * @count: timers that watch a connection
+ * @memory: bytes charged for connections to the user, in addition to tw_file.charged
+ * @aborted: connections aborted
+ *
+ * Wheels without connections have none. (With it struct tw_file would not fit 512 bytes on a small
+ * machine.)
+ */
+struct tw_socks {
+	struct tw_file *file;
+	struct llist_head todo;
+	struct llist_node *taken;
+	struct llist_node node;
+	int kicked;
+	bool closed;
+	atomic_t count;
+	atomic_long_t memory;
+	atomic64_t aborted;
+};
+
+/**
  * struct tw_file - what an open of the device creates: "a wheel" to its users
  * @setup: settings. Changed under @mutex while there are no timers and no bases, constant
  *	afterwards. The clock is read without a lock, too.
@@ -337,6 +418,7 @@ struct tw_setup {
  * @table: the timers
  * @events: due timers, and their readers
  * @ring: the event ring, if there is one
+ * @socks: the connections that timers watch; NULL: none ever did. Set once, under @mutex.
  * @clockset: whether readers are to know when the clock is set
  * @alarm: in the list of files that wake the machine; empty: it does not. See alarm.c.
  * @mutex: SETUP, growth, new bases
@@ -357,6 +439,7 @@ struct tw_file {
 	struct tw_table table;
 	struct tw_events events;
 	struct tw_ring ring;
+	struct tw_socks *socks;
 	struct tw_clockset clockset;
 	struct list_head alarm;
 	struct mutex mutex;	/* settings, growth, new bases */
@@ -379,6 +462,7 @@ struct tw_file {
  * @todo: not 0: one of the following
  * @wake_readers: readers are to be woken at the end
  * @wake_monitors: monitors are to be woken at the end
+ * @socks: the worker of the connections has something to do
  * @flow: so many timers fell due in this run that may go into the ring after it
  * @flags: of a call by handle: TIMERWHEEL_ABS, TIMERWHEEL_EXCL
  */
@@ -393,7 +477,8 @@ struct tw_ctx {
 		struct {
 			bool wake_readers;
 			bool wake_monitors;
-			u16 flow;
+			bool socks;
+			u8 flow;
 		};
 	};
 	u32 flags;
@@ -415,6 +500,13 @@ static inline void tw_unlock_bh(raw_spinlock_t *lock)
 	local_bh_enable();
 }
 
+/* The connections that timers of a file watch; NULL: none ever did */
+static inline struct tw_socks *tw_file_socks(const struct tw_file *file)
+{
+	/* Pairs with the release in tw_socks_make(). */
+	return READ_ONCE(file->socks);
+}
+
 /* Does the file have an event ring? */
 static inline bool tw_has_ring(const struct tw_file *file)
 {
@@ -429,6 +521,16 @@ void tw_file_exit(void);
 
 /* ioctl.c */
 long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
+long tw_call_array(struct file *filp, unsigned int cmd, struct timerwheel_batch *batch,
+		   u32 internal);
+
+/*
+ * Internal flags of struct timerwheel_batch, beside those of the call.
+ * TW_BATCH_KILLABLE: only a fatal signal ends the call early.
+ * TW_BATCH_NOWAIT: the call fails with -EAGAIN if its first element needs memory.
+ */
+#define TW_BATCH_KILLABLE	BIT(31)
+#define TW_BATCH_NOWAIT		BIT(30)
 
 /* setup.c */
 void tw_setup_default(struct tw_setup *setup);

@@ -15,6 +15,7 @@
 #include "flow.h"
 #include "internal.h"
 #include "monitor.h"
+#include "sock.h"
 #include "stats.h"
 
 /* The ABI. Structures are only ever extended; .min and TW_ELEM() below keep their first sizes. */
@@ -23,6 +24,7 @@ static_assert(sizeof(struct timerwheel_setup) == 56);
 static_assert(sizeof(struct timerwheel_ring) == 128);
 static_assert(sizeof(struct timerwheel_monitor) == 16);
 static_assert(sizeof(struct timerwheel_batch) == 32);
+static_assert(sizeof(struct timerwheel_uring) == 16);
 static_assert(sizeof(struct timerwheel_add) == 64);
 static_assert(sizeof(struct timerwheel_move) == 32);
 static_assert(sizeof(struct timerwheel_remove) == 40);
@@ -31,7 +33,7 @@ static_assert(sizeof(struct timerwheel_remove_handle) == 16);
 static_assert(sizeof(struct timerwheel_entry) == 64);
 static_assert(sizeof(struct timerwheel_advance) == 32);
 static_assert(sizeof(struct timerwheel_event) == 48);
-static_assert(sizeof(struct timerwheel_stats) == 496);
+static_assert(sizeof(struct timerwheel_stats) == 512);
 
 /* The argument of a call. */
 union tw_arg {
@@ -160,6 +162,8 @@ static const struct tw_call tw_call_table[] = {
 		.strided = tw_strided_move_handle),
 	TW_CALL(REMOVE_HANDLE, batch, .min = 32, TW_ELEM(remove_handle, 16), .mode = FMODE_WRITE,
 		.batch = tw_batch_remove_handle, .strided = tw_strided_remove_handle),
+	TW_CALL(ADD_SOCKET, batch, .min = 32, TW_ELEM(add_socket, 72), .mode = FMODE_WRITE,
+		.batch = tw_sock_add),
 };
 
 /* Copy the argument in. Sets @size to the caller's size. */
@@ -276,6 +280,54 @@ fault:
 	return false;
 }
 
+/* Find a call by its number. Returns NULL if there is none. */
+static __always_inline const struct tw_call *tw_call_find(unsigned int cmd)
+{
+	unsigned int nr = cmd - _IO(TIMERWHEEL_IOC_TYPE, 0);
+
+	if (nr >= ARRAY_SIZE(tw_call_table))
+		return NULL;
+	return &tw_call_table[array_index_nospec(nr, ARRAY_SIZE(tw_call_table))];
+}
+
+/* Do a call on an array whose elements have the size of today. */
+static __always_inline long tw_call_batch(const struct tw_call *call, struct tw_file *file,
+					  const struct timerwheel_batch *batch)
+{
+	return INDIRECT_CALL_3(call->batch, tw_batch_add, tw_batch_move, tw_batch_remove, file,
+			       batch);
+}
+
+/**
+ * tw_call_array - a call on an array that the caller fills in, the argument in kernel memory
+ * @filp: the open file
+ * @cmd: TIMERWHEEL_IOC_*
+ * @batch: the argument; its size is ignored
+ * @internal: TW_BATCH_*
+ *
+ * Context: process, may sleep.
+ * Return: as the call; -EOPNOTSUPP: it is none of ADD, MOVE, REMOVE, GET, MOVE_HANDLE and
+ * REMOVE_HANDLE; -EAGAIN: see TW_BATCH_NOWAIT.
+ */
+long tw_call_array(struct file *filp, unsigned int cmd, struct timerwheel_batch *batch,
+		   u32 internal)
+{
+	const struct tw_call *call = tw_call_find(cmd);
+	int err;
+
+	if (!call || !call->strided)
+		return -EOPNOTSUPP;
+	if (unlikely(!(filp->f_mode & call->mode)))
+		return -EBADF;
+	err = tw_strided_check(call, batch);
+	if (err)
+		return err;
+	batch->flags |= internal;
+	if (unlikely(batch->elem_size != call->elem))
+		return call->strided(filp->private_data, batch);
+	return tw_call_batch(call, filp->private_data, batch);
+}
+
 /**
  * tw_ioctl - a call on /dev/timerwheel
  * @filp: the open file
@@ -289,22 +341,18 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
 	struct timerwheel_batch batch __uninitialized;
-	const struct tw_call *call;
-	unsigned int nr;
+	const struct tw_call *call = tw_call_find(cmd);
 	int err;
 
-	nr = cmd - _IO(TIMERWHEEL_IOC_TYPE, 0);
-	if (nr >= ARRAY_SIZE(tw_call_table))
+	if (!call)
 		return -ENOTTY;
-	call = &tw_call_table[array_index_nospec(nr, ARRAY_SIZE(tw_call_table))];
 	if (unlikely(!(filp->f_mode & call->mode)))
 		return -EBADF;
 	/* A fast path for operations on timers: the way to a single one is most of its cost. */
 	if (likely(call->batch) && tw_batch_read(&batch, user) &&
 	    likely(batch.elem_size == call->elem)) {
 		err = tw_batch_check(call, &batch);
-		return err ?: INDIRECT_CALL_3(call->batch, tw_batch_add, tw_batch_move,
-					      tw_batch_remove, filp->private_data, &batch);
+		return err ?: tw_call_batch(call, filp->private_data, &batch);
 	}
 	if (cmd == TIMERWHEEL_IOC_FLOW)
 		return tw_flow_ioctl(filp->private_data);

@@ -137,7 +137,7 @@ void tw_log_put(struct tw_log *log)
 		return;
 	WARN_ON_ONCE(log->store.events);
 	user = log->user;
-	tw_free(log);
+	tw_free(log, sizeof(*log));
 	tw_user_uncharge(user, tw_alloc_size(sizeof(*log)));
 	tw_user_put(user);
 }
@@ -168,7 +168,7 @@ static void tw_log_store_free(struct tw_log *log, const struct tw_log_store *sto
 {
 	if (!store->events)
 		return;
-	tw_free(store->event);
+	tw_free(store->event, tw_log_store_size(store->events));
 	tw_log_uncharge(log, tw_alloc_size(tw_log_store_size(store->events)));
 }
 

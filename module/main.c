@@ -6,6 +6,7 @@
 #include "alarm.h"
 #include "clockset.h"
 #include "internal.h"
+#include "sock.h"
 #include "user.h"
 
 #define CREATE_TRACE_POINTS
@@ -26,9 +27,12 @@ static int __init tw_init(void)
 	err = tw_file_init();
 	if (err)
 		return err;
-	err = tw_engine_init();
+	err = tw_sock_init();
 	if (err)
 		goto exit_file;
+	err = tw_engine_init();
+	if (err)
+		goto exit_sock;
 	err = tw_alarm_init();
 	if (err)
 		goto exit_engine;
@@ -41,6 +45,8 @@ exit_alarm:
 	tw_alarm_exit();
 exit_engine:
 	tw_engine_exit();
+exit_sock:
+	tw_sock_exit();
 exit_file:
 	tw_file_exit();
 	return err;
@@ -51,6 +57,7 @@ static void __exit tw_exit(void)
 	misc_deregister(&tw_device);
 	/* Files first: the engines must have no bases when they exit. */
 	tw_file_exit();
+	tw_sock_exit();
 	tw_engine_exit();
 	tw_clockset_exit();
 	tw_alarm_exit();

@@ -81,21 +81,25 @@ void *tw_alloc(size_t size)
 /**
  * tw_free - free memory
  * @p: what tw_alloc() returned, or NULL
+ * @size: the size
  *
  * However much it is, other tasks may run in between.
  *
  * Context: process, may sleep.
  */
-void tw_free(const void *p)
+void tw_free(const void *p, size_t size)
 {
+	struct tw_zone zone;
+
 	if (!p)
 		return;
-	if (is_vmalloc_addr(p)) {
-		tw_pages_free(p);
+	if (!tw_alloc_fits(size)) {
+		tw_pages_free(p, size);
 		return;
 	}
+	zone = tw_zone_of(virt_to_page(p));
 	kfree(p);
-	tw_free_pause(virt_to_page(p));
+	tw_free_pause(zone);
 }
 
 /**

@@ -14,7 +14,7 @@ struct tw_file;
 size_t tw_alloc_size(size_t size);
 size_t tw_pages_size(size_t size);
 void *tw_alloc(size_t size);
-void tw_free(const void *p);
+void tw_free(const void *p, size_t size);
 int tw_charge(struct tw_file *file, size_t bytes);
 void tw_uncharge(struct tw_file *file, size_t bytes);
 

@@ -141,7 +141,7 @@ static void tw_monitor_free(struct tw_monitor *monitor)
 
 	if (monitor->cursor.events)
 		tw_log_detach(log);
-	tw_free(monitor);
+	tw_free(monitor, sizeof(*monitor));
 	tw_log_uncharge(log, tw_monitor_size());
 	tw_log_put(log);
 }

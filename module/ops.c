@@ -8,9 +8,6 @@
 #include "internal.h"
 #include "ops.h"
 
-/* How often DRAIN describes a resident timer that programs change meanwhile. */
-#define TW_DRAIN_TRIES	4
-
 /**
  * tw_enqueue_due - make a timer due whose deadline has already passed
  * @ctx: the batch context
@@ -264,7 +261,22 @@ int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg,
  */
 int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
 {
-	return __tw_add(ctx, arg, hint, false, false);
+	return __tw_add(ctx, arg, hint, false, false, NULL);
+}
+
+/**
+ * tw_add_sock - ADD of a timer that watches a connection
+ * @ctx: the batch context
+ * @arg: the call's element; its deadline is in the future; index and generation are set
+ * @hint: where its key's chain was
+ * @sock: the connection
+ *
+ * Return: as tw_add().
+ */
+int tw_add_sock(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint,
+		struct tw_sock *sock)
+{
+	return __tw_add(ctx, arg, hint, false, false, sock);
 }
 
 /**
@@ -277,7 +289,7 @@ int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hi
  */
 int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
 {
-	return __tw_add(ctx, arg, hint, false, true);
+	return __tw_add(ctx, arg, hint, false, true, NULL);
 }
 
 /**
@@ -392,25 +404,29 @@ static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index
 
 /*
  * Copy the description of a PENDING timer out and take the timer out of its wheel, or neither. The
- * description of a resident one must still be right when its entry is taken.
+ * description of a resident one must still be right when its entry is taken. If programs change the
+ * entry meanwhile it is taken from them first, and given back after a fault.
  */
 static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, int *was,
 			    void __user *to, size_t size)
 {
 	const struct tw_pool *pool = &ctx->file->table.pool;
-	unsigned int tries = TW_DRAIN_TRIES;
-	u64 word;
+	u64 stored;
 
-	do {
-		*was = tw_deadline_look(pool, index, t, &word);
-		if (tw_copy_entry(ctx, t, index, *was, to, size))
+	*was = tw_deadline_look(pool, index, t, &stored);
+	if (tw_copy_entry(ctx, t, index, *was, to, size))
+		return -EFAULT;
+	if (tw_pool_resident(pool) && !tw_resident_take(pool, index, stored)) {
+		stored = tw_resident_seize(pool, index, t);
+		*was = tw_deadline_stored(pool, t, stored);
+		if (tw_copy_entry(ctx, t, index, *was, to, size)) {
+			tw_resident_release(pool, index, stored);
 			return -EFAULT;
-		if (!tw_pool_resident(pool) || tw_resident_take(pool, index, word)) {
-			tw_dequeue_pending(ctx, t);
-			return 0;
 		}
-	} while (--tries);
-	return -EAGAIN;
+		tw_resident_release(pool, index, 0);
+	}
+	tw_dequeue_pending(ctx, t);
+	return 0;
 }
 
 /**
@@ -423,8 +439,7 @@ static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, i
  * The description is copied out first, so that a fault loses nothing.
  *
  * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index; -EFAULT: @to
- * cannot be written without sleeping, -EAGAIN: programs change the timer all the time, and nothing
- * was done.
+ * cannot be written without sleeping, and nothing was done.
  */
 int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {
@@ -440,7 +455,7 @@ again:
 	if (lookup.state == TW_PENDING) {
 		err = tw_drain_pending(ctx, t, index, &was, to, size);
 	} else if (lookup.state == TW_PARKED) {
-		was = TIMERWHEEL_WAS_PARKED;
+		was = tw_was_parked(tw_pool_resident(&file->table.pool));
 		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err)
 			ctx->cpu->wheel.parked--;
@@ -458,11 +473,13 @@ again:
 	}
 	if (err) {
 		tw_lookup_unlock(ctx, &lookup);
-		return err == -EAGAIN ? err : -EFAULT;
+		return -EFAULT;
 	}
 	/* Of a due or parked timer it is the kernel's. */
 	if (tw_pool_resident(&file->table.pool) && lookup.state != TW_PENDING)
 		tw_resident_end(&file->table.pool, index, t, was);
+	if (unlikely(tw_timer_has_sock(t)))
+		tw_sock_end(ctx, t);
 	trace_timerwheel_remove(file, t, was);
 	tw_unhash_free(ctx, t, &lookup);
 	ctx->cpu->counts.drained++;

@@ -23,6 +23,7 @@
 #include "internal.h"
 #include "resident.h"
 #include "slots.h"
+#include "sock.h"
 #include "table.h"
 #include "trace.h"
 
@@ -133,6 +134,12 @@ static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_tim
 	tw_wheel_remove(&cpu->wheel, t);
 }
 
+/* What calls report of a PARKED timer: of a connection, that its deadline has passed. */
+static inline int tw_was_parked(bool resident)
+{
+	return resident ? TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_DUE;
+}
+
 /*
  * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_PENDING, _DUE or
  * _PARKED; -EAGAIN: a reader was faster, and the bucket is unlocked: look the timer up again.
@@ -144,9 +151,9 @@ static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
 		tw_dequeue_pending(ctx, t);
 		return TIMERWHEEL_WAS_PENDING;
 	}
-	if (resident && lookup->state == TW_PARKED) {
+	if (lookup->state == TW_PARKED) {
 		ctx->cpu->wheel.parked--;
-		return TIMERWHEEL_WAS_PARKED;
+		return tw_was_parked(resident);
 	}
 	if (tw_lock_if_due(ctx, t)) {
 		tw_events_unlink(ctx->file, t);
@@ -243,11 +250,12 @@ static __always_inline int tw_deadline_set(const struct tw_pool *pool, u32 index
 }
 
 /*
- * ADD. @plain: tw_add_plain(). Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: no free
- * timer is at hand, nothing was done.
+ * ADD. @plain: tw_add_plain(). @sock: the connection to watch, or NULL. Returns TIMERWHEEL_WAS_*, a
+ * documented error, or -EAGAIN: no free timer is at hand, nothing was done.
  */
 static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
-				    struct tw_hint hint, bool plain, bool resident)
+				    struct tw_hint hint, bool plain, bool resident,
+				    struct tw_sock *sock)
 {
 	u32 flags = plain ? arg->flags & TIMERWHEEL_ABS : arg->flags;
 	struct tw_file *file = ctx->file;
@@ -291,6 +299,8 @@ again:
 		}
 		was = tw_deadline_set(&file->table.pool, lookup.index, t, deadline, ctx->now,
 				      false, was, resident);
+		if (unlikely(tw_timer_has_sock(t)))
+			tw_sock_end(ctx, t);
 		ctx->cpu->counts.replaced++;
 	} else {
 		if (flags & TIMERWHEEL_MATCH) {
@@ -322,6 +332,10 @@ again:
 		t->period = arg->period;
 		t->stay = resident ? TW_LINGERS : TW_PERIODIC;
 	}
+	if (sock) {
+		t->sock = sock;
+		t->stay = TW_SOCKET;
+	}
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
 	if (lookup.state == TW_FREE)
@@ -334,12 +348,14 @@ again:
 }
 
 int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint);
+int tw_add_sock(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint,
+		struct tw_sock *sock);
 
 /* ADD of a timer that is not resident. Returns what __tw_add() does. */
 static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
 				  struct tw_hint hint)
 {
-	return likely(tw_add_plain(arg)) ? __tw_add(ctx, arg, hint, true, false) :
+	return likely(tw_add_plain(arg)) ? __tw_add(ctx, arg, hint, true, false, NULL) :
 					   tw_add_any(ctx, arg, hint);
 }
 
@@ -397,8 +413,11 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 					   u64 deadline, u32 flags, u8 state, int was,
 					   bool resident)
 {
-	bool stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
+	bool stays;
 
+	if (unlikely(tw_timer_has_sock(t)))
+		deadline = tw_sock_move(ctx, t, deadline);
+	stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 	was = tw_deadline_set(&ctx->file->table.pool, index, t, deadline, ctx->now,
 			      flags & TIMERWHEEL_EXCL, was, resident);
 	if (was < 0)
@@ -476,6 +495,8 @@ static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *
 		return was;
 	if (resident)
 		was = tw_resident_end(&ctx->file->table.pool, lookup->index, t, was);
+	if (unlikely(tw_timer_has_sock(t)))
+		tw_sock_end(ctx, t);
 	trace_timerwheel_remove(ctx->file, t, was);
 	ctx->cpu->counts.removed++;
 	return was;
@@ -515,6 +536,14 @@ again:
  * The deadline of a PENDING timer whose base is locked. Returns TIMERWHEEL_WAS_PENDING or _PARKED;
  * @stored: what is in its entry
  */
+static inline int tw_deadline_stored(const struct tw_pool *pool, struct tw_timer *t, u64 stored)
+{
+	tw_deadline_apply(pool, t, stored);
+	return tw_pool_resident(pool) && tw_resident_cancelled(pool, t, stored) ?
+	       TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_PENDING;
+}
+
+/* The same; sets @stored, if there is a deadline table. */
 static inline int tw_deadline_look(const struct tw_pool *pool, u32 index, struct tw_timer *t,
 				   u64 *stored)
 {
@@ -523,9 +552,19 @@ static inline int tw_deadline_look(const struct tw_pool *pool, u32 index, struct
 	if (likely(!deadlines))
 		return TIMERWHEEL_WAS_PENDING;
 	*stored = READ_ONCE(*tw_deadline_entry(deadlines, index));
-	tw_deadline_apply(pool, t, *stored);
-	return tw_pool_resident(pool) && tw_resident_cancelled(pool, t, *stored) ?
-	       TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_PENDING;
+	return tw_deadline_stored(pool, t, *stored);
+}
+
+static inline u64 tw_entry_period(const struct tw_timer *t)
+{
+	return unlikely(tw_timer_has_sock(t)) ? t->sock->timeout : tw_timer_period(t);
+}
+
+static inline u32 tw_entry_flags(const struct tw_timer *t)
+{
+	if (tw_timer_has_sock(t))
+		return TIMERWHEEL_ENTRY_SOCKET | (t->sock->grace_end ? TIMERWHEEL_ENTRY_GRACE : 0);
+	return t->stay == TW_LINGERS ? TIMERWHEEL_LINGER : 0;
 }
 
 /*
@@ -540,9 +579,9 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
 		.value = t->value,
 		.deadline = t->deadline + ctx->offset,
 		.left = tw_time_left(ctx, t, was),
-		.period = tw_timer_period(t),
+		.period = tw_entry_period(t),
 		.slack = t->slack * ctx->file->setup.tick,
-		.flags = unlikely(t->stay == TW_LINGERS) ? TIMERWHEEL_LINGER : 0,
+		.flags = unlikely(t->stay) ? tw_entry_flags(t) : 0,
 		.result = was,
 		.index = index,
 		.generation = t->generation,
@@ -563,7 +602,7 @@ static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 		was = tw_deadline_look(&ctx->file->table.pool, lookup->index, t, &stored);
 		tw_fill_entry(ctx, t, lookup->index, was, entry);
 	} else if (unlikely(lookup->state == TW_PARKED)) {
-		was = TIMERWHEEL_WAS_PARKED;
+		was = tw_was_parked(tw_pool_resident(&ctx->file->table.pool));
 		tw_fill_entry(ctx, t, lookup->index, was, entry);
 	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;

@@ -22,7 +22,7 @@
 #include "pages.h"
 
 /* The flags that select the zone of a page. */
-static gfp_t tw_zone(const struct page *page)
+static gfp_t tw_zone_gfp(const struct page *page)
 {
 #ifdef CONFIG_ZONE_DMA
 	if (page_zonenum(page) == ZONE_DMA)
@@ -36,15 +36,30 @@ static gfp_t tw_zone(const struct page *page)
 }
 
 /**
+ * tw_zone_of - where a page comes from
+ * @page: the page, not yet freed
+ *
+ * Return: its zone, for tw_free_pause().
+ */
+struct tw_zone tw_zone_of(const struct page *page)
+{
+	return (struct tw_zone){ .nid = page_to_nid(page), .gfp = tw_zone_gfp(page) };
+}
+
+/**
  * tw_free_pause - let other tasks run after memory was freed, and more may be
- * @page: the page that it was, or was in
+ * @zone: where it came from
+ *
+ * The allocation must not wake kswapd: that memory is freed is no reason to reclaim more. A zone
+ * below its low watermark is passed over, which cannot be asked for otherwise. The allocator then
+ * collects at most four ordinary batches, some 250 pages, as long as kswapd is at work there.
  *
  * Context: process, may sleep.
  */
-void tw_free_pause(const struct page *page)
+void tw_free_pause(struct tw_zone zone)
 {
-	struct page *other = alloc_pages_node(page_to_nid(page), tw_zone(page) | __GFP_THISNODE |
-					      GFP_NOWAIT | __GFP_NOWARN, 0);
+	gfp_t gfp = zone.gfp | __GFP_THISNODE | __GFP_NOWARN;
+	struct page *other = alloc_pages_node(zone.nid, gfp, 0);
 
 	if (other)
 		__free_page(other);
@@ -60,14 +75,19 @@ void tw_free_pause(const struct page *page)
 void tw_free_page(void *p)
 {
 	struct page *page = virt_to_page(p);
+	struct tw_zone zone = tw_zone_of(page);
 
 	__free_page(page);
-	tw_free_pause(page);
+	tw_free_pause(zone);
 }
 
 /**
  * tw_pages_alloc - allocate zeroed memory, of pages that user space may map
  * @size: the size, which is rounded up to pages
+ *
+ * Besides the memory, an array of pointers to its pages is needed meanwhile. It is charged to the
+ * memory cgroup, but not to the user's cap: it has a 512th of the size (with pages of 4 kB), and no
+ * task has more than one of them, nor has one when it is back in user space.
  *
  * Context: process, may sleep.
  * Return: the memory, to be freed with tw_pages_free(); or NULL.
@@ -99,18 +119,19 @@ void *tw_pages_alloc(size_t size)
 /**
  * tw_pages_free - free memory of pages
  * @p: what tw_pages_alloc() returned
+ * @size: the size
  *
  * Context: process, may sleep.
  */
-void tw_pages_free(const void *p)
+void tw_pages_free(const void *p, size_t size)
 {
 	struct page *page, *next;
 	LIST_HEAD(pages);
-	const void *at;
+	size_t at;
 
 	kmemleak_free(p);
-	/* Behind the last page there is a guard page, which is not mapped. */
-	for (at = p; (page = vmalloc_to_page(at)); at += PAGE_SIZE) {
+	for (at = 0; at < size; at += PAGE_SIZE) {
+		page = vmalloc_to_page(p + at);
 		list_add(&page->lru, &pages);
 		cond_resched();
 	}

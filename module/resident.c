@@ -20,6 +20,8 @@
  * -------------
  *	slot <= tw_timer.deadline <= deadline of the entry, while that is CANCELLED or ARMED
  *
+ * (After a visit that has lost all its races the slot is that of the next tick.)
+ *
  * A program does not know the slot. It knows that the timer is visited at or before the deadline in
  * the entry, so it may only raise that, even if the timer is cancelled: therefore a cancelled entry
  * keeps its deadline. And whatever the kernel has read, however long ago, is a lower bound. So it
@@ -43,8 +45,10 @@
  * No trust
  * --------
  * Programs may write anything. A garbled entry counts as if nothing had been written: the kernel's
- * own deadline is valid. Compare-and-swaps are tried a few times. A program that keeps them from
- * succeeding makes its own timer a tick late.
+ * own deadline is valid. So it is if the entry has an earlier one: an entry can only postpone. A
+ * visit tries its compare-and-swap a few times. A program that keeps them from succeeding makes its
+ * own timer a tick late. MOVE, ADD and REMOVE write the entry whatever is in it, and so does DRAIN
+ * if its compare-and-swap fails.
  *
  * selftests/model/resident.pml has the protocol; selftests/litmus/resident-* the order of memory.
  */
@@ -111,38 +115,33 @@ static u64 tw_resident_encode(const struct tw_pool *pool, u64 deadline)
  * tw_resident_visit - a resident timer is visited: its arming ends, or it is queued again
  * @pool: the pool
  * @index: the timer
- * @t: the same, TW_PENDING; its base is locked. Its deadline is set: if that is later than @now the
- *	timer is to be queued again, otherwise it has fired.
+ * @t: the same, TW_PENDING; its base is locked. Its deadline becomes the latest one known.
  * @now: the time, in ns
  *
- * Return: false: its last arming was cancelled, park it.
+ * Return: what becomes of the timer.
  */
-bool tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now)
+enum tw_visited tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t,
+				  u64 now)
 {
 	u64 *entry = tw_resident_entry(pool, index);
 	unsigned int tries = TW_RESIDENT_TRIES;
-	u64 old = READ_ONCE(*entry), deadline;
+	u64 old = READ_ONCE(*entry);
 
 	do {
+		tw_deadline_apply(pool, t, old);
+		if (t->deadline > now)
+			return TW_VISITED_LATER;
 		if (unlikely(!tw_resident_valid(pool, t, old))) {
-			if (t->deadline <= now)
-				WRITE_ONCE(*entry, tw_resident_encode(pool, t->deadline) |
-						   t->generation | TIMERWHEEL_RESIDENT_FIRED);
-			return true;
-		}
-		deadline = tw_deadline_decode(pool, old);
-		if (deadline > now) {
-			t->deadline = deadline;
-			return true;
+			WRITE_ONCE(*entry, tw_resident_encode(pool, t->deadline) | t->generation |
+					   TIMERWHEEL_RESIDENT_FIRED);
+			return TW_VISITED_FIRED;
 		}
 		/* Full barrier: who gets the event sees what was written before the arming. */
-		if (likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))) {
-			t->deadline = deadline;
-			return old & TIMERWHEEL_RESIDENT_ARMED;
-		}
+		if (likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL)))
+			return old & TIMERWHEEL_RESIDENT_ARMED ? TW_VISITED_FIRED :
+								 TW_VISITED_PARKED;
 	} while (--tries);
-	t->deadline = now + 1;
-	return true;
+	return TW_VISITED_AGAIN;
 }
 
 /**
@@ -212,6 +211,33 @@ void tw_resident_linger(const struct tw_pool *pool, u32 index, struct tw_timer *
 bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old)
 {
 	return try_cmpxchg(tw_resident_entry(pool, index), &old, 0);
+}
+
+/**
+ * tw_resident_seize - take the entry of a pending timer, whatever is in it
+ * @pool: the pool
+ * @index: the timer
+ * @t: the same; its base is locked. tw_resident_release() follows.
+ *
+ * Until then programs find that it has fired: that its event comes, or a call has withdrawn it. So
+ * none of them counts on its arming, or on having cancelled it.
+ *
+ * Return: what was in the entry.
+ */
+u64 tw_resident_seize(const struct tw_pool *pool, u32 index, const struct tw_timer *t)
+{
+	return xchg(tw_resident_entry(pool, index), t->generation | TIMERWHEEL_RESIDENT_FIRED);
+}
+
+/**
+ * tw_resident_release - give up an entry that tw_resident_seize() has taken
+ * @pool: the pool
+ * @index: the timer; its base is still locked
+ * @entry: what was there; 0: the timer is removed
+ */
+void tw_resident_release(const struct tw_pool *pool, u32 index, u64 entry)
+{
+	WRITE_ONCE(*tw_resident_entry(pool, index), entry);
 }
 
 /**

@@ -11,12 +11,30 @@
 #include "timer.h"
 #include "wheel.h"
 
+/**
+ * enum tw_visited - what becomes of a resident timer that was visited
+ * @TW_VISITED_LATER: it is queued again, for its deadline
+ * @TW_VISITED_FIRED: its event is delivered
+ * @TW_VISITED_PARKED: its last arming was cancelled: it is parked
+ * @TW_VISITED_AGAIN: one of these, but programs change its entry all the time: it is visited again
+ *	in the next tick
+ */
+enum tw_visited {
+	TW_VISITED_LATER,
+	TW_VISITED_FIRED,
+	TW_VISITED_PARKED,
+	TW_VISITED_AGAIN,
+};
+
 bool tw_resident_supported(void);
-bool tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now);
+enum tw_visited tw_resident_visit(const struct tw_pool *pool, u32 index, struct tw_timer *t,
+				  u64 now);
 int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 deadline,
 		    u64 now, bool unless_armed, int was);
 void tw_resident_linger(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 now);
 bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old);
+u64 tw_resident_seize(const struct tw_pool *pool, u32 index, const struct tw_timer *t);
+void tw_resident_release(const struct tw_pool *pool, u32 index, u64 entry);
 int tw_resident_end(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was);
 
 /* Is an entry one that a program may have written for @t? */

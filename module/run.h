@@ -21,6 +21,7 @@
 #include "internal.h"
 #include "monitor.h"
 #include "slots.h"
+#include "sock.h"
 
 /**
  * tw_cpu_here - the base of this CPU
@@ -122,7 +123,7 @@ static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file
 }
 
 /**
- * tw_ctx_finish - do what a batch leaves to be done without locks: fill the ring, wake readers
+ * tw_ctx_finish - do what a batch leaves to be done without locks: fill the ring, start and wake
  * @ctx: the batch context
  *
  * Context: no lock held.
@@ -133,6 +134,8 @@ static __always_inline void tw_ctx_finish(const struct tw_ctx *ctx)
 		return;
 	if (ctx->flow)
 		tw_flow_after_batch(ctx->file, ctx->flow);
+	if (ctx->socks)
+		tw_sock_kick(ctx->file);
 	if (ctx->wake_readers)
 		tw_events_wake(ctx->file);
 	if (ctx->wake_monitors)

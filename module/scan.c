@@ -158,8 +158,6 @@ static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 		return err;
 	for (; *next < stop && n < max; ++*next) {
 		err = tw_drain_index(&ctx, *next, to + n * size, tw_entry_bytes(size));
-		if (err == -EAGAIN)
-			break;
 		if (err == -EFAULT) {
 			*fault = true;
 			break;

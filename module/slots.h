@@ -31,15 +31,15 @@ static inline u64 tw_fire_tick(const struct tw_wheel *w, const struct tw_timer *
 }
 
 /**
- * tw_place - put a timer into its slot, without counting it as pending
+ * __tw_place - put a timer into the slot of a tick, without counting it as pending
  * @w: the wheel
  * @index: the timer's index
  * @t: the timer
+ * @tick: the tick; one before the cursor means the cursor's
  */
-static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
+static __always_inline void __tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t, u64 tick)
 {
-	u64 tick = max(tw_fire_tick(w, t), w->cursor);
-	u64 delta = tick - w->cursor, b = tick;
+	u64 b = max(tick, w->cursor), delta = b - w->cursor;
 	unsigned int list = 0, shift = 0;
 	u32 first;
 
@@ -65,6 +65,17 @@ static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_ti
 		tw_timer_at(w->pool, first)->prev = index;
 	else
 		tw_wheel_open_slot(w, list, b);
+}
+
+/**
+ * tw_place - put a timer into its slot, without counting it as pending
+ * @w: the wheel
+ * @index: the timer's index
+ * @t: the timer
+ */
+static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
+{
+	__tw_place(w, index, t, tw_fire_tick(w, t));
 }
 
 /**

@@ -4,6 +4,7 @@
  * growth wait for memory under it, and fdinfo is also read by other users.
  */
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 
@@ -13,6 +14,7 @@
 #include "log.h"
 #include "resident.h"
 #include "stats.h"
+#include "tcp.h"
 #include "user.h"
 
 /* Add the counters of a base. */
@@ -58,6 +60,7 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
  */
 void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
 {
+	const struct tw_socks *socks = tw_file_socks(file);
 	struct tw_cpu *cpu;
 	unsigned int nr;
 
@@ -71,7 +74,15 @@ void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
 		rcu_read_unlock();
 	}
 	stats->memory = READ_ONCE(file->charged) + tw_log_memory(file);
-	stats->due = READ_ONCE(file->events.due.count);
+	tw_lock_bh(&file->events.lock);
+	/* The timers of warnings are pending. One may be counted that is about to be due. */
+	stats->due = file->events.due.count - min(file->events.warnings, file->events.due.count);
+	tw_unlock_bh(&file->events.lock);
+	if (socks) {
+		stats->memory += atomic_long_read(&socks->memory);
+		stats->sockets = atomic_read(&socks->count);
+		stats->aborted = atomic64_read(&socks->aborted);
+	}
 	stats->wakeups = atomic64_read(&file->events.wakeups);
 }
 
@@ -105,6 +116,10 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->features = TIMERWHEEL_FEATURE_HANDLE;
 	if (tw_resident_supported())
 		info->features |= TIMERWHEEL_FEATURE_RESIDENT;
+	if (tw_tcp_supported())
+		info->features |= TIMERWHEEL_FEATURE_SOCKET;
+	if (IS_ENABLED(CONFIG_IO_URING))
+		info->features |= TIMERWHEEL_FEATURE_URING;
 	info->tick_min = TW_TICK_MIN;
 	info->tick_max = TW_TICK_MAX;
 	info->slots_min = TW_SLOTS_MIN;

@@ -166,14 +166,14 @@ static void **tw_dir_alloc(u32 room)
 	return dir ? dir + 1 : NULL;
 }
 
-/* Free a directory, and those that it has replaced. */
-static void tw_dir_free(void **dir)
+/* Free a directory with room for @room pages, and those that it has replaced. */
+static void tw_dir_free(void **dir, u32 room)
 {
 	void **old;
 
-	for (; dir; dir = old) {
+	for (; dir; dir = old, room /= 2) {
 		old = dir[-1];
-		tw_free(dir - 1);
+		tw_free(dir - 1, tw_dir_bytes(room));
 	}
 }
 
@@ -201,7 +201,7 @@ static void tw_page_free(enum tw_dirs kind, void *page)
 	if (tw_page_whole(kind))
 		tw_free_page(page);
 	else
-		tw_free(page);
+		tw_free(page, TW_PAGE);
 }
 
 /**
@@ -296,7 +296,7 @@ free:
 	for (kind = 0; kind < TW_DIRS; kind++) {
 		if (growth.page[kind])
 			tw_page_free(kind, growth.page[kind]);
-		tw_dir_free(growth.dir[kind]);
+		tw_dir_free(growth.dir[kind], tw_dir_more(table->dir[kind].room));
 	}
 	tw_uncharge(file, bytes);
 	return -ENOMEM;
@@ -423,7 +423,7 @@ static int tw_unshare_some(struct tw_file *file)
 	tw_uncharge(file, i * PAGE_SIZE);
 	if (dir->used)
 		return -EAGAIN;
-	tw_dir_free((void **)table->deadlines);
+	tw_dir_free((void **)table->deadlines, dir->room);
 	tw_uncharge(file, tw_dir_memory(dir->room));
 	table->deadlines = NULL;
 	dir->room = 0;
@@ -632,6 +632,6 @@ void tw_table_free(struct tw_table *table)
 		dir = tw_dir(table, kind);
 		for (i = 0; i < table->dir[kind].used; i++)
 			tw_page_free(kind, dir[i]);
-		tw_dir_free(dir);
+		tw_dir_free(dir, table->dir[kind].room);
 	}
 }

@@ -13,6 +13,8 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 
+struct tw_sock;
+
 /**
  * enum tw_state - the state of a timer
  * @TW_FREE: no timer: on a free list
@@ -20,8 +22,8 @@
  * @TW_DUE: on the due list, or still held by an expiry batch of base tw_timer.cpu
  * @TW_CLAIMED: one-shot, its event was copied out, and the reader is about to free it. Lookups skip
  *	it.
- * @TW_PARKED: resident, in no list: its last arming was cancelled, or its event was delivered.
- *	Changed with its bucket locked only.
+ * @TW_PARKED: in no list. Resident: its last arming was cancelled, or its event was delivered. Of a
+ *	connection: the worker decides about it. Changed with its bucket locked only.
  */
 enum tw_state {
 	TW_FREE,
@@ -37,12 +39,16 @@ enum tw_state {
  * @TW_PERIODIC: it is queued for its next deadline
  * @TW_RESIDENT: it is parked
  * @TW_LINGERS: resident; it is queued again, cancelled
+ * @TW_SOCKET: it watches a connection; it is freed
+ * @TW_WARNING: it is the warning of one that does, and stays with that
  */
 enum tw_stay {
 	TW_ENDS,
 	TW_PERIODIC,
 	TW_RESIDENT,
 	TW_LINGERS,
+	TW_SOCKET,
+	TW_WARNING,
 };
 
 /**
@@ -54,6 +60,7 @@ enum tw_stay {
  * @chain: of one that is freed after delivery: its hash chain, so that expiry need not hash the
  *	key. Written with the chain's bucket locked. Read without, and then checked again: see
  *	tw_table_lock_timer().
+ * @sock: TW_SOCKET, TW_WARNING: the connection
  * @fired: TW_DUE: when it fired, in ns
  * @slack: how many ticks it may be late to share a wake-up. In the first timer of a magazine: the
  *	number of timers in it.
@@ -62,7 +69,7 @@ enum tw_stay {
  * @prev: previous one there; for the first of a slot or backlog TW_HEAD and the number of the list
  * @cpu: the CPU of the base whose wheel it is in, or was in last
  * @state: enum tw_state
- * @stay: enum tw_stay; it tells @period from @chain
+ * @stay: enum tw_stay; it tells @period, @chain and @sock apart
  * @generation: number of owners that the index has had, modulo what fits an entry of the deadline
  *	table, and never 0; see deadlines.h
  */
@@ -73,6 +80,7 @@ struct tw_timer {
 	union {
 		u64 period;
 		u32 *chain;
+		struct tw_sock *sock;
 	};
 	u64 fired;
 	u32 slack;
@@ -86,6 +94,12 @@ struct tw_timer {
 };
 
 static_assert(sizeof(struct tw_timer) == 64);
+
+/* Does a timer watch a connection? */
+static inline bool tw_timer_has_sock(const struct tw_timer *t)
+{
+	return t->stay == TW_SOCKET;
+}
 
 /* The period, or linger, of a timer that cannot change meanwhile; 0: it has none. */
 static inline u64 tw_timer_period(const struct tw_timer *t)

@@ -70,16 +70,23 @@ static struct tw_user *tw_user_find(unsigned long id)
 	return user;
 }
 
+static size_t tw_user_size(void)
+{
+	return struct_size((struct tw_user *)NULL, queue, nr_cpu_ids * TW_CLOCKS);
+}
+
 /**
  * tw_user_get - find or create the calling user
  * @free_closed: work function that frees the wheels queued by tw_user_queue_closed()
+ * @sock_work: work function for connections
  *
  * Allocates with no lock held, so no user waits for memory of another one.
  *
  * Context: process, may sleep.
  * Return: the user, with a reference for tw_user_put(); NULL without memory.
  */
-struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work))
+struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work),
+			    void (*sock_work)(struct work_struct *work))
 {
 	kuid_t uid = current_uid();
 	unsigned long id = __kuid_val(uid);
@@ -89,7 +96,7 @@ struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work))
 		user = tw_user_find(id);
 		if (user)
 			return user;
-		user = tw_alloc(struct_size(user, queue, nr_cpu_ids * TW_CLOCKS));
+		user = tw_alloc(tw_user_size());
 		if (!user)
 			return NULL;
 		user->uid = uid;
@@ -98,10 +105,12 @@ struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work))
 		init_waitqueue_head(&user->wait);
 		INIT_LIST_HEAD(&user->closed);
 		INIT_WORK(&user->free, free_closed);
+		init_llist_head(&user->sock_files);
+		INIT_WORK(&user->sock_work, sock_work);
 		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
 		if (!other)
 			return user;
-		tw_free(user);
+		tw_free(user, tw_user_size());
 		if (xa_is_err(other))
 			return NULL;
 	}
@@ -136,7 +145,7 @@ void tw_user_put(struct tw_user *user)
 	if (!last)
 		return;
 	WARN_ON_ONCE(user->memory || user->closing || !list_empty(&user->closed));
-	tw_free(user);
+	tw_free(user, tw_user_size());
 }
 
 /**

@@ -72,6 +72,7 @@
 #include "deadlines.h"
 #include "resident.h"
 #include "slots.h"
+#include "sock.h"
 
 /* Most timers of a level that tw_wheel_first() examines. */
 #define TW_FIRST_TIMERS	4096U
@@ -305,6 +306,12 @@ static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
 	return t;
 }
 
+/* Queue a timer for the tick after @now_ns, though its deadline has passed. */
+static noinline void tw_place_next(struct tw_wheel *w, u32 index, struct tw_timer *t, u64 now_ns)
+{
+	__tw_place(w, index, t, div64_u64(now_ns + w->bias, w->tick) + 1);
+}
+
 /*
  * Visit at most @budget timers of @list. Timers that are due are appended to @due. The others are
  * queued again, never in @list, and counted in @moved. Returns how many were visited.
@@ -318,18 +325,31 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
 	struct tw_timer *last = prev ? tw_timer_in_pages(pages, prev) : NULL;
 	unsigned int left = budget, postponed = 0, parked = 0, expired;
+	enum tw_visited visited;
 
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
 		after = tw_prefetch_next(pages, next);
 		if (unlikely(deadlines) && tw_pool_resident(w->pool)) {
-			if (!tw_resident_visit(w->pool, index, t, now_ns)) {
+			visited = tw_resident_visit(w->pool, index, t, now_ns);
+			if (visited == TW_VISITED_PARKED) {
 				tw_timer_park(w, t);
 				parked++;
 				continue;
 			}
+			if (unlikely(visited == TW_VISITED_AGAIN)) {
+				tw_place_next(w, index, t, now_ns);
+				postponed++;
+				continue;
+			}
 		} else {
 			__tw_deadline_sync(w->pool, deadlines, index, t);
+		}
+		if (unlikely(tw_timer_has_sock(t)) && t->deadline <= now_ns &&
+		    !tw_sock_visit(t, now_ns)) {
+			tw_timer_park(w, t);
+			parked++;
+			continue;
 		}
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);

@@ -24,9 +24,9 @@ DEFAULTDIR	?= /etc/default
 
 # The manuals of the functions timerwheel_...; those of the same page are links to it.
 MANUALS_LIBRARY := \
-	add adopt advance backend close drain fd get info list mapped_arm mapped_cancel \
+	add add_socket adopt advance backend close drain fd get info list mapped_arm mapped_cancel \
 	mapped_entry mapped_refresh mapped_store mapped_touch monitor move move_handles now open queue_add \
-	queue_arm queue_cancel queue_flush queue_free queue_move queue_new queue_refresh \
+	queue_arm queue_cancel queue_commands queue_completed queue_flush queue_free queue_move queue_new queue_refresh \
 	queue_remove remove remove_handles resident_arm resident_cancel resident_refresh ring_drop ring_look \
 	ring_next ring_sleep ring_take share stats strerror table table_arm table_cancel \
 	table_rearm table_refresh table_touch take wait
@@ -35,15 +35,19 @@ MANUALS_LIBRARY := \
 INSTALLED := \
 	755:tools/timerwheel/timerwheel:$(BINDIR)/timerwheel \
 	755:tools/proxy/timerwheel-proxy:$(SBINDIR)/timerwheel-proxy \
+	755:tools/guard/timerwheel-guard:$(SBINDIR)/timerwheel-guard \
 	644:tools/timerwheel/completion.bash:$(COMPLETIONDIR)/timerwheel \
 	644:tools/proxy/completion.bash:$(COMPLETIONDIR)/timerwheel-proxy \
+	644:tools/guard/completion.bash:$(COMPLETIONDIR)/timerwheel-guard \
 	644:Documentation/man/timerwheel.1:$(MANDIR)/man1/timerwheel.1 \
 	644:Documentation/man/libtimerwheel.3:$(MANDIR)/man3/libtimerwheel.3 \
 	$(foreach m,$(MANUALS_LIBRARY:%=timerwheel_%.3),644:Documentation/man/$m:$(MANDIR)/man3/$m) \
 	644:Documentation/man/timerwheel.4:$(MANDIR)/man4/timerwheel.4 \
 	644:Documentation/man/timerwheel-porting.7:$(MANDIR)/man7/timerwheel-porting.7 \
 	644:Documentation/man/timerwheel-proxy.8:$(MANDIR)/man8/timerwheel-proxy.8 \
+	644:Documentation/man/timerwheel-guard.8:$(MANDIR)/man8/timerwheel-guard.8 \
 	644:tools/proxy/timerwheel-proxy.service:$(UNITDIR)/timerwheel-proxy.service \
+	644:tools/guard/timerwheel-guard.service:$(UNITDIR)/timerwheel-guard.service \
 	644:packaging/60-timerwheel.rules:$(UDEVDIR)/rules.d/60-timerwheel.rules \
 	644:packaging/modules-load.conf:$(MODULESLOADDIR)/timerwheel.conf \
 	644:packaging/sysusers.conf:$(SYSUSERSDIR)/timerwheel.conf
@@ -53,13 +57,14 @@ INSTALLED_LIBRARY := $(INCLUDEDIR)/linux/timerwheel.h $(INCLUDEDIR)/timerwheel.h
 	$(INCLUDEDIR)/timerwheel-mapped.h $(LIBDIR)/libtimerwheel.so.1 \
 	$(LIBDIR)/libtimerwheel.so $(LIBDIR)/libtimerwheel.a $(LIBDIR)/pkgconfig/timerwheel.pc
 
-# The unit says where Debian has the proxy.
-UNIT := $(UNITDIR)/timerwheel-proxy.service
+# The units say where Debian has the daemons.
+UNITS := $(UNITDIR)/timerwheel-proxy.service $(UNITDIR)/timerwheel-guard.service
 
 # What the machine's owner may change: what is there already stays, and is taken away only as
 # it came.
-CONFIG := tools/proxy/timerwheel-proxy.default
-CONFIG_INSTALLED := $(DEFAULTDIR)/timerwheel-proxy
+CONFIGS := \
+	644:tools/proxy/timerwheel-proxy.default:$(DEFAULTDIR)/timerwheel-proxy \
+	644:tools/guard/timerwheel-guard.default:$(DEFAULTDIR)/timerwheel-guard
 
 # Folders that are there only for such files; uninstall takes them away when empty.
 INSTALLED_FOLDERS := $(INCLUDEDIR)/linux $(LIBDIR)/pkgconfig $(UDEVDIR)/rules.d $(UDEVDIR) \
@@ -72,10 +77,11 @@ EMPTIED	:= $(INSTALLED_FOLDERS) $(BINDIR) $(SBINDIR) $(INCLUDEDIR) $(LIBDIR) $(M
 # What the module is built from, for DKMS.
 MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, \
 	main.c file.c map.c ioctl.c setup.c batch.c scan.c ops.c handle.c table.c memory.c pages.c user.c \
-	engine.c cpu.c wheel.c resident.c alarm.c clockset.c events.c flow.c ring.c log.c monitor.c stats.c \
+	engine.c cpu.c wheel.c resident.c sock.c tcp.c alarm.c clockset.c events.c flow.c ring.c log.c monitor.c stats.c \
+	uring.c \
 	alarm.h clock.h clockset.h compat.h cpu.h deadlines.h deliver.h engine.h events.h flow.h \
-	internal.h log.h map.h memory.h monitor.h ops.h pages.h resident.h ring.h run.h slots.h stats.h table.h \
-	timer.h trace.h user.h wheel.h)
+	internal.h log.h map.h memory.h monitor.h ops.h pages.h resident.h ring.h run.h slots.h sock.h stats.h table.h tcp.h \
+	timer.h trace.h uring.h user.h wheel.h)
 
 part = $(word $(1),$(subst :, ,$(2)))
 
@@ -97,14 +103,16 @@ endef
 installable:
 	@scripts/vm/need gcc libc6-dev libmicrohttpd-dev libncurses-dev libsystemd-dev make
 	$(call build,lib)
-	@$(MAKE) $(if $(V),,-s) -C tools timerwheel/timerwheel proxy/timerwheel-proxy
+	@$(MAKE) $(if $(V),,-s) -C tools timerwheel/timerwheel proxy/timerwheel-proxy \
+		guard/timerwheel-guard
 
 install: installable ## Install headers, library, tools, manuals and rules (PREFIX, DESTDIR)
 	@$(foreach f,$(INSTALLED), \
 		umask 022 && install -D -m $(call part,1,$f) $(call part,2,$f) $(call below,$(call part,3,$f))$(newline)@)
-	@sed -i 's|/usr/sbin/|$(SBINDIR)/|' $(call below,$(UNIT))
-	@umask 022 && [ -e $(call below,$(CONFIG_INSTALLED)) ] || \
-		install -D -m 644 $(CONFIG) $(call below,$(CONFIG_INSTALLED))
+	@sed -i 's|/usr/sbin/|$(SBINDIR)/|' $(foreach u,$(UNITS),$(call below,$u))
+	@$(foreach f,$(CONFIGS), \
+		umask 022 && [ -e $(call below,$(call part,3,$f)) ] || \
+		install -D -m 644 $(call part,2,$f) $(call below,$(call part,3,$f))$(newline)@)
 	@umask 022 && $(MAKE) -s -C lib install DESTDIR=$(call quoted,$(DESTDIR)) PREFIX='$(PREFIX)' \
 		LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)'
 	@$(if $(DESTDIR),,packaging/settle)
@@ -112,7 +120,9 @@ install: installable ## Install headers, library, tools, manuals and rules (PREF
 uninstall: ## Remove what install has installed, with the same PREFIX and DESTDIR
 	@rm -f $(foreach f,$(INSTALLED),$(call below,$(call part,3,$f))) \
 		$(foreach f,$(INSTALLED_LIBRARY),$(call below,$f))
-	@! cmp -s $(CONFIG) $(call below,$(CONFIG_INSTALLED)) || rm $(call below,$(CONFIG_INSTALLED))
+	@$(foreach f,$(CONFIGS), \
+		! cmp -s $(call part,2,$f) $(call below,$(call part,3,$f)) || \
+		rm $(call below,$(call part,3,$f))$(newline)@)
 	@cd $(call below,/) 2>/dev/null || exit 0; \
 	for folder in $(if $(DESTDIR),$(EMPTIED:/%=%),$(INSTALLED_FOLDERS)); do \
 		[ ! -d $$folder ] || \

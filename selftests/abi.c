@@ -85,6 +85,19 @@ static const struct {
 	FIELD(move, match, 16),
 	FIELD(move, flags, 24),
 	FIELD(move, result, 28),
+	SIZE(add_socket, 72),
+	FIELD(add_socket, key, 0),
+	FIELD(add_socket, value, 8),
+	FIELD(add_socket, deadline, 16),
+	FIELD(add_socket, grace, 24),
+	FIELD(add_socket, slack, 32),
+	FIELD(add_socket, match, 40),
+	FIELD(add_socket, fd, 48),
+	FIELD(add_socket, kind, 52),
+	FIELD(add_socket, flags, 56),
+	FIELD(add_socket, result, 60),
+	FIELD(add_socket, index, 64),
+	FIELD(add_socket, generation, 68),
 	SIZE(remove, 40),
 	FIELD(remove, key, 0),
 	FIELD(remove, match, 8),
@@ -102,6 +115,10 @@ static const struct {
 	FIELD(remove_handle, index, 8),
 	FIELD(remove_handle, generation, 12),
 	FIELD(remove_handle, result, 12),
+	SIZE(uring, 16),
+	FIELD(uring, elems, 0),
+	FIELD(uring, count, 8),
+	FIELD(uring, elem_size, 12),
 	SIZE(entry, 64),
 	FIELD(entry, key, 0),
 	FIELD(entry, value, 8),
@@ -139,7 +156,7 @@ static const struct {
 	FIELD(event, overruns, 32),
 	FIELD(event, flags, 40),
 	FIELD(event, index, 44),
-	SIZE(stats, 496),
+	SIZE(stats, 512),
 	FIELD(stats, size, 0),
 	FIELD(stats, flags, 4),
 	FIELD(stats, pending, 8),
@@ -164,6 +181,8 @@ static const struct {
 	FIELD(stats, late_max, 160),
 	FIELD(stats, lateness, 168),
 	FIELD(stats, parked, 488),
+	FIELD(stats, sockets, 496),
+	FIELD(stats, aborted, 504),
 };
 
 /*
@@ -179,6 +198,7 @@ ALIGNED(move);
 ALIGNED(remove);
 ALIGNED(move_handle);
 ALIGNED(remove_handle);
+ALIGNED(add_socket);
 ALIGNED(entry);
 ALIGNED(advance);
 ALIGNED(event);
@@ -193,10 +213,11 @@ static_assert(sizeof(struct timerwheel_move) == 32, "move");
 static_assert(sizeof(struct timerwheel_remove) == 40, "remove");
 static_assert(sizeof(struct timerwheel_move_handle) == 16, "move_handle");
 static_assert(sizeof(struct timerwheel_remove_handle) == 16, "remove_handle");
+static_assert(sizeof(struct timerwheel_add_socket) == 72, "add_socket");
 static_assert(sizeof(struct timerwheel_entry) == 64, "entry");
 static_assert(sizeof(struct timerwheel_advance) == 32, "advance");
 static_assert(sizeof(struct timerwheel_event) == 48, "event");
-static_assert(sizeof(struct timerwheel_stats) == 496, "stats");
+static_assert(sizeof(struct timerwheel_stats) == 512, "stats");
 
 /* --- The visible state of a wheel --------------------------------------- */
 
@@ -267,11 +288,16 @@ TEST_F(device, numbers)
 		TIMERWHEEL_IOC_GET, TIMERWHEEL_IOC_LIST, TIMERWHEEL_IOC_STATS,
 		TIMERWHEEL_IOC_ADVANCE, TIMERWHEEL_IOC_FLOW, TIMERWHEEL_IOC_MONITOR,
 		TIMERWHEEL_IOC_MOVE_HANDLE, TIMERWHEEL_IOC_REMOVE_HANDLE,
+		TIMERWHEEL_IOC_ADD_SOCKET,
 	};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(cmds); i++)
 		EXPECT_EQ(0xf500 + i, cmds[i]);
+	/* commands for io_uring: no ioctls */
+	EXPECT_EQ(0xf50f, TIMERWHEEL_URING_MOVE);
+	EXPECT_EQ(0xf510, TIMERWHEEL_URING_REMOVE);
+	EXPECT_EQ(0x30000, TIMERWHEEL_URING_FLAGS(TIMERWHEEL_ABS | TIMERWHEEL_EXCL));
 }
 
 /* Unknown numbers: ENOTTY */
@@ -280,7 +306,7 @@ TEST_F(device, unknown_number)
 	static char arg[16384];
 	unsigned int nr;
 
-	for (nr = 0x0e; nr <= 0xff; nr++)
+	for (nr = 0x0f; nr <= 0xff; nr++)
 		EXPECT_EQ(-ENOTTY, dev_ioctl(self->fd, _IO(TIMERWHEEL_IOC_TYPE, nr), arg));
 }
 
@@ -290,7 +316,7 @@ TEST_F(device, unknown_direction)
 	static char arg[16384];
 	unsigned int nr, dir, size;
 
-	for (nr = 0; nr <= 0x0d; nr++) {
+	for (nr = 0; nr <= 0x0e; nr++) {
 		for (dir = 0; dir < 4; dir++) {
 			for (size = !dir; size <= 128; size += 8) {
 				unsigned long cmd = _IOC(dir, TIMERWHEEL_IOC_TYPE, nr, size);
@@ -309,7 +335,7 @@ TEST_F(device, unknown_type)
 	unsigned int type, nr;
 
 	for (type = 1; type <= 0xff; type++) {
-		for (nr = 0; nr <= 0x0d; nr++) {
+		for (nr = 0; nr <= 0x0e; nr++) {
 			if (type != TIMERWHEEL_IOC_TYPE)
 				EXPECT_EQ(-ENOTTY, dev_ioctl(self->fd, _IO(type, nr), arg));
 		}
@@ -330,6 +356,7 @@ TEST_F(device, modes)
 		{ TIMERWHEEL_IOC_MONITOR, false, -EFAULT },
 		{ TIMERWHEEL_IOC_MOVE_HANDLE, true, -EFAULT },
 		{ TIMERWHEEL_IOC_REMOVE_HANDLE, true, -EFAULT },
+		{ TIMERWHEEL_IOC_ADD_SOCKET, true, -EFAULT },
 	};
 	int look = open(TW_DEV, O_RDONLY | O_NONBLOCK), change = open(TW_DEV, O_WRONLY);
 	struct timerwheel_event ev;
@@ -343,7 +370,7 @@ TEST_F(device, modes)
 		EXPECT_EQ(calls[i].changes ? calls[i].err : -EBADF,
 			  dev_ioctl(change, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
 	}
-	EXPECT_EQ(-ENOTTY, dev_ioctl(look, _IO(TIMERWHEEL_IOC_TYPE, 0x0e), NULL));
+	EXPECT_EQ(-ENOTTY, dev_ioctl(look, _IO(TIMERWHEEL_IOC_TYPE, 0x0f), NULL));
 	EXPECT_EQ(-EAGAIN, dev_read(look, &ev, 1));
 	EXPECT_EQ(-EBADF, dev_read(change, &ev, 1));
 	close(look);
@@ -415,8 +442,10 @@ TEST_F(device, version)
 	EXPECT_EQ(sizeof(info), info.size);
 	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
-	/* resident timers depend on the machine */
-	EXPECT_EQ(features, info.features & (features | ~TIMERWHEEL_FEATURE_RESIDENT));
+	/* resident timers depend on the machine, sockets and io_uring on the kernel */
+	EXPECT_EQ(features, info.features & (features | ~(TIMERWHEEL_FEATURE_RESIDENT |
+							  TIMERWHEEL_FEATURE_SOCKET |
+							  TIMERWHEEL_FEATURE_URING)));
 	EXPECT_EQ(1U << 27, info.capacity_max);
 	EXPECT_EQ(0, info.errata);
 }
@@ -430,7 +459,7 @@ TEST_F(device, junk)
 		TIMERWHEEL_IOC_MOVE, TIMERWHEEL_IOC_REMOVE, TIMERWHEEL_IOC_DRAIN,
 		TIMERWHEEL_IOC_GET, TIMERWHEEL_IOC_LIST, TIMERWHEEL_IOC_STATS,
 		TIMERWHEEL_IOC_ADVANCE, TIMERWHEEL_IOC_MOVE_HANDLE,
-		TIMERWHEEL_IOC_REMOVE_HANDLE,
+		TIMERWHEEL_IOC_REMOVE_HANDLE, TIMERWHEEL_IOC_ADD_SOCKET,
 	};
 	__u64 seed = tw_seed(), r = seed;
 	struct timerwheel_stats stats;
@@ -483,7 +512,7 @@ FIXTURE_VARIANT(report) {
 };
 
 FIXTURE_VARIANT_ADD(report, info) { .cmd = TIMERWHEEL_IOC_INFO, .size = 144 };
-FIXTURE_VARIANT_ADD(report, stats) { .cmd = TIMERWHEEL_IOC_STATS, .size = 496 };
+FIXTURE_VARIANT_ADD(report, stats) { .cmd = TIMERWHEEL_IOC_STATS, .size = 512 };
 
 FIXTURE_SETUP(report)
 {
@@ -530,7 +559,7 @@ TEST_F(report, too_small)
 TEST_F(report, smaller)
 {
 	__u32 size, got;
-	char full[496];
+	char full[512];
 
 	memcpy(full, report_at(self->end, variant->size, variant->size, 0), variant->size);
 	ASSERT_EQ(0, dev_ioctl(self->fd, variant->cmd, full));
@@ -662,6 +691,10 @@ FIXTURE_VARIANT_ADD(call, remove_handle) {
 	{ .cmd = TIMERWHEEL_IOC_REMOVE_HANDLE, .size = 32, .elem_size = 16, }
 };
 
+FIXTURE_VARIANT_ADD(call, add_socket) {
+	{ .cmd = TIMERWHEEL_IOC_ADD_SOCKET, .size = 32, .elem_size = 72, }
+};
+
 FIXTURE_VARIANT_ADD(call, drain) {
 	{ .cmd = TIMERWHEEL_IOC_DRAIN, .size = 32, .elem_size = 64,
 	  .flags = TIMERWHEEL_DRAIN_CLOSE, }
@@ -703,7 +736,7 @@ static int call_open(const struct call *call)
  */
 static char *call_fill(const struct call *call, char *end, __u32 room, __u32 size, __u32 flags)
 {
-	static struct timerwheel_add elem;	/* large enough for any element */
+	static struct timerwheel_add_socket elem;	/* large enough for any element */
 	struct timerwheel_batch batch = {
 		.size = size, .flags = flags, .elems = (uintptr_t)&elem, .count = 1,
 		.elem_size = call->elem_size,

@@ -50,6 +50,12 @@
 #define S(e)		((e) & 3)
 #define G(e)		(((e) >> 2) & 3)
 #define D(e)		((e) >> 4)
+/* tw_deadline_apply(): an entry can only postpone the timer. */
+#ifdef LOWERED_COUNTS
+#define LATER(d, e)	D(e)
+#else
+#define LATER(d, e)	(D(e) > d -> D(e) : d)
+#endif
 #define ENTRY(d, g, s)	((d) << 4 | (g) << 2 | (s))
 
 /* enum tw_state */
@@ -275,14 +281,14 @@ end:
 				fi;
 				break
 			}
-		   :: G(old) == generation && S(old) < PARKED_ENTRY && D(old) > now ->
+		   :: G(old) == generation && S(old) < PARKED_ENTRY && LATER(deadline, old) > now ->
 			/* Still to come. A plain load is enough, because programs only raise it. */
 			atomic {
-				deadline = D(old);
+				deadline = LATER(deadline, old);
 				slot = deadline;
 				break
 			}
-		   :: G(old) == generation && S(old) < PARKED_ENTRY && D(old) <= now ->
+		   :: G(old) == generation && S(old) < PARKED_ENTRY && LATER(deadline, old) <= now ->
 #ifdef PARKED_BEFORE_TAKEN
 			if
 			:: S(old) == CANCELLED -> state = PARKED
@@ -303,13 +309,15 @@ end:
 					assert_honest(live && !event);
 					live = 0;
 					event = 1;
-					deadline = D(old);
+					assert(deadline <= now);
+					deadline = LATER(deadline, old);
 					queued = 0;
 					state = DUE;
 					break
 				:: done && S(old) == CANCELLED ->
 					assert_honest(!live);
-					deadline = D(old);
+					assert(deadline <= now);
+					deadline = LATER(deadline, old);
 					queued = 0;
 					/* Its last access to the timer: a release. */
 					state = PARKED;
@@ -485,7 +493,7 @@ inline armed_anew(c)
 /* A call, on the CPU of base @c */
 proctype call(byte c)
 {
-	byte ops, when, kind, time, seen, n, old, tries, other = NONE;
+	byte ops, when, kind, time, seen, n, old, other = NONE;
 	bit lockless, again;
 
 	do
@@ -583,33 +591,40 @@ end_wait:
 			hashed = 1
 		}
 	   :: (kind == REMOVE || kind == DRAIN) && seen != FREE ->
-		do
-		::	old = entry;		/* DRAIN copies a description out */
-			atomic {
-				/*
-				 * DRAIN takes the timer that it has described. Of one that is not
-				 * pending the entry is the kernel's.
-				 */
+		old = entry;			/* DRAIN copies a description out */
+		if
+		:: atomic {
+			/*
+			 * DRAIN takes the timer that it has described. Of one that is not pending
+			 * the entry is the kernel's.
+			 */
+			kind == REMOVE || seen != PENDING || entry == old || DRAINS_ANYWAY ->
 #ifndef DRAIN_STORES
-				if
-				:: kind == REMOVE || seen != PENDING -> old = entry
-				:: else
-				fi;
+			old = entry;
 #endif
-				if
-				:: entry == old || DRAINS_ANYWAY ->
-					ENDED_BY_CALL(old);
-					removed();
-					break
-				:: else ->
-					tries++;
-					if
-					:: tries == TRIES -> break
-					:: else
-					fi
-				fi
-			}
-		od
+			ENDED_BY_CALL(old);
+			removed()
+		   }
+		:: atomic {
+			kind == DRAIN && seen == PENDING && entry != old ->
+			/* tw_resident_seize(); it is described once more */
+			old = entry;
+			assert_honest(G(old) == generation && S(old) < PARKED_ENTRY);
+			assert_honest(live == (S(old) == ARMED))
+#ifndef NOT_SEIZED
+			; entry = ENTRY(0, generation, FIRED)
+#endif
+		   };
+		   if
+		   :: atomic { true ->		/* a fault */
+			entry = old
+		      }
+		   :: atomic { true ->
+			ENDED_BY_CALL(old);
+			removed()
+		      }
+		   fi
+		fi
 	   :: else
 	   fi;
 	   if
@@ -628,7 +643,7 @@ end_wait:
 	   fi;
 	   atomic {
 		RELEASE(base[c]);
-		kind = 0; time = 0; seen = 0; n = 0; old = 0; tries = 0; lockless = 0; again = 0
+		kind = 0; time = 0; seen = 0; n = 0; old = 0; lockless = 0; again = 0
 	   }
 	od
 }

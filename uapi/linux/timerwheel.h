@@ -33,7 +33,8 @@
  *  EMFILE, ENFILE  MONITOR: no descriptor is left
  *  EPERM      SETUP with TIMERWHEEL_SETUP_ALARM: the caller lacks CAP_WAKE_ALARM
  *  EOPNOTSUPP SETUP with TIMERWHEEL_SETUP_ALARM: no clock of this machine can wake it; with
- *             TIMERWHEEL_SETUP_RESIDENT: its atomic operations do not allow that
+ *             TIMERWHEEL_SETUP_RESIDENT: its atomic operations do not allow that; io_uring: no
+ *             such command
  *  ENOTTY     unknown ioctl number
  *
  * A call on an array returns the number of elements processed, counted from the first. It stops
@@ -59,6 +60,8 @@
  *  -ENOMEM    no memory for another timer. After the first such result a call does not try to
  *             allocate again
  *  -ESHUTDOWN the wheel accepts no new timers (TIMERWHEEL_DRAIN_CLOSE)
+ *  -EBADF, -ENOTSOCK, -EOPNOTSUPP, -ENOTCONN  ADD_SOCKET: @fd is no open descriptor, no socket, no
+ *             TCP connection, or a TCP socket that is not connected
  *
  * Times
  * -----
@@ -66,6 +69,12 @@
  * namespace of the calling process. Relative times are signed: the caller may store "then - now",
  * which is negative if that time has passed. An absolute time, or the sum of now and a relative
  * one, that is greater than TIMERWHEEL_TIME_MAX (292 years) is treated as TIMERWHEEL_TIME_MAX.
+ *
+ * io_uring
+ * --------
+ * ADD, MOVE, REMOVE, GET, MOVE_HANDLE and REMOVE_HANDLE are also commands for io_uring: see struct
+ * timerwheel_uring. TIMERWHEEL_URING_MOVE and _REMOVE are on one timer. The result of a command
+ * (cqe.res) is what the call returns, or -errno. Only a fatal signal stops a command early.
  *
  * Extending this interface
  * ------------------------
@@ -184,6 +193,13 @@ struct timerwheel_info {
 #define TIMERWHEEL_FEATURE_RESIDENT	(1ULL << 0)
 /** TIMERWHEEL_FEATURE_HANDLE - this kernel has MOVE_HANDLE and REMOVE_HANDLE */
 #define TIMERWHEEL_FEATURE_HANDLE	(1ULL << 1)
+/** TIMERWHEEL_FEATURE_SOCKET - this kernel has ADD_SOCKET (it was built with INET_DIAG_DESTROY) */
+#define TIMERWHEEL_FEATURE_SOCKET	(1ULL << 2)
+/**
+ * TIMERWHEEL_FEATURE_URING - this kernel has the commands for io_uring (struct timerwheel_uring).
+ * Whether a process may use io_uring is another question.
+ */
+#define TIMERWHEEL_FEATURE_URING	(1ULL << 3)
 
 /**
  * TIMERWHEEL_SETUP_CLOCK_SET - SETUP: deliver an event (TIMERWHEEL_EVENT_CLOCK_SET) when the
@@ -272,6 +288,40 @@ struct timerwheel_batch {
 	__aligned_u64 cursor;
 };
 
+/**
+ * struct timerwheel_uring - a call on an array of timers, as an io_uring command
+ * @elems: as in struct timerwheel_batch
+ * @count: the same
+ * @elem_size: the same
+ *
+ * The submission (struct io_uring_sqe) has IORING_OP_URING_CMD as @opcode, a wheel as @fd, 0 as
+ * @uring_cmd_flags, and as @cmd_op one of TIMERWHEEL_IOC_ADD, _MOVE, _REMOVE, _GET, _MOVE_HANDLE
+ * and _REMOVE_HANDLE, plus TIMERWHEEL_URING_FLAGS() of the flags of the call, if any. This
+ * structure is in its @cmd. The completion's @res is the number of elements processed, or -errno:
+ * as the ioctl, but EOPNOTSUPP instead of ENOTTY, also for all other calls. In a ring with
+ * IORING_SETUP_IOPOLL older kernels fail with EOPNOTSUPP.
+ *
+ * A command never waits for a timer. It is complete when the submission returns, with two
+ * exceptions: if an ADD needs memory for its first element, and with IOSQE_ASYNC, a worker of the
+ * ring does it. Then later commands may overtake it, as requests of io_uring may unless they are
+ * linked. The elements must stay valid until the completion. A failed element does not fail the
+ * command, and so does not cut a chain of links; an error does.
+ *
+ * Times are in the time namespace of the task that submits; with IORING_SETUP_SQPOLL, in that of
+ * the task that created the ring.
+ */
+struct timerwheel_uring {
+	__aligned_u64 elems;
+	__u32 count;
+	__u32 elem_size;
+};
+
+/**
+ * TIMERWHEEL_URING_FLAGS() - flags of a call, as a part of an io_uring command's number (cmd_op)
+ * @flags: MOVE_HANDLE, URING_MOVE: TIMERWHEEL_ABS and TIMERWHEEL_EXCL; other commands: 0
+ */
+#define TIMERWHEEL_URING_FLAGS(flags)	((__u32)(flags) << 16)
+
 /** TIMERWHEEL_WAS_NONE - result of ADD: no timer had this key */
 #define TIMERWHEEL_WAS_NONE	0
 /** TIMERWHEEL_WAS_PENDING - result: the timer was pending */
@@ -331,6 +381,106 @@ struct timerwheel_add {
 	__aligned_u64 period;
 	__aligned_u64 slack;
 	__aligned_u64 match;
+	__u32 flags;
+	__s32 result;
+	__u32 index;
+	__u32 generation;
+};
+
+/**
+ * enum timerwheel_socket - when the deadline of a TCP connection has been reached
+ * @TIMERWHEEL_SOCKET_IDLE: when no data was received and none was sent for the time
+ * @TIMERWHEEL_SOCKET_IDLE_RECEIVE: when no data was received for the time
+ * @TIMERWHEEL_SOCKET_IDLE_SEND: when no data was sent for the time
+ * @TIMERWHEEL_SOCKET_LIFETIME: at the deadline, whatever the connection does
+ * @TIMERWHEEL_SOCKET_HALF_CLOSED: when one side has closed the connection, and the other has not,
+ *	for the time, or up to twice the time
+ */
+enum timerwheel_socket {
+	TIMERWHEEL_SOCKET_IDLE		= 0,
+	TIMERWHEEL_SOCKET_IDLE_RECEIVE	= 1,
+	TIMERWHEEL_SOCKET_IDLE_SEND	= 2,
+	TIMERWHEEL_SOCKET_LIFETIME	= 3,
+	TIMERWHEEL_SOCKET_HALF_CLOSED	= 4
+};
+
+/**
+ * TIMERWHEEL_SOCKET_ABORT - ADD_SOCKET: abort the connection @grace after the event
+ *
+ * Without it the event is all that happens.
+ */
+#define TIMERWHEEL_SOCKET_ABORT	(1U << 5)
+
+/** TIMERWHEEL_SOCKET_TIME_MAX - longest time of the kinds that are not LIFETIME: 14 days, in ns */
+#define TIMERWHEEL_SOCKET_TIME_MAX	1209600000000000ULL
+
+/**
+ * struct timerwheel_add_socket - element of TIMERWHEEL_IOC_ADD_SOCKET: arm a timer that watches a
+ *	TCP connection
+ * @key: as in struct timerwheel_add
+ * @value: as in struct timerwheel_add
+ * @deadline: LIFETIME: as in struct timerwheel_add. Other kinds: the time, 1 ns to
+ *	TIMERWHEEL_SOCKET_TIME_MAX, without TIMERWHEEL_ABS; it begins now at the earliest.
+ * @grace: with TIMERWHEEL_SOCKET_ABORT: ns from the event to the end of the connection, at most
+ *	TIMERWHEEL_SOCKET_TIME_MAX; 0: the connection is aborted at once. Otherwise: 0.
+ * @slack: as in struct timerwheel_add
+ * @match: as in struct timerwheel_add
+ * @fd: descriptor of the socket: a TCP connection over IPv4 or IPv6, established or being opened
+ * @kind: enum timerwheel_socket
+ * @flags: TIMERWHEEL_SOCKET_ABORT, and as in struct timerwheel_add, except TIMERWHEEL_LINGER
+ * @result: out: TIMERWHEEL_WAS_* or a negative error
+ * @index: out: as in struct timerwheel_add
+ * @generation: out: as in struct timerwheel_add
+ *
+ * The kernel looks at the connection when the deadline comes up, and at no other time: a connection
+ * in use costs nothing but one visit per period. If data was received or sent meanwhile, the timer
+ * is queued again, for that time plus the timeout. The times are the connection's own, in units of
+ * the scheduler's tick (1/HZ, 1 to 10 ms): a timeout is never early, and up to two such ticks late.
+ * Data is what counts: acknowledgements and keepalive probes without data do not. Data that is
+ * sent again because the peer does not answer counts as sent.
+ *
+ * When the deadline has been reached, an event is delivered. Without TIMERWHEEL_SOCKET_ABORT the
+ * timer ends with it. With it, what follows depends on @grace:
+ *
+ *	0	The connection is aborted. The event has TIMERWHEEL_EVENT_ABORTED.
+ *	else	The event has TIMERWHEEL_EVENT_WARNING, and the timer is pending again, @grace
+ *		later. If by then nobody has moved, replaced, removed or postponed the timer, and
+ *		the connection is still idle, it is aborted, and a second event with
+ *		TIMERWHEEL_EVENT_ABORTED is delivered. Otherwise the timer goes on as before.
+ *
+ * Nobody has to read the events for that: the connection ends even if the program is stopped. The
+ * grace is measured by the clock of the wheel: it is over if CLOCK_REALTIME is set forwards by that
+ * much, or if the machine was suspended for that long and the clock is BOOTTIME.
+ *
+ * To abort a connection is to send a reset: the local end gets ETIMEDOUT, the peer ECONNRESET. That
+ * is no more than the owner of the descriptor could do. Whoever gets the wheel gets this right with
+ * it, until the timer is removed. While a task is in a call on the socket, the abort waits for it.
+ *
+ * The timer keeps neither the connection nor the descriptor open. A socket that was closed is
+ * noticed at the deadline, and the timer ends with an event that has TIMERWHEEL_EVENT_GONE. Remove
+ * the timer when you close the socket. Until either happens the kernel keeps the memory of the
+ * socket, about 2.5 kB, which is charged to the user who opened the wheel, and what the socket
+ * holds until it is freed: a filter that is attached to it, its network namespace, its cgroups. A
+ * socket that is connected anew keeps its deadline.
+ *
+ * MOVE sets the time of the next visit. The timeout stays, and a warning that was not delivered is
+ * withdrawn, also by ADD, REMOVE and DRAIN. A store in the deadline table counts as a MOVE. These
+ * calls find a timer DUE whose connection is just being aborted; that is not undone.
+ *
+ * With TIMERWHEEL_SOCKET_ABORT and a @grace the timer takes the place of two in the wheel. Results:
+ * those of ADD, EINVAL also if the clock is MANUAL or the wheel is resident; EBADF, ENOTSOCK;
+ * EOPNOTSUPP (no TCP over IPv4 or IPv6; a listening socket; see TIMERWHEEL_FEATURE_SOCKET);
+ * ENOTCONN.
+ */
+struct timerwheel_add_socket {
+	__aligned_u64 key;
+	__aligned_u64 value;
+	__aligned_u64 deadline;
+	__aligned_u64 grace;
+	__aligned_u64 slack;
+	__aligned_u64 match;
+	__s32 fd;
+	__u32 kind;
 	__u32 flags;
 	__s32 result;
 	__u32 index;
@@ -421,9 +571,10 @@ struct timerwheel_remove_handle {
  * @value: its value
  * @deadline: its deadline, absolute, in ns
  * @left: ns until its deadline; negative: ns since its deadline
- * @period: its period in ns; 0: it fires once; with TIMERWHEEL_LINGER its linger
+ * @period: its period in ns; 0: it fires once; with TIMERWHEEL_LINGER its linger; with
+ *	TIMERWHEEL_ENTRY_SOCKET the timeout of the connection, 0: LIFETIME
  * @slack: its slack in ns, rounded down to ticks
- * @flags: in: 0; out: TIMERWHEEL_LINGER or 0
+ * @flags: in: 0; out: TIMERWHEEL_LINGER, TIMERWHEEL_ENTRY_*
  * @result: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; GET: or a negative error, and then the other
  *	fields do not change
  * @index: its index in the wheel's table
@@ -443,6 +594,11 @@ struct timerwheel_entry {
 	__u32 index;
 	__u32 generation;
 };
+
+/** TIMERWHEEL_ENTRY_SOCKET - GET, LIST, DRAIN: the timer watches a connection */
+#define TIMERWHEEL_ENTRY_SOCKET		(1U << 8)
+/** TIMERWHEEL_ENTRY_GRACE - the same: its deadline is that at which the connection is aborted */
+#define TIMERWHEEL_ENTRY_GRACE		(1U << 9)
 
 /**
  * TIMERWHEEL_DRAIN_CLOSE - DRAIN: from now on ADD fails with ESHUTDOWN
@@ -522,6 +678,12 @@ struct timerwheel_event {
  * event ring is full the event waits as due timers do.
  */
 #define TIMERWHEEL_EVENT_CLOCK_SET	(1U << 2)
+/** TIMERWHEEL_EVENT_WARNING - the connection will be aborted: see struct timerwheel_add_socket */
+#define TIMERWHEEL_EVENT_WARNING	(1U << 3)
+/** TIMERWHEEL_EVENT_ABORTED - the connection was aborted, and the timer has ended */
+#define TIMERWHEEL_EVENT_ABORTED	(1U << 4)
+/** TIMERWHEEL_EVENT_GONE - the connection had ended before, and the timer has ended */
+#define TIMERWHEEL_EVENT_GONE		(1U << 5)
 
 /**
  * struct timerwheel_monitor - TIMERWHEEL_IOC_MONITOR: create a descriptor for copies of all events
@@ -688,10 +850,10 @@ struct timerwheel_ring {
  * is parked when its deadline passes, or up to a tick later.
  *
  * Who gets the event of an arming sees what was written before it (arm is a release). Plain stores
- * must not be used in a resident wheel. One of them, or other nonsense, harms only that timer: it
- * fires at the last deadline that the kernel has read or set with the timer's generation, even if
- * that is an earlier one, and a tick later for each tick in which its entry changes all the time.
- * DRAIN may have to wait until the entry of a pending timer stops changing.
+ * must not be used in a resident wheel. One of them, or other nonsense, harms only that timer. A
+ * deadline that is earlier than the one that the kernel has set, or has read since then with the
+ * timer's generation, does not count. The timer is a tick late for each tick in which its entry
+ * changes all the time.
  *
  * Value, slack and linger stay as ADD has set them. Deadlines in the table are in the time
  * namespace of SETUP, whichever process stores them. They are absolute: if CLOCK_REALTIME is set,
@@ -719,7 +881,8 @@ struct timerwheel_ring {
  * @due: timers that are due now and not yet delivered
  * @armed: successful ADDs. Each arming ends in one of @delivered, @removed, @replaced and @drained.
  *	The delivery of a periodic timer ends one arming and begins the next (@rearmed).
- * @rearmed: timers that stayed after their delivery: periodic and resident ones. It holds that
+ * @rearmed: timers that stayed after their delivery: periodic and resident ones, and those of
+ *	connections after a warning. It holds that
  *	armed + rearmed = delivered + removed + replaced + drained + pending + due + parked
  * @moved: successful MOVEs
  * @removed: successful REMOVEs
@@ -742,7 +905,9 @@ struct timerwheel_ring {
  * @lateness: histogram of the lateness: lateness[i] counts timers that fired at least 2^(i-1) and
  *	less than 2^i ns after their deadline; the last element also counts all later ones
  * @parked: resident timers that are neither pending nor due now: the last arming was cancelled or
- *	delivered
+ *	delivered; and timers of connections that are being aborted
+ * @sockets: timers that watch a connection now
+ * @aborted: connections aborted
  */
 struct timerwheel_stats {
 	__u32 size;
@@ -769,6 +934,8 @@ struct timerwheel_stats {
 	__aligned_u64 late_max;
 	__aligned_u64 lateness[TIMERWHEEL_LATENESS_BUCKETS];
 	__aligned_u64 parked;
+	__aligned_u64 sockets;
+	__aligned_u64 aborted;
 };
 
 /** TIMERWHEEL_IOC_TYPE - first byte of the ioctl numbers; the size is in the structure */
@@ -813,5 +980,20 @@ struct timerwheel_stats {
 #define TIMERWHEEL_IOC_MOVE_HANDLE	_IO(TIMERWHEEL_IOC_TYPE, 0x0c)
 /** TIMERWHEEL_IOC_REMOVE_HANDLE - struct timerwheel_batch of struct timerwheel_remove_handle */
 #define TIMERWHEEL_IOC_REMOVE_HANDLE	_IO(TIMERWHEEL_IOC_TYPE, 0x0d)
+/** TIMERWHEEL_IOC_ADD_SOCKET - struct timerwheel_batch of struct timerwheel_add_socket */
+#define TIMERWHEEL_IOC_ADD_SOCKET	_IO(TIMERWHEEL_IOC_TYPE, 0x0e)
+
+/**
+ * TIMERWHEEL_URING_MOVE - io_uring command, no ioctl: MOVE of one timer by its handle. The command
+ * area of the submission is a struct timerwheel_move_handle; flags: TIMERWHEEL_URING_FLAGS().
+ * The completion's res is the result: TIMERWHEEL_WAS_* or a negative error.
+ */
+#define TIMERWHEEL_URING_MOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x0f)
+/**
+ * TIMERWHEEL_URING_REMOVE - io_uring command, no ioctl: REMOVE of one timer by its handle. The
+ * command area of the submission is a struct timerwheel_remove_handle, whose value must be 0; the
+ * timer's value is not returned. The completion's res is the result.
+ */
+#define TIMERWHEEL_URING_REMOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x10)
 
 #endif /* _UAPI_LINUX_TIMERWHEEL_H */

@@ -56,7 +56,7 @@ remove: the queue stays; lifetime:wheel.close*,module.*; /^void tw_engine_remove
 remove: a queue that is listed is settled, too; icount/many:neighbour.* many:neighbour.*; /^void tw_engine_remove(/,/^}/{s/if (queue->entity.place == TW_TIMED ||/if (1 ||/}
 remove: an empty clock stays started; lifetime:wheel.close_stops_the_hrtimer; s/hrtimer_try_to_cancel(&clock->timer) >= 0)/0)/
 remove: what was cancelled counts as started; lifetime:wheel.close_and_arm_later; /^void tw_engine_remove(/,/^}/s/clock->programmed = TW_NEVER;/;/
-queue: it never ends; lifetime:wheel.queues_end; /^void tw_engine_queue_put(/,/^}/s/^\ttw_free(queue);/\t;/
+queue: it never ends; lifetime:wheel.queues_end; /^void tw_engine_queue_put(/,/^}/s/^\ttw_free(queue, .*/\t;/
 queue: it ends with the first base; lifetime:wheels.*,module.*; s/last = !--queue->bases;/last = true;/
 queue: another base is not counted; lifetime:wheel.close_leaves_the_others; s/^\t\t\tqueue->bases++;/\t\t\t;/
 exit: hrtimers go on; equivalent: each is cancelled with the last base that it was for, and a firing that is under way then has ended when the base is freed, a grace period later; /^void tw_engine_exit(/,/^}/s/hrtimer_cancel(.*/;/

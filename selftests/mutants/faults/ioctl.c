@@ -23,3 +23,7 @@ call: a number beyond the last; abi:device.unknown_number; s/if (nr >= ARRAY_SIZ
 short way: any size of the argument; abi:call.*; s/return batch->size == sizeof(\*batch);/return true;/
 FLOW: who may only read; abi:device.modes*; s/{ .mode = FMODE_WRITE },/{ .mode = FMODE_READ },/
 MONITOR: who may only write; abi:device.modes*; s/TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_READ/TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_WRITE/
+array: any call is a command; uring:way.plain.unknown; s/if (!call || !call->strided)/if (!call)/
+array: any descriptor; uring:way.plain.modes; /^long tw_call_array(/,/^}/s/if (unlikely(!(filp->f_mode & call->mode)))/if (0)/
+array: any size; uring:way.plain.sizes; /^long tw_call_array(/,/^}/s/err = tw_strided_check(call, batch);/err = 0;/
+array: all sizes are today's; uring:way.plain.sizes; s/if (unlikely(batch->elem_size != call->elem))/if (0)/

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 alloc: no cgroup sees it; lifetime:memcg.monitor_enomem; s/alloc_page(TW_GFP | __GFP_ZERO)/alloc_page(GFP_KERNEL | __GFP_ZERO)/
 free: the pages stay; many:closing.large_ring.*; /^void tw_pages_free(/,/^}/s/^\t\ttw_free_page(page_address(page));/\t\t;/
-pause: the allocator is not helped; icount/many:closing*.holds_nobody; s/GFP_NOWAIT | __GFP_NOWARN, 0);/GFP_NOWAIT | __GFP_NOWARN, 30);/
+pause: the allocator is not helped; icount/many:closing*.holds_nobody; s/alloc_pages_node(zone.nid, gfp, 0);/alloc_pages_node(zone.nid, gfp, 30);/
 pause: in the first zone; icount/many:closing.other_zone.*; s/return __GFP_DMA32;/return 0;/
 pause: nobody may run; icount/many:closing*.holds_nobody; /^void tw_free_pause(/,/^}/s/cond_resched();/;/

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 # Visits
-visit: a cancelled timer fires; resident:one.*.cancel; s/return old & TIMERWHEEL_RESIDENT_ARMED;/return true;/
-visit: an armed timer is parked; resident:one.*.fires_and_stays; s/return old & TIMERWHEEL_RESIDENT_ARMED;/return false;/
-visit: a refreshed timer is early; resident:one.*.refresh; /^bool tw_resident_visit(/,/^}/s/if (deadline > now) {/if (0) {/
+visit: a cancelled timer fires; resident:one.*.cancel; s/return old & TIMERWHEEL_RESIDENT_ARMED ? TW_VISITED_FIRED/return true ? TW_VISITED_FIRED/
+visit: an armed timer is parked; resident:one.*.fires_and_stays; s/return old & TIMERWHEEL_RESIDENT_ARMED ? TW_VISITED_FIRED/return false ? TW_VISITED_FIRED/
+visit: an earlier entry makes a timer early; resident:one.*.lowered; /^enum tw_visited tw_resident_visit(/,/^}/s/^\t\ttw_deadline_apply(pool, t, old);/\t\tif (tw_resident_valid(pool, t, old)) t->deadline = tw_deadline_decode(pool, old);/
+visit: a refreshed timer is early; resident:one.*.refresh; /^enum tw_visited tw_resident_visit(/,/^}/s/^\t\ttw_deadline_apply(pool, t, old);/\t\t;/
 visit: the entry says that it is armed; resident:one.*.fires_and_stays; s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/1/
 visit: a store in between is lost; resident:race.read_8.*,race.read_64.*,race.owners_8.*; s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/({ volatile int k; for (k = 0; k < 300; k++) ; WRITE_ONCE(*entry, old | TW_ENTRY_KERNEL); true; })/
-visit: an entry of another owner counts; resident:one.*.nonsense; /^bool tw_resident_visit(/,/^}/s/unlikely(!tw_resident_valid(pool, t, old))/0/
-visit: the entry of one that fires stays as it was written; resident:one.*.nonsense; /^bool tw_resident_visit(/,/^}/s/if (t->deadline <= now)/if (0)/
-visit: the event has the deadline of the call; resident:one.*.refresh; /^bool tw_resident_visit(/,/^}/s/^\t\t\tt->deadline = deadline;$/\t\t\t;/
-visit: the slack is lost; resident:exact.slack_is_shared; /^bool tw_resident_visit(/,/^}/s/if (deadline > now) {/if (deadline > now) { t->slack = 0;/
-visit: a tick too late; resident:exact.at_the_deadline,exact.in_order; /^bool tw_resident_visit(/,/^}/s/if (deadline > now) {/if (deadline >= now) { deadline++;/
-visit: time never goes back; resident:set.back; /^bool tw_resident_visit(/,/^}/s/^\tdo {/\tstatic u64 latest;\n\tnow = latest = max(now, latest);\n\tdo {/
-visit: a hammered timer is parked; resident:hammered.two_deadlines.*; s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/({ volatile int k; for (k = 0; k < 300; k++) ; try_cmpxchg(entry, \&old, old | TW_ENTRY_KERNEL); })/; s/^\tt->deadline = now + 1;/\treturn false;/
+visit: an entry of another owner counts; resident:one.*.nonsense; /^enum tw_visited tw_resident_visit(/,/^}/s/unlikely(!tw_resident_valid(pool, t, old))/0/
+visit: the entry of one that fires stays as it was written; resident:one.*.nonsense; /^enum tw_visited tw_resident_visit(/,/^}/s/^\t\t\tWRITE_ONCE(\*entry,/\t\t\tif (0) WRITE_ONCE(*entry,/
+visit: the event has the deadline of the call; resident:one.*.refresh; /^enum tw_visited tw_resident_visit(/,/^}/s/^\t\ttw_deadline_apply(pool, t, old);/\t\tu64 call = t->deadline;\n&\n\t\tif (t->deadline <= now) t->deadline = call;/
+visit: the slack is lost; resident:exact.slack_is_shared; /^enum tw_visited tw_resident_visit(/,/^}/s/if (t->deadline > now)/if (t->deadline > now \&\& !(t->slack = 0))/
+visit: a tick too late; resident:exact.at_the_deadline,exact.in_order; /^enum tw_visited tw_resident_visit(/,/^}/s/if (t->deadline > now)/if (t->deadline >= now \&\& ++t->deadline)/
+visit: time never goes back; resident:set.back; /^enum tw_visited tw_resident_visit(/,/^}/s/^\tdo {/\tstatic u64 latest;\n\tnow = latest = max(now, latest);\n\tdo {/
+visit: a hammered timer is parked; resident:hammered.two_deadlines.*; s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/({ volatile int k; for (k = 0; k < 300; k++) ; try_cmpxchg(entry, \&old, old | TW_ENTRY_KERNEL); })/; s/return TW_VISITED_AGAIN;/return TW_VISITED_PARKED;/
 visit: those of another CPU by the last call; resident:hotplug.offline.*; s/^#include <linux\/err.h>/&\n#include <linux\/smp.h>/; s/if (unlikely(!tw_resident_valid(pool, t, old))) {/if (unlikely(t->cpu != raw_smp_processor_id() || !tw_resident_valid(pool, t, old))) {/
 # New deadlines
 encode: times of the initial namespace; resident:namespace.*.*; s/u64 time = deadline + pool->deadlines_offset;/u64 time = deadline;/

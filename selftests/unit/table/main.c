@@ -14,6 +14,7 @@
 
 #include <linux/kernel.h>
 
+#include "cases.h"
 #include "driver.h"
 #include "fail.h"
 #include "hash.h"
@@ -36,11 +37,15 @@ static const char usage[] =
 /* Offset of a time namespace: this much ahead, or behind */
 #define AHEAD	123456789012LL
 
-/* A run of the driver; if @seeds is not 0, a test of the hash with that many seeds */
+/*
+ * A run of the driver; if @seeds is not 0, a test of the hash with that many seeds; if @call is not
+ * NULL, one of cases.h
+ */
 struct run {
 	const char *name;
 	struct config config;
 	unsigned int seeds;
+	void (*call)(void);
 };
 
 static const struct run runs[] = {
@@ -80,6 +85,8 @@ static const struct run runs[] = {
 	  { .keys = 10000, .capacity = 9000, .bases = 1, .bits = 10, .refuse = 16,
 	    .shared_from = 8500, .files = 4, .ops = 40000, .walk = 1000 } },
 	{ "keys in patterns", .seeds = 1000 },
+	{ "DRAIN of a timer that changes", .call = case_drain_changed },
+	{ "a new owner during a lookup", .call = case_new_owner },
 };
 
 /* Run one in its own process. Returns whether it passed. */
@@ -96,7 +103,9 @@ static bool run(const struct run *r, u64 seed, unsigned int limit, struct driver
 	if (!pid) {
 		setrlimit(RLIMIT_CORE, &core);
 		setrlimit(RLIMIT_CPU, &cpu);
-		if (r->seeds)
+		if (r->call)
+			r->call();
+		else if (r->seeds)
 			hash_run(r->seeds, seed);
 		else
 			driver_run(&r->config, seed, stats);
@@ -201,7 +210,7 @@ int main(int argc, char **argv)
 		if (brief)
 			r.config.ops /= 10;
 		ok = run(&r, seed, limit, stats);
-		if (!r.seeds)
+		if (!r.seeds && !r.call)
 			print_stats(stats);
 		if (!ok)
 			printf("# repeat with: table_test --seed %llu \"%s\"\n", seed,

@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/../mutants.sh"
 
 area=table
-files=(table.c memory.c ops.c handle.c wheel.c events.c flow.c ring.c log.c table.h ops.h deliver.h cpu.h deadlines.h clock.h log.h)
+files=(table.c memory.c ops.c handle.c wheel.c resident.c events.c flow.c ring.c log.c table.h ops.h deliver.h cpu.h deadlines.h clock.h log.h)
 
 # name; script for sed, which must change something
 faults=(
@@ -23,7 +23,7 @@ faults=(
 'lock: a concurrent split goes unnoticed;    s/if (likely(tw_table_buckets(table) == buckets))/if (1)/'
 'grow: a failed step stays charged;          /^static int tw_grow(/,/^}/s/tw_uncharge(file, bytes);/;/'
 'grow: a failed step leaks a page;           /^static int tw_grow(/,/^}/s/tw_page_free(kind, growth.page\[kind\]);/;/'
-'grow: a failed step leaks a directory;      /^static int tw_grow(/,/^}/s/tw_dir_free(growth.dir\[kind\]);/;/'
+'grow: a failed step leaks a directory;      /^static int tw_grow(/,/^}/s/tw_dir_free(growth.dir\[kind\], .*/;/'
 'grow: grows although the charge was refused; /^static int tw_grow(/,/^}/s/^\t\treturn err;/\t\t;/'
 'grow: a directory is not charged;           /^static size_t tw_growth_memory(/,/^}/s/bytes += .*/;/'
 'charge: not recorded in the file;           s/WRITE_ONCE(file->charged, file->charged + bytes);/;/'
@@ -82,7 +82,7 @@ faults=(
 'handle: REMOVE: no value;                   /^static .* tw_remove_handle(/,/^}/s/elem->value = t->value;/;/'
 'handle: REMOVE: no value, looked up;        /^static .*tw_remove_handle_slow(/,/^}/s/elem->value = t->value;/;/'
 'handle: REMOVE: the first of the chain;     /^static .* tw_remove_handle(/,/^}/s/tw_table_link_to(table, lookup.chain, index)/lookup.chain/'
-'look: stores are ignored;                   /^static .*tw_deadline_look(/,/^}/s/tw_deadline_apply(.*/;/'
+'look: stores are ignored;                   /^static .*tw_deadline_stored(/,/^}/s/tw_deadline_apply(.*/;/'
 'fill_entry: no offset;                      s/t->deadline + ctx->offset,/t->deadline,/'
 'due at once: out of order;                  s/smp_store_release(&t->state, TW_DUE);/t->fired--; smp_store_release(\&t->state, TW_DUE);/'
 'drain: reported, but not removed;           s/tw_events_unlink(file, t);/;/'
@@ -126,6 +126,13 @@ faults=(
 'log: kept after the last monitor;           s/if (!--log->monitors)/if (--log->monitors, 0)/'
 'log: memory although the charge was refused; /^static int tw_log_store_make(/,/^}/s/if (err)/if (0)/'
 'log: a failed allocation stays charged;     /^static int tw_log_store_make(/,/^}/s/^\t\ttw_log_uncharge(.*/\t\t;/'
+'drain: a resident one that changes is left; s/stored = tw_resident_seize(pool, index, t);/return -EFAULT;/'
+'drain: what was in its entry at first counts; s/^\t\t\*was = tw_deadline_stored(pool, t, stored);/\t\t;/'
+'drain: one that changes is described once;  /tw_resident_seize(/,/^}/s/if (tw_copy_entry(/if (0 \&\& tw_copy_entry(/'
+'drain: after a fault the entry stays taken; s/tw_resident_release(pool, index, stored);/;/'
+'drain: the entry of one that changed stays; s/tw_resident_release(pool, index, 0);/;/'
+'seize: programs may still change it;        /^u64 tw_resident_seize(/,/^}/s/return xchg(\(.*\), t->generation.*/return READ_ONCE(*\1);/'
+'index: the key is compared before the state is read; /^struct tw_timer \*tw_lookup_index(/,/^}/{s/^\t\theld = tw_timer_held.*/\t\tif (READ_ONCE(t->key) != key) { tw_lookup_unlock(ctx, lookup); continue; }\n&/; s/^\t\tif (READ_ONCE(t->key) != key) {$/\t\tif (0) {/}'
 'deadline: any generation will do;           s/if (((u32)entry ^ t->generation) & pool->owner_mask)/if (0)/'
 'deadline: a store makes a timer earlier;    s/if (time > t->deadline)/if (1)/'
 'deadline: the generation is part of the time; s/u64 time = entry \& ~(u64)pool->generation_mask;/u64 time = entry;/'

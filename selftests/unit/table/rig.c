@@ -21,6 +21,8 @@ bool (*rig_refuse)(void);
 bool (*rig_fault)(void);
 bool (*rig_allow)(void);
 void (*rig_gap)(void);
+void (*rig_read)(const void *place);
+void (*rig_hammer)(u64 *entry);
 void (*rig_resched)(void);
 
 /* --- Functions that shim.h declares ------------------------------------------------------- */
@@ -40,6 +42,13 @@ static void gap(void)
 void shim_before_bucket(void)
 {
 	gap();
+}
+
+/* See linux/atomic.h. */
+void rig_swap(u64 *place)
+{
+	if (rig_hammer)
+		rig_hammer(place);
 }
 
 bool shim_no_memory(void)
@@ -218,7 +227,11 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 	tw_events_init(&file->events);
 	tw_ring_init(&file->ring);
 	CHECK(!tw_table_init(file), "no memory for a table");
-	tw_pool_set_entries(&file->table.pool, setup->generation_bits, false);
+	tw_pool_set_entries(&file->table.pool, setup->generation_bits, setup->resident);
+	if (setup->resident) {
+		CHECK(!tw_table_share_prepare(file), "no memory for a deadline table");
+		tw_table_share_now(file);
+	}
 	if (setup->ring) {
 		CHECK(!tw_ring_alloc(&file->ring, setup->ring, setup->offset), "no ring");
 		file->ring.events = setup->ring;

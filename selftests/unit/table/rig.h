@@ -19,6 +19,7 @@
  * @generation_bits: bits of an entry of the deadline table that hold the generation
  * @ring: length of the event ring; 0: there is none
  * @offset: time namespace offset of the mapper of the ring, in ns
+ * @resident: timers are resident
  */
 struct rig_setup {
 	unsigned int bases;
@@ -28,6 +29,7 @@ struct rig_setup {
 	unsigned int generation_bits;
 	u32 ring;
 	u64 offset;
+	bool resident;
 };
 
 /* The time, in ns. */
@@ -50,6 +52,10 @@ extern bool (*rig_allow)(void);
  * while the own base is unlocked for a moment. May be NULL.
  */
 extern void (*rig_gap)(void);
+
+/* Called before each READ_ONCE(), and each compare-and-swap of an entry. May be NULL. */
+extern void (*rig_read)(const void *place);
+extern void (*rig_hammer)(u64 *entry);
 
 /* Called by cond_resched(). May be NULL. */
 extern void (*rig_resched)(void);

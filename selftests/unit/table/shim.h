@@ -42,6 +42,14 @@ extern long shim_allocations;
 bool shim_fault(void);
 /* Called by cond_resched(). */
 void shim_resched(void);
+/* Called before each READ_ONCE(), if it is not NULL. */
+extern void (*rig_read)(const void *place);
+#undef READ_ONCE
+#define READ_ONCE(x) ({					\
+	if (unlikely(rig_read))				\
+		rig_read((const void *)&(x));		\
+	*(const volatile __typeof__(x) *)&(x);		\
+})
 #else
 #define shim_cpu		0
 #define shim_before_bucket()	do { } while (0)
@@ -88,6 +96,7 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 /* A single u32, as without lockdep */
 typedef struct { u32 word; } raw_spinlock_t;
 typedef struct { u32 word; } spinlock_t;
+typedef struct { int counter; } atomic_t;
 typedef struct { s64 counter; } atomic64_t;
 typedef struct { long counter; } atomic_long_t;
 typedef struct { int refs; } refcount_t;
@@ -97,10 +106,13 @@ typedef unsigned long vm_flags_t;
 
 struct hrtimer { int none; };
 struct list_head { struct list_head *next, *prev; };
+struct llist_head { struct llist_node *first; };
+struct llist_node { struct llist_node *next; };
 struct lock_class_key { int none; };
 struct lockdep_map { int none; };
 struct mutex { int none; };
 struct rcu_head { int none; };
+struct tw_zone { int none; };
 struct vm_struct { long none[8]; };
 struct vmap_area { long none[9]; };
 typedef struct { u64 val; } pte_t;
@@ -230,9 +242,10 @@ static inline size_t kmalloc_size_roundup(size_t size)
 /* pages.c and its header */
 #define TW_PAGES_H
 #define tw_pages_alloc(size)	shim_zeroed(size)
-#define tw_pages_free(p)	shim_free(p)
+#define tw_pages_free(p, size)	((void)(size), shim_free(p))
 #define tw_free_page(p)		shim_free(p)
-#define tw_free_pause(page)	((void)(page))
+#define tw_zone_of(page)	((struct tw_zone){})
+#define tw_free_pause(zone)	((void)(zone))
 
 /* Reproducible random bytes */
 static inline void get_random_bytes(void *p, size_t n)

@@ -594,6 +594,7 @@ static void hammered_by(bool manual, bool armed)
 		      rig_timer(&r, 1)->state);
 		CHECK(r.w.work == now + 1, "the next tick is %llu, not %llu", r.w.work, now + 1);
 		CHECK(*rig_entry(&r, 1) >> RESIDENT_BITS == due, "its deadline has changed");
+		CHECK(r.w.requeues == now + 1 - due, "tick %llu: %llu visits", now, r.w.requeues);
 	}
 	hammer_begin(&r, 1, flip, 0);
 	if (armed != (*rig_entry(&r, 1) & TIMERWHEEL_RESIDENT_ARMED))
@@ -677,6 +678,52 @@ static void struck_once(void)
 	rig_hammer = NULL;
 }
 
+/*
+ * An entry cannot make a timer earlier. Timer 1 is visited in tick 100 and fires in tick 200: its
+ * entry says @first before the first visit and @then before the second.
+ */
+static void lowered_to(u64 first, u64 then, bool armed)
+{
+	u64 state = armed ? TIMERWHEEL_RESIDENT_ARMED : TIMERWHEEL_RESIDENT_CANCELLED;
+	struct rig r;
+	u64 now;
+
+	rig_init(&r, 256, RESIDENT_TICK, 0, 1, RESIDENT_BITS);
+	rig_resident(&r, RESIDENT_BITS);
+	rig_add_resident(&r, 1, 100 * RESIDENT_TICK);
+	/* as a MOVE that leaves it in its slot, or as a refresh */
+	if (first < 200)
+		rig_timer(&r, 1)->deadline = 200 * RESIDENT_TICK;
+	state |= rig_timer(&r, 1)->generation;
+	*rig_entry(&r, 1) = first * RESIDENT_TICK | state;
+	for (now = 1; now <= 100; now++)
+		resident_tick(&r, now, false);
+	CHECK(rig_timer(&r, 1)->state == TW_PENDING, "state %u", rig_timer(&r, 1)->state);
+	*rig_entry(&r, 1) = then * RESIDENT_TICK | state;
+	for (; now < 200; now++)
+		resident_tick(&r, now, false);
+	CHECK(rig_timer(&r, 1)->state == TW_PENDING, "too early: state %u",
+	      rig_timer(&r, 1)->state);
+	resident_tick(&r, 200, false);
+	CHECK(rig_timer(&r, 1)->state == (armed ? TW_DUE : TW_PARKED), "state %u",
+	      rig_timer(&r, 1)->state);
+	CHECK(rig_timer(&r, 1)->deadline == 200 * RESIDENT_TICK, "deadline %llx",
+	      rig_timer(&r, 1)->deadline);
+	rig_free(&r);
+}
+
+static void lowered(void)
+{
+	static const u64 tick[] = { 0, 99, 150, 200 };
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(tick); i++)
+		for (j = 0; j < ARRAY_SIZE(tick); j++) {
+			lowered_to(tick[i], tick[j], true);
+			lowered_to(tick[i], tick[j], false);
+		}
+}
+
 const struct test_case case_table[] = {
 	{ "levels", levels, false },
 	{ "lone timer", lone_timer, true },
@@ -697,6 +744,7 @@ const struct test_case case_table[] = {
 	{ "jump", jump, true },
 	{ "hammered", hammered, false },
 	{ "struck once", struck_once, false },
+	{ "lowered", lowered, false },
 };
 
 const unsigned int case_count = ARRAY_SIZE(case_table);

@@ -1,0 +1,755 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timers that watch a TCP connection, and abort it.
+ *
+ * A timer of ADD_SOCKET has a struct tw_sock. Nothing happens for a packet: a connection keeps the
+ * times of the latest data anyway. They are read when the timer's slot comes up (tw_sock_visit()).
+ * If the connection was used meanwhile, the timer is queued again, and that is all.
+ *
+ * Otherwise the timer is PARKED and handed to a worker, which decides again with the same locks
+ * (tw_sock_decide()), because that may be a while later:
+ *
+ *	used meanwhile		PENDING, with a later deadline
+ *	closed			DUE, with EVENT_GONE
+ *	nothing to be aborted	DUE
+ *	a grace is to begin	PENDING, for the grace; its warning is put on the due list
+ *	else			abort the connection; DUE, with EVENT_ABORTED
+ *
+ * To abort a connection needs the lock of the socket, and may sleep. A task may hold that lock for
+ * as long as it likes, so the worker does not wait for it, but tries again later (tw_tcp_abort()).
+ * No lock of ours is held then. A call may move or remove the timer meanwhile: then the worker
+ * finds it no longer PARKED, or with another connection, and leaves it alone. The connection is
+ * aborted in any case.
+ *
+ * The warning must be on the due list while the timer is in the wheel. So it has a timer of its
+ * own, which belongs to the tw_sock from ADD on and is in no hash chain. It is always TW_CLAIMED,
+ * so lookups by index skip it. A call that finds the timer itself also withdraws the warning.
+ *
+ * Lifetimes
+ * ---------
+ * The timer keeps a reference to the struct sock, none to the file: the program can close it.
+ * tw_sock_end() takes the tw_sock from its timer. The worker, which alone frees them while the file
+ * is open, drops the reference: that may sleep. A tw_sock is in the file's list at most once
+ * (TW_SOCK_QUEUED). To end it and to queue it is one atomic operation, and so is to take it off
+ * the list and to see that it has ended. So either the worker that takes it sees that, or it is
+ * queued once more.
+ *
+ * There is one worker for each user, which serves the user's files in turn, a few connections at a
+ * time. Who has a million connections aborted delays nobody else. A closed file has to be off the
+ * worker's lists before it is freed: tw_sock_quiesce().
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/jiffies.h>
+#include <linux/net.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/workqueue.h>
+
+#include "clock.h"
+#include "internal.h"
+#include "memory.h"
+#include "ops.h"
+#include "run.h"
+#include "sock.h"
+#include "tcp.h"
+#include "user.h"
+
+/* tw_sock.flags: it is in tw_socks.todo; its timer is gone. */
+#define TW_SOCK_QUEUED	1
+#define TW_SOCK_ENDED	2
+
+/* Connections of a file that the worker handles before it turns to the user's next file. */
+#define TW_SOCK_TURN	32U
+
+/* How often ADD tries to get the two timers that it may need. */
+#define TW_SOCK_TRIES	8U
+
+/*
+ * A socket whose lock a task holds is tried again so much later, in ns, and then after twice that,
+ * and so on, up to about a second.
+ */
+#define TW_SOCK_RETRY		((u64)TICK_NSEC)
+#define TW_SOCK_RETRY_SHIFT	8
+
+static_assert(sizeof(struct timerwheel_add_socket) == 72);
+static_assert(TIMERWHEEL_SOCKET_TIME_MAX / NSEC_PER_SEC * HZ < S32_MAX);
+
+static struct workqueue_struct *tw_socks_wq;
+
+/**
+ * tw_sock_init - create the workqueue
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init tw_sock_init(void)
+{
+	tw_socks_wq = alloc_workqueue("timerwheel-sock", WQ_UNBOUND, 0);
+	return tw_socks_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * tw_sock_exit - destroy the workqueue
+ *
+ * Context: process, may sleep; all files were freed.
+ */
+void tw_sock_exit(void)
+{
+	destroy_workqueue(tw_socks_wq);
+}
+
+/* How long ago was @stamp, in jiffies? Another CPU may have set it after @now was read. */
+static u32 tw_sock_age(u32 now, u32 stamp)
+{
+	u32 age = now - stamp;
+
+	return age > U32_MAX - HZ ? 0 : age;
+}
+
+/*
+ * What is left of the timeout, in ns; negative or 0: it has passed, so long ago. A stamp is that of
+ * the jiffy in which the data came, so up to a jiffy older than the data.
+ */
+static s64 tw_sock_left(struct tw_sock *ts)
+{
+	u32 now = tw_tcp_now(), age = tw_sock_age(now, ts->since);
+
+	switch (ts->kind) {
+	case TIMERWHEEL_SOCKET_LIFETIME:
+		return 0;
+	case TIMERWHEEL_SOCKET_HALF_CLOSED:
+		/* From the first visit that finds it so. */
+		if (!ts->half_closed || !tw_tcp_half_closed(ts->sk)) {
+			ts->half_closed = tw_tcp_half_closed(ts->sk);
+			age = 0;
+		}
+		break;
+	case TIMERWHEEL_SOCKET_IDLE:
+		age = min(age, tw_sock_age(now, tw_tcp_sent(ts->sk)));
+		fallthrough;
+	case TIMERWHEEL_SOCKET_IDLE_RECEIVE:
+		age = min(age, tw_sock_age(now, tw_tcp_received(ts->sk)));
+		break;
+	case TIMERWHEEL_SOCKET_IDLE_SEND:
+		age = min(age, tw_sock_age(now, tw_tcp_sent(ts->sk)));
+		break;
+	}
+	/* It never gets old enough to wrap around. */
+	ts->since = now - age;
+	return ts->timeout - (age ? age - 1 : 0) * (u64)TICK_NSEC;
+}
+
+/* Hand it to the worker, with @flag. The caller sees to it that the worker is started. */
+static void tw_sock_queue(struct tw_sock *ts, int flag)
+{
+	if (!(atomic_fetch_or(TW_SOCK_QUEUED | flag, &ts->flags) & TW_SOCK_QUEUED))
+		llist_add(&ts->node, &ts->file->socks->todo);
+}
+
+/**
+ * tw_sock_visit - a timer that watches a connection is visited, and its deadline has passed
+ * @t: the timer, PENDING; its base is locked
+ * @now: the time, in ns
+ *
+ * Return: true: the connection was used, the timer has a later deadline; false: park it, the worker
+ * will decide.
+ */
+bool tw_sock_visit(struct tw_timer *t, u64 now)
+{
+	struct tw_sock *ts = t->sock;
+	s64 left;
+
+	if (!ts->grace_end && !tw_tcp_gone(ts->sk)) {
+		left = tw_sock_left(ts);
+		if (left > 0) {
+			t->deadline = min(now + left, TIMERWHEEL_TIME_MAX);
+			return true;
+		}
+		if (ts->timeout)
+			t->deadline = max(t->deadline, now + left);
+	}
+	t->fired = now;
+	tw_sock_queue(ts, 0);
+	return false;
+}
+
+/* The timer of the warning */
+static struct tw_timer *tw_sock_warning(const struct tw_file *file, const struct tw_sock *ts)
+{
+	return tw_timer_at(&file->table.pool, ts->warning);
+}
+
+/* Put the warning of a timer on the due list. */
+static void tw_sock_warn(struct tw_ctx *ctx, const struct tw_timer *t, struct tw_sock *ts)
+{
+	struct tw_due_list due = { .first = ts->warning, .last = ts->warning, .count = 1 };
+	struct tw_timer *warning = tw_sock_warning(ctx->file, ts);
+
+	WRITE_ONCE(warning->key, t->key);
+	warning->value = t->value;
+	/* The clock may have been set back since the visit. */
+	warning->deadline = min(t->deadline, ctx->now);
+	warning->fired = ctx->now;
+	warning->next = 0;
+	warning->prev = 0;
+	tw_events_lock(ctx->file);
+	ts->warned = true;
+	ctx->file->events.warnings++;
+	tw_events_unlock(ctx->file);
+	ctx->wake_readers |= tw_events_add(ctx->cpu, &due, ctx->now);
+	if (tw_has_ring(ctx->file))
+		ctx->flow++;
+}
+
+/* The grace of a timer ends without an abort: withdraw its warning. */
+static void tw_sock_calm(struct tw_ctx *ctx, struct tw_sock *ts)
+{
+	ts->grace_end = 0;
+	if (!ts->warning)
+		return;
+	tw_events_lock(ctx->file);
+	if (ts->warned) {
+		tw_events_unlink(ctx->file, tw_sock_warning(ctx->file, ts));
+		ts->warned = false;
+		ctx->file->events.warnings--;
+		ctx->cpu->counts.withdrawn++;
+	}
+	tw_events_unlock(ctx->file);
+}
+
+/**
+ * tw_sock_move - a call gives a timer that watches a connection a new deadline
+ * @ctx: the batch context
+ * @t: the timer; its base or its bucket is locked
+ * @deadline: the deadline
+ *
+ * Return: the deadline, or a later one: the timer is not due before the worker has decided.
+ */
+u64 tw_sock_move(struct tw_ctx *ctx, struct tw_timer *t, u64 deadline)
+{
+	struct tw_sock *ts = t->sock;
+
+	ts->half_closed = false;
+	ts->event = 0;
+	tw_sock_calm(ctx, ts);
+	return max(deadline, ctx->now + 1);
+}
+
+/**
+ * tw_sock_end - let go of the connection that a timer watches
+ * @ctx: the batch context
+ * @t: the timer, in no list, or PENDING in a base that is locked. It ends, or is for another use.
+ */
+void tw_sock_end(struct tw_ctx *ctx, struct tw_timer *t)
+{
+	struct tw_sock *ts = t->sock;
+	struct tw_timer *warning;
+
+	tw_sock_calm(ctx, ts);
+	if (ts->warning) {
+		warning = tw_sock_warning(ctx->file, ts);
+		WRITE_ONCE(warning->state, TW_FREE);
+		tw_cpu_free(ctx->cpu, ts->warning, warning);
+	}
+	t->stay = TW_ENDS;
+	atomic_dec(&ctx->file->socks->count);
+	tw_sock_queue(ts, TW_SOCK_ENDED);
+	ctx->socks = true;
+}
+
+/**
+ * tw_sock_free - the last event of a timer that watches a connection was delivered: free the timer
+ * @ctx: the batch context
+ * @t: the timer, TW_CLAIMED
+ * @index: its index
+ */
+void tw_sock_free(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
+{
+	struct tw_table *table = &ctx->file->table;
+	struct tw_hint hint = tw_hint_of(ctx, t->key);
+	struct tw_bucket *bucket = tw_table_lock(table, t->key, hint.buckets, &hint.chain);
+
+	tw_sock_end(ctx, t);
+	tw_table_set_link(tw_table_link_to(table, hint.chain, index), t->hash_next);
+	WRITE_ONCE(t->state, TW_FREE);
+	tw_bucket_unlock(table, bucket);
+	tw_cpu_free(ctx->cpu, index, t);
+}
+
+/* Queue a PARKED timer again, for @deadline, or make it due if that has passed. */
+static void tw_sock_enqueue(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *ts,
+			    u64 deadline)
+{
+	ctx->cpu->wheel.parked--;
+	t->deadline = deadline;
+	tw_enqueue(ctx, ts->index, t);
+}
+
+/* The timer of a connection has ended with an event. */
+static void tw_sock_due(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *ts, u32 event)
+{
+	ts->event = event;
+	tw_sock_enqueue(ctx, t, ts, min(t->deadline, ctx->now));
+}
+
+/* Decide about a PARKED timer. Returns true if the connection is to be aborted. */
+static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *ts)
+{
+	u64 now = ctx->now;
+	s64 left;
+
+	if (tw_tcp_gone(ts->sk)) {
+		tw_sock_due(ctx, t, ts, TIMERWHEEL_EVENT_GONE);
+		return false;
+	}
+	left = tw_sock_left(ts);
+	/* Used in its grace, or postponed by a store in the deadline table */
+	if (ts->grace_end &&
+	    (left > 0 || ts->since != ts->warned_at || ts->grace_end != t->deadline))
+		tw_sock_calm(ctx, ts);
+	if (left > 0) {
+		ts->retries = 0;
+		tw_sock_enqueue(ctx, t, ts, min(now + left, TIMERWHEEL_TIME_MAX));
+	} else if (!ts->abort) {
+		tw_sock_due(ctx, t, ts, 0);
+	} else if (ts->grace && !ts->grace_end) {
+		tw_sock_warn(ctx, t, ts);
+		ts->warned_at = ts->since;
+		ts->grace_end = min(now + ts->grace, TIMERWHEEL_TIME_MAX);
+		tw_sock_enqueue(ctx, t, ts, ts->grace_end);
+	} else {
+		return true;
+	}
+	return false;
+}
+
+/* A task holds the lock of the socket: try again later. */
+static void tw_sock_retry(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *ts)
+{
+	u64 at = ctx->now + (TW_SOCK_RETRY << ts->retries);
+
+	if (ts->retries < TW_SOCK_RETRY_SHIFT)
+		ts->retries++;
+	/* A MOVE meanwhile has ended the grace. */
+	if (ts->grace_end)
+		ts->grace_end = at;
+	tw_sock_enqueue(ctx, t, ts, at);
+}
+
+/*
+ * Find the timer of a connection, if the worker is to decide about it. Its bucket is locked then.
+ */
+static struct tw_timer *tw_sock_lookup(struct tw_ctx *ctx, struct tw_sock *ts,
+				       struct tw_lookup *lookup)
+{
+	struct tw_timer *t = tw_lookup_index(ctx, ts->index, lookup);
+
+	if (t && (lookup->state != TW_PARKED || !tw_timer_has_sock(t) || t->sock != ts)) {
+		tw_lookup_unlock(ctx, lookup);
+		return NULL;
+	}
+	return t;
+}
+
+/*
+ * Decide about the timer of a connection; @err: NULL, or what tw_tcp_abort() has returned. Returns
+ * true if the connection is to be aborted.
+ */
+static bool tw_sock_settle(struct tw_file *file, struct tw_sock *ts, const int *err)
+{
+	struct tw_lookup lookup __uninitialized;
+	struct tw_ctx ctx __uninitialized;
+	struct tw_timer *t;
+	bool abort = false;
+
+	/* There is one base at least, that of the ADD: no memory is needed for another. */
+	if (WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true)))
+		return false;
+	t = tw_sock_lookup(&ctx, ts, &lookup);
+	if (t) {
+		if (!err)
+			abort = tw_sock_decide(&ctx, t, ts);
+		else if (*err == -EBUSY)
+			tw_sock_retry(&ctx, t, ts);
+		else
+			tw_sock_due(&ctx, t, ts,
+				    *err ? TIMERWHEEL_EVENT_GONE : TIMERWHEEL_EVENT_ABORTED);
+		tw_lookup_unlock(&ctx, &lookup);
+	}
+	tw_cpu_end(&ctx);
+	return abort;
+}
+
+/* Drop the reference to the socket, and free a tw_sock that no timer has any more. */
+static void tw_sock_drop(struct tw_sock *ts)
+{
+	struct tw_file *file = ts->file;
+	u32 bytes = ts->bytes;
+
+	tw_tcp_put(ts->sk);
+	tw_free(ts, sizeof(*ts));
+	atomic_long_sub(bytes, &file->socks->memory);
+	tw_user_uncharge(file->user, bytes);
+}
+
+/* Handle a connection that was taken off the list. */
+static void tw_sock_handle(struct tw_sock *ts)
+{
+	struct tw_file *file = ts->file;
+	int err;
+
+	if (atomic_fetch_andnot(TW_SOCK_QUEUED, &ts->flags) & TW_SOCK_ENDED) {
+		tw_sock_drop(ts);
+		return;
+	}
+	if (!tw_sock_settle(file, ts, NULL))
+		return;
+	err = tw_tcp_abort(ts->sk);
+	if (!err)
+		atomic64_inc(&file->socks->aborted);
+	tw_sock_settle(file, ts, &err);
+}
+
+/* Handle connections of a file, for as long as it is its turn. Returns true if there are more. */
+static bool tw_sock_turn(struct tw_socks *socks)
+{
+	struct llist_node *node;
+	unsigned int n;
+
+	for (n = 0; n < TW_SOCK_TURN; n++) {
+		/* In no particular order: to reverse a list of a million takes too long. */
+		if (!socks->taken)
+			socks->taken = llist_del_all(&socks->todo);
+		node = socks->taken;
+		if (!node)
+			return false;
+		socks->taken = node->next;
+		tw_sock_handle(llist_entry(node, struct tw_sock, node));
+		cond_resched();
+	}
+	return socks->taken || !llist_empty(&socks->todo);
+}
+
+/**
+ * tw_sock_kick - let the worker look at the connections that were handed to it
+ * @file: the file
+ *
+ * Context: any, no raw lock held.
+ */
+void tw_sock_kick(struct tw_file *file)
+{
+	struct tw_socks *socks = tw_file_socks(file);
+
+	/* Pairs with the xchg() in tw_sock_work(). */
+	if (!xchg(&socks->kicked, true))
+		llist_add(&socks->node, &file->user->sock_files);
+	queue_work(tw_socks_wq, &file->user->sock_work);
+}
+
+/**
+ * tw_sock_work - handle the connections of a user, a turn for each file
+ * @work: tw_user.sock_work
+ */
+void tw_sock_work(struct work_struct *work)
+{
+	struct tw_user *user = container_of(work, struct tw_user, sock_work);
+	struct llist_node *files = llist_del_all(&user->sock_files);
+	struct tw_socks *socks, *next;
+
+	llist_for_each_entry_safe(socks, next, files, node) {
+		/* Before the list is read: what is added later kicks again. */
+		xchg(&socks->kicked, false);
+		/* A closed file is not put back: see tw_sock_quiesce(). */
+		if (!READ_ONCE(socks->closed) && tw_sock_turn(socks))
+			tw_sock_kick(socks->file);
+	}
+}
+
+/**
+ * tw_sock_close - the file is closed: the worker need not look at it any more
+ * @file: the file
+ */
+void tw_sock_close(struct tw_file *file)
+{
+	if (file->socks)
+		WRITE_ONCE(file->socks->closed, true);
+}
+
+/**
+ * tw_sock_quiesce - take all closed files of a user from the worker
+ * @user: the user
+ *
+ * The worker runs once more. It takes all files off its list and does not put closed ones back. To
+ * cancel it and to look for them in the list would not do: for another file of the user it may be
+ * started at any time, and then it may be the first to find them.
+ *
+ * Context: process, may sleep. A grace period has passed since the files were taken out of their
+ * engines, so nothing but the worker itself kicks it for them.
+ */
+void tw_sock_quiesce(struct tw_user *user)
+{
+	queue_work(tw_socks_wq, &user->sock_work);
+	flush_work(&user->sock_work);
+}
+
+/* Free what the worker has not handled. What has not ended is found by its timer. */
+static void tw_socks_free_list(struct llist_node *node)
+{
+	struct tw_sock *ts;
+
+	while (node) {
+		ts = llist_entry(node, struct tw_sock, node);
+		node = node->next;
+		if (atomic_read(&ts->flags) & TW_SOCK_ENDED)
+			tw_sock_drop(ts);
+		cond_resched();
+	}
+}
+
+/**
+ * tw_sock_free_all - let go of all connections of a file
+ * @file: the file, which nothing else uses any more
+ *
+ * Context: process, may sleep.
+ */
+void tw_sock_free_all(struct tw_file *file)
+{
+	struct tw_socks *socks = file->socks;
+	struct tw_timer *t;
+	u32 i;
+
+	if (!socks)
+		return;
+	tw_socks_free_list(socks->taken);
+	tw_socks_free_list(llist_del_all(&socks->todo));
+	for (i = 1; i <= file->table.made && atomic_read(&socks->count); i++) {
+		t = tw_timer_at(&file->table.pool, i);
+		if (t->state != TW_FREE && tw_timer_has_sock(t)) {
+			atomic_dec(&socks->count);
+			tw_sock_drop(t->sock);
+		}
+		cond_resched();
+	}
+	WARN_ON_ONCE(atomic_read(&socks->count) || atomic_long_read(&socks->memory));
+	tw_free(socks, sizeof(*socks));
+}
+
+/* Has an ADD_SOCKET invalid fields or flags? */
+static bool tw_sock_invalid(const struct tw_file *file, const struct timerwheel_add_socket *arg)
+{
+	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK |
+			  TIMERWHEEL_SOCKET_ABORT;
+
+	if (arg->flags & ~known || arg->kind > TIMERWHEEL_SOCKET_HALF_CLOSED)
+		return true;
+	if (arg->grace > TIMERWHEEL_SOCKET_TIME_MAX ||
+	    (arg->grace && !(arg->flags & TIMERWHEEL_SOCKET_ABORT)))
+		return true;
+	if (arg->kind != TIMERWHEEL_SOCKET_LIFETIME &&
+	    (arg->flags & TIMERWHEEL_ABS || arg->deadline - 1 >= TIMERWHEEL_SOCKET_TIME_MAX))
+		return true;
+	return false;
+}
+
+static struct tw_sock *__tw_sock_make(struct tw_file *file, struct sock *sk,
+				      const struct timerwheel_add_socket *arg)
+{
+	/* When the socket is closed we keep its memory. */
+	u32 bytes = tw_alloc_size(sizeof(struct tw_sock)) + tw_tcp_size(sk);
+	struct tw_sock *ts;
+	int err;
+
+	err = tw_tcp_check(sk);
+	if (!err)
+		err = tw_user_charge(file->user, bytes);
+	if (err)
+		return ERR_PTR(err);
+	ts = tw_alloc(sizeof(*ts));
+	if (!ts) {
+		tw_user_uncharge(file->user, bytes);
+		return ERR_PTR(-ENOMEM);
+	}
+	atomic_long_add(bytes, &file->socks->memory);
+	tw_tcp_hold(sk);
+	ts->sk = sk;
+	ts->file = file;
+	ts->bytes = bytes;
+	ts->kind = arg->kind;
+	ts->abort = arg->flags & TIMERWHEEL_SOCKET_ABORT;
+	ts->grace = arg->grace;
+	if (arg->kind != TIMERWHEEL_SOCKET_LIFETIME)
+		ts->timeout = arg->deadline;
+	return ts;
+}
+
+static struct tw_sock *tw_sock_make(struct tw_file *file, const struct timerwheel_add_socket *arg)
+{
+	struct socket *socket;
+	struct tw_sock *ts;
+	int err;
+
+	socket = sockfd_lookup(arg->fd, &err);
+	if (!socket)
+		return ERR_PTR(err);
+	ts = __tw_sock_make(file, socket->sk, arg);
+	sockfd_put(socket);
+	return ts;
+}
+
+/* Take a timer for the warning. Returns false if none is at hand. */
+static bool tw_sock_take_warning(struct tw_ctx *ctx, struct tw_sock *ts)
+{
+	struct tw_timer *warning = tw_cpu_alloc(ctx->cpu, &ts->warning);
+
+	if (!warning)
+		return false;
+	warning->stay = TW_WARNING;
+	warning->sock = ts;
+	WRITE_ONCE(warning->state, TW_CLAIMED);
+	return true;
+}
+
+/* Arm a timer in a batch. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN as tw_add(). */
+static int tw_sock_arm(struct tw_ctx *ctx, struct timerwheel_add_socket *arg, struct tw_sock *ts)
+{
+	u64 deadline = ts->timeout ? ctx->now + ts->timeout :
+		       tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
+					 ctx->offset);
+	struct timerwheel_add add = {
+		.key = arg->key,
+		.value = arg->value,
+		/* Not due at once: the worker is to have it. */
+		.deadline = max(deadline, ctx->now + 1),
+		.slack = arg->slack,
+		.match = arg->match,
+		.flags = (arg->flags & ~TIMERWHEEL_SOCKET_ABORT) | TIMERWHEEL_ABS,
+	};
+	const struct tw_setup *setup = &ctx->file->setup;
+	struct tw_timer *warning;
+	int was;
+
+	if (setup->resident || setup->clock == TIMERWHEEL_CLOCK_MANUAL)
+		return -EINVAL;
+	if (ts->grace && !tw_sock_take_warning(ctx, ts))
+		return -EAGAIN;
+	ts->since = tw_tcp_now();
+	/* The deadline is on the file's clock already. */
+	ctx->offset = 0;
+	was = tw_add_sock(ctx, &add, tw_hint_of(ctx, arg->key), ts);
+	if (was < 0) {
+		if (ts->warning) {
+			warning = tw_sock_warning(ctx->file, ts);
+			WRITE_ONCE(warning->state, TW_FREE);
+			tw_cpu_free(ctx->cpu, ts->warning, warning);
+			ts->warning = 0;
+		}
+		return was;
+	}
+	/* The base is still locked, so nobody needs it before. */
+	ts->index = add.index;
+	atomic_inc(&ctx->file->socks->count);
+	arg->index = add.index;
+	arg->generation = add.generation;
+	return was;
+}
+
+/* See to it that a file can have connections. Returns 0, -EDQUOT or -ENOMEM. */
+static int tw_socks_make(struct tw_file *file)
+{
+	size_t bytes = tw_alloc_size(sizeof(struct tw_socks));
+	struct tw_socks *socks;
+	int err = 0;
+
+	if (likely(tw_file_socks(file)))
+		return 0;
+	mutex_lock(&file->mutex);
+	if (file->socks)
+		goto unlock;
+	err = tw_charge(file, bytes);
+	if (err)
+		goto unlock;
+	socks = tw_alloc(sizeof(*socks));
+	if (!socks) {
+		tw_uncharge(file, bytes);
+		err = -ENOMEM;
+		goto unlock;
+	}
+	socks->file = file;
+	/* Pairs with the dependent loads after tw_file_socks(). */
+	smp_store_release(&file->socks, socks);
+unlock:
+	mutex_unlock(&file->mutex);
+	return err;
+}
+
+/* ADD_SOCKET of one timer. Returns TIMERWHEEL_WAS_* or a documented error. */
+static int tw_sock_add_one(struct tw_file *file, struct timerwheel_add_socket *arg, u64 offset)
+{
+	unsigned int tries = TW_SOCK_TRIES;
+	struct tw_ctx ctx __uninitialized;
+	struct tw_sock *ts;
+	int was;
+
+	if (tw_sock_invalid(file, arg))
+		return -EINVAL;
+	was = tw_socks_make(file);
+	if (was)
+		return was;
+	ts = tw_sock_make(file, arg);
+	if (IS_ERR(ts))
+		return PTR_ERR(ts);
+	do {
+		was = tw_cpu_begin(&ctx, file, offset);
+		if (!was) {
+			was = tw_sock_arm(&ctx, arg, ts);
+			tw_cpu_end(&ctx);
+		}
+		if (was != -EAGAIN)
+			break;
+		was = tw_table_grow(file);
+		/* A single free timer is not enough for a timer and its warning. */
+		if (!was && !--tries)
+			was = -ENOSPC;
+	} while (!was);
+	if (was < 0)
+		tw_sock_drop(ts);
+	return was;
+}
+
+/**
+ * tw_sock_add - TIMERWHEEL_IOC_ADD_SOCKET
+ * @file: the file
+ * @batch: the call, its fields checked
+ *
+ * Context: process, may sleep.
+ * Return: elements done, or an error if there are none.
+ */
+long tw_sock_add(struct tw_file *file, const struct timerwheel_batch *batch)
+{
+	const size_t out = offsetof(struct timerwheel_add_socket, flags);
+	void __user *user = u64_to_user_ptr(batch->elems);
+	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
+	struct timerwheel_add_socket arg;
+	long done = 0;		/* signed, as errors are */
+	int err;
+
+	while (done < batch->count) {
+		err = copy_struct_from_user(&arg, sizeof(arg), user, batch->elem_size);
+		/* An element whose result cannot be copied out is not begun. */
+		if (!err && copy_to_user(user + out, (void *)&arg + out, sizeof(arg) - out))
+			err = -EFAULT;
+		if (err)
+			return done ? done : err;
+		arg.result = tw_sock_add_one(file, &arg, offset);
+		done++;
+		/* The operation took effect: a failed copy-out is no error. */
+		if (copy_to_user(user + out, (void *)&arg + out, sizeof(arg) - out))
+			break;
+		user += batch->elem_size;
+		if (done == batch->count || signal_pending(current))
+			break;
+		cond_resched();
+	}
+	return done;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the module knows of TCP connections. The headers of the network stack define names of ours
+ * (tw_state), so no other file includes them.
+ *
+ * All fields are read without the lock of the socket. They may be old by the time that they are
+ * used, just as they would be if a packet came a moment later.
+ */
+#include <linux/bpf.h>
+#include <linux/errno.h>
+#include <linux/net.h>
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "compat.h"
+#include "tcp.h"
+
+/**
+ * tw_tcp_supported - can this kernel abort connections?
+ *
+ * Return: true if so.
+ */
+bool tw_tcp_supported(void)
+{
+	return IS_ENABLED(CONFIG_INET) && IS_ENABLED(CONFIG_INET_DIAG_DESTROY);
+}
+
+/**
+ * tw_tcp_check - may a timer watch this socket?
+ * @sk: the socket
+ *
+ * Return: 0; -EOPNOTSUPP: it is none of TCP over IPv4 or IPv6, or it listens; -ENOTCONN.
+ */
+int tw_tcp_check(const struct sock *sk)
+{
+	if (!tw_tcp_supported() || (sk->sk_family != AF_INET && sk->sk_family != AF_INET6) ||
+	    sk->sk_type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP ||
+	    !READ_ONCE(sk->sk_prot)->diag_destroy)
+		return -EOPNOTSUPP;
+	switch (READ_ONCE(sk->sk_state)) {
+	case TCP_LISTEN:
+		return -EOPNOTSUPP;
+	case TCP_CLOSE:
+		return -ENOTCONN;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * tw_tcp_hold - take a reference to a socket, which does not keep it open
+ * @sk: the socket
+ */
+void tw_tcp_hold(struct sock *sk)
+{
+	sock_hold(sk);
+}
+
+/**
+ * tw_tcp_put - drop that
+ * @sk: the socket
+ *
+ * Context: process, may sleep.
+ */
+void tw_tcp_put(struct sock *sk)
+{
+	sock_put(sk);
+}
+
+/**
+ * tw_tcp_size - how much memory stays allocated while there is a reference to a socket
+ * @sk: the socket
+ *
+ * Return: bytes.
+ */
+u32 tw_tcp_size(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_prot)->obj_size;
+}
+
+/**
+ * tw_tcp_gone - has the connection ended, or is there none?
+ * @sk: the socket
+ *
+ * Return: true if so.
+ */
+bool tw_tcp_gone(const struct sock *sk)
+{
+	u8 state = READ_ONCE(sk->sk_state);
+
+	/* The flags are changed without atomic operations, under the lock of the socket. */
+	return data_race(sock_flag(sk, SOCK_DEAD)) || state == TCP_CLOSE || state == TCP_LISTEN;
+}
+
+/**
+ * tw_tcp_half_closed - has one end closed the connection?
+ * @sk: the socket
+ *
+ * Return: true if so.
+ */
+bool tw_tcp_half_closed(const struct sock *sk)
+{
+	const u32 half = TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | TCPF_CLOSE_WAIT | TCPF_LAST_ACK |
+			 TCPF_CLOSING;
+
+	return BIT(READ_ONCE(sk->sk_state)) & half;
+}
+
+/**
+ * tw_tcp_now - the clock of tw_tcp_received() and tw_tcp_sent()
+ *
+ * Return: the time, in jiffies, modulo 2^32.
+ */
+u32 tw_tcp_now(void)
+{
+	return tcp_jiffies32;
+}
+
+/**
+ * tw_tcp_received - when was data received last?
+ * @sk: the socket
+ *
+ * Return: the time, in jiffies; any number if that was never.
+ */
+u32 tw_tcp_received(const struct sock *sk)
+{
+	return READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
+}
+
+/**
+ * tw_tcp_sent - when was data sent last?
+ * @sk: the socket
+ *
+ * Return: the time, in jiffies; any number if that was never.
+ */
+u32 tw_tcp_sent(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->lsndtime);
+}
+
+/*
+ * Lock a socket unless a task holds its lock; as lock_sock(), which has no such variant. To be
+ * undone with release_sock().
+ */
+static bool tw_tcp_trylock(struct sock *sk)
+{
+	bool got;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	got = !sk->sk_lock.owned;
+	sk->sk_lock.owned = 1;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (got)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return got;
+}
+
+/*
+ * Abort a connection whose lock we have. tcp_abort() does not take the lock itself if it is called
+ * from a BPF program, whose iterator has it (bpf_sock_destroy(), since 6.5). This is that contract.
+ */
+static int tw_tcp_abort_locked(struct sock *sk, int (*abort)(struct sock *sk, int err))
+{
+	struct bpf_run_ctx ctx = {}, *old = bpf_set_run_ctx(&ctx);
+	int err = abort(sk, ETIMEDOUT);
+
+	bpf_reset_run_ctx(old);
+	return err;
+}
+
+/**
+ * tw_tcp_abort - abort a connection: the local end gets ETIMEDOUT, the other one a reset
+ * @sk: a socket that tw_tcp_check() has accepted
+ *
+ * A task may hold the lock of a socket for as long as it likes: its page faults may be served by
+ * user space. So this does not wait for it. Before 6.5 it may, if a task takes the lock just now.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EBUSY: a task holds the lock; another error: there was no connection.
+ */
+int tw_tcp_abort(struct sock *sk)
+{
+	int (*abort)(struct sock *sk, int err) = READ_ONCE(sk->sk_prot)->diag_destroy;
+	int err;
+
+	if (tw_tcp_gone(sk) || !abort)
+		return -ENOENT;
+	if (!TW_TCP_ABORT_LOCKED)
+		return READ_ONCE(sk->sk_lock.owned) ? -EBUSY : abort(sk, ETIMEDOUT);
+	if (!tw_tcp_trylock(sk))
+		return -EBUSY;
+	err = tw_tcp_gone(sk) ? -ENOENT : tw_tcp_abort_locked(sk, abort);
+	release_sock(sk);
+	return err;
+}

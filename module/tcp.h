@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the module knows of TCP connections. See tcp.c. */
+#ifndef TW_TCP_H
+#define TW_TCP_H
+
+#include <linux/types.h>
+
+struct sock;
+
+bool tw_tcp_supported(void);
+int tw_tcp_check(const struct sock *sk);
+void tw_tcp_hold(struct sock *sk);
+void tw_tcp_put(struct sock *sk);
+u32 tw_tcp_size(const struct sock *sk);
+bool tw_tcp_gone(const struct sock *sk);
+bool tw_tcp_half_closed(const struct sock *sk);
+u32 tw_tcp_now(void);
+u32 tw_tcp_received(const struct sock *sk);
+u32 tw_tcp_sent(const struct sock *sk);
+int tw_tcp_abort(struct sock *sk);
+
+#endif /* TW_TCP_H */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Cases that are not random: another CPU or a program acts at one point of an operation. */
+#ifndef CASES_H
+#define CASES_H
+
+/* DRAIN of a resident timer whose entry a program changes at the same time */
+void case_drain_changed(void);
+
+/* A timer gets another owner, and is parked, while it is looked up by its index. */
+void case_new_owner(void);
+
+#endif /* CASES_H */
