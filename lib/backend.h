@@ -21,6 +21,7 @@
  * @LTW_GET: elements are struct timerwheel_entry
  * @LTW_MOVE_HANDLE: elements are struct timerwheel_move_handle
  * @LTW_REMOVE_HANDLE: elements are struct timerwheel_remove_handle
+ * @LTW_ADD_SOCKET: elements are struct timerwheel_add_socket
  */
 enum ltw_kind {
 	LTW_ADD,
@@ -28,7 +29,8 @@ enum ltw_kind {
 	LTW_REMOVE,
 	LTW_GET,
 	LTW_MOVE_HANDLE,
-	LTW_REMOVE_HANDLE
+	LTW_REMOVE_HANDLE,
+	LTW_ADD_SOCKET
 };
 
 /**
@@ -40,8 +42,8 @@ enum ltw_kind {
  * @stats: as timerwheel_stats()
  * @now: as timerwheel_now()
  * @batch: as timerwheel_add(), timerwheel_move(), timerwheel_remove(), timerwheel_get(),
- *	timerwheel_move_handles(), which alone has flags, and timerwheel_remove_handles(); at most
- *	TIMERWHEEL_BATCH_MAX elements
+ *	timerwheel_move_handles(), which alone has flags, timerwheel_remove_handles() and
+ *	timerwheel_add_socket(); at most TIMERWHEEL_BATCH_MAX elements
  * @list: as timerwheel_list(); at most TIMERWHEEL_BATCH_MAX elements
  * @drain: as timerwheel_drain(); at most TIMERWHEEL_BATCH_MAX elements
  * @advance: as timerwheel_advance()

@@ -103,6 +103,8 @@ static long ltw_device_batch(struct timerwheel *wheel, enum ltw_kind kind, uint3
 				      sizeof(struct timerwheel_move_handle) },
 		[LTW_REMOVE_HANDLE] = { TIMERWHEEL_IOC_REMOVE_HANDLE,
 					sizeof(struct timerwheel_remove_handle) },
+		[LTW_ADD_SOCKET] = { TIMERWHEEL_IOC_ADD_SOCKET,
+				     sizeof(struct timerwheel_add_socket) },
 	};
 	struct timerwheel_batch batch = {
 		.size = sizeof(batch),

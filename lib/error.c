@@ -44,7 +44,7 @@ static const char * const ltw_errors[] = {
 	[EPERM] =
 		"not allowed: to use the device become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a wheel that wakes the machine needs CAP_WAKE_ALARM",
 	[EBUSY] =
-		"too late to set up the wheel, it is in use: open another one",
+		"too late to set up the wheel, it is in use: open another one; or commands of the queue are not completed: wait for their results",
 	[ESHUTDOWN] =
 		"the wheel accepts no new timers: open another one",
 	[EAGAIN] =
@@ -58,7 +58,11 @@ static const char * const ltw_errors[] = {
 	[EPROTO] =
 		"a newer program has set up this wheel for larger events than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or this machine cannot: no clock can wake it, or it has no atomic operations for resident timers",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or this machine cannot: no clock can wake it, it has no atomic operations for resident timers, or its kernel cannot abort connections (INET_DIAG_DESTROY); or the socket is no TCP connection over IPv4 or IPv6",
+	[ENOTSOCK] =
+		"the descriptor is not a socket",
+	[ENOTCONN] =
+		"the socket is not connected: arm its timer when the connection is established or being opened",
 	[EXDEV] =
 		"the deadline table is mapped in another time namespace, where the wheel's clock shows a different time",
 };

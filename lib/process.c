@@ -503,6 +503,9 @@ static long ltw_process_batch(struct timerwheel *wheel, enum ltw_kind kind, uint
 	size_t done, end;
 	uint64_t now;
 
+	/* only the kernel sees a connection */
+	if (kind == LTW_ADD_SOCKET)
+		return -EOPNOTSUPP;
 	if (flags & ~kinds[kind].flags)
 		return -EINVAL;
 	for (done = 0; done < count;) {

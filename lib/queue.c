@@ -8,6 +8,9 @@
  * records the kinds that are queued for it. If another kind follows, the recorded ones must be
  * flushed before it (@after). An operation that would make this relation cyclic flushes the queue
  * first.
+ *
+ * A flush is either calls, or commands for a ring of the program's own. Then the operations move to
+ * a second queue (@submitted) until all results are there, and new ones are gathered meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,6 +47,10 @@ struct ltw_note {
  * @notes: its length, a power of two and at least twice the maximum number of operations
  * @turn: incremented to free all notes without clearing them; never 0
  * @seed: seed of the hash
+ * @submitted: the operations of timerwheel_queue_commands(), as a queue of their own; NULL: it was
+ *	never called
+ * @kind: the kind of each of these commands
+ * @commands: their number; 0: all results are there
  */
 struct timerwheel_queue {
 	struct timerwheel *wheel;
@@ -57,6 +64,9 @@ struct timerwheel_queue {
 	uint32_t notes;
 	uint64_t turn;
 	uint64_t seed;
+	struct timerwheel_queue *submitted;
+	unsigned int kind[LTW_KINDS];
+	unsigned int commands;
 };
 
 static const struct {
@@ -76,6 +86,8 @@ static void ltw_queue_release(struct timerwheel_queue *queue)
 {
 	unsigned int kind;
 
+	if (queue->submitted)
+		ltw_queue_release(queue->submitted);
 	for (kind = 0; kind < LTW_KINDS; kind++)
 		free(queue->elems[kind]);
 	free(queue->note);
@@ -250,23 +262,29 @@ static void ltw_queue_report(const struct timerwheel_queue *queue, unsigned int 
 			queue->failed(queue->arg, ltw_kinds[kind].op, elem);
 }
 
+/* The first @done operations of a kind were done. */
+static void ltw_queue_done(struct timerwheel_queue *queue, unsigned int kind, size_t done)
+{
+	size_t size = ltw_kinds[kind].size;
+	char *elems = queue->elems[kind];
+
+	ltw_queue_report(queue, kind, elems, done);
+	queue->count[kind] -= done;
+	memmove(elems, elems + done * size, queue->count[kind] * size);
+}
+
 /* Do all operations of a kind. Returns 0 or an error; the rest then stays queued, in order. */
 static int ltw_queue_flush_kind(struct timerwheel_queue *queue, unsigned int kind)
 {
-	size_t size = ltw_kinds[kind].size, count = queue->count[kind], done = 0;
-	char *elems = queue->elems[kind];
-	long n = 0;
+	long n;
 
-	while (done < count) {
-		n = ltw_queue_call(queue, kind, elems + done * size, count - done);
+	while (queue->count[kind]) {
+		n = ltw_queue_call(queue, kind, queue->elems[kind], queue->count[kind]);
 		if (n < 0)
-			break;
-		ltw_queue_report(queue, kind, elems + done * size, n);
-		done += n;
+			return n;
+		ltw_queue_done(queue, kind, n);
 	}
-	queue->count[kind] = count - done;
-	memmove(elems, elems + done * size, (count - done) * size);
-	return n < 0 ? n : 0;
+	return 0;
 }
 
 /*
@@ -287,33 +305,142 @@ static void ltw_queue_note_rest(struct timerwheel_queue *queue)
 	}
 }
 
-int timerwheel_queue_flush(struct timerwheel_queue *queue)
+/* The kinds in an order in which they may be flushed */
+static void ltw_queue_order(const struct timerwheel_queue *queue, unsigned int *order)
 {
-	unsigned int done = 0, kind, all = (1U << LTW_KINDS) - 1;
-	int err;
+	unsigned int done = 0, kind, n = 0;
 
-	/* The order is not cyclic, so each iteration flushes at least one kind. */
-	while (done != all) {
+	/* The order is not cyclic, so each iteration finds at least one kind. */
+	while (n < LTW_KINDS) {
 		for (kind = 0; kind < LTW_KINDS; kind++) {
 			if (done & 1U << kind || queue->after[kind] & ~done)
 				continue;
-			err = ltw_queue_flush_kind(queue, kind);
-			if (err) {
-				ltw_queue_note_rest(queue);
-				return err;
-			}
+			order[n++] = kind;
 			done |= 1U << kind;
 		}
 	}
+}
+
+/* All operations were done, or are those of another queue now. */
+static void ltw_queue_empty(struct timerwheel_queue *queue)
+{
 	memset(queue->after, 0, sizeof(queue->after));
 	queue->turn++;
+}
+
+int timerwheel_queue_flush(struct timerwheel_queue *queue)
+{
+	unsigned int order[LTW_KINDS], i;
+	int err;
+
+	if (queue->commands)
+		return -EBUSY;
+	ltw_queue_order(queue, order);
+	for (i = 0; i < LTW_KINDS; i++) {
+		err = ltw_queue_flush_kind(queue, order[i]);
+		if (err) {
+			ltw_queue_note_rest(queue);
+			return err;
+		}
+	}
+	ltw_queue_empty(queue);
 	return 0;
 }
 
-/* Are operations on a key queued? */
+/* Create the queue of operations that were submitted. Returns 0 or an error. */
+static int ltw_queue_submitted_new(struct timerwheel_queue *queue)
+{
+	struct timerwheel_info info;
+	int err;
+
+	if (queue->wheel->ops->backend != TIMERWHEEL_BACKEND_DEVICE)
+		return -EOPNOTSUPP;
+	err = timerwheel_info(queue->wheel, &info);
+	if (err)
+		return err;
+	if (!(info.features & TIMERWHEEL_FEATURE_URING))
+		return -EOPNOTSUPP;
+	return timerwheel_queue_new(&queue->submitted, queue->wheel, queue->room, queue->failed,
+				    queue->arg);
+}
+
+/* Exchange the operations of two queues. */
+static void ltw_queue_swap(struct timerwheel_queue *a, struct timerwheel_queue *b)
+{
+	struct timerwheel_queue was = *a;
+
+	memcpy(a->elems, b->elems, sizeof(a->elems));
+	memcpy(a->count, b->count, sizeof(a->count));
+	memcpy(a->after, b->after, sizeof(a->after));
+	a->note = b->note;
+	a->turn = b->turn;
+	a->seed = b->seed;
+	memcpy(b->elems, was.elems, sizeof(b->elems));
+	memcpy(b->count, was.count, sizeof(b->count));
+	memcpy(b->after, was.after, sizeof(b->after));
+	b->note = was.note;
+	b->turn = was.turn;
+	b->seed = was.seed;
+}
+
+int timerwheel_queue_commands(struct timerwheel_queue *queue, struct timerwheel_command *commands)
+{
+	unsigned int order[LTW_KINDS], i, kind, n = 0;
+	struct timerwheel_uring arg = { 0 };
+	int err = 0;
+
+	if (queue->commands)
+		return -EBUSY;
+	if (!queue->submitted)
+		err = ltw_queue_submitted_new(queue);
+	if (err)
+		return err;
+	ltw_queue_order(queue, order);
+	ltw_queue_swap(queue, queue->submitted);
+	for (i = 0; i < LTW_KINDS; i++) {
+		kind = order[i];
+		if (!queue->submitted->count[kind])
+			continue;
+		arg.elems = (uintptr_t)queue->submitted->elems[kind];
+		arg.count = queue->submitted->count[kind];
+		arg.elem_size = ltw_kinds[kind].size;
+		commands[n].fd = queue->wheel->fd;
+		commands[n].op = ltw_kinds[kind].op;
+		memcpy(commands[n].bytes, &arg, sizeof(arg));
+		queue->kind[n++] = kind;
+	}
+	queue->commands = n;
+	return n;
+}
+
+int timerwheel_queue_completed(struct timerwheel_queue *queue, unsigned int command, int res)
+{
+	struct timerwheel_queue *submitted = queue->submitted;
+	unsigned int kind, i;
+	int err = 0;
+
+	if (command >= queue->commands)
+		return -EINVAL;
+	kind = queue->kind[command];
+	if (res > 0)
+		ltw_queue_done(submitted, kind,
+			       (unsigned int)res < submitted->count[kind] ?
+			       (unsigned int)res : submitted->count[kind]);
+	if (submitted->count[kind])
+		err = ltw_queue_flush_kind(submitted, kind);
+	for (i = 0; i < queue->commands; i++)
+		if (submitted->count[queue->kind[i]])
+			return err;
+	ltw_queue_empty(submitted);
+	queue->commands = 0;
+	return err;
+}
+
+/* Are operations on a key queued, or submitted and not known to be done? */
 static bool ltw_queued(const struct timerwheel_queue *queue, uint64_t key)
 {
-	return ltw_others(queue, key, LTW_KINDS);
+	return ltw_others(queue, key, LTW_KINDS) ||
+	       (queue->commands && ltw_others(queue->submitted, key, LTW_KINDS));
 }
 
 static int ltw_queue_deadline(struct timerwheel_queue *queue, uint64_t key, uint64_t deadline)

@@ -76,7 +76,8 @@ enum timerwheel_answer {
 	TIMERWHEEL_DONE,
 	/**
 	 * @TIMERWHEEL_TOO_LATE: refresh, cancel: the last arming has fired. Its event comes, has
-	 * been taken, or was withdrawn by timerwheel_move() or timerwheel_add().
+	 * been taken, or was withdrawn by timerwheel_move(), timerwheel_add() or
+	 * timerwheel_drain().
 	 */
 	TIMERWHEEL_TOO_LATE,
 	/**

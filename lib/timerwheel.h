@@ -14,8 +14,8 @@
  *              survives its daemon as long as another process keeps the descriptor.
  *  TIMERWHEEL_BACKEND_PROCESS  a wheel inside this process with one timerfd, so that a program runs
  *              where the module is not loaded. Not supported (-ENOTSUP) are sharing
- *              (timerwheel_share()) and monitors (timerwheel_monitor()). After fork() the child
- *              must not use the wheel.
+ *              (timerwheel_share()), monitors (timerwheel_monitor()) and connections
+ *              (timerwheel_add_socket()). After fork() the child must not use the wheel.
  *
  * Some functions have the name of the structure that they take or fill in, like stat():
  * timerwheel_info() and struct timerwheel_info. In C++ such a type needs the keyword "struct".
@@ -208,6 +208,22 @@ uint64_t timerwheel_now(struct timerwheel *wheel);
  * the first call on a new wheel; -EBADF: the wheel was adopted for reading only.
  */
 long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count);
+
+/**
+ * timerwheel_add_socket - arm timers that watch TCP connections
+ * @wheel: the wheel
+ * @elems: the elements; out: result, index and generation
+ * @count: number of elements, without limit
+ *
+ * The kernel delivers an event when a connection has been idle for too long, and aborts it if asked
+ * to, whether or not a program runs: see struct timerwheel_add_socket. The process back end cannot
+ * do that.
+ *
+ * Return: as timerwheel_add(); also -EOPNOTSUPP: the process back end; -ENOTTY: a kernel that does
+ * not know the call.
+ */
+long timerwheel_add_socket(struct timerwheel *wheel, struct timerwheel_add_socket *elems,
+			   size_t count);
 
 /**
  * timerwheel_move - change the deadlines of timers
@@ -643,9 +659,55 @@ int timerwheel_queue_cancel(struct timerwheel_queue *queue, uint64_t key, uint32
  * system call.
  *
  * Return: 0: all operations were processed, and those that failed were reported; or an error of a
- * call: the remaining operations stay queued, in order.
+ * call: the remaining operations stay queued, in order. -EBUSY: timerwheel_queue_commands().
  */
 int timerwheel_queue_flush(struct timerwheel_queue *queue);
+
+/** TIMERWHEEL_COMMANDS - most commands of timerwheel_queue_commands() */
+#define TIMERWHEEL_COMMANDS	3
+
+/**
+ * struct timerwheel_command - a submission for a ring of the program's own (io_uring)
+ * @fd: for the submission's fd
+ * @op: for its cmd_op
+ * @bytes: for its cmd
+ *
+ * The submission's opcode is IORING_OP_URING_CMD. All that is not mentioned is 0, but user_data is
+ * the program's.
+ */
+struct timerwheel_command {
+	int fd;
+	uint32_t op;
+	uint8_t bytes[16];
+};
+
+/**
+ * timerwheel_queue_commands - flush a queue by submissions that the program makes anyway
+ * @queue: the queue
+ * @commands: out: up to TIMERWHEEL_COMMANDS commands
+ *
+ * Submit them in this order, each but the last with IOSQE_IO_LINK, and pass each result to
+ * timerwheel_queue_completed(). Until the last one is there, operations can be queued, but a flush
+ * fails with -EBUSY; so does an operation that needs one first. Do not free the queue then.
+ *
+ * Return: number of commands, 0: nothing is queued; -EOPNOTSUPP: this wheel has no commands, call
+ * timerwheel_queue_flush(); -EBUSY: results of the last ones are missing; -ENOMEM; an error of
+ * timerwheel_info().
+ */
+int timerwheel_queue_commands(struct timerwheel_queue *queue, struct timerwheel_command *commands);
+
+/**
+ * timerwheel_queue_completed - take the result of a command
+ * @queue: the queue
+ * @command: index of the command, 0 for the first; in this order
+ * @res: the completion's res
+ *
+ * Reports the operations that failed, as a flush does. What the command has not done, because of an
+ * error, is done by calls. So a command that could not be submitted is passed with any error.
+ *
+ * Return: 0; -EINVAL: there is no such command; or an error of a call: call it again with 0.
+ */
+int timerwheel_queue_completed(struct timerwheel_queue *queue, unsigned int command, int res);
 
 /**
  * timerwheel_strerror - describe an error of this library, and what to do about it

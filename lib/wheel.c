@@ -169,6 +169,12 @@ long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size
 	return ltw_batches(wheel, LTW_ADD, 0, elems, sizeof(*elems), count);
 }
 
+long timerwheel_add_socket(struct timerwheel *wheel, struct timerwheel_add_socket *elems,
+			   size_t count)
+{
+	return ltw_batches(wheel, LTW_ADD_SOCKET, 0, elems, sizeof(*elems), count);
+}
+
 long timerwheel_move(struct timerwheel *wheel, struct timerwheel_move *elems, size_t count)
 {
 	return ltw_batches(wheel, LTW_MOVE, 0, elems, sizeof(*elems), count);

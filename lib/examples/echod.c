@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * usage: echod SOCKET [MILLISECONDS [ring]]
+ *
+ * An echo server on a Unix socket, with io_uring, that closes connections which are idle for
+ * MILLISECONDS (2000). Operations on its timers are gathered in a queue, and become commands in the
+ * submission that the server makes anyway: one system call for each iteration of the loop. Where
+ * the wheel has no commands the queue is flushed by calls. Try it with
+ *
+ *	echod /tmp/echo & nc -U /tmp/echo
+ */
+#include <errno.h>
+#include <liburing.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <timerwheel.h>
+
+#define CONNS	1024		/* descriptors */
+#define ROOM	64		/* events taken at a time */
+
+/* What was submitted: bits 32 and up of user_data. The lower ones are a descriptor or an index. */
+enum request { ACCEPT, RECEIVE, SEND, EVENTS, TIMERS };
+
+struct conn {
+	uint64_t key;		/* of its timer: never used twice; 0: no connection */
+	uint64_t deadline;
+	int size;		/* of the text */
+	char text[4096];
+};
+
+static struct conn conns[CONNS];	/* by descriptor, which is the value of the timer */
+static struct timerwheel *wheel;
+static struct timerwheel_queue *queue;
+static struct io_uring ring;
+static uint64_t idle = 2000000000, last_key;
+static int listener;
+
+static void check(const char *what, int result)
+{
+	if (result >= 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, strerror(-result));
+	exit(1);
+}
+
+static void check_wheel(const char *what, long result)
+{
+	if (result >= 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, timerwheel_strerror(result));
+	exit(1);
+}
+
+/* A timer that has just fired cannot be moved or removed: its event is on the way. */
+static void failed(void *arg, unsigned long op, const void *elem)
+{
+	const struct timerwheel_add *add = elem;
+
+	(void)arg;
+	if (op == TIMERWHEEL_IOC_ADD)
+		fprintf(stderr, "a connection without a timer: %s\n",
+			timerwheel_strerror(add->result));
+}
+
+static struct io_uring_sqe *new_sqe(void)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+	if (sqe)
+		return sqe;
+	check("io_uring_submit", io_uring_submit(&ring));
+	return io_uring_get_sqe(&ring);
+}
+
+static void tag(struct io_uring_sqe *sqe, enum request request, unsigned int number)
+{
+	io_uring_sqe_set_data64(sqe, (uint64_t)request << 32 | number);
+}
+
+static void start_accept(void)
+{
+	struct io_uring_sqe *sqe = new_sqe();
+
+	io_uring_prep_accept(sqe, listener, NULL, NULL, SOCK_CLOEXEC);
+	tag(sqe, ACCEPT, 0);
+}
+
+static void start_receive(int fd)
+{
+	struct io_uring_sqe *sqe = new_sqe();
+
+	io_uring_prep_recv(sqe, fd, conns[fd].text, sizeof(conns[fd].text), 0);
+	tag(sqe, RECEIVE, fd);
+}
+
+static void start_events(void)
+{
+	struct io_uring_sqe *sqe = new_sqe();
+
+	io_uring_prep_poll_add(sqe, timerwheel_fd(wheel), POLLIN);
+	tag(sqe, EVENTS, 0);
+}
+
+static void conn_arm(int fd)
+{
+	struct timerwheel_add add = {
+		.key = conns[fd].key,
+		.value = fd,
+		.deadline = conns[fd].deadline,
+		.flags = TIMERWHEEL_ABS,
+	};
+
+	check_wheel("add", timerwheel_queue_add(queue, &add));
+}
+
+static void conn_open(int fd)
+{
+	start_accept();
+	if (fd < 0)
+		return;
+	if (fd >= CONNS) {
+		close(fd);
+		return;
+	}
+	conns[fd].key = ++last_key;
+	conns[fd].deadline = timerwheel_now(wheel) + idle;
+	conn_arm(fd);
+	start_receive(fd);
+}
+
+static void conn_close(int fd)
+{
+	struct timerwheel_remove timer = { .key = conns[fd].key };
+
+	check_wheel("remove", timerwheel_queue_remove(queue, &timer));
+	conns[fd].key = 0;
+	close(fd);
+}
+
+/* Something came: echo it and postpone the timeout, both with the next submission. */
+static void conn_received(int fd, int n)
+{
+	struct conn *conn = &conns[fd];
+	struct timerwheel_move move = { .key = conn->key, .flags = TIMERWHEEL_ABS };
+	struct io_uring_sqe *sqe;
+
+	if (n <= 0) {
+		conn_close(fd);
+		return;
+	}
+	conn->size = n;
+	conn->deadline = timerwheel_now(wheel) + idle;
+	move.deadline = conn->deadline;
+	check_wheel("move", timerwheel_queue_move(queue, &move));
+	sqe = new_sqe();
+	io_uring_prep_send(sqe, fd, conn->text, n, MSG_NOSIGNAL | MSG_WAITALL);
+	tag(sqe, SEND, fd);
+}
+
+static void conn_sent(int fd, int n)
+{
+	if (n == conns[fd].size)
+		start_receive(fd);
+	else
+		conn_close(fd);
+}
+
+static void conn_expired(const struct timerwheel_event *event)
+{
+	int fd = event->value;
+	struct conn *conn = &conns[fd];
+
+	/* The connection was closed meanwhile; another one may have its descriptor. */
+	if (conn->key != event->key)
+		return;
+	/* Something came while the event was on the way. */
+	if (conn->deadline > event->fired)
+		conn_arm(fd);
+	else
+		/* ends the request that waits, which closes the connection */
+		shutdown(fd, SHUT_RDWR);
+}
+
+/* Take until there are none: only then will the descriptor become readable again. */
+static void expire(void)
+{
+	struct timerwheel_event events[ROOM];
+	long n, i;
+
+	while ((n = timerwheel_take(wheel, events, ROOM)) > 0) {
+		for (i = 0; i < n; i++)
+			conn_expired(&events[i]);
+	}
+	check_wheel("events", n);
+	start_events();
+}
+
+/* What is queued goes with the next submission. */
+static void submit_timers(void)
+{
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
+	struct io_uring_sqe *sqe;
+	int n, i;
+
+	/* the chain must not be cut by a submission in between */
+	if (io_uring_sq_space_left(&ring) < TIMERWHEEL_COMMANDS)
+		check("io_uring_submit", io_uring_submit(&ring));
+	n = timerwheel_queue_commands(queue, commands);
+	if (n == -EOPNOTSUPP)
+		check_wheel("timers", timerwheel_queue_flush(queue));
+	else if (n != -EBUSY)
+		check_wheel("timers", n);
+	/* -EBUSY: a worker has those of the last time; the others wait. */
+	for (i = 0; i < n; i++) {
+		sqe = new_sqe();
+		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, commands[i].fd, NULL, 0,
+				 commands[i].op);
+		memcpy(&sqe->cmd, commands[i].bytes, sizeof(commands[i].bytes));
+		tag(sqe, TIMERS, i);
+		if (i < n - 1)
+			sqe->flags |= IOSQE_IO_LINK;
+	}
+}
+
+static void start(int argc, char **argv)
+{
+	struct timerwheel_config config = { .capacity = CONNS };
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+	if (argc < 2 || strlen(argv[1]) >= sizeof(name.sun_path)) {
+		fprintf(stderr, "usage: echod SOCKET [MILLISECONDS [ring]]\n");
+		exit(2);
+	}
+	strcpy(name.sun_path, argv[1]);
+	if (argc > 2)
+		idle = strtoull(argv[2], NULL, 0) * 1000000;
+	if (argc > 3)
+		config.ring = ROOM;
+	check("io_uring", io_uring_queue_init(4 * CONNS, &ring, 0));
+	check_wheel("wheel", timerwheel_open(&wheel, &config));
+	check_wheel("queue", timerwheel_queue_new(&queue, wheel, 16 * CONNS, failed, NULL));
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	check(argv[1], bind(listener, (struct sockaddr *)&name, sizeof(name)) ? -errno : 0);
+	check(argv[1], listen(listener, 128) ? -errno : 0);
+	start_accept();
+	expire();
+}
+
+static void complete(const struct io_uring_cqe *cqe, bool *events)
+{
+	unsigned int number = (uint32_t)cqe->user_data;
+
+	switch ((enum request)(cqe->user_data >> 32)) {
+	case ACCEPT:
+		conn_open(cqe->res);
+		break;
+	case RECEIVE:
+		conn_received(number, cqe->res);
+		break;
+	case SEND:
+		conn_sent(number, cqe->res);
+		break;
+	case EVENTS:
+		*events = true;
+		break;
+	case TIMERS:
+		check_wheel("timers", timerwheel_queue_completed(queue, number, cqe->res));
+		break;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct io_uring_cqe *cqe;
+	unsigned int head, n;
+	bool events;
+	int err;
+
+	start(argc, argv);
+	for (;;) {
+		submit_timers();
+		err = io_uring_submit_and_wait(&ring, 1);
+		/* EINTR: it was stopped and continues. */
+		if (err != -EINTR)
+			check("io_uring_submit_and_wait", err);
+		n = 0;
+		events = false;
+		io_uring_for_each_cqe(&ring, head, cqe) {
+			complete(cqe, &events);
+			n++;
+		}
+		io_uring_cq_advance(&ring, n);
+		/* after the receives: what came in time postpones the timeout */
+		if (events)
+			expire();
+	}
+}
