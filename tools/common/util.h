@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdnoreturn.h>
 #include <linux/types.h>
 
@@ -20,6 +21,9 @@
 #define NSEC_PER_USEC	1000ULL
 #define NSEC_PER_MSEC	1000000ULL
 #define NSEC_PER_SEC	1000000000ULL
+
+/* "No limit": as far away as a deadline can be. */
+#define TIME_NONE	INT64_MAX
 
 /* The name that starts each line said to the user; main() sets it. */
 extern const char *progname;

@@ -24,23 +24,6 @@ struct listener {
 static struct listener listeners[TARGETS_MAX];
 static unsigned int nr_listeners;
 
-int listener_bind(const char *option, const struct target *target, int backlog)
-{
-	int on = 1, only = !target->both;
-	int fd = socket(target->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0) {
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-		if (target->at.any.sa_family == AF_INET6)
-			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
-	}
-	if (fd < 0 || bind(fd, &target->at.any, sizeof(target->at)) || listen(fd, backlog))
-		log_die("%s %s: %s%s", option, target->name, strerror(errno),
-			errno == EADDRINUSE ? "; stop the other program or choose another port" :
-			errno == EACCES ? "; ports below 1024 need CAP_NET_BIND_SERVICE" : "");
-	return fd;
-}
-
 /* Does this socket listen at this address, and only there? */
 static bool matches(int fd, const struct target *target)
 {
@@ -119,7 +102,7 @@ void listeners_open(const struct stored *stored)
 	for (i = 0; i < options.listen.n; i++) {
 		if (taken[i])
 			continue;
-		fd = listener_bind("--listen", &options.listen.target[i], BACKLOG);
+		fd = target_listen("--listen", &options.listen.target[i], BACKLOG);
 		use(fd, true);
 		store_fd("listener", fd, true);
 	}

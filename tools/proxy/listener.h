@@ -19,18 +19,6 @@ struct stored;
 #define LISTENER_PAUSE	(200 * NSEC_PER_MSEC)
 
 /**
- * listener_bind - a listening socket
- * @option: what the user calls it, for messages
- * @target: where
- * @backlog: most that may wait
- *
- * Ends the process with a message if it cannot.
- *
- * Return: the descriptor, which does not block.
- */
-int listener_bind(const char *option, const struct target *target, int backlog);
-
-/**
  * listeners_open - listen
  * @stored: what the service manager gave us. The sockets of a socket unit are used, and if there
  *	are none, those of --listen; of these a former proxy's that listen at the same address

@@ -16,6 +16,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "http.h"
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
@@ -28,7 +29,7 @@
 
 /* Descriptors that are not connections: of each thread, of each --metrics, and of all together. */
 #define FDS_OF_THREAD	4
-#define FDS_OF_METRICS	(4 + METRICS_CLIENTS)
+#define FDS_OF_METRICS	(4 + HTTP_CLIENTS)
 #define FDS_OF_ALL	96
 /* Of a connection: its sockets. */
 #define FDS_OF_CONN	2

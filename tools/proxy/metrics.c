@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See metrics.h. */
 #include <errno.h>
-#include <microhttpd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "listener.h"
-#include "log.h"
+#include "http.h"
 #include "metrics.h"
 #include "options.h"
 #include "record.h"
@@ -16,9 +14,6 @@
 #include "timerwheel.h"
 
 #define PREFIX	"timerwheel_proxy_"
-/* How long one may be silent who asks, s. */
-#define PATIENCE	5
-
 /* A counter at this place of struct counters, of all threads. */
 static uint64_t sum(size_t offset)
 {
@@ -141,59 +136,7 @@ static void tell(FILE *out)
 	tell_wheels(out);
 }
 
-static enum MHD_Result respond(struct MHD_Connection *conn, unsigned int status, const char *text,
-			       size_t len, enum MHD_ResponseMemoryMode mode)
-{
-	struct MHD_Response *response = MHD_create_response_from_buffer(len, (void *)text, mode);
-	enum MHD_Result result;
-
-	if (!response)
-		return MHD_NO;
-	MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4");
-	result = MHD_queue_response(conn, status, response);
-	MHD_destroy_response(response);
-	return result;
-}
-
-static enum MHD_Result answer(void *arg, struct MHD_Connection *conn, const char *url,
-			      const char *method, const char *version, const char *data,
-			      size_t *data_size, void **state)
-{
-	static const char not_found[] = "Ask for /metrics.\n";
-	char *text;
-	size_t len;
-	FILE *out;
-
-	(void)arg;
-	(void)version;
-	(void)data;
-	(void)data_size;
-	(void)state;
-	if (strcmp(url, "/metrics") || (strcmp(method, "GET") && strcmp(method, "HEAD")))
-		return respond(conn, MHD_HTTP_NOT_FOUND, not_found, sizeof(not_found) - 1,
-			       MHD_RESPMEM_PERSISTENT);
-	out = open_memstream(&text, &len);
-	if (!out)
-		return MHD_NO;
-	tell(out);
-	fclose(out);
-	return respond(conn, MHD_HTTP_OK, text, len, MHD_RESPMEM_MUST_FREE);
-}
-
 void metrics_start(void)
 {
-	struct MHD_Daemon *daemon;
-	unsigned int i;
-	int fd;
-
-	for (i = 0; i < options.metrics.n; i++) {
-		fd = listener_bind("--metrics", &options.metrics.target[i], METRICS_CLIENTS);
-		daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer,
-					  NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-					  MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE,
-					  MHD_OPTION_CONNECTION_LIMIT, METRICS_CLIENTS,
-					  MHD_OPTION_END);
-		if (!daemon)
-			log_die("--metrics %s: cannot serve", options.metrics.target[i].name);
-	}
+	http_start(&options.metrics, tell);
 }

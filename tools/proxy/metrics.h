@@ -3,9 +3,6 @@
 #ifndef PROXY_METRICS_H
 #define PROXY_METRICS_H
 
-/** METRICS_CLIENTS - how many may ask at an address at a time */
-#define METRICS_CLIENTS	32
-
 /**
  * metrics_start - serve them where --metrics says, in a thread of libmicrohttpd's
  *

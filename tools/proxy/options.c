@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See options.h. */
 #include <getopt.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,20 +47,6 @@ static const char usage_text[] =
 "\n"
 "A TIME is 1500ms, 30s, 5m, 1h, or none. See timerwheel-proxy(8).\n";
 
-/* What ":PORT" means: this machine; this machine over IPv4 and IPv6; all its addresses. */
-enum any { ANY_FIRST, ANY_LOOPBACK, ANY_ALL };
-
-static bool have_ipv6(void)
-{
-	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool have = fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof(at));
-
-	if (fd >= 0)
-		close(fd);
-	return have;
-}
-
 /* An option, and where its value goes. */
 struct known {
 	const char *name;
@@ -71,48 +56,10 @@ struct known {
 	unsigned int arg;
 };
 
-/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT, which @arg says the meaning of */
+/* @arg: what :PORT means. */
 static void take_address(const struct known *known, const char *text)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	struct target target = { .name = text };
-	const char *port = strrchr(text, ':');
-	struct targets *targets = known->to;
-	struct addrinfo *found, *at;
-	char host[256], *name = host;
-	enum any any = known->arg;
-	int err;
-
-	/* getaddrinfo() takes any number and cuts it. */
-	if (!port || port - text >= (ptrdiff_t)sizeof(host) || strtoul(port + 1, NULL, 10) > 65535)
-		log_usage("--%s needs ADDRESS:PORT, not '%s'", known->name, text);
-	memcpy(host, text, port - text);
-	host[port - text] = '\0';
-	if (*name == '[' && name[strlen(name) - 1] == ']') {
-		name[strlen(name) - 1] = '\0';
-		name++;
-	}
-	if (*name)
-		any = ANY_FIRST;
-	if (any == ANY_ALL)
-		hints.ai_flags = AI_PASSIVE;
-	if (any != ANY_FIRST && !have_ipv6())
-		hints.ai_family = AF_INET;
-	else if (any == ANY_ALL)
-		hints.ai_family = AF_INET6;
-	target.both = hints.ai_family == AF_INET6;
-	err = getaddrinfo(*name ? name : NULL, port + 1, &hints, &found);
-	if (err)
-		log_die("--%s %s: %s; check the address and the port", known->name, text,
-			gai_strerror(err));
-	for (at = found; at && (at == found || any == ANY_LOOPBACK); at = at->ai_next) {
-		if (targets->n == TARGETS_MAX)
-			log_usage("--%s may be given %u times at most", known->name, TARGETS_MAX);
-		memset(&target.at, 0, sizeof(target.at));
-		memcpy(&target.at, at->ai_addr, at->ai_addrlen);
-		targets->target[targets->n++] = target;
-	}
-	freeaddrinfo(found);
+	target_add(known->to, known->name, text, known->arg);
 }
 
 /* At least @arg ns: no time at all would end every connection. */

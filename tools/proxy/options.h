@@ -7,28 +7,8 @@
 #include <stdint.h>
 
 #include "counters.h"
-#include "socket.h"
-
-/** struct target - where to listen or to connect to */
-struct target {
-	/** @name: as the user wrote it */
-	const char *name;
-	/** @at: the same for the kernel */
-	union address at;
-	/** @both: any address of IPv6 and IPv4: @at is that of IPv6 */
-	bool both;
-};
-
-/** TARGETS_MAX - most listening addresses, and most servers */
-#define TARGETS_MAX		64
-
-/** struct targets - several */
-struct targets {
-	/** @n: how many */
-	unsigned int n;
-	/** @target: which */
-	struct target target[TARGETS_MAX];
-};
+#include "target.h"
+#include "util.h"
 
 /** struct options - what the proxy was asked to do; times in ns, TIME_NONE: no limit */
 struct options {
@@ -61,9 +41,6 @@ struct options {
 
 /** CONNECTIONS_MAX - most connections, whatever the limit of descriptors is */
 #define CONNECTIONS_MAX		2000000
-
-/* "No limit": as far away as a deadline can be. */
-#define TIME_NONE	INT64_MAX
 
 /** options - set by options_parse(), not changed while threads run */
 extern struct options options;

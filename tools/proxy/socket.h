@@ -1,34 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What there is to know of a socket: its addresses, in 28 bytes, since each connection has two; its
- * number; how many bytes have gone through it. Whatever became of the process that wrote and read
- * them: the kernel has counted.
+ * What there is to know of a socket: its addresses; its number; how many bytes have gone through
+ * it. Whatever became of the process that wrote and read them: the kernel has counted.
  */
 #ifndef PROXY_SOCKET_H
 #define PROXY_SOCKET_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
-/**
- * union address - an address and a port; family AF_UNSPEC: unknown
- *
- * What a family does not use is 0, so that memcmp() compares two. bind() and connect() may be
- * given the size of all.
- */
-union address {
-	/** @any: for the family */
-	struct sockaddr any;
-	/** @v4: IPv4 */
-	struct sockaddr_in v4;
-	/** @v6: IPv6 */
-	struct sockaddr_in6 v6;
-};
-
-/** ADDRESS_TEXT - room for any address as text */
-#define ADDRESS_TEXT	64
+#include "address.h"
 
 /**
  * address_of - an address of a socket; one of IPv4 on a dual-stack socket comes as IPv4
@@ -38,21 +19,6 @@ union address {
  * Return: the address; AF_UNSPEC if there is none.
  */
 union address address_of(int fd, bool peer);
-
-/**
- * address_unmap - turn an IPv4 address that is mapped into IPv6 into what it is
- * @address: the address
- */
-void address_unmap(union address *address);
-
-/**
- * address_text - an address for people
- * @address: the address
- * @text: where to print it
- *
- * Return: @text: "127.0.0.1:80", "[::1]:80" or "-".
- */
-const char *address_text(const union address *address, char text[ADDRESS_TEXT]);
 
 /** struct passed - what a TCP socket has done */
 struct passed {

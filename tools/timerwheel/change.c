@@ -232,7 +232,7 @@ static void print_removed(const struct change *first)
 	}
 	say("cannot write the output: %s; %s of the removed timers were put back", page_error(),
 	    commas(back));
-	guard_end();
+	hold_end();
 	exit(STATUS_ERROR);
 }
 
@@ -264,7 +264,7 @@ static void submit(void)
 	long n, i;
 
 	while (begin < nr_changes) {
-		guard_begin();
+		hold_begin();
 		if (prints_removed())
 			look_before(begin);
 		n = op->submit(changes + begin, nr_changes - begin);
@@ -274,7 +274,7 @@ static void submit(void)
 			done(&changes[begin + i]);
 		if (prints_removed())
 			print_removed(changes + begin);
-		guard_end();
+		hold_end();
 		if (n > 0)
 			begin += n;
 	}

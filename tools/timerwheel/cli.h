@@ -8,7 +8,7 @@
  *   target.c     which wheel is meant: --fd, --pid, or one of its own
  *   scan.c       the wheels of other processes, as /proc shows them
  *   output.c     tables for people, JSON for programs
- *   guard.c      no signal between taking and writing
+ *   hold.c       no signal between taking and writing
  *   putback.c    what could not be written goes back
  *   error.c      what errors mean here
  *   when.c       points in time, as people write them
@@ -25,6 +25,7 @@
  *   restore.c    restore
  *   top.c        top
  *   terminal.c   what the terminal can do
+ *   guard.c      guard: runs timerwheel-guard
  *   measure.c    bench
  */
 #ifndef CLI_H
@@ -175,7 +176,7 @@ bool parse_number(const char *text, __u64 *number);
  * @name: its name
  * @arguments: what it takes besides options
  * @summary: a line for the list of commands
- * @text: more, for its own help
+ * @text: more, for its own help; NULL: another program has that
  * @options: which it takes, besides OPTIONS_ALL
  * @run: does it, with the words that are no options; returns an enum status
  */
@@ -222,6 +223,7 @@ int command_wait(int argc, char **argv);
 int command_monitor(int argc, char **argv);
 int command_save(int argc, char **argv);
 int command_restore(int argc, char **argv);
+int command_guard(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_help(int argc, char **argv);
 
@@ -483,7 +485,7 @@ void page_item(void);
 /**
  * page_end - write what was collected
  *
- * A pending signal (see guard_begin()) ends a write that blocks. A regular file is synced; if that
+ * A pending signal (see hold_begin()) ends a write that blocks. A regular file is synced; if that
  * fails, none of the page counts as written.
  *
  * Return: how many items are written out as a whole.
@@ -527,38 +529,38 @@ char *printable(char *text);
  */
 void histogram(const __u64 *lateness, int width, void (*print)(const char *line));
 
-/* --- guard.c ------------------------------------------------------------ */
+/* --- hold.c ------------------------------------------------------------- */
 
 /**
- * guard_begin - hold back signals that would end the program
+ * hold_begin - hold back signals that would end the program
  */
-void guard_begin(void);
+void hold_begin(void);
 
 /**
- * guard_end - signals end the program again; one that was held back does so now
+ * hold_end - signals end the program again; one that was held back does so now
  */
-void guard_end(void);
+void hold_end(void);
 
 /**
- * guard_write - from now on, writing to a pipe that nobody reads or to a file that has become too
+ * hold_write - from now on, writing to a pipe that nobody reads or to a file that has become too
  * large is an error, and does not end the program
  */
-void guard_write(void);
+void hold_write(void);
 
 /**
- * guard_fd - what to poll, besides what one waits for
+ * hold_fd - what to poll, besides what one waits for
  *
- * Return: a descriptor that is readable while a signal is held back; -1 outside of guard_begin()
- * and guard_end().
+ * Return: a descriptor that is readable while a signal is held back; -1 outside of hold_begin()
+ * and hold_end().
  */
-int guard_fd(void);
+int hold_fd(void);
 
 /**
- * guard_mask - the signal mask outside of guard_begin() and guard_end()
+ * hold_mask - the signal mask outside of hold_begin() and hold_end()
  *
  * Return: the mask, for programs that are started meanwhile.
  */
-const sigset_t *guard_mask(void);
+const sigset_t *hold_mask(void);
 
 /* --- putback.c ---------------------------------------------------------- */
 
@@ -568,7 +570,8 @@ const sigset_t *guard_mask(void);
  * @entries: they
  * @count: how many
  *
- * One that cannot be armed is printed on the standard error.
+ * One that cannot be armed is printed on the standard error. For one that watched a connection its
+ * socket would be needed.
  *
  * Return: how many are in the wheel.
  */
@@ -670,6 +673,14 @@ struct timerwheel_entry *timers_all(struct timerwheel *wheel, size_t *count);
  * events_begin - rows of events come
  */
 void events_begin(void);
+
+/**
+ * event_text - what has happened
+ * @event: of a timer
+ *
+ * Return: a word: "expired", or of a timer that watches a connection another one.
+ */
+const char *event_text(const struct timerwheel_event *event);
 
 /**
  * events_rows - some events

@@ -25,7 +25,7 @@ static void print(const struct timerwheel_entry *entries, size_t count)
 	back = put_back(wheel, entries + out, count - out);
 	say("cannot write the output: %s; %s timers were drained and written, %s were put back",
 	    page_error(), commas(drained + out), commas(back));
-	guard_end();
+	hold_end();
 	exit(STATUS_ERROR);
 }
 
@@ -36,7 +36,7 @@ static void take(__u64 most)
 	long n = 1;
 
 	for (; n && most; most -= n) {
-		guard_begin();
+		hold_begin();
 		do {
 			n = timerwheel_drain(wheel, entries, most < PAGE ? most : PAGE, 0);
 		} while (n == -EINTR);
@@ -44,7 +44,7 @@ static void take(__u64 most)
 			die("DRAIN: %s", error_text(n));
 		if (!opt.given[OPT_QUIET])
 			print(entries, n);
-		guard_end();
+		hold_end();
 		drained += n;
 	}
 }

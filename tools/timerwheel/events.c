@@ -9,12 +9,13 @@ static const struct column event_columns[] = {
 	{ "VALUE", "value", SHOW_NUMBER, 10 },
 	{ "LATE", "late_ns", SHOW_SPAN, 6 },
 	{ "OVERRUNS", "overruns", SHOW_NUMBER, 0 },
+	{ "EVENT", "event", SHOW_TEXT, 0 },
 	{ NULL, "deadline_ns", SHOW_NUMBER, 0 },
 	{ NULL, "fired_ns", SHOW_NUMBER, 0 },
 	{ NULL, "periodic", SHOW_BOOL, 0 },
 };
 
-#define FOR_PEOPLE	4
+#define FOR_PEOPLE	5
 
 void events_begin(void)
 {
@@ -50,6 +51,15 @@ static void clock_set(const struct timerwheel_event *event)
 	page_item();
 }
 
+const char *event_text(const struct timerwheel_event *event)
+{
+	if (event->flags & TIMERWHEEL_EVENT_WARNING)
+		return "warning";
+	if (event->flags & TIMERWHEEL_EVENT_ABORTED)
+		return "aborted";
+	return event->flags & TIMERWHEEL_EVENT_GONE ? "gone" : "expired";
+}
+
 size_t events_rows(const struct timerwheel_event *events, size_t count)
 {
 	size_t i, timers = 0;
@@ -61,6 +71,7 @@ size_t events_rows(const struct timerwheel_event *events, size_t count)
 			{ .number = e->value },
 			{ .span = e->fired - e->deadline },
 			{ .number = e->overruns },
+			{ .text = event_text(e) },
 			{ .number = e->deadline },
 			{ .number = e->fired },
 			{ .yes = e->flags & TIMERWHEEL_EVENT_PERIODIC },

@@ -29,9 +29,11 @@ int exec_event(const struct timerwheel_event *event, pid_t *pid)
 	set_number("DEADLINE", event->deadline);
 	set_number("LATE", event->fired - event->deadline);
 	set_number("OVERRUNS", event->overruns);
+	if (setenv("EVENT", event_text(event), 1))
+		die("no memory for the environment of %s", opt.exec[0]);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attributes, guard_mask());
+	posix_spawnattr_setsigmask(&attributes, hold_mask());
 	err = posix_spawnp(pid, opt.exec[0], NULL, &attributes, opt.exec, environ);
 	posix_spawnattr_destroy(&attributes);
 	return err;

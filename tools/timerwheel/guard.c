@@ -1,61 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A signal that ends the program must not do so between taking timers or events and writing them
- * out: nobody else has them then. Meanwhile such signals are blocked, and a descriptor says whether
- * one is pending. What may block polls that descriptor too.
+ * guard: a program of its own, because it needs libraries that not everyone who looks at a wheel
+ * wants. It is in sbin beside our bin, in a folder beside ours where it was built, or in the PATH.
  */
 #include <errno.h>
-#include <signal.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "cli.h"
 
-/* Whose default action is to end the program, and which may come from outside. */
-static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2 };
+#define GUARD	"timerwheel-guard"
 
-static sigset_t others;
-static int pending = -1;
-static bool active;
-
-void guard_begin(void)
+int command_guard(int argc, char **argv)
 {
-	sigset_t set;
+	static const char *const folders[] = { "../sbin", "../guard" };
+	char own[PATH_MAX], path[PATH_MAX + 32], *end;
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 	size_t i;
 
-	sigemptyset(&set);
-	for (i = 0; i < ARRAY_SIZE(ends); i++) {
-		struct sigaction action;
-
-		/* An ignored signal (nohup) stays pending as long as it is blocked. */
-		if (!sigaction(ends[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			sigaddset(&set, ends[i]);
+	(void)argc;
+	own[n > 0 ? n : 0] = '\0';
+	end = strrchr(own, '/');
+	for (i = 0; end && i < ARRAY_SIZE(folders); i++) {
+		snprintf(path, sizeof(path), "%.*s/%s/" GUARD, (int)(end - own), own, folders[i]);
+		execv(path, argv);
 	}
-	sigprocmask(SIG_BLOCK, &set, &others);
-	pending = signalfd(pending, &set, SFD_CLOEXEC);
-	if (pending < 0)
-		die("cannot create a descriptor for signals: %s", strerror(errno));
-	active = true;
-}
-
-void guard_end(void)
-{
-	active = false;
-	sigprocmask(SIG_SETMASK, &others, NULL);
-}
-
-void guard_write(void)
-{
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
-}
-
-int guard_fd(void)
-{
-	return active ? pending : -1;
-}
-
-const sigset_t *guard_mask(void)
-{
-	return &others;
+	execvp(GUARD, argv);
+	die("cannot run " GUARD ": %s; install it (package timerwheel-tools)", strerror(errno));
 }

@@ -74,11 +74,17 @@ void help_command(const struct command *command)
 
 int command_help(int argc, char **argv)
 {
+	const struct command *command;
+
 	if (argc > 1)
 		usage("unexpected argument '%s'", argv[1]);
-	if (argc)
-		help_command(command_by_name(argv[0]));
-	else
+	if (!argc) {
 		help_all();
+		return STATUS_DONE;
+	}
+	command = command_by_name(argv[0]);
+	if (command->run == command_guard)
+		return command_guard(2, (char *[]) { "guard", "--help", NULL });
+	help_command(command);
 	return STATUS_DONE;
 }

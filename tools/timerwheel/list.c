@@ -15,10 +15,14 @@ static const struct column timer_columns[] = {
 	{ "PERIOD", "period_ns", SHOW_PERIOD, 0 },
 	{ "SLACK", "slack_ns", SHOW_PERIOD, 0 },
 	{ NULL, "deadline_ns", SHOW_NUMBER, 0 },
+	{ NULL, "socket", SHOW_BOOL, 0 },
 };
 
-/* The deadline, a number of the wheel's clock, is for programs alone. */
-#define FOR_PEOPLE	(ARRAY_SIZE(timer_columns) - 1)
+/*
+ * The deadline, a number of the wheel's clock, is for programs alone. The state says if a timer
+ * watches a connection.
+ */
+#define FOR_PEOPLE	(ARRAY_SIZE(timer_columns) - 2)
 
 void timers_begin(const char *array)
 {
@@ -27,16 +31,33 @@ void timers_begin(const char *array)
 		    opt.given[OPT_JSON] ? ARRAY_SIZE(timer_columns) : FOR_PEOPLE);
 }
 
+static const char *state(const struct timerwheel_entry *entry)
+{
+	bool socket = entry->flags & TIMERWHEEL_ENTRY_SOCKET;
+
+	switch (entry->result) {
+	case TIMERWHEEL_WAS_DUE:
+		return "due";
+	case TIMERWHEEL_WAS_PARKED:
+		return socket ? "aborting" : "parked";
+	default:
+		if (entry->flags & TIMERWHEEL_ENTRY_GRACE)
+			return "grace";
+		return socket ? "watching" : "pending";
+	}
+}
+
 void timers_row(const struct timerwheel_entry *entry)
 {
 	const union value values[] = {
 		{ .number = entry->key },
 		{ .number = entry->value },
-		{ .text = entry->result == TIMERWHEEL_WAS_DUE ? "due" : "pending" },
+		{ .text = state(entry) },
 		{ .span = entry->left },
 		{ .number = entry->period },
 		{ .number = entry->slack },
 		{ .number = entry->deadline },
+		{ .yes = entry->flags & TIMERWHEEL_ENTRY_SOCKET },
 	};
 
 	table_row(values);

@@ -79,6 +79,9 @@ static void show_stat(struct timerwheel *wheel)
 	json_open(NULL, '{');
 	out_number("pending", "pending", SHOW_COUNT, stats.pending);
 	out_number("due", "due", SHOW_COUNT, stats.due);
+	out_number("parked", "parked", SHOW_COUNT, stats.parked);
+	out_number("connections watched", "sockets", SHOW_COUNT, stats.sockets);
+	out_number("connections aborted", "aborted", SHOW_COUNT, stats.aborted);
 	out_number("armed", "armed", SHOW_COUNT, stats.armed);
 	out_number("periodic, again", "rearmed", SHOW_COUNT, stats.rearmed);
 	out_number("moved", "moved", SHOW_COUNT, stats.moved);

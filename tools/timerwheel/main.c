@@ -74,6 +74,9 @@ const struct command commands[] = {
 	  "one timer cannot be armed, none is. A wheel that is not set up gets the saved settings.",
 	  OPTIONS_WHEEL | OPTION(EXCL) | OPTION(CHECK) | OPTION(OVERDUE) | OPTION(OVERDUE_MARK),
 	  command_restore },
+	{ "guard", "", "end idle connections of running daemons",
+	  NULL,
+	  0, command_guard },
 	{ "bench", "", "measure the cost of calls on this machine",
 	  "Measure the cost of timers in a new wheel on this machine, with one timer per call and\n"
 	  "with many. This takes some seconds.",
@@ -132,6 +135,9 @@ int main(int argc, char **argv)
 	command = command_by_name(argv[first]);
 	argc -= first;
 	argv += first;
+	/* Another program, with options of its own. */
+	if (command->run == command_guard)
+		return command_guard(argc, argv);
 	first = options_parse(command->name, command->options | OPTIONS_ALL, argc, argv);
 	if (opt.given[OPT_VERSION]) {
 		print_version();

@@ -41,7 +41,7 @@ static FILE *out(void)
 
 void page_begin(void)
 {
-	guard_write();
+	hold_write();
 	out_check();
 	nr_ends = 0;
 	page = open_memstream(&page_text, &page_length);
@@ -60,7 +60,7 @@ static size_t write_text(const char *text, size_t length)
 {
 	struct pollfd pollers[] = {
 		{ .fd = STDOUT_FILENO, .events = POLLOUT },
-		{ .fd = guard_fd(), .events = POLLIN },
+		{ .fd = hold_fd(), .events = POLLIN },
 	};
 	size_t done = 0;
 	ssize_t n;

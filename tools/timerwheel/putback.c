@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-static size_t nr_refused;
+static size_t nr_refused, nr_sockets;
 
 static int arm(struct timerwheel *wheel, const struct timerwheel_entry *entry, __u32 flags)
 {
@@ -32,6 +32,12 @@ static int arm(struct timerwheel *wheel, const struct timerwheel_entry *entry, _
 
 static void refused(const struct timerwheel_entry *entry, int error)
 {
+	if (entry->flags & TIMERWHEEL_ENTRY_SOCKET) {
+		if (!nr_sockets++)
+			say("timers that watched connections cannot be put back; their keys:");
+		fprintf(stderr, "%llu\n", entry->key);
+		return;
+	}
 	if (!nr_refused++)
 		say("what follows is in no wheel now, because it could not be put back (%s); timerwheel add --from takes these lines:",
 		    error_text(error));
@@ -44,7 +50,8 @@ size_t put_back(struct timerwheel *wheel, const struct timerwheel_entry *entries
 	size_t i, back = 0;
 
 	for (i = 0; i < count; i++) {
-		int result = arm(wheel, &entries[i], TIMERWHEEL_EXCL);
+		int result = entries[i].flags & TIMERWHEEL_ENTRY_SOCKET ? -EOPNOTSUPP :
+			     arm(wheel, &entries[i], TIMERWHEEL_EXCL);
 
 		/* With EEXIST somebody has armed this key again, which replaces a timer. */
 		if (result >= 0 || result == -EEXIST)
@@ -88,6 +95,12 @@ size_t put_back_events(struct timerwheel *wheel, const struct timerwheel_event *
 
 		if (e->flags & TIMERWHEEL_EVENT_CLOCK_SET) {
 			say("the clock was set");
+			continue;
+		}
+		/* After a warning the timer is there; otherwise the connection is not. */
+		if (e->flags & (TIMERWHEEL_EVENT_WARNING | TIMERWHEEL_EVENT_ABORTED |
+				TIMERWHEEL_EVENT_GONE)) {
+			say("the connection of timer %llu: %s", e->key, event_text(e));
 			continue;
 		}
 		result = e->flags & TIMERWHEEL_EVENT_PERIODIC ? arm_event(wheel, &entry) :

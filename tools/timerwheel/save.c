@@ -9,7 +9,7 @@ int command_save(int argc, char **argv)
 	struct timerwheel_info info;
 	struct timerwheel *wheel;
 	struct saved saved;
-	size_t i;
+	size_t i, kept = 0;
 
 	if (argc != 1)
 		usage("one FILE is required; - is the standard output");
@@ -27,8 +27,18 @@ int command_save(int argc, char **argv)
 			 (info.flags & TIMERWHEEL_INFO_ALARM ? TIMERWHEEL_SETUP_ALARM : 0),
 	};
 	saved.timers = timers_all(wheel, &saved.count);
-	for (i = 0; i < saved.count; i++)
-		saved.timers[i].left = saved.timers[i].deadline - info.now;
+	for (i = 0; i < saved.count; i++) {
+		/* No file can hold a connection. */
+		if (saved.timers[i].flags & TIMERWHEEL_ENTRY_SOCKET)
+			continue;
+		saved.timers[kept] = saved.timers[i];
+		saved.timers[kept].left = saved.timers[kept].deadline - info.now;
+		kept++;
+	}
+	if (kept < saved.count)
+		say("save: timers that watch connections cannot be saved: %s skipped",
+		    commas(saved.count - kept));
+	saved.count = kept;
 	savefile_write(argv[0], &saved);
 	free(saved.timers);
 	timerwheel_close(wheel);

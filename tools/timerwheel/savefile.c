@@ -230,8 +230,8 @@ static void replace(const char *name, const struct saved *saved)
 	int fd;
 
 	find_place(&place);
-	guard_write();
-	guard_begin();
+	hold_write();
+	hold_begin();
 	fd = create(&place, temporary, sizeof(temporary));
 	if (set_access(&place, fd))
 		failed = "keep the owner and mode of";
@@ -247,7 +247,7 @@ static void replace(const char *name, const struct saved *saved)
 	/* The name in the folder is on disk only when the folder is. */
 	if (fsync(place.folder))
 		die("cannot write the directory of %s to disk: %s", name, strerror(errno));
-	guard_end();
+	hold_end();
 	close(place.folder);
 	if (place.exists)
 		close(place.file);

@@ -324,6 +324,9 @@ static void draw_lateness(const struct seen *seen)
 	}
 	err = ioctl(fd, TIMERWHEEL_IOC_STATS, &stats);
 	close(fd);
+	if (!err && (stats.sockets || stats.aborted))
+		draw_line(A_NORMAL, "  connections: %s watched, %s aborted", commas(stats.sockets),
+			  commas(stats.aborted));
 	if (!err)
 		histogram(stats.lateness, COLS, draw_bar);
 }

@@ -49,14 +49,14 @@ static void sleep_until_due(struct timerwheel *wheel, const struct events_limit 
 {
 	struct pollfd pollers[] = {
 		{ .fd = timerwheel_fd(wheel), .events = POLLIN },
-		{ .fd = guard_fd(), .events = POLLIN },
+		{ .fd = hold_fd(), .events = POLLIN },
 		{ .fd = opt.exec ? -1 : STDOUT_FILENO },
 	};
 
 	if (poll(pollers, ARRAY_SIZE(pollers), timeout_of(limit)) < 0 && errno != EINTR)
 		die("waiting for events: %s", strerror(errno));
 	if (pollers[1].revents) {
-		guard_end();
+		hold_end();
 		exit(STATUS_ERROR);
 	}
 	if (pollers[2].revents & (POLLERR | POLLNVAL))
@@ -76,7 +76,7 @@ static void print(struct timerwheel *wheel, const struct timerwheel_event *event
 	back = put_back_events(wheel, events + out, count - out);
 	say("cannot write the output: %s; %s events were put back and are due again",
 	    page_error(), commas(back));
-	guard_end();
+	hold_end();
 	exit(STATUS_ERROR);
 }
 
@@ -93,7 +93,7 @@ static bool execute(struct timerwheel *wheel, const struct timerwheel_event *eve
 		die("cannot run %s: %s%s", opt.exec[0], strerror(err),
 		    back ? "; the event was put back and is due again" : "");
 	}
-	guard_end();
+	hold_end();
 	return exec_wait(pid);
 }
 
@@ -107,7 +107,7 @@ static int take(struct timerwheel *wheel, struct events_limit *limit)
 	while (limit->left) {
 		if (opt.given[OPT_UNTIL_EMPTY] && empty(wheel))
 			break;
-		guard_begin();
+		hold_begin();
 		n = timerwheel_take(wheel, events, limit->left < most ? limit->left : most);
 		if (n < 0 && n != -EINTR)
 			die("waiting for events: %s", error_text(n));
@@ -122,10 +122,10 @@ static int take(struct timerwheel *wheel, struct events_limit *limit)
 		} else if (events_timeout(limit)) {
 			sleep_until_due(wheel, limit);
 		} else {
-			guard_end();
+			hold_end();
 			return STATUS_TIMEOUT;
 		}
-		guard_end();
+		hold_end();
 	}
 	return failed ? STATUS_FAILED : STATUS_DONE;
 }

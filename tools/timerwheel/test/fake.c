@@ -2,11 +2,13 @@
 /*
  * A wheel in a file, for tests on machines without the module: preload this library (LD_PRELOAD),
  * and a descriptor of the file that FAKE_WHEEL names does what one of /dev/timerwheel does, as far
- * as the command line tool needs it. Every operation takes time linear in the number of timers.
+ * as the command line tool and the guard need it. Every operation takes time linear in the number
+ * of timers. Of connections only their timers are there: every one is idle, and is not aborted.
  *
  * Variables in the environment make things go wrong:
  *
- *   FAKE_ADD=ERRNO      each element of ADD fails
+ *   FAKE_ADD=ERRNO      each element of ADD and ADD_SOCKET fails
+ *   FAKE_OLD=1          the module does not know ADD_SOCKET
  *   FAKE_FSYNC=ERRNO    fsync() fails
  *   FAKE_SIGNAL=NUMBER  this signal arrives after each DRAIN, REMOVE and read that takes something
  *   FAKE_MEANWHILE=KEY  somebody arms this timer then, with the value 99
@@ -16,6 +18,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -40,8 +43,12 @@ struct wheel {
 	__u64 armed, delivered;
 	bool used[ROOM];
 	struct timerwheel_entry timers[ROOM];
+	__u64 grace[ROOM];
+	bool abort[ROOM];
 };
 
+/* For threads: the lock on the file is one of processes. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct wheel *wheel;
 static int locked;
 
@@ -72,6 +79,7 @@ static bool begin(int fd)
 	if (!name || stat(name, &own) || fstat(fd, &st) || st.st_ino != own.st_ino ||
 	    st.st_dev != own.st_dev)
 		return false;
+	pthread_mutex_lock(&mutex);
 	/* Opened again: a lock is shared with all who share a descriptor. */
 	locked = open(name, O_RDWR | O_CLOEXEC);
 	if (locked < 0 || flock(locked, LOCK_EX) || ftruncate(locked, sizeof(*wheel)))
@@ -91,6 +99,7 @@ static int end(int result)
 {
 	munmap(wheel, sizeof(*wheel));
 	close(locked);
+	pthread_mutex_unlock(&mutex);
 	if (result >= 0)
 		return result;
 	errno = -result;
@@ -167,6 +176,35 @@ static int add(void *element)
 		.slack = a->flags & TIMERWHEEL_SLACK ? a->slack : wheel->setup.slack,
 	};
 	return was;
+}
+
+static int add_socket(void *element)
+{
+	struct timerwheel_add_socket *s = element;
+	struct timerwheel_add a = {
+		.key = s->key,
+		.value = s->value,
+		.deadline = s->deadline,
+		.period = s->kind == TIMERWHEEL_SOCKET_LIFETIME ? 0 : s->deadline,
+		.slack = s->slack,
+		.match = s->match,
+		.flags = s->flags & ~TIMERWHEEL_SOCKET_ABORT,
+	};
+	struct stat st;
+	int result, i;
+
+	if (fstat(s->fd, &st))
+		return -EBADF;
+	if (!S_ISSOCK(st.st_mode))
+		return -ENOTSOCK;
+	result = add(&a);
+	if (result < 0)
+		return result;
+	i = find(s->key);
+	wheel->timers[i].flags = TIMERWHEEL_ENTRY_SOCKET;
+	wheel->abort[i] = s->flags & TIMERWHEEL_SOCKET_ABORT;
+	wheel->grace[i] = s->grace;
+	return result;
 }
 
 static int move(void *element)
@@ -262,6 +300,7 @@ static int info(struct timerwheel_info *i)
 		.capacity = wheel->setup.capacity,
 		.slack = wheel->setup.slack,
 		.event_size = sizeof(struct timerwheel_event),
+		.features = variable("FAKE_OLD") ? 0 : TIMERWHEEL_FEATURE_SOCKET,
 		.now = now(),
 	};
 	return 0;
@@ -279,6 +318,7 @@ static int stats(struct timerwheel_stats *s)
 	for (i = 0; i < ROOM; i++) {
 		s->due += wheel->used[i] && due(i);
 		s->pending += wheel->used[i] && !due(i);
+		s->sockets += wheel->used[i] && wheel->timers[i].flags & TIMERWHEEL_ENTRY_SOCKET;
 	}
 	return 0;
 }
@@ -319,6 +359,8 @@ static int call(unsigned long request, void *arg)
 		{ remove_timer, sizeof(struct timerwheel_remove),
 		  offsetof(struct timerwheel_remove, result) },
 		{ get, sizeof(struct timerwheel_entry), offsetof(struct timerwheel_entry, result) },
+		{ add_socket, sizeof(struct timerwheel_add_socket),
+		  offsetof(struct timerwheel_add_socket, result) },
 	};
 	int n;
 
@@ -335,6 +377,8 @@ static int call(unsigned long request, void *arg)
 		return each(arg, &operations[1]);
 	case TIMERWHEEL_IOC_GET:
 		return each(arg, &operations[3]);
+	case TIMERWHEEL_IOC_ADD_SOCKET:
+		return each(arg, &operations[4]);
 	case TIMERWHEEL_IOC_LIST:
 		return list(arg);
 	case TIMERWHEEL_IOC_REMOVE:
@@ -351,6 +395,20 @@ static int call(unsigned long request, void *arg)
 	return n;
 }
 
+/* What becomes of a timer that watches a connection: the flags of its event. */
+static __u32 expire_socket(int i)
+{
+	struct timerwheel_entry *e = &wheel->timers[i];
+
+	if (wheel->grace[i] && !(e->flags & TIMERWHEEL_ENTRY_GRACE)) {
+		e->flags |= TIMERWHEEL_ENTRY_GRACE;
+		e->deadline += wheel->grace[i];
+		return TIMERWHEEL_EVENT_WARNING;
+	}
+	wheel->used[i] = false;
+	return wheel->abort[i] ? TIMERWHEEL_EVENT_ABORTED : 0;
+}
+
 static ssize_t take(struct timerwheel_event *events, size_t room)
 {
 	size_t n = 0;
@@ -362,6 +420,17 @@ static ssize_t take(struct timerwheel_event *events, size_t room)
 
 		if (!wheel->used[i] || !due(i))
 			continue;
+		if (e->flags & TIMERWHEEL_ENTRY_SOCKET) {
+			events[n] = (struct timerwheel_event) {
+				.key = e->key,
+				.value = e->value,
+				.deadline = e->deadline,
+				.fired = time,
+			};
+			events[n++].flags = expire_socket(i);
+			wheel->delivered++;
+			continue;
+		}
 		overruns = e->period ? (time - e->deadline) / e->period : 0;
 		events[n++] = (struct timerwheel_event) {
 			.key = e->key,

@@ -12,4 +12,3 @@ listen: a kept socket is used wherever it listens; proxy/run:other_listener_kept
 listen: a kept socket is never used; proxy/run:same_listener_kept; s/return !memcmp(&at, .*/return false;/
 listen: a kept socket that is not wanted listens on; proxy/run:other_listener_kept; /no longer listening/,/close(fd)/s/shutdown(fd, SHUT_RDWR);/;/
 listen: that of a socket unit is ignored; proxy/run:socket_unit; s/if (!stored->listener\[i\].own)$/if (0)/
-listen: IPv6 takes the clients of IPv4; proxy/run:dual_stack; s/only = !target->both;/only = 0;/

@@ -10,7 +10,6 @@
 
 #include "log.h"
 #include "notify.h"
-#include "options.h"
 
 static struct sockaddr_un manager;
 static socklen_t manager_len;

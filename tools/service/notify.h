@@ -5,8 +5,8 @@
  * message: threads that serve connections cannot wait, and send thousands in a second. What
  * comes from the service manager is read by libsystemd.
  */
-#ifndef PROXY_NOTIFY_H
-#define PROXY_NOTIFY_H
+#ifndef SERVICE_NOTIFY_H
+#define SERVICE_NOTIFY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,4 +65,4 @@ void notify_alive(void);
  */
 int notify_store(const char *name, const int *fds, int n, bool watch);
 
-#endif /* PROXY_NOTIFY_H */
+#endif /* SERVICE_NOTIFY_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Words to whoever runs the proxy: lines on stderr, as journald likes them. */
-#ifndef PROXY_LOG_H
-#define PROXY_LOG_H
+/* Words to whoever runs a daemon: lines on stderr, as journald likes them. */
+#ifndef SERVICE_LOG_H
+#define SERVICE_LOG_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -58,4 +58,4 @@ bool log_again(_Atomic uint64_t *said);
 		log_say(__VA_ARGS__);				\
 } while (0)
 
-#endif /* PROXY_LOG_H */
+#endif /* SERVICE_LOG_H */

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See procs.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "options.h"
+#include "procs.h"
+
+#define CGROUPS	"/sys/fs/cgroup"
+
+/* --- control groups ----------------------------------------------------- */
+
+/* A unit's name may be an alias, which is a link beside the unit's file. */
+static void unit_name(const char *given, char name[NAME_MAX + 1])
+{
+	static const char *const folders[] = {
+		"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system",
+		"/usr/lib/systemd/system", "/lib/systemd/system",
+	};
+	char path[PATH_MAX], real[PATH_MAX];
+	unsigned int i;
+
+	snprintf(name, NAME_MAX + 1, "%s%s", given, strchr(given, '.') ? "" : ".service");
+	for (i = 0; i < ARRAY_SIZE(folders); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folders[i], name);
+		if (realpath(path, real)) {
+			/* A masked unit is a link to /dev/null. */
+			if (strchr(strrchr(real, '/'), '.'))
+				snprintf(name, NAME_MAX + 1, "%s", strrchr(real, '/') + 1);
+			return;
+		}
+	}
+}
+
+/* The control group of a unit is in that of its slice. */
+static bool find_unit(char *path, const char *name)
+{
+	size_t length = strlen(path);
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	bool found = false;
+	const char *dot;
+
+	while (folder && !found && (entry = readdir(folder))) {
+		dot = strrchr(entry->d_name, '.');
+		if (entry->d_type != DT_DIR || !dot ||
+		    length + 2 + strlen(entry->d_name) > PATH_MAX)
+			continue;
+		sprintf(path + length, "/%s", entry->d_name);
+		found = !strcmp(entry->d_name, name) ||
+			(!strcmp(dot, ".slice") && find_unit(path, name));
+		if (!found)
+			path[length] = '\0';
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+/* As in /proc/PID/cgroup, or a path that is there. */
+static void cgroup_path(const char *given, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, CGROUPS "/%s", given);
+	if (access(path, F_OK))
+		snprintf(path, PATH_MAX, "%s", given);
+}
+
+/* --- processes ---------------------------------------------------------- */
+
+static struct proc *procs;
+static unsigned int nr_procs, room;
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct proc *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static struct proc *proc_of(pid_t pid)
+{
+	const struct proc key = { .pid = pid };
+
+	return nr_procs ? bsearch(&key, procs, nr_procs, sizeof(key), by_pid) : NULL;
+}
+
+static void choose(pid_t pid)
+{
+	struct proc *proc = proc_of(pid);
+
+	if (proc)
+		proc->chosen = true;
+}
+
+/* The processes of a control group and of those below. */
+static void choose_cgroup(char *path)
+{
+	size_t length = strlen(path);
+	const struct dirent *entry;
+	DIR *folder;
+	FILE *file;
+	int pid;
+
+	if (length + sizeof("/cgroup.procs") > PATH_MAX)
+		return;
+	strcpy(path + length, "/cgroup.procs");
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &pid) == 1)
+		choose(pid);
+	if (file)
+		fclose(file);
+	path[length] = '\0';
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder))) {
+		if (entry->d_type != DT_DIR || *entry->d_name == '.' ||
+		    length + 2 + strlen(entry->d_name) > PATH_MAX)
+			continue;
+		sprintf(path + length, "/%s", entry->d_name);
+		choose_cgroup(path);
+		path[length] = '\0';
+	}
+	if (folder)
+		closedir(folder);
+}
+
+/* PID (NAME) STATE PARENT ... the 22nd is its start; NAME may have anything in it. */
+static bool read_stat(const char *pid, struct proc *proc)
+{
+	unsigned long long start;
+	char path[64], text[1024], *name, *end;
+	size_t n, i;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
+	file = fopen(path, "re");
+	n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	if (file)
+		fclose(file);
+	text[n] = '\0';
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (!name || !end ||
+	    sscanf(end + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   &proc->parent, &start) != 2)
+		return false;
+	*end = '\0';
+	proc->pid = atoi(pid);
+	proc->start = start;
+	proc->chosen = false;
+	snprintf(proc->name, sizeof(proc->name), "%.15s", name + 1);
+	/* Nothing in a report needs to be escaped. */
+	for (i = 0; proc->name[i]; i++) {
+		if (proc->name[i] <= ' ' || proc->name[i] > '~' || strchr("\"\\[]", proc->name[i]))
+			proc->name[i] = '?';
+	}
+	return true;
+}
+
+static void read_all(void)
+{
+	const struct dirent *entry;
+	DIR *folder = opendir("/proc");
+
+	nr_procs = 0;
+	while (folder && (entry = readdir(folder))) {
+		if (*entry->d_name < '0' || *entry->d_name > '9')
+			continue;
+		if (nr_procs == room) {
+			room = room ? 2 * room : 256;
+			procs = realloc(procs, room * sizeof(*procs));
+			if (!procs)
+				log_die("no memory for a list of %u processes", room);
+		}
+		nr_procs += read_stat(entry->d_name, &procs[nr_procs]);
+	}
+	if (folder)
+		closedir(folder);
+	qsort(procs, nr_procs, sizeof(*procs), by_pid);
+}
+
+static void choose_children(void)
+{
+	const struct proc *parent;
+	unsigned int i;
+	bool more;
+
+	do {
+		more = false;
+		for (i = 0; i < nr_procs; i++) {
+			if (procs[i].chosen)
+				continue;
+			parent = proc_of(procs[i].parent);
+			procs[i].chosen = parent && parent->chosen;
+			more |= procs[i].chosen;
+		}
+	} while (more);
+}
+
+static bool all_meant(void)
+{
+	return !options.nr_units && !options.nr_cgroups && !options.nr_pids;
+}
+
+struct proc *procs_list(unsigned int *count)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	struct proc *list;
+	unsigned int i, n = 0;
+
+	read_all();
+	for (i = 0; i < options.nr_pids; i++)
+		choose(options.pids[i]);
+	for (i = 0; i < options.nr_cgroups; i++) {
+		cgroup_path(options.cgroups[i], path);
+		choose_cgroup(path);
+	}
+	for (i = 0; i < options.nr_units; i++) {
+		unit_name(options.units[i], name);
+		strcpy(path, CGROUPS);
+		if (find_unit(path, name))
+			choose_cgroup(path);
+	}
+	choose_children();
+	list = xcalloc(nr_procs + 1, sizeof(*list));
+	for (i = 0; i < nr_procs; i++) {
+		if (procs[i].chosen || all_meant())
+			list[n++] = procs[i];
+	}
+	*count = n;
+	return list;
+}
+
+static bool exists(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return !access(path, F_OK);
+}
+
+void procs_check(void)
+{
+	char path[PATH_MAX];
+	unsigned int i;
+
+	for (i = 0; i < options.nr_pids; i++) {
+		if (!exists(options.pids[i]))
+			log_die("--pid %d: there is no such process", options.pids[i]);
+	}
+	for (i = 0; i < options.nr_cgroups; i++) {
+		cgroup_path(options.cgroups[i], path);
+		if (access(path, R_OK | X_OK))
+			log_die("--cgroup %s: %s; it is a path below " CGROUPS, options.cgroups[i],
+				strerror(errno));
+	}
+	if (options.nr_units && access(CGROUPS "/cgroup.controllers", F_OK))
+		log_die("--unit needs the unified hierarchy of control groups at " CGROUPS
+			"; use --pid or --port");
+}
+
+bool procs_left(void)
+{
+	unsigned int i;
+
+	if (options.nr_units || options.nr_cgroups || !options.nr_pids)
+		return true;
+	for (i = 0; i < options.nr_pids; i++) {
+		if (exists(options.pids[i]))
+			return true;
+	}
+	return false;
+}

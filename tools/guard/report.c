@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See report.h. The lines of a batch are one write: nobody waits for who reads them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "report.h"
+
+/* What log_write() takes, and more than a line takes. */
+#define TEXT_MAX	4096
+#define LINE_MAX	512
+
+/* Nothing in a line needs to be escaped: numbers, addresses, words of this program. */
+#define TEXT	"%s client=%s server=%s daemon=%s[%d] timeout=%s seconds=%.3f action=%s\n"
+#define JSON	"{\"time\":\"%s\",\"client\":\"%s\",\"server\":\"%s\",\"daemon\":\"%s\"," \
+		"\"pid\":%d,\"timeout\":\"%s\",\"seconds\":%.3f,\"action\":\"%s\"}\n"
+
+const char *const action_names[ACTIONS] = {
+	[ACTION_WARNED] = "warned",
+	[ACTION_ENDED] = "ended",
+	[ACTION_WOULD_END] = "would-end",
+};
+
+static int report_fd = STDOUT_FILENO;
+static char text[TEXT_MAX];
+static size_t length;
+static unsigned int lines;
+
+void report_open(void)
+{
+	if (!strcmp(options.log, "-"))
+		return;
+	report_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+	/* Not before: a named pipe waits for whoever reads it. */
+	if (report_fd < 0 || fcntl(report_fd, F_SETFL, O_APPEND | O_NONBLOCK))
+		log_die("--log %s: %s", options.log, strerror(errno));
+}
+
+/* The time of day, with ms, as RFC 3339 has it. */
+static void time_text(char text[32])
+{
+	struct timespec now;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(text, 32, "%FT%T", &tm);
+	snprintf(text + n, 32 - n, ".%03ldZ", now.tv_nsec / 1000000);
+}
+
+void report(const struct conn *conn, enum kind kind, enum action action, uint64_t ns)
+{
+	char when[32], client[ADDRESS_TEXT], server[ADDRESS_TEXT];
+
+	if (length + LINE_MAX > TEXT_MAX)
+		report_flush();
+	time_text(when);
+	length += snprintf(text + length, LINE_MAX, options.json ? JSON : TEXT, when,
+			   address_text(&conn->client, client),
+			   address_text(&conn->server, server), *conn->daemon ? conn->daemon : "-",
+			   conn->pid, kind_names[kind], ns / 1e9, action_names[action]);
+	lines++;
+}
+
+void report_flush(void)
+{
+	if (length && !log_write(report_fd, text, length))
+		counters.log_lost += lines;
+	length = 0;
+	lines = 0;
+}

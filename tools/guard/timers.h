@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The deadlines: a wheel of the kernel, with a timer for each connection and kind of timeout.
+ *
+ * A timer's key is the socket's cookie and the kind. Cookies are counted upwards from 1, and in
+ * interrupts downwards from -1: the cookie, shifted by KIND_BITS, and its sign lose nothing.
+ */
+#ifndef GUARD_TIMERS_H
+#define GUARD_TIMERS_H
+
+#include <stdbool.h>
+
+#include "conns.h"
+
+struct timerwheel;
+
+/**
+ * timers_open - open a wheel
+ * @kept: that of a former guard, -1: none. Its timers go on if they have the same timeouts.
+ *
+ * Ends the process with a message if it cannot.
+ *
+ * Return: is it the kept one?
+ */
+bool timers_open(int kept);
+
+/**
+ * timers_wheel - the wheel
+ *
+ * Return: it.
+ */
+struct timerwheel *timers_wheel(void);
+
+/**
+ * timers_complete - has a connection all its timers?
+ * @conn: the connection
+ *
+ * Return: true if so.
+ */
+bool timers_complete(const struct conn *conn);
+
+/**
+ * timers_arm - arm those timers of a connection that it has not
+ * @conn: the connection; may not be freed before timers_flush()
+ * @fd: its socket, which timers_flush() closes
+ */
+void timers_arm(struct conn *conn, int fd);
+
+/**
+ * timers_drop - a connection has ended: remove its timers, and forget it
+ * @conn: the connection
+ */
+void timers_drop(struct conn *conn);
+
+/**
+ * timers_flush - do what timers_arm() and timers_drop() have asked for
+ */
+void timers_flush(void);
+
+/**
+ * timers_expire - take events and report them
+ */
+void timers_expire(void);
+
+#endif /* GUARD_TIMERS_H */

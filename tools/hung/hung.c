@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hung: a server that hangs, and clients that are freed on time all the same.
+ *
+ * A server accepts connections, gives each a deadline in the kernel (ADD_SOCKET), and stops for
+ * ever, as if it were stuck in a loop. Half of its clients fall silent. The kernel ends their
+ * connections; the others, which go on talking to the hung server, keep theirs.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util.h"
+#include "wheel.h"
+
+#define IDLE		(3 * NSEC_PER_SEC)
+#define GRACE		NSEC_PER_SEC
+#define TALK_EVERY	(NSEC_PER_SEC / 2)
+/* When those who talk are looked at, too */
+#define END		(12 * NSEC_PER_SEC)
+
+static __u32 clients = 1000;
+
+static void usage(void)
+{
+	printf("usage: hung [--clients N]\n\n"
+	       "A server that hangs with N clients (1000), half of them silent: the kernel closes\n"
+	       "those connections after %s, and %s of grace. Needs /dev/timerwheel.\n"
+	       "The exit status is 0 if every claim holds.\n", duration(IDLE), duration(GRACE));
+}
+
+static void may_open(__u32 files)
+{
+	struct rlimit limit = { files, files };
+
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		die("%u open files are not allowed: %s", files, strerror(errno));
+}
+
+static void watch(int wheel, __u32 key, int sock)
+{
+	struct timerwheel_add_socket elem = {
+		.key = key, .deadline = IDLE, .grace = GRACE, .fd = sock,
+		.kind = TIMERWHEEL_SOCKET_IDLE, .flags = TIMERWHEEL_SOCKET_ABORT,
+	};
+	struct timerwheel_batch batch = {
+		.size = sizeof(batch), .elems = (unsigned long)&elem, .count = 1,
+		.elem_size = sizeof(elem),
+	};
+
+	if (ioctl(wheel, TIMERWHEEL_IOC_ADD_SOCKET, &batch) != 1)
+		die("ADD_SOCKET: %s", strerror(errno));
+	if (elem.result < 0)
+		die("ADD_SOCKET: %s", strerror(-elem.result));
+}
+
+/* Accept all clients, and hang. */
+static void serve(int listening)
+{
+	int wheel = wheel_open(), sock;
+	__u32 i;
+
+	for (i = 0; i < clients; i++) {
+		sock = accept(listening, NULL, NULL);
+		if (sock < 0)
+			die("accept: %s", strerror(errno));
+		watch(wheel, i, sock);
+	}
+	raise(SIGSTOP);
+}
+
+static int start_listening(struct sockaddr_in *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(*addr);
+
+	*addr = (struct sockaddr_in) {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	if (fd < 0 || bind(fd, (void *)addr, len) || listen(fd, 4096) ||
+	    getsockname(fd, (void *)addr, &len))
+		die("no socket to listen on: %s", strerror(errno));
+	return fd;
+}
+
+/* Talkers have odd numbers. A word may fail once the server has gone. */
+static void talk(const struct pollfd *client)
+{
+	__u32 i;
+
+	for (i = 1; i < clients; i += 2)
+		if (client[i].fd >= 0)
+			send(client[i].fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool claim(bool holds, const char *text)
+{
+	printf("%s  a hung server: %s\n", holds ? "PASS" : "FAIL", text);
+	return holds;
+}
+
+/* Look at the clients until the end. Returns true if each claim holds. */
+static bool look(struct pollfd *client, __u64 began)
+{
+	__u64 now = now_ns(), first = 0, last = 0, next = now;
+	__u32 silent = 0, talkers = 0, other = 0, i;
+	bool right;
+	char c;
+
+	for (; now < began + END; now = now_ns()) {
+		if (now >= next) {
+			talk(client);
+			next += TALK_EVERY;
+		}
+		if (poll(client, clients, 20) <= 0)
+			continue;
+		now = now_ns();
+		for (i = 0; i < clients; i++) {
+			if (client[i].fd < 0 || !client[i].revents)
+				continue;
+			if (recv(client[i].fd, &c, 1, 0) >= 0 || errno != ECONNRESET)
+				other++;
+			client[i].fd = -1;
+			talkers += i % 2;
+			silent += !(i % 2);
+			first = first ?: now - began;
+			last = now - began;
+		}
+	}
+	printf("  %u silent clients were freed, the first after %s, the last after %s;\n"
+	       "  the server was stopped all the time\n\n",
+	       silent, duration(first), duration(last));
+	right = claim(silent == (clients + 1) / 2 && !other, "all silent clients were reset");
+	right &= claim(silent && first >= IDLE + GRACE, "none before its timeout and the grace");
+	right &= claim(!talkers, "none of those that went on talking");
+	return right;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "clients", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	struct sockaddr_in addr;
+	struct pollfd *client;
+	int listening, status, c;
+	bool right;
+	__u64 began, n;
+	pid_t server;
+	__u32 i;
+
+	progname = "hung";
+	while ((c = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			if (!parse_count(optarg, &n) || n < 2 || n > 20000)
+				die("--clients needs a number from 2 to 20000, not '%s'", optarg);
+			clients = n;
+			break;
+		case 'h':
+			usage();
+			return EXIT_SUCCESS;
+		default:
+			die("try --help");
+		}
+	}
+	may_open(clients + 64);
+	listening = start_listening(&addr);
+	fflush(stdout);
+	server = fork();
+	if (server < 0)
+		die("fork: %s", strerror(errno));
+	if (!server) {
+		serve(listening);
+		_exit(EXIT_FAILURE);
+	}
+	client = xcalloc(clients, sizeof(*client));
+	/* None is idle for longer than since now. */
+	began = now_ns();
+	for (i = 0; i < clients; i++) {
+		client[i].fd = socket(AF_INET, SOCK_STREAM, 0);
+		client[i].events = POLLIN;
+		if (connect(client[i].fd, (void *)&addr, sizeof(addr)))
+			die("connect: %s", strerror(errno));
+	}
+	if (waitpid(server, &status, WUNTRACED) != server || !WIFSTOPPED(status))
+		die("the server ended");
+	printf("%u clients are connected, and the server hangs. Half of them fall silent.\n",
+	       clients);
+	right = look(client, began);
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	return right ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
+filter: the last port is not looked at; guard/run:many_ports guard/run:finds; s/left - 2 \* sizeof(\*op)/left - 2 * sizeof(*op) + 4/
+families: no IPv6; guard/run:ipv6; s/dump(AF_INET6, connections, ports, nr_ports, each)/1/
+address: mapped ones stay; guard/run:ipv6; s/address_unmap(&address);/;/

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
+any: the metrics are at ::1 only; proxy/run:metrics_without_address; s/(at == found || any == ANY_LOOPBACK)/at == found/
+any: :PORT is IPv6 only; proxy/run:dual_stack; s/target.both = hints.ai_family == AF_INET6;/target.both = false;/
+listen: IPv6 takes the clients of IPv4; proxy/run:dual_stack; s/only = !target->both;/only = 0;/

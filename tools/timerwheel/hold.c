@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A signal that ends the program must not do so between taking timers or events and writing them
+ * out: nobody else has them then. Meanwhile such signals are blocked, and a descriptor says whether
+ * one is pending. What may block polls that descriptor too.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "cli.h"
+
+/* Whose default action is to end the program, and which may come from outside. */
+static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2 };
+
+static sigset_t others;
+static int pending = -1;
+static bool active;
+
+void hold_begin(void)
+{
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		struct sigaction action;
+
+		/* An ignored signal (nohup) stays pending as long as it is blocked. */
+		if (!sigaction(ends[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&set, ends[i]);
+	}
+	sigprocmask(SIG_BLOCK, &set, &others);
+	pending = signalfd(pending, &set, SFD_CLOEXEC);
+	if (pending < 0)
+		die("cannot create a descriptor for signals: %s", strerror(errno));
+	active = true;
+}
+
+void hold_end(void)
+{
+	active = false;
+	sigprocmask(SIG_SETMASK, &others, NULL);
+}
+
+void hold_write(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+int hold_fd(void)
+{
+	return active ? pending : -1;
+}
+
+const sigset_t *hold_mask(void)
+{
+	return &others;
+}
