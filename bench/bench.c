@@ -27,7 +27,7 @@ static const char usage_text[] =
 "  -n, --most N      maximum number of pending timers (1M)\n"
 "  -q, --quick       at most 100k timers, shorter workloads, none of 24 h\n"
 "  -o, --only WHAT   ops, expire, lateness, burst, many, requests, leases, retransmit, idle,\n"
-"                    cache, calls or passes\n"
+"                    cache, calls, uring, passes or sockets\n"
 "  -l, --list        the facilities; of those that were not built, what was missing\n"
 "  -V, --version     the version\n"
 "  -h, --help        this text\n"
@@ -64,7 +64,9 @@ static const struct workload {
 	{ "idle", bench_idle, OPERATIONS | ONE_THREAD | LONG_IDLE },
 	{ "cache", bench_cache, ANY_DEADLINE | LONG_IDLE },
 	{ "calls", bench_calls, OUR_DEVICE },
+	{ "uring", bench_uring, OUR_DEVICE },
 	{ "passes", bench_passes, OUR_DEVICE },
+	{ "sockets", bench_sockets, OUR_DEVICE },
 };
 
 __u32 bearable(const char *workload, __u32 wanted)

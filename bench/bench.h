@@ -20,7 +20,9 @@
  *   burst.c       all timers due in the same tick
  *   many.c        many wheels, or timerfds, due in the same ticks
  *   calls.c       timerwheel alone: its calls, without anything else
+ *   uring.c       timerwheel alone: its calls as commands of io_uring
  *   passes.c      timerwheel alone: the kernel's work for a timer, expiry batches
+ *   sockets.c     timerwheel alone: deadlines of TCP connections
  *
  * Intended for a guest with instruction-counted time (bench/run): an instruction takes a
  * nanosecond, idle time is skipped, and two runs give the same figures.
@@ -129,7 +131,9 @@ void bench_cache(void);
 void bench_burst(void);
 void bench_many(void);
 void bench_calls(void);
+void bench_uring(void);
 void bench_passes(void);
+void bench_sockets(void);
 
 /* The time of one refresh in ns, measured by ops.c; idle.c chooses the number of timers by it. */
 __u64 refresh_cost(void);

@@ -265,7 +265,12 @@ TEST(info)
 	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags);
-	EXPECT_EQ(TIMERWHEEL_FEATURE_HANDLE, info.features & ~TIMERWHEEL_FEATURE_RESIDENT);
+	EXPECT_EQ(TIMERWHEEL_FEATURE_HANDLE,
+		  info.features & ~(TIMERWHEEL_FEATURE_RESIDENT | TIMERWHEEL_FEATURE_SOCKET |
+				    TIMERWHEEL_FEATURE_URING));
+#ifdef PROCESS
+	EXPECT_FALSE(info.features & (TIMERWHEEL_FEATURE_SOCKET | TIMERWHEEL_FEATURE_URING));
+#endif
 	EXPECT_EQ(0, info.errata);
 	EXPECT_EQ(1000, info.tick_min);
 	EXPECT_EQ(HOUR, info.tick_max);
@@ -300,7 +305,7 @@ TEST(errors_in_words)
 	static const int all[] = {
 		0, EINVAL, E2BIG, EFAULT, ENOENT, ENXIO, ENODEV, EEXIST, ESTALE, ENOSPC, EDQUOT,
 		EMLINK, ENOMEM, EMFILE, ENFILE, EACCES, EPERM, EBUSY, ESHUTDOWN, EAGAIN, EINTR,
-		ENOTTY, EBADF, EPROTO, ENOTSUP, EXDEV,
+		ENOTTY, EBADF, EPROTO, ENOTSUP, EXDEV, ENOTSOCK, ENOTCONN,
 	};
 	const char *other = timerwheel_strerror(ECHILD), *text;
 	size_t i;
@@ -1795,8 +1800,11 @@ TEST(adopt_errors)
 
 TEST_F(wheel, not_supported)
 {
+	struct timerwheel_add_socket socket = { .deadline = 1 };
+
 	EXPECT_EQ(-ENOTSUP, timerwheel_share(self->w));
 	EXPECT_EQ(-ENOTSUP, timerwheel_monitor(self->w, 0, 0));
+	EXPECT_EQ(-EOPNOTSUPP, timerwheel_add_socket(self->w, &socket, 1));
 }
 
 TEST_F(wheel, adopt_a_timerfd)

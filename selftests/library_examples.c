@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The examples in lib/examples: a wheel in the loops of others, requests and leases, which see
- * themselves whether all went well; and a server with idle timeouts.
+ * themselves whether all went well; and two servers with idle timeouts.
  */
 #include "library.h"
+#include <linux/io_uring.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 /* Where they are in a guest; elsewhere TW_EXAMPLES in the environment says */
@@ -103,26 +105,10 @@ TEST(lease)
 
 enum { IDLE_MS = 1000 };
 
-FIXTURE(server)
-{
+struct server {
 	char folder[32];
 	struct sockaddr_un name;
 	pid_t pid;
-};
-
-FIXTURE_VARIANT(server)
-{
-	const char *how;
-};
-
-FIXTURE_VARIANT_ADD(server, read)
-{
-	.how = NULL,
-};
-
-FIXTURE_VARIANT_ADD(server, ring)
-{
-	.how = "ring",
 };
 
 static int server_connect(const struct sockaddr_un *name)
@@ -143,7 +129,8 @@ static bool echoed(int fd, char c)
 	return send(fd, &c, 1, MSG_NOSIGNAL) == 1 && recv(fd, &answer, 1, 0) == 1 && answer == c;
 }
 
-FIXTURE_SETUP(server)
+static void server_start(struct __test_metadata *_metadata, struct server *self,
+			 const char *program, const char *how)
 {
 	char path[256], ms[16];
 	int fd, tries = 1000;
@@ -152,11 +139,11 @@ FIXTURE_SETUP(server)
 	ASSERT_NE(NULL, mkdtemp(self->folder));
 	self->name.sun_family = AF_UNIX;
 	snprintf(self->name.sun_path, sizeof(self->name.sun_path), "%s/socket", self->folder);
-	example(path, sizeof(path), "server");
+	example(path, sizeof(path), program);
 	snprintf(ms, sizeof(ms), "%d", IDLE_MS);
 	self->pid = fork();
 	if (!self->pid) {
-		execl(path, path, self->name.sun_path, ms, variant->how, NULL);
+		execl(path, path, self->name.sun_path, ms, how, NULL);
 		_exit(127);
 	}
 	while ((fd = server_connect(&self->name)) < 0 && --tries)
@@ -165,7 +152,7 @@ FIXTURE_SETUP(server)
 	close(fd);
 }
 
-FIXTURE_TEARDOWN(server)
+static void server_stop(struct __test_metadata *_metadata, struct server *self)
 {
 	kill(self->pid, SIGKILL);
 	EXPECT_EQ(1000 + SIGKILL, reap(self->pid));
@@ -174,7 +161,7 @@ FIXTURE_TEARDOWN(server)
 }
 
 /* A client that is silent is left alone for as long as it may be, and not for ever. */
-TEST_F(server, closes_idle_ones)
+static void closes_idle_ones(struct __test_metadata *_metadata, struct server *self)
 {
 	uint64_t now, spoke = 0;
 	int fd, i;
@@ -200,7 +187,7 @@ TEST_F(server, closes_idle_ones)
  * Stopped for longer than the timeout. Meanwhile a client speaks, before whom another one connects:
  * his timer makes the process back end see what is due before it sees who has spoken.
  */
-TEST_F(server, stopped)
+static void stopped(struct __test_metadata *_metadata, struct server *self)
 {
 	int fd = -1, other, status;
 	uint64_t spoke, goes_on;
@@ -235,6 +222,94 @@ TEST_F(server, stopped)
 	EXPECT_LE(goes_on + IDLE_MS * MSEC, clock_ns(CLOCK_MONOTONIC));
 	close(fd);
 	close(other);
+}
+
+FIXTURE(server)
+{
+	struct server server;
+};
+
+FIXTURE_VARIANT(server)
+{
+	const char *how;
+};
+
+FIXTURE_VARIANT_ADD(server, read)
+{
+	.how = NULL,
+};
+
+FIXTURE_VARIANT_ADD(server, ring)
+{
+	.how = "ring",
+};
+
+FIXTURE_SETUP(server)
+{
+	server_start(_metadata, &self->server, "server", variant->how);
+}
+
+FIXTURE_TEARDOWN(server)
+{
+	server_stop(_metadata, &self->server);
+}
+
+TEST_F(server, closes_idle_ones)
+{
+	closes_idle_ones(_metadata, &self->server);
+}
+
+TEST_F(server, stopped)
+{
+	stopped(_metadata, &self->server);
+}
+
+/* The same with io_uring: its timeouts are commands, or calls in the process back end. */
+FIXTURE(echo)
+{
+	struct server server;
+};
+
+FIXTURE_VARIANT(echo)
+{
+	const char *how;
+};
+
+FIXTURE_VARIANT_ADD(echo, read)
+{
+	.how = NULL,
+};
+
+FIXTURE_VARIANT_ADD(echo, ring)
+{
+	.how = "ring",
+};
+
+FIXTURE_SETUP(echo)
+{
+	struct io_uring_params params = { 0 };
+	int ring = syscall(SYS_io_uring_setup, 1, &params);
+
+	if (ring < 0)
+		SKIP(return, "no io_uring here");
+	close(ring);
+	server_start(_metadata, &self->server, "echod", variant->how);
+}
+
+FIXTURE_TEARDOWN(echo)
+{
+	if (self->server.pid)
+		server_stop(_metadata, &self->server);
+}
+
+TEST_F(echo, closes_idle_ones)
+{
+	closes_idle_ones(_metadata, &self->server);
+}
+
+TEST_F(echo, stopped)
+{
+	stopped(_metadata, &self->server);
 }
 
 TEST_HARNESS_MAIN

@@ -2,6 +2,8 @@
 /* libtimerwheel's queue: order, number of system calls, failures. */
 #include "library.h"
 
+#define MINUTES	(60 * SEC)
+
 /* What timerwheel_queue_failed_fn() was told, in order. */
 struct told {
 	int count;
@@ -467,5 +469,238 @@ TEST_F(queue, random)
 	}
 	timerwheel_close(plain);
 }
+
+/* --- Commands for a ring of the program's own ------------------------------------------------- */
+
+#ifdef PROCESS
+/* There are none inside the process: what is queued stays. */
+TEST_F(queue, no_commands)
+{
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
+	struct timerwheel_entry entry;
+
+	ASSERT_EQ(0, q_add(self->q, 1, 2, HOUR));
+	EXPECT_EQ(-EOPNOTSUPP, timerwheel_queue_commands(self->q, commands));
+	EXPECT_EQ(-EINVAL, timerwheel_queue_completed(self->q, 0, 1));
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+}
+#else
+/* What io_uring does with a command, but for at most @most elements. Returns the result. */
+static int execute(const struct timerwheel_command *command, uint32_t most)
+{
+	struct timerwheel_uring arg;
+	struct timerwheel_batch batch = { .size = sizeof(batch) };
+	int ret, was = ioctls;
+
+	memcpy(&arg, command->bytes, sizeof(arg));
+	batch.elems = arg.elems;
+	batch.count = arg.count < most ? arg.count : most;
+	batch.elem_size = arg.elem_size;
+	ret = ioctl(command->fd, command->op, &batch);
+	ioctls = was;
+	return ret < 0 ? -errno : ret;
+}
+
+/* All commands, in order. Returns the first error. */
+static int execute_all(struct timerwheel_queue *q)
+{
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
+	int n = timerwheel_queue_commands(q, commands), i, err;
+
+	for (i = 0; i < n; i++) {
+		err = timerwheel_queue_completed(q, i, execute(&commands[i], UINT32_MAX));
+		if (err)
+			return err;
+	}
+	return n < 0 ? n : 0;
+}
+
+/* A command for each kind that is queued, in an order that keeps that of each key */
+TEST_F(queue, commands)
+{
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
+	struct timerwheel_entry entry;
+	int i;
+
+	EXPECT_EQ(0, timerwheel_queue_commands(self->q, commands));
+	EXPECT_EQ(-EINVAL, timerwheel_queue_completed(self->q, 0, 0));
+	calls();
+	ASSERT_EQ(0, q_move(self->q, 5, HOUR));
+	ASSERT_EQ(0, q_add(self->q, 1, 1, HOUR));
+	ASSERT_EQ(0, q_move(self->q, 1, 2 * HOUR));
+	ASSERT_EQ(0, q_add(self->q, 2, 2, HOUR));
+	ASSERT_EQ(0, q_remove(self->q, 2));
+	ASSERT_EQ(3, timerwheel_queue_commands(self->q, commands));
+	EXPECT_EQ(TIMERWHEEL_IOC_ADD, commands[0].op);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(timerwheel_fd(self->w), commands[i].fd);
+		ASSERT_EQ(0, timerwheel_queue_completed(self->q, i,
+							execute(&commands[i], UINT32_MAX)));
+	}
+	EXPECT_CALLS(0);
+	EXPECT_EQ(-EINVAL, timerwheel_queue_completed(self->q, 0, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(2 * HOUR, entry.deadline);
+	EXPECT_EQ(-ENOENT, get(self->w, 2, &entry));
+	ASSERT_EQ(1, self->told.count);
+	EXPECT_EQ(TIMERWHEEL_IOC_MOVE, self->told.op[0]);
+	EXPECT_EQ(5, self->told.key[0]);
+	EXPECT_EQ(-ENOENT, self->told.result[0]);
+}
+
+/* What a command has not done is done by calls. */
+TEST_F(queue, commands_cut_short)
+{
+	static const int results[] = { -ECANCELED, -EFAULT, 0, 3 };
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
+	struct timerwheel_entry entry;
+	unsigned int i;
+	uint64_t key;
+	int res;
+
+	for (i = 0; i < 4; i++) {
+		for (key = 0; key < 10; key++)
+			ASSERT_EQ(0, q_add(self->q, 10 * i + key, key, HOUR));
+		for (key = 0; key < 10; key++)
+			ASSERT_EQ(0, q_move(self->q, 10 * i + key, MINUTES * (key + 1)));
+		ASSERT_EQ(2, timerwheel_queue_commands(self->q, commands));
+		calls();
+		res = results[i] <= 0 ? results[i] : execute(&commands[0], results[i]);
+		ASSERT_EQ(0, timerwheel_queue_completed(self->q, 0, res));
+		EXPECT_CALLS(1);
+		ASSERT_EQ(0, timerwheel_queue_completed(self->q, 1, -ECANCELED));
+		EXPECT_CALLS(1);
+		for (key = 0; key < 10; key++) {
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 10 * i + key, &entry));
+			EXPECT_EQ(MINUTES * (key + 1), entry.deadline);
+			EXPECT_EQ(key, entry.value);
+		}
+	}
+	/* a result that cannot be */
+	ASSERT_EQ(0, q_move(self->q, 1, HOUR));
+	ASSERT_EQ(1, timerwheel_queue_commands(self->q, commands));
+	ASSERT_EQ(0, timerwheel_queue_completed(self->q, 0, 1000));
+	EXPECT_EQ(0, self->told.count);
+}
+
+/* Until all results are there, operations are queued behind, and nothing overtakes. */
+TEST_F(queue, commands_busy)
+{
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS], more[TIMERWHEEL_COMMANDS];
+	struct timerwheel_entry entry;
+	uint64_t key;
+
+	ASSERT_EQ(0, q_add(self->q, 1, 1, HOUR));
+	ASSERT_EQ(0, q_remove(self->q, 3));
+	ASSERT_EQ(2, timerwheel_queue_commands(self->q, commands));
+	EXPECT_EQ(-EINVAL, timerwheel_queue_completed(self->q, 2, 1));
+	EXPECT_EQ(-EBUSY, timerwheel_queue_commands(self->q, more));
+	EXPECT_EQ(-EBUSY, timerwheel_queue_flush(self->q));
+	for (key = 0; key < 16; key++)
+		EXPECT_EQ(0, q_move(self->q, 1, (key + 1) * MINUTES));
+	/* No room: a flush would be needed. */
+	EXPECT_EQ(-EBUSY, q_move(self->q, 1, 17 * MINUTES));
+	ASSERT_EQ(0, timerwheel_queue_completed(self->q, 0, execute(&commands[0], 1)));
+	EXPECT_EQ(-EBUSY, timerwheel_queue_flush(self->q));
+	ASSERT_EQ(0, timerwheel_queue_completed(self->q, 1, execute(&commands[1], 1)));
+	EXPECT_EQ(1, self->told.count);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(HOUR, entry.deadline);
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
+	EXPECT_EQ(16 * MINUTES, entry.deadline);
+	EXPECT_EQ(1, self->told.count);
+}
+
+/* The first use needs memory. Without it all stays queued. */
+TEST_F(queue, commands_no_memory)
+{
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
+	int n;
+
+	ASSERT_EQ(0, q_add(self->q, 1, 1, HOUR));
+	for (n = 0; n < 5; n++) {
+		fail_allocation = n;
+		EXPECT_EQ(-ENOMEM, timerwheel_queue_commands(self->q, commands));
+		EXPECT_EQ(-1, fail_allocation);
+	}
+	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
+	EXPECT_EQ(0, self->told.count);
+	ASSERT_EQ(0, q_move(self->q, 1, HOUR));
+	EXPECT_EQ(0, execute_all(self->q));
+	EXPECT_EQ(0, self->told.count);
+}
+
+/* Random operations end as without a queue, with commands that are executed or fail at random. */
+TEST_F(queue, commands_random)
+{
+	enum { KEYS = 12, OPERATIONS = 20000 };
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
+	struct timerwheel *plain = wheel_manual(1000, 0);
+	uint64_t state = seed(), began = state, key, when;
+	struct timerwheel_entry a, b;
+	int was, out = 0, next = 0, res, err;
+	long failed = 0, i;
+
+	ASSERT_NE(NULL, plain);
+	TH_LOG("TW_SEED=%llu", (unsigned long long)began);
+	for (i = 0; i < OPERATIONS; i++) {
+		key = rand64(&state) % KEYS;
+		when = HOUR + rand64(&state) % HOUR;
+		err = 0;
+		was = 0;
+		switch (rand64(&state) % 9) {
+		case 0 ... 1:
+			err = q_add(self->q, key, i, when);
+			was = err ? 0 : add(plain, key, i, when, 0);
+			break;
+		case 2 ... 3:
+			err = q_move(self->q, key, when);
+			was = err ? 0 : move(plain, key, when, 0);
+			break;
+		case 4 ... 5:
+			err = q_remove(self->q, key);
+			was = err ? 0 : rm(plain, key);
+			break;
+		case 6:
+			if (!out) {
+				out = timerwheel_queue_commands(self->q, commands);
+				next = 0;
+				ASSERT_LE(0, out);
+			}
+			break;
+		case 7:
+			if (!out)
+				break;
+			res = -ECANCELED;
+			if (rand64(&state) % 4)
+				res = execute(&commands[next], 1 + rand64(&state) % 16);
+			ASSERT_EQ(0, timerwheel_queue_completed(self->q, next++, res));
+			if (next == out)
+				out = 0;
+			break;
+		default:
+			err = timerwheel_queue_flush(self->q);
+			ASSERT_EQ(out ? -EBUSY : 0, err);
+			if (out)
+				break;
+			was = get(plain, key, &a);
+			ASSERT_EQ(was, get(self->w, key, &b));
+			if (was > 0) {
+				ASSERT_EQ(a.value, b.value);
+				ASSERT_EQ(a.deadline, b.deadline);
+			}
+			ASSERT_EQ(failed, self->told.count);
+			was = 0;
+		}
+		ASSERT_TRUE(!err || (err == -EBUSY && out));
+		failed += was < 0;
+	}
+	for (; next < out; next++)
+		ASSERT_EQ(0, timerwheel_queue_completed(self->q, next, -ECANCELED));
+	timerwheel_close(plain);
+}
+#endif
 
 TEST_HARNESS_MAIN

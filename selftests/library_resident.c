@@ -760,6 +760,27 @@ TEST_F(queue, in_order)
 }
 
 #ifndef PROCESS
+/* Operations that were submitted, and are not known to be done, are queued still. */
+TEST_F(queue, submitted)
+{
+	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
+	struct timer *t = &self->t, other = { .w = t->w, .table = t->table, .key = 8 };
+
+	ASSERT_EQ(WAS_NONE, add_timer(&other, 10 * UNIT, TIMERWHEEL_ABS, 0));
+	ASSERT_EQ(NEEDS_CALL, q_arm(self->q, t, 5 * UNIT));
+	ASSERT_EQ(1, timerwheel_queue_commands(self->q, commands));
+	EXPECT_EQ(NEEDS_CALL, q_arm(self->q, t, 30 * UNIT));
+	EXPECT_EQ(-EBUSY, q_refresh(self->q, t, 40 * UNIT));
+	EXPECT_EQ(-EBUSY, q_cancel(self->q, t));
+	EXPECT_EQ(DONE, q_arm(self->q, &other, 30 * UNIT));
+	ASSERT_EQ(0, timerwheel_queue_completed(self->q, 0, -ECANCELED));
+	ASSERT_EQ(0, timerwheel_queue_flush(self->q));
+	EXPECT_EQ(DONE, q_refresh(self->q, t, 40 * UNIT));
+	EXPECT_EQ(0, self->failed);
+}
+#endif
+
+#ifndef PROCESS
 /* A flush that is needed first and fails: nothing was done. */
 TEST_F(queue, error_of_a_call)
 {

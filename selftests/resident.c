@@ -276,7 +276,7 @@ TEST_F(one, fires_and_stays)
 /* Refresh: the timer fires at the later deadline, however often it was visited before */
 TEST_F(one, refresh)
 {
-	__u64 at;
+	__u64 at, unit = self->w.mask + 1;
 
 	for (at = 200 * MSEC; at < 2 * SEC; at += 100 * MSEC) {
 		EXPECT_EQ(ARMED, arm(&self->h, at, true));
@@ -286,6 +286,14 @@ TEST_F(one, refresh)
 	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, at));
 	EXPECT_EVENT(at - 100 * MSEC);
 	EXPECT_EQ(FIRED, arm(&self->h, HOUR, true));
+	/* by so little that the timer falls due in the same tick */
+	at = unit_up(&self->h, at + 100 * MSEC);
+	while ((at - 1) / MSEC != (at + unit - 1) / MSEC)
+		at += unit;
+	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->w.fd, 7, at, TIMERWHEEL_ABS));
+	EXPECT_EQ(ARMED, arm(&self->h, at + unit, true));
+	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, at + 2 * MSEC));
+	EXPECT_EVENT(at + unit);
 }
 
 /* Cancel: no event comes. The timer is parked when its deadline has passed, not before. */
@@ -556,6 +564,42 @@ TEST_F(one, nonsense)
 		EXPECT_EVENT(i * 102 * MSEC + 100 * MSEC);
 		EXPECT_EQ(FIRED, state_now(&self->h));
 	}
+}
+
+/*
+ * An entry cannot make a timer earlier: it fires, or is parked, at the latest deadline that the
+ * kernel has set or read.
+ */
+TEST_F(one, lowered)
+{
+	__u64 own = self->h.generation;
+
+	/* set by a call that left the timer in its slot */
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->w.fd, 7, 300 * MSEC, TIMERWHEEL_ABS));
+	atomic_store(self->h.entry, unit_up(&self->h, 50 * MSEC) | own | ARMED);
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 299 * MSEC));
+	EXPECT_NO_EVENT();
+	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, 302 * MSEC));
+	EXPECT_EVENT(300 * MSEC);
+	/* read at a visit */
+	ASSERT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->w.fd, 7, 400 * MSEC, TIMERWHEEL_ABS));
+	EXPECT_EQ(ARMED, arm(&self->h, 600 * MSEC, true));
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 450 * MSEC));
+	atomic_store(self->h.entry, unit_up(&self->h, 500 * MSEC) | own | ARMED);
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 599 * MSEC));
+	EXPECT_NO_EVENT();
+	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, 602 * MSEC));
+	EXPECT_EVENT(600 * MSEC);
+	/* cancelled */
+	ASSERT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->w.fd, 7, 700 * MSEC, TIMERWHEEL_ABS));
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->w.fd, 7, 900 * MSEC, TIMERWHEEL_ABS));
+	atomic_store(self->h.entry, own | CANCELLED);
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 899 * MSEC));
+	EXPECT_EQ(0, parked(self->w.fd));
+	EXPECT_EQ(CANCELLED, arm(&self->h, HOUR, true));
+	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 902 * MSEC));
+	EXPECT_EQ(PARKED, state_now(&self->h));
+	EXPECT_EQ(1, parked(self->w.fd));
 }
 
 /* Bring timer 7 into a state; FIRED: its event was delivered */
@@ -1836,6 +1880,31 @@ TEST_F_TIMEOUT(hammered, harms_only_itself, 300)
 	EXPECT_TRUE(comes(&self->w, BYSTANDERS, h, now));
 	EXPECT_EQ(FIRED, state_now(h));
 	EXPECT_EQ(BYSTANDERS + 1, parked(self->w.fd));
+}
+
+/* DRAIN takes the timer whatever is written to its entry meanwhile, and all the others. */
+TEST_F(hammered, drained)
+{
+	struct timerwheel_entry ent[BYSTANDERS + 2];
+	bool seen[BYSTANDERS + 1] = {};
+	int i;
+
+	/* far away */
+	atomic_store(&self->m.at, unit_up(&self->m.h, tw_now(CLOCK_MONOTONIC) + HOUR));
+	ASSERT_EQ(0, pthread_create(&self->m.thread, NULL, hammer_main, &self->m));
+	usleep(20000);
+	EXPECT_EQ(BYSTANDERS + 1, tw_drain(self->w.fd, 0, ent, BYSTANDERS + 2));
+	atomic_store(&self->m.stop, true);
+	pthread_join(self->m.thread, NULL);
+	for (i = 0; i < BYSTANDERS + 1; i++) {
+		ASSERT_GE(BYSTANDERS, ent[i].key);
+		EXPECT_FALSE(seen[ent[i].key]);
+		seen[ent[i].key] = true;
+		if (ent[i].key < BYSTANDERS)
+			EXPECT_EQ(TIMERWHEEL_WAS_PENDING, ent[i].result);
+	}
+	EXPECT_EQ(0, tw_drain(self->w.fd, 0, ent, 1));
+	EXPECT_EQ(0, parked(self->w.fd));
 }
 
 /* --- Races, with a ledger ------------------------------------------------------------ */

@@ -112,41 +112,51 @@ static __attribute__((noinline)) void needs_call(const struct change *c, bool cr
 		flush();
 }
 
-static void resident_arm(const struct change *c, __u32 n)
+/* Change timers in the table. Only arming may need a call; otherwise it is no measurement. */
+static __attribute__((always_inline)) inline
+void change_in_memory(const struct change *c, __u32 n, enum op op)
 {
+	static const char *const name[] = { [REFRESH] = "refresh", [CANCEL] = "cancel" };
 	const struct timerwheel_table table = mapped;
 	const struct handle *const handle_of = handles;
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
 		const struct handle *handle = &handle_of[c[i].id];
+		__u32 index = handle->index, generation = handle->generation;
 		enum timerwheel_answer answer;
 
-		answer = timerwheel_table_arm(&table, handle->index, handle->generation,
-					      c[i].deadline);
-		if (answer != TIMERWHEEL_DONE)
-			needs_call(&c[i], answer == TIMERWHEEL_GONE);
+		if (op == ARM)
+			answer = timerwheel_table_arm(&table, index, generation, c[i].deadline);
+		else if (op == REFRESH)
+			answer = timerwheel_table_refresh(&table, index, generation,
+							  c[i].deadline);
+		else
+			answer = timerwheel_table_cancel(&table, index, generation);
+		if (answer == TIMERWHEEL_DONE)
+			continue;
+		if (op != ARM)
+			die("%s of timer %u: answer %d: this is not a measurement", name[op],
+			    c[i].id, answer);
+		needs_call(&c[i], answer == TIMERWHEEL_GONE);
 	}
-	if (new || moved)
+	if (op == ARM && (new || moved))
 		flush();
+}
+
+static void resident_arm(const struct change *c, __u32 n)
+{
+	change_in_memory(c, n, ARM);
 }
 
 static void resident_refresh(const struct change *c, __u32 n)
 {
-	const struct timerwheel_table table = mapped;
-	const struct handle *const handle_of = handles;
-	__u32 i;
+	change_in_memory(c, n, REFRESH);
+}
 
-	for (i = 0; i < n; i++) {
-		const struct handle *handle = &handle_of[c[i].id];
-		enum timerwheel_answer answer;
-
-		answer = timerwheel_table_refresh(&table, handle->index, handle->generation,
-						  c[i].deadline);
-		if (answer != TIMERWHEEL_DONE)
-			die("refresh of timer %u: answer %d: this is not a measurement", c[i].id,
-			    answer);
-	}
+static void resident_cancel(const struct change *c, __u32 n)
+{
+	change_in_memory(c, n, CANCEL);
 }
 
 static void resident_move(const struct change *c, __u32 n)
@@ -156,23 +166,6 @@ static void resident_move(const struct change *c, __u32 n)
 	for (i = 0; i < n; i += count) {
 		count = n - i < BATCH ? n - i : BATCH;
 		calls_move(c + i, count);
-	}
-}
-
-static void resident_cancel(const struct change *c, __u32 n)
-{
-	const struct timerwheel_table table = mapped;
-	const struct handle *const handle_of = handles;
-	__u32 i;
-
-	for (i = 0; i < n; i++) {
-		const struct handle *handle = &handle_of[c[i].id];
-		enum timerwheel_answer answer;
-
-		answer = timerwheel_table_cancel(&table, handle->index, handle->generation);
-		if (answer != TIMERWHEEL_DONE)
-			die("cancel of timer %u: answer %d: this is not a measurement", c[i].id,
-			    answer);
 	}
 }
 

@@ -275,7 +275,7 @@ int exec_fdinfo(int fd, __u64 *pending, __u64 *due)
 }
 
 /* The last of the calls. */
-#define LAST_NR		_IOC_NR(TIMERWHEEL_IOC_REMOVE_HANDLE)
+#define LAST_NR		_IOC_NR(TIMERWHEEL_IOC_ADD_SOCKET)
 
 /* Numbers that are not ours, or not in this form: all ENOTTY. */
 static void bad_ioctl(struct worker *w, int fd, __u64 *r)

@@ -91,7 +91,8 @@ static void info_done(struct test *t)
 	must.abi_version = TIMERWHEEL_ABI_VERSION;
 	must.batch_max = TIMERWHEEL_BATCH_MAX;
 	must.features = TIMERWHEEL_FEATURE_HANDLE |
-			(resident_errors ? 0 : TIMERWHEEL_FEATURE_RESIDENT);
+			(resident_errors ? 0 : TIMERWHEEL_FEATURE_RESIDENT) |
+			(is.features & (TIMERWHEEL_FEATURE_SOCKET | TIMERWHEEL_FEATURE_URING));
 	must.errata = 0;
 	must.clock = m->setup.clock;
 	must.tick = m->setup.tick;

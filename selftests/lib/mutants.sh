@@ -121,7 +121,7 @@ faults=(
 'add: a linger, in any wheel;                s/const uint32_t linger = p->store.resident ? TIMERWHEEL_LINGER : 0;/const uint32_t linger = TIMERWHEEL_LINGER;/; s/(linger \&\& !add->period/(p->store.resident \&\& !add->period/'
 'add: it is not armed in its entry;          /^static int ltw_process_add(/,/^}/s/^\t\tif (p->store.resident)$/\t\tif (0)/'
 'move: EXCL, in any wheel;                   s/const uint32_t excl = p->store.resident ? TIMERWHEEL_EXCL : 0;/const uint32_t excl = TIMERWHEEL_EXCL;/'
-'move: EXCL is forgotten;                    s/move->flags & excl);/0);/'
+'move: EXCL is forgotten;                    s/move->deadline, move->flags, now);/move->deadline, move->flags \& ~TIMERWHEEL_EXCL, now);/'
 # Resident timers in memory
 'resident: any wheel will do;                s/return !wheel->resident || !wheel->table.entries;/return 0;/'
 'arm: past the end of time;                  /timerwheel_table_arm(const/,/^}/s/if (__builtin_expect((int64_t)deadline < 0, 0))/if (0)/'
@@ -138,7 +138,7 @@ faults=(
 'cancel: what is not armed;                  /timerwheel_mapped_cancel(/,/^}/s/if (differs)$/if (differs > 3)/'
 'cancel: those of others;                    /timerwheel_mapped_cancel(/,/^}/s/if (differs)$/if (differs \&\& differs < 4)/'
 'cancel: a store;                            /timerwheel_mapped_cancel(/,/^}/s/while (!__atomic_compare_exchange_n(&table\[index\], &old,/while (({ extern int usleep(unsigned int); usleep(1); table[index] = old ^ 1; 0; }) \&\& !__atomic_compare_exchange_n(\&table[index], \&old,/'
-'cancel: the deadline is lost;               s/old ^ TIMERWHEEL_RESIDENT_ARMED, 1,/generation, 1,/'
+'cancel: the deadline is lost;               s/old - TIMERWHEEL_RESIDENT_ARMED, 1,/generation, 1,/'
 'refresh: never too late;                    /timerwheel_mapped_refresh(/,/^}/s/differs & TIMERWHEEL_RESIDENT_ARMED ?/1 ?/'
 'refresh: those of others;                   /timerwheel_mapped_refresh(/,/^}/s/return differs > TIMERWHEEL_RESIDENT_FIRED ?/return 0 ?/'
 'cancel: never too late;                     /timerwheel_mapped_cancel(/,/^}/s/differs & TIMERWHEEL_RESIDENT_ARMED ?/1 ?/'
@@ -169,7 +169,7 @@ faults=(
 # Queues
 'queue: any order;                           s/ltw_before(queue, other) & 1U << kind/0/'
 'queue: only what is directly before;        s/before |= queue->after\[other\];/;/'
-'queue: notes stay;                          /^int timerwheel_queue_flush(/,/^}/s/queue->turn++;/;/'
+'queue: notes stay;                          /^static void ltw_queue_empty(/,/^}/s/queue->turn++;/;/'
 'queue: failures of the first only;          s/for (; count; count--, elem += size)/if (count)/'
 'queue: one too many;                        s/queue->count\[kind\] == queue->room ||/queue->count[kind] == queue->room + 1 ||/'
 'queue: arm before what is queued;           s/if (!ltw_queued(queue, key))$/if (1)/'

@@ -1,0 +1,1575 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * socket: timers that watch TCP connections. When they fire and when not, the steps from the
+ * warning to the abort, what calls do to a timer at each step, sockets that are refused, lifetimes,
+ * and many connections at once.
+ *
+ * Times are real: a connection keeps its own in units of 1/HZ. So the tests assert order, that
+ * nothing is early, and generous upper limits only.
+ *
+ * TW_SOCKETS: how many connections are many (2000).
+ */
+#define _GNU_SOURCE
+#include <linux/userfaultfd.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include "tw_test.h"
+#include "../lib/timerwheel-mapped.h"
+
+#define KEY	7
+#define VALUE	0x1234567890abcdefULL
+#define IDLE	(60 * MSEC)
+#define GRACE	(80 * MSEC)
+#define LONG	MINUTE
+
+/* Two ends of a connection over loopback; @here is the one that is watched. */
+struct conn {
+	int here;
+	int peer;
+};
+
+static int listener(int family, struct sockaddr_storage *addr, socklen_t *len)
+{
+	int fd = socket(family, SOCK_STREAM, 0);
+
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = family;
+	if (family == AF_INET6)
+		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_loopback;
+	else
+		((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_ANY);
+	*len = family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	if (fd < 0 || bind(fd, (void *)addr, *len) || listen(fd, 4096) ||
+	    getsockname(fd, (void *)addr, len))
+		return -errno;
+	return fd;
+}
+
+static int conn_from(int listening, const struct sockaddr_storage *addr, socklen_t len,
+		     struct conn *c)
+{
+	c->peer = socket(addr->ss_family, SOCK_STREAM, 0);
+	if (c->peer < 0 || connect(c->peer, (const void *)addr, len))
+		return -errno;
+	c->here = accept(listening, NULL, NULL);
+	return c->here < 0 ? -errno : 0;
+}
+
+static int add_elem(int fd, struct timerwheel_add_socket *add)
+{
+	tw_poison(&add->result, sizeof(add->result));
+	return tw_result1(tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add), 1, NULL),
+			  &add->result);
+}
+
+/* @grace: ~0: no abort */
+static int add_sock(int fd, __u64 key, int sock, __u32 kind, __u64 time, __u64 grace)
+{
+	struct timerwheel_add_socket add = {
+		.key = key, .value = VALUE, .deadline = time, .fd = sock, .kind = kind,
+		.grace = grace == ~0ULL ? 0 : grace,
+		.flags = grace == ~0ULL ? 0 : TIMERWHEEL_SOCKET_ABORT,
+	};
+
+	return add_elem(fd, &add);
+}
+
+/* The next event, within @ns: 1, 0 or -errno */
+static int next_event(int fd, struct timerwheel_event *ev, __u64 ns)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int ret;
+
+	ret = poll(&p, 1, ns / MSEC);
+	if (ret <= 0)
+		return ret;
+	return dev_read(fd, ev, 1);
+}
+
+static struct timerwheel_stats stats_of(int fd)
+{
+	struct timerwheel_stats stats;
+
+	if (tw_stats(fd, &stats))
+		abort();
+	return stats;
+}
+
+/* Does the peer see a reset within some seconds? */
+static bool is_reset(int sock)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	char c;
+
+	return poll(&p, 1, 10000) == 1 && recv(sock, &c, 1, 0) < 0 && errno == ECONNRESET;
+}
+
+static bool is_alive(struct conn *c)
+{
+	char out = 'x', in = 0;
+	struct pollfd p = { .fd = c->here, .events = POLLIN };
+
+	return send(c->peer, &out, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, 10000) == 1 &&
+	       recv(c->here, &in, 1, 0) == 1 && in == out;
+}
+
+FIXTURE(socket)
+{
+	int fd;
+	struct conn c;
+	int listening;
+	struct sockaddr_storage addr;
+	socklen_t len;
+};
+
+FIXTURE_VARIANT(socket)
+{
+	int family;
+	__u32 ring;
+};
+
+FIXTURE_VARIANT_ADD(socket, ip4) { .family = AF_INET };
+FIXTURE_VARIANT_ADD(socket, ip6) { .family = AF_INET6 };
+
+FIXTURE_SETUP(socket)
+{
+	struct timerwheel_info info;
+
+	self->fd = dev_open(O_NONBLOCK);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_TRUE(info.features & TIMERWHEEL_FEATURE_SOCKET);
+	self->listening = listener(variant->family, &self->addr, &self->len);
+	ASSERT_GE(self->listening, 0);
+	ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &self->c));
+}
+
+FIXTURE_TEARDOWN(socket)
+{
+	struct timerwheel_stats stats = stats_of(self->fd);
+
+	EXPECT_TRUE(tw_balanced(&stats));
+	close(self->fd);
+}
+
+/* --- When they fire ----------------------------------------------------- */
+
+TEST_F(socket, event_only)
+{
+	struct timerwheel_event ev;
+	__u64 from = tw_now(CLOCK_MONOTONIC);
+
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_sock(self->fd, KEY, self->c.here,
+						TIMERWHEEL_SOCKET_IDLE, IDLE, ~0ULL));
+	EXPECT_EQ(1, stats_of(self->fd).sockets);
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(KEY, ev.key);
+	EXPECT_EQ(VALUE, ev.value);
+	EXPECT_EQ(0, ev.flags);
+	EXPECT_GE(ev.deadline, from + IDLE);
+	EXPECT_GE(ev.fired, ev.deadline);
+	EXPECT_TRUE(is_alive(&self->c));
+	EXPECT_EQ(0, stats_of(self->fd).sockets);
+	EXPECT_EQ(0, stats_of(self->fd).aborted);
+	EXPECT_EQ(0, next_event(self->fd, &ev, 2 * IDLE));
+}
+
+TEST_F(socket, abort_at_once)
+{
+	struct timerwheel_event ev;
+	__u64 from = tw_now(CLOCK_MONOTONIC);
+	char c;
+
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_sock(self->fd, KEY, self->c.here,
+						TIMERWHEEL_SOCKET_IDLE, IDLE, 0));
+	EXPECT_TRUE(is_reset(self->c.peer));
+	EXPECT_GE(tw_now(CLOCK_MONOTONIC), from + IDLE);
+	EXPECT_EQ(-1, recv(self->c.here, &c, 1, 0));
+	EXPECT_EQ(ETIMEDOUT, errno);
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	EXPECT_EQ(KEY, ev.key);
+	EXPECT_EQ(1, stats_of(self->fd).aborted);
+	EXPECT_EQ(0, next_event(self->fd, &ev, 2 * IDLE));
+}
+
+TEST_F(socket, warning_then_abort)
+{
+	struct timerwheel_event ev[2];
+	struct timerwheel_entry ent;
+	struct timerwheel_add_socket add = {
+		.key = KEY, .value = VALUE, .deadline = IDLE, .grace = GRACE, .fd = self->c.here,
+		.flags = TIMERWHEEL_SOCKET_ABORT,
+	};
+
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_elem(self->fd, &add));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
+	EXPECT_EQ(TIMERWHEEL_ENTRY_SOCKET, ent.flags);
+	EXPECT_EQ(IDLE, ent.period);
+	ASSERT_EQ(1, next_event(self->fd, &ev[0], 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev[0].flags);
+	EXPECT_EQ(KEY, ev[0].key);
+	EXPECT_EQ(VALUE, ev[0].value);
+	EXPECT_EQ(add.index, ev[0].index);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
+	EXPECT_EQ(TIMERWHEEL_ENTRY_SOCKET | TIMERWHEEL_ENTRY_GRACE, ent.flags);
+	ASSERT_EQ(1, next_event(self->fd, &ev[1], 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev[1].flags);
+	EXPECT_EQ(KEY, ev[1].key);
+	EXPECT_EQ(add.index, ev[1].index);
+	EXPECT_GE(ev[1].deadline, ev[0].fired + GRACE);
+	EXPECT_TRUE(is_reset(self->c.peer));
+}
+
+/* Nobody reads: the connection ends all the same, and both events are there afterwards. */
+TEST_F(socket, nobody_reads)
+{
+	struct timerwheel_event ev[3];
+
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_sock(self->fd, KEY, self->c.here,
+						TIMERWHEEL_SOCKET_IDLE, IDLE, GRACE));
+	EXPECT_TRUE(is_reset(self->c.peer));
+	while (stats_of(self->fd).due < 1)
+		tw_sleep(MSEC);
+	EXPECT_EQ(1, stats_of(self->fd).due);
+	ASSERT_EQ(2, dev_read(self->fd, ev, 3));
+	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev[0].flags);
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev[1].flags);
+}
+
+/* The daemon is stopped. */
+TEST_F(socket, stopped)
+{
+	int fd[2];
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(0, pipe(fd));
+	pid = fork();
+	if (!pid) {
+		int wheel = dev_open(0);
+		struct timerwheel_event ev;
+
+		c = add_sock(wheel, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, IDLE, GRACE);
+		write(fd[1], &c, 1);
+		dev_read(wheel, &ev, 1);
+		pause();
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(fd[0], &c, 1));
+	ASSERT_EQ(0, c);
+	ASSERT_EQ(0, kill(pid, SIGSTOP));
+	EXPECT_TRUE(is_reset(self->c.peer));
+	kill(pid, SIGKILL);
+	tw_reap(pid);
+}
+
+/* Each kind, while data flows in one direction */
+static bool fires_while(int fd, struct conn *c, __u32 kind, bool receive, int periods)
+{
+	struct timerwheel_event ev;
+	char buf[16] = "x";
+	int i;
+
+	if (add_sock(fd, KEY, c->here, kind, IDLE, ~0ULL) < 0)
+		abort();
+	for (i = 0; i < periods * 6; i++) {
+		if (send(receive ? c->peer : c->here, buf, 1, MSG_NOSIGNAL) != 1)
+			abort();
+		if (next_event(fd, &ev, IDLE / 6) == 1)
+			return true;
+	}
+	if (tw_remove1(fd, KEY) < 0)
+		abort();
+	return false;
+}
+
+TEST_F(socket, kinds)
+{
+	struct conn *c = &self->c;
+
+	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_SEND, true, 50));
+	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_RECEIVE, false, 50));
+	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_LIFETIME, true, 50));
+	if (!tw_icount())
+		return;
+	/* The others need that no pause is longer than the timeout. */
+	EXPECT_FALSE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE, true, 5));
+	EXPECT_FALSE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE, false, 5));
+	EXPECT_FALSE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_SEND, false, 5));
+	EXPECT_FALSE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_RECEIVE, true, 5));
+	EXPECT_FALSE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_HALF_CLOSED, true, 5));
+}
+
+/* An event is never earlier than the timeout after data that was sent before. */
+TEST_F(socket, data_postpones)
+{
+	struct timerwheel_event ev;
+	__u64 last = 0;
+	char c = 'x';
+	int i;
+
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, IDLE, ~0ULL));
+	for (i = 0; i < 12; i++) {
+		if (next_event(self->fd, &ev, IDLE / 3) == 1)
+			break;
+		last = tw_now(CLOCK_MONOTONIC);
+		ASSERT_EQ(1, send(self->c.peer, &c, 1, 0));
+	}
+	ASSERT_NE(0, last);
+	if (i == 12) {
+		ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+		EXPECT_GE(ev.deadline, last + IDLE);
+		EXPECT_GE(stats_of(self->fd).requeues, 1);
+	}
+}
+
+TEST_F(socket, half_closed)
+{
+	struct timerwheel_event ev;
+	__u64 from;
+
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_HALF_CLOSED, IDLE, 0));
+	EXPECT_EQ(0, next_event(self->fd, &ev, 3 * IDLE));
+	from = tw_now(CLOCK_MONOTONIC);
+	ASSERT_EQ(0, shutdown(self->c.peer, SHUT_WR));
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	EXPECT_GE(ev.fired, from + IDLE);
+}
+
+/* A deadline that has passed already */
+TEST_F(socket, lifetime_over)
+{
+	struct timerwheel_event ev;
+	struct timerwheel_add_socket add = {
+		.key = KEY, .deadline = 1, .fd = self->c.here, .kind = TIMERWHEEL_SOCKET_LIFETIME,
+		.flags = TIMERWHEEL_SOCKET_ABORT | TIMERWHEEL_ABS,
+	};
+
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_elem(self->fd, &add));
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	EXPECT_TRUE(is_reset(self->c.peer));
+}
+
+TEST_F(socket, closed_before)
+{
+	struct timerwheel_event ev;
+
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, IDLE, GRACE));
+	close(self->c.here);
+	close(self->c.peer);
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_GONE, ev.flags);
+	EXPECT_EQ(0, stats_of(self->fd).sockets);
+	EXPECT_EQ(0, stats_of(self->fd).aborted);
+}
+
+/* --- In the grace ------------------------------------------------------- */
+
+/* Returns once the warning is on the due list. */
+static void warned(int fd, struct conn *c, __u64 grace)
+{
+	struct timerwheel_entry ent;
+
+	if (add_sock(fd, KEY, c->here, TIMERWHEEL_SOCKET_IDLE, IDLE, grace) < 0)
+		abort();
+	do {
+		tw_sleep(MSEC);
+		/* DUE while the kernel decides */
+		if (tw_get1(fd, KEY, &ent) < 0)
+			abort();
+	} while (!(ent.flags & TIMERWHEEL_ENTRY_GRACE));
+}
+
+TEST_F(socket, move_withdraws_the_warning)
+{
+	struct timerwheel_event ev;
+
+	warned(self->fd, &self->c, LONG);
+	EXPECT_EQ(0, stats_of(self->fd).due);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, KEY, IDLE, 0));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
+	/* Still idle then: another warning */
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
+}
+
+TEST_F(socket, remove_withdraws_the_warning)
+{
+	struct timerwheel_event ev;
+
+	warned(self->fd, &self->c, LONG);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, KEY));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
+	EXPECT_EQ(0, stats_of(self->fd).sockets);
+	EXPECT_TRUE(is_alive(&self->c));
+}
+
+TEST_F(socket, add_replaces_it)
+{
+	struct timerwheel_event ev;
+
+	warned(self->fd, &self->c, LONG);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1(self->fd, KEY, 5, IDLE, 0));
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(5, ev.value);
+	EXPECT_EQ(0, ev.flags);
+	EXPECT_TRUE(is_alive(&self->c));
+	/* And with another connection */
+	warned(self->fd, &self->c, LONG);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_sock(self->fd, KEY, self->c.peer,
+						   TIMERWHEEL_SOCKET_IDLE, IDLE, ~0ULL));
+	EXPECT_EQ(1, stats_of(self->fd).sockets);
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(0, ev.flags);
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
+}
+
+TEST_F(socket, drain_withdraws_the_warning)
+{
+	struct timerwheel_entry ent[2];
+	struct timerwheel_event ev;
+
+	warned(self->fd, &self->c, LONG);
+	EXPECT_EQ(1, tw_drain(self->fd, 0, ent, 2));
+	EXPECT_EQ(TIMERWHEEL_ENTRY_SOCKET | TIMERWHEEL_ENTRY_GRACE, ent[0].flags);
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
+	EXPECT_EQ(0, stats_of(self->fd).sockets);
+}
+
+TEST_F(socket, data_in_the_grace)
+{
+	struct timerwheel_event ev;
+	struct timerwheel_entry ent;
+
+	warned(self->fd, &self->c, 20 * MSEC);
+	ASSERT_TRUE(is_alive(&self->c));
+	/* Either the data came in time, or a heavily loaded machine was too late. */
+	if (tw_get1(self->fd, KEY, &ent) == TIMERWHEEL_WAS_PENDING) {
+		ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+		EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
+	}
+}
+
+TEST_F(socket, touch_in_the_grace)
+{
+	size_t page = getpagesize();
+	struct timerwheel_entry ent;
+	struct timerwheel_info info;
+	struct timerwheel_event ev;
+	__u64 *table, later;
+
+	table = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
+		     TIMERWHEEL_MMAP_DEADLINES);
+	ASSERT_NE(MAP_FAILED, table);
+	warned(self->fd, &self->c, 300 * MSEC);
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	later = ((info.now + SEC) >> info.generation_bits) + 1;
+	table[ent.index] = later << info.generation_bits | ent.generation;
+	EXPECT_EQ(1, next_event(self->fd, &ev, 0));
+	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
+	/* No abort at the end of the grace, but another warning at the time stored */
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
+	EXPECT_GE(ev.fired, info.now + SEC);
+}
+
+/* --- A hostile task ------------------------------------------------------ */
+
+/* Sends from memory whose page faults are served by nobody, and so keeps the socket's lock. */
+static void *hold_lock(void *arg)
+{
+	struct iovec *iov = arg;
+
+	send(*(int *)iov->iov_base, (char *)iov->iov_base + getpagesize(), 1, MSG_NOSIGNAL);
+	return NULL;
+}
+
+/* Another connection is aborted meanwhile, and this one as soon as its lock is free. */
+TEST_F(socket, lock_is_held)
+{
+	size_t page = getpagesize();
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_zeropage zero = {};
+	struct timerwheel_event ev;
+	struct iovec iov;
+	struct uffd_msg msg;
+	pthread_t thread;
+	struct conn c;
+	char *mem;
+	int uffd;
+
+	uffd = syscall(__NR_userfaultfd, 0);
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd");
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+	mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, mem);
+	reg.range.start = (uintptr_t)mem + page;
+	reg.range.len = page;
+	zero.range = reg.range;
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
+	*(int *)mem = self->c.here;
+	iov.iov_base = mem;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, hold_lock, &iov));
+	ASSERT_EQ((ssize_t)sizeof(msg), read(uffd, &msg, sizeof(msg)));
+	ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &c));
+	ASSERT_EQ(0, add_sock(self->fd, 1, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC, 0));
+	tw_sleep(IDLE);
+	ASSERT_EQ(0, add_sock(self->fd, 2, c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC, GRACE));
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	EXPECT_EQ(2, ev.key);
+	EXPECT_TRUE(is_reset(c.peer));
+	EXPECT_EQ(0, next_event(self->fd, &ev, 2 * IDLE));
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_ZEROPAGE, &zero));
+	pthread_join(thread, NULL);
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	EXPECT_EQ(1, ev.key);
+}
+
+/* --- Other network namespaces --------------------------------------------- */
+
+/* In a network namespace of its own: watch a connection in @fd, then wait for @end. */
+static int in_netns(int fd, __u64 time, int ready, int end)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	struct sockaddr_storage addr;
+	socklen_t len;
+	struct conn c;
+	int listening;
+	char x = 0;
+
+	if (unshare(CLONE_NEWNET) || ioctl(socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, &lo))
+		return 1;
+	listening = listener(AF_INET, &addr, &len);
+	if (listening < 0 || conn_from(listening, &addr, len, &c))
+		return 2;
+	if (add_sock(fd, KEY, c.here, TIMERWHEEL_SOCKET_LIFETIME, time, 0))
+		return 3;
+	if (write(ready, &x, 1) != 1 || read(end, &x, 1) < 0)
+		return 4;
+	return x && !is_reset(c.peer) ? 5 : 0;
+}
+
+/* Its connection is aborted; or it is closed, with the namespace, before the timer ends. */
+TEST_F(socket, other_netns)
+{
+	struct timerwheel_event ev;
+	int ready[2], end[2], round;
+	char x = 1;
+	pid_t pid;
+
+	for (round = 0; round < 2; round++) {
+		ASSERT_EQ(0, pipe(ready));
+		ASSERT_EQ(0, pipe(end));
+		pid = fork();
+		if (!pid) {
+			close(end[1]);
+			_exit(in_netns(self->fd, round ? SEC : IDLE, ready[1], end[0]));
+		}
+		ASSERT_EQ(1, read(ready[0], &x, 1));
+		if (!round) {
+			ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+			EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+			x = 1;
+			ASSERT_EQ(1, write(end[1], &x, 1));
+		}
+		close(end[1]);
+		EXPECT_EQ(0, tw_reap(pid));
+		if (round) {
+			ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+			EXPECT_EQ(TIMERWHEEL_EVENT_GONE, ev.flags);
+		}
+	}
+}
+
+/* --- Refused ------------------------------------------------------------ */
+
+TEST_F(socket, fields)
+{
+	struct timerwheel_add_socket good = {
+		.key = KEY, .deadline = IDLE, .fd = self->c.here,
+	}, add;
+	struct timerwheel_stats before = stats_of(self->fd), after;
+
+#define REFUSED(err, ...) do {						\
+	add = good;							\
+	__VA_ARGS__;							\
+	EXPECT_EQ(err, add_elem(self->fd, &add));			\
+} while (0)
+
+	REFUSED(-EINVAL, add.flags = 1U << 31);
+	REFUSED(-EINVAL, add.flags = TIMERWHEEL_LINGER);
+	REFUSED(-EINVAL, add.flags = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH);
+	REFUSED(-EINVAL, add.flags = TIMERWHEEL_ABS);
+	REFUSED(-EINVAL, add.kind = 5);
+	REFUSED(-EINVAL, add.grace = 1);
+	REFUSED(-EINVAL, add.match = 1);
+	REFUSED(-EINVAL, add.slack = 1);
+	REFUSED(-EINVAL, add.deadline = 0);
+	REFUSED(-EINVAL, add.deadline = -1ULL);
+	REFUSED(-EINVAL, add.deadline = TIMERWHEEL_SOCKET_TIME_MAX + 1);
+	REFUSED(-EINVAL, add.grace = TIMERWHEEL_SOCKET_TIME_MAX + 1,
+		add.flags = TIMERWHEEL_SOCKET_ABORT);
+	REFUSED(-EBADF, add.fd = -1);
+	REFUSED(-ENOTSOCK, add.fd = self->fd);
+	REFUSED(-EOPNOTSUPP, add.fd = self->listening);
+	REFUSED(-ENOENT, add.flags = TIMERWHEEL_MATCH);
+	after = stats_of(self->fd);
+	EXPECT_EQ(before.sockets, after.sockets);
+	EXPECT_EQ(before.armed, after.armed);
+	EXPECT_EQ(0, add_elem(self->fd, &good));
+	REFUSED(-EEXIST, add.flags = TIMERWHEEL_EXCL);
+	REFUSED(-ESTALE, add.flags = TIMERWHEEL_MATCH, add.match = 1);
+	EXPECT_EQ(1, stats_of(self->fd).sockets);
+}
+
+TEST_F(socket, other_sockets)
+{
+	int pair[2];
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	EXPECT_EQ(-EOPNOTSUPP, add_sock(self->fd, KEY, pair[0], 0, IDLE, 0));
+	EXPECT_EQ(-EOPNOTSUPP, add_sock(self->fd, KEY, socket(variant->family, SOCK_DGRAM, 0), 0,
+					IDLE, 0));
+	EXPECT_EQ(-ENOTCONN, add_sock(self->fd, KEY, socket(variant->family, SOCK_STREAM, 0), 0,
+				      IDLE, 0));
+	close(self->c.peer);
+	EXPECT_EQ(0, stats_of(self->fd).sockets);
+}
+
+TEST_F(socket, wheels)
+{
+	struct timerwheel_setup setup = { .flags = TIMERWHEEL_SETUP_RESIDENT };
+	int manual = tw_open_manual(MSEC), resident = dev_open(0);
+
+	EXPECT_EQ(-EINVAL, add_sock(manual, KEY, self->c.here, 0, IDLE, 0));
+	ASSERT_EQ(0, dev_setup(resident, &setup));
+	EXPECT_EQ(-EINVAL, add_sock(resident, KEY, self->c.here, 0, IDLE, 0));
+	EXPECT_EQ(0, stats_of(manual).sockets);
+}
+
+/* A connection that is not answered: its packets go to a full backlog. */
+TEST_F(socket, connecting)
+{
+	struct timerwheel_event ev;
+	int i, fd, last = -1;
+
+	ASSERT_EQ(0, listen(self->listening, 0));
+	for (i = 0; i < 4; i++) {
+		fd = socket(variant->family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		if (connect(fd, (void *)&self->addr, self->len))
+			last = fd;
+	}
+	tw_sleep(50 * MSEC);
+	ASSERT_EQ(0, add_sock(self->fd, KEY, last, TIMERWHEEL_SOCKET_LIFETIME, IDLE, 0));
+	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+}
+
+/* Elements of other sizes, and in memory that ends */
+TEST_F(socket, elements)
+{
+	struct timerwheel_add_socket add = { .deadline = LONG, .fd = self->c.here }, *at;
+	char larger[2][96] = {};
+	int i;
+
+	EXPECT_EQ(-EINVAL, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, &add, 71, 1, NULL));
+	EXPECT_EQ(-E2BIG, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, &add,
+				   getpagesize() + 1, 1, NULL));
+	for (i = 0; i < 2; i++) {
+		add.key = i;
+		memcpy(larger[i], &add, sizeof(add));
+	}
+	larger[1][95] = 1;
+	EXPECT_EQ(1, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, larger, 96, 2, NULL));
+	EXPECT_EQ(-E2BIG, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, larger[1], 96, 1, NULL));
+	EXPECT_EQ(1, stats_of(self->fd).sockets);
+	/* The second one is behind the end of memory. */
+	at = tw_fence(sizeof(add));
+	add.key = 2;
+	*at = add;
+	EXPECT_EQ(1, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, at, sizeof(add), 2, NULL));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, at->result);
+	EXPECT_EQ(-EFAULT, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, at + 1, sizeof(add), 1,
+				    NULL));
+	/* Its results could not be written: not begun */
+	at->key = 3;
+	ASSERT_EQ(0, mprotect((void *)((uintptr_t)at & -getpagesize()), getpagesize(), PROT_READ));
+	EXPECT_EQ(-EFAULT, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, at, sizeof(add), 1,
+				    NULL));
+	EXPECT_EQ(2, stats_of(self->fd).sockets);
+}
+
+/* --- Memory and places -------------------------------------------------- */
+
+TEST_F(socket, room_for_two)
+{
+	struct timerwheel_setup setup = { .capacity = 2 };
+	int fd = dev_open(O_NONBLOCK);
+
+	ASSERT_EQ(0, dev_setup(fd, &setup));
+	EXPECT_EQ(0, add_sock(fd, 1, self->c.here, 0, LONG, GRACE));
+	EXPECT_EQ(-ENOSPC, add_sock(fd, 2, self->c.here, 0, LONG, 0));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, 1));
+	EXPECT_EQ(0, add_sock(fd, 1, self->c.here, 0, LONG, 0));
+	EXPECT_EQ(-ENOSPC, add_sock(fd, 2, self->c.here, 0, LONG, GRACE));
+	EXPECT_EQ(0, add_sock(fd, 2, self->c.here, 0, LONG, 0));
+	EXPECT_EQ(2, stats_of(fd).sockets);
+}
+
+TEST_F(socket, memory_is_charged_and_given_back)
+{
+	__u64 before, with;
+	int i;
+
+	/* A base of its own, no more */
+	ASSERT_EQ(0, tw_pin(0));
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, 0, LONG, GRACE));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, KEY));
+	while (stats_of(self->fd).memory != (before = tw_memory_alone(self->fd)))
+		tw_sleep(MSEC);
+	for (i = 0; i < 20; i++)
+		EXPECT_EQ(0, add_sock(self->fd, i, self->c.here, 0, LONG, GRACE));
+	with = stats_of(self->fd).memory;
+	EXPECT_GE(with, before + 20 * 1500);
+	EXPECT_LE(with, before + 20 * 6000);
+	for (i = 0; i < 20; i++)
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, i));
+	for (i = 0; i < 5000 && stats_of(self->fd).memory != before; i++)
+		tw_sleep(MSEC);
+	EXPECT_EQ(before, stats_of(self->fd).memory);
+	EXPECT_EQ(before, tw_memory_alone(self->fd));
+}
+
+/* Closed with connections in every state */
+TEST_F(socket, close_the_wheel)
+{
+	int fd = dev_open(O_NONBLOCK), i;
+
+	for (i = 0; i < 50; i++)
+		EXPECT_EQ(0, add_sock(fd, i, self->c.here, 0, i % 2 ? LONG : IDLE,
+				      i % 3 ? LONG : ~0ULL));
+	tw_sleep(IDLE);
+	close(fd);
+	EXPECT_TRUE(is_alive(&self->c));
+	EXPECT_NE(~0ULL, tw_memory_alone(self->fd));
+}
+
+struct kicks {
+	int sock;
+	atomic_bool stop;
+};
+
+/* Gives the kernel something to do for connections again and again. */
+static void *kick(void *arg)
+{
+	struct kicks *k = arg;
+	int fd = dev_open(O_NONBLOCK);
+
+	while (!atomic_load(&k->stop))
+		if (add_sock(fd, KEY, k->sock, TIMERWHEEL_SOCKET_LIFETIME, HOUR, ~0ULL) < 0)
+			abort();
+	close(fd);
+	return NULL;
+}
+
+/* Closed while thousands of its connections are being let go, and those of another wheel, too */
+TEST_F_TIMEOUT(socket, closed_while_handled, 600)
+{
+	struct kicks k = { .sock = self->c.here };
+	static struct timerwheel_entry ent[1000];
+	struct timerwheel_add_socket *add = calloc(1000, sizeof(*add));
+	__u64 end = tw_now(CLOCK_MONOTONIC) + 4 * SEC;
+	pthread_t thread;
+	int fd, i, n;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, kick, &k));
+	do {
+		fd = dev_open(O_NONBLOCK);
+		for (n = 0; n < 10; n++) {
+			for (i = 0; i < 1000; i++)
+				add[i] = (struct timerwheel_add_socket) {
+					.key = n * 1000 + i, .deadline = HOUR,
+					.fd = self->c.here, .kind = TIMERWHEEL_SOCKET_LIFETIME,
+				};
+			ASSERT_EQ(1000, tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add,
+						 sizeof(*add), 1000, NULL));
+		}
+		while (tw_drain(fd, 0, ent, 1000) > 0)
+			;
+		close(fd);
+	} while (tw_now(CLOCK_MONOTONIC) < end);
+	atomic_store(&k.stop, true);
+	pthread_join(thread, NULL);
+	EXPECT_NE(~0ULL, tw_memory_alone(self->fd));
+}
+
+/* --- Readers ------------------------------------------------------------ */
+
+TEST_F(socket, ring)
+{
+	struct timerwheel_setup setup = { .ring = 8 };
+	size_t size = TIMERWHEEL_RING_EVENTS + 8 * sizeof(struct timerwheel_event);
+	int fd = dev_open(O_NONBLOCK), i;
+	struct timerwheel_event *ev;
+	struct timerwheel_ring *ring;
+
+	ASSERT_EQ(0, dev_setup(fd, &setup));
+	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
+	ASSERT_NE(MAP_FAILED, ring);
+	ev = (void *)ring + TIMERWHEEL_RING_EVENTS;
+	EXPECT_EQ(0, add_sock(fd, KEY, self->c.here, 0, IDLE, GRACE));
+	for (i = 0; i < 20000 && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < 2; i++)
+		tw_sleep(MSEC);
+	ASSERT_EQ(2, ring->tail);
+	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev[0].flags);
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev[1].flags);
+	EXPECT_EQ(ev[0].index, ev[1].index);
+	EXPECT_EQ(0, stats_of(fd).sockets);
+}
+
+/* --- Many --------------------------------------------------------------- */
+
+static int many(void)
+{
+	const char *s = getenv("TW_SOCKETS");
+
+	return s && atoi(s) > 0 ? atoi(s) : 2000;
+}
+
+/* How late a task of the highest priority wakes, at most */
+struct task {
+	atomic_bool stop;
+	__u64 worst;
+};
+
+static void *task_main(void *arg)
+{
+	struct sched_param param = { .sched_priority = 99 };
+	struct task *task = arg;
+	__u64 next;
+
+	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &param))
+		abort();
+	next = tw_now(CLOCK_MONOTONIC);
+	while (!atomic_load(&task->stop)) {
+		next += 200 * USEC;
+		tw_sleep_until(CLOCK_MONOTONIC, next);
+		if (tw_now(CLOCK_MONOTONIC) - next > task->worst)
+			task->worst = tw_now(CLOCK_MONOTONIC) - next;
+		next = tw_now(CLOCK_MONOTONIC);
+	}
+	return NULL;
+}
+
+/* The address that connection @i is opened to: with many on each, a port is hard to find. */
+static void address_of(struct sockaddr_storage *addr, int i)
+{
+	if (addr->ss_family == AF_INET)
+		((struct sockaddr_in *)addr)->sin_addr.s_addr =
+			htonl(INADDR_LOOPBACK + i / 5000);
+}
+
+/* A connection in many wheels is aborted once; all wheels are told. */
+TEST_F(socket, many_wheels)
+{
+	int n = many() / 4, i, sum = 0, gone = 0;
+	struct rlimit limit = { n + 100, n + 100 };
+	int *fd = calloc(n, sizeof(*fd));
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	for (i = 0; i < n; i++) {
+		fd[i] = dev_open(O_NONBLOCK);
+		ASSERT_GE(fd[i], 0);
+		ASSERT_EQ(0, add_sock(fd[i], KEY, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, HOUR,
+				      i % 2 ? GRACE : 0));
+	}
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd[i], KEY, 0, 0));
+	for (i = 0; i < n; i++) {
+		do {
+			ASSERT_EQ(1, next_event(fd[i], &ev, 20 * SEC));
+		} while (ev.flags == TIMERWHEEL_EVENT_WARNING);
+		sum += ev.flags == TIMERWHEEL_EVENT_ABORTED;
+		gone += ev.flags == TIMERWHEEL_EVENT_GONE;
+		EXPECT_EQ(0, stats_of(fd[i]).sockets);
+		close(fd[i]);
+	}
+	EXPECT_EQ(1, sum);
+	EXPECT_EQ(n - 1, gone);
+}
+
+/* Very many timers are removed at once, and their connections let go. */
+TEST_F_TIMEOUT(socket, drained_at_once, 600)
+{
+	static struct timerwheel_add_socket add[1000];
+	static struct timerwheel_entry ent[1000];
+	const struct sched_param first = { .sched_priority = 1 }, usual = {};
+	int rounds = many() / 10, i, k;
+	struct task task = {};
+	__u64 with;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, task_main, &task));
+	for (i = 0; i < rounds; i++) {
+		for (k = 0; k < 1000; k++)
+			add[k] = (struct timerwheel_add_socket) {
+				.key = i * 1000 + k, .deadline = HOUR, .fd = self->c.here,
+				.kind = TIMERWHEEL_SOCKET_LIFETIME,
+			};
+		ASSERT_EQ(1000, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add),
+					 1000, NULL));
+	}
+	/* The kernel's worker does not run before all are drained. */
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
+	for (i = 0; i < rounds; i++)
+		ASSERT_EQ(1000, tw_drain(self->fd, 0, ent, 1000));
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &usual));
+	with = stats_of(self->fd).memory;
+	while (stats_of(self->fd).memory > with / 8)
+		tw_sleep(10 * MSEC);
+	atomic_store(&task.stop, true);
+	pthread_join(thread, NULL);
+	TH_LOG("a task of the highest priority woke %llu us late at most", task.worst / USEC);
+	if (tw_icount())
+		EXPECT_LT(task.worst, 100 * USEC);
+}
+
+/* All are idle at the same time; each ends exactly once, and none of that holds a CPU. */
+TEST_F(socket, all_at_once)
+{
+	struct rlimit limit = { 2 * many() + 100, 2 * many() + 100 };
+	int n = many(), i, got, warnings = 0, aborted = 0;
+	struct conn *c = calloc(n, sizeof(*c));
+	unsigned char *seen = calloc(n, 1);
+	struct timerwheel_event ev[64];
+	struct pollfd p = { .fd = self->fd, .events = POLLIN };
+	struct task task = {};
+	pthread_t thread;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	for (i = 0; i < n; i++) {
+		address_of(&self->addr, i);
+		ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &c[i]));
+	}
+	ASSERT_EQ(0, pthread_create(&thread, NULL, task_main, &task));
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(0, add_sock(self->fd, i, c[i].here, 0, IDLE, i % 2 ? GRACE : 0));
+	while (aborted < n) {
+		ASSERT_EQ(1, poll(&p, 1, 60000));
+		got = dev_read(self->fd, ev, 64);
+		ASSERT_GT(got, 0);
+		for (i = 0; i < got; i++) {
+			ASSERT_LT(ev[i].key, n);
+			if (ev[i].flags == TIMERWHEEL_EVENT_WARNING) {
+				EXPECT_EQ(0, seen[ev[i].key]);
+				EXPECT_EQ(1, ev[i].key % 2);
+				seen[ev[i].key] = 1;
+				warnings++;
+			} else {
+				EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev[i].flags);
+				EXPECT_EQ(ev[i].key % 2, seen[ev[i].key]);
+				seen[ev[i].key] = 2;
+				aborted++;
+			}
+		}
+	}
+	atomic_store(&task.stop, true);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(n / 2, warnings);
+	TH_LOG("a task of the highest priority woke %llu us late at most", task.worst / USEC);
+	if (tw_icount())
+		EXPECT_LT(task.worst, 100 * USEC);
+	for (i = 0; i < n; i++)
+		EXPECT_TRUE(is_reset(c[i].peer));
+	EXPECT_EQ(n, stats_of(self->fd).aborted);
+	EXPECT_EQ(0, stats_of(self->fd).sockets);
+}
+
+/* --- Races -------------------------------------------------------------- */
+
+/*
+ * Calls, data, reopened connections and wheels that are closed, all at once, on few keys and
+ * connections. Each arming has a version, which is the timer's value. A version ends exactly once.
+ * A connection that has died was aborted on behalf of a version of which a call had said that it
+ * was DUE, or that has ended with an event.
+ *
+ * TW_RACE_SECONDS: how long each variant runs (2 s).
+ */
+#define RACE_KEYS	12
+#define RACE_CONNS	16
+#define RACE_VERSIONS	1000000U
+#define RACE_THREADS	16
+#define RACE_WHEELS	4	/* wheels that are opened and closed */
+
+enum { RACE_ENDED = 1, RACE_DUE = 2, RACE_ABORTS = 4, RACE_DIED = 8 };
+
+struct race_slot {
+	pthread_rwlock_t lock;
+	struct conn c;
+	__u32 life;		/* number of the connection that it is now */
+};
+
+struct race {
+	int fd;
+	struct timerwheel_ring *ring;
+	int listening;
+	struct sockaddr_storage addr;
+	socklen_t len;
+	struct race_slot slot[RACE_CONNS];
+	atomic_uint version, lives, clock, errors, stop, aborted, warned;
+	atomic_uint last[RACE_KEYS];		/* a version that may still be there */
+	atomic_ullong handle[RACE_KEYS];
+	atomic_uint state[RACE_VERSIONS];	/* RACE_* of versions */
+	atomic_uint ended[RACE_VERSIONS];	/* when a REMOVE had returned */
+	__u32 life[RACE_VERSIONS];		/* which connection they are for */
+	unsigned char key[RACE_VERSIONS];
+	atomic_uint died[RACE_VERSIONS];	/* RACE_* of connections */
+	__u64 *table;
+	__u32 bits;
+};
+
+struct race_thread {
+	struct race *r;
+	pthread_t id;
+	__u64 rnd;
+	int number;
+};
+
+#define RACE_BAD(r, fmt, ...) do {					\
+	if (atomic_fetch_add(&(r)->errors, 1) < 20)			\
+		printf("# race: " fmt "\n", ##__VA_ARGS__);		\
+} while (0)
+
+static __u32 race_below(struct race_thread *t, __u32 n)
+{
+	return (tw_rand(&t->rnd) >> 32) % n;
+}
+
+static bool race_dead(int sock)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) || info.tcpi_state == TCP_CLOSE;
+}
+
+static void race_end(struct race *r, __u64 v, __u32 why, const char *what)
+{
+	if (!v || v >= RACE_VERSIONS) {
+		RACE_BAD(r, "%s: version %llu", what, (unsigned long long)v);
+		return;
+	}
+	if (atomic_fetch_or(&r->state[v], why | RACE_ENDED) & RACE_ENDED)
+		RACE_BAD(r, "%s: version %llu has ended before", what, (unsigned long long)v);
+}
+
+/* The end of a version that a call returns */
+static void race_end_was(struct race *r, __u64 v, int was, const char *what)
+{
+	race_end(r, v, was == TIMERWHEEL_WAS_DUE ? RACE_DUE : 0, what);
+	if (v && v < RACE_VERSIONS)
+		atomic_store(&r->ended[v], atomic_fetch_add(&r->clock, 1) + 1);
+}
+
+static void race_event(struct race *r, const struct timerwheel_event *ev, __u32 since)
+{
+	__u64 v = ev->value;
+	__u32 ended;
+	int i;
+
+	if (!v)
+		return;		/* of race_add_plain(), and moved */
+	if (v >= RACE_VERSIONS || ev->key >= RACE_KEYS) {
+		RACE_BAD(r, "event of version %llu", (unsigned long long)v);
+		return;
+	}
+	if (ev->fired < ev->deadline)
+		RACE_BAD(r, "event %#x: %lld ns early", ev->flags,
+			 (long long)(ev->deadline - ev->fired));
+	ended = atomic_load(&r->ended[v]);
+	if (ended && since && ended < since)
+		RACE_BAD(r, "event %#x of version %llu, which had ended", ev->flags,
+			 (unsigned long long)v);
+	if (ev->flags == TIMERWHEEL_EVENT_WARNING) {
+		atomic_fetch_add(&r->warned, 1);
+		return;
+	}
+	if (ev->flags != TIMERWHEEL_EVENT_GONE &&
+	    ev->flags != (atomic_load(&r->state[v]) & RACE_ABORTS ? TIMERWHEEL_EVENT_ABORTED : 0))
+		RACE_BAD(r, "event of version %llu: flags %#x", (unsigned long long)v, ev->flags);
+	race_end(r, v, ev->flags == TIMERWHEEL_EVENT_ABORTED ? RACE_DUE : 0, "event");
+	if (ev->flags == TIMERWHEEL_EVENT_ABORTED)
+		atomic_fetch_add(&r->aborted, 1);
+	if (!ev->flags)
+		return;
+	for (i = 0; i < RACE_CONNS; i++) {
+		pthread_rwlock_rdlock(&r->slot[i].lock);
+		if (r->slot[i].life == r->life[v] && !race_dead(r->slot[i].c.here))
+			RACE_BAD(r, "event %#x of a connection that is alive", ev->flags);
+		pthread_rwlock_unlock(&r->slot[i].lock);
+	}
+}
+
+static void race_connect(struct race *r, struct conn *c)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct linger linger = { 1, 0 };
+	int err;
+
+	/* One at a time: else two threads could accept each other's. */
+	pthread_mutex_lock(&mutex);
+	err = conn_from(r->listening, &r->addr, r->len, c);
+	pthread_mutex_unlock(&mutex);
+	if (err) {
+		printf("# race: connect: %d\n", err);
+		abort();
+	}
+	/* No TIME_WAIT: there are only so many ports. */
+	setsockopt(c->peer, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	setsockopt(c->here, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+static void race_open(struct race *r, struct race_slot *slot)
+{
+	race_connect(r, &slot->c);
+	slot->life = atomic_fetch_add(&r->lives, 1);
+}
+
+static void race_shut(struct race *r, struct race_slot *slot)
+{
+	if (race_dead(slot->c.here))
+		atomic_fetch_or(&r->died[slot->life], RACE_DIED);
+	close(slot->c.here);
+	close(slot->c.peer);
+}
+
+static void race_reopen(struct race *r, struct race_slot *slot)
+{
+	if (atomic_load(&r->lives) >= RACE_VERSIONS - 64)
+		return;
+	pthread_rwlock_wrlock(&slot->lock);
+	race_shut(r, slot);
+	race_open(r, slot);
+	pthread_rwlock_unlock(&slot->lock);
+}
+
+static void race_add(struct race_thread *t)
+{
+	struct race *r = t->r;
+	__u32 v = atomic_fetch_add(&r->version, 1), key = race_below(t, RACE_KEYS), old;
+	struct race_slot *slot = &r->slot[race_below(t, RACE_CONNS)];
+	bool aborts = race_below(t, 4);
+	struct timerwheel_add_socket add = {
+		.key = key, .value = v, .deadline = (1 + race_below(t, 12)) * MSEC,
+		.flags = aborts ? TIMERWHEEL_SOCKET_ABORT : 0,
+		.grace = aborts && race_below(t, 3) ? (1 + race_below(t, 16)) * MSEC : 0,
+		.kind = race_below(t, 5),
+	};
+	int ret;
+
+	if (v >= RACE_VERSIONS)
+		return;
+	old = atomic_load(&r->last[key]);
+	if (old && race_below(t, 2)) {
+		add.flags |= TIMERWHEEL_MATCH;
+		add.match = old;
+	} else {
+		add.flags |= TIMERWHEEL_EXCL;
+	}
+	pthread_rwlock_rdlock(&slot->lock);
+	r->life[v] = slot->life;
+	r->key[v] = key;
+	add.fd = slot->c.here;
+	atomic_store(&r->state[v], aborts ? RACE_ABORTS : 0);
+	ret = add_elem(r->fd, &add);
+	pthread_rwlock_unlock(&slot->lock);
+	if (ret < 0) {
+		if (ret != -EEXIST && ret != -ESTALE && ret != -ENOENT && ret != -ENOTCONN &&
+		    ret != -ENOSPC)
+			RACE_BAD(r, "ADD_SOCKET: %d", ret);
+		atomic_fetch_or(&r->state[v], RACE_ENDED);
+		if (ret == -ENOTCONN)
+			race_reopen(r, slot);
+		return;
+	}
+	if (ret != TIMERWHEEL_WAS_NONE)
+		race_end_was(r, old, ret, "ADD_SOCKET");
+	atomic_store(&r->last[key], v);
+	atomic_store(&r->handle[key], (__u64)add.index << 32 | add.generation);
+}
+
+/* A timer without a connection, which falls due or replaces one */
+static void race_add_plain(struct race_thread *t)
+{
+	struct race *r = t->r;
+	__u32 key = race_below(t, RACE_KEYS), old = atomic_load(&r->last[key]);
+	int ret, was;
+
+	if (!old)
+		return;
+	ret = tw_add1_match(r->fd, key, 0, HOUR, old, 0);
+	if (ret < 0)
+		return;
+	race_end_was(r, old, ret, "ADD");
+	was = tw_remove1_match(r->fd, key, 0);
+	/* A DRAIN may have been faster, or a MOVE. */
+	if (was < 0 && was != -ENOENT && was != -ESTALE)
+		RACE_BAD(r, "REMOVE: %d", was);
+}
+
+/* A timer was DUE, it is not known which version: suspect the latest ones with this key. */
+static void race_suspect(struct race *r, __u32 key)
+{
+	__u32 v = atomic_load(&r->version), i;
+
+	for (i = 0; i < 400 && --v && v < RACE_VERSIONS; i++)
+		if (r->key[v] == key)
+			atomic_fetch_or(&r->state[v], RACE_DUE);
+}
+
+static void race_move(struct race_thread *t)
+{
+	struct race *r = t->r;
+	__u32 key = race_below(t, RACE_KEYS), v = atomic_load(&r->last[key]);
+	__u64 time = race_below(t, 3) ? race_below(t, 20) * MSEC : 0;
+	__u64 handle = atomic_load(&r->handle[key]);
+	int ret;
+
+	if (!v)
+		return;
+	switch (race_below(t, 3)) {
+	case 0:
+		/* Of which version is not known: each may be that. */
+		ret = tw_move_handle1(r->fd, handle >> 32, handle, time, 0);
+		if (ret == TIMERWHEEL_WAS_DUE)
+			race_suspect(r, key);
+		break;
+	default:
+		ret = tw_move1_match(r->fd, key, time, v, 0);
+		if (ret == TIMERWHEEL_WAS_DUE)
+			atomic_fetch_or(&r->state[v], RACE_DUE);
+		break;
+	}
+	if (ret < 0 && ret != -ENOENT && ret != -ESTALE)
+		RACE_BAD(r, "MOVE: %d", ret);
+}
+
+static void race_remove(struct race_thread *t)
+{
+	struct race *r = t->r;
+	__u32 key = race_below(t, RACE_KEYS);
+	__u64 handle = atomic_load(&r->handle[key]), value;
+	struct timerwheel_remove rem = { .key = key };
+	int ret;
+
+	if (race_below(t, 2)) {
+		ret = tw_remove_elem(r->fd, &rem);
+		value = rem.value;
+	} else {
+		ret = tw_remove_handle1(r->fd, handle >> 32, handle, &value);
+	}
+	if (ret >= 0 && value)
+		race_end_was(r, value, ret, "REMOVE");
+	else if (ret < 0 && ret != -ENOENT)
+		RACE_BAD(r, "REMOVE: %d", ret);
+}
+
+static void race_drain(struct race *r, __u32 n)
+{
+	struct timerwheel_entry ent[4];
+	int got, i;
+
+	got = tw_drain(r->fd, 0, ent, n);
+	for (i = 0; i < got; i++)
+		if (ent[i].value)
+			race_end_was(r, ent[i].value, ent[i].result, "DRAIN");
+}
+
+static void race_look(struct race_thread *t)
+{
+	struct timerwheel_entry ent[8];
+	struct timerwheel_stats stats;
+	struct race *r = t->r;
+	__u64 cursor = 0;
+
+	tw_get1(r->fd, race_below(t, RACE_KEYS), ent);
+	tw_list(r->fd, &cursor, ent, 8);
+	stats = stats_of(r->fd);
+	if (stats.due > RACE_KEYS || stats.sockets > RACE_KEYS)
+		RACE_BAD(r, "STATS: due %llu, sockets %llu", (unsigned long long)stats.due,
+			 (unsigned long long)stats.sockets);
+}
+
+/* Postpone a timer by a store. */
+static void race_touch(struct race_thread *t)
+{
+	struct race *r = t->r;
+	__u64 handle = atomic_load(&r->handle[race_below(t, RACE_KEYS)]), old, new;
+
+	if (!handle || handle >> 32 >= getpagesize() / sizeof(__u64))
+		return;
+	old = __atomic_load_n(&r->table[handle >> 32], __ATOMIC_RELAXED);
+	if ((old & ((1U << r->bits) - 1)) != (__u32)handle)
+		return;
+	new = tw_now(CLOCK_MONOTONIC) + race_below(t, 30) * MSEC;
+	new = ((new >> r->bits) + 1) << r->bits | (__u32)handle;
+	__atomic_compare_exchange_n(&r->table[handle >> 32], &old, new, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+static void race_data(struct race_thread *t)
+{
+	struct race_slot *slot = &t->r->slot[race_below(t, RACE_CONNS)];
+	char buf[64];
+	int from, to;
+
+	pthread_rwlock_rdlock(&slot->lock);
+	from = race_below(t, 2) ? slot->c.here : slot->c.peer;
+	to = from == slot->c.here ? slot->c.peer : slot->c.here;
+	memset(buf, 0, sizeof(buf));
+	send(from, buf, 1 + race_below(t, 60), MSG_NOSIGNAL | MSG_DONTWAIT);
+	recv(to, buf, sizeof(buf), MSG_DONTWAIT);
+	if (!race_below(t, 64)) {
+		shutdown(from, SHUT_WR);
+		/* It ends when both sides have done that. */
+		atomic_fetch_or(&t->r->died[slot->life], RACE_ABORTS);
+	}
+	pthread_rwlock_unlock(&slot->lock);
+}
+
+static void race_some(struct race_thread *t)
+{
+	race_drain(t->r, 1 + race_below(t, 4));
+}
+
+static void race_change(struct race_thread *t)
+{
+	race_reopen(t->r, &t->r->slot[race_below(t, RACE_CONNS)]);
+}
+
+static void race_pause(struct race_thread *t)
+{
+	tw_sleep(race_below(t, 3) * MSEC);
+}
+
+static void *race_worker(void *arg)
+{
+	static const struct {
+		void (*op)(struct race_thread *t);
+		__u32 below;	/* of 256: in ascending order */
+	} ops[] = {
+		{ race_add, 80 }, { race_move, 112 }, { race_remove, 128 }, { race_touch, 160 },
+		{ race_look, 192 }, { race_data, 208 }, { race_pause, 238 },
+		{ race_add_plain, 246 }, { race_change, 254 }, { race_some, 256 },
+	};
+	struct race_thread *t = arg;
+	__u32 dice, i;
+
+	while (!atomic_load(&t->r->stop)) {
+		dice = race_below(t, 256);
+		for (i = 0; dice >= ops[i].below; i++)
+			;
+		ops[i].op(t);
+	}
+	return NULL;
+}
+
+static int race_take(struct race *r, struct timerwheel_event *ev, int n)
+{
+	if (!r->ring)
+		return dev_read(r->fd, ev, n);
+	n = timerwheel_ring_take(TW_RING(r->ring), ev, n);
+	ioctl(r->fd, TIMERWHEEL_IOC_FLOW);
+	return n ?: -EAGAIN;
+}
+
+static void *race_reader(void *arg)
+{
+	struct race_thread *t = arg;
+	struct timerwheel_event ev[8];
+	struct race *r = t->r;
+	__u32 since;
+	int n, i;
+
+	while (!atomic_load(&r->stop)) {
+		since = r->ring ? 0 : atomic_fetch_add(&r->clock, 1) + 1;
+		n = race_take(r, ev, 1 + race_below(t, 8));
+		for (i = 0; i < n; i++)
+			race_event(r, &ev[i], since);
+		if (n <= 0)
+			tw_sleep(race_below(t, 4) * MSEC);
+	}
+	return NULL;
+}
+
+/* Wheels that are closed while the kernel handles their connections: all are those of a user. */
+static void *race_closer(void *arg)
+{
+	struct race_thread *t = arg;
+	struct race *r = t->r;
+	int fd[RACE_WHEELS], i, k;
+	struct conn c;
+
+	while (!atomic_load(&r->stop)) {
+		race_connect(r, &c);
+		for (i = 0; i < RACE_WHEELS; i++) {
+			fd[i] = dev_open(O_NONBLOCK);
+			for (k = 0; k < 6; k++)
+				add_sock(fd[i], k, k % 3 ? c.here : c.peer, race_below(t, 5),
+					 (1 + race_below(t, 8)) * MSEC,
+					 race_below(t, 3) ? ~0ULL : race_below(t, 3) * MSEC);
+		}
+		tw_sleep(race_below(t, 10) * MSEC);
+		for (i = 0; i < RACE_WHEELS; i++) {
+			for (k = 0; k < 6; k++)
+				if (race_below(t, 2))
+					tw_remove1(fd[i], k);
+			close(fd[i]);
+		}
+		close(c.here);
+		close(c.peer);
+	}
+	return NULL;
+}
+
+/* All versions have ended once. Who has killed the connections that died? */
+static void race_check(struct race *r)
+{
+	__u32 versions = atomic_load(&r->version), v;
+
+	if (versions > RACE_VERSIONS)
+		versions = RACE_VERSIONS;
+	for (v = 1; v < versions; v++) {
+		if (!(atomic_load(&r->state[v]) & RACE_ENDED))
+			RACE_BAD(r, "version %u has not ended", v);
+		if (atomic_load(&r->state[v]) & RACE_ABORTS &&
+		    atomic_load(&r->state[v]) & RACE_DUE)
+			atomic_fetch_or(&r->died[r->life[v]], RACE_ABORTS);
+	}
+	for (v = 1; v < atomic_load(&r->lives); v++)
+		if (atomic_load(&r->died[v]) == RACE_DIED)
+			RACE_BAD(r, "connection %u was aborted by nobody", v);
+}
+
+FIXTURE(race)
+{
+	struct race *r;
+};
+
+FIXTURE_VARIANT(race)
+{
+	__u32 ring;
+};
+
+FIXTURE_VARIANT_ADD(race, read) { .ring = 0 };
+FIXTURE_VARIANT_ADD(race, ring) { .ring = 4 };
+
+FIXTURE_SETUP(race)
+{
+	struct timerwheel_setup setup = { .ring = variant->ring, .tick = 100 * USEC };
+	size_t size = TIMERWHEEL_RING_EVENTS + variant->ring * sizeof(struct timerwheel_event);
+	struct timerwheel_info info;
+	struct race *r = calloc(1, sizeof(*r));
+	int i;
+
+	ASSERT_NE(NULL, r);
+	self->r = r;
+	r->fd = dev_open(O_NONBLOCK);
+	ASSERT_GE(r->fd, 0);
+	ASSERT_EQ(0, dev_setup(r->fd, &setup));
+	ASSERT_EQ(0, tw_info(r->fd, &info));
+	r->bits = info.generation_bits;
+	if (variant->ring) {
+		r->ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+			       TIMERWHEEL_MMAP_RING);
+		ASSERT_NE(MAP_FAILED, r->ring);
+	}
+	r->table = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+			TIMERWHEEL_MMAP_DEADLINES);
+	ASSERT_NE(MAP_FAILED, r->table);
+	r->listening = listener(AF_INET, &r->addr, &r->len);
+	ASSERT_GE(r->listening, 0);
+	atomic_store(&r->version, 1);
+	atomic_store(&r->lives, 1);
+	for (i = 0; i < RACE_CONNS; i++) {
+		pthread_rwlock_init(&r->slot[i].lock, NULL);
+		race_open(r, &r->slot[i]);
+	}
+}
+
+FIXTURE_TEARDOWN(race)
+{
+	close(self->r->fd);
+}
+
+TEST_F_TIMEOUT(race, all, 600)
+{
+	const char *s = getenv("TW_RACE_SECONDS");
+	struct race_thread thread[RACE_THREADS] = {};
+	struct race *r = self->r;
+	struct timerwheel_event ev[8];
+	struct timerwheel_stats stats;
+	__u64 seed = tw_seed();
+	int i, n;
+
+	for (i = 0; i < RACE_THREADS; i++) {
+		void *(*main)(void *) = race_worker;
+
+		if (i == 0 || (i == 1 && !r->ring))
+			main = race_reader;
+		else if (i < 4)
+			main = race_closer;
+		thread[i].r = r;
+		thread[i].number = i;
+		thread[i].rnd = seed + i * 0x9e3779b97f4a7c15ULL;
+		ASSERT_EQ(0, pthread_create(&thread[i].id, NULL, main, &thread[i]));
+	}
+	tw_sleep((s && atoi(s) > 0 ? atoi(s) : 2) * SEC);
+	atomic_store(&r->stop, 1);
+	for (i = 0; i < RACE_THREADS; i++)
+		pthread_join(thread[i].id, NULL);
+	do {
+		race_drain(r, 4);
+		n = race_take(r, ev, 8);
+		for (i = 0; i < n; i++)
+			race_event(r, &ev[i], 0);
+		stats = stats_of(r->fd);
+	} while (n > 0 || stats.pending + stats.due + stats.parked);
+	/* Aborts that were under way */
+	for (i = 0; i < 5000 && stats_of(r->fd).memory != tw_memory_alone(r->fd); i++)
+		tw_sleep(MSEC);
+	for (i = 0; i < RACE_CONNS; i++)
+		race_shut(r, &r->slot[i]);
+	race_check(r);
+	stats = stats_of(r->fd);
+	printf("# race: %u armed, %u warned, %u aborted, %llu by the kernel, %u connections\n",
+	       atomic_load(&r->version), atomic_load(&r->warned), atomic_load(&r->aborted),
+	       (unsigned long long)stats.aborted, atomic_load(&r->lives));
+	EXPECT_EQ(0, atomic_load(&r->errors));
+	EXPECT_EQ(0, stats.sockets);
+	EXPECT_TRUE(tw_balanced(&stats));
+	EXPECT_GT(atomic_load(&r->aborted), 0);
+	EXPECT_GT(atomic_load(&r->warned), 0);
+}
+
+TEST_HARNESS_MAIN

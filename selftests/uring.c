@@ -1,0 +1,1317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * uring: calls on timers as io_uring commands, in each way that io_uring has to run them: by the
+ * task that submits, by a worker, by an SQPOLL thread. Arguments and errors; links; signals;
+ * hostile submitters; time namespaces; multishot reads; processes that may not use io_uring.
+ *
+ * What the calls do to timers is tested by ops, handle and resident. Single reads and polls through
+ * io_uring are in readers.
+ *
+ * TW_SEED: see tw_test.h.
+ */
+#include "tw_test.h"
+#include <dirent.h>
+#include <liburing.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define TICK		USEC
+#define MOST		TIMERWHEEL_BATCH_MAX
+#define URING_FLAGS	TIMERWHEEL_URING_FLAGS
+#define NO_COMPLETION	INT_MIN
+
+/* Names that this machine's headers may not have */
+#define OP_READ_MULTISHOT	49
+#define CMD_MULTISHOT		2U	/* IORING_URING_CMD_MULTISHOT */
+
+/* The times of a call, for those that it may take in an emulated kernel */
+#define LONG_MS		20000
+#define QUIET_MS	100
+
+/* The argument of a command */
+union bytes {
+	struct timerwheel_uring array;
+	struct timerwheel_move_handle move;
+	struct timerwheel_remove_handle remove;
+	__u8 bytes[16];
+};
+
+static union bytes array_of(const void *elems, __u32 count, __u32 size)
+{
+	return (union bytes){
+		.array = { .elems = (uintptr_t)elems, .count = count, .elem_size = size },
+	};
+}
+
+#define ARRAY(elems, count)	array_of(elems, count, sizeof((elems)[0]))
+
+/* --- A ring -------------------------------------------------------------------------------- */
+
+static struct io_uring_sqe *prep_fd(struct io_uring *ring, int fd, __u8 flags, __u32 op,
+				    union bytes arg)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	if (!sqe)
+		abort();
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->flags = flags;
+	sqe->fd = fd;
+	sqe->cmd_op = op;
+	memcpy(sqe->cmd, &arg, sizeof(arg));
+	return sqe;
+}
+
+/* Submit what is prepared. Returns how many submissions that were, or -errno. */
+static int submit(struct io_uring *ring)
+{
+	int prepared = ring->sq.sqe_tail - ring->sq.sqe_head, ret;
+
+	do
+		ret = io_uring_submit(ring);
+	while (ret == -EINTR);
+	/* With an SQPOLL thread it also counts what that has not seen yet. */
+	return ret > 0 && ring->flags & IORING_SETUP_SQPOLL ? prepared : ret;
+}
+
+/* The result of the next completion, or NO_COMPLETION after @ms */
+static int result(struct io_uring *ring, int ms, __u64 *tag, __u32 *flags)
+{
+	struct __kernel_timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * MSEC };
+	struct io_uring_cqe *cqe;
+	int ret;
+
+	do
+		ret = io_uring_wait_cqe_timeout(ring, &cqe, &ts);
+	while (ret == -EINTR);
+	if (ret)
+		return NO_COMPLETION;
+	ret = cqe->res;
+	if (tag)
+		*tag = cqe->user_data;
+	if (flags)
+		*flags = cqe->flags;
+	io_uring_cqe_seen(ring, cqe);
+	return ret;
+}
+
+static int run_fd(struct io_uring *ring, int fd, __u8 flags, __u32 op, union bytes arg)
+{
+	prep_fd(ring, fd, flags, op, arg);
+	if (submit(ring) != 1)
+		return NO_COMPLETION;
+	return result(ring, LONG_MS, NULL, NULL);
+}
+
+/* Worker threads of this process */
+static int workers(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	char path[300], name[32] = "";
+	struct dirent *de;
+	int n = 0, fd;
+
+	while (dir && (de = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", de->d_name);
+		fd = open(path, O_RDONLY);
+		if (fd >= 0 && read(fd, name, sizeof(name) - 1) > 0)
+			n += !strncmp(name, "iou-wrk-", 8);
+		close(fd);
+	}
+	closedir(dir);
+	return n;
+}
+
+static struct timerwheel_stats stats_of(int fd)
+{
+	struct timerwheel_stats stats;
+
+	if (tw_stats(fd, &stats))
+		abort();
+	return stats;
+}
+
+static __u64 deadline_of(int fd, __u64 key)
+{
+	struct timerwheel_entry ent;
+
+	return tw_get1(fd, key, &ent) == TIMERWHEEL_WAS_PENDING ? ent.deadline : ~0ULL;
+}
+
+/* --- In each way that there is ------------------------------------------------------------- */
+
+FIXTURE(way) {
+	struct io_uring ring;
+	int fd;				/* a MANUAL wheel */
+	int file;			/* it, as submissions name it */
+	__u8 flags;			/* of submissions */
+	struct timerwheel_add add;	/* key 7, for in an hour */
+};
+
+FIXTURE_VARIANT(way) {
+	__u32 setup;
+	__u8 flags;
+};
+
+FIXTURE_VARIANT_ADD(way, plain) { 0 };
+FIXTURE_VARIANT_ADD(way, worker) { .flags = IOSQE_ASYNC };
+FIXTURE_VARIANT_ADD(way, fixed_file) { .flags = IOSQE_FIXED_FILE };
+FIXTURE_VARIANT_ADD(way, sqpoll) { .setup = IORING_SETUP_SQPOLL };
+
+FIXTURE_VARIANT_ADD(way, sqpoll_worker) {
+	.setup = IORING_SETUP_SQPOLL, .flags = IOSQE_ASYNC | IOSQE_FIXED_FILE,
+};
+
+FIXTURE_VARIANT_ADD(way, task_run) {
+	.setup = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+};
+
+FIXTURE_VARIANT_ADD(way, task_run_worker) {
+	.setup = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, .flags = IOSQE_ASYNC,
+};
+
+FIXTURE_VARIANT_ADD(way, large) { .setup = IORING_SETUP_SQE128 | IORING_SETUP_CQE32 };
+
+FIXTURE_SETUP(way)
+{
+	struct io_uring_params params = { .flags = variant->setup, .sq_thread_idle = 1000 };
+
+	self->fd = tw_open_manual(TICK);
+	ASSERT_LE(0, self->fd);
+	self->add = (struct timerwheel_add){ .key = 7, .value = 70, .deadline = HOUR };
+	ASSERT_EQ(0, tw_add_elem(self->fd, &self->add));
+	ASSERT_EQ(0, io_uring_queue_init_params(64, &self->ring, &params));
+	self->flags = variant->flags;
+	self->file = self->fd;
+	if (self->flags & IOSQE_FIXED_FILE) {
+		ASSERT_EQ(0, io_uring_register_files(&self->ring, &self->fd, 1));
+		self->file = 0;
+	}
+}
+
+FIXTURE_TEARDOWN(way)
+{
+	struct timerwheel_stats stats = stats_of(self->fd);
+
+	EXPECT_TRUE(tw_balanced(&stats));
+	io_uring_queue_exit(&self->ring);
+	close(self->fd);
+}
+
+/* Prepare a command, or run one. */
+#define PREP(op, arg)	prep_fd(&self->ring, self->file, self->flags, op, arg)
+#define RUN(op, arg)	run_fd(&self->ring, self->file, self->flags, op, arg)
+
+static union bytes move_to(const struct timerwheel_add *add, __u64 deadline)
+{
+	return (union bytes){
+		.move = { .deadline = deadline, .index = add->index,
+			  .generation = add->generation },
+	};
+}
+
+static union bytes remove_of(const struct timerwheel_add *add)
+{
+	return (union bytes){ .remove = { .index = add->index, .generation = add->generation } };
+}
+
+/* Each call on an array has the results that the ioctl has. */
+TEST_F(way, arrays)
+{
+	enum { N = 300 };
+	static struct timerwheel_add add[N];
+	static struct timerwheel_move move[N];
+	static struct timerwheel_entry ent[N], must[N];
+	static struct timerwheel_remove rem[N];
+	int i;
+
+	for (i = 0; i < N; i++) {
+		add[i] = (struct timerwheel_add){ .key = 100 + i, .value = i, .deadline = HOUR };
+		move[i] = (struct timerwheel_move){ .key = 100 + i, .deadline = MINUTE + i };
+		rem[i] = (struct timerwheel_remove){ .key = 100 + i };
+		ent[i] = (struct timerwheel_entry){ .key = 100 + i };
+		must[i] = ent[i];
+	}
+	ASSERT_EQ(N, RUN(TIMERWHEEL_IOC_ADD, ARRAY(add, N)));
+	for (i = 0; i < N; i++) {
+		EXPECT_EQ(TIMERWHEEL_WAS_NONE, add[i].result);
+		EXPECT_NE(0, add[i].index);
+		EXPECT_EQ(HOUR, deadline_of(self->fd, 100 + i));
+	}
+	ASSERT_EQ(N, RUN(TIMERWHEEL_IOC_MOVE, ARRAY(move, N)));
+	ASSERT_EQ(N, RUN(TIMERWHEEL_IOC_GET, ARRAY(ent, N)));
+	ASSERT_EQ(N, dev_get(self->fd, must, N));
+	for (i = 0; i < N; i++) {
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move[i].result);
+		EXPECT_EQ(MINUTE + i, ent[i].deadline);
+	}
+	EXPECT_EQ(0, memcmp(ent, must, sizeof(ent)));
+	rem[5].key = 99;
+	ASSERT_EQ(N, RUN(TIMERWHEEL_IOC_REMOVE, ARRAY(rem, N)));
+	for (i = 0; i < N; i++) {
+		EXPECT_EQ(i == 5 ? -ENOENT : TIMERWHEEL_WAS_PENDING, rem[i].result);
+		EXPECT_EQ(i == 5 ? 0 : i, rem[i].value);
+	}
+	EXPECT_EQ(2, stats_of(self->fd).pending);
+}
+
+/* One element: another path than several */
+TEST_F(way, single)
+{
+	struct timerwheel_add add = { .key = 1, .value = 2, .deadline = HOUR };
+	struct timerwheel_entry ent = { .key = 1 };
+	struct timerwheel_remove rem = { .key = 1 };
+
+	ASSERT_EQ(1, RUN(TIMERWHEEL_IOC_ADD, ARRAY(&add, 1)));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add.result);
+	ASSERT_EQ(1, RUN(TIMERWHEEL_IOC_GET, ARRAY(&ent, 1)));
+	EXPECT_EQ(add.index, ent.index);
+	ASSERT_EQ(1, RUN(TIMERWHEEL_IOC_REMOVE, ARRAY(&rem, 1)));
+	EXPECT_EQ(2, rem.value);
+	ASSERT_EQ(1, RUN(TIMERWHEEL_IOC_REMOVE, ARRAY(&rem, 1)));
+	EXPECT_EQ(-ENOENT, rem.result);
+	EXPECT_EQ(0, RUN(TIMERWHEEL_IOC_REMOVE, ARRAY(&rem, 0)));
+}
+
+/* Handles in an array; the flags of that call are in the command's number. */
+TEST_F(way, handles)
+{
+	struct timerwheel_move_handle move[3];
+	struct timerwheel_remove_handle rem = remove_of(&self->add).remove;
+
+	ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
+	move[0] = move_to(&self->add, 10).move;
+	move[1] = move_to(&self->add, 20).move;
+	move[1].generation++;
+	move[2] = move_to(&self->add, 30).move;
+	ASSERT_EQ(3, RUN(TIMERWHEEL_IOC_MOVE_HANDLE, ARRAY(move, 3)));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move[0].result);
+	EXPECT_EQ(-ENOENT, move[1].result);
+	EXPECT_EQ(SEC + 30, deadline_of(self->fd, 7));
+	move[0] = move_to(&self->add, MINUTE).move;
+	ASSERT_EQ(1, RUN(TIMERWHEEL_IOC_MOVE_HANDLE | URING_FLAGS(TIMERWHEEL_ABS),
+			 ARRAY(move, 1)));
+	EXPECT_EQ(MINUTE, deadline_of(self->fd, 7));
+	ASSERT_EQ(1, RUN(TIMERWHEEL_IOC_REMOVE_HANDLE, ARRAY(&rem, 1)));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rem.result);
+	EXPECT_EQ(70, rem.value);
+}
+
+/* A MOVE in the command's own bytes */
+TEST_F(way, move)
+{
+	union bytes gone = move_to(&self->add, HOUR), none = gone;
+	__u32 absolute = TIMERWHEEL_URING_MOVE | URING_FLAGS(TIMERWHEEL_ABS);
+	struct timerwheel_event ev;
+
+	ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
+		  RUN(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE)));
+	EXPECT_EQ(SEC + MINUTE, deadline_of(self->fd, 7));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, RUN(absolute, move_to(&self->add, HOUR)));
+	EXPECT_EQ(HOUR, deadline_of(self->fd, 7));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, RUN(absolute, move_to(&self->add, SEC)));
+	EXPECT_EQ(1, stats_of(self->fd).due);
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, RUN(absolute, move_to(&self->add, MINUTE)));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
+	EXPECT_EQ(MINUTE, deadline_of(self->fd, 7));
+
+	gone.move.generation++;
+	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_MOVE, gone));
+	none.move.index = 0;
+	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_MOVE, none));
+	none.move.index = ~0U;
+	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_MOVE, none));
+	EXPECT_EQ(MINUTE, deadline_of(self->fd, 7));
+	EXPECT_EQ(4, stats_of(self->fd).moved);
+}
+
+/* A REMOVE in the command's own bytes */
+TEST_F(way, remove)
+{
+	union bytes rem = remove_of(&self->add), bad = rem;
+
+	bad.remove.value = 1;
+	EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_URING_REMOVE, bad));
+	bad = rem;
+	bad.remove.generation++;
+	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_REMOVE, bad));
+	EXPECT_EQ(1, stats_of(self->fd).pending);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, RUN(TIMERWHEEL_URING_REMOVE, rem));
+	EXPECT_EQ(0, stats_of(self->fd).pending);
+	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_REMOVE, rem));
+	/* one that is due */
+	ASSERT_EQ(0, tw_add_elem(self->fd, &self->add));
+	ASSERT_EQ(1, tw_advance(self->fd, 0, HOUR + TICK));
+	EXPECT_EQ(TIMERWHEEL_WAS_DUE, RUN(TIMERWHEEL_URING_REMOVE, remove_of(&self->add)));
+	EXPECT_EQ(0, stats_of(self->fd).due);
+}
+
+/* A resident timer is armed by MOVE, with EXCL only if it is not armed. */
+TEST_F(way, arm)
+{
+	struct timerwheel_setup setup = {
+		.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = TICK, .flags = TIMERWHEEL_SETUP_RESIDENT,
+	};
+	__u32 arm = TIMERWHEEL_URING_MOVE | URING_FLAGS(TIMERWHEEL_EXCL);
+	struct timerwheel_add add = { .key = 1, .deadline = SEC };
+	int fd = dev_open(O_NONBLOCK), ret;
+	struct timerwheel_event ev;
+
+	/* On an ordinary timer the flag is an error. */
+	EXPECT_EQ(-EINVAL, RUN(arm, move_to(&self->add, SEC)));
+	ret = dev_setup(fd, &setup);
+	if (ret == -EOPNOTSUPP)
+		SKIP(return, "no resident timers on this machine");
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(0, tw_add_elem(fd, &add));
+	self->flags &= ~IOSQE_FIXED_FILE;
+	self->file = fd;
+	EXPECT_EQ(-EEXIST, RUN(arm, move_to(&add, MINUTE)));
+	ASSERT_EQ(1, tw_advance(fd, 0, 2 * SEC));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
+	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, RUN(arm, move_to(&add, MINUTE)));
+	/* rounded up as in the deadline table */
+	EXPECT_EQ((2 * SEC + MINUTE) >> 10, (deadline_of(fd, 1) - 1) >> 10);
+	EXPECT_EQ(-EEXIST, RUN(arm, move_to(&add, HOUR)));
+	EXPECT_EQ((2 * SEC + MINUTE) >> 10, (deadline_of(fd, 1) - 1) >> 10);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, RUN(TIMERWHEEL_URING_REMOVE, remove_of(&add)));
+	close(fd);
+}
+
+/* The descriptor's mode is checked before anything else. */
+TEST_F(way, modes)
+{
+	static const struct { __u32 op; bool changes; int err; } ops[] = {
+		{ TIMERWHEEL_IOC_ADD, true, -EINVAL }, { TIMERWHEEL_IOC_MOVE, true, -EINVAL },
+		{ TIMERWHEEL_IOC_REMOVE, true, -EINVAL }, { TIMERWHEEL_IOC_GET, false, -EINVAL },
+		{ TIMERWHEEL_IOC_MOVE_HANDLE, true, -EINVAL },
+		{ TIMERWHEEL_IOC_REMOVE_HANDLE, true, -EINVAL },
+		{ TIMERWHEEL_URING_MOVE, true, -ENOENT },
+		{ TIMERWHEEL_URING_REMOVE, true, -ENOENT },
+	};
+	int look = open(TW_DEV, O_RDONLY), change = open(TW_DEV, O_WRONLY);
+	union bytes zero = {};
+	size_t i;
+
+	ASSERT_LE(0, look);
+	ASSERT_LE(0, change);
+	self->flags &= ~IOSQE_FIXED_FILE;
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		self->file = look;
+		EXPECT_EQ(ops[i].changes ? -EBADF : ops[i].err, RUN(ops[i].op, zero))
+			TH_LOG("command %zu", i);
+		self->file = change;
+		EXPECT_EQ(ops[i].changes ? ops[i].err : -EBADF, RUN(ops[i].op, zero))
+			TH_LOG("command %zu", i);
+	}
+	close(look);
+	close(change);
+}
+
+/* All that is no command: other calls, other numbers, types and directions */
+TEST_F(way, unknown)
+{
+	static struct timerwheel_entry ent[4];
+	union bytes arg = ARRAY(ent, 1);
+	__u32 nr, dir;
+
+	for (nr = 0; nr < 0x20; nr++) {
+		__u32 op = _IO(TIMERWHEEL_IOC_TYPE, nr);
+
+		if (op == TIMERWHEEL_URING_MOVE || op == TIMERWHEEL_URING_REMOVE)
+			continue;
+		for (dir = 1; dir < 4; dir++)
+			EXPECT_EQ(-EOPNOTSUPP, RUN(op | dir << 30, arg)) TH_LOG("%x", op);
+		EXPECT_EQ(-EOPNOTSUPP, RUN(op + 0x100, arg)) TH_LOG("%x", op);
+		if (nr < 2 || nr == 5 || (nr > 6 && nr < 0xc) || nr > 0xd)
+			EXPECT_EQ(-EOPNOTSUPP, RUN(op, arg)) TH_LOG("%x", op);
+	}
+	EXPECT_EQ(-EOPNOTSUPP, RUN(0, arg));
+	EXPECT_EQ(-EOPNOTSUPP, RUN(~0U, arg));
+	EXPECT_EQ(1, stats_of(self->fd).pending);
+}
+
+/* Flags that a call does not have */
+TEST_F(way, unknown_flags)
+{
+	static const __u32 none[] = {
+		TIMERWHEEL_IOC_ADD, TIMERWHEEL_IOC_MOVE, TIMERWHEEL_IOC_REMOVE, TIMERWHEEL_IOC_GET,
+		TIMERWHEEL_IOC_REMOVE_HANDLE,
+	};
+	static const size_t size[] = { 64, 32, 40, 64, 16 };
+	static __u64 elem[8] = { 7 };
+	__u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL, bit;
+	size_t i;
+
+	for (bit = 1; bit < 1U << 14; bit *= 2) {
+		for (i = 0; i < ARRAY_SIZE(none); i++)
+			EXPECT_EQ(-EINVAL, RUN(none[i] | URING_FLAGS(bit),
+					       array_of(elem, 1, size[i])));
+		EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_URING_REMOVE | URING_FLAGS(bit),
+				       remove_of(&self->add)));
+		if (bit & known)
+			continue;
+		EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_URING_MOVE | URING_FLAGS(bit),
+				       move_to(&self->add, 1)));
+		EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_IOC_MOVE_HANDLE | URING_FLAGS(bit),
+				       array_of(elem, 1, 16)));
+	}
+	EXPECT_EQ(HOUR, deadline_of(self->fd, 7));
+}
+
+/* Sizes and counts */
+TEST_F(way, sizes)
+{
+	static union { struct timerwheel_add add; __u8 bytes[8192]; } elem;
+	static struct timerwheel_add many[2];
+
+	elem.add.key = 1;
+	elem.add.deadline = HOUR;
+	EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_IOC_ADD, array_of(&elem, 1, 0)));
+	EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_IOC_ADD, array_of(&elem, 1, 63)));
+	EXPECT_EQ(-E2BIG, RUN(TIMERWHEEL_IOC_ADD, array_of(&elem, 1, ~0U)));
+	EXPECT_EQ(-E2BIG, RUN(TIMERWHEEL_IOC_ADD, ARRAY(many, MOST + 1)));
+	EXPECT_EQ(-E2BIG, RUN(TIMERWHEEL_IOC_ADD, ARRAY(many, ~0U)));
+	/* an element of a newer program */
+	elem.bytes[72] = 1;
+	EXPECT_EQ(-E2BIG, RUN(TIMERWHEEL_IOC_ADD, array_of(&elem, 1, 80)));
+	elem.bytes[72] = 0;
+	EXPECT_EQ(1, RUN(TIMERWHEEL_IOC_ADD, array_of(&elem, 1, 80)));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, elem.add.result);
+	EXPECT_EQ(2, stats_of(self->fd).pending);
+}
+
+/* Memory that is not there, or ends in the middle, or cannot be written */
+TEST_F(way, faults)
+{
+	enum { N = 100, THERE = 33 };
+	struct timerwheel_add *add = tw_fence(THERE * sizeof(*add)), *only;
+	int i;
+
+	EXPECT_EQ(-EFAULT, RUN(TIMERWHEEL_IOC_ADD, array_of(NULL, 1, sizeof(*add))));
+	EXPECT_EQ(-EFAULT, RUN(TIMERWHEEL_IOC_ADD,
+			       array_of((void *)~0xfffUL, 1, sizeof(*add))));
+	EXPECT_EQ(-EFAULT, RUN(TIMERWHEEL_IOC_ADD, ARRAY(add + THERE, 1)));
+	for (i = 0; i < THERE; i++)
+		add[i] = (struct timerwheel_add){ .key = 100 + i, .deadline = HOUR };
+	EXPECT_EQ(THERE, RUN(TIMERWHEEL_IOC_ADD, ARRAY(add, N)));
+	for (i = 0; i < THERE; i++)
+		EXPECT_EQ(TIMERWHEEL_WAS_NONE, add[i].result);
+	only = mmap(NULL, getpagesize(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT_EQ(-EFAULT, RUN(TIMERWHEEL_IOC_ADD, ARRAY(only, 1)));
+	EXPECT_EQ(THERE + 1, stats_of(self->fd).pending);
+}
+
+/* Registered buffers and multishot commands are refused: by the module, or by older kernels. */
+TEST_F(way, command_flags)
+{
+	static char memory[4096];
+	struct iovec iov = { memory, sizeof(memory) };
+	struct io_uring_sqe *sqe;
+
+	ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &iov, 1));
+	sqe = PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE));
+	sqe->rw_flags = IORING_URING_CMD_FIXED;
+	ASSERT_EQ(1, submit(&self->ring));
+	EXPECT_EQ(-EINVAL, result(&self->ring, LONG_MS, NULL, NULL));
+
+	io_uring_prep_provide_buffers(io_uring_get_sqe(&self->ring), memory, 16, 4, 1, 0);
+	ASSERT_EQ(1, submit(&self->ring));
+	ASSERT_LE(0, result(&self->ring, LONG_MS, NULL, NULL));
+	sqe = PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE));
+	sqe->rw_flags = CMD_MULTISHOT;
+	sqe->flags |= IOSQE_BUFFER_SELECT;
+	sqe->buf_group = 1;
+	ASSERT_LE(0, submit(&self->ring));
+	EXPECT_GT(0, result(&self->ring, LONG_MS, NULL, NULL));
+	EXPECT_EQ(HOUR, deadline_of(self->fd, 7));
+}
+
+/* Neither a positive result nor an element that failed cuts a chain of links. An error does. */
+TEST_F(way, links)
+{
+	struct timerwheel_remove rem = { .key = 99 };
+	union bytes gone = move_to(&self->add, 1);
+	int i;
+
+	gone.move.generation++;
+	PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, 10))->flags |= IOSQE_IO_LINK;
+	PREP(TIMERWHEEL_IOC_REMOVE, ARRAY(&rem, 1))->flags |= IOSQE_IO_LINK;
+	PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, 20));
+	ASSERT_EQ(3, submit(&self->ring));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(1, result(&self->ring, LONG_MS, NULL, NULL));
+	EXPECT_EQ(-ENOENT, rem.result);
+	EXPECT_EQ(20, deadline_of(self->fd, 7));
+
+	PREP(TIMERWHEEL_URING_MOVE, gone)->flags |= IOSQE_IO_LINK;
+	PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, 30));
+	ASSERT_EQ(2, submit(&self->ring));
+	EXPECT_EQ(-ENOENT, result(&self->ring, LONG_MS, NULL, NULL));
+	EXPECT_EQ(-ECANCELED, result(&self->ring, LONG_MS, NULL, NULL));
+	EXPECT_EQ(20, deadline_of(self->fd, 7));
+}
+
+/* Each linked command sees what the one before it did, though ADDs are left to workers. */
+TEST_F(way, links_in_order)
+{
+	enum { N = 128 };
+	static struct timerwheel_add add[N];
+	static struct timerwheel_move move[N];
+	static struct timerwheel_remove rem[N];
+	int round, i;
+
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < N; i++) {
+			__u64 key = 1000 * round + i + 100;
+
+			add[i] = (struct timerwheel_add){ .key = key, .deadline = HOUR };
+			move[i] = (struct timerwheel_move){ .key = key, .deadline = MINUTE };
+			rem[i] = (struct timerwheel_remove){ .key = key };
+		}
+		PREP(TIMERWHEEL_IOC_ADD, ARRAY(add, N))->flags |= IOSQE_IO_LINK;
+		PREP(TIMERWHEEL_IOC_MOVE, ARRAY(move, N))->flags |= IOSQE_IO_LINK;
+		PREP(TIMERWHEEL_IOC_REMOVE, ARRAY(rem, round % 2 ? N : 0));
+		ASSERT_EQ(3, submit(&self->ring));
+		EXPECT_EQ(N, result(&self->ring, LONG_MS, NULL, NULL));
+		EXPECT_EQ(N, result(&self->ring, LONG_MS, NULL, NULL));
+		EXPECT_EQ(round % 2 ? N : 0, result(&self->ring, LONG_MS, NULL, NULL));
+		for (i = 0; i < N; i++)
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, move[i].result);
+	}
+	EXPECT_EQ(10 * N + 1, stats_of(self->fd).pending);
+}
+
+/* Receive, then refresh: the idle timeout of a connection in the submission of its receive */
+TEST_F(way, receive_then_refresh)
+{
+	__u8 flags = self->flags & IOSQE_ASYNC;
+	struct io_uring_sqe *sqe;
+	int pair[2], round;
+	char c;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	for (round = 1; round < 5; round++) {
+		sqe = io_uring_get_sqe(&self->ring);
+		io_uring_prep_recv(sqe, pair[0], &c, 1, 0);
+		sqe->flags = flags | IOSQE_IO_LINK;
+		PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE));
+		ASSERT_EQ(2, submit(&self->ring));
+		/* Nothing is refreshed before something came. */
+		EXPECT_EQ(NO_COMPLETION, result(&self->ring, QUIET_MS, NULL, NULL));
+		ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
+		ASSERT_EQ(1, write(pair[1], "", 1));
+		EXPECT_EQ(1, result(&self->ring, LONG_MS, NULL, NULL));
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, result(&self->ring, LONG_MS, NULL, NULL));
+		EXPECT_EQ(round * SEC + MINUTE, deadline_of(self->fd, 7));
+	}
+	/* A receive that fails does not refresh. */
+	sqe = io_uring_get_sqe(&self->ring);
+	io_uring_prep_recv(sqe, pair[0], NULL, 1, 0);
+	sqe->flags = flags | IOSQE_IO_LINK;
+	PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, HOUR));
+	ASSERT_EQ(2, submit(&self->ring));
+	ASSERT_EQ(1, write(pair[1], "", 1));
+	EXPECT_EQ(-EFAULT, result(&self->ring, LONG_MS, NULL, NULL));
+	EXPECT_EQ(-ECANCELED, result(&self->ring, LONG_MS, NULL, NULL));
+	EXPECT_EQ(4 * SEC + MINUTE, deadline_of(self->fd, 7));
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* Commands whose success is not reported; an error is. */
+TEST_F(way, silent)
+{
+	union bytes gone = move_to(&self->add, 1);
+	struct io_uring_sqe *sqe;
+	__u64 tag;
+
+	gone.move.generation++;
+	sqe = PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE));
+	sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+	sqe->user_data = 1;
+	ASSERT_EQ(1, submit(&self->ring));
+	EXPECT_EQ(NO_COMPLETION, result(&self->ring, QUIET_MS, NULL, NULL));
+	EXPECT_EQ(MINUTE, deadline_of(self->fd, 7));
+	sqe = PREP(TIMERWHEEL_URING_MOVE, gone);
+	sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+	sqe->user_data = 2;
+	ASSERT_EQ(1, submit(&self->ring));
+	EXPECT_EQ(-ENOENT, result(&self->ring, LONG_MS, &tag, NULL));
+	EXPECT_EQ(2, tag);
+}
+
+static struct timerwheel_move many[MOST];
+
+static void fill_many(int fd)
+{
+	static struct timerwheel_add add[MOST];
+	int i;
+
+	for (i = 0; i < MOST; i++) {
+		add[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
+		many[i] = (struct timerwheel_move){ .key = i, .deadline = MINUTE };
+	}
+	if (dev_add(fd, add, MOST) != MOST)
+		abort();
+}
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+/* A signal that is not fatal does not end a command, wherever it runs. */
+TEST_F(way, signals)
+{
+	int i;
+
+	fill_many(self->fd);
+	signal(SIGALRM, ignore);
+	ASSERT_EQ(0, tw_storm(200));
+	for (i = 0; i < 10; i++)
+		EXPECT_EQ(MOST, RUN(TIMERWHEEL_IOC_MOVE, ARRAY(many, MOST)));
+	ASSERT_EQ(0, tw_storm(0));
+}
+
+/* An attempt to cancel a command that has begun does not end it either. */
+TEST_F(way, cancelled)
+{
+	struct io_uring_sqe *sqe;
+	__u64 tag, done;
+	int i, k, res;
+
+	fill_many(self->fd);
+	for (i = 0; i < 10; i++) {
+		done = stats_of(self->fd).moved;
+		PREP(TIMERWHEEL_IOC_MOVE, ARRAY(many, MOST))->user_data = 1;
+		ASSERT_EQ(1, submit(&self->ring));
+		if (i % 2)
+			tw_sleep(MSEC);
+		sqe = io_uring_get_sqe(&self->ring);
+		io_uring_prep_cancel64(sqe, 1, 0);
+		sqe->user_data = 2;
+		ASSERT_EQ(1, submit(&self->ring));
+		for (k = 0; k < 2; k++) {
+			res = result(&self->ring, LONG_MS, &tag, NULL);
+			if (tag != 1)
+				continue;
+			/* or before it has begun */
+			EXPECT_EQ(res == -ECANCELED ? 0 : MOST, stats_of(self->fd).moved - done);
+			EXPECT_TRUE(res == -ECANCELED || res == MOST);
+		}
+	}
+}
+
+/* A closed ring leaves commands that workers run to their end, and holds the wheel until then. */
+TEST_F(way, ring_closed)
+{
+	struct io_uring_params params = { .flags = variant->setup };
+	__u64 first, now, last = 0;
+	int i, still = 0;
+
+	fill_many(self->fd);
+	io_uring_unregister_files(&self->ring);
+	self->flags &= ~IOSQE_FIXED_FILE;
+	self->file = self->fd;
+	first = stats_of(self->fd).moved;
+	for (i = 0; i < 4; i++) {
+		PREP(TIMERWHEEL_IOC_MOVE, ARRAY(many, MOST));
+		ASSERT_EQ(1, submit(&self->ring));
+		io_uring_queue_exit(&self->ring);
+		ASSERT_EQ(0, io_uring_queue_init_params(64, &self->ring, &params));
+	}
+	/* A command that a worker had not begun is cancelled; no other one is cut short. */
+	while (still < 100) {
+		now = stats_of(self->fd).moved;
+		still = now == last && !((now - first) % MOST) ? still + 1 : 0;
+		last = now;
+		tw_sleep(MSEC);
+	}
+	EXPECT_GE(4 * MOST, now - first);
+}
+
+/* Two threads with a ring each change their own timers of the same wheel. */
+struct racer {
+	int fd;
+	__u64 base;
+	struct io_uring_params params;
+	__u8 flags;
+	int wrong;
+};
+
+static void *race(void *arg)
+{
+	enum { N = 64, ROUNDS = 60 };
+	struct racer *r = arg;
+	struct timerwheel_add add[N];
+	struct timerwheel_remove rem[N];
+	struct timerwheel_entry ent[N];
+	struct io_uring ring;
+	int round, i;
+
+	if (io_uring_queue_init_params(2 * N, &ring, &r->params)) {
+		r->wrong = 1000;
+		return NULL;
+	}
+	for (round = 0; round < ROUNDS && !r->wrong; round++) {
+		for (i = 0; i < N; i++) {
+			add[i] = (struct timerwheel_add){ .key = r->base + i, .deadline = HOUR };
+			rem[i] = (struct timerwheel_remove){ .key = r->base + i };
+			ent[i] = (struct timerwheel_entry){ .key = r->base + i };
+		}
+		prep_fd(&ring, r->fd, r->flags, TIMERWHEEL_IOC_ADD, ARRAY(add, N));
+		r->wrong += submit(&ring) != 1 || result(&ring, LONG_MS, NULL, NULL) != N;
+		for (i = 0; i < N; i++) {
+			r->wrong += add[i].result != TIMERWHEEL_WAS_NONE;
+			prep_fd(&ring, r->fd, r->flags, TIMERWHEEL_URING_MOVE,
+				move_to(&add[i], MINUTE));
+		}
+		r->wrong += submit(&ring) != N;
+		for (i = 0; i < N; i++)
+			r->wrong += result(&ring, LONG_MS, NULL, NULL) != TIMERWHEEL_WAS_PENDING;
+		r->wrong += run_fd(&ring, r->fd, 0, TIMERWHEEL_IOC_GET, ARRAY(ent, N)) != N;
+		for (i = 0; i < N; i++)
+			r->wrong += ent[i].deadline != MINUTE || ent[i].index != add[i].index;
+		prep_fd(&ring, r->fd, r->flags, TIMERWHEEL_IOC_REMOVE, ARRAY(rem, N));
+		r->wrong += submit(&ring) != 1 || result(&ring, LONG_MS, NULL, NULL) != N;
+		for (i = 0; i < N; i++)
+			r->wrong += rem[i].result != TIMERWHEEL_WAS_PENDING;
+	}
+	io_uring_queue_exit(&ring);
+	return NULL;
+}
+
+TEST_F(way, two_rings)
+{
+	struct racer r[2];
+	pthread_t thread[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		r[i] = (struct racer){
+			.fd = self->fd, .base = 10000 * (i + 1),
+			.params = { .flags = variant->setup, .sq_thread_idle = 100 },
+			.flags = variant->flags & IOSQE_ASYNC,
+		};
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, race, &r[i]));
+	}
+	for (i = 0; i < 2; i++) {
+		pthread_join(thread[i], NULL);
+		EXPECT_EQ(0, r[i].wrong);
+	}
+	EXPECT_EQ(1, stats_of(self->fd).pending);
+}
+
+/* --- Killed while a command runs ----------------------------------------------------------- */
+
+/* Each element was done or not begun, and the wheel is intact. */
+TEST_F(way, killed)
+{
+	enum { N = 4096, ROUNDS = 25 };
+	struct timerwheel_add *add = tw_shared(N * sizeof(*add));
+	__u64 r = tw_seed(), cursor;
+	struct timerwheel_entry ent[64];
+	int round, i, n, listed;
+	pid_t pid;
+
+	for (round = 0; round < ROUNDS; round++) {
+		pid = fork();
+		if (!pid) {
+			struct io_uring_params params = { .flags = variant->setup };
+			struct io_uring ring;
+
+			if (io_uring_queue_init_params(64, &ring, &params))
+				_exit(1);
+			for (;;) {
+				for (i = 0; i < N; i++)
+					add[i] = (struct timerwheel_add){
+						.key = 1000 + i, .deadline = HOUR,
+					};
+				prep_fd(&ring, self->fd, variant->flags & IOSQE_ASYNC,
+					TIMERWHEEL_IOC_ADD, ARRAY(add, N));
+				if (submit(&ring) != 1 ||
+				    result(&ring, LONG_MS, NULL, NULL) != N)
+					_exit(1);
+			}
+		}
+		ASSERT_LT(0, pid);
+		tw_sleep(tw_rand(&r) % (5 * MSEC));
+		kill(pid, SIGKILL);
+		ASSERT_EQ(1000 + SIGKILL, tw_reap(pid));
+	}
+	/* Workers have ended, too, or will soon: the last one may still run for a moment. */
+	for (i = 0; i < 1000; i++) {
+		__u64 armed = stats_of(self->fd).armed;
+
+		tw_sleep(10 * MSEC);
+		if (armed == stats_of(self->fd).armed)
+			break;
+	}
+	for (cursor = 0, listed = 0; (n = tw_list(self->fd, &cursor, ent, 64)) > 0; listed += n)
+		;
+	EXPECT_EQ(stats_of(self->fd).pending, listed);
+}
+
+/* --- What a hostile submitter may try ------------------------------------------------------ */
+
+static atomic_bool stop;
+
+/* Write to submissions at random. */
+static void *scribble(void *arg)
+{
+	struct io_uring *ring = arg;
+	size_t size = sizeof(struct io_uring_sqe) << !!(ring->flags & IORING_SETUP_SQE128);
+	__u64 r = tw_seed();
+	atomic_ullong *word;
+
+	while (!stop) {
+		/* the commands' own bytes and numbers, of entries that are being submitted */
+		word = (void *)((char *)ring->sq.sqes + tw_rand(&r) % 64 * size);
+		word += 6 + tw_rand(&r) % 2;
+		atomic_store(word, tw_rand(&r) % 4 ? tw_rand(&r) % 128 : tw_rand(&r));
+		word = (void *)((char *)ring->sq.sqes + tw_rand(&r) % 64 * size);
+		if (tw_rand(&r) % 4 == 0)
+			atomic_store(word + 1, _IO(TIMERWHEEL_IOC_TYPE, tw_rand(&r) % 0x12));
+	}
+	return NULL;
+}
+
+/* Submissions that change while they are read: some answer, and a sound wheel */
+TEST_F(way, changing_submissions)
+{
+	static struct timerwheel_add add[64];
+	pthread_t thread;
+	int i, k, n, res;
+	__u64 end;
+
+	for (i = 0; i < 64; i++)
+		add[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
+	stop = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, scribble, &self->ring));
+	end = tw_now(CLOCK_MONOTONIC) + SEC;
+	while (tw_now(CLOCK_MONOTONIC) < end) {
+		for (i = 0; i < 32; i++)
+			PREP(i % 2 ? TIMERWHEEL_IOC_ADD : TIMERWHEEL_URING_MOVE,
+			     i % 2 ? ARRAY(add, 64) : move_to(&self->add, SEC));
+		n = submit(&self->ring);
+		for (k = 0; k < n; k++) {
+			res = result(&self->ring, LONG_MS, NULL, NULL);
+			ASSERT_NE(NO_COMPLETION, res);
+			ASSERT_LE(-4095, res);
+			ASSERT_GE((int)MOST, res);
+			ASSERT_NE(-EAGAIN, res);
+		}
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+}
+
+/* --- Where a command runs ------------------------------------------------------------------ */
+
+FIXTURE(place) {
+	struct io_uring ring;
+	int fd;				/* a new wheel */
+};
+
+FIXTURE_SETUP(place)
+{
+	self->fd = dev_open(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, io_uring_queue_init(1024, &self->ring, 0));
+}
+
+FIXTURE_TEARDOWN(place)
+{
+	io_uring_queue_exit(&self->ring);
+	close(self->fd);
+}
+
+/* The first ADD of a wheel needs memory: a worker does it. */
+TEST_F(place, first_add_in_a_worker)
+{
+	struct timerwheel_add add = { .key = 1, .deadline = HOUR };
+
+	ASSERT_EQ(0, workers());
+	EXPECT_EQ(1, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(&add, 1)));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add.result);
+	EXPECT_EQ(1, workers());
+}
+
+/* The same with elements of another size, and with several */
+TEST_F(place, first_longer_add_in_a_worker)
+{
+	struct { struct timerwheel_add add; __u64 more; } elem[3] = {
+		{ .add = { .key = 1, .deadline = HOUR } },
+		{ .add = { .key = 2, .deadline = HOUR } },
+		{ .add = { .key = 3, .deadline = HOUR } },
+	};
+
+	EXPECT_EQ(3, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(elem, 3)));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, elem[2].add.result);
+	EXPECT_EQ(1, workers());
+}
+
+/* What needs no memory is complete when the submission returns, without a worker. */
+TEST_F(place, all_else_at_once)
+{
+	enum { N = 64 };
+	struct timerwheel_add add[N];
+	struct timerwheel_move move[N];
+	struct timerwheel_entry ent[N];
+	struct timerwheel_remove rem[N];
+	struct io_uring_cqe *cqe;
+	int i, round;
+
+	for (i = 0; i < N; i++) {
+		add[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
+		move[i] = (struct timerwheel_move){ .key = i, .deadline = 2 * HOUR };
+		rem[i] = (struct timerwheel_remove){ .key = i };
+		ent[i] = (struct timerwheel_entry){ .key = i };
+	}
+	/* the memory */
+	ASSERT_EQ(N, dev_add(self->fd, add, N));
+	for (round = 0; round < 10; round++) {
+		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_GET, ARRAY(ent, N));
+		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_MOVE, ARRAY(move, N));
+		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_URING_MOVE, move_to(&add[0], HOUR));
+		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_REMOVE, ARRAY(rem, N));
+		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(add, 1));
+		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(add + 1, N - 1));
+		ASSERT_EQ(6, submit(&self->ring));
+		for (i = 0; i < 6; i++) {
+			ASSERT_EQ(0, io_uring_peek_cqe(&self->ring, &cqe));
+			ASSERT_LT(0, cqe->res);
+			io_uring_cqe_seen(&self->ring, cqe);
+		}
+	}
+	EXPECT_EQ(0, workers());
+	EXPECT_EQ(N, stats_of(self->fd).pending);
+}
+
+/*
+ * An ADD that needs memory only later goes on where it is, and is done to the end. Memory comes in
+ * pages of 64 timers: in the middle of the first 24 elements, which the module copies in together,
+ * and before the first of other 24.
+ */
+TEST_F(place, memory_in_the_middle)
+{
+	enum { N = 1000, BEFORE = 63 - 16 };
+	static struct timerwheel_add add[N];
+	int i;
+
+	for (i = 0; i < N; i++)
+		add[i] = (struct timerwheel_add){ .key = N + i, .deadline = HOUR };
+	ASSERT_EQ(BEFORE, dev_add(self->fd, add, BEFORE));
+	for (i = 0; i < N; i++)
+		add[i].key = i;
+	EXPECT_EQ(N, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(add, N)));
+	EXPECT_EQ(0, workers());
+	for (i = 0; i < N; i++)
+		EXPECT_EQ(TIMERWHEEL_WAS_NONE, add[i].result);
+}
+
+/* The same with elements of another size */
+TEST_F(place, memory_in_the_middle_longer)
+{
+	enum { N = 1000 };
+	static struct { struct timerwheel_add add; __u64 more; } elem[N];
+	int i;
+
+	for (i = 0; i < N; i++)
+		elem[i].add = (struct timerwheel_add){ .key = i, .deadline = HOUR };
+	ASSERT_EQ(1, dev_add(self->fd, &elem[0].add, 1));
+	EXPECT_EQ(N, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(elem, N)));
+	EXPECT_EQ(0, workers());
+	for (i = 0; i < N; i++)
+		EXPECT_EQ(i ? TIMERWHEEL_WAS_NONE : TIMERWHEEL_WAS_PENDING, elem[i].add.result);
+}
+
+/* Many ADDs at once, most of them in workers: each is done once. */
+TEST_F(place, many_first_adds)
+{
+	enum { N = 1000 };
+	static struct timerwheel_add add[N];
+	int i;
+
+	for (i = 0; i < N; i++) {
+		add[i] = (struct timerwheel_add){
+			.key = i, .deadline = HOUR, .flags = TIMERWHEEL_EXCL,
+		};
+		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(&add[i], 1));
+	}
+	ASSERT_EQ(N, submit(&self->ring));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(1, result(&self->ring, LONG_MS, NULL, NULL));
+	for (i = 0; i < N; i++)
+		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add[i].result);
+	EXPECT_EQ(N, stats_of(self->fd).pending);
+	EXPECT_EQ(N, stats_of(self->fd).armed);
+}
+
+/* A wheel in which nothing was armed: no error, no timer */
+TEST_F(place, empty_wheel)
+{
+	struct timerwheel_entry ent = { .key = 1 };
+	union bytes zero = {};
+
+	EXPECT_EQ(-ENOENT, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_URING_MOVE, zero));
+	EXPECT_EQ(-ENOENT, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_URING_REMOVE, zero));
+	EXPECT_EQ(1, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_GET, ARRAY(&ent, 1)));
+	EXPECT_EQ(-ENOENT, ent.result);
+}
+
+/* Timers that commands arm fire on time, in whichever thread they were armed. */
+TEST_F(place, fires)
+{
+	struct timerwheel_add add = { .key = 5, .value = 6, .deadline = 20 * MSEC };
+	struct timerwheel_event ev;
+	__u8 flags[] = { 0, IOSQE_ASYNC };
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		prep_fd(&self->ring, self->fd, flags[i % 2], TIMERWHEEL_IOC_ADD, ARRAY(&add, 1));
+		ASSERT_EQ(1, submit(&self->ring));
+		ASSERT_EQ(1, result(&self->ring, LONG_MS, NULL, NULL));
+		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
+		EXPECT_EQ(5, ev.key);
+		EXPECT_LE(ev.deadline, ev.fired);
+	}
+}
+
+/* A wheel that is only a registered file stays, and goes with the ring. */
+TEST_F(place, registered_only)
+{
+	struct timerwheel_add add = { .key = 1, .deadline = HOUR };
+	int other = dev_open(0);
+	__u64 before = tw_memory_of((int []){ self->fd, other }, 2);
+
+	ASSERT_NE(~0ULL, before);
+	ASSERT_EQ(0, io_uring_register_files(&self->ring, &other, 1));
+	close(other);
+	prep_fd(&self->ring, 0, IOSQE_FIXED_FILE, TIMERWHEEL_IOC_ADD, ARRAY(&add, 1));
+	ASSERT_EQ(1, submit(&self->ring));
+	ASSERT_EQ(1, result(&self->ring, LONG_MS, NULL, NULL));
+	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add.result);
+	ASSERT_EQ(0, io_uring_unregister_files(&self->ring));
+	EXPECT_NE(~0ULL, tw_memory_alone(self->fd));
+}
+
+/* In a ring that polls its files for completions older kernels refuse commands. */
+TEST(polled_ring)
+{
+	struct io_uring ring;
+	int fd = dev_open(0), res;
+	union bytes zero = {};
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, io_uring_queue_init(8, &ring, IORING_SETUP_IOPOLL));
+	prep_fd(&ring, fd, 0, TIMERWHEEL_URING_MOVE, zero);
+	ASSERT_EQ(1, submit(&ring));
+	res = result(&ring, LONG_MS, NULL, NULL);
+	TH_LOG("a command in a ring with IOPOLL: %d", res);
+	EXPECT_TRUE(res == -EOPNOTSUPP || res == -ENOENT);
+	io_uring_queue_exit(&ring);
+	close(fd);
+}
+
+/* A monitor has no commands. */
+TEST(monitor)
+{
+	struct timerwheel_monitor mon = { .size = sizeof(mon) };
+	struct io_uring ring;
+	int fd = dev_open(0), copy = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &mon);
+	union bytes zero = {};
+
+	ASSERT_LE(0, copy);
+	ASSERT_EQ(0, io_uring_queue_init(8, &ring, 0));
+	EXPECT_EQ(-EOPNOTSUPP, run_fd(&ring, copy, 0, TIMERWHEEL_URING_MOVE, zero));
+	io_uring_queue_exit(&ring);
+	close(copy);
+	close(fd);
+}
+
+/* --- Time namespaces ----------------------------------------------------------------------- */
+
+/* Absolute times are those of the task that created the ring, in its threads, too. */
+TEST(namespace)
+{
+	static const struct { __u32 setup; __u8 flags; } ways[] = {
+		{ 0, 0 }, { 0, IOSQE_ASYNC }, { IORING_SETUP_SQPOLL, 0 },
+		{ IORING_SETUP_SQPOLL, IOSQE_ASYNC },
+	};
+	int fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, MSEC, 0);
+	pid_t pid;
+
+	ASSERT_LE(0, fd);
+	if (unshare(CLONE_NEWTIME))
+		SKIP(return, "no time namespaces here");
+	ASSERT_EQ(0, tw_file_write("/proc/self/timens_offsets", "monotonic 100000 0\n"));
+	pid = fork();
+	if (!pid) {
+		__u64 when = tw_now(CLOCK_MONOTONIC) + HOUR;
+		struct timerwheel_add add = {
+			.key = 1, .deadline = when, .flags = TIMERWHEEL_ABS,
+		};
+		size_t i;
+
+		for (i = 0; i < ARRAY_SIZE(ways); i++) {
+			struct io_uring_params params = { .flags = ways[i].setup };
+			struct io_uring ring;
+			int k;
+
+			if (io_uring_queue_init_params(8, &ring, &params))
+				_exit(10);
+			for (k = 0; k < 2; k++) {
+				prep_fd(&ring, fd, ways[i].flags, TIMERWHEEL_IOC_ADD,
+					ARRAY(&add, 1));
+				if (submit(&ring) != 1 ||
+				    result(&ring, LONG_MS, NULL, NULL) != 1)
+					_exit(20 + i);
+				if (deadline_of(fd, 1) != when)
+					_exit(30 + i);
+			}
+			prep_fd(&ring, fd, ways[i].flags,
+				TIMERWHEEL_URING_MOVE | URING_FLAGS(TIMERWHEEL_ABS),
+				move_to(&add, when + HOUR));
+			if (submit(&ring) != 1 || result(&ring, LONG_MS, NULL, NULL) != 1)
+				_exit(40 + i);
+			if (deadline_of(fd, 1) != when + HOUR)
+				_exit(50 + i);
+			io_uring_queue_exit(&ring);
+		}
+		_exit(0);
+	}
+	EXPECT_EQ(0, tw_reap(pid));
+	close(fd);
+}
+
+/* --- Multishot reads ----------------------------------------------------------------------- */
+
+#define EV_SIZE	((int)sizeof(struct timerwheel_event))
+
+static void give_buffers(struct io_uring *ring, struct timerwheel_event *ev, int n)
+{
+	io_uring_prep_provide_buffers(io_uring_get_sqe(ring), ev, EV_SIZE, n, 3, 0);
+	if (submit(ring) != 1 || result(ring, LONG_MS, NULL, NULL) < 0)
+		abort();
+}
+
+static bool make_due(int fd, __u64 key)
+{
+	return !tw_add1(fd, key, key, 1, 0) && tw_advance(fd, 0, 2) == 1;
+}
+
+/*
+ * A single submission reads one event after another, each into a buffer of its own, until there are
+ * no buffers. Kernels before 6.7 do not know that request.
+ */
+TEST_F(place, read_multishot)
+{
+	enum { N = 4 };
+	struct timerwheel_event ev[N];
+	struct io_uring_probe *probe = io_uring_get_probe();
+	struct io_uring_sqe *sqe;
+	__u32 flags;
+	int i, fd, knows = io_uring_opcode_supported(probe, OP_READ_MULTISHOT);
+
+	/* of a wheel that blocks */
+	fd = tw_open_manual(1);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, 0));
+	give_buffers(&self->ring, ev, N);
+	sqe = io_uring_get_sqe(&self->ring);
+	io_uring_prep_read(sqe, fd, NULL, 0, -1);
+	sqe->opcode = OP_READ_MULTISHOT;
+	sqe->flags = IOSQE_BUFFER_SELECT;
+	sqe->buf_group = 3;
+	ASSERT_EQ(1, submit(&self->ring));
+	TH_LOG("READ_MULTISHOT: %s", knows ? "there" : "not in this kernel");
+	if (!knows) {
+		EXPECT_EQ(-EINVAL, result(&self->ring, LONG_MS, NULL, NULL));
+		close(fd);
+		return;
+	}
+	EXPECT_EQ(NO_COMPLETION, result(&self->ring, QUIET_MS, NULL, NULL));
+	for (i = 0; i < N; i++) {
+		ASSERT_TRUE(make_due(fd, 50 + i));
+		ASSERT_EQ(EV_SIZE, result(&self->ring, LONG_MS, NULL, &flags));
+		ASSERT_TRUE(flags & IORING_CQE_F_BUFFER);
+		EXPECT_EQ(50 + i, ev[flags >> IORING_CQE_BUFFER_SHIFT].key);
+		ASSERT_TRUE(flags & IORING_CQE_F_MORE);
+	}
+	/* The event that finds no buffer waits for the next reader. */
+	ASSERT_TRUE(make_due(fd, 60));
+	EXPECT_EQ(-ENOBUFS, result(&self->ring, LONG_MS, NULL, &flags));
+	EXPECT_FALSE(flags & IORING_CQE_F_MORE);
+	ASSERT_EQ(1, dev_read(fd, ev, N));
+	EXPECT_EQ(60, ev[0].key);
+	close(fd);
+}
+
+/* --- Where io_uring is forbidden ----------------------------------------------------------- */
+
+static int uring_setup_call(void)
+{
+	struct io_uring_params params = { };
+
+	return tw_err(syscall(SYS_io_uring_setup, 8, &params));
+}
+
+/* All else works as before, and INFO speaks of the module alone. */
+static bool all_else_works(void)
+{
+	struct timerwheel_info info;
+	struct timerwheel_event ev;
+	int fd = dev_open(0);
+	bool ok;
+
+	ok = fd >= 0 && !tw_info(fd, &info) && info.features & TIMERWHEEL_FEATURE_URING &&
+	     !tw_add1(fd, 1, 2, MSEC, 0) && dev_read(fd, &ev, 1) == 1 && ev.value == 2;
+	close(fd);
+	return ok;
+}
+
+/* By a filter for system calls, as containers have it */
+TEST(forbidden_by_filter)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+
+	ASSERT_EQ(0, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	ASSERT_EQ(0, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog));
+	EXPECT_EQ(-EPERM, uring_setup_call());
+	EXPECT_TRUE(all_else_works());
+}
+
+/* By the administrator */
+TEST(forbidden_by_sysctl)
+{
+	static const char path[] = "/proc/sys/kernel/io_uring_disabled";
+	char was[2] = "0";
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0 && errno == ENOENT)
+		SKIP(return, "this kernel has no io_uring_disabled");
+	ASSERT_EQ(1, read(fd, was, 1));
+	close(fd);
+	ASSERT_EQ(0, tw_file_write(path, "2"));
+	EXPECT_EQ(-EPERM, uring_setup_call());
+	EXPECT_TRUE(all_else_works());
+	ASSERT_EQ(0, tw_file_write(path, was));
+}
+
+TEST_HARNESS_MAIN
