@@ -8,9 +8,11 @@
  * (tw_file.charged). STATS reports it, and the release of the file uncharges it in one call, when
  * all is freed.
  *
- * kmalloc() rounds up to a power of two, which can double a large array. So it is only used where
- * whole pages would not be less: up to a page, and just below a few powers of two above that. All
- * other sizes are pages, mapped in a row (pages.c). That has overhead of its own which is charged
+ * Only small objects come from kmalloc(), whose slabs for them are single pages, up to seven CPUs.
+ * Freeing objects may empty several slabs at once, and then slabs of several pages make the page
+ * allocator give back all that it has collected: a millisecond or more in which nothing is
+ * scheduled. All else is whole pages, which are freed one at a time (pages.c): in one piece as long
+ * as that is easily found, else mapped in a row. Mapping has overhead of its own, which is charged
  * to no cgroup: a descriptor of the area, and a page table entry for each page. The cap includes
  * it.
  *
@@ -26,17 +28,18 @@
 #include "internal.h"
 #include "memory.h"
 #include "pages.h"
+#include "timer.h"
 #include "user.h"
 
-/* Larger blocks are hard to find in one piece. */
-#define TW_KMALLOC_MAX	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+/* What kmalloc() is for; where pages are larger than a page of timers, that as well. */
+#if PAGE_SIZE > 4096
+#define TW_SMALL	TW_PAGE
+#else
+#define TW_SMALL	(PAGE_SIZE / 16)
+#endif
 
-/* Is kmalloc() no larger than whole pages would be? */
-static bool tw_alloc_fits(size_t size)
-{
-	return size <= PAGE_SIZE ||
-	       (size <= TW_KMALLOC_MAX && kmalloc_size_roundup(size) <= PAGE_ALIGN(size));
-}
+/* Larger blocks are hard to find in one piece. */
+#define TW_PIECE	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
 /**
  * tw_pages_size - the memory that tw_pages_alloc() takes
@@ -60,7 +63,9 @@ size_t tw_pages_size(size_t size)
  */
 size_t tw_alloc_size(size_t size)
 {
-	return tw_alloc_fits(size) ? kmalloc_size_roundup(size) : tw_pages_size(size);
+	if (size <= TW_SMALL)
+		return kmalloc_size_roundup(size);
+	return size <= TW_PIECE ? PAGE_ALIGN(size) : tw_pages_size(size);
 }
 
 /**
@@ -75,7 +80,9 @@ size_t tw_alloc_size(size_t size)
  */
 void *tw_alloc(size_t size)
 {
-	return tw_alloc_fits(size) ? kzalloc(size, TW_GFP) : tw_pages_alloc(size);
+	if (size <= TW_SMALL)
+		return kzalloc(size, TW_GFP);
+	return size <= TW_PIECE ? tw_piece_alloc(size) : tw_pages_alloc(size);
 }
 
 /**
@@ -93,13 +100,15 @@ void tw_free(const void *p, size_t size)
 
 	if (!p)
 		return;
-	if (!tw_alloc_fits(size)) {
+	if (size > TW_PIECE) {
 		tw_pages_free(p, size);
-		return;
+	} else if (size > TW_SMALL) {
+		tw_piece_free(p, size);
+	} else {
+		zone = tw_zone_of(virt_to_page(p));
+		kfree(p);
+		tw_free_pause(zone);
 	}
-	zone = tw_zone_of(virt_to_page(p));
-	kfree(p);
-	tw_free_pause(zone);
 }
 
 /**

@@ -82,6 +82,38 @@ void tw_free_page(void *p)
 }
 
 /**
+ * tw_piece_alloc - allocate zeroed memory, of pages in one piece
+ * @size: the size, which is rounded up to pages
+ *
+ * Context: process, may sleep.
+ * Return: the memory, to be freed with tw_piece_free(); or NULL.
+ */
+void *tw_piece_alloc(size_t size)
+{
+	void *p = alloc_pages_exact(size, TW_GFP | __GFP_ZERO);
+
+	if (p)
+		kmemleak_alloc(p, size, 1, TW_GFP);
+	return p;
+}
+
+/**
+ * tw_piece_free - free memory that is one piece
+ * @p: what tw_piece_alloc() returned
+ * @size: the size
+ *
+ * Context: process, may sleep.
+ */
+void tw_piece_free(const void *p, size_t size)
+{
+	size_t at;
+
+	kmemleak_free(p);
+	for (at = 0; at < size; at += PAGE_SIZE)
+		tw_free_page((void *)p + at);
+}
+
+/**
  * tw_pages_alloc - allocate zeroed memory, of pages that user space may map
  * @size: the size, which is rounded up to pages
  *

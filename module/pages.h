@@ -18,6 +18,8 @@ struct tw_zone {
 	gfp_t gfp;
 };
 
+void *tw_piece_alloc(size_t size);
+void tw_piece_free(const void *p, size_t size);
 void *tw_pages_alloc(size_t size);
 void tw_pages_free(const void *p, size_t size);
 void tw_free_page(void *p);

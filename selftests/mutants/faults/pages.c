@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
+piece: no cgroup sees it; lifetime:memcg.charges_wheels; s/alloc_pages_exact(size, TW_GFP | /alloc_pages_exact(size, GFP_KERNEL | /
+piece: the pages stay; limits:charged.small.is_exact; s/^\t\ttw_free_page((void \*)p + at);/\t\t;/
 alloc: no cgroup sees it; lifetime:memcg.monitor_enomem; s/alloc_page(TW_GFP | __GFP_ZERO)/alloc_page(GFP_KERNEL | __GFP_ZERO)/
 free: the pages stay; many:closing.large_ring.*; /^void tw_pages_free(/,/^}/s/^\t\ttw_free_page(page_address(page));/\t\t;/
 pause: the allocator is not helped; icount/many:closing*.holds_nobody; s/alloc_pages_node(zone.nid, gfp, 0);/alloc_pages_node(zone.nid, gfp, 30);/

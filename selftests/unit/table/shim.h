@@ -241,6 +241,8 @@ static inline size_t kmalloc_size_roundup(size_t size)
 
 /* pages.c and its header */
 #define TW_PAGES_H
+#define tw_piece_alloc(size)	shim_zeroed(size)
+#define tw_piece_free(p, size)	((void)(size), shim_free(p))
 #define tw_pages_alloc(size)	shim_zeroed(size)
 #define tw_pages_free(p, size)	((void)(size), shim_free(p))
 #define tw_free_page(p)		shim_free(p)

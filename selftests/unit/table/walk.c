@@ -134,12 +134,13 @@ static void walk_due(struct model *m)
 /* Memory of a directory, of those that it has replaced, and of its pages */
 static size_t dir_memory(const struct tw_dir *dir, size_t page)
 {
+	size_t small = PAGE_SIZE > 4096 ? 4096 : 256;
 	size_t size, memory = dir->used * page;
 
 	CHECK(dir->used <= dir->room, "%u pages, and room for %u", dir->used, dir->room);
 	/* a link and 7 entries, a link and 15, ... */
 	for (size = 64; dir->room && size <= (dir->room + 1) * sizeof(void *); size *= 2)
-		memory += size <= PAGE_SIZE ? kmalloc_size_roundup(size) : tw_alloc_size(size);
+		memory += size <= small || size >= PAGE_SIZE ? tw_alloc_size(size) : PAGE_SIZE;
 	return memory;
 }
 
