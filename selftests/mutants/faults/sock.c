@@ -4,7 +4,7 @@ visit: a closed socket is not noticed; socket:socket.ip4.closed_before; s/tw_tcp
 visit: it is not handed to the worker; socket:socket.ip4.event_only; s/^\ttw_sock_queue(ts, 0);/;/
 left: data received does not count; icount/socket:socket.ip4.kinds; s/tw_sock_age(now, tw_tcp_received(ts->sk))/age/
 left: data sent does not count; icount/socket:socket.ip4.kinds; s/tw_sock_age(now, tw_tcp_sent(ts->sk))/age/
-left: a jiffy early; icount/socket:socket.ip4.abort_at_once; s/(age ? age - 1 : 0)/(age + 1)/
+left: a jiffy early; icount/socket:socket.ip4.data_postpones; s/(age ? age - 1 : 0)/(age + 1)/
 left: half closed from the start; socket:socket.ip4.half_closed; s/!tw_tcp_half_closed(ts->sk)) {/0) {/
 queue: ended but not queued; socket:socket.ip4.memory_is_charged_and_given_back; s/tw_sock_queue(ts, TW_SOCK_ENDED);/;/
 warn: not counted; socket:socket.ip4.nobody_reads,socket.ip4.move_withdraws_the_warning; s/events.warnings++;/events.warnings += 0;/
