@@ -722,11 +722,11 @@ TEST_F(monitor, over_the_cap)
 	ASSERT_EQ(3, deliver(self, 0, 3));
 	ASSERT_NE(~0ULL, tw_memory_alone(self->fd));
 	ASSERT_EQ(0, tw_info(self->fd, &info));
-	/* Room for the events of the longer one, but not for the monitor besides */
+	/* Room for the events of the longest one, but not for the monitor besides */
 	snprintf(text, sizeof(text), "%llu",
-		 info.user_memory + 4 * LENGTH * sizeof(struct timerwheel_event));
+		 info.user_memory + MOST * sizeof(struct timerwheel_event));
 	ASSERT_EQ(strlen(text), pwrite(fd, text, strlen(text), 0));
-	EXPECT_EQ(-EDQUOT, monitor(self->fd, 4 * LENGTH));
+	EXPECT_EQ(-EDQUOT, monitor(self->fd, MOST));
 	ASSERT_EQ(0, tw_info(self->fd, &later));
 	EXPECT_EQ(info.user_memory, later.user_memory);
 	mon = monitor(self->fd, 2 * LENGTH);

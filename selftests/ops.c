@@ -2452,7 +2452,7 @@ TEST_F(cap, two_wheels)
 	ASSERT_TRUE(set_cap(2 * self->cap));
 	a = open_capacity(HALF, HALF);
 	b = open_capacity(4 * CAP, HALF);
-	ASSERT_TRUE(set_cap(user_memory(b)));
+	ASSERT_TRUE(set_cap(tw_memory_of((int[]){ a, b }, 2)));
 	EXPECT_EQ(-EDQUOT, tw_add1(b, ~0ULL, 0, T(5), 0));
 	ASSERT_EQ(0, tw_stats(b, &st));
 	close(a);
@@ -2480,7 +2480,7 @@ TEST_F(cap, not_capacity)
 	ASSERT_TRUE(set_cap(2 * self->cap));
 	a = open_capacity(HALF, HALF);
 	b = open_capacity(CAP, HALF);
-	ASSERT_TRUE(set_cap(user_memory(b)));
+	ASSERT_TRUE(set_cap(tw_memory_of((int[]){ a, b }, 2)));
 	EXPECT_EQ(-ENOSPC, tw_add1(a, ~0ULL, 0, T(5), 0));
 	EXPECT_EQ(-EDQUOT, tw_add1(b, ~0ULL, 0, T(5), 0));
 }
