@@ -323,7 +323,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	u64 **deadlines = tw_pool_deadlines(w->pool);
 	u32 index = w->head[list], next, prev = due->last;
 	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
-	struct tw_timer *last = prev ? tw_timer_in_pages(pages, prev) : NULL;
+	u32 *link = prev ? &tw_timer_in_pages(pages, prev)->next : &due->first;
 	unsigned int left = budget, postponed = 0, parked = 0, expired;
 	enum tw_visited visited;
 
@@ -359,12 +359,9 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		WRITE_ONCE(t->state, TW_DUE);
 		t->fired = now_ns;
 		t->prev = prev;
-		if (last)
-			last->next = index;
-		else
-			due->first = index;
+		*link = index;
+		link = &t->next;
 		prev = index;
-		last = t;
 		tw_wheel_count_lateness(w, now_ns - t->deadline);
 	}
 	tw_wheel_set_first(w, list, index);
@@ -372,7 +369,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	w->pending -= parked;
 	expired = budget - left - postponed - parked;
 	if (expired) {
-		last->next = 0;
+		*link = 0;
 		due->last = prev;
 		due->count += expired;
 		w->expired += expired;

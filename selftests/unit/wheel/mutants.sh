@@ -41,7 +41,7 @@ faults=(
 'visit: not at the deadline itself;          s/t->deadline > now_ns/t->deadline >= now_ns/'
 'visit: one tick early;                      s/t->deadline > now_ns/t->deadline > now_ns + w->tick/'
 'visit: prev on the due list;                s/t->prev = prev;/t->prev = 0;/'
-'visit: the due list is not terminated;      s/last->next = 0;/last->next = last->next;/'
+'visit: the due list is not terminated;      s/\*link = 0;/;/'
 'visit: the rest of the slot is lost;        /^static .*tw_visit(/,/^}/s/tw_wheel_set_first(w, list, index);/tw_wheel_set_first(w, list, 0);/'
 'visit: over budget;                         /^static .*tw_visit(/,/^}/s/left = budget, /left = budget + 1, /'
 'visit: stores are ignored;                   /^static .*tw_visit(/,/^}/s/__tw_deadline_sync(.*/;/'
