@@ -937,7 +937,7 @@ FIXTURE_VARIANT(neighbour) {
 FIXTURE_VARIANT_ADD(neighbour, in_the_burst) { 5 * MSEC, 1 };
 FIXTURE_VARIANT_ADD(neighbour, when_closed) { 5 * MSEC, 1, true };
 FIXTURE_VARIANT_ADD(neighbour, a_second_later) { SEC, 1 };
-FIXTURE_VARIANT_ADD(neighbour, a_second_later_end) { SEC, 600 };
+FIXTURE_VARIANT_ADD(neighbour, a_second_later_end) { SEC, 500 };
 
 FIXTURE_SETUP(neighbour)
 {
