@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR GPL-2.0
+"""usage: aio.py PORT SECONDS
+
+An echo server with asyncio, which closes connections that have sent nothing for SECONDS.
+Class Wheel is what other programs can use: timers for an asyncio event loop in a wheel of
+libtimerwheel, as resident timers. arm() and cancel() mostly write to memory; what needs a
+system call is gathered, and done once in each iteration of the loop.
+"""
+import asyncio
+import ctypes
+import itertools
+import os
+import sys
+import time
+from ctypes import c_int, c_uint32, c_uint64, c_void_p
+
+TIMERWHEEL_ABS = 1
+TIMERWHEEL_NEEDS_CALL = 2   # answer of timerwheel_queue_arm()
+NEVER = 2 ** 64 - 1         # later than the deadline of any event
+ROOM = 64                   # events taken at once
+
+
+def structure(**types):
+    """A structure of C: for each type the names of the fields, in order."""
+    fields = [(name, getattr(ctypes, kind.rstrip("_"))) for kind, names in types.items()
+              for name in names.split()]
+    return type("Structure", (ctypes.Structure,), {"_fields_": fields})
+
+
+Config = structure(c_int="backend", c_char_p="device", c_uint32="clock capacity",
+                   c_uint64="tick", c_uint32_="slots wake_events", c_uint64_="wake_ns slack",
+                   c_uint32__="ring", c_bool="table clock_set alarm resident")
+Add = structure(c_uint64="key value deadline period slack match", c_uint32="flags",
+                c_int32="result", c_uint32_="index generation")
+Move = structure(c_uint64="key deadline match", c_uint32="flags", c_int32="result")
+Remove = structure(c_uint64="key match value left", c_uint32="flags", c_int32="result")
+Event = structure(c_uint64="key value deadline fired overruns", c_uint32="flags index")
+library = ctypes.CDLL(os.environ.get("TIMERWHEEL_LIBRARY", "libtimerwheel.so.1"))
+library.timerwheel_strerror.restype = ctypes.c_char_p
+library.timerwheel_take.restype = library.timerwheel_add.restype = ctypes.c_long
+
+
+def checked(result):
+    if result < 0:
+        raise OSError(-result, library.timerwheel_strerror(c_int(result)).decode())
+    return result
+
+
+class Timer:
+    """A timer, made by Wheel.timer(). Its callback is called once for each time it was armed,
+    unless it was armed again or cancelled before that. Not for other threads."""
+
+    def __init__(self, wheel, key, callback):
+        self.wheel, self.key, self.callback = wheel, key, callback
+        self.handle = None      # of the callback, once the event was taken
+
+    def arm(self, seconds):
+        """Call back in so many seconds, instead of when it was to be before."""
+        self.forget(self.wheel.after(seconds))
+        self.wheel.needs(checked(library.timerwheel_queue_arm(
+            self.wheel.queue, *self.name, c_uint64(self.deadline))))
+
+    def cancel(self):
+        """Do not call back. The timer can be armed again."""
+        self.forget(NEVER)
+        checked(library.timerwheel_queue_cancel(self.wheel.queue, *self.name))
+
+    def close(self):
+        """Do not call back, and give the timer's memory back. No method may be called then."""
+        self.forget(NEVER)
+        del self.wheel.timers[self.key]
+        checked(library.timerwheel_queue_remove(
+            self.wheel.queue, ctypes.byref(Remove(key=self.key))))
+        self.wheel.needs(TIMERWHEEL_NEEDS_CALL)
+
+    def forget(self, deadline):
+        # An event that was or will be taken has an earlier deadline, so expired() drops it.
+        self.deadline = deadline
+        if self.handle:
+            self.handle.cancel()
+            self.handle = None
+
+
+class Wheel:
+    """The timers of the running event loop: most of them `capacity' (0: 4,194,304)."""
+
+    def __init__(self, capacity=0):
+        self.loop = asyncio.get_running_loop()
+        self.keys, self.timers, self.failed = itertools.count(), {}, 0
+        self.pointer, self.queue = c_void_p(), c_void_p()
+        self.events, self.flushing = (Event * ROOM)(), False
+        # kept in the object, as the library has its address
+        self.report = ctypes.CFUNCTYPE(None, c_void_p, ctypes.c_ulong, c_void_p)(self.note)
+        config = Config(capacity=capacity, resident=True)
+        checked(library.timerwheel_open(ctypes.byref(self.pointer), ctypes.byref(config)))
+        checked(library.timerwheel_queue_new(ctypes.byref(self.queue), self.pointer, 0,
+                                             self.report, None))
+        self.fd = library.timerwheel_fd(self.pointer)
+        self.loop.add_reader(self.fd, self.expired)
+
+    def timer(self, seconds, callback, *args):
+        """A timer that calls callback(*args) in so many seconds."""
+        timer = Timer(self, next(self.keys), lambda: callback(*args))
+        timer.deadline = self.after(seconds)
+        add = Add(key=timer.key, deadline=timer.deadline, flags=TIMERWHEEL_ABS)
+        checked(library.timerwheel_add(self.pointer, ctypes.byref(add), ctypes.c_size_t(1)))
+        checked(add.result)
+        timer.name = c_uint64(timer.key), c_uint32(add.index), c_uint32(add.generation)
+        self.timers[timer.key] = timer
+        return timer
+
+    def close(self):
+        """End all timers."""
+        self.loop.remove_reader(self.fd)
+        library.timerwheel_queue_free(self.queue)
+        library.timerwheel_close(self.pointer)
+        self.queue = None
+        for timer in self.timers.values():
+            timer.forget(NEVER)
+
+    @staticmethod
+    def after(seconds):
+        return time.monotonic_ns() + max(0, round(seconds * 1e9))
+
+    def needs(self, answer):
+        if answer == TIMERWHEEL_NEEDS_CALL and not self.flushing:
+            self.flushing = True
+            self.loop.call_soon(self.flush)
+
+    def flush(self):
+        self.flushing = False
+        if self.queue:
+            checked(library.timerwheel_queue_flush(self.queue))
+            # An error of arm() that is only known now goes to the loop's exception handler.
+            failed, self.failed = self.failed, 0
+            checked(failed)
+
+    def note(self, _arg, _operation, element):
+        # Only a MOVE, of arm(), can fail. An exception would not leave from here.
+        self.failed = Move.from_address(element).result
+
+    def expired(self):
+        while taken := checked(library.timerwheel_take(self.pointer, self.events, c_uint64(ROOM))):
+            for event in self.events[:taken]:
+                timer = self.timers.get(event.key)
+                if timer and event.deadline >= timer.deadline:
+                    timer.forget(NEVER)
+                    timer.handle = self.loop.call_soon(timer.callback)
+
+
+class Echo(asyncio.Protocol):
+    def __init__(self, wheel, seconds):
+        self.wheel, self.seconds = wheel, seconds
+
+    def connection_made(self, transport):
+        self.transport = transport
+        self.idle = self.wheel.timer(self.seconds, transport.abort)
+
+    def data_received(self, data):
+        self.idle.arm(self.seconds)
+        self.transport.write(data)
+
+    def connection_lost(self, _error):
+        self.idle.close()
+
+
+async def main(port, seconds):
+    wheel = Wheel()
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Echo(wheel, seconds), "127.0.0.1", port)
+    print("listening on port", server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    asyncio.run(main(int(sys.argv[1]), float(sys.argv[2])))
