@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR GPL-2.0
+"""usage: test_jobs.py
+
+Tests of the example jobs with a PostgreSQL server of their own, in a guest (see stage), as an
+ordinary user. Two parents with three workers each, and a wheel each, stand for two machines.
+Output is KTAP. Only order, "exactly once" and "not before it is due" count, so a slow guest does
+not matter.
+"""
+import glob
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+DATA = "/tmp/data"
+BIN = glob.glob("/usr/lib/postgresql/*/bin")[0]
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONNINFO = "host=/tmp dbname=postgres user=user connect_timeout=10"
+WORKERS = 3
+PATIENCE = 240      # s: longer than anything takes
+
+
+class Server:
+    """PostgreSQL: start() waits until it answers."""
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [BIN + "/postgres", "-D", DATA, "-k", "/tmp", "-c", "fsync=off", "-c",
+             "listen_addresses=", "-c", "log_statement=all", "-c", "shared_buffers=16MB",
+             "-c", "log_line_prefix=%a: ", "-c", "jit=off", "-c", "autovacuum=off"],
+            stderr=open("/tmp/server.log", "a"))
+        while subprocess.run([BIN + "/psql", CONNINFO, "-c", "SELECT"], capture_output=True).returncode:
+            assert self.process.poll() is None, open("/tmp/server.log").read()[-2000:]
+            time.sleep(0.2)
+        self.psql = subprocess.Popen([BIN + "/psql", "-qAtX", CONNINFO + " application_name=test"],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def stop(self):
+        """As when the machine crashes."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+        self.psql.stdin.close()
+        self.psql.wait()
+
+    def __call__(self, sql):
+        """The first column of the result, a string for each row."""
+        self.psql.stdin.write(sql + ";\n\\echo end of result\n")
+        self.psql.stdin.flush()
+        lines = []
+        while (line := self.psql.stdout.readline()) != "end of result\n":
+            assert line, "the connection to the server was lost"
+            lines.append(line.rstrip("\n"))
+        return lines
+
+
+class Machine(threading.Thread):
+    """A parent with its workers; and the service manager, which starts it again."""
+
+    def __init__(self, *options):
+        super().__init__(daemon=True)
+        self.options, self.ended = options, False
+        self.launch()
+        self.start()
+
+    def launch(self):
+        self.process = subprocess.Popen([HERE + "/jobs", "-w", str(WORKERS), "-r", "2",
+                                         *self.options, CONNINFO],
+                                        stderr=open("/tmp/jobs.log", "a"))
+
+    def run(self):
+        while True:
+            self.process.wait()
+            if self.ended:
+                return
+            time.sleep(0.5)
+            self.launch()
+
+    def children(self):
+        pid = self.process.pid
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children") as file:
+                return [int(child) for child in file.read().split()]
+        except FileNotFoundError:
+            return []
+
+    def end(self):
+        self.ended = True
+        self.process.kill()
+        self.join()
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def until(condition, what):
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < PATIENCE, what
+        time.sleep(0.2)
+
+
+def done(count, ids):
+    """Wait until so many jobs are done; each was run once, and not too early."""
+    where = f"job IN ({ids})"
+    until(lambda: int(server(f"SELECT count(DISTINCT job) FROM runs WHERE {where}")[0]) >= count,
+          "a job was not run")
+    assert server(f"SELECT job FROM runs WHERE {where} GROUP BY job HAVING count(*) > 1") == []
+    assert server(f"SELECT id FROM jobs JOIN runs ON job = id WHERE {where} AND at < due") == []
+    assert server(f"SELECT id FROM jobs WHERE id IN ({ids}) AND done IS NULL") == []
+
+
+def add(count, first, last, payload=0):
+    """Jobs that are due from first to last seconds from now. Returns their ids, as a list in SQL."""
+    return ",".join(server(
+        f"INSERT INTO jobs (due, payload) SELECT clock_timestamp() + interval '1 s' * "
+        f"({first} + ({last} - {first}) * n / {count}.0), '{payload}' "
+        f"FROM generate_series(1, {count}) n RETURNING id"))
+
+
+def each_job_once():
+    """200 jobs: each is run by one worker, when it is due; all machines and workers take part"""
+    done(200, add(200, 1, 6))
+    workers = server("SELECT DISTINCT worker FROM runs")
+    machines = {worker.rsplit(".", 1)[0] for worker in workers}
+    assert len(machines) == 2, workers
+    assert len(workers) > 2, workers
+
+
+def nobody_polls():
+    """while no job is due nobody asks the server for anything, but keeps its timers"""
+    ids = add(2, 6, 6)
+    time.sleep(2)       # what was announced is heard
+    size = os.path.getsize("/tmp/server.log")
+    time.sleep(2)
+    with open("/tmp/server.log") as log:
+        log.seek(size)
+        # psql is quiet, too
+        assert not log.read(), "statements while nothing was due"
+    done(2, ids)
+
+
+def moved_and_deleted():
+    """a job that is put off, preferred or deleted: the last word counts"""
+    later, sooner, never = [add(1, after, after) for after in (3, 3600, 3)]
+    server(f"UPDATE jobs SET due = clock_timestamp() + interval '8 s' WHERE id = {later}")
+    server(f"UPDATE jobs SET due = clock_timestamp() + interval '1 s' WHERE id = {sooner}")
+    server(f"DELETE FROM jobs WHERE id = {never}")
+    done(1, sooner)
+    assert server(f"SELECT id FROM jobs WHERE id = {later} AND done IS NULL") == [later], "early"
+    done(1, later)
+    assert server(f"SELECT job FROM runs WHERE job = {never}") == []
+
+
+def looked_up():
+    """jobs that nobody announced, as they were due later than in 10 minutes"""
+    early = ",".join(server("SET session_replication_role = replica;"
+                            "INSERT INTO jobs (due) SELECT clock_timestamp() + interval '7 s' "
+                            "FROM generate_series(1, 20) RETURNING id;"
+                            "RESET session_replication_role"))
+    for machine in machines:
+        machine.end()
+    machines[:] = [Machine("-l", "4"), Machine("-l", "4")]
+    done(20, early)
+
+
+def worker_killed():
+    """a worker is killed while it works: another runs the job, and what it did is undone"""
+    ids = add(1, 0, 0, 4000)
+    query = "SELECT pid FROM pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid()"
+    until(lambda: server(query), "nobody works")
+    time.sleep(0.5)
+    for machine in machines:
+        for pid in machine.children():
+            kill(pid)
+    done(1, ids)
+
+
+def parents_killed():
+    """both parents are killed: their jobs are back when they are"""
+    ids = add(40, 0, 4)
+    for machine in machines:
+        kill(machine.process.pid)
+    done(40, ids)
+
+
+def server_restarted():
+    """the server crashes and comes back: jobs of before and after"""
+    before = add(20, 3, 6, 500)
+    time.sleep(1)
+    server.stop()
+    time.sleep(2)
+    server.start()
+    done(20, before)
+    done(20, add(20, 0, 3))
+
+
+def anybody_killed():
+    """somebody is killed every 400 ms: each job is run once"""
+    ids = add(100, 0, 12, 100)
+    random.seed(1)
+    for number in range(30):
+        machine = random.choice(machines)
+        pids = machine.children() + ([machine.process.pid] if number % 5 == 0 else [])
+        if pids:
+            kill(random.choice(pids))
+        time.sleep(0.4)
+    done(100, ids)
+
+
+def run():
+    tests = [each_job_once, nobody_polls, moved_and_deleted, worker_killed, parents_killed,
+             server_restarted, anybody_killed, looked_up]
+    failed = False
+    print("TAP version 13")
+    print(f"1..{len(tests)}")
+    for number, test in enumerate(tests, 1):
+        result = "ok"
+        try:
+            test()
+        except Exception:
+            failed, result = True, "not ok"
+            for line in traceback.format_exc().splitlines():
+                print("#", line)
+            for line in open("/tmp/jobs.log").read().splitlines()[-10:]:
+                print("#", line)
+        print(f"{result} {number} {test.__name__}: {test.__doc__}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    server = Server()
+    server.start()
+    with open(HERE + "/jobs.sql") as file:
+        server(file.read())
+    machines = [Machine(), Machine()]
+    status = run()
+    for machine in machines:
+        machine.end()
+    server.stop()
+    sys.exit(status)
