@@ -77,6 +77,9 @@
 /* Most timers of a level that tw_wheel_first() examines. */
 #define TW_FIRST_TIMERS	4096U
 
+/* What the visit of a connection costs of a budget, besides that of its timer. */
+#define TW_SOCK_COST	2U
+
 /**
  * tw_wheel_levels - number of levels that cover every tick of 64-bit time
  * @slots: S, a power of two from TW_SLOTS_MIN to TW_SLOTS_MAX
@@ -313,8 +316,9 @@ static noinline void tw_place_next(struct tw_wheel *w, u32 index, struct tw_time
 }
 
 /*
- * Visit at most @budget timers of @list. Timers that are due are appended to @due. The others are
- * queued again, never in @list, and counted in @moved. Returns how many were visited.
+ * Visit at most @budget timers of @list, fewer if they watch connections. Timers that are due are
+ * appended to @due. The others are queued again, never in @list, and counted in @moved. Returns how
+ * much of the budget was used: 0 if the list was empty.
  */
 static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 			     unsigned int budget, u64 *moved, struct tw_due_list *due)
@@ -324,7 +328,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	u32 index = w->head[list], next, prev = due->last;
 	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
 	u32 *link = prev ? &tw_timer_in_pages(pages, prev)->next : &due->first;
-	unsigned int left = budget, postponed = 0, parked = 0, expired;
+	unsigned int left = budget, postponed = 0, parked = 0, cost = 0, expired, extra;
 	enum tw_visited visited;
 
 	for (; index && left; index = next, t = after, left--) {
@@ -345,11 +349,15 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		} else {
 			__tw_deadline_sync(w->pool, deadlines, index, t);
 		}
-		if (unlikely(tw_timer_has_sock(t)) && t->deadline <= now_ns &&
-		    !tw_sock_visit(t, now_ns)) {
-			tw_timer_park(w, t);
-			parked++;
-			continue;
+		if (unlikely(tw_timer_has_sock(t)) && t->deadline <= now_ns) {
+			extra = min(left - 1, TW_SOCK_COST);
+			left -= extra;
+			cost += extra;
+			if (!tw_sock_visit(t, now_ns)) {
+				tw_timer_park(w, t);
+				parked++;
+				continue;
+			}
 		}
 		if (t->deadline > now_ns) {
 			tw_place(w, index, t);
@@ -367,7 +375,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	tw_wheel_set_first(w, list, index);
 	*moved += postponed;
 	w->pending -= parked;
-	expired = budget - left - postponed - parked;
+	expired = budget - left - cost - postponed - parked;
 	if (expired) {
 		*link = 0;
 		due->last = prev;
@@ -438,7 +446,8 @@ static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned i
  * @w: the wheel
  * @now: the current tick
  * @now_ns: the current time in ns: timers with this deadline or an earlier one are due
- * @budget: most timers to visit or cascade, at least 2
+ * @budget: most timers to visit or cascade, at least 2; at a visit, one that watches a connection
+ *	counts for three
  * @manual: time passes through every tick: each timer fires at the time of its own tick, strictly
  *	in the order of ticks
  * @last: the caller's last batch for a while: see "Oversized ticks"

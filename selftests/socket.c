@@ -333,6 +333,34 @@ TEST_F(socket, data_postpones)
 	}
 }
 
+/* A batch of visits is shorter by what it costs to look at a connection. */
+TEST_F(socket, visits_cost_more)
+{
+	enum { N = 400, MOST = 43 };	/* 128 / 3 */
+	int fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, 100 * MSEC, 0), i;
+	struct timerwheel_add_socket add[N];
+	struct timerwheel_stats stats;
+	char c = 'x';
+
+	ASSERT_GE(fd, 0);
+	for (i = 0; i < N; i++)
+		add[i] = (struct timerwheel_add_socket) {
+			.key = i, .deadline = 2 * SEC, .fd = self->c.here,
+		};
+	ASSERT_EQ(N, tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add), N, NULL));
+	do {
+		tw_sleep(50 * MSEC);
+		ASSERT_EQ(1, send(self->c.peer, &c, 1, 0));
+		stats = stats_of(fd);
+		/* With a pause of two seconds the connection was idle. */
+	} while (stats.requeues < N && stats.due + stats.delivered < 1);
+	if (tw_icount())
+		EXPECT_LE(N, stats.requeues);
+	EXPECT_GE(MOST, stats.pass_max_timers);
+	EXPECT_LT(MOST / 2, stats.pass_max_timers);
+	close(fd);
+}
+
 TEST_F(socket, half_closed)
 {
 	struct timerwheel_event ev;

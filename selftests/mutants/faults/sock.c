@@ -12,13 +12,13 @@ calm: the warning stays; socket:socket.ip4.*_withdraws_the_warning; s/if (ts->wa
 calm: the grace goes on; socket:socket.ip4.move_withdraws_the_warning; s/^\tts->grace_end = 0;/;/
 move: the grace goes on; socket:socket.ip4.move_withdraws_the_warning; /^u64 tw_sock_move/,/^}/s/tw_sock_calm(ctx, ts);/;/
 end: the timer of the warning is lost; socket:socket.ip4.room_for_two; /^void tw_sock_end/,/^}/s/if (ts->warning) {/if (0) {/
-end: not counted; socket:socket.ip4.event_only; s/atomic_dec(&ctx->file->socks.count);/;/
+end: not counted; socket:socket.ip4.event_only; s/atomic_dec(&ctx->file->socks->count);/;/
 decide: an event is all; socket:socket.ip4.abort_at_once; s/} else if (!ts->abort) {/} else if (1) {/
 decide: no grace; socket:socket.ip4.warning_then_abort; s/ts->grace && !ts->grace_end/0/
 decide: a store in the grace does not count; socket:socket.ip4.touch_in_the_grace; s@ || ts->grace_end != t->deadline))@))@
 decide: data in the grace does not count; icount/socket:socket.ip4.data_in_the_grace; s@(left > 0 || ts->since != ts->warned_at || @(@
 handle: no abort; socket:socket.ip4.abort_at_once; s/err = tw_tcp_abort(ts->sk);/err = 0;/
-handle: not counted; socket:socket.ip4.abort_at_once; s/atomic64_inc(&file->socks.aborted);/;/
+handle: not counted; socket:socket.ip4.abort_at_once; s/atomic64_inc(&file->socks->aborted);/;/
 drop: not uncharged; socket:socket.ip4.memory_is_charged_and_given_back; s/tw_user_uncharge(file->user, bytes);/;/
 turn: the rest is forgotten; socket:socket.ip4.all_at_once; s/return socks->taken ||.*/return false;/
 free all: attached connections are forgotten; socket:socket.ip4.close_the_wheel; s/i <= file->table.made \&\& /i <= 0 \&\& /
