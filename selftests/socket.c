@@ -10,6 +10,8 @@
  * TW_SOCKETS: how many connections are many (2000).
  */
 #define _GNU_SOURCE
+#include <linux/bpf.h>
+#include <linux/tls.h>
 #include <linux/userfaultfd.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -628,6 +630,75 @@ TEST_F(socket, other_netns)
 	}
 }
 
+/* --- Connections that others have changed -------------------------------- */
+
+/* Data postpones the timer of connection @c; then it is idle, and aborted. */
+static void works(struct __test_metadata *_metadata, int fd, struct conn *c)
+{
+	socklen_t size = sizeof(int);
+	struct timerwheel_event ev;
+	__u64 last;
+	int i, err = 0;
+
+	ASSERT_EQ(0, add_sock(fd, KEY, c->here, TIMERWHEEL_SOCKET_IDLE, SEC, 0));
+	for (i = 0; i < 25; i++) {
+		tw_sleep(SEC / 20);
+		last = tw_now(CLOCK_MONOTONIC);
+		ASSERT_TRUE(is_alive(c));
+	}
+	EXPECT_LE(1, stats_of(fd).requeues);
+	ASSERT_EQ(1, next_event(fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	EXPECT_LE(last + SEC, ev.fired);
+	EXPECT_TRUE(is_reset(c->peer));
+	ASSERT_EQ(0, getsockopt(c->here, SOL_SOCKET, SO_ERROR, &err, &size));
+	EXPECT_EQ(ETIMEDOUT, err);
+	EXPECT_EQ(0, stats_of(fd).sockets);
+}
+
+/* The kernel encrypts what is sent, and decrypts what is received. */
+TEST_F(socket, tls)
+{
+	struct tls12_crypto_info_aes_gcm_128 keys = {
+		.info = { .version = TLS_1_2_VERSION, .cipher_type = TLS_CIPHER_AES_GCM_128 },
+	};
+	int *ends[] = { &self->c.here, &self->c.peer }, i;
+
+	for (i = 0; i < 2; i++) {
+		if (setsockopt(*ends[i], SOL_TCP, TCP_ULP, "tls", 4) && errno == ENOENT)
+			SKIP(return, "this kernel has no TLS");
+		if (setsockopt(*ends[i], SOL_TLS, TLS_TX, &keys, sizeof(keys)) && errno == ENOENT)
+			SKIP(return, "this kernel has no AES-GCM");
+		ASSERT_EQ(0, setsockopt(*ends[i], SOL_TLS, TLS_RX, &keys, sizeof(keys)));
+	}
+	works(_metadata, self->fd, &self->c);
+}
+
+static long bpf(int cmd, union bpf_attr *attr)
+{
+	return tw_err(syscall(SYS_bpf, cmd, attr, sizeof(*attr)));
+}
+
+/* The socket is in a map of BPF, which puts functions of its own in the place of TCP's. */
+TEST_F(socket, sockmap)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_SOCKMAP, .key_size = 4, .value_size = 4, .max_entries = 1,
+	};
+	long map = bpf(BPF_MAP_CREATE, &attr);
+	__u32 key = 0;
+
+	if (map < 0)
+		SKIP(return, "no maps of sockets here");
+	attr = (union bpf_attr) {
+		.map_fd = map, .key = (__u64)(uintptr_t)&key,
+		.value = (__u64)(uintptr_t)&self->c.here,
+	};
+	ASSERT_EQ(0, bpf(BPF_MAP_UPDATE_ELEM, &attr));
+	works(_metadata, self->fd, &self->c);
+	close(map);
+}
+
 /* --- Refused ------------------------------------------------------------ */
 
 TEST_F(socket, fields)
@@ -681,6 +752,19 @@ TEST_F(socket, other_sockets)
 				      IDLE, 0));
 	close(self->c.peer);
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
+}
+
+/* A connection of MPTCP has several of TCP, or one that is not its own. */
+TEST_F(socket, mptcp)
+{
+	int fd = socket(variant->family, SOCK_STREAM, IPPROTO_MPTCP);
+
+	if (fd < 0)
+		SKIP(return, "this kernel has no MPTCP");
+	ASSERT_EQ(0, connect(fd, (void *)&self->addr, self->len));
+	EXPECT_EQ(-EOPNOTSUPP, add_sock(self->fd, KEY, fd, 0, IDLE, 0));
+	EXPECT_EQ(0, stats_of(self->fd).sockets);
+	close(fd);
 }
 
 TEST_F(socket, wheels)
@@ -966,6 +1050,8 @@ TEST_F_TIMEOUT(socket, drained_at_once, 600)
 			};
 		ASSERT_EQ(1000, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add),
 					 1000, NULL));
+		/* -EDQUOT: a guest with 1 GB has too little memory. */
+		ASSERT_EQ(0, add[999].result);
 	}
 	/* The kernel's worker does not run before all are drained. */
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));

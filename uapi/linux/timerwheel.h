@@ -469,8 +469,9 @@ enum timerwheel_socket {
  *
  * With TIMERWHEEL_SOCKET_ABORT and a @grace the timer takes the place of two in the wheel. Results:
  * those of ADD, EINVAL also if the clock is MANUAL or the wheel is resident; EBADF, ENOTSOCK;
- * EOPNOTSUPP (no TCP over IPv4 or IPv6; a listening socket; see TIMERWHEEL_FEATURE_SOCKET);
- * ENOTCONN.
+ * EOPNOTSUPP (no TCP over IPv4 or IPv6; MPTCP; a listening socket; see
+ * TIMERWHEEL_FEATURE_SOCKET); ENOTCONN. TLS in the kernel, and sockets in maps of BPF, make no
+ * difference.
  */
 struct timerwheel_add_socket {
 	__aligned_u64 key;
