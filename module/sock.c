@@ -441,10 +441,11 @@ void tw_sock_kick(struct tw_file *file)
 {
 	struct tw_socks *socks = tw_file_socks(file);
 
-	/* Pairs with the xchg() in tw_sock_work(). */
-	if (!xchg(&socks->kicked, true))
+	/* Pairs with the xchg() in tw_sock_work(); litmus sock-kick. */
+	if (!xchg(&socks->kicked, true)) {
 		llist_add(&socks->node, &file->user->sock_files);
-	queue_work(tw_socks_wq, &file->user->sock_work);
+		queue_work(tw_socks_wq, &file->user->sock_work);
+	}
 }
 
 /**
@@ -458,7 +459,7 @@ void tw_sock_work(struct work_struct *work)
 	struct tw_socks *socks, *next;
 
 	llist_for_each_entry_safe(socks, next, files, node) {
-		/* Before the list is read: what is added later kicks again. */
+		/* Before the list is read: what is added later kicks again; litmus sock-kick. */
 		xchg(&socks->kicked, false);
 		/* A closed file is not put back: see tw_sock_quiesce(). */
 		if (!READ_ONCE(socks->closed) && tw_sock_turn(socks))
