@@ -492,6 +492,29 @@ TEST_F(socket, data_in_the_grace)
 	}
 }
 
+/* A warning that nobody has read is void once data has come, though the grace goes on. */
+TEST_F(socket, data_withdraws_the_warning)
+{
+	struct pollfd p = { .fd = self->fd, .events = POLLIN };
+	struct timerwheel_stats stats;
+
+	ASSERT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, SEC, SEC));
+	ASSERT_EQ(1, poll(&p, 1, 20000));
+	EXPECT_EQ(0, stats_of(self->fd).withdrawn);
+	tw_sleep(SEC / 2);
+	ASSERT_TRUE(is_alive(&self->c));
+	do {
+		tw_sleep(SEC / 20);
+		stats = stats_of(self->fd);
+	} while (!stats.withdrawn && !stats.aborted);
+	/* Unless a loaded machine was too late, here or above. */
+	if (tw_icount()) {
+		EXPECT_EQ(1, stats.withdrawn);
+		EXPECT_EQ(0, stats.due);
+		EXPECT_EQ(1, stats.pending);
+	}
+}
+
 TEST_F(socket, touch_in_the_grace)
 {
 	size_t page = getpagesize();

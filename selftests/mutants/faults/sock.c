@@ -1,11 +1,11 @@
 # NAME; TESTS; SED SCRIPT
-visit: the connection is not looked at; socket:socket.ip4.data_postpones; s/if (left > 0) {$/if (0) {/
+visit: the connection is not looked at; socket:socket.ip4.sockmap; s/if (left > 0) {$/if (0) {/
 visit: a closed socket is not noticed; socket:socket.ip4.closed_before; s/tw_tcp_gone(ts->sk)/0/
 visit: it is not handed to the worker; socket:socket.ip4.event_only; s/^\ttw_sock_queue(ts, 0);/;/
 left: data received does not count; icount/socket:socket.ip4.kinds; s/tw_sock_age(now, tw_tcp_received(ts->sk))/age/
 left: data sent does not count; icount/socket:socket.ip4.kinds; s/tw_sock_age(now, tw_tcp_sent(ts->sk))/age/
 left: a jiffy early; icount/socket:socket.ip4.data_postpones; s/(age ? age - 1 : 0)/(age + 1)/
-left: half closed from the start; socket:socket.ip4.half_closed; s/!tw_tcp_half_closed(ts->sk)) {/0) {/
+left: half closed from the start; socket:socket.ip4.half_closed; /case TIMERWHEEL_SOCKET_HALF_CLOSED:/,/break;/s/age = 0;/;/
 queue: ended but not queued; socket:socket.ip4.memory_is_charged_and_given_back; s/tw_sock_queue(ts, TW_SOCK_ENDED);/;/
 warn: not counted; socket:socket.ip4.nobody_reads,socket.ip4.move_withdraws_the_warning; s/events.warnings++;/events.warnings += 0;/
 calm: the warning stays; socket:socket.ip4.*_withdraws_the_warning; s/if (ts->warned) {/if (0) {/
@@ -16,7 +16,7 @@ end: not counted; socket:socket.ip4.event_only; s/atomic_dec(&ctx->file->socks->
 decide: an event is all; socket:socket.ip4.abort_at_once; s/} else if (!ts->abort) {/} else if (1) {/
 decide: no grace; socket:socket.ip4.warning_then_abort; s/ts->grace && !ts->grace_end/0/
 decide: a store in the grace does not count; socket:socket.ip4.touch_in_the_grace; s@ || ts->grace_end != t->deadline))@))@
-decide: data in the grace does not count; icount/socket:socket.ip4.data_in_the_grace; s@(left > 0 || ts->since != ts->warned_at || @(@
+decide: data in the grace does not count; icount/socket:socket.ip4.data_withdraws_the_warning; s@(left > 0 || ts->since != ts->warned_at || @(@
 handle: no abort; socket:socket.ip4.abort_at_once; s/err = tw_tcp_abort(ts->sk);/err = 0;/
 handle: not counted; socket:socket.ip4.abort_at_once; s/atomic64_inc(&file->socks->aborted);/;/
 drop: not uncharged; socket:socket.ip4.memory_is_charged_and_given_back; s/tw_user_uncharge(file->user, bytes);/;/
