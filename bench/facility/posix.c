@@ -2,6 +2,9 @@
 /*
  * POSIX timers, with sigwaitinfo(). They are created when first armed and kept when cancelled. The
  * kernel finds them in a hash table of 512 lists, of which each operation walks one.
+ *
+ * Before Linux 6.13 a signal that is pending stays when its timer is armed anew or cancelled. So
+ * the program has to tell by the deadline whether a signal still means something.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,6 +16,7 @@
 #include "../bench.h"
 
 static timer_t *timers;
+static __u64 *deadlines;	/* ~0: not armed */
 static bool *made;
 static __u32 capacity;
 static sigset_t signals;
@@ -27,6 +31,7 @@ static void posix_open(__u32 room, __u64 timeout)
 		    strerror(errno));
 	capacity = room;
 	timers = xcalloc(capacity, sizeof(*timers));
+	deadlines = xcalloc(capacity, sizeof(*deadlines));
 	made = xcalloc(capacity, sizeof(*made));
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGRTMIN);
@@ -42,6 +47,7 @@ static void posix_close(void)
 			timer_delete(timers[i]);
 	}
 	free(timers);
+	free(deadlines);
 	free(made);
 }
 
@@ -52,6 +58,7 @@ static void set(__u32 id, __u64 deadline)
 		.it_value.tv_nsec = deadline % NSEC_PER_SEC,
 	};
 
+	deadlines[id] = deadline ? deadline : ~0ULL;
 	if (timer_settime(timers[id], TIMER_ABSTIME, &when, NULL))
 		die("timer_settime: %s", strerror(errno));
 }
@@ -95,7 +102,7 @@ static void posix_run(__u64 until)
 {
 	struct timespec left;
 	siginfo_t info;
-	__u64 now;
+	__u64 now = 0, deadline;
 
 	while (!nothing_left()) {
 		if (until == NEVER) {
@@ -111,6 +118,9 @@ static void posix_run(__u64 until)
 				continue;
 			}
 		}
+		deadline = deadlines[info.si_value.sival_int];
+		if (deadline > now && deadline > now_ns())
+			continue;
 		deliver(info.si_value.sival_int);
 	}
 }
