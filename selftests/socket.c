@@ -405,11 +405,14 @@ TEST_F(socket, closed_before)
 	EXPECT_EQ(0, stats_of(self->fd).aborted);
 }
 
-/* The peer has not closed its end yet: nobody has the socket all the same. */
+/* The peer does not read, so the connection has not ended: nobody has the socket all the same. */
 TEST_F(socket, closed_here)
 {
+	static const char much[65536];
 	struct timerwheel_event ev;
 
+	while (send(self->c.here, much, sizeof(much), MSG_DONTWAIT) > 0)
+		;
 	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, IDLE, 0));
 	close(self->c.here);
 	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
