@@ -3,7 +3,7 @@
  * wheel.c, tw_next_job(): of all jobs that may be done now it chooses the one that is late first,
  * and a cascade before an expiry. Nothing is to be done before the tick that it sets as work. The
  * cursor that tw_wheel_collect() then sets does not pass the beginning of any slot that is not
- * empty.
+ * empty, and is at most one slot before that of the job.
  *
  * Assumed: no slot that is not empty begins before the cursor (place.c for new ones, and here);
  * all that first-slot.c assumes.
@@ -68,6 +68,8 @@ int main(void)
 		      "a cascade before an expiry");
 		PROVE(max(w.cursor, min(now + 1, job.late)) <= late,
 		      "the cursor does not pass a slot");
+		PROVE(max(w.cursor, min(now + 1, job.late)) >=
+		      tw_work_tick(&w, job.level, job.slot), "nor is it far behind the job's");
 		PROVE(w.work <= now, "there is work if there is a job");
 		PROVE(job.late == job.slot << (job.level * SHIFT), "late from its first tick");
 	}

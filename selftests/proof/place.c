@@ -21,25 +21,27 @@ static unsigned long occupied[BITS_TO_LONGS(ARRAY_SIZE(head))];
 
 int main(void)
 {
-	struct tw_timer timers[TW_PAGE_TIMERS], *page[1] = { timers }, *t = &timers[1];
+	struct tw_timer timers[3], *page[1] = { timers }, *t = &timers[1];
 	struct tw_pool pool = { .page = page };
 	unsigned int list, level, shift, place;
-	u64 cursor, tick, top, from, b, first, work, before;
+	u64 cursor, tick, top, from, b, first, work, before, used;
 	struct tw_wheel w = {};
 
 	tw_wheel_init(&w, &pool, head, occupied, SLOTS, proof_within(1, U64_MAX), 0);
 	top = proof_division.quotient;
 	cursor = proof_within(0, top);
 	tick = proof_within(0, top);
-	first = nondet_bool() ? 2 : 0;
+	/* Its list may have a timer already. */
+	used = proof_within(0, ARRAY_SIZE(head) - 1);
+	head[used] = 2;
 	before = nondet_u64();
-	__CPROVER_array_set(head, (u32)first);
 	w.cursor = cursor;
 	w.work = before;
 	__tw_place(&w, 1, t, tick);
 
 	list = t->prev & ~TW_HEAD;
 	PROVE(t->prev & TW_HEAD && list < w.levels * w.level_size, "a list of the wheel");
+	first = list == used ? 2 : 0;
 	level = list >> (SHIFT + 1);
 	shift = level * SHIFT;
 	from = cursor >> shift;

@@ -4,7 +4,8 @@
  * remainder below the divisor. There is exactly one such pair. A solver finds that out of the
  * equation in seconds, and out of the circuit of a divider in hours, if at all.
  *
- * With PROOF_ANY_QUOTIENT even the equation is left out: then the proof is for every quotient.
+ * With PROOF_ANY_QUOTIENT the product may be any number in the range that the remainder leaves: then
+ * the proof is for every quotient, and faster.
  */
 #ifndef PROOF_MATH64_H
 #define PROOF_MATH64_H
@@ -33,11 +34,11 @@ static inline u64 proof_divide(u64 dividend, u64 divisor)
 	last->dividend = dividend;
 	last->divisor = divisor;
 	last->quotient = nondet_u64();
-#ifndef PROOF_ANY_QUOTIENT
 	last->product = nondet_u64();
+#ifndef PROOF_ANY_QUOTIENT
 	ASSUME(last->product == (unsigned __int128)last->quotient * divisor);
-	ASSUME(last->product <= dividend && dividend - last->product < divisor);
 #endif
+	ASSUME(last->product <= dividend && dividend - last->product < divisor);
 	return last->quotient;
 }
 
