@@ -21,7 +21,7 @@ static unsigned long occupied[BITS_TO_LONGS(ARRAY_SIZE(head))];
 int main(void)
 {
 	struct tw_timer timers[4], *page[1] = { timers }, *t = &timers[1];
-	u64 slot = proof_within(1, U64_MAX >> AT), begin = slot << AT, from, tick;
+	u64 slot = proof_within(1, (U64_MAX - TW_SLACK_MAX) >> AT), begin = slot << AT, from, tick;
 	unsigned int list, to, level;
 	u32 next = nondet_bool() ? 2 : 0;
 	struct tw_pool pool = { .page = page };
@@ -42,8 +42,10 @@ int main(void)
 	ASSUME(tick >= begin + !LEVEL && tick <= U64_MAX - TW_SLACK_MAX / 2);
 	to = t->prev & ~TW_HEAD;
 	level = to >> (SHIFT + 1);
-	PROVE(to != list, "not in the list that it comes from");
-	PROVE(!LEVEL || tick >> AT != slot || level < LEVEL, "a cascade descends");
+	/* In its old list it would be its own successor, and not the first. */
+	PROVE(t->prev & TW_HEAD && to != list, "not in the list that it comes from");
+	PROVE(!LEVEL || tick >> AT != slot || (t->prev & TW_HEAD && level < LEVEL),
+	      "a cascade descends");
 	PROVE(w.cursor == from && tick >= from, "not behind the cursor");
 	PROVE(head[list] == next, "the rest stays");
 	CASE(level == LEVEL && next);
