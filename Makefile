@@ -56,7 +56,7 @@ check-quick: ## Run the tests that take less than a few minutes
 check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (built once)
 	@scripts/vm/check-debug --fuzz $(FUZZ_SECONDS) --race $(RACE_SECONDS)
 
-check-model: ## Prove the hand-over of timers between CPUs in a model checker
+check-model: ## Prove protocols between CPUs, memory order and arithmetic in model checkers
 	@selftests/model/check
 
 check-mutants: ## Put faults into module, library and tools: do the tests notice each? (two hours)
