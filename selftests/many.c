@@ -828,8 +828,8 @@ FIXTURE_VARIANT(waiters) {
 	__u64 late_most;
 };
 
-/* To wake them takes some 20 us: the firing goes on. */
-FIXTURE_VARIANT_ADD(waiters, 60) { 60, 30 * USEC };
+/* To wake them takes some 20 us: the firing goes on, for 50 us at most. */
+FIXTURE_VARIANT_ADD(waiters, 60) { 60, 75 * USEC };
 /* 0.9 ms, for which the pace makes the next firing wait 2.5 times as long */
 FIXTURE_VARIANT_ADD(waiters, 4000) { 4000, 2500 * USEC };
 
