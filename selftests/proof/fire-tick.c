@@ -25,7 +25,8 @@ int main(void)
 
 	slack = tw_slack_ticks(&ctx, slack_asked);
 	slack_ns = slack_asked ? proof_division.product : 0;
-	PROVE(slack_ns <= slack_asked && slack_ns <= TW_SLACK_MAX, "slack: not more than asked for");
+	PROVE(slack_ns <= slack_asked && slack_ns <= TW_SLACK_MAX,
+	      "slack: not more than asked for");
 
 	first = tw_fire_tick(&w, &t);
 	begin = proof_division.product;

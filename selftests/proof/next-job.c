@@ -18,7 +18,9 @@
 
 static struct tw_wheel w;
 
-/* A slot that is not empty: it does not begin before the cursor, and an upper one is not the first */
+/*
+ * A slot that is not empty: it does not begin before the cursor, and an upper one is not the first.
+ */
 static void assume_slot(unsigned int level, u64 slot)
 {
 	u64 from = w.cursor >> (level * SHIFT);

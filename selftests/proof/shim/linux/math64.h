@@ -4,8 +4,8 @@
  * remainder below the divisor. There is exactly one such pair. A solver finds that out of the
  * equation in seconds, and out of the circuit of a divider in hours, if at all.
  *
- * With PROOF_ANY_QUOTIENT the product may be any number in the range that the remainder leaves: then
- * the proof is for every quotient, and faster.
+ * With PROOF_ANY_QUOTIENT the product may be any number in the range that the remainder leaves:
+ * then the proof is for every quotient, and faster.
  */
 #ifndef PROOF_MATH64_H
 #define PROOF_MATH64_H
