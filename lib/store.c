@@ -356,7 +356,7 @@ static uint64_t ltw_encode(const struct ltw_store *store, const struct ltw_timer
 	return (((deadline < end ? deadline : end) + low) & ~low) | timer->generation | state;
 }
 
-/* Swap an entry if it is @old. Full order: as the kernel's. */
+/* Swap an entry if it is @old. Full order: as the kernel's; litmus c11/resident-end. */
 static bool ltw_swap(__u64 *entry, uint64_t old, uint64_t want)
 {
 	return __atomic_compare_exchange_n(entry, &old, want, false, __ATOMIC_SEQ_CST,
@@ -414,6 +414,7 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 		if (!ltw_stored_cancelled(store, timer, old) || !ltw_swap(entry, old, want))
 			return -EEXIST;
 	} else {
+		/* as the kernel's; litmus c11/resident-end */
 		old = __atomic_exchange_n(entry, want, __ATOMIC_SEQ_CST);
 	}
 	timer->deadline = passed ? deadline : ltw_stored_deadline(store, want);
@@ -433,6 +434,7 @@ void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now)
 
 bool ltw_store_disown(struct ltw_store *store, uint32_t index)
 {
+	/* as the kernel's; litmus c11/resident-end */
 	uint64_t old = __atomic_exchange_n(&store->deadlines[index], 0, __ATOMIC_SEQ_CST);
 
 	return store->timer[index].state != LTW_PENDING || ltw_postpone(store, index, old);

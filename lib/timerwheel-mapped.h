@@ -43,6 +43,7 @@ static inline int timerwheel_mapped_touch(__u64 *table, __u32 index, __u64 entry
 		/* the entry has the generation of its owner from ADD on */
 		if ((old ^ entry) << (64 - bits))
 			return 0;
+		/* Nothing is stored over what a new owner has there; litmus c11/touch. */
 	} while (!__atomic_compare_exchange_n(&table[index], &old, entry, 1, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	return 1;
@@ -120,7 +121,11 @@ static inline enum timerwheel_answer timerwheel_mapped_arm(__u64 *table, __u32 i
 		/* The state is in the lowest bits: CANCELLED is less than ARMED. */
 		if (want < old)
 			return TIMERWHEEL_NEEDS_CALL;
-		/* Release: who takes the event sees what was written before. */
+		/*
+		 * Release: who takes the event, or cancels, sees what was written before; litmus
+		 * c11/resident-publish, c11/resident-cancel. Acquire: what is written from now on
+		 * is not seen by who cancelled the last arming; litmus c11/resident-rearm.
+		 */
 	} while (!__atomic_compare_exchange_n(&table[index], &old, want, 1, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
 	return TIMERWHEEL_DONE;
@@ -151,6 +156,7 @@ static inline enum timerwheel_answer timerwheel_mapped_refresh(__u64 *table, __u
 								     TIMERWHEEL_TOO_LATE;
 		if (want < old)
 			return TIMERWHEEL_NEEDS_CALL;
+		/* As in timerwheel_mapped_arm(); litmus c11/resident-publish. */
 	} while (!__atomic_compare_exchange_n(&table[index], &old, want, 1, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
 	return TIMERWHEEL_DONE;
@@ -179,7 +185,12 @@ static inline enum timerwheel_answer timerwheel_mapped_cancel(__u64 *table, __u3
 			return differs > TIMERWHEEL_RESIDENT_FIRED ? TIMERWHEEL_GONE :
 			       differs & TIMERWHEEL_RESIDENT_ARMED ? TIMERWHEEL_NOT_ARMED :
 								     TIMERWHEEL_TOO_LATE;
-		/* The deadline stays: the timer is still queued for it. Acquire: see above. */
+		/*
+		 * The deadline stays: the timer is still queued for it. Acquire: see above;
+		 * litmus c11/resident-cancel. Release: who arms it again does not disturb what was
+		 * read before; litmus c11/resident-rearm. Only one ends an arming; litmus
+		 * c11/resident-end.
+		 */
 	} while (!__atomic_compare_exchange_n(&table[index], &old,
 					      old - TIMERWHEEL_RESIDENT_ARMED, 1,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
@@ -222,7 +233,7 @@ static inline const struct timerwheel_event *
 timerwheel_ring_look(struct timerwheel_mapped_ring *ring, unsigned int *n)
 {
 	const char *events = (const char *)ring->ring + TIMERWHEEL_RING_EVENTS;
-	/* Pairs with the kernel's release: events before the tail have been written. */
+	/* Pairs with the kernel's release: the events are there; litmus c11/ring-publish. */
 	__u32 tail = __atomic_load_n(&ring->ring->tail, __ATOMIC_ACQUIRE), place, to_end;
 
 	ring->head = __atomic_load_n(&ring->ring->head, __ATOMIC_RELAXED);
@@ -258,7 +269,7 @@ timerwheel_ring_next(const struct timerwheel_mapped_ring *ring, const void *seen
 static inline void timerwheel_ring_drop(struct timerwheel_mapped_ring *ring, unsigned int n)
 {
 	ring->head += n;
-	/* Pairs with the kernel's acquire: it may overwrite the events now. */
+	/* Pairs with the kernel's acquire: it may overwrite them now; litmus c11/ring-room. */
 	__atomic_store_n(&ring->ring->head, ring->head, __ATOMIC_RELEASE);
 }
 
@@ -309,7 +320,10 @@ static inline enum timerwheel_ring_todo
 timerwheel_ring_sleep(const struct timerwheel_mapped_ring *ring)
 {
 	__atomic_store_n(&ring->ring->waiting, 1, __ATOMIC_RELAXED);
-	/* Pairs with the kernel's barrier: either it sees @waiting, or we see its changes. */
+	/*
+	 * Pairs with the kernel's barrier: either it sees @waiting, or we see its changes; litmus
+	 * c11/ring-waiting.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&ring->ring->tail, __ATOMIC_RELAXED) != ring->head)
 		return TIMERWHEEL_RING_TAKE;

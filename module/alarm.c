@@ -60,7 +60,7 @@ static u64 tw_alarm_first_delay(void)
 	spin_lock(&tw_alarm_lock);
 	list_for_each_entry(file, &tw_alarm_files, alarm) {
 		for (nr = 0; nr < nr_cpu_ids; nr++) {
-			/* Pairs with the release in tw_cpu_create(). */
+			/* Pairs with the release in tw_cpu_create(); litmus publish. */
 			cpu = smp_load_acquire(&file->cpu[nr]);
 			if (cpu)
 				first = min(first, tw_alarm_base_delay(cpu));

@@ -177,7 +177,7 @@ void tw_clockset_join(struct tw_file *file)
 	clockset->generation = tw_clockset_generation;
 	list_add_tail(&clockset->list, &tw_clockset_files);
 	spin_unlock(&tw_clockset_lock);
-	/* Pairs with the acquire in tw_clockset_enabled(). */
+	/* Pairs with the acquire in tw_clockset_enabled(); litmus publish. */
 	smp_store_release(&clockset->enabled, true);
 	/* It may have been set before the file was on the list. */
 	tw_clockset_check(file);

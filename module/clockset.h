@@ -16,7 +16,7 @@
  */
 static inline bool tw_clockset_enabled(const struct tw_file *file)
 {
-	/* Pairs with the release in tw_clockset_join(): the offset is initialized. */
+	/* Pairs with the release in tw_clockset_join(); litmus publish: the offset is set. */
 	return smp_load_acquire(&file->clockset.enabled);
 }
 

@@ -191,7 +191,7 @@ static struct tw_cpu *tw_cpu_any(struct tw_file *file)
 	unsigned int nr;
 
 	for (nr = 0; nr < nr_cpu_ids && !cpu; nr++) {
-		/* Pairs with the release in tw_cpu_create(). */
+		/* Pairs with the release in tw_cpu_create(); litmus publish. */
 		cpu = smp_load_acquire(&file->cpu[nr]);
 	}
 	return cpu;
@@ -265,7 +265,7 @@ static int tw_cpu_create(struct tw_file *file)
 		      setup->tick, tick);
 	tw_wheel_catch_up(&cpu->wheel, tick);
 	cpu->tick_began = tick * setup->tick;
-	/* Pairs with the acquire in tw_cpu_here(). */
+	/* Pairs with the acquire in tw_cpu_here(); litmus publish. */
 	smp_store_release(&file->cpu[nr], cpu);
 	goto unlock;
 later:
@@ -512,6 +512,7 @@ void tw_cpu_reset(struct tw_file *file)
 	}
 	if (list_empty(&unused))
 		return;
+	/* Until nobody uses them who found them in file->cpu; litmus grace. */
 	synchronize_rcu();
 	list_for_each_entry_safe(cpu, next, &unused, entity.list) {
 		tw_cpu_delete(cpu);

@@ -63,7 +63,7 @@ static inline void tw_pool_set_entries(struct tw_pool *pool, unsigned int bits, 
  */
 static inline u64 **tw_pool_deadlines(const struct tw_pool *pool)
 {
-	/* Pairs with the release in tw_dir_publish(). */
+	/* Pairs with the release in tw_dir_publish(); litmus dependency. */
 	return READ_ONCE(pool->deadlines);
 }
 
@@ -138,7 +138,9 @@ static inline void tw_deadline_sync(const struct tw_pool *pool, u32 index, struc
  * @index: the timer; its base is locked, or it is in none yet
  * @t: the same
  *
- * For operations that set a deadline: earlier stores do not count any more. The generation stays.
+ * For operations that set a deadline: earlier stores do not count any more. The generation stays. A
+ * program's compare-and-swap for a former owner does not replace what is stored here; litmus
+ * deadline.
  */
 static inline void tw_deadline_reset(const struct tw_pool *pool, u32 index,
 				     const struct tw_timer *t)

@@ -105,7 +105,7 @@ static inline void tw_timer_stay(struct tw_ctx *ctx, struct tw_timer *t, u32 ind
 	else
 		tw_resident_linger(&ctx->file->table.pool, index, t, ctx->now);
 	WRITE_ONCE(t->cpu, cpu->nr);
-	/* Publishes the CPU: pairs with the acquire in tw_timer_held(). */
+	/* Publishes the CPU: pairs with the acquire in tw_timer_held(); litmus settled. */
 	smp_store_release(&t->state, TW_PENDING);
 	tw_wheel_insert(&cpu->wheel, index, t);
 	cpu->counts.overruns += overruns;

@@ -434,6 +434,7 @@ static int tw_thread_should_run(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
 
+	/* smpboot_thread_fn() has set the task's state before; litmus engine-thread. */
 	return !list_empty_careful(&engine->deferred) || READ_ONCE(engine->kick);
 }
 
@@ -468,7 +469,7 @@ static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 	ktime_t until = ktime_add_ns(ktime_get(), ns);
 
 	do {
-		/* Pairs with the wake-up in tw_engine_program(). */
+		/* Pairs with the wake-up in tw_engine_program(); litmus engine-thread. */
 		set_current_state(TASK_IDLE);
 		if (unlikely(READ_ONCE(engine->kick))) {
 			__set_current_state(TASK_RUNNING);

@@ -164,7 +164,7 @@ void tw_events_wake(struct tw_file *file)
 
 	if (tw_has_ring(file) && !tw_ring_reader_sleeps(&file->ring))
 		return;
-	/* Its barrier pairs with those in tw_poll() and in wait_event(). */
+	/* Its barrier pairs with those in tw_poll() and in wait_event(); litmus readers. */
 	if (wq_has_sleeper(&events->readers)) {
 		atomic64_inc(&events->wakeups);
 		wake_up_interruptible_poll(&events->readers, EPOLLIN | EPOLLRDNORM);

@@ -80,7 +80,7 @@ static void tw_file_free_closed(struct work_struct *work)
 	LIST_HEAD(closed);
 
 	tw_user_take_closed(user, &closed);
-	/* Then nobody runs their bases any more. */
+	/* Then nobody runs their bases any more; litmus grace. */
 	synchronize_rcu();
 	tw_sock_quiesce(user);
 	list_for_each_entry_safe(file, next, &closed, closed_node)
@@ -175,7 +175,7 @@ static __poll_t tw_poll(struct file *filp, poll_table *wait)
 	poll_wait(filp, &file->events.readers, wait);
 	if (unlikely(tw_clockset_enabled(file)))
 		tw_clockset_check(file);
-	/* Pairs with the barrier in wq_has_sleeper(), tw_events_wake(): we look after that. */
+	/* Pairs with the barrier of wq_has_sleeper() in tw_events_wake(); litmus readers. */
 	smp_mb();
 	return tw_events_any(file) ? EPOLLIN | EPOLLRDNORM : 0;
 }

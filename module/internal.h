@@ -503,14 +503,14 @@ static inline void tw_unlock_bh(raw_spinlock_t *lock)
 /* The connections that timers of a file watch; NULL: none ever did */
 static inline struct tw_socks *tw_file_socks(const struct tw_file *file)
 {
-	/* Pairs with the release in tw_socks_make(). */
+	/* Pairs with the release in tw_socks_make(); litmus dependency. */
 	return READ_ONCE(file->socks);
 }
 
 /* Does the file have an event ring? */
 static inline bool tw_has_ring(const struct tw_file *file)
 {
-	/* Pairs with the release in tw_setup_apply(). */
+	/* Pairs with the release in tw_setup_apply(); litmus publish. */
 	return smp_load_acquire(&file->ring.events);
 }
 

@@ -76,6 +76,7 @@ struct tw_cursor {
  */
 static inline struct tw_log *tw_log_active(const struct tw_file *file)
 {
+	/* Pairs with the release in tw_monitor_log(); litmus dependency. */
 	struct tw_log *log = READ_ONCE(file->events.log);
 
 	return log && READ_ONCE(log->store.events) ? log : NULL;

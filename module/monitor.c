@@ -52,7 +52,7 @@ void tw_monitor_wake(struct tw_file *file)
 {
 	struct tw_log *log = READ_ONCE(file->events.log);
 
-	/* Its barrier pairs with those in wait_event() and tw_monitor_poll(). */
+	/* Its barrier pairs with those in wait_event() and tw_monitor_poll(); litmus readers. */
 	if (wq_has_sleeper(&log->readers))
 		wake_up_interruptible_poll(&log->readers, EPOLLIN | EPOLLRDNORM);
 }
@@ -120,7 +120,7 @@ static __poll_t tw_monitor_poll(struct file *filp, poll_table *wait)
 	__poll_t mask = 0;
 
 	poll_wait(filp, &monitor->log->readers, wait);
-	/* Pairs with the barrier of wq_has_sleeper() in tw_monitor_wake(). */
+	/* Pairs with the barrier of wq_has_sleeper() in tw_monitor_wake(); litmus readers. */
 	smp_mb();
 	if (tw_log_ready(monitor->log, &monitor->cursor))
 		mask |= EPOLLIN | EPOLLRDNORM;
@@ -171,7 +171,7 @@ static struct tw_log *tw_monitor_log(struct tw_file *file)
 		log = tw_log_make(file->user);
 		if (IS_ERR(log))
 			goto unlock;
-		/* Publishes its contents to those that load events.log. */
+		/* Pairs with the address dependency in tw_log_active(); litmus dependency. */
 		smp_store_release(&file->events.log, log);
 	}
 	refcount_inc(&log->refs);

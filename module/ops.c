@@ -22,7 +22,7 @@ void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 	t->fired = ctx->now;
 	t->next = 0;
 	t->prev = 0;
-	/* Pairs with the acquire in tw_timer_held(). */
+	/* Pairs with the acquire in tw_timer_held(); litmus settled. */
 	smp_store_release(&t->state, TW_DUE);
 	cpu->wheel.expired++;
 	tw_wheel_count_lateness(&cpu->wheel, ctx->now - t->deadline);
@@ -55,7 +55,7 @@ static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void
 			prefetch(chain[i]);
 	}
 	for (i = 0; i < n; i++) {
-		/* Pairs with the release in tw_table_set_link(). */
+		/* Pairs with the release in tw_table_set_link(); litmus link. */
 		index = smp_load_acquire(chain[i]);
 		if (index)
 			prefetchw(tw_timer_at(&table->pool, index));

@@ -67,7 +67,10 @@ static inline bool tw_base_held(const struct tw_ctx *ctx, u32 nr)
 static inline bool tw_timer_held(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
 				 u32 *nr)
 {
-	/* In this order: pairs with the releases in tw_timer_stay() and tw_timer_park(). */
+	/*
+	 * In this order: pairs with the releases in tw_timer_stay() and tw_timer_park();
+	 * litmus settled, resident-parked.
+	 */
 	*state = smp_load_acquire(&t->state);
 	*nr = READ_ONCE(t->cpu);
 	return tw_base_held(ctx, *nr);
@@ -172,7 +175,7 @@ static __always_inline void tw_enqueue(struct tw_ctx *ctx, u32 index, struct tw_
 
 	WRITE_ONCE(t->cpu, cpu->nr);
 	if (likely(t->deadline > ctx->now)) {
-		/* Pairs with the acquire in tw_timer_held(), as in tw_enqueue_due(). */
+		/* As in tw_enqueue_due(): pairs with tw_timer_held(); litmus settled. */
 		smp_store_release(&t->state, TW_PENDING);
 		tw_wheel_insert(&cpu->wheel, index, t);
 	} else {
@@ -390,7 +393,7 @@ static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key,
 	u8 state;
 
 	do {
-		/* Pairs with the release in tw_table_set_link(). */
+		/* Pairs with the release in tw_table_set_link(); litmus link. */
 		index = smp_load_acquire(chain);
 		if (unlikely(!index))
 			return 0;

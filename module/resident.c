@@ -128,6 +128,7 @@ enum tw_visited tw_resident_visit(const struct tw_pool *pool, u32 index, struct 
 	u64 old = READ_ONCE(*entry);
 
 	do {
+		/* A later visit must not see an earlier deadline; litmus resident-visits. */
 		tw_deadline_apply(pool, t, old);
 		if (t->deadline > now)
 			return TW_VISITED_LATER;
@@ -136,7 +137,10 @@ enum tw_visited tw_resident_visit(const struct tw_pool *pool, u32 index, struct 
 					   TIMERWHEEL_RESIDENT_FIRED);
 			return TW_VISITED_FIRED;
 		}
-		/* Full barrier: who gets the event sees what was written before the arming. */
+		/*
+		 * Full barrier: who gets the event sees what was written before the arming;
+		 * litmus resident-publish. Only one ends it; litmus resident-end.
+		 */
 		if (likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL)))
 			return old & TIMERWHEEL_RESIDENT_ARMED ? TW_VISITED_FIRED :
 								 TW_VISITED_PARKED;
@@ -170,12 +174,13 @@ int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u
 		deadline = tw_deadline_decode(pool, time);
 	want |= deadline > now ? TIMERWHEEL_RESIDENT_ARMED : TIMERWHEEL_RESIDENT_FIRED;
 	if (was != TIMERWHEEL_WAS_PENDING) {
-		/* Who cancels it (acquire) sees what was written before the call. */
+		/* Who cancels it sees what was written before the call; litmus resident-cancel. */
 		smp_store_release(entry, want);
 	} else if (!unless_armed) {
+		/* It tells which arming this ends; litmus resident-end. */
 		old = xchg(entry, want);
 	} else if (!tw_resident_cancelled(pool, t, old) || !try_cmpxchg(entry, &old, want)) {
-		/* If the swap fails, the timer was armed meanwhile. */
+		/* If the swap fails, it was armed meanwhile; litmus resident-end. */
 		return -EEXIST;
 	}
 	t->deadline = deadline;
@@ -210,6 +215,7 @@ void tw_resident_linger(const struct tw_pool *pool, u32 index, struct tw_timer *
  */
 bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old)
 {
+	/* litmus resident-end */
 	return try_cmpxchg(tw_resident_entry(pool, index), &old, 0);
 }
 
@@ -226,6 +232,7 @@ bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old)
  */
 u64 tw_resident_seize(const struct tw_pool *pool, u32 index, const struct tw_timer *t)
 {
+	/* Full barrier, for tw_resident_release(); litmus resident-seize. */
 	return xchg(tw_resident_entry(pool, index), t->generation | TIMERWHEEL_RESIDENT_FIRED);
 }
 
@@ -251,6 +258,7 @@ void tw_resident_release(const struct tw_pool *pool, u32 index, u64 entry)
  */
 int tw_resident_end(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was)
 {
+	/* litmus resident-end */
 	u64 old = xchg(tw_resident_entry(pool, index), 0);
 
 	if (was != TIMERWHEEL_WAS_PENDING)

@@ -61,7 +61,7 @@ static inline bool tw_resident_cancelled(const struct tw_pool *pool, const struc
 static inline void tw_timer_park(struct tw_wheel *w, struct tw_timer *t)
 {
 	w->parked++;
-	/* The last access to it. Pairs with the acquire in tw_timer_held(). */
+	/* The last access: pairs with the acquire in tw_timer_held(); litmus resident-parked. */
 	smp_store_release(&t->state, TW_PARKED);
 }
 

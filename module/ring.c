@@ -93,7 +93,7 @@ void tw_ring_free(struct tw_ring *ring)
  */
 u32 tw_ring_used(const struct tw_ring *ring)
 {
-	/* Pairs with the reader's release: entries before the head have been copied. */
+	/* Pairs with the reader's release: what is before it was copied; litmus ring-room. */
 	return READ_ONCE(ring->tail) - smp_load_acquire(&ring->shared->head);
 }
 
@@ -120,7 +120,7 @@ void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)
 {
 	WRITE_ONCE(ring->tail, ring->tail + n);
 	WRITE_ONCE(ring->shared->flags, overflow ? TIMERWHEEL_RING_OVERFLOW : 0);
-	/* Pairs with the reader's acquire: the events are in their entries. */
+	/* Pairs with the reader's acquire: the events are there; litmus ring-publish. */
 	smp_store_release(&ring->shared->tail, ring->tail);
 }
 
@@ -135,7 +135,10 @@ void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)
  */
 bool tw_ring_reader_sleeps(const struct tw_ring *ring)
 {
-	/* Pairs with the reader's barrier between its store to @waiting and its last check. */
+	/*
+	 * Pairs with the reader's barrier between its store to @waiting and its last check;
+	 * litmus ring-waiting.
+	 */
 	smp_mb();
 	return READ_ONCE(ring->shared->waiting);
 }

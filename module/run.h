@@ -34,7 +34,7 @@ static __always_inline struct tw_cpu *tw_cpu_here(struct tw_file *file)
 {
 	bool manual = READ_ONCE(file->setup.clock) == TIMERWHEEL_CLOCK_MANUAL;
 
-	/* Pairs with the release in tw_cpu_create(). */
+	/* Pairs with the release in tw_cpu_create(); litmus publish. */
 	return smp_load_acquire(&file->cpu[manual ? 0 : smp_processor_id()]);
 }
 

@@ -138,6 +138,7 @@ static void tw_drain_close(struct tw_file *file)
 {
 	mutex_lock(&file->mutex);
 	WRITE_ONCE(file->closed, true);
+	/* Batches that have not seen it end, and their timers are seen; litmus close. */
 	tw_cpu_barrier(file);
 	mutex_unlock(&file->mutex);
 }

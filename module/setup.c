@@ -136,7 +136,7 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 	file->setup.ring = setup->ring;
 	file->setup.event_size = setup->event_size;
 	WRITE_ONCE(file->setup.clock, setup->clock);
-	/* Pairs with the acquire in tw_has_ring(): the ring is there. */
+	/* Pairs with the acquire in tw_has_ring(): the ring is there; litmus publish. */
 	smp_store_release(&file->ring.events, setup->ring);
 	file->setup.resident = setup->resident;
 	tw_pool_set_entries(&file->table.pool, tw_setup_generation_bits(setup), setup->resident);
@@ -176,7 +176,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 			tw_clockset_join(file);
 		if (arg->flags & TIMERWHEEL_SETUP_ALARM)
 			tw_alarm_join(file);
-		/* Pairs with the acquire in tw_stats_info(): all settings are in place. */
+		/* Pairs with the acquire in tw_stats_info(): all is set; litmus publish. */
 		smp_store_release(&file->setup_done, true);
 	}
 	mutex_unlock(&file->mutex);

@@ -143,6 +143,7 @@ static s64 tw_sock_left(struct tw_sock *ts)
 /* Hand it to the worker, with @flag. The caller sees to it that the worker is started. */
 static void tw_sock_queue(struct tw_sock *ts, int flag)
 {
+	/* Pairs with tw_sock_handle(), which takes it off the list; litmus sock-end. */
 	if (!(atomic_fetch_or(TW_SOCK_QUEUED | flag, &ts->flags) & TW_SOCK_QUEUED))
 		llist_add(&ts->node, &ts->file->socks->todo);
 }
@@ -399,6 +400,7 @@ static void tw_sock_handle(struct tw_sock *ts)
 	struct tw_file *file = ts->file;
 	int err;
 
+	/* Pairs with tw_sock_queue(); litmus sock-end. */
 	if (atomic_fetch_andnot(TW_SOCK_QUEUED, &ts->flags) & TW_SOCK_ENDED) {
 		tw_sock_drop(ts);
 		return;
@@ -677,7 +679,7 @@ static int tw_socks_make(struct tw_file *file)
 		goto unlock;
 	}
 	socks->file = file;
-	/* Pairs with the dependent loads after tw_file_socks(). */
+	/* Pairs with the address dependency in tw_file_socks(); litmus dependency. */
 	smp_store_release(&file->socks, socks);
 unlock:
 	mutex_unlock(&file->mutex);

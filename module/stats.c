@@ -65,9 +65,9 @@ void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
 	unsigned int nr;
 
 	for (nr = 0; nr < nr_cpu_ids; nr++) {
-		/* SETUP may free the base. */
+		/* SETUP may free the base, after a grace period; litmus grace. */
 		rcu_read_lock();
-		/* Pairs with the release in tw_cpu_create(). */
+		/* Pairs with the release in tw_cpu_create(); litmus publish. */
 		cpu = smp_load_acquire(&file->cpu[nr]);
 		if (cpu)
 			tw_stats_add(stats, cpu);
@@ -97,7 +97,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 {
 	struct tw_setup setup;
 
-	/* Pairs with the release in tw_setup(). Before that the settings are the default. */
+	/* Pairs with tw_setup(); litmus publish. Before that the settings are the default. */
 	if (smp_load_acquire(&file->setup_done)) {
 		setup = file->setup;
 		info->flags = TIMERWHEEL_INFO_SETTLED |

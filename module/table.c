@@ -120,17 +120,17 @@ static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir
 {
 	switch (kind) {
 	case TW_DIR_TIMERS:
-		/* Pairs with the address dependency in tw_pool_pages(). */
+		/* Pairs with the address dependency in tw_pool_pages(); litmus dependency. */
 		smp_store_release(&table->pool.page, (struct tw_timer **)dir);
 		break;
 	case TW_DIR_BUCKETS:
-		/* Pairs with the address dependency in tw_bucket_at(). */
+		/* Pairs with the address dependency in tw_bucket_at(); litmus dependency. */
 		smp_store_release(&table->bucket, (struct tw_bucket **)dir);
 		break;
 	default:
 		table->deadlines = (u64 **)dir;
 		if (table->pool.deadlines) {
-			/* Pairs with the address dependency in tw_pool_deadlines(). */
+			/* As for timers: tw_pool_deadlines(); litmus dependency. */
 			smp_store_release(&table->pool.deadlines, (u64 **)dir);
 		}
 		break;
@@ -320,7 +320,10 @@ static void tw_split(struct tw_table *table)
 
 	local_bh_disable();
 	tw_bucket_lock(table, from);
-	/* tw_timer.chain may lead to it while it is filled. Lockdep knows only of the old one. */
+	/*
+	 * tw_timer.chain may lead to it while it is filled. Lockdep knows only of the old one,
+	 * whose lock decides; litmus split.
+	 */
 	bit_spin_lock(0, &to->lock);
 	for (c = 0; c < TW_CHAINS; c++) {
 		link = &from->head[c];
@@ -340,7 +343,7 @@ static void tw_split(struct tw_table *table)
 				WRITE_ONCE(t->chain, &to->head[c]);
 		}
 	}
-	/* Pairs with the acquire in tw_table_buckets(). */
+	/* Pairs with the acquire in tw_table_buckets(); litmus split-unlocked. */
 	smp_store_release(&table->buckets, new + 1);
 	bit_spin_unlock(0, &to->lock);
 	tw_bucket_unlock(table, from);
@@ -365,6 +368,7 @@ static void tw_table_tag(struct tw_table *table)
 	u32 i;
 
 	for (i = 1; i <= table->made; i++) {
+		/* It does not replace what a new owner has stored; litmus deadline-tag. */
 		cmpxchg64(tw_deadline_entry(deadlines, i), 0,
 			  READ_ONCE(tw_timer_at(&table->pool, i)->generation));
 		if (!(i % TW_PAGE_DEADLINES))
@@ -399,8 +403,9 @@ static int tw_share_some(struct tw_file *file, unsigned long first, unsigned lon
 		return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
 	WRITE_ONCE(file->setup_done, true);
 	table->pool.deadlines_offset = offset;
-	/* Pairs with the address dependency in tw_pool_deadlines(). */
+	/* Pairs with the address dependency in tw_pool_deadlines(); litmus dependency. */
 	smp_store_release(&table->pool.deadlines, table->deadlines);
+	/* Then all batches that did not find it have ended; litmus share. */
 	tw_cpu_barrier(file);
 	tw_table_tag(table);
 	return 0;
@@ -505,7 +510,7 @@ void tw_table_share_now(struct tw_file *file)
 
 	lockdep_assert_held(&file->mutex);
 	table->pool.deadlines_offset = tw_clock_offset(file->setup.clock);
-	/* Pairs with the address dependency in tw_pool_deadlines(). */
+	/* Pairs with the address dependency in tw_pool_deadlines(); litmus dependency. */
 	smp_store_release(&table->pool.deadlines, table->deadlines);
 }
 
@@ -576,7 +581,7 @@ int tw_table_grow(struct tw_file *file)
 	local_bh_disable();
 	for (i = first; i < first + n - 1; i++)
 		tw_timer_at(&table->pool, i)->next = i + 1;
-	/* Pairs with the acquire in tw_index_max(): the page is there. */
+	/* Pairs with the acquire in tw_index_max(): the page is there; litmus made. */
 	smp_store_release(&table->made, table->made + n);
 	tw_magazine_push(table, first, n);
 	local_bh_enable();

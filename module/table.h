@@ -54,7 +54,7 @@ static inline u32 tw_chain_of(u64 hash)
 
 static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b)
 {
-	/* Pairs with the release in tw_dir_publish(). */
+	/* Pairs with the release in tw_dir_publish(); litmus dependency. */
 	struct tw_bucket **bucket = READ_ONCE(table->bucket);
 
 	return &bucket[b / TW_PAGE_BUCKETS][b % TW_PAGE_BUCKETS];
@@ -68,14 +68,14 @@ static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b
  */
 static inline u32 tw_table_buckets(const struct tw_table *table)
 {
-	/* Pairs with the release in tw_split(). */
+	/* Pairs with the release in tw_split(); litmus split-unlocked. */
 	return smp_load_acquire(&table->buckets);
 }
 
 /* The highest index: the pages of all timers up to it are there. */
 static inline u32 tw_index_max(const struct tw_table *table)
 {
-	/* Pairs with the release in tw_table_grow(). */
+	/* Pairs with the release in tw_table_grow(); litmus made. */
 	return smp_load_acquire(&table->made);
 }
 
@@ -98,13 +98,14 @@ static __always_inline u32 *tw_table_chain(const struct tw_table *table, u64 key
 static inline void tw_bucket_lock(struct tw_table *table, struct tw_bucket *bucket)
 {
 	lock_map_acquire(&table->bucket_map);
+	/* Its acquire pairs with the release in tw_bucket_unlock(); litmus bucket. */
 	bit_spin_lock(0, &bucket->lock);
 }
 
 static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bucket)
 {
 	lock_map_release(&table->bucket_map);
-	/* There are no other bits in it, so a store unlocks it, as any spinlock. */
+	/* There are no other bits in it, so a store unlocks it; litmus bucket. */
 	smp_store_release(&bucket->lock, 0);
 	preempt_enable();
 	__release(bitlock);
@@ -129,7 +130,7 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 	for (;;) {
 		bucket = PTR_ALIGN_DOWN((struct tw_bucket *)*chain, sizeof(*bucket));
 		tw_bucket_lock(table, bucket);
-		/* If a bucket was split meanwhile, the key may belong to another one now. */
+		/* If a bucket was split meanwhile, the key may be in another one; litmus split. */
 		if (likely(tw_table_buckets(table) == buckets))
 			return bucket;
 		buckets = tw_table_buckets(table);
@@ -205,7 +206,7 @@ static __always_inline struct tw_timer *tw_table_lookup(const struct tw_table *t
  */
 static inline void tw_table_set_link(u32 *link, u32 index)
 {
-	/* Pairs with the acquires in tw_lookup_lockless() and tw_ops_prefetch(). */
+	/* Pairs with the acquires in tw_lookup_lockless(), tw_ops_prefetch(); litmus link. */
 	smp_store_release(link, index);
 }
 

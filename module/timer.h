@@ -153,7 +153,7 @@ static inline bool tw_pool_resident(const struct tw_pool *pool)
  */
 static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
 {
-	/* Pairs with the release in tw_dir_publish(). */
+	/* Pairs with the release in tw_dir_publish(); litmus dependency. */
 	return READ_ONCE(pool->page);
 }
 

@@ -188,6 +188,7 @@ void tw_user_count_freed(struct tw_user *user)
 	spin_lock(&user->lock);
 	WARN_ON_ONCE(!user->closing);
 	user->closing--;
+	/* Whoever waits is woken under the lock of its wait queue; litmus user-freed. */
 	WRITE_ONCE(user->freed, user->freed + 1);
 	spin_unlock(&user->lock);
 	wake_up_all(&user->wait);
