@@ -238,13 +238,11 @@ static void armed(const struct timerwheel_add_socket *add, struct conn *conn)
 	conn->armed |= 1U << kind_of(add->key);
 }
 
-static void flush_add(void)
+static void add_all(void)
 {
 	unsigned int i;
 	long n;
 
-	if (!batch.nr_add)
-		return;
 	do {
 		n = timerwheel_add_socket(wheel, batch.add, batch.nr_add);
 	} while (n == -EINTR);
@@ -253,10 +251,16 @@ static void flush_add(void)
 			   timerwheel_strerror(n));
 	for (i = 0; n >= 0 && i < batch.nr_add; i++)
 		armed(&batch.add[i], batch.conn[i]);
-	for (i = 0; i < batch.nr_fd; i++)
-		close(batch.fd[i]);
 	batch.nr_add = 0;
-	batch.nr_fd = 0;
+}
+
+static void flush_add(void)
+{
+	if (batch.nr_add)
+		add_all();
+	/* Also of connections that had all their timers, in a wheel that was kept. */
+	while (batch.nr_fd)
+		close(batch.fd[--batch.nr_fd]);
 }
 
 static void flush_remove(void)
