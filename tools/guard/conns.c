@@ -86,8 +86,13 @@ uint64_t conn_value(const struct conn *conn)
 
 void conn_from_value(struct conn *conn, uint64_t value)
 {
-	if (!(value >> 32))
+	if (!(value >> 32)) {
+		conn->server.v6 = (struct sockaddr_in6) {
+			.sin6_family = AF_INET6,
+			.sin6_port = htons(value),
+		};
 		return;
+	}
 	conn->client.v4 = (struct sockaddr_in) {
 		.sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(value >> 32),

@@ -68,7 +68,7 @@ uint64_t conn_value(const struct conn *conn);
 
 /**
  * conn_from_value - the other way round
- * @conn: gets these addresses
+ * @conn: gets these addresses; of the server only the port, of a client with IPv6 none
  * @value: of a timer
  */
 void conn_from_value(struct conn *conn, uint64_t value);

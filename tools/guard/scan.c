@@ -91,7 +91,20 @@ static bool never(uint64_t cookie)
 	return false;
 }
 
-/* The ports that the processes listen on. Other listening sockets mean another answer. */
+/*
+ * A daemon may close its listening socket before its connections. Those in a wheel that was kept
+ * may be of processes that are not meant any more.
+ */
+static void keep_port(struct conn *conn)
+{
+	if (conn->pid || conn->tries < TRIES_MAX)
+		add_port(ntohs(conn->server.v4.sin_port));
+}
+
+/*
+ * The ports that the processes listen on, and those of known connections. Other listening sockets
+ * mean another answer. A process may also get one that was there before (socket activation).
+ */
 static void find_ports(void)
 {
 	static unsigned int scans;
@@ -101,7 +114,7 @@ static void find_ports(void)
 
 	listeners = 0;
 	nr_wanted = 0;
-	if (!diag_listeners(listener) || (listeners == last && ++scans % PORTS_AGAIN))
+	if (!diag_listeners(listener) || (listeners == last && !said && ++scans % PORTS_AGAIN))
 		return;
 	last = listeners;
 	nr_ports = 0;
@@ -113,6 +126,7 @@ static void find_ports(void)
 	if (!nr_ports && !said)
 		log_say(LOG_NOTICE, "the processes listen on no TCP port now; waiting for that (or give it with --port)");
 	said = !nr_ports;
+	conns_each(keep_port);
 }
 
 /* --- connections -------------------------------------------------------- */
