@@ -61,6 +61,7 @@ static struct owner *take_over(unsigned int *at, const struct proc *proc)
 	if (*at < nr_owners && owners[*at]->proc.pid == proc->pid &&
 	    owners[*at]->proc.start == proc->start) {
 		owner = owners[*at];
+		owner->proc.listens = proc->listens;
 		owner->gone = false;
 		return owner;
 	}
@@ -133,7 +134,7 @@ static void remember(struct owner *owner, unsigned int fd, uint64_t cookie)
 
 static bool pass_over(const struct owner *owner, unsigned int fd)
 {
-	return !search.all && fd < owner->nr_cookies && owner->cookies[fd] &&
+	return search.living && !search.all && fd < owner->nr_cookies && owner->cookies[fd] &&
 	       search.living(owner->cookies[fd]);
 }
 
@@ -178,6 +179,8 @@ static void look_into(struct owner *owner)
 	int folder;
 	ssize_t n;
 
+	if (!search.living && !owner->proc.listens)
+		return;
 	snprintf(path, sizeof(path), "/proc/%d/fd", owner->proc.pid);
 	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (folder < 0)

@@ -33,7 +33,8 @@ struct wanted {
  * owners_find - look for sockets in the processes that are meant
  * @wanted: which; are sorted
  * @count: how many
- * @living: does the connection with this number exist?
+ * @living: does the connection with this number exist? NULL: these are listening sockets; only
+ *	processes whose ports are meant are searched
  */
 void owners_find(struct wanted *wanted, unsigned int count, bool (*living)(uint64_t cookie));
 

@@ -90,12 +90,11 @@ static struct proc *proc_of(pid_t pid)
 	return nr_procs ? bsearch(&key, procs, nr_procs, sizeof(key), by_pid) : NULL;
 }
 
-static void choose(pid_t pid)
+static void choose(struct proc *proc, bool family)
 {
-	struct proc *proc = proc_of(pid);
-
-	if (proc)
-		proc->chosen = true;
+	proc->chosen = true;
+	proc->family |= family;
+	proc->listens = true;
 }
 
 /* The processes of a control group and of those below. */
@@ -103,6 +102,7 @@ static void choose_cgroup(char *path)
 {
 	size_t length = strlen(path);
 	const struct dirent *entry;
+	struct proc *proc;
 	DIR *folder;
 	FILE *file;
 	int pid;
@@ -111,8 +111,11 @@ static void choose_cgroup(char *path)
 		return;
 	strcpy(path + length, "/cgroup.procs");
 	file = fopen(path, "re");
-	while (file && fscanf(file, "%d", &pid) == 1)
-		choose(pid);
+	while (file && fscanf(file, "%d", &pid) == 1) {
+		proc = proc_of(pid);
+		if (proc)
+			choose(proc, false);
+	}
 	if (file)
 		fclose(file);
 	path[length] = '\0';
@@ -153,6 +156,8 @@ static bool read_stat(const char *pid, struct proc *proc)
 	proc->pid = atoi(pid);
 	proc->start = start;
 	proc->chosen = false;
+	proc->family = false;
+	proc->listens = false;
 	snprintf(proc->name, sizeof(proc->name), "%.15s", name + 1);
 	/* Nothing in a report needs to be escaped. */
 	for (i = 0; proc->name[i]; i++) {
@@ -184,6 +189,10 @@ static void read_all(void)
 	qsort(procs, nr_procs, sizeof(*procs), by_pid);
 }
 
+/*
+ * Children that have left the control group are meant for the sake of connections that the daemon
+ * has accepted. What they do otherwise is not: a user's programs are children of sshd.
+ */
 static void choose_children(void)
 {
 	const struct proc *parent;
@@ -196,8 +205,12 @@ static void choose_children(void)
 			if (procs[i].chosen)
 				continue;
 			parent = proc_of(procs[i].parent);
-			procs[i].chosen = parent && parent->chosen;
-			more |= procs[i].chosen;
+			if (!parent || !parent->chosen)
+				continue;
+			procs[i].chosen = true;
+			procs[i].family = parent->family;
+			procs[i].listens = parent->family;
+			more = true;
 		}
 	} while (more);
 }
@@ -210,12 +223,15 @@ static bool all_meant(void)
 struct proc *procs_list(unsigned int *count)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
-	struct proc *list;
+	struct proc *list, *proc;
 	unsigned int i, n = 0;
 
 	read_all();
-	for (i = 0; i < options.nr_pids; i++)
-		choose(options.pids[i]);
+	for (i = 0; i < options.nr_pids; i++) {
+		proc = proc_of(options.pids[i]);
+		if (proc)
+			choose(proc, true);
+	}
 	for (i = 0; i < options.nr_cgroups; i++) {
 		cgroup_path(options.cgroups[i], path);
 		choose_cgroup(path);

@@ -24,6 +24,10 @@ struct proc {
 	char name[DAEMON_TEXT];
 	/** @chosen: it is meant */
 	bool chosen;
+	/** @family: so is all that its children do: it was chosen by its number */
+	bool family;
+	/** @listens: the ports on which it listens are meant */
+	bool listens;
 };
 
 /**

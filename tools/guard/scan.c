@@ -85,12 +85,6 @@ static void add_port(uint16_t port)
 		ports[nr_ports++] = port;
 }
 
-static bool never(uint64_t cookie)
-{
-	(void)cookie;
-	return false;
-}
-
 /*
  * A daemon may close its listening socket before its connections. Those in a wheel that was kept
  * may be of processes that are not meant any more.
@@ -118,7 +112,7 @@ static void find_ports(void)
 		return;
 	last = listeners;
 	nr_ports = 0;
-	owners_find(wanted, nr_wanted, never);
+	owners_find(wanted, nr_wanted, NULL);
 	for (i = 0; i < nr_wanted; i++) {
 		if (wanted[i].pid)
 			add_port(wanted[i].port);
