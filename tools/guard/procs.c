@@ -215,6 +215,21 @@ static void choose_children(void)
 	} while (more);
 }
 
+/* When the processes of --pid began: later ones with their numbers are not meant. */
+static uint64_t starts[CHOICES_MAX];
+
+#define NO_START	UINT64_MAX
+
+/* When a process began; NO_START: there is none. */
+static uint64_t start_of(pid_t pid)
+{
+	struct proc proc;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", pid);
+	return read_stat(text, &proc) ? proc.start : NO_START;
+}
+
 static bool all_meant(void)
 {
 	return !options.nr_units && !options.nr_cgroups && !options.nr_pids;
@@ -229,7 +244,7 @@ struct proc *procs_list(unsigned int *count)
 	read_all();
 	for (i = 0; i < options.nr_pids; i++) {
 		proc = proc_of(options.pids[i]);
-		if (proc)
+		if (proc && proc->start == starts[i])
 			choose(proc, true);
 	}
 	for (i = 0; i < options.nr_cgroups; i++) {
@@ -252,21 +267,14 @@ struct proc *procs_list(unsigned int *count)
 	return list;
 }
 
-static bool exists(pid_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return !access(path, F_OK);
-}
-
 void procs_check(void)
 {
 	char path[PATH_MAX];
 	unsigned int i;
 
 	for (i = 0; i < options.nr_pids; i++) {
-		if (!exists(options.pids[i]))
+		starts[i] = start_of(options.pids[i]);
+		if (starts[i] == NO_START)
 			log_die("--pid %d: there is no such process", options.pids[i]);
 	}
 	for (i = 0; i < options.nr_cgroups; i++) {
@@ -287,7 +295,7 @@ bool procs_left(void)
 	if (options.nr_units || options.nr_cgroups || !options.nr_pids)
 		return true;
 	for (i = 0; i < options.nr_pids; i++) {
-		if (exists(options.pids[i]))
+		if (start_of(options.pids[i]) == starts[i])
 			return true;
 	}
 	return false;

@@ -32,6 +32,8 @@ struct proc {
 
 /**
  * procs_check - end the program with a message if a --pid or --cgroup does not exist
+ *
+ * From now on it is known which process is meant by a --pid.
  */
 void procs_check(void);
 
