@@ -176,6 +176,8 @@ static int tw_tcp_abort_locked(struct sock *sk, int (*abort)(struct sock *sk, in
  *
  * A task may hold the lock of a socket for as long as it likes: its page faults may be served by
  * user space. So this does not wait for it. Before 6.5 it may, if a task takes the lock just now.
+ * Then it also aborts whatever the socket has become meanwhile: one that listens, after connect()
+ * to AF_UNSPEC and listen().
  *
  * Context: process, may sleep.
  * Return: 0; -EBUSY: a task holds the lock; another error: there was no connection.
