@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The event ring: events in mapped memory
+
+use crate::error::Error;
+use crate::sys;
+use crate::timer::{Event, Events};
+use crate::wheel::{sleep, Wheel};
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The words of an event
+const WORDS: usize = std::mem::size_of::<sys::Event>() / 8;
+
+/// The mapped memory.
+///
+/// Every process that has the wheel can write to it, at any time. So it is read by atomic
+/// operations only, its head and its events alike; length and size of events are those that the
+/// kernel has reported, not those in there; and positions are reduced to the length. Nonsense in it
+/// makes wrong events, and nothing else.
+struct Mapped {
+    head: NonNull<u8>,
+    bytes: usize,
+    /// Its length, a power of two
+    events: u32,
+    event_size: u32,
+    /// Events up to here were taken.
+    taken: u32,
+    /// Events up to here may be taken.
+    tail: u32,
+}
+
+// SAFETY: the memory is accessed by atomic operations only, and mapped until this is dropped.
+unsafe impl Send for Mapped {}
+
+impl Mapped {
+    fn new(wheel: &Wheel) -> Result<Mapped, Error> {
+        let (events, event_size) = wheel.ring_settings();
+        if !events.is_power_of_two() || event_size % 8 != 0 || (event_size as usize) < WORDS * 8 {
+            return Err(Error::Protocol);
+        }
+        let bytes = sys::RING_EVENTS + events as usize * event_size as usize;
+        // SAFETY: this maps memory where there is none.
+        let head = unsafe {
+            sys::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                sys::PROT_READ_WRITE,
+                sys::MAP_SHARED,
+                wheel.as_raw_fd(),
+                sys::MMAP_RING,
+            )
+        };
+        if head == sys::MAP_FAILED {
+            let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            return Err(Error::from_errno(errno));
+        }
+        // SAFETY: a mapping is never at address 0.
+        let head = unsafe { NonNull::new_unchecked(head.cast()) };
+        let mut ring = Mapped { head, bytes, events, event_size, taken: 0, tail: 0 };
+        // Continue where the last reader stopped.
+        ring.taken = ring.word(sys::RING_HEAD).load(Ordering::Relaxed);
+        ring.tail = ring.taken;
+        Ok(ring)
+    }
+
+    /// A word of the head, by its offset.
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        debug_assert!(offset + 4 <= sys::RING_EVENTS);
+        // SAFETY: it is in the mapping, and aligned.
+        unsafe { &*self.head.as_ptr().add(offset).cast() }
+    }
+
+    /// Gives back the room of events that were taken.
+    fn release(&self) {
+        // Pairs with the kernel's acquire: it may overwrite the events now.
+        self.word(sys::RING_HEAD).store(self.taken, Ordering::Release);
+    }
+
+    /// Looks for more events, if all were taken.
+    fn look(&mut self) -> bool {
+        if self.taken != self.tail {
+            return true;
+        }
+        self.release();
+        // This thread is awake and needs no wake-ups.
+        if self.word(sys::RING_WAITING).load(Ordering::Relaxed) != 0 {
+            self.word(sys::RING_WAITING).store(0, Ordering::Relaxed);
+        }
+        // Pairs with the kernel's release: events before the tail have been written.
+        let tail = self.word(sys::RING_TAIL).load(Ordering::Acquire);
+        let found = tail.wrapping_sub(self.taken).min(self.events);
+        self.tail = self.taken.wrapping_add(found);
+        found != 0
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        if !self.look() {
+            return None;
+        }
+        let place = (self.taken & (self.events - 1)) as usize;
+        let mut words = [0; WORDS];
+        // SAFETY: `place` is less than the length, so the event is in the mapping; sizes of events
+        // are multiples of 8.
+        let event: &[AtomicU64; WORDS] = unsafe {
+            let offset = sys::RING_EVENTS + place * self.event_size as usize;
+            &*self.head.as_ptr().add(offset).cast()
+        };
+        for (to, from) in words.iter_mut().zip(event) {
+            *to = from.load(Ordering::Relaxed);
+        }
+        self.taken = self.taken.wrapping_add(1);
+        // SAFETY: both are 48 bytes, and any bytes are an event.
+        Some(Event(unsafe { std::mem::transmute::<[u64; WORDS], sys::Event>(words) }))
+    }
+
+    /// Before sleeping: requests a wake-up, and looks once more. True: there is nothing to do.
+    fn may_sleep(&mut self, wheel: &Wheel) -> Result<bool, Error> {
+        self.release();
+        self.word(sys::RING_WAITING).store(1, Ordering::Relaxed);
+        // Pairs with the kernel's barrier: either it sees `waiting`, or we see its changes.
+        fence(Ordering::SeqCst);
+        if self.word(sys::RING_TAIL).load(Ordering::Relaxed) != self.taken {
+            return Ok(false);
+        }
+        if self.word(sys::RING_FLAGS).load(Ordering::Relaxed) & sys::RING_OVERFLOW == 0 {
+            return Ok(true);
+        }
+        // SAFETY: the call has no argument.
+        if unsafe { sys::ioctl(wheel.as_raw_fd(), sys::IOC_FLOW) } < 0 {
+            let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            return Err(Error::from_errno(errno));
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: nobody has an address in there any more.
+        unsafe { sys::munmap(self.head.as_ptr().cast(), self.bytes) };
+    }
+}
+
+enum Source {
+    Mapped(Mapped),
+    /// The process back end has no ring. One event, so that none are left here in the end
+    Process(Events),
+}
+
+/// The reader of a wheel's event ring: the events are taken from mapped memory, and there is a
+/// system call only to sleep, or if the ring was full.
+///
+/// There is one reader: as long as it exists, [`Wheel::take`] and [`Wheel::wait`] fail with
+/// [`Error::Busy`]. When it is dropped, events that it has not returned are left to the next reader.
+/// In the process back end it does the same, without mapped memory.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use timerwheel::{Add, Ring, Wheel};
+///
+/// let wheel = Arc::new(Wheel::builder().ring(1024).open()?);
+/// let mut ring = Ring::new(wheel.clone())?;
+/// wheel.add_one(Add::new(1, 0, Duration::from_millis(10)))?;
+/// let event = ring.wait(None)?.unwrap();
+/// assert_eq!(event.key(), 1);
+/// assert!(ring.next().is_none());
+/// # Ok::<(), timerwheel::Error>(())
+/// ```
+pub struct Ring {
+    source: Source,
+    /// Behind `source`: that is dropped first.
+    wheel: Arc<Wheel>,
+}
+
+impl Ring {
+    /// The reader of a wheel that was opened with [`Builder::ring`](crate::Builder::ring).
+    ///
+    /// Errors: [`Error::Invalid`]: it has no ring; [`Error::Busy`]: there is a reader;
+    /// [`Error::NoMemory`], [`Error::AccessDenied`].
+    pub fn new(wheel: Arc<Wheel>) -> Result<Ring, Error> {
+        if !wheel.has_ring() {
+            return Err(Error::Invalid);
+        }
+        let source = {
+            let mut reader = wheel.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if *reader {
+                return Err(Error::Busy);
+            }
+            let source = if wheel.ring_settings().0 == 0 {
+                Source::Process(Events::with_capacity(1))
+            } else {
+                Source::Mapped(Mapped::new(&wheel)?)
+            };
+            *reader = true;
+            source
+        };
+        Ok(Ring { source, wheel })
+    }
+
+    /// Its wheel.
+    pub fn wheel(&self) -> &Arc<Wheel> {
+        &self.wheel
+    }
+
+    /// The next event; `None`: none for now. Does not block. The room of the events in the ring is
+    /// given back when all that were found have been returned.
+    ///
+    /// In the process back end an error of the library (no memory) counts as none for now.
+    // Not an iterator: it goes on after None.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Option<Event> {
+        match &mut self.source {
+            Source::Mapped(mapped) => mapped.next(),
+            Source::Process(events) => {
+                self.wheel.take_for_ring(events).ok()?;
+                events.get(0)
+            }
+        }
+    }
+
+    /// Before waiting for the descriptor by other means, with epoll for example: true if there is
+    /// nothing to do but wait; false: call [`next`](Ring::next) again.
+    ///
+    /// Without it no wake-up comes.
+    ///
+    /// Errors: [`Error::NoMemory`], [`Error::Quota`], [`Error::ReadOnly`].
+    pub fn may_sleep(&mut self) -> Result<bool, Error> {
+        match &mut self.source {
+            Source::Mapped(mapped) => mapped.may_sleep(&self.wheel),
+            // next() has found none, and from then on the descriptor becomes readable.
+            Source::Process(_) => Ok(true),
+        }
+    }
+
+    /// The next event; sleeps until there is one, or the timeout has passed: `None`.
+    ///
+    /// Errors: [`Error::Interrupted`]: a signal arrived; those of [`may_sleep`](Ring::may_sleep).
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Event>, Error> {
+        let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            if let Some(event) = self.next() {
+                return Ok(Some(event));
+            }
+            if self.may_sleep()? && !sleep(self.wheel.as_fd(), end)? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // Before the next reader may begin
+        if let Source::Mapped(mapped) = &self.source {
+            mapped.release();
+        }
+        let mut reader = self.wheel.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *reader = false;
+    }
+}
+
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wheel.as_fd()
+    }
+}

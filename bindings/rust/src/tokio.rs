@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A wheel in tokio's event loop
+
+use crate::error::Error;
+use crate::timer::{Event, Events};
+use crate::wheel::Wheel;
+use futures_core::Stream;
+use std::io;
+use std::os::unix::io::{AsRawFd, RawFd};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::io::unix::AsyncFd;
+use tokio::io::Interest;
+
+/// The descriptor of a wheel, for tokio
+struct Readable(Arc<Wheel>);
+
+impl AsRawFd for Readable {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// A wheel whose events are awaited in tokio's event loop.
+///
+/// It is a [`Stream`] of events, and [`wait`](AsyncWheel::wait) takes many at once. Timers are armed
+/// and removed through the [`Wheel`], which never blocks.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use timerwheel::{Add, AsyncWheel, Events, Wheel};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let wheel = Arc::new(Wheel::open()?);
+/// let fired = AsyncWheel::new(wheel.clone())?;
+/// wheel.add_one(Add::new(1, 100, Duration::from_millis(10)))?;
+/// let mut events = Events::with_capacity(64);
+/// fired.wait(&mut events).await?;
+/// assert_eq!(events.get(0).unwrap().value(), 100);
+/// # Ok(())
+/// # }
+/// ```
+pub struct AsyncWheel {
+    fd: AsyncFd<Readable>,
+    events: Events,
+    /// How many of `events` the stream has returned
+    returned: usize,
+}
+
+impl AsyncWheel {
+    /// Registers a wheel with the event loop. Must be called within a runtime of tokio's with I/O
+    /// enabled; it panics otherwise.
+    ///
+    /// # Errors
+    ///
+    /// Those of `epoll_ctl`.
+    pub fn new(wheel: Arc<Wheel>) -> io::Result<AsyncWheel> {
+        Ok(AsyncWheel {
+            fd: AsyncFd::with_interest(Readable(wheel), Interest::READABLE)?,
+            events: Events::with_capacity(256),
+            returned: 0,
+        })
+    }
+
+    /// Its wheel.
+    pub fn wheel(&self) -> &Arc<Wheel> {
+        &self.fd.get_ref().0
+    }
+
+    /// Waits until there are events, and takes them, as many as there is memory for. Returns their
+    /// number. No event is lost if the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Wheel::take`].
+    pub async fn wait(&self, events: &mut Events) -> Result<usize, Error> {
+        loop {
+            // Only after it has found none, the descriptor becomes readable for the next one.
+            let n = self.wheel().take(events)?;
+            if n > 0 {
+                return Ok(n);
+            }
+            match self.fd.readable().await {
+                Ok(mut ready) => ready.clear_ready(),
+                Err(error) => return Err(Error::from_errno(error.raw_os_error().unwrap_or(0))),
+            }
+        }
+    }
+
+    /// Waits until the descriptor may be readable: take events then, and wait again.
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self.fd.poll_read_ready(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(mut ready)) => {
+                ready.clear_ready();
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => {
+                Poll::Ready(Err(Error::from_errno(error.raw_os_error().unwrap_or(0))))
+            }
+        }
+    }
+}
+
+impl Stream for AsyncWheel {
+    type Item = Result<Event, Error>;
+
+    /// Does not end.
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(event) = this.events.get(this.returned) {
+                this.returned += 1;
+                return Poll::Ready(Some(Ok(event)));
+            }
+            this.returned = 0;
+            let found = this.fd.get_ref().0.take(&mut this.events);
+            match found {
+                Ok(0) => match this.poll_readable(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(())) => (),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
+                },
+                Ok(_) => (),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+    }
+}
