@@ -280,7 +280,8 @@ impl<T> DelayQueue<T> {
     /// Those of [`flush`](DelayQueue::flush) and [`Wheel::take`].
     #[allow(clippy::should_implement_trait)] // It can fail, and goes on after None.
     pub fn next(&mut self) -> Result<Option<Expired<T>>, Error> {
-        self.flush()?;
+        // If it fails, other values may expire all the same.
+        let flushed = self.flush();
         loop {
             while let Some(event) = self.events.get(self.seen) {
                 self.seen += 1;
@@ -290,7 +291,7 @@ impl<T> DelayQueue<T> {
             }
             self.seen = 0;
             if self.wheel.take(&mut self.events)? == 0 {
-                return Ok(None);
+                return flushed.map(|()| None);
             }
         }
     }
@@ -318,7 +319,7 @@ impl<T> DelayQueue<T> {
     ///
     /// Those of [`Wheel::add_one`]: [`Error::Full`], [`Error::Quota`], [`Error::NoMemory`],
     /// [`Error::Collision`]. Nothing is lost: values whose timers could not be added are kept, and
-    /// it is tried again by the next call.
+    /// it is tried again by the next call. A wheel of n timers is for n values.
     pub fn flush(&mut self) -> Result<(), Error> {
         let adds = if self.adds.is_empty() { Ok(()) } else { self.flush_adds() };
         let moves = if self.moves.is_empty() { Ok(()) } else { self.flush_moves() };

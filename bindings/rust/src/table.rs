@@ -13,7 +13,6 @@
 use crate::sys;
 use crate::time::Time;
 use crate::timer::Handle;
-use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -295,7 +294,7 @@ mod tests {
     }
 
     fn entry(units: u64, low: u64) -> u64 {
-        units * UNIT | low
+        (units * UNIT) | low
     }
 
     fn at(units: u64) -> Time {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Wheels in tokio's event loop
+
+mod common;
+
+use common::*;
+use futures_core::Stream;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use timerwheel::*;
+use tokio::time::timeout;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+async fn item<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    let next = poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx));
+    timeout(LIMIT, next).await.expect("no wake-up")
+}
+
+#[tokio::test]
+async fn wait() {
+    let wheel = Arc::new(Wheel::open().unwrap());
+    let fired = AsyncWheel::new(wheel.clone()).unwrap();
+    let mut events = Events::with_capacity(3);
+    for round in 0..20 {
+        let begin = Instant::now();
+        for key in 0..5 {
+            wheel.add_one(Add::new(key, round, ms(5))).unwrap();
+        }
+        let mut got = 0;
+        while got < 5 {
+            got += timeout(LIMIT, fired.wait(&mut events)).await.expect("no wake-up").unwrap();
+            assert!(events.iter().all(|event| event.value() == round));
+        }
+        assert!(begin.elapsed() >= ms(5));
+    }
+    assert!(timeout(ms(20), fired.wait(&mut events)).await.is_err());
+    assert_eq!(fired.wheel().stats().delivered, 100);
+}
+
+/// Two tasks wait for the same wheel, in threads of their own; timers are armed while they sleep.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wait_in_two_tasks() {
+    let wheel = Arc::new(Wheel::open().unwrap());
+    let fired = Arc::new(AsyncWheel::new(wheel.clone()).unwrap());
+    let mut tasks: Vec<_> = (0..2)
+        .map(|_| {
+            let fired = fired.clone();
+            tokio::spawn(async move {
+                let mut events = Events::with_capacity(4);
+                let mut keys = Vec::new();
+                // The last one wakes the other task.
+                while !keys.contains(&u64::MAX) {
+                    fired.wait(&mut events).await.unwrap();
+                    keys.extend(events.iter().map(|event| event.key()));
+                }
+                fired.wheel().add_one(Add::new(u64::MAX, 0, ms(1))).unwrap();
+                keys
+            })
+        })
+        .collect();
+    for key in 0..200 {
+        wheel.add_one(Add::new(key, 0, ms(key % 7))).unwrap();
+        tokio::time::sleep(ms(key % 3)).await;
+    }
+    wheel.add_one(Add::new(u64::MAX, 0, ms(50))).unwrap();
+    let mut keys = Vec::new();
+    for task in &mut tasks {
+        keys.extend(timeout(LIMIT, task).await.expect("no wake-up").unwrap());
+    }
+    keys.retain(|key| *key != u64::MAX);
+    keys.sort_unstable();
+    assert!(keys.into_iter().eq(0..200));
+}
+
+#[tokio::test]
+async fn events_as_a_stream() {
+    let wheel = Arc::new(Wheel::open().unwrap());
+    let mut fired = AsyncWheel::new(wheel.clone()).unwrap();
+    for key in 0..10 {
+        wheel.add_one(Add::new(key, 0, ms(10 * (10 - key)))).unwrap();
+    }
+    for key in (0..10).rev() {
+        assert_eq!(item(&mut fired).await.unwrap().unwrap().key(), key);
+    }
+}
+
+#[tokio::test]
+async fn event_ring() {
+    let wheel = Arc::new(Wheel::builder().ring(16).open().unwrap());
+    let mut fired = AsyncWheel::new(wheel.clone()).unwrap();
+    for key in 0..50 {
+        wheel.add_one(Add::new(key, 0, ms(1 + key / 20))).unwrap();
+        if key % 10 == 9 {
+            for _ in 0..10 {
+                item(&mut fired).await.unwrap().unwrap();
+            }
+        }
+    }
+    assert!(balanced(&wheel));
+}
+
+#[tokio::test]
+async fn delay_queue_as_a_stream() {
+    let mut queue = DelayQueue::new().unwrap();
+    assert!(item(&mut queue).await.is_none());
+    let begin = Instant::now();
+    let slow = queue.insert("slow", HOUR);
+    queue.insert("fast", ms(10));
+    assert_eq!(item(&mut queue).await.unwrap().unwrap().into_inner(), "fast");
+    assert!(begin.elapsed() >= ms(10));
+    queue.reset(slow, ms(10));
+    assert_eq!(item(&mut queue).await.unwrap().unwrap().into_inner(), "slow");
+    assert!(begin.elapsed() >= ms(20));
+    assert!(item(&mut queue).await.is_none());
+}
+
+/// A task waits for the queue while another one inserts and resets values: what that gathers is
+/// done, as the first one is woken.
+#[tokio::test]
+async fn delay_queue_of_two_tasks() {
+    let queue = Arc::new(Mutex::new(DelayQueue::new().unwrap()));
+    let late = queue.lock().unwrap().insert(0, HOUR);
+    let shared = queue.clone();
+    let task = tokio::spawn(async move {
+        let mut got = Vec::new();
+        while got.len() < 3 {
+            let expired = poll_fn(|cx| shared.lock().unwrap().poll_expired(cx)).await;
+            got.push(expired.unwrap().unwrap().into_inner());
+        }
+        got
+    });
+    tokio::time::sleep(ms(20)).await;
+    queue.lock().unwrap().insert(1, ms(10));
+    tokio::time::sleep(ms(100)).await;
+    queue.lock().unwrap().insert(2, ms(10));
+    tokio::time::sleep(ms(100)).await;
+    assert!(queue.lock().unwrap().reset(late, ms(10)));
+    let got = timeout(LIMIT, task).await.expect("no wake-up").unwrap();
+    assert_eq!(got, [1, 2, 0]);
+}
