@@ -5,14 +5,30 @@ mod common;
 
 use common::*;
 use futures_core::Stream;
-use std::future::poll_fn;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use timerwheel::*;
 use tokio::time::timeout;
 
 const LIMIT: Duration = Duration::from_secs(20);
+
+/// As std::future::poll_fn, which is newer than the oldest Rust that the crate is for
+struct PollFn<F>(F);
+
+impl<T, F: FnMut(&mut Context<'_>) -> Poll<T> + Unpin> Future for PollFn<F> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        (self.0)(cx)
+    }
+}
+
+fn poll_fn<T, F: FnMut(&mut Context<'_>) -> Poll<T>>(function: F) -> PollFn<F> {
+    PollFn(function)
+}
 
 async fn item<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     let next = poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx));
