@@ -5,7 +5,8 @@ use crate::error::Error;
 use crate::sys;
 use crate::timer::{Event, Events};
 use crate::wheel::{sleep, Wheel};
-use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd};
+use std::os::raw::c_int;
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -38,28 +39,24 @@ unsafe impl Send for Mapped {}
 impl Mapped {
     fn new(wheel: &Wheel) -> Result<Mapped, Error> {
         let (events, event_size) = wheel.ring_settings();
-        if !events.is_power_of_two() || event_size % 8 != 0 || (event_size as usize) < WORDS * 8 {
+        Mapped::map(wheel.as_raw_fd(), sys::MAP_SHARED, sys::MMAP_RING, events, event_size)
+    }
+
+    fn map(fd: RawFd, flags: c_int, at: i64, events: u32, size: u32) -> Result<Mapped, Error> {
+        if !events.is_power_of_two() || size % 8 != 0 || (size as usize) < WORDS * 8 {
             return Err(Error::Protocol);
         }
-        let bytes = sys::RING_EVENTS + events as usize * event_size as usize;
+        let bytes = sys::RING_EVENTS + events as usize * size as usize;
         // SAFETY: this maps memory where there is none.
-        let head = unsafe {
-            sys::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                sys::PROT_READ_WRITE,
-                sys::MAP_SHARED,
-                wheel.as_raw_fd(),
-                sys::MMAP_RING,
-            )
-        };
+        let head =
+            unsafe { sys::mmap(std::ptr::null_mut(), bytes, sys::PROT_READ_WRITE, flags, fd, at) };
         if head == sys::MAP_FAILED {
             let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
             return Err(Error::from_errno(errno));
         }
         // SAFETY: a mapping is never at address 0.
         let head = unsafe { NonNull::new_unchecked(head.cast()) };
-        let mut ring = Mapped { head, bytes, events, event_size, taken: 0, tail: 0 };
+        let mut ring = Mapped { head, bytes, events, event_size: size, taken: 0, tail: 0 };
         // Continue where the last reader stopped.
         ring.taken = ring.word(sys::RING_HEAD).load(Ordering::Relaxed);
         ring.tail = ring.taken;
@@ -117,7 +114,7 @@ impl Mapped {
     }
 
     /// Before sleeping: requests a wake-up, and looks once more. True: there is nothing to do.
-    fn may_sleep(&mut self, wheel: &Wheel) -> Result<bool, Error> {
+    fn may_sleep(&mut self, wheel: RawFd) -> Result<bool, Error> {
         self.release();
         self.word(sys::RING_WAITING).store(1, Ordering::Relaxed);
         // Pairs with the kernel's barrier: either it sees `waiting`, or we see its changes.
@@ -129,7 +126,7 @@ impl Mapped {
             return Ok(true);
         }
         // SAFETY: the call has no argument.
-        if unsafe { sys::ioctl(wheel.as_raw_fd(), sys::IOC_FLOW) } < 0 {
+        if unsafe { sys::ioctl(wheel, sys::IOC_FLOW) } < 0 {
             let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
             return Err(Error::from_errno(errno));
         }
@@ -231,7 +228,7 @@ impl Ring {
     /// Errors: [`Error::NoMemory`], [`Error::Quota`], [`Error::ReadOnly`].
     pub fn may_sleep(&mut self) -> Result<bool, Error> {
         match &mut self.source {
-            Source::Mapped(mapped) => mapped.may_sleep(&self.wheel),
+            Source::Mapped(mapped) => mapped.may_sleep(self.wheel.as_raw_fd()),
             // next() has found none, and from then on the descriptor becomes readable.
             Source::Process(_) => Ok(true),
         }
@@ -267,5 +264,107 @@ impl Drop for Ring {
 impl AsFd for Ring {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wheel.as_fd()
+    }
+}
+
+/// A ring without a wheel: the tests are the kernel.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: u32 = 8;
+    /// Larger than this crate knows
+    const SIZE: u32 = 64;
+
+    fn ring() -> Mapped {
+        const MAP_ANONYMOUS: c_int = 0x20;
+        let flags = sys::MAP_SHARED | MAP_ANONYMOUS;
+        Mapped::map(-1, flags, 0, ROOM, SIZE).unwrap()
+    }
+
+    /// Writes an event with this key, and then the tail.
+    fn push(ring: &Mapped, key: u64) {
+        let tail = ring.word(sys::RING_TAIL).load(Ordering::Relaxed);
+        let offset = sys::RING_EVENTS + (tail % ROOM * SIZE) as usize;
+        for word in 0..u64::from(SIZE / 8) {
+            // SAFETY: in the mapping, and aligned.
+            let to: &AtomicU64 =
+                unsafe { &*ring.head.as_ptr().add(offset + 8 * word as usize).cast() };
+            to.store(key + 100 * word, Ordering::Relaxed);
+        }
+        ring.word(sys::RING_TAIL).store(tail.wrapping_add(1), Ordering::Release);
+    }
+
+    fn get(ring: &Mapped, offset: usize) -> u32 {
+        ring.word(offset).load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn events_in_order() {
+        let mut ring = ring();
+        let mut next = 0;
+        for n in (0..=ROOM as u64).cycle().take(100) {
+            for key in next..next + n {
+                push(&ring, key);
+            }
+            for key in next..next + n {
+                let event = ring.next().unwrap();
+                assert_eq!(event.key(), key);
+                assert_eq!((event.value(), event.deadline().as_nanos()), (key + 100, key + 200));
+                assert_eq!((event.0.fired, event.overruns()), (key + 300, key + 400));
+                assert_eq!(u64::from(event.0.flags), key + 500);
+            }
+            next += n;
+            assert!(ring.next().is_none());
+            assert_eq!(u64::from(get(&ring, sys::RING_HEAD)), next);
+        }
+    }
+
+    #[test]
+    fn room_is_given_back_after_the_events_were_copied() {
+        let mut ring = ring();
+        push(&ring, 0);
+        push(&ring, 1);
+        assert!(ring.next().is_some() && ring.next().is_some());
+        assert_eq!(get(&ring, sys::RING_HEAD), 0);
+        assert!(ring.may_sleep(-1).unwrap());
+        assert_eq!(get(&ring, sys::RING_HEAD), 2);
+    }
+
+    #[test]
+    fn sleeps_only_if_there_is_nothing() {
+        let mut ring = ring();
+        assert!(ring.next().is_none());
+        assert!(ring.may_sleep(-1).unwrap());
+        assert_eq!(get(&ring, sys::RING_WAITING), 1);
+        push(&ring, 0);
+        assert!(!ring.may_sleep(-1).unwrap());
+        assert!(ring.next().is_some());
+        assert_eq!(get(&ring, sys::RING_WAITING), 0);
+        // Events wait in the kernel: it is asked for them.
+        ring.word(sys::RING_FLAGS).store(sys::RING_OVERFLOW, Ordering::Relaxed);
+        assert_eq!(ring.may_sleep(-1), Err(Error::ReadOnly));
+    }
+
+    #[test]
+    fn nonsense_makes_wrong_events_only() {
+        let mut ring = ring();
+        for tail in [1000, u32::MAX, ROOM + 1, 1 << 31] {
+            let from = ring.taken;
+            ring.word(sys::RING_TAIL).store(from.wrapping_add(tail), Ordering::Relaxed);
+            ring.word(sys::RING_HEAD).store(77, Ordering::Relaxed);
+            for _ in 0..ROOM {
+                assert!(ring.next().is_some());
+            }
+            assert_eq!(ring.taken, ring.tail);
+        }
+    }
+
+    #[test]
+    fn settings_of_a_hostile_wheel() {
+        for (events, size) in [(0, 48), (3, 48), (8, 40), (8, 50)] {
+            let ring = Mapped::map(-1, sys::MAP_SHARED, 0, events, size);
+            assert_eq!(ring.err(), Some(Error::Protocol));
+        }
     }
 }
