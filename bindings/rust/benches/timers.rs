@@ -28,14 +28,20 @@ type Times = [Duration; 4];
 /// Timers due in the far future, and all at the same time soon
 const FAR: Duration = Duration::from_secs(30);
 
-fn far(i: usize, count: usize) -> Duration {
-    FAR + FAR.mul_f64(place(i, count) as f64 / count as f64)
+/// When timers are due, and in which order they are reset and removed
+struct Plan {
+    count: usize,
+    far: Vec<Duration>,
+    order: Vec<usize>,
 }
 
-/// A number below `count`, another one for each `i`
-fn place(i: usize, count: usize) -> usize {
-    // A prime, which divides no count that is a power of ten
-    (i * 7_368_787) % count
+impl Plan {
+    fn new(count: usize) -> Plan {
+        // A prime, which divides no count that is a power of ten: each number comes once.
+        let order: Vec<usize> = (0..count).map(|i| i * 7_368_787 % count).collect();
+        let far = order.iter().map(|place| FAR + FAR.mul_f64(*place as f64 / count as f64));
+        Plan { count, far: far.collect(), order }
+    }
 }
 
 /// Time for all to be inserted before they are due
@@ -54,8 +60,9 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Calls on arrays, by handle
-fn wheel(count: usize) -> Times {
+fn wheel(plan: &Plan) -> Times {
     let mut times = Times::default();
+    let (count, far, order) = (plan.count, &plan.far, &plan.order);
     let wheel = Wheel::open().unwrap();
     let mut handles = Vec::with_capacity(count);
     let keys: Vec<usize> = (0..count).collect();
@@ -69,14 +76,14 @@ fn wheel(count: usize) -> Times {
             handles.extend(done.iter().map(|added| added.handle().unwrap()));
         }
     };
-    timed(&mut times[0], || add(&|i| far(i, count).into(), &mut handles));
+    timed(&mut times[0], || add(&|i| far[i].into(), &mut handles));
     timed(&mut times[1], || {
         let later = wheel.now() + Duration::from_secs(10);
         for chunk in keys.chunks(BATCH) {
             let mut elems = [MoveHandle::new(handles[0], later); BATCH];
             for (elem, i) in elems.iter_mut().zip(chunk) {
-                let i = place(*i, count);
-                *elem = MoveHandle::new(handles[i], later + far(i, count));
+                let i = order[*i];
+                *elem = MoveHandle::new(handles[i], later + far[i]);
             }
             wheel.set_handles(&mut elems[..chunk.len()]).unwrap();
         }
@@ -85,7 +92,7 @@ fn wheel(count: usize) -> Times {
         for chunk in keys.chunks(BATCH) {
             let mut elems = [RemoveHandle::new(handles[0]); BATCH];
             for (elem, i) in elems.iter_mut().zip(chunk) {
-                *elem = RemoveHandle::new(handles[place(*i, count)]);
+                *elem = RemoveHandle::new(handles[order[*i]]);
             }
             wheel.remove_handles(&mut elems[..chunk.len()]).unwrap();
         }
@@ -105,8 +112,9 @@ fn wheel(count: usize) -> Times {
 }
 
 /// Resident timers: armed, refreshed and cancelled in memory. Inserting is arming them again.
-fn residents(count: usize) -> Times {
+fn residents(plan: &Plan) -> Times {
     let mut times = Times::default();
+    let (count, far, order) = (plan.count, &plan.far, &plan.order);
     let wheel = Wheel::builder().resident().open().unwrap();
     let timers = wheel.residents().unwrap();
     let mut handles = Vec::with_capacity(count);
@@ -118,19 +126,19 @@ fn residents(count: usize) -> Times {
     let begin = wheel.now() + Duration::from_secs(5);
     timed(&mut times[0], || {
         for (i, handle) in handles.iter().enumerate() {
-            black_box(timers.arm(*handle, begin + far(i, count)) == Answer::Done);
+            black_box(timers.arm(*handle, begin + far[i]) == Answer::Done);
         }
     });
     timed(&mut times[1], || {
         let later = begin + Duration::from_secs(10);
         for i in 0..count {
-            let i = place(i, count);
-            black_box(timers.refresh(handles[i], later + far(i, count)) == Answer::Done);
+            let i = order[i];
+            black_box(timers.refresh(handles[i], later + far[i]) == Answer::Done);
         }
     });
     timed(&mut times[2], || {
         for i in 0..count {
-            let answer = timers.cancel(handles[place(i, count)]);
+            let answer = timers.cancel(handles[order[i]]);
             assert_eq!(answer, Answer::Done);
         }
     });
@@ -149,27 +157,28 @@ fn residents(count: usize) -> Times {
 }
 
 /// This crate's DelayQueue, as a stream. The second time, when its slots are there, counts.
-fn delay_queue(count: usize) -> Times {
+fn delay_queue(plan: &Plan) -> Times {
     let mut times = Times::default();
+    let (count, far, order) = (plan.count, &plan.far, &plan.order);
     let mut queue = DelayQueue::new().unwrap();
     let mut keys = Vec::with_capacity(count);
     for round in 0..2 {
         let later = Duration::from_secs(20) * round;
         keys.clear();
         timed(&mut times[0], || {
-            keys.extend((0..count).map(|i| queue.insert(i, later + far(i, count))));
+            keys.extend((0..count).map(|i| queue.insert(i, later + far[i])));
             queue.flush().unwrap();
         });
         timed(&mut times[1], || {
             for i in 0..count {
-                let i = place(i, count);
-                queue.reset(keys[i], later + Duration::from_secs(10) + far(i, count));
+                let i = order[i];
+                queue.reset(keys[i], later + Duration::from_secs(10) + far[i]);
             }
             queue.flush().unwrap();
         });
         timed(&mut times[2], || {
             for i in 0..count {
-                black_box(queue.remove(keys[place(i, count)]));
+                black_box(queue.remove(keys[order[i]]));
             }
         });
         assert!(queue.is_empty());
@@ -186,23 +195,24 @@ fn delay_queue(count: usize) -> Times {
 }
 
 /// tokio-util's
-fn tokio_delay_queue(count: usize) -> Times {
+fn tokio_delay_queue(plan: &Plan) -> Times {
     let mut times = Times::default();
+    let (count, far, order) = (plan.count, &plan.far, &plan.order);
     runtime().block_on(async {
         let mut queue = tokio_util::time::DelayQueue::new();
         let mut keys = Vec::with_capacity(count);
         timed(&mut times[0], || {
-            keys.extend((0..count).map(|i| queue.insert(i, far(i, count))));
+            keys.extend((0..count).map(|i| queue.insert(i, far[i])));
         });
         timed(&mut times[1], || {
             for i in 0..count {
-                let i = place(i, count);
-                queue.reset(&keys[i], Duration::from_secs(10) + far(i, count));
+                let i = order[i];
+                queue.reset(&keys[i], Duration::from_secs(10) + far[i]);
             }
         });
         timed(&mut times[2], || {
             for i in 0..count {
-                black_box(queue.remove(&keys[place(i, count)]));
+                black_box(queue.remove(&keys[order[i]]));
             }
         });
         let due = Instant::now() + soon(count);
@@ -214,28 +224,29 @@ fn tokio_delay_queue(count: usize) -> Times {
 }
 
 /// tokio's Sleep, each in a box, polled once so that it is registered
-fn tokio_sleep(count: usize) -> Times {
+fn tokio_sleep(plan: &Plan) -> Times {
     let mut times = Times::default();
+    let (count, far, order) = (plan.count, &plan.far, &plan.order);
     runtime().block_on(async {
         let mut sleeps: Vec<Pin<Box<Sleep>>> = Vec::with_capacity(count);
         let begin = Instant::now();
         for i in 0..count {
-            let mut sleep = Box::pin(tokio::time::sleep(far(i, count)));
+            let mut sleep = Box::pin(tokio::time::sleep(far[i]));
             Once(sleep.as_mut()).await;
             sleeps.push(sleep);
         }
         times[0] = begin.elapsed();
         timed(&mut times[1], || {
             for i in 0..count {
-                let i = place(i, count);
-                let deadline = Instant::now() + Duration::from_secs(10) + far(i, count);
+                let i = order[i];
+                let deadline = Instant::now() + Duration::from_secs(10) + far[i];
                 sleeps[i].as_mut().reset(deadline.into());
             }
         });
         let mut sleeps: Vec<_> = sleeps.into_iter().map(Some).collect();
         timed(&mut times[2], || {
             for i in 0..count {
-                drop(sleeps[place(i, count)].take());
+                drop(sleeps[order[i]].take());
             }
         });
         let due = Instant::now() + soon(count);
@@ -282,7 +293,7 @@ fn main() {
     if counts.is_empty() {
         counts = vec![10_000, 100_000, 1_000_000];
     }
-    let facilities: [(&str, fn(usize) -> Times); 5] = [
+    let facilities: [(&str, fn(&Plan) -> Times); 5] = [
         ("timerwheel, 256 in a call, by handle", wheel),
         ("timerwheel, resident", residents),
         ("timerwheel, DelayQueue", delay_queue),
@@ -295,10 +306,11 @@ fn main() {
     println!("| ns for a timer | timers | insert | reset | remove | expire |");
     println!("|---|---:|---:|---:|---:|---:|");
     for count in counts {
+        let plan = Plan::new(count);
         for (name, run) in facilities {
             let mut best = [u128::MAX; 4];
             for _ in 0..runs {
-                for (best, time) in best.iter_mut().zip(run(count)) {
+                for (best, time) in best.iter_mut().zip(run(&plan)) {
                     *best = (*best).min(time.as_nanos() / count as u128);
                 }
             }
