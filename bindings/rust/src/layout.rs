@@ -43,7 +43,8 @@ impl Expected {
         let folder =
             std::env::temp_dir().join(format!("timerwheel-{}.{}", name, std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (source, built) = (folder.join("layout.c"), folder.join("layout"));
+        let built = folder.join("layout");
+        let source = built.with_extension("c");
         std::fs::write(&source, program).unwrap();
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
         let flags = std::env::var("CFLAGS").unwrap_or_default();

@@ -73,6 +73,9 @@ impl AsyncWheel {
     /// Waits until there are events, and takes them, as many as there is memory for. Returns their
     /// number. No event is lost if the future is dropped.
     ///
+    /// Several tasks may wait. One that was given as many as it has memory for must wait again:
+    /// the others are not woken for the rest.
+    ///
     /// # Errors
     ///
     /// Those of [`Wheel::take`].

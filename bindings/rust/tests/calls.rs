@@ -159,7 +159,7 @@ fn list_and_drain() {
     let wheel = manual();
     let mut adds: Vec<_> = (0..TIMERS).map(|key| Add::new(key, key, at(key + 1))).collect();
     assert_eq!(wheel.add(&mut adds).unwrap().len(), TIMERS as usize);
-    let mut listed: Vec<_> = wheel.list().unwrap().iter().map(|entry| entry.key()).collect();
+    let mut listed: Vec<_> = Wheel::list(&wheel).unwrap().iter().map(|entry| entry.key()).collect();
     listed.sort_unstable();
     assert!(listed.into_iter().eq(0..TIMERS));
     let some = wheel.drain(3000).unwrap();
