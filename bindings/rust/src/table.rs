@@ -280,9 +280,9 @@ mod tests {
         mapping: Mapping,
     }
 
-    /// Index 1 is in use.
+    /// Index 1 is in use. The table ends behind index 2, but there is memory for one more.
     fn fake(entry: u64) -> Fake {
-        let entries: Vec<AtomicU64> = [0, entry, 0].map(AtomicU64::new).into();
+        let entries: Vec<AtomicU64> = [0, entry, 0, 0].map(AtomicU64::new).into();
         let table = sys::Table { entries: entries.as_ptr() as *mut u64, bits: BITS };
         let mapping = unsafe { Mapping::new(&table, 2) }.unwrap();
         mapping.learn(1);
