@@ -388,9 +388,11 @@ fn waiting() {
     let wheel = Wheel::open().unwrap();
     let mut events = Events::with_capacity(10);
     assert_eq!(wheel.wait(&mut events, Some(Duration::ZERO)), Ok(0));
-    let begin = Instant::now();
-    assert_eq!(wheel.wait(&mut events, Some(ms(30))), Ok(0));
-    assert!(begin.elapsed() >= ms(30));
+    for _ in 0..20 {
+        let begin = Instant::now();
+        assert_eq!(wheel.wait(&mut events, Some(ms(3))), Ok(0));
+        assert!(begin.elapsed() >= ms(3));
+    }
     let begin = Instant::now();
     wheel.add_one(Add::new(1, 0, wheel.at(begin + ms(30)).unwrap())).unwrap();
     assert_eq!(wheel.wait(&mut events, PATIENCE), Ok(1));
