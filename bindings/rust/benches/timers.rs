@@ -10,6 +10,9 @@
 //! until the last of them was delivered, which includes up to a tick (1 ms) in all. One thread,
 //! which does nothing else.
 
+// black_box() needs Rust 1.66; all loops have the same form.
+#![allow(clippy::incompatible_msrv, clippy::needless_range_loop, clippy::type_complexity)]
+
 use futures_core::Stream;
 use std::future::Future;
 use std::hint::black_box;
@@ -186,7 +189,9 @@ fn delay_queue(plan: &Plan) -> Times {
     runtime().block_on(async {
         let due = Instant::now() + soon(count);
         let deadline = queue.wheel().at(due).unwrap();
-        (0..count).for_each(|i| drop(queue.insert_at(i, deadline)));
+        for i in 0..count {
+            let _ = queue.insert_at(i, deadline);
+        }
         queue.flush().unwrap();
         while Next(&mut queue).await.is_some() {}
         times[3] = due.elapsed();
@@ -216,7 +221,9 @@ fn tokio_delay_queue(plan: &Plan) -> Times {
             }
         });
         let due = Instant::now() + soon(count);
-        (0..count).for_each(|i| drop(queue.insert_at(i, due.into())));
+        for i in 0..count {
+            let _ = queue.insert_at(i, due.into());
+        }
         while Next(&mut queue).await.is_some() {}
         times[3] = due.elapsed();
     });
