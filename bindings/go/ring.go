@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+package timerwheel
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+// ring is a mapped event ring. Other processes may write to it: length and size of events are
+// those of INFO, so they cannot make its reader access other memory.
+type ring struct {
+	head      *abiRing
+	size      uintptr
+	events    uint32
+	eventSize uint32
+}
+
+func newRing(fd uintptr, events, eventSize uint32) (*ring, syscall.Errno) {
+	r := &ring{size: pages(ringEvents + uintptr(events)*uintptr(eventSize)), events: events, eventSize: eventSize}
+	at, errno := mapping(nil, r.size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED, fd, mmapRing)
+	r.head = (*abiRing)(at)
+	return r, errno
+}
+
+// close is for the last user: the reader's turn is taken.
+func (r *ring) close() { unmap(unsafe.Pointer(r.head), r.size) }
+
+// take copies events from the ring and consumes them.
+func (r *ring) take(to []Event) int {
+	n := 0
+	// This reader is awake and needs no wake-ups.
+	if atomic.LoadUint32(&r.head.waiting) != 0 {
+		atomic.StoreUint32(&r.head.waiting, 0)
+	}
+	head := atomic.LoadUint32(&r.head.head)
+	have := atomic.LoadUint32(&r.head.tail) - head
+	for ; n < len(to) && uint32(n) < have; n++ {
+		place := uintptr((head+uint32(n))&(r.events-1)) * uintptr(r.eventSize)
+		to[n] = *(*Event)(unsafe.Add(unsafe.Pointer(r.head), ringEvents+place))
+	}
+	if n > 0 {
+		// The kernel may overwrite the events now.
+		atomic.StoreUint32(&r.head.head, head+uint32(n))
+	}
+	return n
+}
+
+// sleep requests a wake-up, and looks once more. It reports if there is something to take, and if
+// events wait in the kernel for FLOW.
+func (r *ring) sleep() (some, flow bool) {
+	// Pairs with the kernel's barrier: either it sees waiting, or we see its changes. Package
+	// atomic is sequentially consistent.
+	atomic.SwapUint32(&r.head.waiting, 1)
+	some = atomic.LoadUint32(&r.head.tail) != atomic.LoadUint32(&r.head.head)
+	flow = atomic.LoadUint32(&r.head.flags)&ringOverflow != 0
+	return some, flow
+}

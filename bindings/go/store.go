@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+package timerwheel
+
+import (
+	"sync/atomic"
+	"syscall"
+)
+
+// store has the timers of the process back end: by key, by index, a heap of those that are pending,
+// and a list of those that are due, in the order in which they fell due. It knows no clock and no
+// lock.
+type store struct {
+	timers   []timer // by index; 0 is not used
+	keys     map[uint64]uint32
+	heap     []pending
+	table    *Table // nil: none
+	capacity uint32
+	bits     uint32
+	resident bool
+	free     uint32 // first index that is free again; 0: none
+	due      uint64
+	first    uint32 // of the due timers
+	last     uint32
+	parked   uint64
+}
+
+type timerState uint8
+
+const (
+	free    timerState = iota
+	nowhere            // it exists, but is in none of the following
+	queued             // in the heap
+	due                // in the list
+	parked             // resident, in neither
+)
+
+type timer struct {
+	key, value uint64
+	deadline   int64
+	period     int64 // or, if resident, linger
+	fired      int64 // if due
+	slack      uint64
+	generation uint32
+	next, prev uint32 // if due; if free: next
+	place      int    // if queued: in the heap
+	state      timerState
+}
+
+type pending struct {
+	deadline int64
+	index    uint32
+}
+
+// The state of a resident timer is in the two lowest bits of its entry.
+func (s *store) step() uint32 {
+	if s.resident {
+		return stateFired + 1
+	}
+	return 1
+}
+
+func (s *store) low() uint64 { return 1<<s.bits - 1 }
+
+func (s *store) entry(index uint32) *uint64 { return s.table.entry(index) }
+
+func (s *store) made() uint32 { return uint32(len(s.timers) - 1) }
+
+// create makes a timer, nowhere. The errors are those of an element of Add.
+func (s *store) create(key uint64) (uint32, syscall.Errno) {
+	index := s.free
+	switch {
+	case index != 0:
+		s.free = s.timers[index].next
+	case s.made() == s.capacity:
+		return 0, syscall.ENOSPC
+	default:
+		s.timers = append(s.timers, timer{})
+		index = s.made()
+	}
+	t := &s.timers[index]
+	t.key = key
+	t.state = nowhere
+	t.generation = (t.generation + s.step()) & uint32(s.low())
+	// 0, the content of an unused entry of the deadline table, is no generation.
+	if t.generation == 0 {
+		t.generation = s.step()
+	}
+	s.forget(index)
+	s.keys[key] = index
+	return index, 0
+}
+
+func (s *store) delete(index uint32) {
+	t := &s.timers[index]
+	delete(s.keys, t.key)
+	t.state = free
+	t.next = s.free
+	s.free = index
+}
+
+func (s *store) owned(h Handle) bool {
+	return h.index != 0 && h.index <= s.made() && s.timers[h.index].state != free &&
+		s.timers[h.index].generation == h.generation
+}
+
+// ---- where a timer is ----
+
+func (s *store) put(place int, p pending) {
+	s.heap[place] = p
+	s.timers[p.index].place = place
+}
+
+func (s *store) up(place int, p pending) {
+	for place > 0 {
+		parent := (place - 1) / 4
+		if s.heap[parent].deadline <= p.deadline {
+			break
+		}
+		s.put(place, s.heap[parent])
+		place = parent
+	}
+	s.put(place, p)
+}
+
+func (s *store) down(place int, p pending) {
+	for {
+		least, end := place*4+1, place*4+5
+		if least >= len(s.heap) {
+			break
+		}
+		if end > len(s.heap) {
+			end = len(s.heap)
+		}
+		for child := least + 1; child < end; child++ {
+			if s.heap[child].deadline < s.heap[least].deadline {
+				least = child
+			}
+		}
+		if s.heap[least].deadline >= p.deadline {
+			break
+		}
+		s.put(place, s.heap[least])
+		place = least
+	}
+	s.put(place, p)
+}
+
+func (s *store) pend(index uint32) {
+	p := pending{s.timers[index].deadline, index}
+	s.timers[index].state = queued
+	s.heap = append(s.heap, p)
+	s.up(len(s.heap)-1, p)
+}
+
+func (s *store) setDue(index uint32) {
+	t := &s.timers[index]
+	t.state = due
+	t.next, t.prev = 0, s.last
+	if s.last != 0 {
+		s.timers[s.last].next = index
+	} else {
+		s.first = index
+	}
+	s.last = index
+	s.due++
+}
+
+func (s *store) park(index uint32) {
+	s.timers[index].state = parked
+	s.parked++
+}
+
+// take takes a timer out of where it is.
+func (s *store) take(index uint32) {
+	t := &s.timers[index]
+	switch t.state {
+	case queued:
+		place, last := t.place, s.heap[len(s.heap)-1]
+		was := s.heap[place].deadline
+		s.heap = s.heap[:len(s.heap)-1]
+		if place < len(s.heap) {
+			if last.deadline < was {
+				s.up(place, last)
+			} else {
+				s.down(place, last)
+			}
+		}
+	case due:
+		if t.prev != 0 {
+			s.timers[t.prev].next = t.next
+		} else {
+			s.first = t.next
+		}
+		if t.next != 0 {
+			s.timers[t.next].prev = t.prev
+		} else {
+			s.last = t.prev
+		}
+		s.due--
+	case parked:
+		s.parked--
+	}
+	t.state = nowhere
+}
+
+// ---- the deadline table ----
+
+// forget: what was stored before does not count any more.
+func (s *store) forget(index uint32) {
+	if s.table != nil {
+		atomic.StoreUint64(s.entry(index), uint64(s.timers[index].generation))
+	}
+}
+
+// decode is the deadline of an entry.
+func (s *store) decode(stored uint64) int64 {
+	if deadline := stored &^ s.low(); deadline < TimeMax {
+		return int64(deadline)
+	}
+	return TimeMax
+}
+
+// encode is the entry of a resident timer, with the deadline rounded up.
+func (s *store) encode(t *timer, deadline int64, state uint64) uint64 {
+	if end := int64(TimeMax &^ s.low()); deadline > end {
+		deadline = end
+	}
+	return (uint64(deadline)+s.low())&^s.low() | uint64(t.generation) | state
+}
+
+// valid: may a program have written this for a pending timer?
+func (s *store) valid(t *timer, stored uint64) bool {
+	either := uint64(0)
+	if s.resident {
+		either = stateArmed
+	}
+	return (stored^uint64(t.generation))&s.low()&^either == 0
+}
+
+func (s *store) cancelled(t *timer, stored uint64) bool {
+	return s.resident && s.valid(t, stored) && stored&stateArmed == 0
+}
+
+// postpone postpones a pending timer if what its entry holds does. It reports if it is armed.
+func (s *store) postpone(index uint32, stored uint64) bool {
+	t := &s.timers[index]
+	if deadline := s.decode(stored); s.valid(t, stored) && deadline > t.deadline {
+		t.deadline = deadline
+		s.down(t.place, pending{deadline, index})
+	}
+	return !s.cancelled(t, stored)
+}
+
+// touched is postpone with what the entry of a pending timer holds now.
+func (s *store) touched(index uint32) bool {
+	if s.table == nil {
+		return true
+	}
+	return s.postpone(index, atomic.LoadUint64(s.entry(index)))
+}
+
+type visit int
+
+const (
+	postponed visit = iota
+	fired
+	lapsed // it was cancelled
+)
+
+// visit looks at the entry of a pending timer whose deadline has passed, and ends the arming unless
+// it was postponed. Nobody else then can cancel it.
+func (s *store) visit(index uint32) visit {
+	if s.table == nil {
+		return fired
+	}
+	t, entry := &s.timers[index], s.entry(index)
+	before := t.deadline
+	stored := atomic.LoadUint64(entry)
+	armed := s.postpone(index, stored)
+	switch {
+	case t.deadline > before:
+		return postponed
+	case !s.resident:
+		return fired
+	case !s.valid(t, stored):
+		atomic.StoreUint64(entry, s.encode(t, t.deadline, stateFired))
+		return fired
+	case !atomic.CompareAndSwapUint64(entry, stored, stored|stateParked):
+		return postponed
+	case armed:
+		return fired
+	}
+	return lapsed
+}
+
+var was = [...]Result{nowhere: WasNone, queued: WasPending, due: WasDue, parked: WasParked}
+
+// set writes the entry of a resident timer, and its deadline. EEXIST: it is armed or due, and
+// unless says so.
+func (s *store) set(index uint32, deadline, now int64, unless bool) Result {
+	t, entry := &s.timers[index], s.entry(index)
+	state := uint64(stateArmed)
+	if deadline <= now {
+		state = stateFired
+	}
+	want := s.encode(t, deadline, state)
+	if unless && t.state == due {
+		return failed(syscall.EEXIST)
+	}
+	var old uint64
+	if unless && t.state == queued {
+		old = atomic.LoadUint64(entry)
+		// If the swap fails the timer was armed meanwhile.
+		if !s.cancelled(t, old) || !atomic.CompareAndSwapUint64(entry, old, want) {
+			return failed(syscall.EEXIST)
+		}
+	} else {
+		old = atomic.SwapUint64(entry, want)
+	}
+	t.deadline = deadline
+	if deadline > now {
+		t.deadline = s.decode(want)
+	}
+	if t.state == queued && s.cancelled(t, old) {
+		return WasParked
+	}
+	return was[t.state]
+}
+
+// linger prepares a resident timer, whose event was delivered, to be queued as cancelled.
+func (s *store) linger(index uint32, now int64) {
+	t := &s.timers[index]
+	entry := s.encode(t, later(now, t.period), stateCancelled)
+	t.deadline = s.decode(entry)
+	atomic.StoreUint64(s.entry(index), entry)
+}
+
+// disown takes the entry of a resident timer away from programs. It is as touched.
+func (s *store) disown(index uint32) bool {
+	old := atomic.SwapUint64(s.entry(index), 0)
+	return s.timers[index].state != queued || s.postpone(index, old)
+}
+
+// later is a time plus a positive one, at most TimeMax.
+func later(a, b int64) int64 {
+	if b > TimeMax-a {
+		return TimeMax
+	}
+	return a + b
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+package timerwheel
+
+import (
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+// Table is the deadline table of a wheel: mapped memory in which a timer is postponed, or, in a
+// resident wheel, armed, refreshed and cancelled, by a compare-and-swap, without a system call. Any
+// number of goroutines may use it at once.
+//
+// Deadlines are absolute, in ns of the wheel's clock ([Wheel.Now]). They are rounded up to what an
+// entry can hold, a unit that is shorter than a tick of 1 ms (see [Info.GenerationBits]).
+//
+// After [Wheel.Close] all timers are Gone.
+type Table struct {
+	entries  unsafe.Pointer // of mapped memory
+	size     uintptr
+	bits     uint32
+	resident bool
+	// Indices up to this one are known to exist. Entries behind the last one that exists
+	// cannot be accessed at all.
+	known uint32
+}
+
+// Answer is the answer of the functions that arm, refresh and cancel resident timers. Only after
+// Done anything has changed.
+type Answer int
+
+const (
+	// Done: done. After a cancel no event comes for that arming.
+	Done Answer = iota
+	// TooLate: the last arming has fired. Its event comes, has been taken, or was withdrawn.
+	TooLate
+	// NeedsCall: the timer has fired, is parked, or has a later deadline. Move arms it.
+	NeedsCall
+	// NotArmed: the last arming was cancelled, or the timer lingers after its event.
+	NotArmed
+	// Gone: the timer has ended.
+	Gone
+)
+
+// String returns the name of the constant.
+func (a Answer) String() string {
+	names := [...]string{"Done", "TooLate", "NeedsCall", "NotArmed", "Gone"}
+	if a < 0 || int(a) >= len(names) {
+		return "Answer(?)"
+	}
+	return names[a]
+}
+
+// newTable maps the entries for a capacity: of a wheel's descriptor, or memory that has none.
+func newTable(fd uintptr, anonymous bool, capacity, bits uint32, resident bool) (*Table, syscall.Errno) {
+	flags, offset := syscall.MAP_SHARED, uintptr(mmapDeadlines)
+	if anonymous {
+		flags, fd, offset = syscall.MAP_PRIVATE|syscall.MAP_ANON|mapNoreserve, ^uintptr(0), 0
+	}
+	t := &Table{size: pages((uintptr(capacity) + 1) * 8), bits: bits, resident: resident}
+	var errno syscall.Errno
+	t.entries, errno = mapping(nil, t.size, syscall.PROT_READ|syscall.PROT_WRITE, flags, fd, offset)
+	if errno != 0 {
+		return nil, errno
+	}
+	runtime.SetFinalizer(t, func(t *Table) { unmap(t.entries, t.size) })
+	return t, 0
+}
+
+// close lets the wheel go. Goroutines may be about to access an entry, so there is memory in its
+// place: all zero, which is no generation. It is unmapped when nobody has the table any more.
+func (t *Table) close() {
+	mapping(t.entries, t.size, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_FIXED|syscall.MAP_PRIVATE|syscall.MAP_ANON|mapNoreserve, ^uintptr(0), 0)
+}
+
+// learn records that an index exists.
+func (t *Table) learn(index uint32) {
+	for {
+		known := atomic.LoadUint32(&t.known)
+		if index <= known || atomic.CompareAndSwapUint32(&t.known, known, index) {
+			return
+		}
+	}
+}
+
+func (t *Table) entry(index uint32) *uint64 {
+	return (*uint64)(unsafe.Add(t.entries, uintptr(index)*8))
+}
+
+func (t *Table) low() uint64 { return 1<<t.bits - 1 }
+
+// make returns an entry without a state; the deadline is rounded up, and does not wrap.
+func (t *Table) make(h Handle, deadline int64) uint64 {
+	if deadline < 0 {
+		deadline = 0
+	}
+	return (uint64(deadline)+t.low())&^t.low() | uint64(h.generation)
+}
+
+// exists reports if the entry of a handle can be accessed.
+func (t *Table) exists(h Handle) bool {
+	return h.generation != 0 && h.index <= atomic.LoadUint32(&t.known)
+}
+
+// Touch postpones a timer that is not resident. An earlier deadline has no effect. It reports
+// false, and does nothing, if the timer has ended. If the timer is due already its event comes all
+// the same: keep the deadline, compare it at the event, and arm the timer again if it is later.
+func (t *Table) Touch(h Handle, deadline int64) bool {
+	if t.resident || !t.exists(h) {
+		return false
+	}
+	defer runtime.KeepAlive(t)
+	entry, want := t.entry(h.index), t.make(h, deadline)
+	for {
+		old := atomic.LoadUint64(entry)
+		if (old^want)&t.low() != 0 {
+			return false
+		}
+		if atomic.CompareAndSwapUint64(entry, old, want) {
+			return true
+		}
+	}
+}
+
+// Arm arms a resident timer, whether or not it is armed. It answers Done; NeedsCall, also if
+// deadline is before that of the last arming, even if that was cancelled; or Gone.
+func (t *Table) Arm(h Handle, deadline int64) Answer {
+	return t.set(h, deadline, stateArmed)
+}
+
+// Refresh postpones a resident timer if it is armed. NeedsCall: deadline is before that of the
+// timer.
+func (t *Table) Refresh(h Handle, deadline int64) Answer {
+	return t.set(h, deadline, 0)
+}
+
+// set arms a timer. In the state of the entry the bits of may can be another one than armed.
+func (t *Table) set(h Handle, deadline int64, may uint64) Answer {
+	if !t.resident || !t.exists(h) {
+		return Gone
+	}
+	defer runtime.KeepAlive(t)
+	entry, want := t.entry(h.index), t.make(h, deadline)|stateArmed
+	for {
+		old := atomic.LoadUint64(entry)
+		if differs := (old ^ want) & t.low(); differs&^may != 0 {
+			if may != 0 && differs <= stateFired {
+				return NeedsCall
+			}
+			return refused(differs)
+		}
+		// The state is in the lowest bits: cancelled is less than armed.
+		if want < old {
+			return NeedsCall
+		}
+		if atomic.CompareAndSwapUint64(entry, old, want) {
+			return Done
+		}
+	}
+}
+
+// Cancel cancels a resident timer. It answers Done: no event comes; TooLate; NotArmed; or Gone. The
+// timer stays, to be armed again. Until its deadline has passed that needs no call.
+func (t *Table) Cancel(h Handle) Answer {
+	if !t.resident || !t.exists(h) {
+		return Gone
+	}
+	defer runtime.KeepAlive(t)
+	entry, want := t.entry(h.index), uint64(h.generation)|stateArmed
+	for {
+		old := atomic.LoadUint64(entry)
+		if differs := (old ^ want) & t.low(); differs != 0 {
+			return refused(differs)
+		}
+		// The deadline stays: the timer is still queued for it.
+		if atomic.CompareAndSwapUint64(entry, old, old-stateArmed) {
+			return Done
+		}
+	}
+}
+
+// refused says why a timer is not armed, by the bits that differ from an entry that is.
+func refused(differs uint64) Answer {
+	switch {
+	case differs > stateFired:
+		return Gone
+	case differs&stateArmed != 0:
+		return NotArmed
+	default:
+		return TooLate
+	}
+}
