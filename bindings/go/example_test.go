@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+package timerwheel_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"timerwheel"
+)
+
+const ms = int64(time.Millisecond)
+
+func Example() {
+	w, err := timerwheel.Open(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	adds := []timerwheel.Add{
+		{Key: 1, Value: 100, Deadline: 300 * ms},
+		{Key: 2, Value: 200, Deadline: 100 * ms},
+		{Key: 3, Value: 300, Deadline: 200 * ms},
+	}
+	if _, err := w.Add(adds); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := w.Remove([]timerwheel.Remove{{Key: 3}}); err != nil {
+		log.Fatal(err)
+	}
+	events := make([]timerwheel.Event, 64)
+	for left := 2; left > 0; {
+		n, err := w.Read(context.Background(), events)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, e := range events[:n] {
+			fmt.Printf("timer %d, value %d\n", e.Key, e.Value)
+		}
+		left -= n
+	}
+	// Output:
+	// timer 2, value 200
+	// timer 1, value 100
+}
+
+// A timeout for each request, armed and cancelled in memory.
+func ExampleTimer() {
+	w, err := timerwheel.Open(&timerwheel.Options{Resident: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	timeout, err := w.NewTimer(1, 0, time.Minute)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for request := 1; request <= 3; request++ {
+		if err := timeout.Arm(30 * time.Second); err != nil {
+			log.Fatal(err)
+		}
+		// ... the answer comes ...
+		fmt.Println("answered in time:", timeout.Cancel())
+	}
+	// Output:
+	// answered in time: true
+	// answered in time: true
+	// answered in time: true
+}
+
+// A clock that only the test advances makes a test of an hour take no time.
+func ExampleWheel_Advance() {
+	w, err := timerwheel.Open(&timerwheel.Options{Clock: timerwheel.Manual})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	w.Add([]timerwheel.Add{{Key: 7, Deadline: int64(time.Hour)}})
+	n, _ := w.Advance(59 * time.Minute)
+	fmt.Println(n)
+	n, _ = w.Advance(2 * time.Minute)
+	fmt.Println(n)
+	// Output:
+	// 0
+	// 1
+}
+
+// A deadline that is postponed by a store: the last one is kept, and compared at the event, because
+// a program that was stopped stores too late.
+func ExampleTable_Touch() {
+	w, err := timerwheel.Open(&timerwheel.Options{Table: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	adds := []timerwheel.Add{{Key: 1, Deadline: 50 * ms}}
+	w.Add(adds)
+	idle := w.Now() + 80*ms
+	fmt.Println(w.Table().Touch(adds[0].Handle, idle))
+	events := make([]timerwheel.Event, 1)
+	for {
+		if _, err := w.Read(context.Background(), events); err != nil {
+			log.Fatal(err)
+		}
+		if events[0].Fired >= idle {
+			break
+		}
+		w.Add([]timerwheel.Add{{Key: 1, Deadline: idle, Flags: timerwheel.Abs}})
+	}
+	fmt.Println("idle")
+	// Output:
+	// true
+	// idle
+}

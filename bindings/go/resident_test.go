@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+package timerwheel
+
+import (
+	"context"
+	"math/rand"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestTable(t *testing.T) {
+	eachBackend(t, func(t *testing.T, b Backend) {
+		w := open(t, b, Options{Clock: Manual, Table: true})
+		table := w.Table()
+		a := add(t, w, Add{Key: 1, Deadline: 100 * ms})[0]
+		for at := int64(200); at < 2000; at += 100 {
+			expect(t, table.Touch(a.Handle, at*ms), true)
+			advance(t, w, at*ms-2*ms, 0)
+		}
+		// An earlier one has no effect.
+		expect(t, table.Touch(a.Handle, 2500*ms), true)
+		if got := get(t, w, 1).Deadline; got < 2500*ms || got >= 2501*ms {
+			t.Fatal(got)
+		}
+		expect(t, table.Touch(a.Handle, 5*ms), true)
+		expect(t, table.Touch(a.Handle, -5), true)
+		advance(t, w, 2499*ms, 0)
+		advance(t, w, 2502*ms, 1)
+		read(t, w, 1)
+		// The next owner of the place has another generation.
+		next := add(t, w, Add{Key: 2, Deadline: 100 * ms})[0]
+		expect(t, next.Handle.index, a.Handle.index)
+		expect(t, table.Touch(a.Handle, TimeMax), false)
+		expect(t, table.Touch(next.Handle, TimeMax), true)
+		if get(t, w, 2).Deadline < TimeMax-ms {
+			t.Fatal("it wrapped")
+		}
+		// a handle of no timer of this wheel
+		expect(t, table.Touch(Handle{}, 1), false)
+		expect(t, table.Touch(Handle{1 << 31, 8}, 1), false)
+		expect(t, table.Arm(next.Handle, 1), Gone)
+		if open(t, b, Options{}).Table() != nil {
+			t.Fatal("a table that was not asked for")
+		}
+	})
+}
+
+// Arm, refresh and cancel in each state
+func TestResident(t *testing.T) {
+	eachBackend(t, func(t *testing.T, b Backend) {
+		w := open(t, b, Options{Clock: Manual, Resident: true})
+		table := w.Table()
+		h := add(t, w, Add{Key: 7, Value: 8, Deadline: 100 * ms})[0].Handle
+		expect(t, table.Refresh(h, 50*ms), NeedsCall)
+		expect(t, table.Arm(h, 50*ms), NeedsCall)
+		expect(t, table.Refresh(h, 200*ms), Done)
+		advance(t, w, 199*ms, 0)
+		expect(t, table.Cancel(h), Done)
+		expect(t, table.Cancel(h), NotArmed)
+		expect(t, table.Refresh(h, 300*ms), NotArmed)
+		expect(t, table.Arm(h, 190*ms), NeedsCall)
+		expect(t, get(t, w, 7).Result, WasParked)
+		expect(t, table.Arm(h, 300*ms), Done)
+		expect(t, get(t, w, 7).Result, WasPending)
+		advance(t, w, 299*ms, 0)
+		advance(t, w, 302*ms, 1)
+		expect(t, table.Cancel(h), TooLate)
+		e := read(t, w, 1)[0]
+		expect(t, e.Value, 8)
+		expect(t, table.Cancel(h), TooLate)
+		expect(t, table.Refresh(h, TimeMax), TooLate)
+		expect(t, table.Arm(h, TimeMax), NeedsCall)
+		expect(t, move(t, w, Move{Key: 7, Deadline: 100 * ms, Flags: Excl}), WasParked)
+		isErrno(t, move(t, w, Move{Key: 7, Deadline: 100 * ms, Flags: Excl}).Err(), syscall.EEXIST)
+		// cancelled, and parked when its deadline has passed
+		expect(t, table.Cancel(h), Done)
+		advance(t, w, 500*ms, 0)
+		expect(t, table.Cancel(h), NotArmed)
+		expect(t, table.Arm(h, TimeMax), NeedsCall)
+		none(t, w)
+		expect(t, remove(t, w, Remove{Key: 7}), WasParked)
+		expect(t, table.Arm(h, TimeMax), Gone)
+		expect(t, table.Cancel(h), Gone)
+		balanced(t, w)
+		// with a linger
+		h = add(t, w, Add{Key: 7, Deadline: 100 * ms, Period: 50 * time.Millisecond, Flags: Linger})[0].Handle
+		advance(t, w, 700*ms, 1)
+		read(t, w, 1)
+		expect(t, get(t, w, 7).Flags, Linger)
+		expect(t, table.Cancel(h), NotArmed)
+		expect(t, table.Arm(h, 740*ms), NeedsCall)
+		expect(t, table.Arm(h, 760*ms), Done)
+		advance(t, w, 763*ms, 1)
+		read(t, w, 1)
+		advance(t, w, 900*ms, 0)
+		expect(t, table.Arm(h, TimeMax), NeedsCall)
+		adds := []Add{{Key: 9, Deadline: 1, Period: 1}}
+		w.Add(adds)
+		isErrno(t, adds[0].Result.Err(), syscall.EINVAL)
+		expect(t, Gone.String(), "Gone")
+	})
+}
+
+func TestTimer(t *testing.T) {
+	eachBackend(t, func(t *testing.T, b Backend) {
+		w := open(t, b, Options{Resident: true})
+		timer, err := w.NewTimer(5, 6, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.NewTimer(5, 6, 0)
+		isErrno(t, err, syscall.EEXIST)
+		_, err = w.NewTimer(4, 6, -1)
+		isErrno(t, err, syscall.EINVAL)
+		expect(t, timer.Cancel(), false)
+		for i := 0; i < 3; i++ {
+			begin := time.Now()
+			if err := timer.Arm(20 * time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, read(t, w, 1)[0].Value, 6)
+			if time.Since(begin) < 20*time.Millisecond {
+				t.Fatal("early")
+			}
+			if ok, err := timer.Refresh(time.Hour); ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			expect(t, timer.Cancel(), false)
+		}
+		if err := timer.Arm(-1); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, read(t, w, 1)[0].Key, 5)
+		if err := timer.Arm(time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := timer.Refresh(2 * time.Hour); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if ok, err := timer.Refresh(20 * time.Millisecond); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		expect(t, read(t, w, 1)[0].Key, 5)
+		if err := timer.Arm(time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, timer.Cancel(), true)
+		expect(t, get(t, w, 5).Result, WasParked)
+		if err := timer.Remove(); err != nil {
+			t.Fatal(err)
+		}
+		isErrno(t, timer.Arm(time.Hour), syscall.ENOENT)
+		isErrno(t, timer.Remove(), syscall.ENOENT)
+		w.Close()
+		if err := timer.Arm(time.Hour); err != ErrClosed {
+			t.Fatal(err)
+		}
+		_, err = open(t, b, Options{Table: true}).NewTimer(1, 1, 0)
+		isErrno(t, err, syscall.EINVAL)
+	})
+}
+
+// An account of each timer: every arming ends as one event or one successful cancel.
+type account struct {
+	h       Handle
+	armed   int64
+	ended   int64
+	latest  int64 // deadline
+	cancels int64
+}
+
+// Each timer is armed by one goroutine, and refreshed and cancelled by all, while it fires.
+func TestLedger(t *testing.T) {
+	eachBackend(t, func(t *testing.T, b Backend) {
+		for _, o := range []Options{{Resident: true}, {Resident: true, Ring: 64}} {
+			ledger(t, open(t, b, o))
+		}
+	})
+}
+
+func ledger(t *testing.T, w *Wheel) {
+	const timers, workers = 64, 4
+	table := w.Table()
+	accounts := make([]account, timers)
+	for i := range accounts {
+		accounts[i].h = add(t, w, Add{Key: uint64(i), Deadline: TimeMax})[0].Handle
+		expect(t, table.Cancel(accounts[i].h), Done)
+	}
+	ctx, stopReading := context.WithCancel(context.Background())
+	var reader, all sync.WaitGroup
+	reader.Add(1)
+	go func() {
+		defer reader.Done()
+		events := make([]Event, 16)
+		for {
+			n, err := w.Read(ctx, events)
+			if err != nil {
+				return
+			}
+			for _, e := range events[:n] {
+				atomic.AddInt64(&accounts[e.Key].ended, 1)
+				if e.Fired < e.Deadline || e.Deadline > atomic.LoadInt64(&accounts[e.Key].latest)+ms {
+					t.Errorf("%+v", e)
+				}
+			}
+		}
+	}()
+	until := time.Now().Add(700 * time.Millisecond)
+	for worker := 0; worker < workers; worker++ {
+		all.Add(1)
+		go func(worker int) {
+			defer all.Done()
+			rnd := rand.New(rand.NewSource(int64(worker)))
+			cancel := func(a *account) bool {
+				if table.Cancel(a.h) != Done {
+					return false
+				}
+				atomic.AddInt64(&a.ended, 1)
+				atomic.AddInt64(&a.cancels, 1)
+				return true
+			}
+			for time.Now().Before(until) {
+				a := &accounts[rnd.Intn(timers)]
+				deadline := w.Now() + rnd.Int63n(3*ms)
+				// before it is stored, as the event may come at once
+				for {
+					latest := atomic.LoadInt64(&a.latest)
+					if deadline <= latest || atomic.CompareAndSwapInt64(&a.latest, latest, deadline) {
+						break
+					}
+				}
+				if rnd.Intn(3) == 0 {
+					table.Refresh(a.h, deadline)
+					continue
+				}
+				if rnd.Intn(3) == 0 {
+					cancel(a)
+					continue
+				}
+				i := rnd.Intn(timers/workers)*workers + worker
+				a = &accounts[i]
+				if l := atomic.LoadInt64(&a.latest); l < deadline {
+					atomic.CompareAndSwapInt64(&a.latest, l, deadline)
+				}
+				if cancel(a) && table.Arm(a.h, atomic.LoadInt64(&a.latest)) == Done {
+					atomic.AddInt64(&a.armed, 1)
+					continue
+				}
+				// Excl: it counts only if it was not armed.
+				moves := []MoveHandle{{deadline, a.h}}
+				if n, err := w.MoveHandles(moves, Abs|Excl); n != 1 || err != nil {
+					t.Error(n, err)
+					return
+				}
+				if result := moves[0].Result(); result >= 0 {
+					expect(t, result, WasParked)
+					atomic.AddInt64(&a.armed, 1)
+				}
+			}
+		}(worker)
+	}
+	all.Wait()
+	// All that are armed fire.
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		s, err := w.Stats()
+		if err != nil || time.Now().After(end) {
+			t.Fatal(err, s)
+		}
+		if s.Pending == 0 && s.Due == 0 {
+			break
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
+	stopReading()
+	reader.Wait()
+	var armed, cancels int64
+	for i := range accounts {
+		a := &accounts[i]
+		armed += a.armed
+		cancels += a.cancels
+		// the cancel at the beginning is not counted
+		if a.armed != a.ended {
+			t.Errorf("timer %d: %d armings, %d ends (%d cancels)", i, a.armed, a.ended, a.cancels)
+		}
+	}
+	if armed < 1000 || cancels < 100 || cancels == armed {
+		t.Errorf("nothing was tested: %d armings, %d cancels", armed, cancels)
+	}
+	balanced(t, w)
+}
