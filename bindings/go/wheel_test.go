@@ -442,7 +442,7 @@ func signals() (stop func()) {
 				return
 			default:
 				syscall.Kill(syscall.Getpid(), syscall.SIGURG)
-				time.Sleep(20 * time.Microsecond)
+				time.Sleep(100 * time.Microsecond)
 			}
 		}
 	}()
@@ -454,7 +454,7 @@ func TestSignals(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		defer signals()()
 		w := open(t, b, Options{})
-		const count = 150000
+		const count = 70000
 		adds := make([]Add, count)
 		for i := range adds {
 			adds[i] = Add{Key: uint64(i), Value: uint64(i) + 1, Deadline: 3600e9, Result: -1}
@@ -470,7 +470,7 @@ func TestSignals(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		seen := make([]int, count)
-		entries := make([]Entry, 100000)
+		entries := make([]Entry, 66000)
 		var cursor Cursor
 		for {
 			n, err := w.List(entries, &cursor)

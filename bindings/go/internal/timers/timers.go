@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+// Package timers is what the packages on top of timerwheel share: timers that belong to objects of
+// the program, postponed by stores, and a goroutine that reads their events.
+package timers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"timerwheel"
+)
+
+// Item is the timer of an object, which contains it. The zero value is not armed.
+type Item[T any] struct {
+	Owner    T
+	id       uint64 // 0: not armed
+	handle   timerwheel.Handle
+	deadline int64
+}
+
+// Deadline is when the item ends, in ns of the wheel's clock.
+func (it *Item[T]) Deadline() int64 { return it.deadline }
+
+// Timers are the timers of one kind of object. The methods need its lock to be held.
+type Timers[T any] struct {
+	sync.Mutex
+	w    *timerwheel.Wheel
+	last uint64
+	// By the keys of the wheel. Each arming by a call gets a new one: an event that was read, but
+	// not looked at when its timer was changed, is of no item any more.
+	items   map[uint64]*Item[T]
+	expired func(ended []T)
+	stopped sync.WaitGroup
+}
+
+// New opens a wheel and starts to read. Each time, expired gets the owners of items that have
+// ended, without the lock; they are not armed any more.
+func New[T any](options *timerwheel.Options, end func(*Item[T]), expired func(ended []T)) (*Timers[T], error) {
+	o := timerwheel.Options{}
+	if options != nil {
+		o = *options
+	}
+	o.Table = true
+	w, err := timerwheel.Open(&o)
+	if err != nil {
+		return nil, err
+	}
+	t := &Timers[T]{w: w, items: map[uint64]*Item[T]{}, expired: expired}
+	t.stopped.Add(1)
+	go t.run(end)
+	return t, nil
+}
+
+// Wheel returns the wheel.
+func (t *Timers[T]) Wheel() *timerwheel.Wheel { return t.w }
+
+// After is the time so long from now.
+func (t *Timers[T]) After(d time.Duration) int64 {
+	now := t.w.Now()
+	if int64(d) > timerwheel.TimeMax-now {
+		return timerwheel.TimeMax
+	}
+	return now + int64(d)
+}
+
+// Arm arms an item, or changes its deadline: to a later one by a store.
+func (t *Timers[T]) Arm(it *Item[T], deadline int64) error {
+	if it.id != 0 {
+		if deadline >= it.deadline && t.w.Table().Touch(it.handle, deadline) {
+			it.deadline = deadline
+			return nil
+		}
+		moves := []timerwheel.Move{{Key: it.id, Deadline: deadline, Flags: timerwheel.Abs}}
+		if _, err := t.w.Move(moves); err != nil {
+			return err
+		}
+		err := moves[0].Result.Err()
+		if err == nil {
+			it.deadline = deadline
+		}
+		// It is gone if its event is on the way.
+		if !errors.Is(err, syscall.ENOENT) {
+			return err
+		}
+	}
+	adds := []timerwheel.Add{{Key: t.last + 1, Deadline: deadline, Flags: timerwheel.Abs}}
+	if _, err := t.w.Add(adds); err != nil {
+		return err
+	}
+	if err := adds[0].Result.Err(); err != nil {
+		return err
+	}
+	t.last++
+	delete(t.items, it.id)
+	it.id, it.handle, it.deadline = t.last, adds[0].Handle, deadline
+	t.items[it.id] = it
+	return nil
+}
+
+// Disarm disarms an item. When it returns the item does not end any more.
+func (t *Timers[T]) Disarm(it *Item[T]) error {
+	if it.id == 0 {
+		return nil
+	}
+	delete(t.items, it.id)
+	_, err := t.w.Remove([]timerwheel.Remove{{Key: it.id}})
+	it.id = 0
+	return err
+}
+
+// Drain disarms all items.
+func (t *Timers[T]) Drain() error {
+	for _, it := range t.items {
+		it.id = 0
+	}
+	t.items = map[uint64]*Item[T]{}
+	entries := make([]timerwheel.Entry, 1024)
+	for {
+		n, err := t.w.Drain(entries, false)
+		if n == 0 || err != nil {
+			return err
+		}
+	}
+}
+
+// Close closes the wheel. It must be called without the lock, and not by expired. When it returns,
+// expired is not running, and is not called any more.
+func (t *Timers[T]) Close() error {
+	err := t.w.Close()
+	t.stopped.Wait()
+	return err
+}
+
+func (t *Timers[T]) run(end func(*Item[T])) {
+	defer t.stopped.Done()
+	events := make([]timerwheel.Event, 256)
+	for {
+		n, err := t.w.Read(context.Background(), events)
+		if err != nil {
+			return
+		}
+		if ended := t.ended(events[:n], end); len(ended) > 0 {
+			t.expired(ended)
+		}
+	}
+}
+
+// ended calls end, with the lock, for the items that have ended, and returns their owners.
+func (t *Timers[T]) ended(events []timerwheel.Event, end func(*Item[T])) []T {
+	t.Lock()
+	defer t.Unlock()
+	var ended []T
+	for _, e := range events {
+		it := t.items[e.Key]
+		if it == nil {
+			continue
+		}
+		// A store that came too late to postpone the timer: arm it again. If that fails it
+		// ends now rather than never.
+		if it.deadline > e.Fired && t.Arm(it, it.deadline) == nil {
+			continue
+		}
+		delete(t.items, it.id)
+		it.id = 0
+		end(it)
+		ended = append(ended, it.Owner)
+	}
+	return ended
+}
