@@ -106,8 +106,9 @@ func (t *Table) exists(h Handle) bool {
 }
 
 // Touch postpones a timer that is not resident. An earlier deadline has no effect. It reports
-// false, and does nothing, if the timer has ended. If the timer is due already its event comes all
-// the same: keep the deadline, compare it at the event, and arm the timer again if it is later.
+// false, and does nothing, if the timer has ended and its place has a new owner. If the timer is due
+// already, or its event was taken, true means nothing: keep the deadline, compare it at the event,
+// and arm the timer again, with Add, if it is later.
 func (t *Table) Touch(h Handle, deadline int64) bool {
 	if t.resident || !t.exists(h) {
 		return false

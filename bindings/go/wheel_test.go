@@ -737,6 +737,42 @@ func TestManyReaders(t *testing.T) {
 	})
 }
 
+// A reader that waits is woken by what others do: by a timer that is due at once, an earlier one, and
+// by the clock that a test advances.
+func TestWake(t *testing.T) {
+	eachBackend(t, func(t *testing.T, b Backend) {
+		for _, o := range []Options{{}, {Ring: 16}, {Clock: Manual}, {Resident: true}, {Clock: Realtime}} {
+			w := open(t, b, o)
+			add(t, w, Add{Key: 1, Deadline: 3600e9})
+			for i := 0; i < 20; i++ {
+				got := make(chan uint64)
+				go func() {
+					var events [1]Event
+					ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+					defer cancel()
+					if _, err := w.Read(ctx, events[:]); err != nil {
+						t.Error(err)
+					}
+					got <- events[0].Key
+				}()
+				time.Sleep(time.Duration(i%4) * time.Millisecond)
+				switch {
+				case o.Clock == Manual:
+					add(t, w, Add{Key: 2, Deadline: ms})
+					if _, err := w.Advance(2 * tick); err != nil {
+						t.Fatal(err)
+					}
+				case i%2 == 0:
+					add(t, w, Add{Key: 2})
+				default:
+					add(t, w, Add{Key: 2, Deadline: ms})
+				}
+				expect(t, <-got, 2)
+			}
+		}
+	})
+}
+
 // A ring that is much too small loses nothing.
 func TestRing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {

@@ -159,13 +159,14 @@ func (t *Timers[T]) ended(events []timerwheel.Event, end func(*Item[T])) []T {
 		if it == nil {
 			continue
 		}
+		// The timer has ended. Its entry in the table may not know that yet: no store now.
+		delete(t.items, it.id)
+		it.id = 0
 		// A store that came too late to postpone the timer: arm it again. If that fails it
 		// ends now rather than never.
 		if it.deadline > e.Fired && t.Arm(it, it.deadline) == nil {
 			continue
 		}
-		delete(t.items, it.id)
-		it.id = 0
 		end(it)
 		ended = append(ended, it.Owner)
 	}

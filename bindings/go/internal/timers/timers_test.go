@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+package timers
+
+import (
+	"testing"
+	"time"
+
+	"timerwheel"
+)
+
+// Events that come although the item was postponed, disarmed or armed anew, as it can be between the
+// read of an event and the look at it
+func TestLateEvents(t *testing.T) {
+	ended := 0
+	ts, err := New(&timerwheel.Options{Backend: timerwheel.Process}, func(*Item[int]) { ended++ }, func([]int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ts.Close()
+	it := &Item[int]{Owner: 5}
+	event := func() []timerwheel.Event {
+		return []timerwheel.Event{{Key: it.id, Deadline: ts.w.Now(), Fired: ts.w.Now()}}
+	}
+	arm := func(d time.Duration) {
+		t.Helper()
+		ts.Lock()
+		defer ts.Unlock()
+		if err := ts.Arm(it, ts.After(d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(what string, events []timerwheel.Event, n int) {
+		t.Helper()
+		if got := ts.ended(events, func(*Item[int]) { ended++ }); len(got) != n || ended != n {
+			t.Fatal(what, got, ended)
+		}
+	}
+	arm(time.Hour)
+	early := event()
+	// Its timer has gone, as of one that fired.
+	ts.w.Remove([]timerwheel.Remove{{Key: it.id}})
+	expect("postponed", early, 0)
+	if s, _ := ts.w.Stats(); it.id == 0 || s.Pending != 1 || len(ts.items) != 1 {
+		t.Fatal("it was not armed again")
+	}
+	expect("of the former arming", early, 0)
+	arm(2 * time.Hour)
+	early = event()
+	ts.Lock()
+	ts.Disarm(it)
+	ts.Unlock()
+	expect("disarmed", early, 0)
+	if len(ts.items) != 0 {
+		t.Fatal("it is still there")
+	}
+	arm(time.Hour)
+	it.deadline = 1
+	expect("passed", event(), 1)
+	if it.id != 0 || len(ts.items) != 0 {
+		t.Fatal("it is still armed")
+	}
+}
