@@ -176,14 +176,15 @@ type account struct {
 // Each timer is armed by one goroutine, and refreshed and cancelled by all, while it fires.
 func TestLedger(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
-		for _, o := range []Options{{Resident: true}, {Resident: true, Ring: 64}} {
+		for _, o := range []Options{{Resident: true, Tick: 20 * time.Microsecond},
+			{Resident: true, Tick: 20 * time.Microsecond, Ring: 64}} {
 			ledger(t, open(t, b, o))
 		}
 	})
 }
 
 func ledger(t *testing.T, w *Wheel) {
-	const timers, workers = 64, 4
+	const timers, workers = 256, 4
 	table := w.Table()
 	accounts := make([]account, timers)
 	for i := range accounts {
@@ -225,7 +226,7 @@ func ledger(t *testing.T, w *Wheel) {
 			}
 			for time.Now().Before(until) {
 				a := &accounts[rnd.Intn(timers)]
-				deadline := w.Now() + rnd.Int63n(3*ms)
+				deadline := w.Now() + rnd.Int63n(ms/10)
 				// before it is stored, as the event may come at once
 				for {
 					latest := atomic.LoadInt64(&a.latest)
@@ -233,11 +234,11 @@ func ledger(t *testing.T, w *Wheel) {
 						break
 					}
 				}
-				if rnd.Intn(3) == 0 {
+				if rnd.Intn(20) == 0 {
 					table.Refresh(a.h, deadline)
 					continue
 				}
-				if rnd.Intn(3) == 0 {
+				if rnd.Intn(20) == 0 {
 					cancel(a)
 					continue
 				}
@@ -246,7 +247,7 @@ func ledger(t *testing.T, w *Wheel) {
 				if l := atomic.LoadInt64(&a.latest); l < deadline {
 					atomic.CompareAndSwapInt64(&a.latest, l, deadline)
 				}
-				if cancel(a) && table.Arm(a.h, atomic.LoadInt64(&a.latest)) == Done {
+				if rnd.Intn(8) == 0 && cancel(a) && table.Arm(a.h, atomic.LoadInt64(&a.latest)) == Done {
 					atomic.AddInt64(&a.armed, 1)
 					continue
 				}
@@ -287,7 +288,7 @@ func ledger(t *testing.T, w *Wheel) {
 			t.Errorf("timer %d: %d armings, %d ends (%d cancels)", i, a.armed, a.ended, a.cancels)
 		}
 	}
-	if armed < 1000 || cancels < 100 || cancels == armed {
+	if armed < 1000 || cancels < armed/100 || armed-cancels < armed/100 {
 		t.Errorf("nothing was tested: %d armings, %d cancels", armed, cancels)
 	}
 	balanced(t, w)
