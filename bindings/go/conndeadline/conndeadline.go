@@ -207,16 +207,20 @@ func (d *Deadlines) run() {
 			return
 		}
 		for _, e := range events[:n] {
-			d.mu.Lock()
-			s := d.sides[e.Key]
-			d.mu.Unlock()
-			s.mu.Lock()
-			// An event of an earlier arming has an earlier deadline.
-			if s.deadline != 0 && s.deadline <= e.Deadline {
-				s.deadline = 0
-				s.pass()
-			}
-			s.mu.Unlock()
+			d.event(e)
 		}
+	}
+}
+
+func (d *Deadlines) event(e timerwheel.Event) {
+	d.mu.Lock()
+	s := d.sides[e.Key]
+	d.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The event of an earlier arming, which was read before this one, has an earlier deadline.
+	if s.deadline != 0 && s.deadline <= e.Deadline {
+		s.deadline = 0
+		s.pass()
 	}
 }

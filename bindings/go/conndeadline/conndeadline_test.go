@@ -115,6 +115,29 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
+// An event that was read before its deadline was postponed, or taken away
+func TestEarlierEvent(t *testing.T) {
+	eachBackend(t, func(t *testing.T, d *Deadlines) {
+		inner, peer := net.Pipe()
+		defer peer.Close()
+		c := wrap(t, d, inner)
+		defer c.Close()
+		early := timerwheel.Event{Key: 0, Deadline: d.w.Now(), Fired: d.w.Now()}
+		c.SetReadDeadline(time.Now().Add(time.Hour))
+		d.event(early)
+		c.SetReadDeadline(time.Time{})
+		d.event(early)
+		go peer.Write(make([]byte, 1))
+		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil || c.read.passed {
+			t.Fatal(n, err)
+		}
+		c.SetReadDeadline(time.Now().Add(time.Hour))
+		d.event(timerwheel.Event{Key: 0, Deadline: timerwheel.TimeMax, Fired: timerwheel.TimeMax})
+		_, err := c.Read(make([]byte, 1))
+		timesOut(t, time.Now(), 0, err)
+	})
+}
+
 // A connection that is closed: its deadlines go to another one, and it cannot set them any more.
 func TestReuse(t *testing.T) {
 	eachBackend(t, func(t *testing.T, d *Deadlines) {
