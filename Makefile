@@ -64,6 +64,7 @@ check-mutants: ## Put faults into module, library and tools: do the tests notice
 	@lib/check-host mutants
 	@selftests/mutants/run
 	@selftests/lib/mutants-device
+	@bindings/go/tap mutants:bindings/go/mutants
 
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
 	@scripts/vm/matrix
