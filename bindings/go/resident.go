@@ -11,9 +11,9 @@ import (
 // memory. It is for what is armed for each request and nearly always cancelled. Its methods may be
 // called by any number of goroutines at once.
 type Timer struct {
-	w   *Wheel
-	key uint64
-	h   Handle
+	w      *Wheel
+	key    uint64
+	handle Handle
 }
 
 // NewTimer adds a resident timer that is not armed. After its event it can be armed again without a
@@ -41,7 +41,7 @@ func (w *Wheel) NewTimer(key, value uint64, linger time.Duration) (*Timer, error
 func (t *Timer) Key() uint64 { return t.key }
 
 // Handle returns the timer's handle, for the deadline table.
-func (t *Timer) Handle() Handle { return t.h }
+func (t *Timer) Handle() Handle { return t.handle }
 
 // Arm arms the timer for a time from now, whether or not it is armed. No event comes for a former
 // deadline unless it was taken already: that one has an earlier Deadline. Errors: ENOENT (the timer
@@ -53,7 +53,7 @@ func (t *Timer) Arm(after time.Duration) error {
 // ArmAt is Arm for an absolute deadline, in ns of the wheel's clock. It takes a system call only if
 // that is before the last one, or the timer has fired or is parked.
 func (t *Timer) ArmAt(deadline int64) error {
-	switch t.w.table.Arm(t.h, deadline) {
+	switch t.w.table.Arm(t.handle, deadline) {
 	case Done:
 		return nil
 	case NeedsCall:
@@ -67,7 +67,7 @@ func (t *Timer) ArmAt(deadline int64) error {
 // has fired, or was cancelled. Errors as of Arm.
 func (t *Timer) Refresh(after time.Duration) (bool, error) {
 	deadline := later(t.w.Now(), int64(after))
-	switch t.w.table.Refresh(t.h, deadline) {
+	switch t.w.table.Refresh(t.handle, deadline) {
 	case Done:
 		return true, nil
 	case NeedsCall:
@@ -81,11 +81,11 @@ func (t *Timer) Refresh(after time.Duration) (bool, error) {
 
 // Cancel cancels the timer, and reports if it did: then no event comes for its last arming. False:
 // it had fired, and its event comes or was taken; or it was not armed, or is gone.
-func (t *Timer) Cancel() bool { return t.w.table.Cancel(t.h) == Done }
+func (t *Timer) Cancel() bool { return t.w.table.Cancel(t.handle) == Done }
 
 // Remove removes the timer.
 func (t *Timer) Remove() error {
-	remove := []RemoveHandle{{Handle: t.h}}
+	remove := []RemoveHandle{{Handle: t.handle}}
 	if _, err := t.w.RemoveHandles(remove); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (t *Timer) Remove() error {
 }
 
 func (t *Timer) move(deadline int64) error {
-	move := []MoveHandle{{Deadline: deadline, Handle: t.h}}
+	move := []MoveHandle{{Deadline: deadline, Handle: t.handle}}
 	if _, err := t.w.MoveHandles(move, Abs); err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func TestTimer(t *testing.T) {
 
 // An account of each timer: every arming ends as one event or one successful cancel.
 type account struct {
-	h       Handle
+	handle  Handle
 	armed   int64
 	ended   int64
 	latest  int64 // deadline
@@ -188,8 +188,8 @@ func ledger(t *testing.T, w *Wheel) {
 	table := w.Table()
 	accounts := make([]account, timers)
 	for i := range accounts {
-		accounts[i].h = add(t, w, Add{Key: uint64(i), Deadline: TimeMax})[0].Handle
-		expect(t, table.Cancel(accounts[i].h), Done)
+		accounts[i].handle = add(t, w, Add{Key: uint64(i), Deadline: TimeMax})[0].Handle
+		expect(t, table.Cancel(accounts[i].handle), Done)
 	}
 	ctx, stopReading := context.WithCancel(context.Background())
 	var reader, all sync.WaitGroup
@@ -217,7 +217,7 @@ func ledger(t *testing.T, w *Wheel) {
 			defer all.Done()
 			rnd := rand.New(rand.NewSource(int64(worker)))
 			cancel := func(a *account) bool {
-				if table.Cancel(a.h) != Done {
+				if table.Cancel(a.handle) != Done {
 					return false
 				}
 				atomic.AddInt64(&a.ended, 1)
@@ -235,7 +235,7 @@ func ledger(t *testing.T, w *Wheel) {
 					}
 				}
 				if rnd.Intn(20) == 0 {
-					table.Refresh(a.h, deadline)
+					table.Refresh(a.handle, deadline)
 					continue
 				}
 				// One of them makes no calls: it is never behind what expires timers.
@@ -248,12 +248,12 @@ func ledger(t *testing.T, w *Wheel) {
 				if l := atomic.LoadInt64(&a.latest); l < deadline {
 					atomic.CompareAndSwapInt64(&a.latest, l, deadline)
 				}
-				if rnd.Intn(8) == 0 && cancel(a) && table.Arm(a.h, atomic.LoadInt64(&a.latest)) == Done {
+				if rnd.Intn(8) == 0 && cancel(a) && table.Arm(a.handle, atomic.LoadInt64(&a.latest)) == Done {
 					atomic.AddInt64(&a.armed, 1)
 					continue
 				}
 				// Excl: it counts only if it was not armed.
-				moves := []MoveHandle{{deadline, a.h}}
+				moves := []MoveHandle{{deadline, a.handle}}
 				if n, err := w.MoveHandles(moves, Abs|Excl); n != 1 || err != nil {
 					t.Error(n, err)
 					return
