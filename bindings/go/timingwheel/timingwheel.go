@@ -160,8 +160,9 @@ func (tw *TimingWheel) Drain(fn func(key, value any)) error {
 		all = append(all, it.Owner)
 	}
 	tw.tasks = map[any]*timers.Item[task]{}
+	// for all, which the workers take from
 	var next sync.Mutex
-	for i := 0; i < drainWorkers && i < len(all); i++ {
+	for i, tasks := 0, len(all); i < drainWorkers && i < tasks; i++ {
 		go func() {
 			for {
 				next.Lock()
