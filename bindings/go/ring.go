@@ -41,7 +41,7 @@ func (r *ring) take(to []Event) int {
 		to[n] = *(*Event)(unsafe.Add(unsafe.Pointer(r.head), ringEvents+place))
 	}
 	if n > 0 {
-		// The kernel may overwrite the events now.
+		// The kernel may overwrite the events now; litmus c11/ring-room.
 		atomic.StoreUint32(&r.head.head, head+uint32(n))
 	}
 	return n
@@ -51,7 +51,7 @@ func (r *ring) take(to []Event) int {
 // events wait in the kernel for FLOW.
 func (r *ring) sleep() (some, flow bool) {
 	// Pairs with the kernel's barrier: either it sees waiting, or we see its changes. Package
-	// atomic is sequentially consistent.
+	// atomic is sequentially consistent; litmus c11/ring-waiting-go.
 	atomic.SwapUint32(&r.head.waiting, 1)
 	some = atomic.LoadUint32(&r.head.tail) != atomic.LoadUint32(&r.head.head)
 	flow = atomic.LoadUint32(&r.head.flags)&ringOverflow != 0

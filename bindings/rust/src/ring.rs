@@ -72,7 +72,7 @@ impl Mapped {
 
     /// Gives back the room of events that were taken.
     fn release(&self) {
-        // Pairs with the kernel's acquire: it may overwrite the events now.
+        // Pairs with the kernel's acquire: it may overwrite them now; litmus c11/ring-room.
         self.word(sys::RING_HEAD).store(self.taken, Ordering::Release);
     }
 
@@ -86,7 +86,7 @@ impl Mapped {
         if self.word(sys::RING_WAITING).load(Ordering::Relaxed) != 0 {
             self.word(sys::RING_WAITING).store(0, Ordering::Relaxed);
         }
-        // Pairs with the kernel's release: events before the tail have been written.
+        // Pairs with the kernel's release: the events are there; litmus c11/ring-publish.
         let tail = self.word(sys::RING_TAIL).load(Ordering::Acquire);
         let found = tail.wrapping_sub(self.taken).min(self.events);
         self.tail = self.taken.wrapping_add(found);
@@ -117,7 +117,8 @@ impl Mapped {
     fn may_sleep(&mut self, wheel: RawFd) -> Result<bool, Error> {
         self.release();
         self.word(sys::RING_WAITING).store(1, Ordering::Relaxed);
-        // Pairs with the kernel's barrier: either it sees `waiting`, or we see its changes.
+        // Pairs with the kernel's barrier: either it sees `waiting`, or we see its changes;
+        // litmus c11/ring-waiting.
         fence(Ordering::SeqCst);
         if self.word(sys::RING_TAIL).load(Ordering::Relaxed) != self.taken {
             return Ok(false);
@@ -292,6 +293,7 @@ mod tests {
                 unsafe { &*ring.head.as_ptr().add(offset + 8 * word as usize).cast() };
             to.store(key + 100 * word, Ordering::Relaxed);
         }
+        // As the kernel does; litmus c11/ring-publish.
         ring.word(sys::RING_TAIL).store(tail.wrapping_add(1), Ordering::Release);
     }
 

@@ -107,7 +107,7 @@ impl Table<'_> {
         };
         let word = self.0.word(deadline, handle);
         let mut old = entry.load(Ordering::Relaxed);
-        // The compare-and-swap protects the next owner of the place. It needs no ordering.
+        // It protects the next owner of the place, and needs no ordering; litmus c11/touch.
         loop {
             if (old ^ word) & self.0.mask() != 0 {
                 return false;
@@ -205,7 +205,7 @@ impl Residents<'_> {
             if want < old {
                 return Answer::NeedsCall;
             }
-            // Release: who takes the event sees what was written before.
+            // Who takes the event sees what was written before; litmus c11/resident-publish.
             match entry.compare_exchange_weak(old, want, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Answer::Done,
                 Err(now) => old = now,
@@ -232,6 +232,7 @@ impl Residents<'_> {
             if want < old {
                 return Answer::NeedsCall;
             }
+            // As in arm(); litmus c11/resident-publish.
             match entry.compare_exchange_weak(old, want, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Answer::Done,
                 Err(now) => old = now,
@@ -255,7 +256,8 @@ impl Residents<'_> {
             if differs != 0 {
                 return Residents::not_armed(differs);
             }
-            // The deadline stays: the timer is still queued for it. Acquire: see Answer.
+            // The deadline stays: the timer is still queued for it. Order: see Answer; litmus
+            // c11/resident-cancel, c11/resident-rearm.
             let cancelled = old - sys::ARMED;
             match entry.compare_exchange_weak(old, cancelled, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Answer::Done,
