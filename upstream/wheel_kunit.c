@@ -20,7 +20,7 @@
 #define SEED		20250101U
 #define TIMERS		2000U
 #define BUDGET		128U
-#define RANDOM_OPS	30000U
+#define RANDOM_OPS	100000U
 
 /**
  * struct shape - the shape of a wheel
@@ -127,7 +127,7 @@ static struct rig *make(struct kunit *test, const struct shape *shape, u64 now)
 
 static u64 slack_max(const struct rig *r)
 {
-	return min(div64_u64(TW_SLACK_MAX, r->w.tick), (u64)U32_MAX);
+	return min_t(u64, div64_u64(TW_SLACK_MAX, r->w.tick), U32_MAX);
 }
 
 /* The first tick that does not begin before the deadline */
@@ -428,6 +428,7 @@ static void random_op(struct kunit *test, struct rig *r)
 	u32 index = 1 + pick(r, TIMERS);
 	struct model *m = &r->model[index];
 	u32 slack = pick(r, 4) ? 0 : random_size(r, slack_max(r));
+	u64 rest;
 
 	switch (pick(r, 16)) {
 	case 0 ... 7:
@@ -444,7 +445,8 @@ static void random_op(struct kunit *test, struct rig *r)
 		/* MOVE to a later time */
 		if (!m->pending)
 			break;
-		m->deadline += random_size(r, TIMERWHEEL_TIME_MAX - m->deadline);
+		rest = TIMERWHEEL_TIME_MAX - m->deadline;
+		m->deadline += random_size(r, pick(r, 4) ? min(r->w.tick * 600, rest) : rest);
 		tw_timer_at(&r->pool, index)->deadline = m->deadline;
 		m->bound = max(m->bound, first_tick(r, m) + m->slack);
 		break;
