@@ -75,6 +75,9 @@ bench: ## Measure what timeouts cost, beside every peer: tables and plots (QUICK
 bench-quick: ## The same with a tenth of the timers, in some minutes
 	@bench/run --quick $(if $(TWICE),--twice)
 
+upstream: ## Make a series of patches for the kernel's tree, build and test it (an hour or two at first)
+	@upstream/run
+
 lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scripts, manuals
 	@scripts/lint/run
 
@@ -100,4 +103,4 @@ need-build:
 	@scripts/vm/need build
 
 .PHONY: all module lib tools selftests load unload demo check check-quick check-debug check-model \
-	check-matrix check-mutants bench bench-quick lint lines quick clean help need-build
+	check-matrix check-mutants upstream bench bench-quick lint lines quick clean help need-build

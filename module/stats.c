@@ -118,7 +118,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 		info->features |= TIMERWHEEL_FEATURE_RESIDENT;
 	if (tw_tcp_supported())
 		info->features |= TIMERWHEEL_FEATURE_SOCKET;
-	if (IS_ENABLED(CONFIG_IO_URING))
+	if (tw_fops.uring_cmd)
 		info->features |= TIMERWHEEL_FEATURE_URING;
 	info->tick_min = TW_TICK_MIN;
 	info->tick_max = TW_TICK_MAX;

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0
+# In the kernel's tree there is no compat.h: the names in it that are not the kernel's.
+/^#include "compat\.h"$/d
+/^MODULE_VERSION(/d
+s/tw_uring_argument(cmd)/io_uring_sqe_cmd(cmd->sqe, u64)/
+s/return tw_uring_result(cmd, result, issue_flags);/return result;/
+s/TW_TCP_ABORT_LOCKED/IS_ENABLED(CONFIG_BPF_SYSCALL)/
+s/^#include <linux\/ioctl\.h>$/#include <linux\/io_uring\/cmd.h>\n&/
+
+# Comments: what they refer to has another name there, or is not there.
+/ README\.md is the map: data flow, states of a timer,$/{
+N
+s/ README\.md is.*/ For the states of a timer, the order of\n * locks and lifetimes see timerwheel-internals.rst./
+}
+s/README\.md/timerwheel-internals.rst/
+s/^\( \* .*\); see \(timerwheel-internals.rst.*\)$/\1; see\n *\t\2/
+s/so it also builds in user space (selftests\/unit\/wheel)/so wheel_kunit.c tests it alone/
+/^ \*$/{
+N
+/selftests\/model\/resident\.pml/d
+}
+s/ Before 6\.5 it may, if a task takes the lock just now\.//
+s/ (bpf_sock_destroy(), since 6\.5)/ (bpf_sock_destroy())/
+s/ (never without IO_URING_F_NONBLOCK); -EIOCBQUEUED: the result was reported\./ (never without IO_URING_F_NONBLOCK)./
