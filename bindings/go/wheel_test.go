@@ -592,8 +592,8 @@ func TestReadContext(t *testing.T) {
 				t.Fatal(n, err)
 			}
 			for i := 0; i < 3; i++ {
-				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 				begin := time.Now()
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 				if n, err := w.Read(ctx, events[:]); n != 0 || err != context.DeadlineExceeded {
 					t.Fatal(n, err)
 				}
