@@ -32,8 +32,9 @@ static inline __u64 timerwheel_mapped_entry(__u64 deadline, __u32 generation, un
  * is a compare-and-swap, so it does not store anything for a timer that has ended and whose index
  * has a new owner. It needs no ordering: an entry orders no other memory.
  *
- * Return: 1: stored; if the timer is due already its event is delivered all the same. 0: the timer
- * has ended and its index has a new owner; nothing was stored.
+ * Return: 1: stored; if the timer is due already its event is delivered all the same, and if it has
+ * ended the store has no effect. 0: the timer has ended and its index has a new owner; nothing was
+ * stored.
  */
 static inline int timerwheel_mapped_touch(__u64 *table, __u32 index, __u64 entry, unsigned int bits)
 {

@@ -390,7 +390,8 @@ int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *ta
  * effect (use timerwheel_move()). If the timer is due already its event is delivered all the same:
  * keep the deadline for timerwheel_table_rearm(). Neither is for resident timers.
  *
- * Return: true; false: the timer has ended and its index has a new owner; nothing was stored.
+ * Return: true, also if the timer has ended and its index has no new owner yet; false: it has one;
+ * nothing was stored.
  */
 static inline bool timerwheel_table_touch(const struct timerwheel_table *table, uint32_t index,
 					  uint32_t generation, uint64_t deadline)
