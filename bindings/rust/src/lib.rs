@@ -11,7 +11,7 @@
 //!   refreshes and cancels them so: a request timeout or an idle timeout without system calls.
 //! * [`DelayQueue`] keeps values until their time has come.
 //! * [`Clock::Manual`] is for tests: time passes by [`Wheel::advance`] only.
-//! * Feature `tokio`: [`AsyncWheel`](crate::AsyncWheel), and `DelayQueue` as a `Stream`.
+//! * Feature `tokio`: `AsyncWheel`, and `DelayQueue` as a `Stream`.
 //!
 //! Timers are never early, and at most a tick late (1 ms unless [`Builder::tick`] says otherwise)
 //! plus the slack asked for, plus what the scheduler adds.

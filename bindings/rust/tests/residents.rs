@@ -108,14 +108,19 @@ struct Owner<'a> {
     random: Random,
     /// By timer: the deadline of the last arming, and whether that may be pending
     last: Vec<(usize, bool)>,
+    /// By timer: it is left alone until then, so that some fire on a machine of any speed
+    alone: Vec<u64>,
     done: [u64; 5],
 }
 
 impl Owner<'_> {
+    fn now(&self) -> u64 {
+        (self.ledger.wheel.now().as_nanos() >> BITS) - self.ledger.begin
+    }
+
     /// A deadline soon, later than the last
     fn soon(&mut self, key: usize) -> Option<usize> {
-        let now = (self.ledger.wheel.now().as_nanos() >> BITS) - self.ledger.begin;
-        let soon = (now + 1 + self.random.below(32)) as usize;
+        let soon = (self.now() + 1 + self.random.below(32)) as usize;
         Some(soon).filter(|soon| *soon > self.last[key].0 && *soon < DEADLINES)
     }
 
@@ -152,6 +157,9 @@ impl Owner<'_> {
         };
         if armed {
             self.last[key] = (deadline, true);
+            if self.random.below(4) == 0 {
+                self.alone[key] = deadline as u64 + self.random.below(4);
+            }
             self.done[0] += 1;
         } else {
             assert_eq!(self.state(key, deadline, NOTHING), ARMED);
@@ -197,6 +205,9 @@ impl Owner<'_> {
     fn run(mut self, keys: std::ops::Range<usize>) -> [u64; 5] {
         while !self.ledger.stop.load(Ordering::Relaxed) {
             let key = keys.start + self.random.below(keys.len() as u64) as usize;
+            if self.alone[key] > self.now() {
+                continue;
+            }
             match (self.last[key].1, self.random.below(3)) {
                 (false, _) => self.arm(key),
                 (true, 0) => self.cancel(key),
@@ -251,6 +262,7 @@ fn exactly_once() {
                     ledger: &ledger,
                     random: Random::new(nr as u64),
                     last: vec![(0, false); OWNERS * EACH],
+                    alone: vec![0; OWNERS * EACH],
                     done: [0; 5],
                 };
                 scope.spawn(move || owner.run(nr * EACH..(nr + 1) * EACH))
