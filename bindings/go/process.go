@@ -131,7 +131,9 @@ func (p *process) setWake(at int64) {
 	case wakeAtOnce:
 		spec.value.Nsec = 1
 	default:
-		spec.value = syscall.NsecToTimespec(at)
+		// Not before our reading of the clock, too, has passed it: the reader that it wakes must
+		// find the timer due, as nothing else wakes one.
+		spec.value = syscall.NsecToTimespec(later(at, p.clock.ahead-p.clock.behind))
 	}
 	syscall.Syscall6(syscall.SYS_TIMERFD_SETTIME, uintptr(p.fd), tfdAbstime,
 		uintptr(unsafe.Pointer(spec)), 0, 0, 0)

@@ -773,6 +773,20 @@ func TestWake(t *testing.T) {
 	})
 }
 
+// The clock may be read as behind by more than it takes to wake a reader, which then finds nothing due:
+// it must be woken again, or later.
+func TestWakeBehindClock(t *testing.T) {
+	w := open(t, Process, Options{})
+	w.back.(*process).clock.behind -= 20 * ms
+	add(t, w, Add{Key: 1, Deadline: 30 * ms})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var events [1]Event
+	if _, err := w.Read(ctx, events[:]); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A ring that is much too small loses nothing.
 func TestRing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {

@@ -44,7 +44,10 @@ type TimingWheel struct {
 	stopped  bool
 }
 
-type task struct{ key, value any }
+type task struct {
+	key, value any
+	item       *timers.Item[task] // of the task
+}
 
 // NewTimingWheel makes a wheel. SetTimer extends shorter delays to the interval. The number of slots
 // must be positive, and does not matter.
@@ -57,12 +60,15 @@ func NewTimingWheel(interval time.Duration, numSlots int, execute Execute) (*Tim
 
 func newTimingWheel(options *timerwheel.Options, interval time.Duration, execute Execute) (*TimingWheel, error) {
 	tw := &TimingWheel{interval: interval, tasks: map[any]*timers.Item[task]{}}
-	end := func(it *timers.Item[task]) { delete(tw.tasks, it.Owner.key) }
+	// A task that has ended stays in tasks until it starts.
+	end := func(*timers.Item[task]) {}
 	var err error
 	tw.timers, err = timers.New(options, end, func(ended []task) {
 		go func() {
 			for _, t := range ended {
-				safely(execute, t)
+				if t, starts := tw.start(t.item); starts {
+					safely(execute, t)
+				}
 			}
 		}()
 	})
@@ -70,6 +76,18 @@ func newTimingWheel(options *timerwheel.Options, interval time.Duration, execute
 		return nil, err
 	}
 	return tw, nil
+}
+
+// start takes a task that has ended, unless it was removed, set or moved since.
+func (tw *TimingWheel) start(it *timers.Item[task]) (task, bool) {
+	tw.timers.Lock()
+	defer tw.timers.Unlock()
+	t := it.Owner
+	if it.Armed() || tw.tasks[t.key] != it {
+		return task{}, false
+	}
+	delete(tw.tasks, t.key)
+	return t, true
 }
 
 func safely(f func(key, value any), t task) {
@@ -101,7 +119,7 @@ func (tw *TimingWheel) SetTimer(key, value any, delay time.Duration) error {
 	if err := tw.timers.Arm(it, tw.timers.After(delay)); err != nil {
 		return err
 	}
-	it.Owner = task{key, value}
+	it.Owner = task{key, value, it}
 	tw.tasks[key] = it
 	return nil
 }

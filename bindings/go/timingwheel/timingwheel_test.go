@@ -189,6 +189,66 @@ func TestRaces(t *testing.T) {
 	})
 }
 
+// Tasks that wait for another one of their batch do not start when they were removed, and when they
+// were set or moved they run once, later, with the last value.
+func TestChangesBeforeStart(t *testing.T) {
+	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
+		o.Clock = timerwheel.Manual
+		begin := make(chan struct{})
+		ran := make(chan task, 10)
+		tw, err := newTimingWheel(o, time.Nanosecond, func(key, value any) {
+			if key == "first" {
+				<-begin
+			}
+			ran <- task{key: key, value: value}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tw.Stop()
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, key := range []string{"first", "removed", "set", "moved"} {
+			check(tw.SetTimer(key, 1, time.Duration(i+1)*time.Millisecond))
+		}
+		advance := func() {
+			t.Helper()
+			_, err := tw.timers.Wheel().Advance(time.Second)
+			check(err)
+		}
+		advance()
+		for stats := (timerwheel.Stats{}); stats.Delivered < 4; time.Sleep(10 * time.Millisecond) {
+			stats, err = tw.timers.Wheel().Stats()
+			check(err)
+		}
+		// The lock is free when the events were looked at.
+		check(tw.RemoveTimer("removed"))
+		check(tw.SetTimer("set", 2, time.Millisecond))
+		check(tw.MoveTimer("moved", time.Millisecond))
+		close(begin)
+		expect := func(want ...task) {
+			t.Helper()
+			for _, w := range want {
+				if got := <-ran; got.key != w.key || got.value != w.value {
+					t.Fatal(got, "not", w)
+				}
+			}
+			select {
+			case got := <-ran:
+				t.Fatal(got, "has run")
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		expect(task{key: "first", value: 1})
+		advance()
+		expect(task{key: "set", value: 2}, task{key: "moved", value: 1})
+	})
+}
+
 func TestDrain(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		ran := make(chan any, 1)

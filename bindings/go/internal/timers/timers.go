@@ -25,6 +25,9 @@ type Item[T any] struct {
 // Deadline is when the item ends, in ns of the wheel's clock.
 func (it *Item[T]) Deadline() int64 { return it.deadline }
 
+// Armed reports if the item is armed; it is not when it has ended.
+func (it *Item[T]) Armed() bool { return it.id != 0 }
+
 // Timers are the timers of one kind of object. The methods need its lock to be held.
 type Timers[T any] struct {
 	sync.Mutex
