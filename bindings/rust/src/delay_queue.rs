@@ -123,7 +123,8 @@ pub struct DelayQueue<T> {
     events: Events,
     /// How many of `events` were looked at
     seen: usize,
-    /// The task that waits for the wheel, and does not know of what was gathered since
+    /// The task that waits for the wheel, and does not know of what was gathered since, nor that
+    /// the queue is empty
     waker: Option<Waker>,
     #[cfg(feature = "tokio")]
     registered: Option<AsyncWheel>,
@@ -408,6 +409,10 @@ impl<T> DelayQueue<T> {
             // An error stays until the program waits, and the operations, too.
             let _ = self.flush();
         }
+        self.wake();
+    }
+
+    fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -448,9 +453,14 @@ impl<T> DelayQueue<T> {
     fn vacate(&mut self, nr: u32) -> Option<T> {
         let slot = &mut self.slots[nr as usize];
         slot.turn = slot.turn.wrapping_add(1);
+        let value = slot.value.take();
         self.len -= 1;
         self.free.push(nr);
-        slot.value.take()
+        if self.len == 0 {
+            // The stream ends, and no event comes.
+            self.wake();
+        }
+        value
     }
 
     /// The value that an event is for.

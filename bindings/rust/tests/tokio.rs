@@ -157,3 +157,23 @@ async fn delay_queue_of_two_tasks() {
     let got = timeout(LIMIT, task).await.expect("no wake-up").unwrap();
     assert_eq!(got, [1, 2, 0]);
 }
+
+/// A task waits for the queue while another one takes the last value back: the stream ends.
+#[tokio::test]
+async fn delay_queue_that_becomes_empty() {
+    for clear in [false, true] {
+        let queue = Arc::new(Mutex::new(DelayQueue::new().unwrap()));
+        let key = queue.lock().unwrap().insert(0, HOUR);
+        let shared = queue.clone();
+        let task = tokio::spawn(async move {
+            poll_fn(|cx| shared.lock().unwrap().poll_expired(cx)).await.is_none()
+        });
+        tokio::time::sleep(ms(20)).await;
+        if clear {
+            queue.lock().unwrap().clear();
+        } else {
+            assert_eq!(queue.lock().unwrap().remove(key), Some(0));
+        }
+        assert!(timeout(ms(2000), task).await.expect("no wake-up").unwrap());
+    }
+}
