@@ -480,6 +480,7 @@ impl<T> DelayQueue<T> {
 #[cfg(feature = "tokio")]
 mod stream {
     use super::*;
+    use crate::tokio::failed;
     use futures_core::Stream;
     use std::pin::Pin;
     use std::task::{Context, Poll};
@@ -519,10 +520,7 @@ mod stream {
             if self.registered.is_none() {
                 match AsyncWheel::new(self.wheel.clone()) {
                     Ok(registered) => self.registered = Some(registered),
-                    Err(error) => {
-                        let errno = error.raw_os_error().unwrap_or(0);
-                        return Poll::Ready(Err(Error::from_errno(errno)));
-                    }
+                    Err(error) => return Poll::Ready(Err(failed(error))),
                 }
             }
             match &self.registered {

@@ -22,6 +22,11 @@ impl AsRawFd for Readable {
     }
 }
 
+/// An error of tokio's. One that has no errno says that the runtime is gone: `ECANCELED`.
+pub(crate) fn failed(error: io::Error) -> Error {
+    Error::from_errno(error.raw_os_error().unwrap_or(125))
+}
+
 /// A wheel whose events are awaited in tokio's event loop.
 ///
 /// It is a [`Stream`] of events, and [`wait`](AsyncWheel::wait) takes many at once. Timers are armed
@@ -78,7 +83,7 @@ impl AsyncWheel {
     ///
     /// # Errors
     ///
-    /// Those of [`Wheel::take`].
+    /// Those of [`Wheel::take`]; `ECANCELED`: the runtime that it was registered with is gone.
     pub async fn wait(&self, events: &mut Events) -> Result<usize, Error> {
         loop {
             // Only after it has found none, the descriptor becomes readable for the next one.
@@ -88,7 +93,7 @@ impl AsyncWheel {
             }
             match self.fd.readable().await {
                 Ok(mut ready) => ready.clear_ready(),
-                Err(error) => return Err(Error::from_errno(error.raw_os_error().unwrap_or(0))),
+                Err(error) => return Err(failed(error)),
             }
         }
     }
@@ -101,9 +106,7 @@ impl AsyncWheel {
                 ready.clear_ready();
                 Poll::Ready(Ok(()))
             }
-            Poll::Ready(Err(error)) => {
-                Poll::Ready(Err(Error::from_errno(error.raw_os_error().unwrap_or(0))))
-            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(failed(error))),
         }
     }
 }

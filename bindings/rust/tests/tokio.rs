@@ -177,3 +177,20 @@ async fn delay_queue_that_becomes_empty() {
         assert!(timeout(ms(2000), task).await.expect("no wake-up").unwrap());
     }
 }
+
+/// The runtime with which a wheel was registered is gone: an error, and one that says something.
+#[test]
+fn runtime_that_has_ended() {
+    let first = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let fired = {
+        let _guard = first.enter();
+        AsyncWheel::new(Arc::new(Wheel::open().unwrap())).unwrap()
+    };
+    drop(first);
+    let second = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let error = second.block_on(async {
+        let mut events = Events::with_capacity(1);
+        timeout(LIMIT, fired.wait(&mut events)).await.expect("no wake-up").unwrap_err()
+    });
+    assert_ne!(error.errno(), 0, "{}", error);
+}
