@@ -47,6 +47,8 @@ func New(options *timerwheel.Options) (*Deadlines, error) {
 		o = *options
 	}
 	o.Resident = true
+	// Its events are of no connection.
+	o.ClockSet = false
 	w, err := timerwheel.Open(&o)
 	if err != nil {
 		return nil, err
