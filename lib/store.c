@@ -414,7 +414,7 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 		if (!ltw_stored_cancelled(store, timer, old) || !ltw_swap(entry, old, want))
 			return -EEXIST;
 	} else {
-		/* as the kernel's; litmus c11/resident-end */
+		/* it says which arming this ends; litmus c11/resident-end */
 		old = __atomic_exchange_n(entry, want, __ATOMIC_SEQ_CST);
 	}
 	timer->deadline = passed ? deadline : ltw_stored_deadline(store, want);
@@ -434,7 +434,7 @@ void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now)
 
 bool ltw_store_disown(struct ltw_store *store, uint32_t index)
 {
-	/* as the kernel's; litmus c11/resident-end */
+	/* what was there says how the last arming ended; litmus c11/resident-end */
 	uint64_t old = __atomic_exchange_n(&store->deadlines[index], 0, __ATOMIC_SEQ_CST);
 
 	return store->timer[index].state != LTW_PENDING || ltw_postpone(store, index, old);

@@ -512,7 +512,7 @@ void tw_cpu_reset(struct tw_file *file)
 	}
 	if (list_empty(&unused))
 		return;
-	/* Until nobody uses them who found them in file->cpu; litmus grace. */
+	/* Calls that found one of them in file->cpu may still use it; litmus grace. */
 	synchronize_rcu();
 	list_for_each_entry_safe(cpu, next, &unused, entity.list) {
 		tw_cpu_delete(cpu);

@@ -215,7 +215,7 @@ void tw_resident_linger(const struct tw_pool *pool, u32 index, struct tw_timer *
  */
 bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old)
 {
-	/* litmus resident-end */
+	/* Either this ends the arming, or a program has changed it; litmus resident-end. */
 	return try_cmpxchg(tw_resident_entry(pool, index), &old, 0);
 }
 
@@ -258,7 +258,7 @@ void tw_resident_release(const struct tw_pool *pool, u32 index, u64 entry)
  */
 int tw_resident_end(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was)
 {
-	/* litmus resident-end */
+	/* What was there says how the last arming ended; litmus resident-end. */
 	u64 old = xchg(tw_resident_entry(pool, index), 0);
 
 	if (was != TIMERWHEEL_WAS_PENDING)

@@ -130,7 +130,7 @@ static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir
 	default:
 		table->deadlines = (u64 **)dir;
 		if (table->pool.deadlines) {
-			/* As for timers: tw_pool_deadlines(); litmus dependency. */
+			/* Pairs with tw_pool_deadlines(), as above; litmus dependency. */
 			smp_store_release(&table->pool.deadlines, (u64 **)dir);
 		}
 		break;

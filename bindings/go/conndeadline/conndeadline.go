@@ -40,7 +40,8 @@ type side struct {
 	passed   bool // the connection has a deadline, in the past
 }
 
-// New opens a wheel. Its options, which may be nil, are those of [timerwheel.Open].
+// New opens a wheel. Its options, which may be nil, are those of [timerwheel.Open]. ClockSet has no
+// effect.
 func New(options *timerwheel.Options) (*Deadlines, error) {
 	o := timerwheel.Options{}
 	if options != nil {

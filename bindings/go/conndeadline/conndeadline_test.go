@@ -256,6 +256,16 @@ func TestMany(t *testing.T) {
 	})
 }
 
+// Events of a clock that was set are of no connection, so they are not asked for: the back end that
+// has none would refuse.
+func TestClockSet(t *testing.T) {
+	d, err := New(&timerwheel.Options{Backend: timerwheel.Process, Clock: timerwheel.Realtime, ClockSet: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+}
+
 func Example() {
 	deadlines, err := New(nil)
 	if err != nil {

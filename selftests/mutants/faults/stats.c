@@ -7,7 +7,7 @@ lateness: one bucket more; time:manual.lateness_last_bucket; s/min(i, TIMERWHEEL
 overruns: of the last CPU; readers:clock.stats_of_all_cpus; s/stats->overruns += c->overruns;/stats->overruns = c->overruns;/
 withdrawn: those removed, too; ops:ledger.remove_pending; s/stats->withdrawn += c->withdrawn;/stats->withdrawn += c->removed;/
 get: up to the first CPU that did nothing; readers:clock.stats_of_the_last_cpu; /^void tw_stats_get(/,/^}/s/^\t\tif (cpu)$/\t\tif (!cpu) {\n\t\t\trcu_read_unlock();\n\t\t\tbreak;\n\t\t} else/
-get: memory without the log; monitor:monitor.charged; s| + tw_log_memory(file) +| +|
+get: memory without the log; monitor:monitor.charged; s| + tw_log_memory(file);|;|
 info: settled by timers alone; ops:setup.granted; s/info->flags = TIMERWHEEL_INFO_SETTLED |$/info->flags =/
 info: settled by SETUP alone; ops:setup.after_add; s/READ_ONCE(file->table.made) ? TIMERWHEEL_INFO_SETTLED : 0/0/
 info: closed is not said; ops:ops.close_add; s/READ_ONCE(file->closed) ? TIMERWHEEL_INFO_CLOSED : 0/0/
