@@ -55,7 +55,11 @@ struct tw_kind {
 
 /*
  * Copy @n elements in, and check that their output can be written. Returns how many there are
- * before the first fault.
+ * before the first fault. Only these are set in @buf.
+ *
+ * The inner loops here and in tw_elems_write() are to be unrolled. clang does that by itself
+ * where it can; asked to, it warns before clang 17, which cannot unroll loops with the gotos of
+ * unsafe_put_user().
  */
 static __always_inline unsigned int tw_elems_read(const struct tw_kind *kind, u64 *buf,
 						  u64 __user *from, unsigned int n)
@@ -65,7 +69,9 @@ static __always_inline unsigned int tw_elems_read(const struct tw_kind *kind, u6
 	if (!user_access_begin(from, n * kind->len * sizeof(u64)))
 		return 0;
 	for (i = 0; i < n; i++) {
+#ifndef CONFIG_CC_IS_CLANG
 #pragma GCC unroll 8
+#endif
 		for (w = 0; w < kind->len; w++)
 			unsafe_get_user(buf[w], from + w, fault);
 		unsafe_put_user(buf[kind->out], from + kind->out, fault);
@@ -90,7 +96,9 @@ static __always_inline void tw_elems_write(const struct tw_kind *kind, const u64
 	if (!user_access_begin(to, n * kind->len * sizeof(u64)))
 		return;
 	while (n--) {
+#ifndef CONFIG_CC_IS_CLANG
 #pragma GCC unroll 8
+#endif
 		for (w = kind->out; w < kind->len; w++)
 			unsafe_put_user(buf[w], to + w, fault);
 		buf += kind->len;
@@ -212,9 +220,9 @@ static __always_inline long tw_batch_one(const struct tw_kind *kind, struct tw_f
 }
 
 /*
- * Copy an element of another size than today's in, and check that its output can be written. Of a
- * longer one, the bytes that are not known here must be zero; if they are output (GET), they are
- * zeroed instead.
+ * Copy an element of another size than today's in, and check that its output can be written. All of
+ * @elem that is known here is set: what a shorter one lacks is 0. Of a longer one, the bytes that
+ * are not known here must be zero; if they are output (GET), they are zeroed instead.
  */
 static int tw_elem_read_strided(const struct tw_kind *kind, void *elem, void __user *from,
 				size_t size)

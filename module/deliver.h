@@ -23,15 +23,20 @@
  */
 #define TW_DELIVER_BATCH	64U
 
+/*
+ * What tw_event_of() calls is always inline: it is used while user memory is accessible
+ * (user_access_begin()), where nothing may be called.
+ */
+
 /* Number of deadlines of a periodic timer that have passed after the one that it is due for. */
-static inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
+static __always_inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
 	if (t->stay != TW_PERIODIC)
 		return 0;
 	return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);
 }
 
-static inline u32 tw_event_flags(const struct tw_timer *t)
+static __always_inline u32 tw_event_flags(const struct tw_timer *t)
 {
 	if (t->stay == TW_WARNING)
 		return TIMERWHEEL_EVENT_WARNING;
@@ -41,7 +46,7 @@ static inline u32 tw_event_flags(const struct tw_timer *t)
 }
 
 /* A warning is that of another timer. */
-static inline u32 tw_event_index(const struct tw_timer *t, u32 index)
+static __always_inline u32 tw_event_index(const struct tw_timer *t, u32 index)
 {
 	return t->stay == TW_WARNING ? t->sock->index : index;
 }

@@ -67,6 +67,7 @@
 #include <linux/smpboot.h>
 
 #include "clock.h"
+#include "cover.h"
 #include "cpu.h"
 #include "engine.h"
 #include "internal.h"
@@ -337,7 +338,8 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 
 	__must_hold(&engine->lock)
 {
 	struct tw_entity *entity;
-	bool more;
+	struct tw_cpu *cpu;
+	bool more, cover;
 
 	lockdep_assert_held(&engine->lock);
 	tw_entities_due(&queue->timed, tw_clock_at(queue->clock, mono), &queue->ready);
@@ -346,7 +348,10 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 
 		goto out;
 	tw_entity_take(entity, &queue->timed);
 	raw_spin_unlock(&engine->lock);
-	more = tw_cpu_run(container_of(entity, struct tw_cpu, entity), mono);
+	cpu = container_of(entity, struct tw_cpu, entity);
+	cover = tw_cover_begin(cpu->file);
+	more = tw_cpu_run(cpu, mono);
+	tw_cover_end(cover);
 	raw_spin_lock(&engine->lock);
 	/* To the end of the list. Meanwhile it may have been started, or removed. */
 	if (more && (entity->place == TW_NOWHERE || entity->place == TW_TIMED)) {

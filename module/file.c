@@ -8,6 +8,7 @@
 
 #include "alarm.h"
 #include "clockset.h"
+#include "cover.h"
 #include "cpu.h"
 #include "deadlines.h"
 #include "events.h"
@@ -114,6 +115,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 	INIT_LIST_HEAD(&file->alarm);
 	mutex_init(&file->mutex);
 	mutex_init(&file->advance);
+	tw_cover_open(file);
 
 	filp->private_data = file;
 	filp->f_mode |= FMODE_NOWAIT;

@@ -32,7 +32,7 @@ static __always_inline u32 tw_handle_index(u32 index, u32 most)
 	return array_index_nospec(index, most + 1);
 }
 
-/* Find the timers of all elements, so that their cache lines are on the way. */
+/* Find the timers of all elements (@timer), and prefetch them. */
 static __always_inline void tw_handles_prefetch(const struct tw_ctx *ctx,
 						const struct timerwheel_move_handle *elem, int n,
 						u32 most, struct tw_timer **timer)

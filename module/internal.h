@@ -428,6 +428,7 @@ struct tw_socks {
  * @drain_next: the index at which the next DRAIN starts; a hint
  * @user: the user who is charged
  * @closed_node: in tw_user.closed after close
+ * @cover: KCOV handle of the task that opened the file, or 0: see cover.h; constant
  * @cpu: the bases, by CPU, each created when its CPU first needs it. All CPUs use base 0 of a
  *	MANUAL file.
  */
@@ -449,6 +450,9 @@ struct tw_file {
 	u32 drain_next;
 	struct tw_user *user;
 	struct list_head closed_node;
+#ifdef CONFIG_KCOV
+	u64 cover;
+#endif
 	struct tw_cpu *cpu[];
 };
 
@@ -465,6 +469,9 @@ struct tw_file {
  * @socks: the worker of the connections has something to do
  * @flow: so many timers fell due in this run that may go into the ring after it
  * @flags: of a call by handle: TIMERWHEEL_ABS, TIMERWHEEL_EXCL
+ *
+ * It need not be initialized: __tw_cpu_begin() sets everything but @flags, which only MOVE by
+ * handle reads. Its callers set them.
  */
 struct tw_ctx {
 	struct tw_file *file;

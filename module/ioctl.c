@@ -166,7 +166,10 @@ static const struct tw_call tw_call_table[] = {
 		.batch = tw_sock_add),
 };
 
-/* Copy the argument in. Sets @size to the caller's size. */
+/*
+ * Copy the argument in. Sets @size to the caller's size, and the member of @arg that the call has:
+ * all of it, whatever the caller's size. No other one is used.
+ */
 static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __user *user,
 		       u32 *size)
 {
@@ -260,7 +263,8 @@ static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file
 
 /*
  * Copy the argument of a call on an array in. Field by field costs less than a third of
- * copy_from_user(). Returns false if it cannot be read, or has not the size of today.
+ * copy_from_user(). Returns false if it cannot be read, or has not the size of today; then @batch
+ * is not used.
  */
 static __always_inline bool tw_batch_read(struct timerwheel_batch *batch,
 					  struct timerwheel_batch __user *user)

@@ -6,6 +6,7 @@
  * existing pages and allocates none, so a program is never killed in the middle of a store because
  * memory is short. The deadline table has no pages beyond the last timer.
  */
+#include <linux/kmsan-checks.h>
 #include <linux/mm.h>
 
 #include "deadlines.h"
@@ -26,6 +27,8 @@ static vm_fault_t tw_map_fault(struct vm_fault *vmf)
 		page = tw_ring_page(&file->ring, vmf->pgoff - TW_RING_PGOFF);
 	if (!page)
 		return VM_FAULT_SIGBUS;
+	/* KMSAN checks by itself only what is copied to user space. */
+	kmsan_check_memory(page_address(page), PAGE_SIZE);
 	get_page(page);
 	vmf->page = page;
 	return 0;

@@ -37,7 +37,7 @@ void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
  * of following one another.
  *
  * The chains are hints (struct tw_hint). The links that are read here without a lock are only used
- * to prefetch. @locks: the buckets will be locked, that is written.
+ * to prefetch. @locks: the buckets will be locked, that is written. @chain: @n of them are set.
  */
 static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void *elems,
 					    size_t size, int n, u32 buckets, bool locks,

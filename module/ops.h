@@ -42,6 +42,10 @@
  * @depth: timers in the chain before @link; set by tw_lookup() only
  * @state: of the timer. TW_PENDING and TW_PARKED do not change under the locks; anything else may
  *	have.
+ *
+ * It need not be initialized. Whatever has found a timer has set all of it but @depth, which only
+ * ADD reads, after tw_lookup(). If there is no timer, tw_lookup() sets all but @state, and after
+ * tw_lookup_index() none of it is used.
  */
 struct tw_lookup {
 	struct tw_bucket *bucket;
@@ -463,7 +467,7 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 				   struct tw_hint hint, bool resident)
 {
 	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_MATCH | (resident ? TIMERWHEEL_EXCL : 0);
-	struct tw_timer *t __uninitialized;
+	struct tw_timer *t __uninitialized;	/* set if there is an index */
 	u64 deadline;
 	u32 index;
 

@@ -34,7 +34,10 @@ static bool tw_interrupted(long done)
 	return done ? signal_pending(current) : fatal_signal_pending(current);
 }
 
-/* Describe timers from index *@next on, at most @max. Returns how many, or an error. */
+/*
+ * Describe timers from index *@next on, at most @max. Returns how many of @entry it has set, or an
+ * error.
+ */
 static int tw_list_chunk(struct tw_file *file, u64 offset, u64 *next, u64 end,
 			 struct timerwheel_entry *entry, unsigned int max)
 {

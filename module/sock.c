@@ -48,6 +48,7 @@
 #include <linux/workqueue.h>
 
 #include "clock.h"
+#include "cover.h"
 #include "internal.h"
 #include "memory.h"
 #include "ops.h"
@@ -459,13 +460,16 @@ void tw_sock_work(struct work_struct *work)
 	struct tw_user *user = container_of(work, struct tw_user, sock_work);
 	struct llist_node *files = llist_del_all(&user->sock_files);
 	struct tw_socks *socks, *next;
+	bool cover;
 
 	llist_for_each_entry_safe(socks, next, files, node) {
 		/* Before the list is read: what is added later kicks again; litmus sock-kick. */
 		xchg(&socks->kicked, false);
+		cover = tw_cover_begin(socks->file);
 		/* A closed file is not put back: see tw_sock_quiesce(). */
 		if (!READ_ONCE(socks->closed) && tw_sock_turn(socks))
 			tw_sock_kick(socks->file);
+		tw_cover_end(cover);
 	}
 }
 
@@ -592,6 +596,8 @@ static struct tw_sock *tw_sock_make(struct tw_file *file, const struct timerwhee
 	struct tw_sock *ts;
 	int err;
 
+	if (!tw_tcp_supported())
+		return ERR_PTR(-EOPNOTSUPP);
 	socket = sockfd_lookup(arg->fd, &err);
 	if (!socket)
 		return ERR_PTR(err);

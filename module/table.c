@@ -30,6 +30,7 @@
  * a leaf.
  */
 #include <linux/atomic.h>
+#include <linux/kmsan-checks.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -198,6 +199,9 @@ static void *tw_page_alloc(enum tw_dirs kind)
 
 static void tw_page_free(enum tw_dirs kind, void *page)
 {
+	/* As in tw_map_fault(), but what was stored while the page was mapped. */
+	if (kind == TW_DIR_DEADLINES)
+		kmsan_check_memory(page, PAGE_SIZE);
 	if (tw_page_whole(kind))
 		tw_free_page(page);
 	else

@@ -18,16 +18,6 @@
 #include "tcp.h"
 
 /**
- * tw_tcp_supported - can this kernel abort connections?
- *
- * Return: true if so.
- */
-bool tw_tcp_supported(void)
-{
-	return IS_ENABLED(CONFIG_INET) && IS_ENABLED(CONFIG_INET_DIAG_DESTROY);
-}
-
-/**
  * tw_tcp_check - may a timer watch this socket?
  * @sk: the socket
  *
@@ -66,7 +56,8 @@ void tw_tcp_hold(struct sock *sk)
  */
 void tw_tcp_put(struct sock *sk)
 {
-	sock_put(sk);
+	if (tw_tcp_supported())
+		sock_put(sk);
 }
 
 /**
@@ -157,17 +148,34 @@ static bool tw_tcp_trylock(struct sock *sk)
 	return got;
 }
 
+typedef int (*tw_tcp_abort_fn)(struct sock *sk, int err);
+
 /*
  * Abort a connection whose lock we have. tcp_abort() does not take the lock itself if it is called
  * from a BPF program, whose iterator has it (bpf_sock_destroy(), since 6.5). This is that contract.
  */
-static int tw_tcp_abort_locked(struct sock *sk, int (*abort)(struct sock *sk, int err))
+static int tw_tcp_abort_locked(struct sock *sk, tw_tcp_abort_fn abort)
 {
 	struct bpf_run_ctx ctx = {}, *old = bpf_set_run_ctx(&ctx);
 	int err = abort(sk, ETIMEDOUT);
 
 	bpf_reset_run_ctx(old);
 	return err;
+}
+
+/*
+ * What aborts the connection; NULL: nothing does. The structure behind sk_prot may be a module's
+ * (tls), which can be unloaded once the socket is closed: its memory is freed after a grace period
+ * of RCU. The function is the kernel's own, so it stays.
+ */
+static tw_tcp_abort_fn tw_tcp_aborter(const struct sock *sk)
+{
+	tw_tcp_abort_fn abort;
+
+	rcu_read_lock();
+	abort = READ_ONCE(sk->sk_prot)->diag_destroy;
+	rcu_read_unlock();
+	return abort;
 }
 
 /**
@@ -184,7 +192,7 @@ static int tw_tcp_abort_locked(struct sock *sk, int (*abort)(struct sock *sk, in
  */
 int tw_tcp_abort(struct sock *sk)
 {
-	int (*abort)(struct sock *sk, int err) = READ_ONCE(sk->sk_prot)->diag_destroy;
+	tw_tcp_abort_fn abort = tw_tcp_aborter(sk);
 	int err;
 
 	if (tw_tcp_gone(sk) || !abort)

@@ -3,11 +3,23 @@
 #ifndef TW_TCP_H
 #define TW_TCP_H
 
+#include <linux/kconfig.h>
 #include <linux/types.h>
 
 struct sock;
 
-bool tw_tcp_supported(void);
+/**
+ * tw_tcp_supported - can this kernel abort connections?
+ *
+ * Inline, so that the compiler removes what a kernel without a network does not export.
+ *
+ * Return: true if so.
+ */
+static inline bool tw_tcp_supported(void)
+{
+	return IS_ENABLED(CONFIG_INET) && IS_ENABLED(CONFIG_INET_DIAG_DESTROY);
+}
+
 int tw_tcp_check(const struct sock *sk);
 void tw_tcp_hold(struct sock *sk);
 void tw_tcp_put(struct sock *sk);

@@ -96,7 +96,7 @@ struct tw_timer {
 static_assert(sizeof(struct tw_timer) == 64);
 
 /* Does a timer watch a connection? */
-static inline bool tw_timer_has_sock(const struct tw_timer *t)
+static __always_inline bool tw_timer_has_sock(const struct tw_timer *t)
 {
 	return t->stay == TW_SOCKET;
 }
@@ -164,7 +164,7 @@ static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
  *
  * Return: the timer. It lives as long as the file.
  */
-static inline struct tw_timer *tw_timer_in_pages(struct tw_timer **pages, u32 index)
+static __always_inline struct tw_timer *tw_timer_in_pages(struct tw_timer **pages, u32 index)
 {
 	return &pages[index / TW_PAGE_TIMERS][index % TW_PAGE_TIMERS];
 }

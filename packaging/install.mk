@@ -79,7 +79,7 @@ MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, 
 	main.c file.c map.c ioctl.c setup.c batch.c scan.c ops.c handle.c table.c memory.c pages.c user.c \
 	engine.c cpu.c wheel.c resident.c sock.c tcp.c alarm.c clockset.c events.c flow.c ring.c log.c monitor.c stats.c \
 	uring.c \
-	alarm.h clock.h clockset.h compat.h cpu.h deadlines.h deliver.h engine.h events.h flow.h \
+	alarm.h clock.h clockset.h compat.h cover.h cpu.h deadlines.h deliver.h engine.h events.h flow.h \
 	internal.h log.h map.h memory.h monitor.h ops.h pages.h resident.h ring.h run.h slots.h sock.h stats.h table.h tcp.h \
 	timer.h trace.h uring.h user.h wheel.h)
 

@@ -239,6 +239,8 @@ static inline size_t kmalloc_size_roundup(size_t size)
 #define virt_to_page(p)		((struct page *)(p))
 #define vmalloc_to_page(p)	((struct page *)(p))
 
+#define kmsan_check_memory(p, n)	((void)(p), (void)(n))
+
 /* pages.c and its header */
 #define TW_PAGES_H
 #define tw_piece_alloc(size)	shim_zeroed(size)

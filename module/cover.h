@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * KCOV coverage of what runs for a file outside of system calls: expiry in softirq, and the worker
+ * of the connections. KCOV traces a task. These sections are traced for the task that opened the
+ * file, if it has asked for that (KCOV_REMOTE_ENABLE), as fuzzers do. Turns in the engine's thread
+ * are not: bottom halves are off there, and KCOV may have to sleep.
+ */
+#ifndef TW_COVER_H
+#define TW_COVER_H
+
+#include <linux/types.h>
+
+#include "internal.h"
+
+#ifdef CONFIG_KCOV
+
+#include <linux/kcov.h>
+#include <linux/preempt.h>
+
+static inline void tw_cover_open(struct tw_file *file)
+{
+	file->cover = kcov_common_handle();
+}
+
+/* Returns true if tw_cover_end() must be called at the end of the section. */
+static inline bool tw_cover_begin(const struct tw_file *file)
+{
+	if (!file->cover || (softirq_count() && !in_serving_softirq()))
+		return false;
+	kcov_remote_start_common(file->cover);
+	return true;
+}
+
+static inline void tw_cover_end(bool begun)
+{
+	if (begun)
+		kcov_remote_stop();
+}
+
+#else
+
+static inline void tw_cover_open(struct tw_file *file)
+{
+}
+
+static inline bool tw_cover_begin(const struct tw_file *file)
+{
+	return false;
+}
+
+static inline void tw_cover_end(bool begun)
+{
+}
+
+#endif /* CONFIG_KCOV */
+
+#endif /* TW_COVER_H */
