@@ -198,6 +198,7 @@ static __u32 size(const struct pattern *p)
 		skipped(p->name, most, "%s", facility->why);
 		most = facility->step_most;
 	}
+	most = bearable(p->name, most);
 	for (n = 1000; n < most; n *= 10) {
 		/* in % of the time */
 		busy = cost_among(n * 10) * n * 10 * 100 / (p->period * STEP);

@@ -16,7 +16,7 @@
 #include "../bench.h"
 
 static timer_t *timers;
-static __u64 *deadlines;	/* ~0: not armed */
+static __u64 *deadlines;	/* ~0: not armed, or delivered */
 static bool *made;
 static __u32 capacity;
 static sigset_t signals;
@@ -32,6 +32,7 @@ static void posix_open(__u32 room, __u64 timeout)
 	capacity = room;
 	timers = xcalloc(capacity, sizeof(*timers));
 	deadlines = xcalloc(capacity, sizeof(*deadlines));
+	memset(deadlines, 0xff, capacity * sizeof(*deadlines));
 	made = xcalloc(capacity, sizeof(*made));
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGRTMIN);
@@ -40,12 +41,16 @@ static void posix_open(__u32 room, __u64 timeout)
 
 static void posix_close(void)
 {
+	struct timespec none = { 0 };
 	__u32 i;
 
 	for (i = 0; i < capacity; i++) {
 		if (made[i])
 			timer_delete(timers[i]);
 	}
+	/* Signals of deleted timers stay, too. */
+	while (sigtimedwait(&signals, NULL, &none) >= 0 || errno == EINTR)
+		;
 	free(timers);
 	free(deadlines);
 	free(made);
@@ -102,7 +107,8 @@ static void posix_run(__u64 until)
 {
 	struct timespec left;
 	siginfo_t info;
-	__u64 now = 0, deadline;
+	__u64 now = 0;
+	__u32 id;
 
 	while (!nothing_left()) {
 		if (until == NEVER) {
@@ -118,10 +124,12 @@ static void posix_run(__u64 until)
 				continue;
 			}
 		}
-		deadline = deadlines[info.si_value.sival_int];
-		if (deadline > now && deadline > now_ns())
+		id = info.si_value.sival_int;
+		if (deadlines[id] > now && deadlines[id] > now_ns())
 			continue;
-		deliver(info.si_value.sival_int);
+		/* If this signal was an old one after all, another one may come. */
+		deadlines[id] = ~0ULL;
+		deliver(id);
 	}
 }
 
