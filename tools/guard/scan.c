@@ -26,6 +26,8 @@
 #define MISSED_MAX	2
 /* A process may be about to get the socket from another one. */
 #define TRIES_MAX	3
+/* It may also get it much later: those not found are looked for again each so many lists. */
+#define TRIES_AGAIN	32
 #define PORTS_MAX	1024
 
 struct counters counters;
@@ -144,14 +146,16 @@ static void connection(const struct inet_diag_msg *msg)
 		conn->client = diag_address(msg, true);
 		conn->server = diag_address(msg, false);
 	}
-	if ((timers_complete(conn) && conn->pid) || conn->tries == TRIES_MAX)
+	if (timers_complete(conn) && conn->pid)
+		return;
+	if (conn->tries == TRIES_MAX && number % TRIES_AGAIN)
 		return;
 	one = want(msg);
 	one->conn = conn;
 	one->again = conn->tries;
 }
 
-/* What was found gets its timers; the others get another chance, but not for ever. */
+/* What was found gets its timers; the others get two chances soon, and some later. */
 static void arm_new(void)
 {
 	unsigned int i;
@@ -168,10 +172,9 @@ static void arm_new(void)
 			conn->pid = wanted[i].pid;
 			memcpy(conn->daemon, wanted[i].name, sizeof(conn->daemon));
 			timers_arm(conn, fd);
-		} else if (++conn->tries == TRIES_MAX) {
-			counters.unreachable++;
-		} else {
-			unfinished = true;
+		} else if (conn->tries < TRIES_MAX) {
+			unfinished |= ++conn->tries < TRIES_MAX;
+			counters.unreachable += conn->tries == TRIES_MAX;
 		}
 	}
 	timers_flush();

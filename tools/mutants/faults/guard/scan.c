@@ -6,3 +6,5 @@ skip: what was not accepted yet is forgotten; guard/run:stopped_daemon; s/unfini
 ports: those of connections are forgotten; guard/run:listens_no_more; s/^\tconns_each(keep_port);/\t;/
 ports: those of any connection; guard/run:restart_other_process; s/conn->pid || conn->tries < TRIES_MAX/1/
 ports: without one, looked for as seldom; guard/run:listens_later; s/ \&\& !said \&\&/ \&\&/
+tries: what was not found is not looked for later; guard/run:handed_over; s/ \&\& number % TRIES_AGAIN)/)/
+tries: counted each time; guard/run:handed_over; s/unreachable += conn->tries == TRIES_MAX/unreachable += 1/
