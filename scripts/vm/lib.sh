@@ -101,3 +101,19 @@ cross_prefix()
 	*) die "no cross compiler is known for $1" ;;
 	esac
 }
+
+# kernel_compiler KDIR: the compiler with its version, where .kernelvariables names it, as in Debian's
+# headers and in debug kernels that are built with clang
+kernel_compiler()
+{
+	[[ ! -e $1/.kernelvariables ]] ||
+		sed -nE 's/^CC *:?=.*((gcc|clang)-[0-9]+)$/\1/p' "$1/.kernelvariables"
+}
+
+# use_ccache: what was compiled in another checkout, or before `make clean', is not compiled again
+use_ccache()
+{
+	[[ -e /usr/lib/ccache ]] || return 0
+	export PATH=/usr/lib/ccache:$PATH CCACHE_DIR=$CACHE/ccache CCACHE_BASEDIR=$TOP
+	export CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=4G
+}

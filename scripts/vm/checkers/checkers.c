@@ -10,14 +10,18 @@
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/jiffies.h>
+#include <linux/kmsan-checks.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "compat.h"
@@ -241,6 +245,97 @@ static void increment_race(void)
 	kthread_stop(other);
 }
 
+static void uninit_slab(void)
+{
+	int *p = hide(kmalloc(64, GFP_KERNEL));
+
+	if (READ_ONCE(p[3]))
+		sink = 1;
+	kfree(p);
+}
+
+static void uninit_page(void)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+
+	if (READ_ONCE(*hide(page_address(page))))
+		sink = 1;
+	__free_page(page);
+}
+
+static void uninit_stack(void)
+{
+	int a[4];
+
+	if (READ_ONCE(hide(a)[1]))
+		sink = 1;
+}
+
+static noinline void take(int argument)
+{
+	WRITE_ONCE(sink, argument);
+}
+
+static void uninit_argument(void)
+{
+	int a[4];
+
+	take(READ_ONCE(hide(a)[1]));
+}
+
+static void freed_value(void)
+{
+	int *p = hide(kzalloc(64, GFP_KERNEL));
+
+	kfree(p);
+	if (READ_ONCE(p[3]))
+		sink = 1;
+}
+
+/* A page of the task's memory, to copy to */
+static void __user *user_page(void)
+{
+	return (void __user *)vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, 0);
+}
+
+/* All of a structure is copied, its padding as well. */
+static void copy_leak(void)
+{
+	struct { u8 byte; u64 number; } hole;
+	void __user *to = user_page();
+
+	hole.byte = 1;
+	hole.number = 2;
+	sink = copy_to_user(to, hide((int *)&hole), sizeof(hole));
+	vm_munmap((unsigned long)to, PAGE_SIZE);
+}
+
+static void put_leak(void)
+{
+	u32 __user *to = user_page();
+	int *p = hide(kmalloc(64, GFP_KERNEL));
+	u32 word = READ_ONCE(p[3]);
+
+	if (user_access_begin(to, sizeof(*to))) {
+		unsafe_put_user(word, to, fault);
+fault:
+		user_access_end();
+	}
+	kfree(p);
+	vm_munmap((unsigned long)to, PAGE_SIZE);
+}
+
+/* What user space may map is copied by nobody: the module checks it itself. */
+static void mapped_leak(void)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+
+	memset(page_address(page), 0, PAGE_SIZE - 8);
+	kmsan_check_memory(page_address(page), PAGE_SIZE);
+	__free_page(page);
+}
+
 static const struct bug {
 	const char *name;
 	void (*commit)(void);
@@ -265,6 +360,14 @@ static const struct bug {
 	{ "hard_lockup", hard_lockup },
 	{ "hung_task", hung_task },
 	{ "increment_race", increment_race },
+	{ "uninit_slab", uninit_slab },
+	{ "uninit_page", uninit_page },
+	{ "uninit_stack", uninit_stack },
+	{ "uninit_argument", uninit_argument },
+	{ "freed_value", freed_value },
+	{ "copy_leak", copy_leak },
+	{ "put_leak", put_leak },
+	{ "mapped_leak", mapped_leak },
 };
 
 static int commit(const char *name, const struct kernel_param *kp)
