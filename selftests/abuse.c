@@ -942,7 +942,9 @@ TEST_F_TIMEOUT(storm, events, TIMEOUT)
 	for (i = 0; i < STORM && seen[i] == 1; i++)
 		;
 	EXPECT_EQ(STORM, i);
-	EXPECT_LT(2, calls);
+	/* On a busy host not one of them may come in time. */
+	if (tw_icount())
+		EXPECT_LT(2, calls);
 }
 
 /* Signals do not interrupt open, INFO, STATS and ADD of one element. */

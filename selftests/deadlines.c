@@ -602,6 +602,28 @@ TEST_F(map, beyond_the_timers)
 	EXPECT_TRUE(gets_sigbus(&word[size / sizeof(__u64) - 1]));
 }
 
+/* The table has nothing of what was in its pages before, only the generations of the timers */
+TEST_F(map, pages_are_new)
+{
+	enum { PAGES = 16 };
+	size_t size = PAGES * self->page, i;
+	struct timerwheel_info info;
+	struct timerwheel_add a;
+	__u64 *word;
+
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	ASSERT_TRUE(tw_dirty_pages(64 * size));
+	word = map_table(self->fd, size);
+	ASSERT_NE(MAP_FAILED, word);
+	EXPECT_TRUE(tw_all_bytes(word, 0, self->page));
+	for (i = 0; i < size / sizeof(*word) - 1; i++)
+		ASSERT_EQ(0, arm(self->fd, &a, i, HOUR, 0));
+	EXPECT_EQ(0, word[0]);
+	for (i = 0; i < size / sizeof(*word); i++)
+		ASSERT_GT(1ULL << info.generation_bits, word[i]);
+}
+
 /* Mapped before the first timer or after many: each has its entry, however the table grows */
 TEST_F(map, grows)
 {

@@ -673,11 +673,19 @@ static long long free_memory_settled(void)
 	return last;
 }
 
+/* What the wheels of a variant have taken, in bytes */
+struct taken {
+	long long lost;		/* free memory of the machine */
+	long long kept;		/* ... that it lacks after close */
+	long long charged;
+};
+
 /*
- * The sum of the memory that STATS report is what INFO reports as charged, and the machine's free
- * memory has decreased by that, to within 2 %.
+ * Make the wheels of a variant, and close them. The sum of the memory that STATS report is what
+ * INFO reports as charged.
  */
-TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
+static void take(struct __test_metadata *_metadata, const FIXTURE_DATA(charged) * self,
+		 const FIXTURE_VARIANT(charged) * variant, struct taken *taken)
 {
 	int i, k, cpu, monitors = 0, *fd = calloc(variant->wheels, sizeof(*fd));
 	int *mon = calloc(variant->wheels * variant->monitors + 1, sizeof(*mon));
@@ -685,17 +693,15 @@ TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
 	struct timerwheel_monitor monitor = {
 		.size = sizeof(monitor), .events = TIMERWHEEL_RING_MAX,
 	};
-	__u64 before = tw_memory_alone(self->probe), reported = 0, charged;
+	long long before = tw_memory_alone(self->probe), reported = 0, had;
 	struct timerwheel_setup setup = variant->setup;
 	struct timerwheel_stats st;
-	long long lost, had;
 
 	memset(fd, 0, variant->wheels * sizeof(*fd));
 	memset(mon, 0, variant->wheels * variant->monitors * sizeof(*mon));
 	memset(map, 0, variant->wheels * sizeof(*map));
 	tw_file_write("/proc/sys/vm/drop_caches", "3");
 	had = free_memory_settled();
-	lost = had;
 	for (i = 0; i < variant->wheels; i++) {
 		fd[i] = dev_open(O_NONBLOCK);
 		ASSERT_LE(0, fd[i]);
@@ -717,23 +723,13 @@ TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
 			ASSERT_EQ(0, arm(fd[i], cpu * variant->timers, variant->timers,
 					 tw_now(CLOCK_MONOTONIC) + HOUR, 0, 0));
 	}
-	lost -= free_memory();
-	charged = user_memory(self->probe) - before;
+	taken->lost = had - free_memory();
+	taken->charged = user_memory(self->probe) - before;
 	for (i = 0; i < variant->wheels; i++) {
 		ASSERT_EQ(0, tw_stats(fd[i], &st));
 		reported += st.memory;
 	}
-	printf("# %lld kB less free, %llu reported, %llu charged\n", lost / 1024, reported / 1024,
-	       charged / 1024);
-	fflush(stdout);
-	EXPECT_LT(90 << 20, lost);
-	EXPECT_EQ(charged, reported);
-	/* Debug kernels (with lockdep) make each allocation larger than requested. */
-	if (!access("/proc/lockdep", F_OK))
-		return;
-	EXPECT_LE(lost * 98 / 100, charged);
-	EXPECT_GE(lost * 102 / 100, charged);
-	/* after close all of it is freed, except what the kernel's caches keep */
+	EXPECT_EQ(taken->charged, reported);
 	while (monitors)
 		close(mon[--monitors]);
 	for (i = 0; i < variant->wheels; i++) {
@@ -742,10 +738,36 @@ TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
 		close(fd[i]);
 	}
 	ASSERT_EQ(before, tw_memory_alone(self->probe));
-	had -= free_memory();
-	printf("# %lld kB not freed\n", had / 1024);
+	taken->kept = had - free_memory();
+	printf("# %lld kB less free, %lld reported, %lld charged; %lld kB not freed\n",
+	       taken->lost / 1024, reported / 1024, taken->charged / 1024, taken->kept / 1024);
 	fflush(stdout);
-	EXPECT_GT(lost / 10, had);
+	free(fd);
+	free(mon);
+	free(map);
+}
+
+/* The machine's free memory decreases by what is charged, to within 2 %. */
+TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
+{
+	/* Debug kernels (with lockdep) make each allocation larger than requested. */
+	bool larger = !access("/proc/lockdep", F_OK);
+	int tries = 5;
+	struct taken t;
+	bool exact;
+
+	do {
+		take(_metadata, self, variant, &t);
+		ASSERT_LT(90 << 20, t.lost);
+		if (larger)
+			return;
+		exact = t.lost * 98 / 100 <= t.charged && t.lost * 102 / 100 >= t.charged;
+		/* Again only if somebody else has freed or taken memory: it differs after close. */
+	} while (!exact && llabs(t.kept) > t.lost / 100 && --tries);
+	EXPECT_LE(t.lost * 98 / 100, t.charged);
+	EXPECT_GE(t.lost * 102 / 100, t.charged);
+	/* All of it is free again, except what the kernel's caches keep. */
+	EXPECT_GT(t.lost / 10, t.kept);
 }
 
 #define MEMORY		(32 << 20)

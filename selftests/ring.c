@@ -122,6 +122,25 @@ TEST_F(ring, empty)
 	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(TW_RING(self->ring)));
 }
 
+/* A new ring has nothing of what was in its pages before */
+TEST(pages_are_new)
+{
+	struct timerwheel_ring header = { .mask = MOST - 1,
+					  .event_size = sizeof(struct timerwheel_event) };
+	struct timerwheel_ring *ring;
+	int fd;
+
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_TRUE(tw_dirty_pages(16 * ring_size(MOST)));
+	fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, MOST);
+	ASSERT_LE(0, fd);
+	ring = map_ring(fd, MOST);
+	ASSERT_NE(MAP_FAILED, ring);
+	EXPECT_EQ(0, memcmp(ring, &header, sizeof(header)));
+	EXPECT_TRUE(tw_all_bytes(ring + 1, 0, ring_size(MOST) - sizeof(*ring)));
+	close(fd);
+}
+
 /* An event has all fields that read() would return */
 TEST_F(ring, one_event)
 {

@@ -318,6 +318,23 @@ static inline bool tw_poisoned(const void *p, size_t size)
 }
 
 /*
+ * Have the kernel hand out pages that are not zero, unless it zeroes them: those that were freed
+ * last on this CPU are allocated first. Stay on one CPU before. In vain where the kernel zeroes all
+ * pages by itself, as Debian's does unless it is booted with init_on_alloc=0.
+ */
+static inline bool tw_dirty_pages(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	/* A huge page would be freed as one, and split last. */
+	madvise(p, size, MADV_NOHUGEPAGE);
+	tw_poison(p, size);
+	return !munmap(p, size);
+}
+
+/*
  * Memory of @before + @after bytes with a page boundary in between, so that the second part can be
  * protected. Never freed: each test is a process.
  */

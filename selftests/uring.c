@@ -872,15 +872,18 @@ static void *scribble(void *arg)
 	size_t size = sizeof(struct io_uring_sqe) << !!(ring->flags & IORING_SETUP_SQE128);
 	__u64 r = tw_seed();
 	atomic_ullong *word;
+	atomic_uint *op;
 
 	while (!stop) {
 		/* the commands' own bytes and numbers, of entries that are being submitted */
 		word = (void *)((char *)ring->sq.sqes + tw_rand(&r) % 64 * size);
 		word += 6 + tw_rand(&r) % 2;
 		atomic_store(word, tw_rand(&r) % 4 ? tw_rand(&r) % 128 : tw_rand(&r));
-		word = (void *)((char *)ring->sq.sqes + tw_rand(&r) % 64 * size);
+		/* Not the padding beside it: that would end the whole submission. */
+		op = (void *)((char *)ring->sq.sqes + tw_rand(&r) % 64 * size +
+			      offsetof(struct io_uring_sqe, cmd_op));
 		if (tw_rand(&r) % 4 == 0)
-			atomic_store(word + 1, _IO(TIMERWHEEL_IOC_TYPE, tw_rand(&r) % 0x12));
+			atomic_store(op, _IO(TIMERWHEEL_IOC_TYPE, tw_rand(&r) % 0x12));
 	}
 	return NULL;
 }
