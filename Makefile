@@ -69,6 +69,9 @@ check-mutants: ## Put faults into module, library and tools: do the tests notice
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
 	@scripts/vm/matrix
 
+check-configs: ## Compile the module for kernels of many configurations, with gcc and clang (an hour)
+	@scripts/vm/configs
+
 bench: ## Measure what timeouts cost, beside every peer: tables and plots (QUICK=1, TWICE=1)
 	@bench/run $(if $(QUICK),--quick) $(if $(TWICE),--twice)
 
@@ -103,4 +106,4 @@ need-build:
 	@scripts/vm/need build
 
 .PHONY: all module lib tools selftests load unload demo check check-quick check-debug check-model \
-	check-matrix check-mutants upstream bench bench-quick lint lines quick clean help need-build
+	check-matrix check-configs check-mutants upstream bench bench-quick lint lines quick clean help need-build
