@@ -675,6 +675,11 @@ TEST_F(way, signals)
 	int i;
 
 	fill_many(self->fd);
+	/*
+	 * A worker is there before the signals: io_uring tries three times to create the first one,
+	 * which a signal prevents, and then cancels what it has to do.
+	 */
+	ASSERT_EQ(MOST, RUN(TIMERWHEEL_IOC_MOVE, ARRAY(many, MOST)));
 	signal(SIGALRM, ignore);
 	ASSERT_EQ(0, tw_storm(200));
 	for (i = 0; i < 10; i++)

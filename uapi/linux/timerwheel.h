@@ -304,8 +304,9 @@ struct timerwheel_batch {
  * A command never waits for a timer. It is complete when the submission returns, with two
  * exceptions: if an ADD needs memory for its first element, and with IOSQE_ASYNC, a worker of the
  * ring does it. Then later commands may overtake it, as requests of io_uring may unless they are
- * linked. The elements must stay valid until the completion. A failed element does not fail the
- * command, and so does not cut a chain of links; an error does.
+ * linked; and if signals keep the ring from creating a worker, it fails with ECANCELED, before
+ * anything was done. The elements must stay valid until the completion. A failed element does not
+ * fail the command, and so does not cut a chain of links; an error does.
  *
  * Times are in the time namespace of the task that submits; with IORING_SETUP_SQPOLL, in that of
  * the task that created the ring.
