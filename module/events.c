@@ -246,11 +246,16 @@ void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 	}
 }
 
-/* Park the timers in @taken that stay, or queue them again. Only the others are left in it. */
+/*
+ * Park the timers in @taken that stay, or queue them again. Only the others are left in it, in the
+ * order in which they were delivered: so which index is free next does not depend on whether the
+ * reader's buffer had to be faulted in half-way.
+ */
 static noinline void tw_taken_stay(struct tw_ctx *ctx, struct tw_taken *taken)
 {
-	u32 claimed = 0, index, next;
+	u32 *claimed = &taken->first;
 	struct tw_timer *t;
+	u32 index, next;
 
 	taken->count = 0;
 	for (index = taken->first; index != taken->next; index = next) {
@@ -260,12 +265,11 @@ static noinline void tw_taken_stay(struct tw_ctx *ctx, struct tw_taken *taken)
 			tw_timer_stay(ctx, t, index);
 		} else {
 			WRITE_ONCE(t->state, TW_CLAIMED);
-			t->next = claimed;
-			claimed = index;
+			*claimed = index;
+			claimed = &t->next;
 			taken->count++;
 		}
 	}
-	taken->first = claimed;
 }
 
 /**

@@ -381,6 +381,45 @@ TEST_F(manual, readv_fresh_memory)
 	EXPECT_TRUE(has_keys(ev, N, 0));
 }
 
+/*
+ * Which timer is free next does not depend on whether the buffer's second page had to be faulted
+ * in, also if a periodic timer is among those read: a seed of abi_fuzz gives one digest.
+ */
+TEST_F(manual, fresh_memory_same_handles)
+{
+	enum { N = 8 };
+	size_t page = getpagesize();
+	struct timerwheel_add add[N];
+	__u32 first[N] = {};
+	int round, i;
+	char *buf;
+
+	for (round = 0; round < 2; round++) {
+		buf = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+		ASSERT_NE(MAP_FAILED, buf);
+		buf[0] = 1;
+		buf[page] = 1;
+		if (round)
+			ASSERT_EQ(0, madvise(buf + page, page, MADV_DONTNEED));
+		close(self->fd);
+		self->fd = tw_open_manual(1);
+		ASSERT_LE(0, self->fd);
+		ASSERT_EQ(0, tw_add1_periodic(self->fd, 99, 0, 1, 1, 0));
+		ASSERT_EQ(0, arm(self->fd, 0, N, 1));
+		ASSERT_EQ(N + 1, tw_advance(self->fd, 0, 1));
+		ASSERT_EQ((N + 1) * EV_SIZE,
+			  read(self->fd, buf + page - N / 2 * EV_SIZE, (N + 1) * EV_SIZE));
+		for (i = 0; i < N; i++)
+			add[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
+		ASSERT_EQ(N, dev_add(self->fd, add, N));
+		for (i = 0; i < N && round; i++)
+			EXPECT_EQ(first[i], add[i].index);
+		for (i = 0; i < N; i++)
+			first[i] = add[i].index;
+	}
+}
+
 /* Events that were not delivered because of a fault are counted once. */
 TEST_F(manual, fault_counts_deliveries_once)
 {
