@@ -808,9 +808,13 @@ TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 	EXPECT_EQ(INNOCENT, in->got);
 	EXPECT_EQ(0, in->strange);
 	EXPECT_EQ(0, in->early);
-	/* A firing takes 50 us at most, and the turn in which they are used up 21 us more. */
+	/*
+	 * A firing takes 50 us at most, the turn in which they are used up 21 us more, and the
+	 * kernel's tick, if it comes between, some 7 us. Which of these coincide is another matter
+	 * in each build: 43 to 78 us were seen.
+	 */
 	if (tw_icount())
-		EXPECT_GE((variant->clock ? MSEC + 250 * USEC : 75 * USEC), in->late_max);
+		EXPECT_GE((variant->clock ? MSEC + 250 * USEC : 85 * USEC), in->late_max);
 }
 
 /* --- A user with many waiters ------------------------------------------------------- */
