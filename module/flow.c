@@ -104,8 +104,11 @@ static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 	return done;
 }
 
-/* The same in batches of TW_FLOW_BATCH. Returns their number; -EDQUOT or -ENOMEM if it is 0. */
-static long tw_flow_batches(struct tw_file *file, unsigned int most)
+/*
+ * The same in batches of TW_FLOW_BATCH. @nowait: as in __tw_cpu_begin(). Returns their number;
+ * -EDQUOT or -ENOMEM if it is 0.
+ */
+static long tw_flow_batches(struct tw_file *file, unsigned int most, bool nowait)
 {
 	struct tw_ctx ctx;
 	unsigned int n;
@@ -113,7 +116,7 @@ static long tw_flow_batches(struct tw_file *file, unsigned int most)
 	int err;
 
 	do {
-		err = tw_cpu_begin(&ctx, file, 0);
+		err = __tw_cpu_begin(&ctx, file, 0, nowait);
 		if (err)
 			return done ? done : err;
 		n = tw_flow_from_list(&ctx, min_t(u32, most - done, TW_FLOW_BATCH));
@@ -209,11 +212,15 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_due_list *due)
  * Uses batches of its own, so the one before is no longer because of it. Moves at most
  * TW_FLOW_ALONG other events along with them.
  *
+ * The batch before had a base, so no memory is needed for another. The worker of connections must
+ * not ask for any: it would not be charged to the owner's memory cgroup, and where the owner is at
+ * the cap it would wait for closed files, which are freed only when the worker is done.
+ *
  * Context: process, may sleep.
  */
 void tw_flow_after_batch(struct tw_file *file, unsigned int n)
 {
-	tw_flow_batches(file, n + TW_FLOW_ALONG);
+	tw_flow_batches(file, n + TW_FLOW_ALONG, true);
 }
 
 /**
@@ -228,5 +235,5 @@ long tw_flow_ioctl(struct tw_file *file)
 	if (unlikely(tw_clockset_enabled(file)))
 		tw_clockset_check(file);
 	/* At most the length of the ring: the reader may empty it as fast as it is filled. */
-	return tw_has_ring(file) ? tw_flow_batches(file, file->ring.events) : -EINVAL;
+	return tw_has_ring(file) ? tw_flow_batches(file, file->ring.events, false) : -EINVAL;
 }

@@ -1001,6 +1001,43 @@ TEST_F(socket, ring)
 	EXPECT_EQ(0, stats_of(fd).sockets);
 }
 
+/*
+ * The kernel's worker, which may be on any CPU, delivers to the ring with the bases that there are.
+ * One of its own would not be charged to the owner's cgroup; and at the cap the worker would wait
+ * for closed wheels, which are freed when it is done.
+ */
+TEST_F_TIMEOUT(socket, ring_without_another_base, 120)
+{
+	enum { ROUNDS = 100 };
+	struct timerwheel_setup setup = { .ring = 128 };
+	size_t size = TIMERWHEEL_RING_EVENTS + 128 * sizeof(struct timerwheel_event);
+	int fd = dev_open(O_NONBLOCK), i;
+	struct timerwheel_ring *ring;
+	__u64 memory, end;
+
+	ASSERT_EQ(0, tw_pin(0));
+	ASSERT_EQ(0, dev_setup(fd, &setup));
+	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
+	ASSERT_NE(MAP_FAILED, ring);
+	/* All that connections need once */
+	ASSERT_EQ(0, add_sock(fd, KEY, self->c.here, 0, LONG, LONG));
+	memory = stats_of(fd).memory;
+	for (i = 1; i <= ROUNDS; i++) {
+		ASSERT_EQ(0, add_sock(fd, KEY + 1, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC,
+				      LONG));
+		/* Keep this CPU busy: the worker, which warns, goes to another one. */
+		end = tw_now(CLOCK_MONOTONIC) + 60 * SEC;
+		while (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < (__u32)i)
+			ASSERT_GT(end, tw_now(CLOCK_MONOTONIC));
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, KEY + 1));
+	}
+	/* The worker lets go of the sockets a moment later. */
+	for (i = 0; i < 5000 && stats_of(fd).memory != memory; i++)
+		tw_sleep(MSEC);
+	EXPECT_EQ(memory, stats_of(fd).memory);
+	close(fd);
+}
+
 /* --- Many --------------------------------------------------------------- */
 
 static int many(void)

@@ -13,3 +13,4 @@ expire: what waits before is left out; ring:ring.order_is_kept; s/tw_flow_from_l
 all: as long as a reader empties it; ring:global.flow_is_bounded; s/tw_flow_batches(file, file->ring.events) : -EINVAL/tw_flow_batches(file, U32_MAX) : -EINVAL/
 all: a signal does not end it; ring:global.flow_signals; s/ \&\& !signal_pending(current));/);/
 at once: the tail is there before the events; ring:global.tail_comes_last; /^static bool tw_flow_direct/,/^}/{s/for (index = due->first, place = ring->tail; index;/tw_ring_publish(ring, due->count, false);\n\tfor (index = due->first, place = ring->tail - due->count; index;/;/tw_ring_publish(ring, due->count, READ_ONCE/d}
+after: it makes a base for the worker of connections; socket:socket.ip4.ring_without_another_base; s/tw_flow_batches(file, n + TW_FLOW_ALONG, true)/tw_flow_batches(file, n + TW_FLOW_ALONG, false)/
