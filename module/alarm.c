@@ -8,7 +8,12 @@
  *
  * The alarm is started in the prepare callback of a device of our own. All devices are prepared
  * before the first one is suspended, so the order of registration of our device and of the alarm
- * timers' device does not matter. Tasks are frozen then, so no timers are armed any more.
+ * timers' device does not matter. Tasks are frozen then, and so is the worker of connections
+ * (sock.c), so none of them arms a timer any more. If that worker has something to do the machine
+ * stays awake.
+ *
+ * The alarm may fire while devices are still being suspended. There is no other one for the next
+ * timer then, so it ends the suspend: the timer that it was for is due.
  *
  * tw_alarm_lock protects the list of files. It is inside tw_file.mutex and outside a base's lock. A
  * file leaves the list before its grace period begins (tw_release()).
@@ -24,7 +29,9 @@
 
 #include "alarm.h"
 #include "clock.h"
+#include "compat.h"
 #include "internal.h"
+#include "sock.h"
 
 /* Do not suspend if the machine must wake up this soon, like the kernel's alarm timers. */
 #define TW_ALARM_SOON_MS	(2 * MSEC_PER_SEC)
@@ -59,6 +66,8 @@ static u64 tw_alarm_first_delay(void)
 
 	spin_lock(&tw_alarm_lock);
 	list_for_each_entry(file, &tw_alarm_files, alarm) {
+		if (tw_sock_waiting(file))
+			first = 0;
 		for (nr = 0; nr < nr_cpu_ids; nr++) {
 			/* Pairs with the release in tw_cpu_create(); litmus publish. */
 			cpu = smp_load_acquire(&file->cpu[nr]);
@@ -82,6 +91,11 @@ static int tw_alarm_prepare(struct device *dev)
 	}
 	alarm_start_timer(&tw_alarm, ns_to_ktime(min_t(u64, first, KTIME_MAX)), true);
 	return 0;
+}
+
+static void tw_alarm_fired(struct alarm *alarm, ktime_t now)
+{
+	pm_wakeup_dev_event(&tw_alarm_device->dev, TW_ALARM_SOON_MS, true);
 }
 
 static void tw_alarm_complete(struct device *dev)
@@ -111,8 +125,7 @@ int __init tw_alarm_init(void)
 {
 	int err;
 
-	/* No callback: all it has to do is wake the machine. */
-	alarm_init(&tw_alarm, ALARM_BOOTTIME, NULL);
+	alarm_init(&tw_alarm, ALARM_BOOTTIME, tw_alarm_fired);
 	err = platform_driver_register(&tw_alarm_driver);
 	if (err)
 		return err;

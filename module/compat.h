@@ -26,6 +26,29 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
+ * alarm_init(): changed in 6.13 (the callback returns nothing; before, if the alarm is to be
+ * started again). Not backported.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline enum alarmtimer_restart tw_alarm_once(struct alarm *alarm, ktime_t now)
+{
+	void (*function)(struct alarm *, ktime_t) = alarm->data;
+
+	function(alarm, now);
+	return ALARMTIMER_NORESTART;
+}
+
+static inline void tw_alarm_setup(struct alarm *alarm, enum alarmtimer_type type,
+				  void (*function)(struct alarm *, ktime_t))
+{
+	alarm->data = function;
+	alarm_init(alarm, type, tw_alarm_once);
+}
+
+#define alarm_init(alarm, type, function)	tw_alarm_setup(alarm, type, function)
+#endif
+
+/*
  * alarm_start_timer(): changed in 7.2 (replaces alarm_start() and alarm_start_relative(), and
  * returns if the time is in the future). Not backported.
  */

@@ -82,11 +82,13 @@ static struct workqueue_struct *tw_socks_wq;
 /**
  * tw_sock_init - create the workqueue
  *
+ * It stops before the machine is suspended; see alarm.c.
+ *
  * Return: 0 or -ENOMEM.
  */
 int __init tw_sock_init(void)
 {
-	tw_socks_wq = alloc_workqueue("timerwheel-sock", WQ_UNBOUND, 0);
+	tw_socks_wq = alloc_workqueue("timerwheel-sock", WQ_UNBOUND | WQ_FREEZABLE, 0);
 	return tw_socks_wq ? 0 : -ENOMEM;
 }
 
@@ -168,8 +170,9 @@ bool tw_sock_visit(struct tw_timer *t, u64 now)
 			t->deadline = min(now + left, TIMERWHEEL_TIME_MAX);
 			return true;
 		}
+		/* Signed: it may have been before the clock's beginning. */
 		if (ts->timeout)
-			t->deadline = max(t->deadline, now + left);
+			t->deadline = max_t(s64, t->deadline, now + left);
 	}
 	t->fired = now;
 	tw_sock_queue(ts, 0);
@@ -449,6 +452,20 @@ void tw_sock_kick(struct tw_file *file)
 		llist_add(&socks->node, &file->user->sock_files);
 		queue_work(tw_socks_wq, &file->user->sock_work);
 	}
+}
+
+/**
+ * tw_sock_waiting - is the worker to look at connections of a file?
+ * @file: the file
+ *
+ * Context: any.
+ * Return: true if so. Without more the answer may be stale at once.
+ */
+bool tw_sock_waiting(struct tw_file *file)
+{
+	struct tw_socks *socks = tw_file_socks(file);
+
+	return socks && READ_ONCE(socks->kicked);
 }
 
 /**

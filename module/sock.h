@@ -20,6 +20,7 @@ u64 tw_sock_move(struct tw_ctx *ctx, struct tw_timer *t, u64 deadline);
 void tw_sock_end(struct tw_ctx *ctx, struct tw_timer *t);
 void tw_sock_free(struct tw_ctx *ctx, struct tw_timer *t, u32 index);
 void tw_sock_kick(struct tw_file *file);
+bool tw_sock_waiting(struct tw_file *file);
 void tw_sock_work(struct work_struct *work);
 void tw_sock_close(struct tw_file *file);
 void tw_sock_quiesce(struct tw_user *user);

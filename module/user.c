@@ -3,13 +3,15 @@
  * The cap on kernel memory that a user may hold with all wheels and monitors.
  *
  * A wheel and its monitors are charged to the user who opened the wheel, from before memory is
- * allocated until after it is freed. A user is a kuid, so user namespaces do not raise the cap.
+ * allocated until after it is freed. User namespaces do not raise the cap: see tw_user_uid().
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 #include <linux/xarray.h>
 
 #include "internal.h"
@@ -57,6 +59,22 @@ void __init tw_user_init(void)
 		max_user_memory = tw_default_memory();
 }
 
+/*
+ * Who is the calling user? Those who may use many ids in namespaces of their own (/etc/subuid) are
+ * one user: the owner of the outermost namespace that the system's root did not create. Root gives
+ * a container ids that are users of their own.
+ */
+static kuid_t tw_user_uid(void)
+{
+	const struct user_namespace *ns;
+	kuid_t uid = current_uid();
+
+	for (ns = current_user_ns(); ns != &init_user_ns; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
 /* Find a user and take a reference. NULL if there is none. */
 static struct tw_user *tw_user_find(unsigned long id)
 {
@@ -88,7 +106,7 @@ static size_t tw_user_size(void)
 struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work),
 			    void (*sock_work)(struct work_struct *work))
 {
-	kuid_t uid = current_uid();
+	kuid_t uid = tw_user_uid();
 	unsigned long id = __kuid_val(uid);
 	struct tw_user *user, *other;
 

@@ -191,13 +191,15 @@ TEST_F_TIMEOUT(users, one_at_the_cap, TIMEOUT)
 
 /* --- User namespaces ------------------------------------------------------------------ */
 
-/* Map inner @in to @out in the namespace of @pid */
-static int map_id(pid_t pid, uid_t in, uid_t out)
+#define OTHER_IDS	999	/* ids 1 to 999 of a namespace, which belong to nobody outside */
+
+/* Map root in the namespace of @pid to @uid, and OTHER_IDS to ids of no user */
+static int map_ids(pid_t pid, uid_t uid)
 {
 	char path[64], text[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
-	snprintf(text, sizeof(text), "%u %u 1", in, out);
+	snprintf(text, sizeof(text), "0 %u 1\n1 300000 %u\n", uid, OTHER_IDS);
 	return tw_file_write(path, text);
 }
 
@@ -223,7 +225,7 @@ static int in_namespace(uid_t uid, bool mapped, int flags, int (*function)(void)
 			_exit(102);
 		_exit(function());
 	}
-	if (read(back[0], &c, 1) != 1 || (mapped && map_id(pid, 0, uid)) ||
+	if (read(back[0], &c, 1) != 1 || (mapped && map_ids(pid, uid)) ||
 	    write(to[1], "", 1) != 1)
 		kill(pid, SIGKILL);
 	close(to[0]);
@@ -275,9 +277,32 @@ TEST_F_TIMEOUT(users, in_a_user_namespace, TIMEOUT)
 	EXPECT_EQ(0, in_namespace(ALICE, true, 0, no_root));
 }
 
+/* Run @function in a child with another id of the namespace. Returns the result of tw_reap(). */
+static int with_id(uid_t uid, int (*function)(void))
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(setresuid(uid, uid, uid) ? 100 : function());
+	return tw_reap(pid);
+}
+
+static int take_nothing_with_other_ids(void)
+{
+	return with_id(1, take_nothing) ?: with_id(OTHER_IDS, take_nothing);
+}
+
+/* Hold a wheel as large as allowed until killed; write a byte to @ready when it is there. */
+static int hold_all(int ready)
+{
+	if (take_all() || write(ready, "", 1) != 1)
+		return 1;
+	return pause();
+}
+
 /*
  * Two namespaces whose roots are two users have two limits. A namespace of a user at the limit
- * shares that limit.
+ * shares that limit, whatever ids it has: those of /etc/subuid do not make many users of one.
  */
 TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 {
@@ -287,18 +312,39 @@ TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 
 	ASSERT_EQ(0, pipe(ready));
 	alice = fork();
-	if (!alice) {
-		if (become(ALICE) || take_all() || write(ready[1], "", 1) != 1)
-			_exit(1);
-		pause();	/* the wheel stays open */
-	}
+	if (!alice)
+		_exit(become(ALICE) ?: hold_all(ready[1]));
 	ASSERT_EQ(1, read(ready[0], &c, 1));
 	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_nothing));
 	EXPECT_EQ(0, in_namespace(ALICE, false, 0, take_nothing));
+	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_nothing_with_other_ids));
 	EXPECT_EQ(0, in_namespace(BOB, true, 0, take_all));
 	kill(alice, SIGKILL);
 	ASSERT_EQ(1000 + SIGKILL, tw_reap(alice));
 	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_all));
+}
+
+/* Two ids in a namespace: one holds all that it may, the other gets as much. */
+static int two_ids(void)
+{
+	int ready[2], ret;
+	pid_t first;
+	char c;
+
+	if (pipe(ready))
+		return -errno;
+	first = fork();
+	if (!first)
+		_exit(setresuid(1, 1, 1) ?: hold_all(ready[1]));
+	ret = read(ready[0], &c, 1) == 1 ? with_id(2, take_all) : 100;
+	kill(first, SIGKILL);
+	return tw_reap(first) == 1000 + SIGKILL ? ret : 101;
+}
+
+/* In a namespace that root has made, a container, different ids are different users. */
+TEST_F_TIMEOUT(users, in_a_namespace_of_root, TIMEOUT)
+{
+	EXPECT_EQ(0, in_namespace(0, true, 0, two_ids));
 }
 
 /* A process that runs as another user is charged to its real user, who started it. */

@@ -11,6 +11,7 @@
  * to RAM.
  */
 #define _GNU_SOURCE
+#include <glob.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -425,6 +426,47 @@ TEST_F_TIMEOUT(alarm, soon, TIMEOUT)
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 1900 * MSEC, 0));
 	EXPECT_EQ(-EBUSY, tw_file_write(STATE, "mem"));
 	EXPECT_GT(self->base + 1900 * MSEC, tw_now(variant->id));
+}
+
+/* The number of wakeup events that the module has reported, or -1 */
+static long wakeups(void)
+{
+	static const char pattern[] = "/sys/devices/platform/timerwheel/wakeup/wakeup*/event_count";
+	char text[32] = "";
+	ssize_t n = -1;
+	glob_t found;
+	int fd;
+
+	if (glob(pattern, 0, NULL, &found))
+		return -1;
+	fd = open(found.gl_pathv[0], O_RDONLY | O_CLOEXEC);
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	globfree(&found);
+	return n > 0 ? atol(text) : -1;
+}
+
+/*
+ * A timer that falls due while devices are being suspended ends that: it is a wakeup event. (Test
+ * mode: the kernel waits for 5 s with all devices suspended, and resumes them.)
+ */
+TEST_F_TIMEOUT(alarm, while_devices_are_suspended, TIMEOUT)
+{
+	static const char test[] = "/sys/power/pm_test";
+	long before;
+
+	if (!self->cannot && access(test, W_OK))
+		self->cannot = "this kernel has no CONFIG_PM_DEBUG";
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	before = wakeups();
+	ASSERT_LE(0, before);
+	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, self->base + 4 * SEC, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, tw_file_write(test, "devices"));
+	tw_file_write(STATE, "mem");
+	ASSERT_EQ(0, tw_file_write(test, "none"));
+	ASSERT_EQ(1, dev_poll(self->fd, 20000));
+	EXPECT_EQ(before + 1, wakeups());
 }
 
 struct sleeper {

@@ -9,3 +9,4 @@ prepare: it sleeps, however soon; suspend/suspend:alarm.boottime.soon; s/^\t\tre
 prepare: an alarm without a timer; suspend/suspend:suspend.to_ram.all_clocks; s/if (first == TW_NEVER)/if (0)/
 complete: the alarm stays; suspend/suspend:alarm.boottime.closed; /^static void tw_alarm_complete(/,/^}/s/alarm_cancel(&tw_alarm);/;/
 leave: it stays in the list; suspend/suspend:alarm.boottime.closed; /^void tw_alarm_leave(/,/^}/s/list_del(&file->alarm);/;/
+fired: a timer in the middle of the suspend is nothing; suspend/suspend:alarm.boottime.while_devices_are_suspended; /^static void tw_alarm_fired(/,/^}/s/^\tpm_wakeup_dev_event(.*/\t;/

@@ -14,3 +14,5 @@ freed: nobody is woken; ops:cap.there_again; s/wake_up_all(&user->wait);/;/
 uncharge: nothing; ops:cap.two_wheels; s/user->memory -= bytes;/;/
 memory: 0 is no memory; ops:cap.default_is_half; s/bytes ?: tw_default_memory()/bytes/
 memory: all there is; ops:cap.default_is_half; s/(totalram_pages() << PAGE_SHIFT) \/ 2/(totalram_pages() << PAGE_SHIFT)/
+uid: each id of a namespace is a user; limits:users.namespaces_do_not_add_caps; s/^\t\t\tuid = ns->owner;/\t\t\t;/
+uid: root is charged for containers; limits:users.in_a_namespace_of_root; s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
