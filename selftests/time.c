@@ -834,7 +834,8 @@ TEST_F(slack, shared)
 		if (tw_icount())
 			EXPECT_GE(self->round + TICK, ev.fired);
 	}
-	if (in_time)
+	/* With a free-running clock the time of a firing may be used up in the middle. */
+	if (tw_icount())
 		EXPECT_EQ(1, stat_firings(self->fd));
 }
 
@@ -864,7 +865,8 @@ TEST_F(slack, moved)
 	if (in_time)
 		EXPECT_LE(self->round, ev.fired);
 	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
-	if (in_time)
+	/* With a free-running clock the time of a firing may be used up in the middle. */
+	if (tw_icount())
 		EXPECT_EQ(1, stat_firings(self->fd));
 }
 
