@@ -2237,6 +2237,14 @@ FIXTURE_TEARDOWN(race)
 	wheel_close(&self->r.w);
 }
 
+/* Has each way to end been seen, and each loser of a race? */
+static bool race_complete(struct ledger *l)
+{
+	return atomic_load(&l->armed) && atomic_load(&l->cancelled) &&
+	       atomic_load(&l->refreshed) && atomic_load(&l->moved) &&
+	       atomic_load(&l->events) && atomic_load(&l->late_losers);
+}
+
 /* Each arming ends once: one that was cancelled gives no event, all others do. None is early. */
 TEST_F_TIMEOUT(race, each_ends_once, 300)
 {
@@ -2260,7 +2268,9 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 		}
 	}
 	end = tw_now(CLOCK_MONOTONIC) + seconds * SEC;
-	while (tw_now(CLOCK_MONOTONIC) < end) {
+	/* Longer where everything takes long, as with KMSAN: otherwise the run would say nothing. */
+	while (tw_now(CLOCK_MONOTONIC) < end ||
+	       (!race_complete(l) && tw_now(CLOCK_MONOTONIC) < end + 60 * SEC)) {
 		race_take(r);
 		dev_poll(r->w.fd, 1);
 	}
@@ -2293,12 +2303,7 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 	       l->armed, l->cancelled, l->refreshed, l->moved, l->events, l->late_losers);
 	printf("# %ld by handles of former owners\n", l->gone);
 	fflush(stdout);
-	EXPECT_LT(0, l->armed);
-	EXPECT_LT(0, l->cancelled);
-	EXPECT_LT(0, l->refreshed);
-	EXPECT_LT(0, l->moved);
-	EXPECT_LT(0, l->events);
-	EXPECT_LT(0, l->late_losers);
+	EXPECT_TRUE(race_complete(l));
 }
 
 TEST_HARNESS_MAIN
