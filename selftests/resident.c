@@ -2268,7 +2268,7 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 		}
 	}
 	end = tw_now(CLOCK_MONOTONIC) + seconds * SEC;
-	/* Longer where everything takes long, as with KMSAN: otherwise the run would say nothing. */
+	/* Longer where everything takes long, as with KMSAN: else the run would say nothing. */
 	while (tw_now(CLOCK_MONOTONIC) < end ||
 	       (!race_complete(l) && tw_now(CLOCK_MONOTONIC) < end + 60 * SEC)) {
 		race_take(r);
