@@ -54,7 +54,7 @@ check-quick: ## Run the tests that take less than a few minutes
 	@scripts/vm/check --quick
 
 check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (built once)
-	@scripts/vm/check-debug --fuzz $(FUZZ_SECONDS) --race $(RACE_SECONDS)
+	@scripts/vm/check-debug $(KERNELS:%=--kernel %) --fuzz $(FUZZ_SECONDS) --race $(RACE_SECONDS)
 
 check-model: ## Prove protocols between CPUs, memory order and arithmetic in model checkers
 	@selftests/model/check

@@ -809,9 +809,9 @@ TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 	EXPECT_EQ(0, in->strange);
 	EXPECT_EQ(0, in->early);
 	/*
-	 * A firing takes 50 us at most, the turn in which they are used up 21 us more, and the
-	 * kernel's tick, if it comes between, some 7 us. Which of these coincide is another matter
-	 * in each build: 43 to 78 us were seen.
+	 * A firing takes 50 us at most, the turn in which they are used up 21 us more, and an
+	 * interrupt of the kernel's own may come between. Which of these coincide depends on the
+	 * build: 41 to 78 us were seen.
 	 */
 	if (tw_icount())
 		EXPECT_GE((variant->clock ? MSEC + 250 * USEC : 85 * USEC), in->late_max);

@@ -433,8 +433,8 @@ static long wakeups(void)
 {
 	static const char pattern[] = "/sys/devices/platform/timerwheel/wakeup/wakeup*/event_count";
 	char text[32] = "";
-	ssize_t n = -1;
 	glob_t found;
+	ssize_t n;
 	int fd;
 
 	if (glob(pattern, 0, NULL, &found))

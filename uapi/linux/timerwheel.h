@@ -437,6 +437,7 @@ enum timerwheel_socket {
  * in use costs nothing but one visit per period. If data was received or sent meanwhile, the timer
  * is queued again, for that time plus the timeout. The times are the connection's own, in units of
  * the scheduler's tick (1/HZ, 1 to 10 ms): a timeout is never early, and up to two such ticks late.
+ * (On a virtual machine whose ticks stand still, it may be early by as much.)
  * Data is what counts: acknowledgements and keepalive probes without data do not. Data that is
  * sent again because the peer does not answer counts as sent.
  *
