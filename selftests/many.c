@@ -1503,11 +1503,14 @@ TEST_F_TIMEOUT(closers, leave_nothing_charged, TIMEOUT)
  * itself, and for memory, which is cleared byte by byte in such a guest.
  */
 #define SPAN_MOST	(50 * USEC)
+#define SPAN_TRIES	3
+#define MONS		16	/* monitors of such a wheel, or none */
 
 /* One wheel, and memory for any call on it */
 struct span {
 	int fd;
 	struct timerwheel_ring *ring;
+	int monitors[MONS];
 	void *elems;
 };
 
@@ -1655,13 +1658,13 @@ FIXTURE_VARIANT_ADD(span, nothing) { { span_nothing, span_nothing, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, add) { { span_nothing, span_pending, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, add_past) { { span_nothing, span_past, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, add_past_ring) { { span_nothing, span_past, 0, RING, 0 } };
-FIXTURE_VARIANT_ADD(span, add_past_monitors) { { span_nothing, span_past, 0, RING, 16 } };
-FIXTURE_VARIANT_ADD(span, add_past_backlog) { { span_overflow, span_past, 0, RING, 16 } };
+FIXTURE_VARIANT_ADD(span, add_past_monitors) { { span_nothing, span_past, 0, RING, MONS } };
+FIXTURE_VARIANT_ADD(span, add_past_backlog) { { span_overflow, span_past, 0, RING, MONS } };
 FIXTURE_VARIANT_ADD(span, replace_due) { { span_past, span_past, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, move_later) { { span_pending, span_later, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, move_earlier) { { span_pending, span_earlier, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, move_past) { { span_pending, span_move_past, 0, 0, 0 } };
-FIXTURE_VARIANT_ADD(span, move_past_monitors) { { span_pending, span_move_past, 0, RING, 16 } };
+FIXTURE_VARIANT_ADD(span, move_past_monitors) { { span_pending, span_move_past, 0, RING, MONS } };
 FIXTURE_VARIANT_ADD(span, remove) { { span_pending, span_remove, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, remove_due) { { span_past, span_remove, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, get) { { span_pending, span_get, 0, 0, 0 } };
@@ -1669,60 +1672,91 @@ FIXTURE_VARIANT_ADD(span, list) { { span_pending, span_list, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, drain) { { span_pending, span_drain, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, drain_due) { { span_past, span_drain, 0, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, read) { { span_past, span_read, 0, 0, 0 } };
-FIXTURE_VARIANT_ADD(span, read_monitors) { { span_past, span_read, 0, 0, 16 } };
+FIXTURE_VARIANT_ADD(span, read_monitors) { { span_past, span_read, 0, 0, MONS } };
 FIXTURE_VARIANT_ADD(span, flow) { { span_overflow, span_flow, 0, RING, 0 } };
-FIXTURE_VARIANT_ADD(span, flow_monitors) { { span_overflow, span_flow, 0, RING, 16 } };
+FIXTURE_VARIANT_ADD(span, flow_monitors) { { span_overflow, span_flow, 0, RING, MONS } };
 FIXTURE_VARIANT_ADD(span, advance) { { span_far, span_advance, MANUAL, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, advance_ring) { { span_far, span_advance, MANUAL, RING, 0 } };
-FIXTURE_VARIANT_ADD(span, advance_monitors) { { span_far, span_advance, MANUAL, RING, 16 } };
+FIXTURE_VARIANT_ADD(span, advance_monitors) { { span_far, span_advance, MANUAL, RING, MONS } };
+
+/* A wheel and memory, such that no page, and no large one, is first touched in the call */
+static int span_open(struct span *s, const struct span_kind *kind)
+{
+	struct timerwheel_setup setup = { .clock = kind->clock, .ring = kind->ring };
+	int i, ret;
+
+	s->fd = dev_open(O_NONBLOCK);
+	if (s->fd < 0)
+		return s->fd;
+	ret = dev_setup(s->fd, &setup);
+	if (!ret && kind->ring) {
+		s->ring = mmap(NULL, ring_size(kind->ring), PROT_READ | PROT_WRITE, MAP_SHARED,
+			       s->fd, TIMERWHEEL_MMAP_RING);
+		if (s->ring == MAP_FAILED)
+			ret = -errno;
+	}
+	for (i = 0; ret >= 0 && i < kind->monitors; i++) {
+		s->monitors[i] = monitor_of(s->fd, 4096);
+		ret = s->monitors[i];
+	}
+	return ret < 0 ? ret : kind->prepare(s);
+}
+
+static void span_close(struct span *s, const struct span_kind *kind)
+{
+	int i;
+
+	for (i = 0; i < kind->monitors; i++)
+		close(s->monitors[i]);
+	if (kind->ring)
+		munmap(s->ring, ring_size(kind->ring));
+	close(s->fd);
+}
 
 FIXTURE_SETUP(span)
 {
-	const struct span_kind *kind = &variant->kind;
-	struct timerwheel_setup setup = { .clock = kind->clock, .ring = kind->ring };
 	size_t size = LONG_CALL * sizeof(struct timerwheel_entry);
-	struct span *s = &self->s;
-	int i;
 
 	ASSERT_EQ(0, tw_pin(0));
-	s->fd = dev_open(O_NONBLOCK);
-	ASSERT_LE(0, s->fd);
-	ASSERT_EQ(0, dev_setup(s->fd, &setup));
-	if (kind->ring) {
-		s->ring = mmap(NULL, ring_size(kind->ring), PROT_READ | PROT_WRITE, MAP_SHARED,
-			       s->fd, TIMERWHEEL_MMAP_RING);
-		ASSERT_NE(MAP_FAILED, s->ring);
-	}
-	for (i = 0; i < kind->monitors; i++)
-		ASSERT_LE(0, monitor_of(s->fd, 4096));
-	/* so that no page, and no large one, is first touched (and cleared) in the call */
 	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
-	s->elems = malloc(size);
-	ASSERT_NE(NULL, s->elems);
-	tw_poison(s->elems, size);
-	ASSERT_EQ(LONG_CALL, kind->prepare(s));
+	self->s.elems = malloc(size);
+	ASSERT_NE(NULL, self->s.elems);
+	tw_poison(self->s.elems, size);
+	ASSERT_EQ(LONG_CALL, span_open(&self->s, &variant->kind));
 }
 
 FIXTURE_TEARDOWN(span)
 {
-	close(self->s.fd);
+	span_close(&self->s, &variant->kind);
+	free(self->s.elems);
 }
 
-/* The longest possible calls do not keep a task from the CPU. */
+/*
+ * The longest possible calls do not keep a task from the CPU. What a call itself does is in each
+ * of SPAN_TRIES; what happens beside it (RCU callbacks of the test before, khugepaged: 100 us and
+ * more) is in one of them.
+ */
 TEST_F_TIMEOUT(span, is_short, TIMEOUT)
 {
 	struct timerwheel_stats st;
 	struct gap_meter meter;
 	__u64 gap;
+	int try;
 
-	ASSERT_EQ(0, gap_start(&meter));
-	EXPECT_EQ(LONG_CALL, variant->kind.call(&self->s));
-	gap = gap_stop(&meter);
-	say_gap("a call", LONG_CALL, gap);
+	for (try = 1; ; try++) {
+		ASSERT_EQ(0, gap_start(&meter));
+		EXPECT_EQ(LONG_CALL, variant->kind.call(&self->s));
+		gap = gap_stop(&meter);
+		say_gap("a call", LONG_CALL, gap);
+		ASSERT_EQ(0, tw_stats(self->s.fd, &st));
+		EXPECT_TRUE(tw_balanced(&st));
+		if (!tw_icount() || gap <= SPAN_MOST || try == SPAN_TRIES)
+			break;
+		span_close(&self->s, &variant->kind);
+		ASSERT_EQ(LONG_CALL, span_open(&self->s, &variant->kind));
+	}
 	if (tw_icount())
 		EXPECT_GE(SPAN_MOST, gap);
-	ASSERT_EQ(0, tw_stats(self->s.fd, &st));
-	EXPECT_TRUE(tw_balanced(&st));
 }
 
 /* --- Interrupts --------------------------------------------------------------------- */
