@@ -444,11 +444,11 @@ enum timerwheel_socket {
  * When the deadline has been reached, an event is delivered. Without TIMERWHEEL_SOCKET_ABORT the
  * timer ends with it. With it, what follows depends on @grace:
  *
- *	0	The connection is aborted. The event has TIMERWHEEL_EVENT_ABORTED.
- *	else	The event has TIMERWHEEL_EVENT_WARNING, and the timer is pending again, @grace
- *		later. If by then nobody has moved, replaced, removed or postponed the timer, and
- *		the connection is still idle, it is aborted, and a second event with
- *		TIMERWHEEL_EVENT_ABORTED is delivered. Otherwise the timer goes on as before.
+ * * 0: the connection is aborted. The event has TIMERWHEEL_EVENT_ABORTED.
+ * * Otherwise: the event has TIMERWHEEL_EVENT_WARNING, and the timer is pending again, @grace
+ *   later. If by then nobody has moved, replaced, removed or postponed the timer, and the
+ *   connection is still idle, it is aborted, and a second event with TIMERWHEEL_EVENT_ABORTED is
+ *   delivered. If not, the timer goes on as before.
  *
  * Nobody has to read the events for that: the connection ends even if the program is stopped. The
  * grace is measured by the clock of the wheel: it is over if CLOCK_REALTIME is set forwards by that
