@@ -49,6 +49,11 @@ static inline void tw_sock_kick(struct tw_file *file)
 {
 }
 
+static inline bool tw_sock_waiting(struct tw_file *file)
+{
+	return false;
+}
+
 static inline void tw_sock_work(struct work_struct *work)
 {
 }
