@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-CFLAGS += -O2 -g -Wall -Wextra $(KHDR_INCLUDES) -I$(top_srcdir)/tools/testing/selftests
+CFLAGS += -O2 -g -Wall $(KHDR_INCLUDES) -I$(top_srcdir)/tools/testing/selftests
 LDLIBS += -lpthread
 
 TEST_GEN_PROGS := abi deadlines faults handle killed lifetime limits monitor ops resident ring \
