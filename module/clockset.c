@@ -20,7 +20,9 @@
  * ----------------
  * The kernel calls tw_clockset_notify() with the timekeeper locked, where it may only start an
  * irq_work. That queues the work, which walks the files. The kernel calls such notifiers at every
- * tick, so ours is registered only while there are files.
+ * tick, so ours is registered for the first such file. Then it stays until the module is unloaded:
+ * the kernel tells all notifiers that the clock was set whenever one is registered, and that may
+ * cost others more than the tick costs us (Xen's sets the clock of the hypervisor).
  *
  * tw_clockset_lock protects the list of files and is held for one file at a time. The work moves
  * each file that it has handled to the end of the list and marks it with its generation. So the
@@ -51,6 +53,7 @@
 static DEFINE_SPINLOCK(tw_clockset_lock);
 static LIST_HEAD(tw_clockset_files);
 static u32 tw_clockset_generation;
+static bool tw_clockset_registered;
 
 /* CLOCK_REALTIME minus CLOCK_BOOTTIME. */
 static s64 tw_clockset_offset(void)
@@ -172,8 +175,9 @@ void tw_clockset_join(struct tw_file *file)
 
 	clockset->offset = tw_clockset_offset();
 	spin_lock(&tw_clockset_lock);
-	if (list_empty(&tw_clockset_files))
+	if (!tw_clockset_registered)
 		pvclock_gtod_register_notifier(&tw_clockset_notifier);
+	tw_clockset_registered = true;
 	clockset->generation = tw_clockset_generation;
 	list_add_tail(&clockset->list, &tw_clockset_files);
 	spin_unlock(&tw_clockset_lock);
@@ -193,18 +197,18 @@ void tw_clockset_leave(struct tw_file *file)
 		return;
 	spin_lock(&tw_clockset_lock);
 	list_del(&file->clockset.list);
-	if (list_empty(&tw_clockset_files))
-		pvclock_gtod_unregister_notifier(&tw_clockset_notifier);
 	spin_unlock(&tw_clockset_lock);
 }
 
 /**
- * tw_clockset_exit - wait for the irq_work and the work
+ * tw_clockset_exit - stop listening, and wait for the irq_work and the work
  *
  * Context: process, may sleep; all files are closed.
  */
 void tw_clockset_exit(void)
 {
+	if (tw_clockset_registered)
+		pvclock_gtod_unregister_notifier(&tw_clockset_notifier);
 	irq_work_sync(&tw_clockset_irq_work);
 	cancel_work_sync(&tw_clockset_worker);
 }

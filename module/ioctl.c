@@ -2,7 +2,7 @@
 /*
  * The calls: a table of them, and how arguments are copied in and out.
  *
- * Each argument begins with its size, which says how much of it is copied: see "Growth of this
+ * Each argument begins with its size, which says how much of it is copied: see "Extending this
  * interface" in the uapi header.
  */
 #include <linux/indirect_call_wrapper.h>

@@ -1170,6 +1170,25 @@ TEST_F(module, rmmod_after_close)
 	EXPECT_EQ(0, unload());
 }
 
+/* ... and the kernel no longer tells the module that the clock was set. */
+TEST_F(module, rmmod_after_clock_set)
+{
+	struct timerwheel_setup setup = {
+		.clock = TIMERWHEEL_CLOCK_REALTIME, .flags = TIMERWHEEL_SETUP_CLOCK_SET,
+	};
+	int fd = dev_open(0);
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, dev_setup(fd, &setup));
+	ASSERT_EQ(0, close(fd));
+	ASSERT_EQ(0, unload());
+	/* some ticks, each of which would call it */
+	tw_sleep(100 * MSEC);
+	EXPECT_EQ(0, load());
+}
+
 /* After that there is no device. */
 TEST_F(module, rmmod_takes_device)
 {

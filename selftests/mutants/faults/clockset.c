@@ -11,6 +11,6 @@ notice: into the ring with FLOW only; time:set.told_ring; s/wake_monitors = tw_f
 work: one file only; time:set.told_after_others,set.told_asleep; s/while ((file = tw_clockset_next(generation)))/if ((file = tw_clockset_next(generation)))/
 work: no new generation; time:set.told_asleep; s/generation = ++tw_clockset_generation;/generation = tw_clockset_generation;/
 work: a file keeps its place; time:set.told_asleep,set.told_after_others,set.told_only_who_asks; s/list_move_tail(&file->clockset.list, &tw_clockset_files);/;/
-leave: the notifier goes with the first; time:set.told_after_others; /^void tw_clockset_leave(/,/^}/s/if (list_empty(&tw_clockset_files))/if (1)/
-leave: the notifier stays; time:set.told_asleep,set.told_forward,set.told_backward; /^void tw_clockset_leave(/,/^}/s/if (list_empty(&tw_clockset_files))/if (0)/
+join: a notifier for each file; time:set.told_after_others; s/if (!tw_clockset_registered)/if (1)/
+exit: the notifier stays; lifetime:module.rmmod_after_clock_set; s/if (tw_clockset_registered)/if (0)/
 leave: it stays in the list; time:set.told_*; /^void tw_clockset_leave(/,/^}/s/list_del(&file->clockset.list);/;/
