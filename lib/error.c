@@ -58,7 +58,7 @@ static const char * const ltw_errors[] = {
 	[EPROTO] =
 		"a newer program has set up this wheel for larger events than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or this machine cannot: no clock can wake it, it has no atomic operations for resident timers, or its kernel cannot abort connections (INET_DIAG_DESTROY); or the socket is no TCP connection over IPv4 or IPv6",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or this machine cannot: no clock can wake it, it has no atomic operations for resident timers, or its kernel cannot abort connections (INET_DIAG_DESTROY, BPF_SYSCALL); or the socket is no TCP connection over IPv4 or IPv6",
 	[ENOTSOCK] =
 		"the descriptor is not a socket",
 	[ENOTCONN] =

@@ -123,8 +123,7 @@ static inline int tw_uring_result(struct io_uring_cmd *cmd, int result, unsigned
  * tcp_abort(): changed in 6.5 (does not take the lock of the socket if it is called from a BPF
  * program, which has it). Not backported to 6.1.
  */
-#define TW_TCP_ABORT_LOCKED \
-	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) && IS_ENABLED(CONFIG_BPF_SYSCALL))
+#define TW_TCP_ABORT_LOCKED	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0))
 
 /*
  * __uninitialized: changed in 6.9 (a local variable that is not zeroed in kernels that are built to

@@ -6,18 +6,23 @@
 #include <linux/kconfig.h>
 #include <linux/types.h>
 
+#include "compat.h"
+
 struct sock;
 
 /**
  * tw_tcp_supported - can this kernel abort connections?
  *
- * Inline, so that the compiler removes what a kernel without a network does not export.
+ * Without BPF the kernel has no way to abort a connection whose lock the caller has, and to wait
+ * for that lock is no way: see tw_tcp_abort(). Inline, so that the compiler removes what a kernel
+ * without a network does not export.
  *
  * Return: true if so.
  */
 static inline bool tw_tcp_supported(void)
 {
-	return IS_ENABLED(CONFIG_INET) && IS_ENABLED(CONFIG_INET_DIAG_DESTROY);
+	return IS_ENABLED(CONFIG_INET) && IS_ENABLED(CONFIG_INET_DIAG_DESTROY) &&
+	       (IS_ENABLED(CONFIG_BPF_SYSCALL) || !TW_TCP_ABORT_LOCKED);
 }
 
 int tw_tcp_check(const struct sock *sk);

@@ -153,7 +153,7 @@ bool timers_open(int kept)
 	if (err)
 		die_open(err);
 	if (timerwheel_info(wheel, &info) || !(info.features & TIMERWHEEL_FEATURE_SOCKET))
-		log_die("the module timerwheel has no deadlines for connections: it is too old (install the one that came with this program), or this kernel was built without INET_DIAG_DESTROY");
+		log_die("the module timerwheel has no deadlines for connections: it is too old (install the one that came with this program), or this kernel was built without INET_DIAG_DESTROY or BPF_SYSCALL");
 	if (adopted)
 		take_up();
 	mark_settings();

@@ -193,7 +193,10 @@ struct timerwheel_info {
 #define TIMERWHEEL_FEATURE_RESIDENT	(1ULL << 0)
 /** TIMERWHEEL_FEATURE_HANDLE - this kernel has MOVE_HANDLE and REMOVE_HANDLE */
 #define TIMERWHEEL_FEATURE_HANDLE	(1ULL << 1)
-/** TIMERWHEEL_FEATURE_SOCKET - this kernel has ADD_SOCKET (it was built with INET_DIAG_DESTROY) */
+/**
+ * TIMERWHEEL_FEATURE_SOCKET - this kernel has ADD_SOCKET (it was built with INET_DIAG_DESTROY and
+ * BPF_SYSCALL)
+ */
 #define TIMERWHEEL_FEATURE_SOCKET	(1ULL << 2)
 /**
  * TIMERWHEEL_FEATURE_URING - this kernel has the commands for io_uring (struct timerwheel_uring).
