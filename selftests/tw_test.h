@@ -423,9 +423,10 @@ static inline __u64 tw_memory_of(const int *fd, int n)
 {
 	struct timerwheel_stats st;
 	struct timerwheel_info info;
-	__u64 sum;
+	__u64 sum, least = ~0ULL;
 	int i, k;
 
+	/* until nothing was freed for a while */
 	for (i = 0; i < 20000; i++) {
 		for (k = 0, sum = 0; k < n; k++) {
 			if (tw_stats(fd[k], &st))
@@ -436,6 +437,10 @@ static inline __u64 tw_memory_of(const int *fd, int n)
 			return ~0ULL;
 		if (info.user_memory == sum)
 			return sum;
+		if (info.user_memory < least) {
+			least = info.user_memory;
+			i = 0;
+		}
 		tw_sleep(MSEC);
 	}
 	return ~0ULL;
