@@ -8,6 +8,8 @@ TEST_GEN_PROGS := abi deadlines faults handle killed lifetime limits monitor ops
 # These also test reads, polls and commands through io_uring.
 ifneq ($(shell pkg-config --exists liburing 2>/dev/null && echo y),)
 TEST_GEN_PROGS += readers uring
+else
+$(info timerwheel: no liburing: readers and uring are not built)
 endif
 
 LOCAL_HDRS := abuse.h sleeper.h timerwheel-mapped.h tw_model.h tw_test.h

@@ -4,7 +4,11 @@
 /^MODULE_VERSION(/d
 s/tw_uring_argument(cmd)/io_uring_sqe_cmd(cmd->sqe, u64)/
 s/return tw_uring_result(cmd, result, issue_flags);/return result;/
-s/TW_TCP_ABORT_LOCKED/IS_ENABLED(CONFIG_BPF_SYSCALL)/
+s/(IS_ENABLED(CONFIG_BPF_SYSCALL) || !TW_TCP_ABORT_LOCKED)/IS_ENABLED(CONFIG_BPF_SYSCALL)/
+/^\tif (!TW_TCP_ABORT_LOCKED)$/{
+N
+d
+}
 s/^#include <linux\/ioctl\.h>$/#include <linux\/io_uring\/cmd.h>\n&/
 
 # Comments: what they refer to has another name there, or is not there.
@@ -19,6 +23,10 @@ s/so it also builds in user space (selftests\/unit\/wheel)/so wheel_kunit.c test
 N
 /selftests\/model\/resident\.pml/d
 }
-s/ Before 6\.5 it may, if a task takes the lock just now\.//
+/^ \* user space\. So this does not wait for it\. Before 6\.5 it may, /{
+N
+N
+s/ Before 6\.5 it may.*//
+}
 s/ (bpf_sock_destroy(), since 6\.5)/ (bpf_sock_destroy())/
 s/ (never without IO_URING_F_NONBLOCK); -EIOCBQUEUED: the result was reported\./ (never without IO_URING_F_NONBLOCK)./
