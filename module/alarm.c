@@ -112,7 +112,7 @@ static struct platform_driver tw_alarm_driver = {
 	.driver = {
 		.name	= TW_NAME,
 		.pm	= &tw_alarm_pm,
-		/* Without it such wheels would not wake the machine. */
+		/* A device without its driver would not wake the machine. */
 		.suppress_bind_attrs = true,
 	},
 };

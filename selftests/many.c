@@ -1679,7 +1679,7 @@ FIXTURE_VARIANT_ADD(span, advance) { { span_far, span_advance, MANUAL, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, advance_ring) { { span_far, span_advance, MANUAL, RING, 0 } };
 FIXTURE_VARIANT_ADD(span, advance_monitors) { { span_far, span_advance, MANUAL, RING, MONS } };
 
-/* A wheel and memory, such that no page, and no large one, is first touched in the call */
+/* A wheel that is prepared for the call. Returns LONG_CALL, or what went wrong. */
 static int span_open(struct span *s, const struct span_kind *kind)
 {
 	struct timerwheel_setup setup = { .clock = kind->clock, .ring = kind->ring };
@@ -1718,6 +1718,7 @@ FIXTURE_SETUP(span)
 	size_t size = LONG_CALL * sizeof(struct timerwheel_entry);
 
 	ASSERT_EQ(0, tw_pin(0));
+	/* so that no page, and no large one, is first touched (and cleared) in the call */
 	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 	self->s.elems = malloc(size);
 	ASSERT_NE(NULL, self->s.elems);

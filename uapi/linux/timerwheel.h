@@ -194,8 +194,8 @@ struct timerwheel_info {
 /** TIMERWHEEL_FEATURE_HANDLE - this kernel has MOVE_HANDLE and REMOVE_HANDLE */
 #define TIMERWHEEL_FEATURE_HANDLE	(1ULL << 1)
 /**
- * TIMERWHEEL_FEATURE_SOCKET - this kernel has ADD_SOCKET (it was built with INET_DIAG_DESTROY and
- * BPF_SYSCALL)
+ * TIMERWHEEL_FEATURE_SOCKET - this kernel has ADD_SOCKET (it was built with INET_DIAG_DESTROY and,
+ * since 6.5, BPF_SYSCALL)
  */
 #define TIMERWHEEL_FEATURE_SOCKET	(1ULL << 2)
 /**
