@@ -106,6 +106,9 @@
 /* the thread leaves this much of it to firings. */
 #define TW_RESERVE_NS	(20 * NSEC_PER_USEC)
 
+/* The thread serves one kick in this time: it preempts ordinary tasks for each. */
+#define TW_KICK_NS	(100 * NSEC_PER_USEC)
+
 /**
  * struct tw_engine_clock - part of an engine for one clock
  * @timer: fires when the first queue in @timed has work
@@ -131,6 +134,7 @@ struct tw_engine_clock {
  * @firing: number of the last firing
  * @threaded: the thread is not parked
  * @kick: the thread must start the hrtimers
+ * @kick_next: it does not before this time, in ns of CLOCK_MONOTONIC
  * @nr: the CPU; constant
  * @clock: for each clock
  */
@@ -142,6 +146,7 @@ struct tw_engine {
 	u32 firing;
 	bool threaded;
 	bool kick;
+	u64 kick_next;
 	u32 nr;
 	struct tw_engine_clock clock[TW_CLOCKS];
 };
@@ -291,6 +296,19 @@ static u64 tw_clock_first(struct tw_engine *engine, u32 nr)
 }
 
 /*
+ * Have the thread start the hrtimers. Until it does, it need not be woken again: it runs, or sleeps
+ * until it may serve the kick.
+ */
+static void tw_engine_kick(struct tw_engine *engine)
+{
+	lockdep_assert_held(&engine->lock);
+	if (engine->kick)
+		return;
+	WRITE_ONCE(engine->kick, true);
+	wake_up_process(*per_cpu_ptr(&tw_threads, engine->nr));
+}
+
+/*
  * Start the hrtimers that must expire earlier than they are programmed to. An hrtimer fires on the
  * CPU that started it, and the engine must stay on its CPU. A task on another CPU gets here if it
  * uses a base of ours because there was no memory for its own. It leaves the start to the thread.
@@ -304,17 +322,16 @@ static void tw_engine_program(struct tw_engine *engine)
 	lockdep_assert_held(&engine->lock);
 	if (engine->running)
 		return;
-	if (unlikely(engine->threaded && smp_processor_id() != engine->nr)) {
-		WRITE_ONCE(engine->kick, true);
-		wake_up_process(*per_cpu_ptr(&tw_threads, engine->nr));
-		return;
-	}
 	wait = tw_pace_wait();
 	for (i = 0; i < TW_CLOCKS; i++) {
 		clock = &engine->clock[i];
 		at = tw_clock_first(engine, i);
 		if (at >= clock->programmed)
 			continue;
+		if (unlikely(engine->threaded && smp_processor_id() != engine->nr)) {
+			tw_engine_kick(engine);
+			return;
+		}
 		if (wait || !at)
 			at = max(at, tw_clock_read(i) + wait);
 		if (at >= clock->programmed)
@@ -378,14 +395,18 @@ static struct tw_queue *tw_engine_next(struct tw_engine *engine, u64 mono)
 	return list_first_entry_or_null(&engine->ready, struct tw_queue, entity.list);
 }
 
-/* Run turns until there is no more work, or @budget is used up; it counts from @began. */
-static void tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
+/*
+ * Run turns until there is no more work, or @budget is used up; it counts from @began. Returns true
+ * if the thread may sleep although there are deferred queues now.
+ */
+static bool tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 	__must_hold(&engine->lock)
 {
 	u64 quantum = min_t(u64, TW_QUANTUM_NS, budget / 4);
 	struct list_head *list;
 	struct tw_queue *queue;
 	u64 before, now = began;
+	bool wake = false;
 
 	lockdep_assert_held(&engine->lock);
 	engine->firing++;
@@ -402,8 +423,14 @@ static void tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 		queue->spent += now - before;
 		list = engine->threaded && queue->spent >= quantum ? &engine->deferred :
 									   &engine->ready;
+		/*
+		 * With others on the list the thread was woken, or sleeps until it may go on. It
+		 * may run between two turns of ours (PREEMPT_RT), so only the present list counts.
+		 */
+		wake |= list == &engine->deferred && list_empty(list);
 		tw_queue_settle(queue, list, tw_clock_at(queue->clock, now));
 	} while (now - began < budget);
+	return wake;
 }
 
 static enum hrtimer_restart tw_engine_fire(struct hrtimer *timer)
@@ -412,22 +439,21 @@ static enum hrtimer_restart tw_engine_fire(struct hrtimer *timer)
 	struct tw_engine *engine = clock->engine;
 	struct task_struct *thread = NULL;
 	u64 began = ktime_get_ns(), now;
-	bool none;
+	bool wake = false;
 
 	raw_spin_lock(&engine->lock);
-	none = list_empty(&engine->deferred);
 	clock->programmed = TW_NEVER;
 	if (!tw_pace_wait()) {
 		engine->running++;
-		tw_engine_turns(engine, began, min_t(u64, tw_pace_saved(began), TW_BUDGET_NS));
+		wake = tw_engine_turns(engine, began,
+				       min_t(u64, tw_pace_saved(began), TW_BUDGET_NS));
 		engine->running--;
 		now = ktime_get_ns();
 		tw_pace_spend(now, now - began + TW_SWITCH_NS);
 		this_cpu_write(tw_pace.rest, now + min_t(u64, now - began, TW_DEBT_NS));
 	}
 	tw_engine_program(engine);
-	/* If there were some before, the thread was woken, or sleeps until it may go on. */
-	if (none && !list_empty(&engine->deferred))
+	if (wake && !list_empty(&engine->deferred))
 		thread = *per_cpu_ptr(&tw_threads, engine->nr);
 	raw_spin_unlock(&engine->lock);
 	if (thread)
@@ -443,16 +469,26 @@ static int tw_thread_should_run(unsigned int nr)
 	return !list_empty_careful(&engine->deferred) || READ_ONCE(engine->kick);
 }
 
-/* Start the hrtimers on this CPU, wherever they were started before. */
-static void tw_thread_kicked(struct tw_engine *engine)
+/*
+ * Serve a kick: start the hrtimers on this CPU, wherever they were started before. Returns how long
+ * the kick must wait instead; 0: it was served, or there is none.
+ */
+static u64 tw_thread_kicked(struct tw_engine *engine, u64 now)
 {
 	u32 i;
 
 	lockdep_assert_held(&engine->lock);
+	if (likely(!engine->kick))
+		return 0;
+	if (now < engine->kick_next)
+		return engine->kick_next - now;
+	engine->kick_next = now + TW_KICK_NS;
 	WRITE_ONCE(engine->kick, false);
 	for (i = 0; i < TW_CLOCKS; i++)
 		engine->clock[i].programmed = TW_NEVER;
 	tw_engine_program(engine);
+	tw_pace_spend(now, TW_SWITCH_NS);
+	return 0;
 }
 
 /* How long the thread, which has run since @began and has more turns to run, must sleep now. */
@@ -471,19 +507,28 @@ static u64 tw_thread_wait(u64 began, u64 now)
 /* Sleep for @ns in spite of wake-ups. Kicks are served meanwhile. */
 static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 {
-	ktime_t until = ktime_add_ns(ktime_get(), ns);
+	u64 now = ktime_get_ns(), end = now + ns, at;
+	ktime_t until;
 
 	do {
-		/* Pairs with the wake-up in tw_engine_program(); litmus engine-thread. */
+		at = end;
+		/* Pairs with the wake-up in tw_engine_kick(); litmus engine-thread. */
 		set_current_state(TASK_IDLE);
 		if (unlikely(READ_ONCE(engine->kick))) {
-			__set_current_state(TASK_RUNNING);
-			tw_lock_bh(&engine->lock);
-			tw_thread_kicked(engine);
-			tw_unlock_bh(&engine->lock);
+			/* Only this thread changes it. */
+			at = min(end, engine->kick_next);
+			if (now >= at) {
+				__set_current_state(TASK_RUNNING);
+				tw_lock_bh(&engine->lock);
+				tw_thread_kicked(engine, now);
+				tw_unlock_bh(&engine->lock);
+			}
 		}
-	} while (schedule_hrtimeout_range(&until, ns / 4, HRTIMER_MODE_ABS));
-	__set_current_state(TASK_RUNNING);
+		/* Returns at once if the state is TASK_RUNNING: there may be another kick. */
+		until = ns_to_ktime(at);
+		schedule_hrtimeout_range(&until, ns / 4, HRTIMER_MODE_ABS);
+		now = ktime_get_ns();
+	} while (now < end);
 }
 
 /* Run turns of deferred queues for a quantum, which counts from @began. */
@@ -507,14 +552,13 @@ static void tw_thread_quantum(struct tw_engine *engine, u64 began)
 static void tw_thread_turns(unsigned int nr)
 {
 	struct tw_engine *engine = per_cpu_ptr(&tw_engines, nr);
-	u64 began = ktime_get_ns(), before, now, wait = 0;
+	u64 began = ktime_get_ns(), before, now, wait;
 	bool more;
 
 	do {
 		tw_lock_bh(&engine->lock);
 		before = ktime_get_ns();
-		if (unlikely(engine->kick))
-			tw_thread_kicked(engine);
+		wait = tw_thread_kicked(engine, before);
 		more = !list_empty(&engine->deferred);
 		if (more) {
 			tw_thread_quantum(engine, before);

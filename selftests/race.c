@@ -2190,6 +2190,79 @@ TEST_F_TIMEOUT(elsewhere, fires_at_home, 600)
 	EXPECT_EQ(0, others);
 }
 
+#define KICKS	6000		/* times that get earlier and earlier */
+
+/*
+ * Make a wheel with a base on the second CPU only, and a timer that waits for longer than any other
+ * one will.
+ */
+static int elsewhere_fine(struct world *w, const char *cap)
+{
+	struct timerwheel_setup setup = { .tick = USEC, .slots = 4096 };
+	struct thread t = { .cpu = w->cpu[1] };
+	int fd;
+
+	pin(&t);
+	/* At the cap nothing can be opened either. */
+	if (tw_file_write(MAX_USER_MEMORY, cap))
+		return -1;
+	fd = dev_open(O_NONBLOCK);
+	if (fd < 0 || dev_setup(fd, &setup) || tw_add1(fd, 0, 0, 48 * HOUR, 0) ||
+	    tw_file_write(MAX_USER_MEMORY, "1"))
+		return -1;
+	t.cpu = w->cpu[0];
+	pin(&t);
+	return fd;
+}
+
+/* MOVE the timer, and give the other CPU time to notice. */
+static int moved_earlier(int fd, __u64 delay)
+{
+	__u64 until = tw_now(CLOCK_MONOTONIC) + 10 * USEC;
+	int ret = tw_move1(fd, 0, delay, 0);
+
+	while (tw_now(CLOCK_MONOTONIC) < until)
+		;
+	return ret;
+}
+
+/*
+ * A task moves a timer of another CPU to an earlier time again and again. For each of these that
+ * CPU's thread would have to preempt whatever runs there. It does not do that more often than every
+ * 100 us, and the last time counts.
+ */
+TEST_F_TIMEOUT(elsewhere, kicks_are_paced, 600)
+{
+	struct timerwheel_event ev;
+	__u64 began, took;
+	long long slept;
+	pid_t pid;
+	int i, fd;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	pid = tw_engine_thread(self->w->cpu[1]);
+	ASSERT_LT(0, pid);
+	fd = elsewhere_fine(self->w, self->cap);
+	ASSERT_LE(0, fd);
+	slept = tw_sleeps(pid);
+	began = tw_now(CLOCK_MONOTONIC);
+	/* A slot of level 2 is 17 s long, one of level 1 is 4 ms long. */
+	for (i = 0; i < KICKS / 2; i++)
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, moved_earlier(fd, (60000 - 18 * i) * SEC));
+	for (i = 0; i < KICKS / 2; i++)
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, moved_earlier(fd, 16 * SEC - 5 * i * MSEC));
+	took = tw_now(CLOCK_MONOTONIC) - began;
+	slept = tw_sleeps(pid) - slept;
+	printf("# %d times, %lld sleeps of the thread in %.1f ms\n", KICKS, slept, took / 1e6);
+	/* One after a kick, and one before the next kick may be served */
+	EXPECT_GE(2 * (took / (100 * USEC) + 2), slept);
+	EXPECT_LE(1, slept);
+	EXPECT_EQ(POLLIN, dev_poll(fd, 10000));
+	EXPECT_EQ(1, dev_read(fd, &ev, 1));
+	close(fd);
+}
+
 /* --- Timers of a CPU that is offline --------------------------------------------------------- */
 
 #define OFFLINE_TIMERS	1000

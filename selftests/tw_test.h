@@ -14,6 +14,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <fcntl.h>
@@ -27,11 +28,13 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/timerwheel.h>
+#include <linux/userfaultfd.h>
 
 #include "../lib/timerwheel-mapped.h"
 
@@ -297,6 +300,38 @@ static inline bool tw_vm_flag(const void *p, const char *flag)
 	return has;
 }
 
+/* PID of the engine's thread of @cpu; 0: there is none */
+static inline pid_t tw_engine_thread(int cpu)
+{
+	char want[32], path[300], comm[32];
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	pid_t pid = 0;
+	FILE *f;
+
+	snprintf(want, sizeof(want), "timerwheel/%d", cpu);
+	while (dir && !pid && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		f = atoi(entry->d_name) ? fopen(path, "re") : NULL;
+		if (f && fscanf(f, "%31s", comm) == 1 && !strcmp(comm, want))
+			pid = atoi(entry->d_name);
+		if (f)
+			fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return pid;
+}
+
+/* How many times a task has gone to sleep */
+static inline long long tw_sleeps(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return tw_file_number(path, "\nvoluntary_ctxt_switches:");
+}
+
 /* --- Poison ------------------------------------------------------------- */
 
 static inline void *tw_poison(void *p, size_t size)
@@ -358,6 +393,35 @@ static inline void *tw_fence(size_t size)
 	if (mprotect(p + size, 1, PROT_NONE))
 		abort();
 	return p;
+}
+
+/* A page that is missing until tw_fill_page(); NULL: this kernel has no userfaultfd */
+static inline void *tw_missing_page(int *uffd)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	size_t page = getpagesize();
+	void *p;
+
+	*uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (*uffd < 0)
+		return NULL;
+	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.range.start = (uintptr_t)p;
+	reg.range.len = page;
+	if (ioctl(*uffd, UFFDIO_API, &api) || ioctl(*uffd, UFFDIO_REGISTER, &reg))
+		abort();
+	return p;
+}
+
+static inline void tw_fill_page(int uffd, void *page)
+{
+	struct uffdio_zeropage zero = {
+		.range = { .start = (uintptr_t)page, .len = getpagesize() },
+	};
+
+	if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero))
+		abort();
 }
 
 /* --- Open and calls ----------------------------------------------------- */

@@ -79,6 +79,7 @@ byte engine;			/* its lock, for mutants that hold it for more than one step */
 byte running;
 bit threaded = 1;
 bit kick;
+byte kick_next;
 byte c_programmed[CLOCKS] = NEVER;
 bit enqueued[CLOCKS];		/* the hrtimers */
 byte expires[CLOCKS];
@@ -227,29 +228,37 @@ inline settle(q, deferred, time)
 #define KICKS(far)	(threaded && far)
 #endif
 
+/* tw_engine_kick() */
+inline engine_kick()
+{
+	if
+	:: kick				/* unreached on the engine's CPU, as what follows */
+	:: else ->
+#ifndef KICK_NOT_SET
+		kick = 1;		/* unreached there */
+#endif
+#ifndef KICK_WITHOUT_WAKE
+		awake = 1		/* unreached there */
+#endif
+	fi
+}
+
 inline program(far)
 {
 	i = 0;
-	if
-	:: !RUNNING && KICKS(far) ->	/* unreached on the engine's CPU */
-#ifndef KICK_NOT_SET
-		kick = 1;
-#endif
-#ifndef KICK_WITHOUT_WAKE
-		awake = 1		/* unreached there, too */
-#endif
-	:: else
-	fi;
 	do
-	:: i == CLOCKS || RUNNING || KICKS(far) -> break
-	:: i < CLOCKS && !RUNNING && !KICKS(far) ->
+	:: i == CLOCKS || RUNNING -> break
+	:: i < CLOCKS && !RUNNING ->
 		first_queue(i, first);
 		if
 		:: i == 0 && any -> first = 0
 		:: else
 		fi;
 		if
-		:: first < c_programmed[i] ->
+		:: first < c_programmed[i] && KICKS(far) ->	/* unreached on the engine's CPU */
+			engine_kick();
+			break
+		:: first < c_programmed[i] && !KICKS(far) ->
 			if
 #ifndef PROGRAM_IGNORES_PACE
 			:: PACE_WAIT && first <= now[i] -> first = now[i] + 1
@@ -543,6 +552,9 @@ proctype fire(byte c)
 {
 	byte q = NONE, b, time;
 	bit stop, wake, far;
+#ifdef WAKE_LOOKS_FIRST
+	bit none;
+#endif
 
 end:
 	do
@@ -562,15 +574,17 @@ end:
 			c_programmed[c] = NEVER;
 #endif
 #ifndef EARLY_WITHOUT_PROGRAM
-			program(far);
+			program(far)
 #endif
-			wake = ANY_DEFERRED
 		   }
 		:: atomic { engine == 0 && !PACE_WAIT ->
 #ifndef C_PROGRAMMED_STAYS
 			c_programmed[c] = NEVER;
 #endif
 			running++;
+#ifdef WAKE_LOOKS_FIRST
+			none = !ANY_DEFERRED;
+#endif
 			UNLOCK_ENGINE;
 			goto turns
 		   }
@@ -588,9 +602,11 @@ turns:
 				/* Either may be used up: first the quantum, then the budget. */
 				if
 #ifdef DEFER_WHILE_PARKED
-				:: settle(q, 1, now[CLOCK(q)])
+				:: wake = 1; settle(q, 1, now[CLOCK(q)])
 #else
-				:: threaded -> settle(q, 1, now[CLOCK(q)])
+				:: threaded ->
+					wake = wake || !ANY_DEFERRED;
+					settle(q, 1, now[CLOCK(q)])
 #endif
 #ifndef NO_SETTLE
 				:: settle(q, 0, now[CLOCK(q)])
@@ -626,7 +642,11 @@ turns:
 #ifndef NO_PROGRAM_AT_END
 				program(far);
 #endif
-				wake = ANY_DEFERRED;
+#ifdef WAKE_LOOKS_FIRST
+				wake = none;
+				none = 0;
+#endif
+				wake = wake && ANY_DEFERRED;
 				break
 			:: else -> take_base(q, b)
 			fi;
@@ -659,10 +679,17 @@ fired:
 #define SHOULD_RUN	(ANY_DEFERRED || kick)
 #endif
 
-/* tw_thread_kicked() */
+/* tw_thread_kicked(), once the time has come */
+#define SERVES_KICK	(kick && now[0] >= kick_next)
+
 inline kicked()
 {
 	kick = 0;
+	/* The next one may have to wait. */
+	if
+	:: kick_next = now[0] + 1
+	:: kick_next = 0
+	fi;
 #ifndef KICKED_LEAVES_THEM
 	i = 0;
 	do
@@ -731,12 +758,18 @@ end_parked:		!should_park;
 			:: atomic {
 				engine == 0;
 				if
-				:: kick -> kicked()
+				:: SERVES_KICK -> kicked()
 				:: else
 				fi;
 				take_queue(q, 1);
 				if
-				:: q == NONE -> q = 0; break
+				:: q == NONE ->
+					q = 0;
+					if
+					:: kick -> sleep_until = kick_next
+					:: else
+					fi;
+					break
 				:: else -> take_base(q, b); READ_LOCK
 				fi
 			   };
@@ -787,7 +820,7 @@ turn:
 #ifdef SLEEP_IGNORES_KICK
 				:: false
 #else
-				:: kick -> awake = 1; atomic { engine == 0; kicked() }
+				:: SERVES_KICK -> awake = 1; atomic { engine == 0; kicked() }
 #endif
 				:: else ->
 #ifdef SLEEP_LOOKS_FIRST
@@ -902,6 +935,9 @@ end_wait:
 }
 #endif
 
+/* The thread sleeps until it may serve a kick. */
+#define KICK_WAITS	(kick && threaded && kick_next > now[0] && sleep_until > now[0])
+
 /* Must hold when no process can make a step. */
 inline check()
 {
@@ -930,7 +966,8 @@ inline check()
 				PACE_WAIT && enqueued[0] && expires[0] <= rest) ||
 			       (q_place[QUEUE(i)] == TIMED && PACE_WAIT &&
 				enqueued[CLOCK(QUEUE(i))] &&
-				expires[CLOCK(QUEUE(i))] <= now[CLOCK(QUEUE(i))] + 1))
+				expires[CLOCK(QUEUE(i))] <= now[CLOCK(QUEUE(i))] + 1) ||
+			       KICK_WAITS)
 		:: else
 		fi;
 		i++
@@ -940,21 +977,24 @@ inline check()
 	:: i == QUEUES -> break
 	:: i < QUEUES ->
 		/* A queue waits for an hrtimer that was started, or for the thread. */
-		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0]);
+		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0] || KICK_WAITS);
 		assert(!DEFERRED(i) || (threaded && sleep_until > now[0]));
-		assert(q_place[i] != TIMED || enqueued[CLOCK(i)]);
+		assert(q_place[i] != TIMED || enqueued[CLOCK(i)] || KICK_WAITS);
 		/* A queue without a base that waits is in no place. */
 		first_base(i, f);
 		assert(q_place[i] == NOWHERE || any || f != NEVER);
 		i++
 	od;
-	/* After a kick the hrtimers were started. With a thread, they are on the engine's CPU. */
-	assert(!kick);
+	/*
+	 * After a kick the hrtimers were started on the engine's CPU, or the thread sleeps until
+	 * it may do that.
+	 */
+	assert(!kick || KICK_WAITS);
 	i = 0;
 	do
 	:: i == CLOCKS -> break
 	:: i < CLOCKS ->
-		assert(!away[i] || c_programmed[i] == NEVER || !threaded);
+		assert(!away[i] || c_programmed[i] == NEVER || !threaded || KICK_WAITS);
 		i++
 	od;
 	i = 0; f = 0

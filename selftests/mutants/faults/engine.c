@@ -17,8 +17,8 @@ fire: the next one is not started; icount/time:running.*.periodic,idle.one_timer
 fire: it says that it is still started; time:running.*.periodic,running.*.now; /^static enum hrtimer_restart tw_engine_fire(/,/^}/s/^\tclock->programmed = TW_NEVER;/\t;/
 turns: no queue is ever deferred; icount/many:global.thread_sleeps,share.wheels_4.of_a_fifo_task; s/list = engine->threaded \&\& queue->spent >= quantum/list = 0/
 turns: each queue is deferred at once; icount/many:global.thread_sleeps; s/queue->spent >= quantum/queue->spent/
-turns: what was spent in the firing before counts; icount/many:global.thread_sleeps; /^static void tw_engine_turns(/,/^}/s/queue->spent = 0;/;/
-turns: a queue is charged for those before it in the firing; icount/many:waiters.60.charged_to_their_user; /^static void tw_engine_turns(/,/^}/s/before = now;/before = began;/
+turns: what was spent in the firing before counts; icount/many:global.thread_sleeps; /^static bool tw_engine_turns(/,/^}/s/queue->spent = 0;/;/
+turns: a queue is charged for those before it in the firing; icount/many:waiters.60.charged_to_their_user; /^static bool tw_engine_turns(/,/^}/s/before = now;/before = began;/
 turns: deferred where no thread is; lifetime race:offline.*; s/list = engine->threaded \&\& /list = /
 turn: it goes first again; icount/many:order.*; /^static u64 tw_engine_turn(/,/^}/s/tw_entity_list(entity, &queue->ready);/list_add(\&entity->list, \&queue->ready); entity->place = TW_LISTED;/
 turn: what is left is forgotten; icount/time:burst.one_tick; s/if (more \&\& (entity->place == TW_NOWHERE/if (0 \&\& (entity->place == TW_NOWHERE/
@@ -33,7 +33,7 @@ program: ready queues start nothing; icount/many:rest.*; s/if (nr == TIMERWHEEL_
 program: at once, whatever the pace; icount/many:gaps.users_1000.*; s/if (wait || !at)/if (!at)/
 program: an earlier time does not count; time:running.*.move_earlier,running.*.now; /^static void tw_engine_program(/,/^}/s/if (at >= clock->programmed)/if (clock->programmed != TW_NEVER)/
 program: from wherever one is; race:elsewhere.*; s/if (unlikely(engine->threaded \&\& smp_processor_id() != engine->nr)) {/if (0) {/
-program: the thread is not kicked; race:elsewhere.*; /^static void tw_engine_program(/,/^}/s/wake_up_process(.*/;/
+program: the thread is not kicked; race:elsewhere.*; /^static void tw_engine_kick(/,/^}/s/wake_up_process(.*/;/
 kicked: the hrtimers stay where they are; race:offline.timers_fire_at_home_after_return; /^static void tw_thread_kicked(/,/^}/s/engine->clock\[i\].programmed = TW_NEVER;/;/
 # The thread
 thread: it never sleeps; icount/many:share.wheels_4.of_a_task; /^static u64 tw_thread_wait(/,/^}/s/return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);/return 0;/
