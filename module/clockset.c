@@ -69,6 +69,17 @@ static s64 tw_clockset_offset(void)
 }
 
 /**
+ * tw_clockset_changed - was the clock set without an event for it so far?
+ * @file: a file for which tw_clockset_enabled() is true
+ *
+ * After a time was read, "no" means that it is a time before any such set.
+ */
+bool tw_clockset_changed(const struct tw_file *file)
+{
+	return tw_clockset_offset() != READ_ONCE(file->clockset.offset);
+}
+
+/**
  * tw_clockset_check - record an event if the clock was set
  * @file: a file for which tw_clockset_enabled() is true
  *
@@ -83,7 +94,7 @@ void tw_clockset_check(struct tw_file *file)
 	bool ring = tw_has_ring(file), set, wake_monitors = false;
 	s64 offset;
 
-	if (likely(tw_clockset_offset() == READ_ONCE(clockset->offset)))
+	if (likely(!tw_clockset_changed(file)))
 		return;
 	local_bh_disable();
 	if (ring)

@@ -22,6 +22,7 @@ static inline bool tw_clockset_enabled(const struct tw_file *file)
 
 void tw_clockset_join(struct tw_file *file);
 void tw_clockset_leave(struct tw_file *file);
+bool tw_clockset_changed(const struct tw_file *file);
 void tw_clockset_check(struct tw_file *file);
 void tw_clockset_exit(void);
 

@@ -144,6 +144,23 @@ static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 	counts->batch_max_ns = max(counts->batch_max_ns, took);
 }
 
+/*
+ * Lock a base and read its clock for a turn. If the clock was set, the event of that is recorded
+ * first: it comes before those of timers that fall due because of it.
+ */
+static void tw_cpu_lock_for_turn(struct tw_cpu *cpu, struct tw_ctx *ctx)
+	__acquires(&cpu->lock)
+{
+	raw_spin_lock(&cpu->lock);
+	ctx->now = tw_clock_now(cpu->file);
+	while (unlikely(tw_clockset_enabled(cpu->file) && tw_clockset_changed(cpu->file))) {
+		raw_spin_unlock(&cpu->lock);
+		tw_clockset_check(cpu->file);
+		raw_spin_lock(&cpu->lock);
+		ctx->now = tw_clock_now(cpu->file);
+	}
+}
+
 /**
  * tw_cpu_run - run one expiry batch of a base, its turn
  * @cpu: the base
@@ -159,17 +176,13 @@ bool tw_cpu_run(struct tw_cpu *cpu, u64 began)
 	bool last, more;
 	u64 handled;
 
-	/* First, so that its event comes before those of timers that fall due because of it. */
-	if (unlikely(tw_clockset_enabled(cpu->file)))
-		tw_clockset_check(cpu->file);
-	raw_spin_lock(&cpu->lock);
+	tw_cpu_lock_for_turn(cpu, &ctx);
 	if (cpu->programmed) {
 		cpu->counts.firings++;
 		cpu->batches = 0;
 	}
 	cpu->programmed = TW_NEVER;
 	handled = tw_cpu_handled(cpu);
-	ctx.now = tw_clock_now(cpu->file);
 	if (cpu->wake_at <= ctx.now)
 		ctx.wake_readers = tw_events_wake_timeout(cpu);
 	last = ++cpu->batches % TW_DETACH_BATCHES == 0;

@@ -443,7 +443,8 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 	if (n)
 		return n;
 	raw_spin_lock(&events->lock);
-	max = min(max, events->due.count);
+	/* A clock that was set comes first: timers may be due because of it. */
+	max = events->clock_sets ? 0 : min(max, events->due.count);
 	taken.first = events->due.first;
 	taken.next = taken.first;
 	pagefault_disable();
@@ -486,6 +487,11 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 	/* Only what waits now: a periodic timer that fires meanwhile is left to the next read. */
 	room = min_t(ssize_t, room, done + READ_ONCE(file->events.due.count));
 	while (n >= 0 && done < room && READ_ONCE(file->events.due.count)) {
+		if (unlikely(READ_ONCE(file->events.clock_sets))) {
+			n = tw_events_deliver_clock_set(file, to);
+			done += max(n, 0);
+			continue;
+		}
 		/*
 		 * One at a time after a fault. A copy that faults may report fewer bytes than it
 		 * has copied, so an event that fits might never count as copied.

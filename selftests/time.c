@@ -1824,6 +1824,20 @@ TEST_F(set, told_only_who_asks)
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
+struct waiting {
+	int fd;
+	void *page;
+	int ret;
+};
+
+static void *read_into_page(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->ret = tw_err(read(w->fd, w->page, 2 * sizeof(struct timerwheel_event)));
+	return NULL;
+}
+
 /* If the buffer cannot be written the event keeps waiting */
 TEST_F(set, told_after_fault)
 {
@@ -1836,6 +1850,38 @@ TEST_F(set, told_after_fault)
 	EXPECT_EQ(-EFAULT, tw_err(read(fd, tw_fence(sizeof(ev) / 2), sizeof(ev))));
 	ASSERT_EQ(1, dev_read(fd, &ev, 1));
 	EXPECT_TRUE(is_set(&ev, self->real + HOUR, 0));
+	close(fd);
+}
+
+/*
+ * If it is set while a read waits for the memory of its buffer, the event comes before all that
+ * were not read yet.
+ */
+TEST_F(set, told_first_after_wait)
+{
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), uffd;
+	struct waiting w = { .fd = fd };
+	struct timerwheel_event ev;
+	pthread_t thread;
+
+	if (!self->real)
+		return;
+	w.page = tw_missing_page(&uffd);
+	if (!w.page)
+		SKIP(return, "this kernel has no userfaultfd");
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real, TIMERWHEEL_ABS));
+	ASSERT_EQ(POLLIN, dev_poll(fd, SOON));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_into_page, &w));
+	ASSERT_EQ(POLLIN, dev_poll(uffd, SOON));
+	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
+	EXPECT_EQ(POLLIN, dev_poll(fd, SOON));
+	tw_fill_page(uffd, w.page);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(sizeof(ev), w.ret);
+	EXPECT_TRUE(is_set(w.page, self->real + 2 * HOUR, 0));
+	ASSERT_EQ(1, dev_read(fd, &ev, 1));
+	EXPECT_EQ(1, ev.key);
+	close(uffd);
 	close(fd);
 }
 
