@@ -136,6 +136,7 @@ void tw_log_put(struct tw_log *log)
 	if (!log || !refcount_dec_and_test(&log->refs))
 		return;
 	WARN_ON_ONCE(log->store.events);
+	cancel_work_sync(&log->wake);
 	user = log->user;
 	tw_free(log, sizeof(*log));
 	tw_user_uncharge(user, tw_alloc_size(sizeof(*log)));

@@ -11,6 +11,7 @@
 #include <linux/timerwheel.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "internal.h"
 
@@ -33,6 +34,8 @@ struct tw_log_store {
  * @from: events below this number are read from @older
  * @closed: the wheel is closed, no event follows
  * @readers: readers of all monitors wait here
+ * @crowded: to wake them has taken long: @wake does that
+ * @wake: see tw_monitor_wake()
  * @mutex: attaching and detaching monitors
  * @monitors: how many there are; @mutex
  * @user: the user who is charged
@@ -47,6 +50,8 @@ struct tw_log {
 	u64 from;
 	bool closed;
 	wait_queue_head_t readers;
+	bool crowded;
+	struct work_struct wake;
 	struct mutex mutex;	/* attach and detach */
 	unsigned int monitors;
 	struct tw_user *user;

@@ -6,6 +6,7 @@
 #include "alarm.h"
 #include "clockset.h"
 #include "internal.h"
+#include "monitor.h"
 #include "sock.h"
 #include "user.h"
 
@@ -30,9 +31,12 @@ static int __init tw_init(void)
 	err = tw_sock_init();
 	if (err)
 		goto exit_file;
-	err = tw_engine_init();
+	err = tw_monitor_init();
 	if (err)
 		goto exit_sock;
+	err = tw_engine_init();
+	if (err)
+		goto exit_monitor;
 	err = tw_alarm_init();
 	if (err)
 		goto exit_engine;
@@ -45,6 +49,8 @@ exit_alarm:
 	tw_alarm_exit();
 exit_engine:
 	tw_engine_exit();
+exit_monitor:
+	tw_monitor_exit();
 exit_sock:
 	tw_sock_exit();
 exit_file:
@@ -58,6 +64,7 @@ static void __exit tw_exit(void)
 	/* Files first: the engines must have no bases when they exit. */
 	tw_file_exit();
 	tw_sock_exit();
+	tw_monitor_exit();
 	tw_engine_exit();
 	tw_clockset_exit();
 	tw_alarm_exit();

@@ -4,18 +4,24 @@
  *
  * A monitor is a cursor in its wheel's log and a reference to that log; see log.c. It holds no
  * reference to the wheel. When the wheel is closed the monitor returns what it has left and then
- * end of file (read returns 0). A wheel does not wait for its monitors.
+ * end of file (read returns 0).
  *
  * One reader of a monitor reads at a time (tw_monitor.reading, a mutex; user memory is written
  * under it). It peeks at some events, copies them to user memory with the log unlocked, and
  * advances the cursor past those that were copied. So a copy that faults loses nothing.
+ *
+ * A wheel does not wait for its monitors. A monitor may be given to somebody else, who may wait for
+ * it in any number of places: 100,000 entries of epoll cost their owner nothing but memory, and the
+ * wake-up some 20 ms, in a turn of the wheel. So when a wake-up has taken long, a worker does those
+ * that follow. It wakes the readers of one log after the other: such logs make each other late, and
+ * use one CPU at most.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/poll.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 
@@ -30,6 +36,9 @@
 /* Most events copied to a reader at once. */
 #define TW_MONITOR_EVENTS	16U
 
+/* The longest wake-up in a turn; if one takes longer, it was the last of its log. */
+#define TW_MONITOR_WAKE_NS	(50 * NSEC_PER_USEC)
+
 /**
  * struct tw_monitor - a monitor
  * @log: the log of its wheel; holds a reference
@@ -42,6 +51,43 @@ struct tw_monitor {
 	struct tw_cursor cursor;
 };
 
+static struct workqueue_struct *tw_monitor_wq;
+
+/**
+ * tw_monitor_init - create the workqueue
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init tw_monitor_init(void)
+{
+	tw_monitor_wq = alloc_workqueue("timerwheel-log", WQ_UNBOUND, 1);
+	return tw_monitor_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * tw_monitor_exit - destroy the workqueue
+ *
+ * Context: process, may sleep; all files were freed and all monitors closed.
+ */
+void tw_monitor_exit(void)
+{
+	destroy_workqueue(tw_monitor_wq);
+}
+
+static void tw_monitor_wake_log(struct tw_log *log)
+{
+	u64 began = ktime_get_ns();
+
+	wake_up_interruptible_poll(&log->readers, EPOLLIN | EPOLLRDNORM);
+	if (ktime_get_ns() - began > TW_MONITOR_WAKE_NS)
+		WRITE_ONCE(log->crowded, true);
+}
+
+static void tw_monitor_work(struct work_struct *work)
+{
+	tw_monitor_wake_log(container_of(work, struct tw_log, wake));
+}
+
 /**
  * tw_monitor_wake - wake the readers of all monitors of a file
  * @file: the file, which has or had monitors
@@ -53,8 +99,12 @@ void tw_monitor_wake(struct tw_file *file)
 	struct tw_log *log = READ_ONCE(file->events.log);
 
 	/* Its barrier pairs with those in wait_event() and tw_monitor_poll(); litmus readers. */
-	if (wq_has_sleeper(&log->readers))
-		wake_up_interruptible_poll(&log->readers, EPOLLIN | EPOLLRDNORM);
+	if (!wq_has_sleeper(&log->readers))
+		return;
+	if (unlikely(READ_ONCE(log->crowded)))
+		queue_work(tw_monitor_wq, &log->wake);
+	else
+		tw_monitor_wake_log(log);
 }
 
 /* Read at most @room events. Returns bytes; 0: end of file; -EAGAIN: no event; -EFAULT. */
@@ -75,6 +125,9 @@ static ssize_t tw_monitor_copy(struct tw_monitor *monitor, struct iov_iter *to, 
 		tw_log_take(&monitor->cursor, copied / sizeof(*event));
 		done += copied / sizeof(*event);
 		cond_resched();
+		/* While events come this might never end. */
+		if (done && signal_pending(current))
+			return done * sizeof(*event);
 		if (copied == n * sizeof(*event))
 			continue;
 		if (n == 1)
@@ -171,6 +224,7 @@ static struct tw_log *tw_monitor_log(struct tw_file *file)
 		log = tw_log_make(file->user);
 		if (IS_ERR(log))
 			goto unlock;
+		INIT_WORK(&log->wake, tw_monitor_work);
 		/* Pairs with the address dependency in tw_log_active(); litmus dependency. */
 		smp_store_release(&file->events.log, log);
 	}

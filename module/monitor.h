@@ -6,6 +6,8 @@
 struct timerwheel_monitor;
 struct tw_file;
 
+int tw_monitor_init(void);
+void tw_monitor_exit(void);
 void tw_monitor_wake(struct tw_file *file);
 long tw_monitor_open(struct tw_file *file, const struct timerwheel_monitor *arg);
 

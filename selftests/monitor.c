@@ -3,11 +3,9 @@
  * monitor: descriptors that return a copy of each event.
  */
 #include "sleeper.h"
-#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 enum { LENGTH = 16, MOST = 4096, READERS = 4 };
@@ -293,35 +291,6 @@ TEST_F(monitor, nowait)
 	self->fd = tw_open_manual(0);
 }
 
-/* A page that is missing until fill_page() */
-static void *missing_page(int *uffd)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	size_t page = getpagesize();
-	void *p;
-
-	*uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (*uffd < 0)
-		return NULL;
-	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	reg.range.start = (uintptr_t)p;
-	reg.range.len = page;
-	if (ioctl(*uffd, UFFDIO_API, &api) || ioctl(*uffd, UFFDIO_REGISTER, &reg))
-		abort();
-	return p;
-}
-
-static void fill_page(int uffd, void *page)
-{
-	struct uffdio_zeropage zero = {
-		.range = { .start = (uintptr_t)page, .len = getpagesize() },
-	};
-
-	if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero))
-		abort();
-}
-
 struct stalled {
 	int mon;
 	void *page;
@@ -356,7 +325,7 @@ TEST_F(monitor, stalled_reader)
 	int uffd;
 
 	ASSERT_LE(0, mon);
-	stalled.page = missing_page(&uffd);
+	stalled.page = tw_missing_page(&uffd);
 	if (!stalled.page)
 		SKIP(return, "this kernel has no userfaultfd");
 	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
@@ -378,7 +347,7 @@ TEST_F(monitor, stalled_reader)
 	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
 	EXPECT_TRUE(sleeper_done(&s, LONG_MS / 4));
 
-	fill_page(uffd, stalled.page);
+	tw_fill_page(uffd, stalled.page);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
 	EXPECT_EQ(-EINTR, s.ret);
@@ -399,14 +368,14 @@ TEST_F(monitor, late_reader)
 	pthread_t thread;
 
 	ASSERT_LE(0, mon);
-	stalled.page = missing_page(&uffd);
+	stalled.page = tw_missing_page(&uffd);
 	if (!stalled.page)
 		SKIP(return, "this kernel has no userfaultfd");
 	ASSERT_EQ(1, deliver(self, 0, 1));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, stalls, &stalled));
 	ASSERT_EQ(POLLIN, dev_poll(uffd, LONG_MS));
 	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
-	fill_page(uffd, stalled.page);
+	tw_fill_page(uffd, stalled.page);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(sizeof(*self->ev), stalled.ret);
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));

@@ -329,6 +329,7 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 #define init_waitqueue_head(w)		((void)(w))
 #define wq_has_sleeper(w)		((void)(w), false)
 #define wake_up_interruptible_poll(w, m) ((void)(w))
+#define cancel_work_sync(w) ((void)(w))
 #define smp_processor_id()		shim_cpu
 #define kill_fasync(f, s, b)		((void)(f))
 #define INIT_LIST_HEAD(l)		((void)(l))
