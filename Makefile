@@ -47,8 +47,11 @@ unload: ## Take the module out of this machine's kernel
 demo: ## Show what it does: a million timeouts, and a server with real clients
 	@tools/demo/run
 
-check: ## Run all tests: lint, the wheel in user space, fuzzing, guests
+check: ## Run the tests of module, library and tools: lint, in user space, in guests
 	@scripts/vm/check
+
+check-system: ## Run those of whole systems: packages, a Debian system, servers, fuzzing, mutants
+	@scripts/vm/check --system
 
 check-quick: ## Run the tests that take less than a few minutes
 	@scripts/vm/check --quick
@@ -105,5 +108,5 @@ help: ## Print this list
 need-build:
 	@scripts/vm/need build
 
-.PHONY: all module lib tools selftests load unload demo check check-quick check-debug check-model \
+.PHONY: all module lib tools selftests load unload demo check check-system check-quick check-debug check-model \
 	check-matrix check-configs check-mutants upstream bench bench-quick lint lines quick clean help need-build
