@@ -34,7 +34,7 @@ program: at once, whatever the pace; icount/many:gaps.users_1000.*; s/if (wait |
 program: an earlier time does not count; time:running.*.move_earlier,running.*.now; /^static void tw_engine_program(/,/^}/s/if (at >= clock->programmed)/if (clock->programmed != TW_NEVER)/
 program: from wherever one is; race:elsewhere.*; s/if (unlikely(engine->threaded \&\& smp_processor_id() != engine->nr)) {/if (0) {/
 program: the thread is not kicked; race:elsewhere.*; /^static void tw_engine_kick(/,/^}/s/wake_up_process(.*/;/
-kicked: the hrtimers stay where they are; race:offline.timers_fire_at_home_after_return; /^static void tw_thread_kicked(/,/^}/s/engine->clock\[i\].programmed = TW_NEVER;/;/
+kicked: the hrtimers stay where they are; race:offline.timers_fire_at_home_after_return; /^static u64 tw_thread_kicked(/,/^}/s/engine->clock\[i\].programmed = TW_NEVER;/;/
 # The thread
 thread: it never sleeps; icount/many:share.wheels_4.of_a_task; /^static u64 tw_thread_wait(/,/^}/s/return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);/return 0;/
 thread: alone it does not run on; icount/many:alone.*; s/if (single_task_running()) {/if (0) {/

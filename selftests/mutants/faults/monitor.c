@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-wake: nobody is woken; monitor:monitor.wakes; s/if (wq_has_sleeper(&log->readers))/if (0)/
+wake: nobody is woken; monitor:monitor.wakes; s/if (!wq_has_sleeper(&log->readers))/if (1)/
 wake: a crowd is woken in the turn; icount/many:waiters.monitor_4000.*; s/WRITE_ONCE(log->crowded, true);/;/
 wake: nobody wakes a crowd; icount/many:waiters.monitor_4000.*; s/queue_work(tw_monitor_wq, &log->wake);/;/
 take: what did not arrive is taken, too; monitor:monitor.faults; s|tw_log_take(&monitor->cursor, copied / sizeof(\*event));|tw_log_take(\&monitor->cursor, n);|
