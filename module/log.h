@@ -34,8 +34,8 @@ struct tw_log_store {
  * @from: events below this number are read from @older
  * @closed: the wheel is closed, no event follows
  * @readers: readers of all monitors wait here
- * @crowded: to wake them has taken long: @wake does that
- * @wake: see tw_monitor_wake()
+ * @crowded: to wake them has taken long, so @wake does that
+ * @wake: work that wakes them
  * @mutex: attaching and detaching monitors
  * @monitors: how many there are; @mutex
  * @user: the user who is charged

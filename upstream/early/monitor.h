@@ -8,6 +8,15 @@
 struct timerwheel_monitor;
 struct tw_file;
 
+static inline int tw_monitor_init(void)
+{
+	return 0;
+}
+
+static inline void tw_monitor_exit(void)
+{
+}
+
 static inline void tw_monitor_wake(struct tw_file *file)
 {
 }
