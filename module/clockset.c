@@ -72,7 +72,8 @@ static s64 tw_clockset_offset(void)
  * tw_clockset_changed - was the clock set without an event for it so far?
  * @file: a file for which tw_clockset_enabled() is true
  *
- * After a time was read, "no" means that it is a time before any such set.
+ * Return: true if so. If it is false after a time was read, that time is from before any set that
+ * has no event.
  */
 bool tw_clockset_changed(const struct tw_file *file)
 {

@@ -486,8 +486,8 @@ static u64 tw_thread_kicked(struct tw_engine *engine, u64 now)
 	WRITE_ONCE(engine->kick, false);
 	for (i = 0; i < TW_CLOCKS; i++)
 		engine->clock[i].programmed = TW_NEVER;
-	tw_engine_program(engine);
 	tw_pace_spend(now, TW_SWITCH_NS);
+	tw_engine_program(engine);
 	return 0;
 }
 
@@ -526,7 +526,7 @@ static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 		}
 		/* Returns at once if the state is TASK_RUNNING: there may be another kick. */
 		until = ns_to_ktime(at);
-		schedule_hrtimeout_range(&until, ns / 4, HRTIMER_MODE_ABS);
+		schedule_hrtimeout_range(&until, at > now ? (at - now) / 4 : 0, HRTIMER_MODE_ABS);
 		now = ktime_get_ns();
 	} while (now < end);
 }

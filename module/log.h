@@ -35,6 +35,7 @@ struct tw_log_store {
  * @closed: the wheel is closed, no event follows
  * @readers: readers of all monitors wait here
  * @crowded: to wake them has taken long, so @wake does that
+ * @crowded_at: when it last did, in jiffies
  * @wake: work that wakes them
  * @mutex: attaching and detaching monitors
  * @monitors: how many there are; @mutex
@@ -51,6 +52,7 @@ struct tw_log {
 	bool closed;
 	wait_queue_head_t readers;
 	bool crowded;
+	u64 crowded_at;
 	struct work_struct wake;
 	struct mutex mutex;	/* attach and detach */
 	unsigned int monitors;

@@ -13,11 +13,14 @@
  * A wheel does not wait for its monitors. A monitor may be given to somebody else, who may wait for
  * it in any number of places: 100,000 entries of epoll cost their owner nothing but memory, and the
  * wake-up some 20 ms, in a turn of the wheel. So when a wake-up has taken long, a worker does those
- * that follow. It wakes the readers of one log after the other: such logs make each other late, and
- * use one CPU at most.
+ * that follow, until none has taken long for a while. It wakes the readers of one log after the
+ * other, and pauses after each that took long: such logs make each other late, and all of them
+ * together use less than half of one CPU. The kernel has interrupts off meanwhile.
  */
 #include <linux/anon_inodes.h>
+#include <linux/delay.h>
 #include <linux/file.h>
+#include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -36,8 +39,11 @@
 /* Most events copied to a reader at once. */
 #define TW_MONITOR_EVENTS	16U
 
-/* The longest wake-up in a turn; if one takes longer, it was the last of its log. */
+/* The longest wake-up in a turn. After one that took longer the worker does what follows... */
 #define TW_MONITOR_WAKE_NS	(50 * NSEC_PER_USEC)
+
+/* ...for this long at least, in jiffies. */
+#define TW_MONITOR_CROWDED	(10 * HZ)
 
 /**
  * struct tw_monitor - a monitor
@@ -60,7 +66,7 @@ static struct workqueue_struct *tw_monitor_wq;
  */
 int __init tw_monitor_init(void)
 {
-	tw_monitor_wq = alloc_workqueue("timerwheel-log", WQ_UNBOUND, 1);
+	tw_monitor_wq = alloc_ordered_workqueue("timerwheel-log", 0);
 	return tw_monitor_wq ? 0 : -ENOMEM;
 }
 
@@ -74,18 +80,39 @@ void tw_monitor_exit(void)
 	destroy_workqueue(tw_monitor_wq);
 }
 
-static void tw_monitor_wake_log(struct tw_log *log)
+/* How often the current task was switched away from; in a soft interrupt it is not. */
+static unsigned long tw_monitor_switches(void)
 {
-	u64 began = ktime_get_ns();
+	return current->nvcsw + current->nivcsw;
+}
+
+/*
+ * Wake the readers of a log. Returns how long that took, in ns; 0: not long, or that is not known
+ * because another task ran meanwhile, perhaps a reader.
+ */
+static u64 tw_monitor_wake_log(struct tw_log *log)
+{
+	unsigned long switches = tw_monitor_switches();
+	u64 took = ktime_get_ns();
 
 	wake_up_interruptible_poll(&log->readers, EPOLLIN | EPOLLRDNORM);
-	if (ktime_get_ns() - began > TW_MONITOR_WAKE_NS)
-		WRITE_ONCE(log->crowded, true);
+	took = ktime_get_ns() - took;
+	if (likely(took <= TW_MONITOR_WAKE_NS) || switches != tw_monitor_switches())
+		return 0;
+	WRITE_ONCE(log->crowded_at, get_jiffies_64());
+	WRITE_ONCE(log->crowded, true);
+	return took;
 }
 
 static void tw_monitor_work(struct work_struct *work)
 {
-	tw_monitor_wake_log(container_of(work, struct tw_log, wake));
+	struct tw_log *log = container_of(work, struct tw_log, wake);
+	unsigned long pause = tw_monitor_wake_log(log) * 3 / 2 / NSEC_PER_USEC;
+
+	if (pause)
+		usleep_range(pause, 2 * pause);
+	else if (time_after64(get_jiffies_64(), READ_ONCE(log->crowded_at) + TW_MONITOR_CROWDED))
+		WRITE_ONCE(log->crowded, false);
 }
 
 /**

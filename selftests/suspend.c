@@ -453,7 +453,9 @@ static long wakeups(void)
 TEST_F_TIMEOUT(alarm, while_devices_are_suspended, TIMEOUT)
 {
 	static const char test[] = "/sys/power/pm_test";
+	struct timerwheel_event ev;
 	long before;
+	int try;
 
 	if (!self->cannot && access(test, W_OK))
 		self->cannot = "this kernel has no CONFIG_PM_DEBUG";
@@ -461,11 +463,15 @@ TEST_F_TIMEOUT(alarm, while_devices_are_suspended, TIMEOUT)
 		SKIP(return, "%s", self->cannot);
 	before = wakeups();
 	ASSERT_LE(0, before);
-	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, self->base + 4 * SEC, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, tw_file_write(test, "devices"));
-	tw_file_write(STATE, "mem");
+	/* A slow machine takes 2 s to freeze all tasks; then suspend fails, as in "soon". */
+	for (try = 0; try < 5 && wakeups() == before; try++) {
+		ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 4 * SEC, 0));
+		tw_file_write(STATE, "mem");
+		ASSERT_EQ(1, dev_poll(self->fd, 20000));
+		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
+	}
 	ASSERT_EQ(0, tw_file_write(test, "none"));
-	ASSERT_EQ(1, dev_poll(self->fd, 20000));
 	EXPECT_EQ(before + 1, wakeups());
 }
 
