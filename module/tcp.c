@@ -195,6 +195,9 @@ int tw_tcp_abort(struct sock *sk)
 	tw_tcp_abort_fn abort = tw_tcp_aborter(sk);
 	int err;
 
+	/* Never called then; but a kernel without a network has no release_sock(). */
+	if (!tw_tcp_supported())
+		return -EOPNOTSUPP;
 	if (tw_tcp_gone(sk) || !abort)
 		return -ENOENT;
 	if (!TW_TCP_ABORT_LOCKED)
