@@ -14,20 +14,30 @@
 
 #ifdef CONFIG_KCOV
 
+#include <linux/build_bug.h>
 #include <linux/kcov.h>
 #include <linux/preempt.h>
+#include <linux/string.h>
+
+/* A handle is a number, or a structure around it in newer kernels; 0 means none. */
+static_assert(sizeof(kcov_common_handle()) == sizeof_field(struct tw_file, cover));
 
 static inline void tw_cover_open(struct tw_file *file)
 {
-	file->cover = kcov_common_handle();
+	typeof(kcov_common_handle()) handle = kcov_common_handle();
+
+	memcpy(&file->cover, &handle, sizeof(handle));
 }
 
 /* Returns true if tw_cover_end() must be called at the end of the section. */
 static inline bool tw_cover_begin(const struct tw_file *file)
 {
+	typeof(kcov_common_handle()) handle;
+
 	if (!file->cover || (softirq_count() && !in_serving_softirq()))
 		return false;
-	kcov_remote_start_common(file->cover);
+	memcpy(&handle, &file->cover, sizeof(handle));
+	kcov_remote_start_common(handle);
 	return true;
 }
 

@@ -199,8 +199,9 @@ static u64 tw_pace_until(u64 now, u64 saved)
 static void tw_pace_spend(u64 now, u64 ns)
 {
 	u64 most = tw_pace_earn(TW_SAVED_NS);
-	u64 next = max(this_cpu_read(tw_pace.next), now > most ? now - most : 0);
+	u64 next = this_cpu_read(tw_pace.next);
 
+	next = max(next, now > most ? now - most : 0);
 	this_cpu_write(tw_pace.next, next + tw_pace_earn(min_t(u64, ns, TW_DEBT_NS)));
 }
 

@@ -4,7 +4,7 @@ pace: turns cost nothing; icount/many:share.wheels_4.*,steady.wheels_1.*; /^stat
 pace: a share of 80 %; icount/many:share.wheels_4.of_a_task; s/^\(#define TW_SHARE\t*\)40U/\180U/
 pace: a share of 55 %; icount/many:share.wheels_4.of_a_task; s/^\(#define TW_SHARE\t*\)40U/\155U/
 pace: saved without limit; equivalent: it is only compared with less, and tw_pace_spend() limits it, too; it keeps the product from overflowing after 14 years; /^static u64 tw_pace_saved(/,/^}/s/min_t(u64, now - next, tw_pace_earn(TW_SAVED_NS))/(now - next)/
-pace: saved for as long as nothing runs; icount/many:share.wheels_4.of_a_task,steady.wheels_1.*; /^static void tw_pace_spend(/,/^}/s/max(this_cpu_read(tw_pace.next), now > most ? now - most : 0)/this_cpu_read(tw_pace.next)/
+pace: saved for as long as nothing runs; icount/many:share.wheels_4.of_a_task,steady.wheels_1.*; /^static void tw_pace_spend(/,/^}/s/next = max(next, .*/;/
 pace: nothing is saved for firings; icount/many:innocent.burst_rings.*; s/#define TW_RESERVE_NS\t(20 \* NSEC_PER_USEC)/#define TW_RESERVE_NS\t0/
 pace: who is alone is not forgiven; icount/many:alone.*; s/^\t\ttw_pace_forgive(now);$/\t\t;/
 pace: no rest after a firing; icount/many:rest.*; s/this_cpu_write(tw_pace.rest, now + .*/;/
