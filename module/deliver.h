@@ -31,9 +31,12 @@
 /* Number of deadlines of a periodic timer that have passed after the one that it is due for. */
 static __always_inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
-	if (t->stay != TW_PERIODIC)
+	u64 period = t->period;
+
+	/* It is never 0 then, but unless the compiler knows that UBSAN makes it a call. */
+	if (t->stay != TW_PERIODIC || !period)
 		return 0;
-	return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);
+	return div64_u64(max(ctx->now, t->deadline) - t->deadline, period);
 }
 
 static __always_inline u32 tw_event_flags(const struct tw_timer *t)

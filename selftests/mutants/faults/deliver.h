@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-overruns: the deadline itself is one; readers:manual.periodic_overruns; s/return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period);/return div64_u64(max(ctx->now, t->deadline) - t->deadline, t->period) + 1;/
+overruns: the deadline itself is one; readers:manual.periodic_overruns; s/return div64_u64(max(ctx->now, t->deadline) - t->deadline, period);/return div64_u64(max(ctx->now, t->deadline) - t->deadline, period) + 1;/
 overruns: a deadline ahead of the clock is one of long ago; time:set.backward_periodic; s/max(ctx->now, t->deadline) - t->deadline/ctx->now - t->deadline/
 event: fired by the wheel's clock; time:namespace.*.read; s/.fired = t->fired + offset,/.fired = t->fired,/
 event: of a set clock: the sets before it and it; time:set.told_merged; s/.overruns = events->clock_sets - 1,/.overruns = events->clock_sets,/
