@@ -108,5 +108,5 @@ help: ## Print this list
 need-build:
 	@scripts/vm/need build
 
-.PHONY: all module lib tools selftests load unload demo check check-system check-quick check-debug check-model \
-	check-matrix check-configs check-mutants upstream bench bench-quick lint lines quick clean help need-build
+.PHONY: all module lib tools selftests load unload demo check check-system check-quick check-debug \
+	check-model check-matrix check-configs check-mutants upstream bench bench-quick lint lines quick clean help need-build

@@ -151,13 +151,13 @@ static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 static void tw_cpu_lock_for_turn(struct tw_cpu *cpu, struct tw_ctx *ctx)
 	__acquires(&cpu->lock)
 {
-	raw_spin_lock(&cpu->lock);
-	ctx->now = tw_clock_now(cpu->file);
-	while (unlikely(tw_clockset_enabled(cpu->file) && tw_clockset_changed(cpu->file))) {
-		raw_spin_unlock(&cpu->lock);
-		tw_clockset_check(cpu->file);
+	for (;;) {
 		raw_spin_lock(&cpu->lock);
 		ctx->now = tw_clock_now(cpu->file);
+		if (likely(!tw_clockset_enabled(cpu->file) || !tw_clockset_changed(cpu->file)))
+			return;
+		raw_spin_unlock(&cpu->lock);
+		tw_clockset_check(cpu->file);
 	}
 }
 

@@ -33,7 +33,7 @@ static __always_inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw
 {
 	u64 period = t->period;
 
-	/* It is never 0 then, but unless the compiler knows that UBSAN makes it a call. */
+	/* A period is never 0. If the compiler does not know that, UBSAN adds a call. */
 	if (t->stay != TW_PERIODIC || !period)
 		return 0;
 	return div64_u64(max(ctx->now, t->deadline) - t->deadline, period);

@@ -36,7 +36,7 @@ struct tw_log_store {
  * @readers: readers of all monitors wait here
  * @crowded: to wake them has taken long, so @wake does that
  * @crowded_at: when it last did, in jiffies
- * @wake: work that wakes them
+ * @wake: work that wakes them, of monitor.c; cancelled with the last reference
  * @mutex: attaching and detaching monitors
  * @monitors: how many there are; @mutex
  * @user: the user who is charged

@@ -22,6 +22,7 @@
 #include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -44,6 +45,9 @@
 
 /* ...for this long at least, in jiffies. */
 #define TW_MONITOR_CROWDED	(10 * HZ)
+
+/* The longest wake-up that counts: in one that takes longer, a machine may have stood still. */
+#define TW_MONITOR_TOOK_NS	NSEC_PER_SEC
 
 /**
  * struct tw_monitor - a monitor
@@ -87,8 +91,8 @@ static unsigned long tw_monitor_switches(void)
 }
 
 /*
- * Wake the readers of a log. Returns how long that took, in ns; 0: not long, or that is not known
- * because another task ran meanwhile, perhaps a reader.
+ * Wake the readers of a log. Returns how long that took, in ns, TW_MONITOR_TOOK_NS at most; 0: not
+ * long, or that is not known because another task ran meanwhile, perhaps a reader.
  */
 static u64 tw_monitor_wake_log(struct tw_log *log)
 {
@@ -101,7 +105,7 @@ static u64 tw_monitor_wake_log(struct tw_log *log)
 		return 0;
 	WRITE_ONCE(log->crowded_at, get_jiffies_64());
 	WRITE_ONCE(log->crowded, true);
-	return took;
+	return min_t(u64, took, TW_MONITOR_TOOK_NS);
 }
 
 static void tw_monitor_work(struct work_struct *work)
@@ -110,7 +114,7 @@ static void tw_monitor_work(struct work_struct *work)
 	unsigned long pause = tw_monitor_wake_log(log) * 3 / 2 / NSEC_PER_USEC;
 
 	if (pause)
-		usleep_range(pause, 2 * pause);
+		usleep_range_state(pause, 2 * pause, TASK_IDLE);
 	else if (time_after64(get_jiffies_64(), READ_ONCE(log->crowded_at) + TW_MONITOR_CROWDED))
 		WRITE_ONCE(log->crowded, false);
 }

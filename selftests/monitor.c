@@ -603,7 +603,7 @@ TEST_F(monitor, errors)
 	EXPECT_EQ(-ENOTTY, tw_info(self->mon, &info));
 }
 
-/* What lock debugging adds to a log and a monitor: more than a page. 0: this kernel has none. */
+/* What a log and a monitor take in a kernel with lock debugging, half a page or more; else 0 */
 static __u64 debugging(void)
 {
 	struct timerwheel_info before, info;

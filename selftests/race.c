@@ -2229,7 +2229,7 @@ static int moved_earlier(int fd, __u64 delay)
 /*
  * A task moves a timer of another CPU to an earlier time again and again. For each of these that
  * CPU's thread would have to preempt whatever runs there. It does not do that more often than every
- * 100 us, and the last time counts.
+ * 100 us, and the last time counts. (Emulated CPUs are too slow to exceed the limit without that.)
  */
 TEST_F_TIMEOUT(elsewhere, kicks_are_paced, 600)
 {
