@@ -15,7 +15,6 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <linux/userfaultfd.h>
 #include "abuse.h"
 
 #define REFCNT		"/sys/module/timerwheel/refcnt"
@@ -357,23 +356,6 @@ TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 
 #define STALL_TIMERS	64
 
-/* A page that is never filled: a thread that accesses it sleeps until it is killed. */
-static void *stall_page(int *uffd)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	size_t page = getpagesize();
-	void *p;
-
-	*uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	reg.range.start = (uintptr_t)p;
-	reg.range.len = page;
-	if (*uffd < 0 || ioctl(*uffd, UFFDIO_API, &api) || ioctl(*uffd, UFFDIO_REGISTER, &reg))
-		return NULL;
-	return p;
-}
-
 struct staller {
 	int fd;
 	enum doing doing;
@@ -444,7 +426,8 @@ TEST_F_TIMEOUT(victim, stalls_in_memory, TIMEOUT)
 		struct staller s = { .fd = fd, .doing = variant->doing };
 		pthread_t id;
 
-		s.page = stall_page(&uffd);
+		/* It is never filled: a thread that accesses it sleeps until it is killed. */
+		s.page = tw_missing_page(&uffd);
 		if (!s.page || pthread_create(&id, NULL, staller, &s))
 			_exit(1);
 		if (dev_poll(uffd, LONG_MS) != POLLIN || write(ready[1], "", 1) != 1)
