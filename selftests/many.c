@@ -127,7 +127,7 @@ TEST_F_TIMEOUT(gaps, same_tick, TIMEOUT)
 
 	at = crowd_arm(&self->c, 0);
 	ASSERT_NE(0, at);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		ASSERT_LT(tw_now(CLOCK_MONOTONIC), at - 5 * MSEC);
 		tw_sleep_until(CLOCK_MONOTONIC, at - 2 * MSEC);
 		spin = gap_spin(at + 200 * MSEC);
@@ -144,7 +144,7 @@ TEST_F_TIMEOUT(gaps, same_tick, TIMEOUT)
 	say_gap("sleeps for moments", kind->wheels, wake);
 	printf("# latest by %.3f ms\n", self->c.late_max / 1e6);
 	fflush(stdout);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_GE(GAP_MOST, spin);
 		EXPECT_GE(GAP_MOST, wake);
 	}
@@ -222,7 +222,7 @@ TEST_F_TIMEOUT(rest, is_kept, TIMEOUT)
 	ASSERT_EQ(0, crowd_take(c, c->kind.wheels));
 	ASSERT_EQ(REST_TIMERS, tw_read_all(self->fd, ev, REST_TIMERS, LONG_MS));
 	say_gap("many users", c->kind.users, gap);
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_GE(REST_MOST, gap);
 	EXPECT_EQ(0, c->strange + c->early);
 	EXPECT_FALSE(crowd_owes(c));
@@ -333,7 +333,7 @@ TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 	turns = turns * window / (tw_now(CLOCK_MONOTONIC) - began);
 	printf("# %d wheels: %.1f %% of the CPU is left\n", variant->wheels, turns * 100.0 / alone);
 	fflush(stdout);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_LE(SHARE_LEAST * alone / 100, turns);
 		EXPECT_GE(SHARE_MOST * alone / 100, turns);
 	}
@@ -369,7 +369,7 @@ TEST_F_TIMEOUT(share, of_a_fifo_task, TIMEOUT)
 	printf("# %d wheels: %.1f %% of the CPU is left to a task of high priority\n",
 	       variant->wheels, turns * 100.0 / alone);
 	fflush(stdout);
-	if (tw_icount() && variant->users <= 4)
+	if (tw_timed() && variant->users <= 4)
 		EXPECT_LE(95 * alone / 100, turns);
 	for (i = 0; i < variant->wheels; i++)
 		EXPECT_TRUE(share_in_step(&c->wheel[i], c->kind.period));
@@ -422,7 +422,7 @@ TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
 		work();
 	printf("# %.1f %% of the CPU is left\n", turns * 100.0 / alone);
 	fflush(stdout);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_LE(SHARE_LEAST * alone / 100, turns);
 		EXPECT_GE(SHARE_MOST * alone / 100, turns);
 	}
@@ -495,7 +495,7 @@ TEST_F_TIMEOUT(alone, is_done_soon, TIMEOUT)
 	printf("# the burst took %.3f ms; latest by %.3f ms, of another user by %.3f ms\n",
 	       self->c.late_max / 1e6, late[0] / 1e6, late[1] / 1e6);
 	fflush(stdout);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_LE(ALONE_LEAST, self->c.late_max);
 		EXPECT_GE(ALONE_MOST, self->c.late_max);
 		EXPECT_GE(8 * MSEC, late[0]);
@@ -554,7 +554,7 @@ TEST_F_TIMEOUT(order, of_turns, TIMEOUT)
 	printf("# the last of %d wheels had its turn after %d timers of others\n",
 	       one->kind.wheels, before);
 	fflush(stdout);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_LE(40 * TW_BATCH_TIMERS, before);
 		EXPECT_GE(64 * TW_BATCH_TIMERS, before);
 	}
@@ -600,7 +600,7 @@ TEST(thread_sleeps)
 		ASSERT_LE(0, slept);
 		tw_sleep_until(CLOCK_MONOTONIC, at + 200 * MSEC);
 		slept = tw_sleeps(pid) - slept;
-		if (tw_icount())
+		if (tw_timed())
 			EXPECT_EQ(i, slept);
 		ASSERT_EQ(1024, tw_read_all(fd, ev, 1024, LONG_MS));
 	}
@@ -780,7 +780,7 @@ TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 	 * interrupt of the kernel's own may come between. Which of these coincide depends on the
 	 * build: 41 to 78 us were seen.
 	 */
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_GE((variant->clock ? MSEC + 250 * USEC : 85 * USEC), in->late_max);
 }
 
@@ -902,7 +902,7 @@ TEST_F_TIMEOUT(waiters, charged_to_their_user, TIMEOUT)
 	/* And again, by the worker */
 	if (variant->monitor)
 		EXPECT_EQ(variant->count, all_woken(self->epoll, variant->count));
-	if (tw_icount()) {
+	if (tw_timed()) {
 		if (variant->late_most < MSEC)
 			EXPECT_GE(variant->monitor, tw_sleeps(pid) - slept);
 		/* Each of her events woke the waiters. */
@@ -917,7 +917,7 @@ TEST_F_TIMEOUT(waiters, charged_to_their_user, TIMEOUT)
 		if ((i >= EACH || !variant->monitor) && ev[i].fired - ev[i].deadline > late)
 			late = ev[i].fired - ev[i].deadline;
 	}
-	if (!tw_icount())
+	if (!tw_timed())
 		return;
 	printf("# fired at most %.3f ms late\n", late / 1e6);
 	EXPECT_GE(variant->late_most, late);
@@ -987,7 +987,7 @@ TEST_F_TIMEOUT(neighbour, has_its_event, TIMEOUT)
 	       (unsigned long long)st.pending, (closed - at) / 1e6,
 	       (__s64)late < 0 ? 0 : late / 1e6);
 	fflush(stdout);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_LT(0, st.pending);
 		EXPECT_GE((__s64)(MSEC + 250 * USEC), (__s64)late);
 	}
@@ -1154,7 +1154,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	say_gap("fill", self->n, filling);
 	say_gap("close", self->n, gap);
 	EXPECT_LT((long long)memory - kept, back);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_GE(CLOSE_MOST, longest);
 		EXPECT_EQ(0, waited);
 		EXPECT_GE(GAP_MOST, filling);
@@ -1340,7 +1340,7 @@ TEST_F_TIMEOUT(freed, who_looks_does_not_wait, TIMEOUT)
 	printf("# %llu of %llu kB charged meanwhile\n", (unsigned long long)during >> 10,
 	       (unsigned long long)before >> 10);
 	fflush(stdout);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_GT(100, i);
 		EXPECT_EQ(before, during);
 		EXPECT_EQ(0, info.flags);
@@ -1384,7 +1384,7 @@ TEST_F_TIMEOUT(freed, users_do_not_wait_for_each_other, TIMEOUT)
 	printf("# %llu of %llu kB of the other user's are charged then\n",
 	       (unsigned long long)after >> 10, (unsigned long long)before >> 10);
 	fflush(stdout);
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_LT(before / 2, after);
 	EXPECT_NE(~0ULL, tw_memory_alone(next));
 	EXPECT_NE(~0ULL, tw_memory_alone(self->next));
@@ -1749,12 +1749,12 @@ TEST_F_TIMEOUT(span, is_short, TIMEOUT)
 		say_gap("a call", LONG_CALL, gap);
 		ASSERT_EQ(0, tw_stats(self->s.fd, &st));
 		EXPECT_TRUE(tw_balanced(&st));
-		if (!tw_icount() || gap <= SPAN_MOST || try == SPAN_TRIES)
+		if (!tw_timed() || gap <= SPAN_MOST || try == SPAN_TRIES)
 			break;
 		span_close(&self->s, &variant->kind);
 		ASSERT_EQ(LONG_CALL, span_open(&self->s, &variant->kind));
 	}
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_GE(SPAN_MOST, gap);
 }
 
@@ -1807,7 +1807,7 @@ TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
 
 	at = crowd_arm(&self->c, 0);
 	ASSERT_NE(0, at);
-	if (tw_icount()) {
+	if (tw_timed()) {
 		ASSERT_LT(tw_now(CLOCK_MONOTONIC), at - 2 * TICKS * 100 * MSEC);
 		idle = interrupts_until(tw_now(CLOCK_MONOTONIC) + TICKS * 100 * MSEC);
 		tw_sleep_until(CLOCK_MONOTONIC, at - 50 * MSEC);
@@ -1981,7 +1981,7 @@ TEST_F_TIMEOUT(attack, open_does_not_wait, TIMEOUT)
 	EXPECT_EQ(0, attack_stop(&self->a));
 	say_samples("open and close", &alone, &attacked);
 	EXPECT_GE(2 * MSEC + 4 * alone.median, attacked.median);
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_GE(2 * MSEC, attacked.longest);
 }
 
@@ -2258,7 +2258,7 @@ TEST_F_TIMEOUT(mix, exactly_once, TIMEOUT)
 	printf("# %llu changes\n", (unsigned long long)atomic_load(&shared->changes));
 	say_gap("all of it", MIX_USERS, gap);
 	/* Processes exit meanwhile, which causes gaps in the kernel of its own. */
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_GE(20 * GAP_MOST, gap);
 }
 

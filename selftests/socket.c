@@ -302,7 +302,7 @@ TEST_F(socket, kinds)
 	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_SEND, true, 50));
 	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_RECEIVE, false, 50));
 	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_LIFETIME, true, 50));
-	if (!tw_icount())
+	if (!tw_timed())
 		return;
 	/* The others need that no pause is longer than the timeout. */
 	EXPECT_FALSE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE, true, 5));
@@ -356,7 +356,7 @@ TEST_F(socket, visits_cost_more)
 		stats = stats_of(fd);
 		/* With a pause of two seconds the connection was idle. */
 	} while (stats.requeues < N && stats.due + stats.delivered < 1);
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_LE(N, stats.requeues);
 	EXPECT_GE(MOST, stats.pass_max_timers);
 	EXPECT_LT(MOST / 2, stats.pass_max_timers);
@@ -524,7 +524,7 @@ TEST_F(socket, data_withdraws_the_warning)
 		stats = stats_of(self->fd);
 	} while (!stats.withdrawn && !stats.aborted);
 	/* Unless a loaded machine was too late, here or above. */
-	if (tw_icount()) {
+	if (tw_timed()) {
 		EXPECT_EQ(1, stats.withdrawn);
 		EXPECT_EQ(0, poll(&p, 1, 0));
 		EXPECT_EQ(1, stats.pending);
@@ -1144,7 +1144,7 @@ TEST_F_TIMEOUT(socket, drained_at_once, 600)
 	atomic_store(&task.stop, true);
 	pthread_join(thread, NULL);
 	TH_LOG("a task of the highest priority woke %llu us late at most", task.worst / USEC);
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_LT(task.worst, 100 * USEC);
 }
 
@@ -1191,7 +1191,7 @@ TEST_F(socket, all_at_once)
 	pthread_join(thread, NULL);
 	EXPECT_EQ(n / 2, warnings);
 	TH_LOG("a task of the highest priority woke %llu us late at most", task.worst / USEC);
-	if (tw_icount())
+	if (tw_timed())
 		EXPECT_LT(task.worst, 100 * USEC);
 	for (i = 0; i < n; i++)
 		EXPECT_TRUE(is_reset(c[i].peer));

@@ -99,6 +99,21 @@ static inline bool tw_icount(void)
 	return s && *s == '1';
 }
 
+/*
+ * The same, for a test that asserts timing if so. It says that it does: all tests that say so in
+ * another guest must be in icount.list, and scripts/vm/selfcheck compares.
+ */
+static inline bool tw_timed(void)
+{
+	static bool said;
+
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+		printf("# asserts timing\n");
+		fflush(stdout);
+	}
+	return tw_icount();
+}
+
 static inline __u64 tw_now(clockid_t clock)
 {
 	struct timespec ts;
