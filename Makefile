@@ -63,6 +63,8 @@ check-model: ## Prove protocols between CPUs, memory order and arithmetic in mod
 	@selftests/model/check
 
 check-mutants: ## Put faults into module, library and tools: do the tests notice each? (two hours)
+	@$(MAKE) -s -C selftests/unit/wheel mutants
+	@$(MAKE) -s -C selftests/unit/table mutants
 	@tools/mutants/run
 	@lib/check-host mutants
 	@selftests/mutants/run

@@ -11,37 +11,21 @@
 #		builds $mutants/test. CHANGED are the names of the files with the fault, separated
 #		by spaces. Copies of all files are in $mutants.
 #
-# and then calls run_mutants [--count] [--first N] MODULE BUILD COMPILE... It prints KTAP: "ok" means
-# that the fault was detected. The first test has no fault and must pass: otherwise the results of
-# the others would mean nothing. With --first N the tests are numbered from N on and no plan is
-# printed; --count prints the number of tests.
+# and then calls run_mutants MODULE BUILD COMPILE... It prints KTAP: "ok" means that the fault was
+# detected. The first test has no fault and must pass: otherwise the results of the others would mean
+# nothing.
 
 # shellcheck disable=SC2154 # area, files and faults are the caller's
 run_mutants()
 {
-	local number=1 plan=1 module build fault name result file changed found failed=0
+	local number=1 module build fault name result file changed found failed=0
 
-	while :; do
-		case ${1-} in
-		--count)
-			echo $((${#faults[@]} + 1))
-			return 0 ;;
-		--first)
-			number=$2
-			plan=
-			shift 2 ;;
-		*)
-			break ;;
-		esac
-	done
 	module=$1
 	build=$2
 	mutants=$build/mutants
 	shift
 	mkdir -p "$mutants"
-	if [ "$plan" ]; then
-		printf 'TAP version 13\n1..%d\n' $((${#faults[@]} + 1))
-	fi
+	printf 'TAP version 13\n1..%d\n' $((${#faults[@]} + 1))
 	for fault in "" "${faults[@]}"; do
 		name="detected: ${fault%%;*}"
 		result="not ok"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: mutants.sh [--count] [--first N] MODULE BUILD COMPILE...
+# usage: mutants.sh MODULE BUILD COMPILE...
 #
 # Does the test detect faults in the files below? See ../mutants.sh.
 set -u
