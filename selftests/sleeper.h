@@ -31,24 +31,37 @@ static inline void *sleeper_main(void *arg)
 	return NULL;
 }
 
-/* Is this thread asleep? */
-static inline bool asleep(pid_t pid, pid_t tid)
+/* The text of a file of this thread in /proc; false: it cannot be read */
+static inline bool thread_file(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
 {
-	char path[64], buf[256], *p;
+	char path[64];
 	ssize_t len;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
 	fd = open(path, O_RDONLY);
 	if (fd < 0)
 		return false;
-	len = read(fd, buf, sizeof(buf) - 1);
+	len = read(fd, buf, size - 1);
 	close(fd);
-	if (len <= 0)
+	buf[len > 0 ? len : 0] = 0;
+	return len > 0;
+}
+
+/*
+ * Is this thread asleep? Its state says so as well while it looks, for the last time, whether it
+ * has to sleep at all. It still runs then, which "syscall" tells.
+ */
+static inline bool asleep(pid_t pid, pid_t tid)
+{
+	char buf[256], *state;
+
+	if (!thread_file(pid, tid, "stat", buf, sizeof(buf)))
 		return false;
-	buf[len] = 0;
-	p = strrchr(buf, ')');
-	return p && p[1] && p[2] == 'S';
+	state = strrchr(buf, ')');
+	if (!state || strncmp(state, ") S", 3))
+		return false;
+	return !thread_file(pid, tid, "syscall", buf, sizeof(buf)) || strncmp(buf, "running", 7);
 }
 
 /* Wait until it sleeps (or is done) */
