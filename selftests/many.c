@@ -23,15 +23,13 @@
 /* A million, or as many of them as there is time for (TW_SCALE) */
 static int scaled(__u64 n)
 {
-	n = n * tw_scale() / 1000000;
-	if (!tw_icount())
-		n /= 8;
+	n = n * tw_scale() / 1000000 / (tw_icount() ? 1 : 8);
 	return n ? n : 1;
 }
 
 static void say_gap(const char *what, int n, __u64 gap)
 {
-	if (tw_icount())
+	if (gap)
 		printf("# %s, %d: longest gap %.1f us\n", what, n, gap / 1e3);
 	fflush(stdout);
 }
@@ -445,10 +443,10 @@ FIXTURE(alone) {
 
 FIXTURE_SETUP(alone)
 {
-	struct crowd_kind kind = { .wheels = 300, .each = 1024, .users = 1 };
+	struct crowd_kind kind = {
+		.wheels = 300, .each = tw_icount() ? 1024 : 64, .users = 1,
+	};
 
-	if (!tw_icount())
-		kind.each = 64;
 	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_EQ(0, crowd_open(&self->c, &kind));
 	self->fd[0] = open_as(ALICE);

@@ -1015,7 +1015,7 @@ TEST(exact)
 {
 	struct follower f[3], more[13];
 	struct flow flow = {};
-	int i, k, round, rounds = tw_icount() ? 5 : 30;
+	int i, k, round, rounds = 30;
 	__u64 seen = 0, lost = 0;
 	pthread_t source, thread[3];
 	void *error;

@@ -15,7 +15,7 @@ sources()
 	if [[ -e .git ]] && command -v git >/dev/null; then
 		git ls-files -co --exclude-standard -- "$@"
 	else
-		find . \( -name .git -o -name build -o -name '.checkpatch-*' \) -prune -o \
+		find . \( -name .git -o -name build -o -name __pycache__ -o -name '.checkpatch-*' \) -prune -o \
 			-type f -printf '%P\n' | matching "$@" | text
 	fi | sed '/^\(selftests\|tools\)\/mutants\/faults\//d' | sort -u | existing
 }
