@@ -238,6 +238,12 @@ static void *ltw_map(const struct timerwheel *wheel, size_t size, uint64_t offse
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, offset);
 }
 
+/* Why ltw_map() has failed. EAGAIN means that no more memory may be locked, and all of it is. */
+static int ltw_map_error(void)
+{
+	return errno == EAGAIN ? -ENOMEM : -errno;
+}
+
 /* Map the event ring, if the wheel has one, and the deadline table if @table. */
 static int ltw_device_map(struct ltw_device *device, const struct timerwheel_info *info, bool table)
 {
@@ -248,7 +254,7 @@ static int ltw_device_map(struct ltw_device *device, const struct timerwheel_inf
 					      (size_t)info->ring * info->event_size);
 		map = ltw_map(&device->wheel, device->ring_size, TIMERWHEEL_MMAP_RING);
 		if (map == MAP_FAILED)
-			return -errno;
+			return ltw_map_error();
 		device->ring.ring = map;
 		device->ring.events = info->ring;
 		device->ring.event_size = info->event_size;
@@ -258,7 +264,7 @@ static int ltw_device_map(struct ltw_device *device, const struct timerwheel_inf
 		device->table_size = ltw_pages((info->capacity + (size_t)1) * sizeof(__u64));
 		map = ltw_map(&device->wheel, device->table_size, TIMERWHEEL_MMAP_DEADLINES);
 		if (map == MAP_FAILED)
-			return -errno;
+			return ltw_map_error();
 		device->wheel.table.entries = map;
 		device->wheel.table.bits = info->generation_bits;
 	}
@@ -282,6 +288,8 @@ int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 		err = -EACCES;
 	/* timerwheel_ring_next() skips the unknown part of larger events; read has no such step. */
 	if (!err && !info.ring && info.event_size != sizeof(struct timerwheel_event))
+		err = -EPROTO;
+	if (!err && info.clock > TIMERWHEEL_CLOCK_MANUAL)
 		err = -EPROTO;
 	if (!err)
 		err = ltw_device_map(device, &info, table);

@@ -3,8 +3,9 @@
  * The process back end: the interface of <linux/timerwheel.h> with a store of timers, a mutex and a
  * timerfd.
  *
- * There is no thread. So each call first expires timers whose deadlines have passed, then does its
- * own work, and finally arms the timerfd: for now if a timer is due, else for the first deadline.
+ * There is no thread. So each call first expires timers whose deadlines have passed, but not all
+ * of very many, then does its own work, and finally arms the timerfd: for now if a timer is due,
+ * else for the first deadline.
  * A wake-up that is too early costs only a call that finds nothing. So the timerfd is not rearmed
  * when a timer is postponed or removed, only for an earlier deadline and after it has fired.
  */
@@ -41,6 +42,8 @@
 
 /* Elements or indices processed under one hold of the lock, to limit the time others wait for it */
 #define LTW_CHUNK			256U
+/* Timers whose deadlines have passed that a call looks at first, for the same reason */
+#define LTW_EXPIRE			1024U
 
 /**
  * struct ltw_process - a wheel inside this process
@@ -51,7 +54,7 @@
  * @tick: unit of slack, in ns
  * @slack: default slack, in ns
  * @now: with TIMERWHEEL_CLOCK_MANUAL: the time
- * @expired: time of the last expiry
+ * @expired: time of the last expiry that came to its end
  * @wake: the time that the timerfd is armed for
  * @drain_next: index at which the next timerwheel_drain() starts
  * @flags: those of the batch under way
@@ -156,24 +159,32 @@ static unsigned int ltw_visit_timer(struct ltw_process *p, uint32_t index, uint6
 	return 1;
 }
 
-/* Expire timers whose deadlines have passed. Returns their number. */
-static uint64_t ltw_expire(struct ltw_process *p, uint64_t now)
+/* Are there timers that should have expired by now? */
+static bool ltw_behind(const struct ltw_process *p, uint64_t now)
 {
-	const struct ltw_heap_entry *first = p->store.heap;
+	/* At the end of time a periodic timer is armed for then, and must not expire again. */
+	return now != p->expired && p->store.pending && p->store.heap[0].deadline <= now;
+}
+
+/*
+ * Expire timers whose deadlines have passed; look at @most of them. Those that are left expire in
+ * later calls. Returns how many fell due.
+ */
+static uint64_t ltw_expire(struct ltw_process *p, uint64_t now, uint64_t most)
+{
 	bool manual = p->wheel.clock == TIMERWHEEL_CLOCK_MANUAL;
 	uint64_t deadline, expired = 0;
 	uint32_t index;
 
-	/* At the end of time a periodic timer is armed for then, and must not expire again. */
-	if (now == p->expired)
-		return 0;
-	p->expired = now;
-	while (p->store.pending && first->deadline <= now) {
-		index = first->index;
-		deadline = first->deadline;
+	for (; ltw_behind(p, now); most--) {
+		if (!most)
+			return expired;
+		index = p->store.heap[0].index;
+		deadline = p->store.heap[0].deadline;
 		/* a MANUAL clock passes through every time */
 		expired += ltw_visit_timer(p, index, manual ? deadline : now);
 	}
+	p->expired = now;
 	return expired;
 }
 
@@ -184,7 +195,7 @@ static uint64_t ltw_begin(struct ltw_process *p)
 
 	pthread_mutex_lock(&p->lock);
 	now = ltw_time(p);
-	ltw_expire(p, now);
+	ltw_expire(p, now, LTW_EXPIRE);
 	return now;
 }
 
@@ -545,7 +556,7 @@ static long ltw_process_drain(struct timerwheel *wheel, struct timerwheel_entry 
 			      size_t count, uint32_t flags)
 {
 	struct ltw_process *p = ltw_process(wheel);
-	uint32_t n, seen = 0, end = 0;
+	uint32_t n, seen = 0, end = 0, next = 0;
 	size_t done = 0;
 	uint64_t now;
 
@@ -555,18 +566,24 @@ static long ltw_process_drain(struct timerwheel *wheel, struct timerwheel_entry 
 		now = ltw_begin(p);
 		if (flags & TIMERWHEEL_DRAIN_CLOSE)
 			p->closed = true;
-		/* visit all indices that exist now, from where the last call ended */
-		if (!seen)
+		/*
+		 * Visit all indices that exist now, and only these, from where the last call ended:
+		 * others may make more of them meanwhile, or drain.
+		 */
+		if (!seen) {
 			end = p->store.made;
+			next = p->drain_next;
+		}
 		for (n = 0; n < LTW_CHUNK && seen < end && done < count; n++, seen++) {
-			if (p->drain_next > p->store.made || !p->drain_next)
-				p->drain_next = 1;
-			if (p->store.timer[p->drain_next].state != LTW_FREE) {
-				ltw_end_timer(p, p->drain_next, now, &elems[done++]);
+			if (next > end || !next)
+				next = 1;
+			if (p->store.timer[next].state != LTW_FREE) {
+				ltw_end_timer(p, next, now, &elems[done++]);
 				p->stats.drained++;
 			}
-			p->drain_next++;
+			next++;
 		}
+		p->drain_next = next;
 		ltw_end(p, now);
 	} while (seen < end && done < count);
 	return done;
@@ -586,7 +603,8 @@ static long ltw_process_advance(struct timerwheel *wheel, uint64_t time, uint32_
 	to = ltw_deadline(time, flags, now);
 	if (to >= now) {
 		p->now = to;
-		ret = ltw_expire(p, to);
+		/* all of them: the result is their number, and no other call comes to it */
+		ret = ltw_expire(p, to, UINT64_MAX);
 	}
 	ltw_end(p, now);
 	return ret;
@@ -650,16 +668,22 @@ static long ltw_process_take(struct timerwheel *wheel, struct timerwheel_event *
 			     size_t count)
 {
 	struct ltw_process *p = ltw_process(wheel);
-	uint64_t now = ltw_begin(p);
+	bool behind;
+	uint64_t now;
 	size_t n, i;
 
-	n = ltw_least(count, p->store.due);
-	for (i = 0; i < n; i++)
-		ltw_deliver(p, now, &events[i]);
-	/* after the clock was set back the descriptor may be readable too early: rearm it */
-	if (!n && wheel->clock == TIMERWHEEL_CLOCK_REALTIME)
-		ltw_set_wake(p, ltw_wanted(p));
-	ltw_end(p, now);
+	do {
+		now = ltw_begin(p);
+		n = ltw_least(count, p->store.due);
+		for (i = 0; i < n; i++)
+			ltw_deliver(p, now, &events[i]);
+		/* so many were postponed or cancelled that it has not come to one that is due */
+		behind = !n && count && ltw_behind(p, now);
+		/* after the clock was set back it may be readable too early: rearm it */
+		if (!n && wheel->clock == TIMERWHEEL_CLOCK_REALTIME)
+			ltw_set_wake(p, ltw_wanted(p));
+		ltw_end(p, now);
+	} while (behind);
 	return n;
 }
 
@@ -736,8 +760,10 @@ static uint64_t ltw_process_now(struct timerwheel *wheel)
 	struct ltw_process *p = ltw_process(wheel);
 	uint64_t now;
 
+	if (wheel->clock != TIMERWHEEL_CLOCK_MANUAL)
+		return ltw_clock_now(wheel->clock);
 	pthread_mutex_lock(&p->lock);
-	now = ltw_time(p);
+	now = p->now;
 	pthread_mutex_unlock(&p->lock);
 	return now;
 }

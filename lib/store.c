@@ -19,6 +19,17 @@ static size_t ltw_deadlines_size(const struct ltw_store *store)
 	return (store->capacity + (size_t)1) * sizeof(*store->deadlines);
 }
 
+/* Make the entries of @room timers accessible, or all there will be. Returns 0 or -ENOMEM. */
+static int ltw_more_deadlines(struct ltw_store *store, uint32_t room)
+{
+	size_t size = room * sizeof(*store->deadlines), all = ltw_deadlines_size(store);
+
+	if (!store->deadlines)
+		return 0;
+	return mprotect(store->deadlines, size < all ? size : all, PROT_READ | PROT_WRITE) ?
+		-ENOMEM : 0;
+}
+
 int ltw_store_init(struct ltw_store *store, bool table)
 {
 	void *deadlines;
@@ -26,13 +37,17 @@ int ltw_store_init(struct ltw_store *store, bool table)
 	store->seed = ltw_keyhash_seed(store);
 	if (!table)
 		return 0;
-	/* It must never move, so map it for the whole capacity. Only pages in use take memory. */
-	deadlines = mmap(NULL, ltw_deadlines_size(store), PROT_READ | PROT_WRITE,
+	/*
+	 * It must never move, so map it for the whole capacity. What no timer has an entry in is not
+	 * accessible, or it would take memory where a program locks all of its own.
+	 */
+	deadlines = mmap(NULL, ltw_deadlines_size(store), PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (deadlines == MAP_FAILED)
 		return -ENOMEM;
 	store->deadlines = deadlines;
-	return 0;
+	/* ltw_store_free() follows a failure, too */
+	return ltw_more_deadlines(store, 1);
 }
 
 void ltw_store_free(struct ltw_store *store)
@@ -91,7 +106,7 @@ static int ltw_grow(struct ltw_store *store)
 	if (!more)
 		return -ENOMEM;
 	store->heap = more;
-	if (ltw_more_chains(store, room))
+	if (ltw_more_deadlines(store, room) || ltw_more_chains(store, room))
 		return -ENOMEM;
 	store->room = room;
 	return 0;

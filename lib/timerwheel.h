@@ -124,8 +124,8 @@ int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *c
  *
  * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or not for writing
  * although there is something to map; -ENOMEM; -EPROTO: it has no ring, and a newer program has set
- * it up for larger events than this library knows. With @table also -EDQUOT, and -EXDEV: the table
- * was first mapped in another time namespace.
+ * it up for larger events than this library knows, or it has a clock that is unknown here. With
+ * @table also -EDQUOT, and -EXDEV: the table was first mapped in another time namespace.
  */
 int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table);
 

@@ -221,8 +221,11 @@ TEST(open_no_memory)
 		if (!try_open(&config))
 			break;
 		EXPECT_EQ(-1, fail_allocation);
+		/* mmap() if memory is locked, and no more may be */
 		fail_allocation = n;
+		allocation_error = EAGAIN;
 		EXPECT_EQ(-ENOMEM, try_open(&config));
+		allocation_error = ENOMEM;
 	}
 	/* The wheel itself, the table; and with a device the ring. */
 	EXPECT_EQ(ON_DEVICE ? 3 : 2, n);
@@ -1807,6 +1810,124 @@ TEST_F(wheel, not_supported)
 	EXPECT_EQ(-EOPNOTSUPP, timerwheel_add_socket(self->w, &socket, 1));
 }
 
+/* Another thread makes more indices, and frees them, between two parts of a DRAIN. */
+static struct timerwheel *drained;
+
+static void grow_drained(void)
+{
+	uint64_t key;
+
+	after_unlock = NULL;
+	for (key = 1000; key < 1700; key++)
+		add(drained, key, 0, HOUR, 0);
+	for (key = 1000; key < 1700; key++)
+		rm(drained, key);
+}
+
+/* What was armed before a DRAIN that returns 0 is not left. */
+TEST_F(many, drain_while_it_grows)
+{
+	struct timerwheel_entry page[600];
+	uint64_t key;
+
+	for (key = 1; key <= 600; key++)
+		ASSERT_EQ(0, add(self->wheel, key, 0, HOUR, 0));
+	ASSERT_EQ(300, timerwheel_drain(self->wheel, page, 300, 0));
+	/* It has the index before the one at which the next DRAIN starts. */
+	ASSERT_EQ(0, add(self->wheel, 0, 0, HOUR, 0));
+	for (key = 301; key <= 600; key++)
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->wheel, key));
+	drained = self->wheel;
+	after_unlock = grow_drained;
+	EXPECT_EQ(1, timerwheel_drain(self->wheel, page, 600, 0));
+	EXPECT_EQ(NULL, after_unlock);
+	EXPECT_EQ(0, page[0].key);
+}
+
+#define LATE	5000
+
+/* Very many timers are due: a call expires only some. All of them come, each once. */
+TEST(late)
+{
+	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
+	static unsigned char seen[LATE];
+	struct timerwheel_event ev;
+	struct timerwheel_stats s;
+	uint64_t at = clock_ns(CLOCK_MONOTONIC) + 100 * MSEC;
+	int i;
+
+	ASSERT_NE(NULL, wheel);
+	for (i = 0; i < LATE; i++)
+		ASSERT_EQ(0, add(wheel, i, 0, at, TIMERWHEEL_ABS));
+	while (clock_ns(CLOCK_MONOTONIC) <= at)
+		nap(MSEC);
+	for (i = 0; i < LATE; i++) {
+		ASSERT_EQ(1, timerwheel_take(wheel, &ev, 1));
+		ASSERT_GT(LATE, ev.key);
+		seen[ev.key]++;
+		if (i)
+			continue;
+		/* it expires some, too */
+		ASSERT_EQ(0, timerwheel_stats(wheel, &s));
+		EXPECT_EQ(LATE - 1, s.pending + s.due);
+		EXPECT_LT(LATE / 2, s.pending);
+	}
+	EXPECT_EQ(0, timerwheel_take(wheel, &ev, 1));
+	for (i = 0; i < LATE; i++)
+		ASSERT_EQ(1, seen[i]);
+	timerwheel_close(wheel);
+}
+
+/* So many were postponed that those a call looks at are not due: the next one that is, comes. */
+TEST(late_behind_postponed)
+{
+	struct timerwheel_config config = {
+		.backend = BACKEND, .tick = USEC, .table = true,
+	};
+	uint64_t at = clock_ns(CLOCK_MONOTONIC) + 100 * MSEC;
+	struct timerwheel_table table;
+	struct timerwheel_event ev;
+	struct timerwheel *wheel;
+	int i;
+
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
+	ASSERT_EQ(0, timerwheel_table(wheel, &table));
+	for (i = 0; i < LATE; i++) {
+		struct timerwheel_add elem = {
+			.key = i, .deadline = at + i, .flags = TIMERWHEEL_ABS,
+		};
+
+		ASSERT_EQ(0, add_elem(wheel, &elem));
+		if (i < LATE - 1)
+			ASSERT_EQ(true, timerwheel_table_touch(&table, elem.index, elem.generation,
+							       at + HOUR));
+	}
+	while (clock_ns(CLOCK_MONOTONIC) <= at + LATE)
+		nap(MSEC);
+	ASSERT_EQ(1, timerwheel_take(wheel, &ev, 1));
+	EXPECT_EQ(LATE - 1, ev.key);
+	EXPECT_EQ(0, timerwheel_take(wheel, &ev, 1));
+	timerwheel_close(wheel);
+}
+
+/* Where a program locks its memory only that of timers is taken, not that of the capacity. */
+TEST(locked_memory)
+{
+	struct timerwheel_config config = { .backend = BACKEND, .table = true };
+	struct rusage before, after;
+	struct timerwheel *wheel;
+
+	ASSERT_EQ(0, getrusage(RUSAGE_SELF, &before));
+	if (mlockall(MCL_FUTURE))
+		SKIP(return, "this user may not lock memory");
+	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
+	ASSERT_EQ(0, add(wheel, 1, 0, HOUR, 0));
+	ASSERT_EQ(0, getrusage(RUSAGE_SELF, &after));
+	EXPECT_GT(4096, after.ru_maxrss - before.ru_maxrss);
+	timerwheel_close(wheel);
+	munlockall();
+}
+
 TEST_F(wheel, adopt_a_timerfd)
 {
 	struct timerwheel *other;
@@ -1973,6 +2094,10 @@ TEST(device_errors)
 	event_size = sizeof(*ev) + 8;
 	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, true));
 	event_size = 0;
+	/* and a clock that is not known */
+	info_clock = TIMERWHEEL_CLOCK_MANUAL + 1;
+	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, true));
+	info_clock = 0;
 	EXPECT_EQ(0, timerwheel_adopt(&wheel, fd, true));
 	timerwheel_close(wheel);
 

@@ -14,8 +14,9 @@
 #include "wrap.h"
 
 int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
-int ioctl_error = EINTR, open_error;
-unsigned int most_elements, event_size;
+int ioctl_error = EINTR, open_error, allocation_error = ENOMEM;
+unsigned int most_elements, event_size, info_clock;
+void (*after_unlock)(void);
 bool keep_failing;
 int (*fake_ioctl)(unsigned long request, void *arg);
 long long realtime_ahead;
@@ -46,10 +47,13 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	}
 	if (fake_ioctl)
 		return fake_ioctl(request, arg);
-	if (event_size && request == TIMERWHEEL_IOC_INFO) {
+	if ((event_size || info_clock) && request == TIMERWHEEL_IOC_INFO) {
 		int ret = __real_ioctl(fd, request, arg);
 
-		((struct timerwheel_info *)arg)->event_size = event_size;
+		if (event_size)
+			((struct timerwheel_info *)arg)->event_size = event_size;
+		if (info_clock)
+			((struct timerwheel_info *)arg)->clock = info_clock;
 		return ret;
 	}
 	if (!cut_short(request))
@@ -58,6 +62,15 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	if (batch.count > most_elements)
 		batch.count = most_elements;
 	return __real_ioctl(fd, request, &batch);
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
+{
+	int ret = __real_pthread_mutex_unlock(lock);
+
+	if (after_unlock)
+		after_unlock();
+	return ret;
 }
 
 static bool not_opened(void)
@@ -119,7 +132,7 @@ static bool refused(void)
 	allocations++;
 	if (fail_allocation < 0 || fail_allocation--)
 		return false;
-	errno = ENOMEM;
+	errno = allocation_error;
 	return true;
 }
 

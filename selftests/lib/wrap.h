@@ -3,6 +3,7 @@
 #ifndef WRAP_H
 #define WRAP_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/timerfd.h>
@@ -22,7 +23,13 @@ extern bool keep_failing;
 extern unsigned int most_elements;
 
 /* What INFO tells of a wheel, as if a newer program had set it up; 0: what is so */
-extern unsigned int event_size;
+extern unsigned int event_size, info_clock;
+
+/* What the allocation that fails, fails with */
+extern int allocation_error;
+
+/* Called after each pthread_mutex_unlock(), as if another thread came then; NULL: nothing is */
+extern void (*after_unlock)(void);
 
 /* What ioctl() does instead, returning as the system's does; NULL: it is the system's */
 extern int (*fake_ioctl)(unsigned long request, void *arg);
@@ -37,6 +44,8 @@ extern int ioctl_error, open_error;
 extern long long realtime_ahead;
 
 /* What the linker calls the system's own, and ours */
+int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
 int __real_ioctl(int fd, unsigned long request, void *arg);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
 int __real_open(const char *path, int flags, mode_t mode);
