@@ -63,6 +63,13 @@ static inline bool alarm_start_timer(struct alarm *alarm, ktime_t expires, bool 
 }
 #endif
 
+/* class.devnode(): changed in 6.2 (the device is const). Not backported to 6.1. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define tw_devnode_device	struct device
+#else
+#define tw_devnode_device	const struct device
+#endif
+
 /*
  * vm_flags_mod(): changed in 6.3 (vm_area_struct.vm_flags is no longer written directly, so that
  * the lock for that can be asserted). Not backported to 6.1.

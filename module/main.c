@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* timerwheel: one file descriptor for millions of timeouts. Init and exit. */
-#include <linux/miscdevice.h>
+#include <linux/device.h>
+#include <linux/fs.h>
 #include <linux/module.h>
 
 #include "alarm.h"
@@ -13,12 +14,52 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-static struct miscdevice tw_device = {
-	.minor	= MISC_DYNAMIC_MINOR,
-	.name	= TW_NAME,
-	.fops	= &tw_fops,
-	.mode	= 0660,
+static char *tw_devnode(tw_devnode_device *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0660;
+	return NULL;
+}
+
+static struct class tw_class = {
+	.name		= TW_NAME,
+	.devnode	= tw_devnode,
 };
+
+static int tw_major;
+
+/*
+ * The device has a number of its own. It is no misc device, because an open may wait for the
+ * memory of the same user's closed wheels, and misc_open() holds a lock that the opens of all
+ * misc devices take: they, and other users' opens, would wait with it.
+ */
+static int __init tw_device_init(void)
+{
+	struct device *dev;
+	int err;
+
+	tw_major = __register_chrdev(0, 0, 1, TW_NAME, &tw_fops);
+	if (tw_major < 0)
+		return tw_major;
+	err = class_register(&tw_class);
+	if (err)
+		goto unregister;
+	dev = device_create(&tw_class, NULL, MKDEV(tw_major, 0), NULL, TW_NAME);
+	if (!IS_ERR(dev))
+		return 0;
+	err = PTR_ERR(dev);
+	class_unregister(&tw_class);
+unregister:
+	__unregister_chrdev(tw_major, 0, 1, TW_NAME);
+	return err;
+}
+
+static void __exit tw_device_exit(void)
+{
+	device_destroy(&tw_class, MKDEV(tw_major, 0));
+	class_unregister(&tw_class);
+	__unregister_chrdev(tw_major, 0, 1, TW_NAME);
+}
 
 static int __init tw_init(void)
 {
@@ -40,7 +81,7 @@ static int __init tw_init(void)
 	err = tw_alarm_init();
 	if (err)
 		goto exit_engine;
-	err = misc_register(&tw_device);
+	err = tw_device_init();
 	if (err)
 		goto exit_alarm;
 	return 0;
@@ -60,7 +101,7 @@ exit_file:
 
 static void __exit tw_exit(void)
 {
-	misc_deregister(&tw_device);
+	tw_device_exit();
 	/* Files first: the engines must have no bases when they exit. */
 	tw_file_exit();
 	tw_sock_exit();

@@ -381,7 +381,7 @@ TEST_F(device, modes)
 TEST_F(device, node)
 {
 	char text[512] = "";
-	int fd = open("/sys/class/misc/timerwheel/uevent", O_RDONLY);
+	int fd = open("/sys/class/timerwheel/timerwheel/uevent", O_RDONLY);
 
 	if (fd < 0)
 		SKIP(return, "no sysfs here");

@@ -1469,11 +1469,11 @@ static int engine_threads(void)
 static const char *module_rest(void)
 {
 	static const char * const paths[] = {
-		TW_DEV, "/sys/module/timerwheel", "/sys/class/misc/timerwheel",
-		"/sys/devices/virtual/misc/timerwheel", "/sys/kernel/tracing/events/timerwheel",
+		TW_DEV, "/sys/module/timerwheel", "/sys/class/timerwheel",
+		"/sys/devices/virtual/timerwheel", "/sys/kernel/tracing/events/timerwheel",
 	};
 	static const char * const lines[][2] = {
-		{ "/proc/modules", "timerwheel " }, { "/proc/misc", " timerwheel\n" },
+		{ "/proc/modules", "timerwheel " }, { "/proc/devices", " timerwheel\n" },
 	};
 	size_t i;
 
@@ -1492,8 +1492,8 @@ static const char *module_lacks(void)
 	struct timerwheel_event ev;
 	int fd;
 
-	if (!file_has("/proc/misc", " timerwheel\n"))
-		return "/proc/misc";
+	if (!file_has("/proc/devices", " timerwheel\n"))
+		return "/proc/devices";
 	if (engine_threads() != sysconf(_SC_NPROCESSORS_ONLN))
 		return "threads";
 	fd = tw_open_manual(1);

@@ -1196,6 +1196,8 @@ TEST_F(module, rmmod_takes_device)
 		SKIP(return, "%s", self->stays);
 	ASSERT_EQ(0, unload());
 	EXPECT_EQ(-ENOENT, dev_open(0));
+	/* nor is its number there */
+	EXPECT_EQ(-1, tw_file_number("/proc/devices", "timerwheel"));
 }
 
 /* The module is loaded and unloaded 100 times; each time a wheel works. */

@@ -15,23 +15,23 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <linux/kcmp.h>
-#include <linux/major.h>
 
 #include "cli.h"
 
 /* The number of the device, which tells a wheel from all other files; 0: there is none. */
 static dev_t device(void)
 {
-	FILE *file = fopen("/proc/misc", "r");
-	unsigned int minor;
-	char name[64];
+	FILE *file = fopen("/proc/devices", "r");
+	char line[128], name[64];
+	unsigned int major;
 	dev_t found = 0;
 
 	if (!file)
 		return 0;
-	while (fscanf(file, "%u %63s", &minor, name) == 2) {
-		if (!strcmp(name, "timerwheel"))
-			found = makedev(MISC_MAJOR, minor);
+	/* first the character devices, then those with blocks */
+	while (!found && fgets(line, sizeof(line), file) && strncmp(line, "Block", 5)) {
+		if (sscanf(line, "%u %63s", &major, name) == 2 && !strcmp(name, "timerwheel"))
+			found = makedev(major, 0);
 	}
 	fclose(file);
 	return found;

@@ -2,6 +2,7 @@
 # In the kernel's tree there is no compat.h: the names in it that are not the kernel's.
 /^#include "compat\.h"$/d
 /^MODULE_VERSION(/d
+s/tw_devnode_device \*/const struct device */
 s/tw_uring_argument(cmd)/io_uring_sqe_cmd(cmd->sqe, u64)/
 s/return tw_uring_result(cmd, result, issue_flags);/return result;/
 s/(IS_ENABLED(CONFIG_BPF_SYSCALL) || !TW_TCP_ABORT_LOCKED)/IS_ENABLED(CONFIG_BPF_SYSCALL)/

@@ -523,7 +523,7 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 FILE *fopen(const char *name, const char *mode)
 {
 	FILE *(*real)(const char *name, const char *mode) = dlsym(RTLD_NEXT, "fopen");
-	char path[64], text[512] = "229 fuse\n123 timerwheel\n";
+	char path[64], text[512] = "Character devices:\n 10 misc\n123 timerwheel\n";
 	struct timerwheel_stats s;
 	int pid, fd;
 
@@ -537,11 +537,11 @@ FILE *fopen(const char *name, const char *mode)
 				 "timerwheel-pending:\t%llu\ntimerwheel-due:\t%llu\n"
 				 "timerwheel-armed:\t%llu\ntimerwheel-delivered:\t%llu\n",
 				 s.pending, s.due, s.armed, s.delivered);
-			name = "/proc/misc";
+			name = "/proc/devices";
 		}
 		close(fd);
 	}
-	if (strcmp(name, "/proc/misc"))
+	if (strcmp(name, "/proc/devices"))
 		return real(name, mode);
 	return fmemopen(memcpy(malloc(sizeof(text)), text, sizeof(text)), strlen(text), mode);
 }
@@ -557,7 +557,7 @@ int fstatat(int folder, const char *name, struct stat *st, int flags)
 	ret = real(folder, name, st, flags);
 	if (!ret && !flags && wheel_name && !stat(wheel_name, &own) && st->st_ino == own.st_ino) {
 		st->st_mode = S_IFCHR | 0666;
-		st->st_rdev = makedev(10, 123);
+		st->st_rdev = makedev(123, 0);
 	}
 	return ret;
 }
