@@ -1389,6 +1389,64 @@ TEST_F_TIMEOUT(freed, users_do_not_wait_for_each_other, TIMEOUT)
 	close(next);
 }
 
+/* As open_as(), for this thread alone: the others need not run for it */
+static int open_alone(uid_t uid)
+{
+	int fd;
+
+	if (syscall(SYS_setresuid, uid, 0, 0))
+		return -errno;
+	fd = dev_open(O_NONBLOCK);
+	return syscall(SYS_setresuid, 0, 0, 0) ? -errno : fd;
+}
+
+static void *opener_main(void *arg)
+{
+	struct setter *s = arg;
+
+	atomic_store(&s->tid, gettid());
+	s->ret = open_alone(ALICE);
+	return NULL;
+}
+
+/*
+ * A user at the limit closes a wheel and opens another one, which waits for the memory. Meanwhile
+ * another user opens one, and a misc device is opened: neither waits.
+ */
+TEST_F_TIMEOUT(freed, open_holds_nobody_up, TIMEOUT)
+{
+	struct setter s = { .ret = 1 };
+	int i, n, bob, misc, fd[512];
+	pthread_t thread;
+	bool still;
+
+	for (n = 0; n < ARRAY_SIZE(fd) && (fd[n] = open_as(ALICE)) >= 0; n++)
+		;
+	ASSERT_GT(ARRAY_SIZE(fd), n);
+	ASSERT_EQ(-EDQUOT, fd[n]);
+	ASSERT_EQ(0, close(self->full));
+	self->full = -1;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, opener_main, &s));
+	for (i = 0; i < 100 && !(atomic_load(&s.tid) && waits(atomic_load(&s.tid))); i++)
+		tw_sleep(20 * USEC);
+	bob = open_alone(BOB);
+	misc = open("/dev/cpu_dma_latency", O_RDWR | O_CLOEXEC);
+	still = waits(atomic_load(&s.tid));
+	if (tw_timed()) {
+		EXPECT_GT(100, i);
+		EXPECT_TRUE(still);
+	}
+	EXPECT_LE(0, bob);
+	EXPECT_TRUE(misc >= 0 || errno == ENOENT);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_LE(0, s.ret);
+	close(bob);
+	close(misc);
+	close(s.ret);
+	while (n--)
+		close(fd[n]);
+}
+
 #define CLOSERS		8
 #define CLOSER_WHEELS	40
 
