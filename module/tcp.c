@@ -68,7 +68,8 @@ void tw_tcp_put(struct sock *sk)
  */
 u32 tw_tcp_size(const struct sock *sk)
 {
-	return READ_ONCE(sk->sk_prot)->obj_size;
+	/* sk_prot may be another one by now: of IPv4 (IPV6_ADDRFORM), of TLS */
+	return sk->sk_prot_creator->obj_size;
 }
 
 /**
