@@ -629,7 +629,8 @@ int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t 
  * @deadline: absolute, in ns
  *
  * If operations on the key are queued, the queue is flushed first. If @deadline is before that of
- * the timer, a MOVE is queued. Should the timer fire before the flush, the MOVE arms it again.
+ * the timer, a MOVE is queued. Should the timer fire before the flush, or another thread cancel it,
+ * the MOVE arms it again.
  *
  * Return: an answer of timerwheel_table_refresh(), TIMERWHEEL_NEEDS_CALL: queued; or an error as
  * timerwheel_queue_arm().

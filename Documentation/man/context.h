@@ -36,7 +36,7 @@ extern __u64 key, value, now;
 extern int epoll, fd;
 
 struct connection *connection(__u64 key);
-void receive(struct connection *conn);
+bool receive(struct connection *conn);
 void retransmit(struct connection *conn);
 void close_connection(struct connection *conn);
 void expired(__u64 key);
