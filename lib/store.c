@@ -38,8 +38,8 @@ int ltw_store_init(struct ltw_store *store, bool table)
 	if (!table)
 		return 0;
 	/*
-	 * It must never move, so map it for the whole capacity. What no timer has an entry in is
-	 * not accessible, or it would take memory where a program locks all of its own.
+	 * It must never move, so map it for the whole capacity. Pages without an entry of a timer
+	 * are not accessible: a program that locks all of its memory (mlockall) would have them.
 	 */
 	deadlines = mmap(NULL, ltw_deadlines_size(store), PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

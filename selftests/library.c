@@ -1853,7 +1853,7 @@ TEST(late)
 	static unsigned char seen[LATE];
 	struct timerwheel_event ev;
 	struct timerwheel_stats s;
-	uint64_t at = clock_ns(CLOCK_MONOTONIC) + 100 * MSEC;
+	uint64_t at = clock_ns(CLOCK_MONOTONIC) + SEC / 2;	/* all are armed before */
 	int i;
 
 	ASSERT_NE(NULL, wheel);
@@ -1884,7 +1884,7 @@ TEST(late_behind_postponed)
 	struct timerwheel_config config = {
 		.backend = BACKEND, .tick = USEC, .table = true,
 	};
-	uint64_t at = clock_ns(CLOCK_MONOTONIC) + 100 * MSEC;
+	uint64_t at = clock_ns(CLOCK_MONOTONIC) + SEC / 2;	/* all are armed before */
 	struct timerwheel_table table;
 	struct timerwheel_event ev;
 	struct timerwheel *wheel;

@@ -533,7 +533,10 @@ TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 			ASSERT_EQ(EACH, dev_add(fd[i], add, EACH));
 		}
 		used = before - tw_memory_available();
-		/* An open holds the device and its functions; built in, there is no such number. */
+		/*
+		 * An open takes two references to the module: for the device and for its functions.
+		 * Built in, there is no such number.
+		 */
 		if (self->refs >= 0)
 			EXPECT_EQ(self->refs + 2 * WHEELS, tw_file_number(REFCNT, NULL));
 		EXPECT_LT(0, used);

@@ -100,8 +100,9 @@ static inline bool tw_icount(void)
 }
 
 /*
- * The same, for a test that asserts timing if so. It says that it does: all tests that say so in
- * another guest must be in icount.list, and scripts/vm/selfcheck compares.
+ * May this test assert timing? Only if time is counted. It prints that it would, in any guest: such
+ * tests must be in icount.list, or the guest with counted time does not run them and nothing is
+ * asserted. scripts/vm/selfcheck compares.
  */
 static inline bool tw_timed(void)
 {
