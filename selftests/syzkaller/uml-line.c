@@ -48,7 +48,6 @@ static int open_line(const char *name)
 static void receive(int line, int lengths, int to)
 {
 	char data[PIECE];
-
 	ssize_t n;
 
 	while ((n = read(line, data, sizeof(data))) > 0) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 
 // Package uml lets syzkaller test user-mode Linux, which is a process of this machine. The guest has no
 // network: syz-executor reaches the manager by two serial lines (see uml-line.c), and files are copied to
