@@ -80,13 +80,14 @@ static pid_t start(void)
 
 int main(int argc, char *argv[])
 {
-	int line = open_line("/dev/ttyS0"), lengths = open_line("/dev/ttyS1");
 	const unsigned char ready[2] = { 0, 0 };
+	int line, lengths, ends[2];
 	pid_t receiver;
-	int ends[2];
 
 	if (argc < 2)
 		errx(1, "usage: uml-line COMMAND [ARGUMENT]...");
+	line = open_line("/dev/ttyS0");
+	lengths = open_line("/dev/ttyS1");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		err(1, "socketpair");
 	if (start() == 0) {

@@ -118,6 +118,8 @@ func line() (host, guest *os.File, err error) {
 	}
 	// so that a read ends when the file is closed
 	if err := syscall.SetNonblock(ends[0], true); err != nil {
+		syscall.Close(ends[0])
+		syscall.Close(ends[1])
 		return nil, nil, err
 	}
 	return os.NewFile(uintptr(ends[0]), "line"), os.NewFile(uintptr(ends[1]), "guest's line"), nil
