@@ -40,14 +40,17 @@ type side struct {
 	passed   bool // the connection has a deadline, in the past
 }
 
-// New opens a wheel. Its options, which may be nil, are those of [timerwheel.Open]. ClockSet has no
-// effect.
+// New opens a wheel. Its options, which may be nil, are those of [timerwheel.Open]. Clock and ClockSet
+// have no effect: deadlines pass by the clock Monotonic, as those of package net do. So Alarm is
+// refused: EINVAL.
 func New(options *timerwheel.Options) (*Deadlines, error) {
 	o := timerwheel.Options{}
 	if options != nil {
 		o = *options
 	}
 	o.Resident = true
+	// That of package time, from which deadlines are computed
+	o.Clock = timerwheel.Monotonic
 	// Its events are of no connection.
 	o.ClockSet = false
 	w, err := timerwheel.Open(&o)

@@ -266,6 +266,30 @@ func TestClockSet(t *testing.T) {
 	d.Close()
 }
 
+// Deadlines are those of Monotonic, whatever clock was asked for.
+func TestClock(t *testing.T) {
+	for clock := timerwheel.Monotonic; clock <= timerwheel.Manual; clock++ {
+		o := timerwheel.Options{Backend: timerwheel.Process, Clock: clock}
+		d, err := New(&o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := d.w.Info()
+		if err != nil || info.Clock != timerwheel.Monotonic || o.Clock != clock {
+			t.Fatal(err, info.Clock, o.Clock)
+		}
+		inner, peer := net.Pipe()
+		c := wrap(t, d, inner)
+		begin := time.Now()
+		c.SetReadDeadline(begin.Add(10 * time.Millisecond))
+		_, err = c.Read(make([]byte, 1))
+		timesOut(t, begin, 10*time.Millisecond, err)
+		c.Close()
+		peer.Close()
+		d.Close()
+	}
+}
+
 func Example() {
 	deadlines, err := New(nil)
 	if err != nil {
