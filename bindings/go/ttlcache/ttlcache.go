@@ -26,7 +26,7 @@ type entry[K comparable, V any] struct {
 
 // New makes a cache. ended is called for each entry whose time to live has passed, in a goroutine of
 // the cache, and may use it, but not close it; it may be nil. options are those of the wheel; they
-// may be nil.
+// may be nil. Resident has no effect.
 func New[K comparable, V any](options *timerwheel.Options, ended func(key K, value V)) (*Cache[K, V], error) {
 	c := &Cache[K, V]{entries: map[K]*timers.Item[entry[K, V]]{}}
 	end := func(it *timers.Item[entry[K, V]]) { delete(c.entries, it.Owner.key) }

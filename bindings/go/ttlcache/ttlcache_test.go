@@ -137,6 +137,30 @@ func TestMany(t *testing.T) {
 	})
 }
 
+// Entries that have ended leave their room to others, also if resident timers were asked for.
+func TestResident(t *testing.T) {
+	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
+		o.Capacity, o.Resident = 100, true
+		ended := make(chan int, 1)
+		c, err := New(o, func(key, value int) { ended <- key })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for i := 0; i < 250; i++ {
+			if err := c.Set(i, i, 0); err != nil {
+				t.Fatal(i, err)
+			}
+			if got := <-ended; got != i {
+				t.Fatal(got)
+			}
+		}
+		if !o.Resident {
+			t.Fatal("the caller's options were changed")
+		}
+	})
+}
+
 func Example() {
 	c, err := New(nil, func(name string, n int) {})
 	if err != nil {

@@ -40,14 +40,17 @@ type Timers[T any] struct {
 	stopped sync.WaitGroup
 }
 
-// New opens a wheel and starts to read. Each time, expired gets the owners of items that have
-// ended, without the lock; they are not armed any more.
+// New opens a wheel, whose timers are not resident, and starts to read. Each time, expired gets the
+// owners of items that have ended, without the lock; they are not armed any more.
 func New[T any](options *timerwheel.Options, end func(*Item[T]), expired func(ended []T)) (*Timers[T], error) {
 	o := timerwheel.Options{}
 	if options != nil {
 		o = *options
 	}
 	o.Table = true
+	// Such a timer stays in the wheel after its event, but nobody would arm it again: its key is
+	// not used twice.
+	o.Resident = false
 	w, err := timerwheel.Open(&o)
 	if err != nil {
 		return nil, err
