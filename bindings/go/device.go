@@ -222,8 +222,9 @@ func openDevice(o *Options) (*Wheel, error) {
 // last reader stopped. If nothing is mapped, the descriptor may be open for reading only.
 //
 // Errors: ENOTTY or EBADF (not a wheel), EACCES (not open for reading, or for writing although
-// there is something to map), ENOMEM, EPROTO (it has larger events than this package knows); with
-// table also EDQUOT, and EXDEV (the table was first mapped in another time namespace).
+// there is something to map), ENOMEM, EPROTO (it has larger events, or another clock, than this
+// package knows); with table also EDQUOT, and EXDEV (the table was first mapped in another time
+// namespace).
 func Adopt(fd int, table bool) (*Wheel, error) {
 	return adopt("adopt", fd, table)
 }
@@ -243,10 +244,9 @@ func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
 	info := new(Info)
 	info.size = uint32(unsafe.Sizeof(*info))
 	if _, errno := ioctl(uintptr(fd), iocInfo, unsafe.Pointer(info)); errno != 0 {
-		return nil, errno
+		return nil, refusal(fd, errno)
 	}
-	if info.EventSize < uint32(unsafe.Sizeof(Event{})) ||
-		(info.Ring == 0 && info.EventSize != uint32(unsafe.Sizeof(Event{}))) {
+	if info.unknown() {
 		return nil, syscall.EPROTO
 	}
 	if info.Ring != 0 {
@@ -271,4 +271,23 @@ func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
 	}
 	d.r = w.r
 	return w, 0
+}
+
+// refusal is why INFO failed. EBADF of a descriptor that is open means: not for reading.
+func refusal(fd int, errno syscall.Errno) syscall.Errno {
+	if errno != syscall.EBADF {
+		return errno
+	}
+	flags, _, gone := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0)
+	if gone == 0 && flags&syscall.O_ACCMODE == syscall.O_WRONLY {
+		return syscall.EACCES
+	}
+	return errno
+}
+
+// unknown reports if a wheel has a clock, or events, of a later version. The unknown part of larger
+// events is skipped in a ring; read has no such step.
+func (info *Info) unknown() bool {
+	size := uint32(unsafe.Sizeof(Event{}))
+	return info.Clock > Manual || info.EventSize < size || (info.Ring == 0 && info.EventSize != size)
 }

@@ -3,6 +3,7 @@
 package timerwheel
 
 import (
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -20,15 +21,24 @@ type ring struct {
 func newRing(fd uintptr, events, eventSize uint32) (*ring, syscall.Errno) {
 	r := &ring{size: pages(ringEvents + uintptr(events)*uintptr(eventSize)), events: events, eventSize: eventSize}
 	at, errno := mapping(nil, r.size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED, fd, mmapRing)
+	if errno != 0 {
+		return nil, errno
+	}
 	r.head = (*abiRing)(at)
-	return r, errno
+	// of a wheel that nobody has any more: the mapping, too, keeps it in the kernel
+	runtime.SetFinalizer(r, (*ring).close)
+	return r, 0
 }
 
 // close is for the last user: the reader's turn is taken.
-func (r *ring) close() { unmap(unsafe.Pointer(r.head), r.size) }
+func (r *ring) close() {
+	runtime.SetFinalizer(r, nil)
+	unmap(unsafe.Pointer(r.head), r.size)
+}
 
 // take copies events from the ring and consumes them.
 func (r *ring) take(to []Event) int {
+	defer runtime.KeepAlive(r)
 	n := 0
 	// This reader is awake and needs no wake-ups.
 	if atomic.LoadUint32(&r.head.waiting) != 0 {
@@ -50,6 +60,7 @@ func (r *ring) take(to []Event) int {
 // sleep requests a wake-up, and looks once more. It reports if there is something to take, and if
 // events wait in the kernel for FLOW.
 func (r *ring) sleep() (some, flow bool) {
+	defer runtime.KeepAlive(r)
 	// Pairs with the kernel's barrier: either it sees waiting, or we see its changes. Package
 	// atomic is sequentially consistent; litmus c11/ring-waiting-go.
 	atomic.SwapUint32(&r.head.waiting, 1)

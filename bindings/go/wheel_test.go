@@ -9,12 +9,15 @@ import (
 	"io/fs"
 	"math/rand"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 const (
@@ -890,6 +893,121 @@ func TestShared(t *testing.T) {
 		}
 		_, err = Adopt(null, false)
 		isErrno(t, err, syscall.ENOTTY)
+		change, err := syscall.Open("/dev/timerwheel", syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Adopt(change, false)
+		isErrno(t, err, syscall.EACCES)
+		_, err = Adopt(-1, false)
+		isErrno(t, err, syscall.EBADF)
+	})
+}
+
+// What Adopt makes of an INFO that failed: the device is not needed for that.
+func TestRefusal(t *testing.T) {
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, refusal(ends[1], syscall.EBADF), syscall.EACCES)
+	expect(t, refusal(ends[1], syscall.ENOTTY), syscall.ENOTTY)
+	expect(t, refusal(ends[0], syscall.EBADF), syscall.EBADF)
+	expect(t, refusal(-1, syscall.EBADF), syscall.EBADF)
+	syscall.Close(ends[0])
+	syscall.Close(ends[1])
+}
+
+// Wheels of a later version
+func TestUnknown(t *testing.T) {
+	size := uint32(unsafe.Sizeof(Event{}))
+	for _, c := range []struct {
+		info    Info
+		unknown bool
+	}{
+		{Info{Clock: Monotonic, EventSize: size}, false},
+		{Info{Clock: Manual, EventSize: size}, false},
+		{Info{Clock: Manual + 1, EventSize: size}, true},
+		{Info{Clock: 1<<32 - 1, EventSize: size, Ring: 8}, true},
+		{Info{EventSize: size + 8}, true},
+		{Info{EventSize: size + 8, Ring: 8}, false},
+		{Info{EventSize: size - 8, Ring: 8}, true},
+	} {
+		expect(t, c.info.unknown(), c.unknown)
+	}
+}
+
+// mapped is how many mappings of a file this process has.
+func mapped(t *testing.T, name string) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(maps), name+"\n")
+}
+
+// unmapped waits until the collector has left no more mappings of a file than these.
+func unmapped(t *testing.T, name string, most int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); mapped(t, name) > most; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is still mapped")
+		}
+		runtime.GC()
+	}
+}
+
+// A ring that nobody has any more is unmapped, once: here it is one of a file.
+func TestDroppedRing(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "ring"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(mmapRing + 1<<16); err != nil {
+		t.Skip(err)
+	}
+	size := uint32(unsafe.Sizeof(Event{}))
+	mapRing := func() *ring {
+		r, errno := newRing(f.Fd(), 8, size)
+		expect(t, errno, 0)
+		expect(t, mapped(t, f.Name()), 1)
+		return r
+	}
+	mapRing().close()
+	// It may be in the same place: nobody unmaps that a second time.
+	r := mapRing()
+	for i := 0; i < 5; i++ {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	expect(t, mapped(t, f.Name()), 1)
+	var events [1]Event
+	expect(t, r.take(events[:]), 0)
+	r = nil
+	unmapped(t, f.Name(), 0)
+}
+
+// A wheel that nobody has any more and that was not closed
+func TestDroppedWheel(t *testing.T) {
+	eachBackend(t, func(t *testing.T, b Backend) {
+		if b == Process {
+			t.Skip("it maps no file")
+		}
+		const name = "/dev/timerwheel"
+		before := mapped(t, name)
+		w, err := Open(&Options{Backend: b, Path: name, Ring: 16, Table: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, w, Add{Key: 1})
+		read(t, w, 1)
+		if n := mapped(t, name); n < 2 {
+			t.Fatal(n)
+		}
+		w = nil
+		unmapped(t, name, before)
 	})
 }
 
