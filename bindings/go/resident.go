@@ -65,13 +65,17 @@ func (t *Timer) ArmAt(deadline int64) error {
 
 // Refresh postpones the timer if it is armed, and reports if it did. False without an error: it
 // has fired, or was cancelled. Errors as of Arm.
+//
+// A deadline before that of the timer takes a system call, which arms the timer in any case. Should
+// it fire before that call, or another goroutine cancel it, it is armed again.
 func (t *Timer) Refresh(after time.Duration) (bool, error) {
 	deadline := later(t.w.Now(), int64(after))
 	switch t.w.table.Refresh(t.handle, deadline) {
 	case Done:
 		return true, nil
 	case NeedsCall:
-		return true, t.move(deadline)
+		err := t.move(deadline)
+		return err == nil, err
 	case Gone:
 		return false, t.gone()
 	default:
@@ -79,8 +83,9 @@ func (t *Timer) Refresh(after time.Duration) (bool, error) {
 	}
 }
 
-// Cancel cancels the timer, and reports if it did: then no event comes for its last arming. False:
-// it had fired, and its event comes or was taken; or it was not armed, or is gone.
+// Cancel cancels the timer, and reports if it did: then no event comes for its last arming, but one
+// may for the next, which can be that of a Refresh at the same time. False: it had fired, and its
+// event comes or was taken; or it was not armed, or is gone.
 func (t *Timer) Cancel() bool { return t.w.table.Cancel(t.handle) == Done }
 
 // Remove removes the timer.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 func TestTable(t *testing.T) {
@@ -105,6 +106,13 @@ func TestResident(t *testing.T) {
 	})
 }
 
+// failing is a back end whose calls on elements fail.
+type failing struct{ back }
+
+func (failing) batch(call, uint32, unsafe.Pointer, int) (int, syscall.Errno) {
+	return 0, syscall.ENOMEM
+}
+
 func TestTimer(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		w := open(t, b, Options{Resident: true})
@@ -141,6 +149,12 @@ func TestTimer(t *testing.T) {
 		if ok, err := timer.Refresh(2 * time.Hour); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
+		works := w.back
+		w.back = failing{works}
+		ok, err := timer.Refresh(20 * time.Millisecond)
+		expect(t, ok, false)
+		isErrno(t, err, syscall.ENOMEM)
+		w.back = works
 		if ok, err := timer.Refresh(20 * time.Millisecond); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
