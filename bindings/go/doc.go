@@ -34,4 +34,9 @@
 //
 // timingwheel has the interface of go-zero's TimingWheel, conndeadline is a net.Conn whose deadlines
 // are stores, and ttlcache is a cache whose entries expire.
+//
+// # What is not here
+//
+// Deadlines on TCP connections (ADD_SOCKET), which the kernel ends itself, commands for io_uring, and
+// arm, refresh and cancel of resident timers in a [Queue]. libtimerwheel has them.
 package timerwheel
