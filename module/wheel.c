@@ -80,6 +80,13 @@
 /* What the visit of a connection costs of a budget, besides that of its timer. */
 #define TW_SOCK_COST	2U
 
+/*
+ * What the search for the next slot costs: 1 for so many bits of the bitmaps. A level costs as much
+ * as TW_SEARCH_LEVEL bits besides its own.
+ */
+#define TW_SEARCH_BITS	1536U
+#define TW_SEARCH_LEVEL	1280U
+
 /**
  * tw_wheel_levels - number of levels that cover every tick of 64-bit time
  * @slots: S, a power of two from TW_SLOTS_MIN to TW_SLOTS_MAX
@@ -265,12 +272,24 @@ u64 tw_wheel_first(struct tw_wheel *w)
  * @level: its level; 0: expire it; else cascade it
  * @slot: its number
  * @late: the tick from which the job is late
+ * @cost: what the search for it costs of a budget
  */
 struct tw_job {
 	unsigned int level;
 	u64 slot;
 	u64 late;
+	unsigned int cost;
 };
+
+/*
+ * What the search of some levels for a job costs of a budget. It is as long as their bitmaps if the
+ * first slot of each is far away. Without this cost a batch would be ten times as long when each
+ * tick has a single timer.
+ */
+static unsigned int tw_search_cost(const struct tw_wheel *w, unsigned int levels)
+{
+	return levels * (w->level_size + TW_SEARCH_LEVEL) / TW_SEARCH_BITS;
+}
 
 /*
  * Of the jobs that may be done @now, choose the one that is late first. Sets @w->work. Returns
@@ -279,12 +298,13 @@ struct tw_job {
 static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 {
 	unsigned long busy = w->busy;
-	unsigned int level;
+	unsigned int level, searched = 0;
 	u64 work, late, slot;
 	bool any = false;
 
 	w->work = TW_NEVER;
 	for_each_set_bit(level, &busy, w->levels) {
+		searched++;
 		if (!tw_first_slot(w, level, &slot))
 			continue;
 		work = tw_work_tick(w, level, slot);
@@ -297,6 +317,7 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 			*job = (struct tw_job){ level, slot, late };
 		any = true;
 	}
+	job->cost = tw_search_cost(w, searched);
 	return any;
 }
 
@@ -447,7 +468,7 @@ static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned i
  * @now: the current tick
  * @now_ns: the current time in ns: timers with this deadline or an earlier one are due
  * @budget: most timers to visit or cascade, at least 2; at a visit, one that watches a connection
- *	counts for three
+ *	counts for three, and each slot costs what the search for it does
  * @manual: time passes through every tick: each timer fires at the time of its own tick, strictly
  *	in the order of ticks
  * @last: the caller's last batch for a while: see "Oversized ticks"
@@ -481,6 +502,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 					 &w->requeues, due);
 		if (last && !manual && !early && !left && w->head[list])
 			tw_detach(w, list);
+		left -= min(left, job.cost);
 	}
 	tw_wheel_catch_up(w, now);
 	if (left)

@@ -1303,6 +1303,42 @@ TEST_F_TIMEOUT(span, one, 120)
 		EXPECT_EQ(CALLS, dev_read(self->mon[k], self->ev, CALLS));
 }
 
+/*
+ * ADVANCE over ticks that have a timer each. To find the next tick takes longest when each upper
+ * level has a single timer, far away.
+ */
+static void advance_spread(struct __test_metadata *_metadata, FIXTURE_DATA(span) * self,
+			   __u64 tick, __u32 slots)
+{
+	struct timerwheel_setup setup = {
+		.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = tick, .slots = slots,
+	};
+	int fd = dev_open(O_NONBLOCK), key = CALLS, i;
+	__u64 distance = (2 * slots - 3) * tick, level;
+
+	ASSERT_EQ(0, dev_setup(fd, &setup));
+	for (i = 0; i < CALLS; i++)
+		self->add[i] = (struct timerwheel_add) {
+			.key = i, .deadline = (i + 1) * tick, .flags = TIMERWHEEL_ABS,
+		};
+	ASSERT_EQ(CALLS, dev_add(fd, self->add, CALLS));
+	for (level = slots; level < TIMERWHEEL_TIME_MAX / distance; level *= slots)
+		ASSERT_EQ(0, tw_add1(fd, key++, 0, level * distance, TIMERWHEEL_ABS));
+	ASSERT_EQ(0, span_begin(self));
+	ASSERT_EQ(CALLS, tw_advance(fd, 0, CALLS * tick));
+	EXPECT_TRUE(span_end(self, "ADVANCE"));
+	close(fd);
+}
+
+TEST_F_TIMEOUT(span, advance, 120)
+{
+	if (variant->ring || variant->monitors)
+		return;
+	advance_spread(_metadata, self, MSEC, 256);
+	advance_spread(_metadata, self, USEC, 4096);
+	advance_spread(_metadata, self, 1, 4096);
+}
+
 /* Read monitors whose log has grown. Growing clears pages, without a lock. */
 TEST_F_TIMEOUT(span, read, 120)
 {

@@ -724,6 +724,44 @@ static void lowered(void)
 		}
 }
 
+/* How many timers, each in a tick of its own, does a batch of 128 handle? @far: others are far away */
+static u64 spread_batch(unsigned int slots, u64 tick, bool far)
+{
+	const u64 start = 1000000, distance = 2 * slots - 3;
+	unsigned int level, i;
+	u64 scale = 1, n;
+	struct rig r;
+
+	rig_init(&r, slots, tick, start, 200, 0);
+	rig_catch_up(&r, start);
+	for (i = 1; i <= 128; i++)
+		rig_add(&r, i, (start + i) * tick, 0);
+	for (level = 1; far && level < r.w.levels; level++) {
+		scale *= slots;
+		if (scale > (TIMERWHEEL_TIME_MAX / tick - start) / distance)
+			break;
+		rig_add(&r, 128 + level, (start + scale * distance) * tick, 0);
+	}
+	tw_wheel_collect(&r.w, start + 128, (start + 128) * tick, 128, false, false, &r.due);
+	n = r.w.expired;
+	rig_free(&r);
+	return n;
+}
+
+/* The search for the next tick is part of a batch: it takes longer with many levels or slots. */
+static void spread(void)
+{
+	u64 near = spread_batch(256, MSEC, false), far = spread_batch(256, MSEC, true);
+	u64 wide = spread_batch(4096, 1, true);
+
+	printf("# a timer in each tick: %llu of 128 in a batch, %llu with others far away,", near,
+	       far);
+	printf(" %llu with 4096 slots\n", wide);
+	CHECK(near >= 40, "only %llu timers in a batch", near);
+	CHECK(far <= 25, "%llu timers in a batch", far);
+	CHECK(wide <= 6, "%llu timers in a batch", wide);
+}
+
 const struct test_case case_table[] = {
 	{ "levels", levels, false },
 	{ "lone timer", lone_timer, true },
@@ -731,6 +769,7 @@ const struct test_case case_table[] = {
 	{ "postponed", postponed, true },
 	{ "slack", slack, false },
 	{ "never", never, false },
+	{ "spread", spread, false },
 	{ "burst", burst_fast, true },
 	{ "burst, slow", burst_slow, true },
 	{ "burst, small", burst_small, false },
