@@ -299,7 +299,7 @@ void tw_log_close(struct tw_log *log)
 	tw_lock_bh(&log->lock);
 	WRITE_ONCE(log->closed, true);
 	tw_unlock_bh(&log->lock);
-	wake_up_interruptible_poll(&log->readers, EPOLLIN | EPOLLHUP);
+	tw_log_wake(log, EPOLLIN | EPOLLHUP);
 }
 
 /**

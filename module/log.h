@@ -6,7 +6,9 @@
 #include <linux/atomic.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/timerwheel.h>
 #include <linux/types.h>
@@ -118,6 +120,20 @@ static inline bool tw_log_ready(const struct tw_log *log, const struct tw_cursor
 {
 	return READ_ONCE(log->tail) != READ_ONCE(cursor->next) || READ_ONCE(cursor->missed) ||
 	       READ_ONCE(log->closed);
+}
+
+/**
+ * tw_log_wake - wake the readers of all monitors
+ * @log: the log
+ * @mask: what has happened: EPOLLIN and so on
+ *
+ * All of them, even those who wait exclusively (EPOLLEXCLUSIVE): each monitor has its own events.
+ *
+ * Context: any; neither the log nor its wait queue is locked.
+ */
+static inline void tw_log_wake(struct tw_log *log, __poll_t mask)
+{
+	__wake_up(&log->readers, TASK_INTERRUPTIBLE, 0, poll_to_key(mask));
 }
 
 struct tw_log *tw_log_make(struct tw_user *user);

@@ -99,7 +99,7 @@ static u64 tw_monitor_wake_log(struct tw_log *log)
 	unsigned long switches = tw_monitor_switches();
 	u64 took = ktime_get_ns();
 
-	wake_up_interruptible_poll(&log->readers, EPOLLIN | EPOLLRDNORM);
+	tw_log_wake(log, EPOLLIN | EPOLLRDNORM);
 	took = ktime_get_ns() - took;
 	if (likely(took <= TW_MONITOR_WAKE_NS) || switches != tw_monitor_switches())
 		return 0;

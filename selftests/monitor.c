@@ -4,6 +4,7 @@
  */
 #include "sleeper.h"
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -559,6 +560,51 @@ TEST_F(monitor, wakes_who_waits_for_the_end)
 	close(self->fd);
 	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
 	EXPECT_EQ(POLLHUP, s.ret);
+	self->fd = tw_open_manual(0);
+}
+
+static void *waits_in_a_set(void *arg)
+{
+	struct epoll_event ee = {};
+	struct sleeper *s = arg;
+
+	atomic_store(&s->tid, gettid());
+	s->ret = epoll_wait(s->fd, &ee, 1, -1) == 1 ? ee.events : -errno;
+	atomic_store(&s->done, true);
+	return NULL;
+}
+
+/*
+ * EPOLLEXCLUSIVE is for several waiters on one descriptor. Here each waits on a monitor of its own,
+ * so all are woken: by an event, and by the end of file.
+ */
+TEST_F(monitor, wakes_exclusive_waiters)
+{
+	struct epoll_event ee = { .events = EPOLLIN | EPOLLEXCLUSIVE };
+	int mon[READERS], set[READERS], i;
+	struct sleeper s[READERS];
+
+	for (i = 0; i < READERS; i++) {
+		mon[i] = monitor(self->fd, LENGTH);
+		ASSERT_LE(0, mon[i]);
+		set[i] = epoll_create1(0);
+		ASSERT_EQ(0, epoll_ctl(set[i], EPOLL_CTL_ADD, mon[i], &ee));
+		ASSERT_EQ(0, sleeper_call(&s[i], set[i], 0, waits_in_a_set));
+	}
+	ASSERT_EQ(1, deliver(self, 0, 1));
+	for (i = 0; i < READERS; i++) {
+		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
+		EXPECT_EQ(EPOLLIN, s[i].ret);
+		ASSERT_EQ(1, dev_read(mon[i], self->ev, 1));
+		ASSERT_EQ(0, sleeper_call(&s[i], set[i], 0, waits_in_a_set));
+	}
+	close(self->fd);
+	for (i = 0; i < READERS; i++) {
+		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
+		EXPECT_EQ(EPOLLIN | EPOLLHUP, s[i].ret);
+		close(set[i]);
+		close(mon[i]);
+	}
 	self->fd = tw_open_manual(0);
 }
 

@@ -11,6 +11,6 @@ attach: counted though refused; monitor:monitor.over_the_cap; /^int tw_log_attac
 attach: a longer one for any other length; monitor:monitor.lengths; s/else if (events > log->store.events)/else if (events != log->store.events)/
 detach: the first that goes ends it; monitor:monitor.many; s/if (!--log->monitors) {/if (log->monitors--) {/
 detach: the store stays for the next one; monitor:monitor.charged; /^void tw_log_detach/,/^}/s/if (!--log->monitors) {/if (!--log->monitors \&\& log->closed) {/
-close: nobody is woken; monitor:monitor.wakes; s/wake_up_interruptible_poll(&log->readers, EPOLLIN | EPOLLHUP);/;/
+close: nobody is woken; monitor:monitor.wakes; s/tw_log_wake(log, EPOLLIN | EPOLLHUP);/;/
 close: who waits for the end alone sleeps on; monitor:monitor.wakes_who_waits_for_the_end; s/EPOLLIN | EPOLLHUP/EPOLLIN/
 close: not said; monitor:monitor.has_an_end; s/WRITE_ONCE(log->closed, true);/;/
