@@ -91,7 +91,8 @@ static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 			done += !events->clock_sets;
 		}
 		taken = (struct tw_taken){ events->due.first, events->due.first };
-		n = min(tw_ring_room(ring), events->due.count);
+		/* A reader may have made room since the clock's event found none. */
+		n = events->clock_sets ? 0 : min(tw_ring_room(ring), events->due.count);
 		n = min3(n, most - done, TW_DELIVER_BATCH);
 		tw_flow_write(ctx, n, &taken);
 		tw_events_pop(ctx, &taken);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 set: told although there is no room; time:set.told_ring; s/bool room = tw_ring_room(ring), wake_monitors/bool room = true, wake_monitors/
-flow: a batch is written beyond the room; ring:ring.overflows; s/n = min(tw_ring_room(ring), events->due.count);/n = events->due.count;/
+flow: a batch is written beyond the room; ring:ring.overflows; s/min(tw_ring_room(ring), events->due.count);/events->due.count;/
 flow: what does not fit is not told; ring:ring.overflows; s/tw_ring_publish(ring, n, tw_flow_overflow(events));/tw_ring_publish(ring, n, false);/
 open: ahead of those that wait; ring:ring.order_is_kept; s/ \&\& !READ_ONCE(file->events.due.count) \&\&/ \&\&/
 open: although there is one place less; ring:ring.overflows; s/return tw_ring_room(&file->ring) >= count/return tw_ring_room(\&file->ring) + 1 >= count/

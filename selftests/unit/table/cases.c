@@ -5,9 +5,11 @@
 #include "deadlines.h"
 #include "events.h"
 #include "fail.h"
+#include "flow.h"
 #include "ops.h"
 #include "resident.h"
 #include "rig.h"
+#include "ring.h"
 #include "run.h"
 #include "table.h"
 
@@ -17,11 +19,12 @@
 
 static struct tw_file *file;
 
-static void begin(void)
+/* @ring: its length; 0: there is none */
+static void begin(u32 ring)
 {
 	const struct rig_setup setup = {
 		.bases = 2, .slots = 256, .tick = TICK, .capacity = 1000, .generation_bits = 12,
-		.resident = true,
+		.ring = ring, .resident = true,
 	};
 
 	rig_now = NOW;
@@ -148,7 +151,7 @@ static void drain_struck(u64 (*write)(u64 old), int was, u64 deadline, unsigned 
 	struct tw_timer *t;
 	int result;
 
-	begin();
+	begin(0);
 	arg = add(7, DEADLINE);
 	t = tw_timer_at(&file->table.pool, arg.index);
 	drained.entry = tw_deadline_entry(file->table.pool.deadlines, arg.index);
@@ -261,7 +264,7 @@ static void look(int (*call)(u32 index, struct timerwheel_entry *entry), bool st
 	u64 key;
 	int result;
 
-	begin();
+	begin(0);
 	for (key = 1; file->table.buckets < 8; key++)
 		add(key, DEADLINE);
 	owner.key[0] = key;
@@ -296,4 +299,44 @@ void case_new_owner(void)
 {
 	look(get, true);
 	look(drain, false);
+}
+
+/* --- A clock that is set while the ring is full -------------------------------------------- */
+
+static unsigned int heads;
+
+/* The reader takes all events after the module has found that the ring is full. */
+static void make_room(const void *place)
+{
+	struct tw_ring *ring = &file->ring;
+
+	if (place == &ring->shared->head)
+		heads++;
+	else if (heads)
+		ring->shared->head = ring->tail;
+}
+
+void case_clock_set_first(void)
+{
+	struct tw_ring *ring;
+	u64 key;
+
+	begin(2);
+	ring = &file->ring;
+	for (key = 1; key <= 4; key++)
+		add(key, NOW);
+	rig_expire(file);
+	CHECK(ring->tail == 2 && file->events.due.count == 2, "tail %u, %u due", ring->tail,
+	      file->events.due.count);
+	file->events.clock_sets = 1;
+	heads = 0;
+	rig_read = make_room;
+	CHECK(!tw_flow_ioctl(file), "an event overtakes that of the clock");
+	rig_read = NULL;
+	CHECK(heads, "nobody has looked for room");
+	ring->shared->head = ring->tail;
+	CHECK(tw_flow_ioctl(file) == 2, "not as many events as there is room for");
+	CHECK(ring->event[0].flags == TIMERWHEEL_EVENT_CLOCK_SET && ring->event[1].key == 3,
+	      "flags %x, key %llu", ring->event[0].flags, ring->event[1].key);
+	end();
 }

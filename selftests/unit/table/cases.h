@@ -9,4 +9,7 @@ void case_drain_changed(void);
 /* A timer gets another owner, and is parked, while it is looked up by its index. */
 void case_new_owner(void);
 
+/* The reader of a full ring makes room just after the event of a clock that was set found none. */
+void case_clock_set_first(void);
+
 #endif /* CASES_H */

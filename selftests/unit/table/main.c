@@ -87,6 +87,7 @@ static const struct run runs[] = {
 	{ "keys in patterns", .seeds = 1000 },
 	{ "DRAIN of a timer that changes", .call = case_drain_changed },
 	{ "a new owner during a lookup", .call = case_new_owner },
+	{ "the event of a clock comes first", .call = case_clock_set_first },
 };
 
 /* Run one in its own process. Returns whether it passed. */

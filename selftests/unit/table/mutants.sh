@@ -99,6 +99,7 @@ faults=(
 'periodic: beyond TIMERWHEEL_TIME_MAX;       s/if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)/if (0)/'
 'event: no offset;                           s/.fired = t->fired + offset,/.fired = t->fired,/'
 'ring: one event too many;                   s/? ring->events - used : 0;/? ring->events - used + 1 : 0;/'
+'flow: events overtake that of the clock;   s/n = events->clock_sets ? 0 : min(/n = min(/'
 'ring: an invalid head counts as room;       s/return used <= ring->events ? ring->events - used : 0;/return ring->events - used;/'
 'ring: overtakes waiting events;             s/ \&\& !READ_ONCE(file->events.due.count) \&\&/ \&\&/'
 'ring: all events in one place;              s/tw_ring_entry(ring, ring->tail + taken->count)/tw_ring_entry(ring, ring->tail)/'

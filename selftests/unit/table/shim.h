@@ -168,6 +168,7 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 /* There is one thread. */
 #define mutex_init(m)		((void)(m))
 #define mutex_lock(m)		((void)(m))
+#define mutex_lock_killable(m)	((void)(m), 0)
 #define mutex_unlock(m)		((void)(m))
 
 #define local_bh_disable()	do { } while (0)
@@ -329,6 +330,7 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 #define init_waitqueue_head(w)		((void)(w))
 #define wq_has_sleeper(w)		((void)(w), false)
 #define wake_up_interruptible_poll(w, m) ((void)(w))
+#define __wake_up(w, state, all, key) ((void)(w))
 #define cancel_work_sync(w) ((void)(w))
 #define smp_processor_id()		shim_cpu
 #define kill_fasync(f, s, b)		((void)(f))
