@@ -142,7 +142,7 @@ enum tw_dirs {
 
 /**
  * struct tw_dir - how full a directory is
- * @used: pages in it
+ * @used: pages in it; read without a lock by page faults of the deadline table
  * @room: pages that it has room for
  */
 struct tw_dir {

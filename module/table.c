@@ -268,7 +268,9 @@ static void tw_growth_install(struct tw_table *table, enum tw_dirs kind,
 		tw_dir_publish(table, kind, growth->dir[kind]);
 		dir->room = tw_dir_more(dir->room);
 	}
-	tw_dir(table, kind)[dir->used++] = growth->page[kind];
+	tw_dir(table, kind)[dir->used] = growth->page[kind];
+	/* Pairs with the acquire in tw_table_deadlines_page(); litmus made. */
+	smp_store_release(&dir->used, dir->used + 1);
 }
 
 /*
@@ -464,7 +466,8 @@ int tw_table_share(struct tw_file *file, unsigned long first, unsigned long coun
 {
 	int err;
 
-	mutex_lock(&file->mutex);
+	if (mutex_lock_killable(&file->mutex))
+		return -EINTR;
 	file->table.sharers++;
 	while ((err = tw_share_some(file, first, count)) == -EAGAIN)
 		tw_table_yield(file);
@@ -523,18 +526,18 @@ void tw_table_share_now(struct tw_file *file)
  * @file: the file; its deadline table exists
  * @nr: the number of the page
  *
- * Context: process, may sleep. Takes tw_file.mutex.
+ * It takes no lock: who holds tw_file.mutex may wait at the cap until a large wheel is freed, and a
+ * page fault would wait with the address space locked. The table only grows.
+ *
+ * Context: any.
  * Return: the page; NULL: none of its timers exists.
  */
 struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr)
 {
-	struct page *page = NULL;
-
-	mutex_lock(&file->mutex);
-	if (nr < file->table.dir[TW_DIR_DEADLINES].used)
-		page = virt_to_page(file->table.deadlines[nr]);
-	mutex_unlock(&file->mutex);
-	return page;
+	/* Pairs with the release in tw_growth_install(): the page is there; litmus made. */
+	if (nr >= smp_load_acquire(&file->table.dir[TW_DIR_DEADLINES].used))
+		return NULL;
+	return virt_to_page(tw_pool_deadlines(&file->table.pool)[nr]);
 }
 
 /* The directories that need another page for @n more timers: one bit each. */
