@@ -41,7 +41,10 @@ static LIST_HEAD(tw_alarm_files);
 static struct alarm tw_alarm;
 static struct platform_device *tw_alarm_device;
 
-/* Lower bound of the time until a timer of a base is due; TW_NEVER: it has no timer. */
+/*
+ * Lower bound of the time until a timer of a base is due, or until readers are woken for those that
+ * are; TW_NEVER: there is nothing.
+ */
 static u64 tw_alarm_base_delay(struct tw_cpu *cpu)
 {
 	struct tw_wheel *w = &cpu->wheel;
@@ -50,6 +53,8 @@ static u64 tw_alarm_base_delay(struct tw_cpu *cpu)
 	tw_lock_bh(&cpu->lock);
 	tick = tw_wheel_first(w);
 	at = tick == TW_NEVER ? TW_NEVER : min_t(u64, tick * w->tick - w->bias, KTIME_MAX);
+	/* Events wait for it: readers are told of them then. */
+	at = min(at, cpu->wake_at);
 	tw_unlock_bh(&cpu->lock);
 	if (at == TW_NEVER)
 		return TW_NEVER;
@@ -66,8 +71,11 @@ static u64 tw_alarm_first_delay(void)
 
 	spin_lock(&tw_alarm_lock);
 	list_for_each_entry(file, &tw_alarm_files, alarm) {
+		/* The machine stays awake, whatever the others have. */
 		if (tw_sock_waiting(file))
 			first = 0;
+		if (first < TW_ALARM_SOON_MS * NSEC_PER_MSEC)
+			break;
 		for (nr = 0; nr < nr_cpu_ids; nr++) {
 			/* Pairs with the release in tw_cpu_create(); litmus publish. */
 			cpu = smp_load_acquire(&file->cpu[nr]);

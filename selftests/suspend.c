@@ -418,6 +418,30 @@ TEST_F_TIMEOUT(alarm, closed, TIMEOUT)
 	EXPECT_LT(woke + 13 * SEC, tw_now(variant->id));
 }
 
+/* An event waits for its readers to be woken (wake-up batching): the machine wakes for that. */
+TEST_F_TIMEOUT(alarm, batched, TIMEOUT)
+{
+	struct timerwheel_setup setup = {
+		.flags = TIMERWHEEL_SETUP_ALARM, .clock = variant->clock,
+		.wake_events = 2, .wake_ns = 15 * SEC,
+	};
+	__u64 woke;
+	int fd;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	fd = dev_open(O_NONBLOCK);
+	ASSERT_EQ(0, dev_setup(fd, &setup));
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, 10 * MSEC, 0));
+	tw_sleep(100 * MSEC);
+	ASSERT_EQ(0, tw_file_write(STATE, "mem"));
+	woke = tw_now(variant->id);
+	EXPECT_LT(self->base + 13 * SEC, woke);
+	EXPECT_GT(self->base + 30 * SEC, woke);
+	EXPECT_EQ(1, dev_poll(fd, 20000));
+	close(fd);
+}
+
 /* Suspend fails if a timer falls due within 2 seconds. */
 TEST_F_TIMEOUT(alarm, soon, TIMEOUT)
 {
