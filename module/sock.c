@@ -237,6 +237,7 @@ u64 tw_sock_move(struct tw_ctx *ctx, struct tw_timer *t, u64 deadline)
 
 	ts->half_closed = false;
 	ts->event = 0;
+	ts->retries = 0;
 	tw_sock_calm(ctx, ts);
 	return max(deadline, ctx->now + 1);
 }
