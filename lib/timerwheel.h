@@ -4,9 +4,10 @@
  *
  * Functions return 0 or a count on success and a negative errno on failure (timerwheel_strerror()
  * says what to do about it). None of them sets errno, prints, starts a thread or installs a signal
- * handler. Only timerwheel_open(), timerwheel_adopt(), timerwheel_queue_new() and the process back
- * end allocate memory. Elements of batches and events are those of <linux/timerwheel.h>, which
- * describes their fields and the errors of elements.
+ * handler. Only timerwheel_open(), timerwheel_adopt(), timerwheel_queue_new(), the first
+ * timerwheel_queue_commands() of a queue and the process back end allocate memory. Elements of
+ * batches and events are those of <linux/timerwheel.h>, which describes their fields and the errors
+ * of elements.
  *
  * There are two back ends with the same interface:
  *
@@ -331,7 +332,7 @@ long timerwheel_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags)
  * Never blocks. Only after it has returned 0 timerwheel_fd() becomes readable for the next event:
  * take events until it returns 0, and then wait.
  *
- * Return: the number of events; 0: none for now; -EFAULT, -ENOMEM.
+ * Return: the number of events; 0: none for now; -EFAULT, -ENOMEM; with an event ring -EDQUOT.
  */
 long timerwheel_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count);
 

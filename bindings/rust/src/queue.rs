@@ -211,7 +211,8 @@ impl Queue {
         check_int(unsafe { sys::timerwheel_queue_flush(self.raw.as_ptr()) }).map(drop)
     }
 
-    /// The operations that failed since the last look.
+    /// The operations that failed since the last look. They are kept until then, however many they
+    /// are: look after each flush.
     pub fn failures(&mut self) -> std::vec::Drain<'_, Failure> {
         // SAFETY: it is from a box. `failed` writes to it only during methods with &mut self.
         unsafe { &mut *self.failures.as_ptr() }.drain(..)

@@ -592,7 +592,8 @@ impl Wheel {
     /// Takes the events that wait, as many as there is memory for; does not block. Returns their
     /// number. Take events until it returns 0, and then wait for the descriptor.
     ///
-    /// Errors: [`Error::Busy`]: a [`Ring`](crate::Ring) takes them; [`Error::NoMemory`].
+    /// Errors: [`Error::Busy`]: a [`Ring`](crate::Ring) takes them; [`Error::NoMemory`]; with an
+    /// event ring [`Error::Quota`].
     pub fn take(&self, events: &mut Events) -> Result<usize, Error> {
         let take = |first, count| check(unsafe { sys::timerwheel_take(self.raw(), first, count) });
         if !self.ring {
