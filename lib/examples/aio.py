@@ -57,6 +57,7 @@ class Timer:
 
     def arm(self, seconds):
         """Call back in so many seconds, instead of when it was to be before."""
+        self.wheel.must_be_open()
         self.forget(self.wheel.after(seconds))
         self.wheel.needs(checked(library.timerwheel_queue_arm(
             self.wheel.queue, *self.name, c_uint64(self.deadline))))
@@ -64,15 +65,17 @@ class Timer:
     def cancel(self):
         """Do not call back. The timer can be armed again."""
         self.forget(NEVER)
-        checked(library.timerwheel_queue_cancel(self.wheel.queue, *self.name))
+        if self.wheel.queue:
+            checked(library.timerwheel_queue_cancel(self.wheel.queue, *self.name))
 
     def close(self):
         """Do not call back, and give the timer's memory back. No method may be called then."""
         self.forget(NEVER)
         del self.wheel.timers[self.key]
-        checked(library.timerwheel_queue_remove(
-            self.wheel.queue, ctypes.byref(Remove(key=self.key))))
-        self.wheel.needs(TIMERWHEEL_NEEDS_CALL)
+        if self.wheel.queue:
+            checked(library.timerwheel_queue_remove(
+                self.wheel.queue, ctypes.byref(Remove(key=self.key))))
+            self.wheel.needs(TIMERWHEEL_NEEDS_CALL)
 
     def forget(self, deadline):
         # An event that was or will be taken has an earlier deadline, so expired() drops it.
@@ -101,6 +104,7 @@ class Wheel:
 
     def timer(self, seconds, callback, *args):
         """A timer that calls callback(*args) in so many seconds."""
+        self.must_be_open()
         timer = Timer(self, next(self.keys), lambda: callback(*args))
         timer.deadline = self.after(seconds)
         add = Add(key=timer.key, deadline=timer.deadline, flags=TIMERWHEEL_ABS)
@@ -111,13 +115,19 @@ class Wheel:
         return timer
 
     def close(self):
-        """End all timers."""
+        """End all timers. They can be cancelled and closed all the same, but not armed."""
+        if not self.queue:
+            return
         self.loop.remove_reader(self.fd)
         library.timerwheel_queue_free(self.queue)
         library.timerwheel_close(self.pointer)
-        self.queue = None
+        self.queue = self.pointer = None
         for timer in self.timers.values():
             timer.forget(NEVER)
+
+    def must_be_open(self):
+        if not self.queue:
+            raise RuntimeError("the wheel is closed")
 
     @staticmethod
     def after(seconds):

@@ -115,6 +115,25 @@ async def late_answer(wheel):
     assert isinstance(seen[0], FileNotFoundError), seen
 
 
+async def closed(wheel):
+    """after close() of the wheel timers can be cancelled and closed, as when a server ends"""
+    came = []
+    timers = [wheel.timer(0.01, came.append, number) for number in range(3)]
+    timers[0].arm(0.02)
+    wheel.close()
+    wheel.close()
+    timers[0].cancel()
+    timers[1].close()
+    for call in (lambda: timers[2].arm(0.01), lambda: wheel.timer(0.01, came.append, 3)):
+        try:
+            call()
+        except RuntimeError:
+            continue
+        raise AssertionError("armed in a closed wheel")
+    await asyncio.sleep(0.1)
+    assert not came, came
+
+
 async def echo_server(_wheel):
     """the server of the example closes an idle connection, and only that"""
     server = asyncio.create_task(aio.main(0, 0.5))
@@ -144,7 +163,7 @@ async def one(test):
 
 
 def run():
-    tests = [in_order_and_not_early, armed_again, cancelled, late_answer, echo_server]
+    tests = [in_order_and_not_early, armed_again, cancelled, late_answer, closed, echo_server]
     failed = False
     print("TAP version 13")
     print(f"1..{len(tests)}")
