@@ -5,6 +5,7 @@
  */
 #include "library.h"
 #include <linux/io_uring.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
@@ -224,6 +225,34 @@ static void stopped(struct __test_metadata *_metadata, struct server *self)
 	close(other);
 }
 
+enum { CLIENTS = 20 };
+
+/* More clients than it may have descriptors: it does not spin, and later ones are heard. */
+static void too_many(struct __test_metadata *_metadata, struct server *self)
+{
+	struct rlimit limit = { CLIENTS, CLIENTS };
+	int fds[CLIENTS], i;
+	clockid_t clock;
+	uint64_t used;
+
+	ASSERT_EQ(0, prlimit(self->pid, RLIMIT_NOFILE, &limit, NULL));
+	for (i = 0; i < CLIENTS; i++) {
+		fds[i] = server_connect(&self->name);
+		ASSERT_LE(0, fds[i]);
+	}
+	ASSERT_EQ(0, clock_getcpuclockid(self->pid, &clock));
+	nap(100 * MSEC);
+	used = clock_ns(clock);
+	nap(800 * MSEC);
+	EXPECT_GT(100 * MSEC, clock_ns(clock) - used);
+	for (i = 0; i < CLIENTS; i++)
+		close(fds[i]);
+	fds[0] = server_connect(&self->name);
+	ASSERT_LE(0, fds[0]);
+	EXPECT_TRUE(echoed(fds[0], 'a'));
+	close(fds[0]);
+}
+
 FIXTURE(server)
 {
 	struct server server;
@@ -262,6 +291,11 @@ TEST_F(server, closes_idle_ones)
 TEST_F(server, stopped)
 {
 	stopped(_metadata, &self->server);
+}
+
+TEST_F(server, too_many)
+{
+	too_many(_metadata, &self->server);
 }
 
 /* The same with io_uring: its timeouts are commands, or calls in the process back end. */
@@ -310,6 +344,11 @@ TEST_F(echo, closes_idle_ones)
 TEST_F(echo, stopped)
 {
 	stopped(_metadata, &self->server);
+}
+
+TEST_F(echo, too_many)
+{
+	too_many(_metadata, &self->server);
 }
 
 TEST_HARNESS_MAIN

@@ -23,6 +23,7 @@
 
 #define CONNS	1024		/* descriptors */
 #define ROOM	64		/* events taken at a time */
+#define PAUSE	100000000ULL	/* ns, after an accept that failed */
 
 /* What was submitted: bits 32 and up of user_data. The lower ones are a descriptor or an index. */
 enum request { ACCEPT, RECEIVE, SEND, EVENTS, TIMERS };
@@ -41,6 +42,10 @@ static struct io_uring ring;
 static uint64_t idle = 2000000000, last_key;
 static int listener;
 
+/* Completions that came while a result of TIMERS was awaited; a connection has one at most. */
+static struct io_uring_cqe kept[2 * CONNS];
+static unsigned int kept_first, kept_end;
+
 static void check(const char *what, int result)
 {
 	if (result >= 0)
@@ -55,17 +60,6 @@ static void check_wheel(const char *what, long result)
 		return;
 	fprintf(stderr, "%s: %s\n", what, timerwheel_strerror(result));
 	exit(1);
-}
-
-/* A timer that has just fired cannot be moved or removed: its event is on the way. */
-static void failed(void *arg, unsigned long op, const void *elem)
-{
-	const struct timerwheel_add *add = elem;
-
-	(void)arg;
-	if (op == TIMERWHEEL_IOC_ADD)
-		fprintf(stderr, "a connection without a timer: %s\n",
-			timerwheel_strerror(add->result));
 }
 
 static struct io_uring_sqe *new_sqe(void)
@@ -83,12 +77,76 @@ static void tag(struct io_uring_sqe *sqe, enum request request, unsigned int num
 	io_uring_sqe_set_data64(sqe, (uint64_t)request << 32 | number);
 }
 
+static bool next_completion(struct io_uring_cqe *completion)
+{
+	struct io_uring_cqe *cqe;
+
+	if (kept_first != kept_end) {
+		*completion = kept[kept_first++ % (2 * CONNS)];
+		return true;
+	}
+	if (io_uring_peek_cqe(&ring, &cqe))
+		return false;
+	*completion = *cqe;
+	io_uring_cqe_seen(&ring, cqe);
+	return true;
+}
+
+static void command_done(const struct io_uring_cqe *cqe)
+{
+	unsigned int command = (uint32_t)cqe->user_data;
+
+	check_wheel("timers", timerwheel_queue_completed(queue, command, cqe->res));
+}
+
+/*
+ * Was an operation not queued, because a flush is needed first, but a worker has the commands of
+ * the last time? Then wait for a result of theirs: it is to be tried again.
+ */
+static bool busy(const char *what, int result)
+{
+	struct io_uring_cqe *cqe;
+	int err;
+
+	if (result != -EBUSY) {
+		check_wheel(what, result);
+		return false;
+	}
+	/* This submits, too: with EINTR perhaps not all was submitted the last time. */
+	err = io_uring_submit_and_wait(&ring, 1);
+	if (err != -EINTR)
+		check("io_uring_submit_and_wait", err);
+	while (!io_uring_peek_cqe(&ring, &cqe)) {
+		if (cqe->user_data >> 32 == TIMERS)
+			command_done(cqe);
+		else
+			kept[kept_end++ % (2 * CONNS)] = *cqe;
+		io_uring_cqe_seen(&ring, cqe);
+	}
+	return true;
+}
+
 static void start_accept(void)
 {
 	struct io_uring_sqe *sqe = new_sqe();
 
 	io_uring_prep_accept(sqe, listener, NULL, NULL, SOCK_CLOEXEC);
 	tag(sqe, ACCEPT, 0);
+}
+
+/* A timer that has just fired cannot be moved or removed: its event is on the way. */
+static void failed(void *arg, unsigned long op, const void *elem)
+{
+	const struct timerwheel_add *add = elem;
+
+	(void)arg;
+	if (op != TIMERWHEEL_IOC_ADD)
+		return;
+	if (!add->key) {
+		start_accept();		/* without a pause */
+		return;
+	}
+	fprintf(stderr, "a connection without a timer: %s\n", timerwheel_strerror(add->result));
 }
 
 static void start_receive(int fd)
@@ -116,14 +174,26 @@ static void conn_arm(int fd)
 		.flags = TIMERWHEEL_ABS,
 	};
 
-	check_wheel("add", timerwheel_queue_add(queue, &add));
+	while (busy("add", timerwheel_queue_add(queue, &add)))
+		;
+}
+
+/* Too many files are open, say: accept again after a while. Key 0 is of no connection. */
+static void pause_accept(void)
+{
+	struct timerwheel_add add = { .deadline = PAUSE };
+
+	while (busy("add", timerwheel_queue_add(queue, &add)))
+		;
 }
 
 static void conn_open(int fd)
 {
-	start_accept();
-	if (fd < 0)
+	if (fd < 0) {
+		pause_accept();
 		return;
+	}
+	start_accept();
 	if (fd >= CONNS) {
 		close(fd);
 		return;
@@ -138,7 +208,8 @@ static void conn_close(int fd)
 {
 	struct timerwheel_remove timer = { .key = conns[fd].key };
 
-	check_wheel("remove", timerwheel_queue_remove(queue, &timer));
+	while (busy("remove", timerwheel_queue_remove(queue, &timer)))
+		;
 	conns[fd].key = 0;
 	close(fd);
 }
@@ -157,7 +228,8 @@ static void conn_received(int fd, int n)
 	conn->size = n;
 	conn->deadline = timerwheel_now(wheel) + idle;
 	move.deadline = conn->deadline;
-	check_wheel("move", timerwheel_queue_move(queue, &move));
+	while (busy("move", timerwheel_queue_move(queue, &move)))
+		;
 	sqe = new_sqe();
 	io_uring_prep_send(sqe, fd, conn->text, n, MSG_NOSIGNAL | MSG_WAITALL);
 	tag(sqe, SEND, fd);
@@ -176,6 +248,10 @@ static void conn_expired(const struct timerwheel_event *event)
 	int fd = event->value;
 	struct conn *conn = &conns[fd];
 
+	if (!event->key) {
+		start_accept();
+		return;
+	}
 	/* The connection was closed meanwhile; another one may have its descriptor. */
 	if (conn->key != event->key)
 		return;
@@ -270,32 +346,27 @@ static void complete(const struct io_uring_cqe *cqe, bool *events)
 		*events = true;
 		break;
 	case TIMERS:
-		check_wheel("timers", timerwheel_queue_completed(queue, number, cqe->res));
+		command_done(cqe);
 		break;
 	}
 }
 
 int main(int argc, char **argv)
 {
-	struct io_uring_cqe *cqe;
-	unsigned int head, n;
+	struct io_uring_cqe cqe;
 	bool events;
 	int err;
 
 	start(argc, argv);
 	for (;;) {
 		submit_timers();
-		err = io_uring_submit_and_wait(&ring, 1);
+		err = io_uring_submit_and_wait(&ring, kept_first == kept_end);
 		/* EINTR: it was stopped and continues. */
 		if (err != -EINTR)
 			check("io_uring_submit_and_wait", err);
-		n = 0;
 		events = false;
-		io_uring_for_each_cqe(&ring, head, cqe) {
-			complete(cqe, &events);
-			n++;
-		}
-		io_uring_cq_advance(&ring, n);
+		while (next_completion(&cqe))
+			complete(&cqe, &events);
 		/* after the receives: what came in time postpones the timeout */
 		if (events)
 			expire();

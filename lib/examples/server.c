@@ -24,6 +24,7 @@
 
 #define CONNS	1024		/* descriptors */
 #define ROOM	64		/* events taken at a time */
+#define PAUSE	100000000ULL	/* ns, after an accept that failed */
 
 struct conn {
 	uint64_t key;		/* of its timer: never used twice; 0: no connection */
@@ -61,13 +62,25 @@ static void watch(int fd)
 	check("epoll", !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
 }
 
+/* Too many files are open, say: accept again after a while. Key 0 is of no connection. */
+static void pause_accept(void)
+{
+	struct timerwheel_add add = { .deadline = PAUSE };
+
+	if (timerwheel_add(wheel, &add, 1) == 1 && add.result >= 0)
+		check("epoll", !epoll_ctl(epoll, EPOLL_CTL_DEL, listener, NULL));
+}
+
 static void conn_open(void)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct timerwheel_add add = { .flags = TIMERWHEEL_ABS };
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN)
+			pause_accept();
 		return;
+	}
 	add.key = ++last_key;
 	add.value = fd;
 	add.deadline = timerwheel_now(wheel) + idle;
@@ -116,6 +129,10 @@ static void conn_expired(const struct timerwheel_event *event)
 	int fd = event->value, n;
 	struct conn *conn = &conns[fd];
 
+	if (!event->key) {
+		watch(listener);
+		return;
+	}
 	/* The connection was closed meanwhile; another one may have its descriptor. */
 	if (conn->key != event->key)
 		return;
