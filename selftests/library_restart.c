@@ -170,4 +170,17 @@ TEST_F_TIMEOUT(manager, comes_back, 300)
 	}
 }
 
+/* Without a manager nobody would keep its timers. */
+TEST_F(manager, none)
+{
+	self->m.daemon = fork();
+	if (!self->m.daemon) {
+		unsetenv("NOTIFY_SOCKET");
+		execl(EXAMPLE, "restart", "1", NULL);
+		_exit(127);
+	}
+	EXPECT_EQ(1, reap(self->m.daemon));
+	self->m.daemon = 0;
+}
+
 TEST_HARNESS_MAIN

@@ -76,6 +76,7 @@ int main(void)
 	int i, status, ended = 0, kept = 0, told = 0;
 	struct timerwheel_event event;
 	struct timerwheel *wheel;
+	pid_t pid;
 
 	check("open", timerwheel_open(&wheel, &config));
 	for (i = 0; i < WORKERS; i++) {
@@ -85,7 +86,12 @@ int main(void)
 	check("add", timerwheel_add(wheel, leases, WORKERS));
 	for (i = 0; i < WORKERS; i++) {
 		check("add", leases[i].result);
-		if (!fork())
+		pid = fork();
+		if (pid < 0) {
+			perror("fork");
+			return 1;
+		}
+		if (!pid)
 			_exit(work(timerwheel_share(wheel), i));
 	}
 	/* Sleep until a lease ends, or, in the end, for as long as one could last. */

@@ -162,6 +162,7 @@ int main(int argc, char **argv)
 	struct epoll_event event = { .events = EPOLLIN };
 	int fds[2], epoll = epoll_create1(EPOLL_CLOEXEC);
 	struct request answer;
+	pid_t pid;
 
 	if (argc > 2 || (argc == 2 && strcmp(argv[1], "ring"))) {
 		fprintf(stderr, "usage: requests [ring]\n");
@@ -171,7 +172,12 @@ int main(int argc, char **argv)
 		perror("socketpair");
 		return 1;
 	}
-	if (!fork()) {
+	pid = fork();
+	if (pid < 0) {
+		perror("fork");
+		return 1;
+	}
+	if (!pid) {
 		close(fds[0]);
 		server(fds[1]);
 	}

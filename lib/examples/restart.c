@@ -56,6 +56,10 @@ static void store(int fd)
 	err = sd_pid_notify_with_fds(0, false, "FDSTORE=1\nFDNAME=" STORED, &fd, 1);
 	if (err < 0)
 		die("the service manager did not take the descriptor", err);
+	if (!err) {
+		fprintf(stderr, "no service manager: the wheel would end with this process\n");
+		exit(1);
+	}
 }
 
 /* Start leases 1 to @count. */

@@ -221,11 +221,12 @@ static void work(void)
 
 /* ---- who listens ---- */
 
-/* All jobs that will be due within the window. False: the connection was lost. */
+/* All jobs that will be due within the window. False: not all were seen. */
 static bool look_up(PGconn *db)
 {
 	char seconds[24];
 	PGresult *jobs;
+	bool all;
 	int i, n = 0;
 
 	snprintf(seconds, sizeof(seconds), "%d", window);
@@ -243,9 +244,11 @@ static bool look_up(PGconn *db)
 			set_timer(strtoull(PQgetvalue(jobs, i, 0), NULL, 10),
 				  strtoll(PQgetvalue(jobs, i, 1), NULL, 10));
 	}
+	all = jobs;
 	PQclear(jobs);
 	flush_timers();
-	return rows(db, "COMMIT", NULL) >= 0;
+	/* After a failure COMMIT is a ROLLBACK that succeeds. */
+	return all && rows(db, "COMMIT", NULL) >= 0;
 }
 
 /* What was announced. False: the connection was lost. */
@@ -290,7 +293,7 @@ static void listen_and_look(void)
 			poll(&ready, 1, (next - t) * 1000);
 		}
 	}
-	fprintf(stderr, "%s: no connection: %s", me, PQerrorMessage(db));
+	fprintf(stderr, "%s: cannot listen and look: %s", me, PQerrorMessage(db));
 	PQfinish(db);
 }
 

@@ -216,9 +216,23 @@ def anybody_killed():
     done(100, ids)
 
 
+def looked_up_again():
+    """a look-up fails: it is done again, long before the next one would be"""
+    for machine in machines:
+        machine.end()
+    ids = add(20, 3, 6)
+    server("ALTER FUNCTION microseconds RENAME TO nothing")
+    size = os.path.getsize("/tmp/jobs.log")
+    machines[:] = [Machine(), Machine()]
+    until(lambda: os.path.getsize("/tmp/jobs.log") > size, "the look-up did not fail")
+    time.sleep(2)
+    server("ALTER FUNCTION nothing RENAME TO microseconds")
+    done(20, ids)
+
+
 def run():
     tests = [each_job_once, nobody_polls, moved_and_deleted, worker_killed, parents_killed,
-             server_restarted, anybody_killed, looked_up]
+             server_restarted, anybody_killed, looked_up, looked_up_again]
     failed = False
     print("TAP version 13")
     print(f"1..{len(tests)}")
