@@ -724,7 +724,7 @@ static void lowered(void)
 		}
 }
 
-/* How many timers, each in a tick of its own, does a batch of 128 handle? @far: others are far away */
+/* How many timers does a batch of 128 handle? Each is alone in its tick. @far: with others */
 static u64 spread_batch(unsigned int slots, u64 tick, bool far)
 {
 	const u64 start = 1000000, distance = 2 * slots - 3;
