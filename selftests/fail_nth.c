@@ -13,7 +13,9 @@
  * was injected.
  */
 #include "tw_model.h"
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -548,7 +550,7 @@ SWEEP(settings)
 }
 
 /* SETUP with a ring: failed and nothing charged, or done */
-SWEEP(settings_ring)
+static void ring_sweep(struct __test_metadata *_metadata, struct sweep *s, __u32 flags)
 {
 	struct timerwheel_info info;
 	__u64 before;
@@ -556,7 +558,7 @@ SWEEP(settings_ring)
 
 	while (sweep_next(s)) {
 		struct timerwheel_setup setup = {
-			.clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 1000,
+			.clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 1000, .flags = flags,
 		};
 
 		fd = dev_open(O_NONBLOCK);
@@ -574,6 +576,33 @@ SWEEP(settings_ring)
 		}
 		ASSERT_EQ(0, ret);
 		EXPECT_LT(before + 1024 * sizeof(struct timerwheel_event), charged(fd));
+		close(fd);
+	}
+}
+
+SWEEP(settings_ring) { ring_sweep(_metadata, s, 0); }
+SWEEP(settings_ring_resident) { ring_sweep(_metadata, s, TIMERWHEEL_SETUP_RESIDENT); }
+
+/* FLOW as the first call of a wheel: it creates a base */
+SWEEP(flow_first)
+{
+	struct timerwheel_setup setup = { .ring = 2 };
+	__u64 before;
+	int fd, ret;
+
+	while (sweep_next(s)) {
+		fd = dev_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, dev_setup(fd, &setup));
+		before = charged(fd);
+		arm(s);
+		ret = dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
+		disarm(s);
+		if (refused(s, ret)) {
+			EXPECT_EQ(before, charged(fd));
+			ret = dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL);
+		}
+		ASSERT_EQ(0, ret);
 		close(fd);
 	}
 }
@@ -771,6 +800,59 @@ static void first_add(struct __test_metadata *_metadata, struct sweep *s, bool n
 
 SWEEP(add_first) { first_add(_metadata, s, true); }
 SWEEP(add_first_clock) { first_add(_metadata, s, false); }
+
+/* A connection of this process with itself; its descriptor or -errno */
+static int connected(void)
+{
+	struct sockaddr_in addr = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int listening = socket(AF_INET, SOCK_STREAM, 0), sock = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(addr);
+
+	if (listen(listening, 1) || getsockname(listening, (void *)&addr, &len))
+		return -errno;
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return connect(sock, (void *)&addr, len) ? -errno : sock;
+}
+
+/* The first ADD_SOCKET of a wheel: its list of connections, the table, a base, the connection */
+SWEEP(add_socket_first)
+{
+	struct timerwheel_remove remove = { .key = 1 };
+	int fd, ret, sock = connected();
+	struct timerwheel_stats st;
+
+	ASSERT_LE(0, sock);
+	while (sweep_next(s)) {
+		struct timerwheel_add_socket add = {
+			.key = 1, .value = 2, .deadline = HOUR, .grace = SEC, .fd = sock,
+			.flags = TIMERWHEEL_SOCKET_ABORT,
+		};
+		bool armed = false;
+
+		fd = dev_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		arm(s);
+		ret = tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, &add, sizeof(add), 1, NULL);
+		disarm(s);
+		if (refused(s, ret)) {
+			/* If the result cannot be written the timer is armed. */
+			ASSERT_EQ(0, tw_stats(fd, &st));
+			EXPECT_GE(ret == -EFAULT, st.pending);
+			armed = st.pending;
+			ret = tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, &add, sizeof(add), 1,
+				       NULL);
+		}
+		ASSERT_EQ(1, ret);
+		EXPECT_EQ(armed ? TIMERWHEEL_WAS_PENDING : TIMERWHEEL_WAS_NONE, add.result);
+		ASSERT_EQ(1, dev_remove(fd, &remove, 1));
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove.result);
+		EXPECT_LT(0, charged(fd));
+		close(fd);
+	}
+	close(sock);
+}
 
 /* ADD on a CPU without a base: new timers, and timers of another CPU */
 SWEEP(add_new_cpu)
