@@ -45,7 +45,7 @@ static const struct op *op;
 
 static struct change changes[BATCH];
 static size_t nr_changes;
-static __u64 results[TIMERWHEEL_WAS_DUE + 1], nr_failed;
+static __u64 results[TIMERWHEEL_WAS_PARKED + 1], nr_failed;
 
 /* --- failures ----------------------------------------------------------- */
 
@@ -120,7 +120,7 @@ static void json_failures(void)
 static const char *reason(int result)
 {
 	if (result == -EINVAL)
-		return "excl and match exclude each other, and a period is at most 292 years";
+		return "excl excludes match; resident timers have no period, and others no linger";
 	return error_text(result);
 }
 
@@ -225,9 +225,10 @@ static void print_removed(const struct change *first)
 		const struct change *change = removed[i];
 
 		/* Armed since that look. */
-		if (entry->result < 0)
+		if (entry->result < 0 || entry->result == TIMERWHEEL_WAS_PARKED)
 			entry->deadline = timerwheel_now(wheel) + change->left;
 		entry->value = change->add.value;
+		entry->result = change->add.result;
 		back += put_back(wheel, entry, 1);
 	}
 	say("cannot write the output: %s; %s of the removed timers were put back", page_error(),
@@ -236,15 +237,25 @@ static void print_removed(const struct change *first)
 	exit(STATUS_ERROR);
 }
 
-static void done(const struct change *change)
+static void print_row(const struct change *change)
 {
+	static const char *const states[] = {
+		[TIMERWHEEL_WAS_PENDING] = "pending",
+		[TIMERWHEEL_WAS_DUE] = "due",
+		[TIMERWHEEL_WAS_PARKED] = "parked",
+	};
 	const union value values[] = {
 		{ .number = change->add.key },
 		{ .number = change->add.value },
-		{ .text = change->add.result == TIMERWHEEL_WAS_DUE ? "due" : "pending" },
+		{ .text = states[change->add.result] },
 		{ .span = change->left },
 	};
 
+	table_row(values);
+}
+
+static void done(const struct change *change)
+{
 	if (change->add.result < 0) {
 		fail(change->line, &change->add.key, change->add.result, "%s",
 		     reason(change->add.result));
@@ -253,7 +264,7 @@ static void done(const struct change *change)
 	results[change->add.result]++;
 	if (!prints_removed())
 		return;
-	table_row(values);
+	print_row(change);
 	removed[nr_rows++] = change;
 }
 
@@ -288,11 +299,13 @@ static struct timerwheel_add defaults(void)
 {
 	struct timerwheel_add add = {
 		.value = opt.number[OPT_VALUE],
-		.period = opt.number[OPT_PERIOD],
+		.period = opt.number[opt.given[OPT_LINGER] ? OPT_LINGER : OPT_PERIOD],
 		.slack = opt.number[OPT_SLACK],
 		.match = opt.number[OPT_MATCH],
 	};
 
+	if (opt.number[OPT_LINGER])
+		add.flags |= TIMERWHEEL_LINGER;
 	if (opt.given[OPT_SLACK])
 		add.flags |= TIMERWHEEL_SLACK;
 	if (opt.given[OPT_EXCL])
@@ -323,9 +336,18 @@ static const char *parse_word(char *word, struct timerwheel_add *add)
 		if (!parse_number(value, &add->match))
 			return "match= needs a number";
 	} else if (!strcmp(word, "period")) {
+		add->flags &= ~TIMERWHEEL_LINGER;
 		if (!parse_duration(value, &add->period))
 			return errno == ERANGE ? "period= is at most 292 years" :
 			       "period= needs a time such as 250ms, 10s or 1h30m";
+	} else if (!strcmp(word, "linger")) {
+		if (!parse_duration(value, &add->period))
+			return errno == ERANGE ? "linger= is at most 292 years" :
+			       "linger= needs a time such as 250ms, 10s or 1h30m";
+		/* Without one the flag must not be set. */
+		add->flags &= ~TIMERWHEEL_LINGER;
+		if (add->period)
+			add->flags |= TIMERWHEEL_LINGER;
 	} else {
 		add->flags |= TIMERWHEEL_SLACK;
 		if (!parse_duration(value, &add->slack))
@@ -404,6 +426,9 @@ static void take_arguments(int argc, char **argv)
 
 static int change_timers(const struct op *what, int argc, char **argv)
 {
+	__u64 all = 0;
+	size_t i;
+
 	op = what;
 	if (opt.given[OPT_FROM] && argc)
 		usage("unexpected argument '%s': with --from all timers are in the file", argv[0]);
@@ -413,6 +438,8 @@ static int change_timers(const struct op *what, int argc, char **argv)
 		usage("KEY WHEN expected, not %d words; use --from - for many timers", argc);
 	if (opt.given[OPT_EXCL] && opt.given[OPT_MATCH])
 		usage("--excl and --match exclude each other");
+	if (opt.given[OPT_PERIOD] && opt.given[OPT_LINGER])
+		usage("--period and --linger exclude each other");
 	wheel = target_open();
 	target_info(wheel, &info);
 	json_open(NULL, '{');
@@ -428,11 +455,14 @@ static int change_timers(const struct op *what, int argc, char **argv)
 		table_flush();
 		json_close();
 	}
-	out_number(NULL, "done", SHOW_NUMBER, results[0] + results[1] + results[2]);
+	for (i = 0; i < ARRAY_SIZE(results); i++)
+		all += results[i];
+	out_number(NULL, "done", SHOW_NUMBER, all);
 	if (op->submit == submit_add)
 		out_number(NULL, "were_none", SHOW_NUMBER, results[TIMERWHEEL_WAS_NONE]);
 	out_number(NULL, "were_pending", SHOW_NUMBER, results[TIMERWHEEL_WAS_PENDING]);
 	out_number(NULL, "were_due", SHOW_NUMBER, results[TIMERWHEEL_WAS_DUE]);
+	out_number(NULL, "were_parked", SHOW_NUMBER, results[TIMERWHEEL_WAS_PARKED]);
 	out_number(NULL, "failed", SHOW_NUMBER, nr_failed);
 	if (opt.given[OPT_JSON])
 		json_failures();
@@ -444,7 +474,7 @@ static int change_timers(const struct op *what, int argc, char **argv)
 int command_add(int argc, char **argv)
 {
 	static const struct op add = {
-		"add", true, " value period slack match excl ", submit_add
+		"add", true, " value period linger slack match excl ", submit_add
 	};
 
 	return change_timers(&add, argc, argv);

@@ -66,6 +66,7 @@ enum option_id {
 	OPT_WATCH,
 	OPT_VALUE,
 	OPT_PERIOD,
+	OPT_LINGER,
 	OPT_SLACK,
 	OPT_EXCL,
 	OPT_MATCH,
@@ -571,7 +572,7 @@ const sigset_t *hold_mask(void);
  * @count: how many
  *
  * One that cannot be armed is printed on the standard error. For one that watched a connection its
- * socket would be needed.
+ * socket would be needed. A parked one is parked again.
  *
  * Return: how many are in the wheel.
  */

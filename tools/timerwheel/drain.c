@@ -49,7 +49,7 @@ static void take(__u64 most)
 	}
 }
 
-/* How many timers there are now. */
+/* How many timers there are now, also those that are not armed. */
 static __u64 timers(void)
 {
 	struct timerwheel_stats stats;
@@ -57,7 +57,7 @@ static __u64 timers(void)
 
 	if (err)
 		die("STATS: %s", error_text(err));
-	return stats.pending + stats.due;
+	return stats.pending + stats.due + stats.parked;
 }
 
 static void close_wheel(void)

@@ -33,10 +33,10 @@ const struct command commands[] = {
 	  "Arm a timer; an existing timer with this key is replaced. WHEN is a time from now or, after\n"
 	  "an @, a time of the wheel's clock in seconds, or a date and time of day.\n"
 	  "\n"
-	  "Lines of --from: KEY WHEN [value=V] [period=TIME] [slack=TIME] [match=V] [excl]. The\n"
-	  "options are the defaults for all lines; # begins a comment.",
-	  OPTIONS_WHEEL | OPTION(VALUE) | OPTION(PERIOD) | OPTION(SLACK) | OPTION(EXCL) |
-	  OPTION(MATCH) | OPTION(FROM), command_add },
+	  "Lines of --from: KEY WHEN [value=V] [period=TIME] [linger=TIME] [slack=TIME] [match=V]\n"
+	  "[excl]. The options are the defaults for all lines; # begins a comment.",
+	  OPTIONS_WHEEL | OPTION(VALUE) | OPTION(PERIOD) | OPTION(LINGER) | OPTION(SLACK) |
+	  OPTION(EXCL) | OPTION(MATCH) | OPTION(FROM), command_add },
 	{ "move", "KEY WHEN | --from FILE", "give timers new deadlines",
 	  "Give an existing timer a new deadline; WHEN is as for add. Value, period and slack do not\n"
 	  "change. An undelivered event of the previous deadline is withdrawn.\n"
@@ -50,7 +50,7 @@ const struct command commands[] = {
 	  OPTIONS_WHEEL | OPTION(MATCH) | OPTION(FROM) | OPTION(QUIET) | OPTION(NO_HEADER),
 	  command_remove },
 	{ "drain", "", "remove all timers",
-	  "Remove all timers, pending or due, and print them.",
+	  "Remove all timers, pending, due or parked, and print them.",
 	  OPTIONS_WHEEL | OPTION(LIMIT) | OPTION(CLOSE) | OPTION(QUIET) | OPTION(NO_HEADER),
 	  command_drain },
 	{ "wait", "", "take events, and run a command for each",
@@ -66,7 +66,7 @@ const struct command commands[] = {
 	  command_monitor },
 	{ "save", "FILE", "write a wheel to a file",
 	  "Write the timers of the wheel to a file; - is the standard output. An existing file is\n"
-	  "replaced completely or not at all.",
+	  "replaced completely or not at all. A wheel with resident timers cannot be saved.",
 	  OPTIONS_WHEEL, command_save },
 	{ "restore", "FILE", "arm the timers of a saved file",
 	  "Arm the timers of a file, - is the standard input, for the time of day at which they would\n"

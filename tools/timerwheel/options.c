@@ -29,6 +29,8 @@ const struct option_def option_defs[OPT_NR] = {
 		"the value that is returned in the event (0)" },
 	[OPT_PERIOD] = { "period", 0, "TIME", KIND_TIME, 0, 0,
 		"make it periodic, with this time between deadlines" },
+	[OPT_LINGER] = { "linger", 0, "TIME", KIND_TIME, 0, 0,
+		"a resident timer: how long after its event it can be armed in memory" },
 	[OPT_SLACK] = { "slack", 0, "TIME", KIND_TIME, 0, 0,
 		"how much later it may fire, to share a wake-up (the wheel's default)" },
 	[OPT_EXCL] = { "excl", 0, NULL, KIND_FLAG, 0, 0,

@@ -5,29 +5,76 @@
  * that "add --from" takes.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli.h"
 
 static size_t nr_refused, nr_sockets;
 
-static int arm(struct timerwheel *wheel, const struct timerwheel_entry *entry, __u32 flags)
+static struct timerwheel_add add_of(const struct timerwheel_entry *entry, __u32 flags)
 {
-	struct timerwheel_add add = {
+	return (struct timerwheel_add) {
 		.key = entry->key,
 		.value = entry->value,
 		.deadline = entry->deadline,
 		.period = entry->period,
 		.slack = entry->slack,
 		.match = flags & TIMERWHEEL_MATCH ? entry->value : 0,
-		.flags = TIMERWHEEL_ABS | TIMERWHEEL_SLACK | flags,
+		.flags = TIMERWHEEL_ABS | TIMERWHEEL_SLACK | flags |
+			 (entry->flags & TIMERWHEEL_LINGER),
 	};
+}
+
+static int add_one(struct timerwheel *wheel, struct timerwheel_add *add)
+{
 	long n;
 
 	do {
-		n = timerwheel_add(wheel, &add, 1);
+		n = timerwheel_add(wheel, add, 1);
 	} while (n == -EINTR);
-	return n < 0 ? n : add.result;
+	return n < 0 ? n : add->result;
+}
+
+static int arm(struct timerwheel *wheel, const struct timerwheel_entry *entry, __u32 flags)
+{
+	struct timerwheel_add add = add_of(entry, flags);
+
+	return add_one(wheel, &add);
+}
+
+/* An armed timer becomes a cancelled one, unless somebody has armed it for a time since. */
+static void cancel(const struct timerwheel_table *table, const struct timerwheel_add *add)
+{
+	__u64 armed = (TIMERWHEEL_TIME_MAX >> table->bits << table->bits) | add->generation |
+		      TIMERWHEEL_RESIDENT_ARMED;
+
+	__atomic_compare_exchange_n(&table->entries[add->index], &armed,
+				    armed - TIMERWHEEL_RESIDENT_ARMED, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+}
+
+/* ADD always arms: for never, so that no event comes before the timer is cancelled. */
+static int park(struct timerwheel *wheel, const struct timerwheel_entry *entry)
+{
+	struct timerwheel_add add = add_of(entry, TIMERWHEEL_EXCL);
+	int fd = fcntl(timerwheel_fd(wheel), F_DUPFD_CLOEXEC, 3), result;
+	struct timerwheel_table table;
+	struct timerwheel *mapped;
+
+	if (fd < 0)
+		return -errno;
+	result = timerwheel_adopt(&mapped, fd, true);
+	if (result) {
+		close(fd);
+		return result;
+	}
+	result = add_one(mapped, &add);
+	if (result >= 0 && !timerwheel_table(mapped, &table))
+		cancel(&table, &add);
+	timerwheel_close(mapped);
+	return result;
 }
 
 static void refused(const struct timerwheel_entry *entry, int error)
@@ -41,8 +88,20 @@ static void refused(const struct timerwheel_entry *entry, int error)
 	if (!nr_refused++)
 		say("what follows is in no wheel now, because it could not be put back (%s); timerwheel add --from takes these lines:",
 		    error_text(error));
-	fprintf(stderr, "%llu @%lluns value=%llu period=%lluns slack=%lluns\n", entry->key,
-		entry->deadline, entry->value, entry->period, entry->slack);
+	fprintf(stderr, "%llu @%lluns value=%llu %s=%lluns slack=%lluns\n", entry->key,
+		entry->deadline, entry->value,
+		entry->flags & TIMERWHEEL_LINGER ? "linger" : "period", entry->period,
+		entry->slack);
+}
+
+static int restore(struct timerwheel *wheel, struct timerwheel_entry *entry)
+{
+	if (entry->flags & TIMERWHEEL_ENTRY_SOCKET)
+		return -EOPNOTSUPP;
+	if (entry->result != TIMERWHEEL_WAS_PARKED)
+		return arm(wheel, entry, TIMERWHEEL_EXCL);
+	entry->deadline = TIMERWHEEL_TIME_MAX;
+	return park(wheel, entry);
 }
 
 size_t put_back(struct timerwheel *wheel, const struct timerwheel_entry *entries, size_t count)
@@ -50,23 +109,40 @@ size_t put_back(struct timerwheel *wheel, const struct timerwheel_entry *entries
 	size_t i, back = 0;
 
 	for (i = 0; i < count; i++) {
-		int result = entries[i].flags & TIMERWHEEL_ENTRY_SOCKET ? -EOPNOTSUPP :
-			     arm(wheel, &entries[i], TIMERWHEEL_EXCL);
+		struct timerwheel_entry entry = entries[i];
+		int result = restore(wheel, &entry);
 
 		/* With EEXIST somebody has armed this key again, which replaces a timer. */
 		if (result >= 0 || result == -EEXIST)
 			back++;
 		else
-			refused(&entries[i], result);
+			refused(&entry, result);
 	}
 	return back;
+}
+
+/* A resident timer is in the wheel still, with its slack and linger. */
+static int move_event(struct timerwheel *wheel, const struct timerwheel_entry *entry)
+{
+	struct timerwheel_move move = {
+		.key = entry->key,
+		.deadline = entry->deadline,
+		.match = entry->value,
+		.flags = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH,
+	};
+	long n;
+
+	do {
+		n = timerwheel_move(wheel, &move, 1);
+	} while (n == -EINTR);
+	return n < 0 ? n : move.result;
 }
 
 /*
  * A periodic timer is in the wheel already, armed for its next deadline. Armed with the deadline of
  * the event it is due at once and keeps its rhythm; overruns are counted again.
  */
-static int arm_event(struct timerwheel *wheel, struct timerwheel_entry *entry)
+static int arm_periodic(struct timerwheel *wheel, struct timerwheel_entry *entry)
 {
 	struct timerwheel_entry now = { .key = entry->key };
 
@@ -75,6 +151,21 @@ static int arm_event(struct timerwheel *wheel, struct timerwheel_entry *entry)
 		entry->period = now.period;
 		entry->slack = now.slack;
 		return arm(wheel, entry, TIMERWHEEL_MATCH);
+	}
+	return arm(wheel, entry, TIMERWHEEL_EXCL);
+}
+
+static int restore_event(struct timerwheel *wheel, struct timerwheel_entry *entry, __u32 flags)
+{
+	struct timerwheel_info info;
+	int result;
+
+	if (flags & TIMERWHEEL_EVENT_PERIODIC)
+		return arm_periodic(wheel, entry);
+	if (!timerwheel_info(wheel, &info) && info.flags & TIMERWHEEL_INFO_RESIDENT) {
+		result = move_event(wheel, entry);
+		if (result != -ENOENT)
+			return result;
 	}
 	return arm(wheel, entry, TIMERWHEEL_EXCL);
 }
@@ -103,8 +194,7 @@ size_t put_back_events(struct timerwheel *wheel, const struct timerwheel_event *
 			say("the connection of timer %llu: %s", e->key, event_text(e));
 			continue;
 		}
-		result = e->flags & TIMERWHEEL_EVENT_PERIODIC ? arm_event(wheel, &entry) :
-								arm(wheel, &entry, TIMERWHEEL_EXCL);
+		result = restore_event(wheel, &entry, e->flags);
 		if (result < 0)
 			refused(&entry, result);
 		else

@@ -225,20 +225,8 @@ static void undo(size_t count)
 			continue;
 		if (timerwheel_remove(wheel, &gone, 1) != 1 || gone.result < 0)
 			late++;
-		if (before && before[i].result > 0) {
-			struct timerwheel_add back = {
-				.key = before[i].key,
-				.value = before[i].value,
-				.deadline = before[i].deadline,
-				.period = before[i].period,
-				.slack = before[i].slack,
-				.flags = TIMERWHEEL_ABS | TIMERWHEEL_SLACK | TIMERWHEEL_EXCL,
-			};
-
-			if (timerwheel_add(wheel, &back, 1) != 1 || back.result < 0)
-				say("timer %llu, which had been replaced, could not be put back",
-				    back.key);
-		}
+		if (before && before[i].result > 0)
+			put_back(wheel, &before[i], 1);
 	}
 	if (late)
 		say("%s of the timers were delivered or changed by others before they could be removed again",

@@ -8,10 +8,16 @@
  * Variables in the environment make things go wrong:
  *
  *   FAKE_ADD=ERRNO      each element of ADD and ADD_SOCKET fails
+ *   FAKE_DRAIN=ERRNO    DRAIN fails
+ *   FAKE_LIST=ERRNO     LIST fails
  *   FAKE_OLD=1          the module does not know ADD_SOCKET
  *   FAKE_FSYNC=ERRNO    fsync() fails
  *   FAKE_SIGNAL=NUMBER  this signal arrives after each DRAIN, REMOVE and read that takes something
  *   FAKE_MEANWHILE=KEY  somebody arms this timer then, with the value 99
+ *
+ * FAKE_RESIDENT=1: timers of a new wheel are resident. The file begins with their deadline table.
+ * A cancelled timer is parked, and so is one whose event was delivered, whatever its linger; the
+ * deadlines in the table do not count.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,9 +41,11 @@
 #include <unistd.h>
 #include <linux/timerwheel.h>
 
-#define ROOM	20000
+#define ROOM		20000
+#define GENERATION_BITS	12
 
 struct wheel {
+	__u64 table[ROOM];
 	struct timerwheel_setup setup;
 	bool settled, closed;
 	__u64 armed, delivered;
@@ -91,6 +99,7 @@ static bool begin(int fd)
 		wheel->setup.tick = 1000000;
 		wheel->setup.slots = 256;
 		wheel->setup.capacity = ROOM;
+		wheel->setup.flags = variable("FAKE_RESIDENT") ? TIMERWHEEL_SETUP_RESIDENT : 0;
 	}
 	return true;
 }
@@ -119,9 +128,31 @@ static int find(__u64 key)
 	return -ENOENT;
 }
 
+static bool resident(void)
+{
+	return wheel->setup.flags & TIMERWHEEL_SETUP_RESIDENT;
+}
+
+static bool parked(int i)
+{
+	return resident() && !(wheel->table[i] & TIMERWHEEL_RESIDENT_ARMED);
+}
+
 static bool due(int i)
 {
-	return wheel->timers[i].deadline <= now();
+	return !parked(i) && wheel->timers[i].deadline <= now();
+}
+
+/* A resident timer gets a deadline. */
+static void arm_entry(int i)
+{
+	__u64 mask = (1ULL << GENERATION_BITS) - 1;
+	__u64 deadline = wheel->timers[i].deadline;
+
+	if (deadline > TIMERWHEEL_TIME_MAX - mask)
+		deadline = TIMERWHEEL_TIME_MAX - mask;
+	wheel->table[i] = ((deadline + mask) & ~mask) | wheel->timers[i].generation |
+			  TIMERWHEEL_RESIDENT_ARMED;
 }
 
 /* What GET, LIST and DRAIN say of it. */
@@ -130,7 +161,8 @@ static struct timerwheel_entry describe(int i)
 	struct timerwheel_entry entry = wheel->timers[i];
 
 	entry.left = entry.deadline - now();
-	entry.result = due(i) ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING;
+	entry.result = parked(i) ? TIMERWHEEL_WAS_PARKED :
+		       due(i) ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING;
 	return entry;
 }
 
@@ -151,6 +183,9 @@ static int add(void *element)
 		return -(int)variable("FAKE_ADD");
 	if (wheel->closed)
 		return -ESHUTDOWN;
+	if (resident() ? !a->period == !!(a->flags & TIMERWHEEL_LINGER) :
+			 !!(a->flags & TIMERWHEEL_LINGER))
+		return -EINVAL;
 	if (i >= 0 && a->flags & TIMERWHEEL_EXCL)
 		return -EEXIST;
 	if (a->flags & TIMERWHEEL_MATCH && i < 0)
@@ -174,7 +209,14 @@ static int add(void *element)
 		.deadline = absolute(a->deadline, a->flags),
 		.period = a->period,
 		.slack = a->flags & TIMERWHEEL_SLACK ? a->slack : wheel->setup.slack,
+		.flags = a->flags & TIMERWHEEL_LINGER,
+		.index = i,
+		.generation = (wheel->armed * 4) & ((1U << GENERATION_BITS) - 1),
 	};
+	a->index = i;
+	a->generation = wheel->timers[i].generation;
+	if (resident())
+		arm_entry(i);
 	return was;
 }
 
@@ -214,10 +256,16 @@ static int move(void *element)
 
 	if (i < 0)
 		return i;
+	if (m->flags & TIMERWHEEL_EXCL && !resident())
+		return -EINVAL;
 	if (m->flags & TIMERWHEEL_MATCH && wheel->timers[i].value != m->match)
 		return -ESTALE;
 	was = describe(i).result;
+	if (m->flags & TIMERWHEEL_EXCL && was != TIMERWHEEL_WAS_PARKED)
+		return -EEXIST;
 	wheel->timers[i].deadline = absolute(m->deadline, m->flags);
+	if (resident())
+		arm_entry(i);
 	return was;
 }
 
@@ -252,6 +300,8 @@ static int list(struct timerwheel_batch *batch)
 	struct timerwheel_entry *entries = (void *)(unsigned long)batch->elems;
 	__u32 n = 0;
 
+	if (variable("FAKE_LIST"))
+		return -(int)variable("FAKE_LIST");
 	for (; batch->cursor < ROOM && n < batch->count; batch->cursor++) {
 		if (wheel->used[batch->cursor])
 			entries[n++] = describe(batch->cursor);
@@ -264,6 +314,8 @@ static int drain(struct timerwheel_batch *batch)
 	struct timerwheel_entry *entries = (void *)(unsigned long)batch->elems;
 	__u32 n = 0, i;
 
+	if (variable("FAKE_DRAIN"))
+		return -(int)variable("FAKE_DRAIN");
 	wheel->closed |= batch->flags & TIMERWHEEL_DRAIN_CLOSE;
 	for (i = 0; i < ROOM && n < batch->count; i++) {
 		if (!wheel->used[i])
@@ -293,12 +345,14 @@ static int info(struct timerwheel_info *i)
 		.size = sizeof(*i),
 		.abi_version = TIMERWHEEL_ABI_VERSION,
 		.flags = (wheel->settled ? TIMERWHEEL_INFO_SETTLED : 0) |
-			 (wheel->closed ? TIMERWHEEL_INFO_CLOSED : 0),
+			 (wheel->closed ? TIMERWHEEL_INFO_CLOSED : 0) |
+			 (resident() ? TIMERWHEEL_INFO_RESIDENT : 0),
 		.clock = wheel->setup.clock,
 		.tick = wheel->setup.tick,
 		.slots = wheel->setup.slots,
 		.capacity = wheel->setup.capacity,
 		.slack = wheel->setup.slack,
+		.generation_bits = GENERATION_BITS,
 		.event_size = sizeof(struct timerwheel_event),
 		.features = variable("FAKE_OLD") ? 0 : TIMERWHEEL_FEATURE_SOCKET,
 		.now = now(),
@@ -317,7 +371,8 @@ static int stats(struct timerwheel_stats *s)
 	};
 	for (i = 0; i < ROOM; i++) {
 		s->due += wheel->used[i] && due(i);
-		s->pending += wheel->used[i] && !due(i);
+		s->parked += wheel->used[i] && parked(i);
+		s->pending += wheel->used[i] && !due(i) && !parked(i);
 		s->sockets += wheel->used[i] && wheel->timers[i].flags & TIMERWHEEL_ENTRY_SOCKET;
 	}
 	return 0;
@@ -431,6 +486,18 @@ static ssize_t take(struct timerwheel_event *events, size_t room)
 			wheel->delivered++;
 			continue;
 		}
+		if (resident()) {
+			events[n++] = (struct timerwheel_event) {
+				.key = e->key,
+				.value = e->value,
+				.deadline = e->deadline,
+				.fired = time,
+				.index = i,
+			};
+			wheel->delivered++;
+			wheel->table[i] ^= TIMERWHEEL_RESIDENT_ARMED ^ TIMERWHEEL_RESIDENT_PARKED;
+			continue;
+		}
 		overruns = e->period ? (time - e->deadline) / e->period : 0;
 		events[n++] = (struct timerwheel_event) {
 			.key = e->key,
@@ -456,7 +523,7 @@ static int wait_for(void)
 	int i;
 
 	for (i = 0; i < ROOM; i++) {
-		if (wheel->used[i] && wheel->timers[i].deadline < first)
+		if (wheel->used[i] && !parked(i) && wheel->timers[i].deadline < first)
 			first = wheel->timers[i].deadline;
 	}
 	if (first == ~0ULL)

@@ -4,3 +4,4 @@ the wheel is closed before anything is written; timerwheel/wheels:--close; s/? 0
 the wheel is not closed; timerwheel/wheels:closed; s/^\t\tclose_wheel();/\t\t;/
 a signal between taking and writing; timerwheel/wheels:took_nothing_away; s/^\t\thold_begin();/\t\t;/
 the limit counts each part for itself; timerwheel/wheels:--limit; s/take(limit - drained)/take(limit)/
+the wheel is closed before parked timers are written; timerwheel/wheels:parked; s/ + stats.parked;/;/
