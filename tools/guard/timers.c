@@ -127,6 +127,11 @@ static void take_up(void)
 		for (i = 0; same && i < n; i++)
 			restore(&entries[i]);
 	} while (n > 0 || n == -EINTR);
+	/* What is not listed is armed by the next scan as if it were new. */
+	if (n < 0)
+		log_say(LOG_WARNING, "cannot %s the timers of the wheel that was kept: %s; some %s",
+			same ? "list" : "remove", timerwheel_strerror(n),
+			same ? "timeouts begin anew" : "of the former timeouts remain");
 }
 
 static void mark_settings(void)

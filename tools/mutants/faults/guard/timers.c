@@ -7,3 +7,4 @@ fds: they stay open; guard/run:finds; s/close(batch.fd\[--batch.nr_fd\]);/batch.
 fds: those without a new timer stay open; guard/run:restart_with_many; s/^\tif (batch.nr_add)$/\tif (!batch.nr_add) return;/
 dry run: it ends connections; guard/run:report; s/(options.dry_run ? 0 : TIMERWHEEL_SOCKET_ABORT)/TIMERWHEEL_SOCKET_ABORT/
 feature: not looked at; guard/run:old_module; s/!(info.features \& TIMERWHEEL_FEATURE_SOCKET)/0/
+kept timers: no word if they cannot be listed; guard/run:restart_without_timers; s/^\tif (n < 0)$/\tif (0)/
