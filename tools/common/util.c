@@ -20,6 +20,12 @@ void say_version(void)
 	printf("%s %s\n", progname, version);
 }
 
+void out_check(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write the output: %s", strerror(errno));
+}
+
 static void vsay(const char *fmt, va_list args)
 {
 	fflush(stdout);

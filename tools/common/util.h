@@ -35,6 +35,9 @@ void say_version(void);
 void say(const char *fmt, ...) __printf(1, 2);
 noreturn void die(const char *fmt, ...) __printf(1, 2);
 
+/* End the program with an error if what was printed so far cannot be written. */
+void out_check(void);
+
 /* "250k", "1M", "4096": false if it is not a number. */
 bool parse_count(const char *text, __u64 *count);
 /*

@@ -161,6 +161,7 @@ static void take_switch(char c)
 		fputs(usage_text, stdout);
 		break;
 	}
+	out_check();
 	exit(c == '?' ? EXIT_USAGE : EXIT_SUCCESS);
 }
 

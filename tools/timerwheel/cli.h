@@ -463,11 +463,6 @@ void table_row(const union value *values);
  */
 void table_flush(void);
 
-/**
- * out_check - end the program if not all could be written
- */
-void out_check(void);
-
 /** PAGE - the most timers or events that are taken and printed at a time */
 #define PAGE	4096
 

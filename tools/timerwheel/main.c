@@ -115,12 +115,11 @@ static void refuse_others(const struct command *command)
 	}
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	const struct command *command;
-	int first, status;
+	int first;
 
-	progname = "timerwheel";
 	first = options_parse(NULL, OPTIONS_WHEEL | OPTIONS_ALL, argc, argv);
 	if (opt.given[OPT_VERSION]) {
 		print_version();
@@ -150,7 +149,15 @@ int main(int argc, char **argv)
 	refuse_others(command);
 	for (argc = first; argv[argc]; argc++)
 		;
-	status = command->run(argc - first, argv + first);
+	return command->run(argc - first, argv + first);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	progname = "timerwheel";
+	status = run(argc, argv);
 	out_check();
 	/* Some file systems report only now that something could not be written. */
 	if (close(STDOUT_FILENO) && errno != EBADF)

@@ -351,12 +351,6 @@ void out_line(const char *fmt, ...)
 	fputc('\n', out());
 }
 
-void out_check(void)
-{
-	if (fflush(stdout) || ferror(stdout))
-		die("cannot write the output: %s", strerror(errno));
-}
-
 /* --- tables ------------------------------------------------------------- */
 
 void table_begin(const struct column *these, int count)

@@ -536,6 +536,14 @@ def test_version():
     check(r.returncode == 0 and re.match(r'timerwheel-proxy \d+\.\d+', r.stdout), r.stdout)
 
 
+def test_help_not_written():
+    for option in ('--help', '--version'):
+        with open('/dev/full', 'w') as full:
+            r = subprocess.run([Proxy.program, option], stdout=full, stderr=subprocess.PIPE, text=True)
+        check(r.returncode == 1 and 'cannot write the output: No space left' in r.stderr,
+              f'{option}: status {r.returncode}: {r.stderr}')
+
+
 def test_no_device():
     """What must work without it, and what is said when it is wanted."""
     if BACKEND == 'process' or not DEVICE:
