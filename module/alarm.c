@@ -13,7 +13,8 @@
  * stays awake.
  *
  * The alarm may fire while devices are still being suspended. There is no other one for the next
- * timer then, so it ends the suspend: the timer that it was for is due.
+ * timer then, so it ends the suspend: the timer that it was for is due, or readers are to be told of
+ * one (wake-up batching).
  *
  * tw_alarm_lock protects the list of files. It is inside tw_file.mutex and outside a base's lock. A
  * file leaves the list before its grace period begins (tw_release()).
@@ -30,6 +31,7 @@
 #include "alarm.h"
 #include "clock.h"
 #include "compat.h"
+#include "events.h"
 #include "internal.h"
 #include "sock.h"
 
@@ -53,8 +55,9 @@ static u64 tw_alarm_base_delay(struct tw_cpu *cpu)
 	tw_lock_bh(&cpu->lock);
 	tick = tw_wheel_first(w);
 	at = tick == TW_NEVER ? TW_NEVER : min_t(u64, tick * w->tick - w->bias, KTIME_MAX);
-	/* Events wait for it: readers are told of them then. */
-	at = min(at, cpu->wake_at);
+	/* If events wait, readers are told of them then. */
+	if (tw_events_any(cpu->file))
+		at = min(at, cpu->wake_at);
 	tw_unlock_bh(&cpu->lock);
 	if (at == TW_NEVER)
 		return TW_NEVER;

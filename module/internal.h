@@ -160,7 +160,7 @@ struct tw_dir {
  * @made: indices 1 to @made exist. Written under tw_file.mutex.
  * @deadlines: directory of the deadline table, as in @pool, but also while the table is being
  *	created; tw_file.mutex
- * @dir: how full the directories are; tw_file.mutex
+ * @dir: how full the directories are; written under tw_file.mutex
  * @sharers: calls that are creating the deadline table; tw_file.mutex
  * @bucket_map: tw_bucket.lock for lockdep
  * @lock: protects @full; a leaf

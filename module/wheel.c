@@ -468,7 +468,7 @@ static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned i
  * @now: the current tick
  * @now_ns: the current time in ns: timers with this deadline or an earlier one are due
  * @budget: most timers to visit or cascade, at least 2; at a visit, one that watches a connection
- *	counts for three, and each slot costs what the search for it does
+ *	counts for three, and the search for a slot counts as well
  * @manual: time passes through every tick: each timer fires at the time of its own tick, strictly
  *	in the order of ticks
  * @last: the caller's last batch for a while: see "Oversized ticks"
@@ -487,7 +487,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		return false;
 
 	while (tw_next_job(w, now, &job)) {
-		/* Early cascades leave half of the budget to the backlogs. */
+		/* Early cascades leave half of the budget to the backlogs, less their search. */
 		bool early = job.late > now;
 
 		if (!left || (early && w->backlogs && left <= budget / 2))
