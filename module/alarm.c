@@ -13,8 +13,8 @@
  * stays awake.
  *
  * The alarm may fire while devices are still being suspended. There is no other one for the next
- * timer then, so it ends the suspend: the timer that it was for is due, or readers are to be told of
- * one (wake-up batching).
+ * timer then, so it ends the suspend: the timer that it was for is due, or readers are to be told
+ * of one (wake-up batching).
  *
  * tw_alarm_lock protects the list of files. It is inside tw_file.mutex and outside a base's lock. A
  * file leaves the list before its grace period begins (tw_release()).

@@ -819,8 +819,9 @@ static int connected(void)
 /* What was before, or an error: of the call, or of the connection alone */
 static int add_socket1(int fd, struct timerwheel_add_socket *add)
 {
-	return tw_result1(tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add), 1, NULL),
-			  &add->result);
+	int ret = tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add), 1, NULL);
+
+	return ret == 1 ? add->result : ret;
 }
 
 /* The first ADD_SOCKET of a wheel: its list of connections, the table, a base, the connection */
