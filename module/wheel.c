@@ -282,9 +282,9 @@ struct tw_job {
 };
 
 /*
- * What the search of some levels for a job costs of a budget. It is as long as their bitmaps if the
- * first slot of each is far away. Without this cost a batch would be ten times as long when each
- * tick has a single timer.
+ * What it costs of a budget to search some levels for a job. The search passes a level's whole
+ * bitmap if its first slot is far away. If it were free, a batch of ticks with a single timer each
+ * would hold the lock twenty times as long.
  */
 static unsigned int tw_search_cost(const struct tw_wheel *w, unsigned int levels)
 {
@@ -487,7 +487,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		return false;
 
 	while (tw_next_job(w, now, &job)) {
-		/* Early cascades leave half of the budget to the backlogs, less their search. */
+		/* Early cascades leave half of the budget, less the search, to the backlogs. */
 		bool early = job.late > now;
 
 		if (!left || (early && w->backlogs && left <= budget / 2))

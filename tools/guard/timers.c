@@ -111,8 +111,11 @@ static bool same_settings(void)
 	       mark.value == settings();
 }
 
-/* Take up what is in the wheel; or take it out if it was armed for other timeouts. */
-static void take_up(void)
+/*
+ * Take up what is in the wheel; or take it out if it was armed for other timeouts. Returns false if
+ * some of those remain.
+ */
+static bool take_up(void)
 {
 	struct timerwheel_entry entries[BATCH];
 	bool same = same_settings();
@@ -132,6 +135,7 @@ static void take_up(void)
 		log_say(LOG_WARNING, "cannot %s the timers of the wheel that was kept: %s; some %s",
 			same ? "list" : "remove", timerwheel_strerror(n),
 			same ? "timeouts begin anew" : "of the former timeouts remain");
+	return same || n >= 0;
 }
 
 static void mark_settings(void)
@@ -159,9 +163,9 @@ bool timers_open(int kept)
 		die_open(err);
 	if (timerwheel_info(wheel, &info) || !(info.features & TIMERWHEEL_FEATURE_SOCKET))
 		log_die("the module timerwheel has no deadlines for connections: it is too old (install the one that came with this program), or this kernel was built without INET_DIAG_DESTROY or BPF_SYSCALL");
-	if (adopted)
-		take_up();
-	mark_settings();
+	/* Without the mark the next guard knows that the timers have other timeouts. */
+	if (!adopted || take_up())
+		mark_settings();
 	return adopted;
 }
 

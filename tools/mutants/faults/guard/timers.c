@@ -8,3 +8,4 @@ fds: those without a new timer stay open; guard/run:restart_with_many; s/^\tif (
 dry run: it ends connections; guard/run:report; s/(options.dry_run ? 0 : TIMERWHEEL_SOCKET_ABORT)/TIMERWHEEL_SOCKET_ABORT/
 feature: not looked at; guard/run:old_module; s/!(info.features \& TIMERWHEEL_FEATURE_SOCKET)/0/
 kept timers: no word if they cannot be listed; guard/run:restart_without_timers; s/^\tif (n < 0)$/\tif (0)/
+take up: marked though former timers remain; guard/run:restart_without_timers; s/return same || n >= 0;/return true;/
