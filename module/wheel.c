@@ -80,12 +80,8 @@
 /* What the visit of a connection costs of a budget, besides that of its timer. */
 #define TW_SOCK_COST	2U
 
-/*
- * What the search for the next slot costs: 1 for so many bits of the bitmaps. A level costs as much
- * as TW_SEARCH_LEVEL bits besides its own.
- */
-#define TW_SEARCH_BITS	1536U
-#define TW_SEARCH_LEVEL	1280U
+/* The search for the next slot costs 1 for each level, and 1 for so many bits of the bitmaps. */
+#define TW_SEARCH_BITS	1024U
 
 /**
  * tw_wheel_levels - number of levels that cover every tick of 64-bit time
@@ -288,7 +284,7 @@ struct tw_job {
  */
 static unsigned int tw_search_cost(const struct tw_wheel *w, unsigned int levels)
 {
-	return levels * (w->level_size + TW_SEARCH_LEVEL) / TW_SEARCH_BITS;
+	return levels + levels * w->level_size / TW_SEARCH_BITS;
 }
 
 /*

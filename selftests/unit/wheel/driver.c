@@ -210,7 +210,7 @@ static void check_fired(struct driver *d, u32 index, bool ordered)
 /* The most that a timer costs of a budget: it is alone in its slot, and no level is empty. */
 static unsigned int most_cost(const struct tw_wheel *w)
 {
-	return 1 + w->levels * (w->level_size + 1536) / 1536;
+	return 1 + w->levels + w->levels * w->level_size / 1024;
 }
 
 /* Call tw_wheel_collect() once, and check all that it did. Returns what it returned. */

@@ -60,7 +60,7 @@ faults=(
 'collect: backlogs are not visited;          s/if (w->work > now \&\& !w->backlogs)/if (w->work > now)/'
 'collect: a late cascade is not detached;     s/if (last \&\& !manual/if (last \&\& !job.level \&\& !manual/'
 'collect: the search is free;                s/left -= min(left, job.cost);/;/'
-'search: slots cost nothing;                 s/levels \* (w->level_size + TW_SEARCH_LEVEL)/levels * TW_SEARCH_LEVEL/'
+'search: slots cost nothing;                 s/levels + levels \* w->level_size/levels + levels/'
 'search: only one level costs;               s/searched++;/searched = 1;/'
 'resident: one try less;                     s/unsigned int tries = TW_RESIDENT_TRIES;/unsigned int tries = TW_RESIDENT_TRIES - 1;/'
 'resident: one try more;                     s/unsigned int tries = TW_RESIDENT_TRIES;/unsigned int tries = TW_RESIDENT_TRIES + 1;/'
