@@ -395,12 +395,32 @@ bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_even
 	return true;
 }
 
+/*
+ * Fault in memory for an event. If that was in vain before (@faults > 0), write there: some memory
+ * can be faulted in, but not written by the kernel (a shadow stack, or the wrong tag on arm64), and
+ * would be tried forever.
+ */
+static bool tw_events_fault_in(struct iov_iter *to, unsigned int faults)
+{
+	static const struct timerwheel_event nothing;
+	size_t copied;
+
+	if (fault_in_iov_iter_writeable(to, sizeof(nothing)))
+		return false;
+	if (likely(!faults))
+		return true;
+	copied = copy_to_iter(&nothing, sizeof(nothing), to);
+	iov_iter_revert(to, copied);
+	return copied == sizeof(nothing);
+}
+
 /* Deliver the event of a clock that was set. Returns 1, 0 if there is none, -EFAULT or -EINTR. */
 static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to)
 {
 	struct tw_events *events = &file->events;
 	struct timerwheel_event event;
 	bool wake_monitors = false;
+	unsigned int faults = 0;
 	size_t copied;
 
 	while (READ_ONCE(events->clock_sets)) {
@@ -422,10 +442,11 @@ static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to
 			tw_monitor_wake(file);
 		if (copied == sizeof(event))
 			return 1;
-		if (fault_in_iov_iter_writeable(to, TW_EVENT_SIZE))
+		if (!tw_events_fault_in(to, faults++))
 			return -EFAULT;
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		cond_resched();
 	}
 	return 0;
 }
@@ -475,8 +496,8 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	ssize_t room = iov_iter_count(to) / TW_EVENT_SIZE;
 	ssize_t done = 0;	/* signed, as errors are */
+	unsigned int faults = 0, max;
 	bool short_copy = false;
-	unsigned int max;
 	int n = 0;
 
 	if (unlikely(tw_clockset_enabled(file))) {
@@ -502,13 +523,14 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 			break;
 		done += n;
 		/* There is no memory for another event. */
-		if (short_copy && fault_in_iov_iter_writeable(to, TW_EVENT_SIZE)) {
+		faults = n ? 0 : faults;
+		if (short_copy && !tw_events_fault_in(to, faults++)) {
 			n = -EFAULT;
 			break;
 		}
 		if (done && signal_pending(current))
 			break;
-		/* Memory that can be faulted in but not written must not make this loop endless. */
+		/* Memory that somebody takes away again and again must not make this loop endless. */
 		if (fatal_signal_pending(current)) {
 			n = -EINTR;
 			break;

@@ -309,6 +309,8 @@ static inline void iov_iter_revert(struct iov_iter *i, size_t n)
 
 static inline size_t copy_to_iter(const void *from, size_t n, struct iov_iter *i)
 {
+	if (shim_fault())
+		return 0;
 	memcpy(i->ubuf + i->iov_offset, from, n);
 	iov_iter_advance(i, n);
 	return n;
