@@ -530,7 +530,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 		}
 		if (done && signal_pending(current))
 			break;
-		/* Memory that somebody takes away again and again must not make this loop endless. */
+		/* Memory that is taken away again and again must not make this loop endless. */
 		if (fatal_signal_pending(current)) {
 			n = -EINTR;
 			break;

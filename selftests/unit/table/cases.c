@@ -340,3 +340,44 @@ void case_clock_set_first(void)
 	      "flags %x, key %llu", ring->event[0].flags, ring->event[1].key);
 	end();
 }
+
+/* --- Memory that can be faulted in, but not written ---------------------------------------- */
+
+static unsigned int writes;
+
+static bool never(void)
+{
+	CHECK(++writes < 10, "read() does not end");
+	return true;
+}
+
+/* @clock_set: the event of a clock that was set waits, too */
+static void read_unwritable(bool clock_set)
+{
+	struct timerwheel_event event = { .key = 9 };
+	struct iov_iter to = { .ubuf = &event, .count = sizeof(event) };
+	ssize_t n;
+
+	begin(0);
+	add(7, NOW);
+	rig_expire(file);
+	file->events.clock_sets = clock_set;
+	writes = 0;
+	rig_fault = never;
+	rig_unwritable = true;
+	n = tw_events_read(file, &to, false);
+	rig_unwritable = false;
+	rig_fault = NULL;
+	CHECK(n == -EFAULT && event.key == 9, "read returned %zd, key %llu", n, event.key);
+	/* no event is lost */
+	if (clock_set)
+		read_one();
+	read_one();
+	end();
+}
+
+void case_unwritable(void)
+{
+	read_unwritable(false);
+	read_unwritable(true);
+}

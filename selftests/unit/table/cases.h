@@ -12,4 +12,7 @@ void case_new_owner(void);
 /* The reader of a full ring makes room just after the event of a clock that was set found none. */
 void case_clock_set_first(void);
 
+/* read() into memory that can be faulted in, but not written */
+void case_unwritable(void);
+
 #endif /* CASES_H */

@@ -88,6 +88,7 @@ static const struct run runs[] = {
 	{ "DRAIN of a timer that changes", .call = case_drain_changed },
 	{ "a new owner during a lookup", .call = case_new_owner },
 	{ "the event of a clock comes first", .call = case_clock_set_first },
+	{ "read() into memory that cannot be written", .call = case_unwritable },
 };
 
 /* Run one in its own process. Returns whether it passed. */

@@ -146,6 +146,7 @@ faults=(
 'time: no offset;                            /^static .*tw_clock_deadline(/,/^}/s/if (likely(!shift))/if (1)/'
 'time: beyond TIMERWHEEL_TIME_MAX;           s/max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;/max_t(s64, sum, 0) : sum;/'
 'time: before 0;                             s/max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;/sum : TIMERWHEEL_TIME_MAX;/'
+'read: faults without an end;                 s/if (likely(!faults))/if (1)/'
 )
 
 # Compile the files that were changed; if a header was, all of them.

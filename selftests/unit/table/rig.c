@@ -19,6 +19,7 @@ u64 rig_now;
 u64 rig_charged;
 bool (*rig_refuse)(void);
 bool (*rig_fault)(void);
+bool rig_unwritable;
 bool (*rig_allow)(void);
 void (*rig_gap)(void);
 void (*rig_read)(const void *place);
@@ -59,6 +60,11 @@ bool shim_no_memory(void)
 bool shim_fault(void)
 {
 	return rig_fault && rig_fault();
+}
+
+bool shim_fault_in(void)
+{
+	return !rig_unwritable && shim_fault();
 }
 
 /* As in gap(): not recursive. */

@@ -44,6 +44,9 @@ extern bool (*rig_refuse)(void);
 /* Called when user memory is written: true if the write is to fault. NULL: none faults. */
 extern bool (*rig_fault)(void);
 
+/* User memory can be faulted in, even if each write there faults. */
+extern bool rig_unwritable;
+
 /* Called when memory is charged: false if the charge is to fail. NULL: none fails. */
 extern bool (*rig_allow)(void);
 

@@ -40,6 +40,8 @@ bool shim_no_memory(void);
 extern long shim_allocations;
 /* Is this access to user memory to fault? */
 bool shim_fault(void);
+/* Does faulting in user memory fail? */
+bool shim_fault_in(void);
 /* Called by cond_resched(). */
 void shim_resched(void);
 /* Called before each READ_ONCE(), if it is not NULL. */
@@ -55,6 +57,7 @@ extern void (*rig_read)(const void *place);
 #define shim_before_bucket()	do { } while (0)
 #define shim_no_memory()	false
 #define shim_fault()		false
+#define shim_fault_in()		false
 #define shim_resched()		do { } while (0)
 #endif
 
@@ -318,7 +321,7 @@ static inline size_t copy_to_iter(const void *from, size_t n, struct iov_iter *i
 
 static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_t n)
 {
-	return shim_fault() ? n : 0;
+	return shim_fault_in() ? n : 0;
 }
 
 /* --- Sleeping, signals, counters: no task sleeps ------------------------------------------ */
