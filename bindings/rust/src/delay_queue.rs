@@ -518,7 +518,7 @@ mod stream {
 
         fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
             if self.registered.is_none() {
-                match AsyncWheel::new(self.wheel.clone()) {
+                match AsyncWheel::for_queue(self.wheel.clone()) {
                     Ok(registered) => self.registered = Some(registered),
                     Err(error) => return Poll::Ready(Err(failed(error))),
                 }

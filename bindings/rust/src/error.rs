@@ -62,7 +62,7 @@ errors! {
     NoMemory = 12,
     /// `EACCES`: not allowed to use the device
     AccessDenied = 13,
-    /// `EBUSY`: a [`Ring`](crate::Ring) reads the events of this wheel
+    /// `EBUSY`: another one reads the events of this wheel, which has an event ring
     Busy = 16,
     /// `EEXIST`: the key has a timer already; or the resident timer is armed
     Exists = 17,

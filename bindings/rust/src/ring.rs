@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::sys;
 use crate::timer::{Event, Events};
-use crate::wheel::{sleep, Wheel};
+use crate::wheel::{sleep, Turn, Wheel};
 use std::os::raw::c_int;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
@@ -152,7 +152,7 @@ enum Source {
 /// system call only to sleep, or if the ring was full.
 ///
 /// There is one reader: as long as it exists, [`Wheel::take`] and [`Wheel::wait`] fail with
-/// [`Error::Busy`]. When it is dropped, events that it has not returned are left to the next reader.
+/// [`Error::Busy`]; it cannot be created while a thread is in [`Wheel::wait`]. When it is dropped, events that it has not returned are left to the next reader.
 /// In the process back end it does the same, without mapped memory.
 ///
 /// ```
@@ -171,37 +171,30 @@ enum Source {
 pub struct Ring {
     source: Source,
     /// Behind `source`: that is dropped first.
-    wheel: Arc<Wheel>,
+    turn: Turn<Arc<Wheel>>,
 }
 
 impl Ring {
     /// The reader of a wheel that was opened with [`Builder::ring`](crate::Builder::ring).
     ///
-    /// Errors: [`Error::Invalid`]: it has no ring; [`Error::Busy`]: there is a reader;
-    /// [`Error::NoMemory`], [`Error::AccessDenied`].
+    /// Errors: [`Error::Invalid`]: it has no ring; [`Error::Busy`]: there is a reader, or a
+    /// thread in [`Wheel::wait`]; [`Error::NoMemory`], [`Error::AccessDenied`].
     pub fn new(wheel: Arc<Wheel>) -> Result<Ring, Error> {
         if !wheel.has_ring() {
             return Err(Error::Invalid);
         }
-        let source = {
-            let mut reader = wheel.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if *reader {
-                return Err(Error::Busy);
-            }
-            let source = if wheel.ring_settings().0 == 0 {
-                Source::Process(Events::with_capacity(1))
-            } else {
-                Source::Mapped(Mapped::new(&wheel)?)
-            };
-            *reader = true;
-            source
+        let turn = Turn::sole(wheel)?;
+        let source = if turn.0.ring_settings().0 == 0 {
+            Source::Process(Events::with_capacity(1))
+        } else {
+            Source::Mapped(Mapped::new(&turn.0)?)
         };
-        Ok(Ring { source, wheel })
+        Ok(Ring { source, turn })
     }
 
     /// Its wheel.
     pub fn wheel(&self) -> &Arc<Wheel> {
-        &self.wheel
+        &self.turn.0
     }
 
     /// The next event; `None`: none for now. Does not block. The room of the events in the ring is
@@ -215,7 +208,7 @@ impl Ring {
         match &mut self.source {
             Source::Mapped(mapped) => mapped.next(),
             Source::Process(events) => {
-                self.wheel.take_for_ring(events).ok()?;
+                self.turn.0.take_in_turn(events).ok()?;
                 events.get(0)
             }
         }
@@ -229,7 +222,7 @@ impl Ring {
     /// Errors: [`Error::NoMemory`], [`Error::Quota`], [`Error::ReadOnly`].
     pub fn may_sleep(&mut self) -> Result<bool, Error> {
         match &mut self.source {
-            Source::Mapped(mapped) => mapped.may_sleep(self.wheel.as_raw_fd()),
+            Source::Mapped(mapped) => mapped.may_sleep(self.turn.0.as_raw_fd()),
             // next() has found none, and from then on the descriptor becomes readable.
             Source::Process(_) => Ok(true),
         }
@@ -244,7 +237,7 @@ impl Ring {
             if let Some(event) = self.next() {
                 return Ok(Some(event));
             }
-            if self.may_sleep()? && !sleep(self.wheel.as_fd(), end)? {
+            if self.may_sleep()? && !sleep(self.turn.0.as_fd(), end)? {
                 return Ok(None);
             }
         }
@@ -253,18 +246,16 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // Before the next reader may begin
+        // Before the next reader may begin: the turn ends after this.
         if let Source::Mapped(mapped) = &self.source {
             mapped.release();
         }
-        let mut reader = self.wheel.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        *reader = false;
     }
 }
 
 impl AsFd for Ring {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wheel.as_fd()
+        self.turn.0.as_fd()
     }
 }
 

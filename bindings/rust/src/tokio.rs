@@ -3,11 +3,12 @@
 
 use crate::error::Error;
 use crate::timer::{Event, Events};
-use crate::wheel::Wheel;
+use crate::wheel::{Turn, Wheel};
 use futures_core::Stream;
 use std::io;
 use std::os::unix::io::{AsRawFd, RawFd};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::unix::AsyncFd;
@@ -32,6 +33,10 @@ pub(crate) fn failed(error: io::Error) -> Error {
 /// It is a [`Stream`] of events, and [`wait`](AsyncWheel::wait) takes many at once. Timers are armed
 /// and removed through the [`Wheel`], which never blocks.
 ///
+/// If the wheel has an event ring, this is its only reader: as long as it exists, [`Wheel::take`],
+/// [`Wheel::wait`] and [`Ring::new`](crate::Ring::new) fail with [`Error::Busy`], and one task at a
+/// time may wait.
+///
 /// ```
 /// use std::sync::Arc;
 /// use std::time::Duration;
@@ -50,6 +55,10 @@ pub(crate) fn failed(error: io::Error) -> Error {
 /// ```
 pub struct AsyncWheel {
     fd: AsyncFd<Readable>,
+    /// Of a wheel with a ring
+    turn: Option<Turn<Arc<Wheel>>>,
+    /// A task is in `wait`, and has the turn.
+    waits: AtomicBool,
     events: Events,
     /// How many of `events` the stream has returned
     returned: usize,
@@ -61,10 +70,23 @@ impl AsyncWheel {
     ///
     /// # Errors
     ///
-    /// Those of `epoll_ctl`.
+    /// Those of `epoll_ctl`; `EBUSY`: the wheel has an event ring, and there is a reader, or a
+    /// thread in [`Wheel::wait`].
     pub fn new(wheel: Arc<Wheel>) -> io::Result<AsyncWheel> {
+        let turn = if wheel.has_ring() { Some(Turn::sole(wheel.clone())?) } else { None };
+        AsyncWheel::with_turn(wheel, turn)
+    }
+
+    /// One that only waits: its user is the only one that takes events.
+    pub(crate) fn for_queue(wheel: Arc<Wheel>) -> io::Result<AsyncWheel> {
+        AsyncWheel::with_turn(wheel, None)
+    }
+
+    fn with_turn(wheel: Arc<Wheel>, turn: Option<Turn<Arc<Wheel>>>) -> io::Result<AsyncWheel> {
         Ok(AsyncWheel {
             fd: AsyncFd::with_interest(Readable(wheel), Interest::READABLE)?,
+            turn,
+            waits: AtomicBool::new(false),
             events: Events::with_capacity(256),
             returned: 0,
         })
@@ -78,16 +100,21 @@ impl AsyncWheel {
     /// Waits until there are events, and takes them, as many as there is memory for. Returns their
     /// number. No event is lost if the future is dropped.
     ///
-    /// Several tasks may wait. One that was given as many as it has memory for must wait again:
-    /// the others are not woken for the rest.
+    /// Several tasks may wait, unless the wheel has an event ring. One that was given as many as it
+    /// has memory for must wait again: the others are not woken for the rest.
     ///
     /// # Errors
     ///
-    /// Those of [`Wheel::take`]; `ECANCELED`: the runtime that it was registered with is gone.
+    /// Those of [`Wheel::take`]; [`Error::Busy`]: the wheel has an event ring, and another task
+    /// waits; `ECANCELED`: the runtime that it was registered with is gone.
     pub async fn wait(&self, events: &mut Events) -> Result<usize, Error> {
+        let _waiter = match &self.turn {
+            Some(_) => Some(Waiter::new(&self.waits)?),
+            None => None,
+        };
         loop {
             // Only after it has found none, the descriptor becomes readable for the next one.
-            let n = self.wheel().take(events)?;
+            let n = self.wheel().take_in_turn(events)?;
             if n > 0 {
                 return Ok(n);
             }
@@ -111,6 +138,25 @@ impl AsyncWheel {
     }
 }
 
+/// The task that waits, of those that could; until this is dropped
+struct Waiter<'a>(&'a AtomicBool);
+
+impl Waiter<'_> {
+    fn new(waits: &AtomicBool) -> Result<Waiter<'_>, Error> {
+        // Acquire and release: what the last one did to the wheel's ring was before.
+        if waits.swap(true, Ordering::Acquire) {
+            return Err(Error::Busy);
+        }
+        Ok(Waiter(waits))
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
 impl Stream for AsyncWheel {
     type Item = Result<Event, Error>;
 
@@ -123,7 +169,7 @@ impl Stream for AsyncWheel {
                 return Poll::Ready(Some(Ok(event)));
             }
             this.returned = 0;
-            let found = this.fd.get_ref().0.take(&mut this.events);
+            let found = this.fd.get_ref().0.take_in_turn(&mut this.events);
             match found {
                 Ok(0) => match this.poll_readable(cx) {
                     Poll::Pending => return Poll::Pending,

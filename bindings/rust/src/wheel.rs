@@ -8,12 +8,13 @@ use crate::time::{nanos, Time};
 use crate::timer::*;
 use std::ffi::CString;
 use std::fmt;
+use std::ops::Deref;
 use std::os::raw::{c_int, c_long};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Where a wheel is
@@ -227,12 +228,72 @@ pub struct Wheel {
     info: sys::Info,
     /// It was opened with an event ring, or has one: only one thread may take events.
     ring: bool,
-    /// Who takes events of a wheel with a ring holds it; true: there is a Ring.
-    pub(crate) reader: Mutex<bool>,
+    /// Who has the turn to take events of a wheel with a ring. It is locked while `take` does.
+    reader: Mutex<Reader>,
+    /// The turn of a `wait` has ended.
+    ended: Condvar,
+}
+
+/// Who takes events from a ring, now and after a sleep. Only the last one that has found none is
+/// woken, so nobody else may look for events while one sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Nobody,
+    /// A thread in `wait`
+    Wait,
+    /// A Ring or an AsyncWheel, as long as it exists
+    Sole,
+}
+
+/// The turn to take events from a ring; it ends when this is dropped.
+pub(crate) struct Turn<W: Deref<Target = Wheel>>(pub(crate) W);
+
+impl<W: Deref<Target = Wheel>> Turn<W> {
+    /// For a reader that is the only one as long as it exists.
+    pub(crate) fn sole(wheel: W) -> Result<Turn<W>, Error> {
+        let mut reader = wheel.reader();
+        if *reader != Reader::Nobody {
+            return Err(Error::Busy);
+        }
+        *reader = Reader::Sole;
+        drop(reader);
+        Ok(Turn(wheel))
+    }
+
+    /// For a thread in `wait`, when that of another has ended. `None`: not until `end`.
+    fn wait(wheel: W, end: Option<Instant>) -> Result<Option<Turn<W>>, Error> {
+        let mut reader = wheel.reader();
+        loop {
+            match *reader {
+                Reader::Nobody => break,
+                Reader::Wait => (),
+                Reader::Sole => return Err(Error::Busy),
+            }
+            reader = match end.map(|end| end.saturating_duration_since(Instant::now())) {
+                None => wheel.ended.wait(reader).unwrap_or_else(|poisoned| poisoned.into_inner()),
+                Some(left) if left.is_zero() => return Ok(None),
+                Some(left) => {
+                    let woken = wheel.ended.wait_timeout(reader, left);
+                    woken.unwrap_or_else(|poisoned| poisoned.into_inner()).0
+                }
+            };
+        }
+        *reader = Reader::Wait;
+        drop(reader);
+        Ok(Some(Turn(wheel)))
+    }
+}
+
+impl<W: Deref<Target = Wheel>> Drop for Turn<W> {
+    fn drop(&mut self) {
+        *self.0.reader() = Reader::Nobody;
+        // All of them: the next one may be a Ring, and then they are to fail.
+        self.0.ended.notify_all();
+    }
 }
 
 // SAFETY: the library's functions on a wheel may be called by several threads, except those that
-// take events from a ring, which `reader` serializes, and close, which is in drop only. So each call
+// take events from a ring, for which there are turns, and close, which is in drop only. So each call
 // of one in here is safe as long as the arrays that it is given are there.
 unsafe impl Send for Wheel {}
 // SAFETY: the same.
@@ -284,7 +345,8 @@ impl Wheel {
             (NonNull::new_unchecked(raw), Mapping::new(&table, info.capacity))
         };
         let ring = ring || info.ring != 0;
-        Wheel { raw, table, info, ring, reader: Mutex::new(false) }
+        let reader = Mutex::new(Reader::Nobody);
+        Wheel { raw, table, info, ring, reader, ended: Condvar::new() }
     }
 
     pub(crate) fn raw(&self) -> *mut sys::Wheel {
@@ -302,6 +364,11 @@ impl Wheel {
     /// It was opened with an event ring, whether or not its back end has one.
     pub(crate) fn has_ring(&self) -> bool {
         self.ring
+    }
+
+    /// A panic cannot leave a wrong value.
+    fn reader(&self) -> MutexGuard<'_, Reader> {
+        self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     pub(crate) fn is_resident(&self) -> bool {
@@ -592,34 +659,47 @@ impl Wheel {
     /// Takes the events that wait, as many as there is memory for; does not block. Returns their
     /// number. Take events until it returns 0, and then wait for the descriptor.
     ///
-    /// Errors: [`Error::Busy`]: a [`Ring`](crate::Ring) takes them; [`Error::NoMemory`]; with an
-    /// event ring [`Error::Quota`].
+    /// With an event ring only the last one that has found none is woken. So it returns 0 while
+    /// another thread is in [`wait`](Wheel::wait), which will have them; and if one waits for the
+    /// descriptor by other means, no other may take events.
+    ///
+    /// Errors: [`Error::Busy`]: a [`Ring`](crate::Ring), or an `AsyncWheel` of a wheel with an event
+    /// ring, takes them; [`Error::NoMemory`]; with an event ring [`Error::Quota`].
     pub fn take(&self, events: &mut Events) -> Result<usize, Error> {
-        let take = |first, count| check(unsafe { sys::timerwheel_take(self.raw(), first, count) });
         if !self.ring {
-            return events.fill(take);
+            return self.take_in_turn(events);
         }
-        // One thread at a time, and none if there is a Ring. A panic cannot leave a wrong value.
-        let reader = self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if *reader {
-            return Err(Error::Busy);
+        let reader = self.reader();
+        match *reader {
+            Reader::Nobody => self.take_in_turn(events),
+            Reader::Wait => events.fill(|_, _| Ok(0)),
+            Reader::Sole => Err(Error::Busy),
         }
-        events.fill(take)
     }
 
-    /// What a [`Ring`](crate::Ring) takes from a wheel without mapped memory.
-    pub(crate) fn take_for_ring(&self, events: &mut Events) -> Result<usize, Error> {
+    /// Takes events, of a wheel with a ring for who has the turn.
+    pub(crate) fn take_in_turn(&self, events: &mut Events) -> Result<usize, Error> {
         events.fill(|first, count| check(unsafe { sys::timerwheel_take(self.raw(), first, count) }))
     }
 
     /// Takes events; sleeps until there are some, or the timeout has passed: 0. `None`: without
     /// a timeout.
     ///
+    /// Several threads may wait. With an event ring they do it one after another, and a signal
+    /// interrupts only the one whose turn it is.
+    ///
     /// Errors: [`Error::Interrupted`]: a signal arrived; those of [`take`](Wheel::take).
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> Result<usize, Error> {
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let _turn = match self.ring {
+            false => None,
+            true => match Turn::wait(self, end)? {
+                None => return events.fill(|_, _| Ok(0)),
+                turn => turn,
+            },
+        };
         loop {
-            let n = self.take(events)?;
+            let n = self.take_in_turn(events)?;
             if n > 0 || !sleep(self.as_fd(), end)? {
                 return Ok(n);
             }

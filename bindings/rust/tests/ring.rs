@@ -107,6 +107,100 @@ fn wakes() {
     });
 }
 
+/// Returns when a thread is in `wait`.
+fn until_one_waits(wheel: &Arc<Wheel>) {
+    let begin = Instant::now();
+    while Ring::new(wheel.clone()).is_ok() {
+        assert!(begin.elapsed() < PATIENCE.unwrap(), "a ring, and a thread that waits");
+        std::thread::sleep(ms(1));
+    }
+}
+
+/// Nobody takes events while another thread sleeps for them, nor becomes the reader, as that would
+/// not be woken; and nobody waits for it longer than asked for.
+#[test]
+fn one_thread_sleeps() {
+    let wheel = wheel_with_ring(8);
+    std::thread::scope(|scope| {
+        for round in 0..20 {
+            let (wheel, wait) = (&wheel, || {
+                let mut events = Events::with_capacity(3);
+                // Busy: until_one_waits() has a ring just then.
+                let mut waited = Err(Error::Busy);
+                while waited == Err(Error::Busy) {
+                    waited = wheel.wait(&mut events, PATIENCE);
+                }
+                assert_eq!(waited, Ok(1), "no wake-up");
+                events.get(0).unwrap().key()
+            });
+            let (one, other) = (scope.spawn(wait), scope.spawn(wait));
+            until_one_waits(wheel);
+            let mut events = Events::with_capacity(3);
+            let begin = Instant::now();
+            assert_eq!(wheel.wait(&mut events, Some(Duration::ZERO)), Ok(0));
+            assert_eq!(wheel.wait(&mut events, Some(ms(5))), Ok(0));
+            assert!(begin.elapsed() >= ms(5));
+            wheel.add_one(Add::new(1, 0, ns(1))).unwrap();
+            wheel.advance(ns(1)).unwrap();
+            // One of the two has it, or will have it.
+            assert_eq!(wheel.take(&mut events), Ok(0), "round {}", round);
+            while wheel.stats().delivered < 2 * round + 1 {
+                std::thread::sleep(ms(1));
+            }
+            wheel.add_one(Add::new(2, 0, ns(1))).unwrap();
+            wheel.advance(ns(1)).unwrap();
+            let mut keys = [one.join().unwrap(), other.join().unwrap()];
+            keys.sort_unstable();
+            assert_eq!(keys, [1, 2]);
+            assert!(begin.elapsed() < PATIENCE.unwrap() / 2, "a wake-up came late");
+        }
+    });
+    assert!(Ring::new(wheel).is_ok());
+}
+
+/// Several threads wait while another one takes events: all come, and each once.
+#[test]
+fn many_threads() {
+    const LAST: u64 = u64::MAX;
+    let wheel = Arc::new(Wheel::builder().ring(16).open().unwrap());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut events = Events::with_capacity(1);
+                    let mut keys = Vec::new();
+                    loop {
+                        assert_eq!(wheel.wait(&mut events, PATIENCE), Ok(1), "no wake-up");
+                        match events.get(0).unwrap().value() {
+                            LAST => return keys,
+                            _ => keys.push(events.get(0).unwrap().key()),
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut events = Events::with_capacity(1);
+        let mut keys = Vec::new();
+        for key in 0..300 {
+            wheel.add_one(Add::new(key, 0, ms(key % 3))).unwrap();
+            for _ in 0..20 {
+                wheel.take(&mut events).unwrap();
+                keys.extend(events.iter().map(|event| event.key()));
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+        std::thread::sleep(ms(50));
+        for key in 300..303 {
+            wheel.add_one(Add::new(key, LAST, ms(1))).unwrap();
+        }
+        for thread in threads {
+            keys.extend(thread.join().unwrap());
+        }
+        keys.sort_unstable();
+        assert!(keys.into_iter().eq(0..300));
+    });
+}
+
 extern "C" {
     fn mmap(a: *mut c_void, n: usize, prot: c_int, flags: c_int, fd: c_int, at: i64)
         -> *mut c_void;

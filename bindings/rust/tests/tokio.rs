@@ -118,6 +118,38 @@ async fn event_ring() {
     assert!(balanced(&wheel));
 }
 
+/// With an event ring there is one reader, and one task that waits.
+#[tokio::test]
+async fn event_ring_of_two_tasks() {
+    let wheel = Arc::new(Wheel::builder().ring(16).open().unwrap());
+    let fired = AsyncWheel::new(wheel.clone()).unwrap();
+    let mut events = Events::with_capacity(3);
+    assert_eq!(wheel.take(&mut events), Err(Error::Busy));
+    assert_eq!(Ring::new(wheel.clone()).err(), Some(Error::Busy));
+    let second = AsyncWheel::new(wheel.clone()).err().expect("a second reader");
+    assert_eq!(second.raw_os_error(), Some(Error::Busy.errno()));
+    {
+        let mut first = Box::pin(fired.wait(&mut events));
+        let sleeps = poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx).is_pending())).await;
+        assert!(sleeps);
+        let mut others = Events::with_capacity(3);
+        assert_eq!(timeout(LIMIT, fired.wait(&mut others)).await.unwrap(), Err(Error::Busy));
+        wheel.add_one(Add::new(1, 0, ms(1))).unwrap();
+        assert_eq!(timeout(LIMIT, first).await.expect("no wake-up"), Ok(1));
+    }
+    // The first one has ended, and so has one that was dropped.
+    assert!(timeout(ms(5), fired.wait(&mut events)).await.is_err());
+    wheel.add_one(Add::new(2, 0, ms(1))).unwrap();
+    assert_eq!(timeout(LIMIT, fired.wait(&mut events)).await.expect("no wake-up"), Ok(1));
+    drop(fired);
+    assert_eq!(wheel.take(&mut events), Ok(0));
+    // A queue is the only reader of its wheel.
+    let wheel = Wheel::builder().resident().ring(16).open().unwrap();
+    let mut queue = DelayQueue::with_wheel(wheel).unwrap();
+    queue.insert("value", ms(5));
+    assert_eq!(item(&mut queue).await.unwrap().unwrap().into_inner(), "value");
+}
+
 #[tokio::test]
 async fn delay_queue_as_a_stream() {
     let mut queue = DelayQueue::new().unwrap();
