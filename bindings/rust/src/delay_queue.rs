@@ -118,6 +118,8 @@ pub struct DelayQueue<T> {
     /// What is to be done by a call, and for which slots
     adds: Vec<Add>,
     adds_of: Vec<u32>,
+    /// `adds` were refused, which the program knows: they wait until something has changed.
+    refused: bool,
     moves: Vec<MoveHandle>,
     moves_of: Vec<u32>,
     events: Events,
@@ -171,6 +173,7 @@ impl<T> DelayQueue<T> {
             len: 0,
             adds: Vec::new(),
             adds_of: Vec::new(),
+            refused: false,
             moves: Vec::new(),
             moves_of: Vec::new(),
             events: Events::with_capacity(256),
@@ -282,7 +285,7 @@ impl<T> DelayQueue<T> {
     #[allow(clippy::should_implement_trait)] // It can fail, and goes on after None.
     pub fn next(&mut self) -> Result<Option<Expired<T>>, Error> {
         // If it fails, other values may expire all the same.
-        let flushed = self.flush();
+        let flushed = self.flush_new();
         loop {
             while let Some(event) = self.events.get(self.seen) {
                 self.seen += 1;
@@ -291,14 +294,17 @@ impl<T> DelayQueue<T> {
                 }
             }
             self.seen = 0;
-            if self.wheel.take(&mut self.events)? == 0 {
-                return flushed.map(|()| None);
+            match self.wheel.take(&mut self.events) {
+                Ok(0) => return flushed.map(|()| None),
+                Ok(_) => (),
+                Err(error) => return flushed.and(Err(error)),
             }
         }
     }
 
     /// The next value whose time has come; sleeps until there is one, or the timeout has passed, or
-    /// the queue is empty: `None`.
+    /// the queue is empty: `None`. Values whose timers were refused, which was told before (see
+    /// [`flush`](DelayQueue::flush)), do not end the sleep.
     ///
     /// # Errors
     ///
@@ -313,17 +319,26 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// Does what was gathered, in at most two calls. The other methods do it when it is needed;
+    /// Does what was gathered, mostly in at most two calls. The other methods do it when it is needed;
     /// call it before waiting for the descriptor by other means.
     ///
     /// # Errors
     ///
     /// Those of [`Wheel::add_one`]: [`Error::Full`], [`Error::Quota`], [`Error::NoMemory`],
-    /// [`Error::Collision`]. Nothing is lost: values whose timers could not be added are kept, and
-    /// it is tried again by the next call. A wheel of n timers is for n values.
+    /// [`Error::Collision`]. Nothing is lost: values whose timers could not be added are kept. It is
+    /// tried again by this method, and by the other ones when a value has expired or was removed, or
+    /// another one needs a timer; if it fails again, that is told once more. A wheel of n timers is
+    /// for n values.
     pub fn flush(&mut self) -> Result<(), Error> {
-        let adds = if self.adds.is_empty() { Ok(()) } else { self.flush_adds() };
+        self.refused = false;
+        self.flush_new()
+    }
+
+    /// The same, without what was refused. The caller tells the program of an error.
+    fn flush_new(&mut self) -> Result<(), Error> {
+        let adds = if self.adds.is_empty() || self.refused { Ok(()) } else { self.flush_adds() };
         let moves = if self.moves.is_empty() { Ok(()) } else { self.flush_moves() };
+        self.refused |= adds.is_err();
         adds.and(moves)
     }
 
@@ -331,9 +346,13 @@ impl<T> DelayQueue<T> {
         let mut kept = 0;
         let mut error = None;
         let mut handles = Vec::with_capacity(self.adds.len());
-        match self.wheel.add(&mut self.adds) {
-            Ok(done) => handles.extend(done.iter().map(|added| added.handle())),
-            Err(failed) => error = Some(failed),
+        // A call that has stopped says why when it is made for the rest.
+        while error.is_none() && handles.len() < self.adds.len() {
+            match self.wheel.add(&mut self.adds[handles.len()..]) {
+                Ok([]) => break,
+                Ok(done) => handles.extend(done.iter().map(|added| added.handle())),
+                Err(failed) => error = Some(failed),
+            }
         }
         for i in 0..self.adds.len() {
             let slot = &mut self.slots[self.adds_of[i] as usize];
@@ -344,7 +363,6 @@ impl<T> DelayQueue<T> {
                     continue;
                 }
                 Some(Err(failed)) => error = Some(*failed),
-                // The call has stopped; the next one says why.
                 None => (),
             }
             slot.needs = Needs::Add(kept);
@@ -398,6 +416,7 @@ impl<T> DelayQueue<T> {
                 slot.needs = Needs::Add(self.adds.len());
                 self.adds.push(Add::new(nr.into(), 0, deadline));
                 self.adds_of.push(nr);
+                self.refused = false;
                 self.gathered(self.adds.len());
             }
         }
@@ -407,7 +426,9 @@ impl<T> DelayQueue<T> {
     fn gathered(&mut self, count: usize) {
         if count % ROOM == 0 {
             // An error stays until the program waits, and the operations, too.
-            let _ = self.flush();
+            let told = self.refused;
+            let _ = self.flush_new();
+            self.refused = told;
         }
         self.wake();
     }
@@ -456,6 +477,10 @@ impl<T> DelayQueue<T> {
         let value = slot.value.take();
         self.len -= 1;
         self.free.push(nr);
+        if std::mem::take(&mut self.refused) {
+            // It is tried again.
+            self.wake();
+        }
         if self.len == 0 {
             // The stream ends, and no event comes.
             self.wake();

@@ -121,6 +121,78 @@ fn waits() {
     assert_eq!(queue.wait(PATIENCE).unwrap().unwrap().into_inner(), "late");
 }
 
+/// A refusal is told once, and then it waits, until something has changed.
+#[test]
+fn waits_although_one_is_refused() {
+    let wheel = Wheel::builder().resident().capacity(1).open().unwrap();
+    let mut queue = DelayQueue::with_wheel(wheel).unwrap();
+    let begin = Instant::now();
+    queue.insert("first", ms(300));
+    let refused = queue.insert("refused", ms(10));
+    assert_eq!(queue.wait(PATIENCE).unwrap_err(), Error::Full);
+    assert_eq!(queue.wait(Some(ms(5))), Ok(None));
+    assert_eq!(queue.wait(PATIENCE).unwrap().unwrap().into_inner(), "first");
+    assert!(begin.elapsed() >= ms(300));
+    // The timer is that of the place, which the next value gets.
+    assert_eq!(queue.wait(PATIENCE).unwrap_err(), Error::Full);
+    let begin = Instant::now();
+    assert_eq!(queue.wait(Some(ms(10))), Ok(None));
+    assert!(begin.elapsed() >= ms(10));
+    assert_eq!(queue.flush(), Err(Error::Full));
+    queue.insert("next", ms(10));
+    assert_eq!(queue.wait(PATIENCE).unwrap().unwrap().into_inner(), "next");
+    assert_eq!(queue.wait(PATIENCE).unwrap_err(), Error::Full);
+    assert_eq!(queue.remove(refused), Some("refused"));
+    assert_eq!(queue.wait(PATIENCE), Ok(None));
+}
+
+/// What was refused is tried again after an expiry or a removal, with another timer, and by flush.
+#[test]
+fn refused_and_tried_again() {
+    for what in 0..5 {
+        let mut builder = Wheel::builder();
+        builder.clock(Clock::Manual).tick(ns(1)).resident().capacity(3);
+        let mut queue = DelayQueue::with_wheel(builder.open().unwrap()).unwrap();
+        let other = queue.wheel().add_one(Add::new(u64::MAX, 0, HOUR)).unwrap();
+        queue.insert("soon", ms(10));
+        let late = queue.insert("late", HOUR);
+        queue.insert("refused", ms(20));
+        assert_eq!(queue.next(), Err(Error::Full));
+        queue.wheel().remove_handles(&mut [RemoveHandle::new(other)]).unwrap();
+        // It is not known that there is room now.
+        let armed = queue.wheel().stats().armed;
+        assert_eq!((queue.next(), queue.wheel().stats().armed), (Ok(None), armed));
+        match what {
+            0 => assert_eq!(queue.flush(), Ok(())),
+            1 => assert_eq!(queue.remove(late), Some("late")),
+            2 => {
+                queue.wheel().advance(ms(11)).unwrap();
+                assert_eq!(next(&mut queue), Some("soon"));
+            }
+            3 => {
+                queue.insert("more", ms(30));
+                assert_eq!(queue.next(), Err(Error::Full));
+            }
+            // so many that it is tried at once; that the others were refused is told by the next call
+            _ => {
+                (0..1023).for_each(|_| {
+                    queue.insert("more", ms(30));
+                });
+                assert_eq!(queue.wheel().stats().armed, armed + 1);
+                assert_eq!(queue.next(), Err(Error::Full));
+            }
+        }
+        assert_eq!(queue.next(), Ok(None), "{}", what);
+        assert_eq!(queue.wheel().stats().armed, armed + 1, "{}", what);
+        queue.wheel().advance(ms(25)).unwrap();
+        let mut values = Vec::new();
+        while let Ok(Some(expired)) = queue.next() {
+            values.push(expired.into_inner());
+        }
+        assert!(values.contains(&"refused"), "{}", what);
+    }
+}
+
 /// Random operations against a model: never early, at most a unit of the table late, exactly once
 #[test]
 fn like_a_model() {

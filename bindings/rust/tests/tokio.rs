@@ -210,6 +210,36 @@ async fn delay_queue_that_becomes_empty() {
     }
 }
 
+/// The wheel is full: the stream tells it once, and goes on. What was refused is tried again when
+/// another task has removed a value.
+#[tokio::test]
+async fn delay_queue_that_is_full() {
+    let wheel = Wheel::builder().resident().capacity(3).open().unwrap();
+    let other = wheel.add_one(Add::new(u64::MAX, 0, HOUR)).unwrap();
+    let mut queue = DelayQueue::with_wheel(wheel).unwrap();
+    queue.insert("soon", ms(200));
+    let late = queue.insert("late", HOUR);
+    queue.insert("refused", ms(10));
+    assert_eq!(item(&mut queue).await, Some(Err(Error::Full)));
+    assert_eq!(item(&mut queue).await.unwrap().unwrap().into_inner(), "soon");
+    assert_eq!(item(&mut queue).await, Some(Err(Error::Full)));
+    let queue = Arc::new(Mutex::new(queue));
+    let shared = queue.clone();
+    let task = tokio::spawn(async move {
+        poll_fn(|cx| shared.lock().unwrap().poll_expired(cx))
+            .await
+            .unwrap()
+            .map(Expired::into_inner)
+    });
+    tokio::time::sleep(ms(20)).await;
+    {
+        let mut queue = queue.lock().unwrap();
+        queue.wheel().remove_handles(&mut [RemoveHandle::new(other)]).unwrap();
+        assert_eq!(queue.remove(late), Some("late"));
+    }
+    assert_eq!(timeout(LIMIT, task).await.expect("no wake-up").unwrap(), Ok("refused"));
+}
+
 /// The runtime with which a wheel was registered is gone: an error, and one that says something.
 #[test]
 fn runtime_that_has_ended() {
