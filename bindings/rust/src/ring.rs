@@ -152,8 +152,9 @@ enum Source {
 /// system call only to sleep, or if the ring was full.
 ///
 /// There is one reader: as long as it exists, [`Wheel::take`] and [`Wheel::wait`] fail with
-/// [`Error::Busy`]; it cannot be created while a thread is in [`Wheel::wait`]. When it is dropped, events that it has not returned are left to the next reader.
-/// In the process back end it does the same, without mapped memory.
+/// [`Error::Busy`]; it cannot be created while a thread is in [`Wheel::wait`]. When it is dropped,
+/// events that it has not returned are left to the next reader. In the process back end it does the
+/// same, without mapped memory.
 ///
 /// ```
 /// use std::sync::Arc;
