@@ -64,17 +64,14 @@ static uint32_t wanted(struct side *side)
 		events |= EPOLLIN;
 	if (other(side)->blocked)
 		events |= EPOLLOUT;
-	return events;
+	/* A reset is noticed all the same. A hangup is told, too, but not again and again. */
+	return events ? events : EPOLLERR | EPOLLET;
 }
 
-/*
- * A socket from which nothing is wanted is not watched at all: it might hang up, and epoll would
- * say so again and again.
- */
 static bool side_watch(struct side *side)
 {
 	struct epoll_event event = { .events = wanted(side), .data.ptr = &side->source };
-	int op = !side->watched ? EPOLL_CTL_ADD : event.events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
+	int op = side->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
 	if (event.events == side->watched)
 		return true;

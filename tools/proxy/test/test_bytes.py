@@ -193,6 +193,30 @@ def test_slow_reader_server_gone():
     sender.join()
 
 
+def test_hangup_while_blocked():
+    """The same, and the server's end of file has come, too: its socket has hung up."""
+    server = Server()
+    proxy = Proxy(server.address, half_close='none')
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    client.connect(('127.0.0.1', proxy.port))
+    far = server.accept()
+    client.shutdown(socket.SHUT_WR)
+    check(ended(far, 5)[1] == 'eof', 'no end of file came')
+    sent = 0
+    # Not more than that: the rest must fit into the socket of the proxy.
+    while not proxy.metrics()['blocked']:
+        far.sendall(bytes(MB // 4))
+        sent += MB // 4
+    far.close()
+    time.sleep(0.3)
+    cpu = proxy.cpu()
+    time.sleep(0.5)
+    check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
+    check(len(read_all(client)) == sent, 'bytes are missing')
+    proxy.wait_metric('closed_total{end="client"}', 1)
+
+
 def test_reset_by_client():
     """A reset is passed on as one: it is no end of file."""
     server = Server()
@@ -216,6 +240,65 @@ def test_reset_by_server():
     reset(far)
     check(ended(client, 5)[1] == 'reset', 'the client saw an end of file')
     proxy.wait_metric('connections', 0)
+
+
+def fill(sock):
+    """Until nobody takes more."""
+    sock.setblocking(False)
+    quiet = 0
+    while quiet < 20:
+        try:
+            sock.send(bytes(MB))
+            quiet = 0
+        except BlockingIOError:
+            quiet += 1
+            time.sleep(0.01)
+
+
+def pair_of(proxy, server, swap):
+    """A client and its server's end; the other way round if @swap."""
+    client = proxy.connect()
+    far = server.accept()
+    return (far, client) if swap else (client, far)
+
+
+def test_reset_while_blocked():
+    """A reset is passed on at once while the other side reads nothing, whichever it is."""
+    server = Server()
+    proxy = Proxy(server.address, idle='none')
+    for swap, name in ((False, 'client'), (True, 'server')):
+        talker, silent = pair_of(proxy, server, swap)
+        fill(talker)
+        cpu = proxy.cpu()
+        time.sleep(0.5)
+        check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
+        reset(talker)
+        proxy.wait_metric(f'closed_total{{end="{name}-reset"}}', 1, 5)
+        try:
+            read_all(silent, 5)
+            check(False, 'the other side saw an end of file')
+        except ConnectionResetError:
+            pass
+
+
+def test_reset_after_end_of_file():
+    """A reset of a side that has said all before is passed on at once."""
+    server = Server()
+    proxy = Proxy(server.address, half_close='none')
+    for swap, name in ((False, 'client'), (True, 'server')):
+        talker, silent = pair_of(proxy, server, swap)
+        talker.shutdown(socket.SHUT_WR)
+        check(ended(silent, 5)[1] == 'eof', 'no end of file came')
+        reset(talker)
+        proxy.wait_metric(f'closed_total{{end="{name}-reset"}}', 1, 5)
+        # The end of file came first: the kernel tells of the reset whoever writes.
+        try:
+            for _ in range(100):
+                silent.sendall(b'x')
+                time.sleep(0.01)
+            check(False, 'the other side was not reset')
+        except (ConnectionResetError, BrokenPipeError):
+            pass
 
 
 def test_many_at_once():

@@ -11,6 +11,8 @@ pump: bytes do not postpone; proxy/run:refresh_by_client proxy/run:refresh_by_se
 eof: it is not passed on; proxy/run:client_closes_first; s/shutdown(other(from)->fd, SHUT_WR);/;/
 eof: the wrong side was first; proxy/run:log_ends; s/conn->first = from - conn->side;/conn->first = other(from) - conn->side;/
 eof: the idle time goes on to count; proxy/run:half_close proxy/run:half_close_by_server; s/phase_begin(conn, KIND_HALF_CLOSE);/;/
+reset: it is seen only while something is wanted; proxy/run:reset_while_blocked proxy/run:reset_after_end_of_file; s/if (events \& EPOLLERR ||/if ((events \& EPOLLERR \&\& !(side->watched \& EPOLLET)) ||/
+hangup: it is told again and again; proxy/run:hangup_while_blocked; s/EPOLLERR | EPOLLET/EPOLLERR/
 reset: it comes as an end of file; proxy/run:reset_by_client proxy/run:reset_by_server; s/side_close(&conn->side\[i\], end >= END_RESET);/side_close(\&conn->side[i], false);/
 reset: the wrong side did it; proxy/run:log_ends; s/END_CLIENT_RESET :/END_SERVER_RESET :/
 close: the blocked directions stay counted; proxy/run:blocked_reader_resets; s/^\t\tset_blocked(&conn->side\[i\], false);/\t\t;/
