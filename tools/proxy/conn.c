@@ -39,10 +39,14 @@ static void phase_begin(struct conn *conn, enum kind phase)
 
 static void phase_refresh(struct conn *conn)
 {
-	if (conn->timer.deadline == TIME_NONE)
-		return;
-	conn->timer.deadline = deadline_of(conn->phase);
-	timers_refresh(conn->loop->timers, &conn->timer);
+	uint64_t former = conn->timer.deadline, deadline = deadline_of(conn->phase);
+
+	conn->timer.deadline = deadline;
+	/* The former proxy's timeout was longer, or there was none. */
+	if (deadline < former)
+		timers_arm(conn->loop->timers, &conn->timer);
+	else if (deadline > former)
+		timers_refresh(conn->loop->timers, &conn->timer);
 }
 
 /* --- Which events are wanted -------------------------------------------- */

@@ -136,6 +136,40 @@ def test_refresh_after_restart():
     between(at - sent, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
 
 
+def set_idle(k, time):
+    k.proxy.args[k.proxy.args.index('--idle') + 1] = time
+
+
+def test_shorter_idle_after_restart():
+    """A kept connection has the new idle time from its next byte on."""
+    for former in ('1h', 'none'):
+        k = Kept(idle=former)
+        client, far = k.connect()
+        set_idle(k, f'{2 * UNIT * 1000:.0f}ms')
+        k.restart()
+        time.sleep(3 * UNIT)
+        for _ in range(6):
+            client.sendall(b'x')
+            sent = time.monotonic()
+            read_exactly(far, 1)
+            time.sleep(UNIT)
+        at, _ = ended(client, 10)
+        between(at - sent, 2 * UNIT, 2 * UNIT + LATE, f'{former} before: closed after')
+        k.manager.close()
+
+
+def test_no_idle_after_restart():
+    """A kept connection has no limit any more from its next byte on."""
+    k = Kept(idle=3 * UNIT)
+    client, far = k.connect()
+    set_idle(k, 'none')
+    k.restart()
+    for wait in (4 * UNIT, 0):
+        client.sendall(b'x')
+        read_exactly(far, 1, 5)
+        time.sleep(wait)
+
+
 def test_lifetime_survives():
     """However often the proxy is killed."""
     k = Kept(echo, lifetime=12 * UNIT)
