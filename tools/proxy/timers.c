@@ -11,6 +11,9 @@
  *	key    the client's socket's SO_COOKIE << 1 | 1 if this is the timer of its lifetime
  *	value  version of the PROXY protocol's header << 62 |
  *	       the server's socket's SO_COOKIE << 3 | 4 if there is a timer of its lifetime | kind
+ *
+ * Cookies are counted upwards from 1, and in interrupts downwards from -1: the upper bits that they
+ * lose here are all like the sign, by which they are got back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -107,12 +110,23 @@ static uint64_t key_of(const struct timer *timer)
 	return timer->conn->id << 1 | (timer == &timer->conn->life);
 }
 
+static uint64_t id_of(uint64_t key)
+{
+	return (int64_t)key >> 1;
+}
+
 static uint64_t value_of(const struct timer *timer)
 {
 	const struct conn *conn = timer->conn;
 
-	return (uint64_t)conn->header << 62 | conn->server_id << 3 | (uint64_t)conn->lives << 2 |
-	       timer->kind;
+	/* Between the header and the three bits. */
+	return (uint64_t)conn->header << 62 | conn->server_id << 5 >> 2 |
+	       (uint64_t)conn->lives << 2 | timer->kind;
+}
+
+static uint64_t server_id_of(uint64_t value)
+{
+	return (int64_t)(value << 2) >> 5;
 }
 
 void timers_arm(struct timers *timers, struct timer *timer)
@@ -218,7 +232,7 @@ void timers_flush(struct timers *timers)
 
 static void expire(struct timers *timers, const struct timerwheel_event *event)
 {
-	struct conn *conn = conn_find(timers->loop, event->key >> 1);
+	struct conn *conn = conn_find(timers->loop, id_of(event->key));
 	struct timer *timer;
 
 	/* Closed by another event of this batch. */
@@ -253,7 +267,8 @@ void timers_expire(struct timers *timers)
 
 static void look_at(struct timers *timers, const struct timerwheel_entry *entry)
 {
-	struct conn *conn = restore_conn(timers->loop, entry->key >> 1, entry->value << 2 >> 5);
+	struct conn *conn = restore_conn(timers->loop, id_of(entry->key),
+					 server_id_of(entry->value));
 	struct timerwheel_remove removal = { .key = entry->key };
 	struct timer *timer;
 

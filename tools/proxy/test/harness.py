@@ -308,7 +308,7 @@ def launch(args, env, fds, limit=None, gate=None):
 class Steps:
     """Stops a thread of a process before each of its system calls."""
 
-    SYSCALL, SEIZE, INTERRUPT, DETACH = 24, 0x4206, 0x4207, 17
+    SYSCALL, SEIZE, INTERRUPT, DETACH, INFO = 24, 0x4206, 0x4207, 17, 0x420e
     TRACESYSGOOD = 1
     WALL = 0x40000000
 
@@ -321,8 +321,8 @@ class Steps:
         self.ptrace(self.INTERRUPT)
         os.waitpid(tid, self.WALL)
 
-    def ptrace(self, request, data=0):
-        if self.libc.ptrace(request, self.tid, None, data) < 0:
+    def ptrace(self, request, data=0, address=None):
+        if self.libc.ptrace(request, self.tid, address, data) < 0:
             raise Failure(f'ptrace: {os.strerror(ctypes.get_errno())}')
 
     def next(self, done):
@@ -338,6 +338,26 @@ class Steps:
             if pid or done():
                 return False
             time.sleep(0.0002)
+
+    def cookies_downwards(self, done):
+        """Until done(), then it runs on: each cookie is -1, -2 ... instead of 1, 2 ..., as if the kernel had given
+        it in an interrupt."""
+        info, place = ctypes.create_string_buffer(88), None
+        while self.next(done):
+            self.ptrace(self.INFO, ctypes.addressof(info), len(info))
+            end = info.raw[0] == 2
+            if end and place:
+                with open(f'/proc/{self.tid}/mem', 'r+b', buffering=0) as memory:
+                    memory.seek(place)
+                    cookie = int.from_bytes(memory.read(8), sys.byteorder, signed=True)
+                    memory.seek(place)
+                    memory.write((-cookie).to_bytes(8, sys.byteorder, signed=True))
+            # Arguments of getsockopt(): SOL_SOCKET, SO_COOKIE, where to.
+            number, _, level, option, at, length = struct.unpack_from('6Q', info.raw, 24)
+            place = at if not end and length and (level, option) == (1, 57) else None
+        self.ptrace(self.INTERRUPT)
+        os.waitpid(self.tid, self.WALL)
+        self.go_on()
 
     def go_on(self):
         """Let it run again, untraced."""

@@ -4,6 +4,7 @@
 import ctypes
 import fcntl
 import itertools
+import os
 import re
 import select
 import signal
@@ -12,9 +13,9 @@ import struct
 import threading
 import time
 
-from harness import (LATE, UNIT, Manager, Proxy, Server, between, check, digest, echo, ended,
-                     free_port, full_server, keep_busy, pattern, raise_descriptors, read_all,
-                     read_exactly, reset)
+from harness import (LATE, UNIT, Manager, Proxy, Server, Steps, between, check, digest, echo,
+                     ended, free_port, full_server, keep_busy, pattern, raise_descriptors,
+                     read_all, read_exactly, reset)
 
 MB = 1 << 20
 
@@ -134,6 +135,31 @@ def test_refresh_after_restart():
         time.sleep(UNIT)
     at, _ = ended(client, 10)
     between(at - sent, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
+
+
+def test_cookies_downwards_kept():
+    """Cookies that the kernel counts downwards are found again, with and without a header."""
+    for header in ({}, {'proxy_protocol': 'v1'}, {'proxy_protocol': 'v2'}):
+        k = Kept(threads=1, lifetime='1h', **header)
+        steps = Steps(k.proxy.serving_threads()[0])
+        client = k.proxy.connect()
+        steps.cookies_downwards(
+            lambda: select.select([k.server.socket], [], [], 0)[0] and k.sockets() == 2)
+        far = k.server.accept()
+        if header:
+            check(far.recv(1000), 'no header came')
+        k.proxy.kill()
+        read, write = os.pipe()
+        k.proxy.start(gate=read)
+        steps = Steps(k.proxy.pid)
+        os.write(write, b'x')
+        steps.cookies_downwards(lambda: ' threads, at most ' in k.proxy.log)
+        os.close(read)
+        os.close(write)
+        client.sendall(b'x')
+        check(read_exactly(far, 1, 5) == b'x', f'{header}: another byte came')
+        check(k.proxy.metrics()['wheel_pending'] == 2, f'{header}: other timers are there')
+        k.manager.close()
 
 
 def set_idle(k, time):

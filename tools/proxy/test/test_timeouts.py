@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """That each timeout fires, in time and not early, and that bytes put it off."""
 
+import select
 import signal
 import socket
 import threading
 import time
 
-from harness import (LATE, UNIT, Failure, Proxy, Server, between, check, echo, ended, free_port,
-                     full_server, raise_descriptors, read_exactly)
+from harness import (LATE, UNIT, Failure, Proxy, Server, Steps, between, check, echo, ended,
+                     free_port, full_server, raise_descriptors, read_exactly)
 
 LONG = 100 * UNIT
 
@@ -26,6 +27,21 @@ def test_idle():
     proxy.wait_metric('connections', 0)
     m = proxy.metrics()
     check(m['closed_total{end="idle-timeout"}'] == 1, 'not counted as idle')
+
+
+def test_cookies_downwards():
+    """A connection whose cookie is negative ends in time, too."""
+    server = Server()
+    proxy = Proxy(server.address, threads=1, idle=2 * UNIT)
+    steps = Steps(proxy.serving_threads()[0])
+    client = proxy.connect()
+    steps.cookies_downwards(lambda: select.select([server.socket], [], [], 0)[0])
+    far = server.accept()
+    sent = time.monotonic()
+    client.sendall(b'x')
+    read_exactly(far, 1)
+    at, _ = ended(client, 10)
+    between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
 
 
 def idle_after_bytes(talker, listener):
