@@ -340,8 +340,8 @@ class Steps:
             time.sleep(0.0002)
 
     def cookies_downwards(self, done):
-        """Until done(), then it runs on: each cookie is -1, -2 ... instead of 1, 2 ..., as if the kernel had given
-        it in an interrupt."""
+        """Until done(), then it runs on: each cookie is -1, -2 ... instead of 1, 2 ..., as if the
+        kernel had given it in an interrupt."""
         info, place = ctypes.create_string_buffer(88), None
         while self.next(done):
             self.ptrace(self.INFO, ctypes.addressof(info), len(info))
