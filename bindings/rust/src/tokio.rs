@@ -8,8 +8,7 @@ use futures_core::Stream;
 use std::io;
 use std::os::unix::io::{AsRawFd, RawFd};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use tokio::io::unix::AsyncFd;
 use tokio::io::Interest;
@@ -58,7 +57,7 @@ pub struct AsyncWheel {
     /// Of a wheel with a ring
     turn: Option<Turn<Arc<Wheel>>>,
     /// A task is in `wait`, and has the turn.
-    waits: AtomicBool,
+    waits: Mutex<bool>,
     events: Events,
     /// How many of `events` the stream has returned
     returned: usize,
@@ -86,7 +85,7 @@ impl AsyncWheel {
         Ok(AsyncWheel {
             fd: AsyncFd::with_interest(Readable(wheel), Interest::READABLE)?,
             turn,
-            waits: AtomicBool::new(false),
+            waits: Mutex::new(false),
             events: Events::with_capacity(256),
             returned: 0,
         })
@@ -139,12 +138,11 @@ impl AsyncWheel {
 }
 
 /// The task that waits, of those that could; until this is dropped
-struct Waiter<'a>(&'a AtomicBool);
+struct Waiter<'a>(&'a Mutex<bool>);
 
 impl Waiter<'_> {
-    fn new(waits: &AtomicBool) -> Result<Waiter<'_>, Error> {
-        // Acquire and release: what the last one did to the wheel's ring was before.
-        if waits.swap(true, Ordering::Acquire) {
+    fn new(waits: &Mutex<bool>) -> Result<Waiter<'_>, Error> {
+        if std::mem::replace(&mut *waiting(waits), true) {
             return Err(Error::Busy);
         }
         Ok(Waiter(waits))
@@ -153,8 +151,13 @@ impl Waiter<'_> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        *waiting(self.0) = false;
     }
+}
+
+/// A panic cannot leave a wrong value.
+fn waiting(waits: &Mutex<bool>) -> MutexGuard<'_, bool> {
+    waits.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Stream for AsyncWheel {
