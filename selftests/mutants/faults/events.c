@@ -25,3 +25,4 @@ read: nobody else is woken for the rest; readers:manual.blocked_readers_all_serv
 read: after a fault nobody else is woken; readers:manual.fault_wakes_another; s/if ((done || n < 0) \&\& tw_events_any(file))/if (done \&\& tw_events_any(file))/
 read: a fault takes back what was read; readers:manual.fault_midway_counts_whole_events; s/return done ? done \* TW_EVENT_SIZE : min(n, 0);/return n < 0 ? n : done * TW_EVENT_SIZE;/
 read: what is due comes before a clock that was set meanwhile; time:set.told_first_after_wait; s/events->clock_sets ? 0 : min(max/min(max/;s/if (unlikely(READ_ONCE(file->events.clock_sets))) {/if (0) {/
+read: memory that is only absent is written before its event; readers:manual.killed_reader_loses_nothing; s/if (likely(!faults))/if (0)/
