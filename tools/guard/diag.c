@@ -31,6 +31,8 @@ struct request {
 };
 
 static int diag_fd;
+/* Of the list that was asked for last: what is left of one that was given up is none of it. */
+static uint32_t sequence;
 
 /* The kernel's filter: yes and no are how far to jump; beyond the end by 4 is "no match". */
 static void fill_ports(struct inet_diag_bc_op *op, const uint16_t *ports, unsigned int nr_ports)
@@ -63,11 +65,12 @@ static bool answers(void (*each)(const struct inet_diag_msg *msg))
 		if (n <= 0)
 			return false;
 		for (head = (void *)buffer; NLMSG_OK(head, n); head = NLMSG_NEXT(head, n)) {
-			if (head->nlmsg_type == NLMSG_DONE)
-				return true;
-			if (head->nlmsg_type == NLMSG_ERROR) {
-				errno = -((struct nlmsgerr *)NLMSG_DATA(head))->error;
-				return false;
+			if (head->nlmsg_seq != sequence)
+				continue;
+			if (head->nlmsg_type == NLMSG_DONE || head->nlmsg_type == NLMSG_ERROR) {
+				/* Both begin with the result. */
+				errno = -*(int *)NLMSG_DATA(head);
+				return !errno;
 			}
 			each(NLMSG_DATA(head));
 		}
@@ -86,6 +89,7 @@ static bool dump(int family, uint32_t states, const uint16_t *ports, unsigned in
 				      offsetof(struct request, attr),
 		.nlmsg_type = SOCK_DIAG_BY_FAMILY,
 		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		.nlmsg_seq = ++sequence,
 	};
 	request->diag = (struct inet_diag_req_v2) {
 		.sdiag_family = family,

@@ -12,6 +12,7 @@
  *   FAKE_LIST=ERRNO     LIST fails
  *   FAKE_OLD=1          the module does not know ADD_SOCKET
  *   FAKE_FSYNC=ERRNO    fsync() fails
+ *   FAKE_RECV=COUNT     this recv() from the kernel (netlink) fails with ENOBUFS, and takes nothing
  *   FAKE_SIGNAL=NUMBER  this signal arrives after each DRAIN, REMOVE and read that takes something
  *   FAKE_MEANWHILE=KEY  somebody arms this timer then, with the value 99
  *
@@ -34,6 +35,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
@@ -556,6 +558,20 @@ ssize_t preadv64v2(int fd, const struct iovec *to, int count, off_t offset, int 
 	(void)offset;
 	(void)flags;
 	return n < 0 ? n : n * (ssize_t)sizeof(struct timerwheel_event);
+}
+
+ssize_t recv(int fd, void *to, size_t size, int flags)
+{
+	ssize_t (*real)(int fd, void *to, size_t size, int flags) = dlsym(RTLD_NEXT, "recv");
+	socklen_t length = sizeof(int);
+	static __u64 count;
+	int domain;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) || domain != AF_NETLINK ||
+	    ++count != variable("FAKE_RECV"))
+		return real(fd, to, size, flags);
+	errno = ENOBUFS;
+	return -1;
 }
 
 /* Changes by other processes are noticed after a while. */
