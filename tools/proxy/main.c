@@ -42,11 +42,15 @@ static void count_descriptors(void)
 			       options.metrics.n * FDS_OF_METRICS + FDS_OF_ALL;
 	unsigned long want = options.max_connections * (unsigned long)FDS_OF_CONN + others;
 	struct rlimit limit;
+	rlim_t soft;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		log_die("getrlimit: %s", strerror(errno));
+	soft = limit.rlim_cur;
 	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	/* The unit's filter of system calls does not allow it. */
+	if (soft < limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit))
+		limit.rlim_cur = soft;
 	if (limit.rlim_cur < want && options.max_connections)
 		limit.rlim_cur = raise_nofile(want);
 	if (limit.rlim_cur < want || limit.rlim_cur < others + FDS_OF_CONN)

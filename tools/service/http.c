@@ -45,7 +45,10 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *conn, const char
 	if (!out)
 		return MHD_NO;
 	tell(out);
-	fclose(out);
+	if (fclose(out)) {
+		free(text);
+		return MHD_NO;
+	}
 	return respond(conn, MHD_HTTP_OK, text, len, MHD_RESPMEM_MUST_FREE);
 }
 
