@@ -574,7 +574,7 @@ static void stolen(struct __test_metadata *_metadata, const struct op *op, struc
 		   int faults)
 {
 	int left = faults ?: 20, round, met = 0, ret, i;
-	__u64 end = tw_now(CLOCK_MONOTONIC) + 60 * SEC;
+	__u64 end = tw_now(CLOCK_MONOTONIC) + 5 * MINUTE;
 	struct thief t;
 
 	for (round = 1; left && tw_now(CLOCK_MONOTONIC) < end; round++) {
