@@ -136,7 +136,8 @@ static int reader_start(struct reader *r, int fd)
 	if (pthread_create(&r->thread, NULL, reader_main, r))
 		return -EAGAIN;
 	for (i = 0; i < LONG_MS; i++) {
-		if (atomic_load(&r->tid) && asleep(getpid(), atomic_load(&r->tid)))
+		if (atomic_load(&r->done) ||
+		    (atomic_load(&r->tid) && asleep(getpid(), atomic_load(&r->tid))))
 			return 0;
 		tw_sleep(MSEC);
 	}
@@ -414,8 +415,8 @@ TEST_F(wheel, close_under_reader)
 {
 	struct reader r;
 
-	ASSERT_EQ(0, arm(self->fd, 1, 1, 300 * MSEC));
 	ASSERT_EQ(0, reader_start(&r, self->fd));
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 300 * MSEC));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = -1;
 	ASSERT_EQ(0, pthread_join(r.thread, NULL));
@@ -428,9 +429,9 @@ TEST_F(wheel, close_under_reader_ends_it)
 {
 	struct reader r;
 
-	ASSERT_EQ(0, arm(self->fd, 1, 1, 200 * MSEC));
 	ASSERT_EQ(0, arm(self->fd, 2, 100, HOUR));
 	ASSERT_EQ(0, reader_start(&r, self->fd));
+	ASSERT_EQ(0, arm(self->fd, 1, 1, 200 * MSEC));
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = -1;
 	ASSERT_EQ(0, pthread_join(r.thread, NULL));
@@ -713,7 +714,7 @@ TEST_F(wheel, close_stops_the_hrtimer)
 		if (hrtimers_started() < 1)
 			SKIP(return, "/proc/timer_list does not show hrtimers by name");
 		close(fd);
-		for (k = 0; k < 2000 && hrtimers_started(); k++)
+		for (k = 0; k < LONG_MS && hrtimers_started(); k++)
 			tw_sleep(MSEC);
 		EXPECT_EQ(0, hrtimers_started());
 	}
@@ -738,7 +739,7 @@ TEST_F(wheel, close_and_arm_later)
 		fd = tw_open_clock(clocks[i], 0, 0);
 		ASSERT_LE(0, fd);
 		ASSERT_EQ(0, arm(fd, 2, 1, 300 * MSEC));
-		ASSERT_EQ(1, tw_read_all(fd, &ev, 1, 30000));
+		ASSERT_EQ(1, tw_read_all(fd, &ev, 1, LONG_MS));
 		close(fd);
 	}
 }
@@ -757,7 +758,7 @@ TEST_F(wheel, close_leaves_the_others)
 	/* long enough for the grace period after which the first is freed */
 	ASSERT_EQ(0, arm(b, 1, 1, 2 * SEC));
 	close(a);
-	EXPECT_EQ(1, tw_read_all(b, &ev, 1, 30000));
+	EXPECT_EQ(1, tw_read_all(b, &ev, 1, LONG_MS));
 	close(b);
 }
 
@@ -805,6 +806,7 @@ static long long kernel_memory(void)
  */
 TEST_F_TIMEOUT(wheel, queues_end, 600)
 {
+	__u64 until = tw_now(CLOCK_MONOTONIC) + 5 * MINUTE;
 	long long before, more;
 
 	if (geteuid())
@@ -813,7 +815,10 @@ TEST_F_TIMEOUT(wheel, queues_end, 600)
 	ASSERT_EQ(0, users_come_and_go());
 	before = kernel_memory();
 	ASSERT_EQ(0, users_come_and_go());
-	more = kernel_memory() - before;
+	/* On a slow machine no grace period may end in a second. */
+	do
+		more = kernel_memory() - before;
+	while (more >= 1500 && tw_now(CLOCK_MONOTONIC) < until);
 	printf("# %lld kB more for %d users\n", more, USERS);
 	fflush(stdout);
 	EXPECT_GT(1500, more);
@@ -858,7 +863,7 @@ FIXTURE_TEARDOWN(wheels)
 }
 
 /* A thousand wheels at once: each has its own timers and events. */
-TEST_F_TIMEOUT(wheels, work_at_once, 120)
+TEST_F_TIMEOUT(wheels, work_at_once, 300)
 {
 	struct timerwheel_event ev[16];
 	struct timerwheel_stats st;
@@ -875,7 +880,7 @@ TEST_F_TIMEOUT(wheels, work_at_once, 120)
 }
 
 /* After they were closed nothing stays charged. */
-TEST_F_TIMEOUT(wheels, close_gives_back, 120)
+TEST_F_TIMEOUT(wheels, close_gives_back, 300)
 {
 	int i;
 
@@ -943,7 +948,7 @@ FIXTURE_TEARDOWN(killed)
 }
 
 /* The owner of the other descriptor LISTs every timer exactly once. */
-TEST_F_TIMEOUT(killed, list_finds_every_timer, 120)
+TEST_F_TIMEOUT(killed, list_finds_every_timer, 300)
 {
 	int i;
 
@@ -975,7 +980,7 @@ static int collect_even(int fd, unsigned char *seen)
 }
 
 /* It reads every event, each exactly once, and no other. */
-TEST_F_TIMEOUT(killed, read_finds_every_event, 120)
+TEST_F_TIMEOUT(killed, read_finds_every_event, 300)
 {
 	int i;
 
@@ -985,7 +990,7 @@ TEST_F_TIMEOUT(killed, read_finds_every_event, 120)
 }
 
 /* It can use the rest: after MOVE each timer fires once. */
-TEST_F_TIMEOUT(killed, rest_goes_on, 120)
+TEST_F_TIMEOUT(killed, rest_goes_on, 300)
 {
 	static struct timerwheel_move move[PAGE];
 	static struct timerwheel_event ev[PAGE];
@@ -1011,7 +1016,7 @@ TEST_F_TIMEOUT(killed, rest_goes_on, 120)
 }
 
 /* Killed in the middle of a call: all elements up to some point are done, and no others. */
-TEST_F_TIMEOUT(wheel, killed_in_batch, 120)
+TEST_F_TIMEOUT(wheel, killed_in_batch, 300)
 {
 	enum { MAX = 1000000 };
 	unsigned char *seen = calloc(MAX, 1);
@@ -1142,20 +1147,28 @@ TEST_F(module, wheel_goes_on_after_rmmod_refused)
 	close(fd);
 }
 
-/* rmmod is refused while a read sleeps, although the descriptor is closed. */
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+/* rmmod is refused while a read sleeps, although the descriptor is closed. A signal ends it. */
 TEST_F(module, rmmod_refused_under_reader)
 {
+	struct sigaction sa = { .sa_handler = on_signal };
 	int fd = dev_open(0);
 	struct reader r;
 
 	if (self->stays)
 		SKIP(return, "%s", self->stays);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, arm(fd, 1, 1, 500 * MSEC));
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
 	ASSERT_EQ(0, reader_start(&r, fd));
 	ASSERT_EQ(0, close(fd));
 	EXPECT_EQ(-EWOULDBLOCK, unload());
+	ASSERT_EQ(0, pthread_kill(r.thread, SIGUSR1));
 	ASSERT_EQ(0, pthread_join(r.thread, NULL));
+	EXPECT_EQ(-EINTR, r.ret);
 }
 
 /* rmmod succeeds as soon as the last descriptor is closed. */
@@ -1472,7 +1485,7 @@ static void memcg_grow(const char *group, struct finding *f)
 }
 
 /* Timers are charged to the caller's group: 60 to 90 bytes each. */
-TEST_F_TIMEOUT(memcg, charges_timers, 120)
+TEST_F_TIMEOUT(memcg, charges_timers, 300)
 {
 	struct finding *f = self->f;
 	pid_t pid;
@@ -1492,7 +1505,7 @@ TEST_F_TIMEOUT(memcg, charges_timers, 120)
 }
 
 /* Closing the wheel uncharges it (except up to 5 % that a cache may hold). */
-TEST_F_TIMEOUT(memcg, close_gives_back, 120)
+TEST_F_TIMEOUT(memcg, close_gives_back, 300)
 {
 	struct finding *f = self->f;
 	pid_t pid;
@@ -1527,7 +1540,7 @@ static void memcg_wheels(const char *group, struct finding *f)
 	_exit(0);
 }
 
-TEST_F_TIMEOUT(memcg, charges_wheels, 120)
+TEST_F_TIMEOUT(memcg, charges_wheels, 300)
 {
 	struct finding *f = self->f;
 	pid_t pid;
@@ -1567,7 +1580,7 @@ static void memcg_monitor(const char *group)
 	_exit(tw_memory_alone(fd) == before ? 0 : 4);
 }
 
-TEST_F_TIMEOUT(memcg, monitor_enomem, 120)
+TEST_F_TIMEOUT(memcg, monitor_enomem, 300)
 {
 	pid_t pid;
 
@@ -1709,7 +1722,7 @@ FIXTURE_TEARDOWN(memcg_full)
 }
 
 /* Timers for which there is no memory have the result ENOMEM; all others are armed. */
-TEST_F_TIMEOUT(memcg_full, results_enomem, 120)
+TEST_F_TIMEOUT(memcg_full, results_enomem, 300)
 {
 	struct finding *f = self->cg.f;
 
@@ -1725,7 +1738,7 @@ TEST_F_TIMEOUT(memcg_full, results_enomem, 120)
  * call on a CPU without a base: the kernel tries to reclaim memory more than ten times before an
  * allocation fails.
  */
-TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 120)
+TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 300)
 {
 	if (self->cg.cannot)
 		SKIP(return, "%s", self->cg.cannot);
@@ -1736,7 +1749,7 @@ TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 120)
 }
 
 /* There is no ring, and nothing is charged for it. */
-TEST_F_TIMEOUT(memcg_full, no_ring, 120)
+TEST_F_TIMEOUT(memcg_full, no_ring, 300)
 {
 	if (self->cg.cannot)
 		SKIP(return, "%s", self->cg.cannot);
@@ -1745,7 +1758,7 @@ TEST_F_TIMEOUT(memcg_full, no_ring, 120)
 }
 
 /* The OOM killer does not run. */
-TEST_F_TIMEOUT(memcg_full, nobody_killed, 120)
+TEST_F_TIMEOUT(memcg_full, nobody_killed, 300)
 {
 	if (self->cg.cannot)
 		SKIP(return, "%s", self->cg.cannot);
@@ -1754,7 +1767,7 @@ TEST_F_TIMEOUT(memcg_full, nobody_killed, 120)
 }
 
 /* An event is read and a timer removed without memory, on any CPU. */
-TEST_F_TIMEOUT(memcg_full, read_and_remove_need_none, 120)
+TEST_F_TIMEOUT(memcg_full, read_and_remove_need_none, 300)
 {
 	struct finding *f = self->cg.f;
 
@@ -1765,7 +1778,7 @@ TEST_F_TIMEOUT(memcg_full, read_and_remove_need_none, 120)
 }
 
 /* A timer is moved without memory, on any CPU, and fires. */
-TEST_F_TIMEOUT(memcg_full, move_needs_none, 120)
+TEST_F_TIMEOUT(memcg_full, move_needs_none, 300)
 {
 	struct finding *f = self->cg.f;
 
@@ -1776,7 +1789,7 @@ TEST_F_TIMEOUT(memcg_full, move_needs_none, 120)
 }
 
 /* Afterwards exactly the timers that were armed exist, with the right contents. */
-TEST_F_TIMEOUT(memcg_full, armed_timers_stay, 120)
+TEST_F_TIMEOUT(memcg_full, armed_timers_stay, 300)
 {
 	struct finding *f = self->cg.f;
 
