@@ -442,12 +442,13 @@ static int other_time(void)
 	fd = dev_open(O_NONBLOCK);
 	if (fd < 0 || tw_now(CLOCK_MONOTONIC) < HOUR || tw_info(fd, &info) || info.now < HOUR)
 		_exit(2);
-	at = tw_now(CLOCK_MONOTONIC) + 100 * MSEC;
-	if (tw_add1(fd, 1, 1, at, TIMERWHEEL_ABS) ||
-	    tw_add1(fd, 2, 2, tw_now(CLOCK_MONOTONIC) - HOUR / 2, TIMERWHEEL_ABS))
+	if (tw_add1(fd, 2, 2, tw_now(CLOCK_MONOTONIC) - HOUR / 2, TIMERWHEEL_ABS))
 		_exit(3);
 	if (dev_read(fd, &ev, 1) != 1 || ev.key != 2)
 		_exit(4);
+	at = tw_now(CLOCK_MONOTONIC) + 100 * MSEC;
+	if (tw_add1(fd, 1, 1, at, TIMERWHEEL_ABS))
+		_exit(3);
 	if (tw_read_all(fd, &ev, 1, LONG_MS) != 1 || ev.key != 1 || ev.deadline != at ||
 	    ev.fired < at || tw_now(CLOCK_MONOTONIC) < ev.fired)
 		_exit(5);
