@@ -346,7 +346,7 @@ TEST_F(monitor, stalled_reader)
 	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
 	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
-	EXPECT_TRUE(sleeper_done(&s, LONG_MS / 4));
+	EXPECT_TRUE(sleeper_done(&s, LONG_MS));
 
 	tw_fill_page(uffd, stalled.page);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
@@ -422,35 +422,22 @@ TEST_F(monitor, has_an_end)
 	self->fd = tw_open_manual(0);
 }
 
-static void *reads_blocking(void *arg)
-{
-	int *fd = arg;
-	struct timerwheel_event ev;
-
-	*fd = dev_read(*fd, &ev, 1);
-	return NULL;
-}
-
 /* A reader that sleeps is woken by an event, and by the end of file */
 TEST_F(monitor, wakes)
 {
-	pthread_t thread;
-	int mon, got;
+	struct sleeper s;
+	int mon;
 
 	mon = monitor_with(self->fd, (struct timerwheel_monitor) {});
 	ASSERT_LE(0, mon);
-	got = mon;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, reads_blocking, &got));
-	tw_sleep(50 * MSEC);
+	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
 	ASSERT_EQ(1, deliver(self, 0, 1));
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(1, got);
-	got = mon;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, reads_blocking, &got));
-	tw_sleep(50 * MSEC);
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(1, s.ret);
+	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
 	close(self->fd);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(0, got);
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(0, s.ret);
 	close(mon);
 	self->fd = tw_open_manual(0);
 }
@@ -530,7 +517,7 @@ TEST_F(monitor, blocked_reader_signalled)
 	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
 	ASSERT_EQ(0, sleeper_start(&s, mon, 1));
 	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
-	EXPECT_TRUE(sleeper_done(&s, LONG_MS / 4));
+	EXPECT_TRUE(sleeper_done(&s, LONG_MS));
 	ASSERT_EQ(1, deliver(self, 0, 1));
 	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
 	EXPECT_EQ(-EINTR, s.ret);
@@ -676,7 +663,7 @@ static bool charged(int fd, const struct timerwheel_info *before, __u64 events, 
 	struct timerwheel_info info;
 	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < LONG_MS; i++) {
 		if (tw_info(fd, &info))
 			return false;
 		if (info.user_memory >= least && info.user_memory <= most)
@@ -923,7 +910,7 @@ static void *reads_wheel(void *arg)
 	int n;
 
 	while (got < 20000) {
-		if (dev_poll(fd, 20000) != POLLIN)
+		if (dev_poll(fd, LONG_MS) != POLLIN)
 			break;
 		n = dev_read(fd, ev, 256);
 		if (n > 0)
@@ -955,7 +942,7 @@ TEST(running)
 		};
 	ASSERT_EQ(ALL, dev_add(fd, add, ALL));
 	while (got + missed < ALL) {
-		ASSERT_EQ(POLLIN, dev_poll(mon, 20000)) TH_LOG("%ld + %ld", got, missed);
+		ASSERT_EQ(POLLIN, dev_poll(mon, LONG_MS)) TH_LOG("%ld + %ld", got, missed);
 		n = dev_read(mon, ev, 512);
 		ASSERT_LT(0, n);
 		for (i = 0; i < n; i++) {
