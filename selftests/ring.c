@@ -2,7 +2,7 @@
 /*
  * ring: the event ring, events in mapped memory without a system call.
  */
-#include "tw_test.h"
+#include "sleeper.h"
 #include "../lib/timerwheel-mapped.h"
 #include <pthread.h>
 #include <signal.h>
@@ -672,26 +672,17 @@ TEST(larger_events)
 	EXPECT_EQ(11, ring->head);
 }
 
-static void *reads(void *arg)
-{
-	struct timerwheel_event ev;
-
-	return (void *)(long)dev_read(*(int *)arg, &ev, 1);
-}
-
 /* A read that sleeps when the ring is set up: EINVAL as well */
 TEST(setup_while_reading)
 {
 	struct timerwheel_setup setup = { .ring = 8 };
 	int fd = dev_open(0);
-	pthread_t thread;
-	void *ret;
+	struct sleeper s;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, reads, &fd));
-	tw_sleep(100 * MSEC);
+	ASSERT_EQ(0, sleeper_start(&s, fd, 1));
 	ASSERT_EQ(0, dev_setup(fd, &setup));
-	ASSERT_EQ(0, pthread_join(thread, &ret));
-	EXPECT_EQ(-EINVAL, (long)ret);
+	ASSERT_TRUE(sleeper_done(&s, LONG_MS));
+	EXPECT_EQ(-EINVAL, s.ret);
 	close(fd);
 }
 
@@ -907,7 +898,7 @@ static void on_alarm(int sig)
 TEST(flow_signals)
 {
 	enum { LONG = TIMERWHEEL_RING_MAX, ROUNDS = 3 };
-	int fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, LONG), round, left, n, cut = 0;
+	int fd = open_ring(TIMERWHEEL_CLOCK_MANUAL, LONG), round, left, i, n, cut = 0;
 	struct sigaction sa = { .sa_handler = on_alarm };
 	struct timerwheel_ring *ring = map_ring(fd, LONG);
 
@@ -915,7 +906,14 @@ TEST(flow_signals)
 	ASSERT_TRUE(make_due(fd, (1 + ROUNDS) * LONG / MOST));
 	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
 	ASSERT_EQ(0, tw_storm(700));
-	for (round = 0; round < ROUNDS; round++) {
+	/* On a busy machine no signal may come in time. */
+	for (round = 0; round < ROUNDS || (!cut && round < 100); round++) {
+		if (round >= ROUNDS) {
+			ASSERT_EQ(0, tw_storm(0));
+			for (i = 0; i < LONG / MOST; i++)
+				ASSERT_EQ(MOST, arm(fd, i * MOST, MOST, 0));
+			ASSERT_EQ(0, tw_storm(700));
+		}
 		take_all(ring);
 		for (left = LONG; left > 0; left -= n) {
 			n = flow(fd);
@@ -952,7 +950,7 @@ static __u64 later(int fd, struct timerwheel_ring *ring, clockid_t id, __s64 del
 
 	if (tw_add1(fd, 1, 0, at, TIMERWHEEL_ABS))
 		return ~0ULL;
-	for (i = 0; i < 20000; i++) {
+	for (i = 0; i < LONG_MS; i++) {
 		if (timerwheel_ring_take(TW_RING(ring), &ev, 1))
 			return ev.fired < ev.deadline ? ~0ULL : ev.deadline - at;
 		tw_sleep(MSEC);
@@ -1168,7 +1166,7 @@ TEST_F(running, each_once)
 			break;
 		case TIMERWHEEL_RING_POLL:
 			slept++;
-			ASSERT_EQ(POLLIN, dev_poll(self->fd, 20000)) TH_LOG("got %d", got);
+			ASSERT_EQ(POLLIN, dev_poll(self->fd, LONG_MS)) TH_LOG("got %d", got);
 		}
 	}
 	ASSERT_EQ(0, pthread_join(thread, &failed));
@@ -1192,8 +1190,14 @@ TEST_F(running, never_taken)
 	ASSERT_EQ(MANY, dev_add(self->fd, add, MANY));
 	tw_sleep(100 * MSEC);
 	if (variant->length < MANY) {
+		for (n = 0; n < LONG_MS; n++) {
+			ASSERT_EQ(0, tw_stats(self->fd, &st));
+			if (overflow(self->ring) && !st.pending)
+				break;
+			tw_sleep(MSEC);
+		}
 		EXPECT_TRUE(overflow(self->ring));
-		ASSERT_EQ(0, tw_stats(self->fd, &st));
+		EXPECT_EQ(0, st.pending);
 		tw_sleep(100 * MSEC);
 		ASSERT_EQ(0, tw_stats(self->fd, &later));
 		EXPECT_EQ(st.firings, later.firings);
