@@ -11,7 +11,7 @@
 
 #define PAGE		4096	/* timers in one call */
 #define TIMEOUT		900	/* for one test, in s */
-#define LONG_MS		20000
+#define LONG_MS		60000
 #define SPREAD		20	/* s over which timers are due */
 #define EV_SIZE		sizeof(struct timerwheel_event)
 
@@ -186,6 +186,16 @@ static int add_all(const struct timers *t, __u64 base)
 	return 0;
 }
 
+/*
+ * Does this result tell of a timer that waits? On a slow machine the first ones, a second after
+ * @base, may have fallen due, which changes nothing else as long as nobody reads.
+ */
+static bool waits(const struct timers *t, int result, __u64 base)
+{
+	return result == TIMERWHEEL_WAS_PENDING ||
+	       (result == TIMERWHEEL_WAS_DUE && now_of(t->fd) > base + SEC);
+}
+
 /* GET every 16th timer and compare. */
 static int get_some(const struct timers *t, __u64 base)
 {
@@ -203,7 +213,7 @@ static int get_some(const struct timers *t, __u64 base)
 		if (ret != (int)part)
 			return ret < 0 ? ret : -EPROTO;
 		for (k = 0; k < part; k++) {
-			if (ent[k].result != TIMERWHEEL_WAS_PENDING ||
+			if (!waits(t, ent[k].result, base) ||
 			    ent[k].value != value_of((i + k) * 16) ||
 			    ent[k].deadline != base + t->deadline[(i + k) * 16])
 				return -EPROTO;
@@ -235,7 +245,7 @@ static int move_third(struct timers *t, __u64 base)
 		if (ret != (int)k)
 			return ret < 0 ? ret : -EPROTO;
 		for (moved += k; k; k--) {
-			if (move[k - 1].result != TIMERWHEEL_WAS_PENDING)
+			if (!waits(t, move[k - 1].result, base))
 				return -EPROTO;
 		}
 	}
@@ -243,7 +253,7 @@ static int move_third(struct timers *t, __u64 base)
 	return 0;
 }
 
-static int remove_third(const struct timers *t)
+static int remove_third(const struct timers *t, __u64 base)
 {
 	static struct timerwheel_remove rem[PAGE];
 	__u64 since = tw_now(CLOCK_MONOTONIC);
@@ -260,7 +270,7 @@ static int remove_third(const struct timers *t)
 		if (ret != (int)k)
 			return ret < 0 ? ret : -EPROTO;
 		for (removed += k; k; k--) {
-			if (rem[k - 1].result != TIMERWHEEL_WAS_PENDING ||
+			if (!waits(t, rem[k - 1].result, base) ||
 			    rem[k - 1].value != value_of(timer_of(rem[k - 1].key)))
 				return -EPROTO;
 		}
@@ -381,7 +391,7 @@ TEST_F_TIMEOUT(scale, life_of_a_million, TIMEOUT)
 	ASSERT_EQ(0, add_all(&self->t, base));
 	ASSERT_EQ(0, get_some(&self->t, base));
 	ASSERT_EQ(0, move_third(&self->t, base));
-	ASSERT_EQ(0, remove_third(&self->t));
+	ASSERT_EQ(0, remove_third(&self->t, base));
 	for (i = 0; i < n; i++)
 		removed += end_of(i) == IS_REMOVED;
 	ASSERT_EQ(0, collect(&self->t, manual, n - removed, &f, base));
@@ -493,16 +503,24 @@ TEST_F_TIMEOUT(scale, pass_is_bounded, TIMEOUT)
 TEST_F_TIMEOUT(scale, passes_are_counted, TIMEOUT)
 {
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
-	struct timerwheel_stats st;
+	struct timerwheel_stats before, st;
 	struct faults f = { 0 };
 	__u32 n = self->t.n / 10;
-	__u64 base;
+	__u64 base, ahead;
 
 	self->t.n = n;
-	base = now_of(self->t.fd) + (manual ? 50 * MSEC : 5 * SEC);
-	ASSERT_EQ(0, add_all(&self->t, base));
+	/* Again, with more time, if they were due before a slow machine had armed all of them */
+	for (ahead = manual ? 50 * MSEC : 5 * SEC;; ahead *= 2) {
+		base = now_of(self->t.fd) + ahead;
+		ASSERT_EQ(0, add_all(&self->t, base));
+		ASSERT_EQ(0, tw_stats(self->t.fd, &before));
+		if (now_of(self->t.fd) < base)
+			break;
+		ASSERT_EQ(n, drain_all(&self->t));
+	}
 	ASSERT_EQ(0, collect(&self->t, manual, n, &f, base));
 	ASSERT_EQ(0, tw_stats(self->t.fd, &st));
+	st.passes -= before.passes;
 	printf("# %llu batches for %u timers, at most %llu in one\n",
 	       (unsigned long long)st.passes, n, (unsigned long long)st.pass_max_timers);
 	fflush(stdout);
@@ -632,7 +650,7 @@ TEST_F_TIMEOUT(million, close_gives_memory_back, TIMEOUT)
 	report("close", self->t.n, since);
 	/* The fixture's own wheel was in the first figure, too. */
 	for (; info.user_memory >= before.user_memory; usleep(1000)) {
-		ASSERT_GT(60 * SEC, tw_now(CLOCK_MONOTONIC) - since);
+		ASSERT_GT(5 * MINUTE, tw_now(CLOCK_MONOTONIC) - since);
 		ASSERT_EQ(0, tw_info(probe, &info));
 	}
 	report("close and free", self->t.n, since);
