@@ -18,7 +18,7 @@
 #include "abuse.h"
 
 #define MAX_CPUS	64
-#define OTHERS_MS	10000	/* enough for 20 turns of some ms, even in a slow guest */
+#define OTHERS_MS	(tw_icount() ? 10000 : 120000)	/* for 20 turns of some ms */
 
 static int cpus(void)
 {
@@ -204,40 +204,48 @@ static long long ticks_of(int cpu)
 	return sum;
 }
 
-/*
- * Do all others make progress? Each thread completes 20 turns, each CPU is accounted ticks, and
- * CLOCK_MONOTONIC_COARSE, which only the tick advances, is not far behind.
- */
-static bool others_go_on(struct others *o)
+/* Has each thread completed 20 turns, each CPU been accounted ticks, and the tick advanced time? */
+static bool others_went_on(struct others *o, const long long *ticks, __u64 began, bool say)
 {
-	__u64 until = tw_now(CLOCK_MONOTONIC) + OTHERS_MS * MSEC;
-	long long ticks[MAX_CPUS];
 	const char *who = "";
 	bool good = true;
 	int i, cpu = 0;
+
+	if (others_least(o, &who, &cpu) < 20) {
+		if (say)
+			fprintf(stderr, "# CPU %d: the thread that %s: only %lu turns\n", cpu, who,
+				others_least(o, &who, &cpu));
+		good = false;
+	}
+	for (i = 0; i < cpus(); i++) {
+		if (ticks_of(i) - ticks[i] >= 5)
+			continue;
+		if (say)
+			fprintf(stderr, "# CPU %d: only %lld ticks\n", i, ticks_of(i) - ticks[i]);
+		good = false;
+	}
+	if (tw_now(CLOCK_MONOTONIC_COARSE) < began + 250 * MSEC) {
+		if (say)
+			fprintf(stderr, "# CLOCK_MONOTONIC_COARSE has not advanced\n");
+		good = false;
+	}
+	return good;
+}
+
+/* Do all others make progress? CLOCK_MONOTONIC_COARSE is advanced by the tick only. */
+static bool others_go_on(struct others *o)
+{
+	__u64 began = tw_now(CLOCK_MONOTONIC), until = began + OTHERS_MS * MSEC;
+	long long ticks[MAX_CPUS];
+	int i;
 
 	for (i = 0; i < cpus(); i++)
 		ticks[i] = ticks_of(i);
 	others_forget(o);
 	tw_sleep(500 * MSEC);
-	while (others_least(o, &who, &cpu) < 20 && tw_now(CLOCK_MONOTONIC) < until)
+	while (!others_went_on(o, ticks, began, false) && tw_now(CLOCK_MONOTONIC) < until)
 		tw_sleep(10 * MSEC);
-	if (others_least(o, &who, &cpu) < 20) {
-		fprintf(stderr, "# CPU %d: the thread that %s: only %lu turns\n", cpu, who,
-			others_least(o, &who, &cpu));
-		good = false;
-	}
-	for (i = 0; i < cpus(); i++) {
-		if (ticks_of(i) - ticks[i] < 5) {
-			fprintf(stderr, "# CPU %d: only %lld ticks\n", i, ticks_of(i) - ticks[i]);
-			good = false;
-		}
-	}
-	if (tw_now(CLOCK_MONOTONIC_COARSE) + 2 * SEC < tw_now(CLOCK_MONOTONIC)) {
-		fprintf(stderr, "# CLOCK_MONOTONIC_COARSE has not advanced for 2 s\n");
-		good = false;
-	}
-	return good;
+	return others_went_on(o, ticks, began, true);
 }
 
 /*
@@ -440,16 +448,27 @@ FIXTURE_TEARDOWN(fine)
 	close(self->fd);
 }
 
-/* Count the turns of the others on CPU 0 in the @length ns from @from on. */
+/*
+ * Count the turns of the others on CPU 0 in the @length ns from @from on, and, where time is not
+ * counted, until each has made one.
+ */
 static void fine_turns(struct others *o, __u64 from, __u64 length, unsigned long turns[3])
 {
+	__u64 until = from + length + LONG_MS * MSEC;
+
 	others_forget(o);
-	atomic_store(&o->window[1], from + length);
+	atomic_store(&o->window[1], tw_timed() ? from + length : ~0ULL);
 	atomic_store(&o->window[0], from);
 	tw_sleep_until(CLOCK_MONOTONIC, from + length);
-	turns[0] = atomic_load(&o->computes[0].turns);
-	turns[1] = atomic_load(&o->sleeps[0].turns);
-	turns[2] = atomic_load(&o->waits[0].turns);
+	for (;;) {
+		turns[0] = atomic_load(&o->computes[0].turns);
+		turns[1] = atomic_load(&o->sleeps[0].turns);
+		turns[2] = atomic_load(&o->waits[0].turns);
+		if (tw_timed() || (turns[0] && turns[1] && turns[2]) ||
+		    tw_now(CLOCK_MONOTONIC) > until)
+			break;
+		tw_sleep(MSEC);
+	}
 }
 
 /*
@@ -473,7 +492,8 @@ TEST_F_TIMEOUT(fine, timer_in_every_tick, TIMEOUT)
 	ASSERT_NE(0, start);
 	ASSERT_EQ(0, others_start(o));
 	fine_turns(o, tw_now(CLOCK_MONOTONIC), length, alone);
-	ASSERT_GT(start, tw_now(CLOCK_MONOTONIC));
+	if (tw_timed())
+		ASSERT_GT(start, tw_now(CLOCK_MONOTONIC));
 	fine_turns(o, start, length, turns);
 	printf("# %llu interrupts\n", (unsigned long long)firings(self->fd));
 	for (i = 0; i < 3; i++) {
@@ -643,7 +663,6 @@ TEST_F_TIMEOUT(million, again_and_again, TIMEOUT)
 		} else {
 			at = arm_for(self->fd, n, 0);
 			ASSERT_EQ(0, others_start(&self->others));
-			ASSERT_GT(at, tw_now(CLOCK_MONOTONIC));
 			tw_sleep_until(CLOCK_MONOTONIC, at);
 		}
 		ASSERT_EQ(0, million_read(self->fd, self->seen, n, &self->others));
@@ -790,7 +809,8 @@ TEST_F_TIMEOUT(storm, arrays, TIMEOUT)
 	int i, round;
 
 	ASSERT_EQ(0, storm(true));
-	for (round = 0; round < rounds(2); round++) {
+	/* On a busy machine no signal may come in time. */
+	for (round = 0; round < rounds(2) || (!self->cut && round < 100); round++) {
 		for (i = 0; i < STORM; i++) {
 			add[i] = (struct timerwheel_add){
 				.key = i, .value = value_of(i), .deadline = HOUR, .result = -1,
@@ -847,7 +867,7 @@ TEST_F_TIMEOUT(storm, walks_end, TIMEOUT)
 		ASSERT_EQ(k, dev_remove(self->fd, rem, k));
 	}
 	ASSERT_EQ(0, storm(true));
-	until = tw_now(CLOCK_MONOTONIC) + 20 * SEC;
+	until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 	while ((ret = tw_list(self->fd, &cursor, ent, PAGE)) && tw_now(CLOCK_MONOTONIC) < until)
 		found += ret > 0 ? ret : 0;
 	ASSERT_EQ(0, ret) {
@@ -855,7 +875,7 @@ TEST_F_TIMEOUT(storm, walks_end, TIMEOUT)
 	}
 	EXPECT_EQ(100, found);
 	found = 0;
-	until = tw_now(CLOCK_MONOTONIC) + 20 * SEC;
+	until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 	while ((ret = tw_drain(self->fd, 0, ent, PAGE)) && tw_now(CLOCK_MONOTONIC) < until)
 		found += ret > 0 ? ret : 0;
 	ASSERT_EQ(0, ret) {
@@ -870,17 +890,19 @@ TEST_F_TIMEOUT(storm, walks_are_cut, TIMEOUT)
 	enum { N = TIMERWHEEL_BATCH_MAX };
 	static struct timerwheel_entry ent[N];
 	static unsigned char left[N];
-	__u64 until = tw_now(CLOCK_MONOTONIC) + 20 * SEC, cursor;
+	__u64 until, cursor;
 	int i, ret;
 
 	ASSERT_EQ(0, arm(self->fd, 0, N, HOUR, 0, 0));
 	ASSERT_EQ(0, storm(true));
+	until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 	do {
 		cursor = 0;
 		ret = tw_list(self->fd, &cursor, ent, N);
 		ASSERT_LT(0, ret);
 	} while (ret == N && tw_now(CLOCK_MONOTONIC) < until);
-	EXPECT_GT(N, ret);
+	ASSERT_GT(N, ret);
+	until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 	do {
 		ret = tw_drain(self->fd, 0, ent, N);
 		ASSERT_LT(0, ret);
@@ -971,19 +993,20 @@ TEST_F_TIMEOUT(storm, single_calls, TIMEOUT)
 /* A sleeping read fails with EINTR without SA_RESTART and continues with it; poll always fails. */
 TEST_F_TIMEOUT(storm, sleeping_calls, TIMEOUT)
 {
+	bool restarts = variant->sa_flags & SA_RESTART;
 	struct timerwheel_event ev;
-	int fd = dev_open(0), ret, cut = 0;
+	int fd = dev_open(0), ret;
 
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, tw_add1(fd, 1, 1, 200 * MSEC, 0));
 	ASSERT_EQ(0, storm(true));
-	EXPECT_EQ(-EINTR, dev_poll(fd, 100));
-	while ((ret = dev_read(fd, &ev, 1)) == -EINTR)
-		cut++;
+	EXPECT_EQ(-EINTR, dev_poll(fd, -1));
+	if (!restarts)
+		EXPECT_EQ(-EINTR, dev_read(fd, &ev, 1));
+	ASSERT_EQ(0, tw_add1(fd, 1, 1, 200 * MSEC, 0));
+	while ((ret = dev_read(fd, &ev, 1)) == -EINTR && !restarts)
+		;
 	EXPECT_EQ(1, ret);
 	EXPECT_EQ(1, ev.key);
-	EXPECT_EQ(!(variant->sa_flags & SA_RESTART), cut > 0);
-	EXPECT_LT(2, atomic_load(&alarms));
 	close(fd);
 }
 
