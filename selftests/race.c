@@ -30,6 +30,7 @@
 #define READ_MAX	64		/* events in a read, at most */
 #define THREADS		64
 #define TIMEOUT		900		/* for one test, in s */
+#define LONG_MS		60000		/* longer than any wait takes, in a slow guest too */
 #define EV_SIZE		sizeof(struct timerwheel_event)
 
 #define VALUE_MAGIC	(0x5aULL << 56)
@@ -1631,7 +1632,7 @@ TEST_F_TIMEOUT(race, expiry_against_growth, TIMEOUT)
 	tw_pin(self->w->cpu[0]);
 	for (i = 0; i < EXPIRE; i++)
 		add[i] = (struct timerwheel_add){ .key = i, .deadline = 1 + i };
-	for (round = 0; tw_now(CLOCK_MONOTONIC) < end; round++) {
+	for (round = 0; round < 2 || tw_now(CLOCK_MONOTONIC) < end; round++) {
 		struct timerwheel_setup setup = {
 			.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 1,
 			.ring = round % 2 ? 2 * EXPIRE : 0,
@@ -1768,7 +1769,8 @@ TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 	TH_LOG("TW_SEED=%llu", (unsigned long long)w->seed);
 	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
 	ASSERT_EQ(0, open_world(w, sc.keys, false));
-	for (; tw_now(CLOCK_MONOTONIC) < end && atomic_load(&w->version) < sc.keys / 2; rounds++) {
+	for (; !rounds || (tw_now(CLOCK_MONOTONIC) < end &&
+			   atomic_load(&w->version) < sc.keys / 2); rounds++) {
 		struct thread drainer = { .w = w };
 
 		if (rounds) {
@@ -2055,7 +2057,7 @@ TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 	join_all(w);
 	for (i = 0; i < PASSED_ON; i++)
 		close(atomic_load(&passed_on[i]));
-	for (i = 0; i < 2000 && user_memory(probe) != base; i++)
+	for (i = 0; i < LONG_MS / 10 && user_memory(probe) != base; i++)
 		tw_sleep(10 * MSEC);
 	EXPECT_EQ(base, user_memory(probe));
 	EXPECT_EQ(0, atomic_load(&w->errors));
@@ -2159,7 +2161,7 @@ static int fired_one_by_one(int fd, __u64 delay)
 		/* the thread may go to sleep meanwhile, or not */
 		tw_sleep(i % 4 * MSEC);
 		if (tw_move1(fd, i, delay, 0) != TIMERWHEEL_WAS_PENDING ||
-		    dev_poll(fd, 10000) != POLLIN || dev_read(fd, &ev, 1) != 1)
+		    dev_poll(fd, LONG_MS) != POLLIN || dev_read(fd, &ev, 1) != 1)
 			break;
 		if (ev.key != (__u64)i || ev.value != ~ev.key || ev.fired < ev.deadline)
 			break;
@@ -2247,18 +2249,21 @@ TEST_F_TIMEOUT(elsewhere, kicks_are_paced, 600)
 	ASSERT_LE(0, fd);
 	slept = tw_sleeps(pid);
 	began = tw_now(CLOCK_MONOTONIC);
-	/* A slot of level 2 is 17 s long, one of level 1 is 4 ms long. */
+	/* A slot of level 2 is 17 s long, one of level 1 is 4.1 ms long. */
 	for (i = 0; i < KICKS / 2; i++)
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, moved_earlier(fd, (60000 - 18 * i) * SEC));
 	for (i = 0; i < KICKS / 2; i++)
-		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, moved_earlier(fd, 16 * SEC - 5 * i * MSEC));
-	took = tw_now(CLOCK_MONOTONIC) - began;
+		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, moved_earlier(fd, 16 * SEC - 4200 * i * USEC));
+	/* A busy host may not have let that CPU run so far. */
+	for (i = 0; i < LONG_MS && tw_sleeps(pid) == slept; i++)
+		tw_sleep(MSEC);
 	slept = tw_sleeps(pid) - slept;
+	took = tw_now(CLOCK_MONOTONIC) - began;
 	printf("# %d times, %lld sleeps of the thread in %.1f ms\n", KICKS, slept, took / 1e6);
 	/* One after a kick, and one before the next kick may be served */
 	EXPECT_GE(2 * (took / (100 * USEC) + 2), slept);
 	EXPECT_LE(1, slept);
-	EXPECT_EQ(POLLIN, dev_poll(fd, 10000));
+	EXPECT_EQ(POLLIN, dev_poll(fd, LONG_MS));
 	EXPECT_EQ(1, dev_read(fd, &ev, 1));
 	close(fd);
 }
@@ -2309,7 +2314,7 @@ static bool all_fire(int fd)
 	static unsigned char seen[OFFLINE_TIMERS];
 	int i;
 
-	if (tw_read_all(fd, ev, OFFLINE_TIMERS, 20000) != OFFLINE_TIMERS)
+	if (tw_read_all(fd, ev, OFFLINE_TIMERS, LONG_MS) != OFFLINE_TIMERS)
 		return false;
 	for (i = 0; i < OFFLINE_TIMERS; i++) {
 		if (ev[i].key >= OFFLINE_TIMERS || ev[i].value != ~ev[i].key ||
@@ -2320,7 +2325,7 @@ static bool all_fire(int fd)
 }
 
 /* They fire on another CPU: none early, none lost, none twice. */
-TEST_F_TIMEOUT(offline, timers_fire, 120)
+TEST_F_TIMEOUT(offline, timers_fire, 300)
 {
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
@@ -2328,7 +2333,7 @@ TEST_F_TIMEOUT(offline, timers_fire, 120)
 }
 
 /* They can be moved, and fire at the new time. */
-TEST_F_TIMEOUT(offline, timers_can_be_moved, 120)
+TEST_F_TIMEOUT(offline, timers_can_be_moved, 300)
 {
 	int i;
 
@@ -2340,7 +2345,7 @@ TEST_F_TIMEOUT(offline, timers_can_be_moved, 120)
 }
 
 /* They can be removed, and do not fire. */
-TEST_F_TIMEOUT(offline, timers_can_be_removed, 120)
+TEST_F_TIMEOUT(offline, timers_can_be_removed, 300)
 {
 	struct timerwheel_stats st;
 	int i;
@@ -2354,7 +2359,7 @@ TEST_F_TIMEOUT(offline, timers_can_be_removed, 120)
 }
 
 /* They fire when the CPU has come back before they are due. */
-TEST_F_TIMEOUT(offline, timers_fire_after_return, 120)
+TEST_F_TIMEOUT(offline, timers_fire_after_return, 300)
 {
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
@@ -2363,7 +2368,7 @@ TEST_F_TIMEOUT(offline, timers_fire_after_return, 120)
 }
 
 /* And they fire there: the engine has come back, too. */
-TEST_F_TIMEOUT(offline, timers_fire_at_home_after_return, 120)
+TEST_F_TIMEOUT(offline, timers_fire_at_home_after_return, 300)
 {
 	int others, n;
 
@@ -2381,7 +2386,7 @@ TEST_F_TIMEOUT(offline, timers_fire_at_home_after_return, 120)
 }
 
 /* After the CPU has come back, timers can be armed there in a wheel that had none on it. */
-TEST_F_TIMEOUT(offline, arming_after_return, 120)
+TEST_F_TIMEOUT(offline, arming_after_return, 300)
 {
 	struct thread t = { .cpu = self->w->cpu[1] };
 	int i;
@@ -2438,6 +2443,23 @@ static void busy_take(struct busy *b, __u64 ns)
 	}
 }
 
+/* Take them for @ns, and until each wheel has had an event. Returns false if one has none. */
+static bool busy_goes_on(struct busy *b, __u64 ns)
+{
+	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC, before[BUSY_WHEELS];
+	int i;
+
+	memcpy(before, b->got, sizeof(before));
+	busy_take(b, ns);
+	for (;;) {
+		for (i = 0; i < BUSY_WHEELS && b->got[i] > before[i]; i++)
+			;
+		if (i == BUSY_WHEELS || tw_now(CLOCK_MONOTONIC) > until)
+			return i == BUSY_WHEELS;
+		busy_take(b, 10 * MSEC);
+	}
+}
+
 FIXTURE_SETUP(busy)
 {
 	const size_t size = TIMERWHEEL_RING_EVENTS + BUSY_RING * EV_SIZE;
@@ -2467,9 +2489,7 @@ FIXTURE_SETUP(busy)
 	t.cpu = self->w->cpu[0];
 	pin(&t);
 	tw_sleep_until(CLOCK_MONOTONIC, at);
-	busy_take(b, 100 * MSEC);
-	for (i = 0; i < BUSY_WHEELS; i++)
-		ASSERT_LT(0, b->got[i]);
+	ASSERT_TRUE(busy_goes_on(b, 100 * MSEC));
 }
 
 FIXTURE_TEARDOWN(busy)
@@ -2493,26 +2513,22 @@ static void *busy_offline(void *arg)
 }
 
 /* The CPU goes offline: the work of its thread is done elsewhere, and nothing twice. */
-TEST_F_TIMEOUT(busy, cpu_goes_offline, 120)
+TEST_F_TIMEOUT(busy, cpu_goes_offline, 300)
 {
 	struct thread t = { .w = &world, .cpu = world.cpu[0] };
-	__u64 before[BUSY_WHEELS];
 	struct busy *b = &self->b;
 	int i;
 
 	if (self->cannot || no_hotplug(self->w))
 		SKIP(return, "%s", self->cannot ?: no_hotplug(self->w));
 	ASSERT_EQ(0, pthread_create(&t.id, NULL, busy_offline, &t));
-	for (i = 0; i < 1000 && !t.done; i++)
+	for (i = 0; i < LONG_MS / 10 && !t.done; i++)
 		busy_take(b, 10 * MSEC);
 	pthread_join(t.id, NULL);
 	ASSERT_TRUE(t.done);
 	/* events from before that */
 	busy_take(b, 200 * MSEC);
-	memcpy(before, b->got, sizeof(before));
-	busy_take(b, SEC);
-	for (i = 0; i < BUSY_WHEELS; i++)
-		EXPECT_LT(before[i], b->got[i]);
+	EXPECT_TRUE(busy_goes_on(b, SEC));
 	EXPECT_EQ(0, b->strange);
 }
 
@@ -2558,7 +2574,7 @@ TEST(closed_in_its_turn)
 	t.cpu = world.cpu[1];
 	pin(&t);
 	ASSERT_EQ(0, tw_add1(probe, 1, 2, MSEC, 0));
-	ASSERT_EQ(POLLIN, dev_poll(probe, 10000));
+	ASSERT_EQ(POLLIN, dev_poll(probe, LONG_MS));
 	EXPECT_EQ(1, dev_read(probe, &ev, 1));
 	close(probe);
 }
