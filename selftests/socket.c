@@ -32,6 +32,8 @@
 #define IDLE	(60 * MSEC)
 #define GRACE	(80 * MSEC)
 #define LONG	MINUTE
+#define PATIENCE MINUTE		/* longer than anything takes, in a slow guest too */
+#define LATER	60000		/* ... in ms */
 
 /* Two ends of a connection over loopback; @here is the one that is watched. */
 struct conn {
@@ -106,13 +108,13 @@ static struct timerwheel_stats stats_of(int fd)
 	return stats;
 }
 
-/* Does the peer see a reset within some seconds? */
+/* Does the peer see a reset? */
 static bool is_reset(int sock)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 	char c;
 
-	return poll(&p, 1, 10000) == 1 && recv(sock, &c, 1, 0) < 0 && errno == ECONNRESET;
+	return poll(&p, 1, PATIENCE / MSEC) == 1 && recv(sock, &c, 1, 0) < 0 && errno == ECONNRESET;
 }
 
 static bool is_alive(struct conn *c)
@@ -120,7 +122,7 @@ static bool is_alive(struct conn *c)
 	char out = 'x', in = 0;
 	struct pollfd p = { .fd = c->here, .events = POLLIN };
 
-	return send(c->peer, &out, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, 10000) == 1 &&
+	return send(c->peer, &out, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, PATIENCE / MSEC) == 1 &&
 	       recv(c->here, &in, 1, 0) == 1 && in == out;
 }
 
@@ -173,7 +175,7 @@ TEST_F(socket, event_only)
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_sock(self->fd, KEY, self->c.here,
 						TIMERWHEEL_SOCKET_IDLE, IDLE, ~0ULL));
 	EXPECT_EQ(1, stats_of(self->fd).sockets);
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(KEY, ev.key);
 	EXPECT_EQ(VALUE, ev.value);
 	EXPECT_EQ(0, ev.flags);
@@ -197,7 +199,7 @@ TEST_F(socket, abort_at_once)
 	EXPECT_GE(tw_now(CLOCK_MONOTONIC), from + IDLE);
 	EXPECT_EQ(-1, recv(self->c.here, &c, 1, 0));
 	EXPECT_EQ(ETIMEDOUT, errno);
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 	EXPECT_EQ(KEY, ev.key);
 	EXPECT_EQ(1, stats_of(self->fd).aborted);
@@ -209,22 +211,31 @@ TEST_F(socket, warning_then_abort)
 	struct timerwheel_event ev[2];
 	struct timerwheel_entry ent;
 	struct timerwheel_add_socket add = {
-		.key = KEY, .value = VALUE, .deadline = IDLE, .grace = GRACE, .fd = self->c.here,
+		.key = KEY, .value = VALUE, .deadline = LONG, .grace = LONG, .fd = self->c.here,
 		.flags = TIMERWHEEL_SOCKET_ABORT,
 	};
 
+	/* Times that are not over before it was looked at */
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_elem(self->fd, &add));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
 	EXPECT_EQ(TIMERWHEEL_ENTRY_SOCKET, ent.flags);
+	EXPECT_EQ(LONG, ent.period);
+	add.deadline = IDLE;
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->fd, &add));
+	ASSERT_EQ(1, next_event(self->fd, &ev[0], PATIENCE));
+	ASSERT_EQ(TIMERWHEEL_EVENT_WARNING, ev[0].flags);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
+	EXPECT_EQ(TIMERWHEEL_ENTRY_SOCKET | TIMERWHEEL_ENTRY_GRACE, ent.flags);
 	EXPECT_EQ(IDLE, ent.period);
-	ASSERT_EQ(1, next_event(self->fd, &ev[0], 20 * SEC));
+	/* And those that are */
+	add.grace = GRACE;
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->fd, &add));
+	ASSERT_EQ(1, next_event(self->fd, &ev[0], PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev[0].flags);
 	EXPECT_EQ(KEY, ev[0].key);
 	EXPECT_EQ(VALUE, ev[0].value);
 	EXPECT_EQ(add.index, ev[0].index);
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
-	EXPECT_EQ(TIMERWHEEL_ENTRY_SOCKET | TIMERWHEEL_ENTRY_GRACE, ent.flags);
-	ASSERT_EQ(1, next_event(self->fd, &ev[1], 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev[1], PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev[1].flags);
 	EXPECT_EQ(KEY, ev[1].key);
 	EXPECT_EQ(add.index, ev[1].index);
@@ -299,9 +310,9 @@ TEST_F(socket, kinds)
 {
 	struct conn *c = &self->c;
 
-	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_SEND, true, 50));
-	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_RECEIVE, false, 50));
-	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_LIFETIME, true, 50));
+	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_SEND, true, 500));
+	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_IDLE_RECEIVE, false, 500));
+	EXPECT_TRUE(fires_while(self->fd, c, TIMERWHEEL_SOCKET_LIFETIME, true, 500));
 	if (!tw_timed())
 		return;
 	/* The others need that no pause is longer than the timeout. */
@@ -316,22 +327,23 @@ TEST_F(socket, kinds)
 TEST_F(socket, data_postpones)
 {
 	struct timerwheel_event ev;
+	bool fired = false;
 	__u64 last = 0;
 	char c = 'x';
 	int i;
 
 	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, IDLE, ~0ULL));
-	for (i = 0; i < 12; i++) {
-		if (next_event(self->fd, &ev, IDLE / 3) == 1)
+	/* On a busy machine a pause may be too long, or the kernel looks late at first. */
+	for (i = 0; !fired && (i < 12 || !stats_of(self->fd).requeues); i++) {
+		fired = next_event(self->fd, &ev, IDLE / 3) == 1;
+		if (fired)
 			break;
 		last = tw_now(CLOCK_MONOTONIC);
 		ASSERT_EQ(1, send(self->c.peer, &c, 1, 0));
 	}
-	ASSERT_NE(0, last);
-	if (i == 12) {
-		ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	if (!fired) {
+		ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 		EXPECT_GE(ev.deadline, last + IDLE);
-		EXPECT_GE(stats_of(self->fd).requeues, 1);
 	}
 }
 
@@ -355,7 +367,7 @@ TEST_F(socket, visits_cost_more)
 		ASSERT_EQ(1, send(self->c.peer, &c, 1, 0));
 		stats = stats_of(fd);
 		/* With a pause of two seconds the connection was idle. */
-	} while (stats.requeues < N && stats.due + stats.delivered < 1);
+	} while (stats.requeues + stats.due + stats.delivered < N);
 	if (tw_timed())
 		EXPECT_LE(N, stats.requeues);
 	EXPECT_GE(MOST, stats.pass_max_timers);
@@ -372,7 +384,7 @@ TEST_F(socket, half_closed)
 	EXPECT_EQ(0, next_event(self->fd, &ev, 3 * IDLE));
 	from = tw_now(CLOCK_MONOTONIC);
 	ASSERT_EQ(0, shutdown(self->c.peer, SHUT_WR));
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 	EXPECT_GE(ev.fired, from + IDLE);
 }
@@ -387,7 +399,7 @@ TEST_F(socket, lifetime_over)
 	};
 
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_elem(self->fd, &add));
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 	EXPECT_TRUE(is_reset(self->c.peer));
 }
@@ -396,10 +408,13 @@ TEST_F(socket, closed_before)
 {
 	struct timerwheel_event ev;
 
-	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, IDLE, GRACE));
+	/* Closed before the timer ends, however long that takes */
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, LONG,
+			      GRACE));
 	close(self->c.here);
 	close(self->c.peer);
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, KEY, IDLE, 0));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_GONE, ev.flags);
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
 	EXPECT_EQ(0, stats_of(self->fd).aborted);
@@ -413,9 +428,10 @@ TEST_F(socket, closed_here)
 
 	while (send(self->c.here, much, sizeof(much), MSG_DONTWAIT) > 0)
 		;
-	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, IDLE, 0));
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, LONG, 0));
 	close(self->c.here);
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, KEY, IDLE, 0));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_GONE, ev.flags);
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
 	EXPECT_EQ(0, stats_of(self->fd).aborted);
@@ -447,7 +463,7 @@ TEST_F(socket, move_withdraws_the_warning)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, KEY, IDLE, 0));
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 	/* Still idle then: another warning */
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
 }
 
@@ -468,7 +484,7 @@ TEST_F(socket, add_replaces_it)
 
 	warned(self->fd, &self->c, LONG);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_add1(self->fd, KEY, 5, IDLE, 0));
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(5, ev.value);
 	EXPECT_EQ(0, ev.flags);
 	EXPECT_TRUE(is_alive(&self->c));
@@ -477,7 +493,7 @@ TEST_F(socket, add_replaces_it)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_sock(self->fd, KEY, self->c.peer,
 						   TIMERWHEEL_SOCKET_IDLE, IDLE, ~0ULL));
 	EXPECT_EQ(1, stats_of(self->fd).sockets);
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(0, ev.flags);
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
@@ -494,16 +510,29 @@ TEST_F(socket, drain_withdraws_the_warning)
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
 }
 
+/* Is the connection dead, because its time was over when data were sent? */
+static bool was_aborted(int fd, struct conn *c)
+{
+	if (is_alive(c))
+		return false;
+	while (!stats_of(fd).aborted)
+		tw_sleep(MSEC);
+	return true;
+}
+
 TEST_F(socket, data_in_the_grace)
 {
 	struct timerwheel_event ev;
 	struct timerwheel_entry ent;
 
 	warned(self->fd, &self->c, tw_icount() ? 20 * MSEC : 500 * MSEC);
-	ASSERT_TRUE(is_alive(&self->c));
 	/* Either the data came in time, or a heavily loaded machine was too late. */
+	if (was_aborted(self->fd, &self->c)) {
+		ASSERT_FALSE(tw_timed());
+		return;
+	}
 	if (tw_get1(self->fd, KEY, &ent) == TIMERWHEEL_WAS_PENDING) {
-		ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+		ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 		EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
 	}
 }
@@ -515,10 +544,11 @@ TEST_F(socket, data_withdraws_the_warning)
 	struct timerwheel_stats stats;
 
 	ASSERT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, SEC, SEC));
-	ASSERT_EQ(1, poll(&p, 1, 20000));
+	ASSERT_EQ(1, poll(&p, 1, PATIENCE / MSEC));
 	EXPECT_EQ(0, stats_of(self->fd).withdrawn);
 	tw_sleep(SEC / 2);
-	ASSERT_TRUE(is_alive(&self->c));
+	if (was_aborted(self->fd, &self->c))
+		ASSERT_FALSE(tw_timed());
 	do {
 		tw_sleep(SEC / 20);
 		stats = stats_of(self->fd);
@@ -538,19 +568,30 @@ TEST_F(socket, touch_in_the_grace)
 	struct timerwheel_info info;
 	struct timerwheel_event ev;
 	__u64 *table, later;
+	int ret;
 
 	table = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
 		     TIMERWHEEL_MMAP_DEADLINES);
 	ASSERT_NE(MAP_FAILED, table);
-	warned(self->fd, &self->c, 300 * MSEC);
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
-	ASSERT_EQ(0, tw_info(self->fd, &info));
-	later = ((info.now + SEC) >> info.generation_bits) + 1;
-	table[ent.index] = later << info.generation_bits | ent.generation;
-	EXPECT_EQ(1, next_event(self->fd, &ev, 0));
-	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
+	for (;;) {
+		warned(self->fd, &self->c, 300 * MSEC);
+		ret = tw_get1(self->fd, KEY, &ent);
+		ASSERT_EQ(0, tw_info(self->fd, &info));
+		later = ((info.now + SEC) >> info.generation_bits) + 1;
+		table[ent.index] = later << info.generation_bits | ent.generation;
+		ASSERT_EQ(1, next_event(self->fd, &ev, 0));
+		ASSERT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
+		if (tw_now(CLOCK_MONOTONIC) < ev.fired + 300 * MSEC)
+			break;
+		/* The grace may have been over. Once more, with another connection */
+		tw_remove1(self->fd, KEY);
+		while (next_event(self->fd, &ev, 0) == 1)
+			;
+		ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &self->c));
+	}
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, ret);
 	/* No abort at the end of the grace, but another warning at the time stored */
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
 	EXPECT_GE(ev.fired, info.now + SEC);
 }
@@ -599,16 +640,16 @@ TEST_F(socket, lock_is_held)
 	ASSERT_EQ(0, add_sock(self->fd, 1, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC, 0));
 	tw_sleep(IDLE);
 	ASSERT_EQ(0, add_sock(self->fd, 2, c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC, GRACE));
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 	EXPECT_EQ(2, ev.key);
 	EXPECT_TRUE(is_reset(c.peer));
 	EXPECT_EQ(0, next_event(self->fd, &ev, 2 * IDLE));
 	ASSERT_EQ(0, ioctl(uffd, UFFDIO_ZEROPAGE, &zero));
 	pthread_join(thread, NULL);
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 	EXPECT_EQ(1, ev.key);
 }
@@ -651,11 +692,11 @@ TEST_F(socket, other_netns)
 		pid = fork();
 		if (!pid) {
 			close(end[1]);
-			_exit(in_netns(self->fd, round ? SEC : IDLE, ready[1], end[0]));
+			_exit(in_netns(self->fd, round ? LONG : IDLE, ready[1], end[0]));
 		}
 		ASSERT_EQ(1, read(ready[0], &x, 1));
 		if (!round) {
-			ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+			ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 			EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 			x = 1;
 			ASSERT_EQ(1, write(end[1], &x, 1));
@@ -663,7 +704,8 @@ TEST_F(socket, other_netns)
 		close(end[1]);
 		EXPECT_EQ(0, tw_reap(pid));
 		if (round) {
-			ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+			EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, KEY, IDLE, 0));
+			ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 			EXPECT_EQ(TIMERWHEEL_EVENT_GONE, ev.flags);
 		}
 	}
@@ -676,17 +718,23 @@ static void works(struct __test_metadata *_metadata, int fd, struct conn *c)
 {
 	socklen_t size = sizeof(int);
 	struct timerwheel_event ev;
-	__u64 last;
+	__u64 last, now;
 	int i, err = 0;
 
+	last = tw_now(CLOCK_MONOTONIC);
 	ASSERT_EQ(0, add_sock(fd, KEY, c->here, TIMERWHEEL_SOCKET_IDLE, SEC, 0));
-	for (i = 0; i < 25; i++) {
+	/* A busy machine looks late for the first time. */
+	for (i = 0; i < 25 || !stats_of(fd).requeues; i++) {
 		tw_sleep(SEC / 20);
-		last = tw_now(CLOCK_MONOTONIC);
-		ASSERT_TRUE(is_alive(c));
+		now = tw_now(CLOCK_MONOTONIC);
+		if (!is_alive(c)) {
+			/* It has paused for too long. */
+			ASSERT_LE(last + SEC, tw_now(CLOCK_MONOTONIC));
+			return;
+		}
+		last = now;
 	}
-	EXPECT_LE(1, stats_of(fd).requeues);
-	ASSERT_EQ(1, next_event(fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 	EXPECT_LE(last + SEC, ev.fired);
 	EXPECT_TRUE(is_reset(c->peer));
@@ -831,7 +879,7 @@ TEST_F(socket, connecting)
 	}
 	tw_sleep(50 * MSEC);
 	ASSERT_EQ(0, add_sock(self->fd, KEY, last, TIMERWHEEL_SOCKET_LIFETIME, IDLE, 0));
-	ASSERT_EQ(1, next_event(self->fd, &ev, 20 * SEC));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 }
 
@@ -897,7 +945,7 @@ TEST_F(socket, memory_is_charged_and_given_back)
 	with = stats_of(self->fd).memory;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, KEY));
 	/* The worker lets go of the socket a moment later. */
-	for (i = 0; i < 5000 && stats_of(self->fd).memory > with - 1500; i++)
+	for (i = 0; i < LATER && stats_of(self->fd).memory > with - 1500; i++)
 		tw_sleep(MSEC);
 	while (stats_of(self->fd).memory != (before = tw_memory_alone(self->fd)))
 		tw_sleep(MSEC);
@@ -908,7 +956,7 @@ TEST_F(socket, memory_is_charged_and_given_back)
 	EXPECT_LE(with, before + 20 * 6000);
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, i));
-	for (i = 0; i < 5000 && stats_of(self->fd).memory != before; i++)
+	for (i = 0; i < LATER && stats_of(self->fd).memory != before; i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(before, stats_of(self->fd).memory);
 	EXPECT_EQ(before, tw_memory_alone(self->fd));
@@ -992,7 +1040,7 @@ TEST_F(socket, ring)
 	ASSERT_NE(MAP_FAILED, ring);
 	ev = (void *)ring + TIMERWHEEL_RING_EVENTS;
 	EXPECT_EQ(0, add_sock(fd, KEY, self->c.here, 0, IDLE, GRACE));
-	for (i = 0; i < 20000 && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < 2; i++)
+	for (i = 0; i < LATER && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < 2; i++)
 		tw_sleep(MSEC);
 	ASSERT_EQ(2, ring->tail);
 	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev[0].flags);
@@ -1006,7 +1054,7 @@ TEST_F(socket, ring)
  * One of its own would not be charged to the owner's cgroup; and at the cap the worker would wait
  * for closed wheels, which are freed when it is done.
  */
-TEST_F_TIMEOUT(socket, ring_without_another_base, 120)
+TEST_F_TIMEOUT(socket, ring_without_another_base, 600)
 {
 	enum { ROUNDS = 100 };
 	struct timerwheel_setup setup = { .ring = 128 };
@@ -1026,13 +1074,13 @@ TEST_F_TIMEOUT(socket, ring_without_another_base, 120)
 		ASSERT_EQ(0, add_sock(fd, KEY + 1, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC,
 				      LONG));
 		/* Keep this CPU busy: the worker, which warns, goes to another one. */
-		end = tw_now(CLOCK_MONOTONIC) + 60 * SEC;
+		end = tw_now(CLOCK_MONOTONIC) + PATIENCE;
 		while (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < (__u32)i)
 			ASSERT_GT(end, tw_now(CLOCK_MONOTONIC));
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, KEY + 1));
 	}
 	/* The worker lets go of the sockets a moment later. */
-	for (i = 0; i < 5000 && stats_of(fd).memory != memory; i++)
+	for (i = 0; i < LATER && stats_of(fd).memory != memory; i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(memory, stats_of(fd).memory);
 	close(fd);
@@ -1099,7 +1147,7 @@ TEST_F(socket, many_wheels)
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd[i], KEY, 0, 0));
 	for (i = 0; i < n; i++) {
 		do {
-			ASSERT_EQ(1, next_event(fd[i], &ev, 20 * SEC));
+			ASSERT_EQ(1, next_event(fd[i], &ev, PATIENCE));
 		} while (ev.flags == TIMERWHEEL_EVENT_WARNING);
 		sum += ev.flags == TIMERWHEEL_EVENT_ABORTED;
 		gone += ev.flags == TIMERWHEEL_EVENT_GONE;
@@ -1169,7 +1217,7 @@ TEST_F(socket, all_at_once)
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, add_sock(self->fd, i, c[i].here, 0, IDLE, i % 2 ? GRACE : 0));
 	while (aborted < n) {
-		ASSERT_EQ(1, poll(&p, 1, 60000));
+		ASSERT_EQ(1, poll(&p, 1, PATIENCE / MSEC));
 		got = dev_read(self->fd, ev, 64);
 		ASSERT_GT(got, 0);
 		for (i = 0; i < got; i++) {
@@ -1739,6 +1787,9 @@ TEST_F_TIMEOUT(race, all, 600)
 		ASSERT_EQ(0, pthread_create(&thread[i].id, NULL, main, &thread[i]));
 	}
 	tw_sleep((s && atoi(s) > 0 ? atoi(s) : 2) * SEC);
+	/* Longer where everything takes long: else the run would say nothing. */
+	for (i = 0; i < LATER && !(atomic_load(&r->aborted) && atomic_load(&r->warned)); i++)
+		tw_sleep(MSEC);
 	atomic_store(&r->stop, 1);
 	for (i = 0; i < RACE_THREADS; i++)
 		pthread_join(thread[i].id, NULL);
@@ -1750,7 +1801,7 @@ TEST_F_TIMEOUT(race, all, 600)
 		stats = stats_of(r->fd);
 	} while (n > 0 || stats.pending + stats.due + stats.parked);
 	/* Aborts that were under way */
-	for (i = 0; i < 5000 && stats_of(r->fd).memory != tw_memory_alone(r->fd); i++)
+	for (i = 0; i < LATER && stats_of(r->fd).memory != tw_memory_alone(r->fd); i++)
 		tw_sleep(MSEC);
 	for (i = 0; i < RACE_CONNS; i++)
 		race_shut(r, &r->slot[i]);
