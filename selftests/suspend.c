@@ -28,7 +28,7 @@
 #endif
 
 /* How late a timer may be after resume or its deadline: emulation is slow after a resume */
-#define LATE_MOST	(2 * SEC)
+#define LATE_MOST	(10 * SEC)
 
 #define BULK	50000	/* timers that fall due together while the machine sleeps */
 
@@ -335,12 +335,12 @@ TEST_F_TIMEOUT(alarm, wakes, TIMEOUT)
 	EXPECT_LT(self->base + 18 * SEC, woke);
 	EXPECT_GT(self->base + 35 * SEC, woke);
 	EXPECT_GT(15 * SEC, tw_now(CLOCK_MONOTONIC) - mono);
-	ASSERT_EQ(1, dev_poll(self->fd, 20000));
+	ASSERT_EQ(1, dev_poll(self->fd, LONG_MS));
 	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(2, ev.key);
 	EXPECT_LE(self->base + 20 * SEC, ev.fired);
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
-	EXPECT_EQ(1, dev_poll(other, 20000));
+	EXPECT_EQ(1, dev_poll(other, LONG_MS));
 	close(other);
 }
 
@@ -368,7 +368,7 @@ TEST_F_TIMEOUT(alarm, first_of_wheels, TIMEOUT)
 	woke = tw_now(variant->id);
 	EXPECT_LT(self->base + 10 * SEC, woke);
 	EXPECT_GT(self->base + 27 * SEC, woke);
-	EXPECT_EQ(1, dev_poll(fd[0], 20000));
+	EXPECT_EQ(1, dev_poll(fd[0], LONG_MS));
 	close(fd[0]);
 	close(fd[2]);
 }
@@ -384,7 +384,7 @@ TEST_F_TIMEOUT(alarm, set_back, TIMEOUT)
 		return;
 	/* the wheel's base has seen the time before the change */
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 10 * MSEC, 0));
-	ASSERT_EQ(1, dev_poll(self->fd, 20000));
+	ASSERT_EQ(1, dev_poll(self->fd, LONG_MS));
 	ASSERT_EQ(0, tw_set_realtime(self->base - 60 * SEC));
 	ASSERT_EQ(0, tw_add1(self->fd, 2, 0, self->base - 48 * SEC, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, tw_file_write(STATE, "mem"));
@@ -438,18 +438,26 @@ TEST_F_TIMEOUT(alarm, batched, TIMEOUT)
 	woke = tw_now(variant->id);
 	EXPECT_LT(self->base + 13 * SEC, woke);
 	EXPECT_GT(self->base + 30 * SEC, woke);
-	EXPECT_EQ(1, dev_poll(fd, 20000));
+	EXPECT_EQ(1, dev_poll(fd, LONG_MS));
 	close(fd);
 }
 
 /* Suspend fails if a timer falls due within 2 seconds. */
 TEST_F_TIMEOUT(alarm, soon, TIMEOUT)
 {
+	int try;
+
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
-	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 1900 * MSEC, 0));
-	EXPECT_EQ(-EBUSY, tw_file_write(STATE, "mem"));
-	EXPECT_GT(self->base + 1900 * MSEC, tw_now(variant->id));
+	/* Once more if a slow machine took longer for that. */
+	for (try = 0; try < 5; try++) {
+		self->base = tw_now(variant->id);
+		ASSERT_LE(0, tw_add1(self->fd, 1, 0, 1900 * MSEC, 0));
+		EXPECT_EQ(-EBUSY, tw_file_write(STATE, "mem"));
+		if (tw_now(variant->id) < self->base + 1900 * MSEC)
+			break;
+	}
+	EXPECT_GT(5, try);
 }
 
 /* The number of wakeup events that the module has reported, or -1 */
@@ -492,7 +500,7 @@ TEST_F_TIMEOUT(alarm, while_devices_are_suspended, TIMEOUT)
 	for (try = 0; try < 5 && wakeups() == before; try++) {
 		ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 4 * SEC, 0));
 		tw_file_write(STATE, "mem");
-		ASSERT_EQ(1, dev_poll(self->fd, 20000));
+		ASSERT_EQ(1, dev_poll(self->fd, LONG_MS));
 		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	}
 	ASSERT_EQ(0, tw_file_write(test, "none"));
