@@ -2038,9 +2038,10 @@ TEST_F_TIMEOUT(attack, open_does_not_wait, TIMEOUT)
 	attacked = sample(open_close, self->cpus, SAMPLES);
 	EXPECT_EQ(0, attack_stop(&self->a));
 	say_samples("open and close", &alone, &attacked);
-	EXPECT_GE(2 * MSEC + 4 * alone.median, attacked.median);
-	if (tw_timed())
+	if (tw_timed()) {
+		EXPECT_GE(2 * MSEC + 4 * alone.median, attacked.median);
 		EXPECT_GE(2 * MSEC, attacked.longest);
+	}
 }
 
 /* The same for a CPU that goes offline and comes back. */
@@ -2300,7 +2301,8 @@ TEST_F_TIMEOUT(mix, exactly_once, TIMEOUT)
 		if (!pid[i])
 			mix_process(shared, i, self->seed + i);
 	}
-	while (atomic_load(&shared->ready) < MIX_USERS && tw_now(CLOCK_MONOTONIC) < began + MINUTE)
+	while (atomic_load(&shared->ready) < MIX_USERS &&
+	       tw_now(CLOCK_MONOTONIC) < began + 5 * MINUTE)
 		tw_sleep(MSEC);
 	ASSERT_EQ(MIX_USERS, atomic_load(&shared->ready));
 	began = tw_now(CLOCK_MONOTONIC) + 2 * (tw_now(CLOCK_MONOTONIC) - began) + 500 * MSEC;
