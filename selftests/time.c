@@ -15,7 +15,7 @@
 #define TICK	MSEC
 #define LAG	(50 * USEC)	/* from an interrupt to the timer, instruction-counted */
 #define PASS_NS	(100 * USEC)	/* the longest batch, instruction-counted */
-#define SOON	20000		/* ms to wait for events that are due soon, on any machine */
+#define SOON	60000		/* ms to wait for events that are due soon, on any machine */
 
 /* --- Helpers ------------------------------------------------------------ */
 
@@ -46,6 +46,15 @@ static __u64 stat_firings(int fd)
 	struct timerwheel_stats stats;
 
 	return tw_stats(fd, &stats) ? ~0ULL : stats.firings;
+}
+
+/* The number of due timers, without a call */
+static long long look_due(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return tw_file_number(path, "timerwheel-due:");
 }
 
 static int get_result(int fd, __u64 key)
@@ -1428,7 +1437,8 @@ TEST_F(set, forward)
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
 	ASSERT_TRUE(set_clock(self->real + HOUR - 100 * MSEC));
 	EXPECT_TRUE(came(self->fd, 1, true));
-	EXPECT_GT(self->mono + 10 * SEC, tw_now(CLOCK_MONOTONIC));
+	if (tw_timed())
+		EXPECT_GT(self->mono + 10 * SEC, tw_now(CLOCK_MONOTONIC));
 }
 
 /* Set forward beyond a deadline: that timer is due at once; others keep waiting */
@@ -1804,14 +1814,15 @@ TEST_F(set, told_forward)
 /* The same if the timer is due long before the first call or read */
 TEST_F(set, told_first)
 {
-	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
+	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), i;
 	struct timerwheel_event ev[3];
 
 	if (!self->real)
 		return;
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
 	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
-	usleep(500 * 1000);
+	for (i = 0; i < SOON && look_due(fd) < 1; i++)
+		usleep(1000);
 	ASSERT_EQ(2, dev_read(fd, ev, 3));
 	EXPECT_TRUE(is_set(ev, self->real + 2 * HOUR, 0));
 	EXPECT_EQ(1, ev[1].key);
@@ -1976,7 +1987,8 @@ TEST_F(set, told_asleep)
 	EXPECT_TRUE(is_set(&a[0].ev, self->real + HOUR, 0));
 	EXPECT_EQ(1, a[1].ret);
 	EXPECT_EQ(1, dev_read(a[1].fd, &a[1].ev, 1));
-	EXPECT_GT(self->mono + 10 * SEC, tw_now(CLOCK_MONOTONIC));
+	if (tw_timed())
+		EXPECT_GT(self->mono + 10 * SEC, tw_now(CLOCK_MONOTONIC));
 	close(a[0].fd);
 	close(a[1].fd);
 }
@@ -1989,6 +2001,7 @@ TEST_F(set, told_ahead)
 	struct timerwheel_event *in;
 	struct timerwheel_ring *ring;
 	__u64 until;
+	int i;
 
 	if (!self->real)
 		return;
@@ -2004,7 +2017,8 @@ TEST_F(set, told_ahead)
 	while (tw_now(CLOCK_MONOTONIC) < until)
 		;
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &normal));
-	usleep(500 * 1000);
+	for (i = 0; i < SOON && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < 2; i++)
+		usleep(1000);
 	ASSERT_EQ(2, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
 	EXPECT_TRUE(is_set(&in[0], self->real + 2 * HOUR, 0));
 	EXPECT_EQ(1, in[1].key);
@@ -2034,7 +2048,8 @@ TEST_F(set, told_ring)
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, tw_add1(fd, 2, 0, self->real + HOUR + MINUTE, TIMERWHEEL_ABS));
 	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
-	usleep(500 * 1000);
+	for (i = 0; i < SOON && ring->flags != TIMERWHEEL_RING_OVERFLOW; i++)
+		usleep(1000);
 	ASSERT_EQ(2, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
 	EXPECT_EQ(TIMERWHEEL_RING_OVERFLOW, ring->flags);
 	EXPECT_TRUE(is_set(&in[0], self->real + 2 * HOUR, 0));
@@ -2262,7 +2277,8 @@ TEST_F_TIMEOUT(set, told_and_closed, 300)
 	if (!self->real)
 		return;
 	ASSERT_EQ(0, pthread_create(&id, NULL, keep_setting, &setter));
-	for (i = 0; i < 100; i++) {
+	/* Longer where the other thread has not run so far. */
+	for (i = 0; i < 100 || (!told && i < 10000); i++) {
 		for (k = 0; k < 20; k++) {
 			fd[k] = open_asking(TIMERWHEEL_CLOCK_REALTIME, k % 3 ? 0 : 8);
 			ASSERT_LE(0, fd[k]);
@@ -2480,7 +2496,8 @@ static void asks(struct __test_metadata *_metadata, FIXTURE_DATA(namespace) * se
 	EXPECT_EQ(r->deadline, r->ev.deadline);
 	EXPECT_TRUE(on_time(&r->ev, TICK, 0));
 	EXPECT_GE(r->after, r->ev.fired);
-	EXPECT_GT(r->deadline + 10 * SEC, r->after);
+	if (tw_timed())
+		EXPECT_GT(r->deadline + 10 * SEC, r->after);
 }
 
 /* Absolute deadlines are those of the caller's clock, and so are the event's times */
@@ -2582,7 +2599,7 @@ TEST_F(namespace, look)
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(deadline + variant->shift * (__s64)SEC, r->ent[i].deadline);
 		EXPECT_GT(HOUR, r->ent[i].left);
-		EXPECT_LT(HOUR - 10 * SEC, r->ent[i].left);
+		EXPECT_LT(HOUR - MINUTE, r->ent[i].left);
 	}
 	EXPECT_LE(r->before, r->info.now);
 	EXPECT_GE(r->after, r->info.now);
