@@ -1303,7 +1303,7 @@ TEST(touch_running)
 		until = began + 60 * MSEC;
 		timerwheel_table_touch(&table, elem.index, elem.generation, until);
 	} while (timerwheel_now(wheel) >= began + elem.deadline);
-	ASSERT_EQ(1, timerwheel_wait(wheel, &ev, 1, 10000));
+	ASSERT_EQ(1, timerwheel_wait(wheel, &ev, 1, PATIENCE));
 	EXPECT_LE(until, ev.fired);
 	EXPECT_LE(until, ev.deadline);
 	EXPECT_GE(until + (1 << table.bits), ev.deadline);
@@ -1389,7 +1389,7 @@ TEST_F(clock, never_early)
 	ASSERT_EQ(0, add(self->w, 2, 0, began + 10 * MSEC, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, add(self->w, 3, 0, HOUR, 0));
 	while (got < 2) {
-		n = timerwheel_wait(self->w, ev, 4, 10000);
+		n = timerwheel_wait(self->w, ev, 4, PATIENCE);
 		ASSERT_LT(0, n);
 		EXPECT_LE(ev[0].deadline, ev[0].fired);
 		EXPECT_LE(ev[0].fired, timerwheel_now(self->w));
@@ -1408,7 +1408,7 @@ TEST_F(clock, due_without_a_call)
 
 	ASSERT_EQ(0, add(self->w, 1, 5, deadline, TIMERWHEEL_ABS));
 	EXPECT_EQ(true, !poll(&p, 1, 0) || timerwheel_now(self->w) >= deadline);
-	EXPECT_EQ(1, poll(&p, 1, 10000));
+	EXPECT_EQ(1, poll(&p, 1, PATIENCE));
 	nap(5 * MSEC);
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &rem));
 	EXPECT_GT(0, rem.left);
@@ -1423,10 +1423,10 @@ TEST_F(clock, earlier_while_waiting)
 	/* Armed for later first, then for sooner. */
 	ASSERT_EQ(0, add(self->w, 1, 0, HOUR, 0));
 	ASSERT_EQ(0, add(self->w, 2, 0, 20 * MSEC, 0));
-	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, 10000));
+	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, PATIENCE));
 	EXPECT_EQ(2, ev.key);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, 5 * MSEC, 0));
-	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, 10000));
+	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, PATIENCE));
 	EXPECT_EQ(1, ev.key);
 }
 
@@ -1755,7 +1755,7 @@ TEST(thread_is_cancelled)
 	ASSERT_EQ(0, pthread_create(&other, NULL, add_cancelled, wheel));
 	ASSERT_EQ(0, pthread_join(other, &end));
 	EXPECT_EQ(wheel, end);
-	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, 10000));
+	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, PATIENCE));
 	EXPECT_EQ(1, ev.key);
 	timerwheel_close(wheel);
 }
@@ -1777,7 +1777,7 @@ TEST(fork_and_close)
 		_exit(0);
 	}
 	ASSERT_EQ(0, reap(pid));
-	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, 10000));
+	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, PATIENCE));
 	timerwheel_close(wheel);
 }
 
@@ -1853,12 +1853,17 @@ TEST(late)
 	static unsigned char seen[LATE];
 	struct timerwheel_event ev;
 	struct timerwheel_stats s;
-	uint64_t at = clock_ns(CLOCK_MONOTONIC) + SEC / 2;	/* all are armed before */
+	uint64_t ahead = SEC / 8, at;
 	int i;
 
 	ASSERT_NE(NULL, wheel);
-	for (i = 0; i < LATE; i++)
-		ASSERT_EQ(0, add(wheel, i, 0, at, TIMERWHEEL_ABS));
+	/* All are armed before: on a slow machine with more time. */
+	do {
+		ahead *= 4;
+		at = clock_ns(CLOCK_MONOTONIC) + ahead;
+		for (i = 0; i < LATE; i++)
+			ASSERT_LE(0, add(wheel, i, 0, at, TIMERWHEEL_ABS));
+	} while (clock_ns(CLOCK_MONOTONIC) >= at);
 	while (clock_ns(CLOCK_MONOTONIC) <= at)
 		nap(MSEC);
 	for (i = 0; i < LATE; i++) {
@@ -1884,24 +1889,29 @@ TEST(late_behind_postponed)
 	struct timerwheel_config config = {
 		.backend = BACKEND, .tick = USEC, .table = true,
 	};
-	uint64_t at = clock_ns(CLOCK_MONOTONIC) + SEC / 2;	/* all are armed before */
 	struct timerwheel_table table;
 	struct timerwheel_event ev;
 	struct timerwheel *wheel;
+	uint64_t ahead = SEC / 8, at;
 	int i;
 
 	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	ASSERT_EQ(0, timerwheel_table(wheel, &table));
-	for (i = 0; i < LATE; i++) {
-		struct timerwheel_add elem = {
-			.key = i, .deadline = at + i, .flags = TIMERWHEEL_ABS,
-		};
+	/* All are armed and postponed before: on a slow machine with more time. */
+	do {
+		ahead *= 4;
+		at = clock_ns(CLOCK_MONOTONIC) + ahead;
+		for (i = 0; i < LATE; i++) {
+			struct timerwheel_add elem = {
+				.key = i, .deadline = at + i, .flags = TIMERWHEEL_ABS,
+			};
 
-		ASSERT_EQ(0, add_elem(wheel, &elem));
-		if (i < LATE - 1)
-			ASSERT_EQ(true, timerwheel_table_touch(&table, elem.index, elem.generation,
-							       at + HOUR));
-	}
+			ASSERT_LE(0, add_elem(wheel, &elem));
+			if (i < LATE - 1 &&
+			    !timerwheel_table_touch(&table, elem.index, elem.generation, at + HOUR))
+				ASSERT_LE(at, clock_ns(CLOCK_MONOTONIC));
+		}
+	} while (clock_ns(CLOCK_MONOTONIC) >= at);
 	while (clock_ns(CLOCK_MONOTONIC) <= at + LATE)
 		nap(MSEC);
 	ASSERT_EQ(1, timerwheel_take(wheel, &ev, 1));
@@ -2323,7 +2333,7 @@ TEST(ring_wait)
 	for (got = 0; got < 50; got++)
 		ASSERT_EQ(0, add(wheel, got + 1, 0, got * MSEC, 0));
 	for (got = 0; got < 50; got += n) {
-		n = timerwheel_wait(wheel, ev, 8, 10000);
+		n = timerwheel_wait(wheel, ev, 8, PATIENCE);
 		ASSERT_LT(0, n);
 		EXPECT_LE(ev[0].deadline, ev[0].fired);
 	}

@@ -43,6 +43,13 @@
 #pragma GCC diagnostic pop
 #include "only.h"
 
+/* As in tw_test.h. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 180
+
+/* The ms that a test waits for what must come: longer than anything takes, on a slow machine too */
+#define PATIENCE 60000
+
 #ifdef PROCESS
 #define BACKEND		TIMERWHEEL_BACKEND_PROCESS
 #define ON_DEVICE	false

@@ -134,7 +134,7 @@ static void server_start(struct __test_metadata *_metadata, struct server *self,
 			 const char *program, const char *how)
 {
 	char path[256], ms[16];
-	int fd, tries = 1000;
+	int fd, tries = 6000;
 
 	strcpy(self->folder, "/tmp/tw-server.XXXXXX");
 	ASSERT_NE(NULL, mkdtemp(self->folder));
@@ -231,22 +231,26 @@ enum { CLIENTS = 20 };
 static void too_many(struct __test_metadata *_metadata, struct server *self)
 {
 	struct rlimit limit = { CLIENTS, CLIENTS };
-	int fds[CLIENTS], i;
+	int fds[CLIENTS], i, tries = 5;
 	clockid_t clock;
 	uint64_t used;
 
 	ASSERT_EQ(0, prlimit(self->pid, RLIMIT_NOFILE, &limit, NULL));
-	for (i = 0; i < CLIENTS; i++) {
-		fds[i] = server_connect(&self->name);
-		ASSERT_LE(0, fds[i]);
-	}
 	ASSERT_EQ(0, clock_getcpuclockid(self->pid, &clock));
-	nap(100 * MSEC);
-	used = clock_ns(clock);
-	nap(800 * MSEC);
-	EXPECT_GT(100 * MSEC, clock_ns(clock) - used);
-	for (i = 0; i < CLIENTS; i++)
-		close(fds[i]);
+	/* Again on a busy machine: a pause of the processor is time of whoever was running. */
+	do {
+		for (i = 0; i < CLIENTS; i++) {
+			fds[i] = server_connect(&self->name);
+			ASSERT_LE(0, fds[i]);
+		}
+		nap(100 * MSEC);
+		used = clock_ns(clock);
+		nap(800 * MSEC);
+		used = clock_ns(clock) - used;
+		for (i = 0; i < CLIENTS; i++)
+			close(fds[i]);
+	} while (used >= 100 * MSEC && --tries);
+	EXPECT_GT(100 * MSEC, used);
 	fds[0] = server_connect(&self->name);
 	ASSERT_LE(0, fds[0]);
 	EXPECT_TRUE(echoed(fds[0], 'a'));
