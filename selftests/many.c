@@ -1973,6 +1973,7 @@ FIXTURE_TEARDOWN(attack)
 }
 
 struct sample {
+	__u64 shortest;
 	__u64 median;
 	__u64 longest;
 };
@@ -1984,21 +1985,21 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Median and longest duration of @what(), which returns 0 if it succeeded, in ATTACK_FOR */
+/* Durations of @what(), which returns 0 if it succeeded, in ATTACK_FOR, three at least */
 static struct sample sample(int (*what)(int cpus), int cpus, int times)
 {
 	__u64 took[SAMPLES], began = tw_now(CLOCK_MONOTONIC), at;
 	int i;
 
-	for (i = 0; i < times && tw_now(CLOCK_MONOTONIC) < began + ATTACK_FOR; i++) {
+	for (i = 0; i < times && (i < 3 || tw_now(CLOCK_MONOTONIC) < began + ATTACK_FOR); i++) {
 		tw_sleep(20 * MSEC);
 		at = tw_now(CLOCK_MONOTONIC);
 		if (what(cpus))
-			return (struct sample){ NO_EVENT, NO_EVENT };
+			return (struct sample){ NO_EVENT, NO_EVENT, NO_EVENT };
 		took[i] = tw_now(CLOCK_MONOTONIC) - at;
 	}
 	qsort(took, i, sizeof(*took), by_size);
-	return (struct sample){ took[i / 2], took[i - 1] };
+	return (struct sample){ took[0], took[i / 2], took[i - 1] };
 }
 
 static int open_close(int cpus)
@@ -2044,7 +2045,10 @@ TEST_F_TIMEOUT(attack, open_does_not_wait, TIMEOUT)
 	}
 }
 
-/* The same for a CPU that goes offline and comes back. */
+/*
+ * The same for a CPU that goes offline and comes back. Time that is counted has one CPU only: if a
+ * CPU waited for them it would each time, so the shortest is compared, in which no host has paused.
+ */
 TEST_F_TIMEOUT(attack, hotplug_does_not_wait, TIMEOUT)
 {
 	struct sample alone, attacked;
@@ -2058,7 +2062,7 @@ TEST_F_TIMEOUT(attack, hotplug_does_not_wait, TIMEOUT)
 	attacked = sample(offline_online, self->cpus, 10);
 	EXPECT_EQ(0, attack_stop(&self->a));
 	say_samples("CPU offline and online", &alone, &attacked);
-	EXPECT_GE(100 * MSEC + 2 * alone.median, attacked.median);
+	EXPECT_GE(100 * MSEC + 2 * alone.median, attacked.shortest);
 }
 
 /* --- All at once -------------------------------------------------------------------- */
