@@ -3,6 +3,7 @@
 manager that keeps descriptors as systemd does."""
 
 import array
+import contextlib
 import ctypes
 import fcntl
 import glob
@@ -21,7 +22,7 @@ import time
 
 BACKEND = os.environ.get('TIMERWHEEL_BACKEND', 'auto')
 DEVICE = BACKEND != 'process' and os.path.exists('/dev/timerwheel')
-# How late something may be seen on a machine that is busy, or emulated.
+# How late something may be seen on a machine that is busy, or emulated. All waits are longer by that.
 LATE = float(os.environ.get('PROXY_TEST_LATE', '0.5'))
 # Times in the tests are multiples of this: long beside LATE's usual part, short for people.
 UNIT = float(os.environ.get('PROXY_TEST_UNIT', '0.3'))
@@ -29,6 +30,26 @@ UNIT = float(os.environ.get('PROXY_TEST_UNIT', '0.3'))
 
 class Failure(Exception):
     pass
+
+
+class Stalled(Exception):
+    """It says nothing of the proxy: the test is repeated with a longer UNIT."""
+
+
+@contextlib.contextmanager
+def in_time(limit, began=None):
+    """What is in here must be done @limit s after @began, or after now, as something ends then: else
+    the machine has stood still for so long."""
+    if began is None:
+        began = time.monotonic()
+    try:
+        yield
+    except (Failure, OSError) as e:
+        if time.monotonic() - began >= limit:
+            raise Stalled(f'not within {limit:.1f} s: {e}') from e
+        raise
+    if time.monotonic() - began >= limit:
+        raise Stalled(f'not within {limit:.1f} s')
 
 
 def check(condition, text):
@@ -57,7 +78,7 @@ def raise_descriptors(want):
 
 def read_all(sock, timeout=30):
     """Until end of file."""
-    sock.settimeout(timeout)
+    sock.settimeout(timeout + LATE)
     parts = []
     while True:
         data = sock.recv(1 << 18)
@@ -67,7 +88,7 @@ def read_all(sock, timeout=30):
 
 
 def read_exactly(sock, n, timeout=30):
-    sock.settimeout(timeout)
+    sock.settimeout(timeout + LATE)
     parts = []
     while n:
         data = sock.recv(min(n, 1 << 18))
@@ -79,6 +100,7 @@ def read_exactly(sock, n, timeout=30):
 
 def ended(sock, timeout):
     """When the end of file came, or a reset: (time, 'eof' or 'reset')."""
+    timeout += LATE
     sock.settimeout(timeout)
     try:
         data = sock.recv(1)
@@ -121,9 +143,9 @@ class Server:
         conn.close()
 
     def accept(self, timeout=10):
-        self.socket.settimeout(timeout)
+        self.socket.settimeout(timeout + LATE)
         conn, _ = self.socket.accept()
-        conn.settimeout(30)
+        conn.settimeout(30 + LATE)
         return conn
 
     def close(self):
@@ -232,7 +254,7 @@ class Manager:
 
     def wait(self, what, condition, timeout=20):
         with self.lock:
-            check(self.lock.wait_for(lambda: condition(self), timeout),
+            check(self.lock.wait_for(lambda: condition(self), timeout + LATE),
                   f'the service manager waited for {what} in vain')
 
     def wait_message(self, key, value, timeout=20):
@@ -329,7 +351,7 @@ class Steps:
         """On to the next stop: at the beginning of a system call, and at its end. False: done()
         came true before."""
         self.ptrace(self.SYSCALL)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 60 + LATE
         while True:
             check(time.monotonic() < until, 'the thread makes no more system calls')
             pid, status = os.waitpid(self.tid, self.WALL | os.WNOHANG)
@@ -451,11 +473,22 @@ class Proxy:
     def wait_log(self, text, timeout=10):
         with self.log_lock:
             self.log_lock.wait_for(
-                lambda: text in self.log or not self.reader.is_alive(), timeout)
+                lambda: text in self.log or not self.reader.is_alive(), timeout + LATE)
             check(text in self.log, f'the log does not say "{text}": {self.log}')
 
     def connect(self, timeout=30):
-        return socket.create_connection(('127.0.0.1', self.port), timeout=timeout)
+        return socket.create_connection(('127.0.0.1', self.port), timeout=timeout + LATE)
+
+    def refuses(self):
+        """Wait until it takes no more clients."""
+        until = time.monotonic() + 10 + LATE
+        try:
+            while True:
+                self.connect().close()
+                check(time.monotonic() < until, 'a new client was not refused')
+                time.sleep(0.02)
+        except (ConnectionRefusedError, ConnectionResetError):
+            pass
 
     def kill(self):
         os.kill(self.pid, signal.SIGKILL)
@@ -512,12 +545,13 @@ class Proxy:
 
     def wait(self, timeout=30):
         """Until it has ended: its exit status."""
+        timeout += LATE
         until = time.monotonic() + timeout
         while self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.status = os.waitstatus_to_exitcode(status)
-                self.reader.join(10)
+                self.reader.join(10 + LATE)
                 break
             check(time.monotonic() < until, f'the proxy has not ended after {timeout} s')
             time.sleep(0.005)
@@ -569,8 +603,11 @@ class Proxy:
         """Their numbers, in order."""
         tids = {}
         for tid in os.listdir(f'/proc/{self.pid}/task'):
-            with open(f'/proc/{self.pid}/task/{tid}/comm') as f:
-                name = f.read().strip()
+            try:
+                with open(f'/proc/{self.pid}/task/{tid}/comm') as f:
+                    name = f.read().strip()
+            except (FileNotFoundError, ProcessLookupError):
+                continue        # it has just ended
             if name.startswith('proxy-'):
                 tids[int(name[6:])] = int(tid)
         return [tids[i] for i in sorted(tids)]
@@ -578,7 +615,7 @@ class Proxy:
     def wait_descriptors(self, most):
         """Until there are no more than that: the connection that has asked for metrics, too, is
         closed some time after the answer."""
-        until = time.monotonic() + 5
+        until = time.monotonic() + 5 + LATE
         while self.descriptors() > most:
             check(time.monotonic() < until, f'{self.descriptors() - most} descriptors stay open')
             time.sleep(0.02)
@@ -592,8 +629,20 @@ class Proxy:
                 total += sum(int(field) for field in f.read().split()[:2])
         return total / 1e9
 
+    def sleeps(self, period=0.5, part=0.2):
+        """Wait until its threads have slept for most of a period: who spins never does."""
+        until = time.monotonic() + 5 + LATE
+        while True:
+            used = self.cpu()
+            time.sleep(period)
+            used = self.cpu() - used
+            if used < part * period:
+                break
+            check(time.monotonic() < until,
+                  f'it is busy for {used:.2f} of {period:.2f} s while it has to wait')
+
     def get(self, path='/metrics'):
-        with socket.create_connection(('127.0.0.1', self.metrics_port), timeout=10) as s:
+        with socket.create_connection(('127.0.0.1', self.metrics_port), timeout=10 + LATE) as s:
             s.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n'
                       'Connection: close\r\n\r\n'.encode())
             head, body = read_all(s).decode().split('\r\n\r\n', 1)
@@ -612,7 +661,7 @@ class Proxy:
         return [int(v) for k, v in self.metrics().items() if k.startswith('thread_connections')]
 
     def wait_metric(self, name, value, timeout=20):
-        until = time.monotonic() + timeout
+        until = time.monotonic() + timeout + LATE
         while True:
             now = self.metrics()[name]
             if now == value:

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 
-from harness import (UNIT, Proxy, Server, check, digest, echo, ended, pattern, read_all,
+from harness import (LATE, Proxy, Server, check, digest, echo, ended, pattern, read_all,
                      read_exactly, reset)
 
 MB = 1 << 20
@@ -34,7 +34,7 @@ def test_large_both_ways():
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60)
+        t.join(60 + LATE)
     check(digest(got['up']) == digest(up), 'other bytes came to the server')
     check(digest(got['down']) == digest(down), 'other bytes came to the client')
     proxy.wait_metric('connections', 0)
@@ -130,7 +130,8 @@ def test_slow_reader():
     data = pattern(64 * MB, 'slow')
     far.setblocking(False)
     sent, quiet = 0, 0
-    while quiet < 20 and sent < len(data):
+    # If it has only stood still it takes more.
+    while (quiet < 20 or not proxy.metrics()['blocked']) and sent < len(data):
         try:
             sent += far.send(data[sent:sent + MB])
             quiet = 0
@@ -138,9 +139,7 @@ def test_slow_reader():
             quiet += 1
             time.sleep(0.01)
     check(sent < 32 * MB, f'{sent} bytes were taken that nobody reads')
-    cpu = proxy.cpu()
-    time.sleep(0.5)
-    check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
+    proxy.sleeps()
     check(proxy.metrics()['blocked'] == 1, 'one direction should be blocked')
     far.setblocking(True)
     rest = threading.Thread(target=lambda: (far.sendall(data[sent:]), far.close()))
@@ -159,14 +158,7 @@ def test_blocked_reader_resets():
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     client.connect(('127.0.0.1', proxy.port))
     far = server.accept()
-    far.setblocking(False)
-    try:
-        while True:
-            far.send(bytes(MB))
-            time.sleep(0.01)
-    except BlockingIOError:
-        pass
-    proxy.wait_metric('blocked', 1)
+    fill(far, proxy)
     reset(client)
     proxy.wait_metric('connections', 0)
     check(proxy.metrics()['blocked'] == 0, 'it is still counted')
@@ -186,9 +178,7 @@ def test_slow_reader_server_gone():
     sender = threading.Thread(target=lambda: (far.sendall(data), far.close()))
     sender.start()
     time.sleep(0.3)
-    cpu = proxy.cpu()
-    time.sleep(0.5)
-    check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
+    proxy.sleeps()
     check(digest(read_all(client)) == digest(data), 'other bytes came')
     sender.join()
 
@@ -205,14 +195,14 @@ def test_hangup_while_blocked():
     check(ended(far, 5)[1] == 'eof', 'no end of file came')
     sent = 0
     # Not more than that: the rest must fit into the socket of the proxy.
-    while not proxy.metrics()['blocked']:
+    while not (m := proxy.metrics())['blocked']:
+        if m['bytes_total{from="server"}'] < sent:
+            continue
         far.sendall(bytes(MB // 4))
         sent += MB // 4
     far.close()
     time.sleep(0.3)
-    cpu = proxy.cpu()
-    time.sleep(0.5)
-    check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
+    proxy.sleeps()
     check(len(read_all(client)) == sent, 'bytes are missing')
     proxy.wait_metric('closed_total{end="client"}', 1)
 
@@ -242,11 +232,13 @@ def test_reset_by_server():
     proxy.wait_metric('connections', 0)
 
 
-def fill(sock):
-    """Until nobody takes more."""
+def fill(sock, proxy):
+    """Until nobody takes more, not even the proxy if it has stood still."""
     sock.setblocking(False)
+    until = time.monotonic() + 30 + LATE
     quiet = 0
-    while quiet < 20:
+    while quiet < 20 or not proxy.metrics()['blocked']:
+        check(time.monotonic() < until, 'it is not blocked')
         try:
             sock.send(bytes(MB))
             quiet = 0
@@ -268,10 +260,8 @@ def test_reset_while_blocked():
     proxy = Proxy(server.address, idle='none')
     for swap, name in ((False, 'client'), (True, 'server')):
         talker, silent = pair_of(proxy, server, swap)
-        fill(talker)
-        cpu = proxy.cpu()
-        time.sleep(0.5)
-        check(proxy.cpu() - cpu < 0.1, 'the proxy is busy while it has to wait')
+        fill(talker, proxy)
+        proxy.sleeps()
         reset(talker)
         proxy.wait_metric(f'closed_total{{end="{name}-reset"}}', 1, 5)
         try:
@@ -320,7 +310,7 @@ def test_many_at_once():
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60)
+        t.join(60 + LATE)
     check(not bad, f'other bytes came back in {len(bad)} connections')
     proxy.wait_metric('closed_total{end="client"}', 200)
 
@@ -345,6 +335,4 @@ def test_urgent():
         sender.start()
         check(digest(read_exactly(other, len(want))) == digest(want), 'other bytes came')
         sender.join()
-    used = proxy.cpu()
-    time.sleep(UNIT)
-    check(proxy.cpu() - used < UNIT / 2, 'it spins')
+    proxy.sleeps()

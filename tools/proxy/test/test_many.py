@@ -9,7 +9,8 @@ import socket
 import tempfile
 import time
 
-from harness import LATE, UNIT, Proxy, Server, between, check, echo, raise_descriptors, reset
+from harness import (LATE, UNIT, Proxy, Server, between, check, echo, in_time, raise_descriptors,
+                     reset)
 
 # Each needs two descriptors of the proxy, and this process has both ends of all.
 ALLOWED = (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 1000) // 4
@@ -21,7 +22,7 @@ CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', min(20000, ALLOWED)))
 def open_pairs(proxy, server, n):
     """Clients and what the server sees of them, in any order."""
     clients, far = [], []
-    server.socket.settimeout(30)
+    server.socket.settimeout(30 + LATE)
     for i in range(n):
         clients.append(proxy.connect())
         if len(clients) - len(far) >= 256 or i == n - 1:
@@ -29,6 +30,31 @@ def open_pairs(proxy, server, n):
                 conn, _ = server.socket.accept()
                 far.append(conn)
     return clients, far
+
+
+def got_all(clients, far):
+    """What each client has sent has come, once, behind its header."""
+    seen = set()
+    poll = select.epoll()
+    by_fd = {conn.fileno(): conn for conn in far}
+    got = dict.fromkeys(by_fd, b'')
+    for fd in by_fd:
+        poll.register(fd, select.EPOLLIN)
+    while len(seen) < CONNECTIONS:
+        ready = poll.poll(20 + LATE)
+        check(ready, f'only {len(seen)} of {CONNECTIONS} messages came')
+        for fd, _ in ready:
+            got[fd] += by_fd[fd].recv(100)
+            if len(got[fd]) < HEADER + 4:
+                continue
+            check(len(got[fd]) == HEADER + 4, f'{len(got[fd])} bytes came')
+            n = int.from_bytes(got[fd][HEADER:], 'big')
+            port = int.from_bytes(got[fd][HEADER - 4:HEADER - 2], 'big')
+            check(port == clients[n].getsockname()[1], f'{port} is the port of another client')
+            seen.add(n)
+            poll.unregister(fd)
+    poll.close()
+    check(seen == set(range(CONNECTIONS)), 'a message came twice')
 
 
 def test_thousands():
@@ -42,38 +68,19 @@ def test_thousands():
     proxy = Proxy(server.address, '--max-connections', str(CONNECTIONS + 100), '--log', log.name,
                   '--proxy-protocol', 'v2', idle=idle, threads=2)
     before = proxy.descriptors()
-    clients, far = open_pairs(proxy, server, CONNECTIONS)
-    check(proxy.metrics()['connections'] == CONNECTIONS, 'not all are open')
-    for i, client in enumerate(clients):
-        client.sendall(i.to_bytes(4, 'big'))
-    seen = set()
-    poll = select.epoll()
-    by_fd = {conn.fileno(): conn for conn in far}
-    got = dict.fromkeys(by_fd, b'')
-    for fd in by_fd:
-        poll.register(fd, select.EPOLLIN)
-    while len(seen) < CONNECTIONS:
-        ready = poll.poll(20)
-        check(ready, f'only {len(seen)} of {CONNECTIONS} messages came')
-        for fd, _ in ready:
-            got[fd] += by_fd[fd].recv(100)
-            if len(got[fd]) < HEADER + 4:
-                continue
-            check(len(got[fd]) == HEADER + 4, f'{len(got[fd])} bytes came')
-            n = int.from_bytes(got[fd][HEADER:], 'big')
-            port = int.from_bytes(got[fd][HEADER - 4:HEADER - 2], 'big')
-            check(port == clients[n].getsockname()[1], f'{port} is the port of another client')
-            seen.add(n)
-            poll.unregister(fd)
+    with in_time(idle):
+        clients, far = open_pairs(proxy, server, CONNECTIONS)
+        check(proxy.metrics()['connections'] == CONNECTIONS, 'not all are open')
+        for i, client in enumerate(clients):
+            client.sendall(i.to_bytes(4, 'big'))
+        got_all(clients, far)
     sent = time.monotonic()
-    poll.close()
-    check(seen == set(range(CONNECTIONS)), 'a message came twice')
     poll = select.epoll()
     by_fd = {client.fileno(): client for client in clients}
     for fd in by_fd:
         poll.register(fd, select.EPOLLIN | select.EPOLLRDHUP)
     while by_fd:
-        ready = poll.poll(idle + 20)
+        ready = poll.poll(idle + 20 + LATE)
         check(ready, f'{len(by_fd)} are still open')
         for fd, _ in ready:
             poll.unregister(fd)
@@ -157,7 +164,7 @@ def test_max_connections():
     except socket.timeout:
         pass
     clients[0].close()
-    clients[4].settimeout(5)
+    clients[4].settimeout(5 + LATE)
     check(clients[4].recv(1) == b'y', 'another byte came back')
     check(proxy.metrics()['connections'] == 4, 'not four are open')
 

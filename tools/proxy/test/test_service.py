@@ -17,7 +17,7 @@ from harness import (BACKEND, DEVICE, LATE, METRIC, UNIT, Manager, Proxy, Server
 def test_graceful_stop():
     """No new ones; those that are there go on; it ends with the last."""
     server = Server(echo)
-    proxy = Proxy(server.address, grace='60s')
+    proxy = Proxy(server.address, grace='1h')
     client = proxy.connect()
     client.sendall(b'x')
     read_exactly(client, 1)
@@ -26,11 +26,7 @@ def test_graceful_stop():
     proxy.signal(signal.SIGTERM)
     proxy.wait_log('stopping')
     time.sleep(UNIT)
-    try:
-        proxy.connect()
-        check(False, 'a new client was not refused')
-    except ConnectionRefusedError:
-        pass
+    proxy.refuses()
     client.sendall(b'y')
     check(read_exactly(client, 1) == b'y', 'another byte came back')
     began = time.monotonic()
@@ -56,7 +52,7 @@ def test_grace_is_over():
 def test_second_signal():
     """Whoever is in a hurry sends it twice."""
     server = Server(echo)
-    proxy = Proxy(server.address, grace='60s')
+    proxy = Proxy(server.address, grace='1h')
     client = proxy.connect()
     client.sendall(b'x')
     read_exactly(client, 1)
@@ -75,10 +71,15 @@ def test_notify():
                   env={'WATCHDOG_USEC': '300000'})
     proxy.start()
     manager.wait_message('READY', '1')
+    began = time.monotonic()
+
+    def barks():
+        return sum('WATCHDOG' in m for m in manager.messages)
+
     time.sleep(1)
+    manager.wait('the watchdog', lambda m: barks() >= 4)
     with manager.lock:
-        barks = sum('WATCHDOG' in m for m in manager.messages)
-    between(barks, 4, 12, 'messages to the watchdog in a second')
+        between(barks() / (time.monotonic() - began), 0, 12, 'messages to the watchdog in a second')
     client = proxy.connect()
     client.sendall(b'x')
     read_exactly(client, 1)
@@ -190,7 +191,7 @@ def test_metrics_many_addresses():
 
 def run(*args, **env):
     return subprocess.run([Proxy.program, *args], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True, timeout=20, env=dict(os.environ, **env))
+                          text=True, timeout=20 + LATE, env=dict(os.environ, **env))
 
 
 def test_options():
@@ -279,15 +280,19 @@ def test_stop_with_watchdog():
     client = proxy.connect()
     client.sendall(b'x')
     check(read_exactly(client, 1) == b'x', 'another byte came back')
+    idle = proxy.loads().index(0)
     proxy.signal(signal.SIGTERM)
     proxy.wait_log('stopping')
+    until = time.monotonic() + 10 + LATE
+    while len(proxy.serving_threads()) > 1:
+        check(time.monotonic() < until, 'no thread has ended')
+    # Until then it may be told to hang, on a machine that stands still.
+    said = len(proxy.log)
     time.sleep(UNIT)
-    used = proxy.cpu()
-    time.sleep(2 * UNIT)
-    check(proxy.cpu() - used < UNIT, 'it spins')
+    proxy.sleeps(2 * UNIT, 0.5)
     client.close()
     check(proxy.wait() == 0, 'it ended badly')
-    check('hangs' not in proxy.log, 'who has ended is said to hang')
+    check(f'thread {idle} hangs' not in proxy.log[said:], 'who has ended is said to hang')
 
 
 def test_other_listener_kept():
@@ -334,7 +339,7 @@ def test_strange_descriptors():
 def test_drain_takes_waiting():
     """A client that the kernel has accepted before the stop is served, not reset."""
     server = Server(echo)
-    proxy = Proxy(server.address, grace='60s', threads=1)
+    proxy = Proxy(server.address, grace='1h', threads=1)
     first = proxy.connect()
     first.sendall(b'x')
     read_exactly(first, 1)
@@ -354,7 +359,7 @@ def test_drain_takes_waiting():
 def test_drain_when_full():
     """Who waits since there is no room is not taken for the stop: the server has its limit."""
     server = Server(echo)
-    proxy = Proxy(server.address, '--max-connections', '2', grace='60s', threads=1)
+    proxy = Proxy(server.address, '--max-connections', '2', grace='1h', threads=1)
     clients = [proxy.connect() for _ in range(5)]
     proxy.wait_metric('connections', 2)
     proxy.signal(signal.SIGTERM)
@@ -368,7 +373,7 @@ def test_drain_when_full():
 
 def test_drain_ends():
     """Clients that come while it stops, as fast as they are taken, do not keep it from that."""
-    proxy = Proxy('127.0.0.1:1', threads=1, grace='60s')
+    proxy = Proxy('127.0.0.1:1', threads=1, grace='1h')
     held = Steps(proxy.serving_threads()[0])
     steps = Steps(proxy.pid)
     proxy.signal(signal.SIGTERM)
@@ -391,7 +396,7 @@ def test_drain_ends():
 def test_drain_frees_the_port():
     """The next proxy may listen while this one ends."""
     server = Server(echo)
-    proxy = Proxy(server.address, grace='60s')
+    proxy = Proxy(server.address, grace='1h')
     old = proxy.connect()
     old.sendall(b'x')
     read_exactly(old, 1)
@@ -412,7 +417,7 @@ def test_full_notify_socket():
     server = Server(echo)
     manager = Manager()
     # After it has read that the proxy is ready it reads no more.
-    proxy = Proxy(server.address, manager=manager, env={'WATCHDOG_USEC': '60000'}, grace='60s')
+    proxy = Proxy(server.address, manager=manager, env={'WATCHDOG_USEC': '60000'}, grace='1h')
     manager.wait_message('READY', '1')
     client = proxy.connect()
     client.sendall(b'x')
@@ -423,11 +428,7 @@ def test_full_notify_socket():
         time.sleep(UNIT)
         proxy.signal(signal.SIGTERM)
         proxy.wait_log('stopping', 5)
-        try:
-            proxy.connect()
-            check(False, 'it does not drain')
-        except ConnectionRefusedError:
-            pass
+        proxy.refuses()
     manager.wait_message('STOPPING', '1')
     client.close()
     check(proxy.wait(5) == 0, 'it ended badly')
@@ -455,6 +456,8 @@ def test_watchdog_barks():
     hung = Steps(proxy.serving_threads()[0])
     proxy.wait_log('thread 0 hangs', 5)
     with manager.lock:
+        while manager.receive():
+            pass
         manager.messages.clear()
     time.sleep(1)
     with manager.lock:
@@ -476,9 +479,7 @@ def test_no_descriptors():
     resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, (free, 20000))
     late = proxy.connect()
     proxy.wait_log('cannot accept: Too many open files', 5)
-    used = proxy.cpu()
-    time.sleep(1)
-    between(proxy.cpu() - used, 0, 0.3, 'processor time in a second')
+    proxy.sleeps(1, 0.3)
     steady.sendall(b'y')
     check(read_exactly(steady, 1) == b'y', 'another byte came back')
     resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, (20000, 20000))

@@ -7,10 +7,10 @@ import socket
 import threading
 import time
 
-from harness import (LATE, UNIT, Failure, Proxy, Server, Steps, between, check, echo, ended,
-                     free_port, full_server, raise_descriptors, read_exactly)
+from harness import (LATE, UNIT, Failure, Proxy, Server, Stalled, Steps, between, check, echo,
+                     ended, free_port, full_server, in_time, raise_descriptors, read_exactly)
 
-LONG = 100 * UNIT
+LONG = '1h'
 
 
 def test_idle():
@@ -34,23 +34,26 @@ def test_cookies_downwards():
     server = Server()
     proxy = Proxy(server.address, threads=1, idle=2 * UNIT)
     steps = Steps(proxy.serving_threads()[0])
-    client = proxy.connect()
-    steps.cookies_downwards(lambda: select.select([server.socket], [], [], 0)[0])
-    far = server.accept()
-    sent = time.monotonic()
-    client.sendall(b'x')
-    read_exactly(far, 1)
+    with in_time(2 * UNIT):
+        client = proxy.connect()
+        steps.cookies_downwards(lambda: select.select([server.socket], [], [], 0)[0])
+        far = server.accept()
+        sent = time.monotonic()
+        client.sendall(b'x')
+        read_exactly(far, 1)
     at, _ = ended(client, 10)
     between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
 
 
-def idle_after_bytes(talker, listener):
-    """Seconds from the last byte to the end."""
+def idle_after_bytes(talker, listener, began):
+    """When the last byte was sent: each within 2 * UNIT of the one before, or of @began."""
+    sent = began
     for _ in range(8):
-        # Before: the proxy may pass the byte on before this process runs again.
-        sent = time.monotonic()
-        talker.sendall(b'x')
-        read_exactly(listener, 1)
+        with in_time(2 * UNIT, sent):
+            # Before: the proxy may pass the byte on before this process runs again.
+            sent = time.monotonic()
+            talker.sendall(b'x')
+            read_exactly(listener, 1)
         time.sleep(UNIT / 2)
     return sent
 
@@ -59,9 +62,10 @@ def test_refresh_by_client():
     """Twice as long as the idle time with a byte now and then, then silence."""
     server = Server()
     proxy = Proxy(server.address, idle=2 * UNIT)
+    began = time.monotonic()
     client = proxy.connect()
     far = server.accept()
-    sent = idle_after_bytes(client, far)
+    sent = idle_after_bytes(client, far, began)
     at, _ = ended(client, 10)
     between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
 
@@ -69,9 +73,10 @@ def test_refresh_by_client():
 def test_refresh_by_server():
     server = Server()
     proxy = Proxy(server.address, idle=2 * UNIT)
+    began = time.monotonic()
     client = proxy.connect()
     far = server.accept()
-    sent = idle_after_bytes(far, client)
+    sent = idle_after_bytes(far, client, began)
     at, _ = ended(client, 10)
     between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
 
@@ -111,8 +116,9 @@ def test_half_close_refresh():
     proxy = Proxy(server.address, idle=LONG, half_close=2 * UNIT)
     client = proxy.connect()
     far = server.accept()
+    began = time.monotonic()
     client.shutdown(socket.SHUT_WR)
-    sent = idle_after_bytes(far, client)
+    sent = idle_after_bytes(far, client, began)
     at, _ = ended(client, 10)
     between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
 
@@ -121,14 +127,17 @@ def test_lifetime():
     """However busy a connection is."""
     server = Server(echo)
     proxy = Proxy(server.address, idle=2 * UNIT, lifetime=5 * UNIT)
-    began = time.monotonic()
+    began = sent = time.monotonic()
     client = proxy.connect()
+    client.settimeout(10 + LATE)
     try:
-        while time.monotonic() < began + 20 * UNIT:
-            client.sendall(b'x')
-            client.settimeout(10)
-            if not client.recv(1):
-                break
+        while time.monotonic() < began + 20 * UNIT + LATE:
+            # It is not ended as idle.
+            with in_time(2 * UNIT, sent):
+                sent = time.monotonic()
+                client.sendall(b'x')
+                if not client.recv(1):
+                    break
             time.sleep(UNIT / 10)
     except (ConnectionResetError, BrokenPipeError):
         pass
@@ -152,10 +161,13 @@ def test_connect():
 def test_connect_not_later():
     """The connect timeout is over with the connect, not with the first byte."""
     server = Server()
-    proxy = Proxy(server.address, connect_timeout=UNIT, idle=LONG)
-    client = proxy.connect()
-    far = server.accept()
-    client.settimeout(3 * UNIT)
+    proxy = Proxy(server.address, connect_timeout=2 * UNIT, idle=LONG)
+    with in_time(2 * UNIT):
+        client = proxy.connect()
+        far = server.accept()
+        # For the connect, and for what follows.
+        proxy.wait_metric('wheel_armed_total', 2)
+    client.settimeout(4 * UNIT)
     try:
         client.recv(1)
     except socket.timeout:
@@ -186,21 +198,23 @@ def test_stopped_for_longer():
     raise_descriptors(4000)
     server = Server(echo)
     proxy = Proxy(server.address, threads=1, idle=12 * UNIT)
-    clients = [proxy.connect() for _ in range(600)]
-    for client in clients:
-        client.sendall(b'x')
-        read_exactly(client, 1)
-    proxy.signal(signal.SIGSTOP)
+    with in_time(12 * UNIT):
+        clients = [proxy.connect() for _ in range(600)]
+        for client in clients:
+            client.sendall(b'x')
+            read_exactly(client, 1)
+        proxy.signal(signal.SIGSTOP)
     # The timeouts are the first of all that epoll has to tell.
     time.sleep(13 * UNIT)
     for client in clients:
         client.sendall(b'y')
-    proxy.signal(signal.SIGCONT)
-    for client in clients:
-        check(read_exactly(client, 1, 10) == b'y', 'another byte came back')
-    for client in clients:
-        client.sendall(b'z')
-        check(read_exactly(client, 1, 10) == b'z', 'another byte came back')
+    with in_time(12 * UNIT):
+        proxy.signal(signal.SIGCONT)
+        for client in clients:
+            check(read_exactly(client, 1, 10) == b'y', 'another byte came back')
+        for client in clients:
+            client.sendall(b'z')
+            check(read_exactly(client, 1, 10) == b'z', 'another byte came back')
     check(proxy.metrics()['closed_total{end="idle-timeout"}'] == 0, 'some were closed as idle')
     for client in clients:
         client.close()
@@ -235,20 +249,22 @@ def test_silent_and_slow():
     silent = [threading.Thread(target=be_silent) for _ in range(50)]
     for t in silent:
         t.start()
-    slow = {proxy.connect(): time.monotonic() for _ in range(50)}
+    began = time.monotonic()
+    slow = {proxy.connect(): began for _ in range(50)}
     stop = threading.Event()
     trouble = []
 
     def speak():
         while not stop.wait(UNIT):
             for client in slow:
+                before, slow[client] = slow[client], time.monotonic()
                 try:
-                    client.sendall(b'x')
-                    read_exactly(client, 1)
-                except (OSError, Failure) as e:
-                    trouble.append((e, time.monotonic() - slow[client]))
+                    with in_time(idle, before):
+                        client.sendall(b'x')
+                        read_exactly(client, 1)
+                except (OSError, Failure, Stalled) as e:
+                    trouble.append(e)
                     return
-                slow[client] = time.monotonic()
 
     speaker = threading.Thread(target=speak)
     speaker.start()
@@ -260,5 +276,8 @@ def test_silent_and_slow():
     check(len(times) == 50, 'not all silent ones were closed')
     for t in times:
         between(t, idle, idle + LATE, 'a silent one was closed after')
+    if trouble and isinstance(trouble[0], Stalled):
+        raise trouble[0]
     check(not trouble, f'one that spoke was closed: {trouble[:1]}')
-    check(proxy.metrics()['connections'] == 50, 'the slow ones are not all there')
+    with in_time(idle, min(slow.values())):
+        check(proxy.metrics()['connections'] == 50, 'the slow ones are not all there')

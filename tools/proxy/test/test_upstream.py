@@ -11,7 +11,7 @@ from harness import (LATE, UNIT, Proxy, Server, between, check, echo, ended, fre
 
 
 def served(address):
-    with socket.create_connection(address, timeout=5) as client:
+    with socket.create_connection(address, timeout=5 + LATE) as client:
         client.sendall(b'x')
         check(read_exactly(client, 1) == b'x', f'another byte came back from {address}')
 
@@ -112,7 +112,7 @@ def test_reset_while_connecting():
     """A client that breaks the connection while the proxy still connects makes room at once; one
     that has only sent all it has to say does not."""
     silent, fill = full_server()
-    proxy = Proxy(silent.address, '--max-connections', '4', threads=1, connect_timeout='60s')
+    proxy = Proxy(silent.address, '--max-connections', '4', threads=1, connect_timeout='1h')
     clients = [proxy.connect() for _ in range(4)]
     proxy.wait_metric('connections', 4)
     clients[0].shutdown(socket.SHUT_WR)
@@ -162,7 +162,7 @@ def check_header(parse, version):
     port = free_port()
     proxy = Proxy(server.address, '--listen', f':{port}', proxy_protocol=version)
     for address in (('127.0.0.1', proxy.port), ('127.0.0.1', port), ('::1', port)):
-        client = socket.create_connection(address, timeout=5)
+        client = socket.create_connection(address, timeout=5 + LATE)
         # Before the header is there, and after.
         client.sendall(b'early')
         far = server.accept()
