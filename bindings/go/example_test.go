@@ -22,7 +22,7 @@ func Example() {
 	adds := []timerwheel.Add{
 		{Key: 1, Value: 100, Deadline: 300 * ms},
 		{Key: 2, Value: 200, Deadline: 100 * ms},
-		{Key: 3, Value: 300, Deadline: 200 * ms},
+		{Key: 3, Value: 300, Deadline: int64(time.Hour)},
 	}
 	if _, err := w.Add(adds); err != nil {
 		log.Fatal(err)
@@ -95,9 +95,9 @@ func ExampleTable_Touch() {
 		log.Fatal(err)
 	}
 	defer w.Close()
-	adds := []timerwheel.Add{{Key: 1, Deadline: 50 * ms}}
+	adds := []timerwheel.Add{{Key: 1, Deadline: 500 * ms}}
 	w.Add(adds)
-	idle := w.Now() + 80*ms
+	idle := w.Now() + 800*ms
 	fmt.Println(w.Table().Touch(adds[0].Handle, idle))
 	events := make([]timerwheel.Event, 1)
 	for {
