@@ -112,8 +112,12 @@ fn waits() {
     let begin = Instant::now();
     let late = queue.insert("late", HOUR);
     queue.insert("soon", ms(20));
-    assert!(queue.wait(Some(Duration::ZERO)).unwrap().is_none());
-    assert_eq!(queue.wait(PATIENCE).unwrap().unwrap().into_inner(), "soon");
+    // Not at once, unless this stood still for so long.
+    let mut soon = queue.wait(Some(Duration::ZERO)).unwrap();
+    if soon.is_none() {
+        soon = queue.wait(PATIENCE).unwrap();
+    }
+    assert_eq!(soon.unwrap().into_inner(), "soon");
     assert!(begin.elapsed() >= ms(20));
     assert!(queue.wait(Some(ms(10))).unwrap().is_none());
     // to an earlier time, which needs a call
@@ -130,8 +134,11 @@ fn waits_although_one_is_refused() {
     queue.insert("first", ms(300));
     let refused = queue.insert("refused", ms(10));
     assert_eq!(queue.wait(PATIENCE).unwrap_err(), Error::Full);
-    assert_eq!(queue.wait(Some(ms(5))), Ok(None));
-    assert_eq!(queue.wait(PATIENCE).unwrap().unwrap().into_inner(), "first");
+    let mut first = queue.wait(Some(ms(5))).unwrap();
+    if first.is_none() {
+        first = queue.wait(PATIENCE).unwrap();
+    }
+    assert_eq!(first.unwrap().into_inner(), "first");
     assert!(begin.elapsed() >= ms(300));
     // The timer is that of the place, which the next value gets.
     assert_eq!(queue.wait(PATIENCE).unwrap_err(), Error::Full);

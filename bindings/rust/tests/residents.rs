@@ -275,7 +275,7 @@ fn exactly_once() {
         owners.into_iter().map(|owner| owner.join().unwrap()).collect()
     });
     // All armings that are left fall due within 32 units.
-    while take(ms(200)) > 0 {}
+    all_taken(&ledger.wheel, take);
     let mut counts = [0; 4];
     for arming in ledger.armings.iter().flatten() {
         counts[arming.load(Ordering::SeqCst) as usize] += 1;
@@ -343,7 +343,7 @@ fn exactly_one_winner() {
             take(ms(1));
         }
     });
-    while take(ms(200)) > 0 {}
+    all_taken(&wheel, take);
     let counts = [&armed, &cancelled, &events].map(|count| count.load(Ordering::Relaxed));
     println!("armed, cancelled, events: {:?}", counts);
     assert!(counts.iter().all(|count| *count > 0), "nothing was raced for");

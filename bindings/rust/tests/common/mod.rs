@@ -2,12 +2,12 @@
 //! What several tests need
 #![allow(dead_code)]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use timerwheel::{Add, Backend, Clock, Events, Time, Wheel};
 
 pub const HOUR: Duration = Duration::from_secs(3600);
 /// A test that waits for longer has failed.
-pub const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
+pub const PATIENCE: Option<Duration> = Some(Duration::from_secs(240));
 
 pub fn ns(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
@@ -54,6 +54,19 @@ pub fn balanced(wheel: &Wheel) -> bool {
     let s = wheel.stats();
     s.armed + s.rearmed
         == s.delivered + s.removed + s.replaced + s.drained + s.pending + s.due + s.parked
+}
+
+/// All timers have fired, and `take(timeout)` has taken their events.
+pub fn all_taken(wheel: &Wheel, take: impl Fn(Duration) -> usize) {
+    let begin = Instant::now();
+    loop {
+        take(ms(20));
+        let stats = wheel.stats();
+        if stats.pending == 0 && stats.due == 0 {
+            return;
+        }
+        assert!(begin.elapsed() < PATIENCE.unwrap(), "{:?}", stats);
+    }
 }
 
 pub fn add(wheel: &Wheel, key: u64, deadline: u64) -> timerwheel::Handle {
