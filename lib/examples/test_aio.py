@@ -14,33 +14,39 @@ import traceback
 import aio
 
 MANY = 500
+PATIENCE = 240      # s: longer than anything takes
 
 
 async def until(condition):
-    for _ in range(6000):
-        if condition():
-            return
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"no end after {PATIENCE} s")
         await asyncio.sleep(0.01)
-    raise TimeoutError("no end after 60 s")
 
 
 async def in_order_and_not_early(wheel):
     """each callback comes once, in the order of the deadlines, and not before"""
-    came, early = [], []
+    came, early, timers = [], [], []
 
     def back(number, deadline):
         came.append(number)
         if time.monotonic_ns() < deadline:
             early.append(number)
 
-    base = wheel.after(2)
-    for number in range(MANY):
-        # 7 has no factor in common with MANY, so each ms has one timer.
-        deadline = base + number * 7 % MANY * 1_000_000
-        timer = wheel.timer(3600, back, number * 7 % MANY, deadline)
-        # The time that is read in arm() is later, and so is the deadline.
-        timer.arm((deadline - time.monotonic_ns()) / 1e9)
-    assert time.monotonic_ns() < base, "this machine is too slow for this test"
+    # All must be armed before the first is due, so a slow machine has longer.
+    for seconds in (2, 10, 50):
+        base = wheel.after(seconds)
+        for number in range(MANY):
+            # 7 has no factor in common with MANY, so each ms has one timer.
+            deadline = base + number * 7 % MANY * 1_000_000
+            timers.append(wheel.timer(3600, back, number * 7 % MANY, deadline))
+            # The time that is read in arm() is later, and so is the deadline.
+            timers[-1].arm((deadline - time.monotonic_ns()) / 1e9)
+        if time.monotonic_ns() < base:
+            break
+        while timers:
+            timers.pop().close()
     await until(lambda: len(came) >= MANY)
     await asyncio.sleep(0.05)
     assert not early, f"early: {early}"
@@ -51,15 +57,23 @@ async def in_order_and_not_early(wheel):
 
 async def armed_again(wheel):
     """arm() before the deadline: one callback, at the new deadline, later or earlier"""
-    came = []
-    last = wheel.timer(0.3, came.append, "last")
-    for _ in range(20):
-        await asyncio.sleep(0.02)
-        deadline = wheel.after(0.3)
-        last.arm(0.3)
-    first = wheel.timer(3600, came.append, "first")
-    first.arm(0.001)
-    await until(lambda: came)
+    # If it was armed again too late, or the first came so late, a slow machine has longer.
+    for seconds in (0.3, 3, 30):
+        came, late = [], False
+        deadline = wheel.after(seconds)
+        last = wheel.timer(seconds, came.append, "last")
+        for _ in range(20):
+            await asyncio.sleep(seconds / 15)
+            former, deadline = deadline, wheel.after(seconds)
+            last.arm(seconds)
+            late = late or time.monotonic_ns() >= former
+        first = wheel.timer(3600, came.append, "first")
+        first.arm(0.001)
+        await until(lambda: came)
+        if not late and time.monotonic_ns() < deadline:
+            break
+        last.close()
+        first.close()
     assert came == ["first"], came
     await until(lambda: len(came) > 1)
     assert time.monotonic_ns() >= deadline, "early"
@@ -136,17 +150,25 @@ async def closed(wheel):
 
 async def echo_server(_wheel):
     """the server of the example closes an idle connection, and only that"""
-    server = asyncio.create_task(aio.main(0, 0.5))
-    port = asyncio.get_running_loop().create_future()
-    aio.print = lambda *words, **_: port.set_result(words[-1])
-    busy, idle = [await asyncio.open_connection("127.0.0.1", await port) for _ in range(2)]
-    began = time.monotonic()
-    lost = asyncio.create_task(idle[0].read())
-    while not lost.done() or time.monotonic() - began < 1:
-        busy[1].write(b"x")
-        assert await busy[0].readexactly(1) == b"x"
-        await asyncio.sleep(0.02)
-        assert time.monotonic() - began < 60, "the idle connection was not closed"
+    for seconds in (0.5, 5, 50):
+        server = asyncio.create_task(aio.main(0, seconds))
+        port = asyncio.get_running_loop().create_future()
+        aio.print = lambda *words, port=port, **_: port.set_result(words[-1])
+        began = spoke = time.monotonic()
+        busy, idle = [await asyncio.open_connection("127.0.0.1", await port) for _ in range(2)]
+        lost = asyncio.create_task(idle[0].read())
+        try:
+            while not lost.done() or time.monotonic() - began < 2 * seconds:
+                last, spoke = spoke, time.monotonic()
+                busy[1].write(b"x")
+                assert await busy[0].readexactly(1) == b"x"
+                await asyncio.sleep(0.02)
+                assert time.monotonic() - began < PATIENCE, "the idle connection was not closed"
+            break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            assert time.monotonic() - last >= seconds, "the busy connection was closed"
+            # The machine stood still, and it was idle.
+            server.cancel()
     try:
         assert await lost == b""
     except ConnectionResetError:
@@ -157,7 +179,7 @@ async def echo_server(_wheel):
 async def one(test):
     wheel = aio.Wheel(10000)
     try:
-        await asyncio.wait_for(test(wheel), 120)
+        await asyncio.wait_for(test(wheel), 2 * PATIENCE)
     finally:
         wheel.close()
 
