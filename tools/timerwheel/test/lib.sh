@@ -76,6 +76,23 @@ json()
 	result $wrong "$2"
 }
 
+# eventually COMMAND...: repeat it until it succeeds, for some minutes.
+eventually()
+{
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 2400 ] || return 1
+		sleep 0.1
+	done
+}
+
+# output_has PATTERN: wait until it is in the output, which comes meanwhile.
+output_has()
+{
+	eventually grep -q -- "$1" "$t/out"
+}
+
 # finish: the plan, and the status of the test program.
 finish()
 {
