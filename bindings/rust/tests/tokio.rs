@@ -224,13 +224,23 @@ async fn delay_queue_that_becomes_empty() {
 /// another task has removed a value.
 #[tokio::test]
 async fn delay_queue_that_is_full() {
-    let wheel = Wheel::builder().resident().capacity(3).open().unwrap();
-    let other = wheel.add_one(Add::new(u64::MAX, 0, HOUR)).unwrap();
-    let mut queue = DelayQueue::with_wheel(wheel).unwrap();
-    queue.insert("soon", ms(200));
-    let late = queue.insert("late", HOUR);
-    queue.insert("refused", ms(10));
-    assert_eq!(item(&mut queue).await, Some(Err(Error::Full)));
+    let mut after = ms(200);
+    let (mut queue, other, late) = loop {
+        let wheel = Wheel::builder().resident().capacity(3).open().unwrap();
+        let other = wheel.add_one(Add::new(u64::MAX, 0, HOUR)).unwrap();
+        let mut queue = DelayQueue::with_wheel(wheel).unwrap();
+        let begin = Instant::now();
+        queue.insert("soon", after);
+        let late = queue.insert("late", HOUR);
+        queue.insert("refused", ms(10));
+        let first = item(&mut queue).await;
+        // Else the expiry may be told first, and the refusal after it.
+        if begin.elapsed() < after {
+            assert_eq!(first, Some(Err(Error::Full)));
+            break (queue, other, late);
+        }
+        after *= 4;
+    };
     assert_eq!(item(&mut queue).await.unwrap().unwrap().into_inner(), "soon");
     assert_eq!(item(&mut queue).await, Some(Err(Error::Full)));
     let queue = Arc::new(Mutex::new(queue));
