@@ -1084,7 +1084,7 @@ TEST_F(burst, is_one_firing)
 
 /* --- How long a call keeps a task of the highest priority waiting -------- */
 
-enum { CALLS = 4096, SPAN_MONITORS = TIMERWHEEL_MONITORS_MAX, ROUNDS = 10 };
+enum { CALLS = 4096, SPAN_MONITORS = TIMERWHEEL_MONITORS_MAX, ROUNDS = 10, SPANS = 3 };
 
 #define SPAN_MOST	(25 * USEC)
 
@@ -1098,8 +1098,9 @@ FIXTURE(span) {
 	struct timerwheel_event ev[CALLS];
 	pthread_t thread;
 	bool stop;
-	__u64 worst;
-	__u64 alone;			/* @worst without calls */
+	__u64 worst[SPANS];
+	int spans;			/* measured so far */
+	__u64 alone;			/* the same without calls */
 };
 
 FIXTURE_VARIANT(span) {
@@ -1116,16 +1117,22 @@ FIXTURE_VARIANT_ADD(span, ring_monitors) { CALLS, SPAN_MONITORS };
 static void *span_meter(void *arg)
 {
 	FIXTURE_DATA(span) * self = arg;
-	__u64 state = 1, at, late;
+	__u64 state = self->spans + 1, *worst = &self->worst[self->spans], at, late;
 
 	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED)) {
 		at = tw_now(CLOCK_MONOTONIC) + 20 * USEC + tw_rand(&state) % (30 * USEC);
 		tw_sleep_until(CLOCK_MONOTONIC, at);
 		late = tw_now(CLOCK_MONOTONIC) - at;
-		if (late > self->worst)
-			self->worst = late;
+		if (late > *worst)
+			*worst = late;
 	}
 	return NULL;
+}
+
+/* Shall it be measured, or once more? */
+static bool span_again(const FIXTURE_DATA(span) * self)
+{
+	return self->spans < (tw_timed() ? SPANS : 1);
 }
 
 static int span_begin(FIXTURE_DATA(span) * self)
@@ -1137,7 +1144,7 @@ static int span_begin(FIXTURE_DATA(span) * self)
 	if (!tw_timed())
 		return 0;
 	self->stop = false;
-	self->worst = 0;
+	self->worst[self->spans] = 0;
 	pthread_attr_init(&attr);
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
@@ -1145,16 +1152,42 @@ static int span_begin(FIXTURE_DATA(span) * self)
 	return pthread_create(&self->thread, &attr, span_meter, self);
 }
 
-/* Check that the longest wait is within the promise */
-static bool span_end(FIXTURE_DATA(span) * self, const char *what)
+static void span_end(FIXTURE_DATA(span) * self)
 {
+	if (tw_timed()) {
+		__atomic_store_n(&self->stop, true, __ATOMIC_RELAXED);
+		pthread_join(self->thread, NULL);
+	}
+	self->spans++;
+}
+
+static int span_order(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * The longest wait: the median of those measured. What the calls do is in each; an interrupt that
+ * takes long now and then, and comes at the end of a batch, is not.
+ */
+static __u64 span_longest(FIXTURE_DATA(span) * self, const char *what)
+{
+	self->spans = 0;
 	if (!tw_timed())
-		return true;
-	__atomic_store_n(&self->stop, true, __ATOMIC_RELAXED);
-	pthread_join(self->thread, NULL);
-	printf("# %s: %.1f us, %.1f us alone\n", what, self->worst / 1e3, self->alone / 1e3);
+		return 0;
+	qsort(self->worst, SPANS, sizeof(*self->worst), span_order);
+	printf("# %s: %.1f us (%.1f to %.1f), %.1f us alone\n", what, self->worst[SPANS / 2] / 1e3,
+	       self->worst[0] / 1e3, self->worst[SPANS - 1] / 1e3, self->alone / 1e3);
 	fflush(stdout);
-	return self->worst <= SPAN_MOST + self->alone;
+	return self->worst[SPANS / 2];
+}
+
+/* Check that it is within the promise */
+static bool span_short(FIXTURE_DATA(span) * self, const char *what)
+{
+	return span_longest(self, what) <= SPAN_MOST + self->alone;
 }
 
 FIXTURE_SETUP(span)
@@ -1183,13 +1216,15 @@ FIXTURE_SETUP(span)
 	memset(self->ent, 1, sizeof(self->ent));
 	memset(self->ev, 1, sizeof(self->ev));
 	/* Alone for many periods of the scheduler's tick: a call that takes long meets it too. */
-	ASSERT_EQ(0, span_begin(self));
-	end = tw_now(CLOCK_MONOTONIC) + (tw_timed() ? 100 * MSEC : 0);
-	while (tw_now(CLOCK_MONOTONIC) < end)
-		for (i = 0; i < 10000; i++)
-			__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	span_end(self, "nothing");
-	self->alone = self->worst;
+	while (span_again(self)) {
+		ASSERT_EQ(0, span_begin(self));
+		end = tw_now(CLOCK_MONOTONIC) + (tw_timed() ? 50 * MSEC : 0);
+		while (tw_now(CLOCK_MONOTONIC) < end)
+			for (i = 0; i < 10000; i++)
+				__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		span_end(self);
+	}
+	self->alone = span_longest(self, "nothing");
 }
 
 FIXTURE_TEARDOWN(span)
@@ -1238,17 +1273,20 @@ TEST_F_TIMEOUT(span, pending, 120)
 	__u64 cursor;
 	int i, n, got;
 
-	ASSERT_EQ(0, span_begin(self));
-	for (i = 0; i < ROUNDS; i++) {
-		ASSERT_TRUE(span_add(self, HOUR, 0));
-		ASSERT_TRUE(span_move(self, MINUTE));
-		cursor = 0;
-		for (got = 0; (n = tw_list(self->fd, &cursor, self->ent, CALLS)) > 0; got += n)
-			;
-		ASSERT_EQ(CALLS, got);
-		ASSERT_EQ(CALLS, tw_drain(self->fd, 0, self->ent, CALLS));
+	while (span_again(self)) {
+		ASSERT_EQ(0, span_begin(self));
+		for (i = 0; i < ROUNDS; i++) {
+			ASSERT_TRUE(span_add(self, HOUR, 0));
+			ASSERT_TRUE(span_move(self, MINUTE));
+			cursor = 0;
+			for (got = 0; (n = tw_list(self->fd, &cursor, self->ent, CALLS)) > 0; got += n)
+				;
+			ASSERT_EQ(CALLS, got);
+			ASSERT_EQ(CALLS, tw_drain(self->fd, 0, self->ent, CALLS));
+		}
+		span_end(self);
 	}
-	EXPECT_TRUE(span_end(self, "pending"));
+	EXPECT_TRUE(span_short(self, "pending"));
 }
 
 /* ADD of past deadlines, and taking the events */
@@ -1256,12 +1294,15 @@ TEST_F_TIMEOUT(span, past, 120)
 {
 	int i;
 
-	ASSERT_EQ(0, span_begin(self));
-	for (i = 0; i < ROUNDS; i++) {
-		ASSERT_TRUE(span_add(self, 1, TIMERWHEEL_ABS));
-		ASSERT_TRUE(span_take(self));
+	while (span_again(self)) {
+		ASSERT_EQ(0, span_begin(self));
+		for (i = 0; i < ROUNDS; i++) {
+			ASSERT_TRUE(span_add(self, 1, TIMERWHEEL_ABS));
+			ASSERT_TRUE(span_take(self));
+		}
+		span_end(self);
 	}
-	EXPECT_TRUE(span_end(self, "past deadlines"));
+	EXPECT_TRUE(span_short(self, "past deadlines"));
 }
 
 /* MOVE to now, and taking the events */
@@ -1269,13 +1310,16 @@ TEST_F_TIMEOUT(span, moved, 120)
 {
 	int i;
 
-	ASSERT_EQ(0, span_begin(self));
-	for (i = 0; i < ROUNDS; i++) {
-		ASSERT_TRUE(span_add(self, HOUR, 0));
-		ASSERT_TRUE(span_move(self, 0));
-		ASSERT_TRUE(span_take(self));
+	while (span_again(self)) {
+		ASSERT_EQ(0, span_begin(self));
+		for (i = 0; i < ROUNDS; i++) {
+			ASSERT_TRUE(span_add(self, HOUR, 0));
+			ASSERT_TRUE(span_move(self, 0));
+			ASSERT_TRUE(span_take(self));
+		}
+		span_end(self);
 	}
-	EXPECT_TRUE(span_end(self, "MOVE to now"));
+	EXPECT_TRUE(span_short(self, "MOVE to now"));
 }
 
 /* DRAIN of due timers; with a ring, of those that it has no room for */
@@ -1287,31 +1331,41 @@ TEST_F_TIMEOUT(span, due, 120)
 		ASSERT_TRUE(span_add(self, 0, 0));
 		ASSERT_EQ(CALLS, self->ring->tail);
 	}
-	ASSERT_EQ(0, span_begin(self));
-	for (i = 0; i < ROUNDS; i++) {
-		ASSERT_TRUE(span_add(self, 0, 0));
-		ASSERT_EQ(CALLS, tw_drain(self->fd, 0, self->ent, CALLS));
+	while (span_again(self)) {
+		ASSERT_EQ(0, span_begin(self));
+		for (i = 0; i < ROUNDS; i++) {
+			ASSERT_TRUE(span_add(self, 0, 0));
+			ASSERT_EQ(CALLS, tw_drain(self->fd, 0, self->ent, CALLS));
+		}
+		span_end(self);
 	}
-	EXPECT_TRUE(span_end(self, "DRAIN of due timers"));
+	EXPECT_TRUE(span_short(self, "DRAIN of due timers"));
 }
 
 /* One ADD that is due at once, while many events wait and the ring has room again */
 TEST_F_TIMEOUT(span, one, 120)
 {
+	__u32 tail;
 	int i, k;
 
 	if (!self->ring)
 		return;
-	ASSERT_TRUE(span_add(self, 0, 0));
-	ASSERT_TRUE(span_add(self, 0, 0));
-	self->ring->head = self->ring->tail;
-	ASSERT_EQ(0, span_begin(self));
-	for (i = 1; i <= 200; i++) {
-		ASSERT_EQ(0, tw_add1(self->fd, CALLS + i, 0, 0, 0));
-		/* Its own event and 16 others. */
-		ASSERT_EQ(CALLS + 17 * i, self->ring->tail);
+	while (span_again(self)) {
+		ASSERT_LE(0, tw_drain(self->fd, 0, self->ent, CALLS));
+		self->ring->head = self->ring->tail;
+		ASSERT_TRUE(span_add(self, 0, 0));
+		ASSERT_TRUE(span_add(self, 0, 0));
+		self->ring->head = self->ring->tail;
+		tail = self->ring->tail;
+		ASSERT_EQ(0, span_begin(self));
+		for (i = 1; i <= 200; i++) {
+			ASSERT_EQ(0, tw_add1(self->fd, CALLS + i, 0, 0, 0));
+			/* Its own event and 16 others. */
+			ASSERT_EQ(tail + 17 * i, self->ring->tail);
+		}
+		span_end(self);
 	}
-	EXPECT_TRUE(span_end(self, "one ADD"));
+	EXPECT_TRUE(span_short(self, "one ADD"));
 	for (k = 0; k < variant->monitors; k++)
 		EXPECT_EQ(CALLS, dev_read(self->mon[k], self->ev, CALLS));
 }
@@ -1331,19 +1385,22 @@ static void advance_spread(struct __test_metadata *_metadata, FIXTURE_DATA(span)
 
 	ASSERT_EQ(0, dev_setup(fd, &setup));
 	for (level = slots; level < TIMERWHEEL_TIME_MAX / distance; level *= slots)
-		if (level * distance > ROUNDS * CALLS * tick)
+		if (level * distance > SPANS * ROUNDS * CALLS * tick)
 			ASSERT_EQ(0, tw_add1(fd, key++, 0, level * distance, TIMERWHEEL_ABS));
-	ASSERT_EQ(0, span_begin(self));
-	for (round = 0; round < ROUNDS; round++) {
-		for (i = 0; i < CALLS; i++)
-			self->add[i] = (struct timerwheel_add) {
-				.key = i, .deadline = (i + 1) * tick,
-			};
-		ASSERT_EQ(CALLS, dev_add(fd, self->add, CALLS));
-		ASSERT_EQ(CALLS, tw_advance(fd, 0, CALLS * tick));
-		ASSERT_EQ(CALLS, dev_read(fd, self->ev, CALLS));
+	while (span_again(self)) {
+		ASSERT_EQ(0, span_begin(self));
+		for (round = 0; round < ROUNDS; round++) {
+			for (i = 0; i < CALLS; i++)
+				self->add[i] = (struct timerwheel_add) {
+					.key = i, .deadline = (i + 1) * tick,
+				};
+			ASSERT_EQ(CALLS, dev_add(fd, self->add, CALLS));
+			ASSERT_EQ(CALLS, tw_advance(fd, 0, CALLS * tick));
+			ASSERT_EQ(CALLS, dev_read(fd, self->ev, CALLS));
+		}
+		span_end(self);
 	}
-	EXPECT_TRUE(span_end(self, "ADVANCE"));
+	EXPECT_TRUE(span_short(self, "ADVANCE"));
 	close(fd);
 }
 
@@ -1374,10 +1431,16 @@ TEST_F_TIMEOUT(span, read, 120)
 		ASSERT_LE(0, fd);
 		mon.events *= 2;
 	}
-	ASSERT_EQ(0, span_begin(self));
-	for (k = 2; k < variant->monitors; k++)
-		EXPECT_EQ(CALLS, dev_read(self->mon[k], self->ev, CALLS));
-	EXPECT_TRUE(span_end(self, "monitors are read"));
+	while (span_again(self)) {
+		ASSERT_EQ(0, span_begin(self));
+		for (k = 2; k < variant->monitors; k++)
+			EXPECT_EQ(CALLS, dev_read(self->mon[k], self->ev, CALLS));
+		span_end(self);
+		/* for the next time */
+		ASSERT_TRUE(span_add(self, 0, 0));
+		ASSERT_TRUE(span_take(self));
+	}
+	EXPECT_TRUE(span_short(self, "monitors are read"));
 }
 
 /* --- CLOCK_REALTIME is set ---------------------------------------------- */
