@@ -130,8 +130,10 @@ def test_slow_reader():
     data = pattern(64 * MB, 'slow')
     far.setblocking(False)
     sent, quiet = 0, 0
+    until = time.monotonic() + 30 + LATE
     # If it has only stood still it takes more.
     while (quiet < 20 or not proxy.metrics()['blocked']) and sent < len(data):
+        check(time.monotonic() < until, 'it is not blocked')
         try:
             sent += far.send(data[sent:sent + MB])
             quiet = 0
@@ -194,8 +196,10 @@ def test_hangup_while_blocked():
     client.shutdown(socket.SHUT_WR)
     check(ended(far, 5)[1] == 'eof', 'no end of file came')
     sent = 0
+    until = time.monotonic() + 30 + LATE
     # Not more than that: the rest must fit into the socket of the proxy.
     while not (m := proxy.metrics())['blocked']:
+        check(time.monotonic() < until, 'it is not blocked')
         if m['bytes_total{from="server"}'] < sent:
             continue
         far.sendall(bytes(MB // 4))

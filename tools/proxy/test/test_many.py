@@ -44,7 +44,9 @@ def got_all(clients, far):
         ready = poll.poll(20 + LATE)
         check(ready, f'only {len(seen)} of {CONNECTIONS} messages came')
         for fd, _ in ready:
-            got[fd] += by_fd[fd].recv(100)
+            part = by_fd[fd].recv(100)
+            check(part, 'an end of file came instead of a message')
+            got[fd] += part
             if len(got[fd]) < HEADER + 4:
                 continue
             check(len(got[fd]) == HEADER + 4, f'{len(got[fd])} bytes came')
@@ -68,7 +70,7 @@ def test_thousands():
     proxy = Proxy(server.address, '--max-connections', str(CONNECTIONS + 100), '--log', log.name,
                   '--proxy-protocol', 'v2', idle=idle, threads=2)
     before = proxy.descriptors()
-    with in_time(idle):
+    with in_time(idle, many=True):
         clients, far = open_pairs(proxy, server, CONNECTIONS)
         check(proxy.metrics()['connections'] == CONNECTIONS, 'not all are open')
         for i, client in enumerate(clients):

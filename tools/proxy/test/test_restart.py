@@ -659,7 +659,7 @@ def test_balanced_after_restart():
             client.sendall(b'y')
             check(read_exactly(client, 1) == b'y', 'another byte came back')
 
-    with in_time(12 * UNIT):
+    with in_time(12 * UNIT, many=True):
         clients = [k.proxy.connect() for _ in range(40)]
         for client in reversed(clients):
             sent = time.monotonic()

@@ -71,15 +71,19 @@ def test_notify():
                   env={'WATCHDOG_USEC': '300000'})
     proxy.start()
     manager.wait_message('READY', '1')
-    began = time.monotonic()
-
-    def barks():
-        return sum('WATCHDOG' in m for m in manager.messages)
-
-    time.sleep(1)
-    manager.wait('the watchdog', lambda m: barks() >= 4)
-    with manager.lock:
-        between(barks() / (time.monotonic() - began), 0, 12, 'messages to the watchdog in a second')
+    # Three times as often as it must; fewer only while the machine stands still.
+    until = time.monotonic() + 10 + LATE
+    rate = 0
+    while rate < 4 and time.monotonic() < until:
+        manager.names()         # reads what has come
+        manager.forget()
+        began = time.monotonic()
+        time.sleep(1)
+        manager.names()
+        with manager.lock:
+            barks = sum('WATCHDOG' in m for m in manager.messages)
+            rate = barks / (time.monotonic() - began)
+    between(rate, 4, 12, 'messages to the watchdog in a second')
     client = proxy.connect()
     client.sendall(b'x')
     read_exactly(client, 1)

@@ -198,7 +198,7 @@ def test_stopped_for_longer():
     raise_descriptors(4000)
     server = Server(echo)
     proxy = Proxy(server.address, threads=1, idle=12 * UNIT)
-    with in_time(12 * UNIT):
+    with in_time(12 * UNIT, many=True):
         clients = [proxy.connect() for _ in range(600)]
         for client in clients:
             client.sendall(b'x')
@@ -208,7 +208,7 @@ def test_stopped_for_longer():
     time.sleep(13 * UNIT)
     for client in clients:
         client.sendall(b'y')
-    with in_time(12 * UNIT):
+    with in_time(12 * UNIT, many=True):
         proxy.signal(signal.SIGCONT)
         for client in clients:
             check(read_exactly(client, 1, 10) == b'y', 'another byte came back')
@@ -259,7 +259,7 @@ def test_silent_and_slow():
             for client in slow:
                 before, slow[client] = slow[client], time.monotonic()
                 try:
-                    with in_time(idle, before):
+                    with in_time(idle, before, many=True):
                         client.sendall(b'x')
                         read_exactly(client, 1)
                 except (OSError, Failure, Stalled) as e:
