@@ -435,6 +435,7 @@ TEST_F(wheel, close_under_reader_ends_it)
 	ASSERT_EQ(0, close(self->fd));
 	self->fd = -1;
 	ASSERT_EQ(0, pthread_join(r.thread, NULL));
+	EXPECT_EQ(1, r.ret);
 	EXPECT_TRUE(user_memory_become(self->probe, self->none));
 }
 
@@ -448,7 +449,8 @@ TEST_F(wheel, exit_under_reader)
 	pid = fork();
 	if (!pid) {
 		fd = dev_open(0);
-		if (fd < 0 || arm(fd, 0, 1000, HOUR) || reader_start(&r, fd))
+		if (fd < 0 || arm(fd, 0, 1000, HOUR) || reader_start(&r, fd) ||
+		    atomic_load(&r.done))
 			_exit(1);
 		close(fd);
 		_exit(0);
@@ -705,7 +707,8 @@ TEST_F(wheel, close_stops_the_hrtimer)
 	static const __u32 clocks[] = {
 		TIMERWHEEL_CLOCK_MONOTONIC, TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_REALTIME,
 	};
-	int i, k, fd;
+	__u64 until;
+	int i, fd;
 
 	for (i = 0; i < 3; i++) {
 		fd = tw_open_clock(clocks[i], 0, 0);
@@ -714,9 +717,11 @@ TEST_F(wheel, close_stops_the_hrtimer)
 		if (hrtimers_started() < 1)
 			SKIP(return, "/proc/timer_list does not show hrtimers by name");
 		close(fd);
-		for (k = 0; k < LONG_MS && hrtimers_started(); k++)
+		/* Not LONG_MS looks: each takes some ms, and the test has 180 s. */
+		until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
+		while (hrtimers_started() && tw_now(CLOCK_MONOTONIC) < until)
 			tw_sleep(MSEC);
-		EXPECT_EQ(0, hrtimers_started());
+		ASSERT_EQ(0, hrtimers_started());
 	}
 }
 
