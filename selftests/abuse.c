@@ -473,8 +473,8 @@ static void fine_turns(struct others *o, __u64 from, __u64 length, unsigned long
 
 /*
  * The shortest tick, and a timer in every other one for half a second: tasks on the CPU that
- * expires them do at least a fifth of what they do without the timers, and are not starved where
- * other guests take time from this one. `many' asserts the exact share.
+ * expires them do at least a fifth of what they do without the timers. `many' asserts the exact
+ * share. Where time is not counted they go on afterwards, at least.
  */
 TEST_F_TIMEOUT(fine, timer_in_every_tick, TIMEOUT)
 {

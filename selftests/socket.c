@@ -587,6 +587,8 @@ TEST_F(socket, touch_in_the_grace)
 		tw_remove1(self->fd, KEY);
 		while (next_event(self->fd, &ev, 0) == 1)
 			;
+		close(self->c.here);
+		close(self->c.peer);
 		ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &self->c));
 	}
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, ret);
