@@ -42,6 +42,8 @@ class Pauses:
 
     def __init__(self):
         self.seen = {cpu: collections.deque(maxlen=10000) for cpu in os.sched_getaffinity(0)}
+
+    def start(self):
         for cpu in self.seen:
             threading.Thread(target=self.watch, args=(cpu,), daemon=True).start()
 
