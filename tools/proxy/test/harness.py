@@ -23,8 +23,10 @@ import time
 
 BACKEND = os.environ.get('TIMERWHEEL_BACKEND', 'auto')
 DEVICE = BACKEND != 'process' and os.path.exists('/dev/timerwheel')
-# How late something may be seen on a machine that is busy, or emulated. All waits are longer by that.
+# How late something may be seen on a machine that is busy, or emulated: see late().
 LATE = float(os.environ.get('PROXY_TEST_LATE', '0.5'))
+# All waits for what must come are longer by that.
+PATIENCE = float(os.environ.get('PROXY_TEST_PATIENCE', '1'))
 # Times in the tests are multiples of this: long beside LATE's usual part, short for people.
 UNIT = float(os.environ.get('PROXY_TEST_UNIT', '0.3'))
 
@@ -41,6 +43,7 @@ class Pauses:
     """When each CPU of this machine did not run what is to run every 10 ms."""
 
     def __init__(self):
+        self.began = 0          # when the test that runs began
         self.seen = {cpu: collections.deque(maxlen=10000) for cpu in os.sched_getaffinity(0)}
 
     def start(self):
@@ -65,6 +68,11 @@ class Pauses:
 
 
 pauses = Pauses()
+
+
+def late():
+    """How late something may be seen, s: LATE, and as long as the machine has paused in this test."""
+    return LATE + pauses.since(pauses.began)
 
 
 @contextlib.contextmanager
@@ -111,7 +119,7 @@ def raise_descriptors(want):
 
 def read_all(sock, timeout=30):
     """Until end of file."""
-    sock.settimeout(timeout + LATE)
+    sock.settimeout(timeout + PATIENCE)
     parts = []
     while True:
         data = sock.recv(1 << 18)
@@ -121,7 +129,7 @@ def read_all(sock, timeout=30):
 
 
 def read_exactly(sock, n, timeout=30):
-    sock.settimeout(timeout + LATE)
+    sock.settimeout(timeout + PATIENCE)
     parts = []
     while n:
         data = sock.recv(min(n, 1 << 18))
@@ -133,7 +141,7 @@ def read_exactly(sock, n, timeout=30):
 
 def ended(sock, timeout):
     """When the end of file came, or a reset: (time, 'eof' or 'reset')."""
-    timeout += LATE
+    timeout += PATIENCE
     sock.settimeout(timeout)
     try:
         data = sock.recv(1)
@@ -176,9 +184,9 @@ class Server:
         conn.close()
 
     def accept(self, timeout=10):
-        self.socket.settimeout(timeout + LATE)
+        self.socket.settimeout(timeout + PATIENCE)
         conn, _ = self.socket.accept()
-        conn.settimeout(30 + LATE)
+        conn.settimeout(30 + PATIENCE)
         return conn
 
     def close(self):
@@ -287,7 +295,7 @@ class Manager:
 
     def wait(self, what, condition, timeout=20):
         with self.lock:
-            check(self.lock.wait_for(lambda: condition(self), timeout + LATE),
+            check(self.lock.wait_for(lambda: condition(self), timeout + PATIENCE),
                   f'the service manager waited for {what} in vain')
 
     def wait_message(self, key, value, timeout=20):
@@ -384,7 +392,7 @@ class Steps:
         """On to the next stop: at the beginning of a system call, and at its end. False: done()
         came true before."""
         self.ptrace(self.SYSCALL)
-        until = time.monotonic() + 60 + LATE
+        until = time.monotonic() + 60 + PATIENCE
         while True:
             check(time.monotonic() < until, 'the thread makes no more system calls')
             pid, status = os.waitpid(self.tid, self.WALL | os.WNOHANG)
@@ -506,15 +514,15 @@ class Proxy:
     def wait_log(self, text, timeout=10):
         with self.log_lock:
             self.log_lock.wait_for(
-                lambda: text in self.log or not self.reader.is_alive(), timeout + LATE)
+                lambda: text in self.log or not self.reader.is_alive(), timeout + PATIENCE)
             check(text in self.log, f'the log does not say "{text}": {self.log}')
 
     def connect(self, timeout=30):
-        return socket.create_connection(('127.0.0.1', self.port), timeout=timeout + LATE)
+        return socket.create_connection(('127.0.0.1', self.port), timeout=timeout + PATIENCE)
 
     def refuses(self):
         """Wait until it takes no more clients."""
-        until = time.monotonic() + 10 + LATE
+        until = time.monotonic() + 10 + PATIENCE
         try:
             while True:
                 self.connect().close()
@@ -578,13 +586,13 @@ class Proxy:
 
     def wait(self, timeout=30):
         """Until it has ended: its exit status."""
-        timeout += LATE
+        timeout += PATIENCE
         until = time.monotonic() + timeout
         while self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.status = os.waitstatus_to_exitcode(status)
-                self.reader.join(10 + LATE)
+                self.reader.join(10 + PATIENCE)
                 break
             check(time.monotonic() < until, f'the proxy has not ended after {timeout} s')
             time.sleep(0.005)
@@ -648,7 +656,7 @@ class Proxy:
     def wait_descriptors(self, most):
         """Until there are no more than that: the connection that has asked for metrics, too, is
         closed some time after the answer."""
-        until = time.monotonic() + 5 + LATE
+        until = time.monotonic() + 5 + PATIENCE
         while self.descriptors() > most:
             check(time.monotonic() < until, f'{self.descriptors() - most} descriptors stay open')
             time.sleep(0.02)
@@ -664,7 +672,7 @@ class Proxy:
 
     def sleeps(self, period=0.5, part=0.2):
         """Wait until its threads have slept for most of a period: who spins never does."""
-        until = time.monotonic() + 5 + LATE
+        until = time.monotonic() + 5 + PATIENCE
         while True:
             used = self.cpu()
             time.sleep(period)
@@ -675,7 +683,7 @@ class Proxy:
                   f'it is busy for {used:.2f} of {period:.2f} s while it has to wait')
 
     def get(self, path='/metrics'):
-        with socket.create_connection(('127.0.0.1', self.metrics_port), timeout=10 + LATE) as s:
+        with socket.create_connection(('127.0.0.1', self.metrics_port), timeout=10 + PATIENCE) as s:
             s.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n'
                       'Connection: close\r\n\r\n'.encode())
             head, body = read_all(s).decode().split('\r\n\r\n', 1)
@@ -694,7 +702,7 @@ class Proxy:
         return [int(v) for k, v in self.metrics().items() if k.startswith('thread_connections')]
 
     def wait_metric(self, name, value, timeout=20):
-        until = time.monotonic() + timeout + LATE
+        until = time.monotonic() + timeout + PATIENCE
         while True:
             now = self.metrics()[name]
             if now == value:

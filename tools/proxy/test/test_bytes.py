@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 
-from harness import (LATE, Proxy, Server, check, digest, echo, ended, pattern, read_all,
+from harness import (PATIENCE, Proxy, Server, check, digest, echo, ended, pattern, read_all,
                      read_exactly, reset)
 
 MB = 1 << 20
@@ -34,7 +34,7 @@ def test_large_both_ways():
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60 + LATE)
+        t.join(60 + PATIENCE)
     check(digest(got['up']) == digest(up), 'other bytes came to the server')
     check(digest(got['down']) == digest(down), 'other bytes came to the client')
     proxy.wait_metric('connections', 0)
@@ -130,7 +130,7 @@ def test_slow_reader():
     data = pattern(64 * MB, 'slow')
     far.setblocking(False)
     sent, quiet = 0, 0
-    until = time.monotonic() + 30 + LATE
+    until = time.monotonic() + 30 + PATIENCE
     # If it has only stood still it takes more.
     while (quiet < 20 or not proxy.metrics()['blocked']) and sent < len(data):
         check(time.monotonic() < until, 'it is not blocked')
@@ -196,7 +196,7 @@ def test_hangup_while_blocked():
     client.shutdown(socket.SHUT_WR)
     check(ended(far, 5)[1] == 'eof', 'no end of file came')
     sent = 0
-    until = time.monotonic() + 30 + LATE
+    until = time.monotonic() + 30 + PATIENCE
     # Not more than that: the rest must fit into the socket of the proxy.
     while not (m := proxy.metrics())['blocked']:
         check(time.monotonic() < until, 'it is not blocked')
@@ -239,7 +239,7 @@ def test_reset_by_server():
 def fill(sock, proxy):
     """Until nobody takes more, not even the proxy if it has stood still."""
     sock.setblocking(False)
-    until = time.monotonic() + 30 + LATE
+    until = time.monotonic() + 30 + PATIENCE
     quiet = 0
     while quiet < 20 or not proxy.metrics()['blocked']:
         check(time.monotonic() < until, 'it is not blocked')
@@ -314,7 +314,7 @@ def test_many_at_once():
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60 + LATE)
+        t.join(60 + PATIENCE)
     check(not bad, f'other bytes came back in {len(bad)} connections')
     proxy.wait_metric('closed_total{end="client"}', 200)
 

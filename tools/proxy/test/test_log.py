@@ -11,8 +11,8 @@ import tempfile
 import threading
 import time
 
-from harness import (LATE, UNIT, Proxy, Server, Steps, between, check, echo, ended, free_port,
-                     full_server, read_exactly, reset)
+from harness import (PATIENCE, UNIT, Proxy, Server, Steps, between, check, echo, ended, free_port,
+                     full_server, late, read_exactly, reset)
 
 LINE = re.compile(r'^(<6>)?(?P<time>\S+Z) client=(?P<client>\S+) server=(?P<server>\S+) '
                   r'from_client=(?P<from_client>\d+) from_server=(?P<from_server>\d+) '
@@ -30,7 +30,7 @@ class Logged:
 
     def lines(self, n, timeout=10):
         """The first @n, as dictionaries; there are no more."""
-        until = time.monotonic() + timeout + LATE
+        until = time.monotonic() + timeout + PATIENCE
         while True:
             with open(self.path) as f:
                 lines = f.read().splitlines()
@@ -65,9 +65,9 @@ def talk(log, server, number):
     check(line['client'] == name, f'the client is {line["client"]}, not {name}')
     check(line['server'] == server.address, f'the server is {line["server"]}')
     check((int(line['from_client']), int(line['from_server'])) == (3, 5), f'the bytes: {line}')
-    between(float(line['seconds']), UNIT, UNIT + LATE, 'seconds')
+    between(float(line['seconds']), UNIT, UNIT + late(), 'seconds')
     ended_at = datetime.datetime.fromisoformat(line['time'].replace('Z', '+00:00'))
-    between(time.time() - ended_at.timestamp(), -0.1, 5 + LATE, 'the time of day')
+    between(time.time() - ended_at.timestamp(), -0.1, 5 + late(), 'the time of day')
     check(line['end'] == 'client' and not line.get('restored'), f'the end: {line}')
 
 

@@ -9,8 +9,8 @@ import socket
 import tempfile
 import time
 
-from harness import (LATE, UNIT, Proxy, Server, between, check, echo, in_time, raise_descriptors,
-                     reset)
+from harness import (PATIENCE, UNIT, Proxy, Server, between, check, echo, in_time, late,
+                     raise_descriptors, reset)
 
 # Each needs two descriptors of the proxy, and this process has both ends of all.
 ALLOWED = (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 1000) // 4
@@ -22,7 +22,7 @@ CONNECTIONS = int(os.environ.get('PROXY_TEST_CONNECTIONS', min(20000, ALLOWED)))
 def open_pairs(proxy, server, n):
     """Clients and what the server sees of them, in any order."""
     clients, far = [], []
-    server.socket.settimeout(30 + LATE)
+    server.socket.settimeout(30 + PATIENCE)
     for i in range(n):
         clients.append(proxy.connect())
         if len(clients) - len(far) >= 256 or i == n - 1:
@@ -41,7 +41,7 @@ def got_all(clients, far):
     for fd in by_fd:
         poll.register(fd, select.EPOLLIN)
     while len(seen) < CONNECTIONS:
-        ready = poll.poll(20 + LATE)
+        ready = poll.poll(20 + PATIENCE)
         check(ready, f'only {len(seen)} of {CONNECTIONS} messages came')
         for fd, _ in ready:
             part = by_fd[fd].recv(100)
@@ -82,13 +82,13 @@ def test_thousands():
     for fd in by_fd:
         poll.register(fd, select.EPOLLIN | select.EPOLLRDHUP)
     while by_fd:
-        ready = poll.poll(idle + 20 + LATE)
+        ready = poll.poll(idle + 20 + PATIENCE)
         check(ready, f'{len(by_fd)} are still open')
         for fd, _ in ready:
             poll.unregister(fd)
             by_fd.pop(fd).close()
     # Each had its last byte before `sent', but all within the time it takes to send them.
-    between(time.monotonic() - sent, 0, idle + 4 * LATE, 'the last was closed after')
+    between(time.monotonic() - sent, 0, idle + 4 * late(), 'the last was closed after')
     proxy.wait_metric('connections', 0)
     m = proxy.metrics()
     check(m['closed_total{end="idle-timeout"}'] == CONNECTIONS, 'not all were closed as idle')
@@ -166,7 +166,7 @@ def test_max_connections():
     except socket.timeout:
         pass
     clients[0].close()
-    clients[4].settimeout(5 + LATE)
+    clients[4].settimeout(5 + PATIENCE)
     check(clients[4].recv(1) == b'y', 'another byte came back')
     check(proxy.metrics()['connections'] == 4, 'not four are open')
 

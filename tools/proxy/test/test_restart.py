@@ -13,8 +13,8 @@ import struct
 import threading
 import time
 
-from harness import (LATE, UNIT, Manager, Proxy, Server, Steps, between, check, digest, echo,
-                     ended, free_port, full_server, in_time, keep_busy, pattern,
+from harness import (PATIENCE, UNIT, Manager, Proxy, Server, Steps, between, check, digest, echo,
+                     ended, free_port, full_server, in_time, keep_busy, late, pattern,
                      raise_descriptors, read_all, read_exactly, reset)
 
 MB = 1 << 20
@@ -121,7 +121,7 @@ def test_idle_deadline_survives():
         time.sleep(UNIT)
         k.restart()
     at, _ = ended(client, 10)
-    between(at - sent, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
+    between(at - sent, 4 * UNIT, 4 * UNIT + late(), 'closed after')
     check(k.proxy.metrics()['closed_total{end="idle-timeout"}'] == 1, 'not closed as idle')
 
 
@@ -138,7 +138,7 @@ def test_refresh_after_restart():
             read_exactly(far, 1)
         time.sleep(UNIT)
     at, _ = ended(client, 10)
-    between(at - sent, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
+    between(at - sent, 4 * UNIT, 4 * UNIT + late(), 'closed after')
 
 
 def test_cookies_downwards_kept():
@@ -186,7 +186,7 @@ def test_shorter_idle_after_restart():
                 read_exactly(far, 1)
             time.sleep(UNIT)
         at, _ = ended(client, 10)
-        between(at - sent, 2 * UNIT, 2 * UNIT + LATE, f'{former} before: closed after')
+        between(at - sent, 2 * UNIT, 2 * UNIT + late(), f'{former} before: closed after')
         k.manager.close()
 
 
@@ -216,7 +216,7 @@ def test_lifetime_survives():
             client.sendall(b'x')
             check(read_exactly(client, 1) == b'x', 'another byte came back')
     at, _ = ended(client, 12 * UNIT + 10)
-    between(at - began, 12 * UNIT, 12 * UNIT + LATE, 'closed after')
+    between(at - began, 12 * UNIT, 12 * UNIT + late(), 'closed after')
     check(k.proxy.metrics()['closed_total{end="lifetime-timeout"}'] == 1, 'not closed by its lifetime')
 
 
@@ -231,7 +231,7 @@ def test_half_close_survives():
         time.sleep(UNIT)
         k.restart()
     at, _ = ended(client, 10)
-    between(at - began, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
+    between(at - began, 4 * UNIT, 4 * UNIT + late(), 'closed after')
     check(k.proxy.metrics()['closed_total{end="half-close-timeout"}'] == 1, 'not closed as half-closed')
 
 
@@ -244,7 +244,7 @@ def test_over_meanwhile():
     began = time.monotonic()
     k.proxy.start()
     at, _ = ended(client, 5)
-    between(at - began, 0, 2 * LATE, 'closed after')
+    between(at - began, 0, 2 * late(), 'closed after')
 
 
 def test_bytes_under_way():
@@ -294,7 +294,7 @@ def test_killed_again_and_again():
 def wait_stuck(proxy, more=lambda: None, directions=1):
     """Until so many directions are blocked, and stay so."""
     stuck = 0
-    until = time.monotonic() + 60 + LATE
+    until = time.monotonic() + 60 + PATIENCE
     while stuck < 5:
         more()
         time.sleep(0.02)
@@ -529,7 +529,7 @@ def test_connecting_survives():
         k.manager.wait('the sockets', lambda m: k.sockets() == 2)
         k.restart()
     at, _ = ended(client, 10)
-    between(at - began, 4 * UNIT, 4 * UNIT + LATE, 'closed after')
+    between(at - began, 4 * UNIT, 4 * UNIT + late(), 'closed after')
     check(k.proxy.metrics()['closed_total{end="connect-timeout"}'] == 1, 'not closed by connect')
     for s in fill:
         s.close()
@@ -678,7 +678,7 @@ def test_balanced_after_restart():
         others_speak()
     with in_time(12 * UNIT, spoke):
         at, _ = ended(clients[0], 12 * UNIT + 10)
-        between(at - sent, 12 * UNIT, 12 * UNIT + LATE, 'the silent one was closed after')
+        between(at - sent, 12 * UNIT, 12 * UNIT + late(), 'the silent one was closed after')
         spoke = time.monotonic()
         others_speak()
     with in_time(12 * UNIT, spoke):
@@ -962,7 +962,7 @@ def test_hand_over_loses_none():
         k.proxy.end(signal.SIGHUP)
         k.proxy.after_kill()
         k.proxy.start()
-    until = time.monotonic() + 10 + LATE
+    until = time.monotonic() + 10 + PATIENCE
     while len(served) <= 50 and not trouble and time.monotonic() < until:
         time.sleep(UNIT)
     stop.set()

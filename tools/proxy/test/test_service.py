@@ -10,8 +10,9 @@ import socket
 import subprocess
 import time
 
-from harness import (BACKEND, DEVICE, LATE, METRIC, UNIT, Manager, Proxy, Server, Steps, between,
-                     check, echo, ended, free_port, keep_busy, read_all, read_exactly)
+from harness import (BACKEND, DEVICE, METRIC, PATIENCE, UNIT, Manager, Proxy, Server, Steps,
+                     between, check, echo, ended, free_port, keep_busy, late, read_all,
+                     read_exactly)
 
 
 def test_graceful_stop():
@@ -32,7 +33,7 @@ def test_graceful_stop():
     began = time.monotonic()
     client.close()
     check(proxy.wait() == 0, 'it ended badly')
-    between(time.monotonic() - began, 0, 1 + LATE, 'it ended after')
+    between(time.monotonic() - began, 0, 1 + late(), 'it ended after')
 
 
 def test_grace_is_over():
@@ -45,7 +46,7 @@ def test_grace_is_over():
     proxy.signal(signal.SIGTERM)
     at, how = ended(client, 10)
     check(how == 'eof', 'the client saw a reset')
-    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'closed after')
+    between(at - began, 2 * UNIT, 2 * UNIT + late(), 'closed after')
     check(proxy.wait() == 0, 'it ended badly')
 
 
@@ -72,7 +73,7 @@ def test_notify():
     proxy.start()
     manager.wait_message('READY', '1')
     # Three times as often as it must; fewer only while the machine stands still.
-    until = time.monotonic() + 10 + LATE
+    until = time.monotonic() + 10 + PATIENCE
     rate = 0
     while rate < 4 and time.monotonic() < until:
         manager.names()         # reads what has come
@@ -143,7 +144,7 @@ def test_metrics():
     buckets = [v for k, v in m.items() if k.startswith('timeout_lateness_seconds_bucket')]
     check(buckets == sorted(buckets), 'the buckets do not grow')
     check(buckets[-1] == m['timeout_lateness_seconds_count'] == 1, 'the buckets do not add up')
-    between(m['timeout_lateness_seconds_sum'], 0.000000001, LATE, 'lateness')
+    between(m['timeout_lateness_seconds_sum'], 0.000000001, late(), 'lateness')
     check(proxy.get('/')[0].startswith('HTTP/1.1 404'), 'there is something else')
 
 
@@ -172,7 +173,7 @@ def test_metrics_silent_clients():
     silent = [socket.create_connection(('127.0.0.1', proxy.metrics_port)) for _ in range(30)]
     began = time.monotonic()
     proxy.get()
-    between(time.monotonic() - began, 0, LATE, 'an answer came after')
+    between(time.monotonic() - began, 0, late(), 'an answer came after')
     for s in silent:
         s.close()
 
@@ -195,7 +196,7 @@ def test_metrics_many_addresses():
 
 def run(*args, **env):
     return subprocess.run([Proxy.program, *args], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True, timeout=20 + LATE, env=dict(os.environ, **env))
+                          text=True, timeout=20 + PATIENCE, env=dict(os.environ, **env))
 
 
 def test_options():
@@ -287,7 +288,7 @@ def test_stop_with_watchdog():
     idle = proxy.loads().index(0)
     proxy.signal(signal.SIGTERM)
     proxy.wait_log('stopping')
-    until = time.monotonic() + 10 + LATE
+    until = time.monotonic() + 10 + PATIENCE
     while len(proxy.serving_threads()) > 1:
         check(time.monotonic() < until, 'no thread has ended')
     # Until then it may be told to hang, on a machine that stands still.

@@ -7,8 +7,8 @@ import socket
 import threading
 import time
 
-from harness import (LATE, UNIT, Failure, Proxy, Server, Stalled, Steps, between, check, echo,
-                     ended, free_port, full_server, in_time, raise_descriptors, read_exactly)
+from harness import (PATIENCE, UNIT, Failure, Proxy, Server, Stalled, Steps, between, check, echo,
+                     ended, free_port, full_server, in_time, late, raise_descriptors, read_exactly)
 
 LONG = '1h'
 
@@ -21,7 +21,7 @@ def test_idle():
     client = proxy.connect()
     far = server.accept()
     at, how = ended(client, 10)
-    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'the client was closed after')
+    between(at - began, 2 * UNIT, 2 * UNIT + late(), 'the client was closed after')
     check(how == 'eof', 'the client saw a reset')
     check(ended(far, 5)[1] == 'eof', 'the server saw a reset')
     proxy.wait_metric('connections', 0)
@@ -42,7 +42,7 @@ def test_cookies_downwards():
         client.sendall(b'x')
         read_exactly(far, 1)
     at, _ = ended(client, 10)
-    between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
+    between(at - sent, 2 * UNIT, 2 * UNIT + late(), 'closed after the last byte by')
 
 
 def idle_after_bytes(talker, listener, began):
@@ -67,7 +67,7 @@ def test_refresh_by_client():
     far = server.accept()
     sent = idle_after_bytes(client, far, began)
     at, _ = ended(client, 10)
-    between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
+    between(at - sent, 2 * UNIT, 2 * UNIT + late(), 'closed after the last byte by')
 
 
 def test_refresh_by_server():
@@ -78,7 +78,7 @@ def test_refresh_by_server():
     far = server.accept()
     sent = idle_after_bytes(far, client, began)
     at, _ = ended(client, 10)
-    between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
+    between(at - sent, 2 * UNIT, 2 * UNIT + late(), 'closed after the last byte by')
 
 
 def test_half_close():
@@ -92,7 +92,7 @@ def test_half_close():
     client.shutdown(socket.SHUT_WR)
     check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
     at, _ = ended(client, 10)
-    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'closed after')
+    between(at - began, 2 * UNIT, 2 * UNIT + late(), 'closed after')
     proxy.wait_metric('closed_total{end="half-close-timeout"}', 1)
 
 
@@ -107,7 +107,7 @@ def test_half_close_by_server():
     far.shutdown(socket.SHUT_WR)
     check(ended(client, 5)[1] == 'eof', 'the end of file was not passed on')
     at, _ = ended(far, 10)
-    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'closed after')
+    between(at - began, 2 * UNIT, 2 * UNIT + late(), 'closed after')
 
 
 def test_half_close_refresh():
@@ -120,7 +120,7 @@ def test_half_close_refresh():
     client.shutdown(socket.SHUT_WR)
     sent = idle_after_bytes(far, client, began)
     at, _ = ended(client, 10)
-    between(at - sent, 2 * UNIT, 2 * UNIT + LATE, 'closed after the last byte by')
+    between(at - sent, 2 * UNIT, 2 * UNIT + late(), 'closed after the last byte by')
 
 
 def test_lifetime():
@@ -129,9 +129,9 @@ def test_lifetime():
     proxy = Proxy(server.address, idle=2 * UNIT, lifetime=5 * UNIT)
     began = sent = time.monotonic()
     client = proxy.connect()
-    client.settimeout(10 + LATE)
+    client.settimeout(10 + PATIENCE)
     try:
-        while time.monotonic() < began + 20 * UNIT + LATE:
+        while time.monotonic() < began + 20 * UNIT + PATIENCE:
             # It is not ended as idle.
             with in_time(2 * UNIT, sent):
                 sent = time.monotonic()
@@ -141,7 +141,7 @@ def test_lifetime():
             time.sleep(UNIT / 10)
     except (ConnectionResetError, BrokenPipeError):
         pass
-    between(time.monotonic() - began, 5 * UNIT, 5 * UNIT + LATE, 'closed after')
+    between(time.monotonic() - began, 5 * UNIT, 5 * UNIT + late(), 'closed after')
     check(proxy.metrics()['closed_total{end="lifetime-timeout"}'] == 1, 'not counted as lifetime')
 
 
@@ -152,7 +152,7 @@ def test_connect():
     began = time.monotonic()
     client = proxy.connect()
     at, _ = ended(client, 10)
-    between(at - began, 2 * UNIT, 2 * UNIT + LATE, 'closed after')
+    between(at - began, 2 * UNIT, 2 * UNIT + late(), 'closed after')
     check(proxy.metrics()['closed_total{end="connect-timeout"}'] == 1, 'not counted as connect')
     for s in fill:
         s.close()
@@ -186,7 +186,7 @@ def test_refused():
         # Before connect() has returned.
         at, how = time.monotonic(), 'reset'
     check(how == 'reset', 'the client saw an end of file')
-    between(at - began, 0, LATE, 'closed after')
+    between(at - began, 0, late(), 'closed after')
     proxy.wait_metric('closed_total{end="refused"}', 1)
     # What to do. Told after it is counted, and by another way.
     proxy.wait_log('is it running?')
@@ -275,7 +275,7 @@ def test_silent_and_slow():
     speaker.join()
     check(len(times) == 50, 'not all silent ones were closed')
     for t in times:
-        between(t, idle, idle + LATE, 'a silent one was closed after')
+        between(t, idle, idle + late(), 'a silent one was closed after')
     if trouble and isinstance(trouble[0], Stalled):
         raise trouble[0]
     check(not trouble, f'one that spoke was closed: {trouble[:1]}')

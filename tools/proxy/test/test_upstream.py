@@ -6,12 +6,12 @@ import socket
 import struct
 import time
 
-from harness import (LATE, UNIT, Proxy, Server, between, check, echo, ended, free_port,
-                     full_server, read_exactly, reset)
+from harness import (PATIENCE, UNIT, Proxy, Server, between, check, echo, ended, free_port,
+                     full_server, late, read_exactly, reset)
 
 
 def served(address):
-    with socket.create_connection(address, timeout=5 + LATE) as client:
+    with socket.create_connection(address, timeout=5 + PATIENCE) as client:
         client.sendall(b'x')
         check(read_exactly(client, 1) == b'x', f'another byte came back from {address}')
 
@@ -102,7 +102,7 @@ def test_next_server_after_timeout():
         began = time.monotonic()
         served(('127.0.0.1', proxy.port))
         longest = max(longest, time.monotonic() - began)
-    between(longest, 2 * UNIT, 2 * UNIT + LATE, 'served after')
+    between(longest, 2 * UNIT, 2 * UNIT + late(), 'served after')
     check(proxy.metrics()['connect_failures_total'] == 1, 'not counted')
     for s in fill:
         s.close()
@@ -120,7 +120,7 @@ def test_reset_while_connecting():
         reset(client)
     began = time.monotonic()
     proxy.wait_metric('connections', 1, 10)
-    between(time.monotonic() - began, 0, LATE, 'there was room after')
+    between(time.monotonic() - began, 0, late(), 'there was room after')
     proxy.wait_metric('closed_total{end="client-reset"}', 3)
     time.sleep(UNIT)
     check(proxy.metrics()['connections'] == 1, 'one that has said all was closed')
@@ -162,7 +162,7 @@ def check_header(parse, version):
     port = free_port()
     proxy = Proxy(server.address, '--listen', f':{port}', proxy_protocol=version)
     for address in (('127.0.0.1', proxy.port), ('127.0.0.1', port), ('::1', port)):
-        client = socket.create_connection(address, timeout=5 + LATE)
+        client = socket.create_connection(address, timeout=5 + PATIENCE)
         # Before the header is there, and after.
         client.sendall(b'early')
         far = server.accept()
