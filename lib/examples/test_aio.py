@@ -47,6 +47,8 @@ async def in_order_and_not_early(wheel):
             break
         while timers:
             timers.pop().close()
+    else:
+        raise AssertionError("not armed in time, with 50 s for it")
     await until(lambda: len(came) >= MANY)
     await asyncio.sleep(0.05)
     assert not early, f"early: {early}"
@@ -74,6 +76,8 @@ async def armed_again(wheel):
             break
         last.close()
         first.close()
+    else:
+        raise AssertionError("never in time, with 30 s for it")
     assert came == ["first"], came
     await until(lambda: len(came) > 1)
     assert time.monotonic_ns() >= deadline, "early"
@@ -169,6 +173,8 @@ async def echo_server(_wheel):
             assert time.monotonic() - last >= seconds, "the busy connection was closed"
             # The machine stood still, and it was idle.
             server.cancel()
+    else:
+        raise AssertionError("never busy, with 50 s for it")
     try:
         assert await lost == b""
     except ConnectionResetError:
