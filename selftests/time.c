@@ -1279,8 +1279,9 @@ TEST_F_TIMEOUT(span, pending, 120)
 			ASSERT_TRUE(span_add(self, HOUR, 0));
 			ASSERT_TRUE(span_move(self, MINUTE));
 			cursor = 0;
-			for (got = 0; (n = tw_list(self->fd, &cursor, self->ent, CALLS)) > 0; got += n)
-				;
+			got = 0;
+			while ((n = tw_list(self->fd, &cursor, self->ent, CALLS)) > 0)
+				got += n;
 			ASSERT_EQ(CALLS, got);
 			ASSERT_EQ(CALLS, tw_drain(self->fd, 0, self->ent, CALLS));
 		}
