@@ -5,7 +5,6 @@
 
 #include "tw_test.h"
 
-#define LONG_MS		60000	/* longer than any wait takes, even in a slow guest */
 #define TIMEOUT		600
 #define PAGE		4096	/* timers in one call */
 #define EV_SIZE		sizeof(struct timerwheel_event)

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 
 #define CAPACITY	4096
-#define LONG_MS		60000	/* longer than anything takes, in a slow guest too */
 
 /* Size in bytes of the table of a wheel with this capacity */
 static size_t table_size(size_t capacity)

@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include "tw_test.h"
 
-#define LONG_MS		60000		/* longer than anything takes, even in a slow guest */
 #define TIMEOUT		900		/* for one test, in s */
 #define ROOM		4096		/* most timers in a call, most events in a read */
 #define NO_EVENT	(~0ULL)		/* in the ledger: this timer owes no event */

@@ -2334,7 +2334,7 @@ TEST_F(cap, other_cpu)
 			tw_sleep(2 * SEC);
 			EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, HOUR, 0));
 		} while (memory >= user_memory(fd) &&
-			 tw_now(CLOCK_MONOTONIC) - began < MINUTE);
+			 tw_now(CLOCK_MONOTONIC) - began < 10 * SEC);
 		EXPECT_LT(memory, user_memory(fd));
 		close(fd);
 	}

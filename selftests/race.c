@@ -30,7 +30,6 @@
 #define READ_MAX	64		/* events in a read, at most */
 #define THREADS		64
 #define TIMEOUT		900		/* for one test, in s */
-#define LONG_MS		60000		/* longer than any wait takes, in a slow guest too */
 #define EV_SIZE		sizeof(struct timerwheel_event)
 
 #define VALUE_MAGIC	(0x5aULL << 56)

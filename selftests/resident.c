@@ -16,7 +16,6 @@
 #define MSEC		1000000ULL
 #define SEC		1000000000ULL
 #define HOUR		(3600 * SEC)
-#define LONG_MS		60000
 
 /* States of an entry, and GONE: another generation */
 enum state {
@@ -970,16 +969,21 @@ static bool comes(const struct wheel *w, __u64 key, const struct handle *h, __u6
 }
 
 /*
- * Cancel timer @key, which is due in @delay. If a slow machine is too late its event is read, and
- * it is armed again.
+ * Cancel timer @key, which was armed at @since or later, for @delay. If a slow machine is too late
+ * its event is read, and it is armed again.
  */
-static bool cancel_in_time(const struct wheel *w, __u64 key, struct handle *h, __u64 delay)
+static bool cancel_in_time(const struct wheel *w, __u64 key, struct handle *h, __u64 delay,
+			   __u64 since)
 {
 	struct timerwheel_event ev;
 
 	while (cancel(h) != ARMED) {
-		if (dev_poll(w->fd, LONG_MS) != POLLIN || dev_read(w->fd, &ev, 1) != 1 ||
-		    ev.key != key || tw_move1(w->fd, key, delay, 0) != TIMERWHEEL_WAS_PARKED)
+		if (tw_now(CLOCK_MONOTONIC) < since + delay ||
+		    dev_poll(w->fd, LONG_MS) != POLLIN || dev_read(w->fd, &ev, 1) != 1 ||
+		    ev.key != key)
+			return false;
+		since = tw_now(CLOCK_MONOTONIC);
+		if (tw_move1(w->fd, key, delay, 0) != TIMERWHEEL_WAS_PARKED)
 			return false;
 	}
 	return true;
@@ -989,12 +993,14 @@ static bool cancel_in_time(const struct wheel *w, __u64 key, struct handle *h, _
 static bool all_states(const struct wheel *w, struct handle *h, __u64 at)
 {
 	struct timerwheel_event ev;
+	__u64 since;
 	int i;
 
 	for (i = 0; i < 4; i++) {
+		since = tw_now(CLOCK_MONOTONIC);
 		if (add(w, i, i < 2 ? HOUR : 100 * MSEC, 0, 0, &h[i]))
 			return false;
-		if (i == 2 && !cancel_in_time(w, i, &h[i], 100 * MSEC))
+		if (i == 2 && !cancel_in_time(w, i, &h[i], 100 * MSEC, since))
 			return false;
 	}
 	return arm(&h[0], at, true) == ARMED && arm(&h[1], at, false) == ARMED &&
@@ -1031,7 +1037,7 @@ TEST_F(set, forward)
  */
 TEST_F(set, back)
 {
-	__u64 at = self->real + 2 * HOUR, now = self->real - 9 * HOUR, entry[4];
+	__u64 at = self->real + 2 * HOUR, now = self->real - 9 * HOUR, entry[4], since;
 	struct timerwheel_event ev;
 	struct timerwheel_entry ent;
 	int i;
@@ -1062,12 +1068,15 @@ TEST_F(set, back)
 		EXPECT_EQ(ARMED, state_now(&self->h[i]));
 	}
 	/* so near that it is visited, and not cascaded to its new deadline */
+	since = tw_now(CLOCK_MONOTONIC);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->w.fd, 0, 400 * MSEC, 0));
 	while (arm(&self->h[0], now + HOUR, true) != ARMED) {
 		/* A slow machine was too late. */
+		ASSERT_LE(since + 400 * MSEC, tw_now(CLOCK_MONOTONIC));
 		ASSERT_EQ(POLLIN, dev_poll(self->w.fd, LONG_MS));
 		ASSERT_EQ(1, dev_read(self->w.fd, &ev, 1));
 		ASSERT_EQ(0, ev.key);
+		since = tw_now(CLOCK_MONOTONIC);
 		ASSERT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->w.fd, 0, 400 * MSEC, 0));
 	}
 	EXPECT_EQ(0, dev_poll(self->w.fd, 50));

@@ -11,7 +11,6 @@
 
 #define PAGE		4096	/* timers in one call */
 #define TIMEOUT		900	/* for one test, in s */
-#define LONG_MS		60000
 #define SPREAD		20	/* s over which timers are due */
 #define EV_SIZE		sizeof(struct timerwheel_event)
 

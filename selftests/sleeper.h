@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define LONG_MS		60000	/* longer than anything takes, in a slow guest too */
 #define QUIET_MS	200	/* long enough for a wrong wake-up to be seen */
 
 /* A thread that makes one blocking call */

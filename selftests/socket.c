@@ -32,8 +32,7 @@
 #define IDLE	(60 * MSEC)
 #define GRACE	(80 * MSEC)
 #define LONG	MINUTE
-#define PATIENCE MINUTE		/* longer than anything takes, in a slow guest too */
-#define LATER	60000		/* ... in ms */
+#define PATIENCE (LONG_MS * MSEC)
 
 /* Two ends of a connection over loopback; @here is the one that is watched. */
 struct conn {
@@ -114,7 +113,7 @@ static bool is_reset(int sock)
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 	char c;
 
-	return poll(&p, 1, PATIENCE / MSEC) == 1 && recv(sock, &c, 1, 0) < 0 && errno == ECONNRESET;
+	return poll(&p, 1, LONG_MS) == 1 && recv(sock, &c, 1, 0) < 0 && errno == ECONNRESET;
 }
 
 static bool is_alive(struct conn *c)
@@ -122,7 +121,7 @@ static bool is_alive(struct conn *c)
 	char out = 'x', in = 0;
 	struct pollfd p = { .fd = c->here, .events = POLLIN };
 
-	return send(c->peer, &out, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, PATIENCE / MSEC) == 1 &&
+	return send(c->peer, &out, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, LONG_MS) == 1 &&
 	       recv(c->here, &in, 1, 0) == 1 && in == out;
 }
 
@@ -544,7 +543,7 @@ TEST_F(socket, data_withdraws_the_warning)
 	struct timerwheel_stats stats;
 
 	ASSERT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, SEC, SEC));
-	ASSERT_EQ(1, poll(&p, 1, PATIENCE / MSEC));
+	ASSERT_EQ(1, poll(&p, 1, LONG_MS));
 	EXPECT_EQ(0, stats_of(self->fd).withdrawn);
 	tw_sleep(SEC / 2);
 	if (was_aborted(self->fd, &self->c))
@@ -947,7 +946,7 @@ TEST_F(socket, memory_is_charged_and_given_back)
 	with = stats_of(self->fd).memory;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, KEY));
 	/* The worker lets go of the socket a moment later. */
-	for (i = 0; i < LATER && stats_of(self->fd).memory > with - 1500; i++)
+	for (i = 0; i < LONG_MS && stats_of(self->fd).memory > with - 1500; i++)
 		tw_sleep(MSEC);
 	while (stats_of(self->fd).memory != (before = tw_memory_alone(self->fd)))
 		tw_sleep(MSEC);
@@ -958,7 +957,7 @@ TEST_F(socket, memory_is_charged_and_given_back)
 	EXPECT_LE(with, before + 20 * 6000);
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, i));
-	for (i = 0; i < LATER && stats_of(self->fd).memory != before; i++)
+	for (i = 0; i < LONG_MS && stats_of(self->fd).memory != before; i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(before, stats_of(self->fd).memory);
 	EXPECT_EQ(before, tw_memory_alone(self->fd));
@@ -1042,7 +1041,7 @@ TEST_F(socket, ring)
 	ASSERT_NE(MAP_FAILED, ring);
 	ev = (void *)ring + TIMERWHEEL_RING_EVENTS;
 	EXPECT_EQ(0, add_sock(fd, KEY, self->c.here, 0, IDLE, GRACE));
-	for (i = 0; i < LATER && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < 2; i++)
+	for (i = 0; i < LONG_MS && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < 2; i++)
 		tw_sleep(MSEC);
 	ASSERT_EQ(2, ring->tail);
 	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev[0].flags);
@@ -1082,7 +1081,7 @@ TEST_F_TIMEOUT(socket, ring_without_another_base, 600)
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, KEY + 1));
 	}
 	/* The worker lets go of the sockets a moment later. */
-	for (i = 0; i < LATER && stats_of(fd).memory != memory; i++)
+	for (i = 0; i < LONG_MS && stats_of(fd).memory != memory; i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(memory, stats_of(fd).memory);
 	close(fd);
@@ -1219,7 +1218,7 @@ TEST_F(socket, all_at_once)
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(0, add_sock(self->fd, i, c[i].here, 0, IDLE, i % 2 ? GRACE : 0));
 	while (aborted < n) {
-		ASSERT_EQ(1, poll(&p, 1, PATIENCE / MSEC));
+		ASSERT_EQ(1, poll(&p, 1, LONG_MS));
 		got = dev_read(self->fd, ev, 64);
 		ASSERT_GT(got, 0);
 		for (i = 0; i < got; i++) {
@@ -1790,7 +1789,7 @@ TEST_F_TIMEOUT(race, all, 600)
 	}
 	tw_sleep((s && atoi(s) > 0 ? atoi(s) : 2) * SEC);
 	/* Longer where everything takes long: else the run would say nothing. */
-	for (i = 0; i < LATER && !(atomic_load(&r->aborted) && atomic_load(&r->warned)); i++)
+	for (i = 0; i < LONG_MS && !(atomic_load(&r->aborted) && atomic_load(&r->warned)); i++)
 		tw_sleep(MSEC);
 	atomic_store(&r->stop, 1);
 	for (i = 0; i < RACE_THREADS; i++)
@@ -1803,7 +1802,7 @@ TEST_F_TIMEOUT(race, all, 600)
 		stats = stats_of(r->fd);
 	} while (n > 0 || stats.pending + stats.due + stats.parked);
 	/* Aborts that were under way */
-	for (i = 0; i < LATER && stats_of(r->fd).memory != tw_memory_alone(r->fd); i++)
+	for (i = 0; i < LONG_MS && stats_of(r->fd).memory != tw_memory_alone(r->fd); i++)
 		tw_sleep(MSEC);
 	for (i = 0; i < RACE_CONNS; i++)
 		race_shut(r, &r->slot[i]);

@@ -15,7 +15,6 @@
 #define TICK	MSEC
 #define LAG	(50 * USEC)	/* from an interrupt to the timer, instruction-counted */
 #define PASS_NS	(100 * USEC)	/* the longest batch, instruction-counted */
-#define SOON	60000		/* ms to wait for events that are due soon, on any machine */
 
 /* --- Helpers ------------------------------------------------------------ */
 
@@ -143,7 +142,7 @@ TEST_F(running, relative)
 	}
 	after = tw_now(variant->id);
 	for (i = 0; i < MANY; i++) {
-		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 		EXPECT_LE(ev.deadline, tw_now(variant->id));
 		EXPECT_LE(before + delay[ev.key], ev.deadline);
 		EXPECT_GE(after + delay[ev.key], ev.deadline);
@@ -162,7 +161,7 @@ TEST_F(running, absolute)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, deadline, TIMERWHEEL_ABS));
-	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 	EXPECT_LE(deadline, tw_now(variant->id));
 	EXPECT_EQ(deadline, ev.deadline);
 	EXPECT_TRUE(on_time(&ev, TICK, 0));
@@ -179,7 +178,7 @@ TEST_F(running, sub_tick)
 
 	for (i = 0; i < ARRAY_SIZE(delays); i++) {
 		ASSERT_EQ(0, tw_add1(self->fd, i, 0, delays[i], 0));
-		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 		EXPECT_LE(ev.deadline, tw_now(variant->id));
 		EXPECT_TRUE(on_time(&ev, TICK, 0));
 	}
@@ -275,7 +274,7 @@ TEST_F(running, move_earlier)
 
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, HOUR, 0));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 20 * MSEC, 0));
-	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 	EXPECT_TRUE(on_time(&ev, TICK, 0));
 }
 
@@ -297,7 +296,7 @@ TEST_F(running, move_later)
 			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, was);
 		tw_sleep(tw_icount() ? 900 * MSEC : 50 * MSEC);
 	}
-	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 	EXPECT_EQ(deadline, ev.deadline);
 	EXPECT_TRUE(on_time(&ev, TICK, 0));
 	EXPECT_EQ(0, dev_poll(self->fd, 10));
@@ -316,7 +315,7 @@ TEST_F(running, periodic)
 	for (i = 0; i < 20; i++) {
 		if (i % 5 == 4)
 			tw_sleep(50 * MSEC);
-		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 		now = tw_now(variant->id);
 		EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev.flags);
 		EXPECT_EQ(next, ev.deadline);
@@ -341,7 +340,7 @@ TEST_F(running, period_1_ns)
 
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 2, 1, 1, 0));
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(POLLIN, dev_poll(self->fd, SOON));
+		ASSERT_EQ(POLLIN, dev_poll(self->fd, LONG_MS));
 		firings = stat_firings(self->fd);
 		tw_sleep(20 * MSEC);
 		EXPECT_EQ(firings, stat_firings(self->fd));
@@ -366,7 +365,7 @@ TEST_F(running, lateness)
 
 	arm_many(self->fd, 0, MANY, 0, 30 * MSEC, 0);
 	for (i = 0; i < MANY; i++) {
-		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 		late = ev.fired - ev.deadline;
 		late_max = late > late_max ? late : late_max;
 		for (bucket = 0; late >> bucket; bucket++)
@@ -501,7 +500,7 @@ TEST_F_TIMEOUT(turns, running, 7200)
 	for (n = 0; n < self->n && self->ticks[n] * tick < most; n++)
 		ASSERT_EQ(0, tw_add1(fd, n, 0, self->ticks[n] * tick, 0));
 	for (i = 0; i < n; i++) {
-		ASSERT_EQ(1, wait_one(fd, &ev, most / MSEC + SOON));
+		ASSERT_EQ(1, wait_one(fd, &ev, most / MSEC + LONG_MS));
 		EXPECT_TRUE(on_time(&ev, tick, 0));
 	}
 	close(fd);
@@ -813,7 +812,7 @@ TEST_F(slack, bounds)
 	for (i = 0; i < 50; i++)
 		ASSERT_EQ(0, add_slack(self->fd, i, self->round, 3 * i, i));
 	for (i = 0; i < 50; i++) {
-		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 		EXPECT_TRUE(on_time(&ev, TICK, ev.key * TICK));
 	}
 }
@@ -837,7 +836,7 @@ TEST_F(slack, shared)
 	ASSERT_EQ(0, add_slack(self->fd, 3, self->round, 0, 0));
 	in_time = armed_in_time(self);
 	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 		if (in_time)
 			EXPECT_LE(self->round, ev.fired);
 		EXPECT_LE(ev.deadline, ev.fired);
@@ -856,7 +855,7 @@ TEST_F(slack, less)
 
 	ASSERT_EQ(0, add_slack(self->fd, 1, self->round, 1, 1000));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, add_slack(self->fd, 1, self->round, 2, 0));
-	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 	EXPECT_TRUE(on_time(&ev, TICK, 0));
 }
 
@@ -871,10 +870,10 @@ TEST_F(slack, moved)
 		  tw_move1(self->fd, 1, self->round - 20 * TICK, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, add_slack(self->fd, 2, self->round, 0, 0));
 	in_time = armed_in_time(self);
-	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 	if (in_time)
 		EXPECT_LE(self->round, ev.fired);
-	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 	/* With a free-running clock the time of a firing may be used up in the middle. */
 	if (tw_timed())
 		EXPECT_EQ(1, stat_firings(self->fd));
@@ -941,7 +940,7 @@ TEST_F(idle, unread)
 	__u64 firings;
 
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 0, MSEC, 0));
-	ASSERT_EQ(POLLIN, dev_poll(self->fd, SOON));
+	ASSERT_EQ(POLLIN, dev_poll(self->fd, LONG_MS));
 	firings = stat_firings(self->fd);
 	tw_sleep(500 * MSEC);
 	EXPECT_EQ(firings, stat_firings(self->fd));
@@ -973,7 +972,7 @@ TEST(no_cascade_in_the_next_tick)
 		ASSERT_EQ(0, tw_add1(fd, 1, 0, (k + 17) * tick, TIMERWHEEL_ABS));
 		/* if time passes too fast this proves nothing */
 		if (early && tw_now(CLOCK_MONOTONIC) < (k + 2) * tick) {
-			ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+			ASSERT_EQ(1, wait_one(fd, &ev, LONG_MS));
 			ASSERT_EQ(0, tw_stats(fd, &stats));
 			EXPECT_EQ(0, stats.cascades);
 			valid++;
@@ -1008,7 +1007,7 @@ FIXTURE_TEARDOWN(burst)
 /* All of them came, none early; those of @strict were not late */
 static bool burst_came(FIXTURE_DATA(burst) * self, bool all_strict)
 {
-	bool ok = tw_read_all(self->fd, self->ev, BURST + 1, SOON) == BURST + 1;
+	bool ok = tw_read_all(self->fd, self->ev, BURST + 1, LONG_MS) == BURST + 1;
 	struct timerwheel_stats stats;
 	int i;
 
@@ -1070,14 +1069,14 @@ TEST_F(burst, is_one_firing)
 	fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, tick, 0);
 	ASSERT_LE(0, fd);
 	arm_many(fd, 0, 1000, at, 1, TIMERWHEEL_ABS);
-	ASSERT_EQ(1000, tw_read_all(fd, self->ev, 1000, SOON));
+	ASSERT_EQ(1000, tw_read_all(fd, self->ev, 1000, LONG_MS));
 	ASSERT_EQ(0, tw_stats(fd, &stats));
 	EXPECT_EQ(1, stats.firings);
 	EXPECT_EQ((1000 + TW_BATCH_TIMERS - 1) / TW_BATCH_TIMERS, stats.passes);
 	EXPECT_EQ(TW_BATCH_TIMERS, stats.pass_max_timers);
 	/* and later timers are the next one */
 	ASSERT_EQ(0, tw_add1(fd, OTHER, 0, 5 * tick, 0));
-	ASSERT_EQ(1, wait_one(fd, self->ev, SOON));
+	ASSERT_EQ(1, wait_one(fd, self->ev, LONG_MS));
 	EXPECT_EQ(2, stat_firings(fd));
 	close(fd);
 }
@@ -1485,7 +1484,7 @@ static bool came(int fd, __u64 key, bool strict)
 {
 	struct timerwheel_event ev;
 
-	if (wait_one(fd, &ev, SOON) != 1) {
+	if (wait_one(fd, &ev, LONG_MS) != 1) {
 		fprintf(stderr, "# no event\n");
 		return false;
 	}
@@ -1557,7 +1556,7 @@ TEST_F(set, backward_many)
 	tw_sleep(200 * MSEC);
 	ASSERT_TRUE(shift_clock(-(__s64)SEC));
 	for (i = 0; i < MANY; i++) {
-		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 		EXPECT_LE(ev.deadline, ev.fired);
 	}
 	EXPECT_LE(ev.deadline, tw_now(CLOCK_REALTIME));
@@ -1615,12 +1614,12 @@ TEST_F(set, backward_into_a_tick)
 	ASSERT_TRUE(set_clock(base));
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, HOUR, 0));
 	ASSERT_TRUE(set_clock(base + 2 * HOUR));
-	ASSERT_EQ(1, dev_poll(fd, SOON));
+	ASSERT_EQ(1, dev_poll(fd, LONG_MS));
 	ASSERT_TRUE(set_clock(base + 50 * MSEC));
 	ASSERT_EQ(0, tw_add1(fd, 2, 0, 10 * MSEC, 0));
-	ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(fd, &ev, LONG_MS));
 	EXPECT_EQ(1, ev.key);
-	ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(fd, &ev, LONG_MS));
 	EXPECT_EQ(2, ev.key);
 	EXPECT_TRUE(on_time(&ev, SEC, 0));
 	close(fd);
@@ -1645,7 +1644,7 @@ TEST_F(set, backward_by_a_tick)
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, HOUR, 0));
 	ASSERT_TRUE(set_clock(base - SEC));
 	ASSERT_EQ(0, tw_add1(fd, 2, 0, 100 * MSEC, 0));
-	ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(fd, &ev, LONG_MS));
 	EXPECT_EQ(2, ev.key);
 	EXPECT_TRUE(on_time(&ev, SEC, 0));
 	close(fd);
@@ -1667,7 +1666,7 @@ TEST_F(set, forward_in_order)
 		arm_many(self->fd, 0, MANY, at, 1, TIMERWHEEL_ABS);
 		ASSERT_EQ(0, tw_add1(self->fd, MANY, 0, at + 10 * TICK, TIMERWHEEL_ABS));
 		ASSERT_TRUE(shift_clock(SEC));
-		ASSERT_EQ(MANY + 1, tw_read_all(self->fd, ev, MANY + 1, SOON));
+		ASSERT_EQ(MANY + 1, tw_read_all(self->fd, ev, MANY + 1, LONG_MS));
 		for (k = 0; k < MANY; k++)
 			EXPECT_GT(MANY, ev[k].key);
 		EXPECT_EQ(MANY, ev[k].key);
@@ -1718,7 +1717,7 @@ TEST_F_TIMEOUT(set, at_random, 120)
 	}
 	ASSERT_TRUE(shift_clock(HOUR));
 	for (; n < MANY; n++) {
-		ASSERT_EQ(1, wait_one(self->fd, &ev, SOON))
+		ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS))
 			TH_LOG("seed %llu: %d came", seed, n);
 		ASSERT_GT(MANY, ev.key);
 		EXPECT_FALSE(seen[ev.key]);
@@ -1815,7 +1814,7 @@ TEST_F_TIMEOUT(set, late_at_random, 600)
 	}
 	ASSERT_TRUE(shift_clock(HOUR));
 	for (; came < armed; came++)
-		ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(fd, &ev, LONG_MS));
 	EXPECT_EQ(0, dev_poll(fd, 10));
 	close(fd);
 }
@@ -1865,7 +1864,7 @@ TEST_F(set, told_forward)
 	EXPECT_EQ(1, dev_poll(fd, 0));
 	ASSERT_EQ(1, dev_read(fd, ev, 1));
 	EXPECT_TRUE(is_set(ev, self->real + 2 * HOUR, 0));
-	ASSERT_EQ(1, wait_one(fd, ev, SOON));
+	ASSERT_EQ(1, wait_one(fd, ev, LONG_MS));
 	EXPECT_EQ(1, ev[0].key);
 	EXPECT_EQ(0, ev[0].flags);
 	EXPECT_EQ(-EAGAIN, dev_read(fd, ev, 1));
@@ -1885,7 +1884,7 @@ TEST_F(set, told_first)
 		return;
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
 	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
-	for (i = 0; i < SOON && look_due(fd) < 1; i++)
+	for (i = 0; i < LONG_MS && look_due(fd) < 1; i++)
 		usleep(1000);
 	ASSERT_EQ(2, dev_read(fd, ev, 3));
 	EXPECT_TRUE(is_set(ev, self->real + 2 * HOUR, 0));
@@ -1992,11 +1991,11 @@ TEST_F(set, told_first_after_wait)
 	if (!w.page)
 		SKIP(return, "this kernel has no userfaultfd");
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real, TIMERWHEEL_ABS));
-	ASSERT_EQ(POLLIN, dev_poll(fd, SOON));
+	ASSERT_EQ(POLLIN, dev_poll(fd, LONG_MS));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, read_into_page, &w));
-	ASSERT_EQ(POLLIN, dev_poll(uffd, SOON));
+	ASSERT_EQ(POLLIN, dev_poll(uffd, LONG_MS));
 	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
-	EXPECT_EQ(POLLIN, dev_poll(fd, SOON));
+	EXPECT_EQ(POLLIN, dev_poll(fd, LONG_MS));
 	tw_fill_page(uffd, w.page);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	ASSERT_EQ(sizeof(ev), w.ret);
@@ -2025,7 +2024,7 @@ static void *poll_long(void *arg)
 {
 	struct asking *a = arg;
 
-	a->ret = dev_poll(a->fd, SOON);
+	a->ret = dev_poll(a->fd, LONG_MS);
 	return NULL;
 }
 
@@ -2081,7 +2080,7 @@ TEST_F(set, told_ahead)
 	while (tw_now(CLOCK_MONOTONIC) < until)
 		;
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &normal));
-	for (i = 0; i < SOON && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < 2; i++)
+	for (i = 0; i < LONG_MS && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < 2; i++)
 		usleep(1000);
 	ASSERT_EQ(2, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
 	EXPECT_TRUE(is_set(&in[0], self->real + 2 * HOUR, 0));
@@ -2112,7 +2111,7 @@ TEST_F(set, told_ring)
 	ASSERT_EQ(0, tw_add1(fd, 1, 0, self->real + HOUR, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, tw_add1(fd, 2, 0, self->real + HOUR + MINUTE, TIMERWHEEL_ABS));
 	ASSERT_TRUE(set_clock(self->real + 2 * HOUR));
-	for (i = 0; i < SOON && ring->flags != TIMERWHEEL_RING_OVERFLOW; i++)
+	for (i = 0; i < LONG_MS && ring->flags != TIMERWHEEL_RING_OVERFLOW; i++)
 		usleep(1000);
 	ASSERT_EQ(2, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
 	EXPECT_EQ(TIMERWHEEL_RING_OVERFLOW, ring->flags);
@@ -2268,7 +2267,7 @@ TEST_F(set, told_monitor_reader_asleep)
 	usleep(100 * 1000);
 	ASSERT_TRUE(shift_clock(HOUR));
 	ASSERT_EQ(1, dev_read(fd, &ev, 1));
-	for (i = 0; i < SOON && !__atomic_load_n(&a.ret, __ATOMIC_ACQUIRE); i++)
+	for (i = 0; i < LONG_MS && !__atomic_load_n(&a.ret, __ATOMIC_ACQUIRE); i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(1, a.ret);
 	/* That would wake it anyway. */
@@ -2305,7 +2304,7 @@ TEST_F(set, backward_periodic)
 	if (!self->real)
 		return;
 	ASSERT_EQ(0, tw_add1_periodic(self->fd, 1, 0, self->real, MINUTE, TIMERWHEEL_ABS));
-	ASSERT_EQ(POLLIN, dev_poll(self->fd, SOON));
+	ASSERT_EQ(POLLIN, dev_poll(self->fd, LONG_MS));
 	ASSERT_TRUE(set_clock(self->real - 2 * HOUR));
 	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
 	EXPECT_EQ(1, ev.key);
@@ -2379,12 +2378,12 @@ TEST_F(set, other_clocks)
 
 		ASSERT_EQ(0, tw_add1(fd, 1, 0, 200 * MSEC, 0));
 		ASSERT_TRUE(shift_clock(HOUR));
-		ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(fd, &ev, LONG_MS));
 		EXPECT_LE(ev.deadline, tw_now(t[i].id));
 		EXPECT_TRUE(on_time(&ev, TICK, 0));
 		ASSERT_EQ(0, tw_add1(fd, 1, 0, 50 * MSEC, 0));
 		ASSERT_TRUE(shift_clock(-(__s64)HOUR));
-		ASSERT_EQ(1, wait_one(fd, &ev, SOON));
+		ASSERT_EQ(1, wait_one(fd, &ev, LONG_MS));
 		EXPECT_TRUE(on_time(&ev, TICK, 0));
 		close(fd);
 	}
@@ -2540,7 +2539,7 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 		r->result = tw_add1(fd, 1, 0, TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS);
 		_exit(0);
 	}
-	wait_one(fd, &r->ev, what == PAST || what == ORIGIN || what == AGO ? 0 : SOON);
+	wait_one(fd, &r->ev, what == PAST || what == ORIGIN || what == AGO ? 0 : LONG_MS);
 	r->after = tw_now(variant->id);
 	_exit(0);
 }
@@ -2695,7 +2694,7 @@ TEST_F(namespace, arm)
 	if (!in_namespace(self, variant, ARM))
 		return;
 	EXPECT_EQ(0, r->result);
-	ASSERT_EQ(1, wait_one(self->fd, &ev, SOON));
+	ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
 	EXPECT_EQ(r->deadline - variant->shift * (__s64)SEC, ev.deadline);
 	EXPECT_TRUE(on_time(&ev, TICK, 0));
 	EXPECT_GE(tw_now(variant->id), ev.fired);

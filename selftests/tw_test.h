@@ -81,6 +81,9 @@ static inline struct timerwheel_mapped_ring tw_ring(struct timerwheel_ring *ring
 #define MINUTE	(60 * SEC)
 #define HOUR	(3600 * SEC)
 
+/* The ms that a test waits for what must come: longer than anything takes, in a slow guest too */
+#define LONG_MS	60000
+
 /* -errno if a call failed (returned -1) */
 static inline int tw_err(int ret)
 {

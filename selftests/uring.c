@@ -31,7 +31,6 @@
 #define CMD_MULTISHOT		2U	/* IORING_URING_CMD_MULTISHOT */
 
 /* The times of a call, for those that it may take in an emulated kernel */
-#define LONG_MS		60000
 #define QUIET_MS	100
 
 /* The argument of a command */

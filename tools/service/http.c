@@ -33,6 +33,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *conn, const char
 	char *text;
 	size_t len;
 	FILE *out;
+	int failed;
 
 	(void)version;
 	(void)data;
@@ -45,7 +46,8 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *conn, const char
 	if (!out)
 		return MHD_NO;
 	tell(out);
-	if (fclose(out)) {
+	failed = ferror(out);
+	if (fclose(out) || failed) {
 		free(text);
 		return MHD_NO;
 	}
