@@ -13,8 +13,12 @@
 #include "log.h"
 #include "options.h"
 #include "record.h"
+#include "socket.h"
 #include "store.h"
 #include "upstream.h"
+
+/* The longest pause between two looks at a send queue that is to become empty, ns. */
+#define EMPTY_POLL_MAX	(100 * NSEC_PER_MSEC)
 
 /* When it would be over if it began now. The clock is read anew: a turn may be long. */
 static uint64_t deadline_of(enum kind kind)
@@ -60,15 +64,18 @@ static uint32_t wanted(struct side *side)
 {
 	uint32_t events = 0;
 
-	/* A client's reset is noticed at once, its bytes and its end of file wait. */
-	if (side->conn->phase == KIND_CONNECT)
-		return side == &side->conn->side[SERVER] ? EPOLLOUT : EPOLLERR;
-	/* Nothing more is looked at before the other has taken what was. */
-	if (!side->eof && !side->blocked)
-		events |= EPOLLIN;
-	if (other(side)->blocked)
-		events |= EPOLLOUT;
-	/* A reset is noticed all the same. A hangup is told, too, but not again and again. */
+	if (side->conn->phase == KIND_CONNECT) {
+		/* The client's bytes and its end of file wait. */
+		if (side == &side->conn->side[SERVER])
+			events = EPOLLOUT;
+	} else {
+		/* Read no more until the other side has taken what was read. */
+		if (!side->eof && !side->blocked)
+			events |= EPOLLIN;
+		if (other(side)->blocked)
+			events |= EPOLLOUT;
+	}
+	/* epoll always reports resets and hangups; report each only once if nothing is wanted. */
 	return events ? events : EPOLLERR | EPOLLET;
 }
 
@@ -83,17 +90,73 @@ static bool side_watch(struct side *side)
 	return !epoll_ctl(side->conn->loop->epoll, op, side->fd, &event);
 }
 
+static void set_blocked(struct side *side, bool blocked)
+{
+	counter_add(&side->conn->loop->counters.blocked, blocked - side->blocked);
+	side->blocked = blocked;
+}
+
+static void side_end(struct side *gone)
+{
+	conn_close(gone->conn, gone == &gone->conn->side[CLIENT] ? END_CLIENT_RESET :
+			       END_SERVER_RESET);
+}
+
+/*
+ * One side is gone. The other side first takes all that the gone side had sent, and then gets a
+ * reset. A reset that came earlier would overtake these bytes: the kernel drops its send queue.
+ *
+ * Return: the connection has ended.
+ */
+static bool conn_broken(struct conn *conn)
+{
+	struct side *gone = conn->gone, *to = other(gone);
+	uint64_t now = now_ns(), limit = options.timeout[KIND_HALF_CLOSE], at;
+	struct progress progress;
+
+	if (conn->phase != KIND_HALF_CLOSE) {
+		conn->phase = KIND_HALF_CLOSE;
+		conn->timer.kind = KIND_HALF_CLOSE;
+		conn->moved = now;
+	}
+	if (to->broken || !progress_of(to->fd, &progress) || (gone->eof && !progress.unacked)) {
+		side_end(gone);
+		return true;
+	}
+	if (progress.acked != to->acked)
+		conn->moved = now;
+	to->acked = progress.acked;
+	if (now - conn->moved >= limit) {
+		side_end(gone);
+		return true;
+	}
+	/* No event says that a send queue has become empty. */
+	at = now + NSEC_PER_MSEC + (now - conn->moved) / 4;
+	if (at > now + EMPTY_POLL_MAX)
+		at = now + EMPTY_POLL_MAX;
+	if (limit != TIME_NONE && at > conn->moved + limit)
+		at = conn->moved + limit;
+	if (!conn->timer.armed || at < conn->timer.deadline) {
+		conn->timer.deadline = at;
+		timers_arm(conn->loop->timers, &conn->timer);
+	}
+	return false;
+}
+
 /* After anything has happened: what now? */
 static void conn_settle(struct conn *conn)
 {
 	struct side *client = &conn->side[CLIENT], *server = &conn->side[SERVER];
 
-	if (client->eof && server->eof) {
+	if (conn->gone && conn->phase != KIND_CONNECT) {
+		if (conn_broken(conn))
+			return;
+	} else if (client->eof && server->eof) {
 		conn_close(conn, conn->first == CLIENT ? END_CLIENT : END_SERVER);
 		return;
-	}
-	if (conn->phase == KIND_IDLE && (client->eof || server->eof))
+	} else if (conn->phase == KIND_IDLE && (client->eof || server->eof)) {
 		phase_begin(conn, KIND_HALF_CLOSE);
+	}
 	if (!side_watch(client) || !side_watch(server)) {
 		log_seldom(LOG_WARNING, "epoll_ctl: %s; raise fs.epoll.max_user_watches",
 			   strerror(errno));
@@ -108,16 +171,16 @@ static bool only_later(void)
 	return errno == EAGAIN || errno == EINTR;
 }
 
+/*
+ * The connection to this side has failed. Bytes that came before may still wait in its socket.
+ * Bytes for it are discarded from now on, so that the other side can go on to read.
+ */
 static void side_broken(struct side *side)
 {
-	conn_close(side->conn, side == &side->conn->side[CLIENT] ? END_CLIENT_RESET :
-			       END_SERVER_RESET);
-}
-
-static void set_blocked(struct side *side, bool blocked)
-{
-	counter_add(&side->conn->loop->counters.blocked, blocked - side->blocked);
-	side->blocked = blocked;
+	side->broken = true;
+	if (!side->conn->gone)
+		side->conn->gone = side;
+	set_blocked(other(side), false);
 }
 
 /* Take bytes from a socket that are known to be there. */
@@ -144,43 +207,56 @@ static void pass_eof(struct side *from)
 	shutdown(other(from)->fd, SHUT_WR);
 	if (!other(from)->eof)
 		conn->first = from - conn->side;
+}
+
+/* Nothing more comes from a side, which has sent an end of file or failed. */
+static void side_done(struct side *from, bool failed)
+{
+	if (failed)
+		side_broken(from);
+	/* A failed send() has taken the error from the socket; then recv() finds an end of file. */
+	if (!from->reset && !failed && !other(from)->broken)
+		pass_eof(from);
 	from->eof = true;
 	set_blocked(from, false);
 }
 
 /*
- * Pass on what one side has said: as much as fits into the buffer and the other one takes. What it
- * does not take stays where it is: that is how a slow reader slows its writer down.
+ * Pass on what one side has sent: as much as fits into the buffer and the other side takes. The
+ * rest stays in the socket, which is how a slow reader slows its writer down.
  */
 static void pump(struct side *from)
 {
 	struct loop *loop = from->conn->loop;
 	struct side *to = other(from);
+	/* MSG_TRUNC: discard without a copy. */
+	int how = to->broken ? MSG_TRUNC : MSG_PEEK;
 	ssize_t n, sent;
 
-	n = recv(from->fd, loop->buffer, LOOP_BUFFER, MSG_PEEK | MSG_DONTWAIT);
-	if (n < 0 && !only_later())
-		side_broken(from);
-	if (n == 0)
-		pass_eof(from);
-	if (n <= 0)
+	n = recv(from->fd, loop->buffer, LOOP_BUFFER, how | MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && !only_later()))
+		side_done(from, n);
+	if (n <= 0 || to->broken)
 		return;
 	sent = send(to->fd, loop->buffer, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (sent < 0 && !only_later()) {
+		/* EPIPE: its end of file came before the reset. */
+		to->reset = errno != EPIPE;
 		side_broken(to);
 		return;
 	}
 	set_blocked(from, sent < n);
 	if (sent <= 0)
 		return;
-	/* Killed before this, the next proxy finds that the other has more than was taken. */
+	/* If the proxy is killed here, the next one finds that more was sent than was taken. */
 	if (!discard(from->fd, loop->buffer, sent)) {
-		side_broken(from);
+		conn_close(from->conn, END_FAILED);
 		return;
 	}
 	from->bytes += sent;
 	counter_add(&loop->counters.bytes[from - from->conn->side], sent);
-	phase_refresh(from->conn);
+	if (!from->conn->gone)
+		phase_refresh(from->conn);
 }
 
 /* --- The server's side -------------------------------------------------------- */
@@ -197,12 +273,10 @@ static void side_close(struct side *side, bool reset)
 	 */
 	if (conn->stored && side->watched)
 		epoll_ctl(conn->loop->epoll, EPOLL_CTL_DEL, side->fd, NULL);
-	if (!reset && conn->stored)
-		shutdown(side->fd, SHUT_RDWR);
 	if (reset)
 		socket_reset(side->fd);
 	else
-		close(side->fd);
+		socket_end(side->fd, conn->stored);
 	side->fd = -1;
 	side->watched = 0;
 }
@@ -231,10 +305,13 @@ static void conn_connect(struct conn *conn, enum end end)
 
 static void conn_connected(struct conn *conn)
 {
+	int fd = conn->side[SERVER].fd, err = 0;
 	socklen_t len = sizeof(int);
-	int err = 0;
 
-	getsockopt(conn->side[SERVER].fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	/* Nothing listens there, and the kernel gave the socket the port that it connects to. */
+	if (!err && socket_is_own_peer(fd))
+		err = ECONNREFUSED;
 	if (!err && !upstream_greet(conn))
 		err = errno;
 	if (err) {
@@ -261,14 +338,18 @@ static void side_ready(struct source *source, uint32_t events)
 		conn_connected(conn);
 		return;
 	}
-	if (events & EPOLLERR || conn->phase == KIND_CONNECT) {
+	if (events & EPOLLERR)
 		side_broken(side);
+	if (conn->phase == KIND_CONNECT) {
+		/* The server still gets what the client sent before its reset. */
+		if (side->broken && !socket_unread(side->fd))
+			side_end(side);
 		return;
 	}
-	/* Who hangs up may have said something before: read and write find out. */
-	if (side->watched & EPOLLIN && events & (EPOLLIN | EPOLLHUP))
+	/* A side that hangs up may have sent something before: read and write find out. */
+	if (side->watched & EPOLLIN && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		pump(side);
-	if (!conn->closed && side->watched & EPOLLOUT && events & (EPOLLOUT | EPOLLHUP))
+	if (!conn->closed && side->watched & EPOLLOUT && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 		pump(other(side));
 	if (!conn->closed)
 		conn_settle(conn);
@@ -303,16 +384,54 @@ static void count_lateness(struct counters *counters, uint64_t late)
 	counter_add(&counters->lateness_ns, late);
 }
 
+/*
+ * When a peer last took bytes that were sent to it, as far as the sockets tell. A reader takes them
+ * from a send queue long after the proxy has put them there. The acknowledgement that came last is
+ * taken for the one that counted; this errs once at most, because the count is kept.
+ */
+static uint64_t last_taken(struct conn *conn)
+{
+	struct progress progress;
+	uint64_t last = 0, at;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct side *side = &conn->side[i];
+
+		if (!progress_of(side->fd, &progress) || progress.acked == side->acked)
+			continue;
+		side->acked = progress.acked;
+		at = now_ns() - progress.ack_age;
+		last = at > last ? at : last;
+	}
+	return last;
+}
+
+/* Does a peer still take bytes? Then the timeout counts from its last acknowledgement. */
+static void look_at_readers(struct conn *conn)
+{
+	uint64_t timeout = options.timeout[conn->phase], last;
+
+	if (conn->phase == KIND_CONNECT || timeout == TIME_NONE)
+		return;
+	last = last_taken(conn);
+	if (last + timeout > conn->timer.deadline)
+		conn->timer.deadline = last + timeout;
+}
+
 void conn_expired(struct conn *conn, struct timer *timer)
 {
 	struct counters *counters = &conn->loop->counters;
 	uint64_t now = now_ns();
 
-	if (timer == &conn->timer && timer->deadline <= now)
+	if (timer == &conn->timer && timer->deadline <= now) {
 		look_again(conn);
-	if (conn->closed)
-		return;
-	/* A byte came when the timer was due already, or was about to be. */
+		if (conn->closed || conn->gone)
+			return;
+		if (timer->deadline <= now)
+			look_at_readers(conn);
+	}
+	/* A byte came, or was taken, when the timer was due already, or was about to be. */
 	if (timer->deadline > now) {
 		counter_add(&counters->postponed, 1);
 		timers_arm(conn->loop->timers, timer);
@@ -377,10 +496,9 @@ void conn_accept(struct loop *loop, int fd, const union address *from)
 
 void conn_open(struct loop *loop, struct conn *conn)
 {
-	int on = 1, fd = conn->side[CLIENT].fd;
+	int fd = conn->side[CLIENT].fd;
 
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	socket_prepare(fd);
 	conn->id = cookie_of(fd);
 	conn->opened = loop->now;
 	conn->header = options.proxy_protocol;
@@ -407,8 +525,10 @@ struct conn *conn_restore(struct loop *loop, const int fd[2], uint64_t id, uint6
 
 	if (!conn)
 		return NULL;
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
+		socket_prepare(fd[i]);
 		conn->side[i].address = address_of(fd[i], true);
+	}
 	for (i = 0; i < options.to.n; i++) {
 		if (!memcmp(&options.to.target[i].at, &conn->side[SERVER].address,
 			    sizeof(union address)))
@@ -468,19 +588,33 @@ struct conn *conn_find(struct loop *loop, uint64_t id)
 
 /* --- End -------------------------------------------------------------------- */
 
+/* Has one side sent bytes that the other side does not have yet? */
+static bool bytes_missing(const struct conn *conn)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (socket_unread(conn->side[i].fd) || socket_unacked(conn->side[i].fd))
+			return true;
+	}
+	return false;
+}
+
 void conn_close(struct conn *conn, enum end end)
 {
 	struct loop *loop = conn->loop;
+	/* An end of file would make half an answer look like a whole one. */
+	bool reset = end >= END_RESET || (end >= END_TIMEOUT && bytes_missing(conn));
 	int i;
 
-	/* Before anybody can see that it has ended. */
+	/* Count it before a peer can see that it has ended. */
 	counter_add(&loop->counters.closed[end], 1);
 	record(conn, end);
 	timers_cancel(loop->timers, conn);
 	store_forget(conn);
 	for (i = 0; i < 2; i++) {
 		set_blocked(&conn->side[i], false);
-		side_close(&conn->side[i], end >= END_RESET);
+		side_close(&conn->side[i], reset);
 	}
 	conn_leave(conn);
 	LIST_INSERT_HEAD(&loop->closed, conn, all);

@@ -7,7 +7,10 @@
  *
  * In KIND_CONNECT no server has answered. In KIND_IDLE bytes pass both ways. One side's end
  * of file is passed on as such, and then it is KIND_HALF_CLOSE, until the other's. Each byte
- * that passes postpones the timeout. One more timeout limits the whole of it.
+ * that passes or is acknowledged postpones the timeout. One more timeout limits the whole of it.
+ *
+ * If one side fails, the other side gets what had come before, and then a reset. If a timeout ends
+ * a connection with bytes under way, both sides get a reset.
  *
  * A byte is taken from one socket only after the other one has it. So the sockets know all:
  * nothing of a connection is in this process that a kill would lose.
@@ -46,10 +49,16 @@ struct side {
 	uint32_t watched;
 	/** @address: its address */
 	union address address;
-	/** @eof: it has said that it sends no more, and the other was told */
+	/** @eof: nothing more comes from it: an end of file, which was passed on, or a failure */
 	bool eof;
 	/** @blocked: the other has no room for what it sends */
 	bool blocked;
+	/** @broken: the connection to it has failed; what it sent before may still wait */
+	bool broken;
+	/** @reset: send() has reported the failure, so recv() will not */
+	bool reset;
+	/** @acked: how many bytes it had acknowledged when that was last read */
+	uint64_t acked;
 };
 
 /** struct conn - a connection */
@@ -60,6 +69,10 @@ struct conn {
 	struct loop *loop;
 	/** @next: in loop->arrivals */
 	struct conn *next;
+	/** @gone: the side that is broken, the first of two; NULL: none */
+	struct side *gone;
+	/** @moved: with @gone, when the other side last took bytes, CLOCK_MONOTONIC, in ns */
+	uint64_t moved;
 	/** @id: tells it from all others: the client's SO_COOKIE */
 	uint64_t id;
 	/** @server_id: the server's, if the connection can survive the proxy; else 0 */

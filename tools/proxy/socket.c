@@ -3,12 +3,14 @@
 #include <arpa/inet.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "socket.h"
+#include "util.h"
 
 union address address_of(int fd, bool peer)
 {
@@ -81,6 +83,43 @@ bool passed_of(int fd, bool active, struct passed *passed)
 	return true;
 }
 
+bool progress_of(int fd, struct progress *progress)
+{
+	struct tcp_info info = { };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	progress->acked = info.tcpi_bytes_acked;
+	progress->ack_age = info.tcpi_last_ack_recv * NSEC_PER_MSEC;
+	progress->unacked = socket_unacked(fd);
+	return true;
+}
+
+static unsigned int queued(int fd, unsigned long which)
+{
+	int n = 0;
+
+	return ioctl(fd, which, &n) || n < 0 ? 0 : n;
+}
+
+unsigned int socket_unread(int fd)
+{
+	return queued(fd, SIOCINQ);
+}
+
+unsigned int socket_unacked(int fd)
+{
+	return queued(fd, SIOCOUTQ);
+}
+
+bool socket_is_own_peer(int fd)
+{
+	union address here = address_of(fd, false), there = address_of(fd, true);
+
+	return here.any.sa_family != AF_UNSPEC && !memcmp(&here, &there, sizeof(here));
+}
+
 uint64_t cookie_of(int fd)
 {
 	uint64_t cookie = 0;
@@ -90,12 +129,37 @@ uint64_t cookie_of(int fd)
 	return cookie;
 }
 
+static void set_linger(int fd, bool on)
+{
+	struct linger linger = { .l_onoff = on };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+void socket_prepare(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	/* If this process dies, its connections are reset: no peer takes half a message as whole. */
+	set_linger(fd, true);
+}
+
+void socket_end(int fd, bool shared)
+{
+	set_linger(fd, false);
+	if (shared)
+		shutdown(fd, SHUT_RDWR);
+	close(fd);
+}
+
 void socket_reset(int fd)
 {
-	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+	static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
 
 	if (fd < 0)
 		return;
-	connect(fd, &nobody, sizeof(nobody));
+	connect(fd, &nowhere, sizeof(nowhere));
 	close(fd);
 }

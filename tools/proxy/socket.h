@@ -42,6 +42,65 @@ struct passed {
  */
 bool passed_of(int fd, bool active, struct passed *passed);
 
+/** struct progress - how far the peer of a TCP socket is with what was sent to it */
+struct progress {
+	/** @acked: bytes that it has acknowledged; a SYN and a FIN count as one each */
+	uint64_t acked;
+	/** @ack_age: time since its last acknowledgement, ns, with the precision of a kernel tick */
+	uint64_t ack_age;
+	/** @unacked: bytes that it has not acknowledged, a FIN included */
+	unsigned int unacked;
+};
+
+/**
+ * progress_of - read how far the peer is
+ * @fd: the socket
+ * @progress: is filled in
+ *
+ * Return: false: it is not TCP.
+ */
+bool progress_of(int fd, struct progress *progress);
+
+/**
+ * socket_unread - bytes that have come and were not read
+ * @fd: the socket, or -1
+ *
+ * Return: the number; 0 if there is no such socket.
+ */
+unsigned int socket_unread(int fd);
+
+/**
+ * socket_unacked - bytes that were written and that the peer has not acknowledged
+ * @fd: the socket, or -1
+ *
+ * Return: the number, in which a FIN counts as one; 0 if there is no such socket.
+ */
+unsigned int socket_unacked(int fd);
+
+/**
+ * socket_is_own_peer - is a TCP socket connected to itself?
+ * @fd: the socket
+ *
+ * This happens where a port is not bound and the kernel picks it as the local port of a connection
+ * to the very same port.
+ *
+ * Return: true if both ends have the same address.
+ */
+bool socket_is_own_peer(int fd);
+
+/**
+ * socket_prepare - set the options of a socket whose bytes are relayed
+ * @fd: the socket. It sends a reset if the process ends without socket_end().
+ */
+void socket_prepare(int fd);
+
+/**
+ * socket_end - close a connection with an end of file after its last byte
+ * @fd: the socket
+ * @shared: another process has it open as well, and sees a hangup
+ */
+void socket_end(int fd, bool shared);
+
 /**
  * cookie_of - a socket's number, which the kernel gives to no other one
  * @fd: the socket

@@ -9,6 +9,7 @@
 
 #include "log.h"
 #include "options.h"
+#include "socket.h"
 #include "store.h"
 #include "upstream.h"
 
@@ -30,7 +31,7 @@ bool upstream_next(struct conn *conn)
 {
 	struct side *side = &conn->side[SERVER];
 	const struct target *target;
-	int on = 1, err = 0;
+	int err = 0;
 
 	for (side->fd = -1; side->fd < 0 && conn->tries; conn->tries--) {
 		conn->server = (conn->server + 1) % options.to.n;
@@ -46,8 +47,7 @@ bool upstream_next(struct conn *conn)
 	errno = err;
 	if (side->fd < 0)
 		return false;
-	setsockopt(side->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(side->fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	socket_prepare(side->fd);
 	conn->server_id = store_active() ? cookie_of(side->fd) : 0;
 	return true;
 }
