@@ -209,12 +209,19 @@ static void pass_eof(struct side *from)
 		conn->first = from - conn->side;
 }
 
+/* The same, and @err was taken from the socket. EPIPE: an end of file came before the failure. */
+static void side_failed(struct side *side, int err)
+{
+	side->reset = err != EPIPE;
+	side_broken(side);
+}
+
 /* Nothing more comes from a side, which has sent an end of file or failed. */
 static void side_done(struct side *from, bool failed)
 {
 	if (failed)
 		side_broken(from);
-	/* A failed send() has taken the error from the socket; then recv() finds an end of file. */
+	/* Once the error was taken from a socket, recv() finds an end of file after a reset. */
 	if (!from->reset && !failed && !other(from)->broken)
 		pass_eof(from);
 	from->eof = true;
@@ -240,9 +247,7 @@ static void pump(struct side *from)
 		return;
 	sent = send(to->fd, loop->buffer, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (sent < 0 && !only_later()) {
-		/* EPIPE: its end of file came before the reset. */
-		to->reset = errno != EPIPE;
-		side_broken(to);
+		side_failed(to, errno);
 		return;
 	}
 	set_blocked(from, sent < n);
@@ -312,8 +317,13 @@ static void conn_connected(struct conn *conn)
 	/* Nothing listens there, and the kernel gave the socket the port that it connects to. */
 	if (!err && socket_is_own_peer(fd))
 		err = ECONNREFUSED;
-	if (!err && !upstream_greet(conn))
+	/* It was connected, has sent something, and has already failed. */
+	if (err == EPIPE || (err == ECONNRESET && socket_unread(fd))) {
+		side_failed(&conn->side[SERVER], err);
+		err = 0;
+	} else if (!err && !upstream_greet(conn)) {
 		err = errno;
+	}
 	if (err) {
 		log_seldom(LOG_WARNING, "server %s: %s; is it running?",
 			   options.to.target[conn->server].name, strerror(err));

@@ -55,7 +55,7 @@ struct side {
 	bool blocked;
 	/** @broken: the connection to it has failed; what it sent before may still wait */
 	bool broken;
-	/** @reset: send() has reported the failure, so recv() will not */
+	/** @reset: it failed without an end of file, and its socket has reported that already */
 	bool reset;
 	/** @acked: how many bytes it had acknowledged when that was last read */
 	uint64_t acked;

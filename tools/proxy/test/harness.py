@@ -158,6 +158,47 @@ def reset(sock):
     sock.close()
 
 
+def small_reader(proxy):
+    """A client with room for few bytes."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    client.connect(('127.0.0.1', proxy.port))
+    return client
+
+
+def read_to_reset(sock, timeout=30):
+    """All bytes that come before a reset."""
+    sock.settimeout(timeout + PATIENCE)
+    parts = []
+    try:
+        while data := sock.recv(1 << 18):
+            parts.append(data)
+    except ConnectionResetError:
+        return b''.join(parts)
+    raise Failure(f'an end of file came after {sum(map(len, parts))} bytes, not a reset')
+
+
+def in_own_network(test):
+    """Run a test in a network namespace with nothing but lo. Only root may make one."""
+    def run():
+        try:
+            if libc.unshare(0x40000000):
+                raise OSError(ctypes.get_errno(), 'unshare(CLONE_NEWNET)')
+            subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
+            test()
+        except BaseException as e:
+            trouble.append(e)
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    trouble = []
+    # Namespaces belong to threads, and what a thread starts inherits them.
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if trouble:
+        raise trouble[0]
+
+
 class Server:
     """A TCP server: each connection is handed out by accept(), or served by a function."""
 

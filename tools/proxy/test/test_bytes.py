@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """That bytes come through: all, in order, both ways, whoever closes first."""
 
+import contextlib
+import signal
 import socket
 import threading
 import time
 
-from harness import (PATIENCE, Proxy, Server, check, digest, echo, ended, pattern, read_all,
-                     read_exactly, reset)
+from harness import (PATIENCE, UNIT, Proxy, Server, check, digest, echo, ended, free_port,
+                     full_server, in_own_network, pattern, read_all, read_exactly, read_to_reset,
+                     reset, small_reader)
 
 MB = 1 << 20
 
@@ -166,6 +169,17 @@ def test_blocked_reader_resets():
     check(proxy.metrics()['blocked'] == 0, 'it is still counted')
 
 
+def test_blocked_reader_idle():
+    """Nor is what waits for a reader whose time is over."""
+    server = Server()
+    proxy = Proxy(server.address, idle=2 * UNIT)
+    client = small_reader(proxy)
+    fill(server.accept(), proxy)
+    proxy.wait_metric('connections', 0)
+    check(proxy.metrics()['blocked'] == 0, 'it is still counted')
+    client.close()
+
+
 def test_slow_reader_server_gone():
     """The server has closed, the client still has all to read: no busy loop, no byte missing."""
     server = Server()
@@ -259,20 +273,206 @@ def pair_of(proxy, server, swap):
 
 
 def test_reset_while_blocked():
-    """A reset is passed on at once while the other side reads nothing, whichever it is."""
+    """The other side reads nothing: it is reset after --half-close, not later."""
     server = Server()
-    proxy = Proxy(server.address, idle='none')
+    proxy = Proxy(server.address, idle='none', half_close=2 * UNIT)
     for swap, name in ((False, 'client'), (True, 'server')):
         talker, silent = pair_of(proxy, server, swap)
         fill(talker, proxy)
         proxy.sleeps()
         reset(talker)
         proxy.wait_metric(f'closed_total{{end="{name}-reset"}}', 1, 5)
+        read_to_reset(silent, 5)
+
+
+@contextlib.contextmanager
+def stopped(proxy):
+    """What happens in here comes to the proxy at once."""
+    proxy.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        proxy.signal(signal.SIGCONT)
+
+
+def test_bytes_before_reset():
+    """A side sends and resets: the other side gets all of it, and then the reset."""
+    server = Server()
+    proxy = Proxy(server.address)
+    data = pattern(1800, 'last words')
+    for swap in (False, True):
+        for pause in (False, True):
+            talker, silent = pair_of(proxy, server, swap)
+            with stopped(proxy) if pause else contextlib.nullcontext():
+                talker.sendall(data)
+                reset(talker)
+            check(read_to_reset(silent) == data, 'other bytes came before the reset')
+    proxy.wait_metric('connections', 0)
+
+
+def test_answer_before_reset():
+    """A server answers without reading the request, and closes: its kernel sends a reset."""
+    answer = pattern(3000, '413')
+    server = Server()
+    proxy = Proxy(server.address)
+    for swap in (False, True):
+        for pause in (False, True):
+            asker, answerer = pair_of(proxy, server, swap)
+            asker.sendall(pattern(20000, 'request'))
+            read_exactly(answerer, 100)
+            with stopped(proxy) if pause else contextlib.nullcontext():
+                answerer.sendall(answer)
+                answerer.close()
+                # The proxy may find the reset when it sends this.
+                if pause:
+                    asker.sendall(pattern(20000, 'more'))
+            check(read_to_reset(asker) == answer, 'another answer came before the reset')
+    proxy.wait_metric('connections', 0)
+
+
+def test_reset_waits_for_reader():
+    """The bytes before a reset are more than the reader has room for, and it is slow."""
+    server = Server()
+    proxy = Proxy(server.address, half_close=6 * UNIT)
+    client, data = small_reader(proxy), pattern(2 * MB, 'slow')
+    far = server.accept()
+    far.sendall(data)
+    # All of it is in the sockets of the proxy.
+    proxy.wait_metric('bytes_total{from="server"}', len(data))
+    reset(far)
+    time.sleep(UNIT)
+    check(read_to_reset(client) == data, 'bytes are missing before the reset')
+    proxy.wait_metric('closed_total{end="server-reset"}', 1)
+
+
+def test_reset_waits_for_slow_reader():
+    """The reader needs several times --half-close, and takes some bytes within each."""
+    server = Server()
+    proxy = Proxy(server.address, half_close=4 * UNIT)
+    client, data = small_reader(proxy), pattern(2 * MB, 'steps')
+    far = server.accept()
+    far.sendall(data)
+    proxy.wait_metric('bytes_total{from="server"}', len(data))
+    reset(far)
+    got = b''
+    for i in range(1, 17):
+        got += read_exactly(client, len(data) * i // 16 - len(got))
+        time.sleep(UNIT / 2)
+    check(got + read_to_reset(client) == data, 'other bytes came')
+
+
+def test_reset_while_other_writes():
+    """A client writes and does not read until it has written, and its server is gone: the client
+    still gets all that the server had sent."""
+    server = Server()
+    proxy = Proxy(server.address, half_close=20 * UNIT)
+    data = pattern(2 * MB, 'both')
+    client = small_reader(proxy)
+    far = server.accept()
+    fill(client, proxy)
+    far.sendall(data)
+    proxy.wait_metric('bytes_total{from="server"}', len(data))
+    reset(far)
+    client.setblocking(True)
+    # More than all sockets hold: the proxy takes it, though it has no reader any more.
+    client.sendall(bytes(32 * MB))
+    check(read_to_reset(client) == data, 'bytes are missing before the reset')
+    proxy.wait_metric('connections', 0)
+    check(proxy.metrics()['blocked'] == 0, 'a direction is still blocked')
+
+
+def test_reset_before_accept():
+    """A client sends and resets before the proxy has accepted it."""
+    server = Server()
+    proxy = Proxy(server.address)
+    data = pattern(1800, 'early')
+    with stopped(proxy):
+        client = proxy.connect()
+        client.sendall(data)
+        reset(client)
+    check(read_to_reset(server.accept()) == data, 'other bytes came before the reset')
+    proxy.wait_metric('closed_total{end="client-reset"}', 1)
+
+
+def test_end_of_file_and_reset():
+    """Bytes, an end of file and a reset that come together are passed on as three things."""
+    server = Server()
+    proxy = Proxy(server.address)
+    data = pattern(5000, 'three')
+    for swap in (False, True):
+        talker, other = pair_of(proxy, server, swap)
+        talker.sendall(b'x')
+        read_exactly(other, 1)
+        with stopped(proxy):
+            other.sendall(b'x')
+            talker.sendall(data)
+            talker.shutdown(socket.SHUT_WR)
+            reset(talker)
+        check(read_all(other) == data, 'other bytes came before the end of file')
         try:
-            read_all(silent, 5)
-            check(False, 'the other side saw an end of file')
-        except ConnectionResetError:
+            for _ in range(100):
+                other.sendall(b'x')
+                time.sleep(0.01)
+            check(False, 'the other side was not reset')
+        except (ConnectionResetError, BrokenPipeError):
             pass
+
+
+def test_reset_while_connected():
+    """A server takes a connection, sends, and is gone before the proxy has seen it accepted."""
+    data = pattern(5000, 'gone')
+    for end_of_file in (True, False):
+        server, filling = full_server()
+        proxy = Proxy(server.address, connect_timeout='none')
+        client = proxy.connect()
+        proxy.wait_metric('wheel_armed_total', 1)
+        with stopped(proxy):
+            full = [s.getsockname() for s in filling]
+            # The proxy's SYN comes again within a few seconds.
+            while (far := server.accept(30)).getpeername() in full:
+                far.close()
+            far.sendall(data)
+            if end_of_file:
+                far.shutdown(socket.SHUT_WR)
+            reset(far)
+        got = read_all(client) if end_of_file else read_to_reset(client)
+        check(got == data, 'other bytes came from the server')
+
+
+def test_killed():
+    """A proxy that is killed resets connections: half an answer does not end as a whole one."""
+    server = Server()
+    proxy = Proxy(server.address)
+    client, far = pair_of(proxy, server, False)
+    far.sendall(b'half')
+    check(read_exactly(client, 4) == b'half', 'other bytes came')
+    proxy.kill()
+    check(ended(client, 5)[1] == 'reset', 'the client saw an end of file')
+    check(ended(far, 5)[1] == 'reset', 'the server saw an end of file')
+
+
+def test_connects_to_itself():
+    """No server listens, and the only free local port is the one that the proxy connects to."""
+    in_own_network(connects_to_itself)
+
+
+def connects_to_itself():
+    port = free_port()
+    with open('/proc/sys/net/ipv4/ip_local_port_range', 'w') as f:
+        f.write(f'{port} {port}')
+    # Below the range, in which the proxy must find the one port.
+    proxy = Proxy(f'127.0.0.1:{port}', port=700, start=False)
+    proxy.metrics_port = 701
+    proxy.args[proxy.args.index('--metrics') + 1] = '127.0.0.1:701'
+    proxy.start()
+    with socket.socket() as client:
+        client.bind(('127.0.0.1', 702))
+        client.connect(('127.0.0.1', proxy.port))
+        check(ended(client, 5)[1] == 'reset', 'the client saw no refusal')
+    with socket.socket() as late:
+        late.bind(('127.0.0.1', port))
+        late.listen()
+    proxy.wait_log('is it running?')
 
 
 def test_reset_after_end_of_file():

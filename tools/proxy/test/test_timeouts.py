@@ -8,7 +8,8 @@ import threading
 import time
 
 from harness import (PATIENCE, UNIT, Failure, Proxy, Server, Stalled, Steps, between, check, echo,
-                     ended, free_port, full_server, in_time, late, raise_descriptors, read_exactly)
+                     ended, free_port, full_server, in_time, late, pattern, raise_descriptors,
+                     read_exactly, read_to_reset, small_reader)
 
 LONG = '1h'
 
@@ -121,6 +122,108 @@ def test_half_close_refresh():
     sent = idle_after_bytes(far, client, began)
     at, _ = ended(client, 10)
     between(at - sent, 2 * UNIT, 2 * UNIT + late(), 'closed after the last byte by')
+
+
+def read_in_steps(client, far, data, last):
+    """The client takes the bytes over a long time, a part within each idle time. The proxy has
+    nothing to do: all bytes are in its socket, from which the kernel sends. @last: then the server
+    does this."""
+    far.sendall(data)
+    last()
+    got, steps = b'', 16
+    for i in range(1, steps + 1):
+        want = len(data) * i // steps - len(got)
+        got += read_exactly(client, want)
+        time.sleep(UNIT / 2)
+    check(got == data, 'other bytes came')
+
+
+def test_idle_slow_reader():
+    """A reader that takes bytes keeps the connection, even if nobody writes."""
+    server = Server()
+    proxy = Proxy(server.address, idle=4 * UNIT)
+    client = small_reader(proxy)
+    far = server.accept()
+    began = time.monotonic()
+    with in_time(12 * UNIT, began, many=True):
+        read_in_steps(client, far, pattern(2 << 20, 'steps'), lambda: None)
+    check(time.monotonic() - began > 8 * UNIT, 'it did not last twice the idle time')
+    far.sendall(b'z')
+    check(read_exactly(client, 1) == b'z', 'another byte came')
+    at, how = ended(client, 10)
+    check(how == 'eof', 'the client saw a reset')
+    proxy.wait_metric('closed_total{end="idle-timeout"}', 1)
+
+
+def test_half_close_slow_reader():
+    """So does a reader after the server has sent all and closed."""
+    server = Server()
+    proxy = Proxy(server.address, idle=LONG, half_close=4 * UNIT)
+    client = small_reader(proxy)
+    far = server.accept()
+    with in_time(12 * UNIT, many=True):
+        read_in_steps(client, far, pattern(2 << 20, 'steps'), far.close)
+    check(ended(client, 10)[1] == 'eof', 'the client saw a reset')
+    client.close()
+    proxy.wait_metric('closed_total{end="server"}', 1)
+
+
+def test_idle_reader_stops():
+    """A reader that takes nothing is reset, and so is the writer, after at most twice the idle
+    time: half an answer must not end as a whole one."""
+    idle = 8 * UNIT
+    server = Server()
+    proxy = Proxy(server.address, idle=idle)
+    client = small_reader(proxy)
+    far = server.accept()
+    data = pattern(2 << 20, 'stops')
+    began = time.monotonic()
+    far.sendall(data)
+    proxy.wait_metric('closed_total{end="idle-timeout"}', 1)
+    between(time.monotonic() - began, idle, 2 * idle + late(), 'closed after')
+    # Its answers to the kernel's probes are no progress. They can pass for it once.
+    check(proxy.metrics()['postponed_total'] <= 1, 'it was postponed more than once')
+    got = read_to_reset(client)
+    check(data.startswith(got) and len(got) < len(data), f'{len(got)} bytes came')
+    check(ended(far, 5)[1] == 'reset', 'the server saw an end of file')
+
+
+def test_lifetime_resets():
+    """The lifetime ends while bytes are under way: a reset; else an end of file."""
+    server = Server()
+    proxy = Proxy(server.address, lifetime=3 * UNIT)
+    client, quiet = small_reader(proxy), None
+    far = server.accept()
+    quiet = proxy.connect()
+    server.accept()
+    data = pattern(2 << 20, 'life')
+    far.sendall(data)
+    proxy.wait_metric('closed_total{end="lifetime-timeout"}', 2)
+    check(len(read_to_reset(client)) < len(data), 'all bytes came')
+    check(ended(quiet, 5)[1] == 'eof', 'a connection with nothing under way was reset')
+
+
+def test_stop_resets():
+    """So does a stop whose time of grace is over."""
+    server = Server()
+    proxy = Proxy(server.address, grace=UNIT)
+    client = small_reader(proxy)
+    far = server.accept()
+    data = pattern(2 << 20, 'stop')
+    far.sendall(data)
+    proxy.stop()
+    check(len(read_to_reset(client)) < len(data), 'all bytes came')
+
+
+def test_connect_resets():
+    """A server that does not answer: a client that has sent bytes sees a reset, not an end."""
+    server, fill = full_server()
+    proxy = Proxy(server.address, connect_timeout=2 * UNIT)
+    client = proxy.connect()
+    client.sendall(b'x')
+    check(ended(client, 10)[1] == 'reset', 'the client saw an end of file')
+    for s in fill:
+        s.close()
 
 
 def test_lifetime():
