@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See listener.h. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -45,10 +46,46 @@ static const char *name_of(int fd, char text[ADDRESS_TEXT])
 
 static void listener_ready(struct source *source, uint32_t events);
 
+static bool is_loopback(const union address *at)
+{
+	return at->any.sa_family == AF_INET ? ntohl(at->v4.sin_addr.s_addr) >> 24 == 127 :
+					      IN6_IS_ADDR_LOOPBACK(&at->v6.sin6_addr);
+}
+
+static bool is_any(const union address *at)
+{
+	return at->any.sa_family == AF_INET ? !at->v4.sin_addr.s_addr :
+					      IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr);
+}
+
+/* A connection to a server that is this proxy would come back until no descriptor is left. */
+static void refuse_loops(int fd)
+{
+	union address here = address_of(fd, false);
+	socklen_t len = sizeof(int);
+	const struct target *to;
+	unsigned int i;
+	int only = 1;
+
+	getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len);
+	for (i = 0; i < options.to.n; i++) {
+		to = &options.to.target[i];
+		if (only && to->at.any.sa_family != here.any.sa_family)
+			continue;
+		/* The port is at the same place in both families. */
+		if (to->at.v4.sin_port == here.v4.sin_port &&
+		    (!memcmp(&to->at, &here, sizeof(here)) ||
+		     (is_any(&here) && (is_any(&to->at) || is_loopback(&to->at)))))
+			log_usage("--to %s is an address that the proxy itself listens on",
+				  to->name);
+	}
+}
+
 static void use(int fd, bool own)
 {
 	char text[ADDRESS_TEXT];
 
+	refuse_loops(fd);
 	if (nr_listeners == TARGETS_MAX)
 		log_die("at most %u listening sockets can be used", TARGETS_MAX);
 	listeners[nr_listeners++] = (struct listener) {

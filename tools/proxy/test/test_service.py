@@ -202,6 +202,7 @@ def run(*args, **env):
 def test_options():
     """What is not understood is said, with what to do; the status tells if trying again may help."""
     good = ['--listen', '127.0.0.1:0', '--to', '127.0.0.1:1']
+    own = f'127.0.0.1:{free_port()}'
     for args, word in (
             ([], '--listen and --to are required'),
             (['--listen', '127.0.0.1:0'], '--listen and --to are required'),
@@ -222,10 +223,15 @@ def test_options():
             (good + ['--metrics', 'here'], '--metrics needs ADDRESS:PORT'),
             (good + ['more'], "unexpected argument 'more'"),
             (good + ['--such'], 'unrecognized option'),
-            (['--to', '127.0.0.1:99999999', '--listen', ':0'], '--to needs ADDRESS:PORT')):
+            (['--to', '127.0.0.1:99999999', '--listen', ':0'], '--to needs ADDRESS:PORT'),
+            (['--to', own, '--listen', own], 'an address that the proxy itself listens on'),
+            (['--to', own, '--listen', own[own.index(':'):]], f'--to {own} is an address')):
         r = run(*args)
         check(r.returncode == 2, f'{args}: status {r.returncode}')
         check(word in r.stderr, f'{args}: {r.stderr}')
+    # Addresses of two families are not the same one.
+    r = run('--listen', f'0.0.0.0:{own[10:]}', '--listen', own, '--to', f'[::1]:{own[10:]}')
+    check(r.returncode == 1 and 'Address already in use' in r.stderr, r.stderr)
     r = run('--to', 'nowhere.invalid:80', '--listen', ':0')
     check(r.returncode == 1, f'a name that is not known: status {r.returncode}')
     check('--to nowhere.invalid:80' in r.stderr, r.stderr)

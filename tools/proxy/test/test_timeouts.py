@@ -188,6 +188,23 @@ def test_idle_reader_stops():
     check(ended(far, 5)[1] == 'reset', 'the server saw an end of file')
 
 
+def test_idle_keepalive():
+    """Probes that a silent client sends are not bytes: they do not put off its end."""
+    idle = 8 * UNIT
+    server = Server()
+    proxy = Proxy(server.address, idle=idle)
+    client = proxy.connect()
+    for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1)):
+        client.setsockopt(socket.IPPROTO_TCP, option, value)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    far = server.accept()
+    began = time.monotonic()
+    at, how = ended(client, 10 * idle)
+    between(at - began, idle, idle + late(), 'closed after')
+    check(how == 'eof', 'the client saw a reset')
+    far.close()
+
+
 def test_lifetime_resets():
     """The lifetime ends while bytes are under way: a reset; else an end of file."""
     server = Server()

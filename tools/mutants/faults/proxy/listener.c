@@ -7,6 +7,7 @@ threads: a full one goes on to accept; proxy/run:max_connections proxy/run:threa
 drain: the socket listens on; proxy/run:graceful_stop proxy/run:drain_frees_the_port; s/shutdown(listeners\[i\].fd, SHUT_RDWR);/;/
 drain: clients that wait are reset; proxy/run:drain_takes_waiting; s/n < BACKLOG \&\& has_room/0 \&\& has_room/
 drain: clients that come are taken for ever; proxy/run:drain_ends; s/n < BACKLOG \&\& has_room/has_room/
+loops: a server that is the proxy itself; proxy/run:options; s/^\trefuse_loops(fd);/\t;/
 drain: the number of connections has no limit; proxy/run:drain_when_full; s/n < BACKLOG \&\& has_room(least_loaded(loops\[0\]))/n < BACKLOG/
 listen: a kept socket is used wherever it listens; proxy/run:other_listener_kept; s/return !memcmp(&at, .*/return true;/
 listen: a kept socket is never used; proxy/run:same_listener_kept; s/return !memcmp(&at, .*/return false;/
