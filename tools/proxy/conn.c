@@ -396,7 +396,7 @@ static void count_lateness(struct counters *counters, uint64_t late)
 
 /*
  * When a peer last took bytes that were sent to it, as far as the sockets tell. A reader takes them
- * from a send queue long after the proxy has put them there. The acknowledgement that came last is
+ * from a send queue long after the proxy has put them there. The acknowledgment that came last is
  * taken for the one that counted; this errs once at most, because the count is kept.
  */
 static uint64_t last_taken(struct conn *conn)
@@ -417,7 +417,7 @@ static uint64_t last_taken(struct conn *conn)
 	return last;
 }
 
-/* Does a peer still take bytes? Then the timeout counts from its last acknowledgement. */
+/* Does a peer still take bytes? Then the timeout counts from its last acknowledgment. */
 static void look_at_readers(struct conn *conn)
 {
 	uint64_t timeout = options.timeout[conn->phase], last;

@@ -142,7 +142,7 @@ void socket_prepare(int fd)
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	/* If this process dies, its connections are reset: no peer takes half a message as whole. */
+	/* If this process dies, its peers see a reset: none takes half a message as whole. */
 	set_linger(fd, true);
 }
 

@@ -46,7 +46,7 @@ bool passed_of(int fd, bool active, struct passed *passed);
 struct progress {
 	/** @acked: bytes that it has acknowledged; a SYN and a FIN count as one each */
 	uint64_t acked;
-	/** @ack_age: time since its last acknowledgement, ns, with the precision of a kernel tick */
+	/** @ack_age: time since its last acknowledgment, ns, precise to a tick of the kernel */
 	uint64_t ack_age;
 	/** @unacked: bytes that it has not acknowledged, a FIN included */
 	unsigned int unacked;
