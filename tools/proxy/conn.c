@@ -114,11 +114,8 @@ static bool conn_broken(struct conn *conn)
 	uint64_t now = now_ns(), limit = options.timeout[KIND_HALF_CLOSE], at;
 	struct progress progress;
 
-	if (conn->phase != KIND_HALF_CLOSE) {
-		conn->phase = KIND_HALF_CLOSE;
-		conn->timer.kind = KIND_HALF_CLOSE;
-		conn->moved = now;
-	}
+	conn->phase = KIND_HALF_CLOSE;
+	conn->timer.kind = KIND_HALF_CLOSE;
 	if (to->broken || !progress_of(to->fd, &progress) || (gone->eof && !progress.unacked)) {
 		side_end(gone);
 		return true;
@@ -178,8 +175,10 @@ static bool only_later(void)
 static void side_broken(struct side *side)
 {
 	side->broken = true;
-	if (!side->conn->gone)
+	if (!side->conn->gone) {
 		side->conn->gone = side;
+		side->conn->moved = now_ns();
+	}
 	set_blocked(other(side), false);
 }
 

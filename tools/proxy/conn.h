@@ -71,7 +71,7 @@ struct conn {
 	struct conn *next;
 	/** @gone: the side that is broken, the first of two; NULL: none */
 	struct side *gone;
-	/** @moved: with @gone, when the other side last took bytes, CLOCK_MONOTONIC, in ns */
+	/** @moved: since @gone, when the other side last took bytes, CLOCK_MONOTONIC, in ns */
 	uint64_t moved;
 	/** @id: tells it from all others: the client's SO_COOKIE */
 	uint64_t id;

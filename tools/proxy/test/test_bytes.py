@@ -361,6 +361,20 @@ def test_reset_waits_for_slow_reader():
     check(got + read_to_reset(client) == data, 'other bytes came')
 
 
+def test_reset_after_half_close():
+    """The reader had stalled for a while when the reset came. It still gets the whole limit."""
+    server = Server()
+    proxy = Proxy(server.address, half_close=4 * UNIT)
+    client, data = small_reader(proxy), pattern(2 * MB, 'stalled')
+    far = server.accept()
+    far.sendall(data)
+    far.shutdown(socket.SHUT_WR)
+    proxy.wait_metric('postponed_total', 1)
+    reset(far)
+    time.sleep(UNIT)
+    check(read_all(client) == data, 'other bytes came')
+
+
 def test_reset_while_other_writes():
     """A client writes and does not read until it has written, and its server is gone: the client
     still gets all that the server had sent."""
