@@ -175,6 +175,8 @@ def test_shorter_idle_after_restart():
     for former in ('1h', 'none'):
         k = Kept(idle=former)
         client, far = k.connect()
+        # A connection that is still connecting gets the new time when it is connected.
+        k.proxy.wait_metric('wheel_armed_total', 2)
         set_idle(k, f'{2 * UNIT * 1000:.0f}ms')
         k.restart()
         time.sleep(3 * UNIT)
