@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-// Package timers is what the packages on top of timerwheel share: timers that belong to objects of
-// the program, postponed by stores, and a goroutine that reads their events.
+// Package timers has the code that the packages on top of timerwheel share: timers that belong to
+// objects of the program and are postponed by stores, a goroutine that reads their events, and a
+// [Dispatcher] that calls functions of the program.
 package timers
 
 import (
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"timerwheel"
+	"timerwheel/internal/shrink"
 )
 
 // Item is the timer of an object, which contains it. The zero value is not armed.
@@ -35,14 +37,13 @@ type Timers[T any] struct {
 	last uint64
 	// By the keys of the wheel. Each arming by a call gets a new one: an event that was read, but
 	// not looked at when its timer was changed, is of no item any more.
-	items   map[uint64]*Item[T]
-	expired func(ended []T)
+	items   shrink.Map[uint64, *Item[T]]
 	stopped sync.WaitGroup
 }
 
-// New opens a wheel, whose timers are not resident, and starts to read. Each time, expired gets the
-// owners of items that have ended, without the lock; they are not armed any more.
-func New[T any](options *timerwheel.Options, end func(*Item[T]), expired func(ended []T)) (*Timers[T], error) {
+// New opens a wheel, whose timers are not resident, and starts to read. end is called, with the lock
+// held, for each item that has ended and is not armed any more. It must not block.
+func New[T any](options *timerwheel.Options, end func(*Item[T])) (*Timers[T], error) {
 	o := timerwheel.Options{}
 	if options != nil {
 		o = *options
@@ -55,7 +56,7 @@ func New[T any](options *timerwheel.Options, end func(*Item[T]), expired func(en
 	if err != nil {
 		return nil, err
 	}
-	t := &Timers[T]{w: w, items: map[uint64]*Item[T]{}, expired: expired}
+	t := &Timers[T]{w: w}
 	t.stopped.Add(1)
 	go t.run(end)
 	return t, nil
@@ -101,9 +102,9 @@ func (t *Timers[T]) Arm(it *Item[T], deadline int64) error {
 		return err
 	}
 	t.last++
-	delete(t.items, it.id)
+	t.items.Delete(it.id)
 	it.id, it.handle, it.deadline = t.last, adds[0].Handle, deadline
-	t.items[it.id] = it
+	t.items.Set(it.id, it)
 	return nil
 }
 
@@ -112,7 +113,7 @@ func (t *Timers[T]) Disarm(it *Item[T]) error {
 	if it.id == 0 {
 		return nil
 	}
-	delete(t.items, it.id)
+	t.items.Delete(it.id)
 	_, err := t.w.Remove([]timerwheel.Remove{{Key: it.id}})
 	it.id = 0
 	return err
@@ -120,10 +121,8 @@ func (t *Timers[T]) Disarm(it *Item[T]) error {
 
 // Drain disarms all items.
 func (t *Timers[T]) Drain() error {
-	for _, it := range t.items {
-		it.id = 0
-	}
-	t.items = map[uint64]*Item[T]{}
+	t.items.Each(func(_ uint64, it *Item[T]) { it.id = 0 })
+	t.items.Clear()
 	entries := make([]timerwheel.Entry, 1024)
 	for {
 		n, err := t.w.Drain(entries, false)
@@ -133,8 +132,8 @@ func (t *Timers[T]) Drain() error {
 	}
 }
 
-// Close closes the wheel. It must be called without the lock, and not by expired. When it returns,
-// expired is not running, and is not called any more.
+// Close closes the wheel. Call it without the lock. After it has returned, end is not called any
+// more.
 func (t *Timers[T]) Close() error {
 	err := t.w.Close()
 	t.stopped.Wait()
@@ -149,24 +148,21 @@ func (t *Timers[T]) run(end func(*Item[T])) {
 		if err != nil {
 			return
 		}
-		if ended := t.ended(events[:n], end); len(ended) > 0 {
-			t.expired(ended)
-		}
+		t.ended(events[:n], end)
 	}
 }
 
-// ended calls end, with the lock, for the items that have ended, and returns their owners.
-func (t *Timers[T]) ended(events []timerwheel.Event, end func(*Item[T])) []T {
+// ended calls end for the items that have ended.
+func (t *Timers[T]) ended(events []timerwheel.Event, end func(*Item[T])) {
 	t.Lock()
 	defer t.Unlock()
-	var ended []T
 	for _, e := range events {
-		it := t.items[e.Key]
+		it := t.items.Get(e.Key)
 		if it == nil {
 			continue
 		}
 		// The timer has ended. Its entry in the table may not know that yet: no store now.
-		delete(t.items, it.id)
+		t.items.Delete(it.id)
 		it.id = 0
 		// A store that came too late to postpone the timer: arm it again. If that fails it
 		// ends now rather than never.
@@ -174,7 +170,5 @@ func (t *Timers[T]) ended(events []timerwheel.Event, end func(*Item[T])) []T {
 			continue
 		}
 		end(it)
-		ended = append(ended, it.Owner)
 	}
-	return ended
 }
