@@ -75,8 +75,7 @@ func openProcess(o *Options) (*Wheel, error) {
 	}
 	p := &process{kind: o.Clock, clock: newClock(o.Clock), tick: uint64(tick),
 		slack: uint64(o.Slack), expired: -1, wake: wakeNever}
-	p.store = store{timers: make([]timer, 1), keys: map[uint64]uint32{},
-		capacity: uint32(o.Capacity), resident: o.Resident}
+	p.store = store{capacity: uint32(o.Capacity), resident: o.Resident}
 	if o.Capacity == 0 {
 		p.store.capacity = capacityDefault
 	}
@@ -204,7 +203,7 @@ func (p *process) expire(now int64) int {
 
 // fire makes a timer due that is nowhere.
 func (p *process) fire(index uint32, now int64) {
-	t := &p.store.timers[index]
+	t := p.store.at(index)
 	late := uint64(now - t.deadline)
 	t.fired = now
 	p.store.setDue(index)
@@ -220,7 +219,7 @@ func (p *process) fire(index uint32, now int64) {
 
 // queue queues a timer for its deadline; if that has passed the timer becomes due.
 func (p *process) queue(index uint32, now int64) {
-	if p.store.timers[index].deadline > now {
+	if p.store.at(index).deadline > now {
 		p.store.pend(index)
 	} else {
 		p.fire(index, now)
@@ -247,7 +246,7 @@ func (p *process) absolute(deadline int64, flags uint32, now int64) int64 {
 
 // unqueue takes a timer out of where it is, to end or to change it.
 func (p *process) unqueue(index uint32) Result {
-	result := was[p.store.timers[index].state]
+	result := was[p.store.at(index).state]
 	p.store.take(index)
 	if result == WasDue {
 		p.counts.Withdrawn++
@@ -267,7 +266,7 @@ func (p *process) setDeadline(index uint32, deadline, now int64, unless bool) Re
 	}
 	result := p.unqueue(index)
 	p.store.forget(index)
-	p.store.timers[index].deadline = deadline
+	p.store.at(index).deadline = deadline
 	return result
 }
 
@@ -291,7 +290,7 @@ func (p *process) addRefused(a *Add, index uint32) syscall.Errno {
 		return 0
 	case index == 0:
 		return syscall.ENOENT
-	case p.store.timers[index].value != a.Match:
+	case p.store.at(index).value != a.Match:
 		return syscall.ESTALE
 	}
 	return 0
@@ -301,7 +300,7 @@ func (p *process) add(a *Add, now int64) Result {
 	if p.addInvalid(a) {
 		return failed(syscall.EINVAL)
 	}
-	index := p.store.keys[a.Key]
+	index := p.store.keys.Get(a.Key)
 	if errno := p.addRefused(a, index); errno != 0 {
 		return failed(errno)
 	}
@@ -315,12 +314,12 @@ func (p *process) add(a *Add, now int64) Result {
 		if index, errno = p.store.create(a.Key); errno != 0 {
 			return failed(errno)
 		}
-		p.store.timers[index].deadline = deadline
+		p.store.at(index).deadline = deadline
 		if p.store.resident {
 			p.store.set(index, deadline, now, false)
 		}
 	}
-	t := &p.store.timers[index]
+	t := p.store.at(index)
 	t.value = a.Value
 	t.period = int64(a.Period)
 	t.slack = p.slack
@@ -342,11 +341,11 @@ func (p *process) find(key uint64, flags uint32, match uint64) (uint32, syscall.
 	if match != 0 && flags&Match == 0 {
 		return 0, syscall.EINVAL
 	}
-	index := p.store.keys[key]
+	index := p.store.keys.Get(key)
 	if index == 0 {
 		return 0, syscall.ENOENT
 	}
-	if flags&Match != 0 && p.store.timers[index].value != match {
+	if flags&Match != 0 && p.store.at(index).value != match {
 		return 0, syscall.ESTALE
 	}
 	return index, 0
@@ -388,7 +387,7 @@ func (p *process) moveHandle(m *MoveHandle, flags uint32, now int64) Result {
 
 // describe describes a timer; armed is what store.touched or store.disown has said.
 func (p *process) describe(index uint32, now int64, armed bool) Entry {
-	t := &p.store.timers[index]
+	t := p.store.at(index)
 	e := Entry{Key: t.key, Value: t.value, Deadline: t.deadline, Period: time.Duration(t.period),
 		Slack: time.Duration(t.slack), Result: was[t.state],
 		Handle: Handle{index, t.generation}}
@@ -407,7 +406,7 @@ func (p *process) describe(index uint32, now int64, armed bool) Entry {
 }
 
 func (p *process) look(index uint32, now int64) Entry {
-	armed := p.store.timers[index].state != queued || p.store.touched(index)
+	armed := p.store.at(index).state != queued || p.store.touched(index)
 	return p.describe(index, now, armed)
 }
 
@@ -453,7 +452,7 @@ func (p *process) get(e *Entry, now int64) Result {
 	if e.Flags != 0 {
 		return failed(syscall.EINVAL)
 	}
-	index := p.store.keys[e.Key]
+	index := p.store.keys.Get(e.Key)
 	if index == 0 {
 		return failed(syscall.ENOENT)
 	}
@@ -519,16 +518,16 @@ func (p *process) list(to []Entry, cursor *uint64) (int, syscall.Errno) {
 			return n, errno
 		}
 		stop := index + chunk
-		if end := uint64(len(p.store.timers)); stop > end {
+		if end := uint64(p.store.made()) + 1; stop > end {
 			stop = end
 		}
 		for ; index < stop && n < len(to); index++ {
-			if p.store.timers[index].state != free {
+			if p.store.exists(uint32(index)) {
 				to[n] = p.look(uint32(index), now)
 				n++
 			}
 		}
-		more = index < uint64(len(p.store.timers))
+		more = index <= uint64(p.store.made())
 		p.end(now)
 	}
 	*cursor = index
@@ -551,7 +550,7 @@ func (p *process) drain(to []Entry, last bool) (int, syscall.Errno) {
 			if p.drained == 0 || p.drained > p.store.made() {
 				p.drained = 1
 			}
-			if p.store.timers[p.drained].state != free {
+			if p.store.exists(p.drained) {
 				to[n] = p.endTimer(p.drained, now)
 				n++
 				p.counts.Drained++
@@ -586,7 +585,7 @@ func (p *process) advance(by int64, flags uint32) (int, syscall.Errno) {
 // deliver delivers the event of the first due timer.
 func (p *process) deliver(now int64) Event {
 	index := p.store.first
-	t := &p.store.timers[index]
+	t := p.store.at(index)
 	e := Event{Key: t.key, Value: t.value, Deadline: t.deadline, Fired: t.fired, index: index}
 	p.store.take(index)
 	p.counts.Delivered++
@@ -636,10 +635,10 @@ func (p *process) take(_ uintptr, to []Event) (int, error) {
 
 func (p *process) memory() uint64 {
 	s := &p.store
-	n := cap(s.timers)*int(unsafe.Sizeof(timer{})) + cap(s.heap)*int(unsafe.Sizeof(pending{})) +
-		len(s.keys)*32
+	n := s.blocksUsed*blockSize*int(unsafe.Sizeof(timer{})) + cap(s.blocks)*int(unsafe.Sizeof(block{})) +
+		cap(s.heap)*int(unsafe.Sizeof(pending{})) + s.keys.Len()*32
 	if s.table != nil {
-		n += len(s.timers) * 8
+		n += int(s.made()+1) * 8
 	}
 	return uint64(n)
 }

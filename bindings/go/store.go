@@ -5,24 +5,44 @@ package timerwheel
 import (
 	"sync/atomic"
 	"syscall"
+
+	"timerwheel/internal/shrink"
 )
 
 // store has the timers of the process back end: by key, by index, a heap of those that are pending,
 // and a list of those that are due, in the order in which they fell due. It knows no clock and no
-// lock.
+// lock. Its memory is in proportion to the number of timers, but for 4 bytes for each index.
 type store struct {
-	timers   []timer // by index; 0 is not used
-	keys     map[uint64]uint32
+	blocks   []block
+	keys     shrink.Map[uint64, uint32]
 	heap     []pending
 	table    *Table // nil: none
 	capacity uint32
 	bits     uint32
 	resident bool
-	free     uint32 // first index that is free again; 0: none
-	due      uint64
-	first    uint32 // of the due timers
-	last     uint32
-	parked   uint64
+	open     uint32 // the number of the first block that has room, plus 1; 0: none
+	// Blocks that have memory. One of them may be empty, so that a timer that comes and goes
+	// does not allocate each time.
+	blocksUsed int
+	spare      bool
+	due        uint64
+	first      uint32 // of the due timers
+	last       uint32
+	parked     uint64
+}
+
+const blockSize = 32
+
+// block has the timers of blockSize indices, from block number * blockSize + 1 on. A block that has
+// room is in the list of these blocks.
+type block struct {
+	timers *[blockSize]timer // nil: none exists
+	// The last generations if timers is nil: a handle of an earlier timer must stay invalid.
+	generations []uint32
+	made        uint32 // indices that were ever used
+	live        uint32
+	free        uint32 // first index that is free again; 0: none
+	next        uint32 // of the blocks that have room, plus 1; 0: none
 }
 
 type timerState uint8
@@ -64,21 +84,105 @@ func (s *store) low() uint64 { return 1<<s.bits - 1 }
 
 func (s *store) entry(index uint32) *uint64 { return s.table.entry(index) }
 
-func (s *store) made() uint32 { return uint32(len(s.timers) - 1) }
+// made returns the largest index that was ever used.
+func (s *store) made() uint32 {
+	n := uint32(len(s.blocks))
+	if n == 0 {
+		return 0
+	}
+	return (n-1)*blockSize + s.blocks[n-1].made
+}
+
+// at returns a timer that exists.
+func (s *store) at(index uint32) *timer {
+	return &s.blocks[(index-1)/blockSize].timers[(index-1)%blockSize]
+}
+
+func (s *store) exists(index uint32) bool {
+	return index-1 < s.made() && s.blocks[(index-1)/blockSize].timers != nil &&
+		s.at(index).state != free
+}
+
+// room returns how many indices block n has. The last one ends at the capacity.
+func (s *store) room(n uint32) uint32 {
+	if left := s.capacity - n*blockSize; left < blockSize {
+		return left
+	}
+	return blockSize
+}
+
+// place returns an index that is free, or 0 if there is none.
+func (s *store) place() uint32 {
+	if s.open == 0 {
+		n := uint32(len(s.blocks))
+		if n*blockSize >= s.capacity {
+			return 0
+		}
+		s.blocks = append(s.blocks, block{})
+		s.open = n + 1
+	}
+	n := s.open - 1
+	b := &s.blocks[n]
+	if b.timers == nil {
+		b.timers = new([blockSize]timer)
+		s.blocksUsed++
+		for i := b.made; i > 0; i-- {
+			b.timers[i-1].generation = b.generations[i-1]
+			b.timers[i-1].next = b.free
+			b.free = n*blockSize + i
+		}
+		b.generations = nil
+	} else if b.live == 0 {
+		s.spare = false
+	}
+	index := b.free
+	if index != 0 {
+		b.free = s.at(index).next
+	} else {
+		b.made++
+		index = n*blockSize + b.made
+	}
+	b.live++
+	if b.live == s.room(n) {
+		s.open = b.next
+	}
+	return index
+}
+
+// vacate makes an index free, and gives back the memory of a second empty block.
+func (s *store) vacate(index uint32) {
+	n := (index - 1) / blockSize
+	b, t := &s.blocks[n], s.at(index)
+	t.state = free
+	t.next = b.free
+	b.free = index
+	if b.live == s.room(n) {
+		b.next = s.open
+		s.open = n + 1
+	}
+	b.live--
+	if b.live > 0 {
+		return
+	}
+	if !s.spare {
+		s.spare = true
+		return
+	}
+	b.generations = make([]uint32, b.made)
+	for i := range b.generations {
+		b.generations[i] = b.timers[i].generation
+	}
+	b.timers, b.free = nil, 0
+	s.blocksUsed--
+}
 
 // create makes a timer, nowhere. The errors are those of an element of Add.
 func (s *store) create(key uint64) (uint32, syscall.Errno) {
-	index := s.free
-	switch {
-	case index != 0:
-		s.free = s.timers[index].next
-	case s.made() == s.capacity:
+	index := s.place()
+	if index == 0 {
 		return 0, syscall.ENOSPC
-	default:
-		s.timers = append(s.timers, timer{})
-		index = s.made()
 	}
-	t := &s.timers[index]
+	t := s.at(index)
 	t.key = key
 	t.state = nowhere
 	t.generation = (t.generation + s.step()) & uint32(s.low())
@@ -87,28 +191,24 @@ func (s *store) create(key uint64) (uint32, syscall.Errno) {
 		t.generation = s.step()
 	}
 	s.forget(index)
-	s.keys[key] = index
+	s.keys.Set(key, index)
 	return index, 0
 }
 
 func (s *store) delete(index uint32) {
-	t := &s.timers[index]
-	delete(s.keys, t.key)
-	t.state = free
-	t.next = s.free
-	s.free = index
+	s.keys.Delete(s.at(index).key)
+	s.vacate(index)
 }
 
 func (s *store) owned(h Handle) bool {
-	return h.index != 0 && h.index <= s.made() && s.timers[h.index].state != free &&
-		s.timers[h.index].generation == h.generation
+	return s.exists(h.index) && s.at(h.index).generation == h.generation
 }
 
 // ---- where a timer is ----
 
 func (s *store) put(place int, p pending) {
 	s.heap[place] = p
-	s.timers[p.index].place = place
+	s.at(p.index).place = place
 }
 
 func (s *store) up(place int, p pending) {
@@ -147,18 +247,18 @@ func (s *store) down(place int, p pending) {
 }
 
 func (s *store) pend(index uint32) {
-	p := pending{s.timers[index].deadline, index}
-	s.timers[index].state = queued
+	p := pending{s.at(index).deadline, index}
+	s.at(index).state = queued
 	s.heap = append(s.heap, p)
 	s.up(len(s.heap)-1, p)
 }
 
 func (s *store) setDue(index uint32) {
-	t := &s.timers[index]
+	t := s.at(index)
 	t.state = due
 	t.next, t.prev = 0, s.last
 	if s.last != 0 {
-		s.timers[s.last].next = index
+		s.at(s.last).next = index
 	} else {
 		s.first = index
 	}
@@ -167,18 +267,21 @@ func (s *store) setDue(index uint32) {
 }
 
 func (s *store) park(index uint32) {
-	s.timers[index].state = parked
+	s.at(index).state = parked
 	s.parked++
 }
 
 // take takes a timer out of where it is.
 func (s *store) take(index uint32) {
-	t := &s.timers[index]
+	t := s.at(index)
 	switch t.state {
 	case queued:
 		place, last := t.place, s.heap[len(s.heap)-1]
 		was := s.heap[place].deadline
 		s.heap = s.heap[:len(s.heap)-1]
+		if n := len(s.heap); n >= 1024 && n < cap(s.heap)/4 {
+			s.heap = append(make([]pending, 0, 2*n), s.heap...)
+		}
 		if place < len(s.heap) {
 			if last.deadline < was {
 				s.up(place, last)
@@ -188,12 +291,12 @@ func (s *store) take(index uint32) {
 		}
 	case due:
 		if t.prev != 0 {
-			s.timers[t.prev].next = t.next
+			s.at(t.prev).next = t.next
 		} else {
 			s.first = t.next
 		}
 		if t.next != 0 {
-			s.timers[t.next].prev = t.prev
+			s.at(t.next).prev = t.prev
 		} else {
 			s.last = t.prev
 		}
@@ -209,7 +312,7 @@ func (s *store) take(index uint32) {
 // forget: what was stored before does not count any more.
 func (s *store) forget(index uint32) {
 	if s.table != nil {
-		atomic.StoreUint64(s.entry(index), uint64(s.timers[index].generation))
+		atomic.StoreUint64(s.entry(index), uint64(s.at(index).generation))
 	}
 }
 
@@ -244,7 +347,7 @@ func (s *store) cancelled(t *timer, stored uint64) bool {
 
 // postpone postpones a pending timer if what its entry holds does. It reports if it is armed.
 func (s *store) postpone(index uint32, stored uint64) bool {
-	t := &s.timers[index]
+	t := s.at(index)
 	if deadline := s.decode(stored); s.valid(t, stored) && deadline > t.deadline {
 		t.deadline = deadline
 		s.down(t.place, pending{deadline, index})
@@ -274,7 +377,7 @@ func (s *store) visit(index uint32) visit {
 	if s.table == nil {
 		return fired
 	}
-	t, entry := &s.timers[index], s.entry(index)
+	t, entry := s.at(index), s.entry(index)
 	before := t.deadline
 	stored := atomic.LoadUint64(entry)
 	armed := s.postpone(index, stored)
@@ -299,7 +402,7 @@ var was = [...]Result{nowhere: WasNone, queued: WasPending, due: WasDue, parked:
 // set writes the entry of a resident timer, and its deadline. EEXIST: it is armed or due, and
 // unless says so.
 func (s *store) set(index uint32, deadline, now int64, unless bool) Result {
-	t, entry := &s.timers[index], s.entry(index)
+	t, entry := s.at(index), s.entry(index)
 	state := uint64(stateArmed)
 	if deadline <= now {
 		state = stateFired
@@ -330,7 +433,7 @@ func (s *store) set(index uint32, deadline, now int64, unless bool) Result {
 
 // linger prepares a resident timer, whose event was delivered, to be queued as cancelled.
 func (s *store) linger(index uint32, now int64) {
-	t := &s.timers[index]
+	t := s.at(index)
 	entry := s.encode(t, later(now, t.period), stateCancelled)
 	t.deadline = s.decode(entry)
 	atomic.StoreUint64(s.entry(index), entry)
@@ -339,7 +442,7 @@ func (s *store) linger(index uint32, now int64) {
 // disown takes the entry of a resident timer away from programs. It is as touched.
 func (s *store) disown(index uint32) bool {
 	old := atomic.SwapUint64(s.entry(index), 0)
-	return s.timers[index].state != queued || s.postpone(index, old)
+	return s.at(index).state != queued || s.postpone(index, old)
 }
 
 // later is a time plus a positive one, at most TimeMax.
