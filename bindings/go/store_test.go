@@ -18,10 +18,10 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// After a burst of a million timers a wheel in the process gives its memory back. Handles of the
+// After a burst of timers a wheel in the process gives its memory back. Handles of the
 // burst stay invalid when the same indices have timers again.
 func TestMemoryAfterBurst(t *testing.T) {
-	const count, kept = 1000000, 100
+	const count, kept = 300000, 100
 	for _, o := range []Options{{}, {Resident: true}} {
 		o.Backend = Process
 		w, err := Open(&o)

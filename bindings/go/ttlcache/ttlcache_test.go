@@ -4,7 +4,10 @@ package ttlcache
 
 import (
 	"fmt"
+	"math/rand"
 	"os"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -159,6 +162,224 @@ func TestResident(t *testing.T) {
 			t.Fatal("the caller's options were changed")
 		}
 	})
+}
+
+// A value whose time has passed, and whose event is still to come, is replaced, deleted or left when
+// the cache is closed: ended is called for it. Other values end without a call.
+func TestExpiredBeforeEvent(t *testing.T) {
+	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
+		o.Clock = timerwheel.Manual
+		ended := make(chan string, 10)
+		c, err := New(o, func(key string, value int) { ended <- fmt.Sprintf("%s%d", key, value) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, key := range []string{"replaced", "deleted", "closed"} {
+			c.Set("live "+key, i, time.Hour)
+			c.Set(key, i, 100*time.Millisecond)
+		}
+		// The wheel loses its timers, so their events cannot come first.
+		w := c.timers.Wheel()
+		if n, err := w.Drain(make([]timerwheel.Entry, 10), false); n != 6 || err != nil {
+			t.Fatal(n, err)
+		}
+		if _, err := w.AdvanceTo(100e6); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"replaced", "deleted", "closed"} {
+			if _, there := c.Get(key); there {
+				t.Fatal(key)
+			}
+		}
+		if err := c.Set("replaced", 5, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if v, there := c.Get("replaced"); v != 5 || !there {
+			t.Fatal(v, there)
+		}
+		c.Set("live replaced", 6, time.Hour)
+		if got := <-ended; got != "replaced0" {
+			t.Fatal(got)
+		}
+		if c.Delete("deleted") || !c.Delete("live deleted") || c.Delete("deleted") {
+			t.Fatal("delete")
+		}
+		if got := <-ended; got != "deleted1" {
+			t.Fatal(got)
+		}
+		c.Close()
+		if got := <-ended; got != "closed2" || len(ended) != 0 {
+			t.Fatal(got, len(ended))
+		}
+	})
+}
+
+// Goroutines set, read, touch and delete entries whose times pass meanwhile. Each value ends exactly
+// once, in the way that the results of the calls imply, and the values of a key end in their order.
+func TestEachValueEndsOnce(t *testing.T) {
+	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
+		const keys, rounds = 16, 400
+		const never, once, either = 0, 1, 2
+		var closed int32
+		var ended [keys][rounds]int32
+		var last [keys]int
+		c, err := New(o, func(key, value int) {
+			if atomic.LoadInt32(&closed) != 0 {
+				t.Error("called after Close")
+			}
+			atomic.AddInt32(&ended[key][value], 1)
+			// Calls for a key do not overlap: the race detector would find that.
+			if value < last[key] {
+				t.Errorf("%d of key %d has ended after %d", value, key, last[key])
+			}
+			last[key] = value
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want [keys][rounds]int
+		var all sync.WaitGroup
+		for key := 0; key < keys; key++ {
+			all.Add(1)
+			go func(key int) {
+				defer all.Done()
+				r := rand.New(rand.NewSource(int64(key)))
+				for value := 0; value < rounds; value++ {
+					ttl := time.Duration(r.Intn(3000)) * time.Microsecond
+					want[key][value] = either
+					switch r.Intn(8) {
+					case 0:
+						ttl, want[key][value] = time.Hour, never
+					case 1:
+						ttl, want[key][value] = -ttl, once
+					}
+					if err := c.Set(key, value, ttl); err != nil {
+						t.Error(err)
+						return
+					}
+					c.Get(r.Intn(keys))
+					c.Touch(r.Intn(keys))
+					if r.Intn(2) == 0 {
+						time.Sleep(time.Duration(r.Intn(2000)) * time.Microsecond)
+					}
+					v, there := c.Get(key)
+					switch {
+					case there && v != value:
+						t.Errorf("%d instead of %d", v, value)
+					case !there && want[key][value] == never:
+						t.Errorf("%d has ended early", value)
+					case !there:
+						want[key][value] = once
+					}
+					if r.Intn(4) == 0 {
+						switch deleted := c.Delete(key); {
+						case deleted && want[key][value] == once:
+							t.Errorf("%d was deleted after its end", value)
+						case deleted:
+							want[key][value] = never
+						case want[key][value] == never:
+							t.Errorf("%d was not there to be deleted", value)
+						default:
+							want[key][value] = once
+						}
+					}
+				}
+			}(key)
+		}
+		all.Wait()
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		atomic.StoreInt32(&closed, 1)
+		for key := range ended {
+			for value, w := range want[key] {
+				if n := ended[key][value]; n > 1 || (w != either && int(n) != w) {
+					t.Errorf("key %d, value %d ended %d times: %d", key, value, n, w)
+				}
+			}
+		}
+	})
+}
+
+// A call of ended that blocks delays neither other keys nor other caches. Further values of its key
+// wait for it.
+func TestSlowEnded(t *testing.T) {
+	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
+		release, slow, other := make(chan bool), make(chan int, 10), make(chan int, 10)
+		ended := func(key, value int) {
+			if key != 0 {
+				other <- key
+				return
+			}
+			<-release
+			slow <- value
+		}
+		var caches [2]*Cache[int, int]
+		for i := range caches {
+			c, err := New(o, ended)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			caches[i] = c
+		}
+		for value := 1; value <= 3; value++ {
+			caches[0].Set(0, value, 0)
+		}
+		for key := 1; key < 1000; key++ {
+			caches[key%2].Set(key, key, 0)
+			if got := <-other; got != key {
+				t.Fatal(got, "instead of", key)
+			}
+		}
+		if len(slow) != 0 {
+			t.Fatal("not blocked")
+		}
+		for value := 1; value <= 3; value++ {
+			release <- true
+			if got := <-slow; got != value {
+				t.Fatal(got, "instead of", value)
+			}
+		}
+	})
+}
+
+// After a burst of entries, deleted or expired, their memory comes back.
+func TestMemoryAfterBurst(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const count = 300000
+	for _, expires := range []bool{false, true} {
+		o := timerwheel.Options{Backend: timerwheel.Process, Clock: timerwheel.Manual}
+		var ended int32
+		c, err := New(&o, func(key, value int) { atomic.AddInt32(&ended, 1) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := heap()
+		for i := 0; i < count; i++ {
+			c.Set(i, i, time.Minute)
+		}
+		peak := heap() - before
+		if expires {
+			c.timers.Wheel().Advance(time.Minute)
+			for atomic.LoadInt32(&ended) < count {
+				time.Sleep(10 * time.Millisecond)
+			}
+		} else {
+			for i := 0; i < count; i++ {
+				c.Delete(i)
+			}
+		}
+		if left := heap() - before; left > peak/10 {
+			t.Errorf("expires %v: %d of %d bytes are still in use", expires, left, peak)
+		}
+		c.Close()
+	}
 }
 
 func Example() {
