@@ -4,15 +4,41 @@
 // for each request, is a store in memory: a resident timer of a wheel. Only when a deadline passes,
 // the connection's own deadline is set, so a Read or Write that waits ends with
 // [os.ErrDeadlineExceeded] as usual, at most some milliseconds late and never early.
+//
+// # Methods of wrapped connections
+//
+// Relays and servers look for methods beyond those of net.Conn: CloseWrite to pass an end of file on
+// and still receive the answer, ReadFrom for sendfile and splice. [Deadlines.Wrap] returns a [Conn],
+// whose type depends on the connection:
+//
+//   - *net.TCPConn: a [*TCPConn]. *net.UnixConn: a [*UnixConn]. *net.UDPConn: a [*UDPConn].
+//     *net.IPConn: a [*IPConn]. These have all methods of the connection.
+//   - Another type with CloseRead, CloseWrite, ReadFrom (of io.ReaderFrom) and SyscallConn: the Conn
+//     has these four, too. A type that embeds *net.TCPConn is an example.
+//   - Another type with CloseWrite, such as *tls.Conn: the Conn has CloseWrite, and CloseRead if the
+//     type has it.
+//   - Another type: the Conn has no further methods. Those of the connection are reached by NetConn.
+//
+// Deadlines apply to all methods that read or write. If both ends of an io.Copy are wrapped TCP or
+// Unix connections, the data moves as it does between the connections inside: by splice on Linux if
+// the destination is TCP. From a wrapped Unix connection to a TCP connection that is not wrapped the
+// data is copied, because UnixConn has another WriteTo than io.WriterTo.
+//
+// The types above replace the connection's type, so code that asserts *net.TCPConn or *tls.Conn does
+// not find it. For HTTP over TLS, wrap the connections that the TLS listener accepts, not those that
+// it returns.
 package conndeadline
 
 import (
 	"context"
+	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"timerwheel"
+	"timerwheel/internal/shrink"
 )
 
 // Deadlines are the deadlines of any number of connections.
@@ -23,8 +49,9 @@ type Deadlines struct {
 	baseNow int64
 
 	mu      sync.Mutex
-	sides   []*side // by the keys of their timers
-	free    []*side // whose timers are cancelled
+	sides   shrink.Map[uint64, *side] // by the keys of their timers
+	last    uint64                    // key
+	free    []*side                   // whose timers are cancelled
 	stopped sync.WaitGroup
 }
 
@@ -33,7 +60,7 @@ type Deadlines struct {
 type side struct {
 	timer *timerwheel.Timer
 	mu    sync.Mutex
-	owner *Conn                 // nil: none
+	owner *pair                 // nil: none
 	set   func(time.Time) error // sets the deadline of the connection
 	// In ns of the wheel's clock; 0: none
 	deadline int64
@@ -74,74 +101,217 @@ func (d *Deadlines) Close() error {
 // Backend tells where the wheel is.
 func (d *Deadlines) Backend() timerwheel.Backend { return d.w.Backend() }
 
-// Conn is a connection whose deadlines are in the wheel.
-type Conn struct {
+// Conn is a connection whose deadlines are in the wheel. See above for its further methods.
+//
+// SetDeadline, SetReadDeadline and SetWriteDeadline are those of net.Conn. Errors:
+// [timerwheel.ErrClosed], net.ErrClosed. Close closes the connection, and frees its deadlines for
+// others.
+type Conn interface {
 	net.Conn
+	// NetConn returns the connection that was wrapped.
+	NetConn() net.Conn
+}
+
+// TCPConn is a [Conn] with all methods of *net.TCPConn, and WriteTo of io.WriterTo.
+type TCPConn struct {
+	*pair
+	tcp
+}
+
+// UnixConn is a [Conn] with all methods of *net.UnixConn.
+type UnixConn struct {
+	*pair
+	unix
+}
+
+// UDPConn is a [Conn] with all methods of *net.UDPConn.
+type UDPConn struct {
+	*pair
+	udp
+}
+
+// IPConn is a [Conn] with all methods of *net.IPConn.
+type IPConn struct {
+	*pair
+	ip
+}
+
+// A pair is embedded beside one of these, whose methods are one level deeper: those of the pair hide
+// the methods with the same names.
+type (
+	tcp   struct{ *net.TCPConn }
+	unix  struct{ *net.UnixConn }
+	udp   struct{ *net.UDPConn }
+	ip    struct{ *net.IPConn }
+	plain struct{ net.Conn }
+)
+
+type (
+	closeReader interface{ CloseRead() error }
+	closeWriter interface{ CloseWrite() error }
+	stream      interface {
+		closeReader
+		closeWriter
+		io.ReaderFrom
+		syscall.Conn
+	}
+)
+
+// A connection of any other type, and what is offered of its methods
+type (
+	other struct {
+		*pair
+		plain
+	}
+	otherWrite struct {
+		*other
+		closeWriter
+	}
+	otherHalves struct {
+		*other
+		closeReader
+		closeWriter
+	}
+	otherStream struct {
+		*other
+		closeReader
+		closeWriter
+		readerFrom
+		syscall.Conn
+	}
+)
+
+// pair has the two deadlines of a connection.
+type pair struct {
+	conn  net.Conn
 	d     *Deadlines
 	once  sync.Once
 	read  *side
 	write *side
 }
 
-// Wrap wraps a connection, which should have no deadline, and whose deadlines must not be set in
-// another way from now on. Errors are those of [timerwheel.Wheel.NewTimer].
-func (d *Deadlines) Wrap(conn net.Conn) (*Conn, error) {
-	c := &Conn{Conn: conn, d: d}
+// Wrap wraps a connection. The connection should have no deadline, and from now on its deadlines must
+// be set by the Conn only. Errors are the errors of [timerwheel.Wheel.NewTimer].
+func (d *Deadlines) Wrap(conn net.Conn) (Conn, error) {
+	p := &pair{conn: conn, d: d}
 	var err error
-	if c.read, err = d.take(c, conn.SetReadDeadline); err != nil {
+	if p.read, err = d.take(p, conn.SetReadDeadline); err != nil {
 		return nil, err
 	}
-	if c.write, err = d.take(c, conn.SetWriteDeadline); err != nil {
-		d.give(c.read)
+	if p.write, err = d.take(p, conn.SetWriteDeadline); err != nil {
+		d.give(p.read)
 		return nil, err
 	}
-	return c, nil
+	switch c := conn.(type) {
+	case *net.TCPConn:
+		return &TCPConn{p, tcp{c}}, nil
+	case *net.UnixConn:
+		return &UnixConn{p, unix{c}}, nil
+	case *net.UDPConn:
+		return &UDPConn{p, udp{c}}, nil
+	case *net.IPConn:
+		return &IPConn{p, ip{c}}, nil
+	}
+	o := &other{p, plain{conn}}
+	if c, ok := conn.(stream); ok {
+		return &otherStream{o, c, c, readerFrom{c}, c}, nil
+	}
+	w, writes := conn.(closeWriter)
+	r, reads := conn.(closeReader)
+	switch {
+	case writes && reads:
+		return &otherHalves{o, r, w}, nil
+	case writes:
+		return &otherWrite{o, w}, nil
+	}
+	return o, nil
 }
 
-// NetConn returns the connection that was wrapped.
-func (c *Conn) NetConn() net.Conn { return c.Conn }
+// readerFrom is the ReadFrom of a connection, which gets the connection inside of a Conn.
+type readerFrom struct{ io.ReaderFrom }
 
-// SetReadDeadline is that of net.Conn. Errors: [timerwheel.ErrClosed], net.ErrClosed.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.d.setDeadline(c.read, c, t) }
+func (to readerFrom) ReadFrom(r io.Reader) (int64, error) {
+	limited, ok := r.(*io.LimitedReader)
+	if !ok {
+		return to.ReaderFrom.ReadFrom(inside(r).(io.Reader))
+	}
+	inner := &io.LimitedReader{R: inside(limited.R).(io.Reader), N: limited.N}
+	n, err := to.ReaderFrom.ReadFrom(inner)
+	limited.N = inner.N
+	return n, err
+}
 
-// SetWriteDeadline is that of net.Conn.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.d.setDeadline(c.write, c, t) }
+// inside returns the connection inside of a Conn, or else what it was given. Reads and writes of that
+// connection end at the same deadlines. A type that embeds a Conn is not one: it may have its own Read
+// and Write.
+func inside(c any) any {
+	switch c := c.(type) {
+	case *TCPConn:
+		return c.conn
+	case *UnixConn:
+		return c.conn
+	case *other:
+		return c.conn
+	case *otherWrite:
+		return c.conn
+	case *otherHalves:
+		return c.conn
+	case *otherStream:
+		return c.conn
+	}
+	return c
+}
 
-// SetDeadline is that of net.Conn.
-func (c *Conn) SetDeadline(t time.Time) error {
-	if err := c.SetReadDeadline(t); err != nil {
+// ReadFrom is that of io.ReaderFrom: by sendfile or splice where package net does that.
+func (c *TCPConn) ReadFrom(r io.Reader) (int64, error) {
+	return readerFrom{c.tcp.TCPConn}.ReadFrom(r)
+}
+
+// WriteTo is that of io.WriterTo: by splice where package net does that.
+func (c *TCPConn) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(inside(w).(io.Writer), c.tcp.TCPConn)
+}
+
+func (p *pair) NetConn() net.Conn { return p.conn }
+
+func (p *pair) SetReadDeadline(t time.Time) error { return p.d.setDeadline(p.read, p, t) }
+
+func (p *pair) SetWriteDeadline(t time.Time) error { return p.d.setDeadline(p.write, p, t) }
+
+func (p *pair) SetDeadline(t time.Time) error {
+	if err := p.SetReadDeadline(t); err != nil {
 		return err
 	}
-	return c.SetWriteDeadline(t)
+	return p.SetWriteDeadline(t)
 }
 
-// Close closes the connection, and frees its deadlines for others.
-func (c *Conn) Close() error {
-	c.once.Do(func() {
-		c.d.give(c.read)
-		c.d.give(c.write)
+func (p *pair) Close() error {
+	p.once.Do(func() {
+		p.d.give(p.read)
+		p.d.give(p.write)
 	})
-	return c.Conn.Close()
+	return p.conn.Close()
 }
 
 // take returns a side for a connection.
-func (d *Deadlines) take(c *Conn, set func(time.Time) error) (*side, error) {
+func (d *Deadlines) take(p *pair, set func(time.Time) error) (*side, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if n := len(d.free); n > 0 {
 		s := d.free[n-1]
 		d.free = d.free[:n-1]
 		s.mu.Lock()
-		s.owner, s.set = c, set
+		s.owner, s.set = p, set
 		s.mu.Unlock()
 		return s, nil
 	}
-	timer, err := d.w.NewTimer(uint64(len(d.sides)), 0, 0)
+	timer, err := d.w.NewTimer(d.last+1, 0, 0)
 	if err != nil {
 		return nil, err
 	}
-	s := &side{timer: timer, owner: c, set: set}
-	d.sides = append(d.sides, s)
+	d.last++
+	s := &side{timer: timer, owner: p, set: set}
+	d.sides.Set(d.last, s)
 	return s, nil
 }
 
@@ -152,14 +322,32 @@ func (d *Deadlines) give(s *side) {
 	s.owner, s.set, s.deadline, s.passed = nil, nil, 0, false
 	s.mu.Unlock()
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.free = append(d.free, s)
-	d.mu.Unlock()
+	if used := d.sides.Len() - len(d.free); len(d.free) > 3*used+2*spares {
+		d.remove(used + spares)
+	}
 }
 
-func (d *Deadlines) setDeadline(s *side, c *Conn, t time.Time) error {
+// spares is the number of free sides that are kept if no connection is left.
+const spares = 256
+
+// remove removes free sides with their timers, so that the memory of a burst of connections comes
+// back. It keeps some of them.
+func (d *Deadlines) remove(keep int) {
+	removes := make([]timerwheel.RemoveHandle, len(d.free)-keep)
+	for i, s := range d.free[keep:] {
+		d.sides.Delete(s.timer.Key())
+		removes[i].Handle = s.timer.Handle()
+	}
+	d.free = append([]*side(nil), d.free[:keep]...)
+	d.w.RemoveHandles(removes)
+}
+
+func (d *Deadlines) setDeadline(s *side, p *pair, t time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.owner != c {
+	if s.owner != p {
 		return net.ErrClosed
 	}
 	if t.IsZero() {
@@ -220,8 +408,11 @@ func (d *Deadlines) run() {
 
 func (d *Deadlines) event(e timerwheel.Event) {
 	d.mu.Lock()
-	s := d.sides[e.Key]
+	s := d.sides.Get(e.Key)
 	d.mu.Unlock()
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// The event of an earlier arming, which was read before this one, has an earlier deadline.

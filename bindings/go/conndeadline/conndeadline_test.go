@@ -3,12 +3,17 @@
 package conndeadline
 
 import (
+	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +39,7 @@ func eachBackend(t *testing.T, test func(t *testing.T, d *Deadlines)) {
 	run("device", timerwheel.Device)
 }
 
-func wrap(t *testing.T, d *Deadlines, conn net.Conn) *Conn {
+func wrap(t *testing.T, d *Deadlines, conn net.Conn) Conn {
 	t.Helper()
 	c, err := d.Wrap(conn)
 	if err != nil {
@@ -126,17 +131,17 @@ func TestEarlierEvent(t *testing.T) {
 		defer peer.Close()
 		c := wrap(t, d, inner)
 		defer c.Close()
-		early := timerwheel.Event{Key: 0, Deadline: d.w.Now(), Fired: d.w.Now()}
+		early := timerwheel.Event{Key: 1, Deadline: d.w.Now(), Fired: d.w.Now()}
 		c.SetReadDeadline(time.Now().Add(time.Hour))
 		d.event(early)
 		c.SetReadDeadline(time.Time{})
 		d.event(early)
 		go peer.Write(make([]byte, 1))
-		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil || c.read.passed {
+		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil || c.(*other).read.passed {
 			t.Fatal(n, err)
 		}
 		c.SetReadDeadline(time.Now().Add(time.Hour))
-		d.event(timerwheel.Event{Key: 0, Deadline: timerwheel.TimeMax, Fired: timerwheel.TimeMax})
+		d.event(timerwheel.Event{Key: 1, Deadline: timerwheel.TimeMax, Fired: timerwheel.TimeMax})
 		_, err := c.Read(make([]byte, 1))
 		timesOut(t, time.Now(), 0, err)
 	})
@@ -149,8 +154,8 @@ func TestReuse(t *testing.T) {
 		for i := 0; i < 20; i++ {
 			inner, peer := net.Pipe()
 			c := wrap(t, d, inner)
-			if len(d.sides) != 2 {
-				t.Fatal(len(d.sides))
+			if d.sides.Len() != 2 {
+				t.Fatal(d.sides.Len())
 			}
 			go peer.Write(buf)
 			if n, err := c.Read(buf); n != 1 || err != nil {
@@ -290,6 +295,222 @@ func TestClock(t *testing.T) {
 		peer.Close()
 		d.Close()
 	}
+}
+
+// connect returns both ends of a connection.
+func connect(t *testing.T, network string) (net.Conn, net.Conn) {
+	t.Helper()
+	address := "127.0.0.1:0"
+	if network == "unix" {
+		address = filepath.Join(t.TempDir(), "socket")
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	a, err := net.Dial(network, l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		a.Close()
+		b.Close()
+	})
+	return a, b
+}
+
+// embeds has the methods of *net.TCPConn, and is of another type.
+type embeds struct {
+	*net.TCPConn
+	from io.Reader
+}
+
+func (e *embeds) ReadFrom(r io.Reader) (int64, error) {
+	e.from = r
+	return e.TCPConn.ReadFrom(r)
+}
+
+// halves has CloseRead and CloseWrite only.
+type halves struct {
+	net.Conn
+	closeReader
+	closeWriter
+}
+
+// A Conn has the methods that programs look for if, and only if, the connection has them.
+func TestMethods(t *testing.T) {
+	eachBackend(t, func(t *testing.T, d *Deadlines) {
+		tcp, _ := connect(t, "tcp")
+		unix, _ := connect(t, "unix")
+		udp, err := net.Dial("udp", "127.0.0.1:9")
+		if err != nil {
+			t.Skip(err)
+		}
+		pipe, _ := net.Pipe()
+		inner := tcp.(*net.TCPConn)
+		for _, conn := range []net.Conn{pipe, tcp, unix, udp, tls.Client(tcp, &tls.Config{}),
+			&embeds{TCPConn: inner}, &halves{inner, inner, inner}} {
+			c := wrap(t, d, conn)
+			if c.NetConn() != conn {
+				t.Fatalf("%T: NetConn", conn)
+			}
+			for i, has := range []func(c any) bool{
+				func(c any) bool { _, has := c.(closeWriter); return has },
+				func(c any) bool { _, has := c.(closeReader); return has },
+				func(c any) bool { _, has := c.(io.ReaderFrom); return has },
+				func(c any) bool { _, has := c.(syscall.Conn); return has },
+				func(c any) bool { _, has := c.(net.PacketConn); return has },
+			} {
+				if has(c) != has(conn) {
+					t.Errorf("%T: %T has method %d: %v", conn, c, i, has(c))
+				}
+			}
+			// Not the one of the connection, which would leave the timer armed
+			if err := c.SetDeadline(time.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s, err := d.w.Stats(); err != nil || s.Pending != 14 {
+			t.Fatal(err, s.Pending)
+		}
+		c := wrap(t, d, tcp).(*TCPConn)
+		f, err := c.File()
+		if err != nil || c.SetKeepAlive(true) != nil || c.SetLinger(0) != nil || c.SetNoDelay(true) != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	})
+}
+
+// A relay passes each end of file on by CloseWrite if it can, and closes the connection otherwise.
+// Through wrapped connections the client gets the answer as it does through others.
+func TestRelay(t *testing.T) {
+	relay := func(to, from net.Conn) {
+		io.Copy(to, from)
+		if half, ok := to.(closeWriter); ok {
+			half.CloseWrite()
+		} else {
+			to.Close()
+		}
+	}
+	answer := func(t *testing.T, network string, wrap func(net.Conn) net.Conn) []byte {
+		client, a := connect(t, network)
+		b, server := connect(t, "tcp")
+		a, b = wrap(a), wrap(b)
+		go relay(a, b)
+		go relay(b, a)
+		go func() {
+			request, _ := io.ReadAll(server)
+			server.Write(append([]byte("answer to "), request...))
+			server.Close()
+		}()
+		client.Write(bytes.Repeat([]byte("request "), 100000))
+		client.(closeWriter).CloseWrite()
+		all, err := io.ReadAll(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	eachBackend(t, func(t *testing.T, d *Deadlines) {
+		for _, network := range []string{"tcp", "unix"} {
+			want := answer(t, network, func(c net.Conn) net.Conn { return c })
+			got := answer(t, network, func(c net.Conn) net.Conn { return wrap(t, d, c) })
+			if len(want) != 800010 || !bytes.Equal(got, want) {
+				t.Errorf("%s: %d bytes instead of %d", network, len(got), len(want))
+			}
+		}
+	})
+}
+
+// ReadFrom gets the connection inside of a Conn, and ends at the deadlines of both.
+func TestReadFrom(t *testing.T) {
+	eachBackend(t, func(t *testing.T, d *Deadlines) {
+		to, reader := connect(t, "tcp")
+		from, writer := connect(t, "tcp")
+		recorder := &embeds{TCPConn: to.(*net.TCPConn)}
+		dst, src := wrap(t, d, recorder), wrap(t, d, from)
+		go writer.Write([]byte("eight by"))
+		go io.Copy(io.Discard, reader)
+		limited := &io.LimitedReader{R: src, N: 5}
+		n, err := dst.(io.ReaderFrom).ReadFrom(limited)
+		if inner, ok := recorder.from.(*io.LimitedReader); n != 5 || err != nil || limited.N != 0 || !ok || inner.R != from {
+			t.Fatalf("%d, %v, %d left, from %#v", n, err, limited.N, recorder.from)
+		}
+		begin := time.Now()
+		src.SetReadDeadline(begin.Add(20 * time.Millisecond))
+		n, err = dst.(io.ReaderFrom).ReadFrom(src)
+		if n != 3 || recorder.from != from {
+			t.Fatalf("%d from %T", n, recorder.from)
+		}
+		timesOut(t, begin, 20*time.Millisecond, err)
+		// Its own Read is not bypassed.
+		if own := (&struct{ *TCPConn }{src.(*TCPConn)}); inside(own) != any(own) {
+			t.Fatal("the connection inside of a type that embeds a Conn")
+		}
+
+		// Nobody reads.
+		to, _ = connect(t, "tcp")
+		dst = wrap(t, d, to)
+		begin = time.Now()
+		dst.SetWriteDeadline(begin.Add(20 * time.Millisecond))
+		_, err = io.Copy(dst, zeros{})
+		timesOut(t, begin, 20*time.Millisecond, err)
+		_, err = dst.(io.ReaderFrom).ReadFrom(bytes.NewReader(make([]byte, 1)))
+		timesOut(t, begin, 20*time.Millisecond, err)
+
+		// WriteTo, to a connection that is not wrapped
+		src.SetReadDeadline(time.Time{})
+		begin = time.Now()
+		go func() {
+			writer.Write([]byte("more"))
+			src.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		}()
+		_, err = io.Copy(recorder, src)
+		if recorder.from != from {
+			t.Fatalf("from %T", recorder.from)
+		}
+		timesOut(t, begin, 20*time.Millisecond, err)
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// After a burst of connections their timers go, and other connections work as before.
+func TestBurst(t *testing.T) {
+	eachBackend(t, func(t *testing.T, d *Deadlines) {
+		const count = 10000
+		var conns []Conn
+		for i := 0; i < count; i++ {
+			inner, _ := net.Pipe()
+			conns = append(conns, wrap(t, d, inner))
+			conns[i].SetDeadline(time.Now().Add(time.Duration(i%2) * time.Hour))
+		}
+		for _, c := range conns[1:] {
+			c.Close()
+		}
+		s, err := d.w.Stats()
+		if err != nil || s.Pending+s.Due+s.Parked > 2*spares+8 || len(d.free) > 2*spares+6 {
+			t.Fatalf("%v, %d timers, %d free sides", err, s.Pending+s.Due+s.Parked, len(d.free))
+		}
+		for i := 0; i < count/10; i++ {
+			inner, _ := net.Pipe()
+			c := wrap(t, d, inner)
+			c.SetDeadline(time.Now().Add(time.Hour))
+			defer c.Close()
+		}
+		begin := time.Now()
+		conns[0].SetReadDeadline(begin.Add(5 * time.Millisecond))
+		_, err = conns[0].Read(make([]byte, 1))
+		timesOut(t, begin, 5*time.Millisecond, err)
+	})
 }
 
 func Example() {
