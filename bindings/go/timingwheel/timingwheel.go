@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
 // Package timingwheel has the interface of go-zero's TimingWheel (core/collection), on a wheel of
-// timerwheel: replace the import. What is different:
+// timerwheel. Replace the import:
 //
-//   - A task never runs early, and at most a millisecond late; delays are not rounded to intervals,
-//     and moved tasks are as exact as others.
-//   - MoveTimer with a delay below the interval moves the task, instead of running it twice.
-//   - Drain frees the keys, and fn may use the wheel. It also gets tasks that are due and not yet
-//     run.
-//   - After RemoveTimer has returned, the task does not start.
-//   - Stop may be called twice. It frees the wheel, and the goroutine ends.
+//	import collection "timerwheel/timingwheel"
+//
+// It has all names of TimingWheel that go-zero exports: [TimingWheel] with SetTimer, MoveTimer,
+// RemoveTimer, Drain and Stop, [NewTimingWheel], [NewTimingWheelWithTicker], [Execute], [ErrClosed] and
+// [ErrArgument]. The rest of go-zero's package (Cache, Queue, Ring, RollingWindow, SafeMap, Set) is not
+// here.
+//
+// # Differences from go-zero
+//
+//   - A task never runs early, and at most a millisecond late: go-zero rounds delays down to whole
+//     intervals, and counts the current interval as a whole one. With a ticker, delays are rounded up
+//     to whole ticks. Moved tasks are as exact as others; go-zero runs some of them a turn of the
+//     wheel early or late.
+//   - MoveTimer with a delay below the interval moves the task, or with a ticker runs it at once.
+//     go-zero runs it at once, and again at its old time.
+//   - SetTimer does not replace a task whose time has come, even if it has not started: it runs with its
+//     old value, and the new one runs later. That is as in go-zero. But MoveTimer still moves such a
+//     task, RemoveTimer removes it, and Drain gets it; go-zero runs it in any case.
+//   - After RemoveTimer has returned, the task does not start, unless SetTimer had given its key to
+//     another one after its time had come.
+//   - Tasks run at the same time, up to 64 of a wheel, but tasks of one key one after another, in their
+//     order. So a slow task does not delay others, unless 64 are slow. go-zero runs the tasks of a
+//     slot one after another.
+//   - Drain frees the keys, and fn can use the wheel. In go-zero the wheel stands still until all calls
+//     of fn have returned, and a drained key may not be armed again.
+//   - Stop can be called more than once. It frees the wheel, and its goroutines end. go-zero panics at
+//     the second call.
+//   - After Stop no task starts. go-zero still runs the tasks of a slot that has begun.
 //   - SetTimer and MoveTimer return an error if there is no memory, or the wheel is full.
+//   - A ticker whose channel is closed does not tick any more.
+//   - NewTimingWheelWithTicker returns an error for invalid arguments.
 package timingwheel
 
 import (
@@ -22,6 +45,7 @@ import (
 	"time"
 
 	"timerwheel"
+	"timerwheel/internal/shrink"
 	"timerwheel/internal/timers"
 )
 
@@ -33,24 +57,37 @@ var (
 )
 
 // Execute is called with the key and the value of each task whose time has come, in goroutines of
-// the wheel: one after the other for those that come together. If it panics that is logged.
+// the wheel. If it panics that is logged.
 type Execute func(key, value any)
+
+// Ticker is go-zero's timex.Ticker.
+type Ticker interface {
+	// Chan returns a channel that receives a value each interval.
+	Chan() <-chan time.Time
+	// Stop ends the ticker.
+	Stop()
+}
 
 // TimingWheel is a wheel of tasks. Its methods may be called by any number of goroutines at once.
 type TimingWheel struct {
 	interval time.Duration
 	timers   *timers.Timers[task]
-	tasks    map[any]*timers.Item[task]
+	tasks    shrink.Any[*timers.Item[task]] // whose keys are not free
+	started  *timers.Dispatcher[*timers.Item[task]]
+	ticks    int64 // of the ticker
+	ticker   Ticker
+	stop     chan struct{}
 	stopped  bool
 }
 
 type task struct {
 	key, value any
-	item       *timers.Item[task] // of the task
+	done       bool // it has started, or will not start
 }
 
 // NewTimingWheel makes a wheel. SetTimer extends shorter delays to the interval. The number of slots
-// must be positive, and does not matter.
+// must be positive, and does not matter. Errors: [ErrArgument] (the interval or the number of slots is
+// not positive, or execute is nil) and those of [timerwheel.Open].
 func NewTimingWheel(interval time.Duration, numSlots int, execute Execute) (*TimingWheel, error) {
 	if interval <= 0 || numSlots <= 0 || execute == nil {
 		return nil, fmt.Errorf("timingwheel: interval %v, %d slots: %w", interval, numSlots, ErrArgument)
@@ -58,35 +95,112 @@ func NewTimingWheel(interval time.Duration, numSlots int, execute Execute) (*Tim
 	return newTimingWheel(nil, interval, execute)
 }
 
+// NewTimingWheelWithTicker is NewTimingWheel with another clock, for tests as a rule: an interval has
+// passed whenever the ticker's channel receives a value. Delays are rounded up to whole intervals. Stop
+// stops the ticker. [ErrArgument]: also if the ticker is nil.
+func NewTimingWheelWithTicker(interval time.Duration, numSlots int, execute Execute, ticker Ticker) (*TimingWheel, error) {
+	if interval <= 0 || numSlots <= 0 || execute == nil || ticker == nil {
+		return nil, fmt.Errorf("timingwheel: interval %v, %d slots, ticker %v: %w", interval, numSlots,
+			ticker, ErrArgument)
+	}
+	return newWithTicker(nil, interval, execute, ticker)
+}
+
 func newTimingWheel(options *timerwheel.Options, interval time.Duration, execute Execute) (*TimingWheel, error) {
-	tw := &TimingWheel{interval: interval, tasks: map[any]*timers.Item[task]{}}
-	// A task that has ended stays in tasks until it starts.
-	end := func(*timers.Item[task]) {}
-	var err error
-	tw.timers, err = timers.New(options, end, func(ended []task) {
-		go func() {
-			for _, t := range ended {
-				if t, starts := tw.start(t.item); starts {
-					safely(execute, t)
-				}
-			}
-		}()
+	tw := &TimingWheel{interval: interval, stop: make(chan struct{})}
+	tw.started = timers.NewDispatcher(func(it *timers.Item[task]) {
+		if t, starts := tw.start(it); starts {
+			safely(execute, t)
+		}
 	})
+	var err error
+	// The key of a task that has ended is not free until it starts.
+	tw.timers, err = timers.New(options, func(it *timers.Item[task]) { tw.started.Add(it.Owner.key, it) })
 	if err != nil {
 		return nil, err
 	}
 	return tw, nil
 }
 
-// start takes a task that has ended, unless it was removed, set or moved since.
+// The wheel below one with a ticker has the clock Manual. A tick of the ticker is this long there: a
+// power of two, so that stores in the deadline table are exact, and many ticks of the wheel. Deadlines
+// are at the beginnings of ticks; the clock is in their middles.
+const (
+	fine   = 1 << 20
+	coarse = 16 * fine
+)
+
+func newWithTicker(options *timerwheel.Options, interval time.Duration, execute Execute, ticker Ticker) (*TimingWheel, error) {
+	o := timerwheel.Options{}
+	if options != nil {
+		o = *options
+	}
+	o.Clock, o.Tick = timerwheel.Manual, fine
+	tw, err := newTimingWheel(&o, interval, execute)
+	if err != nil {
+		return nil, err
+	}
+	tw.ticker = ticker
+	go tw.run()
+	return tw, nil
+}
+
+// run handles the ticks of a ticker.
+func (tw *TimingWheel) run() {
+	defer tw.ticker.Stop()
+	ticks := tw.ticker.Chan()
+	for {
+		select {
+		case _, open := <-ticks:
+			if !open {
+				ticks = nil
+				continue
+			}
+			tw.timers.Lock()
+			tw.ticks++
+			tw.timers.Wheel().AdvanceTo(tw.ticks*coarse + coarse/2)
+			tw.timers.Unlock()
+		case <-tw.stop:
+			return
+		}
+	}
+}
+
+// after returns the deadline for a delay.
+func (tw *TimingWheel) after(delay time.Duration) int64 {
+	if tw.ticker == nil {
+		return tw.timers.After(delay)
+	}
+	ticks := int64(delay / tw.interval)
+	if ticks > 0 && delay%tw.interval != 0 {
+		ticks++
+	}
+	if ticks >= timerwheel.TimeMax/coarse-tw.ticks {
+		return timerwheel.TimeMax
+	}
+	return (tw.ticks + ticks) * coarse
+}
+
+// due reports whether the time of a task has come.
+func (tw *TimingWheel) due(it *timers.Item[task]) bool {
+	if tw.ticker == nil {
+		return it.Deadline() <= tw.timers.Wheel().Now()
+	}
+	return it.Deadline() <= tw.ticks*coarse
+}
+
+// start takes a task that has ended, unless it was removed or moved since.
 func (tw *TimingWheel) start(it *timers.Item[task]) (task, bool) {
 	tw.timers.Lock()
 	defer tw.timers.Unlock()
 	t := it.Owner
-	if it.Armed() || tw.tasks[t.key] != it {
+	if tw.stopped || t.done || it.Armed() {
 		return task{}, false
 	}
-	delete(tw.tasks, t.key)
+	it.Owner.done = true
+	if tw.tasks.Get(t.key) == it {
+		tw.tasks.Delete(t.key)
+	}
 	return t, true
 }
 
@@ -99,7 +213,9 @@ func safely(f func(key, value any), t task) {
 	f(t.key, t.value)
 }
 
-// SetTimer sets a task. One that has the key gets the new value and time.
+// SetTimer sets a task, which runs after the delay, or the interval if that is longer. A task that has
+// the key gets the new value and delay; if its time has come it runs with its old value as well. Errors:
+// [ErrArgument], [ErrClosed]; the wheel is full, or there is no memory: then nothing changes.
 func (tw *TimingWheel) SetTimer(key, value any, delay time.Duration) error {
 	if delay <= 0 || key == nil {
 		return ErrArgument
@@ -112,19 +228,26 @@ func (tw *TimingWheel) SetTimer(key, value any, delay time.Duration) error {
 	if tw.stopped {
 		return ErrClosed
 	}
-	it := tw.tasks[key]
-	if it == nil {
+	old := tw.tasks.Get(key)
+	it := old
+	if old == nil || tw.due(old) {
 		it = &timers.Item[task]{}
 	}
-	if err := tw.timers.Arm(it, tw.timers.After(delay)); err != nil {
+	if err := tw.timers.Arm(it, tw.after(delay)); err != nil {
 		return err
 	}
-	it.Owner = task{key, value, it}
-	tw.tasks[key] = it
+	if old != nil && it != old && old.Armed() {
+		// Its event is on the way.
+		tw.timers.Disarm(old)
+		tw.started.Add(key, old)
+	}
+	it.Owner = task{key: key, value: value}
+	tw.tasks.Set(key, it)
 	return nil
 }
 
-// MoveTimer changes when a task runs. A key that no task has is no error.
+// MoveTimer changes when a task runs, even if its time has come, until it has started. A key that no
+// task has is not an error. Errors as of SetTimer.
 func (tw *TimingWheel) MoveTimer(key any, delay time.Duration) error {
 	if delay <= 0 || key == nil {
 		return ErrArgument
@@ -134,14 +257,15 @@ func (tw *TimingWheel) MoveTimer(key any, delay time.Duration) error {
 	if tw.stopped {
 		return ErrClosed
 	}
-	it := tw.tasks[key]
+	it := tw.tasks.Get(key)
 	if it == nil {
 		return nil
 	}
-	return tw.timers.Arm(it, tw.timers.After(delay))
+	return tw.timers.Arm(it, tw.after(delay))
 }
 
-// RemoveTimer removes a task. A key that no task has is no error.
+// RemoveTimer removes a task. When it returns, the task does not start any more. A key that no task has
+// is not an error. Errors: [ErrArgument], [ErrClosed].
 func (tw *TimingWheel) RemoveTimer(key any) error {
 	if key == nil {
 		return ErrArgument
@@ -151,11 +275,12 @@ func (tw *TimingWheel) RemoveTimer(key any) error {
 	if tw.stopped {
 		return ErrClosed
 	}
-	it := tw.tasks[key]
+	it := tw.tasks.Get(key)
 	if it == nil {
 		return nil
 	}
-	delete(tw.tasks, key)
+	it.Owner.done = true
+	tw.tasks.Delete(key)
 	return tw.timers.Disarm(it)
 }
 
@@ -173,11 +298,12 @@ func (tw *TimingWheel) Drain(fn func(key, value any)) error {
 	if err := tw.timers.Drain(); err != nil {
 		return err
 	}
-	all := make([]task, 0, len(tw.tasks))
-	for _, it := range tw.tasks {
+	all := make([]task, 0, tw.tasks.Len())
+	tw.tasks.Each(func(it *timers.Item[task]) {
 		all = append(all, it.Owner)
-	}
-	tw.tasks = map[any]*timers.Item[task]{}
+		it.Owner.done = true
+	})
+	tw.tasks.Clear()
 	// for all, which the workers take from
 	var next sync.Mutex
 	for i, tasks := 0, len(all); i < drainWorkers && i < tasks; i++ {
@@ -198,9 +324,12 @@ func (tw *TimingWheel) Drain(fn func(key, value any)) error {
 	return nil
 }
 
-// Stop stops the wheel. No task starts any more, but for those of a batch that has begun.
+// Stop stops the wheel and its ticker. No task starts any more; those that have started go on.
 func (tw *TimingWheel) Stop() {
 	tw.timers.Lock()
+	if !tw.stopped {
+		close(tw.stop)
+	}
 	tw.stopped = true
 	tw.timers.Unlock()
 	tw.timers.Close()

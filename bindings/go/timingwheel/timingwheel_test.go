@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"timerwheel"
+	"timerwheel/internal/timers"
 )
 
 func eachBackend(t *testing.T, test func(t *testing.T, o *timerwheel.Options)) {
@@ -116,8 +117,8 @@ func TestTasks(t *testing.T) {
 		}
 		left.Wait()
 		time.Sleep(10 * time.Millisecond)
-		if len(tw.tasks) != 0 {
-			t.Fatal(len(tw.tasks), "are left")
+		if tw.tasks.Len() != 0 {
+			t.Fatal(tw.tasks.Len(), "are left")
 		}
 	})
 }
@@ -154,17 +155,11 @@ func TestRaces(t *testing.T) {
 					if i%2 == 0 {
 						continue
 					}
+					// RemoveTimer, and a record of it under the same lock
 					tw.timers.Lock()
-					_, there := tw.tasks[key]
-					tw.timers.Unlock()
-					if !there {
-						continue
-					}
-					// It may run between.
-					tw.timers.Lock()
-					it := tw.tasks[key]
-					if it != nil {
-						delete(tw.tasks, key)
+					if it := tw.tasks.Get(key); it != nil {
+						it.Owner.done = true
+						tw.tasks.Delete(key)
 						tw.timers.Disarm(it)
 						atomic.StoreInt64(gone, 1)
 						removed[worker]++
@@ -189,18 +184,19 @@ func TestRaces(t *testing.T) {
 	})
 }
 
-// Tasks that wait for another one of their batch do not start when they were removed, and when they
-// were set or moved they run once, later, with the last value.
+// Tasks whose time has come wait, because as many as can run at once are blocked. When they were
+// removed they do not start, and when they were moved they run once, later. When they were set they run
+// with the old value, and later with the new one. No slow task delays others while fewer are blocked.
 func TestChangesBeforeStart(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		o.Clock = timerwheel.Manual
 		begin := make(chan struct{})
 		ran := make(chan task, 10)
 		tw, err := newTimingWheel(o, time.Nanosecond, func(key, value any) {
-			if key == "first" {
+			ran <- task{key: key, value: value}
+			if value == "blocked" {
 				<-begin
 			}
-			ran <- task{key: key, value: value}
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -212,25 +208,11 @@ func TestChangesBeforeStart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for i, key := range []string{"first", "removed", "set", "moved"} {
-			check(tw.SetTimer(key, 1, time.Duration(i+1)*time.Millisecond))
-		}
 		advance := func() {
 			t.Helper()
 			_, err := tw.timers.Wheel().Advance(time.Second)
 			check(err)
 		}
-		advance()
-		for stats := (timerwheel.Stats{}); stats.Delivered < 4; time.Sleep(10 * time.Millisecond) {
-			stats, err = tw.timers.Wheel().Stats()
-			check(err)
-		}
-		// The lock is free when the events were looked at.
-		check(tw.RemoveTimer("removed"))
-		check(tw.SetTimer("set", 2, time.Millisecond))
-		// Later by some ticks: the order of timers in one tick is any.
-		check(tw.MoveTimer("moved", 5*time.Millisecond))
-		close(begin)
 		expect := func(want ...task) {
 			t.Helper()
 			for _, w := range want {
@@ -238,15 +220,72 @@ func TestChangesBeforeStart(t *testing.T) {
 					t.Fatal(got, "not", w)
 				}
 			}
-			select {
-			case got := <-ran:
-				t.Fatal(got, "has run")
-			case <-time.After(50 * time.Millisecond):
-			}
 		}
-		expect(task{key: "first", value: 1})
+		for i := 0; i < timers.Workers; i++ {
+			check(tw.SetTimer("fast", i, time.Millisecond))
+			advance()
+			expect(task{key: "fast", value: i})
+			check(tw.SetTimer(i, "blocked", time.Millisecond))
+			advance()
+			expect(task{key: i, value: "blocked"})
+		}
+		for _, key := range []string{"removed", "set", "moved"} {
+			check(tw.SetTimer(key, 1, time.Millisecond))
+		}
 		advance()
-		expect(task{key: "set", value: 2}, task{key: "moved", value: 1})
+		for stats := (timerwheel.Stats{}); stats.Delivered < 2*timers.Workers+3; time.Sleep(10 * time.Millisecond) {
+			stats, err = tw.timers.Wheel().Stats()
+			check(err)
+		}
+		// The lock is free when the events were looked at.
+		check(tw.RemoveTimer("removed"))
+		check(tw.SetTimer("set", 2, time.Millisecond))
+		check(tw.MoveTimer("moved", time.Millisecond))
+		close(begin)
+		expect(task{key: "set", value: 1})
+		time.Sleep(50 * time.Millisecond)
+		if len(ran) != 0 {
+			t.Fatal(<-ran, "has run")
+		}
+		advance()
+		if a, b := <-ran, <-ran; (a != task{key: "set", value: 2} || b != task{key: "moved", value: 1}) &&
+			(b != task{key: "set", value: 2} || a != task{key: "moved", value: 1}) {
+			t.Fatal(a, b)
+		}
+	})
+}
+
+// SetTimer of a task whose time has come, and whose event is still to come: both run.
+func TestSetDue(t *testing.T) {
+	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
+		o.Clock = timerwheel.Manual
+		ran := make(chan task, 10)
+		tw, err := newTimingWheel(o, time.Nanosecond, func(key, value any) { ran <- task{key: key, value: value} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tw.Stop()
+		w := tw.timers.Wheel()
+		tw.SetTimer("key", 1, time.Millisecond)
+		// The wheel loses the timer, so its event cannot come first.
+		if n, err := w.Drain(make([]timerwheel.Entry, 1), false); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		w.Advance(time.Second)
+		tw.SetTimer("key", 2, time.Millisecond)
+		if got := <-ran; got.value != 1 {
+			t.Fatal(got)
+		}
+		w.Advance(time.Second)
+		if got := <-ran; got.value != 2 || len(ran) != 0 {
+			t.Fatal(got, len(ran))
+		}
+		// After Stop nothing starts.
+		tw.SetTimer("key", 3, time.Millisecond)
+		tw.Stop()
+		if _, starts := tw.start(tw.tasks.Get("key")); starts {
+			t.Fatal("it starts")
+		}
 	})
 }
 
@@ -288,8 +327,8 @@ func TestDrain(t *testing.T) {
 		if len(seen) != count {
 			t.Fatal(len(seen))
 		}
-		if len(tw.tasks) != count/100 {
-			t.Fatal(len(tw.tasks), "are left")
+		if tw.tasks.Len() != count/100 {
+			t.Fatal(tw.tasks.Len(), "are left")
 		}
 		tw.MoveTimer(100, time.Millisecond)
 		if key := <-ran; key != 100 {

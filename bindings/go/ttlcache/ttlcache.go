@@ -37,7 +37,7 @@ import (
 type Cache[K comparable, V any] struct {
 	timers  *timers.Timers[entry[K, V]]
 	entries shrink.Map[K, *timers.Item[entry[K, V]]]
-	ended   *timers.Dispatcher[K, entry[K, V]]
+	ended   *timers.Dispatcher[entry[K, V]]
 	closed  bool
 }
 
@@ -53,7 +53,7 @@ type entry[K comparable, V any] struct {
 func New[K comparable, V any](options *timerwheel.Options, ended func(key K, value V)) (*Cache[K, V], error) {
 	c := &Cache[K, V]{}
 	if ended != nil {
-		c.ended = timers.NewDispatcher[K](func(e entry[K, V]) { ended(e.key, e.value) })
+		c.ended = timers.NewDispatcher(func(e entry[K, V]) { ended(e.key, e.value) })
 	}
 	var err error
 	c.timers, err = timers.New(options, func(it *timers.Item[entry[K, V]]) {
@@ -90,11 +90,14 @@ func (c *Cache[K, V]) Set(key K, value V, ttl time.Duration) error {
 	if c.closed {
 		return timerwheel.ErrClosed
 	}
+	var old entry[K, V]
+	expired := false
 	it := c.entries.Get(key)
 	if it == nil {
 		it = &timers.Item[entry[K, V]]{}
+	} else {
+		old, expired = it.Owner, c.expired(it)
 	}
-	old, expired := it.Owner, c.entries.Has(key) && c.expired(it)
 	if err := c.timers.Arm(it, c.timers.After(ttl)); err != nil {
 		return err
 	}

@@ -14,37 +14,37 @@ const Workers = 64
 // Dispatcher calls a function of the program for each job, in goroutines that end when there is
 // nothing to do. Jobs of one key run one after another, in the order of Add. Jobs of other keys do
 // not wait for them unless Workers calls are running.
-type Dispatcher[K comparable, J any] struct {
+type Dispatcher[J any] struct {
 	call func(J)
 
 	mu      sync.Mutex
 	idle    sync.Cond // workers has become 0
-	queue   queue[*line[K, J]]
+	queue   queue[*line[J]]
 	workers int
 	// The keys whose jobs run, or wait in the queue.
-	lines shrink.Map[K, *line[K, J]]
+	lines shrink.Any[*line[J]]
 }
 
 // line has the jobs of a key that have not started.
-type line[K comparable, J any] struct {
-	key  K
+type line[J any] struct {
+	key  any
 	jobs queue[J]
 }
 
 // NewDispatcher makes a Dispatcher. call may call Add, but not Wait.
-func NewDispatcher[K comparable, J any](call func(J)) *Dispatcher[K, J] {
-	d := &Dispatcher[K, J]{call: call}
+func NewDispatcher[J any](call func(J)) *Dispatcher[J] {
+	d := &Dispatcher[J]{call: call}
 	d.idle.L = &d.mu
 	return d
 }
 
 // Add adds a job. It does not block.
-func (d *Dispatcher[K, J]) Add(key K, job J) {
+func (d *Dispatcher[J]) Add(key any, job J) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lines.Get(key)
 	if l == nil {
-		l = &line[K, J]{key: key}
+		l = &line[J]{key: key}
 		d.lines.Set(key, l)
 		d.queue.add(l)
 	}
@@ -53,7 +53,7 @@ func (d *Dispatcher[K, J]) Add(key K, job J) {
 }
 
 // Wait waits until all jobs are done.
-func (d *Dispatcher[K, J]) Wait() {
+func (d *Dispatcher[J]) Wait() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.workers > 0 {
@@ -61,15 +61,15 @@ func (d *Dispatcher[K, J]) Wait() {
 	}
 }
 
-func (d *Dispatcher[K, J]) start() {
+func (d *Dispatcher[J]) start() {
 	if d.queue.len() > 0 && d.workers < Workers {
 		d.workers++
 		go d.work()
 	}
 }
 
-func (d *Dispatcher[K, J]) work() {
-	var l *line[K, J]
+func (d *Dispatcher[J]) work() {
+	var l *line[J]
 	d.mu.Lock()
 	// The lock is held here even if a call has ended the goroutine (runtime.Goexit).
 	defer func() {
@@ -94,7 +94,7 @@ func (d *Dispatcher[K, J]) work() {
 }
 
 // run makes a call without the lock.
-func (d *Dispatcher[K, J]) run(job J) {
+func (d *Dispatcher[J]) run(job J) {
 	d.mu.Unlock()
 	defer d.mu.Lock()
 	d.call(job)

@@ -13,7 +13,7 @@ import (
 func TestDispatchOrder(t *testing.T) {
 	const keys, rounds = 500, 100
 	var running, done [keys]int32
-	d := NewDispatcher[int](func(job [2]int) {
+	d := NewDispatcher(func(job [2]int) {
 		key, n := job[0], job[1]
 		if atomic.AddInt32(&running[key], 1) != 1 || atomic.AddInt32(&done[key], 1) != int32(n) {
 			t.Errorf("key %d: job %d runs after %d others", key, n, done[key]-1)
@@ -50,7 +50,7 @@ func TestDispatchOrder(t *testing.T) {
 // Calls that block delay only jobs of their keys, until Workers calls block.
 func TestDispatchBlocked(t *testing.T) {
 	block, others := make(chan bool), make(chan int)
-	d := NewDispatcher[int](func(key int) {
+	d := NewDispatcher(func(key int) {
 		if key < Workers {
 			<-block
 		} else {
@@ -84,7 +84,7 @@ func TestDispatchBlocked(t *testing.T) {
 // A call that ends its goroutine (t.FailNow in a callback does) ends no other job.
 func TestDispatchGoexit(t *testing.T) {
 	var ran int32
-	d := NewDispatcher[int](func(int) {
+	d := NewDispatcher(func(int) {
 		atomic.AddInt32(&ran, 1)
 		runtime.Goexit()
 	})
