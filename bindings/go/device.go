@@ -3,6 +3,9 @@
 package timerwheel
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -221,10 +224,10 @@ func openDevice(o *Options) (*Wheel, error) {
 // The descriptor becomes non-blocking. If the wheel has an event ring, events continue where the
 // last reader stopped. If nothing is mapped, the descriptor may be open for reading only.
 //
-// Errors: ENOTTY or EBADF (not a wheel), EACCES (not open for reading, or for writing although
-// there is something to map), ENOMEM, EPROTO (it has larger events, or another clock, than this
-// package knows); with table also EDQUOT, and EXDEV (the table was first mapped in another time
-// namespace).
+// Errors: EBADF (the descriptor is not open), ENOTTY (it is not a wheel), EACCES (it is not open for
+// reading, or not for writing although there is something to map), ENOMEM, EPROTO (the settings of the
+// wheel are not valid for this package: a newer program has set it up for larger events or another
+// clock); with table also EDQUOT, and EXDEV (the table was first mapped in another time namespace).
 func Adopt(fd int, table bool) (*Wheel, error) {
 	return adopt("adopt", fd, table)
 }
@@ -241,12 +244,15 @@ func adopt(op string, fd int, table bool) (*Wheel, error) {
 }
 
 func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
+	if errno := isDevice(fd); errno != 0 {
+		return nil, errno
+	}
 	info := new(Info)
 	info.size = uint32(unsafe.Sizeof(*info))
 	if _, errno := ioctl(uintptr(fd), iocInfo, unsafe.Pointer(info)); errno != 0 {
 		return nil, refusal(fd, errno)
 	}
-	if info.unknown() {
+	if info.unknown(table) {
 		return nil, syscall.EPROTO
 	}
 	if info.Ring != 0 {
@@ -273,6 +279,27 @@ func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
 	return w, 0
 }
 
+// isDevice checks that a descriptor is the module's device. A descriptor of anything else can answer
+// INFO with any numbers (a file of a FUSE mount does), and accesses to its mappings can fail. Without
+// sysfs each character device passes, because only root can make one. It returns ENOTTY if the
+// descriptor is something else.
+func isDevice(fd int) syscall.Errno {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return err.(syscall.Errno)
+	}
+	if st.Mode&syscall.S_IFMT != syscall.S_IFCHR {
+		return syscall.ENOTTY
+	}
+	rdev := uint64(st.Rdev)
+	major, minor := rdev>>8&0xfff|rdev>>32&^0xfff, rdev&0xff|rdev>>12&^0xff
+	class, err := os.Readlink(fmt.Sprintf("/sys/dev/char/%d:%d/subsystem", uint32(major), uint32(minor)))
+	if err == nil && filepath.Base(class) != "timerwheel" {
+		return syscall.ENOTTY
+	}
+	return 0
+}
+
 // refusal is why INFO failed. EBADF of a descriptor that is open means: not for reading.
 func refusal(fd int, errno syscall.Errno) syscall.Errno {
 	if errno != syscall.EBADF {
@@ -285,9 +312,17 @@ func refusal(fd int, errno syscall.Errno) syscall.Errno {
 	return errno
 }
 
-// unknown reports if a wheel has a clock, or events, of a later version. The unknown part of larger
-// events is skipped in a ring; read has no such step.
-func (info *Info) unknown() bool {
+// unknown reports whether a wheel has settings that this package cannot use: the clock, and all
+// numbers that sizes, shifts and indices are computed from. The unknown part of larger events of a later
+// version is skipped in a ring; read has no such step.
+func (info *Info) unknown(table bool) bool {
 	size := uint32(unsafe.Sizeof(Event{}))
-	return info.Clock > Manual || info.EventSize < size || (info.Ring == 0 && info.EventSize != size)
+	// The state of a resident timer has two bits of the generation's.
+	least := uint32(1)
+	if info.Flags&infoResident != 0 {
+		least = 3
+	}
+	return info.Clock > Manual || info.EventSize < size || info.EventSize%8 != 0 ||
+		(info.Ring == 0 && info.EventSize != size) || info.Ring&(info.Ring-1) != 0 ||
+		(table && (info.GenerationBits < least || info.GenerationBits > 32))
 }

@@ -47,7 +47,7 @@ var advice = map[syscall.Errno]string{
 	syscall.ESHUTDOWN:  "the wheel accepts no new timers",
 	syscall.ENOTTY:     "not a wheel, or the timerwheel module is too old for this request",
 	syscall.EBADF:      "the descriptor is not open for this",
-	syscall.EPROTO:     "a newer program has set up this wheel for larger events, or another clock",
+	syscall.EPROTO:     "the settings of the wheel are not valid for this package: a newer program has set it up for larger events or another clock",
 	syscall.EOPNOTSUPP: "a wheel inside the process, or this machine, cannot do this",
 	syscall.EXDEV:      "the deadline table is mapped in another time namespace",
 }

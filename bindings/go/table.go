@@ -76,8 +76,11 @@ func (t *Table) close() {
 		syscall.MAP_FIXED|syscall.MAP_PRIVATE|syscall.MAP_ANON|mapNoreserve, ^uintptr(0), 0)
 }
 
-// learn records that an index exists.
+// learn records that an index exists. Indices outside of the table are ignored.
 func (t *Table) learn(index uint32) {
+	if uintptr(index) >= t.size/8 {
+		return
+	}
 	for {
 		known := atomic.LoadUint32(&t.known)
 		if index <= known || atomic.CompareAndSwapUint32(&t.known, known, index) {

@@ -919,10 +919,10 @@ func TestRefusal(t *testing.T) {
 	syscall.Close(ends[1])
 }
 
-// Wheels of a later version
+// Settings of a later version, and settings that would lead outside of mapped memory
 func TestUnknown(t *testing.T) {
 	size := uint32(unsafe.Sizeof(Event{}))
-	for _, c := range []struct {
+	for i, c := range []struct {
 		info    Info
 		unknown bool
 	}{
@@ -933,9 +933,60 @@ func TestUnknown(t *testing.T) {
 		{Info{EventSize: size + 8}, true},
 		{Info{EventSize: size + 8, Ring: 8}, false},
 		{Info{EventSize: size - 8, Ring: 8}, true},
+		{Info{EventSize: 0, Ring: 8}, true},
+		{Info{EventSize: size + 4, Ring: 8}, true},
+		{Info{EventSize: size, Ring: 65536}, false},
+		{Info{EventSize: size, Ring: 7}, true},
+		{Info{EventSize: size, Ring: 1<<32 - 1}, true},
 	} {
-		expect(t, c.info.unknown(), c.unknown)
+		c.info.GenerationBits = 20
+		if c.info.unknown(true) != c.unknown || c.info.unknown(false) != c.unknown {
+			t.Error(i, c.info)
+		}
 	}
+	for bits, unknown := range map[uint32]bool{0: true, 1: false, 20: false, 32: false, 33: true, 64: true} {
+		info := Info{EventSize: size, GenerationBits: bits}
+		expect(t, info.unknown(true), unknown)
+		expect(t, info.unknown(false), false)
+		info.Flags = infoResident
+		expect(t, info.unknown(true), unknown || bits < 3)
+	}
+}
+
+// Descriptors that are not the device are refused before they are asked for anything.
+func TestIsDevice(t *testing.T) {
+	var ends [2]int
+	if err := syscall.Pipe(ends[:]); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(ends[0])
+	defer syscall.Close(ends[1])
+	expect(t, isDevice(ends[0]), syscall.ENOTTY)
+	expect(t, isDevice(-1), syscall.EBADF)
+	for _, path := range []string{"/proc/self/maps", "/", "/dev/null"} {
+		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat("/sys/dev/char/1:3/subsystem"); path != "/dev/null" || err == nil {
+			expect(t, isDevice(fd), syscall.ENOTTY)
+		}
+		_, err = Adopt(fd, false)
+		isErrno(t, err, syscall.ENOTTY)
+	}
+}
+
+// No handle refers to memory outside of the table, whatever index a call has returned.
+func TestIndexOutside(t *testing.T) {
+	table, errno := newTable(0, true, 100, 20, false)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	table.learn(100)
+	table.learn(1<<32 - 1)
+	expect(t, table.exists(Handle{100, 1}), true)
+	expect(t, table.exists(Handle{1 << 30, 1}), false)
+	expect(t, table.Touch(Handle{1 << 30, 1}, 1), false)
 }
 
 // mapped is how many mappings of a file this process has.
