@@ -32,8 +32,8 @@
 //
 // # Packages on top
 //
-// timingwheel has the interface of go-zero's TimingWheel, conndeadline is a net.Conn whose deadlines
-// are stores, and ttlcache is a cache whose entries expire.
+// timingwheel has the interface of go-zero's TimingWheel, conndeadline wraps connections so that their
+// deadlines are stores, and ttlcache is a cache whose entries expire.
 //
 // # What is not here
 //

@@ -140,6 +140,8 @@ func TestEarlierEvent(t *testing.T) {
 		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil || c.(*other).read.passed {
 			t.Fatal(n, err)
 		}
+		// of a timer that was removed
+		d.event(timerwheel.Event{Key: 1 << 40, Deadline: timerwheel.TimeMax})
 		c.SetReadDeadline(time.Now().Add(time.Hour))
 		d.event(timerwheel.Event{Key: 1, Deadline: timerwheel.TimeMax, Fired: timerwheel.TimeMax})
 		_, err := c.Read(make([]byte, 1))

