@@ -13,25 +13,27 @@ import (
 // and a list of those that are due, in the order in which they fell due. It knows no clock and no
 // lock. Its memory is in proportion to the number of timers, but for 4 bytes for each index.
 type store struct {
-	blocks   []block
-	keys     shrink.Map[uint64, uint32]
-	heap     []pending
-	table    *Table // nil: none
-	capacity uint32
-	bits     uint32
-	resident bool
-	open     uint32 // the number of the first block that has room, plus 1; 0: none
-	// Blocks that have memory. One of them may be empty, so that a timer that comes and goes
-	// does not allocate each time.
-	blocksUsed int
-	spare      bool
+	blocks     []block
+	keys       shrink.Map[uint64, uint32]
+	heap       []pending
+	table      *Table // nil: none
+	capacity   uint32
+	bits       uint32
+	resident   bool
+	open       uint32 // the number of the first block that has room, plus 1; 0: none
+	blocksUsed int    // blocks that have memory
+	empty      int    // those of them in which no timer exists: at most spareBlocks
 	due        uint64
 	first      uint32 // of the due timers
 	last       uint32
 	parked     uint64
 }
 
-const blockSize = 32
+const (
+	blockSize = 32
+	// Timers that come and go in batches do not allocate each time.
+	spareBlocks = 16
+)
 
 // block has the timers of blockSize indices, from block number * blockSize + 1 on. A block that has
 // room is in the list of these blocks.
@@ -133,7 +135,7 @@ func (s *store) place() uint32 {
 		}
 		b.generations = nil
 	} else if b.live == 0 {
-		s.spare = false
+		s.empty--
 	}
 	index := b.free
 	if index != 0 {
@@ -149,7 +151,7 @@ func (s *store) place() uint32 {
 	return index
 }
 
-// vacate makes an index free, and gives back the memory of a second empty block.
+// vacate makes an index free. If its block is empty it gives the memory back, except for some blocks.
 func (s *store) vacate(index uint32) {
 	n := (index - 1) / blockSize
 	b, t := &s.blocks[n], s.at(index)
@@ -164,8 +166,8 @@ func (s *store) vacate(index uint32) {
 	if b.live > 0 {
 		return
 	}
-	if !s.spare {
-		s.spare = true
+	if s.empty < spareBlocks {
+		s.empty++
 		return
 	}
 	b.generations = make([]uint32, b.made)
