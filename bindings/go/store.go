@@ -11,7 +11,7 @@ import (
 
 // store has the timers of the process back end: by key, by index, a heap of those that are pending,
 // and a list of those that are due, in the order in which they fell due. It knows no clock and no
-// lock. Its memory is in proportion to the number of timers, but for 4 bytes for each index.
+// lock. Its memory is in proportion to the number of timers, plus 4 bytes for each index ever used.
 type store struct {
 	blocks     []block
 	keys       shrink.Map[uint64, uint32]

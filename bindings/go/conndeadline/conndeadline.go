@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
 // Package conndeadline wraps connections so that setting a read or write deadline, which servers do
-// for each request, is a store in memory: a resident timer of a wheel. Only when a deadline passes,
-// the connection's own deadline is set, so a Read or Write that waits ends with
+// for each request, is a store in memory: a resident timer of a wheel. The package sets the
+// connection's own deadline only when a deadline passes. A Read or Write that waits then ends with
 // [os.ErrDeadlineExceeded] as usual, at most some milliseconds late and never early.
 //
 // # Methods of wrapped connections
 //
-// Relays and servers look for methods beyond those of net.Conn: CloseWrite to pass an end of file on
-// and still receive the answer, ReadFrom for sendfile and splice. [Deadlines.Wrap] returns a [Conn],
-// whose type depends on the connection:
+// Relays and servers look for more methods than net.Conn has: CloseWrite passes an end of file on and
+// still lets the answer through, and ReadFrom uses sendfile and splice. [Deadlines.Wrap] returns a
+// [Conn], and its type depends on the connection:
 //
-//   - *net.TCPConn: a [*TCPConn]. *net.UnixConn: a [*UnixConn]. *net.UDPConn: a [*UDPConn].
-//     *net.IPConn: a [*IPConn]. These have all methods of the connection.
-//   - Another type with CloseRead, CloseWrite, ReadFrom (of io.ReaderFrom) and SyscallConn: the Conn
-//     has these four, too. A type that embeds *net.TCPConn is an example.
-//   - Another type with CloseWrite, such as *tls.Conn: the Conn has CloseWrite, and CloseRead if the
-//     type has it.
-//   - Another type: the Conn has no further methods. Those of the connection are reached by NetConn.
+//   - For *net.TCPConn, *net.UnixConn, *net.UDPConn and *net.IPConn, Wrap returns a [*TCPConn],
+//     [*UnixConn], [*UDPConn] or [*IPConn], which has all methods of the connection.
+//   - If another type has CloseRead, CloseWrite, ReadFrom (of io.ReaderFrom) and SyscallConn, the Conn
+//     has these four methods. A struct that embeds *net.TCPConn is an example.
+//   - If another type has CloseWrite, the Conn has CloseWrite, and CloseRead if the type has it.
+//     *tls.Conn is an example: it has CloseWrite only.
+//   - For all other types, the Conn has no further methods.
+//
+// Use NetConn to reach a method that the Conn does not have.
 //
 // Deadlines apply to all methods that read or write. If both ends of an io.Copy are wrapped TCP or
-// Unix connections, the data moves as it does between the connections inside: by splice on Linux if
-// the destination is TCP. From a wrapped Unix connection to a TCP connection that is not wrapped the
-// data is copied, because UnixConn has another WriteTo than io.WriterTo.
+// Unix connections, the data moves as it does between the connections inside: by splice if the
+// destination is TCP. io.Copy from a wrapped Unix connection to an unwrapped TCP connection copies
+// the data through the program, because the WriteTo of a Unix connection is not that of io.WriterTo.
 //
-// The types above replace the connection's type, so code that asserts *net.TCPConn or *tls.Conn does
-// not find it. For HTTP over TLS, wrap the connections that the TLS listener accepts, not those that
-// it returns.
+// The type of a connection changes, so a type assertion to *net.TCPConn or *tls.Conn fails. For HTTP
+// over TLS, wrap the connections below TLS: the connections that the inner listener of tls.NewListener
+// accepts.
 package conndeadline
 
 import (
@@ -101,11 +103,12 @@ func (d *Deadlines) Close() error {
 // Backend tells where the wheel is.
 func (d *Deadlines) Backend() timerwheel.Backend { return d.w.Backend() }
 
-// Conn is a connection whose deadlines are in the wheel. See above for its further methods.
+// Conn is a connection whose deadlines are in the wheel. The package documentation lists its further
+// methods.
 //
-// SetDeadline, SetReadDeadline and SetWriteDeadline are those of net.Conn. Errors:
-// [timerwheel.ErrClosed], net.ErrClosed. Close closes the connection, and frees its deadlines for
-// others.
+// SetDeadline, SetReadDeadline and SetWriteDeadline work as in net.Conn. Their errors are
+// [timerwheel.ErrClosed] (the Deadlines were closed) and net.ErrClosed. Close closes the connection,
+// and frees its deadlines for other connections.
 type Conn interface {
 	net.Conn
 	// NetConn returns the connection that was wrapped.
@@ -136,8 +139,8 @@ type IPConn struct {
 	ip
 }
 
-// A pair is embedded beside one of these, whose methods are one level deeper: those of the pair hide
-// the methods with the same names.
+// The methods of these types are one level deeper than the methods of the pair that is embedded beside
+// them, so that the pair's methods win where both have a name.
 type (
 	tcp   struct{ *net.TCPConn }
 	unix  struct{ *net.UnixConn }
@@ -157,7 +160,7 @@ type (
 	}
 )
 
-// A connection of any other type, and what is offered of its methods
+// These are for connections of any other type.
 type (
 	other struct {
 		*pair
@@ -191,7 +194,8 @@ type pair struct {
 }
 
 // Wrap wraps a connection. The connection should have no deadline, and from now on its deadlines must
-// be set by the Conn only. Errors are the errors of [timerwheel.Wheel.NewTimer].
+// be set by the Conn only. Its SetReadDeadline and SetWriteDeadline must not block: that would delay
+// the deadlines of all connections. Errors are the errors of [timerwheel.Wheel.NewTimer].
 func (d *Deadlines) Wrap(conn net.Conn) (Conn, error) {
 	p := &pair{conn: conn, d: d}
 	var err error
@@ -227,7 +231,8 @@ func (d *Deadlines) Wrap(conn net.Conn) (Conn, error) {
 	return o, nil
 }
 
-// readerFrom is the ReadFrom of a connection, which gets the connection inside of a Conn.
+// readerFrom passes the connection inside of a Conn to the ReadFrom of another connection, because
+// package net looks for *net.TCPConn and *net.UnixConn.
 type readerFrom struct{ io.ReaderFrom }
 
 func (to readerFrom) ReadFrom(r io.Reader) (int64, error) {
@@ -262,12 +267,12 @@ func inside(c any) any {
 	return c
 }
 
-// ReadFrom is that of io.ReaderFrom: by sendfile or splice where package net does that.
+// ReadFrom implements io.ReaderFrom. It uses sendfile or splice where package net does.
 func (c *TCPConn) ReadFrom(r io.Reader) (int64, error) {
 	return readerFrom{c.tcp.TCPConn}.ReadFrom(r)
 }
 
-// WriteTo is that of io.WriterTo: by splice where package net does that.
+// WriteTo implements io.WriterTo. It uses splice where package net does.
 func (c *TCPConn) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(inside(w).(io.Writer), c.tcp.TCPConn)
 }

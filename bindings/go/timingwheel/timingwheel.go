@@ -18,14 +18,14 @@
 //     wheel early or late.
 //   - MoveTimer with a delay below the interval moves the task, or with a ticker runs it at once.
 //     go-zero runs it at once, and again at its old time.
-//   - SetTimer does not replace a task whose time has come, even if it has not started: it runs with its
-//     old value, and the new one runs later. That is as in go-zero. But MoveTimer still moves such a
-//     task, RemoveTimer removes it, and Drain gets it; go-zero runs it in any case.
-//   - After RemoveTimer has returned, the task does not start, unless SetTimer had given its key to
-//     another one after its time had come.
-//   - Tasks run at the same time, up to 64 of a wheel, but tasks of one key one after another, in their
-//     order. So a slow task does not delay others, unless 64 are slow. go-zero runs the tasks of a
-//     slot one after another.
+//   - A task whose time has come, but that has not started, can still be moved by MoveTimer, removed
+//     by RemoveTimer and drained by Drain. go-zero runs it in any case. SetTimer does the same as in
+//     go-zero: the task runs with its old value, and the new value gets a task of its own.
+//   - After RemoveTimer has returned, the current task of the key does not start. A task whose key
+//     SetTimer has given to a new task, as above, still runs.
+//   - Up to 64 tasks of a wheel run at the same time. Tasks of one key run one after another, in their
+//     order. So a slow task delays only its own key, unless 64 tasks are slow. go-zero runs the tasks
+//     of a slot one after another.
 //   - Drain frees the keys, and fn can use the wheel. In go-zero the wheel stands still until all calls
 //     of fn have returned, and a drained key may not be armed again.
 //   - Stop can be called more than once. It frees the wheel, and its goroutines end. go-zero panics at
@@ -95,9 +95,9 @@ func NewTimingWheel(interval time.Duration, numSlots int, execute Execute) (*Tim
 	return newTimingWheel(nil, interval, execute)
 }
 
-// NewTimingWheelWithTicker is NewTimingWheel with another clock, for tests as a rule: an interval has
-// passed whenever the ticker's channel receives a value. Delays are rounded up to whole intervals. Stop
-// stops the ticker. [ErrArgument]: also if the ticker is nil.
+// NewTimingWheelWithTicker makes a wheel whose time advances by the interval whenever the channel of the
+// ticker has a value. It is meant for tests. Delays are rounded up to whole intervals. Stop also stops
+// the ticker. Errors are those of NewTimingWheel, and ErrArgument if the ticker is nil.
 func NewTimingWheelWithTicker(interval time.Duration, numSlots int, execute Execute, ticker Ticker) (*TimingWheel, error) {
 	if interval <= 0 || numSlots <= 0 || execute == nil || ticker == nil {
 		return nil, fmt.Errorf("timingwheel: interval %v, %d slots, ticker %v: %w", interval, numSlots,
@@ -324,7 +324,7 @@ func (tw *TimingWheel) Drain(fn func(key, value any)) error {
 	return nil
 }
 
-// Stop stops the wheel and its ticker. No task starts any more; those that have started go on.
+// Stop stops the wheel and its ticker. No task starts any more. Tasks that have started go on.
 func (tw *TimingWheel) Stop() {
 	tw.timers.Lock()
 	if !tw.stopped {

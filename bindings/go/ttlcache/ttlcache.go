@@ -7,21 +7,23 @@
 //
 // Each value that [Cache.Set] has stored ends exactly once, in one of these ways:
 //
-//   - Its time to live passes: it expires. The cache calls ended once, with its key and this value.
-//     That holds as well if Set replaces the value, Delete deletes the key, or Close closes the
-//     cache after that time and before the call.
+//   - Its time to live passes: it expires. The cache calls ended once, with the key and this value.
+//     The cache also makes this call if, after that time and before the call, Set replaces the
+//     value, Delete deletes the key, or Close closes the cache.
 //   - Set replaces it, Delete deletes it or Close closes the cache before its time to live has
 //     passed. The cache does not call ended for it.
 //
 // Get and Touch do not return a value whose time to live has passed. The cache never evicts a value
-// to make room for another one: if the wheel is full, Set returns an error and changes nothing.
+// to make room for another one: if the wheel is full, Set returns an error and changes nothing. Only
+// one case ends a value early: Touch postponed it just when its timer fired, and there is no memory or
+// room in the wheel for a new timer. Then it expires.
 //
 // # Calls of ended
 //
-// Calls for the values of one key are made one after another, in the order in which the values were
-// set. Calls for other keys can run at the same time, up to 64 in a cache, in goroutines of the cache.
-// So a call that takes long delays neither other keys nor other caches, unless 64 calls of this cache
-// take long at the same time. Further calls wait in memory, without a limit on their number.
+// The cache makes calls for the values of one key one after another, in the order in which the values
+// were set. Calls for different keys can run at the same time, in up to 64 goroutines of the cache. So a
+// slow call delays only calls for its key, unless 64 calls are slow at the same time. It never delays
+// another cache. Calls that wait are kept in memory, without a limit on their number.
 package ttlcache
 
 import (
@@ -141,8 +143,8 @@ func (c *Cache[K, V]) live(key K) *timers.Item[entry[K, V]] {
 	return it
 }
 
-// Delete deletes an entry, and reports whether there was one whose time had not passed. Only then
-// ended is not called for it.
+// Delete deletes an entry. It returns true if there was one whose time had not passed: ended is not
+// called for it. If its time had passed, Delete returns false, and ended is called.
 func (c *Cache[K, V]) Delete(key K) bool {
 	c.timers.Lock()
 	defer c.timers.Unlock()
