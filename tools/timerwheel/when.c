@@ -7,32 +7,117 @@
 
 #include "cli.h"
 
-/* @2030-12-24T18:00[:05][Z]: false if it is not (errno is EINVAL) or too far away (ERANGE). */
-static bool parse_date(const char *text, __u64 *ns)
-{
-	static const char *const formats[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M" };
-	const char *end = NULL;
-	struct tm tm;
-	time_t time;
-	size_t i;
+static const char beyond[] = "beyond the largest time, 292 years (as a date: in 2262)";
 
-	for (i = 0; !end && i < ARRAY_SIZE(formats); i++) {
-		tm = (struct tm) { .tm_isdst = -1 };
-		end = strptime(text, formats[i], &tm);
+/* Exactly @digits digits, which are taken off the front of @text. */
+static bool parse_digits(const char **text, int digits, int *number)
+{
+	*number = 0;
+	for (; digits; digits--, (*text)++) {
+		if (**text < '0' || **text > '9')
+			return false;
+		*number = 10 * *number + **text - '0';
 	}
-	errno = EINVAL;
-	if (!end || (*end && strcmp(end, "Z")))
+	return true;
+}
+
+/* YYYY-MM-DDTHH:MM[:SS][Z]: exactly so many digits, so that nothing has to be guessed. */
+static bool parse_fields(const char *text, struct tm *tm, bool *utc)
+{
+	int year, month;
+
+	*tm = (struct tm) {};
+	if (!parse_digits(&text, 4, &year) || *text++ != '-' ||
+	    !parse_digits(&text, 2, &month) || *text++ != '-' ||
+	    !parse_digits(&text, 2, &tm->tm_mday) || *text++ != 'T' ||
+	    !parse_digits(&text, 2, &tm->tm_hour) || *text++ != ':' ||
+	    !parse_digits(&text, 2, &tm->tm_min))
 		return false;
-	time = *end ? timegm(&tm) : mktime(&tm);
-	*ns = time < 0 ? 0 : time * NSEC_PER_SEC;
-	errno = ERANGE;
-	return time < (time_t)(TIMERWHEEL_TIME_MAX / NSEC_PER_SEC);
+	if (*text == ':' && (text++, !parse_digits(&text, 2, &tm->tm_sec)))
+		return false;
+	tm->tm_year = year - 1900;
+	tm->tm_mon = month - 1;
+	*utc = !strcmp(text, "Z");
+	return *utc || !*text;
+}
+
+/* mktime() and timegm() move what does not exist: 30 February becomes 2 March. */
+static bool same(const struct tm *a, const struct tm *b)
+{
+	return a->tm_year == b->tm_year && a->tm_mon == b->tm_mon && a->tm_mday == b->tm_mday &&
+	       a->tm_hour == b->tm_hour && a->tm_min == b->tm_min && a->tm_sec == b->tm_sec;
+}
+
+/*
+ * The points in time that local clocks show as @tm: none if the clocks skip it, two if they are set
+ * back over it. mktime() would choose, and not always the same one. @utc is @tm read as UTC; the
+ * offsets of a day before and a day after are the two that may hold.
+ */
+static int local_times(const struct tm *tm, time_t utc, time_t times[2])
+{
+	int i, count = 0;
+
+	for (i = 0; i < 2; i++) {
+		time_t near = utc + (i ? 86400 : -86400), time;
+		struct tm local;
+
+		if (!localtime_r(&near, &local))
+			continue;
+		time = utc - local.tm_gmtoff;
+		if (localtime_r(&time, &local) && same(&local, tm) && !(count && times[0] == time))
+			times[count++] = time;
+	}
+	return count;
+}
+
+/* Two texts of points in time, for a local time that occurs twice. */
+static const char *twice(const time_t times[2])
+{
+	static char text[160];
+	char names[2][32];
+	struct tm tm;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		strftime(names[i], sizeof(names[i]), "@%Y-%m-%dT%H:%M:%SZ",
+			 gmtime_r(&times[i], &tm));
+	snprintf(text, sizeof(text),
+		 "this local time occurs twice, because clocks are set back: use %s or %s",
+		 names[0], names[1]);
+	return text;
+}
+
+/* A date and time of day. Returns what is wrong with it, or NULL. */
+static const char *parse_date(const char *text, __u64 *ns)
+{
+	time_t times[2];
+	struct tm tm, again;
+	bool utc;
+	int count;
+
+	if (!parse_fields(text, &tm, &utc))
+		return "not a time such as @12.5 (seconds of the clock), @2030-12-24T18:00 or @2030-12-24T18:00:05Z (local time, or UTC with Z)";
+	again = tm;
+	times[0] = timegm(&again);
+	if (!same(&again, &tm))
+		return "there is no such date or time of day: check the day, hour, minute and second";
+	count = utc ? 1 : local_times(&tm, times[0], times);
+	if (!count)
+		return "there is no such local time, because clocks are set forward over it: use another one, or UTC with Z";
+	if (count > 1)
+		return twice(times);
+	if (times[0] < 0)
+		return "before 1970, so no clock can show it: check the year";
+	if (times[0] >= (time_t)(TIMERWHEEL_TIME_MAX / NSEC_PER_SEC))
+		return beyond;
+	*ns = times[0] * NSEC_PER_SEC;
+	return NULL;
 }
 
 const char *when_parse(const char *text, const struct timerwheel_info *info, __u64 *deadline,
 		       __u32 *flags)
 {
-	static const char beyond[] = "beyond the largest time, 292 years (as a date: in 2262)";
+	const char *wrong;
 	__u64 time;
 
 	if (*text != '@') {
@@ -48,9 +133,9 @@ const char *when_parse(const char *text, const struct timerwheel_info *info, __u
 	}
 	if (errno == ERANGE)
 		return beyond;
-	if (!parse_date(text + 1, &time))
-		return errno == ERANGE ? beyond :
-		       "not a time such as @12.5 (seconds of the clock) or @2030-12-24T18:00";
+	wrong = parse_date(text + 1, &time);
+	if (wrong)
+		return wrong;
 	switch (info->clock) {
 	case TIMERWHEEL_CLOCK_REALTIME:
 		*deadline = time;
