@@ -163,6 +163,7 @@ int main(int argc, char **argv)
 	int c;
 
 	progname = "bench";
+	signals_reset();
 	options.skips_idle = getenv("TW_ICOUNT");
 	while ((c = getopt_long(argc, argv, "n:qo:lVh", longs, NULL)) != -1) {
 		switch (c) {

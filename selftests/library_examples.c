@@ -63,6 +63,8 @@ static int run(const char *path, const char *how)
 	if (!pid) {
 		/* What it says is for those who look. */
 		dup2(2, 1);
+		/* Some supervisors start programs so, and an example must work under them, too. */
+		signal(SIGCHLD, SIG_IGN);
 		execl(path, path, how, NULL);
 		_exit(127);
 	}

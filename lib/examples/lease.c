@@ -78,6 +78,8 @@ int main(void)
 	struct timerwheel *wheel;
 	pid_t pid;
 
+	/* If our parent ignores SIGCHLD so do we, and then wait() has no status of a child. */
+	signal(SIGCHLD, SIG_DFL);
 	check("open", timerwheel_open(&wheel, &config));
 	for (i = 0; i < WORKERS; i++) {
 		leases[i].key = i;

@@ -38,6 +38,13 @@ noreturn void die(const char *fmt, ...) __printf(1, 2);
 /* End the program with an error if what was printed so far cannot be written. */
 void out_check(void);
 
+/*
+ * Undo what a parent can do to the signals of a program that it starts: unblock all of them, and
+ * give SIGCHLD its default action, because the kernel reaps the children of a process that ignores
+ * it. Other signals stay ignored, as after nohup.
+ */
+void signals_reset(void);
+
 /* "250k", "1M", "4096": false if it is not a number. */
 bool parse_count(const char *text, __u64 *count);
 /*

@@ -163,6 +163,7 @@ int main(int argc, char **argv)
 	__u32 i;
 
 	progname = "hung";
+	signals_reset();
 	while ((c = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'c':

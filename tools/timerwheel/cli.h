@@ -31,11 +31,11 @@
 #ifndef CLI_H
 #define CLI_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdnoreturn.h>
+#include <sys/types.h>
 #include <linux/timerwheel.h>
 
 #include "timerwheel.h"
@@ -550,13 +550,6 @@ void hold_write(void);
  * and hold_end().
  */
 int hold_fd(void);
-
-/**
- * hold_mask - the signal mask outside of hold_begin() and hold_end()
- *
- * Return: the mask, for programs that are started meanwhile.
- */
-const sigset_t *hold_mask(void);
 
 /* --- putback.c ---------------------------------------------------------- */
 

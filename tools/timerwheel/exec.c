@@ -19,6 +19,25 @@ static void set_number(const char *name, __u64 number)
 		die("no memory for the environment of %s", opt.exec[0]);
 }
 
+/*
+ * Commands start with no signal blocked and with default actions, whatever our parent chose. What
+ * nohup and the shell's & ignore stays ignored, because they do it for all that is started.
+ */
+static void set_signals(posix_spawnattr_t *attributes)
+{
+	static const int kept[] = { SIGHUP, SIGINT, SIGQUIT };
+	sigset_t set;
+	size_t i;
+
+	sigfillset(&set);
+	for (i = 0; i < ARRAY_SIZE(kept); i++)
+		sigdelset(&set, kept[i]);
+	posix_spawnattr_setsigdefault(attributes, &set);
+	sigemptyset(&set);
+	posix_spawnattr_setsigmask(attributes, &set);
+	posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+}
+
 int exec_event(const struct timerwheel_event *event, pid_t *pid)
 {
 	posix_spawnattr_t attributes;
@@ -32,8 +51,7 @@ int exec_event(const struct timerwheel_event *event, pid_t *pid)
 	if (setenv("EVENT", event_text(event), 1))
 		die("no memory for the environment of %s", opt.exec[0]);
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attributes, hold_mask());
+	set_signals(&attributes);
 	err = posix_spawnp(pid, opt.exec[0], NULL, &attributes, opt.exec, environ);
 	posix_spawnattr_destroy(&attributes);
 	return err;

@@ -54,8 +54,3 @@ int hold_fd(void)
 {
 	return active ? pending : -1;
 }
-
-const sigset_t *hold_mask(void)
-{
-	return &others;
-}

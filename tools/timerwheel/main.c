@@ -157,6 +157,7 @@ int main(int argc, char **argv)
 	int status;
 
 	progname = "timerwheel";
+	signals_reset();
 	status = run(argc, argv);
 	out_check();
 	/* Some file systems report only now that something could not be written. */

@@ -321,11 +321,26 @@ static pid_t start(int number)
 	exit(1);
 }
 
+/*
+ * Our parent may ignore or block signals, and children inherit that. With SIGCHLD ignored, wait()
+ * returns only when the last child has ended. SIGTERM ends the workers when we have ended.
+ */
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+}
+
 static void supervise(int children)
 {
 	pid_t pids[MOST_WORKERS + 1], pid;
 	int i;
 
+	reset_signals();
 	for (i = 0; i < children; i++)
 		pids[i] = start(i);
 	while ((pid = wait(NULL)) > 0) {

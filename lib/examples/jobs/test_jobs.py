@@ -70,7 +70,14 @@ class Machine(threading.Thread):
     def launch(self):
         self.process = subprocess.Popen([HERE + "/jobs", "-w", str(WORKERS), "-r", "2",
                                          *self.options, CONNINFO],
-                                        stderr=open("/tmp/jobs.log", "a"))
+                                        stderr=open("/tmp/jobs.log", "a"), preexec_fn=self.signals)
+
+    @staticmethod
+    def signals():
+        """A service manager may start a program with signals ignored and blocked."""
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 
     def run(self):
         while True:
