@@ -85,6 +85,7 @@ enum option_id {
 	OPT_CHECK,
 	OPT_OVERDUE,
 	OPT_OVERDUE_MARK,
+	OPT_ELAPSED,
 	OPT_TIMERS,
 	OPT_HELP,
 	OPT_VERSION,
@@ -282,11 +283,34 @@ void target_info(struct timerwheel *wheel, struct timerwheel_info *info);
 const char *clock_text(__u32 clock);
 
 /**
+ * clock_ns - read a clock of this process
+ * @clock: enum timerwheel_clock, not MANUAL
+ *
+ * Return: its time in ns.
+ */
+__u64 clock_ns(__u32 clock);
+
+/**
  * wall_ns - the time of day
  *
  * Return: CLOCK_REALTIME in ns.
  */
 __u64 wall_ns(void);
+
+/**
+ * wall_synchronized - is the time of day known to be right?
+ *
+ * Return: whether a daemon such as chronyd has told the kernel so since the machine was booted.
+ */
+bool wall_synchronized(void);
+
+/**
+ * boot_id - what the monotonic and boottime clocks count from
+ * @text: is set to a word that is another one after a reboot, and in another time namespace; to an
+ *	empty text if that is not known
+ * @size: its size
+ */
+void boot_id(char *text, size_t size);
 
 /* --- scan.c ------------------------------------------------------------- */
 
@@ -740,6 +764,10 @@ bool exec_wait(pid_t pid);
  * @capacity: its capacity
  * @slack: its default slack
  * @flags: TIMERWHEEL_SETUP_* that it was set up with
+ * @boot: of the machine, as boot_id() says; empty if the clock does not count from it, or if the
+ *	file does not say
+ * @now: with @boot: what clock_ns() of its clock said when it was saved
+ * @synchronized: with @boot: wall_synchronized() when it was saved
  * @timers: its timers; of these fields key, value, left, period, slack are saved
  * @count: how many
  */
@@ -751,6 +779,9 @@ struct saved {
 	__u64 capacity;
 	__u64 slack;
 	__u32 flags;
+	char boot[80];
+	__u64 now;
+	bool synchronized;
 	struct timerwheel_entry *timers;
 	size_t count;
 };

@@ -72,7 +72,8 @@ const struct command commands[] = {
 	  "Arm the timers of a file, - is the standard input, for the time of day at which they would\n"
 	  "have fallen due. Timers whose time has passed are due at once and reported as overdue. If\n"
 	  "one timer cannot be armed, none is. A wheel that is not set up gets the saved settings.",
-	  OPTIONS_WHEEL | OPTION(EXCL) | OPTION(CHECK) | OPTION(OVERDUE) | OPTION(OVERDUE_MARK),
+	  OPTIONS_WHEEL | OPTION(EXCL) | OPTION(CHECK) | OPTION(OVERDUE) | OPTION(OVERDUE_MARK) |
+	  OPTION(ELAPSED),
 	  command_restore },
 	{ "guard", "", "end idle connections of running daemons",
 	  NULL,

@@ -67,6 +67,8 @@ const struct option_def option_defs[OPT_NR] = {
 		"write the overdue timers to a file; -: standard output" },
 	[OPT_OVERDUE_MARK] = { "overdue-mark", 0, "BITS", KIND_NUMBER, 1, 0,
 		"set these bits in the values of overdue timers" },
+	[OPT_ELAPSED] = { "elapsed", 0, "TIME", KIND_TIME, 0, 0,
+		"subtract this time, instead of the time that seems to have passed" },
 	[OPT_TIMERS] = { "timers", 0, "N", KIND_NUMBER, 0, 4000000,
 		"number of timers that are pending meanwhile (100000)" },
 	[OPT_HELP] = { "help", 'h', NULL, KIND_FLAG, 0, 0,

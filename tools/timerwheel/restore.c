@@ -2,10 +2,14 @@
 /*
  * restore: a saved wheel back into one that runs.
  *
- * The wheel's clock may have begun anew since, but the time of day went on: so much as that has
- * passed is taken off what was left. All timers are armed or, if one cannot be, none: what was
- * armed is removed again, and what was replaced is put back. Those that are overdue come last,
- * for their events cannot be taken back once somebody has read them.
+ * A wheel whose clock is the time of day gets its timers for the times of day in the file, whatever
+ * the clock says now: it may be set right only later. For other clocks the time that has passed since
+ * the save is subtracted from what was left. The saved clock itself says how long that was if the
+ * machine was not booted since; otherwise only the time of day can say.
+ *
+ * All timers are armed or, if one cannot be, none: what was armed is removed again, and what was
+ * replaced is put back. Those that are overdue come last, for their events cannot be taken back once
+ * somebody has read them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,6 +29,11 @@ static struct timerwheel_add *adds;	/* in the order of the file's timers */
 static struct timerwheel_entry *before;	/* what was there; NULL with --excl */
 static size_t nr_overdue;
 static __s64 longest;
+static int wheel_fd = -1;
+static __u32 wheel_clock;
+static __u64 day;		/* the time of day now */
+static __s64 passed;		/* since the save; negative: the time of day is before it */
+static const char *passed_by;	/* what says so */
 
 /* --- what there is to do ------------------------------------------------ */
 
@@ -48,9 +57,68 @@ static bool by_hand(__u32 clock)
 	return clock == TIMERWHEEL_CLOCK_MANUAL;
 }
 
+/* The clock of the wheel that is there, or of that which will be set up. */
+static __u32 find_clock(void)
+{
+	struct timerwheel_info info = { .size = sizeof(info) };
+
+	if (!target_given())
+		return saved.clock;
+	wheel_fd = target_fd();
+	if (ioctl(wheel_fd, TIMERWHEEL_IOC_INFO, &info) || !(info.flags & TIMERWHEEL_INFO_SETTLED))
+		return saved.clock;
+	return info.clock;
+}
+
+/* The clock of the saved wheel has counted all the time. */
+static bool same_boot(void)
+{
+	char boot[sizeof(saved.boot)];
+
+	boot_id(boot, sizeof(boot));
+	return *boot && !strcmp(boot, saved.boot) && saved.clock < TIMERWHEEL_CLOCK_REALTIME &&
+	       clock_ns(saved.clock) >= saved.now;
+}
+
+/* How much the two clocks may differ before it is worth a line. */
+#define DIFFERENCE	(60 * (__s64)NSEC_PER_SEC)
+
+static void measure(const char *name)
+{
+	__s64 by_day;
+
+	day = wall_ns();
+	by_day = day - saved.time;
+	passed = by_day;
+	passed_by = "the time of day";
+	if (by_day < 0 && !by_hand(saved.clock) && !opt.given[OPT_ELAPSED] && !same_boot())
+		say("%s was saved in the future: check the time of day. %s", name,
+		    wheel_clock == TIMERWHEEL_CLOCK_REALTIME ?
+		    "The timers are restored for the times of day in the file" :
+		    "The times left are restored unchanged; with --elapsed TIME you can say how long ago it was saved");
+	if (wheel_clock == TIMERWHEEL_CLOCK_REALTIME)
+		return;
+	if (by_hand(saved.clock)) {
+		passed = 0;
+	} else if (opt.given[OPT_ELAPSED]) {
+		passed = opt.number[OPT_ELAPSED];
+		passed_by = "--elapsed";
+	} else if (same_boot()) {
+		passed = clock_ns(saved.clock) - saved.now;
+		passed_by = "the clock of the saved wheel";
+		if (by_day - passed > DIFFERENCE || passed - by_day > DIFFERENCE)
+			say("%s was saved %s ago according to the %s clock, which counts, and %s ago according to the time of day, which was set since, unless the machine was suspended",
+			    name, span(passed), clock_text(saved.clock), span(by_day));
+	} else if (passed < 0) {
+		passed = 0;
+	} else if (!saved.synchronized || !wall_synchronized()) {
+		say("%s was saved %s ago according to the time of day, which was not synchronized at the %s: if it is wrong, timers are early or late by its error. Save and restore after time-sync.target, or use --elapsed TIME",
+		    name, span(passed), saved.synchronized ? "restore" : "save");
+	}
+}
+
 static void prepare(const char *name)
 {
-	__u64 now = wall_ns(), passed = 0;
 	size_t i;
 
 	savefile_read(name, &saved);
@@ -60,18 +128,17 @@ static void prepare(const char *name)
 			die("%s: timer %llu occurs twice; nothing was restored", name,
 			    saved.timers[i].key);
 	}
-	/* A clock that is moved by hand stood still. */
-	if (!by_hand(saved.clock) && now > saved.time)
-		passed = now - saved.time;
-	if (!by_hand(saved.clock) && now < saved.time)
-		say("%s was saved in the future: check the time of day. The times left are restored unchanged",
-		    name);
+	wheel_clock = find_clock();
+	if (opt.given[OPT_ELAPSED] && wheel_clock >= TIMERWHEEL_CLOCK_REALTIME)
+		die("--elapsed is for wheels with a monotonic or boottime clock, and this one has a %s clock; nothing was restored",
+		    clock_text(wheel_clock));
+	measure(name);
 	for (i = 0; i < saved.count; i++) {
 		struct timerwheel_entry *e = &saved.timers[i];
 
 		if (__builtin_sub_overflow(e->left, passed, &e->left) ||
 		    e->left < -(__s64)TIMERWHEEL_TIME_MAX)
-			e->left = -(__s64)TIMERWHEEL_TIME_MAX;
+			e->left = passed < 0 ? (__s64)TIMERWHEEL_TIME_MAX : -(__s64)TIMERWHEEL_TIME_MAX;
 		if (e->left > 0)
 			continue;
 		nr_overdue++;
@@ -137,9 +204,12 @@ static void report(const char *name)
 	else
 		out_line("%s%s timer%s, none of them overdue", name, commas(saved.count),
 			 saved.count == 1 ? "" : "s");
+	if (wheel_clock < TIMERWHEEL_CLOCK_REALTIME)
+		out_line("%s passed since the save, according to %s", span(passed), passed_by);
 	json_open(NULL, '{');
 	out_text(NULL, "clock", clock_text(saved.clock));
 	out_number(NULL, "saved_ns", SHOW_NUMBER, saved.time);
+	out_number(NULL, "passed_ns", SHOW_SPAN, passed);
 	out_number(NULL, "timers", SHOW_NUMBER, saved.count);
 	out_number(NULL, "overdue", SHOW_NUMBER, nr_overdue);
 	json_open("overdue_timers", '[');
@@ -180,7 +250,7 @@ static void open_wheel(void)
 		.slack = saved.slack,
 		.flags = saved.flags,
 	};
-	int fd = target_fd(), err;
+	int fd = wheel_fd, err;
 
 	if (!ioctl(fd, TIMERWHEEL_IOC_INFO, &info) && !(info.flags & TIMERWHEEL_INFO_SETTLED) &&
 	    ioctl(fd, TIMERWHEEL_IOC_SETUP, &setup))
@@ -238,9 +308,12 @@ static bool arm(void)
 {
 	struct timerwheel_info info;
 	size_t done = 0, i;
+	__u64 now;
 	long n;
 
 	target_info(wheel, &info);
+	/* What is left until a time of day counts from when that was calculated. */
+	now = info.clock == TIMERWHEEL_CLOCK_REALTIME ? day : info.now;
 	adds = xcalloc(saved.count + 1, sizeof(*adds));
 	for (i = 0; i < saved.count; i++) {
 		const struct timerwheel_entry *e = &saved.timers[i];
@@ -248,7 +321,7 @@ static bool arm(void)
 		adds[i] = (struct timerwheel_add) {
 			.key = e->key,
 			.value = e->value,
-			.deadline = deadline_of(e, info.now),
+			.deadline = deadline_of(e, now),
 			.period = e->period,
 			.slack = e->slack,
 			.flags = TIMERWHEEL_ABS | TIMERWHEEL_SLACK |

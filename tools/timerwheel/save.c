@@ -20,7 +20,7 @@ int command_save(int argc, char **argv)
 	if (info.flags & TIMERWHEEL_INFO_RESIDENT)
 		die("this wheel has resident timers, which cannot be saved: use timerwheel list --json for a list, and let their owner arm them again; nothing was written");
 	saved = (struct saved) {
-		.time = wall_ns(),
+		.time = info.clock == TIMERWHEEL_CLOCK_REALTIME ? info.now : wall_ns(),
 		.clock = info.clock,
 		.slots = info.slots,
 		.tick = info.tick,
@@ -29,6 +29,11 @@ int command_save(int argc, char **argv)
 		.flags = (info.flags & TIMERWHEEL_INFO_CLOCK_SET ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
 			 (info.flags & TIMERWHEEL_INFO_ALARM ? TIMERWHEEL_SETUP_ALARM : 0),
 	};
+	if (info.clock < TIMERWHEEL_CLOCK_REALTIME) {
+		boot_id(saved.boot, sizeof(saved.boot));
+		saved.now = clock_ns(info.clock);
+		saved.synchronized = wall_synchronized();
+	}
 	saved.timers = timers_all(wheel, &saved.count);
 	for (i = 0; i < saved.count; i++) {
 		/* No file can hold a connection. */

@@ -2,7 +2,7 @@
 /*
  * The file of a saved wheel: text, so that people can read and change it.
  *
- *	timerwheel-save 1
+ *	timerwheel-save 2
  *	time 1795312800000000000
  *	clock monotonic
  *	tick 1000000
@@ -10,6 +10,7 @@
  *	capacity 4194304
  *	slack 0
  *	flags clock_set,alarm
+ *	boot 3b241101-e2bb-4255-8caf-4136c566a962 5032000000000 synchronized
  *	timer KEY VALUE LEFT PERIOD SLACK
  *	...
  *	end 2
@@ -18,7 +19,10 @@
  * older versions of this program, which do not know it, read such a file.
  *
  * All times are ns; time is the time of day at which it was saved, LEFT what was left then,
- * negative when the timer was due. The last line tells how many timers there are, so that a file
+ * negative when the timer was due. The line boot is there if the clock is monotonic or boottime. It
+ * has the boot of the machine, what that clock said, and whether the time of day was synchronized.
+ * Format 1 has no such line. Wheels with another clock are still saved in format 1, so that older
+ * versions can read the file. The last line tells how many timers there are, so that a file
  * that was cut off is noticed. Lines that begin with # are comments. Another version of this
  * format would have another number in the first line.
  */
@@ -38,7 +42,7 @@
 #include "cli.h"
 
 #define MAGIC	"timerwheel-save"
-#define FORMAT	1
+#define FORMAT	2
 
 static const struct {
 	const char *name;
@@ -72,11 +76,15 @@ static void print(FILE *file, const struct saved *saved)
 	size_t i;
 
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime(&seconds));
-	fprintf(file, "%s %d\n# saved %s by timerwheel %s\n", MAGIC, FORMAT, date, version);
+	fprintf(file, "%s %d\n# saved %s by timerwheel %s\n", MAGIC, *saved->boot ? FORMAT : 1,
+		date, version);
 	fprintf(file, "time %llu\nclock %s\ntick %llu\nslots %u\ncapacity %llu\nslack %llu\n",
 		saved->time, clock_text(saved->clock), saved->tick, saved->slots,
 		saved->capacity, saved->slack);
 	print_flags(file, saved->flags);
+	if (*saved->boot)
+		fprintf(file, "boot %s %llu%s\n", saved->boot, saved->now,
+			saved->synchronized ? " synchronized" : "");
 	fprintf(file, "# timer KEY VALUE LEFT PERIOD SLACK\n");
 	for (i = 0; i < saved->count; i++) {
 		const struct timerwheel_entry *e = &saved->timers[i];
@@ -375,12 +383,22 @@ static bool parse_head(char *const *words, int count)
 	return true;
 }
 
+static bool parse_boot(char *const *words, int count)
+{
+	reading->synchronized = count == 4 && !strcmp(words[3], "synchronized");
+	if (count != 3 + reading->synchronized || *reading->boot ||
+	    strlen(words[1]) >= sizeof(reading->boot))
+		return false;
+	strcpy(reading->boot, words[1]);
+	return parse_number(words[2], &reading->now) && reading->now <= TIMERWHEEL_TIME_MAX;
+}
+
 static void read_magic(char *const *words, int count)
 {
 	if (count != 2 || strcmp(words[0], MAGIC))
 		wrong(1, "not a saved wheel: it must begin with '%s %d'", MAGIC, FORMAT);
-	if (strcmp(words[1], "1"))
-		wrong(1, "format %s is unknown, only %d is supported: use a newer timerwheel",
+	if (strcmp(words[1], "1") && strcmp(words[1], "2"))
+		wrong(1, "format %s is unknown, only 1 and %d are supported: use a newer timerwheel",
 		      words[1], FORMAT);
 	has_magic = true;
 }
@@ -415,8 +433,9 @@ static void read_line(char *text, unsigned int number)
 		read_magic(words, count);
 	else if (!strcmp(words[0], "end"))
 		read_end(words, count, number);
-	else if (strcmp(words[0], "timer") ? !parse_head(words, count) :
-					     !parse_timer(words, count))
+	else if (!strcmp(words[0], "boot") ? !parse_boot(words, count) :
+		 !strcmp(words[0], "timer") ? !parse_timer(words, count) :
+					      !parse_head(words, count))
 		wrong(number, "the line that begins with '%s' is invalid", words[0]);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,12 +23,42 @@ const char *clock_text(__u32 clock)
 	return clock < ARRAY_SIZE(names) ? names[clock] : "unknown";
 }
 
-__u64 wall_ns(void)
+__u64 clock_ns(__u32 clock)
 {
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
+	clock_gettime(clocks[clock], &ts);
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+__u64 wall_ns(void)
+{
+	return clock_ns(TIMERWHEEL_CLOCK_REALTIME);
+}
+
+bool wall_synchronized(void)
+{
+	struct timex state = {};
+	int result = adjtimex(&state);
+
+	return result >= 0 && result != TIME_ERROR;
+}
+
+void boot_id(char *text, size_t size)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char id[40] = "", space[32] = "";
+
+	if (file && !fgets(id, sizeof(id), file))
+		*id = '\0';
+	if (file)
+		fclose(file);
+	id[strcspn(id, "\n")] = '\0';
+	/* Kernels without time namespaces have no such link. */
+	if (readlink("/proc/self/ns/time", space, sizeof(space) - 1) < 0)
+		*space = '\0';
+	snprintf(text, size, "%s%s%s", id, *id && *space ? "," : "", *id ? space : "");
 }
 
 bool target_given(void)

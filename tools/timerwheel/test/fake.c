@@ -13,6 +13,7 @@
  *   FAKE_OLD=1          the module does not know ADD_SOCKET
  *   FAKE_FSYNC=ERRNO    fsync() fails
  *   FAKE_RECV=COUNT     this recv() from the kernel (netlink) fails with ENOBUFS, and takes nothing
+ *   FAKE_SYNCHRONIZED=1 the time of day is right
  *   FAKE_SIGNAL=NUMBER  this signal arrives after each DRAIN, REMOVE and read that takes something
  *   FAKE_MEANWHILE=KEY  somebody arms this timer then, with the value 99
  *
@@ -38,6 +39,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -643,6 +645,12 @@ int fstatat(int folder, const char *name, struct stat *st, int flags)
 		st->st_rdev = makedev(123, 0);
 	}
 	return ret;
+}
+
+int adjtimex(struct timex *state)
+{
+	memset(state, 0, sizeof(*state));
+	return variable("FAKE_SYNCHRONIZED") ? TIME_OK : TIME_ERROR;
 }
 
 int fsync(int fd)
