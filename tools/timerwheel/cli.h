@@ -628,11 +628,13 @@ const char *when_parse(const char *text, const struct timerwheel_info *info, __u
 /**
  * struct line_source - input, line by line
  * @name: of the file
+ * @opened: NULL, or is called with a descriptor of the file, unless it is the standard input
  * @line: is called for each line, without what ends it; it may write to it
  * @pause: is called when the next line may be long in coming, and at the end
  */
 struct line_source {
 	const char *name;
+	void (*opened)(int fd);
 	void (*line)(char *text, unsigned int number);
 	void (*pause)(void);
 };

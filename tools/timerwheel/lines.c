@@ -41,6 +41,8 @@ void lines_read(const struct line_source *source)
 
 	if (fd < 0)
 		die("cannot open %s: %s", source->name, strerror(errno));
+	if (!standard && source->opened)
+		source->opened(fd);
 	for (;;) {
 		n = read(fd, buffer + used, SIZE - used);
 		if (n < 0 && errno == EINTR)

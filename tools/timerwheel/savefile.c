@@ -52,6 +52,37 @@ static const struct {
 	{ "alarm", TIMERWHEEL_SETUP_ALARM },
 };
 
+/* --- files of others ---------------------------------------------------- */
+
+/* The path of an open file. */
+static bool find_path(int fd, char path[PATH_MAX])
+{
+	char proc[64];
+	ssize_t length;
+
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	length = readlink(proc, path, PATH_MAX - 1);
+	if (length < 0)
+		return false;
+	path[length] = '\0';
+	return true;
+}
+
+/*
+ * Can another user have put this file there, as in /tmp? The kernel has this rule for open() (see
+ * fs.protected_regular in proc_sys_fs(5)). It does not apply the rule when a new file is renamed
+ * over the old one, nor when a file is only read.
+ */
+static bool planted(const struct stat *file, const char *path)
+{
+	char copy[PATH_MAX];
+	struct stat st;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	return file->st_uid != geteuid() && !stat(dirname(copy), &st) && st.st_mode & S_ISVTX &&
+	       st.st_mode & (S_IWGRP | S_IWOTH) && file->st_uid != st.st_uid;
+}
+
 /* --- writing ------------------------------------------------------------ */
 
 static void print_flags(FILE *file, __u32 flags)
@@ -139,9 +170,8 @@ static void open_folder(struct place *place, const char *path)
  */
 static void find_place(struct place *place)
 {
-	char proc[64], path[PATH_MAX];
+	char path[PATH_MAX];
 	struct stat st;
-	ssize_t length;
 
 	place->file = open(place->name, O_PATH | O_CLOEXEC);
 	place->exists = place->file >= 0;
@@ -159,11 +189,11 @@ static void find_place(struct place *place)
 	if (!S_ISREG(place->old.st_mode))
 		die("%s is not a regular file: save to another name, or to - and redirect the output",
 		    place->name);
-	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", place->file);
-	length = readlink(proc, path, sizeof(path) - 1);
-	if (length < 0)
+	if (!find_path(place->file, path))
 		cannot(place, "find", errno);
-	path[length] = '\0';
+	if (planted(&place->old, place->name) || planted(&place->old, path))
+		die("%s belongs to user %u, in a directory where other users can create files: remove it, or save to another directory; nothing was written",
+		    place->name, place->old.st_uid);
 	open_folder(place, path);
 	if (fstatat(place->folder, place->base, &st, AT_SYMLINK_NOFOLLOW) ||
 	    st.st_dev != place->old.st_dev || st.st_ino != place->old.st_ino)
@@ -443,9 +473,27 @@ static void nothing(void)
 {
 }
 
+/* The path as it was given counts, too, because the owner can rename the file meanwhile. */
+static void refuse_planted(int fd)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!find_path(fd, path) || fstat(fd, &st))
+		die("cannot find %s: %s; nothing was restored", reading_name, strerror(errno));
+	if (planted(&st, reading_name) || planted(&st, path))
+		die("%s belongs to user %u, in a directory where other users can create files: check what is in it, and restore a copy of your own; nothing was restored",
+		    reading_name, st.st_uid);
+}
+
 void savefile_read(const char *name, struct saved *saved)
 {
-	const struct line_source source = { .name = name, .line = read_line, .pause = nothing };
+	const struct line_source source = {
+		.name = name,
+		.opened = refuse_planted,
+		.line = read_line,
+		.pause = nothing,
+	};
 
 	*saved = (struct saved) {};
 	reading = saved;
