@@ -25,7 +25,7 @@
  *   restore.c    restore
  *   top.c        top
  *   terminal.c   what the terminal can do
- *   guard.c      guard: runs timerwheel-guard
+ *   program.c    guard and proxy: run timerwheel-guard, timerwheel-proxy
  *   measure.c    bench
  */
 #ifndef CLI_H
@@ -225,7 +225,7 @@ int command_wait(int argc, char **argv);
 int command_monitor(int argc, char **argv);
 int command_save(int argc, char **argv);
 int command_restore(int argc, char **argv);
-int command_guard(int argc, char **argv);
+int command_program(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_help(int argc, char **argv);
 

@@ -83,8 +83,8 @@ int command_help(int argc, char **argv)
 		return STATUS_DONE;
 	}
 	command = command_by_name(argv[0]);
-	if (command->run == command_guard)
-		return command_guard(2, (char *[]) { "guard", "--help", NULL });
+	if (command->run == command_program)
+		return command_program(2, (char *[]) { argv[0], "--help", NULL });
 	help_command(command);
 	return STATUS_DONE;
 }

@@ -77,7 +77,10 @@ const struct command commands[] = {
 	  command_restore },
 	{ "guard", "", "end idle connections of running daemons",
 	  NULL,
-	  0, command_guard },
+	  0, command_program },
+	{ "proxy", "", "relay TCP connections, and end those that take too long",
+	  NULL,
+	  0, command_program },
 	{ "bench", "", "measure the cost of calls on this machine",
 	  "Measure the cost of timers in a new wheel on this machine, with one timer per call and\n"
 	  "with many. This takes some seconds.",
@@ -136,8 +139,8 @@ static int run(int argc, char **argv)
 	argc -= first;
 	argv += first;
 	/* Another program, with options of its own. */
-	if (command->run == command_guard)
-		return command_guard(argc, argv);
+	if (command->run == command_program)
+		return command_program(argc, argv);
 	first = options_parse(command->name, command->options | OPTIONS_ALL, argc, argv);
 	if (opt.given[OPT_VERSION]) {
 		print_version();

@@ -179,7 +179,11 @@ void scan_all(struct scan *scan)
 	scan->count = 0;
 	scan->hidden = 0;
 	while ((entry = readdir(proc))) {
-		if (isdigit(*entry->d_name) && scan_process(scan, atoi(entry->d_name)) == -EACCES)
+		int pid = atoi(entry->d_name);
+
+		/* We have inherited the wheels of our shell, but do not use them. */
+		if (isdigit(*entry->d_name) && pid != getpid() &&
+		    scan_process(scan, pid) == -EACCES)
 			scan->hidden++;
 	}
 	closedir(proc);
