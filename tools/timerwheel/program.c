@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * guard and proxy: programs of their own, because they need libraries that not everyone who looks at
- * a wheel wants. Each is in sbin beside our bin, in a folder beside ours where it was built, or in
- * the PATH.
+ * guard and proxy: programs of their own, because they need libraries that this one does without.
+ * Each is in sbin beside our bin, in a folder beside ours where it was built, or in the PATH.
  */
 #include <errno.h>
 #include <limits.h>

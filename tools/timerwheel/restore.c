@@ -2,14 +2,13 @@
 /*
  * restore: a saved wheel back into one that runs.
  *
- * A wheel whose clock is the time of day gets its timers for the times of day in the file, whatever
- * the clock says now: it may be set right only later. For other clocks the time that has passed since
- * the save is subtracted from what was left. The saved clock itself says how long that was if the
- * machine was not booted since; otherwise only the time of day can say.
+ * If the wheel's clock is the time of day, timers are armed for the times of day in the file. What
+ * the clock says now does not matter, because it may be set right later. For other clocks the time
+ * since the save is subtracted from the time that was left. The saved clock itself tells how long
+ * that is, unless the machine was booted since: then only the time of day can tell.
  *
- * All timers are armed or, if one cannot be, none: what was armed is removed again, and what was
- * replaced is put back. Those that are overdue come last, for their events cannot be taken back once
- * somebody has read them.
+ * All timers are armed or, if one cannot be, none: armed timers are removed again, and replaced
+ * ones are put back. Overdue timers come last, because an event that was read cannot be taken back.
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,7 +32,7 @@ static int wheel_fd = -1;
 static __u32 wheel_clock;
 static __u64 day;		/* the time of day now */
 static __s64 passed;		/* since the save; negative: the time of day is before it */
-static const char *passed_by;	/* what says so */
+static const char *passed_by;	/* the clock or option that tells */
 
 /* --- what there is to do ------------------------------------------------ */
 
@@ -44,7 +43,7 @@ static int by_key(const void *a, const void *b)
 	return (x->key > y->key) - (x->key < y->key);
 }
 
-/* What has passed is taken off; then those that are overdue are behind all others. */
+/* Descending, so that overdue timers come last. */
 static int by_left(const void *a, const void *b)
 {
 	const struct timerwheel_entry *x = a, *y = b;
@@ -57,7 +56,7 @@ static bool by_hand(__u32 clock)
 	return clock == TIMERWHEEL_CLOCK_MANUAL;
 }
 
-/* The clock of the wheel that is there, or of that which will be set up. */
+/* The clock of the wheel, or the saved one if the wheel is not set up yet. */
 static __u32 find_clock(void)
 {
 	struct timerwheel_info info = { .size = sizeof(info) };
@@ -70,7 +69,7 @@ static __u32 find_clock(void)
 	return info.clock;
 }
 
-/* The clock of the saved wheel has counted all the time. */
+/* Has the clock of the saved wheel run without a break since the save? */
 static bool same_boot(void)
 {
 	char boot[sizeof(saved.boot)];
@@ -80,7 +79,7 @@ static bool same_boot(void)
 	       clock_ns(saved.clock) >= saved.now;
 }
 
-/* How much the two clocks may differ before it is worth a line. */
+/* A larger difference between two clocks is reported, ns. */
 #define DIFFERENCE	(60 * (__s64)NSEC_PER_SEC)
 
 static void measure(const char *name)
@@ -91,7 +90,8 @@ static void measure(const char *name)
 	by_day = day - saved.time;
 	passed = by_day;
 	passed_by = "the time of day";
-	if (by_day < 0 && !by_hand(saved.clock) && !opt.given[OPT_ELAPSED] && !same_boot())
+	if (by_day < 0 && !by_hand(saved.clock) && !opt.given[OPT_ELAPSED] &&
+	    (wheel_clock == TIMERWHEEL_CLOCK_REALTIME || !same_boot()))
 		say("%s was saved in the future: check the time of day. %s", name,
 		    wheel_clock == TIMERWHEEL_CLOCK_REALTIME ?
 		    "The timers are restored for the times of day in the file" :
@@ -107,12 +107,12 @@ static void measure(const char *name)
 		passed = clock_ns(saved.clock) - saved.now;
 		passed_by = "the clock of the saved wheel";
 		if (by_day - passed > DIFFERENCE || passed - by_day > DIFFERENCE)
-			say("%s was saved %s ago according to the %s clock, which counts, and %s ago according to the time of day, which was set since, unless the machine was suspended",
+			say("%s was saved %s ago according to the %s clock, which counts. The time of day has moved by %s since: it was set, or the machine was suspended",
 			    name, span(passed), clock_text(saved.clock), span(by_day));
 	} else if (passed < 0) {
 		passed = 0;
 	} else if (!saved.synchronized || !wall_synchronized()) {
-		say("%s was saved %s ago according to the time of day, which was not synchronized at the %s: if it is wrong, timers are early or late by its error. Save and restore after time-sync.target, or use --elapsed TIME",
+		say("%s was saved %s ago according to the time of day, which is not known to have been right at the %s. If it was wrong, timers are early or late by its error: save and restore after time-sync.target, or use --elapsed TIME",
 		    name, span(passed), saved.synchronized ? "restore" : "save");
 	}
 }
@@ -138,7 +138,7 @@ static void prepare(const char *name)
 
 		if (__builtin_sub_overflow(e->left, passed, &e->left) ||
 		    e->left < -(__s64)TIMERWHEEL_TIME_MAX)
-			e->left = passed < 0 ? (__s64)TIMERWHEEL_TIME_MAX : -(__s64)TIMERWHEEL_TIME_MAX;
+			e->left = (passed < 0 ? 1 : -1) * (__s64)TIMERWHEEL_TIME_MAX;
 		if (e->left > 0)
 			continue;
 		nr_overdue++;

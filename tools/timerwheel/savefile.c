@@ -80,7 +80,7 @@ static bool planted(const struct stat *file, const char *path)
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	return file->st_uid != geteuid() && !stat(dirname(copy), &st) && st.st_mode & S_ISVTX &&
-	       st.st_mode & (S_IWGRP | S_IWOTH) && file->st_uid != st.st_uid;
+	       st.st_mode & 0022 && file->st_uid != st.st_uid;
 }
 
 /* --- writing ------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-no clamp for what is overdue beyond all times; timerwheel/host:overdue; s/^\t\t\te->left = -(__s64)TIMERWHEEL_TIME_MAX;/\t\t\t;/
+no clamp for what is overdue beyond all times; timerwheel/host:overdue; s/^\t\t\te->left = (passed .*;/\t\t\t;/
 what was replaced is not put back; timerwheel/wheels:what_was_replaced; s/^\t\t\tput_back(wheel, &before\[i\], 1);/\t\t\t;/
 a time of day counts from now; timerwheel/wheels:times_of_day; s/TIMERWHEEL_CLOCK_REALTIME ? day : info.now;/TIMERWHEEL_CLOCK_REALTIME ? info.now : info.now;/
 a time of day is not later when the clock is behind; timerwheel/wheels:times_of_day; s/^\tpassed = by_day;/\tpassed = by_day < 0 ? 0 : by_day;/

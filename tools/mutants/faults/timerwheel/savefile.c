@@ -7,6 +7,6 @@ a stranger's file in a sticky directory is kept for him; timerwheel/wheels:save:
 a stranger's file in a sticky directory is believed; timerwheel/wheels:of_a_stranger; s/if (planted(&st, reading_name) || planted(&st, path))/if (0)/
 only the path of the file counts, not the one given; timerwheel/wheels:shared/away; s/planted(&st, reading_name) || //
 only the path given counts, not where a link leads; timerwheel/wheels:folder/there; s/ || planted(&st, path)//
-only a directory for all is shared; timerwheel/wheels:for_a_group; s/S_IWGRP | S_IWOTH/S_IWOTH/
+only a directory for all is shared; timerwheel/wheels:for_a_group; s/st.st_mode \& 0022/st.st_mode \& 0002/
 the owner of the directory is a stranger; timerwheel/wheels:directory's_owner; s/ && file->st_uid != st.st_uid;/;/
 a boot twice; timerwheel/host:a_line; s/ || \*reading->boot ||/ ||/
