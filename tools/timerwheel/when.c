@@ -96,17 +96,14 @@ static const char *parse_date(const char *text, __u64 *ns)
 	int count;
 
 	if (!parse_fields(text, &tm, &utc))
-		return
-			"not a time such as @12.5 (seconds of the clock), @2030-12-24T18:00 or @2030-12-24T18:00:05Z (local time, or UTC with Z)";
+		return "not a time such as @12.5 or @2030-12-24T18:00 (with Z at the end: UTC)";
 	again = tm;
 	times[0] = timegm(&again);
 	if (!same(&again, &tm))
-		return
-			"there is no such date or time of day: check the day, hour, minute and second";
+		return "there is no such date or time of day: check its numbers";
 	count = utc ? 1 : local_times(&tm, times[0], times);
 	if (!count)
-		return
-			"there is no such local time, because clocks are set forward over it: use another one, or UTC with Z";
+		return "no such local time, because clocks are set forward: use another one";
 	if (count > 1)
 		return twice(times);
 	if (times[0] < 0)
