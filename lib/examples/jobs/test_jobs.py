@@ -215,6 +215,28 @@ def worker_killed():
     done(1, ids)
 
 
+def alive(pid):
+    """Neither gone nor a zombie."""
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return file.read() != ""
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def worker_restarted():
+    """one worker is killed: its parent starts another; the parent is killed: its workers end"""
+    machine = machines[0]
+    until(lambda: len(machine.children()) == WORKERS + 1, "a machine did not start")
+    parent, children = machine.process.pid, machine.children()
+    kill(children[-1])
+    until(lambda: set(machine.children()) - set(children), "the worker was not started again")
+    assert machine.process.pid == parent
+    children = machine.children()
+    kill(parent)
+    until(lambda: not any(map(alive, children)), "a worker survived its parent")
+
+
 def parents_killed():
     """both parents are killed: their jobs are back when they are"""
     ids = add(40, 0, 4)
@@ -262,8 +284,8 @@ def looked_up_again():
 
 
 def run():
-    tests = [each_job_once, nobody_polls, moved_and_deleted, worker_killed, parents_killed,
-             server_restarted, anybody_killed, looked_up, looked_up_again]
+    tests = [each_job_once, nobody_polls, moved_and_deleted, worker_killed, worker_restarted,
+             parents_killed, server_restarted, anybody_killed, looked_up, looked_up_again]
     failed = False
     print("TAP version 13")
     print(f"1..{len(tests)}")
