@@ -4,13 +4,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "backend.h"
+
+#ifndef RWF_NOWAIT	/* musl does not have it */
+#define RWF_NOWAIT	8
+#endif
 
 /* Looks at the ring in one call. More than three mean that another process writes to it. */
 #define LTW_RING_LOOKS	8U
@@ -42,11 +51,12 @@ static int ltw_call(const struct timerwheel *wheel, unsigned long call, void *ar
 	return ret < 0 ? -errno : ret;
 }
 
-static size_t ltw_pages(size_t size)
+/* Round a size up to whole pages. Returns 0 if the address space is too small for it. */
+static size_t ltw_pages(uint64_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 
-	return (size + page - 1) / page * page;
+	return size > SIZE_MAX - page ? 0 : (size + page - 1) / page * page;
 }
 
 static void ltw_device_close(struct timerwheel *wheel)
@@ -166,8 +176,11 @@ static long ltw_device_read(struct timerwheel *wheel, struct timerwheel_event *e
 	struct iovec to = { .iov_base = events, .iov_len = count * sizeof(*events) };
 	ssize_t n;
 
-	/* RWF_NOWAIT: other users of the descriptor may have cleared O_NONBLOCK. */
-	n = preadv2(wheel->fd, &to, 1, -1, RWF_NOWAIT);
+	/*
+	 * RWF_NOWAIT: other users of the descriptor may have cleared O_NONBLOCK. The position, -1,
+	 * is passed in two halves. Older versions of musl have no preadv2().
+	 */
+	n = syscall(SYS_preadv2, (long)wheel->fd, &to, 1L, -1L, -1L, (long)RWF_NOWAIT);
 	if (n >= 0)
 		return n / sizeof(*events);
 	return errno == EAGAIN ? 0 : -errno;
@@ -232,9 +245,58 @@ static const struct ltw_ops ltw_device_ops = {
 	.monitor = ltw_device_monitor,
 };
 
+/*
+ * Check that @fd is the module's device. A descriptor of anything else can answer INFO as it likes
+ * (a file in a FUSE mount does what its server wants), and its mappings can end in SIGBUS. Where
+ * there is no sysfs every character device passes, because only root can create one. Returns 0,
+ * -ENOTTY or another error.
+ */
+static int ltw_device_check(int fd)
+{
+	char path[64], class[256] = "";
+	const char *name;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISCHR(st.st_mode))
+		return -ENOTTY;
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/subsystem", major(st.st_rdev),
+		 minor(st.st_rdev));
+	if (readlink(path, class, sizeof(class) - 1) < 0)
+		return 0;
+	name = strrchr(class, '/');
+	return name && !strcmp(name, "/timerwheel") ? 0 : -ENOTTY;
+}
+
+/*
+ * Check the fields of INFO that sizes, shifts and indices are computed from. A newer module may
+ * have larger events, but only in a ring: timerwheel_ring_next() skips the part that this library
+ * does not know, and read has no such step.
+ */
+static bool ltw_info_valid(const struct timerwheel_info *info, bool table)
+{
+	const __u32 known = sizeof(struct timerwheel_event);
+	/* the bits of a resident timer's state are among those of its generation */
+	unsigned int state = info->flags & TIMERWHEEL_INFO_RESIDENT ? 2 : 0;
+
+	if (info->clock > TIMERWHEEL_CLOCK_MANUAL)
+		return false;
+	if (info->ring ? info->event_size < known || info->event_size % 8 :
+			 info->event_size != known)
+		return false;
+	if (info->ring & (info->ring - 1))
+		return false;
+	return !table || (info->generation_bits > state && info->generation_bits <= 32);
+}
+
 /* Map @size bytes of a wheel. Returns MAP_FAILED and sets errno on failure. */
 static void *ltw_map(const struct timerwheel *wheel, size_t size, uint64_t offset)
 {
+	if (!size) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, offset);
 }
 
@@ -251,7 +313,7 @@ static int ltw_device_map(struct ltw_device *device, const struct timerwheel_inf
 
 	if (info->ring) {
 		device->ring_size = ltw_pages(TIMERWHEEL_RING_EVENTS +
-					      (size_t)info->ring * info->event_size);
+					      (uint64_t)info->ring * info->event_size);
 		map = ltw_map(&device->wheel, device->ring_size, TIMERWHEEL_MMAP_RING);
 		if (map == MAP_FAILED)
 			return ltw_map_error();
@@ -261,7 +323,7 @@ static int ltw_device_map(struct ltw_device *device, const struct timerwheel_inf
 	}
 	if (table) {
 		/* index 0 has an entry, too */
-		device->table_size = ltw_pages((info->capacity + (size_t)1) * sizeof(__u64));
+		device->table_size = ltw_pages((info->capacity + (uint64_t)1) * sizeof(__u64));
 		map = ltw_map(&device->wheel, device->table_size, TIMERWHEEL_MMAP_DEADLINES);
 		if (map == MAP_FAILED)
 			return ltw_map_error();
@@ -282,14 +344,13 @@ int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 		return -ENOMEM;
 	device->wheel.ops = &ltw_device_ops;
 	device->wheel.fd = fd;
-	err = ltw_device_info(&device->wheel, &info);
+	err = ltw_device_check(fd);
+	if (!err)
+		err = ltw_device_info(&device->wheel, &info);
 	/* the descriptor is valid, but not open for reading */
 	if (err == -EBADF && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		err = -EACCES;
-	/* timerwheel_ring_next() skips the unknown part of larger events; read has no such step. */
-	if (!err && !info.ring && info.event_size != sizeof(struct timerwheel_event))
-		err = -EPROTO;
-	if (!err && info.clock > TIMERWHEEL_CLOCK_MANUAL)
+	if (!err && !ltw_info_valid(&info, table))
 		err = -EPROTO;
 	if (!err)
 		err = ltw_device_map(device, &info, table);

@@ -192,10 +192,15 @@ static struct memory *mapped;	/* as he sees it who shares the wheel */
 static void (*on_flow)(void);	/* what he does when the library asks for more */
 static int flows;
 
+/* What INFO answers */
+static const struct timerwheel_info honest_info = {
+	.size = sizeof(honest_info), .abi_version = TIMERWHEEL_ABI_VERSION, .capacity = 100,
+	.generation_bits = 12, .ring = EVENTS, .event_size = EVENT_SIZE,
+};
+static struct timerwheel_info file_info;
+
 static int file_ioctl(unsigned long request, void *arg)
 {
-	struct timerwheel_info *info = arg;
-
 	if (request == TIMERWHEEL_IOC_FLOW) {
 		flows++;
 		if (on_flow)
@@ -206,10 +211,26 @@ static int file_ioctl(unsigned long request, void *arg)
 		errno = ENOTTY;
 		return -1;
 	}
-	*info = (struct timerwheel_info) {
-		.size = sizeof(*info), .ring = EVENTS, .event_size = EVENT_SIZE,
-	};
+	*(struct timerwheel_info *)arg = file_info;
 	return 0;
+}
+
+/* A file that answers INFO. Its first page of a ring is mapped. */
+static int fake_device(void)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate64(fd, TIMERWHEEL_MMAP_RING + page))
+		return -1;
+	mapped = mmap64(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
+	if (mapped == MAP_FAILED)
+		return -1;
+	mapped->head = honest_head();
+	file_info = honest_info;
+	fake_ioctl = file_ioctl;
+	fake_class = "timerwheel";
+	return fd;
 }
 
 FIXTURE(file)
@@ -220,17 +241,9 @@ FIXTURE(file)
 
 FIXTURE_SETUP(file)
 {
-	const size_t page = sysconf(_SC_PAGESIZE);
-	int fd = memfd_create("ring", MFD_CLOEXEC);
-	void *p;
+	int fd = fake_device();
 
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, ftruncate64(fd, TIMERWHEEL_MMAP_RING + page));
-	p = mmap64(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
-	ASSERT_NE(MAP_FAILED, p);
-	mapped = p;
-	mapped->head = honest_head();
-	fake_ioctl = file_ioctl;
 	ASSERT_EQ(0, timerwheel_adopt(&self->wheel, fd, false));
 }
 
@@ -238,6 +251,7 @@ FIXTURE_TEARDOWN(file)
 {
 	timerwheel_close(self->wheel);
 	fake_ioctl = NULL;
+	fake_class = NULL;
 }
 
 TEST_F(file, honest)
@@ -290,6 +304,104 @@ TEST_F(file, no_flow)
 	EXPECT_EQ(0, timerwheel_take(self->wheel, self->ev, MAX));
 	EXPECT_LE(1, flows);
 	EXPECT_GE(10, flows);
+}
+
+/* ---- descriptors that only pretend to be a wheel --------------------------------------------- */
+
+/* A file that answers every call, as one in a FUSE mount can, is not the device. */
+TEST(pretends)
+{
+	struct timerwheel *wheel = NULL;
+	int fd = fake_device();
+
+	ASSERT_LE(0, fd);
+	fake_class = NULL;
+	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&wheel, fd, false));
+	fake_class = "misc";
+	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&wheel, fd, false));
+	fake_class = "not-timerwheel";
+	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&wheel, fd, false));
+	EXPECT_EQ(NULL, wheel);
+	/* It stayed open. */
+	EXPECT_LE(0, fcntl(fd, F_GETFD));
+	/* A sandbox may have no sysfs. */
+	fake_class = "";
+	ASSERT_EQ(0, timerwheel_adopt(&wheel, fd, false));
+	timerwheel_close(wheel);
+}
+
+/* Try INFO as it is in file_info, which becomes honest again. */
+static int adopt_file(int fd, bool table)
+{
+	struct timerwheel *wheel;
+	int err = timerwheel_adopt(&wheel, dup(fd), table);
+
+	if (!err)
+		timerwheel_close(wheel);
+	file_info = honest_info;
+	return err;
+}
+
+#define EXPECT_ADOPT(result, table, ...)						\
+	do {										\
+		struct timerwheel_info *i = &file_info;					\
+											\
+		__VA_ARGS__;								\
+		EXPECT_EQ(result, adopt_file(fd, table)) TH_LOG("%s", #__VA_ARGS__);	\
+	} while (0)
+
+TEST(info_bounds)
+{
+	const bool narrow = sizeof(size_t) == 4;
+	int fd = fake_device();
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, adopt_file(fd, true));
+	/* what the address of an event is computed from */
+	EXPECT_ADOPT(-EPROTO, false, i->event_size = 0);
+	EXPECT_ADOPT(-EPROTO, false, i->event_size = EVENT_SIZE - 8);
+	EXPECT_ADOPT(-EPROTO, false, i->event_size = EVENT_SIZE + 4);
+	EXPECT_ADOPT(-EPROTO, false, i->ring = EVENTS - 1);
+	EXPECT_ADOPT(-EPROTO, false, i->ring = -1U);
+	EXPECT_ADOPT(-EPROTO, false, i->ring = 0, i->event_size = EVENT_SIZE - 8);
+	EXPECT_ADOPT(-EPROTO, false, i->ring = 0, i->event_size = EVENT_SIZE + 8);
+	/* what entries of the deadline table are shifted by */
+	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 0);
+	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 33);
+	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 64);
+	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 2, i->flags = TIMERWHEEL_INFO_RESIDENT);
+	EXPECT_ADOPT(0, false, i->generation_bits = 0);
+	EXPECT_ADOPT(-EPROTO, false, i->clock = TIMERWHEEL_CLOCK_MANUAL + 1);
+	/* a newer module */
+	EXPECT_ADOPT(0, true, i->size *= 2, i->abi_version++, i->event_size_max = 4096);
+	EXPECT_ADOPT(0, true, i->event_size = EVENT_SIZE + 8);
+	EXPECT_ADOPT(0, true, i->event_size = 4096);
+	EXPECT_ADOPT(0, true, i->generation_bits = 32);
+	EXPECT_ADOPT(0, true, i->generation_bits = 3, i->flags = TIMERWHEEL_INFO_RESIDENT);
+	/* more than a 32-bit program can map */
+	EXPECT_ADOPT(narrow ? -ENOMEM : 0, true, i->capacity = -1U);
+	EXPECT_ADOPT(narrow ? -ENOMEM : 0, true, i->capacity = (1U << 29) - 1);
+	EXPECT_ADOPT(narrow ? -ENOMEM : 0, false, i->ring = 1U << 20, i->event_size = 4096);
+}
+
+/* Events that are larger than this program knows are taken from a ring all the same. */
+TEST(larger_events)
+{
+	enum { SIZE = EVENT_SIZE + 8 };
+	struct timerwheel_event ev[MAX];
+	struct timerwheel *wheel;
+	int fd = fake_device(), i;
+
+	ASSERT_LE(0, fd);
+	file_info.event_size = SIZE;
+	ASSERT_EQ(0, timerwheel_adopt(&wheel, fd, false));
+	for (i = 0; i < 3; i++)
+		*(__u64 *)((char *)mapped + TIMERWHEEL_RING_EVENTS + i * SIZE) = 7 + i;
+	mapped->head.tail = 3;
+	ASSERT_EQ(3, timerwheel_take(wheel, ev, MAX));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(7 + i, ev[i].key);
+	timerwheel_close(wheel);
 }
 
 /* ---- a wheel, and another process that has it, too ------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 
@@ -19,6 +20,7 @@ unsigned int most_elements, event_size, info_clock;
 void (*after_unlock)(void);
 bool keep_failing;
 int (*fake_ioctl)(unsigned long request, void *arg);
+const char *fake_class;
 long long realtime_ahead;
 
 #define SEC	1000000000LL
@@ -125,6 +127,25 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	if (realtime_ahead && clock == CLOCK_REALTIME && !ret)
 		*now = shifted(*now, realtime_ahead);
 	return ret;
+}
+
+int __wrap_fstat64(int fd, struct stat64 *st)
+{
+	int ret = __real_fstat64(fd, st);
+
+	if (fake_class && !ret)
+		st->st_mode = S_IFCHR | 0600;
+	return ret;
+}
+
+ssize_t __wrap_readlink(const char *path, char *to, size_t size)
+{
+	if (!fake_class)
+		return __real_readlink(path, to, size);
+	if (*fake_class)
+		return snprintf(to, size, "../../../../class/%s", fake_class);
+	errno = ENOENT;
+	return -1;
 }
 
 static bool refused(void)

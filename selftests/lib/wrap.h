@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/types.h>
 #include <time.h>
@@ -34,6 +35,9 @@ extern void (*after_unlock)(void);
 /* What ioctl() does instead, returning as the system's does; NULL: it is the system's */
 extern int (*fake_ioctl)(unsigned long request, void *arg);
 
+/* The class of every descriptor's device, as sysfs reports it; "": no sysfs; NULL: the true one */
+extern const char *fake_class;
+
 /* What ioctl() fails with; and every open() and timerfd_create(), 0: they do not fail */
 extern int ioctl_error, open_error;
 
@@ -60,6 +64,10 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to,
 			   struct itimerspec *before);
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __real_fstat64(int fd, struct stat64 *st);
+int __wrap_fstat64(int fd, struct stat64 *st);
+ssize_t __real_readlink(const char *path, char *to, size_t size);
+ssize_t __wrap_readlink(const char *path, char *to, size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t size);
 void *__real_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset);
