@@ -8,8 +8,10 @@ libtimerwheel, as resident timers. arm() and cancel() mostly write to memory; wh
 system call is gathered, and done once in each iteration of the loop.
 """
 import asyncio
+import contextvars
 import ctypes
 import itertools
+import math
 import os
 import sys
 import time
@@ -17,6 +19,7 @@ from ctypes import c_int, c_uint32, c_uint64, c_void_p
 
 TIMERWHEEL_ABS = 1
 TIMERWHEEL_NEEDS_CALL = 2   # answer of timerwheel_queue_arm()
+TIME_MAX = 2 ** 63 - 1      # TIMERWHEEL_TIME_MAX
 NEVER = 2 ** 64 - 1         # later than the deadline of any event
 ROOM = 64                   # events taken at once
 
@@ -49,33 +52,53 @@ def checked(result):
 
 class Timer:
     """A timer, made by Wheel.timer(). Its callback is called once for each time it was armed,
-    unless it was armed again or cancelled before that. Not for other threads."""
+    unless it was armed again or cancelled before that. Exceptions of the callback go to the loop's
+    exception handler. Not for other threads."""
 
-    def __init__(self, wheel, key, callback):
-        self.wheel, self.key, self.callback = wheel, key, callback
+    def __init__(self, wheel, key, callback, args):
+        self.wheel, self.key, self.callback, self.args = wheel, key, callback, args
         self.handle = None      # of the callback, once the event was taken
+        self.name = None        # key, index and generation
 
-    def arm(self, seconds):
-        """Call back in so many seconds, instead of when it was to be before."""
-        self.wheel.must_be_open()
-        self.forget(self.wheel.after(seconds))
+    def arm(self, seconds, *, context=None):
+        """Call back in so many seconds, instead of when it was to be before. The callback runs in
+        the given context, or in a copy of the current one. As with call_later() math.inf means
+        never, and a negative number means at once."""
+        self.wheel.must_be_open(self)
+        self.set(seconds, context)
         self.wheel.needs(checked(library.timerwheel_queue_arm(
             self.wheel.queue, *self.name, c_uint64(self.deadline))))
 
     def cancel(self):
         """Do not call back. The timer can be armed again."""
         self.forget(NEVER)
-        if self.wheel.queue:
+        self.is_cancelled = True
+        if self.wheel.queue and self.key in self.wheel.timers:
             checked(library.timerwheel_queue_cancel(self.wheel.queue, *self.name))
 
+    def cancelled(self):
+        """Whether the timer was cancelled since it was armed."""
+        return self.is_cancelled
+
+    def when(self):
+        """The time, of time.monotonic(), that the timer was armed for last."""
+        return self.time
+
     def close(self):
-        """Do not call back, and give the timer's memory back. No method may be called then."""
+        """Do not call back, and give the timer's memory back. It cannot be armed again."""
         self.forget(NEVER)
-        del self.wheel.timers[self.key]
-        if self.wheel.queue:
+        self.is_cancelled, self.callback, self.args, self.context = True, None, None, None
+        if self.wheel.timers.pop(self.key, None) and self.wheel.queue:
             checked(library.timerwheel_queue_remove(
                 self.wheel.queue, ctypes.byref(Remove(key=self.key))))
             self.wheel.needs(TIMERWHEEL_NEEDS_CALL)
+
+    def set(self, seconds, context):
+        # Nothing has changed if this raises an exception.
+        self.time, deadline = time.monotonic() + seconds, self.wheel.after(seconds)
+        self.forget(deadline)
+        self.is_cancelled = False
+        self.context = contextvars.copy_context() if context is None else context
 
     def forget(self, deadline):
         # An event that was or will be taken has an earlier deadline, so expired() drops it.
@@ -102,11 +125,11 @@ class Wheel:
         self.fd = library.timerwheel_fd(self.pointer)
         self.loop.add_reader(self.fd, self.expired)
 
-    def timer(self, seconds, callback, *args):
-        """A timer that calls callback(*args) in so many seconds."""
-        self.must_be_open()
-        timer = Timer(self, next(self.keys), lambda: callback(*args))
-        timer.deadline = self.after(seconds)
+    def timer(self, seconds, callback, *args, context=None):
+        """A timer that calls callback(*args) in so many seconds: see Timer.arm()."""
+        timer = Timer(self, next(self.keys), callback, args)
+        self.must_be_open(timer)
+        timer.set(seconds, context)
         add = Add(key=timer.key, deadline=timer.deadline, flags=TIMERWHEEL_ABS)
         checked(library.timerwheel_add(self.pointer, ctypes.byref(add), ctypes.c_size_t(1)))
         checked(add.result)
@@ -125,13 +148,21 @@ class Wheel:
         for timer in self.timers.values():
             timer.forget(NEVER)
 
-    def must_be_open(self):
+    def must_be_open(self, timer):
         if not self.queue:
             raise RuntimeError("the wheel is closed")
+        if timer.name and timer.key not in self.timers:
+            raise RuntimeError("the timer is closed")
+        if self.loop.get_debug():
+            # The loop checks the thread and the callback.
+            self.loop.call_later(0, timer.callback, *timer.args).cancel()
 
     @staticmethod
     def after(seconds):
-        return time.monotonic_ns() + max(0, round(seconds * 1e9))
+        # max() returns 0 for NaN, so this is at once, as with call_later().
+        if max(0, seconds) > TIME_MAX / 1e9:
+            return TIME_MAX
+        return min(TIME_MAX, time.monotonic_ns() + math.ceil(max(0, seconds) * 1e9))
 
     def needs(self, answer):
         if answer == TIMERWHEEL_NEEDS_CALL and not self.flushing:
@@ -156,7 +187,14 @@ class Wheel:
                 timer = self.timers.get(event.key)
                 if timer and event.deadline >= timer.deadline:
                     timer.forget(NEVER)
-                    timer.handle = self.loop.call_soon(timer.callback)
+                    self.call(timer)
+
+    def call(self, timer):
+        try:
+            timer.handle = self.loop.call_soon(timer.callback, *timer.args, context=timer.context)
+        except TypeError as error:
+            # The loop's debug mode, switched on meanwhile, rejects the callback. Others are called.
+            self.loop.call_exception_handler({"message": "invalid callback", "exception": error})
 
 
 class Echo(asyncio.Protocol):
