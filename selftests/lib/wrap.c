@@ -129,6 +129,15 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	return ret;
 }
 
+int __wrap_fstat(int fd, struct stat *st)
+{
+	int ret = __real_fstat(fd, st);
+
+	if (fake_class && !ret)
+		st->st_mode = S_IFCHR | 0600;
+	return ret;
+}
+
 int __wrap_fstat64(int fd, struct stat64 *st)
 {
 	int ret = __real_fstat64(fd, st);

@@ -64,6 +64,8 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to,
 			   struct itimerspec *before);
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
 int __real_fstat64(int fd, struct stat64 *st);
 int __wrap_fstat64(int fd, struct stat64 *st);
 ssize_t __real_readlink(const char *path, char *to, size_t size);
