@@ -56,7 +56,7 @@ static const char * const ltw_errors[] = {
 	[EBADF] =
 		"the descriptor is not open, or not open for writing, which all calls that change the wheel need: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
 	[EPROTO] =
-		"a newer program has set up this wheel for larger events, or another clock, than this library knows: install a newer libtimerwheel",
+		"this wheel has larger events, or another kind of clock, event ring or deadline table, than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =
 		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or this machine cannot: no clock can wake it, it has no atomic operations for resident timers, or its kernel cannot abort connections (INET_DIAG_DESTROY, BPF_SYSCALL); or the socket is no TCP connection over IPv4 or IPv6",
 	[ENOTSOCK] =

@@ -123,10 +123,14 @@ int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *c
  * If nothing is mapped the descriptor may be open for reading only: functions that change the wheel
  * then fail with -EBADF.
  *
+ * The descriptor may come from a process that is not trusted. Only a descriptor of the module's
+ * device is used, and no event in the ring makes the library access other memory.
+ *
  * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or not for writing
  * although there is something to map; -ENOMEM; -EPROTO: it has no ring, and a newer program has set
- * it up for larger events than this library knows, or it has a clock that is unknown here. With
- * @table also -EDQUOT, and -EXDEV: the table was first mapped in another time namespace.
+ * it up for larger events than this library knows, or its clock, ring or table is of a kind that
+ * is unknown here. With @table also -EDQUOT, and -EXDEV: the table was first mapped in another time
+ * namespace.
  */
 int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table);
 
