@@ -197,6 +197,7 @@ static const struct timerwheel_info honest_info = {
 	.size = sizeof(honest_info), .abi_version = TIMERWHEEL_ABI_VERSION, .capacity = 100,
 	.generation_bits = 12, .ring = EVENTS, .event_size = EVENT_SIZE,
 };
+
 static struct timerwheel_info file_info;
 
 static int file_ioctl(unsigned long request, void *arg)

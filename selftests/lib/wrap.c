@@ -3,6 +3,9 @@
  * The linker (--wrap) gives us these calls of the library and of its tests: to count them, and to
  * let them fail or do less.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE	/* struct stat64 */
+#endif
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,6 +11,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+struct stat64;
+
 /* How many there were, of malloc() and the like and of mmap() together */
 extern int ioctls, allocations;
 
