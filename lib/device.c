@@ -306,6 +306,24 @@ static int ltw_map_error(void)
 	return errno == EAGAIN ? -ENOMEM : -errno;
 }
 
+/*
+ * Until its deadline table is mapped, another process can set up a wheel with other sizes. Map a
+ * part of the table, so that nobody can any more, and read INFO again.
+ */
+static int ltw_device_settle(struct timerwheel *wheel, struct timerwheel_info *info)
+{
+	size_t page = ltw_pages(1);
+	void *map;
+
+	if (info->flags & TIMERWHEEL_INFO_SETTLED)
+		return 0;
+	map = ltw_map(wheel, page, TIMERWHEEL_MMAP_DEADLINES);
+	if (map == MAP_FAILED)
+		return ltw_map_error();
+	munmap(map, page);
+	return ltw_device_info(wheel, info);
+}
+
 /* Map the event ring, if the wheel has one, and the deadline table if @table. */
 static int ltw_device_map(struct ltw_device *device, const struct timerwheel_info *info, bool table)
 {
@@ -350,6 +368,8 @@ int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 	/* the descriptor is valid, but not open for reading */
 	if (err == -EBADF && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		err = -EACCES;
+	if (!err && table)
+		err = ltw_device_settle(&device->wheel, &info);
 	if (!err && !ltw_info_valid(&info, table))
 		err = -EPROTO;
 	if (!err)

@@ -203,6 +203,8 @@ faults=(
 'adopt: any device is a wheel;               s/return name \&\& !strcmp(name, "\/timerwheel") ? 0 : -ENOTTY;/return 0;/'
 'adopt: a part of the name is enough;        s/!strcmp(name, "\/timerwheel")/strstr(name, "timerwheel")/'
 'adopt: no sysfs, no wheel;                  /readlink(path/,/return/s/return 0;/return -ENOTTY;/'
+'adopt: set up after INFO;                    s/if (!err \&\& table)$/if (0)/'
+'adopt: set up before the table is mapped;   /^static int ltw_device_settle(/,/^}/s/map = ltw_map(wheel, page, TIMERWHEEL_MMAP_DEADLINES);/map = NULL;/'
 'adopt: any clock;                           s/if (info->clock > TIMERWHEEL_CLOCK_MANUAL)/if (0)/'
 'adopt: events of any size;                  s/info->event_size < known || info->event_size % 8 :/0 :/'
 'adopt: small events;                        s/info->event_size < known || //'
