@@ -194,8 +194,9 @@ static int flows;
 
 /* What INFO answers */
 static const struct timerwheel_info honest_info = {
-	.size = sizeof(honest_info), .flags = TIMERWHEEL_INFO_SETTLED, .abi_version = TIMERWHEEL_ABI_VERSION, .capacity = 100,
-	.generation_bits = 12, .ring = EVENTS, .event_size = EVENT_SIZE,
+	.size = sizeof(honest_info), .flags = TIMERWHEEL_INFO_SETTLED,
+	.abi_version = TIMERWHEEL_ABI_VERSION, .capacity = 100, .generation_bits = 12,
+	.ring = EVENTS, .event_size = EVENT_SIZE,
 };
 
 static struct timerwheel_info file_info;
