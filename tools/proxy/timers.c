@@ -56,10 +56,14 @@ static struct timerwheel *wheel_adopt(struct loop *loop, int fd)
 	struct timerwheel *wheel;
 	int err = timerwheel_adopt(&wheel, fd, true);
 
+	if (!err)
+		err = timerwheel_info(wheel, &info);
 	if (err)
 		log_die("the wheel that the service manager kept cannot be used: %s",
 			timerwheel_strerror(err));
-	timerwheel_info(wheel, &info);
+	if (info.capacity < BATCH + 2)
+		log_die("the wheel that the service manager kept has room for only %u timers: stop and start the service",
+			info.capacity);
 	if ((info.capacity - BATCH) / 2 < loop->max_open) {
 		loop->max_open = (info.capacity - BATCH) / 2;
 		log_say(LOG_WARNING,
