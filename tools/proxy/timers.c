@@ -62,7 +62,7 @@ static struct timerwheel *wheel_adopt(struct loop *loop, int fd)
 		log_die("the wheel that the service manager kept cannot be used: %s",
 			timerwheel_strerror(err));
 	if (info.capacity < BATCH + 2)
-		log_die("the wheel that the service manager kept has room for only %u timers: stop and start the service",
+		log_die("the wheel that was kept has room for only %u timers: stop and start",
 			info.capacity);
 	if ((info.capacity - BATCH) / 2 < loop->max_open) {
 		loop->max_open = (info.capacity - BATCH) / 2;
