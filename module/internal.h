@@ -339,6 +339,7 @@ struct tw_setup {
  * struct tw_sock - a connection that a timer watches
  * @node: in tw_socks.todo
  * @flags: TW_SOCK_QUEUED, TW_SOCK_ENDED
+ * @acked: HALF_CLOSED: how far the peer had acknowledged, at the last visit
  * @file: the file
  * @sk: the socket, with a reference
  * @timeout: how long it may be idle, in ns; 0: LIFETIME
@@ -362,6 +363,7 @@ struct tw_setup {
 struct tw_sock {
 	struct llist_node node;
 	atomic_t flags;
+	u32 acked;
 	struct tw_file *file;
 	struct sock *sk;
 	u64 timeout;

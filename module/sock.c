@@ -116,18 +116,24 @@ static u32 tw_sock_age(u32 now, u32 stamp)
  */
 static s64 tw_sock_left(struct tw_sock *ts)
 {
-	u32 now = tw_tcp_now(), age = tw_sock_age(now, ts->since);
+	u32 now = tw_tcp_now(), age = tw_sock_age(now, ts->since), acked;
 
 	switch (ts->kind) {
 	case TIMERWHEEL_SOCKET_LIFETIME:
 		return 0;
 	case TIMERWHEEL_SOCKET_HALF_CLOSED:
-		/* From the first visit that finds it so. */
-		if (!ts->half_closed || !tw_tcp_half_closed(ts->sk)) {
+		/*
+		 * The time begins at the first visit that finds the connection half-closed, and
+		 * again at each one that finds that the peer has acknowledged more. TCP keeps no
+		 * time of that: it may come long after all data was sent.
+		 */
+		acked = tw_tcp_acked(ts->sk);
+		if (!ts->half_closed || !tw_tcp_half_closed(ts->sk) || acked != ts->acked) {
 			ts->half_closed = tw_tcp_half_closed(ts->sk);
+			ts->acked = acked;
 			age = 0;
 		}
-		break;
+		fallthrough;
 	case TIMERWHEEL_SOCKET_IDLE:
 		age = min(age, tw_sock_age(now, tw_tcp_sent(ts->sk)));
 		fallthrough;

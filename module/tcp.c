@@ -132,6 +132,17 @@ u32 tw_tcp_sent(const struct sock *sk)
 	return READ_ONCE(tcp_sk(sk)->lsndtime);
 }
 
+/**
+ * tw_tcp_acked - how far has the peer acknowledged what was sent?
+ * @sk: the socket
+ *
+ * Return: a sequence number.
+ */
+u32 tw_tcp_acked(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->snd_una);
+}
+
 /*
  * Lock a socket unless a task holds its lock; as lock_sock(), which has no such variant. To be
  * undone with release_sock().

@@ -34,6 +34,7 @@ bool tw_tcp_half_closed(const struct sock *sk);
 u32 tw_tcp_now(void);
 u32 tw_tcp_received(const struct sock *sk);
 u32 tw_tcp_sent(const struct sock *sk);
+u32 tw_tcp_acked(const struct sock *sk);
 int tw_tcp_abort(struct sock *sk);
 
 #endif /* TW_TCP_H */

@@ -388,6 +388,46 @@ TEST_F(socket, half_closed)
 	EXPECT_GE(ev.fired, from + IDLE);
 }
 
+/* The rest of a transfer is still under way: only silence counts. */
+TEST_F(socket, half_closed_in_use)
+{
+	struct timerwheel_event ev;
+	__u64 last = 0;
+	char c = 'x';
+	int i;
+
+	ASSERT_EQ(0, shutdown(self->c.here, SHUT_WR));
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_HALF_CLOSED, IDLE, 0));
+	/* No pause may be longer than the timeout. */
+	for (i = 0; tw_timed() && i < 60; i++) {
+		last = tw_now(CLOCK_MONOTONIC);
+		ASSERT_EQ(1, send(self->c.peer, &c, 1, MSG_NOSIGNAL));
+		ASSERT_EQ(0, next_event(self->fd, &ev, IDLE / 6));
+	}
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	EXPECT_GE(ev.fired, last + IDLE);
+}
+
+/* The time begins again at the visit that finds more acknowledged. */
+TEST_F(socket, half_closed_acknowledged)
+{
+	struct timerwheel_event ev;
+	__u64 sent;
+	char c = 'x';
+
+	if (!tw_timed())
+		SKIP(return, "the data must be sent soon after a visit");
+	ASSERT_EQ(0, shutdown(self->c.peer, SHUT_WR));
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_HALF_CLOSED, IDLE, 0));
+	while (!stats_of(self->fd).requeues)
+		tw_sleep(MSEC);
+	sent = tw_now(CLOCK_MONOTONIC);
+	ASSERT_EQ(1, send(self->c.here, &c, 1, MSG_NOSIGNAL));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
+	EXPECT_GE(ev.fired, sent + IDLE + IDLE / 2);
+}
+
 /* A deadline that has passed already */
 TEST_F(socket, lifetime_over)
 {

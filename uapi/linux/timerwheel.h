@@ -397,8 +397,8 @@ struct timerwheel_add {
  * @TIMERWHEEL_SOCKET_IDLE_RECEIVE: when no data was received for the time
  * @TIMERWHEEL_SOCKET_IDLE_SEND: when no data was sent for the time
  * @TIMERWHEEL_SOCKET_LIFETIME: at the deadline, whatever the connection does
- * @TIMERWHEEL_SOCKET_HALF_CLOSED: when one side has closed the connection, and the other has not,
- *	for the time, or up to twice the time
+ * @TIMERWHEEL_SOCKET_HALF_CLOSED: when one side has closed the connection and the other has not,
+ *	and no data was received, sent or acknowledged for the time, or up to twice the time
  */
 enum timerwheel_socket {
 	TIMERWHEEL_SOCKET_IDLE		= 0,

@@ -6,6 +6,8 @@ left: data received does not count; icount/socket:socket.ip4.kinds; s/tw_sock_ag
 left: data sent does not count; icount/socket:socket.ip4.kinds; s/tw_sock_age(now, tw_tcp_sent(ts->sk))/age/
 left: a jiffy early; icount/socket:socket.ip4.data_postpones; s/(age ? age - 1 : 0)/(age + 1)/
 left: half closed from the start; socket:socket.ip4.half_closed; /case TIMERWHEEL_SOCKET_HALF_CLOSED:/,/break;/s/age = 0;/;/
+left: half closed, data does not count; icount/socket:socket.ip4.half_closed_in_use; /case TIMERWHEEL_SOCKET_HALF_CLOSED:/,/fallthrough;/s/fallthrough;/break;/
+left: half closed, acknowledged data does not count; icount/socket:socket.ip4.half_closed_acknowledged; s/ || acked != ts->acked) {/) {/
 queue: ended but not queued; socket:socket.ip4.memory_is_charged_and_given_back; s/tw_sock_queue(ts, TW_SOCK_ENDED);/;/
 warn: not counted; socket:socket.ip4.nobody_reads,socket.ip4.move_withdraws_the_warning; s/events.warnings++;/events.warnings += 0;/
 calm: the warning stays; socket:socket.ip4.*_withdraws_the_warning; s/if (ts->warned) {/if (0) {/
