@@ -317,6 +317,7 @@ void boot_id(char *text, size_t size);
 /**
  * struct seen - a wheel of another process, as its fdinfo tells
  * @pid: a process that has it open; init only if there is no other
+ * @tid: a living thread of it
  * @fd: its descriptor there
  * @owners: how many processes have it open, as far as can be seen
  * @last: the last one that was counted
@@ -333,6 +334,7 @@ void boot_id(char *text, size_t size);
  */
 struct seen {
 	int pid;
+	int tid;
 	int fd;
 	unsigned int owners;
 	int last;

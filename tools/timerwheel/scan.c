@@ -17,6 +17,7 @@
 #include <linux/kcmp.h>
 
 #include "cli.h"
+#include "threads.h"
 
 /* The number of the device, which tells a wheel from all other files; 0: there is none. */
 static dev_t device(void)
@@ -75,7 +76,8 @@ static bool read_fdinfo(struct seen *seen)
 	char path[64], line[128], name[32], value[32];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", seen->pid, seen->fd);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fdinfo/%d", seen->pid, seen->tid,
+		 seen->fd);
 	file = fopen(path, "r");
 	if (!file)
 		return false;
@@ -109,7 +111,7 @@ static struct seen *known(struct scan *scan, const struct seen *seen)
 	for (i = 0; i < scan->count; i++) {
 		struct seen *other = &scan->wheels[i];
 
-		if (!syscall(SYS_kcmp, other->pid, seen->pid, KCMP_FILE, other->fd, seen->fd))
+		if (!syscall(SYS_kcmp, other->tid, seen->tid, KCMP_FILE, other->fd, seen->fd))
 			return other;
 	}
 	return NULL;
@@ -127,6 +129,7 @@ static void add(struct scan *scan, struct seen *seen)
 		/* init keeps it for a service that it starts: who has it is that service. */
 		if (other->pid == 1 && seen->pid != 1) {
 			other->pid = seen->pid;
+			other->tid = seen->tid;
 			other->fd = seen->fd;
 			read_command(other);
 		}
@@ -144,29 +147,47 @@ static void add(struct scan *scan, struct seen *seen)
 	scan->wheels[scan->count++] = *seen;
 }
 
-int scan_process(struct scan *scan, int pid)
+/* Returns the number of descriptors, or -errno. */
+static int scan_thread(struct scan *scan, int pid, int tid)
 {
 	dev_t wanted = device();
 	struct dirent *entry;
+	int count = 0;
 	char path[64];
 	struct stat st;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", pid, tid);
 	dir = opendir(path);
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir))) {
-		struct seen seen = { .pid = pid, .last = pid, .owners = 1 };
+		struct seen seen = { .pid = pid, .tid = tid, .last = pid, .owners = 1 };
 
-		if (!isdigit(*entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, 0) ||
-		    !S_ISCHR(st.st_mode) || !wanted || st.st_rdev != wanted)
+		if (!isdigit(*entry->d_name))
+			continue;
+		count++;
+		if (fstatat(dirfd(dir), entry->d_name, &st, 0) || !S_ISCHR(st.st_mode) || !wanted ||
+		    st.st_rdev != wanted)
 			continue;
 		seen.fd = atoi(entry->d_name);
 		add(scan, &seen);
 	}
 	closedir(dir);
-	return 0;
+	return count;
+}
+
+int scan_process(struct scan *scan, int pid)
+{
+	int count = scan_thread(scan, pid, pid), tid;
+
+	/* A main thread that has ended has no descriptors; if it is not ours, we may not ask. */
+	if (count <= 0 && count != -ENOENT) {
+		tid = thread_living(pid);
+		if (tid != pid)
+			count = scan_thread(scan, pid, tid);
+	}
+	return count < 0 ? count : 0;
 }
 
 void scan_all(struct scan *scan)

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "threads.h"
 
 #define LOAD	"load the module: modprobe timerwheel (or make load, from the source)"
 
@@ -140,14 +140,13 @@ static int foreign_descriptor(void)
 	int pid = opt.number[OPT_PID];
 	int number = opt.given[OPT_WHEEL_FD] ? (int)opt.number[OPT_WHEEL_FD] :
 					       find_descriptor(pid);
-	int process = syscall(SYS_pidfd_open, pid, 0);
-	int fd;
+	int fd = thread_getfd(pid, thread_living(pid), number);
 
-	if (process < 0 && (errno == ESRCH || errno == EINVAL))
+	if (fd < 0 && errno == ESRCH)
 		die("process %d does not exist", pid);
-	if (process < 0)
-		die("process %d: %s", pid, strerror(errno));
-	fd = syscall(SYS_pidfd_getfd, process, number, 0);
+	if (fd < 0 && errno == EOPNOTSUPP)
+		die("the main thread of process %d has ended: copying a descriptor from another thread needs Linux 6.9",
+		    pid);
 	if (fd < 0 && errno == EPERM)
 		die("not allowed to copy a descriptor of process %d: run as root, or as its user with permission to trace it (see kernel.yama.ptrace_scope)",
 		    pid);
@@ -156,7 +155,6 @@ static int foreign_descriptor(void)
 		    number);
 	if (fd < 0)
 		die("descriptor %d of process %d: %s", number, pid, strerror(errno));
-	close(process);
 	return fd;
 }
 

@@ -4,16 +4,17 @@
  * is the difference between two looks at the counters in fdinfo.
  */
 #include <curses.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "threads.h"
 
 /**
  * struct row - a wheel, and what happened since the last look
@@ -310,16 +311,16 @@ static void draw_bar(const char *text)
 static void draw_lateness(const struct seen *seen)
 {
 	struct timerwheel_stats stats = { .size = sizeof(stats) };
-	int process = syscall(SYS_pidfd_open, seen->pid, 0), fd, err;
+	int fd, err;
 
 	draw_line(A_NORMAL, "%s", "");
 	draw_line(A_BOLD, "lateness of the timers of %s (%d), descriptor %d", seen->command,
 		  seen->pid, seen->fd);
-	fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, seen->fd, 0);
-	if (process >= 0)
-		close(process);
+	fd = thread_getfd(seen->pid, seen->tid, seen->fd);
 	if (fd < 0) {
-		draw_line(A_NORMAL, "  not allowed to inspect it: run as root");
+		draw_line(A_NORMAL, errno == EOPNOTSUPP ?
+			  "  cannot inspect it: its main thread has ended (this needs Linux 6.9)" :
+			  "  not allowed to inspect it: run as root");
 		return;
 	}
 	err = ioctl(fd, TIMERWHEEL_IOC_STATS, &stats);

@@ -16,6 +16,10 @@
  *   FAKE_SYNCHRONIZED=1 the time of day is right
  *   FAKE_SIGNAL=NUMBER  this signal arrives after each DRAIN, REMOVE and read that takes something
  *   FAKE_MEANWHILE=KEY  somebody arms this timer then, with the value 99
+ *   FAKE_PAUSE=FIFO     ADD_SOCKET waits when it is done, until a writer of FIFO has come and gone.
+ *                       Nothing waits if FIFO does not exist.
+ *   FAKE_LINK=TEXT      with FAKE_PAUSE, readlinkat() waits instead if it has read TEXT; with
+ *                       FAKE_RECV and FAKE_PAUSE, that recv() waits and does not fail
  *
  * FAKE_RESIDENT=1: timers of a new wheel are resident. The file begins with their deadline table.
  * A cancelled timer is parked, and so is one whose event was delivered, whatever its linger; the
@@ -64,6 +68,29 @@ struct wheel {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct wheel *wheel;
 static int locked;
+
+static void lock_mutex(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void unlock_mutex(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Calls of recv() by this process and its children. */
+static __u64 *received;
+
+/* A child must not find it locked by a thread that it does not have. */
+static __attribute((constructor)) void prepare_fork(void)
+{
+	pthread_atfork(lock_mutex, unlock_mutex, unlock_mutex);
+	received = mmap(NULL, sizeof(*received), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (received == MAP_FAILED)
+		abort();
+}
 
 static __u64 variable(const char *name)
 {
@@ -455,6 +482,30 @@ static int call(unsigned long request, void *arg)
 	return n;
 }
 
+static void pause_at(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	char c;
+
+	if (fd < 0)
+		return;
+	while (read(fd, &c, 1) > 0)
+		;
+	close(fd);
+}
+
+ssize_t readlinkat(int folder, const char *path, char *link, size_t size)
+{
+	ssize_t (*real)(int folder, const char *path, char *link, size_t size) =
+		dlsym(RTLD_NEXT, "readlinkat");
+	const char *wanted = getenv("FAKE_LINK"), *fifo = getenv("FAKE_PAUSE");
+	ssize_t n = real(folder, path, link, size);
+
+	if (wanted && fifo && n == (ssize_t)strlen(wanted) && !memcmp(link, wanted, n))
+		pause_at(fifo);
+	return n;
+}
+
 /* What becomes of a timer that watches a connection: the flags of its event. */
 static __u32 expire_socket(int i)
 {
@@ -542,13 +593,21 @@ static int wait_for(void)
 int ioctl(int fd, unsigned long request, ...)
 {
 	int (*real)(int fd, unsigned long request, void *arg) = dlsym(RTLD_NEXT, "ioctl");
+	const char *fifo = getenv("FAKE_PAUSE");
 	va_list args;
 	void *arg;
+	int n;
 
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	return begin(fd) ? end(call(request, arg)) : real(fd, request, arg);
+	if (!begin(fd))
+		return real(fd, request, arg);
+	n = end(call(request, arg));
+	if (request == TIMERWHEEL_IOC_ADD_SOCKET && fifo && !getenv("FAKE_LINK") &&
+	    !getenv("FAKE_RECV"))
+		pause_at(fifo);
+	return n;
 }
 
 /* The library reads by preadv2(). */
@@ -578,12 +637,15 @@ ssize_t recv(int fd, void *to, size_t size, int flags)
 {
 	ssize_t (*real)(int fd, void *to, size_t size, int flags) = dlsym(RTLD_NEXT, "recv");
 	socklen_t length = sizeof(int);
-	static __u64 count;
 	int domain;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) || domain != AF_NETLINK ||
-	    ++count != variable("FAKE_RECV"))
+	    ++*received != variable("FAKE_RECV"))
 		return real(fd, to, size, flags);
+	if (getenv("FAKE_PAUSE")) {
+		pause_at(getenv("FAKE_PAUSE"));
+		return real(fd, to, size, flags);
+	}
 	errno = ENOBUFS;
 	return -1;
 }
@@ -647,7 +709,7 @@ FILE *fopen(const char *name, const char *mode)
 	struct timerwheel_stats s;
 	int pid, fd;
 
-	if (sscanf(name, "/proc/%d/fdinfo/%d", &pid, &fd) == 2) {
+	if (sscanf(name, "/proc/%*d/task/%d/fdinfo/%d", &pid, &fd) == 2) {
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 		fd = open(path, O_RDWR | O_CLOEXEC);
 		if (begin(fd)) {
