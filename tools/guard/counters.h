@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the guard counts. Only the main thread writes; the metrics are read at any time. */
+/*
+ * What the guard counts. Only the main thread writes; the metrics are read at any time. The worker
+ * counts from 0, and the guard adds what it has counted.
+ */
 #ifndef GUARD_COUNTERS_H
 #define GUARD_COUNTERS_H
 
@@ -7,6 +10,7 @@
 #include <stdint.h>
 
 #include "options.h"
+#include "unreachable.h"
 
 /** enum action - what happened to a connection */
 enum action {
@@ -28,8 +32,8 @@ struct counters {
 	counter taken;
 	/** @restored: those of the timers in a kept wheel */
 	counter restored;
-	/** @unreachable: connections given up: no process had them, or one may not take them */
-	counter unreachable;
+	/** @unreachable: connections that are not guarded, by reason */
+	counter unreachable[REASONS];
 	/** @acted: timeouts, by timeout and what happened */
 	counter acted[KINDS][ACTIONS];
 	/** @left: connections that have ended without the guard */
@@ -42,6 +46,10 @@ struct counters {
 	counter scan_ns;
 	/** @log_lost: lines of the report that nobody took */
 	counter log_lost;
+	/** @workers_killed: workers that a process has held up */
+	counter workers_killed;
+	/** @workers_stuck: those that have not ended yet; the only one that falls */
+	counter workers_stuck;
 };
 
 /** counters - they */

@@ -125,17 +125,11 @@ bool diag_waits(const struct inet_diag_msg *msg)
 	return msg->idiag_state == ESTABLISHED || msg->idiag_state == CLOSE_WAIT;
 }
 
-static void ignore(const struct inet_diag_msg *msg)
-{
-	(void)msg;
-}
-
 void diag_open(void)
 {
 	diag_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (diag_fd < 0)
 		log_die("sock_diag: %s", strerror(errno));
-	diag_listeners(ignore);
 }
 
 union address diag_address(const struct inet_diag_msg *msg, bool peer)

@@ -16,7 +16,7 @@
 
 #include "address.h"
 
-/** diag_open - open the netlink socket; ends the process with a message if it cannot */
+/** diag_open - in the worker: open the netlink socket; ends it with a message if it cannot */
 void diag_open(void);
 
 /**

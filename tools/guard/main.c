@@ -15,7 +15,6 @@
 
 #include "conns.h"
 #include "counters.h"
-#include "diag.h"
 #include "log.h"
 #include "metrics.h"
 #include "notify.h"
@@ -25,6 +24,7 @@
 #include "scan.h"
 #include "timers.h"
 #include "timerwheel.h"
+#include "worker.h"
 
 /* The wheel's name in the service manager's store. */
 #define WHEEL_NAME	"wheel"
@@ -37,6 +37,7 @@ static void open_signals(void)
 {
 	sigset_t set;
 
+	signals_reset();
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -119,12 +120,26 @@ static int wait_ms(uint64_t until)
 	       (until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 3600 * 1000;
 }
 
+/* The first scan is complete when the guard reports that it is ready. */
+static void scan_all(void)
+{
+	struct pollfd fd = { .events = POLLIN };
+
+	scan_turn();
+	while (scan_busy()) {
+		fd.fd = worker_fd();
+		poll(&fd, 1, wait_ms(worker_next()));
+		scan_go_on();
+	}
+}
+
 /* Until a signal comes, or nothing is left that could be guarded. */
 static void run(void)
 {
 	struct pollfd fds[] = {
 		{ .fd = timerwheel_fd(timers_wheel()), .events = POLLIN },
 		{ .fd = signals, .events = POLLIN },
+		{ .events = POLLIN },
 	};
 	uint64_t interval = watchdog_interval(), next_scan, next_beat, until;
 
@@ -132,13 +147,17 @@ static void run(void)
 	next_beat = interval == TIME_NONE ? TIME_NONE : now_ns();
 	while (!fds[1].revents) {
 		until = notify_again();
-		until = until < next_scan ? until : next_scan;
+		if (!scan_busy())
+			until = until < next_scan ? until : next_scan;
 		until = until < next_beat ? until : next_beat;
+		until = until < worker_next() ? until : worker_next();
+		fds[2].fd = worker_fd();
 		poll(fds, ARRAY_SIZE(fds), wait_ms(until));
+		scan_go_on();
+		tell_count();
 		timers_expire();
-		if (now_ns() >= next_scan) {
+		if (now_ns() >= next_scan && !scan_busy()) {
 			scan_turn();
-			tell_count();
 			next_scan = now_ns() + options.interval;
 			if (!procs_left()) {
 				log_say(LOG_NOTICE, "the processes have ended");
@@ -161,10 +180,9 @@ int main(int argc, char **argv)
 	report_open();
 	notify_open();
 	procs_check();
-	diag_open();
 	start();
 	metrics_start();
-	scan_turn();
+	scan_all();
 	log_say(LOG_INFO, "%u connections, a look each %s%s", conns_count(),
 		duration(options.interval), options.dry_run ? "; nothing is ended" : "");
 	notify("READY=1\nSTATUS=guarding");

@@ -55,14 +55,16 @@ static void tell_wheel(FILE *out)
 
 static void tell(FILE *out)
 {
-	unsigned int kind, action;
+	unsigned int kind, action, reason;
 
 	one(out, "connections", "gauge", "Connections known now", conns_count());
 	one(out, "taken_total", "counter", "Connections that got timers", counters.taken);
 	one(out, "restored_total", "counter", "Connections in a wheel that was kept",
 	    counters.restored);
-	one(out, "unreachable_total", "counter", "Connections whose sockets could not be taken",
-	    counters.unreachable);
+	head(out, "unreachable_total", "counter", "Connections that are not guarded, by reason");
+	for (reason = 0; reason < REASONS; reason++)
+		fprintf(out, PREFIX "unreachable_total{reason=\"%s\"} %llu\n",
+			reason_names[reason], (unsigned long long)counters.unreachable[reason]);
 	one(out, "left_total", "counter", "Connections that ended by themselves", counters.left);
 	head(out, "timeouts_total", "counter", "Timeouts, by what was done");
 	for (kind = 0; kind < KINDS; kind++) {
@@ -76,6 +78,10 @@ static void tell(FILE *out)
 	    counters.skipped);
 	head(out, "scan_seconds_total", "counter", "Time that the lists took, with what was new");
 	fprintf(out, PREFIX "scan_seconds_total %.6f\n", counters.scan_ns / 1e9);
+	one(out, "workers_killed_total", "counter", "Scans given up because a process held them up",
+	    counters.workers_killed);
+	one(out, "workers_stuck", "gauge", "Of these, scans that SIGKILL has not ended yet",
+	    counters.workers_stuck);
 	one(out, "log_lost_total", "counter", "Lines of the report that were lost",
 	    counters.log_lost);
 	tell_wheel(out);

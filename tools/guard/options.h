@@ -13,7 +13,7 @@
 enum kind {
 	/** @KIND_IDLE: no data was received or sent */
 	KIND_IDLE,
-	/** @KIND_HALF_CLOSED: one side has closed the connection, and the other has not */
+	/** @KIND_HALF_CLOSED: one side has closed, the other has not, and no data moves */
 	KIND_HALF_CLOSED,
 	/** @KIND_LIFETIME: since the guard has found it, whatever it does */
 	KIND_LIFETIME,

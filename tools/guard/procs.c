@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,31 +12,58 @@
 #include "log.h"
 #include "options.h"
 #include "procs.h"
+#include "worker.h"
 
 #define CGROUPS	"/sys/fs/cgroup"
 
 /* --- control groups ----------------------------------------------------- */
 
-/* A unit's name may be an alias, which is a link beside the unit's file. */
-static void unit_name(const char *given, char name[NAME_MAX + 1])
+/* Names such as php8.2-fpm have a dot, but no type. */
+static bool has_type(const char *name)
 {
+	static const char *const types[] = {
+		".service", ".slice", ".scope", ".socket", ".target", ".path", ".timer", ".mount",
+		".automount", ".swap", ".device",
+	};
+	const char *dot = strrchr(name, '.');
+	unsigned int i;
+
+	for (i = 0; dot && i < ARRAY_SIZE(types); i++) {
+		if (!strcmp(dot, types[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A unit's name may be an alias, which is a link beside the unit's file. Returns whether there is
+ * such a file.
+ */
+static bool unit_name(const char *given, char name[NAME_MAX + 1])
+{
+	/* As in systemd.unit(5). */
 	static const char *const folders[] = {
-		"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system",
-		"/usr/lib/systemd/system", "/lib/systemd/system",
+		"/etc/systemd/system.control", "/run/systemd/system.control",
+		"/run/systemd/transient", "/run/systemd/generator.early", "/etc/systemd/system",
+		"/etc/systemd/system.attached", "/run/systemd/system",
+		"/run/systemd/system.attached", "/run/systemd/generator",
+		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
+		"/run/systemd/generator.late",
 	};
 	char path[PATH_MAX], real[PATH_MAX];
 	unsigned int i;
 
-	snprintf(name, NAME_MAX + 1, "%s%s", given, strchr(given, '.') ? "" : ".service");
+	snprintf(name, NAME_MAX + 1, "%s%s", given, has_type(given) ? "" : ".service");
 	for (i = 0; i < ARRAY_SIZE(folders); i++) {
 		snprintf(path, sizeof(path), "%s/%s", folders[i], name);
 		if (realpath(path, real)) {
 			/* A masked unit is a link to /dev/null. */
 			if (strchr(strrchr(real, '/'), '.'))
 				snprintf(name, NAME_MAX + 1, "%s", strrchr(real, '/') + 1);
-			return;
+			return true;
 		}
 	}
+	return false;
 }
 
 /* The control group of a unit is in that of its slice. */
@@ -61,6 +89,21 @@ static bool find_unit(char *path, const char *name)
 	if (folder)
 		closedir(folder);
 	return found;
+}
+
+/* Does a unit have a file, or else processes? NAME@INSTANCE.service may have NAME@.service. */
+static bool unit_exists(const char *given)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX] = CGROUPS, *at, *dot;
+
+	if (unit_name(given, name) || find_unit(path, name))
+		return true;
+	at = strchr(name, '@');
+	dot = strrchr(name, '.');
+	if (!at || dot < at)
+		return false;
+	memmove(at + 1, dot, strlen(dot) + 1);
+	return unit_name(name, path);
 }
 
 /* As in /proc/PID/cgroup, or a path that is there. */
@@ -174,7 +217,8 @@ static void read_all(void)
 
 	nr_procs = 0;
 	while (folder && (entry = readdir(folder))) {
-		if (*entry->d_name < '0' || *entry->d_name > '9')
+		if (*entry->d_name < '0' || *entry->d_name > '9' ||
+		    !worker_visit(atoi(entry->d_name), ""))
 			continue;
 		if (nr_procs == room) {
 			room = room ? 2 * room : 256;
@@ -186,6 +230,7 @@ static void read_all(void)
 	}
 	if (folder)
 		closedir(folder);
+	worker_visit(0, "");
 	qsort(procs, nr_procs, sizeof(*procs), by_pid);
 }
 
@@ -215,22 +260,13 @@ static void choose_children(void)
 	} while (more);
 }
 
-/* When the processes of --pid began: later ones with their numbers are not meant. */
-static uint64_t starts[CHOICES_MAX];
+/*
+ * The processes of --pid. A descriptor becomes readable when its process ends: later processes with
+ * this number are not meant.
+ */
+static struct pollfd pidfds[CHOICES_MAX];
 
-#define NO_START	UINT64_MAX
-
-/* When a process began; NO_START: there is none. */
-static uint64_t start_of(pid_t pid)
-{
-	struct proc proc;
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", pid);
-	return read_stat(text, &proc) ? proc.start : NO_START;
-}
-
-static bool all_meant(void)
+bool procs_all(void)
 {
 	return !options.nr_units && !options.nr_cgroups && !options.nr_pids;
 }
@@ -244,7 +280,7 @@ struct proc *procs_list(unsigned int *count)
 	read_all();
 	for (i = 0; i < options.nr_pids; i++) {
 		proc = proc_of(options.pids[i]);
-		if (proc && proc->start == starts[i])
+		if (proc && !pidfds[i].revents)
 			choose(proc, true);
 	}
 	for (i = 0; i < options.nr_cgroups; i++) {
@@ -260,7 +296,7 @@ struct proc *procs_list(unsigned int *count)
 	choose_children();
 	list = xcalloc(nr_procs + 1, sizeof(*list));
 	for (i = 0; i < nr_procs; i++) {
-		if (procs[i].chosen || all_meant())
+		if (procs[i].chosen || procs_all())
 			list[n++] = procs[i];
 	}
 	*count = n;
@@ -273,8 +309,9 @@ void procs_check(void)
 	unsigned int i;
 
 	for (i = 0; i < options.nr_pids; i++) {
-		starts[i] = start_of(options.pids[i]);
-		if (starts[i] == NO_START)
+		pidfds[i].fd = pidfd_of(options.pids[i]);
+		pidfds[i].events = POLLIN;
+		if (pidfds[i].fd < 0)
 			log_die("--pid %d: there is no such process", options.pids[i]);
 	}
 	for (i = 0; i < options.nr_cgroups; i++) {
@@ -282,6 +319,11 @@ void procs_check(void)
 		if (access(path, R_OK | X_OK))
 			log_die("--cgroup %s: %s; it is a path below " CGROUPS, options.cgroups[i],
 				strerror(errno));
+	}
+	for (i = 0; i < options.nr_units; i++) {
+		if (!unit_exists(options.units[i]))
+			log_die("--unit %s: there is no such unit: it has no unit file, and is not running (systemctl list-unit-files shows all)",
+				options.units[i]);
 	}
 	if (options.nr_units && access(CGROUPS "/cgroup.controllers", F_OK))
 		log_die("--unit needs the unified hierarchy of control groups at " CGROUPS
@@ -294,8 +336,9 @@ bool procs_left(void)
 
 	if (options.nr_units || options.nr_cgroups || !options.nr_pids)
 		return true;
+	poll(pidfds, options.nr_pids, 0);
 	for (i = 0; i < options.nr_pids; i++) {
-		if (start_of(options.pids[i]) == starts[i])
+		if (!pidfds[i].revents)
 			return true;
 	}
 	return false;

@@ -41,9 +41,19 @@ void procs_check(void);
  * procs_list - the processes that are meant, by pid
  * @count: is set: how many
  *
+ * It may wait for a process, so the worker calls it. Those of --pid that have ended are known from
+ * procs_left().
+ *
  * Return: an array, to be freed.
  */
 struct proc *procs_list(unsigned int *count);
+
+/**
+ * procs_all - are all processes of the machine meant?
+ *
+ * Return: true: only ports were chosen.
+ */
+bool procs_all(void);
 
 /**
  * procs_left - may there be connections in future?

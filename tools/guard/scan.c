@@ -5,9 +5,16 @@
  * A list costs a microsecond for each connection or less. It is not even taken if the kernel has
  * accepted none since the last one: it counts them, for all of the network namespace. Then only the
  * memory of connections that have ended waits, until the next list.
+ *
+ * A worker takes the list, and looks for what is new in it (worker.h). The guard then reads the
+ * same list, and starts another worker for each user whose processes have new sockets, and for each
+ * such process of root. If that worker stays because it waits for a process, so do the sockets that
+ * it has taken: those of nobody else.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conns.h"
 #include "counters.h"
@@ -15,8 +22,10 @@
 #include "log.h"
 #include "options.h"
 #include "owners.h"
+#include "procs.h"
 #include "scan.h"
 #include "timers.h"
+#include "worker.h"
 
 /* At least each so many turns a list is taken. */
 #define SKIP_MAX	8
@@ -37,10 +46,21 @@ static uint32_t number;
 static unsigned int seen;
 /* There are connections that are to be looked at again, whatever comes. */
 static bool unfinished;
+/* The worker takes sockets: those of a group, of which some are left. */
+static bool taking;
+static struct wanted group;
+static unsigned int nr_left;
+/* There is a worker; when this scan began, in ns. */
+static bool busy;
+static uint64_t began;
 
 /* Sockets to be looked for. */
 static struct wanted *wanted;
 static unsigned int nr_wanted, room_wanted;
+
+/* The list that the worker has taken, for the guard. */
+static struct inet_diag_msg *listed;
+static unsigned int nr_listed, room_listed;
 
 static struct wanted *want(const struct inet_diag_msg *msg)
 {
@@ -67,8 +87,15 @@ static bool living(uint64_t cookie)
 
 /* --- ports -------------------------------------------------------------- */
 
-static uint16_t ports[PORTS_MAX];
-static unsigned int nr_ports;
+/* What the worker hands back of them. */
+static struct ports {
+	uint16_t port[PORTS_MAX];
+	unsigned int nr;
+	uint64_t listeners;	/* at that time */
+	unsigned int scans;
+	bool said;		/* that there are none */
+} ports = { .listeners = UINT64_MAX };
+
 static uint64_t listeners;
 
 static void listener(const struct inet_diag_msg *msg)
@@ -81,10 +108,10 @@ static void add_port(uint16_t port)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_ports && ports[i] != port; i++)
+	for (i = 0; i < ports.nr && ports.port[i] != port; i++)
 		;
-	if (i == nr_ports && nr_ports < PORTS_MAX)
-		ports[nr_ports++] = port;
+	if (i == ports.nr && ports.nr < PORTS_MAX)
+		ports.port[ports.nr++] = port;
 }
 
 /*
@@ -103,25 +130,25 @@ static void keep_port(struct conn *conn)
  */
 static void find_ports(void)
 {
-	static unsigned int scans;
-	static uint64_t last;
-	static bool said;
 	unsigned int i;
 
 	listeners = 0;
 	nr_wanted = 0;
-	if (!diag_listeners(listener) || (listeners == last && !said && ++scans % PORTS_AGAIN))
+	if (!diag_listeners(listener) ||
+	    (listeners == ports.listeners && !ports.said && ++ports.scans % PORTS_AGAIN))
 		return;
-	last = listeners;
-	nr_ports = 0;
+	ports.listeners = listeners;
+	ports.nr = 0;
 	owners_find(wanted, nr_wanted, NULL);
 	for (i = 0; i < nr_wanted; i++) {
 		if (wanted[i].pid)
 			add_port(wanted[i].port);
 	}
-	if (!nr_ports && !said)
+	if (!ports.nr && !ports.said && owners_any())
 		log_say(LOG_NOTICE, "the processes listen on no TCP port now; waiting for that (or give it with --port)");
-	said = !nr_ports;
+	else if (!ports.nr && !ports.said)
+		log_say(LOG_NOTICE, "none of the chosen units and processes is running; waiting for them");
+	ports.said = !ports.nr;
 	conns_each(keep_port);
 }
 
@@ -153,31 +180,7 @@ static void connection(const struct inet_diag_msg *msg)
 	one = want(msg);
 	one->conn = conn;
 	one->again = conn->tries;
-}
-
-/* What was found gets its timers; the others get two chances soon, and some later. */
-static void arm_new(void)
-{
-	unsigned int i;
-	int fd;
-
-	if (!nr_wanted)
-		return;
-	owners_find(wanted, nr_wanted, living);
-	for (i = 0; i < nr_wanted; i++) {
-		struct conn *conn = wanted[i].conn;
-
-		fd = wanted[i].pid ? owners_take(&wanted[i]) : -1;
-		if (fd >= 0) {
-			conn->pid = wanted[i].pid;
-			memcpy(conn->daemon, wanted[i].name, sizeof(conn->daemon));
-			timers_arm(conn, fd);
-		} else if (conn->tries < TRIES_MAX) {
-			unfinished |= ++conn->tries < TRIES_MAX;
-			counters.unreachable += conn->tries == TRIES_MAX;
-		}
-	}
-	timers_flush();
+	one->last = conn->tries == TRIES_MAX - 1;
 }
 
 static void sweep(struct conn *conn)
@@ -192,11 +195,272 @@ static void sweep(struct conn *conn)
 	timers_drop(conn);
 }
 
+/* --- the worker --------------------------------------------------------- */
+
+static void list(const struct inet_diag_msg *msg)
+{
+	if (nr_listed == room_listed) {
+		room_listed = room_listed ? 2 * room_listed : 1024;
+		listed = realloc(listed, room_listed * sizeof(*listed));
+		if (!listed)
+			log_die("no memory for %u connections", room_listed);
+	}
+	listed[nr_listed++] = *msg;
+	worker_step();
+	connection(msg);
+}
+
+/* Is this socket to be taken now? Those of one user, or of one process of root. */
+static bool in_group(const struct wanted *one)
+{
+	return one->pid && !one->tried && one->uid == group.uid &&
+	       (one->uid || one->pid == group.pid);
+}
+
+/* Take the sockets of a group, as many as there are descriptors for, and arm their timers. */
+static void take_group(void)
+{
+	/* For what may need a descriptor later. */
+	int spare = dup(STDERR_FILENO), fd;
+	bool full = false;
+	struct conn *conn;
+	unsigned int i;
+
+	for (i = 0; i < nr_wanted; i++) {
+		wanted[i].conn = NULL;
+		if (full || !in_group(&wanted[i]))
+			continue;
+		conn = conn_find(wanted[i].cookie);
+		fd = conn ? owners_take(&wanted[i]) : -1;
+		full = conn && fd < 0 && errno == EMFILE;
+		if (full)
+			continue;
+		wanted[i].tried = true;
+		wanted[i].taken = fd >= 0;
+		if (!wanted[i].taken)
+			continue;
+		wanted[i].conn = conn;
+		timers_arm(conn, fd);
+	}
+	close(spare);
+	worker_visit(0, "");
+	timers_flush();
+	for (i = 0; i < nr_wanted; i++) {
+		if (wanted[i].conn)
+			wanted[i].armed = wanted[i].conn->armed;
+	}
+}
+
+static void begin(void)
+{
+	number++;
+	nr_wanted = 0;
+	seen = 0;
+}
+
+/* What precedes the list, the sockets and the processes in the worker's results. */
+struct results {
+	struct counters counters;
+	struct ports ports;
+	unsigned int nr_listed;
+	unsigned int nr_wanted;
+};
+
+static bool put(int out, const void *data, size_t size)
+{
+	return write(out, data, size) == (ssize_t)size;
+}
+
+/* Take the list, and find what is new in it. */
+static bool search(void)
+{
+	diag_open();
+	if (options.nr_ports) {
+		ports.nr = options.nr_ports;
+		memcpy(ports.port, options.ports, sizeof(options.ports));
+		if (!(number % PORTS_AGAIN))
+			owners_refresh();
+	} else {
+		find_ports();
+	}
+	begin();
+	if (ports.nr && !diag_connections(ports.port, ports.nr, list))
+		return false;
+	if (nr_wanted)
+		owners_find(wanted, nr_wanted, living);
+	return true;
+}
+
+static bool work(int out)
+{
+	struct results results = { };
+	size_t size;
+	void *known;
+
+	memset(&counters, 0, sizeof(counters));
+	if (taking)
+		take_group();
+	else if (!search())
+		return false;
+	results.counters = counters;
+	results.ports = ports;
+	results.nr_listed = nr_listed;
+	results.nr_wanted = nr_wanted;
+	size = owners_size();
+	known = xcalloc(1, size + 1);
+	owners_save(known);
+	return put(out, &results, sizeof(results)) &&
+	       put(out, listed, nr_listed * sizeof(*listed)) &&
+	       put(out, wanted, nr_wanted * sizeof(*wanted)) && put(out, known, size);
+}
+
+/* --- the guard ---------------------------------------------------------- */
+
+/* Two more tries follow soon, and others later: the process may be about to get the socket. */
+static void not_taken(struct conn *conn, const struct wanted *one)
+{
+	if (one->reason == REASON_MPTCP) {
+		conn->pid = one->pid;
+		memcpy(conn->daemon, one->name, sizeof(conn->daemon));
+		timers_leave(conn, one->reason);
+		return;
+	}
+	if (one->reason != REASON_NOT_FOUND)
+		owners_say(one->suspect, one->reason);
+	if (conn->tries == TRIES_MAX)
+		return;
+	if (++conn->tries < TRIES_MAX) {
+		unfinished = true;
+		return;
+	}
+	counters.unreachable[one->reason]++;
+	if (one->reason == REASON_NOT_FOUND)
+		unreachable_not_found(conn);
+}
+
+/* What was taken has its timers. */
+static void take_over(const struct wanted *one)
+{
+	struct conn *conn = conn_find(one->cookie);
+
+	/* An event that was taken meanwhile may have ended it. The next lists will tell. */
+	if (!conn)
+		conn = conn_new(one->cookie);
+	if (one->taken) {
+		owners_remember(one);
+		conn->pid = one->pid;
+		memcpy(conn->daemon, one->name, sizeof(conn->daemon));
+		conn->armed = one->armed;
+	} else if (one->pid && !one->tried) {
+		unfinished = true;
+	} else {
+		not_taken(conn, one);
+	}
+}
+
+/* Read the list that the worker has taken. */
+static void read_list(const struct inet_diag_msg *msg, unsigned int count)
+{
+	unsigned int i;
+
+	begin();
+	for (i = 0; i < count; i++)
+		connection(&msg[i]);
+	if (seen < conns_count())
+		conns_each(sweep);
+	timers_flush();
+}
+
+static void read_results(const struct results *results, size_t len)
+{
+	const struct inet_diag_msg *msg = (void *)(results + 1);
+	const struct wanted *from = (void *)(msg + results->nr_listed);
+	const char *known = (void *)(from + results->nr_wanted);
+	const uint64_t *count = (void *)&results->counters;
+	counter *sum = (void *)&counters;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(counters) / sizeof(*sum); i++)
+		sum[i] += count[i];
+	ports = results->ports;
+	owners_load(known, (const char *)results + len - known);
+	if (!taking)
+		read_list(msg, results->nr_listed);
+	while (nr_wanted < results->nr_wanted)
+		want(&(struct inet_diag_msg) { });
+	nr_wanted = results->nr_wanted;
+	memcpy(wanted, from, nr_wanted * sizeof(*wanted));
+}
+
+/* Without any progress the sockets of a group have been tried. */
+static void end_group(unsigned int left)
+{
+	unsigned int now = 0, i;
+
+	for (i = 0; i < nr_wanted; i++)
+		now += in_group(&wanted[i]);
+	for (i = 0; now == left && i < nr_wanted; i++)
+		wanted[i].tried |= in_group(&wanted[i]);
+}
+
+/* Start a worker for a group. Returns false if there is none. */
+static bool next_group(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_wanted && (!wanted[i].pid || wanted[i].tried); i++)
+		;
+	if (i == nr_wanted)
+		return false;
+	group = wanted[i];
+	taking = true;
+	for (nr_left = 0, i = 0; i < nr_wanted; i++)
+		nr_left += in_group(&wanted[i]);
+	return worker_start(work);
+}
+
+static void finish(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_wanted; i++)
+		take_over(&wanted[i]);
+	timers_flush();
+	owners_report();
+	counters.scans++;
+}
+
+bool scan_busy(void)
+{
+	return busy;
+}
+
+void scan_go_on(void)
+{
+	void *results;
+	size_t len;
+
+	if (worker_check() != WORKER_ENDED)
+		return;
+	results = worker_results(&len);
+	if (results)
+		read_results(results, len);
+	if (taking)
+		end_group(nr_left);
+	busy = (results || taking) && next_group();
+	if (!busy && (results || taking))
+		finish();
+	unfinished |= !results;
+	free(results);
+	if (!busy)
+		counters.scan_ns += now_ns() - began;
+}
+
 /* Nothing has come since the last list, nothing is left to do, and it is not long ago. */
 static bool nothing_new(void)
 {
 	static unsigned int skipped;
-	static uint64_t last;
+	static uint64_t last = UINT64_MAX;
 	uint64_t opened;
 
 	if (diag_opened(&opened) && opened == last && !unfinished && ++skipped % SKIP_MAX)
@@ -207,30 +471,15 @@ static bool nothing_new(void)
 
 void scan_turn(void)
 {
-	uint64_t began = now_ns();
-
 	if (nothing_new()) {
 		counters.skipped++;
 		return;
 	}
+	began = now_ns();
 	unfinished = false;
-	if (options.nr_ports) {
-		nr_ports = options.nr_ports;
-		memcpy(ports, options.ports, sizeof(options.ports));
-	} else {
-		find_ports();
-	}
-	number++;
-	nr_wanted = 0;
-	seen = 0;
-	if (nr_ports && !diag_connections(ports, nr_ports, connection)) {
-		unfinished = true;
-		return;
-	}
-	arm_new();
-	if (seen < conns_count())
-		conns_each(sweep);
-	timers_flush();
-	counters.scans++;
-	counters.scan_ns += now_ns() - began;
+	taking = false;
+	/* The worker knows which processes have ended by now. */
+	procs_left();
+	busy = worker_start(work);
+	unfinished |= !busy;
 }

@@ -3,7 +3,15 @@
 #ifndef GUARD_SCAN_H
 #define GUARD_SCAN_H
 
-/** scan_turn - look once */
+#include <stdbool.h>
+
+/** scan_turn - begin to look once; not while scan_busy() */
 void scan_turn(void);
+
+/** scan_busy - is there a worker? Until it ends the scan waits; the guard does not. */
+bool scan_busy(void);
+
+/** scan_go_on - go on with a scan if its worker has ended */
+void scan_go_on(void);
 
 #endif /* GUARD_SCAN_H */

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "counters.h"
 #include "log.h"
 #include "options.h"
+#include "owners.h"
 #include "report.h"
 #include "timers.h"
 #include "timerwheel.h"
@@ -34,8 +34,6 @@ static struct {
 	struct timerwheel_add_socket add[BATCH * KINDS];
 	struct conn *conn[BATCH * KINDS];
 	unsigned int nr_add;
-	int fd[BATCH];
-	unsigned int nr_fd;
 	struct timerwheel_remove remove[BATCH * KINDS];
 	unsigned int nr_remove;
 } batch;
@@ -203,6 +201,8 @@ void timers_arm(struct conn *conn, int fd)
 {
 	unsigned int kinds = missing(conn), kind;
 
+	if (batch.nr_add + KINDS > ARRAY_SIZE(batch.add))
+		timers_flush();
 	for (kind = 0; kind < KINDS; kind++) {
 		if (!(kinds & 1U << kind))
 			continue;
@@ -220,9 +220,15 @@ void timers_arm(struct conn *conn, int fd)
 			.result = -EINTR,
 		};
 	}
-	batch.fd[batch.nr_fd++] = fd;
-	if (batch.nr_fd == BATCH)
-		timers_flush();
+}
+
+void timers_leave(struct conn *conn, enum reason reason)
+{
+	if (conn->armed == ALL_KINDS)
+		return;
+	conn->armed = ALL_KINDS;
+	counters.unreachable[reason]++;
+	owners_say(conn->pid, reason);
 }
 
 static void armed(const struct timerwheel_add_socket *add, struct conn *conn)
@@ -232,9 +238,7 @@ static void armed(const struct timerwheel_add_socket *add, struct conn *conn)
 		/* It has ended: the next scan will notice. */
 		return;
 	case -EOPNOTSUPP:
-		log_seldom(LOG_NOTICE, "a connection of %s[%d] is no plain TCP: left alone",
-			   conn->daemon, conn->pid);
-		conn->armed = ALL_KINDS;
+		timers_leave(conn, REASON_UNSUPPORTED);
 		return;
 	}
 	if (add->result < 0) {
@@ -247,11 +251,13 @@ static void armed(const struct timerwheel_add_socket *add, struct conn *conn)
 	conn->armed |= 1U << kind_of(add->key);
 }
 
-static void add_all(void)
+static void flush_add(void)
 {
 	unsigned int i;
 	long n;
 
+	if (!batch.nr_add)
+		return;
 	do {
 		n = timerwheel_add_socket(wheel, batch.add, batch.nr_add);
 	} while (n == -EINTR);
@@ -261,15 +267,6 @@ static void add_all(void)
 	for (i = 0; n >= 0 && i < batch.nr_add; i++)
 		armed(&batch.add[i], batch.conn[i]);
 	batch.nr_add = 0;
-}
-
-static void flush_add(void)
-{
-	if (batch.nr_add)
-		add_all();
-	/* Also of connections that had all their timers, in a wheel that was kept. */
-	while (batch.nr_fd)
-		close(batch.fd[--batch.nr_fd]);
 }
 
 static void flush_remove(void)

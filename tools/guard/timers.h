@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "conns.h"
+#include "unreachable.h"
 
 struct timerwheel;
 
@@ -40,11 +41,18 @@ struct timerwheel *timers_wheel(void);
 bool timers_complete(const struct conn *conn);
 
 /**
- * timers_arm - arm those timers of a connection that it has not
+ * timers_arm - in the worker: arm those timers of a connection that it has not
  * @conn: the connection; may not be freed before timers_flush()
- * @fd: its socket, which timers_flush() closes
+ * @fd: its socket; may not be closed before timers_flush()
  */
 void timers_arm(struct conn *conn, int fd);
+
+/**
+ * timers_leave - count a connection that can never get timers, and leave it alone
+ * @conn: the connection
+ * @reason: why
+ */
+void timers_leave(struct conn *conn, enum reason reason);
 
 /**
  * timers_drop - a connection has ended: remove its timers, and forget it

@@ -5,6 +5,11 @@ skip: a list is taken each time; guard/run:nothing_new; s/++skipped % SKIP_MAX/0
 skip: what was not accepted yet is forgotten; guard/run:stopped_daemon; s/unfinished |= diag_waits(msg);/;/
 ports: those of connections are forgotten; guard/run:listens_no_more; s/^\tconns_each(keep_port);/\t;/
 ports: those of any connection; guard/run:restart_other_process; s/conn->pid || conn->tries < TRIES_MAX/1/
-ports: without one, looked for as seldom; guard/run:listens_later; s/ \&\& !said \&\&/ \&\&/
+ports: without one, looked for as seldom; guard/run:listens_later; s/ \&\& !ports.said \&\&/ \&\&/
 tries: what was not found is not looked for later; guard/run:handed_over; s/ \&\& number % TRIES_AGAIN)/)/
-tries: counted each time; guard/run:handed_over; s/unreachable += conn->tries == TRIES_MAX/unreachable += 1/
+tries: counted each time; guard/run:handed_over; s/if (++conn->tries < TRIES_MAX)/if (++conn->tries < 0)/
+namespaces: not looked at with a port; guard/run:other_namespace; s/^\t\t\towners_refresh();/\t\t\t;/
+ports: not looked for where nothing listens; guard/run:nothing_runs; s/^\tstatic uint64_t last = UINT64_MAX;$/\tstatic uint64_t last;/
+group: those left over wait for a later turn; guard/run:few_descriptors; s/now == left \&\& i/i/
+group: all processes of root; guard/run:not_a_socket; s/(one->uid || one->pid == group.pid)/1/
+worker: what it counts is lost; guard/run:moved_descriptor; s/sum\[i\] += count\[i\];/;/

@@ -3,8 +3,6 @@ keys: all kinds have the same; guard/run:two_kinds; s/return cookie << KIND_BITS
 keys: the cookie is something else; guard/run:restart; s/return (int64_t)key >> KIND_BITS;/return key >> 3;/
 settings: they do not matter; guard/run:restart_other_timeouts; s/mark.value == settings();/1;/
 settings: always others; guard/run:restart; s/mark.value == settings();/0;/
-fds: they stay open; guard/run:finds; s/close(batch.fd\[--batch.nr_fd\]);/batch.nr_fd--;/
-fds: those without a new timer stay open; guard/run:restart_with_many; s/^\tif (batch.nr_add)$/\tif (!batch.nr_add) return;/
 dry run: it ends connections; guard/run:report; s/(options.dry_run ? 0 : TIMERWHEEL_SOCKET_ABORT)/TIMERWHEEL_SOCKET_ABORT/
 feature: not looked at; guard/run:old_module; s/!(info.features \& TIMERWHEEL_FEATURE_SOCKET)/0/
 kept timers: no word if they cannot be listed; guard/run:restart_without_timers; s/^\tif (n < 0)$/\tif (0)/

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * See worker.h.
+ *
+ * The guard must never wait for a process that it guards. Several system calls can, for as long as
+ * that process likes:
+ *
+ *  - close() of a socket that the process has closed meanwhile: the guard has the last reference,
+ *    and lingers for the time of SO_LINGER.
+ *  - readlink() in /proc/PID/fd, which holds a reference for a moment: the same.
+ *  - close() of a descriptor that is no longer the socket it was: a FUSE file asks its server.
+ *  - pidfd_getfd(2) while the process is in execve(2), which may wait for a FUSE server.
+ *  - getsockopt(2), if a BPF program wants the lock of the socket: the process holds that while
+ *    user space serves its page fault.
+ *  - /proc/PID/stat: the same in newer kernels (seen on 6.18). In all of them the last to use the
+ *    memory of a process that ends frees that, and waits for its asynchronous I/O.
+ *  - A list of sockets, before Linux 6.9: any user can have the kernel abort a socket in a network
+ *    namespace of the user's own, which waits for the lock of the socket. All lists wait for that.
+ *
+ * So only a worker does these. It exits instead of closing the sockets: a task that exits does not
+ * linger. It closes what is not a socket after it has handed over its results.
+ *
+ * The worker counts its steps, each about one system call, in memory that the guard sees. If it
+ * makes hardly any for two seconds the guard kills it, leaves the process that held it up alone for
+ * a while, and goes on with another worker. A process is left alone together with all others of its
+ * user, who could create more of them; one of root only by itself. The time doubles each time.
+ *
+ * Some waits outlast SIGKILL. Then the worker stays until they end, and so does the time in which
+ * the user's processes are left alone: each user has one such worker at most, and the guard
+ * STUCK_MAX.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conns.h"
+#include "counters.h"
+#include "log.h"
+#include "timers.h"
+#include "timerwheel.h"
+#include "worker.h"
+
+/* The same for all architectures. */
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open		434
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range		436
+#endif
+
+/*
+ * The worker is given up if this number of checks more have found less than STEPS_MIN steps each
+ * than have found more.
+ */
+#define CHECK		(500 * NSEC_PER_MSEC)
+#define STALL_CHECKS	4
+#define STEPS_MIN	16
+/* Workers that SIGKILL has not ended yet. */
+#define STUCK_MAX	16
+/* How long a process is left alone, the first time and at most. */
+#define SHUN_MIN	(60 * NSEC_PER_SEC)
+#define SHUN_MAX	(24 * 3600 * NSEC_PER_SEC)
+#define SHUNNED_MAX	256
+/* Descriptors that are closed last. */
+#define LAST_MAX	1024
+
+/* A process that has held a worker up; of a user other than root, all of them. */
+struct culprit {
+	uid_t uid;
+	pid_t pid;
+	uint64_t until;	/* then it may be visited again */
+	uint64_t time;	/* how long it is left alone */
+};
+
+/* What the guard and its worker share. */
+struct shared {
+	_Atomic uint64_t steps;
+	_Atomic bool done;
+	/* Whom the worker is about to wait for; 0: no process. */
+	pid_t pid;
+	uid_t uid;
+	char name[DAEMON_TEXT];
+};
+
+static struct {
+	pid_t pid;
+	int pidfd;
+	int out;
+	struct shared *shared;
+	uint64_t next_check;
+	uint64_t steps;
+	unsigned int stalls;
+	bool ended;
+} worker = { .pidfd = -1 };
+
+static struct culprit culprits[SHUNNED_MAX];
+static unsigned int nr_culprits;
+
+/* Workers that were killed. */
+static struct {
+	pid_t worker;	/* 0: this entry is free */
+	pid_t pid;	/* the process that has held it up */
+	uid_t uid;
+} stuck[STUCK_MAX];
+
+/* In the worker: the same as worker.shared. In the guard: NULL. */
+static struct shared *self;
+
+static struct {
+	int fd;
+	pid_t pid;
+	uid_t uid;
+	char name[DAEMON_TEXT];
+} last[LAST_MAX];
+static unsigned int nr_last;
+
+int pidfd_of(pid_t pid)
+{
+	return syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* --- those that are left alone ------------------------------------------ */
+
+static bool is_culprit(const struct culprit *culprit, pid_t pid, uid_t uid)
+{
+	return culprit->uid == uid && (uid || culprit->pid == pid);
+}
+
+static bool shunned(pid_t pid, uid_t uid)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_culprits; i++) {
+		if (is_culprit(&culprits[i], pid, uid))
+			return now_ns() < culprits[i].until;
+	}
+	return false;
+}
+
+/* Leave it alone, for longer each time. Of too many the one that would be visited first goes. */
+static const struct culprit *blame(pid_t pid, uid_t uid)
+{
+	struct culprit *culprit = culprits;
+	unsigned int i;
+
+	for (i = 0; i < nr_culprits && !is_culprit(&culprits[i], pid, uid); i++) {
+		if (culprits[i].until < culprit->until)
+			culprit = &culprits[i];
+	}
+	if (i < nr_culprits || nr_culprits < SHUNNED_MAX)
+		culprit = &culprits[i];
+	if (i == nr_culprits) {
+		nr_culprits += nr_culprits < SHUNNED_MAX;
+		*culprit = (struct culprit) { .uid = uid, .pid = pid, .time = SHUN_MIN / 2 };
+	}
+	culprit->time = culprit->time < SHUN_MAX / 2 ? 2 * culprit->time : SHUN_MAX;
+	culprit->until = now_ns() + culprit->time;
+	return culprit;
+}
+
+/* A process is left alone for as long as a worker waits for it. */
+static void keep_shunned(pid_t pid, uid_t uid)
+{
+	uint64_t until = now_ns() + SHUN_MIN;
+	unsigned int i;
+
+	for (i = 0; i < nr_culprits; i++) {
+		if (is_culprit(&culprits[i], pid, uid) && culprits[i].until < until)
+			culprits[i].until = until;
+	}
+}
+
+/* --- the guard's side --------------------------------------------------- */
+
+/* Take notice of workers that have ended after all. Returns a free entry, or STUCK_MAX. */
+static unsigned int reap(void)
+{
+	unsigned int free = STUCK_MAX, i, n = 0;
+
+	for (i = 0; i < STUCK_MAX; i++) {
+		if (stuck[i].worker && waitpid(stuck[i].worker, NULL, WNOHANG))
+			stuck[i].worker = 0;
+		if (!stuck[i].worker) {
+			free = i;
+			continue;
+		}
+		keep_shunned(stuck[i].pid, stuck[i].uid);
+		n++;
+	}
+	counters.workers_stuck = n;
+	return free;
+}
+
+/* The kernel does not list sockets: another worker would wait, too, and there is no culprit. */
+static bool stuck_in_list(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < STUCK_MAX; i++) {
+		if (stuck[i].worker && !stuck[i].pid)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Keep what the worker needs: what it inherits must not stay open for as long as it does. These
+ * are copies, so that closing them ends nothing.
+ */
+static void close_others(int a, int b)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	syscall(SYS_close_range, STDERR_FILENO + 1, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
+	syscall(SYS_close_range, high + 1, ~0U, 0);
+}
+
+static noreturn void run(bool (*work)(int out), int out, pid_t guard)
+{
+	const int wheel = timerwheel_fd(timers_wheel());
+	unsigned int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != guard)
+		_exit(EXIT_SUCCESS);
+	self = worker.shared;
+	close_others(wheel, out);
+	if (!work(out))
+		_exit(EXIT_SUCCESS);
+	self->done = true;
+	/* A worker that stays keeps the guard's wheel no longer than the guard does. */
+	close(wheel);
+	for (i = 0; i < nr_last; i++) {
+		self->pid = last[i].pid;
+		self->uid = last[i].uid;
+		memcpy(self->name, last[i].name, sizeof(self->name));
+		self->steps++;
+		close(last[i].fd);
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+static struct shared *share(void)
+{
+	void *at = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void forget(void)
+{
+	if (worker.shared)
+		munmap(worker.shared, sizeof(*worker.shared));
+	if (worker.out >= 0)
+		close(worker.out);
+	if (worker.pidfd >= 0)
+		close(worker.pidfd);
+	worker.pid = 0;
+	worker.pidfd = -1;
+}
+
+bool worker_start(bool (*work)(int out))
+{
+	const pid_t guard = getpid();
+
+	if (reap() == STUCK_MAX) {
+		log_seldom(LOG_ERR, "%u processes hold the guard up: it takes no more sockets until one of them ends",
+			   STUCK_MAX);
+		return false;
+	}
+	if (stuck_in_list())
+		return false;
+	worker.out = memfd_create("timerwheel-guard", MFD_CLOEXEC);
+	worker.shared = share();
+	worker.pid = worker.out >= 0 && worker.shared ? fork() : -1;
+	if (!worker.pid)
+		run(work, worker.out, guard);
+	if (worker.pid > 0)
+		worker.pidfd = pidfd_of(worker.pid);
+	if (worker.pidfd < 0) {
+		log_seldom(LOG_WARNING, "cannot start a process: %s", strerror(errno));
+		if (worker.pid > 0) {
+			kill(worker.pid, SIGKILL);
+			waitpid(worker.pid, NULL, 0);
+		}
+		forget();
+		return false;
+	}
+	worker.next_check = now_ns() + CHECK;
+	worker.steps = 0;
+	worker.stalls = 0;
+	worker.ended = false;
+	return true;
+}
+
+int worker_fd(void)
+{
+	return worker.pidfd;
+}
+
+uint64_t worker_next(void)
+{
+	return worker.pid ? worker.next_check : TIME_NONE;
+}
+
+/* Whatever it waits for: it goes on alone. */
+static void give_up(void)
+{
+	const struct shared *shared = worker.shared;
+	unsigned int at = reap();
+	const struct culprit *culprit;
+
+	kill(worker.pid, SIGKILL);
+	stuck[at].worker = worker.pid;
+	stuck[at].pid = shared->pid;
+	stuck[at].uid = shared->uid;
+	counters.workers_killed++;
+	worker.ended = true;
+	if (!shared->pid) {
+		log_say(LOG_WARNING, "the kernel does not list sockets or processes: another process holds it up; new connections are not guarded until it ends");
+		return;
+	}
+	culprit = blame(shared->pid, shared->uid);
+	log_say(LOG_WARNING, "%.*s[%d] of user %u holds the guard up: %s left alone for %s",
+		DAEMON_TEXT, *shared->name ? shared->name : "process", shared->pid, shared->uid,
+		shared->uid ? "this user's processes are" : "it is", duration(culprit->time));
+}
+
+enum worker_state worker_check(void)
+{
+	uint64_t now = now_ns(), steps;
+	int status = 0;
+
+	reap();
+	if (!worker.pid)
+		return WORKER_NONE;
+	if (worker.ended)
+		return WORKER_ENDED;
+	if (waitpid(worker.pid, &status, WNOHANG)) {
+		/* The worker has said why. */
+		if (WIFEXITED(status) && WEXITSTATUS(status))
+			exit(WEXITSTATUS(status));
+		if (!WIFEXITED(status))
+			log_seldom(LOG_WARNING, "a worker was ended by signal %d",
+				   WTERMSIG(status));
+		worker.ended = true;
+		return WORKER_ENDED;
+	}
+	if (now < worker.next_check)
+		return WORKER_RUNS;
+	/* Several checks, in case that the guard or all of the machine stood still. */
+	worker.next_check = now + CHECK;
+	steps = worker.shared->steps;
+	if (steps - worker.steps < STEPS_MIN)
+		worker.stalls++;
+	else if (worker.stalls)
+		worker.stalls--;
+	worker.steps = steps;
+	if (worker.stalls < STALL_CHECKS)
+		return WORKER_RUNS;
+	give_up();
+	return WORKER_ENDED;
+}
+
+static void *read_all(int fd, size_t *len)
+{
+	struct stat stat;
+	char *text;
+
+	if (fstat(fd, &stat))
+		return NULL;
+	text = xcalloc(1, stat.st_size + 1);
+	*len = stat.st_size;
+	if (pread(fd, text, *len, 0) == stat.st_size)
+		return text;
+	free(text);
+	return NULL;
+}
+
+void *worker_results(size_t *len)
+{
+	void *results = worker.shared->done ? read_all(worker.out, len) : NULL;
+
+	forget();
+	return results;
+}
+
+/* --- the worker's side -------------------------------------------------- */
+
+bool worker_visit(pid_t pid, const char *name)
+{
+	struct stat stat;
+	char path[32];
+
+	worker_step();
+	if (!self)
+		return true;
+	if (pid && self->pid != pid) {
+		/* The owner of this folder is the process's user even if others' are root's. */
+		snprintf(path, sizeof(path), "/proc/%d", pid);
+		if (lstat(path, &stat) || shunned(pid, stat.st_uid))
+			return false;
+		self->uid = stat.st_uid;
+	}
+	self->pid = pid;
+	snprintf(self->name, sizeof(self->name), "%s", name);
+	return true;
+}
+
+uid_t worker_uid(void)
+{
+	return self ? self->uid : 0;
+}
+
+void worker_step(void)
+{
+	if (self)
+		self->steps++;
+}
+
+void worker_close_last(int fd)
+{
+	if (nr_last == LAST_MAX)
+		return;
+	last[nr_last].fd = fd;
+	last[nr_last].pid = self->pid;
+	last[nr_last].uid = self->uid;
+	memcpy(last[nr_last].name, self->name, sizeof(self->name));
+	nr_last++;
+}
