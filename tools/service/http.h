@@ -11,9 +11,12 @@
 #define HTTP_CLIENTS	32
 
 /**
- * http_start - serve GET /metrics, in a thread of libmicrohttpd's
+ * http_start - serve GET /metrics in a thread of its own
  * @targets: where; none: nothing happens
  * @tell: prints the numbers; is called by that thread
+ *
+ * A request has 5 s in total. If all places at an address are taken, the oldest client of the host
+ * that has most of them is disconnected, but not in its first 100 ms.
  *
  * Ends the process with a message if it cannot.
  */

@@ -4,10 +4,12 @@
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 from harness import (BACKEND, DEVICE, METRIC, PATIENCE, UNIT, Manager, Proxy, Server, Steps,
@@ -176,6 +178,96 @@ def test_metrics_silent_clients():
     between(time.monotonic() - began, 0, late(), 'an answer came after')
     for s in silent:
         s.close()
+
+
+class SlowClients:
+    """@n clients of an address, each of which comes again when it is disconnected. @kind: `silent'
+    ones send nothing, `writing' ones an endless request, byte by byte, and `reading' ones read the
+    answer byte by byte."""
+
+    def __init__(self, port, n, kind):
+        self.port, self.kind, self.stop = port, kind, False
+        self.clients = [self.open() for _ in range(n)]
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def open(self):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.connect(('127.0.0.1', self.port))
+        request = b'GET /metrics HTTP/1.1\r\nHost: x\r\n'
+        if self.kind != 'silent':
+            s.sendall(request)
+        if self.kind == 'reading':
+            s.sendall(b'\r\n')
+        s.setblocking(False)
+        return s
+
+    def turn(self, s):
+        """False: it was disconnected."""
+        try:
+            if self.kind == 'writing':
+                s.send(b'x')
+            return bool(s.recv(1))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def run(self):
+        while not self.stop:
+            for i, s in enumerate(self.clients):
+                if not self.turn(s) and not self.stop:
+                    s.close()
+                    self.clients[i] = self.open()
+            time.sleep(0.01)
+
+    def close(self):
+        self.stop = True
+        self.thread.join()
+        for s in self.clients:
+            s.close()
+
+
+def test_metrics_slow_clients():
+    """More slow clients than there are places do not keep out one that is fast."""
+    proxy = Proxy(Server().address)
+    for kind in 'silent', 'writing', 'reading':
+        slow = SlowClients(proxy.metrics_port, 64, kind)
+        for _ in range(10):
+            check('accepted_total' in proxy.metrics(), f'{kind}: half an answer')
+        slow.close()
+
+
+def test_metrics_deadline():
+    """A request ends after 5 s, even if there is always another byte, and not before."""
+    proxy = Proxy(Server().address)
+    address = ('127.0.0.1', proxy.metrics_port)
+    with socket.create_connection(address) as silent, socket.create_connection(address) as slow:
+        began = time.monotonic()
+        slow.sendall(b'GET /metrics HTTP/1.1\r\nHost: ')
+        until = began + 30 + PATIENCE
+        try:
+            while not select.select([slow], [], [], 0.05)[0]:
+                check(time.monotonic() < until, 'a request goes on for ever')
+                slow.sendall(b'x')
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        between(time.monotonic() - began, 4.9, 30 + PATIENCE, 'disconnected after')
+        ended(silent, 30)
+
+
+def test_metrics_by_host():
+    """The host with most clients loses one, not another host whose client is older."""
+    proxy = Proxy(Server().address)
+    address = ('127.0.0.1', proxy.metrics_port)
+    other = socket.create_connection(address, source_address=('127.0.0.2', 0))
+    slow = SlowClients(proxy.metrics_port, 64, 'silent')
+    for _ in range(3):
+        proxy.metrics()
+    other.sendall(b'GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    check(b'accepted_total' in read_all(other), 'no answer')
+    slow.close()
 
 
 def test_metrics_many_addresses():
