@@ -21,7 +21,7 @@ _timerwheel_proxy()
 	--idle|--half-close|--lifetime|--grace|--store-after|--connect-timeout|-[ixLgsc])
 		words="1s 30s 5m 1h none"
 		;;
-	--listen|--to|--metrics|--threads|--max-connections|-[ltMnm]) return ;;
+	--listen|--to|--metrics|--threads|--max-connections|--store-max|-[ltMnmS]) return ;;
 	*) words=$("$program" --help 2>/dev/null | sed -n 's/^  -., \(--[a-z-]*\).*/\1/p') ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

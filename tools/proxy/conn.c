@@ -324,8 +324,8 @@ static void conn_connected(struct conn *conn)
 		err = errno;
 	}
 	if (err) {
-		log_seldom(LOG_WARNING, "server %s: %s; is it running?",
-			   options.to.target[conn->server].name, strerror(err));
+		log_seldom(LOG_WARNING, "server %s: %s; %s", options.to.target[conn->server].name,
+			   strerror(err), upstream_advice(err));
 		conn_connect(conn, END_REFUSED);
 		return;
 	}

@@ -93,8 +93,10 @@ struct conn {
 	bool lives;
 	/** @waits: it is among loop->unstored */
 	bool waits;
-	/** @stored: the service manager may have its sockets, one or both; it is counted there */
+	/** @stored: the service manager may have its sockets, one or both */
 	bool stored;
+	/** @placed: it has a place in the service manager's store, see store.c */
+	bool placed;
 	/** @restored: it came from there; @opened is when */
 	bool restored;
 	/** @timer: of the phase */

@@ -40,6 +40,8 @@ enum end {
 	END_REFUSED,
 	/** @END_FAILED: no descriptor, no memory, no timer */
 	END_FAILED,
+	/** @END_NOT_KEPT: the proxy was restarted, and the service manager's store had no place */
+	END_NOT_KEPT,
 	/** @ENDS: how many there are */
 	ENDS
 };
@@ -70,6 +72,8 @@ struct counters {
 	counter lateness[LATENESS_BUCKETS];
 	/** @lateness_ns: sum of them all */
 	counter lateness_ns;
+	/** @store_waiting: connections that are not in the service manager's store yet */
+	counter store_waiting;
 	/** @log_lost: lines of the connection log that nobody took */
 	counter log_lost;
 };

@@ -129,6 +129,7 @@ void listeners_open(const struct stored *stored)
 			continue;
 		if (take(fd, taken)) {
 			use(fd, true);
+			store_fd("listener", fd, true, true);
 			continue;
 		}
 		/* It may be in the way of a new one. */
@@ -141,7 +142,7 @@ void listeners_open(const struct stored *stored)
 			continue;
 		fd = target_listen("--listen", &options.listen.target[i], BACKLOG);
 		use(fd, true);
-		store_fd("listener", fd, true);
+		store_fd("listener", fd, true, false);
 	}
 }
 

@@ -26,6 +26,7 @@
 #include "record.h"
 #include "store.h"
 #include "timers.h"
+#include "upstream.h"
 
 /* Descriptors that are not connections: of each thread, of each --metrics, and of all together. */
 #define FDS_OF_THREAD	4
@@ -68,6 +69,25 @@ static void count_descriptors(void)
 		(unsigned long long)limit.rlim_cur, options.max_connections);
 }
 
+/* A connection that finds no local port is reset, but a client that is not accepted waits. */
+static void count_ports(bool chosen)
+{
+	unsigned int ports = upstream_ports();
+
+	if (!ports || options.max_connections <= ports)
+		return;
+	if (chosen) {
+		log_say(LOG_WARNING,
+			"--max-connections is %u, but there are local ports for only %u connections to the servers; widen net.ipv4.ip_local_port_range or add server addresses with --to",
+			options.max_connections, ports);
+		return;
+	}
+	options.max_connections = ports;
+	log_say(LOG_NOTICE,
+		"there are local ports for %u connections to the servers; for more widen net.ipv4.ip_local_port_range or add server addresses with --to",
+		ports);
+}
+
 static void open_signals(void)
 {
 	sigset_t set;
@@ -88,6 +108,7 @@ static void open_signals(void)
 static void start(void)
 {
 	struct stored stored;
+	bool chosen = options.max_connections;
 	unsigned int i, restored;
 
 	store_collect(&stored);
@@ -95,6 +116,7 @@ static void start(void)
 	if (stored.threads > options.threads)
 		options.threads = stored.threads;
 	count_descriptors();
+	count_ports(chosen);
 	loops = xcalloc(options.threads, sizeof(*loops));
 	for (i = 0; i < options.threads; i++)
 		loops[i] = loop_open(i, stored.wheel[i], done);

@@ -10,6 +10,7 @@
 #include "metrics.h"
 #include "options.h"
 #include "record.h"
+#include "store.h"
 #include "timers.h"
 #include "timerwheel.h"
 
@@ -66,6 +67,10 @@ static void tell_connections(FILE *out)
 	fprintf(out, PREFIX "bytes_total{from=\"server\"} %llu\n", SUM(bytes[1]));
 	one(out, "blocked", "gauge", "Directions in which the receiver has no room",
 	    SUM(blocked));
+	one(out, "store_descriptors", "gauge", "Descriptors in the service manager's store",
+	    store_used());
+	one(out, "store_waiting", "gauge", "Connections that are not in that store (yet)",
+	    SUM(store_waiting));
 	one(out, "log_lost_total", "counter", "Lines of the connection log that were lost",
 	    SUM(log_lost));
 }

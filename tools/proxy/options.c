@@ -18,6 +18,7 @@ struct options options = {
 	},
 	.grace = 30 * NSEC_PER_SEC,
 	.store_after = NSEC_PER_SEC,
+	.store_max = 1000,
 };
 
 static const char usage_text[] =
@@ -35,6 +36,8 @@ static const char usage_text[] =
 "  -L, --lifetime TIME          limit for a connection in total (none)\n"
 "  -g, --grace TIME             time that connections get when it is stopped (30s)\n"
 "  -s, --store-after TIME       age at which connections begin to survive a restart (1s)\n"
+"  -S, --store-max N            maximum of descriptors in the service manager's store; each\n"
+"                               connection that is to survive a restart needs two (1000)\n"
 "  -n, --threads N              number of threads (one for each processor)\n"
 "  -m, --max-connections N      maximum at a time (what ulimit -n allows)\n"
 "  -p, --proxy-protocol v1|v2   tell the server the client's address with this header\n"
@@ -108,6 +111,7 @@ static const struct known all[] = {
 	{ "lifetime", 'L', take_time, &options.timeout[KIND_LIFETIME], 1 },
 	{ "grace", 'g', take_time, &options.grace, 0 },
 	{ "store-after", 's', take_time, &options.store_after, 0 },
+	{ "store-max", 'S', take_number, &options.store_max, STORE_MAX },
 	{ "threads", 'n', take_number, &options.threads, THREADS_MAX },
 	{ "max-connections", 'm', take_number, &options.max_connections, CONNECTIONS_MAX },
 	{ "proxy-protocol", 'p', take_version, &options.proxy_protocol, 0 },

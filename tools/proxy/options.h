@@ -24,6 +24,8 @@ struct options {
 	uint64_t grace;
 	/** @store_after: age at which a connection goes into the service manager's store */
 	uint64_t store_after;
+	/** @store_max: most descriptors in that store */
+	unsigned int store_max;
 	/** @threads: how many serve connections */
 	unsigned int threads;
 	/** @max_connections: most at a time; 0: as descriptors allow */
@@ -41,6 +43,14 @@ struct options {
 
 /** CONNECTIONS_MAX - most connections, whatever the limit of descriptors is */
 #define CONNECTIONS_MAX		2000000
+
+/**
+ * STORE_MAX - most descriptors in the service manager's store
+ *
+ * The names of all go into one environment variable of the next process, and the kernel takes no
+ * string longer than 128 KiB: so the name of sockets is one letter, and this is how many fit.
+ */
+#define STORE_MAX		60000
 
 /** options - set by options_parse(), not changed while threads run */
 extern struct options options;

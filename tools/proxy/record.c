@@ -30,6 +30,7 @@ const char *const end_names[ENDS] = {
 	[END_TIMEOUT + KIND_LIFETIME] = "lifetime-timeout",
 	[END_REFUSED] = "refused",
 	[END_FAILED] = "failed",
+	[END_NOT_KEPT] = "not-kept",
 	[END_STOPPED] = "stopped",
 };
 

@@ -169,7 +169,7 @@ struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 		conn = conn_restore(loop, fd, id, server_id);
 	if (conn) {
 		client->conn = conn;
-		store_kept();
+		store_kept(conn);
 	} else {
 		socket_reset(fd[CLIENT]);
 		socket_reset(fd[SERVER]);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See store.h. This file: what goes into the store. What comes out of it: restore.c. */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
@@ -10,28 +13,118 @@
 #include "store.h"
 #include "timerwheel.h"
 
+/* Descriptors for which the store keeps room: wheels and listening sockets that a restart adds. */
+#define HEADROOM	64
 /*
- * The names of all go into one environment variable of the next process, and the kernel takes no
- * string longer than 128 KiB: so the name of sockets is one letter, and this is how many fit.
+ * The service manager drops the sockets of an ended connection when it notices their hangup. It has
+ * this long, in ns, and it handles what is new before what hangs up.
  */
-#define FDS_MAX		60000
+#define LEAVING		NSEC_PER_SEC
 /* How long the start waits for a service manager that is busy, ns. */
 #define PATIENCE	(5 * NSEC_PER_SEC)
 
 static bool active;
-static _Atomic int nr_fds;
+
+/*
+ * Clients choose how many connections there are, and how soon they end. The service manager compares
+ * each new descriptor with all that it has, so both the number and the rate must have a bound: the
+ * places that connections leave are given to others at a limited rate.
+ */
+static struct {
+	pthread_mutex_t lock;
+	unsigned int used;	/* descriptors in the store, those that are leaving included */
+	unsigned int leaving;	/* connections that ended at @turned or later */
+	unsigned int left;	/* connections that ended before, whose places were not given away */
+	uint64_t turned;
+} places = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* @hurry: the proxy ends, so this cannot go on. */
+static void places_turn(bool hurry)
+{
+	unsigned int n = places.left;
+	uint64_t now = now_ns();
+
+	if (n > STORE_RATE && !hurry)
+		n = STORE_RATE;
+	if (now - places.turned < LEAVING)
+		return;
+	places.used -= 2 * n;
+	places.left += places.leaving - n;
+	places.leaving = 0;
+	places.turned = now;
+}
+
+static bool place_take(struct conn *conn, bool hurry)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	pthread_mutex_lock(&places.lock);
+	places_turn(hurry);
+	conn->placed = places.used + 2 + HEADROOM <= options.store_max;
+	if (conn->placed)
+		places.used += 2;
+	pthread_mutex_unlock(&places.lock);
+	if (!conn->placed && !atomic_flag_test_and_set(&said))
+		log_say(LOG_WARNING,
+			"the service manager's store is full: a restart resets connections that wait for a place; see --store-max");
+	return conn->placed;
+}
+
+static void place_leave(struct conn *conn)
+{
+	if (!conn->placed)
+		return;
+	pthread_mutex_lock(&places.lock);
+	places_turn(false);
+	places.leaving++;
+	pthread_mutex_unlock(&places.lock);
+	conn->placed = false;
+}
+
+unsigned int store_used(void)
+{
+	unsigned int used;
+
+	pthread_mutex_lock(&places.lock);
+	places_turn(false);
+	used = places.used;
+	pthread_mutex_unlock(&places.lock);
+	return used;
+}
+
+/* What is in the store at the start, before any thread runs. */
+static void count(unsigned int fds)
+{
+	places.used += fds;
+}
 
 bool store_active(void)
 {
 	return active;
 }
 
-void store_fd(const char *name, int fd, bool watch)
+/* The store may be smaller than --store-max: systemd says so from version 254 on. */
+static void take_size(void)
+{
+	const char *text = getenv("FDSTORE");
+	__u64 size;
+
+	if (!text || !parse_count(text, &size) || size >= options.store_max)
+		return;
+	log_say(LOG_NOTICE, "FileDescriptorStoreMax= is only %llu, which is used as --store-max",
+		(unsigned long long)size);
+	options.store_max = size;
+}
+
+void store_fd(const char *name, int fd, bool watch, bool kept)
 {
 	static uint64_t until;
 	int err;
 
 	if (!active)
+		return;
+	count(1);
+	if (kept)
 		return;
 	if (!until)
 		until = now_ns() + PATIENCE;
@@ -48,19 +141,10 @@ void store_begin(struct loop *loop, bool kept)
 	char name[32];
 
 	active = notify_there() && options.store_after != TIME_NONE && wheel >= 0;
+	if (active && !loop->number)
+		take_size();
 	snprintf(name, sizeof(name), "wheel%u", loop->number);
-	if (!kept)
-		store_fd(name, wheel, false);
-}
-
-static bool fits(void)
-{
-	if (atomic_fetch_add(&nr_fds, 2) + 2 <= FDS_MAX)
-		return true;
-	atomic_fetch_sub(&nr_fds, 2);
-	log_seldom(LOG_WARNING, "%u descriptors are kept: no more connections survive a restart",
-		   FDS_MAX);
-	return false;
+	store_fd(name, wheel, false, kept);
 }
 
 void store_conn(struct conn *conn)
@@ -68,35 +152,45 @@ void store_conn(struct conn *conn)
 	if (!active || conn->waits)
 		return;
 	conn->waits = true;
+	counter_add(&conn->loop->counters.store_waiting, 1);
+	/* The store has another socket of it, too, until it notices that this one has hung up. */
+	place_leave(conn);
 	if (conn->stored)
 		TAILQ_INSERT_HEAD(&conn->loop->unstored, conn, store);
 	else
 		TAILQ_INSERT_TAIL(&conn->loop->unstored, conn, store);
 }
 
-void store_kept(void)
+void store_kept(struct conn *conn)
 {
-	atomic_fetch_add(&nr_fds, 2);
+	count(2);
+	conn->placed = true;
+}
+
+static void wait_no_more(struct conn *conn)
+{
+	if (!conn->waits)
+		return;
+	TAILQ_REMOVE(&conn->loop->unstored, conn, store);
+	counter_add(&conn->loop->counters.store_waiting, -1);
+	conn->waits = false;
 }
 
 void store_forget(struct conn *conn)
 {
-	if (conn->waits)
-		TAILQ_REMOVE(&conn->loop->unstored, conn, store);
-	if (conn->stored)
-		atomic_fetch_sub(&nr_fds, 2);
-	conn->waits = false;
+	wait_no_more(conn);
+	place_leave(conn);
 }
 
 /* What one message can carry: how many connections were sent, or an error. */
-static int store_some(struct loop *loop, uint64_t opened_until)
+static int store_some(struct loop *loop, uint64_t opened_until, bool hurry)
 {
-	struct conn *conn, *next;
+	struct conn *conn;
 	int fds[NOTIFY_FDS_MAX], n = 0, err;
 
 	TAILQ_FOREACH(conn, &loop->unstored, store) {
 		if (conn->opened > opened_until || n + 2 > NOTIFY_FDS_MAX ||
-		    (!conn->stored && !fits()))
+		    (!conn->placed && !place_take(conn, hurry)))
 			break;
 		conn->stored = true;
 		fds[n++] = conn->side[CLIENT].fd;
@@ -107,21 +201,17 @@ static int store_some(struct loop *loop, uint64_t opened_until)
 	err = notify_store("s", fds, n, true);
 	if (err)
 		return err;
-	conn = TAILQ_FIRST(&loop->unstored);
-	for (n /= 2, err = n; n; n--, conn = next) {
-		next = TAILQ_NEXT(conn, store);
-		TAILQ_REMOVE(&loop->unstored, conn, store);
-		conn->waits = false;
-	}
+	for (n /= 2, err = n; n; n--)
+		wait_no_more(TAILQ_FIRST(&loop->unstored));
 	return err;
 }
 
-static int store_until(struct loop *loop, uint64_t opened_until)
+static int store_until(struct loop *loop, uint64_t opened_until, bool hurry)
 {
 	int sent;
 
 	do {
-		sent = store_some(loop, opened_until);
+		sent = store_some(loop, opened_until, hurry);
 	} while (sent > 0);
 	if (sent && sent != -EAGAIN)
 		log_seldom(LOG_WARNING, "the service manager does not keep connections: %s",
@@ -136,7 +226,7 @@ uint64_t store_turn(struct loop *loop)
 
 	if (!conn)
 		return TIME_NONE;
-	if (conn->opened + after <= loop->now && store_until(loop, loop->now - after))
+	if (conn->opened + after <= loop->now && store_until(loop, loop->now - after, false))
 		return loop->now + NOTIFY_BUSY;
 	conn = TAILQ_FIRST(&loop->unstored);
 	if (!conn)
@@ -149,5 +239,18 @@ uint64_t store_turn(struct loop *loop)
 
 bool store_all(struct loop *loop)
 {
-	return store_until(loop, UINT64_MAX) != -EAGAIN;
+	struct conn *conn;
+	unsigned int n = 0;
+
+	if (store_until(loop, UINT64_MAX, true) == -EAGAIN)
+		return false;
+	while ((conn = TAILQ_FIRST(&loop->unstored))) {
+		conn_close(conn, END_NOT_KEPT);
+		n++;
+	}
+	if (n)
+		log_say(LOG_WARNING,
+			"connections reset because the service manager's store is full: %u; see --store-max",
+			n);
+	return true;
 }

@@ -14,6 +14,9 @@
 #include "notify.h"
 #include "options.h"
 
+/** STORE_RATE - connections that may take the places of others in the store, per second */
+#define STORE_RATE	50
+
 /** struct stored - what a service manager gave us at the start */
 struct stored {
 	/** @listeners: how many listening sockets */
@@ -75,8 +78,18 @@ struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id);
  * @name: by which it comes back
  * @fd: it
  * @watch: it shall be dropped when it hangs up
+ * @kept: it is there already, and is only counted
  */
-void store_fd(const char *name, int fd, bool watch);
+void store_fd(const char *name, int fd, bool watch, bool kept);
+
+/**
+ * store_used - the number of descriptors in the store
+ *
+ * Sockets that have hung up count until the service manager must have dropped them.
+ *
+ * Return: that number.
+ */
+unsigned int store_used(void);
 
 /**
  * store_conn - have a connection kept once it is old enough
@@ -92,8 +105,9 @@ void store_forget(struct conn *conn);
 
 /**
  * store_kept - the sockets of a connection came from the service manager, which still has them
+ * @conn: the connection; no thread runs yet
  */
-void store_kept(void);
+void store_kept(struct conn *conn);
 
 /**
  * store_turn - send what is old enough to the store
@@ -104,7 +118,7 @@ void store_kept(void);
 uint64_t store_turn(struct loop *loop);
 
 /**
- * store_all - send all that is not there yet, however young
+ * store_all - send all connections that are not there yet, however young, and reset the others
  * @loop: of this thread
  *
  * Return: false: the service manager is busy, call it again.

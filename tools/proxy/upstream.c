@@ -27,6 +27,61 @@ static int connect_to(const union address *to)
 	return -1;
 }
 
+/*
+ * A connection to a server has a local port of its own. Two names of the same address and port are
+ * one server.
+ */
+unsigned int upstream_ports(void)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+	unsigned int first, last, servers = 0, i, j;
+	bool known;
+
+	if (!file)
+		return 0;
+	known = fscanf(file, "%u %u", &first, &last) == 2;
+	fclose(file);
+	for (i = 0; i < options.to.n; i++) {
+		for (j = 0; j < i; j++) {
+			if (!memcmp(&options.to.target[i].at, &options.to.target[j].at,
+				    sizeof(union address)))
+				break;
+		}
+		servers += j == i;
+	}
+	return known ? (last - first + 1) * servers : 0;
+}
+
+const char *upstream_advice(int err)
+{
+	switch (err) {
+	case EADDRNOTAVAIL:
+		return "all local ports are in use (see ss -tan, TIME-WAIT included); widen net.ipv4.ip_local_port_range or add server addresses with --to";
+	case ECONNREFUSED:
+		return "is it running?";
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case EHOSTDOWN:
+	case ENETUNREACH:
+	case ENETDOWN:
+		return "check the address, the route and firewalls";
+	case EACCES:
+	case EPERM:
+		return "a firewall rule or a security policy of this machine forbids it";
+	case EMFILE:
+		return "raise ulimit -n, in a unit LimitNOFILE=, or lower --max-connections";
+	case ENFILE:
+		return "raise fs.file-max or lower --max-connections";
+	case ENOBUFS:
+	case ENOMEM:
+		return "lower --max-connections or add memory";
+	case EAFNOSUPPORT:
+		return "this machine or the unit's RestrictAddressFamilies= has no such addresses";
+	default:
+		return "check the server";
+	}
+}
+
 bool upstream_next(struct conn *conn)
 {
 	struct side *side = &conn->side[SERVER];
@@ -42,7 +97,8 @@ bool upstream_next(struct conn *conn)
 			continue;
 		err = errno;
 		counter_add(&conn->loop->counters.connect_failures, 1);
-		log_seldom(LOG_WARNING, "server %s: %s", target->name, strerror(err));
+		log_seldom(LOG_WARNING, "server %s: %s; %s", target->name, strerror(err),
+			   upstream_advice(err));
 	}
 	errno = err;
 	if (side->fd < 0)

@@ -32,4 +32,19 @@ bool upstream_greet(struct conn *conn);
  */
 unsigned int upstream_header(const struct conn *conn, char *header);
 
+/**
+ * upstream_ports - how many connections to the servers there can be
+ *
+ * Return: one for each local port and server; 0 if the number of ports cannot be read.
+ */
+unsigned int upstream_ports(void);
+
+/**
+ * upstream_advice - what to do about a failure to connect
+ * @err: the error
+ *
+ * Return: a sentence for the log.
+ */
+const char *upstream_advice(int err);
+
 #endif /* PROXY_UPSTREAM_H */

@@ -74,6 +74,8 @@ int target_listen(const char *option, const struct target *target, int backlog)
 	if (fd < 0 || bind(fd, &target->at.any, sizeof(target->at)) || listen(fd, backlog))
 		log_die("%s %s: %s%s", option, target->name, strerror(errno),
 			errno == EADDRINUSE ? "; stop the other program or choose another port" :
-			errno == EACCES ? "; ports below 1024 need CAP_NET_BIND_SERVICE" : "");
+			errno == EACCES ? "; ports below 1024 need CAP_NET_BIND_SERVICE" :
+			errno == EADDRNOTAVAIL ? "; no interface of this machine has this address" :
+			errno == EAFNOSUPPORT ? "; this machine has no such addresses" : "");
 	return fd;
 }

@@ -108,6 +108,27 @@ def free_port():
         return s.getsockname()[1]
 
 
+@contextlib.contextmanager
+def own_network():
+    """This thread, and what it starts, has a network of its own, with a loopback interface."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open('/proc/thread-self/ns/net') as before:
+        check(not libc.unshare(0x40000000), 'unshare(CLONE_NEWNET) failed')
+        try:
+            with socket.socket() as s:
+                # SIOCSIFFLAGS, IFF_UP
+                fcntl.ioctl(s, 0x8914, struct.pack('16sH22x', b'lo', 1))
+            yield
+        finally:
+            check(not libc.setns(before.fileno(), 0), 'setns() failed')
+
+
+def set_ports(first, last):
+    """From which local ports are given."""
+    with open('/proc/sys/net/ipv4/ip_local_port_range', 'w') as f:
+        f.write(f'{first} {last}')
+
+
 def raise_descriptors(want):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -517,7 +538,8 @@ class Proxy:
         env['ASAN_OPTIONS'] = 'exitcode=67'
         kept = self.manager.kept() if self.manager else []
         kept = [(os.dup(fd), name) for fd, name in self.passed] + kept
-        for name in ('NOTIFY_SOCKET', 'LISTEN_FDS', 'LISTEN_FDNAMES', 'WATCHDOG_USEC'):
+        for name in ('NOTIFY_SOCKET', 'LISTEN_FDS', 'LISTEN_FDNAMES', 'WATCHDOG_USEC',
+                     'FDSTORE'):
             if name not in self.env:
                 env.pop(name, None)
         if self.manager:

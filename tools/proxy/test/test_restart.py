@@ -606,6 +606,88 @@ def test_hundreds():
     check(k.proxy.metrics()['restored_total'] == n, 'not all were restored')
 
 
+def store_is_full(k, clients, kept):
+    """So many of these are kept. All are served, and this is what the proxy says."""
+    k.manager.wait('the sockets', lambda m: k.sockets() == 2 * kept)
+    for i, client in enumerate(clients):
+        client.sendall(bytes([i]))
+        check(read_exactly(client, 1) == bytes([i]), 'another byte came back')
+    k.proxy.wait_metric('store_waiting', len(clients) - kept)
+    # With the wheel and the listening socket.
+    check(k.proxy.metrics()['store_descriptors'] == 2 * kept + 2, k.proxy.get()[1])
+    check(k.sockets() == 2 * kept, f'{k.sockets()} sockets are kept')
+
+
+def only_these_go_on(k, clients, kept):
+    """Also after another restart. The others see a reset."""
+    for client in clients[kept:]:
+        check(ended(client, 5)[1] == 'reset', 'a connection beyond the limit saw an end of file')
+    for _ in range(2):
+        check(k.proxy.metrics()['restored_total'] == kept, k.proxy.get()[1])
+        store_is_full(k, clients[:kept], kept)
+        k.restart()
+    for client in clients:
+        client.close()
+    # The places are free again, some time later.
+    k.proxy.wait_metric('store_descriptors', 2)
+
+
+def test_store_limit():
+    """The store has room for 17 connections, besides the wheel, the listening socket and 64 for
+    what restarts add. The youngest are not kept, which is said once; a killed proxy resets them."""
+    k = Kept(echo, threads=1, store_max='100')
+    clients = [k.proxy.connect() for _ in range(40)]
+    store_is_full(k, clients, 17)
+    check(k.proxy.log.count("store is full") == 1, k.proxy.log)
+    k.restart()
+    only_these_go_on(k, clients, 17)
+    k.manager.close()
+
+
+def test_store_limit_hand_over():
+    """The same for those that are put there at the last moment: the log has the others."""
+    k = Kept(echo, threads=1, store_max='100', store_after='1h', log='-')
+    clients = [k.proxy.connect() for _ in range(40)]
+    k.proxy.wait_metric('store_waiting', 40)
+    check(k.sockets() == 0, 'young connections are kept already')
+    k.proxy.end(signal.SIGHUP)
+    said = k.proxy.log
+    check(said.count('end=not-kept') == 23 and 'store is full: 23;' in said, said)
+    k.proxy.after_kill()
+    k.proxy.args[k.proxy.args.index('--store-after') + 1] = '0'
+    k.proxy.start()
+    only_these_go_on(k, clients, 17)
+    k.manager.close()
+
+
+def test_store_limit_of_unit():
+    """The service manager says that its store is smaller than --store-max."""
+    k = Kept(echo, threads=1, env={'FDSTORE': '80'})
+    clients = [k.proxy.connect() for _ in range(20)]
+    store_is_full(k, clients, 7)
+    check('FileDescriptorStoreMax= is only 80' in k.proxy.log, k.proxy.log)
+    k.manager.close()
+
+
+def test_store_rate():
+    """At most 50 places per second are given to other connections, in the second after the one in
+    which the former ones ended or later: 167 in no less than 4 s."""
+    k = Kept(echo, threads=1, store_max='400')
+    former = [k.proxy.connect() for _ in range(200)]
+    k.manager.wait('the sockets', lambda m: k.sockets() == 334)
+    began = time.monotonic()
+    for client in former:
+        client.close()
+    k.proxy.wait_metric('connections', 0)
+    k.manager.wait('the sockets to go', lambda m: k.sockets() == 0)
+    clients = [k.proxy.connect() for _ in range(200)]
+    k.manager.wait('the sockets', lambda m: k.sockets() == 334, 60)
+    between(time.monotonic() - began, 4, 60 + 2 * PATIENCE, 'the places were given after')
+    for client in clients:
+        client.close()
+    k.manager.close()
+
+
 def busy_manager():
     """A service manager with whom one message may wait, so that a second one finds it busy."""
     name = '/proc/sys/net/unix/max_dgram_qlen'

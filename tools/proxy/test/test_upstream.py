@@ -2,12 +2,14 @@
 """Several addresses to listen on, several servers, and the header of the PROXY protocol."""
 
 import ipaddress
+import os
+import select
 import socket
 import struct
 import time
 
 from harness import (PATIENCE, UNIT, Proxy, Server, between, check, echo, ended, free_port,
-                     full_server, late, read_exactly, reset)
+                     full_server, late, own_network, read_exactly, reset, set_ports)
 
 
 def served(address):
@@ -196,3 +198,57 @@ def test_proxy_protocol_next_server():
         far = server.accept()
         check(parse_v1(far)[0] == client.getsockname(), 'another address came')
         check(read_exactly(far, 1, 5) == b'x', 'another byte came')
+
+
+if os.geteuid() == 0:
+    def with_ports(what, *args, to=('127.0.0.1',)):
+        """What a proxy does that has 8 local ports."""
+        with own_network():
+            servers = [socket.create_server((host, 9000)) for host in to]
+            proxy = Proxy([f'{host}:9000' for host in to], *args, threads=1, start=False)
+            set_ports(40000, 40007)
+            proxy.start()
+            what(proxy)
+            proxy.stop()
+            for server in servers:
+                server.close()
+
+    def test_local_ports_used_up():
+        """More connections than local ports: a warning at the start, and advice when it happens."""
+        def what(proxy):
+            check('<4>--max-connections is 20, but there are local ports for only 8 connections' in
+                  proxy.log, proxy.log)
+            clients = [socket.create_connection(('127.0.0.1', proxy.port),
+                                                source_address=('127.0.0.1', 600 + i))
+                       for i in range(9)]
+            proxy.wait_metric('connections', 8)
+            proxy.wait_log('all local ports are in use')
+            check('widen net.ipv4.ip_local_port_range or add server' in proxy.log, proxy.log)
+            got = select.select(clients, [], [], 5 + PATIENCE)[0]
+            check(len(got) == 1 and ended(got[0], 5)[1] == 'reset', 'there is no client with a reset')
+
+        with_ports(what, '--max-connections', '20')
+
+    def test_advice_depends_on_error():
+        """A network that cannot be reached is not taken for a server that is not running."""
+        with own_network():
+            proxy = Proxy('192.0.2.1:9000')
+            check(ended(proxy.connect(), 5)[1] == 'reset', 'the client saw an end of file')
+            proxy.wait_log('Network is unreachable; check the address, the route and firewalls')
+            proxy.stop()
+
+    def test_local_ports_limit():
+        """Without --max-connections there are as many connections as ports, for each server."""
+        for to, most in ((['127.0.0.1'], 8), (['127.0.0.1', '127.0.0.2'], 16)):
+            with_ports(lambda proxy: check(f'at most {most} connections' in proxy.log, proxy.log),
+                       to=to)
+
+    def test_local_ports_same_server():
+        """A server that is named twice has its ports once."""
+        with_ports(lambda proxy: check('at most 8 connections' in proxy.log, proxy.log),
+                   '--to', '127.0.0.1:9000')
+
+    def test_local_ports_suffice():
+        """No word about it."""
+        with_ports(lambda proxy: check('local ports' not in proxy.log, proxy.log),
+                   '--max-connections', '8')

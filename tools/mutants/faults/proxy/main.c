@@ -9,3 +9,5 @@ limit: nothing is left for others; proxy/run:limit_is_said; s/^#define FDS_OF_AL
 grace: it is never over; proxy/run:grace_is_over; s/^\t\tif (now_ns() >= until) {/\t\tif (0) {/
 hang up: it ends what nobody keeps; proxy/run:hang_up_unkept; s/\&\& !store_active() \&\& !notify_there()) {/\&\& 0) {/
 limit: nothing is left for those who ask for metrics; proxy/run:metrics_many_addresses; s/^#define FDS_OF_METRICS\t.*/#define FDS_OF_METRICS\t4/
+ports: they do not limit anything; proxy/run:local_ports_limit; s/^\toptions.max_connections = ports;/\t;/
+ports: it is not said; proxy/run:local_ports_used_up; s/^\tif (chosen) {/\tif (0) {/
