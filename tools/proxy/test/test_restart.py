@@ -618,6 +618,16 @@ def store_is_full(k, clients, kept):
     check(k.sockets() == 2 * kept, f'{k.sockets()} sockets are kept')
 
 
+def one_by_one(k, n):
+    """So many clients, of which each one is served before the next one comes."""
+    clients = []
+    for _ in range(n):
+        clients.append(k.proxy.connect())
+        clients[-1].sendall(b'x')
+        read_exactly(clients[-1], 1)
+    return clients
+
+
 def only_these_go_on(k, clients, kept):
     """Also after another restart. The others see a reset."""
     for client in clients[kept:]:
@@ -636,7 +646,7 @@ def test_store_limit():
     """The store has room for 17 connections, besides the wheel, the listening socket and 64 for
     what restarts add. The youngest are not kept, which is said once; a killed proxy resets them."""
     k = Kept(echo, threads=1, store_max='100')
-    clients = [k.proxy.connect() for _ in range(40)]
+    clients = one_by_one(k, 40)
     store_is_full(k, clients, 17)
     check(k.proxy.log.count("store is full") == 1, k.proxy.log)
     k.restart()
@@ -647,7 +657,7 @@ def test_store_limit():
 def test_store_limit_hand_over():
     """The same for those that are put there at the last moment: the log has the others."""
     k = Kept(echo, threads=1, store_max='100', store_after='1h', log='-')
-    clients = [k.proxy.connect() for _ in range(40)]
+    clients = one_by_one(k, 40)
     k.proxy.wait_metric('store_waiting', 40)
     check(k.sockets() == 0, 'young connections are kept already')
     k.proxy.end(signal.SIGHUP)
@@ -663,7 +673,7 @@ def test_store_limit_hand_over():
 def test_store_limit_of_unit():
     """The service manager says that its store is smaller than --store-max."""
     k = Kept(echo, threads=1, env={'FDSTORE': '80'})
-    clients = [k.proxy.connect() for _ in range(20)]
+    clients = one_by_one(k, 20)
     store_is_full(k, clients, 7)
     check('FileDescriptorStoreMax= is only 80' in k.proxy.log, k.proxy.log)
     k.manager.close()
