@@ -56,7 +56,8 @@ struct loop *loop_open(unsigned int number, int wheel, int done_fd)
 	loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (loop->epoll < 0 || loop->wake_fd < 0 ||
 	    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->wake_fd, &event))
-		log_die("epoll: %s", strerror(errno));
+		log_die("epoll: %s; raise fs.epoll.max_user_watches or ulimit -n",
+			strerror(errno));
 	loop->timers = timers_open(loop, wheel);
 	store_begin(loop, wheel >= 0);
 	return loop;

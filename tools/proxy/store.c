@@ -16,8 +16,8 @@
 /* Descriptors for which the store keeps room: wheels and listening sockets that a restart adds. */
 #define HEADROOM	64
 /*
- * The service manager drops the sockets of an ended connection when it notices their hangup. It has
- * this long, in ns, and it handles what is new before what hangs up.
+ * The service manager drops the sockets of an ended connection when it notices their hangup. It
+ * has this long, in ns, and it handles what is new before what hangs up.
  */
 #define LEAVING		NSEC_PER_SEC
 /* How long the start waits for a service manager that is busy, ns. */
@@ -26,15 +26,15 @@
 static bool active;
 
 /*
- * Clients choose how many connections there are, and how soon they end. The service manager compares
- * each new descriptor with all that it has, so both the number and the rate must have a bound: the
- * places that connections leave are given to others at a limited rate.
+ * Clients choose how many connections there are, and how soon they end. The service manager
+ * compares each new descriptor with all that it has, so both the number and the rate must have a
+ * bound: the places that connections leave are given to others at a limited rate.
  */
 static struct {
 	pthread_mutex_t lock;
 	unsigned int used;	/* descriptors in the store, those that are leaving included */
 	unsigned int leaving;	/* connections that ended at @turned or later */
-	unsigned int left;	/* connections that ended before, whose places were not given away */
+	unsigned int left;	/* connections that ended before, whose places are not free yet */
 	uint64_t turned;
 } places = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

@@ -56,7 +56,8 @@ const char *upstream_advice(int err)
 {
 	switch (err) {
 	case EADDRNOTAVAIL:
-		return "all local ports are in use (see ss -tan, TIME-WAIT included); widen net.ipv4.ip_local_port_range or add server addresses with --to";
+		return "all local ports are in use, maybe in TIME_WAIT (see ss -tan); "
+		       "widen net.ipv4.ip_local_port_range or add server addresses with --to";
 	case ECONNREFUSED:
 		return "is it running?";
 	case ETIMEDOUT:

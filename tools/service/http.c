@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * See http.h. libmicrohttpd limits how long a client may be silent, but not how long a request may
- * take, and it accepts no client while all places are taken. So this thread runs libmicrohttpd and
- * disconnects clients itself: those whose request takes too long, and one whenever the last place is
- * taken. So the clients that wait get places in turn, however many do not end their requests.
+ * take, and it accepts no client while all places are taken. Therefore this thread runs
+ * libmicrohttpd and disconnects clients itself: those whose request takes too long, and one
+ * whenever the last place is taken. Clients that wait get places in turn, however many others do
+ * not end their requests.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -34,7 +35,7 @@ struct client {
 /* An address to serve at. */
 struct server {
 	struct MHD_Daemon *daemon;
-	bool again;		/* libmicrohttpd accepts clients again, but not before it runs again */
+	bool again;		/* libmicrohttpd has to run again before it accepts clients */
 	struct client client[HTTP_CLIENTS];
 };
 
@@ -154,8 +155,8 @@ static void client_changed(void *arg, struct MHD_Connection *conn, void **contex
 }
 
 /*
- * Disconnect clients whose time has expired, and one more if there is no free place. Returns when to
- * look again, in ms from now; -1: there is no client.
+ * Disconnect clients whose time has expired, and one more if there is no free place. Returns when
+ * to look again, in ms from now; -1: there is no client.
  */
 static int expire(struct server *server)
 {
