@@ -681,18 +681,18 @@ def test_store_limit_of_unit():
 
 def test_store_rate():
     """At most 50 places per second are given to other connections, in the second after the one in
-    which the former ones ended or later: 167 in no less than 4 s."""
-    k = Kept(echo, threads=1, store_max='400')
-    former = [k.proxy.connect() for _ in range(200)]
-    k.manager.wait('the sockets', lambda m: k.sockets() == 334)
+    which the former ones ended or later: 267 in no less than 6 s."""
+    k = Kept(echo, threads=1, store_max='600')
+    former = [k.proxy.connect() for _ in range(300)]
+    k.manager.wait('the sockets', lambda m: k.sockets() == 534)
     began = time.monotonic()
     for client in former:
         client.close()
     k.proxy.wait_metric('connections', 0)
     k.manager.wait('the sockets to go', lambda m: k.sockets() == 0)
-    clients = [k.proxy.connect() for _ in range(200)]
-    k.manager.wait('the sockets', lambda m: k.sockets() == 334, 60)
-    between(time.monotonic() - began, 4, 60 + 2 * PATIENCE, 'the places were given after')
+    clients = [k.proxy.connect() for _ in range(300)]
+    k.manager.wait('the sockets', lambda m: k.sockets() == 534, 60)
+    between(time.monotonic() - began, 6, 60 + 2 * PATIENCE, 'the places were given after')
     for client in clients:
         client.close()
     k.manager.close()
