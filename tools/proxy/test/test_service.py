@@ -335,6 +335,8 @@ def test_port_taken():
     taken = socket.create_server(('127.0.0.1', 0))
     r = run('--listen', '127.0.0.1:%d' % taken.getsockname()[1], '--to', '127.0.0.1:1')
     check(r.returncode == 1 and 'choose another port' in r.stderr, r.stderr)
+    r = run('--listen', '192.0.2.1:9000', '--to', '127.0.0.1:1')
+    check(r.returncode == 1 and 'no interface of this machine has this address' in r.stderr, r.stderr)
 
 
 def test_messages():
