@@ -13,7 +13,7 @@ import threading
 import time
 
 from harness import (BACKEND, DEVICE, METRIC, PATIENCE, UNIT, Manager, Proxy, Server, Steps,
-                     between, check, echo, ended, free_port, keep_busy, late, read_all,
+                     between, check, echo, ended, free_port, in_time, keep_busy, late, read_all,
                      read_exactly)
 
 
@@ -261,12 +261,14 @@ def test_metrics_by_host():
     """The host with most clients loses one, not another host whose client is older."""
     proxy = Proxy(Server().address)
     address = ('127.0.0.1', proxy.metrics_port)
-    other = socket.create_connection(address, source_address=('127.0.0.2', 0))
-    slow = SlowClients(proxy.metrics_port, 64, 'silent')
-    for _ in range(3):
-        proxy.metrics()
-    other.sendall(b'GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    check(b'accepted_total' in read_all(other), 'no answer')
+    # The other host's request has 5 s.
+    with in_time(5):
+        other = socket.create_connection(address, source_address=('127.0.0.2', 0))
+        slow = SlowClients(proxy.metrics_port, 64, 'silent')
+        for _ in range(3):
+            proxy.metrics()
+        other.sendall(b'GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+        check(b'accepted_total' in read_all(other), 'no answer')
     slow.close()
 
 
