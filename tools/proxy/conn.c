@@ -309,10 +309,8 @@ static void conn_connect(struct conn *conn, enum end end)
 
 static void conn_connected(struct conn *conn)
 {
-	int fd = conn->side[SERVER].fd, err = 0;
-	socklen_t len = sizeof(int);
+	int fd = conn->side[SERVER].fd, err = socket_error(fd);
 
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	/* Nothing listens there, and the kernel gave the socket the port that it connects to. */
 	if (!err && socket_is_own_peer(fd))
 		err = ECONNREFUSED;
@@ -347,14 +345,16 @@ static void side_ready(struct source *source, uint32_t events)
 		conn_connected(conn);
 		return;
 	}
-	if (events & EPOLLERR)
-		side_broken(side);
 	if (conn->phase == KIND_CONNECT) {
 		/* The server still gets what the client sent before its reset. */
-		if (side->broken && !socket_unread(side->fd))
+		if (events & EPOLLERR && !side->broken)
+			side_failed(side, socket_error(side->fd));
+		if (side->reset && !socket_unread(side->fd))
 			side_end(side);
 		return;
 	}
+	if (events & EPOLLERR)
+		side_broken(side);
 	/* A side that hangs up may have sent something before: read and write find out. */
 	if (side->watched & EPOLLIN && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		pump(side);

@@ -86,6 +86,8 @@ static void use(int fd, bool own)
 	char text[ADDRESS_TEXT];
 
 	refuse_loops(fd);
+	/* An urgent byte may arrive before accept(). */
+	socket_keep_urgent(fd);
 	if (nr_listeners == TARGETS_MAX)
 		log_die("at most %u listening sockets can be used", TARGETS_MAX);
 	listeners[nr_listeners++] = (struct listener) {

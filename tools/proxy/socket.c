@@ -103,6 +103,15 @@ static unsigned int queued(int fd, unsigned long which)
 	return ioctl(fd, which, &n) || n < 0 ? 0 : n;
 }
 
+int socket_error(int fd)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	return err;
+}
+
 unsigned int socket_unread(int fd)
 {
 	return queued(fd, SIOCINQ);
@@ -136,12 +145,19 @@ static void set_linger(int fd, bool on)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
+void socket_keep_urgent(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+}
+
 void socket_prepare(int fd)
 {
 	int on = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	socket_keep_urgent(fd);
 	/* If this process dies, its peers see a reset: none takes half a message as whole. */
 	set_linger(fd, true);
 }

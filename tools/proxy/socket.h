@@ -62,6 +62,14 @@ struct progress {
 bool progress_of(int fd, struct progress *progress);
 
 /**
+ * socket_error - take the error of a socket, which is reported only once
+ * @fd: the socket
+ *
+ * Return: an error number; 0 if there is none.
+ */
+int socket_error(int fd);
+
+/**
  * socket_unread - bytes that have come and were not read
  * @fd: the socket, or -1
  *
@@ -87,6 +95,12 @@ unsigned int socket_unacked(int fd);
  * Return: true if both ends have the same address.
  */
 bool socket_is_own_peer(int fd);
+
+/**
+ * socket_keep_urgent - receive urgent bytes in sequence
+ * @fd: the socket, or a listening socket, whose connections inherit this
+ */
+void socket_keep_urgent(int fd);
 
 /**
  * socket_prepare - set the options of a socket whose bytes are relayed

@@ -290,6 +290,7 @@ def stopped(proxy):
     """What happens in here comes to the proxy at once."""
     proxy.signal(signal.SIGSTOP)
     try:
+        proxy.wait_stopped()
         yield
     finally:
         proxy.signal(signal.SIGCONT)
@@ -406,6 +407,20 @@ def test_reset_before_accept():
         reset(client)
     check(read_to_reset(server.accept()) == data, 'other bytes came before the reset')
     proxy.wait_metric('closed_total{end="client-reset"}', 1)
+
+
+def test_end_before_accept():
+    """A client sends an end of file, and then resets, before the proxy has accepted it."""
+    server = Server()
+    proxy = Proxy(server.address)
+    for data in b'', pattern(1800, 'early end'):
+        with stopped(proxy):
+            client = proxy.connect()
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+            reset(client)
+        check(read_all(server.accept()) == data, 'other bytes came before the end of file')
+    proxy.wait_metric('closed_total{end="client-reset"}', 2)
 
 
 def test_end_of_file_and_reset():
@@ -531,6 +546,18 @@ def test_many_at_once():
         t.join(60 + PATIENCE)
     check(not bad, f'other bytes came back in {len(bad)} connections')
     proxy.wait_metric('closed_total{end="client"}', 200)
+
+
+def test_urgent_before_accept():
+    """Urgent bytes that arrive before the proxy has accepted their client are not left out."""
+    server = Server()
+    proxy = Proxy(server.address)
+    with stopped(proxy):
+        client = proxy.connect()
+        for byte in b'abc':
+            client.send(bytes([byte]), socket.MSG_OOB)
+    check(read_exactly(server.accept(), 3) == b'abc', 'other bytes came')
+    client.close()
 
 
 def test_urgent():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 expired: nobody looks again; proxy/run:stopped_for_longer; s/^\t\tlook_again(conn);/\t\t;/; s/^\t\t\tlook_at_readers(conn);/\t\t\t;/
 expired: it looks, and closes all the same; proxy/run:stopped_for_longer; /^void conn_expired(/,/^}/s/if (timer->deadline > now) {/if (0) {/
-connecting: a client's reset is not seen; proxy/run:reset_while_connecting; s/if (side->broken \&\& !socket_unread(side->fd))/if (0)/
-connecting: a client's bytes are lost with its reset; proxy/run:reset_before_accept; s/if (side->broken \&\& !socket_unread(side->fd))/if (side->broken)/
+connecting: a client's reset is not seen; proxy/run:reset_while_connecting; s/if (side->reset \&\& !socket_unread(side->fd))/if (0)/
+connecting: a client's bytes are lost with its reset; proxy/run:reset_before_accept; s/if (side->reset \&\& !socket_unread(side->fd))/if (side->broken)/
+connecting: a client's end of file is lost with its reset; proxy/run:end_before_accept; s/if (side->reset \&\& !socket_unread(side->fd))/if (side->broken \&\& !socket_unread(side->fd))/
 connecting: only one server is tried; proxy/run:next_server; /^static void conn_connect(/,/^}/s/if (!upstream_next(conn)) {/if (1) {/
 connecting: failures are not counted; proxy/run:next_server_after_timeout; s/counter_add(&conn->loop->counters.connect_failures, 1);/;/
 pump: a blocked side is watched on; proxy/run:slow_reader proxy/run:slow_reader_server_gone; s/if (!side->eof \&\& !side->blocked)/if (!side->eof)/

@@ -13,3 +13,4 @@ listen: a kept socket is used wherever it listens; proxy/run:other_listener_kept
 listen: a kept socket is never used; proxy/run:same_listener_kept; s/return !memcmp(&at, .*/return false;/
 listen: a kept socket that is not wanted listens on; proxy/run:other_listener_kept; /no longer listening/,/close(fd)/s/shutdown(fd, SHUT_RDWR);/;/
 listen: that of a socket unit is ignored; proxy/run:socket_unit; s/if (!stored->listener\[i\].own)$/if (0)/
+urgent: a byte that comes before accept() is lost; proxy/run:urgent_before_accept; s/^\tsocket_keep_urgent(fd);/\t;/
