@@ -31,3 +31,10 @@ expired: a reader does not count; proxy/run:idle_slow_reader; s/^\t\t\tlook_at_r
 expired: any reader counts for ever; proxy/run:idle_reader_stops; s/ || progress.acked == side->acked)/)/
 close: half an answer ends as a whole one; proxy/run:idle_reader_stops; s/(end >= END_TIMEOUT \&\& bytes_missing(conn))/false/
 close: every timeout is a reset; proxy/run:idle; s/(end >= END_TIMEOUT \&\& bytes_missing(conn))/end >= END_TIMEOUT/
+differ: an end of file is passed on before the bytes that are blocked; proxy/differ; s/^\tset_blocked(from, sent < n);/\tset_blocked(from, sent < n);\n\tif (sent < n)\n\t\tshutdown(to->fd, SHUT_WR);/
+differ: a byte is sent twice if the receiver is slow; proxy/differ; s/discard(from->fd, loop->buffer, sent))/discard(from->fd, loop->buffer, sent - (sent > 1 \&\& sent < n)))/
+differ: a byte is lost if the receiver is slow; proxy/differ; s/discard(from->fd, loop->buffer, sent))/discard(from->fd, loop->buffer, sent + (sent > 0 \&\& sent < n)))/
+differ: a reset overtakes bytes; proxy/differ; s/(gone->eof \&\& !progress.unacked)/gone->eof/
+differ: a reset is passed on as an end of file; proxy/differ; s/bool reset = end >= END_RESET ||/bool reset =/
+differ: an end of file before a reset is lost; proxy/differ; s/side->reset = err != EPIPE;/side->reset = true;/
+differ: both ends are closed at the first end of file; proxy/differ; s/} else if (client->eof \&\& server->eof) {/} else if (client->eof || server->eof) {/
