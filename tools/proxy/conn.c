@@ -435,7 +435,8 @@ void conn_expired(struct conn *conn, struct timer *timer)
 
 	if (timer == &conn->timer && timer->deadline <= now) {
 		look_again(conn);
-		if (conn->closed || conn->gone)
+		/* While a server does not answer, the client's reset changes no deadline. */
+		if (conn->closed || (conn->gone && conn->phase != KIND_CONNECT))
 			return;
 		if (timer->deadline <= now)
 			look_at_readers(conn);
@@ -597,16 +598,20 @@ struct conn *conn_find(struct loop *loop, uint64_t id)
 
 /* --- End -------------------------------------------------------------------- */
 
-/* Has one side sent bytes that the other side does not have yet? */
+/*
+ * Has one side sent bytes that the other side does not have yet? A reset may have discarded such
+ * bytes, and epoll may not have reported the reset yet.
+ */
 static bool bytes_missing(const struct conn *conn)
 {
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		if (socket_unread(conn->side[i].fd) || socket_unacked(conn->side[i].fd))
+		if (socket_unread(conn->side[i].fd) || socket_unacked(conn->side[i].fd) ||
+		    socket_failed(conn->side[i].fd))
 			return true;
 	}
-	return false;
+	return conn->gone;
 }
 
 void conn_close(struct conn *conn, enum end end)

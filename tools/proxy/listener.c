@@ -58,10 +58,32 @@ static bool is_any(const union address *at)
 					      IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr);
 }
 
+/*
+ * Does a connection to this address reach this machine? The kernel says so by the address from which
+ * it would connect. @there: with a wildcard address replaced by the loopback address.
+ */
+static bool is_local(const union address *to, union address *there)
+{
+	int fd = socket(to->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	union address from;
+	bool local = false;
+
+	if (fd >= 0 && !connect(fd, &to->any, sizeof(*to))) {
+		from = address_of(fd, false);
+		*there = address_of(fd, true);
+		/* The port is at the same place in both families. */
+		from.v4.sin_port = there->v4.sin_port;
+		local = is_loopback(there) || !memcmp(&from, there, sizeof(from));
+	}
+	if (fd >= 0)
+		close(fd);
+	return local;
+}
+
 /* A connection to a server that is this proxy would come back until no descriptor is left. */
 static void refuse_loops(int fd)
 {
-	union address here = address_of(fd, false);
+	union address here = address_of(fd, false), there;
 	socklen_t len = sizeof(int);
 	const struct target *to;
 	unsigned int i;
@@ -70,12 +92,10 @@ static void refuse_loops(int fd)
 	getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len);
 	for (i = 0; i < options.to.n; i++) {
 		to = &options.to.target[i];
-		if (only && to->at.any.sa_family != here.any.sa_family)
+		if (to->at.v4.sin_port != here.v4.sin_port || !is_local(&to->at, &there) ||
+		    (only && there.any.sa_family != here.any.sa_family))
 			continue;
-		/* The port is at the same place in both families. */
-		if (to->at.v4.sin_port == here.v4.sin_port &&
-		    (!memcmp(&to->at, &here, sizeof(here)) ||
-		     (is_any(&here) && (is_any(&to->at) || is_loopback(&to->at)))))
+		if (is_any(&here) || !memcmp(&there, &here, sizeof(here)))
 			log_usage("--to %s is an address that the proxy itself listens on",
 				  to->name);
 	}
@@ -237,6 +257,7 @@ void listener_turn(struct loop *loop)
 
 void listener_stop(struct loop *loop)
 {
+	loop->accept_again = 0;
 	if (loop->accepts)
 		watch(loop, EPOLL_CTL_DEL);
 }

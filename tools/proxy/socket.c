@@ -4,6 +4,7 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -120,6 +121,13 @@ unsigned int socket_unread(int fd)
 unsigned int socket_unacked(int fd)
 {
 	return queued(fd, SIOCOUTQ);
+}
+
+bool socket_failed(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd };
+
+	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLERR;
 }
 
 bool socket_is_own_peer(int fd)

@@ -86,6 +86,14 @@ unsigned int socket_unread(int fd);
 unsigned int socket_unacked(int fd);
 
 /**
+ * socket_failed - does a socket have an error that no call has reported yet?
+ * @fd: the socket, or -1
+ *
+ * Return: true if its connection has failed, for example by a reset.
+ */
+bool socket_failed(int fd);
+
+/**
  * socket_is_own_peer - is a TCP socket connected to itself?
  * @fd: the socket
  *

@@ -19,7 +19,11 @@ static int connect_to(const union address *to)
 	int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int err;
 
-	if (fd < 0 || !connect(fd, &to->any, sizeof(*to)) || errno == EINPROGRESS)
+	if (fd < 0)
+		return fd;
+	/* The server's first bytes can come before connect() returns. */
+	socket_prepare(fd);
+	if (!connect(fd, &to->any, sizeof(*to)) || errno == EINPROGRESS)
 		return fd;
 	err = errno;
 	close(fd);
@@ -104,7 +108,6 @@ bool upstream_next(struct conn *conn)
 	errno = err;
 	if (side->fd < 0)
 		return false;
-	socket_prepare(side->fd);
 	conn->server_id = store_active() ? cookie_of(side->fd) : 0;
 	return true;
 }

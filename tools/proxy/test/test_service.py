@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The proxy as a service: stop, messages to the service manager, metrics, log, options."""
 
+import fcntl
 import os
 import re
 import resource
@@ -8,13 +9,14 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
 
 from harness import (BACKEND, DEVICE, METRIC, PATIENCE, UNIT, Manager, Proxy, Server, Steps,
-                     between, check, echo, ended, free_port, in_time, keep_busy, late, read_all,
-                     read_exactly)
+                     between, check, echo, ended, free_port, in_own_network, in_time, keep_busy,
+                     late, read_all, read_exactly)
 
 
 def test_graceful_stop():
@@ -297,6 +299,7 @@ def test_options():
     """What is not understood is said, with what to do; the status tells if trying again may help."""
     good = ['--listen', '127.0.0.1:0', '--to', '127.0.0.1:1']
     own = f'127.0.0.1:{free_port()}'
+    mapped = own.replace('127.0.0.1', '[::ffff:127.0.0.1]')
     for args, word in (
             ([], '--listen and --to are required'),
             (['--listen', '127.0.0.1:0'], '--listen and --to are required'),
@@ -319,7 +322,9 @@ def test_options():
             (good + ['--such'], 'unrecognized option'),
             (['--to', '127.0.0.1:99999999', '--listen', ':0'], '--to needs ADDRESS:PORT'),
             (['--to', own, '--listen', own], 'an address that the proxy itself listens on'),
-            (['--to', own, '--listen', own[own.index(':'):]], f'--to {own} is an address')):
+            (['--to', own, '--listen', own[own.index(':'):]], f'--to {own} is an address'),
+            (['--to', mapped, '--listen', own], f'--to {mapped} is an address'),
+            (['--to', own.replace('127.0.0.1', '0.0.0.0'), '--listen', own], 'is an address')):
         r = run(*args)
         check(r.returncode == 2, f'{args}: status {r.returncode}')
         check(word in r.stderr, f'{args}: {r.stderr}')
@@ -331,6 +336,24 @@ def test_options():
     check('--to nowhere.invalid:80' in r.stderr, r.stderr)
     r = run('--help')
     check(r.returncode == 0 and '--half-close' in r.stdout, '--help')
+
+
+def test_own_address():
+    """An address of this machine, which is not one of lo's by default, is the proxy itself, too."""
+    in_own_network(own_address)
+
+
+def own_address():
+    with socket.socket() as s:
+        # SIOCSIFADDR
+        fcntl.ioctl(s, 0x8916, struct.pack('16sHH4s16x', b'lo:1', socket.AF_INET, 0,
+                                           socket.inet_aton('192.0.2.9')))
+    for listen in ':80', '0.0.0.0:80', '192.0.2.9:80':
+        r = run('--listen', listen, '--to', '192.0.2.9:80')
+        check(r.returncode == 2 and '--to 192.0.2.9:80 is an address' in r.stderr, r.stderr)
+    for listen in '127.0.0.1:80', ':81':
+        proxy = Proxy('192.0.2.9:80', '--listen', listen)
+        proxy.stop()
 
 
 def test_port_taken():
@@ -574,6 +597,12 @@ def test_watchdog_barks():
     manager.close()
 
 
+def no_more_descriptors(proxy):
+    open_ones = {int(fd) for fd in os.listdir(f'/proc/{proxy.pid}/fd')}
+    free = min(set(range(1000)) - open_ones)
+    resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, (free, 20000))
+
+
 def test_no_descriptors():
     """accept() fails: the proxy pauses, instead of trying on and on, and then serves."""
     server = Server(echo)
@@ -581,9 +610,7 @@ def test_no_descriptors():
     steady = proxy.connect()
     steady.sendall(b'x')
     read_exactly(steady, 1)
-    open_ones = {int(fd) for fd in os.listdir(f'/proc/{proxy.pid}/fd')}
-    free = min(set(range(1000)) - open_ones)
-    resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, (free, 20000))
+    no_more_descriptors(proxy)
     late = proxy.connect()
     proxy.wait_log('cannot accept: Too many open files', 5)
     proxy.sleeps(1, 0.3)
@@ -592,6 +619,25 @@ def test_no_descriptors():
     resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, (20000, 20000))
     late.sendall(b'z')
     check(read_exactly(late, 1, 5) == b'z', 'another byte came back')
+
+
+def test_drain_without_descriptors():
+    """A stop while the proxy pauses since it has no descriptor: it sleeps until its connection
+    ends."""
+    server = Server()
+    proxy = Proxy(server.address, grace='1h', threads=1)
+    client = proxy.connect()
+    far = server.accept()
+    no_more_descriptors(proxy)
+    waiting = proxy.connect()
+    proxy.wait_log('cannot accept')
+    proxy.signal(signal.SIGTERM)
+    proxy.wait_log('stopping')
+    # Longer than the pause.
+    time.sleep(0.5)
+    proxy.sleeps()
+    for s in client, far, waiting:
+        s.close()
 
 
 def test_limit_is_said():

@@ -9,7 +9,7 @@ import time
 
 from harness import (PATIENCE, UNIT, Failure, Proxy, Server, Stalled, Steps, between, check, echo,
                      ended, free_port, full_server, in_time, late, pattern, raise_descriptors,
-                     read_exactly, read_to_reset, small_reader)
+                     read_exactly, read_to_reset, reset, small_reader)
 
 LONG = '1h'
 
@@ -230,6 +230,70 @@ def test_stop_resets():
     far.sendall(data)
     proxy.stop()
     check(len(read_to_reset(client)) < len(data), 'all bytes came')
+
+
+def servers_reset(proxy, server, later):
+    """Servers take a byte each and reset, and the proxy has seen few of the resets when it ends the
+    connections: the clients must see a reset, because their bytes were not read. later() is called
+    while the proxy is stopped."""
+    pairs = []
+    # More than the events of a turn hold.
+    for _ in range(1200):
+        client = proxy.connect()
+        client.sendall(b'x')
+        far = server.accept()
+        far.recv(1, socket.MSG_PEEK)
+        pairs.append((client, far))
+    proxy.signal(signal.SIGSTOP)
+    later(pairs)
+    proxy.signal(signal.SIGCONT)
+    hows = [ended(client, 10)[1] for client, _ in pairs]
+    check(hows.count('eof') == 0, f'{hows.count("eof")} clients saw an end of file')
+
+
+def test_lifetime_after_reset():
+    """The lifetime ends before the proxy has seen that the server is gone."""
+    raise_descriptors(8000)
+    server = Server()
+    proxy = Proxy(server.address, threads=1, lifetime=12 * UNIT)
+
+    def later(pairs):
+        # The timer is the first of all that epoll has to tell.
+        time.sleep(13 * UNIT)
+        for _, far in pairs:
+            reset(far)
+
+    with in_time(24 * UNIT, many=True):
+        servers_reset(proxy, server, later)
+
+
+def test_stop_after_reset():
+    """So does a stop."""
+    raise_descriptors(8000)
+    server = Server()
+    proxy = Proxy(server.address, threads=1, grace='0')
+
+    def later(pairs):
+        for _, far in pairs:
+            reset(far)
+        proxy.signal(signal.SIGTERM)
+
+    servers_reset(proxy, server, later)
+
+
+def test_connect_after_reset():
+    """A client sends and resets while the server does not answer: the timeout is the same."""
+    server, fill = full_server()
+    proxy = Proxy(server.address, connect_timeout=2 * UNIT)
+    began = time.monotonic()
+    client = proxy.connect()
+    client.sendall(b'x')
+    proxy.wait_metric('wheel_armed_total', 1)
+    reset(client)
+    proxy.wait_metric('closed_total{end="connect-timeout"}', 1)
+    check(time.monotonic() - began >= 2 * UNIT, 'it ended early')
+    for s in fill:
+        s.close()
 
 
 def test_connect_resets():

@@ -14,3 +14,5 @@ listen: a kept socket is never used; proxy/run:same_listener_kept; s/return !mem
 listen: a kept socket that is not wanted listens on; proxy/run:other_listener_kept; /no longer listening/,/close(fd)/s/shutdown(fd, SHUT_RDWR);/;/
 listen: that of a socket unit is ignored; proxy/run:socket_unit; s/if (!stored->listener\[i\].own)$/if (0)/
 urgent: a byte that comes before accept() is lost; proxy/run:urgent_before_accept; s/^\tsocket_keep_urgent(fd);/\t;/
+drain: the pause of a thread goes on to count; proxy/run:drain_without_descriptors; /^void listener_stop(/,/^}/s/loop->accept_again = 0;/;/
+loops: only the loopback addresses are its own; proxy/run:own_address; s/local = is_loopback(there) || .*/local = is_loopback(there);/
