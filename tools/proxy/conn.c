@@ -272,10 +272,10 @@ static void side_close(struct side *side, bool reset)
 	if (side->fd < 0)
 		return;
 	/*
-	 * Closed here, it would still be open in the service manager, which drops it when it
-	 * hangs up; and as long as it is open, epoll watches it.
+	 * epoll watches a socket as long as any process has it open. The service manager has those
+	 * that it keeps, and timerwheel-guard copies sockets for a moment.
 	 */
-	if (conn->stored && side->watched)
+	if (side->watched)
 		epoll_ctl(conn->loop->epoll, EPOLL_CTL_DEL, side->fd, NULL);
 	if (reset)
 		socket_reset(side->fd);

@@ -59,8 +59,8 @@ static bool is_any(const union address *at)
 }
 
 /*
- * Does a connection to this address reach this machine? The kernel says so by the address from which
- * it would connect. @there: with a wildcard address replaced by the loopback address.
+ * Does a connection to this address reach this machine? If it does, the kernel connects from the
+ * same address. @there is @to, with the loopback address in place of a wildcard address.
  */
 static bool is_local(const union address *to, union address *there)
 {

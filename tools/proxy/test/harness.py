@@ -688,21 +688,23 @@ class Proxy:
     def descriptors(self):
         return len(os.listdir(f'/proc/{self.pid}/fd'))
 
-    def cookies(self):
-        """Of its sockets."""
+    def copies(self):
+        """Copies of its descriptors."""
         libc = ctypes.CDLL(None)
         pidfd = os.pidfd_open(self.pid)
+        # pidfd_getfd()
+        fds = [libc.syscall(438, pidfd, int(fd), 0) for fd in os.listdir(f'/proc/{self.pid}/fd')]
+        os.close(pidfd)
+        return [fd for fd in fds if fd >= 0]
+
+    def cookies(self):
+        """Of its sockets."""
         cookies = set()
-        for fd in os.listdir(f'/proc/{self.pid}/fd'):
-            # pidfd_getfd()
-            fd = libc.syscall(438, pidfd, int(fd), 0)
-            if fd < 0:
-                continue
+        for fd in self.copies():
             cookie = cookie_of(fd)
             if cookie:
                 cookies.add(int.from_bytes(cookie, sys.byteorder))
             os.close(fd)
-        os.close(pidfd)
         return cookies
 
     def serving_threads(self):

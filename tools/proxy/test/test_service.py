@@ -16,7 +16,7 @@ import time
 
 from harness import (BACKEND, DEVICE, METRIC, PATIENCE, UNIT, Manager, Proxy, Server, Steps,
                      between, check, echo, ended, free_port, in_own_network, in_time, keep_busy,
-                     late, read_all, read_exactly)
+                     late, read_all, read_exactly, reset)
 
 
 def test_graceful_stop():
@@ -595,6 +595,27 @@ def test_watchdog_barks():
     hung.go_on()
     manager.wait_message('WATCHDOG', '1')
     manager.close()
+
+
+def test_copied_descriptors():
+    """Another process has copies of the sockets, as timerwheel-guard has for a moment, when the
+    connections end: the proxy hears no more of them."""
+    server = Server(echo)
+    proxy = Proxy(server.address, threads=1)
+    pairs = [proxy.connect() for _ in range(20)]
+    for client in pairs:
+        client.sendall(b'x')
+        read_exactly(client, 1)
+    copies = proxy.copies()
+    for client in pairs:
+        reset(client)
+    proxy.wait_metric('connections', 0)
+    proxy.sleeps()
+    client = proxy.connect()
+    client.sendall(b'y')
+    check(read_exactly(client, 1) == b'y', 'another byte came back')
+    for fd in copies:
+        os.close(fd)
 
 
 def no_more_descriptors(proxy):
