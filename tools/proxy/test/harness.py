@@ -179,6 +179,18 @@ def reset(sock):
     sock.close()
 
 
+@contextlib.contextmanager
+def stopped(proxy):
+    """What happens in here comes to the proxy at once."""
+    proxy.signal(signal.SIGSTOP)
+    # kill() returns before its threads have stopped.
+    os.waitpid(proxy.pid, os.WUNTRACED)
+    try:
+        yield
+    finally:
+        proxy.signal(signal.SIGCONT)
+
+
 def small_reader(proxy):
     """A client with room for few bytes."""
     client = socket.socket()

@@ -2,14 +2,13 @@
 """That bytes come through: all, in order, both ways, whoever closes first."""
 
 import contextlib
-import signal
 import socket
 import threading
 import time
 
 from harness import (PATIENCE, UNIT, Proxy, Server, check, digest, echo, ended, free_port,
                      full_server, in_own_network, pattern, read_all, read_exactly, read_to_reset,
-                     reset, small_reader)
+                     reset, small_reader, stopped)
 
 MB = 1 << 20
 
@@ -283,17 +282,6 @@ def test_reset_while_blocked():
         reset(talker)
         proxy.wait_metric(f'closed_total{{end="{name}-reset"}}', 1, 5)
         read_to_reset(silent, 5)
-
-
-@contextlib.contextmanager
-def stopped(proxy):
-    """What happens in here comes to the proxy at once."""
-    proxy.signal(signal.SIGSTOP)
-    try:
-        proxy.wait_stopped()
-        yield
-    finally:
-        proxy.signal(signal.SIGCONT)
 
 
 def test_bytes_before_reset():

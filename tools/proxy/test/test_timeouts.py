@@ -9,7 +9,7 @@ import time
 
 from harness import (PATIENCE, UNIT, Failure, Proxy, Server, Stalled, Steps, between, check, echo,
                      ended, free_port, full_server, in_time, late, pattern, raise_descriptors,
-                     read_exactly, read_to_reset, reset, small_reader)
+                     read_exactly, read_to_reset, reset, small_reader, stopped)
 
 LONG = '1h'
 
@@ -244,9 +244,8 @@ def servers_reset(proxy, server, later):
         far = server.accept()
         far.recv(1, socket.MSG_PEEK)
         pairs.append((client, far))
-    proxy.signal(signal.SIGSTOP)
-    later(pairs)
-    proxy.signal(signal.SIGCONT)
+    with stopped(proxy):
+        later(pairs)
     hows = [ended(client, 10)[1] for client, _ in pairs]
     check(hows.count('eof') == 0, f'{hows.count("eof")} clients saw an end of file')
 
