@@ -740,19 +740,6 @@ class Proxy:
             check(time.monotonic() < until, f'{self.descriptors() - most} descriptors stay open')
             time.sleep(0.02)
 
-    def wait_stopped(self):
-        """Until SIGSTOP has stopped all threads."""
-        until = time.monotonic() + 5 + PATIENCE
-        while True:
-            states = []
-            for tid in os.listdir(f'/proc/{self.pid}/task'):
-                with open(f'/proc/{self.pid}/task/{tid}/stat') as f:
-                    states.append(f.read().rsplit(')', 1)[1].split()[0])
-            if set(states) == {'T'}:
-                return
-            check(time.monotonic() < until, f'threads go on after SIGSTOP: {states}')
-            time.sleep(0.001)
-
     def cpu(self):
         """s that its threads have run or waited for a processor so far: a thread that spins is
         noticed on a busy machine, too."""

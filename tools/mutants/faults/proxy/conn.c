@@ -38,6 +38,6 @@ differ: a reset overtakes bytes; proxy/differ; s/(gone->eof \&\& !progress.unack
 differ: a reset is passed on as an end of file; proxy/differ; s/bool reset = end >= END_RESET ||/bool reset =/
 differ: an end of file before a reset is lost; proxy/differ; s/side->reset = err != EPIPE;/side->reset = true;/
 differ: both ends are closed at the first end of file; proxy/differ; s/} else if (client->eof \&\& server->eof) {/} else if (client->eof || server->eof) {/
-expired: a client that is gone has no connect timeout; proxy/run:connect_after_reset; s/(conn->gone \&\& conn->phase != KIND_CONNECT)/conn->gone/
+expired: a client that is gone has no connect timeout; proxy/run:connect_after_reset; /^void conn_expired(/,/^}/s/(conn->gone \&\& conn->phase != KIND_CONNECT)/conn->gone/
 close: a reset that was not reported yet is an end of file; proxy/run:stop_after_reset proxy/run:lifetime_after_reset; s/^\t\t    socket_failed(conn->side\[i\].fd))/\t\t    0)/
 close: epoll goes on to watch a socket that others have open; proxy/run:copied_descriptors; s/^\tif (side->watched)$/\tif (conn->stored \&\& side->watched)/
