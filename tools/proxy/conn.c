@@ -18,7 +18,7 @@
 #include "upstream.h"
 
 /* The longest pause between two looks at a send queue that is to become empty, ns. */
-#define EMPTY_POLL_MAX	(100 * NSEC_PER_MSEC)
+#define EMPTY_POLL_MAX	(500 * NSEC_PER_MSEC)
 
 /* When it would be over if it began now. The clock is read anew: a turn may be long. */
 static uint64_t deadline_of(enum kind kind)

@@ -84,6 +84,9 @@ bool passed_of(int fd, bool active, struct passed *passed)
 	return true;
 }
 
+/* The kernel counts the age of an acknowledgment in its ticks: with CONFIG_HZ=100, 10 ms each. */
+#define TICK_MS_MAX	10
+
 bool progress_of(int fd, struct progress *progress)
 {
 	struct tcp_info info = { };
@@ -92,7 +95,8 @@ bool progress_of(int fd, struct progress *progress)
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
 	progress->acked = info.tcpi_bytes_acked;
-	progress->ack_age = info.tcpi_last_ack_recv * NSEC_PER_MSEC;
+	progress->ack_age = info.tcpi_last_ack_recv > TICK_MS_MAX ?
+			    (info.tcpi_last_ack_recv - TICK_MS_MAX) * NSEC_PER_MSEC : 0;
 	progress->unacked = socket_unacked(fd);
 	return true;
 }

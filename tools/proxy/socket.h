@@ -46,7 +46,7 @@ bool passed_of(int fd, bool active, struct passed *passed);
 struct progress {
 	/** @acked: bytes that it has acknowledged; a SYN and a FIN count as one each */
 	uint64_t acked;
-	/** @ack_age: time since its last acknowledgment, ns, precise to a tick of the kernel */
+	/** @ack_age: time since its last acknowledgment, ns; up to 20 ms less than the true time */
 	uint64_t ack_age;
 	/** @unacked: bytes that it has not acknowledged, a FIN included */
 	unsigned int unacked;
