@@ -316,9 +316,8 @@ static void look_into_table(struct owner *owner, pid_t tid, unsigned int limit)
 	if (folder < 0)
 		return;
 	for (fd = 0; fd < limit && search.left; fd++) {
-		if (nr_free == FREE_MAX && !search.all)
+		if ((nr_free == FREE_MAX && !search.all) || !worker_step())
 			break;
-		worker_step();
 		if (tid == owner->tid && pass_over(owner, fd)) {
 			nr_free = 0;
 			continue;
@@ -351,9 +350,9 @@ static void look_into_other_tables(struct owner *owner)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", owner->proc.pid);
 	folder = opendir(path);
-	while (folder && nr < TABLES_MAX && search.left && (entry = readdir(folder))) {
+	while (folder && nr < TABLES_MAX && search.left && worker_step() &&
+	       (entry = readdir(folder))) {
 		tid = atoi(entry->d_name);
-		worker_step();
 		/* 0: the same table, -1: not known */
 		for (i = 0; tid > 0 && i < nr &&
 		     syscall(SYS_kcmp, tids[i], tid, KCMP_FILES, 0, 0) > 0; i++)

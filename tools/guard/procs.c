@@ -215,6 +215,7 @@ static void read_all(void)
 	const struct dirent *entry;
 	DIR *folder = opendir("/proc");
 
+	worker_visit(0, "");
 	nr_procs = 0;
 	while (folder && (entry = readdir(folder))) {
 		if (*entry->d_name < '0' || *entry->d_name > '9' ||

@@ -25,6 +25,11 @@
  * a while, and goes on with another worker. A process is left alone together with all others of its
  * user, who could create more of them; one of root only by itself. The time doubles each time.
  *
+ * A user's processes can also be slow without a stall: there are many of them, with many large
+ * tables of descriptors, or each system call waits a little. So a worker spends at most BUDGET on
+ * the processes of one user each time that it goes through all processes, and then skips the other
+ * processes of this user. Each process of root has this time for itself.
+ *
  * Some waits outlast SIGKILL. Then the worker stays until they end, and so does the time in which
  * the user's processes are left alone: each user has one such worker at most, and the guard
  * STUCK_MAX.
@@ -65,6 +70,9 @@
 #define CHECK		(500 * NSEC_PER_MSEC)
 #define STALL_CHECKS	4
 #define STEPS_MIN	16
+/* The time that a worker spends on the processes of one user, and how often a line says so. */
+#define BUDGET		(2 * NSEC_PER_SEC)
+#define BUDGET_SAY	(60 * NSEC_PER_SEC)
 /* Workers that SIGKILL has not ended yet. */
 #define STUCK_MAX	16
 /* How long a process is left alone, the first time and at most. */
@@ -86,6 +94,8 @@ struct culprit {
 struct shared {
 	_Atomic uint64_t steps;
 	_Atomic bool done;
+	/* The time of this user was over: 0: the time of none. */
+	_Atomic uid_t slow;
 	/* Whom the worker is about to wait for; 0: no process. */
 	pid_t pid;
 	uid_t uid;
@@ -115,6 +125,14 @@ static struct {
 
 /* In the worker: the same as worker.shared. In the guard: NULL. */
 static struct shared *self;
+
+/* In the worker: the time spent on each user; on the present one, without the time since then. */
+static struct account {
+	uid_t uid;
+	uint64_t spent;
+} *accounts;
+static unsigned int nr_accounts, room_accounts;
+static uint64_t since, spent;
 
 static struct {
 	int fd;
@@ -390,15 +408,58 @@ static void *read_all(int fd, size_t *len)
 	return NULL;
 }
 
+static void report_slow(uid_t uid)
+{
+	static uint64_t said;
+
+	if (!uid || (said && now_ns() - said < BUDGET_SAY))
+		return;
+	said = now_ns();
+	log_say(LOG_WARNING, "visiting the processes of user %u takes too long: new connections of this user may get no timers",
+		uid);
+}
+
 void *worker_results(size_t *len)
 {
 	void *results = worker.shared->done ? read_all(worker.out, len) : NULL;
 
+	report_slow(worker.shared->slow);
 	forget();
 	return results;
 }
 
 /* --- the worker's side -------------------------------------------------- */
+
+static struct account *account_of(uid_t uid)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_accounts && accounts[i].uid != uid; i++)
+		;
+	if (i < nr_accounts)
+		return &accounts[i];
+	if (nr_accounts == room_accounts) {
+		room_accounts = room_accounts ? 2 * room_accounts : 64;
+		accounts = realloc(accounts, room_accounts * sizeof(*accounts));
+		if (!accounts)
+			log_die("no memory for %u users", room_accounts);
+	}
+	accounts[nr_accounts] = (struct account) { .uid = uid };
+	return &accounts[nr_accounts++];
+}
+
+/* The next steps are about another process. Processes of root do not share an account. */
+static void turn_to(pid_t pid, uid_t uid)
+{
+	uint64_t now = now_ns();
+
+	if (self->uid)
+		account_of(self->uid)->spent = spent + now - since;
+	self->pid = pid;
+	self->uid = uid;
+	spent = uid ? account_of(uid)->spent : 0;
+	since = now;
+}
 
 bool worker_visit(pid_t pid, const char *name)
 {
@@ -413,11 +474,13 @@ bool worker_visit(pid_t pid, const char *name)
 		snprintf(path, sizeof(path), "/proc/%d", pid);
 		if (lstat(path, &stat) || shunned(pid, stat.st_uid))
 			return false;
-		self->uid = stat.st_uid;
+		turn_to(pid, stat.st_uid);
+	} else if (!pid) {
+		turn_to(0, 0);
+		nr_accounts = 0;
 	}
-	self->pid = pid;
 	snprintf(self->name, sizeof(self->name), "%s", name);
-	return true;
+	return worker_step();
 }
 
 uid_t worker_uid(void)
@@ -425,10 +488,16 @@ uid_t worker_uid(void)
 	return self ? self->uid : 0;
 }
 
-void worker_step(void)
+bool worker_step(void)
 {
-	if (self)
-		self->steps++;
+	if (!self)
+		return true;
+	self->steps++;
+	if (!self->pid || spent + now_ns() - since < BUDGET)
+		return true;
+	if (self->uid)
+		self->slow = self->uid;
+	return false;
 }
 
 void worker_close_last(int fd)

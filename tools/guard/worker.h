@@ -66,10 +66,11 @@ void *worker_results(size_t *len);
 
 /**
  * worker_visit - the next steps are about this process
- * @pid: its number; 0: they are about no process
+ * @pid: its number; 0: they are about no process, and the time for each user begins again
  * @name: its name, for messages; "": not known yet
  *
- * Return: false: it has ended, or has held a worker up: leave it alone.
+ * Return: false: it has ended, or has held a worker up, or its user's processes have taken too much
+ * time: leave it alone.
  */
 bool worker_visit(pid_t pid, const char *name);
 
@@ -80,8 +81,13 @@ bool worker_visit(pid_t pid, const char *name);
  */
 uid_t worker_uid(void);
 
-/** worker_step - the worker makes progress */
-void worker_step(void);
+/**
+ * worker_step - the worker makes progress
+ *
+ * Return: false: the process of the last worker_visit() and others of its user have taken too much
+ * time: leave it alone.
+ */
+bool worker_step(void);
 
 /**
  * worker_close_last - close a descriptor after the results are written

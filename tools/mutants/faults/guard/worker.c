@@ -5,3 +5,4 @@ culprits: they are visited again; guard/run:in_execve; s/return now_ns() < culpr
 culprits: all processes of root; guard/run:not_a_socket; s/(uid || culprit->pid == pid)/1/
 culprits: one process of a user; guard/run:in_execve; s/(uid || culprit->pid == pid)/culprit->pid == pid/
 list: a process is to blame; guard/run:no_list; s/^\tif (!shared->pid) {/\tif (0) {/
+budget: a user takes as long as the tables are large; guard/run:large_tables; s/- since < BUDGET)/- since < TIME_NONE)/
