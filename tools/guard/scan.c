@@ -240,6 +240,8 @@ static void take_group(void)
 		if (!wanted[i].taken)
 			continue;
 		wanted[i].conn = conn;
+		/* For what the log says if it cannot be armed. */
+		conn->pid = wanted[i].pid;
 		timers_arm(conn, fd);
 	}
 	close(spare);
@@ -343,10 +345,12 @@ static void take_over(const struct wanted *one)
 {
 	struct conn *conn = conn_find(one->cookie);
 
-	/* An event that was taken meanwhile may have ended it. The next lists will tell. */
-	if (!conn)
+	/* An event that the guard took meanwhile has ended and counted it. */
+	if (!conn) {
 		conn = conn_new(one->cookie);
-	if (one->taken) {
+		conn->armed = one->armed;
+		timers_drop(conn);
+	} else if (one->taken) {
 		owners_remember(one);
 		conn->pid = one->pid;
 		memcpy(conn->daemon, one->name, sizeof(conn->daemon));
@@ -390,6 +394,26 @@ static void read_results(const struct results *results, size_t len)
 		want(&(struct inet_diag_msg) { });
 	nr_wanted = results->nr_wanted;
 	memcpy(wanted, from, nr_wanted * sizeof(*wanted));
+}
+
+/* The worker has ended without results, but may have armed timers. */
+static void find_armed(void)
+{
+	struct conn *conn;
+	unsigned int i;
+
+	for (i = 0; i < nr_wanted; i++) {
+		conn = in_group(&wanted[i]) ? conn_find(wanted[i].cookie) : NULL;
+		if (!conn)
+			continue;
+		wanted[i].armed = timers_armed(wanted[i].cookie);
+		if (!(wanted[i].armed & ~conn->armed))
+			continue;
+		wanted[i].tried = true;
+		wanted[i].taken = true;
+		wanted[i].armed |= conn->armed;
+		counters.taken += !conn->armed;
+	}
 }
 
 /* Without any progress the sockets of a group have been tried. */
@@ -445,6 +469,8 @@ void scan_go_on(void)
 	results = worker_results(&len);
 	if (results)
 		read_results(results, len);
+	else if (taking)
+		find_armed();
 	if (taking)
 		end_group(nr_left);
 	busy = (results || taking) && next_group();

@@ -222,6 +222,26 @@ void timers_arm(struct conn *conn, int fd)
 	}
 }
 
+uint8_t timers_armed(uint64_t cookie)
+{
+	struct timerwheel_entry entries[KINDS];
+	unsigned int kind;
+	uint8_t armed = 0;
+	long n;
+
+	memset(entries, 0, sizeof(entries));
+	for (kind = 0; kind < KINDS; kind++)
+		entries[kind].key = key_of(cookie, kind);
+	do {
+		n = timerwheel_get(wheel, entries, KINDS);
+	} while (n == -EINTR);
+	for (kind = 0; n == KINDS && kind < KINDS; kind++) {
+		if (entries[kind].result >= 0)
+			armed |= 1U << kind;
+	}
+	return armed;
+}
+
 void timers_leave(struct conn *conn, enum reason reason)
 {
 	if (conn->armed == ALL_KINDS)

@@ -41,6 +41,14 @@ struct timerwheel *timers_wheel(void);
 bool timers_complete(const struct conn *conn);
 
 /**
+ * timers_armed - which timers of a connection does the wheel have?
+ * @cookie: the connection's number
+ *
+ * Return: bits of enum kind.
+ */
+uint8_t timers_armed(uint64_t cookie);
+
+/**
  * timers_arm - in the worker: arm those timers of a connection that it has not
  * @conn: the connection; may not be freed before timers_flush()
  * @fd: its socket; may not be closed before timers_flush()

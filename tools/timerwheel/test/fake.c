@@ -8,6 +8,7 @@
  * Variables in the environment make things go wrong:
  *
  *   FAKE_ADD=ERRNO      each element of ADD and ADD_SOCKET fails
+ *   FAKE_ADD_SOCKET=ERRNO  each element of ADD_SOCKET fails
  *   FAKE_DRAIN=ERRNO    DRAIN fails
  *   FAKE_LIST=ERRNO     LIST fails
  *   FAKE_OLD=1          the module does not know ADD_SOCKET
@@ -271,6 +272,8 @@ static int add_socket(void *element)
 		return -EBADF;
 	if (!S_ISSOCK(st.st_mode))
 		return -ENOTSOCK;
+	if (variable("FAKE_ADD_SOCKET"))
+		return -(int)variable("FAKE_ADD_SOCKET");
 	result = add(&a);
 	if (result < 0)
 		return result;
