@@ -44,10 +44,17 @@ struct owner {
 	pid_t tid;		/* the main thread, or a living one */
 	uint64_t *cookies;	/* the connection behind each descriptor, as far as is known */
 	unsigned int nr_cookies;
+	unsigned int nr_found;	/* how often one was found */
 };
 
 /* Behind so many free descriptors in a row there are hardly any others. */
 #define FREE_MAX	256
+/*
+ * Descriptors are remembered up to this one, and to a higher one for each connection that was found:
+ * a process can have few connections, but their descriptors as high as it likes.
+ */
+#define COOKIES_MIN	1024
+#define COOKIES_EACH	16
 /* A process whose threads share no descriptors is searched in this many threads. */
 #define TABLES_MAX	64
 
@@ -224,6 +231,9 @@ static void remember(struct owner *owner, unsigned int fd, uint64_t cookie)
 {
 	unsigned int more = owner->nr_cookies;
 
+	owner->found = true;
+	if (fd >= COOKIES_MIN + (uint64_t)COOKIES_EACH * ++owner->nr_found)
+		return;
 	if (fd >= owner->nr_cookies) {
 		more = more ? more : 64;
 		while (more <= fd)
@@ -237,7 +247,6 @@ static void remember(struct owner *owner, unsigned int fd, uint64_t cookie)
 		owner->nr_cookies = more;
 	}
 	owner->cookies[fd] = cookie;
-	owner->found = true;
 }
 
 void owners_remember(const struct wanted *wanted)

@@ -23,7 +23,8 @@
  * The worker counts its steps, each about one system call, in memory that the guard sees. If it
  * makes hardly any for two seconds the guard kills it, leaves the process that held it up alone for
  * a while, and goes on with another worker. A process is left alone together with all others of its
- * user, who could create more of them; one of root only by itself. The time doubles each time.
+ * user, who could create more of them; one of root only by itself. The time doubles each time. A
+ * user can have many numbers in a user namespace: all of a range in /etc/subuid are one user.
  *
  * A user's processes can also be slow without a stall: there are many of them, with many large
  * tables of descriptors, or each system call waits a little. So a worker spends at most BUDGET on
@@ -135,6 +136,12 @@ static unsigned int nr_accounts, room_accounts;
 static uint64_t since, spent;
 
 static struct {
+	uint64_t first;
+	uint64_t count;
+} *ranges;
+static unsigned int nr_ranges;
+
+static struct {
 	int fd;
 	pid_t pid;
 	uid_t uid;
@@ -145,6 +152,40 @@ static unsigned int nr_last;
 int pidfd_of(pid_t pid)
 {
 	return syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* --- users -------------------------------------------------------------- */
+
+/* The ranges of user numbers that newuidmap(1) lets a user have: see subuid(5). */
+static void read_ranges(void)
+{
+	FILE *file = fopen("/etc/subuid", "re");
+	unsigned long long first, count;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%*[^:]:%llu:%llu", &first, &count) != 2 || !first)
+			continue;
+		ranges = realloc(ranges, (nr_ranges + 1) * sizeof(*ranges));
+		if (!ranges)
+			log_die("no memory for %u lines of /etc/subuid", nr_ranges + 1);
+		ranges[nr_ranges].first = first;
+		ranges[nr_ranges++].count = count;
+	}
+	if (file)
+		fclose(file);
+}
+
+/* All numbers of a range count as one user, the first one. */
+static uid_t user_of(uid_t uid)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_ranges; i++) {
+		if (uid >= ranges[i].first && uid - ranges[i].first < ranges[i].count)
+			return ranges[i].first;
+	}
+	return uid;
 }
 
 /* --- those that are left alone ------------------------------------------ */
@@ -255,6 +296,7 @@ static noreturn void run(bool (*work)(int out), int out, pid_t guard)
 		_exit(EXIT_SUCCESS);
 	self = worker.shared;
 	close_others(wheel, out);
+	read_ranges();
 	if (!work(out))
 		_exit(EXIT_SUCCESS);
 	self->done = true;
@@ -465,6 +507,7 @@ bool worker_visit(pid_t pid, const char *name)
 {
 	struct stat stat;
 	char path[32];
+	uid_t uid;
 
 	worker_step();
 	if (!self)
@@ -472,9 +515,12 @@ bool worker_visit(pid_t pid, const char *name)
 	if (pid && self->pid != pid) {
 		/* The owner of this folder is the process's user even if others' are root's. */
 		snprintf(path, sizeof(path), "/proc/%d", pid);
-		if (lstat(path, &stat) || shunned(pid, stat.st_uid))
+		if (lstat(path, &stat))
 			return false;
-		turn_to(pid, stat.st_uid);
+		uid = user_of(stat.st_uid);
+		if (shunned(pid, uid))
+			return false;
+		turn_to(pid, uid);
 	} else if (!pid) {
 		turn_to(0, 0);
 		nr_accounts = 0;

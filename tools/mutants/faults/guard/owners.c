@@ -8,3 +8,4 @@ namespaces: all are the same; guard/run:other_namespace; s/^\t\tcheck_namespace(
 namespaces: counted each time; guard/run:other_namespace; s/^\towner->foreign = true;/\t;/
 denied: only one process is named; guard/run:denied; s/owners\[i\]->denied \&\& (!suspect || !procs_all())/owners[i]->denied \&\& !suspect/
 log: each line again and again; guard/run:mptcp; s/owners\[i\]->said |= 1U << reason;/;/
+memory: as much as the highest descriptor; guard/run:high_descriptors; s/COOKIES_MIN + (uint64_t)COOKIES_EACH/COOKIES_MIN + 1000000ULL/

@@ -14,5 +14,5 @@ group: those left over wait for a later turn; guard/run:few_descriptors; s/now =
 group: all processes of root; guard/run:not_a_socket; s/(one->uid || one->pid == group.pid)/1/
 worker: what it counts is lost; guard/run:moved_descriptor; s/sum\[i\] += count\[i\];/;/
 take over: what has ended is known again; guard/run:ends_meanwhile; s/^\t\ttimers_drop(conn);/\t\t;/
-killed: the timers that it has armed are forgotten; guard/run:worker_killed; s/^\t\tfind_armed();/\t\t;/
+killed: the timers that it has armed are forgotten; guard/run:worker_killed; s/^\telse if (taking)$/\telse if (0)/
 unsupported: no process is named; guard/run:unsupported; s/^\t\tconn->pid = wanted\[i\].pid;/\t\t;/

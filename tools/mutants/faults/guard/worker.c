@@ -6,3 +6,4 @@ culprits: all processes of root; guard/run:not_a_socket; s/(uid || culprit->pid 
 culprits: one process of a user; guard/run:in_execve; s/(uid || culprit->pid == pid)/culprit->pid == pid/
 list: a process is to blame; guard/run:no_list; s/^\tif (!shared->pid) {/\tif (0) {/
 budget: a user takes as long as the tables are large; guard/run:large_tables; s/- since < BUDGET)/- since < TIME_NONE)/
+users: each number in a user namespace is one; guard/run:user_namespace; s/return ranges\[i\].first;/return uid;/
