@@ -285,11 +285,14 @@ static bool search(void)
 	} else {
 		find_ports();
 	}
+	/* No process is to blame if the kernel does not list the connections. */
+	worker_visit(0, "");
 	begin();
 	if (ports.nr && !diag_connections(ports.port, ports.nr, list))
 		return false;
 	if (nr_wanted)
 		owners_find(wanted, nr_wanted, living);
+	worker_visit(0, "");
 	return true;
 }
 

@@ -127,6 +127,9 @@ static struct {
 /* In the worker: the same as worker.shared. In the guard: NULL. */
 static struct shared *self;
 
+/* When a worker has logged a line of log_seldom(). All workers share it. */
+static _Atomic uint64_t *said;
+
 /* In the worker: the time spent on each user; on the present one, without the time since then. */
 static struct account {
 	uid_t uid;
@@ -295,6 +298,7 @@ static noreturn void run(bool (*work)(int out), int out, pid_t guard)
 	if (getppid() != guard)
 		_exit(EXIT_SUCCESS);
 	self = worker.shared;
+	log_common = said;
 	close_others(wheel, out);
 	read_ranges();
 	if (!work(out))
@@ -312,9 +316,9 @@ static noreturn void run(bool (*work)(int out), int out, pid_t guard)
 	_exit(EXIT_SUCCESS);
 }
 
-static struct shared *share(void)
+static void *share(size_t size)
 {
-	void *at = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	return at == MAP_FAILED ? NULL : at;
@@ -344,8 +348,9 @@ bool worker_start(bool (*work)(int out))
 	if (stuck_in_list())
 		return false;
 	worker.out = memfd_create("timerwheel-guard", MFD_CLOEXEC);
-	worker.shared = share();
-	worker.pid = worker.out >= 0 && worker.shared ? fork() : -1;
+	worker.shared = share(sizeof(struct shared));
+	said = said ? said : share(sizeof(*said));
+	worker.pid = worker.out >= 0 && worker.shared && said ? fork() : -1;
 	if (!worker.pid)
 		run(work, worker.out, guard);
 	if (worker.pid > 0)
@@ -452,11 +457,11 @@ static void *read_all(int fd, size_t *len)
 
 static void report_slow(uid_t uid)
 {
-	static uint64_t said;
+	static uint64_t last_said;
 
-	if (!uid || (said && now_ns() - said < BUDGET_SAY))
+	if (!uid || (last_said && now_ns() - last_said < BUDGET_SAY))
 		return;
-	said = now_ns();
+	last_said = now_ns();
 	log_say(LOG_WARNING, "visiting the processes of user %u takes too long: new connections of this user may get no timers",
 		uid);
 }

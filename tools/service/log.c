@@ -14,6 +14,7 @@
 #include "log.h"
 
 bool log_priorities;
+_Atomic uint64_t *log_common;
 
 /*
  * O_NONBLOCK on what others have open, too, would be theirs. So a pipe or a terminal is opened
@@ -67,8 +68,11 @@ void log_say(int priority, const char *fmt, ...)
 
 bool log_again(_Atomic uint64_t *said)
 {
-	uint64_t now = now_ns(), last = atomic_load_explicit(said, memory_order_relaxed);
+	uint64_t now = now_ns(), last;
 
+	if (log_common)
+		said = log_common;
+	last = atomic_load_explicit(said, memory_order_relaxed);
 	/* Of several threads one says it. */
 	return (!last || now - last >= NSEC_PER_SEC) &&
 	       atomic_compare_exchange_strong(said, &last, now);

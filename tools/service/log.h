@@ -15,6 +15,13 @@
 /** log_priorities - stderr is no terminal: lines begin with their priority, "<6>" */
 extern bool log_priorities;
 
+/**
+ * log_common - where log_again() keeps the time in this process; NULL: at @said
+ *
+ * Child processes that come and go share this memory, because their static variables do not last.
+ */
+extern _Atomic uint64_t *log_common;
+
 /** log_open - see what stderr is, and do not wait for it */
 void log_open(void);
 

@@ -16,3 +16,4 @@ worker: what it counts is lost; guard/run:moved_descriptor; s/sum\[i\] += count\
 take over: what has ended is known again; guard/run:ends_meanwhile; s/^\t\ttimers_drop(conn);/\t\t;/
 killed: the timers that it has armed are forgotten; guard/run:worker_killed; s/^\telse if (taking)$/\telse if (0)/
 unsupported: no process is named; guard/run:unsupported; s/^\t\tconn->pid = wanted\[i\].pid;/\t\t;/
+list: the last process visited is to blame; guard/run:no_list; /No process is to blame/,/begin/s/worker_visit(0, "");/;/

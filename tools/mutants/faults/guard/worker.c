@@ -7,3 +7,4 @@ culprits: one process of a user; guard/run:in_execve; s/(uid || culprit->pid == 
 list: a process is to blame; guard/run:no_list; s/^\tif (!shared->pid) {/\tif (0) {/
 budget: a user takes as long as the tables are large; guard/run:large_tables; s/- since < BUDGET)/- since < TIME_NONE)/
 users: each number in a user namespace is one; guard/run:user_namespace; s/return ranges\[i\].first;/return uid;/
+log: a line of each worker; guard/run:cannot_arm; s/^\tlog_common = said;/\t;/
