@@ -50,8 +50,8 @@ struct owner {
 /* Behind so many free descriptors in a row there are hardly any others. */
 #define FREE_MAX	256
 /*
- * Descriptors are remembered up to this one, and to a higher one for each connection that was found:
- * a process can have few connections, but their descriptors as high as it likes.
+ * The guard remembers descriptors up to COOKIES_MIN, and COOKIES_EACH more for each connection that
+ * it has found, because a process with few connections can make their descriptors very high.
  */
 #define COOKIES_MIN	1024
 #define COOKIES_EACH	16
@@ -436,7 +436,8 @@ void owners_find(struct wanted *wanted, unsigned int count, bool (*living)(uint6
 		search.all |= wanted[i].again;
 		search.last |= wanted[i].last;
 	}
-	qsort(wanted, count, sizeof(*wanted), by_inode);
+	if (count)
+		qsort(wanted, count, sizeof(*wanted), by_inode);
 	/* Where there were some there are more. */
 	for (i = 0; i < nr_owners && search.left; i++) {
 		if (owners[i]->found)

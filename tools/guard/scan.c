@@ -396,7 +396,8 @@ static void read_results(const struct results *results, size_t len)
 	while (nr_wanted < results->nr_wanted)
 		want(&(struct inet_diag_msg) { });
 	nr_wanted = results->nr_wanted;
-	memcpy(wanted, from, nr_wanted * sizeof(*wanted));
+	if (nr_wanted)
+		memcpy(wanted, from, nr_wanted * sizeof(*wanted));
 }
 
 /* The worker has ended without results, but may have armed timers. */
