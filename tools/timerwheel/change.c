@@ -120,7 +120,7 @@ static void json_failures(void)
 static const char *reason(int result)
 {
 	if (result == -EINVAL)
-		return "excl excludes match; resident timers have no period, and others no linger";
+		return "excl and match conflict; resident timers have no period, others no linger";
 	return error_text(result);
 }
 

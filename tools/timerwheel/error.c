@@ -6,7 +6,7 @@
 
 static const char *const texts[] = {
 	[EINVAL] =
-		"a value outside of the limits, which timerwheel info shows; and TIMERWHEEL_BACKEND must be device, process or auto",
+		"a value is outside the limits that timerwheel info shows; TIMERWHEEL_BACKEND must be device, process or auto",
 	[ENOENT] =
 		"no timer has this key; see timerwheel list",
 	[EEXIST] =
@@ -16,11 +16,11 @@ static const char *const texts[] = {
 	[ENOSPC] =
 		"the wheel is full: remove timers, or set up a wheel with a larger capacity",
 	[EDQUOT] =
-		"the wheels of the user who opened this one have as much memory as allowed: close some, or raise /sys/module/timerwheel/parameters/max_user_memory (timerwheel info shows both)",
+		"the user who opened this wheel has reached the memory limit: close some wheels, or raise /sys/module/timerwheel/parameters/max_user_memory (timerwheel info shows both)",
 	[ESHUTDOWN] =
 		"the wheel was closed to new timers (drain --close): open another one",
 	[EBADF] =
-		"the wheel is not open for writing: open it for both, in a shell with exec 3<>/dev/timerwheel",
+		"the wheel is not open for writing: open it for reading and writing, in a shell with exec 3<>/dev/timerwheel",
 	[EPROTO] =
 		"a newer program has set this wheel up for larger events: use a newer timerwheel",
 };

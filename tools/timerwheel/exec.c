@@ -63,7 +63,7 @@ bool exec_wait(pid_t pid)
 
 	while (waitpid(pid, &status, 0) < 0) {
 		if (errno != EINTR)
-			die("waiting for %s: %s", opt.exec[0], strerror(errno));
+			die("cannot wait for %s: %s", opt.exec[0], strerror(errno));
 	}
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }

@@ -30,8 +30,9 @@ void help_all(void)
 
 	puts("usage: timerwheel COMMAND [OPTION]... [ARGUMENT]...\n"
 	     "\n"
-	     "Use wheels of /dev/timerwheel in scripts and interactively. A wheel exists while a process\n"
-	     "has it open: select it by a descriptor, or by a process that has it open.\n"
+	     "Inspect wheels of /dev/timerwheel, arm timers and read events, from scripts or interactively.\n"
+	     "A wheel exists as long as a process has it open. Select a wheel by a descriptor, or by a\n"
+	     "process that has it open.\n"
 	     "\n"
 	     "Commands (for details: timerwheel COMMAND --help):");
 	for (c = commands; c->name; c++)
@@ -42,13 +43,13 @@ void help_all(void)
 			print_option(&option_defs[id]);
 	}
 	puts("\n"
-	     "Times: 250ms, 10s, 1h30m, 2d; the units are ns, us, ms, s, m or min, h, d, w, by default\n"
-	     "seconds. Points in time: a time from now; @SECONDS of the wheel's clock;\n"
-	     "@2030-12-24T18:00 in local time, or with Z at the end in UTC. Keys and values: 0 to\n"
-	     "2^64 - 1, decimal or 0x and hexadecimal.\n"
+	     "Times: 250ms, 10s, 1h30m, 2d. The units are ns, us, ms, s, m or min, h, d, w. The default\n"
+	     "unit is s. Points in time: a time from now; @SECONDS of the wheel's clock;\n"
+	     "@2030-12-24T18:00 in local time, or in UTC with Z at the end. Keys and values: 0 to 2^64 - 1,\n"
+	     "in decimal, or in hexadecimal with 0x.\n"
 	     "\n"
-	     "Exit status: 0 success; 1 failure; 2 the command line is wrong; 3 some timers or commands\n"
-	     "failed; 4 the time of --timeout has passed.\n"
+	     "Exit status: 0 success; 1 failure; 2 invalid command line; 3 some timers or commands failed;\n"
+	     "4 the time of --timeout has passed.\n"
 	     "\n"
 	     "For example:\n"
 	     "  exec 3<>/dev/timerwheel                # in a shell: open a new wheel\n"

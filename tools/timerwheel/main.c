@@ -9,69 +9,71 @@
 
 const struct command commands[] = {
 	{ "info", "", "show the limits of the kernel and the settings of a wheel",
-	  "Show the limits of the kernel and the settings of the wheel. Without --fd and --pid, a new\n"
-	  "wheel with default settings is shown.",
+	  "Show the limits of the kernel and the settings of the wheel. Without --fd and --pid, show\n"
+	  "a new wheel with default settings.",
 	  OPTIONS_WHEEL | OPTION(WATCH), command_info },
 	{ "stat", "", "show the counters of a wheel and a histogram of lateness",
 	  "Show the counters of the wheel, and a histogram of how late its timers fired.",
 	  OPTIONS_WHEEL | OPTION(WATCH), command_stat },
 	{ "top", "", "show a live screen of all wheels and their owners",
-	  "Show all wheels of this machine that the caller may inspect: their owners, timers and\n"
-	  "activity; below, the lateness of the timers of the selected wheel. Keys: up and down (k,\n"
-	  "j) select, s next order, r reverse order, q quits.\n"
+	  "Show all wheels of this machine that the caller may inspect, with their owners, timers and\n"
+	  "activity, and the lateness of the timers of the selected wheel. Keys: up and down (or k and\n"
+	  "j) select a wheel, s selects the next sort order, r reverses the order, q quits.\n"
 	  "\n"
-	  "With --batch tables are printed; --count is their number. Columns for --sort: pid, command,\n"
+	  "With --batch, print tables; --count sets their number. Columns for --sort: pid, command,\n"
 	  "pending (the default), due, armed, delivered, memory.",
 	  OPTION(BATCH) | OPTION(COUNT) | OPTION(INTERVAL) | OPTION(SORT) | OPTION(NO_HEADER),
 	  command_top },
 	{ "list", "[KEY]...", "list the timers in a wheel",
-	  "List the timers in the wheel, or those with these keys; a key without a timer is an error.\n"
+	  "List the timers in the wheel, or only these keys. A key without a timer is an error.\n"
 	  "Columns for --sort: left (the default), key, value, none (the order of the wheel's table).",
 	  OPTIONS_WHEEL | OPTION(WATCH) | OPTION(SORT) | OPTION(LIMIT) | OPTION(NO_HEADER),
 	  command_list },
 	{ "add", "KEY WHEN | --from FILE", "arm timers",
-	  "Arm a timer; an existing timer with this key is replaced. WHEN is a time from now or, after\n"
-	  "an @, a time of the wheel's clock in seconds, or a date and time of day.\n"
+	  "Arm a timer. A timer with this key is replaced. WHEN is a time from now or, after an @, a\n"
+	  "time of the wheel's clock in seconds, or a date and time of day.\n"
 	  "\n"
 	  "Lines of --from: KEY WHEN [value=V] [period=TIME] [linger=TIME] [slack=TIME] [match=V]\n"
-	  "[excl]. The options are the defaults for all lines; # begins a comment.",
+	  "[excl]. The options are the defaults for all lines. A # begins a comment.",
 	  OPTIONS_WHEEL | OPTION(VALUE) | OPTION(PERIOD) | OPTION(LINGER) | OPTION(SLACK) |
 	  OPTION(EXCL) | OPTION(MATCH) | OPTION(FROM), command_add },
 	{ "move", "KEY WHEN | --from FILE", "give timers new deadlines",
-	  "Give an existing timer a new deadline; WHEN is as for add. Value, period and slack do not\n"
-	  "change. An undelivered event of the previous deadline is withdrawn.\n"
+	  "Give an existing timer a new deadline. WHEN has the same form as for add. The value, period\n"
+	  "and slack do not change. An undelivered event of the previous deadline is withdrawn.\n"
 	  "\n"
 	  "Lines of --from: KEY WHEN [match=V].",
 	  OPTIONS_WHEEL | OPTION(MATCH) | OPTION(FROM), command_move },
 	{ "remove", "KEY... | --from FILE", "remove timers",
-	  "Remove timers and print what was removed.\n"
+	  "Remove timers and print the removed timers.\n"
 	  "\n"
 	  "Lines of --from: KEY [match=V].",
 	  OPTIONS_WHEEL | OPTION(MATCH) | OPTION(FROM) | OPTION(QUIET) | OPTION(NO_HEADER),
 	  command_remove },
 	{ "drain", "", "remove all timers",
-	  "Remove all timers, pending, due or parked, and print them.",
+	  "Remove all timers (pending, due or parked) and print them.",
 	  OPTIONS_WHEEL | OPTION(LIMIT) | OPTION(CLOSE) | OPTION(QUIET) | OPTION(NO_HEADER),
 	  command_drain },
 	{ "wait", "", "take events, and run a command for each",
-	  "Take events as timers fall due, by default one (see --count), and print them, or run a\n"
-	  "command for each with KEY, VALUE, DEADLINE, LATE (ns) and OVERRUNS in its environment.\n"
-	  "Each event goes to one reader: one that is taken here is taken from all others.",
+	  "Take events as timers fall due, by default one event (see --count). Print them, or run a\n"
+	  "command for each event. The command has KEY, VALUE, DEADLINE, LATE (ns), OVERRUNS and EVENT\n"
+	  "in its environment. Each event goes to only one reader: no other reader gets the events that\n"
+	  "this command takes.",
 	  OPTIONS_WHEEL | OPTION(COUNT) | OPTION(TIMEOUT) | OPTION(UNTIL_EMPTY) | OPTION(EXEC) |
 	  OPTION(NO_HEADER), command_wait },
 	{ "monitor", "", "print copies of events without taking them",
 	  "Print a copy of each event that is delivered from now on, until the wheel is closed.\n"
-	  "No reader misses an event because of it.",
+	  "This does not take events from other readers.",
 	  OPTIONS_WHEEL | OPTION(COUNT) | OPTION(TIMEOUT) | OPTION(BUFFER) | OPTION(NO_HEADER),
 	  command_monitor },
 	{ "save", "FILE", "write a wheel to a file",
-	  "Write the timers of the wheel to a file; - is the standard output. An existing file is\n"
+	  "Write the timers of the wheel to a file (- is the standard output). An existing file is\n"
 	  "replaced completely or not at all. A wheel with resident timers cannot be saved.",
 	  OPTIONS_WHEEL, command_save },
 	{ "restore", "FILE", "arm the timers of a saved file",
-	  "Arm the timers of a file, - is the standard input, for the time of day at which they would\n"
+	  "Arm the timers of a file (- is the standard input) for the time of day at which they would\n"
 	  "have fallen due. Timers whose time has passed are due at once and reported as overdue. If\n"
-	  "one timer cannot be armed, none is. A wheel that is not set up gets the saved settings.",
+	  "one timer cannot be armed, no timer is armed. A wheel that is not set up gets the saved\n"
+	  "settings.",
 	  OPTIONS_WHEEL | OPTION(EXCL) | OPTION(CHECK) | OPTION(OVERDUE) | OPTION(OVERDUE_MARK) |
 	  OPTION(ELAPSED),
 	  command_restore },
@@ -83,10 +85,10 @@ const struct command commands[] = {
 	  0, command_program },
 	{ "bench", "", "measure the cost of calls on this machine",
 	  "Measure the cost of timers in a new wheel on this machine, with one timer per call and\n"
-	  "with many. This takes some seconds.",
+	  "with many. This takes a few seconds.",
 	  OPTION(TIMERS) | OPTION(NO_HEADER), command_bench },
 	{ "help", "[COMMAND]", "describe a command and its options",
-	  "Describe a command and its options; without COMMAND list all commands.",
+	  "Describe a command and its options. Without COMMAND, list all commands.",
 	  0, command_help },
 	{ }
 };

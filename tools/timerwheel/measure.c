@@ -154,7 +154,7 @@ static void print(__u64 timers)
 	};
 	int op;
 
-	out_line("ns per timer, by the number of timers in a call; %s others are pending (%s)",
+	out_line("ns per timer, by the number of timers per call, with %s other timers pending (%s)",
 		 commas(timers), timerwheel_backend(wheel) == TIMERWHEEL_BACKEND_DEVICE ?
 		 "/dev/timerwheel" : "inside this process");
 	json_open(NULL, '{');

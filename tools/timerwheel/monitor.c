@@ -44,7 +44,7 @@ static int follow(int fd, struct events_limit *limit)
 	while (limit->left) {
 		n = poll(&poller, 1, events_timeout(limit));
 		if (n < 0 && errno != EINTR)
-			die("waiting for events: %s", strerror(errno));
+			die("cannot wait for events: %s", strerror(errno));
 		if (!n && !events_timeout(limit))
 			return STATUS_TIMEOUT;
 		if (n <= 0)
@@ -52,7 +52,7 @@ static int follow(int fd, struct events_limit *limit)
 		n = read(fd, events, (limit->left < EVENTS ? limit->left : EVENTS) *
 				     sizeof(events[0]));
 		if (n < 0 && errno != EINTR)
-			die("reading events: %s", strerror(errno));
+			die("cannot read events: %s", strerror(errno));
 		if (!n)
 			break;
 		if (n < 0)

@@ -86,7 +86,7 @@ static void refused(const struct timerwheel_entry *entry, int error)
 		return;
 	}
 	if (!nr_refused++)
-		say("what follows is in no wheel now, because it could not be put back (%s); timerwheel add --from takes these lines:",
+		say("these timers are in no wheel now, because they could not be put back (%s); timerwheel add --from accepts these lines:",
 		    error_text(error));
 	fprintf(stderr, "%llu @%lluns value=%llu %s=%lluns slack=%lluns\n", entry->key,
 		entry->deadline, entry->value,

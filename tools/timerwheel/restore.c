@@ -95,7 +95,7 @@ static void measure(const char *name)
 		say("%s was saved in the future: check the time of day. %s", name,
 		    wheel_clock == TIMERWHEEL_CLOCK_REALTIME ?
 		    "The timers are restored for the times of day in the file" :
-		    "The times left are restored unchanged; with --elapsed TIME you can say how long ago it was saved");
+		    "The times left are restored unchanged; use --elapsed TIME to give the time since the save");
 	if (wheel_clock == TIMERWHEEL_CLOCK_REALTIME)
 		return;
 	if (by_hand(saved.clock)) {
@@ -107,7 +107,7 @@ static void measure(const char *name)
 		passed = clock_ns(saved.clock) - saved.now;
 		passed_by = "the clock of the saved wheel";
 		if (by_day - passed > DIFFERENCE || passed - by_day > DIFFERENCE)
-			say("%s was saved %s ago according to the %s clock, which counts. The time of day has moved by %s since: it was set, or the machine was suspended",
+			say("%s was saved %s ago according to the %s clock, and this time is used. The time of day has moved by %s since the save: it was set, or the machine was suspended",
 			    name, span(passed), clock_text(saved.clock), span(by_day));
 	} else if (passed < 0) {
 		passed = 0;
@@ -230,7 +230,7 @@ static void report(const char *name)
 static noreturn void no_setup(int err)
 {
 	if (err == EPERM || err == EOPNOTSUPP)
-		die("the saved wheel wakes the machine from suspend, and %s, or remove 'alarm' from its line 'flags'; nothing was restored",
+		die("the saved wheel wakes the machine from suspend, and %s, or remove 'alarm' from the 'flags' line of the file; nothing was restored",
 		    err == EPERM ? "this needs CAP_WAKE_ALARM: run as root" :
 				   "no clock can wake this machine: use another machine");
 	die("the wheel cannot be set up like the saved one (clock, tick, slots, capacity, flags): %s; nothing was restored",
@@ -260,7 +260,7 @@ static void open_wheel(void)
 		die("cannot use this wheel: %s", error_text(err));
 	target_info(wheel, &info);
 	if (by_hand(info.clock) != by_hand(saved.clock))
-		die("the saved wheel has a %s clock, this one a %s clock, so the times left cannot be converted; nothing was restored",
+		die("the saved wheel has a %s clock, and this wheel has a %s clock, so the times left cannot be converted; nothing was restored",
 		    clock_text(saved.clock), clock_text(info.clock));
 }
 
@@ -299,7 +299,7 @@ static void undo(size_t count)
 			put_back(wheel, &before[i], 1);
 	}
 	if (late)
-		say("%s of the timers were delivered or changed by others before they could be removed again",
+		say("%s of the timers were delivered or changed by other programs before they could be removed again",
 		    commas(late));
 }
 
@@ -361,7 +361,7 @@ int command_restore(int argc, char **argv)
 	if (opt.given[OPT_JSON] && opt.given[OPT_OVERDUE] && !strcmp(opt.text[OPT_OVERDUE], "-"))
 		usage("--json lists overdue timers on the standard output: use --overdue with a file");
 	if (!opt.given[OPT_CHECK] && !target_given())
-		usage("no wheel given: use --fd N for a descriptor of this shell, or --pid PID; only --check needs none");
+		usage("no wheel given: use --fd N for a descriptor of this shell, or --pid PID; only --check needs no wheel");
 	prepare(argv[0]);
 	if (opt.given[OPT_OVERDUE])
 		write_overdue(opt.text[OPT_OVERDUE]);
@@ -379,7 +379,7 @@ int command_restore(int argc, char **argv)
 	if (armed) {
 		report("restored ");
 		if (fflush(stdout) || ferror(stdout))
-			die("the timers were restored, but that cannot be written: %s",
+			die("the timers were restored, but the report cannot be written: %s",
 			    strerror(errno));
 	}
 	timerwheel_close(wheel);

@@ -157,7 +157,7 @@ static void open_folder(struct place *place, const char *path)
 		cannot(place, "write", ENAMETOOLONG);
 	place->folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (place->folder < 0)
-		die("cannot create a file beside %s: %s", place->name, strerror(errno));
+		die("cannot create a file next to %s: %s", place->name, strerror(errno));
 	snprintf(copy, sizeof(copy), "%s", path);
 	if (snprintf(place->base, sizeof(place->base), "%s", basename(copy)) > NAME_MAX)
 		cannot(place, "write", ENAMETOOLONG);
@@ -197,7 +197,7 @@ static void find_place(struct place *place)
 	open_folder(place, path);
 	if (fstatat(place->folder, place->base, &st, AT_SYMLINK_NOFOLLOW) ||
 	    st.st_dev != place->old.st_dev || st.st_ino != place->old.st_ino)
-		die("%s was moved or replaced meanwhile; nothing was written", place->name);
+		die("%s was moved or replaced during the save; nothing was written", place->name);
 }
 
 /* A file in that folder, which nobody else can read. */
@@ -212,7 +212,7 @@ static int create(const struct place *place, char *temporary, size_t size)
 			    0600);
 	} while (fd < 0 && errno == EEXIST);
 	if (fd < 0)
-		die("cannot create a file beside %s: %s", place->name, strerror(errno));
+		die("cannot create a file next to %s: %s", place->name, strerror(errno));
 	return fd;
 }
 
@@ -482,7 +482,7 @@ static void refuse_planted(int fd)
 	if (!find_path(fd, path) || fstat(fd, &st))
 		die("cannot find %s: %s; nothing was restored", reading_name, strerror(errno));
 	if (planted(&st, reading_name) || planted(&st, path))
-		die("%s belongs to user %u, in a directory where other users can create files: check what is in it, and restore a copy of your own; nothing was restored",
+		die("%s belongs to user %u, in a directory where other users can create files: check its contents, and restore your own copy; nothing was restored",
 		    reading_name, st.st_uid);
 }
 

@@ -418,7 +418,7 @@ static void begin_screen(void)
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
 		usage("the output is not a terminal: use --batch");
 	if (!terminal_text("cup") || !newterm(NULL, stdout, stdin))
-		usage("TERM names no terminal that is known and has a screen: use --batch");
+		usage("TERM does not name a known terminal with a screen: use --batch");
 	atexit(end_screen);
 	cbreak();
 	noecho();

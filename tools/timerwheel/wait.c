@@ -54,13 +54,13 @@ static void sleep_until_due(struct timerwheel *wheel, const struct events_limit 
 	};
 
 	if (poll(pollers, ARRAY_SIZE(pollers), timeout_of(limit)) < 0 && errno != EINTR)
-		die("waiting for events: %s", strerror(errno));
+		die("cannot wait for events: %s", strerror(errno));
 	if (pollers[1].revents) {
 		hold_end();
 		exit(STATUS_ERROR);
 	}
 	if (pollers[2].revents & (POLLERR | POLLNVAL))
-		die("cannot write the output: nobody reads it");
+		die("cannot write the output: no process reads it");
 }
 
 static void print(struct timerwheel *wheel, const struct timerwheel_event *events, size_t count,
@@ -74,8 +74,8 @@ static void print(struct timerwheel *wheel, const struct timerwheel_event *event
 	if (!page_error())
 		return;
 	back = put_back_events(wheel, events + out, count - out);
-	say("cannot write the output: %s; %s events were put back and are due again",
-	    page_error(), commas(back));
+	say("cannot write the output: %s; %s %s due again", page_error(), commas(back),
+	    back == 1 ? "event was put back and is" : "events were put back and are");
 	hold_end();
 	exit(STATUS_ERROR);
 }
@@ -110,7 +110,7 @@ static int take(struct timerwheel *wheel, struct events_limit *limit)
 		hold_begin();
 		n = timerwheel_take(wheel, events, limit->left < most ? limit->left : most);
 		if (n < 0 && n != -EINTR)
-			die("waiting for events: %s", error_text(n));
+			die("cannot take events: %s", error_text(n));
 		if (n > 0 && !opt.exec) {
 			print(wheel, events, n, limit);
 		} else if (n > 0 && events[0].flags & TIMERWHEEL_EVENT_CLOCK_SET) {
