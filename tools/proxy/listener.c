@@ -58,26 +58,50 @@ static bool is_any(const union address *at)
 					      IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr);
 }
 
+/* A datagram socket that is connected to @to, @from an address or from any; -1: there is none. */
+static int connected(const union address *to, const union address *from)
+{
+	int fd = socket(to->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if ((!from || !bind(fd, &from->any, sizeof(*from))) &&
+	    !connect(fd, &to->any, sizeof(*to)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 /*
- * Does a connection to this address reach this machine? If it does, the kernel connects from the
- * same address. @there is @to, with the loopback address in place of a wildcard address.
+ * Does a connection to this address reach this machine? @there is @to, with the loopback address in
+ * place of a wildcard address.
  */
 static bool is_local(const union address *to, union address *there)
 {
-	int fd = socket(to->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = connected(to, NULL);
 	union address from;
-	bool local = false;
 
-	if (fd >= 0 && !connect(fd, &to->any, sizeof(*to))) {
-		from = address_of(fd, false);
-		*there = address_of(fd, true);
-		/* The port is at the same place in both families. */
-		from.v4.sin_port = there->v4.sin_port;
-		local = is_loopback(there) || !memcmp(&from, there, sizeof(from));
-	}
+	if (fd < 0)
+		return false;
+	from = address_of(fd, false);
+	*there = address_of(fd, true);
+	close(fd);
+	/* The port is at the same place in both families. */
+	from.v4.sin_port = there->v4.sin_port;
+	if (is_loopback(there) || !memcmp(&from, there, sizeof(from)))
+		return true;
+	if (there->any.sa_family != AF_INET)
+		return false;
+	/*
+	 * To a further address in an IPv4 network, the kernel connects from the first one. With
+	 * ip_nonlocal_bind, bind() accepts all addresses, but connect() only local ones.
+	 */
+	from = *there;
+	from.v4.sin_port = 0;
+	fd = connected(there, &from);
 	if (fd >= 0)
 		close(fd);
-	return local;
+	return fd >= 0;
 }
 
 /* A connection to a server that is this proxy would come back until no descriptor is left. */

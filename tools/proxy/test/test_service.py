@@ -344,16 +344,23 @@ def test_own_address():
 
 
 def own_address():
-    with socket.socket() as s:
-        # SIOCSIFADDR
-        fcntl.ioctl(s, 0x8916, struct.pack('16sHH4s16x', b'lo:1', socket.AF_INET, 0,
-                                           socket.inet_aton('192.0.2.9')))
-    for listen in ':80', '0.0.0.0:80', '192.0.2.9:80':
-        r = run('--listen', listen, '--to', '192.0.2.9:80')
-        check(r.returncode == 2 and '--to 192.0.2.9:80 is an address' in r.stderr, r.stderr)
-    for listen in '127.0.0.1:80', ':81':
+    # To the second address of a network the kernel connects from the first.
+    for name, address in (b'lo:1', '192.0.2.9'), (b'lo:2', '192.0.2.10'):
+        with socket.socket() as s:
+            # SIOCSIFADDR
+            fcntl.ioctl(s, 0x8916, struct.pack('16sHH4s16x', name, socket.AF_INET, 0,
+                                               socket.inet_aton(address)))
+        for listen in ':80', '0.0.0.0:80', f'{address}:80':
+            r = run('--listen', listen, '--to', f'{address}:80')
+            check(r.returncode == 2 and f'--to {address}:80 is an address' in r.stderr, r.stderr)
+    for listen in '127.0.0.1:80', '192.0.2.10:80', ':81':
         proxy = Proxy('192.0.2.9:80', '--listen', listen)
         proxy.stop()
+    # Any program may listen at this address, but no connection to it comes back.
+    with open('/proc/sys/net/ipv4/ip_nonlocal_bind', 'w') as f:
+        f.write('1')
+    proxy = Proxy('127.0.0.1:1', '--listen', '198.51.100.1:80', '--to', '198.51.100.1:80')
+    proxy.stop()
 
 
 def test_port_taken():

@@ -15,4 +15,6 @@ listen: a kept socket that is not wanted listens on; proxy/run:other_listener_ke
 listen: that of a socket unit is ignored; proxy/run:socket_unit; s/if (!stored->listener\[i\].own)$/if (0)/
 urgent: a byte that comes before accept() is lost; proxy/run:urgent_before_accept; s/^\tsocket_keep_urgent(fd);/\t;/
 drain: the pause of a thread goes on to count; proxy/run:drain_without_descriptors; /^void listener_stop(/,/^}/s/loop->accept_again = 0;/;/
-loops: only the loopback addresses are its own; proxy/run:own_address; s/local = is_loopback(there) || .*/local = is_loopback(there);/
+loops: only the loopback addresses are its own; proxy/run:own_address; s|if (is_loopback(there) .. .*|if (is_loopback(there))|; s|if (there->any.sa_family != AF_INET)|if (1)|
+loops: the second address of a network is not its own; proxy/run:own_address; s/if (there->any.sa_family != AF_INET)/if (1)/
+loops: an address that is not there is its own; proxy/run:own_address; s/    !connect(fd, &to->any, sizeof(\*to)))$/    (from || !connect(fd, \&to->any, sizeof(*to))))/
