@@ -104,6 +104,20 @@ static bool is_local(const union address *to, union address *there)
 	return fd >= 0;
 }
 
+/* Is this socket in the network namespace of this process? Linux before 5.14 does not say. */
+static bool is_in_namespace(int fd)
+{
+	int other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint64_t here = 0, there = 0;
+	socklen_t len = sizeof(here);
+
+	getsockopt(other, SOL_SOCKET, SO_NETNS_COOKIE, &here, &len);
+	getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &there, &len);
+	if (other >= 0)
+		close(other);
+	return here == there;
+}
+
 /* A connection to a server that is this proxy would come back until no descriptor is left. */
 static void refuse_loops(int fd)
 {
@@ -113,6 +127,9 @@ static void refuse_loops(int fd)
 	unsigned int i;
 	int only = 1;
 
+	/* A socket unit's: systemd makes it outside of the namespace of a service that has one. */
+	if (!is_in_namespace(fd))
+		return;
 	getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len);
 	for (i = 0; i < options.to.n; i++) {
 		to = &options.to.target[i];

@@ -363,6 +363,28 @@ def own_address():
     proxy.stop()
 
 
+def test_other_namespace():
+    """A socket unit's socket is outside of the network namespace of a service that has one: the
+    same address is another one there."""
+    # Both are outside, whoever uses them.
+    with socket.create_server(('127.0.0.1', 0)) as listener, socket.socket() as client:
+        in_own_network(lambda: other_namespace(listener, client))
+
+
+def other_namespace(listener, client):
+    address = listener.getsockname()
+    with socket.create_server(address) as server:
+        proxy = Proxy('%s:%d' % address, passed=[(listener.fileno(), 'x.socket')])
+        client.connect(address)
+        client.sendall(b'x')
+        server.settimeout(10 + PATIENCE)
+        far, _ = server.accept()
+        check(read_exactly(far, 1) == b'x', 'another byte came')
+        far.close()
+        client.close()
+        proxy.stop()
+
+
 def test_port_taken():
     taken = socket.create_server(('127.0.0.1', 0))
     r = run('--listen', '127.0.0.1:%d' % taken.getsockname()[1], '--to', '127.0.0.1:1')
