@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The proxy as a service: stop, messages to the service manager, metrics, log, options."""
 
+import ctypes
 import fcntl
 import os
 import re
@@ -356,7 +357,13 @@ def own_address():
     for listen in '127.0.0.1:80', '192.0.2.10:80', ':81':
         proxy = Proxy('192.0.2.9:80', '--listen', listen)
         proxy.stop()
-    # Any program may listen at this address, but no connection to it comes back.
+    # Any program may listen at this address, and connect to it, but no connection comes back.
+    inet = struct.pack('H14x', socket.AF_INET)
+    device = ctypes.create_string_buffer(b'lo')
+    with socket.socket() as s:
+        # SIOCADDRT, a struct rtentry: RTF_UP, the default route
+        fcntl.ioctl(s, 0x890b, struct.pack('@L16s16s16sHhLPhPLLH', 0, inet, inet, inet, 1, 0, 0, 0,
+                                           0, ctypes.addressof(device), 0, 0, 0))
     with open('/proc/sys/net/ipv4/ip_nonlocal_bind', 'w') as f:
         f.write('1')
     proxy = Proxy('127.0.0.1:1', '--listen', '198.51.100.1:80', '--to', '198.51.100.1:80')
