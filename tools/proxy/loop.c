@@ -102,10 +102,12 @@ static void take_arrivals(struct loop *loop, struct conn *instead)
 /* There is no connection and will be none. */
 static bool no_more(struct loop *loop)
 {
-	struct conn *none = NULL;
+	struct conn *first = NULL;
 
+	/* A hand-over that a stop has cut short leaves NO_MORE there. */
 	return LIST_EMPTY(&loop->conns) &&
-	       atomic_compare_exchange_strong(&loop->arrivals, &none, NO_MORE);
+	       (atomic_compare_exchange_strong(&loop->arrivals, &first, NO_MORE) ||
+		first == NO_MORE);
 }
 
 /* What the main thread wants, and what follows from it: when to look again. False: the end. */

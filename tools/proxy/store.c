@@ -41,13 +41,19 @@ static struct {
 /* @hurry: the proxy ends, so this cannot go on. */
 static void places_turn(bool hurry)
 {
-	unsigned int n = places.left;
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(), since = now - places.turned;
+	unsigned int n;
 
+	if (since < LEAVING)
+		return;
+	/* Nothing has called this for a while. */
+	if (since >= 2 * LEAVING) {
+		places.left += places.leaving;
+		places.leaving = 0;
+	}
+	n = places.left;
 	if (n > STORE_RATE && !hurry)
 		n = STORE_RATE;
-	if (now - places.turned < LEAVING)
-		return;
 	places.used -= 2 * n;
 	places.left += places.leaving - n;
 	places.leaving = 0;

@@ -3,6 +3,7 @@
 
 import ctypes
 import fcntl
+import glob
 import itertools
 import os
 import re
@@ -15,7 +16,8 @@ import time
 
 from harness import (PATIENCE, UNIT, Manager, Proxy, Server, Steps, between, check, digest, echo,
                      ended, free_port, full_server, in_time, keep_busy, late, pattern,
-                     raise_descriptors, read_all, read_exactly, reset)
+                     raise_descriptors, read_all, read_exactly, read_to_reset, reset,
+                     small_reader)
 
 MB = 1 << 20
 
@@ -433,6 +435,71 @@ def test_killed_resetting():
             resets_well(n, at)
 
 
+def ends_while_draining(number, store_after):
+    """A server has reset its connection, and the client has not taken the bytes before that, when
+    the proxy gets this signal."""
+    k = Kept(threads=1, store_after=store_after, half_close='1h', grace='1h')
+    client = small_reader(k.proxy)
+    far = k.server.accept()
+    if store_after == '0':
+        k.manager.wait('the sockets', lambda m: k.sockets() == 2)
+    data = pattern(200000, 'draining')
+    far.sendall(data)
+    # More than the client's kernel takes. SIOCOUTQ: nothing is left on the server's side.
+    until = time.monotonic() + 10 + PATIENCE
+    while struct.unpack('i', fcntl.ioctl(far, 0x5411, bytes(4)))[0]:
+        check(time.monotonic() < until, 'the proxy does not take the bytes')
+        time.sleep(0.02)
+    reset(far)
+    if store_after == '0':
+        k.manager.wait('the failed socket to go', lambda m: k.sockets() == 1)
+    k.proxy.signal(number)
+    if number == signal.SIGTERM:
+        k.proxy.wait_log('stopping')
+    else:
+        k.proxy.after_kill()
+        k.proxy.start()
+    got = read_to_reset(client)
+    check(data.startswith(got), f'{number}: other bytes came')
+    check(number != signal.SIGTERM or got == data, f'only {len(got)} bytes came')
+    if number == signal.SIGTERM:
+        check(k.proxy.wait() == 0, 'it ended badly')
+    else:
+        m = k.proxy.metrics()
+        check(m['connections'] == 0 and m['wheel_pending'] == 0, f'{number}: something is left')
+    k.manager.close()
+
+
+def test_ends_while_draining():
+    """The client gets a reset, after all bytes if the proxy may wait for it."""
+    for number in signal.SIGKILL, signal.SIGHUP, signal.SIGTERM:
+        for store_after in '0', '1h':
+            if (number, store_after) != (signal.SIGKILL, '1h'):
+                ends_while_draining(number, store_after)
+
+
+def test_killed_after_end():
+    """The last bytes of a connection that has ended well wait for a slow client. They come, although
+    the service manager has closed its copy of the socket, and the proxy is killed."""
+    for kill in False, True:
+        k = Kept(threads=1)
+        client = small_reader(k.proxy)
+        far = k.server.accept()
+        k.manager.wait('the sockets', lambda m: k.sockets() == 2)
+        client.shutdown(socket.SHUT_WR)
+        check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
+        data = pattern(200000, 'last')
+        far.sendall(data)
+        far.close()
+        k.proxy.wait_metric('connections', 0)
+        if not kill:
+            k.manager.wait('the sockets to go', lambda m: k.sockets() == 0)
+        else:
+            k.restart()
+        check(read_all(client) == data, 'other bytes came')
+        k.manager.close()
+
+
 def closes_well(n):
     """Stopped with bytes that wait, and killed before its thread's @n-th system call. False: it
     has not so many."""
@@ -698,6 +765,15 @@ def test_store_rate():
     k.manager.close()
 
 
+def watches(proxy):
+    """How many descriptors its threads watch."""
+    n = 0
+    for name in glob.glob(f'/proc/{proxy.pid}/fdinfo/*'):
+        with open(name) as f:
+            n += sum(line.startswith('tfd:') for line in f)
+    return n
+
+
 def busy_manager():
     """A service manager with whom one message may wait, so that a second one finds it busy."""
     name = '/proc/sys/net/unix/max_dgram_qlen'
@@ -726,6 +802,49 @@ def test_hand_over_busy():
     for client, far in pairs:
         client.sendall(b'x')
         check(read_exactly(far, 1) == b'x', 'another byte came')
+
+
+def test_stop_while_handing_over():
+    """SIGTERM while a hand-over waits for a busy service manager: the proxy ends with its last
+    connection."""
+    k = Kept(manager=busy_manager(), threads=1, store_after='1h', grace='1h')
+    client = k.proxy.connect()
+    k.server.accept()
+    with k.manager.lock:
+        keep_busy(k.manager)
+        before = watches(k.proxy)
+        k.proxy.signal(signal.SIGHUP)
+        k.proxy.wait_log('handing connections over')
+        # It no longer accepts.
+        until = time.monotonic() + 10 + PATIENCE
+        while watches(k.proxy) == before:
+            check(time.monotonic() < until, 'the listening socket is still watched')
+            time.sleep(0.02)
+        k.proxy.signal(signal.SIGTERM)
+        k.proxy.wait_log('stopping')
+        reset(client)
+        check(k.proxy.wait() == 0, 'it ended badly')
+    k.manager.close()
+
+
+def test_places_after_pause():
+    """Places that became free long ago are there for a hand-over, whether or not something has
+    happened since."""
+    # One connection, beside the wheel, the listening socket and 64 for what restarts add.
+    k = Kept(threads=1, store_max='68')
+    client, far = k.connect()
+    client.close()
+    far.close()
+    k.manager.wait('the sockets to go', lambda m: k.sockets() == 0)
+    time.sleep(3)
+    client = k.proxy.connect()
+    far = k.server.accept()
+    k.proxy.end(signal.SIGHUP)
+    k.proxy.after_kill()
+    k.proxy.start()
+    client.sendall(b'x')
+    check(read_exactly(far, 1) == b'x', 'another byte came')
+    k.manager.close()
 
 
 def test_more_connections():
