@@ -2,31 +2,33 @@
 /*
  * libtimerwheel: /dev/timerwheel for daemons in C and C++.
  *
- * Functions return 0 or a count on success and a negative errno on failure (timerwheel_strerror()
- * says what to do about it). None of them sets errno, prints, starts a thread or installs a signal
- * handler. Only timerwheel_open(), timerwheel_adopt(), timerwheel_queue_new(), the first
- * timerwheel_queue_commands() of a queue and the process back end allocate memory. Elements of
- * batches and events are those of <linux/timerwheel.h>, which describes their fields and the errors
- * of elements.
+ * Functions return 0 or a count on success and a negative errno on failure. timerwheel_strerror()
+ * explains each error and what to do about it. The functions do not set errno, print, start threads
+ * or install signal handlers. Only timerwheel_open(), timerwheel_adopt(), timerwheel_queue_new(),
+ * the first timerwheel_queue_commands() of a queue and the process back end allocate memory.
+ * <linux/timerwheel.h> defines the events and the elements of batches, and describes their fields
+ * and the errors of elements.
  *
  * There are two back ends with the same interface:
  *
  *  TIMERWHEEL_BACKEND_DEVICE   the kernel module. Many threads and processes may use one wheel. It
  *              survives its daemon as long as another process keeps the descriptor.
- *  TIMERWHEEL_BACKEND_PROCESS  a wheel inside this process with one timerfd, so that a program runs
- *              where the module is not loaded. Not supported (-ENOTSUP) are sharing
- *              (timerwheel_share()), monitors (timerwheel_monitor()) and connections
- *              (timerwheel_add_socket()). After fork() the child must not use the wheel.
+ *  TIMERWHEEL_BACKEND_PROCESS  a wheel inside this process with one timerfd. It lets a program run
+ *              without the module. It does not support (-ENOTSUP) sharing (timerwheel_share()),
+ *              monitors (timerwheel_monitor()) or connections (timerwheel_add_socket()). After
+ *              fork() the child must not use the wheel.
  *
- * Some functions have the name of the structure that they take or fill in, like stat():
- * timerwheel_info() and struct timerwheel_info. In C++ such a type needs the keyword "struct".
+ * Some functions have the same name as the structure that they take or fill in, like stat():
+ * timerwheel_info() and struct timerwheel_info. In C++, write the keyword "struct" before such a
+ * type.
  *
- * Thread safety: several threads may call functions on the same wheel at once. Exceptions:
- * timerwheel_take() and timerwheel_wait() on a wheel with an event ring are for one thread at a
- * time, and timerwheel_close() must be the last call. A queue may be used by one thread at a time.
- * Signal handlers may only call timerwheel_table_touch(), timerwheel_table_arm(),
- * timerwheel_table_refresh() and timerwheel_table_cancel(), and timerwheel_resident_arm(),
- * timerwheel_resident_refresh() and timerwheel_resident_cancel().
+ * Thread safety: several threads may call functions on the same wheel at once, with two exceptions.
+ * On a wheel with an event ring, only one thread at a time may call timerwheel_take() or
+ * timerwheel_wait(). timerwheel_close() must be the last call. Only one thread at a time may use a
+ * queue. Signal handlers may call only timerwheel_table_touch(), timerwheel_table_arm(),
+ * timerwheel_table_refresh(), timerwheel_table_cancel(), timerwheel_resident_arm(),
+ * timerwheel_resident_refresh(), timerwheel_resident_cancel(), and the functions for the deadline
+ * table in timerwheel-mapped.h.
  */
 #ifndef TIMERWHEEL_H
 #define TIMERWHEEL_H
@@ -49,10 +51,10 @@ struct timerwheel;
 /** enum timerwheel_backend - where a wheel is implemented */
 enum timerwheel_backend {
 	/**
-	 * @TIMERWHEEL_BACKEND_AUTO: the value of the environment variable TIMERWHEEL_BACKEND
-	 * ("device", "process" or "auto"). If it is "auto" or not set: the device, or the process
-	 * if there is no device (-ENOENT, -ENXIO or -ENODEV). Without permission for the device
-	 * timerwheel_open() fails.
+	 * @TIMERWHEEL_BACKEND_AUTO: the back end that the environment variable TIMERWHEEL_BACKEND
+	 * names ("device", "process" or "auto"). If it is "auto" or not set, timerwheel_open() uses
+	 * the device, or the process if there is no device (-ENOENT, -ENXIO or -ENODEV). Without
+	 * permission for the device timerwheel_open() fails.
 	 */
 	TIMERWHEEL_BACKEND_AUTO,
 	/** @TIMERWHEEL_BACKEND_DEVICE: /dev/timerwheel */
@@ -64,14 +66,15 @@ enum timerwheel_backend {
 /**
  * struct timerwheel_config - settings of a wheel; all members may be 0
  * @backend: the back end
- * @device: path of the device; NULL: that in the environment variable TIMERWHEEL_DEVICE, or
- *	"/dev/timerwheel"
+ * @device: path of the device; NULL: the path in the environment variable TIMERWHEEL_DEVICE, or
+ *	"/dev/timerwheel" if that is not set
  * @clock: enum timerwheel_clock
  * @capacity: maximum number of timers; 0: 4,194,304
  * @tick: length of a tick in ns; 0: 1 ms. The process back end uses it only to round down slack.
  * @slots: slots per level; 0: 256. The process back end has none.
- * @wake_events: wake a reader when this many events wait; 0: 1. The process back end wakes at once.
- * @wake_ns: or this many ns after the first of them
+ * @wake_events: wake a reader when this many events wait; 0: 1. The process back end wakes the
+ *	reader for every event.
+ * @wake_ns: or wake a reader this many ns after the first of these events
  * @slack: default slack, in ns
  * @ring: length of the event ring; 0: none. The process back end has none and behaves the same.
  * @table: map the deadline table, for timerwheel_table()
@@ -105,8 +108,9 @@ struct timerwheel_config {
  * Return: 0; -EINVAL: a value in @config is outside the limits, or TIMERWHEEL_BACKEND is unknown;
  * -ENOTSUP: the process back end does not support a setting, no clock can wake this machine, or its
  * atomic operations do not allow resident timers;
- * -EDQUOT: wheel and ring would exceed the user's limit on memory; -ENOMEM; -EMFILE, -ENFILE;
- * -ENOENT, -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: @device is another device;
+ * -EDQUOT: the wheel, its ring and its table would exceed the user's limit on memory; -ENOMEM;
+ * -EMFILE, -ENFILE; -ENOENT, -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: @device is
+ * not a timerwheel device;
  * -EACCES, -EPERM: no permission to open it, or to wake the machine.
  */
 int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *config);
@@ -115,22 +119,24 @@ int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *c
  * timerwheel_adopt - use a wheel that another process created
  * @wheel: out: the wheel
  * @fd: its descriptor, for example from a service manager's store. timerwheel_close() closes it. On
- *	error it stays open. Its flags (FD_CLOEXEC, O_NONBLOCK) do not matter and are not changed.
+ *	error it stays open. Its flags (FD_CLOEXEC, O_NONBLOCK) do not matter, and the library does
+ *	not change them.
  * @table: map the deadline table
  *
- * If the wheel has an event ring it is mapped, too. Events continue where the last reader stopped.
+ * If the wheel has an event ring, the library always maps it. Events continue where the last reader
+ * stopped.
  *
- * If nothing is mapped the descriptor may be open for reading only: functions that change the wheel
- * then fail with -EBADF.
+ * If there is nothing to map, the descriptor may be open for reading only. Functions that change
+ * the wheel then fail with -EBADF.
  *
- * The descriptor may come from a process that is not trusted. Only a descriptor of the module's
- * device is used, and no event in the ring makes the library access other memory.
+ * The descriptor may come from an untrusted process. The library accepts only a descriptor of the
+ * module's device, and no event in the ring makes it access memory outside of the ring.
  *
- * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or not for writing
- * although there is something to map; -ENOMEM; -EPROTO: it has no ring, and a newer program has set
- * it up for larger events than this library knows, or its clock, ring or table is of a kind that
- * is unknown here. With @table also -EDQUOT, and -EXDEV: the table was first mapped in another time
- * namespace.
+ * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or not open for writing
+ * although there is something to map; -ENOMEM; -EPROTO: the wheel has no ring, and a newer program
+ * has set it up for larger events than this library knows, or this library does not know the kind
+ * of its clock, ring or table. With @table also -EDQUOT, and -EXDEV: the table was first mapped in
+ * a time namespace in which the wheel's clock shows another time.
  */
 int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table);
 
@@ -155,8 +161,8 @@ enum timerwheel_backend timerwheel_backend(const struct timerwheel *wheel);
  * @wheel: the wheel
  *
  * It becomes readable (POLLIN) when there are events, after timerwheel_take() has returned 0. Use
- * it with poll, epoll or io_uring; do not read from it and do not close it. In the process back end
- * it may also become readable at the former deadline of a timer that was postponed or removed:
+ * it with poll, epoll or io_uring. Do not read from it and do not close it. In the process back end
+ * it can also become readable at the previous deadline of a timer that was postponed or removed.
  * timerwheel_take() then returns 0.
  *
  * Return: the descriptor.
@@ -164,7 +170,7 @@ enum timerwheel_backend timerwheel_backend(const struct timerwheel *wheel);
 int timerwheel_fd(const struct timerwheel *wheel);
 
 /**
- * timerwheel_share - a descriptor to pass to others: by fork, SCM_RIGHTS, or to a service manager
+ * timerwheel_share - get a descriptor to pass on by fork, SCM_RIGHTS, or to a service manager
  * @wheel: the wheel
  *
  * Return: the descriptor, which still belongs to @wheel; -ENOTSUP: process back end.
@@ -205,12 +211,12 @@ uint64_t timerwheel_now(struct timerwheel *wheel);
  * @count: number of elements, without limit: the library makes as many calls as needed
  *
  * An element that fails (result below 0) changes nothing and does not affect the others. A signal
- * stops none of them. With the process back end an array that cannot be accessed ends the program,
- * here and below, instead of -EFAULT.
+ * does not keep elements from being processed. With the process back end, this and the following
+ * functions crash the program instead of returning -EFAULT if an array cannot be accessed.
  *
  * Return: the number of elements processed, each with its own result. It is less than @count if an
- * error occurred. The error, if it occurred before the first element: -EFAULT, -ENOMEM; -EDQUOT, in
- * the first call on a new wheel; -EBADF: the wheel was adopted for reading only.
+ * error occurred. If an error occurred before the first element, the error: -EFAULT, -ENOMEM;
+ * -EDQUOT, in the first call on a new wheel; -EBADF: the wheel was adopted for reading only.
  */
 long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count);
 
@@ -220,12 +226,12 @@ long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size
  * @elems: the elements; out: result, index and generation
  * @count: number of elements, without limit
  *
- * The kernel delivers an event when a connection has been idle for too long, and aborts it if asked
- * to, whether or not a program runs: see struct timerwheel_add_socket. The process back end cannot
- * do that.
+ * The kernel delivers an event when a connection has been idle for too long, and aborts the
+ * connection if asked to, even if the program does not run: see struct timerwheel_add_socket. The
+ * process back end does not support this.
  *
- * Return: as timerwheel_add(); also -EOPNOTSUPP: the process back end; -ENOTTY: a kernel that does
- * not know the call.
+ * Return: as timerwheel_add(); also -EOPNOTSUPP: the process back end; -ENOTTY: the kernel module
+ * does not know the call.
  */
 long timerwheel_add_socket(struct timerwheel *wheel, struct timerwheel_add_socket *elems,
 			   size_t count);
@@ -263,14 +269,14 @@ long timerwheel_get(struct timerwheel *wheel, struct timerwheel_entry *elems, si
 /**
  * timerwheel_move_handles - change the deadlines of timers by their handles
  * @wheel: the wheel
- * @elems: the elements: index and generation from ADD; out: result, in the generation's place
+ * @elems: the elements: index and generation from ADD; out: result, which overwrites the generation
  * @count: number of elements, without limit
- * @flags: of all elements: 0 or TIMERWHEEL_ABS; of resident timers also TIMERWHEEL_EXCL
+ * @flags: for all elements: 0 or TIMERWHEEL_ABS; for resident timers also TIMERWHEEL_EXCL
  *
- * Does what timerwheel_move() does, faster, as no key is looked up. A handle is for timers that
- * exist or have ended lately: see struct timerwheel_move_handle.
+ * Like timerwheel_move(), but faster because the kernel does not look up a key. Use a handle only
+ * for a timer that exists or has ended recently: see struct timerwheel_move_handle.
  *
- * Return: as timerwheel_add(); -EINVAL: other flags; -ENOTTY: the kernel module is older
+ * Return: as timerwheel_add(); -EINVAL: other flags; -ENOTTY: the kernel module is too old
  * (TIMERWHEEL_FEATURE_HANDLE).
  */
 long timerwheel_move_handles(struct timerwheel *wheel, struct timerwheel_move_handle *elems,
@@ -279,8 +285,8 @@ long timerwheel_move_handles(struct timerwheel *wheel, struct timerwheel_move_ha
 /**
  * timerwheel_remove_handles - remove timers by their handles
  * @wheel: the wheel
- * @elems: the elements: index and generation from ADD; out: value, and result in the generation's
- *	place
+ * @elems: the elements: index and generation from ADD; out: value, and result, which overwrites the
+ *	generation
  * @count: number of elements, without limit
  *
  * Return: as timerwheel_move_handles().
@@ -289,11 +295,11 @@ long timerwheel_remove_handles(struct timerwheel *wheel, struct timerwheel_remov
 			       size_t count);
 
 /**
- * timerwheel_list - read all timers, some in each call
+ * timerwheel_list - read all timers, up to @count in each call
  * @wheel: the wheel
  * @elems: out: the timers
  * @count: maximum number of timers
- * @cursor: 0 in the first call, then the value that the last call has stored
+ * @cursor: 0 in the first call, then the value that the previous call stored
  *
  * A timer that exists from the first call to the last is returned exactly once.
  *
@@ -304,7 +310,7 @@ long timerwheel_list(struct timerwheel *wheel, struct timerwheel_entry *elems, s
 		     uint64_t *cursor);
 
 /**
- * timerwheel_drain - remove any timers, pending and due
+ * timerwheel_drain - remove timers, pending and due, in any order
  * @wheel: the wheel
  * @elems: out: the timers
  * @count: maximum number of timers
@@ -319,7 +325,7 @@ long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, 
 /**
  * timerwheel_advance - advance the time of a wheel with TIMERWHEEL_CLOCK_MANUAL
  * @wheel: the wheel
- * @time: number of ns; with TIMERWHEEL_ABS the new time
+ * @time: number of ns to advance; with TIMERWHEEL_ABS the new time
  * @flags: 0 or TIMERWHEEL_ABS
  *
  * Return: the number of timers that fell due; -EINVAL: another clock, a time in the past, or other
@@ -333,21 +339,22 @@ long timerwheel_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags)
  * @events: out: the events
  * @count: maximum number of events
  *
- * Never blocks. Only after it has returned 0 timerwheel_fd() becomes readable for the next event:
- * take events until it returns 0, and then wait.
+ * Never blocks. timerwheel_fd() becomes readable for the next event only after this function has
+ * returned 0, so take events until it returns 0, then wait.
  *
  * Return: the number of events; 0: none for now; -EFAULT, -ENOMEM; with an event ring -EDQUOT.
  */
 long timerwheel_take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count);
 
 /**
- * timerwheel_wait - take events; sleep until there are some
+ * timerwheel_wait - sleep until there are events, and take them
  * @wheel: the wheel
  * @events: out: the events
  * @count: maximum number of events
  * @timeout: in ms; 0: do not sleep; negative: no timeout
  *
- * Return: the number of events; 0: timeout; -EINTR: a signal; else as timerwheel_take().
+ * Return: the number of events; 0: timeout; -EINTR: a signal arrived; otherwise as
+ * timerwheel_take().
  */
 long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, size_t count,
 		     int timeout);
@@ -364,8 +371,8 @@ long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, 
 int timerwheel_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags);
 
 /**
- * struct timerwheel_table - the deadline table, for timerwheel_table_touch(), or, in a resident
- * wheel, for timerwheel_table_arm() and so on
+ * struct timerwheel_table - the deadline table, for timerwheel_table_touch() and, in a resident
+ * wheel, for timerwheel_table_arm(), timerwheel_table_refresh() and timerwheel_table_cancel()
  * @entries: an entry for each timer, by index
  * @bits: number of low bits of an entry that hold the generation
  */
@@ -379,7 +386,7 @@ struct timerwheel_table {
  * @wheel: the wheel
  * @table: out: the table; valid until timerwheel_close()
  *
- * Return: 0; -ENOENT: the wheel was opened or adopted without one.
+ * Return: 0; -ENOENT: the wheel was opened or adopted without a table.
  */
 int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *table);
 
@@ -391,12 +398,13 @@ int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *ta
  * @deadline: the new deadline, absolute, in ns; rounded up to a multiple of 2^@table->bits. More
  *	than TIMERWHEEL_TIME_MAX is treated as TIMERWHEEL_TIME_MAX.
  *
- * Makes no system call, takes no lock, and may be called by any thread. An earlier deadline has no
- * effect (use timerwheel_move()). If the timer is due already its event is delivered all the same:
- * keep the deadline for timerwheel_table_rearm(). Neither is for resident timers.
+ * Makes no system call and takes no lock. Any thread may call it. A deadline that is not later than
+ * the timer's has no effect (use timerwheel_move()). If the timer is already due, its event is
+ * still delivered, so remember the deadline for timerwheel_table_rearm(). Do not use these two
+ * functions for resident timers.
  *
- * Return: true, also if the timer has ended and its index has no new owner yet; false: it has one;
- * nothing was stored.
+ * Return: true: the deadline was stored, possibly for a timer that has ended and whose index has no
+ * new owner yet; false: the timer has ended, its index has a new owner, and nothing was stored.
  */
 static inline bool timerwheel_table_touch(const struct timerwheel_table *table, uint32_t index,
 					  uint32_t generation, uint64_t deadline)
@@ -410,19 +418,19 @@ static inline bool timerwheel_table_touch(const struct timerwheel_table *table, 
 }
 
 /**
- * timerwheel_table_rearm - at the event of a timer: arm it again if it was postponed too late
+ * timerwheel_table_rearm - at the event of a timer: rearm it if it was postponed too late
  * @wheel: the wheel
  * @event: the event of a timer that fires once
- * @deadline: the last one passed to timerwheel_table_touch(), or that of timerwheel_add():
- *	absolute, in ns
- * @index: out: index of the timer, if it was armed again
- * @generation: out: its generation, if it was armed again
+ * @deadline: the last deadline passed to timerwheel_table_touch(), or to timerwheel_add() if the
+ *	timer was never postponed: absolute, in ns
+ * @index: out: index of the timer, if it was rearmed
+ * @generation: out: its generation, if it was rearmed
  *
- * Any program that does not run for a while stores too late: the timer falls due, and only then the
- * program reads the message that postpones it. A server that believes the event closes a connection
- * that is alive. So read what has arrived, then make this call.
+ * A program that does not run for a while stores too late: the timer falls due, and the program
+ * reads the message that postpones the timer only afterwards. A server that acts on the event would
+ * close a live connection. So when the event arrives, read all messages, then call this function.
  *
- * The timer keeps key and value, and gets the default slack of the wheel.
+ * The timer keeps its key and value, and gets the default slack of the wheel.
  *
  * Return: 0: @deadline has passed; 1: it has not, and the timer is armed for it; -ENOSPC, -EDQUOT,
  * -ENOMEM, -EMLINK, -ESHUTDOWN, -EBADF: it has not, and the timer could not be armed.
@@ -438,12 +446,12 @@ int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_eve
  * @deadline: absolute, in ns; rounded up to a multiple of 2^@table->bits. More than
  *	TIMERWHEEL_TIME_MAX is treated as TIMERWHEEL_TIME_MAX.
  *
- * Makes no system call, takes no lock, and may be called by any thread. If the timer is armed, it
- * gets the new deadline, and no event comes for the former one.
+ * Makes no system call and takes no lock. Any thread may call it. If the timer is already armed, it
+ * gets the new deadline, and no event is delivered for the previous deadline.
  *
- * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: @deadline is before that of the last arming, even
- * if that was cancelled, or the timer has fired or is parked: use timerwheel_move(), or
- * timerwheel_queue_arm(), which does; TIMERWHEEL_GONE.
+ * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: @deadline is earlier than the deadline of the
+ * last arming, even if that arming was cancelled, or the timer has fired or is parked: use
+ * timerwheel_move(), or timerwheel_queue_arm(), which queues a MOVE; TIMERWHEEL_GONE.
  */
 static inline enum timerwheel_answer timerwheel_table_arm(const struct timerwheel_table *table,
 							  uint32_t index, uint32_t generation,
@@ -464,11 +472,11 @@ static inline enum timerwheel_answer timerwheel_table_arm(const struct timerwhee
  * @generation: its generation, from the same call
  * @deadline: as for timerwheel_table_arm()
  *
- * Makes no system call, takes no lock, and may be called by any thread.
+ * Makes no system call and takes no lock. Any thread may call it.
  *
- * Return: TIMERWHEEL_DONE: no event comes for the former deadline; TIMERWHEEL_TOO_LATE: it has
- * fired; TIMERWHEEL_NEEDS_CALL: @deadline is before that of the timer; TIMERWHEEL_NOT_ARMED;
- * TIMERWHEEL_GONE.
+ * Return: TIMERWHEEL_DONE: no event is delivered for the previous deadline; TIMERWHEEL_TOO_LATE:
+ * the timer has fired; TIMERWHEEL_NEEDS_CALL: @deadline is earlier than the timer's deadline;
+ * TIMERWHEEL_NOT_ARMED; TIMERWHEEL_GONE.
  */
 static inline enum timerwheel_answer timerwheel_table_refresh(const struct timerwheel_table *table,
 							      uint32_t index, uint32_t generation,
@@ -488,11 +496,12 @@ static inline enum timerwheel_answer timerwheel_table_refresh(const struct timer
  * @index: index of the timer, from ADD, GET or LIST
  * @generation: its generation, from the same call
  *
- * Makes no system call, takes no lock, and may be called by any thread. The timer stays, to be
- * armed again. Until its deadline has passed that needs no call.
+ * Makes no system call and takes no lock. Any thread may call it. The timer continues to exist and
+ * can be armed again. Until its deadline has passed, arming it for that deadline or a later one
+ * needs no system call.
  *
- * Return: TIMERWHEEL_DONE: no event comes; TIMERWHEEL_TOO_LATE: it has fired; TIMERWHEEL_NOT_ARMED;
- * TIMERWHEEL_GONE.
+ * Return: TIMERWHEEL_DONE: no event is delivered; TIMERWHEEL_TOO_LATE: the timer has fired;
+ * TIMERWHEEL_NOT_ARMED; TIMERWHEEL_GONE.
  */
 static inline enum timerwheel_answer timerwheel_table_cancel(const struct timerwheel_table *table,
 							     uint32_t index, uint32_t generation)
@@ -501,38 +510,38 @@ static inline enum timerwheel_answer timerwheel_table_cancel(const struct timerw
 }
 
 /**
- * timerwheel_resident_arm - as timerwheel_table_arm(), for languages without inline functions of C
+ * timerwheel_resident_arm - timerwheel_table_arm() for languages that cannot use inline functions
  * @wheel: the wheel, resident and with its deadline table
  * @index: index of the timer
  * @generation: its generation
  * @deadline: absolute, in ns
  *
- * Return: an answer of timerwheel_table_arm(), as a number; -EINVAL: the wheel is not resident, or
- * was adopted without its table.
+ * Return: an enum timerwheel_answer, as timerwheel_table_arm(); -EINVAL: the wheel is not resident,
+ * or was adopted without its table.
  */
 int timerwheel_resident_arm(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
 			    uint64_t deadline);
 
 /**
- * timerwheel_resident_refresh - as timerwheel_table_refresh(), for other languages
+ * timerwheel_resident_refresh - timerwheel_table_refresh() for other languages
  * @wheel: the wheel, resident and with its deadline table
  * @index: index of the timer
  * @generation: its generation
  * @deadline: absolute, in ns
  *
- * Return: an answer of timerwheel_table_refresh(), as a number; -EINVAL as
+ * Return: an enum timerwheel_answer, as timerwheel_table_refresh(); -EINVAL as
  * timerwheel_resident_arm().
  */
 int timerwheel_resident_refresh(const struct timerwheel *wheel, uint32_t index,
 				uint32_t generation, uint64_t deadline);
 
 /**
- * timerwheel_resident_cancel - as timerwheel_table_cancel(), for other languages
+ * timerwheel_resident_cancel - timerwheel_table_cancel() for other languages
  * @wheel: the wheel, resident and with its deadline table
  * @index: index of the timer
  * @generation: its generation
  *
- * Return: an answer of timerwheel_table_cancel(), as a number; -EINVAL as
+ * Return: an enum timerwheel_answer, as timerwheel_table_cancel(); -EINVAL as
  * timerwheel_resident_arm().
  */
 int timerwheel_resident_cancel(const struct timerwheel *wheel, uint32_t index,
@@ -547,21 +556,21 @@ struct timerwheel_queue;
  * @op: TIMERWHEEL_IOC_ADD, _MOVE or _REMOVE
  * @elem: the element, with its result
  *
- * It must not use the queue.
+ * The function must not use the queue.
  */
 typedef void (*timerwheel_queue_failed_fn)(void *arg, unsigned long op, const void *elem);
 
 /**
  * timerwheel_queue_new - create a queue
  * @queue: out: the queue
- * @wheel: the wheel; close it after the queue was freed
- * @room: maximum number of queued operations of each kind, at most TIMERWHEEL_BATCH_MAX; 0: 256. If
- *	there are more the queue is flushed.
+ * @wheel: the wheel; free the queue before you close the wheel
+ * @room: maximum number of queued operations of each kind, at most TIMERWHEEL_BATCH_MAX; 0: 256. An
+ *	operation for which there is no room flushes the queue first.
  * @failed: called for each operation that failed; may be NULL
  * @arg: argument of @failed
  *
- * Operations on the same key are done in the order in which they were queued. Those on different
- * keys are done in any order, so a flush needs one system call for each kind.
+ * Operations on the same key are performed in the order in which they were queued. Operations on
+ * different keys are performed in any order, so a flush needs one system call for each kind.
  *
  * Return: 0; -EINVAL, -ENOMEM.
  */
@@ -572,8 +581,8 @@ int timerwheel_queue_new(struct timerwheel_queue **queue, struct timerwheel *whe
  * timerwheel_queue_free - flush a queue and free it
  * @queue: the queue; NULL does nothing
  *
- * The flush continues after signals. If it fails with another error the rest is discarded without a
- * report: call timerwheel_queue_flush() first to see errors.
+ * The flush continues after signals. If the flush fails with another error, the remaining
+ * operations are discarded without a report. To see errors, call timerwheel_queue_flush() first.
  */
 void timerwheel_queue_free(struct timerwheel_queue *queue);
 
@@ -584,7 +593,7 @@ void timerwheel_queue_free(struct timerwheel_queue *queue);
  *
  * A relative deadline counts from the flush.
  *
- * Return: 0; or an error of a flush that was needed first: the operation was not queued.
+ * Return: 0; or an error of a flush that was needed first: then the operation was not queued.
  */
 int timerwheel_queue_add(struct timerwheel_queue *queue, const struct timerwheel_add *elem);
 
@@ -615,12 +624,12 @@ int timerwheel_queue_remove(struct timerwheel_queue *queue, const struct timerwh
  * @deadline: absolute, in ns
  *
  * If timerwheel_table_arm() needs a call, or operations on the key are queued, a MOVE to @deadline
- * is queued. It withdraws an event that has not been delivered; one that has been is an event of
- * the former arming: its deadline is before @deadline. If the MOVE fails that is reported as of
- * timerwheel_queue_move().
+ * is queued. The MOVE withdraws an event that has not been delivered. An event that was delivered
+ * before belongs to the previous arming: its deadline is earlier than @deadline. A MOVE that fails
+ * is reported like a failed timerwheel_queue_move().
  *
  * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: queued; TIMERWHEEL_GONE; -EINVAL as
- * timerwheel_resident_arm(); or an error of a flush that was needed first: nothing was done.
+ * timerwheel_resident_arm(); or an error of a flush that was needed first: then nothing was done.
  */
 int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
 			 uint32_t generation, uint64_t deadline);
@@ -633,12 +642,12 @@ int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t 
  * @generation: its generation
  * @deadline: absolute, in ns
  *
- * If operations on the key are queued, the queue is flushed first. If @deadline is before that of
- * the timer, a MOVE is queued. Should the timer fire before the flush, or another thread cancel it,
- * the MOVE arms it again.
+ * If operations on the key are queued, the queue is flushed first. If @deadline is earlier than the
+ * timer's deadline, a MOVE is queued. If the timer fires before the flush, or another thread
+ * cancels it, the MOVE arms it again.
  *
- * Return: an answer of timerwheel_table_refresh(), TIMERWHEEL_NEEDS_CALL: queued; or an error as
- * timerwheel_queue_arm().
+ * Return: an answer of timerwheel_table_refresh(), where TIMERWHEEL_NEEDS_CALL means that the MOVE
+ * is queued; or an error as timerwheel_queue_arm().
  */
 int timerwheel_queue_refresh(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
 			     uint32_t generation, uint64_t deadline);
@@ -650,8 +659,8 @@ int timerwheel_queue_refresh(struct timerwheel_queue *queue, uint64_t key, uint3
  * @index: its index
  * @generation: its generation
  *
- * If operations on the key are queued, the queue is flushed first: none of them may arm the timer
- * later.
+ * If operations on the key are queued, the queue is flushed first, so that none of them arms the
+ * timer later.
  *
  * Return: an answer of timerwheel_table_cancel(); or an error as timerwheel_queue_arm().
  */
@@ -659,28 +668,29 @@ int timerwheel_queue_cancel(struct timerwheel_queue *queue, uint64_t key, uint32
 			    uint32_t generation);
 
 /**
- * timerwheel_queue_flush - do all queued operations
+ * timerwheel_queue_flush - perform all queued operations
  * @queue: the queue
  *
  * Call it once in each iteration of the event loop, before waiting. With an empty queue it makes no
  * system call.
  *
- * Return: 0: all operations were processed, and those that failed were reported; or an error of a
- * call: the remaining operations stay queued, in order. -EBUSY: timerwheel_queue_commands().
+ * Return: 0: all operations were processed, and failed operations were reported; or an error of a
+ * call: the remaining operations stay queued, in order. -EBUSY: results of
+ * timerwheel_queue_commands() are missing.
  */
 int timerwheel_queue_flush(struct timerwheel_queue *queue);
 
-/** TIMERWHEEL_COMMANDS - most commands of timerwheel_queue_commands() */
+/** TIMERWHEEL_COMMANDS - maximum number of commands from timerwheel_queue_commands() */
 #define TIMERWHEEL_COMMANDS	3
 
 /**
- * struct timerwheel_command - a submission for a ring of the program's own (io_uring)
- * @fd: for the submission's fd
- * @op: for its cmd_op
- * @bytes: for its cmd
+ * struct timerwheel_command - a submission for the program's own io_uring
+ * @fd: the submission's fd
+ * @op: its cmd_op
+ * @bytes: its cmd
  *
- * The submission's opcode is IORING_OP_URING_CMD. All that is not mentioned is 0, but user_data is
- * the program's.
+ * Set the submission's opcode to IORING_OP_URING_CMD, its user_data to any value, and all fields
+ * that are not mentioned to 0.
  */
 struct timerwheel_command {
 	int fd;
@@ -689,30 +699,33 @@ struct timerwheel_command {
 };
 
 /**
- * timerwheel_queue_commands - flush a queue by submissions that the program makes anyway
+ * timerwheel_queue_commands - flush a queue as part of the program's own io_uring submissions
  * @queue: the queue
  * @commands: out: up to TIMERWHEEL_COMMANDS commands
  *
- * Submit them in this order, each but the last with IOSQE_IO_LINK, and pass each result to
- * timerwheel_queue_completed(). Until the last one is there, operations can be queued, but a flush
- * fails with -EBUSY; so does an operation that needs one first. Do not free the queue then.
+ * Submit the commands in this order, each except the last with IOSQE_IO_LINK, and pass each result
+ * to timerwheel_queue_completed(). Until the last result has arrived, you can queue operations, but
+ * a flush fails with -EBUSY, and so does an operation that needs a flush first. Do not free the
+ * queue during that time.
  *
  * Return: number of commands, 0: nothing is queued; -EOPNOTSUPP: this wheel has no commands, call
- * timerwheel_queue_flush(); -EBUSY: results of the last ones are missing; -ENOMEM; an error of
- * timerwheel_info().
+ * timerwheel_queue_flush(); -EBUSY: results of the previous commands are missing; -ENOMEM; an error
+ * of timerwheel_info().
  */
 int timerwheel_queue_commands(struct timerwheel_queue *queue, struct timerwheel_command *commands);
 
 /**
- * timerwheel_queue_completed - take the result of a command
+ * timerwheel_queue_completed - process the result of a command
  * @queue: the queue
- * @command: index of the command, 0 for the first; in this order
+ * @command: index of the command, 0 for the first; pass the commands in this order
  * @res: the completion's res
  *
- * Reports the operations that failed, as a flush does. What the command has not done, because of an
- * error, is done by calls. So a command that could not be submitted is passed with any error.
+ * Reports the operations that failed, as a flush does. If the command failed, this function makes
+ * system calls for the operations that the command did not perform. For a command that could not be
+ * submitted, pass any error.
  *
- * Return: 0; -EINVAL: there is no such command; or an error of a call: call it again with 0.
+ * Return: 0; -EINVAL: there is no such command; or an error of a call: call this function again
+ * with a @res of 0.
  */
 int timerwheel_queue_completed(struct timerwheel_queue *queue, unsigned int command, int res);
 
@@ -720,7 +733,7 @@ int timerwheel_queue_completed(struct timerwheel_queue *queue, unsigned int comm
  * timerwheel_strerror - describe an error of this library, and what to do about it
  * @error: an errno, negative or positive
  *
- * Return: a constant string without a full stop; never NULL.
+ * Return: a constant string that does not end with a full stop; never NULL.
  */
 const char *timerwheel_strerror(int error);
 
