@@ -24,27 +24,27 @@ static inline __u64 timerwheel_mapped_entry(__u64 deadline, __u32 generation, un
  * timerwheel_mapped_touch - postpone a timer
  * @table: the mapped deadline table
  * @index: index of the timer, from ADD, GET or LIST
- * @entry: timerwheel_mapped_entry(); entries of timers with the same deadline differ only in the
- *	generation
+ * @entry: from timerwheel_mapped_entry(); entries of timers with the same deadline differ only in
+ *	the generation
  * @bits: generation_bits of INFO
  *
- * May be called by any thread of any process that has mapped the table, and by signal handlers. It
- * is a compare-and-swap, so it does not store anything for a timer that has ended and whose index
- * has a new owner. It needs no ordering: an entry orders no other memory.
+ * Any thread of any process that has mapped the table may call this, and so may signal handlers.
+ * The compare-and-swap stores nothing if the timer has ended and its index has a new owner. It is
+ * relaxed because an entry does not order other memory.
  *
- * Return: 1: stored; if the timer is due already its event is delivered all the same, and if it has
- * ended the store has no effect. 0: the timer has ended and its index has a new owner; nothing was
- * stored.
+ * Return: 1: the entry was stored; if the timer is already due, its event is still delivered, and
+ * if the timer has ended, the store has no effect. 0: the timer has ended, its index has a new
+ * owner, and nothing was stored.
  */
 static inline int timerwheel_mapped_touch(__u64 *table, __u32 index, __u64 entry, unsigned int bits)
 {
 	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
 
 	do {
-		/* the entry has the generation of its owner from ADD on */
+		/* from ADD on, the entry holds the generation of its owner */
 		if ((old ^ entry) << (64 - bits))
 			return 0;
-		/* Nothing is stored over what a new owner has there; litmus c11/touch. */
+		/* This never overwrites the entry of a new owner; litmus c11/touch. */
 	} while (!__atomic_compare_exchange_n(&table[index], &old, entry, 1, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	return 1;
@@ -56,10 +56,10 @@ static inline int timerwheel_mapped_touch(__u64 *table, __u32 index, __u64 entry
  * @index: index of the timer
  * @entry: timerwheel_mapped_entry()
  *
- * As timerwheel_mapped_touch(), by a plain store. It must not be called for a timer that was
- * removed, drained or delivered (a program with a single thread can see to that): it would
- * overwrite what the next owner of the index has stored, whose timer would then fire at its
- * previous deadline.
+ * Like timerwheel_mapped_touch(), but a plain store. Do not call it for a timer that was removed,
+ * drained or delivered; a single-threaded program can guarantee that. The store would overwrite the
+ * deadline that the next owner of the index has stored, and the next owner's timer would fire at
+ * its previous deadline.
  */
 static inline void timerwheel_mapped_store(__u64 *table, __u32 index, __u64 entry)
 {
@@ -69,16 +69,16 @@ static inline void timerwheel_mapped_store(__u64 *table, __u32 index, __u64 entr
 /**
  * enum timerwheel_answer - answers of the functions that arm, refresh and cancel resident timers
  *
- * Only after TIMERWHEEL_DONE anything has changed, and memory is ordered: who takes the event of an
- * arming sees what was written before it, and who has cancelled sees what was written before the
- * arming that this has ended.
+ * Only TIMERWHEEL_DONE means that the function changed something and ordered memory. A thread that
+ * takes the event of an arming, or that cancels the arming, sees everything that was written before
+ * the timer was armed.
  */
 enum timerwheel_answer {
-	/** @TIMERWHEEL_DONE: done. After a cancel no event comes for that arming. */
+	/** @TIMERWHEEL_DONE: done. After a cancel no event is delivered for that arming. */
 	TIMERWHEEL_DONE,
 	/**
-	 * @TIMERWHEEL_TOO_LATE: refresh, cancel: the last arming has fired. Its event comes, has
-	 * been taken, or was withdrawn by timerwheel_move(), timerwheel_add() or
+	 * @TIMERWHEEL_TOO_LATE: refresh, cancel: the last arming has fired. Its event will be
+	 * delivered, was taken, or was withdrawn by timerwheel_move(), timerwheel_add() or
 	 * timerwheel_drain().
 	 */
 	TIMERWHEEL_TOO_LATE,
@@ -88,8 +88,8 @@ enum timerwheel_answer {
 	 */
 	TIMERWHEEL_NEEDS_CALL,
 	/**
-	 * @TIMERWHEEL_NOT_ARMED: refresh, cancel: the last arming was cancelled; or the timer has a
-	 * linger (TIMERWHEEL_LINGER), and the event of its last arming was taken
+	 * @TIMERWHEEL_NOT_ARMED: refresh, cancel: the last arming was cancelled, or the timer has a
+	 * linger (TIMERWHEEL_LINGER) and the event of its last arming was taken
 	 */
 	TIMERWHEEL_NOT_ARMED,
 	/** @TIMERWHEEL_GONE: the timer has ended, and its index may have a new owner */
@@ -100,11 +100,11 @@ enum timerwheel_answer {
  * timerwheel_mapped_arm - arm a resident timer, whether or not it is armed
  * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
  * @index: index of the timer, from ADD, GET or LIST
- * @entry: timerwheel_mapped_entry(), for a deadline that is not before that of the last arming,
- *	even if that was cancelled
+ * @entry: from timerwheel_mapped_entry(), with a deadline that is not earlier than the deadline of
+ *	the last arming, even if that arming was cancelled
  * @bits: generation_bits of INFO
  *
- * May be called by any thread of any process that has mapped the table, and by signal handlers.
+ * Any thread of any process that has mapped the table may call this, and so may signal handlers.
  *
  * Return: TIMERWHEEL_DONE, TIMERWHEEL_NEEDS_CALL or TIMERWHEEL_GONE.
  */
@@ -123,9 +123,10 @@ static inline enum timerwheel_answer timerwheel_mapped_arm(__u64 *table, __u32 i
 		if (want < old)
 			return TIMERWHEEL_NEEDS_CALL;
 		/*
-		 * Release: who takes the event, or cancels, sees what was written before; litmus
-		 * c11/resident-publish, c11/resident-cancel. Acquire: what is written from now on
-		 * is not seen by who cancelled the last arming; litmus c11/resident-rearm.
+		 * Release: a thread that takes the event, or cancels, sees what was written before;
+		 * litmus c11/resident-publish, c11/resident-cancel. Acquire: the thread that
+		 * cancelled the last arming does not see what is written from now on; litmus
+		 * c11/resident-rearm.
 		 */
 	} while (!__atomic_compare_exchange_n(&table[index], &old, want, 1, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
@@ -136,12 +137,12 @@ static inline enum timerwheel_answer timerwheel_mapped_arm(__u64 *table, __u32 i
  * timerwheel_mapped_refresh - postpone a resident timer if it is armed
  * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
  * @index: index of the timer, from ADD, GET or LIST
- * @entry: timerwheel_mapped_entry(), for a deadline that is not before that of the timer
+ * @entry: from timerwheel_mapped_entry(), with a deadline that is not earlier than the timer's
  * @bits: generation_bits of INFO
  *
- * May be called by any thread of any process that has mapped the table, and by signal handlers.
+ * Any thread of any process that has mapped the table may call this, and so may signal handlers.
  *
- * Return: any answer. After TIMERWHEEL_DONE no event comes for the former deadline.
+ * Return: any answer. After TIMERWHEEL_DONE no event is delivered for the previous deadline.
  */
 static inline enum timerwheel_answer timerwheel_mapped_refresh(__u64 *table, __u32 index,
 							       __u64 entry, unsigned int bits)
@@ -170,7 +171,7 @@ static inline enum timerwheel_answer timerwheel_mapped_refresh(__u64 *table, __u
  * @generation: generation of the timer, from the same call
  * @bits: generation_bits of INFO
  *
- * May be called by any thread of any process that has mapped the table, and by signal handlers.
+ * Any thread of any process that has mapped the table may call this, and so may signal handlers.
  *
  * Return: TIMERWHEEL_DONE, TIMERWHEEL_TOO_LATE, TIMERWHEEL_NOT_ARMED or TIMERWHEEL_GONE.
  */
@@ -187,10 +188,11 @@ static inline enum timerwheel_answer timerwheel_mapped_cancel(__u64 *table, __u3
 			       differs & TIMERWHEEL_RESIDENT_ARMED ? TIMERWHEEL_NOT_ARMED :
 								     TIMERWHEEL_TOO_LATE;
 		/*
-		 * The deadline stays: the timer is still queued for it. Acquire: see above;
-		 * litmus c11/resident-cancel. Release: who arms it again does not disturb what was
-		 * read before; litmus c11/resident-rearm. Only one ends an arming; litmus
-		 * c11/resident-end.
+		 * The deadline stays because the timer is still queued for it. Acquire: this
+		 * thread sees what was written before the arming; litmus c11/resident-cancel.
+		 * Release: writes of a thread that arms the timer again do not affect what this
+		 * thread has read before; litmus c11/resident-rearm. Each arming is ended exactly
+		 * once; litmus c11/resident-end.
 		 */
 	} while (!__atomic_compare_exchange_n(&table[index], &old,
 					      old - TIMERWHEEL_RESIDENT_ARMED, 1,
@@ -205,9 +207,10 @@ static inline enum timerwheel_answer timerwheel_mapped_cancel(__u64 *table, __u3
  * @event_size: size of an event in it, in bytes: event_size of INFO
  * @head: set by timerwheel_ring_look() and timerwheel_ring_drop()
  *
- * Every process that has the wheel can write to the mapping. So length and size are those of INFO,
- * not those in the mapping, and its head is loaded once in each look. A hostile process can make
- * the reader see wrong events, but not access memory outside of the ring, and not loop.
+ * Every process that has the wheel can write to the mapping. So @events and @event_size come from
+ * INFO, not from the mapping, and each timerwheel_ring_look() loads the mapping's head only once. A
+ * hostile process can make the reader see wrong events, but cannot make it access memory outside of
+ * the ring or loop forever.
  */
 struct timerwheel_mapped_ring {
 	struct timerwheel_ring *ring;
@@ -219,14 +222,15 @@ struct timerwheel_mapped_ring {
 /**
  * timerwheel_ring_look - access events in the ring without copying them
  * @ring: the mapped event ring
- * @n: out: number of contiguous events; 0: there is none
+ * @n: out: number of contiguous events; 0: there are no events
  *
- * The events stay valid until timerwheel_ring_drop(). Get from one to the next with
- * timerwheel_ring_next(). If this program has set up the wheel, and not for larger events, they are
- * an array. There may be more events at the beginning of the ring's memory: call this again after
- * timerwheel_ring_drop().
+ * The events stay valid until timerwheel_ring_drop(). Step from one event to the next with
+ * timerwheel_ring_next(). If this program has set up the wheel, and not for larger events, the
+ * events are an array. More events may be at the beginning of the ring's memory, so call this again
+ * after timerwheel_ring_drop().
  *
- * For one thread at a time. Makes no system call. If there is no event see timerwheel_ring_sleep().
+ * Only one thread at a time may call this. It makes no system call. If there are no events, call
+ * timerwheel_ring_sleep().
  *
  * Return: the first event.
  */
@@ -234,7 +238,7 @@ static inline const struct timerwheel_event *
 timerwheel_ring_look(struct timerwheel_mapped_ring *ring, unsigned int *n)
 {
 	const char *events = (const char *)ring->ring + TIMERWHEEL_RING_EVENTS;
-	/* Pairs with the kernel's release: the events are there; litmus c11/ring-publish. */
+	/* Pairs with the kernel's release, so the events are visible; litmus c11/ring-publish. */
 	__u32 tail = __atomic_load_n(&ring->ring->tail, __ATOMIC_ACQUIRE), place, to_end;
 
 	ring->head = __atomic_load_n(&ring->ring->head, __ATOMIC_RELAXED);
@@ -250,9 +254,9 @@ timerwheel_ring_look(struct timerwheel_mapped_ring *ring, unsigned int *n)
 /**
  * timerwheel_ring_next - get the next event
  * @ring: the mapped event ring
- * @seen: an event, not the last one that timerwheel_ring_look() has found
+ * @seen: an event, but not the last event that timerwheel_ring_look() has found
  *
- * Works also if events are larger than this program knows.
+ * This also works if events are larger than this program knows.
  *
  * Return: the event after @seen.
  */
@@ -265,12 +269,13 @@ timerwheel_ring_next(const struct timerwheel_mapped_ring *ring, const void *seen
 /**
  * timerwheel_ring_drop - consume events
  * @ring: the mapped event ring
- * @n: number of events, at most that of timerwheel_ring_look(). They must not be accessed any more.
+ * @n: number of events, at most the number from timerwheel_ring_look(). Do not access these events
+ *	afterwards.
  */
 static inline void timerwheel_ring_drop(struct timerwheel_mapped_ring *ring, unsigned int n)
 {
 	ring->head += n;
-	/* Pairs with the kernel's acquire: it may overwrite them now; litmus c11/ring-room. */
+	/* Pairs with the kernel's acquire, so it may overwrite events now; litmus c11/ring-room. */
 	__atomic_store_n(&ring->ring->head, ring->head, __ATOMIC_RELEASE);
 }
 
@@ -280,7 +285,7 @@ static inline void timerwheel_ring_drop(struct timerwheel_mapped_ring *ring, uns
  * @event: out: the events
  * @max: maximum number of events
  *
- * Return: the number of events; 0: there is none.
+ * Return: the number of events; 0: there are no events.
  */
 static inline unsigned int timerwheel_ring_take(struct timerwheel_mapped_ring *ring,
 						struct timerwheel_event *event, unsigned int max)
@@ -305,25 +310,28 @@ static inline unsigned int timerwheel_ring_take(struct timerwheel_mapped_ring *r
 enum timerwheel_ring_todo {
 	/** @TIMERWHEEL_RING_TAKE: an event has arrived in the meantime: take it */
 	TIMERWHEEL_RING_TAKE,
-	/** @TIMERWHEEL_RING_FLOW: events wait in the kernel: TIMERWHEEL_IOC_FLOW, then take them */
+	/**
+	 * @TIMERWHEEL_RING_FLOW: events wait in the kernel: call TIMERWHEEL_IOC_FLOW, then take
+	 * them
+	 */
 	TIMERWHEEL_RING_FLOW,
-	/** @TIMERWHEEL_RING_POLL: there is no event: sleep in poll() or the like, then take */
+	/** @TIMERWHEEL_RING_POLL: there are no events: sleep in poll() or similar, then take */
 	TIMERWHEEL_RING_POLL
 };
 
 /**
- * timerwheel_ring_sleep - before sleeping: request a wake-up, and check the ring once more
+ * timerwheel_ring_sleep - before sleeping: request a wake-up, and check the ring again
  * @ring: the event ring, in which timerwheel_ring_look() or timerwheel_ring_take() found no event
  *
- * Return: what to do now.
+ * Return: what to do next.
  */
 static inline enum timerwheel_ring_todo
 timerwheel_ring_sleep(const struct timerwheel_mapped_ring *ring)
 {
 	__atomic_store_n(&ring->ring->waiting, 1, __ATOMIC_RELAXED);
 	/*
-	 * Pairs with the kernel's barrier: either it sees @waiting, or we see its changes; litmus
-	 * c11/ring-waiting.
+	 * Pairs with the kernel's barrier: either the kernel sees @waiting, or we see its changes;
+	 * litmus c11/ring-waiting.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&ring->ring->tail, __ATOMIC_RELAXED) != ring->head)
