@@ -16,52 +16,54 @@
  *  E2BIG      a structure, or the first element of an array, that is larger than the kernel's and
  *             has a nonzero byte in the part that the kernel does not know, or that is larger than
  *             a page; more than TIMERWHEEL_BATCH_MAX elements
- *  EFAULT     memory that cannot be read or written. If it becomes inaccessible while the call
- *             runs, what was done stays done and the call succeeds, but its results are lost
+ *  EFAULT     memory that cannot be read or written. If the memory becomes inaccessible while the
+ *             call runs, the elements that were processed stay processed and the call succeeds,
+ *             but their results are lost
  *  EBADF      the descriptor is not open for writing and the call changes the wheel (SETUP, ADD,
- *             MOVE, REMOVE, also by handle, DRAIN, ADVANCE, FLOW), or is not open for reading and
- *             the call is any other one, or read
+ *             MOVE, REMOVE, also by handle, DRAIN, ADVANCE, FLOW); or the descriptor is not open
+ *             for reading and the call is read or any other ioctl
  *  EBUSY      SETUP: a timer was armed, the deadline table was mapped, or SETUP was done before
  *  EAGAIN     read: nothing is due and the descriptor is non-blocking
- *  EINTR      a signal arrived while a read waited; or a fatal one while LIST or DRAIN searched for
- *             the first timer, ADVANCE ran, or mmap created the deadline table. ADD, MOVE, REMOVE
- *             and GET process at least one element, whatever signals arrive
+ *  EINTR      a signal arrived while a read waited; or a fatal signal arrived while LIST or DRAIN
+ *             searched for the first timer, ADVANCE ran, or mmap created the deadline table. ADD,
+ *             MOVE, REMOVE and GET process at least one element, whatever signals arrive
  *  ENOMEM     the kernel, or the caller's memory cgroup, is out of memory
  *  EDQUOT     the user has reached the limit on memory for all wheels: open, SETUP, MONITOR, mmap
  *             of the deadline table, and the first call on timers of a new wheel
  *  ENOSPC     MONITOR: the wheel has TIMERWHEEL_MONITORS_MAX monitors
- *  EMFILE, ENFILE  MONITOR: no descriptor is left
+ *  EMFILE, ENFILE  MONITOR: no descriptor is left for the process, or for the system
  *  EPERM      SETUP with TIMERWHEEL_SETUP_ALARM: the caller lacks CAP_WAKE_ALARM
  *  EOPNOTSUPP SETUP with TIMERWHEEL_SETUP_ALARM: no clock of this machine can wake it; with
- *             TIMERWHEEL_SETUP_RESIDENT: its atomic operations do not allow that; io_uring: no
- *             such command
+ *             TIMERWHEEL_SETUP_RESIDENT: the machine's atomic operations do not allow resident
+ *             timers; io_uring: no such command
  *  ENOTTY     unknown ioctl number
  *
  * A call on an array returns the number of elements processed, counted from the first. It stops
  * early if an element cannot be read or written or has a nonzero byte in a part that the kernel
  * does not know, if a signal arrives, or if the thread has other work to do (io_uring, for
  * example). Call again with the remaining elements; if the reason persists, that call fails with
- * the error. GET, LIST, DRAIN and read may have written to memory behind the last element that
+ * the error. GET, LIST, DRAIN and read may have written to memory after the last element that
  * they report. Each processed element has its own result. An element that failed changed nothing
  * and does not affect the other elements:
  *
- *  >= 0       success: TIMERWHEEL_WAS_NONE, _WAS_PENDING, _WAS_DUE or, of a resident timer,
+ *  >= 0       success: TIMERWHEEL_WAS_NONE, _WAS_PENDING, _WAS_DUE or, for a resident timer,
  *             _WAS_PARKED is the state of the key before the operation
  *  -EINVAL    an unknown flag, flags that exclude each other, a reserved field that is not zero,
- *             a period greater than TIMERWHEEL_TIME_MAX, a period of a resident timer that is no
- *             linger
+ *             a period greater than TIMERWHEEL_TIME_MAX, a period of a resident timer without
+ *             TIMERWHEEL_LINGER
  *  -ENOENT    no timer has this key or handle
- *  -EEXIST    TIMERWHEEL_EXCL, and a timer has this key; MOVE: and the resident timer is armed
- *  -ESTALE    TIMERWHEEL_MATCH, and the timer has a different value
+ *  -EEXIST    TIMERWHEEL_EXCL was given, and a timer has this key; MOVE: the resident timer is
+ *             armed or due
+ *  -ESTALE    TIMERWHEEL_MATCH was given, and the timer has a different value
  *  -ENOSPC    the wheel is full
  *  -EDQUOT    the user who opened the wheel has reached the limit on memory for all wheels
- *  -EMLINK    the hash chain of this key already holds 32 timers. Keys collide like that only if
- *             somebody chose them to
+ *  -EMLINK    the hash chain of this key already holds 32 timers. So many keys collide only if
+ *             they were chosen to collide
  *  -ENOMEM    no memory for another timer. After the first such result a call does not try to
  *             allocate again
  *  -ESHUTDOWN the wheel accepts no new timers (TIMERWHEEL_DRAIN_CLOSE)
- *  -EBADF, -ENOTSOCK, -EOPNOTSUPP, -ENOTCONN  ADD_SOCKET: @fd is no open descriptor, no socket, no
- *             TCP connection, or a TCP socket that is not connected
+ *  -EBADF, -ENOTSOCK, -EOPNOTSUPP, -ENOTCONN  ADD_SOCKET: @fd is not an open descriptor, not a
+ *             socket, not a TCP connection, or a TCP socket that is not connected
  *
  * Times
  * -----
@@ -73,16 +75,16 @@
  * io_uring
  * --------
  * ADD, MOVE, REMOVE, GET, MOVE_HANDLE and REMOVE_HANDLE are also commands for io_uring: see struct
- * timerwheel_uring. TIMERWHEEL_URING_MOVE and _REMOVE are on one timer. The result of a command
+ * timerwheel_uring. TIMERWHEEL_URING_MOVE and _REMOVE work on one timer. The result of a command
  * (cqe.res) is what the call returns, or -errno. Only a fatal signal stops a command early.
  *
  * Extending this interface
  * ------------------------
  * Each structure begins with its own size. A newer kernel accepts the older, smaller structure. An
- * older kernel accepts a newer, larger one if the part that it does not know is zero. The same
- * holds for the elements of arrays (elem_size). Elements of GET, LIST and DRAIN are output: the
- * kernel zeroes the part that it does not know. All layouts are the same for 32-bit and 64-bit
- * programs. Reserved fields must be zero.
+ * older kernel accepts a newer, larger structure if the part that it does not know is zero. The
+ * same rules apply to the elements of arrays (elem_size). Elements of GET, LIST and DRAIN are
+ * output: the kernel zeroes the part that it does not know. All layouts are the same for 32-bit
+ * and 64-bit programs. Reserved fields must be zero.
  */
 #ifndef _UAPI_LINUX_TIMERWHEEL_H
 #define _UAPI_LINUX_TIMERWHEEL_H
@@ -102,10 +104,10 @@
 /**
  * enum timerwheel_clock - the clock of a wheel
  * @TIMERWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC (the default). Stops during suspend.
- * @TIMERWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME. Continues during suspend; timers that fell due
- *	meanwhile are delivered at resume. Wakes the machine only with TIMERWHEEL_SETUP_ALARM.
- * @TIMERWHEEL_CLOCK_REALTIME: CLOCK_REALTIME. Deadlines are absolute, so setting the clock brings
- *	them nearer or moves them away. A relative time becomes absolute when the timer is armed.
+ * @TIMERWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME. Continues during suspend; timers that expired during
+ *	suspend are delivered at resume. Wakes the machine only with TIMERWHEEL_SETUP_ALARM.
+ * @TIMERWHEEL_CLOCK_REALTIME: CLOCK_REALTIME. Deadlines are absolute, so setting the clock makes
+ *	timers fire sooner or later. A relative time becomes absolute when the timer is armed.
  * @TIMERWHEEL_CLOCK_MANUAL: starts at 0 and advances only by TIMERWHEEL_IOC_ADVANCE
  */
 enum timerwheel_clock {
@@ -117,7 +119,7 @@ enum timerwheel_clock {
 
 /**
  * struct timerwheel_info - TIMERWHEEL_IOC_INFO: limits of the kernel, settings of this wheel
- * @size: in: sizeof(struct timerwheel_info) of the caller; out: the kernel's. The kernel fills in
+ * @size: in: the caller's sizeof(struct timerwheel_info); out: the kernel's. The kernel fills in
  *	the part that both know and zeroes the rest.
  * @flags: in: 0; out: TIMERWHEEL_INFO_* bits
  * @abi_version: TIMERWHEEL_ABI_VERSION of the kernel
@@ -200,7 +202,7 @@ struct timerwheel_info {
 #define TIMERWHEEL_FEATURE_SOCKET	(1ULL << 2)
 /**
  * TIMERWHEEL_FEATURE_URING - this kernel has the commands for io_uring (struct timerwheel_uring).
- * Whether a process may use io_uring is another question.
+ * The system may still forbid a process to use io_uring.
  */
 #define TIMERWHEEL_FEATURE_URING	(1ULL << 3)
 
@@ -213,21 +215,22 @@ struct timerwheel_info {
  * TIMERWHEEL_SETUP_ALARM - SETUP: the wheel's timers wake the machine from suspend, as
  * CLOCK_BOOTTIME_ALARM and CLOCK_REALTIME_ALARM do
  *
- * The clock must be BOOTTIME or REALTIME (else EINVAL). The caller needs CAP_WAKE_ALARM (EPERM) and
- * the machine a clock that can wake it (EOPNOTSUPP). Suspend fails with EBUSY if a timer falls due
- * within 2 seconds. The machine may wake up too early, and suspend may fail, if a timer was
- * postponed, or cancelled in the deadline table. It may wake up too early if there are thousands of
- * timers far in the future.
+ * The clock must be BOOTTIME or REALTIME (else EINVAL). The caller needs CAP_WAKE_ALARM (else
+ * EPERM), and the machine needs a clock that can wake it (else EOPNOTSUPP). Suspend fails with
+ * EBUSY if a timer falls due within 2 seconds. If a timer was postponed, or cancelled in the
+ * deadline table, the machine can wake up too early, and suspend can fail. The machine can also
+ * wake up too early if there are thousands of timers far in the future.
  */
 #define TIMERWHEEL_SETUP_ALARM		(1U << 1)
 /**
  * TIMERWHEEL_SETUP_RESIDENT - SETUP: the wheel's timers are resident
  *
- * A resident timer keeps its key, index and generation after it fired, until REMOVE, DRAIN or
- * close. It is armed, refreshed and cancelled in the deadline table without a system call: see
- * TIMERWHEEL_RESIDENT_ARMED. SETUP creates the table, with the times of the caller's time
- * namespace. Resident timers have no period, but may have a linger (TIMERWHEEL_LINGER). EOPNOTSUPP
- * if the machine's atomic operations do not allow it (TIMERWHEEL_FEATURE_RESIDENT).
+ * A resident timer keeps its key, index and generation after it has fired, until REMOVE, DRAIN or
+ * close. Programs arm, refresh and cancel it in the deadline table without a system call: see
+ * TIMERWHEEL_RESIDENT_ARMED. SETUP creates the table, whose times are in the caller's time
+ * namespace. Resident timers have no period, but can have a linger (TIMERWHEEL_LINGER). SETUP fails
+ * with EOPNOTSUPP if the machine's atomic operations do not allow resident timers
+ * (TIMERWHEEL_FEATURE_RESIDENT).
  */
 #define TIMERWHEEL_SETUP_RESIDENT	(1U << 2)
 
@@ -242,8 +245,8 @@ struct timerwheel_info {
  *	are added.
  * @wake_events: wake a reader when this many events wait...; 0: 1
  * @wake_ns: ...or this many ns after the first of them, whichever comes first. Must not be 0 if
- *	@wake_events is greater than 1. The time is measured by the wheel's clock: if REALTIME is
- *	set back, readers may sleep longer by that amount, until there is activity in the wheel.
+ *	@wake_events is greater than 1. The wheel's clock measures this time: if REALTIME is set
+ *	back, readers may sleep longer by that amount, or until there is activity in the wheel.
  * @slack: slack of timers armed without TIMERWHEEL_SLACK, in ns
  * @ring: length of the event ring, rounded up to a power of two, at most TIMERWHEEL_RING_MAX. 0:
  *	no ring; events are delivered by read(). See struct timerwheel_ring.
@@ -277,7 +280,7 @@ struct timerwheel_setup {
  * @count: number of elements, 0 to TIMERWHEEL_BATCH_MAX
  * @elem_size: size of one element: sizeof the structure that the call names. A size other than the
  *	kernel's works, but is slower.
- * @cursor: LIST: where to continue: 0 in the first call, afterwards the value that the last call
+ * @cursor: LIST: where to continue: 0 in the first call, then the value that the previous call
  *	stored here. Other calls: 0.
  *
  * The ioctl returns the number of elements processed (see the top of this file).
@@ -294,25 +297,26 @@ struct timerwheel_batch {
 /**
  * struct timerwheel_uring - a call on an array of timers, as an io_uring command
  * @elems: as in struct timerwheel_batch
- * @count: the same
- * @elem_size: the same
+ * @count: as in struct timerwheel_batch
+ * @elem_size: as in struct timerwheel_batch
  *
- * The submission (struct io_uring_sqe) has IORING_OP_URING_CMD as @opcode, a wheel as @fd, 0 as
- * @uring_cmd_flags, and as @cmd_op one of TIMERWHEEL_IOC_ADD, _MOVE, _REMOVE, _GET, _MOVE_HANDLE
- * and _REMOVE_HANDLE, plus TIMERWHEEL_URING_FLAGS() of the flags of the call, if any. This
- * structure is in its @cmd. The completion's @res is the number of elements processed, or -errno:
- * as the ioctl, but EOPNOTSUPP instead of ENOTTY, also for all other calls. In a ring with
- * IORING_SETUP_IOPOLL older kernels fail with EOPNOTSUPP.
+ * In the submission (struct io_uring_sqe), set @opcode to IORING_OP_URING_CMD, @fd to a wheel, and
+ * @uring_cmd_flags to 0. Set @cmd_op to one of TIMERWHEEL_IOC_ADD, _MOVE, _REMOVE, _GET,
+ * _MOVE_HANDLE and _REMOVE_HANDLE, plus TIMERWHEEL_URING_FLAGS() of the flags of the call, if any.
+ * Store this structure in its @cmd. The completion's @res is the number of elements processed, or
+ * -errno. The errors are those of the ioctl, except that unknown numbers and all other calls fail
+ * with EOPNOTSUPP instead of ENOTTY. In a ring with IORING_SETUP_IOPOLL older kernels fail with
+ * EOPNOTSUPP.
  *
  * A command never waits for a timer. It is complete when the submission returns, with two
- * exceptions: if an ADD needs memory for its first element, and with IOSQE_ASYNC, a worker of the
- * ring does it. Then later commands may overtake it, as requests of io_uring may unless they are
- * linked; and if signals keep the ring from creating a worker, it fails with ECANCELED, before
- * anything was done. The elements must stay valid until the completion. A failed element does not
- * fail the command, and so does not cut a chain of links; an error does.
+ * exceptions: a worker of the ring performs a command with IOSQE_ASYNC, and an ADD that needs
+ * memory for its first element. Later commands can then overtake the command, as any io_uring
+ * requests can unless they are linked. If signals keep the ring from creating a worker, the command
+ * fails with ECANCELED and has done nothing. The elements must stay valid until the completion. A
+ * failed element does not fail the command, so it does not break a chain of links; an error does.
  *
- * Times are in the time namespace of the task that submits; with IORING_SETUP_SQPOLL, in that of
- * the task that created the ring.
+ * Times are in the time namespace of the task that submits the command. With IORING_SETUP_SQPOLL
+ * they are in the time namespace of the task that created the ring.
  */
 struct timerwheel_uring {
 	__aligned_u64 elems;
@@ -341,8 +345,8 @@ struct timerwheel_uring {
 /** TIMERWHEEL_ABS - ADD, MOVE, ADVANCE: the time is absolute, not relative to now */
 #define TIMERWHEEL_ABS		(1U << 0)
 /**
- * TIMERWHEEL_EXCL - ADD: if the key exists, fail with EEXIST instead of replacing the timer. MOVE,
- * of a resident timer: if it is armed or due, fail with EEXIST
+ * TIMERWHEEL_EXCL - ADD: if the key exists, fail with EEXIST instead of replacing the timer. MOVE
+ * of a resident timer: if the timer is armed or due, fail with EEXIST
  */
 #define TIMERWHEEL_EXCL		(1U << 1)
 /** TIMERWHEEL_MATCH - ADD, MOVE, REMOVE: only if the timer exists and its value is @match */
@@ -350,9 +354,9 @@ struct timerwheel_uring {
 /** TIMERWHEEL_SLACK - ADD: use @slack of the element instead of the wheel's default */
 #define TIMERWHEEL_SLACK	(1U << 3)
 /**
- * TIMERWHEEL_LINGER - ADD, of a resident timer: @period is a linger. When the timer's event is
- * delivered, it is queued again, cancelled, for that long after the delivery: until then arming it
- * for that time or a later one needs no system call
+ * TIMERWHEEL_LINGER - ADD of a resident timer: @period is a linger. When the timer's event is
+ * delivered, the timer is queued again in the cancelled state, with a deadline that long after the
+ * delivery. Until then, arming it for that deadline or a later one needs no system call.
  */
 #define TIMERWHEEL_LINGER	(1U << 4)
 
@@ -364,7 +368,7 @@ struct timerwheel_uring {
  * @value: returned in the event
  * @deadline: in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time in the past makes the
  *	timer due at once.
- * @period: ns from each deadline to the next; 0: the timer fires once. In a resident wheel 0, or
+ * @period: ns from each deadline to the next; 0: the timer fires once. In a resident wheel: 0, or
  *	the linger with TIMERWHEEL_LINGER.
  * @slack: with TIMERWHEEL_SLACK: how much later, in ns, the timer may fire in order to share a
  *	wake-up with others. Rounded down to ticks; limited to 2^32 - 1 ticks and to 2^61 ns.
@@ -392,13 +396,14 @@ struct timerwheel_add {
 };
 
 /**
- * enum timerwheel_socket - when the deadline of a TCP connection has been reached
- * @TIMERWHEEL_SOCKET_IDLE: when no data was received and none was sent for the time
- * @TIMERWHEEL_SOCKET_IDLE_RECEIVE: when no data was received for the time
- * @TIMERWHEEL_SOCKET_IDLE_SEND: when no data was sent for the time
+ * enum timerwheel_socket - when a TCP connection has reached its deadline
+ * @TIMERWHEEL_SOCKET_IDLE: when no data was received or sent for the timeout
+ * @TIMERWHEEL_SOCKET_IDLE_RECEIVE: when no data was received for the timeout
+ * @TIMERWHEEL_SOCKET_IDLE_SEND: when no data was sent for the timeout
  * @TIMERWHEEL_SOCKET_LIFETIME: at the deadline, whatever the connection does
  * @TIMERWHEEL_SOCKET_HALF_CLOSED: when one side has closed the connection and the other has not,
- *	and no data was received, sent or acknowledged for the time, or up to twice the time
+ *	and no data was received, sent or acknowledged for the timeout, or for up to twice the
+ *	timeout
  */
 enum timerwheel_socket {
 	TIMERWHEEL_SOCKET_IDLE		= 0,
@@ -411,11 +416,11 @@ enum timerwheel_socket {
 /**
  * TIMERWHEEL_SOCKET_ABORT - ADD_SOCKET: abort the connection @grace after the event
  *
- * Without it the event is all that happens.
+ * Without this flag the kernel only delivers the event.
  */
 #define TIMERWHEEL_SOCKET_ABORT	(1U << 5)
 
-/** TIMERWHEEL_SOCKET_TIME_MAX - longest time of the kinds that are not LIFETIME: 14 days, in ns */
+/** TIMERWHEEL_SOCKET_TIME_MAX - longest timeout of kinds other than LIFETIME: 14 days, in ns */
 #define TIMERWHEEL_SOCKET_TIME_MAX	1209600000000000ULL
 
 /**
@@ -423,62 +428,64 @@ enum timerwheel_socket {
  *	TCP connection
  * @key: as in struct timerwheel_add
  * @value: as in struct timerwheel_add
- * @deadline: LIFETIME: as in struct timerwheel_add. Other kinds: the time, 1 ns to
+ * @deadline: LIFETIME: as in struct timerwheel_add. Other kinds: the timeout, 1 ns to
  *	TIMERWHEEL_SOCKET_TIME_MAX, without TIMERWHEEL_ABS; it begins now at the earliest.
  * @grace: with TIMERWHEEL_SOCKET_ABORT: ns from the event to the end of the connection, at most
- *	TIMERWHEEL_SOCKET_TIME_MAX; 0: the connection is aborted at once. Otherwise: 0.
+ *	TIMERWHEEL_SOCKET_TIME_MAX; 0: the connection is aborted at once. Without the flag: 0.
  * @slack: as in struct timerwheel_add
  * @match: as in struct timerwheel_add
  * @fd: descriptor of the socket: a TCP connection over IPv4 or IPv6, established or being opened
  * @kind: enum timerwheel_socket
- * @flags: TIMERWHEEL_SOCKET_ABORT, and as in struct timerwheel_add, except TIMERWHEEL_LINGER
+ * @flags: TIMERWHEEL_SOCKET_ABORT, and the flags in struct timerwheel_add except TIMERWHEEL_LINGER
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  * @index: out: as in struct timerwheel_add
  * @generation: out: as in struct timerwheel_add
  *
- * The kernel looks at the connection when the deadline comes up, and at no other time: a connection
- * in use costs nothing but one visit per period. If data was received or sent meanwhile, the timer
- * is queued again, for that time plus the timeout. The times are the connection's own, in units of
- * the scheduler's tick (1/HZ, 1 to 10 ms): a timeout is never early, and up to two such ticks late.
- * (On a virtual machine whose ticks stand still, it may be early by as much.)
- * Data is what counts: acknowledgements and keepalive probes without data do not. Data that is
- * sent again because the peer does not answer counts as sent.
+ * The kernel checks the connection only when the deadline comes up. A connection in use costs one
+ * visit per timeout and nothing per packet. If data was received or sent in the meantime, the
+ * kernel queues the timer again, for the time of the last data plus the timeout. These times are
+ * the connection's own, in units of the scheduler's tick (1/HZ, 1 to 10 ms): a timeout is never
+ * early, and up to two such ticks late. (On a virtual machine whose ticks stand still, it can be
+ * early by as much.) Acknowledgements and keepalive probes without data do not count as data. Data
+ * that is sent again because the peer does not answer counts as sent.
  *
- * When the deadline has been reached, an event is delivered. Without TIMERWHEEL_SOCKET_ABORT the
- * timer ends with it. With it, what follows depends on @grace:
+ * When the deadline has been reached, the kernel delivers an event. Without TIMERWHEEL_SOCKET_ABORT
+ * the timer then ends. With the flag, what follows depends on @grace:
  *
  * * 0: the connection is aborted. The event has TIMERWHEEL_EVENT_ABORTED.
  * * Otherwise: the event has TIMERWHEEL_EVENT_WARNING, and the timer is pending again, @grace
- *   later. If by then nobody has moved, replaced, removed or postponed the timer, and the
- *   connection is still idle, it is aborted, and a second event with TIMERWHEEL_EVENT_ABORTED is
- *   delivered. If not, the timer goes on as before.
+ *   later. If by then no call has moved, replaced or removed the timer, no store has postponed it,
+ *   and the connection is still idle, the kernel aborts the connection and delivers a second event,
+ *   with TIMERWHEEL_EVENT_ABORTED. Otherwise the timer continues as before.
  *
- * Nobody has to read the events for that: the connection ends even if the program is stopped. The
- * grace is measured by the clock of the wheel: it is over if CLOCK_REALTIME is set forwards by that
- * much, or if the machine was suspended for that long and the clock is BOOTTIME.
+ * No program has to read the events: the connection ends even if the program is stopped. The clock
+ * of the wheel measures the grace. So the grace is over if the clock is REALTIME and is set
+ * forwards by that much, or if the clock is BOOTTIME and the machine was suspended for that long.
  *
- * To abort a connection is to send a reset: the local end gets ETIMEDOUT, the peer ECONNRESET. That
- * is no more than the owner of the descriptor could do. Whoever gets the wheel gets this right with
- * it, until the timer is removed. While a task is in a call on the socket, the abort waits for it.
- * Before Linux 6.5 a task that enters one just then makes all aborts of the user who opened the
- * wheel wait, and a socket that it disconnects and makes listen just then is aborted, too.
+ * The kernel aborts a connection by sending a reset. The local end gets ETIMEDOUT, the peer
+ * ECONNRESET. The owner of the descriptor could do the same. Any process that gets the wheel also
+ * gets this right, until the timer is removed. While a task is in a call on the socket, the abort
+ * waits for it. Before Linux 6.5, a task that enters such a call during the abort delays all aborts
+ * of the user who opened the wheel, and if the task disconnects the socket and makes it listen at
+ * that moment, the listening socket is aborted.
  *
- * The timer keeps neither the connection nor the descriptor open. A socket that was closed is
- * noticed at the deadline, and the timer ends with an event that has TIMERWHEEL_EVENT_GONE. Remove
- * the timer when you close the socket. Until either happens the kernel keeps the memory of the
- * socket, about 2.5 kB, which is charged to the user who opened the wheel, and what the socket
- * holds until it is freed, which is not: a filter that is attached to it (a long one takes 60 kB),
- * its network namespace, its cgroups. A socket that is connected anew keeps its deadline.
+ * The timer keeps neither the connection nor the descriptor open. The kernel notices a closed
+ * socket at the deadline, and the timer then ends with an event that has TIMERWHEEL_EVENT_GONE.
+ * Remove the timer when you close the socket. Until the timer ends or is removed, the kernel keeps
+ * the memory of the socket, about 2.5 kB, which it charges to the user who opened the wheel. It
+ * also keeps what the socket holds until it is freed, which it does not charge: an attached filter
+ * (a long filter takes 60 kB), its network namespace and its cgroups. A socket that is connected
+ * again keeps its deadline.
  *
- * MOVE sets the time of the next visit. The timeout stays, and a warning that was not delivered is
- * withdrawn, also by ADD, REMOVE and DRAIN. A store in the deadline table counts as a MOVE. These
- * calls find a timer DUE whose connection is just being aborted; that is not undone.
+ * MOVE sets the time of the next visit and does not change the timeout. MOVE, ADD, REMOVE and DRAIN
+ * withdraw a warning that was not delivered. A store in the deadline table counts as a MOVE. If the
+ * connection is just being aborted, these calls find the timer DUE and do not stop the abort.
  *
- * With TIMERWHEEL_SOCKET_ABORT and a @grace the timer takes the place of two in the wheel. Results:
- * those of ADD, EINVAL also if the clock is MANUAL or the wheel is resident; EBADF, ENOTSOCK;
- * EOPNOTSUPP (no TCP over IPv4 or IPv6; MPTCP; a listening socket; see
- * TIMERWHEEL_FEATURE_SOCKET); ENOTCONN. TLS in the kernel, and sockets in maps of BPF, make no
- * difference.
+ * With TIMERWHEEL_SOCKET_ABORT and a @grace, the timer counts as two timers in the wheel. Results:
+ * the results of ADD; EINVAL also if the clock is MANUAL or the wheel is resident; EBADF, ENOTSOCK;
+ * EOPNOTSUPP (not TCP over IPv4 or IPv6; MPTCP; a listening socket; see
+ * TIMERWHEEL_FEATURE_SOCKET); ENOTCONN. Kernel TLS and sockets in BPF maps behave like other
+ * sockets.
  */
 struct timerwheel_add_socket {
 	__aligned_u64 key;
@@ -502,7 +509,7 @@ struct timerwheel_add_socket {
  *	the past makes the timer due at once. Value, period and slack do not change. An undelivered
  *	event of the previous deadline is withdrawn.
  * @match: with TIMERWHEEL_MATCH: value that the timer must have now. Otherwise: 0.
- * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH; of a resident timer also TIMERWHEEL_EXCL
+ * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH; for a resident timer also TIMERWHEEL_EXCL
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  */
 struct timerwheel_move {
@@ -537,14 +544,15 @@ struct timerwheel_remove {
  * @deadline: as in struct timerwheel_move
  * @index: index of the timer, from ADD
  * @generation: in: its generation, from ADD
- * @result: out, in the place of @generation: TIMERWHEEL_WAS_* or a negative error; -ENOENT: the
- *	timer is gone
+ * @result: out, overwrites @generation: TIMERWHEEL_WAS_* or a negative error; -ENOENT: the timer is
+ *	gone
  *
- * The flags TIMERWHEEL_ABS and, of resident timers, TIMERWHEEL_EXCL are those of the call.
+ * The call's flags, TIMERWHEEL_ABS and, for resident timers, TIMERWHEEL_EXCL, apply to all
+ * elements.
  *
- * A handle (index and generation) is for timers that the caller knows to exist, or to have ended
- * lately: generations of an index repeat after 2^generation_bits - 1 owners (of resident timers a
- * quarter of that).
+ * Use a handle (index and generation) only for a timer that you know to exist or to have ended
+ * recently: generations of an index repeat after 2^generation_bits - 1 owners (for resident timers
+ * after 2^(generation_bits - 2) - 1).
  */
 __extension__
 struct timerwheel_move_handle {
@@ -561,7 +569,7 @@ struct timerwheel_move_handle {
  * @value: out: the timer's value; unchanged on error
  * @index: index of the timer, from ADD
  * @generation: in: its generation, from ADD
- * @result: out, in the place of @generation: as that of struct timerwheel_move_handle
+ * @result: out, overwrites @generation: as in struct timerwheel_move_handle
  */
 __extension__
 struct timerwheel_remove_handle {
@@ -579,12 +587,12 @@ struct timerwheel_remove_handle {
  * @value: its value
  * @deadline: its deadline, absolute, in ns
  * @left: ns until its deadline; negative: ns since its deadline
- * @period: its period in ns; 0: it fires once; with TIMERWHEEL_LINGER its linger; with
- *	TIMERWHEEL_ENTRY_SOCKET the timeout of the connection, 0: LIFETIME
+ * @period: its period in ns; 0: it fires once; with TIMERWHEEL_LINGER: its linger; with
+ *	TIMERWHEEL_ENTRY_SOCKET: the timeout of the connection, where 0 means LIFETIME
  * @slack: its slack in ns, rounded down to ticks
  * @flags: in: 0; out: TIMERWHEEL_LINGER, TIMERWHEEL_ENTRY_*
- * @result: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; GET: or a negative error, and then the other
- *	fields do not change
+ * @result: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; GET also: a negative error, after which the
+ *	other fields are unchanged
  * @index: its index in the wheel's table
  * @generation: distinguishes it from earlier and later timers with the same index
  *
@@ -605,15 +613,15 @@ struct timerwheel_entry {
 
 /** TIMERWHEEL_ENTRY_SOCKET - GET, LIST, DRAIN: the timer watches a connection */
 #define TIMERWHEEL_ENTRY_SOCKET		(1U << 8)
-/** TIMERWHEEL_ENTRY_GRACE - the same: its deadline is that at which the connection is aborted */
+/** TIMERWHEEL_ENTRY_GRACE - GET, LIST, DRAIN: the connection will be aborted at its deadline */
 #define TIMERWHEEL_ENTRY_GRACE		(1U << 9)
 
 /**
  * TIMERWHEEL_DRAIN_CLOSE - DRAIN: from now on ADD fails with ESHUTDOWN
  *
- * When the call returns, every ADD that began before it has ended. Both hold even if the call fails
- * with EFAULT, EINTR or ENOMEM. Periodic timers that are pending or due keep firing until they are
- * drained.
+ * When the call returns, every ADD that began before it has ended. Both promises hold even if the
+ * call fails with EFAULT, EINTR or ENOMEM. Periodic timers that are pending or due keep firing
+ * until they are drained.
  */
 #define TIMERWHEEL_DRAIN_CLOSE	(1U << 0)
 
@@ -625,9 +633,9 @@ struct timerwheel_entry {
  * @now: out: the time after the call
  * @expired: out: number of timers that fell due during the call
  *
- * Time passes through all ticks in order: timers fire in the order of their ticks, and the fired
- * time of each timer is that of its tick. Errors: EINVAL (the clock is not MANUAL, or @time is in
- * the past), E2BIG, EFAULT, EINTR (a fatal signal), ENOMEM, EDQUOT.
+ * Time passes through all ticks in order: timers fire in the order of their ticks, and each timer's
+ * fired time is the time of its tick. Errors: EINVAL (the clock is not MANUAL, or @time is in the
+ * past), E2BIG, EFAULT, EINTR (a fatal signal), ENOMEM, EDQUOT.
  */
 struct timerwheel_advance {
 	__u32 size;
@@ -643,7 +651,7 @@ struct timerwheel_advance {
  * @value: the timer's value
  * @deadline: the deadline that was reached, absolute, in ns
  * @fired: when the kernel found the timer due, in ns; never before @deadline
- * @overruns: periodic timer: number of later deadlines that had passed as well and have no event of
+ * @overruns: periodic timer: number of later deadlines that had also passed and have no events of
  *	their own
  * @flags: TIMERWHEEL_EVENT_*
  * @index: the timer's index in the wheel's table
@@ -652,10 +660,10 @@ struct timerwheel_advance {
  * within a tick is not specified. read() returns as many events as fit, at least one. It never
  * returns a part of an event.
  *
- * The structure may grow at its end. An event has the size that SETUP granted (@event_size of
- * INFO), which is 48 bytes unless a larger one was requested. A program that takes over a wheel
- * which a newer program has set up must use that size as the distance between events, and ignore
- * the part that it does not know.
+ * Later versions may add fields at the end of this structure. An event has the size that SETUP
+ * granted (@event_size of INFO), which is 48 bytes unless a larger size was requested. If a newer
+ * program has set up the wheel, use that size as the distance between events, and ignore the part
+ * that you do not know.
  */
 struct timerwheel_event {
 	__aligned_u64 key;
@@ -678,12 +686,12 @@ struct timerwheel_event {
  * TIMERWHEEL_EVENT_CLOCK_SET - not a timer: CLOCK_REALTIME was set, or had a leap second, since
  * SETUP or since the last such event (see TIMERWHEEL_SETUP_CLOCK_SET)
  *
- * @deadline and @fired are the new time when the kernel noticed the change, @overruns is the number
- * of further changes that this event stands for, all other fields are 0. The event is delivered
- * before all waiting events, hence before those of timers that fall due because of the change, and
- * it wakes readers at once. A change that is undone before the kernel notices it is not reported.
- * Suspend and slewing (adjtime) do not set the clock. STATS does not count these events. If the
- * event ring is full the event waits as due timers do.
+ * @deadline and @fired are the new time at which the kernel noticed the change, @overruns is the
+ * number of further changes that this event represents, and all other fields are 0. The event is
+ * delivered before all waiting events, and so before the events of timers that fall due because of
+ * the change. It wakes readers at once. A change that is undone before the kernel notices it is not
+ * reported. Suspend and slewing (adjtime) do not set the clock. STATS does not count these events.
+ * If the event ring is full, the event waits in the kernel, as due timers do.
  */
 #define TIMERWHEEL_EVENT_CLOCK_SET	(1U << 2)
 /** TIMERWHEEL_EVENT_WARNING - the connection will be aborted: see struct timerwheel_add_socket */
@@ -697,8 +705,8 @@ struct timerwheel_event {
  * struct timerwheel_monitor - TIMERWHEEL_IOC_MONITOR: create a descriptor for copies of all events
  * @size: sizeof(struct timerwheel_monitor)
  * @flags: TIMERWHEEL_MONITOR_*
- * @events: how many events may wait for the monitor's readers, rounded up to a power of two, at
- *	most TIMERWHEEL_RING_MAX; 0: 1024
+ * @events: maximum number of events that wait for the monitor's readers, rounded up to a power of
+ *	two, at most TIMERWHEEL_RING_MAX; 0: 1024
  * @reserved: 0
  *
  * The call returns the new descriptor. read() on it returns the events that the wheel delivers from
@@ -706,16 +714,16 @@ struct timerwheel_event {
  * monitor share its events: each event goes to one of them.
  *
  * The wheel does not wait for its monitors. If a monitor falls behind by more than @events, it
- * loses the oldest ones. Their number is then reported in their place, by a TIMERWHEEL_EVENT_MISSED
- * event before the next one.
+ * loses the oldest events. A TIMERWHEEL_EVENT_MISSED event in their place reports their number.
  *
- * All monitors of a wheel share one log. It is as long as the longest monitor since the wheel last
- * had none. It is charged to the user who opened the wheel until the last monitor is closed.
+ * All monitors of a wheel share one log. The log is as long as the longest monitor that was opened
+ * since the wheel last had no monitors. Its memory is charged to the user who opened the wheel
+ * until the last monitor is closed.
  *
- * A monitor does not keep the wheel open. After the wheel was closed the monitor returns what it
- * has left, and then end of file (read() returns 0, poll reports EPOLLHUP). Times are in the time
- * namespace of the process to which the wheel delivers. Errors: EINVAL, E2BIG, EFAULT, ENOMEM,
- * EDQUOT (its memory is charged to the user who opened the wheel), ENOSPC (the wheel has
+ * A monitor does not keep the wheel open. After the wheel is closed, the monitor returns its
+ * remaining events, and then end of file (read() returns 0, poll reports EPOLLHUP). Times are in
+ * the time namespace of the process to which the wheel delivers. Errors: EINVAL, E2BIG, EFAULT,
+ * ENOMEM, EDQUOT (for the user who opened the wheel), ENOSPC (the wheel has
  * TIMERWHEEL_MONITORS_MAX monitors), EMFILE, ENFILE.
  */
 struct timerwheel_monitor {
@@ -745,7 +753,7 @@ struct timerwheel_monitor {
  * @reserved2: unused
  * @flags: TIMERWHEEL_RING_OVERFLOW; set and cleared by the kernel
  * @head: number of events that the reader has taken, modulo 2^32; written by the reader
- * @waiting: written by the reader: 1: it sleeps or is about to; 0: it is awake
+ * @waiting: written by the reader: 1: it sleeps or is about to sleep; 0: it is awake
  *
  * A wheel that was set up with a ring delivers its events into the ring; read() fails with EINVAL.
  * The array of events begins TIMERWHEEL_RING_EVENTS bytes after the start of this structure. Event
@@ -754,18 +762,18 @@ struct timerwheel_monitor {
  *
  *	loads @tail (acquire), copies the events from @head up to @tail, and stores @head (release)
  *
- * An event in the ring is delivered: REMOVE, MOVE and DRAIN no longer find the arming that it
- * belongs to. If a reader dies, the next one maps the ring and continues at the @head that was last
- * stored.
+ * An event in the ring counts as delivered: REMOVE, MOVE and DRAIN no longer find the arming that
+ * it belongs to. If a reader exits, the next reader maps the ring and continues at the @head that
+ * was last stored.
  *
- * If the ring is full, due timers wait in the kernel, where they can still be withdrawn, and
- * TIMERWHEEL_RING_OVERFLOW is set. Once there is room, TIMERWHEEL_IOC_FLOW moves their events into
- * the ring. Each later expiry does the same for a few of them. The order in which they fired is
- * kept.
+ * If the ring is full, due timers wait in the kernel, where their events can still be withdrawn,
+ * and TIMERWHEEL_RING_OVERFLOW is set. Once there is room, TIMERWHEEL_IOC_FLOW moves the events
+ * into the ring. Each later expiry also moves a few events. Events keep the order in which their
+ * timers fired.
  *
  * To sleep, the reader stores 1 to @waiting, executes a full memory barrier and loads @tail and
- * @flags once more. If there is nothing to do it calls poll. When it is awake it stores 0. While
- * @waiting is 0 the kernel sends no wake-up, neither to poll nor by SIGIO.
+ * @flags again. If there is nothing to do, it calls poll. When it is awake, it stores 0. While
+ * @waiting is 0 the kernel does not wake the reader, neither in poll nor by SIGIO.
  */
 struct timerwheel_ring {
 	__u32 tail;
@@ -788,7 +796,7 @@ struct timerwheel_ring {
  * TIMERWHEEL_MMAP_RING - mmap() offset of the event ring
  *
  * Use MAP_SHARED. The length is TIMERWHEEL_RING_EVENTS + ring * event_size, rounded up to pages.
- * Errors: EINVAL (not MAP_SHARED, PROT_EXEC, longer than that, no ring).
+ * Errors: EINVAL (not MAP_SHARED, PROT_EXEC, a greater length, no ring).
  */
 #define TIMERWHEEL_MMAP_RING		(1ULL << 40)
 
@@ -803,36 +811,36 @@ struct timerwheel_ring {
  *
  * in its entry. The deadline is absolute, in ns. ADD, GET and LIST report the generation, and INFO
  * reports generation_bits (10 to 20: 2^generation_bits ns are usually less than a tick). Any thread
- * or process that has the mapping may store, by a 64-bit compare-and-swap:
+ * or process that has the mapping may store by a 64-bit compare-and-swap:
  *
  *	load the entry; if it holds another generation the timer is gone; else swap; if that fails,
  *	start again
  *
  * The compare-and-swap protects the next timer with the same index. The kernel stores the
- * generation, with no deadline, when an index gets a new timer and on each ADD and MOVE. A plain
- * 64-bit store may overwrite an entry that already belongs to the next timer and so undo its
- * postponement: that timer then fires at its previous deadline. Plain stores are safe only in a
- * program that never stores for a timer that is gone.
+ * generation, without a deadline, when an index gets a new timer and on each ADD and MOVE. A plain
+ * 64-bit store can overwrite an entry that already belongs to the next timer and so undo its
+ * postponement: that timer then fires at its previous deadline. Use plain stores only if you never
+ * store for a timer that is gone.
  *
  * The kernel reads the entry when the previous deadline is reached, or earlier. A later deadline
- * postpones the timer; one that is not later has no effect. Only the last store counts, and stores
- * cause no work in the kernel before the previous deadline. A store that comes too late has no
- * effect: the timer is due, and its event is delivered. GET, LIST, REMOVE and DRAIN use the stored
- * deadline; ADD and MOVE discard it and set their own. The following deadlines of a periodic timer
- * are counted from the one it was postponed to. A store while a periodic timer is due applies to
- * its next deadline.
+ * postpones the timer; a deadline that is not later has no effect. Only the last store counts, and
+ * stores cause no work in the kernel before the previous deadline. If the timer is already due, a
+ * store has no effect and the event is still delivered. GET, LIST, REMOVE and DRAIN use the stored
+ * deadline; ADD and MOVE discard it and set their own. After a periodic timer was postponed, its
+ * following deadlines count from the postponed one. A store while a periodic timer is due applies
+ * to its next deadline.
  *
- * After a timer has ended its index may be used for another timer with another generation. A
+ * After a timer has ended, another timer with another generation can get its index. A
  * compare-and-swap for the old timer then fails, unless the number of timers that have used the
- * index since is a multiple of 2^generation_bits - 1. Deadlines are in the time namespace in which
- * the table was first mapped; in a namespace in which the wheel's clock differs, mmap() fails with
- * EXDEV.
+ * index since then is a multiple of 2^generation_bits - 1. Deadlines are in the time namespace in
+ * which the table was first mapped. In a namespace in which the wheel's clock differs, mmap() fails
+ * with EXDEV.
  *
- * The table has entries for as many timers as the wheel has held at once, in whole pages. An access
- * beyond them raises SIGBUS. Once the table was mapped, each timer needs 8 more bytes and SETUP
- * fails with EBUSY. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the wheel's
- * capacity), EXDEV, ENOMEM, EDQUOT, EACCES (PROT_WRITE without a descriptor that is open for
- * writing).
+ * The table has entries for the largest number of timers that the wheel has held at once, in whole
+ * pages. An access beyond them raises SIGBUS. Once the table was mapped, each timer needs 8 more
+ * bytes and SETUP fails with EBUSY. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the
+ * wheel's capacity), EXDEV, ENOMEM, EDQUOT, EACCES (PROT_WRITE without a descriptor that is open
+ * for writing).
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 
@@ -845,30 +853,35 @@ struct timerwheel_ring {
  *	(deadline rounded up to a multiple of 2^generation_bits) | generation | state
  *
  * Generations are multiples of 4. Any thread or process that has the mapping may change the entry
- * by a 64-bit compare-and-swap, in one of these ways only, and only if it holds the timer's
- * generation:
+ * by a 64-bit compare-and-swap, but only if the entry holds the timer's generation, and only in one
+ * of these ways:
  *
  *	arm	CANCELLED or ARMED -> ARMED, with a deadline that is not earlier (release)
- *	refresh	ARMED -> ARMED, the same
+ *	refresh	ARMED -> ARMED, with a deadline that is not earlier (release)
  *	cancel	ARMED -> CANCELLED, with the same deadline (acquire)
  *
- * After a successful cancel no event comes for that arming. PARKED and FIRED are the kernel's: the
- * last arming was cancelled, or it fired and its event comes, was delivered, or was withdrawn by a
- * call. Then MOVE arms the timer again, and so it does for an earlier deadline. A cancelled timer
- * is parked when its deadline passes, or up to a tick later.
+ * After a successful cancel no event is delivered for that arming. Only the kernel sets PARKED and
+ * FIRED. PARKED means that the last arming was cancelled, or was delivered and its linger has
+ * passed. FIRED means that the last arming fired, and that its event will be delivered, was
+ * delivered, or was withdrawn by a call. In these states, use MOVE to arm the timer again; also use
+ * MOVE to arm it for an earlier deadline. A cancelled timer is parked when its deadline passes, or
+ * up to a tick later.
  *
- * Who gets the event of an arming sees what was written before it (arm is a release). Plain stores
- * must not be used in a resident wheel. One of them, or other nonsense, harms only that timer. A
- * deadline that is earlier than the one that the kernel has set, or has read since then with the
- * timer's generation, does not count. The timer is a tick late for each tick in which its entry
- * changes all the time.
+ * A thread that gets the event of an arming sees everything that was written before the arming (arm
+ * is a release). Do not use plain stores in a resident wheel. A plain store, or another invalid
+ * value, harms only that timer. The kernel ignores a deadline that is earlier than the deadline
+ * that it has set, or has since then read with the timer's generation. The timer is a tick late for
+ * each tick in which its entry changes all the time.
  *
  * Value, slack and linger stay as ADD has set them. Deadlines in the table are in the time
- * namespace of SETUP, whichever process stores them. They are absolute: if CLOCK_REALTIME is set,
- * entries do not change, so after it was set back a timer is armed for the new time by MOVE.
+ * namespace of SETUP, whichever process stores them. They are absolute: setting CLOCK_REALTIME does
+ * not change the entries. After the clock was set back, use MOVE to arm a timer for the new time.
  */
 #define TIMERWHEEL_RESIDENT_ARMED	1U
-/** TIMERWHEEL_RESIDENT_CANCELLED - state: it is cancelled, but queued at its deadline or earlier */
+/**
+ * TIMERWHEEL_RESIDENT_CANCELLED - state: the timer is cancelled, but still queued at its deadline
+ * or earlier
+ */
 #define TIMERWHEEL_RESIDENT_CANCELLED	0U
 /**
  * TIMERWHEEL_RESIDENT_PARKED - state: the timer is not queued, and its last arming was cancelled,
@@ -883,14 +896,14 @@ struct timerwheel_ring {
 
 /**
  * struct timerwheel_stats - TIMERWHEEL_IOC_STATS: counters of a wheel since it was opened
- * @size: in: sizeof(struct timerwheel_stats) of the caller; out: the kernel's
+ * @size: in: the caller's sizeof(struct timerwheel_stats); out: the kernel's
  * @flags: 0
  * @pending: timers that are pending now
  * @due: timers that are due now and not yet delivered
  * @armed: successful ADDs. Each arming ends in one of @delivered, @removed, @replaced and @drained.
  *	The delivery of a periodic timer ends one arming and begins the next (@rearmed).
- * @rearmed: timers that stayed after their delivery: periodic and resident ones, and those of
- *	connections after a warning. It holds that
+ * @rearmed: timers that stayed after their delivery: periodic timers, resident timers, and timers
+ *	of connections after a warning. The counters always satisfy
  *	armed + rearmed = delivered + removed + replaced + drained + pending + due + parked
  * @moved: successful MOVEs
  * @removed: successful REMOVEs
@@ -900,22 +913,22 @@ struct timerwheel_ring {
  * @overruns: deadlines of periodic timers that had no event of their own
  * @withdrawn: events withdrawn by ADD, MOVE, REMOVE or DRAIN of a due timer
  * @cascades: timers moved from one level of the wheel to a lower one
- * @requeues: timers visited before their deadline and queued again: they had been postponed, or
- *	were left over from a cascade that was late
- * @wakeups: times that readers were woken
- * @firings: times that the wheel was run because it had work again. Wheels with work in the same
- *	tick share an interrupt.
- * @passes: number of expiry batches; each runs under one hold of a lock
- * @pass_max_timers: most timers handled in one expiry batch
+ * @requeues: timers visited before their deadline and queued again because they had been postponed,
+ *	or were left over from a late cascade
+ * @wakeups: number of times that readers were woken
+ * @firings: number of times that the wheel was run because it had work again. Wheels with work in
+ *	the same tick share an interrupt.
+ * @passes: number of expiry batches; each batch takes a lock once and holds it until its end
+ * @pass_max_timers: largest number of timers handled in one expiry batch
  * @pass_max_ns: duration of the longest expiry batch, in ns
  * @memory: bytes of kernel memory that the wheel occupies
  * @late_max: largest lateness (fired - deadline), in ns
  * @lateness: histogram of the lateness: lateness[i] counts timers that fired at least 2^(i-1) and
  *	less than 2^i ns after their deadline; the last element also counts all later ones
- * @parked: resident timers that are neither pending nor due now: the last arming was cancelled or
- *	delivered; and timers of connections that are being aborted
+ * @parked: resident timers that are neither pending nor due now, because their last arming was
+ *	cancelled or delivered; also timers of connections that are being aborted
  * @sockets: timers that watch a connection now
- * @aborted: connections aborted
+ * @aborted: number of aborted connections
  */
 struct timerwheel_stats {
 	__u32 size;
@@ -961,7 +974,7 @@ struct timerwheel_stats {
 #define TIMERWHEEL_IOC_REMOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x04)
 /**
  * TIMERWHEEL_IOC_DRAIN - struct timerwheel_batch of struct timerwheel_entry: remove and return up
- * to count timers, pending or due, in any order. Call it until it returns 0: then no timer is left
+ * to count timers, pending or due, in any order. Call it until it returns 0: then no timer remains
  * that was armed before that call.
  */
 #define TIMERWHEEL_IOC_DRAIN	_IO(TIMERWHEEL_IOC_TYPE, 0x05)
@@ -970,7 +983,7 @@ struct timerwheel_stats {
 /**
  * TIMERWHEEL_IOC_LIST - struct timerwheel_batch of struct timerwheel_entry: describe all timers, up
  * to count with each call; returns 0 at the end. A timer that exists from the first call to the
- * last is returned exactly once, whatever happens to others.
+ * last is returned exactly once, whatever happens to other timers.
  */
 #define TIMERWHEEL_IOC_LIST	_IO(TIMERWHEEL_IOC_TYPE, 0x07)
 /** TIMERWHEEL_IOC_STATS - struct timerwheel_stats */
@@ -992,13 +1005,14 @@ struct timerwheel_stats {
 #define TIMERWHEEL_IOC_ADD_SOCKET	_IO(TIMERWHEEL_IOC_TYPE, 0x0e)
 
 /**
- * TIMERWHEEL_URING_MOVE - io_uring command, no ioctl: MOVE of one timer by its handle. The command
- * area of the submission is a struct timerwheel_move_handle; flags: TIMERWHEEL_URING_FLAGS().
- * The completion's res is the result: TIMERWHEEL_WAS_* or a negative error.
+ * TIMERWHEEL_URING_MOVE - io_uring command, not an ioctl: MOVE of one timer by its handle. The
+ * command area of the submission is a struct timerwheel_move_handle; flags:
+ * TIMERWHEEL_URING_FLAGS(). The completion's res is the result: TIMERWHEEL_WAS_* or a negative
+ * error.
  */
 #define TIMERWHEEL_URING_MOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x0f)
 /**
- * TIMERWHEEL_URING_REMOVE - io_uring command, no ioctl: REMOVE of one timer by its handle. The
+ * TIMERWHEEL_URING_REMOVE - io_uring command, not an ioctl: REMOVE of one timer by its handle. The
  * command area of the submission is a struct timerwheel_remove_handle, whose value must be 0; the
  * timer's value is not returned. The completion's res is the result.
  */
