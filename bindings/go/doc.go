@@ -1,42 +1,44 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-// Package timerwheel is /dev/timerwheel for Go: one descriptor for millions of timeouts. It needs
-// neither cgo nor other modules, Linux on a 64-bit machine, and Go 1.19.
+// Package timerwheel provides one descriptor for millions of timeouts. It uses /dev/timerwheel, or a
+// wheel inside the process if the kernel module is not loaded. It needs Linux on a 64-bit machine
+// and Go 1.19, but neither cgo nor other modules.
 //
-// A [Wheel] holds timers. Each has a key that the program chooses; [Wheel.Add], [Wheel.Move] and
-// [Wheel.Remove] work on slices of them, and [Wheel.Read] returns the events of those whose
-// deadlines have passed. Where the module is not loaded, [Open] makes a wheel inside the process;
-// [Wheel.Backend] tells. Both promise the same:
+// A [Wheel] holds timers. Each timer has a key that the program chooses. [Wheel.Add], [Wheel.Move]
+// and [Wheel.Remove] work on slices of timers, and [Wheel.Read] returns the events of timers whose
+// deadlines have passed. [Wheel.Backend] reports whether [Open] has created a wheel of the device or
+// a wheel inside the process. Both kinds of wheel make the same promises:
 //
-//   - a timer never fires early, and at most a tick (1 ms by default) late, plus the slack asked
-//     for, plus what the scheduler adds;
-//   - each arming ends in exactly one way: its event is read, or it is removed, replaced, drained
-//     or cancelled, or the wheel is closed;
-//   - nothing is lost, and while nothing is due nothing runs.
+//   - A timer never fires early. It fires at most a tick (1 ms by default) late, plus the requested
+//     slack, plus the delay of the scheduler.
+//   - Each arming ends in exactly one way: its event is read, or it is removed, replaced, drained
+//     or cancelled, or the wheel is closed.
+//   - No timer is lost, and while no timer is due, no code runs.
 //
 // # Times
 //
-// Relative times are a [time.Duration] or int64 in ns, and may be negative: then the timer is due at
-// once. Absolute times are int64 in ns of the wheel's clock, which [Wheel.Now] reads.
+// Relative times are a [time.Duration] or an int64 in ns. A negative relative time makes the timer
+// due at once. Absolute times are an int64 in ns of the wheel's clock, which [Wheel.Now] reads.
 //
 // # Memory instead of calls
 //
-// With [Options.Table] a timer is postponed by a store: [Table.Touch]. With [Options.Resident]
-// timers stay when they have fired, and are armed, refreshed and cancelled in memory: [Timer].
-// With [Options.Ring] events are delivered into memory, too.
+// With [Options.Table], [Table.Touch] postpones a timer by a store. With [Options.Resident], timers
+// continue to exist after they have fired, and a [Timer] is armed, refreshed and cancelled in
+// memory. With [Options.Ring], events are also delivered in memory.
 //
 // # Errors
 //
 // A call returns [ErrClosed] or an [*Error], in which errors.Is finds the syscall.Errno. Each
-// element of a slice has a [Result] of its own.
+// element of a slice has its own [Result].
 //
 // # Packages on top
 //
-// timingwheel has the interface of go-zero's TimingWheel, conndeadline wraps connections so that their
-// deadlines are stores, and ttlcache is a cache whose entries expire.
+// Package timingwheel has the interface of go-zero's TimingWheel. Package conndeadline wraps
+// connections so that their deadlines are stores. Package ttlcache is a cache whose entries expire.
 //
-// # What is not here
+// # Missing features
 //
-// Deadlines on TCP connections (ADD_SOCKET), which the kernel ends itself, commands for io_uring, and
-// arm, refresh and cancel of resident timers in a [Queue]. libtimerwheel has them.
+// These packages do not have deadlines on TCP connections (ADD_SOCKET), which the kernel ends
+// itself, commands for io_uring, or arm, refresh and cancel of resident timers in a [Queue]. Use
+// libtimerwheel for these.
 package timerwheel
