@@ -304,9 +304,9 @@ struct timerwheel_batch {
  * @uring_cmd_flags to 0. Set @cmd_op to one of TIMERWHEEL_IOC_ADD, _MOVE, _REMOVE, _GET,
  * _MOVE_HANDLE and _REMOVE_HANDLE, plus TIMERWHEEL_URING_FLAGS() of the flags of the call, if any.
  * Store this structure in its @cmd. The completion's @res is the number of elements processed, or
- * -errno. The errors are those of the ioctl, except that unknown numbers and all other calls fail
- * with EOPNOTSUPP instead of ENOTTY. In a ring with IORING_SETUP_IOPOLL older kernels fail with
- * EOPNOTSUPP.
+ * -errno. The errors are the same as for the ioctl, except that unknown numbers and all other calls
+ * fail with EOPNOTSUPP instead of ENOTTY. In a ring with IORING_SETUP_IOPOLL older kernels fail
+ * with EOPNOTSUPP.
  *
  * A command never waits for a timer. It is complete when the submission returns, with two
  * exceptions: a worker of the ring performs a command with IOSQE_ASYNC, and an ADD that needs
