@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! One file descriptor for millions of timeouts: `/dev/timerwheel`, the kernel module timerwheel,
-//! or the same inside the process where that is not loaded.
+//! One file descriptor for millions of timeouts: this crate uses `/dev/timerwheel`, the device of
+//! the kernel module timerwheel, or a wheel inside the process if the module is not loaded.
 //!
-//! * A [`Wheel`] has timers. They are named by keys, and armed, moved and removed by calls on slices
-//!   of up to 65,536 elements ([`Add`], [`Move`], [`Remove`]); a [`Queue`] gathers such operations.
-//! * [`Events`] of those that have fired are taken by [`Wheel::take`] and [`Wheel::wait`], or from
-//!   mapped memory by a [`Ring`]. The wheel is a descriptor ([`AsFd`](std::os::unix::io::AsFd)) to
-//!   wait for with poll, epoll or io_uring.
-//! * [`Table`] postpones timers by a compare-and-swap in mapped memory, [`Residents`] arms,
-//!   refreshes and cancels them so: a request timeout or an idle timeout without system calls.
-//! * [`DelayQueue`] keeps values until their time has come.
-//! * [`Clock::Manual`] is for tests: time passes by [`Wheel::advance`] only.
-//! * Feature `tokio`: `AsyncWheel`, and `DelayQueue` as a `Stream`.
+//! * A [`Wheel`] holds timers, each named by a key. Calls on slices of any length arm, move and
+//!   remove timers ([`Add`], [`Move`], [`Remove`]). A [`Queue`] collects such operations.
+//! * [`Wheel::take`] and [`Wheel::wait`] take the [`Events`] of timers that have fired. A [`Ring`]
+//!   takes them from mapped memory. The wheel has a descriptor ([`AsFd`](std::os::unix::io::AsFd))
+//!   to wait for with poll, epoll or io_uring.
+//! * [`Table`] postpones timers by a compare-and-swap in mapped memory. [`Residents`] arms,
+//!   refreshes and cancels timers in the same way. Both implement timeouts without system calls.
+//! * [`DelayQueue`] keeps values until their deadlines.
+//! * [`Clock::Manual`] is for tests: its time moves only when [`Wheel::advance`] is called.
+//! * The feature `tokio` adds `AsyncWheel`, and makes `DelayQueue` a `Stream`.
 //!
-//! Timers are never early, and at most a tick late (1 ms unless [`Builder::tick`] says otherwise)
-//! plus the slack asked for, plus what the scheduler adds.
+//! Timers are never early. They are at most a tick late (1 ms unless [`Builder::tick`] sets another
+//! length), plus the requested slack, plus the delay of the scheduler.
 //!
 //! ```
 //! use std::time::Duration;
@@ -39,16 +39,18 @@
 //! # Ok::<(), timerwheel::Error>(())
 //! ```
 //!
-//! # Where the wheel is
+//! # Back ends
 //!
-//! libtimerwheel decides when a wheel is opened: the device if there is one, else this process.
-//! [`Wheel::backend`] tells. The environment variable `TIMERWHEEL_BACKEND` (`device` or `process`)
-//! and [`Builder::backend`] force one of them. In the process a wheel cannot be shared, does not
-//! survive the process, and has no monitors; all else is the same.
+//! libtimerwheel selects the back end when you open a wheel: the device if there is one, otherwise
+//! this process. [`Wheel::backend`] reports which one it is. To force a back end, set the
+//! environment variable `TIMERWHEEL_BACKEND` (`device` or `process`) or call [`Builder::backend`].
+//! A wheel inside the process cannot be shared, does not survive the process, and has no monitors.
+//! Otherwise both behave the same.
 //!
-//! # What is not here
+//! # Missing features
 //!
-//! Deadlines on TCP connections and commands for io_uring, which libtimerwheel has.
+//! This crate does not have deadlines on TCP connections or commands for io_uring. Use
+//! libtimerwheel for these.
 
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
