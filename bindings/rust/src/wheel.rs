@@ -17,18 +17,18 @@ use std::ptr::NonNull;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Where a wheel is
+/// The back end of a wheel
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
-    /// What the environment variable `TIMERWHEEL_BACKEND` says, `device` or `process`. Without it:
-    /// the device, or this process if there is no device.
+    /// The back end that the environment variable `TIMERWHEEL_BACKEND` names, `device` or
+    /// `process`. Without the variable: the device, or this process if there is no device.
     #[default]
     Auto,
     /// The kernel module, `/dev/timerwheel`. The wheel can be shared with other processes, and
-    /// survives this one as long as another has the descriptor.
+    /// survives this process as long as another process has the descriptor.
     Device,
-    /// This process: libtimerwheel's own wheel, behind a timerfd. It cannot be shared. A child
-    /// made by fork must not use it.
+    /// This process: a wheel of libtimerwheel, which uses a timerfd. It cannot be shared. A child
+    /// created by fork must not use it.
     Process,
 }
 
@@ -38,11 +38,11 @@ pub enum Clock {
     /// `CLOCK_MONOTONIC`, which stops during suspend
     #[default]
     Monotonic,
-    /// `CLOCK_BOOTTIME`, which does not
+    /// `CLOCK_BOOTTIME`, which continues during suspend
     Boottime,
     /// `CLOCK_REALTIME`, which can be set
     Realtime,
-    /// Starts at 0 and moves by [`Wheel::advance`] only: for tests
+    /// A clock for tests, which starts at 0 and moves only when [`Wheel::advance`] is called
     Manual,
 }
 
@@ -57,7 +57,7 @@ impl Clock {
     }
 }
 
-/// The settings of a new wheel. What is not set has the library's default.
+/// The settings of a new wheel. Settings that you do not change have the library's defaults.
 ///
 /// ```
 /// use timerwheel::{Clock, Wheel};
@@ -84,85 +84,88 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Where it is to be. Default: [`Backend::Auto`].
+    /// Sets the back end. Default: [`Backend::Auto`].
     pub fn backend(&mut self, backend: Backend) -> &mut Builder {
         self.backend = backend;
         self
     }
 
-    /// The path of the device. Default: the environment variable `TIMERWHEEL_DEVICE`, or
-    /// `/dev/timerwheel`.
+    /// Sets the path of the device. Default: the environment variable `TIMERWHEEL_DEVICE`, or
+    /// `/dev/timerwheel` if that is not set.
     pub fn device(&mut self, path: impl Into<PathBuf>) -> &mut Builder {
         self.device = Some(path.into());
         self
     }
 
-    /// Its clock. Default: [`Clock::Monotonic`].
+    /// Sets the clock. Default: [`Clock::Monotonic`].
     pub fn clock(&mut self, clock: Clock) -> &mut Builder {
         self.clock = clock;
         self
     }
 
-    /// The most timers that it may have, up to 134,217,728. Default: 4,194,304. Memory is allocated
-    /// as timers are added.
+    /// Sets the maximum number of timers, up to 134,217,728. Default: 4,194,304. Memory is
+    /// allocated as timers are added.
     pub fn capacity(&mut self, timers: u32) -> &mut Builder {
         self.capacity = timers;
         self
     }
 
-    /// The length of a tick: 1 us to 1 h, with [`Clock::Manual`] from 1 ns on. Default: 1 ms.
+    /// Sets the length of a tick: 1 us to 1 h, or 1 ns to 1 h with [`Clock::Manual`]. Default: 1
+    /// ms.
     pub fn tick(&mut self, tick: Duration) -> &mut Builder {
         self.tick = tick;
         self
     }
 
-    /// Slots of a level: 8 to 4096, rounded up to a power of two. Default: 256.
+    /// Sets the number of slots of each level: 8 to 4096, rounded up to a power of two. Default:
+    /// 256.
     pub fn slots(&mut self, slots: u32) -> &mut Builder {
         self.slots = slots;
         self
     }
 
-    /// Wake a reader only when so many events wait, or the time has passed since the first of them.
-    /// Default: at once.
+    /// Wakes a reader only when this many events wait, or when this time has passed since the first
+    /// of them. Default: every event wakes a reader at once.
     pub fn wake(&mut self, events: u32, within: Duration) -> &mut Builder {
         self.wake = (events, within);
         self
     }
 
-    /// How much later timers may fire to share a wake-up, unless [`Add::slack`] says otherwise.
-    /// Default: 0.
+    /// Sets how much later timers may fire to share a wake-up, unless [`Add::slack`] sets another
+    /// slack. Default: 0.
     pub fn slack(&mut self, slack: Duration) -> &mut Builder {
         self.slack = slack;
         self
     }
 
-    /// Deliver events in mapped memory, a ring of so many events, up to 65,536, for
-    /// [`Ring`](crate::Ring).
+    /// Delivers events in mapped memory, in a ring of this many events, up to 65,536. Read it with
+    /// a [`Ring`](crate::Ring).
     pub fn ring(&mut self, events: u32) -> &mut Builder {
         self.ring = events;
         self
     }
 
-    /// Map the deadline table, for [`Wheel::table`].
+    /// Maps the deadline table, for [`Wheel::table`].
     pub fn table(&mut self) -> &mut Builder {
         self.table = true;
         self
     }
 
-    /// Timers are resident: they stay when they have fired, and are armed, refreshed and cancelled
-    /// in memory, by [`Wheel::residents`].
+    /// Makes the timers resident: they continue to exist after they have fired, and
+    /// [`Wheel::residents`] arms, refreshes and cancels them in memory.
     pub fn resident(&mut self) -> &mut Builder {
         self.resident = true;
         self
     }
 
-    /// Deliver an event when [`Clock::Realtime`] was set. Not in the process back end.
+    /// Delivers an event when [`Clock::Realtime`] is set. The process back end does not support
+    /// this.
     pub fn clock_set(&mut self) -> &mut Builder {
         self.clock_set = true;
         self
     }
 
-    /// Timers wake the machine from suspend. Not in the process back end.
+    /// Lets timers wake the machine from suspend. The process back end does not support this.
     pub fn alarm(&mut self) -> &mut Builder {
         self.alarm = true;
         self
@@ -170,9 +173,10 @@ impl Builder {
 
     /// Creates a wheel.
     ///
-    /// Errors: [`Error::Invalid`]: a setting is outside its limits; [`Error::Unsupported`]: the back
-    /// end does not have it; [`Error::NotFound`], [`Error::NoDriver`], [`Error::NoDevice`]: no
-    /// device; [`Error::AccessDenied`], [`Error::NotPermitted`]; [`Error::NotAWheel`];
+    /// Errors: [`Error::Invalid`]: a setting is outside its limits; [`Error::Unsupported`]: the
+    /// back end does not support a setting; [`Error::NotFound`], [`Error::NoDriver`],
+    /// [`Error::NoDevice`]: no device; [`Error::AccessDenied`], [`Error::NotPermitted`];
+    /// [`Error::NotAWheel`];
     /// [`Error::Quota`], [`Error::NoMemory`], [`Error::TooManyDescriptors`],
     /// [`Error::TooManyFiles`].
     pub fn open(&self) -> Result<Wheel, Error> {
@@ -211,14 +215,14 @@ impl Builder {
     }
 }
 
-/// A wheel: timers, each named by a key, and the events of those that have fired.
+/// A wheel: timers, each named by a key, and the events of timers that have fired.
 ///
-/// Any thread may use it. It is closed when it is dropped, and then its timers end, unless another
-/// process has the descriptor.
+/// Any thread may use it. Dropping it closes the wheel. Its timers then end, unless another process
+/// has the descriptor.
 ///
-/// Calls on slices process the elements in order, and each has a result of its own. They return the
-/// elements that were processed, with their results: these are fewer than were given only if an
-/// error stopped the call, which comes with the next call on the rest.
+/// Calls on slices process the elements in order, and each element has its own result. They return
+/// the processed elements with their results. If an error stops a call, it returns fewer elements,
+/// and the next call on the remaining elements returns the error.
 ///
 /// [`AsFd`] gives the descriptor to wait for with poll, epoll or io_uring. It becomes readable when
 /// there are events, after [`take`](Wheel::take) has returned 0. Do not read from it.
@@ -228,14 +232,15 @@ pub struct Wheel {
     info: sys::Info,
     /// It was opened with an event ring, or has one: only one thread may take events.
     ring: bool,
-    /// Who has the turn to take events of a wheel with a ring. It is locked while `take` does.
+    /// The reader that has the turn to take events of a wheel with a ring. It is locked during
+    /// `take`.
     reader: Mutex<Reader>,
     /// The turn of a `wait` has ended.
     ended: Condvar,
 }
 
-/// Who takes events from a ring, now and after a sleep. Only the last one that has found none is
-/// woken, so nobody else may look for events while one sleeps.
+/// The reader that takes events from a ring, now and after a sleep. The kernel wakes only the last
+/// reader that has found no events, so no other thread may look for events while a reader sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     Nobody,
@@ -245,11 +250,11 @@ enum Reader {
     Sole,
 }
 
-/// The turn to take events from a ring; it ends when this is dropped.
+/// The turn to take events from a ring. Dropping it ends the turn.
 pub(crate) struct Turn<W: Deref<Target = Wheel>>(pub(crate) W);
 
 impl<W: Deref<Target = Wheel>> Turn<W> {
-    /// For a reader that is the only one as long as it exists.
+    /// The turn of a reader that is the only reader as long as it exists.
     pub(crate) fn sole(wheel: W) -> Result<Turn<W>, Error> {
         let mut reader = wheel.reader();
         if *reader != Reader::Nobody {
@@ -260,7 +265,8 @@ impl<W: Deref<Target = Wheel>> Turn<W> {
         Ok(Turn(wheel))
     }
 
-    /// For a thread in `wait`, when that of another has ended. `None`: not until `end`.
+    /// The turn of a thread in `wait`, after the turn of another thread has ended. `None`: that did
+    /// not happen before `end`.
     fn wait(wheel: W, end: Option<Instant>) -> Result<Option<Turn<W>>, Error> {
         let mut reader = wheel.reader();
         loop {
@@ -292,33 +298,33 @@ impl<W: Deref<Target = Wheel>> Drop for Turn<W> {
     }
 }
 
-// SAFETY: the library's functions on a wheel may be called by several threads, except those that
-// take events from a ring, for which there are turns, and close, which is in drop only. So each call
-// of one in here is safe as long as the arrays that it is given are there.
+// SAFETY: several threads may call the library's functions on a wheel, with two exceptions: taking
+// events from a ring, for which there are turns, and close, which only drop calls. So each call
+// here is safe as long as its arrays exist.
 unsafe impl Send for Wheel {}
 // SAFETY: the same.
 unsafe impl Sync for Wheel {}
 
 impl Wheel {
-    /// A wheel with the default settings.
+    /// Creates a wheel with the default settings.
     ///
-    /// Errors: those of [`Builder::open`].
+    /// Errors: as for [`Builder::open`].
     pub fn open() -> Result<Wheel, Error> {
         Builder::default().open()
     }
 
-    /// The settings of a wheel, to be opened.
+    /// Returns default settings, from which [`Builder::open`] creates a wheel.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Uses a wheel that another process has created, by its descriptor, with its deadline table if
-    /// `table`. Events continue where the last reader stopped.
+    /// Uses a wheel that another process has created, through its descriptor. If `table` is true,
+    /// maps its deadline table. Events continue where the last reader stopped.
     ///
-    /// On error the descriptor is given back: [`Error::NotAWheel`], [`Error::ReadOnly`] (it is none
-    /// at all), [`Error::AccessDenied`] (not open for reading, or not for writing although there is
-    /// memory to map), [`Error::NoMemory`], [`Error::Protocol`], [`Error::Quota`],
-    /// [`Error::OtherNamespace`].
+    /// On error the function returns the descriptor together with the error: [`Error::NotAWheel`],
+    /// [`Error::ReadOnly`] (not an open descriptor), [`Error::AccessDenied`] (not open for reading,
+    /// or not open for writing although there is memory to map), [`Error::NoMemory`],
+    /// [`Error::Protocol`], [`Error::Quota`], [`Error::OtherNamespace`].
     pub fn adopt(fd: OwnedFd, table: bool) -> Result<Wheel, (Error, OwnedFd)> {
         let mut raw = std::ptr::null_mut();
         let fd = fd.into_raw_fd();
@@ -333,7 +339,7 @@ impl Wheel {
 
     /// # Safety
     ///
-    /// `raw` is a wheel of the library's that nobody else has.
+    /// `raw` is a wheel of the library that no other value refers to.
     unsafe fn from_raw(raw: *mut sys::Wheel, ring: bool) -> Wheel {
         let mut info = sys::Info::default();
         let mut table = sys::Table { entries: std::ptr::null_mut(), bits: 0 };
@@ -361,7 +367,7 @@ impl Wheel {
         (self.info.ring, self.info.event_size)
     }
 
-    /// It was opened with an event ring, whether or not its back end has one.
+    /// The wheel was opened with an event ring, whether or not its back end has rings.
     pub(crate) fn has_ring(&self) -> bool {
         self.ring
     }
@@ -382,7 +388,7 @@ impl Wheel {
         }
     }
 
-    /// Where it is: [`Backend::Device`] or [`Backend::Process`].
+    /// Returns the back end: [`Backend::Device`] or [`Backend::Process`].
     pub fn backend(&self) -> Backend {
         match unsafe { sys::timerwheel_backend(self.raw()) } {
             sys::BACKEND_DEVICE => Backend::Device,
@@ -390,17 +396,17 @@ impl Wheel {
         }
     }
 
-    /// The most timers that it may have.
+    /// Returns the maximum number of timers.
     pub fn capacity(&self) -> u32 {
         self.info.capacity
     }
 
-    /// The length of its tick.
+    /// Returns the length of a tick.
     pub fn tick(&self) -> Duration {
         Duration::from_nanos(self.info.tick)
     }
 
-    /// Its clock.
+    /// Returns the clock.
     pub fn clock(&self) -> Clock {
         match self.info.clock {
             sys::CLOCK_BOOTTIME => Clock::Boottime,
@@ -410,15 +416,15 @@ impl Wheel {
         }
     }
 
-    /// The time of its clock.
+    /// Returns the time of the wheel's clock.
     pub fn now(&self) -> Time {
         Time::from_nanos(unsafe { sys::timerwheel_now(self.raw()) })
     }
 
-    /// The time of its clock at an [`Instant`]: never before it, and later by no more than this
-    /// call takes.
+    /// Converts an [`Instant`] to a time of the wheel's clock. The result is never before the
+    /// instant, and later by at most the duration of this call.
     ///
-    /// Errors: [`Error::Invalid`]: its clock is not [`Clock::Monotonic`].
+    /// Errors: [`Error::Invalid`]: the clock is not [`Clock::Monotonic`].
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -444,7 +450,7 @@ impl Wheel {
         })
     }
 
-    /// Counters since it was created.
+    /// Returns the counters since the wheel was created.
     pub fn stats(&self) -> Stats {
         let mut stats = sys::Stats::default();
         // Does not fail for a wheel that is open.
@@ -494,7 +500,7 @@ impl Wheel {
 
     /// Arms one timer.
     ///
-    /// Errors: those of [`add`](Wheel::add) and of [`Added::was`].
+    /// Errors: as for [`add`](Wheel::add) and [`Added::was`].
     pub fn add_one(&self, elem: Add) -> Result<Handle, Error> {
         self.add(&mut [elem])?[0].handle()
     }
@@ -511,7 +517,7 @@ impl Wheel {
 
     /// Changes the deadline of one timer.
     ///
-    /// Errors: those of [`set`](Wheel::set) and of [`Moved::was`].
+    /// Errors: as for [`set`](Wheel::set) and [`Moved::was`].
     pub fn set_one(&self, elem: Move) -> Result<Was, Error> {
         self.set(&mut [elem])?[0].was()
     }
@@ -528,16 +534,17 @@ impl Wheel {
 
     /// Removes one timer.
     ///
-    /// Errors: those of [`remove`](Wheel::remove) and of [`Removed::was`].
+    /// Errors: as for [`remove`](Wheel::remove) and [`Removed::was`].
     pub fn remove_one(&self, elem: Remove) -> Result<Removed, Error> {
         let removed = self.remove(&mut [elem])?[0];
         removed.was().map(|_| removed)
     }
 
-    /// Changes the deadlines of timers by their handles: as [`set`](Wheel::set), faster, as no key
-    /// is looked up.
+    /// Changes the deadlines of timers by their handles. This is faster than [`set`](Wheel::set),
+    /// because it does not look up keys.
     ///
-    /// Errors: those of [`set`](Wheel::set); [`Error::NotAWheel`]: the module is older.
+    /// Errors: as for [`set`](Wheel::set); [`Error::NotAWheel`]: the module is too old for this
+    /// call.
     pub fn set_handles<'a>(&self, elems: &'a mut [MoveHandle]) -> Result<&'a [MovedHandle], Error> {
         let n = check(unsafe {
             let first = elems.as_mut_ptr().cast();
@@ -548,7 +555,7 @@ impl Wheel {
 
     /// Removes timers by their handles.
     ///
-    /// Errors: those of [`set_handles`](Wheel::set_handles).
+    /// Errors: as for [`set_handles`](Wheel::set_handles).
     pub fn remove_handles<'a>(
         &self,
         elems: &'a mut [RemoveHandle],
@@ -573,7 +580,7 @@ impl Wheel {
 
     /// Describes one timer.
     ///
-    /// Errors: those of [`get`](Wheel::get) and of [`Entry::was`].
+    /// Errors: as for [`get`](Wheel::get) and [`Entry::was`].
     pub fn get_one(&self, key: u64) -> Result<Entry, Error> {
         let entry = self.get(&mut [Get::new(key)])?[0];
         entry.was().map(|_| entry)
@@ -594,7 +601,8 @@ impl Wheel {
         Ok(n)
     }
 
-    /// Describes all timers, in some order. One that exists all the time is there exactly once.
+    /// Describes all timers, in no particular order. A timer that exists during the whole call is
+    /// returned exactly once.
     ///
     /// Errors: [`Error::NoMemory`].
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
@@ -611,17 +619,18 @@ impl Wheel {
         }
     }
 
-    /// Removes up to `count` timers, any of them, and describes them. None are left if it returns
-    /// none.
+    /// Removes up to `count` timers, in no particular order, and describes them. If it returns no
+    /// timers, none are left.
     ///
     /// Errors: [`Error::ReadOnly`], [`Error::NoMemory`].
     pub fn drain(&self, count: usize) -> Result<Vec<Entry>, Error> {
         self.drain_with(count, 0)
     }
 
-    /// The same, and from now on the wheel accepts no new timers ([`Error::Closed`]).
+    /// Removes timers as [`drain`](Wheel::drain) does. From now on the wheel accepts no new timers
+    /// ([`Error::Closed`]).
     ///
-    /// Errors: as [`drain`](Wheel::drain).
+    /// Errors: as for [`drain`](Wheel::drain).
     pub fn drain_and_close(&self, count: usize) -> Result<Vec<Entry>, Error> {
         self.drain_with(count, sys::DRAIN_CLOSE)
     }
@@ -636,11 +645,11 @@ impl Wheel {
         Ok(all)
     }
 
-    /// Advances [`Clock::Manual`]. Returns how many timers fell due, in the order of their
-    /// deadlines.
+    /// Advances [`Clock::Manual`]. Timers fire in the order of their ticks. Returns the number of
+    /// timers that fell due.
     ///
-    /// Errors: [`Error::Invalid`]: it is another clock; [`Error::ReadOnly`], [`Error::Quota`],
-    /// [`Error::NoMemory`].
+    /// Errors: [`Error::Invalid`]: the wheel has another clock; [`Error::ReadOnly`],
+    /// [`Error::Quota`], [`Error::NoMemory`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -656,15 +665,16 @@ impl Wheel {
         check(unsafe { sys::timerwheel_advance(self.raw(), nanos(by), 0) })
     }
 
-    /// Takes the events that wait, as many as there is memory for; does not block. Returns their
-    /// number. Take events until it returns 0, and then wait for the descriptor.
+    /// Takes waiting events, as many as fit, and returns their number. It does not block. Take
+    /// events until it returns 0, then wait for the descriptor.
     ///
-    /// With an event ring only the last one that has found none is woken. So it returns 0 while
-    /// another thread is in [`wait`](Wheel::wait), which will have them; and if one waits for the
-    /// descriptor by other means, no other may take events.
+    /// With an event ring the kernel wakes only the last reader that has found no events. So this
+    /// function returns 0 while another thread is in [`wait`](Wheel::wait); that thread will take
+    /// the events. If a thread waits for the descriptor by other means, no other thread may take
+    /// events.
     ///
-    /// Errors: [`Error::Busy`]: a [`Ring`](crate::Ring), or an `AsyncWheel` of a wheel with an event
-    /// ring, takes them; [`Error::NoMemory`]; with an event ring [`Error::Quota`].
+    /// Errors: [`Error::Busy`]: a [`Ring`](crate::Ring), or an `AsyncWheel` of a wheel with an
+    /// event ring, takes the events; [`Error::NoMemory`]; with an event ring also [`Error::Quota`].
     pub fn take(&self, events: &mut Events) -> Result<usize, Error> {
         if !self.ring {
             return self.take_in_turn(events);
@@ -677,18 +687,18 @@ impl Wheel {
         }
     }
 
-    /// Takes events, of a wheel with a ring for who has the turn.
+    /// Takes events. On a wheel with a ring the caller has the turn.
     pub(crate) fn take_in_turn(&self, events: &mut Events) -> Result<usize, Error> {
         events.fill(|first, count| check(unsafe { sys::timerwheel_take(self.raw(), first, count) }))
     }
 
-    /// Takes events; sleeps until there are some, or the timeout has passed: 0. `None`: without
-    /// a timeout.
+    /// Sleeps until there are events, and takes them. Returns 0 if the timeout has passed. With
+    /// `None` there is no timeout.
     ///
-    /// Several threads may wait. With an event ring they do it one after another, and a signal
-    /// interrupts only the one whose turn it is.
+    /// Several threads may wait. With an event ring they wait one after another, and a signal
+    /// interrupts only the thread whose turn it is.
     ///
-    /// Errors: [`Error::Interrupted`]: a signal arrived; those of [`take`](Wheel::take).
+    /// Errors: [`Error::Interrupted`]: a signal arrived; otherwise as for [`take`](Wheel::take).
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> Result<usize, Error> {
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let _turn = match self.ring {
@@ -706,14 +716,15 @@ impl Wheel {
         }
     }
 
-    /// At the event of a timer: arms it again if it was postponed too late.
+    /// At the event of a timer, rearms the timer if it was postponed too late.
     ///
     /// A program that did not run for a while stores too late in the [`Table`]: the timer falls
-    /// due, and only then the program reads the message that postpones it. So keep the deadline, read
-    /// what has arrived, and make this call with the last deadline. `None`: that has passed. The
-    /// timer keeps key and value, and gets the wheel's slack.
+    /// due, and the program reads the message that postpones it only afterwards. So remember the
+    /// last deadline. At the event, read all messages, then call this function with the last
+    /// deadline. It returns `None` if that deadline has passed. The timer keeps its key and value,
+    /// and gets the wheel's slack.
     ///
-    /// Errors: those of [`add_one`](Wheel::add_one); then the deadline has not passed.
+    /// Errors: as for [`add_one`](Wheel::add_one); in that case the deadline has not passed.
     pub fn rearm(&self, event: &Event, deadline: Time) -> Result<Option<Handle>, Error> {
         if event.0.flags != 0 || deadline <= event.fired() {
             return Ok(None);
@@ -721,17 +732,18 @@ impl Wheel {
         self.add_one(Add::new(event.key(), event.value(), deadline)).map(Some)
     }
 
-    /// The deadline table, if the wheel was opened with one and its timers are not resident.
+    /// Returns the deadline table, if the wheel was opened with a table and its timers are not
+    /// resident.
     pub fn table(&self) -> Option<Table<'_>> {
         self.table.as_ref().filter(|_| !self.is_resident()).map(Table)
     }
 
-    /// The resident timers' table, if the wheel was opened with [`Builder::resident`].
+    /// Returns the table of resident timers, if the wheel was opened with [`Builder::resident`].
     pub fn residents(&self) -> Option<Residents<'_>> {
         self.table.as_ref().filter(|_| self.is_resident()).map(Residents)
     }
 
-    /// A descriptor to pass to others: by inheritance, `SCM_RIGHTS`, or to a service manager.
+    /// Returns a descriptor to pass on by inheritance, `SCM_RIGHTS`, or to a service manager.
     ///
     /// Errors: [`Error::Unsupported`]: the process back end.
     pub fn share(&self) -> Result<BorrowedFd<'_>, Error> {
@@ -740,8 +752,8 @@ impl Wheel {
         Ok(unsafe { BorrowedFd::borrow_raw(fd) })
     }
 
-    /// Opens a descriptor from which a copy of each event can be read. At most `events` wait for
-    /// it; 0: 1024.
+    /// Opens a descriptor from which a copy of each event can be read. At most `events` events wait
+    /// to be read; 0: 1024.
     ///
     /// Errors: [`Error::Unsupported`]: the process back end; [`Error::Invalid`], [`Error::Full`],
     /// [`Error::NoMemory`], [`Error::Quota`], [`Error::TooManyDescriptors`]; [`Error::Protocol`]: a
@@ -787,8 +799,8 @@ impl fmt::Debug for Wheel {
     }
 }
 
-/// Counters of a wheel. It holds that armed + rearmed = delivered + removed + replaced + drained +
-/// pending + due + parked.
+/// Counters of a wheel. They always satisfy armed + rearmed = delivered + removed + replaced +
+/// drained + pending + due + parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -796,7 +808,7 @@ pub struct Stats {
     pub pending: u64,
     /// Timers that are due now
     pub due: u64,
-    /// Resident timers that are neither
+    /// Resident timers that are neither pending nor due
     pub parked: u64,
     /// Successful ADDs
     pub armed: u64,
@@ -816,14 +828,14 @@ pub struct Stats {
     pub memory: u64,
 }
 
-/// A copy of each event of a wheel, from [`Wheel::monitor`]. The wheel does not wait for it: what it
-/// has missed is reported by an event with [`Event::is_missed`].
+/// A copy of each event of a wheel, from [`Wheel::monitor`]. The wheel does not wait for its
+/// monitors. An event with [`Event::is_missed`] reports lost events.
 #[derive(Debug)]
 pub struct Monitor(std::fs::File);
 
 impl Monitor {
-    /// Takes the events that wait; does not block. `None`: the wheel was closed, and there are no
-    /// more.
+    /// Takes waiting events without blocking. Returns `None` if the wheel was closed and no events
+    /// remain.
     ///
     /// Errors: [`Error::NoMemory`].
     pub fn take(&self, events: &mut Events) -> Result<Option<usize>, Error> {
@@ -858,7 +870,8 @@ impl AsFd for Monitor {
     }
 }
 
-/// Sleeps until the descriptor is readable: true; or until `end`: false. `None`: for ever.
+/// Sleeps until the descriptor is readable and returns true, or until `end` and returns false.
+/// `None` means no end.
 pub(crate) fn sleep(fd: BorrowedFd<'_>, end: Option<Instant>) -> Result<bool, Error> {
     let timeout = match end {
         None => -1,
