@@ -17,10 +17,9 @@ const WORDS: usize = std::mem::size_of::<sys::Event>() / 8;
 
 /// The mapped memory.
 ///
-/// Every process that has the wheel can write to it, at any time. So it is read by atomic
-/// operations only, its head and its events alike; length and size of events are those that the
-/// kernel has reported, not those in there; and positions are reduced to the length. Nonsense in it
-/// makes wrong events, and nothing else.
+/// Every process that has the wheel can write to it at any time. So this crate reads its head and
+/// its events only with atomic operations, uses the length and the event size that the kernel has
+/// reported, and reduces positions to the length. Invalid contents can only result in wrong events.
 struct Mapped {
     head: NonNull<u8>,
     bytes: usize,
@@ -70,13 +69,13 @@ impl Mapped {
         unsafe { &*self.head.as_ptr().add(offset).cast() }
     }
 
-    /// Gives back the room of events that were taken.
+    /// Gives the space of taken events back to the kernel.
     fn release(&self) {
         // Pairs with the kernel's acquire: it may overwrite them now; litmus c11/ring-room.
         self.word(sys::RING_HEAD).store(self.taken, Ordering::Release);
     }
 
-    /// Looks for more events, if all were taken.
+    /// Looks for more events if all known events were taken.
     fn look(&mut self) -> bool {
         if self.taken != self.tail {
             return true;
@@ -113,7 +112,8 @@ impl Mapped {
         Some(Event(unsafe { std::mem::transmute::<[u64; WORDS], sys::Event>(words) }))
     }
 
-    /// Before sleeping: requests a wake-up, and looks once more. True: there is nothing to do.
+    /// Before sleeping, requests a wake-up and checks the ring again. Returns true if there is
+    /// nothing to do.
     fn may_sleep(&mut self, wheel: RawFd) -> Result<bool, Error> {
         self.release();
         self.word(sys::RING_WAITING).store(1, Ordering::Relaxed);
@@ -137,7 +137,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: nobody has an address in there any more.
+        // SAFETY: no address in the mapping is used any more.
         unsafe { sys::munmap(self.head.as_ptr().cast(), self.bytes) };
     }
 }
@@ -148,13 +148,13 @@ enum Source {
     Process(Events),
 }
 
-/// The reader of a wheel's event ring: the events are taken from mapped memory, and there is a
-/// system call only to sleep, or if the ring was full.
+/// The reader of a wheel's event ring. It takes events from mapped memory, and makes a system call
+/// only to sleep, or if the ring was full.
 ///
-/// There is one reader: as long as it exists, [`Wheel::take`] and [`Wheel::wait`] fail with
-/// [`Error::Busy`]; it cannot be created while a thread is in [`Wheel::wait`]. When it is dropped,
-/// events that it has not returned are left to the next reader. In the process back end it does the
-/// same, without mapped memory.
+/// A wheel has at most one reader. As long as the reader exists, [`Wheel::take`] and
+/// [`Wheel::wait`] fail with [`Error::Busy`]. It cannot be created while a thread is in
+/// [`Wheel::wait`]. When it is dropped, the next reader gets the events that it has not returned.
+/// In the process back end it works the same way, without mapped memory.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -176,10 +176,10 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// The reader of a wheel that was opened with [`Builder::ring`](crate::Builder::ring).
+    /// Creates the reader of a wheel that was opened with [`Builder::ring`](crate::Builder::ring).
     ///
-    /// Errors: [`Error::Invalid`]: it has no ring; [`Error::Busy`]: there is a reader, or a
-    /// thread in [`Wheel::wait`]; [`Error::NoMemory`], [`Error::AccessDenied`].
+    /// Errors: [`Error::Invalid`]: the wheel has no ring; [`Error::Busy`]: the wheel already has a
+    /// reader, or a thread is in [`Wheel::wait`]; [`Error::NoMemory`], [`Error::AccessDenied`].
     pub fn new(wheel: Arc<Wheel>) -> Result<Ring, Error> {
         if !wheel.has_ring() {
             return Err(Error::Invalid);
@@ -193,15 +193,15 @@ impl Ring {
         Ok(Ring { source, turn })
     }
 
-    /// Its wheel.
+    /// Returns the wheel.
     pub fn wheel(&self) -> &Arc<Wheel> {
         &self.turn.0
     }
 
-    /// The next event; `None`: none for now. Does not block. The room of the events in the ring is
-    /// given back when all that were found have been returned.
+    /// Returns the next event, or `None` if no events are waiting. It does not block. After it has
+    /// returned all events that it found, it gives their space in the ring back to the kernel.
     ///
-    /// In the process back end an error of the library (no memory) counts as none for now.
+    /// In the process back end it also returns `None` on an error of the library (no memory).
     // Not an iterator: it goes on after None.
     #[allow(clippy::should_implement_trait)]
     #[inline]
@@ -215,10 +215,10 @@ impl Ring {
         }
     }
 
-    /// Before waiting for the descriptor by other means, with epoll for example: true if there is
-    /// nothing to do but wait; false: call [`next`](Ring::next) again.
+    /// Call this before you wait for the descriptor by other means, such as epoll. If it returns
+    /// true, wait. If it returns false, call [`next`](Ring::next) again.
     ///
-    /// Without it no wake-up comes.
+    /// Without this call the kernel does not wake the reader.
     ///
     /// Errors: [`Error::NoMemory`], [`Error::Quota`], [`Error::ReadOnly`].
     pub fn may_sleep(&mut self) -> Result<bool, Error> {
@@ -229,9 +229,10 @@ impl Ring {
         }
     }
 
-    /// The next event; sleeps until there is one, or the timeout has passed: `None`.
+    /// Sleeps until there is an event, and returns it. Returns `None` if the timeout has passed.
     ///
-    /// Errors: [`Error::Interrupted`]: a signal arrived; those of [`may_sleep`](Ring::may_sleep).
+    /// Errors: [`Error::Interrupted`]: a signal arrived; otherwise as for
+    /// [`may_sleep`](Ring::may_sleep).
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Event>, Error> {
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
