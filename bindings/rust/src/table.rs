@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The deadline table: timers that are postponed, armed and cancelled in memory
 //!
-//! Everything here is a compare-and-swap on one 64-bit entry, which other threads, other processes
+//! All operations are a compare-and-swap on one 64-bit entry, which other threads, other processes
 //! and the kernel change at the same time. An entry is
 //!
 //! ```text
 //! (deadline rounded up to a multiple of 2^bits) | generation | state of a resident timer
 //! ```
 //!
-//! Any number may be found in one: it is compared, and never used as an address or an index.
+//! An entry can contain any number. This crate compares it, and never uses it as an address or an
+//! index.
 
 use crate::sys;
 use crate::time::Time;
@@ -16,13 +17,13 @@ use crate::timer::Handle;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The mapping of a table, and how much of it is in use
+/// The mapping of a table, and the part of it that is in use
 pub(crate) struct Mapping {
     entries: NonNull<AtomicU64>,
     bits: u32,
     capacity: u32,
-    /// The largest index of which the wheel has told. Entries up to there have memory; one beyond
-    /// them may have none, so that an access would raise SIGBUS.
+    /// The largest index that the wheel has reported. Entries up to this index have memory. Entries
+    /// beyond it may have none, and an access would raise SIGBUS.
     used: AtomicU32,
 }
 
@@ -34,7 +35,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// # Safety
     ///
-    /// `table` is what the library has returned, and is not used after the wheel was closed.
+    /// `table` comes from the library, and is not used after the wheel was closed.
     pub(crate) unsafe fn new(table: &sys::Table, capacity: u32) -> Option<Mapping> {
         Some(Mapping {
             entries: NonNull::new(table.entries.cast())?,
@@ -44,7 +45,7 @@ impl Mapping {
         })
     }
 
-    /// The wheel has told this index, so its entry has memory.
+    /// The wheel has reported this index, so its entry has memory.
     pub(crate) fn learn(&self, index: u32) {
         // Relaxed: this orders no other memory.
         if index > self.used.load(Ordering::Relaxed) && index <= self.capacity {
@@ -52,13 +53,13 @@ impl Mapping {
         }
     }
 
-    /// May the entry of this handle be accessed?
+    /// Returns whether the entry of this handle may be accessed.
     #[inline]
     pub(crate) fn has(&self, handle: Handle) -> bool {
         handle.index <= self.used.load(Ordering::Relaxed)
     }
 
-    /// The entry of a handle; `None`: it is of another wheel.
+    /// Returns the entry of a handle, or `None` if the handle belongs to another wheel.
     #[inline]
     fn entry(&self, handle: Handle) -> Option<&AtomicU64> {
         if !self.has(handle) {
@@ -84,21 +85,21 @@ impl Mapping {
 }
 
 /// The deadline table of a wheel whose timers are not resident, from
-/// [`Wheel::table`](crate::Wheel::table). Copies of it are the same table.
+/// [`Wheel::table`](crate::Wheel::table). Copies refer to the same table.
 #[derive(Clone, Copy)]
 pub struct Table<'w>(pub(crate) &'w Mapping);
 
 impl Table<'_> {
-    /// Postpones a timer, without a system call.
+    /// Postpones a timer without a system call.
     ///
     /// An earlier deadline has no effect (use [`Wheel::set`](crate::Wheel::set)). If the timer is
-    /// due already, its event comes all the same: keep the deadline for
-    /// [`Wheel::rearm`](crate::Wheel::rearm), which arms it again.
+    /// already due, its event is still delivered, so remember the deadline for
+    /// [`Wheel::rearm`](crate::Wheel::rearm), which arms the timer again.
     ///
-    /// The deadline is rounded up to a multiple of a thousand to a million nanoseconds, less than a
-    /// tick unless ticks are shorter than that.
+    /// The deadline is rounded up to a multiple of 2^10 to 2^20 nanoseconds. This is less than a
+    /// tick, unless ticks are shorter than 1,024 nanoseconds.
     ///
-    /// Returns false, and stores nothing, if the timer has ended and its place has a new owner.
+    /// Returns false, and stores nothing, if the timer has ended and its index has a new owner.
     #[inline]
     pub fn touch(&self, handle: Handle, deadline: Time) -> bool {
         let entry = match self.0.entry(handle) {
@@ -120,32 +121,35 @@ impl Table<'_> {
     }
 }
 
-/// What became of an operation on a resident timer. Only after `Done` anything has changed.
+/// The outcome of an operation on a resident timer. Only `Done` means that the operation changed
+/// something and ordered memory.
 ///
-/// Memory is ordered: who takes the event of an arming sees what was written before it, and who has
-/// cancelled sees what was written before the arming that this has ended.
+/// A thread that takes the event of an arming, or that cancels the arming, sees everything that was
+/// written before the timer was armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum Answer {
-    /// It was done. After a cancel no event comes for that arming.
+    /// The operation was done. After a cancel no event is delivered for that arming.
     Done,
-    /// Refresh, cancel: the last arming has fired. Its event comes, was taken, or was withdrawn by
-    /// a call.
+    /// Refresh, cancel: the last arming has fired. Its event will be delivered, was taken, or was
+    /// withdrawn by a call.
     TooLate,
     /// Arm: the timer has fired, is parked, or has a later deadline; refresh: it has a later
-    /// deadline. A [`Move`](crate::Move) arms it. Of a [`Queue`](crate::Queue): it is queued.
+    /// deadline. A [`Move`](crate::Move) arms it. From a [`Queue`](crate::Queue): the move is
+    /// queued.
     NeedsCall,
-    /// Refresh, cancel: it is not armed: it was cancelled, or has a linger and its event was taken.
+    /// Refresh, cancel: the timer is not armed, because it was cancelled, or because it has a
+    /// linger and its event was taken.
     NotArmed,
     /// The timer has ended.
     Gone,
 }
 
 /// The deadline table of a wheel with resident timers, from
-/// [`Wheel::residents`](crate::Wheel::residents). Copies of it are the same table.
+/// [`Wheel::residents`](crate::Wheel::residents). Copies refer to the same table.
 ///
-/// The operations make no system call and take no lock. Any thread may do them, whichever thread
-/// has added the timer, and any process that has the wheel.
+/// The operations make no system call and take no lock. Any thread of any process that has the
+/// wheel may use them, whichever thread has added the timer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -165,7 +169,8 @@ pub enum Answer {
 pub struct Residents<'w>(pub(crate) &'w Mapping);
 
 impl Residents<'_> {
-    /// What differs between an entry and the one that is armed: the state, or the generation.
+    /// The difference between an entry and the armed entry of the handle: the state, or the
+    /// generation.
     #[inline]
     fn differs(&self, old: u64, armed: u64) -> u64 {
         (old ^ armed) & self.0.mask()
@@ -183,9 +188,11 @@ impl Residents<'_> {
         }
     }
 
-    /// Arms a timer, whether or not it is armed. If it is, no event comes for its former deadline.
+    /// Arms a timer, whether or not it is armed. If it was armed, no event is delivered for its
+    /// previous deadline.
     ///
-    /// The deadline must not be before that of the last arming, even if that was cancelled.
+    /// The deadline must not be earlier than the deadline of the last arming, even if that arming
+    /// was cancelled.
     ///
     /// Returns [`Answer::Done`], [`Answer::NeedsCall`] or [`Answer::Gone`].
     #[inline]
@@ -205,7 +212,8 @@ impl Residents<'_> {
             if want < old {
                 return Answer::NeedsCall;
             }
-            // Who takes the event sees what was written before; litmus c11/resident-publish.
+            // A thread that takes the event sees what was written before; litmus
+            // c11/resident-publish.
             match entry.compare_exchange_weak(old, want, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Answer::Done,
                 Err(now) => old = now,
@@ -213,9 +221,10 @@ impl Residents<'_> {
         }
     }
 
-    /// Postpones a timer, if it is armed. Then no event comes for its former deadline.
+    /// Postpones a timer if it is armed. No event is then delivered for its previous deadline.
     ///
-    /// Returns any answer; [`Answer::NeedsCall`]: the deadline is before that of the timer.
+    /// Returns any answer; [`Answer::NeedsCall`]: the deadline is earlier than the timer's
+    /// deadline.
     #[inline]
     pub fn refresh(&self, handle: Handle, deadline: Time) -> Answer {
         let entry = match self.0.entry(handle) {
@@ -240,7 +249,8 @@ impl Residents<'_> {
         }
     }
 
-    /// Cancels a timer: no event comes. The timer stays, to be armed again.
+    /// Cancels a timer, so that no event is delivered. The timer continues to exist and can be
+    /// armed again.
     ///
     /// Returns [`Answer::Done`], [`Answer::TooLate`], [`Answer::NotArmed`] or [`Answer::Gone`].
     #[inline]
