@@ -8,10 +8,11 @@ use std::{fmt, io};
 
 macro_rules! errors {
     ($($(#[$doc:meta])* $name:ident = $errno:literal,)*) => {
-        /// An error of a call, which then did nothing, or of an element of one, which then changed
+        /// An error of a call, which did nothing, or of an element of a call, which changed
         /// nothing.
         ///
-        /// Displaying it gives libtimerwheel's sentence about it, which says what to do.
+        /// When displayed, it is libtimerwheel's description of the error and of what to do about
+        /// it.
         ///
         /// ```
         /// let mut wheel = timerwheel::Wheel::builder();
@@ -22,12 +23,12 @@ macro_rules! errors {
         #[non_exhaustive]
         pub enum Error {
             $($(#[$doc])* $name,)*
-            /// Another one, by its errno
+            /// Another error, by its errno
             Other(i32),
         }
 
         impl Error {
-            /// The error with an errno, such as `ENOENT`.
+            /// Returns the error for an errno, such as `ENOENT`.
             pub fn from_errno(errno: i32) -> Error {
                 match errno {
                     $($errno => Error::$name,)*
@@ -35,7 +36,7 @@ macro_rules! errors {
                 }
             }
 
-            /// Its errno, a positive number.
+            /// Returns the errno, a positive number.
             pub fn errno(self) -> i32 {
                 match self {
                     $(Error::$name => $errno,)*
@@ -46,7 +47,8 @@ macro_rules! errors {
     };
 }
 
-// The numbers are those of all architectures but MIPS, SPARC, Alpha and PA-RISC; layout checks.
+// The numbers are valid on all architectures except MIPS, SPARC, Alpha and PA-RISC; the test layout
+// checks them.
 errors! {
     /// `EPERM`: not allowed to use the device, or to wake the machine
     NotPermitted = 1,
@@ -62,15 +64,15 @@ errors! {
     NoMemory = 12,
     /// `EACCES`: not allowed to use the device
     AccessDenied = 13,
-    /// `EBUSY`: another one reads the events of this wheel, which has an event ring
+    /// `EBUSY`: the wheel has an event ring, and another reader takes its events
     Busy = 16,
-    /// `EEXIST`: the key has a timer already; or the resident timer is armed
+    /// `EEXIST`: the key already has a timer; or the resident timer is armed or due
     Exists = 17,
     /// `EXDEV`: the deadline table is mapped in another time namespace
     OtherNamespace = 18,
     /// `ENODEV`: no device
     NoDevice = 19,
-    /// `EINVAL`: a value outside the limits, or one that this wheel cannot have
+    /// `EINVAL`: a value is outside the limits, or the wheel does not support it
     Invalid = 22,
     /// `ENFILE`: the system has too many open files
     TooManyFiles = 23,
@@ -78,13 +80,13 @@ errors! {
     TooManyDescriptors = 24,
     /// `ENOTTY`: not a wheel, or the module is too old for this call
     NotAWheel = 25,
-    /// `ENOSPC`: the wheel has as many timers as it may have
+    /// `ENOSPC`: the wheel is full
     Full = 28,
     /// `EMLINK`: too many keys collide with this one
     Collision = 31,
     /// `EPROTO`: a newer program has set up the wheel for larger events
     Protocol = 71,
-    /// `EOPNOTSUPP`: this back end, or this machine, cannot do it
+    /// `EOPNOTSUPP`: this back end, or this machine, does not support the request
     Unsupported = 95,
     /// `ESHUTDOWN`: the wheel accepts no new timers
     Closed = 108,
@@ -110,7 +112,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// Of what a function of the library has returned: the number, or the error.
+/// Converts the return value of a library function to a number or an error.
 pub(crate) fn check(ret: c_long) -> Result<usize, Error> {
     if ret < 0 {
         Err(Error::from_errno(-ret as i32))
@@ -119,7 +121,7 @@ pub(crate) fn check(ret: c_long) -> Result<usize, Error> {
     }
 }
 
-/// The same, for functions that return an int.
+/// Does the same for functions that return an int.
 pub(crate) fn check_int(ret: c_int) -> Result<i32, Error> {
     if ret < 0 {
         Err(Error::from_errno(-ret))
