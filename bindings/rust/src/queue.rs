@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Operations that are gathered and done at once
+//! Queues of operations that are performed together
 
 use crate::error::{check_int, Error};
 use crate::sys;
@@ -25,19 +25,20 @@ pub enum Op {
 /// A queued operation that failed
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What it was
+    /// The kind of the operation
     pub op: Op,
     /// The key of its timer
     pub key: u64,
-    /// Why
+    /// The reason
     pub error: Error,
 }
 
-/// Operations gathered during one turn of an event loop: [`flush`](Queue::flush) does them by at
-/// most three system calls.
+/// The operations of one turn of an event loop, which [`flush`](Queue::flush) performs in at most
+/// three system calls.
 ///
-/// Operations on the same key are done in the order in which they were queued; those on different
-/// keys in any order. A queue that is dropped is flushed, and then nobody is told of failures.
+/// Operations on the same key are performed in the order in which they were queued. Operations on
+/// different keys are performed in any order. Dropping a queue flushes it without reporting
+/// failures.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -68,7 +69,7 @@ unsafe impl Sync for Queue {}
 
 extern "C" fn failed(arg: *mut c_void, op: c_ulong, elem: *const c_void) {
     // SAFETY: the library passes the element that belongs to the operation, and `arg` is the list
-    // of failures, which nobody else accesses during a function on the queue.
+    // of failures, which no other code accesses during a function on the queue.
     unsafe {
         let (op, key, result) = match op {
             sys::IOC_ADD => {
@@ -91,8 +92,8 @@ extern "C" fn failed(arg: *mut c_void, op: c_ulong, elem: *const c_void) {
 }
 
 impl Queue {
-    /// A queue for up to `room` operations of each kind, at most 65,536; 0: 256. If there are more,
-    /// it is flushed.
+    /// Creates a queue for up to `room` operations of each kind, at most 65,536; 0: 256. An
+    /// operation for which there is no room flushes the queue first.
     ///
     /// Errors: [`Error::Invalid`], [`Error::NoMemory`].
     pub fn new(wheel: Arc<Wheel>, room: u32) -> Result<Queue, Error> {
@@ -114,15 +115,16 @@ impl Queue {
         }
     }
 
-    /// Its wheel.
+    /// Returns the wheel.
     pub fn wheel(&self) -> &Arc<Wheel> {
         &self.wheel
     }
 
-    /// Arms a timer with the next flush. A deadline after a duration counts from the flush. The
-    /// handle is not told; [`Wheel::get`] has it.
+    /// Arms a timer with the next flush. A relative deadline counts from the flush. The flush does
+    /// not return the handle; use [`Wheel::get`].
     ///
-    /// Errors: those of a [`flush`](Queue::flush) that was needed first: it was not queued.
+    /// Errors: as for [`flush`](Queue::flush), if a flush was needed first; then the operation was
+    /// not queued.
     pub fn add(&mut self, elem: Add) -> Result<(), Error> {
         // SAFETY: queue and element are valid; the library copies the element.
         check_int(unsafe { sys::timerwheel_queue_add(self.raw.as_ptr(), &elem.0) }).map(drop)
@@ -130,7 +132,7 @@ impl Queue {
 
     /// Changes the deadline of a timer with the next flush.
     ///
-    /// Errors: those of [`add`](Queue::add).
+    /// Errors: as for [`add`](Queue::add).
     pub fn set(&mut self, elem: Move) -> Result<(), Error> {
         // SAFETY: as above.
         check_int(unsafe { sys::timerwheel_queue_move(self.raw.as_ptr(), &elem.0) }).map(drop)
@@ -138,13 +140,13 @@ impl Queue {
 
     /// Removes a timer with the next flush.
     ///
-    /// Errors: those of [`add`](Queue::add).
+    /// Errors: as for [`add`](Queue::add).
     pub fn remove(&mut self, elem: Remove) -> Result<(), Error> {
         // SAFETY: as above.
         check_int(unsafe { sys::timerwheel_queue_remove(self.raw.as_ptr(), &elem.0) }).map(drop)
     }
 
-    /// Calls a function that accesses the entry of a handle, if that is one of this wheel.
+    /// Calls a function that accesses the entry of a handle, if the handle belongs to this wheel.
     fn answer<F>(&mut self, handle: Handle, function: F) -> Result<Answer, Error>
     where
         F: FnOnce(*mut sys::Queue) -> c_int,
@@ -164,11 +166,11 @@ impl Queue {
 
     /// Arms a resident timer in memory, or else with the next flush.
     ///
-    /// Returns [`Answer::Done`], [`Answer::NeedsCall`] (it is queued) or [`Answer::Gone`]. If it is
-    /// queued, an event that was not taken is withdrawn; one that was is of the former arming: its
-    /// deadline is before this one.
+    /// Returns [`Answer::Done`], [`Answer::NeedsCall`] (a move is queued) or [`Answer::Gone`]. A
+    /// queued move withdraws an event that was not taken. An event that was taken before belongs to
+    /// the previous arming: its deadline is earlier than `deadline`.
     ///
-    /// Errors: [`Error::Invalid`]: the wheel is not resident; those of [`add`](Queue::add).
+    /// Errors: [`Error::Invalid`]: the wheel is not resident; otherwise as for [`add`](Queue::add).
     pub fn arm(&mut self, key: u64, handle: Handle, deadline: Time) -> Result<Answer, Error> {
         // SAFETY: the queue is valid, and the entry is there; the same below.
         self.answer(handle, |queue| unsafe {
@@ -177,13 +179,13 @@ impl Queue {
         })
     }
 
-    /// Postpones a resident timer in memory, if it is armed. Operations on its key that are queued
-    /// are done first. If the deadline is before that of the timer, a [`Move`] is queued, which
-    /// arms the timer even if it fires before.
+    /// Postpones a resident timer in memory if it is armed. If operations on its key are queued,
+    /// the queue is flushed first. If the deadline is earlier than the timer's deadline, a [`Move`]
+    /// is queued, which arms the timer even if it fires before the flush.
     ///
-    /// Returns any answer; [`Answer::NeedsCall`]: it is queued.
+    /// Returns any answer; [`Answer::NeedsCall`]: the move is queued.
     ///
-    /// Errors: those of [`arm`](Queue::arm).
+    /// Errors: as for [`arm`](Queue::arm).
     pub fn refresh(&mut self, key: u64, handle: Handle, deadline: Time) -> Result<Answer, Error> {
         self.answer(handle, |queue| unsafe {
             let Handle { index, generation } = handle;
@@ -191,28 +193,29 @@ impl Queue {
         })
     }
 
-    /// Cancels a resident timer in memory. Operations on its key that are queued are done first.
+    /// Cancels a resident timer in memory. If operations on its key are queued, the queue is
+    /// flushed first.
     ///
     /// Returns an answer of [`Residents::cancel`](crate::Residents::cancel).
     ///
-    /// Errors: those of [`arm`](Queue::arm).
+    /// Errors: as for [`arm`](Queue::arm).
     pub fn cancel(&mut self, key: u64, handle: Handle) -> Result<Answer, Error> {
         self.answer(handle, |queue| unsafe {
             sys::timerwheel_queue_cancel(queue, key, handle.index, handle.generation)
         })
     }
 
-    /// Does all that is queued. Call it in each turn of the event loop, before waiting.
+    /// Performs all queued operations. Call it in each turn of the event loop, before waiting.
     ///
-    /// Errors: those of [`Wheel::add`]: what was not done stays queued. Operations that failed are
-    /// no errors, but [`failures`](Queue::failures).
+    /// Errors: as for [`Wheel::add`]; then the remaining operations stay queued. Failed operations
+    /// are not errors of the flush; [`failures`](Queue::failures) returns them.
     pub fn flush(&mut self) -> Result<(), Error> {
         // SAFETY: the queue is valid.
         check_int(unsafe { sys::timerwheel_queue_flush(self.raw.as_ptr()) }).map(drop)
     }
 
-    /// The operations that failed since the last look. They are kept until then, however many they
-    /// are: look after each flush.
+    /// Returns the operations that failed since the previous call. The queue keeps failures until
+    /// then, without a limit, so call this after each flush.
     pub fn failures(&mut self) -> std::vec::Drain<'_, Failure> {
         // SAFETY: it is from a box. `failed` writes to it only during methods with &mut self.
         unsafe { &mut *self.failures.as_ptr() }.drain(..)
