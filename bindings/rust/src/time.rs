@@ -5,11 +5,11 @@ use crate::sys;
 use std::ops::{Add, Sub};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A time of a wheel's clock, in nanoseconds. Its zero is that of the clock: the start of the
-/// machine, 1970 with [`Clock::Realtime`](crate::Clock::Realtime), the start of the wheel with
+/// A time of a wheel's clock, in nanoseconds. The clock defines its zero: the start of the machine,
+/// 1970 with [`Clock::Realtime`](crate::Clock::Realtime), or the creation of the wheel with
 /// [`Clock::Manual`](crate::Clock::Manual).
 ///
-/// Times end after 292 years, at [`Time::MAX`]; a sum that would be later is `Time::MAX`.
+/// Times end after 292 years, at [`Time::MAX`]. A sum that would be later is `Time::MAX`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,12 +30,12 @@ impl Time {
     /// The latest time; "never" for practical purposes
     pub const MAX: Time = Time(sys::TIME_MAX);
 
-    /// The time so many nanoseconds after the clock's zero, at most [`Time::MAX`].
+    /// Returns the time this many nanoseconds after the clock's zero, at most [`Time::MAX`].
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(if nanos > sys::TIME_MAX { sys::TIME_MAX } else { nanos })
     }
 
-    /// Nanoseconds since the clock's zero.
+    /// Returns the nanoseconds since the clock's zero.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -59,7 +59,7 @@ impl Add<Duration> for Time {
 impl Sub<Time> for Time {
     type Output = Duration;
 
-    /// The time since an earlier one; zero if that is later.
+    /// Returns the duration since another time, or zero if the other time is later.
     fn sub(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -72,11 +72,11 @@ impl From<SystemTime> for Time {
     }
 }
 
-/// When a timer falls due: after a [`Duration`] from the call on, or at a [`Time`]. One that has
-/// passed makes the timer due at once.
+/// When a timer falls due: a [`Duration`] after the call, or at a [`Time`]. A time that has passed
+/// makes the timer due at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
-    /// So long after the call, at most 292 years
+    /// This long after the call, at most 292 years
     After(Duration),
     /// At this time
     At(Time),
