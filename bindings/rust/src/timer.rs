@@ -7,35 +7,35 @@ use crate::time::{nanos, Deadline, Time};
 use std::fmt;
 use std::time::Duration;
 
-/// A timer's place in its wheel: what the deadline table and the calls by handle take instead of
-/// the key.
+/// A timer's place in its wheel. The deadline table and the calls by handle take it instead of the
+/// key.
 ///
-/// It is valid until the timer ends: until it is removed or drained or, if it fires once and is
-/// not resident, until its event was taken. After that the place may get a new owner, which a
-/// handle of the former one does not reach, unless there were thousands of owners in between.
+/// A handle is valid until the timer ends: until it is removed or drained or, for a one-shot timer
+/// that is not resident, until its event is taken. After that the place can get a new owner. An old
+/// handle does not reach the new owner, unless the place had 1,023 or more owners in between.
 ///
-/// A handle is of one wheel. In another one it names some timer or none.
+/// A handle belongs to one wheel. In another wheel it names an arbitrary timer, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle {
     pub(crate) index: u32,
     pub(crate) generation: u32,
 }
 
-/// What a timer was before a call.
+/// The state of a timer before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Was {
     /// There was no timer with this key.
     Absent,
-    /// It was pending.
+    /// The timer was pending.
     Pending,
-    /// It was due. Its event was withdrawn, except by [`Wheel::get`](crate::Wheel::get) and
+    /// The timer was due. Its event was withdrawn, except by [`Wheel::get`](crate::Wheel::get) and
     /// [`Wheel::list`](crate::Wheel::list).
     Due,
-    /// A resident timer that was not armed: its last arming was cancelled, or its event was taken.
+    /// The resident timer was not armed: its last arming was cancelled, or its event was taken.
     Parked,
 }
 
-/// Of the result of an element: the state before, or the error.
+/// Converts the result of an element to the previous state or the error.
 fn was(result: i32) -> Result<Was, Error> {
     match result {
         sys::WAS_NONE => Ok(Was::Absent),
@@ -46,7 +46,7 @@ fn was(result: i32) -> Result<Was, Error> {
     }
 }
 
-/// Declares an element of a call, and what it is when it was processed: the same memory.
+/// Declares an element of a call, and the type of a processed element, which has the same layout.
 macro_rules! element {
     ($type:ident, $(#[$doc:meta])* $name:ident, $(#[$done_doc:meta])* $done:ident) => {
         $(#[$doc])*
@@ -86,42 +86,43 @@ element! {
 }
 
 impl Add {
-    /// A timer named `key`. A timer that has this key already is replaced: it gets the new value,
-    /// deadline, period and slack, and its event is withdrawn if it has not been taken.
+    /// Arms a timer named `key`. If the key already has a timer, that timer is replaced: it gets
+    /// the new value, deadline, period and slack, and its event is withdrawn if it was not taken.
     pub fn new(key: u64, value: u64, deadline: impl Into<Deadline>) -> Add {
         let (deadline, flags) = deadline.into().parts();
         Add(sys::Add { key, value, deadline, flags, ..sys::Add::default() })
     }
 
-    /// Fire again, every `period` from the deadline on. Not for resident timers.
+    /// Makes the timer fire again every `period` after the deadline. Not for resident timers.
     pub fn period(mut self, period: Duration) -> Add {
         self.0.period = nanos(period);
         self
     }
 
-    /// Of a resident timer: for that long after its event was taken, it can be armed for the end of
-    /// that time or a later one without a call. It must not be zero.
+    /// Sets the linger of a resident timer. For this long after its event was taken, the timer can
+    /// be armed for the end of the linger, or a later time, without a call. It must not be zero.
     pub fn linger(mut self, linger: Duration) -> Add {
         self.0.period = nanos(linger);
         self.0.flags |= sys::LINGER;
         self
     }
 
-    /// How much later it may fire to share a wake-up with others. It is rounded down to ticks.
+    /// Sets how much later the timer may fire to share a wake-up with other timers. The slack is
+    /// rounded down to ticks.
     pub fn slack(mut self, slack: Duration) -> Add {
         self.0.slack = nanos(slack);
         self.0.flags |= sys::SLACK;
         self
     }
 
-    /// Fail with [`Error::Exists`] if the key has a timer.
+    /// Fails with [`Error::Exists`] if the key has a timer.
     pub fn exclusive(mut self) -> Add {
         self.0.flags |= sys::EXCL;
         self
     }
 
-    /// Only replace a timer with this value: fail with [`Error::NotFound`] if there is no timer and
-    /// with [`Error::Changed`] if it has another value. Not together with
+    /// Replaces only a timer with this value. Fails with [`Error::NotFound`] if there is no timer,
+    /// and with [`Error::Changed`] if the timer has another value. Cannot be combined with
     /// [`exclusive`](Add::exclusive).
     pub fn if_value(mut self, value: u64) -> Add {
         self.0.match_ = value;
@@ -131,19 +132,20 @@ impl Add {
 }
 
 impl Added {
-    /// Its key.
+    /// Returns the timer's key.
     pub fn key(&self) -> u64 {
         self.0.key
     }
 
-    /// What the key's timer was before. Errors: [`Error::Invalid`], [`Error::Exists`],
+    /// Returns the previous state of the key's timer. Errors: [`Error::Invalid`],
+    /// [`Error::Exists`],
     /// [`Error::NotFound`], [`Error::Changed`], [`Error::Full`], [`Error::Quota`],
     /// [`Error::Collision`], [`Error::NoMemory`], [`Error::Closed`].
     pub fn was(&self) -> Result<Was, Error> {
         was(self.0.result)
     }
 
-    /// The timer's handle, or the error.
+    /// Returns the timer's handle, or the error.
     pub fn handle(&self) -> Result<Handle, Error> {
         self.was()?;
         Ok(Handle { index: self.0.index, generation: self.0.generation })
@@ -159,20 +161,20 @@ element! {
 }
 
 impl Move {
-    /// A new deadline for the timer `key`. Its event is withdrawn if it has not been taken. Value,
-    /// period and slack stay.
+    /// Sets a new deadline for the timer `key`. Its event is withdrawn if it was not taken. Value,
+    /// period and slack do not change.
     pub fn new(key: u64, deadline: impl Into<Deadline>) -> Move {
         let (deadline, flags) = deadline.into().parts();
         Move(sys::Move { key, deadline, flags, ..sys::Move::default() })
     }
 
-    /// Of a resident timer: fail with [`Error::Exists`] if it is armed or due.
+    /// For a resident timer, fails with [`Error::Exists`] if it is armed or due.
     pub fn unless_armed(mut self) -> Move {
         self.0.flags |= sys::EXCL;
         self
     }
 
-    /// Fail with [`Error::Changed`] if it has another value.
+    /// Fails with [`Error::Changed`] if the timer has another value.
     pub fn if_value(mut self, value: u64) -> Move {
         self.0.match_ = value;
         self.0.flags |= sys::MATCH;
@@ -181,12 +183,12 @@ impl Move {
 }
 
 impl Moved {
-    /// Its key.
+    /// Returns the timer's key.
     pub fn key(&self) -> u64 {
         self.0.key
     }
 
-    /// What the timer was before. Errors: [`Error::NotFound`], [`Error::Changed`],
+    /// Returns the previous state of the timer. Errors: [`Error::NotFound`], [`Error::Changed`],
     /// [`Error::Exists`], [`Error::Invalid`].
     pub fn was(&self) -> Result<Was, Error> {
         was(self.0.result)
@@ -202,12 +204,12 @@ element! {
 }
 
 impl Remove {
-    /// Remove the timer `key`.
+    /// Removes the timer `key`.
     pub fn new(key: u64) -> Remove {
         Remove(sys::Remove { key, ..sys::Remove::default() })
     }
 
-    /// Fail with [`Error::Changed`] if it has another value.
+    /// Fails with [`Error::Changed`] if the timer has another value.
     pub fn if_value(mut self, value: u64) -> Remove {
         self.0.match_ = value;
         self.0.flags |= sys::MATCH;
@@ -216,22 +218,23 @@ impl Remove {
 }
 
 impl Removed {
-    /// Its key.
+    /// Returns the timer's key.
     pub fn key(&self) -> u64 {
         self.0.key
     }
 
-    /// What the timer was before. Errors: [`Error::NotFound`], [`Error::Changed`].
+    /// Returns the previous state of the timer. Errors: [`Error::NotFound`], [`Error::Changed`].
     pub fn was(&self) -> Result<Was, Error> {
         was(self.0.result)
     }
 
-    /// The timer's value, or the error.
+    /// Returns the timer's value, or the error.
     pub fn value(&self) -> Result<u64, Error> {
         self.was().map(|_| self.0.value)
     }
 
-    /// The time that was left until its deadline, zero if that had passed; or the error.
+    /// Returns the time that was left until the deadline, zero if the deadline had passed, or the
+    /// error.
     pub fn left(&self) -> Result<Duration, Error> {
         self.was().map(|_| Duration::from_nanos(self.0.left.max(0) as u64))
     }
@@ -247,7 +250,7 @@ element! {
 }
 
 impl MoveHandle {
-    /// As [`Move::new`], for the timer with this handle.
+    /// Like [`Move::new`], for the timer with this handle.
     pub fn new(handle: Handle, deadline: Time) -> MoveHandle {
         MoveHandle(sys::MoveHandle {
             deadline: deadline.as_nanos(),
@@ -258,7 +261,7 @@ impl MoveHandle {
 }
 
 impl MovedHandle {
-    /// What the timer was before; [`Error::NotFound`]: it has ended.
+    /// Returns the previous state of the timer. [`Error::NotFound`]: the timer has ended.
     pub fn was(&self) -> Result<Was, Error> {
         // The kernel stores the result where the generation was.
         was(self.0.generation as i32)
@@ -275,7 +278,7 @@ element! {
 }
 
 impl RemoveHandle {
-    /// Remove the timer with this handle.
+    /// Removes the timer with this handle.
     pub fn new(handle: Handle) -> RemoveHandle {
         RemoveHandle(sys::RemoveHandle {
             value: 0,
@@ -286,12 +289,12 @@ impl RemoveHandle {
 }
 
 impl RemovedHandle {
-    /// What the timer was before; [`Error::NotFound`]: it has ended.
+    /// Returns the previous state of the timer. [`Error::NotFound`]: the timer has ended.
     pub fn was(&self) -> Result<Was, Error> {
         was(self.0.generation as i32)
     }
 
-    /// The timer's value, or the error.
+    /// Returns the timer's value, or the error.
     pub fn value(&self) -> Result<u64, Error> {
         self.was().map(|_| self.0.value)
     }
@@ -307,56 +310,57 @@ element! {
 }
 
 impl Get {
-    /// Describe the timer `key`.
+    /// Describes the timer `key`.
     pub fn new(key: u64) -> Get {
         Get(sys::Entry { key, ..sys::Entry::default() })
     }
 }
 
 impl Entry {
-    /// Its key.
+    /// Returns the timer's key.
     pub fn key(&self) -> u64 {
         self.0.key
     }
 
-    /// Its state; [`Error::NotFound`]: there is no timer with this key.
+    /// Returns the timer's state. [`Error::NotFound`]: there is no timer with this key.
     pub fn was(&self) -> Result<Was, Error> {
         was(self.0.result)
     }
 
-    /// Its value.
+    /// Returns the timer's value.
     pub fn value(&self) -> u64 {
         self.0.value
     }
 
-    /// Its deadline.
+    /// Returns the timer's deadline.
     pub fn deadline(&self) -> Time {
         Time::from_nanos(self.0.deadline)
     }
 
-    /// The time until its deadline, zero if that has passed.
+    /// Returns the time until the deadline, zero if the deadline has passed.
     pub fn left(&self) -> Duration {
         Duration::from_nanos(self.0.left.max(0) as u64)
     }
 
-    /// Its period, of a resident timer its linger; `None`: it fires once, or has no linger.
+    /// Returns the period or, for a resident timer, the linger. `None`: it fires once, or has no
+    /// linger.
     pub fn period(&self) -> Option<Duration> {
         Some(Duration::from_nanos(self.0.period)).filter(|period| !period.is_zero())
     }
 
-    /// Its slack.
+    /// Returns the timer's slack.
     pub fn slack(&self) -> Duration {
         Duration::from_nanos(self.0.slack)
     }
 
-    /// Its handle, or the error.
+    /// Returns the timer's handle, or the error.
     pub fn handle(&self) -> Result<Handle, Error> {
         self.was()?;
         Ok(Handle { index: self.0.index, generation: self.0.generation })
     }
 }
 
-/// Prints an element as the structure that it is.
+/// Prints an element like the structure that it contains.
 macro_rules! debug {
     ($($name:ident)*) => {
         $(impl fmt::Debug for $name {
@@ -377,49 +381,52 @@ debug! {
 pub struct Event(pub(crate) sys::Event);
 
 impl Event {
-    /// The timer's key.
+    /// Returns the timer's key.
     pub fn key(&self) -> u64 {
         self.0.key
     }
 
-    /// The timer's value.
+    /// Returns the timer's value.
     pub fn value(&self) -> u64 {
         self.0.value
     }
 
-    /// The deadline that was reached.
+    /// Returns the deadline that was reached.
     pub fn deadline(&self) -> Time {
         Time::from_nanos(self.0.deadline)
     }
 
-    /// When the timer was found due, never before [`deadline`](Event::deadline).
+    /// Returns when the wheel found the timer due, never before [`deadline`](Event::deadline).
     pub fn fired(&self) -> Time {
         Time::from_nanos(self.0.fired)
     }
 
-    /// Of a periodic timer: how many more deadlines had passed. They have no event of their own.
-    /// Of [`is_missed`](Event::is_missed): how many events are missing.
+    /// For a periodic timer, returns the number of later deadlines that had also passed. They have
+    /// no events of their own. If [`is_missed`](Event::is_missed), returns the number of missing
+    /// events.
     pub fn overruns(&self) -> u64 {
         self.0.overruns
     }
 
-    /// The timer is periodic, and was armed again.
+    /// Returns whether the timer is periodic, and was armed again.
     pub fn is_periodic(&self) -> bool {
         self.0.flags & sys::EVENT_PERIODIC != 0
     }
 
-    /// Not of a timer: the clock was set ([`Builder::clock_set`](crate::Builder::clock_set)).
+    /// Returns whether this is not the event of a timer, but the clock was set
+    /// ([`Builder::clock_set`](crate::Builder::clock_set)).
     pub fn is_clock_set(&self) -> bool {
         self.0.flags & sys::EVENT_CLOCK_SET != 0
     }
 
-    /// Not of a timer, from a [`Monitor`](crate::Monitor): it was too slow.
+    /// Returns whether this is not the event of a timer, but a [`Monitor`](crate::Monitor) was read
+    /// too slowly and has lost events.
     pub fn is_missed(&self) -> bool {
         self.0.flags & sys::EVENT_MISSED != 0
     }
 
-    /// Of a timer that watches a TCP connection, which another program has armed: the connection
-    /// will be aborted, was aborted, or had ended.
+    /// Returns whether the event belongs to a timer that watches a TCP connection, which another
+    /// program has armed. The connection will be aborted, was aborted, or had ended.
     pub fn is_connection(&self) -> bool {
         self.0.flags & (sys::EVENT_WARNING | sys::EVENT_ABORTED | sys::EVENT_GONE) != 0
     }
@@ -444,33 +451,33 @@ impl Event {
 pub struct Events(Vec<sys::Event>);
 
 impl Events {
-    /// Memory for `count` events, at least one.
+    /// Allocates memory for `count` events, at least one.
     pub fn with_capacity(count: usize) -> Events {
         Events(Vec::with_capacity(count.max(1)))
     }
 
-    /// How many the last call has taken.
+    /// Returns the number of events that the last call has taken.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The last call has taken none.
+    /// Returns whether the last call has taken no events.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// One of them.
+    /// Returns one of the events.
     pub fn get(&self, nr: usize) -> Option<Event> {
         self.0.get(nr).copied().map(Event)
     }
 
-    /// All of them.
+    /// Returns an iterator over the events.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Event> + '_ {
         self.0.iter().copied().map(Event)
     }
 
-    /// Replaces the events by those that `take` stores. It is given the address and the number of
-    /// events that fit, and returns how many it has stored.
+    /// Replaces the events by the events that `take` stores. `take` gets the address and the number
+    /// of events that fit, and returns the number of events that it has stored.
     pub(crate) fn fill<F>(&mut self, take: F) -> Result<usize, Error>
     where
         F: FnOnce(*mut sys::Event, usize) -> Result<usize, Error>,
