@@ -22,19 +22,20 @@ impl AsRawFd for Readable {
     }
 }
 
-/// An error of tokio's. One that has no errno says that the runtime is gone: `ECANCELED`.
+/// Converts an error of tokio. An error without an errno means that the runtime is gone:
+/// `ECANCELED`.
 pub(crate) fn failed(error: io::Error) -> Error {
     Error::from_errno(error.raw_os_error().unwrap_or(125))
 }
 
-/// A wheel whose events are awaited in tokio's event loop.
+/// A wheel in tokio's event loop.
 ///
-/// It is a [`Stream`] of events, and [`wait`](AsyncWheel::wait) takes many at once. Timers are armed
-/// and removed through the [`Wheel`], which never blocks.
+/// It is a [`Stream`] of events, and [`wait`](AsyncWheel::wait) takes many events at once. Arm and
+/// remove timers through the [`Wheel`], which never blocks.
 ///
-/// If the wheel has an event ring, this is its only reader: as long as it exists, [`Wheel::take`],
-/// [`Wheel::wait`] and [`Ring::new`](crate::Ring::new) fail with [`Error::Busy`], and one task at a
-/// time may wait.
+/// If the wheel has an event ring, this is its only reader. As long as it exists, [`Wheel::take`],
+/// [`Wheel::wait`] and [`Ring::new`](crate::Ring::new) fail with [`Error::Busy`], and only one task
+/// at a time may wait.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,19 +65,19 @@ pub struct AsyncWheel {
 }
 
 impl AsyncWheel {
-    /// Registers a wheel with the event loop. Must be called within a runtime of tokio's with I/O
-    /// enabled; it panics otherwise.
+    /// Registers a wheel with the event loop. Call it within a tokio runtime with I/O enabled;
+    /// otherwise it panics.
     ///
     /// # Errors
     ///
-    /// Those of `epoll_ctl`; `EBUSY`: the wheel has an event ring, and there is a reader, or a
-    /// thread in [`Wheel::wait`].
+    /// As for `epoll_ctl`; `EBUSY`: the wheel has an event ring, and it already has a reader or a
+    /// thread is in [`Wheel::wait`].
     pub fn new(wheel: Arc<Wheel>) -> io::Result<AsyncWheel> {
         let turn = if wheel.has_ring() { Some(Turn::sole(wheel.clone())?) } else { None };
         AsyncWheel::with_turn(wheel, turn)
     }
 
-    /// One that only waits: its user is the only one that takes events.
+    /// Creates a wheel that only waits. Its user is the only reader that takes events.
     pub(crate) fn for_queue(wheel: Arc<Wheel>) -> io::Result<AsyncWheel> {
         AsyncWheel::with_turn(wheel, None)
     }
@@ -91,21 +92,21 @@ impl AsyncWheel {
         })
     }
 
-    /// Its wheel.
+    /// Returns the wheel.
     pub fn wheel(&self) -> &Arc<Wheel> {
         &self.fd.get_ref().0
     }
 
-    /// Waits until there are events, and takes them, as many as there is memory for. Returns their
-    /// number. No event is lost if the future is dropped.
+    /// Waits until there are events, takes as many as fit, and returns their number. No event is
+    /// lost if the future is dropped.
     ///
-    /// Several tasks may wait, unless the wheel has an event ring. One that was given as many as it
-    /// has memory for must wait again: the others are not woken for the rest.
+    /// Several tasks may wait, unless the wheel has an event ring. A task that gets as many events
+    /// as fit must wait again, because the other tasks are not woken for the remaining events.
     ///
     /// # Errors
     ///
-    /// Those of [`Wheel::take`]; [`Error::Busy`]: the wheel has an event ring, and another task
-    /// waits; `ECANCELED`: the runtime that it was registered with is gone.
+    /// As for [`Wheel::take`]; [`Error::Busy`]: the wheel has an event ring, and another task
+    /// waits; `ECANCELED`: the runtime with which the wheel was registered is gone.
     pub async fn wait(&self, events: &mut Events) -> Result<usize, Error> {
         let _waiter = match &self.turn {
             Some(_) => Some(Waiter::new(&self.waits)?),
@@ -124,7 +125,7 @@ impl AsyncWheel {
         }
     }
 
-    /// Waits until the descriptor may be readable: take events then, and wait again.
+    /// Waits until the descriptor may be readable. Then take events and wait again.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         match self.fd.poll_read_ready(cx) {
             Poll::Pending => Poll::Pending,
@@ -137,7 +138,7 @@ impl AsyncWheel {
     }
 }
 
-/// The task that waits, of those that could; until this is dropped
+/// The turn of the one task that may wait. Dropping it ends the turn
 struct Waiter<'a>(&'a Mutex<bool>);
 
 impl Waiter<'_> {
