@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Values that are kept until their time has come
+//! A queue of values with deadlines
 //!
 //! Each value is in a slot, and each slot has a resident timer whose key is the slot's number. The
 //! timer stays when the slot gets another value, so most insertions, all removals and most resets
-//! are a compare-and-swap. What needs a call (a new slot, a timer that has fired, an earlier
-//! deadline) is gathered, and done in one call when the program waits.
+//! are a compare-and-swap. Operations that need a call (a new slot, a timer that has fired, an
+//! earlier deadline) are queued, and performed together when the program waits.
 //!
-//! An event may be of a former arming: it was taken, and is buffered here, when the slot got a new
-//! deadline. Invariant: an event is believed if its deadline is not before that of the slot. So no
-//! value is early, and none gets lost, as an arming is never for an earlier time than the slot's
-//! deadline, and its event comes unless a cancel or a new arming has ended it. An empty slot has no
-//! deadline, so its events are dropped.
+//! An event can belong to a previous arming: it was taken, and is buffered here, when the slot gets
+//! a new deadline. Invariant: an event counts only if its deadline is not earlier than the slot's
+//! deadline. So no value is early. No value is lost either, because an arming is never for an
+//! earlier time than the slot's deadline, and its event is delivered unless a cancel or a new
+//! arming has ended it. An empty slot has no deadline, so its events are dropped.
 
 use crate::error::Error;
 use crate::table::Answer;
@@ -25,16 +25,16 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// Names a value in a [`DelayQueue`]. It is of no use when the value was removed or has expired,
-/// even if another value has its place.
+/// Names a value in a [`DelayQueue`]. It becomes invalid when the value is removed or expires, even
+/// if another value gets its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     slot: u32,
-    /// How many values the slot had before. They repeat after 2^32.
+    /// The number of values that the slot had before. It wraps after 2^32.
     turn: u32,
 }
 
-/// A value whose time has come
+/// A value that has expired
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired<T> {
     value: T,
@@ -53,18 +53,18 @@ impl<T> Expired<T> {
         &self.value
     }
 
-    /// The key that it had.
+    /// Returns the key that the value had.
     pub fn key(&self) -> Key {
         self.key
     }
 
-    /// When it was to expire, by the clock of the queue's wheel.
+    /// Returns the value's deadline, a time of the wheel's clock.
     pub fn deadline(&self) -> Time {
         self.deadline
     }
 }
 
-/// Where the next call that a slot needs is
+/// The position of the next call that a slot needs
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Needs {
     Nothing,
@@ -84,16 +84,17 @@ struct Slot<T> {
     needs: Needs,
 }
 
-/// Values that are kept until their time has come: as `DelayQueue` of tokio-util, with the timers
-/// in a wheel.
+/// A queue that keeps values until their deadlines, like `DelayQueue` of tokio-util, with the
+/// timers in a wheel.
 ///
-/// Values stay in this process. To insert, remove or reset one mostly needs no system call; what
-/// needs one is gathered and done by the next [`wait`](DelayQueue::wait),
-/// [`next`](DelayQueue::next), [`flush`](DelayQueue::flush) or poll. No timer is early; it may be a
-/// tick late. The queue has as many timers as it has had values at once.
+/// Values stay in this process. Inserting, removing and resetting a value mostly needs no system
+/// call. Operations that need a call are queued, and the next [`wait`](DelayQueue::wait),
+/// [`next`](DelayQueue::next), [`flush`](DelayQueue::flush) or poll performs them. A value never
+/// expires early, and at most a tick late. The number of timers is the largest number of values
+/// that the queue has held at once.
 ///
-/// With the feature `tokio` it is a `Stream`, which is polled within a runtime of tokio's. It ends
-/// when the queue is empty, and goes on when there are values again.
+/// With the feature `tokio` the queue is a `Stream`. Poll it within a tokio runtime. The stream
+/// ends when the queue is empty, and continues when there are values again.
 ///
 /// ```
 /// use std::time::Duration;
@@ -115,42 +116,45 @@ pub struct DelayQueue<T> {
     /// Free slots, whose timers are not armed
     free: Vec<u32>,
     len: usize,
-    /// What is to be done by a call, and for which slots
+    /// The operations that need a call, and their slots
     adds: Vec<Add>,
     adds_of: Vec<u32>,
-    /// `adds` were refused, which the program knows: they wait until something has changed.
+    /// `adds` were refused, and the program knows it. They wait until something has changed.
     refused: bool,
     moves: Vec<MoveHandle>,
     moves_of: Vec<u32>,
     events: Events,
-    /// How many of `events` were looked at
+    /// The number of `events` that were processed
     seen: usize,
-    /// The task that waits for the wheel, and does not know of what was gathered since, nor that
-    /// the queue is empty
+    /// The task that waits for the wheel. It does not know of operations queued since then, nor
+    /// that the queue is empty
     waker: Option<Waker>,
     #[cfg(feature = "tokio")]
     registered: Option<AsyncWheel>,
     wheel: Arc<Wheel>,
 }
 
-/// Gathered operations of a kind, before they are done whether or not the program waits
+/// The maximum number of queued operations of a kind. The next one performs them even if the
+/// program does not wait
 const ROOM: usize = 1024;
 
 impl<T> DelayQueue<T> {
-    /// A queue with a wheel of its own, with the default settings.
+    /// Creates a queue with its own wheel, which has the default settings.
     ///
     /// # Errors
     ///
-    /// Those of [`Builder::open`](crate::Builder::open).
+    /// As for [`Builder::open`](crate::Builder::open).
     pub fn new() -> Result<DelayQueue<T>, Error> {
         DelayQueue::with_wheel(Wheel::builder().resident().open()?)
     }
 
-    /// A queue with this wheel: of another clock, with shorter ticks, or for more values.
+    /// Creates a queue with this wheel, which can have another clock, shorter ticks, or a larger
+    /// capacity.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`]: it was opened without [`Builder::resident`](crate::Builder::resident).
+    /// [`Error::Invalid`]: the wheel was opened without
+    /// [`Builder::resident`](crate::Builder::resident).
     ///
     /// ```
     /// use std::time::Duration;
@@ -185,33 +189,33 @@ impl<T> DelayQueue<T> {
         })
     }
 
-    /// Its wheel: for its clock, its counters, [`Wheel::advance`]. The timers in there are the
-    /// queue's.
+    /// Returns the wheel, for its clock, its counters and [`Wheel::advance`]. The timers in the
+    /// wheel belong to the queue.
     pub fn wheel(&self) -> &Wheel {
         &self.wheel
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// There are no values.
+    /// Returns whether the queue has no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Keeps a value for so long, from now on.
+    /// Inserts a value that expires after this duration.
     pub fn insert(&mut self, value: T, timeout: Duration) -> Key {
         let deadline = self.wheel.now() + timeout;
         self.insert_at(value, deadline)
     }
 
-    /// Keeps a value until then, by the clock of the wheel.
+    /// Inserts a value that expires at this time of the wheel's clock.
     ///
     /// # Panics
     ///
-    /// If there are 2^32 values.
+    /// Panics if there are 2^32 values.
     pub fn insert_at(&mut self, value: T, deadline: Time) -> Key {
         let nr = match self.free.pop() {
             Some(nr) => nr,
@@ -233,22 +237,22 @@ impl<T> DelayQueue<T> {
         Key { slot: nr, turn: self.slots[nr as usize].turn }
     }
 
-    /// Takes a value back. `None`: it has expired, or was taken back before.
+    /// Removes a value and returns it. `None`: it has expired, or was already removed.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         self.slot(key)?;
         self.disarm(key.slot);
         self.vacate(key.slot)
     }
 
-    /// Keeps a value for so long from now on, instead of until its deadline. False: it has expired,
-    /// or was taken back.
+    /// Changes the deadline of a value to this duration from now. Returns false if the value has
+    /// expired or was removed.
     pub fn reset(&mut self, key: Key, timeout: Duration) -> bool {
         let deadline = self.wheel.now() + timeout;
         self.reset_at(key, deadline)
     }
 
-    /// Keeps a value until then, by the clock of the wheel, instead of until its deadline. False: it
-    /// has expired, or was taken back.
+    /// Changes the deadline of a value to this time of the wheel's clock. Returns false if the
+    /// value has expired or was removed.
     pub fn reset_at(&mut self, key: Key, deadline: Time) -> bool {
         if self.slot(key).is_none() {
             return false;
@@ -257,12 +261,12 @@ impl<T> DelayQueue<T> {
         true
     }
 
-    /// A value that is kept.
+    /// Returns a value in the queue.
     pub fn get(&self, key: Key) -> Option<&T> {
         self.slot(key)?.value.as_ref()
     }
 
-    /// The deadline of a value that is kept.
+    /// Returns the deadline of a value in the queue.
     pub fn deadline(&self, key: Key) -> Option<Time> {
         self.slot(key).map(|slot| slot.deadline)
     }
@@ -277,11 +281,11 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// The next value whose time has come; `None`: none for now. Does not block.
+    /// Returns the next expired value, or `None` if no value has expired. It does not block.
     ///
     /// # Errors
     ///
-    /// Those of [`flush`](DelayQueue::flush) and [`Wheel::take`].
+    /// As for [`flush`](DelayQueue::flush) and [`Wheel::take`].
     #[allow(clippy::should_implement_trait)] // It can fail, and goes on after None.
     pub fn next(&mut self) -> Result<Option<Expired<T>>, Error> {
         // If it fails, other values may expire all the same.
@@ -302,13 +306,13 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// The next value whose time has come; sleeps until there is one, or the timeout has passed, or
-    /// the queue is empty: `None`. Values whose timers were refused, which was told before (see
-    /// [`flush`](DelayQueue::flush)), do not end the sleep.
+    /// Sleeps until a value has expired, and returns it. Returns `None` if the timeout has passed
+    /// or the queue is empty. Values whose timers were refused, which an error has reported before
+    /// (see [`flush`](DelayQueue::flush)), do not end the sleep.
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`]: a signal arrived; those of [`next`](DelayQueue::next).
+    /// [`Error::Interrupted`]: a signal arrived; otherwise as for [`next`](DelayQueue::next).
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Expired<T>>, Error> {
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
@@ -319,22 +323,23 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// Does what was gathered, mostly in at most two calls. The other methods do it when it is needed;
-    /// call it before waiting for the descriptor by other means.
+    /// Performs the queued operations, usually in at most two calls. The other methods do this when
+    /// needed. Call it before you wait for the descriptor by other means.
     ///
     /// # Errors
     ///
-    /// Those of [`Wheel::add_one`]: [`Error::Full`], [`Error::Quota`], [`Error::NoMemory`],
-    /// [`Error::Collision`]. Nothing is lost: values whose timers could not be added are kept. It is
-    /// tried again by this method, and by the other ones when a value has expired or was removed, or
-    /// another one needs a timer; if it fails again, that is told once more. A wheel of n timers is
-    /// for n values.
+    /// As for [`Wheel::add_one`]: [`Error::Full`], [`Error::Quota`], [`Error::NoMemory`],
+    /// [`Error::Collision`]. No value is lost: the queue keeps values whose timers could not be
+    /// added. This method tries again to add them. The other methods try again when a value has
+    /// expired or was removed, or when another value needs a timer. If that fails again, the error
+    /// is reported again. A wheel with a capacity of n timers is sufficient for n values.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.refused = false;
         self.flush_new()
     }
 
-    /// The same, without what was refused. The caller tells the program of an error.
+    /// Performs the queued operations except those that were refused. The caller reports an error
+    /// to the program.
     fn flush_new(&mut self) -> Result<(), Error> {
         let adds = if self.adds.is_empty() || self.refused { Ok(()) } else { self.flush_adds() };
         let moves = if self.moves.is_empty() { Ok(()) } else { self.flush_moves() };
@@ -387,13 +392,13 @@ impl<T> DelayQueue<T> {
         Ok(())
     }
 
-    /// The slot of a value that is kept.
+    /// Returns the slot of a value in the queue.
     fn slot(&self, key: Key) -> Option<&Slot<T>> {
         let slot = self.slots.get(key.slot as usize)?;
         Some(slot).filter(|slot| slot.turn == key.turn && slot.value.is_some())
     }
 
-    /// The slot's timer is to fire at this time, and not before.
+    /// Makes the slot's timer fire at this time, and not before.
     fn arm(&mut self, nr: u32, deadline: Time) {
         let slot = &mut self.slots[nr as usize];
         slot.deadline = deadline;
@@ -422,7 +427,7 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// Something was gathered, one of `count` of its kind: somebody must do it.
+    /// An operation was queued, one of `count` of its kind, and must be performed.
     fn gathered(&mut self, count: usize) {
         if count % ROOM == 0 {
             // An error stays until the program waits, and the operations, too.
@@ -439,7 +444,7 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// The slot's timer is not to fire. If it has fired, its event is dropped later.
+    /// Keeps the slot's timer from firing. If it has fired, its event is dropped later.
     fn disarm(&mut self, nr: u32) {
         if let (Some(handle), Some(timers)) =
             (self.slots[nr as usize].handle, self.wheel.residents())
@@ -470,7 +475,7 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// The value of a slot, which is free then.
+    /// Takes the value of a slot, and frees the slot.
     fn vacate(&mut self, nr: u32) -> Option<T> {
         let slot = &mut self.slots[nr as usize];
         slot.turn = slot.turn.wrapping_add(1);
@@ -511,12 +516,12 @@ mod stream {
     use std::task::{Context, Poll};
 
     impl<T> DelayQueue<T> {
-        /// The next value whose time has come; `None`: the queue is empty. Must be called within a
-        /// runtime of tokio's with I/O enabled; it panics otherwise.
+        /// Returns the next expired value, or `None` if the queue is empty. Call it within a tokio
+        /// runtime with I/O enabled; otherwise it panics.
         ///
         /// # Errors
         ///
-        /// Those of [`next`](DelayQueue::next).
+        /// As for [`next`](DelayQueue::next).
         pub fn poll_expired(
             &mut self,
             cx: &mut Context<'_>,
@@ -565,8 +570,8 @@ mod stream {
 }
 
 impl<T> AsFd for DelayQueue<T> {
-    /// It becomes readable when a time has come, after [`next`](DelayQueue::next) has returned
-    /// `None`.
+    /// The descriptor becomes readable when a value has expired, after [`next`](DelayQueue::next)
+    /// has returned `None`.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wheel.as_fd()
     }
