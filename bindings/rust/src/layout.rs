@@ -30,7 +30,7 @@ impl Expected {
         self.0.push((c.into(), value.into()));
     }
 
-    /// `name` is that of the test.
+    /// `name` is the name of the test.
     fn check(&self, name: &str) {
         let mut program = String::from(
             "#include <errno.h>\n#include <poll.h>\n#include <stdio.h>\n#include <sys/mman.h>\n\
