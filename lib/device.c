@@ -277,7 +277,7 @@ static int ltw_device_check(int fd)
 static bool ltw_info_valid(const struct timerwheel_info *info, bool table)
 {
 	const __u32 known = sizeof(struct timerwheel_event);
-	/* the bits of a resident timer's state are among those of its generation */
+	/* the generation of a resident timer includes the bits of its state */
 	unsigned int state = info->flags & TIMERWHEEL_INFO_RESIDENT ? 2 : 0;
 
 	if (info->clock > TIMERWHEEL_CLOCK_MANUAL)
@@ -308,7 +308,7 @@ static int ltw_map_error(void)
 
 /*
  * Until its deadline table is mapped, another process can set up a wheel with other sizes. Map a
- * part of the table, so that nobody can any more, and read INFO again.
+ * part of the table, which makes that impossible, and read INFO again.
  */
 static int ltw_device_settle(struct timerwheel *wheel, struct timerwheel_info *info)
 {

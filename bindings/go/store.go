@@ -22,7 +22,7 @@ type store struct {
 	resident   bool
 	open       uint32 // the number of the first block that has room, plus 1; 0: none
 	blocksUsed int    // blocks that have memory
-	empty      int    // those of them in which no timer exists: at most spareBlocks
+	empty      int    // blocks that have memory and no timer: at most spareBlocks
 	due        uint64
 	first      uint32 // of the due timers
 	last       uint32

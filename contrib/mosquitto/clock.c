@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into a broker, so that a test can set its clock and not that of the machine: the number
- * of seconds in the file that MOSQUITTO_TEST_AHEAD names is added to the time of day.
+ * A test preloads this into a broker to set the clock of the broker alone. It adds the number of
+ * seconds in the file that MOSQUITTO_TEST_AHEAD names to the time of day.
  */
 #include <fcntl.h>
 #include <stdlib.h>

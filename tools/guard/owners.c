@@ -34,7 +34,7 @@
 struct owner {
 	struct proc proc;
 	bool found;		/* sockets were found in it */
-	bool tables;		/* sockets were found in other tables than that of @tid */
+	bool tables;		/* sockets were found in tables that @tid does not use */
 	bool rings;		/* an io_uring of it has sockets */
 	bool foreign;		/* it is in another network namespace */
 	bool denied;		/* the last search was not allowed to look into it */
@@ -453,7 +453,7 @@ void owners_find(struct wanted *wanted, unsigned int count, bool (*living)(uint6
 		explain();
 }
 
-/* The inode is that of the connection, and the cookie that of one of its paths. */
+/* The connection has the inode, and one of its paths has the cookie. */
 static bool is_mptcp(const struct wanted *wanted, int fd)
 {
 	socklen_t len = sizeof(int);

@@ -41,8 +41,8 @@ void procs_check(void);
  * procs_list - the processes that are meant, by pid
  * @count: is set: how many
  *
- * It may wait for a process, so the worker calls it. Those of --pid that have ended are known from
- * procs_left().
+ * It may wait for a process, so the worker calls it. procs_left() tells which processes of --pid
+ * have ended.
  *
  * Return: an array, to be freed.
  */

@@ -24,7 +24,7 @@
 // Deadlines apply to all methods that read or write. If both ends of an io.Copy are wrapped TCP or
 // Unix connections, the data moves as it does between the connections inside: by splice if the
 // destination is TCP. io.Copy from a wrapped Unix connection to an unwrapped TCP connection copies
-// the data through the program, because the WriteTo of a Unix connection is not that of io.WriterTo.
+// the data through the program, because a Unix connection does not implement io.WriterTo.
 //
 // The type of a connection changes, so a type assertion to *net.TCPConn or *tls.Conn fails. For HTTP
 // over TLS, wrap the connections below TLS: the connections that the inner listener of tls.NewListener

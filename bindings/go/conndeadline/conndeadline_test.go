@@ -456,7 +456,7 @@ func TestReadFrom(t *testing.T) {
 			t.Fatal("the connection inside of a type that embeds a Conn")
 		}
 
-		// Nobody reads.
+		// The other end does not read.
 		to, _ = connect(t, "tcp")
 		dst = wrap(t, d, to)
 		begin = time.Now()

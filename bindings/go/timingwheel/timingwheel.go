@@ -87,7 +87,7 @@ type task struct {
 
 // NewTimingWheel makes a wheel. SetTimer extends shorter delays to the interval. The number of slots
 // must be positive, and does not matter. Errors: [ErrArgument] (the interval or the number of slots is
-// not positive, or execute is nil) and those of [timerwheel.Open].
+// not positive, or execute is nil) and the errors of [timerwheel.Open].
 func NewTimingWheel(interval time.Duration, numSlots int, execute Execute) (*TimingWheel, error) {
 	if interval <= 0 || numSlots <= 0 || execute == nil {
 		return nil, fmt.Errorf("timingwheel: interval %v, %d slots: %w", interval, numSlots, ErrArgument)
@@ -97,7 +97,7 @@ func NewTimingWheel(interval time.Duration, numSlots int, execute Execute) (*Tim
 
 // NewTimingWheelWithTicker makes a wheel whose time advances by the interval whenever the channel of the
 // ticker has a value. It is meant for tests. Delays are rounded up to whole intervals. Stop also stops
-// the ticker. Errors are those of NewTimingWheel, and ErrArgument if the ticker is nil.
+// the ticker. Errors: as NewTimingWheel, and ErrArgument if the ticker is nil.
 func NewTimingWheelWithTicker(interval time.Duration, numSlots int, execute Execute, ticker Ticker) (*TimingWheel, error) {
 	if interval <= 0 || numSlots <= 0 || execute == nil || ticker == nil {
 		return nil, fmt.Errorf("timingwheel: interval %v, %d slots, ticker %v: %w", interval, numSlots,
