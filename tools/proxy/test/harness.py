@@ -103,9 +103,17 @@ def between(value, low, high, what):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """A port that nothing uses, and that no earlier call has returned."""
+    while True:
+        with socket.socket() as s:
+            s.bind(('127.0.0.1', 0))
+            port = s.getsockname()[1]
+        if port not in given_ports:
+            given_ports.add(port)
+            return port
+
+
+given_ports = set()
 
 
 @contextlib.contextmanager
