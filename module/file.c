@@ -98,7 +98,9 @@ static int tw_open(struct inode *inode, struct file *filp)
 	user = tw_user_get(tw_file_free_closed, tw_sock_work);
 	if (!user)
 		return -ENOMEM;
-	err = tw_user_charge(user, bytes);
+	err = tw_user_wait(user);
+	if (!err)
+		err = tw_user_charge(user, bytes);
 	if (err)
 		goto put;
 	file = tw_alloc(tw_file_size());

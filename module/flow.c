@@ -214,8 +214,7 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_due_list *due)
  * TW_FLOW_ALONG other events along with them.
  *
  * The batch before had a base, so no memory is needed for another. The worker of connections must
- * not ask for any: it would not be charged to the owner's memory cgroup, and where the owner is at
- * the cap it would wait for closed files, which are freed only when the worker is done.
+ * not ask for any, because it would not be charged to the owner's memory cgroup.
  *
  * Context: process, may sleep.
  */

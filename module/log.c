@@ -71,7 +71,6 @@ static struct timerwheel_event *tw_log_at(const struct tw_log *log, u64 i)
  * @log: the log
  * @bytes: how much, as tw_alloc_size() counts
  *
- * Context: process, may sleep.
  * Return: 0 or -EDQUOT.
  */
 int tw_log_charge(struct tw_log *log, size_t bytes)

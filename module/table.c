@@ -526,7 +526,7 @@ void tw_table_share_now(struct tw_file *file)
  * @file: the file; its deadline table exists
  * @nr: the number of the page
  *
- * It takes no lock: who holds tw_file.mutex may wait at the cap until a large wheel is freed, and a
+ * It takes no lock, because the holder of tw_file.mutex may wait for memory or a grace period, and a
  * page fault would wait with the address space locked. The table only grows.
  *
  * Context: any.

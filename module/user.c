@@ -4,6 +4,11 @@
  *
  * A wheel and its monitors are charged to the user who opened the wheel, from before memory is
  * allocated until after it is freed. User namespaces do not raise the cap: see tw_user_uid().
+ *
+ * A charge never waits: at the cap it fails. Closed wheels are freed later, so a program that
+ * closes a wheel and opens another one could find the cap still in use. Therefore open() waits, with
+ * no lock held (tw_user_wait()). When it returns, at least half of the cap was unused, or all wheels
+ * that the user closed before the call are uncharged.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -206,10 +211,32 @@ void tw_user_count_freed(struct tw_user *user)
 	spin_lock(&user->lock);
 	WARN_ON_ONCE(!user->closing);
 	user->closing--;
-	/* Whoever waits is woken under the lock of its wait queue; litmus user-freed. */
+	/* tw_user_wait() is woken under the lock of the wait queue; litmus user-freed. */
 	WRITE_ONCE(user->freed, user->freed + 1);
 	spin_unlock(&user->lock);
 	wake_up_all(&user->wait);
+}
+
+/**
+ * tw_user_wait - if more than half of the cap is charged, wait for the wheels that were closed
+ * @user: the user
+ *
+ * Only open() calls this, because it holds no lock. It does not wait for wheels that are closed
+ * during the call: wheels are freed in the order in which they were closed.
+ *
+ * Context: process, may sleep, no locks held.
+ * Return: 0; -ERESTARTSYS: a fatal signal.
+ */
+int tw_user_wait(struct tw_user *user)
+{
+	u32 last;
+
+	spin_lock(&user->lock);
+	last = user->freed;
+	if (user->memory > tw_user_memory_max() / 2)
+		last += user->closing;
+	spin_unlock(&user->lock);
+	return wait_event_killable(user->wait, (s32)(READ_ONCE(user->freed) - last) >= 0);
 }
 
 /**
@@ -217,36 +244,20 @@ void tw_user_count_freed(struct tw_user *user)
  * @user: the user to charge
  * @bytes: how much
  *
- * A user who closes a wheel may use its share of the cap at once. So at the cap this waits until
- * the wheels that were closed before the call are freed. It does not wait for those closed later:
- * wheels are freed in the order in which they were closed.
- *
- * Context: process, may sleep.
- * Return: 0; -EDQUOT: the cap would be exceeded, or a fatal signal arrived; nothing was charged.
+ * Return: 0; -EDQUOT: the cap would be exceeded, and nothing was charged.
  */
 int tw_user_charge(struct tw_user *user, size_t bytes)
 {
 	u64 max = tw_user_memory_max();
-	bool first = true, fits;
-	u32 freed, last = 0;
+	bool fits;
 
-	for (;;) {
-		spin_lock(&user->lock);
-		/* The cap may have been lowered below what is charged. */
-		fits = user->memory <= max && bytes <= max - user->memory;
-		if (fits)
-			user->memory += bytes;
-		freed = user->freed;
-		if (first)
-			last = freed + user->closing;
-		spin_unlock(&user->lock);
-		if (fits)
-			return 0;
-		first = false;
-		if ((s32)(last - freed) <= 0 || bytes > max ||
-		    wait_event_killable(user->wait, READ_ONCE(user->freed) != freed))
-			return -EDQUOT;
-	}
+	spin_lock(&user->lock);
+	/* The cap may have been lowered below what is charged. */
+	fits = user->memory <= max && bytes <= max - user->memory;
+	if (fits)
+		user->memory += bytes;
+	spin_unlock(&user->lock);
+	return fits ? 0 : -EDQUOT;
 }
 
 /**

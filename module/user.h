@@ -17,6 +17,7 @@ void tw_user_put(struct tw_user *user);
 bool tw_user_queue_closed(struct tw_user *user, struct list_head *node);
 void tw_user_take_closed(struct tw_user *user, struct list_head *closed);
 void tw_user_count_freed(struct tw_user *user);
+int tw_user_wait(struct tw_user *user);
 int tw_user_charge(struct tw_user *user, size_t bytes);
 void tw_user_uncharge(struct tw_user *user, size_t bytes);
 u64 tw_user_memory(struct tw_user *user);

@@ -1260,34 +1260,108 @@ FIXTURE_TEARDOWN(freed)
 	close(self->full);
 }
 
-/* SETUP at the limit waits for the memory of wheels that its user has closed, and gets it. */
-TEST_F_TIMEOUT(freed, setup_has_what_was_closed, TIMEOUT)
-{
-	struct timerwheel_setup setup = { .ring = FREED_RING };
+/* A deadline table, a ring and a monitor for three wheels: each 0, or -errno */
+struct wanted {
+	int table, ring, monitor;
+};
 
-	ASSERT_EQ(-EDQUOT, dev_setup(self->next, &setup));
-	ASSERT_EQ(0, close(self->full));
-	self->full = -1;
-	EXPECT_EQ(0, dev_setup(self->next, &setup));
-	EXPECT_NE(~0ULL, tw_memory_alone(self->next));
+static struct wanted want(int table, int ring, int monitor)
+{
+	struct timerwheel_monitor length = { .size = sizeof(length), .events = 1024 };
+	struct timerwheel_setup setup = { .ring = FREED_RING };
+	struct wanted w = { 0 };
+	void *p;
+	int fd;
+
+	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, table, TIMERWHEEL_MMAP_DEADLINES);
+	if (p == MAP_FAILED)
+		w.table = -errno;
+	else
+		munmap(p, 4096);
+	w.ring = dev_setup(ring, &setup);
+	fd = dev_ioctl(monitor, TIMERWHEEL_IOC_MONITOR, &length);
+	if (fd < 0)
+		w.monitor = fd;
+	else
+		close(fd);
+	return w;
 }
 
-/* SETUP in a thread of its own */
-struct setter {
+/*
+ * At the limit no call waits for the memory of closed wheels: neither mmap(), which holds a lock
+ * that readers of /proc need, nor SETUP, nor MONITOR. Only open() waits, and then all have memory.
+ */
+TEST_F_TIMEOUT(freed, only_open_waits, TIMEOUT)
+{
+	int armed, opened, timers = 10000;
+	__u64 before, after;
+	struct wanted w;
+	char text[32];
+
+	/* The deadline table of that many timers needs more memory than is left. */
+	snprintf(text, sizeof(text), "%llu", 2 * self->n * 80ULL);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
+	armed = open_as(ALICE);
+	ASSERT_EQ(timers, fill(armed, timers, -EDQUOT));
+	before = charged(armed);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)before);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
+	w = want(armed, self->next, armed);
+	EXPECT_EQ(-EDQUOT, w.table);
+	EXPECT_EQ(-EDQUOT, w.ring);
+	EXPECT_EQ(-EDQUOT, w.monitor);
+
+	ASSERT_EQ(0, close(self->full));
+	self->full = -1;
+	w = want(armed, self->next, armed);
+	after = charged(armed);
+	printf("# %llu of %llu kB are charged after these calls\n",
+	       (unsigned long long)after >> 10, (unsigned long long)before >> 10);
+	fflush(stdout);
+	if (tw_timed()) {
+		EXPECT_EQ(-EDQUOT, w.table);
+		EXPECT_EQ(-EDQUOT, w.ring);
+		EXPECT_EQ(-EDQUOT, w.monitor);
+		EXPECT_LT(before / 2, after);
+	}
+
+	opened = open_as(ALICE);
+	ASSERT_LE(0, opened);
+	w = want(armed, opened, armed);
+	EXPECT_EQ(0, w.table);
+	EXPECT_EQ(0, w.ring);
+	EXPECT_EQ(0, w.monitor);
+	close(armed);
+	close(opened);
+}
+
+/* While half of the limit is unused, open() does not wait for closed wheels either. */
+TEST_F_TIMEOUT(freed, below_half_nothing_waits, TIMEOUT)
+{
+	__u64 before = charged(self->next), after;
+	char text[32];
 	int fd;
+
+	snprintf(text, sizeof(text), "%llu", 2 * (unsigned long long)before);
+	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
+	ASSERT_EQ(0, close(self->full));
+	self->full = -1;
+	fd = open_as(ALICE);
+	after = charged(self->next);
+	printf("# %llu of %llu kB are charged after open()\n", (unsigned long long)after >> 10,
+	       (unsigned long long)before >> 10);
+	fflush(stdout);
+	ASSERT_LE(0, fd);
+	if (tw_timed())
+		EXPECT_LT(before / 2, after);
+	close(fd);
+}
+
+/* An open in a thread of its own */
+struct opener {
 	int ret;
 	atomic_int tid;
 };
-
-static void *setter_main(void *arg)
-{
-	struct timerwheel_setup setup = { .ring = FREED_RING };
-	struct setter *s = arg;
-
-	atomic_store(&s->tid, gettid());
-	s->ret = dev_setup(s->fd, &setup);
-	return NULL;
-}
 
 /* Is a thread of this process in a wait that only a fatal signal interrupts? */
 static bool waits(pid_t tid)
@@ -1306,87 +1380,40 @@ static bool waits(pid_t tid)
 	return end && end[1] && end[2] == 'D';
 }
 
-/* The number in a line of fdinfo; -1: there is no such line */
-static long long told(int fd, const char *line)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	return tw_file_number(path, line);
-}
-
-/* A reader of fdinfo does not wait for a SETUP that waits for memory. */
-TEST_F_TIMEOUT(freed, who_looks_does_not_wait, TIMEOUT)
-{
-	struct setter s = { .fd = self->next, .ret = 1 };
-	struct timerwheel_info info;
-	struct timerwheel_stats st;
-	__u64 before, during;
-	pthread_t thread;
-	int i;
-
-	before = charged(self->next);
-	ASSERT_EQ(0, close(self->full));
-	self->full = -1;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, setter_main, &s));
-	for (i = 0; i < 100 && !(atomic_load(&s.tid) && waits(atomic_load(&s.tid))); i++)
-		tw_sleep(20 * USEC);
-	EXPECT_EQ(0, told(self->next, "timerwheel-pending:"));
-	EXPECT_EQ(0, tw_stats(self->next, &st));
-	EXPECT_EQ(0, tw_info(self->next, &info));
-	during = charged(self->next);
-	printf("# %llu of %llu kB charged meanwhile\n", (unsigned long long)during >> 10,
-	       (unsigned long long)before >> 10);
-	fflush(stdout);
-	if (tw_timed()) {
-		EXPECT_GT(100, i);
-		EXPECT_EQ(before, during);
-		EXPECT_EQ(0, info.flags);
-		EXPECT_EQ(0, info.ring);
-	}
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(0, s.ret);
-	ASSERT_EQ(0, tw_info(self->next, &info));
-	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags);
-	EXPECT_EQ(FREED_RING, info.ring);
-	EXPECT_EQ(tw_memory_alone(self->next), told(self->next, "timerwheel-memory:"));
-}
-
 /*
- * One user closes a large wheel, another user, who is at the limit, a small one. The second user's
- * memory is available again long before all of the first user's is freed.
+ * Two users at the limit close their wheels, one a large wheel, the other one a small wheel. The
+ * second user opens another wheel and has its memory long before all of the first user's is freed.
  */
 TEST_F_TIMEOUT(freed, users_do_not_wait_for_each_other, TIMEOUT)
 {
 	struct timerwheel_setup setup = { .ring = 1024 };
-	int next, full, got, most = self->n / 20;
+	int fd, got, most = self->n / 20;
 	__u64 before, after;
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", most * 80ULL);
 	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
-	next = open_as(BOB);
-	full = open_as(BOB);
-	ASSERT_LE(0, next);
-	ASSERT_LE(0, full);
-	got = fill(full, 2 * most, -EDQUOT);
+	fd = open_as(BOB);
+	ASSERT_LE(0, fd);
+	got = fill(fd, 2 * most, -EDQUOT);
 	ASSERT_LE(0, got);
 	ASSERT_GT(2 * most, got);
-	ASSERT_EQ(-EDQUOT, dev_setup(next, &setup));
 	before = charged(self->next);
 	ASSERT_EQ(0, close(self->full));
 	self->full = -1;
-	ASSERT_EQ(0, close(full));
-	EXPECT_EQ(0, dev_setup(next, &setup));
+	ASSERT_EQ(0, close(fd));
+	fd = open_as(BOB);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, dev_setup(fd, &setup));
 	after = charged(self->next);
 	printf("# %llu of %llu kB of the other user's are charged then\n",
 	       (unsigned long long)after >> 10, (unsigned long long)before >> 10);
 	fflush(stdout);
 	if (tw_timed())
 		EXPECT_LT(before / 2, after);
-	EXPECT_NE(~0ULL, tw_memory_alone(next));
+	EXPECT_NE(~0ULL, tw_memory_alone(fd));
 	EXPECT_NE(~0ULL, tw_memory_alone(self->next));
-	close(next);
+	close(fd);
 }
 
 /* As open_as(), for this thread alone: the others need not run for it */
@@ -1402,7 +1429,7 @@ static int open_alone(uid_t uid)
 
 static void *opener_main(void *arg)
 {
-	struct setter *s = arg;
+	struct opener *s = arg;
 
 	atomic_store(&s->tid, gettid());
 	s->ret = open_alone(ALICE);
@@ -1415,7 +1442,7 @@ static void *opener_main(void *arg)
  */
 TEST_F_TIMEOUT(freed, open_holds_nobody_up, TIMEOUT)
 {
-	struct setter s = { .ret = 1 };
+	struct opener s = { .ret = 1 };
 	int i, n, bob, misc, error, fd[512];
 	pthread_t thread;
 	bool still;

@@ -1092,8 +1092,7 @@ TEST_F(socket, ring)
 
 /*
  * The kernel's worker, which may be on any CPU, delivers to the ring with the bases that there are.
- * One of its own would not be charged to the owner's cgroup; and at the cap the worker would wait
- * for closed wheels, which are freed when it is done.
+ * Memory for a base of its own would not be charged to the owner's cgroup.
  */
 TEST_F_TIMEOUT(socket, ring_without_another_base, 600)
 {

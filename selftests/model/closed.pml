@@ -105,49 +105,49 @@ inline get(u)
 	od
 }
 
+/*
+ * tw_user_wait(). Afterwards nothing is charged for the wheels that were closed before, if more
+ * than half of the cap was charged.
+ */
+inline wait_closed(u)
+{
+	atomic {
+		ALIVE(u);
+		last = freed[u];
+		if
+		:: 2 * memory[u] > CAP ->
+#ifdef WAIT_FOR_ONE
+			last = last + (closing[u] > 0);
+#elif !defined(WAIT_FOR_NONE)
+			last = last + closing[u];
+#endif
+			before = given & charged
+		:: else
+		fi
+	};
+	atomic { freed[u] >= last -> ALIVE(u); assert(!(before & charged)); last = 0; before = 0 }
+}
+
 /* tw_user_charge() */
 inline charge(u, wheel)
 {
-	do
-	:: atomic {
+	atomic {
 		ALIVE(u);
-		if
-		:: last == NONE -> last = freed[u] + closing[u]; before = given & charged
-		:: else
-		fi;
-		before = charged & before;
-#ifndef FREED_READ_LATE
-		was = freed[u];
-#endif
 		if
 		:: memory[u] < CAP ->
 			memory[u]++;
 			charged = charged | (1 << wheel);
 			/* The cap is that of the uid, however many users there are. */
 			assert(COUNT(charged) <= CAP);
-			fits = 1;
-			break
+			fits = 1
 		:: else
 		fi
-	   };
-#ifdef FREED_READ_LATE
-	   was = freed[u];
-#endif
-	   if
-	   :: last <= was ->
-		/* A refusal: what was charged for wheels closed before has been uncharged. */
-		assert(!before);
-		break
-	   :: else
-	   fi;
-	   atomic { freed[u] != was -> ALIVE(u) }
-	od;
-	atomic { was = 0; before = 0; last = NONE }
+	}
 }
 
 proctype task(byte wheel)
 {
-	byte round, u, was, before, last = NONE, left;
+	byte round, u, before, last, left;
 	bit fits, first;
 
 	do
@@ -155,6 +155,7 @@ proctype task(byte wheel)
 	:: round < ROUNDS ->
 		/* tw_open() */
 		get(u);
+		wait_closed(u);
 		charge(u, wheel);
 		if
 		:: fits ->

@@ -7,7 +7,10 @@ find: not counted; ops:cap.two_wheels; s/user->files++;/;/
 hold: not counted; monitor:monitor.outlives_its_user; /^void tw_user_hold/,/^}/s/user->files++;/;/
 charge: a cap that is below what is charged is none; ops:cap.lowered; s/fits = user->memory <= max \&\& bytes <= max - user->memory;/fits = bytes <= max - user->memory;/
 charge: up to a byte less than the cap; ops:cap.one_wheel; s/bytes <= max - user->memory;/bytes < max - user->memory;/
-charge: does not wait for what is closed; ops:cap.there_again; s/if ((s32)(last - freed) <= 0 || bytes > max ||/if (1 ||/
+wait: not for what is closed; ops:cap.there_again; s/last += user->closing;/;/
+wait: whatever the user holds; icount/many:freed.below_half_nothing_waits; s/if (user->memory > tw_user_memory_max() \/ 2)//
+wait: at the cap only; icount/many:cap.one_wheel.*; s/> tw_user_memory_max() \/ 2)/>= tw_user_memory_max())/
+charge: waits for what is closed; icount/many:freed.only_open_waits; /^int tw_user_charge/,/^}/s/^\tspin_lock(&user->lock);/\ttw_user_wait(user); &/
 closing: not counted; ops:cap.there_again; s/user->closing++;/;/;s/user->closing--;/;/
 freed: still counted as closing; ops:cap.two_wheels; s/user->closing--;/;/
 freed: nobody is woken; ops:cap.there_again; s/wake_up_all(&user->wait);/;/
