@@ -341,7 +341,7 @@ struct tw_setup {
  * @flags: TW_SOCK_QUEUED, TW_SOCK_ENDED
  * @acked: HALF_CLOSED: how far the peer had acknowledged, at the last visit
  * @file: the file
- * @sk: the socket, with a reference
+ * @sk: the socket, with a reference; NULL: it was closed and let go
  * @timeout: how long it may be idle, in ns; 0: LIFETIME
  * @grace: from the warning to the abort, in ns; 0: there is no warning
  * @grace_end: deadline of the timer while it is in its grace; 0: it is not
@@ -390,6 +390,8 @@ struct tw_sock {
  * @node: in tw_user.sock_files, if @kicked
  * @kicked: the worker is to look at this file
  * @closed: the file is closed
+ * @sweeper: sets @sweep to 1 once a minute while there are connections
+ * @sweep: the next timer that the worker examines to find closed sockets; 0: it does not search
  * @count: timers that watch a connection
  * @memory: bytes charged for connections to the user, in addition to tw_file.charged
  * @aborted: connections aborted
@@ -404,6 +406,8 @@ struct tw_socks {
 	struct llist_node node;
 	int kicked;
 	bool closed;
+	struct delayed_work sweeper;
+	u32 sweep;
 	atomic_t count;
 	atomic_long_t memory;
 	atomic64_t aborted;

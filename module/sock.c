@@ -25,6 +25,13 @@
  * own, which belongs to the tw_sock from ADD on and is in no hash chain. It is always TW_CLAIMED,
  * so lookups by index skip it. A call that finds the timer itself also withdraws the warning.
  *
+ * Closed sockets
+ * --------------
+ * A timer keeps a reference to the struct sock, and that keeps its network namespace. The program
+ * may close the socket, or exit, long before the deadline. So once a minute (TW_SOCK_SWEEP) the
+ * worker walks the file's timers and drops the references to sockets that were closed. The timers
+ * stay: each ends at its deadline with EVENT_GONE, as it would with the socket.
+ *
  * Lifetimes
  * ---------
  * The timer keeps a reference to the struct sock, none to the file: the program can close it.
@@ -63,6 +70,10 @@
 
 /* Connections of a file that the worker handles before it turns to the user's next file. */
 #define TW_SOCK_TURN	32U
+
+/* How often the worker looks for closed sockets, in jiffies; timers that it examines in a turn. */
+#define TW_SOCK_SWEEP		(60 * HZ)
+#define TW_SOCK_SWEPT		256U
 
 /* How often ADD tries to get the two timers that it may need. */
 #define TW_SOCK_TRIES	8U
@@ -149,6 +160,12 @@ static s64 tw_sock_left(struct tw_sock *ts)
 	return ts->timeout - (age ? age - 1 : 0) * (u64)TICK_NSEC;
 }
 
+/* Has the connection ended, or was its socket let go? */
+static bool tw_sock_gone(const struct tw_sock *ts)
+{
+	return !ts->sk || tw_tcp_gone(ts->sk);
+}
+
 /* Hand it to the worker, with @flag. The caller sees to it that the worker is started. */
 static void tw_sock_queue(struct tw_sock *ts, int flag)
 {
@@ -170,7 +187,7 @@ bool tw_sock_visit(struct tw_timer *t, u64 now)
 	struct tw_sock *ts = t->sock;
 	s64 left;
 
-	if (!ts->grace_end && !tw_tcp_gone(ts->sk)) {
+	if (!ts->grace_end && !tw_sock_gone(ts)) {
 		left = tw_sock_left(ts);
 		if (left > 0) {
 			t->deadline = min(now + left, TIMERWHEEL_TIME_MAX);
@@ -311,7 +328,7 @@ static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_soc
 	u64 now = ctx->now;
 	s64 left;
 
-	if (tw_tcp_gone(ts->sk)) {
+	if (tw_sock_gone(ts)) {
 		tw_sock_due(ctx, t, ts, TIMERWHEEL_EVENT_GONE);
 		return false;
 	}
@@ -393,16 +410,71 @@ static bool tw_sock_settle(struct tw_file *file, struct tw_sock *ts, const int *
 	return abort;
 }
 
+static void tw_sock_uncharge(struct tw_file *file, u32 bytes)
+{
+	atomic_long_sub(bytes, &file->socks->memory);
+	tw_user_uncharge(file->user, bytes);
+}
+
 /* Drop the reference to the socket, and free a tw_sock that no timer has any more. */
 static void tw_sock_drop(struct tw_sock *ts)
 {
 	struct tw_file *file = ts->file;
 	u32 bytes = ts->bytes;
 
-	tw_tcp_put(ts->sk);
+	if (ts->sk)
+		tw_tcp_put(ts->sk);
 	tw_free(ts, sizeof(*ts));
-	atomic_long_sub(bytes, &file->socks->memory);
-	tw_user_uncharge(file->user, bytes);
+	tw_sock_uncharge(file, bytes);
+}
+
+/* If the program has closed the socket that a timer watches, drop the reference to the socket. */
+static void tw_sock_let_go(struct tw_file *file, u32 index)
+{
+	u32 kept = tw_alloc_size(sizeof(struct tw_sock)), bytes = 0;
+	struct tw_lookup lookup __uninitialized;
+	struct tw_ctx ctx __uninitialized;
+	struct sock *sk = NULL;
+	struct tw_timer *t;
+
+	/* Without a lock: most timers watch no connection. If it misses one, there is a next time. */
+	if (!data_race(tw_timer_has_sock(tw_timer_at(&file->table.pool, index))) ||
+	    WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true)))
+		return;
+	t = tw_lookup_index(&ctx, index, &lookup);
+	if (t) {
+		if (tw_timer_has_sock(t) && t->sock->sk && tw_tcp_closed(t->sock->sk)) {
+			swap(sk, t->sock->sk);
+			bytes = t->sock->bytes - kept;
+			t->sock->bytes = kept;
+		}
+		tw_lookup_unlock(&ctx, &lookup);
+	}
+	tw_cpu_end(&ctx);
+	if (!sk)
+		return;
+	tw_tcp_put(sk);
+	tw_sock_uncharge(file, bytes);
+}
+
+/*
+ * Let go of closed sockets, if it is time for that: of as many timers as a turn examines. Returns
+ * true if there are more.
+ */
+static bool tw_sock_sweep(struct tw_socks *socks)
+{
+	u32 index = READ_ONCE(socks->sweep), n;
+
+	for (n = 0; index && n < TW_SOCK_SWEPT; n++) {
+		if (index > tw_index_max(&socks->file->table)) {
+			index = 0;
+		} else {
+			tw_sock_let_go(socks->file, index++);
+			cond_resched();
+		}
+	}
+	WRITE_ONCE(socks->sweep, index);
+	return index;
 }
 
 /* Handle a connection that was taken off the list. */
@@ -461,6 +533,19 @@ void tw_sock_kick(struct tw_file *file)
 	}
 }
 
+/* tw_socks.sweeper: let the worker look for closed sockets. */
+static void tw_sock_sweep_begin(struct work_struct *work)
+{
+	struct tw_socks *socks = container_of(to_delayed_work(work), struct tw_socks, sweeper);
+
+	/* The worker may go on with a walk that takes longer than a minute instead. */
+	WRITE_ONCE(socks->sweep, 1);
+	tw_sock_kick(socks->file);
+	/* An ADD that this does not see queues it again. */
+	if (atomic_read(&socks->count))
+		queue_delayed_work(tw_socks_wq, &socks->sweeper, TW_SOCK_SWEEP);
+}
+
 /**
  * tw_sock_waiting - is the worker to look at connections of a file?
  * @file: the file
@@ -491,7 +576,7 @@ void tw_sock_work(struct work_struct *work)
 		xchg(&socks->kicked, false);
 		cover = tw_cover_begin(socks->file);
 		/* A closed file is not put back: see tw_sock_quiesce(). */
-		if (!READ_ONCE(socks->closed) && tw_sock_turn(socks))
+		if (!READ_ONCE(socks->closed) && (tw_sock_turn(socks) | tw_sock_sweep(socks)))
 			tw_sock_kick(socks->file);
 		tw_cover_end(cover);
 	}
@@ -500,11 +585,15 @@ void tw_sock_work(struct work_struct *work)
 /**
  * tw_sock_close - the file is closed: the worker need not look at it any more
  * @file: the file
+ *
+ * Context: process, may sleep.
  */
 void tw_sock_close(struct tw_file *file)
 {
-	if (file->socks)
-		WRITE_ONCE(file->socks->closed, true);
+	if (!file->socks)
+		return;
+	WRITE_ONCE(file->socks->closed, true);
+	cancel_delayed_work_sync(&file->socks->sweeper);
 }
 
 /**
@@ -709,6 +798,8 @@ static int tw_socks_make(struct tw_file *file)
 		goto unlock;
 	}
 	socks->file = file;
+	/* It does not wake an idle CPU. */
+	INIT_DEFERRABLE_WORK(&socks->sweeper, tw_sock_sweep_begin);
 	/* Pairs with the address dependency in tw_file_socks(); litmus dependency. */
 	smp_store_release(&file->socks, socks);
 unlock:
@@ -747,6 +838,8 @@ static int tw_sock_add_one(struct tw_file *file, struct timerwheel_add_socket *a
 	} while (!was);
 	if (was < 0)
 		tw_sock_drop(ts);
+	else
+		queue_delayed_work(tw_socks_wq, &file->socks->sweeper, TW_SOCK_SWEEP);
 	return was;
 }
 

@@ -73,6 +73,18 @@ u32 tw_tcp_size(const struct sock *sk)
 }
 
 /**
+ * tw_tcp_closed - has the program closed the socket, so that no descriptor leads to it?
+ * @sk: the socket
+ *
+ * Return: true if so; it stays so.
+ */
+bool tw_tcp_closed(const struct sock *sk)
+{
+	/* The flags are changed without atomic operations, under the lock of the socket. */
+	return data_race(sock_flag(sk, SOCK_DEAD));
+}
+
+/**
  * tw_tcp_gone - has the connection ended, or is there none?
  * @sk: the socket
  *
@@ -82,8 +94,7 @@ bool tw_tcp_gone(const struct sock *sk)
 {
 	u8 state = READ_ONCE(sk->sk_state);
 
-	/* The flags are changed without atomic operations, under the lock of the socket. */
-	return data_race(sock_flag(sk, SOCK_DEAD)) || state == TCP_CLOSE || state == TCP_LISTEN;
+	return tw_tcp_closed(sk) || state == TCP_CLOSE || state == TCP_LISTEN;
 }
 
 /**

@@ -30,6 +30,7 @@ void tw_tcp_hold(struct sock *sk);
 void tw_tcp_put(struct sock *sk);
 u32 tw_tcp_size(const struct sock *sk);
 bool tw_tcp_gone(const struct sock *sk);
+bool tw_tcp_closed(const struct sock *sk);
 bool tw_tcp_half_closed(const struct sock *sk);
 u32 tw_tcp_now(void);
 u32 tw_tcp_received(const struct sock *sk);

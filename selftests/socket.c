@@ -459,6 +459,52 @@ TEST_F(socket, closed_before)
 	EXPECT_EQ(0, stats_of(self->fd).aborted);
 }
 
+/*
+ * Within about a minute the kernel lets go of sockets that were closed, whatever the deadlines of
+ * their timers are. It does so twice, since it has to search again. The timers stay, and an open
+ * socket is still watched.
+ */
+TEST_F_TIMEOUT(socket, closed_are_let_go, 2000)
+{
+	enum { SOCKS = 150, LEAST = 1500 };	/* LEAST: bytes of a struct sock, at least */
+	static struct conn c[2 * SOCKS];
+	struct timerwheel_event ev;
+	__u64 with, until;
+	int i, round;
+
+	if (!tw_icount())
+		SKIP(return, "it takes minutes");
+	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, HOUR, 0));
+	for (i = 0; i < 2 * SOCKS; i++) {
+		ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &c[i]));
+		ASSERT_EQ(0, add_sock(self->fd, KEY + 1 + i, c[i].here,
+				      TIMERWHEEL_SOCKET_LIFETIME, HOUR, 0));
+	}
+	for (round = 0; round < 2; round++) {
+		with = stats_of(self->fd).memory;
+		for (i = round * SOCKS; i < (round + 1) * SOCKS; i++) {
+			close(c[i].here);
+			close(c[i].peer);
+		}
+		until = tw_now(CLOCK_MONOTONIC) + 150 * SEC;
+		while (stats_of(self->fd).memory > with - SOCKS * LEAST &&
+		       tw_now(CLOCK_MONOTONIC) < until)
+			tw_sleep(SEC / 10);
+		EXPECT_GE(with - SOCKS * LEAST, stats_of(self->fd).memory);
+		EXPECT_EQ(1 + 2 * SOCKS, stats_of(self->fd).sockets);
+		EXPECT_EQ(0, stats_of(self->fd).due);
+	}
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, KEY + 1, IDLE, 0));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
+	EXPECT_EQ(KEY + 1, ev.key);
+	EXPECT_EQ(TIMERWHEEL_EVENT_GONE, ev.flags);
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, KEY + 2));
+	EXPECT_TRUE(is_alive(&self->c));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, KEY, IDLE, 0));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+}
+
 /* The peer does not read, so the connection has not ended: nobody has the socket all the same. */
 TEST_F(socket, closed_here)
 {

@@ -3,12 +3,14 @@
  * Is each connection that a timer watches let go of, once, and by whom; is none forgotten; does the
  * worker leave closed wheels alone?
  * module/sock.c: tw_sock_visit(), tw_sock_end(), tw_sock_kick(), tw_sock_work(), tw_sock_handle(),
- * tw_sock_settle(), tw_sock_quiesce(), tw_sock_free_all(); file.c: tw_file_free_closed().
+ * tw_sock_settle(), tw_sock_sweep(), tw_sock_quiesce(), tw_sock_free_all(); file.c:
+ * tw_file_free_closed().
  * README.md maps names here to names there.
  *
  * Wheels of one user, each with one timer. Calls move, remove, replace and read it. The engine
  * visits it. The user's worker decides about connections that were idle, aborts them, and lets go
- * of those whose timer has ended. Then the wheels are closed (CLOSES), or stay.
+ * of those whose timer has ended, and of closed sockets. Then the wheels are closed (CLOSES), or
+ * stay.
  *
  * What is done under the locks of a timer is one step. When a connection was idle, and whether it
  * has ended, is chosen: the stamps of TCP are not modelled.
@@ -37,6 +39,7 @@ byte sock[WHEELS];		/* timer.sock */
 /* Connections: struct tw_sock */
 bit queued[SOCKS];		/* TW_SOCK_QUEUED */
 bit ended[SOCKS];		/* TW_SOCK_ENDED */
+bit let_go[SOCKS];		/* tw_sock.sk is NULL */
 
 /* Wheels: struct tw_socks */
 chan todo[WHEELS] = [MOST] of { byte };
@@ -182,6 +185,17 @@ proctype engine(byte w)
 	visits--
 }
 
+/* tw_sock_let_go() of a timer whose socket may have been closed; of the first wheel only */
+inline sweep(w)
+{
+	atomic {
+		if
+		:: w == 0 && timer[w] != FREE -> ALIVE(sock[w]); let_go[sock[w]] = 1
+		:: true
+		fi
+	}
+}
+
 /* tw_sock_handle() */
 inline handle(w)
 {
@@ -207,8 +221,8 @@ inline handle(w)
 				assert(sock[w] == s && !ended[s]);
 				if
 				:: timer[w] = DUE
-				:: !aborting[s] -> timer[w] = PENDING
-				:: !aborting[s] -> abort = 1
+				:: !aborting[s] && !let_go[s] -> timer[w] = PENDING
+				:: !aborting[s] && !let_go[s] -> abort = 1
 				fi
 			:: else
 			fi
@@ -219,7 +233,7 @@ inline handle(w)
 			/* tw_tcp_abort(); or a task holds the lock of the socket */
 			atomic {
 				ALIVE(s);
-				assert(!aborting[s]);
+				assert(!aborting[s] && !let_go[s]);
 				if
 				:: aborting[s] = 1
 				:: true
@@ -284,7 +298,12 @@ end:	do
 			if
 			:: len(todo[w]) > 0 -> kick(w)
 			:: else
-			fi
+			fi;
+#endif
+#ifndef SWEEP_BESIDE
+			sweep(w)
+#else
+			skip
 #endif
 		:: else -> WHEEL(w)
 		fi;
@@ -303,6 +322,14 @@ end:	do
 	   }
 	od
 }
+
+#ifdef SWEEP_BESIDE
+/* The search for closed sockets in a work of its own */
+proctype sweeper()
+{
+	sweep(0)
+}
+#endif
 
 #if CLOSES
 /* tw_file_free_closed() */
@@ -388,6 +415,9 @@ init
 			n++
 		od;
 		run worker();
+#ifdef SWEEP_BESIDE
+		run sweeper();
+#endif
 #if !CLOSES
 		run idle()
 #endif

@@ -469,13 +469,13 @@ enum timerwheel_socket {
  * of the user who opened the wheel, and if the task disconnects the socket and makes it listen at
  * that moment, the listening socket is aborted.
  *
- * The timer keeps neither the connection nor the descriptor open. The kernel notices a closed
- * socket at the deadline, and the timer then ends with an event that has TIMERWHEEL_EVENT_GONE.
- * Remove the timer when you close the socket. Until the timer ends or is removed, the kernel keeps
- * the memory of the socket, about 2.5 kB, which it charges to the user who opened the wheel. It
- * also keeps what the socket holds until it is freed, which it does not charge: an attached filter
- * (a long filter takes 60 kB), its network namespace and its cgroups. A socket that is connected
- * again keeps its deadline.
+ * The timer keeps neither the connection nor the descriptor open. If the socket was closed, the
+ * timer ends at its deadline with an event that has TIMERWHEEL_EVENT_GONE. Remove the timer when
+ * you close the socket. Otherwise the kernel lets go of the socket about a minute later. Until then
+ * it keeps the memory of the socket, about 2.5 kB, which is charged to the user who opened the
+ * wheel, and what the socket holds, which is not charged: a filter that is attached to it (a long
+ * one takes 60 kB), its network namespace, its cgroups. A socket that is connected again keeps its
+ * deadline.
  *
  * MOVE sets the time of the next visit and does not change the timeout. MOVE, ADD, REMOVE and DRAIN
  * withdraw a warning that was not delivered. A store in the deadline table counts as a MOVE. If the

@@ -26,3 +26,9 @@ turn: the rest is forgotten; socket:socket.ip4.all_at_once; s/return socks->take
 free all: attached connections are forgotten; socket:socket.ip4.close_the_wheel; s/i <= file->table.made \&\& /i <= 0 \&\& /
 invalid: times are not checked; socket:socket.ip4.fields; s/arg->deadline - 1 >= TIMERWHEEL_SOCKET_TIME_MAX/0/
 add: tries for ever; socket:socket.ip4.room_for_two; s/if (!was \&\& !--tries)/if (0)/
+let go: closed sockets stay; icount/socket:socket.ip4.closed_are_let_go; s/^\t\t\tswap(sk, t->sock->sk);/\t\t\t;/
+let go: open ones as well; icount/socket:socket.ip4.closed_are_let_go; s/t->sock->sk \&\& tw_tcp_closed(t->sock->sk)/t->sock->sk/
+let go: what is dropped stays charged; icount/socket:socket.ip4.closed_are_let_go; /^static void tw_sock_let_go/,/^}/s/tw_sock_uncharge(file, bytes);/;/
+sweep: the worker is not told; icount/socket:socket.ip4.closed_are_let_go; /^static void tw_sock_sweep_begin/,/^}/s/tw_sock_kick(socks->file);/;/
+sweep: the first timers only; icount/socket:socket.ip4.closed_are_let_go; s/^\tWRITE_ONCE(socks->sweep, index);/\tWRITE_ONCE(socks->sweep, 0);/
+sweep: once; icount/socket:socket.ip4.closed_are_let_go; s/if (atomic_read(&socks->count))$/if (0)/
