@@ -437,7 +437,7 @@ static void tw_sock_let_go(struct tw_file *file, u32 index)
 	struct sock *sk = NULL;
 	struct tw_timer *t;
 
-	/* Without a lock: most timers watch no connection. If it misses one, there is a next time. */
+	/* Without a lock: most timers watch no connection. The next walk finds one that it misses. */
 	if (!data_race(tw_timer_has_sock(tw_timer_at(&file->table.pool, index))) ||
 	    WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true)))
 		return;

@@ -526,8 +526,8 @@ void tw_table_share_now(struct tw_file *file)
  * @file: the file; its deadline table exists
  * @nr: the number of the page
  *
- * It takes no lock, because the holder of tw_file.mutex may wait for memory or a grace period, and a
- * page fault would wait with the address space locked. The table only grows.
+ * It takes no lock, because the holder of tw_file.mutex may wait for memory or a grace period, and
+ * a page fault would wait with the address space locked. The table only grows.
  *
  * Context: any.
  * Return: the page; NULL: none of its timers exists.

@@ -6,9 +6,9 @@
  * allocated until after it is freed. User namespaces do not raise the cap: see tw_user_uid().
  *
  * A charge never waits: at the cap it fails. Closed wheels are freed later, so a program that
- * closes a wheel and opens another one could find the cap still in use. Therefore open() waits, with
- * no lock held (tw_user_wait()). When it returns, at least half of the cap was unused, or all wheels
- * that the user closed before the call are uncharged.
+ * closes a wheel and opens another one could find the cap still in use. Therefore open() waits,
+ * with no lock held (tw_user_wait()). When it goes on, at least half of the cap was unused, or all
+ * wheels that the user closed before the call are uncharged.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>

@@ -472,7 +472,7 @@ TEST_F_TIMEOUT(socket, closed_are_let_go, 2000)
 	__u64 with, until;
 	int i, round;
 
-	if (!tw_icount())
+	if (!tw_timed())
 		SKIP(return, "it takes minutes");
 	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, HOUR, 0));
 	for (i = 0; i < 2 * SOCKS; i++) {

@@ -121,6 +121,7 @@ struct vmap_area { long none[9]; };
 typedef struct { u64 val; } pte_t;
 struct vm_area_struct { vm_flags_t vm_flags; };
 struct work_struct { int none; };
+struct delayed_work { int none; };
 struct timerqueue_head { int none; };
 struct timerqueue_node { int none; };
 
