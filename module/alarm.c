@@ -16,6 +16,10 @@
  * timer then, so it ends the suspend: the timer that it was for is due, or readers are to be told
  * of one (wake-up batching).
  *
+ * The walk over all bases examines a limited number of timers in each base, and in all of them
+ * together. Other timers count as if they were due at the first tick of their slot, so the alarm can
+ * be early. The scheduler may run between two bases.
+ *
  * tw_alarm_lock protects the list of files. It is inside tw_file.mutex and outside a base's lock. A
  * file leaves the list before its grace period begins (tw_release()).
  */
@@ -24,9 +28,11 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
+#include <linux/mutex.h>
 #include <linux/platform_device.h>
 #include <linux/pm.h>
 #include <linux/pm_wakeup.h>
+#include <linux/sched.h>
 
 #include "alarm.h"
 #include "clock.h"
@@ -38,27 +44,36 @@
 /* Do not suspend if the machine must wake up this soon, like the kernel's alarm timers. */
 #define TW_ALARM_SOON_MS	(2 * MSEC_PER_SEC)
 
-static DEFINE_SPINLOCK(tw_alarm_lock);
+/* Most timers that are examined in a base, with its lock held, and in all bases. */
+#define TW_ALARM_BASE	4096U
+#define TW_ALARM_ALL	65536U
+
+static DEFINE_MUTEX(tw_alarm_lock);
 static LIST_HEAD(tw_alarm_files);
 static struct alarm tw_alarm;
 static struct platform_device *tw_alarm_device;
 
 /*
  * Lower bound of the time until a timer of a base is due, or until readers are woken for those that
- * are; TW_NEVER: there is nothing.
+ * are; TW_NEVER: there is nothing. @left: how many timers to examine at most, in this base and those
+ * that follow.
  */
-static u64 tw_alarm_base_delay(struct tw_cpu *cpu)
+static u64 tw_alarm_base_delay(struct tw_cpu *cpu, unsigned int *left)
 {
+	unsigned int here = min(*left, TW_ALARM_BASE);
 	struct tw_wheel *w = &cpu->wheel;
 	u64 now = tw_clock_now(cpu->file), tick, at;
 
+	*left -= here;
 	tw_lock_bh(&cpu->lock);
-	tick = tw_wheel_first(w);
+	tick = tw_wheel_first(w, &here);
 	at = tick == TW_NEVER ? TW_NEVER : min_t(u64, tick * w->tick - w->bias, KTIME_MAX);
 	/* If events wait, readers are told of them then. */
 	if (tw_events_any(cpu->file))
 		at = min(at, cpu->wake_at);
 	tw_unlock_bh(&cpu->lock);
+	*left += here;
+	cond_resched();
 	if (at == TW_NEVER)
 		return TW_NEVER;
 	return at > now ? at - now : 0;
@@ -67,12 +82,12 @@ static u64 tw_alarm_base_delay(struct tw_cpu *cpu)
 /* The same for all files. */
 static u64 tw_alarm_first_delay(void)
 {
+	unsigned int left = TW_ALARM_ALL, nr;
 	u64 first = TW_NEVER;
 	struct tw_file *file;
 	struct tw_cpu *cpu;
-	unsigned int nr;
 
-	spin_lock(&tw_alarm_lock);
+	mutex_lock(&tw_alarm_lock);
 	list_for_each_entry(file, &tw_alarm_files, alarm) {
 		/* The machine stays awake, whatever the others have. */
 		if (tw_sock_waiting(file))
@@ -83,10 +98,10 @@ static u64 tw_alarm_first_delay(void)
 			/* Pairs with the release in tw_cpu_create(); litmus publish. */
 			cpu = smp_load_acquire(&file->cpu[nr]);
 			if (cpu)
-				first = min(first, tw_alarm_base_delay(cpu));
+				first = min(first, tw_alarm_base_delay(cpu, &left));
 		}
 	}
-	spin_unlock(&tw_alarm_lock);
+	mutex_unlock(&tw_alarm_lock);
 	return first;
 }
 
@@ -181,24 +196,26 @@ int tw_alarm_permitted(void)
  * tw_alarm_join - let a file wake the machine from now on
  * @file: the file, which has not joined before
  *
- * Context: process.
+ * Context: process, may sleep.
  */
 void tw_alarm_join(struct tw_file *file)
 {
-	spin_lock(&tw_alarm_lock);
+	mutex_lock(&tw_alarm_lock);
 	list_add_tail(&file->alarm, &tw_alarm_files);
-	spin_unlock(&tw_alarm_lock);
+	mutex_unlock(&tw_alarm_lock);
 }
 
 /**
  * tw_alarm_leave - undo tw_alarm_join(), if it was called
  * @file: the file, which is being closed and will be freed after a grace period
+ *
+ * Context: process, may sleep.
  */
 void tw_alarm_leave(struct tw_file *file)
 {
 	if (list_empty(&file->alarm))
 		return;
-	spin_lock(&tw_alarm_lock);
+	mutex_lock(&tw_alarm_lock);
 	list_del(&file->alarm);
-	spin_unlock(&tw_alarm_lock);
+	mutex_unlock(&tw_alarm_lock);
 }

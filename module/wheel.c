@@ -74,9 +74,6 @@
 #include "slots.h"
 #include "sock.h"
 
-/* Most timers of a level that tw_wheel_first() examines. */
-#define TW_FIRST_TIMERS	4096U
-
 /* What the visit of a connection costs of a budget, besides that of its timer. */
 #define TW_SOCK_COST	2U
 
@@ -220,17 +217,16 @@ static bool tw_first_slot(struct tw_wheel *w, unsigned int level, u64 *b)
 
 /*
  * The first tick for which a timer in slot number @b of @level is queued, or an earlier tick of the
- * slot.
+ * slot. Examines @left timers at most, and subtracts their number.
  */
-static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
+static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b, unsigned int *left)
 {
 	u64 begin = b << (level * w->shift);
 	u64 first = begin + BIT_ULL(level * w->shift) - 1;
 	u32 index = w->head[level * w->level_size + (b & (w->level_size - 1))];
-	unsigned int left = TW_FIRST_TIMERS;
 
 	/* Timers postponed beyond the slot count as at its last tick: they are visited by then. */
-	for (; index && left; left--) {
+	for (; index && *left; --*left) {
 		const struct tw_timer *t = tw_timer_at(w->pool, index);
 
 		first = min(first, tw_fire_tick(w, t));
@@ -242,14 +238,15 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 /**
  * tw_wheel_first - find the tick of the first timer
  * @w: the wheel
+ * @left: how many timers to examine at most; the number of those that were is subtracted
  *
- * Unlike @w->work this is no tick at which there is only something to cascade. At most
- * TW_FIRST_TIMERS timers of each level are examined: if the first slot of a level has more, the
- * slot's first tick is taken.
+ * Unlike @w->work this is not a tick at which there is only something to cascade. Timers in the
+ * first slot of each level are examined. If the slot has more of them than are left to examine, its
+ * first tick is taken.
  *
  * Return: the tick, or an earlier one; TW_NEVER: the wheel is empty.
  */
-u64 tw_wheel_first(struct tw_wheel *w)
+u64 tw_wheel_first(struct tw_wheel *w, unsigned int *left)
 {
 	unsigned long busy = w->busy;
 	u64 first = TW_NEVER, slot;
@@ -259,7 +256,7 @@ u64 tw_wheel_first(struct tw_wheel *w)
 		return w->cursor;
 	for_each_set_bit(level, &busy, w->levels)
 		if (tw_first_slot(w, level, &slot))
-			first = min(first, tw_slot_tick(w, level, slot));
+			first = min(first, tw_slot_tick(w, level, slot, left));
 	return first;
 }
 

@@ -106,7 +106,7 @@ void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first);
 void tw_wheel_open_slot(struct tw_wheel *w, unsigned int list, u64 b);
 bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budget,
 		      bool manual, bool last, struct tw_due_list *due);
-u64 tw_wheel_first(struct tw_wheel *w);
+u64 tw_wheel_first(struct tw_wheel *w, unsigned int *left);
 void tw_wheel_count_lateness(struct tw_wheel *w, u64 late);
 
 #endif /* TW_WHEEL_H */

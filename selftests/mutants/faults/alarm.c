@@ -3,7 +3,7 @@ may: everybody; suspend/suspend:global.alarm_refused; s/if (!capable(CAP_WAKE_AL
 base: from the beginning of the clock; suspend/suspend:alarm.realtime.wakes; s/return at > now ? at - now : 0;/return at;/
 base: events may wait; suspend/suspend:alarm.boottime.batched; s/if (tw_events_any(cpu->file))/if (0)/
 base: a clock that was set back is not; suspend/suspend:alarm.realtime.set_back; s/ - w->bias, KTIME_MAX/, KTIME_MAX/
-first: that of the last base; suspend/suspend:alarm.boottime.first_of_wheels; s/first = min(first, tw_alarm_base_delay(cpu));/first = tw_alarm_base_delay(cpu);/
+first: that of the last base; suspend/suspend:alarm.boottime.first_of_wheels; s/first = min(first, tw_alarm_base_delay(cpu, \&left));/first = tw_alarm_base_delay(cpu, \&left);/
 first: of the first wheel only; suspend/suspend:alarm.boottime.first_of_wheels; /^static u64 tw_alarm_first_delay(/,/^}/s/^\t\t}$/\t\t}\n\t\tbreak;/
 prepare: without an alarm; suspend/suspend:alarm.boottime.wakes; s/^\talarm_start_timer(.*/\t;/
 prepare: it sleeps, however soon; suspend/suspend:alarm.boottime.soon; s/^\t\treturn -EBUSY;/\t\treturn 0;/

@@ -429,31 +429,51 @@ static void backlog_remove(void)
 	rig_free(&r);
 }
 
+/* tw_wheel_first(), which may examine @most timers */
+static u64 first_of(struct rig *r, unsigned int most)
+{
+	return tw_wheel_first(&r->w, &most);
+}
+
 /* tw_wheel_first(): the tick of the first timer, not of its cascade */
 static void first(void)
 {
 	static const u64 after[] = { 5, 700, 200000, 20 * 1000 * 1000 };
 	const u32 many = 10000;
+	unsigned int left;
 	struct rig r;
 	u64 now = 12345;
 	u32 i;
 
 	rig_init(&r, 256, MSEC, now, many + 10, 0);
-	CHECK(tw_wheel_first(&r.w) == TW_NEVER, "an empty wheel has a first timer");
+	CHECK(first_of(&r, 100) == TW_NEVER, "an empty wheel has a first timer");
 	/* from the last to the first, on different levels, and two in the same slot */
 	rig_add(&r, 1, (now + 20000001) * MSEC, 0);
 	for (i = 4; i--; ) {
 		rig_add(&r, 2 + i, (now + after[i]) * MSEC, 0);
-		CHECK(tw_wheel_first(&r.w) == now + after[i], "first in tick %llu, not %llu",
-		      tw_wheel_first(&r.w), now + after[i]);
+		CHECK(first_of(&r, 100) == now + after[i], "first in tick %llu, not %llu",
+		      first_of(&r, 100), now + after[i]);
 	}
 	rig_free(&r);
 	/* more timers in a slot than are examined: may be too early, never late */
 	rig_init(&r, 256, MSEC, now, many, 0);
 	for (i = 1; i <= many; i++)
 		rig_add(&r, i, (now + 100000 + i) * MSEC, 0);
-	CHECK(tw_wheel_first(&r.w) <= now + 100001 && tw_wheel_first(&r.w) > now,
-	      "first in tick %llu", tw_wheel_first(&r.w));
+	CHECK(first_of(&r, 4096) <= now + 100001 && first_of(&r, 4096) > now,
+	      "first in tick %llu", first_of(&r, 4096));
+	rig_free(&r);
+	/* the limit is for all levels together: 60 timers in a slot of each of two */
+	rig_init(&r, 256, MSEC, now, 120, 0);
+	for (i = 1; i <= 60; i++) {
+		rig_add(&r, i, (now + 5) * MSEC, 0);
+		rig_add(&r, 60 + i, (now + 100000) * MSEC, 0);
+	}
+	left = 100;
+	CHECK(tw_wheel_first(&r.w, &left) == now + 5 && !left, "%u timers left", left);
+	left = 200;
+	CHECK(tw_wheel_first(&r.w, &left) == now + 5 && left == 80, "%u timers left", left);
+	left = 0;
+	CHECK(tw_wheel_first(&r.w, &left) <= now + 5 && !left, "%u timers left", left);
 	rig_free(&r);
 }
 

@@ -33,6 +33,7 @@ faults=(
 'remove: not counted;                        /^static .*tw_wheel_remove(/,/^}/s/w->pending--;/;/'
 'catch up: cursor too far;                   s/w->cursor = now + 1;/w->cursor = now + 2;/'
 'catch up: although there is work;           s/if (w->work > now \&\& w->cursor <= now)/if (w->cursor <= now)/'
+'first: each level has a limit of its own;   /^static u64 tw_slot_tick(/,/^}/s/; --\*left) {/; ) {/'
 'first slot: place 0 is skipped;             s/base + place, base);/base + place, base + 1);/'
 'first slot: the slot of the cursor is skipped; s/base + size, base + place);/base + size, base + place + 1);/'
 'work: cascades begin late;                  s/level ? (b - 1) << /level ? b << /'
