@@ -190,7 +190,7 @@ static ssize_t tw_monitor_read(struct kiocb *iocb, struct iov_iter *to)
 		}
 		if (nowait ? !mutex_trylock(&monitor->reading) :
 			     mutex_lock_interruptible(&monitor->reading))
-			return nowait ? -EAGAIN : -EINTR;
+			return nowait ? -EAGAIN : -ERESTARTSYS;
 		ret = tw_monitor_copy(monitor, to, room);
 		mutex_unlock(&monitor->reading);
 		/* Another reader was faster: wait again. */

@@ -9,6 +9,7 @@ read: RWF_NOWAIT is ignored; monitor:monitor.nowait; s/bool nowait = iocb->ki_fi
 read: O_NONBLOCK is ignored; monitor:monitor.copies; s/bool nowait = iocb->ki_filp->f_flags \& O_NONBLOCK || iocb->ki_flags \& IOCB_NOWAIT;/bool nowait = iocb->ki_flags \& IOCB_NOWAIT;/
 read: who may not wait waits for another reader; monitor:monitor.stalled_reader; s/if (nowait ? !mutex_trylock(&monitor->reading) :/if (0 ? !mutex_trylock(\&monitor->reading) :/
 read: waits for another reader whatever signal comes; monitor:monitor.stalled_reader; s/mutex_lock_interruptible(&monitor->reading))/mutex_lock_killable(\&monitor->reading))/
+read: waits for another reader, and is not restarted; monitor:monitor.stalled_reader; s/nowait ? -EAGAIN : -ERESTARTSYS;/nowait ? -EAGAIN : -EINTR;/
 read: sleeps whatever signal comes; monitor:monitor.blocked_reader_signalled; s/wait_event_interruptible(/wait_event_killable(/;s/TASK_INTERRUPTIBLE/TASK_KILLABLE/
 read: one reader is woken at a time; monitor:monitor.blocked_readers_share,monitor.blocked_readers_end; s/wait_event_interruptible(/wait_event_interruptible_exclusive(/
 read: who was late has EAGAIN; monitor:monitor.late_reader; s/} while (ret == -EAGAIN);/} while (0);/
