@@ -161,7 +161,7 @@ static DEFINE_PER_CPU(struct task_struct *, tw_threads);
  *
  * It belongs to the CPU that runs the turns, which after hotplug is not the engine's. Accessed with
  * bottom halves off. With PREEMPT_RT two tasks may update it at the same time. Then one update is
- * lost, which does no other harm.
+ * lost: the CPU time of those turns is not limited.
  */
 struct tw_pace {
 	u64 next;

@@ -52,11 +52,11 @@ static inline bool tw_resident_cancelled(const struct tw_pool *pool, const struc
 }
 
 /**
- * tw_timer_park - park a resident timer that is in no list
+ * tw_timer_park - park a timer that is in no list: a resident one, or one of a connection
  * @w: the wheel of a base that is locked
  * @t: the timer
  *
- * From now on whoever locks the timer's bucket may change it.
+ * From now on the bucket's lock protects the timer, and the base's lock does not.
  */
 static inline void tw_timer_park(struct tw_wheel *w, struct tw_timer *t)
 {

@@ -210,6 +210,9 @@ static tw_tcp_abort_fn tw_tcp_aborter(const struct sock *sk)
  * Then it also aborts whatever the socket has become meanwhile: one that listens, after connect()
  * to AF_UNSPEC and listen().
  *
+ * This does not ask security modules (security_socket_shutdown()), as the kernel does not for
+ * SOCK_DESTROY: see "Decisions" in README.md.
+ *
  * Context: process, may sleep.
  * Return: 0; -EBUSY: a task holds the lock; another error: there was no connection.
  */
