@@ -4,12 +4,13 @@
  * by handle.
  *
  * The array is processed in chunks that fit a buffer on the stack. A chunk is copied in, its
- * operations are done in one batch (under one hold of the base's lock), and its results are copied
- * out.
+ * operations are done, usually in one batch (under one hold of the base's lock), and its results are
+ * copied out.
  *
- * An element whose results could not be copied out is not begun. To find that out, the copy-in
- * writes the first and the last u64 of each element's output back as they were. That is enough,
- * because an element is in two pages at most.
+ * An element whose output cannot be written when it is copied in is not begun. To find that out, the
+ * copy-in writes the first and the last u64 of each element's output back as they were. That is
+ * enough, because an element is in two pages at most. If another thread takes the memory away after
+ * that, the operation takes effect and its results are lost.
  */
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -41,7 +42,7 @@ static_assert(sizeof(struct timerwheel_entry) <= TW_ELEM_LEN * sizeof(u64));
  * @most: elements in a chunk
  * @zeroes: the part of longer elements that is not known here is output, and zeroed
  * @many: does the operation on several elements; returns how many it has done
- * @one: does it on one element; returns the result, or -EAGAIN: no free timer at hand
+ * @one: does it on one element; returns the result, or -EAGAIN: nothing was done, call @many
  */
 struct tw_kind {
 	unsigned int len;
@@ -112,39 +113,56 @@ fault:
  * Does a signal end a call early? Tasks that run io_uring commands often have work pending
  * (TIF_NOTIFY_SIGNAL), which signal_pending() takes for a signal: for them only a fatal one counts.
  */
-static __always_inline bool tw_batch_interrupted(const struct timerwheel_batch *batch)
+static __always_inline bool tw_batch_interrupted(u32 flags)
 {
 	if (likely(!signal_pending(current)))
 		return false;
-	return !(batch->flags & TW_BATCH_KILLABLE) || fatal_signal_pending(current);
+	return !(flags & TW_BATCH_KILLABLE) || fatal_signal_pending(current);
 }
 
 /*
  * Do the operations of a chunk. Returns how many were done, or an error if none.
  *
+ * A batch ends where an operation needs the base of another CPU; the next one has that base locked.
+ * If keys alternate between CPUs, a batch does a single operation. A batch looks up the hash chains
+ * of all its elements before it begins with the first. So the next batch gets few more elements than
+ * the last one has done.
+ *
  * Each failing allocation makes the kernel search all memory several times, and a call may have
  * 65,536 elements. So after the first -ENOMEM (@no_memory) the rest of the call fails without
  * trying to allocate.
  *
- * Once something was done, the call does not fail with -EAGAIN (TW_BATCH_NOWAIT): it would be done
- * again. Then it waits for memory.
+ * Once some elements are done, the call must not fail with -EAGAIN (TW_BATCH_NOWAIT), or the caller
+ * would repeat them: it waits for memory instead.
+ *
+ * Other tasks may take the free timers of a full wheel, or move a timer to another base, as often
+ * as this call looks for them. So a signal ends the call between two batches. If nothing was done,
+ * only a fatal one does.
  */
 static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_file *file,
 					  u64 *buf, int n, u64 offset, u32 flags, bool *no_memory)
 {
 	struct tw_ctx ctx __uninitialized;
-	int err, done, i = 0;
+	int err, done, most = n, i = 0;
+	u32 other = TW_NO_CPU;
 
 	while (i < n) {
-		err = tw_cpu_begin(&ctx, file, offset);
+		err = tw_cpu_begin_with(&ctx, file, offset, other);
 		if (err)
 			return i ? i : err;
 		ctx.flags = flags;
-		done = kind->many(&ctx, buf, n - i);
+		most = min(most, n - i);
+		done = kind->many(&ctx, buf, most);
 		tw_cpu_end(&ctx);
 		i += done;
 		buf += done * kind->len;
-		if (i < n) {
+		if (likely(i == n))
+			break;
+		if (done < most)
+			other = ctx.wants;
+		if (other != TW_NO_CPU) {
+			most = 2 * done + 2;
+		} else {
 			if (!i && flags & TW_BATCH_NOWAIT)
 				return -EAGAIN;
 			/* ADD found no free timer: make more and try again, or fail. */
@@ -155,7 +173,11 @@ static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_
 				buf += kind->len;
 				i++;
 			}
+			most = n;
 		}
+		if (i ? tw_batch_interrupted(flags) : fatal_signal_pending(current))
+			return i ? i : -EINTR;
+		cond_resched();
 	}
 	return n;
 }
@@ -185,7 +207,7 @@ static __always_inline long tw_batch_many(const struct tw_kind *kind, struct tw_
 		tw_elems_write(kind, buf, user, n);
 		done += n;
 		user += n * kind->len;
-		if (n < want || done == batch->count || tw_batch_interrupted(batch))
+		if (n < want || done == batch->count || tw_batch_interrupted(flags))
 			break;
 		cond_resched();
 	}
@@ -194,7 +216,8 @@ static __always_inline long tw_batch_many(const struct tw_kind *kind, struct tw_
 
 /*
  * A call on one element: as tw_batch_many(), but without loops, which saves most of the cost.
- * Returns -EAGAIN if there is no free timer at hand: nothing was done.
+ * Returns -EAGAIN if nothing was done, because there is no free timer at hand or the timer is in
+ * another CPU's base.
  */
 static __always_inline long tw_batch_one(const struct tw_kind *kind, struct tw_file *file,
 					 const struct timerwheel_batch *batch)
@@ -267,7 +290,7 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 		if (copy_to_user(user + out, (void *)elem + out, both - out))
 			break;
 		user += size;
-		if (done == batch->count || tw_batch_interrupted(batch))
+		if (done == batch->count || tw_batch_interrupted(flags))
 			break;
 		cond_resched();
 	}
@@ -307,13 +330,15 @@ static __always_inline int tw_one_get(struct tw_ctx *ctx, void *elem)
 
 static __always_inline int tw_one_move_handle(struct tw_ctx *ctx, void *elem)
 {
-	tw_ops_move_handle(ctx, elem, 1);
+	if (unlikely(!tw_ops_move_handle(ctx, elem, 1)))
+		return -EAGAIN;
 	return ((struct timerwheel_move_handle *)elem)->result;
 }
 
 static __always_inline int tw_one_remove_handle(struct tw_ctx *ctx, void *elem)
 {
-	tw_ops_remove_handle(ctx, elem, 1);
+	if (unlikely(!tw_ops_remove_handle(ctx, elem, 1)))
+		return -EAGAIN;
 	return ((struct timerwheel_remove_handle *)elem)->result;
 }
 

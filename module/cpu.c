@@ -4,8 +4,13 @@
  *
  * Operations on timers run inside a batch (struct tw_ctx). tw_cpu_begin() locks the base of this
  * CPU. tw_cpu_end() starts it in the engine if that is needed, and unlocks it. (Both are in run.h.)
- * New timers always go to that base. A timer that is in another base needs the lock of that one as
- * well (tw_cpu_lock_other()). Two bases are locked in the order of their CPU numbers.
+ * New timers always go to that base.
+ *
+ * An operation on a timer in another base needs the lock of that base as well. It ends its batch,
+ * and starts over in the next one, which locks both bases before it does anything
+ * (tw_cpu_lock_two()). So a batch waits for at most one lock besides that of its own base, and no
+ * lock is dropped in the middle of an operation. Two bases are locked in the order of their CPU
+ * numbers.
  *
  * The engine (engine.c) runs a base that has work (tw_cpu_run()): an expiry batch of at most
  * TW_BATCH_TIMERS timers under one hold of the lock. A base with more work has its next turn after
@@ -43,12 +48,6 @@
 
 /* After this many batches the rest of an oversized tick is detached: see tw_wheel_collect(). */
 #define TW_DETACH_BATCHES	16U
-
-/*
- * Lockdep subclasses of a base that is locked after one of a lower CPU. There are two of them,
- * because the own base may be held as TW_NEST_OWN when one of a higher CPU is locked.
- */
-enum { TW_NEST_OWN = 1, TW_NEST_HIGHER = 2 };
 
 static bool tw_is_manual(const struct tw_file *file)
 {
@@ -319,29 +318,32 @@ struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 }
 
 /**
- * tw_cpu_lock_other - lock a second base
- * @ctx: the batch context
- * @nr: CPU number of the base, which exists
+ * tw_cpu_lock_two - lock this CPU's base and another one
+ * @cpu: the base of this CPU
+ * @nr: CPU number of the other base
  *
- * Unlocks the second base that was locked before, if any. May unlock @ctx->cpu for a moment.
+ * SETUP may have freed the other base, or the task may now run on its CPU: then there is none.
  *
- * Context: between tw_cpu_begin() and tw_cpu_end(), no bucket locked.
+ * Context: bottom halves off, no lock held.
+ * Return: the other base; NULL: only @cpu is locked.
  */
-void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
+struct tw_cpu *tw_cpu_lock_two(struct tw_cpu *cpu, u32 nr)
 {
-	struct tw_cpu *cpu = ctx->cpu;
-	struct tw_cpu *other = ctx->file->cpu[nr];
+	/* Pairs with the release in tw_cpu_create(); litmus publish. */
+	struct tw_cpu *other = smp_load_acquire(&cpu->file->cpu[nr]);
 
-	if (ctx->other)
-		raw_spin_unlock(&ctx->other->lock);
-	if (nr > cpu->nr) {
-		raw_spin_lock_nested(&other->lock, TW_NEST_HIGHER);
-	} else {
-		raw_spin_unlock(&cpu->lock);
-		raw_spin_lock(&other->lock);
-		raw_spin_lock_nested(&cpu->lock, TW_NEST_OWN);
+	if (!other || other == cpu) {
+		raw_spin_lock(&cpu->lock);
+		return NULL;
 	}
-	ctx->other = other;
+	if (nr < cpu->nr) {
+		raw_spin_lock(&other->lock);
+		raw_spin_lock_nested(&cpu->lock, SINGLE_DEPTH_NESTING);
+	} else {
+		raw_spin_lock(&cpu->lock);
+		raw_spin_lock_nested(&other->lock, SINGLE_DEPTH_NESTING);
+	}
+	return other;
 }
 
 /**

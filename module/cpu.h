@@ -65,7 +65,7 @@ struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait);
 u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick);
 void tw_cpu_program(struct tw_cpu *cpu);
 bool tw_cpu_run(struct tw_cpu *cpu, u64 began);
-void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr);
+struct tw_cpu *tw_cpu_lock_two(struct tw_cpu *cpu, u32 nr);
 bool tw_cpu_reclaim(struct tw_file *file);
 int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired);
 void tw_cpu_close(struct tw_file *file);

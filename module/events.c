@@ -182,15 +182,19 @@ void tw_events_lock(struct tw_file *file)
 }
 
 /**
- * tw_events_unlink - take a timer off the due list
- * @file: the file, its due list locked
+ * tw_events_unlink - withdraw a timer's event: take the timer off the due list
+ * @ctx: the batch context; the due list is locked
  * @t: the timer, on the list
  *
  * The timer stays TW_DUE. Its bucket is locked, so nothing finds it before the caller has set
  * another state.
+ *
+ * TIMERWHEEL_RING_OVERFLOW is cleared after the batch when no event waits any more, because the
+ * ring's lock is outside the due list's.
  */
-void tw_events_unlink(struct tw_file *file, struct tw_timer *t)
+void tw_events_unlink(struct tw_ctx *ctx, struct tw_timer *t)
 {
+	struct tw_file *file = ctx->file;
 	struct tw_due_list *all = &file->events.due;
 	const struct tw_pool *pool = &file->table.pool;
 
@@ -204,6 +208,9 @@ void tw_events_unlink(struct tw_file *file, struct tw_timer *t)
 	else
 		all->last = t->prev;
 	WRITE_ONCE(all->count, all->count - 1);
+	ctx->cpu->counts.withdrawn++;
+	if (!all->count && tw_has_ring(file))
+		ctx->flow++;
 }
 
 /**
@@ -460,7 +467,7 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 	struct tw_ctx ctx __uninitialized;
 	int n;
 
-	n = __tw_cpu_begin(&ctx, file, offset, nowait);
+	n = __tw_cpu_begin(&ctx, file, offset, nowait, TW_NO_CPU);
 	if (n)
 		return n;
 	raw_spin_lock(&events->lock);

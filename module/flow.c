@@ -117,7 +117,7 @@ static long tw_flow_batches(struct tw_file *file, unsigned int most, bool nowait
 	int err;
 
 	do {
-		err = __tw_cpu_begin(&ctx, file, 0, nowait);
+		err = __tw_cpu_begin(&ctx, file, 0, nowait, TW_NO_CPU);
 		if (err)
 			return done ? done : err;
 		n = tw_flow_from_list(&ctx, min_t(u32, most - done, TW_FLOW_BATCH));

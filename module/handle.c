@@ -10,6 +10,7 @@
  * bucket locked.
  */
 #include <linux/bottom_half.h>
+#include <linux/err.h>
 #include <linux/nospec.h>
 #include <linux/prefetch.h>
 
@@ -71,7 +72,7 @@ static struct tw_timer *tw_lookup_handle(struct tw_ctx *ctx, u32 index, u32 gene
 {
 	struct tw_timer *t = tw_lookup_index(ctx, index, lookup);
 
-	if (t && t->generation != generation) {
+	if (!IS_ERR_OR_NULL(t) && t->generation != generation) {
 		tw_lookup_unlock(ctx, lookup);
 		return NULL;
 	}
@@ -82,16 +83,11 @@ static noinline int tw_move_handle_slow(struct tw_ctx *ctx, u32 index, u32 gener
 					u64 deadline, bool resident)
 {
 	struct tw_lookup lookup __uninitialized;
-	struct tw_timer *t;
-	int was;
+	struct tw_timer *t = tw_lookup_handle(ctx, index, generation, &lookup);
 
-	do {
-		t = tw_lookup_handle(ctx, index, generation, &lookup);
-		if (!t)
-			return -ENOENT;
-		was = tw_move_found(ctx, t, &lookup, deadline, ctx->flags, resident);
-	} while (was == -EAGAIN);
-	return was;
+	if (IS_ERR_OR_NULL(t))
+		return t ? PTR_ERR(t) : -ENOENT;
+	return tw_move_found(ctx, t, &lookup, deadline, ctx->flags, resident);
 }
 
 static __always_inline int tw_move_handle(struct tw_ctx *ctx,
@@ -113,15 +109,19 @@ static __always_inline int __tw_ops_move_handle(struct tw_ctx *ctx, void *elems,
 	struct timerwheel_move_handle *elem = elems;
 	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
 	u32 most = tw_index_max(&ctx->file->table);
-	int i;
+	int i, result;
 
 	if (unlikely(!most))
 		return tw_handles_fail(elem, n, -ENOENT);
 	tw_handles_prefetch(ctx, elem, n, most, timer);
-	for (i = 0; i < n; i++, elem++)
-		elem->result = tw_move_handle(ctx, elem, tw_handle_index(elem->index, most),
-					      timer[i], resident);
-	return n;
+	for (i = 0; i < n; i++, elem++) {
+		result = tw_move_handle(ctx, elem, tw_handle_index(elem->index, most), timer[i],
+					resident);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
+	}
+	return i;
 }
 
 static noinline int tw_ops_move_handle_resident(struct tw_ctx *ctx, void *elems, int n)
@@ -135,7 +135,7 @@ static noinline int tw_ops_move_handle_resident(struct tw_ctx *ctx, void *elems,
  * @elems: array of struct timerwheel_move_handle; the result of each is set
  * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: @n.
+ * Return: as tw_ops_move().
  */
 int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n)
 {
@@ -152,15 +152,14 @@ static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
 {
 	bool resident = tw_pool_resident(&ctx->file->table.pool);
 	struct tw_lookup lookup __uninitialized;
-	struct tw_timer *t;
+	struct tw_timer *t = tw_lookup_handle(ctx, index, elem->generation, &lookup);
 	int was;
 
-	do {
-		t = tw_lookup_handle(ctx, index, elem->generation, &lookup);
-		if (!t)
-			return -ENOENT;
-		was = tw_remove_found(ctx, t, &lookup, resident);
-	} while (was == -EAGAIN);
+	if (IS_ERR_OR_NULL(t))
+		return t ? PTR_ERR(t) : -ENOENT;
+	was = tw_remove_found(ctx, t, &lookup, resident);
+	if (was == -EAGAIN)
+		return was;
 	elem->value = t->value;
 	tw_unhash_free(ctx, t, &lookup);
 	return was;
@@ -194,20 +193,23 @@ static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
  *	its value
  * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: @n.
+ * Return: as tw_ops_move().
  */
 int tw_ops_remove_handle(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_remove_handle *elem = elems;
 	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
 	u32 most = tw_index_max(&ctx->file->table);
-	int i;
+	int i, result;
 
 	if (unlikely(!most))
 		return tw_handles_fail(elems, n, -ENOENT);
 	tw_handles_prefetch(ctx, elems, n, most, timer);
-	for (i = 0; i < n; i++, elem++)
-		elem->result = tw_remove_handle(ctx, elem, tw_handle_index(elem->index, most),
-						timer[i]);
-	return n;
+	for (i = 0; i < n; i++, elem++) {
+		result = tw_remove_handle(ctx, elem, tw_handle_index(elem->index, most), timer[i]);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
+	}
+	return i;
 }

@@ -78,6 +78,9 @@ static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 /* Most operations in a call of tw_ops_add() and so on. */
 #define TW_OPS_MAX		48U
 
+/* No base: see tw_ctx.wants. */
+#define TW_NO_CPU		U32_MAX
+
 struct sock;
 struct tw_file;
 struct tw_log;
@@ -466,15 +469,18 @@ struct tw_file {
  * struct tw_ctx - batch context: operations under one hold of a base's lock
  * @file: the file
  * @cpu: this CPU's base, locked; bottom halves are off
- * @other: one more base, locked; or NULL
+ * @other: one more base, locked during the whole batch; or NULL
  * @now: the file's time at the start of the batch, in ns
  * @offset: what the caller's time namespace adds to that
  * @todo: not 0: one of the following
  * @wake_readers: readers are to be woken at the end
  * @wake_monitors: monitors are to be woken at the end
  * @socks: the worker of the connections has something to do
- * @flow: so many timers fell due in this run that may go into the ring after it
+ * @flow: timers that fell due in this batch and may go into the ring after it, and one more if no
+ *	timer waits for the ring any more
  * @flags: of a call by handle: TIMERWHEEL_ABS, TIMERWHEEL_EXCL
+ * @wants: the last operation was not begun and returned -EAGAIN, because it needs the base of this
+ *	CPU: end the batch, and start over in one that has it locked. TW_NO_CPU: it needs none.
  *
  * It need not be initialized: __tw_cpu_begin() sets everything but @flags, which only MOVE by
  * handle reads. Its callers set them.
@@ -495,6 +501,7 @@ struct tw_ctx {
 		};
 	};
 	u32 flags;
+	u32 wants;
 };
 
 /*

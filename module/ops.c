@@ -2,6 +2,7 @@
 /*
  * Operations on several timers by key; operations on one by its index, for LIST and DRAIN.
  */
+#include <linux/err.h>
 #include <linux/prefetch.h>
 #include <linux/uaccess.h>
 
@@ -93,8 +94,9 @@ static noinline int tw_ops_add_resident(struct tw_ctx *ctx, void *elems, int n)
  *	and generation
  * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: how many were done. If that is less than @n, no free timer is at hand for the next one:
- * end the batch, call tw_table_grow() and continue with that element.
+ * Return: how many were done. If that is less than @n, end the batch and continue with the next
+ * element: in a batch that has the base of @ctx->wants locked; or, if that is TW_NO_CPU, after
+ * tw_table_grow(), because no free timer is at hand.
  */
 int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
 {
@@ -108,15 +110,18 @@ static __always_inline int __tw_ops_move(struct tw_ctx *ctx, void *elems, int n,
 	struct timerwheel_move *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i;
+	int i, result;
 
 	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, false, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
-		elem->result = resident ? tw_move_resident(ctx, elem, hint) :
-					  tw_move(ctx, elem, hint, false);
+		result = resident ? tw_move_resident(ctx, elem, hint) :
+				    tw_move(ctx, elem, hint, false);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
 	}
-	return n;
+	return i;
 }
 
 static noinline int tw_ops_move_resident(struct tw_ctx *ctx, void *elems, int n)
@@ -130,7 +135,8 @@ static noinline int tw_ops_move_resident(struct tw_ctx *ctx, void *elems, int n)
  * @elems: array of struct timerwheel_move; the result of each is set
  * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: @n.
+ * Return: how many were done. If that is less than @n, end the batch and continue with the next
+ * element in one that has the base of @ctx->wants locked.
  */
 int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
 {
@@ -144,15 +150,18 @@ static __always_inline int __tw_ops_remove(struct tw_ctx *ctx, void *elems, int 
 	struct timerwheel_remove *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i;
+	int i, result;
 
 	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
-		elem->result = resident ? tw_remove_resident(ctx, elem, hint) :
-					  tw_remove(ctx, elem, hint, false);
+		result = resident ? tw_remove_resident(ctx, elem, hint) :
+				    tw_remove(ctx, elem, hint, false);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
 	}
-	return n;
+	return i;
 }
 
 static noinline int tw_ops_remove_resident(struct tw_ctx *ctx, void *elems, int n)
@@ -167,7 +176,8 @@ static noinline int tw_ops_remove_resident(struct tw_ctx *ctx, void *elems, int 
  *	and time left
  * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: @n.
+ * Return: how many were done. If that is less than @n, end the batch and continue with the next
+ * element in one that has the base of @ctx->wants locked.
  */
 int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
 {
@@ -182,21 +192,25 @@ int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
  * @elems: array of struct timerwheel_entry; the result of each is set, and after success all fields
  * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: @n.
+ * Return: how many were done. If that is less than @n, end the batch and continue with the next
+ * element in one that has the base of @ctx->wants locked.
  */
 int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
 {
 	struct timerwheel_entry *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i;
+	int i, result;
 
 	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
 	for (i = 0; i < n; i++, elem++) {
 		hint.chain = chain[i];
-		elem->result = tw_get(ctx, elem, hint);
+		result = tw_get(ctx, elem, hint);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
 	}
-	return n;
+	return i;
 }
 
 static __always_inline int __tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg,
@@ -204,21 +218,18 @@ static __always_inline int __tw_move_slow(struct tw_ctx *ctx, const struct timer
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
-	int was;
 
-	do {
-		t = tw_lookup(ctx, arg->key, hint, &lookup);
-		if (!t) {
-			tw_lookup_unlock(ctx, &lookup);
-			return -ENOENT;
-		}
-		if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-			tw_lookup_unlock(ctx, &lookup);
-			return -ESTALE;
-		}
-		was = tw_move_found(ctx, t, &lookup, deadline, arg->flags, resident);
-	} while (was == -EAGAIN);
-	return was;
+	if (!tw_lookup(ctx, arg->key, hint, &lookup, &t))
+		return -EAGAIN;
+	if (!t) {
+		tw_lookup_unlock(ctx, &lookup);
+		return -ENOENT;
+	}
+	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
+		tw_lookup_unlock(ctx, &lookup);
+		return -ESTALE;
+	}
+	return tw_move_found(ctx, t, &lookup, deadline, arg->flags, resident);
 }
 
 /**
@@ -228,7 +239,7 @@ static __always_inline int __tw_move_slow(struct tw_ctx *ctx, const struct timer
  * @deadline: its deadline, on the file's clock
  * @hint: where its key's chain was
  *
- * Return: TIMERWHEEL_WAS_* or a documented error.
+ * Return: as tw_move().
  */
 int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
 		 struct tw_hint hint)
@@ -243,7 +254,7 @@ int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 dead
  * @deadline: its deadline, on the file's clock
  * @hint: where its key's chain was
  *
- * Return: TIMERWHEEL_WAS_* or a documented error.
+ * Return: as tw_move().
  */
 int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
 			  struct tw_hint hint)
@@ -319,12 +330,14 @@ int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct
 }
 
 /**
- * tw_lookup_index - lock the bucket of a timer's key, and the timer's base
+ * tw_lookup_index - find a timer by its index, and lock its bucket
  * @ctx: the batch context
  * @index: an index that exists
  * @lookup: filled in, except the depth
  *
- * Return: the timer; NULL: no timer has that index, and the bucket is not locked.
+ * Return: the timer, whose base is locked, unless it is PARKED; NULL: no timer has that index;
+ * ERR_PTR(-EAGAIN): the operation starts over in the next batch (tw_ctx.wants). Without a timer the
+ * bucket is not locked.
  */
 struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
 {
@@ -336,37 +349,34 @@ struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup
 	bool held;
 
 	lookup->index = index;
-	for (;;) {
-		/* Read without a lock, to know which bucket to lock; then checked again. */
-		state = READ_ONCE(t->state);
-		if (state == TW_FREE || state == TW_CLAIMED)
-			return NULL;
-		key = READ_ONCE(t->key);
-		buckets = tw_table_buckets(table);
-		lookup->chain = tw_table_chain(table, key, buckets);
-		lookup->bucket = tw_table_lock(table, key, buckets, &lookup->chain);
-		/*
-		 * The state first, with acquire: a timer that was freed may get another owner at
-		 * any time, whose key is in another bucket, and who may park it. Then the key has
-		 * changed, too.
-		 */
-		held = tw_timer_held(ctx, t, &lookup->state, &nr);
-		if (READ_ONCE(t->key) != key) {
-			tw_lookup_unlock(ctx, lookup);
-			continue;
-		}
-		if (likely(held) || lookup->state == TW_PARKED) {
-			if (lookup->state == TW_PENDING || lookup->state == TW_DUE ||
-			    lookup->state == TW_PARKED) {
-				lookup->link = tw_table_link_to(table, lookup->chain, index);
-				return t;
-			}
-			tw_lookup_unlock(ctx, lookup);
-			return NULL;
-		}
+	/* Read without a lock, to know which bucket to lock; then checked again. */
+	state = READ_ONCE(t->state);
+	if (state == TW_FREE || state == TW_CLAIMED)
+		return NULL;
+	key = READ_ONCE(t->key);
+	buckets = tw_table_buckets(table);
+	lookup->chain = tw_table_chain(table, key, buckets);
+	lookup->bucket = tw_table_lock(table, key, buckets, &lookup->chain);
+	/*
+	 * The state first, with acquire: a timer that was freed may get another owner at any time,
+	 * whose key is in another bucket, and who may park it. Then the key has changed, too.
+	 */
+	held = tw_timer_held(ctx, t, &lookup->state, &nr);
+	if (READ_ONCE(t->key) != key) {
 		tw_lookup_unlock(ctx, lookup);
-		tw_cpu_lock_other(ctx, nr);
+		return ERR_PTR(tw_start_over(ctx, ctx->cpu->nr));
 	}
+	if (unlikely(!held && lookup->state != TW_PARKED)) {
+		tw_lookup_unlock(ctx, lookup);
+		return ERR_PTR(tw_start_over(ctx, nr));
+	}
+	if (lookup->state == TW_PENDING || lookup->state == TW_DUE ||
+	    lookup->state == TW_PARKED) {
+		lookup->link = tw_table_link_to(table, lookup->chain, index);
+		return t;
+	}
+	tw_lookup_unlock(ctx, lookup);
+	return NULL;
 }
 
 /**
@@ -375,21 +385,18 @@ struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup
  * @index: an index that exists
  * @entry: filled in
  *
- * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index.
+ * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index; -EAGAIN: see
+ * tw_ctx.wants.
  */
 int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
-	int was;
 
-	do {
-		t = tw_lookup_index(ctx, index, &lookup);
-		if (!t)
-			return -ENOENT;
-		was = tw_get_unlock(ctx, t, &lookup, entry);
-	} while (was == -EAGAIN);
-	return was;
+	t = tw_lookup_index(ctx, index, &lookup);
+	if (IS_ERR_OR_NULL(t))
+		return t ? PTR_ERR(t) : -ENOENT;
+	return tw_get_unlock(ctx, t, &lookup, entry);
 }
 
 /* Describe a timer in user memory, without sleeping. As tw_fill_entry(). */
@@ -439,7 +446,7 @@ static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, i
  * The description is copied out first, so that a fault loses nothing.
  *
  * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index; -EFAULT: @to
- * cannot be written without sleeping, and nothing was done.
+ * cannot be written without sleeping; -EAGAIN: see tw_ctx.wants. After an error nothing was done.
  */
 int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 {
@@ -448,10 +455,9 @@ int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 	struct tw_timer *t;
 	int was, err;
 
-again:
 	t = tw_lookup_index(ctx, index, &lookup);
-	if (!t)
-		return -ENOENT;
+	if (IS_ERR_OR_NULL(t))
+		return t ? PTR_ERR(t) : -ENOENT;
 	if (lookup.state == TW_PENDING) {
 		err = tw_drain_pending(ctx, t, index, &was, to, size);
 	} else if (lookup.state == TW_PARKED) {
@@ -462,14 +468,12 @@ again:
 	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
 		err = tw_copy_entry(ctx, t, index, was, to, size);
-		if (!err) {
-			tw_events_unlink(file, t);
-			ctx->cpu->counts.withdrawn++;
-		}
+		if (!err)
+			tw_events_unlink(ctx, t);
 		tw_events_unlock(file);
 	} else {
 		tw_lookup_unlock(ctx, &lookup);
-		goto again;
+		return tw_start_over(ctx, READ_ONCE(t->cpu));
 	}
 	if (err) {
 		tw_lookup_unlock(ctx, &lookup);

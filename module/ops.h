@@ -3,12 +3,14 @@
  * The operations on one timer by its key, in a batch (struct tw_ctx: this CPU's base is locked).
  * They are inline: ops.c has a copy of each for several elements, batch.c one for a single element.
  *
- * tw_lookup() locks the key's bucket and, if the timer is in another CPU's base, that base, too.
- * MOVE seldom needs it: see tw_lookup_lockless().
+ * tw_lookup() locks the key's bucket. If the timer is in the base of a CPU that is not locked, the
+ * operation cannot be done in this batch. It returns -EAGAIN, and starts over in the next batch,
+ * which has that base locked (tw_ctx.wants). So no operation waits for another CPU's base, and none
+ * is repeated with bottom halves off. MOVE seldom needs tw_lookup(): see tw_lookup_lockless().
  *
  * With these locks held a PENDING timer does not change. A reader may still claim or re-arm one
  * that is DUE, until the events' lock is taken and the timer is seen to be on the due list
- * (tw_lock_if_due()). If it is not there the operation starts over.
+ * (tw_lock_if_due()). If it is not there the operation starts over in the next batch, too.
  */
 #ifndef TW_OPS_H
 #define TW_OPS_H
@@ -90,32 +92,37 @@ struct tw_hint {
 	u32 *chain;
 };
 
+/* Have the operation start over in a batch that has the base of CPU @nr locked. */
+static inline int tw_start_over(struct tw_ctx *ctx, u32 nr)
+{
+	ctx->wants = nr;
+	return -EAGAIN;
+}
+
 /*
- * Lock a key's bucket, look up its timer and lock the timer's base. Returns NULL if there is no
- * timer. The bucket is locked in either case.
+ * Lock a key's bucket and look up its timer, @timer: NULL if there is none. Its base is locked,
+ * unless it is PARKED. Returns false if that base is not locked: nor is the bucket, then, and the
+ * operation starts over in the next batch.
  */
-static __always_inline struct tw_timer *tw_lookup(struct tw_ctx *ctx, u64 key,
-						  struct tw_hint hint, struct tw_lookup *lookup)
+static __always_inline bool tw_lookup(struct tw_ctx *ctx, u64 key, struct tw_hint hint,
+				      struct tw_lookup *lookup, struct tw_timer **timer)
 {
 	struct tw_table *table = &ctx->file->table;
 	struct tw_timer *t;
 	u32 nr;
 
-	for (;;) {
-		lookup->bucket = tw_table_lock(table, key, hint.buckets, &hint.chain);
-		lookup->chain = hint.chain;
-		t = tw_table_lookup(table, lookup->chain, key, &lookup->link, &lookup->depth);
-		lookup->index = *lookup->link;
-		if (!t)
-			return NULL;
-		if (likely(tw_timer_held(ctx, t, &lookup->state, &nr)))
-			return t;
-		/* A parked timer is in no base. */
-		if (lookup->state == TW_PARKED)
-			return t;
-		tw_lookup_unlock(ctx, lookup);
-		tw_cpu_lock_other(ctx, nr);
-	}
+	lookup->bucket = tw_table_lock(table, key, hint.buckets, &hint.chain);
+	lookup->chain = hint.chain;
+	t = tw_table_lookup(table, lookup->chain, key, &lookup->link, &lookup->depth);
+	lookup->index = *lookup->link;
+	*timer = t;
+	/* A parked timer is in no base. */
+	if (!t || likely(tw_timer_held(ctx, t, &lookup->state, &nr)) ||
+	    lookup->state == TW_PARKED)
+		return true;
+	tw_lookup_unlock(ctx, lookup);
+	tw_start_over(ctx, nr);
+	return false;
 }
 
 /*
@@ -149,7 +156,7 @@ static inline int tw_was_parked(bool resident)
 
 /*
  * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_PENDING, _DUE or
- * _PARKED; -EAGAIN: a reader was faster, and the bucket is unlocked: look the timer up again.
+ * _PARKED; -EAGAIN: a reader was faster, and the bucket is unlocked: tw_start_over() was called.
  */
 static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
 				      const struct tw_lookup *lookup, bool resident)
@@ -163,13 +170,12 @@ static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
 		return tw_was_parked(resident);
 	}
 	if (tw_lock_if_due(ctx, t)) {
-		tw_events_unlink(ctx->file, t);
+		tw_events_unlink(ctx, t);
 		tw_events_unlock(ctx->file);
-		ctx->cpu->counts.withdrawn++;
 		return TIMERWHEEL_WAS_DUE;
 	}
 	tw_lookup_unlock(ctx, lookup);
-	return -EAGAIN;
+	return tw_start_over(ctx, READ_ONCE(t->cpu));
 }
 
 /* Queue a timer that is on no list, in this CPU's base. */
@@ -258,7 +264,8 @@ static __always_inline int tw_deadline_set(const struct tw_pool *pool, u32 index
 
 /*
  * ADD. @plain: tw_add_plain(). @sock: the connection to watch, or NULL. Returns TIMERWHEEL_WAS_*, a
- * documented error, or -EAGAIN: no free timer is at hand, nothing was done.
+ * documented error, or -EAGAIN: nothing was done, because no free timer is at hand, or because the
+ * operation starts over in the next batch (tw_ctx.wants).
  */
 static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
 				    struct tw_hint hint, bool plain, bool resident,
@@ -276,16 +283,11 @@ static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *a
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, flags & TIMERWHEEL_ABS, ctx->now, ctx->offset);
 	slack = tw_slack_ticks(ctx, flags & TIMERWHEEL_SLACK ? arg->slack : file->setup.slack);
-again:
-	t = tw_lookup(ctx, arg->key, hint, &lookup);
-	/*
-	 * Not before tw_lookup(), which may unlock this CPU's base for a moment. From here on it
-	 * stays locked until the timer is queued: see tw_cpu_barrier().
-	 */
-	if (unlikely(READ_ONCE(file->closed))) {
-		tw_lookup_unlock(ctx, &lookup);
+	/* This CPU's base stays locked until the timer is queued: see tw_cpu_barrier(). */
+	if (unlikely(READ_ONCE(file->closed)))
 		return -ESHUTDOWN;
-	}
+	if (unlikely(!tw_lookup(ctx, arg->key, hint, &lookup, &t)))
+		return -EAGAIN;
 	if (t) {
 		if (flags & TIMERWHEEL_EXCL) {
 			tw_lookup_unlock(ctx, &lookup);
@@ -301,7 +303,7 @@ again:
 		} else {
 			was = tw_dequeue(ctx, t, &lookup, resident);
 			if (was == -EAGAIN)
-				goto again;
+				return was;
 			lookup.state = TW_FREE;
 		}
 		was = tw_deadline_set(&file->table.pool, lookup.index, t, deadline, ctx->now,
@@ -440,7 +442,7 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 
 /*
  * MOVE a timer that was looked up, and unlock its bucket. Returns TIMERWHEEL_WAS_* or a documented
- * error; -EAGAIN: a reader was faster: look the timer up again.
+ * error; -EAGAIN: a reader was faster: tw_start_over() was called.
  */
 static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
 					 const struct tw_lookup *lookup, u64 deadline, u32 flags,
@@ -462,7 +464,7 @@ static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
 	return was;
 }
 
-/* MOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
+/* MOVE. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: see tw_ctx.wants. */
 static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
 				   struct tw_hint hint, bool resident)
 {
@@ -488,7 +490,7 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
 /*
  * REMOVE a timer that was looked up, except that it is still in its hash chain. Returns
  * TIMERWHEEL_WAS_*; tw_unhash_free() follows. -EAGAIN: a reader was faster, and the bucket is
- * unlocked: look the timer up again.
+ * unlocked: tw_start_over() was called.
  */
 static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *t,
 					   const struct tw_lookup *lookup, bool resident)
@@ -509,7 +511,7 @@ static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *
 	return was;
 }
 
-/* REMOVE. Returns TIMERWHEEL_WAS_* or a documented error. */
+/* REMOVE. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: see tw_ctx.wants. */
 static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
 				     struct tw_hint hint, bool resident)
 {
@@ -520,8 +522,8 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remov
 	if (unlikely(arg->flags & ~TIMERWHEEL_MATCH ||
 		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
 		return -EINVAL;
-again:
-	t = tw_lookup(ctx, arg->key, hint, &lookup);
+	if (unlikely(!tw_lookup(ctx, arg->key, hint, &lookup, &t)))
+		return -EAGAIN;
 	if (!t) {
 		tw_lookup_unlock(ctx, &lookup);
 		return -ENOENT;
@@ -532,7 +534,7 @@ again:
 	}
 	was = tw_remove_found(ctx, t, &lookup, resident);
 	if (was == -EAGAIN)
-		goto again;
+		return was;
 	arg->value = t->value;
 	arg->left = tw_time_left(ctx, t, was);
 	tw_unhash_free(ctx, t, &lookup);
@@ -597,13 +599,13 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
 
 /*
  * Describe a timer in @entry, and unlock its bucket. Returns TIMERWHEEL_WAS_PENDING, _DUE or
- * _PARKED; -EAGAIN: a reader was faster: look the timer up again.
+ * _PARKED; -EAGAIN: a reader was faster: tw_start_over() was called.
  */
-static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
+static __always_inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 				const struct tw_lookup *lookup, struct timerwheel_entry *entry)
 {
-	int was = -EAGAIN;
 	u64 stored;
+	int was;
 
 	if (lookup->state == TW_PENDING) {
 		was = tw_deadline_look(&ctx->file->table.pool, lookup->index, t, &stored);
@@ -615,30 +617,29 @@ static inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 		was = TIMERWHEEL_WAS_DUE;
 		tw_fill_entry(ctx, t, lookup->index, was, entry);
 		tw_events_unlock(ctx->file);
+	} else {
+		was = tw_start_over(ctx, READ_ONCE(t->cpu));
 	}
 	tw_lookup_unlock(ctx, lookup);
 	return was;
 }
 
-/* GET. Returns TIMERWHEEL_WAS_* or a documented error. */
+/* GET. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: see tw_ctx.wants. */
 static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg,
 				  struct tw_hint hint)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
-	int was;
 
 	if (arg->flags)
 		return -EINVAL;
-	do {
-		t = tw_lookup(ctx, arg->key, hint, &lookup);
-		if (!t) {
-			tw_lookup_unlock(ctx, &lookup);
-			return -ENOENT;
-		}
-		was = tw_get_unlock(ctx, t, &lookup, arg);
-	} while (was == -EAGAIN);
-	return was;
+	if (unlikely(!tw_lookup(ctx, arg->key, hint, &lookup, &t)))
+		return -EAGAIN;
+	if (!t) {
+		tw_lookup_unlock(ctx, &lookup);
+		return -ENOENT;
+	}
+	return tw_get_unlock(ctx, t, &lookup, arg);
 }
 
 /* The hint for a single key; tw_ops_prefetch() makes those of a chunk. */

@@ -23,6 +23,7 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/timerwheel.h>
 #include <linux/vmalloc.h>
 
@@ -164,14 +165,17 @@ unsigned long tw_ring_pages(const struct tw_ring *ring)
 /**
  * tw_ring_page - find a page of the mapping
  * @ring: the ring
- * @nr: number of the page
+ * @nr: number of the page, from a program
  *
  * Return: the page; NULL beyond the end.
  */
 struct page *tw_ring_page(const struct tw_ring *ring, unsigned long nr)
 {
-	if (nr >= tw_ring_pages(ring))
+	unsigned long pages = tw_ring_pages(ring);
+
+	if (nr >= pages)
 		return NULL;
+	nr = array_index_nospec(nr, pages);
 	return vmalloc_to_page((void *)ring->shared + (nr << PAGE_SHIFT));
 }
 

@@ -11,6 +11,8 @@
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 
@@ -83,6 +85,7 @@ static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
  * @file: the file
  * @offset: tw_clock_offset() of the caller
  * @nowait: do not sleep to create a base: use another one
+ * @other: CPU number of a second base to lock; TW_NO_CPU: none
  *
  * Creates the base of this CPU if it does not exist yet. Without memory for it another CPU's base
  * is used, since operations such as read and REMOVE must not fail. If an hrtimer must then be
@@ -94,7 +97,7 @@ static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
  * @nowait, and the file has no base.
  */
 static __always_inline int __tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset,
-					  bool nowait)
+					  bool nowait, u32 other)
 {
 	struct tw_cpu *cpu;
 
@@ -105,13 +108,17 @@ static __always_inline int __tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *fi
 		if (IS_ERR(cpu))
 			return PTR_ERR(cpu);
 	}
-	raw_spin_lock(&cpu->lock);
+	ctx->other = NULL;
+	if (likely(other == TW_NO_CPU))
+		raw_spin_lock(&cpu->lock);
+	else
+		ctx->other = tw_cpu_lock_two(cpu, other);
 	ctx->file = file;
 	ctx->cpu = cpu;
-	ctx->other = NULL;
 	ctx->now = tw_clock_now(file);
 	ctx->offset = offset;
 	ctx->todo = 0;
+	ctx->wants = TW_NO_CPU;
 	tw_cpu_catch_up(cpu, ctx->now);
 	return 0;
 }
@@ -119,7 +126,14 @@ static __always_inline int __tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *fi
 /* The same for callers that may sleep. */
 static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
 {
-	return __tw_cpu_begin(ctx, file, offset, false);
+	return __tw_cpu_begin(ctx, file, offset, false, TW_NO_CPU);
+}
+
+/* The same with a second base, @other, that the batch before has asked for (tw_ctx.wants). */
+static __always_inline int tw_cpu_begin_with(struct tw_ctx *ctx, struct tw_file *file, u64 offset,
+					     u32 other)
+{
+	return __tw_cpu_begin(ctx, file, offset, false, other);
 }
 
 /**
@@ -157,6 +171,20 @@ static __always_inline void tw_cpu_end(struct tw_ctx *ctx)
 	raw_spin_unlock(&ctx->cpu->lock);
 	local_bh_enable();
 	tw_ctx_finish(ctx);
+}
+
+/**
+ * tw_cpu_again - let others run before an operation starts over in another batch
+ *
+ * Other CPUs may keep the operation from succeeding for as long as they like.
+ *
+ * Context: process, no lock held.
+ * Return: false: the task was killed, do not start over.
+ */
+static inline bool tw_cpu_again(void)
+{
+	cond_resched();
+	return !fatal_signal_pending(current);
 }
 
 #endif /* TW_RUN_H */

@@ -5,6 +5,7 @@
  * A timer has its index from ADD until it ends, so a cursor is just an index. Whatever is armed and
  * removed during a walk, a timer that stays is visited exactly once.
  */
+#include <linux/nospec.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -36,23 +37,27 @@ static bool tw_interrupted(long done)
 
 /*
  * Describe timers from index *@next on, at most @max. Returns how many of @entry it has set, or an
- * error.
+ * error. @other: tw_ctx.wants of the last batch, and of this one.
  */
 static int tw_list_chunk(struct tw_file *file, u64 offset, u64 *next, u64 end,
-			 struct timerwheel_entry *entry, unsigned int max)
+			 struct timerwheel_entry *entry, unsigned int max, u32 *other)
 {
 	u64 stop = min(end, *next + TW_SCAN);
 	unsigned int n = 0;
 	struct tw_ctx ctx;
-	int err;
+	int result;
 
-	err = tw_cpu_begin(&ctx, file, offset);
-	if (err)
-		return err;
-	for (; *next < stop && n < max; ++*next)
-		if (tw_get_index(&ctx, *next, &entry[n]) != -ENOENT)
-			n++;
+	result = tw_cpu_begin_with(&ctx, file, offset, *other);
+	if (result)
+		return result;
+	for (; *next < stop && n < max; ++*next) {
+		result = tw_get_index(&ctx, *next, &entry[n]);
+		if (result == -EAGAIN)
+			break;
+		n += result != -ENOENT;
+	}
 	tw_cpu_end(&ctx);
+	*other = ctx.wants;
 	return n;
 }
 
@@ -109,11 +114,14 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	u64 next = max(batch->cursor, 1ULL);
 	u64 end = tw_index_max(&file->table) + 1ULL;
 	long done = 0;		/* signed, as errors are */
+	u32 other = TW_NO_CPU;
 	int n, copied;
 
+	if (next < end)
+		next = array_index_nospec(next, end);
 	while (done < batch->count && next < end) {
 		n = tw_list_chunk(file, offset, &next, end, entry,
-				  min_t(u32, batch->count - done, TW_LIST_COPY));
+				  min_t(u32, batch->count - done, TW_LIST_COPY), &other);
 		if (n < 0)
 			return done ? done : n;
 		copied = tw_list_copy(to + done * size, size, entry, n);
@@ -148,28 +156,28 @@ static void tw_drain_close(struct tw_file *file)
 
 /*
  * Remove timers from index *@next on, at most @max, and copy their descriptions out. Returns how
- * many, or an error. Sets @fault if it stopped at a page fault.
+ * many, or an error. Sets @fault if it stopped at a page fault. @other: as in tw_list_chunk().
  */
 static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
-			  void __user *to, size_t size, unsigned int max, bool *fault)
+			  void __user *to, size_t size, unsigned int max, bool *fault, u32 *other)
 {
 	unsigned int n = 0;
 	struct tw_ctx ctx;
 	int err;
 
-	err = tw_cpu_begin(&ctx, file, offset);
+	err = tw_cpu_begin_with(&ctx, file, offset, *other);
 	if (err)
 		return err;
 	for (; *next < stop && n < max; ++*next) {
 		err = tw_drain_index(&ctx, *next, to + n * size, tw_entry_bytes(size));
-		if (err == -EFAULT) {
-			*fault = true;
+		*fault = err == -EFAULT;
+		if (*fault || err == -EAGAIN)
 			break;
-		}
 		if (err != -ENOENT)
 			n++;
 	}
 	tw_cpu_end(&ctx);
+	*other = ctx.wants;
 	return n;
 }
 
@@ -180,6 +188,7 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
 	bool tail = size > sizeof(struct timerwheel_entry);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	long done = 0;		/* signed, as errors are */
+	u32 other = TW_NO_CPU;
 	bool fault;
 	int n;
 
@@ -189,7 +198,8 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
 		if (tail && tw_clear_tail(to, size))
 			return done ? done : -EFAULT;
 		n = tw_drain_chunk(file, offset, &next, min(end, next + TW_SCAN), to, size,
-				   tail ? 1 : min_t(unsigned int, max - done, TW_DRAIN), &fault);
+				   tail ? 1 : min_t(unsigned int, max - done, TW_DRAIN), &fault,
+				   &other);
 		if (n < 0)
 			return done ? done : n;
 		done += n;

@@ -238,10 +238,9 @@ static void tw_sock_calm(struct tw_ctx *ctx, struct tw_sock *ts)
 		return;
 	tw_events_lock(ctx->file);
 	if (ts->warned) {
-		tw_events_unlink(ctx->file, tw_sock_warning(ctx->file, ts));
+		tw_events_unlink(ctx, tw_sock_warning(ctx->file, ts));
 		ts->warned = false;
 		ctx->file->events.warnings--;
-		ctx->cpu->counts.withdrawn++;
 	}
 	tw_events_unlock(ctx->file);
 }
@@ -368,13 +367,14 @@ static void tw_sock_retry(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock
 
 /*
  * Find the timer of a connection, if the worker is to decide about it. Its bucket is locked then.
+ * Returns NULL otherwise, or ERR_PTR(-EAGAIN): see tw_ctx.wants.
  */
 static struct tw_timer *tw_sock_lookup(struct tw_ctx *ctx, struct tw_sock *ts,
 				       struct tw_lookup *lookup)
 {
 	struct tw_timer *t = tw_lookup_index(ctx, ts->index, lookup);
 
-	if (t && (lookup->state != TW_PARKED || !tw_timer_has_sock(t) || t->sock != ts)) {
+	if (!IS_ERR_OR_NULL(t) && (lookup->state != TW_PARKED || !tw_timer_has_sock(t) || t->sock != ts)) {
 		tw_lookup_unlock(ctx, lookup);
 		return NULL;
 	}
@@ -384,19 +384,31 @@ static struct tw_timer *tw_sock_lookup(struct tw_ctx *ctx, struct tw_sock *ts,
 /*
  * Decide about the timer of a connection; @err: NULL, or what tw_tcp_abort() has returned. Returns
  * true if the connection is to be aborted.
+ *
+ * The visit that has handed the connection over parks the timer a little later, with its base
+ * locked. If the timer is found in a base before that, a second batch waits for that base. After it
+ * the timer is PARKED, or a call has armed it again: then it is left alone, because the next visit
+ * hands the connection over again.
  */
 static bool tw_sock_settle(struct tw_file *file, struct tw_sock *ts, const int *err)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_ctx ctx __uninitialized;
 	struct tw_timer *t;
+	u32 other = TW_NO_CPU;
 	bool abort = false;
 
+again:
 	/* There is one base at least, that of the ADD: no memory is needed for another. */
-	if (WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true)))
+	if (WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true, other)))
 		return false;
 	t = tw_sock_lookup(&ctx, ts, &lookup);
-	if (t) {
+	if (IS_ERR(t) && other == TW_NO_CPU) {
+		tw_cpu_end(&ctx);
+		other = ctx.wants;
+		goto again;
+	}
+	if (!IS_ERR_OR_NULL(t)) {
 		if (!err)
 			abort = tw_sock_decide(&ctx, t, ts);
 		else if (*err == -EBUSY)
@@ -812,6 +824,7 @@ static int tw_sock_add_one(struct tw_file *file, struct timerwheel_add_socket *a
 {
 	unsigned int tries = TW_SOCK_TRIES;
 	struct tw_ctx ctx __uninitialized;
+	u32 other = TW_NO_CPU;
 	struct tw_sock *ts;
 	int was;
 
@@ -824,17 +837,23 @@ static int tw_sock_add_one(struct tw_file *file, struct timerwheel_add_socket *a
 	if (IS_ERR(ts))
 		return PTR_ERR(ts);
 	do {
-		was = tw_cpu_begin(&ctx, file, offset);
+		was = tw_cpu_begin_with(&ctx, file, offset, other);
 		if (!was) {
 			was = tw_sock_arm(&ctx, arg, ts);
 			tw_cpu_end(&ctx);
 		}
 		if (was != -EAGAIN)
 			break;
-		was = tw_table_grow(file);
-		/* A single free timer is not enough for a timer and its warning. */
-		if (!was && !--tries)
-			was = -ENOSPC;
+		other = ctx.wants;
+		was = 0;
+		if (other == TW_NO_CPU) {
+			was = tw_table_grow(file);
+			/* A single free timer is not enough for a timer and its warning. */
+			if (!was && !--tries)
+				was = -ENOSPC;
+		} else if (!tw_cpu_again()) {
+			was = -EINTR;
+		}
 	} while (!was);
 	if (was < 0)
 		tw_sock_drop(ts);

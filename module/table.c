@@ -33,6 +33,7 @@
 #include <linux/kmsan-checks.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -524,7 +525,7 @@ void tw_table_share_now(struct tw_file *file)
 /**
  * tw_table_deadlines_page - find a page of the deadline table
  * @file: the file; its deadline table exists
- * @nr: the number of the page
+ * @nr: the number of the page, from a program
  *
  * It takes no lock, because the holder of tw_file.mutex may wait for memory or a grace period, and
  * a page fault would wait with the address space locked. The table only grows.
@@ -535,8 +536,11 @@ void tw_table_share_now(struct tw_file *file)
 struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr)
 {
 	/* Pairs with the release in tw_growth_install(): the page is there; litmus made. */
-	if (nr >= smp_load_acquire(&file->table.dir[TW_DIR_DEADLINES].used))
+	u32 used = smp_load_acquire(&file->table.dir[TW_DIR_DEADLINES].used);
+
+	if (nr >= used)
 		return NULL;
+	nr = array_index_nospec(nr, used);
 	return virt_to_page(tw_pool_deadlines(&file->table.pool)[nr]);
 }
 

@@ -40,9 +40,11 @@ union tw_uring_arg {
 static_assert(sizeof(union tw_uring_arg) == 16);
 
 /* Begin a batch that is a single operation. */
-static __always_inline int tw_uring_begin(struct tw_ctx *ctx, struct tw_file *file, u32 flags)
+static __always_inline int tw_uring_begin(struct tw_ctx *ctx, struct tw_file *file, u32 flags,
+					  u32 other)
 {
-	int err = tw_cpu_begin(ctx, file, tw_clock_offset(READ_ONCE(file->setup.clock)));
+	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
+	int err = tw_cpu_begin_with(ctx, file, offset, other);
 
 	ctx->flags = flags;
 	return err;
@@ -51,35 +53,43 @@ static __always_inline int tw_uring_begin(struct tw_ctx *ctx, struct tw_file *fi
 static int tw_uring_move(struct file *filp, u32 flags, struct timerwheel_move_handle *elem)
 {
 	struct tw_ctx ctx __uninitialized;
-	int err;
+	u32 other = TW_NO_CPU;
+	int err, done;
 
 	if (unlikely(!(filp->f_mode & FMODE_WRITE)))
 		return -EBADF;
 	if (unlikely(flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_EXCL)))
 		return -EINVAL;
-	err = tw_uring_begin(&ctx, filp->private_data, flags);
-	if (unlikely(err))
-		return err;
-	tw_ops_move_handle(&ctx, elem, 1);
-	tw_cpu_end(&ctx);
-	return elem->result;
+	do {
+		err = tw_uring_begin(&ctx, filp->private_data, flags, other);
+		if (unlikely(err))
+			return err;
+		done = tw_ops_move_handle(&ctx, elem, 1);
+		tw_cpu_end(&ctx);
+		other = ctx.wants;
+	} while (unlikely(!done) && tw_cpu_again());
+	return done ? elem->result : -EINTR;
 }
 
 static int tw_uring_remove(struct file *filp, u32 flags, struct timerwheel_remove_handle *elem)
 {
 	struct tw_ctx ctx __uninitialized;
-	int err;
+	u32 other = TW_NO_CPU;
+	int err, done;
 
 	if (unlikely(!(filp->f_mode & FMODE_WRITE)))
 		return -EBADF;
 	if (unlikely(flags || elem->value))
 		return -EINVAL;
-	err = tw_uring_begin(&ctx, filp->private_data, 0);
-	if (unlikely(err))
-		return err;
-	tw_ops_remove_handle(&ctx, elem, 1);
-	tw_cpu_end(&ctx);
-	return elem->result;
+	do {
+		err = tw_uring_begin(&ctx, filp->private_data, 0, other);
+		if (unlikely(err))
+			return err;
+		done = tw_ops_remove_handle(&ctx, elem, 1);
+		tw_cpu_end(&ctx);
+		other = ctx.wants;
+	} while (unlikely(!done) && tw_cpu_again());
+	return done ? elem->result : -EINTR;
 }
 
 static int tw_uring_array(struct file *filp, unsigned int call, u32 flags,

@@ -62,7 +62,7 @@ void tw_cpu_program(struct tw_cpu *base)
 	base->programmed = 0;
 }
 
-void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
+struct tw_cpu *tw_cpu_lock_two(struct tw_cpu *base, u32 nr)
 {
 	abort();	/* there is one base */
 }

@@ -113,28 +113,33 @@ byte finished;
 /* tw_base_held(): is this base locked by the task? */
 #define LOCKED(nr)	((nr) == me || (nr) == other)
 
-/* tw_cpu_lock_other(): lock base nr as well as the own one. */
-inline lock_other()
+/* __tw_cpu_begin(), tw_cpu_lock_two(): lock the own base, and the one that the last batch wants. */
+inline lock_bases()
 {
-	d_step {
-		if
-		:: other != NONE -> RELEASE(base[other]); other = NONE
-		:: else
-		fi;
-#ifndef NOT_ASCENDING
-		if
-		:: nr < me -> RELEASE(base[me])
-		:: else
-		fi
-#endif
-	};
-	d_step { ACQUIRE(base[nr]); other = nr };
-#ifndef NOT_ASCENDING
 	if
-	:: nr < me -> LOCK(base[me])
-	:: else
-	fi
+	:: want == NONE -> LOCK(base[me])
+	:: want != NONE ->
+#ifdef NOT_ASCENDING
+		LOCK(base[me]);
+		LOCK(base[want]);
+#else
+		if
+		:: want < me -> LOCK(base[want]); LOCK(base[me])
+		:: else -> LOCK(base[me]); LOCK(base[want])
+		fi;
 #endif
+		d_step { other = want; want = NONE }
+	fi
+}
+
+/* Unlock them. */
+inline unlock_bases()
+{
+	if
+	:: other != NONE -> RELEASE(base[other]); other = NONE
+	:: else
+	fi;
+	RELEASE(base[me])
 }
 
 /* tw_table_lookup() */
@@ -244,6 +249,7 @@ proctype task(byte me)
 	byte ops, k, t, link, i, st, nr, v;
 	short kind;
 	byte other = NONE;
+	byte want = NONE;		/* tw_ctx.wants */
 	byte mask;			/* reader: timers whose events were copied */
 	byte seen[TIMERS + 1];
 	bit due;
@@ -284,7 +290,19 @@ begin:	/* tw_cpu_begin() */
 	fi;
 #endif
 	skip;
-	LOCK(base[me]);
+	lock_bases();
+#ifdef NO_LOOK_AGAIN
+	if
+	:: other != NONE -> LOCK_BUCKET(k); goto found
+	:: else
+	fi;
+#endif
+#ifndef CLOSED_BEFORE_LOCK
+	if
+	:: kind == ADD && closed -> goto end_batch
+	:: else
+	fi;
+#endif
 	if
 	:: kind == READ -> goto read
 	:: kind & (DRAIN | LOOK) -> goto look_index
@@ -315,27 +333,13 @@ settle:	/* tw_timer_held() */
 #endif
 	:: !LOCKED(nr) ->
 		UNLOCK_BUCKET(k);
-		lock_other();
-#ifdef NO_LOOK_AGAIN
-		LOCK_BUCKET(k);
-		goto found
-#endif
-		if
-		:: kind & (DRAIN | LOOK) -> goto look_index
-		:: else -> goto look_key
-		fi
+		goto start_over
 	fi;
 	if
 	:: (kind & (DRAIN | LOOK)) && st != PENDING && st != DUE -> goto unlock
 	:: else
 	fi;
 found:
-#ifndef CLOSED_BEFORE_LOCK
-	if
-	:: kind == ADD && closed -> goto unlock
-	:: else
-	fi;
-#endif
 	if
 	:: kind & (GET | LOOK) -> goto look
 	:: else
@@ -373,10 +377,8 @@ found:
 		:: else ->
 			/* a reader was faster */
 			UNLOCK_BUCKET(k);
-			if
-			:: kind == DRAIN -> goto look_index
-			:: else -> goto look_key
-			fi
+			nr = cpu[t];
+			goto start_over
 		fi
 	fi;
 	if
@@ -408,14 +410,18 @@ unlock:
 end_batch: /* tw_cpu_end() */
 	skip;
 	d_step {
-		if
-		:: other != NONE -> RELEASE(base[other]); other = NONE
-		:: else
-		fi;
-		RELEASE(base[me]);
+		unlock_bases();
 		k = 0; t = 0; link = 0; i = 0; st = 0; nr = 0; mask = 0; kind = 0
 	};
 	goto call;
+start_over: /* tw_start_over(): the batch ends, and the next one has base nr locked */
+	skip;
+	d_step {
+		unlock_bases();
+		want = (nr == me -> NONE : nr);
+		link = 0; st = 0; nr = 0
+	};
+	goto begin;
 called:
 	skip;
 	d_step {
@@ -477,11 +483,7 @@ absent:	/* No timer was found with this key: assert that there is none. */
 		i = 0
 	};
 	if
-#ifndef CLOSED_BEFORE_LOCK
-	:: kind == ADD && !closed
-#else
 	:: kind == ADD
-#endif
 	:: else -> goto unlock
 	fi;
 	/* tw_cpu_alloc() */
@@ -525,11 +527,7 @@ grow:	/* The table cannot grow: tw_cpu_reclaim() */
 	skip;
 	d_step {
 		RELEASE_BUCKET(k);
-		if
-		:: other != NONE -> RELEASE(base[other]); other = NONE
-		:: else
-		fi;
-		RELEASE(base[me]);
+		unlock_bases();
 		nr = 0
 	};
 	do
@@ -579,10 +577,8 @@ look:	/* tw_get_unlock() */
 		:: due -> describe(DUELIST); unlock_due(); goto unlock
 		:: else ->
 			UNLOCK_BUCKET(k);
-			if
-			:: kind == LOOK -> goto look_index
-			:: else -> goto look_key
-			fi
+			nr = cpu[t];
+			goto start_over
 		fi
 	fi;
 
@@ -597,7 +593,7 @@ look_index: /* tw_lookup_index() */
 	LOCK_BUCKET(k);
 	if
 #ifndef NO_KEY_RECHECK
-	:: key[t] != k -> UNLOCK_BUCKET(k); goto look_index
+	:: key[t] != k -> UNLOCK_BUCKET(k); nr = me; goto start_over
 	:: else -> goto settle
 #else
 	:: true -> goto settle

@@ -18,7 +18,7 @@ set: told again; time:set.told_forward; s/WRITE_ONCE(file->events.clock_sets, 0)
 set: monitors do not have it; time:set.told_monitor; /^bool tw_events_take_clock_set/,/^}/s/tw_log_write(log, event);/;/
 set: readers of monitors sleep on; time:set.told_monitor_reader_asleep; /^static int tw_events_deliver_clock_set/,/^}/s/if (wake_monitors)/if (0)/
 set: taken though it did not arrive; time:set.told_after_fault; /^static int tw_events_deliver_clock_set/,/^}/s/if (copied == sizeof(event))$/if (1)/
-deliver: RWF_NOWAIT waits for memory; readers:clock.nowait_allocates_nothing; s/n = __tw_cpu_begin(&ctx, file, offset, nowait);/n = __tw_cpu_begin(\&ctx, file, offset, false);/
+deliver: RWF_NOWAIT waits for memory; readers:clock.nowait_allocates_nothing; s/n = __tw_cpu_begin(&ctx, file, offset, nowait, TW_NO_CPU);/n = __tw_cpu_begin(\&ctx, file, offset, false, TW_NO_CPU);/
 read: what fires meanwhile, too; readers:clock.periodic_once_in_a_long_read; s/room = min_t(ssize_t, room, done + READ_ONCE(file->events.due.count));/;/
 read: more than there is room for, with a clock that was set; time:set.told_in_a_short_read; s/min_t(size_t, room - done, TW_DELIVER_BATCH)/min_t(size_t, room, TW_DELIVER_BATCH)/
 read: nobody else is woken for the rest; readers:manual.blocked_readers_all_served; s/if ((done || n < 0) \&\& tw_events_any(file))/if (0)/

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 move: any descriptor; uring:way.plain.modes; /^static int tw_uring_move(/,/^}/s/if (unlikely(!(filp->f_mode & FMODE_WRITE)))/if (0)/
 move: any flag; uring:way.plain.unknown_flags; s/if (unlikely(flags \& ~(TIMERWHEEL_ABS | TIMERWHEEL_EXCL)))/if (0)/
-move: without its flags; uring:way.plain.move; s/tw_uring_begin(&ctx, filp->private_data, flags)/tw_uring_begin(\&ctx, filp->private_data, 0)/
+move: without its flags; uring:way.plain.move; s/tw_uring_begin(&ctx, filp->private_data, flags, other)/tw_uring_begin(\&ctx, filp->private_data, 0, other)/
 remove: any descriptor; uring:way.plain.modes; /^static int tw_uring_remove(/,/^}/s/if (unlikely(!(filp->f_mode & FMODE_WRITE)))/if (0)/
 remove: any flag; uring:way.plain.unknown_flags; s/if (unlikely(flags || elem->value))/if (unlikely(elem->value))/
 remove: any value; uring:way.plain.remove; s/if (unlikely(flags || elem->value))/if (unlikely(flags))/

@@ -20,16 +20,21 @@
 static struct tw_file *file;
 
 /* @ring: its length; 0: there is none */
-static void begin(u32 ring)
+static void begin_with(u32 ring, u32 capacity, bool resident)
 {
 	const struct rig_setup setup = {
-		.bases = 2, .slots = 256, .tick = TICK, .capacity = 1000, .generation_bits = 12,
-		.ring = ring, .resident = true,
+		.bases = RIG_BASES, .slots = 256, .tick = TICK, .capacity = capacity,
+		.generation_bits = 12, .ring = ring, .resident = resident,
 	};
 
 	rig_now = NOW;
 	shim_cpu = 0;
 	file = rig_make(&setup);
+}
+
+static void begin(u32 ring)
+{
+	begin_with(ring, 1000, true);
 }
 
 static void end(void)
@@ -42,14 +47,16 @@ static void end(void)
 static struct timerwheel_add add(u64 key, u64 deadline)
 {
 	struct timerwheel_add arg = { .key = key, .deadline = deadline, .flags = TIMERWHEEL_ABS };
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
 	int done;
 
 	do {
-		tw_cpu_begin(&ctx, file, 0);
+		tw_cpu_begin_with(&ctx, file, 0, other);
 		done = tw_ops_add(&ctx, &arg, 1);
 		tw_cpu_end(&ctx);
-	} while (!done && !tw_table_grow(file));
+		other = ctx.wants;
+	} while (!done && (other != TW_NO_CPU || !tw_table_grow(file)));
 	CHECK(arg.result == TIMERWHEEL_WAS_NONE, "ADD returned %d", arg.result);
 	return arg;
 }
@@ -57,11 +64,16 @@ static struct timerwheel_add add(u64 key, u64 deadline)
 static void remove_key(u64 key)
 {
 	struct timerwheel_remove arg = { .key = key };
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
+	int done;
 
-	tw_cpu_begin(&ctx, file, 0);
-	tw_ops_remove(&ctx, &arg, 1);
-	tw_cpu_end(&ctx);
+	do {
+		tw_cpu_begin_with(&ctx, file, 0, other);
+		done = tw_ops_remove(&ctx, &arg, 1);
+		tw_cpu_end(&ctx);
+		other = ctx.wants;
+	} while (!done);
 	CHECK(arg.result > 0, "REMOVE returned %d", arg.result);
 }
 
@@ -75,23 +87,31 @@ static void read_one(void)
 
 static int drain(u32 index, struct timerwheel_entry *entry)
 {
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
 	int result;
 
-	tw_cpu_begin(&ctx, file, 0);
-	result = tw_drain_index(&ctx, index, entry, sizeof(*entry));
-	tw_cpu_end(&ctx);
+	do {
+		tw_cpu_begin_with(&ctx, file, 0, other);
+		result = tw_drain_index(&ctx, index, entry, sizeof(*entry));
+		tw_cpu_end(&ctx);
+		other = ctx.wants;
+	} while (result == -EAGAIN);
 	return result;
 }
 
 static int get(u32 index, struct timerwheel_entry *entry)
 {
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
 	int result;
 
-	tw_cpu_begin(&ctx, file, 0);
-	result = tw_get_index(&ctx, index, entry);
-	tw_cpu_end(&ctx);
+	do {
+		tw_cpu_begin_with(&ctx, file, 0, other);
+		result = tw_get_index(&ctx, index, entry);
+		tw_cpu_end(&ctx);
+		other = ctx.wants;
+	} while (result == -EAGAIN);
 	return result;
 }
 
@@ -380,4 +400,317 @@ void case_unwritable(void)
 {
 	read_unwritable(false);
 	read_unwritable(true);
+}
+
+/* --- Timers in the bases of other CPUs ---------------------------------------------------- */
+
+#define MANY	TW_OPS_MAX
+
+static u32 handle[MANY][2];
+
+/* Reads without a lock; those of a call that handles MANY timers one by one */
+static unsigned int reads;
+#define READS	(60 * MANY)
+
+static void count_read(const void *place)
+{
+	(void)place;
+	reads++;
+}
+
+/* Keys 1 to MANY, of CPUs 1 and 2 by turns, or of CPU 0 (@own) */
+static void add_elsewhere(bool own)
+{
+	struct timerwheel_add arg;
+	unsigned int i;
+
+	begin_with(0, 1000, false);
+	for (i = 0; i < MANY; i++) {
+		shim_cpu = own ? 0 : 1 + i % 2;
+		arg = add(1 + i, DEADLINE);
+		handle[i][0] = arg.index;
+		handle[i][1] = arg.generation;
+	}
+	shim_cpu = 0;
+	rig_two = 0;
+	reads = 0;
+	rig_read = count_read;
+}
+
+/* @least: batches with two bases, unless the timers are in CPU 0's */
+static void check_elsewhere(const char *what, long done, unsigned int least)
+{
+	rig_read = NULL;
+	CHECK(done == MANY, "%s of %u timers returned %ld", what, MANY, done);
+	CHECK(reads < READS, "%s of %u timers: %u reads", what, MANY, reads);
+	CHECK(least ? rig_two >= least : !rig_two, "%s: %u batches with two bases", what, rig_two);
+}
+
+/* Each call on MANY timers: shim_lock() checks what its batches wait for. */
+static void call_elsewhere(bool own)
+{
+	struct timerwheel_move_handle moved_handle[MANY] = {};
+	struct timerwheel_remove_handle removed_handle[MANY] = {};
+	struct timerwheel_remove removed[MANY] = {};
+	struct timerwheel_entry entry[MANY] = {};
+	struct timerwheel_move moved[MANY] = {};
+	struct timerwheel_add added[MANY] = {};
+	struct timerwheel_batch batch = { .count = MANY };
+	unsigned int each = own ? 0 : MANY, i;
+
+	for (i = 0; i < MANY; i++) {
+		added[i].key = 1 + i;
+		moved[i].key = 1 + i;
+		removed[i].key = 1 + i;
+		entry[i].key = 1 + i;
+	}
+	add_elsewhere(own);
+	batch.elems = (unsigned long)added;
+	check_elsewhere("ADD", tw_batch_add(file, &batch), each);
+	end();
+	add_elsewhere(own);
+	batch.elems = (unsigned long)moved;
+	check_elsewhere("MOVE", tw_batch_move(file, &batch), each);
+	end();
+	add_elsewhere(own);
+	batch.elems = (unsigned long)entry;
+	check_elsewhere("GET", tw_batch_get(file, &batch), each);
+	end();
+	add_elsewhere(own);
+	batch.elems = (unsigned long)removed;
+	check_elsewhere("REMOVE", tw_batch_remove(file, &batch), each);
+	end();
+	add_elsewhere(own);
+	for (i = 0; i < MANY; i++) {
+		moved_handle[i].index = handle[i][0];
+		moved_handle[i].generation = handle[i][1];
+	}
+	batch.elems = (unsigned long)moved_handle;
+	check_elsewhere("MOVE by handle", tw_batch_move_handle(file, &batch), each);
+	end();
+	add_elsewhere(own);
+	for (i = 0; i < MANY; i++) {
+		removed_handle[i].index = handle[i][0];
+		removed_handle[i].generation = handle[i][1];
+	}
+	batch.elems = (unsigned long)removed_handle;
+	check_elsewhere("REMOVE by handle", tw_batch_remove_handle(file, &batch), each);
+	end();
+	batch.elems = (unsigned long)entry;
+	batch.elem_size = sizeof(entry[0]);
+	add_elsewhere(own);
+	/* the indices of a CPU are in a row */
+	check_elsewhere("LIST", tw_scan_list(file, &batch), own ? 0 : 2);
+	rig_two = 0;
+	reads = 0;
+	rig_read = count_read;
+	check_elsewhere("DRAIN", tw_scan_drain(file, &batch), own ? 0 : 2);
+	end();
+	for (i = 0; i < MANY; i++)
+		CHECK(added[i].result == TIMERWHEEL_WAS_PENDING &&
+		      moved[i].result == TIMERWHEEL_WAS_PENDING &&
+		      removed[i].result == TIMERWHEEL_WAS_PENDING &&
+		      moved_handle[i].result == TIMERWHEEL_WAS_PENDING &&
+		      removed_handle[i].result == TIMERWHEEL_WAS_PENDING,
+		      "key %u: results %d, %d, %d, %d, %d", 1 + i, added[i].result,
+		      moved[i].result, removed[i].result, moved_handle[i].result,
+		      removed_handle[i].result);
+}
+
+void case_elsewhere(void)
+{
+	call_elsewhere(true);
+	call_elsewhere(false);
+}
+
+/* CPU 1 moves the timer to its base, and CPU 2 back, whenever CPU 0 is about to look for it. */
+static unsigned int hops;
+static u32 hopper;
+
+static bool hopped(void);
+
+static void hop(void)
+{
+	/* earlier each time, so the timer cannot stay in its slot */
+	struct timerwheel_move arg = { .key = 1, .deadline = 99 * TICK - hops };
+	struct timerwheel_batch batch = { .elems = (unsigned long)&arg, .count = 1 };
+
+	CHECK(++hops < 1000, "the call does not end");
+	rig_gap = NULL;
+	rig_resched = NULL;
+	rig_killed = NULL;
+	shim_cpu = tw_timer_at(&file->table.pool, hopper)->cpu == 1 ? 2 : 1;
+	/* not while CPU 0 holds one of the two bases */
+	if (!file->cpu[1]->lock.word && !file->cpu[2]->lock.word)
+		tw_batch_move(file, &batch);
+	shim_cpu = 0;
+	rig_gap = hop;
+	rig_resched = hop;
+	rig_killed = hopped;
+}
+
+static bool hopped(void)
+{
+	return hops > 10;
+}
+
+/* A timer that other CPUs move all the time */
+void case_hops(void)
+{
+	struct timerwheel_remove arg = { .key = 1 };
+	struct timerwheel_batch batch = { .elems = (unsigned long)&arg, .count = 1 };
+	long done;
+
+	begin_with(0, 1000, false);
+	shim_cpu = 1;
+	hopper = add(1, DEADLINE).index;
+	shim_cpu = 0;
+	hops = 0;
+	rig_gap = hop;
+	rig_resched = hop;
+	rig_killed = hopped;
+	done = tw_batch_remove(file, &batch);
+	rig_killed = NULL;
+	rig_resched = NULL;
+	rig_gap = NULL;
+	CHECK(done == -EINTR, "REMOVE returned %ld after %u hops", done, hops);
+	end();
+}
+
+/* --- A full wheel that others churn ---------------------------------------------------------- */
+
+static unsigned int churns;
+static bool armed;
+
+/* CPU 1 takes the last free timer when CPU 0 needs it, and gives it back when CPU 0 asks for it. */
+static void churn(void)
+{
+	bool needed = file->cpu[0]->lock.word;
+
+	CHECK(++churns < 1000, "ADD does not end");
+	shim_cpu = 1;
+	if (needed && !armed)
+		add(1, DEADLINE);
+	else if (!needed && armed)
+		remove_key(1);
+	armed = needed;
+	shim_cpu = 0;
+}
+
+static bool churned(void)
+{
+	return churns >= 10;
+}
+
+/* @before: elements that need no new timer */
+static void add_while_churned(unsigned int before)
+{
+	struct timerwheel_add arg[2] = { { .key = before ? 2 : 1000 }, { .key = 1001 } };
+	struct timerwheel_batch batch = { .elems = (unsigned long)arg, .count = 1 + before };
+	u64 key;
+	long done;
+
+	begin_with(0, 100, false);
+	shim_cpu = 1;
+	for (key = 2; key <= 100; key++)
+		add(key, DEADLINE);
+	shim_cpu = 0;
+	churns = 0;
+	armed = false;
+	rig_gap = churn;
+	rig_killed = churned;
+	done = tw_batch_add(file, &batch);
+	rig_killed = NULL;
+	rig_gap = NULL;
+	CHECK(churned() && done == (before ? 1 : -EINTR), "ADD returned %ld after %u churns", done,
+	      churns);
+	end();
+}
+
+void case_churned(void)
+{
+	add_while_churned(0);
+	add_while_churned(1);
+}
+
+/* --- A ring whose waiting timers are withdrawn ----------------------------------------------- */
+
+static void withdraw(bool draining)
+{
+	struct timerwheel_remove arg[4] = { { .key = 1 }, { .key = 2 }, { .key = 3 }, { .key = 4 } };
+	struct timerwheel_entry entry[4];
+	struct timerwheel_batch batch = {
+		.elems = (unsigned long)entry, .count = 4, .elem_size = sizeof(entry[0]),
+	};
+	u64 key;
+
+	begin_with(2, 1000, false);
+	for (key = 1; key <= 4; key++)
+		add(key, NOW + TICK);
+	rig_now += 2 * TICK;
+	rig_expire(file);
+	CHECK(file->ring.tail == 2 && file->ring.shared->flags == TIMERWHEEL_RING_OVERFLOW,
+	      "tail %u, flags %x", file->ring.tail, file->ring.shared->flags);
+	if (draining) {
+		CHECK(tw_scan_drain(file, &batch) == 2, "DRAIN did not find two timers");
+	} else {
+		batch.elems = (unsigned long)arg;
+		batch.count = 1;
+		for (; file->events.due.count == 2; batch.elems += sizeof(arg[0]))
+			tw_batch_remove(file, &batch);
+		CHECK(file->ring.shared->flags == TIMERWHEEL_RING_OVERFLOW, "flags %x",
+		      file->ring.shared->flags);
+		batch.elems = (unsigned long)arg;
+		batch.count = 4;
+		tw_batch_remove(file, &batch);
+	}
+	CHECK(!file->ring.shared->flags, "flags %x although no event waits",
+	      file->ring.shared->flags);
+	end();
+}
+
+void case_withdrawn(void)
+{
+	withdraw(false);
+	withdraw(true);
+}
+
+/* --- Indices from user space ----------------------------------------------------------------- */
+
+static unsigned long limited;
+
+static void limit(unsigned long index, unsigned long size)
+{
+	limited = size;
+	CHECK(index < size, "index %lu of %lu", index, size);
+}
+
+/* They are limited for speculation, too, and only after they were checked. */
+void case_limited(void)
+{
+	struct timerwheel_entry entry;
+	struct timerwheel_batch batch = {
+		.elems = (unsigned long)&entry, .count = 1, .elem_size = sizeof(entry),
+		.cursor = 2,
+	};
+
+	begin(2);
+	add(1, DEADLINE);
+	add(2, DEADLINE);
+	rig_nospec = limit;
+	limited = 0;
+	CHECK(tw_scan_list(file, &batch) == 1 && entry.key == 2, "LIST has not found key 2");
+	CHECK(limited == file->table.made + 1, "LIST limits its cursor to %lu", limited);
+	batch.cursor = 1ULL << 40;
+	CHECK(!tw_scan_list(file, &batch) && batch.cursor == 1ULL << 40, "cursor %llx",
+	      batch.cursor);
+	limited = 0;
+	CHECK(tw_table_deadlines_page(file, 0) && !tw_table_deadlines_page(file, 100), "a page");
+	CHECK(limited == file->table.dir[TW_DIR_DEADLINES].used, "the table is limited to %lu",
+	      limited);
+	limited = 0;
+	CHECK(tw_ring_page(&file->ring, 0) && !tw_ring_page(&file->ring, 100), "a page");
+	CHECK(limited == tw_ring_pages(&file->ring), "the ring is limited to %lu", limited);
+	rig_nospec = NULL;
+	end();
 }

@@ -167,19 +167,29 @@ static void count(int result)
 
 static void gap(void);
 
-/* @gaps: the other CPU may run in the middle of the batch. */
-static void run_begin(struct tw_ctx *ctx, u64 offset, bool gaps)
+/*
+ * @other: a second base to lock; TW_NO_CPU: none. @gaps: the other CPU may run in the middle of the
+ * batch.
+ */
+static void run_begin(struct tw_ctx *ctx, u64 offset, bool gaps, u32 other)
 {
-	tw_cpu_begin(ctx, file, offset);
+	tw_cpu_begin_with(ctx, file, offset, other);
 	if (gaps && config->bases == 2 && once_in(2))
 		rig_gap = gap;
 }
 
-/* tw_cpu_end() works after the whole batch, with its locks still held: no more gaps. */
-static void run_end(struct tw_ctx *ctx)
+/*
+ * tw_cpu_end() works after the whole batch, with its locks still held: no more gaps. After a batch
+ * that has ended before it did anything the other CPU may run. Returns the second base that the
+ * next batch needs.
+ */
+static u32 run_end(struct tw_ctx *ctx, bool gaps)
 {
 	rig_gap = NULL;
 	tw_cpu_end(ctx);
+	if (ctx->wants != TW_NO_CPU && gaps && config->bases == 2 && once_in(2))
+		gap();
+	return ctx->wants;
 }
 
 /* The state that growth changes */
@@ -242,22 +252,23 @@ static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
 	struct timerwheel_add arg[TW_OPS_MAX];
 	unsigned int i, done = 0;
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
 	int ran;
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_add(e[i], offset);
 	do {
-		run_begin(&ctx, offset, gaps);
+		run_begin(&ctx, offset, gaps, other);
 		ran = tw_ops_add(&ctx, arg + done, n - done);
-		run_end(&ctx);
+		other = run_end(&ctx, gaps);
 		for (i = done; i < done + ran; i++) {
 			model_add(&model, e[i], &arg[i], offset, closed);
 			count(arg[i].result);
 		}
 		done += ran;
 		look(e, done);
-	} while (done < n && grow());
+	} while (done < n && (other != TW_NO_CPU || grow()));
 	/* ADD fails only when the free timers of all bases are used up */
 	CHECK(done == n || in_gap || model.timers == file->table.made,
 	      "ADD found none of %u free timers", file->table.made - model.timers);
@@ -270,45 +281,54 @@ static void run_add(struct entry **e, unsigned int n, u64 offset, bool gaps)
 static void run_move(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
 	struct timerwheel_move arg[TW_OPS_MAX];
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
-	unsigned int i;
+	unsigned int i, ran, done = 0;
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_move(e[i], offset);
-	run_begin(&ctx, offset, gaps);
-	tw_ops_move(&ctx, arg, n);
-	run_end(&ctx);
-	for (i = 0; i < n; i++) {
-		model_move(&model, e[i], &arg[i], offset);
-		count(arg[i].result);
-	}
-	look(e, n);
+	do {
+		run_begin(&ctx, offset, gaps, other);
+		ran = tw_ops_move(&ctx, arg + done, n - done);
+		other = run_end(&ctx, gaps);
+		for (i = done; i < done + ran; i++) {
+			model_move(&model, e[i], &arg[i], offset);
+			count(arg[i].result);
+		}
+		done += ran;
+		look(e, done);
+	} while (done < n);
 }
 
 static void run_remove(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
 	struct timerwheel_remove arg[TW_OPS_MAX];
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
-	unsigned int i;
+	unsigned int i, ran, done = 0;
 
 	for (i = 0; i < n; i++)
 		arg[i] = pick_remove(e[i]);
-	run_begin(&ctx, offset, gaps);
-	tw_ops_remove(&ctx, arg, n);
-	run_end(&ctx);
-	for (i = 0; i < n; i++) {
-		model_remove(&model, e[i], &arg[i]);
-		count(arg[i].result);
-	}
-	look(e, n);
+	do {
+		run_begin(&ctx, offset, gaps, other);
+		ran = tw_ops_remove(&ctx, arg + done, n - done);
+		other = run_end(&ctx, gaps);
+		for (i = done; i < done + ran; i++) {
+			model_remove(&model, e[i], &arg[i]);
+			count(arg[i].result);
+		}
+		done += ran;
+		look(e, done);
+	} while (done < n);
 }
 
 static void run_move_handle(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
 	struct timerwheel_move_handle arg[TW_OPS_MAX];
 	u32 index[TW_OPS_MAX], generation[TW_OPS_MAX], flags = 0;
-	unsigned int i, moved = 0;
+	unsigned int i, ran, done = 0, moved = 0;
 	struct entry *hit;
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
 
 	if (once_in(2))
@@ -321,26 +341,31 @@ static void run_move_handle(struct entry **e, unsigned int n, u64 offset, bool g
 		index[i] = arg[i].index;
 		generation[i] = arg[i].generation;
 	}
-	run_begin(&ctx, offset, gaps);
-	ctx.flags = flags;
-	tw_ops_move_handle(&ctx, arg, n);
-	run_end(&ctx);
-	for (i = 0; i < n; i++) {
-		CHECK(arg[i].index == index[i], "index %u became %u", index[i], arg[i].index);
-		hit = model_move_handle(&model, &arg[i], generation[i], flags, offset);
-		if (hit)
-			e[moved++] = hit;
-		count(arg[i].result);
-	}
-	look(e, moved);
+	do {
+		run_begin(&ctx, offset, gaps, other);
+		ctx.flags = flags;
+		ran = tw_ops_move_handle(&ctx, arg + done, n - done);
+		other = run_end(&ctx, gaps);
+		for (i = done; i < done + ran; i++) {
+			CHECK(arg[i].index == index[i], "index %u became %u", index[i],
+			      arg[i].index);
+			hit = model_move_handle(&model, &arg[i], generation[i], flags, offset);
+			if (hit)
+				e[moved++] = hit;
+			count(arg[i].result);
+		}
+		done += ran;
+		look(e, moved);
+	} while (done < n);
 }
 
 static void run_remove_handle(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
 	struct timerwheel_remove_handle arg[TW_OPS_MAX];
 	u32 index[TW_OPS_MAX], generation[TW_OPS_MAX];
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
-	unsigned int i;
+	unsigned int i, ran, done = 0;
 
 	for (i = 0; i < n; i++) {
 		arg[i].value = 12345;
@@ -348,46 +373,57 @@ static void run_remove_handle(struct entry **e, unsigned int n, u64 offset, bool
 		index[i] = arg[i].index;
 		generation[i] = arg[i].generation;
 	}
-	run_begin(&ctx, offset, gaps);
-	tw_ops_remove_handle(&ctx, arg, n);
-	run_end(&ctx);
-	for (i = 0; i < n; i++) {
-		CHECK(arg[i].index == index[i], "index %u became %u", index[i], arg[i].index);
-		model_remove_handle(&model, &arg[i], generation[i]);
-		count(arg[i].result);
-	}
-	look(e, n);
+	do {
+		run_begin(&ctx, offset, gaps, other);
+		ran = tw_ops_remove_handle(&ctx, arg + done, n - done);
+		other = run_end(&ctx, gaps);
+		for (i = done; i < done + ran; i++) {
+			CHECK(arg[i].index == index[i], "index %u became %u", index[i],
+			      arg[i].index);
+			model_remove_handle(&model, &arg[i], generation[i]);
+			count(arg[i].result);
+		}
+		done += ran;
+		look(e, done);
+	} while (done < n);
 }
 
 static void run_get(struct entry **e, unsigned int n, u64 offset, bool gaps)
 {
 	struct timerwheel_entry arg[TW_OPS_MAX];
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
-	unsigned int i;
+	unsigned int i, ran, done = 0;
 
 	for (i = 0; i < n; i++)
 		arg[i] = (struct timerwheel_entry){ .key = e[i]->key, .flags = once_in(200) };
-	run_begin(&ctx, offset, gaps);
-	tw_ops_get(&ctx, arg, n);
-	run_end(&ctx);
-	for (i = 0; i < n; i++)
-		model_get(&model, e[i], &arg[i], offset);
-	look(e, n);
+	do {
+		run_begin(&ctx, offset, gaps, other);
+		ran = tw_ops_get(&ctx, arg + done, n - done);
+		other = run_end(&ctx, gaps);
+		for (i = done; i < done + ran; i++)
+			model_get(&model, e[i], &arg[i], offset);
+		done += ran;
+		look(e, done);
+	} while (done < n);
 }
 
 /* One step of LIST or DRAIN */
 static void run_index(u32 index, u64 offset, bool drain, bool gaps)
 {
 	struct timerwheel_entry entry = {};
+	u32 other = TW_NO_CPU;
 	struct tw_ctx ctx;
 	int result;
 
-	run_begin(&ctx, offset, gaps);
-	if (drain)
-		result = tw_drain_index(&ctx, index, &entry, sizeof(entry));
-	else
-		result = tw_get_index(&ctx, index, &entry);
-	run_end(&ctx);
+	do {
+		run_begin(&ctx, offset, gaps, other);
+		if (drain)
+			result = tw_drain_index(&ctx, index, &entry, sizeof(entry));
+		else
+			result = tw_get_index(&ctx, index, &entry);
+		other = run_end(&ctx, gaps);
+	} while (result == -EAGAIN);
 	if (result == -EFAULT && faults) {
 		stats->refused++;
 	} else {
@@ -463,10 +499,10 @@ static void read_gap(void)
 		return;
 	stats->gaps++;
 	shim_cpu = !shim_cpu;
-	run_begin(&ctx, 0, false);
+	run_begin(&ctx, 0, false, TW_NO_CPU);
 	tw_ops_remove(&ctx, &arg, 1);
 	tw_ops_remove_handle(&ctx, &by_handle, 1);
-	run_end(&ctx);
+	run_end(&ctx, false);
 	shim_cpu = !shim_cpu;
 	CHECK(arg.result == -ENOENT, "REMOVE of key %llx, which is CLAIMED: %d", e->key,
 	      arg.result);

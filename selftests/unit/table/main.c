@@ -89,6 +89,11 @@ static const struct run runs[] = {
 	{ "a new owner during a lookup", .call = case_new_owner },
 	{ "the event of a clock comes first", .call = case_clock_set_first },
 	{ "read() into memory that cannot be written", .call = case_unwritable },
+	{ "timers in the bases of two other CPUs", .call = case_elsewhere },
+	{ "a timer that other CPUs move", .call = case_hops },
+	{ "ADD to a full wheel that another CPU churns", .call = case_churned },
+	{ "timers that wait for a ring are withdrawn", .call = case_withdrawn },
+	{ "indices from user space are limited", .call = case_limited },
 };
 
 /* Run one in its own process. Returns whether it passed. */

@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/../mutants.sh"
 
 area=table
-files=(table.c memory.c ops.c handle.c wheel.c resident.c events.c flow.c ring.c log.c table.h ops.h deliver.h cpu.h deadlines.h clock.h log.h)
+files=(table.c memory.c batch.c scan.c ops.c handle.c wheel.c resident.c events.c flow.c ring.c log.c table.h ops.h deliver.h cpu.h deadlines.h clock.h log.h)
 
 # name; script for sed, which must change something
 faults=(
@@ -34,6 +34,16 @@ faults=(
 'grow: an error although timers are free;    /^int tw_table_grow(/,/^}/s/^\t\terr = 0;/\t\t;/'
 'directory: old entries are not copied;      /^static void tw_dir_copy(/,/^}/s/memcpy(.*/;/'
 'directory: the old ones leak;               /^static void tw_dir_free(/,/^}/s/old = dir\[-1\];/old = NULL;/'
+'start over: in the same base;                s/ctx->wants = nr;/ctx->wants = ctx->cpu->nr;/'
+'chunk: the base that is wanted is not locked; /^static .* tw_batch_chunk(/,/^}/s/other = ctx.wants;/other = TW_NO_CPU;/'
+'chunk: a killed task goes on;                s/if (i ? tw_batch_interrupted(flags) : fatal_signal_pending(current))/if (0)/'
+'chunk: what was done before a signal is not reported; s/return i ? i : -EINTR;/return -EINTR;/'
+'chunk: all that is left is looked up for each element; s/most = 2 \* done + 2;/most = n;/'
+'list: the base that is wanted is not locked; /^static int tw_list_chunk(/,/^}/s/\*other = ctx.wants;/*other = TW_NO_CPU;/'
+'drain: the base that is wanted is not locked; /^static int tw_drain_chunk(/,/^}/s/\*other = ctx.wants;/*other = TW_NO_CPU;/'
+'list: the cursor is not limited;             s/next = array_index_nospec(next, end);/;/'
+'list: a cursor behind the end is limited;    s/if (next < end)$/if (1)/'
+'share: page numbers are not limited;         s/nr = array_index_nospec(nr, used);/;/'
 'share: the last page is skipped;            s/used > table->made/used >= table->made/'
 'share: pages beyond the capacity;           s/count > most - first/0/'
 'share: a failed attempt leaks pages;        s/while (err \&\& tw_unshare_some(file))/while (0)/'
@@ -50,7 +60,7 @@ faults=(
 'lockless: due timers, too;                  /^static .*tw_lookup_lockless(/,/^}/s/ \&\& state == TW_PENDING//'
 'lockless: timers of other bases, too;       /^static .*tw_lookup_lockless(/,/^}/s/tw_timer_held(ctx, t, &state, &nr) \&\& state/(tw_timer_held(ctx, t, \&state, \&nr), state)/'
 'lockless: after 16 steps the last one is returned; /^static .*tw_lookup_lockless(/,/^}/s/while (--depth);/while (--depth); *timer = t; if (!depth) return index;/'
-'lookup: the other base is not locked;       /^static .*tw_lookup(/,/^}/s/if (likely(tw_timer_held(ctx, t, &lookup->state, &nr)))/if (tw_timer_held(ctx, t, \&lookup->state, \&nr) || 1)/'
+'lookup: the other base is not locked;       /^static .*tw_lookup(/,/^}/s/likely(tw_timer_held(ctx, t, &lookup->state, &nr)) ||/tw_timer_held(ctx, t, \&lookup->state, \&nr) || 1 ||/'
 'index: timers that have ended;              s/if (lookup->state == TW_PENDING || lookup->state == TW_DUE ||/if (1 ||/'
 'add: MATCH is ignored;                      /^static .* __tw_add(/,/^}/s/t->value != arg->match/0/'
 'add: MATCH creates a timer;                 /^static .* __tw_add(/,/^}/s/return -ENOENT;/return -EAGAIN;/'
@@ -85,7 +95,7 @@ faults=(
 'look: stores are ignored;                   /^static .*tw_deadline_stored(/,/^}/s/tw_deadline_apply(.*/;/'
 'fill_entry: no offset;                      s/t->deadline + ctx->offset,/t->deadline,/'
 'due at once: out of order;                  s/smp_store_release(&t->state, TW_DUE);/t->fired--; smp_store_release(\&t->state, TW_DUE);/'
-'drain: reported, but not removed;           s/tw_events_unlink(file, t);/;/'
+'drain: reported, but not removed;           /^int tw_drain_index(/,/^}/s/tw_events_unlink(ctx, t);/;/'
 'drain: removed, but not reported;           s/return copy_to_user_nofault(to, &entry, size);/copy_to_user_nofault(to, \&entry, size); return 0;/'
 'due list: the prev link of the next timer;  /^void tw_events_unlink(/,/^}/s/->prev = t->prev;/->prev;/'
 'due list: the last one is not updated;      /^void tw_events_unlink(/,/^}/s/all->last = t->prev;/;/'
@@ -104,7 +114,9 @@ faults=(
 'ring: overtakes waiting events;             s/ \&\& !READ_ONCE(file->events.due.count) \&\&/ \&\&/'
 'ring: all events in one place;              s/tw_ring_entry(ring, ring->tail + taken->count)/tw_ring_entry(ring, ring->tail)/'
 'ring: OVERFLOW is not set;                  s/overflow ? TIMERWHEEL_RING_OVERFLOW : 0/0/'
-'ring: timers due at once are not moved into it; s/ctx->flow++;/;/'
+'ring: timers due at once are not moved into it; /^void tw_enqueue_due(/,/^}/s/ctx->flow++;/;/'
+'ring: OVERFLOW stays when the last waiting timer is withdrawn; /^void tw_events_unlink(/,/^}/s/ctx->flow++;/;/'
+'ring: page numbers are not limited;          /^struct page .tw_ring_page(/,/^}/s/nr = array_index_nospec(nr, pages);/;/'
 'ring: its events are not logged;            s/tw_events_log(ctx, due->first, 0);/;/'
 'ring: monitors get times of its namespace;  s/ctx->offset = offset;/;/'
 'log: one event in a hundred is lost;        s/^\tWRITE_ONCE(log->tail, log->tail + 1);/\tif (log->tail % 100 != 99) WRITE_ONCE(log->tail, log->tail + 1);/'
@@ -133,7 +145,7 @@ faults=(
 'drain: after a fault the entry stays taken; s/tw_resident_release(pool, index, stored);/;/'
 'drain: the entry of one that changed stays; s/tw_resident_release(pool, index, 0);/;/'
 'seize: programs may still change it;        /^u64 tw_resident_seize(/,/^}/s/return xchg(\(.*\), t->generation.*/return READ_ONCE(*\1);/'
-'index: the key is compared before the state is read; /^struct tw_timer \*tw_lookup_index(/,/^}/{s/^\t\theld = tw_timer_held.*/\t\tif (READ_ONCE(t->key) != key) { tw_lookup_unlock(ctx, lookup); continue; }\n&/; s/^\t\tif (READ_ONCE(t->key) != key) {$/\t\tif (0) {/}'
+'index: the key is compared before the state is read; /^struct tw_timer \*tw_lookup_index(/,/^}/{s/^\theld = tw_timer_held.*/\tif (READ_ONCE(t->key) != key) { tw_lookup_unlock(ctx, lookup); return ERR_PTR(tw_start_over(ctx, 0)); }\n&/; s/^\tif (READ_ONCE(t->key) != key) {$/\tif (0) {/}'
 'deadline: any generation will do;           s/if (((u32)entry ^ t->generation) & pool->owner_mask)/if (0)/'
 'deadline: a store makes a timer earlier;    s/if (time > t->deadline)/if (1)/'
 'deadline: the generation is part of the time; s/u64 time = entry \& ~(u64)pool->generation_mask;/u64 time = entry;/'

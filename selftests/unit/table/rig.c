@@ -25,6 +25,13 @@ void (*rig_gap)(void);
 void (*rig_read)(const void *place);
 void (*rig_hammer)(u64 *entry);
 void (*rig_resched)(void);
+bool (*rig_killed)(void);
+void (*rig_nospec)(unsigned long index, unsigned long size);
+unsigned int rig_two;
+
+/* The file under test, and locks of its bases that each CPU took since it disabled bottom halves */
+static struct tw_file *rig_file;
+static unsigned int rig_taken[RIG_BASES];
 
 /* --- Functions that shim.h declares ------------------------------------------------------- */
 
@@ -79,6 +86,40 @@ void shim_resched(void)
 	rig_resched = call;
 }
 
+bool shim_killed(void)
+{
+	return rig_killed && rig_killed();
+}
+
+unsigned long shim_nospec(unsigned long index, unsigned long size)
+{
+	if (rig_nospec)
+		rig_nospec(index, size);
+	return index < size ? index : 0;
+}
+
+void shim_bh_disable(void)
+{
+	rig_taken[shim_cpu] = 0;
+}
+
+/*
+ * Bottom halves stay off until the lock is there, however long another CPU holds it. So a CPU may
+ * wait for two bases at most, its own one and another, before it enables them.
+ */
+void shim_lock(const void *lock)
+{
+	unsigned int nr;
+
+	for (nr = 0; rig_file && nr < RIG_BASES; nr++) {
+		if (!rig_file->cpu[nr] || lock != &rig_file->cpu[nr]->lock)
+			continue;
+		rig_taken[shim_cpu]++;
+		CHECK(rig_taken[shim_cpu] <= 2, "CPU %u waits for %u bases with bottom halves off",
+		      shim_cpu, rig_taken[shim_cpu]);
+	}
+}
+
 u64 ktime_get_ns(void)
 {
 	return rig_now;
@@ -106,22 +147,17 @@ void tw_cpu_program(struct tw_cpu *cpu)
 }
 
 /* As in cpu.c. */
-void tw_cpu_lock_other(struct tw_ctx *ctx, u32 nr)
+struct tw_cpu *tw_cpu_lock_two(struct tw_cpu *cpu, u32 nr)
 {
-	struct tw_cpu *other = ctx->file->cpu[nr];
+	struct tw_cpu *other = cpu->file->cpu[nr];
 
-	CHECK(nr != ctx->cpu->nr, "base %u is to be locked twice", nr);
-	if (ctx->other)
-		raw_spin_unlock(&ctx->other->lock);
-	if (nr > ctx->cpu->nr) {
-		raw_spin_lock(&other->lock);
-	} else {
-		raw_spin_unlock(&ctx->cpu->lock);
-		gap();
-		raw_spin_lock(&other->lock);
-		raw_spin_lock(&ctx->cpu->lock);
-	}
-	ctx->other = other;
+	CHECK(other, "there is no base %u", nr);
+	raw_spin_lock(&cpu->lock);
+	if (other == cpu)
+		return NULL;
+	raw_spin_lock(&other->lock);
+	rig_two++;
+	return other;
 }
 
 /* No other CPU is in a batch. */
@@ -136,6 +172,7 @@ bool tw_cpu_reclaim(struct tw_file *file)
 	struct tw_cpu *cpu;
 	unsigned int nr;
 
+	gap();
 	for (nr = 0; nr < RIG_BASES; nr++) {
 		cpu = file->cpu[nr];
 		if (!cpu || cpu->lock.word)
@@ -244,6 +281,7 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 	}
 	for (nr = 0; nr < setup->bases; nr++)
 		file->cpu[nr] = make_base(file, nr);
+	rig_file = file;
 	return file;
 }
 
@@ -251,6 +289,7 @@ void rig_free(struct tw_file *file)
 {
 	unsigned int nr;
 
+	rig_file = NULL;
 	for (nr = 0; nr < RIG_BASES; nr++) {
 		if (!file->cpu[nr])
 			continue;
@@ -273,6 +312,7 @@ void rig_expire(struct tw_file *file)
 	bool more;
 
 	do {
+		local_bh_disable();
 		raw_spin_lock(&cpu->lock);
 		due = (struct tw_due_list){};
 		more = tw_wheel_collect(&cpu->wheel, tw_cpu_tick(cpu, rig_now), rig_now,
@@ -282,6 +322,7 @@ void rig_expire(struct tw_file *file)
 		else if (due.count)
 			ctx.wake_readers |= tw_events_add(cpu, &due, ctx.now);
 		raw_spin_unlock(&cpu->lock);
+		local_bh_enable();
 	} while (more);
 	tw_ctx_finish(&ctx);
 }

@@ -8,11 +8,11 @@
 
 #include "internal.h"
 
-#define RIG_BASES	2U
+#define RIG_BASES	3U
 
 /**
  * struct rig_setup - settings of a file
- * @bases: CPUs with a base, 1 or 2
+ * @bases: CPUs with a base, 1 to RIG_BASES
  * @slots: slots per level
  * @tick: in ns
  * @capacity: maximum number of timers
@@ -52,7 +52,7 @@ extern bool (*rig_allow)(void);
 
 /*
  * Called where another CPU may run in the middle of an operation: before a bucket is locked, and
- * while the own base is unlocked for a moment. May be NULL.
+ * before the free timers of all bases are gathered. May be NULL.
  */
 extern void (*rig_gap)(void);
 
@@ -62,6 +62,15 @@ extern void (*rig_hammer)(u64 *entry);
 
 /* Called by cond_resched(). May be NULL. */
 extern void (*rig_resched)(void);
+
+/* Was the task killed? NULL: it was not. */
+extern bool (*rig_killed)(void);
+
+/* Called when an index is limited for speculation, too. May be NULL. */
+extern void (*rig_nospec)(unsigned long index, unsigned long size);
+
+/* Batches that this CPU has begun with the base of another one locked as well */
+extern unsigned int rig_two;
 
 /* Would CPU @nr wait for a raw lock if it began a batch? */
 bool rig_base_locked(const struct tw_file *file, unsigned int nr);

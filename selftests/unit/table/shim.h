@@ -44,6 +44,13 @@ bool shim_fault(void);
 bool shim_fault_in(void);
 /* Called by cond_resched(). */
 void shim_resched(void);
+/* Was this task killed? */
+bool shim_killed(void);
+/* Bottom halves are disabled; a raw lock is taken. */
+void shim_bh_disable(void);
+void shim_lock(const void *lock);
+/* An index is limited for speculation, too. */
+unsigned long shim_nospec(unsigned long index, unsigned long size);
 /* Called before each READ_ONCE(), if it is not NULL. */
 extern void (*rig_read)(const void *place);
 #undef READ_ONCE
@@ -59,6 +66,10 @@ extern void (*rig_read)(const void *place);
 #define shim_fault()		false
 #define shim_fault_in()		false
 #define shim_resched()		do { } while (0)
+#define shim_killed()		false
+#define shim_bh_disable()	do { } while (0)
+#define shim_lock(lock)		do { } while (0)
+#define shim_nospec(i, n)	((i) < (n) ? (i) : 0)
 #endif
 
 /* --- Constants and macros --------------------------------------------------------------- */
@@ -78,12 +89,14 @@ extern void (*rig_read)(const void *place);
 #define NSEC_PER_USEC		1000ULL
 #define ERR_PTR(e)		((void *)(long)(e))
 #define IS_ERR(p)		((unsigned long)(p) >= -4095UL)
+#define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define PTR_ERR(p)		((int)(long)(p))
 #define KTIME_MAX		((s64)(~0ULL >> 1))
-#define array_index_nospec(i, n)	((i) < (n) ? (i) : 0)
+#define array_index_nospec(i, n)	((__typeof__(i))shim_nospec(i, n))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define fls(x)			fls64((u32)(x))
 #define min3(a, b, c)		min(min(a, b), c)
+#define clamp(v, low, high)	min(max(v, low), high)
 #define WARN_ON_ONCE(c)		do { if (c) abort(); } while (0)
 #define refcount_set(r, n)	((void)((r)->refs = (n)))
 #define refcount_inc(r)		((void)(r)->refs++)
@@ -146,6 +159,7 @@ static inline void raw_spin_lock(raw_spinlock_t *lock)
 	if (READ_ONCE(lock->word))
 		abort();
 	WRITE_ONCE(lock->word, 1);
+	shim_lock(lock);
 }
 
 static inline void raw_spin_unlock(raw_spinlock_t *lock)
@@ -175,7 +189,7 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 #define mutex_lock_killable(m)	((void)(m), 0)
 #define mutex_unlock(m)		((void)(m))
 
-#define local_bh_disable()	do { } while (0)
+#define local_bh_disable()	shim_bh_disable()
 #define local_bh_enable()	do { } while (0)
 #define pagefault_disable()	do { } while (0)
 #define pagefault_enable()	do { } while (0)
@@ -281,6 +295,36 @@ struct iov_iter {
 #define unsafe_put_user(v, to, fault) \
 	do { if (shim_fault()) goto fault; WRITE_ONCE(*(to), v); } while (0)
 
+#define unsafe_get_user(v, from, fault) \
+	do { if (shim_fault()) goto fault; v = READ_ONCE(*(from)); } while (0)
+#define u64_to_user_ptr(n)		((void *)(unsigned long)(n))
+#define fault_in_subpage_writeable(to, n) (shim_fault_in() ? (n) : 0)
+
+static inline size_t copy_to_user(void *to, const void *from, size_t n)
+{
+	if (shim_fault())
+		return n;
+	memcpy(to, from, n);
+	return 0;
+}
+
+static inline size_t clear_user(void *to, size_t n)
+{
+	if (n && shim_fault())
+		return n;
+	memset(to, 0, n);
+	return 0;
+}
+
+/* No case has elements of another size. */
+static inline int copy_struct_from_user(void *to, size_t known, const void *from, size_t size)
+{
+	if (known != size)
+		abort();
+	memcpy(to, from, size);
+	return 0;
+}
+
 static inline int copy_to_user_nofault(void *to, const void *from, size_t n)
 {
 	if (shim_fault())
@@ -331,8 +375,8 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 #define EPOLLRDNORM			0
 #define EPOLLHUP			0
 #define current				NULL
-#define signal_pending(t)		false
-#define fatal_signal_pending(t)		false
+#define signal_pending(t)		shim_killed()
+#define fatal_signal_pending(t)		shim_killed()
 #define init_waitqueue_head(w)		((void)(w))
 #define wq_has_sleeper(w)		((void)(w), false)
 #define wake_up_interruptible_poll(w, m) ((void)(w))
