@@ -17,8 +17,8 @@
  * of one (wake-up batching).
  *
  * The walk over all bases examines a limited number of timers in each base, and in all of them
- * together. Other timers count as if they were due at the first tick of their slot, so the alarm can
- * be early. The scheduler may run between two bases.
+ * together. Other timers count as if they were due at the first tick of their slot, so the alarm
+ * can be early. The scheduler may run between two bases.
  *
  * tw_alarm_lock protects the list of files. It is inside tw_file.mutex and outside a base's lock. A
  * file leaves the list before its grace period begins (tw_release()).
@@ -55,8 +55,8 @@ static struct platform_device *tw_alarm_device;
 
 /*
  * Lower bound of the time until a timer of a base is due, or until readers are woken for those that
- * are; TW_NEVER: there is nothing. @left: how many timers to examine at most, in this base and those
- * that follow.
+ * are; TW_NEVER: there is nothing. @left: how many timers to examine at most, in this base and in
+ * the bases that follow.
  */
 static u64 tw_alarm_base_delay(struct tw_cpu *cpu, unsigned int *left)
 {

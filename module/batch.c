@@ -4,11 +4,11 @@
  * by handle.
  *
  * The array is processed in chunks that fit a buffer on the stack. A chunk is copied in, its
- * operations are done, usually in one batch (under one hold of the base's lock), and its results are
- * copied out.
+ * operations are done, usually in one batch (under one hold of the base's lock), and its results
+ * are copied out.
  *
- * An element whose output cannot be written when it is copied in is not begun. To find that out, the
- * copy-in writes the first and the last u64 of each element's output back as they were. That is
+ * An element whose output cannot be written when it is copied in is not begun. To find that out,
+ * the copy-in writes the first and the last u64 of each element's output back as they were. That is
  * enough, because an element is in two pages at most. If another thread takes the memory away after
  * that, the operation takes effect and its results are lost.
  */
@@ -125,8 +125,8 @@ static __always_inline bool tw_batch_interrupted(u32 flags)
  *
  * A batch ends where an operation needs the base of another CPU; the next one has that base locked.
  * If keys alternate between CPUs, a batch does a single operation. A batch looks up the hash chains
- * of all its elements before it begins with the first. So the next batch gets few more elements than
- * the last one has done.
+ * of all its elements before it begins with the first. So the next batch gets few more elements
+ * than the last one has done.
  *
  * Each failing allocation makes the kernel search all memory several times, and a call may have
  * 65,536 elements. So after the first -ENOMEM (@no_memory) the rest of the call fails without

@@ -602,7 +602,8 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
  * _PARKED; -EAGAIN: a reader was faster: tw_start_over() was called.
  */
 static __always_inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
-				const struct tw_lookup *lookup, struct timerwheel_entry *entry)
+					 const struct tw_lookup *lookup,
+					 struct timerwheel_entry *entry)
 {
 	u64 stored;
 	int was;

@@ -18,19 +18,20 @@
  *
  * The invariant
  * -------------
- *	tw_timer.deadline <= deadline of the entry, while that is CANCELLED or ARMED, and the
- *	timer is visited at the latest when tw_timer.deadline, rounded up to a tick, and its slack
- *	have passed
+ *	tw_timer.deadline <= deadline of the entry, while that is CANCELLED or ARMED
  *
- * It holds as long as programs only raise the deadline of an entry. What else they write there is
- * ignored: see "No trust". (A visit that has lost all its races is repeated in the next tick.)
+ * The timer is visited by the time that tw_timer.deadline, rounded up to a tick, and its slack have
+ * passed. (A visit that has lost all its races is repeated in the next tick.) The invariant holds
+ * as long as programs only raise the deadline of an entry. What else they write there is ignored:
+ * see "No trust".
  *
- * A program does not know the slot. It knows that the timer is visited by the deadline in the entry,
- * apart from tick and slack, so it may only raise that, even if the timer is cancelled: therefore a
- * cancelled entry keeps its deadline. And whatever the kernel has read, however long ago, is a lower bound. So it
- * queues by a plain load, and needs a compare-and-swap only to end an arming. A timer is parked
- * when its deadline passes, not at the first visit that finds it cancelled: most timers are
- * cancelled most of the time, and arming them again must not need a call.
+ * A program does not know the slot. It knows that the timer is visited by the deadline in the
+ * entry, apart from tick and slack, so it may only raise that, even if the timer is cancelled:
+ * therefore a cancelled entry keeps its deadline. And whatever the kernel has read, however long
+ * ago, is a lower bound. So it queues by a plain load, and needs a compare-and-swap only to end an
+ * arming. A timer is parked when its deadline passes, not at the first visit that finds it
+ * cancelled: most timers are cancelled most of the time, and arming them again must not need a
+ * call.
  *
  * Deadlines have the resolution of the entry, so ADD and MOVE round up to that. Otherwise a program
  * that arms the timer for a little later could not say so, and the timer would be early.

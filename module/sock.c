@@ -374,7 +374,9 @@ static struct tw_timer *tw_sock_lookup(struct tw_ctx *ctx, struct tw_sock *ts,
 {
 	struct tw_timer *t = tw_lookup_index(ctx, ts->index, lookup);
 
-	if (!IS_ERR_OR_NULL(t) && (lookup->state != TW_PARKED || !tw_timer_has_sock(t) || t->sock != ts)) {
+	if (IS_ERR_OR_NULL(t))
+		return t;
+	if (lookup->state != TW_PARKED || !tw_timer_has_sock(t) || t->sock != ts) {
 		tw_lookup_unlock(ctx, lookup);
 		return NULL;
 	}

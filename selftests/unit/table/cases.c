@@ -637,7 +637,9 @@ void case_churned(void)
 
 static void withdraw(bool draining)
 {
-	struct timerwheel_remove arg[4] = { { .key = 1 }, { .key = 2 }, { .key = 3 }, { .key = 4 } };
+	struct timerwheel_remove arg[4] = {
+		{ .key = 1 }, { .key = 2 }, { .key = 3 }, { .key = 4 },
+	};
 	struct timerwheel_entry entry[4];
 	struct timerwheel_batch batch = {
 		.elems = (unsigned long)entry, .count = 4, .elem_size = sizeof(entry[0]),
