@@ -448,15 +448,23 @@ static void tw_sock_let_go(struct tw_file *file, u32 index)
 	u32 kept = tw_alloc_size(sizeof(struct tw_sock)), bytes = 0;
 	struct tw_lookup lookup __uninitialized;
 	struct tw_ctx ctx __uninitialized;
+	u32 other = TW_NO_CPU;
 	struct sock *sk = NULL;
 	struct tw_timer *t;
 
 	/* Without a lock: most timers watch no connection. The next walk finds one that it misses. */
-	if (!data_race(tw_timer_has_sock(tw_timer_at(&file->table.pool, index))) ||
-	    WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true)))
+	if (!data_race(tw_timer_has_sock(tw_timer_at(&file->table.pool, index))))
+		return;
+again:
+	if (WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true, other)))
 		return;
 	t = tw_lookup_index(&ctx, index, &lookup);
-	if (t) {
+	if (IS_ERR(t) && other == TW_NO_CPU) {
+		tw_cpu_end(&ctx);
+		other = ctx.wants;
+		goto again;
+	}
+	if (!IS_ERR_OR_NULL(t)) {
 		if (tw_timer_has_sock(t) && t->sock->sk && tw_tcp_closed(t->sock->sk)) {
 			swap(sk, t->sock->sk);
 			bytes = t->sock->bytes - kept;
