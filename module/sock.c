@@ -452,7 +452,7 @@ static void tw_sock_let_go(struct tw_file *file, u32 index)
 	struct sock *sk = NULL;
 	struct tw_timer *t;
 
-	/* Without a lock: most timers watch no connection. The next walk finds one that it misses. */
+	/* Without a lock: most timers watch no connection. A later walk finds what it misses. */
 	if (!data_race(tw_timer_has_sock(tw_timer_at(&file->table.pool, index))))
 		return;
 again:
