@@ -79,7 +79,7 @@ faults=(
 'remove: stores are ignored;                 /^static .*tw_remove_found(/,/^}/s/tw_deadline_sync(.*/;/'
 'remove: the timer stays in its chain;       s/^\ttw_table_set_link(lookup->link, t->hash_next);/\t;/'
 'handle: any generation will do;             /^static .*tw_handle_pending(/,/^}/s/ \&\&$/;/; /^static .*tw_handle_pending(/,/^}/s/^\t       t->generation == generation;//'
-'handle: any generation will do, looked up;  /^static .*tw_lookup_handle(/,/^}/s/if (t \&\& t->generation != generation)/if (0)/'
+'handle: any generation will do, looked up;  /^static .*tw_lookup_handle(/,/^}/s/if (!IS_ERR_OR_NULL(t) \&\& t->generation != generation)/if (0)/'
 'handle: any generation of a timer with another state; /^static .*tw_handle_pending(/,/^}/s/state == TW_PENDING/state/'
 'handle: timers of other bases, too;         /^static .*tw_handle_pending(/,/^}/s/tw_timer_held(ctx, t, &state, &nr) \&\& state/(tw_timer_held(ctx, t, \&state, \&nr), state)/'
 'handle: the highest index is none;          /^static .*tw_handle_index(/,/^}/s/most + 1/most/'
