@@ -8,7 +8,7 @@
  *
  * An operation on a timer in another base needs the lock of that base as well. It ends its batch,
  * and starts over in the next one, which locks both bases before it does anything
- * (tw_cpu_lock_two()). So a batch waits for at most one lock besides that of its own base, and no
+ * (tw_cpu_lock_two()). So a batch waits for at most one lock besides its own base's lock, and no
  * lock is dropped in the middle of an operation. Two bases are locked in the order of their CPU
  * numbers.
  *

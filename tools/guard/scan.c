@@ -9,7 +9,7 @@
  * A worker takes the list, and looks for what is new in it (worker.h). The guard then reads the
  * same list, and starts another worker for each user whose processes have new sockets, and for each
  * such process of root. If that worker stays because it waits for a process, so do the sockets that
- * it has taken: those of nobody else.
+ * it has taken, and no others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static uint32_t number;
 static unsigned int seen;
 /* There are connections that are to be looked at again, whatever comes. */
 static bool unfinished;
-/* The worker takes sockets: those of a group, of which some are left. */
+/* The worker takes the sockets of a group, of which some are left. */
 static bool taking;
 static struct wanted group;
 static unsigned int nr_left;
@@ -210,7 +210,7 @@ static void list(const struct inet_diag_msg *msg)
 	connection(msg);
 }
 
-/* Is this socket to be taken now? Those of one user, or of one process of root. */
+/* Take this socket now? A group is the sockets of one user, or of one process of root. */
 static bool in_group(const struct wanted *one)
 {
 	return one->pid && !one->tried && one->uid == group.uid &&
