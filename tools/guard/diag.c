@@ -2,6 +2,7 @@
 /* See diag.h. */
 #include <errno.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,22 @@ union address diag_address(const struct inet_diag_msg *msg, bool peer)
 		memcpy(&address.v6.sin6_addr, from, sizeof(address.v6.sin6_addr));
 	address_unmap(&address);
 	return address;
+}
+
+bool diag_dual(const struct inet_diag_msg *msg)
+{
+	const struct nlmsghdr *head = (const void *)((const char *)msg - NLMSG_HDRLEN);
+	const struct rtattr *attr = (const void *)(msg + 1);
+	int left = head->nlmsg_len - NLMSG_LENGTH(sizeof(*msg));
+	const union address at = diag_address(msg, false);
+
+	if (at.any.sa_family != AF_INET6 || !IN6_IS_ADDR_UNSPECIFIED(&at.v6.sin6_addr))
+		return false;
+	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
+		if (attr->rta_type == INET_DIAG_SKV6ONLY)
+			return !*(const uint8_t *)RTA_DATA(attr);
+	}
+	return true;
 }
 
 /* The sixth number of "Tcp:", of two lines with names and with values the second. */

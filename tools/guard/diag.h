@@ -22,7 +22,7 @@ void diag_open(void);
 /**
  * diag_connections - list connections that a process may have, IPv4 and IPv6
  * @ports: local ports, to which the kernel limits the list
- * @nr_ports: how many, at least one
+ * @nr_ports: the number of ports; 0: list the connections to all ports
  * @each: is called for each connection
  *
  * One that exists may be missing if others are closed meanwhile.
@@ -67,6 +67,14 @@ bool diag_waits(const struct inet_diag_msg *msg);
  * Return: the address.
  */
 union address diag_address(const struct inet_diag_msg *msg, bool peer);
+
+/**
+ * diag_dual - does a socket listen on all addresses of IPv6 and of IPv4?
+ * @msg: the socket, as diag_listeners() passes it
+ *
+ * Return: true if so.
+ */
+bool diag_dual(const struct inet_diag_msg *msg);
 
 /**
  * diag_opened - connections that were accepted in this network namespace since it exists

@@ -75,6 +75,9 @@ static void count_one(const struct known *known)
 
 static void take_name(const struct known *known, const char *text)
 {
+	/* An empty path would be the control group of all processes. */
+	if (!*text)
+		log_usage("--%s needs a name, not an empty text", known->name);
 	count_one(known);
 	((const char **)known->to)[*known->count - 1] = text;
 }

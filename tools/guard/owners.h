@@ -22,8 +22,8 @@ struct wanted {
 	uint64_t cookie;
 	/** @conn: its connection, for the caller */
 	struct conn *conn;
-	/** @port: its local port, the same */
-	uint16_t port;
+	/** @place: for the caller, the number of its address if it listens */
+	unsigned int place;
 	/** @pid: out: who has it; 0: nobody */
 	pid_t pid;
 	/** @name: out: that process's name */

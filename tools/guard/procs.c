@@ -76,6 +76,7 @@ static bool find_unit(char *path, const char *name)
 	const char *dot;
 
 	while (folder && !found && (entry = readdir(folder))) {
+		worker_step();
 		dot = strrchr(entry->d_name, '.');
 		if (entry->d_type != DT_DIR || !dot ||
 		    length + 2 + strlen(entry->d_name) > PATH_MAX)
@@ -164,6 +165,7 @@ static void choose_cgroup(char *path)
 	path[length] = '\0';
 	folder = opendir(path);
 	while (folder && (entry = readdir(folder))) {
+		worker_step();
 		if (entry->d_type != DT_DIR || *entry->d_name == '.' ||
 		    length + 2 + strlen(entry->d_name) > PATH_MAX)
 			continue;
@@ -335,9 +337,9 @@ bool procs_left(void)
 {
 	unsigned int i;
 
+	poll(pidfds, options.nr_pids, 0);
 	if (options.nr_units || options.nr_cgroups || !options.nr_pids)
 		return true;
-	poll(pidfds, options.nr_pids, 0);
 	for (i = 0; i < options.nr_pids; i++) {
 		if (!pidfds[i].revents)
 			return true;

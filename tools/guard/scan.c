@@ -37,7 +37,8 @@
 #define TRIES_MAX	3
 /* It may also get it much later: those not found are looked for again each so many lists. */
 #define TRIES_AGAIN	32
-#define PORTS_MAX	1024
+/* With more ports the kernel lists the connections to all of them. */
+#define PORTS_MAX	64
 
 struct counters counters;
 
@@ -87,10 +88,11 @@ static bool living(uint64_t cookie)
 
 /* --- ports -------------------------------------------------------------- */
 
-/* What the worker hands back of them. */
+/* The worker returns this to the guard. */
 static struct ports {
 	uint16_t port[PORTS_MAX];
 	unsigned int nr;
+	bool more;		/* there are more than PORTS_MAX */
 	uint64_t listeners;	/* at that time */
 	unsigned int scans;
 	bool said;		/* that there are none */
@@ -98,10 +100,62 @@ static struct ports {
 
 static uint64_t listeners;
 
+/*
+ * The addresses on which the processes listen, sorted. A port is not enough: a daemon's own
+ * connection to a server has a local port, too, and any user may listen on that port at another
+ * address of this machine.
+ */
+static struct places {
+	union address *at;
+	unsigned int nr, room;
+} places, heard;
+
+static union address *add_place(struct places *to, const union address *at)
+{
+	if (to->nr == to->room) {
+		to->room = to->room ? 2 * to->room : 64;
+		to->at = realloc(to->at, to->room * sizeof(*to->at));
+		if (!to->at)
+			log_die("no memory for %u addresses", to->room);
+	}
+	to->at[to->nr] = *at;
+	return &to->at[to->nr++];
+}
+
+static int by_address(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(union address));
+}
+
+static bool is_place(const union address *at)
+{
+	return places.nr && bsearch(at, places.at, places.nr, sizeof(*at), by_address);
+}
+
+static void sort_places(void)
+{
+	if (places.nr)
+		qsort(places.at, places.nr, sizeof(*places.at), by_address);
+}
+
+/* Does a process listen on this address, or on all addresses of its family? */
+static bool listens_on(const union address *at)
+{
+	union address any = { };
+
+	any.any.sa_family = at->any.sa_family;
+	any.v4.sin_port = at->v4.sin_port;
+	return is_place(at) || is_place(&any);
+}
+
 static void listener(const struct inet_diag_msg *msg)
 {
+	const union address at = diag_address(msg, false);
+
 	listeners += mix64(diag_cookie(msg));
-	want(msg)->port = ntohs(msg->id.idiag_sport);
+	want(msg)->place = heard.nr;
+	/* The family says whether all addresses of IPv4 are meant, too. */
+	add_place(&heard, &at)->any.sa_family = diag_dual(msg) ? AF_UNSPEC : at.any.sa_family;
 }
 
 static void add_port(uint16_t port)
@@ -110,23 +164,48 @@ static void add_port(uint16_t port)
 
 	for (i = 0; i < ports.nr && ports.port[i] != port; i++)
 		;
+	ports.more |= i == PORTS_MAX;
 	if (i == ports.nr && ports.nr < PORTS_MAX)
 		ports.port[ports.nr++] = port;
+}
+
+static void add_listener(union address at)
+{
+	const bool dual = at.any.sa_family == AF_UNSPEC;
+
+	add_port(ntohs(at.v4.sin_port));
+	if (dual) {
+		at.any.sa_family = AF_INET;
+		add_place(&places, &at);
+		at.any.sa_family = AF_INET6;
+	}
+	add_place(&places, &at);
 }
 
 /*
  * A daemon may close its listening socket before its connections. Those in a wheel that was kept
  * may be of processes that are not meant any more.
  */
+static bool is_kept(const struct conn *conn)
+{
+	return conn->pid || conn->tries < TRIES_MAX;
+}
+
 static void keep_port(struct conn *conn)
 {
-	if (conn->pid || conn->tries < TRIES_MAX)
-		add_port(ntohs(conn->server.v4.sin_port));
+	if (!is_kept(conn))
+		return;
+	add_port(ntohs(conn->server.v4.sin_port));
+	/* The daemon may have accepted others that the guard does not know yet. */
+	if (conn->pid && (!heard.nr || by_address(&heard.at[heard.nr - 1], &conn->server)) &&
+	    !listens_on(&conn->server))
+		add_place(&heard, &conn->server);
 }
 
 /*
- * The ports that the processes listen on, and those of known connections. Other listening sockets
- * mean another answer. A process may also get one that was there before (socket activation).
+ * The addresses and ports that the processes listen on, and those of known connections. Other
+ * listening sockets mean another answer. A process may also get one that was there before (socket
+ * activation).
  */
 static void find_ports(void)
 {
@@ -134,22 +213,30 @@ static void find_ports(void)
 
 	listeners = 0;
 	nr_wanted = 0;
+	heard.nr = 0;
 	if (!diag_listeners(listener) ||
 	    (listeners == ports.listeners && !ports.said && ++ports.scans % PORTS_AGAIN))
 		return;
 	ports.listeners = listeners;
 	ports.nr = 0;
+	ports.more = false;
+	places.nr = 0;
 	owners_find(wanted, nr_wanted, NULL);
 	for (i = 0; i < nr_wanted; i++) {
 		if (wanted[i].pid)
-			add_port(wanted[i].port);
+			add_listener(heard.at[wanted[i].place]);
 	}
+	sort_places();
 	if (!ports.nr && !ports.said && owners_any())
 		log_say(LOG_NOTICE, "the processes listen on no TCP port now; waiting for that (or give it with --port)");
 	else if (!ports.nr && !ports.said)
 		log_say(LOG_NOTICE, "none of the chosen units and processes is running; waiting for them");
 	ports.said = !ports.nr;
+	heard.nr = 0;
 	conns_each(keep_port);
+	for (i = 0; i < heard.nr; i++)
+		add_place(&places, &heard.at[i]);
+	sort_places();
 }
 
 /* --- connections -------------------------------------------------------- */
@@ -197,8 +284,20 @@ static void sweep(struct conn *conn)
 
 /* --- the worker --------------------------------------------------------- */
 
+/* Is this connection to be listed: have clients made it, as far as is known? */
+static bool is_accepted(const struct inet_diag_msg *msg)
+{
+	const struct conn *conn = conn_find(diag_cookie(msg));
+	const union address at = diag_address(msg, false);
+
+	return options.nr_ports || (conn && is_kept(conn)) || listens_on(&at);
+}
+
 static void list(const struct inet_diag_msg *msg)
 {
+	worker_step();
+	if (!is_accepted(msg))
+		return;
 	if (nr_listed == room_listed) {
 		room_listed = room_listed ? 2 * room_listed : 1024;
 		listed = realloc(listed, room_listed * sizeof(*listed));
@@ -206,7 +305,6 @@ static void list(const struct inet_diag_msg *msg)
 			log_die("no memory for %u connections", room_listed);
 	}
 	listed[nr_listed++] = *msg;
-	worker_step();
 	connection(msg);
 }
 
@@ -266,6 +364,7 @@ struct results {
 	struct ports ports;
 	unsigned int nr_listed;
 	unsigned int nr_wanted;
+	unsigned int nr_places;
 };
 
 static bool put(int out, const void *data, size_t size)
@@ -288,7 +387,7 @@ static bool search(void)
 	/* No process is to blame if the kernel does not list the connections. */
 	worker_visit(0, "");
 	begin();
-	if (ports.nr && !diag_connections(ports.port, ports.nr, list))
+	if (ports.nr && !diag_connections(ports.port, ports.more ? 0 : ports.nr, list))
 		return false;
 	if (nr_wanted)
 		owners_find(wanted, nr_wanted, living);
@@ -311,12 +410,14 @@ static bool work(int out)
 	results.ports = ports;
 	results.nr_listed = nr_listed;
 	results.nr_wanted = nr_wanted;
+	results.nr_places = places.nr;
 	size = owners_size();
 	known = xcalloc(1, size + 1);
 	owners_save(known);
 	return put(out, &results, sizeof(results)) &&
 	       put(out, listed, nr_listed * sizeof(*listed)) &&
-	       put(out, wanted, nr_wanted * sizeof(*wanted)) && put(out, known, size);
+	       put(out, wanted, nr_wanted * sizeof(*wanted)) && put(out, known, size) &&
+	       put(out, places.at, places.nr * sizeof(*places.at));
 }
 
 /* --- the guard ---------------------------------------------------------- */
@@ -383,6 +484,8 @@ static void read_results(const struct results *results, size_t len)
 	const struct inet_diag_msg *msg = (void *)(results + 1);
 	const struct wanted *from = (void *)(msg + results->nr_listed);
 	const char *known = (void *)(from + results->nr_wanted);
+	const char *end = (const char *)results + len;
+	const union address *at = (const void *)(end - results->nr_places * sizeof(*at));
 	const uint64_t *count = (void *)&results->counters;
 	counter *sum = (void *)&counters;
 	unsigned int i;
@@ -390,7 +493,10 @@ static void read_results(const struct results *results, size_t len)
 	for (i = 0; i < sizeof(counters) / sizeof(*sum); i++)
 		sum[i] += count[i];
 	ports = results->ports;
-	owners_load(known, (const char *)results + len - known);
+	places.nr = 0;
+	for (i = 0; i < results->nr_places; i++)
+		add_place(&places, &at[i]);
+	owners_load(known, (const char *)at - known);
 	if (!taking)
 		read_list(msg, results->nr_listed);
 	while (nr_wanted < results->nr_wanted)
