@@ -35,11 +35,8 @@ static bool has_type(const char *name)
 	return false;
 }
 
-/*
- * A unit's name may be an alias, which is a link beside the unit's file. Returns whether there is
- * such a file.
- */
-static bool unit_name(const char *given, char name[NAME_MAX + 1])
+/* Is there a file for this unit? Sets @file to the name of the unit that it describes. */
+static bool unit_file(const char *name, char file[NAME_MAX + 1])
 {
 	/* As in systemd.unit(5). */
 	static const char *const folders[] = {
@@ -50,20 +47,56 @@ static bool unit_name(const char *given, char name[NAME_MAX + 1])
 		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
 		"/run/systemd/generator.late",
 	};
-	char path[PATH_MAX], real[PATH_MAX];
-	unsigned int i;
+	char path[PATH_MAX], real[PATH_MAX], *base;
+	unsigned int i, k;
 
-	snprintf(name, NAME_MAX + 1, "%s%s", given, has_type(given) ? "" : ".service");
+	snprintf(file, NAME_MAX + 1, "%s", name);
 	for (i = 0; i < ARRAY_SIZE(folders); i++) {
 		snprintf(path, sizeof(path), "%s/%s", folders[i], name);
-		if (realpath(path, real)) {
-			/* A masked unit is a link to /dev/null. */
-			if (strchr(strrchr(real, '/'), '.'))
-				snprintf(name, NAME_MAX + 1, "%s", strrchr(real, '/') + 1);
-			return true;
+		if (!realpath(path, real))
+			continue;
+		base = strrchr(real, '/');
+		*base++ = '\0';
+		/* An alias is a link to a file in these folders. Other links keep their name. */
+		for (k = 0; k < ARRAY_SIZE(folders); k++) {
+			if (!strcmp(real, folders[k]))
+				snprintf(file, NAME_MAX + 1, "%.*s", NAME_MAX, base);
 		}
+		return true;
 	}
 	return false;
+}
+
+/*
+ * Complete a unit's name, and resolve an alias. NAME@INSTANCE.service may have the file
+ * NAME@.service. Returns whether there is a file.
+ */
+static bool unit_name(const char *given, char name[NAME_MAX + 1])
+{
+	char file[NAME_MAX + 1], template[NAME_MAX + 1], full[NAME_MAX + 1];
+	const char *instance, *end, *at;
+	bool found;
+
+	snprintf(full, sizeof(full), "%s%s", given, has_type(given) ? "" : ".service");
+	snprintf(name, NAME_MAX + 1, "%s", full);
+	instance = strchr(full, '@');
+	end = strrchr(full, '.');
+	if (instance && end < ++instance)
+		instance = NULL;
+	found = unit_file(full, file);
+	if (!found && instance) {
+		snprintf(template, sizeof(template), "%.*s%s", (int)(instance - full), full, end);
+		found = unit_file(template, file);
+	}
+	if (!found)
+		return false;
+	at = strstr(file, "@.");
+	if (at && instance)
+		snprintf(name, NAME_MAX + 1, "%.*s%.*s%s", (int)(at + 1 - file), file,
+			 (int)(end - instance), instance, at + 1);
+	else
+		snprintf(name, NAME_MAX + 1, "%s", file);
+	return true;
 }
 
 /* The control group of a unit is in that of its slice. */
@@ -92,19 +125,12 @@ static bool find_unit(char *path, const char *name)
 	return found;
 }
 
-/* Does a unit have a file, or else processes? NAME@INSTANCE.service may have NAME@.service. */
-static bool unit_exists(const char *given)
+/* Has this unit processes? */
+static bool unit_runs(const char *name)
 {
-	char name[NAME_MAX + 1], path[PATH_MAX] = CGROUPS, *at, *dot;
+	char path[PATH_MAX] = CGROUPS;
 
-	if (unit_name(given, name) || find_unit(path, name))
-		return true;
-	at = strchr(name, '@');
-	dot = strrchr(name, '.');
-	if (!at || dot < at)
-		return false;
-	memmove(at + 1, dot, strlen(dot) + 1);
-	return unit_name(name, path);
+	return find_unit(path, name);
 }
 
 /* As in /proc/PID/cgroup, or a path that is there. */
@@ -203,6 +229,7 @@ static bool read_stat(const char *pid, struct proc *proc)
 	proc->chosen = false;
 	proc->family = false;
 	proc->listens = false;
+	proc->seen = false;
 	snprintf(proc->name, sizeof(proc->name), "%.15s", name + 1);
 	/* Nothing in a report needs to be escaped. */
 	for (i = 0; proc->name[i]; i++) {
@@ -243,24 +270,21 @@ static void read_all(void)
  */
 static void choose_children(void)
 {
-	const struct proc *parent;
+	struct proc *proc, *end;
 	unsigned int i;
-	bool more;
 
-	do {
-		more = false;
-		for (i = 0; i < nr_procs; i++) {
-			if (procs[i].chosen)
-				continue;
-			parent = proc_of(procs[i].parent);
-			if (!parent || !parent->chosen)
-				continue;
-			procs[i].chosen = true;
-			procs[i].family = parent->family;
-			procs[i].listens = parent->family;
-			more = true;
+	for (i = 0; i < nr_procs; i++) {
+		for (end = &procs[i]; end && !end->chosen && !end->seen; end = proc_of(end->parent))
+			end->seen = true;
+		/* An ancestor that was seen before has no chosen ancestor. */
+		if (!end || !end->chosen)
+			continue;
+		for (proc = &procs[i]; proc != end; proc = proc_of(proc->parent)) {
+			proc->chosen = true;
+			proc->family = end->family;
+			proc->listens = end->family;
 		}
-	} while (more);
+	}
 }
 
 /*
@@ -308,7 +332,7 @@ struct proc *procs_list(unsigned int *count)
 
 void procs_check(void)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], name[NAME_MAX + 1];
 	unsigned int i;
 
 	for (i = 0; i < options.nr_pids; i++) {
@@ -324,13 +348,18 @@ void procs_check(void)
 				strerror(errno));
 	}
 	for (i = 0; i < options.nr_units; i++) {
-		if (!unit_exists(options.units[i]))
+		if (!unit_name(options.units[i], name) && !unit_runs(name))
 			log_die("--unit %s: there is no such unit: it has no unit file, and is not running (systemctl list-unit-files shows all)",
 				options.units[i]);
 	}
 	if (options.nr_units && access(CGROUPS "/cgroup.controllers", F_OK))
 		log_die("--unit needs the unified hierarchy of control groups at " CGROUPS
 			"; use --pid or --port");
+	for (i = 0; i < options.nr_units; i++) {
+		unit_name(options.units[i], name);
+		if (!unit_runs(name))
+			log_say(LOG_NOTICE, "waiting for the unit %s, which is not running", name);
+	}
 }
 
 bool procs_left(void)

@@ -28,6 +28,8 @@ struct proc {
 	bool family;
 	/** @listens: the ports on which it listens are meant */
 	bool listens;
+	/** @seen: the search for chosen ancestors has visited it */
+	bool seen;
 };
 
 /**

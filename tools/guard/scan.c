@@ -440,8 +440,12 @@ static void not_taken(struct conn *conn, const struct wanted *one)
 		return;
 	}
 	counters.unreachable[one->reason]++;
-	if (one->reason == REASON_NOT_FOUND)
-		unreachable_not_found(conn);
+	if (one->reason != REASON_NOT_FOUND)
+		return;
+	unreachable_not_found(conn);
+	/* The former guard had other processes to guard, and has left the timers in the wheel. */
+	if (!conn->pid)
+		timers_disarm(conn);
 }
 
 /* What was taken has its timers. */

@@ -303,7 +303,7 @@ static void flush_remove(void)
 	batch.nr_remove = 0;
 }
 
-void timers_drop(struct conn *conn)
+void timers_disarm(struct conn *conn)
 {
 	unsigned int kind;
 
@@ -315,6 +315,12 @@ void timers_drop(struct conn *conn)
 				.key = key_of(conn->cookie, kind),
 			};
 	}
+	conn->armed = 0;
+}
+
+void timers_drop(struct conn *conn)
+{
+	timers_disarm(conn);
 	conn_free(conn);
 }
 

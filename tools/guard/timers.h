@@ -63,13 +63,19 @@ void timers_arm(struct conn *conn, int fd);
 void timers_leave(struct conn *conn, enum reason reason);
 
 /**
+ * timers_disarm - remove the timers of a connection
+ * @conn: the connection
+ */
+void timers_disarm(struct conn *conn);
+
+/**
  * timers_drop - a connection has ended: remove its timers, and forget it
  * @conn: the connection
  */
 void timers_drop(struct conn *conn);
 
 /**
- * timers_flush - do what timers_arm() and timers_drop() have asked for
+ * timers_flush - do what timers_arm(), timers_disarm() and timers_drop() have asked for
  */
 void timers_flush(void);
 
