@@ -23,8 +23,14 @@ _Atomic uint64_t *log_common;
 void log_open(void)
 {
 	struct stat stat;
-	int fd = -1;
+	int fd;
 
+	/* What is opened later must not become a standard descriptor that was closed. */
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
+	fd = -1;
 	log_priorities = !isatty(STDERR_FILENO);
 	if (!fstat(STDERR_FILENO, &stat) && !S_ISREG(stat.st_mode))
 		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY);

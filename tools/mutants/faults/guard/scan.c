@@ -17,3 +17,7 @@ take over: what has ended is known again; guard/run:ends_meanwhile; s/^\t\ttimer
 killed: the timers that it has armed are forgotten; guard/run:worker_killed; s/^\telse if (taking)$/\telse if (0)/
 unsupported: no process is named; guard/run:unsupported; s/^\t\tconn->pid = wanted\[i\].pid;/\t\t;/
 list: the last process visited is to blame; guard/run:no_list; /No process is to blame/,/begin/s/worker_visit(0, "");/;/
+accepted: each connection with the port; guard/run:own_connections; s/ || listens_on(&at);/ || true;/
+ports: only as many as the filter has; guard/run:many_listeners; s/ports.more ? 0 : ports.nr/ports.nr/
+places: those of connections are forgotten; guard/run:accepted_before_close; s/^\t\tadd_place(&heard, &conn->server);/\t\t;/
+restored: the timers of other processes remain; guard/run:restart_other_process_of_port; s/^\t\ttimers_disarm(conn);/\t\t;/
