@@ -36,7 +36,7 @@ static const char usage_text[] =
 "  -C, --cgroup PATH         of the processes in this control group\n"
 "  -P, --pid N               of this process and its children\n"
 "  -p, --port N              to this TCP port only; alone: of any process. Without it: to the\n"
-"                            ports that the processes listen on\n"
+"                            addresses and ports that the processes listen on\n"
 "\n"
 "When they end; at least one:\n"
 "  -i, --idle TIME           no data was received or sent for so long\n"

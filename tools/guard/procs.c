@@ -125,7 +125,7 @@ static bool find_unit(char *path, const char *name)
 	return found;
 }
 
-/* Has this unit processes? */
+/* Does this unit have a control group? */
 static bool unit_runs(const char *name)
 {
 	char path[PATH_MAX] = CGROUPS;

@@ -37,7 +37,7 @@
 #define TRIES_MAX	3
 /* It may also get it much later: those not found are looked for again each so many lists. */
 #define TRIES_AGAIN	32
-/* With more ports the kernel lists the connections to all of them. */
+/* With more ports the kernel lists the connections to all ports of the machine. */
 #define PORTS_MAX	64
 
 struct counters counters;
@@ -132,10 +132,18 @@ static bool is_place(const union address *at)
 	return places.nr && bsearch(at, places.at, places.nr, sizeof(*at), by_address);
 }
 
+/* Sort the addresses, and keep each of them once. */
 static void sort_places(void)
 {
+	unsigned int i, n = 0;
+
 	if (places.nr)
 		qsort(places.at, places.nr, sizeof(*places.at), by_address);
+	for (i = 0; i < places.nr; i++) {
+		if (!n || by_address(&places.at[n - 1], &places.at[i]))
+			places.at[n++] = places.at[i];
+	}
+	places.nr = n;
 }
 
 /* Does a process listen on this address, or on all addresses of its family? */
@@ -154,7 +162,7 @@ static void listener(const struct inet_diag_msg *msg)
 
 	listeners += mix64(diag_cookie(msg));
 	want(msg)->place = heard.nr;
-	/* The family says whether all addresses of IPv4 are meant, too. */
+	/* AF_UNSPEC marks a socket that also listens on all addresses of IPv4. */
 	add_place(&heard, &at)->any.sa_family = diag_dual(msg) ? AF_UNSPEC : at.any.sa_family;
 }
 
@@ -284,7 +292,7 @@ static void sweep(struct conn *conn)
 
 /* --- the worker --------------------------------------------------------- */
 
-/* Is this connection to be listed: have clients made it, as far as is known? */
+/* Have clients made this connection, as far as the guard knows? */
 static bool is_accepted(const struct inet_diag_msg *msg)
 {
 	const struct conn *conn = conn_find(diag_cookie(msg));
@@ -376,6 +384,7 @@ static bool put(int out, const void *data, size_t size)
 static bool search(void)
 {
 	diag_open();
+	_Static_assert(CHOICES_MAX <= PORTS_MAX, "the filter has all ports of --port");
 	if (options.nr_ports) {
 		ports.nr = options.nr_ports;
 		memcpy(ports.port, options.ports, sizeof(options.ports));
