@@ -104,13 +104,15 @@ def between(value, low, high, what):
 
 def free_port():
     """A port that nothing uses, and that no earlier call has returned."""
-    while True:
+    for _ in range(1000):
         with socket.socket() as s:
             s.bind(('127.0.0.1', 0))
             port = s.getsockname()[1]
         if port not in given_ports:
             given_ports.add(port)
             return port
+    raise Failure(f'free_port() found only ports that it has returned before, the last one {port}: '
+                  'choose a port below net.ipv4.ip_local_port_range')
 
 
 given_ports = set()
@@ -525,11 +527,11 @@ class Proxy:
     all = []
 
     def __init__(self, to, *args, manager=None, passed=(), threads=2, start=True, env=None,
-                 port=None, limit=None, read_log=True, **times):
+                 port=None, metrics_port=None, limit=None, read_log=True, **times):
         """@to: a server, or several. @passed: pairs of a descriptor and its name, besides what
         @manager keeps. @limit: of descriptors. @read_log: beyond its beginning, too."""
         self.port = port or free_port()
-        self.metrics_port = free_port()
+        self.metrics_port = metrics_port or free_port()
         self.args = [self.program, '--listen', f'127.0.0.1:{self.port}',
                      '--metrics', f'127.0.0.1:{self.metrics_port}', '--threads', str(threads)]
         for server in [to] if isinstance(to, str) else to:

@@ -478,10 +478,7 @@ def connects_to_itself():
     with open('/proc/sys/net/ipv4/ip_local_port_range', 'w') as f:
         f.write(f'{port} {port}')
     # Below the range, in which the proxy must find the one port.
-    proxy = Proxy(f'127.0.0.1:{port}', port=700, start=False)
-    proxy.metrics_port = 701
-    proxy.args[proxy.args.index('--metrics') + 1] = '127.0.0.1:701'
-    proxy.start()
+    proxy = Proxy(f'127.0.0.1:{port}', port=700, metrics_port=701)
     with socket.socket() as client:
         client.bind(('127.0.0.1', 702))
         client.connect(('127.0.0.1', proxy.port))
