@@ -43,6 +43,8 @@ static void open_signals(void)
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* A report that has reached RLIMIT_FSIZE loses lines and does not end the guard. */
+	signal(SIGXFSZ, SIG_IGN);
 	signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (signals < 0)
 		log_die("signalfd: %s", strerror(errno));

@@ -2,6 +2,8 @@
 /* See listener.h. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -24,6 +26,8 @@ struct listener {
 
 static struct listener listeners[TARGETS_MAX];
 static unsigned int nr_listeners;
+/* This proxy ends its listening sockets itself. */
+static atomic_bool closing;
 
 /* Does this socket listen at this address, and only there? */
 static bool matches(int fd, const struct target *target)
@@ -245,6 +249,43 @@ static int accept_one(struct loop *loop, int listener)
 	return 0;
 }
 
+/*
+ * Another program has ended the listening socket, for example with ss --kill. It keeps its address.
+ * False: it cannot listen again.
+ */
+static bool listen_again(int fd)
+{
+	static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	socklen_t len = sizeof(int);
+	char text[ADDRESS_TEXT];
+	int listens = 0;
+
+	pthread_mutex_lock(&lock);
+	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
+	/* Without this, the connections of the socket would count as shut down. */
+	if (!listens && !connect(fd, &nowhere, sizeof(nowhere)) && !listen(fd, BACKLOG)) {
+		listens = 1;
+		log_say(LOG_WARNING, "another program has closed the socket on %s; listening again",
+			name_of(fd, text));
+	}
+	pthread_mutex_unlock(&lock);
+	return listens;
+}
+
+static void accept_failed(struct loop *loop, int fd, int err)
+{
+	bool limit = err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
+
+	/* What stops this proxy also ends its listening sockets, and this thread learns it soon. */
+	if (err == EAGAIN || err == ECONNABORTED || atomic_load(&closing) ||
+	    (err == EINVAL && listen_again(fd)))
+		return;
+	log_seldom(LOG_WARNING, "cannot accept: %s%s", strerror(err),
+		   limit ? "; lower --max-connections" : "");
+	loop->accept_again = loop->now + LISTENER_PAUSE;
+}
+
 static void listener_ready(struct source *source, uint32_t events)
 {
 	struct listener *listener = (struct listener *)source;
@@ -254,11 +295,8 @@ static void listener_ready(struct source *source, uint32_t events)
 	(void)events;
 	for (i = 0; i < LISTENER_ACCEPTS && !err && has_room(loop); i++)
 		err = accept_one(loop, listener->fd);
-	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS) {
-		log_seldom(LOG_WARNING, "cannot accept: %s; lower --max-connections",
-			   strerror(err));
-		loop->accept_again = loop->now + LISTENER_PAUSE;
-	}
+	if (err)
+		accept_failed(loop, listener->fd, err);
 }
 
 static void watch(struct loop *loop, int op)
@@ -307,6 +345,7 @@ void listeners_close(void)
 {
 	unsigned int i, n;
 
+	atomic_store(&closing, true);
 	for (i = 0; i < nr_listeners; i++) {
 		if (!listeners[i].own)
 			continue;

@@ -99,6 +99,8 @@ static void open_signals(void)
 	/* For all threads; and a log whose reader is gone raises SIGPIPE. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* A log that has reached RLIMIT_FSIZE loses lines and does not end the proxy. */
+	signal(SIGXFSZ, SIG_IGN);
 	signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	done = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
 	if (signals < 0 || done < 0)

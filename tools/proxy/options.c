@@ -62,7 +62,12 @@ struct known {
 /* @arg: what :PORT means. */
 static void take_address(const struct known *known, const char *text)
 {
+	const struct targets *to = known->to;
+
 	target_add(known->to, known->name, text, known->arg);
+	/* The port is at the same place in both families. */
+	if (to == &options.to && !to->target[to->n - 1].at.v4.sin_port)
+		log_usage("--to %s: no server can listen on port 0", text);
 }
 
 /* At least @arg ns: no time at all would end every connection. */

@@ -77,11 +77,19 @@ static bool collect_wheel(struct stored *stored, int fd, const char *name)
 static bool collect_listener(struct stored *stored, int fd, const char *name)
 {
 	socklen_t len = sizeof(int);
-	int listens = 0;
+	int listens = 0, protocol = 0;
 
 	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
 	if (!listens || stored->listeners == ARRAY_SIZE(stored->listener))
 		return false;
+	/*
+	 * An AF_UNIX socket cannot send a reset, so half an answer would look like a whole one.
+	 * MPTCP counts bytes for each of its paths.
+	 */
+	getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
+	if (protocol != IPPROTO_TCP)
+		log_usage("the socket unit's listening socket '%s' is not a TCP socket; set ListenStream= to an address and a port, and remove SocketProtocol=",
+			  name);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	stored->listener[stored->listeners].fd = fd;
 	stored->listener[stored->listeners++].own = !strcmp(name, "listener");
@@ -90,10 +98,13 @@ static bool collect_listener(struct stored *stored, int fd, const char *name)
 
 static void collect_one(struct stored *stored, int fd, const char *name)
 {
+	/* A socket unit may have any name, "s" included. */
+	if (collect_listener(stored, fd, name))
+		return;
 	if (!strcmp(name, "s")) {
 		if (!collect_socket(fd))
 			close(fd);
-	} else if (!collect_listener(stored, fd, name) && !collect_wheel(stored, fd, name)) {
+	} else if (!collect_wheel(stored, fd, name)) {
 		log_say(LOG_WARNING, "unknown descriptor '%s' was passed; closing it", name);
 		close(fd);
 	}

@@ -30,7 +30,8 @@ void target_add(struct targets *targets, const char *option, const char *text, e
 	int err;
 
 	/* getaddrinfo() takes any number and cuts it. */
-	if (!port || port - text >= (ptrdiff_t)sizeof(host) || strtoul(port + 1, NULL, 10) > 65535)
+	if (!port || !port[1] || port - text >= (ptrdiff_t)sizeof(host) ||
+	    strtoul(port + 1, NULL, 10) > 65535)
 		log_usage("--%s needs ADDRESS:PORT, not '%s'", option, text);
 	memcpy(host, text, port - text);
 	host[port - text] = '\0';

@@ -444,6 +444,9 @@ def launch(args, env, fds, limit=None, gate=None):
         for i, fd in enumerate(moved):
             os.dup2(fd, 3 + i, inheritable=True)
         env = dict(env, LISTEN_PID=str(os.getpid()))
+        # Python ignores these signals, a service manager does not.
+        for number in signal.SIGPIPE, signal.SIGXFSZ:
+            signal.signal(number, signal.SIG_DFL)
         if gate:
             os.read(gate, 1)
         os.closerange(3 + len(fds), high)

@@ -5,8 +5,10 @@ import datetime
 import json
 import os
 import re
+import resource
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -268,6 +270,45 @@ def test_log_pipe_full():
         lost = sum(pipe_is_full(which, server, fifo) for which in range(2))
         os.close(reader)
     check(lost > 0, 'nothing is said to be lost')
+
+
+def test_log_file_limit():
+    """A log that has reached RLIMIT_FSIZE loses lines; the proxy continues."""
+    server = Server(echo)
+    log = Logged(server.address)
+    resource.prlimit(log.proxy.pid, resource.RLIMIT_FSIZE, (1, 1))
+    for _ in range(2):
+        client = log.proxy.connect()
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', 'another byte came back')
+        client.close()
+    log.proxy.wait_metric('log_lost_total', 2)
+
+
+def test_log_without_standard_descriptors():
+    """The log has no other lines, even if the proxy was started without a stderr."""
+    server = Server()
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'log')
+        proxy = subprocess.Popen([Proxy.program, '--listen', f'127.0.0.1:{port}', '--to',
+                                  server.address, '--log', path, '--threads', '2'],
+                                 preexec_fn=lambda: os.closerange(0, 3))
+        try:
+            until = time.monotonic() + 10 + PATIENCE
+            with socket.socket() as client:
+                while client.connect_ex(('127.0.0.1', port)):
+                    check(time.monotonic() < until, 'the proxy does not listen')
+                    time.sleep(0.02)
+                server.accept().close()
+            proxy.terminate()
+            check(proxy.wait(10 + PATIENCE) == 0, f'the proxy ended with {proxy.returncode}')
+        finally:
+            proxy.kill()
+            proxy.wait()
+        with open(path) as f:
+            lines = f.read().splitlines()
+        check(len(lines) == 1 and LINE.match(lines[0]), f'the log has other lines: {lines}')
 
 
 def test_log_file_refused():

@@ -16,8 +16,8 @@ import threading
 import time
 
 from harness import (BACKEND, DEVICE, METRIC, PATIENCE, UNIT, Manager, Proxy, Server, Steps,
-                     between, check, echo, ended, free_port, in_own_network, in_time, keep_busy,
-                     late, read_all, read_exactly, reset)
+                     between, check, cookie_of, echo, ended, free_port, in_own_network, in_time,
+                     keep_busy, late, read_all, read_exactly, reset)
 
 
 def test_graceful_stop():
@@ -114,12 +114,57 @@ def test_socket_unit():
 
 
 def test_socket_unit_any_name():
-    """That of the socket may begin like that of a wheel."""
-    listener = socket.create_server(('127.0.0.1', 0))
-    Proxy(Server(echo).address, passed=[(listener.fileno(), 'wheel0')])
-    client = socket.create_connection(listener.getsockname(), timeout=5)
-    client.sendall(b'x')
-    check(read_exactly(client, 1) == b'x', 'another byte came back')
+    """The name of the socket can be like the name of a wheel or of a connection's socket."""
+    for name in 'wheel0', 's':
+        listener = socket.create_server(('127.0.0.1', 0))
+        Proxy(Server(echo).address, passed=[(listener.fileno(), name)])
+        client = socket.create_connection(listener.getsockname(), timeout=5)
+        client.sendall(b'x')
+        check(read_exactly(client, 1) == b'x', 'another byte came back')
+
+
+def test_socket_unit_not_tcp():
+    """An AF_UNIX socket cannot pass on a reset, so the proxy does not start with one."""
+    server = Server(echo)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind('\0proxy-test-unix-%d' % os.getpid())
+        listener.listen()
+        proxy = Proxy(server.address, passed=[(listener.fileno(), 'web.socket')], start=False)
+        Proxy.all.remove(proxy)
+        read, write = os.pipe()
+        os.write(write, b'x')
+        proxy.start(gate=read)
+        os.close(read)
+        os.close(write)
+        try:
+            check(proxy.wait(10) == 2, f'the proxy ended with {proxy.status}')
+        finally:
+            if proxy.status is None:
+                proxy.kill()
+    check("the socket unit's listening socket 'web.socket' is not a TCP socket" in proxy.log,
+          proxy.log)
+
+
+def test_listening_socket_closed():
+    """Another program ends the listening socket: the proxy listens again and does not spin."""
+    server = Server(echo)
+    proxy = Proxy(server.address)
+    before = proxy.connect()
+    before.sendall(b'x')
+    read_exactly(before, 1)
+    for fd in proxy.copies():
+        if cookie_of(fd):
+            with socket.socket(fileno=fd) as copy:
+                if (copy.family == socket.AF_INET and copy.getsockname()[1] == proxy.port and
+                        copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)):
+                    copy.shutdown(socket.SHUT_RDWR)
+        else:
+            os.close(fd)
+    proxy.wait_log(f'closed the socket on 127.0.0.1:{proxy.port}; listening again')
+    proxy.sleeps()
+    for client in before, proxy.connect():
+        client.sendall(b'y')
+        check(read_exactly(client, 1) == b'y', 'another byte came back')
 
 
 def test_metrics():
@@ -319,6 +364,9 @@ def test_options():
             (good + ['--threads', '0'], '--threads needs a number'),
             (good + ['--max-connections', '1e9'], '--max-connections needs a number'),
             (good + ['--metrics', 'here'], '--metrics needs ADDRESS:PORT'),
+            (good + ['--listen', '127.0.0.1:'], '--listen needs ADDRESS:PORT'),
+            (good + ['--to', '127.0.0.1:'], '--to needs ADDRESS:PORT'),
+            (good + ['--to', '[::1]:0'], '--to [::1]:0: no server can listen on port 0'),
             (good + ['more'], "unexpected argument 'more'"),
             (good + ['--such'], 'unrecognized option'),
             (['--to', '127.0.0.1:99999999', '--listen', ':0'], '--to needs ADDRESS:PORT'),

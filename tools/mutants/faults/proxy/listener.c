@@ -19,3 +19,4 @@ loops: only the loopback addresses are its own; proxy/run:own_address; s|if (is_
 loops: the second address of a network is not its own; proxy/run:own_address; s/if (there->any.sa_family != AF_INET)/if (1)/
 loops: an address that is not there is its own; proxy/run:own_address; s/    !connect(fd, &to->any, sizeof(\*to)))$/    (from || !connect(fd, \&to->any, sizeof(*to))))/
 loops: an address of another network namespace is its own; proxy/run:other_namespace; s/^\tif (!is_in_namespace(fd))/\tif (0 \&\& !is_in_namespace(fd))/
+accept: a listening socket that was closed stays closed; proxy/run:listening_socket_closed; s/if (!listens \&\& !connect(/if (0 \&\& !connect(/

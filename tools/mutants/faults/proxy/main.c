@@ -11,3 +11,4 @@ hang up: it ends what nobody keeps; proxy/run:hang_up_unkept; s/\&\& !store_acti
 limit: nothing is left for those who ask for metrics; proxy/run:metrics_many_addresses; s/^#define FDS_OF_METRICS\t.*/#define FDS_OF_METRICS\t4/
 ports: they do not limit anything; proxy/run:local_ports_limit; s/^\toptions.max_connections = ports;/\t;/
 ports: it is not said; proxy/run:local_ports_used_up; s/^\tif (chosen) {/\tif (0) {/
+log: a log at the limit of file sizes ends the proxy; proxy/run:log_file_limit; s/signal(SIGXFSZ, SIG_IGN);/;/
