@@ -88,7 +88,7 @@ static bool collect_listener(struct stored *stored, int fd, const char *name)
 	 */
 	getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
 	if (protocol != IPPROTO_TCP)
-		log_usage("the socket unit's listening socket '%s' is not a TCP socket; set ListenStream= to an address and a port, and remove SocketProtocol=",
+		log_usage("the socket unit's socket '%s' is not TCP; see timerwheel-proxy(8)",
 			  name);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	stored->listener[stored->listeners].fd = fd;
