@@ -17,7 +17,6 @@
 #include "wheel.h"
 
 #define ROUNDS	200
-#define MOVE	TIMERWHEEL_URING_MOVE
 
 static int wheel;
 static __u32 timers;
@@ -51,15 +50,33 @@ static struct timerwheel_move_handle next_move(void)
 	};
 }
 
-static struct io_uring_sqe *prep(__u32 op, const void *arg)
+/* A call on an array of @count elements of @size bytes */
+static struct io_uring_sqe *prep(__u32 op, const void *elems, __u32 count, __u32 size)
 {
+	struct timerwheel_uring arg = {
+		.elems = (unsigned long)elems, .count = count, .elem_size = size,
+	};
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
 
 	/* It clears all but the command itself. */
 	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, 0, NULL, 0, op);
 	sqe->flags = IOSQE_FIXED_FILE;
-	memcpy(&sqe->cmd, arg, 16);
+	memcpy(&sqe->cmd, &arg, sizeof(arg));
 	return sqe;
+}
+
+static struct io_uring_sqe *prep_move(const struct timerwheel_move_handle *move, __u32 count)
+{
+	return prep(TIMERWHEEL_IOC_MOVE_HANDLE, move, count, sizeof(*move));
+}
+
+/* Each element's result: a completion reports only how many there were. */
+static void check(const struct timerwheel_move_handle *move, __u32 n)
+{
+	for (; n--; move++) {
+		if (move->result != TIMERWHEEL_WAS_PENDING)
+			die("MOVE: %d: this is not a measurement", move->result);
+	}
 }
 
 /* Take @n completions, which are there or will be. */
@@ -96,10 +113,11 @@ static double single_moves(__u32 n)
 			move[i] = next_move();
 		start = now_ns();
 		for (i = 0; i < n; i++)
-			prep(MOVE, &move[i]);
+			prep_move(&move[i], 1);
 		io_uring_submit_and_wait(&ring, n);
-		reap(n, TIMERWHEEL_WAS_PENDING);
+		reap(n, 1);
 		time += now_ns() - start;
+		check(move, n);
 	}
 	return (double)time / ROUNDS / n;
 }
@@ -131,9 +149,10 @@ static double silent_moves(__u32 n)
 			move[i] = next_move();
 		start = now_ns();
 		for (i = 0; i < n; i++)
-			prep(MOVE, &move[i])->flags |= IOSQE_CQE_SKIP_SUCCESS;
+			prep_move(&move[i], 1)->flags |= IOSQE_CQE_SKIP_SUCCESS;
 		io_uring_submit(&ring);
 		time += now_ns() - start;
+		check(move, n);
 	}
 	if (io_uring_cq_ready(&ring))
 		die("a MOVE failed: this is not a measurement");
@@ -144,9 +163,6 @@ static double silent_moves(__u32 n)
 static double array_moves(void)
 {
 	struct timerwheel_move_handle move[BATCH];
-	struct timerwheel_uring arg = {
-		.elems = (unsigned long)move, .count = BATCH, .elem_size = sizeof(move[0]),
-	};
 	__u64 start, time = 0;
 	__u32 round, i;
 
@@ -154,7 +170,7 @@ static double array_moves(void)
 		for (i = 0; i < BATCH; i++)
 			move[i] = next_move();
 		start = now_ns();
-		prep(TIMERWHEEL_IOC_MOVE_HANDLE, &arg);
+		prep_move(move, BATCH);
 		io_uring_submit_and_wait(&ring, 1);
 		reap(1, BATCH);
 		time += now_ns() - start;
@@ -166,9 +182,6 @@ static double array_moves(void)
 static double key_moves(void)
 {
 	struct timerwheel_move move[BATCH] = { };
-	struct timerwheel_uring arg = {
-		.elems = (unsigned long)move, .count = BATCH, .elem_size = sizeof(move[0]),
-	};
 	__u64 start, time = 0;
 	__u32 round, i;
 
@@ -178,7 +191,7 @@ static double key_moves(void)
 			move[i].key = adds[place].key;
 		}
 		start = now_ns();
-		prep(TIMERWHEEL_IOC_MOVE, &arg);
+		prep(TIMERWHEEL_IOC_MOVE, move, BATCH, sizeof(move[0]));
 		io_uring_submit_and_wait(&ring, 1);
 		reap(1, BATCH);
 		time += now_ns() - start;
@@ -220,7 +233,7 @@ static double receives(enum timeout timeout, __u32 n)
 				continue;
 			sqe->flags |= IOSQE_IO_LINK;
 			if (timeout == LINKED_MOVE) {
-				sqe = prep(MOVE, &move[i]);
+				sqe = prep_move(&move[i], 1);
 				sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 			} else {
 				sqe = io_uring_get_sqe(&ring);

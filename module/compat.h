@@ -9,6 +9,7 @@
 #include <linux/alarmtimer.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/timerwheel.h>
 #include <linux/version.h>
 
 /*
@@ -93,14 +94,15 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
  * io_uring_sqe_cmd(): changed in 6.5 (io_uring_cmd.sqe replaces io_uring_cmd.cmd) and in 7.x (a
  * macro, with the type as an argument). Not backported.
  */
-static inline const u64 *tw_uring_argument(const struct io_uring_cmd *cmd)
+static inline const struct timerwheel_uring *
+tw_uring_argument(const struct io_uring_cmd *cmd)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 	return cmd->cmd;
 #elif !defined(io_uring_sqe_cmd)
 	return io_uring_sqe_cmd(cmd->sqe);
 #else
-	return io_uring_sqe_cmd(cmd->sqe, u64);
+	return io_uring_sqe_cmd(cmd->sqe, struct timerwheel_uring);
 #endif
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring commands: calls on arrays, and MOVE and REMOVE of one timer by its handle, which is in
- * the command itself.
+ * io_uring commands: calls on arrays.
  *
  * A command has its result when tw_uring_cmd() returns, so none is ever pending: there is nothing
  * to cancel and nothing to clean up when a ring or a wheel is closed.
@@ -17,96 +16,9 @@
  */
 #include <linux/ioctl.h>
 
-#include "clock.h"
 #include "compat.h"
 #include "internal.h"
-#include "run.h"
 #include "uring.h"
-
-/**
- * union tw_uring_arg - the argument of a command: its own 16 bytes in the submission
- * @bytes: as two u64
- * @array: of a call on an array
- * @move: of TIMERWHEEL_URING_MOVE
- * @remove: of TIMERWHEEL_URING_REMOVE
- */
-union tw_uring_arg {
-	u64 bytes[2];
-	struct timerwheel_uring array;
-	struct timerwheel_move_handle move;
-	struct timerwheel_remove_handle remove;
-};
-
-static_assert(sizeof(union tw_uring_arg) == 16);
-
-/* Begin a batch that is a single operation. */
-static __always_inline int tw_uring_begin(struct tw_ctx *ctx, struct tw_file *file, u32 flags,
-					  u32 other)
-{
-	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
-	int err = tw_cpu_begin_with(ctx, file, offset, other);
-
-	ctx->flags = flags;
-	return err;
-}
-
-static int tw_uring_move(struct file *filp, u32 flags, struct timerwheel_move_handle *elem)
-{
-	struct tw_ctx ctx __uninitialized;
-	u32 other = TW_NO_CPU;
-	int err, done;
-
-	if (unlikely(!(filp->f_mode & FMODE_WRITE)))
-		return -EBADF;
-	if (unlikely(flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_EXCL)))
-		return -EINVAL;
-	do {
-		err = tw_uring_begin(&ctx, filp->private_data, flags, other);
-		if (unlikely(err))
-			return err;
-		done = tw_ops_move_handle(&ctx, elem, 1);
-		tw_cpu_end(&ctx);
-		other = ctx.wants;
-	} while (unlikely(!done) && tw_cpu_again());
-	return done ? elem->result : -EINTR;
-}
-
-static int tw_uring_remove(struct file *filp, u32 flags, struct timerwheel_remove_handle *elem)
-{
-	struct tw_ctx ctx __uninitialized;
-	u32 other = TW_NO_CPU;
-	int err, done;
-
-	if (unlikely(!(filp->f_mode & FMODE_WRITE)))
-		return -EBADF;
-	if (unlikely(flags || elem->value))
-		return -EINVAL;
-	do {
-		err = tw_uring_begin(&ctx, filp->private_data, 0, other);
-		if (unlikely(err))
-			return err;
-		done = tw_ops_remove_handle(&ctx, elem, 1);
-		tw_cpu_end(&ctx);
-		other = ctx.wants;
-	} while (unlikely(!done) && tw_cpu_again());
-	return done ? elem->result : -EINTR;
-}
-
-static int tw_uring_array(struct file *filp, unsigned int call, u32 flags,
-			  const struct timerwheel_uring *arg, unsigned int issue_flags)
-{
-	struct timerwheel_batch batch = {
-		.flags = flags,
-		.elems = arg->elems,
-		.count = arg->count,
-		.elem_size = arg->elem_size,
-	};
-	u32 internal = TW_BATCH_KILLABLE;
-
-	if (issue_flags & IO_URING_F_NONBLOCK)
-		internal |= TW_BATCH_NOWAIT;
-	return tw_call_array(filp, call, &batch, internal);
-}
 
 /**
  * tw_uring_cmd - an io_uring command on /dev/timerwheel
@@ -119,24 +31,23 @@ static int tw_uring_array(struct file *filp, unsigned int call, u32 flags,
  */
 int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	const u64 *shared = tw_uring_argument(cmd);
+	const struct timerwheel_uring *arg = tw_uring_argument(cmd);
+	/* The submitter can still write to @arg: each field is read once. */
+	struct timerwheel_batch batch = {
+		.flags = _IOC_SIZE(cmd->cmd_op),
+		.elems = READ_ONCE(arg->elems),
+		.count = READ_ONCE(arg->count),
+		.elem_size = READ_ONCE(arg->elem_size),
+	};
 	unsigned int call = cmd->cmd_op & ~(_IOC_SIZEMASK << _IOC_SIZESHIFT);
-	u32 flags = _IOC_SIZE(cmd->cmd_op);
-	union tw_uring_arg arg;
+	u32 internal = TW_BATCH_KILLABLE;
 	int result;
 
 	/* No registered buffers. A multishot command would never be completed. */
 	if (unlikely(cmd->flags & IORING_URING_CMD_MASK))
 		return -EINVAL;
-	/* The submitter can still write there. */
-	arg.bytes[0] = READ_ONCE(shared[0]);
-	arg.bytes[1] = READ_ONCE(shared[1]);
-
-	if (call == TIMERWHEEL_URING_MOVE)
-		result = tw_uring_move(cmd->file, flags, &arg.move);
-	else if (call == TIMERWHEEL_URING_REMOVE)
-		result = tw_uring_remove(cmd->file, flags, &arg.remove);
-	else
-		result = tw_uring_array(cmd->file, call, flags, &arg.array, issue_flags);
+	if (issue_flags & IO_URING_F_NONBLOCK)
+		internal |= TW_BATCH_NOWAIT;
+	result = tw_call_array(cmd->file, call, &batch, internal);
 	return tw_uring_result(cmd, result, issue_flags);
 }

@@ -294,9 +294,6 @@ TEST_F(device, numbers)
 
 	for (i = 0; i < ARRAY_SIZE(cmds); i++)
 		EXPECT_EQ(0xf500 + i, cmds[i]);
-	/* commands for io_uring: no ioctls */
-	EXPECT_EQ(0xf50f, TIMERWHEEL_URING_MOVE);
-	EXPECT_EQ(0xf510, TIMERWHEEL_URING_REMOVE);
 	EXPECT_EQ(0x30000, TIMERWHEEL_URING_FLAGS(TIMERWHEEL_ABS | TIMERWHEEL_EXCL));
 }
 

@@ -33,18 +33,12 @@
 /* The times of a call, for those that it may take in an emulated kernel */
 #define QUIET_MS	100
 
-/* The argument of a command */
-union bytes {
-	struct timerwheel_uring array;
-	struct timerwheel_move_handle move;
-	struct timerwheel_remove_handle remove;
-	__u8 bytes[16];
-};
+#define MOVE		TIMERWHEEL_IOC_MOVE_HANDLE
 
-static union bytes array_of(const void *elems, __u32 count, __u32 size)
+static struct timerwheel_uring array_of(const void *elems, __u32 count, __u32 size)
 {
-	return (union bytes){
-		.array = { .elems = (uintptr_t)elems, .count = count, .elem_size = size },
+	return (struct timerwheel_uring){
+		.elems = (uintptr_t)elems, .count = count, .elem_size = size,
 	};
 }
 
@@ -53,7 +47,7 @@ static union bytes array_of(const void *elems, __u32 count, __u32 size)
 /* --- A ring -------------------------------------------------------------------------------- */
 
 static struct io_uring_sqe *prep_fd(struct io_uring *ring, int fd, __u8 flags, __u32 op,
-				    union bytes arg)
+				    struct timerwheel_uring arg)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 
@@ -101,7 +95,7 @@ static int result(struct io_uring *ring, int ms, __u64 *tag, __u32 *flags)
 	return ret;
 }
 
-static int run_fd(struct io_uring *ring, int fd, __u8 flags, __u32 op, union bytes arg)
+static int run_fd(struct io_uring *ring, int fd, __u8 flags, __u32 op, struct timerwheel_uring arg)
 {
 	prep_fd(ring, fd, flags, op, arg);
 	if (submit(ring) != 1)
@@ -208,17 +202,18 @@ FIXTURE_TEARDOWN(way)
 #define PREP(op, arg)	prep_fd(&self->ring, self->file, self->flags, op, arg)
 #define RUN(op, arg)	run_fd(&self->ring, self->file, self->flags, op, arg)
 
-static union bytes move_to(const struct timerwheel_add *add, __u64 deadline)
+static struct timerwheel_move_handle move_to(const struct timerwheel_add *add, __u64 deadline)
 {
-	return (union bytes){
-		.move = { .deadline = deadline, .index = add->index,
-			  .generation = add->generation },
+	return (struct timerwheel_move_handle){
+		.deadline = deadline, .index = add->index, .generation = add->generation,
 	};
 }
 
-static union bytes remove_of(const struct timerwheel_add *add)
+static struct timerwheel_remove_handle remove_of(const struct timerwheel_add *add)
 {
-	return (union bytes){ .remove = { .index = add->index, .generation = add->generation } };
+	return (struct timerwheel_remove_handle){
+		.index = add->index, .generation = add->generation,
+	};
 }
 
 /* Each call on an array has the results that the ioctl has. */
@@ -283,74 +278,24 @@ TEST_F(way, single)
 TEST_F(way, handles)
 {
 	struct timerwheel_move_handle move[3];
-	struct timerwheel_remove_handle rem = remove_of(&self->add).remove;
+	struct timerwheel_remove_handle rem = remove_of(&self->add);
 
 	ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
-	move[0] = move_to(&self->add, 10).move;
-	move[1] = move_to(&self->add, 20).move;
+	move[0] = move_to(&self->add, 10);
+	move[1] = move_to(&self->add, 20);
 	move[1].generation++;
-	move[2] = move_to(&self->add, 30).move;
-	ASSERT_EQ(3, RUN(TIMERWHEEL_IOC_MOVE_HANDLE, ARRAY(move, 3)));
+	move[2] = move_to(&self->add, 30);
+	ASSERT_EQ(3, RUN(MOVE, ARRAY(move, 3)));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move[0].result);
 	EXPECT_EQ(-ENOENT, move[1].result);
 	EXPECT_EQ(SEC + 30, deadline_of(self->fd, 7));
-	move[0] = move_to(&self->add, MINUTE).move;
-	ASSERT_EQ(1, RUN(TIMERWHEEL_IOC_MOVE_HANDLE | URING_FLAGS(TIMERWHEEL_ABS),
+	move[0] = move_to(&self->add, MINUTE);
+	ASSERT_EQ(1, RUN(MOVE | URING_FLAGS(TIMERWHEEL_ABS),
 			 ARRAY(move, 1)));
 	EXPECT_EQ(MINUTE, deadline_of(self->fd, 7));
 	ASSERT_EQ(1, RUN(TIMERWHEEL_IOC_REMOVE_HANDLE, ARRAY(&rem, 1)));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rem.result);
 	EXPECT_EQ(70, rem.value);
-}
-
-/* A MOVE in the command's own bytes */
-TEST_F(way, move)
-{
-	union bytes gone = move_to(&self->add, HOUR), none = gone;
-	__u32 absolute = TIMERWHEEL_URING_MOVE | URING_FLAGS(TIMERWHEEL_ABS);
-	struct timerwheel_event ev;
-
-	ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
-		  RUN(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE)));
-	EXPECT_EQ(SEC + MINUTE, deadline_of(self->fd, 7));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, RUN(absolute, move_to(&self->add, HOUR)));
-	EXPECT_EQ(HOUR, deadline_of(self->fd, 7));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, RUN(absolute, move_to(&self->add, SEC)));
-	EXPECT_EQ(1, stats_of(self->fd).due);
-	EXPECT_EQ(TIMERWHEEL_WAS_DUE, RUN(absolute, move_to(&self->add, MINUTE)));
-	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
-	EXPECT_EQ(MINUTE, deadline_of(self->fd, 7));
-
-	gone.move.generation++;
-	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_MOVE, gone));
-	none.move.index = 0;
-	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_MOVE, none));
-	none.move.index = ~0U;
-	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_MOVE, none));
-	EXPECT_EQ(MINUTE, deadline_of(self->fd, 7));
-	EXPECT_EQ(4, stats_of(self->fd).moved);
-}
-
-/* A REMOVE in the command's own bytes */
-TEST_F(way, remove)
-{
-	union bytes rem = remove_of(&self->add), bad = rem;
-
-	bad.remove.value = 1;
-	EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_URING_REMOVE, bad));
-	bad = rem;
-	bad.remove.generation++;
-	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_REMOVE, bad));
-	EXPECT_EQ(1, stats_of(self->fd).pending);
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, RUN(TIMERWHEEL_URING_REMOVE, rem));
-	EXPECT_EQ(0, stats_of(self->fd).pending);
-	EXPECT_EQ(-ENOENT, RUN(TIMERWHEEL_URING_REMOVE, rem));
-	/* one that is due */
-	ASSERT_EQ(0, tw_add_elem(self->fd, &self->add));
-	ASSERT_EQ(1, tw_advance(self->fd, 0, HOUR + TICK));
-	EXPECT_EQ(TIMERWHEEL_WAS_DUE, RUN(TIMERWHEEL_URING_REMOVE, remove_of(&self->add)));
-	EXPECT_EQ(0, stats_of(self->fd).due);
 }
 
 /* A resident timer is armed by MOVE, with EXCL only if it is not armed. */
@@ -359,13 +304,15 @@ TEST_F(way, arm)
 	struct timerwheel_setup setup = {
 		.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = TICK, .flags = TIMERWHEEL_SETUP_RESIDENT,
 	};
-	__u32 arm = TIMERWHEEL_URING_MOVE | URING_FLAGS(TIMERWHEEL_EXCL);
+	struct timerwheel_move_handle move = move_to(&self->add, SEC);
+	__u32 arm = MOVE | URING_FLAGS(TIMERWHEEL_EXCL);
 	struct timerwheel_add add = { .key = 1, .deadline = SEC };
 	int fd = dev_open(O_NONBLOCK), ret;
 	struct timerwheel_event ev;
 
 	/* On an ordinary timer the flag is an error. */
-	EXPECT_EQ(-EINVAL, RUN(arm, move_to(&self->add, SEC)));
+	EXPECT_EQ(1, RUN(arm, ARRAY(&move, 1)));
+	EXPECT_EQ(-EINVAL, move.result);
 	ret = dev_setup(fd, &setup);
 	if (ret == -EOPNOTSUPP)
 		SKIP(return, "no resident timers on this machine");
@@ -373,15 +320,16 @@ TEST_F(way, arm)
 	ASSERT_EQ(0, tw_add_elem(fd, &add));
 	self->flags &= ~IOSQE_FIXED_FILE;
 	self->file = fd;
-	EXPECT_EQ(-EEXIST, RUN(arm, move_to(&add, MINUTE)));
+	move = move_to(&add, MINUTE);
+	EXPECT_EQ(1, RUN(arm, ARRAY(&move, 1)));
+	EXPECT_EQ(-EEXIST, move.result);
 	ASSERT_EQ(1, tw_advance(fd, 0, 2 * SEC));
 	ASSERT_EQ(1, dev_read(fd, &ev, 1));
-	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, RUN(arm, move_to(&add, MINUTE)));
+	move = move_to(&add, MINUTE);
+	EXPECT_EQ(1, RUN(arm, ARRAY(&move, 1)));
+	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, move.result);
 	/* rounded up as in the deadline table */
 	EXPECT_EQ((2 * SEC + MINUTE) >> 10, (deadline_of(fd, 1) - 1) >> 10);
-	EXPECT_EQ(-EEXIST, RUN(arm, move_to(&add, HOUR)));
-	EXPECT_EQ((2 * SEC + MINUTE) >> 10, (deadline_of(fd, 1) - 1) >> 10);
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, RUN(TIMERWHEEL_URING_REMOVE, remove_of(&add)));
 	close(fd);
 }
 
@@ -391,13 +339,11 @@ TEST_F(way, modes)
 	static const struct { __u32 op; bool changes; int err; } ops[] = {
 		{ TIMERWHEEL_IOC_ADD, true, -EINVAL }, { TIMERWHEEL_IOC_MOVE, true, -EINVAL },
 		{ TIMERWHEEL_IOC_REMOVE, true, -EINVAL }, { TIMERWHEEL_IOC_GET, false, -EINVAL },
-		{ TIMERWHEEL_IOC_MOVE_HANDLE, true, -EINVAL },
+		{ MOVE, true, -EINVAL },
 		{ TIMERWHEEL_IOC_REMOVE_HANDLE, true, -EINVAL },
-		{ TIMERWHEEL_URING_MOVE, true, -ENOENT },
-		{ TIMERWHEEL_URING_REMOVE, true, -ENOENT },
 	};
 	int look = open(TW_DEV, O_RDONLY), change = open(TW_DEV, O_WRONLY);
-	union bytes zero = {};
+	struct timerwheel_uring zero = {};
 	size_t i;
 
 	ASSERT_LE(0, look);
@@ -419,14 +365,12 @@ TEST_F(way, modes)
 TEST_F(way, unknown)
 {
 	static struct timerwheel_entry ent[4];
-	union bytes arg = ARRAY(ent, 1);
+	struct timerwheel_uring arg = ARRAY(ent, 1);
 	__u32 nr, dir;
 
 	for (nr = 0; nr < 0x20; nr++) {
 		__u32 op = _IO(TIMERWHEEL_IOC_TYPE, nr);
 
-		if (op == TIMERWHEEL_URING_MOVE || op == TIMERWHEEL_URING_REMOVE)
-			continue;
 		for (dir = 1; dir < 4; dir++)
 			EXPECT_EQ(-EOPNOTSUPP, RUN(op | dir << 30, arg)) TH_LOG("%x", op);
 		EXPECT_EQ(-EOPNOTSUPP, RUN(op + 0x100, arg)) TH_LOG("%x", op);
@@ -454,14 +398,9 @@ TEST_F(way, unknown_flags)
 		for (i = 0; i < ARRAY_SIZE(none); i++)
 			EXPECT_EQ(-EINVAL, RUN(none[i] | URING_FLAGS(bit),
 					       array_of(elem, 1, size[i])));
-		EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_URING_REMOVE | URING_FLAGS(bit),
-				       remove_of(&self->add)));
 		if (bit & known)
 			continue;
-		EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_URING_MOVE | URING_FLAGS(bit),
-				       move_to(&self->add, 1)));
-		EXPECT_EQ(-EINVAL, RUN(TIMERWHEEL_IOC_MOVE_HANDLE | URING_FLAGS(bit),
-				       array_of(elem, 1, 16)));
+		EXPECT_EQ(-EINVAL, RUN(MOVE | URING_FLAGS(bit), array_of(elem, 1, 16)));
 	}
 	EXPECT_EQ(HOUR, deadline_of(self->fd, 7));
 }
@@ -514,10 +453,11 @@ TEST_F(way, command_flags)
 {
 	static char memory[4096];
 	struct iovec iov = { memory, sizeof(memory) };
+	struct timerwheel_move_handle move = move_to(&self->add, MINUTE);
 	struct io_uring_sqe *sqe;
 
 	ASSERT_EQ(0, io_uring_register_buffers(&self->ring, &iov, 1));
-	sqe = PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE));
+	sqe = PREP(MOVE, ARRAY(&move, 1));
 	sqe->rw_flags = IORING_URING_CMD_FIXED;
 	ASSERT_EQ(1, submit(&self->ring));
 	EXPECT_EQ(-EINVAL, result(&self->ring, LONG_MS, NULL, NULL));
@@ -525,7 +465,7 @@ TEST_F(way, command_flags)
 	io_uring_prep_provide_buffers(io_uring_get_sqe(&self->ring), memory, 16, 4, 1, 0);
 	ASSERT_EQ(1, submit(&self->ring));
 	ASSERT_LE(0, result(&self->ring, LONG_MS, NULL, NULL));
-	sqe = PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE));
+	sqe = PREP(MOVE, ARRAY(&move, 1));
 	sqe->rw_flags = CMD_MULTISHOT;
 	sqe->flags |= IOSQE_BUFFER_SELECT;
 	sqe->buf_group = 1;
@@ -537,24 +477,25 @@ TEST_F(way, command_flags)
 /* Neither a positive result nor an element that failed cuts a chain of links. An error does. */
 TEST_F(way, links)
 {
+	struct timerwheel_move_handle move[3];
 	struct timerwheel_remove rem = { .key = 99 };
-	union bytes gone = move_to(&self->add, 1);
 	int i;
 
-	gone.move.generation++;
-	PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, 10))->flags |= IOSQE_IO_LINK;
+	for (i = 0; i < 3; i++)
+		move[i] = move_to(&self->add, 10 * (i + 1));
+	PREP(MOVE, ARRAY(&move[0], 1))->flags |= IOSQE_IO_LINK;
 	PREP(TIMERWHEEL_IOC_REMOVE, ARRAY(&rem, 1))->flags |= IOSQE_IO_LINK;
-	PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, 20));
+	PREP(MOVE, ARRAY(&move[1], 1));
 	ASSERT_EQ(3, submit(&self->ring));
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(1, result(&self->ring, LONG_MS, NULL, NULL));
 	EXPECT_EQ(-ENOENT, rem.result);
 	EXPECT_EQ(20, deadline_of(self->fd, 7));
 
-	PREP(TIMERWHEEL_URING_MOVE, gone)->flags |= IOSQE_IO_LINK;
-	PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, 30));
+	PREP(MOVE, array_of(NULL, 1, sizeof(move[0])))->flags |= IOSQE_IO_LINK;
+	PREP(MOVE, ARRAY(&move[2], 1));
 	ASSERT_EQ(2, submit(&self->ring));
-	EXPECT_EQ(-ENOENT, result(&self->ring, LONG_MS, NULL, NULL));
+	EXPECT_EQ(-EFAULT, result(&self->ring, LONG_MS, NULL, NULL));
 	EXPECT_EQ(-ECANCELED, result(&self->ring, LONG_MS, NULL, NULL));
 	EXPECT_EQ(20, deadline_of(self->fd, 7));
 }
@@ -593,6 +534,7 @@ TEST_F(way, links_in_order)
 TEST_F(way, receive_then_refresh)
 {
 	__u8 flags = self->flags & IOSQE_ASYNC;
+	struct timerwheel_move_handle move;
 	struct io_uring_sqe *sqe;
 	int pair[2], round;
 	char c;
@@ -602,21 +544,24 @@ TEST_F(way, receive_then_refresh)
 		sqe = io_uring_get_sqe(&self->ring);
 		io_uring_prep_recv(sqe, pair[0], &c, 1, 0);
 		sqe->flags = flags | IOSQE_IO_LINK;
-		PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE));
+		move = move_to(&self->add, MINUTE);
+		PREP(MOVE, ARRAY(&move, 1));
 		ASSERT_EQ(2, submit(&self->ring));
 		/* Nothing is refreshed before something came. */
 		EXPECT_EQ(NO_COMPLETION, result(&self->ring, QUIET_MS, NULL, NULL));
 		ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
 		ASSERT_EQ(1, write(pair[1], "", 1));
 		EXPECT_EQ(1, result(&self->ring, LONG_MS, NULL, NULL));
-		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, result(&self->ring, LONG_MS, NULL, NULL));
+		EXPECT_EQ(1, result(&self->ring, LONG_MS, NULL, NULL));
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move.result);
 		EXPECT_EQ(round * SEC + MINUTE, deadline_of(self->fd, 7));
 	}
 	/* A receive that fails does not refresh. */
 	sqe = io_uring_get_sqe(&self->ring);
 	io_uring_prep_recv(sqe, pair[0], NULL, 1, 0);
 	sqe->flags = flags | IOSQE_IO_LINK;
-	PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, HOUR));
+	move = move_to(&self->add, HOUR);
+	PREP(MOVE, ARRAY(&move, 1));
 	ASSERT_EQ(2, submit(&self->ring));
 	ASSERT_EQ(1, write(pair[1], "", 1));
 	EXPECT_EQ(-EFAULT, result(&self->ring, LONG_MS, NULL, NULL));
@@ -626,16 +571,18 @@ TEST_F(way, receive_then_refresh)
 	close(pair[1]);
 }
 
-/* Commands whose success is not reported; an error is. */
+/* Commands whose success is not reported, not even if an element failed; an error is. */
 TEST_F(way, silent)
 {
-	union bytes gone = move_to(&self->add, 1);
+	struct timerwheel_move_handle move[2];
 	struct io_uring_sqe *sqe;
 	int waited;
 	__u64 tag;
 
-	gone.move.generation++;
-	sqe = PREP(TIMERWHEEL_URING_MOVE, move_to(&self->add, MINUTE));
+	move[0] = move_to(&self->add, HOUR);
+	move[0].generation++;
+	move[1] = move_to(&self->add, MINUTE);
+	sqe = PREP(MOVE, ARRAY(move, 2));
 	sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 	sqe->user_data = 1;
 	ASSERT_EQ(1, submit(&self->ring));
@@ -644,11 +591,12 @@ TEST_F(way, silent)
 		tw_sleep(MSEC);
 	EXPECT_EQ(MINUTE, deadline_of(self->fd, 7));
 	EXPECT_EQ(NO_COMPLETION, result(&self->ring, QUIET_MS, NULL, NULL));
-	sqe = PREP(TIMERWHEEL_URING_MOVE, gone);
+	EXPECT_EQ(-ENOENT, move[0].result);
+	sqe = PREP(MOVE, array_of(NULL, 1, sizeof(move[0])));
 	sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 	sqe->user_data = 2;
 	ASSERT_EQ(1, submit(&self->ring));
-	EXPECT_EQ(-ENOENT, result(&self->ring, LONG_MS, &tag, NULL));
+	EXPECT_EQ(-EFAULT, result(&self->ring, LONG_MS, &tag, NULL));
 	EXPECT_EQ(2, tag);
 }
 
@@ -761,6 +709,7 @@ static void *race(void *arg)
 	enum { N = 64, ROUNDS = 60 };
 	struct racer *r = arg;
 	struct timerwheel_add add[N];
+	struct timerwheel_move_handle move[N];
 	struct timerwheel_remove rem[N];
 	struct timerwheel_entry ent[N];
 	struct io_uring ring;
@@ -780,12 +729,14 @@ static void *race(void *arg)
 		r->wrong += submit(&ring) != 1 || result(&ring, LONG_MS, NULL, NULL) != N;
 		for (i = 0; i < N; i++) {
 			r->wrong += add[i].result != TIMERWHEEL_WAS_NONE;
-			prep_fd(&ring, r->fd, r->flags, TIMERWHEEL_URING_MOVE,
-				move_to(&add[i], MINUTE));
+			move[i] = move_to(&add[i], MINUTE);
+			prep_fd(&ring, r->fd, r->flags, MOVE, ARRAY(&move[i], 1));
 		}
 		r->wrong += submit(&ring) != N;
 		for (i = 0; i < N; i++)
-			r->wrong += result(&ring, LONG_MS, NULL, NULL) != TIMERWHEEL_WAS_PENDING;
+			r->wrong += result(&ring, LONG_MS, NULL, NULL) != 1;
+		for (i = 0; i < N; i++)
+			r->wrong += move[i].result != TIMERWHEEL_WAS_PENDING;
 		r->wrong += run_fd(&ring, r->fd, 0, TIMERWHEEL_IOC_GET, ARRAY(ent, N)) != N;
 		for (i = 0; i < N; i++)
 			r->wrong += ent[i].deadline != MINUTE || ent[i].index != add[i].index;
@@ -891,7 +842,7 @@ static void *scribble(void *arg)
 		op = (void *)((char *)ring->sq.sqes + tw_rand(&r) % 64 * size +
 			      offsetof(struct io_uring_sqe, cmd_op));
 		if (tw_rand(&r) % 4 == 0)
-			atomic_store(op, _IO(TIMERWHEEL_IOC_TYPE, tw_rand(&r) % 0x12));
+			atomic_store(op, _IO(TIMERWHEEL_IOC_TYPE, tw_rand(&r) % 0x10));
 	}
 	return NULL;
 }
@@ -900,6 +851,7 @@ static void *scribble(void *arg)
 TEST_F(way, changing_submissions)
 {
 	static struct timerwheel_add add[64];
+	struct timerwheel_move_handle move = move_to(&self->add, SEC);
 	pthread_t thread;
 	int i, k, n, res;
 	__u64 end;
@@ -911,8 +863,8 @@ TEST_F(way, changing_submissions)
 	end = tw_now(CLOCK_MONOTONIC) + SEC;
 	while (tw_now(CLOCK_MONOTONIC) < end) {
 		for (i = 0; i < 32; i++)
-			PREP(i % 2 ? TIMERWHEEL_IOC_ADD : TIMERWHEEL_URING_MOVE,
-			     i % 2 ? ARRAY(add, 64) : move_to(&self->add, SEC));
+			PREP(i % 2 ? TIMERWHEEL_IOC_ADD : MOVE,
+			     i % 2 ? ARRAY(add, 64) : ARRAY(&move, 1));
 		n = submit(&self->ring);
 		for (k = 0; k < n; k++) {
 			res = result(&self->ring, LONG_MS, NULL, NULL);
@@ -977,6 +929,7 @@ TEST_F(place, all_else_at_once)
 	enum { N = 64 };
 	struct timerwheel_add add[N];
 	struct timerwheel_move move[N];
+	struct timerwheel_move_handle handle;
 	struct timerwheel_entry ent[N];
 	struct timerwheel_remove rem[N];
 	struct io_uring_cqe *cqe;
@@ -993,7 +946,8 @@ TEST_F(place, all_else_at_once)
 	for (round = 0; round < 10; round++) {
 		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_GET, ARRAY(ent, N));
 		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_MOVE, ARRAY(move, N));
-		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_URING_MOVE, move_to(&add[0], HOUR));
+		handle = move_to(&add[0], HOUR);
+		prep_fd(&self->ring, self->fd, 0, MOVE, ARRAY(&handle, 1));
 		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_REMOVE, ARRAY(rem, N));
 		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(add, 1));
 		prep_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_ADD, ARRAY(add + 1, N - 1));
@@ -1072,10 +1026,14 @@ TEST_F(place, many_first_adds)
 TEST_F(place, empty_wheel)
 {
 	struct timerwheel_entry ent = { .key = 1 };
-	union bytes zero = {};
+	struct timerwheel_move_handle move = {};
+	struct timerwheel_remove_handle rem = {};
 
-	EXPECT_EQ(-ENOENT, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_URING_MOVE, zero));
-	EXPECT_EQ(-ENOENT, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_URING_REMOVE, zero));
+	EXPECT_EQ(1, run_fd(&self->ring, self->fd, 0, MOVE, ARRAY(&move, 1)));
+	EXPECT_EQ(-ENOENT, move.result);
+	EXPECT_EQ(1, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_REMOVE_HANDLE,
+			    ARRAY(&rem, 1)));
+	EXPECT_EQ(-ENOENT, rem.result);
 	EXPECT_EQ(1, run_fd(&self->ring, self->fd, 0, TIMERWHEEL_IOC_GET, ARRAY(&ent, 1)));
 	EXPECT_EQ(-ENOENT, ent.result);
 }
@@ -1121,15 +1079,15 @@ TEST(polled_ring)
 {
 	struct io_uring ring;
 	int fd = dev_open(0), res;
-	union bytes zero = {};
+	struct timerwheel_move_handle move = {};
 
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, io_uring_queue_init(8, &ring, IORING_SETUP_IOPOLL));
-	prep_fd(&ring, fd, 0, TIMERWHEEL_URING_MOVE, zero);
+	prep_fd(&ring, fd, 0, MOVE, ARRAY(&move, 1));
 	ASSERT_EQ(1, submit(&ring));
 	res = result(&ring, LONG_MS, NULL, NULL);
 	TH_LOG("a command in a ring with IOPOLL: %d", res);
-	EXPECT_TRUE(res == -EOPNOTSUPP || res == -ENOENT);
+	EXPECT_TRUE(res == -EOPNOTSUPP || res == 1);
 	io_uring_queue_exit(&ring);
 	close(fd);
 }
@@ -1140,11 +1098,11 @@ TEST(monitor)
 	struct timerwheel_monitor mon = { .size = sizeof(mon) };
 	struct io_uring ring;
 	int fd = dev_open(0), copy = dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &mon);
-	union bytes zero = {};
+	struct timerwheel_move_handle move = {};
 
 	ASSERT_LE(0, copy);
 	ASSERT_EQ(0, io_uring_queue_init(8, &ring, 0));
-	EXPECT_EQ(-EOPNOTSUPP, run_fd(&ring, copy, 0, TIMERWHEEL_URING_MOVE, zero));
+	EXPECT_EQ(-EOPNOTSUPP, run_fd(&ring, copy, 0, MOVE, ARRAY(&move, 1)));
 	io_uring_queue_exit(&ring);
 	close(copy);
 	close(fd);
@@ -1172,6 +1130,7 @@ TEST(namespace)
 		struct timerwheel_add add = {
 			.key = 1, .deadline = when, .flags = TIMERWHEEL_ABS,
 		};
+		struct timerwheel_move_handle move;
 		size_t i;
 
 		for (i = 0; i < ARRAY_SIZE(ways); i++) {
@@ -1190,9 +1149,9 @@ TEST(namespace)
 				if (deadline_of(fd, 1) != when)
 					_exit(30 + i);
 			}
-			prep_fd(&ring, fd, ways[i].flags,
-				TIMERWHEEL_URING_MOVE | URING_FLAGS(TIMERWHEEL_ABS),
-				move_to(&add, when + HOUR));
+			move = move_to(&add, when + HOUR);
+			prep_fd(&ring, fd, ways[i].flags, MOVE | URING_FLAGS(TIMERWHEEL_ABS),
+				ARRAY(&move, 1));
 			if (submit(&ring) != 1 || result(&ring, LONG_MS, NULL, NULL) != 1)
 				_exit(40 + i);
 			if (deadline_of(fd, 1) != when + HOUR)

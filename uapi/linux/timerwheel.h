@@ -75,8 +75,8 @@
  * io_uring
  * --------
  * ADD, MOVE, REMOVE, GET, MOVE_HANDLE and REMOVE_HANDLE are also commands for io_uring: see struct
- * timerwheel_uring. TIMERWHEEL_URING_MOVE and _REMOVE work on one timer. The result of a command
- * (cqe.res) is what the call returns, or -errno. Only a fatal signal stops a command early.
+ * timerwheel_uring. The result of a command (cqe.res) is what the call returns, or -errno. Only a
+ * fatal signal stops a command early.
  *
  * Extending this interface
  * ------------------------
@@ -313,7 +313,8 @@ struct timerwheel_batch {
  * memory for its first element. Later commands can then overtake the command, as any io_uring
  * requests can unless they are linked. If signals keep the ring from creating a worker, the command
  * fails with ECANCELED and has done nothing. The elements must stay valid until the completion. A
- * failed element does not fail the command, so it does not break a chain of links; an error does.
+ * failed element does not fail the command. So it does not break a chain of links, and the command
+ * has no completion if it has IOSQE_CQE_SKIP_SUCCESS. An error does break a chain.
  *
  * Times are in the time namespace of the task that submits the command. With IORING_SETUP_SQPOLL
  * they are in the time namespace of the task that created the ring.
@@ -326,7 +327,7 @@ struct timerwheel_uring {
 
 /**
  * TIMERWHEEL_URING_FLAGS() - flags of a call, as a part of an io_uring command's number (cmd_op)
- * @flags: MOVE_HANDLE, URING_MOVE: TIMERWHEEL_ABS and TIMERWHEEL_EXCL; other commands: 0
+ * @flags: MOVE_HANDLE: TIMERWHEEL_ABS and TIMERWHEEL_EXCL; other commands: 0
  */
 #define TIMERWHEEL_URING_FLAGS(flags)	((__u32)(flags) << 16)
 
@@ -1003,19 +1004,5 @@ struct timerwheel_stats {
 #define TIMERWHEEL_IOC_REMOVE_HANDLE	_IO(TIMERWHEEL_IOC_TYPE, 0x0d)
 /** TIMERWHEEL_IOC_ADD_SOCKET - struct timerwheel_batch of struct timerwheel_add_socket */
 #define TIMERWHEEL_IOC_ADD_SOCKET	_IO(TIMERWHEEL_IOC_TYPE, 0x0e)
-
-/**
- * TIMERWHEEL_URING_MOVE - io_uring command, not an ioctl: MOVE of one timer by its handle. The
- * command area of the submission is a struct timerwheel_move_handle; flags:
- * TIMERWHEEL_URING_FLAGS(). The completion's res is the result: TIMERWHEEL_WAS_* or a negative
- * error.
- */
-#define TIMERWHEEL_URING_MOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x0f)
-/**
- * TIMERWHEEL_URING_REMOVE - io_uring command, not an ioctl: REMOVE of one timer by its handle. The
- * command area of the submission is a struct timerwheel_remove_handle, whose value must be 0; the
- * timer's value is not returned. The completion's res is the result.
- */
-#define TIMERWHEEL_URING_REMOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x10)
 
 #endif /* _UAPI_LINUX_TIMERWHEEL_H */

@@ -3,7 +3,7 @@
 /^#include "compat\.h"$/d
 /^MODULE_VERSION(/d
 s/tw_devnode_device \*/const struct device */
-s/tw_uring_argument(cmd)/io_uring_sqe_cmd(cmd->sqe, u64)/
+s/tw_uring_argument(cmd)/io_uring_sqe_cmd(cmd->sqe, struct timerwheel_uring)/
 s/return tw_uring_result(cmd, result, issue_flags);/return result;/
 s/(IS_ENABLED(CONFIG_BPF_SYSCALL) || !TW_TCP_ABORT_LOCKED)/IS_ENABLED(CONFIG_BPF_SYSCALL)/
 /^\tif (!TW_TCP_ABORT_LOCKED)$/{
