@@ -80,53 +80,27 @@ static struct tw_timer *tw_lookup_handle(struct tw_ctx *ctx, u32 index, u32 gene
 }
 
 static noinline int tw_move_handle_slow(struct tw_ctx *ctx, u32 index, u32 generation,
-					u64 deadline, bool resident)
+					u64 deadline)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t = tw_lookup_handle(ctx, index, generation, &lookup);
 
 	if (IS_ERR_OR_NULL(t))
 		return t ? PTR_ERR(t) : -ENOENT;
-	return tw_move_found(ctx, t, &lookup, deadline, ctx->flags, resident);
+	return tw_move_found(ctx, t, &lookup, deadline, ctx->flags);
 }
 
 static __always_inline int tw_move_handle(struct tw_ctx *ctx,
 					  const struct timerwheel_move_handle *elem, u32 index,
-					  struct tw_timer *t, bool resident)
+					  struct tw_timer *t)
 {
 	u64 deadline = tw_clock_deadline(elem->deadline, ctx->flags & TIMERWHEEL_ABS, ctx->now,
 					 ctx->offset);
 
 	if (unlikely(!tw_handle_pending(ctx, t, elem->generation)))
-		return tw_move_handle_slow(ctx, index, elem->generation, deadline, resident);
+		return tw_move_handle_slow(ctx, index, elem->generation, deadline);
 	return tw_set_deadline(ctx, index, t, deadline, ctx->flags, TW_PENDING,
-			       TIMERWHEEL_WAS_PENDING, resident);
-}
-
-static __always_inline int __tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n,
-						bool resident)
-{
-	struct timerwheel_move_handle *elem = elems;
-	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
-	u32 most = tw_index_max(&ctx->file->table);
-	int i, result;
-
-	if (unlikely(!most))
-		return tw_handles_fail(elem, n, -ENOENT);
-	tw_handles_prefetch(ctx, elem, n, most, timer);
-	for (i = 0; i < n; i++, elem++) {
-		result = tw_move_handle(ctx, elem, tw_handle_index(elem->index, most), timer[i],
-					resident);
-		if (unlikely(result == -EAGAIN))
-			break;
-		elem->result = result;
-	}
-	return i;
-}
-
-static noinline int tw_ops_move_handle_resident(struct tw_ctx *ctx, void *elems, int n)
-{
-	return __tw_ops_move_handle(ctx, elems, n, true);
+			       TIMERWHEEL_WAS_PENDING);
 }
 
 /**
@@ -139,25 +113,35 @@ static noinline int tw_ops_move_handle_resident(struct tw_ctx *ctx, void *elems,
  */
 int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n)
 {
-	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
-		return tw_ops_move_handle_resident(ctx, elems, n);
-	/* As MOVE: that flag is for resident timers. */
-	if (unlikely(ctx->flags & TIMERWHEEL_EXCL))
-		return tw_handles_fail(elems, n, -EINVAL);
-	return __tw_ops_move_handle(ctx, elems, n, false);
+	struct timerwheel_move_handle *elem = elems;
+	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
+	u32 most = tw_index_max(&ctx->file->table);
+	int i, result;
+
+	if (unlikely(tw_move_excl_invalid(ctx, ctx->flags)))
+		return tw_handles_fail(elem, n, -EINVAL);
+	if (unlikely(!most))
+		return tw_handles_fail(elem, n, -ENOENT);
+	tw_handles_prefetch(ctx, elem, n, most, timer);
+	for (i = 0; i < n; i++, elem++) {
+		result = tw_move_handle(ctx, elem, tw_handle_index(elem->index, most), timer[i]);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
+	}
+	return i;
 }
 
 static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
 					  struct timerwheel_remove_handle *elem, u32 index)
 {
-	bool resident = tw_pool_resident(&ctx->file->table.pool);
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t = tw_lookup_handle(ctx, index, elem->generation, &lookup);
 	int was;
 
 	if (IS_ERR_OR_NULL(t))
 		return t ? PTR_ERR(t) : -ENOENT;
-	was = tw_remove_found(ctx, t, &lookup, resident);
+	was = tw_remove_found(ctx, t, &lookup);
 	if (was == -EAGAIN)
 		return was;
 	elem->value = t->value;
@@ -180,7 +164,7 @@ static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
 	lookup.link = tw_table_link_to(table, lookup.chain, index);
 	lookup.index = index;
 	lookup.state = TW_PENDING;
-	was = tw_remove_found(ctx, t, &lookup, false);
+	was = tw_remove_found(ctx, t, &lookup);
 	elem->value = t->value;
 	tw_unhash_free(ctx, t, &lookup);
 	return was;

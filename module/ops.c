@@ -40,9 +40,8 @@ void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
  * The chains are hints (struct tw_hint). The links that are read here without a lock are only used
  * to prefetch. @locks: the buckets will be locked, that is written. @chain: @n of them are set.
  */
-static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void *elems,
-					    size_t size, int n, u32 buckets, bool locks,
-					    u32 **chain)
+static noinline void tw_ops_prefetch(const struct tw_ctx *ctx, const void *elems, size_t size,
+				     int n, u32 buckets, bool locks, u32 **chain)
 {
 	const struct tw_table *table = &ctx->file->table;
 	u32 index;
@@ -63,29 +62,36 @@ static __always_inline void tw_ops_prefetch(const struct tw_ctx *ctx, const void
 	}
 }
 
-static __always_inline int __tw_ops_add(struct tw_ctx *ctx, void *elems, int n, bool resident)
+/*
+ * Do the operation @op on @n elements of @size bytes, and set the result of each, which is @result
+ * bytes behind its begin. Returns how many were done. Inline, so that @op is, too.
+ */
+static __always_inline int tw_ops_each(struct tw_ctx *ctx, void *elem, int n, size_t size,
+				       size_t result, bool locks,
+				       int (*op)(struct tw_ctx *ctx, void *elem,
+						 struct tw_hint hint))
 {
-	struct timerwheel_add *elem = elems;
 	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
 	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i, result;
+	int i, was;
 
-	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
-	for (i = 0; i < n; i++, elem++) {
+	if (n > 1)
+		tw_ops_prefetch(ctx, elem, size, n, hint.buckets, locks, chain);
+	else
+		chain[0] = tw_table_chain(&ctx->file->table, *(const u64 *)elem, hint.buckets);
+	for (i = 0; i < n; i++, elem += size) {
 		hint.chain = chain[i];
-		result = resident ? tw_add_resident(ctx, elem, hint) :
-				    tw_add(ctx, elem, hint);
-		if (unlikely(result == -EAGAIN))
+		was = op(ctx, elem, hint);
+		if (unlikely(was == -EAGAIN))
 			break;
-		elem->result = result;
+		*(s32 *)(elem + result) = was;
 	}
 	return i;
 }
 
-static noinline int tw_ops_add_resident(struct tw_ctx *ctx, void *elems, int n)
-{
-	return __tw_ops_add(ctx, elems, n, true);
-}
+/* The same with the size and the place of the result in elements of struct @type */
+#define TW_OPS_EACH(ctx, elems, n, type, locks, op)				\
+	tw_ops_each(ctx, elems, n, sizeof(struct type), offsetof(struct type, result), locks, op)
 
 /**
  * tw_ops_add - ADD: arm timers
@@ -100,33 +106,7 @@ static noinline int tw_ops_add_resident(struct tw_ctx *ctx, void *elems, int n)
  */
 int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
 {
-	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
-		return tw_ops_add_resident(ctx, elems, n);
-	return __tw_ops_add(ctx, elems, n, false);
-}
-
-static __always_inline int __tw_ops_move(struct tw_ctx *ctx, void *elems, int n, bool resident)
-{
-	struct timerwheel_move *elem = elems;
-	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i, result;
-
-	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, false, chain);
-	for (i = 0; i < n; i++, elem++) {
-		hint.chain = chain[i];
-		result = resident ? tw_move_resident(ctx, elem, hint) :
-				    tw_move(ctx, elem, hint, false);
-		if (unlikely(result == -EAGAIN))
-			break;
-		elem->result = result;
-	}
-	return i;
-}
-
-static noinline int tw_ops_move_resident(struct tw_ctx *ctx, void *elems, int n)
-{
-	return __tw_ops_move(ctx, elems, n, true);
+	return TW_OPS_EACH(ctx, elems, n, timerwheel_add, true, tw_add);
 }
 
 /**
@@ -140,33 +120,7 @@ static noinline int tw_ops_move_resident(struct tw_ctx *ctx, void *elems, int n)
  */
 int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
 {
-	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
-		return tw_ops_move_resident(ctx, elems, n);
-	return __tw_ops_move(ctx, elems, n, false);
-}
-
-static __always_inline int __tw_ops_remove(struct tw_ctx *ctx, void *elems, int n, bool resident)
-{
-	struct timerwheel_remove *elem = elems;
-	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i, result;
-
-	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
-	for (i = 0; i < n; i++, elem++) {
-		hint.chain = chain[i];
-		result = resident ? tw_remove_resident(ctx, elem, hint) :
-				    tw_remove(ctx, elem, hint, false);
-		if (unlikely(result == -EAGAIN))
-			break;
-		elem->result = result;
-	}
-	return i;
-}
-
-static noinline int tw_ops_remove_resident(struct tw_ctx *ctx, void *elems, int n)
-{
-	return __tw_ops_remove(ctx, elems, n, true);
+	return TW_OPS_EACH(ctx, elems, n, timerwheel_move, false, tw_move);
 }
 
 /**
@@ -176,14 +130,11 @@ static noinline int tw_ops_remove_resident(struct tw_ctx *ctx, void *elems, int 
  *	and time left
  * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: how many were done. If that is less than @n, end the batch and continue with the next
- * element in one that has the base of @ctx->wants locked.
+ * Return: as tw_ops_move().
  */
 int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
 {
-	if (unlikely(tw_pool_resident(&ctx->file->table.pool)))
-		return tw_ops_remove_resident(ctx, elems, n);
-	return __tw_ops_remove(ctx, elems, n, false);
+	return TW_OPS_EACH(ctx, elems, n, timerwheel_remove, true, tw_remove);
 }
 
 /**
@@ -192,44 +143,53 @@ int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
  * @elems: array of struct timerwheel_entry; the result of each is set, and after success all fields
  * @n: number of elements, at most TW_OPS_MAX
  *
- * Return: how many were done. If that is less than @n, end the batch and continue with the next
- * element in one that has the base of @ctx->wants locked.
+ * Return: as tw_ops_move().
  */
 int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
 {
-	struct timerwheel_entry *elem = elems;
-	struct tw_hint hint = { tw_table_buckets(&ctx->file->table) };
-	u32 *chain[TW_OPS_MAX] __uninitialized;
-	int i, result;
-
-	tw_ops_prefetch(ctx, elems, sizeof(*elem), n, hint.buckets, true, chain);
-	for (i = 0; i < n; i++, elem++) {
-		hint.chain = chain[i];
-		result = tw_get(ctx, elem, hint);
-		if (unlikely(result == -EAGAIN))
-			break;
-		elem->result = result;
-	}
-	return i;
+	return TW_OPS_EACH(ctx, elems, n, timerwheel_entry, true, tw_get);
 }
 
-static __always_inline int __tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg,
-					  u64 deadline, struct tw_hint hint, bool resident)
+/**
+ * tw_deadline_set_entry - tw_deadline_set() of a timer that has an entry in the deadline table
+ * @pool: the pool
+ * @index: the timer; its base is locked, or it is in none
+ * @t: the same
+ * @deadline: the new deadline
+ * @now: the time, in ns
+ * @unless_armed: do nothing if it is resident and armed
+ * @was: TIMERWHEEL_WAS_*, by the state of the timer
+ *
+ * Writes the entry of a resident timer, and voids what user space has stored for any other.
+ *
+ * Return: @was, or as tw_resident_set().
+ */
+int tw_deadline_set_entry(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 deadline,
+			  u64 now, bool unless_armed, int was)
 {
-	struct tw_lookup lookup __uninitialized;
-	struct tw_timer *t;
+	if (tw_pool_resident(pool))
+		return tw_resident_set(pool, index, t, deadline, now, unless_armed, was);
+	tw_deadline_reset(pool, index, t);
+	t->deadline = deadline;
+	return was;
+}
 
-	if (!tw_lookup(ctx, arg->key, hint, &lookup, &t))
-		return -EAGAIN;
-	if (!t) {
-		tw_lookup_unlock(ctx, &lookup);
-		return -ENOENT;
-	}
-	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
-		tw_lookup_unlock(ctx, &lookup);
-		return -ESTALE;
-	}
-	return tw_move_found(ctx, t, &lookup, deadline, arg->flags, resident);
+/**
+ * tw_deadline_end_entry - a timer that has an entry in the deadline table is removed
+ * @pool: the pool
+ * @index: the timer; its base is locked, or it was in none
+ * @t: the same, in no list. If it was pending its deadline is set to that in the entry.
+ * @was: TIMERWHEEL_WAS_*, by the state of the timer
+ *
+ * Return: @was, or as tw_resident_end().
+ */
+int tw_deadline_end_entry(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was)
+{
+	if (tw_pool_resident(pool))
+		return tw_resident_end(pool, index, t, was);
+	if (was == TIMERWHEEL_WAS_PENDING)
+		tw_deadline_sync(pool, index, t);
+	return was;
 }
 
 /**
@@ -244,89 +204,35 @@ static __always_inline int __tw_move_slow(struct tw_ctx *ctx, const struct timer
 int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
 		 struct tw_hint hint)
 {
-	return __tw_move_slow(ctx, arg, deadline, hint, false);
+	struct tw_lookup lookup __uninitialized;
+	struct tw_timer *t;
+
+	if (!tw_lookup(ctx, arg->key, hint, &lookup, &t))
+		return -EAGAIN;
+	if (!t) {
+		tw_lookup_unlock(ctx, &lookup);
+		return -ENOENT;
+	}
+	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match) {
+		tw_lookup_unlock(ctx, &lookup);
+		return -ESTALE;
+	}
+	return tw_move_found(ctx, t, &lookup, deadline, arg->flags);
 }
 
 /**
- * tw_move_slow_resident - the same of a resident timer
- * @ctx: the batch context
- * @arg: the call's element
- * @deadline: its deadline, on the file's clock
- * @hint: where its key's chain was
- *
- * Return: as tw_move().
- */
-int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-			  struct tw_hint hint)
-{
-	return __tw_move_slow(ctx, arg, deadline, hint, true);
-}
-
-/**
- * tw_add_any - ADD of a timer that is not resident, with any flags and fields
+ * tw_add_any - ADD with any flags and fields, of a timer that may be resident or watch a connection
  * @ctx: the batch context
  * @arg: the call's element; index and generation are set
  * @hint: where its key's chain was
+ * @sock: the connection to watch, with a deadline in the future; NULL: none
  *
  * Return: as tw_add().
  */
-int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
+int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint,
+	       struct tw_sock *sock)
 {
-	return __tw_add(ctx, arg, hint, false, false, NULL);
-}
-
-/**
- * tw_add_sock - ADD of a timer that watches a connection
- * @ctx: the batch context
- * @arg: the call's element; its deadline is in the future; index and generation are set
- * @hint: where its key's chain was
- * @sock: the connection
- *
- * Return: as tw_add().
- */
-int tw_add_sock(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint,
-		struct tw_sock *sock)
-{
-	return __tw_add(ctx, arg, hint, false, false, sock);
-}
-
-/**
- * tw_add_resident - ADD of a resident timer
- * @ctx: the batch context
- * @arg: the call's element; index and generation are set
- * @hint: where its key's chain was
- *
- * Return: as tw_add().
- */
-int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint)
-{
-	return __tw_add(ctx, arg, hint, false, true, NULL);
-}
-
-/**
- * tw_move_resident - MOVE of a resident timer
- * @ctx: the batch context
- * @arg: the call's element
- * @hint: where its key's chain was
- *
- * Return: as tw_move().
- */
-int tw_move_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, struct tw_hint hint)
-{
-	return tw_move(ctx, arg, hint, true);
-}
-
-/**
- * tw_remove_resident - REMOVE of a resident timer
- * @ctx: the batch context
- * @arg: the call's element; value and left are set
- * @hint: where its key's chain was
- *
- * Return: as tw_remove().
- */
-int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct tw_hint hint)
-{
-	return tw_remove(ctx, arg, hint, true);
+	return __tw_add(ctx, arg, hint, false, sock);
 }
 
 /**
@@ -461,7 +367,7 @@ int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 	if (lookup.state == TW_PENDING) {
 		err = tw_drain_pending(ctx, t, index, &was, to, size);
 	} else if (lookup.state == TW_PARKED) {
-		was = tw_was_parked(tw_pool_resident(&file->table.pool));
+		was = tw_was_parked(ctx);
 		err = tw_copy_entry(ctx, t, index, was, to, size);
 		if (!err)
 			ctx->cpu->wheel.parked--;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The operations on one timer by its key, in a batch (struct tw_ctx: this CPU's base is locked).
- * They are inline: ops.c has a copy of each for several elements, batch.c one for a single element.
+ * They are inline in ops.c, in the loops over several elements.
  *
  * tw_lookup() locks the key's bucket. If the timer is in the base of a CPU that is not locked, the
  * operation cannot be done in this batch. It returns -EAGAIN, and starts over in the next batch,
@@ -149,9 +149,10 @@ static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_tim
 }
 
 /* What calls report of a PARKED timer: of a connection, that its deadline has passed. */
-static inline int tw_was_parked(bool resident)
+static inline int tw_was_parked(const struct tw_ctx *ctx)
 {
-	return resident ? TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_DUE;
+	return tw_pool_resident(&ctx->file->table.pool) ? TIMERWHEEL_WAS_PARKED :
+							  TIMERWHEEL_WAS_DUE;
 }
 
 /*
@@ -159,7 +160,7 @@ static inline int tw_was_parked(bool resident)
  * _PARKED; -EAGAIN: a reader was faster, and the bucket is unlocked: tw_start_over() was called.
  */
 static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
-				      const struct tw_lookup *lookup, bool resident)
+				      const struct tw_lookup *lookup)
 {
 	if (lookup->state == TW_PENDING) {
 		tw_dequeue_pending(ctx, t);
@@ -167,7 +168,7 @@ static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
 	}
 	if (lookup->state == TW_PARKED) {
 		ctx->cpu->wheel.parked--;
-		return tw_was_parked(resident);
+		return tw_was_parked(ctx);
 	}
 	if (tw_lock_if_due(ctx, t)) {
 		tw_events_unlink(ctx, t);
@@ -227,10 +228,11 @@ static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *
 	return t->deadline - now;
 }
 
-/* Has an ADD nothing but key, value and deadline? */
-static inline bool tw_add_plain(const struct timerwheel_add *arg)
+/* Is an ADD of a timer that is not resident, with nothing but key, value and deadline? */
+static inline bool tw_add_plain(const struct tw_pool *pool, const struct timerwheel_add *arg)
 {
-	return !((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match | arg->period);
+	return !((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match | arg->period) &&
+	       !tw_pool_resident(pool);
 }
 
 /* Has an ADD invalid fields or flags, or an invalid combination of them? */
@@ -247,32 +249,35 @@ static inline bool tw_add_invalid(const struct timerwheel_add *arg, bool residen
 	       (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
 }
 
+int tw_deadline_set_entry(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 deadline,
+			  u64 now, bool unless_armed, int was);
+int tw_deadline_end_entry(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was);
+
 /*
- * ADD and MOVE: give a timer a new deadline, and void what user space has stored for it, or write
- * the entry of a resident timer. Returns @was, or what that entry says: see tw_resident_set().
+ * ADD and MOVE: give a timer a new deadline, in its entry, too, if there is a deadline table.
+ * Returns @was, or what that entry says: see tw_resident_set().
  */
 static __always_inline int tw_deadline_set(const struct tw_pool *pool, u32 index,
 					   struct tw_timer *t, u64 deadline, u64 now,
-					   bool unless_armed, int was, bool resident)
+					   bool unless_armed, int was)
 {
-	if (resident)
-		return tw_resident_set(pool, index, t, deadline, now, unless_armed, was);
-	tw_deadline_reset(pool, index, t);
+	if (unlikely(tw_pool_deadlines(pool)))
+		return tw_deadline_set_entry(pool, index, t, deadline, now, unless_armed, was);
 	t->deadline = deadline;
 	return was;
 }
 
 /*
- * ADD. @plain: tw_add_plain(). @sock: the connection to watch, or NULL. Returns TIMERWHEEL_WAS_*, a
- * documented error, or -EAGAIN: nothing was done, because no free timer is at hand, or because the
- * operation starts over in the next batch (tw_ctx.wants).
+ * ADD. @plain: tw_add_plain(), a constant. @sock: the connection to watch, or NULL. Returns
+ * TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: nothing was done, because no free timer is at
+ * hand, or because the operation starts over in the next batch (tw_ctx.wants).
  */
 static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
-				    struct tw_hint hint, bool plain, bool resident,
-				    struct tw_sock *sock)
+				    struct tw_hint hint, bool plain, struct tw_sock *sock)
 {
 	u32 flags = plain ? arg->flags & TIMERWHEEL_ABS : arg->flags;
 	struct tw_file *file = ctx->file;
+	bool resident = !plain && tw_pool_resident(&file->table.pool);
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	u64 deadline;
@@ -301,13 +306,11 @@ static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *a
 		    slack >= t->slack) {
 			was = TIMERWHEEL_WAS_PENDING;
 		} else {
-			was = tw_dequeue(ctx, t, &lookup, resident);
+			was = tw_dequeue(ctx, t, &lookup);
 			if (was == -EAGAIN)
 				return was;
 			lookup.state = TW_FREE;
 		}
-		was = tw_deadline_set(&file->table.pool, lookup.index, t, deadline, ctx->now,
-				      false, was, resident);
 		if (unlikely(tw_timer_has_sock(t)))
 			tw_sock_end(ctx, t);
 		ctx->cpu->counts.replaced++;
@@ -328,12 +331,11 @@ static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *a
 		lookup.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
 		tw_deadline_new_owner(&file->table.pool, t, resident);
-		tw_deadline_set(&file->table.pool, lookup.index, t, deadline, ctx->now, false, was,
-				resident);
 		WRITE_ONCE(t->key, arg->key);
 		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(lookup.link, lookup.index);
 	}
+	was = tw_deadline_set(&file->table.pool, lookup.index, t, deadline, ctx->now, false, was);
 	t->value = arg->value;
 	WRITE_ONCE(t->chain, lookup.chain);
 	t->stay = resident ? TW_RESIDENT : TW_ENDS;
@@ -356,22 +358,19 @@ static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *a
 	return was;
 }
 
-int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint);
-int tw_add_sock(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint,
-		struct tw_sock *sock);
-
-/* ADD of a timer that is not resident. Returns what __tw_add() does. */
-static __always_inline int tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
-				  struct tw_hint hint)
-{
-	return likely(tw_add_plain(arg)) ? __tw_add(ctx, arg, hint, true, false, NULL) :
-					   tw_add_any(ctx, arg, hint);
-}
-
+int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint,
+	       struct tw_sock *sock);
 int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
 		 struct tw_hint hint);
-int tw_move_slow_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
-			  struct tw_hint hint);
+
+/* ADD. Returns what __tw_add() does. */
+static __always_inline int tw_add(struct tw_ctx *ctx, void *elem, struct tw_hint hint)
+{
+	struct timerwheel_add *arg = elem;
+
+	return likely(tw_add_plain(&ctx->file->table.pool, arg)) ?
+	       __tw_add(ctx, arg, hint, true, NULL) : tw_add_any(ctx, arg, hint, NULL);
+}
 
 /* All elements begin with their key: see tw_ops_prefetch(). */
 static_assert(!offsetof(struct timerwheel_add, key));
@@ -419,8 +418,7 @@ static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key,
  * anything else: the timer is on no list. Returns @was, or what tw_deadline_set() does.
  */
 static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
-					   u64 deadline, u32 flags, u8 state, int was,
-					   bool resident)
+					   u64 deadline, u32 flags, u8 state, int was)
 {
 	bool stays;
 
@@ -428,7 +426,7 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 		deadline = tw_sock_move(ctx, t, deadline);
 	stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
 	was = tw_deadline_set(&ctx->file->table.pool, index, t, deadline, ctx->now,
-			      flags & TIMERWHEEL_EXCL, was, resident);
+			      flags & TIMERWHEEL_EXCL, was);
 	if (was < 0)
 		return was;
 	if (state == TW_PENDING && !stays)
@@ -445,46 +443,51 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
  * error; -EAGAIN: a reader was faster: tw_start_over() was called.
  */
 static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
-					 const struct tw_lookup *lookup, u64 deadline, u32 flags,
-					 bool resident)
+					 const struct tw_lookup *lookup, u64 deadline, u32 flags)
 {
 	int was = TIMERWHEEL_WAS_PENDING;
 
-	if (resident && flags & TIMERWHEEL_EXCL && lookup->state == TW_DUE) {
+	if (flags & TIMERWHEEL_EXCL && lookup->state == TW_DUE) {
 		tw_lookup_unlock(ctx, lookup);
 		return -EEXIST;
 	}
 	/* TW_DUE may be outdated: tw_dequeue() checks. */
 	if (lookup->state != TW_PENDING)
-		was = tw_dequeue(ctx, t, lookup, resident);
+		was = tw_dequeue(ctx, t, lookup);
 	if (was == -EAGAIN)
 		return was;
-	was = tw_set_deadline(ctx, lookup->index, t, deadline, flags, lookup->state, was, resident);
+	was = tw_set_deadline(ctx, lookup->index, t, deadline, flags, lookup->state, was);
 	tw_lookup_unlock(ctx, lookup);
 	return was;
 }
 
-/* MOVE. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: see tw_ctx.wants. */
-static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_move *arg,
-				   struct tw_hint hint, bool resident)
+/* MOVE has TIMERWHEEL_EXCL for resident timers only. */
+static inline bool tw_move_excl_invalid(const struct tw_ctx *ctx, u32 flags)
 {
-	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_MATCH | (resident ? TIMERWHEEL_EXCL : 0);
+	return flags & TIMERWHEEL_EXCL && !tw_pool_resident(&ctx->file->table.pool);
+}
+
+/* MOVE. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: see tw_ctx.wants. */
+static __always_inline int tw_move(struct tw_ctx *ctx, void *elem, struct tw_hint hint)
+{
+	const struct timerwheel_move *arg = elem;
 	struct tw_timer *t __uninitialized;	/* set if there is an index */
 	u64 deadline;
 	u32 index;
 
-	if (unlikely(arg->flags & ~known || (arg->match && !(arg->flags & TIMERWHEEL_MATCH))))
+	if (unlikely(arg->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH | TIMERWHEEL_EXCL) ||
+		     (arg->match && !(arg->flags & TIMERWHEEL_MATCH)) ||
+		     tw_move_excl_invalid(ctx, arg->flags)))
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, arg->flags & TIMERWHEEL_ABS, ctx->now,
 				     ctx->offset);
 	index = tw_lookup_lockless(ctx, arg->key, hint.chain, &t);
 	if (unlikely(!index))
-		return resident ? tw_move_slow_resident(ctx, arg, deadline, hint) :
-				  tw_move_slow(ctx, arg, deadline, hint);
+		return tw_move_slow(ctx, arg, deadline, hint);
 	if (arg->flags & TIMERWHEEL_MATCH && t->value != arg->match)
 		return -ESTALE;
 	return tw_set_deadline(ctx, index, t, deadline, arg->flags, TW_PENDING,
-			       TIMERWHEEL_WAS_PENDING, resident);
+			       TIMERWHEEL_WAS_PENDING);
 }
 
 /*
@@ -493,17 +496,14 @@ static __always_inline int tw_move(struct tw_ctx *ctx, const struct timerwheel_m
  * unlocked: tw_start_over() was called.
  */
 static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *t,
-					   const struct tw_lookup *lookup, bool resident)
+					   const struct tw_lookup *lookup)
 {
-	int was;
+	int was = tw_dequeue(ctx, t, lookup);
 
-	if (!resident && lookup->state == TW_PENDING)
-		tw_deadline_sync(&ctx->file->table.pool, lookup->index, t);
-	was = tw_dequeue(ctx, t, lookup, resident);
 	if (was == -EAGAIN)
 		return was;
-	if (resident)
-		was = tw_resident_end(&ctx->file->table.pool, lookup->index, t, was);
+	if (unlikely(tw_pool_deadlines(&ctx->file->table.pool)))
+		was = tw_deadline_end_entry(&ctx->file->table.pool, lookup->index, t, was);
 	if (unlikely(tw_timer_has_sock(t)))
 		tw_sock_end(ctx, t);
 	trace_timerwheel_remove(ctx->file, t, was);
@@ -512,9 +512,9 @@ static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *
 }
 
 /* REMOVE. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: see tw_ctx.wants. */
-static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remove *arg,
-				     struct tw_hint hint, bool resident)
+static __always_inline int tw_remove(struct tw_ctx *ctx, void *elem, struct tw_hint hint)
 {
+	struct timerwheel_remove *arg = elem;
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 	int was;
@@ -532,7 +532,7 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, struct timerwheel_remov
 		tw_lookup_unlock(ctx, &lookup);
 		return -ESTALE;
 	}
-	was = tw_remove_found(ctx, t, &lookup, resident);
+	was = tw_remove_found(ctx, t, &lookup);
 	if (was == -EAGAIN)
 		return was;
 	arg->value = t->value;
@@ -612,7 +612,7 @@ static __always_inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 		was = tw_deadline_look(&ctx->file->table.pool, lookup->index, t, &stored);
 		tw_fill_entry(ctx, t, lookup->index, was, entry);
 	} else if (unlikely(lookup->state == TW_PARKED)) {
-		was = tw_was_parked(tw_pool_resident(&ctx->file->table.pool));
+		was = tw_was_parked(ctx);
 		tw_fill_entry(ctx, t, lookup->index, was, entry);
 	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
@@ -626,9 +626,9 @@ static __always_inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 }
 
 /* GET. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: see tw_ctx.wants. */
-static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *arg,
-				  struct tw_hint hint)
+static __always_inline int tw_get(struct tw_ctx *ctx, void *elem, struct tw_hint hint)
 {
+	struct timerwheel_entry *arg = elem;
 	struct tw_lookup lookup __uninitialized;
 	struct tw_timer *t;
 
@@ -643,7 +643,7 @@ static __always_inline int tw_get(struct tw_ctx *ctx, struct timerwheel_entry *a
 	return tw_get_unlock(ctx, t, &lookup, arg);
 }
 
-/* The hint for a single key; tw_ops_prefetch() makes those of a chunk. */
+/* The hint for a single key; tw_ops_each() makes those of several. */
 static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 key)
 {
 	const struct tw_table *table = &ctx->file->table;
@@ -651,14 +651,6 @@ static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 k
 
 	return (struct tw_hint){ buckets, tw_table_chain(table, key, buckets) };
 }
-
-/*
- * The operations on resident timers are functions of their own. So those on other timers need not
- * ask, and have no calls on their way that would cost them registers.
- */
-int tw_add_resident(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hint);
-int tw_move_resident(struct tw_ctx *ctx, const struct timerwheel_move *arg, struct tw_hint hint);
-int tw_remove_resident(struct tw_ctx *ctx, struct timerwheel_remove *arg, struct tw_hint hint);
 
 struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup);
 

@@ -780,7 +780,7 @@ static int tw_sock_arm(struct tw_ctx *ctx, struct timerwheel_add_socket *arg, st
 	ts->since = tw_tcp_now();
 	/* The deadline is on the file's clock already. */
 	ctx->offset = 0;
-	was = tw_add_sock(ctx, &add, tw_hint_of(ctx, arg->key), ts);
+	was = tw_add_any(ctx, &add, tw_hint_of(ctx, arg->key), ts);
 	if (was < 0) {
 		if (ts->warning) {
 			warning = tw_sock_warning(ctx->file, ts);
