@@ -11,7 +11,6 @@
 #include <linux/bitops.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
-#include <linux/preempt.h>
 
 #include "internal.h"
 
@@ -105,10 +104,8 @@ static inline void tw_bucket_lock(struct tw_table *table, struct tw_bucket *buck
 static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bucket)
 {
 	lock_map_release(&table->bucket_map);
-	/* There are no other bits in it, so a store unlocks it; litmus bucket. */
-	smp_store_release(&bucket->lock, 0);
-	preempt_enable();
-	__release(bitlock);
+	/* There are no other bits in it, so no atomic operation is needed; litmus bucket. */
+	__bit_spin_unlock(0, &bucket->lock);
 }
 
 /**

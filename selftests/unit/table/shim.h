@@ -180,8 +180,11 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 	WRITE_ONCE(*word, *word & ~BIT(bit));
 }
 
-#define preempt_enable()	do { } while (0)
-#define __release(lock)		do { } while (0)
+/* A single instruction, as in the kernel */
+static inline void __bit_spin_unlock(int bit, unsigned long *word)
+{
+	*word &= ~BIT(bit);
+}
 
 /* There is one thread. */
 #define mutex_init(m)		((void)(m))
