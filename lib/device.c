@@ -365,9 +365,6 @@ int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 	err = ltw_device_check(fd);
 	if (!err)
 		err = ltw_device_info(&device->wheel, &info);
-	/* the descriptor is valid, but not open for reading */
-	if (err == -EBADF && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
-		err = -EACCES;
 	if (!err && table)
 		err = ltw_device_settle(&device->wheel, &info);
 	if (!err && !ltw_info_valid(&info, table))

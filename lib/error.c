@@ -40,7 +40,7 @@ static const char * const ltw_errors[] = {
 	[ENFILE] =
 		"the system has the maximum number of open files: raise fs.file-max",
 	[EACCES] =
-		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a descriptor to adopt must be open for reading and writing",
+		"not allowed to use the device: become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process",
 	[EPERM] =
 		"not allowed: to use the device become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a wheel that wakes the machine needs CAP_WAKE_ALARM",
 	[EBUSY] =
@@ -54,7 +54,7 @@ static const char * const ltw_errors[] = {
 	[ENOTTY] =
 		"not a wheel: use the path or a descriptor of /dev/timerwheel; or the timerwheel module is too old for this request: load a newer one",
 	[EBADF] =
-		"the descriptor is not open, or not open for writing, which all calls that change the wheel need: open /dev/timerwheel for both (in a shell: exec 3<>/dev/timerwheel)",
+		"the descriptor is not open: open /dev/timerwheel (in a shell: exec 3<>/dev/timerwheel)",
 	[EPROTO] =
 		"this wheel has larger events, or another kind of clock, event ring or deadline table, than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =

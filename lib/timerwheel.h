@@ -126,17 +126,13 @@ int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *c
  * If the wheel has an event ring, the library always maps it. Events continue where the last reader
  * stopped.
  *
- * If there is nothing to map, the descriptor may be open for reading only. Functions that change
- * the wheel then fail with -EBADF.
- *
  * The descriptor may come from an untrusted process. The library accepts only a descriptor of the
  * module's device, and no event in the ring makes it access memory outside of the ring.
  *
- * Return: 0; -ENOTTY, -EBADF: not a wheel; -EACCES: not open for reading, or not open for writing
- * although there is something to map; -ENOMEM; -EPROTO: the wheel has no ring, and a newer program
- * has set it up for larger events than this library knows, or this library does not know the kind
- * of its clock, ring or table. With @table also -EDQUOT, and -EXDEV: the table was first mapped in
- * a time namespace in which the wheel's clock shows another time.
+ * Return: 0; -ENOTTY, -EBADF: not a wheel; -ENOMEM; -EPROTO: the wheel has no ring, and a newer
+ * program has set it up for larger events than this library knows, or this library does not know
+ * the kind of its clock, ring or table. With @table also -EDQUOT, and -EXDEV: the table was first
+ * mapped in a time namespace in which the wheel's clock shows another time.
  */
 int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table);
 
@@ -216,7 +212,7 @@ uint64_t timerwheel_now(struct timerwheel *wheel);
  *
  * Return: the number of elements processed, each with its own result. It is less than @count if an
  * error occurred. If an error occurred before the first element, the error: -EFAULT, -ENOMEM;
- * -EDQUOT, in the first call on a new wheel; -EBADF: the wheel was adopted for reading only.
+ * -EDQUOT, in the first call on a new wheel.
  */
 long timerwheel_add(struct timerwheel *wheel, struct timerwheel_add *elems, size_t count);
 
@@ -317,7 +313,7 @@ long timerwheel_list(struct timerwheel *wheel, struct timerwheel_entry *elems, s
  * @flags: 0, or TIMERWHEEL_DRAIN_CLOSE: accept no new timers from now on
  *
  * Return: the number of timers, which may be less than @count before the end; 0: none is left;
- * -EINVAL: other flags; -EBADF, -EFAULT, -ENOMEM; -EINTR: a fatal signal.
+ * -EINVAL: other flags; -EFAULT, -ENOMEM; -EINTR: a fatal signal.
  */
 long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, size_t count,
 		      uint32_t flags);
@@ -329,7 +325,7 @@ long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, 
  * @flags: 0 or TIMERWHEEL_ABS
  *
  * Return: the number of timers that fell due; -EINVAL: another clock, a time in the past, or other
- * flags; -EINTR: a fatal signal; -EBADF, -EDQUOT, -ENOMEM as timerwheel_add().
+ * flags; -EINTR: a fatal signal; -EDQUOT, -ENOMEM as timerwheel_add().
  */
 long timerwheel_advance(struct timerwheel *wheel, uint64_t time, uint32_t flags);
 
@@ -433,7 +429,7 @@ static inline bool timerwheel_table_touch(const struct timerwheel_table *table, 
  * The timer keeps its key and value, and gets the default slack of the wheel.
  *
  * Return: 0: @deadline has passed; 1: it has not, and the timer is armed for it; -ENOSPC, -EDQUOT,
- * -ENOMEM, -EMLINK, -ESHUTDOWN, -EBADF: it has not, and the timer could not be armed.
+ * -ENOMEM, -EMLINK, -ESHUTDOWN: it has not, and the timer could not be armed.
  */
 int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
 			   uint64_t deadline, uint32_t *index, uint32_t *generation);

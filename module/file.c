@@ -95,6 +95,9 @@ static int tw_open(struct inode *inode, struct file *filp)
 	struct tw_user *user;
 	int err;
 
+	/* A mode would restrict only this opener: each open creates a wheel. */
+	if ((filp->f_flags & O_ACCMODE) != O_RDWR)
+		return -EINVAL;
 	user = tw_user_get(tw_file_free_closed, tw_sock_work);
 	if (!user)
 		return -ENOMEM;

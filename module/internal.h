@@ -541,7 +541,7 @@ void tw_file_exit(void);
 
 /* ioctl.c */
 long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
-long tw_call_array(struct file *filp, unsigned int cmd, struct timerwheel_batch *batch,
+long tw_call_array(struct tw_file *file, unsigned int cmd, struct timerwheel_batch *batch,
 		   u32 internal);
 
 /*

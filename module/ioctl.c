@@ -56,7 +56,6 @@ union tw_arg {
  *	caller's size goes
  * @write_back: the argument is input and output: what was read of it is written back
  * @cursor: the argument has a cursor
- * @mode: what the descriptor must be open for: FMODE_WRITE if the call changes the wheel
  * @flags: flags that the argument of a call on an array may have
  * @function: does the call; the argument is in kernel memory
  * @batch: the same, for a call on an array whose argument is not written back
@@ -70,7 +69,6 @@ struct tw_call {
 	bool report;
 	bool write_back;
 	bool cursor;
-	fmode_t mode;
 	u32 flags;
 	long (*function)(struct tw_file *file, union tw_arg *arg);
 	long (*batch)(struct tw_file *file, const struct timerwheel_batch *batch);
@@ -135,35 +133,30 @@ static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
 		.size = sizeof(struct timerwheel_##name), __VA_ARGS__ }
 
 static const struct tw_call tw_call_table[] = {
-	TW_CALL(INFO, info, .min = 8, .report = true, .mode = FMODE_READ, .function = tw_call_info),
-	TW_CALL(SETUP, setup, .min = 56, .write_back = true, .mode = FMODE_WRITE,
-		.function = tw_call_setup),
-	TW_CALL(ADD, batch, .min = 32, TW_ELEM(add, 64), .mode = FMODE_WRITE,
-		.batch = tw_batch_add, .strided = tw_strided_add),
-	TW_CALL(MOVE, batch, .min = 32, TW_ELEM(move, 32), .mode = FMODE_WRITE,
-		.batch = tw_batch_move, .strided = tw_strided_move),
-	TW_CALL(REMOVE, batch, .min = 32, TW_ELEM(remove, 40), .mode = FMODE_WRITE,
-		.batch = tw_batch_remove, .strided = tw_strided_remove),
-	TW_CALL(DRAIN, batch, .min = 32, TW_ELEM(entry, 64), .mode = FMODE_WRITE,
-		.flags = TIMERWHEEL_DRAIN_CLOSE, .batch = tw_scan_drain),
-	TW_CALL(GET, batch, .min = 32, TW_ELEM(entry, 64), .mode = FMODE_READ,
-		.batch = tw_batch_get, .strided = tw_strided_get),
-	TW_CALL(LIST, batch, .min = 32, TW_ELEM(entry, 64), .mode = FMODE_READ,
-		.cursor = true, .write_back = true, .function = tw_call_list),
-	TW_CALL(STATS, stats, .min = 8, .report = true, .mode = FMODE_READ,
-		.function = tw_call_stats),
-	TW_CALL(ADVANCE, advance, .min = 32, .write_back = true, .mode = FMODE_WRITE,
-		.function = tw_call_advance),
-	[_IOC_NR(TIMERWHEEL_IOC_FLOW)] = { .mode = FMODE_WRITE },	/* has no argument */
-	/* A descriptor that may read events may read copies of them, too. */
-	TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_READ, .function = tw_call_monitor),
-	TW_CALL(MOVE_HANDLE, batch, .min = 32, TW_ELEM(move_handle, 16), .mode = FMODE_WRITE,
+	TW_CALL(INFO, info, .min = 8, .report = true, .function = tw_call_info),
+	TW_CALL(SETUP, setup, .min = 56, .write_back = true, .function = tw_call_setup),
+	TW_CALL(ADD, batch, .min = 32, TW_ELEM(add, 64), .batch = tw_batch_add,
+		.strided = tw_strided_add),
+	TW_CALL(MOVE, batch, .min = 32, TW_ELEM(move, 32), .batch = tw_batch_move,
+		.strided = tw_strided_move),
+	TW_CALL(REMOVE, batch, .min = 32, TW_ELEM(remove, 40), .batch = tw_batch_remove,
+		.strided = tw_strided_remove),
+	TW_CALL(DRAIN, batch, .min = 32, TW_ELEM(entry, 64), .flags = TIMERWHEEL_DRAIN_CLOSE,
+		.batch = tw_scan_drain),
+	TW_CALL(GET, batch, .min = 32, TW_ELEM(entry, 64), .batch = tw_batch_get,
+		.strided = tw_strided_get),
+	TW_CALL(LIST, batch, .min = 32, TW_ELEM(entry, 64), .cursor = true, .write_back = true,
+		.function = tw_call_list),
+	TW_CALL(STATS, stats, .min = 8, .report = true, .function = tw_call_stats),
+	TW_CALL(ADVANCE, advance, .min = 32, .write_back = true, .function = tw_call_advance),
+	[_IOC_NR(TIMERWHEEL_IOC_FLOW)] = {},	/* has no argument */
+	TW_CALL(MONITOR, monitor, .min = 16, .function = tw_call_monitor),
+	TW_CALL(MOVE_HANDLE, batch, .min = 32, TW_ELEM(move_handle, 16),
 		.flags = TIMERWHEEL_ABS | TIMERWHEEL_EXCL, .batch = tw_batch_move_handle,
 		.strided = tw_strided_move_handle),
-	TW_CALL(REMOVE_HANDLE, batch, .min = 32, TW_ELEM(remove_handle, 16), .mode = FMODE_WRITE,
+	TW_CALL(REMOVE_HANDLE, batch, .min = 32, TW_ELEM(remove_handle, 16),
 		.batch = tw_batch_remove_handle, .strided = tw_strided_remove_handle),
-	TW_CALL(ADD_SOCKET, batch, .min = 32, TW_ELEM(add_socket, 72), .mode = FMODE_WRITE,
-		.batch = tw_sock_add),
+	TW_CALL(ADD_SOCKET, batch, .min = 32, TW_ELEM(add_socket, 72), .batch = tw_sock_add),
 };
 
 /*
@@ -304,7 +297,7 @@ static __always_inline long tw_call_batch(const struct tw_call *call, struct tw_
 
 /**
  * tw_call_array - a call on an array that the caller fills in, the argument in kernel memory
- * @filp: the open file
+ * @file: the file
  * @cmd: TIMERWHEEL_IOC_*
  * @batch: the argument; its size is ignored
  * @internal: TW_BATCH_*
@@ -313,7 +306,7 @@ static __always_inline long tw_call_batch(const struct tw_call *call, struct tw_
  * Return: as the call; -EOPNOTSUPP: it is none of ADD, MOVE, REMOVE, GET, MOVE_HANDLE and
  * REMOVE_HANDLE; -EAGAIN: see TW_BATCH_NOWAIT.
  */
-long tw_call_array(struct file *filp, unsigned int cmd, struct timerwheel_batch *batch,
+long tw_call_array(struct tw_file *file, unsigned int cmd, struct timerwheel_batch *batch,
 		   u32 internal)
 {
 	const struct tw_call *call = tw_call_find(cmd);
@@ -321,15 +314,13 @@ long tw_call_array(struct file *filp, unsigned int cmd, struct timerwheel_batch 
 
 	if (!call || !call->strided)
 		return -EOPNOTSUPP;
-	if (unlikely(!(filp->f_mode & call->mode)))
-		return -EBADF;
 	err = tw_strided_check(call, batch);
 	if (err)
 		return err;
 	batch->flags |= internal;
 	if (unlikely(batch->elem_size != call->elem))
-		return call->strided(filp->private_data, batch);
-	return tw_call_batch(call, filp->private_data, batch);
+		return call->strided(file, batch);
+	return tw_call_batch(call, file, batch);
 }
 
 /**
@@ -350,8 +341,6 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 
 	if (!call)
 		return -ENOTTY;
-	if (unlikely(!(filp->f_mode & call->mode)))
-		return -EBADF;
 	/* A fast path for operations on timers: the way to a single one is most of its cost. */
 	if (likely(call->batch) && tw_batch_read(&batch, user) &&
 	    likely(batch.elem_size == call->elem)) {

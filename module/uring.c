@@ -48,6 +48,6 @@ int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EINVAL;
 	if (issue_flags & IO_URING_F_NONBLOCK)
 		internal |= TW_BATCH_NOWAIT;
-	result = tw_call_array(cmd->file, call, &batch, internal);
+	result = tw_call_array(cmd->file->private_data, call, &batch, internal);
 	return tw_uring_result(cmd, result, issue_flags);
 }

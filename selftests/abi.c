@@ -339,39 +339,18 @@ TEST_F(device, unknown_type)
 	}
 }
 
-/* EBADF for calls that the mode of the descriptor does not permit, before any other check */
+/* Only O_RDWR opens a wheel, also by its descriptor in /proc */
 TEST_F(device, modes)
 {
-	static const struct { unsigned long cmd; bool changes; int err; } calls[] = {
-		{ TIMERWHEEL_IOC_INFO, false, -EFAULT }, { TIMERWHEEL_IOC_SETUP, true, -EFAULT },
-		{ TIMERWHEEL_IOC_ADD, true, -EFAULT }, { TIMERWHEEL_IOC_MOVE, true, -EFAULT },
-		{ TIMERWHEEL_IOC_REMOVE, true, -EFAULT }, { TIMERWHEEL_IOC_DRAIN, true, -EFAULT },
-		{ TIMERWHEEL_IOC_GET, false, -EFAULT }, { TIMERWHEEL_IOC_LIST, false, -EFAULT },
-		{ TIMERWHEEL_IOC_STATS, false, -EFAULT },
-		{ TIMERWHEEL_IOC_ADVANCE, true, -EFAULT },
-		{ TIMERWHEEL_IOC_FLOW, true, -EINVAL },
-		{ TIMERWHEEL_IOC_MONITOR, false, -EFAULT },
-		{ TIMERWHEEL_IOC_MOVE_HANDLE, true, -EFAULT },
-		{ TIMERWHEEL_IOC_REMOVE_HANDLE, true, -EFAULT },
-		{ TIMERWHEEL_IOC_ADD_SOCKET, true, -EFAULT },
-	};
-	int look = open(TW_DEV, O_RDONLY | O_NONBLOCK), change = open(TW_DEV, O_WRONLY);
-	struct timerwheel_event ev;
+	static const int modes[] = { O_RDONLY, O_WRONLY, O_ACCMODE };
+	char path[40];
 	size_t i;
 
-	ASSERT_LE(0, look);
-	ASSERT_LE(0, change);
-	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		EXPECT_EQ(calls[i].changes ? -EBADF : calls[i].err,
-			  dev_ioctl(look, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
-		EXPECT_EQ(calls[i].changes ? calls[i].err : -EBADF,
-			  dev_ioctl(change, calls[i].cmd, NULL)) TH_LOG("call %zu", i);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", self->fd);
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		EXPECT_EQ(-EINVAL, tw_err(open(TW_DEV, modes[i])));
+		EXPECT_EQ(-EINVAL, tw_err(open(path, modes[i])));
 	}
-	EXPECT_EQ(-ENOTTY, dev_ioctl(look, _IO(TIMERWHEEL_IOC_TYPE, 0x0f), NULL));
-	EXPECT_EQ(-EAGAIN, dev_read(look, &ev, 1));
-	EXPECT_EQ(-EBADF, dev_read(change, &ev, 1));
-	close(look);
-	close(change);
 }
 
 /* The device node is created with mode 0660 */
@@ -385,45 +364,6 @@ TEST_F(device, node)
 	EXPECT_LT(0, read(fd, text, sizeof(text) - 1));
 	EXPECT_NE(NULL, strstr(text, "DEVMODE=0660\n")) TH_LOG("%s", text);
 	close(fd);
-}
-
-/* A read-only descriptor reports timers and cannot arm them; a write-only one is the opposite */
-TEST_F(device, modes_do)
-{
-	int look = open(TW_DEV, O_RDONLY), change = open(TW_DEV, O_WRONLY);
-	struct timerwheel_monitor monitor = { .size = sizeof(monitor) };
-	struct timerwheel_add add = { .key = 3, .deadline = HOUR };
-	struct timerwheel_entry ent;
-	struct timerwheel_stats st;
-	struct timerwheel_info info;
-	__u64 cursor = 0;
-	int mon;
-
-	ASSERT_EQ(0, tw_info(look, &info));
-	EXPECT_EQ(0, tw_stats(look, &st));
-	EXPECT_EQ(-ENOENT, tw_get1(look, 1, &ent));
-	EXPECT_EQ(0, tw_list(look, &cursor, &ent, 1));
-	EXPECT_EQ(TW_FAILED(EBADF), tw_add1(look, 1, 2, HOUR, 0));
-	EXPECT_EQ(TW_FAILED(EBADF), tw_move1(look, 1, HOUR, 0));
-	EXPECT_EQ(TW_FAILED(EBADF), tw_remove1(look, 1));
-	EXPECT_EQ(TW_FAILED(EBADF), tw_move_handle1(look, 1, 1, HOUR, 0));
-	EXPECT_EQ(TW_FAILED(EBADF), tw_remove_handle1(look, 1, 1, NULL));
-	ASSERT_EQ(0, tw_info(look, &info));
-	EXPECT_EQ(0, info.flags & TIMERWHEEL_INFO_SETTLED);
-	mon = dev_ioctl(look, TIMERWHEEL_IOC_MONITOR, &monitor);
-	EXPECT_LE(0, mon);
-	EXPECT_EQ(0, tw_add1(change, 1, 2, HOUR, 0));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(change, 1, 2 * HOUR, 0));
-	EXPECT_EQ(0, tw_add_elem(change, &add));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
-		  tw_move_handle1(change, add.index, add.generation, 2 * HOUR, 0));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
-		  tw_remove_handle1(change, add.index, add.generation, NULL));
-	EXPECT_EQ(TW_FAILED(EBADF), tw_get1(change, 1, &ent));
-	EXPECT_EQ(1, tw_drain(change, 0, &ent, 1));
-	close(mon);
-	close(look);
-	close(change);
 }
 
 /* INFO reports the version and the limits of this header */

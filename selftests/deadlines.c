@@ -976,23 +976,6 @@ TEST(other_time_namespace)
 		close(fd[i]);
 }
 
-/* With a read-only descriptor the table can be mapped only for reading */
-TEST(read_only)
-{
-	int fd = open(TW_DEV, O_RDONLY);
-	__u64 *word;
-
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(MAP_FAILED, map_table(fd, getpagesize()));
-	EXPECT_EQ(EACCES, errno);
-	word = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
-	ASSERT_NE(MAP_FAILED, word);
-	EXPECT_EQ(0, word[1]);
-	EXPECT_EQ(-1, mprotect(word, getpagesize(), PROT_READ | PROT_WRITE));
-	EXPECT_EQ(EACCES, errno);
-	close(fd);
-}
-
 /* --- Timers come and go while the table is created ---------------------------------- */
 
 enum { COMING = 600 };

@@ -2074,7 +2074,7 @@ TEST(device_errors)
 	size_t page = getpagesize();
 	uint64_t cursor = 0;
 	char *edge;
-	int fd, i;
+	int fd;
 
 	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -2110,23 +2110,6 @@ TEST(device_errors)
 	info_clock = 0;
 	EXPECT_EQ(0, timerwheel_adopt(&wheel, fd, true));
 	timerwheel_close(wheel);
-
-	for (i = 0; i < 2; i++) {
-		fd = open("/dev/timerwheel", i ? O_WRONLY : O_RDONLY);
-		ASSERT_LE(0, fd);
-		EXPECT_EQ(-EACCES, timerwheel_adopt(&wheel, fd, true));
-		/* A shell's exec 3</dev/timerwheel, say: to look at. */
-		EXPECT_EQ(i ? -EACCES : 0, timerwheel_adopt(&wheel, fd, false));
-		if (!i) {
-			EXPECT_EQ(-EBADF, timerwheel_add(wheel,
-							 &(struct timerwheel_add){ .key = 1 }, 1));
-			EXPECT_EQ(-EBADF, timerwheel_drain(wheel, &(struct timerwheel_entry){ 0 },
-							   1, 0));
-			EXPECT_EQ(0, timerwheel_take(wheel, ev - 2, 2));
-			timerwheel_close(wheel);
-		}
-		EXPECT_EQ(i ? 0 : -1, close(fd));
-	}
 }
 
 /* A signal cuts each call short: all elements are done nevertheless, none of them twice. */

@@ -333,34 +333,6 @@ TEST_F(way, arm)
 	close(fd);
 }
 
-/* The descriptor's mode is checked before anything else. */
-TEST_F(way, modes)
-{
-	static const struct { __u32 op; bool changes; int err; } ops[] = {
-		{ TIMERWHEEL_IOC_ADD, true, -EINVAL }, { TIMERWHEEL_IOC_MOVE, true, -EINVAL },
-		{ TIMERWHEEL_IOC_REMOVE, true, -EINVAL }, { TIMERWHEEL_IOC_GET, false, -EINVAL },
-		{ MOVE, true, -EINVAL },
-		{ TIMERWHEEL_IOC_REMOVE_HANDLE, true, -EINVAL },
-	};
-	int look = open(TW_DEV, O_RDONLY), change = open(TW_DEV, O_WRONLY);
-	struct timerwheel_uring zero = {};
-	size_t i;
-
-	ASSERT_LE(0, look);
-	ASSERT_LE(0, change);
-	self->flags &= ~IOSQE_FIXED_FILE;
-	for (i = 0; i < ARRAY_SIZE(ops); i++) {
-		self->file = look;
-		EXPECT_EQ(ops[i].changes ? -EBADF : ops[i].err, RUN(ops[i].op, zero))
-			TH_LOG("command %zu", i);
-		self->file = change;
-		EXPECT_EQ(ops[i].changes ? ops[i].err : -EBADF, RUN(ops[i].op, zero))
-			TH_LOG("command %zu", i);
-	}
-	close(look);
-	close(change);
-}
-
 /* All that is no command: other calls, other numbers, types and directions */
 TEST_F(way, unknown)
 {

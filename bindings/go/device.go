@@ -222,12 +222,12 @@ func openDevice(o *Options) (*Wheel, error) {
 // Adopt makes a wheel of a descriptor that another process created, for example from the store of a
 // service manager. It takes the descriptor over: Close closes it, and so does an Adopt that fails.
 // The descriptor becomes non-blocking. If the wheel has an event ring, events continue where the
-// last reader stopped. If nothing is mapped, the descriptor may be open for reading only.
+// last reader stopped.
 //
-// Errors: EBADF (the descriptor is not open), ENOTTY (it is not a wheel), EACCES (it is not open for
-// reading, or not for writing although there is something to map), ENOMEM, EPROTO (the settings of the
-// wheel are not valid for this package: a newer program has set it up for larger events or another
-// clock); with table also EDQUOT, and EXDEV (the table was first mapped in another time namespace).
+// Errors: EBADF (the descriptor is not open), ENOTTY (it is not a wheel), ENOMEM, EPROTO (the settings
+// of the wheel are not valid for this package: a newer program has set it up for larger events or
+// another clock); with table also EDQUOT, and EXDEV (the table was first mapped in another time
+// namespace).
 func Adopt(fd int, table bool) (*Wheel, error) {
 	return adopt("adopt", fd, table)
 }
@@ -250,7 +250,7 @@ func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
 	info := new(Info)
 	info.size = uint32(unsafe.Sizeof(*info))
 	if _, errno := ioctl(uintptr(fd), iocInfo, unsafe.Pointer(info)); errno != 0 {
-		return nil, refusal(fd, errno)
+		return nil, errno
 	}
 	if info.unknown(table) {
 		return nil, syscall.EPROTO
@@ -298,18 +298,6 @@ func isDevice(fd int) syscall.Errno {
 		return syscall.ENOTTY
 	}
 	return 0
-}
-
-// refusal is why INFO failed. EBADF of a descriptor that is open means: not for reading.
-func refusal(fd int, errno syscall.Errno) syscall.Errno {
-	if errno != syscall.EBADF {
-		return errno
-	}
-	flags, _, gone := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0)
-	if gone == 0 && flags&syscall.O_ACCMODE == syscall.O_WRONLY {
-		return syscall.EACCES
-	}
-	return errno
 }
 
 // unknown reports whether a wheel has settings that this package cannot use: the clock, and all

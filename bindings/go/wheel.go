@@ -276,8 +276,7 @@ func past(deadline *int64, flags uint32) {
 
 // Add arms timers. An element that fails changes nothing and does not affect the others: see its
 // Result. Add returns the number of elements that were processed; if these are not all, the error
-// says why: [ErrClosed], ENOMEM; EDQUOT in the first call; EBADF of a wheel that was adopted for
-// reading only.
+// says why: [ErrClosed], ENOMEM; EDQUOT in the first call.
 func (w *Wheel) Add(elems []Add) (int, error) {
 	for i := range elems {
 		past(&elems[i].Deadline, elems[i].Flags)

@@ -894,29 +894,9 @@ func TestShared(t *testing.T) {
 		}
 		_, err = Adopt(null, false)
 		isErrno(t, err, syscall.ENOTTY)
-		change, err := syscall.Open("/dev/timerwheel", syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = Adopt(change, false)
-		isErrno(t, err, syscall.EACCES)
 		_, err = Adopt(-1, false)
 		isErrno(t, err, syscall.EBADF)
 	})
-}
-
-// What Adopt makes of an INFO that failed: the device is not needed for that.
-func TestRefusal(t *testing.T) {
-	var ends [2]int
-	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, refusal(ends[1], syscall.EBADF), syscall.EACCES)
-	expect(t, refusal(ends[1], syscall.ENOTTY), syscall.ENOTTY)
-	expect(t, refusal(ends[0], syscall.EBADF), syscall.EBADF)
-	expect(t, refusal(-1, syscall.EBADF), syscall.EBADF)
-	syscall.Close(ends[0])
-	syscall.Close(ends[1])
 }
 
 // Settings of a later version, and settings that would lead outside of mapped memory

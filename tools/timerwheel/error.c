@@ -19,8 +19,6 @@ static const char *const texts[] = {
 		"the user who opened this wheel has reached the memory limit: close some wheels, or raise /sys/module/timerwheel/parameters/max_user_memory (timerwheel info shows both)",
 	[ESHUTDOWN] =
 		"the wheel was closed to new timers (drain --close): open another one",
-	[EBADF] =
-		"the wheel is not open for writing: open it for reading and writing, in a shell with exec 3<>/dev/timerwheel",
 	[EPROTO] =
 		"a newer program has set this wheel up for larger events: use a newer timerwheel",
 };

@@ -85,9 +85,6 @@ static void must_be_wheel(const char *what, int fd)
 
 	if (!ioctl(fd, TIMERWHEEL_IOC_INFO, &info))
 		return;
-	if (errno == EBADF)
-		die("%s is open for writing only: open it for reading and writing, in a shell with exec 3<>/dev/timerwheel",
-		    what);
 	no_wheel(what, fd);
 }
 

@@ -12,16 +12,14 @@
  *
  *  EINVAL     a field, flag or size that the kernel does not know; a reserved field that is not
  *             zero; a value outside the limits reported by INFO; a read buffer smaller than one
- *             event; ADVANCE on a wheel whose clock is not MANUAL, or to a time in the past
+ *             event; ADVANCE on a wheel whose clock is not MANUAL, or to a time in the past; open
+ *             without O_RDWR
  *  E2BIG      a structure, or the first element of an array, that is larger than the kernel's and
  *             has a nonzero byte in the part that the kernel does not know, or that is larger than
  *             a page; more than TIMERWHEEL_BATCH_MAX elements
  *  EFAULT     memory that cannot be read or written. If the memory becomes inaccessible while the
  *             call runs, the elements that were processed stay processed and the call succeeds,
  *             but their results are lost
- *  EBADF      the descriptor is not open for writing and the call changes the wheel (SETUP, ADD,
- *             MOVE, REMOVE, also by handle, DRAIN, ADVANCE, FLOW); or the descriptor is not open
- *             for reading and the call is read or any other ioctl
  *  EBUSY      SETUP: a timer was armed, the deadline table was mapped, or SETUP was done before
  *  EAGAIN     read: nothing is due and the descriptor is non-blocking
  *  EINTR      a signal arrived while a read waited; or a fatal signal arrived while LIST or DRAIN
@@ -840,8 +838,7 @@ struct timerwheel_ring {
  * The table has entries for the largest number of timers that the wheel has held at once, in whole
  * pages. An access beyond them raises SIGBUS. Once the table was mapped, each timer needs 8 more
  * bytes and SETUP fails with EBUSY. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the
- * wheel's capacity), EXDEV, ENOMEM, EDQUOT, EACCES (PROT_WRITE without a descriptor that is open
- * for writing).
+ * wheel's capacity), EXDEV, ENOMEM, EDQUOT.
  */
 #define TIMERWHEEL_MMAP_DEADLINES	0ULL
 

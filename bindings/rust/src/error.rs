@@ -58,8 +58,8 @@ errors! {
     Interrupted = 4,
     /// `ENXIO`: no device
     NoDriver = 6,
-    /// `EBADF`: the wheel was adopted for reading only
-    ReadOnly = 9,
+    /// `EBADF`: not an open descriptor
+    BadDescriptor = 9,
     /// `ENOMEM`: no memory
     NoMemory = 12,
     /// `EACCES`: not allowed to use the device

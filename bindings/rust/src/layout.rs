@@ -174,7 +174,7 @@ fn errors() {
         };
     }
     same! {
-        EPERM NotPermitted, ENOENT NotFound, EINTR Interrupted, ENXIO NoDriver, EBADF ReadOnly,
+        EPERM NotPermitted, ENOENT NotFound, EINTR Interrupted, ENXIO NoDriver, EBADF BadDescriptor,
         ENOMEM NoMemory, EACCES AccessDenied, EBUSY Busy, EEXIST Exists, EXDEV OtherNamespace,
         ENODEV NoDevice, EINVAL Invalid, ENFILE TooManyFiles, EMFILE TooManyDescriptors,
         ENOTTY NotAWheel, ENOSPC Full, EMLINK Collision, EPROTO Protocol, EOPNOTSUPP Unsupported,

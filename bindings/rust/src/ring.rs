@@ -220,7 +220,7 @@ impl Ring {
     ///
     /// Without this call the kernel does not wake the reader.
     ///
-    /// Errors: [`Error::NoMemory`], [`Error::Quota`], [`Error::ReadOnly`].
+    /// Errors: [`Error::NoMemory`], [`Error::Quota`].
     pub fn may_sleep(&mut self) -> Result<bool, Error> {
         match &mut self.source {
             Source::Mapped(mapped) => mapped.may_sleep(self.turn.0.as_raw_fd()),
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(get(&ring, sys::RING_WAITING), 0);
         // Events wait in the kernel: it is asked for them.
         ring.word(sys::RING_FLAGS).store(sys::RING_OVERFLOW, Ordering::Relaxed);
-        assert_eq!(ring.may_sleep(-1), Err(Error::ReadOnly));
+        assert_eq!(ring.may_sleep(-1), Err(Error::BadDescriptor));
     }
 
     #[test]

@@ -322,9 +322,8 @@ impl Wheel {
     /// maps its deadline table. Events continue where the last reader stopped.
     ///
     /// On error the function returns the descriptor together with the error: [`Error::NotAWheel`],
-    /// [`Error::ReadOnly`] (not an open descriptor), [`Error::AccessDenied`] (not open for reading,
-    /// or not open for writing although there is memory to map), [`Error::NoMemory`],
-    /// [`Error::Protocol`], [`Error::Quota`], [`Error::OtherNamespace`].
+    /// [`Error::BadDescriptor`], [`Error::NoMemory`], [`Error::Protocol`], [`Error::Quota`],
+    /// [`Error::OtherNamespace`].
     pub fn adopt(fd: OwnedFd, table: bool) -> Result<Wheel, (Error, OwnedFd)> {
         let mut raw = std::ptr::null_mut();
         let fd = fd.into_raw_fd();
@@ -472,8 +471,7 @@ impl Wheel {
 
     /// Arms timers.
     ///
-    /// Errors, if one occurred before the first element: [`Error::NoMemory`], [`Error::Quota`],
-    /// [`Error::ReadOnly`].
+    /// Errors, if one occurred before the first element: [`Error::NoMemory`], [`Error::Quota`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -507,7 +505,7 @@ impl Wheel {
 
     /// Changes the deadlines of timers (MOVE).
     ///
-    /// Errors: [`Error::ReadOnly`], [`Error::NoMemory`].
+    /// Errors: [`Error::NoMemory`].
     pub fn set<'a>(&self, elems: &'a mut [Move]) -> Result<&'a [Moved], Error> {
         let n = check(unsafe {
             sys::timerwheel_move(self.raw(), elems.as_mut_ptr().cast(), elems.len())
@@ -524,7 +522,7 @@ impl Wheel {
 
     /// Removes timers.
     ///
-    /// Errors: [`Error::ReadOnly`], [`Error::NoMemory`].
+    /// Errors: [`Error::NoMemory`].
     pub fn remove<'a>(&self, elems: &'a mut [Remove]) -> Result<&'a [Removed], Error> {
         let n = check(unsafe {
             sys::timerwheel_remove(self.raw(), elems.as_mut_ptr().cast(), elems.len())
@@ -622,7 +620,7 @@ impl Wheel {
     /// Removes up to `count` timers, in no particular order, and describes them. If it returns no
     /// timers, none are left.
     ///
-    /// Errors: [`Error::ReadOnly`], [`Error::NoMemory`].
+    /// Errors: [`Error::NoMemory`].
     pub fn drain(&self, count: usize) -> Result<Vec<Entry>, Error> {
         self.drain_with(count, 0)
     }
@@ -648,8 +646,8 @@ impl Wheel {
     /// Advances [`Clock::Manual`]. Timers fire in the order of their ticks. Returns the number of
     /// timers that fell due.
     ///
-    /// Errors: [`Error::Invalid`]: the wheel has another clock; [`Error::ReadOnly`],
-    /// [`Error::Quota`], [`Error::NoMemory`].
+    /// Errors: [`Error::Invalid`]: the wheel has another clock; [`Error::Quota`],
+    /// [`Error::NoMemory`].
     ///
     /// ```
     /// use std::time::Duration;

@@ -23,3 +23,4 @@ poll: nothing to read; readers:manual.poll_readable; s/EPOLLIN | EPOLLRDNORM : 0
 no SIGIO; readers:manual.sigio; s/^\t\.fasync\t.*//
 no calls of 32-bit programs; abi_32:device.version; s/^\t\.compat_ioctl\t.*//
 no fdinfo; lifetime:wheel.fdinfo_present; s/^\t\.show_fdinfo\t.*//
+open: in any mode; abi:device.modes; s/if ((filp->f_flags \& O_ACCMODE) != O_RDWR)/if (0)/

@@ -18,12 +18,8 @@ elements: shorter than the first version; abi:array.*.elem_size; s/if (batch->el
 elements: longer than a page; abi:array.*.elem_size; s/if (batch->elem_size > PAGE_SIZE)/if (0)/
 call: LIST whose cursor cannot be told is fine; faults:argument.list.list_cannot_say_where; s/^\t\t call->cursor)$/\t\t 0)/
 call: SETUP that cannot be told has failed; faults:argument.setup.setup_cannot_say_what; s/^\t\t call->cursor)$/\t\t 1)/
-call: any descriptor; abi:device.modes; s/if (unlikely(!(filp->f_mode & call->mode)))/if (0)/
 call: a number beyond the last; abi:device.unknown_number; s/if (nr >= ARRAY_SIZE(tw_call_table))/if (nr > ARRAY_SIZE(tw_call_table))/
 short way: any size of the argument; abi:call.*; s/return batch->size == sizeof(\*batch);/return true;/
-FLOW: who may only read; abi:device.modes*; s/{ .mode = FMODE_WRITE },/{ .mode = FMODE_READ },/
-MONITOR: who may only write; abi:device.modes*; s/TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_READ/TW_CALL(MONITOR, monitor, .min = 16, .mode = FMODE_WRITE/
 array: any call is a command; uring:way.plain.unknown; s/if (!call || !call->strided)/if (!call)/
-array: any descriptor; uring:way.plain.modes; /^long tw_call_array(/,/^}/s/if (unlikely(!(filp->f_mode & call->mode)))/if (0)/
 array: any size; uring:way.plain.sizes; /^long tw_call_array(/,/^}/s/err = tw_strided_check(call, batch);/err = 0;/
 array: all sizes are today's; uring:way.plain.sizes; s/if (unlikely(batch->elem_size != call->elem))/if (0)/
