@@ -17,11 +17,13 @@
 #include "internal.h"
 #include "ops.h"
 
-/* All elements have the handle in the same place. */
+/* All elements have the handle and the result in the same places. */
 static_assert(offsetof(struct timerwheel_move_handle, index) ==
 	      offsetof(struct timerwheel_remove_handle, index));
 static_assert(offsetof(struct timerwheel_move_handle, generation) ==
 	      offsetof(struct timerwheel_remove_handle, generation));
+static_assert(offsetof(struct timerwheel_move_handle, result) ==
+	      offsetof(struct timerwheel_remove_handle, result));
 static_assert(sizeof(struct timerwheel_move_handle) == sizeof(struct timerwheel_remove_handle));
 
 /*
@@ -90,10 +92,11 @@ static noinline int tw_move_handle_slow(struct tw_ctx *ctx, u32 index, u32 gener
 	return tw_move_found(ctx, t, &lookup, deadline, ctx->flags);
 }
 
-static __always_inline int tw_move_handle(struct tw_ctx *ctx,
-					  const struct timerwheel_move_handle *elem, u32 index,
+/* MOVE. @index, @t: the timer of the handle, if it still is that one. */
+static __always_inline int tw_move_handle(struct tw_ctx *ctx, void *arg, u32 index,
 					  struct tw_timer *t)
 {
+	const struct timerwheel_move_handle *elem = arg;
 	u64 deadline = tw_clock_deadline(elem->deadline, ctx->flags & TIMERWHEEL_ABS, ctx->now,
 					 ctx->offset);
 
@@ -101,35 +104,6 @@ static __always_inline int tw_move_handle(struct tw_ctx *ctx,
 		return tw_move_handle_slow(ctx, index, elem->generation, deadline);
 	return tw_set_deadline(ctx, index, t, deadline, ctx->flags, TW_PENDING,
 			       TIMERWHEEL_WAS_PENDING);
-}
-
-/**
- * tw_ops_move_handle - MOVE_HANDLE: give timers new deadlines
- * @ctx: the batch context, with the flags of the call
- * @elems: array of struct timerwheel_move_handle; the result of each is set
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: as tw_ops_move().
- */
-int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n)
-{
-	struct timerwheel_move_handle *elem = elems;
-	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
-	u32 most = tw_index_max(&ctx->file->table);
-	int i, result;
-
-	if (unlikely(tw_move_excl_invalid(ctx, ctx->flags)))
-		return tw_handles_fail(elem, n, -EINVAL);
-	if (unlikely(!most))
-		return tw_handles_fail(elem, n, -ENOENT);
-	tw_handles_prefetch(ctx, elem, n, most, timer);
-	for (i = 0; i < n; i++, elem++) {
-		result = tw_move_handle(ctx, elem, tw_handle_index(elem->index, most), timer[i]);
-		if (unlikely(result == -EAGAIN))
-			break;
-		elem->result = result;
-	}
-	return i;
 }
 
 static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
@@ -149,10 +123,11 @@ static noinline int tw_remove_handle_slow(struct tw_ctx *ctx,
 	return was;
 }
 
-static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
-					    struct timerwheel_remove_handle *elem, u32 index,
+/* REMOVE. @index, @t: as in tw_move_handle(). */
+static __always_inline int tw_remove_handle(struct tw_ctx *ctx, void *arg, u32 index,
 					    struct tw_timer *t)
 {
+	struct timerwheel_remove_handle *elem = arg;
 	struct tw_table *table = &ctx->file->table;
 	struct tw_lookup lookup __uninitialized;
 	int was;
@@ -170,6 +145,42 @@ static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
 	return was;
 }
 
+/* Do the operation @op on @n elements, as tw_ops_each() does. */
+static __always_inline int tw_handles_each(struct tw_ctx *ctx, struct timerwheel_move_handle *elem,
+					   int n, int (*op)(struct tw_ctx *ctx, void *arg,
+							    u32 index, struct tw_timer *t))
+{
+	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
+	u32 most = tw_index_max(&ctx->file->table);
+	int i, result;
+
+	if (unlikely(!most))
+		return tw_handles_fail(elem, n, -ENOENT);
+	tw_handles_prefetch(ctx, elem, n, most, timer);
+	for (i = 0; i < n; i++, elem++) {
+		result = op(ctx, elem, tw_handle_index(elem->index, most), timer[i]);
+		if (unlikely(result == -EAGAIN))
+			break;
+		elem->result = result;
+	}
+	return i;
+}
+
+/**
+ * tw_ops_move_handle - MOVE_HANDLE: give timers new deadlines
+ * @ctx: the batch context, with the flags of the call
+ * @elems: array of struct timerwheel_move_handle; the result of each is set
+ * @n: number of elements, at most TW_OPS_MAX
+ *
+ * Return: as tw_ops_move().
+ */
+int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n)
+{
+	if (unlikely(tw_move_excl_invalid(ctx, ctx->flags)))
+		return tw_handles_fail(elems, n, -EINVAL);
+	return tw_handles_each(ctx, elems, n, tw_move_handle);
+}
+
 /**
  * tw_ops_remove_handle - REMOVE_HANDLE: disarm timers
  * @ctx: the batch context
@@ -181,19 +192,5 @@ static __always_inline int tw_remove_handle(struct tw_ctx *ctx,
  */
 int tw_ops_remove_handle(struct tw_ctx *ctx, void *elems, int n)
 {
-	struct timerwheel_remove_handle *elem = elems;
-	struct tw_timer *timer[TW_OPS_MAX] __uninitialized;
-	u32 most = tw_index_max(&ctx->file->table);
-	int i, result;
-
-	if (unlikely(!most))
-		return tw_handles_fail(elems, n, -ENOENT);
-	tw_handles_prefetch(ctx, elems, n, most, timer);
-	for (i = 0; i < n; i++, elem++) {
-		result = tw_remove_handle(ctx, elem, tw_handle_index(elem->index, most), timer[i]);
-		if (unlikely(result == -EAGAIN))
-			break;
-		elem->result = result;
-	}
-	return i;
+	return tw_handles_each(ctx, elems, n, tw_remove_handle);
 }

@@ -3,7 +3,6 @@ MOVE: EXCL of a pending resident timer; handle:resident.move_unless_armed; s/dea
 MOVE: EXCL of a resident timer, looked up; handle:resident.move_unless_armed; s/deadline, ctx->flags);/deadline, 0);/
 MOVE: a parked timer is not found; handle:resident.move; /^static .*tw_lookup_handle(/,/^}/s/if (t \&\& t->generation/if (t \&\& (lookup->state == TW_PARKED || t->generation/; s/!= generation) {/!= generation)) {/
 MOVE: a due timer is as good as a pending one; handle:one.*.move_due; s/&state, &nr) \&\& state == TW_PENDING/\&state, \&nr) \&\& state/
-MOVE: done although a timer has another base; race:race.*.handles,race.*.one_key; /^int tw_ops_move_handle(/,/^}/s/if (unlikely(result == -EAGAIN))/if (0)/
+done although a timer has another base; race:race.*.handles,race.*.one_key; s/if (unlikely(result == -EAGAIN))/if (0)/
 REMOVE: the chain of a periodic timer; handle:one.*.periodic; s/ || t->stay != TW_ENDS))/))/
-REMOVE: done although a timer has another base; race:race.*.handles,race.*.one_key; /^int tw_ops_remove_handle(/,/^}/s/if (unlikely(result == -EAGAIN))/if (0)/
 on a wheel without timers; handle:global.empty; s/if (unlikely(!most))/if (0)/
