@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-pause: none after accept() failed; proxy/run:no_descriptors; /^static void listener_ready(/,/^}/s/loop->accept_again = loop->now + LISTENER_PAUSE;/;/
+pause: none after accept() failed; proxy/run:no_descriptors; /^static void accept_failed(/,/^}/s/loop->accept_again = loop->now + LISTENER_PAUSE;/;/
 pause: for ever; proxy/run:no_descriptors; s/^\t\tloop->accept_again = 0;/\t\t;/
 threads: clients stay with whoever accepts; proxy/run:threads_balanced; s/conn_accept(least_loaded(loop), /conn_accept(loop, /
 threads: the fullest one gets the client; proxy/run:threads_balanced; s/if (load < least \&\& load/if (load > least || load/
