@@ -56,6 +56,8 @@ void ledger_free(struct ledger *l);
 void ledger_arm(struct ledger *l, __u32 i, __u64 deadline);
 void ledger_move(struct ledger *l, __u32 i, __u64 deadline);
 void ledger_remove(struct ledger *l, __u32 i);
+/* How many armed timers have a deadline before this time. */
+__u64 ledger_passed(const struct ledger *l, __u64 now);
 void ledger_deliver(struct ledger *l, __u32 i, __u64 deadline, __u64 fired);
 /* How many are still to come. */
 __u64 ledger_expected(const struct ledger *l);
@@ -88,6 +90,7 @@ struct outcome {
 	struct ledger ledger;
 	struct phase arm, move, remove, collect;
 	__u64 collect_busy;	/* all CPU time while collecting, interrupts included, in ns */
+	__u64 expired;		/* timers whose deadline had passed before collecting began */
 	__u64 memory;		/* taken from MemAvailable by armed timers, in bytes */
 	__u64 memory_stats;	/* the same as STATS has it */
 	__u64 descriptors;

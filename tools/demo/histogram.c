@@ -100,6 +100,10 @@ void histogram_draw(const struct histogram *h, const char *title)
 		last = line;
 	}
 	printf("\n%s\n", title);
+	if (!h->count) {
+		printf("  not measured: the program never had time to wait\n\n");
+		return;
+	}
 	for (line = first; line <= last && line < LINES; line++) {
 		char label[32] = "more";
 
@@ -109,7 +113,7 @@ void histogram_draw(const struct histogram *h, const char *title)
 		draw_bar(lines[line], most);
 		putchar('\n');
 	}
-	printf("  median %s, 99 %% within %s, 99.9 %% within %s, largest %s\n\n",
+	printf("  median %s, 99%% within %s, 99.9%% within %s, largest %s\n\n",
 	       duration(histogram_quantile(h, 0.5)), duration(histogram_quantile(h, 0.99)),
 	       duration(histogram_quantile(h, 0.999)), duration(h->max));
 }

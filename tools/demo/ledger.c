@@ -76,6 +76,16 @@ __u64 ledger_expected(const struct ledger *l)
 	return l->armed - l->removed - l->delivered;
 }
 
+__u64 ledger_passed(const struct ledger *l, __u64 now)
+{
+	__u64 passed = 0;
+	__u32 i;
+
+	for (i = 0; i < l->timers; i++)
+		passed += l->states[i] == TIMER_ARMED && l->deadlines[i] < now;
+	return passed;
+}
+
 static bool none(__u64 n, const char *who, const char *what)
 {
 	if (n)

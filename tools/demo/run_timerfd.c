@@ -130,14 +130,14 @@ static void collect_rest(void)
 		if (ledger->states[i] == TIMER_ARMED && ledger->deadlines[i] > last)
 			last = ledger->deadlines[i];
 	}
+	/* As for the wheel. */
 	limit = last + 10 * NSEC_PER_SEC;
 	phase_begin(p);
 	said = p->start;
+	out->expired = ledger_passed(ledger, now_ns());
 	busy = machine_busy_ns();
 	while (ledger_expected(ledger)) {
 		now = now_ns();
-		if (now > limit)
-			break;
 		if (now >= said + 3 * NSEC_PER_SEC) {
 			said += 3 * NSEC_PER_SEC;
 			printf("  ... %9s delivered, %9s to come\n",
@@ -146,6 +146,8 @@ static void collect_rest(void)
 		}
 		p->calls++;
 		n = epoll_wait(epoll_fd, events, EVENTS, 1000);
+		if (n < 1 && now > limit)
+			break;
 		now = now_ns();
 		for (i = 0; i < n; i++)
 			read_one(p, events[i].data.u32, waiting);

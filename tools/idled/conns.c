@@ -21,6 +21,7 @@ struct conn {
 	__u32 generation;
 	bool open;
 	bool refreshing;	/* in the batch of this turn */
+	__u64 heard;		/* when it was accepted, or its last bytes were read, in ns */
 	char *unsent;		/* what the peer did not take yet; until then nothing is read */
 	__u32 unsent_len;
 	__u32 unsent_done;
@@ -98,6 +99,7 @@ static void conn_open(int fd)
 	conn->generation++;
 	conn->open = true;
 	conn->refreshing = false;
+	conn->heard = turn_time;
 	counts.accepted++;
 	counts.open++;
 	if (counts.open > counts.open_max)
@@ -203,6 +205,7 @@ static enum outcome conn_receive(int fd)
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR ? NOTHING : BROKEN;
 	counts.bytes += got;
+	conns[fd].heard = turn_time;
 	return conn_send(fd, buffer, got) ? GOT_BYTES : BROKEN;
 }
 
@@ -260,6 +263,8 @@ void conns_expired(__u64 key, __u64 deadline, __u64 fired)
 		timers_add(key);
 		return;
 	}
+	/* Its timer must agree with what was read. */
+	counts.early += now_ns() - conns[fd].heard < options.idle;
 	count_idle_close(deadline, fired);
 	conn_close(fd);
 }

@@ -255,7 +255,7 @@ static bool turn(void)
 static bool finish(void)
 {
 	__u32 timers = timers_close();
-	bool right = timers == counts.open && !counts.stale;
+	bool right = timers == counts.open && !counts.stale && !counts.early;
 
 	say("accepted %llu, closed idle %llu, closed by peer %llu, broken %llu, still open %u",
 	    counts.accepted, counts.closed_idle, counts.closed_peer, counts.closed_error,
@@ -264,8 +264,9 @@ static bool finish(void)
 	say("refreshed %llu timers, %llu of them due already; spared %llu more at the last look",
 	    counts.refreshed, counts.last_moment, counts.last_look);
 	conns_report_lateness();
-	say("calls on the wheel %llu, timers left in it %u, events without a connection %llu: %s",
+	say("calls on the wheel %llu, timers left %u, events without a connection %llu, %s, %s",
 	    counts.calls, timers, counts.stale,
+	    counts.early ? "SOME CLOSED TOO EARLY" : "none closed too early",
 	    right ? "as it should be" : "THAT DOES NOT ADD UP");
 	return right;
 }

@@ -31,6 +31,7 @@ struct counts {
 	__u64 last_moment;	/* ...that was due already: its event was withdrawn */
 	__u64 last_look;	/* due, but bytes had arrived before the close */
 	__u64 stale;		/* events of a connection that was gone: there must be none */
+	__u64 early;		/* closed sooner than --idle after its last bytes: none, too */
 	__u64 calls;		/* ioctl and read on the wheel */
 	__u32 open;
 	__u32 open_max;
