@@ -18,7 +18,7 @@ _timerwheel_proxy()
 		return
 		;;
 	--proxy-protocol|-p) words="v1 v2" ;;
-	--idle|--half-close|--lifetime|--grace|--store-after|--connect-timeout|-[ixLgsc])
+	--idle|--half-closed|--lifetime|--grace|--store-after|--connect-timeout|-[ixLgsc])
 		words="1s 30s 5m 1h none"
 		;;
 	--listen|--to|--metrics|--threads|--max-connections|--store-max|-[ltMnmS]) return ;;

@@ -32,7 +32,7 @@ static const char usage_text[] =
 "                               client gets the next one, and another one if that fails\n"
 "  -c, --connect-timeout TIME   limit for connecting to a server (5s)\n"
 "  -i, --idle TIME              limit without a byte in either direction (60s)\n"
-"  -x, --half-close TIME        the same, after one side has shut down sending (30s)\n"
+"  -x, --half-closed TIME       the same, after one side has shut down sending (30s)\n"
 "  -L, --lifetime TIME          limit for a connection in total (none)\n"
 "  -g, --grace TIME             time that connections get when it is stopped (30s)\n"
 "  -s, --store-after TIME       age at which connections begin to survive a restart (1s)\n"
@@ -112,7 +112,7 @@ static const struct known all[] = {
 	{ "to", 't', take_address, &options.to, ANY_FIRST },
 	{ "connect-timeout", 'c', take_time, &options.timeout[KIND_CONNECT], 1 },
 	{ "idle", 'i', take_time, &options.timeout[KIND_IDLE], 1 },
-	{ "half-close", 'x', take_time, &options.timeout[KIND_HALF_CLOSE], 1 },
+	{ "half-closed", 'x', take_time, &options.timeout[KIND_HALF_CLOSE], 1 },
 	{ "lifetime", 'L', take_time, &options.timeout[KIND_LIFETIME], 1 },
 	{ "grace", 'g', take_time, &options.grace, 0 },
 	{ "store-after", 's', take_time, &options.store_after, 0 },
@@ -140,6 +140,8 @@ static void take_switch(char c)
 		fputs(usage_text, stdout);
 		break;
 	}
+	if (c == '?')
+		log_options_file();
 	out_check();
 	exit(c == '?' ? EXIT_USAGE : EXIT_SUCCESS);
 }

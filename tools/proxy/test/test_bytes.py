@@ -201,7 +201,7 @@ def test_slow_reader_server_gone():
 def test_hangup_while_blocked():
     """The same, and the server's end of file has come, too: its socket has hung up."""
     server = Server()
-    proxy = Proxy(server.address, half_close='none')
+    proxy = Proxy(server.address, half_closed='none')
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     client.connect(('127.0.0.1', proxy.port))
@@ -272,9 +272,9 @@ def pair_of(proxy, server, swap):
 
 
 def test_reset_while_blocked():
-    """The other side reads nothing: it is reset after --half-close, not later."""
+    """The other side reads nothing: it is reset after --half-closed, not later."""
     server = Server()
-    proxy = Proxy(server.address, idle='none', half_close=2 * UNIT)
+    proxy = Proxy(server.address, idle='none', half_closed=2 * UNIT)
     for swap, name in ((False, 'client'), (True, 'server')):
         talker, silent = pair_of(proxy, server, swap)
         fill(talker, proxy)
@@ -322,7 +322,7 @@ def test_answer_before_reset():
 def test_reset_waits_for_reader():
     """The bytes before a reset are more than the reader has room for, and it is slow."""
     server = Server()
-    proxy = Proxy(server.address, half_close=6 * UNIT)
+    proxy = Proxy(server.address, half_closed=6 * UNIT)
     client, data = small_reader(proxy), pattern(2 * MB, 'slow')
     far = server.accept()
     far.sendall(data)
@@ -335,9 +335,9 @@ def test_reset_waits_for_reader():
 
 
 def test_reset_waits_for_slow_reader():
-    """The reader needs several times --half-close, and takes some bytes within each."""
+    """The reader needs several times --half-closed, and takes some bytes within each."""
     server = Server()
-    proxy = Proxy(server.address, half_close=4 * UNIT)
+    proxy = Proxy(server.address, half_closed=4 * UNIT)
     client, data = small_reader(proxy), pattern(2 * MB, 'steps')
     far = server.accept()
     far.sendall(data)
@@ -353,7 +353,7 @@ def test_reset_waits_for_slow_reader():
 def test_reset_after_half_close():
     """The reader had stalled for a while when the reset came. It still gets the whole limit."""
     server = Server()
-    proxy = Proxy(server.address, half_close=4 * UNIT)
+    proxy = Proxy(server.address, half_closed=4 * UNIT)
     client, data = small_reader(proxy), pattern(2 * MB, 'stalled')
     far = server.accept()
     far.sendall(data)
@@ -368,7 +368,7 @@ def test_reset_while_other_writes():
     """A client writes and does not read until it has written, and its server is gone: the client
     still gets all that the server had sent."""
     server = Server()
-    proxy = Proxy(server.address, half_close=20 * UNIT)
+    proxy = Proxy(server.address, half_closed=20 * UNIT)
     data = pattern(2 * MB, 'both')
     client = small_reader(proxy)
     far = server.accept()
@@ -492,7 +492,7 @@ def connects_to_itself():
 def test_reset_after_end_of_file():
     """A reset of a side that has said all before is passed on at once."""
     server = Server()
-    proxy = Proxy(server.address, half_close='none')
+    proxy = Proxy(server.address, half_closed='none')
     for swap, name in ((False, 'client'), (True, 'server')):
         talker, silent = pair_of(proxy, server, swap)
         talker.shutdown(socket.SHUT_WR)

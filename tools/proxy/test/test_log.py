@@ -158,7 +158,7 @@ def test_log_ends():
         check(got == want, f'{args[0].__name__}: {got}, not {want}')
     for want, how, options in (
             ('idle-timeout', silence, {'idle': UNIT}),
-            ('half-close-timeout', half, {'half_close': UNIT}),
+            ('half-closed-timeout', half, {'half_closed': UNIT}),
             ('lifetime-timeout', silence, {'lifetime': UNIT}),
             ('stopped', stop, {'grace': '0'}),
             ('connect-timeout', silence, {'connect_timeout': UNIT, 'to': silent.address}),

@@ -226,7 +226,7 @@ def test_lifetime_survives():
 
 def test_half_close_survives():
     """The phase is known to the next proxy, and its deadline is not set anew."""
-    k = Kept(idle='1h', half_close=4 * UNIT)
+    k = Kept(idle='1h', half_closed=4 * UNIT)
     client, far = k.connect()
     began = time.monotonic()
     with in_time(4 * UNIT):
@@ -236,7 +236,7 @@ def test_half_close_survives():
         k.restart()
     at, _ = ended(client, 10)
     between(at - began, 4 * UNIT, 4 * UNIT + late(), 'closed after')
-    check(k.proxy.metrics()['closed_total{end="half-close-timeout"}'] == 1, 'not closed as half-closed')
+    check(k.proxy.metrics()['closed_total{end="half-closed-timeout"}'] == 1, 'not closed as half-closed')
 
 
 def test_over_meanwhile():
@@ -438,7 +438,7 @@ def test_killed_resetting():
 def ends_while_draining(number, store_after):
     """A server has reset its connection, and the client has not taken the bytes before that, when
     the proxy gets this signal."""
-    k = Kept(threads=1, store_after=store_after, half_close='1h', grace='1h')
+    k = Kept(threads=1, store_after=store_after, half_closed='1h', grace='1h')
     client = small_reader(k.proxy)
     far = k.server.accept()
     if store_after == '0':
@@ -1057,7 +1057,7 @@ def taken(life, begin=lambda client: None, full=False):
     server, fill = full_server() if full else (Server(), [])
     manager = Manager()
     proxy = Proxy(server.address, '--log', '-', manager=manager, threads=1, store_after='0',
-                  idle='1h', half_close='1h', lifetime='1h', connect_timeout='1h')
+                  idle='1h', half_closed='1h', lifetime='1h', connect_timeout='1h')
     client = proxy.connect()
     manager.wait('the sockets', lambda m: m.names().count('s') == 2)
     begin(client)
@@ -1078,7 +1078,7 @@ def test_killed_with_event():
         client.shutdown(socket.SHUT_WR)
         time.sleep(UNIT)
 
-    for want, args in (('idle', (0,)), ('half-close', (0, half_close)), ('lifetime', (1,)),
+    for want, args in (('idle', (0,)), ('half-closed', (0, half_close)), ('lifetime', (1,)),
                        ('lifetime', (1, half_close)),
                        ('connect', (0, lambda client: None, True))):
         got = taken(*args)

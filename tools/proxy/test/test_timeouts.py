@@ -85,7 +85,7 @@ def test_refresh_by_server():
 def test_half_close():
     """Sooner than the idle time once one side has said all."""
     server = Server()
-    proxy = Proxy(server.address, idle=LONG, half_close=2 * UNIT)
+    proxy = Proxy(server.address, idle=LONG, half_closed=2 * UNIT)
     client = proxy.connect()
     far = server.accept()
     time.sleep(UNIT)
@@ -94,12 +94,12 @@ def test_half_close():
     check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
     at, _ = ended(client, 10)
     between(at - began, 2 * UNIT, 2 * UNIT + late(), 'closed after')
-    proxy.wait_metric('closed_total{end="half-close-timeout"}', 1)
+    proxy.wait_metric('closed_total{end="half-closed-timeout"}', 1)
 
 
 def test_half_close_by_server():
     server = Server()
-    proxy = Proxy(server.address, idle=LONG, half_close=2 * UNIT)
+    proxy = Proxy(server.address, idle=LONG, half_closed=2 * UNIT)
     client = proxy.connect()
     far = server.accept()
     client.sendall(b'x')
@@ -112,9 +112,9 @@ def test_half_close_by_server():
 
 
 def test_half_close_refresh():
-    """An answer that takes longer than the half-close time, but flows."""
+    """An answer that takes longer than --half-closed, but flows."""
     server = Server()
-    proxy = Proxy(server.address, idle=LONG, half_close=2 * UNIT)
+    proxy = Proxy(server.address, idle=LONG, half_closed=2 * UNIT)
     client = proxy.connect()
     far = server.accept()
     began = time.monotonic()
@@ -158,7 +158,7 @@ def test_idle_slow_reader():
 def test_half_close_slow_reader():
     """So does a reader after the server has sent all and closed."""
     server = Server()
-    proxy = Proxy(server.address, idle=LONG, half_close=4 * UNIT)
+    proxy = Proxy(server.address, idle=LONG, half_closed=4 * UNIT)
     client = small_reader(proxy)
     far = server.accept()
     with in_time(12 * UNIT, many=True):
@@ -406,7 +406,7 @@ def test_stopped_for_longer():
 def test_none():
     """No limit at all: nothing is closed, and bytes do not harm."""
     server = Server()
-    proxy = Proxy(server.address, idle='none', half_close='none', lifetime='none')
+    proxy = Proxy(server.address, idle='none', half_closed='none', lifetime='none')
     client = proxy.connect()
     far = server.accept()
     client.sendall(b'x')
