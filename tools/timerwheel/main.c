@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See cli.h. This file: the table of commands. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +14,35 @@ const struct command commands[] = {
 	  "a new wheel with default settings.",
 	  OPTIONS_WHEEL | OPTION(WATCH), command_info },
 	{ "stat", "", "show the counters of a wheel and a histogram of lateness",
-	  "Show the counters of the wheel, and a histogram of how late its timers fired.",
+	  "Show the counters of the wheel, and a histogram of how late its timers fired. All counters\n"
+	  "count from the opening of the wheel.\n"
+	  "\n"
+	  "  pending                 timers that wait for their deadline\n"
+	  "  due                     timers that have expired, with events that no reader has taken yet\n"
+	  "  parked                  resident timers that are not armed, and connections being aborted\n"
+	  "  connections watched     timers that watch a connection now\n"
+	  "  connections aborted     connections that the kernel has reset\n"
+	  "  armed                   times that ADD armed a timer\n"
+	  "  periodic, again         times that a timer stayed in the wheel after its event\n"
+	  "  moved                   times that MOVE gave a timer a new deadline\n"
+	  "  removed                 timers that REMOVE took out\n"
+	  "  replaced                timers that ADD replaced\n"
+	  "  drained                 timers that DRAIN took out\n"
+	  "  delivered               events of timers that readers have taken\n"
+	  "  overruns                deadlines of periodic timers that passed without an event of their own\n"
+	  "  events withdrawn        events of due timers that a later call on the timer took back\n"
+	  "  cascades                timers that went from one level of the wheel to a lower one\n"
+	  "  requeues                timers that were queued again, because their deadline was postponed\n"
+	  "  readers woken           times that readers were woken\n"
+	  "  hrtimer interrupts      times that the wheel ran because it had work\n"
+	  "  expiry batches          groups of timers handled without releasing a lock\n"
+	  "  most timers in a batch  the largest such group\n"
+	  "  longest batch           the longest time that such a group took\n"
+	  "  memory                  kernel memory of the wheel\n"
+	  "  largest lateness        the longest time from a deadline to the event\n"
+	  "  lateness of timers      number of timers by the time from deadline to event. A timer is at most one\n"
+	  "                          tick late, plus its slack and the backlog: when more timers expire than\n"
+	  "                          the kernel can handle at once, the rest waits.",
 	  OPTIONS_WHEEL | OPTION(WATCH), command_stat },
 	{ "top", "", "show a live screen of all wheels and their owners",
 	  "Show all wheels of this machine that the caller may inspect, with their owners, timers and\n"
@@ -93,6 +122,46 @@ const struct command commands[] = {
 	{ }
 };
 
+/* The number of letters to insert, remove or replace, so that @a becomes @b. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NAME_MAX + 1], i, j, left, above, best;
+
+	for (j = 0; j <= strlen(b); j++)
+		row[j] = j;
+	for (i = 0; a[i]; i++) {
+		left = row[0];
+		row[0] = i + 1;
+		for (j = 0; b[j]; j++) {
+			above = row[j + 1];
+			best = left + (a[i] != b[j]);
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			row[j + 1] = best;
+			left = above;
+		}
+	}
+	return row[j];
+}
+
+/* The command that begins with @name, or differs in at most two letters; NULL: there is none. */
+static const struct command *nearest(const char *name)
+{
+	const struct command *c, *found = NULL;
+	size_t least = 3, d;
+
+	for (c = commands; c->name; c++) {
+		d = strncmp(c->name, name, strlen(name)) ? distance(name, c->name) : 1;
+		if (d < least && d < strlen(c->name)) {
+			least = d;
+			found = c;
+		}
+	}
+	return found;
+}
+
 const struct command *command_by_name(const char *name)
 {
 	const struct command *c;
@@ -101,6 +170,9 @@ const struct command *command_by_name(const char *name)
 		if (!strcmp(c->name, name))
 			return c;
 	}
+	c = nearest(name);
+	if (c)
+		usage("unknown command '%s'; did you mean '%s'?", name, c->name);
 	usage("unknown command '%s'", name);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The options of all commands, one table. What each one takes main.c says. */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -227,6 +228,11 @@ int options_parse(const char *command, __u64 mask, int argc, char **argv)
 			usage("%s needs a value", word);
 		if (c == '?' && optopt >= 256)
 			usage("--%s takes no value", option_defs[optopt - 256].name);
+		/* A word of several letters is the current one until all of them are taken. */
+		if (c == '?' && isdigit(optopt))
+			usage("%s is negative: times from now, keys and values begin at 0",
+			      optind < argc && argv[optind][0] == '-' && argv[optind][1] == optopt ?
+			      argv[optind] : word);
 		if (c == '?' && optopt)
 			usage("unknown option -%c", optopt);
 		if (c == '?')

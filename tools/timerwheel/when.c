@@ -125,6 +125,8 @@ const char *when_parse(const char *text, const struct timerwheel_info *info, __u
 			return NULL;
 		if (errno == ERANGE)
 			return beyond;
+		if (*text == '-')
+			return "times from now begin at 0, which is due at once";
 		return "not a time such as 250ms, 10s, 1h30m, @12.5 or @2030-12-24T18:00";
 	}
 	if (parse_duration(text + 1, deadline)) {
