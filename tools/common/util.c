@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -304,6 +305,22 @@ __u64 raise_nofile(__u64 want)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	return limit.rlim_cur;
+}
+
+const char *module_advice(void)
+{
+	static char text[256];
+	char build[128], headers[96] = "";
+	struct utsname name;
+
+	uname(&name);
+	snprintf(build, sizeof(build), "/lib/modules/%s/build/", name.release);
+	if (access(build, F_OK))
+		snprintf(headers, sizeof(headers), " and linux-headers-%s", name.release);
+	snprintf(text, sizeof(text),
+		 "load the module: modprobe timerwheel; if it is not found, install timerwheel-dkms%s",
+		 headers);
+	return text;
 }
 
 void *xcalloc(size_t n, size_t size)

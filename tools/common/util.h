@@ -89,6 +89,12 @@ __u64 raise_nofile(__u64 want);
 /* As root raise fs.epoll.max_user_watches so far as needed. */
 void raise_watches(__u64 want);
 
+/*
+ * How to get the kernel module: a sentence without its full stop. It names the package with the
+ * kernel's headers if they are not installed, because DKMS then builds no module.
+ */
+const char *module_advice(void);
+
 void *xcalloc(size_t n, size_t size);
 
 #endif /* TOOLS_UTIL_H */

@@ -103,7 +103,7 @@ static bool dump(int family, uint32_t states, const uint16_t *ports, unsigned in
 	if (!complete && errno == ENOENT)
 		log_die("this kernel does not list TCP sockets: load the module tcp_diag");
 	if (!complete)
-		log_seldom(LOG_WARNING, "sock_diag: %s", strerror(errno));
+		log_seldom(LOG_WARNING, "cannot list TCP connections: sock_diag: %s", strerror(errno));
 	free(request);
 	return complete;
 }
@@ -130,7 +130,7 @@ void diag_open(void)
 {
 	diag_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (diag_fd < 0)
-		log_die("sock_diag: %s", strerror(errno));
+		log_die("cannot list TCP connections: sock_diag: %s", strerror(errno));
 }
 
 union address diag_address(const struct inet_diag_msg *msg, bool peer)

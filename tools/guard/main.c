@@ -75,8 +75,18 @@ static void keep_wheel(void)
 	while ((err = notify_store(WHEEL_NAME, &fd, 1, false)) == -EAGAIN && now_ns() < until)
 		sleep_until(now_ns() + NOTIFY_BUSY);
 	if (err)
-		log_say(LOG_WARNING, "the wheel cannot be kept: %s; a restart will begin anew",
+		log_say(LOG_WARNING, "the service manager cannot keep the wheel: %s; after a restart all timeouts start again",
 			strerror(-err));
+}
+
+/* "1 connection", in a buffer fit for one line. */
+static const char *connections(uint64_t count)
+{
+	char *text = text_buffer();
+
+	snprintf(text, TEXT_LENGTH, "%llu connection%s", (unsigned long long)count,
+		 count == 1 ? "" : "s");
+	return text;
 }
 
 static void start(void)
@@ -86,8 +96,7 @@ static void start(void)
 	if (!timers_open(kept) && notify_there())
 		keep_wheel();
 	if (counters.restored)
-		log_say(LOG_NOTICE, "timeouts of %llu connections continue",
-			(unsigned long long)counters.restored);
+		log_say(LOG_NOTICE, "timeouts of %s continue", connections(counters.restored));
 }
 
 /* ns between two messages to the watchdog, TIME_NONE: there is none. */
@@ -98,16 +107,30 @@ static uint64_t watchdog_interval(void)
 	return sd_watchdog_enabled(1, &us) > 0 ? us * NSEC_PER_USEC / 3 : TIME_NONE;
 }
 
-static void tell_count(void)
+static const char *activity(void)
 {
-	static unsigned int last = -1;
-	unsigned int count = conns_count();
-	char text[64];
+	return options.dry_run ? "watching" : "guarding";
+}
 
-	if (count == last)
+/* What the service manager shows: "guarding 3 connections; ended 12 so far, could not guard 1". */
+static void tell_status(void)
+{
+	static char last[160];
+	uint64_t ended = 0, unguarded = 0;
+	char text[160];
+	unsigned int i;
+
+	for (i = 0; i < KINDS; i++)
+		ended += counters.acted[i][options.dry_run ? ACTION_WOULD_END : ACTION_ENDED];
+	for (i = 0; i < REASONS; i++)
+		unguarded += counters.unreachable[i];
+	snprintf(text, sizeof(text), "STATUS=%s%s %s; %s %llu so far, could not guard %llu",
+		 scan_waits() ? "waiting for the chosen processes to listen; " : "", activity(),
+		 connections(conns_count()), options.dry_run ? "would have ended" : "ended",
+		 (unsigned long long)ended, (unsigned long long)unguarded);
+	if (!strcmp(text, last))
 		return;
-	last = count;
-	snprintf(text, sizeof(text), "STATUS=%u connections", count);
+	strcpy(last, text);
 	notify(text);
 }
 
@@ -156,13 +179,13 @@ static void run(void)
 		fds[2].fd = worker_fd();
 		poll(fds, ARRAY_SIZE(fds), wait_ms(until));
 		scan_go_on();
-		tell_count();
+		tell_status();
 		timers_expire();
 		if (now_ns() >= next_scan && !scan_busy()) {
 			scan_turn();
 			next_scan = now_ns() + options.interval;
 			if (!procs_left()) {
-				log_say(LOG_NOTICE, "the processes have ended");
+				log_say(LOG_NOTICE, "all chosen processes have ended");
 				return;
 			}
 		}
@@ -185,11 +208,13 @@ int main(int argc, char **argv)
 	start();
 	metrics_start();
 	scan_all();
-	log_say(LOG_INFO, "%u connections, a look each %s%s", conns_count(),
-		duration(options.interval), options.dry_run ? "; nothing is ended" : "");
-	notify("READY=1\nSTATUS=guarding");
+	log_say(LOG_INFO, "%s %s, scanning every %s%s", activity(), connections(conns_count()),
+		duration(options.interval), options.dry_run ? " (dry run: ending nothing)" : "");
+	notify("READY=1");
+	tell_status();
 	run();
-	log_say(LOG_NOTICE, "ended; %u connections are %s", conns_count(),
-		notify_there() ? "left to the service manager" : "guarded no more");
+	log_say(LOG_NOTICE, notify_there() ?
+		"stopped; the service manager keeps the timeouts of %s" :
+		"stopped; no longer guarding %s", connections(conns_count()));
 	return EXIT_SUCCESS;
 }

@@ -165,6 +165,8 @@ static void take_switch(char c)
 		fputs(usage_text, stdout);
 		break;
 	}
+	if (c == '?')
+		log_options_file();
 	out_check();
 	exit(c == '?' ? EXIT_USAGE : EXIT_SUCCESS);
 }

@@ -100,6 +100,11 @@ static struct ports {
 
 static uint64_t listeners;
 
+bool scan_waits(void)
+{
+	return ports.said;
+}
+
 /*
  * The addresses on which the processes listen, sorted. A port is not enough: a daemon's own
  * connection to a server has a local port, too, and any user may listen on that port at another

@@ -61,7 +61,7 @@ static void die_open(int err)
 	case ENOENT:
 	case ENXIO:
 	case ENODEV:
-		log_die("there is no /dev/timerwheel: load the module (modprobe timerwheel), or install it (package timerwheel-dkms)");
+		log_die("there is no /dev/timerwheel: %s", module_advice());
 	case EACCES:
 	case EPERM:
 		log_die("not allowed to open /dev/timerwheel: be root or in the group timerwheel");
@@ -121,7 +121,7 @@ static bool take_up(void)
 	long n, i;
 
 	if (!same)
-		log_say(LOG_NOTICE, "the timeouts have changed: all begin anew");
+		log_say(LOG_NOTICE, "the timeouts differ from those of the previous guard: they start again for all connections");
 	do {
 		n = same ? timerwheel_list(wheel, entries, BATCH, &cursor) :
 			   timerwheel_drain(wheel, entries, BATCH, 0);

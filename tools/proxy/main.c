@@ -130,6 +130,8 @@ static void start(void)
 	log_say(LOG_INFO, "%u threads, at most %u connections, deadlines in the %s; %s",
 		options.threads, options.max_connections, timers_backend(loops[0]),
 		store_active() ? "connections survive a restart" : "a restart ends connections");
+	if (access("/dev/timerwheel", F_OK) && !getenv("TIMERWHEEL_BACKEND"))
+		log_say(LOG_NOTICE, "there is no /dev/timerwheel; %s", module_advice());
 	if (restored)
 		log_say(LOG_NOTICE, restored == 1 ? "%u connection continues" :
 			"%u connections continue", restored);

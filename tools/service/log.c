@@ -72,6 +72,15 @@ void log_say(int priority, const char *fmt, ...)
 	log_write(STDERR_FILENO, line, n);
 }
 
+void log_options_file(void)
+{
+	const char *file = getenv("OPTIONS_FILE");
+
+	if (file)
+		log_say(LOG_ERR, "set OPTIONS in %s, then run: systemctl restart %s", file,
+			progname);
+}
+
 bool log_again(_Atomic uint64_t *said)
 {
 	uint64_t now = now_ns(), last;

@@ -42,12 +42,17 @@ bool log_write(int fd, const char *text, size_t len);
  */
 void log_say(int priority, const char *fmt, ...) __printf(2, 3);
 
+/**
+ * log_options_file - say which file has the options ($OPTIONS_FILE, which the unit sets)
+ */
+void log_options_file(void);
+
 /* The exit status after what will not be better the next time: the unit knows it. */
 #define EXIT_USAGE	2
 
 /* A last line, and the end of the process. */
 #define log_die(...)	(log_say(LOG_ERR, __VA_ARGS__), exit(EXIT_FAILURE))
-#define log_usage(...)	(log_say(LOG_ERR, __VA_ARGS__), exit(EXIT_USAGE))
+#define log_usage(...)	(log_say(LOG_ERR, __VA_ARGS__), log_options_file(), exit(EXIT_USAGE))
 
 /**
  * log_again - may this line be said again?

@@ -83,7 +83,11 @@ uint64_t notify_again(void)
 
 void notify(const char *text)
 {
-	snprintf(unsent, sizeof(unsent), "%s", text);
+	static const char ready[] = "READY=1\n";
+	bool first = !strncmp(unsent, ready, strcspn(ready, "\n"));
+
+	/* Unlike the others, this message is of interest after the next one. */
+	snprintf(unsent, sizeof(unsent), "%s%s", first ? ready : "", text);
 	notify_again();
 }
 

@@ -14,8 +14,6 @@
 #include "cli.h"
 #include "threads.h"
 
-#define LOAD	"load the module: modprobe timerwheel (or make load, from the source)"
-
 const char *clock_text(__u32 clock)
 {
 	static const char *const names[] = { "monotonic", "boottime", "realtime", "manual" };
@@ -72,8 +70,8 @@ static noreturn void no_wheel(const char *what, int fd)
 	struct stat st;
 
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		die("%s is a regular file, not a wheel. If it is /dev/timerwheel, a shell created it because there was no device: remove it, and "
-		    LOAD, what);
+		die("%s is a regular file, not a wheel. If it is /dev/timerwheel, a shell created it because there was no device: remove it, and %s",
+		    what, module_advice());
 	die("%s is not a wheel: open /dev/timerwheel, in a shell with exec 3<>/dev/timerwheel",
 	    what);
 }
@@ -117,7 +115,7 @@ static int find_descriptor(int pid)
 		die("not allowed to inspect process %d: run as root, or as the user of the process",
 		    pid);
 	if (!scan.count && !scan_loaded())
-		die("process %d has no wheel: the module is not loaded. " LOAD, pid);
+		die("process %d has no wheel: the module is not loaded; %s", pid, module_advice());
 	if (!scan.count)
 		die("process %d has no wheel; timerwheel top shows which processes have one", pid);
 	if (scan.count > 1) {
@@ -208,7 +206,7 @@ struct timerwheel *target_open_own(struct timerwheel_config *config)
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
-		die("%s does not exist: " LOAD, device);
+		die("%s does not exist: %s", device, module_advice());
 	case -EACCES:
 	case -EPERM:
 		die("not allowed to open %s: run as root, or join the group that owns it: adduser USER timerwheel (and log in again)",

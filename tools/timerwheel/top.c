@@ -192,13 +192,13 @@ static const struct column columns[] = {
 	{ "PID", "pid", SHOW_NUMBER, 7 },
 	{ "FD", "fd", SHOW_NUMBER, 3 },
 	{ "COMMAND", "command", SHOW_TEXT, 15 },
-	{ "OWNERS", "owners", SHOW_NUMBER, 0 },
-	{ "CLOCK", "clock", SHOW_TEXT, 9 },
 	{ "PENDING", "pending", SHOW_COUNT, 9 },
 	{ "DUE", "due", SHOW_COUNT, 7 },
 	{ "ARMED/s", "armed_per_second", SHOW_COUNT, 9 },
 	{ "EVENTS/s", "events_per_second", SHOW_COUNT, 9 },
 	{ "MEMORY", "memory", SHOW_BYTES, 8 },
+	{ "CLOCK", "clock", SHOW_TEXT, 9 },
+	{ "OWNERS", "owners", SHOW_NUMBER, 0 },
 	{ NULL, "armed", SHOW_NUMBER, 0 },
 	{ NULL, "delivered", SHOW_NUMBER, 0 },
 };
@@ -224,13 +224,13 @@ static void print_table(void)
 			{ .number = r->seen.pid },
 			{ .number = r->seen.fd },
 			{ .text = r->seen.command },
-			{ .number = r->seen.owners },
-			{ .text = r->seen.clock },
 			{ .number = r->seen.pending },
 			{ .number = r->seen.due },
 			{ .number = r->armed },
 			{ .number = r->delivered },
 			{ .number = r->seen.memory },
+			{ .text = r->seen.clock },
+			{ .number = r->seen.owners },
 			{ .number = r->seen.armed },
 			{ .number = r->seen.delivered },
 		};
@@ -457,7 +457,7 @@ int command_top(int argc, char **argv)
 	if (opt.given[OPT_JSON] && !opt.given[OPT_BATCH])
 		usage("--json needs --batch");
 	if (!scan_loaded())
-		die("the module is not loaded, so there are no wheels: modprobe timerwheel (or make load, from the source)");
+		die("the module is not loaded, so there are no wheels; %s", module_advice());
 	if (opt.given[OPT_BATCH])
 		batch(interval);
 	else

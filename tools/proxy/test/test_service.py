@@ -356,7 +356,7 @@ def test_options():
             (good + ['--idle', 'soon'], '--idle needs a time'),
             (good + ['--idle', '0'], '--idle must be greater than 0'),
             (good + ['--connect-timeout', '-1s'], '--connect-timeout needs a time'),
-            (good + ['--half-close', '1 week'], '--half-close needs a time'),
+            (good + ['--half-closed', '1 week'], '--half-closed needs a time'),
             (good + ['--lifetime', '0s'], '--lifetime must be greater than 0'),
             (good + ['--grace', 'x'], '--grace needs a time'),
             (good + ['--store-after', 'x'], '--store-after needs a time'),
@@ -382,8 +382,25 @@ def test_options():
     r = run('--to', 'nowhere.invalid:80', '--listen', ':0')
     check(r.returncode == 1, f'a name that is not known: status {r.returncode}')
     check('--to nowhere.invalid:80' in r.stderr, r.stderr)
+    for args in [], good + ['--such']:
+        r = run(*args, OPTIONS_FILE='/etc/default/some')
+        check('set OPTIONS in /etc/default/some, then run: systemctl restart timerwheel-proxy' in r.stderr,
+              r.stderr)
     r = run('--help')
-    check(r.returncode == 0 and '--half-close' in r.stdout, '--help')
+    check(r.returncode == 0 and '--half-closed' in r.stdout, '--help')
+
+
+def test_no_device():
+    """Without a device, the log says how to get one."""
+    if os.path.exists('/dev/timerwheel'):
+        return
+    backend = os.environ.pop('TIMERWHEEL_BACKEND', None)
+    try:
+        proxy = Proxy(Server(echo).address)
+    finally:
+        if backend:
+            os.environ['TIMERWHEEL_BACKEND'] = backend
+    proxy.wait_log('there is no /dev/timerwheel; load the module: modprobe timerwheel')
 
 
 def test_own_address():

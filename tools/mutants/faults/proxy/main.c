@@ -12,3 +12,4 @@ limit: nothing is left for those who ask for metrics; proxy/run:metrics_many_add
 ports: they do not limit anything; proxy/run:local_ports_limit; s/^\toptions.max_connections = ports;/\t;/
 ports: it is not said; proxy/run:local_ports_used_up; s/^\tif (chosen) {/\tif (0) {/
 log: a log at the limit of file sizes ends the proxy; proxy/run:log_file_limit; s/signal(SIGXFSZ, SIG_IGN);/;/
+start: nothing is said if there is no device; proxy/run:no_device; s/access("\/dev\/timerwheel", F_OK) \&\& /0 \&\& /
