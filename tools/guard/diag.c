@@ -103,7 +103,8 @@ static bool dump(int family, uint32_t states, const uint16_t *ports, unsigned in
 	if (!complete && errno == ENOENT)
 		log_die("this kernel does not list TCP sockets: load the module tcp_diag");
 	if (!complete)
-		log_seldom(LOG_WARNING, "cannot list TCP connections: sock_diag: %s", strerror(errno));
+		log_seldom(LOG_WARNING, "cannot list TCP connections: sock_diag: %s",
+			   strerror(errno));
 	free(request);
 	return complete;
 }
