@@ -61,6 +61,9 @@ func (r *rig) ok(err error) {
 }
 
 // expect waits for these tasks, in any order. No other task is due.
+//
+// The number of timers that fired is calculated from counters that only calls change, because an
+// event that is being read is neither due nor delivered for a moment.
 func (r *rig) expect(tasks ...string) {
 	r.t.Helper()
 	left := map[string]int{}
@@ -71,8 +74,9 @@ func (r *rig) expect(tasks ...string) {
 	stats, err := r.timers.Wheel().Stats()
 	r.timers.Unlock()
 	r.ok(err)
-	if r.runs += uint64(len(tasks)); stats.Delivered+stats.Due != r.runs {
-		r.t.Fatalf("%d tasks were due instead of %d", stats.Delivered+stats.Due, r.runs)
+	fired := stats.Armed - stats.Removed - stats.Drained - stats.Pending
+	if r.runs += uint64(len(tasks)); fired != r.runs {
+		r.t.Fatalf("%d tasks were due instead of %d", fired, r.runs)
 	}
 	for range tasks {
 		task := <-r.ran
