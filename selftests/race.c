@@ -21,6 +21,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include "tw_test.h"
 #include "../lib/timerwheel-mapped.h"
@@ -2529,6 +2530,159 @@ TEST_F_TIMEOUT(busy, cpu_goes_offline, 300)
 	busy_take(b, 200 * MSEC);
 	EXPECT_TRUE(busy_goes_on(b, SEC));
 	EXPECT_EQ(0, b->strange);
+}
+
+/* --- What a batch waits for ------------------------------------------------------------------ */
+
+#define INSTANCES	TRACING "instances"
+#define SCHED_PREEMPT	"/sys/kernel/debug/sched/preempt"
+#define FOREIGN		48	/* timers that a call moves */
+
+FIXTURE(foreign) {
+	struct world *w;
+	const char *cannot;
+	const char *ends;	/* function at whose calls real-time tasks stop waiting */
+	char dir[64];		/* a trace of this task's locks */
+	int fd;
+};
+
+static int foreign_write(FIXTURE_DATA(foreign) * self, const char *file, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", self->dir, file);
+	return tw_file_write(path, text);
+}
+
+/*
+ * In kernels that do not preempt system calls, real-time tasks wait for the next cond_resched().
+ * In others they wait until bottom halves are on.
+ */
+FIXTURE_SETUP(foreign)
+{
+	char text[64] = "", pid[16];
+	int fd;
+
+	self->w = &world;
+	self->cannot = find_cpus(self->w, 3) < 3 ? "fewer than three CPUs" : NULL;
+	self->fd = dev_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	fd = open(SCHED_PREEMPT, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, "(voluntary)"))
+		self->ends = "__cond_resched";
+	else
+		self->ends = "__local_bh_enable_ip";
+	close(fd);
+	self->dir[0] = 0;
+	if (self->cannot)
+		return;
+	snprintf(self->dir, sizeof(self->dir), INSTANCES "/race-%d", getpid());
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	if (mkdir(self->dir, 0700)) {
+		self->dir[0] = 0;
+		self->cannot = "no " INSTANCES;
+		return;
+	}
+	foreign_write(self, "set_ftrace_filter", "_raw_spin_lock_nested");
+	if (foreign_write(self, "set_ftrace_filter", "_raw_spin_lock") ||
+	    foreign_write(self, "set_ftrace_filter", self->ends) ||
+	    foreign_write(self, "set_ftrace_pid", pid) ||
+	    foreign_write(self, "current_tracer", "function"))
+		self->cannot = "this kernel cannot trace locks";
+}
+
+FIXTURE_TEARDOWN(foreign)
+{
+	close(self->fd);
+	if (!self->dir[0])
+		return;
+	foreign_write(self, "current_tracer", "nop");
+	EXPECT_EQ(0, rmdir(self->dir));
+}
+
+/*
+ * The most locks that the module took between two calls of @self->ends, and in @all how many it took
+ * at all. Forgets them.
+ */
+static int foreign_locks(FIXTURE_DATA(foreign) * self, int *all)
+{
+	int locks = 0, most = 0;
+	char path[128], line[512];
+	FILE *f;
+
+	*all = 0;
+	snprintf(path, sizeof(path), "%s/trace", self->dir);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (line[0] == '#' || !strstr(line, " <-tw_"))
+			continue;
+		if (strstr(line, self->ends)) {
+			locks = 0;
+			continue;
+		}
+		locks++;
+		(*all)++;
+		most = locks > most ? locks : most;
+	}
+	if (f)
+		fclose(f);
+	/* empties the trace */
+	close(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC));
+	return most;
+}
+
+/*
+ * A real-time task waits for few locks of a call on many timers, even if each of them is in another
+ * CPU's base than the one before: for two bases, against one if all are in the base of this CPU.
+ * Locks are counted instead of measuring time, because an emulated CPU that holds a lock may stand
+ * still for as long as the host likes.
+ */
+TEST_F_TIMEOUT(foreign, waits_for_two_bases, TIMEOUT)
+{
+	struct timerwheel_move move[FOREIGN] = {};
+	struct timerwheel_entry ent[FOREIGN] = {};
+	__u64 at = 100 * HOUR;
+	int i, all, round;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	/* The bases exist, and have a timer that stays the first: no call starts an hrtimer. */
+	for (i = 0; i < 3; i++) {
+		tw_pin(self->w->cpu[i]);
+		ASSERT_EQ(0, tw_add1(self->fd, FOREIGN + i, 0, HOUR, 0));
+	}
+	for (i = 0; i < FOREIGN; i++) {
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, at, 0));
+		ent[i].key = i;
+	}
+	/* A timer that is moved to an earlier time goes to the base of the caller's CPU. */
+	for (round = 0; round < 3; round++) {
+		at -= HOUR;
+		/* one CPU of a lower number than the caller's, and one of a higher */
+		for (i = 0; i < FOREIGN; i++) {
+			tw_pin(self->w->cpu[i % 2 ? 0 : 2]);
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, i, at, 0));
+			move[i] = (struct timerwheel_move){ .key = i, .deadline = at - HOUR };
+		}
+		tw_pin(self->w->cpu[1]);
+		foreign_locks(self, &all);
+		ASSERT_EQ(FOREIGN, dev_get(self->fd, ent, FOREIGN));
+		EXPECT_EQ(2, foreign_locks(self, &all));
+		EXPECT_LE(FOREIGN, all);
+		ASSERT_EQ(FOREIGN, dev_move(self->fd, move, FOREIGN));
+		EXPECT_EQ(2, foreign_locks(self, &all));
+		EXPECT_LE(FOREIGN, all);
+		at -= 2 * HOUR;
+		for (i = 0; i < FOREIGN; i++)
+			move[i].deadline = at;
+		ASSERT_EQ(FOREIGN, dev_move(self->fd, move, FOREIGN));
+		EXPECT_EQ(1, foreign_locks(self, &all));
+		EXPECT_GT(FOREIGN / 4, all);
+	}
+	for (i = 0; i < FOREIGN; i++) {
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, ent[i].result);
+		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move[i].result);
+	}
 }
 
 #define CLOSED_ROUNDS	200

@@ -24,3 +24,4 @@ chunk: begins again after something was done; uring:place.memory_in_the_middle; 
 chunk: a command waits for memory; uring:place.first_*; s/if (!i \&\& flags \& TW_BATCH_NOWAIT)/if (0)/
 many: ends where it needs memory; uring:place.memory_in_the_middle; /^static .* tw_batch_many(/,/^}/s/flags &= ~TW_BATCH_NOWAIT;//
 strided: ends where it needs memory; uring:place.memory_in_the_middle_longer; /^static .* tw_batch_strided(/,/^}/s/flags &= ~TW_BATCH_NOWAIT;//
+chunk: batches without a pause; race:foreign.*; /^static .* tw_batch_chunk(/,/^}/s/^\t\tcond_resched();$//
