@@ -2601,8 +2601,8 @@ FIXTURE_TEARDOWN(foreign)
 }
 
 /*
- * The most locks that the module took between two calls of @self->ends, and in @all how many it took
- * at all. Forgets them.
+ * The most locks that the module took between two calls of @self->ends; @all: how many it took in
+ * all. Forgets them.
  */
 static int foreign_locks(FIXTURE_DATA(foreign) * self, int *all)
 {
