@@ -218,7 +218,7 @@ type Info struct {
 }
 
 // Stats has the counters of a wheel since it was opened. The process back end leaves Cascades to
-// PassMaxTime 0. It holds that
+// PassMaxTime 0. While no operation is in progress on the wheel,
 //
 //	Armed + Rearmed = Delivered + Removed + Replaced + Drained + Pending + Due + Parked
 type Stats struct {

@@ -797,8 +797,8 @@ impl fmt::Debug for Wheel {
     }
 }
 
-/// Counters of a wheel. They always satisfy armed + rearmed = delivered + removed + replaced +
-/// drained + pending + due + parked.
+/// Counters of a wheel. While no operation is in progress on the wheel, armed + rearmed = delivered
+/// + removed + replaced + drained + pending + due + parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
