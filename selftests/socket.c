@@ -466,7 +466,8 @@ TEST_F(socket, closed_before)
  */
 TEST_F_TIMEOUT(socket, closed_are_let_go, 2000)
 {
-	enum { SOCKS = 150, LEAST = 1500 };	/* LEAST: bytes of a struct sock, at least */
+	/* LEAST: bytes of a struct sock, at least; OTHERS: more than the worker examines in a turn */
+	enum { SOCKS = 150, LEAST = 1500, OTHERS = 600 };
 	static struct conn c[2 * SOCKS];
 	struct timerwheel_event ev;
 	__u64 with, until;
@@ -475,6 +476,8 @@ TEST_F_TIMEOUT(socket, closed_are_let_go, 2000)
 	if (!tw_timed())
 		SKIP(return, "it takes minutes");
 	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, HOUR, 0));
+	for (i = 0; i < OTHERS; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, KEY + 1 + 2 * SOCKS + i, 0, HOUR, 0));
 	for (i = 0; i < 2 * SOCKS; i++) {
 		ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &c[i]));
 		ASSERT_EQ(0, add_sock(self->fd, KEY + 1 + i, c[i].here,
