@@ -901,7 +901,7 @@ struct timerwheel_ring {
  * @armed: successful ADDs. Each arming ends in one of @delivered, @removed, @replaced and @drained.
  *	The delivery of a periodic timer ends one arming and begins the next (@rearmed).
  * @rearmed: timers that stayed after their delivery: periodic timers, resident timers, and timers
- *	of connections after a warning. The counters always satisfy
+ *	of connections after a warning. While no operation is in progress on the wheel,
  *	armed + rearmed = delivered + removed + replaced + drained + pending + due + parked
  * @moved: successful MOVEs
  * @removed: successful REMOVEs
