@@ -2631,10 +2631,10 @@ static int foreign_locks(FIXTURE_DATA(foreign) * self, int *all)
 }
 
 /*
- * A real-time task waits for few locks of a call on many timers, even if each of them is in another
- * CPU's base than the one before: for two bases, against one if all are in the base of this CPU.
- * Locks are counted instead of measuring time, because an emulated CPU that holds a lock may stand
- * still for as long as the host likes.
+ * A call on many timers lets real-time tasks run after it has locked two bases, even if each timer
+ * is in the base of another CPU than the timer before. If all are in the base of the caller's CPU,
+ * it locks only that base. The test counts locks instead of measuring time, because an emulated CPU
+ * that holds a lock can stand still for as long as the host likes.
  */
 TEST_F_TIMEOUT(foreign, waits_for_two_bases, TIMEOUT)
 {

@@ -466,7 +466,7 @@ TEST_F(socket, closed_before)
  */
 TEST_F_TIMEOUT(socket, closed_are_let_go, 2000)
 {
-	/* LEAST: bytes of a struct sock, at least; OTHERS: more than the worker examines in a turn */
+	/* LEAST: bytes of a struct sock, at least; OTHERS: more than a turn of the worker */
 	enum { SOCKS = 150, LEAST = 1500, OTHERS = 600 };
 	static struct conn c[2 * SOCKS];
 	struct timerwheel_event ev;

@@ -480,9 +480,9 @@ static long wakeups(void)
 }
 
 /*
- * Switch the kernel's detectors of CPUs that are stuck on or off. In test mode the kernel itself is
- * stuck: it waits in a busy loop of 5,000 delays of 1 ms, without rescheduling. If the host gives an
- * emulated CPU a fifth of a processor, the loop takes longer than the 20 s of the detectors.
+ * Switch the kernel's detectors of CPUs that are stuck on or off. In test mode the kernel waits in
+ * a busy loop of 5,000 delays of 1 ms, without rescheduling. If the host gives an emulated CPU a
+ * fifth of a processor, the loop takes longer than the 20 s of the detectors.
  */
 static void detect_stuck(bool on)
 {
