@@ -33,6 +33,23 @@
  * hardly pauses (TW_ALONE_NS). It leaves TW_RESERVE_NS of the saved time to firings, so that one
  * user's burst does not delay the wheels of others.
  *
+ * What one user may use
+ * ---------------------
+ * Soft interrupts and the thread belong to no control group, so a limit of the group such as
+ * cpu.max does not see the turns. The engine limits them itself. While other tasks want the CPU,
+ * all turns of a user there may take TW_USER_SHARE percent of its time (struct tw_share). Unused
+ * time is saved up to TW_USER_SAVED_NS, so a burst of some ten thousand timers does not use up the
+ * share. The first turn of a firing is charged with the interrupt as well.
+ *
+ * The queues of a user who has used up the share are deferred. When the thread comes to such a
+ * queue and another task wants the CPU, the queue pauses: it is in the tree of CLOCK_MONOTONIC
+ * until TW_USER_RESUME_NS have been earned, whatever its own clock is. Starting a base does not end
+ * the pause, nor does closing one. If a firing then finds that it has interrupted the idle task,
+ * the user gets TW_USER_IDLE_NS. The user's own readers are tasks that want the CPU, too. Without
+ * this rule they would slow down the user's timers on a CPU that is idle most of the time.
+ *
+ * While the thread is parked no queue pauses, and the budget alone limits all turns.
+ *
  * Locks and lifetimes
  * -------------------
  * tw_engine.lock is taken inside a base's lock (tw_engine_start()), so it is released for each
@@ -99,6 +116,21 @@
 
 /* Share of a CPU's time that turns may take, in percent. */
 #define TW_SHARE	40U
+
+/* Share of a CPU's time that turns of one user may take while other tasks want it, in percent */
+#define TW_USER_SHARE	10U
+
+/*
+ * A user's saved time is limited to this. A turn is charged at most the same: if a machine stands
+ * still once, a user who had not used the share does not pause.
+ */
+#define TW_USER_SAVED_NS	(5 * NSEC_PER_MSEC)
+
+/* A user who has used up the share pauses until this much has been earned. */
+#define TW_USER_RESUME_NS	(100 * NSEC_PER_USEC)
+
+/* If the CPU is idle at the end of the pause, the user has at least this much. */
+#define TW_USER_IDLE_NS		NSEC_PER_MSEC
 
 /* Saved time is limited to this; */
 #define TW_SAVED_NS	(100 * NSEC_PER_USEC)
@@ -223,6 +255,27 @@ static u64 tw_pace_wait(void)
 	return max(rest > now ? rest - now : 0, tw_pace_until(now, TW_BUDGET_MIN_NS));
 }
 
+/* How long it takes a user to earn @ns of turns. */
+static u64 tw_share_earn(u64 ns)
+{
+	return ns * 100 / TW_USER_SHARE;
+}
+
+/* Charge a user @ns for turns that have just ended. */
+static void tw_share_spend(struct tw_share *share, u64 now, u64 ns)
+{
+	u64 most = tw_share_earn(TW_USER_SAVED_NS);
+
+	ns = min_t(u64, ns, min_t(u64, TW_DEBT_NS, TW_USER_SAVED_NS));
+	share->next = max(share->next, now > most ? now - most : 0) + tw_share_earn(ns);
+}
+
+/* Let a user have at least @ns, because no other task wants the CPU. */
+static void tw_share_forgive(struct tw_share *share, u64 now, u64 ns)
+{
+	share->next = min(share->next, now - tw_share_earn(ns));
+}
+
 static void tw_entity_init(struct tw_entity *entity)
 {
 	timerqueue_init(&entity->node);
@@ -273,14 +326,46 @@ static void tw_entities_due(struct timerqueue_head *timed, u64 now, struct list_
 	}
 }
 
+/* The tree of a queue that is TW_TIMED: of its clock, or of CLOCK_MONOTONIC while it pauses. */
+static struct timerqueue_head *tw_queue_tree(struct tw_queue *queue)
+{
+	u32 clock = queue->paused ? TIMERWHEEL_CLOCK_MONOTONIC : queue->clock;
+
+	return &queue->engine->clock[clock].timed;
+}
+
+/* What the CPU time of a queue's turns is charged to. */
+static struct tw_share *tw_queue_share(struct tw_queue *queue)
+{
+	return &queue->user->share[queue->engine->nr];
+}
+
+/* Let a queue wait until its user, who has used up the share, has earned more. */
+static void tw_queue_pause(struct tw_queue *queue)
+{
+	u64 at = tw_queue_share(queue)->next + tw_share_earn(TW_USER_RESUME_NS);
+
+	lockdep_assert_held(&queue->engine->lock);
+	tw_entity_take(&queue->entity, tw_queue_tree(queue));
+	queue->paused = true;
+	tw_entity_time(&queue->entity, tw_queue_tree(queue), at);
+}
+
+static bool tw_queue_pauses(struct tw_queue *queue)
+{
+	return queue->entity.place == TW_TIMED && queue->paused;
+}
+
 /* Put a queue on @list if it has work now, else into its engine's tree or nowhere. */
 static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 now)
 {
-	struct timerqueue_head *timed = &queue->engine->clock[queue->clock].timed;
 	u64 first = tw_first_time(&queue->timed);
+	struct timerqueue_head *timed;
 
 	lockdep_assert_held(&queue->engine->lock);
-	tw_entity_take(&queue->entity, timed);
+	tw_entity_take(&queue->entity, tw_queue_tree(queue));
+	queue->paused = false;
+	timed = tw_queue_tree(queue);
 	if (!list_empty(&queue->ready) || first <= now)
 		tw_entity_list(&queue->entity, list);
 	else if (first != TW_NEVER)
@@ -404,9 +489,10 @@ static bool tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 	__must_hold(&engine->lock)
 {
 	u64 quantum = min_t(u64, TW_QUANTUM_NS, budget / 4);
+	u64 before, now = began, cost = TW_SWITCH_NS;
 	struct list_head *list;
 	struct tw_queue *queue;
-	u64 before, now = began;
+	struct tw_share *share;
 	bool wake = false;
 
 	lockdep_assert_held(&engine->lock);
@@ -415,15 +501,21 @@ static bool tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 		queue = tw_engine_next(engine, now);
 		if (!queue)
 			break;
+		share = tw_queue_share(queue);
+		if (queue->paused && is_idle_task(current))
+			tw_share_forgive(share, now, TW_USER_IDLE_NS);
+		if (share->firing != engine->firing) {
+			share->firing = engine->firing;
+			share->spent = 0;
+		}
 		before = now;
 		now = tw_engine_turn(engine, queue, now);
-		if (queue->firing != engine->firing) {
-			queue->firing = engine->firing;
-			queue->spent = 0;
-		}
-		queue->spent += now - before;
-		list = engine->threaded && queue->spent >= quantum ? &engine->deferred :
-									   &engine->ready;
+		share->spent += now - before;
+		/* The user who has the first turn pays for the interrupt. */
+		tw_share_spend(share, now, now - before + cost);
+		cost = 0;
+		list = engine->threaded && (share->spent >= quantum || share->next > now) ?
+		       &engine->deferred : &engine->ready;
 		/*
 		 * With others on the list the thread was woken, or sleeps until it may go on. It
 		 * may run between two turns of ours (PREEMPT_RT), so only the present list counts.
@@ -532,19 +624,35 @@ static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 	} while (now < end);
 }
 
-/* Run turns of deferred queues for a quantum, which counts from @began. */
+/*
+ * Run turns of deferred queues for a quantum, which counts from @began. Queues of users who have
+ * used up their share pause instead if another task wants the CPU.
+ */
 static void tw_thread_quantum(struct tw_engine *engine, u64 began)
 	__must_hold(&engine->lock)
 {
 	struct tw_queue *queue;
-	u64 now = began;
+	struct tw_share *share;
+	u64 before, now = began;
 
 	lockdep_assert_held(&engine->lock);
 	do {
 		queue = list_first_entry_or_null(&engine->deferred, struct tw_queue, entity.list);
 		if (!queue)
 			break;
+		before = now;
+		share = tw_queue_share(queue);
+		if (single_task_running())
+			tw_share_forgive(share, now, 0);
+		if (share->next > now) {
+			/* For the interrupt, and for waking this thread. */
+			tw_share_spend(share, now, TW_SWITCH_NS);
+			tw_queue_pause(queue);
+			now = ktime_get_ns();
+			continue;
+		}
 		now = tw_engine_turn(engine, queue, now);
+		tw_share_spend(share, now, now - before);
 		tw_queue_settle(queue, &engine->deferred, tw_clock_at(queue->clock, now));
 	} while (now - began < TW_QUANTUM_NS);
 }
@@ -645,7 +753,7 @@ void tw_engine_start(struct tw_cpu *cpu, u64 at)
 	if (cpu->entity.place == TW_NOWHERE || cpu->entity.place == TW_TIMED) {
 		tw_entity_take(&cpu->entity, &queue->timed);
 		tw_entity_time(&cpu->entity, &queue->timed, at);
-		if (queue->entity.place != TW_LISTED)
+		if (queue->entity.place != TW_LISTED && !tw_queue_pauses(queue))
 			tw_queue_settle(queue, &engine->ready, 0);
 		tw_engine_program(engine);
 	}
@@ -671,9 +779,9 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	/*
 	 * Without bases the queue must leave the engine, since the user may be freed. A queue that
 	 * is listed because the time of another base has come must stay listed: it may be on the
-	 * thread's list, and then no hrtimer is started for it.
+	 * thread's list, and then no hrtimer is started for it. Nor does a pause end.
 	 */
-	if (queue->entity.place == TW_TIMED ||
+	if ((queue->entity.place == TW_TIMED && !queue->paused) ||
 	    (list_empty(&queue->ready) && !timerqueue_getnext(&queue->timed)))
 		tw_queue_settle(queue, &engine->ready, 0);
 	/* The queue's clock may need no hrtimer now, or the ready list none. */
@@ -714,7 +822,7 @@ static struct tw_queue *tw_queue_make(struct tw_user *user, unsigned int nr, u32
  */
 struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 clock)
 {
-	struct tw_queue **place = &user->queue[nr * TW_CLOCKS + clock];
+	struct tw_queue **place = &user->share[nr].queue[clock];
 	struct tw_queue *queue, *made = NULL;
 
 	for (;;) {
@@ -753,7 +861,7 @@ void tw_engine_queue_put(struct tw_queue *queue)
 	WARN_ON_ONCE(!queue->bases);
 	last = !--queue->bases;
 	if (last)
-		user->queue[queue->engine->nr * TW_CLOCKS + queue->clock] = NULL;
+		tw_queue_share(queue)->queue[queue->clock] = NULL;
 	spin_unlock(&user->lock);
 	if (!last)
 		return;

@@ -50,8 +50,7 @@ struct tw_entity {
  * @user: the user; constant
  * @clock: enum timerwheel_clock; constant
  * @bases: number of its bases; protected by the user's lock
- * @firing: the engine's last firing in which it had a turn
- * @spent: ns that its turns took in that firing
+ * @paused: while TW_TIMED: it waits until its user has earned more time
  *
  * Protected by the engine's lock except as noted. Lives as long as its bases.
  */
@@ -63,8 +62,23 @@ struct tw_queue {
 	struct tw_user *user;
 	u32 clock;
 	u32 bases;
-	u32 firing;
+	bool paused;
+};
+
+/**
+ * struct tw_share - a user's queues on one CPU, and what these may use of its time
+ * @queue: the queues, by clock; a queue exists while it has bases; protected by the user's lock
+ * @next: when the time that their turns have used will be earned again, in ns of CLOCK_MONOTONIC
+ * @spent: ns that their turns took in firing @firing
+ * @firing: the engine's last firing in which one of them had a turn
+ *
+ * Protected by the engine's lock except as noted. Lives as long as the user.
+ */
+struct tw_share {
+	struct tw_queue *queue[TW_CLOCKS];
+	u64 next;
 	u64 spent;
+	u32 firing;
 };
 
 int tw_engine_init(void);

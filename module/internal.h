@@ -23,6 +23,7 @@
 #include <linux/llist.h>
 #include <linux/lockdep_types.h>
 #include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/timerwheel.h>
 #include <linux/types.h>
@@ -86,6 +87,26 @@ struct tw_file;
 struct tw_log;
 
 /**
+ * struct tw_held - connections of a user that are to be aborted while a task holds their lock
+ * @tree: the connections, ordered by socket; linked by tw_sock.held
+ * @from: the address of the next socket that this round tries; 0: a round begins
+ * @at: when it goes on, in jiffies
+ * @delay: from the end of this round to the next one, in jiffies
+ * @next: when the time that the tries have used will be earned again, in ns
+ * @purge: a file was closed: take its connections out
+ *
+ * All but @purge belongs to the worker.
+ */
+struct tw_held {
+	struct rb_root tree;
+	unsigned long from;
+	unsigned long at;
+	unsigned long delay;
+	u64 next;
+	int purge;
+};
+
+/**
  * struct tw_user - a user who has wheels, and what they hold
  * @uid: the user
  * @files: wheels and logs that are not freed yet; protected by the lock of tw_users
@@ -99,7 +120,8 @@ struct tw_log;
  *	thousand wheels need no thousand workers, and nobody waits for another user's wheels.
  * @sock_files: files whose connections need the worker, linked by tw_socks.node
  * @sock_work: the worker; see sock.c
- * @queue: this user's queues in the engines, by CPU and clock; a queue exists while it has bases
+ * @held: connections whose timer waits because a task holds the lock of the socket; the worker's
+ * @share: this user's queues in the engine of each CPU, and their share of its time
  */
 struct tw_user {
 	kuid_t uid;
@@ -112,8 +134,9 @@ struct tw_user {
 	struct list_head closed;
 	struct work_struct free;
 	struct llist_head sock_files;
-	struct work_struct sock_work;
-	struct tw_queue *queue[];
+	struct delayed_work sock_work;
+	struct tw_held held;
+	struct tw_share share[];
 };
 
 /**
@@ -341,6 +364,7 @@ struct tw_setup {
 /**
  * struct tw_sock - a connection that a timer watches
  * @node: in tw_socks.todo
+ * @held: in tw_held.tree of the user, or clear; the worker's
  * @flags: TW_SOCK_QUEUED, TW_SOCK_ENDED
  * @acked: HALF_CLOSED: how far the peer had acknowledged, at the last visit
  * @file: the file
@@ -356,7 +380,6 @@ struct tw_setup {
  * @event: flags of the event with which the timer ends
  * @kind: enum timerwheel_socket
  * @abort: the connection is aborted, else the event is all
- * @retries: how often a task held the lock of the socket when the connection was to be aborted
  * @half_closed: HALF_CLOSED: it was, at the last visit
  * @warned: the warning is on the due list; its lock
  *
@@ -365,6 +388,7 @@ struct tw_setup {
  */
 struct tw_sock {
 	struct llist_node node;
+	struct rb_node held;
 	atomic_t flags;
 	u32 acked;
 	struct tw_file *file;
@@ -379,7 +403,6 @@ struct tw_sock {
 	u32 bytes;
 	u32 event;
 	u8 kind;
-	u8 retries;
 	bool abort;
 	bool half_closed;
 	bool warned;

@@ -15,11 +15,19 @@
  *	a grace is to begin	PENDING, for the grace; its warning is put on the due list
  *	else			abort the connection; DUE, with EVENT_ABORTED
  *
- * To abort a connection needs the lock of the socket, and may sleep. A task may hold that lock for
- * as long as it likes, so the worker does not wait for it, but tries again later (tw_tcp_abort()).
- * No lock of ours is held then. A call may move or remove the timer meanwhile: then the worker
- * finds it no longer PARKED, or with another connection, and leaves it alone. The connection is
- * aborted in any case.
+ * The worker needs the lock of the socket to abort a connection, and may sleep. A task can hold
+ * that lock for as long as it likes, so the worker does not wait for the lock, but tries again
+ * later (tw_tcp_abort()). No lock of ours is held then. A call may move or remove the timer
+ * meanwhile. Then the worker finds that the timer is no longer PARKED, or has another connection,
+ * and leaves it alone. The connection is aborted in any case.
+ *
+ * Held sockets
+ * ------------
+ * While a task holds the lock of a socket, the timers that are to abort the connection stay PARKED.
+ * They are in a tree of their user, ordered by socket (struct tw_held). The worker tries them in
+ * rounds, the next of which begins after twice the time, up to a second. In a round it tries each
+ * socket once, however many timers wait for it. So that many sockets do not keep it busy either, it
+ * looks at one timer in TW_SOCK_HELD_NS, on average.
  *
  * The warning must be on the due list while the timer is in the wheel. So it has a timer of its
  * own, which belongs to the tw_sock from ADD on and is in no hash chain. It is always TW_CLAIMED,
@@ -42,13 +50,15 @@
  * queued once more.
  *
  * There is one worker for each user, which serves the user's files in turn, a few connections at a
- * time. Who has a million connections aborted delays nobody else. A closed file has to be off the
- * worker's lists before it is freed: tw_sock_quiesce().
+ * time. A user with a million connections to be aborted delays no other user. A closed file has to
+ * be off the worker's lists before it is freed, and its connections out of the tree:
+ * tw_sock_quiesce().
  */
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/net.h>
+#include <linux/rbtree.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -56,6 +66,7 @@
 
 #include "clock.h"
 #include "cover.h"
+#include "deadlines.h"
 #include "internal.h"
 #include "memory.h"
 #include "ops.h"
@@ -78,12 +89,11 @@
 /* How often ADD tries to get the two timers that it may need. */
 #define TW_SOCK_TRIES	8U
 
-/*
- * A socket whose lock a task holds is tried again so much later, in ns, and then after twice that,
- * and so on, up to about a second.
- */
-#define TW_SOCK_RETRY		((u64)TICK_NSEC)
-#define TW_SOCK_RETRY_SHIFT	8
+/* The longest pause between two rounds of tries at held sockets, in jiffies */
+#define TW_SOCK_HELD_MAX	HZ
+
+/* In each such time, on average, one timer of a held socket is looked at. It takes some 5 us. */
+#define TW_SOCK_HELD_NS		(200 * NSEC_PER_USEC)
 
 static_assert(sizeof(struct timerwheel_add_socket) == 72);
 static_assert(TIMERWHEEL_SOCKET_TIME_MAX / NSEC_PER_SEC * HZ < S32_MAX);
@@ -259,7 +269,6 @@ u64 tw_sock_move(struct tw_ctx *ctx, struct tw_timer *t, u64 deadline)
 
 	ts->half_closed = false;
 	ts->event = 0;
-	ts->retries = 0;
 	tw_sock_calm(ctx, ts);
 	return max(deadline, ctx->now + 1);
 }
@@ -324,11 +333,17 @@ static void tw_sock_due(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *
 /* Decide about a PARKED timer. Returns true if the connection is to be aborted. */
 static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *ts)
 {
-	u64 now = ctx->now;
+	u64 now = ctx->now, deadline = t->deadline;
 	s64 left;
 
 	if (tw_sock_gone(ts)) {
 		tw_sock_due(ctx, t, ts, TIMERWHEEL_EVENT_GONE);
+		return false;
+	}
+	/* The timer may have waited for long since the visit, which has read the entry. */
+	tw_deadline_sync(&ctx->file->table.pool, ts->index, t);
+	if (t->deadline > max(deadline, now)) {
+		tw_sock_enqueue(ctx, t, ts, t->deadline);
 		return false;
 	}
 	left = tw_sock_left(ts);
@@ -337,7 +352,6 @@ static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_soc
 	    (left > 0 || ts->since != ts->warned_at || ts->grace_end != t->deadline))
 		tw_sock_calm(ctx, ts);
 	if (left > 0) {
-		ts->retries = 0;
 		tw_sock_enqueue(ctx, t, ts, min(now + left, TIMERWHEEL_TIME_MAX));
 	} else if (!ts->abort) {
 		tw_sock_due(ctx, t, ts, 0);
@@ -350,19 +364,6 @@ static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_soc
 		return true;
 	}
 	return false;
-}
-
-/* A task holds the lock of the socket: try again later. */
-static void tw_sock_retry(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *ts)
-{
-	u64 at = ctx->now + (TW_SOCK_RETRY << ts->retries);
-
-	if (ts->retries < TW_SOCK_RETRY_SHIFT)
-		ts->retries++;
-	/* A MOVE meanwhile has ended the grace. */
-	if (ts->grace_end)
-		ts->grace_end = at;
-	tw_sock_enqueue(ctx, t, ts, at);
 }
 
 /*
@@ -413,8 +414,6 @@ again:
 	if (!IS_ERR_OR_NULL(t)) {
 		if (!err)
 			abort = tw_sock_decide(&ctx, t, ts);
-		else if (*err == -EBUSY)
-			tw_sock_retry(&ctx, t, ts);
 		else
 			tw_sock_due(&ctx, t, ts,
 				    *err ? TIMERWHEEL_EVENT_GONE : TIMERWHEEL_EVENT_ABORTED);
@@ -422,6 +421,73 @@ again:
 	}
 	tw_cpu_end(&ctx);
 	return abort;
+}
+
+static struct tw_sock *tw_held_at(struct rb_node *node)
+{
+	return rb_entry_safe(node, struct tw_sock, held);
+}
+
+static bool tw_sock_is_held(const struct tw_sock *ts)
+{
+	return !RB_EMPTY_NODE(&ts->held);
+}
+
+/* The first connection in the tree whose socket has an address of at least @from. */
+static struct tw_sock *tw_held_from(const struct tw_held *held, unsigned long from)
+{
+	struct rb_node *node = held->tree.rb_node, *found = NULL;
+
+	while (node) {
+		if ((unsigned long)tw_held_at(node)->sk >= from) {
+			found = node;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return tw_held_at(found);
+}
+
+/* The lock of a connection's socket is held: let the timer wait, unless it does already. */
+static void tw_held_add(struct tw_held *held, struct tw_sock *ts)
+{
+	struct rb_node **link = &held->tree.rb_node, *parent = NULL;
+
+	if (tw_sock_is_held(ts))
+		return;
+	if (RB_EMPTY_ROOT(&held->tree)) {
+		held->from = 0;
+		held->delay = 1;
+		held->at = jiffies + held->delay;
+	}
+	while (*link) {
+		parent = *link;
+		link = ts->sk < tw_held_at(parent)->sk ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&ts->held, parent, link);
+	rb_insert_color(&ts->held, &held->tree);
+}
+
+static void tw_held_remove(struct tw_held *held, struct tw_sock *ts)
+{
+	if (!tw_sock_is_held(ts))
+		return;
+	rb_erase(&ts->held, &held->tree);
+	RB_CLEAR_NODE(&ts->held);
+}
+
+/* Take the connections of closed files out of the tree. */
+static void tw_held_purge(struct tw_held *held)
+{
+	struct tw_sock *ts = tw_held_at(rb_first(&held->tree)), *next;
+
+	for (; ts; ts = next) {
+		next = tw_held_at(rb_next(&ts->held));
+		if (READ_ONCE(ts->file->socks->closed))
+			tw_held_remove(held, ts);
+		cond_resched();
+	}
 }
 
 static void tw_sock_uncharge(struct tw_file *file, u32 bytes)
@@ -436,6 +502,7 @@ static void tw_sock_drop(struct tw_sock *ts)
 	struct tw_file *file = ts->file;
 	u32 bytes = ts->bytes;
 
+	WARN_ON_ONCE(tw_sock_is_held(ts));
 	if (ts->sk)
 		tw_tcp_put(ts->sk);
 	tw_free(ts, sizeof(*ts));
@@ -465,7 +532,9 @@ again:
 		goto again;
 	}
 	if (!IS_ERR_OR_NULL(t)) {
-		if (tw_timer_has_sock(t) && t->sock->sk && tw_tcp_closed(t->sock->sk)) {
+		/* A held socket orders the tree. The timer ends soon anyway. */
+		if (tw_timer_has_sock(t) && t->sock->sk && tw_tcp_closed(t->sock->sk) &&
+		    !tw_sock_is_held(t->sock)) {
 			swap(sk, t->sock->sk);
 			bytes = t->sock->bytes - kept;
 			t->sock->bytes = kept;
@@ -499,23 +568,68 @@ static bool tw_sock_sweep(struct tw_socks *socks)
 	return index;
 }
 
-/* Handle a connection that was taken off the list. */
-static void tw_sock_handle(struct tw_sock *ts)
+/* Decide about a connection, and abort it if need be. Returns false if its socket is held. */
+static bool tw_sock_try(struct tw_sock *ts, bool held)
 {
 	struct tw_file *file = ts->file;
 	int err;
 
-	/* Pairs with tw_sock_queue(); litmus sock-end. */
-	if (atomic_fetch_andnot(TW_SOCK_QUEUED, &ts->flags) & TW_SOCK_ENDED) {
-		tw_sock_drop(ts);
-		return;
-	}
 	if (!tw_sock_settle(file, ts, NULL))
-		return;
-	err = tw_tcp_abort(ts->sk);
+		return true;
+	err = held ? -EBUSY : tw_tcp_abort(ts->sk);
+	if (err == -EBUSY)
+		return false;
 	if (!err)
 		atomic64_inc(&file->socks->aborted);
 	tw_sock_settle(file, ts, &err);
+	return true;
+}
+
+/* Handle a connection that was taken off the list. */
+static void tw_sock_handle(struct tw_sock *ts)
+{
+	struct tw_held *held = &ts->file->user->held;
+	struct tw_sock *other;
+
+	/* Pairs with tw_sock_queue(); litmus sock-end. */
+	if (atomic_fetch_andnot(TW_SOCK_QUEUED, &ts->flags) & TW_SOCK_ENDED) {
+		tw_held_remove(held, ts);
+		tw_sock_drop(ts);
+		return;
+	}
+	other = tw_held_from(held, (unsigned long)ts->sk);
+	if (!tw_sock_try(ts, other && other->sk == ts->sk))
+		tw_held_add(held, ts);
+}
+
+/* Go on with a round of tries at held sockets. */
+static void tw_held_round(struct tw_held *held)
+{
+	u64 now = ktime_get_ns(), saved = TW_SOCK_TURN * TW_SOCK_HELD_NS;
+	struct tw_sock *ts;
+	unsigned int n;
+
+	held->next = max(held->next, now - min(now, saved));
+	for (n = 0; n < TW_SOCK_TURN; n++) {
+		ts = tw_held_from(held, held->from);
+		if (!ts) {
+			held->from = 0;
+			held->at = jiffies + held->delay;
+			held->delay = min_t(unsigned long, 2 * held->delay, TW_SOCK_HELD_MAX);
+			return;
+		}
+		if (held->next > now) {
+			held->at = jiffies + nsecs_to_jiffies(held->next - now) + 1;
+			return;
+		}
+		held->next += TW_SOCK_HELD_NS;
+		held->from = (unsigned long)ts->sk;
+		if (tw_sock_try(ts, false))
+			tw_held_remove(held, ts);
+		else
+			held->from++;
+		cond_resched();
+	}
 }
 
 /* Handle connections of a file, for as long as it is its turn. Returns true if there are more. */
@@ -551,7 +665,7 @@ void tw_sock_kick(struct tw_file *file)
 	/* Pairs with the xchg() in tw_sock_work(); litmus sock-kick. */
 	if (!xchg(&socks->kicked, true)) {
 		llist_add(&socks->node, &file->user->sock_files);
-		queue_work(tw_socks_wq, &file->user->sock_work);
+		mod_delayed_work(tw_socks_wq, &file->user->sock_work, 0);
 	}
 }
 
@@ -588,8 +702,9 @@ bool tw_sock_waiting(struct tw_file *file)
  */
 void tw_sock_work(struct work_struct *work)
 {
-	struct tw_user *user = container_of(work, struct tw_user, sock_work);
+	struct tw_user *user = container_of(to_delayed_work(work), struct tw_user, sock_work);
 	struct llist_node *files = llist_del_all(&user->sock_files);
+	struct tw_held *held = &user->held;
 	struct tw_socks *socks, *next;
 	bool cover;
 
@@ -602,6 +717,16 @@ void tw_sock_work(struct work_struct *work)
 			tw_sock_kick(socks->file);
 		tw_cover_end(cover);
 	}
+	/* A closed file gets no other turn, so nothing puts its connections back. */
+	if (xchg(&held->purge, false))
+		tw_held_purge(held);
+	if (RB_EMPTY_ROOT(&held->tree))
+		return;
+	if (time_after_eq(jiffies, held->at))
+		tw_held_round(held);
+	/* If it was kicked, it runs earlier anyway. */
+	queue_delayed_work(tw_socks_wq, &user->sock_work,
+			   time_before(jiffies, held->at) ? held->at - jiffies : 0);
 }
 
 /**
@@ -622,17 +747,19 @@ void tw_sock_close(struct tw_file *file)
  * tw_sock_quiesce - take all closed files of a user from the worker
  * @user: the user
  *
- * The worker runs once more. It takes all files off its list and does not put closed ones back. To
- * cancel it and to look for them in the list would not do: for another file of the user it may be
- * started at any time, and then it may be the first to find them.
+ * The worker runs once more. It takes all files off its list and does not put closed files back.
+ * Then it takes their connections out of the tree. It would not do to cancel the worker and to look
+ * for the files in the list: the worker may be started for another file of the user at any time,
+ * and then it may be the first to find them.
  *
  * Context: process, may sleep. A grace period has passed since the files were taken out of their
  * engines, so nothing but the worker itself kicks it for them.
  */
 void tw_sock_quiesce(struct tw_user *user)
 {
-	queue_work(tw_socks_wq, &user->sock_work);
-	flush_work(&user->sock_work);
+	xchg(&user->held.purge, true);
+	mod_delayed_work(tw_socks_wq, &user->sock_work, 0);
+	flush_delayed_work(&user->sock_work);
 }
 
 /* Free what the worker has not handled. What has not ended is found by its timer. */
@@ -714,6 +841,7 @@ static struct tw_sock *__tw_sock_make(struct tw_file *file, struct sock *sk,
 	}
 	atomic_long_add(bytes, &file->socks->memory);
 	tw_tcp_hold(sk);
+	RB_CLEAR_NODE(&ts->held);
 	ts->sk = sk;
 	ts->file = file;
 	ts->bytes = bytes;

@@ -95,7 +95,7 @@ static struct tw_user *tw_user_find(unsigned long id)
 
 static size_t tw_user_size(void)
 {
-	return struct_size((struct tw_user *)NULL, queue, nr_cpu_ids * TW_CLOCKS);
+	return struct_size((struct tw_user *)NULL, share, nr_cpu_ids);
 }
 
 /**
@@ -129,7 +129,7 @@ struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work),
 		INIT_LIST_HEAD(&user->closed);
 		INIT_WORK(&user->free, free_closed);
 		init_llist_head(&user->sock_files);
-		INIT_WORK(&user->sock_work, sock_work);
+		INIT_DELAYED_WORK(&user->sock_work, sock_work);
 		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
 		if (!other)
 			return user;

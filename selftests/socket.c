@@ -688,44 +688,70 @@ TEST_F(socket, touch_in_the_grace)
 
 /* --- A hostile task ------------------------------------------------------ */
 
-/* Sends from memory whose page faults are served by nobody, and so keeps the socket's lock. */
-static void *hold_lock(void *arg)
-{
-	struct iovec *iov = arg;
+/* A task that keeps the lock of a socket: it sends from memory whose page fault is not served. */
+struct holder {
+	int sock;
+	int uffd;
+	char *mem;
+	pthread_t thread;
+};
 
-	send(*(int *)iov->iov_base, (char *)iov->iov_base + getpagesize(), 1, MSG_NOSIGNAL);
+static void *holder_main(void *arg)
+{
+	struct holder *h = arg;
+
+	send(h->sock, h->mem, 1, MSG_NOSIGNAL);
 	return NULL;
+}
+
+/* Let a task hold the lock of @sock. 0, -errno, or -EOPNOTSUPP: the kernel has no userfaultfd */
+static int hold(struct holder *h, int sock)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.mode = UFFDIO_REGISTER_MODE_MISSING, .range.len = getpagesize(),
+	};
+	struct uffd_msg msg;
+
+	h->sock = sock;
+	h->uffd = syscall(__NR_userfaultfd, 0);
+	if (h->uffd < 0)
+		return -EOPNOTSUPP;
+	h->mem = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	reg.range.start = (uintptr_t)h->mem;
+	if (h->mem == MAP_FAILED || ioctl(h->uffd, UFFDIO_API, &api) ||
+	    ioctl(h->uffd, UFFDIO_REGISTER, &reg))
+		return -errno;
+	if (pthread_create(&h->thread, NULL, holder_main, h))
+		return -EAGAIN;
+	return read(h->uffd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : -errno;
+}
+
+/* Let it go on. */
+static int hold_no_more(struct holder *h)
+{
+	struct uffdio_zeropage zero = {
+		.range = { .start = (uintptr_t)h->mem, .len = getpagesize() },
+	};
+
+	if (ioctl(h->uffd, UFFDIO_ZEROPAGE, &zero))
+		return -errno;
+	return pthread_join(h->thread, NULL);
 }
 
 /* Another connection is aborted meanwhile, and this one as soon as its lock is free. */
 TEST_F(socket, lock_is_held)
 {
-	size_t page = getpagesize();
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct uffdio_zeropage zero = {};
 	struct timerwheel_event ev;
-	struct iovec iov;
-	struct uffd_msg msg;
-	pthread_t thread;
+	struct holder h;
 	struct conn c;
-	char *mem;
-	int uffd;
+	int err;
 
-	uffd = syscall(__NR_userfaultfd, 0);
-	if (uffd < 0)
+	err = hold(&h, self->c.here);
+	if (err == -EOPNOTSUPP)
 		SKIP(return, "no userfaultfd");
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
-	mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, mem);
-	reg.range.start = (uintptr_t)mem + page;
-	reg.range.len = page;
-	zero.range = reg.range;
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
-	*(int *)mem = self->c.here;
-	iov.iov_base = mem;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, hold_lock, &iov));
-	ASSERT_EQ((ssize_t)sizeof(msg), read(uffd, &msg, sizeof(msg)));
+	ASSERT_EQ(0, err);
 	ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &c));
 	ASSERT_EQ(0, add_sock(self->fd, 1, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC, 0));
 	tw_sleep(IDLE);
@@ -737,11 +763,59 @@ TEST_F(socket, lock_is_held)
 	EXPECT_EQ(2, ev.key);
 	EXPECT_TRUE(is_reset(c.peer));
 	EXPECT_EQ(0, next_event(self->fd, &ev, 2 * IDLE));
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_ZEROPAGE, &zero));
-	pthread_join(thread, NULL);
+	ASSERT_EQ(0, hold_no_more(&h));
 	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 	EXPECT_EQ(1, ev.key);
+}
+
+/*
+ * While a timer waits for the lock of its socket, calls and stores can still postpone or remove it,
+ * and its wheel can be closed.
+ */
+TEST_F(socket, postponed_while_held)
+{
+	struct timerwheel_event ev;
+	struct timerwheel_info info;
+	struct timerwheel_entry ent;
+	int other = dev_open(O_NONBLOCK);
+	struct holder h;
+	__u64 later, *table;
+	int i, err;
+
+	err = hold(&h, self->c.here);
+	if (err == -EOPNOTSUPP)
+		SKIP(return, "no userfaultfd");
+	ASSERT_EQ(0, err);
+	table = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
+		     TIMERWHEEL_MMAP_DEADLINES);
+	ASSERT_NE(MAP_FAILED, table);
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, add_sock(self->fd, i, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC,
+				      0));
+	ASSERT_EQ(0, add_sock(other, 1, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC, 0));
+	tw_sleep(IDLE);
+	ASSERT_EQ(0, close(other));
+	ASSERT_LT(0, tw_remove1(self->fd, 0));
+	ASSERT_LT(0, tw_move1(self->fd, 1, HOUR, 0));
+	ASSERT_LT(0, tw_get1(self->fd, 2, &ent));
+	ASSERT_EQ(0, tw_info(self->fd, &info));
+	later = ((info.now + HOUR) >> info.generation_bits) + 1;
+	table[ent.index] = later << info.generation_bits | ent.generation;
+	for (i = 0; i < LONG_MS / 10; i++) {
+		ASSERT_LT(0, tw_get1(self->fd, 2, &ent));
+		if (ent.deadline >= info.now + HOUR)
+			break;
+		tw_sleep(10 * MSEC);
+	}
+	EXPECT_LE(info.now + HOUR, ent.deadline);
+	EXPECT_EQ(0, next_event(self->fd, &ev, 0));
+	ASSERT_EQ(0, hold_no_more(&h));
+	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
+	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	EXPECT_EQ(3, ev.key);
+	EXPECT_EQ(0, next_event(self->fd, &ev, 2 * IDLE));
+	EXPECT_EQ(2, stats_of(self->fd).sockets);
 }
 
 /* --- Other network namespaces --------------------------------------------- */
@@ -1337,6 +1411,77 @@ TEST_F(socket, all_at_once)
 		EXPECT_TRUE(is_reset(c[i].peer));
 	EXPECT_EQ(n, stats_of(self->fd).aborted);
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
+}
+
+/* How often this task can do a little work until @until */
+static __u64 work_until(__u64 until)
+{
+	__u64 turns;
+	int n;
+
+	for (turns = 0; tw_now(CLOCK_MONOTONIC) < until; turns++)
+		for (n = 0; n < 5000; n++)
+			__asm__ volatile("" : "+r" (n));
+	return turns;
+}
+
+/*
+ * Very many timers wait for the lock of one socket, which a task holds. Another task keeps the CPU,
+ * while they wait, and when they end.
+ */
+TEST_F_TIMEOUT(socket, many_wait_for_a_lock, 600)
+{
+	enum { PART = 1000 };
+	static struct timerwheel_add_socket add[PART];
+	int n = tw_icount() ? 20 * PART : PART, i, k, got, aborted = 0;
+	unsigned char *seen = calloc(n, 1);
+	struct timerwheel_event ev[64];
+	struct pollfd p = { .fd = self->fd, .events = POLLIN };
+	__u64 alone, held, ends;
+	struct holder h;
+	int err;
+
+	err = hold(&h, self->c.here);
+	if (err == -EOPNOTSUPP)
+		SKIP(return, "no userfaultfd");
+	ASSERT_EQ(0, err);
+	alone = work_until(tw_now(CLOCK_MONOTONIC) + SEC);
+	for (i = 0; i < n; i += PART) {
+		for (k = 0; k < PART; k++)
+			add[k] = (struct timerwheel_add_socket) {
+				.key = i + k, .deadline = MSEC, .fd = self->c.here,
+				.kind = TIMERWHEEL_SOCKET_LIFETIME,
+				.flags = TIMERWHEEL_SOCKET_ABORT,
+			};
+		ASSERT_EQ(PART, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add),
+					 PART, NULL));
+		ASSERT_EQ(0, add[PART - 1].result);
+	}
+	tw_sleep(2 * SEC);
+	held = work_until(tw_now(CLOCK_MONOTONIC) + SEC);
+	EXPECT_EQ(0, poll(&p, 1, 0));
+	ASSERT_EQ(0, hold_no_more(&h));
+	ASSERT_EQ(1, poll(&p, 1, LONG_MS));
+	ends = 10 * work_until(tw_now(CLOCK_MONOTONIC) + SEC / 10);
+	TH_LOG("another task kept %.1f %% of the CPU, then %.1f %%", held * 100.0 / alone,
+	       ends * 100.0 / alone);
+	if (tw_timed()) {
+		EXPECT_LE(99 * alone / 100, held);
+		EXPECT_LE(94 * alone / 100, ends);
+	}
+	for (i = 0; i < n; i += got) {
+		ASSERT_EQ(1, poll(&p, 1, LONG_MS));
+		got = dev_read(self->fd, ev, 64);
+		ASSERT_GT(got, 0);
+		for (k = 0; k < got; k++) {
+			ASSERT_LT(ev[k].key, n);
+			EXPECT_EQ(0, seen[ev[k].key]++);
+			aborted += ev[k].flags == TIMERWHEEL_EVENT_ABORTED;
+		}
+	}
+	EXPECT_EQ(1, aborted);
+	EXPECT_EQ(0, stats_of(self->fd).sockets);
+	free(seen);
 }
 
 /* --- Races -------------------------------------------------------------- */

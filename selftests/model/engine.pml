@@ -16,7 +16,7 @@
  *
  * The engine's lock is taken and dropped in one step: everything it protects is accessed only under
  * it, except that the thread reads the list without it. Lists are sets, so any order of turns is
- * possible. Entities move from a tree to a list one at a time, so some may be left behind.
+ * possible. With PAUSES a queue that the thread takes may have used up its user's share: it pauses. Entities move from a tree to a list one at a time, so some may be left behind.
  */
 #ifndef TASKS
 #define TASKS	2
@@ -38,6 +38,9 @@
 #endif
 #ifndef ELSEWHERE	/* 1: tasks run on any CPU, else on the engine's own */
 #define ELSEWHERE	0
+#endif
+#ifndef PAUSES		/* how often a user may use up the share */
+#define PAUSES	0
 #endif
 #ifndef HORIZON
 #define HORIZON	4
@@ -73,6 +76,19 @@ byte bases[QUEUES];
 byte q_place[QUEUES];
 byte q_at[QUEUES];
 bit q_deferred[QUEUES];		/* if LISTED: on which list */
+#if PAUSES
+bit q_paused[QUEUES];		/* if TIMED: it waits until its user has earned more time */
+byte q_until[QUEUES];		/* ghost: until then */
+byte pauses;
+#define PAUSED(q)	(q_place[q] == TIMED && q_paused[q])
+#else
+#define PAUSED(q)	0
+#endif
+#ifdef PAUSES_BY_ITS_CLOCK
+#define TREE(q)		CLOCK(q)
+#else
+#define TREE(q)		(PAUSED(q) -> 0 : CLOCK(q))
+#endif
 
 /* The engine */
 byte engine;			/* its lock, for mutants that hold it for more than one step */
@@ -152,7 +168,7 @@ inline first_queue(c, r)
 	n = 0;
 	do
 	:: n == QUEUES -> break
-	:: n < QUEUES && q_place[n] == TIMED && CLOCK(n) == c ->
+	:: n < QUEUES && q_place[n] == TIMED && TREE(n) == c ->
 		if
 		:: q_at[n] < r -> r = q_at[n]
 		:: else
@@ -186,11 +202,14 @@ inline queues_due(c)
 	i = 0;
 	do
 	:: i == QUEUES -> break
-	:: i < QUEUES && f <= now[c] && CLOCK(i) == c && q_place[i] == TIMED && q_at[i] == f ->
+	:: i < QUEUES && f <= now[c] && TREE(i) == c && q_place[i] == TIMED && q_at[i] == f ->
 		assert(!q_freed[i]);
 		q_place[i] = LISTED;
 		q_deferred[i] = 0;
 		q_at[i] = 0;
+#if PAUSES
+		q_paused[i] = 0;
+#endif
 		break
 	:: else -> i++
 	od;
@@ -208,6 +227,13 @@ inline settle(q, deferred, time)
 	q_place[q] = NOWHERE;
 	q_deferred[q] = 0;
 	q_at[q] = 0;
+#if PAUSES
+	q_paused[q] = 0;
+	if
+	:: !any && first == NEVER -> q_until[q] = 0
+	:: else
+	fi;
+#endif
 	if
 	:: any || first <= time -> q_place[q] = LISTED; q_deferred[q] = deferred /* unreached in a task */
 	:: !any && first > time && first != NEVER -> q_place[q] = TIMED; q_at[q] = first
@@ -215,6 +241,18 @@ inline settle(q, deferred, time)
 	fi;
 	first = 0
 }
+
+#if PAUSES
+/* tw_queue_pause() */
+inline pause(q)
+{
+	q_deferred[q] = 0;
+	q_place[q] = TIMED;
+	q_paused[q] = 1;
+	q_at[q] = now[0] + 1;
+	q_until[q] = now[0] + 1
+}
+#endif
 
 /* tw_engine_program(); far: on another CPU than the engine's */
 #ifdef RUNNING_IGNORED
@@ -299,7 +337,11 @@ inline engine_start(b, time, far)
 		at[b] = time;
 #ifndef START_WITHOUT_QUEUE
 		if
+#ifdef START_ENDS_PAUSE
 		:: q_place[QUEUE(b)] != LISTED -> settle(QUEUE(b), 0, 0)
+#else
+		:: q_place[QUEUE(b)] != LISTED && !PAUSED(QUEUE(b)) -> settle(QUEUE(b), 0, 0)
+#endif
 		:: else
 		fi;
 #endif
@@ -416,6 +458,9 @@ inline run_base(b, far)
 /* Take any LISTED base of a queue for a turn; NONE: there is none. */
 inline take_base(q, b)
 {
+#if PAUSES
+	assert(now[0] >= q_until[q]);
+#endif
 	bases_due(q);
 	b = 0;
 	do
@@ -754,7 +799,7 @@ end_parked:		!should_park;
 			}
 		:: else ->
 			/* tw_thread_turns() */
-			do
+turns:			do
 			:: atomic {
 				engine == 0;
 				if
@@ -770,6 +815,17 @@ end_parked:		!should_park;
 					:: else
 					fi;
 					break
+#if PAUSES
+				/* tw_queue_pause(), then tw_thread_turns() */
+				:: q != NONE && pauses < PAUSES ->
+					pauses++;
+					pause(q);
+#ifndef PAUSE_WITHOUT_PROGRAM
+					program(0);
+#endif
+					q = 0;
+					goto turns
+#endif
 				:: else -> take_base(q, b); READ_LOCK
 				fi
 			   };
@@ -894,8 +950,14 @@ end_wait:
 		:: false
 #elif defined(REMOVE_TAKES_DUE)
 		:: q_place[QUEUE(b)] == TIMED || !any -> settle(QUEUE(b), 0, 0)
-#else
+#elif defined(REMOVE_ENDS_PAUSE)
 		:: q_place[QUEUE(b)] == TIMED || (!any && f == NEVER) -> settle(QUEUE(b), 0, 0)
+#elif defined(REMOVE_LEAVES_PAUSED)
+		:: !PAUSED(QUEUE(b)) && (q_place[QUEUE(b)] == TIMED || (!any && f == NEVER)) ->
+			settle(QUEUE(b), 0, 0)
+#else
+		:: (q_place[QUEUE(b)] == TIMED && !PAUSED(QUEUE(b))) || (!any && f == NEVER) ->
+			settle(QUEUE(b), 0, 0)
 #endif
 		:: else
 		fi;
@@ -948,8 +1010,8 @@ inline check()
 	:: i < BASES ->
 		assert(lock[i] == 0);
 		/* If a base is in a tree or on a list, so is its queue. */
-		assert(place[i] != LISTED || q_place[QUEUE(i)] == LISTED);
-		assert(place[i] != TIMED || q_place[QUEUE(i)] == LISTED ||
+		assert(place[i] != LISTED || q_place[QUEUE(i)] == LISTED || PAUSED(QUEUE(i)));
+		assert(place[i] != TIMED || q_place[QUEUE(i)] == LISTED || PAUSED(QUEUE(i)) ||
 		       (q_place[QUEUE(i)] == TIMED && q_at[QUEUE(i)] <= at[i]));
 		/* A base with work is listed or waits for its time; due work waits for the pace. */
 		first_work(i, f);
@@ -967,6 +1029,7 @@ inline check()
 			       (q_place[QUEUE(i)] == TIMED && PACE_WAIT &&
 				enqueued[CLOCK(QUEUE(i))] &&
 				expires[CLOCK(QUEUE(i))] <= now[CLOCK(QUEUE(i))] + 1) ||
+			       (PAUSED(QUEUE(i)) && enqueued[0] && expires[0] <= now[0] + 1) ||
 			       KICK_WAITS)
 		:: else
 		fi;
@@ -979,7 +1042,7 @@ inline check()
 		/* A queue waits for an hrtimer that was started, or for the thread. */
 		assert(q_place[i] != LISTED || q_deferred[i] || enqueued[0] || KICK_WAITS);
 		assert(!DEFERRED(i) || (threaded && sleep_until > now[0]));
-		assert(q_place[i] != TIMED || enqueued[CLOCK(i)] || KICK_WAITS);
+		assert(q_place[i] != TIMED || enqueued[TREE(i)] || KICK_WAITS);
 		/* A queue without a base that waits is in no place. */
 		first_base(i, f);
 		assert(q_place[i] == NOWHERE || any || f != NEVER);

@@ -3,8 +3,8 @@
  * Is each connection that a timer watches let go of, once, and by whom; is none forgotten; does the
  * worker leave closed wheels alone?
  * module/sock.c: tw_sock_visit(), tw_sock_end(), tw_sock_kick(), tw_sock_work(), tw_sock_handle(),
- * tw_sock_settle(), tw_sock_sweep(), tw_sock_quiesce(), tw_sock_free_all(); file.c:
- * tw_file_free_closed().
+ * tw_sock_settle(), tw_held_round(), tw_held_purge(), tw_sock_sweep(), tw_sock_quiesce(),
+ * tw_sock_free_all(); file.c: tw_file_free_closed().
  * README.md maps names here to names there.
  *
  * Wheels of one user, each with one timer. Calls move, remove, replace and read it. The engine
@@ -40,6 +40,7 @@ byte sock[WHEELS];		/* timer.sock */
 bit queued[SOCKS];		/* TW_SOCK_QUEUED */
 bit ended[SOCKS];		/* TW_SOCK_ENDED */
 bit let_go[SOCKS];		/* tw_sock.sk is NULL */
+bit held[SOCKS];		/* in tw_held.tree: a task holds the lock of the socket */
 
 /* Wheels: struct tw_socks */
 chan todo[WHEELS] = [MOST] of { byte };
@@ -50,6 +51,7 @@ bit closed[WHEELS];
 chan files = [WHEELS] of { byte };	/* tw_user.sock_files */
 bit pending;			/* the work is queued */
 bit running;
+bit purge;			/* tw_held.purge */
 bit asked[WHEELS];		/* queued by tw_sock_quiesce() of this wheel... */
 bit serving[WHEELS];		/* the run that takes that has begun... */
 bit served[WHEELS];		/* and has ended: flush_work() returns */
@@ -97,6 +99,7 @@ inline kick(w)
 inline drop(s)
 {
 	ALIVE(s);
+	assert(!held[s]);
 	freed = freed | (1 << (s))
 }
 
@@ -190,10 +193,76 @@ inline sweep(w)
 {
 	atomic {
 		if
+#ifdef LET_GO_HELD
 		:: w == 0 && timer[w] != FREE -> ALIVE(sock[w]); let_go[sock[w]] = 1
+#else
+		:: w == 0 && timer[w] != FREE && !held[sock[w]] ->
+			ALIVE(sock[w]);
+			let_go[sock[w]] = 1
+#endif
 		:: true
 		fi
 	}
+}
+
+/* tw_sock_try(), then tw_held_add() or tw_held_remove() */
+inline try(w)
+{
+	/* tw_sock_settle(), tw_sock_decide() */
+	atomic {
+		WHEEL(w);
+		ALIVE(s);
+		if
+#ifdef DECIDE_FOR_ANY
+		:: timer[w] == PARKED ->
+#else
+		:: timer[w] == PARKED && sock[w] == s ->
+#endif
+			assert(sock[w] == s && !ended[s]);
+			if
+			:: timer[w] = DUE
+			:: !aborting[s] && !let_go[s] -> timer[w] = PENDING
+			:: !aborting[s] && !let_go[s] -> abort = 1
+			fi
+		:: else
+		fi
+	};
+	if
+	:: abort ->
+		abort = 0;
+		/* tw_tcp_abort(); or a task holds the lock of the socket */
+		atomic {
+			ALIVE(s);
+			assert(!aborting[s] && !let_go[s]);
+			if
+			:: aborting[s] = 1
+			:: true
+			fi
+		};
+		if
+		:: aborting[s] ->
+			atomic {
+				WHEEL(w);
+				ALIVE(s);
+				if
+#ifdef SETTLE_WITHOUT_LOOK
+				:: true ->
+#else
+				:: timer[w] == PARKED && sock[w] == s ->
+#endif
+					assert(sock[w] == s && !ended[s]);
+					timer[w] = DUE
+				:: else
+				fi
+			};
+			held[s] = 0
+		:: else ->
+#ifndef HELD_FORGOTTEN
+			held[s] = 1
+#endif
+		fi
+	:: else -> held[s] = 0
+	fi
 }
 
 /* tw_sock_handle() */
@@ -206,59 +275,52 @@ inline handle(w)
 	atomic { ALIVE(s); is_ended = ended[s]; queued[s] = 0 };
 #endif
 	if
-	:: is_ended -> atomic { drop(s); is_ended = 0 }
-	:: else ->
-		/* tw_sock_settle(), tw_sock_decide() */
+	:: is_ended ->
 		atomic {
-			WHEEL(w);
-			ALIVE(s);
-			if
-#ifdef DECIDE_FOR_ANY
-			:: timer[w] == PARKED ->
-#else
-			:: timer[w] == PARKED && sock[w] == s ->
+#ifndef ENDED_STAYS_HELD
+			held[s] = 0;
 #endif
-				assert(sock[w] == s && !ended[s]);
-				if
-				:: timer[w] = DUE
-				:: !aborting[s] && !let_go[s] -> timer[w] = PENDING
-				:: !aborting[s] && !let_go[s] -> abort = 1
-				fi
-			:: else
-			fi
-		};
+			drop(s);
+			is_ended = 0
+		}
+	:: else -> try(w)
+	fi
+}
+
+/* tw_held_purge() */
+inline purge_held()
+{
+	atomic {
 		if
-		:: abort ->
-			abort = 0;
-			/* tw_tcp_abort(); or a task holds the lock of the socket */
-			atomic {
-				ALIVE(s);
-				assert(!aborting[s] && !let_go[s]);
-				if
-				:: aborting[s] = 1
-				:: true
-				fi
-			};
-			atomic {
-				WHEEL(w);
-				ALIVE(s);
-				if
-#ifdef SETTLE_WITHOUT_LOOK
-				:: true ->
-#else
-				:: timer[w] == PARKED && sock[w] == s ->
-#endif
-					assert(sock[w] == s && !ended[s]);
-					if
-					:: aborting[s] -> timer[w] = DUE
-					:: else -> timer[w] = PENDING
-					fi
-				:: else
-				fi
-			}
+		:: purge ->
+			purge = 0;
+			do
+			:: s == SOCKS -> s = 0; break
+			:: s < SOCKS && held[s] && closed[s / MOST] -> held[s] = 0; s++
+			:: s < SOCKS && !(held[s] && closed[s / MOST]) -> s++
+			od
 		:: else
 		fi
-	fi
+	}
+}
+
+/* tw_held_round(): any connection that waits */
+inline round()
+{
+	do
+	:: s == SOCKS -> break
+	:: s < SOCKS && held[s] -> break
+	:: s < SOCKS -> s++
+	od;
+	if
+	:: s < SOCKS && held[s] ->
+		assert(!let_go[s]);
+		w = s / MOST;
+		try(w);
+		w = 0
+	:: else
+	fi;
+	s = 0
 }
 
 /* tw_sock_work() */
@@ -312,8 +374,18 @@ end:	do
 #endif
 		w = 0; s = 0; was = 0
 	   od;
+#ifndef NO_PURGE
+	   purge_held();
+#endif
+	   round();
 	   atomic {
 		running = 0;
+		do
+		:: s == SOCKS -> break
+		:: s < SOCKS && held[s] -> pending = 1; break
+		:: s < SOCKS && !held[s] -> s++
+		od;
+		s = 0;
 		for (i : 0 .. WHEELS - 1) {
 			served[i] = served[i] | serving[i];
 			serving[i] = 0
@@ -341,6 +413,7 @@ proctype freeing(byte w)
 #ifndef NO_QUIESCE
 	/* tw_sock_quiesce() */
 	atomic {
+		purge = 1;
 #ifndef FLUSH_ONLY
 		pending = 1;
 #endif

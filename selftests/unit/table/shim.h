@@ -137,6 +137,8 @@ struct work_struct { int none; };
 struct delayed_work { int none; };
 struct timerqueue_head { int none; };
 struct timerqueue_node { int none; };
+struct rb_root { int none; };
+struct rb_node { int none; };
 
 struct fasync_struct;
 struct file;
