@@ -18,6 +18,10 @@
  * user by the turns of that user's wheels, and a wheel of another user by one turn for each user
  * and clock.
  *
+ * A container can have any number of users. Their queues are in a queue of the container, which
+ * takes turns with the queues of other users, and has the share of a user. So a container counts as
+ * one user.
+ *
  * Budget
  * ------
  * All turns on a CPU together may take TW_SHARE percent of its time, so that ordinary tasks keep
@@ -331,10 +335,10 @@ static struct timerqueue_head *tw_queue_tree(struct tw_queue *queue)
 {
 	u32 clock = queue->paused ? TIMERWHEEL_CLOCK_MONOTONIC : queue->clock;
 
-	return &queue->engine->clock[clock].timed;
+	return queue->parent ? &queue->parent->timed : &queue->engine->clock[clock].timed;
 }
 
-/* What the CPU time of a queue's turns is charged to. */
+/* What the CPU time of the turns of a queue in an engine is charged to. */
 static struct tw_share *tw_queue_share(struct tw_queue *queue)
 {
 	return &queue->user->share[queue->engine->nr];
@@ -356,7 +360,7 @@ static bool tw_queue_pauses(struct tw_queue *queue)
 	return queue->entity.place == TW_TIMED && queue->paused;
 }
 
-/* Put a queue on @list if it has work now, else into its engine's tree or nowhere. */
+/* Put a queue on @list if it has work now, else into its tree or nowhere. */
 static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 now)
 {
 	u64 first = tw_first_time(&queue->timed);
@@ -370,6 +374,12 @@ static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 
 		tw_entity_list(&queue->entity, list);
 	else if (first != TW_NEVER)
 		tw_entity_time(&queue->entity, timed, first);
+}
+
+/* The list of a queue that has work now and was on none. */
+static struct list_head *tw_queue_list(struct tw_queue *queue)
+{
+	return queue->parent ? &queue->parent->ready : &queue->engine->ready;
 }
 
 /* When the hrtimer of a clock must expire: TW_NEVER if there is nothing for it to do. */
@@ -440,13 +450,19 @@ static u64 tw_clock_at(u32 clock, u64 mono)
 static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 mono)
 	__must_hold(&engine->lock)
 {
+	u64 now = tw_clock_at(queue->clock, mono);
 	struct tw_entity *entity;
 	struct tw_cpu *cpu;
 	bool more, cover;
 
 	lockdep_assert_held(&engine->lock);
-	tw_entities_due(&queue->timed, tw_clock_at(queue->clock, mono), &queue->ready);
+	tw_entities_due(&queue->timed, now, &queue->ready);
 	entity = list_first_entry_or_null(&queue->ready, struct tw_entity, list);
+	if (entity && queue->user->is_container) {
+		queue = container_of(entity, struct tw_queue, entity);
+		tw_entities_due(&queue->timed, now, &queue->ready);
+		entity = list_first_entry_or_null(&queue->ready, struct tw_entity, list);
+	}
 	if (!entity)
 		goto out;
 	tw_entity_take(entity, &queue->timed);
@@ -462,6 +478,8 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 
 		tw_entity_list(entity, &queue->ready);
 	}
 out:
+	if (queue->parent)
+		tw_queue_settle(queue, &queue->parent->ready, now);
 	/* With the wake-ups: a user's queue is charged for those of its readers. */
 	return ktime_get_ns();
 }
@@ -753,8 +771,9 @@ void tw_engine_start(struct tw_cpu *cpu, u64 at)
 	if (cpu->entity.place == TW_NOWHERE || cpu->entity.place == TW_TIMED) {
 		tw_entity_take(&cpu->entity, &queue->timed);
 		tw_entity_time(&cpu->entity, &queue->timed, at);
-		if (queue->entity.place != TW_LISTED && !tw_queue_pauses(queue))
-			tw_queue_settle(queue, &engine->ready, 0);
+		for (; queue; queue = queue->parent)
+			if (queue->entity.place != TW_LISTED && !tw_queue_pauses(queue))
+				tw_queue_settle(queue, tw_queue_list(queue), 0);
 		tw_engine_program(engine);
 	}
 	raw_spin_unlock(&engine->lock);
@@ -781,9 +800,10 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	 * is listed because the time of another base has come must stay listed: it may be on the
 	 * thread's list, and then no hrtimer is started for it. Nor does a pause end.
 	 */
-	if ((queue->entity.place == TW_TIMED && !queue->paused) ||
-	    (list_empty(&queue->ready) && !timerqueue_getnext(&queue->timed)))
-		tw_queue_settle(queue, &engine->ready, 0);
+	for (; queue; queue = queue->parent)
+		if ((queue->entity.place == TW_TIMED && !queue->paused) ||
+		    (list_empty(&queue->ready) && !timerqueue_getnext(&queue->timed)))
+			tw_queue_settle(queue, tw_queue_list(queue), 0);
 	/* The queue's clock may need no hrtimer now, or the ready list none. */
 	for (i = 0; i < TW_CLOCKS; i++) {
 		clock = &engine->clock[i];
@@ -801,19 +821,34 @@ static struct tw_queue *tw_queue_make(struct tw_user *user, unsigned int nr, u32
 
 	if (!queue)
 		return NULL;
+	if (user->container) {
+		queue->parent = tw_engine_queue_get(user->container, nr, clock);
+		if (!queue->parent) {
+			tw_free(queue, sizeof(*queue));
+			return NULL;
+		}
+	}
 	tw_entity_init(&queue->entity);
 	timerqueue_init_head(&queue->timed);
 	INIT_LIST_HEAD(&queue->ready);
 	queue->engine = per_cpu_ptr(&tw_engines, nr);
 	queue->user = user;
 	queue->clock = clock;
-	queue->bases = 1;
+	queue->members = 1;
 	return queue;
 }
 
+static void tw_queue_free(struct tw_queue *queue)
+{
+	if (queue->parent)
+		tw_engine_queue_put(queue->parent);
+	tw_free(queue, sizeof(*queue));
+}
+
 /**
- * tw_engine_queue_get - find or create the queue for one more base of a user
- * @user: the user
+ * tw_engine_queue_get - find or create the queue for one more base of a user, or for one more user
+ *	of a container
+ * @user: the user or container
  * @nr: the CPU
  * @clock: the clock
  *
@@ -829,7 +864,7 @@ struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 
 		spin_lock(&user->lock);
 		queue = *place;
 		if (queue)
-			queue->bases++;
+			queue->members++;
 		else
 			*place = made;
 		spin_unlock(&user->lock);
@@ -841,12 +876,13 @@ struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 
 	}
 	if (!queue)
 		return made;
-	tw_free(made, sizeof(*made));
+	if (made)
+		tw_queue_free(made);
 	return queue;
 }
 
 /**
- * tw_engine_queue_put - drop a base's reference to its queue
+ * tw_engine_queue_put - drop the reference of a base, or of a user's queue, to its queue
  * @queue: the queue
  *
  * Context: process; if the base was ever in the engine, a grace period has passed since it was
@@ -858,15 +894,15 @@ void tw_engine_queue_put(struct tw_queue *queue)
 	bool last;
 
 	spin_lock(&user->lock);
-	WARN_ON_ONCE(!queue->bases);
-	last = !--queue->bases;
+	WARN_ON_ONCE(!queue->members);
+	last = !--queue->members;
 	if (last)
 		tw_queue_share(queue)->queue[queue->clock] = NULL;
 	spin_unlock(&user->lock);
 	if (!last)
 		return;
 	WARN_ON_ONCE(queue->entity.place != TW_NOWHERE);
-	tw_free(queue, sizeof(*queue));
+	tw_queue_free(queue);
 }
 
 /**

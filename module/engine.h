@@ -30,7 +30,7 @@ enum tw_place {
 
 /**
  * struct tw_entity - something that waits for a time or a turn: a base in a queue, a queue in an
- *	engine
+ *	engine or in the queue of a container
  * @node: node of a tree ordered by time; valid while TW_TIMED
  * @list: node of a list in the order of turns; valid while TW_LISTED
  * @place: enum tw_place
@@ -42,33 +42,37 @@ struct tw_entity {
 };
 
 /**
- * struct tw_queue - the bases of one user on one CPU and one clock
- * @entity: the queue in its engine
- * @timed: bases that will have work at a known time
- * @ready: bases that have work now, in the order of their turns
+ * struct tw_queue - the bases of one user on one CPU and one clock; or the queues of the users of a
+ *	container
+ * @entity: the queue in its engine, or in @parent
+ * @timed: bases or queues that will have work at a known time
+ * @ready: bases or queues that have work now, in the order of their turns
  * @engine: the CPU's engine; constant
- * @user: the user; constant
+ * @parent: the queue of the user's container; NULL: the user is in none; constant
+ * @user: the user or container; constant
  * @clock: enum timerwheel_clock; constant
- * @bases: number of its bases; protected by the user's lock
+ * @members: number of its bases or queues; protected by the user's lock
  * @paused: while TW_TIMED: it waits until its user has earned more time
  *
- * Protected by the engine's lock except as noted. Lives as long as its bases.
+ * Protected by the engine's lock except as noted. Lives as long as its bases or queues.
  */
 struct tw_queue {
 	struct tw_entity entity;
 	struct timerqueue_head timed;
 	struct list_head ready;
 	struct tw_engine *engine;
+	struct tw_queue *parent;
 	struct tw_user *user;
 	u32 clock;
-	u32 bases;
+	u32 members;
 	bool paused;
 };
 
 /**
- * struct tw_share - a user's queues on one CPU, and what these may use of its time
+ * struct tw_share - the queues of a user or container on one CPU, and what they may use of its time
  * @queue: the queues, by clock; a queue exists while it has bases; protected by the user's lock
- * @next: when the time that their turns have used will be earned again, in ns of CLOCK_MONOTONIC
+ * @next: when the time that their turns have used will be earned again, in ns of CLOCK_MONOTONIC.
+ *	Not used for a user of a container: the time is the container's.
  * @spent: ns that their turns took in firing @firing
  * @firing: the engine's last firing in which one of them had a turn
  *

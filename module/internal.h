@@ -103,14 +103,16 @@ struct tw_held {
 	unsigned long at;
 	unsigned long delay;
 	u64 next;
-	int purge;
+	bool purge;
 };
 
 /**
- * struct tw_user - a user who has wheels, and what they hold
- * @uid: the user
- * @files: wheels and logs that are not freed yet; protected by the lock of tw_users
- * @memory: bytes charged; @lock
+ * struct tw_user - a user who has wheels, and what they hold; or a container that has such users
+ * @id: the key in tw_users
+ * @is_container: it is a container, which has only @id, @files, @memory, @lock and @share
+ * @container: the user's container; NULL: the user is in none; constant
+ * @files: wheels and logs that are not freed yet, or users; protected by the lock of tw_users
+ * @memory: bytes charged, also for the users of the container; @lock
  * @lock: a leaf
  * @closing: wheels that are closed and not freed yet
  * @freed: wheels that were freed, modulo 2^32
@@ -124,10 +126,12 @@ struct tw_held {
  * @share: this user's queues in the engine of each CPU, and their share of its time
  */
 struct tw_user {
-	kuid_t uid;
+	unsigned long id;
+	bool is_container;
+	struct tw_user *container;
 	unsigned long files;
 	u64 memory;
-	spinlock_t lock;	/* @memory, @closed, tw_queue.bases */
+	spinlock_t lock;	/* @memory, @closed, tw_queue.members */
 	u32 closing;
 	u32 freed;
 	wait_queue_head_t wait;

@@ -718,8 +718,10 @@ void tw_sock_work(struct work_struct *work)
 		tw_cover_end(cover);
 	}
 	/* A closed file gets no other turn, so nothing puts its connections back. */
-	if (xchg(&held->purge, false))
+	if (READ_ONCE(held->purge)) {
+		WRITE_ONCE(held->purge, false);
 		tw_held_purge(held);
+	}
 	if (RB_EMPTY_ROOT(&held->tree))
 		return;
 	if (time_after_eq(jiffies, held->at))
@@ -757,7 +759,8 @@ void tw_sock_close(struct tw_file *file)
  */
 void tw_sock_quiesce(struct tw_user *user)
 {
-	xchg(&user->held.purge, true);
+	/* Only one task at a time gets here: it frees the wheels of the user. */
+	WRITE_ONCE(user->held.purge, true);
 	mod_delayed_work(tw_socks_wq, &user->sock_work, 0);
 	flush_delayed_work(&user->sock_work);
 }

@@ -5,6 +5,10 @@
  * A wheel and its monitors are charged to the user who opened the wheel, from before memory is
  * allocated until after it is freed. User namespaces do not raise the cap: see tw_user_uid().
  *
+ * A user namespace that the system's root created is a container. It can have many users, so there
+ * is a cap for all of them together, which is as large as the cap of one user. A container is a
+ * struct tw_user itself, and each of its users has a reference to it.
+ *
  * A charge never waits: at the cap it fails. Closed wheels are freed later, so a program that
  * closes a wheel and opens another one could find the cap still in use. Therefore open() waits,
  * with no lock held (tw_user_wait()). When it goes on, at least half of the cap was unused, or all
@@ -80,7 +84,31 @@ static kuid_t tw_user_uid(void)
 	return uid;
 }
 
-/* Find a user and take a reference. NULL if there is none. */
+/*
+ * Which container is the calling user in? The number of a namespace names it. When all processes of
+ * a container have ended, the kernel may give that number to another one. Then both count as one
+ * container until the wheels that the first one left behind are closed.
+ *
+ * Return: the number of the outermost namespace if the system's root created it, else 0.
+ */
+static u32 tw_user_container(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+
+	if (ns == &init_user_ns)
+		return 0;
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return uid_eq(ns->owner, GLOBAL_ROOT_UID) ? ns->ns.inum : 0;
+}
+
+/* The key of a user, or of a container: then @uid is INVALID_UID. */
+static unsigned long tw_user_id(u32 container, kuid_t uid)
+{
+	return (unsigned long)container << 32 | __kuid_val(uid);
+}
+
+/* Find a user or container and take a reference. NULL if there is none. */
 static struct tw_user *tw_user_find(unsigned long id)
 {
 	struct tw_user *user;
@@ -98,6 +126,49 @@ static size_t tw_user_size(void)
 	return struct_size((struct tw_user *)NULL, share, nr_cpu_ids);
 }
 
+/* Find or create a user of a container (0: none), or the container itself: @uid is INVALID_UID. */
+static struct tw_user *__tw_user_get(u32 container, kuid_t uid,
+				     void (*free_closed)(struct work_struct *work),
+				     void (*sock_work)(struct work_struct *work))
+{
+	unsigned long id = tw_user_id(container, uid);
+	struct tw_user *user, *other;
+
+	for (;;) {
+		user = tw_user_find(id);
+		if (user)
+			return user;
+		user = tw_alloc(tw_user_size());
+		if (!user)
+			return NULL;
+		user->id = id;
+		user->is_container = !uid_valid(uid);
+		user->files = 1;
+		spin_lock_init(&user->lock);
+		init_waitqueue_head(&user->wait);
+		INIT_LIST_HEAD(&user->closed);
+		INIT_WORK(&user->free, free_closed);
+		init_llist_head(&user->sock_files);
+		INIT_DELAYED_WORK(&user->sock_work, sock_work);
+		if (container && !user->is_container) {
+			user->container = __tw_user_get(container, INVALID_UID, free_closed,
+							sock_work);
+			if (!user->container) {
+				tw_free(user, tw_user_size());
+				return NULL;
+			}
+		}
+		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
+		if (!other)
+			return user;
+		if (user->container)
+			tw_user_put(user->container);
+		tw_free(user, tw_user_size());
+		if (xa_is_err(other))
+			return NULL;
+	}
+}
+
 /**
  * tw_user_get - find or create the calling user
  * @free_closed: work function that frees the wheels queued by tw_user_queue_closed()
@@ -111,32 +182,7 @@ static size_t tw_user_size(void)
 struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work),
 			    void (*sock_work)(struct work_struct *work))
 {
-	kuid_t uid = tw_user_uid();
-	unsigned long id = __kuid_val(uid);
-	struct tw_user *user, *other;
-
-	for (;;) {
-		user = tw_user_find(id);
-		if (user)
-			return user;
-		user = tw_alloc(tw_user_size());
-		if (!user)
-			return NULL;
-		user->uid = uid;
-		user->files = 1;
-		spin_lock_init(&user->lock);
-		init_waitqueue_head(&user->wait);
-		INIT_LIST_HEAD(&user->closed);
-		INIT_WORK(&user->free, free_closed);
-		init_llist_head(&user->sock_files);
-		INIT_DELAYED_WORK(&user->sock_work, sock_work);
-		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
-		if (!other)
-			return user;
-		tw_free(user, tw_user_size());
-		if (xa_is_err(other))
-			return NULL;
-	}
+	return __tw_user_get(tw_user_container(), tw_user_uid(), free_closed, sock_work);
 }
 
 /**
@@ -163,11 +209,13 @@ void tw_user_put(struct tw_user *user)
 	xa_lock(&tw_users);
 	last = !--user->files;
 	if (last)
-		__xa_erase(&tw_users, __kuid_val(user->uid));
+		__xa_erase(&tw_users, user->id);
 	xa_unlock(&tw_users);
 	if (!last)
 		return;
 	WARN_ON_ONCE(user->memory || user->closing || !list_empty(&user->closed));
+	if (user->container)
+		tw_user_put(user->container);
 	tw_free(user, tw_user_size());
 }
 
@@ -219,7 +267,7 @@ void tw_user_count_freed(struct tw_user *user)
 
 /**
  * tw_user_wait - if more than half of the cap is charged, wait for the wheels that were closed
- * @user: the user
+ * @user: the user. In a container all that its users are charged counts.
  *
  * Only open() calls this, because it holds no lock. It does not wait for wheels that are closed
  * during the call: wheels are freed in the order in which they were closed.
@@ -229,24 +277,27 @@ void tw_user_count_freed(struct tw_user *user)
  */
 int tw_user_wait(struct tw_user *user)
 {
+	u64 memory = tw_user_memory(user->container ?: user);
 	u32 last;
 
 	spin_lock(&user->lock);
 	last = user->freed;
-	if (user->memory > tw_user_memory_max() / 2)
+	if (memory > tw_user_memory_max() / 2)
 		last += user->closing;
 	spin_unlock(&user->lock);
 	return wait_event_killable(user->wait, (s32)(READ_ONCE(user->freed) - last) >= 0);
 }
 
-/**
- * tw_user_charge - charge memory that is about to be allocated
- * @user: the user to charge
- * @bytes: how much
- *
- * Return: 0; -EDQUOT: the cap would be exceeded, and nothing was charged.
- */
-int tw_user_charge(struct tw_user *user, size_t bytes)
+static void __tw_user_uncharge(struct tw_user *user, size_t bytes)
+{
+	spin_lock(&user->lock);
+	WARN_ON_ONCE(bytes > user->memory);
+	user->memory -= bytes;
+	spin_unlock(&user->lock);
+}
+
+/* Charge a user or container, but not the container of the user. Returns 0 or -EDQUOT. */
+static int __tw_user_charge(struct tw_user *user, size_t bytes)
 {
 	u64 max = tw_user_memory_max();
 	bool fits;
@@ -261,16 +312,34 @@ int tw_user_charge(struct tw_user *user, size_t bytes)
 }
 
 /**
+ * tw_user_charge - charge memory that is about to be allocated
+ * @user: the user to charge, and the user's container
+ * @bytes: how much
+ *
+ * Return: 0; -EDQUOT: a cap would be exceeded, and nothing was charged.
+ */
+int tw_user_charge(struct tw_user *user, size_t bytes)
+{
+	int err = __tw_user_charge(user, bytes);
+
+	if (err || !user->container)
+		return err;
+	err = __tw_user_charge(user->container, bytes);
+	if (err)
+		__tw_user_uncharge(user, bytes);
+	return err;
+}
+
+/**
  * tw_user_uncharge - uncharge memory that was freed
  * @user: the user to whom it was charged
  * @bytes: how much
  */
 void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
-	spin_lock(&user->lock);
-	WARN_ON_ONCE(bytes > user->memory);
-	user->memory -= bytes;
-	spin_unlock(&user->lock);
+	__tw_user_uncharge(user, bytes);
+	if (user->container)
+		__tw_user_uncharge(user->container, bytes);
 }
 
 /**

@@ -324,8 +324,26 @@ TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_all));
 }
 
-/* Two ids in a namespace: one holds all that it may, the other gets as much. */
-static int two_ids(void)
+/* Hold a small wheel until killed; write a byte to @ready when it is there. */
+static int hold_little(int ready)
+{
+	int fd = dev_open(O_NONBLOCK);
+
+	if (fd < 0 || tw_add1(fd, 1, 0, HOUR, 0) || write(ready, "", 1) != 1)
+		return 1;
+	return pause();
+}
+
+/* Nothing else is charged to this user. */
+static int take_alone(void)
+{
+	int fd = dev_open(O_NONBLOCK);
+
+	return fd >= 0 && alone(fd) ? 0 : 1;
+}
+
+/* While id 1 of a namespace calls @hold, id 2 calls @take. */
+static int two_ids(int (*hold)(int ready), int (*take)(void))
 {
 	int ready[2], ret;
 	pid_t first;
@@ -335,16 +353,67 @@ static int two_ids(void)
 		return -errno;
 	first = fork();
 	if (!first)
-		_exit(setresuid(1, 1, 1) ?: hold_all(ready[1]));
-	ret = read(ready[0], &c, 1) == 1 ? with_id(2, take_all) : 100;
+		_exit(setresuid(1, 1, 1) ?: hold(ready[1]));
+	ret = read(ready[0], &c, 1) == 1 ? with_id(2, take) : 100;
 	kill(first, SIGKILL);
 	return tw_reap(first) == 1000 + SIGKILL ? ret : 101;
 }
 
-/* In a namespace that root has made, a container, different ids are different users. */
+/* The memory of the first id is freed in between. */
+static int two_users_one_cap(void)
+{
+	return two_ids(hold_little, take_alone) ?: two_ids(hold_all, take_nothing) ?:
+	       with_id(1, take_all);
+}
+
+/*
+ * In a namespace that root has made, a container, different ids are different users, but all of
+ * them have one cap. A user outside has another cap.
+ */
 TEST_F_TIMEOUT(users, in_a_namespace_of_root, TIMEOUT)
 {
-	EXPECT_EQ(0, in_namespace(0, true, 0, two_ids));
+	int ready[2];
+	pid_t other;
+	char c;
+
+	EXPECT_EQ(0, in_namespace(0, true, 0, two_users_one_cap));
+	ASSERT_EQ(0, pipe(ready));
+	other = fork();
+	if (!other)
+		_exit(become(ALICE) ?: hold_all(ready[1]));
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	EXPECT_EQ(0, in_namespace(0, true, 0, two_users_one_cap));
+	kill(other, SIGKILL);
+	EXPECT_EQ(1000 + SIGKILL, tw_reap(other));
+}
+
+static int apart[2][2];	/* pipes: the first container has taken all; it may end */
+
+static int take_all_until_told(void)
+{
+	int fd = dev_open(O_NONBLOCK);
+	char c;
+
+	if (fd < 0 || arm_until(fd, 0, -EDQUOT) != CAP)
+		return 1;
+	return write(apart[0][1], "", 1) == 1 && read(apart[1][0], &c, 1) == 1 ? 0 : 2;
+}
+
+/* One container has reached its cap, another one has a cap of its own. */
+TEST_F_TIMEOUT(users, containers_are_apart, TIMEOUT)
+{
+	pid_t first;
+	char c;
+
+	ASSERT_EQ(0, pipe(apart[0]));
+	ASSERT_EQ(0, pipe(apart[1]));
+	first = fork();
+	if (!first)
+		_exit(in_namespace(0, true, 0, take_all_until_told));
+	ASSERT_EQ(1, read(apart[0][0], &c, 1));
+	EXPECT_EQ(0, in_namespace(0, true, 0, take_all));
+	ASSERT_EQ(1, write(apart[1][1], "", 1));
+	EXPECT_EQ(0, tw_reap(first));
 }
 
 /* A process that runs as another user is charged to its real user, who started it. */

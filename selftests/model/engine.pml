@@ -16,7 +16,8 @@
  *
  * The engine's lock is taken and dropped in one step: everything it protects is accessed only under
  * it, except that the thread reads the list without it. Lists are sets, so any order of turns is
- * possible. With PAUSES a queue that the thread takes may have used up its user's share: it pauses. Entities move from a tree to a list one at a time, so some may be left behind.
+ * possible. With PAUSES a queue that the thread takes may have used up its user's share: it pauses.
+ * With GROUP the queue is that of a container, and each base has a queue of its own in it (c_*). Entities move from a tree to a list one at a time, so some may be left behind.
  */
 #ifndef TASKS
 #define TASKS	2
@@ -41,6 +42,9 @@
 #endif
 #ifndef PAUSES		/* how often a user may use up the share */
 #define PAUSES	0
+#endif
+#ifndef GROUP		/* 1: a container with a user for each base; only with QUEUES=1 */
+#define GROUP	0
 #endif
 #ifndef HORIZON
 #define HORIZON	4
@@ -90,6 +94,12 @@ byte pauses;
 #define TREE(q)		(PAUSED(q) -> 0 : CLOCK(q))
 #endif
 
+#if GROUP
+/* Queues of the users of the container: base b is the only one of queue b. */
+byte c_place[BASES];
+byte c_at[BASES];
+#endif
+
 /* The engine */
 byte engine;			/* its lock, for mutants that hold it for more than one step */
 byte running;
@@ -121,6 +131,9 @@ bit set_back;
 
 hidden byte i, n, f, first;
 hidden byte any;
+#if GROUP
+hidden byte user;
+#endif
 
 #define ACQUIRE(b)	lock[b] == 0 -> assert(!freed[b]); lock[b] = _pid + 1
 #define RELEASE(b)	assert(lock[b] == _pid + 1 && !freed[b]); lock[b] = 0
@@ -140,7 +153,16 @@ inline first_work(b, r)
 	fi
 }
 
-/* tw_first_time() of a queue, from its bases. any: one of them is LISTED. */
+/* What is in a queue: bases, or the queues of a container's users */
+#if GROUP
+#define M_PLACE(n)	c_place[n]
+#define M_AT(n)	c_at[n]
+#else
+#define M_PLACE(n)	place[n]
+#define M_AT(n)	at[n]
+#endif
+
+/* tw_first_time() of a queue, from what is in it. any: some of that is LISTED. */
 inline first_base(q, r)
 {
 	r = NEVER;
@@ -148,13 +170,13 @@ inline first_base(q, r)
 	n = 0;
 	do
 	:: n == BASES -> break
-	:: n < BASES && QUEUE(n) == q && place[n] == TIMED ->
+	:: n < BASES && QUEUE(n) == q && M_PLACE(n) == TIMED ->
 		if
-		:: at[n] < r -> r = at[n]
+		:: M_AT(n) < r -> r = M_AT(n)
 		:: else
 		fi;
 		n++
-	:: n < BASES && QUEUE(n) == q && place[n] == LISTED -> any = 1; n++	/* unreached in a task */
+	:: n < BASES && QUEUE(n) == q && M_PLACE(n) == LISTED -> any = 1; n++	/* unreached in a task */
 	:: else -> n++
 	od;
 	n = 0
@@ -187,9 +209,9 @@ inline bases_due(q)
 	i = 0;
 	do
 	:: i == BASES -> break
-	:: i < BASES && f <= now[CLOCK(q)] && QUEUE(i) == q && place[i] == TIMED && at[i] == f ->
-		place[i] = LISTED;
-		at[i] = 0;
+	:: i < BASES && f <= now[CLOCK(q)] && QUEUE(i) == q && M_PLACE(i) == TIMED && M_AT(i) == f ->
+		M_PLACE(i) = LISTED;
+		M_AT(i) = 0;
 		break
 	:: else -> i++
 	od;
@@ -215,6 +237,21 @@ inline queues_due(c)
 	od;
 	i = 0; f = 0
 }
+
+#if GROUP
+/* tw_queue_settle() of a user's queue, in that of the container */
+inline settle_user(b, time)
+{
+	assert(!freed[b]);
+	c_place[b] = NOWHERE;
+	c_at[b] = 0;
+	if
+	:: place[b] == LISTED || (place[b] == TIMED && at[b] <= time) -> c_place[b] = LISTED
+	:: place[b] == TIMED && at[b] > time -> c_place[b] = TIMED; c_at[b] = at[b]
+	:: else
+	fi
+}
+#endif
 
 /* tw_queue_settle() */
 inline settle(q, deferred, time)
@@ -335,6 +372,12 @@ inline engine_start(b, time, far)
 #endif
 		place[b] = TIMED;
 		at[b] = time;
+#if GROUP && !defined(START_WITHOUT_USER)
+		if
+		:: c_place[b] != LISTED -> settle_user(b, 0)
+		:: else
+		fi;
+#endif
 #ifndef START_WITHOUT_QUEUE
 		if
 #ifdef START_ENDS_PAUSE
@@ -355,6 +398,9 @@ inline engine_start(b, time, far)
 /* The end of tw_engine_turn(): after run_base() */
 inline again(b)
 {
+#if GROUP
+	user = b;
+#endif
 	if
 	:: b != NONE && time == 0 ->
 		assert(!freed[b] && !q_freed[QUEUE(b)]);
@@ -374,6 +420,13 @@ inline again(b)
 		fi
 	:: else
 	fi;
+#if GROUP
+	if
+	:: user != NONE -> settle_user(user, now[0])
+	:: else
+	fi;
+	user = 0;
+#endif
 	b = 0; time = 0
 }
 
@@ -465,11 +518,20 @@ inline take_base(q, b)
 	b = 0;
 	do
 	:: b == BASES -> b = NONE; break
-	:: b < BASES && QUEUE(b) == q && place[b] == LISTED -> break
-	:: b + QUEUES < BASES && QUEUE(b) == q && place[b] == LISTED &&
-	   place[(b + QUEUES) % BASES] == LISTED -> b++
-	:: b < BASES && !(QUEUE(b) == q && place[b] == LISTED) -> b++
+	:: b < BASES && QUEUE(b) == q && M_PLACE(b) == LISTED -> break
+	:: b + QUEUES < BASES && QUEUE(b) == q && M_PLACE(b) == LISTED &&
+	   M_PLACE((b + QUEUES) % BASES) == LISTED -> b++
+	:: b < BASES && !(QUEUE(b) == q && M_PLACE(b) == LISTED) -> b++
 	od;
+#if GROUP
+	/* The base of that user has work now, or was removed, or its time has been changed. */
+	if
+	:: b != NONE && !(place[b] == LISTED || (place[b] == TIMED && at[b] <= now[0])) ->
+		settle_user(b, now[0]);
+		b = NONE
+	:: else
+	fi;
+#endif
 	if
 	:: b != NONE -> assert(!freed[b]); place[b] = NOWHERE
 	:: else
@@ -944,6 +1006,9 @@ end_wait:
 		place[b] = REMOVED;
 #endif
 		at[b] = 0;
+#if GROUP && !defined(REMOVE_LEAVES_USER)
+		settle_user(b, 0);
+#endif
 		first_base(QUEUE(b), f);
 		if
 #ifdef REMOVE_WITHOUT_QUEUE
@@ -982,6 +1047,9 @@ end_wait:
 #endif
 	/* tw_engine_queue_put() */
 	d_step {
+#if GROUP
+		assert(c_place[b] == NOWHERE);
+#endif
 		freed[b] = 1;
 		assert(lock[b] == 0 && place[b] == REMOVED);
 		work[b] = 0;
@@ -1010,9 +1078,14 @@ inline check()
 	:: i < BASES ->
 		assert(lock[i] == 0);
 		/* If a base is in a tree or on a list, so is its queue. */
-		assert(place[i] != LISTED || q_place[QUEUE(i)] == LISTED || PAUSED(QUEUE(i)));
-		assert(place[i] != TIMED || q_place[QUEUE(i)] == LISTED || PAUSED(QUEUE(i)) ||
-		       (q_place[QUEUE(i)] == TIMED && q_at[QUEUE(i)] <= at[i]));
+#if GROUP
+		assert(place[i] != LISTED || c_place[i] == LISTED);
+		assert(place[i] != TIMED || c_place[i] == LISTED ||
+		       (c_place[i] == TIMED && c_at[i] <= at[i]));
+#endif
+		assert(M_PLACE(i) != LISTED || q_place[QUEUE(i)] == LISTED || PAUSED(QUEUE(i)));
+		assert(M_PLACE(i) != TIMED || q_place[QUEUE(i)] == LISTED || PAUSED(QUEUE(i)) ||
+		       (q_place[QUEUE(i)] == TIMED && q_at[QUEUE(i)] <= M_AT(i)));
 		/* A base with work is listed or waits for its time; due work waits for the pace. */
 		first_work(i, f);
 		if
@@ -1120,6 +1193,10 @@ init
 				programmed[b] = time;
 				place[b] = TIMED;
 				at[b] = time;
+#if GROUP
+				c_place[b] = TIMED;
+				c_at[b] = time;
+#endif
 				q_place[QUEUE(b)] = TIMED;
 				if
 				:: q_at[QUEUE(b)] == 0 || time < q_at[QUEUE(b)] -> q_at[QUEUE(b)] = time

@@ -236,7 +236,7 @@ inline try(w)
 			assert(!aborting[s] && !let_go[s]);
 			if
 			:: aborting[s] = 1
-			:: true
+			:: w == 0		/* of the first wheel only */
 			fi
 		};
 		if

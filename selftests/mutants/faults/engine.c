@@ -14,9 +14,8 @@ user: a share of 20 %; icount/many:share.timers_2000.of_a_task; s/^\(#define TW_
 user: a share of 5 %; icount/many:share.timers_2000.of_a_task; s/^\(#define TW_USER_SHARE\t*\)10U/\15U/
 user: half a second is saved; icount/many:share.timers_2000.of_a_task; s/^\(#define TW_USER_SAVED_NS\t*\)(5 \*/\1(500 */
 user: a turn of the thread costs nothing; icount/many:share.timers_2000.of_a_task; s/^\t\ttw_share_spend(share, now, now - before);/\t\t;/
-user: on an idle CPU the pause is as good as nothing; icount/many:global.reader_on_an_idle_cpu; s/if (queue->paused \&\& is_idle_task(current))/if (0)/
-user: alone on the CPU a user pauses; icount/many:alone.*; /^static void tw_thread_quantum(/,/^}/s/if (single_task_running())/if (0)/
-user: a pause ends when a timer is armed; icount/many:share.timers_2000_arms.of_a_task; s/ \&\& !tw_queue_pauses(queue))/)/
+user: an idle CPU is not noticed; icount/many:global.reader_on_an_idle_cpu; s/if (queue->paused \&\& is_idle_task(current))/if (0)/
+user: a user pauses although no other task wants the CPU; icount/many:alone.*; /^static void tw_thread_quantum(/,/^}/s/if (single_task_running())/if (0)/
 # Firings and turns
 fire: no limit; icount/many:rest.*; s/min_t(u64, tw_pace_saved(began), TW_BUDGET_NS)/U64_MAX/
 fire: ten times the budget; icount/many:rest.*; s/#define TW_BUDGET_NS\t(50 \*/#define TW_BUDGET_NS\t(500 */
@@ -45,27 +44,29 @@ program: from wherever one is; race:elsewhere.*; s/if (unlikely(engine->threaded
 program: the thread is not kicked; race:elsewhere.*; /^static void tw_engine_kick(/,/^}/s/wake_up_process(.*/;/
 kicked: the hrtimers stay where they are; race:offline.timers_fire_at_home_after_return; /^static u64 tw_thread_kicked(/,/^}/s/engine->clock\[i\].programmed = TW_NEVER;/;/
 # The thread
-thread: it never sleeps; icount/many:share.users_64_clocks_3.of_a_task; /^static u64 tw_thread_wait(/,/^}/s/return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);/return 0;/
+thread: it never sleeps; icount/many:share.users_8.of_a_task; /^static u64 tw_thread_wait(/,/^}/s/return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);/return 0;/
 thread: alone it does not run on; icount/many:alone.*; s/if (single_task_running()) {/if (0) {/
 thread: alone it never sleeps; icount/many:alone.*; s/return now - began < TW_ALONE_NS ? 0 : TW_ALONE_NS \/ 2;/return 0;/
 thread: turns cost nothing; icount/many:share.users_64_clocks_3.of_a_task; /^static void tw_thread_turns(/,/^}/s/tw_pace_spend(now, now - before);/;/
 thread: an ordinary task; icount/many:global.thread_priority many:global.thread_priority; s/^\tsched_set_fifo_low(current);/\t;/
 thread: of high priority; icount/many:global.thread_priority many:global.thread_priority; s/^\tsched_set_fifo_low(current);/\tsched_set_fifo(current);/
 thread: it does not start the hrtimers; icount/many:gaps.read_10.*,innocent.burst.*; /^static void tw_thread_turns(/,/^}/s/^\t\t\ttw_engine_program(engine);/\t\t\t;/
-thread: it wakes too early from its sleep; icount/many:share.users_64_clocks_3.of_a_task; s/^\t\ttw_thread_sleep(engine, wait);/\t\ttw_thread_sleep(engine, wait \/ 20);/
 park: what was deferred is forgotten; race:busy.*; s/^\tlist_splice_tail_init(&engine->deferred, &engine->ready);/\t;/
 park: no hrtimer is started; race:busy.*; /^static void tw_thread_park(/,/^}/s/^\ttw_engine_program(engine);/\t;/
 unpark: still without thread; race:elsewhere.fires_at_home; /^static void tw_thread_unpark(/,/^}/s/engine->threaded = true;/;/
 # Bases and queues
 start: a base whose turn is under way is left out; race:race.*.exactly_once,race.*.fires* icount/time:running.*; /^void tw_engine_start(/,/^}/s/if (cpu->entity.place == TW_NOWHERE || cpu->entity.place == TW_TIMED)/if (cpu->entity.place == TW_TIMED)/
-start: the queue keeps its time; time:running.*.move_earlier; /^void tw_engine_start(/,/^}/s/^\t\t\ttw_queue_settle(queue, &engine->ready, 0);/\t\t\t;/
+start: the queue keeps its time; time:running.*.move_earlier; /^void tw_engine_start(/,/^}/s/^\t\t\t\ttw_queue_settle(queue, tw_queue_list(queue), 0);/\t\t\t\t;/
 start: the hrtimer keeps its time; time:running.*.relative,running.*.absolute; /^void tw_engine_start(/,/^}/s/^\t\ttw_engine_program(engine);/\t\t;/
 remove: it may be put back; race:global.closed_in_its_turn; /^void tw_engine_remove(/,/^}/s/cpu->entity.place = TW_REMOVED;/;/
-remove: the queue stays; lifetime:wheel.close*,module.*; /^void tw_engine_remove(/,/^}/s/^\t\ttw_queue_settle(queue, &engine->ready, 0);/\t\t;/
+remove: the queue stays; lifetime:wheel.close*,module.*; /^void tw_engine_remove(/,/^}/s/^\t\t\ttw_queue_settle(queue, tw_queue_list(queue), 0);/\t\t\t;/
 remove: a queue that is listed is settled, too; icount/many:neighbour.* many:neighbour.*; /^void tw_engine_remove(/,/^}/{s/if ((queue->entity.place == TW_TIMED \&\& !queue->paused) ||/if (1 ||/}
 remove: an empty clock stays started; lifetime:wheel.close_stops_the_hrtimer; s/hrtimer_try_to_cancel(&clock->timer) >= 0)/0)/
 remove: what was cancelled counts as started; lifetime:wheel.close_and_arm_later; /^void tw_engine_remove(/,/^}/s/clock->programmed = TW_NEVER;/;/
-queue: it never ends; lifetime:wheel.queues_end; /^void tw_engine_queue_put(/,/^}/s/^\ttw_free(queue, .*/\t;/
-queue: it ends with the first base; lifetime:wheels.*,module.*; s/last = !--queue->bases;/last = true;/
-queue: another base is not counted; lifetime:wheel.close_leaves_the_others; s/^\t\t\tqueue->bases++;/\t\t\t;/
+queue: it never ends; lifetime:wheel.queues_end; /^void tw_engine_queue_put(/,/^}/s/^\ttw_queue_free(queue);/\t;/
+queue: it ends with the first base; lifetime:wheels.*,module.*; s/last = !--queue->members;/last = true;/
+queue: another base is not counted; lifetime:wheel.close_leaves_the_others; s/^\t\t\tqueue->members++;/\t\t\t;/
+container: the users take turns with others; icount/many:container.counts_as_one_user; s/if (user->container) {/if (0) {/
+container: it keeps its time when a user's comes; icount/many:container.counts_as_one_user; /^void tw_engine_start(/,/^}/s/for (; queue; queue = queue->parent)/for (; queue; queue = NULL)/
+container: it stays when its last wheel is closed; many:container.has_the_cap_of_a_user; /^void tw_engine_remove(/,/^}/s/for (; queue; queue = queue->parent)/for (; queue; queue = NULL)/
 exit: hrtimers go on; equivalent: each is cancelled with the last base that it was for, and a firing that is under way then has ended when the base is freed, a grace period later; /^void tw_engine_exit(/,/^}/s/hrtimer_cancel(.*/;/

@@ -24,7 +24,7 @@ handle: not counted; socket:socket.ip4.abort_at_once; s/atomic64_inc(&file->sock
 held: each timer of a socket is tried; icount/socket:socket.ip4.many_wait_for_a_lock; s/^\t\t\theld->from++;/\t\t\t;/
 held: one round after the other; icount/socket:socket.ip4.many_wait_for_a_lock; /^static void tw_held_round(/,/^}/s/held->at = jiffies + held->delay;/held->at = jiffies;/
 held: no pace; icount/socket:socket.ip4.many_wait_for_a_lock; s/held->next += TW_SOCK_HELD_NS;/;/
-held: one round is all; socket:socket.ip4.lock_is_held; s/^\tqueue_delayed_work(tw_socks_wq, &user->sock_work,$/\t(void)(0,/
+held: one round is all; icount/socket:socket.ip4.many_wait_for_a_lock; s/^\tqueue_delayed_work(tw_socks_wq, &user->sock_work,$/\t(void)(0,/
 held: stores do not count; socket:socket.ip4.postponed_while_held; s/tw_deadline_sync(&ctx->file->table.pool, ts->index, t);/;/
 held: closed wheels stay; socket:socket.ip4.postponed_while_held; s/^\t\ttw_held_purge(held);/\t\t;/
 held: what has ended stays; socket:socket.ip4.postponed_while_held; /^static void tw_sock_handle/,/^}/s/tw_held_remove(held, ts);/;/
