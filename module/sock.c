@@ -674,8 +674,9 @@ static void tw_sock_sweep_begin(struct work_struct *work)
 {
 	struct tw_socks *socks = container_of(to_delayed_work(work), struct tw_socks, sweeper);
 
-	/* The worker may go on with a walk that takes longer than a minute instead. */
-	WRITE_ONCE(socks->sweep, 1);
+	/* A walk that takes longer than a minute goes on to its end. */
+	if (!READ_ONCE(socks->sweep))
+		WRITE_ONCE(socks->sweep, 1);
 	tw_sock_kick(socks->file);
 	/* An ADD that this does not see queues it again. */
 	if (atomic_read(&socks->count))
