@@ -76,26 +76,13 @@ struct ltw_ops {
  * @fd: the descriptor that becomes readable
  * @clock: enum timerwheel_clock
  * @table: the deadline table; its @entries are NULL if there is none
- * @resident: its timers are resident
  */
 struct timerwheel {
 	const struct ltw_ops *ops;
 	int fd;
 	uint32_t clock;
 	struct timerwheel_table table;
-	bool resident;
 };
-
-/**
- * ltw_resident_invalid - has a wheel no table of resident timers?
- * @wheel: the wheel
- *
- * Return: true if so.
- */
-static inline bool ltw_resident_invalid(const struct timerwheel *wheel)
-{
-	return !wheel->resident || !wheel->table.entries;
-}
 
 /**
  * ltw_clock_now - read a running clock

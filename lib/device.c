@@ -277,8 +277,6 @@ static int ltw_device_check(int fd)
 static bool ltw_info_valid(const struct timerwheel_info *info, bool table)
 {
 	const __u32 known = sizeof(struct timerwheel_event);
-	/* the generation of a resident timer includes the bits of its state */
-	unsigned int state = info->flags & TIMERWHEEL_INFO_RESIDENT ? 2 : 0;
 
 	if (info->clock > TIMERWHEEL_CLOCK_MANUAL)
 		return false;
@@ -287,7 +285,8 @@ static bool ltw_info_valid(const struct timerwheel_info *info, bool table)
 		return false;
 	if (info->ring & (info->ring - 1))
 		return false;
-	return !table || (info->generation_bits > state && info->generation_bits <= 32);
+	/* two of the bits are the state */
+	return !table || (info->generation_bits > 2 && info->generation_bits <= 32);
 }
 
 /* Map @size bytes of a wheel. Returns MAP_FAILED and sets errno on failure. */
@@ -304,24 +303,6 @@ static void *ltw_map(const struct timerwheel *wheel, size_t size, uint64_t offse
 static int ltw_map_error(void)
 {
 	return errno == EAGAIN ? -ENOMEM : -errno;
-}
-
-/*
- * Until its deadline table is mapped, another process can set up a wheel with other sizes. Map a
- * part of the table, which makes that impossible, and read INFO again.
- */
-static int ltw_device_settle(struct timerwheel *wheel, struct timerwheel_info *info)
-{
-	size_t page = ltw_pages(1);
-	void *map;
-
-	if (info->flags & TIMERWHEEL_INFO_SETTLED)
-		return 0;
-	map = ltw_map(wheel, page, TIMERWHEEL_MMAP_DEADLINES);
-	if (map == MAP_FAILED)
-		return ltw_map_error();
-	munmap(map, page);
-	return ltw_device_info(wheel, info);
 }
 
 /* Map the event ring, if the wheel has one, and the deadline table if @table. */
@@ -365,8 +346,8 @@ int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 	err = ltw_device_check(fd);
 	if (!err)
 		err = ltw_device_info(&device->wheel, &info);
-	if (!err && table)
-		err = ltw_device_settle(&device->wheel, &info);
+	if (!err && table && !(info.flags & TIMERWHEEL_INFO_TABLE))
+		err = -ENOENT;
 	if (!err && !ltw_info_valid(&info, table))
 		err = -EPROTO;
 	if (!err)
@@ -377,7 +358,6 @@ int ltw_device_adopt(struct timerwheel **wheel, int fd, bool table)
 		return err;
 	}
 	device->wheel.clock = info.clock;
-	device->wheel.resident = info.flags & TIMERWHEEL_INFO_RESIDENT;
 	*wheel = &device->wheel;
 	return 0;
 }
@@ -388,6 +368,7 @@ int ltw_device_open(struct timerwheel **wheel, const struct timerwheel_config *c
 		.size = sizeof(setup),
 		.flags = (config->clock_set ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
 			 (config->alarm ? TIMERWHEEL_SETUP_ALARM : 0) |
+			 (config->table ? TIMERWHEEL_SETUP_TABLE : 0) |
 			 (config->resident ? TIMERWHEEL_SETUP_RESIDENT : 0),
 		.clock = config->clock,
 		.slots = config->slots,

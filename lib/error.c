@@ -12,7 +12,7 @@ static const char * const ltw_errors[] = {
 	[0] =
 		"no error",
 	[EINVAL] =
-		"a value, flag or size is unknown or outside the limits; the wheel was opened without resident timers; or TIMERWHEEL_BACKEND in the environment is not device, process or auto",
+		"a value, flag or size is unknown or outside the limits; the wheel was opened without a deadline table; or TIMERWHEEL_BACKEND in the environment is not device, process or auto",
 	[E2BIG] =
 		"the timerwheel module is too old for this request: load a newer one",
 	[EFAULT] =
@@ -24,7 +24,7 @@ static const char * const ltw_errors[] = {
 	[ENODEV] =
 		"there is no device: modprobe timerwheel, or set TIMERWHEEL_BACKEND=process",
 	[EEXIST] =
-		"a timer with this key exists already; or the resident timer is armed already",
+		"a timer with this key exists already; or the timer is armed already",
 	[ESTALE] =
 		"the timer has a different value than the one to match: it was changed meanwhile",
 	[ENOSPC] =
@@ -58,13 +58,13 @@ static const char * const ltw_errors[] = {
 	[EPROTO] =
 		"this wheel has larger events, or another kind of clock, event ring or deadline table, than this library knows: install a newer libtimerwheel",
 	[ENOTSUP] =
-		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or this machine cannot: no clock can wake it, it has no atomic operations for resident timers, or its kernel cannot abort connections (INET_DIAG_DESTROY, BPF_SYSCALL); or the socket is no TCP connection over IPv4 or IPv6",
+		"a wheel inside the process cannot do this: load the module (modprobe timerwheel), and do not set TIMERWHEEL_BACKEND=process; or this machine cannot: no clock can wake it, its atomic operations do not allow a deadline table, or its kernel cannot abort connections (INET_DIAG_DESTROY, BPF_SYSCALL); or the socket is no TCP connection over IPv4 or IPv6",
 	[ENOTSOCK] =
 		"the descriptor is not a socket",
 	[ENOTCONN] =
 		"the socket is not connected: arm its timer when the connection is established or being opened",
 	[EXDEV] =
-		"the deadline table is mapped in another time namespace, where the wheel's clock shows a different time",
+		"the wheel was set up in another time namespace, where the wheel's clock shows a different time",
 };
 
 const char *timerwheel_strerror(int error)

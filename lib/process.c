@@ -32,8 +32,7 @@
 #define LTW_CAPACITY_MAX	134217728U
 #define LTW_CAPACITY_DEFAULT	4194304U
 #define LTW_SLACK_MAX		0x2000000000000000ULL
-#define LTW_GENERATION_BITS_MIN	10U
-#define LTW_RESIDENT_BITS_MIN	12U
+#define LTW_GENERATION_BITS_MIN	12U	/* two of them are the state */
 #define LTW_GENERATION_BITS_MAX	20U
 
 /* The timerfd is armed for a time, or for one of these: */
@@ -234,7 +233,7 @@ static void ltw_queue_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 		ltw_fire(p, index, now);
 }
 
-/* Dequeue a timer in order to end or change it. Returns TIMERWHEEL_WAS_*, unless it is resident. */
+/* Dequeue a timer in order to end or change it. Returns TIMERWHEEL_WAS_* if there is no table. */
 static int ltw_unqueue_timer(struct ltw_process *p, uint32_t index)
 {
 	bool due = p->store.timer[index].state == LTW_DUE;
@@ -247,23 +246,21 @@ static int ltw_unqueue_timer(struct ltw_process *p, uint32_t index)
 }
 
 /*
- * Give a timer that exists a new deadline, and dequeue it. Earlier stores in the deadline table do
- * not count any more. Returns TIMERWHEEL_WAS_*; -EEXIST: @unless_armed, and the timer, which is
- * resident, is armed or due.
+ * Give a timer that exists a new deadline, and dequeue it. Returns TIMERWHEEL_WAS_*; -EEXIST:
+ * @unless_armed, and the timer is armed or due.
  */
 static int ltw_set_deadline(struct ltw_process *p, uint32_t index, uint64_t deadline, uint64_t now,
 			    bool unless_armed)
 {
 	int was;
 
-	if (p->store.resident) {
+	if (p->store.deadlines) {
 		was = ltw_store_set(&p->store, index, deadline, now, unless_armed);
 		if (was >= 0)
 			ltw_unqueue_timer(p, index);
 		return was;
 	}
 	was = ltw_unqueue_timer(p, index);
-	ltw_store_forget(&p->store, index);
 	p->store.timer[index].deadline = deadline;
 	return was;
 }
@@ -315,7 +312,7 @@ static void ltw_look(struct ltw_process *p, uint32_t index, uint64_t now,
 static void ltw_end_timer(struct ltw_process *p, uint32_t index, uint64_t now,
 			  struct timerwheel_entry *entry)
 {
-	if (p->store.resident)
+	if (p->store.deadlines)
 		ltw_describe(p, index, now, ltw_store_disown(&p->store, index), entry);
 	else
 		ltw_look(p, index, now, entry);
@@ -331,7 +328,7 @@ static bool ltw_add_invalid(const struct ltw_process *p, const struct timerwheel
 	return add->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_SLACK | either | linger) ||
 	       (add->flags & either) == either ||
 	       add->period > TIMERWHEEL_TIME_MAX ||
-	       (linger && !add->period == !!(add->flags & linger)) ||
+	       (p->store.deadlines && !add->period == !!(add->flags & TIMERWHEEL_LINGER)) ||
 	       (add->slack && !(add->flags & TIMERWHEEL_SLACK)) ||
 	       (add->match && !(add->flags & TIMERWHEEL_MATCH));
 }
@@ -374,7 +371,7 @@ static int ltw_process_add(struct ltw_process *p, void *elem, uint64_t now)
 		if (err)
 			return err;
 		p->store.timer[index].deadline = deadline;
-		if (p->store.resident)
+		if (p->store.deadlines)
 			ltw_store_set(&p->store, index, deadline, now, false);
 	}
 	timer = &p->store.timer[index];
@@ -418,7 +415,7 @@ static int ltw_move_timer(struct ltw_process *p, uint32_t index, uint64_t deadli
 
 static int ltw_process_move(struct ltw_process *p, void *elem, uint64_t now)
 {
-	const uint32_t excl = p->store.resident ? TIMERWHEEL_EXCL : 0;
+	const uint32_t excl = p->store.deadlines ? TIMERWHEEL_EXCL : 0;
 	struct timerwheel_move *move = elem;
 	uint32_t index;
 	int err;
@@ -435,7 +432,7 @@ static int ltw_process_move_handle(struct ltw_process *p, void *elem, uint64_t n
 {
 	const struct timerwheel_move_handle *move = elem;
 
-	if (p->flags & TIMERWHEEL_EXCL && !p->store.resident)
+	if (p->flags & TIMERWHEEL_EXCL && !p->store.deadlines)
 		return -EINVAL;
 	if (!ltw_store_owned(&p->store, move->index, move->generation))
 		return -ENOENT;
@@ -714,10 +711,11 @@ static int ltw_process_info(struct timerwheel *wheel, struct timerwheel_info *in
 	*info = (struct timerwheel_info) {
 		.size = sizeof(*info),
 		.flags = TIMERWHEEL_INFO_SETTLED | (p->closed ? TIMERWHEEL_INFO_CLOSED : 0) |
+			 (p->store.deadlines ? TIMERWHEEL_INFO_TABLE : 0) |
 			 (p->store.resident ? TIMERWHEEL_INFO_RESIDENT : 0),
 		.abi_version = TIMERWHEEL_ABI_VERSION,
 		.batch_max = TIMERWHEEL_BATCH_MAX,
-		.features = TIMERWHEEL_FEATURE_RESIDENT | TIMERWHEEL_FEATURE_HANDLE,
+		.features = TIMERWHEEL_FEATURE_TABLE | TIMERWHEEL_FEATURE_HANDLE,
 		.tick_min = LTW_TICK_MIN,
 		.tick_max = LTW_TICK_MAX,
 		.slots_min = LTW_SLOTS_MIN,
@@ -814,13 +812,12 @@ static bool ltw_config_invalid(const struct timerwheel_config *config)
 }
 
 /* As many bits as represent less than a tick, within limits */
-static uint32_t ltw_generation_bits(uint64_t tick, bool resident)
+static uint32_t ltw_generation_bits(uint64_t tick)
 {
 	uint32_t bits = 63 - __builtin_clzll(tick);
-	uint32_t min = resident ? LTW_RESIDENT_BITS_MIN : LTW_GENERATION_BITS_MIN;
 
-	if (bits < min)
-		return min;
+	if (bits < LTW_GENERATION_BITS_MIN)
+		return LTW_GENERATION_BITS_MIN;
 	return bits < LTW_GENERATION_BITS_MAX ? bits : LTW_GENERATION_BITS_MAX;
 }
 
@@ -858,7 +855,7 @@ int ltw_process_open(struct timerwheel **wheel, const struct timerwheel_config *
 	p->wake = LTW_NEVER;
 	p->store.capacity = config->capacity ? config->capacity : LTW_CAPACITY_DEFAULT;
 	p->store.resident = config->resident;
-	p->store.generation_bits = ltw_generation_bits(p->tick, config->resident);
+	p->store.generation_bits = ltw_generation_bits(p->tick);
 	err = ltw_store_init(&p->store, config->table || config->resident);
 	p->wheel.fd = err ? -1 : ltw_process_timerfd(config->clock);
 	if (!err && p->wheel.fd < 0)
@@ -869,7 +866,6 @@ int ltw_process_open(struct timerwheel **wheel, const struct timerwheel_config *
 	}
 	p->wheel.table.entries = p->store.deadlines;
 	p->wheel.table.bits = p->store.generation_bits;
-	p->wheel.resident = config->resident;
 	*wheel = &p->wheel;
 	return 0;
 }

@@ -461,7 +461,7 @@ int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t 
 {
 	int answer = TIMERWHEEL_NEEDS_CALL;
 
-	if (ltw_resident_invalid(queue->wheel))
+	if (!queue->wheel->table.entries)
 		return -EINVAL;
 	/* what is queued may be a MOVE to another deadline */
 	if (!ltw_queued(queue, key))
@@ -474,7 +474,7 @@ int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t 
 /* Before a key's entry in the deadline table is changed: what is queued for the key comes first. */
 static int ltw_queue_settle(struct timerwheel_queue *queue, uint64_t key)
 {
-	if (ltw_resident_invalid(queue->wheel))
+	if (!queue->wheel->table.entries)
 		return -EINVAL;
 	return ltw_queued(queue, key) ? timerwheel_queue_flush(queue) : 0;
 }

@@ -154,8 +154,8 @@ static int ltw_obtain(struct ltw_store *store, uint32_t *index)
 
 int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index)
 {
-	/* the two lowest bits of a resident timer's entry are its state */
-	uint32_t step = store->resident ? TIMERWHEEL_RESIDENT_FIRED + 1 : 1;
+	/* the two lowest bits of an entry are its state */
+	const uint32_t step = TIMERWHEEL_TABLE_FIRED + 1;
 	struct ltw_timer *timer;
 	uint32_t *first;
 	int err;
@@ -170,7 +170,6 @@ int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index)
 	/* 0, the content of an unused entry of the deadline table, is no generation */
 	if (!timer->generation)
 		timer->generation = step;
-	ltw_store_forget(store, *index);
 	first = ltw_chain(store, key);
 	timer->chain = *first;
 	*first = *index;
@@ -320,17 +319,16 @@ static uint64_t ltw_stored_deadline(const struct ltw_store *store, uint64_t stor
 static bool ltw_stored_valid(const struct ltw_store *store, const struct ltw_timer *timer,
 			     uint64_t stored)
 {
-	uint64_t either = store->resident ? TIMERWHEEL_RESIDENT_ARMED : 0;
+	uint64_t owner = ltw_low_bits(store) & ~(uint64_t)TIMERWHEEL_TABLE_ARMED;
 
-	return !((stored ^ timer->generation) & ltw_low_bits(store) & ~either);
+	return !((stored ^ timer->generation) & owner);
 }
 
 /* Is @stored, of a pending timer, that of an arming that was cancelled? */
 static bool ltw_stored_cancelled(const struct ltw_store *store, const struct ltw_timer *timer,
 				 uint64_t stored)
 {
-	return store->resident && ltw_stored_valid(store, timer, stored) &&
-	       !(stored & TIMERWHEEL_RESIDENT_ARMED);
+	return ltw_stored_valid(store, timer, stored) && !(stored & TIMERWHEEL_TABLE_ARMED);
 }
 
 /* Postpone a pending timer if @stored, from its entry, does. Returns true if it is armed. */
@@ -355,14 +353,7 @@ bool ltw_store_touched(struct ltw_store *store, uint32_t index)
 			    __atomic_load_n(&store->deadlines[index], __ATOMIC_RELAXED));
 }
 
-void ltw_store_forget(struct ltw_store *store, uint32_t index)
-{
-	if (store->deadlines)
-		__atomic_store_n(&store->deadlines[index], store->timer[index].generation,
-				 __ATOMIC_RELAXED);
-}
-
-/* The entry of a resident timer, with the deadline rounded up */
+/* The entry of a timer, with the deadline rounded up */
 static uint64_t ltw_encode(const struct ltw_store *store, const struct ltw_timer *timer,
 			   uint64_t deadline, uint32_t state)
 {
@@ -380,7 +371,7 @@ static bool ltw_swap(__u64 *entry, uint64_t old, uint64_t want)
 
 enum ltw_visit ltw_store_visit(struct ltw_store *store, uint32_t index)
 {
-	const uint64_t kernels = TIMERWHEEL_RESIDENT_ARMED ^ TIMERWHEEL_RESIDENT_FIRED;
+	const uint64_t kernels = TIMERWHEEL_TABLE_ARMED ^ TIMERWHEEL_TABLE_FIRED;
 	struct ltw_timer *timer = &store->timer[index];
 	uint64_t before = timer->deadline, stored;
 	__u64 *entry;
@@ -394,10 +385,8 @@ enum ltw_visit ltw_store_visit(struct ltw_store *store, uint32_t index)
 	armed = ltw_postpone(store, index, stored);
 	if (timer->deadline > before)
 		return LTW_POSTPONED;
-	if (!store->resident)
-		return LTW_FIRED;
 	if (!ltw_stored_valid(store, timer, stored)) {
-		stored = ltw_encode(store, timer, timer->deadline, TIMERWHEEL_RESIDENT_FIRED);
+		stored = ltw_encode(store, timer, timer->deadline, TIMERWHEEL_TABLE_FIRED);
 		__atomic_store_n(entry, stored, __ATOMIC_RELAXED);
 		return LTW_FIRED;
 	}
@@ -418,8 +407,8 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 	struct ltw_timer *timer = &store->timer[index];
 	__u64 *entry = &store->deadlines[index];
 	bool passed = deadline <= now, pending = timer->state == LTW_PENDING;
-	uint64_t old, want = ltw_encode(store, timer, deadline, passed ? TIMERWHEEL_RESIDENT_FIRED :
-								TIMERWHEEL_RESIDENT_ARMED);
+	uint64_t old, want = ltw_encode(store, timer, deadline, passed ? TIMERWHEEL_TABLE_FIRED :
+								TIMERWHEEL_TABLE_ARMED);
 
 	if (unless_armed && timer->state == LTW_DUE)
 		return -EEXIST;
@@ -441,7 +430,7 @@ void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now)
 {
 	struct ltw_timer *timer = &store->timer[index];
 	uint64_t entry = ltw_encode(store, timer, now + timer->period,
-				    TIMERWHEEL_RESIDENT_CANCELLED);
+				    TIMERWHEEL_TABLE_CANCELLED);
 
 	timer->deadline = ltw_stored_deadline(store, entry);
 	__atomic_store_n(&store->deadlines[index], entry, __ATOMIC_RELAXED);

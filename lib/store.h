@@ -19,7 +19,8 @@
  * @LTW_NOWHERE: it exists, but is in neither of the following
  * @LTW_PENDING: in the heap
  * @LTW_DUE: on the due list
- * @LTW_PARKED: resident, in neither: its last arming was cancelled, or its event was delivered
+ * @LTW_PARKED: in neither: its last arming was cancelled, or it is resident and its event was
+ *	delivered
  */
 enum ltw_state {
 	LTW_FREE,
@@ -84,9 +85,8 @@ struct ltw_heap_entry {
  * @due_first: the first due timer
  * @due_last: the last due timer
  * @parked: number of parked timers
- * @generation_bits: bits of an entry of @deadlines that hold the generation, and of a resident
- *	timer also its state
- * @resident: timers are resident
+ * @generation_bits: bits of an entry of @deadlines that hold generation and state
+ * @resident: timers are resident: they stay after delivery
  */
 struct ltw_store {
 	struct ltw_timer *timer;
@@ -112,7 +112,7 @@ struct ltw_store {
  * ltw_store_init - initialize an empty store
  * @store: all zero except @capacity, @generation_bits and @resident; on failure call
  *	ltw_store_free()
- * @table: create a deadline table, as resident timers need
+ * @table: create a deadline table, which resident timers need
  *
  * Return: 0 or -ENOMEM.
  */
@@ -183,7 +183,7 @@ void ltw_store_pend(struct ltw_store *store, uint32_t index);
 void ltw_store_due(struct ltw_store *store, uint32_t index);
 
 /**
- * ltw_store_park - park a resident timer
+ * ltw_store_park - park a timer
  * @store: the store
  * @index: the timer, LTW_NOWHERE
  */
@@ -202,7 +202,7 @@ enum ltw_visit {
 	LTW_POSTPONED,
 	/** @LTW_FIRED: it falls due */
 	LTW_FIRED,
-	/** @LTW_CANCELLED: it is resident, and its arming was cancelled: park it */
+	/** @LTW_CANCELLED: its arming was cancelled: park it */
 	LTW_CANCELLED
 };
 
@@ -210,7 +210,7 @@ enum ltw_visit {
  * ltw_store_visit - the deadline of a pending timer has passed
  * @store: the store
  * @index: the timer, LTW_PENDING. It gets the deadline in the deadline table, if that is later.
- *	Otherwise the arming of a resident timer ends in the table.
+ *	Otherwise its arming ends in the table.
  *
  * Return: what becomes of it.
  */
@@ -225,16 +225,9 @@ enum ltw_visit ltw_store_visit(struct ltw_store *store, uint32_t index);
  */
 bool ltw_store_touched(struct ltw_store *store, uint32_t index);
 
-/**
- * ltw_store_forget - reset a timer's entry of the deadline table to its generation alone
- * @store: the store
- * @index: the timer
- */
-void ltw_store_forget(struct ltw_store *store, uint32_t index);
-
 /*
- * Resident timers. Programs change an entry of the deadline table by compare-and-swap, as
- * <linux/timerwheel.h> describes (TIMERWHEEL_RESIDENT_ARMED), while a call has the wheel's lock. So
+ * With a deadline table: programs change an entry of the deadline table by compare-and-swap, as
+ * <linux/timerwheel.h> describes (TIMERWHEEL_MMAP_DEADLINES), while a call has the wheel's lock. So
  * the end of an arming is a compare-and-swap, too. While the entry is CANCELLED or ARMED:
  *
  *	deadline in the heap <= that of the timer <= that of the entry
@@ -243,7 +236,7 @@ void ltw_store_forget(struct ltw_store *store, uint32_t index);
  */
 
 /**
- * ltw_store_set - set the deadline of a resident timer, and arm it in its entry
+ * ltw_store_set - set the deadline of a timer, and arm it in its entry
  * @store: the store
  * @index: the timer, not LTW_FREE; to be taken and queued for the new deadline
  * @deadline: the deadline. Unless it has passed, it is rounded up to what an entry can hold.
@@ -265,7 +258,7 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now);
 
 /**
- * ltw_store_disown - the entry of a resident timer is no program's any more
+ * ltw_store_disown - the entry of a timer is no program's any more
  * @store: the store
  * @index: the timer. If it is pending it gets the deadline in the entry.
  *

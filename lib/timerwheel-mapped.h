@@ -21,53 +21,7 @@ static inline __u64 timerwheel_mapped_entry(__u64 deadline, __u32 generation, un
 }
 
 /**
- * timerwheel_mapped_touch - postpone a timer
- * @table: the mapped deadline table
- * @index: index of the timer, from ADD, GET or LIST
- * @entry: from timerwheel_mapped_entry(); entries of timers with the same deadline differ only in
- *	the generation
- * @bits: generation_bits of INFO
- *
- * Any thread of any process that has mapped the table may call this, and so may signal handlers.
- * The compare-and-swap stores nothing if the timer has ended and its index has a new owner. It is
- * relaxed because an entry does not order other memory.
- *
- * Return: 1: the entry was stored; if the timer is already due, its event is still delivered, and
- * if the timer has ended, the store has no effect. 0: the timer has ended, its index has a new
- * owner, and nothing was stored.
- */
-static inline int timerwheel_mapped_touch(__u64 *table, __u32 index, __u64 entry, unsigned int bits)
-{
-	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
-
-	do {
-		/* from ADD on, the entry holds the generation of its owner */
-		if ((old ^ entry) << (64 - bits))
-			return 0;
-		/* This never overwrites the entry of a new owner; litmus c11/touch. */
-	} while (!__atomic_compare_exchange_n(&table[index], &old, entry, 1, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
-	return 1;
-}
-
-/**
- * timerwheel_mapped_store - postpone a timer that is known to exist
- * @table: the mapped deadline table
- * @index: index of the timer
- * @entry: timerwheel_mapped_entry()
- *
- * Like timerwheel_mapped_touch(), but a plain store. Do not call it for a timer that was removed,
- * drained or delivered; a single-threaded program can guarantee that. The store would overwrite the
- * deadline that the next owner of the index has stored, and the next owner's timer would fire at
- * its previous deadline.
- */
-static inline void timerwheel_mapped_store(__u64 *table, __u32 index, __u64 entry)
-{
-	__atomic_store_n(&table[index], entry, __ATOMIC_RELAXED);
-}
-
-/**
- * enum timerwheel_answer - answers of the functions that arm, refresh and cancel resident timers
+ * enum timerwheel_answer - answers of the functions that arm, refresh and cancel timers in memory
  *
  * Only TIMERWHEEL_DONE means that the function changed something and ordered memory. A thread that
  * takes the event of an arming, or that cancels the arming, sees everything that was written before
@@ -84,7 +38,8 @@ enum timerwheel_answer {
 	TIMERWHEEL_TOO_LATE,
 	/**
 	 * @TIMERWHEEL_NEEDS_CALL: arm: the timer has fired, is parked, or has a later deadline;
-	 * refresh: it has a later deadline. timerwheel_move() arms it in each of these states.
+	 * refresh: it has a later deadline. timerwheel_move() arms it in each of these states,
+	 * unless the timer is not resident and its event was delivered: then use timerwheel_add().
 	 */
 	TIMERWHEEL_NEEDS_CALL,
 	/**
@@ -97,8 +52,8 @@ enum timerwheel_answer {
 };
 
 /**
- * timerwheel_mapped_arm - arm a resident timer, whether or not it is armed
- * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
+ * timerwheel_mapped_arm - arm a timer, whether or not it is armed
+ * @table: the mapped deadline table
  * @index: index of the timer, from ADD, GET or LIST
  * @entry: from timerwheel_mapped_entry(), with a deadline that is not earlier than the deadline of
  *	the last arming, even if that arming was cancelled
@@ -112,17 +67,18 @@ static inline enum timerwheel_answer timerwheel_mapped_arm(__u64 *table, __u32 i
 							   unsigned int bits)
 {
 	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
-	__u64 want = entry | TIMERWHEEL_RESIDENT_ARMED, differs;
+	__u64 want = entry | TIMERWHEEL_TABLE_ARMED, differs;
 
 	do {
 		differs = (old ^ want) & ((1ULL << bits) - 1);
-		if (differs & ~(__u64)TIMERWHEEL_RESIDENT_ARMED)
-			return differs > TIMERWHEEL_RESIDENT_FIRED ? TIMERWHEEL_GONE :
+		if (differs & ~(__u64)TIMERWHEEL_TABLE_ARMED)
+			return differs > TIMERWHEEL_TABLE_FIRED ? TIMERWHEEL_GONE :
 								     TIMERWHEEL_NEEDS_CALL;
 		/* The state is in the lowest bits: CANCELLED is less than ARMED. */
 		if (want < old)
 			return TIMERWHEEL_NEEDS_CALL;
 		/*
+		 * An entry of a new owner is never overwritten; litmus c11/resident-owner.
 		 * Release: a thread that takes the event, or cancels, sees what was written before;
 		 * litmus c11/resident-publish, c11/resident-cancel. Acquire: the thread that
 		 * cancelled the last arming does not see what is written from now on; litmus
@@ -134,8 +90,8 @@ static inline enum timerwheel_answer timerwheel_mapped_arm(__u64 *table, __u32 i
 }
 
 /**
- * timerwheel_mapped_refresh - postpone a resident timer if it is armed
- * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
+ * timerwheel_mapped_refresh - postpone a timer if it is armed
+ * @table: the mapped deadline table
  * @index: index of the timer, from ADD, GET or LIST
  * @entry: from timerwheel_mapped_entry(), with a deadline that is not earlier than the timer's
  * @bits: generation_bits of INFO
@@ -148,25 +104,25 @@ static inline enum timerwheel_answer timerwheel_mapped_refresh(__u64 *table, __u
 							       __u64 entry, unsigned int bits)
 {
 	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
-	__u64 want = entry | TIMERWHEEL_RESIDENT_ARMED, differs;
+	__u64 want = entry | TIMERWHEEL_TABLE_ARMED, differs;
 
 	do {
 		differs = (old ^ want) & ((1ULL << bits) - 1);
 		if (differs)
-			return differs > TIMERWHEEL_RESIDENT_FIRED ? TIMERWHEEL_GONE :
-			       differs & TIMERWHEEL_RESIDENT_ARMED ? TIMERWHEEL_NOT_ARMED :
+			return differs > TIMERWHEEL_TABLE_FIRED ? TIMERWHEEL_GONE :
+			       differs & TIMERWHEEL_TABLE_ARMED ? TIMERWHEEL_NOT_ARMED :
 								     TIMERWHEEL_TOO_LATE;
 		if (want < old)
 			return TIMERWHEEL_NEEDS_CALL;
-		/* As in timerwheel_mapped_arm(); litmus c11/resident-publish. */
+		/* As in timerwheel_mapped_arm(); litmus c11/resident-publish, resident-owner. */
 	} while (!__atomic_compare_exchange_n(&table[index], &old, want, 1, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
 	return TIMERWHEEL_DONE;
 }
 
 /**
- * timerwheel_mapped_cancel - cancel a resident timer
- * @table: the mapped deadline table of a wheel with TIMERWHEEL_SETUP_RESIDENT
+ * timerwheel_mapped_cancel - cancel a timer
+ * @table: the mapped deadline table
  * @index: index of the timer, from ADD, GET or LIST
  * @generation: generation of the timer, from the same call
  * @bits: generation_bits of INFO
@@ -179,13 +135,13 @@ static inline enum timerwheel_answer timerwheel_mapped_cancel(__u64 *table, __u3
 							      __u32 generation, unsigned int bits)
 {
 	__u64 old = __atomic_load_n(&table[index], __ATOMIC_RELAXED);
-	__u64 want = generation | TIMERWHEEL_RESIDENT_ARMED, differs;
+	__u64 want = generation | TIMERWHEEL_TABLE_ARMED, differs;
 
 	do {
 		differs = (old ^ want) & ((1ULL << bits) - 1);
 		if (differs)
-			return differs > TIMERWHEEL_RESIDENT_FIRED ? TIMERWHEEL_GONE :
-			       differs & TIMERWHEEL_RESIDENT_ARMED ? TIMERWHEEL_NOT_ARMED :
+			return differs > TIMERWHEEL_TABLE_FIRED ? TIMERWHEEL_GONE :
+			       differs & TIMERWHEEL_TABLE_ARMED ? TIMERWHEEL_NOT_ARMED :
 								     TIMERWHEEL_TOO_LATE;
 		/*
 		 * The deadline stays because the timer is still queued for it. Acquire: this
@@ -195,7 +151,7 @@ static inline enum timerwheel_answer timerwheel_mapped_cancel(__u64 *table, __u3
 		 * once; litmus c11/resident-end.
 		 */
 	} while (!__atomic_compare_exchange_n(&table[index], &old,
-					      old - TIMERWHEEL_RESIDENT_ARMED, 1,
+					      old - TIMERWHEEL_TABLE_ARMED, 1,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 	return TIMERWHEEL_DONE;
 }

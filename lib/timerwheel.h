@@ -25,10 +25,9 @@
  * Thread safety: several threads may call functions on the same wheel at once, with two exceptions.
  * On a wheel with an event ring, only one thread at a time may call timerwheel_take() or
  * timerwheel_wait(). timerwheel_close() must be the last call. Only one thread at a time may use a
- * queue. Signal handlers may call only timerwheel_table_touch(), timerwheel_table_arm(),
- * timerwheel_table_refresh(), timerwheel_table_cancel(), timerwheel_resident_arm(),
- * timerwheel_resident_refresh(), timerwheel_resident_cancel(), and the functions for the deadline
- * table in timerwheel-mapped.h.
+ * queue. Signal handlers may call only timerwheel_table_arm(), timerwheel_table_refresh(),
+ * timerwheel_table_cancel(), timerwheel_arm(), timerwheel_refresh(), timerwheel_cancel(), and the
+ * functions for the deadline table in timerwheel-mapped.h.
  */
 #ifndef TIMERWHEEL_H
 #define TIMERWHEEL_H
@@ -77,11 +76,11 @@ enum timerwheel_backend {
  * @wake_ns: or wake a reader this many ns after the first of these events
  * @slack: default slack, in ns
  * @ring: length of the event ring; 0: none. The process back end has none and behaves the same.
- * @table: map the deadline table, for timerwheel_table()
+ * @table: create the deadline table (TIMERWHEEL_SETUP_TABLE) and map it, for timerwheel_table():
+ *	timers are armed, refreshed and cancelled in memory, and have no periods
  * @clock_set: TIMERWHEEL_SETUP_CLOCK_SET; not supported by the process back end
  * @alarm: TIMERWHEEL_SETUP_ALARM; not supported by the process back end
- * @resident: TIMERWHEEL_SETUP_RESIDENT: timers are armed and cancelled in the deadline table;
- *	implies @table
+ * @resident: TIMERWHEEL_SETUP_RESIDENT: timers stay after they have fired; implies @table
  */
 struct timerwheel_config {
 	enum timerwheel_backend backend;
@@ -107,7 +106,7 @@ struct timerwheel_config {
  *
  * Return: 0; -EINVAL: a value in @config is outside the limits, or TIMERWHEEL_BACKEND is unknown;
  * -ENOTSUP: the process back end does not support a setting, no clock can wake this machine, or its
- * atomic operations do not allow resident timers;
+ * atomic operations do not allow a deadline table;
  * -EDQUOT: the wheel, its ring and its table would exceed the user's limit on memory; -ENOMEM;
  * -EMFILE, -ENFILE; -ENOENT, -ENXIO, -ENODEV: no device (modprobe timerwheel); -ENOTTY: @device is
  * not a timerwheel device;
@@ -121,7 +120,7 @@ int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *c
  * @fd: its descriptor, for example from a service manager's store. timerwheel_close() closes it. On
  *	error it stays open. Its flags (FD_CLOEXEC, O_NONBLOCK) do not matter, and the library does
  *	not change them.
- * @table: map the deadline table
+ * @table: map the deadline table, which the wheel must have
  *
  * If the wheel has an event ring, the library always maps it. Events continue where the last reader
  * stopped.
@@ -131,8 +130,9 @@ int timerwheel_open(struct timerwheel **wheel, const struct timerwheel_config *c
  *
  * Return: 0; -ENOTTY, -EBADF: not a wheel; -ENOMEM; -EPROTO: the wheel has no ring, and a newer
  * program has set it up for larger events than this library knows, or this library does not know
- * the kind of its clock, ring or table. With @table also -EDQUOT, and -EXDEV: the table was first
- * mapped in a time namespace in which the wheel's clock shows another time.
+ * the kind of its clock, ring or table. With @table also -ENOENT: the wheel was set up without a
+ * deadline table; -EXDEV: it was set up in a time namespace in which the wheel's clock shows
+ * another time.
  */
 int timerwheel_adopt(struct timerwheel **wheel, int fd, bool table);
 
@@ -267,7 +267,7 @@ long timerwheel_get(struct timerwheel *wheel, struct timerwheel_entry *elems, si
  * @wheel: the wheel
  * @elems: the elements: index and generation from ADD; out: result, which overwrites the generation
  * @count: number of elements, without limit
- * @flags: for all elements: 0 or TIMERWHEEL_ABS; for resident timers also TIMERWHEEL_EXCL
+ * @flags: for all elements: 0 or TIMERWHEEL_ABS; with a deadline table also TIMERWHEEL_EXCL
  *
  * Like timerwheel_move(), but faster because the kernel does not look up a key. Use a handle only
  * for a timer that exists or has ended recently: see struct timerwheel_move_handle.
@@ -367,10 +367,10 @@ long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, 
 int timerwheel_monitor(struct timerwheel *wheel, uint32_t events, uint32_t flags);
 
 /**
- * struct timerwheel_table - the deadline table, for timerwheel_table_touch() and, in a resident
- * wheel, for timerwheel_table_arm(), timerwheel_table_refresh() and timerwheel_table_cancel()
+ * struct timerwheel_table - the deadline table, for timerwheel_table_arm(),
+ * timerwheel_table_refresh() and timerwheel_table_cancel()
  * @entries: an entry for each timer, by index
- * @bits: number of low bits of an entry that hold the generation
+ * @bits: number of low bits of an entry that hold generation and state
  */
 struct timerwheel_table {
 	__u64 *entries;
@@ -387,56 +387,8 @@ struct timerwheel_table {
 int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *table);
 
 /**
- * timerwheel_table_touch - postpone a timer by a store to memory
+ * timerwheel_table_arm - arm a timer in memory
  * @table: the deadline table
- * @index: index of the timer, from ADD, GET or LIST
- * @generation: its generation, from the same call
- * @deadline: the new deadline, absolute, in ns; rounded up to a multiple of 2^@table->bits. More
- *	than TIMERWHEEL_TIME_MAX is treated as TIMERWHEEL_TIME_MAX.
- *
- * Makes no system call and takes no lock. Any thread may call it. A deadline that is not later than
- * the timer's has no effect (use timerwheel_move()). If the timer is already due, its event is
- * still delivered, so remember the deadline for timerwheel_table_rearm(). Do not use these two
- * functions for resident timers.
- *
- * Return: true: the deadline was stored, possibly for a timer that has ended and whose index has no
- * new owner yet; false: the timer has ended, its index has a new owner, and nothing was stored.
- */
-static inline bool timerwheel_table_touch(const struct timerwheel_table *table, uint32_t index,
-					  uint32_t generation, uint64_t deadline)
-{
-	/* rounding up must not wrap to 0 */
-	if (deadline > TIMERWHEEL_TIME_MAX)
-		deadline = TIMERWHEEL_TIME_MAX;
-	return timerwheel_mapped_touch(table->entries, index,
-				       timerwheel_mapped_entry(deadline, generation, table->bits),
-				       table->bits);
-}
-
-/**
- * timerwheel_table_rearm - at the event of a timer: rearm it if it was postponed too late
- * @wheel: the wheel
- * @event: the event of a timer that fires once
- * @deadline: the last deadline passed to timerwheel_table_touch(), or to timerwheel_add() if the
- *	timer was never postponed: absolute, in ns
- * @index: out: index of the timer, if it was rearmed
- * @generation: out: its generation, if it was rearmed
- *
- * A program that does not run for a while stores too late: the timer falls due, and the program
- * reads the message that postpones the timer only afterwards. A server that acts on the event would
- * close a live connection. So when the event arrives, read all messages, then call this function.
- *
- * The timer keeps its key and value, and gets the default slack of the wheel.
- *
- * Return: 0: @deadline has passed; 1: it has not, and the timer is armed for it; -ENOSPC, -EDQUOT,
- * -ENOMEM, -EMLINK, -ESHUTDOWN: it has not, and the timer could not be armed.
- */
-int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
-			   uint64_t deadline, uint32_t *index, uint32_t *generation);
-
-/**
- * timerwheel_table_arm - arm a resident timer in memory
- * @table: the deadline table of a resident wheel
  * @index: index of the timer, from ADD, GET or LIST
  * @generation: its generation, from the same call
  * @deadline: absolute, in ns; rounded up to a multiple of 2^@table->bits. More than
@@ -447,7 +399,8 @@ int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_eve
  *
  * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: @deadline is earlier than the deadline of the
  * last arming, even if that arming was cancelled, or the timer has fired or is parked: use
- * timerwheel_move(), or timerwheel_queue_arm(), which queues a MOVE; TIMERWHEEL_GONE.
+ * timerwheel_move(), or timerwheel_queue_arm(), which queues a MOVE. If the timer is not resident,
+ * use timerwheel_add() instead, because it may have ended; TIMERWHEEL_GONE.
  */
 static inline enum timerwheel_answer timerwheel_table_arm(const struct timerwheel_table *table,
 							  uint32_t index, uint32_t generation,
@@ -462,13 +415,20 @@ static inline enum timerwheel_answer timerwheel_table_arm(const struct timerwhee
 }
 
 /**
- * timerwheel_table_refresh - postpone a resident timer in memory, if it is armed
- * @table: the deadline table of a resident wheel
+ * timerwheel_table_refresh - postpone a timer in memory, if it is armed
+ * @table: the deadline table
  * @index: index of the timer, from ADD, GET or LIST
  * @generation: its generation, from the same call
  * @deadline: as for timerwheel_table_arm()
  *
  * Makes no system call and takes no lock. Any thread may call it.
+ *
+ * A program that does not run for a while refreshes too late: the timer fires, and the program
+ * reads the message that postpones the timer only afterwards. A server that acts on the event would
+ * close a live connection. So when you get TIMERWHEEL_TOO_LATE, arm the timer again
+ * (timerwheel_move() or, if it is not resident, timerwheel_add()), and remember its deadline. When
+ * an event arrives, read all messages, and ignore the event if its deadline is earlier than the one
+ * that you remember.
  *
  * Return: TIMERWHEEL_DONE: no event is delivered for the previous deadline; TIMERWHEEL_TOO_LATE:
  * the timer has fired; TIMERWHEEL_NEEDS_CALL: @deadline is earlier than the timer's deadline;
@@ -487,14 +447,14 @@ static inline enum timerwheel_answer timerwheel_table_refresh(const struct timer
 }
 
 /**
- * timerwheel_table_cancel - cancel a resident timer in memory
- * @table: the deadline table of a resident wheel
+ * timerwheel_table_cancel - cancel a timer in memory
+ * @table: the deadline table
  * @index: index of the timer, from ADD, GET or LIST
  * @generation: its generation, from the same call
  *
- * Makes no system call and takes no lock. Any thread may call it. The timer continues to exist and
- * can be armed again. Until its deadline has passed, arming it for that deadline or a later one
- * needs no system call.
+ * Makes no system call and takes no lock. Any thread may call it. The timer continues to exist
+ * until it is removed or drained, and can be armed again. Until its deadline has passed, arming it
+ * for that deadline or a later one needs no system call.
  *
  * Return: TIMERWHEEL_DONE: no event is delivered; TIMERWHEEL_TOO_LATE: the timer has fired;
  * TIMERWHEEL_NOT_ARMED; TIMERWHEEL_GONE.
@@ -506,42 +466,41 @@ static inline enum timerwheel_answer timerwheel_table_cancel(const struct timerw
 }
 
 /**
- * timerwheel_resident_arm - timerwheel_table_arm() for languages that cannot use inline functions
- * @wheel: the wheel, resident and with its deadline table
+ * timerwheel_arm - timerwheel_table_arm() for languages that cannot use inline functions
+ * @wheel: the wheel, with its deadline table
  * @index: index of the timer
  * @generation: its generation
  * @deadline: absolute, in ns
  *
- * Return: an enum timerwheel_answer, as timerwheel_table_arm(); -EINVAL: the wheel is not resident,
- * or was adopted without its table.
+ * Return: an enum timerwheel_answer, as timerwheel_table_arm(); -EINVAL: the wheel was opened or
+ * adopted without a deadline table.
  */
-int timerwheel_resident_arm(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
-			    uint64_t deadline);
+int timerwheel_arm(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
+		   uint64_t deadline);
 
 /**
- * timerwheel_resident_refresh - timerwheel_table_refresh() for other languages
- * @wheel: the wheel, resident and with its deadline table
+ * timerwheel_refresh - timerwheel_table_refresh() for other languages
+ * @wheel: the wheel, with its deadline table
  * @index: index of the timer
  * @generation: its generation
  * @deadline: absolute, in ns
  *
  * Return: an enum timerwheel_answer, as timerwheel_table_refresh(); -EINVAL as
- * timerwheel_resident_arm().
+ * timerwheel_arm().
  */
-int timerwheel_resident_refresh(const struct timerwheel *wheel, uint32_t index,
-				uint32_t generation, uint64_t deadline);
+int timerwheel_refresh(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
+		       uint64_t deadline);
 
 /**
- * timerwheel_resident_cancel - timerwheel_table_cancel() for other languages
- * @wheel: the wheel, resident and with its deadline table
+ * timerwheel_cancel - timerwheel_table_cancel() for other languages
+ * @wheel: the wheel, with its deadline table
  * @index: index of the timer
  * @generation: its generation
  *
  * Return: an enum timerwheel_answer, as timerwheel_table_cancel(); -EINVAL as
- * timerwheel_resident_arm().
+ * timerwheel_arm().
  */
-int timerwheel_resident_cancel(const struct timerwheel *wheel, uint32_t index,
-			       uint32_t generation);
+int timerwheel_cancel(const struct timerwheel *wheel, uint32_t index, uint32_t generation);
 
 /** struct timerwheel_queue - operations gathered during one iteration of an event loop */
 struct timerwheel_queue;
@@ -612,8 +571,8 @@ int timerwheel_queue_move(struct timerwheel_queue *queue, const struct timerwhee
 int timerwheel_queue_remove(struct timerwheel_queue *queue, const struct timerwheel_remove *elem);
 
 /**
- * timerwheel_queue_arm - arm a resident timer in memory, or else with the next flush
- * @queue: the queue, of a resident wheel with its deadline table
+ * timerwheel_queue_arm - arm a timer in memory, or else with the next flush
+ * @queue: the queue, of a wheel with its deadline table
  * @key: key of the timer
  * @index: its index, from ADD, GET or LIST
  * @generation: its generation, from the same call
@@ -625,14 +584,14 @@ int timerwheel_queue_remove(struct timerwheel_queue *queue, const struct timerwh
  * is reported like a failed timerwheel_queue_move().
  *
  * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: queued; TIMERWHEEL_GONE; -EINVAL as
- * timerwheel_resident_arm(); or an error of a flush that was needed first: then nothing was done.
+ * timerwheel_arm(); or an error of a flush that was needed first: then nothing was done.
  */
 int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t index,
 			 uint32_t generation, uint64_t deadline);
 
 /**
- * timerwheel_queue_refresh - postpone a resident timer in memory, if it is armed
- * @queue: the queue, of a resident wheel with its deadline table
+ * timerwheel_queue_refresh - postpone a timer in memory, if it is armed
+ * @queue: the queue, of a wheel with its deadline table
  * @key: key of the timer
  * @index: its index
  * @generation: its generation
@@ -649,8 +608,8 @@ int timerwheel_queue_refresh(struct timerwheel_queue *queue, uint64_t key, uint3
 			     uint32_t generation, uint64_t deadline);
 
 /**
- * timerwheel_queue_cancel - cancel a resident timer in memory
- * @queue: the queue, of a resident wheel with its deadline table
+ * timerwheel_queue_cancel - cancel a timer in memory
+ * @queue: the queue, of a wheel with its deadline table
  * @key: key of the timer
  * @index: its index
  * @generation: its generation

@@ -320,52 +320,25 @@ int timerwheel_table(const struct timerwheel *wheel, struct timerwheel_table *ta
 	return 0;
 }
 
-int timerwheel_table_rearm(struct timerwheel *wheel, const struct timerwheel_event *event,
-			   uint64_t deadline, uint32_t *index, uint32_t *generation)
+int timerwheel_arm(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
+		   uint64_t deadline)
 {
-	struct timerwheel_add add = {
-		.key = event->key,
-		.value = event->value,
-		.deadline = deadline,
-		.flags = TIMERWHEEL_ABS,
-	};
-	long n;
-
-	/* A periodic timer is armed already; events with other flags are of no timer. */
-	if (event->flags || deadline <= event->fired)
-		return 0;
-	do {
-		n = timerwheel_add(wheel, &add, 1);
-	} while (n == -EINTR);
-	if (n < 0)
-		return n;
-	if (add.result < 0)
-		return add.result;
-	*index = add.index;
-	*generation = add.generation;
-	return 1;
-}
-
-int timerwheel_resident_arm(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
-			    uint64_t deadline)
-{
-	if (ltw_resident_invalid(wheel))
+	if (!wheel->table.entries)
 		return -EINVAL;
 	return timerwheel_table_arm(&wheel->table, index, generation, deadline);
 }
 
-int timerwheel_resident_refresh(const struct timerwheel *wheel, uint32_t index,
-				uint32_t generation, uint64_t deadline)
+int timerwheel_refresh(const struct timerwheel *wheel, uint32_t index, uint32_t generation,
+		       uint64_t deadline)
 {
-	if (ltw_resident_invalid(wheel))
+	if (!wheel->table.entries)
 		return -EINVAL;
 	return timerwheel_table_refresh(&wheel->table, index, generation, deadline);
 }
 
-int timerwheel_resident_cancel(const struct timerwheel *wheel, uint32_t index,
-			       uint32_t generation)
+int timerwheel_cancel(const struct timerwheel *wheel, uint32_t index, uint32_t generation)
 {
-	if (ltw_resident_invalid(wheel))
+	if (!wheel->table.entries)
 		return -EINVAL;
 	return timerwheel_table_cancel(&wheel->table, index, generation);
 }

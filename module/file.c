@@ -59,7 +59,7 @@ static void tw_file_free(struct tw_file *file)
 	tw_sock_free_all(file);
 	tw_cpu_free_all(file);
 	tw_log_put(file->events.log);
-	tw_ring_free(&file->ring);
+	tw_ring_free(&file->ring, file->ring.events);
 	tw_table_free(&file->table);
 	tw_free(file, tw_file_size());
 	/* Not before all of it is freed. */

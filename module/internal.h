@@ -72,8 +72,7 @@ static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 #define TW_CHAIN_MAX		32U
 
 /* Bits of the generation in an entry of the deadline table: see tw_setup_generation_bits(). */
-#define TW_GENERATION_BITS_MIN	10U
-#define TW_RESIDENT_BITS_MIN	12U		/* two of them are the state */
+#define TW_GENERATION_BITS_MIN	12U		/* two of them are the state */
 #define TW_GENERATION_BITS_MAX	20U
 
 /* Most operations in a call of tw_ops_add() and so on. */
@@ -160,7 +159,7 @@ struct tw_bucket {
  * enum tw_dirs - the directories of a table
  * @TW_DIR_TIMERS: tw_pool.page
  * @TW_DIR_BUCKETS: tw_table.bucket
- * @TW_DIR_DEADLINES: tw_table.deadlines
+ * @TW_DIR_DEADLINES: tw_pool.deadlines
  * @TW_DIRS: number of directories
  */
 enum tw_dirs {
@@ -188,10 +187,7 @@ struct tw_dir {
  * @buckets: number of buckets: linear hashing, it grows by one at a time. Written under the lock of
  *	the bucket that is split.
  * @made: indices 1 to @made exist. Written under tw_file.mutex.
- * @deadlines: directory of the deadline table, as in @pool, but also while the table is being
- *	created; tw_file.mutex
  * @dir: how full the directories are; written under tw_file.mutex
- * @sharers: calls that are creating the deadline table; tw_file.mutex
  * @bucket_map: tw_bucket.lock for lockdep
  * @lock: protects @full; a leaf
  * @full: stack of the magazines that no base holds: see struct tw_timer
@@ -202,9 +198,7 @@ struct tw_table {
 	u64 seed[2];
 	u32 buckets;
 	u32 made;
-	u64 **deadlines;
 	struct tw_dir dir[TW_DIRS];
-	u32 sharers;
 	struct lockdep_map bucket_map;
 	raw_spinlock_t lock;
 	u32 full;
@@ -350,7 +344,8 @@ struct tw_ring {
  * @slack: default slack, in ns
  * @ring: entries of the event ring
  * @event_size: bytes of an event
- * @resident: timers are resident
+ * @table: there is a deadline table
+ * @resident: timers are resident; implies @table
  */
 struct tw_setup {
 	u32 clock;
@@ -362,6 +357,7 @@ struct tw_setup {
 	u64 slack;
 	u32 ring;
 	u32 event_size;
+	bool table;
 	bool resident;
 };
 
@@ -619,10 +615,7 @@ int tw_ops_remove_handle(struct tw_ctx *ctx, void *elems, int n);
 int tw_table_init(struct tw_file *file);
 void tw_table_free(struct tw_table *table);
 int tw_table_grow(struct tw_file *file);
-int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count);
-int tw_table_share_prepare(struct tw_file *file);
-void tw_table_share_cancel(struct tw_file *file);
-void tw_table_share_now(struct tw_file *file);
+int tw_table_add_deadlines(struct tw_file *file);
 struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr);
 u32 tw_magazine_pop(struct tw_table *table, u32 *count);
 void tw_magazine_push(struct tw_table *table, u32 first, u32 count);

@@ -4,11 +4,13 @@
  *
  * Their pages live as long as the file, to which a mapping holds a reference. A page fault maps
  * existing pages and allocates none, so a program is never killed in the middle of a store because
- * memory is short. The deadline table has no pages beyond the last timer.
+ * memory is short. The deadline table has no pages beyond the last timer. SETUP has created table
+ * and ring, so mmap takes no lock and no memory, and does not wait.
  */
 #include <linux/kmsan-checks.h>
 #include <linux/mm.h>
 
+#include "clock.h"
 #include "deadlines.h"
 #include "internal.h"
 #include "map.h"
@@ -38,6 +40,24 @@ static const struct vm_operations_struct tw_vm_ops = {
 	.fault	= tw_map_fault,
 };
 
+/*
+ * Returns 0 if the file has a deadline table that can have these pages, with the times of this time
+ * namespace, else -EINVAL or -EXDEV.
+ */
+static int tw_map_deadlines(const struct tw_file *file, unsigned long first, unsigned long count)
+{
+	unsigned long pages;
+
+	/* Pairs with tw_setup(): settings and table are there; litmus publish. */
+	if (!smp_load_acquire(&file->setup_done) || !file->setup.table)
+		return -EINVAL;
+	/* Index 0 has an entry, too. */
+	pages = file->setup.capacity / TW_PAGE_DEADLINES + 1;
+	if (first >= pages || count > pages - first)
+		return -EINVAL;
+	return file->table.pool.deadlines_offset == tw_clock_offset(file->setup.clock) ? 0 : -EXDEV;
+}
+
 /* 0 if the file has a ring with these pages, else -EINVAL. */
 static int tw_map_ring(const struct tw_file *file, unsigned long first, unsigned long count)
 {
@@ -51,10 +71,10 @@ static int tw_map_ring(const struct tw_file *file, unsigned long first, unsigned
  * @filp: the open file
  * @vma: the mapping; its offset selects one of them
  *
- * Context: process, may sleep; the address space is locked for writing.
- * Return: 0; -EINVAL: the mapping is not shared, is executable, or exceeds the table or ring;
- * -EXDEV: the deadline table is that of another time namespace; -EDQUOT, -ENOMEM; -EINTR: a fatal
- * signal.
+ * Context: process; the address space is locked for writing.
+ * Return: 0; -EINVAL: the mapping is not shared or is executable, the wheel has no such table or
+ * ring, or the mapping exceeds it; -EXDEV: the wheel's clock has another time in this time
+ * namespace than in the one in which the deadline table was created.
  */
 int tw_mmap(struct file *filp, struct vm_area_struct *vma)
 {
@@ -65,7 +85,7 @@ int tw_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	if (vma->vm_pgoff < TW_RING_PGOFF)
-		err = tw_table_share(file, vma->vm_pgoff, vma_pages(vma));
+		err = tw_map_deadlines(file, vma->vm_pgoff, vma_pages(vma));
 	else
 		err = tw_map_ring(file, vma->vm_pgoff - TW_RING_PGOFF, vma_pages(vma));
 	if (err)

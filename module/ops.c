@@ -151,48 +151,6 @@ int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
 }
 
 /**
- * tw_deadline_set_entry - tw_deadline_set() of a timer that has an entry in the deadline table
- * @pool: the pool
- * @index: the timer; its base is locked, or it is in none
- * @t: the same
- * @deadline: the new deadline
- * @now: the time, in ns
- * @unless_armed: do nothing if it is resident and armed
- * @was: TIMERWHEEL_WAS_*, by the state of the timer
- *
- * Writes the entry of a resident timer, and voids what user space has stored for any other.
- *
- * Return: @was, or as tw_resident_set().
- */
-int tw_deadline_set_entry(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 deadline,
-			  u64 now, bool unless_armed, int was)
-{
-	if (tw_pool_resident(pool))
-		return tw_resident_set(pool, index, t, deadline, now, unless_armed, was);
-	tw_deadline_reset(pool, index, t);
-	t->deadline = deadline;
-	return was;
-}
-
-/**
- * tw_deadline_end_entry - a timer that has an entry in the deadline table is removed
- * @pool: the pool
- * @index: the timer; its base is locked, or it was in none
- * @t: the same, in no list. If it was pending its deadline is set to that in the entry.
- * @was: TIMERWHEEL_WAS_*, by the state of the timer
- *
- * Return: @was, or as tw_resident_end().
- */
-int tw_deadline_end_entry(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was)
-{
-	if (tw_pool_resident(pool))
-		return tw_resident_end(pool, index, t, was);
-	if (was == TIMERWHEEL_WAS_PENDING)
-		tw_deadline_sync(pool, index, t);
-	return was;
-}
-
-/**
  * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
  * @ctx: the batch context
  * @arg: the call's element
@@ -316,9 +274,9 @@ static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index
 }
 
 /*
- * Copy the description of a PENDING timer out and take the timer out of its wheel, or neither. The
- * description of a resident one must still be right when its entry is taken. If programs change the
- * entry meanwhile it is taken from them first, and given back after a fault.
+ * Copy the description of a PENDING timer out and take the timer out of its wheel, or neither. With
+ * a deadline table the description must still be right when the entry is taken. If programs change
+ * the entry meanwhile it is taken from them first, and given back after a fault.
  */
 static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, int *was,
 			    void __user *to, size_t size)
@@ -329,7 +287,7 @@ static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, i
 	*was = tw_deadline_look(pool, index, t, &stored);
 	if (tw_copy_entry(ctx, t, index, *was, to, size))
 		return -EFAULT;
-	if (tw_pool_resident(pool) && !tw_resident_take(pool, index, stored)) {
+	if (tw_pool_table(pool) && !tw_resident_take(pool, index, stored)) {
 		stored = tw_resident_seize(pool, index, t);
 		*was = tw_deadline_stored(pool, t, stored);
 		if (tw_copy_entry(ctx, t, index, *was, to, size)) {
@@ -386,7 +344,7 @@ int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 		return -EFAULT;
 	}
 	/* Of a due or parked timer it is the kernel's. */
-	if (tw_pool_resident(&file->table.pool) && lookup.state != TW_PENDING)
+	if (tw_pool_table(&file->table.pool) && lookup.state != TW_PENDING)
 		tw_resident_end(&file->table.pool, index, t, was);
 	if (unlikely(tw_timer_has_sock(t)))
 		tw_sock_end(ctx, t);

@@ -151,7 +151,7 @@ static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_tim
 /* What calls report of a PARKED timer: of a connection, that its deadline has passed. */
 static inline int tw_was_parked(const struct tw_ctx *ctx)
 {
-	return tw_pool_resident(&ctx->file->table.pool) ? TIMERWHEEL_WAS_PARKED :
+	return tw_pool_table(&ctx->file->table.pool) ? TIMERWHEEL_WAS_PARKED :
 							  TIMERWHEEL_WAS_DUE;
 }
 
@@ -236,22 +236,18 @@ static inline bool tw_add_plain(const struct tw_pool *pool, const struct timerwh
 }
 
 /* Has an ADD invalid fields or flags, or an invalid combination of them? */
-static inline bool tw_add_invalid(const struct timerwheel_add *arg, bool resident)
+static inline bool tw_add_invalid(const struct tw_pool *pool, const struct timerwheel_add *arg)
 {
 	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK |
-			  (resident ? TIMERWHEEL_LINGER : 0);
+			  (tw_pool_resident(pool) ? TIMERWHEEL_LINGER : 0);
 	const u32 either = TIMERWHEEL_EXCL | TIMERWHEEL_MATCH;
 
 	return arg->flags & ~known || (arg->flags & either) == either ||
 	       arg->period > TIMERWHEEL_TIME_MAX ||
-	       (resident && !arg->period == !!(arg->flags & TIMERWHEEL_LINGER)) ||
+	       (tw_pool_table(pool) && !arg->period == !!(arg->flags & TIMERWHEEL_LINGER)) ||
 	       (arg->slack && !(arg->flags & TIMERWHEEL_SLACK)) ||
 	       (arg->match && !(arg->flags & TIMERWHEEL_MATCH));
 }
-
-int tw_deadline_set_entry(const struct tw_pool *pool, u32 index, struct tw_timer *t, u64 deadline,
-			  u64 now, bool unless_armed, int was);
-int tw_deadline_end_entry(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was);
 
 /*
  * ADD and MOVE: give a timer a new deadline, in its entry, too, if there is a deadline table.
@@ -261,8 +257,8 @@ static __always_inline int tw_deadline_set(const struct tw_pool *pool, u32 index
 					   struct tw_timer *t, u64 deadline, u64 now,
 					   bool unless_armed, int was)
 {
-	if (unlikely(tw_pool_deadlines(pool)))
-		return tw_deadline_set_entry(pool, index, t, deadline, now, unless_armed, was);
+	if (unlikely(tw_pool_table(pool)))
+		return tw_resident_set(pool, index, t, deadline, now, unless_armed, was);
 	t->deadline = deadline;
 	return was;
 }
@@ -284,7 +280,7 @@ static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *a
 	u32 slack;
 	int was;
 
-	if (!plain && tw_add_invalid(arg, resident))
+	if (!plain && tw_add_invalid(&file->table.pool, arg))
 		return -EINVAL;
 	deadline = tw_clock_deadline(arg->deadline, flags & TIMERWHEEL_ABS, ctx->now, ctx->offset);
 	slack = tw_slack_ticks(ctx, flags & TIMERWHEEL_SLACK ? arg->slack : file->setup.slack);
@@ -330,7 +326,7 @@ static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *a
 		}
 		lookup.state = TW_FREE;
 		was = TIMERWHEEL_WAS_NONE;
-		tw_deadline_new_owner(&file->table.pool, t, resident);
+		tw_deadline_new_owner(&file->table.pool, t);
 		WRITE_ONCE(t->key, arg->key);
 		tw_table_set_link(&t->hash_next, 0);
 		tw_table_set_link(lookup.link, lookup.index);
@@ -461,10 +457,10 @@ static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
 	return was;
 }
 
-/* MOVE has TIMERWHEEL_EXCL for resident timers only. */
+/* MOVE has TIMERWHEEL_EXCL only in wheels with a deadline table. */
 static inline bool tw_move_excl_invalid(const struct tw_ctx *ctx, u32 flags)
 {
-	return flags & TIMERWHEEL_EXCL && !tw_pool_resident(&ctx->file->table.pool);
+	return flags & TIMERWHEEL_EXCL && !tw_pool_table(&ctx->file->table.pool);
 }
 
 /* MOVE. Returns TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: see tw_ctx.wants. */
@@ -502,8 +498,8 @@ static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *
 
 	if (was == -EAGAIN)
 		return was;
-	if (unlikely(tw_pool_deadlines(&ctx->file->table.pool)))
-		was = tw_deadline_end_entry(&ctx->file->table.pool, lookup->index, t, was);
+	if (unlikely(tw_pool_table(&ctx->file->table.pool)))
+		was = tw_resident_end(&ctx->file->table.pool, lookup->index, t, was);
 	if (unlikely(tw_timer_has_sock(t)))
 		tw_sock_end(ctx, t);
 	trace_timerwheel_remove(ctx->file, t, was);
@@ -548,8 +544,8 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, void *elem, struct tw_h
 static inline int tw_deadline_stored(const struct tw_pool *pool, struct tw_timer *t, u64 stored)
 {
 	tw_deadline_apply(pool, t, stored);
-	return tw_pool_resident(pool) && tw_resident_cancelled(pool, t, stored) ?
-	       TIMERWHEEL_WAS_PARKED : TIMERWHEEL_WAS_PENDING;
+	return tw_resident_cancelled(pool, t, stored) ? TIMERWHEEL_WAS_PARKED :
+							TIMERWHEEL_WAS_PENDING;
 }
 
 /* The same; sets @stored, if there is a deadline table. */

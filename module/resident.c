@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Resident timers: armed, refreshed and cancelled in the deadline table, without the kernel.
+ * The deadline table: timers that are armed, refreshed and cancelled in memory, without the kernel.
+ *
+ * This is the protocol of all timers of a wheel that has a table. A resident timer only differs in
+ * that it stays after it has fired.
  *
  * The entry
  * ---------
@@ -10,6 +13,10 @@
  *	ARMED		the same
  *	PARKED		the kernel's; the last arming was cancelled, the timer is in no list
  *	FIRED		the kernel's; the last arming fired
+ *
+ * The entry of a timer that was removed is 0, which is no generation. When the event of a timer
+ * that is not resident was delivered, its entry stays FIRED. No program can change it, so delivery
+ * need not write it. The next owner of the index has another generation, and writes its own entry.
  *
  * Programs change it by compare-and-swap: arm (CANCELLED or ARMED to ARMED, the deadline not
  * earlier), refresh (ARMED to ARMED, likewise) and cancel (ARMED to CANCELLED, the deadline stays).
@@ -40,7 +47,8 @@
  * -------------------
  *	PENDING	the entry is CANCELLED or ARMED, and it may change at any time
  *	DUE	the entry is FIRED
- *	PARKED	the entry is PARKED or FIRED; the bucket's lock protects the timer
+ *	PARKED	the entry is PARKED or, of a resident timer, FIRED; the bucket's lock protects the
+ *		timer
  *
  * PENDING to PARKED (visit) and DUE to PARKED (delivery) happen with the base's lock, the latter
  * also with the due list's or the ring's, and without the bucket's. All other changes of a parked
@@ -69,8 +77,8 @@
 
 /* Bit 1 of an entry: the state is the kernel's. */
 #define TW_ENTRY_KERNEL		2ULL
-static_assert((TIMERWHEEL_RESIDENT_ARMED | TW_ENTRY_KERNEL) == TIMERWHEEL_RESIDENT_FIRED);
-static_assert((TIMERWHEEL_RESIDENT_CANCELLED | TW_ENTRY_KERNEL) == TIMERWHEEL_RESIDENT_PARKED);
+static_assert((TIMERWHEEL_TABLE_ARMED | TW_ENTRY_KERNEL) == TIMERWHEEL_TABLE_FIRED);
+static_assert((TIMERWHEEL_TABLE_CANCELLED | TW_ENTRY_KERNEL) == TIMERWHEEL_TABLE_PARKED);
 
 /*
  * Compare-and-swaps of a visit. A race with a program is lost once in a great while; one that is
@@ -79,7 +87,7 @@ static_assert((TIMERWHEEL_RESIDENT_CANCELLED | TW_ENTRY_KERNEL) == TIMERWHEEL_RE
 #define TW_RESIDENT_TRIES	4U
 
 /**
- * tw_resident_supported - does this machine have what resident timers need?
+ * tw_resident_supported - does this machine have what a deadline table needs?
  *
  * A compare-and-swap of the kernel, with a raw lock held, must not depend on what programs do to
  * the cache line. Where it is a loop of load and conditional store, as on arm64 without LSE atomics
@@ -116,7 +124,7 @@ static u64 tw_resident_encode(const struct tw_pool *pool, u64 deadline)
 }
 
 /**
- * tw_resident_visit - a resident timer is visited: its arming ends, or it is queued again
+ * tw_resident_visit - a timer is visited: its arming ends, or it is queued again
  * @pool: the pool
  * @index: the timer
  * @t: the same, TW_PENDING; its base is locked. Its deadline becomes the latest one known.
@@ -136,24 +144,25 @@ enum tw_visited tw_resident_visit(const struct tw_pool *pool, u32 index, struct 
 		tw_deadline_apply(pool, t, old);
 		if (t->deadline > now)
 			return TW_VISITED_LATER;
-		if (unlikely(!tw_resident_valid(pool, t, old))) {
+		if (unlikely(!tw_deadline_valid(pool, t, old))) {
 			WRITE_ONCE(*entry, tw_resident_encode(pool, t->deadline) | t->generation |
-					   TIMERWHEEL_RESIDENT_FIRED);
+					   TIMERWHEEL_TABLE_FIRED);
 			return TW_VISITED_FIRED;
 		}
 		/*
 		 * Full barrier: who gets the event sees what was written before the arming;
-		 * litmus resident-publish. Only one ends it; litmus resident-end.
+		 * litmus resident-publish. Only one ends it; litmus resident-end. Afterwards no
+		 * program changes it, not even for a new owner; litmus resident-owner.
 		 */
 		if (likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL)))
-			return old & TIMERWHEEL_RESIDENT_ARMED ? TW_VISITED_FIRED :
+			return old & TIMERWHEEL_TABLE_ARMED ? TW_VISITED_FIRED :
 								 TW_VISITED_PARKED;
 	} while (--tries);
 	return TW_VISITED_AGAIN;
 }
 
 /**
- * tw_resident_set - a call gives a resident timer a new deadline
+ * tw_resident_set - a call gives a timer a new deadline
  * @pool: the pool
  * @index: the timer
  * @t: the same; its base is locked, or it is in none
@@ -176,7 +185,7 @@ int tw_resident_set(const struct tw_pool *pool, u32 index, struct tw_timer *t, u
 	/* At the end of time what the entry can hold may have passed. */
 	if (deadline > now)
 		deadline = tw_deadline_decode(pool, time);
-	want |= deadline > now ? TIMERWHEEL_RESIDENT_ARMED : TIMERWHEEL_RESIDENT_FIRED;
+	want |= deadline > now ? TIMERWHEEL_TABLE_ARMED : TIMERWHEEL_TABLE_FIRED;
 	if (was != TIMERWHEEL_WAS_PENDING) {
 		/* Who cancels it sees what was written before the call; litmus resident-cancel. */
 		smp_store_release(entry, want);
@@ -206,7 +215,7 @@ void tw_resident_linger(const struct tw_pool *pool, u32 index, struct tw_timer *
 
 	t->deadline = tw_deadline_decode(pool, entry);
 	WRITE_ONCE(*tw_resident_entry(pool, index),
-		   entry | t->generation | TIMERWHEEL_RESIDENT_CANCELLED);
+		   entry | t->generation | TIMERWHEEL_TABLE_CANCELLED);
 }
 
 /**
@@ -237,7 +246,7 @@ bool tw_resident_take(const struct tw_pool *pool, u32 index, u64 old)
 u64 tw_resident_seize(const struct tw_pool *pool, u32 index, const struct tw_timer *t)
 {
 	/* Full barrier, for tw_resident_release(); litmus resident-seize. */
-	return xchg(tw_resident_entry(pool, index), t->generation | TIMERWHEEL_RESIDENT_FIRED);
+	return xchg(tw_resident_entry(pool, index), t->generation | TIMERWHEEL_TABLE_FIRED);
 }
 
 /**
@@ -252,7 +261,7 @@ void tw_resident_release(const struct tw_pool *pool, u32 index, u64 entry)
 }
 
 /**
- * tw_resident_end - a resident timer is removed: no program owns its entry any more
+ * tw_resident_end - a timer is removed: no program owns its entry any more
  * @pool: the pool
  * @index: the timer
  * @t: the same, in no list. If it was pending its deadline is set to that in the entry.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Resident timers: their entries in the deadline table. resident.c explains the protocol. */
+/* The protocol of the deadline table. resident.c explains it. */
 #ifndef TW_RESIDENT_H
 #define TW_RESIDENT_H
 
@@ -8,11 +8,12 @@
 #include <linux/timerwheel.h>
 #include <linux/types.h>
 
+#include "deadlines.h"
 #include "timer.h"
 #include "wheel.h"
 
 /**
- * enum tw_visited - what becomes of a resident timer that was visited
+ * enum tw_visited - what becomes of a timer with an entry that was visited
  * @TW_VISITED_LATER: it is queued again, for its deadline
  * @TW_VISITED_FIRED: its event is delivered
  * @TW_VISITED_PARKED: its last arming was cancelled: it is parked
@@ -37,22 +38,15 @@ u64 tw_resident_seize(const struct tw_pool *pool, u32 index, const struct tw_tim
 void tw_resident_release(const struct tw_pool *pool, u32 index, u64 entry);
 int tw_resident_end(const struct tw_pool *pool, u32 index, struct tw_timer *t, int was);
 
-/* Is an entry one that a program may have written for @t? */
-static inline bool tw_resident_valid(const struct tw_pool *pool, const struct tw_timer *t,
-				     u64 entry)
-{
-	return !(((u32)entry ^ t->generation) & pool->owner_mask);
-}
-
 /* Was the arming in an entry cancelled? */
 static inline bool tw_resident_cancelled(const struct tw_pool *pool, const struct tw_timer *t,
 					 u64 entry)
 {
-	return tw_resident_valid(pool, t, entry) && !(entry & TIMERWHEEL_RESIDENT_ARMED);
+	return tw_deadline_valid(pool, t, entry) && !(entry & TIMERWHEEL_TABLE_ARMED);
 }
 
 /**
- * tw_timer_park - park a timer that is in no list: a resident one, or one of a connection
+ * tw_timer_park - park a timer that is in no list: one with an entry, or one of a connection
  * @w: the wheel of a base that is locked
  * @t: the timer
  *

@@ -77,14 +77,16 @@ int tw_ring_alloc(struct tw_ring *ring, u32 events, u64 offset)
 
 /**
  * tw_ring_free - free the memory of a ring, if any
- * @ring: the ring, which is not mapped any more, with its length if it has memory
+ * @ring: the ring, which is not mapped
+ * @events: its length
  *
  * Context: process, may sleep.
  */
-void tw_ring_free(struct tw_ring *ring)
+void tw_ring_free(struct tw_ring *ring, u32 events)
 {
 	if (ring->shared)
-		tw_pages_free(ring->shared, tw_ring_size(ring->events));
+		tw_pages_free(ring->shared, tw_ring_size(events));
+	ring->shared = NULL;
 }
 
 /**

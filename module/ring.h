@@ -24,7 +24,7 @@ static inline struct timerwheel_event *tw_ring_entry(const struct tw_ring *ring,
 
 void tw_ring_init(struct tw_ring *ring);
 int tw_ring_alloc(struct tw_ring *ring, u32 events, u64 offset);
-void tw_ring_free(struct tw_ring *ring);
+void tw_ring_free(struct tw_ring *ring, u32 events);
 u32 tw_ring_used(const struct tw_ring *ring);
 u32 tw_ring_room(const struct tw_ring *ring);
 void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow);

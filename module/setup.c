@@ -33,15 +33,13 @@ void tw_setup_default(struct tw_setup *setup)
  * tw_setup_generation_bits - number of bits of the generation in an entry of the deadline table
  * @setup: the settings
  *
- * They take the place of the lowest bits of the deadline.
+ * They take the place of the lowest bits of the deadline, and include the state.
  *
  * Return: as many as stand for less than a tick, within TW_GENERATION_BITS_MIN and _MAX.
  */
 u32 tw_setup_generation_bits(const struct tw_setup *setup)
 {
-	return clamp_t(u32, ilog2(setup->tick),
-		       setup->resident ? TW_RESIDENT_BITS_MIN : TW_GENERATION_BITS_MIN,
-		       TW_GENERATION_BITS_MAX);
+	return clamp_t(u32, ilog2(setup->tick), TW_GENERATION_BITS_MIN, TW_GENERATION_BITS_MAX);
 }
 
 /* Check what @arg asks for, and fill in the settings that are granted. Returns 0 or -EINVAL. */
@@ -50,7 +48,7 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
 
 	if (arg->flags & ~(TIMERWHEEL_SETUP_CLOCK_SET | TIMERWHEEL_SETUP_ALARM |
-			   TIMERWHEEL_SETUP_RESIDENT) ||
+			   TIMERWHEEL_SETUP_RESIDENT | TIMERWHEEL_SETUP_TABLE) ||
 	    arg->clock > TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
 	if (arg->flags & TIMERWHEEL_SETUP_CLOCK_SET && arg->clock != TIMERWHEEL_CLOCK_REALTIME)
@@ -88,6 +86,7 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 	if (arg->event_size)
 		setup->event_size = min_t(u32, arg->event_size, sizeof(struct timerwheel_event));
 	setup->resident = arg->flags & TIMERWHEEL_SETUP_RESIDENT;
+	setup->table = setup->resident || arg->flags & TIMERWHEEL_SETUP_TABLE;
 	return 0;
 }
 
@@ -108,16 +107,18 @@ static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
 	return err;
 }
 
-/* What a wheel needs at once. Returns 0, -EDQUOT or -ENOMEM. */
+/* What a wheel needs at once. Returns 0, -EDQUOT or -ENOMEM: nothing has changed. */
 static int tw_setup_memory(struct tw_file *file, const struct tw_setup *setup)
 {
-	int err = setup->resident ? tw_table_share_prepare(file) : 0;
+	int err = tw_setup_ring(file, setup);
 
-	if (err)
+	if (err || !setup->table)
 		return err;
-	err = tw_setup_ring(file, setup);
-	if (err && setup->resident)
-		tw_table_share_cancel(file);
+	err = tw_table_add_deadlines(file);
+	if (err && setup->ring) {
+		tw_ring_free(&file->ring, setup->ring);
+		tw_uncharge(file, tw_ring_memory(setup->ring));
+	}
 	return err;
 }
 
@@ -138,10 +139,10 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 	WRITE_ONCE(file->setup.clock, setup->clock);
 	/* Pairs with the acquire in tw_has_ring(): the ring is there; litmus publish. */
 	smp_store_release(&file->ring.events, setup->ring);
+	file->setup.table = setup->table;
 	file->setup.resident = setup->resident;
+	file->table.pool.deadlines_offset = tw_clock_offset(setup->clock);
 	tw_pool_set_entries(&file->table.pool, tw_setup_generation_bits(setup), setup->resident);
-	if (setup->resident)
-		tw_table_share_now(file);
 }
 
 /**
@@ -160,7 +161,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	err = tw_setup_grant(arg, &setup);
 	if (!err && arg->flags & TIMERWHEEL_SETUP_ALARM)
 		err = tw_alarm_permitted();
-	if (!err && setup.resident && !tw_resident_supported())
+	if (!err && setup.table && !tw_resident_supported())
 		err = -EOPNOTSUPP;
 	if (err)
 		return err;

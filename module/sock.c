@@ -66,7 +66,6 @@
 
 #include "clock.h"
 #include "cover.h"
-#include "deadlines.h"
 #include "internal.h"
 #include "memory.h"
 #include "ops.h"
@@ -333,23 +332,16 @@ static void tw_sock_due(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *
 /* Decide about a PARKED timer. Returns true if the connection is to be aborted. */
 static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *ts)
 {
-	u64 now = ctx->now, deadline = t->deadline;
+	u64 now = ctx->now;
 	s64 left;
 
 	if (tw_sock_gone(ts)) {
 		tw_sock_due(ctx, t, ts, TIMERWHEEL_EVENT_GONE);
 		return false;
 	}
-	/* The timer may have waited for long since the visit, which has read the entry. */
-	tw_deadline_sync(&ctx->file->table.pool, ts->index, t);
-	if (t->deadline > max(deadline, now)) {
-		tw_sock_enqueue(ctx, t, ts, t->deadline);
-		return false;
-	}
 	left = tw_sock_left(ts);
-	/* Used in its grace, or postponed by a store in the deadline table */
-	if (ts->grace_end &&
-	    (left > 0 || ts->since != ts->warned_at || ts->grace_end != t->deadline))
+	/* Used in its grace */
+	if (ts->grace_end && (left > 0 || ts->since != ts->warned_at))
 		tw_sock_calm(ctx, ts);
 	if (left > 0) {
 		tw_sock_enqueue(ctx, t, ts, min(now + left, TIMERWHEEL_TIME_MAX));
@@ -905,7 +897,7 @@ static int tw_sock_arm(struct tw_ctx *ctx, struct timerwheel_add_socket *arg, st
 	struct tw_timer *warning;
 	int was;
 
-	if (setup->resident || setup->clock == TIMERWHEEL_CLOCK_MANUAL)
+	if (setup->table || setup->clock == TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
 	if (ts->grace && !tw_sock_take_warning(ctx, ts))
 		return -EAGAIN;

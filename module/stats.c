@@ -103,6 +103,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 		info->flags = TIMERWHEEL_INFO_SETTLED |
 			      (tw_clockset_enabled(file) ? TIMERWHEEL_INFO_CLOCK_SET : 0) |
 			      (list_empty(&file->alarm) ? 0 : TIMERWHEEL_INFO_ALARM) |
+			      (setup.table ? TIMERWHEEL_INFO_TABLE : 0) |
 			      (setup.resident ? TIMERWHEEL_INFO_RESIDENT : 0);
 	} else {
 		tw_setup_default(&setup);
@@ -115,7 +116,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->batch_max = TIMERWHEEL_BATCH_MAX;
 	info->features = TIMERWHEEL_FEATURE_HANDLE;
 	if (tw_resident_supported())
-		info->features |= TIMERWHEEL_FEATURE_RESIDENT;
+		info->features |= TIMERWHEEL_FEATURE_TABLE;
 	if (tw_tcp_supported())
 		info->features |= TIMERWHEEL_FEATURE_SOCKET;
 	if (tw_fops.uring_cmd)

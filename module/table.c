@@ -18,9 +18,8 @@
  * same, as with any hash. So a chain has a maximum length (TW_CHAIN_MAX), which bounds every walk
  * under a bucket's lock; see "The hash" in README.md.
  *
- * The deadline table (deadlines.h) is created when it is first mapped, with an entry for each timer
- * that exists. From then on it grows with the timers, so every timer has its entry, and neither
- * expiry nor user space has to expect otherwise.
+ * The deadline table (deadlines.h) is created by SETUP, before the first timer, and grows with the
+ * timers. So every timer has its entry, and neither expiry nor user space has to expect otherwise.
  *
  * Free timers change hands in magazines of TW_MAGAZINE. Each base keeps up to two (tw_cpu_alloc(),
  * tw_cpu_free()); the others are here. Every index that exists is either a timer or free. So a file
@@ -29,17 +28,14 @@
  * Locks: tw_file.mutex for growth; the locks of buckets are inside those of bases; tw_table.lock is
  * a leaf.
  */
-#include <linux/atomic.h>
 #include <linux/kmsan-checks.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/random.h>
-#include <linux/sched/signal.h>
-#include <linux/sizes.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "clock.h"
 #include "cpu.h"
 #include "deadlines.h"
 #include "internal.h"
@@ -54,9 +50,6 @@
 static_assert(TW_PAGE_TIMERS <= TW_MAGAZINE);
 /* The bucket of a chain is found by aligning the chain's address: tw_table_lock(). */
 static_assert(sizeof(struct tw_bucket) == 64);
-
-/* Pages of the deadline table that are made under one hold of tw_file.mutex. */
-#define TW_SHARE_PAGES	(SZ_256K / PAGE_SIZE)
 
 /**
  * tw_magazine_pop - take a magazine of free timers
@@ -113,7 +106,7 @@ static void **tw_dir(const struct tw_table *table, enum tw_dirs kind)
 	case TW_DIR_BUCKETS:
 		return (void **)table->bucket;
 	default:
-		return (void **)table->deadlines;
+		return (void **)table->pool.deadlines;
 	}
 }
 
@@ -130,11 +123,8 @@ static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir
 		smp_store_release(&table->bucket, (struct tw_bucket **)dir);
 		break;
 	default:
-		table->deadlines = (u64 **)dir;
-		if (table->pool.deadlines) {
-			/* Pairs with tw_pool_deadlines(), as above; litmus dependency. */
-			smp_store_release(&table->pool.deadlines, (u64 **)dir);
-		}
+		/* Pairs with tw_pool_deadlines(), as above; litmus dependency. */
+		smp_store_release(&table->pool.deadlines, (u64 **)dir);
 		break;
 	}
 }
@@ -149,16 +139,6 @@ static size_t tw_dir_bytes(u32 room)
 static u32 tw_dir_more(u32 room)
 {
 	return room ? room * 2 + 1 : TW_DIR_FIRST;
-}
-
-/* The memory that a directory with room for @room pages takes, and those that it has replaced. */
-static size_t tw_dir_memory(u32 room)
-{
-	size_t bytes = 0;
-
-	for (; room >= TW_DIR_FIRST; room /= 2)
-		bytes += tw_alloc_size(tw_dir_bytes(room));
-	return bytes;
 }
 
 static void **tw_dir_alloc(u32 room)
@@ -357,169 +337,20 @@ static void tw_split(struct tw_table *table)
 	local_bh_enable();
 }
 
-/* Does the deadline table have an entry for each timer? */
-static bool tw_deadlines_complete(const struct tw_table *table)
-{
-	return table->dir[TW_DIR_DEADLINES].used > table->made / TW_PAGE_DEADLINES;
-}
-
-/*
- * Store the generations of the timers that existed before the deadline table, so that programs see
- * whose entries they are. Batches that did not know of the table have ended: from now on every new
- * owner of an index stores its generation. So an entry that is not 0 is left alone: the generation
- * read here may be older.
- */
-static void tw_table_tag(struct tw_table *table)
-{
-	u64 **deadlines = table->pool.deadlines;
-	u32 i;
-
-	for (i = 1; i <= table->made; i++) {
-		/* It does not replace what a new owner has stored; litmus deadline-tag. */
-		cmpxchg64(tw_deadline_entry(deadlines, i), 0,
-			  READ_ONCE(tw_timer_at(&table->pool, i)->generation));
-		if (!(i % TW_PAGE_DEADLINES))
-			cond_resched();
-	}
-}
-
-/*
- * Create some pages of the deadline table, of which @count from @first on are to be mapped. Returns
- * 0: the table is there; -EAGAIN: call again; or an error.
- */
-static int tw_share_some(struct tw_file *file, unsigned long first, unsigned long count)
-{
-	/* Index 0 has an entry, too. */
-	unsigned long most = file->setup.capacity / TW_PAGE_DEADLINES + 1;
-	u64 offset = tw_clock_offset(file->setup.clock);
-	struct tw_table *table = &file->table;
-	unsigned int i;
-	int err;
-
-	if (first >= most || count > most - first)
-		return -EINVAL;
-	if (table->pool.deadlines)
-		return table->pool.deadlines_offset == offset ? 0 : -EXDEV;
-	/* At least one page, even without timers: with a directory there is a table. */
-	for (i = 0; i < TW_SHARE_PAGES && !tw_deadlines_complete(table); i++) {
-		err = tw_grow(file, BIT(TW_DIR_DEADLINES));
-		if (err)
-			return err;
-	}
-	if (!tw_deadlines_complete(table))
-		return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
-	WRITE_ONCE(file->setup_done, true);
-	table->pool.deadlines_offset = offset;
-	/* Pairs with the address dependency in tw_pool_deadlines(); litmus dependency. */
-	smp_store_release(&table->pool.deadlines, table->deadlines);
-	/* Then all batches that did not find it have ended; litmus share. */
-	tw_cpu_barrier(file);
-	tw_table_tag(table);
-	return 0;
-}
-
-/*
- * Free some pages of a deadline table that could not be completed, unless another call has done
- * that or is still creating the table. Returns 0: nothing is left to do; -EAGAIN: call again.
- */
-static int tw_unshare_some(struct tw_file *file)
-{
-	struct tw_table *table = &file->table;
-	struct tw_dir *dir = &table->dir[TW_DIR_DEADLINES];
-	unsigned int i;
-
-	if (table->pool.deadlines || table->sharers)
-		return 0;
-	for (i = 0; i < TW_SHARE_PAGES && dir->used; i++)
-		tw_page_free(TW_DIR_DEADLINES, table->deadlines[--dir->used]);
-	tw_uncharge(file, i * PAGE_SIZE);
-	if (dir->used)
-		return -EAGAIN;
-	tw_dir_free((void **)table->deadlines, dir->room);
-	tw_uncharge(file, tw_dir_memory(dir->room));
-	table->deadlines = NULL;
-	dir->room = 0;
-	return 0;
-}
-
-/* Release tw_file.mutex for a moment between two steps of something long. */
-static void tw_table_yield(struct tw_file *file)
-{
-	mutex_unlock(&file->mutex);
-	cond_resched();
-	mutex_lock(&file->mutex);
-}
-
 /**
- * tw_table_share - create the deadline table, if it does not exist
- * @file: the file
- * @first: the first of its pages that is to be mapped
- * @count: number of pages to be mapped
- *
- * SETUP is too late from then on. The mutex is released after every 256 kB, so that growth does not
- * wait for the whole table.
- *
- * Context: process, may sleep. Takes tw_file.mutex.
- * Return: 0; -EINVAL: there will never be as many pages; -EXDEV: the table exists, with the times
- * of another time namespace; -EDQUOT, -ENOMEM; -EINTR: killed. After an error nothing has changed.
- */
-int tw_table_share(struct tw_file *file, unsigned long first, unsigned long count)
-{
-	int err;
-
-	if (mutex_lock_killable(&file->mutex))
-		return -EINTR;
-	file->table.sharers++;
-	while ((err = tw_share_some(file, first, count)) == -EAGAIN)
-		tw_table_yield(file);
-	file->table.sharers--;
-	while (err && tw_unshare_some(file))
-		tw_table_yield(file);
-	mutex_unlock(&file->mutex);
-	return err;
-}
-
-/**
- * tw_table_share_prepare - allocate the deadline table of a file without timers
+ * tw_table_add_deadlines - create the deadline table of a file without timers
  * @file: the file
  *
- * tw_table_share_now() or tw_table_share_cancel() follows.
+ * From then on it grows with the timers.
  *
  * Context: process, may sleep; tw_file.mutex is held.
  * Return: 0; -EDQUOT, -ENOMEM.
  */
-int tw_table_share_prepare(struct tw_file *file)
+int tw_table_add_deadlines(struct tw_file *file)
 {
 	lockdep_assert_held(&file->mutex);
+	/* Index 0 has an entry, too. With a directory there is a table. */
 	return tw_grow(file, BIT(TW_DIR_DEADLINES));
-}
-
-/**
- * tw_table_share_cancel - undo tw_table_share_prepare()
- * @file: the file
- *
- * Context: process, may sleep; tw_file.mutex is held.
- */
-void tw_table_share_cancel(struct tw_file *file)
-{
-	while (tw_unshare_some(file))
-		;
-}
-
-/**
- * tw_table_share_now - put a deadline table that was prepared in use
- * @file: the file, with its settings, without timers and bases
- *
- * Context: process; tw_file.mutex is held.
- */
-void tw_table_share_now(struct tw_file *file)
-{
-	struct tw_table *table = &file->table;
-
-	lockdep_assert_held(&file->mutex);
-	table->pool.deadlines_offset = tw_clock_offset(file->setup.clock);
-	/* Pairs with the address dependency in tw_pool_deadlines(); litmus dependency. */
-	smp_store_release(&table->pool.deadlines, table->deadlines);
 }
 
 /**

@@ -22,8 +22,9 @@ struct tw_sock;
  * @TW_DUE: on the due list, or still held by an expiry batch of base tw_timer.cpu
  * @TW_CLAIMED: one-shot, its event was copied out, and the reader is about to free it. Lookups skip
  *	it.
- * @TW_PARKED: in no list. Resident: its last arming was cancelled, or its event was delivered. Of a
- *	connection: the worker decides about it. Changed with its bucket locked only.
+ * @TW_PARKED: in no list: its last arming was cancelled, or it is resident and its event was
+ *	delivered. Of a connection: the worker decides about it. Changed with its bucket locked
+ *	only.
  */
 enum tw_state {
 	TW_FREE,
@@ -120,25 +121,30 @@ static inline u64 tw_timer_period(const struct tw_timer *t)
  * struct tw_pool - all timers of a file, by index
  * @page: directory of their pages. Entries are set once and never change; the directory is replaced
  *	by a larger copy as the pool grows.
- * @deadlines: directory of the pages of the deadline table; NULL: it was never mapped. Every timer
- *	has an entry. See deadlines.h.
+ * @deadlines: directory of the pages of the deadline table, replaced like @page; NULL: the wheel
+ *	has no table. Every timer has an entry. See deadlines.h.
  * @deadlines_offset: how far the times in there are ahead of those in the kernel (modulo 2^64), by
- *	the time namespace of the task that created the table; constant once @deadlines is set
- * @generation_mask: the lower bits of an entry, which hold the generation, and of a resident timer
- *	also its state. This and what follows is constant once there are timers.
- * @owner_mask: those of them that are the same in each entry that a program may write
+ *	the time namespace of the task that created the table
+ * @generation_mask: the lower bits of an entry, which hold generation and state
  * @stay: enum tw_stay of timers without a period
+ *
+ * Whether there is a table, and all that follows @deadlines, is constant once there are timers.
  */
 struct tw_pool {
 	struct tw_timer **page;
 	u64 **deadlines;
 	u64 deadlines_offset;
 	u32 generation_mask;
-	u32 owner_mask;
 	u8 stay;
 };
 
-/* Are the timers of a pool resident? */
+/* Has a pool a deadline table? */
+static inline bool tw_pool_table(const struct tw_pool *pool)
+{
+	return READ_ONCE(pool->deadlines);
+}
+
+/* Are the timers of a pool resident? Then it has a deadline table. */
 static inline bool tw_pool_resident(const struct tw_pool *pool)
 {
 	return pool->stay == TW_RESIDENT;

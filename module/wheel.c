@@ -348,7 +348,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
 		after = tw_prefetch_next(pages, next);
-		if (unlikely(deadlines) && tw_pool_resident(w->pool)) {
+		if (unlikely(deadlines)) {
 			visited = tw_resident_visit(w->pool, index, t, now_ns);
 			if (visited == TW_VISITED_PARKED) {
 				tw_timer_park(w, t);
@@ -360,8 +360,6 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 				postponed++;
 				continue;
 			}
-		} else {
-			__tw_deadline_sync(w->pool, deadlines, index, t);
 		}
 		if (unlikely(tw_timer_has_sock(t)) && t->deadline <= now_ns) {
 			extra = min(left - 1, TW_SOCK_COST);
@@ -412,7 +410,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 	for (; index && left; index = next, t = after, left--) {
 		next = t->next;
 		after = tw_prefetch_next(pages, next);
-		__tw_deadline_sync(w->pool, deadlines, index, t);
+		tw_deadline_sync(w->pool, deadlines, index, t);
 		tw_place(w, index, t);
 	}
 	tw_wheel_set_first(w, list, index);

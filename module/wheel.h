@@ -57,7 +57,7 @@ struct tw_due_list {
  * @backlog_first: number of the oldest backlog in use, modulo TW_BACKLOGS
  * @backlogs: number of backlogs in use
  * @pending: number of timers in slots and backlogs
- * @parked: resident timers that were parked here less those that were unparked here, modulo 2^64
+ * @parked: timers that were parked here less those that were unparked here, modulo 2^64
  * @expired: timers that have fallen due, in total
  * @cascades: timers moved to a lower level, in total
  * @requeues: timers visited before their deadline and queued again, because they were postponed

@@ -24,12 +24,12 @@ DEFAULTDIR	?= /etc/default
 
 # The manuals of the functions timerwheel_...; those of the same page are links to it.
 MANUALS_LIBRARY := \
-	add add_socket adopt advance backend close drain fd get info list mapped_arm mapped_cancel \
-	mapped_entry mapped_refresh mapped_store mapped_touch monitor move move_handles now open queue_add \
-	queue_arm queue_cancel queue_commands queue_completed queue_flush queue_free queue_move queue_new queue_refresh \
-	queue_remove remove remove_handles resident_arm resident_cancel resident_refresh ring_drop ring_look \
+	add add_socket adopt advance arm backend cancel close drain fd get info list mapped_arm \
+	mapped_cancel mapped_entry mapped_refresh monitor move move_handles now open queue_add \
+	queue_arm queue_cancel queue_commands queue_completed queue_flush queue_free queue_move \
+	queue_new queue_refresh queue_remove refresh remove remove_handles ring_drop ring_look \
 	ring_next ring_sleep ring_take share stats strerror table table_arm table_cancel \
-	table_rearm table_refresh table_touch take wait
+	table_refresh take wait
 
 # mode:file:where to
 INSTALLED := \

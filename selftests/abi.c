@@ -373,14 +373,14 @@ TEST_F(device, version)
 	struct timerwheel_info info;
 
 #ifdef __x86_64__
-	features |= TIMERWHEEL_FEATURE_RESIDENT;
+	features |= TIMERWHEEL_FEATURE_TABLE;
 #endif
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	EXPECT_EQ(sizeof(info), info.size);
 	EXPECT_EQ(TIMERWHEEL_ABI_VERSION, info.abi_version);
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
 	/* resident timers depend on the machine, sockets and io_uring on the kernel */
-	EXPECT_EQ(features, info.features & (features | ~(TIMERWHEEL_FEATURE_RESIDENT |
+	EXPECT_EQ(features, info.features & (features | ~(TIMERWHEEL_FEATURE_TABLE |
 							  TIMERWHEEL_FEATURE_SOCKET |
 							  TIMERWHEEL_FEATURE_URING)));
 	EXPECT_EQ(1U << 27, info.capacity_max);
@@ -603,7 +603,8 @@ FIXTURE_VARIANT(call) {
 };
 
 FIXTURE_VARIANT_ADD(call, setup) {
-	{ .cmd = TIMERWHEEL_IOC_SETUP, .size = 56, .flags = TIMERWHEEL_SETUP_RESIDENT,
+	{ .cmd = TIMERWHEEL_IOC_SETUP, .size = 56,
+	  .flags = TIMERWHEEL_SETUP_RESIDENT | TIMERWHEEL_SETUP_TABLE,
 	  .writes = true, }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * deadlines: the deadline table, in which a store to mapped memory postpones a timer.
+ * deadlines: the deadline table, in which timers are refreshed and cancelled in mapped memory.
+ * Program resident tests timers that stay after they have fired.
  */
 #include "tw_test.h"
 #include "../lib/timerwheel-mapped.h"
@@ -37,7 +38,7 @@ static int arm(int fd, struct timerwheel_add *add, __u64 key, __u64 deadline, __
 	return tw_add_elem(fd, add);
 }
 
-/* --- What a store does, on a wheel with the MANUAL clock --------------------------- */
+/* --- What a refresh does, on a wheel with the MANUAL clock ------------------------- */
 
 FIXTURE(table) {
 	int fd;
@@ -54,7 +55,7 @@ FIXTURE_VARIANT(table) {
 
 FIXTURE_VARIANT_ADD(table, tick_1_ns) {
 	.tick = 1,
-	.bits = 10,
+	.bits = 12,
 };
 
 FIXTURE_VARIANT_ADD(table, tick_1_ms) {
@@ -70,7 +71,8 @@ FIXTURE_VARIANT_ADD(table, tick_1_s) {
 FIXTURE_SETUP(table)
 {
 	struct timerwheel_setup setup = {
-		.clock = TIMERWHEEL_CLOCK_MANUAL, .tick = variant->tick, .capacity = CAPACITY,
+		.flags = TIMERWHEEL_SETUP_TABLE, .clock = TIMERWHEEL_CLOCK_MANUAL,
+		.tick = variant->tick, .capacity = CAPACITY,
 	};
 	struct timerwheel_info info;
 
@@ -85,6 +87,7 @@ FIXTURE_SETUP(table)
 	ASSERT_NE(MAP_FAILED, self->word);
 	ASSERT_EQ(0, arm(self->fd, &self->a, 1, 100 * SEC, 0));
 	ASSERT_LT(0, self->a.generation);
+	ASSERT_EQ(0, self->a.generation % 4);
 	ASSERT_GT(self->unit, self->a.generation);
 }
 
@@ -93,13 +96,50 @@ FIXTURE_TEARDOWN(table)
 	close(self->fd);
 }
 
-/* Store a deadline for the timer that @a armed. Returns the rounded deadline. */
-static __u64 store(FIXTURE_DATA(table) * self, const struct timerwheel_add *a, __u64 deadline)
+/* A deadline as an entry can hold it */
+static __u64 rounded(FIXTURE_DATA(table) * self, __u64 deadline)
 {
-	__u64 word = timerwheel_mapped_entry(deadline, a->generation, self->bits);
+	return timerwheel_mapped_entry(deadline, 0, self->bits);
+}
 
-	timerwheel_mapped_touch(self->word, a->index, word, self->bits);
-	return word - a->generation;
+/* The entry of an armed timer */
+static __u64 armed(FIXTURE_DATA(table) * self, const struct timerwheel_add *a, __u64 deadline)
+{
+	return timerwheel_mapped_entry(deadline, a->generation, self->bits) |
+	       TIMERWHEEL_TABLE_ARMED;
+}
+
+static enum timerwheel_answer refresh(FIXTURE_DATA(table) * self, const struct timerwheel_add *a,
+				      __u64 deadline)
+{
+	return timerwheel_mapped_refresh(self->word, a->index,
+					 timerwheel_mapped_entry(deadline, a->generation,
+								 self->bits), self->bits);
+}
+
+static enum timerwheel_answer arm_again(FIXTURE_DATA(table) * self, const struct timerwheel_add *a,
+					__u64 deadline)
+{
+	return timerwheel_mapped_arm(self->word, a->index,
+				     timerwheel_mapped_entry(deadline, a->generation, self->bits),
+				     self->bits);
+}
+
+static enum timerwheel_answer cancel(FIXTURE_DATA(table) * self, const struct timerwheel_add *a)
+{
+	return timerwheel_mapped_cancel(self->word, a->index, a->generation, self->bits);
+}
+
+/* Postpone the timer that @a armed. Returns the rounded deadline; 0: it was not done. */
+static __u64 postpone(FIXTURE_DATA(table) * self, const struct timerwheel_add *a, __u64 deadline)
+{
+	return refresh(self, a, deadline) == TIMERWHEEL_DONE ? rounded(self, deadline) : 0;
+}
+
+/* Write anything to an entry, without a compare-and-swap */
+static void scribble(__u64 *table, __u32 index, __u64 word)
+{
+	__atomic_store_n(&table[index], word, __ATOMIC_RELAXED);
 }
 
 static __u64 deadline_of(int fd, __u64 key)
@@ -139,60 +179,64 @@ TEST_F(table, is_told)
 	ASSERT_EQ(1, tw_list(self->fd, &cursor, &ent, 1));
 	EXPECT_EQ(self->a.index, ent.index);
 	EXPECT_EQ(self->a.generation, ent.generation);
-	EXPECT_EQ(self->a.generation, self->word[self->a.index]);
+	EXPECT_EQ(armed(self, &self->a, 100 * SEC), self->word[self->a.index]);
 	ASSERT_EQ(1, tw_drain(self->fd, 0, &ent, 1));
+	EXPECT_EQ(0, self->word[self->a.index]);
 	EXPECT_EQ(self->a.index, ent.index);
 	EXPECT_EQ(self->a.generation, ent.generation);
 }
 
-/* Without a store nothing changes */
+/* Without a refresh nothing changes */
 TEST_F(table, untouched)
 {
-	EXPECT_DUE_AT(100 * SEC);
+	EXPECT_DUE_AT(rounded(self, 100 * SEC));
 }
 
 TEST_F(table, puts_off)
 {
-	EXPECT_DUE_AT(store(self, &self->a, 200 * SEC + 1));
+	EXPECT_DUE_AT(postpone(self, &self->a, 200 * SEC + 1));
 }
 
 /* Postponed to a time in the same tick, as far as the granularity permits */
 TEST_F(table, puts_off_a_little)
 {
-	EXPECT_DUE_AT(store(self, &self->a, 100 * SEC + 1));
+	EXPECT_DUE_AT(postpone(self, &self->a, 100 * SEC + 1));
 }
 
-/* The last store counts, even if an earlier one had a later deadline */
-TEST_F(table, last_store_counts)
+/* An entry only gets later deadlines: an earlier one needs a call */
+TEST_F(table, earlier_needs_a_call)
 {
 	int i;
 
 	for (i = 0; i < 1000; i++)
-		store(self, &self->a, 101 * SEC + i * MSEC);
-	store(self, &self->a, HOUR);
-	EXPECT_DUE_AT(store(self, &self->a, 150 * SEC));
+		ASSERT_EQ(TIMERWHEEL_DONE, refresh(self, &self->a, 101 * SEC + i * MSEC));
+	EXPECT_EQ(TIMERWHEEL_DONE, refresh(self, &self->a, 150 * SEC));
+	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, refresh(self, &self->a, 149 * SEC));
+	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, arm_again(self, &self->a, 149 * SEC));
+	EXPECT_DUE_AT(rounded(self, 150 * SEC));
 }
 
-/* A GET in between does not bring the previous deadline back */
+/* A deadline that the kernel has read stays, even if a program stores an earlier one */
 TEST_F(table, only_ever_later_once_seen)
 {
-	__u64 later = store(self, &self->a, 300 * SEC);
+	__u64 later = postpone(self, &self->a, 300 * SEC);
 
 	EXPECT_EQ(later, deadline_of(self->fd, 1));
-	store(self, &self->a, 200 * SEC);
+	scribble(self->word, self->a.index, armed(self, &self->a, 200 * SEC));
 	EXPECT_DUE_AT(later);
 }
 
 /* A store that is earlier than the deadline, equal to it, or 0 changes nothing */
 TEST_F(table, not_later_is_ignored)
 {
-	store(self, &self->a, 50 * SEC);
-	EXPECT_EQ(100 * SEC, deadline_of(self->fd, 1));
-	store(self, &self->a, 0);
-	EXPECT_EQ(100 * SEC, deadline_of(self->fd, 1));
-	timerwheel_mapped_store(self->word, self->a.index,
-				((100 * SEC) & ~(self->unit - 1)) | self->a.generation);
-	EXPECT_DUE_AT(100 * SEC);
+	__u64 at = rounded(self, 100 * SEC);
+
+	scribble(self->word, self->a.index, armed(self, &self->a, 50 * SEC));
+	EXPECT_EQ(at, deadline_of(self->fd, 1));
+	scribble(self->word, self->a.index, armed(self, &self->a, 0));
+	EXPECT_EQ(at, deadline_of(self->fd, 1));
+	EXPECT_EQ(TIMERWHEEL_DONE, refresh(self, &self->a, 100 * SEC));
+	EXPECT_DUE_AT(at);
 }
 
 /* A store beyond the largest time is treated as the largest time */
@@ -201,7 +245,8 @@ TEST_F(table, is_clamped)
 	struct timerwheel_event ev;
 	struct timerwheel_entry ent;
 
-	timerwheel_mapped_store(self->word, self->a.index, -self->unit | self->a.generation);
+	scribble(self->word, self->a.index,
+		 -self->unit | self->a.generation | TIMERWHEEL_TABLE_ARMED);
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, 1, &ent));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.left);
@@ -211,126 +256,168 @@ TEST_F(table, is_clamped)
 	EXPECT_EQ(variant->tick == 1 ? 1 : -EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
-/* A store with any other generation, even 0, changes nothing */
+/* A store with any other generation, even 0, or with a state of the kernel's changes nothing */
 TEST_F(table, other_generations_are_ignored)
 {
 	__u64 late = (HOUR + self->unit) & ~(self->unit - 1);
 	__u64 g;
 
 	for (g = 0; g < 1024; g++) {
-		if (g == self->a.generation)
+		if ((g | TIMERWHEEL_TABLE_ARMED) == (self->a.generation | TIMERWHEEL_TABLE_ARMED))
 			continue;
-		timerwheel_mapped_store(self->word, self->a.index, late | g);
-		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1)) TH_LOG("generation %llu", g);
+		scribble(self->word, self->a.index, late | g);
+		ASSERT_EQ(rounded(self, 100 * SEC), deadline_of(self->fd, 1))
+			TH_LOG("generation %llu", g);
 	}
-	for (g = 1; g < self->unit; g <<= 1) {
-		timerwheel_mapped_store(self->word, self->a.index, late | (self->a.generation ^ g));
-		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1)) TH_LOG("bit %llx", g);
+	for (g = 2; g < self->unit; g <<= 1) {
+		scribble(self->word, self->a.index, late | (self->a.generation ^ g));
+		ASSERT_EQ(rounded(self, 100 * SEC), deadline_of(self->fd, 1)) TH_LOG("bit %llx", g);
 	}
-	EXPECT_DUE_AT(100 * SEC);
+	EXPECT_DUE_AT(rounded(self, 100 * SEC));
 }
 
-/* A store while the timer is due changes nothing */
+/* When the timer has fired, nothing is done, neither before its event is read nor afterwards */
 TEST_F(table, too_late)
 {
+	__u64 fired = armed(self, &self->a, 100 * SEC) | TIMERWHEEL_TABLE_FIRED;
 	struct timerwheel_event ev;
 	struct timerwheel_entry ent;
+	int i;
 
-	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 101 * SEC));
-	store(self, &self->a, HOUR);
-	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_get1(self->fd, 1, &ent));
-	EXPECT_EQ(100 * SEC, ent.deadline);
-	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
-	EXPECT_EQ(100 * SEC, ev.deadline);
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 102 * SEC));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(TIMERWHEEL_TOO_LATE, refresh(self, &self->a, HOUR));
+		EXPECT_EQ(TIMERWHEEL_TOO_LATE, cancel(self, &self->a));
+		EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, arm_again(self, &self->a, HOUR));
+		EXPECT_EQ(fired, self->word[self->a.index]);
+		if (i)
+			break;
+		ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_get1(self->fd, 1, &ent));
+		EXPECT_EQ(rounded(self, 100 * SEC), ent.deadline);
+		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
+		EXPECT_EQ(rounded(self, 100 * SEC), ev.deadline);
+	}
+	EXPECT_EQ(-ENOENT, tw_move1(self->fd, 1, HOUR, 0));
 	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, 2 * HOUR));
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
-/* The next timer with an index has another generation, and earlier stores do not affect it */
+/* A cancelled timer has no event. It exists until it is removed, and can be armed again. */
+TEST_F(table, cancelled)
+{
+	struct timerwheel_stats st;
+	struct timerwheel_entry ent;
+	struct timerwheel_event ev;
+
+	EXPECT_EQ(TIMERWHEEL_DONE, cancel(self, &self->a));
+	EXPECT_EQ(TIMERWHEEL_NOT_ARMED, cancel(self, &self->a));
+	EXPECT_EQ(TIMERWHEEL_NOT_ARMED, refresh(self, &self->a, HOUR));
+	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, arm_again(self, &self->a, 99 * SEC));
+	EXPECT_EQ(TIMERWHEEL_DONE, arm_again(self, &self->a, 200 * SEC));
+	EXPECT_EQ(TIMERWHEEL_DONE, cancel(self, &self->a));
+	ASSERT_EQ(TIMERWHEEL_WAS_PARKED, tw_get1(self->fd, 1, &ent));
+	/* its deadline passes */
+	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, 202 * SEC));
+	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
+	EXPECT_EQ(TIMERWHEEL_NOT_ARMED, cancel(self, &self->a));
+	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, arm_again(self, &self->a, HOUR));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(1, st.parked);
+	EXPECT_EQ(0, st.pending);
+	EXPECT_TRUE(tw_balanced(&st));
+	ASSERT_EQ(TIMERWHEEL_WAS_PARKED, tw_get1(self->fd, 1, &ent));
+	EXPECT_EQ(-EEXIST, tw_add1(self->fd, 1, 0, SEC, TIMERWHEEL_EXCL));
+	ASSERT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->fd, 1, 300 * SEC,
+						  TIMERWHEEL_ABS | TIMERWHEEL_EXCL));
+	EXPECT_EQ(-EEXIST, tw_move1(self->fd, 1, HOUR, TIMERWHEEL_EXCL));
+	EXPECT_DUE_AT(rounded(self, 300 * SEC));
+	/* its event was delivered: it has ended */
+	EXPECT_EQ(-ENOENT, tw_get1(self->fd, 1, &ent));
+	ASSERT_EQ(0, tw_stats(self->fd, &st));
+	EXPECT_EQ(0, st.parked);
+	EXPECT_TRUE(tw_balanced(&st));
+}
+
+/* REMOVE and DRAIN of one that was cancelled, before and after its deadline */
+TEST_F(table, cancelled_is_removed)
+{
+	struct timerwheel_entry ent;
+	struct timerwheel_add b = self->a;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(TIMERWHEEL_DONE, cancel(self, &b));
+		if (i & 1)
+			EXPECT_EQ(0, tw_advance(self->fd, 0, 200 * SEC));
+		if (i & 2) {
+			ASSERT_EQ(1, tw_drain(self->fd, 0, &ent, 1));
+			EXPECT_EQ(TIMERWHEEL_WAS_PARKED, ent.result);
+		} else {
+			EXPECT_EQ(TIMERWHEEL_WAS_PARKED, tw_remove1(self->fd, 1));
+		}
+		EXPECT_EQ(TIMERWHEEL_GONE, cancel(self, &b));
+		EXPECT_EQ(TIMERWHEEL_GONE, refresh(self, &b, HOUR));
+		EXPECT_EQ(TIMERWHEEL_GONE, arm_again(self, &b, HOUR));
+		ASSERT_EQ(0, tw_add1(self->fd, 1, 0, 100 * SEC, 0));
+		ASSERT_LT(0, tw_get1(self->fd, 1, &ent));
+		b.index = ent.index;
+		b.generation = ent.generation;
+	}
+}
+
+/* The next timer with an index has another generation, and no earlier refresh affects it */
 TEST_F(table, recycled_index)
 {
 	struct timerwheel_add b;
 	unsigned int i, generations = 0;
 
-	store(self, &self->a, HOUR);
+	postpone(self, &self->a, HOUR);
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	for (i = 0; i < 5000; i++) {
 		ASSERT_EQ(0, arm(self->fd, &b, 1, 100 * SEC, 0));
 		ASSERT_EQ(self->a.index, b.index);
 		ASSERT_LT(0, b.generation);
 		ASSERT_GT(self->unit, b.generation);
-		ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1));
+		ASSERT_EQ(rounded(self, 100 * SEC), deadline_of(self->fd, 1));
 		generations += b.generation == self->a.generation;
 		if (b.generation != self->a.generation) {
-			/* a late store for the previous timer */
-			store(self, &self->a, HOUR);
-			ASSERT_EQ(100 * SEC, deadline_of(self->fd, 1));
+			/* a late refresh of the previous timer */
+			ASSERT_EQ(TIMERWHEEL_GONE, refresh(self, &self->a, HOUR));
+			ASSERT_EQ(rounded(self, 100 * SEC), deadline_of(self->fd, 1));
 		}
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	}
-	EXPECT_EQ(5000 / (self->unit - 1), generations);
+	EXPECT_EQ(5000 / (self->unit / 4 - 1), generations);
 }
 
-/* A late swap for the previous timer fails, and does not undo a store for the present one */
+/* A late swap for the previous timer fails, and does not undo one for the present timer */
 TEST_F(table, former_owner_undoes_nothing)
 {
-	__u64 mine, other = timerwheel_mapped_entry(HOUR, self->a.generation, self->bits);
 	struct timerwheel_add b;
+	__u64 mine;
 	int i;
 
-	ASSERT_EQ(1, timerwheel_mapped_touch(self->word, self->a.index, other, self->bits));
+	ASSERT_EQ(TIMERWHEEL_DONE, refresh(self, &self->a, HOUR));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 	ASSERT_EQ(0, arm(self->fd, &b, 1, 100 * SEC, 0));
 	ASSERT_EQ(self->a.index, b.index);
-	/* neither before the first store for the present timer */
-	EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
-	EXPECT_EQ(b.generation, self->word[b.index]);
-	for (i = 0; i < 2; i++) {
-		/* nor after it, nor after MOVE */
-		mine = timerwheel_mapped_entry(200 * SEC, b.generation, self->bits);
-		EXPECT_EQ(1, timerwheel_mapped_touch(self->word, b.index, mine, self->bits));
-		EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
+	mine = armed(self, &b, 100 * SEC);
+	for (i = 0; i < 5; i++) {
 		EXPECT_EQ(mine, self->word[b.index]);
-		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, 150 * SEC, TIMERWHEEL_ABS));
-		EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
-		EXPECT_EQ(b.generation, self->word[b.index]);
-	}
-	EXPECT_EQ(1, timerwheel_mapped_touch(self->word, b.index, mine, self->bits));
-	EXPECT_EQ(0, timerwheel_mapped_touch(self->word, b.index, other, self->bits));
-	EXPECT_DUE_AT(mine - b.generation);
-}
-
-/* Timers older than the table can be postponed, whatever had their index before */
-TEST_F(table, owners_before_the_table)
-{
-	int fd = tw_open_manual(variant->tick), i, k;
-	struct timerwheel_add add[600];		/* more than a page of entries */
-	struct timerwheel_info info;
-	struct timerwheel_entry ent;
-	__u64 *word, stored;
-
-	ASSERT_EQ(0, tw_info(fd, &info));
-	for (k = 0; k < 3; k++) {
-		for (i = 0; i < 600; i++) {
-			ASSERT_EQ(0, arm(fd, &add[i], i, 100 * SEC, 0));
-			if (k < 2 && i % (k + 2))
-				ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, i));
+		EXPECT_EQ(TIMERWHEEL_GONE, refresh(self, &self->a, HOUR));
+		EXPECT_EQ(TIMERWHEEL_GONE, arm_again(self, &self->a, HOUR));
+		EXPECT_EQ(TIMERWHEEL_GONE, cancel(self, &self->a));
+		EXPECT_EQ(mine, self->word[b.index]);
+		if (i & 1) {
+			mine = armed(self, &b, 150 * SEC);
+			ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
+				  tw_move1(self->fd, 1, 150 * SEC, TIMERWHEEL_ABS));
+		} else {
+			mine = armed(self, &b, 200 * SEC);
+			EXPECT_EQ(TIMERWHEEL_DONE, refresh(self, &b, 200 * SEC));
 		}
-		for (i = 0; k < 2 && i < 600; i += k + 2)
-			ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, i));
 	}
-	word = map_table(fd, table_size(600));
-	ASSERT_NE(MAP_FAILED, word);
-	for (i = 0; i < 600; i++) {
-		EXPECT_EQ(add[i].generation, word[add[i].index]);
-		stored = timerwheel_mapped_entry(200 * SEC, add[i].generation,
-						 info.generation_bits);
-		ASSERT_EQ(1, timerwheel_mapped_touch(word, add[i].index, stored,
-						     info.generation_bits));
-		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(fd, i, &ent));
-		EXPECT_EQ(stored - add[i].generation, ent.deadline);
-	}
-	close(fd);
+	EXPECT_DUE_AT(rounded(self, 200 * SEC));
 }
 
 /* The same after delivery and after DRAIN */
@@ -345,31 +432,31 @@ TEST_F(table, recycled_after_its_end)
 	ASSERT_EQ(0, arm(self->fd, &b, 2, 200 * SEC, 0));
 	ASSERT_EQ(self->a.index, b.index);
 	EXPECT_NE(self->a.generation, b.generation);
-	store(self, &self->a, HOUR);
-	EXPECT_EQ(200 * SEC, deadline_of(self->fd, 2));
+	EXPECT_EQ(TIMERWHEEL_GONE, refresh(self, &self->a, HOUR));
+	EXPECT_EQ(rounded(self, 200 * SEC), deadline_of(self->fd, 2));
 	ASSERT_EQ(1, tw_drain(self->fd, 0, &ent, 1));
 	ASSERT_EQ(0, arm(self->fd, &self->a, 3, 300 * SEC, 0));
 	ASSERT_EQ(self->a.index, b.index);
 	EXPECT_NE(self->a.generation, b.generation);
-	store(self, &b, HOUR);
-	EXPECT_EQ(300 * SEC, deadline_of(self->fd, 3));
+	EXPECT_EQ(TIMERWHEEL_GONE, refresh(self, &b, HOUR));
+	EXPECT_EQ(rounded(self, 300 * SEC), deadline_of(self->fd, 3));
 }
 
-/* MOVE discards an earlier store; a store after it counts */
+/* MOVE replaces the deadline in the entry; a refresh after it counts */
 TEST_F(table, move_forgets)
 {
 	static const __u64 to[] = { 150 * SEC, 120 * SEC, 130 * SEC, 250 * SEC };
 	unsigned int i;
 
 	for (i = 0; i < 4; i++) {
-		store(self, &self->a, 200 * SEC);
+		postpone(self, &self->a, 200 * SEC);
 		if (i & 1)
 			EXPECT_LE(200 * SEC, deadline_of(self->fd, 1));
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 1, to[i], TIMERWHEEL_ABS));
-		EXPECT_EQ(to[i], deadline_of(self->fd, 1));
-		EXPECT_EQ(self->a.generation, self->word[self->a.index]);
+		EXPECT_EQ(rounded(self, to[i]), deadline_of(self->fd, 1));
+		EXPECT_EQ(armed(self, &self->a, to[i]), self->word[self->a.index]);
 	}
-	EXPECT_DUE_AT(store(self, &self->a, 400 * SEC));
+	EXPECT_DUE_AT(postpone(self, &self->a, 400 * SEC));
 }
 
 /* So does ADD of an existing key; index and generation do not change */
@@ -377,47 +464,47 @@ TEST_F(table, add_forgets)
 {
 	struct timerwheel_add b;
 
-	store(self, &self->a, 200 * SEC);
+	postpone(self, &self->a, 200 * SEC);
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, arm(self->fd, &b, 1, 150 * SEC, 0));
 	EXPECT_EQ(self->a.index, b.index);
 	EXPECT_EQ(self->a.generation, b.generation);
-	EXPECT_EQ(150 * SEC, deadline_of(self->fd, 1));
-	store(self, &self->a, 200 * SEC);
+	EXPECT_EQ(rounded(self, 150 * SEC), deadline_of(self->fd, 1));
+	postpone(self, &self->a, 200 * SEC);
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, arm(self->fd, &b, 1, 50 * SEC, 0));
-	EXPECT_EQ(50 * SEC, deadline_of(self->fd, 1));
-	EXPECT_DUE_AT(store(self, &b, 60 * SEC));
+	EXPECT_EQ(rounded(self, 50 * SEC), deadline_of(self->fd, 1));
+	EXPECT_DUE_AT(postpone(self, &b, 60 * SEC));
 }
 
-/* So does MOVE of a due timer, for which a store came too late */
+/* So does MOVE of a due timer, for which a refresh came too late */
 TEST_F(table, move_due_forgets)
 {
-	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 101 * SEC));
-	store(self, &self->a, HOUR);
+	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 102 * SEC));
+	EXPECT_EQ(TIMERWHEEL_TOO_LATE, refresh(self, &self->a, HOUR));
 	ASSERT_EQ(TIMERWHEEL_WAS_DUE, tw_move1(self->fd, 1, 200 * SEC, TIMERWHEEL_ABS));
-	EXPECT_DUE_AT(200 * SEC);
+	EXPECT_DUE_AT(rounded(self, 200 * SEC));
 }
 
-/* REMOVE and DRAIN report the time left until the stored deadline */
+/* REMOVE and DRAIN report the time left until the deadline in the entry */
 TEST_F(table, left_is_until_then)
 {
 	struct timerwheel_remove rem = { .key = 1 };
 	struct timerwheel_entry ent;
 	struct timerwheel_add b;
-	__u64 at = store(self, &self->a, 200 * SEC);
+	__u64 at = postpone(self, &self->a, 200 * SEC);
 
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove_elem(self->fd, &rem));
 	EXPECT_EQ(at, rem.left);
 	ASSERT_EQ(0, arm(self->fd, &b, 2, 100 * SEC, 0));
-	at = store(self, &b, 300 * SEC);
+	at = postpone(self, &b, 300 * SEC);
 	ASSERT_EQ(1, tw_drain(self->fd, 0, &ent, 1));
 	EXPECT_EQ(at, ent.left);
 	EXPECT_EQ(at, ent.deadline);
 }
 
-/* A failed MATCH or a bad flag does not discard a store */
+/* A failed MATCH or a bad flag does not change the entry */
 TEST_F(table, failures_forget_nothing)
 {
-	__u64 at = store(self, &self->a, 200 * SEC);
+	__u64 at = postpone(self, &self->a, 200 * SEC);
 
 	EXPECT_EQ(-ESTALE, tw_move1_match(self->fd, 1, SEC, 77, TIMERWHEEL_ABS));
 	EXPECT_EQ(-EINVAL, tw_move1(self->fd, 1, SEC, 1U << 30));
@@ -426,42 +513,17 @@ TEST_F(table, failures_forget_nothing)
 	EXPECT_DUE_AT(at);
 }
 
-/* A periodic timer is postponed once, and its period counts from there */
-TEST_F(table, periodic)
+/* Timers in a wheel with a table have no period; only resident ones linger */
+TEST_F(table, no_periods)
 {
-	struct timerwheel_event ev;
-	__u64 at;
-	int i;
+	struct timerwheel_add b = { .key = 2, .deadline = SEC, .period = SEC };
 
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, arm(self->fd, &self->a, 1, 100 * SEC, 10 * SEC));
-	at = store(self, &self->a, 205 * SEC);
-	EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, at - 1));
-	for (i = 0; i < 3; i++, at += 10 * SEC) {
-		EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, at + variant->tick));
-		ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
-		EXPECT_EQ(at, ev.deadline);
-		EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev.flags);
-		EXPECT_EQ(0, ev.overruns);
-		EXPECT_EQ(at + 10 * SEC, deadline_of(self->fd, 1));
-	}
+	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &b));
+	b.flags = TIMERWHEEL_LINGER;
+	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &b));
 }
 
-/* A store while a periodic timer is due applies to its next deadline */
-TEST_F(table, periodic_while_due)
-{
-	struct timerwheel_event ev;
-	__u64 at;
-
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, arm(self->fd, &self->a, 1, 100 * SEC, 10 * SEC));
-	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 101 * SEC));
-	at = store(self, &self->a, 155 * SEC);
-	ASSERT_EQ(1, dev_read(self->fd, &ev, 1));
-	EXPECT_EQ(100 * SEC, ev.deadline);
-	EXPECT_DUE_AT(at);
-	EXPECT_EQ(at + 10 * SEC, deadline_of(self->fd, 1));
-}
-
-/* However many stores there are, each previous deadline costs one visit */
+/* However many refreshes there are, each previous deadline costs one visit */
 TEST_F(table, costs_one_visit)
 {
 	struct timerwheel_stats before, st;
@@ -472,8 +534,8 @@ TEST_F(table, costs_one_visit)
 	ASSERT_EQ(0, tw_stats(self->fd, &before));
 	for (i = 0; i < 5; i++) {
 		for (j = 0; j < 100000; j++)
-			store(self, &self->a, at + SEC + j * MSEC);
-		at = store(self, &self->a, at + 100 * SEC);
+			postpone(self, &self->a, at + SEC + j * MSEC);
+		at = postpone(self, &self->a, at + 200 * SEC);
 		EXPECT_EQ(0, tw_advance(self->fd, TIMERWHEEL_ABS, at - SEC));
 	}
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
@@ -495,7 +557,8 @@ FIXTURE(map) {
 FIXTURE_SETUP(map)
 {
 	struct timerwheel_setup setup = {
-		.clock = TIMERWHEEL_CLOCK_MANUAL, .capacity = 1 << 20,
+		.flags = TIMERWHEEL_SETUP_TABLE, .clock = TIMERWHEEL_CLOCK_MANUAL,
+		.capacity = 1 << 20,
 	};
 
 	self->page = getpagesize();
@@ -602,7 +665,7 @@ TEST_F(map, beyond_the_timers)
 	EXPECT_TRUE(gets_sigbus(&word[size / sizeof(__u64) - 1]));
 }
 
-/* The table has nothing of what was in its pages before, only the generations of the timers */
+/* The table has nothing of what was in its pages before, only the entries of the timers */
 TEST_F(map, pages_are_new)
 {
 	enum { PAGES = 16 };
@@ -617,11 +680,12 @@ TEST_F(map, pages_are_new)
 	word = map_table(self->fd, size);
 	ASSERT_NE(MAP_FAILED, word);
 	EXPECT_TRUE(tw_all_bytes(word, 0, self->page));
-	for (i = 0; i < size / sizeof(*word) - 1; i++)
+	for (i = 0; i < size / sizeof(*word) - 1; i++) {
 		ASSERT_EQ(0, arm(self->fd, &a, i, HOUR, 0));
+		ASSERT_EQ(timerwheel_mapped_entry(HOUR, a.generation, info.generation_bits) |
+			  TIMERWHEEL_TABLE_ARMED, word[a.index]);
+	}
 	EXPECT_EQ(0, word[0]);
-	for (i = 0; i < size / sizeof(*word); i++)
-		ASSERT_GT(1ULL << info.generation_bits, word[i]);
 }
 
 /* Mapped before the first timer or after many: each has its entry, however the table grows */
@@ -646,18 +710,19 @@ TEST_F(map, grows)
 			memory = st.memory;
 			word = map_table(self->fd, size);
 			ASSERT_NE(MAP_FAILED, word);
+			/* mapping it takes no memory of the wheel's */
 			ASSERT_EQ(0, tw_stats(self->fd, &st));
-			/* 8 bytes for each timer, and a directory */
-			EXPECT_LE(memory + 8 * MANY / 2, st.memory);
-			EXPECT_GE(memory + 8 * MANY / 2 + 4 * self->page, st.memory);
+			EXPECT_EQ(memory, st.memory);
 		}
 		ASSERT_EQ(BATCH, dev_add(self->fd, add + i, BATCH));
 	}
 	/* postpone every other timer */
 	for (i = 0; i < MANY; i += 2)
-		timerwheel_mapped_store(word, add[i].index,
-					timerwheel_mapped_entry(HOUR, add[i].generation,
-								info.generation_bits));
+		ASSERT_EQ(TIMERWHEEL_DONE,
+			  timerwheel_mapped_refresh(word, add[i].index,
+						    timerwheel_mapped_entry(HOUR, add[i].generation,
+									    info.generation_bits),
+						    info.generation_bits));
 	EXPECT_EQ(MANY / 2, tw_advance(self->fd, 0, MINUTE));
 	ASSERT_EQ(MANY / 2, tw_read_all(self->fd, ev, MANY, 0));
 	for (i = 0; i < MANY / 2; i++)
@@ -690,24 +755,45 @@ TEST(generations_by_default)
 	close(fd);
 }
 
-/* It is too late for SETUP then; INFO has the flag */
-TEST(setup_is_too_late)
+/* Only SETUP creates the table; mmap() fails without it, and changes nothing */
+TEST(only_setup_creates_it)
 {
-	struct timerwheel_setup setup = {};
+	static const __u32 flags[] = {
+		0, TIMERWHEEL_SETUP_TABLE, TIMERWHEEL_SETUP_RESIDENT,
+		TIMERWHEEL_SETUP_TABLE | TIMERWHEEL_SETUP_RESIDENT,
+	};
+	struct timerwheel_setup setup;
+	struct timerwheel_stats before, st;
 	struct timerwheel_info info;
-	int fd = dev_open(0);
+	unsigned int i;
+	int fd;
 
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, tw_info(fd, &info));
-	EXPECT_EQ(0, info.flags & TIMERWHEEL_INFO_SETTLED);
-	EXPECT_EQ(EINVAL, map_errno(fd, getpagesize(), PROT_READ, MAP_PRIVATE, 0));
-	EXPECT_EQ(EINVAL, map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 1LL << 50));
-	ASSERT_EQ(0, tw_info(fd, &info));
-	EXPECT_EQ(0, info.flags & TIMERWHEEL_INFO_SETTLED);
-	EXPECT_EQ(0, map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 0));
-	ASSERT_EQ(0, tw_info(fd, &info));
-	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags & TIMERWHEEL_INFO_SETTLED);
-	EXPECT_EQ(-EBUSY, dev_setup(fd, &setup));
+	for (i = 0; i < 4; i++) {
+		fd = dev_open(0);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, tw_stats(fd, &before));
+		EXPECT_EQ(EINVAL, map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 0));
+		ASSERT_EQ(0, tw_stats(fd, &st));
+		EXPECT_EQ(before.memory, st.memory);
+		ASSERT_EQ(0, tw_info(fd, &info));
+		EXPECT_EQ(0, info.flags);
+		setup = (struct timerwheel_setup) { .flags = flags[i] };
+		ASSERT_EQ(0, dev_setup(fd, &setup));
+		ASSERT_EQ(0, tw_info(fd, &info));
+		EXPECT_EQ(i ? TIMERWHEEL_INFO_TABLE : 0, info.flags & TIMERWHEEL_INFO_TABLE);
+		EXPECT_EQ(i ? 0 : EINVAL,
+			  map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 0));
+		/* nor is it created later */
+		ASSERT_EQ(0, tw_add1(fd, 1, 0, HOUR, 0));
+		EXPECT_EQ(i ? 0 : EINVAL,
+			  map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 0));
+		close(fd);
+	}
+	/* a wheel that was never set up, with a timer */
+	fd = dev_open(0);
+	ASSERT_EQ(0, tw_add1(fd, 1, 0, HOUR, 0));
+	EXPECT_EQ(EINVAL, map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 0));
+	close(fd);
 }
 
 /* Two mappings in one process, one in a child, one in a process that received the descriptor */
@@ -723,8 +809,10 @@ TEST_F(map, is_shared)
 	ASSERT_NE(MAP_FAILED, two);
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	ASSERT_EQ(0, arm(self->fd, &a, 1, SEC, 0));
-	timerwheel_mapped_store(one, a.index, timerwheel_mapped_entry(2 * SEC, a.generation,
-								      info.generation_bits));
+	timerwheel_mapped_refresh(one, a.index,
+				  timerwheel_mapped_entry(2 * SEC, a.generation,
+							  info.generation_bits),
+				  info.generation_bits);
 	EXPECT_EQ(one[a.index], two[a.index]);
 	munmap(one, size);
 	EXPECT_LE(2 * SEC, deadline_of(self->fd, 1));
@@ -732,9 +820,10 @@ TEST_F(map, is_shared)
 	pid = fork();
 	if (!pid) {
 		/* inherited */
-		timerwheel_mapped_store(two, a.index,
-					timerwheel_mapped_entry(3 * SEC, a.generation,
-								info.generation_bits));
+		timerwheel_mapped_refresh(two, a.index,
+					  timerwheel_mapped_entry(3 * SEC, a.generation,
+								  info.generation_bits),
+					  info.generation_bits);
 		_exit(0);
 	}
 	ASSERT_EQ(0, tw_reap(pid));
@@ -746,9 +835,10 @@ TEST_F(map, is_shared)
 		three = map_table(self->fd, size);
 		if (three == MAP_FAILED)
 			_exit(1);
-		timerwheel_mapped_store(three, a.index,
-					timerwheel_mapped_entry(4 * SEC, a.generation,
-								info.generation_bits));
+		timerwheel_mapped_refresh(three, a.index,
+					  timerwheel_mapped_entry(4 * SEC, a.generation,
+								  info.generation_bits),
+					  info.generation_bits);
 		_exit(0);
 	}
 	ASSERT_EQ(0, tw_reap(pid));
@@ -759,17 +849,21 @@ TEST_F(map, is_shared)
 TEST_F(map, outlives_the_descriptor)
 {
 	int other = dup(self->fd);
-	__u64 *word = map_table(other, self->page);
+	__u64 *word = map_table(other, self->page), entry;
+	struct timerwheel_info info;
 	struct timerwheel_add a;
 	int i;
 
 	ASSERT_NE(MAP_FAILED, word);
+	ASSERT_EQ(0, tw_info(self->fd, &info));
 	ASSERT_EQ(0, arm(self->fd, &a, 1, SEC, 0));
+	entry = timerwheel_mapped_entry(SEC, a.generation, info.generation_bits) |
+		TIMERWHEEL_TABLE_ARMED;
 	close(other);
 	close(self->fd);
 	self->fd = -1;
 	for (i = 0; i < (int)(self->page / sizeof(__u64)); i++) {
-		EXPECT_EQ(i == (int)a.index ? a.generation : 0, word[i]);
+		EXPECT_EQ(i == (int)a.index ? entry : 0, word[i]);
 		word[i] = ~0ULL;
 	}
 	munmap(word, self->page);
@@ -807,7 +901,7 @@ FIXTURE_SETUP(clock)
 {
 	struct timerwheel_info info;
 
-	self->fd = tw_open_clock(variant->clock, 0, 0);
+	self->fd = tw_open_table(variant->clock, 0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	self->bits = info.generation_bits;
@@ -820,7 +914,7 @@ FIXTURE_TEARDOWN(clock)
 	close(self->fd);
 }
 
-/* Postponed only by stores for ten times its timeout, then the timer fires, not early */
+/* Postponed only in memory for ten times its timeout, then the timer fires, not early */
 TEST_F(clock, heartbeat)
 {
 	struct timerwheel_event ev;
@@ -832,7 +926,7 @@ TEST_F(clock, heartbeat)
 	for (i = 0; i < 100; i++) {
 		word = timerwheel_mapped_entry(tw_now(variant->id) + 100 * MSEC, a.generation,
 					       self->bits);
-		timerwheel_mapped_store(self->word, a.index, word);
+		timerwheel_mapped_refresh(self->word, a.index, word, self->bits);
 		if (i < 99)
 			tw_sleep(10 * MSEC);
 		/* if the machine is very slow it may have fired */
@@ -849,8 +943,8 @@ TEST_F(clock, heartbeat)
 	EXPECT_GE(tw_now(variant->id), ev.fired);
 }
 
-/* At most one interrupt for each previous deadline, whatever is stored */
-TEST_F(clock, stores_wake_nobody)
+/* At most one interrupt for each previous deadline, however often it is refreshed */
+TEST_F(clock, refresh_wakes_nobody)
 {
 	struct timerwheel_stats before, st;
 	struct timerwheel_add a;
@@ -860,19 +954,19 @@ TEST_F(clock, stores_wake_nobody)
 	ASSERT_EQ(0, arm(self->fd, &a, 1, base + HOUR, 0));
 	ASSERT_EQ(0, tw_stats(self->fd, &before));
 	for (i = 0; i < 1000000; i++)
-		timerwheel_mapped_store(self->word, a.index,
-					timerwheel_mapped_entry(base + HOUR + i, a.generation,
-								self->bits));
+		timerwheel_mapped_refresh(self->word, a.index,
+					  timerwheel_mapped_entry(base + HOUR + i, a.generation,
+								  self->bits), self->bits);
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(before.firings, st.firings);
 	EXPECT_EQ(before.passes, st.passes);
 	EXPECT_EQ(before.requeues, st.requeues);
 }
 
-/* A stored deadline is absolute, even if the clock is set */
+/* A deadline in the table is absolute, even if the clock is set */
 TEST(realtime_set)
 {
-	int fd = tw_open_clock(TIMERWHEEL_CLOCK_REALTIME, 0, 0);
+	int fd = tw_open_table(TIMERWHEEL_CLOCK_REALTIME, 0);
 	__u64 base = tw_now(CLOCK_REALTIME), *word;
 	struct timerwheel_event ev;
 	struct timerwheel_info info;
@@ -883,9 +977,11 @@ TEST(realtime_set)
 	word = map_table(fd, getpagesize());
 	ASSERT_NE(MAP_FAILED, word);
 	ASSERT_EQ(0, arm(fd, &a, 1, base + HOUR, 0));
-	timerwheel_mapped_store(word, a.index,
-				timerwheel_mapped_entry(base + 2 * HOUR, a.generation,
-							info.generation_bits));
+	ASSERT_EQ(TIMERWHEEL_DONE,
+		  timerwheel_mapped_refresh(word, a.index,
+					    timerwheel_mapped_entry(base + 2 * HOUR, a.generation,
+								    info.generation_bits),
+					    info.generation_bits));
 	ASSERT_EQ(0, tw_set_realtime(base + HOUR + MINUTE));
 	EXPECT_EQ(0, dev_poll(fd, 100));
 	ASSERT_EQ(0, tw_set_realtime(base + 2 * HOUR + MINUTE));
@@ -897,7 +993,7 @@ TEST(realtime_set)
 	close(fd);
 }
 
-/* Stored deadlines are in the time namespace of the process that maps the table */
+/* Deadlines in the table are in the time namespace of SETUP */
 TEST(time_namespace)
 {
 	struct timerwheel_event ev;
@@ -919,19 +1015,19 @@ TEST(time_namespace)
 	}
 	if (tw_now(CLOCK_MONOTONIC) < 100000 * SEC)
 		_exit(1);
-	fd = dev_open(O_NONBLOCK);
+	fd = tw_open_table(TIMERWHEEL_CLOCK_MONOTONIC, 0);
 	word = map_table(fd, getpagesize());
 	if (word == MAP_FAILED || tw_info(fd, &info))
 		_exit(2);
-	/* Once more if it was due before the store, in a slow guest */
+	/* Once more if it was due before the refresh, in a slow guest */
 	do {
 		now = tw_now(CLOCK_MONOTONIC);
 		if (arm(fd, &a, 1, now + 2 * SEC, 0) < 0)
 			_exit(3);
-		timerwheel_mapped_store(word, a.index,
-					timerwheel_mapped_entry(now + 2200 * MSEC, a.generation,
-								info.generation_bits));
-	} while (tw_now(CLOCK_MONOTONIC) >= now + 2 * SEC);
+	} while (timerwheel_mapped_refresh(word, a.index,
+					   timerwheel_mapped_entry(now + 2200 * MSEC, a.generation,
+								   info.generation_bits),
+					   info.generation_bits) != TIMERWHEEL_DONE);
 	if (dev_poll(fd, LONG_MS) != POLLIN || dev_read(fd, &ev, 1) != 1)
 		_exit(4);
 	if (ev.deadline < now + 2200 * MSEC || ev.deadline > now + 2202 * MSEC)
@@ -939,21 +1035,17 @@ TEST(time_namespace)
 	_exit(ev.fired < ev.deadline ? 6 : 0);
 }
 
-/* mmap() in a time namespace other than that of the first mapping is EXDEV */
+/* mmap() in a time namespace in which the clock differs from that of SETUP is EXDEV */
 TEST(other_time_namespace)
 {
-	/* A clock that differs there, and one that does not; mapped first here or there */
-	static const __u32 clock[] = {
-		TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_REALTIME, TIMERWHEEL_CLOCK_BOOTTIME,
-	};
-	int fd[3], i, ret;
+	/* A clock that differs there, and one that does not */
+	static const __u32 clock[] = { TIMERWHEEL_CLOCK_BOOTTIME, TIMERWHEEL_CLOCK_REALTIME };
+	int fd[2], i, ret;
 	pid_t pid;
 
-	for (i = 0; i < 3; i++) {
-		fd[i] = tw_open_clock(clock[i], 0, 0);
+	for (i = 0; i < 2; i++) {
+		fd[i] = tw_open_table(clock[i], 0);
 		ASSERT_LE(0, fd[i]);
-		if (i < 2)
-			ASSERT_NE(MAP_FAILED, map_table(fd[i], getpagesize()));
 	}
 	ret = unshare(CLONE_NEWTIME);
 	if (ret && errno == EINVAL)
@@ -966,72 +1058,15 @@ TEST(other_time_namespace)
 			_exit(1);
 		if (map_table(fd[1], getpagesize()) == MAP_FAILED)
 			_exit(2);
-		_exit(map_table(fd[2], getpagesize()) == MAP_FAILED ? 3 : 0);
+		_exit(map_table(tw_open_table(clock[0], 0), getpagesize()) == MAP_FAILED ? 3 : 0);
 	}
 	EXPECT_EQ(0, tw_reap(pid));
 	EXPECT_NE(MAP_FAILED, map_table(fd[0], getpagesize()));
-	EXPECT_EQ(MAP_FAILED, map_table(fd[2], getpagesize()));
-	EXPECT_EQ(EXDEV, errno);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 2; i++)
 		close(fd[i]);
 }
 
-/* --- Timers come and go while the table is created ---------------------------------- */
-
-enum { COMING = 600 };
-
-static atomic_bool coming_stop;
-
-/* Arm and remove half of the keys again and again: each time an index gets another timer. */
-static void *come_and_go(void *arg)
-{
-	int fd = *(int *)arg, i;
-
-	while (!atomic_load(&coming_stop)) {
-		for (i = 0; i < COMING; i += 2)
-			tw_remove1(fd, i);
-		for (i = 0; i < COMING; i += 2)
-			tw_add1(fd, i, 0, HOUR, 0);
-	}
-	return NULL;
-}
-
-/*
- * However these overlap, each timer's entry has its generation. (This test cannot hit the window
- * for which tw_table_share() has its barrier: it is as short as the delay of a store.)
- */
-TEST(made_under_way)
-{
-	struct timerwheel_entry ent;
-	pthread_t thread[2];
-	int round, i, fd;
-	__u64 *word;
-
-	for (round = 0; round < 200; round++) {
-		fd = dev_open(O_NONBLOCK);
-		ASSERT_LE(0, fd);
-		for (i = 0; i < COMING; i++)
-			ASSERT_EQ(0, tw_add1(fd, i, 0, HOUR, 0));
-		atomic_store(&coming_stop, false);
-		for (i = 0; i < 2; i++)
-			ASSERT_EQ(0, pthread_create(&thread[i], NULL, come_and_go, &fd));
-		tw_sleep(round % 8 * 50 * USEC);
-		word = map_table(fd, table_size(COMING));
-		atomic_store(&coming_stop, true);
-		for (i = 0; i < 2; i++)
-			pthread_join(thread[i], NULL);
-		ASSERT_NE(MAP_FAILED, word);
-		for (i = 0; i < COMING; i++) {
-			if (tw_get1(fd, i, &ent) == -ENOENT)
-				continue;
-			ASSERT_EQ(ent.generation, word[ent.index]);
-		}
-		munmap(word, table_size(COMING));
-		close(fd);
-	}
-}
-
-/* --- Stores while timers expire, on other CPUs ------------------------------------- */
+/* --- Changes while timers expire, on other CPUs ------------------------------------- */
 
 enum { CROWD = 2000 };
 
@@ -1041,6 +1076,7 @@ FIXTURE(crowd) {
 	__u64 *word;
 	struct timerwheel_add *add;
 	__u64 *put_off;
+	enum timerwheel_answer *answer;
 	int *seen;
 	atomic_bool stop;
 	pthread_t thread;
@@ -1051,7 +1087,7 @@ FIXTURE_SETUP(crowd)
 	struct timerwheel_info info;
 
 	self->cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	self->fd = tw_open_clock(TIMERWHEEL_CLOCK_MONOTONIC, 0, 0);
+	self->fd = tw_open_table(TIMERWHEEL_CLOCK_MONOTONIC, 0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	self->bits = info.generation_bits;
@@ -1059,6 +1095,7 @@ FIXTURE_SETUP(crowd)
 	ASSERT_NE(MAP_FAILED, self->word);
 	self->add = calloc(CROWD, sizeof(*self->add));
 	self->put_off = calloc(CROWD, sizeof(*self->put_off));
+	self->answer = calloc(CROWD, sizeof(*self->answer));
 	self->seen = calloc(CROWD, sizeof(*self->seen));
 	self->stop = false;
 }
@@ -1067,6 +1104,7 @@ FIXTURE_TEARDOWN(crowd)
 {
 	free(self->add);
 	free(self->put_off);
+	free(self->answer);
 	free(self->seen);
 	close(self->fd);
 }
@@ -1083,8 +1121,8 @@ static int crowd_arm(FIXTURE_DATA(crowd) * self, __u64 from)
 	return dev_add(self->fd, self->add, CROWD);
 }
 
-/* Store for each timer once, shortly before or after its deadline */
-static void *crowd_stores(void *arg)
+/* Refresh each timer once, shortly before or after its deadline */
+static void *crowd_refreshes(void *arg)
 {
 	FIXTURE_DATA(crowd) * self = arg;
 	__u64 state = tw_seed();
@@ -1096,17 +1134,18 @@ static void *crowd_stores(void *arg)
 
 		while (tw_now(CLOCK_MONOTONIC) < at)
 			;
-		timerwheel_mapped_store(self->word, self->add[i].index, self->put_off[i]);
+		self->answer[i] = timerwheel_mapped_refresh(self->word, self->add[i].index,
+							    self->put_off[i], self->bits);
 	}
 	return NULL;
 }
 
-/* There is an event for the old deadline or for the new one: never both, never neither */
+/* There is an event for the old deadline or for the new one, as the refresh has answered */
 TEST_F(crowd, either_or)
 {
 	static struct timerwheel_event ev[CROWD];
 	int i, n, got, old = 0, new = 0;
-	__u64 first;
+	__u64 first, before;
 
 	tw_pin(0);
 	first = tw_now(CLOCK_MONOTONIC) + 200 * MSEC;
@@ -1114,7 +1153,7 @@ TEST_F(crowd, either_or)
 	for (i = 0; i < CROWD; i++)
 		self->put_off[i] = timerwheel_mapped_entry(self->add[i].deadline + 300 * MSEC,
 							   self->add[i].generation, self->bits);
-	ASSERT_EQ(0, pthread_create(&self->thread, NULL, crowd_stores, self));
+	ASSERT_EQ(0, pthread_create(&self->thread, NULL, crowd_refreshes, self));
 	for (got = 0; got < CROWD; got += n) {
 		ASSERT_LT(0, dev_poll(self->fd, LONG_MS));
 		n = dev_read(self->fd, ev, CROWD);
@@ -1125,15 +1164,20 @@ TEST_F(crowd, either_or)
 			ASSERT_GT(CROWD, key);
 			ASSERT_EQ(0, self->seen[key]++) TH_LOG("key %llu twice", key);
 			ASSERT_LE(ev[i].deadline, ev[i].fired);
-			if (ev[i].deadline == self->add[key].deadline) {
+			before = timerwheel_mapped_entry(self->add[key].deadline, 0, self->bits);
+			if (ev[i].deadline == before) {
 				old++;
 				continue;
 			}
 			ASSERT_EQ(self->put_off[key] - self->add[key].generation, ev[i].deadline);
+			self->seen[key]++;
 			new++;
 		}
 	}
 	ASSERT_EQ(0, pthread_join(self->thread, NULL));
+	for (i = 0; i < CROWD; i++)
+		ASSERT_EQ(self->seen[i] == 2 ? TIMERWHEEL_DONE : TIMERWHEEL_TOO_LATE,
+			  self->answer[i]) TH_LOG("key %d", i);
 	EXPECT_EQ(0, dev_poll(self->fd, 400));
 	EXPECT_EQ(CROWD, old + new);
 	TH_LOG("%d fired, %d were put off", old, new);
@@ -1150,7 +1194,8 @@ static void *crowd_hammers(void *arg)
 		for (i = 0; i < CROWD; i++) {
 			word = timerwheel_mapped_entry(tw_now(CLOCK_MONOTONIC) + MSEC,
 						       self->add[i].generation, self->bits);
-			timerwheel_mapped_store(self->word, self->add[i].index, word);
+			timerwheel_mapped_refresh(self->word, self->add[i].index, word,
+						  self->bits);
 		}
 	return NULL;
 }
@@ -1197,7 +1242,7 @@ static void *crowd_scribbles(void *arg)
 
 	while (!self->stop) {
 		i = tw_rand(&state) % CROWD;
-		timerwheel_mapped_store(self->word, i, tw_rand(&state) >> tw_rand(&state) % 64);
+		scribble(self->word, i, tw_rand(&state) >> tw_rand(&state) % 64);
 	}
 	return NULL;
 }

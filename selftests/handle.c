@@ -105,7 +105,8 @@ FIXTURE_SETUP(one)
 	self->home = variant->elsewhere;
 	if (self->home && tw_pin(1))
 		SKIP(return, "only one CPU");
-	self->fd = tw_open_clock(variant->clock, MSEC, 0);
+	self->fd = variant->mapped ? tw_open_table(variant->clock, MSEC) :
+				     tw_open_clock(variant->clock, MSEC, 0);
 	ASSERT_LE(0, self->fd);
 	if (variant->clock == TIMERWHEEL_CLOCK_MANUAL)
 		ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
@@ -131,10 +132,15 @@ FIXTURE_TEARDOWN(one)
 	tw_remove_handle1(self->fd, self->add.index, self->add.generation, value)
 
 /* The timer is pending for @deadline ns from now, with its handle, and nothing is in its entry. */
+/* Resolution of the deadline table of wheels with a tick of 1 ms */
+#define UNIT	524288ULL
+
 #define EXPECT_PENDING(delay) do {							\
-	__u64 want = now_of(self->fd) + (delay);					\
+	__u64 want = now_of(self->fd) + (delay), low = UNIT - 1;		\
 	struct timerwheel_entry ent;							\
 											\
+	if (self->table)								\
+		want = (want + low) & ~low;						\
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));		\
 	EXPECT_EQ(VALUE, ent.value);							\
 	EXPECT_EQ(self->add.index, ent.index);						\
@@ -144,7 +150,8 @@ FIXTURE_TEARDOWN(one)
 	EXPECT_GT(want + ABOUT, ent.deadline);						\
 	EXPECT_LT(want - ABOUT, ent.deadline);						\
 	if (self->table)								\
-		EXPECT_EQ(self->add.generation, self->table[self->add.index]);		\
+		EXPECT_EQ(ent.deadline | self->add.generation | TIMERWHEEL_TABLE_ARMED,	\
+			  self->table[self->add.index]);				\
 } while (0)
 
 /* MOVE to later and earlier times, again and again */
@@ -162,21 +169,21 @@ TEST_F(one, move)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* MOVE to absolute times: exactly that */
+/* MOVE to absolute times: exactly that, or in a deadline table rounded up */
 TEST_F(one, move_absolute)
 {
-	__u64 now = now_of(self->fd);
+	__u64 now = now_of(self->fd), low = self->table ? UNIT - 1 : 0;
 	struct timerwheel_entry ent;
 
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(now + 3 * HOUR + 5, TIMERWHEEL_ABS));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
-	EXPECT_EQ(now + 3 * HOUR + 5, ent.deadline);
+	EXPECT_EQ((now + 3 * HOUR + 5 + low) & ~low, ent.deadline);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(now + HOUR + 5, TIMERWHEEL_ABS));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
-	EXPECT_EQ(now + HOUR + 5, ent.deadline);
+	EXPECT_EQ((now + HOUR + 5 + low) & ~low, ent.deadline);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(~0ULL, TIMERWHEEL_ABS));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
-	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
+	EXPECT_EQ(TIMERWHEEL_TIME_MAX & ~low, ent.deadline);
 }
 
 /* MOVE to a time that has passed: the event comes once, then the timer is gone */
@@ -235,6 +242,10 @@ TEST_F(one, periodic)
 	__u64 value;
 
 	self->add.period = HOUR;
+	if (variant->mapped) {
+		EXPECT_EQ(-EINVAL, add_there(self->fd, self->home, &self->add));
+		return;
+	}
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_there(self->fd, self->home, &self->add));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(3 * HOUR, 0));
 	EXPECT_PENDING(3 * HOUR);
@@ -402,7 +413,7 @@ FIXTURE_VARIANT_ADD(postponed, manual) { .clock = TIMERWHEEL_CLOCK_MANUAL };
 
 FIXTURE_SETUP(postponed)
 {
-	self->fd = tw_open_clock(variant->clock, MSEC, 0);
+	self->fd = tw_open_table(variant->clock, MSEC);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
 	self->table = map_table(self->fd);
@@ -417,7 +428,7 @@ FIXTURE_TEARDOWN(postponed)
 	close(self->fd);
 }
 
-/* The deadline table: a MOVE voids what was stored before, a REMOVE ends the entry's owner */
+/* The deadline table: MOVE replaces the deadline in the entry, REMOVE ends the entry's owner */
 TEST_F(postponed, moved_and_removed)
 {
 	struct timerwheel_info info;
@@ -425,7 +436,7 @@ TEST_F(postponed, moved_and_removed)
 
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	later = timerwheel_mapped_entry(info.now + 100 * HOUR, self->add.generation,
-					info.generation_bits);
+					info.generation_bits) | TIMERWHEEL_TABLE_ARMED;
 	self->table[self->add.index] = later;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(3 * HOUR, 0));
 	EXPECT_PENDING(3 * HOUR);
@@ -433,7 +444,7 @@ TEST_F(postponed, moved_and_removed)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(HOUR, 0));
 	EXPECT_PENDING(HOUR);
 	/* of another generation */
-	self->table[self->add.index] = later ^ 1;
+	self->table[self->add.index] = later ^ 4;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(2 * HOUR, 0));
 	EXPECT_PENDING(2 * HOUR);
 	self->table[self->add.index] = later;
@@ -449,11 +460,11 @@ TEST_F(postponed, fires_when_moved_to)
 	ASSERT_EQ(0, tw_info(self->fd, &info));
 	self->table[self->add.index] =
 		timerwheel_mapped_entry(info.now + 10 * HOUR, self->add.generation,
-					info.generation_bits);
+					info.generation_bits) | TIMERWHEEL_TABLE_ARMED;
 	EXPECT_EQ(0, tw_advance(self->fd, 0, 5 * HOUR));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(2 * HOUR, 0));
 	EXPECT_EQ(0, tw_advance(self->fd, 0, HOUR));
-	EXPECT_EQ(1, tw_advance(self->fd, 0, HOUR));
+	EXPECT_EQ(1, tw_advance(self->fd, 0, HOUR + 2 * MSEC));
 	EXPECT_TRUE(one_event(self->fd, KEY, VALUE));
 }
 
@@ -503,10 +514,10 @@ FIXTURE_TEARDOWN(resident)
 /* The entry holds the timer's generation, @state and the deadline @at, rounded up. */
 #define EXPECT_ENTRY(at, state) \
 	EXPECT_EQ((((at) + self->mask) & ~self->mask) | self->add.generation | \
-		  TIMERWHEEL_RESIDENT_##state, *self->entry)
+		  TIMERWHEEL_TABLE_##state, *self->entry)
 
 /* Cancel it in memory; it is parked when its deadline, @at, has passed. */
-#define CANCEL()	(*self->entry &= ~(__u64)TIMERWHEEL_RESIDENT_ARMED)
+#define CANCEL()	(*self->entry &= ~(__u64)TIMERWHEEL_TABLE_ARMED)
 
 /* MOVE in each state */
 TEST_F(resident, move)
@@ -672,13 +683,14 @@ static void shuffle(__u64 *seed)
  */
 TEST_F(one, batches)
 {
-	__u64 seed = tw_seed(), r = seed, now = now_of(self->fd);
+	__u64 seed = tw_seed(), r = seed, now = now_of(self->fd), at;
+	__u64 low = self->table ? UNIT - 1 : 0;
 	__u32 i, k;
 
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, REMOVE(NULL));
 	for (i = 0; i < MANY; i++)
 		adds[i] = (struct timerwheel_add){ .key = i, .value = ~i, .deadline = 2 * HOUR,
-						   .period = i % 7 ? 0 : HOUR };
+						   .period = i % 7 || self->table ? 0 : HOUR };
 	ASSERT_EQ(0, tw_pin(self->home));
 	ASSERT_EQ(MANY, dev_add(self->fd, adds, MANY));
 	ASSERT_EQ(0, tw_pin(0));
@@ -700,7 +712,8 @@ TEST_F(one, batches)
 		ASSERT_EQ(adds[k].index, moves[i].index);
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, entries[i].result);
 		if (k % 3) {
-			ASSERT_EQ(now + (k % 2 ? 3 : 1) * HOUR + k, entries[i].deadline);
+			at = now + (k % 2 ? 3 : 1) * HOUR + k;
+			ASSERT_EQ((at + low) & ~low, entries[i].deadline);
 		} else {
 			ASSERT_LT(now + HOUR + HOUR / 2, entries[i].deadline);
 			ASSERT_GT(now + 2 * HOUR + ABOUT, entries[i].deadline);
@@ -754,8 +767,8 @@ TEST_F(one, twice)
 }
 
 /*
- * Generations repeat after 2^generation_bits - 1 owners, as the interface says, and not before: a
- * wheel with room for one timer.
+ * Generations repeat after 2^(generation_bits - 2) - 1 owners, as the interface says, and not
+ * before: a wheel with room for one timer.
  */
 TEST(generations)
 {
@@ -772,7 +785,7 @@ TEST(generations)
 	ASSERT_EQ(0, tw_info(fd, &info));
 	ASSERT_EQ(0, tw_add_elem(fd, &first));
 	add = first;
-	for (i = 1; i < (1U << info.generation_bits) - 1; i++) {
+	for (i = 1; i < (1U << (info.generation_bits - 2)) - 1; i++) {
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING,
 			  tw_remove_handle1(fd, add.index, add.generation, NULL));
 		add.key = i + 1;

@@ -269,7 +269,7 @@ TEST(info)
 	EXPECT_EQ(TIMERWHEEL_BATCH_MAX, info.batch_max);
 	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED, info.flags);
 	EXPECT_EQ(TIMERWHEEL_FEATURE_HANDLE,
-		  info.features & ~(TIMERWHEEL_FEATURE_RESIDENT | TIMERWHEEL_FEATURE_SOCKET |
+		  info.features & ~(TIMERWHEEL_FEATURE_TABLE | TIMERWHEEL_FEATURE_SOCKET |
 				    TIMERWHEEL_FEATURE_URING));
 #ifdef PROCESS
 	EXPECT_FALSE(info.features & (TIMERWHEEL_FEATURE_SOCKET | TIMERWHEEL_FEATURE_URING));
@@ -341,14 +341,12 @@ enum { CAPACITY = 64 };
 FIXTURE(wheel)
 {
 	struct timerwheel *w;
-	struct timerwheel_table table;
 };
 
 FIXTURE_SETUP(wheel)
 {
 	self->w = wheel_manual(CAPACITY, 0);
 	ASSERT_NE(NULL, self->w);
-	ASSERT_EQ(0, timerwheel_table(self->w, &self->table));
 }
 
 FIXTURE_TEARDOWN(wheel)
@@ -583,10 +581,7 @@ TEST_F(wheel, move_handle)
 	EXPECT_EQ(0, take(self->w, &ev, 1));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(100, entry.deadline);
-	/* what was stored before is void */
-	EXPECT_EQ(true, timerwheel_table_touch(&self->table, elem.index, elem.generation, HOUR));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(80, TIMERWHEEL_ABS));
-	EXPECT_EQ(elem.generation, self->table.entries[elem.index]);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(-1, 0));
 	EXPECT_EQ(true, readable(self->w));
 	EXPECT_EQ(1, take(self->w, &ev, 1));
@@ -1027,170 +1022,168 @@ TEST(table_none)
 	timerwheel_close(wheel);
 }
 
-TEST_F(wheel, touch)
+/* ---- the deadline table ---------------------------------------------------------------------- */
+
+enum { UNIT = 4096 };		/* the clock has a tick of 1 ns */
+
+FIXTURE(table)
 {
-	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 1 << 20 };
+	struct timerwheel *w;
+	struct timerwheel_table table;
+	struct timerwheel_add elem;
+};
+
+FIXTURE_SETUP(table)
+{
+	self->w = wheel_manual_of(CAPACITY, 0, true);
+	ASSERT_NE(NULL, self->w);
+	ASSERT_EQ(0, timerwheel_table(self->w, &self->table));
+	EXPECT_EQ(UNIT, 1 << self->table.bits);
+	self->elem = (struct timerwheel_add) { .key = 1, .value = 10, .deadline = 1 << 20 };
+	ASSERT_EQ(0, add_elem(self->w, &self->elem));
+}
+
+FIXTURE_TEARDOWN(table)
+{
+	EXPECT_EQ(true, balanced(self->w));
+	timerwheel_close(self->w);
+	EXPECT_EQ(false, leaks());
+}
+
+static enum timerwheel_answer refresh(const struct timerwheel_table *table,
+				      const struct timerwheel_add *elem, uint64_t deadline)
+{
+	return timerwheel_table_refresh(table, elem->index, elem->generation, deadline);
+}
+
+static enum timerwheel_answer arm(const struct timerwheel_table *table,
+				  const struct timerwheel_add *elem, uint64_t deadline)
+{
+	return timerwheel_table_arm(table, elem->index, elem->generation, deadline);
+}
+
+static enum timerwheel_answer cancel(const struct timerwheel_table *table,
+				     const struct timerwheel_add *elem)
+{
+	return timerwheel_table_cancel(table, elem->index, elem->generation);
+}
+
+#define REFRESH(elem, deadline)	refresh(&self->table, &(elem), deadline)
+#define ARM(elem, deadline)	arm(&self->table, &(elem), deadline)
+#define CANCEL(elem)		cancel(&self->table, &(elem))
+
+TEST_F(table, refresh)
+{
 	struct timerwheel_entry entry;
 	struct timerwheel_event ev;
 
-	EXPECT_EQ(10, self->table.bits);
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	/* Later: rounded up to 2^bits ns. */
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, (2 << 20) + 1);
+	/* Later: rounded up to 2^bits ns. Earlier: not without a call. */
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, (2 << 20) + 1));
+	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, REFRESH(self->elem, 2 << 20));
 	EXPECT_EQ(0, timerwheel_advance(self->w, 2 << 20, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, timerwheel_advance(self->w, (2 << 20) + 1024, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, (2 << 20) + UNIT, TIMERWHEEL_ABS));
+	/* It has fired: too late, before its event was taken and afterwards. */
+	EXPECT_EQ(TIMERWHEEL_TOO_LATE, REFRESH(self->elem, 9 << 20));
 	ASSERT_EQ(1, take(self->w, &ev, 1));
-	EXPECT_EQ((2 << 20) + 1024, ev.deadline);
-	EXPECT_EQ((2 << 20) + 1024, ev.fired);
+	EXPECT_EQ((2 << 20) + UNIT, ev.deadline);
+	EXPECT_EQ((2 << 20) + UNIT, ev.fired);
+	EXPECT_EQ(TIMERWHEEL_TOO_LATE, REFRESH(self->elem, 9 << 20));
+	EXPECT_EQ(TIMERWHEEL_TOO_LATE, CANCEL(self->elem));
+	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, ARM(self->elem, 9 << 20));
+	EXPECT_EQ(-ENOENT, move(self->w, 1, 9 << 20, 0));
 
-	/* Its place is another's: who stores late does no harm. */
+	/* Its place is another's: an operation that is late does no harm. */
 	ASSERT_EQ(0, add(self->w, 2, 20, 3 << 20, TIMERWHEEL_ABS));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
-	ASSERT_EQ(elem.index, entry.index);
-	EXPECT_NE(elem.generation, entry.generation);
-	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
-						9 << 20));
+	ASSERT_EQ(self->elem.index, entry.index);
+	EXPECT_NE(self->elem.generation, entry.generation);
+	EXPECT_EQ(TIMERWHEEL_GONE, REFRESH(self->elem, 9 << 20));
 	EXPECT_EQ(1, timerwheel_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
-	/* Due already: too late. */
-	timerwheel_table_touch(&self->table, entry.index, entry.generation, 9 << 20);
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(3 << 20, ev.deadline);
 }
 
-/* Who stores late undoes nothing either: neither before its present owner stores nor after */
-TEST_F(wheel, touch_of_a_former_owner)
+/* A cancelled timer has no event. It exists until it is removed, and can be armed again. */
+TEST_F(table, cancel)
 {
-	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, now = elem;
+	struct timerwheel_entry entry;
+	struct timerwheel_stats stats;
 	struct timerwheel_event ev;
 
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	EXPECT_EQ(true, timerwheel_table_touch(&self->table, elem.index, elem.generation, 2 << 20));
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
-	ASSERT_EQ(0, add_elem(self->w, &now));
-	ASSERT_EQ(elem.index, now.index);
-	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
-						6 << 20));
-	EXPECT_EQ(true, timerwheel_table_touch(&self->table, now.index, now.generation, 5 << 20));
-	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
-						6 << 20));
-	EXPECT_EQ(1, move(self->w, 1, 1 << 20, 0));
-	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
-						6 << 20));
-	EXPECT_EQ(true, timerwheel_table_touch(&self->table, now.index, now.generation, 3 << 20));
-	EXPECT_EQ(false, timerwheel_table_touch(&self->table, elem.index, elem.generation,
-						6 << 20));
-	EXPECT_EQ(0, timerwheel_advance(self->w, (3 << 20) - 1, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, timerwheel_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(TIMERWHEEL_DONE, CANCEL(self->elem));
+	EXPECT_EQ(TIMERWHEEL_NOT_ARMED, CANCEL(self->elem));
+	EXPECT_EQ(TIMERWHEEL_NOT_ARMED, REFRESH(self->elem, 9 << 20));
+	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, ARM(self->elem, 1 << 19));
+	EXPECT_EQ(TIMERWHEEL_DONE, ARM(self->elem, 2 << 20));
+	EXPECT_EQ(TIMERWHEEL_DONE, CANCEL(self->elem));
+	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, get(self->w, 1, &entry));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 3 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(0, take(self->w, &ev, 1));
+	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, ARM(self->elem, 9 << 20));
+	ASSERT_EQ(0, timerwheel_stats(self->w, &stats));
+	EXPECT_EQ(1, stats.parked);
+	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, move(self->w, 1, 1 << 20, TIMERWHEEL_EXCL));
+	EXPECT_EQ(-EEXIST, move(self->w, 1, 1 << 20, TIMERWHEEL_EXCL));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 4 << 20, TIMERWHEEL_ABS));
 	ASSERT_EQ(1, take(self->w, &ev, 1));
-	EXPECT_EQ(3 << 20, ev.deadline);
-	/* One that never was has none. */
-	EXPECT_EQ(false, timerwheel_table_touch(&self->table, 60, 1, 9 << 20));
+	EXPECT_EQ(4 << 20, ev.deadline);
+	EXPECT_EQ(-ENOENT, get(self->w, 1, &entry));
+
+	ASSERT_EQ(0, add_elem(self->w, &self->elem));
+	EXPECT_EQ(TIMERWHEEL_DONE, CANCEL(self->elem));
+	EXPECT_EQ(0, timerwheel_advance(self->w, 9 << 20, TIMERWHEEL_ABS));
+	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, rm(self->w, 1));
+	EXPECT_EQ(TIMERWHEEL_GONE, ARM(self->elem, HOUR));
 }
 
-/* A plain store of a former owner, who should not: the present one is not postponed by it. */
-TEST_F(wheel, store_of_a_former_owner)
+/* A late operation undoes nothing: neither before the present owner has done one nor after */
+TEST_F(table, former_owner)
 {
-	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, now = elem;
+	struct timerwheel_add old = self->elem, now = { .key = 1, .deadline = 1 << 20 };
+	struct timerwheel_event ev;
+	int i;
+
+	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
+	EXPECT_EQ(TIMERWHEEL_GONE, REFRESH(old, 6 << 20));
+	ASSERT_EQ(0, add_elem(self->w, &now));
+	ASSERT_EQ(old.index, now.index);
+	for (i = 2; i < 5; i++) {
+		EXPECT_EQ(TIMERWHEEL_GONE, REFRESH(old, 6 << 20));
+		EXPECT_EQ(TIMERWHEEL_GONE, ARM(old, 6 << 20));
+		EXPECT_EQ(TIMERWHEEL_GONE, CANCEL(old));
+		EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(now, i << 20));
+	}
+	EXPECT_EQ(0, timerwheel_advance(self->w, (4 << 20) - 1, TIMERWHEEL_ABS));
+	EXPECT_EQ(1, timerwheel_advance(self->w, 4 << 20, TIMERWHEEL_ABS));
+	ASSERT_EQ(1, take(self->w, &ev, 1));
+	EXPECT_EQ(4 << 20, ev.deadline);
+}
+
+/* A plain store of a former owner is a fault of the program: the present timer is not postponed. */
+TEST_F(table, store_of_a_former_owner)
+{
+	struct timerwheel_add now = self->elem;
 	struct timerwheel_event ev;
 
-	ASSERT_EQ(0, add_elem(self->w, &elem));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
 	ASSERT_EQ(0, add_elem(self->w, &now));
-	ASSERT_EQ(elem.index, now.index);
-	timerwheel_mapped_store(self->table.entries, elem.index,
-				timerwheel_mapped_entry(9 << 20, elem.generation,
-							self->table.bits));
+	ASSERT_EQ(self->elem.index, now.index);
+	self->table.entries[now.index] = timerwheel_mapped_entry(9 << 20, self->elem.generation,
+								 self->table.bits);
 	EXPECT_EQ(1, timerwheel_advance(self->w, 1 << 20, TIMERWHEEL_ABS));
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ(1 << 20, ev.deadline);
 }
 
-/* Postponed too late: the event says so, and the timer is armed again for what was stored. */
-TEST_F(wheel, rearm)
+/* Generations come round: none is 0, and no operation of an owner long ago counts. */
+TEST_F(table, generations)
 {
-	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 1 << 20 };
-	uint32_t index = 77, generation = 78;
-	struct timerwheel_entry entry;
-	struct timerwheel_event ev;
-
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	ASSERT_EQ(1, timerwheel_advance(self->w, 2 << 20, 0));
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, 9 << 20);
-	ASSERT_EQ(1, take(self->w, &ev, 1));
-	ASSERT_EQ(1 << 20, ev.deadline);
-	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
-	EXPECT_EQ(10, entry.value);
-	EXPECT_EQ(9 << 20, entry.deadline);
-	EXPECT_EQ(0, entry.period);
-	EXPECT_EQ(entry.index, index);
-	EXPECT_EQ(entry.generation, generation);
-
-	/* Now it is over. */
-	EXPECT_EQ(true, timerwheel_table_touch(&self->table, index, generation, 10 << 20));
-	EXPECT_EQ(0, timerwheel_advance(self->w, (10 << 20) - 1, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, timerwheel_advance(self->w, 10 << 20, TIMERWHEEL_ABS));
-	ASSERT_EQ(1, take(self->w, &ev, 1));
-	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 10 << 20, &index, &generation));
-	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
-	EXPECT_EQ(ev.index, index);
-	EXPECT_EQ(-ENOENT, get(self->w, 1, &entry));
-	/* Seen late, and until then what was stored has passed as well */
-	ev.fired += 100;
-	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, ev.fired, &index, &generation));
-	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, ev.fired + 1, &index, &generation));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
-}
-
-/* A periodic timer goes on by itself. A wheel that takes no timer says so. */
-TEST_F(wheel, rearm_errors)
-{
-	struct timerwheel_add elem = { .key = 1, .deadline = 1, .period = 1 << 20 };
-	uint32_t index = 77, generation = 78;
-	struct timerwheel_event ev;
-	uint64_t key;
-
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	ASSERT_EQ(1, timerwheel_advance(self->w, 1, 0));
-	ASSERT_EQ(1, take(self->w, &ev, 1));
-	EXPECT_EQ(0, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
-
-	ev.flags = 0;
-	/* A signal that arrives first keeps nothing from being done. */
-	fail_ioctl = ON_DEVICE ? 0 : -1;
-	ioctl_error = EINTR;
-	EXPECT_EQ(1, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
-	EXPECT_EQ(-1, fail_ioctl);
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
-	if (ON_DEVICE) {
-		fail_ioctl = 0;
-		ioctl_error = ENOMEM;
-		EXPECT_EQ(-ENOMEM,
-			  timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
-	}
-	index = 77;
-	generation = 78;
-	for (key = 2; key < 2 + CAPACITY; key++)
-		ASSERT_EQ(0, add(self->w, key, 0, HOUR, 0));
-	EXPECT_EQ(-ENOSPC, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
-	EXPECT_EQ(0, timerwheel_drain(self->w, NULL, 0, TIMERWHEEL_DRAIN_CLOSE));
-	EXPECT_EQ(-ESHUTDOWN, timerwheel_table_rearm(self->w, &ev, 9 << 20, &index, &generation));
-	EXPECT_EQ(77, index);
-	EXPECT_EQ(78, generation);
-}
-
-/* Generations come round: none is 0, and no store of an owner long ago counts. */
-TEST_F(wheel, touch_generations)
-{
-	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 }, first;
+	struct timerwheel_add first = self->elem, elem = first;
 	struct timerwheel_entry entry;
 	int i;
 
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	first = elem;
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, 9 << 20);
-	for (i = 0; i < 1 << 10; i++) {
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(first, 9 << 20));
+	for (i = 0; i < UNIT / 4; i++) {
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 1));
 		ASSERT_EQ(0, add_elem(self->w, &elem));
 		ASSERT_EQ(first.index, elem.index);
@@ -1199,73 +1192,77 @@ TEST_F(wheel, touch_generations)
 			break;
 	}
 	ASSERT_EQ(first.generation, elem.generation);
+	EXPECT_EQ(UNIT / 4 - 2, i);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(1 << 20, entry.deadline);
 }
 
-TEST_F(wheel, touch_is_seen)
+TEST_F(table, is_seen)
 {
 	struct timerwheel_remove rem = { .key = 1 };
-	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20 };
 	struct timerwheel_entry entry;
 	uint64_t cursor = 0;
 
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	/* Earlier: no effect. */
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, 1 << 10);
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
-	EXPECT_EQ(1 << 20, entry.deadline);
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, 2 << 20);
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, 2 << 20));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(2 << 20, entry.deadline);
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, 3 << 20);
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, 3 << 20));
 	EXPECT_EQ(1, timerwheel_list(self->w, &entry, 1, &cursor));
 	EXPECT_EQ(3 << 20, entry.deadline);
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, UINT64_MAX / 2);
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, UINT64_MAX / 2));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
 	EXPECT_LT((int64_t)(UINT64_MAX / 4), rem.left);
 
 	/* Further than time goes: as far as that. */
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, UINT64_MAX);
+	ASSERT_EQ(0, add_elem(self->w, &self->elem));
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, UINT64_MAX));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, rem.left);
 
-	/* MOVE and ADD set theirs. */
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, 4 << 20);
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, 2 << 20, 0));
+	/* MOVE and ADD set theirs, rounded up. */
+	ASSERT_EQ(0, add_elem(self->w, &self->elem));
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, 4 << 20));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, (2 << 20) - 1, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(2 << 20, entry.deadline);
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, 4 << 20);
-	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, 3 << 20);
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, 4 << 20));
+	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &self->elem));
+	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, 3 << 20));
 	EXPECT_EQ(1, timerwheel_drain(self->w, &entry, 1, 0));
 	EXPECT_EQ(3 << 20, entry.deadline);
 	EXPECT_EQ(3 << 20, entry.left);
 }
 
-TEST_F(wheel, touch_periodic)
+/* A wheel with a table has no periods; only resident timers linger. */
+TEST_F(table, no_periods)
 {
-	struct timerwheel_add elem = { .key = 1, .deadline = 1 << 20, .period = 1 << 20 };
-	struct timerwheel_event ev;
+	struct timerwheel_add elem = { .key = 2, .deadline = 1, .period = 1 };
 
-	ASSERT_EQ(0, add_elem(self->w, &elem));
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, (1 << 20) + 4096);
-	EXPECT_EQ(0, timerwheel_advance(self->w, 1 << 20, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, timerwheel_advance(self->w, (1 << 20) + 4096, TIMERWHEEL_ABS));
-	/* What is stored while it is due counts for its next one. */
-	timerwheel_table_touch(&self->table, elem.index, elem.generation, (2 << 20) + 8192);
-	ASSERT_EQ(1, take(self->w, &ev, 1));
-	EXPECT_EQ((1 << 20) + 4096, ev.deadline);
-	EXPECT_EQ(0, timerwheel_advance(self->w, (2 << 20) + 4096, TIMERWHEEL_ABS));
-	EXPECT_EQ(1, timerwheel_advance(self->w, (2 << 20) + 8192, TIMERWHEEL_ABS));
+	EXPECT_EQ(-EINVAL, add_elem(self->w, &elem));
+	elem.flags = TIMERWHEEL_LINGER;
+	EXPECT_EQ(-EINVAL, add_elem(self->w, &elem));
+}
+
+/* The functions for other languages do the same. Without a table they fail. */
+TEST_F(table, of_the_wheel)
+{
+	struct timerwheel *plain = wheel_manual(16, 0);
+	__u32 index = self->elem.index, generation = self->elem.generation;
+
+	EXPECT_EQ(TIMERWHEEL_DONE, timerwheel_refresh(self->w, index, generation, 2 << 20));
+	EXPECT_EQ(TIMERWHEEL_DONE, timerwheel_cancel(self->w, index, generation));
+	EXPECT_EQ(TIMERWHEEL_DONE, timerwheel_arm(self->w, index, generation, 3 << 20));
+	EXPECT_EQ(3 << 20, self->table.entries[index] & ~(__u64)(UNIT - 1));
+	EXPECT_EQ(-EINVAL, timerwheel_refresh(plain, index, generation, 2 << 20));
+	EXPECT_EQ(-EINVAL, timerwheel_cancel(plain, index, generation));
+	EXPECT_EQ(-EINVAL, timerwheel_arm(plain, index, generation, 2 << 20));
+	timerwheel_close(plain);
 }
 
 /* The last entry of a table that ends with a page but for that one */
 TEST(table_to_its_end)
 {
-	struct timerwheel *wheel = wheel_manual(512, 0);
+	struct timerwheel *wheel = wheel_manual_of(512, 0, true);
 	struct timerwheel_add elem = { .deadline = 1 << 20 };
 	struct timerwheel_table table;
 	struct timerwheel_event ev;
@@ -1274,8 +1271,9 @@ TEST(table_to_its_end)
 	ASSERT_EQ(0, timerwheel_table(wheel, &table));
 	for (; elem.key < 512; elem.key++) {
 		ASSERT_EQ(0, add_elem(wheel, &elem));
-		EXPECT_EQ(true, timerwheel_table_touch(&table, elem.index, elem.generation,
-						       elem.index == 512 ? 3 << 20 : 2 << 20));
+		EXPECT_EQ(TIMERWHEEL_DONE,
+			  timerwheel_table_refresh(&table, elem.index, elem.generation,
+						   elem.index == 512 ? 3 << 20 : 2 << 20));
 	}
 	EXPECT_EQ(-ENOSPC, add(wheel, elem.key, 0, 0, 0));
 	EXPECT_EQ(511, timerwheel_advance(wheel, 2 << 20, 0));
@@ -1285,24 +1283,23 @@ TEST(table_to_its_end)
 	timerwheel_close(wheel);
 }
 
-TEST(touch_running)
+TEST(refresh_running)
 {
 	struct timerwheel_config config = { .backend = BACKEND, .table = true };
 	struct timerwheel_add elem = { .key = 1, .deadline = 20 * MSEC };
 	struct timerwheel_event ev;
 	struct timerwheel *wheel;
 	struct timerwheel_table table;
-	uint64_t began, until;
+	uint64_t until;
 
 	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	ASSERT_EQ(0, timerwheel_table(wheel, &table));
-	/* Once more if all this took so long that it may have come too late. */
+	/* Once more if all this took so long that it came too late. */
 	do {
-		began = timerwheel_now(wheel);
 		ASSERT_LE(0, add_elem(wheel, &elem));
-		until = began + 60 * MSEC;
-		timerwheel_table_touch(&table, elem.index, elem.generation, until);
-	} while (timerwheel_now(wheel) >= began + elem.deadline);
+		until = timerwheel_now(wheel) + 60 * MSEC;
+	} while (timerwheel_table_refresh(&table, elem.index, elem.generation, until) !=
+		 TIMERWHEEL_DONE);
 	ASSERT_EQ(1, timerwheel_wait(wheel, &ev, 1, PATIENCE));
 	EXPECT_LE(until, ev.fired);
 	EXPECT_LE(until, ev.deadline);
@@ -1908,11 +1905,12 @@ TEST(late_behind_postponed)
 
 			ASSERT_LE(0, add_elem(wheel, &elem));
 			if (i < LATE - 1 &&
-			    !timerwheel_table_touch(&table, elem.index, elem.generation, at + HOUR))
+			    timerwheel_table_refresh(&table, elem.index, elem.generation,
+						     at + HOUR) != TIMERWHEEL_DONE)
 				ASSERT_LE(at, clock_ns(CLOCK_MONOTONIC));
 		}
 	} while (clock_ns(CLOCK_MONOTONIC) >= at);
-	while (clock_ns(CLOCK_MONOTONIC) <= at + LATE)
+	while (clock_ns(CLOCK_MONOTONIC) <= at + LATE + (1 << table.bits))
 		nap(MSEC);
 	ASSERT_EQ(1, timerwheel_take(wheel, &ev, 1));
 	EXPECT_EQ(LATE - 1, ev.key);
@@ -2102,13 +2100,15 @@ TEST(device_errors)
 	/* Larger events than are known here: read would give them. */
 	fd = open("/dev/timerwheel", O_RDWR);
 	event_size = sizeof(*ev) + 8;
-	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, true));
+	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, false));
 	event_size = 0;
 	/* and a clock that is not known */
 	info_clock = TIMERWHEEL_CLOCK_MANUAL + 1;
-	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, true));
+	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, false));
 	info_clock = 0;
-	EXPECT_EQ(0, timerwheel_adopt(&wheel, fd, true));
+	/* a deadline table that it does not have */
+	EXPECT_EQ(-ENOENT, timerwheel_adopt(&wheel, fd, true));
+	EXPECT_EQ(0, timerwheel_adopt(&wheel, fd, false));
 	timerwheel_close(wheel);
 }
 
@@ -2418,11 +2418,12 @@ static int orphan(uint32_t ring)
 		return -1;
 	pid = fork();
 	if (!pid) {
-		wheel = wheel_manual(100, ring);
+		wheel = wheel_manual_of(100, ring, true);
 		for (key = 0; wheel && key < 5; key++)
-			add(wheel, key, key * 3, key + 1, 0);
+			add(wheel, key, key * 3, (key + 1) * UNIT, 0);
 		add(wheel, 77, 777, HOUR, 0);
-		if (!wheel || timerwheel_advance(wheel, 5, 0) != 5 || take(wheel, ev, 2) != 2 ||
+		if (!wheel || timerwheel_advance(wheel, 5 * UNIT, 0) != 5 ||
+		    take(wheel, ev, 2) != 2 ||
 		    send_fd(sockets[1], timerwheel_share(wheel)))
 			_exit(1);
 		raise(SIGKILL);
@@ -2484,7 +2485,7 @@ TEST_F(heir, continues)
 	long n, i, got = 0;
 
 	EXPECT_EQ(TIMERWHEEL_BACKEND_DEVICE, timerwheel_backend(self->w));
-	EXPECT_EQ(5, timerwheel_now(self->w));
+	EXPECT_EQ(5 * UNIT, timerwheel_now(self->w));
 	while ((n = take(self->w, ev, 8)) > 0) {
 		for (i = 0; i < n; i++) {
 			EXPECT_EQ(2 + got + i, ev[i].key);
@@ -2496,7 +2497,8 @@ TEST_F(heir, continues)
 	ASSERT_EQ(0, timerwheel_table(self->w, &table));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 77, &entry));
 	EXPECT_EQ(777, entry.value);
-	timerwheel_table_touch(&table, entry.index, entry.generation, 2 * HOUR);
+	EXPECT_EQ(TIMERWHEEL_DONE, timerwheel_table_refresh(&table, entry.index, entry.generation,
+							    2 * HOUR));
 	EXPECT_EQ(0, timerwheel_advance(self->w, HOUR, 0));
 	EXPECT_EQ(1, timerwheel_advance(self->w, HOUR + SEC, 0));
 	EXPECT_EQ(1, take(self->w, ev, 8));

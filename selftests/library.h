@@ -134,15 +134,20 @@ static inline struct timerwheel *wheel_of(uint32_t clock)
 }
 
 /* A MANUAL wheel whose times are exact, with a deadline table and room for @capacity timers */
-static inline struct timerwheel *wheel_manual(uint32_t capacity, uint32_t ring)
+static inline struct timerwheel *wheel_manual_of(uint32_t capacity, uint32_t ring, bool table)
 {
 	struct timerwheel_config config = {
 		.backend = BACKEND, .clock = TIMERWHEEL_CLOCK_MANUAL, .tick = 1,
-		.capacity = capacity, .ring = ring, .table = true,
+		.capacity = capacity, .ring = ring, .table = table,
 	};
 	struct timerwheel *wheel;
 
 	return timerwheel_open(&wheel, &config) ? NULL : wheel;
+}
+
+static inline struct timerwheel *wheel_manual(uint32_t capacity, uint32_t ring)
+{
+	return wheel_manual_of(capacity, ring, false);
 }
 
 /* One element in a call: its result. A call that failed gives -10000 less its errno. */

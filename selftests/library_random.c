@@ -6,7 +6,7 @@
 
 enum { KEYS = 96, CAPACITY = 64, STEPS = 6000, MOST = 24 };
 
-/* A timer of the model. @touched: what was stored for it in the deadline table, 0: nothing. */
+/* A timer of the model. @touched: its deadline in the table, if refreshed; 0: it was not. */
 struct model_timer {
 	int state;		/* TIMERWHEEL_WAS_*, NONE: there is no such timer */
 	uint64_t value, deadline, period, slack, touched, fired;
@@ -17,7 +17,7 @@ struct model {
 	struct timerwheel *wheel;
 	struct timerwheel_table table;
 	struct model_timer timer[KEYS];
-	uint64_t rand, now;
+	uint64_t rand, now, unit;	/* @unit: of deadlines */
 	int count, due;
 	char why[200];
 };
@@ -55,6 +55,8 @@ static void fall_due(struct model *m, struct model_timer *t, uint64_t now)
 static void set_deadline(struct model *m, struct model_timer *t, uint64_t deadline, bool absolute)
 {
 	t->deadline = absolute ? deadline : m->now + deadline;
+	if (t->deadline > m->now)
+		t->deadline = (t->deadline + m->unit - 1) / m->unit * m->unit;
 	t->touched = 0;
 	if (t->deadline > m->now)
 		set_state(m, t, TIMERWHEEL_WAS_PENDING);
@@ -106,7 +108,8 @@ static bool step_add(struct model *m)
 		e[i] = (struct timerwheel_add){ .key = below(m, KEYS), .value = below(m, 4) };
 		e[i].flags = below(m, 2) * TIMERWHEEL_ABS;
 		e[i].deadline = some_time(m, e[i].flags);
-		if (!below(m, 3))
+		/* a wheel with a table has no periods */
+		if (m->unit == 1 && !below(m, 3))
 			e[i].period = 1 + below(m, 1ULL << (1 + below(m, 40)));
 		if (!below(m, 8))
 			e[i].flags |= TIMERWHEEL_EXCL;
@@ -363,38 +366,30 @@ static bool step_drain(struct model *m)
 	return same(m, "DRAIN", 0, n > 0, true);
 }
 
-/* Has somebody stored something for the timer that has this index now? */
-static bool is_touched(const struct model *m, uint32_t index)
+/* Refresh a timer: the answer says how it is. */
+static bool step_refresh(struct model *m)
 {
-	const struct model_timer *t;
-
-	for (t = m->timer; t < m->timer + KEYS; t++)
-		if (t->state && t->index == index && t->touched)
-			return true;
-	return false;
-}
-
-static bool step_touch(struct model *m)
-{
-	uint64_t unit = 1ULL << m->table.bits, when;
 	struct model_timer *t = &m->timer[below(m, KEYS)];
+	uint64_t key = t - m->timer, when, end;
+	int want = TIMERWHEEL_DONE, got;
 
-	if (!t->index)
+	if (!t->index || m->unit == 1)
 		return true;
-	/* Only later: when a word is read is the wheel's business. */
 	when = m->now + below(m, 1ULL << (1 + below(m, 40)));
-	when = (when + unit - 1) / unit * unit;
-	if (!t->state) {
-		/* Its index may be another's by now: without effect, but on that one's store. */
-		if (!is_touched(m, t->index))
-			timerwheel_table_touch(&m->table, t->index, t->generation, when + HOUR);
-		return true;
-	}
-	if (when <= t->touched)
-		return true;
-	timerwheel_table_touch(&m->table, t->index, t->generation, when);
-	t->touched = when;
-	return true;
+	got = timerwheel_table_refresh(&m->table, t->index, t->generation, when);
+	when = (when + m->unit - 1) / m->unit * m->unit;
+	/* it was removed, or was delivered and its index may be another's by now */
+	if (!t->state)
+		return same(m, "refresh of one that has ended", key,
+			    got == TIMERWHEEL_GONE || got == TIMERWHEEL_TOO_LATE, true);
+	end = t->touched > t->deadline ? t->touched : t->deadline;
+	if (t->state == TIMERWHEEL_WAS_DUE)
+		want = TIMERWHEEL_TOO_LATE;
+	else if (when < end)
+		want = TIMERWHEEL_NEEDS_CALL;
+	else
+		t->touched = when;
+	return same(m, "refresh", key, got, want);
 }
 
 static bool step_advance(struct model *m)
@@ -469,23 +464,57 @@ static bool holds(struct model *m)
 
 /* Which step how often */
 static bool (*const steps[])(struct model *m) = {
-	step_add, step_add, step_add, step_move, step_move, step_remove, step_touch, step_touch,
-	step_touch, step_touch, step_advance, step_advance, step_take, step_take, step_get,
+	step_add, step_add, step_add, step_move, step_move, step_remove, step_refresh, step_refresh,
+	step_refresh, step_refresh, step_advance, step_advance, step_take, step_take, step_get,
 	step_list, step_drain, step_move_handle, step_remove_handle,
 };
 
-TEST(random_operations)
+FIXTURE(random)
 {
-	struct model *m = calloc(1, sizeof(*m));
+	struct model *m;
+};
+
+FIXTURE_VARIANT(random)
+{
+	bool table;
+};
+
+FIXTURE_VARIANT_ADD(random, plain)
+{
+	.table = false,
+};
+
+FIXTURE_VARIANT_ADD(random, table)
+{
+	.table = true,
+};
+
+FIXTURE_SETUP(random)
+{
+	self->m = calloc(1, sizeof(*self->m));
+	ASSERT_NE(NULL, self->m);
+}
+
+FIXTURE_TEARDOWN(random)
+{
+	free(self->m);
+}
+
+TEST_F(random, operations)
+{
+	struct model *m = self->m;
 	uint64_t began = seed();
 	int i, step;
 
-	ASSERT_NE(NULL, m);
 	TH_LOG("TW_SEED=%llu", (unsigned long long)began);
 	m->rand = began;
-	m->wheel = wheel_manual(CAPACITY, 0);
+	m->wheel = wheel_manual_of(CAPACITY, 0, variant->table);
 	ASSERT_NE(NULL, m->wheel);
-	ASSERT_EQ(0, timerwheel_table(m->wheel, &m->table));
+	m->unit = 1;
+	if (variant->table) {
+		ASSERT_EQ(0, timerwheel_table(m->wheel, &m->table));
+		m->unit = 1ULL << m->table.bits;
+	}
 	for (i = 0; i < STEPS; i++) {
 		step = below(m, sizeof(steps) / sizeof(*steps));
 		/* Seldom, or the wheel is never full. */
@@ -495,7 +524,6 @@ TEST(random_operations)
 			TH_LOG("after step %d (%d): %s", i, step, m->why);
 	}
 	timerwheel_close(m->wheel);
-	free(m);
 }
 
 TEST_HARNESS_MAIN

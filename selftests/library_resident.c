@@ -32,19 +32,19 @@ struct timer {
 
 static int arm(const struct timer *t, uint64_t deadline)
 {
-	return t->bound ? timerwheel_resident_arm(t->w, t->index, t->generation, deadline) :
+	return t->bound ? timerwheel_arm(t->w, t->index, t->generation, deadline) :
 	       (int)timerwheel_table_arm(&t->table, t->index, t->generation, deadline);
 }
 
 static int refresh(const struct timer *t, uint64_t deadline)
 {
-	return t->bound ? timerwheel_resident_refresh(t->w, t->index, t->generation, deadline) :
+	return t->bound ? timerwheel_refresh(t->w, t->index, t->generation, deadline) :
 	       (int)timerwheel_table_refresh(&t->table, t->index, t->generation, deadline);
 }
 
 static int cancel(const struct timer *t)
 {
-	return t->bound ? timerwheel_resident_cancel(t->w, t->index, t->generation) :
+	return t->bound ? timerwheel_cancel(t->w, t->index, t->generation) :
 	       (int)timerwheel_table_cancel(&t->table, t->index, t->generation);
 }
 
@@ -128,7 +128,7 @@ FIXTURE_TEARDOWN(one)
 }
 
 #define EXPECT_ENTRY(deadline, state)							\
-	EXPECT_EQ((deadline) | self->t.generation | TIMERWHEEL_RESIDENT_##state, entry(&self->t))
+	EXPECT_EQ((deadline) | self->t.generation | TIMERWHEEL_TABLE_##state, entry(&self->t))
 
 /* Move the time on to @at: so many timers fall due. */
 #define ADVANCE(at, fired)								\
@@ -168,8 +168,9 @@ TEST_F(one, armed)
 	struct timerwheel_info info;
 
 	ASSERT_EQ(0, timerwheel_info(self->t.w, &info));
-	EXPECT_EQ(TIMERWHEEL_FEATURE_RESIDENT, info.features & TIMERWHEEL_FEATURE_RESIDENT);
-	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_RESIDENT, info.flags);
+	EXPECT_EQ(TIMERWHEEL_FEATURE_TABLE, info.features & TIMERWHEEL_FEATURE_TABLE);
+	EXPECT_EQ(TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_TABLE |
+		  TIMERWHEEL_INFO_RESIDENT, info.flags);
 	EXPECT_EQ(12, info.generation_bits);
 	EXPECT_EQ(12, self->t.table.bits);
 	EXPECT_NE(0, self->t.generation);
@@ -363,7 +364,7 @@ TEST_F(one, by_handle)
 	/* another generation: nothing changes */
 	ASSERT_EQ(WAS_NONE, add_timer(t, 30 * UNIT, TIMERWHEEL_ABS, 0));
 	EXPECT_EQ(-ENOENT, move_handle(t->w, t->index, t->generation - 4, 1, 0));
-	EXPECT_EQ(-ENOENT, move_handle(t->w, t->index, t->generation | TIMERWHEEL_RESIDENT_ARMED,
+	EXPECT_EQ(-ENOENT, move_handle(t->w, t->index, t->generation | TIMERWHEEL_TABLE_ARMED,
 				       1, 0));
 	EXPECT_ENTRY(30 * UNIT, ARMED);
 #undef MOVE
@@ -524,9 +525,9 @@ TEST_F(one, linger)
 TEST_F(one, nonsense)
 {
 	const uint64_t words[] = {
-		0, ~0ULL, self->t.generation | TIMERWHEEL_RESIDENT_FIRED | 1ULL << 40,
-		self->t.generation | TIMERWHEEL_RESIDENT_PARKED | 1ULL << 40,
-		(self->t.generation + 4) | TIMERWHEEL_RESIDENT_ARMED | 1ULL << 40,
+		0, ~0ULL, self->t.generation | TIMERWHEEL_TABLE_FIRED | 1ULL << 40,
+		self->t.generation | TIMERWHEEL_TABLE_PARKED | 1ULL << 40,
+		(self->t.generation + 4) | TIMERWHEEL_TABLE_ARMED | 1ULL << 40,
 	};
 	uint64_t at = 10 * UNIT;
 	size_t i;
@@ -574,9 +575,9 @@ TEST_F(one, invalid)
 	elem.flags = 0;
 	EXPECT_EQ(WAS_NONE, add_elem(plain, &elem));
 	EXPECT_EQ(-EINVAL, move(plain, 9, HOUR, TIMERWHEEL_EXCL));
-	EXPECT_EQ(-EINVAL, timerwheel_resident_arm(plain, elem.index, elem.generation, HOUR));
-	EXPECT_EQ(-EINVAL, timerwheel_resident_refresh(plain, elem.index, elem.generation, HOUR));
-	EXPECT_EQ(-EINVAL, timerwheel_resident_cancel(plain, elem.index, elem.generation));
+	EXPECT_EQ(-EINVAL, timerwheel_arm(plain, elem.index, elem.generation, HOUR));
+	EXPECT_EQ(-EINVAL, timerwheel_refresh(plain, elem.index, elem.generation, HOUR));
+	EXPECT_EQ(-EINVAL, timerwheel_cancel(plain, elem.index, elem.generation));
 	ASSERT_EQ(0, timerwheel_queue_new(&q, plain, 0, NULL, NULL));
 	EXPECT_EQ(-EINVAL, timerwheel_queue_arm(q, 9, elem.index, elem.generation, HOUR));
 	EXPECT_EQ(-EINVAL, timerwheel_queue_refresh(q, 9, elem.index, elem.generation, HOUR));
@@ -593,7 +594,7 @@ TEST_F(one, adopted)
 	struct timer t = self->t;
 
 	ASSERT_EQ(0, timerwheel_adopt(&other, dup(timerwheel_share(t.w)), false));
-	EXPECT_EQ(-EINVAL, timerwheel_resident_cancel(other, t.index, t.generation));
+	EXPECT_EQ(-EINVAL, timerwheel_cancel(other, t.index, t.generation));
 	timerwheel_close(other);
 	ASSERT_EQ(0, timerwheel_adopt(&other, dup(timerwheel_share(t.w)), true));
 	t.w = other;
@@ -1249,7 +1250,7 @@ TEST(armed_by_two)
 		if (was != WAS_PARKED && was != -EEXIST)
 			atomic_fetch_add(&two.bad, 1);
 		ASSERT_EQ(((deadline_in(round) + 2 * UNIT - 1) & ~(UNIT - 1)) | two.t.generation |
-			  TIMERWHEEL_RESIDENT_ARMED, entry(&two.t));
+			  TIMERWHEEL_TABLE_ARMED, entry(&two.t));
 	}
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, atomic_load(&two.bad));

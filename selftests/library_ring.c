@@ -194,13 +194,12 @@ static int flows;
 
 /* What INFO answers */
 static const struct timerwheel_info honest_info = {
-	.size = sizeof(honest_info), .flags = TIMERWHEEL_INFO_SETTLED,
+	.size = sizeof(honest_info), .flags = TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_TABLE,
 	.abi_version = TIMERWHEEL_ABI_VERSION, .capacity = 100, .generation_bits = 12,
 	.ring = EVENTS, .event_size = EVENT_SIZE,
 };
 
 static struct timerwheel_info file_info;
-static void (*after_info)(void);	/* what another process does after INFO */
 
 static int file_ioctl(unsigned long request, void *arg)
 {
@@ -215,8 +214,6 @@ static int file_ioctl(unsigned long request, void *arg)
 		return -1;
 	}
 	*(struct timerwheel_info *)arg = file_info;
-	if (after_info)
-		after_info();
 	return 0;
 }
 
@@ -374,56 +371,22 @@ TEST(info_bounds)
 	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 0);
 	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 33);
 	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 64);
-	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 2, i->flags |= TIMERWHEEL_INFO_RESIDENT);
+	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 2);
 	EXPECT_ADOPT(0, false, i->generation_bits = 0);
+	/* a table that the wheel does not have */
+	EXPECT_ADOPT(-ENOENT, true, i->flags = TIMERWHEEL_INFO_SETTLED);
+	EXPECT_ADOPT(0, false, i->flags = TIMERWHEEL_INFO_SETTLED);
 	EXPECT_ADOPT(-EPROTO, false, i->clock = TIMERWHEEL_CLOCK_MANUAL + 1);
 	/* a newer module */
 	EXPECT_ADOPT(0, true, i->size *= 2, i->abi_version++, i->event_size_max = 4096);
 	EXPECT_ADOPT(0, true, i->event_size = EVENT_SIZE + 8);
 	EXPECT_ADOPT(0, true, i->event_size = 4096);
 	EXPECT_ADOPT(0, true, i->generation_bits = 32);
-	EXPECT_ADOPT(0, true, i->generation_bits = 3, i->flags |= TIMERWHEEL_INFO_RESIDENT);
+	EXPECT_ADOPT(0, true, i->generation_bits = 3);
 	/* more than a 32-bit program can map */
 	EXPECT_ADOPT(narrow ? -ENOMEM : 0, true, i->capacity = -1U);
 	EXPECT_ADOPT(narrow ? -ENOMEM : 0, true, i->capacity = (1U << 29) - 1);
 	EXPECT_ADOPT(narrow ? -ENOMEM : 0, false, i->ring = 1U << 20, i->event_size = 4096);
-}
-
-static int before_adopt;
-
-/* Another process sets the wheel up as long as it can: until the table is mapped. */
-static void set_up(void)
-{
-	/* the structure of the library's wheel, and the mapping */
-	if (allocations >= before_adopt + 2) {
-		file_info.flags = TIMERWHEEL_INFO_SETTLED;
-		return;
-	}
-	file_info.capacity += 100000;
-	file_info.generation_bits++;
-}
-
-/* The table that is mapped has the size and the entries that it has in the end. */
-TEST(set_up_meanwhile)
-{
-	const size_t page = sysconf(_SC_PAGESIZE);
-	struct timerwheel_table table;
-	struct timerwheel *wheel;
-	unsigned char resident;
-	int fd = fake_device();
-	char *last;
-
-	ASSERT_LE(0, fd);
-	file_info.flags = 0;
-	file_info.ring = 0;
-	after_info = set_up;
-	before_adopt = allocations;
-	ASSERT_EQ(0, timerwheel_adopt(&wheel, fd, true));
-	ASSERT_EQ(0, timerwheel_table(wheel, &table));
-	EXPECT_EQ(file_info.generation_bits, table.bits);
-	last = (char *)table.entries + file_info.capacity * sizeof(__u64) / page * page;
-	EXPECT_EQ(0, mincore(last, page, &resident));
-	timerwheel_close(wheel);
 }
 
 /* Events that are larger than this program knows are taken from a ring all the same. */

@@ -737,6 +737,7 @@ FIXTURE_VARIANT_ADD(charged, many_timers) {
 
 FIXTURE_VARIANT_ADD(charged, mapped) {
 	.wheels = 5, .timers = 300000, .cpus = 1, .mapped = true,
+	.setup = { .flags = TIMERWHEEL_SETUP_TABLE },
 };
 
 FIXTURE_VARIANT_ADD(charged, rings) {

@@ -1339,25 +1339,19 @@ FIXTURE_TEARDOWN(freed)
 	close(self->full);
 }
 
-/* A deadline table, a ring and a monitor for three wheels: each 0, or -errno */
+/* SETUP with deadline table and ring, and a monitor of another wheel: each 0, or -errno */
 struct wanted {
-	int table, ring, monitor;
+	int setup, monitor;
 };
 
-static struct wanted want(int table, int ring, int monitor)
+static struct wanted want(int wheel, int monitor)
 {
 	struct timerwheel_monitor length = { .size = sizeof(length), .events = 1024 };
-	struct timerwheel_setup setup = { .ring = FREED_RING };
+	struct timerwheel_setup setup = { .flags = TIMERWHEEL_SETUP_TABLE, .ring = FREED_RING };
 	struct wanted w = { 0 };
-	void *p;
 	int fd;
 
-	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, table, TIMERWHEEL_MMAP_DEADLINES);
-	if (p == MAP_FAILED)
-		w.table = -errno;
-	else
-		munmap(p, 4096);
-	w.ring = dev_setup(ring, &setup);
+	w.setup = dev_setup(wheel, &setup);
 	fd = dev_ioctl(monitor, TIMERWHEEL_IOC_MONITOR, &length);
 	if (fd < 0)
 		w.monitor = fd;
@@ -1367,8 +1361,8 @@ static struct wanted want(int table, int ring, int monitor)
 }
 
 /*
- * At the limit no call waits for the memory of closed wheels: neither mmap(), which holds a lock
- * that readers of /proc need, nor SETUP, nor MONITOR. Only open() waits, and then all have memory.
+ * At the limit no call waits for the memory of closed wheels: neither SETUP nor MONITOR. Only
+ * open() waits, and then all have memory. (mmap() needs none.)
  */
 TEST_F_TIMEOUT(freed, only_open_waits, TIMEOUT)
 {
@@ -1377,7 +1371,6 @@ TEST_F_TIMEOUT(freed, only_open_waits, TIMEOUT)
 	struct wanted w;
 	char text[32];
 
-	/* The deadline table of that many timers needs more memory than is left. */
 	snprintf(text, sizeof(text), "%llu", 2 * self->n * 80ULL);
 	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
 	armed = open_as(ALICE);
@@ -1385,30 +1378,27 @@ TEST_F_TIMEOUT(freed, only_open_waits, TIMEOUT)
 	before = charged(armed);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)before);
 	ASSERT_EQ(0, tw_file_write(MAX_USER_MEMORY, text));
-	w = want(armed, self->next, armed);
-	EXPECT_EQ(-EDQUOT, w.table);
-	EXPECT_EQ(-EDQUOT, w.ring);
+	w = want(self->next, armed);
+	EXPECT_EQ(-EDQUOT, w.setup);
 	EXPECT_EQ(-EDQUOT, w.monitor);
 
 	ASSERT_EQ(0, close(self->full));
 	self->full = -1;
-	w = want(armed, self->next, armed);
+	w = want(self->next, armed);
 	after = charged(armed);
 	printf("# %llu of %llu kB are charged after these calls\n",
 	       (unsigned long long)after >> 10, (unsigned long long)before >> 10);
 	fflush(stdout);
 	if (tw_timed()) {
-		EXPECT_EQ(-EDQUOT, w.table);
-		EXPECT_EQ(-EDQUOT, w.ring);
+		EXPECT_EQ(-EDQUOT, w.setup);
 		EXPECT_EQ(-EDQUOT, w.monitor);
 		EXPECT_LT(before / 2, after);
 	}
 
 	opened = open_as(ALICE);
 	ASSERT_LE(0, opened);
-	w = want(armed, opened, armed);
-	EXPECT_EQ(0, w.table);
-	EXPECT_EQ(0, w.ring);
+	w = want(opened, armed);
+	EXPECT_EQ(0, w.setup);
 	EXPECT_EQ(0, w.monitor);
 	close(armed);
 	close(opened);
@@ -2292,7 +2282,7 @@ static const struct crowd_kind mix_kinds[] = {
 	{ .wheels = 16, .each = 256 },
 	{ .wheels = 16, .each = 256, .ring = 64 },
 	{ .wheels = 4, .each = 256, .ring = 256, .monitors = 4 },
-	{ .wheels = 16, .each = 256, .tick = 100 * USEC, .clocks = 3 },
+	{ .wheels = 16, .each = 256, .tick = 100 * USEC, .clocks = 3, .unit_bits = 16 },
 };
 
 #define MIX_KINDS	((int)ARRAY_SIZE(mix_kinds))
@@ -2320,29 +2310,23 @@ static int mix_bad(const char *what, long long got)
 	return 1;
 }
 
-/* Postpone timer @k of wheel @i by a store. 0, or what went wrong. */
+/* Postpone timer @k of wheel @i in memory. 0, or what went wrong. */
 static int mix_store(struct mix *m, int i, int k, __u64 owed)
 {
 	struct crowd *c = &m->c[MIX_MAPPED];
-	clockid_t clock = crowd_clock(c, i);
 	struct timerwheel_entry ent;
-	struct timerwheel_info info;
-	__u64 unit, stored;
+	__u64 entry;
 
 	if (tw_get1(c->wheel[i].fd, k, &ent) != TIMERWHEEL_WAS_PENDING)
 		return 0;
-	if (ent.deadline != owed || tw_info(c->wheel[i].fd, &info))
+	if (ent.deadline != owed)
 		return -EPROTO;
-	unit = 1ULL << info.generation_bits;
-	stored = (owed + tw_rand(&m->seed) % (10 * MSEC) + unit - 1) & ~(unit - 1);
-	__atomic_store_n(&m->table[i][ent.index], stored | ent.generation, __ATOMIC_RELAXED);
-	c->owes[i * c->kind.each + k] = stored;
-	if (tw_now(clock) < owed)
-		return 0;
-	/* Was the store in time? A new deadline makes that irrelevant. */
-	stored = tw_now(clock) + MSEC;
-	c->owes[i * c->kind.each + k] = stored;
-	return tw_move1(c->wheel[i].fd, k, stored, TIMERWHEEL_ABS) > 0 ? 0 : -EPROTO;
+	entry = timerwheel_mapped_entry(owed + tw_rand(&m->seed) % (10 * MSEC), ent.generation,
+					c->kind.unit_bits);
+	if (timerwheel_mapped_refresh(m->table[i], ent.index, entry, c->kind.unit_bits) ==
+	    TIMERWHEEL_DONE)
+		c->owes[i * c->kind.each + k] = entry - ent.generation;
+	return 0;
 }
 
 /* Change one timer in whatever state it is. Returns 0, or what went wrong. */
@@ -2354,7 +2338,8 @@ static int mix_change(struct mix *m, struct crowd *c, __u64 at)
 
 	if (what > 1 && what < 5 && c == &m->c[MIX_MAPPED])
 		return mix_store(m, i, k, *owes);
-	when = at + crowd_offset(c, i) + tw_rand(&m->seed) % (20 * MSEC) - 5 * MSEC;
+	when = crowd_deadline(c, at + crowd_offset(c, i) +
+				 tw_rand(&m->seed) % (20 * MSEC) - 5 * MSEC);
 	switch (what) {
 	case 0:
 		ret = tw_remove1(fd, k);

@@ -190,6 +190,7 @@ struct crowd_kind {
 	int monitors;		/* of each, with 64 events */
 	int users;		/* number of users that own the wheels, in turn; 0: root owns all */
 	int clocks;		/* number of clocks, in turn; 0: all wheels are on MONOTONIC */
+	int unit_bits;		/* they have a deadline table, with that generation_bits; 0: none */
 };
 
 struct crowd {
@@ -224,6 +225,14 @@ static inline __u64 crowd_offset(const struct crowd *c, int i)
 	return clock == CLOCK_MONOTONIC ? 0 : tw_now(clock) - tw_now(CLOCK_MONOTONIC);
 }
 
+/* A deadline as a wheel of the crowd rounds it */
+static inline __u64 crowd_deadline(const struct crowd *c, __u64 deadline)
+{
+	__u64 unit = 1ULL << c->kind.unit_bits;
+
+	return (deadline + unit - 1) & ~(unit - 1);
+}
+
 static inline size_t ring_size(__u32 events)
 {
 	return TIMERWHEEL_RING_EVENTS + (size_t)events * sizeof(struct timerwheel_event);
@@ -249,6 +258,7 @@ static inline int crowd_open_one(struct crowd *c, int i)
 	};
 	struct timerwheel_setup setup = {
 		.clock = clocks[crowd_clock(c, i)], .tick = c->kind.tick, .ring = c->kind.ring,
+		.flags = c->kind.unit_bits ? TIMERWHEEL_SETUP_TABLE : 0,
 	};
 	struct crowd_wheel *w = &c->wheel[i];
 	int k, ret;
@@ -331,7 +341,8 @@ static inline int crowd_arm_at(struct crowd *c, __u64 at, __u64 stagger)
 					.deadline = when + (from + k) * c->kind.apart,
 					.period = c->kind.period, .flags = TIMERWHEEL_ABS,
 				};
-				c->owes[(size_t)i * c->kind.each + from + k] = add[k].deadline;
+				c->owes[(size_t)i * c->kind.each + from + k] =
+					crowd_deadline(c, add[k].deadline);
 			}
 			ret = dev_add(c->wheel[i].fd, add, n);
 			if (ret != n)

@@ -2382,37 +2382,38 @@ TEST_F(cap, ring)
 	EXPECT_EQ(base + bytes, user_memory(fd));
 }
 
-/* SETUP with a ring, a monitor, the deadline table: each fails at the limit and changes nothing */
+/* SETUP with a ring or a deadline table, a monitor: each fails at the limit and changes nothing */
 TEST_F(cap, others)
 {
 	struct timerwheel_setup setup = { .ring = 1024 };
 	struct timerwheel_monitor monitor = { .size = sizeof(monitor), .events = 1024 };
-	int fd = open_capacity(4 * CAP, HALF), empty = dev_open(0);
+	struct timerwheel_setup with_table = { .flags = TIMERWHEEL_SETUP_TABLE };
+	int fd = open_capacity(4 * CAP, HALF), empty = dev_open(0), table = dev_open(0);
 	size_t page = getpagesize();
-	/* a link and 7 pages; if there are more, a link and 15, too */
-	size_t directories = (HALF + 1) * 8 / page > 7 ? 64 + 128 : 64;
+	/* a link and 7 pages */
+	size_t directory = 64;
 	__u64 base;
-	char *p;
 
 	/* what remains of a wheel's first monitor is allocated before */
 	close(dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
-	base = tw_memory_of((int[]){ fd, empty }, 2);
-	/* one page too few for the table, which has several and a directory */
-	ASSERT_TRUE(set_cap(base + (HALF + 1) * 8));
+	base = tw_memory_of((int[]){ fd, empty, table }, 3);
+	/* too little for the table, which has a page and a directory */
+	ASSERT_TRUE(set_cap(base + page));
 	EXPECT_EQ(-EDQUOT, dev_setup(empty, &setup));
+	EXPECT_EQ(-EDQUOT, dev_setup(table, &with_table));
 	EXPECT_EQ(-EDQUOT, dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
-	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
-	EXPECT_EQ(MAP_FAILED, p);
-	EXPECT_EQ(EDQUOT, errno);
 	EXPECT_EQ(base, user_memory(fd));
 	/* if kmalloc() has no objects of 64 bytes it takes 128 */
-	ASSERT_TRUE(set_cap(base + (HALF + 1) * 8 + directories + 64));
-	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
-	EXPECT_NE(MAP_FAILED, p);
-	EXPECT_LE(base + (HALF + 1) * 8 + directories, user_memory(fd));
-	EXPECT_GE(base + (HALF + 1) * 8 + directories + 64, user_memory(fd));
+	ASSERT_TRUE(set_cap(base + page + directory + 64));
+	/* a ring for which there is no memory beside the table: neither is created */
+	with_table.ring = 1024;
+	EXPECT_EQ(-EDQUOT, dev_setup(table, &with_table));
+	EXPECT_EQ(base, user_memory(fd));
+	with_table.ring = 0;
+	EXPECT_EQ(0, dev_setup(table, &with_table));
+	EXPECT_LE(base + page + directory, user_memory(fd));
+	EXPECT_GE(base + page + directory + 64, user_memory(fd));
 	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
-	munmap(p, page);
 	ASSERT_TRUE(set_cap(base + (1 << 20)));
 	EXPECT_EQ(0, dev_setup(empty, &setup));
 }

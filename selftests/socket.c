@@ -25,7 +25,6 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include "tw_test.h"
-#include "../lib/timerwheel-mapped.h"
 
 #define KEY	7
 #define VALUE	0x1234567890abcdefULL
@@ -649,43 +648,6 @@ TEST_F(socket, data_withdraws_the_warning)
 	}
 }
 
-TEST_F(socket, touch_in_the_grace)
-{
-	size_t page = getpagesize();
-	struct timerwheel_entry ent;
-	struct timerwheel_info info;
-	struct timerwheel_event ev;
-	__u64 *table, later;
-	int ret;
-
-	table = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
-		     TIMERWHEEL_MMAP_DEADLINES);
-	ASSERT_NE(MAP_FAILED, table);
-	for (;;) {
-		warned(self->fd, &self->c, 300 * MSEC);
-		ret = tw_get1(self->fd, KEY, &ent);
-		ASSERT_EQ(0, tw_info(self->fd, &info));
-		later = ((info.now + SEC) >> info.generation_bits) + 1;
-		table[ent.index] = later << info.generation_bits | ent.generation;
-		ASSERT_EQ(1, next_event(self->fd, &ev, 0));
-		ASSERT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
-		if (tw_now(CLOCK_MONOTONIC) < ev.fired + 300 * MSEC)
-			break;
-		/* The grace may have been over. Once more, with another connection */
-		tw_remove1(self->fd, KEY);
-		while (next_event(self->fd, &ev, 0) == 1)
-			;
-		close(self->c.here);
-		close(self->c.peer);
-		ASSERT_EQ(0, conn_from(self->listening, &self->addr, self->len, &self->c));
-	}
-	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, ret);
-	/* No abort at the end of the grace, but another warning at the time stored */
-	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
-	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
-	EXPECT_GE(ev.fired, info.now + SEC);
-}
-
 /* --- A hostile task ------------------------------------------------------ */
 
 /* A task that keeps the lock of a socket: it sends from memory whose page fault is not served. */
@@ -770,26 +732,20 @@ TEST_F(socket, lock_is_held)
 }
 
 /*
- * While a timer waits for the lock of its socket, calls and stores can still postpone or remove it,
- * and its wheel can be closed.
+ * While a timer waits for the lock of its socket, calls can still postpone or remove it, and its
+ * wheel can be closed.
  */
 TEST_F(socket, postponed_while_held)
 {
 	struct timerwheel_event ev;
-	struct timerwheel_info info;
-	struct timerwheel_entry ent;
 	int other = dev_open(O_NONBLOCK);
 	struct holder h;
-	__u64 later, *table;
 	int i, err;
 
 	err = hold(&h, self->c.here);
 	if (err == -EOPNOTSUPP)
 		SKIP(return, "no userfaultfd");
 	ASSERT_EQ(0, err);
-	table = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
-		     TIMERWHEEL_MMAP_DEADLINES);
-	ASSERT_NE(MAP_FAILED, table);
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, add_sock(self->fd, i, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC,
 				      0));
@@ -798,17 +754,7 @@ TEST_F(socket, postponed_while_held)
 	ASSERT_EQ(0, close(other));
 	ASSERT_LT(0, tw_remove1(self->fd, 0));
 	ASSERT_LT(0, tw_move1(self->fd, 1, HOUR, 0));
-	ASSERT_LT(0, tw_get1(self->fd, 2, &ent));
-	ASSERT_EQ(0, tw_info(self->fd, &info));
-	later = ((info.now + HOUR) >> info.generation_bits) + 1;
-	table[ent.index] = later << info.generation_bits | ent.generation;
-	for (i = 0; i < LONG_MS / 10; i++) {
-		ASSERT_LT(0, tw_get1(self->fd, 2, &ent));
-		if (ent.deadline >= info.now + HOUR)
-			break;
-		tw_sleep(10 * MSEC);
-	}
-	EXPECT_LE(info.now + HOUR, ent.deadline);
+	ASSERT_LT(0, tw_move1(self->fd, 2, HOUR, 0));
 	EXPECT_EQ(0, next_event(self->fd, &ev, 0));
 	ASSERT_EQ(0, hold_no_more(&h));
 	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
@@ -1020,12 +966,11 @@ TEST_F(socket, mptcp)
 
 TEST_F(socket, wheels)
 {
-	struct timerwheel_setup setup = { .flags = TIMERWHEEL_SETUP_RESIDENT };
-	int manual = tw_open_manual(MSEC), resident = dev_open(0);
+	int manual = tw_open_manual(MSEC), table = tw_open_table(TIMERWHEEL_CLOCK_MONOTONIC, 0);
 
 	EXPECT_EQ(-EINVAL, add_sock(manual, KEY, self->c.here, 0, IDLE, 0));
-	ASSERT_EQ(0, dev_setup(resident, &setup));
-	EXPECT_EQ(-EINVAL, add_sock(resident, KEY, self->c.here, 0, IDLE, 0));
+	ASSERT_LE(0, table);
+	EXPECT_EQ(-EINVAL, add_sock(table, KEY, self->c.here, 0, IDLE, 0));
 	EXPECT_EQ(0, stats_of(manual).sockets);
 }
 
@@ -1526,8 +1471,6 @@ struct race {
 	__u32 life[RACE_VERSIONS];		/* which connection they are for */
 	unsigned char key[RACE_VERSIONS];
 	atomic_uint died[RACE_VERSIONS];	/* RACE_* of connections */
-	__u64 *table;
-	__u32 bits;
 };
 
 struct race_thread {
@@ -1802,23 +1745,6 @@ static void race_look(struct race_thread *t)
 			 (unsigned long long)stats.sockets);
 }
 
-/* Postpone a timer by a store. */
-static void race_touch(struct race_thread *t)
-{
-	struct race *r = t->r;
-	__u64 handle = atomic_load(&r->handle[race_below(t, RACE_KEYS)]), old, new;
-
-	if (!handle || handle >> 32 >= getpagesize() / sizeof(__u64))
-		return;
-	old = __atomic_load_n(&r->table[handle >> 32], __ATOMIC_RELAXED);
-	if ((old & ((1U << r->bits) - 1)) != (__u32)handle)
-		return;
-	new = tw_now(CLOCK_MONOTONIC) + race_below(t, 30) * MSEC;
-	new = ((new >> r->bits) + 1) << r->bits | (__u32)handle;
-	__atomic_compare_exchange_n(&r->table[handle >> 32], &old, new, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
-}
-
 static void race_data(struct race_thread *t)
 {
 	struct race_slot *slot = &t->r->slot[race_below(t, RACE_CONNS)];
@@ -1860,7 +1786,7 @@ static void *race_worker(void *arg)
 		void (*op)(struct race_thread *t);
 		__u32 below;	/* of 256: in ascending order */
 	} ops[] = {
-		{ race_add, 80 }, { race_move, 112 }, { race_remove, 128 }, { race_touch, 160 },
+		{ race_add, 80 }, { race_move, 112 }, { race_remove, 160 },
 		{ race_look, 192 }, { race_data, 208 }, { race_pause, 238 },
 		{ race_add_plain, 246 }, { race_change, 254 }, { race_some, 256 },
 	};
@@ -1970,7 +1896,6 @@ FIXTURE_SETUP(race)
 {
 	struct timerwheel_setup setup = { .ring = variant->ring, .tick = 100 * USEC };
 	size_t size = TIMERWHEEL_RING_EVENTS + variant->ring * sizeof(struct timerwheel_event);
-	struct timerwheel_info info;
 	struct race *r = calloc(1, sizeof(*r));
 	int i;
 
@@ -1979,16 +1904,11 @@ FIXTURE_SETUP(race)
 	r->fd = dev_open(O_NONBLOCK);
 	ASSERT_GE(r->fd, 0);
 	ASSERT_EQ(0, dev_setup(r->fd, &setup));
-	ASSERT_EQ(0, tw_info(r->fd, &info));
-	r->bits = info.generation_bits;
 	if (variant->ring) {
 		r->ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
 			       TIMERWHEEL_MMAP_RING);
 		ASSERT_NE(MAP_FAILED, r->ring);
 	}
-	r->table = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
-			TIMERWHEEL_MMAP_DEADLINES);
-	ASSERT_NE(MAP_FAILED, r->table);
 	r->listening = listener(AF_INET, &r->addr, &r->len);
 	ASSERT_GE(r->listening, 0);
 	atomic_store(&r->version, 1);

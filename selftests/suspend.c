@@ -646,7 +646,7 @@ static int resident_cancel(struct resident *r, int key)
 static unsigned int resident_state(const struct resident *r, int key)
 {
 	return __atomic_load_n(&r->table[r->index[key]], __ATOMIC_RELAXED) &
-	       TIMERWHEEL_RESIDENT_FIRED;
+	       TIMERWHEEL_TABLE_FIRED;
 }
 
 /* What was done to a timer in the table before the suspend; FIRES and AGAIN have an event. */
@@ -676,9 +676,9 @@ static bool resident_ended(const struct resident *r)
 {
 	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 
-	while (resident_state(r, FIRES) != TIMERWHEEL_RESIDENT_FIRED ||
-	       resident_state(r, AGAIN) != TIMERWHEEL_RESIDENT_FIRED ||
-	       resident_state(r, CANCELLED) != TIMERWHEEL_RESIDENT_PARKED) {
+	while (resident_state(r, FIRES) != TIMERWHEEL_TABLE_FIRED ||
+	       resident_state(r, AGAIN) != TIMERWHEEL_TABLE_FIRED ||
+	       resident_state(r, CANCELLED) != TIMERWHEEL_TABLE_PARKED) {
 		if (tw_now(CLOCK_MONOTONIC) > until)
 			return false;
 		tw_sleep(MSEC);
@@ -706,7 +706,7 @@ TEST_F_TIMEOUT(suspend, resident, TIMEOUT)
 		ASSERT_EQ(0, resident_prepare(&r[i], armed[i]));
 	}
 	for (i = 0; i < 3; i++) {
-		for (k = 0; resident_state(&r[i], PARKED) != TIMERWHEEL_RESIDENT_PARKED; k++) {
+		for (k = 0; resident_state(&r[i], PARKED) != TIMERWHEEL_TABLE_PARKED; k++) {
 			ASSERT_GT(LONG_MS, k);
 			tw_sleep(MSEC);
 		}
@@ -715,8 +715,8 @@ TEST_F_TIMEOUT(suspend, resident, TIMEOUT)
 	for (i = 0; i < 3; i++) {
 		unit = 1ULL << r[i].bits;
 		ASSERT_TRUE(resident_ended(&r[i]));
-		EXPECT_EQ(TIMERWHEEL_RESIDENT_ARMED, resident_state(&r[i], LATER));
-		EXPECT_EQ(TIMERWHEEL_RESIDENT_PARKED, resident_state(&r[i], PARKED));
+		EXPECT_EQ(TIMERWHEEL_TABLE_ARMED, resident_state(&r[i], LATER));
+		EXPECT_EQ(TIMERWHEEL_TABLE_PARKED, resident_state(&r[i], PARKED));
 		deadline = (SUSPENDED_UNTIL(armed[i]) + unit - 1) & ~(unit - 1);
 		EXPECT_LE(deadline, tw_now(self->one[i].id));
 		ASSERT_EQ(2, dev_read(r[i].fd, ev, 8));
@@ -757,7 +757,7 @@ TEST_F_TIMEOUT(alarm, resident, TIMEOUT)
 	ASSERT_EQ(TIMERWHEEL_DONE, resident_arm(&r, 1, self->base + 25 * SEC));
 	/* not later: an event that has come does not prevent suspend */
 	while (tw_now(variant->id) < self->base + 22 * SEC) {
-		EXPECT_EQ(TIMERWHEEL_RESIDENT_ARMED, resident_state(&r, 1));
+		EXPECT_EQ(TIMERWHEEL_TABLE_ARMED, resident_state(&r, 1));
 		EXPECT_EQ(0, dev_poll(r.fd, 0));
 		ret = tw_file_write(STATE, "mem");
 		wakes += !ret;
@@ -778,8 +778,8 @@ TEST_F_TIMEOUT(alarm, resident, TIMEOUT)
 	EXPECT_EQ(1, ev[0].key);
 	EXPECT_LE(self->base + 25 * SEC, ev[0].deadline);
 	EXPECT_LE(ev[0].deadline, ev[0].fired);
-	EXPECT_EQ(TIMERWHEEL_RESIDENT_PARKED, resident_state(&r, 0));
-	EXPECT_EQ(TIMERWHEEL_RESIDENT_FIRED, resident_state(&r, 1));
+	EXPECT_EQ(TIMERWHEEL_TABLE_PARKED, resident_state(&r, 0));
+	EXPECT_EQ(TIMERWHEEL_TABLE_FIRED, resident_state(&r, 1));
 	resident_close(&r);
 }
 

@@ -463,11 +463,8 @@ static inline int dev_setup(int fd, struct timerwheel_setup *setup)
 }
 
 /* A non-blocking wheel with a clock, a tick and slots per level (0: default) */
-static inline int tw_open_clock(__u32 clock, __u64 tick, __u32 slots)
+static inline int tw_open_setup(struct timerwheel_setup setup)
 {
-	struct timerwheel_setup setup = {
-		.clock = clock, .tick = tick, .slots = slots,
-	};
 	int fd = dev_open(O_NONBLOCK);
 	int ret = fd < 0 ? fd : dev_setup(fd, &setup);
 
@@ -475,6 +472,21 @@ static inline int tw_open_clock(__u32 clock, __u64 tick, __u32 slots)
 		return fd;
 	close(fd);
 	return ret;
+}
+
+static inline int tw_open_clock(__u32 clock, __u64 tick, __u32 slots)
+{
+	return tw_open_setup((struct timerwheel_setup) {
+		.clock = clock, .tick = tick, .slots = slots,
+	});
+}
+
+/* With a deadline table */
+static inline int tw_open_table(__u32 clock, __u64 tick)
+{
+	return tw_open_setup((struct timerwheel_setup) {
+		.flags = TIMERWHEEL_SETUP_TABLE, .clock = clock, .tick = tick,
+	});
 }
 
 static inline int tw_open_manual(__u64 tick)

@@ -37,6 +37,7 @@ extern int epoll, fd;
 
 struct connection *connection(__u64 key);
 bool receive(struct connection *conn);
+void arm(struct connection *conn);
 void retransmit(struct connection *conn);
 void close_connection(struct connection *conn);
 void expired(__u64 key);

@@ -229,7 +229,7 @@ static void mapped_open(__u32 room, __u64 timeout)
 
 	calls_open(room, timeout);
 	handles = xcalloc(capacity, sizeof(*handles));
-	ring_open(0);
+	ring_open(TIMERWHEEL_SETUP_TABLE);
 	wheel_info(wheel, &info);
 	generation_bits = info.generation_bits;
 	table = wheel_map(capacity * sizeof(*table), TIMERWHEEL_MMAP_DEADLINES);
@@ -248,10 +248,10 @@ static void mapped_refresh(const struct change *c, __u32 n)
 
 	for (i = 0; i < n; i++) {
 		const struct handle *handle = &handles[c[i].id];
+		__u64 entry = timerwheel_mapped_entry(c[i].deadline, handle->generation,
+						      generation_bits);
 
-		timerwheel_mapped_touch(table, handle->index,
-					timerwheel_mapped_entry(c[i].deadline, handle->generation,
-								generation_bits), generation_bits);
+		timerwheel_mapped_refresh(table, handle->index, entry, generation_bits);
 	}
 }
 

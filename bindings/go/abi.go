@@ -21,13 +21,15 @@ const (
 	setupClockSet = 1 << 0
 	setupAlarm    = 1 << 1
 	setupResident = 1 << 2
+	setupTable    = 1 << 3
 
 	infoSettled  = 1 << 0
 	infoClosed   = 1 << 1
 	infoResident = 1 << 4
+	infoTable    = 1 << 5
 
-	featureResident = 1 << 0
-	featureHandle   = 1 << 1
+	featureTable  = 1 << 0
+	featureHandle = 1 << 1
 
 	drainClose = 1 << 0
 
@@ -66,7 +68,7 @@ const (
 	// Abs: the time is absolute, a value of the wheel's clock ([Wheel.Now]), not relative to now.
 	Abs uint32 = 1 << 0
 	// Excl: Add fails with EEXIST if a timer has the key, instead of replacing it. Move of a
-	// resident timer fails with EEXIST if it is armed or due.
+	// timer in a wheel with a deadline table fails with EEXIST if it is armed or due.
 	Excl uint32 = 1 << 1
 	// Match: only if the timer exists and its value is the Match of the element.
 	Match uint32 = 1 << 2
@@ -130,7 +132,7 @@ type Move struct {
 	Key      uint64
 	Deadline int64  // ns from now, or absolute with [Abs]; negative or past: due at once
 	Match    uint64 // with [Match]: the value that the timer must have now; else 0
-	Flags    uint32 // [Abs], [Match]; of resident timers also [Excl]
+	Flags    uint32 // [Abs], [Match]; with a deadline table also [Excl]
 	Result   Result // out
 }
 
@@ -245,7 +247,7 @@ type Stats struct {
 	Memory        uint64 // bytes
 	LateMax       uint64 // ns
 	Lateness      [40]uint64
-	Parked        uint64 // resident timers that are neither pending nor due now
+	Parked        uint64 // timers that are neither pending nor due now
 	Sockets       uint64
 	Aborted       uint64
 }

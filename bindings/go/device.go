@@ -207,7 +207,8 @@ func openDevice(o *Options) (*Wheel, error) {
 	for _, flag := range []struct {
 		set  bool
 		flag uint32
-	}{{o.ClockSet, setupClockSet}, {o.Alarm, setupAlarm}, {o.Resident, setupResident}} {
+	}{{o.ClockSet, setupClockSet}, {o.Alarm, setupAlarm}, {o.Table, setupTable},
+		{o.Resident, setupResident}} {
 		if flag.set {
 			setup.flags |= flag.flag
 		}
@@ -226,7 +227,7 @@ func openDevice(o *Options) (*Wheel, error) {
 //
 // Errors: EBADF (the descriptor is not open), ENOTTY (it is not a wheel), ENOMEM, EPROTO (the settings
 // of the wheel are not valid for this package: a newer program has set it up for larger events or
-// another clock); with table also EDQUOT, and EXDEV (the table was first mapped in another time
+// another clock); with table also ENOENT (it was set up without a table) and EXDEV (in another time
 // namespace).
 func Adopt(fd int, table bool) (*Wheel, error) {
 	return adopt("adopt", fd, table)
@@ -252,6 +253,9 @@ func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
 	if _, errno := ioctl(uintptr(fd), iocInfo, unsafe.Pointer(info)); errno != 0 {
 		return nil, errno
 	}
+	if table && info.Flags&infoTable == 0 {
+		return nil, syscall.ENOENT
+	}
 	if info.unknown(table) {
 		return nil, syscall.EPROTO
 	}
@@ -265,8 +269,7 @@ func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
 	var entries *Table
 	if table {
 		var errno syscall.Errno
-		entries, errno = newTable(uintptr(fd), false, info.Capacity, info.GenerationBits,
-			info.Flags&infoResident != 0)
+		entries, errno = newTable(uintptr(fd), false, info.Capacity, info.GenerationBits)
 		if errno != 0 {
 			return nil, errno
 		}
@@ -276,6 +279,7 @@ func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
 		return nil, err.(syscall.Errno)
 	}
 	d.r = w.r
+	w.resident = info.Flags&infoResident != 0
 	return w, 0
 }
 
@@ -305,12 +309,7 @@ func isDevice(fd int) syscall.Errno {
 // version is skipped in a ring; read has no such step.
 func (info *Info) unknown(table bool) bool {
 	size := uint32(unsafe.Sizeof(Event{}))
-	// The state of a resident timer has two bits of the generation's.
-	least := uint32(1)
-	if info.Flags&infoResident != 0 {
-		least = 3
-	}
 	return info.Clock > Manual || info.EventSize < size || info.EventSize%8 != 0 ||
 		(info.Ring == 0 && info.EventSize != size) || info.Ring&(info.Ring-1) != 0 ||
-		(table && (info.GenerationBits < least || info.GenerationBits > 32))
+		(table && (info.GenerationBits < 3 || info.GenerationBits > 32))
 }

@@ -22,9 +22,9 @@
 //
 // # Memory instead of calls
 //
-// With [Options.Table], [Table.Touch] postpones a timer by a store. With [Options.Resident], timers
-// continue to exist after they have fired, and a [Timer] is armed, refreshed and cancelled in
-// memory. With [Options.Ring], events are also delivered in memory.
+// With [Options.Table], timers are armed, refreshed and cancelled in memory ([Table]). With
+// [Options.Resident], they also continue to exist after they have fired ([Timer]). With
+// [Options.Ring], events are also delivered in memory.
 //
 // # Errors
 //
@@ -39,6 +39,6 @@
 // # Missing features
 //
 // These packages do not have deadlines on TCP connections (ADD_SOCKET), which the kernel ends
-// itself, commands for io_uring, or arm, refresh and cancel of resident timers in a [Queue]. Use
+// itself, commands for io_uring, or arm, refresh and cancel in a [Queue]. Use
 // libtimerwheel for these.
 package timerwheel

@@ -36,7 +36,7 @@ var advice = map[syscall.Errno]string{
 	syscall.ENOENT:     "no timer has this key or handle, or there is no deadline table or no device",
 	syscall.ENXIO:      "there is no device: modprobe timerwheel",
 	syscall.ENODEV:     "there is no device: modprobe timerwheel",
-	syscall.EEXIST:     "a timer with this key exists already, or the resident timer is armed",
+	syscall.EEXIST:     "a timer with this key exists already, or the timer is armed",
 	syscall.ESTALE:     "the timer has another value than the one to match",
 	syscall.ENOSPC:     "the wheel has the maximum number of timers or monitors",
 	syscall.EDQUOT:     "the user has reached the limit on kernel memory for all wheels",
@@ -49,7 +49,7 @@ var advice = map[syscall.Errno]string{
 	syscall.EBADF:      "the descriptor is not open",
 	syscall.EPROTO:     "the settings of the wheel are not valid for this package: a newer program has set it up for larger events or another clock",
 	syscall.EOPNOTSUPP: "a wheel inside the process, or this machine, cannot do this",
-	syscall.EXDEV:      "the deadline table is mapped in another time namespace",
+	syscall.EXDEV:      "the wheel was set up in another time namespace",
 }
 
 // fail makes an error of an errno; nil of 0.

@@ -87,9 +87,9 @@ func ExampleWheel_Advance() {
 	// 1
 }
 
-// A deadline that is postponed by a store: the last one is kept, and compared at the event, because
-// a program that was stopped stores too late.
-func ExampleTable_Touch() {
+// A deadline that is postponed in memory. A program that was stopped refreshes too late; then it adds
+// the timer again, and an event with an earlier deadline means nothing any more.
+func ExampleTable_Refresh() {
 	w, err := timerwheel.Open(&timerwheel.Options{Table: true})
 	if err != nil {
 		log.Fatal(err)
@@ -98,19 +98,16 @@ func ExampleTable_Touch() {
 	adds := []timerwheel.Add{{Key: 1, Deadline: 500 * ms}}
 	w.Add(adds)
 	idle := w.Now() + 800*ms
-	fmt.Println(w.Table().Touch(adds[0].Handle, idle))
+	if w.Table().Refresh(adds[0].Handle, idle) != timerwheel.Done {
+		w.Add([]timerwheel.Add{{Key: 1, Deadline: idle, Flags: timerwheel.Abs}})
+	}
 	events := make([]timerwheel.Event, 1)
-	for {
+	for events[0].Deadline < idle {
 		if _, err := w.Read(context.Background(), events); err != nil {
 			log.Fatal(err)
 		}
-		if events[0].Fired >= idle {
-			break
-		}
-		w.Add([]timerwheel.Add{{Key: 1, Deadline: idle, Flags: timerwheel.Abs}})
 	}
 	fmt.Println("idle")
 	// Output:
-	// true
 	// idle
 }

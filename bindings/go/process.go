@@ -21,8 +21,7 @@ const (
 	capacityDefault = 4194304
 	slackMax        = 1 << 61
 
-	generationBitsMin = 10
-	residentBitsMin   = 12
+	generationBitsMin = 12
 	generationBitsMax = 20
 )
 
@@ -79,9 +78,9 @@ func openProcess(o *Options) (*Wheel, error) {
 	if o.Capacity == 0 {
 		p.store.capacity = capacityDefault
 	}
-	p.store.bits = generationBits(uint64(tick), o.Resident)
+	p.store.bits = generationBits(uint64(tick))
 	if o.Table || o.Resident {
-		table, errno := newTable(0, true, p.store.capacity, p.store.bits, o.Resident)
+		table, errno := newTable(0, true, p.store.capacity, p.store.bits)
 		if errno != 0 {
 			return nil, fail("open", errno)
 		}
@@ -96,18 +95,17 @@ func openProcess(o *Options) (*Wheel, error) {
 	w, err := newWheel(p.fd, "timerwheel", o.Clock, p, p.store.table)
 	if err != nil {
 		syscall.Close(p.fd)
+		return nil, err
 	}
-	return w, err
+	w.resident = o.Resident
+	return w, nil
 }
 
 // generationBits is as many as represent less than a tick, within limits.
-func generationBits(tick uint64, resident bool) uint32 {
-	n, min := uint32(bits.Len64(tick)-1), uint32(generationBitsMin)
-	if resident {
-		min = residentBitsMin
-	}
-	if n < min {
-		return min
+func generationBits(tick uint64) uint32 {
+	n := uint32(bits.Len64(tick) - 1)
+	if n < generationBitsMin {
+		return generationBitsMin
 	}
 	if n > generationBitsMax {
 		return generationBitsMax
@@ -254,10 +252,9 @@ func (p *process) unqueue(index uint32) Result {
 	return result
 }
 
-// setDeadline gives a timer that exists another deadline and takes it out of where it is. Earlier
-// stores in the deadline table do not count any more.
+// setDeadline gives a timer that exists another deadline and takes it out of where it is.
 func (p *process) setDeadline(index uint32, deadline, now int64, unless bool) Result {
-	if p.store.resident {
+	if p.store.table != nil {
 		result := p.store.set(index, deadline, now, unless)
 		if result >= 0 {
 			p.unqueue(index)
@@ -265,7 +262,6 @@ func (p *process) setDeadline(index uint32, deadline, now int64, unless bool) Re
 		return result
 	}
 	result := p.unqueue(index)
-	p.store.forget(index)
 	p.store.at(index).deadline = deadline
 	return result
 }
@@ -275,7 +271,7 @@ func (p *process) addInvalid(a *Add) bool {
 	if p.store.resident {
 		flags |= Linger
 	}
-	lingers := p.store.resident && (a.Period != 0) != (a.Flags&Linger != 0)
+	lingers := p.store.table != nil && (a.Period != 0) != (a.Flags&Linger != 0)
 	return a.Flags&^flags != 0 || (a.Flags&Excl != 0 && a.Flags&Match != 0) || a.Period < 0 ||
 		lingers || (a.Slack != 0 && a.Flags&Slack == 0) || (a.Match != 0 && a.Flags&Match == 0)
 }
@@ -315,7 +311,7 @@ func (p *process) add(a *Add, now int64) Result {
 			return failed(errno)
 		}
 		p.store.at(index).deadline = deadline
-		if p.store.resident {
+		if p.store.table != nil {
 			p.store.set(index, deadline, now, false)
 		}
 	}
@@ -362,7 +358,7 @@ func (p *process) moveTimer(index uint32, deadline int64, flags uint32, now int6
 
 func (p *process) move(m *Move, now int64) Result {
 	flags := Abs | Match
-	if p.store.resident {
+	if p.store.table != nil {
 		flags |= Excl
 	}
 	if m.Flags&^flags != 0 {
@@ -376,7 +372,7 @@ func (p *process) move(m *Move, now int64) Result {
 }
 
 func (p *process) moveHandle(m *MoveHandle, flags uint32, now int64) Result {
-	if flags&Excl != 0 && !p.store.resident {
+	if flags&Excl != 0 && p.store.table == nil {
 		return failed(syscall.EINVAL)
 	}
 	if !p.store.owned(m.Handle) {
@@ -413,7 +409,7 @@ func (p *process) look(index uint32, now int64) Entry {
 // endTimer describes a timer and ends it.
 func (p *process) endTimer(index uint32, now int64) Entry {
 	var e Entry
-	if p.store.resident {
+	if p.store.table != nil {
 		armed := p.store.disown(index)
 		e = p.describe(index, now, armed)
 	} else {
@@ -650,7 +646,7 @@ func (p *process) info(info *Info) syscall.Errno {
 	}
 	*info = Info{
 		size: uint32(unsafe.Sizeof(*info)), Flags: infoSettled, ABIVersion: abiVersion,
-		BatchMax: batchMax, Features: featureResident | featureHandle,
+		BatchMax: batchMax, Features: featureTable | featureHandle,
 		TickMin: tickMin, TickMax: tickMax, SlotsMin: slotsMin, SlotsMax: slotsMax,
 		CapacityMax: capacityMax, Clock: p.kind, Tick: p.tick, Capacity: p.store.capacity,
 		Slack: p.slack, WakeEvents: 1, GenerationBits: p.store.bits, UserMemory: p.memory(),
@@ -659,6 +655,9 @@ func (p *process) info(info *Info) syscall.Errno {
 	}
 	if p.closed {
 		info.Flags |= infoClosed
+	}
+	if p.store.table != nil {
+		info.Flags |= infoTable
 	}
 	if p.store.resident {
 		info.Flags |= infoResident

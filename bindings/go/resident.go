@@ -20,7 +20,7 @@ type Timer struct {
 // system call for as long as linger, if that is not 0. Errors: EINVAL (the wheel is not resident,
 // or linger is negative), and those of [Wheel.Add] and its elements; EEXIST: a timer has the key.
 func (w *Wheel) NewTimer(key, value uint64, linger time.Duration) (*Timer, error) {
-	if w.table == nil || !w.table.resident {
+	if w.table == nil || !w.resident {
 		return nil, fail("add", syscall.EINVAL)
 	}
 	add := []Add{{Key: key, Value: value, Deadline: TimeMax, Period: linger, Flags: Excl}}

@@ -19,31 +19,47 @@ func TestTable(t *testing.T) {
 		table := w.Table()
 		a := add(t, w, Add{Key: 1, Deadline: 100 * ms})[0]
 		for at := int64(200); at < 2000; at += 100 {
-			expect(t, table.Touch(a.Handle, at*ms), true)
+			expect(t, table.Refresh(a.Handle, at*ms), Done)
 			advance(t, w, at*ms-2*ms, 0)
 		}
-		// An earlier one has no effect.
-		expect(t, table.Touch(a.Handle, 2500*ms), true)
+		expect(t, table.Refresh(a.Handle, 2500*ms), Done)
 		if got := get(t, w, 1).Deadline; got < 2500*ms || got >= 2501*ms {
 			t.Fatal(got)
 		}
-		expect(t, table.Touch(a.Handle, 5*ms), true)
-		expect(t, table.Touch(a.Handle, -5), true)
+		expect(t, table.Refresh(a.Handle, 5*ms), NeedsCall)
+		expect(t, table.Arm(a.Handle, -5), NeedsCall)
 		advance(t, w, 2499*ms, 0)
 		advance(t, w, 2502*ms, 1)
+		expect(t, table.Refresh(a.Handle, TimeMax), TooLate)
 		read(t, w, 1)
+		// It has ended: nothing changes its entry any more.
+		expect(t, table.Refresh(a.Handle, TimeMax), TooLate)
+		expect(t, table.Cancel(a.Handle), TooLate)
+		isErrno(t, move(t, w, Move{Key: 1, Deadline: 1}).Err(), syscall.ENOENT)
 		// The next owner of the place has another generation.
 		next := add(t, w, Add{Key: 2, Deadline: 100 * ms})[0]
 		expect(t, next.Handle.index, a.Handle.index)
-		expect(t, table.Touch(a.Handle, TimeMax), false)
-		expect(t, table.Touch(next.Handle, TimeMax), true)
+		expect(t, table.Refresh(a.Handle, TimeMax), Gone)
+		expect(t, table.Refresh(next.Handle, TimeMax), Done)
 		if get(t, w, 2).Deadline < TimeMax-ms {
 			t.Fatal("it wrapped")
 		}
+		// One that was cancelled exists until it is removed.
+		expect(t, table.Cancel(next.Handle), Done)
+		expect(t, get(t, w, 2).Result, WasParked)
+		expect(t, move(t, w, Move{Key: 2, Deadline: 100 * ms, Flags: Excl}), WasParked)
+		expect(t, table.Cancel(next.Handle), Done)
+		advance(t, w, 3000*ms, 0)
+		expect(t, table.Arm(next.Handle, TimeMax), NeedsCall)
+		expect(t, remove(t, w, Remove{Key: 2}), WasParked)
+		expect(t, table.Arm(next.Handle, TimeMax), Gone)
 		// a handle of no timer of this wheel
-		expect(t, table.Touch(Handle{}, 1), false)
-		expect(t, table.Touch(Handle{1 << 31, 8}, 1), false)
-		expect(t, table.Arm(next.Handle, 1), Gone)
+		expect(t, table.Refresh(Handle{}, 1), Gone)
+		expect(t, table.Refresh(Handle{1 << 31, 8}, 1), Gone)
+		// no periods
+		periodic := []Add{{Key: 3, Period: time.Second}}
+		w.Add(periodic)
+		isErrno(t, periodic[0].Result.Err(), syscall.EINVAL)
 		if open(t, b, Options{}).Table() != nil {
 			t.Fatal("a table that was not asked for")
 		}

@@ -54,7 +54,7 @@ const (
 	nowhere            // it exists, but is in none of the following
 	queued             // in the heap
 	due                // in the list
-	parked             // resident, in neither
+	parked             // in neither: cancelled, or resident and delivered
 )
 
 type timer struct {
@@ -74,13 +74,8 @@ type pending struct {
 	index    uint32
 }
 
-// The state of a resident timer is in the two lowest bits of its entry.
-func (s *store) step() uint32 {
-	if s.resident {
-		return stateFired + 1
-	}
-	return 1
-}
+// The state of an entry is in its two lowest bits: generations are multiples of this.
+const generationStep = stateFired + 1
 
 func (s *store) low() uint64 { return 1<<s.bits - 1 }
 
@@ -187,12 +182,11 @@ func (s *store) create(key uint64) (uint32, syscall.Errno) {
 	t := s.at(index)
 	t.key = key
 	t.state = nowhere
-	t.generation = (t.generation + s.step()) & uint32(s.low())
+	t.generation = (t.generation + generationStep) & uint32(s.low())
 	// 0, the content of an unused entry of the deadline table, is no generation.
 	if t.generation == 0 {
-		t.generation = s.step()
+		t.generation = generationStep
 	}
-	s.forget(index)
 	s.keys.Set(key, index)
 	return index, 0
 }
@@ -311,13 +305,6 @@ func (s *store) take(index uint32) {
 
 // ---- the deadline table ----
 
-// forget: what was stored before does not count any more.
-func (s *store) forget(index uint32) {
-	if s.table != nil {
-		atomic.StoreUint64(s.entry(index), uint64(s.at(index).generation))
-	}
-}
-
 // decode is the deadline of an entry.
 func (s *store) decode(stored uint64) int64 {
 	if deadline := stored &^ s.low(); deadline < TimeMax {
@@ -326,7 +313,7 @@ func (s *store) decode(stored uint64) int64 {
 	return TimeMax
 }
 
-// encode is the entry of a resident timer, with the deadline rounded up.
+// encode is the entry of a timer, with the deadline rounded up.
 func (s *store) encode(t *timer, deadline int64, state uint64) uint64 {
 	if end := int64(TimeMax &^ s.low()); deadline > end {
 		deadline = end
@@ -336,15 +323,11 @@ func (s *store) encode(t *timer, deadline int64, state uint64) uint64 {
 
 // valid: may a program have written this for a pending timer?
 func (s *store) valid(t *timer, stored uint64) bool {
-	either := uint64(0)
-	if s.resident {
-		either = stateArmed
-	}
-	return (stored^uint64(t.generation))&s.low()&^either == 0
+	return (stored^uint64(t.generation))&s.low()&^stateArmed == 0
 }
 
 func (s *store) cancelled(t *timer, stored uint64) bool {
-	return s.resident && s.valid(t, stored) && stored&stateArmed == 0
+	return s.valid(t, stored) && stored&stateArmed == 0
 }
 
 // postpone postpones a pending timer if what its entry holds does. It reports if it is armed.
@@ -386,8 +369,6 @@ func (s *store) visit(index uint32) visit {
 	switch {
 	case t.deadline > before:
 		return postponed
-	case !s.resident:
-		return fired
 	case !s.valid(t, stored):
 		atomic.StoreUint64(entry, s.encode(t, t.deadline, stateFired))
 		return fired
@@ -401,7 +382,7 @@ func (s *store) visit(index uint32) visit {
 
 var was = [...]Result{nowhere: WasNone, queued: WasPending, due: WasDue, parked: WasParked}
 
-// set writes the entry of a resident timer, and its deadline. EEXIST: it is armed or due, and
+// set writes the entry of a timer, and its deadline. EEXIST: it is armed or due, and
 // unless says so.
 func (s *store) set(index uint32, deadline, now int64, unless bool) Result {
 	t, entry := s.at(index), s.entry(index)
@@ -441,7 +422,7 @@ func (s *store) linger(index uint32, now int64) {
 	atomic.StoreUint64(s.entry(index), entry)
 }
 
-// disown takes the entry of a resident timer away from programs. It is as touched.
+// disown takes the entry of a timer away from programs. It is as touched.
 func (s *store) disown(index uint32) bool {
 	old := atomic.SwapUint64(s.entry(index), 0)
 	return s.at(index).state != queued || s.postpone(index, old)

@@ -9,25 +9,24 @@ import (
 	"unsafe"
 )
 
-// Table is the deadline table of a wheel: mapped memory in which a timer is postponed, or, in a
-// resident wheel, armed, refreshed and cancelled, by a compare-and-swap, without a system call. Any
-// number of goroutines may use it at once.
+// Table is the deadline table of a wheel: mapped memory in which timers are armed, refreshed and
+// cancelled by a compare-and-swap, without a system call. Any number of goroutines may use it at
+// once.
 //
 // Deadlines are absolute, in ns of the wheel's clock ([Wheel.Now]). They are rounded up to what an
 // entry can hold, a unit that is shorter than a tick of 1 ms (see [Info.GenerationBits]).
 //
 // After [Wheel.Close] all timers are Gone.
 type Table struct {
-	entries  unsafe.Pointer // of mapped memory
-	size     uintptr
-	bits     uint32
-	resident bool
+	entries unsafe.Pointer // of mapped memory
+	size    uintptr
+	bits    uint32
 	// Indices up to this one are known to exist. Entries behind the last one that exists
 	// cannot be accessed at all.
 	known uint32
 }
 
-// Answer is the answer of the functions that arm, refresh and cancel resident timers. Only after
+// Answer is the answer of the functions that arm, refresh and cancel timers in memory. Only after
 // Done anything has changed.
 type Answer int
 
@@ -36,7 +35,8 @@ const (
 	Done Answer = iota
 	// TooLate: the last arming has fired. Its event comes, has been taken, or was withdrawn.
 	TooLate
-	// NeedsCall: the timer has fired, is parked, or has a later deadline. Move arms it.
+	// NeedsCall: the timer has fired, is parked, or has a later deadline. Move arms it, or Add if
+	// it is not resident and its event was delivered.
 	NeedsCall
 	// NotArmed: the last arming was cancelled, or the timer lingers after its event.
 	NotArmed
@@ -54,12 +54,12 @@ func (a Answer) String() string {
 }
 
 // newTable maps the entries for a capacity: of a wheel's descriptor, or memory that has none.
-func newTable(fd uintptr, anonymous bool, capacity, bits uint32, resident bool) (*Table, syscall.Errno) {
+func newTable(fd uintptr, anonymous bool, capacity, bits uint32) (*Table, syscall.Errno) {
 	flags, offset := syscall.MAP_SHARED, uintptr(mmapDeadlines)
 	if anonymous {
 		flags, fd, offset = syscall.MAP_PRIVATE|syscall.MAP_ANON|mapNoreserve, ^uintptr(0), 0
 	}
-	t := &Table{size: pages((uintptr(capacity) + 1) * 8), bits: bits, resident: resident}
+	t := &Table{size: pages((uintptr(capacity) + 1) * 8), bits: bits}
 	var errno syscall.Errno
 	t.entries, errno = mapping(nil, t.size, syscall.PROT_READ|syscall.PROT_WRITE, flags, fd, offset)
 	if errno != 0 {
@@ -108,42 +108,21 @@ func (t *Table) exists(h Handle) bool {
 	return h.generation != 0 && h.index <= atomic.LoadUint32(&t.known)
 }
 
-// Touch postpones a timer that is not resident. An earlier deadline has no effect. It reports
-// false, and does nothing, if the timer has ended and its place has a new owner. If the timer is due
-// already, or its event was taken, true means nothing: keep the deadline, compare it at the event,
-// and arm the timer again, with Add, if it is later.
-func (t *Table) Touch(h Handle, deadline int64) bool {
-	if t.resident || !t.exists(h) {
-		return false
-	}
-	defer runtime.KeepAlive(t)
-	entry, want := t.entry(h.index), t.make(h, deadline)
-	for {
-		old := atomic.LoadUint64(entry)
-		if (old^want)&t.low() != 0 {
-			return false
-		}
-		if atomic.CompareAndSwapUint64(entry, old, want) {
-			return true
-		}
-	}
-}
-
-// Arm arms a resident timer, whether or not it is armed. It answers Done; NeedsCall, also if
+// Arm arms a timer, whether or not it is armed. It answers Done; NeedsCall, also if
 // deadline is before that of the last arming, even if that was cancelled; or Gone.
 func (t *Table) Arm(h Handle, deadline int64) Answer {
 	return t.set(h, deadline, stateArmed)
 }
 
-// Refresh postpones a resident timer if it is armed. NeedsCall: deadline is before that of the
-// timer.
+// Refresh postpones a timer if it is armed. After Done no event is delivered for the previous
+// deadline. NeedsCall: deadline is before that of the timer.
 func (t *Table) Refresh(h Handle, deadline int64) Answer {
 	return t.set(h, deadline, 0)
 }
 
 // set arms a timer. In the state of the entry the bits of may can be another one than armed.
 func (t *Table) set(h Handle, deadline int64, may uint64) Answer {
-	if !t.resident || !t.exists(h) {
+	if !t.exists(h) {
 		return Gone
 	}
 	defer runtime.KeepAlive(t)
@@ -166,10 +145,10 @@ func (t *Table) set(h Handle, deadline int64, may uint64) Answer {
 	}
 }
 
-// Cancel cancels a resident timer. It answers Done: no event comes; TooLate; NotArmed; or Gone. The
-// timer stays, to be armed again. Until its deadline has passed that needs no call.
+// Cancel cancels a timer. It answers Done: no event comes; TooLate; NotArmed; or Gone. The timer
+// stays until it is removed, and can be armed again. Until its deadline has passed that needs no call.
 func (t *Table) Cancel(h Handle) Answer {
-	if !t.resident || !t.exists(h) {
+	if !t.exists(h) {
 		return Gone
 	}
 	defer runtime.KeepAlive(t)

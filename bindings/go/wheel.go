@@ -47,8 +47,8 @@ type Options struct {
 	WakeAfter  time.Duration // or so long after the first of them
 	Slack      time.Duration // default slack of the timers
 	Ring       int           // length of the event ring, up to 65,536; 0: none
-	Table      bool          // map the deadline table
-	Resident   bool          // timers are resident; implies Table
+	Table      bool          // create the deadline table; then timers have no periods
+	Resident   bool          // timers stay after they have fired; implies Table
 	ClockSet   bool          // deliver events with EventClockSet; with Realtime and Device only
 	Alarm      bool          // wake the machine from suspend; Device only
 }
@@ -60,6 +60,8 @@ type Wheel struct {
 	clock clock
 	kind  Clock
 	table *Table
+	// timers are resident
+	resident bool
 }
 
 // back is a back end. Arrays have 1 to batchMax elements, and are on the heap: a goroutine's stack
@@ -303,7 +305,7 @@ func (w *Wheel) Remove(elems []Remove) (int, error) {
 }
 
 // MoveHandles is Move without looking up keys. The flags are those of all elements: [Abs], and
-// [Excl] of resident timers. It returns as Add does; EINVAL: other flags.
+// [Excl] with a deadline table. It returns as Add does; EINVAL: other flags.
 func (w *Wheel) MoveHandles(elems []MoveHandle, flags uint32) (int, error) {
 	for i := range elems {
 		past(&elems[i].Deadline, flags)

@@ -924,12 +924,10 @@ func TestUnknown(t *testing.T) {
 			t.Error(i, c.info)
 		}
 	}
-	for bits, unknown := range map[uint32]bool{0: true, 1: false, 20: false, 32: false, 33: true, 64: true} {
+	for bits, unknown := range map[uint32]bool{0: true, 2: true, 3: false, 20: false, 32: false, 33: true, 64: true} {
 		info := Info{EventSize: size, GenerationBits: bits}
 		expect(t, info.unknown(true), unknown)
 		expect(t, info.unknown(false), false)
-		info.Flags = infoResident
-		expect(t, info.unknown(true), unknown || bits < 3)
 	}
 }
 
@@ -958,7 +956,7 @@ func TestIsDevice(t *testing.T) {
 
 // No handle refers to memory outside of the table, whatever index a call has returned.
 func TestIndexOutside(t *testing.T) {
-	table, errno := newTable(0, true, 100, 20, false)
+	table, errno := newTable(0, true, 100, 20)
 	if errno != 0 {
 		t.Fatal(errno)
 	}
@@ -966,7 +964,7 @@ func TestIndexOutside(t *testing.T) {
 	table.learn(1<<32 - 1)
 	expect(t, table.exists(Handle{100, 1}), true)
 	expect(t, table.exists(Handle{1 << 30, 1}), false)
-	expect(t, table.Touch(Handle{1 << 30, 1}, 1), false)
+	expect(t, table.Refresh(Handle{1 << 30, 1}, 1), Gone)
 }
 
 // mapped is how many mappings of a file this process has.

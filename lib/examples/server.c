@@ -3,13 +3,14 @@
  * usage: server SOCKET [MILLISECONDS [ring]]
  *
  * An echo server on a Unix socket that closes connections which are idle for MILLISECONDS (2000).
- * Each message postpones the timer of its connection by a store in the deadline table. Try it with
+ * Each message postpones the timer of its connection in the deadline table. Try it with
  *
  *	server /tmp/echo & nc -U /tmp/echo
  *
  * A server that was stopped, or was busy for long, finds messages that arrived in time together
- * with the events of timers that these messages can no longer postpone. So at each event it reads
- * what the connection has sent, and arms the timer again if the deadline is a later one then.
+ * with the events of timers that these messages can no longer postpone. It then adds the timer
+ * again. So at each event it reads what the connection has sent, and ignores the event if the
+ * deadline is a later one then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@
 
 struct conn {
 	uint64_t key;		/* of its timer: never used twice; 0: no connection */
-	uint64_t deadline;	/* stored last */
+	uint64_t deadline;	/* of its timer */
 	uint32_t index;
 	uint32_t generation;
 };
@@ -71,29 +72,37 @@ static void pause_accept(void)
 		check("epoll", !epoll_ctl(epoll, EPOLL_CTL_DEL, listener, NULL));
 }
 
+/* Add the timer of a connection, or replace it: an event that was not taken yet is withdrawn. */
+static bool conn_arm(int fd, uint64_t key, uint64_t deadline)
+{
+	struct timerwheel_add add = {
+		.key = key, .value = fd, .deadline = deadline, .flags = TIMERWHEEL_ABS,
+	};
+
+	if (timerwheel_add(wheel, &add, 1) != 1 || add.result < 0)
+		return false;
+	conns[fd] = (struct conn) {
+		.key = key,
+		.deadline = deadline,
+		.index = add.index,
+		.generation = add.generation,
+	};
+	return true;
+}
+
 static void conn_open(void)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	struct timerwheel_add add = { .flags = TIMERWHEEL_ABS };
 
 	if (fd < 0) {
 		if (errno != EAGAIN)
 			pause_accept();
 		return;
 	}
-	add.key = ++last_key;
-	add.value = fd;
-	add.deadline = timerwheel_now(wheel) + idle;
-	if (fd >= CONNS || timerwheel_add(wheel, &add, 1) != 1 || add.result < 0) {
+	if (fd >= CONNS || !conn_arm(fd, ++last_key, timerwheel_now(wheel) + idle)) {
 		close(fd);
 		return;
 	}
-	conns[fd] = (struct conn) {
-		.key = add.key,
-		.deadline = add.deadline,
-		.index = add.index,
-		.generation = add.generation,
-	};
 	watch(fd);
 }
 
@@ -111,6 +120,7 @@ static void conn_close(int fd)
 static void conn_read(int fd)
 {
 	struct conn *conn = &conns[fd];
+	uint64_t deadline;
 	char text[4096];
 	ssize_t n = recv(fd, text, sizeof(text), 0);
 
@@ -120,13 +130,17 @@ static void conn_read(int fd)
 		conn_close(fd);
 		return;
 	}
-	conn->deadline = timerwheel_now(wheel) + idle;
-	timerwheel_table_touch(&table, conn->index, conn->generation, conn->deadline);
+	deadline = timerwheel_now(wheel) + idle;
+	if (timerwheel_table_refresh(&table, conn->index, conn->generation, deadline) ==
+	    TIMERWHEEL_DONE)
+		conn->deadline = deadline;
+	else if (!conn_arm(fd, conn->key, deadline))
+		conn_close(fd);
 }
 
 static void conn_expired(const struct timerwheel_event *event)
 {
-	int fd = event->value, n;
+	int fd = event->value;
 	struct conn *conn = &conns[fd];
 
 	if (!event->key) {
@@ -137,12 +151,8 @@ static void conn_expired(const struct timerwheel_event *event)
 	if (conn->key != event->key)
 		return;
 	conn_read(fd);
-	if (!conn->key)
-		return;
-	n = timerwheel_table_rearm(wheel, event, conn->deadline, &conn->index, &conn->generation);
-	if (n < 0)
-		fprintf(stderr, "a connection without a timer: %s\n", timerwheel_strerror(n));
-	if (n <= 0)
+	/* It was armed again for a later deadline, now or before. */
+	if (conn->key && event->deadline >= conn->deadline)
 		conn_close(fd);
 }
 

@@ -325,9 +325,9 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 		s->ring = 0;
 	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
 		s->clock = TIMERWHEEL_CLOCK_MANUAL;
-	/* Nor have they resident timers. */
+	/* Nor have they deadline tables. */
 	if (!view->clocks)
-		s->flags &= ~TIMERWHEEL_SETUP_RESIDENT;
+		s->flags &= ~(TIMERWHEEL_SETUP_RESIDENT | TIMERWHEEL_SETUP_TABLE);
 }
 
 unsigned int alarm_errors, resident_errors;
@@ -335,7 +335,8 @@ unsigned int alarm_errors, resident_errors;
 unsigned int setup_errors(const struct timerwheel_setup *s)
 {
 	__u64 tick_min = s->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : USEC;
-	__u32 flags = s->flags & ~TIMERWHEEL_SETUP_RESIDENT;
+	const __u32 table = TIMERWHEEL_SETUP_RESIDENT | TIMERWHEEL_SETUP_TABLE;
+	__u32 flags = s->flags & ~table;
 
 	if (flags & ~(TIMERWHEEL_SETUP_CLOCK_SET | TIMERWHEEL_SETUP_ALARM) ||
 	    (flags && s->clock != TIMERWHEEL_CLOCK_REALTIME &&
@@ -350,7 +351,7 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 		return MAY_EINVAL;
 	if (flags & TIMERWHEEL_SETUP_ALARM && alarm_errors)
 		return alarm_errors;
-	return s->flags & TIMERWHEEL_SETUP_RESIDENT ? resident_errors : 0;
+	return s->flags & table ? resident_errors : 0;
 }
 
 /* Elements smaller than today's are invalid; larger ones are valid, up to a page. */

@@ -40,10 +40,10 @@ static void valid(const struct table *t, __u64 *p, __u64 *random)
 	if (old & 2 || !(old & t->mask & ~3ULL))
 		return;
 	if (one_in(random, 3)) {
-		want = old & ~(__u64)TIMERWHEEL_RESIDENT_ARMED;
+		want = old & ~(__u64)TIMERWHEEL_TABLE_ARMED;
 	} else {
 		want = ((time_of(t, old, random) + t->mask) & ~t->mask) |
-		       (old & t->mask) | TIMERWHEEL_RESIDENT_ARMED;
+		       (old & t->mask) | TIMERWHEEL_TABLE_ARMED;
 		if (want < old)
 			return;
 	}
@@ -82,7 +82,7 @@ static void burst(const struct table *t, __u64 *p, __u64 *random)
 	__u64 old = __atomic_load_n(p, __ATOMIC_RELAXED), two[2] = { old, old };
 	unsigned int i, n = rnd_to(random, BURST);
 
-	two[1] = one_in(random, 2) ? old ^ TIMERWHEEL_RESIDENT_ARMED :
+	two[1] = one_in(random, 2) ? old ^ TIMERWHEEL_TABLE_ARMED :
 				     old + (t->mask + 1) * rnd_to(random, 3);
 	for (i = 0; i < n; i++)
 		__atomic_store_n(p, two[i & 1], __ATOMIC_RELAXED);

@@ -236,14 +236,14 @@ static void try_alarm(int fd)
 		ksft_exit_fail_msg("SETUP_ALARM: %s\n", strerror(errno));
 }
 
-/* Has this machine resident timers? */
+/* Can this machine have deadline tables? */
 static void try_resident(int fd)
 {
 	struct timerwheel_info info = { .size = sizeof(info) };
 
 	if (ioctl(fd, TIMERWHEEL_IOC_INFO, &info))
 		ksft_exit_fail_msg("INFO: %s\n", strerror(errno));
-	if (!(info.features & TIMERWHEEL_FEATURE_RESIDENT))
+	if (!(info.features & TIMERWHEEL_FEATURE_TABLE))
 		resident_errors = MAY_EOPNOTSUPP;
 }
 

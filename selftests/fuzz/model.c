@@ -270,12 +270,6 @@ int model_remove_handle(struct model *m, struct timerwheel_remove_handle *a)
 	return was;
 }
 
-void model_put_off(struct model *m, struct mtimer *t, __u64 deadline)
-{
-	t->deadline = min64(deadline, TIMERWHEEL_TIME_MAX);
-	wait_for(m, t);
-}
-
 void model_describe(const struct model *m, const struct mtimer *t, struct timerwheel_entry *e)
 {
 	*e = (struct timerwheel_entry) {

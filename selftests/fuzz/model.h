@@ -80,7 +80,6 @@ int model_remove(struct model *m, struct timerwheel_remove *a);
 /* The same by handle, with the flags of the call: a timer whose index is not known is not found. */
 int model_move_handle(struct model *m, const struct timerwheel_move_handle *a, __u32 flags);
 int model_remove_handle(struct model *m, struct timerwheel_remove_handle *a);
-void model_put_off(struct model *m, struct mtimer *t, __u64 deadline);
 void model_describe(const struct model *m, const struct mtimer *t, struct timerwheel_entry *e);
 /*
  * Advance the time. Timers with slack may or may not be due then; they stay pending here until the

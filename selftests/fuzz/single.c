@@ -73,7 +73,7 @@ static unsigned int generation_bits(__u64 tick)
 {
 	unsigned int bits;
 
-	for (bits = 10; bits < 20 && tick >> (bits + 1);)
+	for (bits = 12; bits < 20 && tick >> (bits + 1);)
 		bits++;
 	return bits;
 }
@@ -91,7 +91,7 @@ static void info_done(struct test *t)
 	must.abi_version = TIMERWHEEL_ABI_VERSION;
 	must.batch_max = TIMERWHEEL_BATCH_MAX;
 	must.features = TIMERWHEEL_FEATURE_HANDLE |
-			(resident_errors ? 0 : TIMERWHEEL_FEATURE_RESIDENT) |
+			(resident_errors ? 0 : TIMERWHEEL_FEATURE_TABLE) |
 			(is.features & (TIMERWHEEL_FEATURE_SOCKET | TIMERWHEEL_FEATURE_URING));
 	must.errata = 0;
 	must.clock = m->setup.clock;
@@ -243,36 +243,13 @@ static void audit(struct test *t)
 	same(t, "the number of timers in LIST", seen, t->m.timers);
 }
 
-/* A store in the deadline table postpones the timer; with another generation it does nothing. */
+/* The wheel has no deadline table. */
 static void do_touch(struct test *t, const struct call *call)
 {
-	struct timerwheel_entry entry = {};
-	struct timerwheel_batch batch = { .elems = (uintptr_t)&entry, .count = 1 };
-	__u64 r = call->seed, unit = 1ULL << generation_bits(t->m.setup.tick);
-	struct view view = { .now = t->m.now, .tick = t->m.setup.tick };
-	struct mtimer *timer = model_find(&t->m, choose_key(&r));
-	__u64 deadline;
+	__u64 r = call->seed;
 
-	if (!timer || !timer->index || (timer->due && timer->period))
-		return;
-	deadline = choose_time(&view, &r);
-	deadline = deadline > TIMERWHEEL_TIME_MAX - timer->deadline ? TIMERWHEEL_TIME_MAX :
-								      timer->deadline + deadline;
-	deadline = (deadline + unit - 1) & ~(unit - 1);
-	if (one_in(&r, 4)) {
-		/* This overwrites an earlier store: GET makes the kernel read that first. */
-		entry.key = timer->key;
-		ask(t, TIMERWHEEL_IOC_GET, &batch);
-		exec_touch(t->fd, timer->index,
-			   deadline | (timer->generation ^ (1 + rnd_to(&r, unit - 1))));
-		return;
-	}
-	if (!exec_touch(t->fd, timer->index, deadline | timer->generation)) {
-		wrong(t->w, "no word of timer %llx in the deadline table", timer->key);
-		return;
-	}
-	if (!timer->due)
-		model_put_off(&t->m, timer, deadline);
+	if (exec_touch(t->fd, rnd_to(&r, 2000), r))
+		wrong(t->w, "a wheel without a deadline table has an entry of one");
 }
 
 static void do_advance(struct test *t, int ret, unsigned int errors)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Does each arming of a resident timer end once, whoever ends it?
- * A resident timer is armed, refreshed and cancelled by compare-and-swap in the deadline table.
+ * Does each arming of a timer in the deadline table end once, whoever ends it? Programs arm,
+ * refresh and cancel it by compare-and-swap. A resident timer stays after it has fired, others end.
  *
  * One timer with one key, and two bases. Programs change the entry in memory; calls (MOVE, REMOVE,
  * ADD) run on the CPU of either base; each base is visited when the timer's slot has come; readers
@@ -28,6 +28,9 @@
 #endif
 #ifndef LINGER			/* a fired timer is queued again at delivery, as cancelled */
 #define LINGER	0
+#endif
+#ifndef ENDS			/* 1: it is not resident: it ends when its event is delivered */
+#define ENDS	0
 #endif
 #ifndef TRIES			/* compare-and-swaps of a visit */
 #define TRIES	2
@@ -63,6 +66,7 @@
 #define PENDING		1
 #define DUE		2
 #define PARKED		3
+#define CLAIMED		4	/* its event was delivered, and it is about to be freed */
 
 /* Calls */
 #define MOVE		1
@@ -302,6 +306,12 @@ end:
 #else
 				i = old;
 				swap(i, old | 2, done);
+#ifdef ENDS_STAYS_ARMED
+				if
+				:: done && S(old) == ARMED -> entry = old
+				:: else
+				fi;
+#endif
 				i = 0;
 #endif
 				if
@@ -362,7 +372,10 @@ end:
 			fi
 		};
 		if
-#if LINGER
+#if ENDS
+		:: got ->
+			state = CLAIMED		/* the entry stays FIRED */
+#elif LINGER
 		:: got ->
 			/* The entry is the kernel's, so a store will do. */
 			atomic {
@@ -376,6 +389,21 @@ end:
 		:: else
 		fi;
 		UNLOCK(due_list);
+#if ENDS
+		if
+		:: got ->
+			LOCK(bucket);
+			/* The entry is not touched: the index may have a new owner from now on. */
+			atomic { hashed = 0; state = FREE; deadline = 0; slot = 0 };
+#ifdef FREED_TAKES_ENTRY
+			UNLOCK(bucket);
+			entry = 0
+#else
+			UNLOCK(bucket)
+#endif
+		:: else
+		fi;
+#endif
 		atomic { got = 0; RELEASE(base[c]) }
 	od
 }
@@ -389,7 +417,7 @@ inline lookup(c)
 	do
 	::	LOCK(bucket);
 		if
-		:: !hashed -> seen = FREE; break
+		:: !hashed || state == CLAIMED -> seen = FREE; break
 		:: else
 		fi;
 		seen = state;
@@ -526,7 +554,7 @@ end_wait:
 	   d_step {
 		ACQUIRE(base[c]);
 		/* tw_lookup_lockless() */
-		seen = (hashed -> state : FREE);
+		seen = (hashed && state != CLAIMED -> state : FREE);
 		lockless = (kind == MOVE && ((seen == PENDING && cpu == c) || LOCKLESS_PARKED))
 	   };
 	   if
@@ -581,7 +609,8 @@ end_wait:
 			assert_honest(G(old) == generation && S(old) >= PARKED_ENTRY && !live);
 			armed_anew(c)
 		}
-	   :: kind == ADD && seen == FREE ->
+	   /* While a timer is claimed, ADD takes another index. */
+	   :: kind == ADD && seen == FREE && state == FREE ->
 		atomic {
 #ifndef SAME_GENERATION
 			generation = (generation % 3) + 1;

@@ -16,7 +16,6 @@
 int main(void)
 {
 	unsigned int bits = proof_within(TW_GENERATION_BITS_MIN, TW_GENERATION_BITS_MAX);
-	bool resident = nondet_bool();
 	struct tw_pool pool = {};
 	struct tw_timer t = { .deadline = proof_within(0, TIMERWHEEL_TIME_MAX) };
 	u64 deadline = proof_within(0, TIMERWHEEL_TIME_MAX), entry, out, any = nondet_u64(), mask;
@@ -24,21 +23,20 @@ int main(void)
 	s64 offset = nondet_u64();
 	u64 before = t.deadline;
 
-	ASSUME(!resident || bits >= TW_RESIDENT_BITS_MIN);
 	ASSUME(offset > -(1LL << 62) && offset < 1LL << 62);
-	tw_pool_set_entries(&pool, bits, resident);
+	tw_pool_set_entries(&pool, bits, nondet_bool());
 	pool.deadlines_offset = offset;
 	mask = pool.generation_mask;
 	t.generation = nondet_u32() & mask;
-	ASSUME(!resident || !(t.generation & 3));
+	ASSUME(!(t.generation & 3));
 	generation = t.generation;
 
 	/* The next owner */
-	tw_deadline_new_owner(&pool, &t, resident);
+	tw_deadline_new_owner(&pool, &t);
 	PROVE(t.generation && !(t.generation & ~pool.generation_mask), "generation: fits, not 0");
 	PROVE(t.generation != generation, "generation: not the former one");
-	PROVE(!resident || !(t.generation & 3), "generation: leaves room for the state");
-	entry = (any & ~mask) | generation | (resident && state & 1);
+	PROVE(!(t.generation & 3), "generation: leaves room for the state");
+	entry = (any & ~mask) | generation | (state & 1);
 	tw_deadline_apply(&pool, &t, entry);
 	PROVE(t.deadline == before, "an entry of the former owner does not count");
 
@@ -56,20 +54,18 @@ int main(void)
 	PROVE(out <= TIMERWHEEL_TIME_MAX, "a valid time");
 	PROVE(tw_resident_encode(&pool, out) == entry, "the same when it goes in again");
 	entry |= t.generation;
-	if (resident) {
-		entry |= state;
-		PROVE((entry & 3) == state && ((u32)entry & mask & ~3U) == t.generation,
-		      "state and generation come out again");
-		PROVE(tw_resident_valid(&pool, &t, entry) == !(state & TW_ENTRY_KERNEL),
-		      "valid unless the state is the kernel's");
-		PROVE(tw_resident_cancelled(&pool, &t, entry) ==
-		      (state == TIMERWHEEL_RESIDENT_CANCELLED), "cancelled is one state only");
-	}
+	entry |= state;
+	PROVE((entry & 3) == state && ((u32)entry & mask & ~3U) == t.generation,
+	      "state and generation come out again");
+	PROVE(tw_deadline_valid(&pool, &t, entry) == !(state & TW_ENTRY_KERNEL),
+	      "valid unless the state is the kernel's");
+	PROVE(tw_resident_cancelled(&pool, &t, entry) == (state == TIMERWHEEL_TABLE_CANCELLED),
+	      "cancelled is one state only");
 	PROVE(tw_deadline_decode(&pool, entry) == out, "the deadline comes out again");
 	CASE(out > deadline && offset > 0);
-	CASE(out > deadline && offset < 0 && resident);
+	CASE(out > deadline && offset < 0);
 	CASE(t.deadline > before);
-	CASE(generation + (resident ? 4 : 1) > mask);
+	CASE(generation + 4 > mask);
 	CASE(out < deadline);
 	return 0;
 }

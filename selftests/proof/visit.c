@@ -44,10 +44,10 @@ int main(void)
 	PROVE((visited == TW_VISITED_LATER) == (t.deadline > now), "ends at its deadline only");
 	if (visited == TW_VISITED_FIRED)
 		PROVE((entry[1] & pool.generation_mask) ==
-		      (t.generation | TIMERWHEEL_RESIDENT_FIRED), "fired: the entry says so");
+		      (t.generation | TIMERWHEEL_TABLE_FIRED), "fired: the entry says so");
 	if (visited == TW_VISITED_PARKED)
 		PROVE((entry[1] & pool.generation_mask) ==
-		      (t.generation | TIMERWHEEL_RESIDENT_PARKED), "parked: the entry says so");
+		      (t.generation | TIMERWHEEL_TABLE_PARKED), "parked: the entry says so");
 	PROVE(visited != TW_VISITED_AGAIN || writes == TW_RESIDENT_TRIES,
 	      "again: only after all tries");
 	CASE(visited == TW_VISITED_AGAIN);

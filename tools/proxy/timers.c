@@ -2,8 +2,8 @@
 /*
  * See timers.h: a wheel of libtimerwheel for each thread.
  *
- * A byte that passes postpones its connection's timeout by one store into the deadline table.
- * What else a turn asks for is gathered: at most two system calls do it.
+ * A byte that passes postpones its connection's timeout by a compare-and-swap in the deadline
+ * table. What else a turn asks for is gathered: at most two system calls do it.
  *
  * Keys and values say all that a successor must know of a connection, for it may find nothing
  * else but sockets:
@@ -150,11 +150,20 @@ void timers_arm(struct timers *timers, struct timer *timer)
 
 void timers_refresh(struct timers *timers, struct timer *timer)
 {
-	if (timer->added)
+	enum timerwheel_answer answer;
+
+	if (timer->added) {
 		timers->adds[timer->added - 1].deadline = timer->deadline;
-	else
-		timerwheel_table_touch(&timers->table, timer->index, timer->generation,
-				       timer->deadline);
+		return;
+	}
+	answer = timerwheel_table_refresh(&timers->table, timer->index, timer->generation,
+					  timer->deadline);
+	if (answer == TIMERWHEEL_DONE)
+		return;
+	/* It has fired, and this ends its event; or it has a later deadline. */
+	if (answer != TIMERWHEEL_NEEDS_CALL)
+		counter_add(&timers->loop->counters.postponed, 1);
+	timers_arm(timers, timer);
 }
 
 /* Adds that are only asked for yet need no removal; the earlier one they replace does. */

@@ -120,7 +120,8 @@ static void json_failures(void)
 static const char *reason(int result)
 {
 	if (result == -EINVAL)
-		return "excl and match conflict; resident timers have no period, others no linger";
+		return "excl and match conflict; timers have no period in a wheel with a deadline "
+		       "table, and no linger unless they are resident";
 	return error_text(result);
 }
 

@@ -29,6 +29,8 @@ static void show_info(struct timerwheel *wheel)
 	out_number("reports a set clock", "clock_set", SHOW_BOOL,
 		   info.flags & TIMERWHEEL_INFO_CLOCK_SET);
 	out_number("wakes the machine", "alarm", SHOW_BOOL, info.flags & TIMERWHEEL_INFO_ALARM);
+	out_number("has a deadline table", "table", SHOW_BOOL,
+		   info.flags & TIMERWHEEL_INFO_TABLE);
 	out_number("timers are resident", "resident", SHOW_BOOL,
 		   info.flags & TIMERWHEEL_INFO_RESIDENT);
 	out_number("settled", "settled", SHOW_BOOL, info.flags & TIMERWHEEL_INFO_SETTLED);

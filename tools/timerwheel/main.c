@@ -96,7 +96,7 @@ const struct command commands[] = {
 	  command_monitor },
 	{ "save", "FILE", "write a wheel to a file",
 	  "Write the timers of the wheel to a file (- is the standard output). An existing file is\n"
-	  "replaced completely or not at all. A wheel with resident timers cannot be saved.",
+	  "replaced completely or not at all. A wheel with a deadline table cannot be saved.",
 	  OPTIONS_WHEEL, command_save },
 	{ "restore", "FILE", "arm the timers of a saved file",
 	  "Arm the timers of a file (- is the standard input) for the time of day at which they would\n"

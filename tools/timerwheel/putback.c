@@ -48,10 +48,10 @@ static int arm(struct timerwheel *wheel, const struct timerwheel_entry *entry, _
 static void cancel(const struct timerwheel_table *table, const struct timerwheel_add *add)
 {
 	__u64 armed = (TIMERWHEEL_TIME_MAX >> table->bits << table->bits) | add->generation |
-		      TIMERWHEEL_RESIDENT_ARMED;
+		      TIMERWHEEL_TABLE_ARMED;
 
 	__atomic_compare_exchange_n(&table->entries[add->index], &armed,
-				    armed - TIMERWHEEL_RESIDENT_ARMED, false, __ATOMIC_ACQ_REL,
+				    armed - TIMERWHEEL_TABLE_ARMED, false, __ATOMIC_ACQ_REL,
 				    __ATOMIC_RELAXED);
 }
 

@@ -16,9 +16,9 @@ int command_save(int argc, char **argv)
 	wheel = target_open();
 	/* One moment for all timers, not that at which each was listed. */
 	target_info(wheel, &info);
-	/* In a file a parked timer would be overdue, and a linger a period. */
-	if (info.flags & TIMERWHEEL_INFO_RESIDENT)
-		die("this wheel has resident timers, which cannot be saved: use timerwheel list --json for a list, and let their owner arm them again; nothing was written");
+	/* In a file, cancelled timers would be armed, and a linger would be a period. */
+	if (info.flags & TIMERWHEEL_INFO_TABLE)
+		die("this wheel has a deadline table, and its timers cannot be saved: use timerwheel list --json for a list, and let their owner arm them again; nothing was written");
 	saved = (struct saved) {
 		.time = info.clock == TIMERWHEEL_CLOCK_REALTIME ? info.now : wall_ns(),
 		.clock = info.clock,

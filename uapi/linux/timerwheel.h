@@ -20,20 +20,20 @@
  *  EFAULT     memory that cannot be read or written. If the memory becomes inaccessible while the
  *             call runs, the elements that were processed stay processed and the call succeeds,
  *             but their results are lost
- *  EBUSY      SETUP: a timer was armed, the deadline table was mapped, or SETUP was done before
+ *  EBUSY      SETUP: a timer was armed, or SETUP was done before
  *  EAGAIN     read: nothing is due and the descriptor is non-blocking
  *  EINTR      a signal arrived while a read waited; or a fatal signal arrived while LIST or DRAIN
- *             searched for the first timer, ADVANCE ran, or mmap created the deadline table. ADD,
- *             MOVE, REMOVE and GET process at least one element, whatever signals arrive
+ *             searched for the first timer or ADVANCE ran. ADD, MOVE, REMOVE and GET process at
+ *             least one element, whatever signals arrive
  *  ENOMEM     the kernel, or the caller's memory cgroup, is out of memory
- *  EDQUOT     the user has reached the limit on memory for all wheels: open, SETUP, MONITOR, mmap
- *             of the deadline table, and the first call on timers of a new wheel
+ *  EDQUOT     the user has reached the limit on memory for all wheels: open, SETUP, MONITOR, and
+ *             the first call on timers of a new wheel
  *  ENOSPC     MONITOR: the wheel has TIMERWHEEL_MONITORS_MAX monitors
  *  EMFILE, ENFILE  MONITOR: no descriptor is left for the process, or for the system
  *  EPERM      SETUP with TIMERWHEEL_SETUP_ALARM: the caller lacks CAP_WAKE_ALARM
  *  EOPNOTSUPP SETUP with TIMERWHEEL_SETUP_ALARM: no clock of this machine can wake it; with
- *             TIMERWHEEL_SETUP_RESIDENT: the machine's atomic operations do not allow resident
- *             timers; io_uring: no such command
+ *             TIMERWHEEL_SETUP_TABLE: the machine's atomic operations do not allow a deadline
+ *             table; io_uring: no such command
  *  ENOTTY     unknown ioctl number
  *
  * A call on an array returns the number of elements processed, counted from the first. It stops
@@ -44,14 +44,14 @@
  * they report. Each processed element has its own result. An element that failed changed nothing
  * and does not affect the other elements:
  *
- *  >= 0       success: TIMERWHEEL_WAS_NONE, _WAS_PENDING, _WAS_DUE or, for a resident timer,
- *             _WAS_PARKED is the state of the key before the operation
+ *  >= 0       success: TIMERWHEEL_WAS_NONE, _WAS_PENDING, _WAS_DUE or, in a wheel with a
+ *             deadline table, _WAS_PARKED is the state of the key before the operation
  *  -EINVAL    an unknown flag, flags that exclude each other, a reserved field that is not zero,
- *             a period greater than TIMERWHEEL_TIME_MAX, a period of a resident timer without
- *             TIMERWHEEL_LINGER
+ *             a period greater than TIMERWHEEL_TIME_MAX, a period in a wheel with a deadline
+ *             table without TIMERWHEEL_LINGER
  *  -ENOENT    no timer has this key or handle
- *  -EEXIST    TIMERWHEEL_EXCL was given, and a timer has this key; MOVE: the resident timer is
- *             armed or due
+ *  -EEXIST    TIMERWHEEL_EXCL was given, and a timer has this key; MOVE: the timer is armed or
+ *             due
  *  -ESTALE    TIMERWHEEL_MATCH was given, and the timer has a different value
  *  -ENOSPC    the wheel is full
  *  -EDQUOT    the user who opened the wheel has reached the limit on memory for all wheels
@@ -136,7 +136,7 @@ enum timerwheel_clock {
  * @slack: default slack of this wheel, in ns
  * @wake_ns: a reader is woken at most this many ns after the first event...
  * @wake_events: ...or when this many events wait
- * @generation_bits: number of low bits of a deadline table entry that hold the generation
+ * @generation_bits: number of low bits of a deadline table entry that hold generation and state
  * @user_memory: bytes of kernel memory charged to the user who opened this wheel, for all wheels
  *	and monitors. Memory is charged when it is first needed and uncharged after close.
  * @user_memory_max: the limit on @user_memory
@@ -175,10 +175,7 @@ struct timerwheel_info {
 	__u32 event_size_max;
 };
 
-/**
- * TIMERWHEEL_INFO_SETTLED - SETUP would fail with EBUSY: it was done before, a timer was armed, or
- * the deadline table was mapped
- */
+/** TIMERWHEEL_INFO_SETTLED - SETUP would fail with EBUSY: it was done, or a timer was armed */
 #define TIMERWHEEL_INFO_SETTLED	(1U << 0)
 /** TIMERWHEEL_INFO_CLOSED - the wheel accepts no new timers (TIMERWHEEL_DRAIN_CLOSE) */
 #define TIMERWHEEL_INFO_CLOSED	(1U << 1)
@@ -188,9 +185,14 @@ struct timerwheel_info {
 #define TIMERWHEEL_INFO_ALARM		(1U << 3)
 /** TIMERWHEEL_INFO_RESIDENT - the wheel was set up with TIMERWHEEL_SETUP_RESIDENT */
 #define TIMERWHEEL_INFO_RESIDENT	(1U << 4)
+/**
+ * TIMERWHEEL_INFO_TABLE - the wheel has a deadline table (TIMERWHEEL_SETUP_TABLE or
+ * TIMERWHEEL_SETUP_RESIDENT)
+ */
+#define TIMERWHEEL_INFO_TABLE		(1U << 5)
 
-/** TIMERWHEEL_FEATURE_RESIDENT - this kernel has resident timers (TIMERWHEEL_SETUP_RESIDENT) */
-#define TIMERWHEEL_FEATURE_RESIDENT	(1ULL << 0)
+/** TIMERWHEEL_FEATURE_TABLE - this machine can have deadline tables (TIMERWHEEL_SETUP_TABLE) */
+#define TIMERWHEEL_FEATURE_TABLE	(1ULL << 0)
 /** TIMERWHEEL_FEATURE_HANDLE - this kernel has MOVE_HANDLE and REMOVE_HANDLE */
 #define TIMERWHEEL_FEATURE_HANDLE	(1ULL << 1)
 /**
@@ -224,13 +226,20 @@ struct timerwheel_info {
  * TIMERWHEEL_SETUP_RESIDENT - SETUP: the wheel's timers are resident
  *
  * A resident timer keeps its key, index and generation after it has fired, until REMOVE, DRAIN or
- * close. Programs arm, refresh and cancel it in the deadline table without a system call: see
- * TIMERWHEEL_RESIDENT_ARMED. SETUP creates the table, whose times are in the caller's time
- * namespace. Resident timers have no period, but can have a linger (TIMERWHEEL_LINGER). SETUP fails
- * with EOPNOTSUPP if the machine's atomic operations do not allow resident timers
- * (TIMERWHEEL_FEATURE_RESIDENT).
+ * close. Otherwise it is like any timer in a wheel with a deadline table, which this flag includes
+ * (TIMERWHEEL_SETUP_TABLE). It can have a linger (TIMERWHEEL_LINGER).
  */
 #define TIMERWHEEL_SETUP_RESIDENT	(1U << 2)
+/**
+ * TIMERWHEEL_SETUP_TABLE - SETUP: create the deadline table
+ *
+ * Programs arm, refresh and cancel timers in the table without a system call: see
+ * TIMERWHEEL_MMAP_DEADLINES. Each timer needs 8 more bytes. The times in the table are in the
+ * caller's time namespace. A wheel with a table has neither periods nor connections: ADD of a
+ * period and ADD_SOCKET fail with EINVAL. SETUP fails with EOPNOTSUPP if the machine's atomic
+ * operations do not allow a table (TIMERWHEEL_FEATURE_TABLE).
+ */
+#define TIMERWHEEL_SETUP_TABLE		(1U << 3)
 
 /**
  * struct timerwheel_setup - TIMERWHEEL_IOC_SETUP: settings, once and before the first timer
@@ -253,7 +262,7 @@ struct timerwheel_info {
  *
  * The kernel writes the granted values back. Errors: EINVAL, E2BIG, EFAULT, EBUSY; with a ring also
  * ENOMEM and EDQUOT; with TIMERWHEEL_SETUP_ALARM also EPERM and EOPNOTSUPP; with
- * TIMERWHEEL_SETUP_RESIDENT also EOPNOTSUPP, ENOMEM and EDQUOT.
+ * TIMERWHEEL_SETUP_TABLE or TIMERWHEEL_SETUP_RESIDENT also EOPNOTSUPP, ENOMEM and EDQUOT.
  */
 struct timerwheel_setup {
 	__u32 size;
@@ -336,8 +345,8 @@ struct timerwheel_uring {
 /** TIMERWHEEL_WAS_DUE - result: the timer was due; ADD, MOVE, REMOVE, DRAIN withdrew its event */
 #define TIMERWHEEL_WAS_DUE	2
 /**
- * TIMERWHEEL_WAS_PARKED - result: the resident timer was not armed: its last arming was cancelled,
- * or its event was delivered
+ * TIMERWHEEL_WAS_PARKED - result: the timer was not armed: its last arming was cancelled in the
+ * deadline table, or it is resident and its event was delivered
  */
 #define TIMERWHEEL_WAS_PARKED	3
 
@@ -345,7 +354,7 @@ struct timerwheel_uring {
 #define TIMERWHEEL_ABS		(1U << 0)
 /**
  * TIMERWHEEL_EXCL - ADD: if the key exists, fail with EEXIST instead of replacing the timer. MOVE
- * of a resident timer: if the timer is armed or due, fail with EEXIST
+ * in a wheel with a deadline table: if the timer is armed or due, fail with EEXIST
  */
 #define TIMERWHEEL_EXCL		(1U << 1)
 /** TIMERWHEEL_MATCH - ADD, MOVE, REMOVE: only if the timer exists and its value is @match */
@@ -367,8 +376,8 @@ struct timerwheel_uring {
  * @value: returned in the event
  * @deadline: in ns from now (signed), or absolute with TIMERWHEEL_ABS. A time in the past makes the
  *	timer due at once.
- * @period: ns from each deadline to the next; 0: the timer fires once. In a resident wheel: 0, or
- *	the linger with TIMERWHEEL_LINGER.
+ * @period: ns from each deadline to the next; 0: the timer fires once. In a wheel with a deadline
+ *	table: 0, or the linger with TIMERWHEEL_LINGER.
  * @slack: with TIMERWHEEL_SLACK: how much later, in ns, the timer may fire in order to share a
  *	wake-up with others. Rounded down to ticks; limited to 2^32 - 1 ticks and to 2^61 ns.
  *	Without TIMERWHEEL_SLACK: 0.
@@ -453,8 +462,8 @@ enum timerwheel_socket {
  *
  * * 0: the connection is aborted. The event has TIMERWHEEL_EVENT_ABORTED.
  * * Otherwise: the event has TIMERWHEEL_EVENT_WARNING, and the timer is pending again, @grace
- *   later. If by then no call has moved, replaced or removed the timer, no store has postponed it,
- *   and the connection is still idle, the kernel aborts the connection and delivers a second event,
+ *   later. If by then no call has moved, replaced or removed the timer and the connection is still
+ *   idle, the kernel aborts the connection and delivers a second event,
  *   with TIMERWHEEL_EVENT_ABORTED. Otherwise the timer continues as before.
  *
  * No program has to read the events: the connection ends even if the program is stopped. The clock
@@ -477,12 +486,12 @@ enum timerwheel_socket {
  * deadline.
  *
  * MOVE sets the time of the next visit and does not change the timeout. MOVE, ADD, REMOVE and DRAIN
- * withdraw a warning that was not delivered. A store in the deadline table counts as a MOVE. If the
- * connection is just being aborted, these calls find the timer DUE and do not stop the abort.
+ * withdraw a warning that was not delivered. If the connection is just being aborted, these calls
+ * find the timer DUE and do not stop the abort.
  *
  * With TIMERWHEEL_SOCKET_ABORT and a @grace, the timer counts as two timers in the wheel. Results:
- * the results of ADD; EINVAL also if the clock is MANUAL or the wheel is resident; EBADF, ENOTSOCK;
- * EOPNOTSUPP (not TCP over IPv4 or IPv6; MPTCP; a listening socket; see
+ * the results of ADD; EINVAL also if the clock is MANUAL or the wheel has a deadline table; EBADF,
+ * ENOTSOCK; EOPNOTSUPP (not TCP over IPv4 or IPv6; MPTCP; a listening socket; see
  * TIMERWHEEL_FEATURE_SOCKET); ENOTCONN. Kernel TLS and sockets in BPF maps behave like other
  * sockets.
  */
@@ -508,7 +517,7 @@ struct timerwheel_add_socket {
  *	the past makes the timer due at once. Value, period and slack do not change. An undelivered
  *	event of the previous deadline is withdrawn.
  * @match: with TIMERWHEEL_MATCH: value that the timer must have now. Otherwise: 0.
- * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH; for a resident timer also TIMERWHEEL_EXCL
+ * @flags: TIMERWHEEL_ABS, TIMERWHEEL_MATCH; in a wheel with a deadline table also TIMERWHEEL_EXCL
  * @result: out: TIMERWHEEL_WAS_* or a negative error
  */
 struct timerwheel_move {
@@ -546,12 +555,11 @@ struct timerwheel_remove {
  * @result: out, overwrites @generation: TIMERWHEEL_WAS_* or a negative error; -ENOENT: the timer is
  *	gone
  *
- * The call's flags, TIMERWHEEL_ABS and, for resident timers, TIMERWHEEL_EXCL, apply to all
- * elements.
+ * The call's flags, TIMERWHEEL_ABS and, in a wheel with a deadline table, TIMERWHEEL_EXCL, apply to
+ * all elements.
  *
  * Use a handle (index and generation) only for a timer that you know to exist or to have ended
- * recently: generations of an index repeat after 2^generation_bits - 1 owners (for resident timers
- * after 2^(generation_bits - 2) - 1).
+ * recently: generations of an index repeat after 2^(generation_bits - 2) - 1 owners.
  */
 __extension__
 struct timerwheel_move_handle {
@@ -800,94 +808,75 @@ struct timerwheel_ring {
 #define TIMERWHEEL_MMAP_RING		(1ULL << 40)
 
 /**
- * TIMERWHEEL_MMAP_DEADLINES - mmap() offset of the deadline table, in which a store to memory
- * postpones a timer without a system call
+ * TIMERWHEEL_MMAP_DEADLINES - mmap() offset of the deadline table, in which timers are armed,
+ * refreshed and cancelled in memory, without a system call
  *
- * Use MAP_SHARED. The table is an array of __u64 with one entry per timer, indexed by the @index
- * that ADD, GET and LIST report. To postpone a timer, store
- *
- *	(deadline rounded up to a multiple of 2^generation_bits) | generation
- *
- * in its entry. The deadline is absolute, in ns. ADD, GET and LIST report the generation, and INFO
- * reports generation_bits (10 to 20: 2^generation_bits ns are usually less than a tick). Any thread
- * or process that has the mapping may store by a 64-bit compare-and-swap:
- *
- *	load the entry; if it holds another generation the timer is gone; else swap; if that fails,
- *	start again
- *
- * The compare-and-swap protects the next timer with the same index. The kernel stores the
- * generation, without a deadline, when an index gets a new timer and on each ADD and MOVE. A plain
- * 64-bit store can overwrite an entry that already belongs to the next timer and so undo its
- * postponement: that timer then fires at its previous deadline. Use plain stores only if you never
- * store for a timer that is gone.
- *
- * The kernel reads the entry when the previous deadline is reached, or earlier. A later deadline
- * postpones the timer; a deadline that is not later has no effect. Only the last store counts, and
- * stores cause no work in the kernel before the previous deadline. If the timer is already due, a
- * store has no effect and the event is still delivered. GET, LIST, REMOVE and DRAIN use the stored
- * deadline; ADD and MOVE discard it and set their own. After a periodic timer was postponed, its
- * following deadlines count from the postponed one. A store while a periodic timer is due applies
- * to its next deadline.
- *
- * After a timer has ended, another timer with another generation can get its index. A
- * compare-and-swap for the old timer then fails, unless the number of timers that have used the
- * index since then is a multiple of 2^generation_bits - 1. Deadlines are in the time namespace in
- * which the table was first mapped. In a namespace in which the wheel's clock differs, mmap() fails
- * with EXDEV.
- *
- * The table has entries for the largest number of timers that the wheel has held at once, in whole
- * pages. An access beyond them raises SIGBUS. Once the table was mapped, each timer needs 8 more
- * bytes and SETUP fails with EBUSY. Errors of mmap(): EINVAL (not MAP_SHARED, PROT_EXEC, beyond the
- * wheel's capacity), EXDEV, ENOMEM, EDQUOT.
- */
-#define TIMERWHEEL_MMAP_DEADLINES	0ULL
-
-/**
- * TIMERWHEEL_RESIDENT_ARMED - state of a resident timer, in bits 0 and 1 of its entry in the
- * deadline table: it is armed
- *
- * An entry is
+ * SETUP creates the table (TIMERWHEEL_SETUP_TABLE). Use MAP_SHARED. The table is an array of __u64
+ * with one entry per timer, indexed by the @index that ADD, GET and LIST report. An entry is
  *
  *	(deadline rounded up to a multiple of 2^generation_bits) | generation | state
  *
- * Generations are multiples of 4. Any thread or process that has the mapping may change the entry
- * by a 64-bit compare-and-swap, but only if the entry holds the timer's generation, and only in one
- * of these ways:
+ * The deadline is absolute, in ns. ADD, GET and LIST report the generation, a multiple of 4, and
+ * INFO reports generation_bits (12 to 20: 2^generation_bits ns are usually less than a tick). The
+ * state is in bits 0 and 1: TIMERWHEEL_TABLE_ARMED, _CANCELLED, _PARKED or _FIRED. Deadlines that
+ * ADD and MOVE set are rounded up in the same way.
+ *
+ * Any thread or process that has the mapping may change an entry by a 64-bit compare-and-swap, but
+ * only if the entry holds the timer's generation, and only in one of these ways:
  *
  *	arm	CANCELLED or ARMED -> ARMED, with a deadline that is not earlier (release)
  *	refresh	ARMED -> ARMED, with a deadline that is not earlier (release)
  *	cancel	ARMED -> CANCELLED, with the same deadline (acquire)
  *
- * After a successful cancel no event is delivered for that arming. Only the kernel sets PARKED and
- * FIRED. PARKED means that the last arming was cancelled, or was delivered and its linger has
- * passed. FIRED means that the last arming fired, and that its event will be delivered, was
- * delivered, or was withdrawn by a call. In these states, use MOVE to arm the timer again; also use
- * MOVE to arm it for an earlier deadline. A cancelled timer is parked when its deadline passes, or
- * up to a tick later.
+ * After a successful cancel no event is delivered for that arming. After a successful refresh no
+ * event is delivered for the previous deadline. Only the kernel sets PARKED and FIRED. In these
+ * states, use MOVE to arm the timer again, or ADD if it has ended; also use MOVE to arm it for an
+ * earlier deadline. A cancelled timer is parked when its deadline passes, or up to a tick later. It
+ * exists until REMOVE, DRAIN or close.
+ *
+ * When the event of a timer that is not resident has been delivered, the timer has ended. Its entry
+ * stays FIRED until the index has a new owner, with another generation. The entry of a timer that
+ * was removed or drained is 0. So an operation on a timer that has ended changes nothing, unless
+ * the number of timers that have used the index since then is a multiple of
+ * 2^(generation_bits - 2) - 1.
+ *
+ * Changes of entries cause no work in the kernel before the previous deadline. GET, LIST, REMOVE
+ * and DRAIN use the deadline in the entry; ADD and MOVE replace it.
  *
  * A thread that gets the event of an arming sees everything that was written before the arming (arm
- * is a release). Do not use plain stores in a resident wheel. A plain store, or another invalid
- * value, harms only that timer. The kernel ignores a deadline that is earlier than the deadline
- * that it has set, or has since then read with the timer's generation. The timer is a tick late for
- * each tick in which its entry changes all the time.
+ * is a release). A plain store, or another invalid value, harms only the timer whose entry it is,
+ * and in a wheel that is shared that can be another program's. The kernel ignores a deadline that
+ * is earlier than the deadline that it has set, or has since then read with the timer's generation.
+ * The timer is a tick late for each tick in which its entry changes all the time.
  *
  * Value, slack and linger stay as ADD has set them. Deadlines in the table are in the time
- * namespace of SETUP, whichever process stores them. They are absolute: setting CLOCK_REALTIME does
- * not change the entries. After the clock was set back, use MOVE to arm a timer for the new time.
+ * namespace of SETUP, whichever process stores them; in a namespace in which the wheel's clock
+ * differs, mmap() fails with EXDEV. They are absolute: setting CLOCK_REALTIME does not change the
+ * entries. After the clock was set back, use MOVE to arm a timer for the new time.
+ *
+ * The table has entries for the largest number of timers that the wheel has held at once, in whole
+ * pages. An access beyond them raises SIGBUS. Errors of mmap(): EINVAL (SETUP has created no table;
+ * not MAP_SHARED, PROT_EXEC, beyond the wheel's capacity), EXDEV.
  */
-#define TIMERWHEEL_RESIDENT_ARMED	1U
+#define TIMERWHEEL_MMAP_DEADLINES	0ULL
+
+/** TIMERWHEEL_TABLE_ARMED - state of an entry of the deadline table: the timer is armed */
+#define TIMERWHEEL_TABLE_ARMED	1U
 /**
- * TIMERWHEEL_RESIDENT_CANCELLED - state: the timer is cancelled, but still queued at its deadline
+ * TIMERWHEEL_TABLE_CANCELLED - state: the timer is cancelled, but still queued at its deadline
  * or earlier
  */
-#define TIMERWHEEL_RESIDENT_CANCELLED	0U
+#define TIMERWHEEL_TABLE_CANCELLED	0U
 /**
- * TIMERWHEEL_RESIDENT_PARKED - state: the timer is not queued, and its last arming was cancelled,
- * or its event was delivered and the linger has passed
+ * TIMERWHEEL_TABLE_PARKED - state: the timer is not queued, and its last arming was cancelled, or
+ * its event was delivered and the linger has passed
  */
-#define TIMERWHEEL_RESIDENT_PARKED	2U
-/** TIMERWHEEL_RESIDENT_FIRED - state: the last arming fired */
-#define TIMERWHEEL_RESIDENT_FIRED	3U
+#define TIMERWHEEL_TABLE_PARKED	2U
+/**
+ * TIMERWHEEL_TABLE_FIRED - state: the last arming fired. Its event will be delivered, was
+ * delivered, or was withdrawn by a call.
+ */
+#define TIMERWHEEL_TABLE_FIRED	3U
 
 /** TIMERWHEEL_LATENESS_BUCKETS - length of the histogram in struct timerwheel_stats */
 #define TIMERWHEEL_LATENESS_BUCKETS	40
@@ -923,7 +912,7 @@ struct timerwheel_ring {
  * @late_max: largest lateness (fired - deadline), in ns
  * @lateness: histogram of the lateness: lateness[i] counts timers that fired at least 2^(i-1) and
  *	less than 2^i ns after their deadline; the last element also counts all later ones
- * @parked: resident timers that are neither pending nor due now, because their last arming was
+ * @parked: timers that are neither pending nor due now, because their last arming was
  *	cancelled or delivered; also timers of connections that are being aborted
  * @sockets: timers that watch a connection now
  * @aborted: number of aborted connections

@@ -17,7 +17,7 @@ static inline int tw_ring_alloc(struct tw_ring *ring, u32 events, u64 offset)
 	return -EINVAL;
 }
 
-static inline void tw_ring_free(struct tw_ring *ring)
+static inline void tw_ring_free(struct tw_ring *ring, u32 events)
 {
 }
 

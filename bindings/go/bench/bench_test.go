@@ -98,12 +98,12 @@ func BenchmarkMoveOne(b *testing.B) {
 	}
 }
 
-// Postpone by a store; the clock is read each time
-func BenchmarkTouch(b *testing.B) {
+// Postpone in memory; the clock is read each time
+func BenchmarkRefresh(b *testing.B) {
 	w, adds := fill(b, timerwheel.Options{Table: true})
 	table := w.Table()
 	for i := 0; i < b.N; i++ {
-		table.Touch(adds[i%pending].Handle, w.Now()+2*int64(time.Hour))
+		table.Refresh(adds[i%pending].Handle, w.Now()+2*int64(time.Hour))
 	}
 }
 

@@ -370,7 +370,7 @@ func TestMemoryAfterBurst(t *testing.T) {
 		}
 		peak := heap() - before
 		if expires {
-			c.timers.Wheel().Advance(time.Minute)
+			c.timers.Wheel().Advance(time.Minute + time.Millisecond)
 			for atomic.LoadInt32(&ended) < count {
 				time.Sleep(10 * time.Millisecond)
 			}

@@ -119,7 +119,7 @@ fn residents(plan: &Plan) -> Times {
     let mut times = Times::default();
     let (count, far, order) = (plan.count, &plan.far, &plan.order);
     let wheel = Wheel::builder().resident().open().unwrap();
-    let timers = wheel.residents().unwrap();
+    let timers = wheel.table().unwrap();
     let mut handles = Vec::with_capacity(count);
     for i in 0..count {
         let handle = wheel.add_one(Add::new(i as u64, 0, FAR)).unwrap();

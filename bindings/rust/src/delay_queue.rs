@@ -170,7 +170,9 @@ impl<T> DelayQueue<T> {
     /// # Ok::<(), timerwheel::Error>(())
     /// ```
     pub fn with_wheel(wheel: Wheel) -> Result<DelayQueue<T>, Error> {
-        wheel.residents().ok_or(Error::Invalid)?;
+        if !wheel.is_resident() || wheel.table().is_none() {
+            return Err(Error::Invalid);
+        }
         Ok(DelayQueue {
             slots: Vec::new(),
             free: Vec::new(),
@@ -409,7 +411,7 @@ impl<T> DelayQueue<T> {
                 self.moves[place] = MoveHandle::new(handle, deadline);
             }
             (Needs::Nothing, Some(handle)) => {
-                let answer = self.wheel.residents().map(|timers| timers.arm(handle, deadline));
+                let answer = self.wheel.table().map(|timers| timers.arm(handle, deadline));
                 if answer != Some(Answer::Done) {
                     slot.needs = Needs::Move(self.moves.len());
                     self.moves.push(MoveHandle::new(handle, deadline));
@@ -447,7 +449,7 @@ impl<T> DelayQueue<T> {
     /// Keeps the slot's timer from firing. If it has fired, its event is dropped later.
     fn disarm(&mut self, nr: u32) {
         if let (Some(handle), Some(timers)) =
-            (self.slots[nr as usize].handle, self.wheel.residents())
+            (self.slots[nr as usize].handle, self.wheel.table())
         {
             let _ = timers.cancel(handle);
         }

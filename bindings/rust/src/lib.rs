@@ -7,8 +7,8 @@
 //! * [`Wheel::take`] and [`Wheel::wait`] take the [`Events`] of timers that have fired. A [`Ring`]
 //!   takes them from mapped memory. The wheel has a descriptor ([`AsFd`](std::os::unix::io::AsFd))
 //!   to wait for with poll, epoll or io_uring.
-//! * [`Table`] postpones timers by a compare-and-swap in mapped memory. [`Residents`] arms,
-//!   refreshes and cancels timers in the same way. Both implement timeouts without system calls.
+//! * [`Table`] arms, refreshes and cancels timers by a compare-and-swap in mapped memory, without
+//!   system calls.
 //! * [`DelayQueue`] keeps values until their deadlines.
 //! * [`Clock::Manual`] is for tests: its time moves only when [`Wheel::advance`] is called.
 //! * The feature `tokio` adds `AsyncWheel`, and makes `DelayQueue` a `Stream`.
@@ -78,7 +78,7 @@ pub use delay_queue::{DelayQueue, Expired, Key};
 pub use error::Error;
 pub use queue::{Failure, Op, Queue};
 pub use ring::Ring;
-pub use table::{Answer, Residents, Table};
+pub use table::{Answer, Table};
 pub use time::{Deadline, Time};
 pub use timer::{
     Add, Added, Entry, Event, Events, Get, Handle, Move, MoveHandle, Moved, MovedHandle, Remove,

@@ -151,7 +151,7 @@ impl Queue {
     where
         F: FnOnce(*mut sys::Queue) -> c_int,
     {
-        let table = self.wheel.mapping().filter(|_| self.wheel.is_resident());
+        let table = self.wheel.mapping();
         if !table.ok_or(Error::Invalid)?.has(handle) {
             return Ok(Answer::Gone);
         }
@@ -164,13 +164,13 @@ impl Queue {
         })
     }
 
-    /// Arms a resident timer in memory, or else with the next flush.
+    /// Arms a timer in memory, or else with the next flush.
     ///
     /// Returns [`Answer::Done`], [`Answer::NeedsCall`] (a move is queued) or [`Answer::Gone`]. A
     /// queued move withdraws an event that was not taken. An event that was taken before belongs to
     /// the previous arming: its deadline is earlier than `deadline`.
     ///
-    /// Errors: [`Error::Invalid`]: the wheel is not resident; otherwise as for [`add`](Queue::add).
+    /// Errors: [`Error::Invalid`]: the wheel has no deadline table; otherwise as for [`add`](Queue::add).
     pub fn arm(&mut self, key: u64, handle: Handle, deadline: Time) -> Result<Answer, Error> {
         // SAFETY: the queue is valid, and the entry is there; the same below.
         self.answer(handle, |queue| unsafe {
@@ -179,7 +179,7 @@ impl Queue {
         })
     }
 
-    /// Postpones a resident timer in memory if it is armed. If operations on its key are queued,
+    /// Postpones a timer in memory if it is armed. If operations on its key are queued,
     /// the queue is flushed first. If the deadline is earlier than the timer's deadline, a [`Move`]
     /// is queued, which arms the timer even if it fires before the flush.
     ///
@@ -193,10 +193,10 @@ impl Queue {
         })
     }
 
-    /// Cancels a resident timer in memory. If operations on its key are queued, the queue is
+    /// Cancels a timer in memory. If operations on its key are queued, the queue is
     /// flushed first.
     ///
-    /// Returns an answer of [`Residents::cancel`](crate::Residents::cancel).
+    /// Returns an answer of [`Table::cancel`](crate::Table::cancel).
     ///
     /// Errors: as for [`arm`](Queue::arm).
     pub fn cancel(&mut self, key: u64, handle: Handle) -> Result<Answer, Error> {

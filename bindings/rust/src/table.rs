@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The deadline table: timers that are postponed, armed and cancelled in memory
+//! The deadline table: timers that are armed, refreshed and cancelled in memory
 //!
 //! All operations are a compare-and-swap on one 64-bit entry, which other threads, other processes
 //! and the kernel change at the same time. An entry is
 //!
 //! ```text
-//! (deadline rounded up to a multiple of 2^bits) | generation | state of a resident timer
+//! (deadline rounded up to a multiple of 2^bits) | generation | state
 //! ```
 //!
 //! An entry can contain any number. This crate compares it, and never uses it as an address or an
@@ -84,44 +84,7 @@ impl Mapping {
     }
 }
 
-/// The deadline table of a wheel whose timers are not resident, from
-/// [`Wheel::table`](crate::Wheel::table). Copies refer to the same table.
-#[derive(Clone, Copy)]
-pub struct Table<'w>(pub(crate) &'w Mapping);
-
-impl Table<'_> {
-    /// Postpones a timer without a system call.
-    ///
-    /// An earlier deadline has no effect (use [`Wheel::set`](crate::Wheel::set)). If the timer is
-    /// already due, its event is still delivered, so remember the deadline for
-    /// [`Wheel::rearm`](crate::Wheel::rearm), which arms the timer again.
-    ///
-    /// The deadline is rounded up to a multiple of 2^10 to 2^20 nanoseconds. This is less than a
-    /// tick, unless ticks are shorter than 1,024 nanoseconds.
-    ///
-    /// Returns false, and stores nothing, if the timer has ended and its index has a new owner.
-    #[inline]
-    pub fn touch(&self, handle: Handle, deadline: Time) -> bool {
-        let entry = match self.0.entry(handle) {
-            Some(entry) => entry,
-            None => return false,
-        };
-        let word = self.0.word(deadline, handle);
-        let mut old = entry.load(Ordering::Relaxed);
-        // It protects the next owner of the place, and needs no ordering; litmus c11/touch.
-        loop {
-            if (old ^ word) & self.0.mask() != 0 {
-                return false;
-            }
-            match entry.compare_exchange_weak(old, word, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(now) => old = now,
-            }
-        }
-    }
-}
-
-/// The outcome of an operation on a resident timer. Only `Done` means that the operation changed
+/// The outcome of an operation in the deadline table. Only `Done` means that the operation changed
 /// something and ordered memory.
 ///
 /// A thread that takes the event of an arming, or that cancels the arming, sees everything that was
@@ -135,8 +98,8 @@ pub enum Answer {
     /// withdrawn by a call.
     TooLate,
     /// Arm: the timer has fired, is parked, or has a later deadline; refresh: it has a later
-    /// deadline. A [`Move`](crate::Move) arms it. From a [`Queue`](crate::Queue): the move is
-    /// queued.
+    /// deadline. A [`Move`](crate::Move) arms it, or an [`Add`](crate::Add) if it is not resident
+    /// and its event was delivered. From a [`Queue`](crate::Queue): the move is queued.
     NeedsCall,
     /// Refresh, cancel: the timer is not armed, because it was cancelled, or because it has a
     /// linger and its event was taken.
@@ -145,8 +108,11 @@ pub enum Answer {
     Gone,
 }
 
-/// The deadline table of a wheel with resident timers, from
-/// [`Wheel::residents`](crate::Wheel::residents). Copies refer to the same table.
+/// The deadline table of a wheel, from [`Wheel::table`](crate::Wheel::table). Copies refer to the
+/// same table.
+///
+/// Deadlines are rounded up to a multiple of 2^12 to 2^20 nanoseconds. This is less than a tick,
+/// unless ticks are shorter than 4,096 nanoseconds.
 ///
 /// The operations make no system call and take no lock. Any thread of any process that has the
 /// wheel may use them, whichever thread has added the timer.
@@ -157,7 +123,7 @@ pub enum Answer {
 ///
 /// let wheel = Wheel::builder().resident().open()?;
 /// let request = wheel.add_one(Add::new(1, 0, Duration::from_secs(30)))?;
-/// let timers = wheel.residents().unwrap();
+/// let timers = wheel.table().unwrap();
 ///
 /// // The answer came in time.
 /// assert_eq!(timers.cancel(request), Answer::Done);
@@ -166,9 +132,9 @@ pub enum Answer {
 /// # Ok::<(), timerwheel::Error>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct Residents<'w>(pub(crate) &'w Mapping);
+pub struct Table<'w>(pub(crate) &'w Mapping);
 
-impl Residents<'_> {
+impl Table<'_> {
     /// The difference between an entry and the armed entry of the handle: the state, or the
     /// generation.
     #[inline]
@@ -223,6 +189,11 @@ impl Residents<'_> {
 
     /// Postpones a timer if it is armed. No event is then delivered for its previous deadline.
     ///
+    /// A program that did not run for a while refreshes too late: the timer fires, and the program
+    /// reads the message that postpones it only afterwards. So if the answer is
+    /// [`Answer::TooLate`], arm the timer again, and remember its deadline. At an event, read all
+    /// messages, and ignore the event if its deadline is earlier than the one that you remember.
+    ///
     /// Returns any answer; [`Answer::NeedsCall`]: the deadline is earlier than the timer's
     /// deadline.
     #[inline]
@@ -236,7 +207,7 @@ impl Residents<'_> {
         loop {
             let differs = self.differs(old, want);
             if differs != 0 {
-                return Residents::not_armed(differs);
+                return Table::not_armed(differs);
             }
             if want < old {
                 return Answer::NeedsCall;
@@ -249,8 +220,8 @@ impl Residents<'_> {
         }
     }
 
-    /// Cancels a timer, so that no event is delivered. The timer continues to exist and can be
-    /// armed again.
+    /// Cancels a timer, so that no event is delivered. The timer continues to exist until it is
+    /// removed, and can be armed again.
     ///
     /// Returns [`Answer::Done`], [`Answer::TooLate`], [`Answer::NotArmed`] or [`Answer::Gone`].
     #[inline]
@@ -264,7 +235,7 @@ impl Residents<'_> {
         loop {
             let differs = self.differs(old, armed);
             if differs != 0 {
-                return Residents::not_armed(differs);
+                return Table::not_armed(differs);
             }
             // The deadline stays: the timer is still queued for it. Order: see Answer; litmus
             // c11/resident-cancel, c11/resident-rearm.
@@ -320,39 +291,31 @@ mod tests {
     }
 
     #[test]
-    fn touch_of_the_owner() {
-        let fake = fake(GENERATION.into());
+    fn rounding() {
+        let fake = fake(entry(3, 8 | sys::ARMED));
         let table = Table(&fake.mapping);
-        assert!(table.touch(handle(), Time::from_nanos(5 * UNIT - 1)));
-        assert_eq!(fake.now(), entry(5, 8));
-        assert!(table.touch(handle(), Time::MAX));
+        assert_eq!(table.refresh(handle(), Time::from_nanos(5 * UNIT - 1)), Answer::Done);
+        assert_eq!(fake.now(), entry(5, 8 | sys::ARMED));
+        assert_eq!(table.refresh(handle(), Time::MAX), Answer::Done);
         assert_eq!(fake.now() & !(UNIT - 1), 1 << 63);
-        assert_eq!(fake.now() & (UNIT - 1), 8);
-    }
-
-    #[test]
-    fn touch_of_a_former_owner() {
-        let fake = fake(entry(3, 9));
-        assert!(!Table(&fake.mapping).touch(handle(), at(5)));
-        assert_eq!(fake.now(), entry(3, 9));
+        assert_eq!(fake.now() & (UNIT - 1), 8 | sys::ARMED);
     }
 
     #[test]
     fn handles_of_other_wheels() {
         let fake = fake(entry(3, 8 | sys::ARMED));
-        let (table, timers) = (Table(&fake.mapping), Residents(&fake.mapping));
+        let timers = Table(&fake.mapping);
         for index in [2, 3, u32::MAX] {
             let handle = Handle { index, generation: 0 };
-            assert!(!table.touch(handle, at(5)));
             assert_eq!(timers.arm(handle, at(5)), Answer::Gone);
             assert_eq!(timers.refresh(handle, at(5)), Answer::Gone);
             assert_eq!(timers.cancel(handle), Answer::Gone);
         }
         // not even if the kernel named them
         fake.mapping.learn(3);
-        assert!(!table.touch(Handle { index: 3, generation: 0 }, at(5)));
+        assert_eq!(timers.arm(Handle { index: 3, generation: 0 }, at(5)), Answer::Gone);
         fake.mapping.learn(2);
-        assert!(table.touch(Handle { index: 2, generation: 0 }, at(5)));
+        assert_eq!(timers.arm(Handle { index: 2, generation: 0 }, at(5)), Answer::Done);
         fake.mapping.learn(1);
         assert!(fake.mapping.has(Handle { index: 2, generation: 0 }));
     }
@@ -373,10 +336,10 @@ mod tests {
         ];
         for (state, [arm, refresh, cancel, arm_earlier, refresh_earlier]) in states {
             // Each is given a table of its own, and the entry that is to be in there afterwards.
-            let check = |run: &dyn Fn(Residents<'_>) -> Answer, answer, after| {
+            let check = |run: &dyn Fn(Table<'_>) -> Answer, answer, after| {
                 let begin = entry(10, 8 + state);
                 let fake = fake(begin);
-                assert_eq!(run(Residents(&fake.mapping)), answer, "state {}", state);
+                assert_eq!(run(Table(&fake.mapping)), answer, "state {}", state);
                 assert_eq!(fake.now(), if answer == Done { after } else { begin });
             };
             let later = entry(11, 8 | sys::ARMED);

@@ -3,7 +3,7 @@
 
 use crate::error::{check, check_int, Error};
 use crate::sys;
-use crate::table::{Mapping, Residents, Table};
+use crate::table::{Mapping, Table};
 use crate::time::{nanos, Time};
 use crate::timer::*;
 use std::ffi::CString;
@@ -145,14 +145,15 @@ impl Builder {
         self
     }
 
-    /// Maps the deadline table, for [`Wheel::table`].
+    /// Creates the deadline table, for [`Wheel::table`]: timers are armed, refreshed and cancelled in
+    /// memory, and have no periods.
     pub fn table(&mut self) -> &mut Builder {
         self.table = true;
         self
     }
 
-    /// Makes the timers resident: they continue to exist after they have fired, and
-    /// [`Wheel::residents`] arms, refreshes and cancels them in memory.
+    /// Makes the timers resident: they continue to exist after they have fired. This includes
+    /// [`Builder::table`].
     pub fn resident(&mut self) -> &mut Builder {
         self.resident = true;
         self
@@ -714,31 +715,10 @@ impl Wheel {
         }
     }
 
-    /// At the event of a timer, rearms the timer if it was postponed too late.
-    ///
-    /// A program that did not run for a while stores too late in the [`Table`]: the timer falls
-    /// due, and the program reads the message that postpones it only afterwards. So remember the
-    /// last deadline. At the event, read all messages, then call this function with the last
-    /// deadline. It returns `None` if that deadline has passed. The timer keeps its key and value,
-    /// and gets the wheel's slack.
-    ///
-    /// Errors: as for [`add_one`](Wheel::add_one); in that case the deadline has not passed.
-    pub fn rearm(&self, event: &Event, deadline: Time) -> Result<Option<Handle>, Error> {
-        if event.0.flags != 0 || deadline <= event.fired() {
-            return Ok(None);
-        }
-        self.add_one(Add::new(event.key(), event.value(), deadline)).map(Some)
-    }
-
-    /// Returns the deadline table, if the wheel was opened with a table and its timers are not
-    /// resident.
+    /// Returns the deadline table, if the wheel was opened with [`Builder::table`] or
+    /// [`Builder::resident`].
     pub fn table(&self) -> Option<Table<'_>> {
-        self.table.as_ref().filter(|_| !self.is_resident()).map(Table)
-    }
-
-    /// Returns the table of resident timers, if the wheel was opened with [`Builder::resident`].
-    pub fn residents(&self) -> Option<Residents<'_>> {
-        self.table.as_ref().filter(|_| self.is_resident()).map(Residents)
+        self.table.as_ref().map(Table)
     }
 
     /// Returns a descriptor to pass on by inheritance, `SCM_RIGHTS`, or to a service manager.

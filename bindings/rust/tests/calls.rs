@@ -209,15 +209,14 @@ fn settings() {
     builder.clock(Clock::Realtime).capacity(50).tick(ms(2)).slack(ms(4));
     let wheel = builder.open().unwrap();
     assert_eq!((wheel.clock(), wheel.capacity(), wheel.tick()), (Clock::Realtime, 50, ms(2)));
-    assert!(wheel.table().is_none() && wheel.residents().is_none());
+    assert!(wheel.table().is_none());
     let before = Time::from(SystemTime::now());
     assert!(before <= wheel.now() && wheel.now() <= Time::from(SystemTime::now()) + ms(1));
     wheel.add_one(Add::new(1, 0, HOUR)).unwrap();
     wheel.add_one(Add::new(2, 0, HOUR).slack(ms(7))).unwrap();
     assert_eq!(wheel.get_one(1).unwrap().slack(), ms(4));
     assert_eq!(wheel.get_one(2).unwrap().slack(), ms(6));
-    assert!(manual().table().is_some() && manual().residents().is_none());
-    assert!(resident().table().is_none() && resident().residents().is_some());
+    assert!(with_table().table().is_some() && resident().table().is_some());
 }
 
 #[test]
@@ -237,38 +236,46 @@ fn instants() {
 }
 
 #[test]
-fn touch_postpones() {
-    let wheel = manual();
+fn refresh_postpones() {
+    let wheel = with_table();
     let table = wheel.table().unwrap();
     let handle = add(&wheel, 1, 4096);
-    assert!(table.touch(handle, at(8192)));
+    assert_eq!(table.refresh(handle, at(8192)), Answer::Done);
     assert_eq!(wheel.advance(ns(8191)), Ok(0));
     // rounded up, never down
-    assert!(table.touch(handle, at(8193)));
+    assert_eq!(table.refresh(handle, at(8193)), Answer::Done);
     assert_eq!(wheel.advance(ns(2)), Ok(0));
     assert_eq!(wheel.advance(ns(8192)), Ok(1));
-    // too late: its event comes, and it is armed again
-    table.touch(handle, at(100_000));
+    // too late: its event comes
+    assert_eq!(table.refresh(handle, at(100_000)), Answer::TooLate);
     let mut events = Events::with_capacity(1);
     wheel.take(&mut events).unwrap();
-    let event = events.get(0).unwrap();
-    assert_eq!(wheel.rearm(&event, event.fired()), Ok(None));
-    let again = wheel.rearm(&event, at(100_000)).unwrap().unwrap();
-    assert_eq!(wheel.get_one(1).unwrap().handle(), Ok(again));
-    assert_eq!(wheel.get_one(1).unwrap().value(), !1);
-    assert!(!table.touch(handle, at(200_000)));
-    assert_eq!(wheel.get_one(1).unwrap().deadline(), at(100_000));
+    assert_eq!(events.get(0).unwrap().deadline(), at(12_288));
+    // it has ended
+    assert_eq!(table.refresh(handle, at(100_000)), Answer::TooLate);
+    assert_eq!(table.cancel(handle), Answer::TooLate);
+    assert_eq!(wheel.get_one(1).unwrap_err(), Error::NotFound);
+    // one that is cancelled exists until it is removed
+    let again = add(&wheel, 1, 20_480);
+    assert_eq!(table.refresh(handle, at(200_000)), Answer::Gone);
+    assert_eq!(table.cancel(again), Answer::Done);
+    assert_eq!(wheel.advance(ns(40_960)), Ok(0));
+    assert_eq!(table.arm(again, at(1 << 20)), Answer::NeedsCall);
+    wheel.remove_one(Remove::new(1)).unwrap();
+    assert_eq!(table.arm(again, at(1 << 20)), Answer::Gone);
+    let periodic = Add::new(2, 0, ns(1)).period(ns(1));
+    assert_eq!(wheel.add_one(periodic).unwrap_err(), Error::Invalid);
 }
 
 #[test]
-fn touch_of_the_next_owner() {
-    let wheel = manual();
+fn refresh_of_the_next_owner() {
+    let wheel = with_table();
     let table = wheel.table().unwrap();
     let old = add(&wheel, 1, 4096);
     wheel.remove_one(Remove::new(1)).unwrap();
     // Places are reused at once, or soon.
     let new: Vec<_> = (2..100).map(|key| add(&wheel, key, 4096)).collect();
-    assert!(!table.touch(old, at(1 << 40)));
+    assert_eq!(table.refresh(old, at(1 << 40)), Answer::Gone);
     assert!(new.iter().all(|new| *new != old));
     assert_eq!(wheel.advance(ns(4096)), Ok(98));
 }
@@ -278,9 +285,9 @@ fn touch_of_the_next_owner() {
 fn handle_of_another_wheel() {
     let many = manual();
     let last = (0..20_000).map(|key| add(&many, key, 1)).last().unwrap();
-    let (plain, timers) = (manual(), resident());
-    assert!(!plain.table().unwrap().touch(last, at(5)));
-    assert_eq!(timers.residents().unwrap().arm(last, at(5)), Answer::Gone);
+    let (plain, timers) = (with_table(), resident());
+    assert_eq!(plain.table().unwrap().refresh(last, at(5)), Answer::Gone);
+    assert_eq!(timers.table().unwrap().arm(last, at(5)), Answer::Gone);
     let mut queue = Queue::new(Arc::new(timers), 0).unwrap();
     assert_eq!(queue.cancel(1, last), Ok(Answer::Gone));
     assert_eq!(queue.arm(1, last, at(5)), Ok(Answer::Gone));
@@ -407,7 +414,7 @@ fn adopt_and_monitor() {
     let (error, null) = Wheel::adopt(null.into(), false).unwrap_err();
     assert_eq!((error, null.as_raw_fd()), (Error::NotAWheel, fd));
 
-    let wheel = manual();
+    let wheel = with_table();
     if !on_device(&wheel) {
         assert_eq!(wheel.share().unwrap_err(), Error::Unsupported);
         assert_eq!(wheel.monitor(0).unwrap_err(), Error::Unsupported);
@@ -419,9 +426,9 @@ fn adopt_and_monitor() {
     drop(wheel);
     let table = other.table().unwrap();
     // It has not told of any timer: the handle is not believed until it does.
-    assert!(!table.touch(handle, at(8192)));
+    assert_eq!(table.refresh(handle, at(8192)), Answer::Gone);
     assert_eq!(other.get_one(1).unwrap().handle(), Ok(handle));
-    assert!(table.touch(handle, at(8192)));
+    assert_eq!(table.refresh(handle, at(8192)), Answer::Done);
     assert_eq!(other.advance(ns(8191)), Ok(0));
     assert_eq!(other.advance(ns(1)), Ok(1));
     let mut events = Events::with_capacity(3);

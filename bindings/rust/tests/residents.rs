@@ -20,7 +20,7 @@ fn fired(wheel: &Wheel) -> Vec<u64> {
 #[test]
 fn fires_and_stays() {
     let wheel = resident();
-    let timers = wheel.residents().unwrap();
+    let timers = wheel.table().unwrap();
     let handle = add(&wheel, 1, 10 * UNIT);
     assert_eq!(wheel.advance(ns(10 * UNIT - 1)), Ok(0));
     assert_eq!(wheel.advance(ns(1)), Ok(1));
@@ -46,7 +46,7 @@ fn fires_and_stays() {
 #[test]
 fn cancelled() {
     let wheel = resident();
-    let timers = wheel.residents().unwrap();
+    let timers = wheel.table().unwrap();
     let handle = add(&wheel, 1, 10 * UNIT);
     assert_eq!(timers.cancel(handle), Answer::Done);
     assert_eq!(timers.cancel(handle), Answer::NotArmed);
@@ -65,7 +65,7 @@ fn cancelled() {
 #[test]
 fn linger() {
     let wheel = resident();
-    let timers = wheel.residents().unwrap();
+    let timers = wheel.table().unwrap();
     let add = Add::new(1, 0, at(10 * UNIT));
     assert_eq!(wheel.add_one(add.linger(Duration::ZERO)), Err(Error::Invalid));
     let handle = wheel.add_one(add.linger(ns(5 * UNIT))).unwrap();
@@ -169,7 +169,7 @@ impl Owner<'_> {
         let time = self.time(deadline);
         // Announced first, so that its event is no surprise.
         assert_eq!(self.state(key, deadline, ARMED), NOTHING);
-        let armed = match ledger.wheel.residents().unwrap().arm(handle, time) {
+        let armed = match ledger.wheel.table().unwrap().arm(handle, time) {
             Answer::Done => true,
             Answer::NeedsCall => {
                 self.did(4);
@@ -199,7 +199,7 @@ impl Owner<'_> {
             None => return,
         };
         assert_eq!(self.state(key, deadline, ARMED), NOTHING);
-        let timers = self.ledger.wheel.residents().unwrap();
+        let timers = self.ledger.wheel.table().unwrap();
         match timers.refresh(self.ledger.handles[key], self.time(deadline)) {
             Answer::Done => {
                 let (old, _) = std::mem::replace(&mut self.last[key], (deadline, true));
@@ -216,7 +216,7 @@ impl Owner<'_> {
     }
 
     fn cancel(&mut self, key: usize) {
-        let timers = self.ledger.wheel.residents().unwrap();
+        let timers = self.ledger.wheel.table().unwrap();
         match timers.cancel(self.ledger.handles[key]) {
             Answer::Done => {
                 let old = self.last[key].0;
@@ -251,7 +251,7 @@ fn exactly_once() {
     let wheel = Wheel::builder().resident().capacity(64).open().unwrap();
     let handles = (0..OWNERS * EACH).map(|key| {
         let handle = wheel.add_one(Add::new(key as u64, 0, HOUR)).unwrap();
-        assert_eq!(wheel.residents().unwrap().cancel(handle), Answer::Done);
+        assert_eq!(wheel.table().unwrap().cancel(handle), Answer::Done);
         // An hour is the deadline of the last arming: begin with an earlier one.
         wheel.set_one(Move::new(key as u64, Duration::ZERO)).unwrap();
         handle
@@ -340,7 +340,7 @@ fn exactly_one_winner() {
             let (race, happened) = (&race, &happened);
             scope.spawn(move || {
                 let mut random = Random::new(nr);
-                let timers = wheel.residents().unwrap();
+                let timers = wheel.table().unwrap();
                 while race.goes_on(happened()) {
                     let key = random.below(TIMERS);
                     let handle = handles[key as usize];

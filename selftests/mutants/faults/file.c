@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 free: what was charged stays; lifetime:wheels.close_gives_back; s/^\ttw_user_uncharge(user, charged);//
 free: who waits for it is not told; icount/many:cap.one_wheel.*; s/^\ttw_user_count_freed(user);//
-free: the ring stays; limits:charged.rings.*; s/^\ttw_ring_free(&file->ring);//
+free: the ring stays; limits:charged.rings.*; s/^\ttw_ring_free(&file->ring, file->ring.events);//
 free: the table stays; limits:charged.many_timers.*; s/^\ttw_table_free(&file->table);//
 free: the log stays; limits:charged.monitors.*; s/^\ttw_log_put(file->events.log);//
 open: beyond the cap; ops:cap.open; s/^\tif (err)$/\tif (0)/

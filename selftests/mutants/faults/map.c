@@ -10,3 +10,7 @@ mmap: executable; deadlines:map.executable ring:ring.mmap_errors; s/ || vma->vm_
 mmap: executable later; deadlines:map.executable; s/, VM_MAYEXEC);/, 0);/
 mmap: grows; ring:ring.flags_of_the_mapping deadlines:map.flags_of_the_mapping; s/VM_DONTEXPAND | VM_DONTDUMP/VM_DONTDUMP/
 mmap: dumped; ring:ring.flags_of_the_mapping deadlines:map.flags_of_the_mapping; s/VM_DONTEXPAND | VM_DONTDUMP/VM_DONTEXPAND/
+table: of a wheel without one; deadlines:global.only_setup_creates_it; s/ || !file->setup.table)/)/
+table: one page more; deadlines:map.beyond_the_capacity; s/count > pages - first)/count > pages - first + 1)/
+table: behind it; deadlines:map.beyond_the_capacity; s/if (first >= pages ||/if (/
+table: in any time namespace; deadlines:global.other_time_namespace; s/ == tw_clock_offset(file->setup.clock) ? 0 : -EXDEV;/ ? 0 : 0;/

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-valid: any owner; resident:one.*.nonsense; s/return !(((u32)entry ^ t->generation) & pool->owner_mask);/return true;/
 park: not counted; resident:one.*.cancel; s/w->parked++;/;/
 park: not published; resident:one.*.cancel,one.*.move,one.*.arm_again; s/smp_store_release(&t->state, TW_PARKED);/;/
 park: counted twice; abi_fuzz; s/w->parked++;/w->parked += 2;/

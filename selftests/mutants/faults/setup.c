@@ -23,3 +23,6 @@ what was made before stays; ops:setup.after_look; s/^\t\ttw_cpu_reset(file);//
 who may not wake the machine may; suspend:global.alarm_refused; s/err = tw_alarm_permitted();/err = 0;/
 who reads already goes on; ring:global.setup_while_reading; s/wake_up_interruptible_all(&file->events.readers);/;/
 what was granted is not told; ops:setup.zeroes; s/^\targ->capacity = setup.capacity;//
+table: only with resident timers; deadlines:global.only_setup_creates_it; s/setup->resident || arg->flags & TIMERWHEEL_SETUP_TABLE;/setup->resident;/
+table: not with resident timers; deadlines:global.only_setup_creates_it; s/setup->table = setup->resident || /setup->table = /
+table: a ring without one stays charged; ops:cap.others; s/^\t\ttw_uncharge(file, tw_ring_memory(setup->ring));$/\t\t;/

@@ -17,15 +17,13 @@ end: the timer of the warning is lost; socket:socket.ip4.room_for_two; /^void tw
 end: not counted; socket:socket.ip4.event_only; s/atomic_dec(&ctx->file->socks->count);/;/
 decide: an event is all; socket:socket.ip4.abort_at_once; s/} else if (!ts->abort) {/} else if (1) {/
 decide: no grace; socket:socket.ip4.warning_then_abort; s/ts->grace && !ts->grace_end/0/
-decide: a store in the grace does not count; socket:socket.ip4.touch_in_the_grace; s@ || ts->grace_end != t->deadline))@))@
-decide: data in the grace does not count; icount/socket:socket.ip4.data_withdraws_the_warning; s@(left > 0 || ts->since != ts->warned_at || @(@
+decide: data in the grace does not count; icount/socket:socket.ip4.data_withdraws_the_warning; s/if (ts->grace_end \&\& (left > 0 || ts->since != ts->warned_at))/if (0)/
 handle: no abort; socket:socket.ip4.abort_at_once; s/ : tw_tcp_abort(ts->sk);/ : 0;/
 handle: not counted; socket:socket.ip4.abort_at_once; s/atomic64_inc(&file->socks->aborted);/;/
 held: each timer of a socket is tried; icount/socket:socket.ip4.many_wait_for_a_lock; s/^\t\t\theld->from++;/\t\t\t;/
 held: one round after the other; icount/socket:socket.ip4.many_wait_for_a_lock; /^static void tw_held_round(/,/^}/s/held->at = jiffies + held->delay;/held->at = jiffies;/
 held: no pace; icount/socket:socket.ip4.many_wait_for_a_lock; s/held->next += TW_SOCK_HELD_NS;/;/
 held: one round is all; icount/socket:socket.ip4.many_wait_for_a_lock; s/^\tqueue_delayed_work(tw_socks_wq, &user->sock_work,$/\t(void)(0,/
-held: stores do not count; socket:socket.ip4.postponed_while_held; s/tw_deadline_sync(&ctx->file->table.pool, ts->index, t);/;/
 held: closed wheels stay; socket:socket.ip4.postponed_while_held; s/^\t\ttw_held_purge(held);/\t\t;/
 held: what has ended stays; socket:socket.ip4.postponed_while_held; /^static void tw_sock_handle/,/^}/s/tw_held_remove(held, ts);/;/
 drop: not uncharged; socket:socket.ip4.memory_is_charged_and_given_back; s/tw_user_uncharge(file->user, bytes);/;/

@@ -139,7 +139,7 @@ static void strike(u64 *entry)
 
 static u64 flip(u64 old)
 {
-	return old ^ TIMERWHEEL_RESIDENT_ARMED;
+	return old ^ TIMERWHEEL_TABLE_ARMED;
 }
 
 static u64 refresh(u64 old)
@@ -155,7 +155,7 @@ static u64 garbage(u64 old)
 /* The description is copied out: the first time the entry is the program's, then the kernel's. */
 static bool copied(void)
 {
-	u64 own = drained.generation | TIMERWHEEL_RESIDENT_FIRED;
+	u64 own = drained.generation | TIMERWHEEL_TABLE_FIRED;
 
 	drained.copies++;
 	CHECK((*drained.entry == own) == (drained.copies == 2), "entry %llx in copy %u",
@@ -192,7 +192,7 @@ static void drain_struck(u64 (*write)(u64 old), int was, u64 deadline, unsigned 
 		CHECK(fault == 1 || *drained.entry == drained.last,
 		      "%llx became %llx after a fault", drained.last, *drained.entry);
 		CHECK(fault > 1 || !drained.swaps, "a swap before the first copy");
-		*drained.entry = DEADLINE | arg.generation | TIMERWHEEL_RESIDENT_ARMED;
+		*drained.entry = DEADLINE | arg.generation | TIMERWHEEL_TABLE_ARMED;
 		result = drain(arg.index, &entry);
 		was = TIMERWHEEL_WAS_PENDING;
 		/* a later deadline that was read stays */

@@ -109,7 +109,8 @@ static struct timerwheel_add pick_add(const struct entry *e, u64 offset)
 		arg.flags |= TIMERWHEEL_SLACK;
 	arg.value = pick(1000);
 	arg.deadline = pick_deadline(arg.flags, offset);
-	if (once_in(4))
+	/* with a deadline table there are no periods */
+	if (once_in(config->bits ? 100 : 4))
 		arg.period = pick_period();
 	if (arg.flags & TIMERWHEEL_SLACK || once_in(200))
 		arg.slack = pick(8 * TICK);
@@ -590,41 +591,12 @@ static void run_store(void)
 		model_look(&model, &model.entry[owner - 1]);
 	if (once_in(20))
 		generation = source_word(&source) & mask;
+	/* the model has no timers that are cancelled in the table */
+	generation |= TIMERWHEEL_TABLE_ARMED;
 	*tw_deadline_entry(file->table.pool.deadlines, e->index) =
 		((time + mask) & ~mask) | generation;
+	model_stored(&model, e->index);
 	stats->stores++;
-}
-
-static void run_share(void)
-{
-	u32 most = file->setup.capacity / TW_PAGE_DEADLINES + 1, index;
-	struct size before = size_now(), after;
-	bool first = !file->table.pool.deadlines;
-	int err;
-
-	if (!config->bits || file->table.made < config->shared_from)
-		return;
-	err = tw_table_share(file, 0, most + 1);
-	CHECK(err == -EINVAL, "more pages than the deadline table can have: %d", err);
-	err = tw_table_share(file, most - 1, 1);
-	if (!first && config->offset) {
-		CHECK(err == -EXDEV, "the deadline table of another time namespace: %d", err);
-		return;
-	}
-	CHECK(!err || ((err == -ENOMEM || err == -EDQUOT) && rig_refuse),
-	      "creating the deadline table returned %d", err);
-	after = size_now();
-	CHECK(!err || !memcmp(&before, &after, sizeof(before)),
-	      "creating the deadline table returned %d, but left %llu bytes charged", err,
-	      after.charged - before.charged);
-	CHECK(!err == !!file->table.pool.deadlines, "result %d, deadline table: %d", err,
-	      !!file->table.pool.deadlines);
-	/* the caller was in the time namespace of the mappers */
-	file->table.pool.deadlines_offset = config->offset;
-	for (index = 1; first && !err && index <= file->table.made; index++)
-		CHECK(*tw_deadline_entry(file->table.pool.deadlines, index) ==
-		      tw_timer_at(&file->table.pool, index)->generation,
-		      "the entry of timer %u lacks its generation", index);
 }
 
 static void run_one(void);
@@ -691,9 +663,7 @@ static void run_one(void)
 		run_store();
 		break;
 	default:
-		/* if allocations are to fail, allocate often and for all purposes */
-		if (once_in(config->refuse ? 2 : 20))
-			run_share();
+		/* if allocations are to fail, allocate often */
 		if (config->refuse)
 			grow();
 		break;
@@ -760,8 +730,8 @@ static void run_file(u64 *keys)
 {
 	const struct rig_setup setup = {
 		.bases = config->bases, .slots = SLOTS, .tick = TICK,
-		.capacity = config->capacity, .generation_bits = config->bits ? config->bits : 10,
-		.ring = config->ring, .offset = config->offset,
+		.capacity = config->capacity, .generation_bits = config->bits ? config->bits : 12,
+		.ring = config->ring, .offset = config->offset, .table = config->bits,
 	};
 	unsigned int i;
 	u32 longest;

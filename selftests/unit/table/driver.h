@@ -12,10 +12,9 @@
  * @bases: CPUs with a base, 1 or 2. With 2 the other CPU runs in the middle of operations.
  * @ring: length of the event ring; 0: events are read
  * @monitors: maximum number of monitors at once; 17 is one more than is allowed
- * @bits: length of a generation; 0: the deadline table is not mapped
- * @shared_from: number of timers from which on it may be mapped
+ * @bits: length of a generation, with the state; 0: there is no deadline table
  * @refuse: on average one of @refuse allocations and charges fails; 0: none
- * @offset: time namespace offset of the mappers of table and ring, in ns
+ * @offset: time namespace offset of the task that has set up the wheel, in ns
  * @alike: all keys belong to the same hash chain, whatever the size of the table
  * @files: number of files, one after another
  * @ops: operations on each file
@@ -28,7 +27,6 @@ struct config {
 	unsigned int ring;
 	unsigned int monitors;
 	unsigned int bits;
-	unsigned int shared_from;
 	unsigned int refuse;
 	s64 offset;
 	unsigned int alike;

@@ -43,6 +43,11 @@ static u64 absolute(u64 time, u64 offset)
 	return clamped((__int128)clamped(time) - (s64)offset);
 }
 
+static bool has_table(const struct model *m)
+{
+	return m->file->table.pool.deadlines;
+}
+
 u64 *model_deadline_entry(const struct model *m, const struct entry *e)
 {
 	u64 **deadlines = m->file->table.pool.deadlines;
@@ -52,18 +57,47 @@ u64 *model_deadline_entry(const struct model *m, const struct entry *e)
 
 u64 model_deadline(const struct model *m, const struct entry *e)
 {
-	const u64 *stored = model_deadline_entry(m, e);
-	u64 mask = m->file->table.pool.generation_mask, time;
+	return e->state == TW_PENDING && e->later > e->deadline ? e->later : e->deadline;
+}
 
-	if (!stored || e->state != TW_PENDING || (*stored & mask) != e->generation)
-		return e->deadline;
-	time = absolute(*stored & ~mask, m->offset);
-	return time > e->deadline ? time : e->deadline;
+void model_stored(struct model *m, u32 index)
+{
+	u64 mask = m->file->table.pool.generation_mask, stored;
+	u32 owner = m->owner[index];
+	struct entry *e;
+
+	if (!owner)
+		return;
+	e = &m->entry[owner - 1];
+	stored = *model_deadline_entry(m, e);
+	e->later = (stored & mask) == (e->generation | TIMERWHEEL_TABLE_ARMED) ?
+		   absolute(stored & ~mask, m->offset) : 0;
+}
+
+/* The entry of a deadline, without generation and state */
+static u64 encoded(const struct model *m, u64 deadline)
+{
+	u64 mask = m->file->table.pool.generation_mask;
+	u64 time = clamped((__int128)deadline + (s64)m->offset);
+
+	return (min(time, TIMERWHEEL_TIME_MAX - mask) + mask) & ~mask;
 }
 
 static struct tw_timer *timer_of(const struct model *m, const struct entry *e)
 {
 	return tw_timer_at(&m->file->table.pool, e->index);
+}
+
+/* The last new deadline has replaced the one in the entry, and no program has changed it since. */
+static void written(const struct model *m, const struct entry *e)
+{
+	const u64 *stored = model_deadline_entry(m, e);
+	u64 want = encoded(m, e->deadline) | e->generation |
+		   (e->state == TW_DUE ? TIMERWHEEL_TABLE_FIRED : TIMERWHEEL_TABLE_ARMED);
+
+	CHECK(!stored || *stored == want,
+	      "key %llx has a new deadline, but its entry is %llx, not %llx", e->key, *stored,
+	      want);
 }
 
 void model_look(struct model *m, struct entry *e)
@@ -85,6 +119,9 @@ void model_look(struct model *m, struct entry *e)
 	      "key %llx: deadline %llu, not %llu or %llu", e->key, t->deadline, e->deadline,
 	      model_deadline(m, e));
 	e->deadline = t->deadline;
+	if (e->written)
+		written(m, e);
+	e->written = false;
 }
 
 /* The timer ended. */
@@ -116,6 +153,10 @@ static void queued(struct model *m, struct entry *e, u64 deadline, bool may_stay
 
 	may_stay &= deadline >= e->deadline;
 	e->deadline = deadline;
+	e->later = 0;
+	/* rounded up to what an entry can hold */
+	if (has_table(m) && deadline > rig_now)
+		e->deadline = absolute(encoded(m, deadline), m->offset);
 	m->due -= e->state == TW_DUE;
 	if (e->deadline <= rig_now) {
 		e->base = shim_cpu;
@@ -126,16 +167,6 @@ static void queued(struct model *m, struct entry *e, u64 deadline, bool may_stay
 		return;
 	e->state = TW_PENDING;
 	e->base = shim_cpu;
-}
-
-/* A new deadline overrides earlier stores: the entry has only the generation. */
-static void forgotten(const struct model *m, const struct entry *e)
-{
-	const u64 *stored = model_deadline_entry(m, e);
-
-	CHECK(!stored || *stored == e->generation,
-	      "key %llx has a new deadline, but its entry is %llx, its generation %x", e->key,
-	      *stored, e->generation);
 }
 
 /* The result of a successful operation on a key in this state */
@@ -152,7 +183,8 @@ static int add_result(const struct model *m, const struct entry *e,
 	bool excl = arg->flags & TIMERWHEEL_EXCL, match = arg->flags & TIMERWHEEL_MATCH;
 
 	if (arg->flags & ~known || (excl && match) || (!match && arg->match) ||
-	    (arg->slack && !(arg->flags & TIMERWHEEL_SLACK)) || arg->period > TIMERWHEEL_TIME_MAX)
+	    (arg->slack && !(arg->flags & TIMERWHEEL_SLACK)) ||
+	    arg->period > TIMERWHEEL_TIME_MAX || (has_table(m) && arg->period))
 		return -EINVAL;
 	if (closed)
 		return -ESHUTDOWN;
@@ -211,29 +243,31 @@ void model_add(struct model *m, struct entry *e, const struct timerwheel_add *ar
 	may_stay = slack / m->file->setup.tick >= e->slack;
 	e->slack = slack / m->file->setup.tick;
 	queued(m, e, given(arg->deadline, arg->flags, offset), may_stay);
-	forgotten(m, e);
+	e->written = true;
 }
 
-static int match_result(const struct entry *e, u32 flags, u64 match)
+static int match_result(const struct entry *e, u32 flags, u64 match, u32 known)
 {
-	if (flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH) || (match && !(flags & TIMERWHEEL_MATCH)))
+	if (flags & ~(known | TIMERWHEEL_MATCH) || (match && !(flags & TIMERWHEEL_MATCH)))
 		return -EINVAL;
 	if (e->state == NO_TIMER)
 		return -ENOENT;
 	if (flags & TIMERWHEEL_MATCH && match != e->value)
 		return -ESTALE;
-	return was(e->state);
+	/* all timers are armed or due */
+	return flags & TIMERWHEEL_EXCL ? -EEXIST : was(e->state);
 }
 
 void model_move(struct model *m, struct entry *e, const struct timerwheel_move *arg, u64 offset)
 {
-	int result = match_result(e, arg->flags, arg->match);
+	u32 known = TIMERWHEEL_ABS | (has_table(m) ? TIMERWHEEL_EXCL : 0);
+	int result = match_result(e, arg->flags, arg->match, known);
 
 	CHECK(arg->result == result, "MOVE of key %llx: %d, not %d", e->key, arg->result,
 	      result);
 	if (result > 0) {
 		queued(m, e, given(arg->deadline, arg->flags, offset), true);
-		forgotten(m, e);
+		e->written = true;
 	}
 }
 
@@ -245,11 +279,8 @@ static s64 left_of(const struct model *m, const struct entry *e)
 
 void model_remove(struct model *m, struct entry *e, const struct timerwheel_remove *arg)
 {
-	int result = match_result(e, arg->flags, arg->match);
+	int result = match_result(e, arg->flags, arg->match, 0);
 
-	/* REMOVE has no times */
-	if (arg->flags & TIMERWHEEL_ABS)
-		result = -EINVAL;
 	CHECK(arg->result == result, "REMOVE of key %llx: %d, not %d", e->key, arg->result,
 	      result);
 	if (result < 0)
@@ -273,14 +304,17 @@ struct entry *model_move_handle(struct model *m, const struct timerwheel_move_ha
 				u32 generation, u32 flags, u64 offset)
 {
 	struct entry *e = holder(m, arg->index, generation);
-	int result = flags & TIMERWHEEL_EXCL ? -EINVAL : e ? was(e->state) : -ENOENT;
+	int result = e ? was(e->state) : -ENOENT;
+
+	if (flags & TIMERWHEEL_EXCL)
+		result = !has_table(m) ? -EINVAL : e ? -EEXIST : -ENOENT;
 
 	CHECK(arg->result == result, "MOVE of index %u, generation %u: %d, not %d", arg->index,
 	      generation, arg->result, result);
 	if (result < 0)
 		return NULL;
 	queued(m, e, given(arg->deadline, flags, offset), true);
-	forgotten(m, e);
+	e->written = true;
 	return e;
 }
 

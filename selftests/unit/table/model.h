@@ -26,6 +26,8 @@
  * @generation: its generation
  * @fired: when it fell due
  * @turn: if TW_DUE: timers with smaller numbers are delivered first
+ * @later: what a program has stored in its entry of the deadline table since then; 0: nothing valid
+ * @written: its entry was written since model_look()
  */
 struct entry {
 	u64 key;
@@ -39,6 +41,8 @@ struct entry {
 	u32 generation;
 	u64 fired;
 	u64 turn;
+	u64 later;
+	bool written;
 };
 
 /**
@@ -77,6 +81,8 @@ void model_free(struct model *m);
 
 /* The deadline of a timer, with a store in the deadline table if that is later */
 u64 model_deadline(const struct model *m, const struct entry *e);
+/* A program has stored something in the entry of a timer. */
+void model_stored(struct model *m, u32 index);
 /* Its entry of the deadline table; NULL: there is none */
 u64 *model_deadline_entry(const struct model *m, const struct entry *e);
 

@@ -271,9 +271,9 @@ struct tw_file *rig_make(const struct rig_setup *setup)
 	tw_ring_init(&file->ring);
 	CHECK(!tw_table_init(file), "no memory for a table");
 	tw_pool_set_entries(&file->table.pool, setup->generation_bits, setup->resident);
-	if (setup->resident) {
-		CHECK(!tw_table_share_prepare(file), "no memory for a deadline table");
-		tw_table_share_now(file);
+	if (setup->table || setup->resident) {
+		CHECK(!tw_table_add_deadlines(file), "no memory for a deadline table");
+		file->table.pool.deadlines_offset = setup->offset;
 	}
 	if (setup->ring) {
 		CHECK(!tw_ring_alloc(&file->ring, setup->ring, setup->offset), "no ring");
@@ -297,7 +297,7 @@ void rig_free(struct tw_file *file)
 		shim_free(file->cpu[nr]->wheel.occupied);
 		shim_free(file->cpu[nr]);
 	}
-	tw_ring_free(&file->ring);
+	tw_ring_free(&file->ring, file->ring.events);
 	tw_table_free(&file->table);
 	shim_free(file);
 	CHECK(!shim_allocations, "%ld allocations were not freed", shim_allocations);

@@ -19,7 +19,8 @@
  * @generation_bits: bits of an entry of the deadline table that hold the generation
  * @ring: length of the event ring; 0: there is none
  * @offset: time namespace offset of the mapper of the ring, in ns
- * @resident: timers are resident
+ * @table: there is a deadline table
+ * @resident: timers are resident; there is a deadline table
  */
 struct rig_setup {
 	unsigned int bases;
@@ -29,6 +30,7 @@ struct rig_setup {
 	unsigned int generation_bits;
 	u32 ring;
 	u64 offset;
+	bool table;
 	bool resident;
 };
 

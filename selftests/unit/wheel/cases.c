@@ -558,7 +558,7 @@ static void hammer_begin(const struct rig *r, u32 index, u64 (*write)(u64 old), 
 /* Cancel, arm for the same deadline: both are allowed. */
 static u64 flip(u64 old)
 {
-	return old ^ TIMERWHEEL_RESIDENT_ARMED;
+	return old ^ TIMERWHEEL_TABLE_ARMED;
 }
 
 static u64 garbage(u64 old)
@@ -568,7 +568,7 @@ static u64 garbage(u64 old)
 
 static u64 kernels_state(u64 old)
 {
-	return old | TIMERWHEEL_RESIDENT_PARKED;
+	return old | TIMERWHEEL_TABLE_PARKED;
 }
 
 static u64 later(u64 old)
@@ -617,7 +617,7 @@ static void hammered_by(bool manual, bool armed)
 		CHECK(r.w.requeues == now + 1 - due, "tick %llu: %llu visits", now, r.w.requeues);
 	}
 	hammer_begin(&r, 1, flip, 0);
-	if (armed != (*rig_entry(&r, 1) & TIMERWHEEL_RESIDENT_ARMED))
+	if (armed != (*rig_entry(&r, 1) & TIMERWHEEL_TABLE_ARMED))
 		*rig_entry(&r, 1) = flip(*rig_entry(&r, 1));
 	resident_tick(&r, now, manual);
 	CHECK(hammer.swaps == 1, "%u swaps", hammer.swaps);
@@ -628,7 +628,7 @@ static void hammered_by(bool manual, bool armed)
 		CHECK(rig_timer(&r, 1)->state == TW_PARKED && r.w.parked == 1, "not parked");
 	}
 	CHECK((*rig_entry(&r, 1) & 3) ==
-	      (armed ? TIMERWHEEL_RESIDENT_FIRED : TIMERWHEEL_RESIDENT_PARKED), "entry %llx",
+	      (armed ? TIMERWHEEL_TABLE_FIRED : TIMERWHEEL_TABLE_PARKED), "entry %llx",
 	      *rig_entry(&r, 1));
 	while (r.w.pending)
 		resident_tick(&r, ++now, manual);
@@ -684,7 +684,7 @@ static void struck_once(void)
 		CHECK(hammer.swaps == 1, "%u swaps", hammer.swaps);
 		CHECK(!late(&r, 1), "late");
 		CHECK(*rig_entry(&r, 1) == (100 * RESIDENT_TICK | rig_timer(&r, 1)->generation |
-					    TIMERWHEEL_RESIDENT_FIRED), "entry %llx",
+					    TIMERWHEEL_TABLE_FIRED), "entry %llx",
 		      *rig_entry(&r, 1));
 		rig_free(&r);
 	}
@@ -704,7 +704,7 @@ static void struck_once(void)
  */
 static void lowered_to(u64 first, u64 then, bool armed)
 {
-	u64 state = armed ? TIMERWHEEL_RESIDENT_ARMED : TIMERWHEEL_RESIDENT_CANCELLED;
+	u64 state = armed ? TIMERWHEEL_TABLE_ARMED : TIMERWHEEL_TABLE_CANCELLED;
 	struct rig r;
 	u64 now;
 

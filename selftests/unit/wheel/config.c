@@ -13,7 +13,7 @@ const struct config config_table[] = {
 	{ 8, 8, 1, 400000, 1, false, 0 },
 	{ 8, 40, 1000, 1000000, 2, false, 10 },
 	{ 8, 300, 1000000, 1000000, 16, false, 20 },
-	{ 8, 40, 1, 600000, 2, true, 1 },
+	{ 8, 40, 1, 600000, 2, true, 3 },
 	{ 16, 24, 997, 600000, 2, false, 0 },
 	{ 16, 100, 1000, 600000, 8, true, 10 },
 	{ 32, 60, 1, 600000, 8, false, 12 },
@@ -22,7 +22,7 @@ const struct config config_table[] = {
 	{ 128, 200, 999999937, 400000, 32, false, 0 },
 	{ 256, 100, 1000000, 1200000, 16, false, 20 },
 	{ 256, 2000, 1000000, 600000, 128, false, 16 },
-	{ 256, 60, 1, 600000, 32, false, 1 },
+	{ 256, 60, 1, 600000, 32, false, 3 },
 	{ 1024, 300, 1000, 500000, 128, false, 10 },
 	{ 2048, 300, 3600000000000, 300000, 128, false, 20 },
 	{ 4096, 100, 1000000, 500000, 256, false, 0 },
@@ -65,7 +65,7 @@ bool config_parse(struct config *c, const char *text)
 	}
 	return c->slots >= TW_SLOTS_MIN && c->slots <= TW_SLOTS_MAX &&
 	       !(c->slots & (c->slots - 1)) && c->timers && c->tick && c->walk &&
-	       c->bits < 32;
+	       c->bits < 32 && (!c->bits || c->bits > 2);
 }
 
 /* Print the text from which config_parse() makes @c. Returns what snprintf() does. */

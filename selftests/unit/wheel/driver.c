@@ -100,7 +100,7 @@ static u32 take_free(struct driver *d)
 	d->free_count--;
 	index = d->free[d->free_count - n];
 	d->free[d->free_count - n] = d->free[d->free_count];
-	tw_deadline_new_owner(&d->rig.pool, rig_timer(&d->rig, index), false);
+	tw_deadline_new_owner(&d->rig.pool, rig_timer(&d->rig, index));
 	rig_reset(&d->rig, index);
 	return index;
 }
@@ -392,11 +392,14 @@ static void op_store(struct driver *d)
 	t = rig_timer(&d->rig, index);
 	entry = tw_deadline_entry(tw_pool_deadlines(&d->rig.pool), index);
 	value = source_once_in(&d->source, 8) ? times_deadline(d) : times_later(d, t->deadline);
-	value = ((value + unit - 1) & ~(unit - 1)) | t->generation;
+	value = ((value + unit - 1) & ~(unit - 1)) | t->generation | TIMERWHEEL_TABLE_ARMED;
 	if (source_once_in(&d->source, 8))
 		value ^= source_pick(&d->source, unit);
 	else if (source_once_in(&d->source, 16))
 		value = source_word(&d->source);
+	/* the model has no timers that are cancelled in the table */
+	if (tw_deadline_valid(&d->rig.pool, t, value))
+		value |= TIMERWHEEL_TABLE_ARMED;
 	*entry = value;
 	deadline = rig_deadline(&d->rig, index);
 	trace(d, "store %llx for %u, deadline %llu\n", value, index, deadline);

@@ -24,6 +24,8 @@ int tw_fuzz(const u8 *bytes, size_t size)
 	config.timers = timers[source_pick(&s, ARRAY_SIZE(timers))];
 	config.manual = source_pick(&s, 3) == 2;
 	config.bits = source_pick(&s, 21);
+	if (config.bits < 3)
+		config.bits = 0;
 	driver_run_bytes(&config, s.bytes, s.end - s.bytes);
 	return 0;
 }

@@ -91,7 +91,7 @@ u64 rig_deadline(const struct rig *r, u32 index)
 		return t->deadline;
 	entry = r->deadlines[index / TW_PAGE_DEADLINES][index % TW_PAGE_DEADLINES];
 	unit = r->pool.generation_mask + 1ULL;
-	if (entry % unit != t->generation)
+	if (entry % unit != (t->generation | TIMERWHEEL_TABLE_ARMED))
 		return t->deadline;
 	return max(t->deadline, min(entry - entry % unit, TIMERWHEEL_TIME_MAX));
 }
@@ -155,8 +155,8 @@ void rig_add_resident(struct rig *r, u32 index, u64 deadline)
 	struct tw_timer *t = rig_timer(r, index);
 
 	CHECK(!(deadline & r->pool.generation_mask), "deadline %llx", deadline);
-	tw_deadline_new_owner(&r->pool, t, true);
+	tw_deadline_new_owner(&r->pool, t);
 	t->stay = TW_RESIDENT;
-	*rig_entry(r, index) = deadline | t->generation | TIMERWHEEL_RESIDENT_ARMED;
+	*rig_entry(r, index) = deadline | t->generation | TIMERWHEEL_TABLE_ARMED;
 	rig_add(r, index, deadline, 0);
 }

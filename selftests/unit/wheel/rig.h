@@ -47,10 +47,12 @@ static inline struct tw_timer *rig_timer(const struct rig *r, u32 index)
 	return tw_timer_at(&r->pool, index);
 }
 
-/* Void what was stored for a timer, if there is a deadline table. */
+/* Arm a timer in its entry, if there is a deadline table, without another deadline. */
 static inline void rig_reset(const struct rig *r, u32 index)
 {
-	tw_deadline_reset(&r->pool, index, rig_timer(r, index));
+	if (r->deadlines)
+		*tw_deadline_entry(r->deadlines, index) = rig_timer(r, index)->generation |
+							  TIMERWHEEL_TABLE_ARMED;
 }
 
 u64 rig_deadline(const struct rig *r, u32 index);

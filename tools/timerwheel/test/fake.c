@@ -168,7 +168,7 @@ static bool resident(void)
 
 static bool parked(int i)
 {
-	return resident() && !(wheel->table[i] & TIMERWHEEL_RESIDENT_ARMED);
+	return resident() && !(wheel->table[i] & TIMERWHEEL_TABLE_ARMED);
 }
 
 static bool due(int i)
@@ -185,7 +185,7 @@ static void arm_entry(int i)
 	if (deadline > TIMERWHEEL_TIME_MAX - mask)
 		deadline = TIMERWHEEL_TIME_MAX - mask;
 	wheel->table[i] = ((deadline + mask) & ~mask) | wheel->timers[i].generation |
-			  TIMERWHEEL_RESIDENT_ARMED;
+			  TIMERWHEEL_TABLE_ARMED;
 }
 
 /* What GET, LIST and DRAIN say of it. */
@@ -381,7 +381,7 @@ static int info(struct timerwheel_info *i)
 		.abi_version = TIMERWHEEL_ABI_VERSION,
 		.flags = (wheel->settled ? TIMERWHEEL_INFO_SETTLED : 0) |
 			 (wheel->closed ? TIMERWHEEL_INFO_CLOSED : 0) |
-			 (resident() ? TIMERWHEEL_INFO_RESIDENT : 0),
+			 (resident() ? TIMERWHEEL_INFO_RESIDENT | TIMERWHEEL_INFO_TABLE : 0),
 		.clock = wheel->setup.clock,
 		.tick = wheel->setup.tick,
 		.slots = wheel->setup.slots,
@@ -554,7 +554,7 @@ static ssize_t take(struct timerwheel_event *events, size_t room)
 				.index = i,
 			};
 			wheel->delivered++;
-			wheel->table[i] ^= TIMERWHEEL_RESIDENT_ARMED ^ TIMERWHEEL_RESIDENT_PARKED;
+			wheel->table[i] ^= TIMERWHEEL_TABLE_ARMED ^ TIMERWHEEL_TABLE_PARKED;
 			continue;
 		}
 		overruns = e->period ? (time - e->deadline) / e->period : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
 // Package timers has the code that the packages on top of timerwheel share: timers that belong to
-// objects of the program and are postponed by stores, a goroutine that reads their events, and a
+// objects of the program and are postponed in memory, a goroutine that reads their events, and a
 // [Dispatcher] that calls functions of the program.
 package timers
 
@@ -74,10 +74,10 @@ func (t *Timers[T]) After(d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// Arm arms an item, or changes its deadline: to a later one by a store.
+// Arm arms an item, or changes its deadline: to a later one in memory.
 func (t *Timers[T]) Arm(it *Item[T], deadline int64) error {
 	if it.id != 0 {
-		if deadline >= it.deadline && t.w.Table().Touch(it.handle, deadline) {
+		if deadline >= it.deadline && t.w.Table().Refresh(it.handle, deadline) == timerwheel.Done {
 			it.deadline = deadline
 			return nil
 		}
@@ -161,14 +161,8 @@ func (t *Timers[T]) ended(events []timerwheel.Event, end func(*Item[T])) {
 		if it == nil {
 			continue
 		}
-		// The timer has ended. Its entry in the table may not know that yet: no store now.
 		t.items.Delete(it.id)
 		it.id = 0
-		// A store that came too late to postpone the timer: arm it again. If that fails it
-		// ends now rather than never.
-		if it.deadline > e.Fired && t.Arm(it, it.deadline) == nil {
-			continue
-		}
 		end(it)
 	}
 }

@@ -27,6 +27,11 @@ pub fn on_device(wheel: &Wheel) -> bool {
 
 /// A wheel whose times are exact, with a deadline table
 pub fn manual() -> Wheel {
+    Wheel::builder().clock(Clock::Manual).tick(ns(1)).open().unwrap()
+}
+
+/// The same, with a deadline table: deadlines are multiples of 4,096 ns
+pub fn with_table() -> Wheel {
     Wheel::builder().clock(Clock::Manual).tick(ns(1)).table().open().unwrap()
 }
 
