@@ -60,7 +60,7 @@ const (
 )
 
 // TimeMax is the largest time, in ns: 292 years, "never" for practical purposes. Later times are
-// treated as this one.
+// treated as TimeMax.
 const TimeMax = 1<<63 - 1
 
 // Flags of elements.
@@ -70,7 +70,8 @@ const (
 	// Excl: Add fails with EEXIST if a timer has the key, instead of replacing it. Move of a
 	// timer in a wheel with a deadline table fails with EEXIST if it is armed or due.
 	Excl uint32 = 1 << 1
-	// Match: only if the timer exists and its value is the Match of the element.
+	// Match: the element succeeds only if the timer exists and its value is the Match of the
+	// element. Otherwise it fails with ENOENT or ESTALE.
 	Match uint32 = 1 << 2
 	// Slack: Add uses the Slack of the element instead of the wheel's default.
 	Slack uint32 = 1 << 3
@@ -84,9 +85,9 @@ const (
 const (
 	// EventPeriodic: the timer is periodic and was armed again.
 	EventPeriodic uint32 = 1 << 0
-	// EventMissed, of a monitor: Overruns events are missing here.
+	// EventMissed: a monitor has lost events at this point; Overruns is their number.
 	EventMissed uint32 = 1 << 1
-	// EventClockSet: not a timer; CLOCK_REALTIME was set ([Options.ClockSet]).
+	// EventClockSet: CLOCK_REALTIME was set ([Options.ClockSet]). The event belongs to no timer.
 	EventClockSet uint32 = 1 << 2
 )
 
@@ -105,10 +106,10 @@ const (
 	Manual Clock = 3
 )
 
-// Handle names a timer by its place in the wheel's table: without looking up a key, and in the
-// deadline table. It comes from Add, Get, List and Drain. After the timer has ended it names
-// nothing; but generations repeat, after some thousand owners of a place or more: do not keep
-// handles of timers that have ended.
+// Handle identifies a timer by its place in the wheel's table, in the deadline table and in calls that
+// look up no key. Add, Get, List and Drain return it. It becomes invalid when the timer ends. Do not
+// keep handles of timers that have ended: after a place has had about a thousand owners or more,
+// generations repeat, and an old handle can refer to another timer.
 type Handle struct {
 	index      uint32
 	generation uint32
@@ -117,10 +118,10 @@ type Handle struct {
 // Add is an element of [Wheel.Add].
 type Add struct {
 	Key      uint64        // any number; if a timer has it, that timer is replaced
-	Value    uint64        // comes back in the event
+	Value    uint64        // returned in the event
 	Deadline int64         // ns from now, or absolute with [Abs]; negative or past: due at once
 	Period   time.Duration // from each deadline to the next; 0: fires once
-	Slack    time.Duration // with [Slack]: how much later it may fire; negative: 0
+	Slack    time.Duration // with [Slack]: the extra time by which it may be late; negative: 0
 	Match    uint64        // with [Match]: the value that the timer must have now; else 0
 	Flags    uint32        // [Abs], [Slack], [Linger], and [Excl] or [Match]
 	Result   Result        // out
@@ -152,8 +153,8 @@ type MoveHandle struct {
 	Handle   Handle
 }
 
-// Result is the result of the call, which the kernel writes into the place of the handle: set
-// Handle again before the next call.
+// Result returns the result of the call. The kernel writes it to the Handle, so set the Handle again
+// before the next call.
 func (m *MoveHandle) Result() Result { return Result(int32(m.Handle.generation)) }
 
 // RemoveHandle is an element of [Wheel.RemoveHandles].
@@ -162,10 +163,10 @@ type RemoveHandle struct {
 	Handle Handle
 }
 
-// Result is as [MoveHandle.Result].
+// Result returns the result of the call, as [MoveHandle.Result] does.
 func (r *RemoveHandle) Result() Result { return Result(int32(r.Handle.generation)) }
 
-// Entry describes a timer: an element of [Wheel.Get], [Wheel.List] and [Wheel.Drain].
+// Entry describes a timer. It is an element of [Wheel.Get], [Wheel.List] and [Wheel.Drain].
 type Entry struct {
 	Key      uint64 // in for Get
 	Value    uint64
@@ -174,17 +175,17 @@ type Entry struct {
 	Period   time.Duration // or, with [Linger] in Flags, its linger; 0: it fires once
 	Slack    time.Duration // rounded down to ticks
 	Flags    uint32        // in: 0; out: [Linger], or 0
-	Result   Result        // WasPending, WasDue or WasParked; of Get: or an error
+	Result   Result        // WasPending, WasDue or WasParked; after Get also an error
 	Handle   Handle
 }
 
-// Event says that the deadline of a timer has been reached.
+// Event reports that the deadline of a timer has passed.
 type Event struct {
 	Key      uint64
 	Value    uint64
-	Deadline int64  // the deadline that was reached: absolute, in ns
-	Fired    int64  // when it was found due, in ns; never before Deadline
-	Overruns uint64 // of a periodic timer: later deadlines that have passed as well
+	Deadline int64  // the deadline that has passed: absolute, in ns
+	Fired    int64  // when the timer fired: absolute, in ns; never before Deadline
+	Overruns uint64 // periodic timers: number of later deadlines that have also passed
 	Flags    uint32 // EventPeriodic, ...
 	index    uint32
 }
@@ -229,7 +230,7 @@ type Stats struct {
 	Pending       uint64 // now
 	Due           uint64 // now, and not yet delivered
 	Armed         uint64 // successful adds
-	Rearmed       uint64 // stayed after their delivery: periodic and resident timers
+	Rearmed       uint64 // timers that continued to exist after a delivery: periodic and resident
 	Moved         uint64
 	Removed       uint64
 	Replaced      uint64 // by Add

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// The structures, with the fields in the order of the header
+// The structures, with the fields in the order of the header.
 var abiStructs = []struct {
 	name   string
 	fields string
@@ -66,7 +66,7 @@ var abiConstants = map[string]uint64{
 	"IOC_REMOVE_HANDLE": iocRemoveHandle,
 }
 
-// The header's layouts and numbers are those of this package.
+// This package has the same layouts and numbers as the header.
 func TestHeader(t *testing.T) {
 	uapi, err := filepath.Abs("../../uapi")
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// ErrClosed is the error of each call on a wheel after its Close, or during it.
+// ErrClosed is the error of each call on a wheel during or after its Close.
 var ErrClosed = os.ErrClosed
 
-// Error is an error of a call or of an element. errors.Is finds its Errno and what package syscall
-// has for it: fs.ErrNotExist for ENOENT, fs.ErrExist for EEXIST.
+// Error is an error of a call or of an element. errors.Is finds its Errno, and the error of package fs
+// that stands for the Errno: fs.ErrNotExist for ENOENT, fs.ErrExist for EEXIST.
 type Error struct {
 	Op    string // "add", "move", ...
 	Errno syscall.Errno
 }
 
-// Error says what failed and what to do about it.
+// Error describes what failed and what to do about it.
 func (e *Error) Error() string {
 	text, ok := advice[e.Errno]
 	if !ok {
@@ -52,7 +52,7 @@ var advice = map[syscall.Errno]string{
 	syscall.EXDEV:      "the wheel was set up in another time namespace",
 }
 
-// fail makes an error of an errno; nil of 0.
+// fail returns the error for an errno, or nil for 0.
 func fail(op string, errno syscall.Errno) error {
 	if errno == 0 {
 		return nil

@@ -12,22 +12,23 @@ import (
 	"unsafe"
 )
 
-// reader waits for a descriptor in the runtime's poller, so that a goroutine that waits takes no
-// thread, can be cancelled, and ends when the file is closed.
+// reader waits for a descriptor in the runtime's poller, so that a waiting goroutine does not occupy a
+// thread, can be cancelled, and stops waiting when the file is closed.
 type reader struct {
 	file *os.File
 	conn syscall.RawConn
-	// One goroutine reads at a time, because the poller's deadline is the file's. The others
-	// wait for this, and so can be cancelled, too.
+	// The goroutine that reads holds the turn. Only one reads at a time, because the poller has
+	// one deadline for the file. The others wait for the turn, so they can be cancelled, too.
 	turn chan struct{}
 	done chan struct{} // closed by close
 	once sync.Once
 }
 
-// taker takes events without waiting. No events and no error: there are none for now.
+// taker takes events without waiting. It returns 0 without an error if there are none for now.
 type taker func(fd uintptr) (int, error)
 
-// newReader takes over a descriptor. It must be non-blocking: os.NewFile asks.
+// newReader owns the descriptor from now on. It makes it non-blocking, because os.NewFile uses the
+// poller only for non-blocking descriptors.
 func newReader(fd int, name string) (*reader, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return nil, err
@@ -39,8 +40,8 @@ func newReader(fd int, name string) (*reader, error) {
 	return r, err
 }
 
-// close ends all reads and closes the file, after it has called before. It returns false if that was
-// done before. When it returns, nobody reads.
+// close ends all reads, calls before, and closes the file. When it returns, all reads have ended. It
+// returns false if the reader was already closed.
 func (r *reader) close(before func()) bool {
 	first := false
 	r.once.Do(func() {
@@ -62,7 +63,7 @@ func (r *reader) closed() bool {
 	}
 }
 
-// control runs f with the descriptor, which stays open meanwhile.
+// control runs f with the descriptor, which stays open during the call.
 func (r *reader) control(f func(fd uintptr)) error {
 	if err := r.conn.Control(f); err != nil {
 		return ErrClosed
@@ -70,7 +71,7 @@ func (r *reader) control(f func(fd uintptr)) error {
 	return nil
 }
 
-// try takes events if nobody else is about to.
+// try takes events unless another goroutine has the turn.
 func (r *reader) try(take taker) (n int, err error) {
 	if r.closed() {
 		return 0, ErrClosed
@@ -113,7 +114,7 @@ func (r *reader) read(ctx context.Context, take taker) (n int, err error) {
 	}
 	switch {
 	case n > 0 || err != nil:
-		// What was taken counts, even if the context is done.
+		// Return events that were taken, even if the context is done.
 		return n, err
 	case r.closed():
 		return 0, ErrClosed
@@ -124,8 +125,8 @@ func (r *reader) read(ctx context.Context, take taker) (n int, err error) {
 	}
 }
 
-// watch ends the read of this turn when the context is done. The function that it returns stops
-// that, and must be called before the turn ends.
+// watch ends the read of this turn when the context is done. Call the function that it returns before
+// the turn ends, to stop watching.
 func (r *reader) watch(ctx context.Context) func() {
 	if ctx.Done() == nil {
 		return func() {}
@@ -170,9 +171,10 @@ type Monitor struct {
 	r *reader
 }
 
-// Read takes events: at least one. It waits for it until the context is done, and then returns the
-// context's error. After the wheel was closed, and what was left was read, it returns io.EOF. If
-// the monitor falls behind, an event with [EventMissed] stands for those that it lost.
+// Read takes events: at least one, and as many as there are and fit. It waits for the first event
+// until the context is done, and then returns the context's error. When the wheel is closed and all
+// events have been read, it returns io.EOF. If the monitor falls behind, an event with [EventMissed]
+// takes the place of the lost events. Error: [ErrClosed].
 func (m *Monitor) Read(ctx context.Context, to []Event) (int, error) {
 	if len(to) == 0 {
 		return 0, nil
@@ -180,7 +182,7 @@ func (m *Monitor) Read(ctx context.Context, to []Event) (int, error) {
 	return m.r.read(ctx, func(fd uintptr) (int, error) { return readEvents(fd, to) })
 }
 
-// Close closes the monitor. A Read that waits returns [ErrClosed].
+// Close closes the monitor. A waiting Read, and each later call, returns [ErrClosed].
 func (m *Monitor) Close() error {
 	if !m.r.close(func() {}) {
 		return ErrClosed

@@ -46,7 +46,7 @@ func Example() {
 	// timer 1, value 100
 }
 
-// A timeout for each request, armed and cancelled in memory.
+// Arm and cancel a timeout for each request in memory.
 func ExampleTimer() {
 	w, err := timerwheel.Open(&timerwheel.Options{Resident: true})
 	if err != nil {
@@ -61,7 +61,7 @@ func ExampleTimer() {
 		if err := timeout.Arm(30 * time.Second); err != nil {
 			log.Fatal(err)
 		}
-		// ... the answer comes ...
+		// ... the answer arrives ...
 		fmt.Println("answered in time:", timeout.Cancel())
 	}
 	// Output:
@@ -70,7 +70,7 @@ func ExampleTimer() {
 	// answered in time: true
 }
 
-// A clock that only the test advances makes a test of an hour take no time.
+// Test an hour without waiting, with a clock that only the test advances.
 func ExampleWheel_Advance() {
 	w, err := timerwheel.Open(&timerwheel.Options{Clock: timerwheel.Manual})
 	if err != nil {

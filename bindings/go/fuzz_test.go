@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// modelTimer is a timer of the model: a map of these is what a wheel means.
+// modelTimer is a timer of the model. The model of a wheel is a map of these.
 type modelTimer struct {
 	value    uint64
 	deadline int64
 	due      bool
 }
 
-// Operations as the input says, with a clock that the test advances, against a model
+// Perform the operations in the input with a clock that the test advances, and compare with a model.
 func FuzzModel(f *testing.F) {
 	f.Add([]byte{0, 1, 10, 0, 2, 20, 3, 0, 15, 4, 0, 0, 1, 2, 5, 2, 1, 0, 5, 0, 0})
 	seed := make([]byte, 3000)
@@ -40,7 +40,7 @@ func FuzzModel(f *testing.F) {
 func modelled(t *testing.T, w *Wheel, input []byte) {
 	model := map[uint64]modelTimer{}
 	now := int64(0)
-	// when: absolute, relative or negative
+	// The deadline is absolute, relative or negative.
 	when := func(x byte) (int64, uint32, int64) {
 		deadline := int64(int8(x))
 		if x%3 == 0 {
@@ -164,7 +164,7 @@ func modelled(t *testing.T, w *Wheel, input []byte) {
 	w.Close()
 }
 
-// Entries of the deadline table: whatever is stored, a timer is not early and is not lost.
+// With any values in the deadline table, no timer fires early and none is lost.
 func FuzzTable(f *testing.F) {
 	f.Add([]byte("01234567abcdefgh"))
 	f.Fuzz(func(t *testing.T, input []byte) {

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// The module's limits: settings that are valid here are valid there, too.
+// The limits of the module, so that both back ends accept the same settings.
 const (
 	tickMin         = 1000
 	tickMax         = 3600e9
@@ -25,17 +25,17 @@ const (
 	generationBitsMax = 20
 )
 
-// The timerfd is armed for a time, or for one of these.
+// Special values for the time for which the timerfd is armed.
 const (
 	wakeAtOnce = 0
 	wakeNever  = TimeMax
 )
 
-// process is the back end inside the process: a store, a mutex and a timerfd, for which readers
-// wait as they do for the device. There is no goroutine. So each call first expires the timers
-// whose deadlines have passed, then does its own work, and finally arms the timerfd: for now if a
-// timer is due, else for the first deadline. A wake-up that is too early costs a read that finds
-// nothing, so the timerfd is armed anew only for an earlier deadline, and after it has fired.
+// process is the back end inside the process: a store, a mutex and a timerfd. Readers wait for the
+// timerfd as they do for the device. There is no goroutine. Each call first expires the timers whose
+// deadlines have passed and then does its own work. Finally it arms the timerfd: for now if a timer is
+// due, otherwise for the first deadline. A wake-up that is too early only causes a read that finds
+// nothing. The timerfd is therefore armed again only for an earlier deadline and after it has fired.
 type process struct {
 	fd    int
 	kind  Clock
@@ -43,12 +43,12 @@ type process struct {
 
 	mu      sync.Mutex // protects everything below
 	gone    bool       // the descriptor may be closed
-	closed  bool       // for new timers
+	closed  bool       // the wheel accepts no new timers
 	store   store
 	counts  Stats
 	tick    uint64
 	slack   uint64
-	time    int64 // of a Manual clock
+	time    int64 // the time of a Manual clock
 	expired int64
 	wake    int64
 	drained uint32 // where the next drain starts
@@ -120,7 +120,7 @@ func (p *process) now() int64 {
 	return p.clock.passed()
 }
 
-// setWake makes the descriptor readable from a time on.
+// setWake makes the descriptor readable at a time.
 func (p *process) setWake(at int64) {
 	spec := &struct{ interval, value syscall.Timespec }{}
 	switch at {
@@ -128,8 +128,8 @@ func (p *process) setWake(at int64) {
 	case wakeAtOnce:
 		spec.value.Nsec = 1
 	default:
-		// Not before our reading of the clock, too, has passed it: the reader that it wakes must
-		// find the timer due, as nothing else wakes one.
+		// The woken reader must find the timer due, because nothing else wakes a reader. So wake it
+		// only when our reading of the clock has also passed the deadline.
 		spec.value = syscall.NsecToTimespec(later(at, p.clock.ahead-p.clock.behind))
 	}
 	syscall.Syscall6(syscall.SYS_TIMERFD_SETTIME, uintptr(p.fd), tfdAbstime,
@@ -137,7 +137,7 @@ func (p *process) setWake(at int64) {
 	p.wake = at
 }
 
-// wanted is the time from which on the descriptor must be readable.
+// wanted returns the time at which the descriptor must become readable.
 func (p *process) wanted() int64 {
 	if p.store.due > 0 {
 		return wakeAtOnce
@@ -169,9 +169,9 @@ func (p *process) end(now int64) {
 	p.mu.Unlock()
 }
 
-// expire makes the timers due whose deadlines have passed. It returns their number.
+// expire fires the timers whose deadlines have passed. It returns their number.
 func (p *process) expire(now int64) int {
-	// At the end of time a periodic timer is armed for then, and must not expire again.
+	// At TimeMax a periodic timer is armed for TimeMax again, and must not expire twice.
 	if now == p.expired {
 		return 0
 	}
@@ -190,7 +190,7 @@ func (p *process) expire(now int64) int {
 		}
 		at := now
 		if p.kind == Manual {
-			// It passes through every time.
+			// A Manual clock passes through every time.
 			at = first.deadline
 		}
 		p.fire(first.index, at)
@@ -199,7 +199,7 @@ func (p *process) expire(now int64) int {
 	return n
 }
 
-// fire makes a timer due that is nowhere.
+// fire makes a timer due whose state is nowhere.
 func (p *process) fire(index uint32, now int64) {
 	t := p.store.at(index)
 	late := uint64(now - t.deadline)
@@ -215,7 +215,7 @@ func (p *process) fire(index uint32, now int64) {
 	}
 }
 
-// queue queues a timer for its deadline; if that has passed the timer becomes due.
+// queue queues a timer for its deadline. If the deadline has passed, it makes the timer due.
 func (p *process) queue(index uint32, now int64) {
 	if p.store.at(index).deadline > now {
 		p.store.pend(index)
@@ -224,17 +224,17 @@ func (p *process) queue(index uint32, now int64) {
 	}
 }
 
-// absolute is the absolute deadline.
+// absolute returns the absolute deadline.
 func (p *process) absolute(deadline int64, flags uint32, now int64) int64 {
 	switch {
 	case flags&Abs != 0:
-		// The kernel's have no sign.
+		// The kernel's absolute times have no sign.
 		if deadline < 0 {
 			return TimeMax
 		}
 		return deadline
 	case deadline > 0:
-		// Who reads the clock may see a time that is behind ours by this.
+		// A program that reads the clock may see a time that is behind ours by this much.
 		return later(now, later(deadline, p.clock.ahead-p.clock.behind))
 	case now+deadline > 0:
 		return now + deadline
@@ -242,7 +242,7 @@ func (p *process) absolute(deadline int64, flags uint32, now int64) int64 {
 	return 0
 }
 
-// unqueue takes a timer out of where it is, to end or to change it.
+// unqueue removes a timer from the heap or the list, to end or to change it.
 func (p *process) unqueue(index uint32) Result {
 	result := was[p.store.at(index).state]
 	p.store.take(index)
@@ -381,7 +381,7 @@ func (p *process) moveHandle(m *MoveHandle, flags uint32, now int64) Result {
 	return p.moveTimer(m.Handle.index, m.Deadline, flags, now)
 }
 
-// describe describes a timer; armed is what store.touched or store.disown has said.
+// describe describes a timer. armed is the result of store.touched or store.disown.
 func (p *process) describe(index uint32, now int64, armed bool) Entry {
 	t := p.store.at(index)
 	e := Entry{Key: t.key, Value: t.value, Deadline: t.deadline, Period: time.Duration(t.period),
@@ -393,7 +393,7 @@ func (p *process) describe(index uint32, now int64, armed bool) Entry {
 	if p.store.resident && t.period != 0 {
 		e.Flags = Linger
 	}
-	// The clock may have been set back since it fired.
+	// The clock may have been set back since the timer fired.
 	if t.state == due && t.fired > now {
 		now = t.fired
 	}
@@ -456,7 +456,7 @@ func (p *process) get(e *Entry, now int64) Result {
 	return e.Result
 }
 
-// chunk is how many timers are processed under one hold of the lock.
+// chunk is the number of timers that are processed while the lock is held.
 const chunk = 256
 
 func (p *process) batch(call call, flags uint32, elems unsafe.Pointer, count int) (int, syscall.Errno) {
@@ -538,7 +538,7 @@ func (p *process) drain(to []Entry, last bool) (int, syscall.Errno) {
 			return n, errno
 		}
 		p.closed = p.closed || last
-		// All indices that exist now, from where the last call ended.
+		// Visit all indices that exist now, beginning where the last call ended.
 		if seen == 0 {
 			end = p.store.made()
 		}
@@ -600,7 +600,7 @@ func (p *process) deliver(now int64) Event {
 		}
 		p.counts.Rearmed++
 		p.counts.Overruns += e.Overruns
-		// The first deadline that is still to come
+		// The first deadline that has not passed.
 		t.deadline = later(t.deadline+int64(e.Overruns)*t.period, t.period)
 		p.store.pend(index)
 	default:
@@ -621,7 +621,7 @@ func (p *process) take(_ uintptr, to []Event) (int, error) {
 	for i := range to[:n] {
 		to[i] = p.deliver(now)
 	}
-	// After the clock was set back the descriptor may be readable too early: arm it anew.
+	// If the clock was set back, the descriptor may be readable too early: arm it again.
 	if n == 0 && p.kind == Realtime {
 		p.setWake(p.wanted())
 	}

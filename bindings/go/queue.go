@@ -4,9 +4,9 @@ package timerwheel
 
 import "sync"
 
-// Queue gathers operations, so that many of them need one call. Operations on the same key are done
-// in the order in which they were queued; those on different keys in any order. Any number of
-// goroutines may use a queue at once.
+// Queue gathers operations, so that one call performs many of them. Operations on the same key are
+// performed in the order in which they were queued, operations on different keys in any order. Any
+// number of goroutines may use a queue at the same time.
 type Queue struct {
 	w      *Wheel
 	room   int
@@ -16,11 +16,12 @@ type Queue struct {
 	adds    []Add
 	moves   []Move
 	removes []Remove
-	kinds   map[uint64]call // of the operations that are queued for a key
+	kinds   map[uint64]call // the kind of the operations that are queued for a key
 }
 
-// NewQueue makes a queue. When room operations are queued it is flushed; 0: 256. failed is called
-// for each operation that failed; it may be nil, and must not use the queue.
+// NewQueue creates a queue. If room operations are queued, the next operation flushes the queue first;
+// 0: 256. The queue calls failed for each operation that failed. failed may be nil, and must not use
+// the queue.
 func (w *Wheel) NewQueue(room int, failed func(key uint64, err error)) *Queue {
 	if room <= 0 {
 		room = 256
@@ -31,8 +32,8 @@ func (w *Wheel) NewQueue(room int, failed func(key uint64, err error)) *Queue {
 	return &Queue{w: w, room: room, failed: failed, kinds: map[uint64]call{}}
 }
 
-// Add queues an Add. A relative deadline counts from the flush. The error is that of a flush that
-// was needed first, and then the operation is not queued.
+// Add queues an Add. A relative deadline counts from the flush. If a flush is needed first and fails,
+// Add returns the error of the flush, and does not queue the operation.
 func (q *Queue) Add(a Add) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -43,7 +44,7 @@ func (q *Queue) Add(a Add) error {
 	return nil
 }
 
-// Move queues a Move, as Add does.
+// Move queues a Move. It returns the same errors as Add.
 func (q *Queue) Move(m Move) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +55,7 @@ func (q *Queue) Move(m Move) error {
 	return nil
 }
 
-// Remove queues a Remove, as Add does.
+// Remove queues a Remove. It returns the same errors as Add.
 func (q *Queue) Remove(r Remove) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,16 +66,17 @@ func (q *Queue) Remove(r Remove) error {
 	return nil
 }
 
-// Flush does all queued operations. Each is done or reported as failed; after an error of a call
-// the rest stays queued.
+// Flush performs all queued operations, and reports those that fail to the function of NewQueue. If a
+// call fails, Flush returns its error, and the remaining operations stay queued. The errors are the
+// errors of [Wheel.Add].
 func (q *Queue) Flush() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.flush()
 }
 
-// put makes room for an operation. Invariant: all that is queued for a key is of one kind, so that
-// kinds may be flushed in any order.
+// put makes room for an operation. Invariant: all queued operations on a key are of one kind, so the
+// kinds can be flushed in any order.
 func (q *Queue) put(key uint64, kind call) error {
 	queued, some := q.kinds[key]
 	if (some && queued != kind) || len(q.adds)+len(q.moves)+len(q.removes) >= q.room {

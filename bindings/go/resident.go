@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Timer is a resident timer: it stays when it has fired, and is armed, refreshed and cancelled in
-// memory. It is for what is armed for each request and nearly always cancelled. Its methods may be
-// called by any number of goroutines at once.
+// Timer is a resident timer: it continues to exist after it has fired, and is armed, refreshed and
+// cancelled in memory. Use it for a timeout that is armed for each request and nearly always
+// cancelled. Any number of goroutines may call its methods at the same time.
 type Timer struct {
 	w      *Wheel
 	key    uint64
 	handle Handle
 }
 
-// NewTimer adds a resident timer that is not armed. After its event it can be armed again without a
-// system call for as long as linger, if that is not 0. Errors: EINVAL (the wheel is not resident,
-// or linger is negative), and those of [Wheel.Add] and its elements; EEXIST: a timer has the key.
+// NewTimer adds a resident timer that is not armed. If linger is not 0, the timer can be armed again
+// without a system call for this time after its event. Errors: EINVAL (the wheel is not resident, or
+// linger is negative), EEXIST (a timer has the key), and the errors of [Wheel.Add] and its elements.
 func (w *Wheel) NewTimer(key, value uint64, linger time.Duration) (*Timer, error) {
 	if w.table == nil || !w.resident {
 		return nil, fail("add", syscall.EINVAL)
@@ -43,15 +43,15 @@ func (t *Timer) Key() uint64 { return t.key }
 // Handle returns the timer's handle, for the deadline table.
 func (t *Timer) Handle() Handle { return t.handle }
 
-// Arm arms the timer for a time from now, whether or not it is armed. No event comes for a former
-// deadline unless it was taken already: that one has an earlier Deadline. Errors: ENOENT (the timer
-// was removed), [ErrClosed].
+// Arm arms the timer for a time from now, whether or not it is armed. No event is delivered for the
+// previous deadline, except an event that was already taken: its Deadline is earlier. Errors: ENOENT
+// (the timer was removed), [ErrClosed].
 func (t *Timer) Arm(after time.Duration) error {
 	return t.ArmAt(later(t.w.Now(), int64(after)))
 }
 
-// ArmAt is Arm for an absolute deadline, in ns of the wheel's clock. It takes a system call only if
-// that is before the last one, or the timer has fired or is parked.
+// ArmAt is Arm for an absolute deadline, in ns of the wheel's clock. It needs a system call only if
+// the deadline is earlier than the previous one, or if the timer has fired or is parked.
 func (t *Timer) ArmAt(deadline int64) error {
 	switch t.w.table.Arm(t.handle, deadline) {
 	case Done:
@@ -63,11 +63,12 @@ func (t *Timer) ArmAt(deadline int64) error {
 	}
 }
 
-// Refresh postpones the timer if it is armed, and reports if it did. False without an error: it
-// has fired, or was cancelled. Errors as of Arm.
+// Refresh postpones the timer to a time from now if it is armed, and reports whether it did. It
+// returns false without an error if the timer has fired or was cancelled. It returns the same errors
+// as Arm.
 //
-// A deadline before that of the timer takes a system call, which arms the timer in any case. Should
-// it fire before that call, or another goroutine cancel it, it is armed again.
+// If the new deadline is earlier than the timer's deadline, Refresh makes a system call that always
+// arms the timer, even if the timer fires or another goroutine cancels it before the call.
 func (t *Timer) Refresh(after time.Duration) (bool, error) {
 	deadline := later(t.w.Now(), int64(after))
 	switch t.w.table.Refresh(t.handle, deadline) {
@@ -83,12 +84,13 @@ func (t *Timer) Refresh(after time.Duration) (bool, error) {
 	}
 }
 
-// Cancel cancels the timer, and reports if it did: then no event comes for its last arming, but one
-// may for the next, which can be that of a Refresh at the same time. False: it had fired, and its
-// event comes or was taken; or it was not armed, or is gone.
+// Cancel cancels the timer, and reports whether it did. If it returns true, no event is delivered for
+// the last arming. An event can still be delivered for a later arming, for example by a concurrent
+// Refresh. It returns false if the timer had fired, was not armed, or is gone. The event of a timer
+// that had fired is delivered, or was already taken.
 func (t *Timer) Cancel() bool { return t.w.table.Cancel(t.handle) == Done }
 
-// Remove removes the timer.
+// Remove removes the timer. Errors: ENOENT (it was removed before), and the errors of [Wheel.Add].
 func (t *Timer) Remove() error {
 	remove := []RemoveHandle{{Handle: t.handle}}
 	if _, err := t.w.RemoveHandles(remove); err != nil {

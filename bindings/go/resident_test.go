@@ -66,7 +66,7 @@ func TestTable(t *testing.T) {
 	})
 }
 
-// Arm, refresh and cancel in each state
+// Arm, refresh and cancel timers in each state.
 func TestResident(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		w := open(t, b, Options{Clock: Manual, Resident: true})
@@ -93,7 +93,7 @@ func TestResident(t *testing.T) {
 		expect(t, table.Arm(h, TimeMax), NeedsCall)
 		expect(t, move(t, w, Move{Key: 7, Deadline: 100 * ms, Flags: Excl}), WasParked)
 		isErrno(t, move(t, w, Move{Key: 7, Deadline: 100 * ms, Flags: Excl}).Err(), syscall.EEXIST)
-		// cancelled, and parked when its deadline has passed
+		// Cancelled, and parked after its deadline has passed.
 		expect(t, table.Cancel(h), Done)
 		advance(t, w, 500*ms, 0)
 		expect(t, table.Cancel(h), NotArmed)
@@ -103,7 +103,7 @@ func TestResident(t *testing.T) {
 		expect(t, table.Arm(h, TimeMax), Gone)
 		expect(t, table.Cancel(h), Gone)
 		balanced(t, w)
-		// with a linger
+		// With a linger.
 		h = add(t, w, Add{Key: 7, Deadline: 100 * ms, Period: 50 * time.Millisecond, Flags: Linger})[0].Handle
 		advance(t, w, 700*ms, 1)
 		read(t, w, 1)
@@ -194,7 +194,7 @@ func TestTimer(t *testing.T) {
 	})
 }
 
-// An account of each timer: every arming ends as one event or one successful cancel.
+// Account for each timer: every arming ends in one event or one successful cancel.
 type account struct {
 	handle  Handle
 	armed   int64
@@ -203,7 +203,7 @@ type account struct {
 	cancels int64
 }
 
-// Each timer is armed by one goroutine, and refreshed and cancelled by all, while it fires.
+// One goroutine arms each timer, and all refresh and cancel it, while it fires.
 func TestLedger(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		for _, o := range []Options{{Resident: true, Tick: 20 * time.Microsecond},
@@ -254,11 +254,11 @@ func ledger(t *testing.T, w *Wheel) {
 				atomic.AddInt64(&a.cancels, 1)
 				return true
 			}
-			// longer on a machine that stands still
+			// It takes longer on a machine that pauses.
 			for n := 0; n < 1000 || time.Now().Before(until); n++ {
 				a := &accounts[rnd.Intn(timers)]
 				deadline := w.Now() + rnd.Int63n(ms/10)
-				// before it is stored, as the event may come at once
+				// Set it before the store, because the event may come immediately.
 				for {
 					latest := atomic.LoadInt64(&a.latest)
 					if deadline <= latest || atomic.CompareAndSwapInt64(&a.latest, latest, deadline) {
@@ -269,7 +269,7 @@ func ledger(t *testing.T, w *Wheel) {
 					table.Refresh(a.handle, deadline)
 					continue
 				}
-				// One of them makes no calls: it is never behind what expires timers.
+				// One of them makes no calls, so it never waits for the expiry of timers.
 				if worker == 0 {
 					cancel(a)
 					continue
@@ -283,7 +283,7 @@ func ledger(t *testing.T, w *Wheel) {
 					atomic.AddInt64(&a.armed, 1)
 					continue
 				}
-				// Excl: it counts only if it was not armed.
+				// Excl: it counts only if the timer was not armed.
 				moves := []MoveHandle{{deadline, a.handle}}
 				if n, err := w.MoveHandles(moves, Abs|Excl); n != 1 || err != nil {
 					t.Error(n, err)
@@ -297,7 +297,7 @@ func ledger(t *testing.T, w *Wheel) {
 		}(worker)
 	}
 	all.Wait()
-	// All that are armed fire.
+	// All armed timers fire.
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		s, err := w.Stats()
 		if err != nil || time.Now().After(end) {
@@ -315,7 +315,7 @@ func ledger(t *testing.T, w *Wheel) {
 		a := &accounts[i]
 		armed += a.armed
 		cancels += a.cancels
-		// the cancel at the beginning is not counted
+		// The cancel at the beginning is not counted.
 		if a.armed != a.ended {
 			t.Errorf("timer %d: %d armings, %d ends (%d cancels)", i, a.armed, a.ended, a.cancels)
 		}

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// ring is a mapped event ring. Other processes may write to it: length and size of events are
-// those of INFO, so they cannot make its reader access other memory.
+// ring is a mapped event ring. Other processes may write to it. The reader takes the number and the
+// size of events from INFO, so that they cannot make it access other memory.
 type ring struct {
 	head      *abiRing
 	size      uintptr
@@ -25,12 +25,12 @@ func newRing(fd uintptr, events, eventSize uint32) (*ring, syscall.Errno) {
 		return nil, errno
 	}
 	r.head = (*abiRing)(at)
-	// of a wheel that nobody has any more: the mapping, too, keeps it in the kernel
+	// The mapping keeps the wheel in the kernel: unmap it when the program drops the ring.
 	runtime.SetFinalizer(r, (*ring).close)
 	return r, 0
 }
 
-// close is for the last user: the reader's turn is taken.
+// close unmaps the ring. The caller holds the reader's turn, so no other goroutine uses it.
 func (r *ring) close() {
 	runtime.SetFinalizer(r, nil)
 	unmap(unsafe.Pointer(r.head), r.size)
@@ -57,8 +57,8 @@ func (r *ring) take(to []Event) int {
 	return n
 }
 
-// sleep requests a wake-up, and looks once more. It reports if there is something to take, and if
-// events wait in the kernel for FLOW.
+// sleep requests a wake-up, and then checks the ring again. It reports whether there are events to
+// take, and whether events wait in the kernel for FLOW.
 func (r *ring) sleep() (some, flow bool) {
 	defer runtime.KeepAlive(r)
 	// Pairs with the kernel's barrier: either it sees waiting, or we see its changes. Package

@@ -9,9 +9,10 @@ import (
 	"timerwheel/internal/shrink"
 )
 
-// store has the timers of the process back end: by key, by index, a heap of those that are pending,
-// and a list of those that are due, in the order in which they fell due. It knows no clock and no
-// lock. Its memory is in proportion to the number of timers, plus 4 bytes for each index ever used.
+// store has the timers of the process back end, by key and by index. A heap has the pending timers,
+// and a list has the due timers, in the order in which they fell due. The store has neither a clock
+// nor a lock. Its memory is proportional to the number of timers, plus 4 bytes for each index ever
+// used.
 type store struct {
 	blocks     []block
 	keys       shrink.Map[uint64, uint32]
@@ -24,34 +25,34 @@ type store struct {
 	blocksUsed int    // blocks that have memory
 	empty      int    // blocks that have memory and no timer: at most spareBlocks
 	due        uint64
-	first      uint32 // of the due timers
-	last       uint32
+	first      uint32 // first due timer; 0: none
+	last       uint32 // last due timer; 0: none
 	parked     uint64
 }
 
 const (
 	blockSize = 32
-	// Timers that come and go in batches do not allocate each time.
+	// Kept, so that adding and removing timers in batches does not allocate each time.
 	spareBlocks = 16
 )
 
 // block has the timers of blockSize indices, from block number * blockSize + 1 on. A block that has
 // room is in the list of these blocks.
 type block struct {
-	timers *[blockSize]timer // nil: none exists
-	// The last generations if timers is nil: a handle of an earlier timer must stay invalid.
+	timers *[blockSize]timer // nil: no timer exists
+	// The last generations, if timers is nil: handles of earlier timers must stay invalid.
 	generations []uint32
 	made        uint32 // indices that were ever used
 	live        uint32
 	free        uint32 // first index that is free again; 0: none
-	next        uint32 // of the blocks that have room, plus 1; 0: none
+	next        uint32 // number of the next block that has room, plus 1; 0: none
 }
 
 type timerState uint8
 
 const (
 	free    timerState = iota
-	nowhere            // it exists, but is in none of the following
+	nowhere            // it exists, but is in none of the following states
 	queued             // in the heap
 	due                // in the list
 	parked             // in neither: cancelled, or resident and delivered
@@ -146,7 +147,7 @@ func (s *store) place() uint32 {
 	return index
 }
 
-// vacate makes an index free. If its block is empty it gives the memory back, except for some blocks.
+// vacate makes an index free. It frees the memory of an empty block, but keeps spareBlocks of them.
 func (s *store) vacate(index uint32) {
 	n := (index - 1) / blockSize
 	b, t := &s.blocks[n], s.at(index)
@@ -173,7 +174,7 @@ func (s *store) vacate(index uint32) {
 	s.blocksUsed--
 }
 
-// create makes a timer, nowhere. The errors are those of an element of Add.
+// create creates a timer in the state nowhere. The errors are the errors of an element of Add.
 func (s *store) create(key uint64) (uint32, syscall.Errno) {
 	index := s.place()
 	if index == 0 {
@@ -200,7 +201,7 @@ func (s *store) owned(h Handle) bool {
 	return s.exists(h.index) && s.at(h.index).generation == h.generation
 }
 
-// ---- where a timer is ----
+// ---- heap and list ----
 
 func (s *store) put(place int, p pending) {
 	s.heap[place] = p
@@ -267,7 +268,7 @@ func (s *store) park(index uint32) {
 	s.parked++
 }
 
-// take takes a timer out of where it is.
+// take removes a timer from the heap or the list.
 func (s *store) take(index uint32) {
 	t := s.at(index)
 	switch t.state {
@@ -321,7 +322,7 @@ func (s *store) encode(t *timer, deadline int64, state uint64) uint64 {
 	return (uint64(deadline)+s.low())&^s.low() | uint64(t.generation) | state
 }
 
-// valid: may a program have written this for a pending timer?
+// valid reports whether an entry can belong to this pending timer.
 func (s *store) valid(t *timer, stored uint64) bool {
 	return (stored^uint64(t.generation))&s.low()&^stateArmed == 0
 }
@@ -330,7 +331,8 @@ func (s *store) cancelled(t *timer, stored uint64) bool {
 	return s.valid(t, stored) && stored&stateArmed == 0
 }
 
-// postpone postpones a pending timer if what its entry holds does. It reports if it is armed.
+// postpone postpones a pending timer if its entry holds a later deadline. It reports whether the timer
+// is armed.
 func (s *store) postpone(index uint32, stored uint64) bool {
 	t := s.at(index)
 	if deadline := s.decode(stored); s.valid(t, stored) && deadline > t.deadline {
@@ -340,7 +342,7 @@ func (s *store) postpone(index uint32, stored uint64) bool {
 	return !s.cancelled(t, stored)
 }
 
-// touched is postpone with what the entry of a pending timer holds now.
+// touched calls postpone with the current entry of a pending timer.
 func (s *store) touched(index uint32) bool {
 	if s.table == nil {
 		return true
@@ -356,8 +358,8 @@ const (
 	lapsed // it was cancelled
 )
 
-// visit looks at the entry of a pending timer whose deadline has passed, and ends the arming unless
-// it was postponed. Nobody else then can cancel it.
+// visit reads the entry of a pending timer whose deadline has passed, and ends the arming unless it was
+// postponed. The program cannot cancel the arming after that.
 func (s *store) visit(index uint32) visit {
 	if s.table == nil {
 		return fired
@@ -397,7 +399,7 @@ func (s *store) set(index uint32, deadline, now int64, unless bool) Result {
 	var old uint64
 	if unless && t.state == queued {
 		old = atomic.LoadUint64(entry)
-		// If the swap fails the timer was armed meanwhile.
+		// If the swap fails, the program has armed the timer in the meantime.
 		if !s.cancelled(t, old) || !atomic.CompareAndSwapUint64(entry, old, want) {
 			return failed(syscall.EEXIST)
 		}
@@ -414,7 +416,7 @@ func (s *store) set(index uint32, deadline, now int64, unless bool) Result {
 	return was[t.state]
 }
 
-// linger prepares a resident timer, whose event was delivered, to be queued as cancelled.
+// linger prepares a resident timer whose event was delivered: it will be queued as cancelled.
 func (s *store) linger(index uint32, now int64) {
 	t := s.at(index)
 	entry := s.encode(t, later(now, t.period), stateCancelled)
@@ -428,7 +430,7 @@ func (s *store) disown(index uint32) bool {
 	return s.at(index).state != queued || s.postpone(index, old)
 }
 
-// later is a time plus a positive one, at most TimeMax.
+// later returns the sum of a time and a positive duration, at most TimeMax.
 func later(a, b int64) int64 {
 	if b > TimeMax-a {
 		return TimeMax

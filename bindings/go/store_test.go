@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// heapInUse is the memory in use after a collection, in bytes.
+// heapInUse returns the memory in use after a collection, in bytes.
 func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -18,8 +18,8 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// After a burst of timers a wheel in the process gives its memory back. Handles of the
-// burst stay invalid when the same indices have timers again.
+// After a burst of timers, a wheel inside the process frees the memory. Handles of the burst stay
+// invalid when the same indices have timers again.
 func TestMemoryAfterBurst(t *testing.T) {
 	const count, kept = 100000, 100
 	for _, o := range []Options{{}, {Resident: true}} {
@@ -64,13 +64,13 @@ func TestMemoryAfterBurst(t *testing.T) {
 	}
 }
 
-// Timers come and go in random order: no index is used twice, none is above the capacity, and all of
-// the capacity can be used.
+// Add and remove timers in random order. No index is used twice, no index is above the capacity, and
+// the whole capacity can be used.
 func TestIndices(t *testing.T) {
 	const capacity = 50*blockSize + 3
 	s := store{capacity: capacity, bits: 10}
 	key, used := uint64(0), map[uint32]uint64{}
-	last := map[uint32]uint32{} // generations
+	last := map[uint32]uint32{} // the last generations
 	create := func() bool {
 		key++
 		index, errno := s.create(key)

@@ -26,9 +26,10 @@ func ioctl(fd uintptr, call uintptr, arg unsafe.Pointer) (int, syscall.Errno) {
 	return int(n), errno
 }
 
-// Counts are what the kernel has filled in of buf, which it must not keep.
+// readNowait reads without blocking. It returns the number of bytes that the kernel has written to buf.
 func readNowait(fd uintptr, buf unsafe.Pointer, size uintptr) (int, syscall.Errno) {
-	// RWF_NOWAIT: another user of the description may have cleared O_NONBLOCK (os/exec does).
+	// RWF_NOWAIT is needed because another user of the file description may have cleared O_NONBLOCK,
+	// as os/exec does.
 	vec := &iovec{buf, size}
 	n, _, errno := syscall.Syscall6(sysPreadv2, fd, uintptr(unsafe.Pointer(vec)), 1,
 		^uintptr(0), ^uintptr(0), rwfNowait)
@@ -46,7 +47,7 @@ func gettime(clock uintptr) int64 {
 	return ts.Nano()
 }
 
-// mapping maps memory. The result is no memory of Go's: the collector ignores it.
+// mapping maps memory. The collector ignores the result, because it is not memory of Go.
 func mapping(addr unsafe.Pointer, size uintptr, prot, flags int, fd, off uintptr) (unsafe.Pointer, syscall.Errno) {
 	at, errno := mmap(uintptr(addr), size, uintptr(prot), uintptr(flags), fd, off)
 	if errno != 0 {
@@ -65,9 +66,9 @@ func pages(size uintptr) uintptr {
 }
 
 // clock reads the clock of a wheel. Reading CLOCK_MONOTONIC takes a system call in Go, unless it is
-// derived from the runtime's reading of the same clock. That is exact but for the time between two
-// readings: now is ahead of the clock by that, so that a deadline that is computed from it is never
-// early, and passed is behind it.
+// derived from the runtime's reading of the same clock. The derived time is exact except for the time
+// between two readings. now is ahead of the clock by this time, so that a deadline computed from it is
+// never early; passed is behind the clock by this time.
 type clock struct {
 	id     uintptr
 	derive bool
@@ -97,7 +98,7 @@ func newClock(c Clock) clock {
 	return k
 }
 
-// now is the time; a deadline that is computed from it is not early.
+// now returns the time. A deadline computed from it is not early.
 func (k *clock) now() int64 {
 	if k.derive {
 		return int64(time.Since(k.start)) + k.ahead
@@ -105,7 +106,7 @@ func (k *clock) now() int64 {
 	return k.passed()
 }
 
-// passed is a time that has passed.
+// passed returns a time that has passed.
 func (k *clock) passed() int64 {
 	if k.derive {
 		return int64(time.Since(k.start)) + k.behind

@@ -4,5 +4,5 @@
 
 package timerwheel
 
-// SYS_PREADV2, which package syscall is too old for
+// sysPreadv2 is SYS_PREADV2, which package syscall does not have.
 const sysPreadv2 = 376

@@ -13,8 +13,8 @@ import (
 // cancelled by a compare-and-swap, without a system call. Any number of goroutines may use it at
 // once.
 //
-// Deadlines are absolute, in ns of the wheel's clock ([Wheel.Now]). They are rounded up to what an
-// entry can hold, a unit that is shorter than a tick of 1 ms (see [Info.GenerationBits]).
+// Deadlines are absolute, in ns of the wheel's clock ([Wheel.Now]). They are rounded up to a multiple
+// of 2^[Info.GenerationBits] ns, which is less than 1 ms with a tick of 1 ms.
 //
 // After [Wheel.Close] all timers are Gone.
 type Table struct {
@@ -31,9 +31,10 @@ type Table struct {
 type Answer int
 
 const (
-	// Done: done. After a cancel no event comes for that arming.
+	// Done: the function has armed, refreshed or cancelled the timer. After a cancel, no event is
+	// delivered for that arming.
 	Done Answer = iota
-	// TooLate: the last arming has fired. Its event comes, has been taken, or was withdrawn.
+	// TooLate: the last arming has fired. Its event will be delivered, was taken, or was withdrawn.
 	TooLate
 	// NeedsCall: the timer has fired, is parked, or has a later deadline. Move arms it, or Add if
 	// it is not resident and its event was delivered.
@@ -69,8 +70,9 @@ func newTable(fd uintptr, anonymous bool, capacity, bits uint32) (*Table, syscal
 	return t, 0
 }
 
-// close lets the wheel go. Goroutines may be about to access an entry, so there is memory in its
-// place: all zero, which is no generation. It is unmapped when nobody has the table any more.
+// close releases the wheel. Goroutines may be about to access an entry, so close replaces the mapping
+// by memory that is all zero; 0 is not a valid generation. The memory is unmapped when the program
+// drops the table.
 func (t *Table) close() {
 	mapping(t.entries, t.size, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_FIXED|syscall.MAP_PRIVATE|syscall.MAP_ANON|mapNoreserve, ^uintptr(0), 0)
@@ -103,7 +105,7 @@ func (t *Table) make(h Handle, deadline int64) uint64 {
 	return (uint64(deadline)+t.low())&^t.low() | uint64(h.generation)
 }
 
-// exists reports if the entry of a handle can be accessed.
+// exists reports whether the entry of a handle can be accessed.
 func (t *Table) exists(h Handle) bool {
 	return h.generation != 0 && h.index <= atomic.LoadUint32(&t.known)
 }
@@ -120,7 +122,7 @@ func (t *Table) Refresh(h Handle, deadline int64) Answer {
 	return t.set(h, deadline, 0)
 }
 
-// set arms a timer. In the state of the entry the bits of may can be another one than armed.
+// set arms a timer. Bits of the state that are set in may can differ from the armed state.
 func (t *Table) set(h Handle, deadline int64, may uint64) Answer {
 	if !t.exists(h) {
 		return Gone

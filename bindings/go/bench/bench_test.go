@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-// Package bench measures timeouts in Go programs: those of this module, and what Go has.
+// Package bench compares the timeouts of this module with Go's own timers and deadlines.
 //
-// BENCH_PENDING: timers that are pending meanwhile (100,000). BENCH_CONNS: connections (100,000).
+// BENCH_PENDING sets the number of pending timers (100,000), BENCH_CONNS the number of connections
+// (100,000).
 package bench
 
 import (
@@ -62,7 +63,7 @@ func fill(b *testing.B, o timerwheel.Options) (*timerwheel.Wheel, []timerwheel.A
 
 // ---- this module ----
 
-// Add, then remove, 256 in a call
+// Add, then remove, 256 timers in a call.
 func BenchmarkAddRemove(b *testing.B) {
 	w, _ := fill(b, timerwheel.Options{})
 	adds, removes := make([]timerwheel.Add, batch), make([]timerwheel.Remove, batch)
@@ -76,7 +77,7 @@ func BenchmarkAddRemove(b *testing.B) {
 	}
 }
 
-// Move to a later time, 256 in a call
+// Move to a later time, 256 timers in a call.
 func BenchmarkMove(b *testing.B) {
 	w, adds := fill(b, timerwheel.Options{})
 	moves := make([]timerwheel.MoveHandle, batch)
@@ -88,7 +89,7 @@ func BenchmarkMove(b *testing.B) {
 	}
 }
 
-// Move a single timer
+// Move a single timer.
 func BenchmarkMoveOne(b *testing.B) {
 	w, _ := fill(b, timerwheel.Options{})
 	moves := make([]timerwheel.Move, 1)
@@ -107,7 +108,7 @@ func BenchmarkRefresh(b *testing.B) {
 	}
 }
 
-// Arm and cancel a resident timer; the clock is read each time
+// Arm and cancel a resident timer, and read the clock each time.
 func BenchmarkResidentArmCancel(b *testing.B) {
 	w, adds := fill(b, timerwheel.Options{Resident: true})
 	table := w.Table()
@@ -118,7 +119,7 @@ func BenchmarkResidentArmCancel(b *testing.B) {
 	}
 }
 
-// Expire and deliver
+// Expire and deliver.
 func BenchmarkExpire(b *testing.B) {
 	o := timerwheel.Options{Capacity: b.N + 1, Clock: timerwheel.Manual}
 	w, err := timerwheel.Open(&o)
@@ -183,7 +184,7 @@ func BenchmarkTimeTimerReset(b *testing.B) {
 	}
 }
 
-// Each timer is armed and stopped, as for a request that is answered.
+// Arm and stop each timer, as for a request that is answered.
 func BenchmarkTimeTimerResetStop(b *testing.B) {
 	timers := make([]*time.Timer, pending)
 	for i := range timers {
@@ -268,7 +269,7 @@ func BenchmarkSlotWheelMove(b *testing.B) {
 
 // ---- deadlines of connections ----
 
-// sockets opens connections: both ends of pairs.
+// sockets opens pairs of connections and returns both ends of each.
 func sockets(b *testing.B) []net.Conn {
 	limit := &syscall.Rlimit{Cur: uint64(conns) + 1000, Max: uint64(conns) + 1000}
 	if syscall.Setrlimit(syscall.RLIMIT_NOFILE, limit) != nil {
@@ -307,7 +308,7 @@ func setDeadlines(b *testing.B, all []net.Conn) {
 	b.StopTimer()
 }
 
-// clearDeadlines sets read deadlines and takes them away, as clients do for each request.
+// clearDeadlines sets and clears read deadlines, as clients do for each request.
 func clearDeadlines(b *testing.B, all []net.Conn) {
 	for _, c := range all {
 		must(b, c.SetReadDeadline(time.Now().Add(time.Hour)))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// slotWheel is a wheel of slots that hold lists, with a goroutine that owns it, as Go programs have
-// them: each operation is a message to it.
+// slotWheel is a wheel of slots with lists, as many Go programs have one. One goroutine owns it, and each
+// operation is a message to this goroutine.
 type slotWheel struct {
 	set    chan slotTask
 	remove chan int

@@ -2,14 +2,14 @@
 
 // Package conndeadline wraps connections so that setting a read or write deadline, which servers do
 // for each request, is a store in memory: a resident timer of a wheel. The package sets the
-// connection's own deadline only when a deadline passes. A Read or Write that waits then ends with
+// connection's own deadline only when a deadline passes. A waiting Read or Write then returns
 // [os.ErrDeadlineExceeded] as usual, at most some milliseconds late and never early.
 //
 // # Methods of wrapped connections
 //
-// Relays and servers look for more methods than net.Conn has: CloseWrite passes an end of file on and
-// still lets the answer through, and ReadFrom uses sendfile and splice. [Deadlines.Wrap] returns a
-// [Conn], and its type depends on the connection:
+// Relays and servers use more methods than net.Conn has: CloseWrite sends an end of file and still
+// lets the answer through, and ReadFrom uses sendfile and splice. [Deadlines.Wrap] returns a [Conn]
+// whose type depends on the connection:
 //
 //   - For *net.TCPConn, *net.UnixConn, *net.UDPConn and *net.IPConn, Wrap returns a [*TCPConn],
 //     [*UnixConn], [*UDPConn] or [*IPConn], which has all methods of the connection.
@@ -43,44 +43,44 @@ import (
 	"timerwheel/internal/shrink"
 )
 
-// Deadlines are the deadlines of any number of connections.
+// Deadlines has the deadlines of any number of connections.
 type Deadlines struct {
 	w *timerwheel.Wheel
-	// Both were read at the same time, the second one a little later: a deadline is not early.
+	// Two readings of the same time. baseNow was read a little later, so that deadlines are not
+	// early.
 	base    time.Time
 	baseNow int64
 
 	mu      sync.Mutex
 	sides   shrink.Map[uint64, *side] // by the keys of their timers
-	last    uint64                    // key
-	free    []*side                   // whose timers are cancelled
+	last    uint64                    // the last key
+	free    []*side                   // unused sides, whose timers are cancelled
 	stopped sync.WaitGroup
 }
 
-// side is the deadline of one direction of a connection. When the connection is closed it is kept,
-// with its timer, for another one.
+// side is the deadline of one direction of a connection. After the connection is closed, the side and
+// its timer are kept for another connection.
 type side struct {
-	timer *timerwheel.Timer
-	mu    sync.Mutex
-	owner *pair                 // nil: none
-	set   func(time.Time) error // sets the deadline of the connection
-	// In ns of the wheel's clock; 0: none
-	deadline int64
-	passed   bool // the connection has a deadline, in the past
+	timer    *timerwheel.Timer
+	mu       sync.Mutex
+	owner    *pair                 // nil: none
+	set      func(time.Time) error // sets the deadline of the connection
+	deadline int64                 // in ns of the wheel's clock; 0: none
+	passed   bool                  // the connection has a deadline in the past
 }
 
-// New opens a wheel. Its options, which may be nil, are those of [timerwheel.Open]. Clock and ClockSet
-// have no effect: deadlines pass by the clock Monotonic, as those of package net do. So Alarm is
-// refused: EINVAL.
+// New opens a wheel. options are the options of [timerwheel.Open], or nil. Clock and ClockSet have no
+// effect: deadlines use the clock Monotonic, as in package net. Errors: EINVAL (Alarm is set, which
+// needs another clock), and the errors of [timerwheel.Open].
 func New(options *timerwheel.Options) (*Deadlines, error) {
 	o := timerwheel.Options{}
 	if options != nil {
 		o = *options
 	}
 	o.Resident = true
-	// That of package time, from which deadlines are computed
+	// The clock of package time, from which deadlines are computed.
 	o.Clock = timerwheel.Monotonic
-	// Its events are of no connection.
+	// Its events belong to no connection.
 	o.ClockSet = false
 	w, err := timerwheel.Open(&o)
 	if err != nil {
@@ -93,22 +93,24 @@ func New(options *timerwheel.Options) (*Deadlines, error) {
 	return d, nil
 }
 
-// Close closes the wheel. Then no deadline passes any more, and none can be set.
+// Close closes the wheel. After that no deadline passes, and setting one fails. Error:
+// [timerwheel.ErrClosed] if it was closed before.
 func (d *Deadlines) Close() error {
 	err := d.w.Close()
 	d.stopped.Wait()
 	return err
 }
 
-// Backend tells where the wheel is.
+// Backend returns the back end of the wheel.
 func (d *Deadlines) Backend() timerwheel.Backend { return d.w.Backend() }
 
 // Conn is a connection whose deadlines are in the wheel. The package documentation lists its further
 // methods.
 //
 // SetDeadline, SetReadDeadline and SetWriteDeadline work as in net.Conn. Their errors are
-// [timerwheel.ErrClosed] (the Deadlines were closed) and net.ErrClosed. Close closes the connection,
-// and frees its deadlines for other connections.
+// [timerwheel.ErrClosed] (the Deadlines were closed), net.ErrClosed (the connection was closed), and
+// the errors of the connection's own methods. Close closes the connection, and frees its deadlines for
+// other connections.
 type Conn interface {
 	net.Conn
 	// NetConn returns the connection that was wrapped.
@@ -193,9 +195,10 @@ type pair struct {
 	write *side
 }
 
-// Wrap wraps a connection. The connection should have no deadline, and from now on its deadlines must
-// be set by the Conn only. Its SetReadDeadline and SetWriteDeadline must not block: that would delay
-// the deadlines of all connections. Errors are the errors of [timerwheel.Wheel.NewTimer].
+// Wrap wraps a connection. The connection must have no deadline, and the program must set deadlines
+// only through the Conn from now on. The connection's SetReadDeadline and SetWriteDeadline must not
+// block, because that would delay the deadlines of all connections. Errors: the errors of
+// [timerwheel.Wheel.NewTimer].
 func (d *Deadlines) Wrap(conn net.Conn) (Conn, error) {
 	p := &pair{conn: conn, d: d}
 	var err error
@@ -246,9 +249,9 @@ func (to readerFrom) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// inside returns the connection inside of a Conn, or else what it was given. Reads and writes of that
-// connection end at the same deadlines. A type that embeds a Conn is not one: it may have its own Read
-// and Write.
+// inside returns the connection inside of a Conn, or its argument if that is not a Conn. Reads and
+// writes of the connection inside end at the same deadlines. A type that embeds a Conn does not count
+// as a Conn, because it may have its own Read and Write.
 func inside(c any) any {
 	switch c := c.(type) {
 	case *TCPConn:
@@ -298,7 +301,7 @@ func (p *pair) Close() error {
 	return p.conn.Close()
 }
 
-// take returns a side for a connection.
+// take returns an unused side for a connection.
 func (d *Deadlines) take(p *pair, set func(time.Time) error) (*side, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -337,8 +340,8 @@ func (d *Deadlines) give(s *side) {
 // spares is the number of free sides that are kept if no connection is left.
 const spares = 256
 
-// remove removes free sides with their timers, so that the memory of a burst of connections comes
-// back. It keeps some of them.
+// remove removes free sides and their timers, so that the memory of a burst of connections is freed.
+// It keeps the given number of them.
 func (d *Deadlines) remove(keep int) {
 	removes := make([]timerwheel.RemoveHandle, len(d.free)-keep)
 	for i, s := range d.free[keep:] {
@@ -367,14 +370,14 @@ func (d *Deadlines) setDeadline(s *side, p *pair, t time.Time) error {
 		s.deadline = 0
 		return s.pass()
 	}
-	// Sub saturates, and the sum may be beyond the end of time.
+	// Sub saturates, and the sum may exceed TimeMax.
 	deadline := d.baseNow + int64(now.Sub(d.base))
 	if int64(left) > timerwheel.TimeMax-deadline {
 		deadline = timerwheel.TimeMax
 	} else {
 		deadline += int64(left)
 	}
-	// Before the timer can fire
+	// Set it before the timer can fire.
 	s.deadline = deadline
 	if err := s.timer.ArmAt(deadline); err != nil {
 		s.deadline = 0
@@ -383,7 +386,7 @@ func (d *Deadlines) setDeadline(s *side, p *pair, t time.Time) error {
 	return s.clear()
 }
 
-// pass ends what waits for the connection, now and until clear.
+// pass ends waiting reads or writes of the connection, and those that begin before clear.
 func (s *side) pass() error {
 	s.passed = true
 	return s.set(time.Unix(1, 0))

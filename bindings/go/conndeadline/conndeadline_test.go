@@ -48,7 +48,7 @@ func wrap(t *testing.T, d *Deadlines, conn net.Conn) Conn {
 	return c
 }
 
-// timesOut: a read or write ends with a timeout, no earlier than that.
+// timesOut checks that a read or write ends with a timeout, and not earlier.
 func timesOut(t *testing.T, begin time.Time, least time.Duration, err error) {
 	t.Helper()
 	var timeout net.Error
@@ -78,7 +78,7 @@ func TestDeadlines(t *testing.T) {
 				}
 				_, err := f.do(buf)
 				timesOut(t, begin, 20*time.Millisecond, err)
-				// It stays so, until a new deadline.
+				// The timeout remains until there is a new deadline.
 				_, err = f.do(buf)
 				timesOut(t, begin, 0, err)
 			}
@@ -90,7 +90,7 @@ func TestDeadlines(t *testing.T) {
 		if n, err := c.Read(buf); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
-		// At once, also if there is something to read
+		// It ends immediately, even if there is data to read.
 		c.SetReadDeadline(time.Now().Add(-time.Hour))
 		go peer.Write(buf)
 		_, err := c.Read(buf)
@@ -100,7 +100,7 @@ func TestDeadlines(t *testing.T) {
 		if n, err := c.Read(buf); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
-		// postponed while a read waits; again with longer times if that came too late
+		// Postponed while a read waits; again with longer times if the store came too late.
 		for first, late := 30*time.Millisecond, true; late; first *= 2 {
 			begin := time.Now()
 			c.SetReadDeadline(begin.Add(first))
@@ -115,7 +115,7 @@ func TestDeadlines(t *testing.T) {
 				timesOut(t, begin, 3*first, err)
 			}
 		}
-		// an earlier one
+		// An earlier deadline.
 		c.SetReadDeadline(time.Now().Add(time.Hour))
 		begin := time.Now()
 		c.SetReadDeadline(begin.Add(10 * time.Millisecond))
@@ -124,7 +124,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// An event that was read before its deadline was postponed, or taken away
+// Ignore an event that was read before its deadline was postponed or cleared.
 func TestEarlierEvent(t *testing.T) {
 	eachBackend(t, func(t *testing.T, d *Deadlines) {
 		inner, peer := net.Pipe()
@@ -140,7 +140,7 @@ func TestEarlierEvent(t *testing.T) {
 		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil || c.(*other).read.passed {
 			t.Fatal(n, err)
 		}
-		// of a timer that was removed
+		// An event of a timer that was removed.
 		d.event(timerwheel.Event{Key: 1 << 40, Deadline: timerwheel.TimeMax})
 		c.SetReadDeadline(time.Now().Add(time.Hour))
 		d.event(timerwheel.Event{Key: 1, Deadline: timerwheel.TimeMax, Fired: timerwheel.TimeMax})
@@ -149,7 +149,8 @@ func TestEarlierEvent(t *testing.T) {
 	})
 }
 
-// A connection that is closed: its deadlines go to another one, and it cannot set them any more.
+// The deadlines of a closed connection are reused for another one, and the closed connection cannot set
+// them.
 func TestReuse(t *testing.T) {
 	eachBackend(t, func(t *testing.T, d *Deadlines) {
 		buf := make([]byte, 1)
@@ -187,8 +188,8 @@ func TestReuse(t *testing.T) {
 	})
 }
 
-// Echoes over TCP, with a deadline for each read and each write: none passes that was postponed, and
-// those of clients that fall silent do.
+// Echo over TCP, with a deadline for each read and each write. No postponed deadline passes, and the
+// deadlines of idle clients do pass.
 func TestMany(t *testing.T) {
 	eachBackend(t, func(t *testing.T, d *Deadlines) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -196,7 +197,7 @@ func TestMany(t *testing.T) {
 			t.Skip(err)
 		}
 		defer l.Close()
-		// Machines that run tests stand still for seconds now and then: then others end, too.
+		// Machines that run tests sometimes pause for seconds. Then other connections end, too.
 		const clients, silent, limit = 100, 50, 2 * time.Second
 		go func() {
 			for {
@@ -254,7 +255,7 @@ func TestMany(t *testing.T) {
 					time.Sleep(time.Duration(rand.Intn(20)) * time.Millisecond)
 				}
 				if i < silent {
-					// The server ends it.
+					// The server ends the connection.
 					if _, err := c.Read(buf); err == nil {
 						t.Error("it has answered nothing")
 					}
@@ -265,8 +266,7 @@ func TestMany(t *testing.T) {
 	})
 }
 
-// Events of a clock that was set are of no connection, so they are not asked for: the back end that
-// has none would refuse.
+// New clears ClockSet, which the process back end would refuse.
 func TestClockSet(t *testing.T) {
 	d, err := New(&timerwheel.Options{Backend: timerwheel.Process, Clock: timerwheel.Realtime, ClockSet: true})
 	if err != nil {
@@ -275,7 +275,7 @@ func TestClockSet(t *testing.T) {
 	d.Close()
 }
 
-// Deadlines are those of Monotonic, whatever clock was asked for.
+// Deadlines use Monotonic, whichever clock the options name.
 func TestClock(t *testing.T) {
 	for clock := timerwheel.Monotonic; clock <= timerwheel.Manual; clock++ {
 		o := timerwheel.Options{Backend: timerwheel.Process, Clock: clock}
@@ -326,7 +326,7 @@ func connect(t *testing.T, network string) (net.Conn, net.Conn) {
 	return a, b
 }
 
-// embeds has the methods of *net.TCPConn, and is of another type.
+// embeds has the methods of *net.TCPConn, but is another type.
 type embeds struct {
 	*net.TCPConn
 	from io.Reader
@@ -344,7 +344,7 @@ type halves struct {
 	closeWriter
 }
 
-// A Conn has the methods that programs look for if, and only if, the connection has them.
+// A Conn has the additional methods if and only if the connection has them.
 func TestMethods(t *testing.T) {
 	eachBackend(t, func(t *testing.T, d *Deadlines) {
 		tcp, _ := connect(t, "tcp")
@@ -372,7 +372,7 @@ func TestMethods(t *testing.T) {
 					t.Errorf("%T: %T has method %d: %v", conn, c, i, has(c))
 				}
 			}
-			// Not the one of the connection, which would leave the timer armed
+			// Not the Close of the connection, which would leave the timer armed.
 			if err := c.SetDeadline(time.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
@@ -389,8 +389,8 @@ func TestMethods(t *testing.T) {
 	})
 }
 
-// A relay passes each end of file on by CloseWrite if it can, and closes the connection otherwise.
-// Through wrapped connections the client gets the answer as it does through others.
+// A relay forwards each end of file by CloseWrite if possible, and closes the connection otherwise. The
+// client gets the same answer through wrapped connections as through others.
 func TestRelay(t *testing.T) {
 	relay := func(to, from net.Conn) {
 		io.Copy(to, from)
@@ -466,7 +466,7 @@ func TestReadFrom(t *testing.T) {
 		_, err = dst.(io.ReaderFrom).ReadFrom(bytes.NewReader(make([]byte, 1)))
 		timesOut(t, begin, 20*time.Millisecond, err)
 
-		// WriteTo, to a connection that is not wrapped
+		// WriteTo, to a connection that is not wrapped.
 		src.SetReadDeadline(time.Time{})
 		begin = time.Now()
 		go func() {
@@ -485,7 +485,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// After a burst of connections their timers go, and other connections work as before.
+// After a burst of connections, their timers are removed, and other connections work as before.
 func TestBurst(t *testing.T) {
 	eachBackend(t, func(t *testing.T, d *Deadlines) {
 		const count = 10000

@@ -12,10 +12,10 @@ import (
 	"timerwheel"
 )
 
-// The tests of this file hold for go-zero's TimingWheel as well, except where it differs as the package
-// documentation says.
+// go-zero's TimingWheel also passes the tests in this file, except for the differences that the package
+// documentation lists.
 
-// manual is a Ticker that a test ticks.
+// manual is a Ticker that the test advances.
 type manual struct {
 	ticks   chan time.Time
 	stopped chan struct{}
@@ -86,7 +86,7 @@ func (r *rig) expect(tasks ...string) {
 	}
 }
 
-// tick lets an interval pass. Then these tasks run.
+// tick lets an interval pass, and expects these tasks to run.
 func (r *rig) tick(tasks ...string) {
 	r.t.Helper()
 	r.timers.Lock()
@@ -126,7 +126,7 @@ func TestTickerArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A closed channel is not an endless number of ticks.
+	// A closed channel does not mean an endless number of ticks.
 	close(ticker.ticks)
 	if err := tw.SetTimer(1, 1, interval); err != nil {
 		t.Fatal(err)
@@ -155,14 +155,14 @@ func TestTickerSet(t *testing.T) {
 			}
 			r.idle(elapsed)
 		}
-		// shorter than the interval, rounded up, and the longest delay
+		// A delay shorter than the interval, a delay that is rounded up, and the longest delay.
 		r.ok(r.SetTimer("short", 1, 1))
 		r.ok(r.SetTimer("up", 2, interval+1))
 		r.ok(r.SetTimer("never", 3, 1<<63-1))
 		r.tick("short=1")
 		r.tick("up=2")
 		r.idle(2)
-		// Twice: the last value, and the last delay
+		// Set twice: the last value and the last delay apply.
 		r.ok(r.SetTimer("twice", 1, 4*interval))
 		r.ok(r.SetTimer("twice", 2, 7*interval))
 		r.idle(6)
@@ -195,7 +195,7 @@ func TestTickerMove(t *testing.T) {
 					r.ok(r.MoveTimer("key", time.Duration(ticks)*interval))
 				}
 			}
-			// A later move counts from that time on.
+			// A later move counts from its own time.
 			if moves[0] == 9 {
 				r.idle(4)
 				r.ok(r.MoveTimer("key", time.Duration(last)*interval))
@@ -204,7 +204,7 @@ func TestTickerMove(t *testing.T) {
 			r.tick(fmt.Sprint("key=", moves[0]))
 			r.idle(3)
 		}
-		// at once, and only once
+		// It runs immediately, and only once.
 		r.ok(r.SetTimer("soon", 1, 4*interval))
 		r.ok(r.MoveTimer("soon", interval/2))
 		r.expect("soon=1")
@@ -264,7 +264,7 @@ func TestTickerDrain(t *testing.T) {
 	})
 }
 
-// Random operations, compared with what they mean
+// Compare random operations with a model.
 func TestTickerModel(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		seed := time.Now().UnixNano()
@@ -276,7 +276,7 @@ func TestTickerModel(t *testing.T) {
 		for tick, step := 0, 0; step < 5000; step++ {
 			key, ticks := rnd.Intn(20), 1+rnd.Intn(12)
 			delay := time.Duration(ticks) * interval
-			// also between whole intervals
+			// Also use delays between whole intervals.
 			if rnd.Intn(4) == 0 {
 				delay -= time.Duration(rnd.Int63n(int64(interval)))
 			}

@@ -12,7 +12,7 @@
 //
 // # Differences from go-zero
 //
-//   - A task never runs early, and at most a millisecond late: go-zero rounds delays down to whole
+//   - A task never runs early, and runs at most a millisecond late. go-zero rounds delays down to whole
 //     intervals, and counts the current interval as a whole one. With a ticker, delays are rounded up
 //     to whole ticks. Moved tasks are as exact as others; go-zero runs some of them a turn of the
 //     wheel early or late.
@@ -24,15 +24,15 @@
 //   - After RemoveTimer has returned, the current task of the key does not start. A task whose key
 //     SetTimer has given to a new task, as above, still runs.
 //   - Up to 64 tasks of a wheel run at the same time. Tasks of one key run one after another, in their
-//     order. So a slow task delays only its own key, unless 64 tasks are slow. go-zero runs the tasks
-//     of a slot one after another.
+//     order. A slow task therefore delays only its own key, unless 64 tasks are slow. go-zero runs the
+//     tasks of a slot one after another.
 //   - Drain frees the keys, and fn can use the wheel. In go-zero the wheel stands still until all calls
 //     of fn have returned, and a drained key may not be armed again.
 //   - Stop can be called more than once. It frees the wheel, and its goroutines end. go-zero panics at
 //     the second call.
 //   - After Stop no task starts. go-zero still runs the tasks of a slot that has begun.
 //   - SetTimer and MoveTimer return an error if there is no memory, or the wheel is full.
-//   - A ticker whose channel is closed does not tick any more.
+//   - A ticker whose channel is closed no longer ticks.
 //   - NewTimingWheelWithTicker returns an error for invalid arguments.
 package timingwheel
 
@@ -52,12 +52,12 @@ import (
 var (
 	// ErrClosed is the error of each method after Stop.
 	ErrClosed = errors.New("timingwheel: the wheel was stopped")
-	// ErrArgument is the error of a delay that is not positive, and of a key that is nil.
+	// ErrArgument is the error of each method if the delay is not positive or the key is nil.
 	ErrArgument = errors.New("timingwheel: the delay is not positive, or the key is nil")
 )
 
-// Execute is called with the key and the value of each task whose time has come, in goroutines of
-// the wheel. If it panics that is logged.
+// Execute is a function that the wheel calls, in its own goroutines, with the key and the value of
+// each task whose time has come. The wheel logs a panic of the function.
 type Execute func(key, value any)
 
 // Ticker is go-zero's timex.Ticker.
@@ -68,13 +68,13 @@ type Ticker interface {
 	Stop()
 }
 
-// TimingWheel is a wheel of tasks. Its methods may be called by any number of goroutines at once.
+// TimingWheel is a wheel of tasks. Any number of goroutines may call its methods at the same time.
 type TimingWheel struct {
 	interval time.Duration
 	timers   *timers.Timers[task]
-	tasks    shrink.Any[*timers.Item[task]] // whose keys are not free
+	tasks    shrink.Any[*timers.Item[task]] // the tasks whose keys are not free
 	started  *timers.Dispatcher[*timers.Item[task]]
-	ticks    int64 // of the ticker
+	ticks    int64 // number of ticks of the ticker
 	ticker   Ticker
 	stop     chan struct{}
 	stopped  bool
@@ -85,9 +85,9 @@ type task struct {
 	done       bool // it has started, or will not start
 }
 
-// NewTimingWheel makes a wheel. SetTimer extends shorter delays to the interval. The number of slots
-// must be positive, and does not matter. Errors: [ErrArgument] (the interval or the number of slots is
-// not positive, or execute is nil) and the errors of [timerwheel.Open].
+// NewTimingWheel creates a wheel. SetTimer extends shorter delays to the interval. The number of slots
+// must be positive, but has no effect. Errors: [ErrArgument] (the interval or the number of slots is
+// not positive, or execute is nil), and the errors of [timerwheel.Open].
 func NewTimingWheel(interval time.Duration, numSlots int, execute Execute) (*TimingWheel, error) {
 	if interval <= 0 || numSlots <= 0 || execute == nil {
 		return nil, fmt.Errorf("timingwheel: interval %v, %d slots: %w", interval, numSlots, ErrArgument)
@@ -95,9 +95,9 @@ func NewTimingWheel(interval time.Duration, numSlots int, execute Execute) (*Tim
 	return newTimingWheel(nil, interval, execute)
 }
 
-// NewTimingWheelWithTicker makes a wheel whose time advances by the interval whenever the channel of the
-// ticker has a value. It is meant for tests. Delays are rounded up to whole intervals. Stop also stops
-// the ticker. Errors: as NewTimingWheel, and ErrArgument if the ticker is nil.
+// NewTimingWheelWithTicker creates a wheel whose time advances by the interval with each value from the
+// channel of the ticker. It is meant for tests. Delays are rounded up to whole intervals. Stop also
+// stops the ticker. Errors: [ErrArgument] also if the ticker is nil, and the errors of NewTimingWheel.
 func NewTimingWheelWithTicker(interval time.Duration, numSlots int, execute Execute, ticker Ticker) (*TimingWheel, error) {
 	if interval <= 0 || numSlots <= 0 || execute == nil || ticker == nil {
 		return nil, fmt.Errorf("timingwheel: interval %v, %d slots, ticker %v: %w", interval, numSlots,
@@ -114,7 +114,7 @@ func newTimingWheel(options *timerwheel.Options, interval time.Duration, execute
 		}
 	})
 	var err error
-	// The key of a task that has ended is not free until it starts.
+	// The key of a task whose timer has ended is not free until the task starts.
 	tw.timers, err = timers.New(options, func(it *timers.Item[task]) { tw.started.Add(it.Owner.key, it) })
 	if err != nil {
 		return nil, err
@@ -122,9 +122,10 @@ func newTimingWheel(options *timerwheel.Options, interval time.Duration, execute
 	return tw, nil
 }
 
-// The wheel below one with a ticker has the clock Manual. A tick of the ticker is this long there: a
-// power of two, so that stores in the deadline table are exact, and many ticks of the wheel. Deadlines
-// are at the beginnings of ticks; the clock is in their middles.
+// With a ticker, the underlying wheel has the clock Manual. A tick of the ticker takes coarse ns of this
+// clock. That is a power of two, so that stores in the deadline table are exact, and several ticks of
+// the wheel, which take fine ns each. Deadlines are at the beginning of a tick of the ticker, and the
+// clock is in the middle of one.
 const (
 	fine   = 1 << 20
 	coarse = 16 * fine
@@ -189,7 +190,7 @@ func (tw *TimingWheel) due(it *timers.Item[task]) bool {
 	return it.Deadline() <= tw.ticks*coarse
 }
 
-// start takes a task that has ended, unless it was removed or moved since.
+// start takes a task whose timer has ended, unless the task was removed or moved since.
 func (tw *TimingWheel) start(it *timers.Item[task]) (task, bool) {
 	tw.timers.Lock()
 	defer tw.timers.Unlock()
@@ -213,9 +214,10 @@ func safely(f func(key, value any), t task) {
 	f(t.key, t.value)
 }
 
-// SetTimer sets a task, which runs after the delay, or the interval if that is longer. A task that has
-// the key gets the new value and delay; if its time has come it runs with its old value as well. Errors:
-// [ErrArgument], [ErrClosed]; the wheel is full, or there is no memory: then nothing changes.
+// SetTimer sets a task that runs after the delay, or after the interval if that is longer. If a task has
+// the key, it gets the new value and delay. If the time of that task has come, it also runs with its old
+// value. Errors: [ErrArgument], [ErrClosed], ENOSPC (the wheel is full), EDQUOT or ENOMEM (there is no
+// memory). If SetTimer fails, nothing changes.
 func (tw *TimingWheel) SetTimer(key, value any, delay time.Duration) error {
 	if delay <= 0 || key == nil {
 		return ErrArgument
@@ -237,7 +239,7 @@ func (tw *TimingWheel) SetTimer(key, value any, delay time.Duration) error {
 		return err
 	}
 	if old != nil && it != old && old.Armed() {
-		// Its event is on the way.
+		// Its event has not been read yet.
 		tw.timers.Disarm(old)
 		tw.started.Add(key, old)
 	}
@@ -246,8 +248,9 @@ func (tw *TimingWheel) SetTimer(key, value any, delay time.Duration) error {
 	return nil
 }
 
-// MoveTimer changes when a task runs, even if its time has come, until it has started. A key that no
-// task has is not an error. Errors as of SetTimer.
+// MoveTimer changes the time at which a task runs: after the delay from now. It can also move a task
+// whose time has come but that has not started. If no task has the key, it does nothing. It returns the
+// same errors as SetTimer.
 func (tw *TimingWheel) MoveTimer(key any, delay time.Duration) error {
 	if delay <= 0 || key == nil {
 		return ErrArgument
@@ -264,8 +267,8 @@ func (tw *TimingWheel) MoveTimer(key any, delay time.Duration) error {
 	return tw.timers.Arm(it, tw.after(delay))
 }
 
-// RemoveTimer removes a task. When it returns, the task does not start any more. A key that no task has
-// is not an error. Errors: [ErrArgument], [ErrClosed].
+// RemoveTimer removes a task. After it has returned, the task does not start. If no task has the key, it
+// does nothing. Errors: [ErrArgument], [ErrClosed].
 func (tw *TimingWheel) RemoveTimer(key any) error {
 	if key == nil {
 		return ErrArgument
@@ -284,11 +287,11 @@ func (tw *TimingWheel) RemoveTimer(key any) error {
 	return tw.timers.Disarm(it)
 }
 
-// drainWorkers is how many goroutines call the function of a Drain.
+// drainWorkers is the number of goroutines that call the function of a Drain.
 const drainWorkers = 8
 
-// Drain removes all tasks, and has fn called for each of them by up to 8 goroutines. It does not
-// wait for these.
+// Drain removes all tasks. Up to 8 goroutines call fn for each of them; Drain does not wait for them.
+// Error: [ErrClosed].
 func (tw *TimingWheel) Drain(fn func(key, value any)) error {
 	tw.timers.Lock()
 	defer tw.timers.Unlock()
@@ -304,8 +307,7 @@ func (tw *TimingWheel) Drain(fn func(key, value any)) error {
 		it.Owner.done = true
 	})
 	tw.tasks.Clear()
-	// for all, which the workers take from
-	var next sync.Mutex
+	var next sync.Mutex // protects all, from which the goroutines take tasks
 	for i, tasks := 0, len(all); i < drainWorkers && i < tasks; i++ {
 		go func() {
 			for {
@@ -324,7 +326,7 @@ func (tw *TimingWheel) Drain(fn func(key, value any)) error {
 	return nil
 }
 
-// Stop stops the wheel and its ticker. No task starts any more. Tasks that have started go on.
+// Stop stops the wheel and its ticker. After that no task starts. Tasks that have started continue.
 func (tw *TimingWheel) Stop() {
 	tw.timers.Lock()
 	if !tw.stopped {

@@ -58,8 +58,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Tasks that are set, moved to later and to earlier, replaced, removed: each of the others runs once,
-// with its last value, and not early.
+// Set tasks, move them to later and to earlier times, replace and remove them. Each task that was not
+// removed runs once, with its last value, and not early.
 func TestTasks(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		type state struct {
@@ -88,7 +88,7 @@ func TestTasks(t *testing.T) {
 		defer tw.Stop()
 		for i := range states {
 			set := func(f func(d time.Duration) error, d time.Duration) {
-				// before: what runs at once must not seem early
+				// Read the time first, so that a task that runs immediately does not seem early.
 				states[i].due = time.Now().Add(d)
 				if err := f(d); err != nil {
 					t.Fatal(err)
@@ -123,7 +123,7 @@ func TestTasks(t *testing.T) {
 	})
 }
 
-// Moves and removals while tasks run: none is lost, and none runs after its removal.
+// Move and remove tasks while tasks run. No task is lost, and no task runs after its removal.
 func TestRaces(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		const workers, rounds = 4, 1500
@@ -155,7 +155,7 @@ func TestRaces(t *testing.T) {
 					if i%2 == 0 {
 						continue
 					}
-					// RemoveTimer, and a record of it under the same lock
+					// Record the removal under the same lock as RemoveTimer.
 					tw.timers.Lock()
 					if it := tw.tasks.Get(key); it != nil {
 						it.Owner.done = true
@@ -184,9 +184,9 @@ func TestRaces(t *testing.T) {
 	})
 }
 
-// Tasks whose time has come wait, because as many as can run at once are blocked. When they were
-// removed they do not start, and when they were moved they run once, later. When they were set they run
-// with the old value, and later with the new one. No slow task delays others while fewer are blocked.
+// Tasks whose time has come wait, because the maximum number of running tasks is blocked. A task that is
+// removed now does not start. A task that is moved runs once, later. A task that is set runs with the old
+// value, and later with the new one. While fewer tasks are blocked, no slow task delays others.
 func TestChangesBeforeStart(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		o.Clock = timerwheel.Manual
@@ -237,7 +237,7 @@ func TestChangesBeforeStart(t *testing.T) {
 			stats, err = tw.timers.Wheel().Stats()
 			check(err)
 		}
-		// The lock is free when the events were looked at.
+		// The lock is free after the events were handled.
 		check(tw.RemoveTimer("removed"))
 		check(tw.SetTimer("set", 2, time.Millisecond))
 		check(tw.MoveTimer("moved", time.Millisecond))
@@ -255,7 +255,7 @@ func TestChangesBeforeStart(t *testing.T) {
 	})
 }
 
-// SetTimer of a task whose time has come, and whose event is still to come: both run.
+// After SetTimer for a task whose time has come, but whose event was not read yet, both tasks run.
 func TestSetDue(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		o.Clock = timerwheel.Manual
@@ -280,7 +280,7 @@ func TestSetDue(t *testing.T) {
 		if got := <-ran; got.value != 2 || len(ran) != 0 {
 			t.Fatal(got, len(ran))
 		}
-		// After Stop nothing starts.
+		// After Stop no task starts.
 		tw.SetTimer("key", 3, time.Millisecond)
 		tw.timers.Lock()
 		it := tw.tasks.Get("key")

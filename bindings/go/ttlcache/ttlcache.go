@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-// Package ttlcache is a cache whose entries end when their time to live has passed. Nothing is
-// scanned, and nothing runs while nothing ends. To postpone the end of an entry is a store in memory.
+// Package ttlcache is a cache whose entries end when their time to live has passed. The cache never
+// scans its entries, and runs no code while no entry ends. Postponing the end of an entry is a store in
+// memory.
 //
 // # How values end
 //
@@ -14,16 +15,16 @@
 //     passed. The cache does not call ended for it.
 //
 // Get and Touch do not return a value whose time to live has passed. The cache never evicts a value
-// to make room for another one: if the wheel is full, Set returns an error and changes nothing. Only
-// one case ends a value early: Touch postponed it just when its timer fired, and there is no memory or
-// room in the wheel for a new timer. Then it expires.
+// to make room for another one: if the wheel is full, Set returns an error and changes nothing. A value
+// expires early in only one case: Touch postpones it just when its timer fires, and there is no memory
+// or no room in the wheel for a new timer.
 //
 // # Calls of ended
 //
 // The cache makes calls for the values of one key one after another, in the order in which the values
-// were set. Calls for different keys can run at the same time, in up to 64 goroutines of the cache. So a
-// slow call delays only calls for its key, unless 64 calls are slow at the same time. It never delays
-// another cache. Calls that wait are kept in memory, without a limit on their number.
+// were set. Calls for different keys can run at the same time, in up to 64 goroutines of the cache. A
+// slow call therefore delays only calls for its key, unless 64 calls are slow at the same time. It never
+// delays another cache. Waiting calls are kept in memory, without a limit on their number.
 package ttlcache
 
 import (
@@ -34,8 +35,8 @@ import (
 	"timerwheel/internal/timers"
 )
 
-// Cache is a cache. Its methods may be called by any number of goroutines at once. Its memory is in
-// proportion to the number of entries: it shrinks after a burst.
+// Cache is a cache. Any number of goroutines may call its methods at the same time. Its memory is
+// proportional to the number of entries, and shrinks after a burst.
 type Cache[K comparable, V any] struct {
 	timers  *timers.Timers[entry[K, V]]
 	entries shrink.Map[K, *timers.Item[entry[K, V]]]
@@ -49,9 +50,9 @@ type entry[K comparable, V any] struct {
 	ttl   time.Duration
 }
 
-// New makes a cache. It calls ended for each value that expires; see above. ended can use the cache,
-// but must not close it. ended can be nil. options are the options of the wheel, or nil. Resident has
-// no effect. Errors are the errors of [timerwheel.Open].
+// New creates a cache. The cache calls ended for each value that expires; the package documentation has
+// the details. ended may use the cache, but must not close it. ended may be nil. options are the options
+// of the wheel, or nil. Resident has no effect. Errors: the errors of [timerwheel.Open].
 func New[K comparable, V any](options *timerwheel.Options, ended func(key K, value V)) (*Cache[K, V], error) {
 	c := &Cache[K, V]{}
 	if ended != nil {
@@ -71,7 +72,8 @@ func New[K comparable, V any](options *timerwheel.Options, ended func(key K, val
 	return c, nil
 }
 
-// expire has ended called for a value. The lock is held, so that calls for a key are in order.
+// expire schedules the call of ended for a value. The lock is held, so that calls for a key are in
+// order.
 func (c *Cache[K, V]) expire(e entry[K, V]) {
 	if c.ended != nil {
 		c.ended.Add(e.key, e)
@@ -83,9 +85,9 @@ func (c *Cache[K, V]) expired(it *timers.Item[entry[K, V]]) bool {
 	return it.Deadline() <= c.timers.Wheel().Now()
 }
 
-// Set sets an entry, with a time to live. If the time is not positive the entry ends at once, and Get
-// does not return it. If Set fails, the entry stays as it was. Errors: [timerwheel.ErrClosed]; ENOSPC
-// (the wheel is full), EDQUOT or ENOMEM (there is no memory).
+// Set sets an entry with a time to live. If the time is not positive, the entry ends immediately, and
+// Get does not return it. If Set fails, it changes nothing. Errors: [timerwheel.ErrClosed], ENOSPC (the
+// wheel is full), EDQUOT or ENOMEM (there is no memory).
 func (c *Cache[K, V]) Set(key K, value V, ttl time.Duration) error {
 	c.timers.Lock()
 	defer c.timers.Unlock()
@@ -111,7 +113,7 @@ func (c *Cache[K, V]) Set(key K, value V, ttl time.Duration) error {
 	return nil
 }
 
-// Get returns the value of an entry, and false if there is none or its time has passed.
+// Get returns the value of an entry, or false if there is no entry or its time has passed.
 func (c *Cache[K, V]) Get(key K) (V, bool) {
 	c.timers.Lock()
 	defer c.timers.Unlock()
@@ -122,8 +124,8 @@ func (c *Cache[K, V]) Get(key K) (V, bool) {
 	return none, false
 }
 
-// Touch is Get, and restarts the time to live. It returns false, and changes nothing, if the wheel
-// needs memory for that and there is none.
+// Touch is Get, and also restarts the time to live. If the wheel needs memory for that and there is
+// none, it returns false and changes nothing.
 func (c *Cache[K, V]) Touch(key K) (V, bool) {
 	c.timers.Lock()
 	defer c.timers.Unlock()
@@ -143,8 +145,8 @@ func (c *Cache[K, V]) live(key K) *timers.Item[entry[K, V]] {
 	return it
 }
 
-// Delete deletes an entry. It returns true if there was one whose time had not passed: ended is not
-// called for it. If its time had passed, Delete returns false, and ended is called.
+// Delete deletes an entry. It returns true if there was an entry whose time had not passed; the cache
+// does not call ended for it. If the time had passed, Delete returns false, and the cache calls ended.
 func (c *Cache[K, V]) Delete(key K) bool {
 	c.timers.Lock()
 	defer c.timers.Unlock()
@@ -170,8 +172,8 @@ func (c *Cache[K, V]) Len() int {
 }
 
 // Close empties the cache and frees its wheel. It waits until ended has returned for all values that
-// have expired. After that, ended is not called any more. Error: [timerwheel.ErrClosed] if the cache
-// was closed before.
+// have expired. The cache does not call ended after that. Error: [timerwheel.ErrClosed] if the cache was
+// closed before.
 func (c *Cache[K, V]) Close() error {
 	c.timers.Lock()
 	c.closed = true

@@ -25,7 +25,7 @@ func eachBackend(t *testing.T, test func(t *testing.T, o *timerwheel.Options)) {
 	})
 }
 
-// With a clock that the test advances: there until the very end, and not after it
+// With a clock that the test advances, an entry exists until its end, and not after it.
 func TestExpiry(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		o.Clock = timerwheel.Manual
@@ -97,12 +97,12 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// Entries that are touched do not end; the others all do, once.
+// Touched entries do not end. Every other entry ends once.
 func TestMany(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		const count = 2000
 		var ended [count]int32
-		var touched [count]time.Time // when, if it was there
+		var touched [count]time.Time // time of the last successful Touch
 		const ttl = 300 * time.Millisecond
 		c, err := New(o, func(key int, value int) { atomic.AddInt32(&ended[key], 1) })
 		if err != nil {
@@ -140,7 +140,7 @@ func TestMany(t *testing.T) {
 	})
 }
 
-// Entries that have ended leave their room to others, also if resident timers were asked for.
+// Ended entries make room for others, even if the options ask for resident timers.
 func TestResident(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		o.Capacity, o.Resident = 100, true
@@ -164,8 +164,8 @@ func TestResident(t *testing.T) {
 	})
 }
 
-// A value whose time has passed, and whose event is still to come, is replaced, deleted or left when
-// the cache is closed: ended is called for it. Other values end without a call.
+// The time of a value has passed, but its event was not read yet. If the value is now replaced, deleted
+// or left in a cache that is closed, the cache calls ended for it. Other values end without a call.
 func TestExpiredBeforeEvent(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		o.Clock = timerwheel.Manual
@@ -214,8 +214,8 @@ func TestExpiredBeforeEvent(t *testing.T) {
 	})
 }
 
-// Goroutines set, read, touch and delete entries whose times pass meanwhile. Each value ends exactly
-// once, in the way that the results of the calls imply, and the values of a key end in their order.
+// Goroutines set, read, touch and delete entries while their times pass. Each value ends exactly once, in
+// the way that the results of the calls imply, and the values of a key end in order.
 func TestEachValueEndsOnce(t *testing.T) {
 	eachBackend(t, func(t *testing.T, o *timerwheel.Options) {
 		const keys, rounds = 16, 400
@@ -348,7 +348,7 @@ func TestSlowEnded(t *testing.T) {
 	})
 }
 
-// After a burst of entries, deleted or expired, their memory comes back.
+// After a burst of entries, deleted or expired, the cache frees their memory.
 func TestMemoryAfterBurst(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats

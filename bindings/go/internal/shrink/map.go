@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-// Package shrink has maps that give memory back. A map of Go keeps the memory of the most elements
-// that it has ever had.
+// Package shrink has maps that free memory. A map of Go keeps the memory for the largest number of
+// elements that it has ever had.
 package shrink
 
 // least is the number of elements up to which a map keeps its memory.
@@ -16,8 +16,8 @@ func (p *peak) grown(n int) {
 	}
 }
 
-// shrinks reports whether less than a quarter of the elements is left. Then the caller moves them to a
-// new map. That costs less than one move for each element that was deleted.
+// shrinks reports whether less than a quarter of the elements is left. The caller then moves them to a
+// new map, which takes less than one move for each deleted element.
 func (p *peak) shrinks(n int) bool {
 	if *p <= least || n >= int(*p)/4 {
 		return false
@@ -26,7 +26,7 @@ func (p *peak) shrinks(n int) bool {
 	return true
 }
 
-// Map is a map whose memory is in proportion to its number of elements. The zero value is empty.
+// Map is a map whose memory is proportional to its number of elements. The zero value is an empty map.
 // It has no lock.
 type Map[K comparable, V any] struct {
 	m    map[K]V
@@ -70,8 +70,8 @@ func (m *Map[K, V]) Each(f func(key K, value V)) {
 // Clear deletes all elements.
 func (m *Map[K, V]) Clear() { *m = Map[K, V]{} }
 
-// Any is a Map with keys of any type: until Go 1.20 no interface can stand for a type parameter that
-// is comparable.
+// Any is a Map with keys of type any. Before Go 1.20, any does not satisfy comparable, so Map cannot
+// have such keys.
 type Any[V any] struct {
 	m    map[any]V
 	peak peak

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// kind is what both kinds of maps have.
+// kind has the methods of both kinds of maps.
 type kind interface {
 	Len() int
 	Get(key int) int
@@ -48,7 +48,7 @@ func TestModel(t *testing.T) {
 		model := map[int]int{}
 		for i := 1; i < 200000; i++ {
 			key := rand.Intn(20000)
-			// Of each 50,000 steps, the second half deletes.
+			// The second half of each 50,000 steps deletes elements.
 			if i%50000 < 25000 {
 				m.Set(key, i)
 				model[key] = i
@@ -77,7 +77,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// After a burst of elements the memory comes back, although some elements are left.
+// After a burst of elements, the map frees memory, although some elements are left.
 func TestMemory(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats

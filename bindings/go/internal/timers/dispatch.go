@@ -11,17 +11,17 @@ import (
 // Workers is the largest number of calls that a Dispatcher makes at the same time.
 const Workers = 64
 
-// Dispatcher calls a function of the program for each job, in goroutines that end when there is
-// nothing to do. Jobs of one key run one after another, in the order of Add. Jobs of other keys do
-// not wait for them unless Workers calls are running.
+// Dispatcher calls a function of the program for each job, in goroutines that end when there is no job
+// left. Jobs of one key run one after another, in the order of Add. Jobs of other keys do not wait for
+// them unless Workers calls are running.
 type Dispatcher[J any] struct {
 	call func(J)
 
 	mu      sync.Mutex
-	idle    sync.Cond // workers has become 0
+	idle    sync.Cond // signalled when workers becomes 0
 	queue   queue[*line[J]]
 	workers int
-	// The keys whose jobs run, or wait in the queue.
+	// The keys whose jobs are running or waiting in the queue.
 	lines shrink.Any[*line[J]]
 }
 
@@ -31,7 +31,7 @@ type line[J any] struct {
 	jobs queue[J]
 }
 
-// NewDispatcher makes a Dispatcher. call may call Add, but not Wait.
+// NewDispatcher creates a Dispatcher. call may call Add, but not Wait.
 func NewDispatcher[J any](call func(J)) *Dispatcher[J] {
 	d := &Dispatcher[J]{call: call}
 	d.idle.L = &d.mu
@@ -100,7 +100,7 @@ func (d *Dispatcher[J]) run(job J) {
 	d.call(job)
 }
 
-// queue is a queue whose memory is in proportion to its length.
+// queue is a queue whose memory is proportional to its length.
 type queue[T any] struct {
 	jobs []T
 	head int

@@ -47,7 +47,7 @@ func TestDispatchOrder(t *testing.T) {
 	}
 }
 
-// Calls that block delay only jobs of their keys, until Workers calls block.
+// Blocked calls delay only jobs of their keys, until Workers calls are blocked.
 func TestDispatchBlocked(t *testing.T) {
 	block, others := make(chan bool), make(chan int)
 	d := NewDispatcher(func(key int) {
@@ -81,7 +81,7 @@ func TestDispatchBlocked(t *testing.T) {
 	d.Wait()
 }
 
-// A call that ends its goroutine (t.FailNow in a callback does) ends no other job.
+// A call that ends its goroutine, as t.FailNow in a callback does, ends no other job.
 func TestDispatchGoexit(t *testing.T) {
 	var ran int32
 	d := NewDispatcher(func(int) {

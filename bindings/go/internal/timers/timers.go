@@ -24,33 +24,33 @@ type Item[T any] struct {
 	deadline int64
 }
 
-// Deadline is when the item ends, in ns of the wheel's clock.
+// Deadline returns the time at which the item ends, in ns of the wheel's clock.
 func (it *Item[T]) Deadline() int64 { return it.deadline }
 
-// Armed reports if the item is armed; it is not when it has ended.
+// Armed reports whether the item is armed. An item that has ended is not armed.
 func (it *Item[T]) Armed() bool { return it.id != 0 }
 
-// Timers are the timers of one kind of object. The methods need its lock to be held.
+// Timers has the timers of one kind of object. The caller of its methods holds its lock.
 type Timers[T any] struct {
 	sync.Mutex
 	w    *timerwheel.Wheel
 	last uint64
-	// By the keys of the wheel. Each arming by a call gets a new one: an event that was read, but
-	// not looked at when its timer was changed, is of no item any more.
+	// By the keys of the wheel. Each arming by a call gets a new key. If an event was read but not
+	// handled when its timer was changed, its key therefore belongs to no item.
 	items   shrink.Map[uint64, *Item[T]]
 	stopped sync.WaitGroup
 }
 
-// New opens a wheel, whose timers are not resident, and starts to read. end is called, with the lock
-// held, for each item that has ended and is not armed any more. It must not block.
+// New opens a wheel whose timers are not resident, and starts to read its events. It calls end, with the
+// lock held, for each item that has ended. end must not block.
 func New[T any](options *timerwheel.Options, end func(*Item[T])) (*Timers[T], error) {
 	o := timerwheel.Options{}
 	if options != nil {
 		o = *options
 	}
 	o.Table = true
-	// Such a timer stays in the wheel after its event, but nobody would arm it again: its key is
-	// not used twice.
+	// A resident timer would stay in the wheel after its event, but would never be armed again,
+	// because each arming uses a new key.
 	o.Resident = false
 	w, err := timerwheel.Open(&o)
 	if err != nil {
@@ -65,7 +65,7 @@ func New[T any](options *timerwheel.Options, end func(*Item[T])) (*Timers[T], er
 // Wheel returns the wheel.
 func (t *Timers[T]) Wheel() *timerwheel.Wheel { return t.w }
 
-// After is the time so long from now.
+// After returns the time that is d from now.
 func (t *Timers[T]) After(d time.Duration) int64 {
 	now := t.w.Now()
 	if int64(d) > timerwheel.TimeMax-now {
@@ -89,7 +89,7 @@ func (t *Timers[T]) Arm(it *Item[T], deadline int64) error {
 		if err == nil {
 			it.deadline = deadline
 		}
-		// It is gone if its event is on the way.
+		// ENOENT means that its event was delivered but not handled yet.
 		if !errors.Is(err, syscall.ENOENT) {
 			return err
 		}
@@ -108,7 +108,7 @@ func (t *Timers[T]) Arm(it *Item[T], deadline int64) error {
 	return nil
 }
 
-// Disarm disarms an item. When it returns the item does not end any more.
+// Disarm disarms an item. After it has returned, the item does not end.
 func (t *Timers[T]) Disarm(it *Item[T]) error {
 	if it.id == 0 {
 		return nil
@@ -132,8 +132,7 @@ func (t *Timers[T]) Drain() error {
 	}
 }
 
-// Close closes the wheel. Call it without the lock. After it has returned, end is not called any
-// more.
+// Close closes the wheel. Call it without the lock. After it has returned, end is not called.
 func (t *Timers[T]) Close() error {
 	err := t.w.Close()
 	t.stopped.Wait()

@@ -9,8 +9,7 @@ import (
 	"timerwheel"
 )
 
-// Events that come although the item was postponed, disarmed or armed anew, as it can be between the
-// read of an event and the look at it
+// Handle events of items that were postponed, disarmed or armed again after the event was read.
 func TestLateEvents(t *testing.T) {
 	ended := 0
 	ts, err := New(&timerwheel.Options{Backend: timerwheel.Process}, func(*Item[int]) { ended++ })
