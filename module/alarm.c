@@ -2,23 +2,22 @@
 /*
  * Wheels that wake the machine from suspend (TIMERWHEEL_SETUP_ALARM).
  *
- * While the machine is awake these wheels work like others. Only when it goes to sleep an alarm is
- * started, one for all of them, on CLOCK_BOOTTIME; the kernel's alarm timers program the RTC for
- * it. After resume the engine's hrtimers find the timers that fell due, as in any wheel.
+ * While the machine is awake, these wheels work like other wheels. When the machine goes to sleep,
+ * the module starts one alarm for all of them, on CLOCK_BOOTTIME. The kernel's alarm timers program
+ * the RTC for it. After resume the engine's hrtimers find the timers that fell due, as in any
+ * wheel.
  *
- * The alarm is started in the prepare callback of a device of our own. All devices are prepared
- * before the first one is suspended, so the order of registration of our device and of the alarm
- * timers' device does not matter. Tasks are frozen then, and so is the worker of connections
- * (sock.c), so none of them arms a timer any more. If that worker has something to do the machine
- * stays awake.
+ * The prepare callback of a device of our own starts the alarm. All devices are prepared before the
+ * first one is suspended, so the order of registration of our device and of the alarm timers'
+ * device does not matter. At that point the tasks and the worker of connections (sock.c) are
+ * frozen, so none of them arms a timer. If that worker has work, the machine stays awake.
  *
- * The alarm may fire while devices are still being suspended. There is no other one for the next
- * timer then, so it ends the suspend: the timer that it was for is due, or readers are to be told
- * of one (wake-up batching).
+ * The alarm may fire while devices are still being suspended. There is no alarm for the next timer
+ * then, so it ends the suspend: its timer is due, or it is time to wake readers (wake-up batching).
  *
- * The walk over all bases examines a limited number of timers in each base, and in all of them
- * together. Other timers count as if they were due at the first tick of their slot, so the alarm
- * can be early. The scheduler may run between two bases.
+ * The walk over all bases examines a limited number of timers in each base, and in all bases
+ * together. It treats other timers as due at the first tick of their slot, so the alarm can be
+ * early. The scheduler may run between two bases.
  *
  * tw_alarm_lock protects the list of files. It is inside tw_file.mutex and outside a base's lock. A
  * file leaves the list before its grace period begins (tw_release()).
@@ -44,7 +43,7 @@
 /* Do not suspend if the machine must wake up this soon, like the kernel's alarm timers. */
 #define TW_ALARM_SOON_MS	(2 * MSEC_PER_SEC)
 
-/* Most timers that are examined in a base, with its lock held, and in all bases. */
+/* Maximum number of timers to examine in a base, with its lock held, and in all bases. */
 #define TW_ALARM_BASE	4096U
 #define TW_ALARM_ALL	65536U
 
@@ -54,8 +53,8 @@ static struct alarm tw_alarm;
 static struct platform_device *tw_alarm_device;
 
 /*
- * Lower bound of the time until a timer of a base is due, or until readers are woken for those that
- * are; TW_NEVER: there is nothing. @left: how many timers to examine at most, in this base and in
+ * Lower bound of the time until a timer of a base is due, or until readers are woken for due
+ * timers; TW_NEVER: there are none. @left: maximum number of timers to examine in this base and in
  * the bases that follow.
  */
 static u64 tw_alarm_base_delay(struct tw_cpu *cpu, unsigned int *left)
@@ -68,7 +67,7 @@ static u64 tw_alarm_base_delay(struct tw_cpu *cpu, unsigned int *left)
 	tw_lock_bh(&cpu->lock);
 	tick = tw_wheel_first(w, &here);
 	at = tick == TW_NEVER ? TW_NEVER : min_t(u64, tick * w->tick - w->bias, KTIME_MAX);
-	/* If events wait, readers are told of them then. */
+	/* If events wait, readers are woken at that time. */
 	if (tw_events_any(cpu->file))
 		at = min(at, cpu->wake_at);
 	tw_unlock_bh(&cpu->lock);
@@ -79,7 +78,7 @@ static u64 tw_alarm_base_delay(struct tw_cpu *cpu, unsigned int *left)
 	return at > now ? at - now : 0;
 }
 
-/* The same for all files. */
+/* tw_alarm_base_delay() for all files. */
 static u64 tw_alarm_first_delay(void)
 {
 	unsigned int left = TW_ALARM_ALL, nr;
@@ -89,7 +88,7 @@ static u64 tw_alarm_first_delay(void)
 
 	mutex_lock(&tw_alarm_lock);
 	list_for_each_entry(file, &tw_alarm_files, alarm) {
-		/* The machine stays awake, whatever the others have. */
+		/* The machine must stay awake. */
 		if (tw_sock_waiting(file))
 			first = 0;
 		if (first < TW_ALARM_SOON_MS * NSEC_PER_MSEC)
@@ -138,7 +137,7 @@ static struct platform_driver tw_alarm_driver = {
 	.driver = {
 		.name	= TW_NAME,
 		.pm	= &tw_alarm_pm,
-		/* A device without its driver would not wake the machine. */
+		/* Without its driver, the device would not wake the machine. */
 		.suppress_bind_attrs = true,
 	},
 };
@@ -180,10 +179,10 @@ void tw_alarm_exit(void)
 }
 
 /**
- * tw_alarm_permitted - may the caller have a wheel that wakes the machine?
+ * tw_alarm_permitted - may the caller create a wheel that wakes the machine?
  *
  * Context: process.
- * Return: 0; -EPERM; -EOPNOTSUPP: no clock of the machine can wake it.
+ * Return: 0; -EPERM; -EOPNOTSUPP: no clock can wake this machine.
  */
 int tw_alarm_permitted(void)
 {

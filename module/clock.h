@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading clocks, and converting times of callers. Inline, because every batch does it.
+ * Reading clocks, and converting times of callers. Inline, because every batch uses it.
  *
- * Inside the module all times are those of the initial time namespace. The offset of the caller's
- * namespace is subtracted from times passed in and added to times passed out.
+ * Inside the module all times belong to the initial time namespace. The module subtracts the offset
+ * of the caller's namespace from times passed in, and adds it to times passed out.
  */
 #ifndef TW_CLOCK_H
 #define TW_CLOCK_H
@@ -31,7 +31,7 @@ static inline u64 tw_ns(const struct timespec64 *time)
  * @clock: enum timerwheel_clock
  *
  * Context: process.
- * Return: ns to add (modulo 2^64) to a time that is passed out.
+ * Return: ns to add (modulo 2^64) to a time passed out.
  */
 static inline u64 tw_clock_offset(u32 clock)
 {
@@ -53,8 +53,8 @@ static inline u64 tw_clock_offset(u32 clock)
  * @now: the file's time
  * @offset: tw_clock_offset()
  *
- * Return: an absolute time of the initial time namespace, at most TIMERWHEEL_TIME_MAX. A time in
- * the past stays in the past, so that lateness and periods count from there.
+ * Return: an absolute time in the initial time namespace, at most TIMERWHEEL_TIME_MAX. A time in
+ * the past stays in the past, so that lateness and periods count from it.
  */
 static inline u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset)
 {
@@ -62,7 +62,7 @@ static inline u64 tw_clock_deadline(u64 time, bool absolute, u64 now, u64 offset
 	u64 sum = now + time;
 
 	if (!absolute) {
-		/* Usually neither of them is negative. */
+		/* Usually neither is negative. */
 		if (likely((s64)(time | sum) >= 0))
 			return sum;
 		return (s64)time < 0 ? max_t(s64, sum, 0) : TIMERWHEEL_TIME_MAX;

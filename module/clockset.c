@@ -4,31 +4,30 @@
  *
  * The criterion is the offset of CLOCK_REALTIME from CLOCK_BOOTTIME. It changes when the clock is
  * set or a leap second is inserted, but neither in suspend nor while the clock is slewed. Each such
- * file keeps the offset that its readers know. Code that finds a different one records an event
- * (tw_clockset_check()). This is checked
+ * file keeps the offset that was last reported to its readers. If the current offset differs,
+ * tw_clockset_check() records an event. The module checks the offset
  *
- * - before timers of a base are expired, so that the event comes before those of timers that fall
+ * - before it expires timers of a base, so that the event precedes the events of timers that fall
  *   due because of it;
- * - in read, poll and FLOW, so that they see every set before the call;
+ * - in read, poll and FLOW, so that they report every change before the call;
  * - in the work below, for readers that sleep.
  *
- * The waiting event is a number, tw_events.clock_sets, of sets that no reader knows of. So it needs
- * no memory and cannot be lost. It is delivered before all due timers. In a file with a ring the
- * number changes under the ring's lock, too.
+ * The waiting event is only a number (tw_events.clock_sets) of changes that were not reported yet.
+ * Therefore it needs no memory and cannot be lost. It is delivered before all due timers. In a file
+ * with a ring the number also changes under the ring's lock.
  *
- * Sleeping readers
- * ----------------
- * The kernel calls tw_clockset_notify() with the timekeeper locked, where it may only start an
- * irq_work. That queues the work, which walks the files. The kernel calls such notifiers at every
- * tick, so ours is registered for the first such file. Then it stays until the module is unloaded:
- * the kernel tells all notifiers that the clock was set whenever one is registered, and that may
- * cost others more than the tick costs us (Xen's sets the clock of the hypervisor).
+ * Sleeping readers ---------------- The kernel calls tw_clockset_notify() with the timekeeper
+ * locked, where it may only start an irq_work. The irq_work queues the work, which walks the files.
+ * The kernel calls such notifiers at every tick, so the module registers its notifier only for the
+ * first such file. It keeps the notifier until it is unloaded: whenever a notifier is registered,
+ * the kernel reports to all notifiers that the clock was set, and that can cost others more than
+ * the tick costs this module (Xen's notifier sets the clock of the hypervisor).
  *
  * tw_clockset_lock protects the list of files and is held for one file at a time. The work moves
- * each file that it has handled to the end of the list and marks it with its generation. So the
- * handled files are the tail of the list, where new files belong as well. The work enters
- * rcu_read_lock() before it releases the lock: a file leaves the list before its grace period
- * begins (tw_release()).
+ * each file that it has handled to the end of the list and marks it with its generation. The
+ * handled files are therefore the tail of the list, and new files are also added there. The work
+ * enters rcu_read_lock() before it releases the lock, because a file leaves the list before its
+ * grace period begins (tw_release()).
  *
  * Lock order: tw_file.mutex, tw_clockset_lock, the timekeeper's lock. The module takes no lock
  * inside the last one.
@@ -69,11 +68,11 @@ static s64 tw_clockset_offset(void)
 }
 
 /**
- * tw_clockset_changed - was the clock set without an event for it so far?
+ * tw_clockset_changed - was the clock set without an event for that?
  * @file: a file for which tw_clockset_enabled() is true
  *
- * Return: true if so. If it is false after a time was read, that time is from before any set that
- * has no event.
+ * Return: true if so. If it returns false after the caller has read the time, that time precedes
+ * any change of the clock without an event.
  */
 bool tw_clockset_changed(const struct tw_file *file)
 {
@@ -84,7 +83,7 @@ bool tw_clockset_changed(const struct tw_file *file)
  * tw_clockset_check - record an event if the clock was set
  * @file: a file for which tw_clockset_enabled() is true
  *
- * The event waits for a reader, or is in the ring, and readers are woken.
+ * The event then waits for a reader or is in the ring, and readers are woken.
  *
  * Context: softirq or process; no lock held.
  */
@@ -101,7 +100,7 @@ void tw_clockset_check(struct tw_file *file)
 	if (ring)
 		raw_spin_lock(&file->ring.lock);
 	raw_spin_lock(&events->lock);
-	/* Check again under the lock: others may notice it at the same time. */
+	/* Check again under the lock: other CPUs may notice it at the same time. */
 	offset = tw_clockset_offset();
 	set = offset != clockset->offset;
 	if (set) {
@@ -121,7 +120,7 @@ void tw_clockset_check(struct tw_file *file)
 		tw_monitor_wake(file);
 }
 
-/* The next file for the work, inside rcu_read_lock(). NULL, outside of it: there is none. */
+/* The next file for the work, with rcu_read_lock() held; NULL, without it: there is none. */
 static struct tw_file *tw_clockset_next(u32 generation)
 {
 	struct tw_file *file;
@@ -144,7 +143,7 @@ static void tw_clockset_work(struct work_struct *work)
 	struct tw_file *file;
 	u32 generation;
 
-	/* Nothing else changes it. */
+	/* Only the work changes it. */
 	spin_lock(&tw_clockset_lock);
 	generation = ++tw_clockset_generation;
 	spin_unlock(&tw_clockset_lock);
@@ -195,7 +194,7 @@ void tw_clockset_join(struct tw_file *file)
 	spin_unlock(&tw_clockset_lock);
 	/* Pairs with the acquire in tw_clockset_enabled(); litmus publish. */
 	smp_store_release(&clockset->enabled, true);
-	/* It may have been set before the file was on the list. */
+	/* The clock may have been set before the file was in the list. */
 	tw_clockset_check(file);
 }
 

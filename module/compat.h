@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * New kernel names on old kernels. The module is written for the newest kernel. All differences of
- * older ones are here, each with the version that changed it, why, and where it was backported to.
+ * New kernel names on old kernels. The module is written for the newest kernel. This file has all
+ * differences of older kernels, each with the version that changed it, the reason, and the older
+ * versions to which the change was backported.
  */
 #ifndef TW_COMPAT_H
 #define TW_COMPAT_H
@@ -27,8 +28,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * alarm_init(): changed in 6.13 (the callback returns nothing; before, if the alarm is to be
- * started again). Not backported.
+ * alarm_init(): changed in 6.13 (the callback returns nothing; before, it returned whether to start
+ * the alarm again). Not backported.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline enum alarmtimer_restart tw_alarm_once(struct alarm *alarm, ktime_t now)
@@ -51,7 +52,7 @@ static inline void tw_alarm_setup(struct alarm *alarm, enum alarmtimer_type type
 
 /*
  * alarm_start_timer(): changed in 7.2 (replaces alarm_start() and alarm_start_relative(), and
- * returns if the time is in the future). Not backported.
+ * returns whether the time is in the future). Not backported.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
 static inline bool alarm_start_timer(struct alarm *alarm, ktime_t expires, bool relative)
@@ -73,7 +74,7 @@ static inline bool alarm_start_timer(struct alarm *alarm, ktime_t expires, bool 
 
 /*
  * vm_flags_mod(): changed in 6.3 (vm_area_struct.vm_flags is no longer written directly, so that
- * the lock for that can be asserted). Not backported to 6.1.
+ * the kernel can assert its lock). Not backported to 6.1.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
@@ -107,9 +108,9 @@ tw_uring_argument(const struct io_uring_cmd *cmd)
 }
 
 /*
- * Results of .uring_cmd: changed in 6.11 (before, a positive one cut the chain of links, and the
- * request was lost in a worker). Backported to 6.6 and 6.10, but not to 6.1. There a positive
- * result must be reported by io_uring_cmd_done().
+ * Results of .uring_cmd: changed in 6.11 (before, a positive result broke the chain of links, and a
+ * worker lost the request). Backported to 6.6 and 6.10, but not to 6.1. There a positive result
+ * must be reported by io_uring_cmd_done().
  */
 static inline int tw_uring_result(struct io_uring_cmd *cmd, int result, unsigned int issue_flags)
 {
@@ -130,14 +131,14 @@ static inline int tw_uring_result(struct io_uring_cmd *cmd, int result, unsigned
 
 /*
  * tcp_abort(): changed in 6.5 (does not take the lock of the socket if it is called from a BPF
- * program, which has it). Not backported to 6.1.
+ * program, which holds it). Not backported to 6.1.
  */
 #define TW_TCP_ABORT_LOCKED	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0))
 
 /*
- * __uninitialized: changed in 6.9 (a local variable that is not zeroed in kernels that are built to
- * zero all of them). Backported to 6.1 and 6.6 in 2024. gcc 12 and clang have the attribute; older
- * compilers cannot zero variables anyway.
+ * __uninitialized: changed in 6.9 (a local variable that is not zeroed even if the kernel is built
+ * to zero all of them). Backported to 6.1 and 6.6 in 2024. gcc 12 and clang have the attribute;
+ * older compilers cannot zero variables.
  */
 #ifndef __uninitialized
 #if __has_attribute(__uninitialized__)

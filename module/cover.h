@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * KCOV coverage of what runs for a file outside of system calls: expiry in softirq, and the worker
- * of the connections. KCOV traces a task. These sections are traced for the task that opened the
- * file, if it has asked for that (KCOV_REMOTE_ENABLE), as fuzzers do. Turns in the engine's thread
- * are not: bottom halves are off there, and KCOV may have to sleep.
+ * KCOV coverage of code that runs for a file outside of system calls: expiry in softirq, and the
+ * worker of the connections. KCOV traces a task. It traces these sections for the task that opened
+ * the file, if the task has requested it (KCOV_REMOTE_ENABLE), as fuzzers do. It does not trace
+ * turns in the engine's thread, because bottom halves are off there, and KCOV may have to sleep.
  */
 #ifndef TW_COVER_H
 #define TW_COVER_H
@@ -19,7 +19,7 @@
 #include <linux/preempt.h>
 #include <linux/string.h>
 
-/* A handle is a number, or a structure around it in newer kernels; 0 means none. */
+/* A handle is a number, or in newer kernels a structure with a number; 0 means none. */
 static_assert(sizeof(kcov_common_handle()) == sizeof_field(struct tw_file, cover));
 
 static inline void tw_cover_open(struct tw_file *file)

@@ -3,20 +3,20 @@
  * Bases: a timing wheel and a lock for each CPU that arms timers.
  *
  * Operations on timers run inside a batch (struct tw_ctx). tw_cpu_begin() locks the base of this
- * CPU. tw_cpu_end() starts it in the engine if that is needed, and unlocks it. (Both are in run.h.)
- * New timers always go to that base.
+ * CPU. tw_cpu_end() starts the base in the engine if necessary, and unlocks it. (Both are in
+ * run.h.) New timers always go to that base.
  *
- * An operation on a timer in another base needs the lock of that base as well. It ends its batch,
- * and starts over in the next one, which locks both bases before it does anything
- * (tw_cpu_lock_two()). So a batch waits for at most one lock besides its own base's lock, and no
- * lock is dropped in the middle of an operation. Two bases are locked in the order of their CPU
- * numbers.
+ * An operation on a timer in another base also needs the lock of that base. It ends its batch and
+ * is repeated in the next batch, which locks both bases before it does anything
+ * (tw_cpu_lock_two()). A batch therefore waits for at most one lock besides the lock of its own
+ * base, and releases no lock in the middle of an operation. Two bases are locked in the order of
+ * their CPU numbers.
  *
  * The engine (engine.c) runs a base that has work (tw_cpu_run()): an expiry batch of at most
- * TW_BATCH_TIMERS timers under one hold of the lock. A base with more work has its next turn after
- * the others.
+ * TW_BATCH_TIMERS timers, with the lock held throughout. A base with more work gets its next turn
+ * after the others.
  *
- * A base is never started for a time in the past: work that is due now is either being done or
+ * A base is never started for a time in the past: work that is due now is either in progress or
  * waits for a turn.
  */
 #include <linux/err.h>
@@ -39,14 +39,14 @@
 #include "trace.h"
 
 /*
- * Timers handled in an expiry batch, under one hold of the lock: some 10 us, 21 us with a ring and
- * monitors. The rest of a turn costs as much as ten timers. With batches half as long, expiry would
- * cost a tenth more.
+ * Maximum number of timers in an expiry batch, which holds the lock for about 10 us, or 21 us with
+ * a ring and monitors. The rest of a turn takes as long as ten timers. With batches of half the
+ * length, expiry would take a tenth longer.
  */
 #define TW_BATCH_TIMERS		128U
 #define TW_BATCH_RING_TIMERS	96U
 
-/* After this many batches the rest of an oversized tick is detached: see tw_wheel_collect(). */
+/* After this many batches, detach the rest of an oversized tick: see tw_wheel_collect(). */
 #define TW_DETACH_BATCHES	16U
 
 static bool tw_is_manual(const struct tw_file *file)
@@ -60,9 +60,9 @@ static bool tw_is_manual(const struct tw_file *file)
  * @now: the file's time
  * @tick: the tick of @now, which is before the wheel's current one
  *
- * A wheel cannot go back. So the difference is added to its bias, and its time stands still. Timers
- * armed before are then visited too early by that difference, and queued again. The bias is
- * limited: if the clock is set back by more than a century in total, timers are late.
+ * A wheel cannot go back. Therefore the difference is added to its bias, and its time does not
+ * advance. Timers armed before are then visited too early by that difference, and queued again. The
+ * bias is limited: if the clock is set back by more than a century in total, timers are late.
  *
  * Return: the wheel's current tick.
  */
@@ -72,16 +72,16 @@ u64 tw_cpu_clock_set_back(struct tw_cpu *cpu, u64 now, u64 tick)
 
 	lockdep_assert_held(&cpu->lock);
 	w->bias = min(w->bias + (w->cursor - 1 - tick) * w->tick, TW_BIAS_MAX);
-	/* By the clock, the next work comes sooner than the base is started for. */
+	/* By the clock, the next work begins before the time for which the base is started. */
 	w->sooner = true;
-	/* Else readers would sleep until the clock is again where it was. */
+	/* Otherwise readers would sleep until the clock has reached its old time again. */
 	if (cpu->wake_at != TW_NEVER)
 		cpu->wake_at = min(cpu->wake_at, now + cpu->file->setup.wake_ns);
 	return w->cursor - 1;
 }
 
 /**
- * tw_cpu_program - start a base in its engine if it has work before the time it is started for
+ * tw_cpu_program - start a base in its engine if it has work before its current start time
  * @cpu: the base, locked
  */
 void tw_cpu_program(struct tw_cpu *cpu)
@@ -126,13 +126,13 @@ static bool tw_cpu_batch(struct tw_ctx *ctx, u64 tick, bool last)
 	return more;
 }
 
-/* Timers that the wheel has handled so far, to count those of a batch. */
+/* Number of timers that the wheel has handled so far, to count the timers of a batch. */
 static u64 tw_cpu_handled(const struct tw_cpu *cpu)
 {
 	return cpu->wheel.expired + cpu->wheel.cascades + cpu->wheel.requeues;
 }
 
-/* Count a batch that has ended. @began and @handled are from its begin. */
+/* Count a batch that has ended. @began and @handled are values from its beginning. */
 static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 {
 	struct tw_counts *counts = &cpu->counts;
@@ -144,8 +144,8 @@ static void tw_cpu_count_batch(struct tw_cpu *cpu, u64 began, u64 handled)
 }
 
 /*
- * Lock a base and read its clock for a turn. If the clock was set, the event of that is recorded
- * first: it comes before those of timers that fall due because of it.
+ * Lock a base and read its clock for a turn. If the clock was set, record that event first, so that
+ * it precedes the events of timers that fall due because of it.
  */
 static void tw_cpu_lock_for_turn(struct tw_cpu *cpu, struct tw_ctx *ctx)
 	__acquires(&cpu->lock)
@@ -163,10 +163,10 @@ static void tw_cpu_lock_for_turn(struct tw_cpu *cpu, struct tw_ctx *ctx)
 /**
  * tw_cpu_run - run one expiry batch of a base, its turn
  * @cpu: the base
- * @began: when that begins, in ns of CLOCK_MONOTONIC
+ * @began: the beginning of the turn, in ns of CLOCK_MONOTONIC
  *
  * Context: bottom halves off, so that the base is not freed; no lock held.
- * Return: true if the base has more work now. The caller must then give it another turn; until that
+ * Return: true if the base has more work now. The caller must then give it another turn, because
  * nothing else starts it.
  */
 bool tw_cpu_run(struct tw_cpu *cpu, u64 began)
@@ -196,7 +196,7 @@ bool tw_cpu_run(struct tw_cpu *cpu, u64 began)
 	return more;
 }
 
-/* Some base of the file, for a CPU that cannot have its own. NULL if there is none. */
+/* A base of the file, for a CPU that cannot have its own. NULL: there is none. */
 static struct tw_cpu *tw_cpu_any(struct tw_file *file)
 {
 	struct tw_cpu *cpu = NULL;
@@ -218,9 +218,9 @@ static size_t tw_cpu_size(const struct tw_setup *setup)
 }
 
 /*
- * Create the base of this CPU. May sleep. While memory is short or the user at the cap, this is
- * tried once a second only, if there is another base to use: each failing allocation makes the
- * kernel try hard to reclaim memory.
+ * Create the base of this CPU. May sleep. If memory is short or the user is at the cap, and there
+ * is another base to use, try this only once per second: each failing allocation makes the kernel
+ * try hard to reclaim memory.
  */
 static int tw_cpu_create(struct tw_file *file)
 {
@@ -234,7 +234,7 @@ static int tw_cpu_create(struct tw_file *file)
 	u64 tick;
 	u32 nr;
 
-	/* SETUP may change the settings until we hold it. */
+	/* SETUP may change the settings until the mutex is held. */
 	mutex_lock(&file->mutex);
 	size = tw_cpu_size(setup);
 	nr = tw_is_manual(file) ? 0 : raw_smp_processor_id();
@@ -292,10 +292,10 @@ unlock:
  * @file: the file
  * @nowait: do not create one
  *
- * Context: process, may sleep unless @nowait. Called with bottom halves off. They are off again on
- * success, and on after an error.
- * Return: a base; -EDQUOT or -ENOMEM: it could not be created, and there is no other one; -EAGAIN:
- * @nowait, and there is none.
+ * Context: process, may sleep unless @nowait. Called with bottom halves off. On success they are
+ * off again, after an error they are on.
+ * Return: a base; -EDQUOT or -ENOMEM: it could not be created, and there is no other base; -EAGAIN:
+ * @nowait, and there is no base.
  */
 struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
 {
@@ -322,7 +322,7 @@ struct tw_cpu *tw_cpu_obtain(struct tw_file *file, bool nowait)
  * @cpu: the base of this CPU
  * @nr: CPU number of the other base
  *
- * SETUP may have freed the other base, or the task may now run on its CPU: then there is none.
+ * If SETUP has freed the other base, or the task now runs on its CPU, there is no other base.
  *
  * Context: bottom halves off, no lock held.
  * Return: the other base; NULL: only @cpu is locked.
@@ -378,7 +378,7 @@ bool tw_cpu_reclaim(struct tw_file *file)
 }
 
 /**
- * tw_cpu_barrier - wait for all batches of a file that are under way
+ * tw_cpu_barrier - wait for all batches of a file that are in progress
  * @file: the file
  *
  * Batches that begin later see everything that was written before the call.
@@ -399,9 +399,9 @@ void tw_cpu_barrier(struct tw_file *file)
 }
 
 /*
- * How far the time of a MANUAL file may advance in one step towards @to. In a file with a ring, the
- * expiry batch arms periodic timers again, relative to the present. So the time must stop at each
- * tick with work.
+ * The time to which a MANUAL file may advance in one step towards @to. In a file with a ring, the
+ * expiry batch arms periodic timers again, relative to the current time. Therefore the time must
+ * stop at each tick with work.
  */
 static u64 tw_cpu_step(const struct tw_cpu *cpu, u64 to)
 {
@@ -448,7 +448,7 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 		before = ctx.cpu->wheel.expired;
 		ctx.now = now;
 		more = tw_cpu_batch(&ctx, tw_cpu_tick(ctx.cpu, now), false) || now < to;
-		/* Wake readers once, at the end. */
+		/* Wake readers only once, at the end. */
 		wake |= ctx.wake_readers;
 		ctx.wake_readers = false;
 		*expired += ctx.cpu->wheel.expired - before;
@@ -464,10 +464,10 @@ int tw_cpu_advance(struct tw_file *file, u64 to, u64 *expired)
 }
 
 /**
- * tw_cpu_close - take all bases of a file out of their engines
- * @file: the file, which nothing else uses any more
+ * tw_cpu_close - remove all bases of a file from their engines
+ * @file: the file, which is no longer in use
  *
- * No base begins another turn. One may be under way until a grace period has passed.
+ * No base begins another turn. A turn may be in progress until a grace period has passed.
  */
 void tw_cpu_close(struct tw_file *file)
 {
@@ -505,7 +505,8 @@ void tw_cpu_free_all(struct tw_file *file)
  * tw_cpu_reset - free the bases of a file that has no timers
  * @file: the file, whose settings are about to change
  *
- * Calls that look up keys may be using the bases, with bottom halves off: hence the grace period.
+ * Waits for a grace period, because calls that look up keys may use the bases with bottom halves
+ * off.
  *
  * Context: process, may sleep; tw_file.mutex is held.
  */
@@ -522,7 +523,7 @@ void tw_cpu_reset(struct tw_file *file)
 		if (!cpu)
 			continue;
 		WRITE_ONCE(file->cpu[nr], NULL);
-		/* The entity is in no tree or list any more. */
+		/* The entity is no longer in a tree or list. */
 		list_add(&cpu->entity.list, &unused);
 	}
 	if (list_empty(&unused))

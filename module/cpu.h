@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Bases; see cpu.c. A base's stock of free timers, two magazines, is inline: every ADD and every
- * end of a timer uses it.
+ * Bases; see cpu.c. The functions for a base's stock of free timers (two magazines) are inline,
+ * because every ADD and every end of a timer uses them.
  */
 #ifndef TW_CPU_H
 #define TW_CPU_H
@@ -15,7 +15,7 @@
  * @cpu: the base whose stock is used, locked
  * @index: set to the timer's index
  *
- * Return: the timer; NULL: none is free, see tw_table_grow().
+ * Return: the timer; NULL: no timer is free, see tw_table_grow().
  */
 static inline struct tw_timer *tw_cpu_alloc(struct tw_cpu *cpu, u32 *index)
 {

@@ -49,13 +49,13 @@ static inline u64 **tw_pool_deadlines(const struct tw_pool *pool)
 	return READ_ONCE(pool->deadlines);
 }
 
-/* The entry of a timer. @deadlines: what tw_pool_deadlines() returned, not NULL */
+/* The entry of a timer. @deadlines is not NULL. */
 static inline u64 *tw_deadline_entry(u64 **deadlines, u32 index)
 {
 	return &deadlines[index / TW_PAGE_DEADLINES][index % TW_PAGE_DEADLINES];
 }
 
-/* The deadline in an entry, which may be any number, clamped, in the initial time namespace. */
+/* The deadline in an entry, clamped, in the initial time namespace. The entry may be any number. */
 static inline u64 tw_deadline_decode(const struct tw_pool *pool, u64 entry)
 {
 	u64 time = entry & ~(u64)pool->generation_mask;
@@ -79,10 +79,10 @@ static inline bool tw_deadline_valid(const struct tw_pool *pool, const struct tw
 }
 
 /**
- * tw_deadline_apply - postpone a timer if an entry does
+ * tw_deadline_apply - postpone a timer if its entry has a later deadline
  * @pool: the pool
  * @t: the timer; its base is locked
- * @entry: what was read of its entry
+ * @entry: the value that was read from its entry
  *
  * An entry can only postpone a timer.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What delivery to readers (events.c) and delivery into the ring (flow.c) have in common. Inline,
+ * Code that delivery to readers (events.c) and delivery into the ring (flow.c) share. Inline,
  * because it runs for each timer.
  */
 #ifndef TW_DELIVER_H
@@ -18,17 +18,17 @@
 #include "table.h"
 
 /*
- * Most events delivered under one hold of the due list's lock, which takes 2 to 13 us. With 16 it
- * would take a quarter of that, but reading an event would cost a tenth more.
+ * Maximum number of events delivered while the due list's lock is held, which takes 2 to 13 us.
+ * With 16 events it would take a quarter of that, but reading an event would take a tenth longer.
  */
 #define TW_DELIVER_BATCH	64U
 
 /*
- * What tw_event_of() calls is always inline: it is used while user memory is accessible
- * (user_access_begin()), where nothing may be called.
+ * Functions that tw_event_of() uses are always inline: it runs while user memory is accessible
+ * (user_access_begin()), where function calls are not allowed.
  */
 
-/* Number of deadlines of a periodic timer that have passed after the one that it is due for. */
+/* Number of deadlines of a periodic timer that have passed since the deadline of its event. */
 static __always_inline u64 tw_overruns(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
 	u64 period = t->period;
@@ -48,13 +48,13 @@ static __always_inline u32 tw_event_flags(const struct tw_timer *t)
 	return t->stay == TW_PERIODIC ? TIMERWHEEL_EVENT_PERIODIC : 0;
 }
 
-/* A warning is that of another timer. */
+/* The event of a warning names the timer that it belongs to. */
 static __always_inline u32 tw_event_index(const struct tw_timer *t, u32 index)
 {
 	return t->stay == TW_WARNING ? t->sock->index : index;
 }
 
-/* The event of a due timer. @offset is added to its times, to get those of the reader. */
+/* The event of a due timer. @offset converts its times to the reader's time namespace. */
 static __always_inline struct timerwheel_event
 tw_event_of(const struct tw_ctx *ctx, u32 index, const struct tw_timer *t, u64 offset)
 {
@@ -80,18 +80,18 @@ static inline struct timerwheel_event tw_event_of_clock_set(const struct tw_even
 	};
 }
 
-/* The first deadline of a periodic timer in the future */
+/* The first deadline of a periodic timer in the future. */
 static inline u64 tw_next_deadline(const struct tw_timer *t, u64 overruns)
 {
 	u64 passed = overruns * t->period;	/* at most now - deadline */
 
-	/* That is never reached. */
+	/* This time is never reached. */
 	if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)
 		return TIMERWHEEL_TIME_MAX;
 	return t->deadline + passed + t->period;
 }
 
-/* The event of a timer that stays was delivered: park it, or queue it again. */
+/* Park or queue a timer that continues to exist after the delivery of its event. */
 static inline void tw_timer_stay(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
 {
 	u64 overruns = tw_overruns(ctx, t);
@@ -99,7 +99,7 @@ static inline void tw_timer_stay(struct tw_ctx *ctx, struct tw_timer *t, u32 ind
 
 	cpu->counts.rearmed++;
 	if (t->stay == TW_WARNING) {
-		/* The due list is locked: warnings come from there only. */
+		/* The due list is locked, because only that list has warnings. */
 		t->sock->warned = false;
 		ctx->file->events.warnings--;
 		return;
@@ -119,7 +119,7 @@ static inline void tw_timer_stay(struct tw_ctx *ctx, struct tw_timer *t, u32 ind
 	cpu->counts.overruns += overruns;
 }
 
-/* A one-shot timer's event was delivered: remove it from the key table and free it. */
+/* Remove a one-shot timer from the key table and free it, after the delivery of its event. */
 static __always_inline void tw_timer_free(struct tw_ctx *ctx, struct tw_timer *t, u32 index)
 {
 	struct tw_table *table = &ctx->file->table;
@@ -135,10 +135,10 @@ static __always_inline void tw_timer_free(struct tw_ctx *ctx, struct tw_timer *t
 
 /**
  * struct tw_taken - timers at the head of the due list whose events were copied
- * @first: index of the first one
- * @next: index of the first timer behind them, 0: none
- * @count: how many there are
- * @stay: some of them stay, or watch a connection. The others are TW_CLAIMED.
+ * @first: index of the first timer
+ * @next: index of the first timer behind them; 0: none
+ * @count: number of timers
+ * @stay: some of them continue to exist, or watch a connection. The others are TW_CLAIMED.
  */
 struct tw_taken {
 	u32 first;
@@ -147,7 +147,7 @@ struct tw_taken {
 	bool stay;
 };
 
-/* The event of @t was copied: add the timer to @taken. */
+/* Add a timer whose event was copied to @taken. */
 static __always_inline void tw_taken_add(struct tw_taken *taken, struct tw_timer *t)
 {
 	if (unlikely(t->stay))

@@ -17,8 +17,8 @@ struct tw_user;
 /**
  * enum tw_place - where an entity waits
  * @TW_NOWHERE: it has no work, or is running
- * @TW_TIMED: in a tree, until its time has come
- * @TW_LISTED: on a list, until its turn
+ * @TW_TIMED: in a tree, until its time is reached
+ * @TW_LISTED: in a list, until its turn
  * @TW_REMOVED: it is being closed and never waits again
  */
 enum tw_place {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The structures of the module, with the lock that protects each field, and the functions that
- * files without a header of their own offer. README.md is the map: data flow, states of a timer,
- * order of locks, lifetimes.
+ * The structures of the module, with the lock that protects each field, and the functions of files
+ * that have no header. README.md describes the data flow, the states of a timer, the order of locks
+ * and lifetimes.
  */
 #ifndef TW_INTERNAL_H
 #define TW_INTERNAL_H
 
 /*
  * A u64 that is read without a lock, or that user space writes, must be read by a single load: half
- * of a deadline could make a timer fire early. And the buffers on the stack are sized for 64 bits.
+ * of a deadline could make a timer fire early. The buffers on the stack also assume 64 bits.
  */
 #ifndef CONFIG_64BIT
 #error timerwheel needs a 64-bit kernel: a 32-bit one could read half of a deadline
@@ -50,24 +50,24 @@
 #define TW_CAPACITY_DEFAULT	BIT(22)
 
 /*
- * Bytes of an event: in version 1, which a program gets unless it asks for more; and the most that
- * it may ask for. When events grow, their delivery must use tw_setup.event_size.
+ * Bytes of an event in version 1, which a program gets unless it asks for more, and the maximum
+ * that it may ask for. When events grow, their delivery must use tw_setup.event_size.
  */
 #define TW_EVENT_SIZE_FIRST	48U
 #define TW_EVENT_SIZE_ASKED	4096U
 static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 
-/* Free timers in a magazine: they change hands together. */
+/* Free timers in a magazine. They are moved together. */
 #define TW_MAGAZINE		64U
 
-/* Hash chains in a bucket: as many as fit a cache line beside the lock. */
+/* Hash chains in a bucket: the number that fits a cache line beside the lock. */
 #define TW_CHAINS		14U
 
 /* Timers per bucket, on average: one for each chain. */
 #define TW_BUCKET_TIMERS	14U
 /*
- * Most timers in a hash chain, which is walked under its bucket's lock. The probability that an ADD
- * finds a chain full is below 10^-26, if keys are not chosen to collide.
+ * Maximum number of timers in a hash chain, which is walked under its bucket's lock. If keys are
+ * not chosen to collide, an ADD finds a full chain with a probability below 10^-26.
  */
 #define TW_CHAIN_MAX		32U
 
@@ -75,7 +75,7 @@ static_assert(sizeof(struct timerwheel_event) == TW_EVENT_SIZE_FIRST);
 #define TW_GENERATION_BITS_MIN	12U		/* two of them are the state */
 #define TW_GENERATION_BITS_MAX	20U
 
-/* Most operations in a call of tw_ops_add() and so on. */
+/* Maximum number of operations in a call of tw_ops_add() and similar functions. */
 #define TW_OPS_MAX		48U
 
 /* No base: see tw_ctx.wants. */
@@ -113,12 +113,12 @@ struct tw_held {
  * @files: wheels and logs that are not freed yet, or users; protected by the lock of tw_users
  * @memory: bytes charged, also for the users of the container; @lock
  * @lock: a leaf
- * @closing: wheels that are closed and not freed yet
- * @freed: wheels that were freed, modulo 2^32
+ * @closing: number of wheels that are closed but not freed yet
+ * @freed: number of wheels that were freed, modulo 2^32
  * @wait: woken when @freed changes
  * @closed: closed wheels that @free has not taken yet, linked by tw_file.closed_node
- * @free: frees them in this order, after a grace period. There is one worker for each user: a
- *	thousand wheels need no thousand workers, and nobody waits for another user's wheels.
+ * @free: frees them in this order, after a grace period. Each user has one worker: a thousand
+ *	wheels do not need a thousand workers, and no user waits for another user's wheels.
  * @sock_files: files whose connections need the worker, linked by tw_socks.node
  * @sock_work: the worker; see sock.c
  * @held: connections whose timer waits because a task holds the lock of the socket; the worker's
@@ -144,7 +144,7 @@ struct tw_user {
 
 /**
  * struct tw_bucket - a bucket of the hash table: one cache line
- * @lock: bit 0 protects the hash chains, and which timers are in them; see README.md, "Locks"
+ * @lock: bit 0 protects the hash chains and the set of timers in them; see README.md, "Locks"
  * @head: first timer of each chain, linked by tw_timer.hash_next
  */
 struct tw_bucket {
@@ -170,9 +170,9 @@ enum tw_dirs {
 };
 
 /**
- * struct tw_dir - how full a directory is
- * @used: pages in it; read without a lock by page faults of the deadline table
- * @room: pages that it has room for
+ * struct tw_dir - fill level of a directory
+ * @used: number of pages in it; page faults of the deadline table read it without a lock
+ * @room: number of pages that fit
  */
 struct tw_dir {
 	u32 used;
@@ -184,13 +184,13 @@ struct tw_dir {
  * @pool: the timers, by index
  * @bucket: directory of the pages of buckets, replaced by a larger copy as it grows
  * @seed: seeds of the hash, random for each file
- * @buckets: number of buckets: linear hashing, it grows by one at a time. Written under the lock of
- *	the bucket that is split.
+ * @buckets: number of buckets, which grows by one at a time (linear hashing). Written under the
+ *	lock of the bucket that is split.
  * @made: indices 1 to @made exist. Written under tw_file.mutex.
  * @dir: how full the directories are; written under tw_file.mutex
  * @bucket_map: tw_bucket.lock for lockdep
  * @lock: protects @full; a leaf
- * @full: stack of the magazines that no base holds: see struct tw_timer
+ * @full: stack of the magazines that no base holds; see struct tw_timer
  */
 struct tw_table {
 	struct tw_pool pool;
@@ -205,7 +205,7 @@ struct tw_table {
 };
 
 /**
- * struct tw_counts - statistics of a base: what was done with its lock held
+ * struct tw_counts - statistics of a base: operations with its lock held
  * @armed: ADDs
  * @moved: MOVEs
  * @removed: REMOVEs
@@ -213,11 +213,11 @@ struct tw_table {
  * @drained: timers removed by DRAIN
  * @withdrawn: events withdrawn before they were delivered
  * @delivered: events delivered
- * @rearmed: timers that stayed when their event was delivered
- * @overruns: deadlines of periodic timers that were skipped then
- * @firings: times that the engine ran it since it had work again
+ * @rearmed: timers that continued to exist after the delivery of their event
+ * @overruns: deadlines of periodic timers that were skipped at a delivery
+ * @firings: number of times that the engine started it because it had work again
  * @batches: batches, of the engine and of ADVANCE
- * @batch_max_timers: most timers in one batch
+ * @batch_max_timers: largest number of timers in one batch
  * @batch_max_ns: longest batch
  */
 struct tw_counts {
@@ -244,14 +244,14 @@ struct tw_counts {
  * @wheel: the timers
  * @free: the magazine in use: free timers, linked by tw_timer.next, 0 after the last
  * @nr_free: number of timers in it
- * @spare: a full magazine of TW_MAGAZINE more; 0: none
- * @tick_began: when the tick began in which the clock was last read, in ns on that clock
- * @programmed: when the engine is to run this base, in ns; TW_NEVER: it is not; 0: it has work now
- *	and will get a turn, or needs none (MANUAL)
- * @wake_at: when readers are to be woken, in ns (wake-up batching); TW_NEVER: they are not
- * @batches: expiry batches since it got work again
+ * @spare: a second magazine, full; 0: none
+ * @tick_began: the beginning of the tick in which the clock was last read, in ns on that clock
+ * @programmed: the time at which the engine will run this base, in ns; TW_NEVER: none; 0: it has
+ *	work now and will get a turn, or needs none (MANUAL)
+ * @wake_at: the time at which to wake readers, in ns (wake-up batching); TW_NEVER: none
+ * @batches: number of expiry batches since it got work again
  * @counts: statistics
- * @queue: where it waits for its turns; constant, NULL: MANUAL
+ * @queue: the queue in which it waits for its turns; constant, NULL: MANUAL
  * @entity: its entry there; protected by the engine's lock
  */
 struct tw_cpu {
@@ -276,16 +276,16 @@ struct tw_cpu {
  * @lock: protects @due, @warnings, @clock_sets, @clock_set_at, @woken and @wake_armed, and timers
  *	that are TW_DUE
  * @due: the due timers, first fired first
- * @warnings: those of them that are the warnings of connections
- * @clock_sets: times that CLOCK_REALTIME was set and no reader knows of; with a ring also its
- *	lock
- * @clock_set_at: when the last of them was noticed, by that clock
- * @woken: how many of them readers were woken for
- * @wake_armed: some base has a @wake_at
- * @wakeups: wake-ups sent
- * @readers: who waits
- * @fasync: who wants SIGIO
- * @log: what was delivered last, for monitors; made for the first of them; see log.c
+ * @warnings: number of due timers that are warnings of connections
+ * @clock_sets: number of times that CLOCK_REALTIME was set without a report to a reader; with a
+ *	ring also protected by its lock
+ * @clock_set_at: the time at which the last of them was noticed, by that clock
+ * @woken: number of due timers for which readers were woken
+ * @wake_armed: a base has a @wake_at
+ * @wakeups: number of wake-ups sent
+ * @readers: waiting readers
+ * @fasync: receivers of SIGIO
+ * @log: the events that were delivered last, for monitors; created for the first monitor; see log.c
  */
 struct tw_events {
 	raw_spinlock_t lock;
@@ -302,11 +302,11 @@ struct tw_events {
 };
 
 /**
- * struct tw_clockset - for files whose readers are to know when CLOCK_REALTIME is set
- * @enabled: they are; set once, last
- * @generation: when the work was at this file; protected as @list
- * @list: all such files; see clockset.c
- * @offset: CLOCK_REALTIME less CLOCK_BOOTTIME, as readers know it; tw_events.lock
+ * struct tw_clockset - reporting of changes of CLOCK_REALTIME to the readers of a file
+ * @enabled: readers get these reports; set once, last
+ * @generation: the run in which the work handled this file; protected like @list
+ * @list: all files with these reports; see clockset.c
+ * @offset: CLOCK_REALTIME minus CLOCK_BOOTTIME, as last reported; tw_events.lock
  */
 struct tw_clockset {
 	bool enabled;
@@ -317,12 +317,12 @@ struct tw_clockset {
 
 /**
  * struct tw_ring - the event ring of a file; see ring.c
- * @shared: what user space maps
+ * @shared: the memory that user space maps
  * @event: the entries
  * @events: number of entries, a power of two; 0: the file has no ring. Set last.
  * @lock: held to write to the ring
  * @tail: events written, modulo 2^32; protected by @lock
- * @offset: added to the times in events; like @shared and @event constant once @events is set
+ * @offset: added to the times in events; constant once @events is set, like @shared and @event
  */
 struct tw_ring {
 	struct timerwheel_ring *shared;
@@ -338,9 +338,9 @@ struct tw_ring {
  * @clock: enum timerwheel_clock
  * @slots: slots per level
  * @tick: length of a tick, in ns
- * @capacity: most timers
- * @wake_events: wake readers when so many events wait ...
- * @wake_ns: ... or, in ns, so long after the first of them
+ * @capacity: maximum number of timers
+ * @wake_events: wake readers when this many events wait ...
+ * @wake_ns: ... or this long after the first of them, in ns
  * @slack: default slack, in ns
  * @ring: entries of the event ring
  * @event_size: bytes of an event
@@ -366,16 +366,16 @@ struct tw_setup {
  * @node: in tw_socks.todo
  * @held: in tw_held.tree of the user, or clear; the worker's
  * @flags: TW_SOCK_QUEUED, TW_SOCK_ENDED
- * @acked: HALF_CLOSED: how far the peer had acknowledged, at the last visit
+ * @acked: HALF_CLOSED: the peer's last acknowledgment at the last visit
  * @file: the file
- * @sk: the socket, with a reference; NULL: it was closed and let go
- * @timeout: how long it may be idle, in ns; 0: LIFETIME
- * @grace: from the warning to the abort, in ns; 0: there is no warning
- * @grace_end: deadline of the timer while it is in its grace; 0: it is not
- * @since: time of the connection from which @timeout counts, at the earliest, in jiffies
- * @warned_at: @since when its grace began; another one says that it was used since
+ * @sk: the socket, with a reference; NULL: it was closed and released
+ * @timeout: maximum idle time, in ns; 0: LIFETIME
+ * @grace: time from the warning to the abort, in ns; 0: there is no warning
+ * @grace_end: deadline of the timer during the grace time; 0: it has not begun
+ * @since: earliest time of the connection from which @timeout counts, in jiffies
+ * @warned_at: @since at the beginning of the grace time; if @since differs, it was used after that
  * @index: its timer; constant
- * @warning: the timer (TW_WARNING) whose event the warning is; 0: none
+ * @warning: the timer (TW_WARNING) of the warning's event; 0: none
  * @bytes: memory charged for it
  * @event: flags of the event with which the timer ends
  * @kind: enum timerwheel_socket
@@ -383,8 +383,8 @@ struct tw_setup {
  * @half_closed: HALF_CLOSED: it was, at the last visit
  * @warned: the warning is on the due list; its lock
  *
- * All that is not constant is protected as the timer: by its base's lock while it is PENDING, by
- * its bucket's lock otherwise.
+ * All fields that are not constant are protected like the timer: by its base's lock while it is
+ * PENDING, by its bucket's lock otherwise.
  */
 struct tw_sock {
 	struct llist_node node;
@@ -411,10 +411,10 @@ struct tw_sock {
 /**
  * struct tw_socks - the connections that the timers of a file watch
  * @file: the file
- * @todo: those that the worker is to look at, linked by tw_sock.node
- * @taken: those that it has taken from there; the worker's
+ * @todo: connections that the worker has to handle, linked by tw_sock.node
+ * @taken: connections that the worker has taken from @todo; only the worker uses it
  * @node: in tw_user.sock_files, if @kicked
- * @kicked: the worker is to look at this file
+ * @kicked: the worker has to handle this file
  * @closed: the file is closed
  * @sweeper: sets @sweep to 1 once a minute while there are connections
  * @sweep: the next timer that the worker examines to find closed sockets; 0: it does not search
@@ -422,8 +422,8 @@ struct tw_sock {
  * @memory: bytes charged for connections to the user, in addition to tw_file.charged
  * @aborted: connections aborted
  *
- * Wheels without connections have none. (With it struct tw_file would not fit 512 bytes on a small
- * machine.)
+ * Allocated for the first connection of a wheel. If it were part of struct tw_file, that would not
+ * fit 512 bytes on a small machine.
  */
 struct tw_socks {
 	struct tw_file *file;
@@ -440,26 +440,27 @@ struct tw_socks {
 };
 
 /**
- * struct tw_file - what an open of the device creates: "a wheel" to its users
+ * struct tw_file - an open file of the device: "a wheel" to its users
  * @setup: settings. Changed under @mutex while there are no timers and no bases, constant
  *	afterwards. The clock is read without a lock, too.
- * @setup_done: SETUP was called, or is too late: @setup is constant; @mutex
- * @closed: no new timers are accepted. Set under @mutex; after tw_drain_close() (scan.c) has taken
- *	the lock of each base, every holder of one sees it.
- * @advanced: MANUAL: the time; lock of base 0
+ * @setup_done: SETUP was called, or is now too late, so @setup is constant; @mutex
+ * @closed: the file accepts no new timers. Set under @mutex. After tw_drain_close() (scan.c) has
+ *	taken the lock of each base, every later holder of a base's lock sees it.
+ * @advanced: MANUAL: the time; protected by the lock of base 0
  * @table: the timers
  * @events: due timers, and their readers
  * @ring: the event ring, if there is one
  * @socks: the connections that timers watch; NULL: none ever did. Set once, under @mutex.
- * @clockset: whether readers are to know when the clock is set
+ * @clockset: reports of changes of the clock to readers
  * @alarm: in the list of files that wake the machine; empty: it does not. See alarm.c.
  * @mutex: SETUP, growth, new bases
- * @base_retry_at: a base could not be created: do not try again before, in jiffies; @mutex
+ * @base_retry_at: after a base could not be created: the time of the next attempt, in jiffies;
+ *	@mutex
  * @charged: bytes of memory charged to @user; @mutex
- * @advance: one ADVANCE at a time; taken before @mutex
+ * @advance: serializes ADVANCE; taken before @mutex
  * @drain_next: the index at which the next DRAIN starts; a hint
  * @user: the user who is charged
- * @closed_node: in tw_user.closed after close
+ * @closed_node: in tw_user.closed, after the file was closed
  * @cover: KCOV handle of the task that opened the file, or 0: see cover.h; constant
  * @cpu: the bases, by CPU, each created when its CPU first needs it. All CPUs use base 0 of a
  *	MANUAL file.
@@ -489,24 +490,25 @@ struct tw_file {
 };
 
 /**
- * struct tw_ctx - batch context: operations under one hold of a base's lock
+ * struct tw_ctx - batch context: a batch is a group of operations with a base's lock held
  * @file: the file
  * @cpu: this CPU's base, locked; bottom halves are off
  * @other: one more base, locked during the whole batch; or NULL
  * @now: the file's time at the start of the batch, in ns
- * @offset: what the caller's time namespace adds to that
- * @todo: not 0: one of the following
- * @wake_readers: readers are to be woken at the end
- * @wake_monitors: monitors are to be woken at the end
- * @socks: the worker of the connections has something to do
- * @flow: timers that fell due in this batch and may go into the ring after it, and one more if no
- *	timer waits for the ring any more
- * @flags: of a call by handle: TIMERWHEEL_ABS, TIMERWHEEL_EXCL
- * @wants: the last operation was not begun and returned -EAGAIN, because it needs the base of this
- *	CPU: end the batch, and start over in one that has it locked. TW_NO_CPU: it needs none.
+ * @offset: offset of the caller's time namespace, in ns
+ * @todo: not 0: one of the following fields is set
+ * @wake_readers: wake readers at the end
+ * @wake_monitors: wake monitors at the end
+ * @socks: the worker of the connections has work
+ * @flow: number of timers that fell due in this batch and may go into the ring after it, plus one
+ *	if the last timer that waited for the ring has left the due list
+ * @flags: flags of a call by handle: TIMERWHEEL_ABS, TIMERWHEEL_EXCL
+ * @wants: number of the CPU whose base the last operation needs. That operation has done nothing
+ *	and returned -EAGAIN: end the batch, and repeat it in a batch that locks this base, too.
+ *	TW_NO_CPU: none.
  *
- * It need not be initialized: __tw_cpu_begin() sets everything but @flags, which only MOVE by
- * handle reads. Its callers set them.
+ * It need not be initialized: __tw_cpu_begin() sets all fields except @flags, which only MOVE by
+ * handle reads and its callers set.
  */
 struct tw_ctx {
 	struct tw_file *file;
@@ -528,8 +530,8 @@ struct tw_ctx {
 };
 
 /*
- * Not raw_spin_lock_bh(): with PREEMPT_RT that leaves preemption enabled. A task that preempts the
- * holder could then spin for the lock for ever.
+ * raw_spin_lock_bh() would leave preemption enabled with PREEMPT_RT. A task that preempts the
+ * holder could then spin forever.
  */
 static inline void tw_lock_bh(raw_spinlock_t *lock)
 {
@@ -543,14 +545,13 @@ static inline void tw_unlock_bh(raw_spinlock_t *lock)
 	local_bh_enable();
 }
 
-/* The connections that timers of a file watch; NULL: none ever did */
+/* The connections that timers of a file watch; NULL: no timer has ever watched one. */
 static inline struct tw_socks *tw_file_socks(const struct tw_file *file)
 {
 	/* Pairs with the release in tw_socks_make(); litmus dependency. */
 	return READ_ONCE(file->socks);
 }
 
-/* Does the file have an event ring? */
 static inline bool tw_has_ring(const struct tw_file *file)
 {
 	/* Pairs with the release in tw_setup_apply(); litmus publish. */
@@ -568,7 +569,7 @@ long tw_call_array(struct tw_file *file, unsigned int cmd, struct timerwheel_bat
 		   u32 internal);
 
 /*
- * Internal flags of struct timerwheel_batch, beside those of the call.
+ * Internal flags of struct timerwheel_batch, in addition to the flags of the call.
  * TW_BATCH_KILLABLE: only a fatal signal ends the call early.
  * TW_BATCH_NOWAIT: the call fails with -EAGAIN if its first element needs memory.
  */

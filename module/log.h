@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A wheel's log: the events it delivered last, for its monitors. See log.c. */
+/* A wheel's log: the events that it delivered last, for its monitors. See log.c. */
 #ifndef TW_LOG_H
 #define TW_LOG_H
 
@@ -30,17 +30,17 @@ struct tw_log_store {
 /**
  * struct tw_log - a wheel's log
  * @lock: protects @tail, @store, @older, @from and @closed; a leaf
- * @tail: number of events written, which is the number of the next one
- * @store: where events are written to, while there are monitors
- * @older: while the log grows: the previous store. It does not change any more.
+ * @tail: number of events written, which is the number of the next event
+ * @store: the store to which events are written while there are monitors
+ * @older: while the log grows: the previous store, which no longer changes
  * @from: events below this number are read from @older
- * @closed: the wheel is closed, no event follows
- * @readers: readers of all monitors wait here
- * @crowded: to wake them has taken long, so @wake does that
- * @crowded_at: when it last did, in jiffies
- * @wake: work that wakes them, of monitor.c; cancelled with the last reference
+ * @closed: the wheel is closed; no events follow
+ * @readers: waiting readers of all monitors
+ * @crowded: waking the readers has taken long, so @wake does it
+ * @crowded_at: the last time at which it took long, in jiffies
+ * @wake: work that wakes the readers (monitor.c); cancelled with the last reference
  * @mutex: attaching and detaching monitors
- * @monitors: how many there are; @mutex
+ * @monitors: number of monitors; @mutex
  * @user: the user who is charged
  * @charged: bytes charged: @store, @older, the monitors and this structure
  * @refs: held by the wheel and by each monitor
@@ -67,7 +67,8 @@ struct tw_log {
  * struct tw_cursor - position of a monitor in the log
  * @next: number of the next event to read
  * @missed: number of events before it that were missed and are not reported yet
- * @events: length: how far it may be behind; 0: it is not attached. Constant once attached.
+ * @events: length: the number of events by which it may be behind; 0: it is not attached. Constant
+ *	once attached.
  */
 struct tw_cursor {
 	u64 next;
@@ -79,8 +80,8 @@ struct tw_cursor {
  * tw_log_active - a file's log, if it has monitors
  * @file: the file
  *
- * Context: the due list or the ring is locked, so that no first monitor is attached meanwhile. The
- * last one may be detached: see tw_log_write().
+ * Context: the due list or the ring is locked, so that no first monitor is attached in the
+ * meantime. The last monitor may be detached: see tw_log_write().
  * Return: the log, or NULL.
  */
 static inline struct tw_log *tw_log_active(const struct tw_file *file)
@@ -107,7 +108,7 @@ static inline void tw_log_write(struct tw_log *log, const struct timerwheel_even
 }
 
 /**
- * tw_log_ready - would a read of a monitor return at once?
+ * tw_log_ready - would a read of a monitor return immediately?
  * @log: the log
  * @cursor: the monitor's cursor
  *
@@ -125,9 +126,9 @@ static inline bool tw_log_ready(const struct tw_log *log, const struct tw_cursor
 /**
  * tw_log_wake - wake the readers of all monitors
  * @log: the log
- * @mask: what has happened: EPOLLIN and so on
+ * @mask: the events to report: EPOLLIN and so on
  *
- * All of them, even those who wait exclusively (EPOLLEXCLUSIVE): each monitor has its own events.
+ * Wakes even exclusive waiters (EPOLLEXCLUSIVE), because each monitor has its own events.
  *
  * Context: any; neither the log nor its wait queue is locked.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory that users make the kernel hold: allocation, and charges to a file. See memory.c. */
+/* Memory that the kernel holds for users: allocation, and charges to a file. See memory.c. */
 #ifndef TW_MEMORY_H
 #define TW_MEMORY_H
 
@@ -8,7 +8,7 @@
 
 struct tw_file;
 
-/* In a cgroup at its limit allocations fail; they do not start the OOM killer. */
+/* In a cgroup at its limit, allocations fail without starting the OOM killer. */
 #define TW_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 size_t tw_alloc_size(size_t size);

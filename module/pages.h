@@ -9,7 +9,7 @@
 struct page;
 
 /**
- * struct tw_zone - where memory comes from
+ * struct tw_zone - the zone that memory comes from
  * @nid: the node
  * @gfp: the flags that select the zone
  */

@@ -17,8 +17,8 @@
  * @TW_VISITED_LATER: it is queued again, for its deadline
  * @TW_VISITED_FIRED: its event is delivered
  * @TW_VISITED_PARKED: its last arming was cancelled: it is parked
- * @TW_VISITED_AGAIN: one of these, but programs change its entry all the time: it is visited again
- *	in the next tick
+ * @TW_VISITED_AGAIN: programs keep changing its entry, so it is visited again in the next tick,
+ *	with one of these results
  */
 enum tw_visited {
 	TW_VISITED_LATER,

@@ -13,7 +13,7 @@ struct page;
 /**
  * tw_ring_entry - entry for an event
  * @ring: the ring, locked
- * @place: number of the event: @ring->tail is the next one to publish, and so on
+ * @place: number of the event; @ring->tail is the next event to publish
  *
  * Return: the entry. The caller has checked that there is room for it.
  */

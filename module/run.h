@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Begin and end of a batch of operations under one hold of a base's lock. Inline, because every
+ * Begin and end of a batch: a group of operations with a base's lock held. Inline, because every
  * call needs them; the slow paths are in cpu.c.
  */
 #ifndef TW_RUN_H
@@ -65,13 +65,13 @@ static __always_inline u64 tw_cpu_tick(struct tw_cpu *cpu, u64 now)
  * @cpu: the base, locked
  * @now: the file's time
  *
- * Most batches begin in the tick that began at tick_began, and there is nothing to do.
+ * Most batches begin in the tick that began at tick_began, and then there is nothing to do.
  *
  * Invariant: tick_began and the cursor advance together, in expiry batches too; the cursor lags
  * only while there is work to do (tw_wheel_catch_up()). If only the cursor advanced, a clock set
  * back to the tick of tick_began would go unnoticed. If only tick_began advanced, timers would be
- * queued on a higher level than necessary, and one armed again for the current tick would fire in
- * it.
+ * queued on a higher level than necessary, and a timer armed again for the current tick would fire
+ * in it.
  */
 static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
 {
@@ -84,12 +84,12 @@ static __always_inline void tw_cpu_catch_up(struct tw_cpu *cpu, u64 now)
  * @ctx: filled in
  * @file: the file
  * @offset: tw_clock_offset() of the caller
- * @nowait: do not sleep to create a base: use another one
+ * @nowait: do not sleep to create a base; use another base
  * @other: CPU number of a second base to lock; TW_NO_CPU: none
  *
- * Creates the base of this CPU if it does not exist yet. Without memory for it another CPU's base
- * is used, since operations such as read and REMOVE must not fail. If an hrtimer must then be
- * started, the thread of that CPU's engine does it.
+ * Creates the base of this CPU if it does not exist yet. Without memory for it, uses another CPU's
+ * base, because operations such as read and REMOVE must not fail. If an hrtimer must then be
+ * started, the thread of that CPU's engine starts it.
  *
  * Context: process, may sleep unless @nowait. On success bottom halves are off and @ctx->cpu is
  * locked.
@@ -123,13 +123,13 @@ static __always_inline int __tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *fi
 	return 0;
 }
 
-/* The same for callers that may sleep. */
+/* __tw_cpu_begin() for callers that may sleep. */
 static __always_inline int tw_cpu_begin(struct tw_ctx *ctx, struct tw_file *file, u64 offset)
 {
 	return __tw_cpu_begin(ctx, file, offset, false, TW_NO_CPU);
 }
 
-/* The same with a second base, @other, that the batch before has asked for (tw_ctx.wants). */
+/* tw_cpu_begin() with a second base, which the previous batch requested (tw_ctx.wants). */
 static __always_inline int tw_cpu_begin_with(struct tw_ctx *ctx, struct tw_file *file, u64 offset,
 					     u32 other)
 {
@@ -137,7 +137,7 @@ static __always_inline int tw_cpu_begin_with(struct tw_ctx *ctx, struct tw_file 
 }
 
 /**
- * tw_ctx_finish - do what a batch leaves to be done without locks: fill the ring, start and wake
+ * tw_ctx_finish - do the work of a batch that needs no lock: fill the ring, start the worker, wake
  * @ctx: the batch context
  *
  * Context: no lock held.
@@ -174,12 +174,12 @@ static __always_inline void tw_cpu_end(struct tw_ctx *ctx)
 }
 
 /**
- * tw_cpu_again - let others run before an operation starts over in another batch
+ * tw_cpu_again - let other tasks run before an operation is repeated in another batch
  *
- * Other CPUs may keep the operation from succeeding for as long as they like.
+ * Other CPUs can keep the operation from succeeding for any length of time.
  *
  * Context: process, no lock held.
- * Return: false: the task was killed, do not start over.
+ * Return: false: the task was killed, do not repeat the operation.
  */
 static inline bool tw_cpu_again(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The slots of a wheel: which one a timer belongs to, insertion and removal. They are part of every
- * operation, so all is inline. wheel.c explains slots and levels.
+ * The slots of a wheel: the slot of a timer, insertion and removal. Every operation uses these
+ * functions, so all are inline. wheel.c explains slots and levels.
  */
 #ifndef TW_SLOTS_H
 #define TW_SLOTS_H
@@ -13,9 +13,9 @@
 #include "wheel.h"
 
 /*
- * The tick at which @t is to fire. Without slack it is the first one not before the deadline. With
- * slack it is, of the ticks up to @t->slack later, the one that is a multiple of the largest power
- * of two: timers with slack meet there.
+ * The tick at which to fire @t: without slack, the first tick that is not before the deadline. With
+ * slack, up to @t->slack later ticks are allowed; of these, return the multiple of the largest
+ * power of two, so that timers with slack share ticks.
  *
  * Neither the sum nor the levels overflow: in ns, a deadline is below 2^63, the bias at most
  * TW_BIAS_MAX, the slack at most TW_SLACK_MAX and a tick below 2^60.
@@ -35,7 +35,7 @@ static inline u64 tw_fire_tick(const struct tw_wheel *w, const struct tw_timer *
  * @w: the wheel
  * @index: the timer's index
  * @t: the timer
- * @tick: the tick; one before the cursor means the cursor's
+ * @tick: the tick; a tick before the cursor means the cursor's tick
  */
 static __always_inline void __tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t, u64 tick)
 {
@@ -44,11 +44,13 @@ static __always_inline void __tw_place(struct tw_wheel *w, u32 index, struct tw_
 	u32 first;
 
 	if (delta >= w->level_size) {
-		/* The lowest level with slots for that many ticks ... */
+		/* Use the lowest level with slots for that many ticks ... */
 		list = w->reach[__fls(delta)].list;
 		shift = w->reach[__fls(delta)].shift;
 		b >>= shift;
-		/* ... or the next one: counted from the cursor's slot it may be one more. */
+		/*
+		 * ... or the next level: counted from the cursor's slot, it can be one slot more.
+		 */
 		if (unlikely(b - (w->cursor >> shift) >= w->level_size)) {
 			list += w->level_size;
 			shift += w->shift;
@@ -60,7 +62,7 @@ static __always_inline void __tw_place(struct tw_wheel *w, u32 index, struct tw_
 	t->prev = TW_HEAD | list;
 	w->head[list] = index;
 	t->next = first;
-	/* If the slot was not empty the wheel has accounted for it. */
+	/* If the slot was not empty, the wheel has already accounted for it. */
 	if (likely(first))
 		tw_timer_at(w->pool, first)->prev = index;
 	else
@@ -83,8 +85,8 @@ static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_ti
  * @w: the wheel
  * @now: the current tick
  *
- * To be called before tw_wheel_insert(), so that the timer goes to the lowest level possible. Does
- * nothing while there is work to do: the cursor must not pass it.
+ * Call it before tw_wheel_insert(), so that the timer goes to the lowest possible level. It does
+ * nothing while there is work to do, because the cursor must not pass that.
  */
 static inline void tw_wheel_catch_up(struct tw_wheel *w, u64 now)
 {
@@ -96,7 +98,7 @@ static inline void tw_wheel_catch_up(struct tw_wheel *w, u64 now)
  * tw_wheel_insert - queue a timer
  * @w: the wheel
  * @index: the timer's index
- * @t: the timer, on no list, with its deadline and slack
+ * @t: the timer, in no list, with its deadline and slack
  *
  * May lower @w->work.
  */
@@ -111,7 +113,7 @@ static __always_inline void tw_wheel_insert(struct tw_wheel *w, u32 index, struc
  * @w: the wheel that it is in
  * @t: the timer
  *
- * @w->work is left alone: at worst there is nothing to do at that tick.
+ * Does not change @w->work: at worst there is nothing to do at that tick.
  */
 static __always_inline void tw_wheel_remove(struct tw_wheel *w, struct tw_timer *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the module knows of TCP connections. See tcp.c. */
+/* Access to TCP connections. See tcp.c. */
 #ifndef TW_TCP_H
 #define TW_TCP_H
 
@@ -13,9 +13,9 @@ struct sock;
 /**
  * tw_tcp_supported - can this kernel abort connections?
  *
- * Without BPF the kernel has no way to abort a connection whose lock the caller has, and to wait
- * for that lock is no way: see tw_tcp_abort(). Inline, so that the compiler removes what a kernel
- * without a network does not export.
+ * Without BPF the kernel cannot abort a connection whose lock the caller holds, and waiting for
+ * that lock is not allowed: see tw_tcp_abort(). Inline, so that the compiler removes references to
+ * symbols that a kernel without a network does not export.
  *
  * Return: true if so.
  */

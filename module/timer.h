@@ -2,9 +2,9 @@
 /*
  * Timers, and how to find one by its index.
  *
- * A timer is an object of 64 bytes in a page of 4 kB. Its name in the module is a u32 index, with 0
- * for "none", which is also the link in every list. That is half the size of a pointer, so that all
- * of a timer fits one cache line. See README.md, "Locks", for the locks.
+ * A timer is an object of 64 bytes in a page of 4 kB. The module refers to it by a u32 index, with
+ * 0 for "none". Lists also link timers by index. An index is half the size of a pointer, so a timer
+ * fits one cache line. README.md, "Locks", describes the locks.
  */
 #ifndef TW_TIMER_H
 #define TW_TIMER_H
@@ -20,7 +20,7 @@ struct tw_sock;
  * @TW_FREE: no timer: on a free list
  * @TW_PENDING: in a slot or a backlog of the wheel of base tw_timer.cpu
  * @TW_DUE: on the due list, or still held by an expiry batch of base tw_timer.cpu
- * @TW_CLAIMED: one-shot, its event was copied out, and the reader is about to free it. Lookups skip
+ * @TW_CLAIMED: one-shot; its event was copied out, and the reader is about to free it. Lookups skip
  *	it.
  * @TW_PARKED: in no list: its last arming was cancelled, or it is resident and its event was
  *	delivered. Of a connection: the worker decides about it. Changed with its bucket locked
@@ -35,13 +35,13 @@ enum tw_state {
 };
 
 /**
- * enum tw_stay - what becomes of a timer when its event has been delivered
+ * enum tw_stay - what happens to a timer after its event was delivered
  * @TW_ENDS: it is freed
  * @TW_PERIODIC: it is queued for its next deadline
  * @TW_RESIDENT: it is parked
  * @TW_LINGERS: resident; it is queued again, cancelled
  * @TW_SOCKET: it watches a connection; it is freed
- * @TW_WARNING: it is the warning of one that does, and stays with that
+ * @TW_WARNING: it is the warning of a TW_SOCKET timer, and exists as long as that timer
  */
 enum tw_stay {
 	TW_ENDS,
@@ -54,25 +54,25 @@ enum tw_stay {
 
 /**
  * struct tw_timer - a timer
- * @key: the caller's name for it
+ * @key: its key
  * @value: the caller's data, returned with each event
- * @deadline: when it falls due, in ns on the file's clock
- * @period: of a periodic timer: ns between deadlines; of one that lingers: for how long
- * @chain: of one that is freed after delivery: its hash chain, so that expiry need not hash the
- *	key. Written with the chain's bucket locked. Read without, and then checked again: see
- *	tw_table_lock_timer().
+ * @deadline: the deadline, in ns on the file's clock
+ * @period: TW_PERIODIC: ns between deadlines; TW_LINGERS: the linger in ns
+ * @chain: TW_ENDS: its hash chain, so that expiry need not hash the key. Written with the chain's
+ *	bucket locked. Read without a lock, and then checked again: see tw_table_lock_timer().
  * @sock: TW_SOCKET, TW_WARNING: the connection
- * @fired: TW_DUE: when it fired, in ns
- * @slack: how many ticks it may be late to share a wake-up. In the first timer of a magazine: the
- *	number of timers in it.
+ * @fired: TW_DUE: the time at which it fired, in ns
+ * @slack: number of ticks by which it may be late to share a wake-up. In the first timer of a
+ *	magazine: the number of timers in the magazine.
  * @hash_next: next in its hash chain. In the first timer of a magazine: the next magazine.
  * @next: next in its slot or backlog, on the due list or on a free list
- * @prev: previous one there; for the first of a slot or backlog TW_HEAD and the number of the list
+ * @prev: previous timer in that list; for the first of a slot or backlog, TW_HEAD and the number of
+ *	the list
  * @cpu: the CPU of the base whose wheel it is in, or was in last
  * @state: enum tw_state
- * @stay: enum tw_stay; it tells @period, @chain and @sock apart
- * @generation: number of owners that the index has had, modulo what fits an entry of the deadline
- *	table, and never 0; see deadlines.h
+ * @stay: enum tw_stay; selects @period, @chain or @sock
+ * @generation: number of owners that the index has had, limited to the bits in an entry of the
+ *	deadline table, and never 0; see deadlines.h
  */
 struct tw_timer {
 	u64 key;
@@ -96,21 +96,20 @@ struct tw_timer {
 
 static_assert(sizeof(struct tw_timer) == 64);
 
-/* Does a timer watch a connection? */
 static __always_inline bool tw_timer_has_sock(const struct tw_timer *t)
 {
 	return t->stay == TW_SOCKET;
 }
 
-/* The period, or linger, of a timer that cannot change meanwhile; 0: it has none. */
+/* The period or linger of a timer that cannot change during the call; 0: it has none. */
 static inline u64 tw_timer_period(const struct tw_timer *t)
 {
 	return unlikely(t->stay == TW_PERIODIC || t->stay == TW_LINGERS) ? t->period : 0;
 }
 
 /*
- * The unit in which timers and buckets are allocated, in bytes. It is not PAGE_SIZE: with pages of
- * 64 kB each of ten thousand small wheels would pay for a thousand timers.
+ * The unit in which timers and buckets are allocated, in bytes. PAGE_SIZE would be too large: with
+ * pages of 64 kB, each of ten thousand small wheels would pay for a thousand timers.
  */
 #define TW_PAGE		4096U
 
@@ -155,7 +154,7 @@ static inline bool tw_pool_resident(const struct tw_pool *pool)
  * @pool: the pool
  *
  * Context: any.
- * Return: the directory. All timers that exist now are in it. It lives as long as the file.
+ * Return: the directory, which contains all timers that exist now. It lives as long as the file.
  */
 static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
 {
@@ -166,7 +165,7 @@ static inline struct tw_timer **tw_pool_pages(const struct tw_pool *pool)
 /**
  * tw_timer_in_pages - find a timer by its index, in a directory that was read before
  * @pages: tw_pool_pages()
- * @index: an index that was handed out, not 0
+ * @index: an existing index, not 0
  *
  * Return: the timer. It lives as long as the file.
  */
@@ -178,7 +177,7 @@ static __always_inline struct tw_timer *tw_timer_in_pages(struct tw_timer **page
 /**
  * tw_timer_at - find a timer by its index
  * @pool: the pool
- * @index: an index that was handed out, not 0
+ * @index: an existing index, not 0
  *
  * Context: as tw_pool_pages().
  * Return: the timer. It lives as long as the file.

@@ -75,7 +75,7 @@ TRACE_EVENT(timerwheel_remove,
 		  __entry->deadline, __entry->was)
 );
 
-/* Timers of a batch fell due on a CPU; late is the lateness of the first one. */
+/* Timers of a batch fell due on a CPU; late is the lateness of the first timer. */
 TRACE_EVENT(timerwheel_expire,
 	TP_PROTO(const struct tw_cpu *cpu, const struct tw_due_list *due, u64 now),
 	TP_ARGS(cpu, due, now),

@@ -9,13 +9,13 @@
 
 #include "timer.h"
 
-/* Flag in tw_timer.prev of the first timer in a list: the other bits are the list's number. */
+/* Flag in tw_timer.prev of the first timer in a list. The other bits are the list's number. */
 #define TW_HEAD		BIT(31)
 
-/* Most backlogs: see "Oversized ticks" in wheel.c. */
+/* Maximum number of backlogs: see "Oversized ticks" in wheel.c. */
 #define TW_BACKLOGS	32U
 
-/* tw_wheel.work of a wheel without timers; more generally, a time that never comes. */
+/* tw_wheel.work of a wheel without timers. In other places: never. */
 #define TW_NEVER	U64_MAX
 
 /* Limits of the bias and of a timer's slack, in ns: see tw_fire_tick(). */
@@ -65,10 +65,10 @@ struct tw_due_list {
  * @late_max: largest lateness, in ns
  * @lateness: histogram of latenesses, by fls64() of the ns. User space sees fewer buckets (struct
  *	timerwheel_stats).
- * @sooner: there may be something to do earlier than the engine knows: @work was lowered, or the
- *	caller has something to do. Cleared by whoever acts on it.
+ * @sooner: there may be work earlier than the engine expects: @work was lowered, or the caller has
+ *	work. The code that acts on it clears it.
  * @reach: for each x, the lowest level whose 2 * S slots span more than 2^x ticks: its first list,
- *	and log2 of the ticks that one of its slots spans
+ *	and log2 of the ticks in one of its slots
  */
 struct tw_wheel {
 	const struct tw_pool *pool;
