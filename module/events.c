@@ -6,15 +6,16 @@
  * withdrawn in O(1). A timer leaves the list in one of two ways, both under the events' lock: its
  * event is delivered, or an operation on its key withdraws it.
  *
- * A reader copies events to its buffer with that lock held and page faults off, and only then takes
- * their timers off the list. So a timer whose event could not be copied is unchanged. It waits
- * until this reader has faulted its buffer in, or for the next reader.
+ * A reader copies events to its buffer with that lock held and page faults disabled. Only then it
+ * removes their timers from the list. A timer whose event could not be copied is therefore
+ * unchanged. It waits until this reader has faulted its buffer in, or for the next reader.
  *
  * A delivered one-shot timer must be removed from the key table. That needs the bucket's lock,
- * which comes before the events' lock. So the timer is TW_CLAIMED from the copy until the reader
- * has released the events' lock and freed it; lookups skip claimed timers. A delivered periodic
- * timer is queued again at once, in the wheel of the reader's CPU, for its first deadline in the
- * future. A resident one is parked, or queued there for its linger (resident.c).
+ * which comes before the events' lock. Therefore the timer is TW_CLAIMED from the copy until the
+ * reader has released the events' lock and freed it; lookups skip claimed timers. A delivered
+ * periodic timer is queued again immediately, in the wheel of the reader's CPU, for its first
+ * deadline in the future. A delivered resident timer is parked, or queued there for its linger
+ * (resident.c).
  *
  * In a file with an event ring, timers come here only if the ring has no room for them or if they
  * were armed for a time in the past: see flow.c.
@@ -37,7 +38,7 @@
 #define TW_EVENT_SIZE	((ssize_t)sizeof(struct timerwheel_event))
 
 /**
- * tw_events_init - initialize the due list and what waits for it
+ * tw_events_init - initialize the due list and its wait queue
  * @events: zeroed
  */
 void tw_events_init(struct tw_events *events)
@@ -58,7 +59,7 @@ static u32 tw_events_waiting(const struct tw_file *file)
  * tw_events_any - does any event wait for a reader?
  * @file: the file
  *
- * Return: true if so. Without a lock the answer may be stale at once.
+ * Return: true if so. Without a lock the answer may already be stale.
  */
 bool tw_events_any(const struct tw_file *file)
 {
@@ -66,12 +67,12 @@ bool tw_events_any(const struct tw_file *file)
 }
 
 /**
- * tw_events_need_wake - decide if timers that fell due wake the readers
+ * tw_events_need_wake - decide whether timers that fell due wake the readers
  * @cpu: their base, locked; the due list is locked, too
- * @n: how many timers
+ * @n: number of timers
  * @now: the file's time, in ns
  *
- * If not, makes sure that readers are woken wake_ns after the first event.
+ * If they do not, ensures that readers are woken wake_ns after the first event.
  *
  * Return: true if the caller must wake readers.
  */
@@ -82,7 +83,7 @@ bool tw_events_need_wake(struct tw_cpu *cpu, u32 n, u64 now)
 	u32 waiting = tw_events_waiting(cpu->file);
 
 	lockdep_assert_held(&events->lock);
-	/* Events that were delivered or withdrawn are those that readers were woken for. */
+	/* Assume that readers were woken for the events that were delivered or withdrawn. */
 	events->woken = min(events->woken, waiting);
 	waiting += n;
 	if (waiting - events->woken >= setup->wake_events ||
@@ -182,15 +183,15 @@ void tw_events_lock(struct tw_file *file)
 }
 
 /**
- * tw_events_unlink - withdraw a timer's event: take the timer off the due list
+ * tw_events_unlink - withdraw a timer's event: remove the timer from the due list
  * @ctx: the batch context; the due list is locked
- * @t: the timer, on the list
+ * @t: the timer, in the list
  *
- * The timer stays TW_DUE. Its bucket is locked, so nothing finds it before the caller has set
+ * The timer stays TW_DUE. Its bucket is locked, so no lookup finds it before the caller has set
  * another state.
  *
- * TIMERWHEEL_RING_OVERFLOW is cleared after the batch when no event waits any more, because the
- * ring's lock is outside the due list's.
+ * If no event waits after that, TIMERWHEEL_RING_OVERFLOW is cleared, but only after the batch,
+ * because the ring's lock is outside the due list's lock.
  */
 void tw_events_unlink(struct tw_ctx *ctx, struct tw_timer *t)
 {
@@ -228,7 +229,7 @@ void tw_events_unlock(struct tw_file *file)
  * @first: index of the first timer
  * @next: index of the timer after the last, 0: none
  *
- * Context: the due list or the ring is locked, so that nothing else is delivered meanwhile.
+ * Context: the due list or the ring is locked, so that no other event is delivered in the meantime.
  */
 void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 {
@@ -254,9 +255,9 @@ void tw_events_log(struct tw_ctx *ctx, u32 first, u32 next)
 }
 
 /*
- * Park the timers in @taken that stay, or queue them again. Only the others are left in it, in the
- * order in which they were delivered: so which index is free next does not depend on whether the
- * reader's buffer had to be faulted in half-way.
+ * Park or queue the timers in @taken that continue to exist. The others remain in @taken, in the
+ * order of their delivery, so that the next free index does not depend on whether the reader's
+ * buffer had to be faulted in.
  */
 static noinline void tw_taken_stay(struct tw_ctx *ctx, struct tw_taken *taken)
 {
@@ -280,9 +281,9 @@ static noinline void tw_taken_stay(struct tw_ctx *ctx, struct tw_taken *taken)
 }
 
 /**
- * tw_events_pop - take timers whose events were copied off the due list
+ * tw_events_pop - remove timers whose events were copied from the due list
  * @ctx: the batch context; the due list is locked
- * @taken: the timers. On return only those that do not stay are left, for tw_taken_free().
+ * @taken: the timers. On return it contains only the timers that tw_taken_free() must free.
  */
 void tw_events_pop(struct tw_ctx *ctx, struct tw_taken *taken)
 {
@@ -325,8 +326,8 @@ void tw_taken_free(struct tw_ctx *ctx, const struct tw_taken *taken)
 }
 
 /*
- * Copy the events of the first @max due timers to a contiguous user buffer, field by field. If that
- * faults, the event that was being written may be incomplete; it does not count.
+ * Copy the events of the first @max due timers to a contiguous user buffer, field by field. After a
+ * fault the last event may be incomplete; it does not count.
  */
 static void tw_events_copy_to_user(const struct tw_ctx *ctx, struct timerwheel_event __user *to,
 				   unsigned int max, struct tw_taken *taken)
@@ -354,7 +355,7 @@ fault:
 	user_access_end();
 }
 
-/* Copy the events of the first @max due timers out; @taken says how many that were. */
+/* Copy the events of the first @max due timers out. @taken returns the copied ones. */
 static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsigned int max,
 			   struct tw_taken *taken)
 {
@@ -362,7 +363,7 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 	struct tw_timer *t;
 	size_t copied;
 
-	/* read(), the usual case */
+	/* This is read(), the usual case. */
 	if (likely(iter_is_ubuf(to))) {
 		tw_events_copy_to_user(ctx, to->ubuf + to->iov_offset, max, taken);
 		iov_iter_advance(to, taken->count * sizeof(event));
@@ -381,7 +382,7 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 }
 
 /**
- * tw_events_take_clock_set - the event of a clock that was set is delivered
+ * tw_events_take_clock_set - account for the delivery of the event of a clock that was set
  * @file: the file, its due list locked
  * @event: the event
  *
@@ -403,9 +404,9 @@ bool tw_events_take_clock_set(struct tw_file *file, const struct timerwheel_even
 }
 
 /*
- * Fault in memory for an event. If that was in vain before (@faults > 0), write there: some memory
- * can be faulted in, but not written by the kernel (a shadow stack, or the wrong tag on arm64), and
- * would be tried forever.
+ * Fault in memory for an event. If this did not help before (@faults > 0), also write to the
+ * memory: some memory can be faulted in but not written by the kernel (a shadow stack, or the wrong
+ * tag on arm64), and the loop would never end.
  */
 static bool tw_events_fault_in(struct iov_iter *to, unsigned int faults)
 {
@@ -432,7 +433,7 @@ static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to
 
 	while (READ_ONCE(events->clock_sets)) {
 		tw_lock_bh(&events->lock);
-		/* Another reader may have taken it. */
+		/* Another reader may have taken the event. */
 		copied = 0;
 		if (events->clock_sets) {
 			event = tw_event_of_clock_set(events);
@@ -458,7 +459,7 @@ static int tw_events_deliver_clock_set(struct tw_file *file, struct iov_iter *to
 	return 0;
 }
 
-/* Deliver at most @max events under one hold of the locks. Sets @short_copy if the copy faulted. */
+/* Deliver at most @max events in one batch. Sets @short_copy if the copy faulted. */
 static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned int max,
 			     u64 offset, bool nowait, bool *short_copy)
 {
@@ -471,7 +472,7 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
 	if (n)
 		return n;
 	raw_spin_lock(&events->lock);
-	/* A clock that was set comes first: timers may be due because of it. */
+	/* The event of the clock comes first: timers may be due because the clock was set. */
 	max = events->clock_sets ? 0 : min(max, events->due.count);
 	taken.first = events->due.first;
 	taken.next = taken.first;
@@ -491,12 +492,12 @@ static int tw_events_deliver(struct tw_file *file, struct iov_iter *to, unsigned
  * tw_events_read - deliver events
  * @file: the file
  * @to: the destination
- * @nowait: sleep neither for a lock nor for kernel memory. The user buffer is faulted in all the
- *	same: otherwise no event would ever reach a buffer that was not touched before.
+ * @nowait: do not sleep for a lock or for kernel memory. The user buffer is still faulted in:
+ *	otherwise no event would ever reach a buffer that was not touched before.
  *
  * Context: process, may sleep.
  * Return: bytes, a multiple of the size of an event; 0: nothing is due; -EFAULT; -EINTR: a fatal
- * signal; -EDQUOT, -ENOMEM; -EAGAIN: @nowait, and it would have to sleep.
+ * signal; -EDQUOT, -ENOMEM; -EAGAIN: @nowait, and the function would have to sleep.
  */
 ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 {
@@ -512,7 +513,7 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 		n = tw_events_deliver_clock_set(file, to);
 		done = max(n, 0);
 	}
-	/* Only what waits now: a periodic timer that fires meanwhile is left to the next read. */
+	/* Deliver only what waits now: the next read gets a periodic timer that fires meanwhile. */
 	room = min_t(ssize_t, room, done + READ_ONCE(file->events.due.count));
 	while (n >= 0 && done < room && READ_ONCE(file->events.due.count)) {
 		if (unlikely(READ_ONCE(file->events.clock_sets))) {
@@ -521,8 +522,8 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 			continue;
 		}
 		/*
-		 * One at a time after a fault. A copy that faults may report fewer bytes than it
-		 * has copied, so an event that fits might never count as copied.
+		 * Copy one at a time after a fault. A copy that faults may report fewer bytes than
+		 * it has copied, so an event that fits might never count as copied.
 		 */
 		max = short_copy ? 1 : min_t(size_t, room - done, TW_DELIVER_BATCH);
 		n = tw_events_deliver(file, to, max, offset, nowait, &short_copy);
@@ -537,14 +538,14 @@ ssize_t tw_events_read(struct tw_file *file, struct iov_iter *to, bool nowait)
 		}
 		if (done && signal_pending(current))
 			break;
-		/* Memory that is taken away again and again must not make this loop endless. */
+		/* If the memory is repeatedly unmapped, this loop must still end. */
 		if (fatal_signal_pending(current)) {
 			n = -EINTR;
 			break;
 		}
 		cond_resched();
 	}
-	/* A wake-up wakes one reader: if events are left, wake the next one. */
+	/* A wake-up wakes only one reader. If events are left, wake the next reader. */
 	if ((done || n < 0) && tw_events_any(file))
 		tw_events_wake(file);
 	return done ? done * TW_EVENT_SIZE : min(n, 0);

@@ -22,7 +22,7 @@
 #include "uring.h"
 #include "user.h"
 
-/* Frees closed files with up to millions of timers, where the scheduler can preempt it. */
+/* Frees closed files, with up to millions of timers, in a preemptible context. */
 static struct workqueue_struct *tw_freeing;
 
 /**
@@ -62,7 +62,7 @@ static void tw_file_free(struct tw_file *file)
 	tw_ring_free(&file->ring, file->ring.events);
 	tw_table_free(&file->table);
 	tw_free(file, tw_file_size());
-	/* Not before all of it is freed. */
+	/* Uncharge only after all memory was freed. */
 	tw_user_uncharge(user, charged);
 	tw_user_count_freed(user);
 	tw_user_put(user);
@@ -72,7 +72,7 @@ static void tw_file_free(struct tw_file *file)
  * tw_file_free_closed - free the closed wheels of a user, in the order in which they were closed
  * @work: tw_user.free
  *
- * Each wheel holds a reference to the user, which may be freed with the last.
+ * Each wheel holds a reference to the user, which may be freed with the last wheel.
  */
 static void tw_file_free_closed(struct work_struct *work)
 {
@@ -81,7 +81,7 @@ static void tw_file_free_closed(struct work_struct *work)
 	LIST_HEAD(closed);
 
 	tw_user_take_closed(user, &closed);
-	/* Then nobody runs their bases any more; litmus grace. */
+	/* After this no code runs their bases; litmus grace. */
 	synchronize_rcu();
 	tw_sock_quiesce(user);
 	list_for_each_entry_safe(file, next, &closed, closed_node)
@@ -142,7 +142,7 @@ static int tw_release(struct inode *inode, struct file *filp)
 	tw_clockset_leave(file);
 	tw_alarm_leave(file);
 	tw_log_close(file->events.log);
-	/* Else the worker has still to take those before it. */
+	/* Otherwise the worker is already queued, for earlier wheels. */
 	if (tw_user_queue_closed(file->user, &file->closed_node))
 		queue_work(tw_freeing, &file->user->free);
 	return 0;
@@ -169,7 +169,7 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 							 tw_has_ring(file));
 		if (err)
 			return err;
-		/* A concurrent SETUP may have made a ring. */
+		/* A concurrent SETUP may have created a ring. */
 		if (tw_has_ring(file))
 			return -EINVAL;
 	}

@@ -2,12 +2,12 @@
 /*
  * Delivery of events into the event ring.
  *
- * The timers of an expiry batch go into the ring at once if it has room for all of them
- * (tw_flow_direct()). Otherwise they go to the due list (events.c), where they can be withdrawn. So
- * do timers that are armed for a time in the past. From the list they go into the ring as far as
- * there is room (tw_flow_from_list()): right away, or after the batch that armed them
+ * If the ring has room for all timers of an expiry batch, they go into the ring directly
+ * (tw_flow_direct()). Otherwise they go to the due list (events.c), where they can be withdrawn.
+ * Timers that are armed for a time in the past also go to the due list. From there timers move into
+ * the ring while there is room (tw_flow_from_list()): immediately, after the batch that armed them
  * (tw_flow_after_batch()), and with each later expiry batch or TIMERWHEEL_IOC_FLOW. No event
- * overtakes those that wait on the list.
+ * overtakes the events that wait in the list.
  *
  * Writing to the ring needs tw_ring.lock, which is inside a base's lock and outside the locks of
  * buckets and of the due list.
@@ -24,10 +24,10 @@
 #include "run.h"
 #include "trace.h"
 
-/* Most events that move from the due list into the ring in a batch. */
+/* Maximum number of events that a batch moves from the due list into the ring. */
 #define TW_FLOW_BATCH	64U
 
-/* Most timers that waited before and go into the ring along with newly due ones. */
+/* Maximum number of waiting timers that move into the ring together with newly due timers. */
 #define TW_FLOW_ALONG	16U
 
 /* Does an event wait because the ring was full? */
@@ -74,7 +74,7 @@ static void tw_flow_write(const struct tw_ctx *ctx, unsigned int max, struct tw_
 	}
 }
 
-/* Move up to @most events from the due list into the ring. Returns their number. */
+/* Move up to @most events from the due list into the ring. Returns the number of events. */
 static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 {
 	struct tw_events *events = &ctx->file->events;
@@ -106,8 +106,8 @@ static unsigned int tw_flow_from_list(struct tw_ctx *ctx, unsigned int most)
 }
 
 /*
- * The same in batches of TW_FLOW_BATCH. @nowait: as in __tw_cpu_begin(). Returns their number;
- * -EDQUOT or -ENOMEM if it is 0.
+ * tw_flow_from_list() in batches of TW_FLOW_BATCH. @nowait: as in __tw_cpu_begin(). Returns the
+ * number of events; -EDQUOT or -ENOMEM if it is 0.
  */
 static long tw_flow_batches(struct tw_file *file, unsigned int most, bool nowait)
 {
@@ -128,7 +128,7 @@ static long tw_flow_batches(struct tw_file *file, unsigned int most, bool nowait
 	return done;
 }
 
-/* May @count timers bypass the due list? Only if there is room and nothing waits on it. */
+/* May @count timers bypass the due list? Only if the ring has room and the list is empty. */
 static bool tw_flow_may_bypass(const struct tw_file *file, u32 count)
 {
 	lockdep_assert_held(&file->ring.lock);
@@ -141,12 +141,12 @@ static bool tw_flow_may_bypass(const struct tw_file *file, u32 count)
  * @ctx: the batch context; no bucket is locked
  * @due: the timers, linked and TW_DUE, not on the due list
  *
- * A timer that has left its wheel and is not on the due list belongs to the holder of its base's
+ * A timer that has left its wheel and is not in the due list belongs to the holder of its base's
  * lock. An operation that finds it TW_DUE locks that base before it does anything (tw_timer_held(),
- * tw_lock_if_due()). So the timers need not go through the due list. Before the base is unlocked
- * each of them is free, or if it stays parked or queued again.
+ * tw_lock_if_due()). Therefore the timers need not go through the due list. Before the base is
+ * unlocked, each of them is freed, parked or queued again.
  *
- * Return: true if all were delivered; false: none was, they must go to the due list.
+ * Return: true: all were delivered; false: none was delivered, and they must go to the due list.
  */
 static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_due_list *due)
 {
@@ -175,7 +175,7 @@ static bool tw_flow_direct(struct tw_ctx *ctx, const struct tw_due_list *due)
 		t = tw_timer_in_pages(pages, index);
 		next = t->next;
 		event = tw_ring_entry(ring, place);
-		/* Duplicated so that the code of the usual case does not handle periods. */
+		/* Duplicated, so that the code of the usual case does not handle periods. */
 		if (likely(!t->stay)) {
 			*event = tw_event_of(ctx, index, t, offset);
 			tw_timer_free(ctx, t, index);
@@ -201,20 +201,20 @@ void tw_flow_expire(struct tw_ctx *ctx, const struct tw_due_list *due)
 	if (tw_flow_direct(ctx, due))
 		return;
 	ctx->wake_readers |= tw_events_add(ctx->cpu, due, ctx->now);
-	/* More than were added: so the list becomes empty once there is room again. */
+	/* Move more than were added, so that the list becomes empty once there is room again. */
 	tw_flow_from_list(ctx, due->count + TW_FLOW_ALONG);
 }
 
 /**
  * tw_flow_after_batch - move timers that a batch of operations made due into the ring
  * @file: the file, which has a ring
- * @n: how many
+ * @n: number of timers
  *
- * Uses batches of its own, so the one before is no longer because of it. Moves at most
+ * Uses separate batches, so that the previous batch does not hold its lock longer. Moves at most
  * TW_FLOW_ALONG other events along with them.
  *
- * The batch before had a base, so no memory is needed for another. The worker of connections must
- * not ask for any, because it would not be charged to the owner's memory cgroup.
+ * The previous batch had a base, so no memory is needed for another one. The worker of connections
+ * must not allocate, because the memory would not be charged to the owner's memory cgroup.
  *
  * Context: process, may sleep.
  */
@@ -234,6 +234,6 @@ long tw_flow_ioctl(struct tw_file *file)
 {
 	if (unlikely(tw_clockset_enabled(file)))
 		tw_clockset_check(file);
-	/* At most the length of the ring: the reader may empty it as fast as it is filled. */
+	/* Stop after the length of the ring: the reader may empty it as fast as it is filled. */
 	return tw_has_ring(file) ? tw_flow_batches(file, file->ring.events, false) : -EINVAL;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A wheel's log: the events it delivered last, for its monitors.
+ * A wheel's log: the events that it delivered last, for its monitors.
  *
  * A wheel has one log for all its monitors, so each event is written once, however many monitors
- * there are. The log overwrites its oldest events. Writers never wait and do not look at readers.
+ * there are. The log overwrites its oldest events. Writers never wait for readers.
  *
  * Events are numbered from 0. A monitor is a cursor: the number of its next event, and its length,
- * which is how far it may be behind. A monitor that is further behind has missed the oldest events:
- * when it reads it counts them and continues with those that its length allows. The log is at least
- * as long as each of its monitors, so these events are still there.
+ * which is the number of events by which it may be behind. A monitor that is further behind has
+ * missed the oldest events. When it reads, it counts them and continues with the events that its
+ * length allows. The log is at least as long as each of its monitors, so it still has these events.
  *
  * States
  * ------
@@ -17,31 +17,31 @@
  *
  *   1. Memory is allocated, with no spinlock held.
  *   2. Under the locks, the new store replaces the old one. From now on events are written to the
- *      new one, and the old one does not change. Events below @from are read from the old one.
- *   3. These are copied, TW_LOG_COPY under each hold of the lock. The new store is at least twice
- *      as long, so the place of an event there is overwritten only when all monitors may miss it.
+ *      new store, and the old store does not change. Events below @from are read from the old one.
+ *   3. These events are copied, at most TW_LOG_COPY each time the lock is held. The new store is at
+ *      least twice as long, so an event in it is overwritten only when all monitors may miss it.
  *   4. The old store is freed.
  *
- * So growth loses no event and holds no lock for long. The log does not shrink before the last
- * monitor has gone.
+ * Therefore growth loses no event and holds no lock for long. The log does not shrink before its
+ * last monitor is detached.
  *
  * Locks
  * -----
- * tw_log.mutex: attaching and detaching monitors, which may allocate. Nothing else takes it, so a
- * wheel's monitors wait for each other only.
+ * tw_log.mutex: attaching and detaching monitors, which may allocate. No other code takes it, so a
+ * wheel's monitors wait only for each other.
  *
- * tw_log.lock (raw, a leaf): everything that readers and writers use. Writers also hold the lock of
- * the due list or of the ring, so the log has the order of delivery. A monitor is attached with
- * both of them held, see tw_log_join().
+ * tw_log.lock (raw, a leaf): all data of readers and writers. Writers also hold the lock of the due
+ * list or of the ring, so the log has the order of delivery. A monitor is attached with both locks
+ * held, see tw_log_join().
  *
  * Lifetimes
  * ---------
- * The wheel and each monitor hold a reference to the log, and none to each other. The store is
- * freed with the last monitor, even if the wheel was closed before: what is in it can be read until
+ * The wheel and each monitor hold a reference to the log, but not to each other. The store is freed
+ * with the last monitor, even if the wheel was closed before, so that its events can be read until
  * then.
  *
  * The store is charged to the user who opened the wheel, like timers and ring. It belongs to the
- * wheel, and whoever holds the descriptor may attach a monitor just as they may arm timers.
+ * wheel: any process that has the descriptor may attach a monitor, just as it may arm timers.
  */
 #include <linux/minmax.h>
 #include <linux/poll.h>
@@ -54,10 +54,10 @@
 #include "memory.h"
 #include "user.h"
 
-/* Most events copied to or from a store under one hold of the lock. */
+/* Maximum number of events copied to or from a store while the lock is held. */
 #define TW_LOG_COPY	16U
 
-/* Where event number @i is, which is still in the log. */
+/* The place of event number @i, which is still in the log. */
 static struct timerwheel_event *tw_log_at(const struct tw_log *log, u64 i)
 {
 	const struct tw_log_store *store = i < log->from ? &log->older : &log->store;
@@ -69,7 +69,7 @@ static struct timerwheel_event *tw_log_at(const struct tw_log *log, u64 i)
 /**
  * tw_log_charge - charge memory to a log and its user, before it is allocated
  * @log: the log
- * @bytes: how much, as tw_alloc_size() counts
+ * @bytes: number of bytes, as tw_alloc_size() counts them
  *
  * Return: 0 or -EDQUOT.
  */
@@ -85,7 +85,7 @@ int tw_log_charge(struct tw_log *log, size_t bytes)
 /**
  * tw_log_uncharge - uncharge memory of a log after it was freed
  * @log: the log
- * @bytes: how much
+ * @bytes: number of bytes
  */
 void tw_log_uncharge(struct tw_log *log, size_t bytes)
 {
@@ -174,8 +174,9 @@ static void tw_log_store_free(struct tw_log *log, const struct tw_log_store *sto
 
 /*
  * Set a monitor's cursor to the next event to be written, and install @store if it is not empty.
- * With the ring and the due list locked nothing is being delivered. So the monitor gets exactly
- * what is delivered from now on; earlier events in the log were read or are in the ring.
+ * With the ring and the due list locked, no event is being delivered. The monitor therefore gets
+ * exactly the events that are delivered from now on; earlier events in the log were read or are in
+ * the ring.
  */
 static void tw_log_join(struct tw_file *file, struct tw_cursor *cursor,
 			const struct tw_log_store *store)
@@ -197,7 +198,7 @@ static void tw_log_join(struct tw_file *file, struct tw_cursor *cursor,
 	tw_unlock_bh(&file->ring.lock);
 }
 
-/* Copy the events of the older store to the new one, except where newer ones were written. */
+/* Copy the events of the older store to the new one, except where newer events were written. */
 static void tw_log_copy(struct tw_log *log)
 {
 	u64 end = log->from, i = end - min_t(u64, end, log->older.events);
@@ -214,7 +215,7 @@ static void tw_log_copy(struct tw_log *log)
 	}
 }
 
-/* After the store was replaced: copy what the older one has, and free it. */
+/* After the store was replaced, copy the events of the older store, and free it. */
 static void tw_log_retire_older(struct tw_log *log)
 {
 	struct tw_log_store older;
@@ -230,7 +231,7 @@ static void tw_log_retire_older(struct tw_log *log)
 }
 
 /**
- * tw_log_attach - attach a monitor: it gets all events that are delivered from now on
+ * tw_log_attach - attach a monitor, which gets all events that are delivered from now on
  * @file: the file, which has a log and which the caller holds open
  * @cursor: the monitor's cursor, zeroed
  * @events: length of the monitor, a power of two
@@ -284,10 +285,10 @@ void tw_log_detach(struct tw_log *log)
 }
 
 /**
- * tw_log_close - the wheel is closed: its monitors reach end of file
+ * tw_log_close - close the log with its wheel, so that its monitors reach end of file
  * @log: the log, or NULL
  *
- * A turn of the engine may still be under way; what it delivers is not logged.
+ * A turn of the engine may still be in progress; the events that it delivers are not logged.
  *
  * Context: process, may sleep.
  */
@@ -308,8 +309,8 @@ void tw_log_close(struct tw_log *log)
  * @event: the destination
  * @max: copy at most this many, at least 1; at most TW_LOG_COPY are copied
  *
- * If the monitor has missed events, the first one copied reports that. The cursor does not advance:
- * see tw_log_take().
+ * If the monitor has missed events, the first event reports that. The cursor does not advance: see
+ * tw_log_take().
  *
  * Return: number of events copied; 0: end of file; -EAGAIN: there is no event yet.
  */
@@ -342,7 +343,7 @@ int tw_log_peek(struct tw_log *log, struct tw_cursor *cursor, struct timerwheel_
 /**
  * tw_log_take - advance a monitor's cursor
  * @cursor: the cursor
- * @n: how many of the events that tw_log_peek() has copied the reader has got
+ * @n: number of events from tw_log_peek() that the reader has got
  */
 void tw_log_take(struct tw_cursor *cursor, unsigned int n)
 {

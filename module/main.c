@@ -29,9 +29,9 @@ static struct class tw_class = {
 static int tw_major;
 
 /*
- * The device has a number of its own. It is no misc device, because an open may wait for the
- * memory of the same user's closed wheels, and misc_open() holds a lock that the opens of all
- * misc devices take: they, and other users' opens, would wait with it.
+ * The device has its own number. It is not a misc device, because an open may wait for the memory
+ * of the same user's closed wheels, and misc_open() holds a lock that the opens of all misc devices
+ * take. These opens, also of other users, would have to wait.
  */
 static int __init tw_device_init(void)
 {
@@ -102,7 +102,7 @@ exit_file:
 static void __exit tw_exit(void)
 {
 	tw_device_exit();
-	/* Files first: the engines must have no bases when they exit. */
+	/* Free the files first: the engines must have no bases when they exit. */
 	tw_file_exit();
 	tw_sock_exit();
 	tw_monitor_exit();

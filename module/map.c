@@ -29,7 +29,7 @@ static vm_fault_t tw_map_fault(struct vm_fault *vmf)
 		page = tw_ring_page(&file->ring, vmf->pgoff - TW_RING_PGOFF);
 	if (!page)
 		return VM_FAULT_SIGBUS;
-	/* KMSAN checks by itself only what is copied to user space. */
+	/* Check explicitly: KMSAN itself checks only memory that is copied to user space. */
 	kmsan_check_memory(page_address(page), PAGE_SIZE);
 	get_page(page);
 	vmf->page = page;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that users make the kernel hold.
+ * Memory that the kernel holds for users.
  *
  * Each byte is accounted twice. The allocator charges it to the memory cgroup of the calling task.
- * The file charges it to the cap of its user, before anything is allocated, with the size that the
+ * The file charges it to the cap of its user, before it is allocated, with the size that the
  * allocator really takes: whole size classes, whole pages. The file keeps the sum
- * (tw_file.charged). STATS reports it, and the release of the file uncharges it in one call, when
- * all is freed.
+ * (tw_file.charged). STATS reports the sum, and the release of the file uncharges it in one call,
+ * after all memory was freed.
  *
- * Only small objects come from kmalloc(), whose slabs for them are single pages, up to seven CPUs.
- * Freeing objects may empty several slabs at once, and then slabs of several pages make the page
- * allocator give back all that it has collected: a millisecond or more in which nothing is
- * scheduled. All else is whole pages, which are freed one at a time (pages.c): in one piece as long
- * as that is easily found, else mapped in a row. Mapping has overhead of its own, which is charged
- * to no cgroup: a descriptor of the area, and a page table entry for each page. The cap includes
- * it.
+ * Only small objects come from kmalloc(). On machines with up to seven CPUs, their slabs are single
+ * pages. Freeing objects may empty several slabs at once. Slabs of several pages would then make
+ * the page allocator return all pages that it has collected, which takes a millisecond or more
+ * without scheduling. All other memory is whole pages, which are freed one at a time (pages.c): in
+ * one piece if such a piece is easily found, otherwise mapped in a row. A mapping has overhead that
+ * no cgroup is charged for: a descriptor of the area, and a page table entry for each page. The cap
+ * includes it.
  *
- * What a user has once, however many wheels there are, is charged to no cap: struct tw_user, and a
- * struct tw_queue for each CPU and clock.
+ * Objects that exist once for a user, however many wheels there are, are charged to no cap: struct
+ * tw_user, and a struct tw_queue for each CPU and clock.
  */
 #include <linux/lockdep.h>
 #include <linux/mm.h>
@@ -31,19 +31,19 @@
 #include "timer.h"
 #include "user.h"
 
-/* What kmalloc() is for; where pages are larger than a page of timers, that as well. */
+/* Limit for kmalloc(). If pages are larger than a page of timers, it includes such a page. */
 #if PAGE_SIZE > 4096
 #define TW_SMALL	TW_PAGE
 #else
 #define TW_SMALL	(PAGE_SIZE / 16)
 #endif
 
-/* Larger blocks are hard to find in one piece. */
+/* Blocks larger than this are hard to find in one piece. */
 #define TW_PIECE	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
 /**
  * tw_pages_size - the memory that tw_pages_alloc() takes
- * @size: the size that is asked for
+ * @size: the requested size
  *
  * Return: bytes.
  */
@@ -57,7 +57,7 @@ size_t tw_pages_size(size_t size)
 
 /**
  * tw_alloc_size - the memory that tw_alloc() takes
- * @size: the size that is asked for
+ * @size: the requested size
  *
  * Return: bytes.
  */
@@ -72,8 +72,8 @@ size_t tw_alloc_size(size_t size)
  * tw_alloc - allocate zeroed memory
  * @size: the size
  *
- * The memory is on the local node as far as the task's memory policy allows. Powers of two up to a
- * page are aligned to their size. To be freed with tw_free().
+ * The memory is on the local node if the task's memory policy allows. Powers of two up to a page
+ * are aligned to their size. Free it with tw_free().
  *
  * Context: process, may sleep.
  * Return: the memory, or NULL.
@@ -90,7 +90,7 @@ void *tw_alloc(size_t size)
  * @p: what tw_alloc() returned, or NULL
  * @size: the size
  *
- * However much it is, other tasks may run in between.
+ * Other tasks may run in between, whatever the size.
  *
  * Context: process, may sleep.
  */
@@ -114,7 +114,7 @@ void tw_free(const void *p, size_t size)
 /**
  * tw_charge - charge memory to a file and its user, before it is allocated
  * @file: the file
- * @bytes: how many, as the allocator takes them: see tw_alloc_size()
+ * @bytes: number of bytes, as the allocator takes them: see tw_alloc_size()
  *
  * Context: process; tw_file.mutex is held.
  * Return: 0 or -EDQUOT.
@@ -133,7 +133,7 @@ int tw_charge(struct tw_file *file, size_t bytes)
 /**
  * tw_uncharge - undo tw_charge(), after the memory was freed
  * @file: the file
- * @bytes: how many
+ * @bytes: number of bytes
  *
  * Context: process; tw_file.mutex is held.
  */

@@ -3,19 +3,21 @@
  * Monitors: descriptors that return a copy of every event that a wheel delivers.
  *
  * A monitor is a cursor in its wheel's log and a reference to that log; see log.c. It holds no
- * reference to the wheel. When the wheel is closed the monitor returns what it has left and then
- * end of file (read returns 0).
+ * reference to the wheel. After the wheel is closed, the monitor returns its remaining events and
+ * then end of file (read returns 0).
  *
- * One reader of a monitor reads at a time (tw_monitor.reading, a mutex; user memory is written
- * under it). It peeks at some events, copies them to user memory with the log unlocked, and
- * advances the cursor past those that were copied. So a copy that faults loses nothing.
+ * Only one reader of a monitor reads at a time (tw_monitor.reading, a mutex, which is held while
+ * user memory is written). It peeks at some events, copies them to user memory with the log
+ * unlocked, and advances the cursor past the copied events. Therefore a copy that faults loses
+ * nothing.
  *
- * A wheel does not wait for its monitors. A monitor may be given to somebody else, who may wait for
- * it in any number of places: 100,000 entries of epoll cost their owner nothing but memory, and the
- * wake-up some 20 ms, in a turn of the wheel. So when a wake-up has taken long, a worker does those
- * that follow, until none has taken long for a while. It wakes the readers of one log after the
- * other, and pauses after each that took long: such logs make each other late, and all of them
- * together use less than half of one CPU. The kernel has interrupts off meanwhile.
+ * A wheel does not wait for its monitors. Another user may have the descriptor of a monitor and
+ * wait for it in any number of places: 100,000 entries of epoll take only memory of that user, but
+ * the wake-up takes about 20 ms in a turn of the wheel. Therefore, after a wake-up has taken long,
+ * a worker does the following wake-ups until none has taken long for a while. It wakes the readers
+ * of one log after another, and pauses after each wake-up that took long. Such logs delay each
+ * other, and all of them together use less than half of one CPU. The kernel disables interrupts
+ * during a wake-up.
  */
 #include <linux/anon_inodes.h>
 #include <linux/delay.h>
@@ -37,22 +39,22 @@
 /* Length of a monitor if the caller does not choose one. */
 #define TW_MONITOR_DEFAULT	1024U
 
-/* Most events copied to a reader at once. */
+/* Maximum number of events copied to a reader at once. */
 #define TW_MONITOR_EVENTS	16U
 
-/* The longest wake-up in a turn. After one that took longer the worker does what follows... */
+/* The longest wake-up in a turn. After a longer one, the worker does the following ones... */
 #define TW_MONITOR_WAKE_NS	(50 * NSEC_PER_USEC)
 
-/* ...for this long at least, in jiffies. */
+/* ...for at least this time, in jiffies. */
 #define TW_MONITOR_CROWDED	(10 * HZ)
 
-/* The longest wake-up that counts: in one that takes longer, a machine may have stood still. */
+/* The longest time that counts for a wake-up: in a longer one, the machine may have paused. */
 #define TW_MONITOR_TOOK_NS	NSEC_PER_SEC
 
 /**
  * struct tw_monitor - a monitor
  * @log: the log of its wheel; holds a reference
- * @reading: one reader at a time
+ * @reading: serializes readers
  * @cursor: its position in the log; changed with @reading held
  */
 struct tw_monitor {
@@ -84,15 +86,16 @@ void tw_monitor_exit(void)
 	destroy_workqueue(tw_monitor_wq);
 }
 
-/* How often the current task was switched away from; in a soft interrupt it is not. */
+/* Number of context switches of the current task. There are none in a soft interrupt. */
 static unsigned long tw_monitor_switches(void)
 {
 	return current->nvcsw + current->nivcsw;
 }
 
 /*
- * Wake the readers of a log. Returns how long that took, in ns, TW_MONITOR_TOOK_NS at most; 0: not
- * long, or that is not known because another task ran meanwhile, perhaps a reader.
+ * Wake the readers of a log. Returns the time that it took, in ns, at most TW_MONITOR_TOOK_NS; 0:
+ * it did not take long, or the time is unknown because another task ran in between, perhaps a
+ * reader.
  */
 static u64 tw_monitor_wake_log(struct tw_log *log)
 {
@@ -156,14 +159,14 @@ static ssize_t tw_monitor_copy(struct tw_monitor *monitor, struct iov_iter *to, 
 		tw_log_take(&monitor->cursor, copied / sizeof(*event));
 		done += copied / sizeof(*event);
 		cond_resched();
-		/* While events come this might never end. */
+		/* While events arrive, this might never end. */
 		if (done && signal_pending(current))
 			return done * sizeof(*event);
 		if (copied == n * sizeof(*event))
 			continue;
 		if (n == 1)
 			return done ? done * sizeof(*event) : -EFAULT;
-		/* One at a time from now on: see tw_events_read(). */
+		/* Copy one at a time from now on: see tw_events_read(). */
 		max = 1;
 	}
 	return done * sizeof(*event);
@@ -244,7 +247,7 @@ static const struct file_operations tw_monitor_fops = {
 	.llseek		= noop_llseek,
 };
 
-/* Get a reference to the file's log. Creates the log if there is none. Returns it or an error. */
+/* Get a reference to the file's log, or create the log. Returns it or an error. */
 static struct tw_log *tw_monitor_log(struct tw_file *file)
 {
 	struct tw_log *log;
@@ -322,7 +325,7 @@ long tw_monitor_open(struct tw_file *file, const struct timerwheel_monitor *arg)
 		return PTR_ERR(filp);
 	}
 	filp->f_mode |= FMODE_NOWAIT;
-	/* From here on fput() frees the monitor. */
+	/* From now on fput() frees the monitor. */
 	fd = get_unused_fd_flags(arg->flags & TIMERWHEEL_MONITOR_CLOEXEC ? O_CLOEXEC : 0);
 	err = fd < 0 ? fd : tw_log_attach(file, &monitor->cursor, roundup_pow_of_two(events));
 	if (err) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory of pages that are allocated and freed one at a time, so that other tasks can run in
- * between, however much it is.
+ * between, whatever the size.
  *
  * vmalloc() and vfree() do not offer that. The page allocator collects freed pages for each zone
- * and CPU and gives them back in batches. The batches double as long as nothing is allocated from
- * that zone, up to thousands of pages: a millisecond or more in which nothing is scheduled. And
- * after such a batch some kernels give back all that they have collected at the next free of more
- * than one page. An allocation halves the batch. So after each page one is allocated from its zone
- * and freed again.
+ * and CPU and returns them in batches. If nothing is allocated from the zone, the batches double up
+ * to thousands of pages, which takes a millisecond or more without scheduling. After such a batch,
+ * some kernels return all collected pages at the next free of more than one page. An allocation
+ * halves the batch. Therefore, after each freed page this file allocates a page from the same zone
+ * and frees it.
  */
 #include <linux/gfp.h>
 #include <linux/kmemleak.h>
@@ -36,7 +36,7 @@ static gfp_t tw_zone_gfp(const struct page *page)
 }
 
 /**
- * tw_zone_of - where a page comes from
+ * tw_zone_of - get the zone of a page
  * @page: the page, not yet freed
  *
  * Return: its zone, for tw_free_pause().
@@ -47,12 +47,12 @@ struct tw_zone tw_zone_of(const struct page *page)
 }
 
 /**
- * tw_free_pause - let other tasks run after memory was freed, and more may be
- * @zone: where it came from
+ * tw_free_pause - let other tasks run after memory was freed, before more is freed
+ * @zone: the zone of the freed memory
  *
- * The allocation must not wake kswapd: that memory is freed is no reason to reclaim more. A zone
- * below its low watermark is passed over, which cannot be asked for otherwise. The allocator then
- * collects at most four ordinary batches, some 250 pages, as long as kswapd is at work there.
+ * The allocation must not wake kswapd, because freeing memory is not a reason to reclaim more. As a
+ * result, it fails in a zone below its low watermark. The allocator then collects at most four
+ * ordinary batches, about 250 pages, as long as kswapd works on that zone.
  *
  * Context: process, may sleep.
  */
@@ -82,7 +82,7 @@ void tw_free_page(void *p)
 }
 
 /**
- * tw_piece_alloc - allocate zeroed memory, of pages in one piece
+ * tw_piece_alloc - allocate zeroed memory in one piece
  * @size: the size, which is rounded up to pages
  *
  * Context: process, may sleep.
@@ -98,7 +98,7 @@ void *tw_piece_alloc(size_t size)
 }
 
 /**
- * tw_piece_free - free memory that is one piece
+ * tw_piece_free - free memory in one piece
  * @p: what tw_piece_alloc() returned
  * @size: the size
  *
@@ -114,12 +114,12 @@ void tw_piece_free(const void *p, size_t size)
 }
 
 /**
- * tw_pages_alloc - allocate zeroed memory, of pages that user space may map
+ * tw_pages_alloc - allocate zeroed pages that user space may map
  * @size: the size, which is rounded up to pages
  *
- * Besides the memory, an array of pointers to its pages is needed meanwhile. It is charged to the
- * memory cgroup, but not to the user's cap: it has a 512th of the size (with pages of 4 kB), and no
- * task has more than one of them, nor has one when it is back in user space.
+ * The allocation also needs a temporary array of pointers to the pages. It is charged to the memory
+ * cgroup, but not to the user's cap: its size is 1/512 of the memory (with pages of 4 kB), and a
+ * task has at most one such array, and none when it returns to user space.
  *
  * Context: process, may sleep.
  * Return: the memory, to be freed with tw_pages_free(); or NULL.

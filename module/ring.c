@@ -3,10 +3,10 @@
  * The event ring: memory that user space maps and to which the kernel writes events. flow.c decides
  * which events are written, and when; this file handles the shared memory.
  *
- * User space may write anything anywhere in it at any time. So the kernel does not read back what
- * it has written itself: for the tail and the length it uses its own copies. Of what user space
- * writes it reads two words, with one load per use: the head, as a distance to the tail that is
- * checked against the length, and @waiting, which is compared with 0.
+ * User space may write any value to any place in this memory at any time. Therefore the kernel does
+ * not read its own values back: it uses private copies of the tail and the length. It reads only
+ * two words that user space writes, with one load per use: the head, as a distance to the tail that
+ * is checked against the length, and @waiting, which is compared with 0.
  *
  * Barriers, each with its pair in user space (struct timerwheel_ring in the uapi header):
  *
@@ -52,7 +52,7 @@ void tw_ring_init(struct tw_ring *ring)
 
 /**
  * tw_ring_alloc - allocate the memory of a ring
- * @ring: the ring, initialized. @ring->events stays 0: the caller sets it last, to publish the
+ * @ring: the ring, initialized. @ring->events stays 0; the caller sets it last, to publish the
  *	ring.
  * @events: length, a power of two, at most TIMERWHEEL_RING_MAX
  * @offset: added to all times in the ring
@@ -97,7 +97,7 @@ void tw_ring_free(struct tw_ring *ring, u32 events)
  */
 u32 tw_ring_used(const struct tw_ring *ring)
 {
-	/* Pairs with the reader's release: what is before it was copied; litmus ring-room. */
+	/* Pairs with the reader's release: it has copied events up to it; litmus ring-room. */
 	return READ_ONCE(ring->tail) - smp_load_acquire(&ring->shared->head);
 }
 
@@ -118,13 +118,13 @@ u32 tw_ring_room(const struct tw_ring *ring)
  * tw_ring_publish - make new events visible to the reader
  * @ring: the ring, locked
  * @n: number of events written to its entries from @ring->tail on
- * @overflow: events wait that there is no room for
+ * @overflow: events wait for room
  */
 void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)
 {
 	unsigned int i;
 
-	/* As in tw_map_fault(). Without KMSAN the loop is empty, and compiled away. */
+	/* As in tw_map_fault(). Without KMSAN the compiler removes the loop. */
 	for (i = 0; i < n; i++)
 		kmsan_check_memory(tw_ring_entry(ring, ring->tail + i),
 				   sizeof(struct timerwheel_event));
@@ -135,11 +135,11 @@ void tw_ring_publish(struct tw_ring *ring, unsigned int n, bool overflow)
 }
 
 /**
- * tw_ring_reader_sleeps - does the reader sleep, or is it about to?
+ * tw_ring_reader_sleeps - is the reader asleep, or about to sleep?
  * @ring: the ring
  *
- * Only the reader clears @waiting. If the kernel did, it could clear what the reader has stored for
- * its next sleep after taking the event of this wake-up.
+ * Only the reader clears @waiting. If the kernel cleared it, it could overwrite the value that the
+ * reader has stored for its next sleep after taking the event of this wake-up.
  *
  * Return: true if it must be woken.
  */

@@ -2,8 +2,8 @@
 /*
  * Calls that walk all timers by index: LIST and DRAIN.
  *
- * A timer has its index from ADD until it ends, so a cursor is just an index. Whatever is armed and
- * removed during a walk, a timer that stays is visited exactly once.
+ * A timer keeps its index from ADD until it ends, so a cursor is just an index. A timer that exists
+ * during the whole walk is visited exactly once, whatever is armed and removed in the meantime.
  */
 #include <linux/nospec.h>
 #include <linux/pagemap.h>
@@ -16,19 +16,19 @@
 #include "run.h"
 #include "table.h"
 
-/* Indices that a batch examines; */
+/* Maximum number of indices that a batch examines. */
 #define TW_SCAN		64U
 
-/* and most timers that it removes. */
+/* Maximum number of timers that a batch removes. */
 #define TW_DRAIN	16U
 
-/* Entries of LIST that are copied out together. */
+/* Number of LIST entries that are copied out together. */
 #define TW_LIST_COPY	8U
 
 /*
  * Does a signal end a walk that has found @done timers? If it has found none yet, only a fatal
- * signal does. Otherwise a task that gets signals often would never come to the end of a large,
- * empty table.
+ * signal does. Otherwise a task that often gets signals would never reach the end of a large, empty
+ * table.
  */
 static bool tw_interrupted(long done)
 {
@@ -36,8 +36,8 @@ static bool tw_interrupted(long done)
 }
 
 /*
- * Describe timers from index *@next on, at most @max. Returns how many of @entry it has set, or an
- * error. @other: tw_ctx.wants of the last batch, and of this one.
+ * Describe at most @max timers, beginning with index *@next. Returns the number of entries that
+ * were set, or an error. @other: tw_ctx.wants of the last batch; on return, of this batch.
  */
 static int tw_list_chunk(struct tw_file *file, u64 offset, u64 *next, u64 end,
 			 struct timerwheel_entry *entry, unsigned int max, u32 *other)
@@ -61,13 +61,13 @@ static int tw_list_chunk(struct tw_file *file, u64 offset, u64 *next, u64 end,
 	return n;
 }
 
-/* The bytes of an entry that are copied to an element of the caller's, of @size bytes. */
+/* The number of bytes of an entry that are copied to the caller's element of @size bytes. */
 static size_t tw_entry_bytes(size_t size)
 {
 	return min(size, sizeof(struct timerwheel_entry));
 }
 
-/* Zero the bytes of an element that are not known here. */
+/* Zero the unknown bytes of an element. */
 static int tw_clear_tail(void __user *to, size_t size)
 {
 	return clear_user(to + tw_entry_bytes(size), size - tw_entry_bytes(size)) ? -EFAULT : 0;
@@ -79,9 +79,9 @@ static int tw_list_copy_one(void __user *to, size_t size, const struct timerwhee
 }
 
 /*
- * Copy @n entries out, to elements of @size bytes. Returns how many were copied whole. After a
- * fault copy_to_user() may report more as missing than is, on some machines; so entries that may be
- * missing are copied again, one by one.
+ * Copy @n entries out, to elements of @size bytes. Returns the number of entries that were copied
+ * completely. After a fault, copy_to_user() reports more missing bytes than there are on some
+ * machines. Therefore entries that may be missing are copied again, one by one.
  */
 static int tw_list_copy(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
 {
@@ -103,7 +103,7 @@ static int tw_list_copy(void __user *to, size_t size, const struct timerwheel_en
  * @batch: the call, its fields checked; the cursor is advanced
  *
  * Context: process, may sleep.
- * Return: elements done, or an error if there are none.
+ * Return: the number of elements, or an error if there are none.
  */
 long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 {
@@ -127,7 +127,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 		copied = tw_list_copy(to + done * size, size, entry, n);
 		done += copied;
 		if (copied < n) {
-			/* The next call goes on with the first one that was not copied whole. */
+			/* The next call continues with the first entry that was not copied. */
 			next = entry[copied].index;
 			if (!done)
 				return -EFAULT;
@@ -144,7 +144,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 	return done;
 }
 
-/* Accept no new timers from now on. On return no timer is being armed any more. */
+/* Accept no new timers from now on. On return, no call is arming a timer. */
 static void tw_drain_close(struct tw_file *file)
 {
 	mutex_lock(&file->mutex);
@@ -181,7 +181,7 @@ static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 	return n;
 }
 
-/* Drain indices @next to @end - 1. Returns the number of timers, or an error if there are none. */
+/* Drain indices @next to @end - 1. Returns the number of timers, or an error if it is 0. */
 static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user *to, size_t size,
 			   unsigned int max)
 {
@@ -194,7 +194,7 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
 
 	while (done < max && next < end) {
 		fault = false;
-		/* With a tail one at a time: it is zeroed before the timer is removed. */
+		/* With a tail, drain one at a time: zero the tail before removing the timer. */
 		if (tail && tw_clear_tail(to, size))
 			return done ? done : -EFAULT;
 		n = tw_drain_chunk(file, offset, &next, min(end, next + TW_SCAN), to, size,
@@ -222,11 +222,11 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
  * @file: the file
  * @batch: the call, its fields checked
  *
- * Starts where the last DRAIN of the file stopped, so that draining in several calls is linear. At
- * the end of the table it continues from the start, so that 0 means that there are no timers.
+ * Starts where the last DRAIN of the file stopped, so that several calls take linear time. At the
+ * end of the table it continues from the start, so that 0 means that there are no timers.
  *
  * Context: process, may sleep.
- * Return: elements done, or an error if there are none.
+ * Return: the number of elements, or an error if there are none.
  */
 long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
 {

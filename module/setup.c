@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* SETUP: the settings of a wheel, given at most once and before the first timer. */
+/* SETUP: the settings of a wheel, set at most once and before the first timer. */
 #include <linux/log2.h>
 #include <linux/minmax.h>
 
@@ -35,14 +35,15 @@ void tw_setup_default(struct tw_setup *setup)
  *
  * They take the place of the lowest bits of the deadline, and include the state.
  *
- * Return: as many as stand for less than a tick, within TW_GENERATION_BITS_MIN and _MAX.
+ * Return: the number of bits that represent less than a tick, within TW_GENERATION_BITS_MIN and
+ * _MAX.
  */
 u32 tw_setup_generation_bits(const struct tw_setup *setup)
 {
 	return clamp_t(u32, ilog2(setup->tick), TW_GENERATION_BITS_MIN, TW_GENERATION_BITS_MAX);
 }
 
-/* Check what @arg asks for, and fill in the settings that are granted. Returns 0 or -EINVAL. */
+/* Check the requested settings, and fill in the granted settings. Returns 0 or -EINVAL. */
 static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *setup)
 {
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
@@ -123,8 +124,8 @@ static int tw_setup_memory(struct tw_file *file, const struct tw_setup *setup)
 }
 
 /*
- * Settings are read in batches. There is no base and so no batch now. Only the clock is also read
- * before a batch begins.
+ * Batches read the settings. There is no base now, and therefore no batch. Only the clock is also
+ * read before a batch begins.
  */
 static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 {
@@ -148,7 +149,7 @@ static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 /**
  * tw_setup - TIMERWHEEL_IOC_SETUP
  * @file: the file
- * @arg: the settings that are asked for; after success those that were granted
+ * @arg: the requested settings; after success the granted settings
  *
  * Context: process, may sleep.
  * Return: 0, -EINVAL, -EPERM, -EOPNOTSUPP, -EBUSY, -EDQUOT, -ENOMEM.
@@ -165,7 +166,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 		err = -EOPNOTSUPP;
 	if (err)
 		return err;
-	mutex_lock(&file->mutex);	/* no timer is created meanwhile */
+	mutex_lock(&file->mutex);	/* no timer can be created now */
 	if (file->setup_done || file->table.made)
 		err = -EBUSY;
 	else
@@ -183,7 +184,7 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	mutex_unlock(&file->mutex);
 	if (err)
 		return err;
-	/* A wheel with a ring cannot be read: readers that wait get an error. */
+	/* A wheel with a ring does not support read, so waiting readers get an error. */
 	if (setup.ring)
 		wake_up_interruptible_all(&file->events.readers);
 	arg->clock = setup.clock;

@@ -53,8 +53,8 @@ static void tw_stats_add(struct timerwheel_stats *stats, struct tw_cpu *cpu)
  * @file: the file
  * @stats: zeroed; all but the size is filled in
  *
- * Exact if the wheel is not used meanwhile. Otherwise each base's counters are those of some moment
- * during the call.
+ * The numbers are exact if the wheel is not in use during the call. Otherwise the counters of each
+ * base are the values at some moment during the call.
  *
  * Context: process.
  */
@@ -75,7 +75,7 @@ void tw_stats_get(struct tw_file *file, struct timerwheel_stats *stats)
 	}
 	stats->memory = READ_ONCE(file->charged) + tw_log_memory(file);
 	tw_lock_bh(&file->events.lock);
-	/* The timers of warnings are pending. One may be counted that is about to be due. */
+	/* Timers of warnings count as pending. A warning that is about to be due may be counted. */
 	stats->due = file->events.due.count - min(file->events.warnings, file->events.due.count);
 	tw_unlock_bh(&file->events.lock);
 	if (socks) {
@@ -97,7 +97,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 {
 	struct tw_setup setup;
 
-	/* Pairs with tw_setup(); litmus publish. Before that the settings are the default. */
+	/* Pairs with tw_setup(); litmus publish. Before that, the settings are the defaults. */
 	if (smp_load_acquire(&file->setup_done)) {
 		setup = file->setup;
 		info->flags = TIMERWHEEL_INFO_SETTLED |
@@ -142,7 +142,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 	info->user_memory_max = tw_user_memory_max();
 }
 
-/* The flags that SETUP was called with. */
+/* The flags of SETUP. */
 static u32 tw_stats_setup_flags(const struct timerwheel_info *info)
 {
 	return (info->flags & TIMERWHEEL_INFO_CLOCK_SET ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers by index and by key, and the memory they live in.
+ * Timers by index and by key, and their memory.
  *
- * By index: a directory of pages with TW_PAGE_TIMERS timers each. Pages are freed with the file,
- * not before, so any timer may be read by its index at any time, though what is read may be stale.
- * When the directory is full, a copy of twice the size replaces it. The old ones are freed with the
- * file, like the pages, so whoever has read one may use it as long as he likes; together they are
- * smaller than the new one. Directories are replaced under tw_file.mutex.
+ * By index: a directory of pages with TW_PAGE_TIMERS timers each. Pages are freed only with the
+ * file, so any timer may be read by its index at any time, although the value may be stale. When
+ * the directory is full, a copy of twice the size replaces it. Old directories are freed with the
+ * file, like the pages, so code that has read one may continue to use it. Together they are smaller
+ * than the new one. Directories are replaced under tw_file.mutex.
  *
  * By key: a hash table. A bucket is a cache line: a lock and TW_CHAINS hash chains. The table grows
  * with the timers, one bucket at a time (linear hashing: Litwin, 1980). With 2^k to 2^(k+1)
  * buckets, a key's bucket is given by the low k + 1 bits of its hash or, if that bucket does not
- * exist yet, by the low k bits. A new bucket takes its share of the timers from a single old one,
- * under that one's lock. So no operation ever waits for a resize.
+ * exist yet, by the low k bits. A new bucket takes its share of the timers from a single old
+ * bucket, under that bucket's lock. Therefore no operation ever waits for a resize.
  *
- * The hash has a seed for each file. Somebody who measures long enough finds colliding keys all the
- * same, as with any hash. So a chain has a maximum length (TW_CHAIN_MAX), which bounds every walk
- * under a bucket's lock; see "The hash" in README.md.
+ * The hash has a seed for each file. As with any hash, an attacker who measures for long enough can
+ * still find colliding keys. Therefore a chain has a maximum length (TW_CHAIN_MAX), which bounds
+ * every walk under a bucket's lock; see "The hash" in README.md.
  *
  * The deadline table (deadlines.h) is created by SETUP, before the first timer, and grows with the
  * timers. So every timer has its entry, and neither expiry nor user space has to expect otherwise.
  *
- * Free timers change hands in magazines of TW_MAGAZINE. Each base keeps up to two (tw_cpu_alloc(),
- * tw_cpu_free()); the others are here. Every index that exists is either a timer or free. So a file
- * is full exactly when there is no free timer and no more may be created.
+ * Free timers are moved in magazines of TW_MAGAZINE. Each base keeps up to two magazines
+ * (tw_cpu_alloc(), tw_cpu_free()); the table keeps the others. Every existing index is either a
+ * timer or free. Therefore a file is full exactly when there is no free timer and no more may be
+ * created.
  *
  * Locks: tw_file.mutex for growth; the locks of buckets are inside those of bases; tw_table.lock is
  * a leaf.
@@ -64,7 +65,7 @@ u32 tw_magazine_pop(struct tw_table *table, u32 *count)
 	struct tw_timer *t;
 	u32 first;
 
-	/* Without the lock: a caller that misses a new one comes again by tw_table_grow(). */
+	/* No lock needed: a caller that misses a new magazine tries again after tw_table_grow(). */
 	if (!READ_ONCE(table->full))
 		return 0;
 	raw_spin_lock(&table->lock);
@@ -97,7 +98,7 @@ void tw_magazine_push(struct tw_table *table, u32 first, u32 count)
 	raw_spin_unlock(&table->lock);
 }
 
-/* The directory of pages of kind @kind. Context: tw_file.mutex, or nobody else uses the table. */
+/* The directory of @kind. Context: tw_file.mutex is held, or no other code uses the table. */
 static void **tw_dir(const struct tw_table *table, enum tw_dirs kind)
 {
 	switch (kind) {
@@ -110,7 +111,7 @@ static void **tw_dir(const struct tw_table *table, enum tw_dirs kind)
 	}
 }
 
-/* Let others use the directory @dir. */
+/* Publish the directory @dir. */
 static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir)
 {
 	switch (kind) {
@@ -129,13 +130,13 @@ static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir
 	}
 }
 
-/* In front of its entries a directory has a link to the one that it has replaced: entry -1. */
+/* Entry -1 of a directory is a link to the directory that it has replaced. */
 static size_t tw_dir_bytes(u32 room)
 {
 	return (room + 1) * sizeof(void *);
 }
 
-/* The room of the directory that replaces one with @room: with the link, a power of two. */
+/* The room of the directory that replaces one with @room. With the link it is a power of two. */
 static u32 tw_dir_more(u32 room)
 {
 	return room ? room * 2 + 1 : TW_DIR_FIRST;
@@ -160,8 +161,8 @@ static void tw_dir_free(void **dir, u32 room)
 }
 
 /*
- * Is a page of this kind allocated as one page of the kernel? Those of the deadline table are,
- * since they are mapped; and all are if TW_PAGE is the kernel's page size.
+ * Is a page of this kind allocated as one page of the kernel? Pages of the deadline table are,
+ * because they are mapped. If TW_PAGE is the kernel's page size, all are.
  */
 static bool tw_page_whole(enum tw_dirs kind)
 {
@@ -180,7 +181,7 @@ static void *tw_page_alloc(enum tw_dirs kind)
 
 static void tw_page_free(enum tw_dirs kind, void *page)
 {
-	/* As in tw_map_fault(), but what was stored while the page was mapped. */
+	/* As in tw_map_fault(), but check the values that were stored while the page was mapped. */
 	if (kind == TW_DIR_DEADLINES)
 		kmsan_check_memory(page, PAGE_SIZE);
 	if (tw_page_whole(kind))
@@ -190,16 +191,16 @@ static void tw_page_free(enum tw_dirs kind, void *page)
 }
 
 /**
- * struct tw_growth - the memory for one step of growth: all of it, or nothing is changed
+ * struct tw_growth - the memory for one step of growth, which happens completely or not at all
  * @page: a page for each directory that gets one
- * @dir: a larger directory for each that is full
+ * @dir: a larger directory for each full directory
  */
 struct tw_growth {
 	void *page[TW_DIRS];
 	void **dir[TW_DIRS];
 };
 
-/* The memory that one more page of kind @kind takes, with a larger directory if it needs one. */
+/* The memory of one more page of @kind, and of a larger directory if it needs one. */
 static size_t tw_growth_memory(const struct tw_table *table, enum tw_dirs kind)
 {
 	const struct tw_dir *dir = &table->dir[kind];
@@ -224,7 +225,7 @@ static bool tw_growth_alloc(const struct tw_table *table, enum tw_dirs kind,
 	return growth->page[kind];
 }
 
-/* Copy a directory: megabytes, if there are very many timers. Nobody else changes it. */
+/* Copy a directory, which may have megabytes. No other code changes it now. */
 static void tw_dir_copy(void **to, void **from, u32 used)
 {
 	u32 n;
@@ -236,7 +237,7 @@ static void tw_dir_copy(void **to, void **from, u32 used)
 	}
 }
 
-/* Install a page, and the larger directory before it. */
+/* Install the larger directory, if any, and then a page. */
 static void tw_growth_install(struct tw_table *table, enum tw_dirs kind,
 			      const struct tw_growth *growth)
 {
@@ -290,9 +291,9 @@ free:
 }
 
 /*
- * Add a bucket. Its memory exists; it takes its share of the timers from the bucket that it splits.
- * Others see it only when that is done: whoever waits for the old bucket's lock then reads the
- * number of buckets again.
+ * Add a bucket, whose memory exists. It takes its share of the timers from the bucket that it
+ * splits. Other CPUs see it only after that: an operation that waits for the old bucket's lock then
+ * reads the number of buckets again.
  */
 static void tw_split(struct tw_table *table)
 {
@@ -308,8 +309,8 @@ static void tw_split(struct tw_table *table)
 	local_bh_disable();
 	tw_bucket_lock(table, from);
 	/*
-	 * tw_timer.chain may lead to it while it is filled. Lockdep knows only of the old one,
-	 * whose lock decides; litmus split.
+	 * tw_timer.chain may lead to the new bucket while it is filled. Lockdep sees only the old
+	 * bucket's lock, which decides; litmus split.
 	 */
 	bit_spin_lock(0, &to->lock);
 	for (c = 0; c < TW_CHAINS; c++) {
@@ -358,8 +359,8 @@ int tw_table_add_deadlines(struct tw_file *file)
  * @file: the file; its deadline table exists
  * @nr: the number of the page, from a program
  *
- * It takes no lock, because the holder of tw_file.mutex may wait for memory or a grace period, and
- * a page fault would wait with the address space locked. The table only grows.
+ * Takes no lock: the holder of tw_file.mutex may wait for memory or a grace period, and a page
+ * fault would wait for it with the address space locked. The table only grows.
  *
  * Context: any.
  * Return: the page; NULL: none of its timers exists.
@@ -375,7 +376,7 @@ struct page *tw_table_deadlines_page(struct tw_file *file, unsigned long nr)
 	return virt_to_page(tw_pool_deadlines(&file->table.pool)[nr]);
 }
 
-/* The directories that need another page for @n more timers: one bit each. */
+/* The directories that need another page for @n more timers, one bit each. */
 static unsigned int tw_grow_kinds(const struct tw_table *table, u32 n)
 {
 	const struct tw_dir *dir = table->dir;
@@ -463,9 +464,9 @@ int tw_table_init(struct tw_file *file)
 
 /**
  * tw_table_free - free the table and all timers
- * @table: the table, which nobody uses any more
+ * @table: the table, which is no longer in use
  *
- * Millions of timers take a while. Other tasks may run in between.
+ * Freeing millions of timers takes a while. Other tasks may run in between.
  *
  * Context: process, may sleep.
  */

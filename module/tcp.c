@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the module knows of TCP connections. The headers of the network stack define names of ours
- * (tw_state), so no other file includes them.
+ * Access to TCP connections. The headers of the network stack define names that the module also
+ * uses (tw_state), so no other file includes them.
  *
- * All fields are read without the lock of the socket. They may be old by the time that they are
- * used, just as they would be if a packet came a moment later.
+ * All fields are read without the lock of the socket. A value may be stale when it is used, just as
+ * if a packet had arrived a moment later.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -21,7 +21,7 @@
  * tw_tcp_check - may a timer watch this socket?
  * @sk: the socket
  *
- * Return: 0; -EOPNOTSUPP: it is none of TCP over IPv4 or IPv6, or it listens; -ENOTCONN.
+ * Return: 0; -EOPNOTSUPP: the socket is not TCP over IPv4 or IPv6, or it listens; -ENOTCONN.
  */
 int tw_tcp_check(const struct sock *sk)
 {
@@ -40,7 +40,7 @@ int tw_tcp_check(const struct sock *sk)
 }
 
 /**
- * tw_tcp_hold - take a reference to a socket, which does not keep it open
+ * tw_tcp_hold - take a reference to a socket; this does not keep it open
  * @sk: the socket
  */
 void tw_tcp_hold(struct sock *sk)
@@ -49,7 +49,7 @@ void tw_tcp_hold(struct sock *sk)
 }
 
 /**
- * tw_tcp_put - drop that
+ * tw_tcp_put - drop a reference from tw_tcp_hold()
  * @sk: the socket
  *
  * Context: process, may sleep.
@@ -61,14 +61,14 @@ void tw_tcp_put(struct sock *sk)
 }
 
 /**
- * tw_tcp_size - how much memory stays allocated while there is a reference to a socket
+ * tw_tcp_size - memory that stays allocated while there is a reference to a socket
  * @sk: the socket
  *
  * Return: bytes.
  */
 u32 tw_tcp_size(const struct sock *sk)
 {
-	/* sk_prot may be another one by now: of IPv4 (IPV6_ADDRFORM), of TLS */
+	/* sk_prot may have changed, to IPv4 (IPV6_ADDRFORM) or TLS. */
 	return sk->sk_prot_creator->obj_size;
 }
 
@@ -76,16 +76,16 @@ u32 tw_tcp_size(const struct sock *sk)
  * tw_tcp_closed - has the program closed the socket, so that no descriptor leads to it?
  * @sk: the socket
  *
- * Return: true if so; it stays so.
+ * Return: true if so. This does not change back.
  */
 bool tw_tcp_closed(const struct sock *sk)
 {
-	/* The flags are changed without atomic operations, under the lock of the socket. */
+	/* The flags change without atomic operations, under the lock of the socket. */
 	return data_race(sock_flag(sk, SOCK_DEAD));
 }
 
 /**
- * tw_tcp_gone - has the connection ended, or is there none?
+ * tw_tcp_gone - has the connection ended, or does it not exist?
  * @sk: the socket
  *
  * Return: true if so.
@@ -122,10 +122,10 @@ u32 tw_tcp_now(void)
 }
 
 /**
- * tw_tcp_received - when was data received last?
+ * tw_tcp_received - the time at which data was last received
  * @sk: the socket
  *
- * Return: the time, in jiffies; any number if that was never.
+ * Return: the time, in jiffies; any number if no data was received.
  */
 u32 tw_tcp_received(const struct sock *sk)
 {
@@ -133,10 +133,10 @@ u32 tw_tcp_received(const struct sock *sk)
 }
 
 /**
- * tw_tcp_sent - when was data sent last?
+ * tw_tcp_sent - the time at which data was last sent
  * @sk: the socket
  *
- * Return: the time, in jiffies; any number if that was never.
+ * Return: the time, in jiffies; any number if no data was sent.
  */
 u32 tw_tcp_sent(const struct sock *sk)
 {
@@ -144,7 +144,7 @@ u32 tw_tcp_sent(const struct sock *sk)
 }
 
 /**
- * tw_tcp_acked - how far has the peer acknowledged what was sent?
+ * tw_tcp_acked - the peer's last acknowledgment
  * @sk: the socket
  *
  * Return: a sequence number.
@@ -155,8 +155,8 @@ u32 tw_tcp_acked(const struct sock *sk)
 }
 
 /*
- * Lock a socket unless a task holds its lock; as lock_sock(), which has no such variant. To be
- * undone with release_sock().
+ * Lock a socket as lock_sock() does, unless a task holds its lock. lock_sock() has no such variant.
+ * Unlock it with release_sock().
  */
 static bool tw_tcp_trylock(struct sock *sk)
 {
@@ -174,8 +174,9 @@ static bool tw_tcp_trylock(struct sock *sk)
 typedef int (*tw_tcp_abort_fn)(struct sock *sk, int err);
 
 /*
- * Abort a connection whose lock we have. tcp_abort() does not take the lock itself if it is called
- * from a BPF program, whose iterator has it (bpf_sock_destroy(), since 6.5). This is that contract.
+ * Abort a connection whose lock the caller holds. tcp_abort() does not take the lock if it is
+ * called from a BPF program, whose iterator holds it (bpf_sock_destroy(), since 6.5). This function
+ * uses the same contract.
  */
 static int tw_tcp_abort_locked(struct sock *sk, tw_tcp_abort_fn abort)
 {
@@ -187,9 +188,9 @@ static int tw_tcp_abort_locked(struct sock *sk, tw_tcp_abort_fn abort)
 }
 
 /*
- * What aborts the connection; NULL: nothing does. The structure behind sk_prot may be a module's
- * (tls), which can be unloaded once the socket is closed: its memory is freed after a grace period
- * of RCU. The function is the kernel's own, so it stays.
+ * The function that aborts the connection; NULL: there is none. The structure behind sk_prot may
+ * belong to a module (tls), which can be unloaded after the socket is closed; its memory is freed
+ * after a grace period of RCU. The function is part of the kernel, so it stays.
  */
 static tw_tcp_abort_fn tw_tcp_aborter(const struct sock *sk)
 {
@@ -202,15 +203,15 @@ static tw_tcp_abort_fn tw_tcp_aborter(const struct sock *sk)
 }
 
 /**
- * tw_tcp_abort - abort a connection: the local end gets ETIMEDOUT, the other one a reset
+ * tw_tcp_abort - abort a connection: the local end gets ETIMEDOUT, the other end a reset
  * @sk: a socket that tw_tcp_check() has accepted
  *
- * A task may hold the lock of a socket for as long as it likes: its page faults may be served by
- * user space. So this does not wait for it. Before 6.5 it may, if a task takes the lock just now.
- * Then it also aborts whatever the socket has become meanwhile: one that listens, after connect()
- * to AF_UNSPEC and listen().
+ * A task may hold the lock of a socket for any length of time, because user space may serve its
+ * page faults. Therefore this function does not wait for the lock. Before 6.5 it may wait if a task
+ * takes the lock at this moment. It then also aborts the socket if it has become a listening socket
+ * in the meantime, by connect() to AF_UNSPEC and listen().
  *
- * This does not ask security modules (security_socket_shutdown()), as the kernel does not for
+ * This function does not ask security modules (security_socket_shutdown()), like the kernel for
  * SOCK_DESTROY: see "Decisions" in README.md.
  *
  * Context: process, may sleep.
@@ -221,7 +222,7 @@ int tw_tcp_abort(struct sock *sk)
 	tw_tcp_abort_fn abort = tw_tcp_aborter(sk);
 	int err;
 
-	/* Never called then; but a kernel without a network has no release_sock(). */
+	/* Never true here, but a kernel without a network has no release_sock(). */
 	if (!tw_tcp_supported())
 		return -EOPNOTSUPP;
 	if (tw_tcp_gone(sk) || !abort)

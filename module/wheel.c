@@ -11,55 +11,48 @@
  * are numbered from tick 0 on: tick t belongs to slot number t >> (n * shift) of level n. A level
  * has memory for 2 * S slots; slot number b is at place b modulo 2 * S.
  *
- * A timer goes to the lowest level whose 2 * S slots, counted from the cursor on, include its tick.
- * So insertion and removal are O(1), whatever the delay and the number of timers.
+ * A timer goes to the lowest level whose 2 * S slots, counted from the cursor, include its tick.
+ * Therefore insertion and removal are O(1), whatever the delay and the number of timers.
  *
- * Early cascades
- * --------------
- * When an upper slot comes near, its timers cascade: they move to lower levels. An upper slot may
- * hold a million timers, some of them due in its very first tick. So it is opened one slot early:
- * slot b of level n begins at tick b * S^n, and its cascade may begin at (b - 1) * S^n. This is why
- * a level has 2 * S slots and not S: all ticks from there to the end of the slot fit the level
- * below. A cascade may take several batches (@budget). The slot's list is its only state: a timer
- * that has not moved yet is where REMOVE finds it.
+ * Early cascades -------------- When the time of an upper slot approaches, its timers cascade: they
+ * move to lower levels. An upper slot may hold a million timers, some of them due in its very first
+ * tick. Therefore it is opened one slot early: slot b of level n begins at tick b * S^n, and its
+ * cascade may begin at (b - 1) * S^n. This is why a level has 2 * S slots instead of S: all ticks
+ * from there to the end of the slot fit the level below. A cascade may take several batches
+ * (@budget). The slot's list is its only state, so REMOVE finds a timer that has not moved yet.
  *
  * The order of work
  * -----------------
- * Each job has a tick from which it may be done, and one from which it is late:
+ * Each job has a tick from which it may be done, and a tick from which it is late:
  *
  *	expire slot e of level 0	from e			late from e
  *	cascade slot b of level n	from (b - 1) * S^n	late from b * S^n
  *
- * Of the jobs that may be done now, the one that is late first is done first, and at the same tick
- * a cascade before an expiry. So ticks are expired in order, and a large cascade does not delay
- * them unless it is late itself.
+ * Of the jobs that may be done now, the job that is late first is done first. At the same tick, a
+ * cascade comes before an expiry. Therefore ticks are expired in order, and a large cascade does
+ * not delay them unless it is late itself.
  *
- * The cursor
- * ----------
- * Invariant: no timer in a slot belongs to a tick before the cursor. (One that is inserted after
- * its tick goes to the cursor's.) Hence no level holds a slot before the cursor's own; from there
- * on a level has 2 * S slots, so two slots never share a place.
+ * The cursor ---------- Invariant: no timer in a slot belongs to a tick before the cursor. (A timer
+ * that is inserted after its tick goes to the cursor's tick.) Hence no level holds a slot before
+ * the cursor's slot. From there a level has 2 * S slots, so two slots never share a place.
  *
  * The order of work keeps the invariant. When slot b of level n is opened at @now, all work that
- * was late before b * S^n is done, and all work that may not be done yet begins after @now. So the
- * cursor may advance to min(now + 1, b * S^n). That is not before (b - 1) * S^n, so each timer of
- * the slot fits level n - 1 or a lower one: cascades always descend. A timer that was postponed
- * since it was queued may go anywhere except to the place it came from: as long as the slot is not
- * empty, that place stands for ticks b * S^n to (b + 1) * S^n, and these fit the level below.
+ * was late before b * S^n is done, and all work that may not be done yet begins after @now.
+ * Therefore the cursor may advance to min(now + 1, b * S^n). This is not before (b - 1) * S^n, so
+ * each timer of the slot fits level n - 1 or a lower level: cascades always descend. A timer that
+ * was postponed since it was queued can go to any place except its old one: as long as the slot is
+ * not empty, that place stands for ticks b * S^n to (b + 1) * S^n, and these fit the level below.
  *
- * Oversized ticks
- * ---------------
- * A million timers may be due in one tick. If the budget of the caller's last batch for a while
- * (@last) ends in the middle of a slot that is late, the rest of its list becomes a backlog, a list
- * of its own, and later ticks go first. So a burst does not make other timers late. The same
- * applies to an upper slot whose cascade is late.
+ * Oversized ticks --------------- A million timers may be due in one tick. If the budget of the
+ * caller's last batch for a while (@last) ends in the middle of a slot that is late, the rest of
+ * its list becomes a separate list, a backlog, and later ticks go first. Therefore a burst does not
+ * delay other timers. The same applies to an upper slot whose cascade is late.
  *
- * Visits
- * ------
- * A timer may be postponed while it stays in its slot: by MOVE to a later time, by a store in the
- * deadline table, or because the clock was set back. When the slot is expired or cascaded, the
- * timer is queued again for the deadline that it has then. That is one visit, however often it was
- * postponed. A timer whose deadline is brought forward must be removed and inserted again.
+ * Visits ------ A timer may be postponed while it stays in its slot: by MOVE to a later time, by a
+ * store in the deadline table, or because the clock was set back. When the slot is expired or
+ * cascaded, the timer is queued again for its current deadline. This is one visit, however often
+ * the timer was postponed. If its deadline is moved to an earlier time, the timer must be removed
+ * and inserted again.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -74,10 +67,10 @@
 #include "slots.h"
 #include "sock.h"
 
-/* What the visit of a connection costs of a budget, besides that of its timer. */
+/* Budget charged for the visit of a connection, in addition to that of its timer. */
 #define TW_SOCK_COST	2U
 
-/* The search for the next slot costs 1 for each level, and 1 for so many bits of the bitmaps. */
+/* The search for the next slot is charged 1 per level, and 1 per this number of bitmap bits. */
 #define TW_SEARCH_BITS	1024U
 
 /**
@@ -217,7 +210,7 @@ static bool tw_first_slot(struct tw_wheel *w, unsigned int level, u64 *b)
 
 /*
  * The first tick for which a timer in slot number @b of @level is queued, or an earlier tick of the
- * slot. Examines @left timers at most, and subtracts their number.
+ * slot. Examines at most @left timers, and subtracts their number from @left.
  */
 static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b, unsigned int *left)
 {
@@ -225,7 +218,10 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b, uns
 	u64 first = begin + BIT_ULL(level * w->shift) - 1;
 	u32 index = w->head[level * w->level_size + (b & (w->level_size - 1))];
 
-	/* Timers postponed beyond the slot count as at its last tick: they are visited by then. */
+	/*
+	 * Timers postponed beyond the slot count as at its last tick, because they are visited
+	 * then.
+	 */
 	for (; index && *left; --*left) {
 		const struct tw_timer *t = tw_timer_at(w->pool, index);
 
@@ -238,11 +234,10 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b, uns
 /**
  * tw_wheel_first - find the tick of the first timer
  * @w: the wheel
- * @left: how many timers to examine at most; the number of those that were is subtracted
+ * @left: maximum number of timers to examine; the number of examined timers is subtracted
  *
- * Unlike @w->work this is not a tick at which there is only something to cascade. Timers in the
- * first slot of each level are examined. If the slot has more of them than are left to examine, its
- * first tick is taken.
+ * Unlike @w->work, this is not a tick at which there is only a cascade to do. Examines the timers
+ * in the first slot of each level. If the slot has more timers than @left, uses its first tick.
  *
  * Return: the tick, or an earlier one; TW_NEVER: the wheel is empty.
  */
@@ -265,7 +260,7 @@ u64 tw_wheel_first(struct tw_wheel *w, unsigned int *left)
  * @level: its level; 0: expire it; else cascade it
  * @slot: its number
  * @late: the tick from which the job is late
- * @cost: what the search for it costs of a budget
+ * @cost: budget charged for the search
  */
 struct tw_job {
 	unsigned int level;
@@ -275,9 +270,9 @@ struct tw_job {
 };
 
 /*
- * What it costs of a budget to search some levels for a job. The search passes a level's whole
- * bitmap if its first slot is far away. If it were free, a batch of ticks with a single timer each
- * would hold the lock twenty times as long.
+ * Budget charged for searching @levels levels for a job. The search passes a level's whole bitmap
+ * if its first slot is far away. Without a charge, a batch of ticks with a single timer each would
+ * hold the lock twenty times as long.
  */
 static unsigned int tw_search_cost(const struct tw_wheel *w, unsigned int levels)
 {
@@ -285,7 +280,7 @@ static unsigned int tw_search_cost(const struct tw_wheel *w, unsigned int levels
 }
 
 /*
- * Of the jobs that may be done @now, choose the one that is late first. Sets @w->work. Returns
+ * Of the jobs that may be done @now, choose the job that is late first. Sets @w->work. Returns
  * false if there is none.
  */
 static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
@@ -305,7 +300,7 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 		if (work > now)
 			continue;
 		late = slot << (level * w->shift);
-		/* <=: at the same tick the higher level goes first */
+		/* Use <=, so that at the same tick the higher level goes first. */
 		if (!any || late <= job->late)
 			*job = (struct tw_job){ level, slot, late };
 		any = true;
@@ -314,7 +309,7 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 	return any;
 }
 
-/* Prefetch the next timer of a list. At its end that is the unused timer with index 0. */
+/* Prefetch the next timer of a list. At the end of the list it is the unused timer 0. */
 static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
 {
 	struct tw_timer *t = tw_timer_in_pages(pages, next);
@@ -323,16 +318,16 @@ static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
 	return t;
 }
 
-/* Queue a timer for the tick after @now_ns, though its deadline has passed. */
+/* Queue a timer for the tick after @now_ns, although its deadline has passed. */
 static noinline void tw_place_next(struct tw_wheel *w, u32 index, struct tw_timer *t, u64 now_ns)
 {
 	__tw_place(w, index, t, div64_u64(now_ns + w->bias, w->tick) + 1);
 }
 
 /*
- * Visit at most @budget timers of @list, fewer if they watch connections. Timers that are due are
- * appended to @due. The others are queued again, never in @list, and counted in @moved. Returns how
- * much of the budget was used: 0 if the list was empty.
+ * Visit at most @budget timers of @list, fewer if they watch connections. Append timers that are
+ * due to @due. Queue the others again, never in @list, and count them in @moved. Returns the used
+ * budget; 0 if the list was empty.
  */
 static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 			     unsigned int budget, u64 *moved, struct tw_due_list *due)
@@ -398,7 +393,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	return budget - left;
 }
 
-/* Cascade at most @budget timers of @list. Returns how many. */
+/* Cascade at most @budget timers of @list. Returns their number. */
 static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
@@ -418,7 +413,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 	return budget - left;
 }
 
-/* Turn the rest of slot @list into a backlog, if there may be one more. */
+/* Turn the rest of slot @list into a backlog, unless there are TW_BACKLOGS backlogs. */
 static void tw_detach(struct tw_wheel *w, unsigned int list)
 {
 	unsigned int base = w->levels * w->level_size;
@@ -433,7 +428,7 @@ static void tw_detach(struct tw_wheel *w, unsigned int list)
 	w->backlogs++;
 }
 
-/* Visit at most @budget timers of backlogs, the oldest backlog first. Returns how many. */
+/* Visit at most @budget timers of backlogs, the oldest backlog first. Returns their number. */
 static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned int budget,
 				      struct tw_due_list *due)
 {
@@ -457,15 +452,15 @@ static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned i
  * tw_wheel_collect - do a batch of the work that may be done by now
  * @w: the wheel
  * @now: the current tick
- * @now_ns: the current time in ns: timers with this deadline or an earlier one are due
- * @budget: most timers to visit or cascade, at least 2; at a visit, one that watches a connection
- *	counts for three, and the search for a slot counts as well
+ * @now_ns: the current time in ns; timers with this deadline or an earlier one are due
+ * @budget: maximum number of timers to visit or cascade, at least 2. A visit of a timer that
+ *	watches a connection counts as three, and the search for a slot also counts.
  * @manual: time passes through every tick: each timer fires at the time of its own tick, strictly
  *	in the order of ticks
  * @last: the caller's last batch for a while: see "Oversized ticks"
- * @due: timers that are due are appended; they are TW_DUE then, and in no list of @w
+ * @due: due timers are appended to it; they are then TW_DUE, and in no list of @w
  *
- * Return: true if more may be done now; otherwise there is nothing to do before @w->work.
+ * Return: true if more work may be done now; otherwise there is no work before @w->work.
  */
 bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budget,
 		      bool manual, bool last, struct tw_due_list *due)
@@ -478,7 +473,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		return false;
 
 	while (tw_next_job(w, now, &job)) {
-		/* Early cascades leave half of the budget, less the search, to the backlogs. */
+		/* Early cascades leave half of the budget to the backlogs, minus the search. */
 		bool early = job.late > now;
 
 		if (!left || (early && w->backlogs && left <= budget / 2))
