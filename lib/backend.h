@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The library's internal interface. Names that are visible to programs begin with timerwheel_, all
- * others with ltw_, so that a program that is linked statically may use any other name.
+ * The library's internal interface. Names that programs can see begin with timerwheel_, all others
+ * with ltw_, so that a statically linked program can use any other name.
  */
 #ifndef LTW_BACKEND_H
 #define LTW_BACKEND_H
@@ -14,7 +14,7 @@
 #define LTW_DEVICE_PATH		"/dev/timerwheel"
 
 /**
- * enum ltw_kind - calls on arrays of timers that the caller names
+ * enum ltw_kind - calls on arrays in which the caller selects the timers
  * @LTW_ADD: elements are struct timerwheel_add
  * @LTW_MOVE: elements are struct timerwheel_move
  * @LTW_REMOVE: elements are struct timerwheel_remove
@@ -73,7 +73,7 @@ struct ltw_ops {
 /**
  * struct timerwheel - the common part of a wheel; each back end's structure begins with it
  * @ops: the back end
- * @fd: the descriptor that becomes readable
+ * @fd: the descriptor that becomes readable when there are events
  * @clock: enum timerwheel_clock
  * @table: the deadline table; its @entries are NULL if there is none
  */

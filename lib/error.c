@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * Descriptions of errors: what they mean here, and what to do about them. They are for the users of
- * programs, who do not know the functions and constants that the programs use.
+ * Descriptions of errors: what they mean here, and what to do about them. They are meant for users
+ * of programs, who do not know the functions and constants that the programs use.
  */
 #include <errno.h>
 

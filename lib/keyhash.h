@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* A seeded hash of keys */
+/* A seeded hash of keys. */
 #ifndef LTW_KEYHASH_H
 #define LTW_KEYHASH_H
 
@@ -10,8 +10,8 @@
  * ltw_keyhash_seed - a seed for ltw_keyhash()
  * @table: the hash table
  *
- * Each table has its own seed, so keys cannot be chosen to collide. If random numbers are not
- * available yet, early during boot, the seed is the address of the table.
+ * Each table has its own seed, so that an attacker cannot choose keys that collide. If random
+ * numbers are not available yet, early during boot, the seed is the address of the table.
  *
  * Return: the seed.
  */
@@ -29,7 +29,8 @@ static inline uint64_t ltw_keyhash_seed(const void *table)
  * @key: the key
  * @seed: ltw_keyhash_seed()
  *
- * Two rounds of xor, shift and multiply: each bit of the result depends on the whole key.
+ * Uses two rounds of xor, shift and multiply, so that each bit of the result depends on the whole
+ * key.
  *
  * Return: the hash; use any 32 bits of it.
  */

@@ -3,11 +3,11 @@
  * The process back end: the interface of <linux/timerwheel.h> with a store of timers, a mutex and a
  * timerfd.
  *
- * There is no thread. So each call first expires timers whose deadlines have passed, but not all
- * of very many, then does its own work, and finally arms the timerfd: for now if a timer is due,
- * else for the first deadline.
- * A wake-up that is too early costs only a call that finds nothing. So the timerfd is not rearmed
- * when a timer is postponed or removed, only for an earlier deadline and after it has fired.
+ * There is no thread. Each call first expires timers whose deadlines have passed, up to a limit,
+ * and then does its own work. Finally it arms the timerfd: for now if a timer is due, otherwise for
+ * the first deadline. A wake-up that is too early only causes a call that finds nothing. The
+ * timerfd is therefore not rearmed when a timer is postponed or removed, but only for an earlier
+ * deadline and after it has fired.
  */
 #define _FILE_OFFSET_BITS 64	/* required by: */
 #define _TIME_BITS 64		/* seconds may need more than 32 bits */
@@ -23,7 +23,7 @@
 #include "backend.h"
 #include "store.h"
 
-/* The module's limits: settings that are valid here are valid there, too. */
+/* The limits of the module, so that both back ends accept the same settings. */
 #define LTW_TICK_MIN		1000ULL
 #define LTW_TICK_MAX		3600000000000ULL
 #define LTW_TICK_DEFAULT	1000000ULL
@@ -35,13 +35,13 @@
 #define LTW_GENERATION_BITS_MIN	12U	/* two of them are the state */
 #define LTW_GENERATION_BITS_MAX	20U
 
-/* The timerfd is armed for a time, or for one of these: */
+/* Special values for the time for which the timerfd is armed. */
 #define LTW_AT_ONCE		0ULL
 #define LTW_NEVER		UINT64_MAX
 
-/* Elements or indices processed under one hold of the lock, to limit the time others wait for it */
+/* Elements or indices processed while the lock is held, to limit the time that others wait. */
 #define LTW_CHUNK			256U
-/* Timers whose deadlines have passed that a call looks at first, for the same reason */
+/* Maximum number of expired timers that a call handles first, for the same reason. */
 #define LTW_EXPIRE			1024U
 
 /**
@@ -53,11 +53,11 @@
  * @tick: unit of slack, in ns
  * @slack: default slack, in ns
  * @now: with TIMERWHEEL_CLOCK_MANUAL: the time
- * @expired: time of the last expiry that came to its end
- * @wake: the time that the timerfd is armed for
+ * @expired: time of the last complete expiry
+ * @wake: the time for which the timerfd is armed
  * @drain_next: index at which the next timerwheel_drain() starts
- * @flags: those of the batch under way
- * @closed: accepts no new timers
+ * @flags: flags of the current batch
+ * @closed: the wheel accepts no new timers
  */
 struct ltw_process {
 	struct timerwheel wheel;
@@ -89,7 +89,7 @@ static uint64_t ltw_least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Make the descriptor readable from @wake on. */
+/* Make the descriptor readable at time @wake. */
 static void ltw_set_wake(struct ltw_process *p, uint64_t wake)
 {
 	struct pollfd now = { .fd = p->wheel.fd, .events = POLLIN };
@@ -108,7 +108,7 @@ static void ltw_set_wake(struct ltw_process *p, uint64_t wake)
 		return;
 	/*
 	 * The descriptor must be readable when this returns, so wait for the timerfd's interrupt.
-	 * Disable cancellation: a thread that is cancelled in poll() would keep the lock.
+	 * Disable cancellation, because a thread that is cancelled in poll() would keep the lock.
 	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	while (poll(&now, 1, -1) < 0 && errno == EINTR)
@@ -116,7 +116,7 @@ static void ltw_set_wake(struct ltw_process *p, uint64_t wake)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* The time from which on the descriptor must be readable */
+/* The time at which the descriptor must become readable. */
 static uint64_t ltw_wanted(const struct ltw_process *p)
 {
 	if (p->store.due)
@@ -126,7 +126,7 @@ static uint64_t ltw_wanted(const struct ltw_process *p)
 	return LTW_NEVER;
 }
 
-/* A timer, not queued, whose deadline has passed becomes due. */
+/* Make a timer due. It is not queued, and its deadline has passed. */
 static void ltw_fire(struct ltw_process *p, uint32_t index, uint64_t now)
 {
 	struct ltw_timer *timer = &p->store.timer[index];
@@ -142,7 +142,7 @@ static void ltw_fire(struct ltw_process *p, uint32_t index, uint64_t now)
 		p->stats.late_max = late;
 }
 
-/* The deadline of a pending timer has passed. Returns how many timers fell due: 0 or 1. */
+/* Visit a pending timer whose deadline has passed. Returns 1 if it fell due, else 0. */
 static unsigned int ltw_visit_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 {
 	enum ltw_visit visit = ltw_store_visit(&p->store, index);
@@ -158,16 +158,18 @@ static unsigned int ltw_visit_timer(struct ltw_process *p, uint32_t index, uint6
 	return 1;
 }
 
-/* Are there timers that should have expired by now? */
+/* Are there timers that must expire now? */
 static bool ltw_behind(const struct ltw_process *p, uint64_t now)
 {
-	/* At the end of time a periodic timer is armed for then, and must not expire again. */
+	/*
+	 * At TIMERWHEEL_TIME_MAX a periodic timer is armed for it again, and must not expire twice.
+	 */
 	return now != p->expired && p->store.pending && p->store.heap[0].deadline <= now;
 }
 
 /*
- * Expire timers whose deadlines have passed; look at @most of them. Those that are left expire in
- * later calls. Returns how many fell due.
+ * Expire timers whose deadlines have passed, visiting at most @most of them. The others expire in
+ * later calls. Returns the number of timers that fell due.
  */
 static uint64_t ltw_expire(struct ltw_process *p, uint64_t now, uint64_t most)
 {
@@ -180,7 +182,7 @@ static uint64_t ltw_expire(struct ltw_process *p, uint64_t now, uint64_t most)
 			return expired;
 		index = p->store.heap[0].index;
 		deadline = p->store.heap[0].deadline;
-		/* a MANUAL clock passes through every time */
+		/* A MANUAL clock passes through every time. */
 		expired += ltw_visit_timer(p, index, manual ? deadline : now);
 	}
 	p->expired = now;
@@ -208,12 +210,12 @@ static void ltw_end(struct ltw_process *p, uint64_t now)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* The absolute deadline */
+/* The absolute deadline. */
 static uint64_t ltw_deadline(uint64_t deadline, uint32_t flags, uint64_t now)
 {
 	if (flags & TIMERWHEEL_ABS)
 		return ltw_least(deadline, TIMERWHEEL_TIME_MAX);
-	/* relative deadlines are signed: this one has passed */
+	/* Relative deadlines are signed: this deadline has passed. */
 	if ((int64_t)deadline < 0)
 		return now > -deadline ? now + deadline : 0;
 	return now + ltw_least(deadline, TIMERWHEEL_TIME_MAX - ltw_least(now, TIMERWHEEL_TIME_MAX));
@@ -224,7 +226,7 @@ static uint32_t ltw_slack_ticks(const struct ltw_process *p, uint64_t slack)
 	return ltw_least(ltw_least(slack, LTW_SLACK_MAX) / p->tick, UINT32_MAX);
 }
 
-/* Queue a timer for its deadline; if that has passed the timer becomes due. */
+/* Queue a timer for its deadline. If the deadline has passed, make the timer due. */
 static void ltw_queue_timer(struct ltw_process *p, uint32_t index, uint64_t now)
 {
 	if (p->store.timer[index].deadline > now)
@@ -267,13 +269,13 @@ static int ltw_set_deadline(struct ltw_process *p, uint32_t index, uint64_t dead
 
 static int64_t ltw_left(const struct ltw_timer *timer, uint64_t now)
 {
-	/* the clock may have been set back since it fired */
+	/* The clock may have been set back since the timer fired. */
 	if (timer->state == LTW_DUE && timer->fired > now)
 		now = timer->fired;
 	return timer->deadline - now;
 }
 
-/* @armed: what ltw_store_touched() or ltw_store_disown() has returned of a pending timer */
+/* Describe a timer. @armed: the result of ltw_store_touched() or ltw_store_disown(), if pending. */
 static void ltw_describe(struct ltw_process *p, uint32_t index, uint64_t now, bool armed,
 			 struct timerwheel_entry *entry)
 {
@@ -511,7 +513,7 @@ static long ltw_process_batch(struct timerwheel *wheel, enum ltw_kind kind, uint
 	size_t done, end;
 	uint64_t now;
 
-	/* only the kernel sees a connection */
+	/* Only the kernel can watch a connection. */
 	if (kind == LTW_ADD_SOCKET)
 		return -EOPNOTSUPP;
 	if (flags & ~kinds[kind].flags)
@@ -564,8 +566,8 @@ static long ltw_process_drain(struct timerwheel *wheel, struct timerwheel_entry 
 		if (flags & TIMERWHEEL_DRAIN_CLOSE)
 			p->closed = true;
 		/*
-		 * Visit all indices that exist now, and only these, from where the last call ended:
-		 * others may make more of them meanwhile, or drain.
+		 * Visit exactly the indices that exist now, beginning where the last call ended:
+		 * other threads may add more or drain in the meantime.
 		 */
 		if (!seen) {
 			end = p->store.made;
@@ -600,14 +602,14 @@ static long ltw_process_advance(struct timerwheel *wheel, uint64_t time, uint32_
 	to = ltw_deadline(time, flags, now);
 	if (to >= now) {
 		p->now = to;
-		/* all of them: the result is their number, and no other call comes to it */
+		/* Expire all of them: the result is their number, which no later call returns. */
 		ret = ltw_expire(p, to, UINT64_MAX);
 	}
 	ltw_end(p, now);
 	return ret;
 }
 
-/* A periodic timer was delivered: arm it for the first deadline that is still to come. */
+/* Arm a periodic timer, after its delivery, for the first deadline that has not passed. */
 static void ltw_rearm(struct ltw_process *p, uint32_t index, uint64_t overruns)
 {
 	struct ltw_timer *timer = &p->store.timer[index];
@@ -622,7 +624,7 @@ static void ltw_rearm(struct ltw_process *p, uint32_t index, uint64_t overruns)
 	p->stats.overruns += overruns;
 }
 
-/* A resident timer was delivered: park it, or queue it as cancelled for its linger. */
+/* Park a resident timer after its delivery, or queue it as cancelled for its linger. */
 static void ltw_stay(struct ltw_process *p, uint32_t index, uint64_t now)
 {
 	p->stats.rearmed++;
@@ -674,9 +676,11 @@ static long ltw_process_take(struct timerwheel *wheel, struct timerwheel_event *
 		n = ltw_least(count, p->store.due);
 		for (i = 0; i < n; i++)
 			ltw_deliver(p, now, &events[i]);
-		/* so many were postponed or cancelled that it has not come to one that is due */
+		/*
+		 * So many were postponed or cancelled that the limit was reached before a due one.
+		 */
 		behind = !n && count && ltw_behind(p, now);
-		/* after the clock was set back it may be readable too early: rearm it */
+		/* If the clock was set back, the descriptor may be readable too early: rearm it. */
 		if (!n && wheel->clock == TIMERWHEEL_CLOCK_REALTIME)
 			ltw_set_wake(p, ltw_wanted(p));
 		ltw_end(p, now);
@@ -792,7 +796,7 @@ static const struct ltw_ops ltw_process_ops = {
 	.monitor = ltw_process_monitor,
 };
 
-/* The same checks as in the module */
+/* The same checks as in the module. */
 static bool ltw_config_invalid(const struct timerwheel_config *config)
 {
 	uint64_t tick_min = config->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : LTW_TICK_MIN;
@@ -827,7 +831,7 @@ static int ltw_process_timerfd(uint32_t clock)
 		[TIMERWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
 		[TIMERWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
 		[TIMERWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
-		/* any clock will do: it is only armed for LTW_AT_ONCE and LTW_NEVER */
+		/* Any clock works: it is armed only for LTW_AT_ONCE and LTW_NEVER. */
 		[TIMERWHEEL_CLOCK_MANUAL] = CLOCK_MONOTONIC,
 	};
 	int fd = timerfd_create(clocks[clock], TFD_CLOEXEC | TFD_NONBLOCK);

@@ -4,13 +4,14 @@
  *
  * Operations are stored by kind, so that a flush makes one call per kind. Operations of the same
  * kind stay in order. Invariant: there is an order of the three kinds in which the operations on
- * each key are done in the order in which they were queued. To maintain it, a note for each key
- * records the kinds that are queued for it. If another kind follows, the recorded ones must be
+ * each key are performed in the order in which they were queued. To maintain it, a note for each
+ * key records the kinds that are queued for it. If another kind follows, the recorded kinds must be
  * flushed before it (@after). An operation that would make this relation cyclic flushes the queue
  * first.
  *
- * A flush is either calls, or commands for a ring of the program's own. Then the operations move to
- * a second queue (@submitted) until all results are there, and new ones are gathered meanwhile.
+ * A flush makes calls, or returns commands for the program's own io_uring. For commands, the
+ * operations move to a second queue (@submitted) until all results have arrived, and the first
+ * queue gathers new operations.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,10 +48,10 @@ struct ltw_note {
  * @notes: its length, a power of two and at least twice the maximum number of operations
  * @turn: incremented to free all notes without clearing them; never 0
  * @seed: seed of the hash
- * @submitted: the operations of timerwheel_queue_commands(), as a queue of their own; NULL: it was
- *	never called
+ * @submitted: a separate queue with the operations of timerwheel_queue_commands(); NULL: that
+ *	function was never called
  * @kind: the kind of each of these commands
- * @commands: their number; 0: all results are there
+ * @commands: their number; 0: all results have arrived
  */
 struct timerwheel_queue {
 	struct timerwheel *wheel;
@@ -144,14 +145,14 @@ void timerwheel_queue_free(struct timerwheel_queue *queue)
 
 	if (!queue)
 		return;
-	/* Continue after signals: nobody could flush the rest later. */
+	/* Continue after signals, because the rest could not be flushed later. */
 	while (timerwheel_queue_flush(queue) == -EINTR)
 		;
 	ltw_queue_release(queue);
 	errno = saved;
 }
 
-/* The note of a key, or a free one for it; at least half of them are free */
+/* The note of a key, or a free note for it. At least half of the notes are free. */
 static struct ltw_note *ltw_note(const struct timerwheel_queue *queue, uint64_t key)
 {
 	uint32_t mask = queue->notes - 1;
@@ -172,7 +173,7 @@ static void ltw_note_kind(struct timerwheel_queue *queue, uint64_t key, unsigned
 	note->kinds |= 1U << kind;
 }
 
-/* All kinds that must be flushed before @kind, directly or indirectly */
+/* All kinds that must be flushed before @kind, directly or indirectly. */
 static unsigned int ltw_before(const struct timerwheel_queue *queue, unsigned int kind)
 {
 	unsigned int before = queue->after[kind], other;
@@ -180,7 +181,7 @@ static unsigned int ltw_before(const struct timerwheel_queue *queue, unsigned in
 	for (other = 0; other < LTW_KINDS; other++)
 		if (before & 1U << other)
 			before |= queue->after[other];
-	/* one step is enough: with three kinds a path has at most two */
+	/* One step is enough: with three kinds, a path has at most two steps. */
 	return before;
 }
 
@@ -195,7 +196,7 @@ static bool ltw_fits(const struct timerwheel_queue *queue, unsigned int kind, un
 	return true;
 }
 
-/* The kinds other than @kind that are queued for a key */
+/* The kinds other than @kind that are queued for a key. */
 static unsigned int ltw_others(const struct timerwheel_queue *queue, uint64_t key,
 			       unsigned int kind)
 {
@@ -262,7 +263,7 @@ static void ltw_queue_report(const struct timerwheel_queue *queue, unsigned int 
 			queue->failed(queue->arg, ltw_kinds[kind].op, elem);
 }
 
-/* The first @done operations of a kind were done. */
+/* Remove the first @done operations of a kind, which were performed, and report failures. */
 static void ltw_queue_done(struct timerwheel_queue *queue, unsigned int kind, size_t done)
 {
 	size_t size = ltw_kinds[kind].size;
@@ -273,7 +274,7 @@ static void ltw_queue_done(struct timerwheel_queue *queue, unsigned int kind, si
 	memmove(elems, elems + done * size, queue->count[kind] * size);
 }
 
-/* Do all operations of a kind. Returns 0 or an error; the rest then stays queued, in order. */
+/* Perform all operations of a kind. Returns 0, or an error: the rest stays queued, in order. */
 static int ltw_queue_flush_kind(struct timerwheel_queue *queue, unsigned int kind)
 {
 	long n;
@@ -288,8 +289,8 @@ static int ltw_queue_flush_kind(struct timerwheel_queue *queue, unsigned int kin
 }
 
 /*
- * After a flush that failed: rebuild the notes from the operations that are left, because the table
- * has no room for notes of others. The order of the kinds (@after) stays.
+ * After a flush that failed, rebuild the notes from the remaining operations, because the table has
+ * no room for notes of other operations. The order of the kinds (@after) does not change.
  */
 static void ltw_queue_note_rest(struct timerwheel_queue *queue)
 {
@@ -299,13 +300,13 @@ static void ltw_queue_note_rest(struct timerwheel_queue *queue)
 	queue->turn++;
 	for (kind = 0; kind < LTW_KINDS; kind++) {
 		elem = queue->elems[kind];
-		/* all elements begin with their key */
+		/* All elements begin with their key. */
 		for (i = 0; i < queue->count[kind]; i++, elem += ltw_kinds[kind].size)
 			ltw_note_kind(queue, *(const __u64 *)elem, kind);
 	}
 }
 
-/* The kinds in an order in which they may be flushed */
+/* The kinds in an order in which they may be flushed. */
 static void ltw_queue_order(const struct timerwheel_queue *queue, unsigned int *order)
 {
 	unsigned int done = 0, kind, n = 0;
@@ -321,7 +322,7 @@ static void ltw_queue_order(const struct timerwheel_queue *queue, unsigned int *
 	}
 }
 
-/* All operations were done, or are those of another queue now. */
+/* Empty the queue. Its operations were performed, or now belong to another queue. */
 static void ltw_queue_empty(struct timerwheel_queue *queue)
 {
 	memset(queue->after, 0, sizeof(queue->after));
@@ -436,7 +437,7 @@ int timerwheel_queue_completed(struct timerwheel_queue *queue, unsigned int comm
 	return err;
 }
 
-/* Are operations on a key queued, or submitted and not known to be done? */
+/* Are operations on a key queued, or submitted without a result so far? */
 static bool ltw_queued(const struct timerwheel_queue *queue, uint64_t key)
 {
 	return ltw_others(queue, key, LTW_KINDS) ||
@@ -463,7 +464,7 @@ int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t 
 
 	if (!queue->wheel->table.entries)
 		return -EINVAL;
-	/* what is queued may be a MOVE to another deadline */
+	/* A MOVE to another deadline may be queued. */
 	if (!ltw_queued(queue, key))
 		answer = timerwheel_table_arm(&queue->wheel->table, index, generation, deadline);
 	if (answer != TIMERWHEEL_NEEDS_CALL)
@@ -471,7 +472,7 @@ int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t 
 	return ltw_queue_deadline(queue, key, deadline);
 }
 
-/* Before a key's entry in the deadline table is changed: what is queued for the key comes first. */
+/* Flush queued operations on a key before its entry in the deadline table changes. */
 static int ltw_queue_settle(struct timerwheel_queue *queue, uint64_t key)
 {
 	if (!queue->wheel->table.entries)

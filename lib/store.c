@@ -11,7 +11,7 @@
 /* Children of a heap entry: four of them have the size of a cache line. */
 #define LTW_WAYS	4U
 
-/* Initial length of the arrays */
+/* Initial length of the arrays. */
 #define LTW_ROOM	64U
 
 static size_t ltw_deadlines_size(const struct ltw_store *store)
@@ -19,7 +19,7 @@ static size_t ltw_deadlines_size(const struct ltw_store *store)
 	return (store->capacity + (size_t)1) * sizeof(*store->deadlines);
 }
 
-/* Make the entries of @room timers accessible, or all there will be. Returns 0 or -ENOMEM. */
+/* Make the entries of @room timers accessible, up to the capacity. Returns 0 or -ENOMEM. */
 static int ltw_more_deadlines(struct ltw_store *store, uint32_t room)
 {
 	size_t size = room * sizeof(*store->deadlines), all = ltw_deadlines_size(store);
@@ -38,15 +38,15 @@ int ltw_store_init(struct ltw_store *store, bool table)
 	if (!table)
 		return 0;
 	/*
-	 * It must never move, so map it for the whole capacity. Pages without an entry of a timer
-	 * are not accessible: a program that locks all of its memory (mlockall) would have them.
+	 * The table must never move, so map it for the whole capacity. Pages without an entry of a
+	 * timer are not accessible, because otherwise mlockall() would allocate them.
 	 */
 	deadlines = mmap(NULL, ltw_deadlines_size(store), PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (deadlines == MAP_FAILED)
 		return -ENOMEM;
 	store->deadlines = deadlines;
-	/* ltw_store_free() follows a failure, too */
+	/* On failure the caller calls ltw_store_free(). */
 	return ltw_more_deadlines(store, 1);
 }
 
@@ -66,7 +66,7 @@ size_t ltw_store_memory(const struct ltw_store *store)
 	       (store->deadlines ? store->made * sizeof(*store->deadlines) : 0);
 }
 
-/* The head of a key's hash chain */
+/* The head of a key's hash chain. */
 static uint32_t *ltw_chain(const struct ltw_store *store, uint64_t key)
 {
 	return &store->chain[ltw_keyhash(key, store->seed) & (store->chains - 1)];
@@ -83,7 +83,7 @@ static int ltw_more_chains(struct ltw_store *store, uint32_t chains)
 	free(store->chain);
 	store->chain = chain;
 	store->chains = chains;
-	/* the table grows only if no index is free, so all of them have a timer */
+	/* The table grows only if no index is free, so each index has a timer. */
 	for (i = 1; i <= store->made; i++) {
 		first = ltw_chain(store, store->timer[i].key);
 		store->timer[i].chain = *first;
@@ -92,7 +92,7 @@ static int ltw_more_chains(struct ltw_store *store, uint32_t chains)
 	return 0;
 }
 
-/* Double all arrays. On failure those that were enlarged stay so. Returns 0 or -ENOMEM. */
+/* Double all arrays. On failure, enlarged arrays stay enlarged. Returns 0 or -ENOMEM. */
 static int ltw_grow(struct ltw_store *store)
 {
 	uint32_t room = store->room ? store->room * 2 : LTW_ROOM;
@@ -167,7 +167,7 @@ int ltw_store_new(struct ltw_store *store, uint64_t key, uint32_t *index)
 	timer->key = key;
 	timer->state = LTW_NOWHERE;
 	timer->generation = (timer->generation + step) & ((1U << store->generation_bits) - 1);
-	/* 0, the content of an unused entry of the deadline table, is no generation */
+	/* An unused entry of the deadline table contains 0, so 0 is not a valid generation. */
 	if (!timer->generation)
 		timer->generation = step;
 	first = ltw_chain(store, key);
@@ -302,7 +302,7 @@ void ltw_store_take(struct ltw_store *store, uint32_t index)
 	timer->state = LTW_NOWHERE;
 }
 
-/* The bits of an entry that are no deadline */
+/* The bits of an entry that do not belong to the deadline. */
 static uint64_t ltw_low_bits(const struct ltw_store *store)
 {
 	return (1ULL << store->generation_bits) - 1;
@@ -315,7 +315,7 @@ static uint64_t ltw_stored_deadline(const struct ltw_store *store, uint64_t stor
 	return deadline < TIMERWHEEL_TIME_MAX ? deadline : TIMERWHEEL_TIME_MAX;
 }
 
-/* Is @stored what a program may have written for a pending timer? */
+/* Can a program have written @stored for a pending timer? */
 static bool ltw_stored_valid(const struct ltw_store *store, const struct ltw_timer *timer,
 			     uint64_t stored)
 {
@@ -324,14 +324,14 @@ static bool ltw_stored_valid(const struct ltw_store *store, const struct ltw_tim
 	return !((stored ^ timer->generation) & owner);
 }
 
-/* Is @stored, of a pending timer, that of an arming that was cancelled? */
+/* Does @stored show that the arming of a pending timer was cancelled? */
 static bool ltw_stored_cancelled(const struct ltw_store *store, const struct ltw_timer *timer,
 				 uint64_t stored)
 {
 	return ltw_stored_valid(store, timer, stored) && !(stored & TIMERWHEEL_TABLE_ARMED);
 }
 
-/* Postpone a pending timer if @stored, from its entry, does. Returns true if it is armed. */
+/* Postpone a pending timer if @stored, from its entry, is later. Returns true if it is armed. */
 static bool ltw_postpone(struct ltw_store *store, uint32_t index, uint64_t stored)
 {
 	struct ltw_timer *timer = &store->timer[index];
@@ -348,7 +348,7 @@ bool ltw_store_touched(struct ltw_store *store, uint32_t index)
 {
 	if (!store->deadlines)
 		return true;
-	/* It may change at any time: read it once. It orders no other memory. */
+	/* The entry may change at any time: read it once. It does not order other memory. */
 	return ltw_postpone(store, index,
 			    __atomic_load_n(&store->deadlines[index], __ATOMIC_RELAXED));
 }
@@ -362,7 +362,7 @@ static uint64_t ltw_encode(const struct ltw_store *store, const struct ltw_timer
 	return (((deadline < end ? deadline : end) + low) & ~low) | timer->generation | state;
 }
 
-/* Swap an entry if it is @old. Full order: as the kernel's; litmus c11/resident-end. */
+/* Replace an entry if it is @old. Fully ordered, as in the kernel; litmus c11/resident-end. */
 static bool ltw_swap(__u64 *entry, uint64_t old, uint64_t want)
 {
 	return __atomic_compare_exchange_n(entry, &old, want, false, __ATOMIC_SEQ_CST,
@@ -379,7 +379,7 @@ enum ltw_visit ltw_store_visit(struct ltw_store *store, uint32_t index)
 
 	if (!store->deadlines)
 		return LTW_FIRED;
-	/* It may change at any time: read it once. */
+	/* The entry may change at any time: read it once. */
 	entry = &store->deadlines[index];
 	stored = __atomic_load_n(entry, __ATOMIC_RELAXED);
 	armed = ltw_postpone(store, index, stored);
@@ -414,11 +414,11 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 		return -EEXIST;
 	if (unless_armed && pending) {
 		old = __atomic_load_n(entry, __ATOMIC_RELAXED);
-		/* if the swap fails the timer was armed meanwhile */
+		/* If the swap fails, the program has armed the timer in the meantime. */
 		if (!ltw_stored_cancelled(store, timer, old) || !ltw_swap(entry, old, want))
 			return -EEXIST;
 	} else {
-		/* it says which arming this ends; litmus c11/resident-end */
+		/* The old value shows which arming this ends; litmus c11/resident-end. */
 		old = __atomic_exchange_n(entry, want, __ATOMIC_SEQ_CST);
 	}
 	timer->deadline = passed ? deadline : ltw_stored_deadline(store, want);
@@ -438,7 +438,7 @@ void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now)
 
 bool ltw_store_disown(struct ltw_store *store, uint32_t index)
 {
-	/* what was there says how the last arming ended; litmus c11/resident-end */
+	/* The old value shows how the last arming ended; litmus c11/resident-end. */
 	uint64_t old = __atomic_exchange_n(&store->deadlines[index], 0, __ATOMIC_SEQ_CST);
 
 	return store->timer[index].state != LTW_PENDING || ltw_postpone(store, index, old);

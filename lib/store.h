@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * The timers of the process back end: a hash table by key, an array by index, a heap of pending
- * timers by deadline, and a list of due timers in the order in which they fell due. No clocks, no
- * locks, and no system calls except for memory.
+ * timers by deadline, and a list of due timers in the order in which they fell due. It uses no
+ * clocks, no locks, and no system calls except for memory.
  */
 #ifndef LTW_STORE_H
 #define LTW_STORE_H
@@ -16,7 +16,7 @@
 /**
  * enum ltw_state - the state of a timer
  * @LTW_FREE: on the free list
- * @LTW_NOWHERE: it exists, but is in neither of the following
+ * @LTW_NOWHERE: it exists, but is in none of the following states
  * @LTW_PENDING: in the heap
  * @LTW_DUE: on the due list
  * @LTW_PARKED: in neither: its last arming was cancelled, or it is resident and its event was
@@ -34,10 +34,10 @@ enum ltw_state {
  * struct ltw_timer - a timer; its index is not 0
  * @key: its key
  * @value: the program's data
- * @deadline: when it falls due, in ns
+ * @deadline: its deadline, in ns
  * @period: ns between deadlines; 0: one shot; if resident: its linger in ns, or 0
- * @fired: if LTW_DUE: when it was expired, in ns
- * @slack: in ticks
+ * @fired: if LTW_DUE: the time at which it fired, in ns
+ * @slack: its slack, in ticks
  * @generation: distinguishes successive owners of the index; not 0 while there is one
  * @chain: the next timer in its hash chain
  * @next: if LTW_DUE or LTW_FREE: the next timer on that list
@@ -128,7 +128,7 @@ void ltw_store_free(struct ltw_store *store);
  * ltw_store_memory - the memory of a store
  * @store: the store
  *
- * Return: its size in bytes; of a deadline table only the part that can have been used.
+ * Return: its size in bytes. A deadline table counts only as far as it can have been used.
  */
 size_t ltw_store_memory(const struct ltw_store *store);
 
@@ -142,7 +142,7 @@ size_t ltw_store_memory(const struct ltw_store *store);
 uint32_t ltw_store_find(const struct ltw_store *store, uint64_t key);
 
 /**
- * ltw_store_owned - does a handle lead to a timer?
+ * ltw_store_owned - does a handle identify a timer?
  * @store: the store
  * @index: any number
  * @generation: any number
@@ -190,13 +190,13 @@ void ltw_store_due(struct ltw_store *store, uint32_t index);
 void ltw_store_park(struct ltw_store *store, uint32_t index);
 
 /**
- * ltw_store_take - remove a timer from the heap or the due list; or it is no longer parked
+ * ltw_store_take - remove a timer from the heap or the due list, or unpark it
  * @store: the store
- * @index: the timer, not LTW_NOWHERE; becomes that
+ * @index: the timer, not LTW_NOWHERE; becomes LTW_NOWHERE
  */
 void ltw_store_take(struct ltw_store *store, uint32_t index);
 
-/** enum ltw_visit - what becomes of a pending timer at its deadline in the heap */
+/** enum ltw_visit - what happens to a pending timer at its deadline in the heap */
 enum ltw_visit {
 	/** @LTW_POSTPONED: it stays, or its entry in the deadline table has just changed */
 	LTW_POSTPONED,
@@ -207,12 +207,12 @@ enum ltw_visit {
 };
 
 /**
- * ltw_store_visit - the deadline of a pending timer has passed
+ * ltw_store_visit - visit a pending timer whose deadline has passed
  * @store: the store
  * @index: the timer, LTW_PENDING. It gets the deadline in the deadline table, if that is later.
  *	Otherwise its arming ends in the table.
  *
- * Return: what becomes of it.
+ * Return: what happens to the timer.
  */
 enum ltw_visit ltw_store_visit(struct ltw_store *store, uint32_t index);
 
@@ -230,27 +230,27 @@ bool ltw_store_touched(struct ltw_store *store, uint32_t index);
  * <linux/timerwheel.h> describes (TIMERWHEEL_MMAP_DEADLINES), while a call has the wheel's lock. So
  * the end of an arming is a compare-and-swap, too. While the entry is CANCELLED or ARMED:
  *
- *	deadline in the heap <= that of the timer <= that of the entry
+ *	deadline in the heap <= deadline of the timer <= deadline of the entry
  *
- * A program that writes anything else harms only its timer, which falls due at its own deadline.
+ * A program that writes any other value harms only its timer, which falls due at its own deadline.
  */
 
 /**
  * ltw_store_set - set the deadline of a timer, and arm it in its entry
  * @store: the store
- * @index: the timer, not LTW_FREE; to be taken and queued for the new deadline
+ * @index: the timer, not LTW_FREE. The caller must take it and queue it for the new deadline.
  * @deadline: the deadline. Unless it has passed, it is rounded up to what an entry can hold.
  * @now: the time, in ns
  * @unless_armed: do nothing if it is armed or due
  *
- * Return: TIMERWHEEL_WAS_*, by its state and its entry; -EEXIST: @unless_armed, and it is armed or
- * due.
+ * Return: TIMERWHEEL_WAS_*, from its state and its entry; -EEXIST: @unless_armed, and the timer is
+ * armed or due.
  */
 int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, uint64_t now,
 		  bool unless_armed);
 
 /**
- * ltw_store_linger - prepare a resident timer whose event was delivered to be queued as cancelled
+ * ltw_store_linger - prepare a resident timer for its linger, after its event was delivered
  * @store: the store
  * @index: the timer, LTW_NOWHERE; its deadline is set
  * @now: the time, in ns

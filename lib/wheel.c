@@ -2,7 +2,7 @@
 /*
  * The public functions: the choice of a back end, calls on arrays of any length, waiting.
  *
- * Errors are returned and never stored in errno. Back ends may change errno; it is restored here.
+ * Functions return errors and never set errno. Back ends may change errno; this file restores it.
  */
 #define _FILE_OFFSET_BITS 64	/* required by: */
 #define _TIME_BITS 64		/* seconds of CLOCK_REALTIME will need more than 32 bits */
@@ -25,8 +25,8 @@ uint64_t ltw_clock_now(uint32_t clock)
 }
 
 /*
- * Read from the environment what the program leaves open. Returns 0, or -EINVAL for an unknown
- * back end.
+ * Read the settings that the program has not selected from the environment. Returns 0, or -EINVAL
+ * for an unknown back end.
  */
 static int ltw_choose(struct timerwheel_config *config)
 {
@@ -146,7 +146,7 @@ static size_t ltw_most(size_t count)
 	return count < TIMERWHEEL_BATCH_MAX ? count : TIMERWHEEL_BATCH_MAX;
 }
 
-/* Repeat a call until all elements are done or it fails; signals may interrupt it in between. */
+/* Repeat a call until all elements are processed or it fails. Signals may end a call early. */
 static long ltw_batches(struct timerwheel *wheel, enum ltw_kind kind, uint32_t flags, void *elems,
 			size_t size, size_t count)
 {
@@ -228,7 +228,7 @@ long timerwheel_drain(struct timerwheel *wheel, struct timerwheel_entry *elems, 
 	size_t done = 0, want;
 	long n = 0;
 
-	/* At least once: TIMERWHEEL_DRAIN_CLOSE takes effect even if @count is 0. */
+	/* Make at least one call: TIMERWHEEL_DRAIN_CLOSE takes effect even if @count is 0. */
 	do {
 		want = ltw_most(count - done);
 		n = wheel->ops->drain(wheel, elems + done, want, flags);
@@ -279,7 +279,7 @@ static int ltw_sleep(const struct timerwheel *wheel, bool ends, uint64_t end)
 	if (n < 0)
 		n = -errno;
 	errno = saved;
-	/* After a timeout the caller takes events once more; the next call returns 0. */
+	/* After a timeout the caller takes events again; the next call returns 0. */
 	return n < 0 ? n : 1;
 }
 

@@ -26,8 +26,7 @@
  * timer or free. Therefore a file is full exactly when there is no free timer and no more may be
  * created.
  *
- * Locks: tw_file.mutex for growth; the locks of buckets are inside those of bases; tw_table.lock is
- * a leaf.
+ * Locks: tw_file.mutex for growth; bucket locks are inside base locks; tw_table.lock is a leaf.
  */
 #include <linux/kmsan-checks.h>
 #include <linux/minmax.h>

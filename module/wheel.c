@@ -67,7 +67,7 @@
 #include "slots.h"
 #include "sock.h"
 
-/* Budget charged for the visit of a connection, in addition to that of its timer. */
+/* Budget charged for the visit of a connection, in addition to its timer's visit. */
 #define TW_SOCK_COST	2U
 
 /* The search for the next slot is charged 1 per level, and 1 per this number of bitmap bits. */
