@@ -26,15 +26,15 @@ static const char * const ltw_errors[] = {
 	[EEXIST] =
 		"a timer with this key exists already; or the timer is armed already",
 	[ESTALE] =
-		"the timer has a different value than the one to match: it was changed meanwhile",
+		"the timer has a different value than the one to match: it has changed in the meantime",
 	[ENOSPC] =
 		"the wheel has the maximum number of timers or of monitors: remove some, or open a wheel with a larger capacity",
 	[EDQUOT] =
 		"the user has reached the limit on kernel memory for all wheels: close wheels, or raise /sys/module/timerwheel/parameters/max_user_memory, in bytes, as root",
 	[EMLINK] =
-		"too many keys collide with this one, which happens only if they are chosen to: use another key",
+		"too many keys collide with this one, which happens only if keys are chosen for that: use another key",
 	[ENOMEM] =
-		"out of memory: free some, or raise the limit of the memory cgroup, or that of locked memory (ulimit -l) if the program locks its memory",
+		"out of memory: free some, or raise the limit of the memory cgroup, or the limit on locked memory (ulimit -l) if the program locks its memory",
 	[EMFILE] =
 		"this process has the maximum number of open descriptors: close some, or raise RLIMIT_NOFILE (ulimit -n)",
 	[ENFILE] =
@@ -44,7 +44,7 @@ static const char * const ltw_errors[] = {
 	[EPERM] =
 		"not allowed: to use the device become a member of the group that owns it, or set TIMERWHEEL_BACKEND=process; a wheel that wakes the machine needs CAP_WAKE_ALARM",
 	[EBUSY] =
-		"too late to set up the wheel, it is in use: open another one; or commands of the queue are not completed: wait for their results",
+		"the wheel is already in use and cannot be set up: open another one; or commands of the queue are not completed: wait for their results",
 	[ESHUTDOWN] =
 		"the wheel accepts no new timers: open another one",
 	[EAGAIN] =

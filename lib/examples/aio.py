@@ -3,9 +3,9 @@
 """usage: aio.py PORT SECONDS
 
 An echo server with asyncio, which closes connections that have sent nothing for SECONDS.
-Class Wheel is what other programs can use: timers for an asyncio event loop in a wheel of
-libtimerwheel, as resident timers. arm() and cancel() mostly write to memory; what needs a
-system call is gathered, and done once in each iteration of the loop.
+Other programs can use class Wheel: timers for an asyncio event loop, as resident timers in a
+wheel of libtimerwheel. arm() and cancel() usually only write to memory. Operations that need a
+system call are gathered, and performed once in each iteration of the loop.
 """
 import asyncio
 import contextvars
@@ -25,7 +25,7 @@ ROOM = 64                   # events taken at once
 
 
 def structure(**types):
-    """A structure of C: for each type the names of the fields, in order."""
+    """Define a C structure. The arguments are the names of the fields of each type, in order."""
     fields = [(name, getattr(ctypes, kind.rstrip("_"))) for kind, names in types.items()
               for name in names.split()]
     return type("Structure", (ctypes.Structure,), {"_fields_": fields})
@@ -51,19 +51,19 @@ def checked(result):
 
 
 class Timer:
-    """A timer, made by Wheel.timer(). Its callback is called once for each time it was armed,
-    unless it was armed again or cancelled before that. Exceptions of the callback go to the loop's
-    exception handler. Not for other threads."""
+    """A timer, created by Wheel.timer(). Each arming calls the callback once, unless the timer is
+    armed again or cancelled before that. Exceptions of the callback go to the loop's exception
+    handler. Only the thread of the loop may use it."""
 
     def __init__(self, wheel, key, callback, args):
         self.wheel, self.key, self.callback, self.args = wheel, key, callback, args
-        self.handle = None      # of the callback, once the event was taken
+        self.handle = None      # handle of the callback, once the event was taken
         self.name = None        # key, index and generation
 
     def arm(self, seconds, *, context=None):
-        """Call back in so many seconds, instead of when it was to be before. The callback runs in
-        the given context, or in a copy of the current one. As with call_later() math.inf means
-        never, and a negative number means at once."""
+        """Call back after this number of seconds, and not at the previous deadline. The callback
+        runs in the given context, or in a copy of the current one. As with call_later(), math.inf
+        means never, and a negative number means immediately."""
         self.wheel.must_be_open(self)
         self.set(seconds, context)
         self.wheel.needs(checked(library.timerwheel_queue_arm(
@@ -81,11 +81,11 @@ class Timer:
         return self.is_cancelled
 
     def when(self):
-        """The time, of time.monotonic(), that the timer was armed for last."""
+        """The last deadline of the timer, a time of time.monotonic()."""
         return self.time
 
     def close(self):
-        """Do not call back, and give the timer's memory back. It cannot be armed again."""
+        """Do not call back, and free the timer's memory. It cannot be armed again."""
         self.forget(NEVER)
         self.is_cancelled, self.callback, self.args, self.context = True, None, None, None
         if self.wheel.timers.pop(self.key, None) and self.wheel.queue:
@@ -94,7 +94,7 @@ class Timer:
             self.wheel.needs(TIMERWHEEL_NEEDS_CALL)
 
     def set(self, seconds, context):
-        # Nothing has changed if this raises an exception.
+        # If this raises an exception, nothing has changed.
         self.time, deadline = time.monotonic() + seconds, self.wheel.after(seconds)
         self.forget(deadline)
         self.is_cancelled = False
@@ -109,14 +109,14 @@ class Timer:
 
 
 class Wheel:
-    """The timers of the running event loop: most of them `capacity' (0: 4,194,304)."""
+    """The timers of the running event loop: at most `capacity' (0: 4,194,304)."""
 
     def __init__(self, capacity=0):
         self.loop = asyncio.get_running_loop()
         self.keys, self.timers, self.failed = itertools.count(), {}, 0
         self.pointer, self.queue = c_void_p(), c_void_p()
         self.events, self.flushing = (Event * ROOM)(), False
-        # kept in the object, as the library has its address
+        # Keep it in the object, because the library has its address.
         self.report = ctypes.CFUNCTYPE(None, c_void_p, ctypes.c_ulong, c_void_p)(self.note)
         config = Config(capacity=capacity, resident=True)
         checked(library.timerwheel_open(ctypes.byref(self.pointer), ctypes.byref(config)))
@@ -126,7 +126,7 @@ class Wheel:
         self.loop.add_reader(self.fd, self.expired)
 
     def timer(self, seconds, callback, *args, context=None):
-        """A timer that calls callback(*args) in so many seconds: see Timer.arm()."""
+        """Return a timer that calls callback(*args) after this time: see Timer.arm()."""
         timer = Timer(self, next(self.keys), callback, args)
         self.must_be_open(timer)
         timer.set(seconds, context)
@@ -138,7 +138,7 @@ class Wheel:
         return timer
 
     def close(self):
-        """End all timers. They can be cancelled and closed all the same, but not armed."""
+        """End all timers. They can still be cancelled and closed, but not armed."""
         if not self.queue:
             return
         self.loop.remove_reader(self.fd)
@@ -159,7 +159,7 @@ class Wheel:
 
     @staticmethod
     def after(seconds):
-        # max() returns 0 for NaN, so this is at once, as with call_later().
+        # max() returns 0 for NaN, so the timer is due immediately, as with call_later().
         if max(0, seconds) > TIME_MAX / 1e9:
             return TIME_MAX
         return min(TIME_MAX, time.monotonic_ns() + math.ceil(max(0, seconds) * 1e9))
@@ -173,12 +173,12 @@ class Wheel:
         self.flushing = False
         if self.queue:
             checked(library.timerwheel_queue_flush(self.queue))
-            # An error of arm() that is only known now goes to the loop's exception handler.
+            # Errors of arm() that appear only now go to the loop's exception handler.
             failed, self.failed = self.failed, 0
             checked(failed)
 
     def note(self, _arg, _operation, element):
-        # Only a MOVE, of arm(), can fail. An exception would not leave from here.
+        # Only a MOVE of arm() can fail. An exception cannot be raised through the library.
         self.failed = Move.from_address(element).result
 
     def expired(self):
@@ -193,7 +193,8 @@ class Wheel:
         try:
             timer.handle = self.loop.call_soon(timer.callback, *timer.args, context=timer.context)
         except TypeError as error:
-            # The loop's debug mode, switched on meanwhile, rejects the callback. Others are called.
+            # The loop's debug mode was switched on since and rejects the callback. Continue with
+            # the others.
             self.loop.call_exception_handler({"message": "invalid callback", "exception": error})
 
 

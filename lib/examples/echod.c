@@ -3,9 +3,9 @@
  * usage: echod SOCKET [MILLISECONDS [ring]]
  *
  * An echo server on a Unix socket, with io_uring, that closes connections which are idle for
- * MILLISECONDS (2000). Operations on its timers are gathered in a queue, and become commands in the
- * submission that the server makes anyway: one system call for each iteration of the loop. Where
- * the wheel has no commands the queue is flushed by calls. Try it with
+ * MILLISECONDS (2000). A queue gathers operations on its timers. They become commands in the
+ * submission that the server makes for its requests: one system call for each iteration of the
+ * loop. If the wheel has no commands, the server flushes the queue by calls. Try it with
  *
  *	echod /tmp/echo & nc -U /tmp/echo
  */
@@ -25,24 +25,26 @@
 #define ROOM	64		/* events taken at a time */
 #define PAUSE	100000000ULL	/* ns, after an accept that failed */
 
-/* What was submitted: bits 32 and up of user_data. The lower ones are a descriptor or an index. */
+/*
+ * The kind of a request: bits 32 and up of user_data. The lower bits are a descriptor or an index.
+ */
 enum request { ACCEPT, RECEIVE, SEND, EVENTS, TIMERS };
 
 struct conn {
-	uint64_t key;		/* of its timer: never used twice; 0: no connection */
+	uint64_t key;		/* key of its timer, never used twice; 0: no connection */
 	uint64_t deadline;
-	int size;		/* of the text */
+	int size;		/* size of the text */
 	char text[4096];
 };
 
-static struct conn conns[CONNS];	/* by descriptor, which is the value of the timer */
+static struct conn conns[CONNS];	/* by descriptor, which is also the value of the timer */
 static struct timerwheel *wheel;
 static struct timerwheel_queue *queue;
 static struct io_uring ring;
 static uint64_t idle = 2000000000, last_key;
 static int listener;
 
-/* Completions that came while a result of TIMERS was awaited; a connection has one at most. */
+/* Completions that arrived during the wait for a result of TIMERS; at most one per connection. */
 static struct io_uring_cqe kept[2 * CONNS];
 static unsigned int kept_first, kept_end;
 
@@ -100,8 +102,8 @@ static void command_done(const struct io_uring_cqe *cqe)
 }
 
 /*
- * Was an operation not queued, because a flush is needed first, but a worker has the commands of
- * the last time? Then wait for a result of theirs: it is to be tried again.
+ * Was an operation not queued, because it needs a flush first, but a worker still has the last
+ * commands? Then wait for one of their results, and return true: the caller tries again.
  */
 static bool busy(const char *what, int result)
 {
@@ -112,7 +114,7 @@ static bool busy(const char *what, int result)
 		check_wheel(what, result);
 		return false;
 	}
-	/* This submits, too: with EINTR perhaps not all was submitted the last time. */
+	/* This also submits: after EINTR, some requests may not have been submitted. */
 	err = io_uring_submit_and_wait(&ring, 1);
 	if (err != -EINTR)
 		check("io_uring_submit_and_wait", err);
@@ -134,7 +136,7 @@ static void start_accept(void)
 	tag(sqe, ACCEPT, 0);
 }
 
-/* A timer that has just fired cannot be moved or removed: its event is on the way. */
+/* A timer that has just fired cannot be moved or removed: its event will arrive. */
 static void failed(void *arg, unsigned long op, const void *elem)
 {
 	const struct timerwheel_add *add = elem;
@@ -178,7 +180,7 @@ static void conn_arm(int fd)
 		;
 }
 
-/* Too many files are open, say: accept again after a while. Key 0 is of no connection. */
+/* Accept again after a while, for example if too many files are open. No connection has key 0. */
 static void pause_accept(void)
 {
 	struct timerwheel_add add = { .deadline = PAUSE };
@@ -214,7 +216,7 @@ static void conn_close(int fd)
 	close(fd);
 }
 
-/* Something came: echo it and postpone the timeout, both with the next submission. */
+/* Echo received data and postpone the timeout, both with the next submission. */
 static void conn_received(int fd, int n)
 {
 	struct conn *conn = &conns[fd];
@@ -252,18 +254,18 @@ static void conn_expired(const struct timerwheel_event *event)
 		start_accept();
 		return;
 	}
-	/* The connection was closed meanwhile; another one may have its descriptor. */
+	/* The connection was closed in the meantime; another one may have its descriptor. */
 	if (conn->key != event->key)
 		return;
-	/* Something came while the event was on the way. */
+	/* Data arrived after the timer had fired. */
 	if (conn->deadline > event->fired)
 		conn_arm(fd);
 	else
-		/* ends the request that waits, which closes the connection */
+		/* This ends the waiting request, which closes the connection. */
 		shutdown(fd, SHUT_RDWR);
 }
 
-/* Take until there are none: only then will the descriptor become readable again. */
+/* Take events until there are none. Only then the descriptor becomes readable again. */
 static void expire(void)
 {
 	struct timerwheel_event events[ROOM];
@@ -277,14 +279,14 @@ static void expire(void)
 	start_events();
 }
 
-/* What is queued goes with the next submission. */
+/* Put the queued operations in the next submission. */
 static void submit_timers(void)
 {
 	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
 	struct io_uring_sqe *sqe;
 	int n, i;
 
-	/* the chain must not be cut by a submission in between */
+	/* A submission in between must not break the chain. */
 	if (io_uring_sq_space_left(&ring) < TIMERWHEEL_COMMANDS)
 		check("io_uring_submit", io_uring_submit(&ring));
 	n = timerwheel_queue_commands(queue, commands);
@@ -292,7 +294,7 @@ static void submit_timers(void)
 		check_wheel("timers", timerwheel_queue_flush(queue));
 	else if (n != -EBUSY)
 		check_wheel("timers", n);
-	/* -EBUSY: a worker has those of the last time; the others wait. */
+	/* -EBUSY: a worker still has the last commands; the queued operations wait. */
 	for (i = 0; i < n; i++) {
 		sqe = new_sqe();
 		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, commands[i].fd, NULL, 0,
@@ -361,13 +363,13 @@ int main(int argc, char **argv)
 	for (;;) {
 		submit_timers();
 		err = io_uring_submit_and_wait(&ring, kept_first == kept_end);
-		/* EINTR: it was stopped and continues. */
+		/* EINTR: the server was stopped and continues. */
 		if (err != -EINTR)
 			check("io_uring_submit_and_wait", err);
 		events = false;
 		while (next_completion(&cqe))
 			complete(&cqe, &events);
-		/* after the receives: what came in time postpones the timeout */
+		/* Expire after the receives: data that arrived in time postpones the timeout. */
 		if (events)
 			expire();
 	}

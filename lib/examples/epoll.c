@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	sessions_expire();
 	while (sessions_left()) {
 		sessions_flush();
-		/* a server waits for its other descriptors here, too, and handles them first */
+		/* A server also waits for its other descriptors here, and handles them first. */
 		if (epoll_wait(epoll, &event, 1, -1) == 1)
 			sessions_expire();
 	}

@@ -3,11 +3,13 @@
  * usage: lease
  *
  * Leases with a heartbeat from other processes. A supervisor gives each of its workers a lease,
- * which is a resident timer. A worker renews its lease by a refresh, a store to memory, for which
- * the supervisor need not run. When a worker hangs, or is dead, its lease ends, and the supervisor
- * gets the event. A worker that was only slow learns it from its next heartbeat.
+ * which is a resident timer. A worker renews its lease by a refresh, which is a store to memory;
+ * the supervisor need not run for that. If a worker hangs or is dead, its lease ends, and the
+ * supervisor gets the event. If a worker was only slow, its next heartbeat reports that its lease
+ * has ended.
  *
- * Workers are children here. Any process that has the descriptor can renew a lease.
+ * In this example the workers are child processes. Any process that has the descriptor can renew a
+ * lease.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -36,7 +38,7 @@ static void nap(long ns)
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
-/* Number 1 hangs for longer than its lease lasts, number 2 dies. */
+/* Worker 1 hangs for longer than its lease, worker 2 exits. */
 static int work(int fd, uint64_t number)
 {
 	struct timerwheel_entry lease = { .key = number };
@@ -62,7 +64,7 @@ static int work(int fd, uint64_t number)
 			kill(getpid(), SIGKILL);
 		nap(BEAT);
 	}
-	/* It gives the lease back: no event comes. */
+	/* Give the lease back, so that no event is delivered. */
 	answer = timerwheel_table_cancel(&table, lease.index, lease.generation);
 	return answer == TIMERWHEEL_DONE ? 0 : 3;
 }
@@ -78,7 +80,7 @@ int main(void)
 	struct timerwheel *wheel;
 	pid_t pid;
 
-	/* If our parent ignores SIGCHLD so do we, and then wait() has no status of a child. */
+	/* If the parent ignores SIGCHLD, this process does, too, and wait() returns no status. */
 	signal(SIGCHLD, SIG_DFL);
 	check("open", timerwheel_open(&wheel, &config));
 	for (i = 0; i < WORKERS; i++) {
@@ -96,7 +98,7 @@ int main(void)
 		if (!pid)
 			_exit(work(timerwheel_share(wheel), i));
 	}
-	/* Sleep until a lease ends, or, in the end, for as long as one could last. */
+	/* Sleep until a lease ends, or for the longest time that a lease can last. */
 	while (timerwheel_wait(wheel, &event, 1, 2 * (BEATS * BEAT + LEASE) / 1000000) == 1) {
 		printf("the lease of worker %d has ended\n", (int)event.key);
 		ended++;
@@ -106,6 +108,6 @@ int main(void)
 		told += WIFEXITED(status) && WEXITSTATUS(status) == 3;
 	}
 	timerwheel_close(wheel);
-	/* On a slow machine leases of others may have ended, too. */
+	/* On a slow machine, leases of other workers may also have ended. */
 	return ended >= 2 && kept + ended == WORKERS && told == ended - 1 ? 0 : 1;
 }

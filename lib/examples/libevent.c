@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	sessions_expire();
-	/* one iteration at a time, because the queue must be flushed before each */
+	/* Run one iteration at a time, because the queue must be flushed before each. */
 	while (sessions_left()) {
 		sessions_flush();
 		if (event_base_loop(base, EVLOOP_ONCE) < 0) {

@@ -16,7 +16,7 @@ static void readable(uv_poll_t *handle, int status, int events)
 		sessions_expire();
 }
 
-/* Called before the loop sleeps */
+/* Called before the loop sleeps. */
 static void prepare(uv_prepare_t *handle)
 {
 	sessions_flush();

@@ -2,10 +2,10 @@
 /*
  * usage: requests [ring]
  *
- * A client with many connections, which sends a request on each again and again. A timeout is armed
- * for each request and cancelled by its answer, both in memory. The server, here a child, drops one
- * request in 50. When a timeout fires the request is sent again, with twice the timeout. When the
- * third one fires the request is given up.
+ * A client with many connections, which repeatedly sends a request on each. It arms a timeout for
+ * each request and cancels it when the answer arrives, both in memory. The server, here a child
+ * process, drops one request in 50. When a timeout fires, the client sends the request again with
+ * twice the timeout. After the third timeout, it gives the request up.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
 #include <timerwheel.h>
 
 #define CONNS		100
-#define REQUESTS	50		/* of each connection */
+#define REQUESTS	50		/* per connection */
 #define TRIES		3
-#define TIMEOUT		20000000ULL	/* of the first try, in ns */
+#define TIMEOUT		20000000ULL	/* for the first try, in ns */
 #define ROOM		64
 
 struct request {
@@ -28,9 +28,9 @@ struct request {
 };
 
 struct conn {
-	uint32_t number;		/* of its request */
+	uint32_t number;		/* number of its request */
 	int tries;
-	uint64_t deadline;		/* of its timeout */
+	uint64_t deadline;		/* deadline of its timeout */
 	uint32_t index;			/* its timer, whose key is the index of the connection */
 	uint32_t generation;
 };
@@ -54,7 +54,7 @@ static void failed(void *arg, unsigned long op, const void *elem)
 	const struct timerwheel_move *move = elem;
 
 	(void)arg;
-	(void)op;	/* only timerwheel_queue_arm() queues something here */
+	(void)op;	/* only timerwheel_queue_arm() queues operations here */
 	check("no timeout", move->result);
 }
 
@@ -88,7 +88,7 @@ static void answer_arrived(const struct request *answer)
 	struct conn *conn = &conns[answer->conn];
 	int was;
 
-	/* The answer to an earlier request, which was given up */
+	/* This answers an earlier request, which was given up. */
 	if (conn->number != answer->number)
 		return;
 	was = timerwheel_queue_cancel(queue, answer->conn, conn->index, conn->generation);
@@ -97,7 +97,7 @@ static void answer_arrived(const struct request *answer)
 		answered++;
 		next_request(answer->conn);
 	} else {
-		late++;		/* its timeout has fired: leave it to the event */
+		late++;		/* its timeout has fired: the event handles it */
 	}
 }
 
@@ -105,7 +105,7 @@ static void timed_out(const struct timerwheel_event *event)
 {
 	struct conn *conn = &conns[event->key];
 
-	/* The event of an earlier arming, which was taken together with this one's */
+	/* This event belongs to an earlier arming, and was taken together with the current one. */
 	if (event->deadline < conn->deadline)
 		return;
 	if (conn->tries < TRIES) {
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
 	epoll_ctl(epoll, EPOLL_CTL_ADD, sock, &event);
 	epoll_ctl(epoll, EPOLL_CTL_ADD, timerwheel_fd(wheel), &event);
 	while (open_conns) {
-		/* First what has arrived, then what is over. */
+		/* Handle answers before timeouts. */
 		while (recv(sock, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer))
 			answer_arrived(&answer);
 		expire();

@@ -11,9 +11,9 @@
  *	FileDescriptorStoreMax=1
  *	ExecStart=/path/to/restart 1000000
  *
- * However it ends, even by SIGKILL, it is started again, gets the descriptor back and continues
- * with all leases. It first reports those that ended in the meantime. `systemctl status' shows its
- * messages.
+ * If the daemon ends, even by SIGKILL, the service manager starts it again and passes the
+ * descriptor back. The daemon continues with all leases. It first reports the leases that ended in
+ * the meantime. `systemctl status' shows its messages.
  *
  * Build with `pkg-config --cflags --libs libsystemd timerwheel`.
  */
@@ -33,7 +33,7 @@ static void die(const char *what, int err)
 	exit(1);
 }
 
-/* The wheel that an earlier run of this program has stored with the manager; -1: none */
+/* The wheel that an earlier run of this program has stored with the manager; -1: none. */
 static int stored(void)
 {
 	char **names = NULL;
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
 		if (err)
 			die("no wheel", err);
 		arm(wheel, leases);
-		/* from now on the wheel survives this process */
+		/* From now on the wheel survives this process. */
 		store(timerwheel_share(wheel));
 	}
 	sd_notifyf(false, "READY=1\nSTATUS=%s: %llu leases", fd >= 0 ? "found" : "made",

@@ -34,7 +34,7 @@ struct conn {
 	uint32_t generation;
 };
 
-static struct conn conns[CONNS];	/* by descriptor, which is the value of the timer */
+static struct conn conns[CONNS];	/* by descriptor, which is also the value of the timer */
 static struct timerwheel *wheel;
 static struct timerwheel_table table;
 static uint64_t idle = 2000000000, last_key;
@@ -63,7 +63,7 @@ static void watch(int fd)
 	check("epoll", !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
 }
 
-/* Too many files are open, say: accept again after a while. Key 0 is of no connection. */
+/* Accept again after a while, for example if too many files are open. No connection has key 0. */
 static void pause_accept(void)
 {
 	struct timerwheel_add add = { .deadline = PAUSE };
@@ -110,7 +110,7 @@ static void conn_close(int fd)
 {
 	struct timerwheel_remove timer = { .key = conns[fd].key };
 
-	/* -ENOENT of the element: its event was taken already. */
+	/* If the element fails with -ENOENT, its event was already taken. */
 	check_wheel("remove", timerwheel_remove(wheel, &timer, 1));
 	conns[fd].key = 0;
 	close(fd);
@@ -147,7 +147,7 @@ static void conn_expired(const struct timerwheel_event *event)
 		watch(listener);
 		return;
 	}
-	/* The connection was closed meanwhile; another one may have its descriptor. */
+	/* The connection was closed in the meantime; another one may have its descriptor. */
 	if (conn->key != event->key)
 		return;
 	conn_read(fd);
@@ -156,7 +156,7 @@ static void conn_expired(const struct timerwheel_event *event)
 		conn_close(fd);
 }
 
-/* Take until there are none: only then will the descriptor become readable again. */
+/* Take events until there are none. Only then the descriptor becomes readable again. */
 static void expire(void)
 {
 	struct timerwheel_event events[ROOM];
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
 	start(argc, argv);
 	for (;;) {
 		n = epoll_wait(epoll, ready, ROOM, -1);
-		/* EINTR: it was stopped and continues. */
+		/* EINTR: the server was stopped and continues. */
 		check("epoll", n >= 0 || errno == EINTR);
 		for (i = 0; i < n; i++) {
 			if (ready[i].data.fd == listener)

@@ -29,7 +29,7 @@ static void die(const char *what, int err)
 	exit(1);
 }
 
-/* A MOVE may find no timer: the session was refreshed too late, and its event was taken already. */
+/* A MOVE finds no timer if the session was refreshed too late and its event was already taken. */
 static void failed(void *arg, unsigned long op, const void *elem)
 {
 	const struct timerwheel_move *move = elem;
@@ -89,7 +89,7 @@ static void make_traffic(void)
 
 	session.deadline = now + IDLE;
 	for (session.key = 0; session.key < BUSY; session.key++) {
-		/* it has ended */
+		/* This session has ended. */
 		if (!spoke[session.key])
 			continue;
 		spoke[session.key] = now;
@@ -114,9 +114,9 @@ void sessions_expire(void)
 	bool traffic = false;
 	long n, i;
 
-	/* a session that was active in this iteration is alive: its MOVE withdraws the event */
+	/* A session that was active in this iteration is alive: its MOVE withdraws the event. */
 	sessions_flush();
-	/* take events until there is none: only then the descriptor becomes readable again */
+	/* Take events until there are none. Only then the descriptor becomes readable again. */
 	while ((n = timerwheel_take(wheel, events, 64)) > 0) {
 		for (i = 0; i < n; i++) {
 			if (events[i].key == TRAFFIC)
