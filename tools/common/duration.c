@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Durations as people write them: one or more numbers with a unit each, 1h30m. */
+/* Durations in human notation: one or more numbers with a unit each, such as 1h30m. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const struct unit {
 	{ "w", 7 * 24 * 3600 * NSEC_PER_SEC },
 };
 
-/* The letters at *text are the name of a unit: go on behind it; 0 if there is no such unit. */
+/* Parse the name of a unit, and move *text behind it. Returns 0 if there is no such unit. */
 static __u64 parse_unit(const char **text)
 {
 	size_t length = strspn(*text, "abcdefghijklmnopqrstuvwxyz");
@@ -43,8 +43,8 @@ static bool fail(int error)
 }
 
 /*
- * Whole numbers are exact, as a double would not be; what is behind the point is a part of a
- * unit, for which a double will do.
+ * Whole numbers are exact, which a double would not be. The part behind the point is less than a
+ * unit, so a double is sufficient.
  */
 bool parse_duration(const char *text, __u64 *ns)
 {
@@ -81,7 +81,7 @@ bool parse_duration(const char *text, __u64 *ns)
 	return true;
 }
 
-/* Three digits, what is below them is left off: "1.23s", "12.3s", "123ms", "2ms". */
+/* Three digits, rounded down: "1.23s", "12.3s", "123ms", "2ms". */
 static const char *three_digits(const char *sign, __u64 ns, const struct unit *unit)
 {
 	int digits = ns >= 100 * unit->ns ? 0 : ns >= 10 * unit->ns ? 1 : 2;
@@ -104,7 +104,7 @@ static const char *three_digits(const char *sign, __u64 ns, const struct unit *u
 	return text;
 }
 
-/* From a minute on: the largest unit and the next one, "1m30s", "3h", "2d4h". */
+/* For a minute and more: the largest unit and the next one, "1m30s", "3h", "2d4h". */
 static const char *two_units(const char *sign, __u64 ns)
 {
 	static const struct unit *const large[] = { &units[7], &units[6], &units[5], &units[3] };

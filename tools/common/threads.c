@@ -10,7 +10,7 @@
 
 #include "threads.h"
 
-/* From Linux 5.3, 5.6 and 6.9. The numbers are the same on all architectures. */
+/* Added in Linux 5.3, 5.6 and 6.9. The numbers are the same on all architectures. */
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open		434
 #endif

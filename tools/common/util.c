@@ -195,7 +195,7 @@ static __u64 gcd(__u64 a, __u64 b)
 
 __u64 stride_of(__u64 n)
 {
-	/* The golden section: neighbours in time are far apart in place. */
+	/* With the golden section, neighbours in time are far apart in memory. */
 	__u64 stride = (__u64)(n * 0.6180339887498949);
 
 	while (stride > 1 && gcd(stride, n) != 1)
@@ -226,7 +226,7 @@ __u64 mem_available(void)
 	return meminfo("MemAvailable");
 }
 
-/* Free pages that CPUs have laid aside for themselves: they are in no sum of meminfo. */
+/* Free pages in the lists of the CPUs, which no sum of meminfo includes. */
 static __u64 laid_aside(void)
 {
 	FILE *file = fopen("/proc/zoneinfo", "r");
@@ -247,7 +247,7 @@ __u64 mem_free(void)
 {
 	FILE *file;
 
-	/* Each CPU keeps small changes to itself for a second; root may ask for them. */
+	/* Each CPU publishes small changes only once per second; root can request them. */
 	file = fopen("/proc/sys/vm/stat_refresh", "w");
 	if (file) {
 		fputs("1\n", file);
@@ -264,7 +264,7 @@ __u64 mem_taken(__u64 before)
 	return now < before ? before - now : 0;
 }
 
-/* Raise a limit below /proc/sys, if it is too low and we may. */
+/* Raise a limit below /proc/sys if it is too low, and if this is allowed. */
 static void raise_sysctl(const char *path, __u64 want)
 {
 	FILE *file = fopen(path, "r+");
@@ -274,7 +274,7 @@ static void raise_sysctl(const char *path, __u64 want)
 		return;
 	if (fscanf(file, "%llu", &now) == 1 && now < want) {
 		rewind(file);
-		/* Some of them want a multiple of a small power of two. */
+		/* Some limits must be a multiple of a small power of two. */
 		fprintf(file, "%llu\n", (want + 1023) / 1024 * 1024);
 	}
 	fclose(file);
@@ -300,7 +300,7 @@ __u64 raise_nofile(__u64 want)
 		more.rlim_max = want;
 	if (!setrlimit(RLIMIT_NOFILE, &more))
 		return want;
-	/* Not allowed to go so high: then as high as allowed. */
+	/* This is not allowed: raise it as far as allowed. */
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	getrlimit(RLIMIT_NOFILE, &limit);

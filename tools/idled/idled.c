@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See idled.h. This file: options, the loop, what is said to the user. */
+/* See idled.h. This file: options, the loop, messages to the user. */
 #include <errno.h>
 #include <getopt.h>
 #include <netdb.h>
@@ -17,7 +17,7 @@
 #include "util.h"
 
 #define EVENTS	1024
-/* Descriptors that are not connections: standard ones, wheel, epoll, signals... */
+/* Descriptors that are not connections: standard descriptors, wheel, epoll, signals... */
 #define OTHERS	32
 
 struct options options = {
@@ -213,10 +213,9 @@ static void stats_line(void)
 }
 
 /*
- * One turn: first what the connections said, then the new ones, then all that
- * this means for the timers, in one go; and only then who has been idle for too
- * long. Whoever spoke in time has been moved by then, so that his event, if there
- * was one, is withdrawn. Returns false when it is time to end.
+ * One turn: handle data of connections, then new connections, and then submit all changes of timers
+ * at once. Take events only after that. The timer of a connection that has sent data in time has
+ * been moved by then, which withdraws its event, if any. Returns false when it is time to end.
  */
 static bool turn(void)
 {
@@ -251,7 +250,7 @@ static bool turn(void)
 	return more;
 }
 
-/* The summary; false if something does not add up. */
+/* Print the summary. Returns false if the numbers are not consistent. */
 static bool finish(void)
 {
 	__u32 timers = timers_close();

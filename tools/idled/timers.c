@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One wheel holds one timer for each connection. What a turn of the loop asks
- * for is gathered and submitted at its end: three system calls at most, however
- * many connections spoke.
+ * One wheel holds one timer for each connection. A turn of the loop gathers the operations and
+ * submits them at its end, with at most three system calls, however many connections have sent
+ * data.
  *
- * A timer's key belongs to one connection alone, never to a later one with the
- * same descriptor (see conns.c). So an event that comes out of the wheel when
- * its connection is gone can be told from all others; and as this program removes
- * a timer before it reads events, the kernel has withdrawn such an event already.
+ * A timer's key belongs to one connection only, never to a later connection with the same
+ * descriptor (see conns.c). Therefore the program can recognize an event of a closed connection.
+ * Because it removes a timer before it reads events, the kernel has already withdrawn such an
+ * event.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 static int wheel = -1;
 
-/* What this turn asks for; as much as fits into one call. */
+/* The operations of this turn, as many as fit in one call. */
 static struct timerwheel_add adds[TIMERWHEEL_BATCH_MAX];
 static struct timerwheel_move moves[TIMERWHEEL_BATCH_MAX];
 static struct timerwheel_remove removes[TIMERWHEEL_BATCH_MAX];
@@ -69,9 +69,9 @@ void timers_remove(__u64 key)
 }
 
 /*
- * In this order: a connection may come, speak and go in one turn. Adds must not fail
- * and leave a connection without a timer; a removed timer may be gone, because its
- * event was what closed the connection.
+ * The order matters: a connection may open, send data and close in one turn. Adds must not fail and
+ * leave a connection without a timer. A removed timer may no longer exist, because its event has
+ * closed the connection.
  */
 void timers_submit(void)
 {
@@ -109,7 +109,7 @@ void timers_collect(void)
 	} while (n == EVENTS);
 }
 
-/* Close the wheel to new timers and empty it: how many were there. */
+/* Close the wheel to new timers and drain it. Returns the number of timers. */
 __u32 timers_close(void)
 {
 	static struct timerwheel_entry entries[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Addresses of IPv4 and IPv6 with their ports, in 28 bytes, since each connection has two. */
+/* IPv4 and IPv6 addresses with ports, in only 28 bytes, because each connection has two. */
 #ifndef SERVICE_ADDRESS_H
 #define SERVICE_ADDRESS_H
 
@@ -9,11 +9,11 @@
 /**
  * union address - an address and a port; family AF_UNSPEC: unknown
  *
- * What a family does not use is 0, so that memcmp() compares two. bind() and connect() may be
- * given the size of all.
+ * Bytes that a family does not use are 0, so that memcmp() can compare two addresses. bind() and
+ * connect() accept the size of the union.
  */
 union address {
-	/** @any: for the family */
+	/** @any: access to the family */
 	struct sockaddr any;
 	/** @v4: IPv4 */
 	struct sockaddr_in v4;
@@ -25,15 +25,15 @@ union address {
 #define ADDRESS_TEXT	64
 
 /**
- * address_unmap - turn an IPv4 address that is mapped into IPv6 into what it is
+ * address_unmap - convert an IPv4 address that is mapped into IPv6 to IPv4
  * @address: the address
  */
 void address_unmap(union address *address);
 
 /**
- * address_text - an address for people
+ * address_text - print an address
  * @address: the address
- * @text: where to print it
+ * @text: the output
  *
  * Return: @text: "127.0.0.1:80", "[::1]:80" or "-".
  */

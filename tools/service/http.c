@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * See http.h. libmicrohttpd limits how long a client may be silent, but not how long a request may
- * take, and it accepts no client while all places are taken. Therefore this thread runs
- * libmicrohttpd and disconnects clients itself: those whose request takes too long, and one
- * whenever the last place is taken. Clients that wait get places in turn, however many others do
- * not end their requests.
+ * See http.h. libmicrohttpd limits the time for which a client may be silent, but not the time of a
+ * request, and it accepts no client while all places are taken. Therefore this thread runs
+ * libmicrohttpd and disconnects clients itself: clients whose request takes too long, and one
+ * client whenever the last place is taken. Waiting clients get places in turn, however many other
+ * clients do not complete their requests.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -18,21 +18,21 @@
 
 /* Time for a request and its answer, ns. */
 #define REQUEST_MAX	(5 * NSEC_PER_SEC)
-/* Time that it has even if other clients wait for a place, ns. */
+/* Minimum time for a request, even if other clients wait for a place, ns. */
 #define REQUEST_MIN	(100 * NSEC_PER_MSEC)
-/* Most clients that may wait for a place. */
+/* Maximum number of clients that may wait for a place. */
 #define BACKLOG		4096
 
-/* A client that is connected. */
+/* A connected client. */
 struct client {
 	bool used;
 	bool ended;		/* disconnected; libmicrohttpd has not noticed yet */
 	int fd;
 	union address from;
-	uint64_t since;		/* when it connected: libmicrohttpd closes after an answer */
+	uint64_t since;		/* time of the connect; libmicrohttpd closes after an answer */
 };
 
-/* An address to serve at. */
+/* An address at which to serve. */
 struct server {
 	struct MHD_Daemon *daemon;
 	bool again;		/* libmicrohttpd has to run again before it accepts clients */
@@ -98,7 +98,7 @@ static bool same_host(const union address *a, const union address *b)
 		return false;
 	if (a->any.sa_family == AF_INET)
 		return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
-	/* A host of IPv6 has all addresses of its network of 64 bits. */
+	/* An IPv6 host has all addresses of its /64 network. */
 	return !memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, 8);
 }
 
@@ -111,7 +111,7 @@ static unsigned int clients_of(const struct server *server, const union address 
 	return n;
 }
 
-/* The oldest client of the host that has most. NULL: a place is free, or is about to be. */
+/* The oldest client of the host with the most clients. NULL: a place is free, or soon will be. */
 static struct client *choose_victim(struct server *server)
 {
 	struct client *victim = NULL, *client;
@@ -155,8 +155,8 @@ static void client_changed(void *arg, struct MHD_Connection *conn, void **contex
 }
 
 /*
- * Disconnect clients whose time has expired, and one more if there is no free place. Returns when
- * to look again, in ms from now; -1: there is no client.
+ * Disconnect clients whose time has expired, and one more if there is no free place. Returns the
+ * time until the next call, in ms; -1: there is no client.
  */
 static int expire(struct server *server)
 {
@@ -194,7 +194,7 @@ static void *serve(void *unused)
 		until = -1;
 		for (i = 0; i < nr_servers; i++) {
 			ms = expire(&servers[i]);
-			/* Without a timeout of its own it only says that it has more to do. */
+			/* It has no timeout itself; this only reports that it has more work. */
 			if (servers[i].again ||
 			    MHD_get_timeout(servers[i].daemon, &at_once) == MHD_YES)
 				ms = 0;

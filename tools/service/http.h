@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Numbers, in the text format of Prometheus, for whoever asks over HTTP (libmicrohttpd). */
+/* Metrics in the text format of Prometheus over HTTP (libmicrohttpd). */
 #ifndef SERVICE_HTTP_H
 #define SERVICE_HTTP_H
 
@@ -7,16 +7,16 @@
 
 #include "target.h"
 
-/** HTTP_CLIENTS - how many may ask at an address at a time */
+/** HTTP_CLIENTS - maximum number of clients at an address at a time */
 #define HTTP_CLIENTS	32
 
 /**
- * http_start - serve GET /metrics in a thread of its own
- * @targets: where; none: nothing happens
- * @tell: prints the numbers; is called by that thread
+ * http_start - serve GET /metrics in a separate thread
+ * @targets: the addresses; if there are none, nothing happens
+ * @tell: prints the metrics; called by that thread
  *
- * A request has 5 s in total. If all places at an address are taken, the oldest client of the host
- * that has most of them is disconnected, but not in its first 100 ms.
+ * A request has 5 s in total. If all places at an address are taken, the thread disconnects the
+ * oldest client of the host with the most clients, but not in its first 100 ms.
  *
  * Ends the process with a message if it cannot.
  */

@@ -17,8 +17,9 @@ bool log_priorities;
 _Atomic uint64_t *log_common;
 
 /*
- * O_NONBLOCK on what others have open, too, would be theirs. So a pipe or a terminal is opened
- * once more. Not a file, which would be written from its beginning.
+ * O_NONBLOCK would also apply to other processes that have the same description open. Therefore a
+ * pipe or a terminal is opened again. A regular file is not, because it would be written from its
+ * beginning.
  */
 void log_open(void)
 {
@@ -47,7 +48,7 @@ bool log_write(int fd, const char *text, size_t len)
 	ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (n < 0 && errno == ENOTSOCK) {
-		/* In case it could not be opened. A pipe with room takes 4096 bytes, once. */
+		/* It may not have been reopened. A pipe with room takes one write of 4096 bytes. */
 		pthread_mutex_lock(&lock);
 		if (poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLOUT)
 			n = write(fd, text, len);
@@ -68,7 +69,7 @@ void log_say(int priority, const char *fmt, ...)
 	if (n > (int)sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	/* One write: lines of several threads must not mix. Where nobody reads, nobody waits. */
+	/* Use one write, so that lines of several threads do not mix. It does not block. */
 	log_write(STDERR_FILENO, line, n);
 }
 
@@ -88,7 +89,7 @@ bool log_again(_Atomic uint64_t *said)
 	if (log_common)
 		said = log_common;
 	last = atomic_load_explicit(said, memory_order_relaxed);
-	/* Of several threads one says it. */
+	/* Only one of several threads logs it. */
 	return (!last || now - last >= NSEC_PER_SEC) &&
 	       atomic_compare_exchange_strong(said, &last, now);
 }

@@ -14,7 +14,7 @@
 static struct sockaddr_un manager;
 static socklen_t manager_len;
 static int notify_fd = -1;
-/* What the service manager had no time for. */
+/* The message that the service manager could not take yet. */
 static char unsent[256];
 
 void notify_open(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages to the service manager: the protocol of sd_notify(3), which systemd promises to keep.
- * libsystemd would wait while the service manager does not read, and open a socket for each
- * message: threads that serve connections cannot wait, and send thousands in a second. What
- * comes from the service manager is read by libsystemd.
+ * Messages to the service manager: the protocol of sd_notify(3), which systemd guarantees to keep.
+ * libsystemd would block while the service manager does not read, and open a socket for each
+ * message. Threads that serve connections must not block, and may send thousands of messages per
+ * second. libsystemd reads the data from the service manager.
  */
 #ifndef SERVICE_NOTIFY_H
 #define SERVICE_NOTIFY_H
@@ -11,57 +11,57 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** NOTIFY_FDS_MAX - most descriptors in one message: what the kernel takes */
+/** NOTIFY_FDS_MAX - maximum number of descriptors in a message, a limit of the kernel */
 #define NOTIFY_FDS_MAX	253
 
-/** NOTIFY_BUSY - when to try again while the service manager is busy, ns */
+/** NOTIFY_BUSY - time until the next attempt while the service manager is busy, ns */
 #define NOTIFY_BUSY	(10 * NSEC_PER_MSEC)
 
 /**
- * notify_open - look for the service manager ($NOTIFY_SOCKET)
+ * notify_open - find the service manager ($NOTIFY_SOCKET)
  */
 void notify_open(void);
 
 /**
- * notify_there - is there one?
+ * notify_there - is there a service manager?
  *
  * Return: true if there is.
  */
 bool notify_there(void);
 
 /**
- * notify - send it a message from the main thread
- * @text: "READY=1" and the like
+ * notify - send a message to the service manager from the main thread
+ * @text: "READY=1" and similar
  *
- * Does not wait. While the service manager is busy, the message stays until notify_again(), and
- * takes the place of one that does: it says all that is still of interest.
+ * Does not block. While the service manager is busy, the message waits until notify_again(). It
+ * replaces an earlier waiting message, which is then obsolete.
  */
 void notify(const char *text);
 
 /**
- * notify_again - send what notify() could not
+ * notify_again - send the waiting message of notify()
  *
- * Return: when to call it again, CLOCK_MONOTONIC, in ns; TIME_NONE: all is sent.
+ * Return: the time of the next call, CLOCK_MONOTONIC, in ns; TIME_NONE: all messages were sent.
  */
 uint64_t notify_again(void);
 
 /**
- * notify_alive - tell the watchdog that all is well
+ * notify_alive - send a message to the watchdog
  *
- * It waits for no answer: the next one comes soon.
+ * Ignores errors, because the next message follows soon.
  */
 void notify_alive(void);
 
 /**
- * notify_store - have it keep descriptors
- * @name: by which it hands them back
- * @fds: which
- * @n: how many, at most NOTIFY_FDS_MAX
- * @watch: it shall drop one when that hangs up or has an error
+ * notify_store - put descriptors in the service manager's store
+ * @name: the name under which it passes them back
+ * @fds: the descriptors
+ * @n: their number, at most NOTIFY_FDS_MAX
+ * @watch: the service manager drops a descriptor when it hangs up or has an error
  *
- * Does not wait. Any thread may call this.
+ * Does not block. Any thread may call this.
  *
- * Return: 0; -EAGAIN: it is busy, try again later; another error.
+ * Return: 0; -EAGAIN: the service manager is busy, try again later; another error.
  */
 int notify_store(const char *name, const int *fds, int n, bool watch);
 

@@ -7,24 +7,24 @@
 
 #include "address.h"
 
-/** struct target - where to listen or to connect to */
+/** struct target - an address to listen on or to connect to */
 struct target {
 	/** @name: as the user wrote it */
 	const char *name;
-	/** @at: the same for the kernel */
+	/** @at: the address in binary form */
 	union address at;
-	/** @both: any address of IPv6 and IPv4: @at is that of IPv6 */
+	/** @both: all addresses of IPv6 and IPv4; @at is the IPv6 address */
 	bool both;
 };
 
-/** TARGETS_MAX - most listening addresses, and most servers */
+/** TARGETS_MAX - maximum number of listening addresses, and of servers */
 #define TARGETS_MAX		64
 
-/** struct targets - several */
+/** struct targets - several addresses */
 struct targets {
-	/** @n: how many */
+	/** @n: their number */
 	unsigned int n;
-	/** @target: which */
+	/** @target: the addresses */
 	struct target target[TARGETS_MAX];
 };
 
@@ -34,30 +34,30 @@ enum any {
 	ANY_FIRST,
 	/** @ANY_LOOPBACK: this machine over IPv4 and IPv6 */
 	ANY_LOOPBACK,
-	/** @ANY_ALL: all its addresses */
+	/** @ANY_ALL: all addresses of this machine */
 	ANY_ALL
 };
 
 /**
- * target_add - add what an option says
- * @targets: to these
- * @option: its name, for messages
- * @text: its value
+ * target_add - add the address in an option
+ * @targets: gets the address
+ * @option: name of the option, for messages
+ * @text: value of the option
  * @any: what :PORT means
  *
- * Ends the process with a message on anything not understood.
+ * Ends the process with a message if the value is invalid.
  */
 void target_add(struct targets *targets, const char *option, const char *text, enum any any);
 
 /**
- * target_listen - a listening socket
- * @option: what the user calls it, for messages
- * @target: where
- * @backlog: most that may wait
+ * target_listen - create a listening socket
+ * @option: name of the option, for messages
+ * @target: the address
+ * @backlog: maximum number of waiting clients
  *
- * Ends the process with a message if it cannot.
+ * Ends the process with a message if it fails.
  *
- * Return: the descriptor, which does not block.
+ * Return: the descriptor, which is non-blocking.
  */
 int target_listen(const char *option, const struct target *target, int backlog);
 
