@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Connections. One begins when a client comes and goes through these phases, each of which
- * has its own timeout:
+ * Connections. A connection begins when a client is accepted and goes through these phases, each
+ * with its own timeout:
  *
  *	KIND_CONNECT -> KIND_IDLE -> KIND_HALF_CLOSE -> closed
  *
- * In KIND_CONNECT no server has answered. In KIND_IDLE bytes pass both ways. One side's end
- * of file is passed on as such, and then it is KIND_HALF_CLOSE, until the other's. Each byte
- * that passes or is acknowledged postpones the timeout. One more timeout limits the whole of it.
+ * In KIND_CONNECT no server has answered. In KIND_IDLE bytes pass in both directions. The end of
+ * file of one side is forwarded, and begins KIND_HALF_CLOSE, which ends with the other side's end
+ * of file. Each byte that is forwarded or acknowledged postpones the timeout. Another timeout
+ * limits the lifetime.
  *
- * If one side fails, the other side gets what had come before, and then a reset. If a timeout ends
- * a connection with bytes under way, both sides get a reset.
+ * If one side fails, the other side gets the earlier bytes, and then a reset. If a timeout ends a
+ * connection while bytes are in transit, both sides get a reset.
  *
- * A byte is taken from one socket only after the other one has it. So the sockets know all:
- * nothing of a connection is in this process that a kill would lose.
+ * A byte is removed from one socket only after the other socket has it. Therefore the sockets
+ * contain all data of a connection, and a kill of this process loses nothing.
  */
 #ifndef PROXY_CONN_H
 #define PROXY_CONN_H
@@ -29,35 +30,35 @@
 
 /** enum which - the two sides of a connection */
 enum which {
-	/** @CLIENT: who came */
+	/** @CLIENT: the side that was accepted */
 	CLIENT,
-	/** @SERVER: where it was to go */
+	/** @SERVER: the side to which the proxy connects */
 	SERVER
 };
 
-/** struct side - one of them */
+/** struct side - one side of a connection */
 struct side {
 	/** @source: its socket */
 	struct source source;
-	/** @conn: whose */
+	/** @conn: the connection */
 	struct conn *conn;
-	/** @bytes: that it sent and the other has taken */
+	/** @bytes: number of bytes that it sent and the proxy has forwarded */
 	uint64_t bytes;
 	/** @fd: its socket */
 	int fd;
-	/** @watched: for which events */
+	/** @watched: the events for which epoll watches it */
 	uint32_t watched;
 	/** @address: its address */
 	union address address;
-	/** @eof: nothing more comes from it: an end of file, which was passed on, or a failure */
+	/** @eof: it sends no more: it sent an end of file, which was forwarded, or failed */
 	bool eof;
-	/** @blocked: the other has no room for what it sends */
+	/** @blocked: the other side has no room for its bytes */
 	bool blocked;
-	/** @broken: the connection to it has failed; what it sent before may still wait */
+	/** @broken: the connection to it has failed; earlier bytes from it may still wait */
 	bool broken;
-	/** @reset: it failed without an end of file, and its socket has reported that already */
+	/** @reset: it failed without an end of file, and its socket has already reported that */
 	bool reset;
-	/** @acked: how many bytes it had acknowledged when that was last read */
+	/** @acked: number of bytes that it had acknowledged at the last check */
 	uint64_t acked;
 };
 
@@ -69,41 +70,41 @@ struct conn {
 	struct loop *loop;
 	/** @next: in loop->arrivals */
 	struct conn *next;
-	/** @gone: the side that is broken, the first of two; NULL: none */
+	/** @gone: the broken side, or the first of two; NULL: none */
 	struct side *gone;
-	/** @moved: since @gone, when the other side last took bytes, CLOCK_MONOTONIC, in ns */
+	/** @moved: with @gone, the time at which the other side last acknowledged bytes, in ns */
 	uint64_t moved;
-	/** @id: tells it from all others: the client's SO_COOKIE */
+	/** @id: its unique number: the client's SO_COOKIE */
 	uint64_t id;
-	/** @server_id: the server's, if the connection can survive the proxy; else 0 */
+	/** @server_id: the server's SO_COOKIE, if the connection can survive the proxy; else 0 */
 	uint64_t server_id;
 	/** @phase: KIND_CONNECT, KIND_IDLE or KIND_HALF_CLOSE */
 	enum kind phase;
-	/** @first: CLIENT or SERVER, who said first that it sends no more */
+	/** @first: CLIENT or SERVER: the side that first sent an end of file */
 	uint8_t first;
 	/** @server: number of the server in options.to */
 	uint8_t server;
-	/** @tries: how many servers are left to be tried */
+	/** @tries: number of servers that were not tried yet */
 	uint8_t tries;
 	/** @header: version of the header of the PROXY protocol that the server gets; 0: none */
 	uint8_t header;
-	/** @closed: it only waits for the end of the turn */
+	/** @closed: it is freed at the end of the turn */
 	bool closed;
-	/** @lives: it has a timer of its lifetime */
+	/** @lives: it has a lifetime timer */
 	bool lives;
-	/** @waits: it is among loop->unstored */
+	/** @waits: it is in loop->unstored */
 	bool waits;
-	/** @stored: the service manager may have its sockets, one or both */
+	/** @stored: the service manager may have one or both of its sockets */
 	bool stored;
 	/** @placed: it has a place in the service manager's store, see store.c */
 	bool placed;
-	/** @restored: it came from there; @opened is when */
+	/** @restored: it came from the store at the time @opened */
 	bool restored;
-	/** @timer: of the phase */
+	/** @timer: timer of the phase */
 	struct timer timer;
-	/** @life: of all its life */
+	/** @life: timer of the lifetime */
 	struct timer life;
-	/** @opened: when, CLOCK_MONOTONIC, in ns */
+	/** @opened: time of the open, CLOCK_MONOTONIC, in ns */
 	uint64_t opened;
 	/** @all: in loop->conns or loop->closed */
 	LIST_ENTRY(conn) all;
@@ -114,8 +115,8 @@ struct conn {
 };
 
 /**
- * conn_accept - a client has come
- * @loop: the thread that is to serve it
+ * conn_accept - accept a client
+ * @loop: the thread that will serve it
  * @fd: its socket
  * @from: its address
  *
@@ -124,78 +125,77 @@ struct conn {
 void conn_accept(struct loop *loop, int fd, const union address *from);
 
 /**
- * conn_open - begin with a connection
- * @loop: whose thread this is
+ * conn_open - begin a connection
+ * @loop: the calling thread
  * @conn: an arrival
  */
 void conn_open(struct loop *loop, struct conn *conn);
 
 /**
- * conn_restore - a connection that the service manager kept
- * @loop: whose it was; no thread runs yet
+ * conn_restore - restore a connection that the service manager kept
+ * @loop: the thread whose wheel had it; no thread runs yet
  * @fd: the sockets of client and server
- * @id: as it was
- * @server_id: as it was
+ * @id: its id
+ * @server_id: its server_id
  *
- * Return: it, for its phase and timers to be filled in; then conn_resume(). NULL: no memory.
+ * Return: the connection. The caller fills in its phase and timers, and then calls conn_resume().
+ * NULL: no memory.
  */
 struct conn *conn_restore(struct loop *loop, const int fd[2], uint64_t id, uint64_t server_id);
 
 /**
- * conn_resume - let a restored connection go on
- * @conn: it, with its timers
+ * conn_resume - continue a restored connection
+ * @conn: the connection, with its timers
  *
- * It is closed if bytes of it were lost.
+ * Closes the connection if it has lost bytes.
  */
 void conn_resume(struct conn *conn);
 
 /**
- * conn_enter - put a connection among those of a thread
- * @conn: it
+ * conn_enter - add a connection to a thread
+ * @conn: the connection
  * @loop: the thread
  */
 void conn_enter(struct conn *conn, struct loop *loop);
 
 /**
- * conn_leave - take it out of there
- * @conn: it
+ * conn_leave - remove a connection from its thread
+ * @conn: the connection
  */
 void conn_leave(struct conn *conn);
 
 /**
- * conn_find - a connection by its id
- * @loop: whose
- * @id: its
+ * conn_find - find a connection by its id
+ * @loop: its thread
+ * @id: its id
  *
- * Return: it, or NULL.
+ * Return: the connection, or NULL.
  */
 struct conn *conn_find(struct loop *loop, uint64_t id);
 
 /**
  * conn_close - end a connection
- * @conn: it
+ * @conn: the connection
  * @end: how it ended
  */
 void conn_close(struct conn *conn, enum end end);
 
 /**
- * conn_expired - its time is over
- * @conn: it
- * @timer: which of its two
- *
- * Called by the timers; @timer is not armed any more.
+ * conn_expired - handle an expired timer of a connection
+ * @conn: the connection
+ * @timer: one of its two timers, which is no longer armed
  */
 void conn_expired(struct conn *conn, struct timer *timer);
 
 /**
- * conns_reap - free what was closed in this turn
- * @loop: whose
+ * conns_reap - free the connections that were closed in this turn
+ * @loop: the thread
  */
 void conns_reap(struct loop *loop);
 
 /**
- * conns_close - close all
- * @loop: whose
+ * conns_close - close all connections
+ * @loop: the thread
  */
 void conns_close(struct loop *loop);
 

@@ -14,14 +14,14 @@
 #include "log.h"
 #include "store.h"
 
-/* Most clients that may wait. */
+/* Maximum number of waiting clients. */
 #define BACKLOG	4096
 
-/* A socket that all threads accept from. */
+/* A socket from which all threads accept. */
 struct listener {
 	struct source source;
 	int fd;
-	bool own;	/* it is not of a socket unit */
+	bool own;	/* it does not belong to a socket unit */
 };
 
 static struct listener listeners[TARGETS_MAX];
@@ -29,7 +29,7 @@ static unsigned int nr_listeners;
 /* This proxy ends its listening sockets itself. */
 static atomic_bool closing;
 
-/* Does this socket listen at this address, and only there? */
+/* Does this socket listen at exactly this address? */
 static bool matches(int fd, const struct target *target)
 {
 	union address at = address_of(fd, false);
@@ -62,7 +62,7 @@ static bool is_any(const union address *at)
 					      IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr);
 }
 
-/* A datagram socket that is connected to @to, @from an address or from any; -1: there is none. */
+/* A datagram socket connected to @to, from @from or from any address; -1: it failed. */
 static int connected(const union address *to, const union address *from)
 {
 	int fd = socket(to->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -77,8 +77,8 @@ static int connected(const union address *to, const union address *from)
 }
 
 /*
- * Does a connection to this address reach this machine? @there is @to, with the loopback address in
- * place of a wildcard address.
+ * Does a connection to this address reach this machine? @there is set to @to, with the loopback
+ * address instead of a wildcard address.
  */
 static bool is_local(const union address *to, union address *there)
 {
@@ -97,8 +97,8 @@ static bool is_local(const union address *to, union address *there)
 	if (there->any.sa_family != AF_INET)
 		return false;
 	/*
-	 * To a further address in an IPv4 network, the kernel connects from the first one. With
-	 * ip_nonlocal_bind, bind() accepts all addresses, but connect() only local ones.
+	 * To a secondary address in an IPv4 network, the kernel connects from the primary address.
+	 * With ip_nonlocal_bind, bind() accepts all addresses, but connect() only local ones.
 	 */
 	from = *there;
 	from.v4.sin_port = 0;
@@ -108,7 +108,7 @@ static bool is_local(const union address *to, union address *there)
 	return fd >= 0;
 }
 
-/* Is this socket in the network namespace of this process? Linux before 5.14 does not say. */
+/* Is this socket in the network namespace of this process? Unknown before Linux 5.14. */
 static bool is_in_namespace(int fd)
 {
 	int other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -122,7 +122,7 @@ static bool is_in_namespace(int fd)
 	return here == there;
 }
 
-/* A connection to a server that is this proxy would come back until no descriptor is left. */
+/* A proxy that connects to itself would accept its own connections until no descriptor is left. */
 static void refuse_loops(int fd)
 {
 	union address here = address_of(fd, false), there;
@@ -131,7 +131,7 @@ static void refuse_loops(int fd)
 	unsigned int i;
 	int only = 1;
 
-	/* A socket unit's: systemd makes it outside of the namespace of a service that has one. */
+	/* systemd creates the sockets of a socket unit outside of the service's own namespace. */
 	if (!is_in_namespace(fd))
 		return;
 	getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len);
@@ -161,7 +161,7 @@ static void use(int fd, bool own)
 	log_say(LOG_INFO, "listening on %s", name_of(fd, text));
 }
 
-/* Is a former proxy's socket wanted for a --listen? */
+/* Does a --listen match the socket of a previous proxy? */
 static bool take(int fd, bool *taken)
 {
 	unsigned int i;
@@ -199,7 +199,7 @@ void listeners_open(const struct stored *stored)
 			store_fd("listener", fd, true, true);
 			continue;
 		}
-		/* It may be in the way of a new one. */
+		/* It may conflict with a new one. */
 		log_say(LOG_NOTICE, "no longer listening on %s", name_of(fd, text));
 		shutdown(fd, SHUT_RDWR);
 		close(fd);
@@ -235,7 +235,7 @@ struct loop *least_loaded(struct loop *loop)
 	return best;
 }
 
-/* A client of this socket goes to the thread that should have it. Returns 0 or what went wrong. */
+/* Accept a client, and give it to the thread with the fewest connections. Returns 0 or an errno. */
 static int accept_one(struct loop *loop, int listener)
 {
 	union address from = { };
@@ -306,7 +306,7 @@ static void watch(struct loop *loop, int op)
 
 	for (i = 0; i < nr_listeners; i++) {
 		event = (struct epoll_event) {
-			/* One thread is woken for a client, not all. */
+			/* Wake only one thread for a client. */
 			.events = EPOLLIN | EPOLLEXCLUSIVE,
 			.data.ptr = &listeners[i].source,
 		};
@@ -349,12 +349,12 @@ void listeners_close(void)
 	for (i = 0; i < nr_listeners; i++) {
 		if (!listeners[i].own)
 			continue;
-		/* Others may come as fast as these are taken. */
+		/* New clients may arrive as fast as these are accepted. */
 		for (n = 0; n < BACKLOG && has_room(least_loaded(loops[0])); n++) {
 			if (accept_one(loops[0], listeners[i].fd))
 				break;
 		}
-		/* Whoever has it open: the service manager drops it when it hangs up. */
+		/* This acts on all copies: the service manager drops it when it hangs up. */
 		shutdown(listeners[i].fd, SHUT_RDWR);
 	}
 }

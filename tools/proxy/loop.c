@@ -17,7 +17,7 @@
 #include "store.h"
 #include "timers.h"
 
-/* In place of arrivals: the thread has ended, or is about to. */
+/* Value of arrivals: the thread has ended, or is about to end. */
 #define NO_MORE	((struct conn *)-1)
 
 struct loop **loops;
@@ -25,7 +25,7 @@ _Thread_local struct loop *loop_self;
 
 static void ring(int eventfd)
 {
-	/* Fails only if it rings already. */
+	/* Fails only if the eventfd is already readable. */
 	if (write(eventfd, &(uint64_t) { 1 }, sizeof(uint64_t)) < 0)
 		return;
 }
@@ -75,13 +75,13 @@ bool loop_give(struct loop *loop, struct conn *conn)
 		}
 		conn->next = first;
 	} while (!atomic_compare_exchange_weak(&loop->arrivals, &first, conn));
-	/* Where there is one already, it was woken for that. */
+	/* If there already was an arrival, the thread was woken for it. */
 	if (!first && loop != loop_self)
 		loop_wake(loop);
 	return true;
 }
 
-/* Begin with what was accepted for this thread; @instead is NULL, or NO_MORE after the last. */
+/* Open the arrivals of this thread. @instead is NULL, or NO_MORE to accept no more. */
 static void take_arrivals(struct loop *loop, struct conn *instead)
 {
 	struct conn *conn, *next;
@@ -92,25 +92,25 @@ static void take_arrivals(struct loop *loop, struct conn *instead)
 		return;
 	for (conn = atomic_exchange(&loop->arrivals, instead); conn; conn = next) {
 		next = conn->next;
-		/* A batch of timers has room for so many. */
+		/* A batch of timers has room only for this number. */
 		if (n++ % LISTENER_ACCEPTS == 0)
 			timers_flush(loop->timers);
 		conn_open(loop, conn);
 	}
 }
 
-/* There is no connection and will be none. */
+/* Is there no connection, and will there be none? */
 static bool no_more(struct loop *loop)
 {
 	struct conn *first = NULL;
 
-	/* A hand-over that a stop has cut short leaves NO_MORE there. */
+	/* A hand-over that was interrupted by a stop leaves NO_MORE there. */
 	return LIST_EMPTY(&loop->conns) &&
 	       (atomic_compare_exchange_strong(&loop->arrivals, &first, NO_MORE) ||
 		first == NO_MORE);
 }
 
-/* What the main thread wants, and what follows from it: when to look again. False: the end. */
+/* Obey the main thread's command. @until: time of the next turn. Returns false at the end. */
 static bool obey(struct loop *loop, uint64_t *until)
 {
 	enum command command = atomic_load(&loop->command);
@@ -166,7 +166,7 @@ static void *loop_run(void *arg)
 			source->ready(source, events[i].events);
 		}
 		take_arrivals(loop, NULL);
-		/* What was asked for withdraws events: first that, then what is still due. */
+		/* Flush first, which withdraws events. Then handle timers that are still due. */
 		timers_flush(loop->timers);
 		timers_expire(loop->timers);
 		timers_flush(loop->timers);

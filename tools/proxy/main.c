@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timerwheel-proxy: stands before a TCP server and ends connections that take too long. This file:
- * beginning, signals, watchdog, end. README.md says what the others are.
+ * timerwheel-proxy: a TCP proxy that ends connections which take too long. This file: start,
+ * signals, watchdog, end. README.md describes the other files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +28,11 @@
 #include "timers.h"
 #include "upstream.h"
 
-/* Descriptors that are not connections: of each thread, of each --metrics, and of all together. */
+/* Descriptors that are not connections: per thread, per --metrics, and for the whole process. */
 #define FDS_OF_THREAD	4
 #define FDS_OF_METRICS	(4 + HTTP_CLIENTS)
 #define FDS_OF_ALL	96
-/* Of a connection: its sockets. */
+/* Descriptors of a connection: its sockets. */
 #define FDS_OF_CONN	2
 
 static int signals, done;
@@ -49,7 +49,7 @@ static void count_descriptors(void)
 		log_die("getrlimit: %s", strerror(errno));
 	soft = limit.rlim_cur;
 	limit.rlim_cur = limit.rlim_max;
-	/* The unit's filter of system calls does not allow it. */
+	/* The unit's system call filter does not allow it. */
 	if (soft < limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit))
 		limit.rlim_cur = soft;
 	if (limit.rlim_cur < want && options.max_connections)
@@ -69,7 +69,7 @@ static void count_descriptors(void)
 		(unsigned long long)limit.rlim_cur, options.max_connections);
 }
 
-/* A connection that finds no local port is reset, but a client that is not accepted waits. */
+/* Without a local port a connection is reset, but a client that is not accepted only waits. */
 static void count_ports(bool chosen)
 {
 	unsigned int ports = upstream_ports();
@@ -96,7 +96,7 @@ static void open_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	/* For all threads; and a log whose reader is gone raises SIGPIPE. */
+	/* Block them for all threads. Ignore SIGPIPE, which a log without a reader raises. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	/* A log that has reached RLIMIT_FSIZE loses lines and does not end the proxy. */
@@ -146,7 +146,7 @@ static void command(enum command command)
 		loop_command(loops[i], command);
 }
 
-/* ns between two messages to the watchdog, TIME_NONE: there is none. */
+/* Time between two messages to the watchdog, in ns; TIME_NONE: there is no watchdog. */
 static uint64_t watchdog_interval(void)
 {
 	uint64_t us;
@@ -154,7 +154,7 @@ static uint64_t watchdog_interval(void)
 	return sd_watchdog_enabled(1, &us) > 0 ? us * NSEC_PER_USEC / 3 : TIME_NONE;
 }
 
-/* Each thread must have turned since the last time; and is woken for the next. */
+/* Check that each thread has made a turn since the last call, and wake it for the next. */
 static void watchdog(void)
 {
 	static uint64_t *beats;
@@ -177,7 +177,7 @@ static void watchdog(void)
 		notify_alive();
 }
 
-/* A signal came: what now? @until is when the time of grace is over. */
+/* Handle signals. @until is the end of the grace time. */
 static void signalled(uint64_t *until)
 {
 	struct signalfd_siginfo info;
@@ -229,7 +229,7 @@ static void supervise(void)
 			command(COMMAND_CLOSE);
 			until = TIME_NONE - 1;
 		}
-		/* Who has ended beats no more. */
+		/* A thread that has ended no longer counts turns. */
 		if (alive < options.threads)
 			next = TIME_NONE;
 		if (now_ns() >= next) {
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
 
 	progname = "timerwheel-proxy";
 	log_open();
-	/* At once: a restart while it starts is one like any other. */
+	/* Do this first, so that a restart during the start works like any other. */
 	open_signals();
 	options_parse(argc, argv);
 	records_open();

@@ -15,7 +15,7 @@
 #include "timerwheel.h"
 
 #define PREFIX	"timerwheel_proxy_"
-/* A counter at this place of struct counters, of all threads. */
+/* Sum of the counter at this offset of struct counters over all threads. */
 static uint64_t sum(size_t offset)
 {
 	uint64_t total = 0;

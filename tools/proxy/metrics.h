@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Numbers, in the text format of Prometheus, for whoever asks over HTTP (libmicrohttpd). */
+/* Metrics in the text format of Prometheus over HTTP (libmicrohttpd). */
 #ifndef PROXY_METRICS_H
 #define PROXY_METRICS_H
 
 /**
- * metrics_start - serve them where --metrics says, in a thread of libmicrohttpd's
+ * metrics_start - serve metrics at the addresses of --metrics, in a separate thread
  *
- * Ends the process with a message if it cannot.
+ * Ends the process with a message if it fails.
  */
 void metrics_start(void);
 

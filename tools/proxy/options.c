@@ -50,7 +50,7 @@ static const char usage_text[] =
 "\n"
 "A TIME is 1500ms, 30s, 5m, 1h, or none. See timerwheel-proxy(8).\n";
 
-/* An option, and where its value goes. */
+/* An option, and the place for its value. */
 struct known {
 	const char *name;
 	char c;
@@ -59,7 +59,7 @@ struct known {
 	unsigned int arg;
 };
 
-/* @arg: what :PORT means. */
+/* @arg is the meaning of :PORT. */
 static void take_address(const struct known *known, const char *text)
 {
 	const struct targets *to = known->to;
@@ -70,7 +70,7 @@ static void take_address(const struct known *known, const char *text)
 		log_usage("--to %s: no server can listen on port 0", text);
 }
 
-/* At least @arg ns: no time at all would end every connection. */
+/* At least @arg ns, because 0 would end every connection. */
 static void take_time(const struct known *known, const char *text)
 {
 	__u64 ns = TIME_NONE;
@@ -159,7 +159,7 @@ void options_parse(int argc, char **argv)
 		at += sprintf(at, all[i].take ? "%c:" : "%c", all[i].c);
 	}
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		/* The last one, without a value, for what is unknown. */
+		/* An unknown option stops at the last entry, which has no value. */
 		for (i = 0; i < ARRAY_SIZE(all) - 1 && all[i].c != c; i++)
 			;
 		if (all[i].take)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the proxy was asked to do. */
+/* The options of the proxy. */
 #ifndef PROXY_OPTIONS_H
 #define PROXY_OPTIONS_H
 
@@ -10,45 +10,45 @@
 #include "target.h"
 #include "util.h"
 
-/** struct options - what the proxy was asked to do; times in ns, TIME_NONE: no limit */
+/** struct options - the options; times in ns, TIME_NONE: no limit */
 struct options {
-	/** @listen: where clients come */
+	/** @listen: addresses to listen on */
 	struct targets listen;
-	/** @to: where the servers are */
+	/** @to: addresses of the servers */
 	struct targets to;
-	/** @metrics: where to serve metrics */
+	/** @metrics: addresses at which to serve metrics */
 	struct targets metrics;
-	/** @timeout: of a connection, by enum kind */
+	/** @timeout: timeouts of a connection, by enum kind */
 	uint64_t timeout[KINDS];
-	/** @grace: for connections to end by themselves when the proxy is stopped */
+	/** @grace: time for connections to end after the proxy is stopped */
 	uint64_t grace;
-	/** @store_after: age at which a connection goes into the service manager's store */
+	/** @store_after: age at which a connection is put in the service manager's store */
 	uint64_t store_after;
-	/** @store_max: most descriptors in that store */
+	/** @store_max: maximum number of descriptors in that store */
 	unsigned int store_max;
-	/** @threads: how many serve connections */
+	/** @threads: number of threads that serve connections */
 	unsigned int threads;
-	/** @max_connections: most at a time; 0: as descriptors allow */
+	/** @max_connections: maximum number of connections; 0: as descriptors allow */
 	unsigned int max_connections;
-	/** @proxy_protocol: version of the header that the server gets; 0: none */
+	/** @proxy_protocol: version of the header for the server; 0: none */
 	unsigned int proxy_protocol;
-	/** @log: where each connection is logged: "-" is standard error; NULL: nowhere */
+	/** @log: file of the connection log; "-": standard error; NULL: none */
 	const char *log;
-	/** @json: that log is in JSON */
+	/** @json: write the connection log as JSON */
 	bool json;
 };
 
-/** THREADS_MAX - most threads */
+/** THREADS_MAX - maximum number of threads */
 #define THREADS_MAX		256
 
-/** CONNECTIONS_MAX - most connections, whatever the limit of descriptors is */
+/** CONNECTIONS_MAX - maximum number of connections, whatever the limit of descriptors is */
 #define CONNECTIONS_MAX		2000000
 
 /**
- * STORE_MAX - most descriptors in the service manager's store
+ * STORE_MAX - maximum number of descriptors in the service manager's store
  *
- * The names of all go into one environment variable of the next process, and the kernel takes no
- * string longer than 128 KiB: so the name of sockets is one letter, and this is how many fit.
+ * One environment variable of the next process contains all names, and the kernel accepts no string
+ * longer than 128 KiB. Therefore the name of sockets is one letter, and this number fits.
  */
 #define STORE_MAX		60000
 
@@ -60,7 +60,7 @@ extern struct options options;
  * @argc: of main()
  * @argv: of main()
  *
- * Ends the process with a message on anything not understood.
+ * Ends the process with a message if the command line is invalid.
  */
 void options_parse(int argc, char **argv);
 

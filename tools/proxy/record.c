@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * See record.h. A line says the same as text and as JSON. The lines of a turn are one write, and
- * nobody waits for it: what a journal or a pipe does not take at once is lost, and counted.
+ * See record.h. Lines have the same contents as text and as JSON. The lines of a turn are one
+ * write, which does not block: lines that a journal or a pipe does not accept immediately are lost
+ * and counted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include "options.h"
 #include "record.h"
 
-/* More than a line takes. */
+/* More than the length of a line. */
 #define RECORD_MAX	512
 
 static int record_fd = -1;
@@ -42,12 +43,12 @@ void records_open(void)
 	if (!strcmp(options.log, "-"))
 		return;
 	record_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-	/* Not before: a named pipe waits for whoever reads it. */
+	/* Set it only after the open, which waits for the reader of a named pipe. */
 	if (record_fd < 0 || fcntl(record_fd, F_SETFL, O_APPEND | O_NONBLOCK))
 		log_die("--log %s: %s", options.log, strerror(errno));
 }
 
-/* The time of day, with ms, as RFC 3339 has it. */
+/* The time of day with ms, in the format of RFC 3339. */
 static void time_text(char text[32])
 {
 	struct timespec now;
@@ -60,7 +61,7 @@ static void time_text(char text[32])
 	snprintf(text + n, 32 - n, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
-/* Nothing in a line needs to be escaped: numbers, addresses, words of this file. */
+/* No escapes are needed: a line contains only numbers, addresses and words of this file. */
 #define TEXT	"%s%s client=%s server=%s from_client=%llu from_server=%llu seconds=%.6f " \
 		"end=%s%s\n"
 #define JSON	"%s{\"time\":\"%s\",\"client\":\"%s\",\"server\":\"%s\",\"from_client\":%llu," \
@@ -84,7 +85,7 @@ void record(const struct conn *conn, enum end end)
 	address_text(&server->address, server_text);
 	if (record_fd == STDERR_FILENO && log_priorities)
 		priority = "<6>";
-	/* The age of those that were restored is not known to this process. */
+	/* This process does not know the age of restored connections. */
 	if (conn->restored)
 		restored = options.json ? ",\"restored\":true" : " restored";
 	loop->nr_records += sprintf(loop->records + loop->nr_records, options.json ? JSON : TEXT,

@@ -5,26 +5,26 @@
 
 #include "conn.h"
 
-/** end_names - how connections end, in the log and in the metrics */
+/** end_names - names of enum end in the log and in the metrics */
 extern const char *const end_names[ENDS];
 
 /**
- * records_open - open the file that --log names
+ * records_open - open the file of --log
  *
- * Ends the process with a message if it cannot.
+ * Ends the process with a message if it fails.
  */
 void records_open(void);
 
 /**
  * record - log a connection
- * @conn: it
+ * @conn: the connection
  * @end: how it ended
  */
 void record(const struct conn *conn, enum end end);
 
 /**
- * records_flush - write what was logged in this turn
- * @loop: of this thread
+ * records_flush - write the log lines of this turn
+ * @loop: the calling thread
  */
 void records_flush(struct loop *loop);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * See store.h. This file: what comes out of the store.
+ * See store.h. This file restores descriptors from the store.
  *
- * It is found in any order: listening sockets, wheels with the number of their thread, and a heap
- * of sockets. A timer names its connection's two sockets by their SO_COOKIE.
+ * They arrive in any order: listening sockets, wheels with the number of their thread, and sockets
+ * of connections. A timer identifies its connection's two sockets by their SO_COOKIE.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -21,8 +21,8 @@
 /* A socket of a connection. */
 struct found {
 	uint64_t cookie;
-	int fd;			/* -1: it is a connection's again */
-	struct conn *conn;	/* whose client's it is */
+	int fd;			/* -1: a connection has it again */
+	struct conn *conn;	/* the connection whose client it is */
 };
 
 static struct found *sockets;
@@ -43,9 +43,10 @@ static bool hung_up(int fd)
 }
 
 /*
- * One that has hung up was only not dropped yet by the service manager, and is dropped here. It
- * cannot go on: whether by an end of file or by a reset may be known to the killed process
- * alone. It must not be reset: its last bytes may still be under way.
+ * Collect a socket of a connection. Drop a socket that has hung up, as the service manager would
+ * have done soon. Its connection cannot continue, because only the killed process may have known
+ * whether it ended by an end of file or a reset. It must not be reset, because its last bytes may
+ * still be in transit.
  */
 static bool collect_socket(int fd)
 {
@@ -56,7 +57,7 @@ static bool collect_socket(int fd)
 	return cookie;
 }
 
-/* "wheel0" and so on, as the former proxy wrote it and in no other way. */
+/* Collect a wheel with exactly a name that the previous proxy has written: "wheel0" and so on. */
 static bool collect_wheel(struct stored *stored, int fd, const char *name)
 {
 	unsigned int number;
@@ -73,7 +74,7 @@ static bool collect_wheel(struct stored *stored, int fd, const char *name)
 	return true;
 }
 
-/* "listener", or of a socket unit, by any other name. */
+/* Collect "listener", or a listening socket of a socket unit, which has any other name. */
 static bool collect_listener(struct stored *stored, int fd, const char *name)
 {
 	socklen_t len = sizeof(int);
@@ -137,7 +138,7 @@ static struct found *find(uint64_t cookie)
 	return bsearch(&wanted, sockets, nr_sockets, sizeof(*sockets), by_cookie);
 }
 
-/* The socket, which is nobody else's from now on; -1: it did not come back. */
+/* Take a found socket. Returns -1 if it did not come back or is already taken. */
 static int claim(struct found *found)
 {
 	int fd = found ? found->fd : -1;
@@ -165,7 +166,7 @@ struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 	struct conn *conn = client ? client->conn : NULL;
 	int fd[2];
 
-	/* See move(). All of the other wheel has been looked at. */
+	/* See move(). All timers of the other wheel were already handled. */
 	if (conn && conn->loop != loop) {
 		if (has_timers(conn))
 			return NULL;
@@ -188,7 +189,7 @@ struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id)
 	return conn;
 }
 
-/* Of which timer the event was taken. That of the lifetime does not know the phase, sockets do. */
+/* The kind of the timer whose event was taken. The sockets show the phase. */
 static enum kind taken_of(const struct conn *conn)
 {
 	struct passed here = { }, there = { };
@@ -203,8 +204,8 @@ static enum kind taken_of(const struct conn *conn)
 }
 
 /*
- * Those without a timer: the former proxy had taken the event, and was killed before it could close
- * them.
+ * Close connections without a timer: the previous proxy had taken the event, and was killed before
+ * it could close them.
  */
 static void drop_expired(struct loop *loop)
 {
@@ -218,8 +219,9 @@ static void drop_expired(struct loop *loop)
 }
 
 /*
- * To the wheel of another thread. First there, then no longer here: if it is killed in between,
- * the next proxy finds timers twice, and all of them in one of the wheels.
+ * Move a connection to another thread. Arm its timers in the new wheel before removing them from
+ * the old one. If the proxy is killed in between, the next proxy finds some timers twice, and all
+ * of them in one of the wheels.
  */
 static void move(struct conn *conn, struct loop *to)
 {
@@ -237,7 +239,7 @@ static void move(struct conn *conn, struct loop *to)
 	conn->life.armed = conn->lives;
 }
 
-/* As many to each thread: there were fewer threads, or more connections of some have ended. */
+/* Give each thread the same number: threads were added, or some threads lost more connections. */
 static void balance(struct loop *loop)
 {
 	struct loop *to;

@@ -18,7 +18,7 @@ union address address_of(int fd, bool peer)
 	union address address = { };
 	socklen_t len = sizeof(address);
 
-	/* getpeername() does not know the server while a socket connects. */
+	/* getpeername() does not return the server while a socket connects. */
 	if (getsockname(fd, &address.any, &len) ||
 	    (peer && getsockopt(fd, SOL_SOCKET, SO_PEERNAME, &address, &len)))
 		address.any.sa_family = AF_UNSPEC;
@@ -27,9 +27,10 @@ union address address_of(int fd, bool peer)
 }
 
 /*
- * TCP counts bytes as sequence numbers, in which SYN and FIN have one each. Of those
- * the kernel counts among the acknowledged bytes: the FIN, and the SYN of the end that connected;
- * among the received ones the FIN. SIOCOUTQ has an unacknowledged FIN in it, SIOCINQ has not.
+ * TCP counts bytes as sequence numbers, in which SYN and FIN count as one each. The kernel's count
+ * of acknowledged bytes includes the FIN, and the SYN of the end that connected. Its count of
+ * received bytes includes the FIN. SIOCOUTQ includes an unacknowledged FIN, SIOCINQ includes no
+ * FIN.
  */
 enum tcp_state {
 	SYN_SENT = 2, FIN_WAIT1 = 4, FIN_WAIT2, TIME_WAIT, CLOSE_WAIT = 8, LAST_ACK, CLOSING = 11,
@@ -69,7 +70,7 @@ bool passed_of(int fd, bool active, struct passed *passed)
 {
 	struct state one, two;
 
-	/* Acknowledgements and bytes come at any time: what is the same twice fits together. */
+	/* ACKs and data may arrive in between; two identical reads are a consistent snapshot. */
 	do {
 		if (!state_of(fd, &one) || !state_of(fd, &two))
 			return false;
@@ -84,7 +85,7 @@ bool passed_of(int fd, bool active, struct passed *passed)
 	return true;
 }
 
-/* The kernel counts the age of an acknowledgment in its ticks: with CONFIG_HZ=100, 10 ms each. */
+/* The kernel counts the age of an acknowledgment in ticks of 10 ms with CONFIG_HZ=100. */
 #define TICK_MS_MAX	10
 
 bool progress_of(int fd, struct progress *progress)
@@ -170,7 +171,10 @@ void socket_prepare(int fd)
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	socket_keep_urgent(fd);
-	/* If this process dies, its peers see a reset: none takes half a message as whole. */
+	/*
+	 * If this process dies, its peers see a reset, so none takes a part of a message as
+	 * complete.
+	 */
 	set_linger(fd, true);
 }
 

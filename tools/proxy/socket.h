@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What there is to know of a socket: its addresses; its number; how many bytes have gone through
- * it. Whatever became of the process that wrote and read them: the kernel has counted.
+ * Properties of a socket: its addresses, its number, and the number of bytes that have passed
+ * through it. The kernel counts the bytes, even if the process that wrote and read them was killed.
  */
 #ifndef PROXY_SOCKET_H
 #define PROXY_SOCKET_H
@@ -12,37 +12,37 @@
 #include "address.h"
 
 /**
- * address_of - an address of a socket; one of IPv4 on a dual-stack socket comes as IPv4
+ * address_of - an address of a socket; IPv4 on a dual-stack socket is returned as IPv4
  * @fd: the socket
- * @peer: that of the other end, not its own
+ * @peer: the address of the other end instead of its own
  *
  * Return: the address; AF_UNSPEC if there is none.
  */
 union address address_of(int fd, bool peer);
 
-/** struct passed - what a TCP socket has done */
+/** struct passed - byte counts and state of a TCP socket */
 struct passed {
-	/** @written: bytes, by a program, whether or not they were acknowledged */
+	/** @written: bytes that programs have written, acknowledged or not */
 	uint64_t written;
-	/** @read: by a program */
+	/** @read: bytes that programs have read */
 	uint64_t read;
 	/** @connecting: the other end has not answered */
 	bool connecting;
-	/** @ended: it was said that no more is written */
+	/** @ended: sending was shut down */
 	bool ended;
 };
 
 /**
- * passed_of - what has passed through a TCP socket
- * @fd: the socket; nobody reads or writes it meanwhile
- * @active: it was connected, and not accepted
- * @passed: is filled in
+ * passed_of - get the byte counts and state of a TCP socket
+ * @fd: the socket, which no program reads or writes during the call
+ * @active: it was connected, not accepted
+ * @passed: out: filled in
  *
  * Return: false: it is not TCP.
  */
 bool passed_of(int fd, bool active, struct passed *passed);
 
-/** struct progress - how far the peer of a TCP socket is with what was sent to it */
+/** struct progress - progress of the peer of a TCP socket */
 struct progress {
 	/** @acked: bytes that it has acknowledged; a SYN and a FIN count as one each */
 	uint64_t acked;
@@ -53,9 +53,9 @@ struct progress {
 };
 
 /**
- * progress_of - read how far the peer is
+ * progress_of - get the progress of the peer
  * @fd: the socket
- * @progress: is filled in
+ * @progress: out: filled in
  *
  * Return: false: it is not TCP.
  */
@@ -70,7 +70,7 @@ bool progress_of(int fd, struct progress *progress);
 int socket_error(int fd);
 
 /**
- * socket_unread - bytes that have come and were not read
+ * socket_unread - number of bytes that have arrived and were not read
  * @fd: the socket, or -1
  *
  * Return: the number; 0 if there is no such socket.
@@ -78,7 +78,7 @@ int socket_error(int fd);
 unsigned int socket_unread(int fd);
 
 /**
- * socket_unacked - bytes that were written and that the peer has not acknowledged
+ * socket_unacked - number of bytes that were written and that the peer has not acknowledged
  * @fd: the socket, or -1
  *
  * Return: the number, in which a FIN counts as one; 0 if there is no such socket.
@@ -97,8 +97,8 @@ bool socket_failed(int fd);
  * socket_is_own_peer - is a TCP socket connected to itself?
  * @fd: the socket
  *
- * This happens where a port is not bound and the kernel picks it as the local port of a connection
- * to the very same port.
+ * This happens if a port is not bound and the kernel chooses it as the local port of a connection
+ * to the same port.
  *
  * Return: true if both ends have the same address.
  */
@@ -119,21 +119,21 @@ void socket_prepare(int fd);
 /**
  * socket_end - close a connection with an end of file after its last byte
  * @fd: the socket
- * @shared: another process has it open as well, and sees a hangup
+ * @shared: another process also has it open, and sees a hangup
  */
 void socket_end(int fd, bool shared);
 
 /**
- * cookie_of - a socket's number, which the kernel gives to no other one
+ * cookie_of - the unique number that the kernel gives to a socket
  * @fd: the socket
  *
- * Return: the number; 0: this is no socket.
+ * Return: the number; 0: this is not a socket.
  */
 uint64_t cookie_of(int fd);
 
 /**
- * socket_reset - break a connection, so that this is not taken for an end of file, and close it
- * @fd: its socket, or -1. Whoever else has it open sees the same.
+ * socket_reset - reset a connection, so that no peer sees an end of file, and close its socket
+ * @fd: the socket, or -1. Other processes that have it open see the reset, too.
  */
 void socket_reset(int fd);
 

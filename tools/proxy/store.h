@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * How connections survive the proxy: the service manager keeps their sockets and the wheels with
- * their deadlines, and gives all that to the next proxy. README.md has the protocol.
+ * their deadlines, and passes them to the next proxy. README.md describes the protocol.
  */
 #ifndef PROXY_STORE_H
 #define PROXY_STORE_H
@@ -14,112 +14,112 @@
 #include "notify.h"
 #include "options.h"
 
-/** STORE_RATE - connections that may take the places of others in the store, per second */
+/** STORE_RATE - number of connections per second that may take places of ended ones in the store */
 #define STORE_RATE	50
 
-/** struct stored - what a service manager gave us at the start */
+/** struct stored - the descriptors that the service manager passed at the start */
 struct stored {
-	/** @listeners: how many listening sockets */
+	/** @listeners: number of listening sockets */
 	unsigned int listeners;
-	/** @listener: they */
+	/** @listener: the listening sockets */
 	struct {
 		/** @fd: the socket */
 		int fd;
-		/** @own: of a former proxy; else of a socket unit */
+		/** @own: it belongs to a previous proxy; otherwise to a socket unit */
 		bool own;
 	} listener[TARGETS_MAX];
-	/** @threads: how many wheels there are */
+	/** @threads: number of wheels */
 	unsigned int threads;
-	/** @wheel: wheel of each thread, -1: none */
+	/** @wheel: wheel of each thread; -1: none */
 	int wheel[THREADS_MAX];
 };
 
 /**
- * store_collect - see what the service manager gave us
- * @stored: is filled in
+ * store_collect - collect the descriptors from the service manager
+ * @stored: out: filled in
  */
 void store_collect(struct stored *stored);
 
 /**
- * store_begin - have the wheel of a thread kept, if connections may survive this process
+ * store_begin - store the wheel of a thread, if connections can survive this process
  * @loop: the thread
- * @kept: it is there already
+ * @kept: the wheel is already in the store
  */
 void store_begin(struct loop *loop, bool kept);
 
 /**
- * store_active - may they?
+ * store_active - can connections survive this process?
  *
- * Return: true if there is a service manager that keeps descriptors, and timers that can be kept.
+ * Return: true if there is a service manager that keeps descriptors, and the timers can be kept.
  */
 bool store_active(void);
 
 /**
- * store_restore - take up the connections that were kept
+ * store_restore - continue the connections that were kept
  *
  * No thread runs yet.
  *
- * Return: how many connections there are now.
+ * Return: the number of connections.
  */
 unsigned int store_restore(void);
 
 /**
- * restore_conn - a connection, of which a timer was kept
- * @loop: the thread in whose wheel it is
- * @id: the connection's
- * @server_id: that of the server's socket
+ * restore_conn - restore the connection of a kept timer
+ * @loop: the thread whose wheel has the timer
+ * @id: the connection's id
+ * @server_id: the cookie of the server's socket
  *
- * Return: it; NULL: its sockets did not come back.
+ * Return: the connection; NULL: its sockets did not come back.
  */
 struct conn *restore_conn(struct loop *loop, uint64_t id, uint64_t server_id);
 
 /**
- * store_fd - have a descriptor kept that the proxy cannot do without
- * @name: by which it comes back
- * @fd: it
- * @watch: it shall be dropped when it hangs up
- * @kept: it is there already, and is only counted
+ * store_fd - store a descriptor that the proxy needs after a restart
+ * @name: the name under which it comes back
+ * @fd: the descriptor
+ * @watch: the service manager drops it when it hangs up
+ * @kept: it is already in the store; only count it
  */
 void store_fd(const char *name, int fd, bool watch, bool kept);
 
 /**
  * store_used - the number of descriptors in the store
  *
- * Sockets that have hung up count until the service manager must have dropped them.
+ * A socket that has hung up counts for the time that the service manager needs to drop it.
  *
- * Return: that number.
+ * Return: the number.
  */
 unsigned int store_used(void);
 
 /**
- * store_conn - have a connection kept once it is old enough
- * @conn: a new one, or one whose server's socket is another one
+ * store_conn - store a connection when it is old enough
+ * @conn: a new connection, or one that has a new socket to a server
  */
 void store_conn(struct conn *conn);
 
 /**
- * store_forget - a connection ends
- * @conn: it
+ * store_forget - account for the end of a connection
+ * @conn: the connection
  */
 void store_forget(struct conn *conn);
 
 /**
- * store_kept - the sockets of a connection came from the service manager, which still has them
+ * store_kept - account for a connection whose sockets the service manager already has
  * @conn: the connection; no thread runs yet
  */
 void store_kept(struct conn *conn);
 
 /**
- * store_turn - send what is old enough to the store
- * @loop: of this thread
+ * store_turn - send connections that are old enough to the store
+ * @loop: the calling thread
  *
- * Return: when to call it again, CLOCK_MONOTONIC, in ns.
+ * Return: the time of the next call, CLOCK_MONOTONIC, in ns.
  */
 uint64_t store_turn(struct loop *loop);
 
 /**
- * store_all - send all connections that are not there yet, however young, and reset the others
- * @loop: of this thread
+ * store_all - send all connections to the store, however young, and reset those without a place
+ * @loop: the calling thread
  *
  * Return: false: the service manager is busy, call it again.
  */

@@ -5,15 +5,15 @@
  * A byte that passes postpones its connection's timeout by a compare-and-swap in the deadline
  * table. What else a turn asks for is gathered: at most two system calls do it.
  *
- * Keys and values say all that a successor must know of a connection, for it may find nothing
- * else but sockets:
+ * Keys and values contain everything that the next proxy must know about a connection, because it
+ * otherwise only has the sockets:
  *
- *	key    the client's socket's SO_COOKIE << 1 | 1 if this is the timer of its lifetime
+ *	key    SO_COOKIE of the client's socket << 1 | 1 if this is the lifetime timer
  *	value  version of the PROXY protocol's header << 62 |
- *	       the server's socket's SO_COOKIE << 3 | 4 if there is a timer of its lifetime | kind
+ *	       SO_COOKIE of the server's socket << 3 | 4 if there is a lifetime timer | kind
  *
- * Cookies are counted upwards from 1, and in interrupts downwards from -1: the upper bits that they
- * lose here are all like the sign, by which they are got back.
+ * Cookies count up from 1, and in interrupts down from -1. The upper bits that are lost here all
+ * equal the sign bit, so an arithmetic shift recovers them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@
 
 /* Events taken at once. */
 #define BATCH	256
-/* A turn can ask for no more: two timers for each event and for each new client. */
+/* Maximum number in a turn: two timers for each event and for each new client. */
 #define ADDS	(2 * LOOP_EVENTS + 2 * LISTENER_ACCEPTS)
 
 struct timers {
@@ -39,7 +39,7 @@ struct timers {
 	struct timerwheel_queue *removals;
 	bool due;			/* the wheel has events */
 	unsigned int nr_adds;
-	struct timer *adding[ADDS];	/* whose they are; NULL: it was closed meanwhile */
+	struct timer *adding[ADDS];	/* their timers; NULL: the connection was closed since */
 	struct timerwheel_add adds[ADDS];
 };
 
@@ -49,7 +49,7 @@ static void wheel_ready(struct source *source, uint32_t events)
 	((struct timers *)source)->due = true;
 }
 
-/* It has the room that the former process asked for. */
+/* Adopt a wheel, which has the capacity that the previous process has set. */
 static struct timerwheel *wheel_adopt(struct loop *loop, int fd)
 {
 	struct timerwheel_info info;
@@ -75,7 +75,7 @@ static struct timerwheel *wheel_adopt(struct loop *loop, int fd)
 
 static struct timerwheel *wheel_new(const struct loop *loop)
 {
-	/* Twice: phase and lifetime. */
+	/* Two timers per connection: phase and lifetime. */
 	struct timerwheel_config config = { .capacity = 2 * loop->max_open + BATCH, .table = true };
 	struct timerwheel *wheel;
 	int err = timerwheel_open(&wheel, &config);
@@ -123,7 +123,7 @@ static uint64_t value_of(const struct timer *timer)
 {
 	const struct conn *conn = timer->conn;
 
-	/* Between the header and the three bits. */
+	/* The cookie is between the header and the three bits. */
 	return (uint64_t)conn->header << 62 | conn->server_id << 5 >> 2 |
 	       (uint64_t)conn->lives << 2 | timer->kind;
 }
@@ -166,7 +166,7 @@ void timers_refresh(struct timers *timers, struct timer *timer)
 	timers_arm(timers, timer);
 }
 
-/* Adds that are only asked for yet need no removal; the earlier one they replace does. */
+/* Drop a queued add, if any, and remove the timer that it would replace. */
 static void cancel(struct timers *timers, struct timer *timer)
 {
 	struct timerwheel_remove removal = { .key = key_of(timer) };
@@ -188,7 +188,7 @@ void timers_cancel(struct timers *timers, struct conn *conn)
 	cancel(timers, &conn->life);
 }
 
-/* Without those of connections that were closed before their timers began. */
+/* Drop adds of connections that were closed in this turn. Returns the number of the others. */
 static unsigned int still_wanted(struct timers *timers)
 {
 	unsigned int i, n = 0;
@@ -248,11 +248,11 @@ static void expire(struct timers *timers, const struct timerwheel_event *event)
 	struct conn *conn = conn_find(timers->loop, id_of(event->key));
 	struct timer *timer;
 
-	/* Closed by another event of this batch. */
+	/* An earlier event of this batch has closed it. */
 	if (!conn)
 		return;
 	timer = event->key & 1 ? &conn->life : &conn->timer;
-	/* Armed anew by another event of this batch. */
+	/* An earlier event of this batch has armed it again. */
 	if (timer->added)
 		return;
 	timer->armed = false;
@@ -272,7 +272,7 @@ void timers_expire(struct timers *timers)
 			log_die("cannot take events: %s", timerwheel_strerror(n));
 		for (i = 0; i < n; i++)
 			expire(timers, &events[i]);
-		/* Before more are taken: events of what was closed are withdrawn. */
+		/* Flush before taking more, to withdraw events of closed connections. */
 		timers_flush(timers);
 	} while (n);
 	timers->due = false;

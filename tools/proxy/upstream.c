@@ -13,7 +13,7 @@
 #include "store.h"
 #include "upstream.h"
 
-/* A socket on its way to the server, or -1. */
+/* Begin to connect to a server. Returns the socket, or -1. */
 static int connect_to(const union address *to)
 {
 	int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -32,8 +32,8 @@ static int connect_to(const union address *to)
 }
 
 /*
- * A connection to a server has a local port of its own. Two names of the same address and port are
- * one server.
+ * Each connection to a server has its own local port. Two names for the same address and port count
+ * as one server.
  */
 unsigned int upstream_ports(void)
 {
@@ -112,7 +112,7 @@ bool upstream_next(struct conn *conn)
 	return true;
 }
 
-/* The bytes of the address of @address, and how many. */
+/* The bytes of an address without its port, and their number. */
 static const void *host_of(const union address *address, size_t *len)
 {
 	bool v4 = address->any.sa_family == AF_INET;
@@ -158,7 +158,7 @@ static unsigned int header_v2(const union address ends[2], char *header)
 
 unsigned int upstream_header(const struct conn *conn, char *header)
 {
-	/* From the sockets and not from @conn: the same after a restart. */
+	/* Use the sockets instead of @conn, so that the result is the same after a restart. */
 	union address ends[2] = {
 		address_of(conn->side[CLIENT].fd, true), address_of(conn->side[CLIENT].fd, false),
 	};
@@ -168,7 +168,7 @@ unsigned int upstream_header(const struct conn *conn, char *header)
 	if (ends[0].any.sa_family == ends[1].any.sa_family &&
 	    (ends[0].any.sa_family == AF_INET || ends[0].any.sa_family == AF_INET6))
 		return conn->header == 1 ? header_v1(ends, header) : header_v2(ends, header);
-	/* The client has gone already, or came over another protocol. */
+	/* The client has already gone, or uses another protocol. */
 	if (conn->header == 1)
 		return mempcpy(header, unknown_v1, sizeof(unknown_v1) - 1) - (void *)header;
 	memcpy(header, unknown_v2, sizeof(unknown_v2));
@@ -184,11 +184,11 @@ bool upstream_greet(struct conn *conn)
 
 	if (!conn->header)
 		return true;
-	/* A former proxy may have done it, and been killed before it could say so. */
+	/* A previous proxy may have sent it, and been killed before it could record that. */
 	if (conn->restored && passed_of(fd, true, &passed) && passed.written)
 		return true;
 	len = upstream_header(conn, header);
-	/* Of a header that is sent in part. */
+	/* The error if the header is sent only in part. */
 	errno = ENOBUFS;
 	return send(fd, header, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }

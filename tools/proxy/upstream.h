@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The server's side of a connection: which server, and the header of the PROXY protocol. */
+/* The server's side of a connection: choice of the server, and the header of the PROXY protocol. */
 #ifndef PROXY_UPSTREAM_H
 #define PROXY_UPSTREAM_H
 
@@ -9,33 +9,33 @@
 
 /**
  * upstream_next - connect to the next server that has not been tried
- * @conn: whose server's side is to be filled in; the old socket is closed already
+ * @conn: the connection. Its server's side is filled in; the old socket is already closed.
  *
- * Return: false: there is none any more. errno says what was wrong with the last one, if any.
+ * Return: false: all servers were tried. errno is the error of the last one, if any.
  */
 bool upstream_next(struct conn *conn);
 
 /**
- * upstream_greet - send the header of the PROXY protocol, if there is to be one
- * @conn: whose server has just taken the connection
+ * upstream_greet - send the header of the PROXY protocol, if it is enabled
+ * @conn: the connection, which a server has just accepted
  *
  * Return: false: it could not be sent (errno).
  */
 bool upstream_greet(struct conn *conn);
 
 /**
- * upstream_header - that header
- * @conn: whose: it has one
- * @header: where to write it: at most 128 bytes
+ * upstream_header - write the header of the PROXY protocol
+ * @conn: the connection, which has a header
+ * @header: the output, at most 128 bytes
  *
- * Return: how long it is.
+ * Return: its length.
  */
 unsigned int upstream_header(const struct conn *conn, char *header);
 
 /**
- * upstream_ports - how many connections to the servers there can be
+ * upstream_ports - maximum number of connections to the servers
  *
- * Return: one for each local port and server; 0 if the number of ports cannot be read.
+ * Return: number of local ports times number of servers; 0 if the number of ports cannot be read.
  */
 unsigned int upstream_ports(void);
 
@@ -43,7 +43,7 @@ unsigned int upstream_ports(void);
  * upstream_advice - what to do about a failure to connect
  * @err: the error
  *
- * Return: a sentence for the log.
+ * Return: a text for the log.
  */
 const char *upstream_advice(int err);
 
