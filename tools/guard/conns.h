@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The connections that the guard knows, by the kernel's number of their socket. */
+/* The connections that the guard knows, by the cookie of their socket. */
 #ifndef GUARD_CONNS_H
 #define GUARD_CONNS_H
 
@@ -14,75 +14,75 @@
 
 /** struct conn - a connection */
 struct conn {
-	/** @next: in its hash chain */
+	/** @next: next in its hash chain */
 	struct conn *next;
-	/** @cookie: the socket's number, which the kernel gives to no other one */
+	/** @cookie: the unique number that the kernel gives to the socket */
 	uint64_t cookie;
-	/** @client: who connected; AF_UNSPEC: not known */
+	/** @client: the client's address; AF_UNSPEC: unknown */
 	union address client;
-	/** @server: the daemon's address; AF_UNSPEC: not known */
+	/** @server: the daemon's address; AF_UNSPEC: unknown */
 	union address server;
-	/** @pid: a process that has the socket; 0: none was found yet */
+	/** @pid: a process that has the socket; 0: none was found so far */
 	pid_t pid;
 	/** @daemon: that process's name */
 	char daemon[DAEMON_TEXT];
 	/** @scan: number of the last scan that has seen it */
 	uint32_t scan;
-	/** @missed: scans since then */
+	/** @missed: number of scans since then */
 	uint8_t missed;
-	/** @tries: how often a process with the socket was looked for in vain */
+	/** @tries: number of unsuccessful searches for a process with the socket */
 	uint8_t tries;
-	/** @armed: bits of enum kind: there is or was a timer */
+	/** @armed: bits of enum kind: it has or had this timer */
 	uint8_t armed;
 };
 
 /**
- * conn_find - look one up
- * @cookie: its number
+ * conn_find - look up a connection
+ * @cookie: its cookie
  *
- * Return: it; NULL: it is not known.
+ * Return: the connection; NULL: it is not known.
  */
 struct conn *conn_find(uint64_t cookie);
 
 /**
- * conn_new - a connection that is not known yet
- * @cookie: its number
+ * conn_new - add a connection that is not known yet
+ * @cookie: its cookie
  *
- * Return: it.
+ * Return: the connection.
  */
 struct conn *conn_new(uint64_t cookie);
 
 /**
- * conn_free - forget one
- * @conn: it
+ * conn_free - remove a connection
+ * @conn: the connection
  */
 void conn_free(struct conn *conn);
 
 /**
- * conn_value - what helps a guard that finds the timer in a kept wheel
+ * conn_value - compute the value of a timer, for a guard that finds it in a kept wheel
  * @conn: the connection
  *
- * Return: the client's IPv4 address (0: it has none), its port, and the daemon's port.
+ * Return: the client's IPv4 address (0: none), its port, and the daemon's port.
  */
 uint64_t conn_value(const struct conn *conn);
 
 /**
- * conn_from_value - the other way round
- * @conn: gets these addresses; of the server only the port, of a client with IPv6 none
- * @value: of a timer
+ * conn_from_value - set addresses from the value of a timer
+ * @conn: gets the addresses: only the port of the server, and no address of an IPv6 client
+ * @value: value of the timer
  */
 void conn_from_value(struct conn *conn, uint64_t value);
 
 /**
- * conns_each - go through all
- * @each: is called for each; it may free that one
+ * conns_each - visit all connections
+ * @each: called for each connection, which it may free
  */
 void conns_each(void (*each)(struct conn *conn));
 
 /**
- * conns_count - how many there are
+ * conns_count - number of connections
  *
- * Return: their number. Any thread may call this.
+ * Return: the number. Any thread may call this.
  */
 unsigned int conns_count(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timerwheel-guard: ends the connections of running daemons that take too long. This file:
- * beginning, turns, watchdog, end. README.md says what the others are.
+ * timerwheel-guard: ends idle connections of running daemons. This file: start, main loop,
+ * watchdog, end. README.md describes the other files.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +28,7 @@
 
 /* The wheel's name in the service manager's store. */
 #define WHEEL_NAME	"wheel"
-/* How long the start waits for a service manager that is busy, ns. */
+/* Maximum time that the start waits for a busy service manager, ns. */
 #define PATIENCE	(5 * NSEC_PER_SEC)
 
 static int signals;
@@ -50,7 +50,7 @@ static void open_signals(void)
 		log_die("signalfd: %s", strerror(errno));
 }
 
-/* The wheel that a service manager gave us, -1: none. */
+/* The wheel that the service manager has passed; -1: none. */
 static int kept_wheel(void)
 {
 	char **names = NULL;
@@ -99,7 +99,7 @@ static void start(void)
 		log_say(LOG_NOTICE, "timeouts of %s continue", connections(counters.restored));
 }
 
-/* ns between two messages to the watchdog, TIME_NONE: there is none. */
+/* Time between two messages to the watchdog, in ns; TIME_NONE: there is no watchdog. */
 static uint64_t watchdog_interval(void)
 {
 	uint64_t us;
@@ -134,7 +134,7 @@ static void tell_status(void)
 	notify(text);
 }
 
-/* ms until then, rounded up. */
+/* Time until @until in ms, rounded up. */
 static int wait_ms(uint64_t until)
 {
 	uint64_t now = now_ns();
@@ -145,7 +145,7 @@ static int wait_ms(uint64_t until)
 	       (until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 3600 * 1000;
 }
 
-/* The first scan is complete when the guard reports that it is ready. */
+/* Complete the first scan before the guard reports that it is ready. */
 static void scan_all(void)
 {
 	struct pollfd fd = { .events = POLLIN };
@@ -158,7 +158,7 @@ static void scan_all(void)
 	}
 }
 
-/* Until a signal comes, or nothing is left that could be guarded. */
+/* Run until a signal arrives, or no process is left to guard. */
 static void run(void)
 {
 	struct pollfd fds[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the guard tells Prometheus. */
+/* The guard's metrics for Prometheus. */
 #ifndef GUARD_METRICS_H
 #define GUARD_METRICS_H
 
-/** metrics_start - serve them where --metrics says */
+/** metrics_start - serve metrics at the addresses of --metrics */
 void metrics_start(void);
 
 #endif /* GUARD_METRICS_H */

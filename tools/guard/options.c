@@ -9,7 +9,7 @@
 #include "log.h"
 #include "options.h"
 
-/* An automatic interval is this part of the shortest time, within these limits. */
+/* The default interval is this part of the shortest timeout, within these limits. */
 #define INTERVAL_PART	20
 #define INTERVAL_MIN	(100 * NSEC_PER_MSEC)
 #define INTERVAL_MAX	(10 * NSEC_PER_SEC)
@@ -57,7 +57,7 @@ static const char usage_text[] =
 "\n"
 "A TIME is 1500ms, 30s, 5m or 1h. See timerwheel-guard(8).\n";
 
-/* An option, and where its value goes. */
+/* An option, and the place for its value. */
 struct known {
 	const char *name;
 	char c;
@@ -205,7 +205,7 @@ void options_parse(int argc, char **argv)
 		at += sprintf(at, all[i].take ? "%c:" : "%c", all[i].c);
 	}
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		/* The last one, without a value, for what is unknown. */
+		/* An unknown option stops at the last entry, which has no value. */
 		for (i = 0; i < ARRAY_SIZE(all) - 1 && all[i].c != c; i++)
 			;
 		if (all[i].take)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the guard was asked to do. */
+/* The options of the guard. */
 #ifndef GUARD_OPTIONS_H
 #define GUARD_OPTIONS_H
 
@@ -15,49 +15,49 @@ enum kind {
 	KIND_IDLE,
 	/** @KIND_HALF_CLOSED: one side has closed, the other has not, and no data moves */
 	KIND_HALF_CLOSED,
-	/** @KIND_LIFETIME: since the guard has found it, whatever it does */
+	/** @KIND_LIFETIME: time since the guard found it, however busy it is */
 	KIND_LIFETIME,
-	/** @KINDS: how many there are */
+	/** @KINDS: the number of timeouts */
 	KINDS
 };
 
-/** kind_names - of each, in options, lines of the report and metrics */
+/** kind_names - names of enum kind in options, the report and metrics */
 extern const char *const kind_names[KINDS];
 
-/** CHOICES_MAX - most units, cgroups, processes, ports */
+/** CHOICES_MAX - maximum number of units, cgroups, processes, and ports */
 #define CHOICES_MAX	64
 
-/** struct options - what the guard was asked to do; times in ns, TIME_NONE: no limit */
+/** struct options - the options; times in ns, TIME_NONE: no limit */
 struct options {
-	/** @units: whose connections */
+	/** @units: guard the connections of these units */
 	const char *units[CHOICES_MAX];
-	/** @cgroups: the same */
+	/** @cgroups: guard the connections of these control groups */
 	const char *cgroups[CHOICES_MAX];
-	/** @pids: the same, with their children */
+	/** @pids: guard the connections of these processes and their children */
 	pid_t pids[CHOICES_MAX];
-	/** @ports: those on this port only */
+	/** @ports: guard only connections to these ports */
 	uint16_t ports[CHOICES_MAX];
-	/** @nr_units: how many */
+	/** @nr_units: number of @units */
 	unsigned int nr_units;
-	/** @nr_cgroups: how many */
+	/** @nr_cgroups: number of @cgroups */
 	unsigned int nr_cgroups;
-	/** @nr_pids: how many */
+	/** @nr_pids: number of @pids */
 	unsigned int nr_pids;
-	/** @nr_ports: how many; 0: those that the processes listen on */
+	/** @nr_ports: number of @ports; 0: use the ports on which the processes listen */
 	unsigned int nr_ports;
-	/** @timeout: of a connection, by enum kind */
+	/** @timeout: timeouts of a connection, by enum kind */
 	uint64_t timeout[KINDS];
-	/** @grace: from the warning to the end; 0: there is no warning */
+	/** @grace: time from the warning to the end; 0: no warning */
 	uint64_t grace;
-	/** @interval: between two scans */
+	/** @interval: time between two scans */
 	uint64_t interval;
-	/** @dry_run: report, and end nothing */
+	/** @dry_run: only report */
 	bool dry_run;
-	/** @log: where reports go: "-" is standard output */
+	/** @log: file of the report; "-": standard output */
 	const char *log;
-	/** @json: they are JSON */
+	/** @json: write the report as JSON */
 	bool json;
-	/** @metrics: where to serve metrics */
+	/** @metrics: addresses at which to serve metrics */
 	struct targets metrics;
 };
 
@@ -69,7 +69,7 @@ extern struct options options;
  * @argc: of main()
  * @argv: of main()
  *
- * Ends the process with a message on anything not understood.
+ * Ends the process with a message if the command line is invalid.
  */
 void options_parse(int argc, char **argv);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which processes are meant: those of --pid and of the control groups of --unit and --cgroup, and
- * their children, wherever they are: sshd's sessions leave its unit. With --port alone: all.
+ * The chosen processes: the processes of --pid, --unit and --cgroup, and their children, even in
+ * other control groups (the sessions of sshd leave its unit). With --port alone: all processes.
  */
 #ifndef GUARD_PROCS_H
 #define GUARD_PROCS_H
@@ -16,17 +16,19 @@
 struct proc {
 	/** @pid: its number */
 	pid_t pid;
-	/** @parent: that of its parent */
+	/** @parent: number of its parent */
 	pid_t parent;
-	/** @start: when it began, which tells it from others with this number */
+	/** @start: its start time, which distinguishes it from others with this number */
 	uint64_t start;
 	/** @name: its name, printable */
 	char name[DAEMON_TEXT];
-	/** @chosen: it is meant */
+	/** @chosen: the guard takes its connections */
 	bool chosen;
-	/** @family: so is all that its children do: it was chosen by its number */
+	/**
+	 * @family: it was chosen by its number, so the listening ports of its children count, too
+	 */
 	bool family;
-	/** @listens: the ports on which it listens are meant */
+	/** @listens: its listening ports count */
 	bool listens;
 	/** @seen: the search for chosen ancestors has visited it */
 	bool seen;
@@ -35,32 +37,32 @@ struct proc {
 /**
  * procs_check - end the program with a message if a --pid or --cgroup does not exist
  *
- * From now on it is known which process is meant by a --pid.
+ * From now on a --pid refers to the process that has this number now.
  */
 void procs_check(void);
 
 /**
- * procs_list - the processes that are meant, by pid
- * @count: is set: how many
+ * procs_list - list the chosen processes, sorted by pid
+ * @count: out: their number
  *
- * It may wait for a process, so the worker calls it. procs_left() tells which processes of --pid
- * have ended.
+ * A process can block this function, so only the worker calls it. procs_left() determines which
+ * processes of --pid have ended.
  *
- * Return: an array, to be freed.
+ * Return: an array, which the caller frees.
  */
 struct proc *procs_list(unsigned int *count);
 
 /**
- * procs_all - are all processes of the machine meant?
+ * procs_all - are all processes of the machine chosen?
  *
- * Return: true: only ports were chosen.
+ * Return: true if only ports were selected.
  */
 bool procs_all(void);
 
 /**
- * procs_left - may there be connections in future?
+ * procs_left - can there be connections in future?
  *
- * Return: false: all processes of --pid have ended, and nothing else is meant.
+ * Return: false: all processes of --pid have ended, and no unit or control group was selected.
  */
 bool procs_left(void);
 

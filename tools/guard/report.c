@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See report.h. The lines of a batch are one write: nobody waits for who reads them. */
+/* See report.h. The lines of a batch are one write, which does not block. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,11 +10,11 @@
 #include "log.h"
 #include "report.h"
 
-/* What log_write() takes, and more than a line takes. */
+/* The limit of log_write(), and more than the length of a line. */
 #define TEXT_MAX	4096
 #define LINE_MAX	512
 
-/* Nothing in a line needs to be escaped: numbers, addresses, words of this program. */
+/* No escapes are needed: a line contains only numbers, addresses and words of this program. */
 #define TEXT	"%s client=%s server=%s daemon=%s[%d] timeout=%s seconds=%.3f action=%s\n"
 #define JSON	"{\"time\":\"%s\",\"client\":\"%s\",\"server\":\"%s\",\"daemon\":\"%s\"," \
 		"\"pid\":%d,\"timeout\":\"%s\",\"seconds\":%.3f,\"action\":\"%s\"}\n"
@@ -35,12 +35,12 @@ void report_open(void)
 	if (!strcmp(options.log, "-"))
 		return;
 	report_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-	/* Not before: a named pipe waits for whoever reads it. */
+	/* Set it only after the open, which waits for the reader of a named pipe. */
 	if (report_fd < 0 || fcntl(report_fd, F_SETFL, O_APPEND | O_NONBLOCK))
 		log_die("--log %s: %s", options.log, strerror(errno));
 }
 
-/* The time of day, with ms, as RFC 3339 has it. */
+/* The time of day with ms, in the format of RFC 3339. */
 static void time_text(char text[32])
 {
 	struct timespec now;

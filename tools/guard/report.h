@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The report: a line for each connection that was warned of, ended, or would have been. */
+/* The report: a line for each warning and for each connection that was or would have been ended. */
 #ifndef GUARD_REPORT_H
 #define GUARD_REPORT_H
 
@@ -7,22 +7,22 @@
 #include "counters.h"
 #include "options.h"
 
-/** report_open - open the file of --log; ends the process with a message if it cannot */
+/** report_open - open the file of --log; ends the process with a message if it fails */
 void report_open(void);
 
 /**
- * report - a line
+ * report - write a line
  * @conn: the connection
- * @kind: which timeout
- * @action: what happened
- * @ns: for how long it has been idle, half-closed or there
+ * @kind: the timeout
+ * @action: the action
+ * @ns: time for which it has been idle, half-closed or known
  */
 void report(const struct conn *conn, enum kind kind, enum action action, uint64_t ns);
 
-/** report_flush - write the lines; what is not taken at once is lost, and counted */
+/** report_flush - write the lines; those that are not accepted immediately are lost and counted */
 void report_flush(void);
 
-/** action_names - of each action, in lines of the report and metrics */
+/** action_names - names of enum action in the report and metrics */
 extern const char *const action_names[ACTIONS];
 
 #endif /* GUARD_REPORT_H */

@@ -13,10 +13,10 @@
 #include "timerwheel.h"
 
 #define KIND_BITS	2
-/* No timeout: this timer's value is a digest of the options, its deadline is never. */
+/* Not a timeout: the value of this timer is a digest of the options, and it never fires. */
 #define KIND_SETTINGS	3
 #define BATCH		256
-/* A timer may be late by this part of its timeout, to share a wake-up with others. */
+/* A timer may be late by this fraction of its timeout, to share a wake-up with others. */
 #define SLACK_PART	256
 #define SLACK_MAX	NSEC_PER_SEC
 #define ALL_KINDS	((1U << KINDS) - 1)
@@ -29,7 +29,7 @@ static const __u32 socket_kinds[KINDS] = {
 	[KIND_LIFETIME] = TIMERWHEEL_SOCKET_LIFETIME,
 };
 
-/* What is to be done at timers_flush(). */
+/* Operations for timers_flush(). */
 static struct {
 	struct timerwheel_add_socket add[BATCH * KINDS];
 	struct conn *conn[BATCH * KINDS];
@@ -70,7 +70,7 @@ static void die_open(int err)
 	}
 }
 
-/* Lifetimes that have begun end when they did: only other options make timers of no use. */
+/* A digest of the options on which the timers depend. Existing timers work with equal options. */
 static __u64 settings(void)
 {
 	const uint64_t numbers[] = {
@@ -110,8 +110,8 @@ static bool same_settings(void)
 }
 
 /*
- * Take up what is in the wheel; or take it out if it was armed for other timeouts. Returns false if
- * some of those remain.
+ * Continue the timers in the wheel, or remove them if they were armed for other timeouts. Returns
+ * false if some of the latter remain.
  */
 static bool take_up(void)
 {
@@ -128,7 +128,7 @@ static bool take_up(void)
 		for (i = 0; same && i < n; i++)
 			restore(&entries[i]);
 	} while (n > 0 || n == -EINTR);
-	/* What is not listed is armed by the next scan as if it were new. */
+	/* The next scan arms timers that are not listed as if their connections were new. */
 	if (n < 0)
 		log_say(LOG_WARNING, "cannot %s the timers of the wheel that was kept: %s; some %s",
 			same ? "list" : "remove", timerwheel_strerror(n),
@@ -161,7 +161,7 @@ bool timers_open(int kept)
 		die_open(err);
 	if (timerwheel_info(wheel, &info) || !(info.features & TIMERWHEEL_FEATURE_SOCKET))
 		log_die("the module timerwheel has no deadlines for connections: it is too old (install the one that came with this program), or this kernel was built without INET_DIAG_DESTROY or BPF_SYSCALL");
-	/* Without the mark the next guard knows that the timers have other timeouts. */
+	/* If the mark is missing, the next guard treats the timers as having other timeouts. */
 	if (!adopted || take_up())
 		mark_settings();
 	return adopted;
@@ -216,7 +216,7 @@ void timers_arm(struct conn *conn, int fd)
 			.fd = fd,
 			.kind = socket_kinds[kind],
 			.flags = TIMERWHEEL_SLACK | (options.dry_run ? 0 : TIMERWHEEL_SOCKET_ABORT),
-			/* if it is not come to */
+			/* The result if the call does not reach this element. */
 			.result = -EINTR,
 		};
 	}
@@ -255,7 +255,7 @@ static void armed(const struct timerwheel_add_socket *add, struct conn *conn)
 {
 	switch (add->result) {
 	case -ENOTCONN:
-		/* It has ended: the next scan will notice. */
+		/* The connection has ended; the next scan will notice. */
 		return;
 	case -EOPNOTSUPP:
 		timers_leave(conn, REASON_UNSUPPORTED);
@@ -293,7 +293,7 @@ static void flush_remove(void)
 {
 	long n, done = 0;
 
-	/* Timers that have ended by themselves are not found, which is no error. */
+	/* Timers that have already ended are not found, which is not an error. */
 	while (done < batch.nr_remove) {
 		n = timerwheel_remove(wheel, batch.remove + done, batch.nr_remove - done);
 		if (n < 0 && n != -EINTR)
@@ -340,7 +340,7 @@ static void expired(const struct timerwheel_event *event)
 	enum action action = ACTION_WOULD_END;
 
 	if (event->flags & TIMERWHEEL_EVENT_GONE) {
-		/* That of one kind stands for all. */
+		/* The event of one kind stands for all kinds. */
 		if (conn) {
 			counters.left++;
 			timers_drop(conn);

@@ -3,7 +3,7 @@
 #include "log.h"
 #include "unreachable.h"
 
-/* Lines in a minute at most: some daemons have a process for each connection. */
+/* Maximum number of lines per minute, because some daemons have a process per connection. */
 #define LINES_MAX	16
 
 const char *const reason_names[REASONS] = {

@@ -11,9 +11,9 @@
 enum reason {
 	/** @REASON_NOT_FOUND: none of the chosen processes has a descriptor for it */
 	REASON_NOT_FOUND,
-	/** @REASON_DENIED: the guard may not look into a process, or may not take from it */
+	/** @REASON_DENIED: the guard may not examine a process or take its sockets */
 	REASON_DENIED,
-	/** @REASON_THREAD: it is in the table of a thread, and this kernel cannot take from that */
+	/** @REASON_THREAD: only a thread's table has it, and this kernel cannot copy from that */
 	REASON_THREAD,
 	/** @REASON_MPTCP: it is a path of an MPTCP connection */
 	REASON_MPTCP,
@@ -27,7 +27,7 @@ enum reason {
 	REASONS
 };
 
-/** reason_names - in metrics */
+/** reason_names - names of enum reason in metrics */
 extern const char *const reason_names[REASONS];
 
 /**

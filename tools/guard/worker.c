@@ -2,37 +2,39 @@
 /*
  * See worker.h.
  *
- * The guard must never wait for a process that it guards. Several system calls can, for as long as
- * that process likes:
+ * The guard must never wait for a process that it guards. A process can block several system calls
+ * of the guard for any length of time:
  *
- *  - close() of a socket that the process has closed meanwhile: the guard has the last reference,
- *    and lingers for the time of SO_LINGER.
- *  - readlink() in /proc/PID/fd, which holds a reference for a moment: the same.
- *  - close() of a descriptor that is no longer the socket it was: a FUSE file asks its server.
+ *  - close() of a socket that the process has closed in the meantime: the guard has the last
+ *    reference, and lingers for the time of SO_LINGER.
+ *  - readlink() in /proc/PID/fd, which holds a reference for a moment: it can linger, too.
+ *  - close() of a descriptor that now refers to another file: a FUSE file waits for its server.
  *  - pidfd_getfd(2) while the process is in execve(2), which may wait for a FUSE server.
- *  - getsockopt(2), if a BPF program wants the lock of the socket: the process holds that while
+ *  - getsockopt(2), if a BPF program needs the lock of the socket: the process may hold it while
  *    user space serves its page fault.
- *  - /proc/PID/stat: the same in newer kernels (seen on 6.18). In all of them the last to use the
- *    memory of a process that ends frees that, and waits for its asynchronous I/O.
- *  - A list of sockets, before Linux 6.9: any user can have the kernel abort a socket in a network
- *    namespace of the user's own, which waits for the lock of the socket. All lists wait for that.
+ *  - A read of /proc/PID/stat during execve(2), in newer kernels (seen on 6.18). In all kernels,
+ *    the last user of the memory of an ending process frees it, and waits for its asynchronous I/O.
+ *  - A list of sockets, before Linux 6.9: any user can make the kernel abort a socket in the user's
+ *    own network namespace, which waits for the lock of the socket. All lists wait for that.
  *
- * So only a worker does these. It exits instead of closing the sockets: a task that exits does not
- * linger. It closes what is not a socket after it has handed over its results.
+ * Therefore only a worker makes these calls. It exits instead of closing the sockets, because a
+ * task that exits does not linger. It closes other files after it has written its results.
  *
- * The worker counts its steps, each about one system call, in memory that the guard sees. If it
- * makes hardly any for two seconds the guard kills it, leaves the process that held it up alone for
- * a while, and goes on with another worker. A process is left alone together with all others of its
- * user, who could create more of them; one of root only by itself. The time doubles each time. A
- * user can have many numbers in a user namespace: all of a range in /etc/subuid are one user.
+ * The worker counts its steps, each about one system call, in memory that it shares with the guard.
+ * If it makes hardly any steps for two seconds, the guard kills it, ignores the process that
+ * blocked it for a while, and continues with another worker. The guard ignores all processes of the
+ * same user, who could create more of them, but only the process itself if the user is root. The
+ * time doubles with each repetition. A user can have many user numbers in a user namespace: all
+ * numbers of a range in
+ * /etc/subuid count as one user.
  *
- * A user's processes can also be slow without a stall: there are many of them, with many large
- * tables of descriptors, or each system call waits a little. So a worker spends at most BUDGET on
- * the processes of one user each time that it goes through all processes, and then skips the other
- * processes of this user. Each process of root has this time for itself.
+ * A user's processes can also be slow without a stall, if there are many of them with many large
+ * descriptor tables, or if each system call waits a little. Therefore a worker spends at most
+ * BUDGET on the processes of one user each time it goes through all processes, and then skips the
+ * other processes of this user. Each process of root has a BUDGET of its own.
  *
- * Some waits outlast SIGKILL. Then the worker stays until they end, and so does the time in which
- * the user's processes are left alone: each user has one such worker at most, and the guard
+ * Some waits outlast SIGKILL. The worker then stays until they end, and the guard ignores the
+ * user's processes until then. Each user has at most one such worker, and the guard has at most
  * STUCK_MAX.
  */
 #include <errno.h>
@@ -56,7 +58,7 @@
 #include "timerwheel.h"
 #include "worker.h"
 
-/* The same for all architectures. */
+/* The number is the same on all architectures. */
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open		434
 #endif
@@ -65,39 +67,39 @@
 #endif
 
 /*
- * The worker is given up if this number of checks more have found less than STEPS_MIN steps each
- * than have found more.
+ * Abandon the worker when the number of checks with less than STEPS_MIN steps exceeds the number of
+ * the other checks by STALL_CHECKS.
  */
 #define CHECK		(500 * NSEC_PER_MSEC)
 #define STALL_CHECKS	4
 #define STEPS_MIN	16
-/* The time that a worker spends on the processes of one user, and how often a line says so. */
+/* The maximum time for the processes of one user, and the minimum time between two log lines. */
 #define BUDGET		(2 * NSEC_PER_SEC)
 #define BUDGET_SAY	(60 * NSEC_PER_SEC)
-/* Workers that SIGKILL has not ended yet. */
+/* Maximum number of workers that SIGKILL has not ended yet. */
 #define STUCK_MAX	16
-/* How long a process is left alone, the first time and at most. */
+/* The time for which a process is ignored: the first time, and the maximum. */
 #define SHUN_MIN	(60 * NSEC_PER_SEC)
 #define SHUN_MAX	(24 * 3600 * NSEC_PER_SEC)
 #define SHUNNED_MAX	256
 /* Descriptors that are closed last. */
 #define LAST_MAX	1024
 
-/* A process that has held a worker up; of a user other than root, all of them. */
+/* A process that has blocked a worker. It stands for all processes of its user, except for root. */
 struct culprit {
 	uid_t uid;
 	pid_t pid;
-	uint64_t until;	/* then it may be visited again */
-	uint64_t time;	/* how long it is left alone */
+	uint64_t until;	/* the end of the time in which it is ignored */
+	uint64_t time;	/* the length of that time */
 };
 
-/* What the guard and its worker share. */
+/* Memory that the guard and its worker share. */
 struct shared {
 	_Atomic uint64_t steps;
 	_Atomic bool done;
-	/* The time of this user was over: 0: the time of none. */
+	/* The user whose time was used up; 0: none. */
 	_Atomic uid_t slow;
-	/* Whom the worker is about to wait for; 0: no process. */
+	/* The process that can block the worker now; 0: none. */
 	pid_t pid;
 	uid_t uid;
 	char name[DAEMON_TEXT];
@@ -120,17 +122,19 @@ static unsigned int nr_culprits;
 /* Workers that were killed. */
 static struct {
 	pid_t worker;	/* 0: this entry is free */
-	pid_t pid;	/* the process that has held it up */
+	pid_t pid;	/* the process that has blocked it */
 	uid_t uid;
 } stuck[STUCK_MAX];
 
-/* In the worker: the same as worker.shared. In the guard: NULL. */
+/* In the worker: equal to worker.shared. In the guard: NULL. */
 static struct shared *self;
 
-/* When a worker has logged a line of log_seldom(). All workers share it. */
+/* The time at which a worker last logged by log_seldom(). All workers share it. */
 static _Atomic uint64_t *said;
 
-/* In the worker: the time spent on each user; on the present one, without the time since then. */
+/*
+ * In the worker: the time spent on each user. The current user's time lacks the time since @since.
+ */
 static struct account {
 	uid_t uid;
 	uint64_t spent;
@@ -159,7 +163,7 @@ int pidfd_of(pid_t pid)
 
 /* --- users -------------------------------------------------------------- */
 
-/* The ranges of user numbers that newuidmap(1) lets a user have: see subuid(5). */
+/* Read the ranges of user numbers that newuidmap(1) allows to users: see subuid(5). */
 static void read_ranges(void)
 {
 	FILE *file = fopen("/etc/subuid", "re");
@@ -179,7 +183,7 @@ static void read_ranges(void)
 		fclose(file);
 }
 
-/* All numbers of a range count as one user, the first one. */
+/* Map all numbers of a range to the first one, because they count as one user. */
 static uid_t user_of(uid_t uid)
 {
 	unsigned int i;
@@ -191,7 +195,7 @@ static uid_t user_of(uid_t uid)
 	return uid;
 }
 
-/* --- those that are left alone ------------------------------------------ */
+/* --- ignored processes --------------------------------------------------- */
 
 static bool is_culprit(const struct culprit *culprit, pid_t pid, uid_t uid)
 {
@@ -209,7 +213,7 @@ static bool shunned(pid_t pid, uid_t uid)
 	return false;
 }
 
-/* Leave it alone, for longer each time. Of too many the one that would be visited first goes. */
+/* Ignore a process, for longer each time. If there are too many, drop the one that ends first. */
 static const struct culprit *blame(pid_t pid, uid_t uid)
 {
 	struct culprit *culprit = culprits;
@@ -230,7 +234,7 @@ static const struct culprit *blame(pid_t pid, uid_t uid)
 	return culprit;
 }
 
-/* A process is left alone for as long as a worker waits for it. */
+/* Ignore a process for as long as it blocks a worker. */
 static void keep_shunned(pid_t pid, uid_t uid)
 {
 	uint64_t until = now_ns() + SHUN_MIN;
@@ -244,7 +248,7 @@ static void keep_shunned(pid_t pid, uid_t uid)
 
 /* --- the guard's side --------------------------------------------------- */
 
-/* Take notice of workers that have ended after all. Returns a free entry, or STUCK_MAX. */
+/* Reap stuck workers that have ended. Returns a free entry, or STUCK_MAX. */
 static unsigned int reap(void)
 {
 	unsigned int free = STUCK_MAX, i, n = 0;
@@ -263,7 +267,7 @@ static unsigned int reap(void)
 	return free;
 }
 
-/* The kernel does not list sockets: another worker would wait, too, and there is no culprit. */
+/* Is a worker stuck in a list of sockets? Another worker would get stuck, too. */
 static bool stuck_in_list(void)
 {
 	unsigned int i;
@@ -276,8 +280,8 @@ static bool stuck_in_list(void)
 }
 
 /*
- * Keep what the worker needs: what it inherits must not stay open for as long as it does. These
- * are copies, so that closing them ends nothing.
+ * Close all descriptors except those that the worker needs, because a stuck worker would keep them
+ * open. They are copies, so closing them has no other effect.
  */
 static void close_others(int a, int b)
 {
@@ -304,7 +308,7 @@ static noreturn void run(bool (*work)(int out), int out, pid_t guard)
 	if (!work(out))
 		_exit(EXIT_SUCCESS);
 	self->done = true;
-	/* A worker that stays keeps the guard's wheel no longer than the guard does. */
+	/* A stuck worker must not keep the guard's wheel. */
 	close(wheel);
 	for (i = 0; i < nr_last; i++) {
 		self->pid = last[i].pid;
@@ -381,7 +385,7 @@ uint64_t worker_next(void)
 	return worker.pid ? worker.next_check : TIME_NONE;
 }
 
-/* Whatever it waits for: it goes on alone. */
+/* Abandon the worker. */
 static void give_up(void)
 {
 	const struct shared *shared = worker.shared;
@@ -415,7 +419,7 @@ enum worker_state worker_check(void)
 	if (worker.ended)
 		return WORKER_ENDED;
 	if (waitpid(worker.pid, &status, WNOHANG)) {
-		/* The worker has said why. */
+		/* The worker has logged the reason. */
 		if (WIFEXITED(status) && WEXITSTATUS(status))
 			exit(WEXITSTATUS(status));
 		if (!WIFEXITED(status))
@@ -426,7 +430,7 @@ enum worker_state worker_check(void)
 	}
 	if (now < worker.next_check)
 		return WORKER_RUNS;
-	/* Several checks, in case that the guard or all of the machine stood still. */
+	/* Require several checks, because the guard or the machine may have paused. */
 	worker.next_check = now + CHECK;
 	steps = worker.shared->steps;
 	if (steps - worker.steps < STEPS_MIN)
@@ -495,7 +499,7 @@ static struct account *account_of(uid_t uid)
 	return &accounts[nr_accounts++];
 }
 
-/* The next steps are about another process. Processes of root do not share an account. */
+/* Switch the time accounting to another process. Processes of root do not share an account. */
 static void turn_to(pid_t pid, uid_t uid)
 {
 	uint64_t now = now_ns();
@@ -518,7 +522,10 @@ bool worker_visit(pid_t pid, const char *name)
 	if (!self)
 		return true;
 	if (pid && self->pid != pid) {
-		/* The owner of this folder is the process's user even if others' are root's. */
+		/*
+		 * The owner of this folder is the process's user, even if root owns the files in
+		 * it.
+		 */
 		snprintf(path, sizeof(path), "/proc/%d", pid);
 		if (lstat(path, &stat))
 			return false;
