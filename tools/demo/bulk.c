@@ -31,8 +31,8 @@ static const char usage_text[] =
 "  -t, --timerfds N     how many timerfds beside it (0: none)\n"
 "      --min DURATION   the nearest deadline (1s)\n"
 "      --max DURATION   the farthest (30s)\n"
-"  -V, --version        the version\n"
-"  -h, --help           this text\n";
+"  -V, --version        print the version\n"
+"  -h, --help           print this text\n";
 
 static __u32 count_of(const char *option, const char *text, __u64 min, __u64 max)
 {

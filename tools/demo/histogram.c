@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Lateness, counted finely and drawn coarsely. */
+/* Lateness, counted in fine buckets and drawn in coarse ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ __u64 histogram_quantile(const struct histogram *h, double q)
 	return h->max;
 }
 
-/* One line for each of these bounds: they are read more easily than powers of two. */
+/* Draw one line for each of these bounds, which are easier to read than powers of two. */
 static const struct bound {
 	const char *name;
 	__u64 ns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What must become of each timer. Everything is entered here by the program that asked
- * for it; what comes out of the kernel is compared with that.
+ * The expected result of each timer. The program records its requests here, and compares the
+ * kernel's events with them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ void ledger_init(struct ledger *l, __u32 timers)
 	l->timers = timers;
 	l->deadlines = xcalloc(timers, sizeof(*l->deadlines));
 	l->states = xcalloc(timers, sizeof(*l->states));
-	/* Have the memory now: later the kernel's alone is to be measured. */
+	/* Touch the memory now, so that later only the kernel's memory is measured. */
 	memset(l->deadlines, 0xff, timers * sizeof(*l->deadlines));
 	memset(l->states, TIMER_REMOVED, timers);
 	memset(l->states, TIMER_NONE, timers);

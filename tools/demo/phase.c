@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What one phase of a run costs: time in its system calls, CPU time, calls. */
+/* Cost of a phase of a run: time in its system calls, CPU time, calls. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ void phase_end(struct phase *p, const char *what)
 }
 
 /*
- * All CPUs' time but what they were idle, from /proc/stat: interrupts count too,
- * which are in no process's account. Fit for seconds: it counts in 1/100 s.
+ * The time that all CPUs were not idle, from /proc/stat. It includes interrupts, which no process
+ * is charged for. It is suitable for seconds, because its unit is 1/100 s.
  */
 __u64 machine_busy_ns(void)
 {
@@ -42,7 +42,7 @@ __u64 machine_busy_ns(void)
 	if (fscanf(file, "cpu %*u %*u %*u %llu %llu", &idle, &wait) != 2)
 		idle = 0;
 	fclose(file);
-	/* Only differences mean something; an origin in the past keeps them positive. */
+	/* Only differences are meaningful; an origin in the past keeps the values positive. */
 	return (now - first_time) * cpus + (1ULL << 62) -
 	       (idle + wait) * (NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
 }

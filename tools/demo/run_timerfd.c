@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The same with what Linux has: a timerfd for each timeout, watched by one epoll. */
+/* The run without the module: a timerfd for each timeout, watched by one epoll. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * add, move and remove: one timer of the command line, or many of a file in batches. What fails
- * is told, a line for each, and does not keep the others from being done.
+ * add, move and remove: one timer from the command line, or many from a file in batches. Each
+ * failure is reported on a line, and does not affect the others.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -14,10 +14,10 @@
 #define BATCH	PAGE
 
 /**
- * struct change - what is asked for one timer, and what came of it
- * @add: the union of what ADD, MOVE and REMOVE take; result is set
- * @left: REMOVE: what was left
- * @line: in the input, 0: it is of the command line
+ * struct change - an operation on one timer, and its result
+ * @add: all fields of ADD, MOVE and REMOVE; out: result
+ * @left: REMOVE: the time that was left
+ * @line: its line in the input; 0: it is from the command line
  */
 struct change {
 	struct timerwheel_add add;
@@ -26,11 +26,11 @@ struct change {
 };
 
 /**
- * struct op - one of the three
- * @name: what it is called
- * @when: does a point in time follow the key?
- * @words: what may follow then
- * @submit: the call
+ * struct op - one of the three operations
+ * @name: its name
+ * @when: a point in time follows the key
+ * @words: the words that may follow
+ * @submit: makes the call
  */
 struct op {
 	const char *name;
@@ -49,7 +49,7 @@ static __u64 results[TIMERWHEEL_WAS_PARKED + 1], nr_failed;
 
 /* --- failures ----------------------------------------------------------- */
 
-/* Kept until the end, where JSON has room for them. */
+/* Failures are kept until the end, because JSON prints them there. */
 struct failure {
 	unsigned int line;
 	bool has_key;
@@ -116,7 +116,7 @@ static void json_failures(void)
 	free(failures);
 }
 
-/* What the result of an element means here, and what to do. */
+/* The meaning of an element's result, and what to do about it. */
 static const char *reason(int result)
 {
 	if (result == -EINVAL)
@@ -193,7 +193,7 @@ static bool prints_removed(void)
 	return !op->when && !opt.given[OPT_QUIET];
 }
 
-/* The timers of a call as they were before it, and its changes that are rows of the page. */
+/* The timers of a call before the call, and the changes that are rows of the page. */
 static struct timerwheel_entry before[BATCH];
 static const struct change *removed[BATCH];
 static size_t nr_rows;
@@ -214,7 +214,7 @@ static void look_before(size_t begin)
 	page_begin();
 }
 
-/* Print what was removed; what cannot be printed is put back, and the program ends. */
+/* Print the removed timers. Put back those that cannot be printed, and end the program. */
 static void print_removed(const struct change *first)
 {
 	size_t out = page_end(), i, back = 0;
@@ -225,7 +225,7 @@ static void print_removed(const struct change *first)
 		struct timerwheel_entry *entry = &before[removed[i] - first];
 		const struct change *change = removed[i];
 
-		/* Armed since that look. */
+		/* The timer was armed since the GET. */
 		if (entry->result < 0 || entry->result == TIMERWHEEL_WAS_PARKED)
 			entry->deadline = timerwheel_now(wheel) + change->left;
 		entry->value = change->add.value;
@@ -269,7 +269,7 @@ static void done(const struct change *change)
 	removed[nr_rows++] = change;
 }
 
-/* All of the batch, in as many calls as it takes. */
+/* Submit the whole batch, in as many calls as needed. */
 static void submit(void)
 {
 	size_t begin = 0;
@@ -293,9 +293,9 @@ static void submit(void)
 	nr_changes = 0;
 }
 
-/* --- what is asked for -------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------ */
 
-/* An option of the command line counts for all lines that do not say otherwise. */
+/* Options of the command line apply to all lines that do not override them. */
 static struct timerwheel_add defaults(void)
 {
 	struct timerwheel_add add = {
@@ -316,7 +316,7 @@ static struct timerwheel_add defaults(void)
 	return add;
 }
 
-/* value=V and the like. Returns what is wrong with it, or NULL. */
+/* Parse value=V and similar words. Returns what is wrong with it, or NULL. */
 static const char *parse_word(char *word, struct timerwheel_add *add)
 {
 	char *value = strchr(word, '=');
@@ -345,7 +345,7 @@ static const char *parse_word(char *word, struct timerwheel_add *add)
 		if (!parse_duration(value, &add->period))
 			return errno == ERANGE ? "linger= is at most 292 years" :
 			       "linger= needs a time such as 250ms, 10s or 1h30m";
-		/* Without one the flag must not be set. */
+		/* Without a linger the flag must not be set. */
 		add->flags &= ~TIMERWHEEL_LINGER;
 		if (add->period)
 			add->flags |= TIMERWHEEL_LINGER;
@@ -358,7 +358,7 @@ static const char *parse_word(char *word, struct timerwheel_add *add)
 	return NULL;
 }
 
-/* Words of a line, or of the command line. Returns what is wrong with them, or NULL. */
+/* Parse the words of a line or of the command line. Returns what is wrong with them, or NULL. */
 static const char *parse_change(char **words, int count, struct timerwheel_add *add)
 {
 	const char *wrong = NULL;

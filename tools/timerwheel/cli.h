@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * timerwheel: what scripts and people do with wheels on the command line.
+ * timerwheel: wheels on the command line, for scripts and interactive use.
  *
  *   main.c       the table of commands
  *   options.c    the table of options; numbers
- *   help.c       help and --help, out of these tables
- *   target.c     which wheel is meant: --fd, --pid, or one of its own
- *   scan.c       the wheels of other processes, as /proc shows them
+ *   help.c       help and --help, from these tables
+ *   target.c     selection of the wheel: --fd, --pid, or a new one
+ *   scan.c       the wheels of other processes, from /proc
  *   output.c     tables for people, JSON for programs
- *   hold.c       no signal between taking and writing
- *   putback.c    what could not be written goes back
- *   error.c      what errors mean here
- *   when.c       points in time, as people write them
+ *   hold.c       holding signals back between taking and writing
+ *   putback.c    putting back timers and events that could not be written
+ *   error.c      texts for errors
+ *   when.c       points in time in human notation
  *   lines.c      input, line by line
  *   look.c       info, stat
  *   list.c       list; rows of timers
@@ -24,7 +24,7 @@
  *   save.c       save
  *   restore.c    restore
  *   top.c        top
- *   terminal.c   what the terminal can do
+ *   terminal.c   capabilities of the terminal
  *   program.c    guard and proxy: run timerwheel-guard, timerwheel-proxy
  *   measure.c    bench
  */
@@ -41,17 +41,17 @@
 #include "timerwheel.h"
 #include "util.h"
 
-/** enum status - how the program ends */
+/** enum status - exit status of the program */
 enum status {
-	/** @STATUS_DONE: all was done */
+	/** @STATUS_DONE: everything was done */
 	STATUS_DONE = 0,
-	/** @STATUS_ERROR: nothing could be done, or not to the end; die() ends with it */
+	/** @STATUS_ERROR: nothing was done, or the command did not complete; see die() */
 	STATUS_ERROR = 1,
-	/** @STATUS_USAGE: the command line is not understood */
+	/** @STATUS_USAGE: the command line is invalid */
 	STATUS_USAGE = 2,
-	/** @STATUS_FAILED: some of it failed: timers, a command of --exec; the others are done */
+	/** @STATUS_FAILED: some timers, or a command of --exec, failed; the others were done */
 	STATUS_FAILED = 3,
-	/** @STATUS_TIMEOUT: the time of --timeout was over first */
+	/** @STATUS_TIMEOUT: the time of --timeout expired first */
 	STATUS_TIMEOUT = 4
 };
 
@@ -93,16 +93,16 @@ enum option_id {
 };
 
 #define OPTION(id)	(1ULL << OPT_##id)
-/* What each command takes, those that work on a wheel take, and those that watch one. */
+/* Options of all commands, of commands that use a wheel, and of commands that watch one. */
 #define OPTIONS_ALL	(OPTION(JSON) | OPTION(HELP) | OPTION(VERSION))
 #define OPTIONS_WHEEL	(OPTION(FD) | OPTION(PID) | OPTION(WHEEL_FD))
 
 /**
- * struct options - what the command line says
- * @given: is the option there?
+ * struct options - the options on the command line
+ * @given: the option is given
  * @number: its number, or its time in ns
  * @text: its text
- * @exec: the command behind --exec, ended by NULL
+ * @exec: the command after --exec, ended by NULL
  */
 struct options {
 	bool given[OPT_NR];
@@ -116,12 +116,12 @@ extern struct options opt;
 /**
  * struct option_def - an option
  * @name: its long name
- * @letter: its short name, 0: none
- * @argument: what its argument is called, NULL: it has none
- * @kind: what its argument is; an optional one is a time
+ * @letter: its short name; 0: none
+ * @argument: name of its argument; NULL: it has none
+ * @kind: kind of its argument; an optional argument is a time
  * @min: smallest number or time
- * @max: largest number, 0: there is no limit
- * @help: what it does
+ * @max: largest number; 0: no limit
+ * @help: its description
  */
 struct option_def {
 	const char *name;
@@ -136,51 +136,51 @@ struct option_def {
 extern const struct option_def option_defs[OPT_NR];
 
 /**
- * options_parse - take the options out of a command line
- * @command: whose they are, for messages; NULL: those before the command
- * @mask: those that are allowed
- * @argc: how many words, the first one is not looked at
+ * options_parse - parse the options on a command line
+ * @command: the command, for messages; NULL: parse the options before the command
+ * @mask: the allowed options
+ * @argc: number of words; the first one is ignored
  * @argv: the words; reordered
  *
- * Ends the program when something is not understood. Before the command it stops at the first
- * word that is no option.
+ * Ends the program if the command line is invalid. Before the command it stops at the first word
+ * that is not an option.
  *
- * Return: the index of the first word that is no option.
+ * Return: the index of the first word that is not an option.
  */
 int options_parse(const char *command, __u64 mask, int argc, char **argv);
 
 /**
- * usage - say what is wrong with the command line, and end the program
+ * usage - report what is wrong with the command line, and end the program
  * @fmt: as printf()
  */
 noreturn void usage(const char *fmt, ...) __printf(1, 2);
 
 /**
- * no_arguments - end the program if there are words that are no options
- * @argc: how many
- * @argv: they
+ * no_arguments - end the program if there are words that are not options
+ * @argc: their number
+ * @argv: the words
  */
 void no_arguments(int argc, char **argv);
 
 /**
- * parse_number - a whole number, decimal or 0x and hexadecimal
- * @text: all of it
- * @number: is set
+ * parse_number - parse a whole number, decimal, or hexadecimal with 0x
+ * @text: the complete text
+ * @number: out: the number
  *
- * Return: is it one, below 2^64?
+ * Return: true if it is a number below 2^64.
  */
 bool parse_number(const char *text, __u64 *number);
 
 /* --- main.c, help.c ----------------------------------------------------- */
 
 /**
- * struct command - one of the commands
+ * struct command - a command
  * @name: its name
- * @arguments: what it takes besides options
+ * @arguments: its arguments besides options
  * @summary: a line for the list of commands
- * @text: more, for its own help; NULL: another program has that
- * @options: which it takes, besides OPTIONS_ALL
- * @run: does it, with the words that are no options; returns an enum status
+ * @text: more, for its own help; NULL: another program prints the help
+ * @options: its options, besides OPTIONS_ALL
+ * @run: performs it, with the words that are not options; returns an enum status
  */
 struct command {
 	const char *name;
@@ -202,13 +202,13 @@ extern const struct command commands[];
 const struct command *command_by_name(const char *name);
 
 /**
- * help_all - the list of commands
+ * help_all - print the list of commands
  */
 void help_all(void);
 
 /**
- * help_command - what one of them does
- * @command: which
+ * help_command - print the help of a command
+ * @command: the command
  */
 void help_command(const struct command *command);
 
@@ -232,45 +232,45 @@ int command_help(int argc, char **argv);
 /* --- target.c ----------------------------------------------------------- */
 
 /**
- * target_fd - a descriptor of the wheel that --fd or --pid names
+ * target_fd - get a descriptor of the wheel that --fd or --pid selects
  *
- * Ends the program when there is none.
+ * Ends the program if there is no such wheel.
  *
- * Return: the descriptor: a new one, closed on exec.
+ * Return: a new descriptor, closed on exec.
  */
 int target_fd(void);
 
 /**
- * target_open - the wheel that --fd or --pid names
+ * target_open - open the wheel that --fd or --pid selects
  *
- * Ends the program when there is none.
+ * Ends the program if there is no such wheel.
  *
  * Return: the wheel.
  */
 struct timerwheel *target_open(void);
 
 /**
- * target_open_own - a new wheel
- * @config: how it is to be
+ * target_open_own - create a wheel
+ * @config: its settings
  *
- * It is on the device, unless TIMERWHEEL_BACKEND asks for something else. Ends the program when
- * that does not go.
+ * Uses the device, unless TIMERWHEEL_BACKEND selects another back end. Ends the program if it
+ * fails.
  *
  * Return: the wheel.
  */
 struct timerwheel *target_open_own(struct timerwheel_config *config);
 
 /**
- * target_given - does the command line name a wheel?
+ * target_given - does the command line select a wheel?
  *
- * Return: whether --fd or --pid is there.
+ * Return: true if --fd or --pid is given.
  */
 bool target_given(void);
 
 /**
  * target_info - INFO of a wheel; never fails
  * @wheel: the wheel
- * @info: is filled in
+ * @info: out: filled in
  */
 void target_info(struct timerwheel *wheel, struct timerwheel_info *info);
 
@@ -298,39 +298,39 @@ __u64 clock_ns(__u32 clock);
 __u64 wall_ns(void);
 
 /**
- * wall_synchronized - is the time of day known to be right?
+ * wall_synchronized - is the time of day known to be correct?
  *
- * Return: whether a daemon such as chronyd has told the kernel so since the machine was booted.
+ * Return: true if a daemon such as chronyd has reported this to the kernel since the boot.
  */
 bool wall_synchronized(void);
 
 /**
- * boot_id - what the monotonic and boottime clocks count from
- * @text: is set to a word that is another one after a reboot, and in another time namespace; to an
- *	empty text if that is not known
- * @size: its size
+ * boot_id - identify the origin of the monotonic and boottime clocks
+ * @text: out: a word that differs after a reboot, and in another time namespace; empty if it is
+ *	unknown
+ * @size: size of @text
  */
 void boot_id(char *text, size_t size);
 
 /* --- scan.c ------------------------------------------------------------- */
 
 /**
- * struct seen - a wheel of another process, as its fdinfo tells
+ * struct seen - a wheel of another process, from its fdinfo
  * @pid: a process that has it open; init only if there is no other
- * @tid: a living thread of it
- * @fd: its descriptor there
- * @owners: how many processes have it open, as far as can be seen
- * @last: the last one that was counted
- * @command: the name of that process
+ * @tid: a living thread of that process
+ * @fd: its descriptor in that process
+ * @owners: number of processes that have it open, as far as is visible
+ * @last: the last counted process
+ * @command: name of the process @pid
  * @clock: the wheel's clock
- * @closed: it takes no new timers
+ * @closed: it accepts no new timers
  * @tick: its tick in ns
- * @capacity: most timers in it
- * @pending: timers pending
- * @due: timers due
+ * @capacity: maximum number of timers
+ * @pending: number of pending timers
+ * @due: number of due timers
  * @armed: armings so far
  * @delivered: events delivered so far
- * @memory: bytes it occupies
+ * @memory: its memory in bytes
  */
 struct seen {
 	int pid;
@@ -352,10 +352,11 @@ struct seen {
 
 /**
  * struct scan - wheels that were found
- * @wheels: each of them once, unless the kernel does not tell that two descriptors are one
- * @count: how many
- * @room: for how many there is room
- * @hidden: processes that one may not look at
+ * @wheels: each wheel once, unless the kernel does not show that two descriptors refer to the same
+ *	wheel
+ * @count: number of wheels
+ * @room: number of wheels that fit
+ * @hidden: number of processes that may not be examined
  */
 struct scan {
 	struct seen *wheels;
@@ -365,48 +366,48 @@ struct scan {
 };
 
 /**
- * scan_process - the wheels of a process
- * @scan: they are added to it
+ * scan_process - find the wheels of a process
+ * @scan: the wheels are added to it
  * @pid: the process
  *
- * Return: 0; -errno: it cannot be looked at.
+ * Return: 0; -errno: the process cannot be examined.
  */
 int scan_process(struct scan *scan, int pid);
 
 /**
- * scan_all - the wheels of all processes
- * @scan: is emptied and filled in
+ * scan_all - find the wheels of all processes
+ * @scan: emptied and filled in
  */
 void scan_all(struct scan *scan);
 
 /**
  * scan_loaded - is the module loaded?
  *
- * Return: whether the kernel knows the device.
+ * Return: true if the kernel has the device.
  */
 bool scan_loaded(void);
 
 /* --- output.c ----------------------------------------------------------- */
 
-/** enum kind - how a value is shown */
+/** enum kind - format of a value */
 enum kind {
-	/** @SHOW_NUMBER: as it is: keys, values, descriptors */
+	/** @SHOW_NUMBER: plain: keys, values, descriptors */
 	SHOW_NUMBER,
 	/** @SHOW_COUNT: with commas */
 	SHOW_COUNT,
 	/** @SHOW_SPAN: ns, as a duration */
 	SHOW_SPAN,
-	/** @SHOW_PERIOD: the same, but 0 means that there is none */
+	/** @SHOW_PERIOD: as SHOW_SPAN, but 0 means none */
 	SHOW_PERIOD,
 	/** @SHOW_BYTES: in kB, MB... */
 	SHOW_BYTES,
-	/** @SHOW_TEXT: text, to the left */
+	/** @SHOW_TEXT: text, left-aligned */
 	SHOW_TEXT,
 	/** @SHOW_BOOL: yes or no */
 	SHOW_BOOL
 };
 
-/** union value - a value; which member is meant its enum kind says */
+/** union value - a value; its enum kind selects the member */
 union value {
 	__u64 number;
 	__s64 span;
@@ -416,10 +417,10 @@ union value {
 
 /**
  * struct column - a column of a table
- * @title: its head
- * @name: the name of a member in JSON; NULL: it is not there
- * @kind: how its values are shown
- * @width: how wide it is at least
+ * @title: its title
+ * @name: the name of its member in JSON; NULL: not in JSON
+ * @kind: format of its values
+ * @width: minimum width
  */
 struct column {
 	const char *title;
@@ -429,125 +430,126 @@ struct column {
 };
 
 /**
- * out_number - a named value on a line of its own, or a member of the JSON object
- * @title: its name for people; NULL: only in JSON
- * @name: its name in JSON; NULL: only for people
- * @kind: how it is shown
+ * out_number - print a named value on a separate line, or as a member of the JSON object
+ * @title: its name in text; NULL: only in JSON
+ * @name: its name in JSON; NULL: only in text
+ * @kind: its format
  * @number: the value
  */
 void out_number(const char *title, const char *name, enum kind kind, __u64 number);
 
 /**
- * out_text - the same for a text
- * @title: its name for people; NULL: only in JSON
- * @name: its name in JSON; NULL: only for people
+ * out_text - print a named text, like out_number()
+ * @title: its name in text; NULL: only in JSON
+ * @name: its name in JSON; NULL: only in text
  * @text: the value
  */
 void out_text(const char *title, const char *name, const char *text);
 
 /**
- * out_line - words for people; nothing in JSON
+ * out_line - print a line of text; nothing in JSON
  * @fmt: as printf()
  */
 void out_line(const char *fmt, ...) __printf(1, 2);
 
 /**
  * json_open - begin an object or an array
- * @name: its name in the object around it, NULL: there is none
+ * @name: its name in the enclosing object; NULL: none
  * @bracket: '{' or '['
  *
- * Nothing happens without --json; so with the other functions.
+ * Does nothing without --json, like the other json functions.
  */
 void json_open(const char *name, char bracket);
 
 /**
- * json_close - end the last one that was begun
+ * json_close - end the innermost object or array
  */
 void json_close(void);
 
 /**
- * table_begin - from now on rows of this table come
+ * table_begin - begin a table
  * @columns: its columns
- * @count: how many
+ * @count: number of columns
  *
- * For JSON the rows are objects: in the array that is open, or else each on a line of its own.
+ * In JSON the rows are objects: in the open array, or otherwise each on a separate line.
  */
 void table_begin(const struct column *columns, int count);
 
 /**
- * table_row - a row
+ * table_row - add a row
  * @values: one for each column
  *
- * For people it is printed later: see table_flush().
+ * In text, the row is printed later: see table_flush().
  */
 void table_row(const union value *values);
 
 /**
- * table_flush - print the head, if it was not yet, and the rows that are waiting
+ * table_flush - print the titles, if they were not printed yet, and the waiting rows
  *
- * Some rows wait, so that the width of columns can be told. All output is written out.
+ * Rows wait until the width of the columns is known. This function also writes all output out.
  */
 void table_flush(void);
 
-/** PAGE - the most timers or events that are taken and printed at a time */
+/** PAGE - maximum number of timers or events that are taken and printed at a time */
 #define PAGE	4096
 
 /**
- * page_begin - collect what is printed from now on
+ * page_begin - collect the output from now on
  *
- * For what is taken from a wheel: page_end() tells what of it has reached the file.
+ * Use it for timers and events that are taken from a wheel: page_end() returns how many of them
+ * have reached the file.
  */
 void page_begin(void);
 
 /**
- * page_item - what was printed so far belongs to this item or those before; done for rows of tables
+ * page_item - mark the end of an item in the output; tables do this for each row
  */
 void page_item(void);
 
 /**
- * page_end - write what was collected
+ * page_end - write the collected output
  *
  * A pending signal (see hold_begin()) ends a write that blocks. A regular file is synced; if that
  * fails, none of the page counts as written.
  *
- * Return: how many items are written out as a whole.
+ * Return: number of items that were written completely.
  */
 size_t page_end(void);
 
 /**
- * page_error - why the last page was not written as a whole
+ * page_error - the reason why the last page was not written completely
  *
- * Return: a text; NULL: it was.
+ * Return: a text; NULL: it was written completely.
  */
 const char *page_error(void);
 
 /**
- * out_heading - a line for people, bold on a terminal
+ * out_heading - print a line of text, bold on a terminal
  * @text: the line
  */
 void out_heading(const char *text);
 
 /**
- * bytes_text - a number of bytes
- * @bytes: how many
+ * bytes_text - format a number of bytes
+ * @bytes: the number
  *
- * Return: "12.3 kB", in a static buffer fit for one printf.
+ * Return: "12.3 kB", in a static buffer, enough for one printf.
  */
 const char *bytes_text(__u64 bytes);
 
 /**
- * printable - take out of a text what a terminal might obey: processes and files choose it
- * @text: the text; all but printable characters of ASCII become question marks
+ * printable - remove terminal control sequences from a text that a process or a file has chosen
+ * @text: the text; all characters except printable ASCII become question marks
  *
  * Return: the same text.
  */
 char *printable(char *text);
 
 /**
- * histogram - the lateness of a wheel's timers
+ * histogram - draw the lateness of a wheel's timers
  * @lateness: as in struct timerwheel_stats
- * @width: of the screen
- * @print: is given each line
+ * @width: width of the screen
+ * @print: called with each line
  */
 void histogram(const __u64 *lateness, int width, void (*print)(const char *line));
 
@@ -559,46 +561,47 @@ void histogram(const __u64 *lateness, int width, void (*print)(const char *line)
 void hold_begin(void);
 
 /**
- * hold_end - signals end the program again; one that was held back does so now
+ * hold_end - stop holding signals back; a signal that was held back ends the program now
  */
 void hold_end(void);
 
 /**
- * hold_write - from now on, writing to a pipe that nobody reads or to a file that has become too
- * large is an error, and does not end the program
+ * hold_write - from now on, treat a write to a pipe without readers or to a file that is too large
+ * as an
+ *	error, which does not end the program
  */
 void hold_write(void);
 
 /**
- * hold_fd - what to poll, besides what one waits for
+ * hold_fd - get a descriptor to poll in addition to others
  *
- * Return: a descriptor that is readable while a signal is held back; -1 outside of hold_begin()
- * and hold_end().
+ * Return: a descriptor that is readable while a signal is held back; -1 outside of hold_begin() and
+ * hold_end().
  */
 int hold_fd(void);
 
 /* --- putback.c ---------------------------------------------------------- */
 
 /**
- * put_back - arm timers that were taken out, as they were
+ * put_back - arm timers that were taken out, as before
  * @wheel: the wheel
- * @entries: they
- * @count: how many
+ * @entries: the timers
+ * @count: number of timers
  *
- * One that cannot be armed is printed on the standard error. For one that watched a connection its
- * socket would be needed. A parked one is parked again.
+ * Prints a timer that cannot be armed on standard error. A timer that watched a connection cannot
+ * be armed, because that needs its socket. A parked timer is parked again.
  *
- * Return: how many are in the wheel.
+ * Return: number of timers that are in the wheel.
  */
 size_t put_back(struct timerwheel *wheel, const struct timerwheel_entry *entries, size_t count);
 
 /**
- * put_back_events - arm the timers of events that were taken: they are due at once
+ * put_back_events - arm the timers of events that were taken, which are due immediately
  * @wheel: the wheel
- * @events: they
- * @count: how many
+ * @events: the events
+ * @count: number of events
  *
- * Return: how many timers are in the wheel.
+ * Return: number of timers that are in the wheel.
  */
 size_t put_back_events(struct timerwheel *wheel, const struct timerwheel_event *events,
 		       size_t count);
@@ -606,21 +609,21 @@ size_t put_back_events(struct timerwheel *wheel, const struct timerwheel_event *
 /* --- error.c ------------------------------------------------------------ */
 
 /**
- * error_text - what an error means here and what to do about it
+ * error_text - describe an error and what to do about it
  * @error: as the library returns it
  *
- * Return: the text; where the library's names functions or constants, another one.
+ * Return: the library's text, or another text if that one names functions or constants.
  */
 const char *error_text(int error);
 
 /* --- when.c, lines.c ---------------------------------------------------- */
 
 /**
- * when_parse - a point in time
+ * when_parse - parse a point in time
  * @text: a duration from now; or @ and a time of the wheel's clock, or a date and time of day
  * @info: INFO of the wheel
- * @deadline: is set, in ns
- * @flags: TIMERWHEEL_ABS is set if it is an absolute one
+ * @deadline: out: the time in ns
+ * @flags: out: TIMERWHEEL_ABS is set if the time is absolute
  *
  * Return: NULL, or what is wrong with it.
  */
@@ -629,10 +632,10 @@ const char *when_parse(const char *text, const struct timerwheel_info *info, __u
 
 /**
  * struct line_source - input, line by line
- * @name: of the file
- * @opened: NULL, or is called with a descriptor of the file, unless it is the standard input
- * @line: is called for each line, without what ends it; it may write to it
- * @pause: is called when the next line may be long in coming, and at the end
+ * @name: name of the file
+ * @opened: NULL, or called with a descriptor of the file, unless it is standard input
+ * @line: called for each line, without its end; it may modify the line
+ * @pause: called when the next line may take a long time, and at the end
  */
 struct line_source {
 	const char *name;
@@ -642,80 +645,81 @@ struct line_source {
 };
 
 /**
- * lines_read - go through a file
- * @source: the file and what is to be done; its name may be -, the standard input
+ * lines_read - read the lines of a file
+ * @source: the file and the functions; the name - means standard input
  */
 void lines_read(const struct line_source *source);
 
 /* --- look.c ------------------------------------------------------------- */
 
 /**
- * watch - show something once, or with --watch until the user ends it: in place on a terminal
+ * watch - show output once, or with --watch repeatedly until the user ends it, in place on a
+ * terminal
  * @wheel: the wheel
- * @show: what is to be done
+ * @show: prints the output
  */
 void watch(struct timerwheel *wheel, void (*show)(struct timerwheel *wheel));
 
 /* --- list.c: rows of timers --------------------------------------------- */
 
 /**
- * timers_begin - rows of timers come
+ * timers_begin - begin rows of timers
  * @array: their name in JSON
  */
 void timers_begin(const char *array);
 
 /**
- * timers_row - a timer
- * @entry: it
+ * timers_row - add a timer
+ * @entry: the timer
  */
 void timers_row(const struct timerwheel_entry *entry);
 
 /**
- * timers_end - that was all
+ * timers_end - end the rows of timers
  */
 void timers_end(void);
 
 /**
  * timers_all - LIST from the first timer to the last
  * @wheel: the wheel
- * @count: is set: how many there are
+ * @count: out: number of timers
  *
- * Return: an array of them, to be freed.
+ * Return: an array of timers, which the caller frees.
  */
 struct timerwheel_entry *timers_all(struct timerwheel *wheel, size_t *count);
 
 /* --- events.c ----------------------------------------------------------- */
 
 /**
- * events_begin - rows of events come
+ * events_begin - begin rows of events
  */
 void events_begin(void);
 
 /**
- * event_text - what has happened
- * @event: of a timer
+ * event_text - name of what has happened
+ * @event: an event of a timer
  *
- * Return: a word: "expired", or of a timer that watches a connection another one.
+ * Return: "expired", or another word for a timer that watches a connection.
  */
 const char *event_text(const struct timerwheel_event *event);
 
 /**
- * events_rows - some events
- * @events: they
- * @count: how many
+ * events_rows - add events
+ * @events: the events
+ * @count: number of events
  *
- * What is no timer's event, but tells that the clock was set or that events are missing, is a line
- * between the rows; in JSON an object with other members.
+ * An event that belongs to no timer (the clock was set, or events are missing) is a line between
+ * the rows, or in JSON an object with other members.
  *
- * Return: how many are those of timers.
+ * Return: number of events of timers.
  */
 size_t events_rows(const struct timerwheel_event *events, size_t count);
 
 /**
  * struct events_limit - when to stop: --count and --timeout
- * @left: events of timers that may still come
- * @end: now_ns() at which the time is over
- * @forever: there is no end
+ * @left: number of events of timers until the end
+ * @end: end of the time, as now_ns()
+ * @forever: there is no time limit
  */
 struct events_limit {
 	__u64 left;
@@ -724,17 +728,17 @@ struct events_limit {
 };
 
 /**
- * events_limit - what the command line says
- * @limit: is set
- * @count: how many events, if it does not say
+ * events_limit - get the limits of the command line
+ * @limit: out: filled in
+ * @count: default number of events
  */
 void events_limit(struct events_limit *limit, __u64 count);
 
 /**
- * events_timeout - how long to sleep now
- * @limit: as above
+ * events_timeout - the time to sleep now
+ * @limit: the limits
  *
- * Return: ms, rounded up; negative: for ever; 0: the time is over.
+ * Return: ms, rounded up; negative: forever; 0: the time has expired.
  */
 int events_timeout(const struct events_limit *limit);
 
@@ -742,8 +746,8 @@ int events_timeout(const struct events_limit *limit);
 
 /**
  * exec_event - start the command of --exec for an event
- * @event: told in its environment
- * @pid: is set to its process
+ * @event: passed in its environment
+ * @pid: out: its process
  *
  * Return: 0 or an errno: it was not started.
  */
@@ -753,7 +757,7 @@ int exec_event(const struct timerwheel_event *event, pid_t *pid);
  * exec_wait - wait until the command has ended
  * @pid: its process
  *
- * Return: whether its exit status is 0.
+ * Return: true if its exit status is 0.
  */
 bool exec_wait(pid_t pid);
 
@@ -761,19 +765,19 @@ bool exec_wait(pid_t pid);
 
 /**
  * struct saved - a wheel in a file
- * @time: when it was saved, CLOCK_REALTIME in ns
+ * @time: time of the save, CLOCK_REALTIME in ns
  * @clock: its clock
  * @slots: its slots per level
  * @tick: its tick
  * @capacity: its capacity
  * @slack: its default slack
- * @flags: TIMERWHEEL_SETUP_* that it was set up with
- * @boot: of the machine, as boot_id() says; empty if the clock does not count from it, or if the
- *	file does not say
- * @now: with @boot: what clock_ns() of its clock said when it was saved
- * @synchronized: with @boot: wall_synchronized() when it was saved
- * @timers: its timers; of these fields key, value, left, period, slack are saved
- * @count: how many
+ * @flags: its TIMERWHEEL_SETUP_* flags
+ * @boot: result of boot_id(); empty if the clock does not count from the boot, or if the file does
+ *	not have it
+ * @now: with @boot: clock_ns() of its clock at the save
+ * @synchronized: with @boot: wall_synchronized() at the save
+ * @timers: its timers; the fields key, value, left, period and slack are saved
+ * @count: number of timers
  */
 struct saved {
 	__u64 time;
@@ -791,33 +795,33 @@ struct saved {
 };
 
 /**
- * savefile_write - write one
- * @name: the file, - is the standard output; it is replaced whole or not at all
+ * savefile_write - write a saved wheel
+ * @name: the file; - means standard output. It is replaced completely or not at all.
  * @saved: the wheel
  */
 void savefile_write(const char *name, const struct saved *saved);
 
 /**
- * savefile_read - read one; ends the program if something is wrong with it
- * @name: the file, - is the standard input
- * @saved: is set
+ * savefile_read - read a saved wheel; ends the program if the file is invalid
+ * @name: the file; - means standard input
+ * @saved: out: filled in
  */
 void savefile_read(const char *name, struct saved *saved);
 
 /* --- terminal.c --------------------------------------------------------- */
 
 /**
- * terminal_text - what makes the terminal do something
- * @capability: what, as in terminfo(5)
+ * terminal_text - get the text for a capability of the terminal
+ * @capability: its name, as in terminfo(5)
  *
- * Return: the text to print; NULL: the output is no terminal, or one that cannot do it.
+ * Return: the text to print; NULL: the output is not a terminal, or lacks the capability.
  */
 const char *terminal_text(const char *capability);
 
 /**
- * terminal_bold - may there be bold text?
+ * terminal_bold - is bold text allowed?
  *
- * Return: not if NO_COLOR is set.
+ * Return: false if NO_COLOR is set.
  */
 bool terminal_bold(void);
 

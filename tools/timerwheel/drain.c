@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drain: take all timers out, a page at a time. What of a page cannot be written goes back, so the
- * wheel is closed to new timers only when those that were there at first are written out.
+ * drain: remove all timers, a page at a time. Timers of a page that cannot be written are put back.
+ * Therefore the wheel is closed to new timers only after the existing timers were written.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 static struct timerwheel *wheel;
 static __u64 drained;
 
-/* Print a page. If that fails, put back what was not written, and end the program. */
+/* Print a page. If that fails, put back the timers that were not written, and end the program. */
 static void print(const struct timerwheel_entry *entries, size_t count)
 {
 	size_t i, out, back;
@@ -29,7 +29,7 @@ static void print(const struct timerwheel_entry *entries, size_t count)
 	exit(STATUS_ERROR);
 }
 
-/* Take up to @most timers, fewer if there are no more. */
+/* Take and print up to @most timers. */
 static void take(__u64 most)
 {
 	static struct timerwheel_entry entries[PAGE];
@@ -49,7 +49,7 @@ static void take(__u64 most)
 	}
 }
 
-/* How many timers there are now, also those that are not armed. */
+/* The current number of timers, including those that are not armed. */
 static __u64 timers(void)
 {
 	struct timerwheel_stats stats;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What errors mean on the command line; the library's words are for those who write programs. */
+/* Errors in terms of the command line. The library's texts are meant for programmers. */
 #include <errno.h>
 
 #include "cli.h"

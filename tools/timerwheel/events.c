@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What wait and monitor have in common: rows of events, and when to stop. */
+/* Code that wait and monitor share: rows of events, and the limits. */
 #include <limits.h>
 
 #include "cli.h"
@@ -23,7 +23,7 @@ void events_begin(void)
 		    opt.given[OPT_JSON] ? ARRAY_SIZE(event_columns) : FOR_PEOPLE);
 }
 
-/* Of a monitor: in place of events that it had no room for. */
+/* A monitor has lost events. */
 static void missed(__u64 events)
 {
 	table_flush();
@@ -34,7 +34,7 @@ static void missed(__u64 events)
 	page_item();
 }
 
-/* No timer: the wheel was set up with TIMERWHEEL_SETUP_CLOCK_SET. */
+/* The clock was set, in a wheel with TIMERWHEEL_SETUP_CLOCK_SET. */
 static void clock_set(const struct timerwheel_event *event)
 {
 	__u64 sets = event->overruns + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* wait --exec: a command for each event. */
+/* wait --exec: run a command for each event. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -20,8 +20,9 @@ static void set_number(const char *name, __u64 number)
 }
 
 /*
- * Commands start with no signal blocked and with default actions, whatever our parent chose. What
- * nohup and the shell's & ignore stays ignored, because they do it for all that is started.
+ * Commands start with no signal blocked and with default actions, whatever the parent has chosen.
+ * Signals that nohup and the shell's & ignore stay ignored, because that applies to all programs
+ * they start.
  */
 static void set_signals(posix_spawnattr_t *attributes)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* --help, made of the tables of commands and options. */
+/* --help, generated from the tables of commands and options. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* Where the explanations of options begin. */
+/* Column in which the descriptions of options begin. */
 #define INDENT	22
 
 static void print_option(const struct option_def *def)

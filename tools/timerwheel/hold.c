@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A signal that ends the program must not do so between taking timers or events and writing them
- * out: nobody else has them then. Meanwhile such signals are blocked, and a descriptor says whether
- * one is pending. What may block polls that descriptor too.
+ * A signal must not end the program between taking timers or events and writing them out, because
+ * only this program has them. Such signals are blocked during this time, and a descriptor shows
+ * whether one is pending. Code that may block also polls that descriptor.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "cli.h"
 
-/* Whose default action is to end the program, and which may come from outside. */
+/* Signals from outside whose default action ends the program. */
 static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2 };
 
 static sigset_t others;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Input, line by line. What came in one piece is worked on before more is waited for: a program
- * that writes a line now and then finds its timer armed at once, and one that writes a
- * million lines finds them in large batches.
+ * Input, line by line. All lines that have arrived are processed before waiting for more. Therefore
+ * the timer of a program that writes a single line is armed immediately, and a million lines are
+ * processed in large batches.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +11,12 @@
 
 #include "cli.h"
 
-/* The longest line, and what is read at a time. */
+/* The maximum length of a line, and the size of a read. */
 #define SIZE	65536
 
 static char buffer[SIZE + 1];
 
-/* Hand out the lines that are complete; what is left moves to the front. */
+/* Pass on the complete lines, and move the rest to the front. */
 static size_t hand_out(const struct line_source *source, size_t used, unsigned int *number)
 {
 	char *start = buffer, *end;
@@ -58,7 +58,7 @@ void lines_read(const struct line_source *source)
 		source->pause();
 	}
 	if (used) {
-		/* The last line need not have an end. */
+		/* The last line need not have a newline. */
 		buffer[used] = '\0';
 		source->line(buffer, number + 1);
 		source->pause();

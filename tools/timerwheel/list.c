@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* list, and what all commands use that print timers. */
+/* list, and code for all commands that print timers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static const struct column timer_columns[] = {
 };
 
 /*
- * The deadline, a number of the wheel's clock, is for programs alone. The state says if a timer
- * watches a connection.
+ * Only JSON has the deadline, which is a time of the wheel's clock, and whether a timer watches a
+ * connection, because the state shows it in text.
  */
 #define FOR_PEOPLE	(ARRAY_SIZE(timer_columns) - 2)
 
@@ -115,7 +115,7 @@ static int by_value(const void *a, const void *b)
 }
 
 static int (*order)(const void *a, const void *b) = by_left;
-/* The keys that were asked for; none: all timers. */
+/* The keys on the command line; none: all timers. */
 static __u64 *keys;
 static size_t nr_keys;
 static int status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* info and stat: what a wheel tells about itself. */
+/* info and stat: settings and statistics of a wheel. */
 #include <stdio.h>
 #include <string.h>
 
@@ -129,7 +129,7 @@ void watch(struct timerwheel *wheel, void (*show)(struct timerwheel *wheel))
 		if (!clear)
 			out_line("%s", "");
 		next += opt.number[OPT_WATCH];
-		/* What is late is not made up for. */
+		/* Do not catch up after a delay. */
 		if (next < now_ns())
 			next = now_ns();
 		sleep_until(next);

@@ -182,7 +182,7 @@ static void print_version(void)
 	       TIMERWHEEL_ABI_VERSION);
 }
 
-/* Before the command are those options that many commands take. */
+/* Before the command, only options that many commands share are allowed. */
 static void refuse_others(const struct command *command)
 {
 	int id;
@@ -212,7 +212,7 @@ static int run(int argc, char **argv)
 	command = command_by_name(argv[first]);
 	argc -= first;
 	argv += first;
-	/* Another program, with options of its own. */
+	/* This is another program with its own options. */
 	if (command->run == command_program)
 		return command_program(argc, argv);
 	first = options_parse(command->name, command->options | OPTIONS_ALL, argc, argv);
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 	signals_reset();
 	status = run(argc, argv);
 	out_check();
-	/* Some file systems report only now that something could not be written. */
+	/* Some file systems report write errors only at close. */
 	if (close(STDOUT_FILENO) && errno != EBADF)
 		die("cannot write the output: %s", strerror(errno));
 	return status;

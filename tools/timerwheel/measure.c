@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench: what a timer costs here, in real time. In each round a few thousand timers are armed,
- * moved, removed, and armed again to be due at once and be taken, so many to a call; the best of
- * some rounds counts, which is the one that was disturbed least.
+ * bench: the cost of a timer on this machine, in real time. Each round arms, moves and removes a
+ * few thousand timers, and then arms them to be due immediately and takes their events, with a
+ * given number of timers per call. The best of several rounds counts, because it was disturbed
+ * least.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 #define ROUND	8192
 #define ROUNDS	64
-/* Rounds go on for so long at least, and for so many at most. */
+/* Minimum time for all rounds; ROUNDS is their maximum number. */
 #define BUDGET	(400 * NSEC_PER_MSEC)
 
 enum { ADD, MOVE, REMOVE, TAKE, NR_OPS };
@@ -21,7 +22,7 @@ static const char *const op_names[] = { "add", "move", "remove", "take" };
 static const size_t per_call[] = { 1, 16, 256, 4096 };
 
 static struct timerwheel *wheel;
-static __u64 best[ARRAY_SIZE(per_call)][NR_OPS];	/* ns for a round */
+static __u64 best[ARRAY_SIZE(per_call)][NR_OPS];	/* ns per round */
 
 static struct timerwheel_add adds[ROUND];
 static struct timerwheel_move moves[ROUND];
@@ -34,7 +35,7 @@ static void check(const char *what, long n)
 		die("%s: %s", what, error_text(n ? n : -EINTR));
 }
 
-/* Keys from here on are those that are measured. */
+/* The first key of the measured timers. */
 #define FIRST	0x100000000ULL
 
 static void arm(size_t batch, __u64 deadline)
@@ -123,7 +124,7 @@ static void round_of(size_t i)
 	note(i, TAKE, &time);
 }
 
-/* What else is in the wheel: due some time in the next hours. */
+/* Fill the wheel with other timers, due in the next hours. */
 static void fill(__u64 timers)
 {
 	__u64 done = 0, seed = 1, i, n;
@@ -194,7 +195,7 @@ int command_bench(int argc, char **argv)
 	for (i = 0; i < ARRAY_SIZE(per_call); i++) {
 		__u64 end = now_ns() + BUDGET;
 
-		/* The first round meets memory that was never used. */
+		/* The first round uses fresh memory, so do at least two. */
 		for (n = 0; n < 2 || (n < ROUNDS && now_ns() < end); n++)
 			round_of(i);
 	}

@@ -21,7 +21,7 @@ static const char *reason(int err)
 	}
 }
 
-/* Our own descriptors must not keep a wheel open whose end is waited for. */
+/* Open a monitor, and close the wheel, so that this program does not keep it open. */
 static int open_monitor(void)
 {
 	struct timerwheel *wheel = target_open();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tables for people, JSON for programs: a command says what there is, this how it looks. */
+/* Output: tables for people, and JSON for programs. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 /* Rows that wait until the width of their columns is known. */
 #define ROWS	512
 #define COLUMNS	12
-/* Where values begin on lines of their own. */
+/* Column in which values begin on separate lines. */
 #define INDENT	22
 
 static const struct column *columns;
@@ -26,11 +26,11 @@ static bool head_due;
 
 /* --- pages -------------------------------------------------------------- */
 
-/* What is printed goes to the standard output or, within a page, to memory. */
+/* Output goes to standard output, or within a page to memory. */
 static FILE *page;
 static char *page_text;
 static size_t page_length;
-static size_t ends[PAGE];	/* where each item of the page ends */
+static size_t ends[PAGE];	/* end of each item of the page */
 static size_t nr_ends;
 static int error;
 
@@ -55,7 +55,7 @@ void page_item(void)
 		ends[nr_ends++] = ftell(page);
 }
 
-/* A signal or an error ends it. Returns how many bytes are written out. */
+/* Write until a signal or an error. Returns the number of written bytes. */
 static size_t write_text(const char *text, size_t length)
 {
 	struct pollfd pollers[] = {
@@ -66,7 +66,7 @@ static size_t write_text(const char *text, size_t length)
 	ssize_t n;
 
 	while (done < length) {
-		/* If poll says so, as much as this goes into a pipe without blocking. */
+		/* When poll reports room, a pipe accepts this number of bytes without blocking. */
 		size_t some = length - done < PIPE_BUF ? length - done : PIPE_BUF;
 
 		if (poll(pollers, 2, -1) < 0) {
@@ -90,7 +90,7 @@ static size_t write_text(const char *text, size_t length)
 	return done;
 }
 
-/* Some file systems notice only now that the disk is full. */
+/* Some file systems report a full disk only at a sync. */
 static bool synced(void)
 {
 	struct stat st;
@@ -130,9 +130,9 @@ const char *page_error(void)
 /* --- JSON --------------------------------------------------------------- */
 
 /*
- * No library does this better. json-c builds whole documents, 1.5 GB for a million timers; yajl
- * writes rows as they come, but refuses a name that is no UTF-8 and escapes neither DEL nor the
- * control characters from 0x80 on.
+ * No library is better for this. json-c builds complete documents, 1.5 GB for a million timers.
+ * yajl writes rows immediately, but refuses a name that is not UTF-8, and escapes neither DEL nor
+ * the control characters from 0x80.
  */
 
 #define DEPTH	8
@@ -141,7 +141,7 @@ static char brackets[DEPTH];
 static bool occupied[DEPTH];
 static int depth;
 
-/* How long the UTF-8 character at @text is, and which; 0: it is none. */
+/* The length of the UTF-8 character at @text, and the character; 0: it is not UTF-8. */
 static int utf8(const unsigned char *text, unsigned int *character)
 {
 	static const unsigned int least[] = { 0, 0x80, 0x800, 0x10000 };
@@ -160,7 +160,7 @@ static int utf8(const unsigned char *text, unsigned int *character)
 	return 1 + more;
 }
 
-/* Names may hold any bytes; JSON is UTF-8. Nothing in it that a terminal would obey. */
+/* Print a name of any bytes as UTF-8, without control characters for a terminal. */
 static void json_string(const char *text)
 {
 	unsigned int c;
@@ -183,14 +183,14 @@ static void json_string(const char *text)
 	fputc('"', out());
 }
 
-/* Elements of arrays have lines of their own, unless the document is one of many. */
+/* Elements of arrays are on separate lines, unless the document is one of many. */
 static void json_newline(void)
 {
 	if (!opt.given[OPT_WATCH] && !opt.given[OPT_BATCH])
 		fputc('\n', out());
 }
 
-/* What stands before a member or an element. */
+/* Print the separator and name of a member or element. */
 static void json_begin(const char *name)
 {
 	if (depth && occupied[depth - 1]) {
@@ -404,7 +404,7 @@ void table_row(const union value *values)
 	nr_rows++;
 }
 
-/* Text to the left, all else to the right; nothing behind the last column. */
+/* Align text left and other values right. Print nothing behind the last column. */
 static void print_row(char *line, size_t size, char *const *row)
 {
 	size_t used = 0;
@@ -447,8 +447,8 @@ void table_flush(void)
 /* --- lateness ----------------------------------------------------------- */
 
 /*
- * A line for each power of two from the first to the last that has timers in it. The last bucket
- * holds all that were later than the one before.
+ * Print a line for each power of two from the first to the last bucket that has timers. The last
+ * bucket contains all larger values.
  */
 void histogram(const __u64 *lateness, int width_of_screen, void (*print)(const char *line))
 {
@@ -473,7 +473,7 @@ void histogram(const __u64 *lateness, int width_of_screen, void (*print)(const c
 		last--;
 	for (i = first; i <= last; i++) {
 		bool rest = i == TIMERWHEEL_LATENESS_BUCKETS - 1;
-		/* Whatever is there can be seen. */
+		/* Make each bucket with timers visible. */
 		int length = room > 0 ? (lateness[i] * room + most - 1) / most : 0;
 
 		memset(bar, '#', length);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * guard and proxy: programs of their own, because they need libraries that this one does without.
- * Each is in sbin beside our bin, in a folder beside ours where it was built, or in the PATH.
+ * guard and proxy: separate programs, because they need libraries that this program does not need.
+ * Each is in sbin beside this program's bin, in a folder beside this one in a build tree, or in the
+ * PATH.
  */
 #include <errno.h>
 #include <limits.h>

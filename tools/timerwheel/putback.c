@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What was taken from a wheel and could not be written out goes back: a timer as it was, an event
- * as a timer that is due at once. What the wheel refuses is printed on the standard error, in lines
- * that "add --from" takes.
+ * Put back timers and events that were taken from a wheel and could not be written: a timer as
+ * before, an event as a timer that is due immediately. Timers that the wheel refuses are printed on
+ * standard error, in lines that "add --from" accepts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static int arm(struct timerwheel *wheel, const struct timerwheel_entry *entry, _
 	return add_one(wheel, &add);
 }
 
-/* An armed timer becomes a cancelled one, unless somebody has armed it for a time since. */
+/* Cancel an armed timer, unless another program has armed it for a time since. */
 static void cancel(const struct timerwheel_table *table, const struct timerwheel_add *add)
 {
 	__u64 armed = (TIMERWHEEL_TIME_MAX >> table->bits << table->bits) | add->generation |
@@ -55,7 +55,7 @@ static void cancel(const struct timerwheel_table *table, const struct timerwheel
 				    __ATOMIC_RELAXED);
 }
 
-/* ADD always arms: for never, so that no event comes before the timer is cancelled. */
+/* ADD always arms. Arm for never, so that no event is delivered before the cancel. */
 static int park(struct timerwheel *wheel, const struct timerwheel_entry *entry)
 {
 	struct timerwheel_add add = add_of(entry, TIMERWHEEL_EXCL);
@@ -112,7 +112,7 @@ size_t put_back(struct timerwheel *wheel, const struct timerwheel_entry *entries
 		struct timerwheel_entry entry = entries[i];
 		int result = restore(wheel, &entry);
 
-		/* With EEXIST somebody has armed this key again, which replaces a timer. */
+		/* EEXIST: another program has armed this key again, which replaces a timer. */
 		if (result >= 0 || result == -EEXIST)
 			back++;
 		else
@@ -121,7 +121,7 @@ size_t put_back(struct timerwheel *wheel, const struct timerwheel_entry *entries
 	return back;
 }
 
-/* A resident timer is in the wheel still, with its slack and linger. */
+/* A resident timer is still in the wheel, with its slack and linger. */
 static int move_event(struct timerwheel *wheel, const struct timerwheel_entry *entry)
 {
 	struct timerwheel_move move = {
@@ -139,8 +139,8 @@ static int move_event(struct timerwheel *wheel, const struct timerwheel_entry *e
 }
 
 /*
- * A periodic timer is in the wheel already, armed for its next deadline. Armed with the deadline of
- * the event it is due at once and keeps its rhythm; overruns are counted again.
+ * A periodic timer is still in the wheel, armed for its next deadline. If it is armed for the
+ * deadline of the event, it is due immediately and keeps its phase; overruns are counted again.
  */
 static int arm_periodic(struct timerwheel *wheel, struct timerwheel_entry *entry)
 {
@@ -188,7 +188,7 @@ size_t put_back_events(struct timerwheel *wheel, const struct timerwheel_event *
 			say("the clock was set");
 			continue;
 		}
-		/* After a warning the timer is there; otherwise the connection is not. */
+		/* After a warning the timer exists; otherwise the connection does not. */
 		if (e->flags & (TIMERWHEEL_EVENT_WARNING | TIMERWHEEL_EVENT_ABORTED |
 				TIMERWHEEL_EVENT_GONE)) {
 			say("the connection of timer %llu: %s", e->key, event_text(e));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * restore: a saved wheel back into one that runs.
+ * restore: load a saved wheel into a running wheel.
  *
- * If the wheel's clock is the time of day, timers are armed for the times of day in the file. What
- * the clock says now does not matter, because it may be set right later. For other clocks the time
- * since the save is subtracted from the time that was left. The saved clock itself tells how long
- * that is, unless the machine was booted since: then only the time of day can tell.
+ * If the wheel's clock is the time of day, timers are armed for the times of day in the file. The
+ * current time does not matter, because the clock may be corrected later. For other clocks, the
+ * time since the save is subtracted from the time that was left. The saved clock shows how long
+ * that is, unless the machine was booted since. After a boot only the time of day can show it.
  *
- * All timers are armed or, if one cannot be, none: armed timers are removed again, and replaced
- * ones are put back. Overdue timers come last, because an event that was read cannot be taken back.
+ * Either all timers are armed, or none: if one fails, armed timers are removed again, and replaced
+ * timers are put back. Overdue timers come last, because an event that was read cannot be
+ * withdrawn.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,16 +26,16 @@
 static struct saved saved;
 static struct timerwheel *wheel;
 static struct timerwheel_add *adds;	/* in the order of the file's timers */
-static struct timerwheel_entry *before;	/* what was there; NULL with --excl */
+static struct timerwheel_entry *before;	/* the replaced timers; NULL with --excl */
 static size_t nr_overdue;
 static __s64 longest;
 static int wheel_fd = -1;
 static __u32 wheel_clock;
 static __u64 day;		/* the time of day now */
 static __s64 passed;		/* since the save; negative: the time of day is before it */
-static const char *passed_by;	/* the clock or option that tells */
+static const char *passed_by;	/* the clock or option that determines it */
 
-/* --- what there is to do ------------------------------------------------ */
+/* --- preparation -------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -56,7 +57,7 @@ static bool by_hand(__u32 clock)
 	return clock == TIMERWHEEL_CLOCK_MANUAL;
 }
 
-/* The clock of the wheel, or the saved one if the wheel is not set up yet. */
+/* The clock of the wheel, or the saved clock if the wheel is not set up yet. */
 static __u32 find_clock(void)
 {
 	struct timerwheel_info info = { .size = sizeof(info) };
@@ -79,7 +80,7 @@ static bool same_boot(void)
 	       clock_ns(saved.clock) >= saved.now;
 }
 
-/* A larger difference between two clocks is reported, ns. */
+/* Report a larger difference between two clocks, ns. */
 #define DIFFERENCE	(60 * (__s64)NSEC_PER_SEC)
 
 static void measure(const char *name)
@@ -150,9 +151,9 @@ static void prepare(const char *name)
 }
 
 /*
- * The deadline on a clock that says @now. A clock that began anew cannot say when a timer was due
- * before that: then it is due since the beginning, or, if it is periodic, since the first time
- * that it would have fired, if that has passed.
+ * The deadline on a clock whose time is @now. A clock that has started again cannot represent an
+ * earlier deadline. The timer is then due since the start of the clock or, if it is periodic, since
+ * the first time that it would have fired after that, if this time has passed.
  */
 static __u64 deadline_of(const struct timerwheel_entry *e, __u64 now)
 {
@@ -169,9 +170,9 @@ static __u64 deadline_of(const struct timerwheel_entry *e, __u64 now)
 	return missing <= now ? missing : 0;
 }
 
-/* --- a list of what is overdue ------------------------------------------ */
+/* --- list of overdue timers --------------------------------------------- */
 
-/* How many more deadlines of a periodic timer have passed. */
+/* Number of further deadlines of a periodic timer that have passed. */
 static __u64 missed(const struct timerwheel_entry *e)
 {
 	return e->period ? -e->left / e->period : 0;
@@ -237,7 +238,7 @@ static noreturn void no_setup(int err)
 	    strerror(err));
 }
 
-/* A wheel that was only opened so far is made like the one that was saved. */
+/* Set up a new wheel like the saved one. */
 static void open_wheel(void)
 {
 	struct timerwheel_info info = { .size = sizeof(info) };
@@ -279,7 +280,7 @@ static void look_before(void)
 		die("GET: %s; nothing was restored", error_text(n < 0 ? n : -EINTR));
 }
 
-/* Put things back as they were, as far as nobody has read the events. */
+/* Undo the changes, except for events that were already read. */
 static void undo(size_t count)
 {
 	size_t i, late = 0;
@@ -303,7 +304,7 @@ static void undo(size_t count)
 		    commas(late));
 }
 
-/* Arm all of them; false: one could not be, which is said, and none is. */
+/* Arm all timers. If one fails, report it, undo the others and return false. */
 static bool arm(void)
 {
 	struct timerwheel_info info;
@@ -312,7 +313,7 @@ static bool arm(void)
 	long n;
 
 	target_info(wheel, &info);
-	/* What is left until a time of day counts from when that was calculated. */
+	/* The time left until a time of day counts from the time of its calculation. */
 	now = info.clock == TIMERWHEEL_CLOCK_REALTIME ? day : info.now;
 	adds = xcalloc(saved.count + 1, sizeof(*adds));
 	for (i = 0; i < saved.count; i++) {
@@ -371,7 +372,7 @@ int command_restore(int argc, char **argv)
 	}
 	open_wheel();
 	look_before();
-	/* Not half of it because somebody has pressed Ctrl-C. */
+	/* Block signals, so that Ctrl-C does not interrupt a restore halfway. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old);
 	armed = arm();

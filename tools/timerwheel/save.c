@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* save: a wheel into a file. The wheel goes on; what is in it stays. */
+/* save: write a wheel to a file. The wheel and its timers do not change. */
 #include <stdlib.h>
 
 #include "cli.h"
@@ -14,7 +14,7 @@ int command_save(int argc, char **argv)
 	if (argc != 1)
 		usage("one FILE is required; - is the standard output");
 	wheel = target_open();
-	/* One moment for all timers, not that at which each was listed. */
+	/* Use one point in time for all timers, not the time at which each was listed. */
 	target_info(wheel, &info);
 	/* In a file, cancelled timers would be armed, and a linger would be a period. */
 	if (info.flags & TIMERWHEEL_INFO_TABLE)
@@ -36,7 +36,7 @@ int command_save(int argc, char **argv)
 	}
 	saved.timers = timers_all(wheel, &saved.count);
 	for (i = 0; i < saved.count; i++) {
-		/* No file can hold a connection. */
+		/* A file cannot contain a connection. */
 		if (saved.timers[i].flags & TIMERWHEEL_ENTRY_SOCKET)
 			continue;
 		saved.timers[kept] = saved.timers[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The file of a saved wheel: text, so that people can read and change it.
+ * The file of a saved wheel. It is text, so that people can read and change it.
  *
  *	timerwheel-save 2
  *	time 1795312800000000000
@@ -15,16 +15,16 @@
  *	...
  *	end 2
  *
- * The line flags says which TIMERWHEEL_SETUP_* there were. It is left out when there was none:
- * older versions of this program, which do not know it, read such a file.
+ * The line flags lists the TIMERWHEEL_SETUP_* flags. It is omitted if there are none, so that older
+ * versions of this program, which do not know it, can read the file.
  *
- * All times are ns; time is the time of day at which it was saved, LEFT what was left then,
- * negative when the timer was due. The line boot is there if the clock is monotonic or boottime. It
- * has the boot of the machine, what that clock said, and whether the time of day was synchronized.
+ * All times are in ns. time is the time of day of the save. LEFT is the time that was left then,
+ * negative if the timer was due. The line boot exists if the clock is monotonic or boottime. It has
+ * the boot id of the machine, the time of that clock, and whether the time of day was synchronized.
  * Format 1 has no such line. Wheels with another clock are still saved in format 1, so that older
- * versions can read the file. The last line tells how many timers there are, so that a file
- * that was cut off is noticed. Lines that begin with # are comments. Another version of this
- * format would have another number in the first line.
+ * versions can read the file. The last line has the number of timers, so that a truncated file is
+ * detected. Lines that begin with # are comments. Another version of this format would have another
+ * number in the first line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,8 +69,8 @@ static bool find_path(int fd, char path[PATH_MAX])
 }
 
 /*
- * Can another user have put this file there, as in /tmp? The kernel has this rule for open() (see
- * fs.protected_regular in proc_sys_fs(5)). It does not apply the rule when a new file is renamed
+ * Can another user have created this file, as in /tmp? The kernel has this rule for open() (see
+ * fs.protected_regular in proc_sys_fs(5)). It applies the rule neither when a new file is renamed
  * over the old one, nor when a file is only read.
  */
 static bool planted(const struct stat *file, const char *path)
@@ -127,13 +127,13 @@ static void print(FILE *file, const struct saved *saved)
 }
 
 /**
- * struct place - where a file is or will be
- * @name: as the user gave it
+ * struct place - the place of a file that may not exist yet
+ * @name: its name as the user gave it
  * @folder: a descriptor of the folder
- * @base: its name there; no link
- * @exists: is it there?
- * @old: then what it is
- * @file: then a descriptor of it, for its access list
+ * @base: its name in the folder; not a link
+ * @exists: it exists
+ * @old: its status, if it exists
+ * @file: a descriptor of it, for its access list, if it exists
  */
 struct place {
 	const char *name;
@@ -164,9 +164,9 @@ static void open_folder(struct place *place, const char *path)
 }
 
 /*
- * Only the kernel follows links, for it knows which ones must not be followed (see
- * fs.protected_symlinks in proc_sys_fs(5)). So the file is opened first. The path of what was
- * opened leads to the folder, unless it was renamed meanwhile.
+ * Only the kernel follows links, because it knows which links must not be followed (see
+ * fs.protected_symlinks in proc_sys_fs(5)). Therefore open the file first. The path of the open
+ * file leads to the folder, unless it was renamed in the meantime.
  */
 static void find_place(struct place *place)
 {
@@ -200,7 +200,7 @@ static void find_place(struct place *place)
 		die("%s was moved or replaced during the save; nothing was written", place->name);
 }
 
-/* A file in that folder, which nobody else can read. */
+/* Create a file in that folder that other users cannot read. */
 static int create(const struct place *place, char *temporary, size_t size)
 {
 	__u64 seed = now_ns() ^ (__u64)getpid() << 40;
@@ -216,7 +216,7 @@ static int create(const struct place *place, char *temporary, size_t size)
 	return fd;
 }
 
-/* Without the list the mode would mean something else, so it is copied with it. */
+/* Copy the access list, because the mode has another meaning without it. */
 static int copy_access_list(const struct place *place, int fd)
 {
 	static const char name[] = "system.posix_acl_access";
@@ -230,7 +230,7 @@ static int copy_access_list(const struct place *place, int fd)
 	return fsetxattr(fd, name, list, length, 0);
 }
 
-/* Owner, mode and access list of the old file; else as open() would have made it. */
+/* Set owner, mode and access list as of the old file, or as open() would have set them. */
 static int set_access(const struct place *place, int fd)
 {
 	mode_t mask;
@@ -257,8 +257,8 @@ static int write_file(int fd, const struct saved *saved)
 }
 
 /*
- * Beside the old file, and in its place only when all of it is on disk. A signal waits until the
- * file beside it is gone, under one name or the other.
+ * Write a new file beside the old one, and replace the old one only when the new one is on disk.
+ * Signals are held back until the temporary name no longer exists.
  */
 static void replace(const char *name, const struct saved *saved)
 {
@@ -282,7 +282,7 @@ static void replace(const char *name, const struct saved *saved)
 		unlinkat(place.folder, temporary, 0);
 		cannot(&place, failed, err);
 	}
-	/* The name in the folder is on disk only when the folder is. */
+	/* The name is on disk only when the folder is on disk. */
 	if (fsync(place.folder))
 		die("cannot write the directory of %s to disk: %s", name, strerror(errno));
 	hold_end();
@@ -307,9 +307,9 @@ static struct saved *reading;
 static const char *reading_name;
 static size_t room;
 static bool has_magic, has_end;
-static unsigned int fields;	/* a bit for each line of the head that was there */
+static unsigned int fields;	/* a bit for each header line that was found */
 
-/* Of these the flags may be missing. */
+/* Header lines, of which only the flags are optional. */
 static const char *const head_names[] = {
 	"time", "clock", "tick", "slots", "capacity", "slack", "flags"
 };
@@ -403,7 +403,7 @@ static bool parse_head(char *const *words, int count)
 		return parse_clock(words[1]);
 	if (!strcmp(words[0], "flags"))
 		return parse_flags(words[1]);
-	/* SETUP takes these in 32 bits. */
+	/* SETUP accepts these only in 32 bits. */
 	narrow = numbers[i] == &slots || numbers[i] == &reading->capacity;
 	if (!parse_number(words[1], numbers[i]) ||
 	    *numbers[i] > (narrow ? UINT32_MAX : TIMERWHEEL_TIME_MAX))
@@ -473,7 +473,7 @@ static void nothing(void)
 {
 }
 
-/* The path as it was given counts, too, because the owner can rename the file meanwhile. */
+/* Also check the path as given, because the owner can rename the file in the meantime. */
 static void refuse_planted(int fd)
 {
 	char path[PATH_MAX];

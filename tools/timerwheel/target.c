@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which wheel is meant. What stands in the way is said with what to do about it. */
+/* Selection of the wheel. Errors are reported with what to do about them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ bool target_given(void)
 	return opt.given[OPT_FD] || opt.given[OPT_PID];
 }
 
-/* A descriptor that is not a wheel: what is it, and why? */
+/* Report a descriptor that is not a wheel, and end the program. */
 static noreturn void no_wheel(const char *what, int fd)
 {
 	struct stat st;
@@ -76,7 +76,7 @@ static noreturn void no_wheel(const char *what, int fd)
 	    what);
 }
 
-/* Ask it. A monitor of a wheel does not know this call either. */
+/* Check that a descriptor is a wheel. A monitor does not support this call either. */
 static void must_be_wheel(const char *what, int fd)
 {
 	struct timerwheel_info info = { .size = sizeof(info) };
@@ -89,7 +89,7 @@ static void must_be_wheel(const char *what, int fd)
 static int own_descriptor(void)
 {
 	int number = opt.number[OPT_FD];
-	/* A copy: commands of --exec are to find theirs open. */
+	/* Use a copy, so that commands of --exec find the original open. */
 	int fd = fcntl(number, F_DUPFD_CLOEXEC, 3);
 
 	if (fd < 0 && errno == EBADF)
@@ -100,7 +100,7 @@ static int own_descriptor(void)
 	return fd;
 }
 
-/* Which of the process's descriptors is a wheel? */
+/* Find the descriptor of a process that is a wheel. */
 static int find_descriptor(int pid)
 {
 	struct scan scan = {};
@@ -196,7 +196,7 @@ struct timerwheel *target_open_own(struct timerwheel_config *config)
 	if (!device)
 		device = "/dev/timerwheel";
 
-	/* Without a word from the user: this is about the device, not about an imitation. */
+	/* By default use the device, not a wheel inside the process. */
 	config->backend = getenv("TIMERWHEEL_BACKEND") ? TIMERWHEEL_BACKEND_AUTO :
 							 TIMERWHEEL_BACKEND_DEVICE;
 	err = timerwheel_open(&wheel, config);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the terminal can do, as terminfo(5) knows it. top takes its whole screen, with ncurses. */
+/* Capabilities of the terminal, from terminfo(5). top uses the whole screen with ncurses. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cli.h"
 
-/* Behind all others: these make macros of common words. */
+/* Included last, because these define macros with common names. */
 #include <curses.h>
 #include <term.h>
 
-/* Is there a terminal that is known? */
+/* Is the output a known terminal? */
 static bool known(void)
 {
 	static int answer = -1;
@@ -24,7 +24,7 @@ const char *terminal_text(const char *capability)
 {
 	const char *text = known() ? tigetstr((char *)capability) : NULL;
 
-	/* -1: it is no string. */
+	/* -1: it is not a string capability. */
 	return text && text != (char *)-1 ? text : NULL;
 }
 

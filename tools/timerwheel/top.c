@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * top: all wheels of the machine and who has them open, again and again. What happens in a second
- * is the difference between two looks at the counters in fdinfo.
+ * top: repeatedly show all wheels of the machine and the processes that have them open. Rates are
+ * the difference between two readings of the counters in fdinfo.
  */
 #include <curses.h>
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include "threads.h"
 
 /**
- * struct row - a wheel, and what happened since the last look
- * @seen: as it is now
- * @armed: armings in a second
- * @delivered: events in a second
+ * struct row - a wheel, and its rates since the last reading
+ * @seen: its current state
+ * @armed: armings per second
+ * @delivered: events per second
  */
 struct row {
 	struct seen seen;
@@ -65,7 +65,7 @@ static __u64 memory_of(const struct row *row)
 	return row->seen.memory;
 }
 
-/* Names in alphabetical order and processes as they come, of all else the most first. */
+/* Names in alphabetical order, processes by number, all others in descending order. */
 static const struct order {
 	const char *name;
 	__u64 (*number)(const struct row *row);
@@ -116,7 +116,7 @@ static void choose_order(void)
 	      name);
 }
 
-/* --- a look ------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 static const struct seen *before(const struct seen *seen)
 {
@@ -125,7 +125,7 @@ static const struct seen *before(const struct seen *seen)
 	for (i = 0; i < last.count; i++) {
 		const struct seen *old = &last.wheels[i];
 
-		/* Counters only grow: a smaller one is that of another wheel. */
+		/* Counters only grow, so a smaller counter belongs to another wheel. */
 		if (old->pid == seen->pid && old->fd == seen->fd && old->armed <= seen->armed &&
 		    old->delivered <= seen->delivered)
 			return old;
@@ -248,7 +248,7 @@ static void batch(__u64 interval)
 	__u64 left = opt.given[OPT_COUNT] && opt.number[OPT_COUNT] ? opt.number[OPT_COUNT] : ~0ULL;
 	__u64 next = now_ns();
 
-	/* One look before the first table, that there is something to compare with. */
+	/* Read once before the first table, to have values for comparison. */
 	look();
 	while (left--) {
 		next += interval;
@@ -262,7 +262,7 @@ static void batch(__u64 interval)
 
 /* --- the live screen ---------------------------------------------------- */
 
-/* The selected wheel, wherever it is in the order. */
+/* The selected wheel, independent of its place in the order. */
 static int selected_pid, selected_fd;
 
 static size_t selected(void)
@@ -287,7 +287,7 @@ static void select_row(size_t i)
 /* The next line of the screen. */
 static int next_line;
 
-/* A line, cut to the width; below the last row nothing happens. */
+/* Draw a line, truncated to the width. Below the last row, draw nothing. */
 static void __printf(2, 3) draw_line(attr_t style, const char *fmt, ...)
 {
 	char text[512];
@@ -307,7 +307,7 @@ static void draw_bar(const char *text)
 	draw_line(A_NORMAL, "  %s", text);
 }
 
-/* Only who may take the descriptor can ask the wheel itself. */
+/* Draw the lateness, if this program may copy the descriptor to ask the wheel. */
 static void draw_lateness(const struct seen *seen)
 {
 	struct timerwheel_stats stats = { .size = sizeof(stats) };
@@ -345,10 +345,10 @@ static void draw(void)
 	draw_line(A_NORMAL, "by %s%s; keys: up, down, s order, r reverse, q end",
 		  orders[order].name, reverse ? ", reversed" : "");
 	draw_line(A_NORMAL, "%s", "");
-	/* 80 columns hold all up to the memory, which is what one looks at. */
+	/* 80 columns show everything up to the memory. */
 	draw_line(A_BOLD, "%7s %3s %-15s %10s %10s %9s %10s %8s  %-9s %6s", "PID", "FD", "COMMAND",
 		  "PENDING", "DUE", "ARMED/s", "EVENTS/s", "MEMORY", "CLOCK", "OWNERS");
-	/* At most half of the screen for the table; the selected one is in sight. */
+	/* Use at most half of the screen for the table, and keep the selected wheel visible. */
 	most = LINES / 2 - 4 > 3 ? LINES / 2 - 4 : 3;
 	if ((int)chosen >= most)
 		first = chosen - most + 1;
@@ -368,7 +368,7 @@ static void draw(void)
 	refresh();
 }
 
-/* The key that is pressed, ERR: none until @end. When the terminal has gone, it is q. */
+/* Wait for a key until @end; ERR: none. Returns q if the terminal has gone. */
 static int pressed(__u64 end)
 {
 	struct pollfd poller = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -377,7 +377,7 @@ static int pressed(__u64 end)
 
 	n = poll(&poller, 1,
 		 time < end ? (end - time + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0);
-	/* Also when a signal has come: it may have told the size. */
+	/* Call it even after a signal, which may have changed the size. */
 	key = getch();
 	return n > 0 && key == ERR ? 'q' : key;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wait: take events. No more are taken than are printed, or than commands are started for: what
- * cannot be written goes back as timers that are due.
+ * wait: take events. It takes only as many events as it prints or starts commands for. Events that
+ * cannot be written are put back as timers that are due.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "cli.h"
 
 #define EVENTS	256
-/* How often it is looked whether the wheel is empty, ms. */
+/* Interval of the checks whether the wheel is empty, ms. */
 #define LOOK	500
 
 static bool empty(struct timerwheel *wheel)
@@ -26,7 +26,7 @@ static bool empty(struct timerwheel *wheel)
 	return !stats.pending && !stats.due;
 }
 
-/* A ring has one reader, and that is the daemon whose wheel it is. */
+/* A ring has only one reader, which is the daemon that owns the wheel. */
 static void refuse_ring(struct timerwheel *wheel)
 {
 	struct timerwheel_info info;
@@ -36,7 +36,7 @@ static void refuse_ring(struct timerwheel *wheel)
 		die("the events of this wheel go to its event ring, which only its owner can read; use timerwheel monitor to see them");
 }
 
-/* Timers that are removed wake nobody: with --until-empty it has to be looked for. */
+/* Removed timers cause no wake-up, so --until-empty has to poll. */
 static int timeout_of(const struct events_limit *limit)
 {
 	int timeout = events_timeout(limit);
@@ -44,7 +44,7 @@ static int timeout_of(const struct events_limit *limit)
 	return opt.given[OPT_UNTIL_EMPTY] && (timeout < 0 || timeout > LOOK) ? LOOK : timeout;
 }
 
-/* Sleep until there may be events. Ends the program if nobody reads the output any more. */
+/* Sleep until there may be events. Ends the program if the output has no reader. */
 static void sleep_until_due(struct timerwheel *wheel, const struct events_limit *limit)
 {
 	struct pollfd pollers[] = {
@@ -80,7 +80,7 @@ static void print(struct timerwheel *wheel, const struct timerwheel_event *event
 	exit(STATUS_ERROR);
 }
 
-/* Returns whether the command's exit status is 0. */
+/* Run the command. Returns true if its exit status is 0. */
 static bool execute(struct timerwheel *wheel, const struct timerwheel_event *event)
 {
 	pid_t pid;
@@ -114,7 +114,7 @@ static int take(struct timerwheel *wheel, struct events_limit *limit)
 		if (n > 0 && !opt.exec) {
 			print(wheel, events, n, limit);
 		} else if (n > 0 && events[0].flags & TIMERWHEEL_EVENT_CLOCK_SET) {
-			/* Without a key a command would do to some timer what is meant for none. */
+			/* The event has no key, so do not run a command for it. */
 			say("the clock was set");
 		} else if (n > 0) {
 			limit->left--;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Points in time, as people write them. */
+/* Points in time in human notation. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static const char beyond[] = "beyond the largest time, 292 years (as a date: in 2262)";
 
-/* Exactly @digits digits, which are taken off the front of @text. */
+/* Parse exactly @digits digits at the front of @text, and move @text behind them. */
 static bool parse_digits(const char **text, int digits, int *number)
 {
 	*number = 0;
@@ -21,7 +21,7 @@ static bool parse_digits(const char **text, int digits, int *number)
 	return true;
 }
 
-/* YYYY-MM-DDTHH:MM[:SS][Z]: exactly so many digits, so that nothing has to be guessed. */
+/* Parse YYYY-MM-DDTHH:MM[:SS][Z] with exactly this number of digits, to avoid guesses. */
 static bool parse_fields(const char *text, struct tm *tm, bool *utc)
 {
 	int year, month;
@@ -41,7 +41,7 @@ static bool parse_fields(const char *text, struct tm *tm, bool *utc)
 	return *utc || !*text;
 }
 
-/* mktime() and timegm() move what does not exist: 30 February becomes 2 March. */
+/* mktime() and timegm() convert dates that do not exist: 30 February becomes 2 March. */
 static bool same(const struct tm *a, const struct tm *b)
 {
 	return a->tm_year == b->tm_year && a->tm_mon == b->tm_mon && a->tm_mday == b->tm_mday &&
@@ -49,9 +49,9 @@ static bool same(const struct tm *a, const struct tm *b)
 }
 
 /*
- * The points in time that local clocks show as @tm: none if the clocks skip it, two if they are set
- * back over it. mktime() would choose, and not always the same one. @utc is @tm read as UTC; the
- * offsets of a day before and a day after are the two that may hold.
+ * Find the points in time that local clocks show as @tm: none if the clocks skip it, two if they
+ * are set back over it. mktime() would choose one, and not always the same one. @utc is @tm read as
+ * UTC. The offsets of the day before and the day after are the two possible offsets.
  */
 static int local_times(const struct tm *tm, time_t utc, time_t times[2])
 {
@@ -70,7 +70,7 @@ static int local_times(const struct tm *tm, time_t utc, time_t times[2])
 	return count;
 }
 
-/* Two texts of points in time, for a local time that occurs twice. */
+/* The message for a local time that occurs twice. */
 static const char *twice(const time_t times[2])
 {
 	static char text[160];
@@ -87,7 +87,7 @@ static const char *twice(const time_t times[2])
 	return text;
 }
 
-/* A date and time of day. Returns what is wrong with it, or NULL. */
+/* Parse a date and time of day. Returns what is wrong with it, or NULL. */
 static const char *parse_date(const char *text, __u64 *ns)
 {
 	time_t times[2];
@@ -146,7 +146,7 @@ const char *when_parse(const char *text, const struct timerwheel_info *info, __u
 	case TIMERWHEEL_CLOCK_MANUAL:
 		return "a time of day, but the wheel's clock is manual: give @SECONDS";
 	default:
-		/* The clock of such a wheel knows no date: how long is it until then? */
+		/* The clock of this wheel has no dates, so compute the time until then. */
 		*deadline = time - wall_ns();	/* negative if that has passed */
 		return NULL;
 	}
