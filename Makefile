@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# timerwheel: what one wants to do, one target each; `make help' lists them.
-# What a target needs (packages, kernels) it installs or fetches, the latter
-# into ~/.cache/timerwheel.
+# timerwheel: one target for each task; `make help' lists them. A target installs
+# the packages that it needs, and downloads kernels into ~/.cache/timerwheel.
 
-# The running kernel's headers where they are installed, else those of the
-# guest's kernel, "stock".
+# The headers of the running kernel if they are installed, otherwise the headers
+# of the guest's kernel, "stock".
 RUNNING	:= /lib/modules/$(shell uname -r)/build
 KDIR	?= $(if $(wildcard $(RUNNING)/Makefile),$(RUNNING),stock)
 
-# How long check-debug fuzzes, and how long it makes each race last.
+# Seconds that check-debug fuzzes, and seconds of each scenario of race.
 FUZZ_SECONDS	?= 600
 RACE_SECONDS	?= 10
 
-# Unless asked for, no word about the folders that make enters.
+# By default make does not print the folders that it enters.
 MAKEFLAGS += --no-print-directory
 
-# build FOLDER: say so if there is anything to do; commands only with V=1.
+# build FOLDER: print a line if there is anything to build, and commands only with V=1.
 define build
 	@$(MAKE) -q -C $(1) >/dev/null 2>&1 || echo 'building $(1)'
 	@$(MAKE) $(if $(V),,-s) -C $(1)
@@ -41,16 +40,16 @@ selftests: | need-build ## Build the programs in selftests/
 load: ## Build the module for this machine's kernel and load it
 	@scripts/load
 
-unload: ## Take the module out of this machine's kernel
+unload: ## Unload the module from this machine's kernel
 	@scripts/load --unload
 
-demo: ## Show what it does: a million timeouts, and a server with real clients
+demo: ## Run a demonstration: a million timeouts, and a server with real clients
 	@tools/demo/run
 
-check: ## Run the tests of module, library and tools: lint, in user space, in guests
+check: ## Test the module, the library and the tools: lint, in user space, in guests
 	@scripts/vm/check
 
-check-system: ## Run those of whole systems: packages, a Debian system, servers, fuzzing, mutants
+check-system: ## Test whole systems: packages, a Debian system, servers, fuzzing, mutants
 	@scripts/vm/check --system
 
 check-quick: ## Run the tests that take less than a few minutes
@@ -62,7 +61,7 @@ check-debug: ## Run the guest tests in kernels with KASAN, lockdep, KCSAN, ... (
 check-model: ## Prove protocols between CPUs, memory order and arithmetic in model checkers
 	@selftests/model/check
 
-check-mutants: ## Put faults into module, library and tools: do the tests notice each? (two hours)
+check-mutants: ## Insert faults, each of which the tests must detect (two hours)
 	@$(MAKE) -s -C selftests/unit/wheel mutants
 	@$(MAKE) -s -C selftests/unit/table mutants
 	@tools/mutants/run
@@ -77,10 +76,10 @@ check-matrix: ## Build for, boot and test every kernel that people run (an hour 
 check-configs: ## Compile the module for kernels of many configurations, with gcc and clang (an hour)
 	@scripts/vm/configs
 
-bench: ## Measure what timeouts cost, beside every peer: tables and plots (QUICK=1, TWICE=1)
+bench: ## Measure the cost of timeouts and of the alternatives: tables and plots (QUICK=1, TWICE=1)
 	@bench/run $(if $(QUICK),--quick) $(if $(TWICE),--twice)
 
-bench-quick: ## The same with a tenth of the timers, in some minutes
+bench-quick: ## Run bench with a tenth of the timers, in several minutes
 	@bench/run --quick $(if $(TWICE),--twice)
 
 upstream: ## Make a series of patches for the kernel's tree, build and test it (an hour or two at first)
@@ -92,12 +91,12 @@ lint: ## Check the source: warnings, sparse, checkpatch, kernel-doc, header, scr
 lines: ## Count the instructions and the lines of memory of each operation (valgrind, a minute)
 	@bench/lines/run
 
-quick: ## Run the tests nearest to what differs from the last commit, in seconds
+quick: ## Run the tests most closely related to your changes since the last commit, in seconds
 	@scripts/quick
 
 include packaging/install.mk
 
-clean: ## Remove what was built; what was fetched stays
+clean: ## Remove build results; downloads stay
 	@rm -rf build timerwheel.ko
 	@$(MAKE) -s -C lib clean
 	@$(MAKE) -s -C tools clean

@@ -8,8 +8,8 @@
 cd "$TOP" || exit
 
 # sources PATTERN...: the files of this tree that match one of the patterns, including untracked
-# and excluding ignored ones. Without git: all text files. Lists of faults are left out: they have
-# the names of the files that the faults are for.
+# and excluding ignored ones. Without git: all text files. Lists of faults are excluded, because they
+# have the names of the files in which they insert faults.
 sources()
 {
 	if [[ -e .git ]] && command -v git >/dev/null; then

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Functions and paths for the scripts in scripts/vm and scripts/lint, to be sourced. It
-# runs nothing and prints nothing.
+# Functions and paths for the scripts in scripts/vm and scripts/lint, which source this
+# file. It runs nothing and prints nothing.
 
 # shellcheck disable=SC2034 # used by other scripts
 
@@ -32,7 +32,7 @@ die()
 	exit "$status"
 }
 
-# The script itself, for those that change the folder.
+# The absolute path of the script, for scripts that change the folder.
 SCRIPT=$0
 [[ $SCRIPT == /* ]] || SCRIPT=$PWD/$SCRIPT
 
@@ -42,8 +42,8 @@ usage()
 	sed -n '3,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$SCRIPT"
 }
 
-# lock FILE: hold a lock until the script ends, so that concurrent runs do not fetch
-# or build the same
+# lock FILE: hold a lock until the script ends, so that concurrent runs do not download
+# or build the same files
 lock()
 {
 	local fd
@@ -102,7 +102,7 @@ cross_prefix()
 	esac
 }
 
-# kernel_compiler KDIR: the compiler with its version, where .kernelvariables names it, as in Debian's
+# kernel_compiler KDIR: print the compiler with its version, if .kernelvariables names it, as in Debian's
 # headers and in debug kernels that are built with clang
 kernel_compiler()
 {
@@ -110,7 +110,7 @@ kernel_compiler()
 		sed -nE 's/^CC *:?=.*((gcc|clang)-[0-9]+)$/\1/p' "$1/.kernelvariables"
 }
 
-# use_ccache: what was compiled in another checkout, or before `make clean', is not compiled again
+# use_ccache: reuse files that were compiled in another checkout or before `make clean'
 use_ccache()
 {
 	[[ -e /usr/lib/ccache ]] || return 0
