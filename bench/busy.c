@@ -11,8 +11,8 @@
  *
  * The kernel's background work is measured afterwards, for as long a time, and subtracted.
  *
- * A span in the midst of a workload begins and ends while timers are armed. There the idle time is
- * that of /proc/stat, and the span must be long enough for its resolution.
+ * A span inside a workload begins and ends while timers are armed. Its idle time comes from
+ * /proc/stat, so the span must be long enough for the resolution of that file.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -132,7 +132,7 @@ static void report_batches(const char *longest, const char *largest)
 	result(largest, timers, 0, stats.pass_max_timers, "timers");
 }
 
-/* All timers are due in the same tick; nobody reads meanwhile. */
+/* All timers are due in the same tick, and no reader takes events in the meantime. */
 static void one_tick(void)
 {
 	__u64 from = now_ns() + 2 * time_to_arm + NSEC_PER_SEC;

@@ -108,8 +108,8 @@ static double base_of_step(struct steps *steps)
 }
 
 /*
- * Each connection has sent a request within the last 30 s, or seems to: all timers were armed.
- * Those of connections that wait stay so.
+ * Each connection has sent a request within the last 30 s, or appears to: all timers were armed.
+ * Timers of connections that wait stay armed.
  */
 static void begin(const struct pattern *p)
 {

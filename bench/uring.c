@@ -204,8 +204,8 @@ static double key_moves(void)
 enum timeout { NONE, LINK_TIMEOUT, LINKED_MOVE };
 
 /*
- * Receives that wait, @n in an enter; then a byte comes for each. Returns ns for each: of the
- * submission and of the completion, without that of the sender.
+ * Receives that wait, @n per enter; then a byte arrives for each. Returns the ns per receive of the
+ * submission and of the completion, without the time of the sender.
  */
 static double receives(enum timeout timeout, __u32 n)
 {

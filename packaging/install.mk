@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What is installed and where to; the top Makefile includes this. Each file is named:
-# one that was not built or is gone is an error, not an omission.
+# Installed files and their destinations; the top Makefile includes this file. Each file is named, so
+# that a missing file causes an error instead of being skipped.
 #
 # PREFIX is /usr/local, where linker, compiler, udev, systemd, man and bash all search;
 # DESTDIR goes before each path, for packages.
@@ -22,7 +22,7 @@ UNITDIR		?= $(PREFIX)/lib/systemd/system
 # Where the unit looks, whatever the PREFIX.
 DEFAULTDIR	?= /etc/default
 
-# The manuals of the functions timerwheel_...; those of the same page are links to it.
+# The manuals of the functions timerwheel_...; functions that share a page are links to it.
 MANUALS_LIBRARY := \
 	add add_socket adopt advance arm backend cancel close drain fd get info list mapped_arm \
 	mapped_cancel mapped_entry mapped_refresh monitor move move_handles now open queue_add \
@@ -52,7 +52,7 @@ INSTALLED := \
 	644:packaging/modules-load.conf:$(MODULESLOADDIR)/timerwheel.conf \
 	644:packaging/sysusers.conf:$(SYSUSERSDIR)/timerwheel.conf
 
-# What lib installs.
+# Files that lib installs.
 INSTALLED_LIBRARY := $(INCLUDEDIR)/linux/timerwheel.h $(INCLUDEDIR)/timerwheel.h \
 	$(INCLUDEDIR)/timerwheel-mapped.h $(LIBDIR)/libtimerwheel.so.1 \
 	$(LIBDIR)/libtimerwheel.so $(LIBDIR)/libtimerwheel.a $(LIBDIR)/pkgconfig/timerwheel.pc
@@ -60,8 +60,8 @@ INSTALLED_LIBRARY := $(INCLUDEDIR)/linux/timerwheel.h $(INCLUDEDIR)/timerwheel.h
 # The units say where Debian has the daemons.
 UNITS := $(UNITDIR)/timerwheel-proxy.service $(UNITDIR)/timerwheel-guard.service
 
-# What the machine's owner may change: what is there already stays, and is taken away only as
-# it came.
+# Files that the machine's owner may change. Existing files stay, and uninstall removes only unchanged
+# files.
 CONFIGS := \
 	644:tools/proxy/timerwheel-proxy.default:$(DEFAULTDIR)/timerwheel-proxy \
 	644:tools/guard/timerwheel-guard.default:$(DEFAULTDIR)/timerwheel-guard
@@ -74,7 +74,7 @@ INSTALLED_FOLDERS := $(INCLUDEDIR)/linux $(LIBDIR)/pkgconfig $(UDEVDIR)/rules.d 
 # Below DESTDIR, a stage for a package, all folders are.
 EMPTIED	:= $(INSTALLED_FOLDERS) $(BINDIR) $(SBINDIR) $(INCLUDEDIR) $(LIBDIR) $(MANDIR) $(DEFAULTDIR)
 
-# What the module is built from, for DKMS.
+# Sources of the module, for DKMS.
 MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, \
 	main.c file.c map.c ioctl.c setup.c batch.c scan.c ops.c handle.c table.c memory.c pages.c user.c \
 	engine.c cpu.c wheel.c resident.c sock.c tcp.c alarm.c clockset.c events.c flow.c ring.c log.c monitor.c stats.c \

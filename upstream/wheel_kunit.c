@@ -168,7 +168,9 @@ static void add(struct kunit *test, struct rig *r, u32 index, u64 deadline, u32 
 	m->slack = slack;
 	m->pending = true;
 	tw_wheel_catch_up(&r->w, now_tick(r));
-	/* What is armed for the past fires in the next tick, or in this one if that is not over. */
+	/*
+	 * A timer armed for the past fires in the next tick, or in this tick if it has not ended.
+	 */
 	m->bound = max(first_tick(r, m) + slack, r->w.cursor);
 	tw_wheel_insert(&r->w, index, t);
 	r->pending++;
@@ -314,7 +316,9 @@ static void wheel_one(struct kunit *test)
 		for (steps = 0; r->pending; steps++) {
 			KUNIT_ASSERT_LT(test, steps, (unsigned int)r->w.levels);
 			KUNIT_ASSERT_LE(test, r->w.work, tick);
-			/* The last step is at the end of time, which need not be that of a tick. */
+			/*
+			 * The last step is at the end of time, which need not be the end of a tick.
+			 */
 			r->now = max(r->now, min(r->w.work * shape->tick, TIMERWHEEL_TIME_MAX));
 			if (now_tick(r) < r->w.work)
 				break;
@@ -327,7 +331,7 @@ static void wheel_one(struct kunit *test)
 	}
 }
 
-/* Many timers in one tick: bounded batches, and those of later ticks are on time nevertheless. */
+/* Many timers in one tick: batches are bounded, and timers of later ticks are still on time. */
 static void wheel_burst(struct kunit *test)
 {
 	const struct shape *shape = test->param_value;

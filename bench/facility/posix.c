@@ -3,8 +3,8 @@
  * POSIX timers, with sigwaitinfo(). They are created when first armed and kept when cancelled. The
  * kernel finds them in a hash table of 512 lists, of which each operation walks one.
  *
- * Before Linux 6.13 a signal that is pending stays when its timer is armed anew or cancelled. So
- * the program has to tell by the deadline whether a signal still means something.
+ * Before Linux 6.13, a pending signal stays pending when its timer is armed again or cancelled.
+ * Therefore the program has to compare the deadline to find out whether a signal is still valid.
  */
 #include <errno.h>
 #include <signal.h>

@@ -112,7 +112,7 @@ static __attribute__((noinline)) void needs_call(const struct change *c, bool cr
 		flush();
 }
 
-/* Change timers in the table. Only arming may need a call; otherwise it is no measurement. */
+/* Change timers in the table. Only arming may need a call; otherwise the measurement is invalid. */
 static __attribute__((always_inline)) inline
 void change_in_memory(const struct change *c, __u32 n, enum op op)
 {

@@ -7,8 +7,8 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
 cd "$TOP" || exit
 
-# sources PATTERN...: the files of this tree that match one of the patterns, including untracked
-# and excluding ignored ones. Without git: all text files. Lists of faults are excluded, because they
+# sources PATTERN...: the files of this tree that match one of the patterns, including untracked and
+# excluding ignored ones. Without git: all text files. Lists of faults are excluded, because they
 # have the names of the files in which they insert faults.
 sources()
 {

@@ -102,8 +102,8 @@ cross_prefix()
 	esac
 }
 
-# kernel_compiler KDIR: print the compiler with its version, if .kernelvariables names it, as in Debian's
-# headers and in debug kernels that are built with clang
+# kernel_compiler KDIR: print the compiler with its version, if .kernelvariables names it, as in
+# Debian's headers and in debug kernels that are built with clang
 kernel_compiler()
 {
 	[[ ! -e $1/.kernelvariables ]] ||

@@ -21,7 +21,7 @@ static long long now_ns(void)
 	return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* The frequency in kHz, measured in some 20 ms. It is wrong if either end is interrupted. */
+/* The frequency in kHz, measured in about 20 ms. It is wrong if either end is interrupted. */
 static long long sample(void)
 {
 	long long start = now_ns(), end;

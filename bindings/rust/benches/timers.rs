@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! usage: timers [NUMBER OF TIMERS]...
 //!
-//! What it takes to insert, reset, remove and expire a timer, in nanoseconds: with this crate, with
-//! tokio's Sleep and with tokio-util's DelayQueue. Prints a table; best of three. In a guest with
-//! instruction-counted time a nanosecond is an instruction, and one run is enough.
+//! The time to insert, reset, remove and expire a timer, in nanoseconds, with this crate, with
+//! tokio's Sleep and with tokio-util's DelayQueue. Prints a table with the best of three runs. In a
+//! guest with instruction-counted time a nanosecond is an instruction, and one run is enough.
 //!
 //! Timers are due 30 to 60 s after they were inserted. They are reset to 10 s later and removed in
-//! another order than that of insertion. Expire: all are due at the same time; from that time on
+//! a different order. Expire: all are due at the same time; measured from that time
 //! until the last of them was delivered, which includes up to a tick (1 ms) in all. One thread,
 //! which does nothing else.
 

@@ -149,7 +149,7 @@ fn waits_although_one_is_refused() {
     }
     assert_eq!(first.unwrap().into_inner(), "first");
     assert!(begin.elapsed() >= after);
-    // The timer is that of the place, which the next value gets.
+    // The timer belongs to the place, which the next value gets.
     assert_eq!(queue.wait(PATIENCE).unwrap_err(), Error::Full);
     let begin = Instant::now();
     assert_eq!(queue.wait(Some(ms(10))), Ok(None));
@@ -162,7 +162,7 @@ fn waits_although_one_is_refused() {
     assert_eq!(queue.wait(PATIENCE), Ok(None));
 }
 
-/// What was refused is tried again after an expiry or a removal, with another timer, and by flush.
+/// Refused values are tried again after an expiry or a removal, with another timer, and by flush.
 #[test]
 fn refused_and_tried_again() {
     for what in 0..5 {

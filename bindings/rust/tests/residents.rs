@@ -167,7 +167,7 @@ impl Owner<'_> {
             None => return,
         };
         let time = self.time(deadline);
-        // Announced first, so that its event is no surprise.
+        // Announced first, so that its event is expected.
         assert_eq!(self.state(key, deadline, ARMED), NOTHING);
         let armed = match ledger.wheel.table().unwrap().arm(handle, time) {
             Answer::Done => true,

@@ -65,7 +65,7 @@ fn one_reader() {
     assert_eq!(Ring::new(Arc::new(manual())).err(), Some(Error::Invalid));
 }
 
-/// What a reader has not returned is left to the next one, of either kind.
+/// The next reader, of either kind, gets the events that a reader has not returned.
 #[test]
 fn the_next_reader() {
     let wheel = wheel_with_ring(16);
@@ -117,8 +117,8 @@ fn until_one_waits(wheel: &Arc<Wheel>) {
     }
 }
 
-/// Nobody takes events while another thread sleeps for them, nor becomes the reader, as that would
-/// not be woken; and nobody waits for it longer than asked for.
+/// While a thread sleeps for events, no other thread takes events or becomes the reader, because it
+/// would not be woken. No thread waits for the sleeper longer than requested.
 #[test]
 fn one_thread_sleeps() {
     let wheel = wheel_with_ring(8);

@@ -220,8 +220,8 @@ async fn delay_queue_that_becomes_empty() {
     }
 }
 
-/// The wheel is full: the stream tells it once, and goes on. What was refused is tried again when
-/// another task has removed a value.
+/// The wheel is full: the stream reports it once, and continues. Refused values are tried again
+/// after another task has removed a value.
 #[tokio::test]
 async fn delay_queue_that_is_full() {
     let mut after = ms(200);

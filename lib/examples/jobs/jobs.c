@@ -2,9 +2,9 @@
 /*
  * usage: jobs [-w WORKERS] [-l SECONDS] [-r SECONDS] CONNINFO
  *
- * Run the jobs of a PostgreSQL table (jobs.sql) when they are due, on as many machines as start
- * this program. The database keeps the jobs: it outlives any machine. The wheel knows which of them
- * are due soon, so that nobody polls the database. Needs the device.
+ * Run the jobs of a PostgreSQL table (jobs.sql) when they are due, on any number of machines. The
+ * database keeps the jobs, because it outlives any machine. The wheel has the jobs that are due
+ * soon, so that no program polls the database. It needs the device.
  *
  *	-w	number of workers (4)
  *	-l	how far to look ahead, in seconds (600); at least as far as the trigger announces
@@ -17,9 +17,10 @@
  * the parent by a service manager.
  *
  * The wheel gives an event to one worker of the machine. A lock on the job's row decides between
- * machines. The timer is periodic, and is removed when the job is done: if a worker dies, or loses
- * its connection, half-way, the next event comes to another one. What a job does in its transaction
- * happens exactly once; all else at least once, and again only after a failure.
+ * machines. The timer is periodic, and is removed when the job is done: if a worker dies or loses
+ * its connection before that, another worker gets the next event. The effects of a job's
+ * transaction happen exactly once; other effects happen at least once, and more than once only
+ * after a failure.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -107,7 +108,7 @@ static void flush_timers(void)
 	timers_used = 0;
 }
 
-/* A job that has a timer gets it anew: the time may be another. */
+/* Arm the timer of a job, even if it is armed, because the time may have changed. */
 static void set_timer(uint64_t id, int64_t due)
 {
 	timers[timers_used++] = (struct timerwheel_add){
@@ -121,7 +122,7 @@ static void set_timer(uint64_t id, int64_t due)
 		flush_timers();
 }
 
-/* Not if it was set anew for another time. */
+/* Skip it if it was set again for another time. */
 static void remove_timer(const struct timerwheel_event *event)
 {
 	struct timerwheel_remove timer = {
@@ -137,7 +138,7 @@ static void remove_timer(const struct timerwheel_event *event)
 
 /* ---- a worker ---- */
 
-/* What a job does; in its transaction. Here: takes a while, and leaves a row. */
+/* Perform a job in its transaction. In this example it takes a while, and adds a row. */
 static bool run_job(PGconn *db, const char *id, const char *payload)
 {
 	PGresult *result;
@@ -251,7 +252,7 @@ static bool look_up(PGconn *db)
 	return all && rows(db, "COMMIT", NULL) >= 0;
 }
 
-/* What was announced. False: the connection was lost. */
+/* Handle announcements. Returns false if the connection was lost. */
 static bool hear(PGconn *db)
 {
 	PGnotify *heard;

@@ -326,7 +326,7 @@ fault:
 	vm_munmap((unsigned long)to, PAGE_SIZE);
 }
 
-/* What user space may map is copied by nobody: the module checks it itself. */
+/* No function copies memory that user space may map, so the module checks it explicitly. */
 static void mapped_leak(void)
 {
 	struct page *page = alloc_page(GFP_KERNEL);

@@ -62,7 +62,7 @@ class Script:
                 self.steps[end].append((op, len(other), *args))
             elif op == 'transfer':
                 self.steps[end].append(('write', args[0]))
-                # What was written before it is read as well.
+                # Bytes that were written before it are also read.
                 other.append(('readall', len(self.steps[end]), *args[1:]))
             else:
                 self.steps[end].append((op, *args))

@@ -1116,7 +1116,7 @@ def no_server_answers(manager, what):
         what(client)
         proxy.wait_metric('connections', 0)
     manager.wait('the sockets to go', lambda m: 's' not in m.names())
-    # What was freed is used again.
+    # Free places are used again.
     others = [proxy.connect() for _ in range(20)]
     proxy.wait_metric('connections', len(others))
     for _, fill in silent:

@@ -181,7 +181,7 @@ def test_idle_reader_stops():
     far.sendall(data)
     proxy.wait_metric('closed_total{end="idle-timeout"}', 1)
     between(time.monotonic() - began, idle, 2 * idle + late(), 'closed after')
-    # Its answers to the kernel's probes are no progress. They can pass for it once.
+    # Its answers to the kernel's probes do not count as progress. They can be mistaken for it once.
     check(proxy.metrics()['postponed_total'] <= 1, 'it was postponed more than once')
     got = read_to_reset(client)
     check(data.startswith(got) and len(got) < len(data), f'{len(got)} bytes came')
@@ -371,7 +371,7 @@ def test_refused():
     check(how == 'reset', 'the client saw an end of file')
     between(at - began, 0, late(), 'closed after')
     proxy.wait_metric('closed_total{end="refused"}', 1)
-    # What to do. Told after it is counted, and by another way.
+    # The advice. It is logged after the event is counted.
     proxy.wait_log('is it running?')
 
 

@@ -188,7 +188,7 @@ static void arm_entry(int i)
 			  TIMERWHEEL_TABLE_ARMED;
 }
 
-/* What GET, LIST and DRAIN say of it. */
+/* The description of a timer by GET, LIST and DRAIN. */
 static struct timerwheel_entry describe(int i)
 {
 	struct timerwheel_entry entry = wheel->timers[i];
@@ -361,7 +361,7 @@ static int drain(struct timerwheel_batch *batch)
 	return n;
 }
 
-/* What happens to who has just taken something. */
+/* Trouble for a caller that has just taken events or timers. */
 static void taken(void)
 {
 	struct timerwheel_add other = { .key = variable("FAKE_MEANWHILE"), .value = 99 };
@@ -424,7 +424,7 @@ static int setup(const struct timerwheel_setup *s)
 	return 0;
 }
 
-/* What to do with an element of an array, and where its result is. */
+/* The function for an element of an array, and the place of its result. */
 struct operation {
 	int (*run)(void *element);
 	size_t size;
@@ -509,7 +509,7 @@ ssize_t readlinkat(int folder, const char *path, char *link, size_t size)
 	return n;
 }
 
-/* What becomes of a timer that watches a connection: the flags of its event. */
+/* The flags of the event of a timer that watches a connection. */
 static __u32 expire_socket(int i)
 {
 	struct timerwheel_entry *e = &wheel->timers[i];
@@ -704,7 +704,7 @@ ssize_t readlink(const char *name, char *to, size_t size)
 	return snprintf(to, size, "../../../../class/timerwheel");
 }
 
-/* What /proc says of the device and of the wheel; else what is in the file. */
+/* Fake files of /proc about the device and the wheel; other files are real. */
 FILE *fopen(const char *name, const char *mode)
 {
 	FILE *(*real)(const char *name, const char *mode) = dlsym(RTLD_NEXT, "fopen");
