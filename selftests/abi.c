@@ -186,7 +186,7 @@ static const struct {
 };
 
 /*
- * Some 32-bit machines align 64-bit integers to 4 bytes. __aligned_u64 makes the layout the same
+ * Certain 32-bit machines align 64-bit integers to 4 bytes. __aligned_u64 makes the layout the same
  * everywhere.
  */
 #define ALIGNED(s)	static_assert(__alignof__(struct timerwheel_##s) == 8, #s)
@@ -269,7 +269,7 @@ FIXTURE_TEARDOWN(device)
 	close(self->fd);
 }
 
-/* Sizes of structures and offsets of fields are those of version 1 */
+/* Sizes of structures and offsets of fields have not changed since version 1. */
 TEST_F(device, layout)
 {
 	size_t i;
@@ -477,7 +477,7 @@ static char *report_at(char *end, __u32 room, __u32 size, __u32 flags)
 	return (char *)arg;
 }
 
-/* A size less than that of size and flags: EINVAL, and nothing is written */
+/* A size below the size of the fields size and flags: EINVAL, and nothing is written. */
 TEST_F(report, too_small)
 {
 	__u32 size;
@@ -731,7 +731,7 @@ static __u32 next_size(__u32 known, __u32 size)
 	return size < page && next > page ? page : next;
 }
 
-/* Sizes from that of version 1 up to a page, the unknown part zero: success */
+/* Sizes from version 1 up to a page, with the unknown part zero: success. */
 TEST_F(call, larger_zero)
 {
 	const struct call *call = &variant->call;

@@ -534,8 +534,8 @@ static int turn_period(int fd, int number)
 }
 
 /*
- * A period of 1 ns: one event of each timer in a read, every deadline is counted, and no interrupt
- * while nobody reads.
+ * With a period of 1 ns, a read returns one event of each timer, every deadline is counted, and
+ * there are no interrupts between reads.
  */
 TEST_F_TIMEOUT(attack, period_of_1_ns, TIMEOUT)
 {
@@ -677,7 +677,9 @@ TEST_F_TIMEOUT(million, again_and_again, TIMEOUT)
 	EXPECT_TRUE(tw_balanced(&st));
 }
 
-/* Nobody reads: due timers need no more memory and cause no interrupts. DRAIN returns each once. */
+/*
+ * Without reads, due timers need no more memory and cause no interrupts. DRAIN returns each once.
+ */
 TEST_F_TIMEOUT(million, never_read, TIMEOUT)
 {
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;

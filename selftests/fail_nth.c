@@ -288,9 +288,9 @@ static char *cgroup_path(const char *name)
 }
 
 /*
- * Create a cgroup with a child cgroup, in which the sweep runs. The child is removed first, and
- * with it the partly used pages that the kernel has charged to it in advance. What the parent is
- * charged for after that is memory in use.
+ * Create a cgroup with a child cgroup, in which the sweep runs. The child is removed first,
+ * together with the partly used pages that the kernel has charged to it in advance. Charges of the
+ * parent after that are memory in use.
  */
 static int cgroup_make(void)
 {
@@ -814,7 +814,7 @@ static int connected(void)
 	return connect(sock, (void *)&addr, len) ? -errno : sock;
 }
 
-/* What was before, or an error: of the call, or of the connection alone */
+/* The state before, or an error of the call or of the connection alone. */
 static int add_socket1(int fd, struct timerwheel_add_socket *add)
 {
 	int ret = tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add), 1, NULL);
@@ -1551,7 +1551,7 @@ static int engine_threads(void)
 	return n;
 }
 
-/* What is left of the module after it was unloaded; NULL: nothing */
+/* A remainder of the module after it was unloaded; NULL: none. */
 static const char *module_rest(void)
 {
 	static const char * const paths[] = {
@@ -1572,7 +1572,7 @@ static const char *module_rest(void)
 	return engine_threads() ? "threads" : NULL;
 }
 
-/* What is missing of the module after it was loaded; NULL: nothing, and it works */
+/* A missing part of the module after it was loaded; NULL: none, and the module works. */
 static const char *module_lacks(void)
 {
 	struct timerwheel_event ev;

@@ -69,7 +69,7 @@ static bool op_asks(const struct op *op)
 	return op->cmd && op->cmd != TIMERWHEEL_IOC_LIST && op->cmd != TIMERWHEEL_IOC_DRAIN;
 }
 
-/* Arm those of the timers 0 to @n - 1 that are missing. For read they are due, else pending. */
+/* Arm the missing timers of 0 to @n - 1. For read they are due, otherwise pending. */
 static const char *restock(const struct op *op, struct model *m, __u32 n, __u64 round)
 {
 	__u32 from, to;
@@ -87,7 +87,7 @@ static const char *restock(const struct op *op, struct model *m, __u32 n, __u64 
 	return NULL;
 }
 
-/* Write the elements. @round makes deadlines and values differ from those of other calls. */
+/* Write the elements. @round makes deadlines and values unique to the call. */
 static void fill(const struct op *op, char *elems, __u32 n, __u64 round)
 {
 	struct timerwheel_entry ent;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * handle: MOVE and REMOVE by index and generation. What they do to a timer in each state, on this
- * CPU and on another one; that a handle whose timer is gone changes nothing; long batches; and a
- * race on few indices with a ledger. Layouts, flags and faults are in abi, all other races in race.
+ * handle: MOVE and REMOVE by index and generation: their effect on a timer in each state, on this
+ * CPU and on another one; a handle whose timer no longer exists changes nothing; long batches; and
+ * a race on few indices with a ledger. abi tests layouts, flags and faults, and race all other
+ * races.
  *
  * TW_RACE_SECONDS: how long the race lasts (2). TW_SEED: see tw_test.h.
  */
@@ -678,8 +679,8 @@ static void shuffle(__u64 *seed)
 }
 
 /*
- * The longest batches, in random order, every third handle stale: each result is that of its own
- * element. The others are moved, and then removed with their values.
+ * The longest batches, in random order, with every third handle stale: each result belongs to its
+ * own element. The other timers are moved, and then removed with their values.
  */
 TEST_F(one, batches)
 {

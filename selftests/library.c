@@ -115,7 +115,7 @@ static int automatic(const char *backend, const char *device)
 
 TEST(open_automatic)
 {
-	/* What there is. */
+	/* Existing back ends. */
 	EXPECT_EQ(BACKEND, automatic(ON_DEVICE ? NULL : "process", NULL));
 	EXPECT_EQ(BACKEND, automatic(ON_DEVICE ? "auto" : "process", NULL));
 	EXPECT_EQ(TIMERWHEEL_BACKEND_PROCESS, automatic("process", NULL));
@@ -124,7 +124,7 @@ TEST(open_automatic)
 	EXPECT_EQ(-ENOENT, automatic("device", "/nowhere"));
 	EXPECT_EQ(-EINVAL, automatic("kernel", NULL));
 	EXPECT_EQ(-EINVAL, automatic("", NULL));
-	/* A device that is no wheel is an error, not a reason. */
+	/* A device that is not a wheel is an error, not a reason to use the process. */
 	EXPECT_EQ(-ENOTTY, automatic(NULL, "/dev/null"));
 	setenv("TIMERWHEEL_DEVICE", "/dev/null", 1);
 	EXPECT_EQ(-ENOTTY, automatic("device", NULL));
@@ -162,7 +162,7 @@ TEST(open_no_device)
 	close(fd);
 }
 
-/* What the system says goes through, whichever call it is that fails. */
+/* The library returns the error of the system, whichever call fails. */
 TEST(open_refused)
 {
 	struct timerwheel_config config = { .backend = BACKEND };
@@ -737,7 +737,7 @@ TEST_F(wheel, list)
 		ASSERT_EQ(true, poisoned(page + n, sizeof(page) - n * sizeof(*page)));
 		for (i = 0; i < n; i++) {
 			key = page[i].key;
-			/* Every fourth is removed and made anew meanwhile. */
+			/* Every fourth is removed and added again in the meantime. */
 			if (key >= 40)
 				continue;
 			seen[key]++;
@@ -855,7 +855,7 @@ TEST_F(wheel, take)
 	EXPECT_EQ(0, ev[0].overruns);
 	EXPECT_EQ(0, ev[0].flags);
 	EXPECT_EQ(elem.index, ev[0].index);
-	/* What is left is still told about. */
+	/* Remaining failures are still reported. */
 	EXPECT_EQ(true, readable(self->w));
 	ASSERT_EQ(2, take(self->w, ev, 8));
 	EXPECT_EQ(2, ev[0].key);
@@ -1307,7 +1307,7 @@ TEST(refresh_running)
 	timerwheel_close(wheel);
 }
 
-/* Where time ends a periodic timer does not begin anew for ever. */
+/* At the end of time, a periodic timer does not fire forever. */
 TEST_F(wheel, periodic_at_the_end)
 {
 	struct timerwheel_add elem = { .key = 1, .deadline = 100, .period = 30 };
@@ -1740,7 +1740,7 @@ static void *add_cancelled(void *wheel)
 	return wheel;
 }
 
-/* Who is cancelled meanwhile leaves the wheel to the others: it is so only afterwards. */
+/* A thread that is cancelled during a call leaves the wheel usable: it ends only after the call. */
 TEST(thread_is_cancelled)
 {
 	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
@@ -1765,7 +1765,7 @@ TEST(fork_and_close)
 	struct timerwheel_event ev;
 	pid_t pid;
 
-	/* What a child may do with its parent's wheel in any case: close it, without harm. */
+	/* A child may always close its parent's wheel, without harm. */
 	ASSERT_NE(NULL, wheel);
 	ASSERT_EQ(0, add(wheel, 1, 0, 30 * MSEC, 0));
 	pid = fork();
@@ -1821,7 +1821,7 @@ static void grow_drained(void)
 		rm(drained, key);
 }
 
-/* What was armed before a DRAIN that returns 0 is not left. */
+/* After a DRAIN that returns 0, no timer that was armed before is left. */
 TEST_F(many, drain_while_it_grows)
 {
 	struct timerwheel_entry page[600];
@@ -1918,7 +1918,7 @@ TEST(late_behind_postponed)
 	timerwheel_close(wheel);
 }
 
-/* Where a program locks its memory only that of timers is taken, not that of the capacity. */
+/* If a program locks its memory, only memory for timers is allocated, not for the capacity. */
 TEST(locked_memory)
 {
 	struct timerwheel_config config = { .backend = BACKEND, .table = true };
@@ -1943,7 +1943,7 @@ TEST_F(wheel, adopt_a_timerfd)
 	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&other, timerwheel_fd(self->w), false));
 }
 
-/* What INFO and STATS say includes the table. */
+/* INFO and STATS include the table. */
 TEST(table_memory)
 {
 	struct timerwheel_config config = { .backend = BACKEND };
@@ -2364,7 +2364,7 @@ TEST(monitor)
 	EXPECT_EQ(0, read(fd[0], &ev, sizeof(ev)));
 }
 
-/* Hand a descriptor to somebody else, as a service manager does. */
+/* Pass a descriptor to another process, as a service manager does. */
 static int send_fd(int socket, int fd)
 {
 	union {

@@ -70,12 +70,12 @@ TEST_F(set, back_before_a_look)
 	ASSERT_EQ(0, add(self->w, 1, 0, 20 * MSEC, 0));
 	ASSERT_EQ(1, poll(&p, 1, PATIENCE));
 	ASSERT_EQ(0, set_clock(self->began - HOUR));
-	/* The device has seen that it was due; inside the process nobody has. */
+	/* The device has noticed that it was due; the process back end has not. */
 	EXPECT_EQ(ON_DEVICE ? 1 : 0, take(self->w, &ev, 1));
 	EXPECT_EQ(0, poll(&p, 1, 0));
 }
 
-/* What was due stays due, and nothing is left of its time. */
+/* A due timer stays due, and no time is left. */
 TEST_F(set, back_after_a_look)
 {
 	struct timerwheel_remove rem = { .key = 1 };

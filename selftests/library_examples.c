@@ -61,7 +61,7 @@ static int run(const char *path, const char *how)
 	pid_t pid = fork();
 
 	if (!pid) {
-		/* What it says is for those who look. */
+		/* Its output is only for people. */
 		dup2(2, 1);
 		/* Some supervisors start programs so, and an example must work under them, too. */
 		signal(SIGCHLD, SIG_IGN);

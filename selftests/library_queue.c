@@ -4,7 +4,7 @@
 
 #define MINUTES	(60 * SEC)
 
-/* What timerwheel_queue_failed_fn() was told, in order. */
+/* The reports to timerwheel_queue_failed_fn(), in order. */
 struct told {
 	int count;
 	unsigned long op[64];
@@ -51,7 +51,7 @@ static int q_remove(struct timerwheel_queue *q, uint64_t key)
 	return timerwheel_queue_remove(q, &elem);
 }
 
-/* System calls for the wheel's operations since the last look; those of a device only */
+/* System calls for the wheel's operations since the last call; only for a device. */
 static int calls(void)
 {
 	int n = ioctls;
@@ -164,7 +164,7 @@ TEST_F(queue, order_of_a_key)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 3, &entry));
 	EXPECT_EQ(31, entry.value);
 
-	/* The other way round: a key that is used anew. */
+	/* The other way round: a key that is used again. */
 	calls();
 	EXPECT_EQ(0, q_remove(self->q, 1));
 	EXPECT_EQ(0, q_add(self->q, 1, 11, HOUR));
@@ -336,7 +336,7 @@ TEST_F(queue, error_of_a_call)
 	EXPECT_EQ(-ENOENT, get(self->w, 16, &entry));
 }
 
-/* What could not be done is still before what comes for the same key. */
+/* Operations that could not be performed still precede later ones on the same key. */
 TEST_F(queue, order_after_an_error)
 {
 	struct timerwheel_add again = {
@@ -486,7 +486,7 @@ TEST_F(queue, no_commands)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 }
 #else
-/* What io_uring does with a command, but for at most @most elements. Returns the result. */
+/* Do the work of io_uring for a command, for at most @most elements. Returns the result. */
 static int execute(const struct timerwheel_command *command, uint32_t most)
 {
 	struct timerwheel_uring arg;
@@ -516,7 +516,7 @@ static int execute_all(struct timerwheel_queue *q)
 	return n < 0 ? n : 0;
 }
 
-/* A command for each kind that is queued, in an order that keeps that of each key */
+/* A command for each queued kind, in an order that keeps the order of each key. */
 TEST_F(queue, commands)
 {
 	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
@@ -549,7 +549,7 @@ TEST_F(queue, commands)
 	EXPECT_EQ(-ENOENT, self->told.result[0]);
 }
 
-/* What a command has not done is done by calls. */
+/* Calls perform the operations that a command has not performed. */
 TEST_F(queue, commands_cut_short)
 {
 	static const int results[] = { -ECANCELED, -EFAULT, 0, 3 };

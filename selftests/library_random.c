@@ -39,7 +39,7 @@ static void set_state(struct model *m, struct model_timer *t, int state)
 	t->state = state;
 }
 
-/* What a pending timer's deadline is now that somebody looks. */
+/* The deadline of a pending timer, after the table was read. */
 static void look(struct model_timer *t)
 {
 	if (t->state == TIMERWHEEL_WAS_PENDING && t->touched > t->deadline)

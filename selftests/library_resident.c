@@ -691,7 +691,7 @@ TEST_F(queue, in_memory)
 	EXPECT_CALLS(0);
 }
 
-/* What needs a call has it in the next flush, and only then. */
+/* An operation that needs a call gets it in the next flush, and only then. */
 TEST_F(queue, with_the_flush)
 {
 	EXPECT_EQ(NEEDS_CALL, q_arm(self->q, &self->t, 5 * UNIT));
@@ -716,7 +716,7 @@ TEST_F(queue, with_the_flush)
 	EXPECT_EQ(0, self->failed);
 }
 
-/* What is queued for the timer comes before a store: the last one counts. */
+/* Queued operations on the timer come before a store, so the store counts. */
 TEST_F(queue, in_order)
 {
 	struct timer other = self->t;
@@ -798,7 +798,7 @@ TEST_F(queue, error_of_a_call)
 
 /* ---- a clock that runs ----------------------------------------------------------------------- */
 
-/* Postponed, cancelled and armed again while somebody waits */
+/* Postponed, cancelled and armed again while a thread waits. */
 TEST(running)
 {
 	struct timer t = { .w = wheel_resident(TIMERWHEEL_CLOCK_MONOTONIC, 0), .key = 1 };
@@ -848,7 +848,7 @@ struct race {
 	unsigned int bits;
 	uint64_t linger;
 	atomic_uchar arming[OWNERS * KEYS][UNITS];
-	/* What was written before an arming. Not atomic: the arming orders it. */
+	/* Data written before an arming. It is not atomic, because the arming orders it. */
 	int before[OWNERS * KEYS][UNITS];
 	atomic_long stolen[OWNERS * KEYS];
 	atomic_long armed, cancelled, refreshed, events, too_late, moved, bad;
@@ -1166,7 +1166,7 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 	EXPECT_LT(0, atomic_load(&r->events));
 }
 
-/* Who has cancelled sees what was written before the arming. ThreadSanitizer reports it if not. */
+/* A thread that has cancelled sees the data written before the arming. See ThreadSanitizer. */
 static void *cancels(void *arg)
 {
 	struct race *r = arg;

@@ -147,7 +147,7 @@ TEST_F_TIMEOUT(manager, comes_back, 300)
 	ASSERT_LE(0, self->m.stored);
 	for (round = 0; round < 3; round++) {
 		EXPECT_EQ(1000 + SIGKILL, kill_daemon(&self->m));
-		/* One more falls due while nobody is there. */
+		/* One more falls due while no daemon is running. */
 		fd = fcntl(self->m.stored, F_DUPFD_CLOEXEC, 10);
 		ASSERT_EQ(0, timerwheel_adopt(&wheel, fd, false));
 		ASSERT_EQ(0, timerwheel_stats(wheel, &s));
@@ -170,7 +170,7 @@ TEST_F_TIMEOUT(manager, comes_back, 300)
 	}
 }
 
-/* Without a manager nobody would keep its timers. */
+/* Without a service manager, its timers would be lost. */
 TEST_F(manager, none)
 {
 	self->m.daemon = fork();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Readers of an event ring that somebody else writes to, who has the wheel as well. He may make
- * them see events that never were; but they read nothing outside of the ring, and they come to an
- * end. The ring is memory of the test, but for the last of them: what is tested is in this process.
+ * Readers of an event ring to which another process writes that also has the wheel. It can make
+ * them see wrong events, but they read no memory outside of the ring, and they end. Except in the
+ * last test, the ring is memory of the test, because the tested code is in this process.
  */
 #include "library.h"
 
@@ -30,7 +30,7 @@ static struct timerwheel_ring honest_head(void)
 
 FIXTURE_SETUP(ring)
 {
-	/* What is behind it can be neither read nor written. */
+	/* Memory behind it can be neither read nor written. */
 	const size_t page = sysconf(_SC_PAGESIZE), behind = 1 << 24;
 	char *p = mmap(NULL, page + behind, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		       -1, 0);
@@ -148,7 +148,7 @@ TEST_F(ring, what_info_told_counts)
 	EXPECT_EQ(3 + EVENTS, head->head);
 }
 
-/* Somebody who never stops writing all over the head */
+/* A writer that keeps overwriting the head. */
 struct scribbler {
 	uint32_t *word;
 	pthread_t thread;

@@ -144,7 +144,7 @@ static int reader_start(struct reader *r, int fd)
 	return -ETIMEDOUT;
 }
 
-/* What this program does if it was started by execve() with EXEC_FD: read one event */
+/* The work of this program after execve() with EXEC_FD: read one event. */
 static void __attribute__((constructor)) exec_main(void)
 {
 	const char *s = getenv(EXEC_FD);
@@ -1509,7 +1509,7 @@ TEST_F_TIMEOUT(memcg, charges_timers, 300)
 	EXPECT_GE(90 * CHARGED, f->full - f->one);
 }
 
-/* Closing the wheel uncharges it (except up to 5 % that a cache may hold). */
+/* Closing the wheel uncharges it (except up to 5% that a cache may hold). */
 TEST_F_TIMEOUT(memcg, close_gives_back, 300)
 {
 	struct finding *f = self->f;

@@ -84,9 +84,9 @@ static int become(uid_t uid)
 }
 
 /*
- * The number of timers that can be armed on @fd from key @first on, in single calls, before @error:
- * that of the timer, or of the call if the memory that the wheel needs before its first timer
- * exceeds the limit
+ * The number of timers that can be armed on @fd, beginning with key @first, in single calls, before
+ * @error. It is the error of the timer, or of the call if the memory that the wheel needs before
+ * its first timer exceeds the limit.
  */
 static int arm_until(int fd, __u64 first, int error)
 {
@@ -302,7 +302,7 @@ static int hold_all(int ready)
 
 /*
  * Two namespaces whose roots are two users have two limits. A namespace of a user at the limit
- * shares that limit, whatever ids it has: those of /etc/subuid do not make many users of one.
+ * shares that limit, whatever ids it has: ids from /etc/subuid do not turn one user into many.
  */
 TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 {
@@ -869,7 +869,7 @@ static void take(struct __test_metadata *_metadata, const FIXTURE_DATA(charged) 
 	free(map);
 }
 
-/* The machine's free memory decreases by what is charged, to within 2 %. */
+/* The machine's free memory decreases by what is charged, to within 2%. */
 TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
 {
 	/* Debug kernels (with lockdep) make each allocation larger than requested. */
@@ -884,7 +884,10 @@ TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
 		if (larger)
 			return;
 		exact = t.lost * 98 / 100 <= t.charged && t.lost * 102 / 100 >= t.charged;
-		/* Again only if somebody else has freed or taken memory: it differs after close. */
+		/*
+		 * Repeat only if other processes have freed or taken memory, which shows after
+		 * close.
+		 */
 	} while (!exact && llabs(t.kept) > t.lost / 100 && --tries);
 	EXPECT_LE(t.lost * 98 / 100, t.charged);
 	EXPECT_GE(t.lost * 102 / 100, t.charged);
@@ -1011,7 +1014,7 @@ static void eat(const char *dir, struct talk *talk)
 		if (pthread_create(&e[i].id, NULL, eater, &e[i]))
 			_exit(10);
 	}
-	/* join with all own memory allocated, so that only that of timers is limited */
+	/* Join with all own memory allocated, so that only memory of timers is limited. */
 	if (mlockall(MCL_CURRENT) || group_write(dir, "cgroup.procs", "0"))
 		_exit(11);
 	atomic_store(&talk->start, true);

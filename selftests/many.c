@@ -542,8 +542,8 @@ FIXTURE_TEARDOWN(alone)
 }
 
 /*
- * The thread uses two thirds of an otherwise idle CPU, and no more. The user's other wheel has its
- * turns among those of the burst. Another user's timers are not late.
+ * The thread uses two thirds of an otherwise idle CPU, and not more. The user's other wheel gets
+ * its turns between the turns of the burst. Another user's timers are not late.
  */
 TEST_F_TIMEOUT(alone, is_done_soon, TIMEOUT)
 {
@@ -878,7 +878,7 @@ FIXTURE_VARIANT(waiters) {
 	bool monitor;		/* the wheel has a ring, and they wait for its monitor */
 };
 
-/* To wake them takes some 20 us: the firing goes on, for 50 us at most. */
+/* Waking them takes about 20 us. The firing continues for at most 50 us. */
 FIXTURE_VARIANT_ADD(waiters, 60) { 60, 75 * USEC };
 /* 0.9 ms, for which the pace makes the next firing wait 2.5 times as long */
 FIXTURE_VARIANT_ADD(waiters, 4000) { 4000, 2500 * USEC };
@@ -1194,7 +1194,9 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	filling = gap_stop(&meter);
 	if (full) {
 		munmap(filled, full);
-		/* What that left in the page allocator is not the module's: see pages.c. */
+		/*
+		 * Pages that remain in the page allocator do not belong to the module: see pages.c.
+		 */
 		settled = mmap(NULL, 64 * getpagesize(), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		ASSERT_NE(MAP_FAILED, settled);
@@ -1996,9 +1998,9 @@ FIXTURE_TEARDOWN(span)
 }
 
 /*
- * The longest possible calls do not keep a task from the CPU. What a call itself does is in each
- * of SPAN_TRIES; what happens beside it (RCU callbacks of the test before, khugepaged: 100 us and
- * more) is in one of them.
+ * The longest possible calls do not keep a task from the CPU. The work of a call itself appears in
+ * each of SPAN_TRIES. Other work (RCU callbacks of the previous test, khugepaged: 100 us and more)
+ * appears only in one of them.
  */
 TEST_F_TIMEOUT(span, is_short, TIMEOUT)
 {
@@ -2082,8 +2084,8 @@ TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
 		       variant->wheels, busy, idle, (unsigned long long)st.firings);
 		fflush(stdout);
 		/*
-		 * Those of the engine; those that wake its thread for the rest, every 7.5 ms; and
-		 * the scheduler tick, every 4 ms while the CPU is not idle.
+		 * Interrupts of the engine, interrupts that wake its thread for the rest every
+		 * 7.5 ms, and the scheduler tick every 4 ms while the CPU is not idle.
 		 */
 		EXPECT_GE(16 * TICKS, busy - idle);
 	}
@@ -2233,7 +2235,7 @@ static void say_samples(const char *what, const struct sample *alone, const stru
 /*
  * Fifty processes of another user open, use and set up wheels as fast as they can; open() and
  * close() of root do not wait for them. The same processes also load the scheduler, so the result
- * is compared with that of fifty processes without wheels.
+ * is compared with the result of fifty processes without wheels.
  */
 TEST_F_TIMEOUT(attack, open_does_not_wait, TIMEOUT)
 {
@@ -2410,7 +2412,7 @@ static int mix_end(struct crowd *c)
 	return 0;
 }
 
-/* What the process of one user does. Returns an exit status. */
+/* The work of a user's process. Returns an exit status. */
 static int mix_main(struct mix *m, int user)
 {
 	int i, n, ret, cpus = sysconf(_SC_NPROCESSORS_ONLN);

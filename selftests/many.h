@@ -455,7 +455,7 @@ static inline int crowd_take(struct crowd *c, __u64 want)
 	return 0;
 }
 
-/* Sum up the counters of all wheels. Returns whether those of each wheel are balanced. */
+/* Add up the counters of all wheels. Returns whether the counters of each wheel are balanced. */
 static inline bool crowd_stats(const struct crowd *c, struct timerwheel_stats *sum)
 {
 	struct timerwheel_stats st;

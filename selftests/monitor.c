@@ -641,7 +641,7 @@ TEST_F(monitor, errors)
 	EXPECT_EQ(-ENOTTY, tw_info(self->mon, &info));
 }
 
-/* What a log and a monitor take in a kernel with lock debugging, half a page or more; else 0 */
+/* Memory of a log and a monitor in a kernel with lock debugging, half a page or more; else 0. */
 static __u64 debugging(void)
 {
 	struct timerwheel_info before, info;

@@ -2548,7 +2548,7 @@ FIXTURE_TEARDOWN(ledger)
 	close(self->fd);
 }
 
-/* Since the setup each counter has changed by that of @want, and they balance */
+/* Each counter has changed by the value in @want since the setup, and the counters balance. */
 static bool ledger_is(const FIXTURE_DATA(ledger) * self, struct ledger want)
 {
 	const __u64 *was = &self->before.pending, *is;
@@ -2765,7 +2765,7 @@ static bool told(FIXTURE_DATA(trace) * self, const char *name, const char *field
 	return found;
 }
 
-/* What happens to timers is traced, with their keys and times. */
+/* Operations on timers and their events are traced, with keys and times. */
 TEST_F(trace, tells)
 {
 	struct timerwheel_event ev[4];

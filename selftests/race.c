@@ -6,9 +6,9 @@
  * Each arming has a version, which is part of the timer's value. Everything that reports the end of
  * a version (an event, the result of a REMOVE, an ADD with MATCH, a DRAIN) is recorded for it; a
  * second end is an error at once. An ADD without MATCH does not report which version it replaced:
- * that is counted per key. At the end each version must have had exactly one end, except for as
- * many versions of each key as were replaced in that way, and the counters of STATS must be those
- * of the threads.
+ * that is counted per key. At the end each version must have had exactly one end, except for the
+ * number of versions of each key that were replaced in that way, and the counters of STATS must
+ * equal the counters of the threads.
  *
  * A logical clock, incremented with each use, orders the calls: an event must not come from a read
  * that began after a REMOVE of it had returned.
@@ -37,7 +37,7 @@
 #define VALUE(key, v)	(VALUE_MAGIC | (__u64)(key) << 32 | (v))
 #define VERSION_OF(val)	((__u32)(val))
 
-/* What is known of a version. All except ARMED are ends. */
+/* The known state of a version. All except ARMED are ends. */
 enum fate {
 	ARMED		= 1 << 0,
 	DELIVERED	= 1 << 1,	/* if periodic: at least once, and not an end */
@@ -436,8 +436,8 @@ static void worker_handle_moved(struct thread *t, void *elem, int i)
 }
 
 /*
- * The handle may be stale. After very many owners of the index it may even be that of another
- * timer: whose it was, the value says.
+ * The handle may be stale. After very many owners of the index it may even belong to another timer,
+ * which the value identifies.
  */
 static void worker_handle_removed(struct thread *t, void *elem, int i)
 {
@@ -1124,7 +1124,7 @@ static void check_versions(struct world *w)
 	}
 }
 
-/* Check that the kernel's counters are those of the threads */
+/* Check that the kernel's counters equal the counters of the threads. */
 static void check_stats(struct __test_metadata *_metadata, struct world *w)
 {
 	const struct counts *c = &w->total;
@@ -1594,7 +1594,7 @@ static void *growth_main(void *arg)
 	}
 }
 
-/* Wait for all events of a round, then check that they are those of keys 0 to EXPIRE - 1. */
+/* Wait for all events of a round, then check that they have the keys 0 to EXPIRE - 1. */
 static int expired_once(int fd, struct timerwheel_ring *ring)
 {
 	struct timerwheel_event ev[2 * EXPIRE];

@@ -1297,7 +1297,7 @@ TEST_F(uring, read_completes_by_clock)
 	EXPECT_EQ(EV_SIZE, res);
 }
 
-/* Threads of this process, those of io_uring among them */
+/* Threads of this process, including the threads of io_uring. */
 static int count_threads(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -1418,7 +1418,7 @@ TEST_F(batch, sleeps_below_count)
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
 }
 
-/* Nor do nine that come one after another: their expiry is not that of wake_ns. */
+/* Nor do nine that arrive one after another, because they do not expire at wake_ns. */
 TEST_F(batch, sleeps_below_count_by_clock)
 {
 	struct sleeper s;
@@ -1483,7 +1483,7 @@ TEST_F(batch, wakes_after_time)
 	EXPECT_EQ(1, s.ret);
 }
 
-/* Does wake_ns start anew after CLOCK_REALTIME is set back, whether the next call @arms or not? */
+/* Does wake_ns start again after CLOCK_REALTIME is set back, whether the next call @arms or not? */
 static void set_back(struct __test_metadata *_metadata, int fd, bool arms)
 {
 	struct timerwheel_setup setup = {
@@ -1505,7 +1505,7 @@ static void set_back(struct __test_metadata *_metadata, int fd, bool arms)
 	EXPECT_TRUE(woken);
 }
 
-/* CLOCK_REALTIME set back: with the next call on that CPU wake_ns starts anew. */
+/* CLOCK_REALTIME is set back: with the next call on that CPU, wake_ns starts again. */
 TEST_F(batch, wakes_after_clock_set_back)
 {
 	self->fd = dev_open(0);
@@ -1537,7 +1537,7 @@ TEST_F(batch, longest_time)
 	EXPECT_EQ(2, s.ret);
 }
 
-/* After a wake-up wake_ns starts anew with the next event. */
+/* After a wake-up, wake_ns starts again with the next event. */
 TEST_F(batch, wakes_after_time_again)
 {
 	struct sleeper s;
@@ -1553,7 +1553,7 @@ TEST_F(batch, wakes_after_time_again)
 	}
 }
 
-/* After a wake-up the count starts anew: events that were read no longer count. */
+/* After a wake-up, the count starts again: events that were read no longer count. */
 TEST_F(batch, counts_anew_after_read)
 {
 	int i, round, fd = self->fd = open_batching(3, HOUR);
@@ -1572,7 +1572,7 @@ TEST_F(batch, counts_anew_after_read)
 	}
 }
 
-/* The count also starts anew after a wake-up by wake_ns, even if nothing was read. */
+/* The count also starts again after a wake-up by wake_ns, even if nothing was read. */
 TEST_F(batch, counts_anew_after_time)
 {
 	int ep, fd = self->fd = open_batching(3, SEC);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * resident: timers that are armed, refreshed and cancelled in the deadline table. What each of
- * these and each call does in each state; exact times and slack; CLOCK_REALTIME that is set, time
- * namespaces, CPUs that go offline, several processes; races with a strict ledger; hostile
- * programs. What happens in suspend is in suspend.c.
+ * resident: timers that are armed, refreshed and cancelled in the deadline table: the effect of
+ * each of these operations and of each call in each state; exact times and slack; setting
+ * CLOCK_REALTIME, time namespaces, CPUs that go offline, several processes; races with a strict
+ * ledger; hostile programs. suspend.c tests them in suspend.
  *
  * TW_RACE_SECONDS: how long each race and each hammering lasts (2; each race at most 4).
  */
@@ -413,7 +413,7 @@ TEST_F(one, add_replaces)
 	EXPECT_EQ(ARMED, state_now(&self->h));
 }
 
-/* REMOVE says if the timer was armed, from each state; then nobody owns the entry. */
+/* REMOVE reports whether the timer was armed, in each state. After it, the entry has no owner. */
 TEST_F(one, remove)
 {
 	struct timerwheel_remove rem = { .key = 7 };
@@ -1032,8 +1032,9 @@ TEST_F(set, forward)
 }
 
 /*
- * Set back: deadlines are absolute, so the entries stay, and what was armed or cancelled waits
- * until the clock is there again. An earlier time needs MOVE. What has ended does not come back.
+ * The clock is set back: deadlines are absolute, so the entries stay, and armed or cancelled timers
+ * wait until the clock has reached them again. An earlier time needs MOVE. Ended timers do not come
+ * back.
  */
 TEST_F(set, back)
 {
@@ -1288,8 +1289,8 @@ TEST_F(namespace, made_there)
 }
 
 /*
- * In a child, with a wheel and a mapping of its parent, which is in the initial namespace: calls
- * have the times of the caller, the table keeps those of its namespace.
+ * A child uses a wheel and a mapping of its parent, which is in the initial namespace: calls use
+ * the times of the caller, and the table keeps the times of its own namespace.
  */
 static int inherited(const struct wheel *w, const struct handle *h, __s64 shift)
 {
@@ -1531,7 +1532,7 @@ static int receiver(int sock, const struct handle *theirs)
 	return cancel(&h[3]) == ARMED && arm(&h[3], 400 * MSEC, false) == CANCELLED ? 0 : 6;
 }
 
-/* What one process arms and cancels in the table the other sees, and the kernel does. */
+/* The kernel and another process see what one process arms and cancels in the table. */
 TEST(two_processes)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL };
@@ -2039,7 +2040,7 @@ static atomic_uchar *arming_of(struct race *r, __u64 key, __u64 deadline)
 	return &r->l->arming[key][unit];
 }
 
-/* Find a deadline that nobody has used for this timer, at most @ns from now. 0: none was found */
+/* Find an unused deadline for this timer, at most @ns from now. 0: none was found. */
 static __u64 claim(struct race *r, __u64 key, __u64 ns)
 {
 	unsigned char none;
@@ -2312,7 +2313,7 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 		ASSERT_LE(0, pid[i]);
 		if (!pid[i]) {
 			r->seed += i + 1;
-			/* one process is the owner: a handle is that of the last ADD */
+			/* Only one process adds timers, so a handle belongs to the last ADD. */
 			_exit(race_program(r, variant->owners && !i));
 		}
 	}

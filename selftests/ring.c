@@ -176,7 +176,7 @@ TEST_F(ring, is_delivered)
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(1, st.delivered);
 	EXPECT_EQ(0, st.due);
-	/* the same key, armed anew */
+	/* the same key, armed again */
 	EXPECT_EQ(0, tw_add1(self->fd, 1, ~1ULL, SEC, 0));
 	EXPECT_EQ(1, tw_advance(self->fd, 0, 2 * SEC));
 	ASSERT_EQ(2, take(self, MOST));

@@ -186,8 +186,8 @@ static int add_all(const struct timers *t, __u64 base)
 }
 
 /*
- * Does this result tell of a timer that waits? On a slow machine the first ones, a second after
- * @base, may have fallen due, which changes nothing else as long as nobody reads.
+ * Does this result show a waiting timer? On a slow machine the first timers, a second after @base,
+ * may have fallen due, which has no other effect until a read.
  */
 static bool waits(const struct timers *t, int result, __u64 base)
 {

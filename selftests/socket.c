@@ -241,7 +241,7 @@ TEST_F(socket, warning_then_abort)
 	EXPECT_TRUE(is_reset(self->c.peer));
 }
 
-/* Nobody reads: the connection ends all the same, and both events are there afterwards. */
+/* Without a reader the connection still ends, and both events are available afterwards. */
 TEST_F(socket, nobody_reads)
 {
 	struct timerwheel_event ev[3];
@@ -507,7 +507,7 @@ TEST_F_TIMEOUT(socket, closed_are_let_go, 2000)
 	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
 }
 
-/* The peer does not read, so the connection has not ended: nobody has the socket all the same. */
+/* The peer does not read, so the connection has not ended, but no process has the socket. */
 TEST_F(socket, closed_here)
 {
 	static const char much[65536];
@@ -624,7 +624,7 @@ TEST_F(socket, data_in_the_grace)
 	}
 }
 
-/* A warning that nobody has read is void once data has come, though the grace goes on. */
+/* A warning that was not read is withdrawn after data has arrived, although the grace continues. */
 TEST_F(socket, data_withdraws_the_warning)
 {
 	struct pollfd p = { .fd = self->fd, .events = POLLIN };
@@ -1106,7 +1106,7 @@ static void *kick(void *arg)
 	return NULL;
 }
 
-/* Closed while thousands of its connections are being let go, and those of another wheel, too */
+/* Close it while thousands of its connections and of another wheel's connections are released. */
 TEST_F_TIMEOUT(socket, closed_while_handled, 600)
 {
 	struct kicks k = { .sock = self->c.here };
@@ -1830,7 +1830,7 @@ static void *race_reader(void *arg)
 	return NULL;
 }
 
-/* Wheels that are closed while the kernel handles their connections: all are those of a user. */
+/* Close wheels of one user while the kernel handles their connections. */
 static void *race_closer(void *arg)
 {
 	struct race_thread *t = arg;

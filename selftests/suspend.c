@@ -124,7 +124,7 @@ static int line_rings(int *line)
 	return write(*line, "", 1) == 1 ? 0 : -errno;
 }
 
-/* Suspend for some 3 to 4 seconds. Returns 0 or -errno. */
+/* Suspend for about 3 to 4 seconds. Returns 0 or -errno. */
 static int sleep_now(bool ram, int *line)
 {
 	int ret;
@@ -306,9 +306,9 @@ FIXTURE_TEARDOWN(alarm)
 }
 
 /*
- * The earliest of several timers on different CPUs wakes the machine. A cascade, which may come
- * some 65 s before its timers, does not, nor does a timer of a wheel without
- * TIMERWHEEL_SETUP_ALARM.
+ * The earliest of several timers on different CPUs wakes the machine. Neither a cascade, which may
+ * come about 65 s before its timers, nor a timer of a wheel without TIMERWHEEL_SETUP_ALARM wakes
+ * it.
  */
 TEST_F_TIMEOUT(alarm, wakes, TIMEOUT)
 {
@@ -649,7 +649,7 @@ static unsigned int resident_state(const struct resident *r, int key)
 	       TIMERWHEEL_TABLE_FIRED;
 }
 
-/* What was done to a timer in the table before the suspend; FIRES and AGAIN have an event. */
+/* The operation on a timer in the table before the suspend; FIRES and AGAIN have an event. */
 enum { FIRES, AGAIN, CANCELLED, LATER, PARKED, RESIDENTS };
 
 #define SUSPENDED_UNTIL(armed)	((armed) + 2500 * MSEC)
@@ -687,8 +687,8 @@ static bool resident_ended(const struct resident *r)
 }
 
 /*
- * What is armed in the table before a suspend holds after it, on each clock: deadlines that passed
- * meanwhile, cancels, and deadlines to come.
+ * Changes in the table before a suspend are effective after it, on each clock: deadlines that
+ * passed during the suspend, cancels, and later deadlines.
  */
 TEST_F_TIMEOUT(suspend, resident, TIMEOUT)
 {
@@ -737,8 +737,9 @@ TEST_F_TIMEOUT(suspend, resident, TIMEOUT)
 }
 
 /*
- * A timer wakes the machine at the deadline in the table, at the latest: maybe earlier, at that of
- * the last call. Then it is still armed, and wakes it again. So may one that was cancelled.
+ * A timer wakes the machine at the latest at the deadline in the table. It may wake it earlier, at
+ * the deadline of the last call; then it is still armed, and wakes the machine again. A cancelled
+ * timer may also wake the machine.
  */
 TEST_F_TIMEOUT(alarm, resident, TIMEOUT)
 {

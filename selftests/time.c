@@ -1004,7 +1004,7 @@ FIXTURE_TEARDOWN(burst)
 	close(self->fd);
 }
 
-/* All of them came, none early; those of @strict were not late */
+/* All events arrived, and none early. Events of @strict were not late. */
 static bool burst_came(FIXTURE_DATA(burst) * self, bool all_strict)
 {
 	bool ok = tw_read_all(self->fd, self->ev, BURST + 1, LONG_MS) == BURST + 1;
@@ -1168,8 +1168,8 @@ static int span_order(const void *a, const void *b)
 }
 
 /*
- * The longest wait: the median of those measured. What the calls do is in each; an interrupt that
- * takes long now and then, and comes at the end of a batch, is not.
+ * The longest wait, taken as the median of several runs: the work of the calls appears in every
+ * run, but an occasional slow interrupt at the end of a batch does not.
  */
 static __u64 span_longest(FIXTURE_DATA(span) * self, const char *what)
 {
@@ -1844,7 +1844,10 @@ static bool is_set(const struct timerwheel_event *ev, __u64 least, __u64 overrun
 	       ev->fired <= tw_now(CLOCK_REALTIME) && ev->overruns == overruns;
 }
 
-/* Set forward: the event comes once, before that of the timer that is due because of it; poll */
+/*
+ * Set forward: the event arrives once, before the event of the timer that is due because of it;
+ * poll
+ */
 TEST_F(set, told_forward)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
@@ -2563,7 +2566,7 @@ static void asks(struct __test_metadata *_metadata, FIXTURE_DATA(namespace) * se
 		EXPECT_GT(r->deadline + 10 * SEC, r->after);
 }
 
-/* Absolute deadlines are those of the caller's clock, and so are the event's times */
+/* Absolute deadlines and the times in events belong to the caller's clock. */
 TEST_F(namespace, absolute)
 {
 	asks(_metadata, self, variant, ABSOLUTE);

@@ -58,7 +58,7 @@ static inline void model_set(struct model *m, __u64 key, int state)
 		m->peak = m->count;
 }
 
-/* What a deadline makes of a timer. On a running clock: hours ahead, or in the past. */
+/* The state that a deadline gives a timer. On a running clock it is hours ahead, or in the past. */
 static inline int model_when(const struct model *m, __u64 deadline)
 {
 	return deadline > (m->manual ? m->now : tw_now(CLOCK_MONOTONIC)) ?
@@ -211,7 +211,7 @@ static inline bool model_gets(struct model *m)
 	return true;
 }
 
-/* What is not as it should be, NULL: the wheel is as the model. */
+/* A difference between the wheel and the model; NULL: none. */
 static inline const char *model_differs(struct model *m)
 {
 	struct timerwheel_stats st;

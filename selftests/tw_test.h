@@ -62,7 +62,7 @@
 #define TW_BATCH_TIMERS	128
 
 /*
- * The reader of a ring that nobody else writes to, for the functions of timerwheel-mapped.h.
+ * The reader of a ring to which no other process writes, for the functions of timerwheel-mapped.h.
  * Programs take length and size from INFO.
  */
 #define TW_RING(memory)	((struct timerwheel_mapped_ring []){ tw_ring(memory) })
@@ -511,8 +511,8 @@ static inline int tw_stats(int fd, struct timerwheel_stats *stats)
 }
 
 /*
- * What is charged to the user, once only the @n wheels @fd are charged: closed ones are freed a
- * moment later. ~0: others stay charged.
+ * The memory charged to the user, once only the @n wheels @fd are charged: closed wheels are freed
+ * a moment later. ~0: other wheels stay charged.
  */
 static inline __u64 tw_memory_of(const int *fd, int n)
 {

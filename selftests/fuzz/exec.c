@@ -116,7 +116,7 @@ static int split(struct iovec *iov, char *p, size_t len, __u64 *r)
 	return n;
 }
 
-/* What args_read() prepared. */
+/* The data of args_read(). */
 ssize_t exec_read(struct worker *w, const struct call *call, int fd)
 {
 	struct io *io = &w->io;

@@ -69,7 +69,7 @@ enum op {
 	OPS
 };
 
-/* What is wrong with an argument: bits of struct call.mangle. */
+/* Bits of struct call.mangle: errors in an argument. */
 #define MANGLE_SIZE		1
 #define MANGLE_FLAGS		2
 #define MANGLE_COUNT		4
@@ -98,8 +98,8 @@ enum place {
  * @wheel: which wheel, if there are several
  * @place: place of the argument (or of the read buffer)
  * @elems: place of the array
- * @cold: make pages fault: 1 those of the argument, 2 those of the array
- * @mangle: what is wrong with it
+ * @cold: make pages fault: 1: the pages of the argument, 2: the pages of the array
+ * @mangle: errors in the argument
  * @cut: for @place
  * @elems_cut: for @elems
  * @count: number of elements, or of events

@@ -55,7 +55,7 @@ static size_t both(const struct io *io)
 	return io->size < io->known ? io->size : io->known;
 }
 
-/* What an answer must be: the part that both know, then zeros where only the caller knows more. */
+/* The expected answer: the part that both know, then zeros where only the caller knows more. */
 static void answer(struct io *io, const void *is)
 {
 	memcpy(io->arg, is, both(io));

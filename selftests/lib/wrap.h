@@ -25,7 +25,7 @@ extern bool keep_failing;
 /* A call on an array by key does so many at most, as if a signal had come; 0: any number */
 extern unsigned int most_elements;
 
-/* What INFO tells of a wheel, as if a newer program had set it up; 0: what is so */
+/* Values for INFO, as if a newer program had set the wheel up; 0: the real values. */
 extern unsigned int event_size, info_clock;
 
 /* What the allocation that fails, fails with */
@@ -34,17 +34,17 @@ extern int allocation_error;
 /* Called after each pthread_mutex_unlock(), as if another thread came then; NULL: nothing is */
 extern void (*after_unlock)(void);
 
-/* What ioctl() does instead, returning as the system's does; NULL: it is the system's */
+/* Replacement of ioctl(), with the same return value as the system call; NULL: none. */
 extern int (*fake_ioctl)(unsigned long request, void *arg);
 
 /* The class of every descriptor's device, as sysfs reports it; "": no sysfs; NULL: the true one */
 extern const char *fake_class;
 
-/* What ioctl() fails with; and every open() and timerfd_create(), 0: they do not fail */
+/* Error of ioctl(), and error of every open() and timerfd_create(); 0: none. */
 extern int ioctl_error, open_error;
 
 /*
- * So many ns are added to CLOCK_REALTIME: as if somebody had set it, for this program alone. Timers
+ * Number of ns added to CLOCK_REALTIME, as if the clock had been set for this program only. Timers
  * of timerfds are shifted when they are set. 32-bit programs have another clock_gettime().
  */
 extern long long realtime_ahead;

@@ -5,9 +5,10 @@
  * comes from, and so does one of level 0 that is visited before its deadline. So a batch ends. None
  * goes behind the cursor, and the rest of the slot stays where it was.
  *
- * Assumed: the cursor is between the beginnings of the slot before and of this one (next-job.c), or
- * at most at this one on level 0; a timer does not belong to a tick before its slot
- * (place.c, fire-order.c), and one that is visited early not to that of level 0 (fire-tick.c).
+ * Assumed: the cursor is between the beginning of the previous slot and the beginning of this slot
+ * (next-job.c), or at most at this slot on level 0; a timer does not belong to a tick before its
+ * slot (place.c, fire-order.c), and a timer that is visited early does not belong to the slot of
+ * level 0 (fire-tick.c).
  */
 #include "proof.h"
 #include "wheel.c"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * deadlines.h, resident.c: what an entry of the deadline table holds. A deadline that goes in comes
- * out rounded up, by less than the resolution: never early, and stable when it goes in again. The
- * generation is never 0, and not that of the owner before. An entry of a former owner does not
- * count, and any entry at all can only postpone. The states are distinct.
+ * deadlines.h, resident.c: the contents of an entry of the deadline table. A deadline that is
+ * stored and read again is rounded up by less than the resolution: it is never early, and does not
+ * change when it is stored again. The generation is never 0, and differs from the generation of the
+ * previous owner. An entry of a former owner has no effect, and no entry can do more than postpone.
+ * The states are distinct.
  *
  * Assumed: TW_GENERATION_BITS_MIN to _MAX bits (setup.c); offsets of time namespaces below 2^62 in
  * either direction. The last 2^bits ns of time, in either namespace, cannot be stored: deadlines

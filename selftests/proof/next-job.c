@@ -3,7 +3,7 @@
  * wheel.c, tw_next_job(): of all jobs that may be done now it chooses the one that is late first,
  * and a cascade before an expiry. Nothing is to be done before the tick that it sets as work. The
  * cursor that tw_wheel_collect() then sets does not pass the beginning of any slot that is not
- * empty, and is at most one slot before that of the job.
+ * empty, and is at most one slot before the slot of the job.
  *
  * Assumed: no slot that is not empty begins before the cursor (place.c for new ones, and here);
  * all that first-slot.c assumes.

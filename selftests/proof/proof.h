@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the proofs have in common. CBMC takes a function without a body, named nondet_*, as one that
- * may return anything.
+ * Code that the proofs share. For CBMC, a function nondet_* without a body may return any value.
  */
 #ifndef PROOF_H
 #define PROOF_H
 
 #include <linux/types.h>
 
-/* What the module guarantees before the code in question; the proof says where. */
+/* A guarantee of the module before the code in question; the proof names the place. */
 #define ASSUME(condition)	__CPROVER_assume(condition)
-/* What is proved. */
+/* The proved statement. */
 #define PROVE(condition, what)	__CPROVER_assert(condition, what)
 /* A case that the assumptions must admit: "check" asks for an example of it in a run of its own. */
 #ifdef PROOF_CASES

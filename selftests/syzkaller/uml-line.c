@@ -2,11 +2,11 @@
 /*
  * usage: uml-line COMMAND [ARGUMENT]...
  *
- * Run a command in a guest of uml.go; its standard input is a socket to the host. What the guest
- * receives comes on the first serial line, and for each piece its length is sent back on the
- * second one: user-mode Linux stops receiving for good when more than 3,968 bytes wait to be read,
- * so the host sends the next piece when this one has been read. What the guest sends needs no
- * such care.
+ * Run a command in a guest of uml.go; its standard input is a socket to the host. The guest
+ * receives data on the first serial line, and sends the length of each piece back on the second
+ * one. User-mode Linux stops receiving forever when more than 3,968 bytes wait to be read, so the
+ * host sends the next piece only after the previous one was read. Data from the guest needs no such
+ * protocol.
  */
 #include <err.h>
 #include <fcntl.h>

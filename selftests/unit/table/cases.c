@@ -408,7 +408,7 @@ void case_unwritable(void)
 
 static u32 handle[MANY][2];
 
-/* Reads without a lock; those of a call that handles MANY timers one by one */
+/* Reads without a lock; reads of a call that handles MANY timers one by one */
 static unsigned int reads;
 #define READS	(60 * MANY)
 

@@ -50,7 +50,7 @@ static struct entry *pick_entry(void)
 	return &model.entry[pick(model.keys)];
 }
 
-/* The caller is in the initial time namespace or in that of the mappers of the table. */
+/* The caller is in the initial time namespace or in the namespace of the table's mappers. */
 static u64 pick_offset(void)
 {
 	return once_in(2) ? model.offset : 0;

@@ -10,7 +10,7 @@
 
 #include "internal.h"
 
-/* States are those of enum tw_state, and: */
+/* States: enum tw_state, and these: */
 #define NO_TIMER	TW_FREE
 
 /**

@@ -15,8 +15,8 @@
 enum { UNSEEN, CHAINED, STOCKED };
 
 /*
- * Walk all hash chains: each timer is in exactly one, that of its key. Returns the length of the
- * longest.
+ * Walk all hash chains. Each timer must be in exactly one chain, the chain of its key. Returns the
+ * length of the longest chain.
  */
 static u32 walk_chains(struct model *m, u8 *seen)
 {

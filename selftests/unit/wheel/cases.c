@@ -647,7 +647,7 @@ static void hammered(void)
 	hammered_by(true, true);
 }
 
-/* A timer of tick 100, whose entry somebody writes to @times times as it is visited then */
+/* A timer of tick 100, whose entry a program changes @times times during its visit */
 static void struck(struct rig *r, u64 (*write)(u64 old), unsigned int times)
 {
 	rig_init(r, 256, RESIDENT_TICK, 0, 1, RESIDENT_BITS);
@@ -657,7 +657,7 @@ static void struck(struct rig *r, u64 (*write)(u64 old), unsigned int times)
 	resident_tick(r, 100, false);
 }
 
-/* What a visit does that loses a race: it looks again, and does what the entry says now. */
+/* A visit that loses a race reads the entry again, and acts on the new value. */
 static void struck_once(void)
 {
 	static u64 (* const nonsense[])(u64 old) = { garbage, kernels_state };

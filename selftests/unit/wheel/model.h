@@ -28,7 +28,7 @@ enum model_state {
  * @slack: how many ticks later it may fire
  * @deadline: its deadline, in ns
  * @target: the tick in which it is to fire
- * @floor: the tick after that of its insertion, before which it need not fire
+ * @floor: the tick after the tick of its insertion, before which it need not fire
  * @bound: the tick by the end of which it must have fired: the later of @target and @floor
  * @queued: the tick for which the wheel has queued it...
  * @level: ...and the level that it was queued in

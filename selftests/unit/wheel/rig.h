@@ -13,7 +13,7 @@
 #include "deadlines.h"
 #include "wheel.h"
 
-/* Called before each compare-and-swap of an entry; NULL: nobody else writes to it. */
+/* Called before each compare-and-swap of an entry; NULL: no other program writes to it. */
 extern void (*rig_hammer)(u64 *entry);
 
 /**

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * With PROOF_SEARCH the search in a wheel's bitmap is replaced by what the kernel promises of it.
- * That is all a proof may count on, and it does for bitmaps of any size. What holds for each bit in
- * a range is stated of one bit that may be any: the witness.
+ * With PROOF_SEARCH the guarantees of the kernel replace the search in a wheel's bitmap. A proof
+ * may rely only on these guarantees, which hold for bitmaps of any size. A property of each bit in
+ * a range is stated for one arbitrary bit, the witness.
  */
 #ifndef PROOF_BITOPS_H
 #define PROOF_BITOPS_H

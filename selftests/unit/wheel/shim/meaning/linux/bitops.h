@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Same meaning as the kernel's: a bitmap is an array of unsigned long, and in a bitmap of @size
- * bits no word behind that of bit @size - 1 is accessed.
+ * Same meaning as in the kernel: a bitmap is an array of unsigned long, and in a bitmap of @size
+ * bits no word behind the word of bit @size - 1 is accessed.
  */
 #ifndef SHIM_BITOPS_H
 #define SHIM_BITOPS_H
