@@ -21,7 +21,7 @@ enum tcp_state {
 static const uint32_t connections = 1U << ESTABLISHED | 1U << FIN_WAIT1 | 1U << FIN_WAIT2 |
 				    1U << CLOSE_WAIT | 1U << LAST_ACK | 1U << CLOSING;
 
-/* "The port is this": a condition, its operand, and a jump to the end. */
+/* Operations to compare the port: a condition, its operand, and a jump to the end. */
 #define OPS_OF_PORT	3
 
 struct request {
@@ -32,10 +32,10 @@ struct request {
 };
 
 static int diag_fd;
-/* Of the list that was asked for last: what is left of one that was given up is none of it. */
+/* Number of the last request. Remaining messages of an abandoned list have another number. */
 static uint32_t sequence;
 
-/* The kernel's filter: yes and no are how far to jump; beyond the end by 4 is "no match". */
+/* Fill in the kernel's filter. yes and no are distances; 4 beyond the end means "no match". */
 static void fill_ports(struct inet_diag_bc_op *op, const uint16_t *ports, unsigned int nr_ports)
 {
 	const unsigned int size = OPS_OF_PORT * sizeof(*op);
@@ -69,7 +69,7 @@ static bool answers(void (*each)(const struct inet_diag_msg *msg))
 			if (head->nlmsg_seq != sequence)
 				continue;
 			if (head->nlmsg_type == NLMSG_DONE || head->nlmsg_type == NLMSG_ERROR) {
-				/* Both begin with the result. */
+				/* Both messages begin with the result. */
 				errno = -*(int *)NLMSG_DATA(head);
 				return !errno;
 			}
@@ -140,7 +140,7 @@ union address diag_address(const struct inet_diag_msg *msg, bool peer)
 	union address address = { };
 
 	address.any.sa_family = msg->idiag_family;
-	/* At the same place in both. */
+	/* The port is at the same place in both families. */
 	address.v4.sin_port = peer ? msg->id.idiag_dport : msg->id.idiag_sport;
 	if (msg->idiag_family == AF_INET)
 		memcpy(&address.v4.sin_addr, from, sizeof(address.v4.sin_addr));
@@ -166,7 +166,7 @@ bool diag_dual(const struct inet_diag_msg *msg)
 	return true;
 }
 
-/* The sixth number of "Tcp:", of two lines with names and with values the second. */
+/* The sixth number in the second "Tcp:" line; the first line has the names. */
 bool diag_opened(uint64_t *count)
 {
 	FILE *file = fopen("/proc/net/snmp", "re");

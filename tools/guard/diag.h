@@ -2,9 +2,9 @@
 /*
  * TCP sockets of this network namespace, as sock_diag(7) lists them.
  *
- * There are notifications of closed sockets (SKNLGRP_INET_TCP_DESTROY), but not of those that a
- * timer holds: they come when the last reference is dropped. New sockets are not announced. So both
- * take a look at the list.
+ * The kernel announces closed sockets (SKNLGRP_INET_TCP_DESTROY), but only when the last reference
+ * is dropped, and a timer holds a reference. It does not announce new sockets. Therefore the guard
+ * finds both by the list.
  */
 #ifndef GUARD_DIAG_H
 #define GUARD_DIAG_H
@@ -16,16 +16,16 @@
 
 #include "address.h"
 
-/** diag_open - in the worker: open the netlink socket; ends it with a message if it cannot */
+/** diag_open - in the worker: open the netlink socket; on failure end with a message */
 void diag_open(void);
 
 /**
  * diag_connections - list connections that a process may have, IPv4 and IPv6
  * @ports: local ports, to which the kernel limits the list
- * @nr_ports: the number of ports; 0: list the connections to all ports
- * @each: is called for each connection
+ * @nr_ports: number of ports; 0: list the connections to all ports
+ * @each: called for each connection
  *
- * One that exists may be missing if others are closed meanwhile.
+ * A connection may be missing if others are closed during the call.
  *
  * Return: false: the list is not complete.
  */
@@ -34,17 +34,17 @@ bool diag_connections(const uint16_t *ports, unsigned int nr_ports,
 
 /**
  * diag_listeners - list the listening sockets
- * @each: is called for each
+ * @each: called for each socket
  *
  * Return: false: the list is not complete.
  */
 bool diag_listeners(void (*each)(const struct inet_diag_msg *msg));
 
 /**
- * diag_cookie - a socket's number, which the kernel gives to no other one
+ * diag_cookie - the cookie of a socket
  * @msg: the socket
  *
- * Return: the number.
+ * Return: the unique number that the kernel gives to the socket.
  */
 static inline uint64_t diag_cookie(const struct inet_diag_msg *msg)
 {
@@ -52,17 +52,17 @@ static inline uint64_t diag_cookie(const struct inet_diag_msg *msg)
 }
 
 /**
- * diag_waits - a connection that no process has: is it still to be accepted?
+ * diag_waits - does a connection that no process has wait to be accepted?
  * @msg: its socket
  *
- * Return: false: it was closed.
+ * Return: true if so; false: it was closed.
  */
 bool diag_waits(const struct inet_diag_msg *msg);
 
 /**
- * diag_address - an address of a socket; one of IPv4 on a dual-stack socket comes as IPv4
+ * diag_address - an address of a socket; IPv4 on a dual-stack socket is returned as IPv4
  * @msg: the socket
- * @peer: that of the other end, not its own
+ * @peer: the address of the other end instead of its own
  *
  * Return: the address.
  */
@@ -77,10 +77,10 @@ union address diag_address(const struct inet_diag_msg *msg, bool peer);
 bool diag_dual(const struct inet_diag_msg *msg);
 
 /**
- * diag_opened - connections that were accepted in this network namespace since it exists
- * @count: is set
+ * diag_opened - number of connections that this network namespace has accepted
+ * @count: out: the number
  *
- * Return: false: that is not known.
+ * Return: false: the number is not known.
  */
 bool diag_opened(uint64_t *count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which descriptor of which process is a socket, and a descriptor of our own for it. */
+/* Find the descriptors of processes that refer to sockets, and copy them. */
 #ifndef GUARD_OWNERS_H
 #define GUARD_OWNERS_H
 
@@ -10,7 +10,7 @@
 #include "procs.h"
 #include "unreachable.h"
 
-/** struct wanted - a socket to look for */
+/** struct wanted - a socket to search for */
 struct wanted {
 	/** @inode: it */
 	uint32_t inode;
@@ -47,21 +47,22 @@ struct wanted {
 };
 
 /**
- * owners_find - look for sockets in the processes that are meant
- * @wanted: which; are sorted
- * @count: how many
- * @living: does the connection with this number exist? NULL: these are listening sockets; only
- *	processes whose ports are meant are searched
+ * owners_find - search for sockets in the chosen processes
+ * @wanted: the sockets; the function sorts them
+ * @count: number of sockets
+ * @living: returns whether the connection with a cookie exists. NULL: these are listening sockets,
+ *	so search only processes whose listening ports count.
  */
 void owners_find(struct wanted *wanted, unsigned int count, bool (*living)(uint64_t cookie));
 
 /**
- * owners_take - get a descriptor for a socket that was found
- * @wanted: the socket; gets the reason and the suspect if this fails
+ * owners_take - copy the descriptor of a socket that was found
+ * @wanted: the socket; on failure its reason and suspect are set
  *
- * It must not be closed, which may take as long as its process likes. The worker exits instead.
+ * The copy must not be closed, because its process can delay the close for any length of time. The
+ * worker exits instead.
  *
- * Return: the descriptor; -1: it is not there any more, or cannot be taken.
+ * Return: the descriptor; -1: it no longer exists, or cannot be copied.
  */
 int owners_take(struct wanted *wanted);
 
@@ -75,12 +76,12 @@ void owners_refresh(void);
 /**
  * owners_any - does any of the chosen processes exist?
  *
- * Return: true if so when they were listed last.
+ * Return: true if any existed when they were last listed.
  */
 bool owners_any(void);
 
 /**
- * owners_say - have owners_report() log that connections of a process are not guarded
+ * owners_say - make owners_report() log that connections of a process are not guarded
  * @pid: the process
  * @reason: why
  */
@@ -90,27 +91,27 @@ void owners_say(pid_t pid, enum reason reason);
 void owners_report(void);
 
 /**
- * owners_size - how large is what the worker knows of processes?
+ * owners_size - size of the worker's data about processes
  *
  * Return: bytes.
  */
 size_t owners_size(void);
 
 /**
- * owners_save - write that for the guard
- * @to: where to, owners_size() bytes
+ * owners_save - write the worker's data about processes for the guard
+ * @to: the output, owners_size() bytes
  */
 void owners_save(void *to);
 
 /**
- * owners_load - in the guard: know what the worker knew
- * @from: what owners_save() has written
- * @size: bytes
+ * owners_load - in the guard: load the worker's data about processes
+ * @from: the output of owners_save()
+ * @size: its size in bytes
  */
 void owners_load(const void *from, size_t size);
 
 /**
- * owners_remember - in the guard: pass over the descriptor of a socket that was found
+ * owners_remember - in the guard: make later searches skip the descriptor of a socket
  * @wanted: the socket
  */
 void owners_remember(const struct wanted *wanted);

@@ -38,7 +38,7 @@ static bool has_type(const char *name)
 /* Is there a file for this unit? Sets @file to the name of the unit that it describes. */
 static bool unit_file(const char *name, char file[NAME_MAX + 1])
 {
-	/* As in systemd.unit(5). */
+	/* The order is that of systemd.unit(5). */
 	static const char *const folders[] = {
 		"/etc/systemd/system.control", "/run/systemd/system.control",
 		"/run/systemd/transient", "/run/systemd/generator.early", "/etc/systemd/system",
@@ -99,7 +99,7 @@ static bool unit_name(const char *given, char name[NAME_MAX + 1])
 	return true;
 }
 
-/* The control group of a unit is in that of its slice. */
+/* Find the control group of a unit, which is inside the control group of its slice. */
 static bool find_unit(char *path, const char *name)
 {
 	size_t length = strlen(path);
@@ -133,7 +133,7 @@ static bool unit_runs(const char *name)
 	return find_unit(path, name);
 }
 
-/* As in /proc/PID/cgroup, or a path that is there. */
+/* Accept a path as in /proc/PID/cgroup, or an existing path. */
 static void cgroup_path(const char *given, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, CGROUPS "/%s", given);
@@ -167,7 +167,7 @@ static void choose(struct proc *proc, bool family)
 	proc->listens = true;
 }
 
-/* The processes of a control group and of those below. */
+/* Choose the processes of a control group and of the groups below it. */
 static void choose_cgroup(char *path)
 {
 	size_t length = strlen(path);
@@ -203,7 +203,7 @@ static void choose_cgroup(char *path)
 		closedir(folder);
 }
 
-/* PID (NAME) STATE PARENT ... the 22nd is its start; NAME may have anything in it. */
+/* Parse PID (NAME) STATE PARENT ...; field 22 is the start. NAME may contain any characters. */
 static bool read_stat(const char *pid, struct proc *proc)
 {
 	unsigned long long start;
@@ -231,7 +231,7 @@ static bool read_stat(const char *pid, struct proc *proc)
 	proc->listens = false;
 	proc->seen = false;
 	snprintf(proc->name, sizeof(proc->name), "%.15s", name + 1);
-	/* Nothing in a report needs to be escaped. */
+	/* Replace characters that would need escapes in a report. */
 	for (i = 0; proc->name[i]; i++) {
 		if (proc->name[i] <= ' ' || proc->name[i] > '~' || strchr("\"\\[]", proc->name[i]))
 			proc->name[i] = '?';
@@ -265,8 +265,9 @@ static void read_all(void)
 }
 
 /*
- * Children that have left the control group are meant for the sake of connections that the daemon
- * has accepted. What they do otherwise is not: a user's programs are children of sshd.
+ * Choose children that have left the control group, because they may have connections that the
+ * daemon has accepted. Their own listening ports do not count: a user's programs are children of
+ * sshd.
  */
 static void choose_children(void)
 {
@@ -288,8 +289,8 @@ static void choose_children(void)
 }
 
 /*
- * The processes of --pid. A descriptor becomes readable when its process ends: later processes with
- * this number are not meant.
+ * The processes of --pid. A descriptor becomes readable when its process ends. Later processes with
+ * the same number are not chosen.
  */
 static struct pollfd pidfds[CHOICES_MAX];
 

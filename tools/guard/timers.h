@@ -2,8 +2,9 @@
 /*
  * The deadlines: a wheel of the kernel, with a timer for each connection and kind of timeout.
  *
- * A timer's key is the socket's cookie and the kind. Cookies are counted upwards from 1, and in
- * interrupts downwards from -1: the cookie, shifted by KIND_BITS, and its sign lose nothing.
+ * A timer's key is the socket's cookie and the kind. Cookies count up from 1, and in interrupts
+ * down from -1, so shifting a cookie by KIND_BITS loses no information: the sign recovers the upper
+ * bits.
  */
 #ifndef GUARD_TIMERS_H
 #define GUARD_TIMERS_H
@@ -17,23 +18,24 @@ struct timerwheel;
 
 /**
  * timers_open - open a wheel
- * @kept: that of a former guard, -1: none. Its timers go on if they have the same timeouts.
+ * @kept: the wheel of a previous guard; -1: none. Its timers continue if they have the same
+ *	timeouts.
  *
- * Ends the process with a message if it cannot.
+ * Ends the process with a message if it fails.
  *
- * Return: is it the kept one?
+ * Return: true if it uses the kept wheel.
  */
 bool timers_open(int kept);
 
 /**
- * timers_wheel - the wheel
+ * timers_wheel - get the wheel
  *
- * Return: it.
+ * Return: the wheel.
  */
 struct timerwheel *timers_wheel(void);
 
 /**
- * timers_complete - has a connection all its timers?
+ * timers_complete - does a connection have all its timers?
  * @conn: the connection
  *
  * Return: true if so.
@@ -41,22 +43,22 @@ struct timerwheel *timers_wheel(void);
 bool timers_complete(const struct conn *conn);
 
 /**
- * timers_armed - which timers of a connection does the wheel have?
- * @cookie: the connection's number
+ * timers_armed - get the timers of a connection that are in the wheel
+ * @cookie: the connection's cookie
  *
  * Return: bits of enum kind.
  */
 uint8_t timers_armed(uint64_t cookie);
 
 /**
- * timers_arm - in the worker: arm those timers of a connection that it has not
- * @conn: the connection; may not be freed before timers_flush()
- * @fd: its socket; may not be closed before timers_flush()
+ * timers_arm - in the worker: arm the missing timers of a connection
+ * @conn: the connection; must not be freed before timers_flush()
+ * @fd: its socket; must not be closed before timers_flush()
  */
 void timers_arm(struct conn *conn, int fd);
 
 /**
- * timers_leave - count a connection that can never get timers, and leave it alone
+ * timers_leave - count a connection that can never get timers, and ignore it from now on
  * @conn: the connection
  * @reason: why
  */
@@ -69,13 +71,13 @@ void timers_leave(struct conn *conn, enum reason reason);
 void timers_disarm(struct conn *conn);
 
 /**
- * timers_drop - a connection has ended: remove its timers, and forget it
+ * timers_drop - remove a connection that has ended, with its timers
  * @conn: the connection
  */
 void timers_drop(struct conn *conn);
 
 /**
- * timers_flush - do what timers_arm(), timers_disarm() and timers_drop() have asked for
+ * timers_flush - perform the operations of timers_arm(), timers_disarm() and timers_drop()
  */
 void timers_flush(void);
 

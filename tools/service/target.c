@@ -29,7 +29,7 @@ void target_add(struct targets *targets, const char *option, const char *text, e
 	char host[256], *name = host;
 	int err;
 
-	/* getaddrinfo() takes any number and cuts it. */
+	/* getaddrinfo() accepts any number and truncates it. */
 	if (!port || !port[1] || port - text >= (ptrdiff_t)sizeof(host) ||
 	    strtoul(port + 1, NULL, 10) > 65535)
 		log_usage("--%s needs ADDRESS:PORT, not '%s'", option, text);
