@@ -21,7 +21,7 @@
 #define RWF_NOWAIT	8
 #endif
 
-/* Looks at the ring in one call. More than three mean that another process writes to it. */
+/* Maximum number of checks of the ring in a call. More than three: another process writes to it. */
 #define LTW_RING_LOOKS	8U
 
 /**
@@ -43,7 +43,7 @@ static struct ltw_device *ltw_device(struct timerwheel *wheel)
 	return (struct ltw_device *)wheel;
 }
 
-/* Returns the result of the call or a negative errno. */
+/* Make an ioctl. Returns its result or a negative errno. */
 static int ltw_call(const struct timerwheel *wheel, unsigned long call, void *arg)
 {
 	int ret = ioctl(wheel->fd, call, arg);
@@ -177,8 +177,9 @@ static long ltw_device_read(struct timerwheel *wheel, struct timerwheel_event *e
 	ssize_t n;
 
 	/*
-	 * RWF_NOWAIT: other users of the descriptor may have cleared O_NONBLOCK. The position, -1,
-	 * is passed in two halves. Older versions of musl have no preadv2().
+	 * RWF_NOWAIT is needed because other users of the file description may have cleared
+	 * O_NONBLOCK. The position, -1, is passed in two halves. Older versions of musl have no
+	 * preadv2().
 	 */
 	n = syscall(SYS_preadv2, (long)wheel->fd, &to, 1L, -1L, -1L, (long)RWF_NOWAIT);
 	if (n >= 0)
@@ -246,10 +247,10 @@ static const struct ltw_ops ltw_device_ops = {
 };
 
 /*
- * Check that @fd is the module's device. A descriptor of anything else can answer INFO as it likes
- * (a file in a FUSE mount does what its server wants), and its mappings can end in SIGBUS. Where
- * there is no sysfs every character device passes, because only root can create one. Returns 0,
- * -ENOTTY or another error.
+ * Check that @fd is the module's device. Another file can answer INFO with any numbers (a file in a
+ * FUSE mount does what its server wants), and accesses to its mappings can raise SIGBUS. Without
+ * sysfs every character device passes, because only root can create one. Returns 0, -ENOTTY or
+ * another error.
  */
 static int ltw_device_check(int fd)
 {
@@ -270,9 +271,9 @@ static int ltw_device_check(int fd)
 }
 
 /*
- * Check the fields of INFO that sizes, shifts and indices are computed from. A newer module may
- * have larger events, but only in a ring: timerwheel_ring_next() skips the part that this library
- * does not know, and read has no such step.
+ * Check the fields of INFO from which sizes, shifts and indices are computed. A newer module may
+ * have larger events, but only in a ring: timerwheel_ring_next() skips the unknown part, but read
+ * cannot.
  */
 static bool ltw_info_valid(const struct timerwheel_info *info, bool table)
 {
@@ -299,7 +300,7 @@ static void *ltw_map(const struct timerwheel *wheel, size_t size, uint64_t offse
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd, offset);
 }
 
-/* Why ltw_map() has failed. EAGAIN means that no more memory may be locked, and all of it is. */
+/* The error of ltw_map(). EAGAIN: the process locks all memory, and may not lock more. */
 static int ltw_map_error(void)
 {
 	return errno == EAGAIN ? -ENOMEM : -errno;
@@ -321,7 +322,7 @@ static int ltw_device_map(struct ltw_device *device, const struct timerwheel_inf
 		device->ring.event_size = info->event_size;
 	}
 	if (table) {
-		/* index 0 has an entry, too */
+		/* Index 0 also has an entry. */
 		device->table_size = ltw_pages((info->capacity + (uint64_t)1) * sizeof(__u64));
 		map = ltw_map(&device->wheel, device->table_size, TIMERWHEEL_MMAP_DEADLINES);
 		if (map == MAP_FAILED)

@@ -3,14 +3,14 @@
  * Calls on an array of timers that the caller fills in: ADD, MOVE, REMOVE, GET, and MOVE and REMOVE
  * by handle.
  *
- * The array is processed in chunks that fit a buffer on the stack. A chunk is copied in, its
- * operations are done, usually in one batch (under one hold of the base's lock), and its results
- * are copied out.
+ * A call processes the array in chunks that fit a buffer on the stack. It copies a chunk in,
+ * performs its operations, usually in one batch (with the base's lock held), and copies the results
+ * out.
  *
- * An element whose output cannot be written when it is copied in is not begun. To find that out,
- * the copy-in writes the first and the last u64 of each element's output back as they were. That is
- * enough, because an element is in two pages at most. If another thread takes the memory away after
- * that, the operation takes effect and its results are lost.
+ * If the output of an element cannot be written when the element is copied in, its operation does
+ * not begin. To check this, the copy-in writes the first and the last u64 of each element's output
+ * back unchanged. This is sufficient, because an element is in at most two pages. If another thread
+ * unmaps the memory later, the operation takes effect and its results are lost.
  */
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -20,10 +20,10 @@
 #include "ops.h"
 #include "run.h"
 
-/* Size of the buffer in u64: large, so that a batch's begin and end are shared by many elements. */
+/* Size of the buffer in u64. It is large, so that many elements share the cost of a batch. */
 #define TW_BUFFER_LEN	192U
 
-/* Elements in a chunk: as many as fit the buffer and a call of tw_ops_add() and so on. */
+/* Elements in a chunk: the number that fits the buffer and a call of tw_ops_add() and so on. */
 #define TW_CHUNK(type)								\
 	(TW_BUFFER_LEN * sizeof(u64) / sizeof(type) < TW_OPS_MAX ?		\
 	 TW_BUFFER_LEN * sizeof(u64) / sizeof(type) : TW_OPS_MAX)
@@ -53,12 +53,12 @@ struct tw_kind {
 };
 
 /*
- * Copy @n elements in, and check that their output can be written. Returns how many there are
+ * Copy @n elements in, and check that their output can be written. Returns the number of elements
  * before the first fault. Only these are set in @buf.
  *
- * The inner loops here and in tw_elems_write() are to be unrolled. clang does that by itself
- * where it can; asked to, it warns before clang 17, which cannot unroll loops with the gotos of
- * unsafe_put_user().
+ * The compiler must unroll the inner loops here and in tw_elems_write(). clang does so where it
+ * can, without a pragma. With a pragma, clang before 17 warns, because it cannot unroll loops with
+ * the gotos of unsafe_put_user().
  */
 static __always_inline unsigned int tw_elems_read(const struct tw_kind *kind, u64 *buf,
 						  u64 __user *from, unsigned int n)
@@ -86,7 +86,7 @@ fault:
 	return i;
 }
 
-/* Copy the output of @n elements out. The operations took effect: a fault is no error. */
+/* Copy the output of @n elements out. The operations took effect, so a fault is not an error. */
 static __always_inline void tw_elems_write(const struct tw_kind *kind, const u64 *buf,
 					   u64 __user *to, unsigned int n)
 {
@@ -108,8 +108,9 @@ fault:
 }
 
 /*
- * Does a signal end a call early? Tasks that run io_uring commands often have work pending
- * (TIF_NOTIFY_SIGNAL), which signal_pending() takes for a signal: for them only a fatal one counts.
+ * Does a signal end a call early? Tasks that run io_uring commands often have pending work
+ * (TIF_NOTIFY_SIGNAL), which signal_pending() reports as a signal. For them only a fatal signal
+ * counts.
  */
 static __always_inline bool tw_batch_interrupted(u32 flags)
 {
@@ -119,23 +120,24 @@ static __always_inline bool tw_batch_interrupted(u32 flags)
 }
 
 /*
- * Do the operations of a chunk. Returns how many were done, or an error if none.
+ * Perform the operations of a chunk. Returns the number of operations, or an error if there are
+ * none.
  *
- * A batch ends where an operation needs the base of another CPU; the next one has that base locked.
- * If keys alternate between CPUs, a batch does a single operation. A batch looks up the hash chains
- * of all its elements before it begins with the first. So the next batch gets few more elements
- * than the last one has done.
+ * A batch ends where an operation needs the base of another CPU; the next batch locks that base. If
+ * keys alternate between CPUs, a batch performs a single operation. But a batch looks up the hash
+ * chains of all its elements before it begins with the first. Therefore the next batch gets few
+ * more elements than the previous one has processed.
  *
  * Each failing allocation makes the kernel search all memory several times, and a call may have
- * 65,536 elements. So after the first -ENOMEM (@no_memory) the rest of the call fails without
- * trying to allocate.
+ * 65,536 elements. Therefore, after the first -ENOMEM (@no_memory) the rest of the call fails
+ * without trying to allocate.
  *
  * Once some elements are done, the call must not fail with -EAGAIN (TW_BATCH_NOWAIT), or the caller
- * would repeat them: it waits for memory instead.
+ * would repeat them. It waits for memory instead.
  *
- * Other tasks may take the free timers of a full wheel, or move a timer to another base, as often
- * as this call looks for them. So a signal ends the call between two batches. If nothing was done,
- * only a fatal one does.
+ * Other tasks may take the free timers of a full wheel, or move a timer to another base, each time
+ * this call tries again. Therefore a signal ends the call between two batches, but only a fatal
+ * signal if nothing was done.
  */
 static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_file *file,
 					  u64 *buf, int n, u64 offset, u32 flags, bool *no_memory)
@@ -163,7 +165,7 @@ static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_
 		} else {
 			if (!i && flags & TW_BATCH_NOWAIT)
 				return -EAGAIN;
-			/* ADD found no free timer: make more and try again, or fail. */
+			/* ADD found no free timer: create timers and try again, or fail. */
 			err = *no_memory ? -ENOMEM : tw_table_grow(file);
 			*no_memory = err == -ENOMEM;
 			if (err) {
@@ -180,14 +182,13 @@ static __always_inline int tw_batch_chunk(const struct tw_kind *kind, struct tw_
 	return n;
 }
 
-/* A call on any number of elements. */
 static __always_inline long tw_batch_many(const struct tw_kind *kind, struct tw_file *file,
 					  const struct timerwheel_batch *batch)
 {
 	u64 __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	unsigned int want, got;
-	u64 buf[TW_BUFFER_LEN] __uninitialized;	/* 1.5 kB: not zeroed for each call */
+	u64 buf[TW_BUFFER_LEN] __uninitialized;	/* 1.5 kB, not zeroed in each call */
 	u32 flags = batch->flags;
 	bool no_memory = false;
 	long done = 0;		/* signed, as errors are */
@@ -240,9 +241,10 @@ static __always_inline long tw_batch_one(const struct tw_kind *kind, struct tw_f
 }
 
 /*
- * Copy an element of another size than today's in, and check that its output can be written. All of
- * @elem that is known here is set: what a shorter one lacks is 0. Of a longer one, the bytes that
- * are not known here must be zero; if they are output (GET), they are zeroed instead.
+ * Copy an element in whose size differs from the current size, and check that its output can be
+ * written. All known fields of @elem are set; fields that a shorter element lacks are 0. The
+ * unknown bytes of a longer element must be zero; if they are output (GET), they are zeroed
+ * instead.
  */
 static int tw_elem_read_strided(const struct tw_kind *kind, void *elem, void __user *from,
 				size_t size)
@@ -259,8 +261,8 @@ static int tw_elem_read_strided(const struct tw_kind *kind, void *elem, void __u
 }
 
 /*
- * A call on elements of another size than today's, one at a time. An element with something set
- * that is not known here is not begun.
+ * A call on elements whose size differs from the current size, one at a time. The operation of an
+ * element in which an unknown byte is set does not begin.
  */
 static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file *file,
 				      const struct timerwheel_batch *batch)
@@ -283,7 +285,7 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 			return done ? done : n;
 		flags &= ~TW_BATCH_NOWAIT;
 		done++;
-		/* The operation took effect: a failed copy-out is no error. */
+		/* The operation took effect, so a failed copy-out is not an error. */
 		if (copy_to_user(user + out, (void *)elem + out, both - out))
 			break;
 		user += size;
@@ -295,13 +297,13 @@ static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file
 }
 
 /*
- * The functions of a call, NAME: tw_batch_NAME() and, for elements of another size than today's,
- * tw_strided_NAME(). tw_batch_many() is not inlined there, because a call on one element should
- * not have its large stack frame. Both functions:
+ * The functions of a call, NAME: tw_batch_NAME() and, for elements whose size differs from the
+ * current size, tw_strided_NAME(). tw_batch_many() is not inlined there, because a call on one
+ * element should not have its large stack frame. Both functions:
  *
  * Context: process, may sleep; the fields of @batch were checked.
- * Return: elements done, or an error if there are none; tw_strided_NAME(): -E2BIG: something is set
- * in the first element that is not known here.
+ * Return: the number of processed elements, or an error if there are none. tw_strided_NAME():
+ * -E2BIG: an unknown byte is set in the first element.
  */
 #define TW_BATCH_CALL(name, type, first_out, is_output)					\
 static const struct tw_kind tw_##name##_kind = {					\

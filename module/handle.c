@@ -2,12 +2,13 @@
 /*
  * MOVE and REMOVE by handle: the index of a timer and its generation, both from ADD.
  *
- * A key must be hashed, its chain found and the keys in there compared. An index leads straight to
- * the memory of a timer, and the generation tells whether that still is the one that is meant.
+ * With a key, an operation must hash the key, find its chain and compare the keys in the chain. An
+ * index leads directly to the memory of a timer, and the generation shows whether it is still the
+ * same timer.
  *
- * Both are read without a lock. If the timer is PENDING in a base that is locked, everything about
- * it is stable: see tw_lookup_lockless(). Otherwise it is looked up again by its index, with its
- * bucket locked.
+ * Both are read without a lock. If the timer is PENDING in a locked base, all its fields are
+ * stable: see tw_lookup_lockless(). Otherwise it is looked up again by its index, with its bucket
+ * locked.
  */
 #include <linux/bottom_half.h>
 #include <linux/err.h>
@@ -27,8 +28,9 @@ static_assert(offsetof(struct timerwheel_move_handle, result) ==
 static_assert(sizeof(struct timerwheel_move_handle) == sizeof(struct timerwheel_remove_handle));
 
 /*
- * The index of a handle; 0 if there is no such index, even speculatively. No timer has index 0, but
- * its memory is there if any timer's is, and it is TW_FREE. @most: tw_index_max(), not 0.
+ * The index of a handle; 0 if the index does not exist, even under speculation. No timer has index
+ * 0, but its memory exists if there are timers, and its state is TW_FREE. @most: tw_index_max(),
+ * not 0.
  */
 static __always_inline u32 tw_handle_index(u32 index, u32 most)
 {
@@ -47,7 +49,7 @@ static __always_inline void tw_handles_prefetch(const struct tw_ctx *ctx,
 	}
 }
 
-/* All elements fail. Returns how many that are. */
+/* Fail all elements. Returns their number. */
 static noinline int tw_handles_fail(struct timerwheel_move_handle *elem, int n, int err)
 {
 	int i;
@@ -57,7 +59,7 @@ static noinline int tw_handles_fail(struct timerwheel_move_handle *elem, int n, 
 	return n;
 }
 
-/* Is it the timer that is meant, and is it PENDING in a locked base, and therefore stable? */
+/* Does the handle name this timer, and is the timer PENDING in a locked base (so it is stable)? */
 static __always_inline bool tw_handle_pending(const struct tw_ctx *ctx, const struct tw_timer *t,
 					      u32 generation)
 {
@@ -68,7 +70,7 @@ static __always_inline bool tw_handle_pending(const struct tw_ctx *ctx, const st
 	       t->generation == generation;
 }
 
-/* As tw_lookup_index(), of the timer that is meant. */
+/* tw_lookup_index() for the timer of a handle. */
 static struct tw_timer *tw_lookup_handle(struct tw_ctx *ctx, u32 index, u32 generation,
 					 struct tw_lookup *lookup)
 {
@@ -132,7 +134,7 @@ static __always_inline int tw_remove_handle(struct tw_ctx *ctx, void *arg, u32 i
 	struct tw_lookup lookup __uninitialized;
 	int was;
 
-	/* Only a timer that fires once knows its chain. */
+	/* Only a one-shot timer has a link to its chain. */
 	if (unlikely(!tw_handle_pending(ctx, t, elem->generation) || t->stay != TW_ENDS))
 		return tw_remove_handle_slow(ctx, elem, index);
 	lookup.bucket = tw_table_lock_timer(table, t, &lookup.chain);

@@ -18,7 +18,7 @@
 #include "sock.h"
 #include "stats.h"
 
-/* The ABI. Structures are only ever extended; .min and TW_ELEM() below keep their first sizes. */
+/* The ABI. Structures are only extended; .min and TW_ELEM() below keep their first sizes. */
 static_assert(sizeof(struct timerwheel_info) == 144);
 static_assert(sizeof(struct timerwheel_setup) == 56);
 static_assert(sizeof(struct timerwheel_ring) == 128);
@@ -48,18 +48,19 @@ union tw_arg {
 
 /**
  * struct tw_call - a call
- * @size: size of its argument today
- * @min: size of the first version of that; less is -EINVAL
- * @elem: size of the elements of an array today; 0: the call has no array
- * @elem_min: size of the first version of those; less is -EINVAL
- * @report: the argument is output: only its size and flags are read; it is written as far as the
- *	caller's size goes
- * @write_back: the argument is input and output: what was read of it is written back
+ * @size: current size of its argument
+ * @min: size of the argument's first version; less is -EINVAL
+ * @elem: current size of the elements of its array; 0: the call has no array
+ * @elem_min: size of the elements' first version; less is -EINVAL
+ * @report: the argument is output: only its size and flags are read; the caller's size limits how
+ *	much is written
+ * @write_back: the argument is input and output: the part that was read is written back
  * @cursor: the argument has a cursor
  * @flags: flags that the argument of a call on an array may have
- * @function: does the call; the argument is in kernel memory
- * @batch: the same, for a call on an array whose argument is not written back
- * @strided: the same, for elements of another size than today's; NULL: @batch does that, too
+ * @function: performs the call; the argument is in kernel memory
+ * @batch: performs a call on an array whose argument is not written back
+ * @strided: performs that call with elements whose size differs from the current size; NULL: @batch
+ *	also handles these
  */
 struct tw_call {
 	u16 size;
@@ -107,7 +108,7 @@ static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
 		return -EINVAL;
 	if (READ_ONCE(file->setup.clock) != TIMERWHEEL_CLOCK_MANUAL)
 		return -EINVAL;
-	/* tw_cpu_advance() refuses to go back; but at time 0 the sum would be clamped to 0. */
+	/* tw_cpu_advance() refuses to go back, but at time 0 the sum would be clamped to 0. */
 	if (!(advance->flags & TIMERWHEEL_ABS) && (s64)advance->time < 0)
 		return -EINVAL;
 	if (mutex_lock_killable(&file->advance))
@@ -160,8 +161,8 @@ static const struct tw_call tw_call_table[] = {
 };
 
 /*
- * Copy the argument in. Sets @size to the caller's size, and the member of @arg that the call has:
- * all of it, whatever the caller's size. No other one is used.
+ * Copy the argument in. Sets @size to the caller's size, and the member of @arg that the call uses:
+ * the whole member, whatever the caller's size.
  */
 static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __user *user,
 		       u32 *size)
@@ -183,13 +184,13 @@ static int tw_arg_read(const struct tw_call *call, union tw_arg *arg, void __use
 		return flags ? -EINVAL : 0;
 	}
 	err = copy_struct_from_user(arg, call->size, user, *size);
-	/* Before anything is done, check that the argument can be written back. */
+	/* Check before the call that the argument can be written back. */
 	if (!err && call->write_back && copy_to_user(user, arg, min_t(size_t, *size, call->size)))
 		err = -EFAULT;
 	return err;
 }
 
-/* Copy a report out: what both sides know of it, then zeros up to the caller's size. */
+/* Copy a report out: the part that both sides know, then zeros up to the caller's size. */
 static int tw_report_write(const struct tw_call *call, union tw_arg *arg, void __user *user,
 			   u32 size)
 {
@@ -211,7 +212,7 @@ static __always_inline int tw_batch_check(const struct tw_call *call,
 	return batch->count > TIMERWHEEL_BATCH_MAX ? -E2BIG : 0;
 }
 
-/* The same, for elements of any size that is allowed. */
+/* tw_batch_check(), and check the size of the elements. */
 static int tw_strided_check(const struct tw_call *call, const struct timerwheel_batch *batch)
 {
 	if (batch->elem_size < call->elem_min)
@@ -221,7 +222,7 @@ static int tw_strided_check(const struct tw_call *call, const struct timerwheel_
 	return tw_batch_check(call, batch);
 }
 
-/* A call whose argument and elements have any size that is allowed. */
+/* A call whose argument and elements have any allowed size. */
 static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file *file,
 				      void __user *user)
 {
@@ -243,8 +244,9 @@ static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file
 	if (result < 0)
 		return result;
 	/*
-	 * The call took effect: a failed write back is no error, though the memory was writable
-	 * when the argument was read. LIST and reports have changed nothing: for them it is one.
+	 * The call took effect, so a failed write back is not an error; the memory was writable
+	 * when the argument was read. LIST and reports have changed nothing: for them it is an
+	 * error.
 	 */
 	if (call->report)
 		err = tw_report_write(call, &karg, user, size);
@@ -255,9 +257,9 @@ static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file
 }
 
 /*
- * Copy the argument of a call on an array in. Field by field costs less than a third of
- * copy_from_user(). Returns false if it cannot be read, or has not the size of today; then @batch
- * is not used.
+ * Copy the argument of a call on an array in. Copying field by field takes less than a third of the
+ * time of copy_from_user(). Returns false if it cannot be read or does not have the current size;
+ * then @batch is not used.
  */
 static __always_inline bool tw_batch_read(struct timerwheel_batch *batch,
 					  struct timerwheel_batch __user *user)
@@ -287,7 +289,7 @@ static __always_inline const struct tw_call *tw_call_find(unsigned int cmd)
 	return &tw_call_table[array_index_nospec(nr, ARRAY_SIZE(tw_call_table))];
 }
 
-/* Do a call on an array whose elements have the size of today. */
+/* Perform a call on an array whose elements have the current size. */
 static __always_inline long tw_call_batch(const struct tw_call *call, struct tw_file *file,
 					  const struct timerwheel_batch *batch)
 {
@@ -296,14 +298,14 @@ static __always_inline long tw_call_batch(const struct tw_call *call, struct tw_
 }
 
 /**
- * tw_call_array - a call on an array that the caller fills in, the argument in kernel memory
+ * tw_call_array - perform a call on an array, with the argument in kernel memory
  * @file: the file
  * @cmd: TIMERWHEEL_IOC_*
  * @batch: the argument; its size is ignored
  * @internal: TW_BATCH_*
  *
  * Context: process, may sleep.
- * Return: as the call; -EOPNOTSUPP: it is none of ADD, MOVE, REMOVE, GET, MOVE_HANDLE and
+ * Return: as the call; -EOPNOTSUPP: the call is not one of ADD, MOVE, REMOVE, GET, MOVE_HANDLE and
  * REMOVE_HANDLE; -EAGAIN: see TW_BATCH_NOWAIT.
  */
 long tw_call_array(struct tw_file *file, unsigned int cmd, struct timerwheel_batch *batch,
@@ -341,7 +343,10 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 
 	if (!call)
 		return -ENOTTY;
-	/* A fast path for operations on timers: the way to a single one is most of its cost. */
+	/*
+	 * A fast path for operations on timers: for a single timer, the dispatch dominates the
+	 * cost.
+	 */
 	if (likely(call->batch) && tw_batch_read(&batch, user) &&
 	    likely(batch.elem_size == call->elem)) {
 		err = tw_batch_check(call, &batch);

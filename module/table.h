@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lookup of timers by key. It is part of each operation, so all is inline. table.c explains the
- * table.
+ * Lookup of timers by key. Every operation uses these functions, so all are inline. table.c
+ * explains the table.
  */
 #ifndef TW_TABLE_H
 #define TW_TABLE_H
@@ -14,11 +14,11 @@
 
 #include "internal.h"
 
-/* Multiply, and XOR the halves of the product: each bit of the result depends on all bits of @a. */
+/* Multiply, and XOR the halves of the product. Each bit of the result depends on all bits of @a. */
 static inline u64 tw_hash_fold(u64 a, u64 factor)
 {
 #if defined(CONFIG_ARCH_SUPPORTS_INT128) && defined(__SIZEOF_INT128__)
-	/* One multiplication; gcc makes two of mul_u64_u64_shr() and a product of 64 bits. */
+	/* One multiplication. With mul_u64_u64_shr() and a 64-bit product, gcc uses two. */
 	__uint128_t product = (__uint128_t)a * factor;
 
 	return product ^ (product >> 64);
@@ -28,15 +28,15 @@ static inline u64 tw_hash_fold(u64 a, u64 factor)
 }
 
 /*
- * Two folds. If the second were a plain multiplication, one seed in some thousands would make long
- * hash chains of keys in an arithmetic progression. See "The hash" in README.md.
+ * Use two folds. If the second were a plain multiplication, one seed in some thousands would put
+ * keys in an arithmetic progression into long hash chains. See "The hash" in README.md.
  */
 static inline u64 tw_hash(const struct tw_table *table, u64 key)
 {
 	return tw_hash_fold(tw_hash_fold(key ^ table->seed[0], table->seed[1]), table->seed[1]);
 }
 
-/* The number of the bucket that @hash belongs to if there are @buckets, which is at least 1. */
+/* The number of the bucket of @hash if there are @buckets buckets, at least 1. */
 static inline u32 tw_bucket_of(u64 hash, u32 buckets)
 {
 	u32 mask = (2U << __fls(buckets)) - 1;
@@ -45,7 +45,7 @@ static inline u32 tw_bucket_of(u64 hash, u32 buckets)
 	return b < buckets ? b : b & (mask >> 1);
 }
 
-/* The number of the chain that @hash belongs to in its bucket. */
+/* The number of the chain of @hash in its bucket. */
 static inline u32 tw_chain_of(u64 hash)
 {
 	return ((hash & U32_MAX) * TW_CHAINS) >> 32;
@@ -63,7 +63,7 @@ static inline struct tw_bucket *tw_bucket_at(const struct tw_table *table, u32 b
  * tw_table_buckets - read the number of buckets
  * @table: the table
  *
- * Return: the number. The directory that is read afterwards has them all. There may be more by now.
+ * Return: the number, which may have grown since. A directory that is read later has all of them.
  */
 static inline u32 tw_table_buckets(const struct tw_table *table)
 {
@@ -71,7 +71,7 @@ static inline u32 tw_table_buckets(const struct tw_table *table)
 	return smp_load_acquire(&table->buckets);
 }
 
-/* The highest index: the pages of all timers up to it are there. */
+/* The highest index. The pages of all timers up to it exist. */
 static inline u32 tw_index_max(const struct tw_table *table)
 {
 	/* Pairs with the release in tw_table_grow(); litmus made. */
@@ -113,7 +113,7 @@ static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bu
  * @table: the table
  * @key: the key
  * @buckets: what tw_table_buckets() returned
- * @chain: what tw_table_chain() returned for that; set to the chain that is the key's now
+ * @chain: what tw_table_chain() returned for @buckets; set to the key's current chain
  *
  * Context: bottom halves off; a base's lock may be held.
  * Return: the bucket, to be unlocked by tw_bucket_unlock().
@@ -127,7 +127,7 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 	for (;;) {
 		bucket = PTR_ALIGN_DOWN((struct tw_bucket *)*chain, sizeof(*bucket));
 		tw_bucket_lock(table, bucket);
-		/* If a bucket was split meanwhile, the key may be in another one; litmus split. */
+		/* If a bucket was split in the meantime, the key may have moved; litmus split. */
 		if (likely(tw_table_buckets(table) == buckets))
 			return bucket;
 		buckets = tw_table_buckets(table);
@@ -142,7 +142,7 @@ static __always_inline struct tw_bucket *tw_table_lock(struct tw_table *table, u
 /**
  * tw_table_lock_timer - lock the bucket of a timer
  * @table: the table
- * @t: the timer: in the table, TW_ENDS, and nobody else removes it
+ * @t: the timer: in the table, TW_ENDS, and no other code can remove it
  * @chain: set to its hash chain
  *
  * Context: as tw_table_lock().
@@ -158,7 +158,7 @@ static __always_inline struct tw_bucket *tw_table_lock_timer(struct tw_table *ta
 		*chain = READ_ONCE(t->chain);
 		bucket = PTR_ALIGN_DOWN((struct tw_bucket *)*chain, sizeof(*bucket));
 		tw_bucket_lock(table, bucket);
-		/* If the bucket was split meanwhile, the timer may have moved to the new one. */
+		/* If the bucket was split in the meantime, the timer may have moved. */
 		if (likely(READ_ONCE(t->chain) == *chain))
 			return bucket;
 		tw_bucket_unlock(table, bucket);
@@ -170,11 +170,11 @@ static __always_inline struct tw_bucket *tw_table_lock_timer(struct tw_table *ta
  * @table: the table
  * @chain: the key's hash chain, its bucket locked
  * @key: the key
- * @link: set to the link that leads to the timer: the chain's head, or in the timer before it;
- *	without a timer to the last link, which is 0
+ * @link: set to the link that leads to the timer: the chain's head, or the link in the previous
+ *	timer. If there is no timer, set to the last link, which is 0.
  * @depth: set to the number of timers before that link
  *
- * Skips timers that a reader has claimed: they are as good as gone.
+ * Skips timers that a reader has claimed, because the reader is about to free them.
  *
  * Return: the timer; NULL: there is none.
  */
@@ -196,10 +196,10 @@ static __always_inline struct tw_timer *tw_table_lookup(const struct tw_table *t
 
 /**
  * tw_table_set_link - change a link of a hash chain
- * @link: the link: its bucket is locked, or the timer that it belongs to is in no chain
- * @index: where it leads from now on
+ * @link: the link. Its bucket is locked, or it belongs to a timer that is in no chain.
+ * @index: the index that it leads to from now on
  *
- * Links are also read without a lock, and a reader must find the page that the timer is in.
+ * Links are also read without a lock. A reader must then find the page of the timer.
  */
 static inline void tw_table_set_link(u32 *link, u32 index)
 {

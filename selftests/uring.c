@@ -4,8 +4,8 @@
  * task that submits, by a worker, by an SQPOLL thread. Arguments and errors; links; signals;
  * hostile submitters; time namespaces; multishot reads; processes that may not use io_uring.
  *
- * What the calls do to timers is tested by ops, handle and resident. Single reads and polls through
- * io_uring are in readers.
+ * ops, handle and resident test the effect of the calls on timers. readers tests single reads and
+ * polls through io_uring.
  *
  * TW_SEED: see tw_test.h.
  */
@@ -333,7 +333,7 @@ TEST_F(way, arm)
 	close(fd);
 }
 
-/* All that is no command: other calls, other numbers, types and directions */
+/* Everything that is not a command: other calls, other numbers, types and directions. */
 TEST_F(way, unknown)
 {
 	static struct timerwheel_entry ent[4];
@@ -895,7 +895,7 @@ TEST_F(place, first_longer_add_in_a_worker)
 	EXPECT_EQ(1, workers());
 }
 
-/* What needs no memory is complete when the submission returns, without a worker. */
+/* A command that needs no memory is complete when the submission returns, without a worker. */
 TEST_F(place, all_else_at_once)
 {
 	enum { N = 64 };
@@ -1082,7 +1082,7 @@ TEST(monitor)
 
 /* --- Time namespaces ----------------------------------------------------------------------- */
 
-/* Absolute times are those of the task that created the ring, in its threads, too. */
+/* Absolute times belong to the task that created the ring, even in its threads. */
 TEST(namespace)
 {
 	static const struct { __u32 setup; __u8 flags; } ways[] = {

@@ -18,8 +18,8 @@ type device struct {
 	ring *ring
 }
 
-// ioctlCall is an ioctl on the way. It comes from a pool, so that a call allocates nothing, and so
-// is on the heap, as are the elements that it refers to.
+// ioctlCall has the arguments and results of one ioctl. It comes from a pool, so that a call
+// allocates nothing. It is on the heap, and so are the elements that it refers to.
 type ioctlCall struct {
 	nr    uintptr
 	arg   unsafe.Pointer
@@ -81,7 +81,7 @@ func (d *device) array(nr uintptr, flags uint32, elems unsafe.Pointer, count int
 	}
 	c.nr, c.arg = nr, unsafe.Pointer(&c.batch)
 	n, errno := d.call(c)
-	// The kernel has them as a number.
+	// The kernel gets elems as a number, which the collector does not see.
 	runtime.KeepAlive(elems)
 	if cursor != nil {
 		*cursor = c.batch.cursor
@@ -94,7 +94,7 @@ func (d *device) batch(call call, flags uint32, elems unsafe.Pointer, count int)
 	return d.array(deviceCalls[call].nr, flags, elems, count, deviceCalls[call].size, nil)
 }
 
-// entries returns the array of the calls that fill it in; it may be empty.
+// entries returns the address of the array that a call fills in. The array may be empty.
 func entries(to []Entry) unsafe.Pointer {
 	if len(to) == 0 {
 		return unsafe.Pointer(new(Entry))
@@ -140,7 +140,7 @@ func (d *device) take(fd uintptr, to []Event) (int, error) {
 	if d.ring == nil {
 		return readEvents(fd, to)
 	}
-	// More looks than a few mean that another process writes to the ring.
+	// Give up after a few attempts: more are needed only if another process writes to the ring.
 	for looks := 0; looks < 8; looks++ {
 		if n := d.ring.take(to); n > 0 {
 			return n, nil
@@ -220,10 +220,10 @@ func openDevice(o *Options) (*Wheel, error) {
 	return adopt("open", fd, o.Table || o.Resident)
 }
 
-// Adopt makes a wheel of a descriptor that another process created, for example from the store of a
-// service manager. It takes the descriptor over: Close closes it, and so does an Adopt that fails.
-// The descriptor becomes non-blocking. If the wheel has an event ring, events continue where the
-// last reader stopped.
+// Adopt uses a wheel that another process created, by its descriptor, for example from the store of
+// a service manager. With table it maps the deadline table. Adopt owns the descriptor: it closes it
+// on failure, and Close closes it otherwise. The descriptor becomes non-blocking. If the wheel has an
+// event ring, events continue where the last reader stopped.
 //
 // Errors: EBADF (the descriptor is not open), ENOTTY (it is not a wheel), ENOMEM, EPROTO (the settings
 // of the wheel are not valid for this package: a newer program has set it up for larger events or
@@ -283,10 +283,9 @@ func (d *device) adopt(fd int, table bool) (*Wheel, syscall.Errno) {
 	return w, 0
 }
 
-// isDevice checks that a descriptor is the module's device. A descriptor of anything else can answer
-// INFO with any numbers (a file of a FUSE mount does), and accesses to its mappings can fail. Without
-// sysfs each character device passes, because only root can make one. It returns ENOTTY if the
-// descriptor is something else.
+// isDevice checks that a descriptor is the module's device, and returns ENOTTY if it is not. Other
+// files can answer INFO with any numbers (files of a FUSE mount can), and accesses to their mappings
+// can fail. Without sysfs each character device passes, because only root can create one.
 func isDevice(fd int) syscall.Errno {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
@@ -304,9 +303,9 @@ func isDevice(fd int) syscall.Errno {
 	return 0
 }
 
-// unknown reports whether a wheel has settings that this package cannot use: the clock, and all
-// numbers that sizes, shifts and indices are computed from. The unknown part of larger events of a later
-// version is skipped in a ring; read has no such step.
+// unknown reports whether a wheel has settings that this package cannot use: an unknown clock, or
+// invalid numbers from which sizes, shifts and indices are computed. Events of a later version can be
+// larger. A ring reader can skip their unknown part, but read cannot.
 func (info *Info) unknown(table bool) bool {
 	size := uint32(unsafe.Sizeof(Event{}))
 	return info.Clock > Manual || info.EventSize < size || info.EventSize%8 != 0 ||

@@ -25,8 +25,8 @@ const (
 	tick = time.Millisecond
 )
 
-// eachBackend runs a test with each back end that is there. With TIMERWHEEL_BACKEND=device the device must
-// be.
+// eachBackend runs a test with each available back end. With TIMERWHEEL_BACKEND=device the device must
+// be available.
 func eachBackend(t *testing.T, test func(t *testing.T, b Backend)) {
 	t.Run("process", func(t *testing.T) { test(t, Process) })
 	t.Run("device", func(t *testing.T) {
@@ -146,7 +146,7 @@ func advance(t testing.TB, w *Wheel, to int64, expired int) {
 	expect(t, n, expired)
 }
 
-// balanced: each arming has ended in one way, or is there.
+// balanced checks that each arming either has ended in exactly one way or still exists.
 func balanced(t testing.TB, w *Wheel) {
 	t.Helper()
 	s, err := w.Stats()
@@ -162,7 +162,7 @@ func TestOrder(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		w := open(t, b, Options{})
 		begin := time.Now()
-		// key 3 is removed in time, wherever this stands still
+		// Key 3 is removed in time, even if this goroutine pauses anywhere.
 		add(t, w, Add{Key: 1, Value: 100, Deadline: 300 * ms}, Add{Key: 2, Value: 200, Deadline: 100 * ms},
 			Add{Key: 3, Value: 300, Deadline: 3600e9})
 		expect(t, remove(t, w, Remove{Key: 3}), WasPending)
@@ -179,7 +179,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// Measured by this program: from before Add to after Read it takes at least the delay.
+// At least the delay passes from before Add to after Read.
 func TestNeverEarly(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		for _, clock := range []Clock{Monotonic, Boottime, Realtime} {
@@ -219,7 +219,7 @@ func TestNeverEarly(t *testing.T) {
 	})
 }
 
-// With a clock that the test advances: not a tick early, and not more than a tick late
+// With a clock that the test advances, timers fire not early and at most a tick late.
 func TestManual(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		w := open(t, b, Options{Clock: Manual})
@@ -275,7 +275,7 @@ func TestPeriodic(t *testing.T) {
 	})
 }
 
-// Times that have passed are due at once, however they are written.
+// Times that have passed are due immediately, in each notation.
 func TestPast(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		w := open(t, b, Options{})
@@ -296,7 +296,7 @@ func TestPast(t *testing.T) {
 		}
 		add(t, w, Add{Key: 1, Deadline: TimeMax}, Add{Key: 2, Deadline: TimeMax, Flags: Abs})
 		expect(t, get(t, w, 1).Deadline, TimeMax)
-		// a slack that is negative is none
+		// A negative slack means none.
 		add(t, w, Add{Key: 3, Deadline: 3600e9, Slack: -1, Flags: Slack})
 		expect(t, get(t, w, 3).Slack, 0)
 		none(t, w)
@@ -433,7 +433,7 @@ func TestEnvironment(t *testing.T) {
 	isErrno(t, err, syscall.EINVAL)
 }
 
-// signals sends the signal by which the runtime preempts, all the time.
+// signals repeatedly sends the signal by which the runtime preempts goroutines.
 func signals() (stop func()) {
 	done := make(chan struct{})
 	var end sync.WaitGroup
@@ -453,7 +453,7 @@ func signals() (stop func()) {
 	return func() { close(done); end.Wait() }
 }
 
-// Signals cut calls short; the counts are exact all the same.
+// Signals end calls early, but the counts are exact.
 func TestSignals(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		defer signals()()
@@ -521,7 +521,7 @@ func TestSignals(t *testing.T) {
 	})
 }
 
-// deep makes the stack grow, and so move.
+// deep makes the stack grow and therefore move.
 func deep(n int) int {
 	var room [256]byte
 	room[n%256] = 1
@@ -531,7 +531,7 @@ func deep(n int) int {
 	return deep(n-1) + int(room[n%256])
 }
 
-// Arrays of local variables: the kernel writes into these, wherever the stack is.
+// The kernel writes to arrays in local variables, even if the stack has moved.
 func TestStack(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		w := open(t, b, Options{})
@@ -606,7 +606,7 @@ func TestReadContext(t *testing.T) {
 				}
 				cancel()
 			}
-			// A context that is done later leaves nothing behind.
+			// A context that is done later has no effect on later reads.
 			add(t, w, Add{Key: 1, Deadline: 5 * ms})
 			expect(t, read(t, w, 1)[0].Key, 1)
 			add(t, w, Add{Key: 2, Deadline: 5 * ms})
@@ -641,7 +641,7 @@ func TestClose(t *testing.T) {
 					}
 				}(i)
 			}
-			// others use it meanwhile
+			// Other goroutines use it at the same time.
 			stop := int32(0)
 			for i := 0; i < 2; i++ {
 				readers.Add(1)
@@ -693,7 +693,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// Several readers and several writers: each event once
+// With several readers and several writers, each event arrives exactly once.
 func TestManyReaders(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		for _, ring := range []int{0, 64} {
@@ -741,8 +741,8 @@ func TestManyReaders(t *testing.T) {
 	})
 }
 
-// A reader that waits is woken by what others do: by a timer that is due at once, an earlier one, and
-// by the clock that a test advances.
+// Other goroutines wake a waiting reader: by a timer that is due immediately, by an earlier timer, and by
+// a clock that the test advances.
 func TestWake(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		for _, o := range []Options{{}, {Ring: 16}, {Clock: Manual}, {Resident: true}, {Clock: Realtime}} {
@@ -777,8 +777,8 @@ func TestWake(t *testing.T) {
 	})
 }
 
-// The clock may be read as behind by more than it takes to wake a reader, which then finds nothing due:
-// it must be woken again, or later.
+// The reading of the clock may lag by more than the time that waking a reader takes. The reader then
+// finds nothing due, and must be woken again or later.
 func TestWakeBehindClock(t *testing.T) {
 	w := open(t, Process, Options{})
 	w.back.(*process).clock.behind -= 20 * ms
@@ -791,7 +791,7 @@ func TestWakeBehindClock(t *testing.T) {
 	}
 }
 
-// A ring that is much too small loses nothing.
+// A ring that is much too small loses no event.
 func TestRing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		w := open(t, b, Options{Ring: 8, Clock: Manual})
@@ -849,7 +849,7 @@ func TestMonitor(t *testing.T) {
 	})
 }
 
-// Another owner of the descriptor makes it blocking, as os/exec does: reads go on as before.
+// If another owner makes the descriptor blocking, as os/exec does, reads work as before.
 func TestShared(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		if b == Process {
@@ -899,7 +899,7 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// Settings of a later version, and settings that would lead outside of mapped memory
+// Refuse settings of a later version, and settings that would lead outside of mapped memory.
 func TestUnknown(t *testing.T) {
 	size := uint32(unsafe.Sizeof(Event{}))
 	for i, c := range []struct {
@@ -931,7 +931,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// Descriptors that are not the device are refused before they are asked for anything.
+// Adopt refuses descriptors of other files before it makes a call on them.
 func TestIsDevice(t *testing.T) {
 	var ends [2]int
 	if err := syscall.Pipe(ends[:]); err != nil {
@@ -954,7 +954,7 @@ func TestIsDevice(t *testing.T) {
 	}
 }
 
-// No handle refers to memory outside of the table, whatever index a call has returned.
+// No handle refers to memory outside of the table, even if a call has returned a wrong index.
 func TestIndexOutside(t *testing.T) {
 	table, errno := newTable(0, true, 100, 20)
 	if errno != 0 {
@@ -967,7 +967,7 @@ func TestIndexOutside(t *testing.T) {
 	expect(t, table.Refresh(Handle{1 << 30, 1}, 1), Gone)
 }
 
-// mapped is how many mappings of a file this process has.
+// mapped returns the number of mappings of a file in this process.
 func mapped(t *testing.T, name string) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -977,7 +977,7 @@ func mapped(t *testing.T, name string) int {
 	return strings.Count(string(maps), name+"\n")
 }
 
-// unmapped waits until the collector has left no more mappings of a file than these.
+// unmapped waits until the collector has reduced the mappings of a file to this number.
 func unmapped(t *testing.T, name string, most int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); mapped(t, name) > most; time.Sleep(time.Millisecond) {
@@ -988,7 +988,7 @@ func unmapped(t *testing.T, name string, most int) {
 	}
 }
 
-// A ring that nobody has any more is unmapped, once: here it is one of a file.
+// A ring without references is unmapped exactly once. The test uses a ring in a file.
 func TestDroppedRing(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "ring"))
 	if err != nil {
@@ -1006,7 +1006,7 @@ func TestDroppedRing(t *testing.T) {
 		return r
 	}
 	mapRing().close()
-	// It may be in the same place: nobody unmaps that a second time.
+	// It may be at the same address, and must not be unmapped a second time.
 	r := mapRing()
 	for i := 0; i < 5; i++ {
 		runtime.GC()
@@ -1019,7 +1019,7 @@ func TestDroppedRing(t *testing.T) {
 	unmapped(t, f.Name(), 0)
 }
 
-// A wheel that nobody has any more and that was not closed
+// A wheel without references that was not closed releases the device.
 func TestDroppedWheel(t *testing.T) {
 	eachBackend(t, func(t *testing.T, b Backend) {
 		if b == Process {
@@ -1054,7 +1054,7 @@ func TestQueue(t *testing.T) {
 		}
 		expect(t, len(failures), 2)
 		isErrno(t, failures[0], syscall.ENOENT)
-		// The last operation on a key counts, whatever came before.
+		// Only the last operation on a key counts.
 		model := map[uint64]int64{}
 		for i := 0; i < 3000; i++ {
 			key, deadline := uint64(rand.Intn(20)), rand.Int63n(1000)*ms
