@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bulk: very many timeouts, armed, moved, removed and collected, each one checked.
+ * bulk: arm, move, remove and collect a very large number of timeouts, and check each one.
  *
  *   bulk.c        options, the two runs, the table that compares them
  *   run_wheel.c   the run on /dev/timerwheel
- *   run_timerfd.c the same with a timerfd for each timeout
- *   ledger.c      what must become of each timer, and did it
+ *   run_timerfd.c the run with a timerfd for each timeout
+ *   ledger.c      the expected result of each timer, compared with the actual one
  *   histogram.c   lateness, counted and drawn
  *   phase.c       cost of one phase of a run
  */
@@ -43,11 +43,11 @@ enum timer_state { TIMER_NONE, TIMER_ARMED, TIMER_REMOVED, TIMER_DELIVERED };
 
 struct ledger {
 	__u32 timers;
-	__u64 *deadlines;	/* what each was armed for, last */
+	__u64 *deadlines;	/* the last deadline of each */
 	__u8 *states;
-	/* What became of them. */
+	/* Results. */
 	__u64 armed, moved, removed, delivered;
-	/* What must not be. */
+	/* Errors. */
 	__u64 early, lost, twice, after_remove, old_deadline, unknown, refused;
 };
 
@@ -59,18 +59,18 @@ void ledger_remove(struct ledger *l, __u32 i);
 /* How many armed timers have a deadline before this time. */
 __u64 ledger_passed(const struct ledger *l, __u64 now);
 void ledger_deliver(struct ledger *l, __u32 i, __u64 deadline, __u64 fired);
-/* How many are still to come. */
+/* Number of events that must still arrive. */
 __u64 ledger_expected(const struct ledger *l);
-/* Count the lost ones and say what is wrong: false if anything is. */
+/* Count lost timers and report errors. Returns false if there are any. */
 bool ledger_close(struct ledger *l, const char *who);
 
-/* phase.c: what a phase of a run costs. */
+/* phase.c: cost of a phase of a run. */
 struct phase {
 	__u64 ops;
 	__u64 calls;		/* system calls */
 	__u64 wall;		/* ns inside them */
-	__u64 cpu;		/* ns of this process's CPU time, all of the phase */
-	/* While it is being measured. */
+	__u64 cpu;		/* ns of this process's CPU time in the whole phase */
+	/* Used during the measurement. */
 	__u64 start;
 	__u64 cpu_start;
 };
@@ -82,30 +82,30 @@ static inline __u64 phase_each(const struct phase *p, __u64 ns)
 	return p->ops ? ns / p->ops : 0;
 }
 
-/* CPU time of all CPUs since the start, whoever used it, in ns. */
+/* CPU time that all CPUs have used since the start, in ns. */
 __u64 machine_busy_ns(void);
 
-/* What a run found. */
+/* Results of a run. */
 struct outcome {
 	struct ledger ledger;
 	struct phase arm, move, remove, collect;
 	__u64 collect_busy;	/* all CPU time while collecting, interrupts included, in ns */
 	__u64 expired;		/* timers whose deadline had passed before collecting began */
-	__u64 memory;		/* taken from MemAvailable by armed timers, in bytes */
-	__u64 memory_stats;	/* the same as STATS has it */
+	__u64 memory;		/* decrease of MemAvailable by armed timers, in bytes */
+	__u64 memory_stats;	/* memory in STATS, in bytes */
 	__u64 descriptors;
 	__u64 wakeups;
-	struct histogram seen;	/* late as this program saw it, while it was waiting */
+	struct histogram seen;	/* lateness that this program saw while it was waiting */
 	bool right;
 };
 
 void run_wheel(struct outcome *o);
 void run_timerfd(struct outcome *o);
 
-/* A deadline for a timer armed now; for one moved: earlier or later than before. */
+/* A deadline for a timer armed now, and for a moved timer: earlier or later than before. */
 __u64 deadline_new(__u64 now, __u64 *seed);
 __u64 deadline_moved(__u64 now, __u64 old, bool later, __u64 *seed);
-/* What is done with timer i, alike in both runs. */
+/* The operations on timer i, equal in both runs. */
 static inline bool is_moved(__u32 i)
 {
 	return i % 3 == 1;

@@ -12,10 +12,10 @@
 #include "wheel.h"
 
 #define EVENTS		1024
-/* While removing, read what has come due after each so many batches. */
+/* While removing, read events after this number of batches. */
 #define READ_EVERY	64
 
-/* What a timer's value is made of, so that a wrong one is noticed. */
+/* A part of each timer's value, so that a wrong value is detected. */
 #define VALUE_TAG	0x7157e0f1ULL
 
 static int wheel, epoll_fd;
@@ -26,7 +26,7 @@ static struct timerwheel_event events[EVENTS];
 static struct histogram stamped;
 static __u64 tick, in_time;
 
-/* Keys that look like anything; mix64 never maps two numbers to one. */
+/* Keys that look random. mix64 is a bijection, so they are unique. */
 static __u64 key_of(__u32 i)
 {
 	return mix64(i + 1);
@@ -74,7 +74,7 @@ static void arm_all(void)
 	free(elems);
 }
 
-/* Nothing has been read yet, so every one must still be there, pending or due. */
+/* No event has been read yet, so each timer must still exist, pending or due. */
 static void move_third(void)
 {
 	struct timerwheel_move *elems = xcalloc(options.batch, sizeof(*elems));
@@ -119,7 +119,7 @@ static void move_third(void)
 	free(which);
 }
 
-/* One read. Late as the program sees it counts only while it does nothing else. */
+/* Make one read. Count the lateness that the program sees only while it does nothing else. */
 static __u32 read_events(struct phase *p, bool waiting)
 {
 	__u32 i, n = wheel_read(wheel, events, EVENTS);
@@ -148,8 +148,8 @@ static __u32 read_events(struct phase *p, bool waiting)
 }
 
 /*
- * Events are read in between, so that some are delivered before they can be removed. Then
- * REMOVE must say ENOENT, and otherwise success and the right value.
+ * Events are read in between, so some timers are delivered before their removal. For these REMOVE
+ * must return ENOENT, for the others success and the right value.
  */
 static void remove_one_checked(const struct timerwheel_remove *elem, __u32 i, __u64 *gone)
 {
@@ -238,14 +238,14 @@ static void collect_rest(void)
 		while (read_events(p, waiting) == EVENTS)
 			;
 		p->wall += now_ns() - now;
-		/* From the first time that nothing is left over on, it keeps up. */
+		/* Once no event is left over, the program keeps up. */
 		waiting = true;
 	}
 	out->collect_busy = machine_busy_ns() - busy;
 	phase_end(p, "read");
 }
 
-/* The kernel's own account must say the same as the ledger. */
+/* The kernel's statistics must match the ledger. */
 static bool compare_stats(const struct timerwheel_stats *s)
 {
 	__u64 ended = s->delivered + s->removed + s->replaced + s->drained + s->pending + s->due;

@@ -38,7 +38,7 @@ static bool has_type(const char *name)
 /* Is there a file for this unit? Sets @file to the name of the unit that it describes. */
 static bool unit_file(const char *name, char file[NAME_MAX + 1])
 {
-	/* The order is that of systemd.unit(5). */
+	/* In the order of systemd.unit(5). */
 	static const char *const folders[] = {
 		"/etc/systemd/system.control", "/run/systemd/system.control",
 		"/run/systemd/transient", "/run/systemd/generator.early", "/etc/systemd/system",

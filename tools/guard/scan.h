@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which connections there are: new ones get timers, those that have ended lose them. */
+/* Find connections: arm timers for new ones, and remove the timers of those that have ended. */
 #ifndef GUARD_SCAN_H
 #define GUARD_SCAN_H
 
 #include <stdbool.h>
 
-/** scan_turn - begin to look once; not while scan_busy() */
+/** scan_turn - begin a scan; must not be called while scan_busy() */
 void scan_turn(void);
 
-/** scan_busy - is there a worker? Until it ends the scan waits; the guard does not. */
+/** scan_busy - is there a worker? The scan waits for its end, but the guard does not. */
 bool scan_busy(void);
 
 /**
@@ -18,7 +18,7 @@ bool scan_busy(void);
  */
 bool scan_waits(void);
 
-/** scan_go_on - go on with a scan if its worker has ended */
+/** scan_go_on - continue a scan if its worker has ended */
 void scan_go_on(void);
 
 #endif /* GUARD_SCAN_H */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hung: a server that hangs, and clients that are freed on time all the same.
+ * hung: a server that hangs, and clients whose connections still end on time.
  *
- * A server accepts connections, gives each a deadline in the kernel (ADD_SOCKET), and stops for
- * ever, as if it were stuck in a loop. Half of its clients fall silent. The kernel ends their
- * connections; the others, which go on talking to the hung server, keep theirs.
+ * A server accepts connections, gives each a deadline in the kernel (ADD_SOCKET), and stops
+ * forever, as if it were stuck in a loop. Half of its clients go idle. The kernel ends their
+ * connections. The other clients continue to send data to the hung server and keep their
+ * connections.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -99,7 +100,7 @@ static int start_listening(struct sockaddr_in *addr)
 	return fd;
 }
 
-/* Talkers have odd numbers. A word may fail once the server has gone. */
+/* Active clients have odd numbers. A send may fail after the server has ended. */
 static void talk(const struct pollfd *client)
 {
 	__u32 i;
@@ -205,7 +206,7 @@ int main(int argc, char **argv)
 		_exit(EXIT_FAILURE);
 	}
 	client = xcalloc(clients, sizeof(*client));
-	/* None is idle for longer than since now. */
+	/* No client has been idle before this time. */
 	began = now_ns();
 	for (i = 0; i < clients; i++) {
 		client[i].fd = socket(AF_INET, SOCK_STREAM, 0);

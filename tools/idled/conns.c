@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The connections, in a table by descriptor. A descriptor is used again and again;
- * its generation grows each time, and both together make the key of the timer:
- * no two connections ever share a key.
+ * The connections, in a table by descriptor. Descriptors are reused, so each has a generation that
+ * grows with every use. Both together are the key of the timer, so no two connections ever share a
+ * key.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct conn {
 	bool open;
 	bool refreshing;	/* in the batch of this turn */
 	__u64 heard;		/* when it was accepted, or its last bytes were read, in ns */
-	char *unsent;		/* what the peer did not take yet; until then nothing is read */
+	char *unsent;		/* bytes that the peer has not taken; while there are any, do not read */
 	__u32 unsent_len;
 	__u32 unsent_done;
 };
@@ -30,9 +30,9 @@ struct conn {
 static struct conn *conns;
 static __u32 nr_conns;
 static int epoll_fd, listener_fd;
-static bool full;		/* max_connections are open: nothing is accepted */
+static bool full;		/* max_connections are open: do not accept */
 
-/* For the last so many idle connections: when the timer fired and when they were closed. */
+/* For this number of idle connections: the delay of the timer, and of the close. */
 #define LATE	65536
 static __u64 fired_late[LATE], closed_late[LATE];
 static __u64 nr_late;
@@ -42,7 +42,7 @@ static __u64 key_of(int fd)
 	return (__u64)conns[fd].generation << 32 | (__u32)fd;
 }
 
-/* The descriptor, or -1 if that connection is gone. */
+/* The descriptor, or -1 if that connection no longer exists. */
 static int fd_of(__u64 key)
 {
 	__u32 fd = (__u32)key;
@@ -64,7 +64,7 @@ void conns_init(int epoll, int listener)
 {
 	epoll_fd = epoll;
 	listener_fd = listener;
-	/* Descriptors are small numbers: the table is as long as the largest. */
+	/* Descriptors are small numbers, so the table has an entry for each. */
 	nr_conns = options.max_connections + 64;
 	conns = xcalloc(nr_conns, sizeof(*conns));
 	watch(EPOLL_CTL_ADD, listener, EPOLLIN);
@@ -114,7 +114,7 @@ void conns_accept(void)
 
 	for (;;) {
 		if (counts.open == options.max_connections) {
-			/* Further ones wait in the kernel until one of ours is closed. */
+			/* Further clients wait in the kernel until a connection is closed. */
 			full = true;
 			watch(EPOLL_CTL_DEL, listener_fd, 0);
 			say("%u connections are open, no more are taken (--max-connections)",
@@ -151,7 +151,7 @@ void conns_refresh_done(__u64 key)
 		conns[fd].refreshing = false;
 }
 
-/* Send, and keep what the peer does not take. False: the connection broke. */
+/* Send data, and keep the bytes that the peer does not take. False: the connection failed. */
 static bool conn_send(int fd, const char *data, __u32 len)
 {
 	struct conn *conn = &conns[fd];
@@ -174,7 +174,7 @@ static bool conn_send(int fd, const char *data, __u32 len)
 	return true;
 }
 
-/* The peer takes more. False: the connection broke. */
+/* Send more of the kept bytes. False: the connection failed. */
 static bool conn_send_rest(int fd)
 {
 	struct conn *conn = &conns[fd];
@@ -211,7 +211,7 @@ static enum outcome conn_receive(int fd)
 
 void conns_ready(int fd, __u32 events)
 {
-	/* Closed by something else that happened in this turn? */
+	/* It may have been closed earlier in this turn. */
 	if (!conns[fd].open)
 		return;
 	if (conns[fd].unsent) {
@@ -245,7 +245,7 @@ static void count_idle_close(__u64 deadline, __u64 fired)
 		    commas(counts.closed_idle), commas(counts.open - 1));
 }
 
-/* The wheel says that this connection has been idle for too long. */
+/* Handle the event of a connection that has been idle for too long. */
 void conns_expired(__u64 key, __u64 deadline, __u64 fired)
 {
 	int fd = fd_of(key);
@@ -255,8 +255,8 @@ void conns_expired(__u64 key, __u64 deadline, __u64 fired)
 		return;
 	}
 	/*
-	 * Bytes may have arrived since this turn began. One last look, so that nobody is
-	 * closed who spoke in time; the timer is gone by now, it takes a new one.
+	 * Bytes may have arrived since this turn began. Check again, so that no connection is
+	 * closed that has sent data in time. Its timer has ended, so it needs a new one.
 	 */
 	if (!conns[fd].unsent && conn_receive(fd) == GOT_BYTES) {
 		counts.last_look++;
@@ -269,7 +269,7 @@ void conns_expired(__u64 key, __u64 deadline, __u64 fired)
 	conn_close(fd);
 }
 
-/* The wheel did not take this connection's timer: it cannot stay. */
+/* Close a connection whose timer could not be armed. */
 void conns_unarmed(__u64 key, int error)
 {
 	int fd = fd_of(key);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * idled: an echo server that closes connections which say nothing for too long.
+ * idled: an echo server that closes idle connections.
  *
- *   idled.c   options, the loop, what is said to the user
+ *   idled.c   options, the loop, messages to the user
  *   conns.c   the connections: accept, echo, close
  *   timers.c  their timers: one wheel, one timer for each connection
  */
@@ -16,11 +16,11 @@ struct options {
 	const char *listen;	/* ADDRESS:PORT */
 	__u64 idle;		/* ns */
 	__u32 max_connections;
-	__u32 report;		/* a line for each so many idle closes */
-	bool stats;		/* a line each second */
+	__u32 report;		/* print a line after this number of idle closes */
+	bool stats;		/* print a line each second */
 };
 
-/* What happened so far. */
+/* Counters of events so far. */
 struct counts {
 	__u64 accepted;
 	__u64 closed_idle;
@@ -28,9 +28,9 @@ struct counts {
 	__u64 closed_error;
 	__u64 bytes;
 	__u64 refreshed;	/* MOVEs of a timer */
-	__u64 last_moment;	/* ...that was due already: its event was withdrawn */
+	__u64 last_moment;	/* ...that was already due: its event was withdrawn */
 	__u64 last_look;	/* due, but bytes had arrived before the close */
-	__u64 stale;		/* events of a connection that was gone: there must be none */
+	__u64 stale;		/* events of a closed connection: there must be none */
 	__u64 early;		/* closed sooner than --idle after its last bytes: none, too */
 	__u64 calls;		/* ioctl and read on the wheel */
 	__u32 open;

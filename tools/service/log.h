@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Words to whoever runs a daemon: lines on stderr, as journald likes them. */
+/* Log messages of a daemon: lines on stderr, in the format of journald. */
 #ifndef SERVICE_LOG_H
 #define SERVICE_LOG_H
 
@@ -12,31 +12,31 @@
 
 #include "util.h"
 
-/** log_priorities - stderr is no terminal: lines begin with their priority, "<6>" */
+/** log_priorities - stderr is not a terminal: lines begin with their priority, "<6>" */
 extern bool log_priorities;
 
 /**
- * log_common - where log_again() keeps the time in this process; NULL: at @said
+ * log_common - the place where log_again() keeps the time in this process; NULL: at @said
  *
- * Child processes that come and go share this memory, because their static variables do not last.
+ * Short-lived child processes share this memory, because their static variables do not last.
  */
 extern _Atomic uint64_t *log_common;
 
-/** log_open - see what stderr is, and do not wait for it */
+/** log_open - prepare stderr, and make it non-blocking */
 void log_open(void);
 
 /**
- * log_write - write whole lines without waiting for whoever reads them
- * @fd: stderr, or what this process has opened with O_NONBLOCK
- * @text: they
+ * log_write - write complete lines without blocking
+ * @fd: stderr, or a descriptor that this process has opened with O_NONBLOCK
+ * @text: the lines
  * @len: their length, at most 4096
  *
- * Return: false: they are lost.
+ * Return: false: the lines are lost.
  */
 bool log_write(int fd, const char *text, size_t len);
 
 /**
- * log_say - a line
+ * log_say - log a line
  * @priority: LOG_ERR, LOG_WARNING, LOG_NOTICE or LOG_INFO
  * @fmt: as printf()
  */
@@ -47,22 +47,22 @@ void log_say(int priority, const char *fmt, ...) __printf(2, 3);
  */
 void log_options_file(void);
 
-/* The exit status after what will not be better the next time: the unit knows it. */
+/* Exit status after an error that a restart cannot correct. The unit does not restart after it. */
 #define EXIT_USAGE	2
 
-/* A last line, and the end of the process. */
+/* Log a last line, and end the process. */
 #define log_die(...)	(log_say(LOG_ERR, __VA_ARGS__), exit(EXIT_FAILURE))
 #define log_usage(...)	(log_say(LOG_ERR, __VA_ARGS__), log_options_file(), exit(EXIT_USAGE))
 
 /**
- * log_again - may this line be said again?
- * @said: when it was said last, CLOCK_MONOTONIC, in ns; 0: never
+ * log_again - may this line be logged again?
+ * @said: the time at which it was last logged, CLOCK_MONOTONIC, in ns; 0: never
  *
  * Return: true if that was more than a second ago.
  */
 bool log_again(_Atomic uint64_t *said);
 
-/* Once a second at most, however often it happens: the metrics have the number. */
+/* Log at most once per second, however often it happens; the metrics have the exact number. */
 #define log_seldom(...) do {					\
 	static _Atomic uint64_t said;				\
 								\

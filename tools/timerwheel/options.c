@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The options of all commands, one table. What each one takes main.c says. */
+/* One table of the options of all commands. main.c defines which options a command accepts. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -147,12 +147,12 @@ static void set(enum option_id id, const char *text)
 	opt.text[id] = text;
 }
 
-/* What getopt needs to know. Returns how many long options there are. */
+/* Fill in the tables for getopt. Returns the number of long options. */
 static void tell_getopt(__u64 mask, struct option *longs, char *shorts)
 {
 	int id;
 
-	/* A missing argument is told from an option that does not exist. */
+	/* Distinguish a missing argument from an unknown option. */
 	*shorts++ = ':';
 	for (id = 0; id < OPT_NR; id++) {
 		const struct option_def *def = &option_defs[id];
@@ -184,7 +184,7 @@ static enum option_id by_letter(int letter)
 	return id;
 }
 
-/* The words behind --exec belong to its command, whatever they look like. */
+/* All words after --exec belong to its command. */
 static int cut_exec(int argc, char **argv)
 {
 	int i;
@@ -217,7 +217,7 @@ int options_parse(const char *command, __u64 mask, int argc, char **argv)
 		argv[end] = NULL;
 		argc = end;
 	}
-	/* A plus: stop at the first word that is none. */
+	/* A plus: stop at the first word that is not an option. */
 	tell_getopt(mask, longs, command ? shorts : shorts + 1);
 	optind = 0;
 	opterr = 0;
