@@ -26,7 +26,7 @@ void log_open(void)
 	struct stat stat;
 	int fd;
 
-	/* What is opened later must not become a standard descriptor that was closed. */
+	/* Fill closed standard descriptors, so that files opened later do not become one. */
 	do {
 		fd = open("/dev/null", O_RDWR);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
