@@ -258,7 +258,7 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 void ltw_store_linger(struct ltw_store *store, uint32_t index, uint64_t now);
 
 /**
- * ltw_store_disown - the entry of a timer is no program's any more
+ * ltw_store_disown - take the entry of a timer from programs
  * @store: the store
  * @index: the timer. If it is pending it gets the deadline in the entry.
  *

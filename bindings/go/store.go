@@ -184,7 +184,7 @@ func (s *store) create(key uint64) (uint32, syscall.Errno) {
 	t.key = key
 	t.state = nowhere
 	t.generation = (t.generation + generationStep) & uint32(s.low())
-	// 0, the content of an unused entry of the deadline table, is no generation.
+	// 0 is the content of an unused entry of the deadline table, so it cannot be a generation.
 	if t.generation == 0 {
 		t.generation = generationStep
 	}

@@ -110,14 +110,14 @@ func (t *Table) exists(h Handle) bool {
 	return h.generation != 0 && h.index <= atomic.LoadUint32(&t.known)
 }
 
-// Arm arms a timer, whether or not it is armed. It answers Done; NeedsCall, also if
-// deadline is before that of the last arming, even if that was cancelled; or Gone.
+// Arm arms a timer, whether or not it is armed. It returns Done; NeedsCall, also if
+// deadline is before the deadline of the last arming, even a cancelled one; or Gone.
 func (t *Table) Arm(h Handle, deadline int64) Answer {
 	return t.set(h, deadline, stateArmed)
 }
 
 // Refresh postpones a timer if it is armed. After Done no event is delivered for the previous
-// deadline. NeedsCall: deadline is before that of the timer.
+// deadline. NeedsCall: deadline is before the timer's deadline.
 func (t *Table) Refresh(h Handle, deadline int64) Answer {
 	return t.set(h, deadline, 0)
 }

@@ -308,8 +308,8 @@ func (w *Wheel) Remove(elems []Remove) (int, error) {
 	return batch(w, "remove", callRemove, 0, elems)
 }
 
-// MoveHandles is Move without looking up keys. The flags are those of all elements: [Abs], and
-// [Excl] with a deadline table. It returns as Add does; EINVAL: other flags.
+// MoveHandles is Move without looking up keys. The flags apply to all elements: [Abs], and
+// [Excl] with a deadline table. It returns the same values as Add; EINVAL: other flags.
 func (w *Wheel) MoveHandles(elems []MoveHandle, flags uint32) (int, error) {
 	for i := range elems {
 		past(&elems[i].Deadline, flags)
