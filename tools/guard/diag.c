@@ -150,20 +150,35 @@ union address diag_address(const struct inet_diag_msg *msg, bool peer)
 	return address;
 }
 
-bool diag_dual(const struct inet_diag_msg *msg)
+/* An attribute that follows the socket, NULL: there is none. */
+static const void *attribute(const struct inet_diag_msg *msg, unsigned short type)
 {
 	const struct nlmsghdr *head = (const void *)((const char *)msg - NLMSG_HDRLEN);
 	const struct rtattr *attr = (const void *)(msg + 1);
 	int left = head->nlmsg_len - NLMSG_LENGTH(sizeof(*msg));
+
+	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
+		if (attr->rta_type == type)
+			return RTA_DATA(attr);
+	}
+	return NULL;
+}
+
+bool diag_dual(const struct inet_diag_msg *msg)
+{
+	const uint8_t *v6_only = attribute(msg, INET_DIAG_SKV6ONLY);
 	const union address at = diag_address(msg, false);
 
 	if (at.any.sa_family != AF_INET6 || !IN6_IS_ADDR_UNSPECIFIED(&at.v6.sin6_addr))
 		return false;
-	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
-		if (attr->rta_type == INET_DIAG_SKV6ONLY)
-			return !*(const uint8_t *)RTA_DATA(attr);
-	}
-	return true;
+	return !v6_only || !*v6_only;
+}
+
+bool diag_transparent(const struct inet_diag_msg *msg)
+{
+	const struct inet_diag_sockopt *options = attribute(msg, INET_DIAG_SOCKOPT);
+
+	return options && options->transparent;
 }
 
 /* The sixth number in the second "Tcp:" line; the first line has the names. */

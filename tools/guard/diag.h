@@ -77,8 +77,16 @@ union address diag_address(const struct inet_diag_msg *msg, bool peer);
 bool diag_dual(const struct inet_diag_msg *msg);
 
 /**
- * diag_opened - number of connections that this network namespace has accepted
- * @count: out: the number
+ * diag_transparent - can a socket accept connections to any address and port?
+ * @msg: the socket, as diag_listeners() passes it
+ *
+ * Return: true if it has IP_TRANSPARENT; false before Linux 5.10.
+ */
+bool diag_transparent(const struct inet_diag_msg *msg);
+
+/**
+ * diag_opened - connections that were accepted in this network namespace since it exists
+ * @count: is set
  *
  * Return: false: the number is not known.
  */

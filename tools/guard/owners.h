@@ -24,6 +24,8 @@ struct wanted {
 	struct conn *conn;
 	/** @place: for the caller, the number of its address if it listens */
 	unsigned int place;
+	/** @transparent: for the caller: it listens for connections to other addresses, too */
+	bool transparent;
 	/** @pid: out: who has it; 0: nobody */
 	pid_t pid;
 	/** @name: out: that process's name */

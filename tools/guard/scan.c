@@ -96,6 +96,7 @@ static struct ports {
 	uint64_t listeners;	/* at that time */
 	unsigned int scans;
 	bool said;		/* that there are none */
+	bool transparent;	/* it was logged that a process is a transparent proxy */
 } ports = { .listeners = UINT64_MAX };
 
 static uint64_t listeners;
@@ -115,6 +116,12 @@ static struct places {
 	unsigned int nr, room;
 } places, heard;
 
+/*
+ * The addresses of the time before the listening sockets changed. A daemon may have accepted a
+ * connection and then closed its listening socket since the last list.
+ */
+static struct places former;
+
 static union address *add_place(struct places *to, const union address *at)
 {
 	if (to->nr == to->room) {
@@ -132,9 +139,9 @@ static int by_address(const void *a, const void *b)
 	return memcmp(a, b, sizeof(union address));
 }
 
-static bool is_place(const union address *at)
+static bool is_in(const struct places *in, const union address *at)
 {
-	return places.nr && bsearch(at, places.at, places.nr, sizeof(*at), by_address);
+	return in->nr && bsearch(at, in->at, in->nr, sizeof(*at), by_address);
 }
 
 /* Sort the addresses, and keep each of them once. */
@@ -151,14 +158,15 @@ static void sort_places(void)
 	places.nr = n;
 }
 
-/* Does a process listen on this address, or on all addresses of its family? */
+/* Does or did a process listen on this address, or on all addresses of its family? */
 static bool listens_on(const union address *at)
 {
 	union address any = { };
 
 	any.any.sa_family = at->any.sa_family;
 	any.v4.sin_port = at->v4.sin_port;
-	return is_place(at) || is_place(&any);
+	return is_in(&places, at) || is_in(&places, &any) ||
+	       is_in(&former, at) || is_in(&former, &any);
 }
 
 static void listener(const struct inet_diag_msg *msg)
@@ -167,6 +175,7 @@ static void listener(const struct inet_diag_msg *msg)
 
 	listeners += mix64(diag_cookie(msg));
 	want(msg)->place = heard.nr;
+	wanted[nr_wanted - 1].transparent = diag_transparent(msg);
 	/* AF_UNSPEC marks a socket that also listens on all addresses of IPv4. */
 	add_place(&heard, &at)->any.sa_family = diag_dual(msg) ? AF_UNSPEC : at.any.sa_family;
 }
@@ -180,6 +189,16 @@ static void add_port(uint16_t port)
 	ports.more |= i == PORTS_MAX;
 	if (i == ports.nr && ports.nr < PORTS_MAX)
 		ports.port[ports.nr++] = port;
+}
+
+/* Its clients connect to any address and port, as the processes themselves do. */
+static void say_transparent(const struct wanted *one)
+{
+	if (!one->transparent || ports.transparent)
+		return;
+	ports.transparent = true;
+	log_say(LOG_NOTICE, "%s[%d] listens on port %u as a transparent proxy: connections to other ports are guarded only if you give these with --port",
+		one->name, one->pid, ntohs(heard.at[one->place].v4.sin_port));
 }
 
 static void add_listener(union address at)
@@ -196,23 +215,18 @@ static void add_listener(union address at)
 }
 
 /*
- * A daemon may close its listening socket before its connections. Those in a wheel that was kept
- * may be of processes that are not meant any more.
+ * A daemon may close its listening socket before its connections. If the choice has changed, those
+ * in a wheel that was kept may be of processes that are not meant any more.
  */
 static bool is_kept(const struct conn *conn)
 {
-	return conn->pid || conn->tries < TRIES_MAX;
+	return conn->pid || conn->tries < TRIES_MAX || (conn->armed && timers_same_choice());
 }
 
 static void keep_port(struct conn *conn)
 {
-	if (!is_kept(conn))
-		return;
-	add_port(ntohs(conn->server.v4.sin_port));
-	/* The daemon may have accepted others that the guard does not know yet. */
-	if (conn->pid && (!heard.nr || by_address(&heard.at[heard.nr - 1], &conn->server)) &&
-	    !listens_on(&conn->server))
-		add_place(&heard, &conn->server);
+	if (is_kept(conn))
+		add_port(ntohs(conn->server.v4.sin_port));
 }
 
 /*
@@ -222,6 +236,7 @@ static void keep_port(struct conn *conn)
  */
 static void find_ports(void)
 {
+	const struct places unused = former;
 	unsigned int i;
 
 	listeners = 0;
@@ -233,11 +248,15 @@ static void find_ports(void)
 	ports.listeners = listeners;
 	ports.nr = 0;
 	ports.more = false;
+	former = places;
+	places = unused;
 	places.nr = 0;
 	owners_find(wanted, nr_wanted, NULL);
 	for (i = 0; i < nr_wanted; i++) {
-		if (wanted[i].pid)
-			add_listener(heard.at[wanted[i].place]);
+		if (!wanted[i].pid)
+			continue;
+		add_listener(heard.at[wanted[i].place]);
+		say_transparent(&wanted[i]);
 	}
 	sort_places();
 	if (!ports.nr && !ports.said && owners_any())
@@ -245,11 +264,9 @@ static void find_ports(void)
 	else if (!ports.nr && !ports.said)
 		log_say(LOG_NOTICE, "none of the chosen units and processes is running; waiting for them");
 	ports.said = !ports.nr;
-	heard.nr = 0;
+	for (i = 0; i < former.nr; i++)
+		add_port(ntohs(former.at[i].v4.sin_port));
 	conns_each(keep_port);
-	for (i = 0; i < heard.nr; i++)
-		add_place(&places, &heard.at[i]);
-	sort_places();
 }
 
 /* --- connections -------------------------------------------------------- */
@@ -378,6 +395,7 @@ struct results {
 	unsigned int nr_listed;
 	unsigned int nr_wanted;
 	unsigned int nr_places;
+	unsigned int nr_former;
 };
 
 static bool put(int out, const void *data, size_t size)
@@ -425,13 +443,15 @@ static bool work(int out)
 	results.nr_listed = nr_listed;
 	results.nr_wanted = nr_wanted;
 	results.nr_places = places.nr;
+	results.nr_former = former.nr;
 	size = owners_size();
 	known = xcalloc(1, size + 1);
 	owners_save(known);
 	return put(out, &results, sizeof(results)) &&
 	       put(out, listed, nr_listed * sizeof(*listed)) &&
 	       put(out, wanted, nr_wanted * sizeof(*wanted)) && put(out, known, size) &&
-	       put(out, places.at, places.nr * sizeof(*places.at));
+	       put(out, places.at, places.nr * sizeof(*places.at)) &&
+	       put(out, former.at, former.nr * sizeof(*former.at));
 }
 
 /* --- the guard ---------------------------------------------------------- */
@@ -453,6 +473,9 @@ static void not_taken(struct conn *conn, const struct wanted *one)
 		unfinished = true;
 		return;
 	}
+	/* The former guard has found it. Its process may be an orphan outside the unit by now. */
+	if (one->reason == REASON_NOT_FOUND && conn->armed && timers_same_choice())
+		return;
 	counters.unreachable[one->reason]++;
 	if (one->reason != REASON_NOT_FOUND)
 		return;
@@ -503,7 +526,8 @@ static void read_results(const struct results *results, size_t len)
 	const struct wanted *from = (void *)(msg + results->nr_listed);
 	const char *known = (void *)(from + results->nr_wanted);
 	const char *end = (const char *)results + len;
-	const union address *at = (const void *)(end - results->nr_places * sizeof(*at));
+	const union address *old = (const void *)(end - results->nr_former * sizeof(*old));
+	const union address *at = old - results->nr_places;
 	const uint64_t *count = (void *)&results->counters;
 	counter *sum = (void *)&counters;
 	unsigned int i;
@@ -514,6 +538,9 @@ static void read_results(const struct results *results, size_t len)
 	places.nr = 0;
 	for (i = 0; i < results->nr_places; i++)
 		add_place(&places, &at[i]);
+	former.nr = 0;
+	for (i = 0; i < results->nr_former; i++)
+		add_place(&former, &old[i]);
 	owners_load(known, (const char *)at - known);
 	if (!taking)
 		read_list(msg, results->nr_listed);
@@ -578,6 +605,9 @@ static void finish(void)
 	for (i = 0; i < nr_wanted; i++)
 		take_over(&wanted[i]);
 	timers_flush();
+	/* The timers of connections that belong to no chosen process are removed by now. */
+	if (number == TRIES_MAX)
+		timers_mark_choice();
 	owners_report();
 	counters.scans++;
 }

@@ -13,8 +13,13 @@
 #include "timerwheel.h"
 
 #define KIND_BITS	2
-/* Not a timeout: the value of this timer is a digest of the options, and it never fires. */
+/*
+ * No timeout: the deadline of these timers is never. The value of the one with the cookie
+ * MARK_SETTINGS is a digest of the timeouts, with MARK_CHOICE of the chosen processes and ports.
+ */
 #define KIND_SETTINGS	3
+#define MARK_SETTINGS	0
+#define MARK_CHOICE	1
 #define BATCH		256
 /* A timer may be late by this fraction of its timeout, to share a wake-up with others. */
 #define SLACK_PART	256
@@ -22,6 +27,7 @@
 #define ALL_KINDS	((1U << KINDS) - 1)
 
 static struct timerwheel *wheel;
+static bool same_choice;
 
 static const __u32 socket_kinds[KINDS] = {
 	[KIND_IDLE] = TIMERWHEEL_SOCKET_IDLE,
@@ -85,6 +91,31 @@ static __u64 settings(void)
 	return digest;
 }
 
+static __u64 digest_texts(__u64 digest, const char *const *texts, unsigned int count)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < count; i++) {
+		for (k = 0; k <= strlen(texts[i]); k++)
+			digest = mix64(digest + (unsigned char)texts[i][k] + 1);
+	}
+	return mix64(digest + count);
+}
+
+static __u64 choice(void)
+{
+	__u64 digest = digest_texts(0, options.units, options.nr_units);
+	unsigned int i;
+
+	digest = digest_texts(digest, options.cgroups, options.nr_cgroups);
+	for (i = 0; i < options.nr_pids; i++)
+		digest = mix64(digest + options.pids[i]);
+	digest = mix64(digest + options.nr_pids);
+	for (i = 0; i < options.nr_ports; i++)
+		digest = mix64(digest + options.ports[i]);
+	return digest;
+}
+
 static void restore(const struct timerwheel_entry *entry)
 {
 	uint64_t cookie = cookie_of(entry->key);
@@ -101,12 +132,11 @@ static void restore(const struct timerwheel_entry *entry)
 	conn->armed |= 1U << kind_of(entry->key);
 }
 
-static bool same_settings(void)
+static bool has_mark(uint64_t cookie, __u64 value)
 {
-	struct timerwheel_entry mark = { .key = key_of(0, KIND_SETTINGS) };
+	struct timerwheel_entry mark = { .key = key_of(cookie, KIND_SETTINGS) };
 
-	return timerwheel_get(wheel, &mark, 1) == 1 && mark.result >= 0 &&
-	       mark.value == settings();
+	return timerwheel_get(wheel, &mark, 1) == 1 && mark.result >= 0 && mark.value == value;
 }
 
 /*
@@ -116,10 +146,11 @@ static bool same_settings(void)
 static bool take_up(void)
 {
 	struct timerwheel_entry entries[BATCH];
-	bool same = same_settings();
+	bool same = has_mark(MARK_SETTINGS, settings());
 	uint64_t cursor = 0;
 	long n, i;
 
+	same_choice = same && has_mark(MARK_CHOICE, choice());
 	if (!same)
 		log_say(LOG_NOTICE, "the timeouts differ from those of the previous guard: they start again for all connections");
 	do {
@@ -136,11 +167,11 @@ static bool take_up(void)
 	return same || n >= 0;
 }
 
-static void mark_settings(void)
+static void set_mark(uint64_t cookie, __u64 value)
 {
 	struct timerwheel_add mark = {
-		.key = key_of(0, KIND_SETTINGS),
-		.value = settings(),
+		.key = key_of(cookie, KIND_SETTINGS),
+		.value = value,
 		.deadline = TIMERWHEEL_TIME_MAX,
 		.flags = TIMERWHEEL_ABS,
 	};
@@ -148,6 +179,12 @@ static void mark_settings(void)
 
 	if (n != 1 || mark.result < 0)
 		log_die("cannot arm a timer: %s", timerwheel_strerror(n < 0 ? n : mark.result));
+}
+
+void timers_mark_choice(void)
+{
+	if (!has_mark(MARK_CHOICE, choice()))
+		set_mark(MARK_CHOICE, choice());
 }
 
 bool timers_open(int kept)
@@ -163,8 +200,15 @@ bool timers_open(int kept)
 		log_die("the module timerwheel has no deadlines for connections: it is too old (install the one that came with this program), or this kernel was built without INET_DIAG_DESTROY or BPF_SYSCALL");
 	/* If the mark is missing, the next guard treats the timers as having other timeouts. */
 	if (!adopted || take_up())
-		mark_settings();
+		set_mark(MARK_SETTINGS, settings());
+	if (!counters.restored)
+		timers_mark_choice();
 	return adopted;
+}
+
+bool timers_same_choice(void)
+{
+	return same_choice;
 }
 
 struct timerwheel *timers_wheel(void)

@@ -28,7 +28,21 @@ struct timerwheel;
 bool timers_open(int kept);
 
 /**
- * timers_wheel - get the wheel
+ * timers_mark_choice - note in the wheel that all timers are of the chosen processes and ports
+ *
+ * The next guard with the same choice keeps the timers of connections that it does not find.
+ */
+void timers_mark_choice(void);
+
+/**
+ * timers_same_choice - did a former guard with the same processes and ports leave the wheel?
+ *
+ * Return: true if so.
+ */
+bool timers_same_choice(void);
+
+/**
+ * timers_wheel - the wheel
  *
  * Return: the wheel.
  */
