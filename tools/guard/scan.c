@@ -117,8 +117,8 @@ static struct places {
 } places, heard;
 
 /*
- * The addresses of the time before the listening sockets changed. A daemon may have accepted a
- * connection and then closed its listening socket since the last list.
+ * In the worker that finds the addresses again: the addresses until then. A daemon may have accepted
+ * a connection and then closed its listening socket since the last list.
  */
 static struct places former;
 
@@ -236,7 +236,6 @@ static void keep_port(struct conn *conn)
  */
 static void find_ports(void)
 {
-	const struct places unused = former;
 	unsigned int i;
 
 	listeners = 0;
@@ -249,8 +248,7 @@ static void find_ports(void)
 	ports.nr = 0;
 	ports.more = false;
 	former = places;
-	places = unused;
-	places.nr = 0;
+	memset(&places, 0, sizeof(places));
 	owners_find(wanted, nr_wanted, NULL);
 	for (i = 0; i < nr_wanted; i++) {
 		if (!wanted[i].pid)
@@ -395,7 +393,6 @@ struct results {
 	unsigned int nr_listed;
 	unsigned int nr_wanted;
 	unsigned int nr_places;
-	unsigned int nr_former;
 };
 
 static bool put(int out, const void *data, size_t size)
@@ -443,15 +440,13 @@ static bool work(int out)
 	results.nr_listed = nr_listed;
 	results.nr_wanted = nr_wanted;
 	results.nr_places = places.nr;
-	results.nr_former = former.nr;
 	size = owners_size();
 	known = xcalloc(1, size + 1);
 	owners_save(known);
 	return put(out, &results, sizeof(results)) &&
 	       put(out, listed, nr_listed * sizeof(*listed)) &&
 	       put(out, wanted, nr_wanted * sizeof(*wanted)) && put(out, known, size) &&
-	       put(out, places.at, places.nr * sizeof(*places.at)) &&
-	       put(out, former.at, former.nr * sizeof(*former.at));
+	       put(out, places.at, places.nr * sizeof(*places.at));
 }
 
 /* --- the guard ---------------------------------------------------------- */
@@ -526,8 +521,7 @@ static void read_results(const struct results *results, size_t len)
 	const struct wanted *from = (void *)(msg + results->nr_listed);
 	const char *known = (void *)(from + results->nr_wanted);
 	const char *end = (const char *)results + len;
-	const union address *old = (const void *)(end - results->nr_former * sizeof(*old));
-	const union address *at = old - results->nr_places;
+	const union address *at = (const void *)(end - results->nr_places * sizeof(*at));
 	const uint64_t *count = (void *)&results->counters;
 	counter *sum = (void *)&counters;
 	unsigned int i;
@@ -538,9 +532,6 @@ static void read_results(const struct results *results, size_t len)
 	places.nr = 0;
 	for (i = 0; i < results->nr_places; i++)
 		add_place(&places, &at[i]);
-	former.nr = 0;
-	for (i = 0; i < results->nr_former; i++)
-		add_place(&former, &old[i]);
 	owners_load(known, (const char *)at - known);
 	if (!taking)
 		read_list(msg, results->nr_listed);

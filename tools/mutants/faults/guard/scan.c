@@ -19,5 +19,11 @@ unsupported: no process is named; guard/run:unsupported; s/^\t\tconn->pid = want
 list: the last process visited is to blame; guard/run:no_list; /No process is to blame/,/begin/s/worker_visit(0, "");/;/
 accepted: each connection with the port; guard/run:own_connections; s/ || listens_on(&at);/ || true;/
 ports: only as many as the filter has; guard/run:many_listeners; s/ports.more ? 0 : ports.nr/ports.nr/
-places: those of connections are forgotten; guard/run:accepted_before_close; s/^\t\tadd_place(&heard, &conn->server);/\t\t;/
+former: the addresses are forgotten; guard/run:accepted_before_close guard/run:accepts_one; s/^\tformer = places;$/\tformer.nr = 0;/
+places: the next worker does not get them; guard/run:accepts_one; s/add_place(\&places, \&at\[i\]);/;/
+former: not in the filter; guard/run:accepts_one; s/add_port(ntohs(former.at\[i\].v4.sin_port));/;/
+orphans: not listed; guard/run:restart_orphans; s/ || (conn->armed \&\& timers_same_choice());/;/
+orphans: counted and without timers; guard/run:restart_orphans; s/one->reason == REASON_NOT_FOUND \&\& conn->armed \&\& timers_same_choice()/0/
+choice: never marked later; guard/run:restart_orphans; s/number == TRIES_MAX)/0)/
+transparent: logged each time; guard/run:transparent; s/^\tports.transparent = true;/\t;/
 restored: the timers of other processes remain; guard/run:restart_other_process_of_port; s/^\t\ttimers_disarm(conn);/\t\t;/
