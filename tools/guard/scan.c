@@ -117,8 +117,8 @@ static struct places {
 } places, heard;
 
 /*
- * In the worker that finds the addresses again: the addresses until then. A daemon may have accepted
- * a connection and then closed its listening socket since the last list.
+ * A worker that finds the addresses again also knows the former ones, because a daemon may have
+ * accepted a connection and then closed its listening socket since the last list.
  */
 static struct places former;
 
