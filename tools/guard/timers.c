@@ -167,7 +167,8 @@ static bool take_up(void)
 	return same || n >= 0;
 }
 
-static void set_mark(uint64_t cookie, __u64 value)
+/* Returns 0 or an error. */
+static long set_mark(uint64_t cookie, __u64 value)
 {
 	struct timerwheel_add mark = {
 		.key = key_of(cookie, KIND_SETTINGS),
@@ -177,10 +178,10 @@ static void set_mark(uint64_t cookie, __u64 value)
 	};
 	long n = timerwheel_add(wheel, &mark, 1);
 
-	if (n != 1 || mark.result < 0)
-		log_die("cannot arm a timer: %s", timerwheel_strerror(n < 0 ? n : mark.result));
+	return n < 0 ? n : mark.result < 0 ? mark.result : 0;
 }
 
+/* Without this mark the next guard treats its choice as a different one. */
 void timers_mark_choice(void)
 {
 	if (!has_mark(MARK_CHOICE, choice()))
@@ -198,9 +199,10 @@ bool timers_open(int kept)
 		die_open(err);
 	if (timerwheel_info(wheel, &info) || !(info.features & TIMERWHEEL_FEATURE_SOCKET))
 		log_die("the module timerwheel has no deadlines for connections: it is too old (install the one that came with this program), or this kernel was built without INET_DIAG_DESTROY or BPF_SYSCALL");
-	/* If the mark is missing, the next guard treats the timers as having other timeouts. */
-	if (!adopted || take_up())
-		set_mark(MARK_SETTINGS, settings());
+	/* Without the mark the next guard knows that the timers have other timeouts. */
+	err = !adopted || take_up() ? set_mark(MARK_SETTINGS, settings()) : 0;
+	if (err)
+		log_die("cannot arm a timer: %s", timerwheel_strerror(err));
 	if (!counters.restored)
 		timers_mark_choice();
 	return adopted;
