@@ -203,8 +203,6 @@ bool timers_open(int kept)
 	err = !adopted || take_up() ? set_mark(MARK_SETTINGS, settings()) : 0;
 	if (err)
 		log_die("cannot arm a timer: %s", timerwheel_strerror(err));
-	if (!counters.restored)
-		timers_mark_choice();
 	return adopted;
 }
 

@@ -10,5 +10,3 @@ take up: marked though former timers remain; guard/run:restart_without_timers; s
 choice: always the same; guard/run:restart_other_process_of_port; s/same_choice = same \&\& .*;/same_choice = same;/
 choice: the same name for all control groups; guard/run:restart_other_cgroup; s/digest + (unsigned char)texts\[i\]\[k\] + 1/digest/
 choice: never the same; guard/run:restart_orphans; s/same_choice = same \&\& .*;/same_choice = false;/
-choice: marked before the former timers are removed; guard/run:restart_other_process_twice; s/if (!counters.restored)/if (1)/
-choice: not marked in a new wheel; guard/run:restart_orphans; s/if (!counters.restored)/if (0)/
