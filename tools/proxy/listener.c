@@ -151,8 +151,14 @@ static void use(int fd, bool own)
 	char text[ADDRESS_TEXT];
 
 	refuse_loops(fd);
-	/* An urgent byte may arrive before accept(). */
-	socket_keep_urgent(fd);
+	/*
+	 * Connections inherit these options: an urgent byte, or a kill, may come right after
+	 * accept(). SO_LINGER would harm another service that gets a socket unit's socket later.
+	 */
+	if (own)
+		socket_prepare(fd);
+	else
+		socket_keep_urgent(fd);
 	if (nr_listeners == TARGETS_MAX)
 		log_die("at most %u listening sockets can be used", TARGETS_MAX);
 	listeners[nr_listeners++] = (struct listener) {
@@ -235,15 +241,18 @@ struct loop *least_loaded(struct loop *loop)
 	return best;
 }
 
-/* Accept a client, and give it to the thread with the fewest connections. Returns 0 or an errno. */
-static int accept_one(struct loop *loop, int listener)
+/* A client of this socket goes to the thread that should have it. Returns 0 or what went wrong. */
+static int accept_one(struct loop *loop, const struct listener *listener)
 {
 	union address from = { };
 	socklen_t len = sizeof(from);
-	int fd = accept4(listener, &from.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept4(listener->fd, &from.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return errno;
+	/* The thread that gets the connection may be busy. */
+	if (!listener->own)
+		socket_prepare(fd);
 	address_unmap(&from);
 	conn_accept(least_loaded(loop), fd, &from);
 	return 0;
@@ -294,7 +303,7 @@ static void listener_ready(struct source *source, uint32_t events)
 
 	(void)events;
 	for (i = 0; i < LISTENER_ACCEPTS && !err && has_room(loop); i++)
-		err = accept_one(loop, listener->fd);
+		err = accept_one(loop, listener);
 	if (err)
 		accept_failed(loop, listener->fd, err);
 }
@@ -351,7 +360,7 @@ void listeners_close(void)
 			continue;
 		/* New clients may arrive as fast as these are accepted. */
 		for (n = 0; n < BACKLOG && has_room(least_loaded(loops[0])); n++) {
-			if (accept_one(loops[0], listeners[i].fd))
+			if (accept_one(loops[0], &listeners[i]))
 				break;
 		}
 		/* This acts on all copies: the service manager drops it when it hangs up. */

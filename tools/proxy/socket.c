@@ -169,13 +169,10 @@ void socket_prepare(int fd)
 {
 	int on = 1;
 
+	/* If this process dies, its peers see a reset: none takes half a message as whole. */
+	set_linger(fd, true);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	socket_keep_urgent(fd);
-	/*
-	 * If this process dies, its peers see a reset, so none takes a part of a message as
-	 * complete.
-	 */
-	set_linger(fd, true);
 }
 
 void socket_end(int fd, bool shared)

@@ -144,6 +144,47 @@ def test_socket_unit_not_tcp():
     check("the socket unit's socket 'web.socket' is not TCP" in proxy.log, proxy.log)
 
 
+def test_killed_while_accepting():
+    """A client connects and sends nothing, and the proxy is killed before any of its system calls:
+    the client sees a reset and no empty answer."""
+    ends = []
+    came = True
+    while came:
+        server = Server()
+        proxy = Proxy(server.address, threads=1)
+        client = socket.socket()
+        came = proxy.kill_at(len(ends) + 1, lambda: client.connect(('127.0.0.1', proxy.port)),
+                             lambda: select.select([server.socket], [], [], 0)[0])
+        ends.append(ended(client, 5)[1])
+        client.close()
+        server.close()
+    check(len(ends) > 5 and set(ends) == {'reset'}, f'the client saw {ends}')
+
+
+def test_killed_before_thread_takes():
+    """The client of a socket unit, too, if its thread has not taken it from the other thread."""
+    server = Server()
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        proxy = Proxy(server.address, passed=[(listener.fileno(), 'web.socket')])
+        held = Steps(proxy.serving_threads()[1])
+        first = socket.create_connection(listener.getsockname())
+        server.accept()
+        before = proxy.descriptors()
+        client = socket.create_connection(listener.getsockname())
+        # It is accepted after all work of the other thread for the one before.
+        third = socket.create_connection(listener.getsockname())
+        until = time.monotonic() + 10 + PATIENCE
+        while proxy.descriptors() < before + 2:
+            check(time.monotonic() < until, 'the proxy does not accept the clients')
+            time.sleep(0.02)
+        proxy.signal(signal.SIGKILL)
+        held.over()
+        proxy.after_kill()
+    check(ended(client, 5)[1] == 'reset', 'the client saw an end of file')
+    first.close()
+    third.close()
+
+
 def test_listening_socket_closed():
     """Another program ends the listening socket: the proxy listens again and does not spin."""
     server = Server(echo)
