@@ -406,10 +406,13 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 	};
 	struct ltw_timer *timer = &store->timer[index];
 	__u64 *entry = &store->deadlines[index];
-	bool passed = deadline <= now, pending = timer->state == LTW_PENDING;
-	uint64_t old, want = ltw_encode(store, timer, deadline, passed ? TIMERWHEEL_TABLE_FIRED :
-								TIMERWHEEL_TABLE_ARMED);
+	uint64_t old, want = ltw_encode(store, timer, deadline, 0);
+	bool pending = timer->state == LTW_PENDING;
 
+	/* Near the maximum an entry has an earlier deadline, which may have passed. */
+	if (deadline > now)
+		deadline = ltw_stored_deadline(store, want);
+	want |= deadline > now ? TIMERWHEEL_TABLE_ARMED : TIMERWHEEL_TABLE_FIRED;
 	if (unless_armed && timer->state == LTW_DUE)
 		return -EEXIST;
 	if (unless_armed && pending) {
@@ -421,7 +424,7 @@ int ltw_store_set(struct ltw_store *store, uint32_t index, uint64_t deadline, ui
 		/* The old value shows which arming this ends; litmus c11/resident-end. */
 		old = __atomic_exchange_n(entry, want, __ATOMIC_SEQ_CST);
 	}
-	timer->deadline = passed ? deadline : ltw_stored_deadline(store, want);
+	timer->deadline = deadline;
 	return pending && ltw_stored_cancelled(store, timer, old) ? TIMERWHEEL_WAS_PARKED :
 								    was[timer->state];
 }

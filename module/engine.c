@@ -272,6 +272,8 @@ static void tw_share_spend(struct tw_share *share, u64 now, u64 ns)
 
 	ns = min_t(u64, ns, min_t(u64, TW_DEBT_NS, TW_USER_SAVED_NS));
 	share->next = max(share->next, now > most ? now - most : 0) + tw_share_earn(ns);
+	/* While the thread is parked no queue pauses, so the debt must have a limit, too. */
+	share->next = min(share->next, now + most);
 }
 
 /* Let a user have at least @ns, because no other task wants the CPU. */

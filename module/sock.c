@@ -448,11 +448,12 @@ static void tw_held_add(struct tw_held *held, struct tw_sock *ts)
 
 	if (tw_sock_is_held(ts))
 		return;
-	if (RB_EMPTY_ROOT(&held->tree)) {
+	if (RB_EMPTY_ROOT(&held->tree))
 		held->from = 0;
-		held->delay = 1;
-		held->at = jiffies + held->delay;
-	}
+	/* The new one is tried soon, however long the others have waited. */
+	held->delay = 1;
+	if (RB_EMPTY_ROOT(&held->tree) || (!held->from && time_after(held->at, jiffies + 1)))
+		held->at = jiffies + 1;
 	while (*link) {
 		parent = *link;
 		link = ts->sk < tw_held_at(parent)->sk ? &parent->rb_left : &parent->rb_right;
@@ -548,6 +549,8 @@ static bool tw_sock_sweep(struct tw_socks *socks)
 {
 	u32 index = READ_ONCE(socks->sweep), n;
 
+	if (!index)
+		return false;
 	for (n = 0; index && n < TW_SOCK_SWEPT; n++) {
 		if (index > tw_index_max(&socks->file->table)) {
 			index = 0;
@@ -686,7 +689,7 @@ bool tw_sock_waiting(struct tw_file *file)
 {
 	struct tw_socks *socks = tw_file_socks(file);
 
-	return socks && READ_ONCE(socks->kicked);
+	return socks && (READ_ONCE(socks->kicked) || READ_ONCE(file->user->held.tree.rb_node));
 }
 
 /**

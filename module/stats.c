@@ -147,7 +147,8 @@ static u32 tw_stats_setup_flags(const struct timerwheel_info *info)
 {
 	return (info->flags & TIMERWHEEL_INFO_CLOCK_SET ? TIMERWHEEL_SETUP_CLOCK_SET : 0) |
 	       (info->flags & TIMERWHEEL_INFO_ALARM ? TIMERWHEEL_SETUP_ALARM : 0) |
-	       (info->flags & TIMERWHEEL_INFO_RESIDENT ? TIMERWHEEL_SETUP_RESIDENT : 0);
+	       (info->flags & TIMERWHEEL_INFO_RESIDENT ? TIMERWHEEL_SETUP_RESIDENT : 0) |
+	       (info->flags & TIMERWHEEL_INFO_TABLE ? TIMERWHEEL_SETUP_TABLE : 0);
 }
 
 /**

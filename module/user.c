@@ -84,12 +84,33 @@ static kuid_t tw_user_uid(void)
 	return uid;
 }
 
+/* A user namespace with more ids than this can be a container. */
+#define TW_CONTAINER_IDS	16
+
+/*
+ * Has a user namespace so many ids that they must count as one user? A namespace with few ids
+ * cannot make many users. Its ids count as they do outside, because programs such as bubblewrap let
+ * any user create such namespaces as root.
+ */
+static bool tw_user_many_ids(const struct user_namespace *ns)
+{
+	u32 n = READ_ONCE(ns->uid_map.nr_extents), i;
+	u64 ids = 0;
+
+	/* Pairs with the barrier in map_write(): a map is written once. */
+	smp_rmb();
+	for (i = 0; i < n && n <= UID_GID_MAP_MAX_BASE_EXTENTS; i++)
+		ids += ns->uid_map.extent[i].count;
+	return n > UID_GID_MAP_MAX_BASE_EXTENTS || ids > TW_CONTAINER_IDS;
+}
+
 /*
  * Which container is the calling user in? The number of a namespace names it. When all processes of
  * a container have ended, the kernel may give that number to another one. Then both count as one
  * container until the wheels that the first one left behind are closed.
  *
- * Return: the number of the outermost namespace if the system's root created it, else 0.
+ * Return: the number of the outermost namespace if the system's root created it and it has many
+ * ids, else 0.
  */
 static u32 tw_user_container(void)
 {
@@ -99,7 +120,9 @@ static u32 tw_user_container(void)
 		return 0;
 	while (ns->parent != &init_user_ns)
 		ns = ns->parent;
-	return uid_eq(ns->owner, GLOBAL_ROOT_UID) ? ns->ns.inum : 0;
+	if (!uid_eq(ns->owner, GLOBAL_ROOT_UID) || !tw_user_many_ids(ns))
+		return 0;
+	return ns->ns.inum;
 }
 
 /* The key of a user, or of a container: then @uid is INVALID_UID. */
@@ -320,13 +343,14 @@ static int __tw_user_charge(struct tw_user *user, size_t bytes)
  */
 int tw_user_charge(struct tw_user *user, size_t bytes)
 {
-	int err = __tw_user_charge(user, bytes);
+	/* The container first: it is charged at least as much, so normally only it can refuse. */
+	int err = user->container ? __tw_user_charge(user->container, bytes) : 0;
 
-	if (err || !user->container)
-		return err;
-	err = __tw_user_charge(user->container, bytes);
 	if (err)
-		__tw_user_uncharge(user, bytes);
+		return err;
+	err = __tw_user_charge(user, bytes);
+	if (err && user->container)
+		__tw_user_uncharge(user->container, bytes);
 	return err;
 }
 

@@ -286,6 +286,12 @@ TEST_F(one, end_of_time)
 	EXPECT_ENTRY(end, ARMED);
 	EXPECT_EQ(DONE, refresh(&self->t, end));
 	EXPECT_EQ(NEEDS_CALL, refresh(&self->t, end - UNIT));
+	/* What the entry can hold has passed. */
+	ADVANCE(TIMERWHEEL_TIME_MAX - 10, 1);
+	EXPECT_EQ(WAS_DUE, move_to(&self->t, TIMERWHEEL_TIME_MAX, 0));
+	EXPECT_ENTRY(end, FIRED);
+	EXPECT_EQ(TOO_LATE, cancel(&self->t));
+	EXPECT_EVENT(end);
 }
 
 TEST_F(one, moved)

@@ -387,6 +387,39 @@ TEST_F_TIMEOUT(users, in_a_namespace_of_root, TIMEOUT)
 	EXPECT_EQ(1000 + SIGKILL, tw_reap(other));
 }
 
+/*
+ * A namespace that root has made for one user only counts as that user. Programs that are setuid
+ * root let any user make such namespaces.
+ */
+TEST_F_TIMEOUT(users, namespace_of_root_with_one_id, TIMEOUT)
+{
+	int ready[2], go[2];
+	pid_t alice, child;
+	char path[64], text[64], c;
+
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	alice = fork();
+	if (!alice)
+		_exit(become(ALICE) ?: hold_all(ready[1]));
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	child = fork();
+	if (!child) {
+		if (unshare(CLONE_NEWUSER) || write(ready[1], "", 1) != 1 ||
+		    read(go[0], &c, 1) != 1 || setresuid(0, 0, 0))
+			_exit(100);
+		_exit(take_nothing());
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", child);
+	snprintf(text, sizeof(text), "0 %u 1\n", ALICE);
+	EXPECT_EQ(0, tw_file_write(path, text));
+	ASSERT_EQ(1, write(go[1], "", 1));
+	EXPECT_EQ(0, tw_reap(child));
+	kill(alice, SIGKILL);
+	EXPECT_EQ(1000 + SIGKILL, tw_reap(alice));
+}
+
 static int apart[2][2];	/* pipes: the first container has taken all; it may end */
 
 static int take_all_until_told(void)

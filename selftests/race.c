@@ -1882,7 +1882,9 @@ static void *closing_main(void *arg)
 /* Open a wheel and let all threads arm timers in it. */
 static void closing_begin(struct closing *c, int threads, bool stays)
 {
-	struct timerwheel_setup setup = { .capacity = CLOSING_MOST };
+	struct timerwheel_setup setup = {
+		.flags = TIMERWHEEL_SETUP_TABLE, .capacity = CLOSING_MOST,
+	};
 
 	c->fd = dev_open(O_NONBLOCK);
 	if (c->fd < 0 || dev_setup(c->fd, &setup))

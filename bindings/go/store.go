@@ -388,11 +388,16 @@ var was = [...]Result{nowhere: WasNone, queued: WasPending, due: WasDue, parked:
 // unless says so.
 func (s *store) set(index uint32, deadline, now int64, unless bool) Result {
 	t, entry := s.at(index), s.entry(index)
-	state := uint64(stateArmed)
-	if deadline <= now {
-		state = stateFired
+	want := s.encode(t, deadline, 0)
+	// Near the maximum an entry has an earlier deadline, which may have passed.
+	if deadline > now {
+		deadline = s.decode(want)
 	}
-	want := s.encode(t, deadline, state)
+	if deadline > now {
+		want |= stateArmed
+	} else {
+		want |= stateFired
+	}
 	if unless && t.state == due {
 		return failed(syscall.EEXIST)
 	}
@@ -407,9 +412,6 @@ func (s *store) set(index uint32, deadline, now int64, unless bool) Result {
 		old = atomic.SwapUint64(entry, want)
 	}
 	t.deadline = deadline
-	if deadline > now {
-		t.deadline = s.decode(want)
-	}
 	if t.state == queued && s.cancelled(t, old) {
 		return WasParked
 	}

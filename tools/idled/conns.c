@@ -22,7 +22,7 @@ struct conn {
 	bool open;
 	bool refreshing;	/* in the batch of this turn */
 	__u64 heard;		/* when it was accepted, or its last bytes were read, in ns */
-	char *unsent;		/* bytes that the peer has not taken; while there are any, do not read */
+	char *unsent;		/* bytes that the peer has not taken: do not read before */
 	__u32 unsent_len;
 	__u32 unsent_done;
 };

@@ -56,6 +56,8 @@ static struct timerwheel *wheel_adopt(struct loop *loop, int fd)
 	struct timerwheel *wheel;
 	int err = timerwheel_adopt(&wheel, fd, true);
 
+	if (err == -ENOENT)
+		log_die("the wheel that was kept has no deadline table: stop and start");
 	if (!err)
 		err = timerwheel_info(wheel, &info);
 	if (err)

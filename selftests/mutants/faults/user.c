@@ -17,12 +17,13 @@ freed: nobody is woken; ops:cap.there_again; s/wake_up_all(&user->wait);/;/
 uncharge: nothing; ops:cap.two_wheels; s/user->memory -= bytes;/;/
 memory: 0 is no memory; ops:cap.default_is_half; s/bytes ?: tw_default_memory()/bytes/
 memory: all there is; ops:cap.default_is_half; s/(totalram_pages() << PAGE_SHIFT) \/ 2/(totalram_pages() << PAGE_SHIFT)/
-container: it has no cap; limits:users.in_a_namespace_of_root icount/many:container.has_the_cap_of_a_user; /^int tw_user_charge/,/^}/s/if (err || !user->container)/if (1)/;/^void tw_user_uncharge/,/^}/s/if (user->container)/if (0)/
-container: what it is refused stays charged to the user; icount/many:container.has_the_cap_of_a_user; /^int tw_user_charge/,/^}/s/__tw_user_uncharge(user, bytes);/;/
+container: it has no cap; limits:users.in_a_namespace_of_root icount/many:container.has_the_cap_of_a_user; /^int tw_user_charge/,/^}/s/user->container ? __tw_user_charge(user->container, bytes) : 0/0/;/^void tw_user_uncharge/,/^}/s/if (user->container)/if (0)/
+container: what the user is refused stays charged to it; equivalent: it needs another cap between the two charges; /^int tw_user_charge/,/^}/s/__tw_user_uncharge(user->container, bytes);/;/
 container: what is freed stays charged; limits:users.in_a_namespace_of_root; /^void tw_user_uncharge/,/^}/s/if (user->container)/if (0)/
 container: it is never freed; equivalent: it is a leak of some kB for each container, which no test can see; /^void tw_user_put/,/^}/s/if (user->container)/if (0)/
-container: there is none; icount/many:container.*,share.users_4_contained.of_a_task; s/return uid_eq(ns->owner, GLOBAL_ROOT_UID) ? ns->ns.inum : 0;/return 0;/
-container: all are one; limits:users.containers_are_apart; s/return uid_eq(ns->owner, GLOBAL_ROOT_UID) ? ns->ns.inum : 0;/return uid_eq(ns->owner, GLOBAL_ROOT_UID);/
+container: there is none; icount/many:container.*,share.users_4_contained.of_a_task; s/return ns->ns.inum;/return 0;/
+container: all are one; limits:users.containers_are_apart; s/return ns->ns.inum;/return 1;/
+container: one with a single id; limits:users.namespace_of_root_with_one_id; s/ || !tw_user_many_ids(ns))/)/
 wait: only for what the user has of a container; icount/many:container.has_the_cap_of_a_user; s/tw_user_memory(user->container ?: user)/tw_user_memory(user)/
 uid: each id of a namespace is a user; limits:users.namespaces_do_not_add_caps; s/^\t\t\tuid = ns->owner;/\t\t\t;/
 uid: root is charged for containers; limits:users.in_a_namespace_of_root; s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
