@@ -94,11 +94,10 @@ static kuid_t tw_user_uid(void)
  */
 static bool tw_user_many_ids(const struct user_namespace *ns)
 {
-	u32 n = READ_ONCE(ns->uid_map.nr_extents), i;
+	/* Pairs with the barrier in map_write(), which is called once; litmus publish. */
+	u32 n = smp_load_acquire(&ns->uid_map.nr_extents), i;
 	u64 ids = 0;
 
-	/* Pairs with the barrier in map_write(): a map is written once. */
-	smp_rmb();
 	for (i = 0; i < n && n <= UID_GID_MAP_MAX_BASE_EXTENTS; i++)
 		ids += ns->uid_map.extent[i].count;
 	return n > UID_GID_MAP_MAX_BASE_EXTENTS || ids > TW_CONTAINER_IDS;

@@ -119,11 +119,8 @@ static void json_failures(void)
 /* The meaning of an element's result, and what to do about it. */
 static const char *reason(int result)
 {
-	static const char invalid[] =
-		"excl and match conflict; timers have no period in a wheel with a deadline table, and no linger unless they are resident";
-
 	if (result == -EINVAL)
-		return invalid;
+		return "excl and match conflict; a wheel with a deadline table has no periods";
 	return error_text(result);
 }
 
