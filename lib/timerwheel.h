@@ -580,8 +580,9 @@ int timerwheel_queue_remove(struct timerwheel_queue *queue, const struct timerwh
  *
  * If timerwheel_table_arm() needs a call, or operations on the key are queued, a MOVE to @deadline
  * is queued. The MOVE withdraws an event that has not been delivered. An event that was delivered
- * before belongs to the previous arming: its deadline is earlier than @deadline. A MOVE that fails
- * is reported like a failed timerwheel_queue_move().
+ * before belongs to the previous arming: its deadline is earlier than @deadline. If the timer is
+ * not resident and its event was delivered, the MOVE fails with ENOENT. A MOVE that fails is
+ * reported like a failed timerwheel_queue_move().
  *
  * Return: TIMERWHEEL_DONE; TIMERWHEEL_NEEDS_CALL: queued; TIMERWHEEL_GONE; -EINVAL as
  * timerwheel_arm(); or an error of a flush that was needed first: then nothing was done.
@@ -599,7 +600,8 @@ int timerwheel_queue_arm(struct timerwheel_queue *queue, uint64_t key, uint32_t 
  *
  * If operations on the key are queued, the queue is flushed first. If @deadline is earlier than the
  * timer's deadline, a MOVE is queued. If the timer fires before the flush, or another thread
- * cancels it, the MOVE arms it again.
+ * cancels it, the MOVE arms it again. If the timer is not resident and its event was delivered, the
+ * MOVE fails with ENOENT.
  *
  * Return: an answer of timerwheel_table_refresh(), where TIMERWHEEL_NEEDS_CALL means that the MOVE
  * is queued; or an error as timerwheel_queue_arm().

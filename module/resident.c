@@ -41,7 +41,9 @@
  * call.
  *
  * Deadlines have the resolution of the entry, so ADD and MOVE round up to that. Otherwise a program
- * that arms the timer for a little later could not say so, and the timer would be early.
+ * that arms the timer for a little later could not say so, and the timer would be early. A deadline
+ * in the last 2^generation_bits ns before TIMERWHEEL_TIME_MAX is rounded down, because the next
+ * multiple is greater than TIMERWHEEL_TIME_MAX.
  *
  * States of the timer
  * -------------------

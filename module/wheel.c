@@ -48,8 +48,8 @@
  * its list becomes a separate list, a backlog, and later ticks go first. Therefore a burst does not
  * delay other timers. The same applies to an upper slot whose cascade is late.
  *
- * Visits ------ A timer may be postponed while it stays in its slot: by MOVE to a later time, by a
- * store in the deadline table, or because the clock was set back. When the slot is expired or
+ * Visits ------ A timer may be postponed while it stays in its slot: by MOVE to a later time, by
+ * its entry in the deadline table, or because the clock was set back. When the slot is expired or
  * cascaded, the timer is queued again for its current deadline. This is one visit, however often
  * the timer was postponed. If its deadline is moved to an earlier time, the timer must be removed
  * and inserted again.

@@ -104,7 +104,7 @@ TEST(lease)
 }
 #endif
 
-/* ---- a server with idle timeouts, each postponed by a store ---------------------------------- */
+/* ---- a server with idle timeouts, each postponed in memory ----------------------------------- */
 
 enum { IDLE_MS = 1000 };
 

@@ -722,7 +722,7 @@ TEST_F(queue, with_the_flush)
 	EXPECT_EQ(0, self->failed);
 }
 
-/* Queued operations on the timer come before a store, so the store counts. */
+/* An operation in memory comes after the queued operations on the timer, and overrides them. */
 TEST_F(queue, in_order)
 {
 	struct timer other = self->t;

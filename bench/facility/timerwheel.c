@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * /dev/timerwheel: with calls by key (refresh is MOVE, events are read); by handle; and by handle
- * with its two mappings (refresh is a store in the deadline table, events are in a ring)
+ * with its two mappings (refresh is a compare-and-swap in the deadline table, events are in a ring)
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -34,7 +34,8 @@
 // # Packages on top
 //
 // Package timingwheel has the interface of go-zero's TimingWheel. Package conndeadline wraps
-// connections so that their deadlines are stores. Package ttlcache is a cache whose entries expire.
+// connections so that their deadlines are set in memory. Package ttlcache is a cache whose entries
+// expire.
 //
 // # Missing features
 //

@@ -3,10 +3,10 @@
  * usage: lease
  *
  * Leases with a heartbeat from other processes. A supervisor gives each of its workers a lease,
- * which is a resident timer. A worker renews its lease by a refresh, which is a store to memory;
- * the supervisor need not run for that. If a worker hangs or is dead, its lease ends, and the
- * supervisor gets the event. If a worker was only slow, its next heartbeat reports that its lease
- * has ended.
+ * which is a resident timer. A worker renews its lease by a refresh, which is a compare-and-swap in
+ * memory; the supervisor need not run for that. If a worker hangs or is dead, its lease ends, and
+ * the supervisor gets the event. If a worker was only slow, its next heartbeat reports that its
+ * lease has ended.
  *
  * In this example the workers are child processes. Any process that has the descriptor can renew a
  * lease.

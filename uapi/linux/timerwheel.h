@@ -819,7 +819,8 @@ struct timerwheel_ring {
  * The deadline is absolute, in ns. ADD, GET and LIST report the generation, a multiple of 4, and
  * INFO reports generation_bits (12 to 20: 2^generation_bits ns are usually less than a tick). The
  * state is in bits 0 and 1: TIMERWHEEL_TABLE_ARMED, _CANCELLED, _PARKED or _FIRED. Deadlines that
- * ADD and MOVE set are rounded up in the same way.
+ * ADD and MOVE set are rounded up in the same way, but to no more than the largest multiple up to
+ * TIMERWHEEL_TIME_MAX.
  *
  * Any thread or process that has the mapping may change an entry by a 64-bit compare-and-swap, but
  * only if the entry holds the timer's generation, and only in one of these ways:
@@ -961,8 +962,8 @@ struct timerwheel_stats {
 #define TIMERWHEEL_IOC_REMOVE	_IO(TIMERWHEEL_IOC_TYPE, 0x04)
 /**
  * TIMERWHEEL_IOC_DRAIN - struct timerwheel_batch of struct timerwheel_entry: remove and return up
- * to count timers, pending or due, in any order. Call it until it returns 0: then no timer remains
- * that was armed before that call.
+ * to count timers, pending, due or parked, in any order. Call it until it returns 0: then no timer
+ * remains that was armed before that call.
  */
 #define TIMERWHEEL_IOC_DRAIN	_IO(TIMERWHEEL_IOC_TYPE, 0x05)
 /** TIMERWHEEL_IOC_GET - struct timerwheel_batch of struct timerwheel_entry: describe by key */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
 // Package conndeadline wraps connections so that setting a read or write deadline, which servers do
-// for each request, is a store in memory: a resident timer of a wheel. The package sets the
-// connection's own deadline only when a deadline passes. A waiting Read or Write then returns
+// for each request, takes one compare-and-swap in memory on a resident timer of a wheel. The package
+// sets the connection's own deadline only when a deadline passes. A waiting Read or Write then returns
 // [os.ErrDeadlineExceeded] as usual, at most some milliseconds late and never early.
 //
 // # Methods of wrapped connections

@@ -100,7 +100,7 @@ func TestDeadlines(t *testing.T) {
 		if n, err := c.Read(buf); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
-		// Postponed while a read waits; again with longer times if the store came too late.
+		// Postponed while a read waits; again with longer times if the refresh came too late.
 		for first, late := 30*time.Millisecond, true; late; first *= 2 {
 			begin := time.Now()
 			c.SetReadDeadline(begin.Add(first))

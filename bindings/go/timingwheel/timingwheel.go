@@ -123,7 +123,7 @@ func newTimingWheel(options *timerwheel.Options, interval time.Duration, execute
 }
 
 // With a ticker, the underlying wheel has the clock Manual. A tick of the ticker takes coarse ns of this
-// clock. That is a power of two, so that stores in the deadline table are exact, and several ticks of
+// clock. That is a power of two, so that deadlines in the deadline table are exact, and several ticks of
 // the wheel, which take fine ns each. Deadlines are at the beginning of a tick of the ticker, and the
 // clock is in the middle of one.
 const (

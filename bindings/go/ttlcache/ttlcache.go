@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
 // Package ttlcache is a cache whose entries end when their time to live has passed. The cache never
-// scans its entries, and runs no code while no entry ends. Postponing the end of an entry is a store in
-// memory.
+// scans its entries, and runs no code while no entry ends. Postponing the end of an entry takes one
+// compare-and-swap in memory.
 //
 // # How values end
 //

@@ -168,7 +168,8 @@ impl Queue {
     ///
     /// Returns [`Answer::Done`], [`Answer::NeedsCall`] (a move is queued) or [`Answer::Gone`]. A
     /// queued move withdraws an event that was not taken. An event that was taken before belongs to
-    /// the previous arming: its deadline is earlier than `deadline`.
+    /// the previous arming: its deadline is earlier than `deadline`. If the timer is not resident and
+    /// its event was taken, the move fails because the timer does not exist.
     ///
     /// Errors: [`Error::Invalid`]: the wheel has no deadline table; otherwise as for [`add`](Queue::add).
     pub fn arm(&mut self, key: u64, handle: Handle, deadline: Time) -> Result<Answer, Error> {
