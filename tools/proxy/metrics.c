@@ -112,7 +112,7 @@ static void tell_wheels(FILE *out)
 		ROW("replaced_total", "counter", "Of those, in place of an earlier one", replaced),
 		ROW("removed_total", "counter", "Timers removed", removed),
 		ROW("delivered_total", "counter", "Events taken", delivered),
-		ROW("requeues_total", "counter", "Timers that a store had postponed", requeues),
+		ROW("requeues_total", "counter", "Timers that were postponed in memory", requeues),
 		ROW("wakeups_total", "counter", "Times that the wheels woke their reader", wakeups),
 		ROW("memory_bytes", "gauge", "Memory of the wheels", memory),
 #undef ROW
