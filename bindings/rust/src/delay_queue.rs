@@ -448,9 +448,7 @@ impl<T> DelayQueue<T> {
 
     /// Keeps the slot's timer from firing. If it has fired, its event is dropped later.
     fn disarm(&mut self, nr: u32) {
-        if let (Some(handle), Some(timers)) =
-            (self.slots[nr as usize].handle, self.wheel.table())
-        {
+        if let (Some(handle), Some(timers)) = (self.slots[nr as usize].handle, self.wheel.table()) {
             let _ = timers.cancel(handle);
         }
         self.ungather(nr);
