@@ -95,20 +95,20 @@ static size_t least(size_t a, size_t b)
 
 /* --- Elements ---------------------------------------------------------------- */
 
-bool add_invalid(const struct timerwheel_add *a, bool resident)
+bool add_invalid(const struct timerwheel_add *a, bool table, bool resident)
 {
 	return (a->flags & ~(resident ? 31U : 15U)) ||
-	       (resident && !a->period == !!(a->flags & TIMERWHEEL_LINGER)) ||
+	       (table && !a->period == !!(a->flags & TIMERWHEEL_LINGER)) ||
 	       (a->flags & TIMERWHEEL_EXCL && a->flags & TIMERWHEEL_MATCH) ||
 	       a->period > TIMERWHEEL_TIME_MAX ||
 	       (a->slack && !(a->flags & TIMERWHEEL_SLACK)) ||
 	       (a->match && !(a->flags & TIMERWHEEL_MATCH));
 }
 
-bool move_invalid(const struct timerwheel_move *m, bool resident)
+bool move_invalid(const struct timerwheel_move *m, bool table)
 {
 	return (m->flags & ~(TIMERWHEEL_ABS | TIMERWHEEL_MATCH |
-			     (resident ? TIMERWHEEL_EXCL : 0))) ||
+			     (table ? TIMERWHEEL_EXCL : 0))) ||
 	       (m->match && !(m->flags & TIMERWHEEL_MATCH));
 }
 
@@ -140,6 +140,8 @@ static void make_add(struct timerwheel_add *a, const struct view *view, __u64 *r
 	a->period = one_in(r, 4) ? choose_time(view, r) : 0;
 	if (flags & TIMERWHEEL_SLACK || one_in(r, 100))
 		a->slack = choose_time(view, r);
+	if (view->exact)
+		a->slack %= view->tick;
 	if (view->resident && a->period && !one_in(r, 20))
 		a->flags |= TIMERWHEEL_LINGER;
 	a->match = choose_match(a->key, flags, r);
@@ -150,7 +152,7 @@ static void make_move(struct timerwheel_move *m, const struct view *view, __u64 
 	__u32 flags = rnd_to(r, 2) | (one_in(r, 4) ? TIMERWHEEL_MATCH : 0);
 
 	m->key = choose_key(r);
-	if (view->resident && one_in(r, 3))
+	if (view->table && one_in(r, 3))
 		flags |= TIMERWHEEL_EXCL;
 	m->flags = one_in(r, 100) ? odd_word(r) : flags;
 	m->deadline = choose_when(view, flags, r);
@@ -166,11 +168,25 @@ static void make_remove(struct timerwheel_remove *rem, __u64 *r)
 	rem->match = choose_match(rem->key, flags, r);
 }
 
-/* Mostly of the few timers that there are. Their first owners have the generations from 1 on. */
-static void make_handle(__u32 *index, __u32 *generation, __u64 *r)
+/*
+ * A known handle, right or stale, or the handle of one of the few timers that there are.
+ * Their first owners have the generations 4, 8 and so on.
+ */
+static void make_handle(__u32 *index, __u32 *generation, const struct view *view, __u64 *r)
 {
+	const __u32 step = TIMERWHEEL_TABLE_FIRED + 1;
+
+	if (view->n_handles && !one_in(r, 4)) {
+		const struct handle *h = &view->handles[rnd_to(r, view->n_handles)];
+
+		*index = h->index;
+		*generation = h->generation;
+		if (one_in(r, 10))
+			*generation += one_in(r, 2) ? step : -step;
+		return;
+	}
 	*index = one_in(r, 20) ? odd_word(r) : rnd_to(r, 16);
-	*generation = one_in(r, 20) ? odd_word(r) : 1 + rnd_to(r, 4);
+	*generation = one_in(r, 20) ? odd_word(r) : (1 + rnd_to(r, 4)) * step;
 }
 
 void elem_get(const struct io *io, unsigned int i, union elem *e)
@@ -227,10 +243,11 @@ static void make_elems(struct io *io, unsigned int op, unsigned int n, const str
 			break;
 		case OP_MOVE_HANDLE:
 			e.move_handle.deadline = choose_when(view, io->batch.flags, r);
-			make_handle(&e.move_handle.index, &e.move_handle.generation, r);
+			make_handle(&e.move_handle.index, &e.move_handle.generation, view, r);
 			break;
 		case OP_REMOVE_HANDLE:
-			make_handle(&e.remove_handle.index, &e.remove_handle.generation, r);
+			make_handle(&e.remove_handle.index, &e.remove_handle.generation, view,
+				    r);
 			break;
 		case OP_GET:
 			e.entry.key = choose_key(r);
@@ -270,6 +287,7 @@ static const struct {
 			     sizeof(struct timerwheel_move_handle) },
 	[OP_REMOVE_HANDLE] = { TIMERWHEEL_IOC_REMOVE_HANDLE, 32, 32,
 			       sizeof(struct timerwheel_remove_handle) },
+	[OP_MONITOR] = { TIMERWHEEL_IOC_MONITOR, sizeof(struct timerwheel_monitor), 16, 0 },
 };
 
 /* The flags of a call on an array */
@@ -282,7 +300,7 @@ static __u32 flags_known(unsigned int op)
 
 bool op_is_ioctl(unsigned int op)
 {
-	return op <= OP_REMOVE_HANDLE;
+	return op <= OP_MONITOR;
 }
 
 bool op_is_read(unsigned int op)
@@ -298,6 +316,7 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 	};
 	static const __u32 slots[] = { 0, 7, 8, 9, 16, 64, 255, 256, 1000, 4096, 4097 };
 	static const __u32 caps[] = { 0, 1, 2, 10, 63, 64, 65, 200, 1 << 27, (1 << 27) + 1 };
+	static const __u32 rings[] = { 1, 2, 3, 8, 60, 64, 1000 };
 	static const __u32 events[] = { 8, 40, 47, 48, 49, 56, 64, 4088, 4096, 4097, 4104 };
 
 	memset(s, 0, sizeof(*s));
@@ -316,18 +335,37 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 	if (one_in(r, 4))
 		s->event_size = one_in(r, 4) ? events[rnd_to(r, ARRAY_LEN(events))] :
 					       48 + rnd_to(r, 507) * 8;
-	if (!mangle)
-		return;
+	if (!view->clocks && one_in(r, 3))
+		s->ring = rings[rnd_to(r, ARRAY_LEN(rings))];
+	if (!view->clocks && one_in(r, 3))
+		s->flags = one_in(r, 2) ? TIMERWHEEL_SETUP_RESIDENT : TIMERWHEEL_SETUP_TABLE;
 	/* Any field, except the size. */
-	((__u32 *)s)[1 + rnd_to(r, sizeof(*s) / 4 - 1)] = odd_word(r);
-	/* The models have no event ring; selftests/ring.c tests it. */
+	if (mangle)
+		((__u32 *)s)[1 + rnd_to(r, sizeof(*s) / 4 - 1)] = odd_word(r);
+	/* Several threads have no model of the event ring; that of one thread has short ones. */
 	if (s->ring <= TIMERWHEEL_RING_MAX)
-		s->ring = 0;
+		s->ring = view->clocks ? 0 : s->ring % 1025;
 	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
 		s->clock = TIMERWHEEL_CLOCK_MANUAL;
-	/* Nor have they deadline tables. */
-	if (!view->clocks)
-		s->flags &= ~(TIMERWHEEL_SETUP_RESIDENT | TIMERWHEEL_SETUP_TABLE);
+	/* With a ring, the model must know in which tick a timer fires. */
+	if (s->ring && s->slack <= TIMERWHEEL_TIME_MAX)
+		s->slack = 0;
+}
+
+static void make_monitor(struct timerwheel_monitor *m, bool mangle, __u64 *r)
+{
+	static const __u32 events[] = { 0, 1, 2, 3, 16, 17, 100, 512, 1024 };
+
+	m->flags = rnd_to(r, 4);
+	m->events = events[rnd_to(r, ARRAY_LEN(events))];
+	if (mangle)
+		((__u32 *)m)[1 + rnd_to(r, sizeof(*m) / 4 - 1)] = odd_word(r);
+}
+
+static bool monitor_invalid(const struct timerwheel_monitor *m)
+{
+	return m->flags & ~(TIMERWHEEL_MONITOR_CLOEXEC | TIMERWHEEL_MONITOR_NONBLOCK) ||
+	       m->events > TIMERWHEEL_RING_MAX || m->reserved;
 }
 
 unsigned int alarm_errors, resident_errors;
@@ -438,6 +476,8 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 
 	if (call->op == OP_SETUP)
 		make_setup(&io->setup, call->mangle & MANGLE_FIELDS, view, r);
+	if (call->op == OP_MONITOR)
+		make_monitor(&io->monitor, call->mangle & MANGLE_FIELDS, r);
 	if (call->op == OP_ADVANCE) {
 		adv->flags = rnd_to(r, 4) ? 0 : TIMERWHEEL_ABS;
 		adv->time = choose_when(view, adv->flags, r);
@@ -512,6 +552,8 @@ unsigned int args_errors(const struct io *io, unsigned int op)
 		return errors;
 	if (op == OP_SETUP)
 		errors |= setup_errors(&io->setup);
+	if (op == OP_MONITOR && monitor_invalid(&io->monitor))
+		errors |= MAY_EINVAL;
 	if (op == OP_ADVANCE && io->advance.flags & ~TIMERWHEEL_ABS)
 		errors |= MAY_EINVAL;
 	if (!io->elem)
@@ -562,6 +604,8 @@ unsigned int error_bit(int err)
 		return MAY_EPERM;
 	case EOPNOTSUPP:
 		return MAY_EOPNOTSUPP;
+	case ENOSPC:
+		return MAY_ENOSPC;
 	case ENOMEM:
 	case EDQUOT:	/* the same by the administrator's limit */
 		return MAY_ENOMEM;

@@ -11,6 +11,9 @@
  *   worker.c    a fuzzing thread: its corpus, digest and failure reports
  *   model.c     what a wheel with the MANUAL clock must do
  *   single.c    one thread: each call is compared with the model
+ *   table.c     ... the deadline table
+ *   ring.c      ... the event ring
+ *   watch.c     ... monitors
  *   threads.c   several threads: invariants that hold whatever the others do
  *   hammer.c    a thread that writes to the deadline tables of resident wheels
  */
@@ -60,12 +63,13 @@ static inline bool one_in(__u64 *state, unsigned int n)
 enum op {
 	/* Calls with an ioctl's argument, in the order of the ioctl numbers. */
 	OP_INFO, OP_SETUP, OP_ADD, OP_MOVE, OP_REMOVE, OP_DRAIN, OP_GET, OP_LIST, OP_STATS,
-	OP_ADVANCE, OP_MOVE_HANDLE, OP_REMOVE_HANDLE,
+	OP_ADVANCE, OP_MOVE_HANDLE, OP_REMOVE_HANDLE, OP_MONITOR,
 	OP_BAD_IOCTL,
 	OP_READ, OP_READV, OP_URING, OP_PREAD, OP_WRITE, OP_LSEEK,
 	OP_POLL, OP_EPOLL, OP_SELECT, OP_FLAGS,
 	OP_MMAP, OP_TOUCH, OP_FDINFO, OP_DUP, OP_SCM, OP_REOPEN,
-	OP_CAP, OP_FORK,		/* only with threads */
+	OP_CAP, OP_FORK,			/* only with threads */
+	OP_FLOW, OP_TAKE, OP_WATCH, OP_UNWATCH,	/* only in one thread */
 	OPS
 };
 
@@ -199,14 +203,24 @@ void arena_unflip(const struct arena *arena);
 #define ARG_MORE	512
 #define ARG_ROOM	(65536 + ARG_MORE)	/* with the largest pages that there are */
 
+/** struct handle - index and generation of a timer */
+struct handle {
+	__u32 index;
+	__u32 generation;
+};
+
 /**
  * struct view - what is known of a wheel when a call is made up
  * @now: its time
  * @tick: its tick
  * @cursor: the cursor that LIST returned last
- * @clocks: SETUP may ask for any clock, not just MANUAL
+ * @clocks: SETUP may ask for any clock, not just MANUAL, but not for a ring
  * @clean: use only valid memory, because the results are counted
+ * @table: it has a deadline table
  * @resident: its timers are resident
+ * @exact: no timer may have slack
+ * @handles: handles that ADD has returned; their timers may have ended
+ * @n_handles: how many
  */
 struct view {
 	__u64 now;
@@ -214,7 +228,11 @@ struct view {
 	__u64 cursor;
 	bool clocks;
 	bool clean;
+	bool table;
 	bool resident;
+	bool exact;
+	const struct handle *handles;
+	unsigned int n_handles;
 };
 
 /**
@@ -248,6 +266,7 @@ struct io {
 		struct timerwheel_batch batch;
 		struct timerwheel_stats stats;
 		struct timerwheel_advance advance;
+		struct timerwheel_monitor monitor;
 	};
 	union {
 		char *elems;
@@ -275,14 +294,15 @@ union elem {
 #define MAY_ENOMEM	64
 #define MAY_EPERM	128
 #define MAY_EOPNOTSUPP	256
+#define MAY_ENOSPC	512
 
 struct worker;
 
 __u64 value_of(__u64 key, unsigned int tag);
 bool value_fits(__u64 key, __u64 value);
-/* @resident: in a resident wheel */
-bool add_invalid(const struct timerwheel_add *add, bool resident);
-bool move_invalid(const struct timerwheel_move *move, bool resident);
+/* @table: in a wheel with a deadline table */
+bool add_invalid(const struct timerwheel_add *add, bool table, bool resident);
+bool move_invalid(const struct timerwheel_move *move, bool table);
 bool remove_invalid(const struct timerwheel_remove *rem);
 bool get_invalid(const struct timerwheel_entry *entry);
 unsigned int setup_errors(const struct timerwheel_setup *setup);

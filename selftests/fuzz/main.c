@@ -14,7 +14,9 @@
 
 #define SECONDS		20
 #define THREADS_MAX	64
-#define REPEATED	150	/* number of programs that are run twice */
+#define REPEATED	100	/* number of programs that are run twice */
+#define FIXED_SEEDS	4	/* seeds that are always run, from 1 on */
+#define FIXED_PROGRAMS	50	/* number of programs of each */
 
 static const char usage[] =
 "usage: abi_fuzz [OPTION]...\n"
@@ -22,7 +24,8 @@ static const char usage[] =
 "\n"
 "  --seconds N     run for N seconds (20; or TW_FUZZ_SECONDS in the environment)\n"
 "  --seed N        seed of all random decisions (default: a new one each time)\n"
-"  --threads N     threads of the second part (default: one per CPU, at least 2)\n"
+"  --threads N     threads of the second part (default: one per CPU, at least 2);\n"
+"                  0: only the first part, one thread compared with the model\n"
 "  --programs N    run N programs in each thread, instead of for a time\n"
 "  --unguided      do not use KCOV. With KCOV, programs are derived from those\n"
 "                  that reached new code, so the seed alone does not decide\n"
@@ -98,7 +101,7 @@ static void read_options(int argc, char **argv)
 			exit(KSFT_FAIL);
 		}
 	}
-	if (optind < argc || !options.threads || options.threads > THREADS_MAX) {
+	if (optind < argc || options.threads > THREADS_MAX) {
 		fputs("abi_fuzz: too many arguments, or a bad number of threads; see --help\n",
 		      stderr);
 		exit(KSFT_FAIL);
@@ -175,9 +178,27 @@ static void test_repeat(void)
 			 "a seed repeats calls and results\n");
 }
 
+/* The same programs in each run. */
+static void test_fixed(void)
+{
+	const struct limits limits = { .programs = FIXED_PROGRAMS };
+	__u64 seed = fuzz_seed;
+	bool fine = true;
+	struct worker *w;
+
+	/* A failure prints the seed. */
+	for (fuzz_seed = 1; fine && fuzz_seed <= FIXED_SEEDS; fuzz_seed++) {
+		w = new_worker(0, fuzz_seed, false);
+		fine = single_run(w, &limits, NULL);
+		free_worker(w);
+	}
+	fuzz_seed = seed;
+	ksft_test_result(fine, "one thread does what the model does, with fixed seeds\n");
+}
+
 static void test_single(void)
 {
-	const struct limits limits = limits_in(45);
+	const struct limits limits = limits_in(options.threads ? 45 : 95);
 	__u64 began = now_ns(CLOCK_MONOTONIC);
 	struct worker *w = new_worker(0, fuzz_seed, false);
 	bool fine;
@@ -256,7 +277,7 @@ int main(int argc, char **argv)
 	/* Some calls switch O_ASYNC on. */
 	signal(SIGIO, SIG_IGN);
 	ksft_print_header();
-	ksft_set_plan(options.program ? 1 : 3);
+	ksft_set_plan(options.program ? 1 : options.threads ? 4 : 3);
 	fd = dev_open(0);
 	if (fd < 0)
 		ksft_exit_fail_msg("/dev/timerwheel: %s\n", strerror(-fd));
@@ -269,7 +290,9 @@ int main(int argc, char **argv)
 	}
 	ksft_print_msg("--seed %#llx --threads %u\n", fuzz_seed, options.threads);
 	test_repeat();
+	test_fixed();
 	test_single();
-	test_threads();
+	if (options.threads)
+		test_threads();
 	ksft_finished();
 }

@@ -53,6 +53,10 @@ void model_setup(struct model *m, const struct timerwheel_setup *asked)
 		m->setup.wake_events = asked->wake_events;
 	m->setup.wake_ns = asked->wake_ns;
 	m->setup.slack = asked->slack;
+	m->setup.flags = asked->flags;
+	if (asked->ring)
+		for (m->setup.ring = 1; m->setup.ring < asked->ring;)
+			m->setup.ring *= 2;
 	if (asked->event_size)
 		m->setup.event_size = min64(asked->event_size, sizeof(struct timerwheel_event));
 	m->settled = true;
@@ -82,6 +86,7 @@ void model_drop(struct model *m, struct mtimer *t)
 	*link = t->next;
 	m->timers--;
 	m->n_due -= t->due;
+	m->n_parked -= t->parked;
 	free(t);
 }
 
@@ -116,6 +121,7 @@ static void fall_due(struct model *m, struct mtimer *t, __u64 lo, __u64 hi)
 	t->fired_lo = lo;
 	t->fired_hi = hi;
 	m->n_due++;
+	m->newly++;
 	count_lateness(m, hi - t->deadline);
 }
 
@@ -128,24 +134,43 @@ static void wait_for(struct model *m, struct mtimer *t)
 	t->due = false;
 }
 
-/* Arm a timer that is neither pending nor due. */
-static void arm(struct model *m, struct mtimer *t)
+/* Arm a timer that is in no list. */
+static void arm(struct model *m, struct mtimer *t, __u64 deadline)
 {
+	t->deadline = model_table(m) ? mentry_arm(m, t, deadline) : deadline;
 	if (t->deadline <= m->now)
 		fall_due(m, t, m->now, m->now);
 	else
 		wait_for(m, t);
 }
 
+static void park(struct model *m, struct mtimer *t)
+{
+	t->parked = true;
+	m->n_parked++;
+}
+
+int model_state(const struct model *m, const struct mtimer *t)
+{
+	if (t->due)
+		return TIMERWHEEL_WAS_DUE;
+	if (t->parked || (model_table(m) && mentry_cancelled(t)))
+		return TIMERWHEEL_WAS_PARKED;
+	return TIMERWHEEL_WAS_PENDING;
+}
+
 /* An arming ends; the event, if there was one, is withdrawn. */
 static int take(struct model *m, struct mtimer *t)
 {
-	if (!t->due)
-		return TIMERWHEEL_WAS_PENDING;
-	m->n_due--;
+	int was = model_state(m, t);
+
+	if (t->due)
+		m->stats.withdrawn++;
+	m->n_due -= t->due;
+	m->n_parked -= t->parked;
 	t->due = false;
-	m->stats.withdrawn++;
-	return TIMERWHEEL_WAS_DUE;
+	t->parked = false;
+	return was;
 }
 
 int model_add(struct model *m, const struct timerwheel_add *a, struct mtimer **timer)
@@ -154,7 +179,7 @@ int model_add(struct model *m, const struct timerwheel_add *a, struct mtimer **t
 	int was = TIMERWHEEL_WAS_NONE;
 
 	*timer = NULL;
-	if (add_invalid(a, false))
+	if (add_invalid(a, model_table(m), model_resident(m)))
 		return -EINVAL;
 	if (m->closed)
 		return -ESHUTDOWN;
@@ -178,34 +203,40 @@ int model_add(struct model *m, const struct timerwheel_add *a, struct mtimer **t
 		m->timers++;
 	}
 	t->value = a->value;
-	t->deadline = deadline_of(m, a->deadline, a->flags & TIMERWHEEL_ABS);
 	t->period = a->period;
 	t->slack = slack_ticks(m, a->flags & TIMERWHEEL_SLACK ? a->slack : m->setup.slack);
 	m->slacked |= t->slack;
-	arm(m, t);
+	arm(m, t, deadline_of(m, a->deadline, a->flags & TIMERWHEEL_ABS));
 	m->stats.armed++;
 	m->settled = true;
 	*timer = t;
 	return was;
 }
 
+static int move(struct model *m, struct mtimer *t, __u64 deadline, __u32 flags)
+{
+	int was = model_state(m, t);
+
+	if (flags & TIMERWHEEL_EXCL && was != TIMERWHEEL_WAS_PARKED)
+		return -EEXIST;
+	take(m, t);
+	arm(m, t, deadline_of(m, deadline, flags & TIMERWHEEL_ABS));
+	m->stats.moved++;
+	return was;
+}
+
 int model_move(struct model *m, const struct timerwheel_move *a)
 {
 	struct mtimer *t;
-	int was;
 
-	if (move_invalid(a, false))
+	if (move_invalid(a, model_table(m)))
 		return -EINVAL;
 	t = model_find(m, a->key);
 	if (!t)
 		return -ENOENT;
 	if (a->flags & TIMERWHEEL_MATCH && t->value != a->match)
 		return -ESTALE;
-	was = take(m, t);
-	t->deadline = deadline_of(m, a->deadline, a->flags & TIMERWHEEL_ABS);
-	arm(m, t);
-	m->stats.moved++;
-	return was;
+	return move(m, t, a->deadline, a->flags);
 }
 
 int model_remove(struct model *m, struct timerwheel_remove *a)
@@ -228,7 +259,7 @@ int model_remove(struct model *m, struct timerwheel_remove *a)
 	return was;
 }
 
-static struct mtimer *find_handle(struct model *m, __u32 index, __u32 generation)
+struct mtimer *model_find_handle(struct model *m, __u32 index, __u32 generation)
 {
 	struct mtimer *t;
 	unsigned int i;
@@ -242,23 +273,16 @@ static struct mtimer *find_handle(struct model *m, __u32 index, __u32 generation
 
 int model_move_handle(struct model *m, const struct timerwheel_move_handle *a, __u32 flags)
 {
-	struct mtimer *t = find_handle(m, a->index, a->generation);
-	int was;
+	struct mtimer *t = model_find_handle(m, a->index, a->generation);
 
-	if (flags & TIMERWHEEL_EXCL)
+	if (flags & TIMERWHEEL_EXCL && !model_table(m))
 		return -EINVAL;
-	if (!t)
-		return -ENOENT;
-	was = take(m, t);
-	t->deadline = deadline_of(m, a->deadline, flags & TIMERWHEEL_ABS);
-	arm(m, t);
-	m->stats.moved++;
-	return was;
+	return t ? move(m, t, a->deadline, flags) : -ENOENT;
 }
 
 int model_remove_handle(struct model *m, struct timerwheel_remove_handle *a)
 {
-	struct mtimer *t = find_handle(m, a->index, a->generation);
+	struct mtimer *t = model_find_handle(m, a->index, a->generation);
 	int was;
 
 	if (!t)
@@ -270,6 +294,12 @@ int model_remove_handle(struct model *m, struct timerwheel_remove_handle *a)
 	return was;
 }
 
+void model_put_off(struct model *m, struct mtimer *t, __u64 deadline)
+{
+	t->deadline = min64(deadline, TIMERWHEEL_TIME_MAX);
+	wait_for(m, t);
+}
+
 void model_describe(const struct model *m, const struct mtimer *t, struct timerwheel_entry *e)
 {
 	*e = (struct timerwheel_entry) {
@@ -279,7 +309,8 @@ void model_describe(const struct model *m, const struct mtimer *t, struct timerw
 		.left = t->deadline - m->now,
 		.period = t->period,
 		.slack = t->slack * m->setup.tick,
-		.result = t->due ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING,
+		.flags = model_resident(m) && t->period ? TIMERWHEEL_LINGER : 0,
+		.result = model_state(m, t),
 		.index = t->index,
 		.generation = t->generation,
 	};
@@ -287,16 +318,19 @@ void model_describe(const struct model *m, const struct mtimer *t, struct timerw
 
 bool model_may_be_due(const struct model *m, const struct mtimer *t)
 {
-	return !t->due && t->slack && t->from <= m->now / m->setup.tick;
+	return !t->due && !t->parked && t->slack && t->from <= m->now / m->setup.tick;
 }
 
-/* A timer fell due in the last ADVANCE. */
-void model_set_due(struct model *m, struct mtimer *t)
+/* It is visited in the last ADVANCE. */
+void model_visit(struct model *m, struct mtimer *t)
 {
 	__u64 tick = m->setup.tick;
 
-	fall_due(m, t, max64(t->from, m->before / tick + 1) * tick,
-		 min64(t->from + t->slack, m->now / tick) * tick);
+	if (model_table(m) && !mentry_visit(m, t))
+		park(m, t);
+	else
+		fall_due(m, t, max64(t->from, m->before / tick + 1) * tick,
+			 min64(t->from + t->slack, m->now / tick) * tick);
 }
 
 unsigned int model_advance(struct model *m, __u64 to)
@@ -309,15 +343,41 @@ unsigned int model_advance(struct model *m, __u64 to)
 	m->now = to;
 	for (i = 0; i < MODEL_CHAINS; i++) {
 		for (t = m->chain[i]; t; t = t->next) {
-			if (t->due || t->from > ticks)
+			if (t->due || t->parked || t->from > ticks)
 				continue;
 			if (t->slack && t->from + t->slack > ticks)
 				unsure++;
 			else
-				model_set_due(m, t);
+				model_visit(m, t);
 		}
 	}
 	return unsure;
+}
+
+__u64 model_next_tick(const struct model *m)
+{
+	const struct mtimer *t;
+	__u64 first = ~0ULL;
+	unsigned int i;
+
+	for (i = 0; i < MODEL_CHAINS; i++)
+		for (t = m->chain[i]; t; t = t->next)
+			if (!t->due && !t->parked)
+				first = min64(first, t->from);
+	return first;
+}
+
+__u32 model_ring_used(const struct model *m)
+{
+	return (__u32)m->delivered - m->ring_head;
+}
+
+/* With an invalid head the ring counts as full. */
+__u32 model_ring_room(const struct model *m)
+{
+	__u32 used = model_ring_used(m);
+
+	return used <= m->setup.ring ? m->setup.ring - used : 0;
 }
 
 /* A timer without slack fires at exactly one time. */
@@ -346,10 +406,33 @@ static bool is_next(struct model *m, __u64 fired)
 	return true;
 }
 
+/* The timer stays after its event was delivered. */
+static void stay(struct model *m, struct mtimer *t, __u64 overruns)
+{
+	__u64 passed = overruns * t->period;
+
+	m->n_due--;
+	t->due = false;
+	m->stats.rearmed++;
+	m->stats.overruns += overruns;
+	if (!t->period) {
+		park(m, t);
+		return;
+	}
+	if (model_resident(m))
+		t->deadline = mentry_linger(m, t);
+	else if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)
+		t->deadline = TIMERWHEEL_TIME_MAX;
+	else
+		t->deadline += passed + t->period;
+	wait_for(m, t);
+}
+
 const char *model_event(struct model *m, const struct timerwheel_event *e)
 {
 	struct mtimer *t = model_find(m, e->key);
-	__u64 overruns = 0, passed;
+	__u64 overruns = 0;
+	bool periodic;
 
 	if (!t)
 		return "no timer has its key";
@@ -363,23 +446,16 @@ const char *model_event(struct model *m, const struct timerwheel_event *e)
 		return "it did not fire then";
 	if (!is_next(m, e->fired))
 		return "another timer fired before";
-	if (t->period)
+	periodic = t->period && !model_table(m);
+	if (periodic)
 		overruns = (m->now - t->deadline) / t->period;
-	if (e->overruns != overruns || e->flags != (t->period ? TIMERWHEEL_EVENT_PERIODIC : 0))
+	if (e->overruns != overruns || e->flags != (periodic ? TIMERWHEEL_EVENT_PERIODIC : 0))
 		return "its overruns or flags are wrong";
 	m->stats.delivered++;
-	if (!t->period) {
-		model_drop(m, t);
-		return NULL;
-	}
-	passed = overruns * t->period;
-	if (t->period > TIMERWHEEL_TIME_MAX - t->deadline - passed)
-		t->deadline = TIMERWHEEL_TIME_MAX;
+	m->log[m->delivered++ % MODEL_LOG] = *e;
+	if (periodic || model_resident(m))
+		stay(m, t, overruns);
 	else
-		t->deadline += passed + t->period;
-	m->n_due--;
-	wait_for(m, t);
-	m->stats.rearmed++;
-	m->stats.overruns += overruns;
+		model_drop(m, t);
 	return NULL;
 }

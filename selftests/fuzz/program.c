@@ -6,9 +6,10 @@
 
 const char * const op_names[OPS] = {
 	"info", "setup", "add", "move", "remove", "drain", "get", "list", "stats", "advance",
-	"move_handle", "remove_handle",
+	"move_handle", "remove_handle", "monitor",
 	"bad_ioctl", "read", "readv", "uring", "pread", "write", "lseek", "poll", "epoll",
 	"select", "flags", "mmap", "touch", "fdinfo", "dup", "scm", "reopen", "cap", "fork",
+	"flow", "take", "watch", "unwatch",
 };
 
 /* Relative frequency of each. */
@@ -16,22 +17,27 @@ static const __u8 weights[OPS] = {
 	[OP_INFO] = 4, [OP_SETUP] = 4, [OP_ADD] = 40, [OP_MOVE] = 20, [OP_REMOVE] = 16,
 	[OP_DRAIN] = 6, [OP_GET] = 10, [OP_LIST] = 10, [OP_STATS] = 4, [OP_ADVANCE] = 24,
 	[OP_MOVE_HANDLE] = 12, [OP_REMOVE_HANDLE] = 8,
-	[OP_BAD_IOCTL] = 2, [OP_READ] = 24, [OP_READV] = 6, [OP_URING] = 3, [OP_PREAD] = 1,
-	[OP_WRITE] = 1, [OP_LSEEK] = 1, [OP_POLL] = 3, [OP_EPOLL] = 1, [OP_SELECT] = 1,
-	[OP_FLAGS] = 2, [OP_MMAP] = 1, [OP_TOUCH] = 16, [OP_FDINFO] = 1, [OP_DUP] = 1, [OP_SCM] = 1,
-	[OP_REOPEN] = 1, [OP_CAP] = 1, [OP_FORK] = 1,
+	[OP_MONITOR] = 4, [OP_BAD_IOCTL] = 2, [OP_READ] = 24, [OP_READV] = 6, [OP_URING] = 3,
+	[OP_PREAD] = 1, [OP_WRITE] = 1, [OP_LSEEK] = 1, [OP_POLL] = 3, [OP_EPOLL] = 1,
+	[OP_SELECT] = 1, [OP_FLAGS] = 2, [OP_MMAP] = 1, [OP_TOUCH] = 16, [OP_FDINFO] = 1,
+	[OP_DUP] = 1, [OP_SCM] = 1, [OP_REOPEN] = 1, [OP_CAP] = 1, [OP_FORK] = 1,
+	[OP_FLOW] = 6, [OP_TAKE] = 16, [OP_WATCH] = 16, [OP_UNWATCH] = 2,
 };
+
+static bool op_is_for(unsigned int op, bool threads)
+{
+	return threads ? op < OP_FLOW : op != OP_CAP && op != OP_FORK;
+}
 
 static unsigned int choose_op(__u64 *random, bool threads)
 {
-	unsigned int most = threads ? OPS : OP_CAP;
 	unsigned int sum = 0, op, at;
 
-	for (op = 0; op < most; op++)
-		sum += weights[op];
+	for (op = 0; op < OPS; op++)
+		sum += op_is_for(op, threads) ? weights[op] : 0;
 	at = rnd_to(random, sum);
-	for (op = 0; at >= weights[op]; op++)
-		at -= weights[op];
+	for (op = 0; !op_is_for(op, threads) || at >= weights[op]; op++)
+		at -= op_is_for(op, threads) ? weights[op] : 0;
 	return op;
 }
 

@@ -9,30 +9,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "model.h"
+#include "test.h"
 
 #define fallthrough	__attribute__((__fallthrough__))
 
-/**
- * struct test - a program being run
- * @w: the worker
- * @m: the model
- * @fd: the wheel
- * @cursor: the cursor that LIST returned last
- * @told: number of timers that fell due in the last ADVANCE, as it reported
- * @expired_before: the model's count of them before that ADVANCE
- */
-struct test {
-	struct worker *w;
-	struct model m;
-	int fd;
-	__u64 cursor;
-	__u64 told;
-	__u64 expired_before;
-};
-
-/* Must the call fail? Then it must have failed with one of @errors. */
-static bool failed_with(struct test *t, const char *what, ssize_t ret, unsigned int errors)
+bool failed_with(struct test *t, const char *what, ssize_t ret, unsigned int errors)
 {
 	if (ret < 0 && error_bit(-ret) & errors)
 		return true;
@@ -41,7 +22,7 @@ static bool failed_with(struct test *t, const char *what, ssize_t ret, unsigned 
 	return false;
 }
 
-static bool same(struct test *t, const char *what, __s64 is, __s64 must)
+bool same(struct test *t, const char *what, __s64 is, __s64 must)
 {
 	if (is != must)
 		wrong(t->w, "%s is %lld, not %lld", what, is, must);
@@ -69,15 +50,6 @@ static void take_answer(const struct io *io, void *to, size_t size)
 	memcpy(to, io->at.alias, both(io));
 }
 
-static unsigned int generation_bits(__u64 tick)
-{
-	unsigned int bits;
-
-	for (bits = 12; bits < 20 && tick >> (bits + 1);)
-		bits++;
-	return bits;
-}
-
 static void info_done(struct test *t)
 {
 	const struct model *m = &t->m;
@@ -87,7 +59,9 @@ static void info_done(struct test *t)
 	must = is;
 	must.size = sizeof(must);
 	must.flags = (m->settled ? TIMERWHEEL_INFO_SETTLED : 0) |
-		     (m->closed ? TIMERWHEEL_INFO_CLOSED : 0);
+		     (m->closed ? TIMERWHEEL_INFO_CLOSED : 0) |
+		     (model_table(m) ? TIMERWHEEL_INFO_TABLE : 0) |
+		     (model_resident(m) ? TIMERWHEEL_INFO_RESIDENT : 0);
 	must.abi_version = TIMERWHEEL_ABI_VERSION;
 	must.batch_max = TIMERWHEEL_BATCH_MAX;
 	must.features = TIMERWHEEL_FEATURE_HANDLE |
@@ -101,7 +75,9 @@ static void info_done(struct test *t)
 	must.slack = m->setup.slack;
 	must.wake_ns = m->setup.wake_ns;
 	must.wake_events = m->setup.wake_events;
-	must.generation_bits = generation_bits(m->setup.tick);
+	must.generation_bits = generation_bits(&m->setup);
+	must.ring = m->setup.ring;
+	must.ring_max = TIMERWHEEL_RING_MAX;
 	must.event_size = m->setup.event_size;
 	must.event_size_max = sizeof(struct timerwheel_event);
 	if (m->setup.clock == TIMERWHEEL_CLOCK_MANUAL)
@@ -120,8 +96,9 @@ static void stats_done(struct test *t)
 	take_answer(&t->w->io, &is, sizeof(is));
 	must.size = sizeof(must);
 	must.flags = 0;
-	must.pending = m->timers - m->n_due;
+	must.pending = m->timers - m->n_due - m->n_parked;
 	must.due = m->n_due;
+	must.parked = m->n_parked;
 	/* These count how the work was done, which the model does not know. */
 	must.cascades = is.cascades;
 	must.requeues = is.requeues;
@@ -176,6 +153,8 @@ static void do_setup(struct test *t, int ret, unsigned int errors)
 	model_setup(&t->m, &io->setup);
 	t->m.setup.size = io->setup.size;
 	io->setup = t->m.setup;
+	table_map(t);
+	ring_map(t);
 }
 
 static int ask(struct test *t, unsigned long cmd, struct timerwheel_batch *batch)
@@ -183,6 +162,14 @@ static int ask(struct test *t, unsigned long cmd, struct timerwheel_batch *batch
 	batch->size = sizeof(*batch);
 	batch->elem_size = sizeof(struct timerwheel_entry);
 	return exec_ioctl(t->w, t->fd, cmd, batch);
+}
+
+void get_timer(struct test *t, __u64 key)
+{
+	struct timerwheel_entry entry = { .key = key };
+	struct timerwheel_batch batch = { .elems = (uintptr_t)&entry, .count = 1 };
+
+	ask(t, TIMERWHEEL_IOC_GET, &batch);
 }
 
 static void tell(struct test *t, const struct timerwheel_entry *e)
@@ -205,11 +192,12 @@ static struct mtimer *learn(struct test *t, const struct timerwheel_entry *e)
 	}
 	timer->seen = t->m.stamp;
 	if (e->result == TIMERWHEEL_WAS_DUE && model_may_be_due(&t->m, timer))
-		model_set_due(&t->m, timer);
+		model_visit(&t->m, timer);
 	if (!timer->index) {
 		timer->index = e->index;
 		timer->generation = e->generation;
 	}
+	table_learn(t, timer);
 	model_describe(&t->m, timer, &must);
 	if (memcmp(&must, e, sizeof(must))) {
 		wrong(t->w, "key %llx was told otherwise than it is:", e->key);
@@ -256,8 +244,7 @@ static void do_advance(struct test *t, int ret, unsigned int errors)
 {
 	struct io *io = &t->w->io;
 	struct model *m = &t->m;
-	__u64 to = io->advance.time, told;
-	unsigned int unsure;
+	__u64 to = io->advance.time, told, before = m->expired;
 
 	if (m->setup.clock != TIMERWHEEL_CLOCK_MANUAL)
 		errors |= MAY_EINVAL;
@@ -275,14 +262,14 @@ static void do_advance(struct test *t, int ret, unsigned int errors)
 	}
 	if (!same(t, "advance", ret, 0))
 		return;
-	t->expired_before = m->expired;
-	unsure = model_advance(m, to);
 	io->advance.now = to;
 	memcpy(&told, io->at.alias + offsetof(struct timerwheel_advance, expired), 8);
 	io->advance.expired = told;
-	if (unsure)
+	if (t->ring)
+		ring_advance(t, to);
+	else if (model_advance(m, to))
 		audit(t);
-	same(t, "timers that fell due", told, m->expired - t->expired_before);
+	same(t, "timers that fell due", told, m->expired - before);
 }
 
 /* --- Calls on arrays ------------------------------------------------------------ */
@@ -329,17 +316,47 @@ static_assert(offsetof(struct timerwheel_entry, index) == PLACE);
 static_assert(offsetof(struct timerwheel_add, generation) == PLACE + 4);
 static_assert(offsetof(struct timerwheel_entry, generation) == PLACE + 4);
 
+/* What the element that was done @is says of its timer in a wheel with a ring. */
+static void catch_up(struct test *t, unsigned int op, const union elem *e, const char *is)
+{
+	struct mtimer *timer;
+	union elem done;
+
+	if (!t->ring)
+		return;
+	memcpy(&done, is, t->w->io.elem_known);
+	switch (op) {
+	case OP_ADD:
+		ring_catch_up(t, e->add.key, done.add.result);
+		break;
+	case OP_MOVE:
+		ring_catch_up(t, e->move.key, done.move.result);
+		break;
+	case OP_MOVE_HANDLE:
+		timer = model_find_handle(&t->m, e->move_handle.index, e->move_handle.generation);
+		if (timer)
+			ring_catch_up(t, timer->key, done.move_handle.result);
+		break;
+	}
+}
+
+static void add_handle(struct test *t, const struct mtimer *timer)
+{
+	t->handles[t->n_handles++ % HANDLES] = (struct handle){ timer->index, timer->generation };
+}
+
 /* Compare an element that was done with what the model does. */
 static bool element(struct test *t, unsigned int op, unsigned int i)
 {
 	struct io *io = &t->w->io;
 	const char *is = io->elems_at.alias + i * io->elem;
 	bool whole = i * io->elem + io->elem_known <= io->elems_at.rw;
-	struct mtimer *timer;
+	struct mtimer *timer, ended = {};
 	int must = -EINVAL;
 	union elem e;
 
 	elem_get(io, i, &e);
+	catch_up(t, op, &e, is);
 	switch (op) {
 	case OP_ADD:
 		must = model_add(&t->m, &e.add, &timer);
@@ -357,12 +374,15 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 			      timer->index, timer->generation, e.add.index, e.add.generation);
 		timer->index = e.add.index;
 		timer->generation = e.add.generation;
+		add_handle(t, timer);
 		break;
 	case OP_MOVE:
 		must = model_move(&t->m, &e.move);
 		e.move.result = must;
 		break;
 	case OP_REMOVE:
+		timer = model_find(&t->m, e.remove.key);
+		ended = timer ? *timer : ended;
 		must = model_remove(&t->m, &e.remove);
 		e.remove.result = must;
 		break;
@@ -371,14 +391,16 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 		e.move_handle.result = must;
 		break;
 	case OP_REMOVE_HANDLE:
+		timer = model_find_handle(&t->m, e.remove_handle.index,
+					  e.remove_handle.generation);
+		ended = timer ? *timer : ended;
 		must = model_remove_handle(&t->m, &e.remove_handle);
 		e.remove_handle.result = must;
 		break;
 	case OP_GET:
 		timer = model_find(&t->m, e.entry.key);
 		if (!get_invalid(&e.entry))
-			must = timer ? timer->due ? TIMERWHEEL_WAS_DUE : TIMERWHEEL_WAS_PENDING :
-				       -ENOENT;
+			must = timer ? model_state(&t->m, timer) : -ENOENT;
 		if (must > 0 && !timer->index && whole) {
 			memcpy(&timer->index, is + PLACE, 4);
 			memcpy(&timer->generation, is + PLACE + 4, 4);
@@ -390,6 +412,8 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 		elem_zero_tail(io, i);
 		break;
 	}
+	if (must > 0 && ended.index)
+		table_ended(t, &ended);
 	elem_put(io, i, &e);
 	/* It may be the index that could not be written. */
 	if (memcmp(is, io->elems + i * io->elem, whole ? io->elem : PLACE)) {
@@ -484,6 +508,7 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 			return;
 		if (list)
 			continue;
+		table_ended(t, timer);
 		if (timer->due)
 			m->stats.withdrawn++;
 		m->stats.drained++;
@@ -506,20 +531,31 @@ partly:
 
 static void do_ioctl(struct test *t, const struct call *call)
 {
-	const struct view view = {
-		.now = t->m.now, .tick = t->m.setup.tick, .cursor = t->cursor,
+	struct view view = {
+		.tick = t->m.setup.tick, .cursor = t->cursor, .table = t->table,
+		.resident = model_resident(&t->m),
+		.exact = t->ring, .handles = t->handles,
+		.n_handles = t->n_handles < HANDLES ? t->n_handles : HANDLES,
 	};
 	struct io *io = &t->w->io;
 	unsigned int errors;
+	struct flow flow;
 	int ret;
 
 	/* The model must know the handles of all timers. */
 	if (op_is_handle(call->op))
 		audit(t);
+	if (call->op == OP_ADVANCE)
+		ring_trickle(t);
+	flow = ring_before(t);
+	view.now = t->m.now;
 	args_ioctl(t->w, call, &view);
 	errors = args_errors(io, call->op);
 	ret = exec_ioctl(t->w, t->fd, io->cmd, io->at.p);
-	digest(t->w, &ret, sizeof(ret));
+	if (call->op == OP_MONITOR && ret >= 0)
+		digest(t->w, "", 1);
+	else
+		digest(t->w, &ret, sizeof(ret));
 	switch (call->op) {
 	case OP_INFO:
 	case OP_STATS:
@@ -531,6 +567,9 @@ static void do_ioctl(struct test *t, const struct call *call)
 	case OP_ADVANCE:
 		do_advance(t, ret, errors);
 		break;
+	case OP_MONITOR:
+		watch_open(t, ret, errors);
+		break;
 	case OP_DRAIN:
 	case OP_LIST:
 		do_scan(t, call, ret, errors);
@@ -538,6 +577,8 @@ static void do_ioctl(struct test *t, const struct call *call)
 	default:
 		do_elements(t, call, ret, errors);
 	}
+	if (call->op != OP_ADVANCE)
+		ring_after(t, &flow);
 	if (t->w->failed || !args_kept(t->w))
 		return;
 	if (io->elem)
@@ -549,12 +590,18 @@ static void do_ioctl(struct test *t, const struct call *call)
 
 /* --- The rest ------------------------------------------------------------------- */
 
-static void do_read(struct test *t, const struct call *call)
+/**
+ * do_read - read events into memory of any kind
+ * @t: the test
+ * @call: the call
+ * @source: what must come
+ */
+void do_read(struct test *t, const struct call *call, const struct source *source)
 {
 	const size_t size = sizeof(struct timerwheel_event);
 	const struct view view = {};
 	struct io *io = &t->w->io;
-	unsigned int errors = 0;
+	unsigned int errors = source->errors;
 	size_t room, fits, must, i, part;
 	const char *what;
 	ssize_t ret;
@@ -562,14 +609,14 @@ static void do_read(struct test *t, const struct call *call)
 	args_read(t->w, call, &view);
 	room = io->elems_len / size;
 	fits = (io->elems_at.rw < io->elems_len ? io->elems_at.rw : io->elems_len) / size;
-	must = t->m.n_due < fits ? t->m.n_due : fits;
-	ret = exec_read(t->w, call, t->fd);
+	must = source->waiting < fits ? source->waiting : fits;
+	ret = exec_read(t->w, call, source->fd);
 	digest(t->w, &ret, sizeof(ret));
 	if (!room)
 		errors |= MAY_EINVAL;
 	if (!fits)
 		errors |= MAY_EFAULT;
-	if (!t->m.n_due)
+	if (!source->waiting)
 		errors |= MAY_EAGAIN;
 	if (!io->elems_len && call->op == OP_READV && !ret)
 		return;		/* the kernel does not pass an empty vector to the module */
@@ -581,7 +628,7 @@ static void do_read(struct test *t, const struct call *call)
 	}
 	for (i = 0; i < must; i++) {
 		memcpy(&io->event[i], io->elems_at.alias + i * size, size);
-		what = model_event(&t->m, &io->event[i]);
+		what = source->check(t, source->watch, &io->event[i]);
 		if (what) {
 			wrong(t->w, "event %zu (key %llx): %s", i, io->event[i].key, what);
 			return;
@@ -597,13 +644,31 @@ static void do_read(struct test *t, const struct call *call)
 	digest(t->w, io->elems, io->elems_len);
 }
 
+static const char *check_event(struct test *t, struct watch *watch,
+			       const struct timerwheel_event *event)
+{
+	(void)watch;
+	return model_event(&t->m, event);
+}
+
+static void read_wheel(struct test *t, const struct call *call)
+{
+	const struct source source = {
+		.fd = t->fd, .waiting = t->m.n_due, .errors = t->ring ? MAY_EINVAL : 0,
+		.check = check_event,
+	};
+
+	do_read(t, call, &source);
+}
+
 static void do_fdinfo(struct test *t)
 {
 	__u64 pending, due;
 
 	if (same(t, "fdinfo", exec_fdinfo(t->fd, &pending, &due), 0)) {
 		same(t, "fdinfo: due", due, t->m.n_due);
-		same(t, "fdinfo: pending", pending, t->m.timers - t->m.n_due);
+		same(t, "fdinfo: pending", pending,
+		     t->m.timers - t->m.n_due - t->m.n_parked);
 	}
 }
 
@@ -611,6 +676,7 @@ static bool open_wheel(struct test *t)
 {
 	model_init(&t->m);
 	t->cursor = 0;
+	t->n_handles = 0;
 	t->fd = dev_open(O_NONBLOCK);
 	if (t->fd < 0)
 		wrong(t->w, "open: %s", strerror(-t->fd));
@@ -621,7 +687,10 @@ static void close_wheel(struct test *t)
 {
 	if (!t->w->failed)
 		audit(t);
+	table_unmap(t);
+	ring_unmap(t);
 	close(t->fd);
+	watch_end(t);
 	model_free(&t->m);
 }
 
@@ -631,19 +700,30 @@ static void settle(struct test *t, __u64 seed)
 	static const __u64 ticks[] = { 1, 1, 1000, 1000000, HOUR, 12345 };
 	static const __u32 slots[] = { 8, 16, 256, 4096 };
 	static const __u32 caps[] = { 0, 0, 0, 5, 64, 100 };
+	static const __u32 flags[] = {
+		0, 0, TIMERWHEEL_SETUP_TABLE, TIMERWHEEL_SETUP_RESIDENT,
+		TIMERWHEEL_SETUP_TABLE | TIMERWHEEL_SETUP_RESIDENT,
+	};
+	static const __u32 rings[] = { 0, 0, 0, 0, 1, 2, 3, 8, 64, 1000 };
 	struct timerwheel_setup setup = {
 		.size = sizeof(setup), .clock = TIMERWHEEL_CLOCK_MANUAL,
 		.slots = slots[rnd_to(&seed, ARRAY_LEN(slots))],
 		.tick = ticks[rnd_to(&seed, ARRAY_LEN(ticks))],
 		.capacity = caps[rnd_to(&seed, ARRAY_LEN(caps))],
 		.slack = one_in(&seed, 8) ? rnd_to(&seed, 100000) : 0,
+		.ring = rings[rnd_to(&seed, ARRAY_LEN(rings))],
+		.flags = resident_errors ? 0 : flags[rnd_to(&seed, ARRAY_LEN(flags))],
 	};
 
+	if (setup.ring)
+		setup.slack = 0;
 	model_setup(&t->m, &setup);
 	same(t, "setup", exec_ioctl(t->w, t->fd, TIMERWHEEL_IOC_SETUP, &setup), 0);
 	setup.size = 0;
 	if (memcmp(&setup, &t->m.setup, sizeof(setup)))
 		wrong(t->w, "setup granted something else");
+	table_map(t);
+	ring_map(t);
 }
 
 static void run_call(struct test *t, const struct program *p, const struct call *call)
@@ -668,12 +748,13 @@ static void run_call(struct test *t, const struct program *p, const struct call 
 	case OP_ADVANCE:
 	case OP_MOVE_HANDLE:
 	case OP_REMOVE_HANDLE:
+	case OP_MONITOR:
 		do_ioctl(t, call);
 		break;
 	case OP_READ:
 	case OP_READV:
 	case OP_URING:
-		do_read(t, call);
+		read_wheel(t, call);
 		break;
 	case OP_POLL:
 	case OP_EPOLL:
@@ -683,10 +764,26 @@ static void run_call(struct test *t, const struct program *p, const struct call 
 		cover_begin(&t->w->cover);
 		ret = exec_ready(call, t->fd);
 		t->w->fresh |= cover_end(&t->w->cover);
-		same(t, op_names[call->op], ret, t->m.n_due > 0);
+		same(t, op_names[call->op], ret,
+		     t->m.n_due || (t->ring && model_ring_used(&t->m)));
 		break;
 	case OP_TOUCH:
-		do_touch(t, call);
+		if (t->table)
+			table_touch(t, call);
+		else
+			do_touch(t, call);
+		break;
+	case OP_FLOW:
+		ring_flow(t);
+		break;
+	case OP_TAKE:
+		ring_take(t, call);
+		break;
+	case OP_WATCH:
+		watch_read(t, call);
+		break;
+	case OP_UNWATCH:
+		watch_close(t, call);
 		break;
 	case OP_FDINFO:
 		do_fdinfo(t);
@@ -698,8 +795,11 @@ static void run_call(struct test *t, const struct program *p, const struct call 
 	default:
 		if (!t->m.settled)
 			settle(t, p->seed);
-		exec_other(t->w, call, t->fd, t->m.setup.capacity);
+		exec_other(t->w, call, t->fd, t->table ? 0 : t->m.setup.capacity);
 	}
+	if (!t->w->failed)
+		table_check(t);
+	ring_check(t);
 }
 
 static void run_program(struct worker *w)

@@ -79,7 +79,7 @@ static bool add_result_of(const struct timerwheel_add *a, bool resident, int res
 {
 	bool excl = a->flags & TIMERWHEEL_EXCL, match = a->flags & TIMERWHEEL_MATCH;
 
-	if (add_invalid(a, resident))
+	if (add_invalid(a, resident, resident))
 		return result == -EINVAL;
 	switch (result) {
 	case TIMERWHEEL_WAS_PARKED:
@@ -326,6 +326,7 @@ static struct view view_of(const struct call *call, unsigned int wheel)
 		.cursor = call->seed >> 8 & 127,
 		.clocks = true,
 		.clean = wheel < COUNTED,
+		.table = kinds_of(wheel) == KIND_RESIDENT,
 		.resident = kinds_of(wheel) == KIND_RESIDENT,
 	};
 }
@@ -341,6 +342,8 @@ static void do_ioctl(struct worker *w, const struct call *call, unsigned int whe
 	args_ioctl(w, call, &view);
 	errors = args_errors(io, call->op);
 	ret = exec_ioctl(w, all.fd[wheel], io->cmd, io->at.p);
+	if (call->op == OP_MONITOR && ret >= 0)
+		close(ret);
 	may = errors;
 	if (io->elem) {
 		may |= MAY_EINTR | MAY_ENOMEM;
@@ -353,6 +356,8 @@ static void do_ioctl(struct worker *w, const struct call *call, unsigned int whe
 		may |= MAY_EBUSY;
 		if (io->setup.flags & TIMERWHEEL_SETUP_RESIDENT)
 			may |= MAY_ENOMEM;
+	} else if (call->op == OP_MONITOR) {
+		may |= MAY_ENOMEM | MAY_ENOSPC;
 	} else if (call->op == OP_ADVANCE) {
 		may |= MAY_EINVAL | MAY_EINTR | MAY_ENOMEM;
 	}
