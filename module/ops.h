@@ -345,6 +345,11 @@ static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *a
 	}
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
+	/* At the end of time, the latest deadline that its entry can hold may have passed. */
+	if (lookup.state != TW_FREE && unlikely(t->deadline <= ctx->now)) {
+		tw_dequeue_pending(ctx, t);
+		lookup.state = TW_FREE;
+	}
 	if (lookup.state == TW_FREE)
 		tw_enqueue(ctx, lookup.index, t);
 	arg->index = lookup.index;
@@ -420,11 +425,16 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 
 	if (unlikely(tw_timer_has_sock(t)))
 		deadline = tw_sock_move(ctx, t, deadline);
-	stays = state == TW_PENDING && tw_can_stay(ctx, t, deadline);
+	stays = state == TW_PENDING && deadline >= t->deadline;
 	was = tw_deadline_set(&ctx->file->table.pool, index, t, deadline, ctx->now,
 			      flags & TIMERWHEEL_EXCL, was);
 	if (was < 0)
 		return was;
+	/*
+	 * As tw_can_stay(), but with the deadline that was set: at the end of time, the latest one
+	 * that an entry can hold may have passed.
+	 */
+	stays = stays && t->deadline > ctx->now;
 	if (state == TW_PENDING && !stays)
 		tw_dequeue_pending(ctx, t);
 	trace_timerwheel_move(ctx->file, t, was);

@@ -775,6 +775,31 @@ TEST_F(exact, end_of_time)
 	EXPECT_EQ(8, ev[0].key);
 }
 
+/*
+ * The same by ADD and MOVE of a timer that is pending: its linger ends later in this tick. Its slot
+ * must not keep it.
+ */
+TEST_F(exact, end_of_time_pending)
+{
+	struct timerwheel_event ev[10];
+	struct handle h;
+
+	ASSERT_EQ(8, tw_advance(self->w.fd, TIMERWHEEL_ABS, TIMERWHEEL_TIME_MAX - 1));
+	ASSERT_EQ(8, dev_read(self->w.fd, ev, 10));
+	ASSERT_EQ(0, add(&self->w, 8, 0, TIMERWHEEL_ABS, SEC, &h));
+	ASSERT_EQ(1, dev_read(self->w.fd, ev, 10));
+	ASSERT_EQ(CANCELLED, state_now(&h));
+	EXPECT_EQ(TIMERWHEEL_WAS_PARKED,
+		  tw_move1(self->w.fd, 8, TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS));
+	EXPECT_EQ(FIRED, state_now(&h));
+	ASSERT_EQ(1, dev_read(self->w.fd, ev, 10));
+	ASSERT_EQ(CANCELLED, state_now(&h));
+	EXPECT_EQ(TIMERWHEEL_WAS_PARKED,
+		  add(&self->w, 8, TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS, SEC, &h));
+	EXPECT_EQ(FIRED, state_now(&h));
+	EXPECT_EQ(1, dev_read(self->w.fd, ev, 10));
+}
+
 /* One ADVANCE over many ticks: each timer ends at its own, in their order. */
 TEST_F(exact, in_order)
 {

@@ -7,3 +7,5 @@ move: a due timer is not armed; resident:one.read.move_unless_armed; s/flags & T
 lookup: another base is locked in the middle of a batch; race:foreign.*; /^static __always_inline bool tw_lookup(/,/^}/{s/^\tlookup->bucket = /again:\n&/;s/^\ttw_start_over(ctx, nr);$/\tif (ctx->other)\n\t\traw_spin_unlock(\&ctx->other->lock);\n\traw_spin_unlock(\&ctx->cpu->lock);\n\tctx->other = tw_cpu_lock_two(ctx->cpu, nr);\n\tgoto again;/}
 add: a period in a wheel with a table; deadlines:table.*.no_periods; s/(tw_pool_table(pool) \&\& !arg->period == !!(arg->flags & TIMERWHEEL_LINGER)) ||/0 ||/
 add: a linger of a timer that is not resident; deadlines:table.*.no_periods; s/(tw_pool_resident(pool) ?/(tw_pool_table(pool) ?/
+add: at the end of time a pending timer stays in its slot; resident:exact.end_of_time_pending; s/if (lookup.state != TW_FREE \&\& unlikely(t->deadline <= ctx->now)) {/if (0) {/
+move: at the end of time a pending timer stays in its slot; resident:exact.end_of_time_pending; s/^\tstays = stays \&\& t->deadline > ctx->now;/\tstays = stays \&\& deadline > ctx->now;/

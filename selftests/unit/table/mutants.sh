@@ -69,7 +69,7 @@ faults=(
 'add: the old period is kept;                s/t->stay = resident ? TW_RESIDENT : TW_ENDS;/;/'
 'add: after DRAIN_CLOSE;                     s/if (unlikely(READ_ONCE(file->closed)))/if (0)/'
 'move: the entry stays;                      /^static .*tw_deadline_set(/,/^}/s/if (unlikely(tw_pool_table(pool)))/if (tw_pool_table(pool) \&\& was != TIMERWHEEL_WAS_PENDING)/'
-'move: the timer always stays in its slot;   /^static .*tw_set_deadline(/,/^}/s/ \&\& tw_can_stay(ctx, t, deadline)//'
+'move: the timer always stays in its slot;   /^static .*tw_set_deadline(/,/^}/s/ \&\& deadline >= t->deadline//'
 'remove: MATCH is ignored;                   /^static .* tw_remove(/,/^}/s/t->value != arg->match/0/'
 'remove: the entry stays;                    /^static .*tw_remove_found(/,/^}/s/if (unlikely(tw_pool_table(.*/if (0)/'
 'remove: the timer stays in its chain;       s/^\ttw_table_set_link(lookup->link, t->hash_next);/\t;/'
