@@ -1948,7 +1948,9 @@ TEST_F_TIMEOUT(race, closed_at_once, TIMEOUT)
 			seen[i] = __atomic_load_n(&word[i], __ATOMIC_RELAXED);
 		ASSERT_EQ(0, closing_end(&c, threads));
 		for (i = 0; i < words; i++)
-			ASSERT_EQ(seen[i], word[i]) TH_LOG("round %d, index %d", rounds, i);
+			/* REMOVE, which may come later, writes 0. */
+			ASSERT_TRUE(!word[i] || seen[i] == word[i])
+				TH_LOG("round %d, index %d", rounds, i);
 		munmap(word, getpagesize());
 		close(c.fd);
 	}

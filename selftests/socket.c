@@ -758,7 +758,8 @@ TEST_F(socket, postponed_while_held)
 	EXPECT_EQ(0, next_event(self->fd, &ev, 0));
 	ASSERT_EQ(0, hold_no_more(&h));
 	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
-	EXPECT_EQ(TIMERWHEEL_EVENT_ABORTED, ev.flags);
+	/* The worker may just have been trying another of them when that was moved. */
+	EXPECT_TRUE(ev.flags == TIMERWHEEL_EVENT_ABORTED || ev.flags == TIMERWHEEL_EVENT_GONE);
 	EXPECT_EQ(3, ev.key);
 	EXPECT_EQ(0, next_event(self->fd, &ev, 2 * IDLE));
 	EXPECT_EQ(2, stats_of(self->fd).sockets);
