@@ -649,7 +649,7 @@ static __always_inline int tw_get(struct tw_ctx *ctx, void *elem, struct tw_hint
 	return tw_get_unlock(ctx, t, &lookup, arg);
 }
 
-/* The hint for a single key; tw_ops_each() makes those of several. */
+/* The hint for a single key; tw_ops_each() makes the hints for several. */
 static __always_inline struct tw_hint tw_hint_of(const struct tw_ctx *ctx, u64 key)
 {
 	const struct tw_table *table = &ctx->file->table;

@@ -1035,7 +1035,7 @@ TEST(time_namespace)
 	_exit(ev.fired < ev.deadline ? 6 : 0);
 }
 
-/* mmap() in a time namespace in which the clock differs from that of SETUP is EXDEV */
+/* mmap() in a time namespace in which the clock differs from SETUP's clock is EXDEV */
 TEST(other_time_namespace)
 {
 	/* A clock that differs there, and one that does not */

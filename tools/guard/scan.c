@@ -230,9 +230,9 @@ static void keep_port(struct conn *conn)
 }
 
 /*
- * The addresses and ports that the processes listen on, and those of known connections. Other
- * listening sockets mean another answer. A process may also get one that was there before (socket
- * activation).
+ * Find the addresses and ports on which the processes listen, and the ports of known connections.
+ * The answer changes if listening sockets change. A process may also get a socket that existed
+ * before (socket activation).
  */
 static void find_ports(void)
 {

@@ -152,7 +152,7 @@ static bool take_up(void)
 
 	same_choice = same && has_mark(MARK_CHOICE, choice());
 	if (!same)
-		log_say(LOG_NOTICE, "the timeouts differ from those of the previous guard: they start again for all connections");
+		log_say(LOG_NOTICE, "the timeouts differ from the previous guard's timeouts: they start again for all connections");
 	do {
 		n = same ? timerwheel_list(wheel, entries, BATCH, &cursor) :
 			   timerwheel_drain(wheel, entries, BATCH, 0);

@@ -13,7 +13,7 @@ visit: the slack is lost; resident:exact.slack_is_shared; /^enum tw_visited tw_r
 visit: a tick too late; resident:exact.at_the_deadline,exact.in_order; /^enum tw_visited tw_resident_visit(/,/^}/s/if (t->deadline > now)/if (t->deadline >= now \&\& ++t->deadline)/
 visit: time never goes back; resident:set.back; /^enum tw_visited tw_resident_visit(/,/^}/s/^\tdo {/\tstatic u64 latest;\n\tnow = latest = max(now, latest);\n\tdo {/
 visit: a hammered timer is parked; resident:hammered.two_deadlines.*; s/likely(try_cmpxchg(entry, &old, old | TW_ENTRY_KERNEL))/({ volatile int k; for (k = 0; k < 300; k++) ; try_cmpxchg(entry, \&old, old | TW_ENTRY_KERNEL); })/; s/return TW_VISITED_AGAIN;/return TW_VISITED_PARKED;/
-visit: those of another CPU by the last call; resident:hotplug.offline.*; s/^#include <linux\/err.h>/&\n#include <linux\/smp.h>/; s/if (unlikely(!tw_deadline_valid(pool, t, old))) {/if (unlikely(t->cpu != raw_smp_processor_id() || !tw_deadline_valid(pool, t, old))) {/
+visit: entries of another CPU by the last call; resident:hotplug.offline.*; s/^#include <linux\/err.h>/&\n#include <linux\/smp.h>/; s/if (unlikely(!tw_deadline_valid(pool, t, old))) {/if (unlikely(t->cpu != raw_smp_processor_id() || !tw_deadline_valid(pool, t, old))) {/
 # New deadlines
 encode: times of the initial namespace; resident:namespace.*.*; s/u64 time = deadline + pool->deadlines_offset;/u64 time = deadline;/
 encode: before the origin of the namespace: the end of time; resident:namespace.behind.made_there; s/if ((s64)pool->deadlines_offset < 0 \&\& deadline < -pool->deadlines_offset)/if (0)/
