@@ -342,7 +342,7 @@ static void make_setup(struct timerwheel_setup *s, bool mangle, const struct vie
 	/* Any field, except the size. */
 	if (mangle)
 		((__u32 *)s)[1 + rnd_to(r, sizeof(*s) / 4 - 1)] = odd_word(r);
-	/* There is no model of the ring for several threads; the model of one thread has short rings. */
+	/* With several threads there is no model of the ring; with one, it has short rings. */
 	if (s->ring <= TIMERWHEEL_RING_MAX)
 		s->ring = view->clocks ? 0 : s->ring % 1025;
 	if (!view->clocks && s->clock < TIMERWHEEL_CLOCK_MANUAL)
