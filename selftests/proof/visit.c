@@ -25,7 +25,7 @@ void proof_write(unsigned long long *entry)
 
 int main(void)
 {
-	unsigned int bits = proof_within(TW_RESIDENT_BITS_MIN, TW_GENERATION_BITS_MAX);
+	unsigned int bits = proof_within(TW_GENERATION_BITS_MIN, TW_GENERATION_BITS_MAX);
 	u64 entry[2], *page[1] = { entry }, now = proof_within(0, TIMERWHEEL_TIME_MAX), before;
 	struct tw_pool pool = { .deadlines = page };
 	struct tw_timer t = { .deadline = proof_within(0, TIMERWHEEL_TIME_MAX) };

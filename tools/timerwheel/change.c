@@ -120,7 +120,7 @@ static void json_failures(void)
 static const char *reason(int result)
 {
 	if (result == -EINVAL)
-		return "excl and match conflict; a wheel with a deadline table has no periods";
+		return "a wheel with a deadline table has no periods";
 	return error_text(result);
 }
 
@@ -372,6 +372,8 @@ static const char *parse_change(char **words, int count, struct timerwheel_add *
 		wrong = when_parse(words[1], &info, &add->deadline, &add->flags);
 	for (i = first; !wrong && i < count; i++)
 		wrong = parse_word(words[i], add);
+	if (!wrong && add->flags & TIMERWHEEL_EXCL && add->flags & TIMERWHEEL_MATCH)
+		wrong = "excl and match= exclude each other";
 	return wrong;
 }
 
