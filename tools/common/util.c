@@ -264,6 +264,24 @@ __u64 mem_taken(__u64 before)
 	return now < before ? before - now : 0;
 }
 
+/* Growth between two readings that is noise, and the number of readings without more */
+#define SETTLED_BYTES		(64 << 10)
+#define SETTLED_READINGS	5
+
+__u64 mem_settled(void)
+{
+	__u64 before = mem_free(), now;
+	int i, still = 0;
+
+	for (i = 0; i < 100 && still < SETTLED_READINGS; i++) {
+		usleep(50000);
+		now = mem_free();
+		still = now > before + SETTLED_BYTES ? 0 : still + 1;
+		before = now;
+	}
+	return before;
+}
+
 /* Raise a limit below /proc/sys if it is too low, and if this is allowed. */
 static void raise_sysctl(const char *path, __u64 want)
 {

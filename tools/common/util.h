@@ -84,6 +84,11 @@ __u64 mem_available(void);
  */
 __u64 mem_free(void);
 __u64 mem_taken(__u64 before);
+/*
+ * mem_free(), once it has not grown for a moment: the kernel frees the files of a process that has
+ * ended, and other memory, some time later. It waits for at most 5 s.
+ */
+__u64 mem_settled(void);
 /* Raise RLIMIT_NOFILE (as root also fs.nr_open) as far as needed. Returns the new limit. */
 __u64 raise_nofile(__u64 want);
 /* As root, raise fs.epoll.max_user_watches as far as needed. */

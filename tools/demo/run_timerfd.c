@@ -197,7 +197,7 @@ void run_timerfd(struct outcome *o)
 	if (epoll_fd < 0)
 		die("epoll: %s", strerror(errno));
 	o->descriptors = nr;
-	memory = mem_free();
+	memory = mem_settled();
 	arm_all();
 	o->memory = mem_taken(memory);
 	move_third();

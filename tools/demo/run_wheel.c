@@ -294,7 +294,7 @@ void run_wheel(struct outcome *o)
 	if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wheel, &event))
 		die("epoll: %s", strerror(errno));
 	o->descriptors = 1;
-	memory = mem_free();
+	memory = mem_settled();
 	arm_all();
 	o->memory = mem_taken(memory);
 	wheel_stats(wheel, &stats);
