@@ -99,6 +99,15 @@ static bool unit_name(const char *given, char name[NAME_MAX + 1])
 	return true;
 }
 
+/*
+ * Is this the control group of a unit? systemd puts '_' before names that mean something else to the
+ * kernel, such as memory.service, and before names that begin with '_' or '.'.
+ */
+static bool is_unit(const char *folder, const char *name)
+{
+	return !strcmp(folder + (*folder == '_'), name);
+}
+
 /* Find the control group of a unit, which is inside the control group of its slice. */
 static bool find_unit(char *path, const char *name)
 {
@@ -115,7 +124,7 @@ static bool find_unit(char *path, const char *name)
 		    length + 2 + strlen(entry->d_name) > PATH_MAX)
 			continue;
 		sprintf(path + length, "/%s", entry->d_name);
-		found = !strcmp(entry->d_name, name) ||
+		found = is_unit(entry->d_name, name) ||
 			(!strcmp(dot, ".slice") && find_unit(path, name));
 		if (!found)
 			path[length] = '\0';

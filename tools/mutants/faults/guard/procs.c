@@ -13,3 +13,4 @@ pid: its end is not seen if a control group is chosen; guard/run:number_again_an
 unit: any link is an alias; guard/run:unit_names; s/if (!strcmp(real, folders\[k\]))/if (1)/
 unit: an instance has the name of its file; guard/run:unit_names; s/if (at \&\& instance)/if (0)/
 unit: no line if it does not run; guard/run:unit_names; s/^\t\tif (!unit_runs(name))$/\t\tif (0)/
+unit: names that systemd changes are not found; guard/run:unit_names; s/folder + (\*folder == '_')/folder/
