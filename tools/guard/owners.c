@@ -39,6 +39,7 @@ struct owner {
 	bool foreign;		/* it is in another network namespace */
 	bool denied;		/* the last search was not allowed to look into it */
 	bool gone;		/* it was not listed again */
+	bool transparent;	/* it is a transparent proxy */
 	unsigned int say;	/* bits of enum reason: what is to be logged, once */
 	unsigned int said;	/* bits of enum reason: what was logged */
 	pid_t tid;		/* the main thread, or a living one */
@@ -149,13 +150,30 @@ bool owners_any(void)
 	return nr_owners;
 }
 
-void owners_say(pid_t pid, enum reason reason)
+static struct owner *owner_of(pid_t pid)
 {
 	struct owner **found = !nr_owners ? NULL :
 			       bsearch(&pid, owners, nr_owners, sizeof(*owners), by_pid);
 
-	if (found)
-		(*found)->say |= 1U << reason;
+	return found ? *found : NULL;
+}
+
+void owners_say(pid_t pid, enum reason reason)
+{
+	struct owner *owner = owner_of(pid);
+
+	if (owner)
+		owner->say |= 1U << reason;
+}
+
+bool owners_transparent(pid_t pid)
+{
+	struct owner *owner = owner_of(pid);
+	bool first = owner && !owner->transparent;
+
+	if (owner)
+		owner->transparent = true;
+	return first;
 }
 
 void owners_report(void)
@@ -251,10 +269,10 @@ static void remember(struct owner *owner, unsigned int fd, uint64_t cookie)
 
 void owners_remember(const struct wanted *wanted)
 {
-	struct owner **owner = bsearch(&wanted->pid, owners, nr_owners, sizeof(*owner), by_pid);
+	struct owner *owner = owner_of(wanted->pid);
 
-	if (owner && wanted->tid == (*owner)->tid)
-		remember(*owner, wanted->fd, wanted->cookie);
+	if (owner && wanted->tid == owner->tid)
+		remember(owner, wanted->fd, wanted->cookie);
 }
 
 static bool pass_over(const struct owner *owner, unsigned int fd)

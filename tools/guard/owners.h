@@ -89,6 +89,14 @@ bool owners_any(void);
  */
 void owners_say(pid_t pid, enum reason reason);
 
+/**
+ * owners_transparent - note that a process is a transparent proxy
+ * @pid: the process
+ *
+ * Return: true if it was not noted before.
+ */
+bool owners_transparent(pid_t pid);
+
 /** owners_report - log each reason of each process, once */
 void owners_report(void);
 

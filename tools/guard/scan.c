@@ -96,7 +96,6 @@ static struct ports {
 	uint64_t listeners;	/* at that time */
 	unsigned int scans;
 	bool said;		/* that there are none */
-	bool transparent;	/* it was logged that a process is a transparent proxy */
 } ports = { .listeners = UINT64_MAX };
 
 static uint64_t listeners;
@@ -194,9 +193,8 @@ static void add_port(uint16_t port)
 /* Its clients connect to any address and port, as the processes themselves do. */
 static void say_transparent(const struct wanted *one)
 {
-	if (!one->transparent || ports.transparent)
+	if (!one->transparent || !owners_transparent(one->pid))
 		return;
-	ports.transparent = true;
 	log_say(LOG_NOTICE, "%s[%d] listens on port %u as a transparent proxy: connections to other ports are guarded only if you give these with --port",
 		one->name, one->pid, ntohs(heard.at[one->place].v4.sin_port));
 }
@@ -395,9 +393,13 @@ struct results {
 	unsigned int nr_places;
 };
 
+/* RLIMIT_FSIZE also applies to a memfd. */
 static bool put(int out, const void *data, size_t size)
 {
-	return write(out, data, size) == (ssize_t)size;
+	if (write(out, data, size) == (ssize_t)size)
+		return true;
+	log_seldom(LOG_WARNING, "a worker cannot write its results; new connections are not guarded: raise ulimit -f, in a unit LimitFSIZE=");
+	return false;
 }
 
 /* Take the list, and find what is new in it. */

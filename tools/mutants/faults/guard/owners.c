@@ -9,3 +9,5 @@ namespaces: counted each time; guard/run:other_namespace; s/^\towner->foreign = 
 denied: only one process is named; guard/run:denied; s/owners\[i\]->denied \&\& (!suspect || !procs_all())/owners[i]->denied \&\& !suspect/
 log: each line again and again; guard/run:mptcp; s/owners\[i\]->said |= 1U << reason;/;/
 memory: as much as the highest descriptor; guard/run:high_descriptors; s/COOKIES_MIN + (uint64_t)COOKIES_EACH/COOKIES_MIN + 1000000ULL/
+transparent: logged each time; guard/run:transparent; s/^\t\towner->transparent = true;/\t\t;/
+transparent: only the first process; guard/run:transparent; s/owner \&\& !owner->transparent;/!said;\n\tsaid = true;/;s/^\tbool first = !said/\tstatic bool said;\n&/

@@ -26,5 +26,5 @@ orphans: not listed; guard/run:restart_orphans; s/ || (conn->armed \&\& timers_s
 orphans: counted and without timers; guard/run:restart_orphans; s/one->reason == REASON_NOT_FOUND \&\& conn->armed \&\& timers_same_choice()/0/
 choice: never marked; guard/run:restart_orphans; s/number == TRIES_MAX)/0)/
 choice: marked before the former timers are removed; guard/run:restart_other_process_twice; s/number == TRIES_MAX)/1)/
-transparent: logged each time; guard/run:transparent; s/^\tports.transparent = true;/\t;/
 restored: the timers of other processes remain; guard/run:restart_other_process_of_port; s/^\t\ttimers_disarm(conn);/\t\t;/
+results: no line if they cannot be written; guard/run:results_not_written; s/^\tlog_seldom(LOG_WARNING, "a worker cannot write.*/\t;/
