@@ -100,8 +100,8 @@ static bool unit_name(const char *given, char name[NAME_MAX + 1])
 }
 
 /*
- * Is this the control group of a unit? systemd puts '_' before names that mean something else to the
- * kernel, such as memory.service, and before names that begin with '_' or '.'.
+ * Is this the control group of a unit? systemd puts '_' before names that mean something else to
+ * the kernel, such as memory.service, and before names that begin with '_' or '.'.
  */
 static bool is_unit(const char *folder, const char *name)
 {
