@@ -600,15 +600,18 @@ struct conn *conn_find(struct loop *loop, uint64_t id)
 
 /*
  * Has one side sent bytes that the other side does not have yet? A reset may have discarded such
- * bytes, and epoll may not have reported the reset yet.
+ * bytes, and epoll may not have reported the reset yet. An end that comes in the middle of a
+ * transfer can find all sockets empty, because the next bytes are still in the network.
  */
-static bool bytes_missing(const struct conn *conn)
+static bool bytes_missing(const struct conn *conn, enum end end)
 {
-	int i;
+	bool silent = end != END_TIMEOUT + KIND_LIFETIME && end != END_STOPPED;
+	const struct side *side;
 
-	for (i = 0; i < 2; i++) {
-		if (socket_unread(conn->side[i].fd) || socket_unacked(conn->side[i].fd) ||
-		    socket_failed(conn->side[i].fd))
+	for (side = conn->side; side < conn->side + 2; side++) {
+		if (socket_unread(side->fd) || socket_unacked(side->fd) ||
+		    socket_failed(side->fd) ||
+		    (!silent && !side->eof && socket_receives(side->fd)))
 			return true;
 	}
 	return conn->gone;
@@ -618,7 +621,7 @@ void conn_close(struct conn *conn, enum end end)
 {
 	struct loop *loop = conn->loop;
 	/* An end of file would make half an answer look like a whole one. */
-	bool reset = end >= END_RESET || (end >= END_TIMEOUT && bytes_missing(conn));
+	bool reset = end >= END_RESET || (end >= END_TIMEOUT && bytes_missing(conn, end));
 	int i;
 
 	/* Count it before a peer can see that it has ended. */

@@ -135,6 +135,16 @@ bool socket_failed(int fd)
 	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLERR;
 }
 
+bool socket_receives(int fd)
+{
+	struct tcp_info info = { };
+	socklen_t len = sizeof(info);
+
+	/* The kernel gives the first time in ms, and the second time in us. */
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) && info.tcpi_bytes_received &&
+	       info.tcpi_last_data_recv * 1000ULL < info.tcpi_rto;
+}
+
 bool socket_is_own_peer(int fd)
 {
 	union address here = address_of(fd, false), there = address_of(fd, true);

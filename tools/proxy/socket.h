@@ -94,6 +94,17 @@ unsigned int socket_unacked(int fd);
 bool socket_failed(int fd);
 
 /**
+ * socket_receives - is the peer of a TCP socket in the middle of sending?
+ * @fd: the socket, or -1
+ *
+ * A peer that sends without a pause sends at least once in a round trip, and the retransmission
+ * timeout is longer than that.
+ *
+ * Return: true if bytes have arrived within the last retransmission timeout.
+ */
+bool socket_receives(int fd);
+
+/**
  * socket_is_own_peer - is a TCP socket connected to itself?
  * @fd: the socket
  *

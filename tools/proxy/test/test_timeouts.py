@@ -232,6 +232,48 @@ def test_stop_resets():
     check(len(read_to_reset(client)) < len(data), 'all bytes came')
 
 
+def ends_in_transfer(proxy, server, stop):
+    """A server sends, and the client has read each byte so far when the proxy ends the connection.
+    The next byte can be in the network, so the client must see a reset. stop() is called after some
+    bytes."""
+    client = proxy.connect()
+    far = server.accept()
+    for n in range(4000):
+        sent = time.monotonic()
+        try:
+            far.sendall(b'x')
+            if not client.recv(1):
+                # Without a byte for this time, which is the shortest retransmission timeout, the
+                # transfer has paused.
+                with in_time(0.2, sent):
+                    raise Failure(f'the client saw an end of file after {n} bytes')
+        except ConnectionResetError:
+            return
+        except BrokenPipeError:
+            with in_time(0.2, sent):
+                check(ended(client, 5)[1] == 'reset', f'an end of file came after {n} bytes')
+            return
+        if n == 20:
+            stop()
+        time.sleep(0.005)
+    raise Failure('the connection has not ended')
+
+
+def test_lifetime_in_transfer():
+    """The lifetime ends in the middle of an answer, while no byte is in a socket."""
+    server = Server()
+    proxy = Proxy(server.address, lifetime=3 * UNIT)
+    for _ in range(3):
+        ends_in_transfer(proxy, server, lambda: None)
+
+
+def test_stop_in_transfer():
+    """So does the grace time of a stop."""
+    server = Server()
+    proxy = Proxy(server.address, grace='0')
+    ends_in_transfer(proxy, server, lambda: proxy.signal(signal.SIGTERM))
+
+
 def servers_reset(proxy, server, later):
     """Servers take a byte each and reset, and the proxy has seen few of the resets when it ends the
     connections: the clients must see a reset, because their bytes were not read. later() is called

@@ -29,8 +29,8 @@ reset: one that came while connecting is a refusal; proxy/run:reset_while_connec
 connecting: a socket that is its own peer; proxy/run:connects_to_itself; s/if (!err \&\& socket_is_own_peer(fd))/if (0)/
 expired: a reader does not count; proxy/run:idle_slow_reader; s/^\t\t\tlook_at_readers(conn);/\t\t\t;/
 expired: any reader counts for ever; proxy/run:idle_reader_stops; s/ || progress.acked == side->acked)/)/
-close: half an answer ends as a whole one; proxy/run:idle_reader_stops; s/(end >= END_TIMEOUT \&\& bytes_missing(conn))/false/
-close: every timeout is a reset; proxy/run:idle; s/(end >= END_TIMEOUT \&\& bytes_missing(conn))/end >= END_TIMEOUT/
+close: half an answer ends as a whole one; proxy/run:idle_reader_stops; s/(end >= END_TIMEOUT \&\& bytes_missing(conn, end))/false/
+close: every timeout is a reset; proxy/run:idle; s/(end >= END_TIMEOUT \&\& bytes_missing(conn, end))/end >= END_TIMEOUT/
 differ: an end of file is passed on before the bytes that are blocked; proxy/differ; s/^\tset_blocked(from, sent < n);/\tset_blocked(from, sent < n);\n\tif (sent < n)\n\t\tshutdown(to->fd, SHUT_WR);/
 differ: a byte is sent twice if the receiver is slow; proxy/differ; s/discard(from->fd, loop->buffer, sent))/discard(from->fd, loop->buffer, sent - (sent > 1 \&\& sent < n)))/
 differ: a byte is lost if the receiver is slow; proxy/differ; s/discard(from->fd, loop->buffer, sent))/discard(from->fd, loop->buffer, sent + (sent > 0 \&\& sent < n)))/
@@ -39,5 +39,6 @@ differ: a reset is passed on as an end of file; proxy/differ; s/bool reset = end
 differ: an end of file before a reset is lost; proxy/differ; s/side->reset = err != EPIPE;/side->reset = true;/
 differ: both ends are closed at the first end of file; proxy/differ; s/} else if (client->eof \&\& server->eof) {/} else if (client->eof || server->eof) {/
 expired: a client that is gone has no connect timeout; proxy/run:connect_after_reset; /^void conn_expired(/,/^}/s/(conn->gone \&\& conn->phase != KIND_CONNECT)/conn->gone/
-close: a reset that was not reported yet is an end of file; proxy/run:stop_after_reset proxy/run:lifetime_after_reset; s/^\t\t    socket_failed(conn->side\[i\].fd))/\t\t    0)/
+close: a reset that was not reported yet is an end of file; proxy/run:stop_after_reset proxy/run:lifetime_after_reset; s/^\t\t    socket_failed(side->fd) ||/\t\t    0 ||/
 close: epoll goes on to watch a socket that others have open; proxy/run:copied_descriptors; s/^\tif (side->watched)$/\tif (conn->stored \&\& side->watched)/
+close: an end in the middle of a transfer is an end of file; proxy/run:lifetime_in_transfer proxy/run:stop_in_transfer; s/(!silent \&\& !side->eof \&\& socket_receives(side->fd))/0/
