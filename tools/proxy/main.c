@@ -254,6 +254,7 @@ int main(int argc, char **argv)
 	supervise();
 	for (i = 0; i < options.threads; i++)
 		pthread_join(loops[i]->thread, NULL);
+	records_close();
 	log_say(LOG_NOTICE, "ended");
 	return EXIT_SUCCESS;
 }

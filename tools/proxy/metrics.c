@@ -72,7 +72,7 @@ static void tell_connections(FILE *out)
 	one(out, "store_waiting", "gauge", "Connections that are not in that store (yet)",
 	    SUM(store_waiting));
 	one(out, "log_lost_total", "counter", "Lines of the connection log that were lost",
-	    SUM(log_lost));
+	    SUM(log_lost) + records_lost());
 }
 
 static void tell_timeouts(FILE *out)

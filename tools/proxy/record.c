@@ -2,12 +2,15 @@
 /*
  * See record.h. Lines have the same contents as text and as JSON. The lines of a turn are one
  * write, which does not block: lines that a journal or a pipe does not accept immediately are lost
- * and counted.
+ * and counted. O_NONBLOCK does not apply to a regular file, which can make its writer wait for the
+ * disk. Therefore another thread writes to the file, and receives the lines through a pipe.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +21,17 @@
 /* More than the length of a line. */
 #define RECORD_MAX	512
 
+/* Size of the pipe to a file: lines that can wait for the disk. */
+#define FILE_PIPE	(1 << 20)
+
+/* Where the threads write their lines. */
 static int record_fd = -1;
+static bool to_stderr;
+
+/* The thread that writes to a regular file. file_fd is -1 if there is none. */
+static int file_fd = -1, pipe_fd;
+static pthread_t writer;
+static counter lost;
 
 const char *const end_names[ENDS] = {
 	[END_CLIENT] = "client",
@@ -35,17 +48,78 @@ const char *const end_names[ENDS] = {
 	[END_STOPPED] = "stopped",
 };
 
+static unsigned int lines_in(const char *text, size_t len)
+{
+	unsigned int lines = 0;
+
+	while (len--)
+		lines += *text++ == '\n';
+	return lines;
+}
+
+static void *write_file(void *unused)
+{
+	static char lines[FILE_PIPE];
+	ssize_t n, done;
+
+	/* The pipe contains only whole lines, and one read takes them all. */
+	while ((n = read(pipe_fd, lines, sizeof(lines))) > 0) {
+		done = write(file_fd, lines, n);
+		if (done < 0)
+			done = 0;
+		counter_add(&lost, lines_in(lines + done, n - done));
+	}
+	return unused;
+}
+
+static void start_writer(void)
+{
+	int ends[2], err;
+
+	if (pipe2(ends, O_CLOEXEC))
+		log_die("pipe: %s; raise ulimit -n", strerror(errno));
+	file_fd = record_fd;
+	pipe_fd = ends[0];
+	record_fd = ends[1];
+	fcntl(record_fd, F_SETFL, O_NONBLOCK);
+	/* A smaller pipe only loses lines earlier. */
+	fcntl(record_fd, F_SETPIPE_SZ, FILE_PIPE);
+	err = pthread_create(&writer, NULL, write_file, NULL);
+	if (err)
+		log_die("cannot start a thread: %s; raise ulimit -u, in a unit TasksMax=",
+			strerror(err));
+	pthread_setname_np(writer, "log");
+}
+
 void records_open(void)
 {
+	struct stat stat;
+
 	if (!options.log)
 		return;
 	record_fd = STDERR_FILENO;
-	if (!strcmp(options.log, "-"))
+	to_stderr = !strcmp(options.log, "-");
+	if (!to_stderr) {
+		record_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+		/* Set it only after the open, which waits for the reader of a named pipe. */
+		if (record_fd < 0 || fcntl(record_fd, F_SETFL, O_APPEND | O_NONBLOCK))
+			log_die("--log %s: %s", options.log, strerror(errno));
+	}
+	if (!fstat(record_fd, &stat) && S_ISREG(stat.st_mode))
+		start_writer();
+}
+
+void records_close(void)
+{
+	if (file_fd < 0)
 		return;
-	record_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-	/* Set it only after the open, which waits for the reader of a named pipe. */
-	if (record_fd < 0 || fcntl(record_fd, F_SETFL, O_APPEND | O_NONBLOCK))
-		log_die("--log %s: %s", options.log, strerror(errno));
+	close(record_fd);
+	pthread_join(writer, NULL);
+}
+
+uint64_t records_lost(void)
+{
+	return lost;
 }
 
 /* The time of day with ms, in the format of RFC 3339. */
@@ -83,7 +157,7 @@ void record(const struct conn *conn, enum end end)
 	time_text(time);
 	address_text(&client->address, client_text);
 	address_text(&server->address, server_text);
-	if (record_fd == STDERR_FILENO && log_priorities)
+	if (to_stderr && log_priorities)
 		priority = "<6>";
 	/* This process does not know the age of restored connections. */
 	if (conn->restored)
@@ -95,13 +169,9 @@ void record(const struct conn *conn, enum end end)
 
 void records_flush(struct loop *loop)
 {
-	unsigned int i, lines = 0;
-
 	if (!loop->nr_records)
 		return;
-	for (i = 0; i < loop->nr_records; i++)
-		lines += loop->records[i] == '\n';
 	if (!log_write(record_fd, loop->records, loop->nr_records))
-		counter_add(&loop->counters.log_lost, lines);
+		counter_add(&loop->counters.log_lost, lines_in(loop->records, loop->nr_records));
 	loop->nr_records = 0;
 }

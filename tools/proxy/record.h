@@ -16,6 +16,22 @@ extern const char *const end_names[ENDS];
 void records_open(void);
 
 /**
+ * records_close - wait until all lines are written
+ *
+ * No thread may log after this.
+ */
+void records_close(void);
+
+/**
+ * records_lost - number of lines that could not be written to a regular file
+ *
+ * The counters of the threads contain the other lines that were lost.
+ *
+ * Return: the number.
+ */
+uint64_t records_lost(void);
+
+/**
  * record - log a connection
  * @conn: the connection
  * @end: how it ended

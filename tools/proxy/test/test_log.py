@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The connection log: a line for each connection that has ended."""
 
+import contextlib
 import datetime
+import fcntl
 import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -283,6 +286,62 @@ def test_log_file_limit():
         check(read_exactly(client, 1) == b'x', 'another byte came back')
         client.close()
     log.proxy.wait_metric('log_lost_total', 2)
+
+
+if os.geteuid() == 0 and shutil.which('mkfs.ext4') and os.path.exists('/dev/loop-control'):
+    @contextlib.contextmanager
+    def file_system():
+        """A file system that can be frozen."""
+        with tempfile.TemporaryDirectory() as folder:
+            image, at = os.path.join(folder, 'image'), os.path.join(folder, 'at')
+            os.mkdir(at)
+            with open(image, 'wb') as f:
+                f.truncate(16 << 20)
+            subprocess.run(['mkfs.ext4', '-q', image], check=True)
+            subprocess.run(['mount', '-o', 'loop', image, at], check=True)
+            try:
+                yield at
+            finally:
+                subprocess.run(['umount', at], check=True)
+
+    @contextlib.contextmanager
+    def frozen(at):
+        folder = os.open(at, os.O_RDONLY)
+        try:
+            # FIFREEZE, FITHAW
+            fcntl.ioctl(folder, 0xc0045877, 0)
+            try:
+                yield
+            finally:
+                fcntl.ioctl(folder, 0xc0045878, 0)
+        finally:
+            os.close(folder)
+
+    def one_byte(client):
+        client.sendall(b'x')
+        check(read_exactly(client, 1, 5) == b'x', 'another byte came back')
+
+    def test_log_file_frozen():
+        """A write to the log waits, as during a snapshot: connections do not wait, and the log gets
+        the lines later."""
+        with file_system() as at:
+            proxy = Proxy(Server(echo).address, '--log', os.path.join(at, 'log'), threads=1)
+            try:
+                steady = proxy.connect()
+                with frozen(at):
+                    for _ in range(3):
+                        with proxy.connect() as client:
+                            one_byte(client)
+                    proxy.wait_metric('closed_total{end="client"}', 3)
+                    one_byte(steady)
+                steady.close()
+                proxy.end()
+                with open(os.path.join(at, 'log')) as f:
+                    lines = f.read().splitlines()
+                check(len(lines) == 4 and all(map(LINE.match, lines)), f'the lines: {lines}')
+            finally:
+                if proxy.status is None:
+                    proxy.kill()
 
 
 def test_log_without_standard_descriptors():
