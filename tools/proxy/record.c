@@ -22,7 +22,7 @@
 #define RECORD_MAX	512
 
 /* Size of the pipe to a file: lines that can wait for the disk. */
-#define FILE_PIPE	(1 << 20)
+#define FILE_PIPE	1048576
 
 /* Where the threads write their lines. */
 static int record_fd = -1;
