@@ -1163,6 +1163,24 @@ static long waits_of_thread(void)
 	return getrusage(RUSAGE_THREAD, &usage) ? -1 : usage.ru_nvcsw;
 }
 
+#define LISTED	(32UL << 20)
+
+/*
+ * Take the free pages out of the lists of this CPU. The kernel frees the files of closed
+ * descriptors in its own time. If these lists are long then, it returns all their pages at once:
+ * with 4,000 eventfds and without the module, 0.6 ms passed.
+ */
+static void *take_listed_pages(void)
+{
+	void *p = mmap(NULL, LISTED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p != MAP_FAILED) {
+		madvise(p, LISTED, MADV_NOHUGEPAGE);
+		memset(p, 1, LISTED);
+	}
+	return p;
+}
+
 /*
  * Wheels are filled with timers and closed: no task waits for either, and their memory is freed.
  */
@@ -1170,7 +1188,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 {
 	size_t full = variant->other_zone ? free_before_other() : 0;
 	__u64 began, filling, gap, took, longest = 0, memory = 0;
-	void *filled = MAP_FAILED, *settled = MAP_FAILED;
+	void *filled = MAP_FAILED, *settled = MAP_FAILED, *listed;
 	struct crowd *c = &self->c;
 	struct timerwheel_stats st;
 	struct gap_meter meter;
@@ -1203,6 +1221,8 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	}
 	/* caches of the kernel keep a little, part of it independent of what was freed */
 	kept = memory / 20 > KEPT ? memory / 20 : KEPT;
+	listed = take_listed_pages();
+	ASSERT_NE(MAP_FAILED, listed);
 	during = tw_memory_available();
 	ASSERT_EQ(0, gap_start(&meter));
 	for (i = 0; i < c->kind.wheels; i++) {
@@ -1230,6 +1250,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	}
 	printf("# close() took %.3f ms, %lld of %llu kB came back\n", longest / 1e6, back >> 10,
 	       (unsigned long long)memory >> 10);
+	munmap(listed, LISTED);
 	say_gap("fill", self->n, filling);
 	say_gap("close", self->n, gap);
 	EXPECT_LT((long long)memory - kept, back);
