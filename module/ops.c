@@ -265,12 +265,12 @@ int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 
 /* Describe a timer in user memory, without sleeping. As tw_fill_entry(). */
 static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-			 void __user *to, size_t size)
+			 struct timerwheel_entry __user *to)
 {
 	struct timerwheel_entry entry;
 
 	tw_fill_entry(ctx, t, index, was, &entry);
-	return copy_to_user_nofault(to, &entry, size);
+	return copy_to_user_nofault(to, &entry, sizeof(entry));
 }
 
 /*
@@ -279,18 +279,18 @@ static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index
  * the entry meanwhile it is taken from them first, and given back after a fault.
  */
 static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, int *was,
-			    void __user *to, size_t size)
+			    struct timerwheel_entry __user *to)
 {
 	const struct tw_pool *pool = &ctx->file->table.pool;
 	u64 stored;
 
 	*was = tw_deadline_look(pool, index, t, &stored);
-	if (tw_copy_entry(ctx, t, index, *was, to, size))
+	if (tw_copy_entry(ctx, t, index, *was, to))
 		return -EFAULT;
 	if (tw_pool_table(pool) && !tw_resident_take(pool, index, stored)) {
 		stored = tw_resident_seize(pool, index, t);
 		*was = tw_deadline_stored(pool, t, stored);
-		if (tw_copy_entry(ctx, t, index, *was, to, size)) {
+		if (tw_copy_entry(ctx, t, index, *was, to)) {
 			tw_resident_release(pool, index, stored);
 			return -EFAULT;
 		}
@@ -305,14 +305,13 @@ static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, i
  * @ctx: the batch context
  * @index: an index that exists
  * @to: where its description goes
- * @size: how many bytes of a struct timerwheel_entry
  *
  * The description is copied out first, so that a fault loses nothing.
  *
  * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index; -EFAULT: @to
  * cannot be written without sleeping; -EAGAIN: see tw_ctx.wants. After an error nothing was done.
  */
-int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
+int tw_drain_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_lookup lookup __uninitialized;
@@ -323,15 +322,15 @@ int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 	if (IS_ERR_OR_NULL(t))
 		return t ? PTR_ERR(t) : -ENOENT;
 	if (lookup.state == TW_PENDING) {
-		err = tw_drain_pending(ctx, t, index, &was, to, size);
+		err = tw_drain_pending(ctx, t, index, &was, to);
 	} else if (lookup.state == TW_PARKED) {
 		was = tw_was_parked(ctx);
-		err = tw_copy_entry(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to);
 		if (!err)
 			ctx->cpu->wheel.parked--;
 	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		err = tw_copy_entry(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to);
 		if (!err)
 			tw_events_unlink(ctx, t);
 		tw_events_unlock(file);

@@ -1010,25 +1010,22 @@ static int tw_sock_add_one(struct tw_file *file, struct timerwheel_add_socket *a
 long tw_sock_add(struct tw_file *file, const struct timerwheel_batch *batch)
 {
 	const size_t out = offsetof(struct timerwheel_add_socket, flags);
-	void __user *user = u64_to_user_ptr(batch->elems);
+	struct timerwheel_add_socket __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	struct timerwheel_add_socket arg;
 	long done = 0;		/* signed, as errors are */
-	int err;
 
 	while (done < batch->count) {
-		err = copy_struct_from_user(&arg, sizeof(arg), user, batch->elem_size);
 		/* An element whose result cannot be copied out is not begun. */
-		if (!err && copy_to_user(user + out, (void *)&arg + out, sizeof(arg) - out))
-			err = -EFAULT;
-		if (err)
-			return done ? done : err;
+		if (copy_from_user(&arg, user, sizeof(arg)) ||
+		    copy_to_user(&user->flags, &arg.flags, sizeof(arg) - out))
+			return done ? done : -EFAULT;
 		arg.result = tw_sock_add_one(file, &arg, offset);
 		done++;
 		/* The operation took effect: a failed copy-out is no error. */
-		if (copy_to_user(user + out, (void *)&arg + out, sizeof(arg) - out))
+		if (copy_to_user(&user->flags, &arg.flags, sizeof(arg) - out))
 			break;
-		user += batch->elem_size;
+		user++;
 		if (done == batch->count || signal_pending(current))
 			break;
 		cond_resched();

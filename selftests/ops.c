@@ -1409,31 +1409,6 @@ TEST_F_TIMEOUT(ops, batch_signals, 300)
 	EXPECT_EQ(LONG / 2, stats.drained);
 }
 
-/* The same with elements larger than the kernel's */
-TEST_F_TIMEOUT(ops, batch_signals_longer, 300)
-{
-	enum { LONG = TIMERWHEEL_BATCH_MAX };
-	struct { struct timerwheel_add add; __u64 more; } *add = calloc(LONG, sizeof(*add));
-	struct { struct timerwheel_move move; __u64 more; } *move = calloc(LONG, sizeof(*move));
-	struct sigaction sa = { .sa_handler = on_alarm };
-	int i;
-
-	for (i = 0; i < LONG; i++) {
-		add[i].add = (struct timerwheel_add){ .key = i, .deadline = T(5), .result = -1 };
-		move[i].move = (struct timerwheel_move){ .key = i, .deadline = T(6), .result = -1 };
-	}
-	ASSERT_EQ(0, sigaction(SIGALRM, &sa, NULL));
-	ASSERT_EQ(0, tw_storm(700));
-	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_ADD, add, sizeof(*add), LONG));
-	EXPECT_TRUE(through_signals(self->fd, TIMERWHEEL_IOC_MOVE, move, sizeof(*move), LONG));
-	ASSERT_EQ(0, tw_storm(0));
-	EXPECT_LT(0, cut_short);
-	for (i = 0; i < LONG; i++) {
-		ASSERT_EQ(TIMERWHEEL_WAS_NONE, add[i].add.result);
-		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, move[i].move.result);
-	}
-}
-
 /* --- read --------------------------------------------------------------- */
 
 /* A buffer too small for one event: EINVAL, nothing is written, and the event keeps waiting */
