@@ -27,46 +27,12 @@
 #include "memory.h"
 #include "user.h"
 
-static unsigned long max_user_memory;	/* 0 only before tw_user_init() */
-
-/* Half of all memory: so a user without a memory cgroup leaves enough to others. */
-static unsigned long tw_default_memory(void)
-{
-	return (totalram_pages() << PAGE_SHIFT) / 2;
-}
-
-/* Writing 0 selects the default; reading returns it in bytes. */
-static int tw_set_memory(const char *text, const struct kernel_param *kp)
-{
-	unsigned long bytes;
-	int err;
-
-	err = kstrtoul(text, 0, &bytes);
-	if (!err)
-		WRITE_ONCE(max_user_memory, bytes ?: tw_default_memory());
-	return err;
-}
-
-static const struct kernel_param_ops tw_memory_ops = {
-	.set	= tw_set_memory,
-	.get	= param_get_ulong,
-};
-
-module_param_cb(max_user_memory, &tw_memory_ops, &max_user_memory, 0644);
-__MODULE_PARM_TYPE(max_user_memory, "ulong");
+static unsigned long max_user_memory;
+module_param(max_user_memory, ulong, 0644);
 MODULE_PARM_DESC(max_user_memory,
-		 "Maximum bytes of kernel memory that a user may hold (default: half of all)");
+		 "Maximum bytes of kernel memory that a user may hold (default: 0, half of all)");
 
 static DEFINE_XARRAY_FLAGS(tw_users, XA_FLAGS_ACCOUNT);
-
-/**
- * tw_user_init - set the default cap unless a module parameter has set one
- */
-void __init tw_user_init(void)
-{
-	if (!max_user_memory)
-		max_user_memory = tw_default_memory();
-}
 
 /*
  * Who is the calling user? Those who may use many ids in namespaces of their own (/etc/subuid) are
@@ -388,5 +354,8 @@ u64 tw_user_memory(struct tw_user *user)
  */
 u64 tw_user_memory_max(void)
 {
-	return READ_ONCE(max_user_memory);
+	unsigned long max = READ_ONCE(max_user_memory);
+
+	/* Half of all memory: so a user without a memory cgroup leaves enough to others. */
+	return max ?: (totalram_pages() << PAGE_SHIFT) / 2;
 }

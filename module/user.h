@@ -9,7 +9,6 @@ struct list_head;
 struct tw_user;
 struct work_struct;
 
-void tw_user_init(void);
 struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work),
 			    void (*sock_work)(struct work_struct *work));
 void tw_user_hold(struct tw_user *user);
