@@ -2758,7 +2758,7 @@ TEST_F(trace, tells)
 	snprintf(fields, sizeof(fields), " key=7 deadline=%llu period=%llu was=1", T(6), T(3));
 	EXPECT_TRUE(told(self, "timerwheel_arm:", fields));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, 7, T(8), 0));
-	snprintf(fields, sizeof(fields), " key=7 deadline=%llu was=1", T(8));
+	snprintf(fields, sizeof(fields), " key=7 deadline=%llu period=%llu was=1", T(8), T(3));
 	EXPECT_TRUE(told(self, "timerwheel_move:", fields));
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, tw_add1(self->fd, i, 0, T(8) - 5, 0));
@@ -2770,7 +2770,7 @@ TEST_F(trace, tells)
 	EXPECT_TRUE(told(self, "timerwheel_deliver:", " key=7 late=0 overruns=2"));
 	EXPECT_TRUE(told(self, "timerwheel_deliver:", " key=0 late=5 overruns=0"));
 	ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 7));
-	snprintf(fields, sizeof(fields), " key=7 deadline=%llu was=1", T(17));
+	snprintf(fields, sizeof(fields), " key=7 deadline=%llu period=%llu was=1", T(17), T(3));
 	EXPECT_TRUE(told(self, "timerwheel_remove:", fields));
 }
 
