@@ -89,66 +89,23 @@ static __always_inline int tw_ops_each(struct tw_ctx *ctx, void *elem, int n, si
 	return i;
 }
 
-/* The same with the size and the place of the result in elements of struct @type */
-#define TW_OPS_EACH(ctx, elems, n, type, locks, op)				\
-	tw_ops_each(ctx, elems, n, sizeof(struct type), offsetof(struct type, result), locks, op)
-
-/**
- * tw_ops_add - ADD: arm timers
- * @ctx: the batch context
- * @elems: array of struct timerwheel_add; the result of each is set, and after success its index
- *	and generation
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: how many were done. If that is less than @n, end the batch and continue with the next
- * element: in a batch that has the base of @ctx->wants locked; or, if that is TW_NO_CPU, after
- * tw_table_grow(), because no free timer is at hand.
+/*
+ * The calls. They do their operation on @n elements of struct @type, at most TW_OPS_MAX, and set the
+ * result of each, and after success its output. They return how many were done. If that is less
+ * than @n, end the batch and continue with the next element in one that has the base of @ctx->wants
+ * locked. If that is TW_NO_CPU, ADD has found no free timer: call tw_table_grow() before.
  */
-int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
-{
-	return TW_OPS_EACH(ctx, elems, n, timerwheel_add, true, tw_add);
+#define TW_OPS(name, type, locks)						\
+int tw_ops_##name(struct tw_ctx *ctx, void *elems, int n)			\
+{										\
+	return tw_ops_each(ctx, elems, n, sizeof(struct type),			\
+			   offsetof(struct type, result), locks, tw_##name);	\
 }
 
-/**
- * tw_ops_move - MOVE: give timers new deadlines
- * @ctx: the batch context
- * @elems: array of struct timerwheel_move; the result of each is set
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: how many were done. If that is less than @n, end the batch and continue with the next
- * element in one that has the base of @ctx->wants locked.
- */
-int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
-{
-	return TW_OPS_EACH(ctx, elems, n, timerwheel_move, false, tw_move);
-}
-
-/**
- * tw_ops_remove - REMOVE: disarm timers
- * @ctx: the batch context
- * @elems: array of struct timerwheel_remove; the result of each is set, and after success its value
- *	and time left
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: as tw_ops_move().
- */
-int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
-{
-	return TW_OPS_EACH(ctx, elems, n, timerwheel_remove, true, tw_remove);
-}
-
-/**
- * tw_ops_get - GET: describe timers
- * @ctx: the batch context
- * @elems: array of struct timerwheel_entry; the result of each is set, and after success all fields
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: as tw_ops_move().
- */
-int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
-{
-	return TW_OPS_EACH(ctx, elems, n, timerwheel_entry, true, tw_get);
-}
+TW_OPS(add, timerwheel_add, true)
+TW_OPS(move, timerwheel_move, false)
+TW_OPS(remove, timerwheel_remove, true)
+TW_OPS(get, timerwheel_entry, true)
 
 /**
  * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
