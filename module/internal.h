@@ -562,6 +562,7 @@ static inline bool tw_has_ring(const struct tw_file *file)
 extern const struct file_operations tw_fops;
 int tw_file_init(void);
 void tw_file_exit(void);
+void tw_file_free_closed(struct work_struct *work);
 
 /* ioctl.c */
 long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);

@@ -25,6 +25,7 @@
 
 #include "internal.h"
 #include "memory.h"
+#include "sock.h"
 #include "user.h"
 
 static unsigned long max_user_memory;
@@ -115,9 +116,7 @@ static size_t tw_user_size(void)
 }
 
 /* Find or create a user of a container (0: none), or the container itself: @uid is INVALID_UID. */
-static struct tw_user *__tw_user_get(u32 container, kuid_t uid,
-				     void (*free_closed)(struct work_struct *work),
-				     void (*sock_work)(struct work_struct *work))
+static struct tw_user *__tw_user_get(u32 container, kuid_t uid)
 {
 	unsigned long id = tw_user_id(container, uid);
 	struct tw_user *user, *other;
@@ -135,12 +134,11 @@ static struct tw_user *__tw_user_get(u32 container, kuid_t uid,
 		spin_lock_init(&user->lock);
 		init_waitqueue_head(&user->wait);
 		INIT_LIST_HEAD(&user->closed);
-		INIT_WORK(&user->free, free_closed);
+		INIT_WORK(&user->free, tw_file_free_closed);
 		init_llist_head(&user->sock_files);
-		INIT_DELAYED_WORK(&user->sock_work, sock_work);
+		INIT_DELAYED_WORK(&user->sock_work, tw_sock_work);
 		if (container && !user->is_container) {
-			user->container = __tw_user_get(container, INVALID_UID, free_closed,
-							sock_work);
+			user->container = __tw_user_get(container, INVALID_UID);
 			if (!user->container) {
 				tw_free(user, tw_user_size());
 				return NULL;
@@ -159,18 +157,15 @@ static struct tw_user *__tw_user_get(u32 container, kuid_t uid,
 
 /**
  * tw_user_get - find or create the calling user
- * @free_closed: work function that frees the wheels queued by tw_user_queue_closed()
- * @sock_work: work function for connections
  *
  * Allocates with no lock held, so no user waits for memory of another one.
  *
  * Context: process, may sleep.
  * Return: the user, with a reference for tw_user_put(); NULL without memory.
  */
-struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work),
-			    void (*sock_work)(struct work_struct *work))
+struct tw_user *tw_user_get(void)
 {
-	return __tw_user_get(tw_user_container(), tw_user_uid(), free_closed, sock_work);
+	return __tw_user_get(tw_user_container(), tw_user_uid());
 }
 
 /**
