@@ -56,8 +56,7 @@ union tw_arg {
  * @write_back: the argument is input and output: the part that was read is written back
  * @cursor: the argument has a cursor
  * @flags: flags that the argument of a call on an array may have
- * @function: performs the call; the argument is in kernel memory
- * @batch: performs a call on an array whose argument is not written back
+ * @batch: performs a call on an array whose argument is not written back; NULL: tw_call_other()
  * @command: an io_uring command can perform it
  */
 struct tw_call {
@@ -69,35 +68,11 @@ struct tw_call {
 	bool cursor;
 	bool command;
 	u32 flags;
-	long (*function)(struct tw_file *file, union tw_arg *arg);
 	long (*batch)(struct tw_file *file, const struct timerwheel_batch *batch);
 };
 
-static long tw_call_info(struct tw_file *file, union tw_arg *arg)
+static long tw_call_advance(struct tw_file *file, struct timerwheel_advance *advance)
 {
-	tw_stats_info(file, &arg->info);
-	return 0;
-}
-
-static long tw_call_setup(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_setup(file, &arg->setup);
-}
-
-static long tw_call_list(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_scan_list(file, &arg->batch);
-}
-
-static long tw_call_stats(struct tw_file *file, union tw_arg *arg)
-{
-	tw_stats_get(file, &arg->stats);
-	return 0;
-}
-
-static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
-{
-	struct timerwheel_advance *advance = &arg->advance;
 	u64 to;
 	int err;
 
@@ -118,11 +93,6 @@ static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
 	return err;
 }
 
-static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_monitor_open(file, &arg->monitor);
-}
-
 #define TW_ELEM(name)	.elem = sizeof(struct timerwheel_##name)
 
 #define TW_CALL(nr, name, ...)						\
@@ -130,8 +100,8 @@ static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
 		.size = sizeof(struct timerwheel_##name), __VA_ARGS__ }
 
 static const struct tw_call tw_call_table[] = {
-	TW_CALL(INFO, info, .min = 8, .report = true, .function = tw_call_info),
-	TW_CALL(SETUP, setup, .min = 56, .write_back = true, .function = tw_call_setup),
+	TW_CALL(INFO, info, .min = 8, .report = true),
+	TW_CALL(SETUP, setup, .min = 56, .write_back = true),
 	TW_CALL(ADD, batch, .min = 32, TW_ELEM(add), .batch = tw_batch_add,
 		.command = true),
 	TW_CALL(MOVE, batch, .min = 32, TW_ELEM(move), .batch = tw_batch_move,
@@ -142,12 +112,11 @@ static const struct tw_call tw_call_table[] = {
 		.batch = tw_scan_drain),
 	TW_CALL(GET, batch, .min = 32, TW_ELEM(entry), .batch = tw_batch_get,
 		.command = true),
-	TW_CALL(LIST, batch, .min = 32, TW_ELEM(entry), .cursor = true, .write_back = true,
-		.function = tw_call_list),
-	TW_CALL(STATS, stats, .min = 8, .report = true, .function = tw_call_stats),
-	TW_CALL(ADVANCE, advance, .min = 32, .write_back = true, .function = tw_call_advance),
+	TW_CALL(LIST, batch, .min = 32, TW_ELEM(entry), .cursor = true, .write_back = true),
+	TW_CALL(STATS, stats, .min = 8, .report = true),
+	TW_CALL(ADVANCE, advance, .min = 32, .write_back = true),
 	[_IOC_NR(TIMERWHEEL_IOC_FLOW)] = {},	/* has no argument */
-	TW_CALL(MONITOR, monitor, .min = 16, .function = tw_call_monitor),
+	TW_CALL(MONITOR, monitor, .min = 16),
 	TW_CALL(MOVE_HANDLE, batch, .min = 32, TW_ELEM(move_handle),
 		.flags = TIMERWHEEL_ABS | TIMERWHEEL_EXCL, .batch = tw_batch_move_handle,
 		.command = true),
@@ -210,9 +179,31 @@ static __always_inline int tw_batch_check(const struct tw_call *call,
 	return batch->count > TIMERWHEEL_BATCH_MAX ? -E2BIG : 0;
 }
 
+/* Perform a call that has no tw_call.batch; its argument is in kernel memory. */
+static long tw_call_other(struct tw_file *file, unsigned int cmd, union tw_arg *arg)
+{
+	switch (cmd) {
+	case TIMERWHEEL_IOC_INFO:
+		tw_stats_info(file, &arg->info);
+		return 0;
+	case TIMERWHEEL_IOC_SETUP:
+		return tw_setup(file, &arg->setup);
+	case TIMERWHEEL_IOC_LIST:
+		return tw_scan_list(file, &arg->batch);
+	case TIMERWHEEL_IOC_STATS:
+		tw_stats_get(file, &arg->stats);
+		return 0;
+	case TIMERWHEEL_IOC_ADVANCE:
+		return tw_call_advance(file, &arg->advance);
+	case TIMERWHEEL_IOC_MONITOR:
+		return tw_monitor_open(file, &arg->monitor);
+	}
+	return -ENOTTY;
+}
+
 /* A call whose argument has any allowed size. */
 static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file *file,
-				      void __user *user)
+				      unsigned int cmd, void __user *user)
 {
 	union tw_arg karg __uninitialized;
 	long result;
@@ -226,7 +217,7 @@ static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file
 		return err;
 	if (call->batch)
 		return call->batch(file, &karg.batch);
-	result = call->function(file, &karg);
+	result = tw_call_other(file, cmd, &karg);
 	if (result < 0)
 		return result;
 	/*
@@ -337,5 +328,5 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	}
 	if (cmd == TIMERWHEEL_IOC_FLOW)
 		return tw_flow_ioctl(filp->private_data);
-	return tw_call_any_size(call, filp->private_data, user);
+	return tw_call_any_size(call, filp->private_data, cmd, user);
 }
