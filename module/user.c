@@ -91,25 +91,6 @@ static u32 tw_user_container(void)
 	return ns->ns.inum;
 }
 
-/* The key of a user, or of a container: then @uid is INVALID_UID. */
-static unsigned long tw_user_id(u32 container, kuid_t uid)
-{
-	return (unsigned long)container << 32 | __kuid_val(uid);
-}
-
-/* Find a user or container and take a reference. NULL if there is none. */
-static struct tw_user *tw_user_find(unsigned long id)
-{
-	struct tw_user *user;
-
-	xa_lock(&tw_users);
-	user = xa_load(&tw_users, id);
-	if (user)
-		user->files++;
-	xa_unlock(&tw_users);
-	return user;
-}
-
 static size_t tw_user_size(void)
 {
 	return struct_size((struct tw_user *)NULL, share, nr_cpu_ids);
@@ -118,11 +99,15 @@ static size_t tw_user_size(void)
 /* Find or create a user of a container (0: none), or the container itself: @uid is INVALID_UID. */
 static struct tw_user *__tw_user_get(u32 container, kuid_t uid)
 {
-	unsigned long id = tw_user_id(container, uid);
+	unsigned long id = (unsigned long)container << 32 | __kuid_val(uid);
 	struct tw_user *user, *other;
 
 	for (;;) {
-		user = tw_user_find(id);
+		xa_lock(&tw_users);
+		user = xa_load(&tw_users, id);
+		if (user)
+			user->files++;
+		xa_unlock(&tw_users);
 		if (user)
 			return user;
 		user = tw_alloc(tw_user_size());
