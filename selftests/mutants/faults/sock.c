@@ -24,6 +24,8 @@ held: each timer of a socket is tried; icount/socket:socket.ip4.many_wait_for_a_
 held: one round after the other; icount/socket:socket.ip4.many_wait_for_a_lock; /^static void tw_held_round(/,/^}/s/held->at = jiffies + held->delay;/held->at = jiffies;/
 held: no pace; icount/socket:socket.ip4.many_wait_for_a_lock; s/held->next += TW_SOCK_HELD_NS;/;/
 held: one round is all; icount/socket:socket.ip4.many_wait_for_a_lock; s/^\tqueue_delayed_work(tw_socks_wq, &user->sock_work,$/\t(void)(0,/
+held: a new one waits for the next round of the others; icount/socket:socket.ip4.new_one_is_tried_soon; s/if (RB_EMPTY_ROOT(&held->tree) || (!held->from .*/if (RB_EMPTY_ROOT(\&held->tree))/
+held: a new one waits as long between tries; icount/socket:socket.ip4.new_one_is_tried_soon; s/^\theld->delay = 1;/\tif (RB_EMPTY_ROOT(\&held->tree))\n\t\theld->delay = 1;/
 held: closed wheels stay; socket:socket.ip4.postponed_while_held; s/^\t\ttw_held_purge(held);/\t\t;/
 held: what has ended stays; socket:socket.ip4.postponed_while_held; /^static void tw_sock_handle/,/^}/s/tw_held_remove(held, ts);/;/
 drop: not uncharged; socket:socket.ip4.memory_is_charged_and_given_back; s/tw_user_uncharge(file->user, bytes);/;/
