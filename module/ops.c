@@ -90,8 +90,8 @@ static __always_inline int tw_ops_each(struct tw_ctx *ctx, void *elem, int n, si
 }
 
 /*
- * The calls. They do their operation on @n elements of struct @type, at most TW_OPS_MAX, and set the
- * result of each, and after success its output. They return how many were done. If that is less
+ * The calls. They do their operation on @n elements of struct @type, at most TW_OPS_MAX, and set
+ * the result of each, and after success its output. They return how many were done. If that is less
  * than @n, end the batch and continue with the next element in one that has the base of @ctx->wants
  * locked. If that is TW_NO_CPU, ADD has found no free timer: call tw_table_grow() before.
  */

@@ -131,8 +131,9 @@ static int tw_setup_memory(struct tw_file *file, const struct tw_setup *setup)
 /* Batches read the settings. There is no base now, and therefore no batch. */
 static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 {
-	/* The clock is also read before a batch begins. The assignment does not change it again. */
+	/* The clock is also read before a batch begins. */
 	WRITE_ONCE(file->setup.clock, setup->clock);
+	/* This writes the same clock again. */
 	data_race(file->setup = *setup);
 	/* Pairs with the acquire in tw_has_ring(): the ring is there; litmus publish. */
 	smp_store_release(&file->ring.events, setup->ring);
