@@ -40,7 +40,6 @@ static_assert(sizeof(struct timerwheel_entry) <= TW_ELEM_LEN * sizeof(u64));
  * @out: index of the first u64 that is written back; all after it are, too
  * @result: offset of the result, in bytes
  * @most: elements in a chunk
- * @zeroes: the part of longer elements that is not known here is output, and zeroed
  * @many: does the operation on several elements; returns how many it has done
  */
 struct tw_kind {
@@ -48,7 +47,6 @@ struct tw_kind {
 	unsigned int out;
 	unsigned int result;
 	unsigned int most;
-	bool zeroes;
 	int (*many)(struct tw_ctx *ctx, void *elems, int n);
 };
 
@@ -241,77 +239,18 @@ static __always_inline long tw_batch_one(const struct tw_kind *kind, struct tw_f
 }
 
 /*
- * Copy an element in whose size differs from the current size, and check that its output can be
- * written. All known fields of @elem are set; fields that a shorter element lacks are 0. The
- * unknown bytes of a longer element must be zero; if they are output (GET), they are zeroed
- * instead.
- */
-static int tw_elem_read_strided(const struct tw_kind *kind, void *elem, void __user *from,
-				size_t size)
-{
-	size_t known = kind->len * sizeof(u64), out = kind->out * sizeof(u64);
-	int err = 0;
-
-	if (kind->zeroes && size > known && clear_user(from + known, size - known))
-		return -EFAULT;
-	err = copy_struct_from_user(elem, known, from, kind->zeroes ? min(size, known) : size);
-	if (!err && copy_to_user(from + out, elem + out, min(size, known) - out))
-		err = -EFAULT;
-	return err;
-}
-
-/*
- * A call on elements whose size differs from the current size, one at a time. The operation of an
- * element in which an unknown byte is set does not begin.
- */
-static noinline long tw_batch_strided(const struct tw_kind *kind, struct tw_file *file,
-				      const struct timerwheel_batch *batch)
-{
-	size_t size = batch->elem_size, out = kind->out * sizeof(u64);
-	size_t both = min(size, kind->len * sizeof(u64));
-	void __user *user = u64_to_user_ptr(batch->elems);
-	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
-	u64 elem[TW_ELEM_LEN] __uninitialized;
-	u32 flags = batch->flags;
-	bool no_memory = false;
-	long done = 0;		/* signed, as errors are */
-	int n;
-
-	while (done < batch->count) {
-		n = tw_elem_read_strided(kind, elem, user, size);
-		if (!n)
-			n = tw_batch_chunk(kind, file, elem, 1, offset, flags, &no_memory);
-		if (n < 0)
-			return done ? done : n;
-		flags &= ~TW_BATCH_NOWAIT;
-		done++;
-		/* The operation took effect, so a failed copy-out is not an error. */
-		if (copy_to_user(user + out, (void *)elem + out, both - out))
-			break;
-		user += size;
-		if (done == batch->count || tw_batch_interrupted(flags))
-			break;
-		cond_resched();
-	}
-	return done;
-}
-
-/*
- * The functions of a call, NAME: tw_batch_NAME() and, for elements whose size differs from the
- * current size, tw_strided_NAME(). tw_batch_many() is not inlined there, because a call on one
- * element should not have its large stack frame. Both functions:
+ * tw_batch_NAME(): the function of a call, NAME. tw_batch_many() is not inlined there, because a
+ * call on one element should not have its large stack frame.
  *
  * Context: process, may sleep; the fields of @batch were checked.
- * Return: the number of processed elements, or an error if there are none. tw_strided_NAME():
- * -E2BIG: an unknown byte is set in the first element.
+ * Return: the number of processed elements, or an error if there are none.
  */
-#define TW_BATCH_CALL(name, type, first_out, is_output)					\
+#define TW_BATCH_CALL(name, type, first_out)						\
 static const struct tw_kind tw_##name##_kind = {					\
 	.len = sizeof(struct type) / sizeof(u64),					\
 	.out = offsetof(struct type, first_out) / sizeof(u64),				\
 	.result = offsetof(struct type, result),					\
 	.most = TW_CHUNK(struct type),							\
-	.zeroes = is_output,								\
 	.many = tw_ops_##name,								\
 };											\
 											\
@@ -328,16 +267,11 @@ long tw_batch_##name(struct tw_file *file, const struct timerwheel_batch *batch)
 	if (batch->count == 1)								\
 		done = tw_batch_one(&tw_##name##_kind, file, batch);			\
 	return done == -EAGAIN ? tw_many_##name(file, batch) : done;			\
-}											\
-											\
-long tw_strided_##name(struct tw_file *file, const struct timerwheel_batch *batch)	\
-{											\
-	return tw_batch_strided(&tw_##name##_kind, file, batch);			\
 }
 
-TW_BATCH_CALL(add, timerwheel_add, flags, false)
-TW_BATCH_CALL(move, timerwheel_move, flags, false)
-TW_BATCH_CALL(remove, timerwheel_remove, value, false)
-TW_BATCH_CALL(get, timerwheel_entry, key, true)
-TW_BATCH_CALL(move_handle, timerwheel_move_handle, index, false)
-TW_BATCH_CALL(remove_handle, timerwheel_remove_handle, value, false)
+TW_BATCH_CALL(add, timerwheel_add, flags)
+TW_BATCH_CALL(move, timerwheel_move, flags)
+TW_BATCH_CALL(remove, timerwheel_remove, value)
+TW_BATCH_CALL(get, timerwheel_entry, key)
+TW_BATCH_CALL(move_handle, timerwheel_move_handle, index)
+TW_BATCH_CALL(remove_handle, timerwheel_remove_handle, value)

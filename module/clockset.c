@@ -16,12 +16,14 @@
  * Therefore it needs no memory and cannot be lost. It is delivered before all due timers. In a file
  * with a ring the number also changes under the ring's lock.
  *
- * Sleeping readers ---------------- The kernel calls tw_clockset_notify() with the timekeeper
- * locked, where it may only start an irq_work. The irq_work queues the work, which walks the files.
- * The kernel calls such notifiers at every tick, so the module registers its notifier only for the
- * first such file. It keeps the notifier until it is unloaded: whenever a notifier is registered,
- * the kernel reports to all notifiers that the clock was set, and that can cost others more than
- * the tick costs this module (Xen's notifier sets the clock of the hypervisor).
+ * Sleeping readers
+ * ----------------
+ * The kernel calls tw_clockset_notify() with the timekeeper locked, where it may only start an
+ * irq_work. The irq_work queues the work, which walks the files. The kernel calls such notifiers at
+ * every tick, so the module registers its notifier only for the first such file. It keeps the
+ * notifier until it is unloaded: whenever a notifier is registered, the kernel reports to all
+ * notifiers that the clock was set, and that can cost others more than the tick costs this module
+ * (Xen's notifier sets the clock of the hypervisor).
  *
  * tw_clockset_lock protects the list of files and is held for one file at a time. The work moves
  * each file that it has handled to the end of the list and marks it with its generation. The

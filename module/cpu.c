@@ -269,7 +269,8 @@ static int tw_cpu_create(struct tw_file *file)
 	cpu->wake_at = TW_NEVER;
 	if (queue) {
 		cpu->programmed = TW_NEVER;
-		tw_engine_base_init(cpu, queue);
+		timerqueue_init(&cpu->entity.node);
+		cpu->queue = queue;
 	}
 	tick = div64_u64(tw_clock_now(file), setup->tick);
 	tw_wheel_init(&cpu->wheel, &file->table.pool,

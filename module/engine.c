@@ -282,12 +282,6 @@ static void tw_share_forgive(struct tw_share *share, u64 now, u64 ns)
 	share->next = min(share->next, now - tw_share_earn(ns));
 }
 
-static void tw_entity_init(struct tw_entity *entity)
-{
-	timerqueue_init(&entity->node);
-	INIT_LIST_HEAD(&entity->list);
-}
-
 /* Take an entity out of the tree @timed, or off its list. */
 static void tw_entity_take(struct tw_entity *entity, struct timerqueue_head *timed)
 {
@@ -746,17 +740,6 @@ static struct smp_hotplug_thread tw_smp_thread = {
 };
 
 /**
- * tw_engine_base_init - assign a base to a queue
- * @cpu: the base, not published yet
- * @queue: the queue
- */
-void tw_engine_base_init(struct tw_cpu *cpu, struct tw_queue *queue)
-{
-	tw_entity_init(&cpu->entity);
-	cpu->queue = queue;
-}
-
-/**
  * tw_engine_start - let a base have a turn at a given time
  * @cpu: the base, locked
  * @at: when it has work, in ns of its clock; earlier than the time it is started for, if any
@@ -830,7 +813,7 @@ static struct tw_queue *tw_queue_make(struct tw_user *user, unsigned int nr, u32
 			return NULL;
 		}
 	}
-	tw_entity_init(&queue->entity);
+	timerqueue_init(&queue->entity.node);
 	timerqueue_init_head(&queue->timed);
 	INIT_LIST_HEAD(&queue->ready);
 	queue->engine = per_cpu_ptr(&tw_engines, nr);
@@ -860,26 +843,20 @@ static void tw_queue_free(struct tw_queue *queue)
 struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 clock)
 {
 	struct tw_queue **place = &user->share[nr].queue[clock];
-	struct tw_queue *queue, *made = NULL;
+	struct tw_queue *made = tw_queue_make(user, nr, clock), *queue;
 
-	for (;;) {
-		spin_lock(&user->lock);
-		queue = *place;
-		if (queue)
-			queue->members++;
-		else
-			*place = made;
-		spin_unlock(&user->lock);
-		if (queue || made)
-			break;
-		made = tw_queue_make(user, nr, clock);
-		if (!made)
-			return NULL;
-	}
+	if (!made)
+		return NULL;
+	spin_lock(&user->lock);
+	queue = *place;
+	if (queue)
+		queue->members++;
+	else
+		*place = made;
+	spin_unlock(&user->lock);
 	if (!queue)
 		return made;
-	if (made)
-		tw_queue_free(made);
+	tw_queue_free(made);
 	return queue;
 }
 

@@ -89,7 +89,6 @@ int tw_engine_init(void);
 void tw_engine_exit(void);
 struct tw_queue *tw_engine_queue_get(struct tw_user *user, unsigned int nr, u32 clock);
 void tw_engine_queue_put(struct tw_queue *queue);
-void tw_engine_base_init(struct tw_cpu *cpu, struct tw_queue *queue);
 void tw_engine_start(struct tw_cpu *cpu, u64 at);
 void tw_engine_remove(struct tw_cpu *cpu);
 

@@ -74,7 +74,7 @@ static void tw_file_free(struct tw_file *file)
  *
  * Each wheel holds a reference to the user, which may be freed with the last wheel.
  */
-static void tw_file_free_closed(struct work_struct *work)
+void tw_file_free_closed(struct work_struct *work)
 {
 	struct tw_user *user = container_of(work, struct tw_user, free);
 	struct tw_file *file, *next;
@@ -98,7 +98,7 @@ static int tw_open(struct inode *inode, struct file *filp)
 	/* A mode would restrict only this opener: each open creates a wheel. */
 	if ((filp->f_flags & O_ACCMODE) != O_RDWR)
 		return -EINVAL;
-	user = tw_user_get(tw_file_free_closed, tw_sock_work);
+	user = tw_user_get();
 	if (!user)
 		return -ENOMEM;
 	err = tw_user_wait(user);

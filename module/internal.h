@@ -562,6 +562,7 @@ static inline bool tw_has_ring(const struct tw_file *file)
 extern const struct file_operations tw_fops;
 int tw_file_init(void);
 void tw_file_exit(void);
+void tw_file_free_closed(struct work_struct *work);
 
 /* ioctl.c */
 long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
@@ -588,12 +589,6 @@ long tw_batch_remove(struct tw_file *file, const struct timerwheel_batch *batch)
 long tw_batch_get(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_batch_move_handle(struct tw_file *file, const struct timerwheel_batch *batch);
 long tw_batch_remove_handle(struct tw_file *file, const struct timerwheel_batch *batch);
-long tw_strided_add(struct tw_file *file, const struct timerwheel_batch *batch);
-long tw_strided_move(struct tw_file *file, const struct timerwheel_batch *batch);
-long tw_strided_remove(struct tw_file *file, const struct timerwheel_batch *batch);
-long tw_strided_get(struct tw_file *file, const struct timerwheel_batch *batch);
-long tw_strided_move_handle(struct tw_file *file, const struct timerwheel_batch *batch);
-long tw_strided_remove_handle(struct tw_file *file, const struct timerwheel_batch *batch);
 
 /* scan.c */
 long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch);
@@ -606,7 +601,7 @@ int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n);
 int tw_ops_get(struct tw_ctx *ctx, void *elems, int n);
 void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t);
 int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry);
-int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size);
+int tw_drain_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to);
 
 /* handle.c */
 int tw_ops_move_handle(struct tw_ctx *ctx, void *elems, int n);

@@ -18,7 +18,7 @@
 #include "sock.h"
 #include "stats.h"
 
-/* The ABI. Structures are only extended; .min and TW_ELEM() below keep their first sizes. */
+/* The ABI. Arguments are only extended; .min below keeps their first sizes. */
 static_assert(sizeof(struct timerwheel_info) == 144);
 static_assert(sizeof(struct timerwheel_setup) == 56);
 static_assert(sizeof(struct timerwheel_ring) == 128);
@@ -50,57 +50,29 @@ union tw_arg {
  * struct tw_call - a call
  * @size: current size of its argument
  * @min: size of the argument's first version; less is -EINVAL
- * @elem: current size of the elements of its array; 0: the call has no array
- * @elem_min: size of the elements' first version; less is -EINVAL
+ * @elem: size of the elements of its array; 0: the call has no array
  * @report: the argument is output: only its size and flags are read; the caller's size limits how
  *	much is written
  * @write_back: the argument is input and output: the part that was read is written back
  * @cursor: the argument has a cursor
  * @flags: flags that the argument of a call on an array may have
- * @function: performs the call; the argument is in kernel memory
- * @batch: performs a call on an array whose argument is not written back
- * @strided: performs that call with elements whose size differs from the current size; NULL: @batch
- *	also handles these
+ * @batch: performs a call on an array whose argument is not written back; NULL: tw_call_other()
+ * @command: an io_uring command can perform it
  */
 struct tw_call {
 	u16 size;
 	u16 min;
 	u16 elem;
-	u16 elem_min;
 	bool report;
 	bool write_back;
 	bool cursor;
+	bool command;
 	u32 flags;
-	long (*function)(struct tw_file *file, union tw_arg *arg);
 	long (*batch)(struct tw_file *file, const struct timerwheel_batch *batch);
-	long (*strided)(struct tw_file *file, const struct timerwheel_batch *batch);
 };
 
-static long tw_call_info(struct tw_file *file, union tw_arg *arg)
+static long tw_call_advance(struct tw_file *file, struct timerwheel_advance *advance)
 {
-	tw_stats_info(file, &arg->info);
-	return 0;
-}
-
-static long tw_call_setup(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_setup(file, &arg->setup);
-}
-
-static long tw_call_list(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_scan_list(file, &arg->batch);
-}
-
-static long tw_call_stats(struct tw_file *file, union tw_arg *arg)
-{
-	tw_stats_get(file, &arg->stats);
-	return 0;
-}
-
-static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
-{
-	struct timerwheel_advance *advance = &arg->advance;
 	u64 to;
 	int err;
 
@@ -121,43 +93,36 @@ static long tw_call_advance(struct tw_file *file, union tw_arg *arg)
 	return err;
 }
 
-static long tw_call_monitor(struct tw_file *file, union tw_arg *arg)
-{
-	return tw_monitor_open(file, &arg->monitor);
-}
-
-/* The elements of a call, and the size of their first version. */
-#define TW_ELEM(name, first)	.elem = sizeof(struct timerwheel_##name), .elem_min = (first)
+#define TW_ELEM(name)	.elem = sizeof(struct timerwheel_##name)
 
 #define TW_CALL(nr, name, ...)						\
 	[_IOC_NR(TIMERWHEEL_IOC_##nr)] = {				\
 		.size = sizeof(struct timerwheel_##name), __VA_ARGS__ }
 
 static const struct tw_call tw_call_table[] = {
-	TW_CALL(INFO, info, .min = 8, .report = true, .function = tw_call_info),
-	TW_CALL(SETUP, setup, .min = 56, .write_back = true, .function = tw_call_setup),
-	TW_CALL(ADD, batch, .min = 32, TW_ELEM(add, 64), .batch = tw_batch_add,
-		.strided = tw_strided_add),
-	TW_CALL(MOVE, batch, .min = 32, TW_ELEM(move, 32), .batch = tw_batch_move,
-		.strided = tw_strided_move),
-	TW_CALL(REMOVE, batch, .min = 32, TW_ELEM(remove, 40), .batch = tw_batch_remove,
-		.strided = tw_strided_remove),
-	TW_CALL(DRAIN, batch, .min = 32, TW_ELEM(entry, 64), .flags = TIMERWHEEL_DRAIN_CLOSE,
+	TW_CALL(INFO, info, .min = 8, .report = true),
+	TW_CALL(SETUP, setup, .min = 56, .write_back = true),
+	TW_CALL(ADD, batch, .min = 32, TW_ELEM(add), .batch = tw_batch_add,
+		.command = true),
+	TW_CALL(MOVE, batch, .min = 32, TW_ELEM(move), .batch = tw_batch_move,
+		.command = true),
+	TW_CALL(REMOVE, batch, .min = 32, TW_ELEM(remove), .batch = tw_batch_remove,
+		.command = true),
+	TW_CALL(DRAIN, batch, .min = 32, TW_ELEM(entry), .flags = TIMERWHEEL_DRAIN_CLOSE,
 		.batch = tw_scan_drain),
-	TW_CALL(GET, batch, .min = 32, TW_ELEM(entry, 64), .batch = tw_batch_get,
-		.strided = tw_strided_get),
-	TW_CALL(LIST, batch, .min = 32, TW_ELEM(entry, 64), .cursor = true, .write_back = true,
-		.function = tw_call_list),
-	TW_CALL(STATS, stats, .min = 8, .report = true, .function = tw_call_stats),
-	TW_CALL(ADVANCE, advance, .min = 32, .write_back = true, .function = tw_call_advance),
+	TW_CALL(GET, batch, .min = 32, TW_ELEM(entry), .batch = tw_batch_get,
+		.command = true),
+	TW_CALL(LIST, batch, .min = 32, TW_ELEM(entry), .cursor = true, .write_back = true),
+	TW_CALL(STATS, stats, .min = 8, .report = true),
+	TW_CALL(ADVANCE, advance, .min = 32, .write_back = true),
 	[_IOC_NR(TIMERWHEEL_IOC_FLOW)] = {},	/* has no argument */
-	TW_CALL(MONITOR, monitor, .min = 16, .function = tw_call_monitor),
-	TW_CALL(MOVE_HANDLE, batch, .min = 32, TW_ELEM(move_handle, 16),
+	TW_CALL(MONITOR, monitor, .min = 16),
+	TW_CALL(MOVE_HANDLE, batch, .min = 32, TW_ELEM(move_handle),
 		.flags = TIMERWHEEL_ABS | TIMERWHEEL_EXCL, .batch = tw_batch_move_handle,
-		.strided = tw_strided_move_handle),
-	TW_CALL(REMOVE_HANDLE, batch, .min = 32, TW_ELEM(remove_handle, 16),
-		.batch = tw_batch_remove_handle, .strided = tw_strided_remove_handle),
-	TW_CALL(ADD_SOCKET, batch, .min = 32, TW_ELEM(add_socket, 72), .batch = tw_sock_add),
+		.command = true),
+	TW_CALL(REMOVE_HANDLE, batch, .min = 32, TW_ELEM(remove_handle),
+		.batch = tw_batch_remove_handle, .command = true),
+	TW_CALL(ADD_SOCKET, batch, .min = 32, TW_ELEM(add_socket), .batch = tw_sock_add),
 };
 
 /*
@@ -202,29 +167,43 @@ static int tw_report_write(const struct tw_call *call, union tw_arg *arg, void _
 	return clear_user(user + both, size - both) ? -EFAULT : 0;
 }
 
-/* Check the argument of a call on an array, except the size of its elements. */
+/* Check the argument of a call on an array. */
 static __always_inline int tw_batch_check(const struct tw_call *call,
 					  const struct timerwheel_batch *batch)
 {
+	if (unlikely(batch->elem_size != call->elem))
+		return batch->elem_size < call->elem ? -EINVAL : -E2BIG;
 	if (unlikely(batch->flags | batch->cursor) &&
 	    (batch->flags & ~call->flags || (batch->cursor && !call->cursor)))
 		return -EINVAL;
 	return batch->count > TIMERWHEEL_BATCH_MAX ? -E2BIG : 0;
 }
 
-/* tw_batch_check(), and check the size of the elements. */
-static int tw_strided_check(const struct tw_call *call, const struct timerwheel_batch *batch)
+/* Perform a call that has no tw_call.batch; its argument is in kernel memory. */
+static long tw_call_other(struct tw_file *file, unsigned int cmd, union tw_arg *arg)
 {
-	if (batch->elem_size < call->elem_min)
-		return -EINVAL;
-	if (batch->elem_size > PAGE_SIZE)
-		return -E2BIG;
-	return tw_batch_check(call, batch);
+	switch (cmd) {
+	case TIMERWHEEL_IOC_INFO:
+		tw_stats_info(file, &arg->info);
+		return 0;
+	case TIMERWHEEL_IOC_SETUP:
+		return tw_setup(file, &arg->setup);
+	case TIMERWHEEL_IOC_LIST:
+		return tw_scan_list(file, &arg->batch);
+	case TIMERWHEEL_IOC_STATS:
+		tw_stats_get(file, &arg->stats);
+		return 0;
+	case TIMERWHEEL_IOC_ADVANCE:
+		return tw_call_advance(file, &arg->advance);
+	case TIMERWHEEL_IOC_MONITOR:
+		return tw_monitor_open(file, &arg->monitor);
+	}
+	return -ENOTTY;
 }
 
-/* A call whose argument and elements have any allowed size. */
+/* A call whose argument has any allowed size. */
 static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file *file,
-				      void __user *user)
+				      unsigned int cmd, void __user *user)
 {
 	union tw_arg karg __uninitialized;
 	long result;
@@ -233,14 +212,12 @@ static noinline long tw_call_any_size(const struct tw_call *call, struct tw_file
 
 	err = tw_arg_read(call, &karg, user, &size);
 	if (!err && call->elem)
-		err = tw_strided_check(call, &karg.batch);
+		err = tw_batch_check(call, &karg.batch);
 	if (err)
 		return err;
-	if (call->strided && karg.batch.elem_size != call->elem)
-		return call->strided(file, &karg.batch);
 	if (call->batch)
 		return call->batch(file, &karg.batch);
-	result = call->function(file, &karg);
+	result = tw_call_other(file, cmd, &karg);
 	if (result < 0)
 		return result;
 	/*
@@ -289,7 +266,7 @@ static __always_inline const struct tw_call *tw_call_find(unsigned int cmd)
 	return &tw_call_table[array_index_nospec(nr, ARRAY_SIZE(tw_call_table))];
 }
 
-/* Perform a call on an array whose elements have the current size. */
+/* Perform a call on an array. */
 static __always_inline long tw_call_batch(const struct tw_call *call, struct tw_file *file,
 					  const struct timerwheel_batch *batch)
 {
@@ -314,14 +291,12 @@ long tw_call_array(struct tw_file *file, unsigned int cmd, struct timerwheel_bat
 	const struct tw_call *call = tw_call_find(cmd);
 	int err;
 
-	if (!call || !call->strided)
+	if (!call || !call->command)
 		return -EOPNOTSUPP;
-	err = tw_strided_check(call, batch);
+	err = tw_batch_check(call, batch);
 	if (err)
 		return err;
 	batch->flags |= internal;
-	if (unlikely(batch->elem_size != call->elem))
-		return call->strided(file, batch);
 	return tw_call_batch(call, file, batch);
 }
 
@@ -347,12 +322,11 @@ long tw_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	 * A fast path for operations on timers: for a single timer, the dispatch dominates the
 	 * cost.
 	 */
-	if (likely(call->batch) && tw_batch_read(&batch, user) &&
-	    likely(batch.elem_size == call->elem)) {
+	if (likely(call->batch) && tw_batch_read(&batch, user)) {
 		err = tw_batch_check(call, &batch);
 		return err ?: tw_call_batch(call, filp->private_data, &batch);
 	}
 	if (cmd == TIMERWHEEL_IOC_FLOW)
 		return tw_flow_ioctl(filp->private_data);
-	return tw_call_any_size(call, filp->private_data, user);
+	return tw_call_any_size(call, filp->private_data, cmd, user);
 }

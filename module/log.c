@@ -54,9 +54,6 @@
 #include "memory.h"
 #include "user.h"
 
-/* Maximum number of events copied to or from a store while the lock is held. */
-#define TW_LOG_COPY	16U
-
 /* The place of event number @i, which is still in the log. */
 static struct timerwheel_event *tw_log_at(const struct tw_log *log, u64 i)
 {

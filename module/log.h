@@ -17,6 +17,9 @@
 
 #include "internal.h"
 
+/* Maximum number of events copied to or from a store while the lock is held. */
+#define TW_LOG_COPY	16U
+
 /**
  * struct tw_log_store - memory for events
  * @event: event number i is in entry i modulo @events

@@ -9,7 +9,6 @@
 #include "internal.h"
 #include "monitor.h"
 #include "sock.h"
-#include "user.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -65,7 +64,6 @@ static int __init tw_init(void)
 {
 	int err;
 
-	tw_user_init();
 	err = tw_file_init();
 	if (err)
 		return err;

@@ -96,8 +96,6 @@ void *tw_alloc(size_t size)
  */
 void tw_free(const void *p, size_t size)
 {
-	struct tw_zone zone;
-
 	if (!p)
 		return;
 	if (size > TW_PIECE) {
@@ -105,9 +103,8 @@ void tw_free(const void *p, size_t size)
 	} else if (size > TW_SMALL) {
 		tw_piece_free(p, size);
 	} else {
-		zone = tw_zone_of(virt_to_page(p));
+		tw_free_pause(virt_to_page(p));
 		kfree(p);
-		tw_free_pause(zone);
 	}
 }
 

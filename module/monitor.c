@@ -39,9 +39,6 @@
 /* Length of a monitor if the caller does not choose one. */
 #define TW_MONITOR_DEFAULT	1024U
 
-/* Maximum number of events copied to a reader at once. */
-#define TW_MONITOR_EVENTS	16U
-
 /* The longest wake-up in a turn. After a longer one, the worker does the following ones... */
 #define TW_MONITOR_WAKE_NS	(50 * NSEC_PER_USEC)
 
@@ -144,8 +141,8 @@ void tw_monitor_wake(struct tw_file *file)
 /* Read at most @room events. Returns bytes; 0: end of file; -EAGAIN: no event; -EFAULT. */
 static ssize_t tw_monitor_copy(struct tw_monitor *monitor, struct iov_iter *to, size_t room)
 {
-	struct timerwheel_event event[TW_MONITOR_EVENTS] __uninitialized;
-	unsigned int max = TW_MONITOR_EVENTS;
+	struct timerwheel_event event[TW_LOG_COPY] __uninitialized;
+	unsigned int max = TW_LOG_COPY;
 	size_t copied, done = 0;
 	int n;
 

@@ -89,66 +89,23 @@ static __always_inline int tw_ops_each(struct tw_ctx *ctx, void *elem, int n, si
 	return i;
 }
 
-/* The same with the size and the place of the result in elements of struct @type */
-#define TW_OPS_EACH(ctx, elems, n, type, locks, op)				\
-	tw_ops_each(ctx, elems, n, sizeof(struct type), offsetof(struct type, result), locks, op)
-
-/**
- * tw_ops_add - ADD: arm timers
- * @ctx: the batch context
- * @elems: array of struct timerwheel_add; the result of each is set, and after success its index
- *	and generation
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: how many were done. If that is less than @n, end the batch and continue with the next
- * element: in a batch that has the base of @ctx->wants locked; or, if that is TW_NO_CPU, after
- * tw_table_grow(), because no free timer is at hand.
+/*
+ * The calls. They do their operation on @n elements of struct @type, at most TW_OPS_MAX, and set
+ * the result of each, and after success its output. They return how many were done. If that is less
+ * than @n, end the batch and continue with the next element in one that has the base of @ctx->wants
+ * locked. If that is TW_NO_CPU, ADD has found no free timer: call tw_table_grow() before.
  */
-int tw_ops_add(struct tw_ctx *ctx, void *elems, int n)
-{
-	return TW_OPS_EACH(ctx, elems, n, timerwheel_add, true, tw_add);
+#define TW_OPS(name, type, locks)						\
+int tw_ops_##name(struct tw_ctx *ctx, void *elems, int n)			\
+{										\
+	return tw_ops_each(ctx, elems, n, sizeof(struct type),			\
+			   offsetof(struct type, result), locks, tw_##name);	\
 }
 
-/**
- * tw_ops_move - MOVE: give timers new deadlines
- * @ctx: the batch context
- * @elems: array of struct timerwheel_move; the result of each is set
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: how many were done. If that is less than @n, end the batch and continue with the next
- * element in one that has the base of @ctx->wants locked.
- */
-int tw_ops_move(struct tw_ctx *ctx, void *elems, int n)
-{
-	return TW_OPS_EACH(ctx, elems, n, timerwheel_move, false, tw_move);
-}
-
-/**
- * tw_ops_remove - REMOVE: disarm timers
- * @ctx: the batch context
- * @elems: array of struct timerwheel_remove; the result of each is set, and after success its value
- *	and time left
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: as tw_ops_move().
- */
-int tw_ops_remove(struct tw_ctx *ctx, void *elems, int n)
-{
-	return TW_OPS_EACH(ctx, elems, n, timerwheel_remove, true, tw_remove);
-}
-
-/**
- * tw_ops_get - GET: describe timers
- * @ctx: the batch context
- * @elems: array of struct timerwheel_entry; the result of each is set, and after success all fields
- * @n: number of elements, at most TW_OPS_MAX
- *
- * Return: as tw_ops_move().
- */
-int tw_ops_get(struct tw_ctx *ctx, void *elems, int n)
-{
-	return TW_OPS_EACH(ctx, elems, n, timerwheel_entry, true, tw_get);
-}
+TW_OPS(add, timerwheel_add, true)
+TW_OPS(move, timerwheel_move, false)
+TW_OPS(remove, timerwheel_remove, true)
+TW_OPS(get, timerwheel_entry, true)
 
 /**
  * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
@@ -265,12 +222,12 @@ int tw_get_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry *entry)
 
 /* Describe a timer in user memory, without sleeping. As tw_fill_entry(). */
 static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
-			 void __user *to, size_t size)
+			 struct timerwheel_entry __user *to)
 {
 	struct timerwheel_entry entry;
 
 	tw_fill_entry(ctx, t, index, was, &entry);
-	return copy_to_user_nofault(to, &entry, size);
+	return copy_to_user_nofault(to, &entry, sizeof(entry));
 }
 
 /*
@@ -279,18 +236,18 @@ static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index
  * the entry meanwhile it is taken from them first, and given back after a fault.
  */
 static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, int *was,
-			    void __user *to, size_t size)
+			    struct timerwheel_entry __user *to)
 {
 	const struct tw_pool *pool = &ctx->file->table.pool;
 	u64 stored;
 
 	*was = tw_deadline_look(pool, index, t, &stored);
-	if (tw_copy_entry(ctx, t, index, *was, to, size))
+	if (tw_copy_entry(ctx, t, index, *was, to))
 		return -EFAULT;
 	if (tw_pool_table(pool) && !tw_resident_take(pool, index, stored)) {
 		stored = tw_resident_seize(pool, index, t);
 		*was = tw_deadline_stored(pool, t, stored);
-		if (tw_copy_entry(ctx, t, index, *was, to, size)) {
+		if (tw_copy_entry(ctx, t, index, *was, to)) {
 			tw_resident_release(pool, index, stored);
 			return -EFAULT;
 		}
@@ -305,14 +262,13 @@ static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, i
  * @ctx: the batch context
  * @index: an index that exists
  * @to: where its description goes
- * @size: how many bytes of a struct timerwheel_entry
  *
  * The description is copied out first, so that a fault loses nothing.
  *
  * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index; -EFAULT: @to
  * cannot be written without sleeping; -EAGAIN: see tw_ctx.wants. After an error nothing was done.
  */
-int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
+int tw_drain_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to)
 {
 	struct tw_file *file = ctx->file;
 	struct tw_lookup lookup __uninitialized;
@@ -323,15 +279,15 @@ int tw_drain_index(struct tw_ctx *ctx, u32 index, void __user *to, size_t size)
 	if (IS_ERR_OR_NULL(t))
 		return t ? PTR_ERR(t) : -ENOENT;
 	if (lookup.state == TW_PENDING) {
-		err = tw_drain_pending(ctx, t, index, &was, to, size);
+		err = tw_drain_pending(ctx, t, index, &was, to);
 	} else if (lookup.state == TW_PARKED) {
 		was = tw_was_parked(ctx);
-		err = tw_copy_entry(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to);
 		if (!err)
 			ctx->cpu->wheel.parked--;
 	} else if (tw_lock_if_due(ctx, t)) {
 		was = TIMERWHEEL_WAS_DUE;
-		err = tw_copy_entry(ctx, t, index, was, to, size);
+		err = tw_copy_entry(ctx, t, index, was, to);
 		if (!err)
 			tw_events_unlink(ctx, t);
 		tw_events_unlock(file);

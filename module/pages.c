@@ -7,8 +7,8 @@
  * and CPU and returns them in batches. If nothing is allocated from the zone, the batches double up
  * to thousands of pages, which takes a millisecond or more without scheduling. After such a batch,
  * some kernels return all collected pages at the next free of more than one page. An allocation
- * halves the batch. Therefore, after each freed page this file allocates a page from the same zone
- * and frees it.
+ * halves the batch. Therefore, before it frees a page, this file allocates a page from the same
+ * zone and frees that.
  */
 #include <linux/gfp.h>
 #include <linux/kmemleak.h>
@@ -36,19 +36,8 @@ static gfp_t tw_zone_gfp(const struct page *page)
 }
 
 /**
- * tw_zone_of - get the zone of a page
- * @page: the page, not yet freed
- *
- * Return: its zone, for tw_free_pause().
- */
-struct tw_zone tw_zone_of(const struct page *page)
-{
-	return (struct tw_zone){ .nid = page_to_nid(page), .gfp = tw_zone_gfp(page) };
-}
-
-/**
- * tw_free_pause - let other tasks run after memory was freed, before more is freed
- * @zone: the zone of the freed memory
+ * tw_free_pause - let other tasks run before memory is freed
+ * @page: a page of the memory
  *
  * The allocation must not wake kswapd, because freeing memory is not a reason to reclaim more. As a
  * result, it fails in a zone below its low watermark. The allocator then collects at most four
@@ -56,10 +45,10 @@ struct tw_zone tw_zone_of(const struct page *page)
  *
  * Context: process, may sleep.
  */
-void tw_free_pause(struct tw_zone zone)
+void tw_free_pause(const struct page *page)
 {
-	gfp_t gfp = zone.gfp | __GFP_THISNODE | __GFP_NOWARN;
-	struct page *other = alloc_pages_node(zone.nid, gfp, 0);
+	gfp_t gfp = tw_zone_gfp(page) | __GFP_THISNODE | __GFP_NOWARN;
+	struct page *other = alloc_pages_node(page_to_nid(page), gfp, 0);
 
 	if (other)
 		__free_page(other);
@@ -74,11 +63,8 @@ void tw_free_pause(struct tw_zone zone)
  */
 void tw_free_page(void *p)
 {
-	struct page *page = virt_to_page(p);
-	struct tw_zone zone = tw_zone_of(page);
-
-	__free_page(page);
-	tw_free_pause(zone);
+	tw_free_pause(virt_to_page(p));
+	free_page((unsigned long)p);
 }
 
 /**

@@ -61,38 +61,18 @@ static int tw_list_chunk(struct tw_file *file, u64 offset, u64 *next, u64 end,
 	return n;
 }
 
-/* The number of bytes of an entry that are copied to the caller's element of @size bytes. */
-static size_t tw_entry_bytes(size_t size)
-{
-	return min(size, sizeof(struct timerwheel_entry));
-}
-
-/* Zero the unknown bytes of an element. */
-static int tw_clear_tail(void __user *to, size_t size)
-{
-	return clear_user(to + tw_entry_bytes(size), size - tw_entry_bytes(size)) ? -EFAULT : 0;
-}
-
-static int tw_list_copy_one(void __user *to, size_t size, const struct timerwheel_entry *entry)
-{
-	return copy_to_user(to, entry, tw_entry_bytes(size)) ? -EFAULT : tw_clear_tail(to, size);
-}
-
 /*
- * Copy @n entries out, to elements of @size bytes. Returns the number of entries that were copied
- * completely. After a fault, copy_to_user() reports more missing bytes than there are on some
- * machines. Therefore entries that may be missing are copied again, one by one.
+ * Copy @n entries out. Returns the number of entries that were copied completely. After a fault,
+ * copy_to_user() reports more missing bytes than there are on some machines. Therefore entries that
+ * may be missing are copied again, one by one.
  */
-static int tw_list_copy(void __user *to, size_t size, const struct timerwheel_entry *entry, int n)
+static int tw_list_copy(struct timerwheel_entry __user *to, const struct timerwheel_entry *entry,
+			int n)
 {
-	size_t missed;
-	int copied = 0;
+	size_t missed = copy_to_user(to, entry, n * sizeof(*entry));
+	int copied = n - DIV_ROUND_UP(missed, sizeof(*entry));
 
-	if (likely(size == sizeof(*entry))) {
-		missed = copy_to_user(to, entry, n * sizeof(*entry));
-		copied = n - DIV_ROUND_UP(missed, sizeof(*entry));
-	}
-	while (copied < n && !tw_list_copy_one(to + copied * size, size, &entry[copied]))
+	while (copied < n && !copy_to_user(to + copied, &entry[copied], sizeof(*entry)))
 		copied++;
 	return copied;
 }
@@ -107,8 +87,7 @@ static int tw_list_copy(void __user *to, size_t size, const struct timerwheel_en
  */
 long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 {
-	void __user *to = u64_to_user_ptr(batch->elems);
-	size_t size = batch->elem_size;
+	struct timerwheel_entry __user *to = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	struct timerwheel_entry entry[TW_LIST_COPY] __uninitialized;
 	u64 next = max(batch->cursor, 1ULL);
@@ -124,7 +103,7 @@ long tw_scan_list(struct tw_file *file, struct timerwheel_batch *batch)
 				  min_t(u32, batch->count - done, TW_LIST_COPY), &other);
 		if (n < 0)
 			return done ? done : n;
-		copied = tw_list_copy(to + done * size, size, entry, n);
+		copied = tw_list_copy(to + done, entry, n);
 		done += copied;
 		if (copied < n) {
 			/* The next call continues with the first entry that was not copied. */
@@ -159,7 +138,8 @@ static void tw_drain_close(struct tw_file *file)
  * many, or an error. Sets @fault if it stopped at a page fault. @other: as in tw_list_chunk().
  */
 static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
-			  void __user *to, size_t size, unsigned int max, bool *fault, u32 *other)
+			  struct timerwheel_entry __user *to, unsigned int max, bool *fault,
+			  u32 *other)
 {
 	unsigned int n = 0;
 	struct tw_ctx ctx;
@@ -169,7 +149,7 @@ static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 	if (err)
 		return err;
 	for (; *next < stop && n < max; ++*next) {
-		err = tw_drain_index(&ctx, *next, to + n * size, tw_entry_bytes(size));
+		err = tw_drain_index(&ctx, *next, to + n);
 		*fault = err == -EFAULT;
 		if (*fault || err == -EAGAIN)
 			break;
@@ -182,10 +162,9 @@ static int tw_drain_chunk(struct tw_file *file, u64 offset, u32 *next, u32 stop,
 }
 
 /* Drain indices @next to @end - 1. Returns the number of timers, or an error if it is 0. */
-static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user *to, size_t size,
-			   unsigned int max)
+static long tw_drain_range(struct tw_file *file, u32 next, u32 end,
+			   struct timerwheel_entry __user *to, unsigned int max)
 {
-	bool tail = size > sizeof(struct timerwheel_entry);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	long done = 0;		/* signed, as errors are */
 	u32 other = TW_NO_CPU;
@@ -194,17 +173,13 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
 
 	while (done < max && next < end) {
 		fault = false;
-		/* With a tail, drain one at a time: zero the tail before removing the timer. */
-		if (tail && tw_clear_tail(to, size))
-			return done ? done : -EFAULT;
-		n = tw_drain_chunk(file, offset, &next, min(end, next + TW_SCAN), to, size,
-				   tail ? 1 : min_t(unsigned int, max - done, TW_DRAIN), &fault,
-				   &other);
+		n = tw_drain_chunk(file, offset, &next, min(end, next + TW_SCAN), to,
+				   min_t(unsigned int, max - done, TW_DRAIN), &fault, &other);
 		if (n < 0)
 			return done ? done : n;
 		done += n;
-		to += n * size;
-		if (fault && fault_in_subpage_writeable(to, tw_entry_bytes(size)))
+		to += n;
+		if (fault && fault_in_subpage_writeable((char __user *)to, sizeof(*to)))
 			return done ? done : -EFAULT;
 		if (tw_interrupted(done)) {
 			if (!done)
@@ -230,8 +205,7 @@ static long tw_drain_range(struct tw_file *file, u32 next, u32 end, void __user 
  */
 long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
 {
-	void __user *to = u64_to_user_ptr(batch->elems);
-	size_t size = batch->elem_size;
+	struct timerwheel_entry __user *to = u64_to_user_ptr(batch->elems);
 	u32 end = tw_index_max(&file->table) + 1;
 	u32 from = clamp(READ_ONCE(file->drain_next), 1U, end);
 	long done, more;
@@ -242,9 +216,9 @@ long tw_scan_drain(struct tw_file *file, const struct timerwheel_batch *batch)
 	}
 	if (!batch->count)
 		return 0;
-	done = tw_drain_range(file, from, end, to, size, batch->count);
+	done = tw_drain_range(file, from, end, to, batch->count);
 	if (done < 0 || done == batch->count || (done && signal_pending(current)))
 		return done;
-	more = tw_drain_range(file, 1, from, to + done * size, size, batch->count - done);
+	more = tw_drain_range(file, 1, from, to + done, batch->count - done);
 	return more < 0 && !done ? more : done + max(more, 0L);
 }

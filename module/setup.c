@@ -43,8 +43,11 @@ u32 tw_setup_generation_bits(const struct tw_setup *setup)
 	return clamp_t(u32, ilog2(setup->tick), TW_GENERATION_BITS_MIN, TW_GENERATION_BITS_MAX);
 }
 
-/* Check the requested settings, and fill in the granted settings. Returns 0 or -EINVAL. */
-static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *setup)
+/*
+ * Check the requested settings, replace them by the granted settings, and fill in @setup with
+ * these. Returns 0 or -EINVAL.
+ */
+static int tw_setup_grant(struct timerwheel_setup *arg, struct tw_setup *setup)
 {
 	u64 tick_min = arg->clock == TIMERWHEEL_CLOCK_MANUAL ? 1 : TW_TICK_MIN;
 
@@ -70,24 +73,26 @@ static int tw_setup_grant(const struct timerwheel_setup *arg, struct tw_setup *s
 				arg->event_size > TW_EVENT_SIZE_ASKED))
 		return -EINVAL;
 
-	tw_setup_default(setup);
-	setup->clock = arg->clock;
-	if (arg->slots)
-		setup->slots = roundup_pow_of_two(arg->slots);
-	if (arg->tick)
-		setup->tick = arg->tick;
-	if (arg->capacity)
-		setup->capacity = arg->capacity;
-	if (arg->wake_events)
-		setup->wake_events = arg->wake_events;
-	setup->wake_ns = arg->wake_ns;
-	setup->slack = arg->slack;
-	if (arg->ring)
-		setup->ring = roundup_pow_of_two(arg->ring);
-	if (arg->event_size)
-		setup->event_size = min_t(u32, arg->event_size, sizeof(struct timerwheel_event));
-	setup->resident = arg->flags & TIMERWHEEL_SETUP_RESIDENT;
-	setup->table = setup->resident || arg->flags & TIMERWHEEL_SETUP_TABLE;
+	arg->slots = roundup_pow_of_two(arg->slots ?: TW_SLOTS_DEFAULT);
+	arg->tick = arg->tick ?: TW_TICK_DEFAULT;
+	arg->capacity = arg->capacity ?: TW_CAPACITY_DEFAULT;
+	arg->wake_events = arg->wake_events ?: 1;
+	arg->ring = arg->ring ? roundup_pow_of_two(arg->ring) : 0;
+	arg->event_size = min_t(u32, arg->event_size ?: TW_EVENT_SIZE_FIRST,
+				sizeof(struct timerwheel_event));
+	*setup = (struct tw_setup) {
+		.clock = arg->clock,
+		.slots = arg->slots,
+		.tick = arg->tick,
+		.capacity = arg->capacity,
+		.wake_events = arg->wake_events,
+		.wake_ns = arg->wake_ns,
+		.slack = arg->slack,
+		.ring = arg->ring,
+		.event_size = arg->event_size,
+		.table = arg->flags & (TIMERWHEEL_SETUP_TABLE | TIMERWHEEL_SETUP_RESIDENT),
+		.resident = arg->flags & TIMERWHEEL_SETUP_RESIDENT,
+	};
 	return 0;
 }
 
@@ -123,25 +128,15 @@ static int tw_setup_memory(struct tw_file *file, const struct tw_setup *setup)
 	return err;
 }
 
-/*
- * Batches read the settings. There is no base now, and therefore no batch. Only the clock is also
- * read before a batch begins.
- */
+/* Batches read the settings. There is no base now, and therefore no batch. */
 static void tw_setup_apply(struct tw_file *file, const struct tw_setup *setup)
 {
-	file->setup.slots = setup->slots;
-	file->setup.tick = setup->tick;
-	file->setup.capacity = setup->capacity;
-	file->setup.wake_events = setup->wake_events;
-	file->setup.wake_ns = setup->wake_ns;
-	file->setup.slack = setup->slack;
-	file->setup.ring = setup->ring;
-	file->setup.event_size = setup->event_size;
+	/* The clock is also read before a batch begins. */
 	WRITE_ONCE(file->setup.clock, setup->clock);
+	/* This writes the same clock again. */
+	data_race(file->setup = *setup);
 	/* Pairs with the acquire in tw_has_ring(): the ring is there; litmus publish. */
 	smp_store_release(&file->ring.events, setup->ring);
-	file->setup.table = setup->table;
-	file->setup.resident = setup->resident;
 	file->table.pool.deadlines_offset = tw_clock_offset(setup->clock);
 	tw_pool_set_entries(&file->table.pool, tw_setup_generation_bits(setup), setup->resident);
 }
@@ -187,14 +182,5 @@ int tw_setup(struct tw_file *file, struct timerwheel_setup *arg)
 	/* A wheel with a ring does not support read, so waiting readers get an error. */
 	if (setup.ring)
 		wake_up_interruptible_all(&file->events.readers);
-	arg->clock = setup.clock;
-	arg->slots = setup.slots;
-	arg->tick = setup.tick;
-	arg->capacity = setup.capacity;
-	arg->wake_events = setup.wake_events;
-	arg->wake_ns = setup.wake_ns;
-	arg->slack = setup.slack;
-	arg->ring = setup.ring;
-	arg->event_size = setup.event_size;
 	return 0;
 }

@@ -272,6 +272,18 @@ u64 tw_sock_move(struct tw_ctx *ctx, struct tw_timer *t, u64 deadline)
 	return max(deadline, ctx->now + 1);
 }
 
+/* Free the timer of the warning, if there is one. */
+static void tw_sock_free_warning(struct tw_ctx *ctx, struct tw_sock *ts)
+{
+	struct tw_timer *warning = tw_sock_warning(ctx->file, ts);
+
+	if (!ts->warning)
+		return;
+	WRITE_ONCE(warning->state, TW_FREE);
+	tw_cpu_free(ctx->cpu, ts->warning, warning);
+	ts->warning = 0;
+}
+
 /**
  * tw_sock_end - let go of the connection that a timer watches
  * @ctx: the batch context
@@ -280,14 +292,9 @@ u64 tw_sock_move(struct tw_ctx *ctx, struct tw_timer *t, u64 deadline)
 void tw_sock_end(struct tw_ctx *ctx, struct tw_timer *t)
 {
 	struct tw_sock *ts = t->sock;
-	struct tw_timer *warning;
 
 	tw_sock_calm(ctx, ts);
-	if (ts->warning) {
-		warning = tw_sock_warning(ctx->file, ts);
-		WRITE_ONCE(warning->state, TW_FREE);
-		tw_cpu_free(ctx->cpu, ts->warning, warning);
-	}
+	tw_sock_free_warning(ctx, ts);
 	t->stay = TW_ENDS;
 	atomic_dec(&ctx->file->socks->count);
 	tw_sock_queue(ts, TW_SOCK_ENDED);
@@ -359,21 +366,34 @@ static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_soc
 }
 
 /*
- * Find the timer of a connection, if the worker is to decide about it. Its bucket is locked then.
- * Returns NULL otherwise, or ERR_PTR(-EAGAIN): see tw_ctx.wants.
+ * Begin a batch for the timer with this index. Returns the timer, its base and its bucket locked.
+ * NULL: there is no timer, and the batch has ended. If another base has the timer, a second batch
+ * locks that base. If the timer is then in a third one, it was armed again: leave it alone.
  */
-static struct tw_timer *tw_sock_lookup(struct tw_ctx *ctx, struct tw_sock *ts,
-				       struct tw_lookup *lookup)
+static struct tw_timer *tw_sock_begin(struct tw_ctx *ctx, struct tw_file *file, u32 index,
+				      struct tw_lookup *lookup)
 {
-	struct tw_timer *t = tw_lookup_index(ctx, ts->index, lookup);
+	u32 other = TW_NO_CPU;
+	struct tw_timer *t;
 
-	if (IS_ERR_OR_NULL(t))
-		return t;
-	if (lookup->state != TW_PARKED || !tw_timer_has_sock(t) || t->sock != ts) {
-		tw_lookup_unlock(ctx, lookup);
-		return NULL;
+	for (;;) {
+		/* There is one base at least, from the ADD: no memory is needed for another. */
+		if (WARN_ON_ONCE(__tw_cpu_begin(ctx, file, 0, true, other)))
+			return NULL;
+		t = tw_lookup_index(ctx, index, lookup);
+		if (!IS_ERR_OR_NULL(t))
+			return t;
+		tw_cpu_end(ctx);
+		if (!t || other != TW_NO_CPU)
+			return NULL;
+		other = ctx->wants;
 	}
-	return t;
+}
+
+static void tw_sock_unlock(struct tw_ctx *ctx, const struct tw_lookup *lookup)
+{
+	tw_lookup_unlock(ctx, lookup);
+	tw_cpu_end(ctx);
 }
 
 /*
@@ -381,37 +401,26 @@ static struct tw_timer *tw_sock_lookup(struct tw_ctx *ctx, struct tw_sock *ts,
  * true if the connection is to be aborted.
  *
  * The visit that has handed the connection over parks the timer a little later, with its base
- * locked. If the timer is found in a base before that, a second batch waits for that base. After it
- * the timer is PARKED, or a call has armed it again: then it is left alone, because the next visit
- * hands the connection over again.
+ * locked. Therefore tw_sock_begin() finds it PARKED, or a call has armed it again. Then the next
+ * visit hands the connection over again.
  */
 static bool tw_sock_settle(struct tw_file *file, struct tw_sock *ts, const int *err)
 {
 	struct tw_lookup lookup __uninitialized;
 	struct tw_ctx ctx __uninitialized;
-	struct tw_timer *t;
-	u32 other = TW_NO_CPU;
+	struct tw_timer *t = tw_sock_begin(&ctx, file, ts->index, &lookup);
 	bool abort = false;
 
-again:
-	/* There is one base at least, that of the ADD: no memory is needed for another. */
-	if (WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true, other)))
+	if (!t)
 		return false;
-	t = tw_sock_lookup(&ctx, ts, &lookup);
-	if (IS_ERR(t) && other == TW_NO_CPU) {
-		tw_cpu_end(&ctx);
-		other = ctx.wants;
-		goto again;
-	}
-	if (!IS_ERR_OR_NULL(t)) {
+	if (lookup.state == TW_PARKED && tw_timer_has_sock(t) && t->sock == ts) {
 		if (!err)
 			abort = tw_sock_decide(&ctx, t, ts);
 		else
 			tw_sock_due(&ctx, t, ts,
 				    *err ? TIMERWHEEL_EVENT_GONE : TIMERWHEEL_EVENT_ABORTED);
-		tw_lookup_unlock(&ctx, &lookup);
 	}
-	tw_cpu_end(&ctx);
+	tw_sock_unlock(&ctx, &lookup);
 	return abort;
 }
 
@@ -508,33 +517,23 @@ static void tw_sock_let_go(struct tw_file *file, u32 index)
 	u32 kept = tw_alloc_size(sizeof(struct tw_sock)), bytes = 0;
 	struct tw_lookup lookup __uninitialized;
 	struct tw_ctx ctx __uninitialized;
-	u32 other = TW_NO_CPU;
 	struct sock *sk = NULL;
 	struct tw_timer *t;
 
 	/* Without a lock: most timers watch no connection. A later walk finds what it misses. */
 	if (!data_race(tw_timer_has_sock(tw_timer_at(&file->table.pool, index))))
 		return;
-again:
-	if (WARN_ON_ONCE(__tw_cpu_begin(&ctx, file, 0, true, other)))
+	t = tw_sock_begin(&ctx, file, index, &lookup);
+	if (!t)
 		return;
-	t = tw_lookup_index(&ctx, index, &lookup);
-	if (IS_ERR(t) && other == TW_NO_CPU) {
-		tw_cpu_end(&ctx);
-		other = ctx.wants;
-		goto again;
+	/* A held socket orders the tree. The timer ends soon anyway. */
+	if (tw_timer_has_sock(t) && t->sock->sk && tw_tcp_closed(t->sock->sk) &&
+	    !tw_sock_is_held(t->sock)) {
+		swap(sk, t->sock->sk);
+		bytes = t->sock->bytes - kept;
+		t->sock->bytes = kept;
 	}
-	if (!IS_ERR_OR_NULL(t)) {
-		/* A held socket orders the tree. The timer ends soon anyway. */
-		if (tw_timer_has_sock(t) && t->sock->sk && tw_tcp_closed(t->sock->sk) &&
-		    !tw_sock_is_held(t->sock)) {
-			swap(sk, t->sock->sk);
-			bytes = t->sock->bytes - kept;
-			t->sock->bytes = kept;
-		}
-		tw_lookup_unlock(&ctx, &lookup);
-	}
-	tw_cpu_end(&ctx);
+	tw_sock_unlock(&ctx, &lookup);
 	if (!sk)
 		return;
 	tw_tcp_put(sk);
@@ -809,15 +808,11 @@ static bool tw_sock_invalid(const struct tw_file *file, const struct timerwheel_
 	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK |
 			  TIMERWHEEL_SOCKET_ABORT;
 
-	if (arg->flags & ~known || arg->kind > TIMERWHEEL_SOCKET_HALF_CLOSED)
-		return true;
-	if (arg->grace > TIMERWHEEL_SOCKET_TIME_MAX ||
-	    (arg->grace && !(arg->flags & TIMERWHEEL_SOCKET_ABORT)))
-		return true;
-	if (arg->kind != TIMERWHEEL_SOCKET_LIFETIME &&
-	    (arg->flags & TIMERWHEEL_ABS || arg->deadline - 1 >= TIMERWHEEL_SOCKET_TIME_MAX))
-		return true;
-	return false;
+	return arg->flags & ~known || arg->kind > TIMERWHEEL_SOCKET_HALF_CLOSED ||
+	       arg->grace > TIMERWHEEL_SOCKET_TIME_MAX ||
+	       (arg->grace && !(arg->flags & TIMERWHEEL_SOCKET_ABORT)) ||
+	       (arg->kind != TIMERWHEEL_SOCKET_LIFETIME &&
+		(arg->flags & TIMERWHEEL_ABS || arg->deadline - 1 >= TIMERWHEEL_SOCKET_TIME_MAX));
 }
 
 static struct tw_sock *__tw_sock_make(struct tw_file *file, struct sock *sk,
@@ -897,7 +892,6 @@ static int tw_sock_arm(struct tw_ctx *ctx, struct timerwheel_add_socket *arg, st
 		.flags = (arg->flags & ~TIMERWHEEL_SOCKET_ABORT) | TIMERWHEEL_ABS,
 	};
 	const struct tw_setup *setup = &ctx->file->setup;
-	struct tw_timer *warning;
 	int was;
 
 	if (setup->table || setup->clock == TIMERWHEEL_CLOCK_MANUAL)
@@ -909,15 +903,10 @@ static int tw_sock_arm(struct tw_ctx *ctx, struct timerwheel_add_socket *arg, st
 	ctx->offset = 0;
 	was = tw_add_any(ctx, &add, tw_hint_of(ctx, arg->key), ts);
 	if (was < 0) {
-		if (ts->warning) {
-			warning = tw_sock_warning(ctx->file, ts);
-			WRITE_ONCE(warning->state, TW_FREE);
-			tw_cpu_free(ctx->cpu, ts->warning, warning);
-			ts->warning = 0;
-		}
+		tw_sock_free_warning(ctx, ts);
 		return was;
 	}
-	/* The base is still locked, so nobody needs it before. */
+	/* The base is still locked, so no other code needs it before. */
 	ts->index = add.index;
 	atomic_inc(&ctx->file->socks->count);
 	arg->index = add.index;
@@ -1010,25 +999,22 @@ static int tw_sock_add_one(struct tw_file *file, struct timerwheel_add_socket *a
 long tw_sock_add(struct tw_file *file, const struct timerwheel_batch *batch)
 {
 	const size_t out = offsetof(struct timerwheel_add_socket, flags);
-	void __user *user = u64_to_user_ptr(batch->elems);
+	struct timerwheel_add_socket __user *user = u64_to_user_ptr(batch->elems);
 	u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));
 	struct timerwheel_add_socket arg;
 	long done = 0;		/* signed, as errors are */
-	int err;
 
 	while (done < batch->count) {
-		err = copy_struct_from_user(&arg, sizeof(arg), user, batch->elem_size);
 		/* An element whose result cannot be copied out is not begun. */
-		if (!err && copy_to_user(user + out, (void *)&arg + out, sizeof(arg) - out))
-			err = -EFAULT;
-		if (err)
-			return done ? done : err;
+		if (copy_from_user(&arg, user, sizeof(arg)) ||
+		    copy_to_user(&user->flags, &arg.flags, sizeof(arg) - out))
+			return done ? done : -EFAULT;
 		arg.result = tw_sock_add_one(file, &arg, offset);
 		done++;
 		/* The operation took effect: a failed copy-out is no error. */
-		if (copy_to_user(user + out, (void *)&arg + out, sizeof(arg) - out))
+		if (copy_to_user(&user->flags, &arg.flags, sizeof(arg) - out))
 			break;
-		user += batch->elem_size;
+		user++;
 		if (done == batch->count || signal_pending(current))
 			break;
 		cond_resched();

@@ -97,36 +97,26 @@ void tw_magazine_push(struct tw_table *table, u32 first, u32 count)
 	raw_spin_unlock(&table->lock);
 }
 
-/* The directory of @kind. Context: tw_file.mutex is held, or no other code uses the table. */
-static void **tw_dir(const struct tw_table *table, enum tw_dirs kind)
+/* Where the directory of @kind is. Context: tw_file.mutex, or no other code uses the table. */
+static void ***tw_dir(struct tw_table *table, enum tw_dirs kind)
 {
 	switch (kind) {
 	case TW_DIR_TIMERS:
-		return (void **)table->pool.page;
+		return (void ***)&table->pool.page;
 	case TW_DIR_BUCKETS:
-		return (void **)table->bucket;
+		return (void ***)&table->bucket;
 	default:
-		return (void **)table->pool.deadlines;
+		return (void ***)&table->pool.deadlines;
 	}
 }
 
-/* Publish the directory @dir. */
 static void tw_dir_publish(struct tw_table *table, enum tw_dirs kind, void **dir)
 {
-	switch (kind) {
-	case TW_DIR_TIMERS:
-		/* Pairs with the address dependency in tw_pool_pages(); litmus dependency. */
-		smp_store_release(&table->pool.page, (struct tw_timer **)dir);
-		break;
-	case TW_DIR_BUCKETS:
-		/* Pairs with the address dependency in tw_bucket_at(); litmus dependency. */
-		smp_store_release(&table->bucket, (struct tw_bucket **)dir);
-		break;
-	default:
-		/* Pairs with tw_pool_deadlines(), as above; litmus dependency. */
-		smp_store_release(&table->pool.deadlines, (u64 **)dir);
-		break;
-	}
+	/*
+	 * Pairs with the address dependencies in tw_pool_pages(), tw_bucket_at() and
+	 * tw_pool_deadlines(); litmus dependency.
+	 */
+	smp_store_release(tw_dir(table, kind), dir);
 }
 
 /* Entry -1 of a directory is a link to the directory that it has replaced. */
@@ -241,7 +231,7 @@ static void tw_growth_install(struct tw_table *table, enum tw_dirs kind,
 			      const struct tw_growth *growth)
 {
 	struct tw_dir *dir = &table->dir[kind];
-	void **old = tw_dir(table, kind);
+	void **old = *tw_dir(table, kind);
 
 	if (growth->dir[kind]) {
 		tw_dir_copy(growth->dir[kind], old, dir->used);
@@ -249,7 +239,7 @@ static void tw_growth_install(struct tw_table *table, enum tw_dirs kind,
 		tw_dir_publish(table, kind, growth->dir[kind]);
 		dir->room = tw_dir_more(dir->room);
 	}
-	tw_dir(table, kind)[dir->used] = growth->page[kind];
+	(*tw_dir(table, kind))[dir->used] = growth->page[kind];
 	/* Pairs with the acquire in tw_table_deadlines_page(); litmus made. */
 	smp_store_release(&dir->used, dir->used + 1);
 }
@@ -476,7 +466,7 @@ void tw_table_free(struct tw_table *table)
 	u32 i;
 
 	for (kind = 0; kind < TW_DIRS; kind++) {
-		dir = tw_dir(table, kind);
+		dir = *tw_dir(table, kind);
 		for (i = 0; i < table->dir[kind].used; i++)
 			tw_page_free(kind, dir[i]);
 		tw_dir_free(dir, table->dir[kind].room);

@@ -39,57 +39,34 @@ int tw_tcp_check(const struct sock *sk)
 	}
 }
 
-/**
- * tw_tcp_hold - take a reference to a socket; this does not keep it open
- * @sk: the socket
- */
+/* Take a reference to a socket; this does not keep it open. */
 void tw_tcp_hold(struct sock *sk)
 {
 	sock_hold(sk);
 }
 
-/**
- * tw_tcp_put - drop a reference from tw_tcp_hold()
- * @sk: the socket
- *
- * Context: process, may sleep.
- */
+/* Drop a reference from tw_tcp_hold(). Context: process, may sleep. */
 void tw_tcp_put(struct sock *sk)
 {
 	if (tw_tcp_supported())
 		sock_put(sk);
 }
 
-/**
- * tw_tcp_size - memory that stays allocated while there is a reference to a socket
- * @sk: the socket
- *
- * Return: bytes.
- */
+/* How much memory stays allocated while there is a reference to a socket? */
 u32 tw_tcp_size(const struct sock *sk)
 {
 	/* sk_prot may have changed, to IPv4 (IPV6_ADDRFORM) or TLS. */
 	return sk->sk_prot_creator->obj_size;
 }
 
-/**
- * tw_tcp_closed - has the program closed the socket, so that no descriptor leads to it?
- * @sk: the socket
- *
- * Return: true if so. This does not change back.
- */
+/* Has the program closed the socket, so that no descriptor leads to it? Once true, always true. */
 bool tw_tcp_closed(const struct sock *sk)
 {
 	/* The flags change without atomic operations, under the lock of the socket. */
 	return data_race(sock_flag(sk, SOCK_DEAD));
 }
 
-/**
- * tw_tcp_gone - has the connection ended, or does it not exist?
- * @sk: the socket
- *
- * Return: true if so.
- */
+/* Has the connection ended, or does it not exist? */
 bool tw_tcp_gone(const struct sock *sk)
 {
 	u8 state = READ_ONCE(sk->sk_state);
@@ -97,12 +74,7 @@ bool tw_tcp_gone(const struct sock *sk)
 	return tw_tcp_closed(sk) || state == TCP_CLOSE || state == TCP_LISTEN;
 }
 
-/**
- * tw_tcp_half_closed - has one end closed the connection?
- * @sk: the socket
- *
- * Return: true if so.
- */
+/* Has one end closed the connection? */
 bool tw_tcp_half_closed(const struct sock *sk)
 {
 	const u32 half = TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | TCPF_CLOSE_WAIT | TCPF_LAST_ACK |
@@ -111,44 +83,25 @@ bool tw_tcp_half_closed(const struct sock *sk)
 	return BIT(READ_ONCE(sk->sk_state)) & half;
 }
 
-/**
- * tw_tcp_now - the clock of tw_tcp_received() and tw_tcp_sent()
- *
- * Return: the time, in jiffies, modulo 2^32.
- */
+/* The clock of tw_tcp_received() and tw_tcp_sent(): jiffies, modulo 2^32. */
 u32 tw_tcp_now(void)
 {
 	return tcp_jiffies32;
 }
 
-/**
- * tw_tcp_received - the time at which data was last received
- * @sk: the socket
- *
- * Return: the time, in jiffies; any number if no data was received.
- */
+/* The time at which data was last received; any number if none was. */
 u32 tw_tcp_received(const struct sock *sk)
 {
 	return READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
 }
 
-/**
- * tw_tcp_sent - the time at which data was last sent
- * @sk: the socket
- *
- * Return: the time, in jiffies; any number if no data was sent.
- */
+/* The time at which data was last sent; any number if none was. */
 u32 tw_tcp_sent(const struct sock *sk)
 {
 	return READ_ONCE(tcp_sk(sk)->lsndtime);
 }
 
-/**
- * tw_tcp_acked - the peer's last acknowledgment
- * @sk: the socket
- *
- * Return: a sequence number.
- */
+/* The sequence number of the peer's last acknowledgment. */
 u32 tw_tcp_acked(const struct sock *sk)
 {
 	return READ_ONCE(tcp_sk(sk)->snd_una);

@@ -13,8 +13,7 @@
 
 #include "internal.h"
 
-/* ADD armed a timer, or replaced one. */
-TRACE_EVENT(timerwheel_arm,
+DECLARE_EVENT_CLASS(timerwheel_timer,
 	TP_PROTO(const struct tw_file *file, const struct tw_timer *t, int was),
 	TP_ARGS(file, t, was),
 	TP_STRUCT__entry(
@@ -35,45 +34,15 @@ TRACE_EVENT(timerwheel_arm,
 		  __entry->key, __entry->deadline, __entry->period, __entry->was)
 );
 
-/* MOVE changed a timer's deadline. */
-TRACE_EVENT(timerwheel_move,
-	TP_PROTO(const struct tw_file *file, const struct tw_timer *t, int was),
-	TP_ARGS(file, t, was),
-	TP_STRUCT__entry(
-		__field(const void *, wheel)
-		__field(u64, key)
-		__field(u64, deadline)
-		__field(int, was)
-	),
-	TP_fast_assign(
-		__entry->wheel = file;
-		__entry->key = t->key;
-		__entry->deadline = t->deadline;
-		__entry->was = was;
-	),
-	TP_printk("wheel=%p key=%llu deadline=%llu was=%d", __entry->wheel, __entry->key,
-		  __entry->deadline, __entry->was)
-);
+#define TW_TRACE_TIMER(name)							\
+DEFINE_EVENT(timerwheel_timer, timerwheel_##name,				\
+	TP_PROTO(const struct tw_file *file, const struct tw_timer *t, int was), \
+	TP_ARGS(file, t, was))
 
-/* REMOVE or DRAIN removed a timer. */
-TRACE_EVENT(timerwheel_remove,
-	TP_PROTO(const struct tw_file *file, const struct tw_timer *t, int was),
-	TP_ARGS(file, t, was),
-	TP_STRUCT__entry(
-		__field(const void *, wheel)
-		__field(u64, key)
-		__field(u64, deadline)
-		__field(int, was)
-	),
-	TP_fast_assign(
-		__entry->wheel = file;
-		__entry->key = t->key;
-		__entry->deadline = t->deadline;
-		__entry->was = was;
-	),
-	TP_printk("wheel=%p key=%llu deadline=%llu was=%d", __entry->wheel, __entry->key,
-		  __entry->deadline, __entry->was)
-);
+/* ADD armed a timer, or replaced one; MOVE changed a deadline; REMOVE or DRAIN removed a timer. */
+TW_TRACE_TIMER(arm);
+TW_TRACE_TIMER(move);
+TW_TRACE_TIMER(remove);
 
 /* Timers of a batch fell due on a CPU; late is the lateness of the first timer. */
 TRACE_EVENT(timerwheel_expire,

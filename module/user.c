@@ -25,48 +25,15 @@
 
 #include "internal.h"
 #include "memory.h"
+#include "sock.h"
 #include "user.h"
 
-static unsigned long max_user_memory;	/* 0 only before tw_user_init() */
-
-/* Half of all memory: so a user without a memory cgroup leaves enough to others. */
-static unsigned long tw_default_memory(void)
-{
-	return (totalram_pages() << PAGE_SHIFT) / 2;
-}
-
-/* Writing 0 selects the default; reading returns it in bytes. */
-static int tw_set_memory(const char *text, const struct kernel_param *kp)
-{
-	unsigned long bytes;
-	int err;
-
-	err = kstrtoul(text, 0, &bytes);
-	if (!err)
-		WRITE_ONCE(max_user_memory, bytes ?: tw_default_memory());
-	return err;
-}
-
-static const struct kernel_param_ops tw_memory_ops = {
-	.set	= tw_set_memory,
-	.get	= param_get_ulong,
-};
-
-module_param_cb(max_user_memory, &tw_memory_ops, &max_user_memory, 0644);
-__MODULE_PARM_TYPE(max_user_memory, "ulong");
+static unsigned long max_user_memory;
+module_param(max_user_memory, ulong, 0644);
 MODULE_PARM_DESC(max_user_memory,
-		 "Maximum bytes of kernel memory that a user may hold (default: half of all)");
+		 "Maximum bytes of kernel memory that a user may hold (default: 0, half of all)");
 
 static DEFINE_XARRAY_FLAGS(tw_users, XA_FLAGS_ACCOUNT);
-
-/**
- * tw_user_init - set the default cap unless a module parameter has set one
- */
-void __init tw_user_init(void)
-{
-	if (!max_user_memory)
-		max_user_memory = tw_default_memory();
-}
 
 /*
  * Who is the calling user? Those who may use many ids in namespaces of their own (/etc/subuid) are
@@ -124,40 +91,23 @@ static u32 tw_user_container(void)
 	return ns->ns.inum;
 }
 
-/* The key of a user, or of a container: then @uid is INVALID_UID. */
-static unsigned long tw_user_id(u32 container, kuid_t uid)
-{
-	return (unsigned long)container << 32 | __kuid_val(uid);
-}
-
-/* Find a user or container and take a reference. NULL if there is none. */
-static struct tw_user *tw_user_find(unsigned long id)
-{
-	struct tw_user *user;
-
-	xa_lock(&tw_users);
-	user = xa_load(&tw_users, id);
-	if (user)
-		user->files++;
-	xa_unlock(&tw_users);
-	return user;
-}
-
 static size_t tw_user_size(void)
 {
 	return struct_size((struct tw_user *)NULL, share, nr_cpu_ids);
 }
 
 /* Find or create a user of a container (0: none), or the container itself: @uid is INVALID_UID. */
-static struct tw_user *__tw_user_get(u32 container, kuid_t uid,
-				     void (*free_closed)(struct work_struct *work),
-				     void (*sock_work)(struct work_struct *work))
+static struct tw_user *__tw_user_get(u32 container, kuid_t uid)
 {
-	unsigned long id = tw_user_id(container, uid);
+	unsigned long id = (unsigned long)container << 32 | __kuid_val(uid);
 	struct tw_user *user, *other;
 
 	for (;;) {
-		user = tw_user_find(id);
+		xa_lock(&tw_users);
+		user = xa_load(&tw_users, id);
+		if (user)
+			user->files++;
+		xa_unlock(&tw_users);
 		if (user)
 			return user;
 		user = tw_alloc(tw_user_size());
@@ -169,12 +119,11 @@ static struct tw_user *__tw_user_get(u32 container, kuid_t uid,
 		spin_lock_init(&user->lock);
 		init_waitqueue_head(&user->wait);
 		INIT_LIST_HEAD(&user->closed);
-		INIT_WORK(&user->free, free_closed);
+		INIT_WORK(&user->free, tw_file_free_closed);
 		init_llist_head(&user->sock_files);
-		INIT_DELAYED_WORK(&user->sock_work, sock_work);
+		INIT_DELAYED_WORK(&user->sock_work, tw_sock_work);
 		if (container && !user->is_container) {
-			user->container = __tw_user_get(container, INVALID_UID, free_closed,
-							sock_work);
+			user->container = __tw_user_get(container, INVALID_UID);
 			if (!user->container) {
 				tw_free(user, tw_user_size());
 				return NULL;
@@ -193,18 +142,15 @@ static struct tw_user *__tw_user_get(u32 container, kuid_t uid,
 
 /**
  * tw_user_get - find or create the calling user
- * @free_closed: work function that frees the wheels queued by tw_user_queue_closed()
- * @sock_work: work function for connections
  *
  * Allocates with no lock held, so no user waits for memory of another one.
  *
  * Context: process, may sleep.
  * Return: the user, with a reference for tw_user_put(); NULL without memory.
  */
-struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work),
-			    void (*sock_work)(struct work_struct *work))
+struct tw_user *tw_user_get(void)
 {
-	return __tw_user_get(tw_user_container(), tw_user_uid(), free_closed, sock_work);
+	return __tw_user_get(tw_user_container(), tw_user_uid());
 }
 
 /**
@@ -388,5 +334,8 @@ u64 tw_user_memory(struct tw_user *user)
  */
 u64 tw_user_memory_max(void)
 {
-	return READ_ONCE(max_user_memory);
+	unsigned long max = READ_ONCE(max_user_memory);
+
+	/* Half of all memory: so a user without a memory cgroup leaves enough to others. */
+	return max ?: (totalram_pages() << PAGE_SHIFT) / 2;
 }

@@ -7,11 +7,8 @@
 
 struct list_head;
 struct tw_user;
-struct work_struct;
 
-void tw_user_init(void);
-struct tw_user *tw_user_get(void (*free_closed)(struct work_struct *work),
-			    void (*sock_work)(struct work_struct *work));
+struct tw_user *tw_user_get(void);
 void tw_user_hold(struct tw_user *user);
 void tw_user_put(struct tw_user *user);
 bool tw_user_queue_closed(struct tw_user *user, struct list_head *node);

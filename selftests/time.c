@@ -2462,18 +2462,7 @@ FIXTURE_TEARDOWN(namespace)
 }
 
 /* What the child does */
-enum { ABSOLUTE, SEVERAL, LONGER, RELATIVE, PAST, ORIGIN, AGO, LOOK, READ, ARM, LAST };
-
-/* ADD with elements larger than the kernel's */
-static int add_longer(int fd, __u64 key, __u64 deadline)
-{
-	struct { struct timerwheel_add add; __u64 more; } elem = {
-		.add = { .key = key, .deadline = deadline, .flags = TIMERWHEEL_ABS },
-	};
-	int ret = tw_batch(fd, TIMERWHEEL_IOC_ADD, 0, &elem, sizeof(elem), 1, NULL);
-
-	return tw_result1(ret, &elem.add.result);
-}
+enum { ABSOLUTE, SEVERAL, RELATIVE, PAST, ORIGIN, AGO, LOOK, READ, ARM, LAST };
 
 /* Arm @key and, in the same call, another timer an hour later */
 static int add_several(int fd, __u64 key, __u64 deadline)
@@ -2512,9 +2501,6 @@ static bool in_namespace(FIXTURE_DATA(namespace) * self,
 		break;
 	case SEVERAL:
 		r->result = add_several(fd, 1, r->deadline);
-		break;
-	case LONGER:
-		r->result = add_longer(fd, 1, r->deadline);
 		break;
 	case RELATIVE:
 		r->result = tw_add1(fd, 1, 0, 50 * MSEC, 0);
@@ -2576,12 +2562,6 @@ TEST_F(namespace, absolute)
 TEST_F(namespace, absolute_several)
 {
 	asks(_metadata, self, variant, SEVERAL);
-}
-
-/* The same for elements larger than the kernel's */
-TEST_F(namespace, absolute_longer)
-{
-	asks(_metadata, self, variant, LONGER);
 }
 
 /* Relative deadlines are the same everywhere */

@@ -191,29 +191,12 @@ static void make_handle(__u32 *index, __u32 *generation, const struct view *view
 
 void elem_get(const struct io *io, unsigned int i, union elem *e)
 {
-	memcpy(e, io->elems + i * io->elem, io->elem_known);
+	memcpy(e, io->elems + i * io->elem, io->elem);
 }
 
 void elem_put(struct io *io, unsigned int i, const union elem *e)
 {
-	memcpy(io->elems + i * io->elem, e, io->elem_known);
-}
-
-void elem_zero_tail(struct io *io, unsigned int i)
-{
-	memset(io->elems + i * io->elem + io->elem_known, 0, io->elem - io->elem_known);
-}
-
-bool elem_tail_set(const struct io *io, unsigned int i, size_t room)
-{
-	return !zeros(io->elems, i * io->elem + io->elem_known,
-		      least((i + 1) * io->elem, room));
-}
-
-/* Elements whose unknown part the kernel reads; in others it only writes it. */
-static bool elem_is_read(unsigned int op)
-{
-	return op == OP_ADD || op == OP_MOVE || op == OP_REMOVE || op_is_handle(op);
+	memcpy(io->elems + i * io->elem, e, io->elem);
 }
 
 bool op_is_handle(unsigned int op)
@@ -255,12 +238,7 @@ static void make_elems(struct io *io, unsigned int op, unsigned int n, const str
 			break;
 		}
 		elem_put(io, i, &e);
-		if (elem_is_read(op))
-			elem_zero_tail(io, i);
 	}
-	if (n && elem_is_read(op) && io->elem > io->elem_known && one_in(r, 2))
-		io->elems[rnd_to(r, n) * io->elem + io->elem_known +
-			  rnd_to(r, io->elem - io->elem_known)] ^= 1 << rnd_to(r, 8);
 }
 
 /* --- Arguments --------------------------------------------------------------- */
@@ -392,7 +370,7 @@ unsigned int setup_errors(const struct timerwheel_setup *s)
 	return s->flags & table ? resident_errors : 0;
 }
 
-/* Elements smaller than today's are invalid; larger ones are valid, up to a page. */
+/* Mostly a size that is invalid. */
 static __u32 choose_elem_size(const struct io *io, __u64 *r)
 {
 	switch (rnd_to(r, 6)) {
@@ -401,27 +379,14 @@ static __u32 choose_elem_size(const struct io *io, __u64 *r)
 	case 1:
 		return getpagesize() + rnd_to(r, 3) - 1;
 	case 2:
-		return io->elem_known + rnd_to(r, 3) - 1;
+		return io->elem + rnd_to(r, 3) - 1;
 	case 3:
-		return rnd_to(r, io->elem_known);
+		return rnd_to(r, io->elem);
 	case 4:
-		return io->elem_known + 1 + rnd_to(r, 1000);
+		return io->elem + 1 + rnd_to(r, 1000);
 	default:
-		return io->elem_known + 8 * (1 + rnd_to(r, 8));
+		return io->elem + 8 * (1 + rnd_to(r, 8));
 	}
-}
-
-/* Lay the array out as the call says, unless that is nonsense or takes too much room. */
-static void lay_out(struct io *io, unsigned int n)
-{
-	struct timerwheel_batch *b = &io->batch;
-
-	io->elem = io->elem_known;
-	if (b->elem_size <= io->elem_known || b->elem_size > (size_t)getpagesize())
-		return;
-	if ((size_t)n * b->elem_size > ELEM_ROOM)
-		b->elem_size = io->elem_known;
-	io->elem = b->elem_size;
 }
 
 static void make_size(struct io *io, bool mangle, __u64 *r)
@@ -463,8 +428,7 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 
 	io->cmd = ioctls[call->op].cmd;
 	io->known = ioctls[call->op].size;
-	io->elem_known = ioctls[call->op].elem;
-	io->elem = io->elem_known;
+	io->elem = ioctls[call->op].elem;
 	io->elems_len = 0;
 	memset(io->arg, 0, room);
 	make_size(io, call->mangle & MANGLE_SIZE, r);
@@ -502,7 +466,6 @@ void args_ioctl(struct worker *w, const struct call *call, const struct view *vi
 		/* A count beyond the array is only used in calls that must fail. */
 		if (b->count > n && b->count <= TIMERWHEEL_BATCH_MAX)
 			n = b->count;
-		lay_out(io, n);
 		io->elems_len = n * io->elem;
 		make_elems(io, call->op, n, view, r);
 		if (view->clean && elems > PLACE_EDGE)
@@ -560,11 +523,9 @@ unsigned int args_errors(const struct io *io, unsigned int op)
 		return errors;
 	if (b->flags & ~flags_known(op))
 		errors |= MAY_EINVAL;
-	if ((b->cursor && op != OP_LIST) || b->elem_size < io->elem_known)
+	if ((b->cursor && op != OP_LIST) || b->elem_size < io->elem)
 		errors |= MAY_EINVAL;
-	if (b->elem_size > (size_t)getpagesize() || b->count > TIMERWHEEL_BATCH_MAX)
-		errors |= MAY_E2BIG;
-	if (elem_is_read(op) && b->count && elem_tail_set(io, 0, io->elems_at.rd))
+	if (b->elem_size > io->elem || b->count > TIMERWHEEL_BATCH_MAX)
 		errors |= MAY_E2BIG;
 	return errors;
 }

@@ -244,7 +244,6 @@ struct view {
  * @known: its size in today's interface
  * @arg_len: bytes of @arg in use
  * @elem: size of an element of the array; 0: the call has no array
- * @elem_known: its size in today's interface, never more than @elem
  * @elems_len: bytes of @elems in use
  * @arg: contents of the argument; after the call: what it must contain
  * @elems: the same for the array
@@ -257,7 +256,6 @@ struct io {
 	size_t known;
 	size_t arg_len;
 	size_t elem;
-	size_t elem_known;
 	size_t elems_len;
 	union {
 		char arg[ARG_ROOM];
@@ -317,10 +315,6 @@ bool op_is_handle(unsigned int op);
 /* Copy element @i, which may be unaligned, from the array and back. */
 void elem_get(const struct io *io, unsigned int i, union elem *elem);
 void elem_put(struct io *io, unsigned int i, const union elem *elem);
-/* The unknown part of element @i: from here on it must be zero. */
-void elem_zero_tail(struct io *io, unsigned int i);
-/* Is something set in that part, as far as it lies within @room bytes? */
-bool elem_tail_set(const struct io *io, unsigned int i, size_t room);
 void args_ioctl(struct worker *w, const struct call *call, const struct view *view);
 /* The errors that the memory and the fields justify; 0: none. */
 unsigned int args_errors(const struct io *io, unsigned int op);

@@ -282,33 +282,6 @@ static __u32 fit(const struct io *io, size_t room)
 	return n < io->batch.count ? n : io->batch.count;
 }
 
-/*
- * Number of elements of ADD, MOVE, REMOVE that can be done if they are larger than the known
- * size: each can be read, its known part can be written, and the rest is zero.
- */
-static __u32 fit_larger(const struct io *io)
-{
-	__u32 most = fit(io, io->elems_at.rd), i;
-
-	for (i = 0; i < most; i++)
-		if (i * io->elem + io->elem_known > io->elems_at.rw ||
-		    elem_tail_set(io, i, io->elems_at.rd))
-			break;
-	return i;
-}
-
-/* In an element that was not done, the unknown part may have been zeroed, or some of it. */
-static void may_be_zeroed(struct io *io, unsigned int i)
-{
-	size_t at = i * io->elem + io->elem_known;
-
-	if (!io->elems_at.alias || i >= io->batch.count)
-		return;
-	for (; at < (i + 1) * io->elem && at < io->elems_at.rw; at++)
-		if (!io->elems_at.alias[at])
-			io->elems[at] = 0;
-}
-
 /* Where index and generation are. */
 #define PLACE	offsetof(struct timerwheel_add, index)
 
@@ -324,7 +297,7 @@ static void catch_up(struct test *t, unsigned int op, const union elem *e, const
 
 	if (!t->ring)
 		return;
-	memcpy(&done, is, t->w->io.elem_known);
+	memcpy(&done, is, t->w->io.elem);
 	switch (op) {
 	case OP_ADD:
 		ring_catch_up(t, e->add.key, done.add.result);
@@ -350,7 +323,7 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 {
 	struct io *io = &t->w->io;
 	const char *is = io->elems_at.alias + i * io->elem;
-	bool whole = i * io->elem + io->elem_known <= io->elems_at.rw;
+	bool whole = i * io->elem + io->elem <= io->elems_at.rw;
 	struct mtimer *timer, ended = {};
 	int must = -EINVAL;
 	union elem e;
@@ -409,7 +382,6 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 			model_describe(&t->m, timer, &e.entry);
 		else
 			e.entry.result = must;
-		elem_zero_tail(io, i);
 		break;
 	}
 	if (must > 0 && ended.index)
@@ -428,25 +400,17 @@ static bool element(struct test *t, unsigned int op, unsigned int i)
 static void do_elements(struct test *t, const struct call *call, int ret, unsigned int errors)
 {
 	struct io *io = &t->w->io;
-	bool larger = io->elem > io->elem_known;
 	__u32 fits = fit(io, io->elems_at.rw), most, i;
 
-	if (larger && call->op != OP_GET)
-		fits = fit_larger(io);
 	most = fits;
 	/* An element of which the result, but not all, can be written is done as well. */
-	if (!larger && (call->op == OP_ADD || call->op == OP_GET) &&
+	if ((call->op == OP_ADD || call->op == OP_GET) &&
 	    io->elems_at.rw % io->elem >= PLACE)
 		most = fit(io, io->elems_at.rw + io->elem);
 	if (most > fit(io, io->elems_at.rd))
 		most = fits;
-	/* Otherwise the unknown part of the first one is not zero: @errors has that already. */
-	if (!most && io->batch.count &&
-	    (io->elem > io->elems_at.rd || io->elem_known > io->elems_at.rw ||
-	     (call->op == OP_GET && io->elem > io->elems_at.rw)))
+	if (!most && io->batch.count)
 		errors |= MAY_EFAULT;
-	if (larger && call->op == OP_GET && !(errors & ~MAY_EFAULT))
-		may_be_zeroed(io, fits);
 	if (errors) {
 		failed_with(t, op_names[call->op], ret, errors);
 		return;
@@ -487,9 +451,6 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 		m->closed = true;
 	if (ret == -EFAULT && must && !fits)
 		goto partly;
-	/* If there is nothing to drain, bad memory may or may not be detected first. */
-	if (ret == -EFAULT && !list && io->elem > io->elem_known && io->batch.count && !fits)
-		goto partly;
 	/* From a cursor on, LIST may return any number of them. */
 	if (must > fits)
 		must = fits;
@@ -500,9 +461,8 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 	m->stamp++;
 	for (i = 0; i < must; i++) {
 		/* It may not be aligned. */
-		memcpy(&e, io->elems_at.alias + i * io->elem, io->elem_known);
+		memcpy(&e, io->elems_at.alias + i * io->elem, io->elem);
 		elem_put(io, i, &e);
-		elem_zero_tail(io, i);
 		timer = learn(t, &e.entry);
 		if (!timer)
 			return;
@@ -519,9 +479,6 @@ static void do_scan(struct test *t, const struct call *call, int ret, unsigned i
 		       io->at.alias + offsetof(struct timerwheel_batch, cursor), 8);
 		t->cursor = io->batch.cursor;
 	}
-	/* The memory is written before the timer is removed. */
-	if (!list)
-		may_be_zeroed(io, must);
 partly:
 	/* A part of what did not fit may have been written. */
 	partial = io->elems_at.rw - fits * io->elem;

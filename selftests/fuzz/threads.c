@@ -181,7 +181,7 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, unsigned 
 	bool fine;
 	int result;
 
-	memcpy(&is, io->elems_at.alias + i * io->elem, io->elem_known);
+	memcpy(&is, io->elems_at.alias + i * io->elem, io->elem);
 	elem_get(io, i, &must);
 	switch (op) {
 	case OP_ADD:
@@ -233,13 +233,11 @@ static bool element(struct worker *w, unsigned int op, unsigned int i, unsigned 
 		} else {
 			must.entry.result = result;
 		}
-		elem_zero_tail(io, i);
 		break;
 	default:
 		result = is.entry.result;
 		fine = entry_fits(counts, kinds, &is.entry);
 		must.entry = is.entry;
-		elem_zero_tail(io, i);
 	}
 	elem_put(io, i, &must);
 	if (!fine)
@@ -349,9 +347,6 @@ static void do_ioctl(struct worker *w, const struct call *call, unsigned int whe
 		may |= MAY_EINTR | MAY_ENOMEM;
 		if (io->elems_at.rw < io->elems_len || io->at.flips)
 			may |= MAY_EFAULT;
-		/* Whatever is in the unknown part is not zero. */
-		if (io->elems_at.flips && io->elem > io->elem_known)
-			may |= MAY_E2BIG;
 	} else if (call->op == OP_SETUP) {
 		may |= MAY_EBUSY;
 		if (io->setup.flags & TIMERWHEEL_SETUP_RESIDENT)

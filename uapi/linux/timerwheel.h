@@ -80,9 +80,8 @@
  * ------------------------
  * Each structure begins with its own size. A newer kernel accepts the older, smaller structure. An
  * older kernel accepts a newer, larger structure if the part that it does not know is zero. The
- * same rules apply to the elements of arrays (elem_size). Elements of GET, LIST and DRAIN are
- * output: the kernel zeroes the part that it does not know. All layouts are the same for 32-bit
- * and 64-bit programs. Reserved fields must be zero.
+ * elements of arrays do not grow: elem_size must be the size in this file. All layouts are the same
+ * for 32-bit and 64-bit programs. Reserved fields must be zero.
  */
 #ifndef _UAPI_LINUX_TIMERWHEEL_H
 #define _UAPI_LINUX_TIMERWHEEL_H
@@ -285,8 +284,7 @@ struct timerwheel_setup {
  *	all elements; other calls: 0
  * @elems: address of the array
  * @count: number of elements, 0 to TIMERWHEEL_BATCH_MAX
- * @elem_size: size of one element: sizeof the structure that the call names. A size other than the
- *	kernel's works, but is slower.
+ * @elem_size: size of one element: sizeof the structure that the call names
  * @cursor: LIST: where to continue: 0 in the first call, then the value that the previous call
  *	stored here. Other calls: 0.
  *

@@ -9,13 +9,6 @@ chunk: no room is no memory; ops:capacity.*.batch; s/\*no_memory = err == -ENOME
 many: in times of the first namespace; time:namespace.*.absolute_several; /^static .* tw_batch_many(/,/^}/s/u64 offset = .*/u64 offset = 0;/
 many: a signal does not end it; ops:ops.batch_signals; /^static .* tw_batch_many(/,/^}/s/ || tw_batch_interrupted(flags))/)/
 one: in times of the first namespace; time:namespace.monotonic_plus.look; s/err = tw_cpu_begin(&ctx, file, tw_clock_offset(READ_ONCE(file->setup.clock)));/err = tw_cpu_begin(\&ctx, file, 0);/
-strided: in times of the first namespace; time:namespace.*.absolute_longer; /^static .* tw_batch_strided(/,/^}/s/u64 offset = .*/u64 offset = 0;/
-strided: a signal does not end it; ops:ops.batch_signals_longer; /^static .* tw_batch_strided(/,/^}/s/ || tw_batch_interrupted(flags))/)/
-strided: GET leaves what it does not know as it was; abi:array.get_larger.*; s/if (kind->zeroes \&\& size > known \&\& clear_user/if (0 \&\& clear_user/
-strided: GET reads what it does not know; equivalent: it was set to zero just before; s/kind->zeroes ? min(size, known) : size);/size);/
-strided: ADD does not look at what it does not know; abi:array.*_larger.not_known; s/kind->zeroes ? min(size, known) : size);/min(size, known));/
-strided: not tried whether it can be written; abi:array.*_larger.*; s/if (!err \&\& copy_to_user(from + out/if (0 \&\& copy_to_user(from + out/
-strided: REMOVE by handle clears what it does not know; abi:array.remove_handle*.not_known; s/if (kind->zeroes \&\& size/if (!out \&\& size/
 one: without the flags of the call; handle:one.manual.move_absolute; /^static .* tw_batch_one(/,/^}/s/ctx.flags = batch->flags;/ctx.flags = 0;/
 many: without the flags of the call; handle:one.manual.batches; /^static .* tw_batch_chunk(/,/^}/s/ctx.flags = flags;/ctx.flags = 0;/
 signals: none ends a call; ops:ops.batch_signals; s/return !(flags \& TW_BATCH_KILLABLE) ||/return/
@@ -23,5 +16,4 @@ signals: each ends a command; uring:way.*.signals; s/return !(flags \& TW_BATCH_
 chunk: begins again after something was done; uring:place.memory_in_the_middle; s/if (!i \&\& flags \& TW_BATCH_NOWAIT)/if (flags \& TW_BATCH_NOWAIT)/
 chunk: a command waits for memory; uring:place.first_*; s/if (!i \&\& flags \& TW_BATCH_NOWAIT)/if (0)/
 many: ends where it needs memory; uring:place.memory_in_the_middle; /^static .* tw_batch_many(/,/^}/s/flags &= ~TW_BATCH_NOWAIT;//
-strided: ends where it needs memory; uring:place.memory_in_the_middle_longer; /^static .* tw_batch_strided(/,/^}/s/flags &= ~TW_BATCH_NOWAIT;//
 chunk: batches without a pause; race:foreign.*; /^static .* tw_batch_chunk(/,/^}/s/^\t\tcond_resched();$//

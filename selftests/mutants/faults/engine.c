@@ -65,7 +65,7 @@ remove: an empty clock stays started; lifetime:wheel.close_stops_the_hrtimer; s/
 remove: what was cancelled counts as started; lifetime:wheel.close_and_arm_later; /^void tw_engine_remove(/,/^}/s/clock->programmed = TW_NEVER;/;/
 queue: it never ends; lifetime:wheel.queues_end; /^void tw_engine_queue_put(/,/^}/s/^\ttw_queue_free(queue);/\t;/
 queue: it ends with the first base; lifetime:wheels.*,module.*; s/last = !--queue->members;/last = true;/
-queue: another base is not counted; lifetime:wheel.close_leaves_the_others; s/^\t\t\tqueue->members++;/\t\t\t;/
+queue: another base is not counted; lifetime:wheel.close_leaves_the_others; s/^\t\tqueue->members++;/\t\t\t;/
 container: the users take turns with others; icount/many:container.counts_as_one_user; s/if (user->container) {/if (0) {/
 container: it keeps its time when a user's comes; icount/many:container.counts_as_one_user; /^void tw_engine_start(/,/^}/s/for (; queue; queue = queue->parent)/for (; queue; queue = NULL)/
 container: it stays when its last wheel is closed; many:container.has_the_cap_of_a_user; /^void tw_engine_remove(/,/^}/s/for (; queue; queue = queue->parent)/for (; queue; queue = NULL)/

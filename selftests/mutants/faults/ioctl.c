@@ -14,12 +14,11 @@ batch: any flag; abi:call.*.unknown_flag; s/(batch->flags & ~call->flags ||/(0 |
 batch: flags of another call; abi:call.*.unknown_flag; s/batch->flags & ~call->flags/batch->flags \& ~TIMERWHEEL_DRAIN_CLOSE/
 batch: any cursor; abi:array.*.cursor; s/(batch->cursor \&\& !call->cursor)))/0))/
 batch: more than the most; abi:array.*.count_65537; s/batch->count > TIMERWHEEL_BATCH_MAX ?/batch->count > TIMERWHEEL_BATCH_MAX + 1 ?/
-elements: shorter than the first version; abi:array.*.elem_size; s/if (batch->elem_size < call->elem_min)/if (batch->elem_size < 8)/
-elements: longer than a page; abi:array.*.elem_size; s/if (batch->elem_size > PAGE_SIZE)/if (0)/
+elements: shorter; abi:array.*.elem_size; s/if (unlikely(batch->elem_size != call->elem))/if (batch->elem_size > call->elem)/
+elements: longer; abi:array.*.elem_size; s/if (unlikely(batch->elem_size != call->elem))/if (batch->elem_size < call->elem)/
 call: LIST whose cursor cannot be told is fine; faults:argument.list.list_cannot_say_where; s/^\t\t call->cursor)$/\t\t 0)/
 call: SETUP that cannot be told has failed; faults:argument.setup.setup_cannot_say_what; s/^\t\t call->cursor)$/\t\t 1)/
 call: a number beyond the last; abi:device.unknown_number; s/if (nr >= ARRAY_SIZE(tw_call_table))/if (nr > ARRAY_SIZE(tw_call_table))/
 short way: any size of the argument; abi:call.*; s/return batch->size == sizeof(\*batch);/return true;/
-array: any call is a command; uring:way.plain.unknown; s/if (!call || !call->strided)/if (!call)/
-array: any size; uring:way.plain.sizes; /^long tw_call_array(/,/^}/s/err = tw_strided_check(call, batch);/err = 0;/
-array: all sizes are today's; uring:way.plain.sizes; s/if (unlikely(batch->elem_size != call->elem))/if (0)/
+array: any call is a command; uring:way.plain.unknown; s/if (!call || !call->command)/if (!call)/
+array: any size, count and flags; uring:way.plain.sizes; /^long tw_call_array(/,/^}/s/err = tw_batch_check(call, batch);/err = 0;/

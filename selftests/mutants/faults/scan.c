@@ -10,9 +10,7 @@ list: walks only once; ops:ops.list_while_changing,ops.list_pages; s/while (done
 drain: nothing before where it went on; ops:ops.drain_begins_anew; s/return more < 0 \&\& !done ? more : done + max(more, 0L);/return done;/;s/more = tw_drain_range.*/more = 0;/
 drain: at the end of a page it is not begun anew; ops:ops.drain_begins_anew; s/u32 from = clamp(READ_ONCE(file->drain_next), 1U, end);/u32 from = clamp(READ_ONCE(file->drain_next), 1U, end); if (from == end) from = 1;/;s/more = tw_drain_range(file, 1, from,/more = tw_drain_range(file, from, from,/
 drain: an error of the second half is taken off; ops:ops.drain_begins_anew; s/return more < 0 \&\& !done ? more : done + max(more, 0L);/return done + more;/
-drain: fresh memory is a fault; ops:ops.drain_fresh_memory; s/if (fault \&\& fault_in_subpage_writeable(to, tw_entry_bytes(size)))/if (fault)/
-drain: what is behind a known entry stays; abi:array.drain_larger.not_known; s/if (tail \&\& tw_clear_tail(to, size))/if (0)/
-drain: many at a time though each has a tail; abi:array.drain_larger.not_known; s/tail ? 1 : min_t/min_t/
+drain: fresh memory is a fault; ops:ops.drain_fresh_memory; s/if (fault \&\& fault_in_subpage_writeable(.*)))*$/if (fault)/
 close: nobody is kept out; ops:ops.close_add; s/WRITE_ONCE(file->closed, true);/;/
 list: other than the caller's clock; time:namespace.*.look; /^long tw_scan_list/,/^}/s/u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));/u64 offset = 0;/
 drain: other than the caller's clock; time:namespace.*.look; /^static long tw_drain_range/,/^}/s/u64 offset = tw_clock_offset(READ_ONCE(file->setup.clock));/u64 offset = 0;/

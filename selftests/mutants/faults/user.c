@@ -15,7 +15,7 @@ closing: not counted; ops:cap.there_again; s/user->closing++;/;/;s/user->closing
 freed: still counted as closing; ops:cap.two_wheels; s/user->closing--;/;/
 freed: nobody is woken; ops:cap.there_again; s/wake_up_all(&user->wait);/;/
 uncharge: nothing; ops:cap.two_wheels; s/user->memory -= bytes;/;/
-memory: 0 is no memory; ops:cap.default_is_half; s/bytes ?: tw_default_memory()/bytes/
+memory: 0 is no memory; ops:cap.default_is_half; s/return max ?: .*/return max;/
 memory: all there is; ops:cap.default_is_half; s/(totalram_pages() << PAGE_SHIFT) \/ 2/(totalram_pages() << PAGE_SHIFT)/
 container: it has no cap; limits:users.in_a_namespace_of_root icount/many:container.has_the_cap_of_a_user; /^int tw_user_charge/,/^}/s/user->container ? __tw_user_charge(user->container, bytes) : 0/0/;/^void tw_user_uncharge/,/^}/s/if (user->container)/if (0)/
 container: what the user is refused stays charged to it; equivalent: it needs another cap between the two charges; /^int tw_user_charge/,/^}/s/__tw_user_uncharge(user->container, bytes);/;/

@@ -93,7 +93,7 @@ static int drain(u32 index, struct timerwheel_entry *entry)
 
 	do {
 		tw_cpu_begin_with(&ctx, file, 0, other);
-		result = tw_drain_index(&ctx, index, entry, sizeof(*entry));
+		result = tw_drain_index(&ctx, index, entry);
 		tw_cpu_end(&ctx);
 		other = ctx.wants;
 	} while (result == -EAGAIN);

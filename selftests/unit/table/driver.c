@@ -420,7 +420,7 @@ static void run_index(u32 index, u64 offset, bool drain, bool gaps)
 	do {
 		run_begin(&ctx, offset, gaps, other);
 		if (drain)
-			result = tw_drain_index(&ctx, index, &entry, sizeof(entry));
+			result = tw_drain_index(&ctx, index, &entry);
 		else
 			result = tw_get_index(&ctx, index, &entry);
 		other = run_end(&ctx, gaps);

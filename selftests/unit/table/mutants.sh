@@ -91,7 +91,7 @@ faults=(
 'fill_entry: no offset;                      s/t->deadline + ctx->offset,/t->deadline,/'
 'due at once: out of order;                  s/smp_store_release(&t->state, TW_DUE);/t->fired--; smp_store_release(\&t->state, TW_DUE);/'
 'drain: reported, but not removed;           /^int tw_drain_index(/,/^}/s/tw_events_unlink(ctx, t);/;/'
-'drain: removed, but not reported;           s/return copy_to_user_nofault(to, &entry, size);/copy_to_user_nofault(to, \&entry, size); return 0;/'
+'drain: removed, but not reported;           s/return copy_to_user_nofault(to, &entry, sizeof(entry));/copy_to_user_nofault(to, \&entry, sizeof(entry)); return 0;/'
 'due list: the prev link of the next timer;  /^void tw_events_unlink(/,/^}/s/->prev = t->prev;/->prev;/'
 'due list: the last one is not updated;      /^void tw_events_unlink(/,/^}/s/all->last = t->prev;/;/'
 'due list: new timers replace the old ones;  /^bool tw_events_add(/,/^}/s/if (all->last)/if (0)/'

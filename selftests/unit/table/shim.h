@@ -128,7 +128,6 @@ struct lock_class_key { int none; };
 struct lockdep_map { int none; };
 struct mutex { int none; };
 struct rcu_head { int none; };
-struct tw_zone { int none; };
 struct vm_struct { long none[8]; };
 struct vmap_area { long none[9]; };
 typedef struct { u64 val; } pte_t;
@@ -272,8 +271,7 @@ static inline size_t kmalloc_size_roundup(size_t size)
 #define tw_pages_alloc(size)	shim_zeroed(size)
 #define tw_pages_free(p, size)	((void)(size), shim_free(p))
 #define tw_free_page(p)		shim_free(p)
-#define tw_zone_of(page)	((struct tw_zone){})
-#define tw_free_pause(zone)	((void)(zone))
+#define tw_free_pause(page)	((void)(page))
 
 /* Reproducible random bytes */
 static inline void get_random_bytes(void *p, size_t n)
