@@ -2541,9 +2541,13 @@ TEST_F_TIMEOUT(busy, cpu_goes_offline, 300)
 #define INSTANCES	TRACING "instances"
 #define SCHED_PREEMPT	"/sys/kernel/debug/sched/preempt"
 #define FOREIGN		48	/* timers that a call moves */
+#define STORM_CPUS	8	/* that use a wheel together, at most */
+#define PROBES		TRACING "kprobe_events"
+#define STORM		"tw_race"	/* group of the probes */
 
 FIXTURE(foreign) {
 	struct world *w;
+	int cpus;
 	const char *cannot;
 	const char *ends;	/* function at whose calls real-time tasks stop waiting */
 	char dir[64];		/* a trace of this task's locks */
@@ -2568,7 +2572,8 @@ FIXTURE_SETUP(foreign)
 	int fd;
 
 	self->w = &world;
-	self->cannot = find_cpus(self->w, 3) < 3 ? "fewer than three CPUs" : NULL;
+	self->cpus = find_cpus(self->w, STORM_CPUS);
+	self->cannot = NULL;
 	self->fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	fd = open(SCHED_PREEMPT, O_RDONLY | O_CLOEXEC);
@@ -2579,8 +2584,6 @@ FIXTURE_SETUP(foreign)
 		self->ends = "__local_bh_enable_ip";
 	close(fd);
 	self->dir[0] = 0;
-	if (self->cannot)
-		return;
 	snprintf(self->dir, sizeof(self->dir), INSTANCES "/race-%d", getpid());
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	if (mkdir(self->dir, 0700)) {
@@ -2603,6 +2606,10 @@ FIXTURE_TEARDOWN(foreign)
 		return;
 	foreign_write(self, "current_tracer", "nop");
 	EXPECT_EQ(0, rmdir(self->dir));
+	/* These fail if there are no probes. */
+	tw_file_write(PROBES, "-:" STORM "/want");
+	tw_file_write(PROBES, "-:" STORM "/drop");
+	tw_file_write(PROBES, "-:" STORM "/ends");
 }
 
 /*
@@ -2647,6 +2654,8 @@ TEST_F_TIMEOUT(foreign, waits_for_two_bases, TIMEOUT)
 	__u64 at = 100 * HOUR;
 	int i, all, round;
 
+	if (self->cpus < 3)
+		SKIP(return, "fewer than three CPUs");
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
 	/* The bases exist, and have a timer that stays the first: no call starts an hrtimer. */
@@ -2689,6 +2698,324 @@ TEST_F_TIMEOUT(foreign, waits_for_two_bases, TIMEOUT)
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, ent[i].result);
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move[i].result);
 	}
+}
+
+#define STORM_CALLS	16	/* of each CPU */
+#define STORM_KEYS	96	/* for each CPU */
+
+struct storm_thread {
+	pthread_t id;
+	int fd, cpu, cpus;
+	__u64 rnd;
+	pthread_barrier_t *barrier;
+	int failed;
+};
+
+/* Pull timers of other CPUs to this CPU's base, remove and arm them, as fast as possible. */
+static void *storm_main(void *arg)
+{
+	struct storm_thread *t = arg;
+	struct timerwheel_remove rem[FOREIGN];
+	struct timerwheel_move move[FOREIGN];
+	struct timerwheel_add add[FOREIGN];
+	int i, k, keys = t->cpus * STORM_KEYS;
+	__u64 key, at;
+
+	tw_pin(t->cpu);
+	pthread_barrier_wait(t->barrier);
+	for (k = 0; k < STORM_CALLS; k++) {
+		memset(rem, 0, sizeof(rem));
+		memset(move, 0, sizeof(move));
+		memset(add, 0, sizeof(add));
+		for (i = 0; i < FOREIGN; i++) {
+			key = (tw_rand(&t->rnd) >> 32) % keys;
+			at = (10 + (tw_rand(&t->rnd) >> 32) % 90) * HOUR;
+			rem[i].key = key;
+			move[i] = (struct timerwheel_move){ .key = key, .deadline = at };
+			add[i] = (struct timerwheel_add){ .key = key, .deadline = at };
+		}
+		if (k % 4 < 2)
+			t->failed += dev_move(t->fd, move, FOREIGN) != FOREIGN;
+		else if (k % 4 == 2)
+			t->failed += dev_remove(t->fd, rem, FOREIGN) != FOREIGN;
+		else
+			t->failed += dev_add(t->fd, add, FOREIGN) != FOREIGN;
+	}
+	return NULL;
+}
+
+/*
+ * What the trace says about a CPU. It has locked bases lock[0] to lock[locks - 1], except that it
+ * may still wait for the last one.
+ */
+struct storm_cpu {
+	int lock[4];
+	int locks;
+	bool queued;		/* it waits for the last one, in the queue of that lock */
+	int waited;		/* holds by other CPUs that it waited for, since it queued */
+	unsigned int batch;	/* number of the hold of its bases */
+	unsigned int counted[STORM_CPUS];	/* by CPU: the last batch that is in @chain */
+	int taken, sum, chain;	/* since bottom halves were on */
+};
+
+struct storm {
+	int cpus;
+	unsigned long long address[STORM_CPUS];	/* of the bases' locks */
+	struct storm_cpu cpu[STORM_CPUS];
+	/* the largest values */
+	int taken, waited, sum, chain;
+	int locks;		/* in all */
+	int disorder;		/* bases locked in another order than that of their CPUs */
+	int strange;		/* lines that make no sense */
+};
+
+static void storm_most(int *most, int n)
+{
+	*most = n > *most ? n : *most;
+}
+
+static bool storm_waits(const struct storm_cpu *c, int lock)
+{
+	return c->locks && c->lock[c->locks - 1] == lock;
+}
+
+static void storm_want(struct storm *s, struct storm_cpu *c, int lock)
+{
+	if (c->locks == ARRAY_SIZE(c->lock)) {
+		s->strange++;
+		return;
+	}
+	if (!c->locks)
+		c->batch++;
+	s->disorder += c->locks && c->lock[c->locks - 1] >= lock;
+	c->lock[c->locks++] = lock;
+	c->queued = false;
+	c->waited = 0;
+	s->locks++;
+	storm_most(&s->taken, ++c->taken);
+}
+
+/*
+ * CPU @nr is about to unlock @lock, whose value is @word: 0x100 is set if the first CPU in the
+ * queue spins on it, and the CPU that queued last is in bits 18 to 31, plus one.
+ *
+ * A wait is counted only from when the CPU was seen in the queue. The queue is in order, so other
+ * CPUs take the lock once before it. (The CPU may have been stopped by the host between its line in
+ * the trace and the queue, for any number of their calls.)
+ */
+static void storm_drop(struct storm *s, int nr, int lock, unsigned int word, const int *number)
+{
+	bool late[STORM_CPUS] = {}, more = true;
+	int i, k, waiters = 0, tail = word >> 18;
+	struct storm_cpu *c = &s->cpu[nr];
+
+	for (i = 0; i < s->cpus; i++)
+		waiters += i != nr && storm_waits(&s->cpu[i], lock);
+	for (i = 0; i < s->cpus; i++) {
+		struct storm_cpu *o = &s->cpu[i];
+
+		if (i == nr || !storm_waits(o, lock))
+			continue;
+		if (tail ? tail == number[i] + 1 : waiters == 1 && word & 0xff00)
+			o->queued = true;
+		if (!o->queued)
+			continue;
+		late[i] = true;
+		o->sum++;
+		storm_most(&s->waited, ++o->waited);
+		storm_most(&s->sum, o->sum);
+	}
+	/* CPUs that wait for a base whose holder waits in turn */
+	while (more) {
+		more = false;
+		for (i = 0; i < s->cpus; i++) {
+			for (k = 0; late[i] && k < s->cpus; k++) {
+				struct storm_cpu *o = &s->cpu[k];
+
+				if (late[k] || k == nr || s->cpu[i].locks < 2 || !o->queued ||
+				    !storm_waits(o, s->cpu[i].lock[0]))
+					continue;
+				late[k] = true;
+				more = true;
+			}
+		}
+	}
+	for (i = 0; i < s->cpus; i++) {
+		if (!late[i] || s->cpu[i].counted[nr] == c->batch)
+			continue;
+		s->cpu[i].counted[nr] = c->batch;
+		storm_most(&s->chain, ++s->cpu[i].chain);
+	}
+	for (i = 0; i < c->locks && c->lock[i] != lock; i++)
+		;
+	if (i == c->locks) {
+		s->strange++;
+		return;
+	}
+	for (c->locks--; i < c->locks; i++)
+		c->lock[i] = c->lock[i + 1];
+	/* It holds the other one. */
+	c->queued = false;
+}
+
+/* Read the trace, of CPUs @number */
+static void storm_read(FIXTURE_DATA(foreign) * self, struct storm *s, const int *number)
+{
+	char path[128], line[512], *p, *field;
+	unsigned long long address;
+	struct storm_cpu *c;
+	int nr, lock;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/trace", self->dir);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		p = strstr(line, " [");
+		if (line[0] == '#' || !p)
+			continue;
+		for (nr = 0; nr < s->cpus && number[nr] != atoi(p + 2); nr++)
+			;
+		s->strange += nr == s->cpus || !!strstr(line, "LOST");
+		if (nr == s->cpus)
+			continue;
+		c = &s->cpu[nr];
+		if (strstr(line, ": ends: ") || strstr(line, ": sys_enter: ")) {
+			c->taken = 0;
+			c->sum = 0;
+			c->chain = 0;
+		}
+		field = strstr(line, " lock=");
+		if (!field)
+			continue;
+		address = strtoull(field + 6, NULL, 16);
+		for (lock = 0; lock < s->cpus && s->address[lock] != address; lock++)
+			;
+		if (lock == s->cpus)
+			s->strange++;
+		else if (strstr(line, ": want: "))
+			storm_want(s, c, lock);
+		else if ((field = strstr(line, " word=")))
+			storm_drop(s, nr, lock, strtoul(field + 6, NULL, 16), number);
+	}
+	if (f)
+		fclose(f);
+}
+
+/* The lock of the only base that a GET of @key on this CPU locks; 0: it is not known. */
+static unsigned long long storm_address(FIXTURE_DATA(foreign) * self, __u64 key)
+{
+	unsigned long long address = 0;
+	char path[128], line[512], *p;
+	struct timerwheel_entry ent;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/trace", self->dir);
+	close(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC));
+	if (tw_get1(self->fd, key, &ent) != TIMERWHEEL_WAS_PENDING)
+		return 0;
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		p = strstr(line, " lock=");
+		if (strstr(line, ": want: ") && strstr(line, " caller=tw_") && p)
+			address = strtoull(p + 6, NULL, 16);
+	}
+	if (f)
+		fclose(f);
+	close(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC));
+	return address;
+}
+
+/* Place the probes, and trace locks of this task and its threads. */
+static const char *storm_probes(FIXTURE_DATA(foreign) * self)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "p:" STORM "/ends %s", self->ends);
+	if (tw_file_write(PROBES, "p:" STORM "/want _raw_spin_lock lock=%di:x64 "
+				  "caller=$stack0:symbol") ||
+	    tw_file_write(PROBES, "p:" STORM "/drop _raw_spin_unlock lock=%di:x64 "
+				  "word=+0(%di):x32") ||
+	    tw_file_write(PROBES, text))
+		return "this kernel cannot probe locks";
+	snprintf(text, sizeof(text), "%d", getpid());
+	if (foreign_write(self, "current_tracer", "nop") ||
+	    foreign_write(self, "trace_clock", "counter") ||
+	    foreign_write(self, "buffer_size_kb", "8192") ||
+	    foreign_write(self, "set_event_pid", text) ||
+	    foreign_write(self, "options/event-fork", "1") ||
+	    foreign_write(self, "events/" STORM "/want/enable", "1"))
+		return "this kernel cannot trace probes";
+	return NULL;
+}
+
+/*
+ * All CPUs change timers of one wheel in each other's bases. A batch takes two bases at most, in
+ * the order of their CPUs. If locks are queues, then each of the N - 1 other CPUs takes a base at
+ * most once while a CPU waits for it. With holders that wait for a higher base in turn, a batch
+ * waits for at most 2^N - 2 holds: see "How long a lock is held" in module/README.md. The guest's
+ * locks are queues only if the kernel does not know that it is a guest (--append clearcpuid=159).
+ */
+TEST_F_TIMEOUT(foreign, bounds_waits, TIMEOUT)
+{
+	char filter[STORM_CPUS * 32] = "", path[128];
+	struct storm_thread t[STORM_CPUS] = {};
+	int i, n = self->cpus, len = 0;
+	static struct storm storm;
+	struct storm *s = &storm;
+	pthread_barrier_t barrier;
+	const char *cannot;
+
+	if (self->cannot)
+		SKIP(return, "%s", self->cannot);
+	cannot = storm_probes(self);
+	if (cannot)
+		SKIP(return, "%s", cannot);
+	s->cpus = n;
+	for (i = 0; i < n; i++) {
+		tw_pin(self->w->cpu[i]);
+		/* a timer that stays the first: no call starts an hrtimer */
+		ASSERT_EQ(0, tw_add1(self->fd, n * STORM_KEYS + i, 0, HOUR, 0));
+		s->address[i] = storm_address(self, n * STORM_KEYS + i);
+		if (!s->address[i])
+			SKIP(return, "this kernel's spin locks are inline");
+		len += snprintf(filter + len, sizeof(filter) - len, "%slock == %#llx",
+				i ? " || " : "", s->address[i]);
+	}
+	ASSERT_EQ(0, foreign_write(self, "events/" STORM "/want/enable", "0"));
+	for (i = 0; i < n * STORM_KEYS; i++)
+		ASSERT_EQ(0, tw_add1(self->fd, i, 0, 100 * HOUR, 0));
+	snprintf(path, sizeof(path), "%s/trace", self->dir);
+	close(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC));
+	ASSERT_EQ(0, foreign_write(self, "events/" STORM "/want/filter", filter));
+	ASSERT_EQ(0, foreign_write(self, "events/" STORM "/drop/filter", filter));
+	ASSERT_EQ(0, foreign_write(self, "events/" STORM "/want/enable", "1"));
+	ASSERT_EQ(0, foreign_write(self, "events/" STORM "/drop/enable", "1"));
+	ASSERT_EQ(0, foreign_write(self, "events/" STORM "/ends/enable", "1"));
+	ASSERT_EQ(0, foreign_write(self, "events/raw_syscalls/sys_enter/enable", "1"));
+	ASSERT_EQ(0, pthread_barrier_init(&barrier, NULL, n));
+	for (i = 0; i < n; i++) {
+		t[i] = (struct storm_thread){
+			.fd = self->fd, .cpu = self->w->cpu[i], .cpus = n,
+			.rnd = tw_seed() + i, .barrier = &barrier,
+		};
+		ASSERT_EQ(0, pthread_create(&t[i].id, NULL, storm_main, &t[i]));
+	}
+	for (i = 0; i < n; i++) {
+		pthread_join(t[i].id, NULL);
+		EXPECT_EQ(0, t[i].failed);
+	}
+	foreign_write(self, "tracing_on", "0");
+	foreign_write(self, "events/enable", "0");
+	storm_read(self, s, self->w->cpu);
+	printf("# %d CPUs, %d bases locked: a batch locked %d, and waited for %d holds of one, %d of both, %d with the holders' own waits\n",
+	       n, s->locks, s->taken, s->waited, s->sum, s->chain);
+	EXPECT_EQ(0, s->strange);
+	EXPECT_LE(n * STORM_CALLS, s->locks);
+	EXPECT_GE(n > 1 ? 2 : 1, s->taken);
+	EXPECT_EQ(0, s->disorder);
+	EXPECT_GE(n - 1, s->waited);
+	EXPECT_GE(2 * (n - 1), s->sum);
+	EXPECT_GE((1 << n) - 2, s->chain);
 }
 
 #define CLOSED_ROUNDS	200
