@@ -2700,7 +2700,7 @@ TEST_F_TIMEOUT(foreign, waits_for_two_bases, TIMEOUT)
 	}
 }
 
-#define STORM_CALLS	16	/* of each CPU */
+#define STORM_CALLS	48	/* of each CPU */
 #define STORM_KEYS	96	/* for each CPU */
 
 struct storm_thread {
