@@ -2702,7 +2702,7 @@ TEST_F_TIMEOUT(foreign, waits_for_two_bases, TIMEOUT)
 
 #define PROBE_WANT	"p:" STORM "/want _raw_spin_lock lock=%di:x64 caller=$stack0:symbol"
 #define PROBE_DROP	"p:" STORM "/drop _raw_spin_unlock lock=%di:x64 word=+0(%di):x32"
-#define STORM_CALLS	48	/* of each CPU */
+#define STORM_CALLS	96	/* of all CPUs: queued locks are slow on a host with few CPUs */
 #define STORM_KEYS	96	/* for each CPU */
 
 struct storm_thread {
@@ -2725,7 +2725,7 @@ static void *storm_main(void *arg)
 
 	tw_pin(t->cpu);
 	pthread_barrier_wait(t->barrier);
-	for (k = 0; k < STORM_CALLS; k++) {
+	for (k = 0; k < STORM_CALLS / t->cpus; k++) {
 		memset(rem, 0, sizeof(rem));
 		memset(move, 0, sizeof(move));
 		memset(add, 0, sizeof(add));
@@ -3015,7 +3015,7 @@ TEST_F_TIMEOUT(foreign, bounds_waits, TIMEOUT)
 	printf("# a batch waited for %d holds of a base, %d of its bases, %d with holders' waits\n",
 	       s->waited, s->sum, s->chain);
 	EXPECT_EQ(0, s->strange);
-	EXPECT_LE(n * STORM_CALLS, s->locks);
+	EXPECT_LE(STORM_CALLS, s->locks);
 	EXPECT_GE(n > 1 ? 2 : 1, s->taken);
 	EXPECT_EQ(0, s->disorder);
 	EXPECT_GE(n - 1, s->waited);
