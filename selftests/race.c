@@ -2700,7 +2700,7 @@ TEST_F_TIMEOUT(foreign, waits_for_two_bases, TIMEOUT)
 	}
 }
 
-#define PROBE_WANT	"p:" STORM "/want _raw_spin_lock lock=%di:x64 caller=$stack0:symbol"
+#define PROBE_WANT(func) "p:" STORM "/want " func " lock=%di:x64 caller=$stack0:symbol"
 #define PROBE_DROP	"p:" STORM "/drop _raw_spin_unlock lock=%di:x64 word=+0(%di):x32"
 #define STORM_CALLS	96	/* of all CPUs: queued locks are slow on a host with few CPUs */
 #define STORM_KEYS	96	/* for each CPU */
@@ -2937,9 +2937,11 @@ static const char *storm_probes(FIXTURE_DATA(foreign) * self)
 	char text[128];
 
 	snprintf(text, sizeof(text), "p:" STORM "/ends %s", self->ends);
-	if (tw_file_write(PROBES, PROBE_WANT) || tw_file_write(PROBES, PROBE_DROP) ||
-	    tw_file_write(PROBES, text))
+	if (tw_file_write(PROBES, PROBE_WANT("_raw_spin_lock")) ||
+	    tw_file_write(PROBES, PROBE_DROP) || tw_file_write(PROBES, text))
 		return "this kernel cannot probe locks";
+	/* Only kernels with lockdep have this one. */
+	tw_file_write(PROBES, PROBE_WANT("_raw_spin_lock_nested"));
 	snprintf(text, sizeof(text), "%d", getpid());
 	if (foreign_write(self, "current_tracer", "nop") ||
 	    foreign_write(self, "trace_clock", "counter") ||
