@@ -2961,8 +2961,8 @@ static const char *storm_probes(FIXTURE_DATA(foreign) * self)
  * waits for at most 2^N - 2 holds: see "How long a lock is held" in module/README.md. The guest's
  * locks are queues only if the kernel does not know that it is a guest (--append clearcpuid=159).
  *
- * This test runs only on request, because emulated kernels can crash or hang when a probe is placed
- * in the function that takes spinlocks while other CPUs run it.
+ * This test runs only on request, because some emulated kernels crashed or hung while probes were
+ * placed in the functions that take and release spinlocks.
  */
 TEST_F_TIMEOUT(foreign, bounds_waits, TIMEOUT)
 {
