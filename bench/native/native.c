@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Timers in real time: the same operations, on the same timers, in the same random order, for the
+ * module and for other queues inside a process. See README.md.
+ *
+ * native --peers
+ * native --calls
+ * native [--count] PEER TIMERS ROUNDS
+ *
+ * Prints a line "ROW TIMERS OPERATIONS NS" for each row and round; --count prints no times, and
+ * dumps the counts of callgrind under the name of the row.
+ *
+ * Time is simulated, so that nothing waits: clock_gettime() and epoll_wait() of the libraries are
+ * here. Deliveries are checked after the measurement: each pending timer once, none early.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <valgrind/callgrind.h>
+
+#include "../bench.h"
+#include "native.h"
+#include "peers.h"
+
+#define CHUNK	1024	/* operations between two turns of the event loop */
+#define CALL	256	/* operations in a call */
+#define SAMPLE	262144	/* most operations in a row */
+#define COUNTED	65536	/* the same with --count */
+
+/* an ioctl that no file has */
+#define NO_IOCTL	_IO(0xff, 0xff)
+
+#ifdef __x86_64__
+#define fence()	__builtin_ia32_lfence()
+#else
+#define fence()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
+
+__u32 native_timers;
+bool expiring;
+__u32 *native_log, native_logged;
+
+/* The simulated time, in ns */
+extern unsigned long long lines_now;
+
+static const struct peer *peer;
+static const struct facility *queue;
+static bool counting;
+static __u32 n, sample;
+static __u32 *order;			/* all timers, in an order that changes with each row */
+static struct change *change;
+__u64 seed;
+static __u64 *deadline;			/* of timer i; 0: it is not pending */
+static __u32 *log_end;			/* by step: the number of deliveries after it */
+
+/* --- Simulated time ----------------------------------------------------------------- */
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	(void)clock;
+	time->tv_sec = lines_now / NSEC_PER_SEC;
+	time->tv_nsec = lines_now % NSEC_PER_SEC;
+	return 0;
+}
+
+int gettimeofday(struct timeval *restrict time, void *restrict zone)
+{
+	(void)zone;
+	time->tv_sec = lines_now / NSEC_PER_SEC;
+	time->tv_usec = lines_now % NSEC_PER_SEC / NSEC_PER_USEC;
+	return 0;
+}
+
+static __thread bool main_thread;
+
+/* No descriptor is ready. A thread of a library waits forever. */
+static int pass(int timeout)
+{
+	while (!main_thread)
+		pause();
+	if (timeout)
+		lines_now += NSEC_PER_USEC;
+	return 0;
+}
+
+int epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
+{
+	(void)fd;
+	(void)events;
+	(void)most;
+	return pass(timeout);
+}
+
+int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout, const sigset_t *signals)
+{
+	(void)signals;
+	return epoll_wait(fd, events, most, timeout);
+}
+
+/* Then Boost.Asio gives its timeout to epoll_wait(). */
+int timerfd_create(int clock, int flags)
+{
+	if (peer->real_time)
+		return syscall(SYS_timerfd_create, clock, flags);
+	errno = ENOSYS;
+	return -1;
+}
+
+static __u64 real_ns(void)
+{
+	struct timespec time;
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+}
+
+/* --- Measured work ------------------------------------------------------------------ */
+
+enum row_kind {
+	APPLY,		/* one operation on each timer */
+	SERIAL,		/* the same, each after the previous one has ended */
+	LOOP,		/* as APPLY, with turns of the event loop while time passes */
+	REQUESTS,	/* as LOOP: arm, and cancel 1,024 requests later */
+	EXPIRE,		/* turns of the event loop until this number of timers has expired */
+};
+
+struct row {
+	enum row_kind kind;
+	enum op op;
+	__u32 count;
+	__u64 step;	/* time between two turns of the event loop, in ns */
+};
+
+typedef void (*operation)(const struct change *changes, __u32 n);
+
+struct job {
+	operation function;
+	__u32 from, count;
+	bool serial;
+};
+
+static operation operation_of(enum op op)
+{
+	switch (op) {
+	case ARM:	return queue->arm;
+	case MOVE:	return queue->move;
+	case REFRESH:	return queue->refresh;
+	default:	return queue->cancel;
+	}
+}
+
+static void do_job(void *arg)
+{
+	const struct job *job = arg;
+	const struct change *next = change + job->from, *end = next + job->count;
+	__u32 part;
+
+	for (; next < end; next += part) {
+		part = end - next < CALL ? end - next : CALL;
+		if (job->serial)
+			part = 1;
+		job->function(next, part);
+		/* wait for its loads */
+		if (job->serial)
+			fence();
+	}
+}
+
+static void operate(enum op op, __u32 from, __u32 count, bool serial)
+{
+	struct job job = { operation_of(op), from, count, serial };
+
+	if (queue->inside)
+		queue->inside(do_job, &job);
+	else
+		do_job(&job);
+}
+
+static void turn(__u64 step)
+{
+	lines_now += step;
+	queue->run(lines_now);
+}
+
+static void measured(const struct row *row)
+{
+	__u32 i, steps = 0, part = row->count;
+
+	if (row->kind == LOOP || row->kind == REQUESTS)
+		part = CHUNK;
+	for (i = 0; row->kind != EXPIRE && i < row->count; i += part) {
+		if (part > row->count - i)
+			part = row->count - i;
+		operate(row->op, i, part, row->kind == SERIAL);
+		if (row->kind == REQUESTS)
+			operate(CANCEL, i, part, false);
+		if (row->step)
+			turn(row->step);
+	}
+	while (row->kind == EXPIRE && native_logged < row->count) {
+		turn(row->step);
+		log_end[steps++] = native_logged;
+	}
+}
+
+static __u64 spend(const struct row *row)
+{
+	__u64 began;
+
+	native_logged = 0;
+	/* libraries read the clock in their loop */
+	if (row->kind != EXPIRE)
+		queue->run(lines_now);
+	CALLGRIND_ZERO_STATS;
+	began = real_ns();
+	CALLGRIND_TOGGLE_COLLECT;
+	measured(row);
+	CALLGRIND_TOGGLE_COLLECT;
+	return real_ns() - began;
+}
+
+/* --- Rows --------------------------------------------------------------------------- */
+
+static void report(const char *name, const struct row *row, __u64 ns)
+{
+	if (!name)
+		return;
+	if (counting)
+		CALLGRIND_DUMP_STATS_AT(name);
+	printf("%s %u %u %llu\n", name, n, row->count, counting ? 0 : (unsigned long long)ns);
+	fflush(stdout);
+}
+
+/* Begin @order with @count timers chosen at random: a new permutation, or those of the last row. */
+static void choose(__u32 count, bool again)
+{
+	__u32 i, j, t, among = again ? count : n;
+
+	for (i = 0; i < count; i++) {
+		j = i + random_below(&seed, among - i);
+		t = order[i];
+		order[i] = order[j];
+		order[j] = t;
+	}
+}
+
+/* Prepare changes of the first @count timers of @order, to deadlines from now on. */
+static void prepare(const struct row *row, __u64 from, __u64 range)
+{
+	__u64 time = lines_now;
+	__u32 i, id;
+
+	for (i = 0; i < row->count; i++) {
+		id = order[i];
+		change[i].id = id;
+		change[i].deadline = time + i / CHUNK * row->step + from +
+				     (range ? random_below(&seed, range) : 0);
+		deadline[id] = row->op == CANCEL || row->kind == REQUESTS ? 0 : change[i].deadline;
+	}
+}
+
+static void none_expired(const char *name)
+{
+	if (native_logged)
+		die("%s: timer %u was delivered in row %s: this is not a measurement", peer->name,
+		    native_log[0], name);
+}
+
+static void do_row(const char *name, struct row row, bool again, __u64 from, __u64 range)
+{
+	__u64 ns;
+
+	choose(row.count, again);
+	prepare(&row, from, range);
+	ns = spend(&row);
+	none_expired(name ?: "(none)");
+	report(name, &row, ns);
+}
+
+/* Check the deliveries of a row that began at @time. */
+static void check_log(__u64 time, __u64 step)
+{
+	__u32 i, id, steps = 0;
+
+	for (i = 0; i < native_logged; i++) {
+		while (i >= log_end[steps])
+			steps++;
+		id = native_log[i];
+		if (id >= n || !deadline[id])
+			die("%s: timer %u was delivered, but is not pending", peer->name, id);
+		/* libevent rounds down to 1 us; a turn of its loop may last 1 us for each timeout */
+		if (!peer->real_time && deadline[id] > time + (steps + 1) * (step + 10000))
+			die("%s: timer %u was delivered early", peer->name, id);
+		deadline[id] = 0;
+	}
+}
+
+/* --- Workload ----------------------------------------------------------------------- */
+
+/* A timeout of 30 s that is refreshed every 10 s. So most deadlines are 20 s to 30 s ahead. */
+#define TIMEOUT		(30 * NSEC_PER_SEC)
+#define EVERY		(10 * NSEC_PER_SEC)
+#define TIMERS_PER_MS	262U
+
+static void *big(size_t size)
+{
+	void *memory = xcalloc(1, size);
+
+	/* use it, so that no page fault is measured */
+	memset(memory, 1, size);
+	return memset(memory, 0, size);
+}
+
+/*
+ * If later deadlines are only stored, some timers are still queued for earlier ones. In the time
+ * @step * @count / CHUNK there are as many as in a steady state: a timer is visited once in TIMEOUT.
+ */
+static void queue_early(__u64 step, __u32 count)
+{
+	__u64 window = count / CHUNK * step;
+	struct row row = { APPLY, MOVE, n * window / TIMEOUT };
+
+	if (!peer->stores || !row.count)
+		return;
+	do_row(NULL, row, false, 2 * NSEC_PER_MSEC, window);
+	row.op = REFRESH;
+	do_row(NULL, row, true, TIMEOUT - EVERY + window, EVERY - window);
+}
+
+static void refresh(const char *name)
+{
+	struct row row = { LOOP, REFRESH, sample, CHUNK * EVERY / n };
+
+	queue_early(row.step, row.count);
+	do_row(name, row, false, TIMEOUT, 0);
+}
+
+static void operations(void)
+{
+	__u32 some = sample < n / 2 ? sample : n / 2;
+	struct row requests = { REQUESTS, ARM, some, CHUNK * EVERY / n };
+
+	refresh("refresh");
+	do_row("refresh-serial", (struct row) { SERIAL, REFRESH, sample }, false, TIMEOUT, 0);
+	do_row("move-later", (struct row) { APPLY, MOVE, sample }, false, TIMEOUT + EVERY, EVERY);
+	do_row("move-earlier", (struct row) { APPLY, MOVE, sample }, true, TIMEOUT - EVERY / 2,
+	       EVERY / 2);
+	queue_early(requests.step, requests.count);
+	do_row("cancel", (struct row) { APPLY, CANCEL, some }, false, 0, 0);
+	do_row("request", requests, true, TIMEOUT, 0);
+	do_row("add", (struct row) { APPLY, ARM, some }, true, TIMEOUT, EVERY / 4);
+	/* then timers can be refreshed to TIMEOUT from now */
+	turn(EVERY / 4);
+}
+
+static void expire(void)
+{
+	struct row row = { EXPIRE, .count = sample, .step = NSEC_PER_MSEC };
+	__u64 time, ns, window = NSEC_PER_MSEC * (1 + sample / TIMERS_PER_MS);
+
+	do_row(NULL, (struct row) { APPLY, MOVE, sample }, false, 2 * NSEC_PER_MSEC, window);
+	time = lines_now;
+	if (peer->real_time) {
+		row.step += window;
+		usleep(20000);
+	}
+	expiring = true;
+	ns = spend(&row);
+	expiring = false;
+	check_log(time, row.step);
+	report("expire", &row, ns);
+	do_row(NULL, (struct row) { APPLY, ARM, sample }, true, TIMEOUT, EVERY / 4);
+	turn(EVERY / 4);
+}
+
+static void measure(unsigned int rounds)
+{
+	unsigned int i;
+
+	queue->open(n, TIMEOUT);
+	do_row(NULL, (struct row) { APPLY, ARM, n }, false, TIMEOUT - EVERY, EVERY);
+	if (counting)
+		CALLGRIND_START_INSTRUMENTATION;
+	/* fill the simulated caches */
+	if (counting)
+		refresh(NULL);
+	for (i = 0; i < rounds; i++) {
+		operations();
+		expire();
+	}
+}
+
+/* --- Memory, system calls -------------------------------------------------------------- */
+
+/* The share of this process' memory that is in huge pages, in percent */
+static unsigned int huge_share(void)
+{
+	unsigned long rss = 0, huge = 0;
+	char line[128];
+	FILE *file = fopen("/proc/self/smaps_rollup", "r");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "Rss: %lu", &rss);
+		sscanf(line, "AnonHugePages: %lu", &huge);
+	}
+	if (file)
+		fclose(file);
+	return rss ? huge * 100 / rss : 0;
+}
+
+/*
+ * A call that the kernel refuses as soon as it has found the file: the cost of a system call
+ * without its work
+ */
+static void calls(void)
+{
+	int fd = eventfd(0, 0), i;
+	__u64 began = real_ns();
+
+	for (i = 0; i < 1000000; i++)
+		if (!syscall(SYS_ioctl, fd, NO_IOCTL, NULL))
+			die("an ioctl that does not exist has succeeded");
+	printf("call 0 1000000 %llu\n", (unsigned long long)(real_ns() - began));
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int i;
+
+	progname = "native";
+	main_thread = true;
+	if (argc == 2 && !strcmp(argv[1], "--peers")) {
+		for (i = 0; peers[i].name; i++)
+			printf("%s\t%s\t%s\n", peers[i].name,
+			       peers[i].facility->missing ?: "", peers[i].title);
+		return 0;
+	}
+	if (argc == 2 && !strcmp(argv[1], "--calls")) {
+		calls();
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "--count")) {
+		counting = true;
+		argv++;
+		argc--;
+	}
+	for (i = 0; argc == 4 && peers[i].name; i++)
+		if (!strcmp(argv[1], peers[i].name))
+			peer = &peers[i];
+	n = peer ? strtoul(argv[2], NULL, 10) : 0;
+	if (n < 4 * CHUNK || n > 1 << 24)
+		die("usage: native --peers | --calls | [--count] PEER TIMERS ROUNDS");
+	queue = peer->facility;
+	if (queue->missing)
+		die("%s is not installed", queue->missing);
+	native_timers = n;
+	sample = counting ? COUNTED : SAMPLE;
+	if (sample > n)
+		sample = n;
+	/* one number after another: a peer sees the same timers in the same order as the others */
+	seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : 1;
+	lines_now = 1000000 * NSEC_PER_SEC;
+	order = big(n * sizeof(*order));
+	change = big(n * sizeof(*change));
+	deadline = big(n * sizeof(*deadline));
+	native_log = big(n * sizeof(*native_log));
+	log_end = big((n / 100 + 100000) * sizeof(*log_end));
+	for (i = 0; i < n; i++)
+		order[i] = i;
+	measure(strtoul(argv[3], NULL, 10));
+	printf("huge %u 1 %u\n", n, huge_share());
+	return 0;
+}
