@@ -77,6 +77,8 @@ static void rte_run(__u64 until)
 
 const struct facility native_rte = {
 	.name = "rte_timer",
+	.most = 1048576,
+	.why = "an operation takes several microseconds",
 	.open = rte_open,
 	.arm = rte_arm,
 	.move = rte_arm,
