@@ -167,7 +167,8 @@ void poller_add(int poller, int fd, __u32 number)
 {
 }
 
-/* The linker gives us the calls of the facilities (--wrap). */
+/* The linker directs calls of the facilities here (--wrap). */
+void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 int __wrap_ioctl(int fd, unsigned long op, ...);
 void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 
@@ -180,5 +181,7 @@ int __wrap_ioctl(int fd, unsigned long op, ...)
 
 void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
+	if (fd < 0 || !file)
+		return __real_mmap(at, size, prot, flags, fd, offset);
 	return offset == TIMERWHEEL_MMAP_RING ? (void *)file->ring.shared : (void *)deadlines;
 }

@@ -26,6 +26,6 @@ extern const struct peer peers[];	/* the last has no name */
 /* here */
 extern const struct facility native_wheel, native_wheel_lazy, native_heap;
 extern const struct facility native_connections, native_connections_prefetch;
-extern const struct facility native_asio, native_rte;
+extern const struct facility native_library, native_asio, native_rte;
 
 #endif /* PEERS_H */
