@@ -7,6 +7,7 @@
  * the kernel.
  */
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 
 #include "cpu.h"
 #include "deadlines.h"
@@ -181,7 +182,11 @@ int __wrap_ioctl(int fd, unsigned long op, ...)
 
 void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
-	if (fd < 0 || !file)
-		return __real_mmap(at, size, prot, flags, fd, offset);
+	if (fd < 0 || !file) {
+		/* the library's: in huge pages, like all memory of malloc() */
+		at = __real_mmap(at, size, prot, flags, fd, offset);
+		madvise(at, size, MADV_HUGEPAGE);
+		return at;
+	}
 	return offset == TIMERWHEEL_MMAP_RING ? (void *)file->ring.shared : (void *)deadlines;
 }
