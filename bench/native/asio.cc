@@ -3,6 +3,7 @@
  * Boost.Asio: a heap. Changing a timer cancels its wait, whose handler then runs with an error. So
  * operations are measured in a handler, where programs do them.
  */
+#ifdef HAVE_ASIO
 #define BOOST_ASIO_DISABLE_THREADS 1
 #include <chrono>
 #include <memory>
@@ -13,8 +14,8 @@
 #include <boost/asio/post.hpp>
 
 extern "C" {
+#include "native.h"
 #include "peers.h"
-extern unsigned long long lines_now;
 }
 
 namespace {
@@ -96,3 +97,11 @@ struct facility functions()
 } /* namespace */
 
 extern "C" const struct facility native_asio = functions();
+#else
+extern "C" {
+#include "../facility/absent.h"
+#include "peers.h"
+
+FACILITY_ABSENT(native_asio, "asio", "libboost-dev");
+}
+#endif

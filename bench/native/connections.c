@@ -5,7 +5,8 @@
  * cache anyway. The object moves in the wheel only when its slot comes up, or if its deadline
  * becomes earlier than that.
  *
- * A timer that is not armed has the deadline 0. Levels as in ../facility/wheel.c: four of 256 slots.
+ * A timer that is not armed has the deadline 0. There are four levels of 256 slots, as in
+ * ../facility/wheel.c.
  */
 #include "../bench.h"
 #include "peers.h"
@@ -18,7 +19,7 @@
 
 struct connection {
 	__u64 deadline;		/* 0: not armed */
-	__u64 visit;		/* the tick in which the wheel looks at it; 0: it is not in the wheel */
+	__u64 visit;		/* the tick in which its slot comes up; 0: not in the wheel */
 	struct connection *next, **link;
 	char rest[32];		/* a cache line, like a timer of the others */
 };

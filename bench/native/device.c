@@ -169,10 +169,6 @@ void poller_add(int poller, int fd, __u32 number)
 }
 
 /* The linker directs calls of the facilities here (--wrap). */
-void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
-int __wrap_ioctl(int fd, unsigned long op, ...);
-void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
-
 int __wrap_ioctl(int fd, unsigned long op, ...)
 {
 	if (op != TIMERWHEEL_IOC_FLOW)

@@ -5,8 +5,10 @@
 
 const struct peer peers[] = {
 	{ "key",	"timerwheel, by key, read",	&facility_timerwheel, .stores = true },
-	{ "handle",	"timerwheel, by handle, read",	&facility_timerwheel_handle, .stores = true },
-	{ "mapped",	"timerwheel, table and ring",	&facility_timerwheel_mapped, .stores = true },
+	{ "handle",	"timerwheel, by handle, read",	&facility_timerwheel_handle,
+	  .stores = true },
+	{ "mapped",	"timerwheel, table and ring",	&facility_timerwheel_mapped,
+	  .stores = true },
 	{ "resident",	"timerwheel, resident, ring",	&facility_resident, .stores = true },
 	{ "library",	"library, in the process",	&native_library, .stores = true },
 	{ "wheel",	"wheel in the process",		&native_wheel, .stores = true },
