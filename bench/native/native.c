@@ -341,8 +341,8 @@ static void *big(size_t size)
 }
 
 /*
- * If later deadlines are only stored, some timers are still queued for earlier ones. In the time
- * @step * @count / CHUNK there are as many as in a steady state: a timer is visited once in TIMEOUT.
+ * If later deadlines are only stored, some timers are still queued for earlier ones. Queue as many
+ * of them for the next @count operations as in a steady state: a timer is visited once in TIMEOUT.
  */
 static void queue_early(__u64 step, __u32 count)
 {

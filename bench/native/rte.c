@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * DPDK's rte_timer: a skip list. It reads the cycle counter of the CPU, which cannot be simulated.
- * So simulated times are mapped to cycles, in the same order: the timers of the row "expire" are due
- * after a few ms, and expire in a single call. The others are due after hours.
+ * So simulated times are mapped to cycles, in the same order: the timers of the row "expire" are
+ * due after a few ms, and expire in a single call. The others are due after hours.
  */
 #include "../facility/absent.h"
 
@@ -24,12 +24,13 @@ static void due(struct rte_timer *timer, void *arg)
 	deliver(timer - timers);
 }
 
+static char *arguments[] = {
+	"native", "--no-huge", "-m", "64", "--no-pci", "--no-telemetry", "--no-shconf",
+	"--log-level=4", "--lcores", "0@(0-1)",
+};
+
 static void rte_open(__u32 capacity, __u64 timeout)
 {
-	char *arguments[] = {
-		"native", "--no-huge", "-m", "64", "--no-pci", "--no-telemetry", "--no-shconf",
-		"--log-level=4", "--lcores", "0@(0-1)",
-	};
 	__u32 i;
 
 	(void)timeout;
