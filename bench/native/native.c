@@ -38,7 +38,7 @@
 #define CALLGRIND_DUMP_STATS_AT(name)	((void)(name))
 #endif
 
-#define CHUNK	1024	/* operations between two turns of the event loop */
+#define CHUNK	1024	/* about so many operations between two turns of the event loop */
 #define CALL	256	/* operations in a call */
 #define SAMPLE	262144	/* most operations in a row */
 #define COUNTED	65536	/* the same with --count */
@@ -61,6 +61,7 @@ static const struct facility *queue;
 static bool counting;
 static __u32 n, sample;
 static __u32 *order;			/* all timers, in an order that changes with each row */
+static __u32 *other_order;
 static struct change *change;
 __u64 seed;
 static __u64 *deadline;			/* of timer i; 0: it is not pending */
@@ -213,10 +214,15 @@ static void turn(__u64 step)
 	queue->run(lines_now);
 }
 
-/* The time between two turns if each timer is refreshed every 10 s */
+/* The time between two turns, in whole ms, and the operations in it: each timer has one in EVERY. */
 static __u64 step_of_loop(void)
 {
-	return (CHUNK * EVERY / n / NSEC_PER_MSEC ?: 1) * NSEC_PER_MSEC;
+	return (CHUNK * EVERY / n / NSEC_PER_MSEC + 1) * NSEC_PER_MSEC;
+}
+
+static __u32 chunk_of_loop(void)
+{
+	return n * step_of_loop() / EVERY;
 }
 
 static void measured(const struct row *row)
@@ -224,7 +230,7 @@ static void measured(const struct row *row)
 	__u32 i, steps = 0, part = row->count;
 
 	if (row->kind == LOOP || row->kind == REQUESTS)
-		part = CHUNK;
+		part = chunk_of_loop();
 	for (i = 0; row->kind != EXPIRE && i < row->count; i += part) {
 		if (part > row->count - i)
 			part = row->count - i;
@@ -280,13 +286,13 @@ static void choose(__u32 count, bool again)
 /* Prepare changes of the first @count timers of @order, to deadlines from now on. */
 static void prepare(const struct row *row, __u64 from, __u64 range)
 {
+	__u32 i, id, chunk = chunk_of_loop();
 	__u64 time = lines_now;
-	__u32 i, id;
 
 	for (i = 0; i < row->count; i++) {
 		id = order[i];
 		change[i].id = id;
-		change[i].deadline = time + i / CHUNK * row->step + from +
+		change[i].deadline = time + i / chunk * row->step + from +
 				     (range ? random_below(&seed, range) : 0);
 		deadline[id] = row->op == CANCEL || row->kind == REQUESTS ? 0 : change[i].deadline;
 	}
@@ -340,20 +346,35 @@ static void *big(size_t size)
 	return memset(memory, 0, size);
 }
 
+/* Use another order for a while, so that all queues have the same timers in the measured rows. */
+static void swap_order(void)
+{
+	static __u64 other_seed = 1;
+	__u32 *order_now = order;
+	__u64 seed_now = seed;
+
+	order = other_order;
+	seed = other_seed;
+	other_order = order_now;
+	other_seed = seed_now;
+}
+
 /*
  * If later deadlines are only stored, some timers are still queued for earlier ones. Queue as many
  * of them for the next @count operations as in a steady state: a timer is visited once in TIMEOUT.
  */
 static void queue_early(__u64 step, __u32 count)
 {
-	__u64 window = count / CHUNK * step;
+	__u64 window = count / chunk_of_loop() * step;
 	struct row row = { APPLY, MOVE, n * window / TIMEOUT };
 
 	if (!peer->stores || !row.count)
 		return;
+	swap_order();
 	do_row(NULL, row, false, 2 * NSEC_PER_MSEC, window);
 	row.op = REFRESH;
 	do_row(NULL, row, true, TIMEOUT - EVERY + window, EVERY - window);
+	swap_order();
 }
 
 static void refresh(const char *name)
@@ -493,12 +514,14 @@ int main(int argc, char **argv)
 	seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : 1;
 	lines_now = 1000000 * NSEC_PER_SEC;
 	order = big(n * sizeof(*order));
+	other_order = big(n * sizeof(*order));
 	change = big(n * sizeof(*change));
 	deadline = big(n * sizeof(*deadline));
 	native_log = big(n * sizeof(*native_log));
 	turns = big((n + 100000) * sizeof(*turns));
 	for (i = 0; i < n; i++)
 		order[i] = i;
+	memcpy(other_order, order, n * sizeof(*order));
 	measure(strtoul(argv[3], NULL, 10));
 	printf("huge %u 1 %u\n", n, huge_share());
 	return 0;
