@@ -214,7 +214,7 @@ static void turn(__u64 step)
 	queue->run(lines_now);
 }
 
-/* The time between two turns, in whole ms, and the operations in it: each timer has one in EVERY. */
+/* The time between two turns, in ms, and operations in it, if each timer has one in EVERY */
 static __u64 step_of_loop(void)
 {
 	return (CHUNK * EVERY / n / NSEC_PER_MSEC + 1) * NSEC_PER_MSEC;
