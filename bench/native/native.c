@@ -508,7 +508,7 @@ int main(int argc, char **argv)
 		die("%s is not installed", queue->missing);
 	native_timers = n;
 	sample = counting ? COUNTED : SAMPLE;
-	/* Half of the timers at most, or all: otherwise those that are left out expire too early. */
+	/* Half of the timers at most, or all: otherwise timers that are left out expire. */
 	if (n <= 2 * sample)
 		sample = n;
 	/* one number after another: a peer sees the same timers in the same order as the others */
