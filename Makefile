@@ -82,6 +82,9 @@ bench: ## Measure the cost of timeouts and of the alternatives: tables and plots
 bench-quick: ## Run bench with a tenth of the timers, in several minutes
 	@bench/run --quick $(if $(TWICE),--twice)
 
+bench-native: ## Measure timers in real time beside event libraries, on this machine (under ten minutes)
+	@bench/native/run $(if $(QUICK),--quick)
+
 upstream: ## Make a series of patches for the kernel's tree, build and test it (an hour or two at first)
 	@upstream/run
 
@@ -110,4 +113,4 @@ need-build:
 	@scripts/vm/need build
 
 .PHONY: all module lib tools selftests load unload demo check check-system check-quick check-debug \
-	check-model check-matrix check-configs check-mutants upstream bench bench-quick lint lines quick clean help need-build
+	check-model check-matrix check-configs check-mutants upstream bench bench-quick bench-native lint lines quick clean help need-build

@@ -2,10 +2,13 @@
 /*
  * Each operation alone, with different numbers of pending timers of which none falls due.
  *
- * Cold: all timers in turn, in an order without pattern; when arming, memory that was never used.
+ * Cold: timers in an order that is random, and another one for each operation; when arming, memory
+ * that was never used.
  * Warm: the same 1,024 timers again and again; when arming, memory that was used before. If time is
  * counted in instructions cache misses do not show, and only arming differs.
  */
+#include <stdlib.h>
+
 #include "bench.h"
 
 #define WARM	1024
@@ -15,15 +18,34 @@
 
 static __u64 cost_of_refresh;
 
-/* A walk that visits each of @n timers once before it returns to the first */
-struct walk {
-	__u64 stride, place, n;
-};
+/* All timers, in random order */
+static __u32 *order;
 
-static struct walk walk_among(__u32 n)
+static void order_open(__u32 n)
 {
-	return (struct walk) { .stride = stride_of(n), .n = n };
+	__u32 i;
+
+	order = xcalloc(n, sizeof(*order));
+	for (i = 0; i < n; i++)
+		order[i] = i;
 }
+
+static void shuffle(__u32 n)
+{
+	__u32 i, j, id;
+
+	for (i = n - 1; i; i--) {
+		j = random_below(&seed, i + 1);
+		id = order[i];
+		order[i] = order[j];
+		order[j] = id;
+	}
+}
+
+/* A walk that visits the first @n timers of the order, and begins again */
+struct walk {
+	__u32 place, n;
+};
 
 /*
  * Prepare changes with random deadlines within some hours. Refreshed timers get later ones than all
@@ -35,8 +57,8 @@ static void prepare(enum op op, struct walk *walk, __u32 n)
 	__u32 i;
 
 	for (i = 0; i < n; i++) {
-		walk->place = (walk->place + walk->stride) % walk->n;
-		changes[i].id = walk->place;
+		changes[i].id = order[walk->place];
+		walk->place = (walk->place + 1) % walk->n;
 		if (op == REFRESH)
 			changes[i].deadline = now + 5 * HOUR + i;
 		else
@@ -60,7 +82,7 @@ static double each(struct cost cost)
  */
 static struct cost measure(enum op op, __u32 among, __u32 batch, struct cost *arming)
 {
-	struct walk walk = walk_among(among);
+	struct walk walk = { .n = among };
 	__u32 chunk = batch * (facility->threads ?: 1);
 	__u32 most = among < CHANGES ? among : CHANGES;
 	struct cost cost = { };
@@ -86,13 +108,16 @@ static void all_but_arming(__u32 n, __u32 batch)
 	__u32 warm = n < WARM ? n : WARM;
 	struct cost arming = { }, refresh;
 
+	shuffle(n);
 	result("move_cold", n, batch, each(measure(MOVE, n, batch, NULL)), "ns");
 	result("move_warm", n, batch, each(measure(MOVE, warm, batch, NULL)), "ns");
+	shuffle(n);
 	refresh = measure(REFRESH, n, batch, NULL);
 	if (batch == usual_batch())
 		cost_of_refresh = each(refresh) + 1;
 	result("refresh_cold", n, batch, each(refresh), "ns");
 	result("refresh_warm", n, batch, each(measure(REFRESH, warm, batch, NULL)), "ns");
+	shuffle(n);
 	result("cancel_cold", n, batch, each(measure(CANCEL, n, batch, &arming)), "ns");
 	result("arm_warm", n, batch, each(arming), "ns");
 	arming = (struct cost) { };
@@ -121,6 +146,8 @@ static void at_size(__u32 n, bool largest)
 	__u64 ns;
 
 	progress("operations with %s timers pending", commas(n));
+	/* before the memory of the facility is measured */
+	order_open(n);
 	facility_open(n, TIMEOUT);
 	ns = arm_all(n, now_ns() + HOUR, HOUR);
 	result("arm_cold", n, usual_batch(), (double)ns / n, "ns");
@@ -130,6 +157,7 @@ static void at_size(__u32 n, bool largest)
 	if (largest && facility->batches)
 		batches(n);
 	facility_close();
+	free(order);
 }
 
 void bench_ops(void)
@@ -143,17 +171,18 @@ void bench_ops(void)
 
 __u64 refresh_cost(void)
 {
-	struct walk walk;
-	const __u32 n = 1000;
+	struct walk walk = { .n = 1000 };
+	const __u32 n = walk.n;
 
 	if (cost_of_refresh)
 		return cost_of_refresh;
 	/* the workload "ops" was not run: measure a few */
-	walk = walk_among(n);
+	order_open(n);
 	facility_open(n, TIMEOUT);
 	arm_all(n, now_ns() + HOUR, HOUR);
 	prepare(REFRESH, &walk, n);
 	cost_of_refresh = apply(REFRESH, changes, n, usual_batch()) / n + 1;
 	facility_close();
+	free(order);
 	return cost_of_refresh;
 }

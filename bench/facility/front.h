@@ -31,7 +31,7 @@ struct queue {
 /* lazy.c: a queue whose timers are moved and taken out only when they fire */
 const struct queue *lazily(const struct queue *queue);
 
-extern const struct queue wheel_queue;
+extern const struct queue heap_queue, wheel_queue;
 
 void front_open(const struct queue *queue, __u32 capacity, bool shared);
 void front_close(void);

@@ -146,7 +146,7 @@ static __u32 heap_expire(__u64 now, __u32 *ids, __u32 most)
 	return n;
 }
 
-static const struct queue queue = {
+const struct queue heap_queue = {
 	.open = heap_open,
 	.close = heap_close,
 	.arm = heap_arm,
@@ -160,25 +160,25 @@ static const struct queue queue = {
 static void alone_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(&queue, capacity, false);
+	front_open(&heap_queue, capacity, false);
 }
 
 static void shared_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(&queue, capacity, true);
+	front_open(&heap_queue, capacity, true);
 }
 
 static void lazy_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(lazily(&queue), capacity, false);
+	front_open(lazily(&heap_queue), capacity, false);
 }
 
 static void lazy_shared_open(__u32 capacity, __u64 timeout)
 {
 	(void)timeout;
-	front_open(lazily(&queue), capacity, true);
+	front_open(lazily(&heap_queue), capacity, true);
 }
 
 const struct facility facility_heap = {

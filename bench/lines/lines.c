@@ -12,18 +12,16 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "clockset.h"
 #include "cpu.h"
-#include "deadlines.h"
+#include "file.h"
 #include "internal.h"
 #include "ring.h"
 #include "run.h"
-#include "slots.h"
 #include "table.h"
 
 #define HOUR	3600000000000ULL
 #define MSEC	1000000ULL
-#define SLOTS	256U
+#define SLOTS	LINES_SLOTS
 #define BATCH	32U		/* operations in a batch; batch.c has 24 to 48, by size */
 #define EXPIRY	64U		/* timers in an expiry batch; cpu.c has 128, or 96 with a ring */
 #define EVENTS	1024U		/* events in a reader's buffer */
@@ -34,74 +32,9 @@
 
 static struct tw_file *file;
 static struct tw_cpu *cpu;
-static u64 now_ns = 50000 * UPPER;
 static u64 timers;
 static u32 *order;
 static struct { u32 index, generation; } *handle;
-
-/* --- Functions of the module's other files ------------------------------------------ */
-
-u64 ktime_get_ns(void)
-{
-	return now_ns;
-}
-
-struct tw_cpu *tw_cpu_obtain(struct tw_file *f, bool nowait)
-{
-	abort();	/* there is one base */
-}
-
-u64 tw_cpu_clock_set_back(struct tw_cpu *base, u64 now, u64 tick)
-{
-	abort();	/* the clock is not set */
-}
-
-void tw_cpu_program(struct tw_cpu *base)
-{
-	base->wheel.sooner = false;
-	base->programmed = 0;
-}
-
-struct tw_cpu *tw_cpu_lock_two(struct tw_cpu *base, u32 nr)
-{
-	abort();	/* there is one base */
-}
-
-void tw_cpu_barrier(struct tw_file *f)
-{
-}
-
-bool tw_cpu_reclaim(struct tw_file *f)
-{
-	return false;
-}
-
-int tw_user_charge(struct tw_user *user, size_t bytes)
-{
-	return 0;
-}
-
-void tw_user_hold(struct tw_user *user)
-{
-	(void)user;
-}
-
-void tw_user_put(struct tw_user *user)
-{
-	(void)user;
-}
-
-void tw_user_uncharge(struct tw_user *user, size_t bytes)
-{
-}
-
-void tw_clockset_check(struct tw_file *f)
-{
-}
-
-void tw_monitor_wake(struct tw_file *f)
-{
-}
 
 /* --- Counted functions ---------------------------------------------------------------- */
 
@@ -153,7 +86,7 @@ noinline void measured_batch(enum kind kind, void *elems)
 /* Expiry batches until there is no more work, as in cpu.c and engine.c */
 noinline void measured_expiry(void)
 {
-	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = now_ns };
+	struct tw_ctx ctx = { .file = file, .cpu = cpu, .now = lines_now };
 	struct tw_wheel *w = &cpu->wheel;
 	struct tw_due_list due;
 	bool more;
@@ -161,7 +94,7 @@ noinline void measured_expiry(void)
 	do {
 		raw_spin_lock(&cpu->lock);
 		due = (struct tw_due_list){};
-		more = tw_wheel_collect(w, div64_u64(now_ns, w->tick), now_ns, EXPIRY, false,
+		more = tw_wheel_collect(w, div64_u64(lines_now, w->tick), lines_now, EXPIRY, false,
 					false, &due);
 		if (due.count)
 			tw_flow_expire(&ctx, &due);
@@ -316,33 +249,6 @@ static void shuffle(void)
 	}
 }
 
-static void make_file(void)
-{
-	unsigned int lists = tw_wheel_lists(SLOTS, MSEC);
-
-	file = shim_zeroed(sizeof(*file) + sizeof(file->cpu[0]));
-	cpu = shim_zeroed(sizeof(*cpu));
-	if (!file || !cpu)
-		abort();
-	file->setup = (struct tw_setup){
-		.clock = TIMERWHEEL_CLOCK_MONOTONIC, .slots = SLOTS, .tick = MSEC,
-		.capacity = TW_CAPACITY_MAX, .wake_events = 1,
-	};
-	/* 2^19 ns are less than a tick; see tw_setup_generation_bits() */
-	tw_pool_set_entries(&file->table.pool, 19, false);
-	tw_events_init(&file->events);
-	tw_ring_init(&file->ring);
-	if (tw_table_init(file) || tw_ring_alloc(&file->ring, RING, 0))
-		abort();
-	raw_spin_lock_init(&cpu->lock);
-	cpu->file = file;
-	cpu->wake_at = TW_NEVER;
-	file->cpu[0] = cpu;
-	tw_wheel_init(&cpu->wheel, &file->table.pool, shim_zeroed(lists * sizeof(u32)),
-		      shim_zeroed(BITS_TO_LONGS(lists) * sizeof(long)), SLOTS, MSEC,
-		      now_ns / MSEC);
-}
-
 static void operate(const struct phase *p, u64 n)
 {
 	static union {
@@ -398,7 +304,7 @@ static void cascade(void)
 {
 	u64 before = cpu->wheel.cascades;
 
-	now_ns += 2 * UPPER;
+	lines_now += 2 * UPPER;
 	do_expiry();
 	if (cpu->wheel.cascades - before != timers)
 		abort();
@@ -411,7 +317,7 @@ static void expire(enum kind how)
 
 	file->ring.events = how == EXPIRE_RING ? RING : 0;
 	while (cpu->wheel.pending || (how != EXPIRE && file->events.due.count)) {
-		now_ns += MSEC;
+		lines_now += MSEC;
 		do_expiry();
 		while (how == EXPIRE_READ && file->events.due.count)
 			do_read();
@@ -488,7 +394,8 @@ int main(int argc, char **argv)
 		abort();
 	for (i = 0; i < timers; i++)
 		order[i] = i;
-	make_file();
+	file = lines_file(50000 * UPPER, RING, false, false);
+	cpu = file->cpu[0];
 	for (i = 0; i < ARRAY_SIZE(phases); i++) {
 		do_phase(&phases[i]);
 		if (phases[i].name && !strcmp(phases[i].name, until))
