@@ -129,6 +129,27 @@ static inline void usleep_range_state(unsigned long min, unsigned long max, unsi
 #endif
 
 /*
+ * Accounted pages that user space maps: changed in 5.11 (accounting has a bit of its own; before, it
+ * was in the field that counts mappings). Not backported. tw_page_map() clears the field, and
+ * tw_page_unmap() restores it before the page is freed, so that the memory cgroup is uncharged.
+ */
+static inline void tw_page_map(struct page *page)
+{
+#ifdef TW_HAVE_PG_kmemcg
+	if (PageKmemcg(page))
+		__ClearPageKmemcg(page);
+#endif
+}
+
+static inline void tw_page_unmap(struct page *page)
+{
+#if defined(TW_HAVE_PG_kmemcg) && defined(CONFIG_MEMCG)
+	if (page->mem_cgroup && !PageKmemcg(page))
+		__SetPageKmemcg(page);
+#endif
+}
+
+/*
  * iter_is_ubuf(): changed in 6.0 (read() has a buffer instead of an array with one; before, this
  * function returns true for such an array). Not backported.
  *
