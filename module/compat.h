@@ -99,7 +99,7 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_f
 #endif
 
 /*
- * kmalloc_size_roundup(): changed in 6.1 (was not there). Not backported. Before, too, kmalloc() had
+ * kmalloc_size_roundup(): changed in 6.1 (was not there). Not backported. Older kernels also have
  * caches for powers of two and for 96 and 192 bytes.
  */
 #ifndef TW_HAVE_kmalloc_size_roundup
@@ -129,9 +129,9 @@ static inline void usleep_range_state(unsigned long min, unsigned long max, unsi
 #endif
 
 /*
- * Accounted pages that user space maps: changed in 5.11 (accounting has a bit of its own; before, it
- * was in the field that counts mappings). Not backported. tw_page_map() clears the field, and
- * tw_page_unmap() restores it before the page is freed, so that the memory cgroup is uncharged.
+ * Accounted pages that user space maps: changed in 5.11 (accounting has a bit of its own; before,
+ * the bit was in the field that counts mappings). Not backported. tw_page_map() clears the bit, and
+ * tw_page_unmap() sets it before the page is freed, so that the memory cgroup is uncharged.
  */
 static inline void tw_page_map(struct page *page)
 {
@@ -161,9 +161,15 @@ static inline bool iter_is_ubuf(const struct iov_iter *i)
 	return iter_is_iovec(i) && i->nr_segs == 1;
 }
 
-#define iter_iov_addr(iter)	((iter)->iov->iov_base + (iter)->iov_offset)
+static inline void __user *iter_iov_addr(const struct iov_iter *i)
+{
+	return i->iov->iov_base + i->iov_offset;
+}
 #elif !defined(TW_HAVE_iter_iov_addr)
-#define iter_iov_addr(iter)	((iter)->ubuf + (iter)->iov_offset)
+static inline void __user *iter_iov_addr(const struct iov_iter *i)
+{
+	return i->ubuf + i->iov_offset;
+}
 #endif
 
 /*
@@ -192,12 +198,7 @@ static inline size_t fault_in_subpage_writeable(char __user *uaddr, size_t size)
  * (io_uring_cmd.flags). Kbuild defines it if the kernel has these flags.
  */
 #ifdef CONFIG_TIMERWHEEL_URING
-/* linux/io_uring/cmd.h: changed in 6.8 (split off linux/io_uring.h). Not backported to 6.1. */
-#if __has_include(<linux/io_uring/cmd.h>)
 #include <linux/io_uring/cmd.h>
-#else
-#include <linux/io_uring.h>
-#endif
 
 /*
  * io_uring_sqe_cmd(): changed in 6.5 (io_uring_cmd.sqe replaces io_uring_cmd.cmd) and in 7.x (a
