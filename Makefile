@@ -73,6 +73,9 @@ check-mutants: ## Insert faults, each of which the tests must detect (two hours)
 check-matrix: ## Build for, boot and test every kernel that people run (an hour or more)
 	@scripts/vm/matrix
 
+check-kernel: ## Try to build for the headers in KDIR (default: the running kernel), report what is missing
+	@scripts/check-kernel $(if $(filter stock,$(KDIR)),,'$(KDIR)')
+
 check-configs: ## Compile the module for kernels of many configurations, with gcc and clang (an hour)
 	@scripts/vm/configs
 
@@ -113,4 +116,5 @@ need-build:
 	@scripts/vm/need build
 
 .PHONY: all module lib tools selftests load unload demo check check-system check-quick check-debug \
-	check-model check-matrix check-configs check-mutants upstream bench bench-quick bench-native lint lines quick clean help need-build
+	check-model check-matrix check-configs check-kernel check-mutants upstream bench \
+	bench-quick bench-native lint lines quick clean help need-build

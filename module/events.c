@@ -365,7 +365,7 @@ static void tw_events_copy(const struct tw_ctx *ctx, struct iov_iter *to, unsign
 
 	/* This is read(), the usual case. */
 	if (likely(iter_is_ubuf(to))) {
-		tw_events_copy_to_user(ctx, to->ubuf + to->iov_offset, max, taken);
+		tw_events_copy_to_user(ctx, iter_iov_addr(to), max, taken);
 		iov_iter_advance(to, taken->count * sizeof(event));
 		return;
 	}

@@ -204,7 +204,9 @@ const struct file_operations tw_fops = {
 	.fasync		= tw_fasync,
 	.unlocked_ioctl	= tw_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+#ifdef CONFIG_TIMERWHEEL_URING
 	.uring_cmd	= tw_uring_cmd,
+#endif
 	.show_fdinfo	= tw_stats_show,
 	.llseek		= noop_llseek,
 };

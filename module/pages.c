@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "memory.h"
 #include "pages.h"
 
@@ -63,7 +64,10 @@ void tw_free_pause(const struct page *page)
  */
 void tw_free_page(void *p)
 {
-	tw_free_pause(virt_to_page(p));
+	struct page *page = virt_to_page(p);
+
+	tw_free_pause(page);
+	tw_page_unmap(page);
 	free_page((unsigned long)p);
 }
 
@@ -122,6 +126,7 @@ void *tw_pages_alloc(size_t size)
 		page[i] = alloc_page(TW_GFP | __GFP_ZERO);
 		if (!page[i])
 			break;
+		tw_page_map(page[i]);
 		cond_resched();
 	}
 	if (i == count)

@@ -119,7 +119,7 @@ void tw_stats_info(struct tw_file *file, struct timerwheel_info *info)
 		info->features |= TIMERWHEEL_FEATURE_TABLE;
 	if (tw_tcp_supported())
 		info->features |= TIMERWHEEL_FEATURE_SOCKET;
-	if (tw_fops.uring_cmd)
+	if (IS_ENABLED(CONFIG_TIMERWHEEL_URING))
 		info->features |= TIMERWHEEL_FEATURE_URING;
 	info->tick_min = TW_TICK_MIN;
 	info->tick_max = TW_TICK_MAX;

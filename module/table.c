@@ -165,7 +165,14 @@ static size_t tw_page_memory(enum tw_dirs kind)
 
 static void *tw_page_alloc(enum tw_dirs kind)
 {
-	return tw_page_whole(kind) ? (void *)get_zeroed_page(TW_GFP) : tw_alloc(TW_PAGE);
+	void *page;
+
+	if (!tw_page_whole(kind))
+		return tw_alloc(TW_PAGE);
+	page = (void *)get_zeroed_page(TW_GFP);
+	if (page && kind == TW_DIR_DEADLINES)
+		tw_page_map(virt_to_page(page));
+	return page;
 }
 
 static void tw_page_free(enum tw_dirs kind, void *page)

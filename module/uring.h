@@ -5,10 +5,6 @@
 
 struct io_uring_cmd;
 
-#ifdef CONFIG_IO_URING
 int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
-#else
-#define tw_uring_cmd	NULL
-#endif
 
 #endif /* TW_URING_H */

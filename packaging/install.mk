@@ -81,7 +81,9 @@ MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, 
 	uring.c \
 	alarm.h clock.h clockset.h compat.h cover.h cpu.h deadlines.h deliver.h engine.h events.h flow.h \
 	internal.h log.h map.h memory.h monitor.h ops.h pages.h resident.h ring.h run.h slots.h sock.h stats.h table.h tcp.h \
-	timer.h trace.h uring.h user.h wheel.h)
+	timer.h trace.h uring.h user.h wheel.h) \
+	module/compat/linux/align.h module/compat/linux/io_uring/cmd.h \
+	module/compat/linux/kmsan-checks.h
 
 part = $(word $(1),$(subst :, ,$(2)))
 

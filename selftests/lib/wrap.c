@@ -20,6 +20,7 @@
 int ioctls, allocations, fail_allocation = -1, fail_ioctl = -1;
 int ioctl_error = EINTR, open_error, allocation_error = ENOMEM;
 unsigned int most_elements, event_size, info_clock;
+unsigned long long features_added, features_removed;
 void (*after_unlock)(void);
 bool keep_failing;
 int (*fake_ioctl)(unsigned long request, void *arg);
@@ -52,13 +53,16 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	}
 	if (fake_ioctl)
 		return fake_ioctl(request, arg);
-	if ((event_size || info_clock) && request == TIMERWHEEL_IOC_INFO) {
+	if (request == TIMERWHEEL_IOC_INFO) {
 		int ret = __real_ioctl(fd, request, arg);
+		struct timerwheel_info *info = arg;
 
 		if (event_size)
-			((struct timerwheel_info *)arg)->event_size = event_size;
+			info->event_size = event_size;
 		if (info_clock)
-			((struct timerwheel_info *)arg)->clock = info_clock;
+			info->clock = info_clock;
+		info->features |= features_added;
+		info->features &= ~features_removed;
 		return ret;
 	}
 	if (!cut_short(request))

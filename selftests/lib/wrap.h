@@ -28,6 +28,9 @@ extern unsigned int most_elements;
 /* Values for INFO, as if a newer program had set the wheel up; 0: the real values. */
 extern unsigned int event_size, info_clock;
 
+/* Feature bits that INFO reports, or does not report, whatever the kernel has. */
+extern unsigned long long features_added, features_removed;
+
 /* What the allocation that fails, fails with */
 extern int allocation_error;
 

@@ -201,7 +201,8 @@ struct timerwheel_info {
 #define TIMERWHEEL_FEATURE_SOCKET	(1ULL << 2)
 /**
  * TIMERWHEEL_FEATURE_URING - this kernel has the commands for io_uring (struct timerwheel_uring).
- * The system may still forbid a process to use io_uring.
+ * Before Linux 6.1 there are none (a submission fails with EINVAL or EOPNOTSUPP). The system may
+ * still forbid a process to use io_uring.
  */
 #define TIMERWHEEL_FEATURE_URING	(1ULL << 3)
 

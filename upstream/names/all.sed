@@ -2,6 +2,14 @@
 # In the kernel's tree there is no compat.h: the names in it that are not the kernel's.
 /^#include "compat\.h"$/d
 /^MODULE_VERSION(/d
+/^\ttw_page_unmap(page);$/d
+/^\t\ttw_page_map(page\[i\]);$/d
+/^\tif (page && kind == TW_DIR_DEADLINES)$/{
+N
+d
+}
+s/IS_ENABLED(CONFIG_TIMERWHEEL_URING)/tw_fops.uring_cmd/
+s/CONFIG_TIMERWHEEL_URING/CONFIG_IO_URING/
 s/tw_devnode_device \*/const struct device */
 s/tw_uring_argument(cmd)/io_uring_sqe_cmd(cmd->sqe, struct timerwheel_uring)/
 s/return tw_uring_result(cmd, result, issue_flags);/return result;/

@@ -81,8 +81,10 @@ extern void (*rig_read)(const void *place);
 #define __aligned(n)		__attribute__((__aligned__(n)))
 #endif
 #define PTR_ALIGN_DOWN(p, n)	((__typeof__(p))((unsigned long)(p) & ~((unsigned long)(n) - 1)))
-#define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
-#define LINUX_VERSION_CODE	KERNEL_VERSION(255, 0, 0)
+/* All names are the newest kernel's, so compat.h is not needed. */
+#define TW_COMPAT_H
+#define TW_TCP_ABORT_LOCKED	true
+#define __uninitialized
 #define CONFIG_ARCH_SUPPORTS_INT128	1
 #define PAGE_ALIGN(n)		(((n) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1))
 #define NSEC_PER_SEC		1000000000ULL
@@ -258,6 +260,7 @@ static inline size_t kmalloc_size_roundup(size_t size)
 #define kzalloc(size, gfp)	shim_zeroed(size)
 #define kfree(p)		shim_free(p)
 #define get_zeroed_page(gfp)	((unsigned long)shim_zeroed(PAGE_SIZE))
+#define tw_page_map(page)	((void)(page))
 #define is_vmalloc_addr(p)	false
 #define virt_to_page(p)		((struct page *)(p))
 #define vmalloc_to_page(p)	((struct page *)(p))
@@ -345,6 +348,8 @@ static inline bool iter_is_ubuf(const struct iov_iter *i)
 {
 	return true;
 }
+
+#define iter_iov_addr(i)	((i)->ubuf + (i)->iov_offset)
 
 static inline void iov_iter_advance(struct iov_iter *i, size_t n)
 {
