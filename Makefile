@@ -85,7 +85,7 @@ bench: ## Measure the cost of timeouts and of the alternatives: tables and plots
 bench-quick: ## Run bench with a tenth of the timers, in several minutes
 	@bench/run --quick $(if $(TWICE),--twice)
 
-bench-native: ## Measure timers in real time beside event libraries, on this machine (under ten minutes)
+bench-native: ## Measure timers in real time beside event libraries, on this machine (several minutes)
 	@bench/native/run $(if $(QUICK),--quick)
 
 upstream: ## Make a series of patches for the kernel's tree, build and test it (an hour or two at first)
