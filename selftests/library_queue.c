@@ -74,7 +74,7 @@ FIXTURE_SETUP(queue)
 {
 	self->w = wheel_manual(1000, 0);
 	ASSERT_NE(NULL, self->w);
-	/* execute() does the work of io_uring, so that old kernels can run the tests of commands. */
+	/* execute() does what io_uring does, so old kernels can run the tests of commands. */
 	features_added = TIMERWHEEL_FEATURE_URING;
 	ASSERT_EQ(0, timerwheel_queue_new(&self->q, self->w, 16, note, &self->told));
 	calls();
