@@ -1726,8 +1726,8 @@ TEST_F_TIMEOUT(container, counts_as_one_user, TIMEOUT)
 }
 
 /*
- * Start a process in a user namespace. Its number is that of the last test's namespace, whose wheels
- * may not be freed yet, so the next namespace has another number.
+ * Start a process in a user namespace. It gets the number of the last test's namespace, whose
+ * wheels may not be freed yet, so the next namespace has another number.
  */
 static pid_t take_number(void)
 {
