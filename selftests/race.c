@@ -2768,7 +2768,7 @@ struct storm {
 	/* the largest values */
 	int taken, waited, sum, chain;
 	int locks;		/* in all */
-	int disorder;		/* bases locked in another order than that of their CPUs */
+	int disorder;		/* bases not locked in the order of their CPUs */
 	int strange;		/* lines that make no sense */
 };
 

@@ -270,7 +270,7 @@ static void report(const char *name, const struct row *row, __u64 ns)
 	fflush(stdout);
 }
 
-/* Begin @order with @count timers chosen at random: a new permutation, or those of the last row. */
+/* Begin @order with @count random timers: a new permutation, or the timers of the last row. */
 static void choose(__u32 count, bool again)
 {
 	__u32 i, j, t, among = again ? count : n;
