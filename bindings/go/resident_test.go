@@ -297,24 +297,32 @@ func ledger(t *testing.T, w *Wheel) {
 		}(worker)
 	}
 	all.Wait()
-	// All armed timers fire.
+	var armed, cancels int64
+	for i := range accounts {
+		armed += accounts[i].armed
+		cancels += accounts[i].cancels
+	}
+	ended := func() (n int64) {
+		for i := range accounts {
+			n += atomic.LoadInt64(&accounts[i].ended)
+		}
+		return n
+	}
+	// All armed timers fire, and the reader gets their events.
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		s, err := w.Stats()
 		if err != nil || time.Now().After(end) {
 			t.Fatal(err, s)
 		}
-		if s.Pending == 0 && s.Due == 0 {
+		if s.Pending == 0 && s.Due == 0 && ended() >= armed {
 			break
 		}
 	}
 	time.Sleep(20 * time.Millisecond)
 	stopReading()
 	reader.Wait()
-	var armed, cancels int64
 	for i := range accounts {
 		a := &accounts[i]
-		armed += a.armed
-		cancels += a.cancels
 		// The cancel at the beginning is not counted.
 		if a.armed != a.ended {
 			t.Errorf("timer %d: %d armings, %d ends (%d cancels)", i, a.armed, a.ended, a.cancels)

@@ -131,7 +131,10 @@ func TestMany(t *testing.T) {
 		for end := time.Now().Add(time.Minute); c.Len() > 0 && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(20 * time.Millisecond)
+		// Close waits for the calls of ended.
+		if n := c.Len(); n != 0 || c.Close() != nil {
+			t.Fatal(n, "entries have not ended")
+		}
 		for i := range ended {
 			if n := atomic.LoadInt32(&ended[i]); n != 1 {
 				t.Fatalf("%d ended %d times", i, n)
