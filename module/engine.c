@@ -3,65 +3,63 @@
  * The expiry engine: one per CPU, for the bases of all wheels.
  *
  * A base (struct tw_cpu) knows when it has work next. The engine of its CPU keeps the bases in
- * order and starts one hrtimer per clock, for the earliest of them. When that fires it runs the
- * bases that have work. So wheels whose timers fall into the same tick share an interrupt, and the
- * CPU time of all of them together is limited in one place.
+ * order and starts one hrtimer per clock, for the earliest base. When the hrtimer fires, the engine
+ * runs the bases that have work. So wheels whose timers fall into the same tick share an interrupt,
+ * and one place limits the CPU time of all of them together.
  *
  * Turns
  * -----
  * A turn is one expiry batch of one base. The bases of a user on a CPU and clock form a queue.
- * Queues take turns, and within a queue its bases do. A base or queue that has work now is on a
- * list, in the order of turns. One that will have work later is in a tree, ordered by time. Before
- * each turn at most TW_DUE_MAX of those whose time has come move from the tree to the end of the
- * list. That is more than the one that leaves the list, so the tree cannot fall behind, and few
- * enough not to hold the lock for long. Hence a burst of one wheel delays another wheel of the same
- * user by the turns of that user's wheels, and a wheel of another user by one turn for each user
- * and clock.
+ * Queues take turns, and within a queue its bases take turns. A base or queue that has work now is
+ * on a list, in the order of turns. A base or queue that will have work later is in a tree, ordered
+ * by time. Before each turn at most TW_DUE_MAX entries whose time has come move from the tree to
+ * the end of the list. A turn takes one entry off the list, so the tree cannot fall behind, and the
+ * lock is not held for long. Hence a burst of one wheel delays another wheel of the same user by
+ * the turns of that user's wheels, and a wheel of another user by one turn for each user and clock.
  *
  * A container can have any number of users. Their queues are in a queue of the container, which
- * takes turns with the queues of other users, and has the share of a user. So a container counts as
- * one user.
+ * takes turns with the queues of other users and has the share of one user.
  *
  * Budget
  * ------
  * All turns on a CPU together may take TW_SHARE percent of its time, so that ordinary tasks keep
  * more than half. Unused time is saved, up to TW_SAVED_NS (struct tw_pace, a generic cell rate
- * algorithm): a wheel with little work never waits for its share.
+ * algorithm), so a wheel with little work never waits for its share.
  *
- * A firing is one run of the hrtimer's handler, in soft interrupt context, where the scheduler has
- * no control. It lasts at most TW_BUDGET_NS, and the next one does not begin before the same time
+ * A firing is one run of the hrtimer's handler, in soft interrupt context, which the scheduler does
+ * not control. It lasts at most TW_BUDGET_NS, and the next firing begins only after the same time
  * has passed again. If a queue has taken TW_QUANTUM_NS in a firing and still has work, it is
- * deferred: its turns go on in the engine's thread (timerwheel/N) until it has no more work. The
- * thread has the lowest real-time priority. Ordinary tasks do not make it late, since it leaves
- * them their share, and real-time tasks do not wait for it. While no other task wants the CPU it
- * hardly pauses (TW_ALONE_NS). It leaves TW_RESERVE_NS of the saved time to firings, so that one
- * user's burst does not delay the wheels of others.
+ * deferred: its turns continue in the engine's thread (timerwheel/N) until it has no more work. The
+ * thread has the lowest real-time priority. Ordinary tasks do not delay the thread, since it leaves
+ * them their share, and it does not delay real-time tasks. While no other task wants the CPU the
+ * thread seldom pauses (TW_ALONE_NS). It leaves TW_RESERVE_NS of the saved time to firings, so that
+ * one user's burst does not delay the wheels of others.
  *
- * What one user may use
- * ---------------------
+ * Limits of a user
+ * ----------------
  * Soft interrupts and the thread belong to no control group, so a limit of the group such as
- * cpu.max does not see the turns. The engine limits them itself. While other tasks want the CPU,
- * all turns of a user there may take TW_USER_SHARE percent of its time (struct tw_share). Unused
- * time is saved up to TW_USER_SAVED_NS, so a burst of some ten thousand timers does not use up the
- * share. The first turn of a firing is charged with the interrupt as well.
+ * cpu.max does not apply to the turns. The engine limits them itself. While other tasks want the
+ * CPU, all turns of a user there may take TW_USER_SHARE percent of its time (struct tw_share).
+ * Unused time is saved up to TW_USER_SAVED_NS, so a burst of about ten thousand timers does not use
+ * up the share. The first turn of a firing is also charged with the interrupt.
  *
  * The queues of a user who has used up the share are deferred. When the thread comes to such a
- * queue and another task wants the CPU, the queue pauses: it is in the tree of CLOCK_MONOTONIC
- * until TW_USER_RESUME_NS have been earned, whatever its own clock is. Starting a base does not end
- * the pause, nor does closing one. If a firing then finds that it has interrupted the idle task,
- * the user gets TW_USER_IDLE_NS. The user's own readers are tasks that want the CPU, too. Without
- * this rule they would slow down the user's timers on a CPU that is idle most of the time.
+ * queue and another task wants the CPU, the queue pauses: whatever its own clock, it is in the tree
+ * of CLOCK_MONOTONIC until TW_USER_RESUME_NS have been earned. Neither starting nor closing a base
+ * ends the pause. If a firing then finds that it has interrupted the idle task, the user gets
+ * TW_USER_IDLE_NS. Without this rule the user's own readers, which also want the CPU, would slow
+ * down the user's timers on a CPU that is idle most of the time.
  *
  * While the thread is parked no queue pauses, and the budget alone limits all turns.
  *
  * Locks and lifetimes
  * -------------------
  * tw_engine.lock is taken inside a base's lock (tw_engine_start()), so it is released for each
- * turn. Meanwhile the base is TW_NOWHERE. No work is lost:
+ * turn. During the turn the base is TW_NOWHERE. No work is lost:
  *
  * - A base with no more work now is started under its own lock, at the end of its turn.
- * - A base with more work is put on the list by the code that ran it. Until then it counts as
- *   started for the earliest time possible (tw_cpu.programmed), so nothing else starts it.
+ * - The code that ran a base with more work puts it on the list. Until then the base counts as
+ *   started for the earliest time possible (tw_cpu.programmed), so no other code starts it.
  *
  * Turns run with bottom halves off, hence as RCU readers. Bases, files and users are freed after a
  * grace period, and a base that was removed is never put back (TW_REMOVED). So a turn needs no
@@ -70,15 +68,15 @@
  * CPU hotplug
  * -----------
  * When a CPU goes offline the kernel moves the hrtimers of its engine to another CPU. The engine
- * goes on there, within the pace of that CPU. Its thread is parked: it first hands the deferred
- * queues back to the soft interrupt, and nothing is deferred until it is unparked. When the CPU is
+ * continues there, within the pace of that CPU. First the thread is parked: it hands the deferred
+ * queues back to the soft interrupt, and no queue is deferred until it is unparked. When the CPU is
  * online again the thread starts the hrtimers there.
  *
  * Setting the clock
  * -----------------
- * When CLOCK_REALTIME is set forwards the kernel fires its hrtimers. When it is set back, entries
- * on lists are not affected. A base in a tree is started anew when its wheel notices
- * (tw_cpu_clock_set_back()). Until then its timers are late by that clock.
+ * When CLOCK_REALTIME is set forwards the kernel fires its hrtimers. Setting it back does not
+ * affect entries on lists. A base in a tree is started again when its wheel notices the change
+ * (tw_cpu_clock_set_back()). Until then its timers are late on that clock.
  */
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
@@ -110,12 +108,13 @@
 #define TW_DEBT_NS	(IS_ENABLED(CONFIG_PREEMPT_RT) ? TW_SAVED_NS : 10 * NSEC_PER_MSEC)
 
 /*
- * While the thread is alone on the CPU, it runs for this long and then sleeps for half of that: the
- * kernel throttles all real-time tasks if together they leave too little time to others.
+ * While the thread is alone on the CPU, it runs for this long and then sleeps for half of that
+ * time. Otherwise the kernel would throttle all real-time tasks for leaving too little time to
+ * others.
  */
 #define TW_ALONE_NS	(5 * NSEC_PER_MSEC)
 
-/* Cost of an interrupt, or of a sleep of the thread, besides the turns. */
+/* CPU time of an interrupt, or of a sleep of the thread, besides the turns. */
 #define TW_SWITCH_NS	(4 * NSEC_PER_USEC)
 
 /* Share of a CPU's time that turns may take, in percent. */
@@ -125,8 +124,8 @@
 #define TW_USER_SHARE	10U
 
 /*
- * A user's saved time is limited to this. A turn is charged at most the same: if a machine stands
- * still once, a user who had not used the share does not pause.
+ * A user's saved time is limited to this. A turn is charged at most the same: if a machine stops
+ * once, a user who had not used the share does not pause.
  */
 #define TW_USER_SAVED_NS	(5 * NSEC_PER_MSEC)
 
@@ -136,21 +135,21 @@
 /* If the CPU is idle at the end of the pause, the user has at least this much. */
 #define TW_USER_IDLE_NS		NSEC_PER_MSEC
 
-/* Saved time is limited to this; */
+/* Saved time is limited to this. */
 #define TW_SAVED_NS	(100 * NSEC_PER_USEC)
 
-/* the thread leaves this much of it to firings. */
+/* The thread leaves this much saved time to firings. */
 #define TW_RESERVE_NS	(20 * NSEC_PER_USEC)
 
-/* The thread serves one kick in this time: it preempts ordinary tasks for each. */
+/* The thread serves one kick in this time, because each kick preempts ordinary tasks. */
 #define TW_KICK_NS	(100 * NSEC_PER_USEC)
 
 /**
  * struct tw_engine_clock - part of an engine for one clock
  * @timer: fires when the first queue in @timed has work
- * @timed: queues that will have work, ordered by when their first base has
+ * @timed: queues that will have work, ordered by the time of their first base
  * @programmed: when @timer expires; TW_NEVER: it is not started
- * @engine: the engine that it belongs to; constant
+ * @engine: its engine; constant
  *
  * Protected by the engine's lock.
  */
@@ -166,11 +165,11 @@ struct tw_engine_clock {
  * @lock: protects all that follows, and the queues
  * @ready: queues that have work now, for the soft interrupt
  * @deferred: queues that have work now, for the thread
- * @running: number of firings under way; they start the hrtimers when they end
+ * @running: number of firings in progress; they start the hrtimers when they end
  * @firing: number of the last firing
  * @threaded: the thread is not parked
  * @kick: the thread must start the hrtimers
- * @kick_next: it does not before this time, in ns of CLOCK_MONOTONIC
+ * @kick_next: it waits until this time, in ns of CLOCK_MONOTONIC
  * @nr: the CPU; constant
  * @clock: for each clock
  */
@@ -193,11 +192,11 @@ static DEFINE_PER_CPU(struct task_struct *, tw_threads);
 /**
  * struct tw_pace - limits the CPU time of turns
  * @next: when the time that turns have used will be earned again, in ns of CLOCK_MONOTONIC
- * @rest: no firing begins before this
+ * @rest: no firing begins before this time
  *
- * It belongs to the CPU that runs the turns, which after hotplug is not the engine's. Accessed with
- * bottom halves off. With PREEMPT_RT two tasks may update it at the same time. Then one update is
- * lost: the CPU time of those turns is not limited.
+ * It belongs to the CPU that runs the turns, which after hotplug is not the engine's CPU. Accessed
+ * with bottom halves off. With PREEMPT_RT two tasks may update it at the same time. Then one update
+ * is lost, and the CPU time of those turns is not limited.
  */
 struct tw_pace {
 	u64 next;
@@ -206,13 +205,13 @@ struct tw_pace {
 
 static DEFINE_PER_CPU(struct tw_pace, tw_pace);
 
-/* How long it takes to earn @ns of turns. */
+/* The time it takes to earn @ns of turns. */
 static u64 tw_pace_earn(u64 ns)
 {
 	return ns * 100 / TW_SHARE;
 }
 
-/* How much time is saved. */
+/* The saved time. */
 static u64 tw_pace_saved(u64 now)
 {
 	u64 next = this_cpu_read(tw_pace.next);
@@ -220,7 +219,7 @@ static u64 tw_pace_saved(u64 now)
 	return now > next ? min_t(u64, now - next, tw_pace_earn(TW_SAVED_NS)) * TW_SHARE / 100 : 0;
 }
 
-/* How long until @saved ns are saved. */
+/* The time until @saved ns are saved. */
 static u64 tw_pace_until(u64 now, u64 saved)
 {
 	u64 then = this_cpu_read(tw_pace.next) + tw_pace_earn(saved);
@@ -229,8 +228,8 @@ static u64 tw_pace_until(u64 now, u64 saved)
 }
 
 /*
- * Charge @ns for turns that have just ended. With PREEMPT_RT they may have been preempted, so the
- * charge is limited. Without it only a machine that stood still makes them that long.
+ * Charge @ns for turns that have just ended. The charge is limited because with PREEMPT_RT the
+ * turns may have been preempted. Without it they take that long only if the machine stops.
  */
 static void tw_pace_spend(u64 now, u64 ns)
 {
@@ -250,7 +249,7 @@ static void tw_pace_forgive(u64 now)
 		this_cpu_write(tw_pace.next, next);
 }
 
-/* How long until a firing may begin; 0: it may begin now. */
+/* The time until a firing may begin; 0: it may begin now. */
 static u64 tw_pace_wait(void)
 {
 	u64 now = ktime_get_ns();
@@ -259,7 +258,7 @@ static u64 tw_pace_wait(void)
 	return max(rest > now ? rest - now : 0, tw_pace_until(now, TW_BUDGET_MIN_NS));
 }
 
-/* How long it takes a user to earn @ns of turns. */
+/* The time it takes a user to earn @ns of turns. */
 static u64 tw_share_earn(u64 ns)
 {
 	return ns * 100 / TW_USER_SHARE;
@@ -272,7 +271,7 @@ static void tw_share_spend(struct tw_share *share, u64 now, u64 ns)
 
 	ns = min_t(u64, ns, min_t(u64, TW_DEBT_NS, TW_USER_SAVED_NS));
 	share->next = max(share->next, now > most ? now - most : 0) + tw_share_earn(ns);
-	/* While the thread is parked no queue pauses, so the debt must have a limit, too. */
+	/* While the thread is parked no queue pauses, so the debt also needs a limit. */
 	share->next = min(share->next, now + most);
 }
 
@@ -326,7 +325,7 @@ static void tw_entities_due(struct timerqueue_head *timed, u64 now, struct list_
 	}
 }
 
-/* The tree of a queue that is TW_TIMED: of its clock, or of CLOCK_MONOTONIC while it pauses. */
+/* The tree of a queue that is TW_TIMED: the tree of CLOCK_MONOTONIC while it pauses. */
 static struct timerqueue_head *tw_queue_tree(struct tw_queue *queue)
 {
 	u32 clock = queue->paused ? TIMERWHEEL_CLOCK_MONOTONIC : queue->clock;
@@ -334,13 +333,13 @@ static struct timerqueue_head *tw_queue_tree(struct tw_queue *queue)
 	return queue->parent ? &queue->parent->timed : &queue->engine->clock[clock].timed;
 }
 
-/* What the CPU time of the turns of a queue in an engine is charged to. */
+/* The share that the CPU time of a queue's turns is charged to. */
 static struct tw_share *tw_queue_share(struct tw_queue *queue)
 {
 	return &queue->user->share[queue->engine->nr];
 }
 
-/* Let a queue wait until its user, who has used up the share, has earned more. */
+/* Pause a queue until its user, who has used up the share, has earned more. */
 static void tw_queue_pause(struct tw_queue *queue)
 {
 	u64 at = tw_queue_share(queue)->next + tw_share_earn(TW_USER_RESUME_NS);
@@ -372,24 +371,24 @@ static void tw_queue_settle(struct tw_queue *queue, struct list_head *list, u64 
 		tw_entity_time(&queue->entity, timed, first);
 }
 
-/* The list of a queue that has work now and was on none. */
+/* The list for a queue that has work now and is on none. */
 static struct list_head *tw_queue_list(struct tw_queue *queue)
 {
 	return queue->parent ? &queue->parent->ready : &queue->engine->ready;
 }
 
-/* When the hrtimer of a clock must expire: TW_NEVER if there is nothing for it to do. */
+/* When the hrtimer of a clock must expire: TW_NEVER if it has no work. */
 static u64 tw_clock_first(struct tw_engine *engine, u32 nr)
 {
-	/* Any clock will do for queues that have work now. */
+	/* Queues that have work now can use any clock. */
 	if (nr == TIMERWHEEL_CLOCK_MONOTONIC && !list_empty(&engine->ready))
 		return 0;
 	return tw_first_time(&engine->clock[nr].timed);
 }
 
 /*
- * Have the thread start the hrtimers. Until it does, it need not be woken again: it runs, or sleeps
- * until it may serve the kick.
+ * Make the thread start the hrtimers. Until it does, it needs no further wake-up: it runs, or
+ * sleeps until it may serve the kick.
  */
 static void tw_engine_kick(struct tw_engine *engine)
 {
@@ -403,7 +402,8 @@ static void tw_engine_kick(struct tw_engine *engine)
 /*
  * Start the hrtimers that must expire earlier than they are programmed to. An hrtimer fires on the
  * CPU that started it, and the engine must stay on its CPU. A task on another CPU gets here if it
- * uses a base of ours because there was no memory for its own. It leaves the start to the thread.
+ * uses a base of this engine because there was no memory for its own base. It leaves the start to
+ * the thread.
  */
 static void tw_engine_program(struct tw_engine *engine)
 {
@@ -433,15 +433,15 @@ static void tw_engine_program(struct tw_engine *engine)
 	}
 }
 
-/* The time of a clock. @mono is that of CLOCK_MONOTONIC: it need not be read again. */
+/* The time of a clock. @mono is the time of CLOCK_MONOTONIC, to avoid reading it again. */
 static u64 tw_clock_at(u32 clock, u64 mono)
 {
 	return clock == TIMERWHEEL_CLOCK_MONOTONIC ? mono : tw_clock_read(clock);
 }
 
 /*
- * One turn of a queue, which begins at @mono. Releases the engine's lock meanwhile. Returns the
- * time at the end.
+ * Run one turn of a queue, which begins at @mono. Releases the engine's lock during the turn.
+ * Returns the time at the end.
  */
 static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 mono)
 	__must_hold(&engine->lock)
@@ -468,7 +468,7 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 
 	more = tw_cpu_run(cpu, mono);
 	tw_cover_end(cover);
 	raw_spin_lock(&engine->lock);
-	/* To the end of the list. Meanwhile it may have been started, or removed. */
+	/* To the end of the list, unless it was listed or removed meanwhile. */
 	if (more && (entity->place == TW_NOWHERE || entity->place == TW_TIMED)) {
 		tw_entity_take(entity, &queue->timed);
 		tw_entity_list(entity, &queue->ready);
@@ -476,7 +476,7 @@ static u64 tw_engine_turn(struct tw_engine *engine, struct tw_queue *queue, u64 
 out:
 	if (queue->parent)
 		tw_queue_settle(queue, &queue->parent->ready, now);
-	/* With the wake-ups: a user's queue is charged for those of its readers. */
+	/* Includes the wake-ups, so a user's queue is charged for waking its readers. */
 	return ktime_get_ns();
 }
 
@@ -497,7 +497,7 @@ static struct tw_queue *tw_engine_next(struct tw_engine *engine, u64 mono)
 
 /*
  * Run turns until there is no more work, or @budget is used up; it counts from @began. Returns true
- * if the thread may sleep although there are deferred queues now.
+ * if the caller must wake the thread while a queue is deferred.
  */
 static bool tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 	__must_hold(&engine->lock)
@@ -531,8 +531,9 @@ static bool tw_engine_turns(struct tw_engine *engine, u64 began, u64 budget)
 		list = engine->threaded && (share->spent >= quantum || share->next > now) ?
 		       &engine->deferred : &engine->ready;
 		/*
-		 * With others on the list the thread was woken, or sleeps until it may go on. It
-		 * may run between two turns of ours (PREEMPT_RT), so only the present list counts.
+		 * If other queues are on the list, the thread was woken, or sleeps until it may
+		 * continue. With PREEMPT_RT it may run between two turns here, so only the present
+		 * list counts.
 		 */
 		wake |= list == &engine->deferred && list_empty(list);
 		tw_queue_settle(queue, list, tw_clock_at(queue->clock, now));
@@ -577,8 +578,8 @@ static int tw_thread_should_run(unsigned int nr)
 }
 
 /*
- * Serve a kick: start the hrtimers on this CPU, wherever they were started before. Returns how long
- * the kick must wait instead; 0: it was served, or there is none.
+ * Serve a kick: start the hrtimers on this CPU, whichever CPU started them before. Returns the time
+ * for which the kick must wait instead; 0: it was served, or there is none.
  */
 static u64 tw_thread_kicked(struct tw_engine *engine, u64 now)
 {
@@ -598,7 +599,7 @@ static u64 tw_thread_kicked(struct tw_engine *engine, u64 now)
 	return 0;
 }
 
-/* How long the thread, which has run since @began and has more turns to run, must sleep now. */
+/* The time for which the thread must sleep now. It has run since @began and has more to run. */
 static u64 tw_thread_wait(u64 began, u64 now)
 {
 	/* No other task wants the CPU. */
@@ -611,7 +612,7 @@ static u64 tw_thread_wait(u64 began, u64 now)
 	return tw_pace_until(now, TW_RESERVE_NS + TW_BUDGET_NS);
 }
 
-/* Sleep for @ns in spite of wake-ups. Kicks are served meanwhile. */
+/* Sleep for @ns in spite of wake-ups, and serve kicks during that time. */
 static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 {
 	u64 now = ktime_get_ns(), end = now + ns, at;
@@ -631,7 +632,7 @@ static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 				tw_unlock_bh(&engine->lock);
 			}
 		}
-		/* Returns at once if the state is TASK_RUNNING: there may be another kick. */
+		/* Returns at once in TASK_RUNNING, so that a new kick is served. */
 		until = ns_to_ktime(at);
 		schedule_hrtimeout_range(&until, at > now ? (at - now) / 4 : 0, HRTIMER_MODE_ABS);
 		now = ktime_get_ns();
@@ -639,8 +640,8 @@ static void tw_thread_sleep(struct tw_engine *engine, u64 ns)
 }
 
 /*
- * Run turns of deferred queues for a quantum, which counts from @began. Queues of users who have
- * used up their share pause instead if another task wants the CPU.
+ * Run turns of deferred queues for a quantum, which counts from @began. If another task wants the
+ * CPU, queues of users who have used up their share pause instead.
  */
 static void tw_thread_quantum(struct tw_engine *engine, u64 began)
 	__must_hold(&engine->lock)
@@ -659,7 +660,7 @@ static void tw_thread_quantum(struct tw_engine *engine, u64 began)
 		if (single_task_running())
 			tw_share_forgive(share, now, 0);
 		if (share->next > now) {
-			/* For the interrupt, and for waking this thread. */
+			/* Charge the interrupt and the wake-up of this thread. */
 			tw_share_spend(share, now, TW_SWITCH_NS);
 			tw_queue_pause(queue);
 			now = ktime_get_ns();
@@ -740,7 +741,7 @@ static struct smp_hotplug_thread tw_smp_thread = {
 };
 
 /**
- * tw_engine_start - let a base have a turn at a given time
+ * tw_engine_start - give a base a turn at a given time
  * @cpu: the base, locked
  * @at: when it has work, in ns of its clock; earlier than the time it is started for, if any
  *
@@ -768,7 +769,7 @@ void tw_engine_start(struct tw_cpu *cpu, u64 at)
  * tw_engine_remove - take a base out of its engine for good
  * @cpu: the base
  *
- * A turn may still be under way until a grace period has passed.
+ * A turn may still be in progress until a grace period has passed.
  */
 void tw_engine_remove(struct tw_cpu *cpu)
 {
@@ -783,7 +784,7 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	/*
 	 * Without bases the queue must leave the engine, since the user may be freed. A queue that
 	 * is listed because the time of another base has come must stay listed: it may be on the
-	 * thread's list, and then no hrtimer is started for it. Nor does a pause end.
+	 * thread's list, for which no hrtimer is started. A pause does not end either.
 	 */
 	for (; queue; queue = queue->parent)
 		if ((queue->entity.place == TW_TIMED && !queue->paused) ||
@@ -792,7 +793,7 @@ void tw_engine_remove(struct tw_cpu *cpu)
 	/* The queue's clock may need no hrtimer now, or the ready list none. */
 	for (i = 0; i < TW_CLOCKS; i++) {
 		clock = &engine->clock[i];
-		/* If the handler runs already, it will find nothing to do. */
+		/* A handler that runs already finds no work. */
 		if (clock->programmed != TW_NEVER && tw_clock_first(engine, i) == TW_NEVER &&
 		    hrtimer_try_to_cancel(&clock->timer) >= 0)
 			clock->programmed = TW_NEVER;

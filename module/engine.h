@@ -17,8 +17,8 @@ struct tw_user;
 /**
  * enum tw_place - where an entity waits
  * @TW_NOWHERE: it has no work, or is running
- * @TW_TIMED: in a tree, until its time is reached
- * @TW_LISTED: in a list, until its turn
+ * @TW_TIMED: it waits in a tree until its time is reached
+ * @TW_LISTED: it waits in a list until its turn
  * @TW_REMOVED: it is being closed and never waits again
  */
 enum tw_place {
@@ -69,10 +69,10 @@ struct tw_queue {
 };
 
 /**
- * struct tw_share - the queues of a user or container on one CPU, and what they may use of its time
+ * struct tw_share - the queues of a user or container on one CPU, and their share of its time
  * @queue: the queues, by clock; a queue exists while it has bases; protected by the user's lock
  * @next: when the time that their turns have used will be earned again, in ns of CLOCK_MONOTONIC.
- *	Not used for a user of a container: the time is the container's.
+ *	Unused for a user of a container, because the container has the share.
  * @spent: ns that their turns took in firing @firing
  * @firing: the engine's last firing in which one of them had a turn
  *

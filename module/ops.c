@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Operations on several timers by key; operations on one by its index, for LIST and DRAIN.
- */
+/* Operations on several timers by key, and on one timer by its index for LIST and DRAIN. */
 #include <linux/err.h>
 #include <linux/prefetch.h>
 #include <linux/uaccess.h>
@@ -10,7 +8,7 @@
 #include "ops.h"
 
 /**
- * tw_enqueue_due - make a timer due whose deadline has already passed
+ * tw_enqueue_due - make a timer due whose deadline has passed
  * @ctx: the batch context
  * @index: the timer's index
  * @t: the timer, on no list
@@ -34,11 +32,11 @@ void tw_enqueue_due(struct tw_ctx *ctx, u32 index, struct tw_timer *t)
 
 /*
  * Find the hash chains of a chunk's keys, and prefetch all their buckets, then the first timer of
- * each chain. With very many timers none of that is in a cache. This way the misses overlap instead
- * of following one another.
+ * each chain. With many timers none of these is in a cache. Prefetching makes the misses overlap
+ * instead of following one another.
  *
  * The chains are hints (struct tw_hint). The links that are read here without a lock are only used
- * to prefetch. @locks: the buckets will be locked, that is written. @chain: @n of them are set.
+ * to prefetch. @locks: the buckets will be locked, that is, written. @chain: set for @n elements.
  */
 static noinline void tw_ops_prefetch(const struct tw_ctx *ctx, const void *elems, size_t size,
 				     int n, u32 buckets, bool locks, u32 **chain)
@@ -63,8 +61,8 @@ static noinline void tw_ops_prefetch(const struct tw_ctx *ctx, const void *elems
 }
 
 /*
- * Do the operation @op on @n elements of @size bytes, and set the result of each, which is @result
- * bytes behind its begin. Returns how many were done. Inline, so that @op is, too.
+ * Do the operation @op on @n elements of @size bytes, and set the result of each, which is at
+ * offset @result. Returns the number of elements done. Inline, so that @op is inline, too.
  */
 static __always_inline int tw_ops_each(struct tw_ctx *ctx, void *elem, int n, size_t size,
 				       size_t result, bool locks,
@@ -90,10 +88,11 @@ static __always_inline int tw_ops_each(struct tw_ctx *ctx, void *elem, int n, si
 }
 
 /*
- * The calls. They do their operation on @n elements of struct @type, at most TW_OPS_MAX, and set
- * the result of each, and after success its output. They return how many were done. If that is less
- * than @n, end the batch and continue with the next element in one that has the base of @ctx->wants
- * locked. If that is TW_NO_CPU, ADD has found no free timer: call tw_table_grow() before.
+ * The calls. They do their operation on @n elements of struct @type, at most TW_OPS_MAX, set the
+ * result of each, and after success its output. They return the number of elements done. If this is
+ * less than @n, end the batch and continue with the next element in a batch that has the base of
+ * @ctx->wants locked. If @ctx->wants is TW_NO_CPU, ADD has found no free timer: call
+ * tw_table_grow() before.
  */
 #define TW_OPS(name, type, locks)						\
 int tw_ops_##name(struct tw_ctx *ctx, void *elems, int n)			\
@@ -111,7 +110,7 @@ TW_OPS(get, timerwheel_entry, true)
  * tw_move_slow - MOVE of a timer that tw_lookup_lockless() did not find
  * @ctx: the batch context
  * @arg: the call's element
- * @deadline: its deadline, on the file's clock
+ * @deadline: its deadline on the file's clock
  * @hint: where its key's chain was
  *
  * Return: as tw_move().
@@ -136,7 +135,7 @@ int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 dead
 }
 
 /**
- * tw_add_any - ADD with any flags and fields, of a timer that may be resident or watch a connection
+ * tw_add_any - ADD with any flags and fields; the timer may be resident or watch a connection
  * @ctx: the batch context
  * @arg: the call's element; index and generation are set
  * @hint: where its key's chain was
@@ -156,9 +155,9 @@ int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hi
  * @index: an index that exists
  * @lookup: filled in, except the depth
  *
- * Return: the timer, whose base is locked, unless it is PARKED; NULL: no timer has that index;
- * ERR_PTR(-EAGAIN): the operation starts over in the next batch (tw_ctx.wants). Without a timer the
- * bucket is not locked.
+ * Return: the timer, with its base locked unless it is PARKED; NULL: no timer has that index;
+ * ERR_PTR(-EAGAIN): the operation starts over in the next batch (tw_ctx.wants). The bucket is
+ * locked only if a timer is returned.
  */
 struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup *lookup)
 {
@@ -170,7 +169,7 @@ struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup
 	bool held;
 
 	lookup->index = index;
-	/* Read without a lock, to know which bucket to lock; then checked again. */
+	/* Read without a lock, to find the bucket to lock; checked again under that lock. */
 	state = READ_ONCE(t->state);
 	if (state == TW_FREE || state == TW_CLAIMED)
 		return NULL;
@@ -179,8 +178,9 @@ struct tw_timer *tw_lookup_index(struct tw_ctx *ctx, u32 index, struct tw_lookup
 	lookup->chain = tw_table_chain(table, key, buckets);
 	lookup->bucket = tw_table_lock(table, key, buckets, &lookup->chain);
 	/*
-	 * The state first, with acquire: a timer that was freed may get another owner at any time,
-	 * whose key is in another bucket, and who may park it. Then the key has changed, too.
+	 * The state first, with acquire: a timer that was freed may get another owner at any time.
+	 * The owner's key may be in another bucket, and the owner may park the timer. Then the key
+	 * has also changed.
 	 */
 	held = tw_timer_held(ctx, t, &lookup->state, &nr);
 	if (READ_ONCE(t->key) != key) {
@@ -231,9 +231,9 @@ static int tw_copy_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index
 }
 
 /*
- * Copy the description of a PENDING timer out and take the timer out of its wheel, or neither. With
- * a deadline table the description must still be right when the entry is taken. If programs change
- * the entry meanwhile it is taken from them first, and given back after a fault.
+ * Copy the description of a PENDING timer out and take the timer out of its wheel, or do neither.
+ * With a deadline table the description must still be right when the entry is taken. If programs
+ * change the entry meanwhile, it is first taken from them, and given back after a fault.
  */
 static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, int *was,
 			    struct timerwheel_entry __user *to)
@@ -261,12 +261,12 @@ static int tw_drain_pending(struct tw_ctx *ctx, struct tw_timer *t, u32 index, i
  * tw_drain_index - copy the description of a timer out and remove the timer, or neither
  * @ctx: the batch context
  * @index: an index that exists
- * @to: where its description goes
+ * @to: destination of its description
  *
  * The description is copied out first, so that a fault loses nothing.
  *
  * Return: TIMERWHEEL_WAS_PENDING, _DUE or _PARKED; -ENOENT: no timer has that index; -EFAULT: @to
- * cannot be written without sleeping; -EAGAIN: see tw_ctx.wants. After an error nothing was done.
+ * cannot be written without sleeping; -EAGAIN: see tw_ctx.wants. An error has no effect.
  */
 int tw_drain_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user *to)
 {
@@ -299,7 +299,7 @@ int tw_drain_index(struct tw_ctx *ctx, u32 index, struct timerwheel_entry __user
 		tw_lookup_unlock(ctx, &lookup);
 		return -EFAULT;
 	}
-	/* Of a due or parked timer it is the kernel's. */
+	/* The kernel owns the entry of a due or parked timer. */
 	if (tw_pool_table(&file->table.pool) && lookup.state != TW_PENDING)
 		tw_resident_end(&file->table.pool, index, t, was);
 	if (unlikely(tw_timer_has_sock(t)))

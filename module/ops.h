@@ -3,14 +3,14 @@
  * The operations on one timer by its key, in a batch (struct tw_ctx: this CPU's base is locked).
  * They are inline in ops.c, in the loops over several elements.
  *
- * tw_lookup() locks the key's bucket. If the timer is in the base of a CPU that is not locked, the
- * operation cannot be done in this batch. It returns -EAGAIN, and starts over in the next batch,
- * which has that base locked (tw_ctx.wants). So no operation waits for another CPU's base, and none
- * is repeated with bottom halves off. MOVE seldom needs tw_lookup(): see tw_lookup_lockless().
+ * tw_lookup() locks the key's bucket. If the timer is in the base of a CPU that is not locked, this
+ * batch cannot do the operation. It returns -EAGAIN, and starts over in the next batch, which has
+ * that base locked (tw_ctx.wants). So no operation waits for another CPU's base or is repeated with
+ * bottom halves off. MOVE seldom needs tw_lookup(): see tw_lookup_lockless().
  *
- * With these locks held a PENDING timer does not change. A reader may still claim or re-arm one
- * that is DUE, until the events' lock is taken and the timer is seen to be on the due list
- * (tw_lock_if_due()). If it is not there the operation starts over in the next batch, too.
+ * With these locks held a PENDING timer does not change. A reader may still claim or re-arm a DUE
+ * timer, until the events' lock is taken and the timer is seen to be on the due list
+ * (tw_lock_if_due()). If it is not there, the operation also starts over in the next batch.
  */
 #ifndef TW_OPS_H
 #define TW_OPS_H
@@ -30,8 +30,9 @@
 #include "trace.h"
 
 /*
- * Most links that a lockless walk of a hash chain follows. Nearly all chains are shorter. One that
- * changes meanwhile may lead the walk to other chains, and without a limit in circles.
+ * Maximum number of links that a lockless walk of a hash chain follows. Nearly all chains are
+ * shorter. A chain that changes meanwhile may lead the walk to other chains, and without a limit in
+ * circles.
  */
 #define TW_LOCKLESS_DEPTH	16
 
@@ -39,15 +40,14 @@
  * struct tw_lookup - where a key is in the table; its bucket is locked
  * @bucket: its bucket
  * @chain: the head of its hash chain
- * @link: the link that leads to its timer; without one the last link of the chain, which is 0
+ * @link: the link to its timer, or else the last link of the chain, which is 0
  * @index: its timer; 0: there is none
  * @depth: timers in the chain before @link; set by tw_lookup() only
- * @state: of the timer. TW_PENDING and TW_PARKED do not change under the locks; anything else may
- *	have.
+ * @state: of the timer. The locks keep only TW_PENDING and TW_PARKED from changing.
  *
- * It need not be initialized. Whatever has found a timer has set all of it but @depth, which only
- * ADD reads, after tw_lookup(). If there is no timer, tw_lookup() sets all but @state, and after
- * tw_lookup_index() none of it is used.
+ * It need not be initialized. A lookup that has found a timer has set all of it except @depth,
+ * which only ADD reads, after tw_lookup(). If there is no timer, tw_lookup() sets all except
+ * @state, and callers of tw_lookup_index() use none of it.
  */
 struct tw_lookup {
 	struct tw_bucket *bucket;
@@ -69,7 +69,7 @@ static inline bool tw_base_held(const struct tw_ctx *ctx, u32 nr)
 	return likely(ctx->cpu->nr == nr) || (ctx->other && ctx->other->nr == nr);
 }
 
-/* Read a timer's state and CPU. Returns if the base of that CPU, @nr, is locked. */
+/* Read a timer's state and CPU. Returns true if the base of that CPU, @nr, is locked. */
 static inline bool tw_timer_held(const struct tw_ctx *ctx, const struct tw_timer *t, u8 *state,
 				 u32 *nr)
 {
@@ -92,7 +92,7 @@ struct tw_hint {
 	u32 *chain;
 };
 
-/* Have the operation start over in a batch that has the base of CPU @nr locked. */
+/* Make the operation start over in a batch that has the base of CPU @nr locked. */
 static inline int tw_start_over(struct tw_ctx *ctx, u32 nr)
 {
 	ctx->wants = nr;
@@ -101,8 +101,8 @@ static inline int tw_start_over(struct tw_ctx *ctx, u32 nr)
 
 /*
  * Lock a key's bucket and look up its timer, @timer: NULL if there is none. Its base is locked,
- * unless it is PARKED. Returns false if that base is not locked: nor is the bucket, then, and the
- * operation starts over in the next batch.
+ * unless it is PARKED. If that base is not locked, returns false without locking the bucket, and
+ * the operation starts over in the next batch.
  */
 static __always_inline bool tw_lookup(struct tw_ctx *ctx, u64 key, struct tw_hint hint,
 				      struct tw_lookup *lookup, struct tw_timer **timer)
@@ -127,9 +127,9 @@ static __always_inline bool tw_lookup(struct tw_ctx *ctx, u64 key, struct tw_hin
 
 /*
  * Lock the due list if a timer that was seen DUE is still on it: a reader may have claimed it or
- * armed it again. The base matters as well as the state. Armed again on another CPU, the timer may
- * be DUE a second time, but in an expiry batch of that CPU's base and not yet on the list. No
- * expiry batch is under way in a base that this batch has locked.
+ * armed it again. The base must be checked as well as the state, because a timer that was armed
+ * again on another CPU may be DUE in an expiry batch of that CPU's base and not yet on the list. A
+ * base that this batch has locked has no expiry batch in progress.
  */
 static inline bool tw_lock_if_due(const struct tw_ctx *ctx, const struct tw_timer *t)
 {
@@ -148,7 +148,7 @@ static __always_inline void tw_dequeue_pending(struct tw_ctx *ctx, struct tw_tim
 	tw_wheel_remove(&cpu->wheel, t);
 }
 
-/* What calls report of a PARKED timer: of a connection, that its deadline has passed. */
+/* The state that calls report for a PARKED timer. A parked connection's deadline has passed. */
 static inline int tw_was_parked(const struct tw_ctx *ctx)
 {
 	return tw_pool_table(&ctx->file->table.pool) ? TIMERWHEEL_WAS_PARKED :
@@ -157,7 +157,7 @@ static inline int tw_was_parked(const struct tw_ctx *ctx)
 
 /*
  * Take a timer out of its wheel or off the due list. Returns TIMERWHEEL_WAS_PENDING, _DUE or
- * _PARKED; -EAGAIN: a reader was faster, and the bucket is unlocked: tw_start_over() was called.
+ * _PARKED; -EAGAIN if a reader was faster: tw_start_over() was called, and the bucket is unlocked.
  */
 static __always_inline int tw_dequeue(struct tw_ctx *ctx, struct tw_timer *t,
 				      const struct tw_lookup *lookup)
@@ -219,7 +219,7 @@ static inline bool tw_can_stay(const struct tw_ctx *ctx, const struct tw_timer *
 
 /*
  * Time left until the deadline. A due timer may have fired on another CPU after this batch read the
- * clock; the time is then counted from its firing, so that it is never positive.
+ * clock. The time then counts from its firing, so that it is never positive.
  */
 static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *t, int was)
 {
@@ -228,14 +228,14 @@ static inline s64 tw_time_left(const struct tw_ctx *ctx, const struct tw_timer *
 	return t->deadline - now;
 }
 
-/* Is an ADD of a timer that is not resident, with nothing but key, value and deadline? */
+/* Does an ADD to a wheel without resident timers have only key, value and deadline? */
 static inline bool tw_add_plain(const struct tw_pool *pool, const struct timerwheel_add *arg)
 {
 	return !((arg->flags & ~TIMERWHEEL_ABS) | arg->slack | arg->match | arg->period) &&
 	       !tw_pool_resident(pool);
 }
 
-/* Has an ADD invalid fields or flags, or an invalid combination of them? */
+/* Does an ADD have invalid fields or flags, or an invalid combination of them? */
 static inline bool tw_add_invalid(const struct tw_pool *pool, const struct timerwheel_add *arg)
 {
 	const u32 known = TIMERWHEEL_ABS | TIMERWHEEL_EXCL | TIMERWHEEL_MATCH | TIMERWHEEL_SLACK |
@@ -250,8 +250,8 @@ static inline bool tw_add_invalid(const struct tw_pool *pool, const struct timer
 }
 
 /*
- * ADD and MOVE: give a timer a new deadline, in its entry, too, if there is a deadline table.
- * Returns @was, or what that entry says: see tw_resident_set().
+ * ADD and MOVE: give a timer a new deadline, also in its entry if there is a deadline table.
+ * Returns @was, or the state in that entry: see tw_resident_set().
  */
 static __always_inline int tw_deadline_set(const struct tw_pool *pool, u32 index,
 					   struct tw_timer *t, u64 deadline, u64 now,
@@ -265,7 +265,7 @@ static __always_inline int tw_deadline_set(const struct tw_pool *pool, u32 index
 
 /*
  * ADD. @plain: tw_add_plain(), a constant. @sock: the connection to watch, or NULL. Returns
- * TIMERWHEEL_WAS_*, a documented error, or -EAGAIN: nothing was done, because no free timer is at
+ * TIMERWHEEL_WAS_*, a documented error, or -EAGAIN if nothing was done, because no free timer is at
  * hand, or because the operation starts over in the next batch (tw_ctx.wants).
  */
 static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *arg,
@@ -345,7 +345,7 @@ static __always_inline int __tw_add(struct tw_ctx *ctx, struct timerwheel_add *a
 	}
 	t->slack = slack;
 	trace_timerwheel_arm(file, t, was);
-	/* At the end of time, the latest deadline that its entry can hold may have passed. */
+	/* Near TIMERWHEEL_TIME_MAX the latest deadline that its entry can hold may have passed. */
 	if (lookup.state != TW_FREE && unlikely(t->deadline <= ctx->now)) {
 		tw_dequeue_pending(ctx, t);
 		lookup.state = TW_FREE;
@@ -364,7 +364,7 @@ int tw_add_any(struct tw_ctx *ctx, struct timerwheel_add *arg, struct tw_hint hi
 int tw_move_slow(struct tw_ctx *ctx, const struct timerwheel_move *arg, u64 deadline,
 		 struct tw_hint hint);
 
-/* ADD. Returns what __tw_add() does. */
+/* ADD. Returns the result of __tw_add(). */
 static __always_inline int tw_add(struct tw_ctx *ctx, void *elem, struct tw_hint hint)
 {
 	struct timerwheel_add *arg = elem;
@@ -384,10 +384,10 @@ static_assert(!offsetof(struct timerwheel_entry, key));
  * memory that other CPUs need, so the bucket's cache line stays shared.
  *
  * Invariant: a timer becomes PENDING, changes and ceases to be PENDING only under its base's lock.
- * So all that is read here of a timer that is PENDING in a locked base is stable, its key included.
- * What is read of any other timer may be stale.
+ * So all fields read here of a timer that is PENDING in a locked base are stable, including its
+ * key. Fields of any other timer may be stale.
  *
- * Returns its index. 0 says nothing about the key: look it up again with tw_lookup().
+ * Returns its index. After a result of 0 look the key up again with tw_lookup().
  */
 static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key, const u32 *chain,
 					      struct tw_timer **timer)
@@ -415,8 +415,8 @@ static __always_inline u32 tw_lookup_lockless(const struct tw_ctx *ctx, u64 key,
 }
 
 /*
- * Give a timer a new deadline, and queue it for that. @state: TW_PENDING, and its base is locked;
- * anything else: the timer is on no list. Returns @was, or what tw_deadline_set() does.
+ * Give a timer a new deadline, and queue it for that. @state: TW_PENDING if its base is locked,
+ * else any other state: the timer is on no list. Returns @was, or the result of tw_deadline_set().
  */
 static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct tw_timer *t,
 					   u64 deadline, u32 flags, u8 state, int was)
@@ -431,8 +431,8 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 	if (was < 0)
 		return was;
 	/*
-	 * As tw_can_stay(), but with the deadline that was set: at the end of time, the latest one
-	 * that an entry can hold may have passed.
+	 * As tw_can_stay(), but with the deadline that was set: near TIMERWHEEL_TIME_MAX the latest
+	 * deadline that an entry can hold may have passed.
 	 */
 	stays = stays && t->deadline > ctx->now;
 	if (state == TW_PENDING && !stays)
@@ -446,7 +446,7 @@ static __always_inline int tw_set_deadline(struct tw_ctx *ctx, u32 index, struct
 
 /*
  * MOVE a timer that was looked up, and unlock its bucket. Returns TIMERWHEEL_WAS_* or a documented
- * error; -EAGAIN: a reader was faster: tw_start_over() was called.
+ * error; -EAGAIN if a reader was faster: tw_start_over() was called.
  */
 static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
 					 const struct tw_lookup *lookup, u64 deadline, u32 flags)
@@ -457,7 +457,7 @@ static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
 		tw_lookup_unlock(ctx, lookup);
 		return -EEXIST;
 	}
-	/* TW_DUE may be outdated: tw_dequeue() checks. */
+	/* TW_DUE may be outdated; tw_dequeue() checks it again. */
 	if (lookup->state != TW_PENDING)
 		was = tw_dequeue(ctx, t, lookup);
 	if (was == -EAGAIN)
@@ -467,7 +467,7 @@ static __always_inline int tw_move_found(struct tw_ctx *ctx, struct tw_timer *t,
 	return was;
 }
 
-/* MOVE has TIMERWHEEL_EXCL only in wheels with a deadline table. */
+/* Is MOVE with TIMERWHEEL_EXCL used in a wheel without a deadline table? */
 static inline bool tw_move_excl_invalid(const struct tw_ctx *ctx, u32 flags)
 {
 	return flags & TIMERWHEEL_EXCL && !tw_pool_table(&ctx->file->table.pool);
@@ -497,9 +497,9 @@ static __always_inline int tw_move(struct tw_ctx *ctx, void *elem, struct tw_hin
 }
 
 /*
- * REMOVE a timer that was looked up, except that it is still in its hash chain. Returns
- * TIMERWHEEL_WAS_*; tw_unhash_free() follows. -EAGAIN: a reader was faster, and the bucket is
- * unlocked: tw_start_over() was called.
+ * REMOVE a timer that was looked up, but leave it in its hash chain. Returns TIMERWHEEL_WAS_*, and
+ * tw_unhash_free() follows; -EAGAIN if a reader was faster: tw_start_over() was called, and the
+ * bucket is unlocked.
  */
 static __always_inline int tw_remove_found(struct tw_ctx *ctx, struct tw_timer *t,
 					   const struct tw_lookup *lookup)
@@ -548,8 +548,8 @@ static __always_inline int tw_remove(struct tw_ctx *ctx, void *elem, struct tw_h
 }
 
 /*
- * The deadline of a PENDING timer whose base is locked. Returns TIMERWHEEL_WAS_PENDING or _PARKED;
- * @stored: what is in its entry
+ * Update the deadline of a PENDING timer whose base is locked from its entry, @stored. Returns
+ * TIMERWHEEL_WAS_PENDING or _PARKED.
  */
 static inline int tw_deadline_stored(const struct tw_pool *pool, struct tw_timer *t, u64 stored)
 {
@@ -558,7 +558,7 @@ static inline int tw_deadline_stored(const struct tw_pool *pool, struct tw_timer
 							TIMERWHEEL_WAS_PENDING;
 }
 
-/* The same; sets @stored, if there is a deadline table. */
+/* The same, with the entry read here; sets @stored if there is a deadline table. */
 static inline int tw_deadline_look(const struct tw_pool *pool, u32 index, struct tw_timer *t,
 				   u64 *stored)
 {
@@ -582,10 +582,7 @@ static inline u32 tw_entry_flags(const struct tw_timer *t)
 	return t->stay == TW_LINGERS ? TIMERWHEEL_LINGER : 0;
 }
 
-/*
- * Describe a timer in @entry: it is PENDING in a locked base, PARKED, or DUE and the due list is
- * locked.
- */
+/* Describe a timer in @entry. It is PENDING in a locked base, PARKED, or DUE on a locked list. */
 static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u32 index, int was,
 				 struct timerwheel_entry *entry)
 {
@@ -605,7 +602,7 @@ static inline void tw_fill_entry(const struct tw_ctx *ctx, struct tw_timer *t, u
 
 /*
  * Describe a timer in @entry, and unlock its bucket. Returns TIMERWHEEL_WAS_PENDING, _DUE or
- * _PARKED; -EAGAIN: a reader was faster: tw_start_over() was called.
+ * _PARKED; -EAGAIN if a reader was faster: tw_start_over() was called.
  */
 static __always_inline int tw_get_unlock(struct tw_ctx *ctx, struct tw_timer *t,
 					 const struct tw_lookup *lookup,

@@ -13,10 +13,10 @@
 #include "wheel.h"
 
 /**
- * enum tw_visited - what becomes of a timer with an entry that was visited
+ * enum tw_visited - result of a visit of a timer that has an entry
  * @TW_VISITED_LATER: it is queued again, for its deadline
  * @TW_VISITED_FIRED: its event is delivered
- * @TW_VISITED_PARKED: its last arming was cancelled: it is parked
+ * @TW_VISITED_PARKED: its last arming was cancelled, so it is parked
  * @TW_VISITED_AGAIN: programs keep changing its entry, so it is visited again in the next tick,
  *	with one of these results
  */
@@ -46,11 +46,11 @@ static inline bool tw_resident_cancelled(const struct tw_pool *pool, const struc
 }
 
 /**
- * tw_timer_park - park a timer that is in no list: one with an entry, or one of a connection
+ * tw_timer_park - park a timer that is in no list, and has an entry or watches a connection
  * @w: the wheel of a base that is locked
  * @t: the timer
  *
- * From now on the bucket's lock protects the timer, and the base's lock does not.
+ * Afterwards the bucket's lock protects the timer instead of the base's lock.
  */
 static inline void tw_timer_park(struct tw_wheel *w, struct tw_timer *t)
 {

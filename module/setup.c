@@ -113,7 +113,7 @@ static int tw_setup_ring(struct tw_file *file, const struct tw_setup *setup)
 	return err;
 }
 
-/* What a wheel needs at once. Returns 0, -EDQUOT or -ENOMEM: nothing has changed. */
+/* Allocate a wheel's initial memory. Returns 0, or -EDQUOT or -ENOMEM without effect. */
 static int tw_setup_memory(struct tw_file *file, const struct tw_setup *setup)
 {
 	int err = tw_setup_ring(file, setup);

@@ -2,57 +2,56 @@
 /*
  * Timers that watch a TCP connection, and abort it.
  *
- * A timer of ADD_SOCKET has a struct tw_sock. Nothing happens for a packet: a connection keeps the
- * times of the latest data anyway. They are read when the timer's slot comes up (tw_sock_visit()).
- * If the connection was used meanwhile, the timer is queued again, and that is all.
+ * A timer of ADD_SOCKET has a struct tw_sock. A packet needs no work: the connection keeps the
+ * times of the latest data anyway. tw_sock_visit() reads them when the timer's slot comes up. If
+ * the connection was used meanwhile, the timer is only queued again.
  *
- * Otherwise the timer is PARKED and handed to a worker, which decides again with the same locks
- * (tw_sock_decide()), because that may be a while later:
+ * Otherwise the timer is PARKED and handed to a worker. The worker may run much later, so it
+ * decides again with the same locks (tw_sock_decide()):
  *
  *	used meanwhile		PENDING, with a later deadline
  *	closed			DUE, with EVENT_GONE
  *	nothing to be aborted	DUE
- *	a grace is to begin	PENDING, for the grace; its warning is put on the due list
+ *	a grace begins		PENDING, for the grace; its warning is put on the due list
  *	else			abort the connection; DUE, with EVENT_ABORTED
  *
  * The worker needs the lock of the socket to abort a connection, and may sleep. A task can hold
- * that lock for as long as it likes, so the worker does not wait for the lock, but tries again
- * later (tw_tcp_abort()). No lock of ours is held then. A call may move or remove the timer
- * meanwhile. Then the worker finds that the timer is no longer PARKED, or has another connection,
- * and leaves it alone. The connection is aborted in any case.
+ * that lock for any time, so the worker does not wait for the lock, but tries again later
+ * (tw_tcp_abort()). It holds no lock of the module then, so a call may move or remove the timer.
+ * The worker then finds that the timer is no longer PARKED or has another connection, and leaves
+ * the timer alone. The connection is aborted in any case.
  *
  * Held sockets
  * ------------
  * While a task holds the lock of a socket, the timers that are to abort the connection stay PARKED.
  * They are in a tree of their user, ordered by socket (struct tw_held). The worker tries them in
- * rounds, the next of which begins after twice the time, up to a second. In a round it tries each
- * socket once, however many timers wait for it. So that many sockets do not keep it busy either, it
- * looks at one timer in TW_SOCK_HELD_NS, on average.
+ * rounds. The pause between rounds doubles each time, up to a second. In a round the worker tries
+ * each socket once, however many timers wait for it. To limit its CPU time it tries one timer in
+ * TW_SOCK_HELD_NS, on average.
  *
- * The warning must be on the due list while the timer is in the wheel. So it has a timer of its
- * own, which belongs to the tw_sock from ADD on and is in no hash chain. It is always TW_CLAIMED,
+ * The warning must be on the due list while the timer is in the wheel. So the warning has its own
+ * timer, which belongs to the tw_sock from ADD on and is in no hash chain. It is always TW_CLAIMED,
  * so lookups by index skip it. A call that finds the timer itself also withdraws the warning.
  *
  * Closed sockets
  * --------------
- * A timer keeps a reference to the struct sock, and that keeps its network namespace. The program
- * may close the socket, or exit, long before the deadline. So once a minute (TW_SOCK_SWEEP) the
- * worker walks the file's timers and drops the references to sockets that were closed. The timers
- * stay: each ends at its deadline with EVENT_GONE, as it would with the socket.
+ * A timer keeps a reference to the struct sock, which keeps its network namespace. The program may
+ * close the socket, or exit, long before the deadline. So once a minute (TW_SOCK_SWEEP) the worker
+ * walks the file's timers and drops the references to closed sockets. The timers stay: each ends at
+ * its deadline with EVENT_GONE, as if the socket were still there.
  *
  * Lifetimes
  * ---------
- * The timer keeps a reference to the struct sock, none to the file: the program can close it.
- * tw_sock_end() takes the tw_sock from its timer. The worker, which alone frees them while the file
- * is open, drops the reference: that may sleep. A tw_sock is in the file's list at most once
- * (TW_SOCK_QUEUED). To end it and to queue it is one atomic operation, and so is to take it off
- * the list and to see that it has ended. So either the worker that takes it sees that, or it is
- * queued once more.
+ * The timer keeps a reference to the struct sock, but none to the file, so the program can close
+ * the file. tw_sock_end() takes the tw_sock from its timer. The worker then drops the reference,
+ * which may sleep, and frees the tw_sock; only the worker does this while the file is open. A
+ * tw_sock is in the file's list at most once (TW_SOCK_QUEUED). One atomic operation both ends and
+ * queues it. Another atomic operation takes it off the list and reads whether it has ended. So
+ * either the worker that takes it off sees that it has ended, or it is queued again.
  *
- * There is one worker for each user, which serves the user's files in turn, a few connections at a
- * time. A user with a million connections to be aborted delays no other user. A closed file has to
- * be off the worker's lists before it is freed, and its connections out of the tree:
- * tw_sock_quiesce().
+ * Each user has one worker, which serves the user's files in turn, a few connections at a time. So
+ * a user who aborts a million connections does not delay other users. Before a closed file is
+ * freed, tw_sock_quiesce() takes it off the worker's lists and its connections out of the tree.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -74,24 +73,24 @@
 #include "tcp.h"
 #include "user.h"
 
-/* tw_sock.flags: it is in tw_socks.todo; its timer is gone. */
+/* tw_sock.flags: it is in tw_socks.todo; its timer has released it */
 #define TW_SOCK_QUEUED	1
 #define TW_SOCK_ENDED	2
 
 /* Connections of a file that the worker handles before it turns to the user's next file. */
 #define TW_SOCK_TURN	32U
 
-/* How often the worker looks for closed sockets, in jiffies; timers that it examines in a turn. */
+/* Interval between scans for closed sockets, in jiffies; timers that the worker scans in a turn. */
 #define TW_SOCK_SWEEP		(60 * HZ)
 #define TW_SOCK_SWEPT		256U
 
-/* How often ADD tries to get the two timers that it may need. */
+/* Number of attempts by ADD to get the two timers that it may need. */
 #define TW_SOCK_TRIES	8U
 
 /* The longest pause between two rounds of tries at held sockets, in jiffies */
 #define TW_SOCK_HELD_MAX	HZ
 
-/* In each such time, on average, one timer of a held socket is looked at. It takes some 5 us. */
+/* Average time between two tries at held sockets. A try takes about 5 us. */
 #define TW_SOCK_HELD_NS		(200 * NSEC_PER_USEC)
 
 static_assert(sizeof(struct timerwheel_add_socket) == 72);
@@ -102,7 +101,7 @@ static struct workqueue_struct *tw_socks_wq;
 /**
  * tw_sock_init - create the workqueue
  *
- * It stops before the machine is suspended; see alarm.c.
+ * alarm.c describes why it is freezable.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -122,7 +121,7 @@ void tw_sock_exit(void)
 	destroy_workqueue(tw_socks_wq);
 }
 
-/* How long ago was @stamp, in jiffies? Another CPU may have set it after @now was read. */
+/* The age of @stamp in jiffies. Another CPU may have set it after @now was read. */
 static u32 tw_sock_age(u32 now, u32 stamp)
 {
 	u32 age = now - stamp;
@@ -131,8 +130,8 @@ static u32 tw_sock_age(u32 now, u32 stamp)
 }
 
 /*
- * What is left of the timeout, in ns; negative or 0: it has passed, so long ago. A stamp is that of
- * the jiffy in which the data came, so up to a jiffy older than the data.
+ * Time left until the timeout, in ns; 0 or negative if it has expired. A stamp is the jiffy in
+ * which data came, so it is up to a jiffy older than the data.
  */
 static s64 tw_sock_left(struct tw_sock *ts)
 {
@@ -143,9 +142,9 @@ static s64 tw_sock_left(struct tw_sock *ts)
 		return 0;
 	case TIMERWHEEL_SOCKET_HALF_CLOSED:
 		/*
-		 * The time begins at the first visit that finds the connection half-closed, and
-		 * again at each one that finds that the peer has acknowledged more. TCP keeps no
-		 * time of that: it may come long after all data was sent.
+		 * The time begins at the first visit that finds the connection half-closed. It
+		 * begins again when a visit finds that the peer has acknowledged more: TCP does not
+		 * record when, and it may happen long after all data was sent.
 		 */
 		acked = tw_tcp_acked(ts->sk);
 		if (!ts->half_closed || !tw_tcp_half_closed(ts->sk) || acked != ts->acked) {
@@ -164,7 +163,7 @@ static s64 tw_sock_left(struct tw_sock *ts)
 		age = min(age, tw_sock_age(now, tw_tcp_sent(ts->sk)));
 		break;
 	}
-	/* It never gets old enough to wrap around. */
+	/* This prevents the age from wrapping around. */
 	ts->since = now - age;
 	return ts->timeout - (age ? age - 1 : 0) * (u64)TICK_NSEC;
 }
@@ -175,7 +174,7 @@ static bool tw_sock_gone(const struct tw_sock *ts)
 	return !ts->sk || tw_tcp_gone(ts->sk);
 }
 
-/* Hand it to the worker, with @flag. The caller sees to it that the worker is started. */
+/* Hand it to the worker, with @flag. The caller must start the worker. */
 static void tw_sock_queue(struct tw_sock *ts, int flag)
 {
 	/* Pairs with tw_sock_handle(), which takes it off the list; litmus sock-end. */
@@ -188,8 +187,8 @@ static void tw_sock_queue(struct tw_sock *ts, int flag)
  * @t: the timer, PENDING; its base is locked
  * @now: the time, in ns
  *
- * Return: true: the connection was used, the timer has a later deadline; false: park it, the worker
- * will decide.
+ * Return: true if the connection was used and the timer has a later deadline; false if the caller
+ * must park the timer for the worker to decide.
  */
 bool tw_sock_visit(struct tw_timer *t, u64 now)
 {
@@ -202,7 +201,7 @@ bool tw_sock_visit(struct tw_timer *t, u64 now)
 			t->deadline = min(now + left, TIMERWHEEL_TIME_MAX);
 			return true;
 		}
-		/* Signed: it may have been before the clock's beginning. */
+		/* Signed: the result may be before the clock's beginning. */
 		if (ts->timeout)
 			t->deadline = max_t(s64, t->deadline, now + left);
 	}
@@ -260,7 +259,7 @@ static void tw_sock_calm(struct tw_ctx *ctx, struct tw_sock *ts)
  * @t: the timer; its base or its bucket is locked
  * @deadline: the deadline
  *
- * Return: the deadline, or a later one: the timer is not due before the worker has decided.
+ * Return: the deadline, or a later one, since the worker must decide before the timer is due.
  */
 u64 tw_sock_move(struct tw_ctx *ctx, struct tw_timer *t, u64 deadline)
 {
@@ -285,9 +284,9 @@ static void tw_sock_free_warning(struct tw_ctx *ctx, struct tw_sock *ts)
 }
 
 /**
- * tw_sock_end - let go of the connection that a timer watches
+ * tw_sock_end - release the connection that a timer watches
  * @ctx: the batch context
- * @t: the timer, in no list, or PENDING in a base that is locked. It ends, or is for another use.
+ * @t: the timer, in no list, or PENDING in a base that is locked; it ends or is reused
  */
 void tw_sock_end(struct tw_ctx *ctx, struct tw_timer *t)
 {
@@ -302,7 +301,7 @@ void tw_sock_end(struct tw_ctx *ctx, struct tw_timer *t)
 }
 
 /**
- * tw_sock_free - the last event of a timer that watches a connection was delivered: free the timer
+ * tw_sock_free - free a timer whose connection has ended, after its last event was delivered
  * @ctx: the batch context
  * @t: the timer, TW_CLAIMED
  * @index: its index
@@ -329,7 +328,7 @@ static void tw_sock_enqueue(struct tw_ctx *ctx, struct tw_timer *t, struct tw_so
 	tw_enqueue(ctx, ts->index, t);
 }
 
-/* The timer of a connection has ended with an event. */
+/* End the timer of a connection with an event. */
 static void tw_sock_due(struct tw_ctx *ctx, struct tw_timer *t, struct tw_sock *ts, u32 event)
 {
 	ts->event = event;
@@ -347,7 +346,7 @@ static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_soc
 		return false;
 	}
 	left = tw_sock_left(ts);
-	/* Used in its grace */
+	/* The connection was used in its grace. */
 	if (ts->grace_end && (left > 0 || ts->since != ts->warned_at))
 		tw_sock_calm(ctx, ts);
 	if (left > 0) {
@@ -366,9 +365,10 @@ static bool tw_sock_decide(struct tw_ctx *ctx, struct tw_timer *t, struct tw_soc
 }
 
 /*
- * Begin a batch for the timer with this index. Returns the timer, its base and its bucket locked.
- * NULL: there is no timer, and the batch has ended. If another base has the timer, a second batch
- * locks that base. If the timer is then in a third one, it was armed again: leave it alone.
+ * Begin a batch for the timer with this index. Returns the timer, with its base and its bucket
+ * locked; NULL if there is no timer, and the batch has ended. If another base has the timer, a
+ * second batch locks that base. If the timer is then in a third base, a call has armed it again, so
+ * it is left alone.
  */
 static struct tw_timer *tw_sock_begin(struct tw_ctx *ctx, struct tw_file *file, u32 index,
 				      struct tw_lookup *lookup)
@@ -377,7 +377,7 @@ static struct tw_timer *tw_sock_begin(struct tw_ctx *ctx, struct tw_file *file, 
 	struct tw_timer *t;
 
 	for (;;) {
-		/* There is one base at least, from the ADD: no memory is needed for another. */
+		/* At least the base of the ADD exists, so this needs no memory. */
 		if (WARN_ON_ONCE(__tw_cpu_begin(ctx, file, 0, true, other)))
 			return NULL;
 		t = tw_lookup_index(ctx, index, lookup);
@@ -397,12 +397,12 @@ static void tw_sock_unlock(struct tw_ctx *ctx, const struct tw_lookup *lookup)
 }
 
 /*
- * Decide about the timer of a connection; @err: NULL, or what tw_tcp_abort() has returned. Returns
- * true if the connection is to be aborted.
+ * Decide about the timer of a connection; @err: NULL, or the result of tw_tcp_abort(). Returns true
+ * if the connection must be aborted.
  *
- * The visit that has handed the connection over parks the timer a little later, with its base
- * locked. Therefore tw_sock_begin() finds it PARKED, or a call has armed it again. Then the next
- * visit hands the connection over again.
+ * The visit that handed the connection over parks the timer a little later, with its base locked.
+ * So tw_sock_begin() finds the timer PARKED, or a call has armed it again. In the second case the
+ * next visit hands the connection over again.
  */
 static bool tw_sock_settle(struct tw_file *file, struct tw_sock *ts, const int *err)
 {
@@ -450,7 +450,7 @@ static struct tw_sock *tw_held_from(const struct tw_held *held, unsigned long fr
 	return tw_held_at(found);
 }
 
-/* The lock of a connection's socket is held: let the timer wait, unless it does already. */
+/* The lock of a connection's socket is held: let the timer wait, if it does not wait already. */
 static void tw_held_add(struct tw_held *held, struct tw_sock *ts)
 {
 	struct rb_node **link = &held->tree.rb_node, *parent = NULL;
@@ -459,7 +459,7 @@ static void tw_held_add(struct tw_held *held, struct tw_sock *ts)
 		return;
 	if (RB_EMPTY_ROOT(&held->tree))
 		held->from = 0;
-	/* The new one is tried soon, however long the others have waited. */
+	/* Try a new connection soon, however long the others have waited. */
 	held->delay = 1;
 	if (RB_EMPTY_ROOT(&held->tree) || (!held->from && time_after(held->at, jiffies + 1)))
 		held->at = jiffies + 1;
@@ -498,7 +498,7 @@ static void tw_sock_uncharge(struct tw_file *file, u32 bytes)
 	tw_user_uncharge(file->user, bytes);
 }
 
-/* Drop the reference to the socket, and free a tw_sock that no timer has any more. */
+/* Drop the reference to the socket, and free a tw_sock that no timer refers to. */
 static void tw_sock_drop(struct tw_sock *ts)
 {
 	struct tw_file *file = ts->file;
@@ -526,7 +526,7 @@ static void tw_sock_let_go(struct tw_file *file, u32 index)
 	t = tw_sock_begin(&ctx, file, index, &lookup);
 	if (!t)
 		return;
-	/* A held socket orders the tree. The timer ends soon anyway. */
+	/* Keep the socket while the tree is ordered by it. The timer ends soon anyway. */
 	if (tw_timer_has_sock(t) && t->sock->sk && tw_tcp_closed(t->sock->sk) &&
 	    !tw_sock_is_held(t->sock)) {
 		swap(sk, t->sock->sk);
@@ -540,10 +540,7 @@ static void tw_sock_let_go(struct tw_file *file, u32 index)
 	tw_sock_uncharge(file, bytes);
 }
 
-/*
- * Let go of closed sockets, if it is time for that: of as many timers as a turn examines. Returns
- * true if there are more.
- */
+/* Scan TW_SOCK_SWEPT timers for closed sockets, if a scan is due. Returns true if any are left. */
 static bool tw_sock_sweep(struct tw_socks *socks)
 {
 	u32 index = READ_ONCE(socks->sweep), n;
@@ -562,7 +559,7 @@ static bool tw_sock_sweep(struct tw_socks *socks)
 	return index;
 }
 
-/* Decide about a connection, and abort it if need be. Returns false if its socket is held. */
+/* Decide about a connection, and abort it if necessary. Returns false if its socket is held. */
 static bool tw_sock_try(struct tw_sock *ts, bool held)
 {
 	struct tw_file *file = ts->file;
@@ -596,7 +593,7 @@ static void tw_sock_handle(struct tw_sock *ts)
 		tw_held_add(held, ts);
 }
 
-/* Go on with a round of tries at held sockets. */
+/* Continue a round of tries at held sockets. */
 static void tw_held_round(struct tw_held *held)
 {
 	u64 now = ktime_get_ns(), saved = TW_SOCK_TURN * TW_SOCK_HELD_NS;
@@ -626,14 +623,14 @@ static void tw_held_round(struct tw_held *held)
 	}
 }
 
-/* Handle connections of a file, for as long as it is its turn. Returns true if there are more. */
+/* Handle connections of a file for one turn. Returns true if there are more. */
 static bool tw_sock_turn(struct tw_socks *socks)
 {
 	struct llist_node *node;
 	unsigned int n;
 
 	for (n = 0; n < TW_SOCK_TURN; n++) {
-		/* In no particular order: to reverse a list of a million takes too long. */
+		/* The order does not matter, and reversing a list of a million takes too long. */
 		if (!socks->taken)
 			socks->taken = llist_del_all(&socks->todo);
 		node = socks->taken;
@@ -647,7 +644,7 @@ static bool tw_sock_turn(struct tw_socks *socks)
 }
 
 /**
- * tw_sock_kick - let the worker look at the connections that were handed to it
+ * tw_sock_kick - make the worker handle the connections that were handed to it
  * @file: the file
  *
  * Context: any, no raw lock held.
@@ -663,26 +660,26 @@ void tw_sock_kick(struct tw_file *file)
 	}
 }
 
-/* tw_socks.sweeper: let the worker look for closed sockets. */
+/* tw_socks.sweeper: make the worker scan for closed sockets. */
 static void tw_sock_sweep_begin(struct work_struct *work)
 {
 	struct tw_socks *socks = container_of(to_delayed_work(work), struct tw_socks, sweeper);
 
-	/* A walk that takes longer than a minute goes on to its end. */
+	/* A scan that takes longer than a minute continues to its end. */
 	if (!READ_ONCE(socks->sweep))
 		WRITE_ONCE(socks->sweep, 1);
 	tw_sock_kick(socks->file);
-	/* An ADD that this does not see queues it again. */
+	/* An ADD that is missed here queues the work again. */
 	if (atomic_read(&socks->count))
 		queue_delayed_work(tw_socks_wq, &socks->sweeper, TW_SOCK_SWEEP);
 }
 
 /**
- * tw_sock_waiting - is the worker to look at connections of a file?
+ * tw_sock_waiting - will the worker handle connections of a file?
  * @file: the file
  *
  * Context: any.
- * Return: true if so. Without more the answer may be stale at once.
+ * Return: true if so. Without a lock the answer may be stale at once.
  */
 bool tw_sock_waiting(struct tw_file *file)
 {
@@ -704,7 +701,7 @@ void tw_sock_work(struct work_struct *work)
 	bool cover;
 
 	llist_for_each_entry_safe(socks, next, files, node) {
-		/* Before the list is read: what is added later kicks again; litmus sock-kick. */
+		/* Before the list is read: additions after that kick again; litmus sock-kick. */
 		xchg(&socks->kicked, false);
 		cover = tw_cover_begin(socks->file);
 		/* A closed file is not put back: see tw_sock_quiesce(). */
@@ -712,7 +709,7 @@ void tw_sock_work(struct work_struct *work)
 			tw_sock_kick(socks->file);
 		tw_cover_end(cover);
 	}
-	/* A closed file gets no other turn, so nothing puts its connections back. */
+	/* A closed file gets no further turn, so no code puts its connections back. */
 	if (READ_ONCE(held->purge)) {
 		WRITE_ONCE(held->purge, false);
 		tw_held_purge(held);
@@ -721,13 +718,13 @@ void tw_sock_work(struct work_struct *work)
 		return;
 	if (time_after_eq(jiffies, held->at))
 		tw_held_round(held);
-	/* If it was kicked, it runs earlier anyway. */
+	/* A kick runs it earlier. */
 	queue_delayed_work(tw_socks_wq, &user->sock_work,
 			   time_before(jiffies, held->at) ? held->at - jiffies : 0);
 }
 
 /**
- * tw_sock_close - the file is closed: the worker need not look at it any more
+ * tw_sock_close - the file is closed: stop the worker from handling it
  * @file: the file
  *
  * Context: process, may sleep.
@@ -745,22 +742,22 @@ void tw_sock_close(struct tw_file *file)
  * @user: the user
  *
  * The worker runs once more. It takes all files off its list and does not put closed files back.
- * Then it takes their connections out of the tree. It would not do to cancel the worker and to look
- * for the files in the list: the worker may be started for another file of the user at any time,
- * and then it may be the first to find them.
+ * Then it takes their connections out of the tree. Cancelling the worker and searching the list for
+ * the files would not suffice: the worker may be started for another file of the user at any time,
+ * and may then find the closed files first.
  *
  * Context: process, may sleep. A grace period has passed since the files were taken out of their
- * engines, so nothing but the worker itself kicks it for them.
+ * engines, so only the worker itself kicks it for them.
  */
 void tw_sock_quiesce(struct tw_user *user)
 {
-	/* Only one task at a time gets here: it frees the wheels of the user. */
+	/* Only the one task that frees the user's wheels gets here. */
 	WRITE_ONCE(user->held.purge, true);
 	mod_delayed_work(tw_socks_wq, &user->sock_work, 0);
 	flush_delayed_work(&user->sock_work);
 }
 
-/* Free what the worker has not handled. What has not ended is found by its timer. */
+/* Free the connections that have ended on a list. The timers lead to the others. */
 static void tw_socks_free_list(struct llist_node *node)
 {
 	struct tw_sock *ts;
@@ -775,7 +772,7 @@ static void tw_socks_free_list(struct llist_node *node)
 }
 
 /**
- * tw_sock_free_all - let go of all connections of a file
+ * tw_sock_free_all - release all connections of a file
  * @file: the file, which nothing else uses any more
  *
  * Context: process, may sleep.
@@ -818,7 +815,7 @@ static bool tw_sock_invalid(const struct tw_file *file, const struct timerwheel_
 static struct tw_sock *__tw_sock_make(struct tw_file *file, struct sock *sk,
 				      const struct timerwheel_add_socket *arg)
 {
-	/* When the socket is closed we keep its memory. */
+	/* The reference keeps the memory of a closed socket. */
 	u32 bytes = tw_alloc_size(sizeof(struct tw_sock)) + tw_tcp_size(sk);
 	struct tw_sock *ts;
 	int err;
@@ -863,7 +860,7 @@ static struct tw_sock *tw_sock_make(struct tw_file *file, const struct timerwhee
 	return ts;
 }
 
-/* Take a timer for the warning. Returns false if none is at hand. */
+/* Take a timer for the warning. Returns false if no free timer is at hand. */
 static bool tw_sock_take_warning(struct tw_ctx *ctx, struct tw_sock *ts)
 {
 	struct tw_timer *warning = tw_cpu_alloc(ctx->cpu, &ts->warning);
@@ -885,7 +882,7 @@ static int tw_sock_arm(struct tw_ctx *ctx, struct timerwheel_add_socket *arg, st
 	struct timerwheel_add add = {
 		.key = arg->key,
 		.value = arg->value,
-		/* Not due at once: the worker is to have it. */
+		/* Not due at once: the worker must decide first. */
 		.deadline = max(deadline, ctx->now + 1),
 		.slack = arg->slack,
 		.match = arg->match,
@@ -906,7 +903,7 @@ static int tw_sock_arm(struct tw_ctx *ctx, struct timerwheel_add_socket *arg, st
 		tw_sock_free_warning(ctx, ts);
 		return was;
 	}
-	/* The base is still locked, so no other code needs it before. */
+	/* The base is still locked, so no other code reads the index before. */
 	ts->index = add.index;
 	atomic_inc(&ctx->file->socks->count);
 	arg->index = add.index;
@@ -914,7 +911,7 @@ static int tw_sock_arm(struct tw_ctx *ctx, struct timerwheel_add_socket *arg, st
 	return was;
 }
 
-/* See to it that a file can have connections. Returns 0, -EDQUOT or -ENOMEM. */
+/* Prepare a file for connections. Returns 0, -EDQUOT or -ENOMEM. */
 static int tw_socks_make(struct tw_file *file)
 {
 	size_t bytes = tw_alloc_size(sizeof(struct tw_socks));
@@ -1011,7 +1008,7 @@ long tw_sock_add(struct tw_file *file, const struct timerwheel_batch *batch)
 			return done ? done : -EFAULT;
 		arg.result = tw_sock_add_one(file, &arg, offset);
 		done++;
-		/* The operation took effect: a failed copy-out is no error. */
+		/* The operation took effect, so a failed copy-out is not an error. */
 		if (copy_to_user(&user->flags, &arg.flags, sizeof(arg) - out))
 			break;
 		user++;

@@ -2,17 +2,17 @@
 /*
  * io_uring commands: calls on arrays.
  *
- * A command has its result when tw_uring_cmd() returns, so none is ever pending: there is nothing
- * to cancel and nothing to clean up when a ring or a wheel is closed.
+ * A command has its result when tw_uring_cmd() returns, so no command is ever pending: closing a
+ * ring or a wheel has nothing to cancel or clean up.
  *
- * A command runs in the task that submits it, in the ring's SQPOLL thread or in a worker of either.
- * All of them have the memory and the namespaces of the task that created them.
+ * A command runs in the task that submits it, in the ring's SQPOLL thread, or in a worker of
+ * either. All of them have the memory and the namespaces of the task that created them.
  *
- * What may sleep in the task that submits (IO_URING_F_NONBLOCK):
- * - page faults on elements, as with every request that reads or writes user memory at once
- * - creating the base of this CPU, once for each wheel. A worker would create that of its own CPU.
+ * In the task that submits a command (IO_URING_F_NONBLOCK) these may sleep:
+ * - page faults on elements, as in every request that reads or writes user memory at once
+ * - creating the base of this CPU, once for each wheel; a worker would use its own CPU's base
  * - growth in the middle of an ADD: see tw_batch_chunk()
- * An ADD whose first element needs memory is left to a worker.
+ * A worker runs an ADD whose first element needs memory.
  */
 #include <linux/ioctl.h>
 
@@ -26,13 +26,13 @@
  * @issue_flags: IO_URING_F_*
  *
  * Context: process, may sleep.
- * Return: the command's result: see the uapi header; -EAGAIN: it is to be called again where it may
- * wait (never without IO_URING_F_NONBLOCK); -EIOCBQUEUED: the result was reported.
+ * Return: the command's result (see the uapi header); -EAGAIN: call it again where it may wait
+ * (never without IO_URING_F_NONBLOCK); -EIOCBQUEUED: the result was reported.
  */
 int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	const struct timerwheel_uring *arg = tw_uring_argument(cmd);
-	/* The submitter can still write to @arg: each field is read once. */
+	/* The submitter can still write to @arg, so each field is read once. */
 	struct timerwheel_batch batch = {
 		.flags = _IOC_SIZE(cmd->cmd_op),
 		.elems = READ_ONCE(arg->elems),
@@ -43,7 +43,7 @@ int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	u32 internal = TW_BATCH_KILLABLE;
 	int result;
 
-	/* No registered buffers. A multishot command would never be completed. */
+	/* Registered buffers are not supported. A multishot command would never be completed. */
 	if (unlikely(cmd->flags & IORING_URING_CMD_MASK))
 		return -EINVAL;
 	if (issue_flags & IO_URING_F_NONBLOCK)

@@ -3,16 +3,16 @@
  * The cap on kernel memory that a user may hold with all wheels and monitors.
  *
  * A wheel and its monitors are charged to the user who opened the wheel, from before memory is
- * allocated until after it is freed. User namespaces do not raise the cap: see tw_user_uid().
+ * allocated until after it is freed. A user namespace does not raise the cap: see tw_user_uid().
  *
- * A user namespace that the system's root created is a container. It can have many users, so there
- * is a cap for all of them together, which is as large as the cap of one user. A container is a
- * struct tw_user itself, and each of its users has a reference to it.
+ * A user namespace that the system's root created is a container. It can have many users, so they
+ * also share a cap, which is as large as the cap of one user. A container is a struct tw_user, and
+ * each of its users has a reference to it.
  *
  * A charge never waits: at the cap it fails. Closed wheels are freed later, so a program that
- * closes a wheel and opens another one could find the cap still in use. Therefore open() waits,
- * with no lock held (tw_user_wait()). When it goes on, at least half of the cap was unused, or all
- * wheels that the user closed before the call are uncharged.
+ * closes a wheel and opens another could find the cap still in use. Therefore open() waits, with no
+ * lock held (tw_user_wait()), until at least half of the cap is unused, or all wheels that the user
+ * closed before the call are uncharged.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -36,9 +36,9 @@ MODULE_PARM_DESC(max_user_memory,
 static DEFINE_XARRAY_FLAGS(tw_users, XA_FLAGS_ACCOUNT);
 
 /*
- * Who is the calling user? Those who may use many ids in namespaces of their own (/etc/subuid) are
- * one user: the owner of the outermost namespace that the system's root did not create. Root gives
- * a container ids that are users of their own.
+ * The calling user. If a user namespace was not created by the system's root, all of its ids count
+ * as its owner, because users may have many ids in their own namespaces (/etc/subuid). The owner of
+ * the outermost such namespace counts. The ids of a container that root created are separate users.
  */
 static kuid_t tw_user_uid(void)
 {
@@ -55,8 +55,8 @@ static kuid_t tw_user_uid(void)
 #define TW_CONTAINER_IDS	16
 
 /*
- * Has a user namespace so many ids that they must count as one user? A namespace with few ids
- * cannot make many users. Its ids count as they do outside, because programs such as bubblewrap let
+ * Does a user namespace have so many ids that they must count as one user? A namespace with few ids
+ * cannot make many users. Its ids count as the ids outside, because programs such as bubblewrap let
  * any user create such namespaces as root.
  */
 static bool tw_user_many_ids(const struct user_namespace *ns)
@@ -71,9 +71,9 @@ static bool tw_user_many_ids(const struct user_namespace *ns)
 }
 
 /*
- * Which container is the calling user in? The number of a namespace names it. When all processes of
- * a container have ended, the kernel may give that number to another one. Then both count as one
- * container until the wheels that the first one left behind are closed.
+ * The container of the calling user, identified by the number of its namespace. When all processes
+ * of a container have ended, the kernel may give that number to another container. Then both count
+ * as one container until the wheels that the first container left behind are closed.
  *
  * Return: the number of the outermost namespace if the system's root created it and it has many
  * ids, else 0.
@@ -143,7 +143,7 @@ static struct tw_user *__tw_user_get(u32 container, kuid_t uid)
 /**
  * tw_user_get - find or create the calling user
  *
- * Allocates with no lock held, so no user waits for memory of another one.
+ * Allocates with no lock held, so no user waits for another user's allocation.
  *
  * Context: process, may sleep.
  * Return: the user, with a reference for tw_user_put(); NULL without memory.
@@ -155,7 +155,7 @@ struct tw_user *tw_user_get(void)
 
 /**
  * tw_user_hold - take another reference, for tw_user_put()
- * @user: the user, to whom the caller has a reference
+ * @user: the user, with a reference of the caller
  */
 void tw_user_hold(struct tw_user *user)
 {
@@ -209,7 +209,7 @@ bool tw_user_queue_closed(struct tw_user *user, struct list_head *node)
 /**
  * tw_user_take_closed - take all wheels that tw_user_queue_closed() has queued
  * @user: the user
- * @closed: an empty list, filled in the order in which they were closed
+ * @closed: an empty list, filled in the order in which the wheels were closed
  */
 void tw_user_take_closed(struct tw_user *user, struct list_head *closed)
 {
@@ -234,11 +234,11 @@ void tw_user_count_freed(struct tw_user *user)
 }
 
 /**
- * tw_user_wait - if more than half of the cap is charged, wait for the wheels that were closed
- * @user: the user. In a container all that its users are charged counts.
+ * tw_user_wait - wait for the wheels that were closed, if more than half of the cap is charged
+ * @user: the user; in a container, memory charged to all of its users counts
  *
  * Only open() calls this, because it holds no lock. It does not wait for wheels that are closed
- * during the call: wheels are freed in the order in which they were closed.
+ * during the call, because wheels are freed in the order in which they were closed.
  *
  * Context: process, may sleep, no locks held.
  * Return: 0; -ERESTARTSYS: a fatal signal.
@@ -282,13 +282,13 @@ static int __tw_user_charge(struct tw_user *user, size_t bytes)
 /**
  * tw_user_charge - charge memory that is about to be allocated
  * @user: the user to charge, and the user's container
- * @bytes: how much
+ * @bytes: amount
  *
  * Return: 0; -EDQUOT: a cap would be exceeded, and nothing was charged.
  */
 int tw_user_charge(struct tw_user *user, size_t bytes)
 {
-	/* The container first: it is charged at least as much, so normally only it can refuse. */
+	/* The container is charged at least as much, so normally only it can refuse. */
 	int err = user->container ? __tw_user_charge(user->container, bytes) : 0;
 
 	if (err)
@@ -302,7 +302,7 @@ int tw_user_charge(struct tw_user *user, size_t bytes)
 /**
  * tw_user_uncharge - uncharge memory that was freed
  * @user: the user to whom it was charged
- * @bytes: how much
+ * @bytes: amount
  */
 void tw_user_uncharge(struct tw_user *user, size_t bytes)
 {
@@ -336,6 +336,6 @@ u64 tw_user_memory_max(void)
 {
 	unsigned long max = READ_ONCE(max_user_memory);
 
-	/* Half of all memory: so a user without a memory cgroup leaves enough to others. */
+	/* Half of all memory leaves enough to users outside a memory cgroup. */
 	return max ?: (totalram_pages() << PAGE_SHIFT) / 2;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libtimerwheel: every function and every documented error, on both back ends alike. The queue,
- * resident timers and random operations are in library_queue.c, library_resident.c and
- * library_random.c.
+ * libtimerwheel: tests every function and every documented error on both back ends.
+ * library_queue.c, library_resident.c and library_random.c test the queue, resident timers and
+ * random operations.
  */
 #include "library.h"
 
-/* ---- making a wheel -------------------------------------------------------------------------- */
+/* ---- opening a wheel ------------------------------------------------------------------------- */
 
-/* The descriptor that the next open() gets */
+/* The descriptor that the next open() returns */
 static int next_fd(void)
 {
 	int fd = dup(0);
@@ -17,7 +17,7 @@ static int next_fd(void)
 	return fd;
 }
 
-/* Open a wheel and close it. Nothing may be left over. */
+/* Open a wheel and close it. No descriptor may stay open. */
 static int try_open(const struct timerwheel_config *config)
 {
 	struct timerwheel *wheel = NULL;
@@ -84,7 +84,7 @@ TEST(open_limits)
 	}
 }
 
-/* An event when the clock is set: the kernel's to tell */
+/* Only the kernel can report that the clock was set */
 TEST(open_clock_set)
 {
 	struct timerwheel_config config = {
@@ -94,7 +94,7 @@ TEST(open_clock_set)
 	EXPECT_EQ(config.backend == TIMERWHEEL_BACKEND_DEVICE ? 0 : -ENOTSUP, try_open(&config));
 }
 
-/* The back end that a program gets that does not say, -errno */
+/* The back end of a program that does not choose one, or -errno */
 static int automatic(const char *backend, const char *device)
 {
 	struct timerwheel_config config = { .device = device };
@@ -124,7 +124,7 @@ TEST(open_automatic)
 	EXPECT_EQ(-ENOENT, automatic("device", "/nowhere"));
 	EXPECT_EQ(-EINVAL, automatic("kernel", NULL));
 	EXPECT_EQ(-EINVAL, automatic("", NULL));
-	/* A device that is not a wheel is an error, not a reason to use the process. */
+	/* A device that is not a wheel is an error, without a fallback to the process. */
 	EXPECT_EQ(-ENOTTY, automatic(NULL, "/dev/null"));
 	setenv("TIMERWHEEL_DEVICE", "/dev/null", 1);
 	EXPECT_EQ(-ENOTTY, automatic("device", NULL));
@@ -137,7 +137,7 @@ TEST(open_explicit)
 		.backend = TIMERWHEEL_BACKEND_PROCESS, .device = "/nowhere",
 	};
 
-	/* The environment is for those who do not say. */
+	/* The environment does not override the program's choice. */
 	setenv("TIMERWHEEL_BACKEND", "device", 1);
 	EXPECT_EQ(0, try_open(&config));
 	setenv("TIMERWHEEL_BACKEND", "process", 1);
@@ -153,7 +153,7 @@ TEST(open_no_device)
 
 	ASSERT_NE(NULL, mkdtemp(folder));
 	ASSERT_EQ(0, chdir(folder));
-	/* To open a socket is ENXIO. */
+	/* Opening a socket fails with ENXIO. */
 	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&name, sizeof(name)));
 	EXPECT_EQ(-ENXIO, automatic("device", "tw-socket"));
 	EXPECT_EQ(TIMERWHEEL_BACKEND_PROCESS, automatic(NULL, "tw-socket"));
@@ -162,7 +162,7 @@ TEST(open_no_device)
 	close(fd);
 }
 
-/* The library returns the error of the system, whichever call fails. */
+/* The library returns the error of the system call that fails. */
 TEST(open_refused)
 {
 	struct timerwheel_config config = { .backend = BACKEND };
@@ -221,21 +221,21 @@ TEST(open_no_memory)
 		if (!try_open(&config))
 			break;
 		EXPECT_EQ(-1, fail_allocation);
-		/* mmap() if memory is locked, and no more may be */
+		/* mmap() fails with EAGAIN if too much memory is locked */
 		fail_allocation = n;
 		allocation_error = EAGAIN;
 		EXPECT_EQ(-ENOMEM, try_open(&config));
 		allocation_error = ENOMEM;
 	}
-	/* The wheel itself, the table; and with a device the ring. */
+	/* The wheel itself and the table; with a device also the ring. */
 	EXPECT_EQ(ON_DEVICE ? 3 : 2, n);
 	fail_allocation = -1;
-	/* Nothing stayed open, and no memory. */
+	/* No descriptor stays open, and no memory leaks. */
 	EXPECT_EQ(next, dup(0));
 	EXPECT_EQ(false, leaks());
 }
 
-/* Programs that are started do not get it. */
+/* Started programs do not inherit the descriptor. */
 TEST(open_cloexec)
 {
 	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
@@ -323,7 +323,7 @@ TEST(errors_in_words)
 		EXPECT_NE(text, other) TH_LOG("error %d", all[i]);
 		EXPECT_LT(5, strlen(text));
 		EXPECT_NE('.', text[strlen(text) - 1]);
-		/* It is for those who use a program: they know of none of its functions. */
+		/* The text is for users of a program, so it names no function. */
 		EXPECT_EQ(NULL, strstr(text, "()")) TH_LOG("%s", text);
 		EXPECT_EQ(NULL, strstr(text, "timerwheel_")) TH_LOG("%s", text);
 		while ((text = strstr(text, "TIMERWHEEL_"))) {
@@ -368,7 +368,7 @@ TEST_F(wheel, add)
 	EXPECT_EQ(elem.index, entry.index);
 	EXPECT_EQ(elem.generation, entry.generation);
 
-	/* Replaced while pending, and while due: it stays in its place. */
+	/* Replaced while pending and while due: index and generation stay. */
 	again = elem;
 	again.value = 71;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &again));
@@ -387,7 +387,7 @@ TEST_F(wheel, add_at_once)
 {
 	struct timerwheel_event ev[3];
 
-	/* Now, and in the past: due without anybody's doing. */
+	/* Now and in the past: due at once. */
 	EXPECT_EQ(0, timerwheel_advance(self->w, 50, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add(self->w, 1, 10, 0, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add(self->w, 2, 20, 40, TIMERWHEEL_ABS));
@@ -421,7 +421,7 @@ TEST_F(wheel, add_deadlines)
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX - 1000, entry.left);
 }
 
-/* then - now, and then has passed */
+/* The delay is then - now, and then is in the past */
 TEST_F(wheel, negative_delays)
 {
 	static const struct { uint64_t time, deadline; } t[] = {
@@ -474,7 +474,7 @@ TEST_F(wheel, add_errors)
 	EXPECT_EQ(true, poisoned(&elem.index, 8));
 	elem.key = 3;
 	EXPECT_EQ(-ENOENT, add_elem(self->w, &elem));
-	/* Nothing was changed. */
+	/* The timer has not changed. */
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(10, entry.value);
 	EXPECT_EQ(100, entry.deadline);
@@ -490,7 +490,7 @@ TEST_F(wheel, add_full)
 	for (key = 0; key < CAPACITY; key++)
 		ASSERT_EQ(0, add(self->w, key, 0, HOUR, 0));
 	EXPECT_EQ(-ENOSPC, add(self->w, key, 0, HOUR, 0));
-	/* To replace one needs no room, and where one was there is room. */
+	/* Replacing a timer needs no room, and removing one makes room. */
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add(self->w, 3, 0, HOUR, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->w, 3));
 	EXPECT_EQ(0, add(self->w, key, 0, HOUR, 0));
@@ -560,7 +560,7 @@ TEST_F(wheel, remove)
 	EXPECT_EQ(false, readable(self->w));
 }
 
-/* MOVE by handle: of a pending timer, a due one, a periodic one */
+/* MOVE by handle: a pending, a due and a periodic timer */
 TEST_F(wheel, move_handle)
 {
 	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 100 };
@@ -597,7 +597,7 @@ TEST_F(wheel, move_handle)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(70, 0));
 	EXPECT_EQ(0, timerwheel_advance(self->w, 69, 0));
 
-	/* for resident timers; and unknown: the call fails, if it has an element */
+	/* A flag for resident timers, and unknown flags: the call fails if it has an element. */
 	EXPECT_EQ(-EINVAL, MOVE(50, TIMERWHEEL_EXCL));
 	EXPECT_EQ(-10000 - EINVAL, MOVE(50, TIMERWHEEL_MATCH));
 	EXPECT_EQ(-10000 - EINVAL, MOVE(50, 1U << 31));
@@ -631,7 +631,7 @@ TEST_F(wheel, remove_handle)
 	EXPECT_EQ(0, timerwheel_remove_handles(self->w, NULL, 0));
 }
 
-/* Handles that no timer has, and one whose index has another owner: nothing changes */
+/* Handles that no timer has, and a handle whose index has another owner: no timer changes */
 TEST_F(wheel, stale_handles)
 {
 	struct timerwheel_add elem = { .key = 1, .value = 10, .deadline = 100 }, next;
@@ -663,7 +663,7 @@ TEST_F(wheel, stale_handles)
 	}
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
-	/* ADD of the same key: the handle goes on */
+	/* ADD of the same key: the handle stays valid. */
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add(self->w, 2, 30, 100, 0));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING,
 		  rm_handle(self->w, next.index, next.generation, &value));
@@ -737,7 +737,7 @@ TEST_F(wheel, list)
 		ASSERT_EQ(true, poisoned(page + n, sizeof(page) - n * sizeof(*page)));
 		for (i = 0; i < n; i++) {
 			key = page[i].key;
-			/* Every fourth is removed and added again in the meantime. */
+			/* Every fourth timer is removed and added again in the meantime. */
 			if (key >= 40)
 				continue;
 			seen[key]++;
@@ -784,7 +784,7 @@ TEST_F(wheel, drain)
 	EXPECT_EQ((1 << 20) - 1, seen);
 	EXPECT_EQ(false, readable(self->w));
 	EXPECT_EQ(-EINVAL, timerwheel_drain(self->w, page, 8, 2));
-	/* It is still open. */
+	/* The wheel is still open for ADD. */
 	EXPECT_EQ(0, add(self->w, 1, 0, HOUR, 0));
 }
 
@@ -796,7 +796,7 @@ TEST_F(wheel, drain_close)
 	ASSERT_EQ(0, add(self->w, 2, 0, 20, 0));
 	EXPECT_EQ(1, timerwheel_drain(self->w, page, 1, TIMERWHEEL_DRAIN_CLOSE));
 	EXPECT_EQ(-ESHUTDOWN, add(self->w, 3, 0, HOUR, 0));
-	/* Not even one that exists, nor one that is asked for in the wrong way otherwise. */
+	/* This also applies to an existing timer, and to an ADD that would otherwise fail. */
 	EXPECT_EQ(-ESHUTDOWN, add(self->w, 2, 0, HOUR, 0));
 	EXPECT_EQ(-ESHUTDOWN, add(self->w, 2, 0, HOUR, TIMERWHEEL_EXCL));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 2, 30, 0));
@@ -820,7 +820,7 @@ TEST_F(wheel, advance)
 	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, 99, TIMERWHEEL_ABS));
 	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, 1, TIMERWHEEL_MATCH));
 	EXPECT_EQ(100, timerwheel_now(self->w));
-	/* In order, each at its own time. */
+	/* Timers fire in order, each at its own time. */
 	ASSERT_EQ(5, take(self->w, ev, 8));
 	for (i = 0; i < 5; i++) {
 		EXPECT_LE(last, ev[i].fired);
@@ -828,7 +828,7 @@ TEST_F(wheel, advance)
 		EXPECT_EQ(when[ev[i].key], ev[i].deadline);
 		last = ev[i].fired;
 	}
-	/* As far as time goes. */
+	/* Time stops at its maximum. */
 	EXPECT_EQ(1, timerwheel_advance(self->w, INT64_MAX, 0));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, timerwheel_now(self->w));
 }
@@ -855,7 +855,7 @@ TEST_F(wheel, take)
 	EXPECT_EQ(0, ev[0].overruns);
 	EXPECT_EQ(0, ev[0].flags);
 	EXPECT_EQ(elem.index, ev[0].index);
-	/* Remaining failures are still reported. */
+	/* The remaining events are still reported. */
 	EXPECT_EQ(true, readable(self->w));
 	ASSERT_EQ(2, take(self->w, ev, 8));
 	EXPECT_EQ(2, ev[0].key);
@@ -872,7 +872,7 @@ TEST_F(wheel, periodic)
 	struct timerwheel_event ev[4];
 
 	ASSERT_EQ(0, add_elem(self->w, &elem));
-	/* Due once, however often its time came. */
+	/* Due once, however many periods have passed. */
 	EXPECT_EQ(1, timerwheel_advance(self->w, 175, TIMERWHEEL_ABS));
 	ASSERT_EQ(1, take(self->w, ev, 4));
 	EXPECT_EQ(TIMERWHEEL_EVENT_PERIODIC, ev[0].flags);
@@ -880,7 +880,7 @@ TEST_F(wheel, periodic)
 	EXPECT_EQ(100, ev[0].fired);
 	EXPECT_EQ(2, ev[0].overruns);
 	EXPECT_EQ(elem.index, ev[0].index);
-	/* It does not drift. */
+	/* The period does not drift. */
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 1, &entry));
 	EXPECT_EQ(190, entry.deadline);
 	EXPECT_EQ(elem.generation, entry.generation);
@@ -888,14 +888,14 @@ TEST_F(wheel, periodic)
 	ASSERT_EQ(1, take(self->w, ev, 4));
 	EXPECT_EQ(190, ev[0].deadline);
 	EXPECT_EQ(0, ev[0].overruns);
-	/* One event a call, however short. */
+	/* One event per call, however short the period. */
 	elem.period = 1;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
 	EXPECT_EQ(1, timerwheel_advance(self->w, SEC, 0));
 	EXPECT_EQ(1, take(self->w, ev, 4));
 	EXPECT_EQ(SEC - 100, ev[0].overruns);
 	EXPECT_EQ(0, take(self->w, ev, 4));
-	/* And a deadline that is never reached ends it. */
+	/* A period whose next deadline is never reached. */
 	elem.period = TIMERWHEEL_TIME_MAX;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->w, &elem));
 	EXPECT_EQ(1, timerwheel_advance(self->w, 100, 0));
@@ -941,12 +941,12 @@ TEST_F(wheel, stats)
 	EXPECT_EQ(0, s.late_max);
 	EXPECT_EQ(4, s.lateness[0]);
 	EXPECT_LT(0, s.memory);
-	/* Late by 5: 4 to 7. */
+	/* A lateness of 5 is in the bucket from 4 to 7. */
 	ASSERT_EQ(0, add(self->w, 7, 0, 20, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, timerwheel_stats(self->w, &s));
 	EXPECT_EQ(5, s.late_max);
 	EXPECT_EQ(1, s.lateness[3]);
-	/* The largest stays, and what is later than all buckets is in the last one. */
+	/* The maximum stays, and the last bucket counts all larger values. */
 	ASSERT_EQ(0, add(self->w, 8, 0, 22, TIMERWHEEL_ABS));
 	ASSERT_EQ(0, timerwheel_stats(self->w, &s));
 	EXPECT_EQ(5, s.late_max);
@@ -975,7 +975,7 @@ TEST_F(wheel, errno_stays)
 	EXPECT_EQ(0, timerwheel_info(self->w, &info));
 	EXPECT_GT(0, timerwheel_monitor(self->w, 0, ~0U));
 	EXPECT_EQ(-EINVAL, timerwheel_drain(self->w, NULL, 0, ~0U));
-	/* Of a MANUAL clock the device is asked. */
+	/* The library asks the device for a MANUAL clock's time. */
 	fail_ioctl = ON_DEVICE ? 0 : -1;
 	EXPECT_EQ(0, timerwheel_now(self->w));
 	EXPECT_EQ(-1, fail_ioctl);
@@ -990,7 +990,7 @@ TEST_F(wheel, allocates_nothing)
 	uint64_t cursor = 0, key;
 
 	ASSERT_EQ(0, timerwheel_queue_new(&queue, self->w, 0, NULL, NULL));
-	/* The process back end gets memory for timers as they come. */
+	/* The process back end allocates memory for timers as they are added. */
 	ASSERT_EQ(0, add(self->w, 0, 0, HOUR, 0));
 	allocations = 0;
 	for (key = 0; key < 60; key++)
@@ -1077,12 +1077,12 @@ TEST_F(table, refresh)
 	struct timerwheel_entry entry;
 	struct timerwheel_event ev;
 
-	/* Later: rounded up to 2^bits ns. Earlier: not without a call. */
+	/* A later deadline is rounded up to 2^bits ns. An earlier one needs a call. */
 	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, (2 << 20) + 1));
 	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, REFRESH(self->elem, 2 << 20));
 	EXPECT_EQ(0, timerwheel_advance(self->w, 2 << 20, TIMERWHEEL_ABS));
 	EXPECT_EQ(1, timerwheel_advance(self->w, (2 << 20) + UNIT, TIMERWHEEL_ABS));
-	/* It has fired: too late, before its event was taken and afterwards. */
+	/* It has fired: a refresh is too late, before and after its event was taken. */
 	EXPECT_EQ(TIMERWHEEL_TOO_LATE, REFRESH(self->elem, 9 << 20));
 	ASSERT_EQ(1, take(self->w, &ev, 1));
 	EXPECT_EQ((2 << 20) + UNIT, ev.deadline);
@@ -1092,7 +1092,7 @@ TEST_F(table, refresh)
 	EXPECT_EQ(TIMERWHEEL_NEEDS_CALL, ARM(self->elem, 9 << 20));
 	EXPECT_EQ(-ENOENT, move(self->w, 1, 9 << 20, 0));
 
-	/* Its place is another's: an operation that is late does no harm. */
+	/* Its index has another owner, so a late operation has no effect. */
 	ASSERT_EQ(0, add(self->w, 2, 20, 3 << 20, TIMERWHEEL_ABS));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
 	ASSERT_EQ(self->elem.index, entry.index);
@@ -1136,7 +1136,7 @@ TEST_F(table, cancel)
 	EXPECT_EQ(TIMERWHEEL_GONE, ARM(self->elem, HOUR));
 }
 
-/* A late operation undoes nothing: neither before the present owner has done one nor after */
+/* A late operation of a former owner has no effect, before and after the new owner's operations */
 TEST_F(table, former_owner)
 {
 	struct timerwheel_add old = self->elem, now = { .key = 1, .deadline = 1 << 20 };
@@ -1175,7 +1175,7 @@ TEST_F(table, store_of_a_former_owner)
 	EXPECT_EQ(1 << 20, ev.deadline);
 }
 
-/* Generations come round: none is 0, and no operation of an owner long ago counts. */
+/* Generations wrap around: none is 0, and operations of an old owner have no effect. */
 TEST_F(table, generations)
 {
 	struct timerwheel_add first = self->elem, elem = first;
@@ -1213,13 +1213,13 @@ TEST_F(table, is_seen)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
 	EXPECT_LT((int64_t)(UINT64_MAX / 4), rem.left);
 
-	/* Further than time goes: as far as that. */
+	/* A deadline beyond the largest time becomes the largest time. */
 	ASSERT_EQ(0, add_elem(self->w, &self->elem));
 	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, UINT64_MAX));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, remove_elem(self->w, &rem));
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, rem.left);
 
-	/* MOVE and ADD set theirs, rounded up. */
+	/* MOVE and ADD set their own deadlines, rounded up. */
 	ASSERT_EQ(0, add_elem(self->w, &self->elem));
 	EXPECT_EQ(TIMERWHEEL_DONE, REFRESH(self->elem, 4 << 20));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, move(self->w, 1, (2 << 20) - 1, 0));
@@ -1243,7 +1243,7 @@ TEST_F(table, no_periods)
 	EXPECT_EQ(-EINVAL, add_elem(self->w, &elem));
 }
 
-/* The functions for other languages do the same. Without a table they fail. */
+/* The functions for other languages have the same effect. Without a table they fail. */
 TEST_F(table, of_the_wheel)
 {
 	struct timerwheel *plain = wheel_manual(16, 0);
@@ -1259,7 +1259,7 @@ TEST_F(table, of_the_wheel)
 	timerwheel_close(plain);
 }
 
-/* The last entry of a table that ends with a page but for that one */
+/* The last entry of a table: it is alone in its page */
 TEST(table_to_its_end)
 {
 	struct timerwheel *wheel = wheel_manual_of(512, 0, true);
@@ -1294,7 +1294,7 @@ TEST(refresh_running)
 
 	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	ASSERT_EQ(0, timerwheel_table(wheel, &table));
-	/* Once more if all this took so long that it came too late. */
+	/* Retry if the refresh came too late on a slow machine. */
 	do {
 		ASSERT_LE(0, add_elem(wheel, &elem));
 		until = timerwheel_now(wheel) + 60 * MSEC;
@@ -1307,7 +1307,7 @@ TEST(refresh_running)
 	timerwheel_close(wheel);
 }
 
-/* At the end of time, a periodic timer does not fire forever. */
+/* At the largest time, a periodic timer does not fire forever. */
 TEST_F(wheel, periodic_at_the_end)
 {
 	struct timerwheel_add elem = { .key = 1, .deadline = 100, .period = 30 };
@@ -1409,7 +1409,7 @@ TEST_F(clock, due_without_a_call)
 	nap(5 * MSEC);
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &rem));
 	EXPECT_GT(0, rem.left);
-	/* The event was withdrawn: nothing is left to tell. */
+	/* The event was withdrawn, so the descriptor is not readable. */
 	EXPECT_EQ(0, poll(&p, 1, 0));
 }
 
@@ -1417,7 +1417,7 @@ TEST_F(clock, earlier_while_waiting)
 {
 	struct timerwheel_event ev;
 
-	/* Armed for later first, then for sooner. */
+	/* First a later deadline, then an earlier one. */
 	ASSERT_EQ(0, add(self->w, 1, 0, HOUR, 0));
 	ASSERT_EQ(0, add(self->w, 2, 0, 20 * MSEC, 0));
 	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, PATIENCE));
@@ -1427,7 +1427,7 @@ TEST_F(clock, earlier_while_waiting)
 	EXPECT_EQ(1, ev.key);
 }
 
-/* Seconds that do not fit into 32 bits, and what is left of those that do not */
+/* Seconds that do not fit into 32 bits, and the remaining time of such timers */
 TEST(far_away)
 {
 	static const uint64_t when[] = {
@@ -1458,11 +1458,11 @@ TEST(wait_times_out)
 	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 0, -1));
 	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 30));
 	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
-	/* It sleeps. */
+	/* The wait sleeps instead of polling. */
 	busy = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 400));
 	EXPECT_GT(busy + 200 * MSEC, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	/* A descriptor that is readable for nothing does not shorten it. */
+	/* A spurious wake-up of the descriptor does not shorten the wait. */
 	ASSERT_EQ(0, add(wheel, 1, 0, 10 * MSEC, 0));
 	ASSERT_LT(0, move(wheel, 1, HOUR, 0));
 	began = clock_ns(CLOCK_MONOTONIC);
@@ -1481,7 +1481,7 @@ struct disturbed {
 	bool over;
 };
 
-/* More than once: a signal that comes before it sleeps has no effect. */
+/* Several signals, because a signal that comes before the thread sleeps has no effect. */
 static void *disturb(void *arg)
 {
 	struct disturbed *d = arg;
@@ -1533,7 +1533,7 @@ TEST(wait_for_another_thread)
 
 /* ---- arrays of any length -------------------------------------------------------------------- */
 
-/* Has a fixture because only those can have more time, which slow kernels take. */
+/* Only fixtures can set a longer timeout, which slow kernels need. */
 FIXTURE(many) {
 	struct timerwheel *wheel;
 };
@@ -1632,7 +1632,7 @@ TEST(slack_in_ticks)
 	EXPECT_EQ(0xffffffffULL * 1000, entry.slack);
 	timerwheel_close(wheel);
 
-	/* With long ticks there is another limit. */
+	/* With long ticks the limit is lower. */
 	config.tick = HOUR;
 	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	ASSERT_EQ(0, add_elem(wheel, &elem));
@@ -1651,7 +1651,7 @@ struct worker {
 	long removed, taken, wrong;
 };
 
-/* Its own keys: armed for soon, some put off, some removed. */
+/* The worker's own keys: armed for soon, some postponed, some removed. */
 static void *work(void *arg)
 {
 	struct worker *me = arg;
@@ -1719,7 +1719,7 @@ TEST(threads)
 		EXPECT_EQ(0, worker[i].wrong);
 		removed += worker[i].removed;
 	}
-	/* The collector ends once all are through: this one is the last. */
+	/* The collector ends with this last event, after all workers have ended. */
 	do {
 		nap(MSEC);
 		ASSERT_EQ(0, timerwheel_stats(wheel, &s));
@@ -1765,7 +1765,7 @@ TEST(fork_and_close)
 	struct timerwheel_event ev;
 	pid_t pid;
 
-	/* A child may always close its parent's wheel, without harm. */
+	/* A child may close its parent's wheel without harm to the parent. */
 	ASSERT_NE(NULL, wheel);
 	ASSERT_EQ(0, add(wheel, 1, 0, 30 * MSEC, 0));
 	pid = fork();
@@ -1778,7 +1778,7 @@ TEST(fork_and_close)
 	timerwheel_close(wheel);
 }
 
-/* ---- what is different ----------------------------------------------------------------------- */
+/* ---- differences between the back ends ------------------------------------------------------- */
 
 TEST(adopt_errors)
 {
@@ -1789,7 +1789,7 @@ TEST(adopt_errors)
 	EXPECT_EQ(-EBADF, timerwheel_adopt(&wheel, -1, false));
 	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&wheel, pipes[0], false));
 	EXPECT_EQ(NULL, wheel);
-	/* It stayed open. */
+	/* The descriptor stays open. */
 	EXPECT_EQ(0, fcntl(pipes[0], F_GETFL));
 	fail_allocation = 0;
 	EXPECT_EQ(-ENOMEM, timerwheel_adopt(&wheel, pipes[0], false));
@@ -1807,7 +1807,7 @@ TEST_F(wheel, not_supported)
 	EXPECT_EQ(-EOPNOTSUPP, timerwheel_add_socket(self->w, &socket, 1));
 }
 
-/* Another thread makes more indices, and frees them, between two parts of a DRAIN. */
+/* Between two parts of a DRAIN another thread allocates more indices and frees them. */
 static struct timerwheel *drained;
 
 static void grow_drained(void)
@@ -1830,7 +1830,7 @@ TEST_F(many, drain_while_it_grows)
 	for (key = 1; key <= 600; key++)
 		ASSERT_EQ(0, add(self->wheel, key, 0, HOUR, 0));
 	ASSERT_EQ(300, timerwheel_drain(self->wheel, page, 300, 0));
-	/* It has the index before the one at which the next DRAIN starts. */
+	/* It gets the index before the one at which the next DRAIN starts. */
 	ASSERT_EQ(0, add(self->wheel, 0, 0, HOUR, 0));
 	for (key = 301; key <= 600; key++)
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, rm(self->wheel, key));
@@ -1843,7 +1843,7 @@ TEST_F(many, drain_while_it_grows)
 
 #define LATE	5000
 
-/* Very many timers are due: a call expires only some. All of them come, each once. */
+/* Many timers are due, and a call expires only some of them. Each timer's event arrives once. */
 TEST(late)
 {
 	struct timerwheel *wheel = wheel_of(TIMERWHEEL_CLOCK_MONOTONIC);
@@ -1854,7 +1854,7 @@ TEST(late)
 	int i;
 
 	ASSERT_NE(NULL, wheel);
-	/* All are armed before: on a slow machine with more time. */
+	/* Arm all before they are due; a slow machine gets more time with each try. */
 	do {
 		ahead *= 4;
 		at = clock_ns(CLOCK_MONOTONIC) + ahead;
@@ -1869,7 +1869,7 @@ TEST(late)
 		seen[ev.key]++;
 		if (i)
 			continue;
-		/* it expires some, too */
+		/* each call also expires some */
 		ASSERT_EQ(0, timerwheel_stats(wheel, &s));
 		EXPECT_EQ(LATE - 1, s.pending + s.due);
 		EXPECT_LT(LATE / 2, s.pending);
@@ -1880,7 +1880,7 @@ TEST(late)
 	timerwheel_close(wheel);
 }
 
-/* So many were postponed that those a call looks at are not due: the next one that is, comes. */
+/* If a call examines only postponed timers, which are not due, the next due timer still fires. */
 TEST(late_behind_postponed)
 {
 	struct timerwheel_config config = {
@@ -1894,7 +1894,7 @@ TEST(late_behind_postponed)
 
 	ASSERT_EQ(0, timerwheel_open(&wheel, &config));
 	ASSERT_EQ(0, timerwheel_table(wheel, &table));
-	/* All are armed and postponed before: on a slow machine with more time. */
+	/* Arm and postpone all before they are due; a slow machine gets more time with each try. */
 	do {
 		ahead *= 4;
 		at = clock_ns(CLOCK_MONOTONIC) + ahead;
@@ -1972,7 +1972,7 @@ TEST(add_no_memory)
 	uint64_t key;
 	int n;
 
-	/* The timers, the heap, the hash: each may fail, and the next try goes on. */
+	/* Allocation of timers, heap and hash may fail each; the next try continues. */
 	ASSERT_NE(NULL, wheel);
 	for (n = 0; n < 3; n++) {
 		fail_allocation = n;
@@ -1984,7 +1984,7 @@ TEST(add_no_memory)
 	EXPECT_EQ(-ENOMEM, elem[0].result);
 	EXPECT_EQ(0, elem[1].result);
 	EXPECT_EQ(0, elem[2].result);
-	/* And with timers in it. */
+	/* The same with timers in the wheel. */
 	for (key = 4; add(wheel, key, 0, HOUR, 0) == 0; key++)
 		fail_allocation = 2;
 	EXPECT_EQ(-1, fail_allocation);
@@ -2022,7 +2022,7 @@ TEST(device_settings)
 	config.clock = TIMERWHEEL_CLOCK_BOOTTIME;
 	config.clock_set = false;
 	config.alarm = true;
-	/* Does it wake the machine? Not every one can be woken. */
+	/* Not every machine can be woken. */
 	if (!timerwheel_open(&wheel, &config)) {
 		ASSERT_EQ(0, timerwheel_info(wheel, &info));
 		EXPECT_EQ(TIMERWHEEL_INFO_ALARM, info.flags & TIMERWHEEL_INFO_ALARM);
@@ -2030,7 +2030,7 @@ TEST(device_settings)
 	}
 }
 
-/* A mapping that is left over would keep the wheel. */
+/* A mapping that stays would keep the wheel. */
 TEST(device_close)
 {
 	struct timerwheel *wheel = wheel_manual(10, 8);
@@ -2080,7 +2080,7 @@ TEST(device_errors)
 	adds = (struct timerwheel_add *)(edge + page) - 2;
 	adds[0] = (struct timerwheel_add){ .key = 1, .deadline = 0 };
 	adds[1] = (struct timerwheel_add){ .key = 2, .deadline = 0 };
-	/* As far as it goes, then the error. */
+	/* Elements before the fault are done, then the call fails. */
 	EXPECT_EQ(2, timerwheel_add(wheel, adds, 3));
 	EXPECT_EQ(-EFAULT, timerwheel_add(wheel, adds + 2, 1));
 	EXPECT_EQ(-EFAULT, timerwheel_get(wheel, (struct timerwheel_entry *)(adds + 2), 1));
@@ -2097,22 +2097,22 @@ TEST(device_errors)
 	EXPECT_EQ(2, timerwheel_take(wheel, ev - 2, 2));
 	timerwheel_close(wheel);
 
-	/* Larger events than are known here: read would give them. */
+	/* The device has larger events than the library knows, which read would return. */
 	fd = open("/dev/timerwheel", O_RDWR);
 	event_size = sizeof(*ev) + 8;
 	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, false));
 	event_size = 0;
-	/* and a clock that is not known */
+	/* An unknown clock. */
 	info_clock = TIMERWHEEL_CLOCK_MANUAL + 1;
 	EXPECT_EQ(-EPROTO, timerwheel_adopt(&wheel, fd, false));
 	info_clock = 0;
-	/* a deadline table that it does not have */
+	/* A deadline table is requested, but there is none. */
 	EXPECT_EQ(-ENOENT, timerwheel_adopt(&wheel, fd, true));
 	EXPECT_EQ(0, timerwheel_adopt(&wheel, fd, false));
 	timerwheel_close(wheel);
 }
 
-/* A signal cuts each call short: all elements are done nevertheless, none of them twice. */
+/* A signal interrupts each call, yet all elements are done exactly once. */
 TEST(device_calls_cut_short)
 {
 	struct timerwheel_entry entry[10] = { 0 };
@@ -2145,7 +2145,7 @@ TEST(device_calls_cut_short)
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, rem[i].result);
 		EXPECT_EQ(i * 3, rem[i].value);
 	}
-	/* Until one fails: what comes then is for the next try. */
+	/* A later call fails: the next try continues with the remaining elements. */
 	fail_ioctl = 2;
 	EXPECT_EQ(6, timerwheel_add(wheel, adds, 10));
 	EXPECT_EQ(4, timerwheel_add(wheel, adds + 6, 4));
@@ -2168,7 +2168,7 @@ TEST(device_calls_cut_short)
 	timerwheel_close(wheel);
 }
 
-/* A call that fails as a whole: nothing done, or as much as was done before it. */
+/* A call that fails as a whole does no element, or only the elements of earlier calls. */
 TEST(device_calls_fail)
 {
 	enum { MANY = TIMERWHEEL_BATCH_MAX + 10 };
@@ -2189,7 +2189,7 @@ TEST(device_calls_fail)
 		entry[i].key = i;
 	}
 	for (n = 0; n < 2; n++) {
-		/* The first call, or the second one that so many elements take. */
+		/* The first call fails, or the second one that so many elements require. */
 		fail_ioctl = n;
 		EXPECT_EQ(n ? TIMERWHEEL_BATCH_MAX : -EINTR, timerwheel_add(wheel, adds, MANY));
 	}
@@ -2245,9 +2245,9 @@ TEST(device_quota)
 	ASSERT_LE(0, fd);
 	ASSERT_LT(0, read(fd, before, sizeof(before) - 1));
 	ASSERT_EQ(0, timerwheel_open(&wheel, &plain));
-	/* The first page of timers, and room for one more wheel, but not for its ring. */
+	/* Memory for the first page of timers and for one more wheel, but not for its ring. */
 	ASSERT_EQ(0, add(wheel, 0, 0, HOUR, 0));
-	/* Wheels of other tests are freed a moment after they were closed. */
+	/* Closed wheels of earlier tests are freed later. */
 	do {
 		ASSERT_EQ(0, timerwheel_info(wheel, &info));
 		ASSERT_EQ(0, timerwheel_stats(wheel, &stats));
@@ -2275,13 +2275,13 @@ TEST(ring)
 	uint64_t key;
 	long n, got = 0, i;
 
-	/* More than it is long: what does not fit flows in, in order. */
+	/* More events than the ring can hold: the rest moves into it later, in order. */
 	ASSERT_NE(NULL, wheel);
 	for (key = 0; key < MANY; key++)
 		ASSERT_EQ(0, add(wheel, key, key * 2, key + 1, 0));
 	EXPECT_EQ(MANY, timerwheel_advance(wheel, MANY, 0));
 	EXPECT_EQ(true, readable(wheel));
-	/* Events that cannot flow now do so with the next call. */
+	/* Events that cannot move now do so in the next call. */
 	ASSERT_EQ(RING, take(wheel, ev, 30));
 	ioctl_error = ENOMEM;
 	fail_ioctl = 0;
@@ -2351,7 +2351,7 @@ TEST(monitor)
 	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
 	limit.rlim_cur = next;
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	/* A hole below what is open already does not count. */
+	/* The limit leaves no free descriptor. */
 	ASSERT_EQ(next, dup(0) < 0 ? next : -1);
 	EXPECT_EQ(-EMFILE, timerwheel_monitor(wheel, 0, 0));
 	ASSERT_EQ(0, add(wheel, 5, 50, 0, 0));
@@ -2405,7 +2405,7 @@ static int receive_fd(int socket)
 	return fd;
 }
 
-/* A wheel whose maker takes two of five events and dies. Returns the descriptor. */
+/* A wheel whose creator takes two of five events and exits. Returns the descriptor. */
 static int orphan(uint32_t ring)
 {
 	struct timerwheel_event ev[2];
@@ -2447,7 +2447,7 @@ FIXTURE_VARIANT_ADD(heir, read)
 	.ring = 0,
 };
 
-/* Long enough for all; and too short, so that some of the events are still with the kernel. */
+/* A ring that is long enough for all events, and a ring that is too short for some. */
 FIXTURE_VARIANT_ADD(heir, ring)
 {
 	.ring = 16,
@@ -2515,7 +2515,7 @@ TEST(adopt_no_memory)
 		EXPECT_EQ(-ENOMEM, timerwheel_adopt(&wheel, fd, true));
 	}
 	EXPECT_EQ(NULL, wheel);
-	/* It stayed open: try again. */
+	/* The descriptor stays open for another try. */
 	EXPECT_EQ(0, timerwheel_adopt(&wheel, fd, true));
 	timerwheel_close(wheel);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * many: the promises of one wheel hold for the whole machine, however many wheels and users there
- * are: how long a SCHED_FIFO task waits, how much CPU time is left to ordinary tasks, how late
- * another user's timers are, how long open() of another user takes, and what close() costs.
+ * many: a single wheel's promises hold for the whole machine, for any number of wheels and users.
+ * Tests the time that a SCHED_FIFO task waits, the CPU time left to ordinary tasks, the lateness of
+ * another user's timers, the duration of another user's open(), and the cost of close().
  *
- * Figures are asserted only under instruction-counted time (TW_ICOUNT=1), on one CPU. That each
- * timer is delivered exactly once, and none early, is asserted everywhere.
+ * Figures are asserted only under instruction-counted time (TW_ICOUNT=1), on one CPU. Exactly one
+ * delivery of each timer, and none early, is asserted everywhere.
  *
  * TW_SCALE: number of timers that stands for a million (1000000).
  */
@@ -22,7 +22,7 @@
 #define USER_MOST	92
 #define CLOSE_MOST	(100 * USEC)	/* CPU time of close() for its caller: 4 to 10 us */
 
-/* A million, or as many of them as there is time for (TW_SCALE) */
+/* A million, or as many as time allows (TW_SCALE) */
 static int scaled(__u64 n)
 {
 	n = n * tw_scale() / 1000000 / (tw_icount() ? 1 : 8);
@@ -36,7 +36,7 @@ static void say_gap(const char *what, int n, __u64 gap)
 	fflush(stdout);
 }
 
-/* Timer interrupts of all CPUs; -1: not to be found in /proc/interrupts */
+/* Timer interrupts of all CPUs; -1: missing in /proc/interrupts */
 static long long interrupts(void)
 {
 	return tw_file_number("/proc/interrupts", "LOC:");
@@ -90,7 +90,7 @@ FIXTURE_SETUP(gaps)
 		kind.wheels = all;
 	if (all < kind.wheels * kind.each)
 		kind.each = all / kind.wheels;
-	/* This is about tasks that wait for this CPU. */
+	/* This test is about tasks that wait for this CPU. */
 	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_EQ(0, crowd_open(&self->c, &kind));
 }
@@ -324,7 +324,7 @@ static bool share_in_step(const struct crowd_wheel *w, __u64 period)
 
 /*
  * The number of periods that have passed for the timers of wheel @i, all of which are drained. If
- * there is one timer, the events in the ring are checked.
+ * there is one timer, the function checks the events in the ring.
  */
 static __u64 share_periods(const struct crowd *c, int i)
 {
@@ -341,7 +341,8 @@ static __u64 share_periods(const struct crowd *c, int i)
 
 /*
  * The load never ends. An ordinary task keeps nine tenths of the CPU if one user has the wheels,
- * and more than half of it if many have. Each deadline has an event or is counted as an overrun.
+ * and more than half of it if many users have them. Each deadline has an event or is counted as an
+ * overrun.
  */
 TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 {
@@ -360,7 +361,7 @@ TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 	ASSERT_NE(0, at);
 	tw_sleep_until(CLOCK_MONOTONIC, at - 5 * MSEC);
 	share_turns(c, at);
-	/* What users have saved is used up in these 10 ms, but not at once. */
+	/* Users spend their saved time in these 10 ms, but not at once. */
 	early = share_turns(c, at + 10 * MSEC);
 	share_turns(c, at + 20 * MSEC);
 	began = tw_now(CLOCK_MONOTONIC);
@@ -384,7 +385,7 @@ TEST_F_TIMEOUT(share, of_a_task, TIMEOUT)
 
 /*
  * The load is deferred to the thread, so a task with the highest priority loses only one firing.
- * The work of a user who has little of it is not deferred.
+ * The work of a user who has little work is not deferred.
  */
 TEST_F_TIMEOUT(share, of_a_fifo_task, TIMEOUT)
 {
@@ -444,7 +445,7 @@ FIXTURE_TEARDOWN(steady)
 }
 
 /*
- * With deadlines of a user in every other tick of the shortest length, an ordinary task keeps nine
+ * If a user has deadlines in every other tick of the shortest length, an ordinary task keeps nine
  * tenths of a CPU.
  */
 TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
@@ -480,8 +481,8 @@ TEST_F_TIMEOUT(steady, timer_in_every_tick, TIMEOUT)
 #define READER_LATE	(5 * MSEC)
 
 /*
- * A user's timers need more than the user's share of the CPU, and wake the reader all the time.
- * No other task wants the CPU, so they are hardly late.
+ * A user's timers need more than the user's share of the CPU, and continually wake the reader. No
+ * other task wants the CPU, so the timers are little late.
  */
 TEST(reader_on_an_idle_cpu)
 {
@@ -542,7 +543,7 @@ FIXTURE_TEARDOWN(alone)
 }
 
 /*
- * The thread uses two thirds of an otherwise idle CPU, and not more. The user's other wheel gets
+ * The thread uses two thirds of an otherwise idle CPU, but not more. The user's other wheel gets
  * its turns between the turns of the burst. Another user's timers are not late.
  */
 TEST_F_TIMEOUT(alone, is_done_soon, TIMEOUT)
@@ -604,9 +605,9 @@ FIXTURE_TEARDOWN(order)
 }
 
 /*
- * Many wheels of a user have work at the same time. Each has a turn soon, although some always
- * have more work: those had 52 turns of 64 timers before the last wheel had its first. It would
- * have been 8 if all wheels had been listed at once, with the engine's lock held.
+ * Many wheels of a user have work at the same time. Each has a turn soon, although some always have
+ * more work. These wheels had 52 turns of 64 timers before the last wheel had its first turn. It
+ * would have been 8 turns if all wheels had been listed at once, with the engine's lock held.
  */
 TEST_F_TIMEOUT(order, of_turns, TIMEOUT)
 {
@@ -651,7 +652,7 @@ TEST(thread_priority)
 	EXPECT_EQ(1, param.sched_priority);
 }
 
-/* Short bursts are expired in the firing, however many. Only a long one wakes the thread. */
+/* Firings expire any number of short bursts. Only a long burst wakes the thread. */
 TEST(thread_sleeps)
 {
 	static struct timerwheel_add add[1024];
@@ -815,7 +816,7 @@ FIXTURE_TEARDOWN(innocent)
 
 /*
  * One user's wheels have a burst, or work without end. Another user's timers on the same CPU are
- * hardly later than without it: a tick, plus what the engine may do before their turn comes.
+ * later by at most a tick, plus the engine's time before their turn.
  */
 TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 {
@@ -853,9 +854,9 @@ TEST_F_TIMEOUT(innocent, is_not_late, TIMEOUT)
 	EXPECT_EQ(0, in->strange);
 	EXPECT_EQ(0, in->early);
 	/*
-	 * A firing takes 50 us at most, the turn in which they are used up 21 us more, and an
-	 * interrupt of the kernel's own may come between. Which of these coincide depends on the
-	 * build: 41 to 78 us were seen.
+	 * A firing takes at most 50 us, the turn that uses them up 21 us more, and one of
+	 * the kernel's own interrupts may come between. The build determines which of these
+	 * coincide: 41 to 78 us were seen.
 	 */
 	if (tw_timed())
 		EXPECT_GE((variant->clock ? MSEC + 250 * USEC : 85 * USEC), in->late_max);
@@ -882,7 +883,7 @@ FIXTURE_VARIANT(waiters) {
 FIXTURE_VARIANT_ADD(waiters, 60) { 60, 75 * USEC };
 /* 0.9 ms, for which the pace makes the next firing wait 2.5 times as long */
 FIXTURE_VARIANT_ADD(waiters, 4000) { 4000, 2500 * USEC };
-/* The first time is like that, which the test leaves out. Then a worker wakes them. */
+/* The first wake-up also takes 0.9 ms; the test leaves it out. Then a worker wakes them. */
 FIXTURE_VARIANT_ADD(waiters, monitor_4000) { 4000, 75 * USEC, true };
 
 FIXTURE_SETUP(waiters)
@@ -906,7 +907,7 @@ FIXTURE_SETUP(waiters)
 	self->monitor = dev_ioctl(self->fd[0], TIMERWHEEL_IOC_MONITOR, &monitor);
 	ASSERT_LE(0, self->monitor);
 	self->copies = calloc(variant->count, sizeof(*self->copies));
-	/* An epoll instance waits once for each descriptor, though all are the same wheel. */
+	/* An epoll instance waits once for each descriptor, although all are the same wheel. */
 	for (i = 0; i < variant->count; i++) {
 		self->copies[i] = dup(variant->monitor ? self->monitor : self->fd[0]);
 		ASSERT_LE(0, self->copies[i]);
@@ -928,13 +929,13 @@ FIXTURE_TEARDOWN(waiters)
 	close(self->fd[0]);
 }
 
-/* How many of @count waiters were woken? Waits until all are. */
+/* The number of @count waiters that were woken. Waits until all are woken. */
 static int all_woken(int epoll, int count)
 {
 	struct epoll_event ev[256];
 	int got = 1, n;
 
-	/* Not more than @count: those that are woken again meanwhile are at the end. */
+	/* At most @count, because waiters that are woken again meanwhile are at the end. */
 	for (n = 0; n < count && got > 0; n += got)
 		got = epoll_wait(epoll, ev, count - n < 256 ? count - n : 256, LONG_MS);
 	return n;
@@ -942,7 +943,7 @@ static int all_woken(int epoll, int count)
 
 /*
  * ALICE has a timer, and many waiters for its event. BOB has 250 timers in the same tick, which are
- * two turns and less than a quantum. ALICE's queue is charged for her waiters, not BOB's, which has
+ * two turns and less than a quantum. ALICE's queue is charged for her waiters, and BOB's queue has
  * the next turn: it is not deferred unless the budget of the firing is small, because the pace was
  * used up.
  */
@@ -976,7 +977,7 @@ TEST_F_TIMEOUT(waiters, charged_to_their_user, TIMEOUT)
 		EXPECT_EQ(variant->count, all_woken(self->epoll, variant->count));
 	}
 	tw_sleep_until(CLOCK_MONOTONIC, at + (ROUNDS * 10 + 50) * MSEC);
-	/* And again, by the worker */
+	/* The same again, by the worker */
 	if (variant->monitor)
 		EXPECT_EQ(variant->count, all_woken(self->epoll, variant->count));
 	if (tw_timed()) {
@@ -1036,7 +1037,7 @@ FIXTURE_TEARDOWN(neighbour)
 
 /*
  * A wheel is closed in the middle of its burst, while the user's queue is on the list of the
- * engine's thread. Another wheel in that queue gets its event, and no later than if it were alone.
+ * engine's thread. Another wheel in that queue gets its event no later than it would alone.
  */
 TEST_F_TIMEOUT(neighbour, has_its_event, TIMEOUT)
 {
@@ -1073,7 +1074,7 @@ TEST_F_TIMEOUT(neighbour, has_its_event, TIMEOUT)
 
 /* --- Close -------------------------------------------------------------------------- */
 
-/* Arm keys 0 to @n - 1, some us apart, until one fails with @error. Returns how many, or -errno. */
+/* Arm keys 0 to @n - 1, some us apart, until one fails with @error. Returns count or -errno. */
 static int fill(int fd, int n, int error)
 {
 	static struct timerwheel_add add[ROOM];
@@ -1097,8 +1098,8 @@ static int fill(int fd, int n, int error)
 }
 
 /*
- * The memory in bytes that is free in zone Normal if there is also some in a zone below it, from
- * which it is taken only then; otherwise 0.
+ * The free memory in bytes in zone Normal if a zone below it also has free memory, which is used
+ * only after this; otherwise 0.
  */
 static size_t free_before_other(void)
 {
@@ -1144,10 +1145,10 @@ FIXTURE_VARIANT_ADD(closing, monitors) { 100000, { .wheels = 100, .ring = 1024, 
 #define LIST_FRACTION	"/proc/sys/vm/percpu_pagelist_high_fraction"
 
 /*
- * The kernel frees the files of closed descriptors itself, pages of slabs included. If its lists of
- * free pages are full then, it returns thousands of pages without a pause, with or without the
- * module: 0.6 ms passed when 4,000 eventfds were closed. Where many files are closed, the lists may
- * have an eighth of all memory, so they are never full. Linux has this setting since 5.14.
+ * The kernel itself frees the files of closed descriptors, including pages of slabs. If its lists
+ * of free pages are full then, it returns thousands of pages without a pause, with or without the
+ * module: closing 4,000 eventfds took 0.6 ms. Where the test closes many files, the lists may have
+ * an eighth of all memory, so they are never full. Linux has this setting since 5.14.
  */
 FIXTURE_SETUP(closing)
 {
@@ -1167,7 +1168,7 @@ FIXTURE_TEARDOWN(closing)
 /* Partly used slabs: up to 330 kB were seen with pages of 4 kB, 2.2 MB with 16 kB */
 #define KEPT	(192LL * getpagesize())
 
-/* How often this thread has gone to sleep */
+/* The number of times that this thread has gone to sleep */
 static long waits_of_thread(void)
 {
 	struct rusage usage;
@@ -1175,9 +1176,7 @@ static long waits_of_thread(void)
 	return getrusage(RUSAGE_THREAD, &usage) ? -1 : usage.ru_nvcsw;
 }
 
-/*
- * Wheels are filled with timers and closed: no task waits for either, and their memory is freed.
- */
+/* Wheels are filled with timers and closed: no task waits for this, and their memory is freed. */
 TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 {
 	size_t full = variant->other_zone ? free_before_other() : 0;
@@ -1206,14 +1205,12 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 	filling = gap_stop(&meter);
 	if (full) {
 		munmap(filled, full);
-		/*
-		 * Pages that remain in the page allocator do not belong to the module: see pages.c.
-		 */
+		/* Pages left in the page allocator do not belong to the module: see pages.c. */
 		settled = mmap(NULL, 64 * getpagesize(), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		ASSERT_NE(MAP_FAILED, settled);
 	}
-	/* caches of the kernel keep a little, part of it independent of what was freed */
+	/* caches of the kernel keep a little, partly independent of the amount freed */
 	kept = memory / 20 > KEPT ? memory / 20 : KEPT;
 	during = tw_memory_available();
 	ASSERT_EQ(0, gap_start(&meter));
@@ -1229,7 +1226,7 @@ TEST_F_TIMEOUT(closing, holds_nobody, TIMEOUT)
 		if (took > longest)
 			longest = took;
 	}
-	/* Allocating it in the meter would be a gap of its own. */
+	/* Allocating it in the meter would itself cause a gap. */
 	tw_sleep(500 * MSEC);
 	gap = gap_stop(&meter);
 	if (full)
@@ -1272,7 +1269,7 @@ FIXTURE_SETUP(cap)
 	char text[32];
 
 	self->n = scaled(1000000);
-	/* one CPU only: a wheel has memory for each CPU that uses it */
+	/* one CPU only, because a wheel has memory for each CPU that uses it */
 	ASSERT_EQ(0, tw_pin(0));
 	snprintf(self->text, sizeof(self->text), "%lld", tw_file_number(MAX_USER_MEMORY, NULL));
 	snprintf(text, sizeof(text), "%llu", self->n * 80ULL);
@@ -1353,7 +1350,7 @@ FIXTURE_TEARDOWN(freed)
 	close(self->full);
 }
 
-/* SETUP with deadline table and ring, and a monitor of another wheel: each 0, or -errno */
+/* Results of SETUP with deadline table and ring, and of MONITOR of another wheel: 0 or -errno */
 struct wanted {
 	int setup, monitor;
 };
@@ -1375,8 +1372,8 @@ static struct wanted want(int wheel, int monitor)
 }
 
 /*
- * At the limit no call waits for the memory of closed wheels: neither SETUP nor MONITOR. Only
- * open() waits, and then all have memory. (mmap() needs none.)
+ * At the limit neither SETUP nor MONITOR waits for the memory of closed wheels. Only open() waits,
+ * and then all have memory. (mmap() needs none.)
  */
 TEST_F_TIMEOUT(freed, only_open_waits, TIMEOUT)
 {
@@ -1464,8 +1461,8 @@ static bool waits(pid_t tid)
 }
 
 /*
- * Two users at the limit close their wheels, one a large wheel, the other one a small wheel. The
- * second user opens another wheel and has its memory long before all of the first user's is freed.
+ * Two users at the limit close their wheels, one a large wheel, the other a small wheel. The second
+ * user opens another wheel and has its memory long before all of the first user's memory is freed.
  */
 TEST_F_TIMEOUT(freed, users_do_not_wait_for_each_other, TIMEOUT)
 {
@@ -1499,7 +1496,7 @@ TEST_F_TIMEOUT(freed, users_do_not_wait_for_each_other, TIMEOUT)
 	close(fd);
 }
 
-/* As open_as(), for this thread alone: the others need not run for it */
+/* As open_as(), but for this thread only, so that the other threads need not run */
 static int open_alone(uid_t uid)
 {
 	int fd;
@@ -1520,8 +1517,8 @@ static void *opener_main(void *arg)
 }
 
 /*
- * A user at the limit closes a wheel and opens another one, which waits for the memory. Meanwhile
- * another user opens one, and a misc device is opened: neither waits.
+ * A user at the limit closes a wheel and opens another, which waits for the memory. Meanwhile
+ * another user opens a wheel, and a misc device is opened: neither waits.
  */
 TEST_F_TIMEOUT(freed, open_holds_nobody_up, TIMEOUT)
 {
@@ -1548,7 +1545,7 @@ TEST_F_TIMEOUT(freed, open_holds_nobody_up, TIMEOUT)
 		EXPECT_TRUE(still);
 	}
 	EXPECT_LE(0, bob);
-	/* Without CPU_IDLE there is none. */
+	/* Kernels without CPU_IDLE have no such device. */
 	EXPECT_TRUE(misc >= 0 || error == ENOENT);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_LE(0, s.ret);
@@ -1585,7 +1582,7 @@ static void closer_main(struct closers *all, int i, uid_t uid, int n, bool last)
 		tw_sleep(MSEC);
 	for (k = 0; k < CLOSER_WHEELS && i % 2; k++) {
 		close(fd[k]);
-		/* now and then no wheel is left, or the last one is being freed */
+		/* sometimes no wheel is left, or the last wheel is being freed */
 		if (last && k % 8 == 0)
 			tw_sleep(k * 500 * USEC);
 	}
@@ -1617,8 +1614,8 @@ FIXTURE_TEARDOWN(closers)
 }
 
 /*
- * Processes close many wheels of a user at once, the last one while others are being freed. More
- * wheels are opened and closed meanwhile. Nothing stays charged.
+ * Processes close many wheels of a user at once, the last wheel while others are being freed. More
+ * wheels are opened and closed meanwhile. No memory stays charged.
  */
 TEST_F_TIMEOUT(closers, leave_nothing_charged, TIMEOUT)
 {
@@ -1688,7 +1685,7 @@ FIXTURE_TEARDOWN(container)
 
 /*
  * Timers of many users of a container fall due in the same tick. They delay another user's timers
- * no more than timers of one user would.
+ * no more than one user's timers would.
  */
 TEST_F_TIMEOUT(container, counts_as_one_user, TIMEOUT)
 {
@@ -1751,7 +1748,7 @@ static pid_t take_number(void)
 	return pid;
 }
 
-/* All users of a container have the cap of one user together; one outside has a cap, too. */
+/* All users of a container share one user's cap; a user outside also has a cap. */
 TEST_F_TIMEOUT(container, has_the_cap_of_a_user, TIMEOUT)
 {
 	pid_t other = take_number();
@@ -1776,12 +1773,12 @@ TEST_F_TIMEOUT(container, has_the_cap_of_a_user, TIMEOUT)
 		fflush(stdout);
 		if (got[0] != n / 2 || got[1] != n / 2 || got[2] >= n / 2)
 			_exit(2);
-		/* open() waits for what the same user has closed. */
+		/* open() waits for the wheels that the same user has closed. */
 		close(fd[1]);
 		fd[1] = open_as(ALICE + 1);
 		if (fd[1] < 0 || fill(fd[1], n * 4 / 10, 0) != n * 4 / 10)
 			_exit(4);
-		/* What one user gives back, another one can have. */
+		/* A user can use the memory that another user has freed. */
 		close(fd[0]);
 		for (i = 0; i < LONG_MS / 10; i++) {
 			fd[0] = open_as(ALICE + 3);
@@ -1807,7 +1804,7 @@ TEST_F_TIMEOUT(container, has_the_cap_of_a_user, TIMEOUT)
 
 /*
  * Longest gap during such a call: a raw lock may be held for 25 us. The rest is for the meter
- * itself, and for memory, which is cleared byte by byte in such a guest.
+ * itself, and for memory, which such a guest clears byte by byte.
  */
 #define SPAN_MOST	(50 * USEC)
 #define SPAN_TRIES	3
@@ -1925,7 +1922,7 @@ static int span_remove(struct span *s)
 	return dev_remove(s->fd, rem, LONG_CALL);
 }
 
-/* The ring is full and as many events wait; then there is room */
+/* The ring is full and as many events wait; then the ring has room */
 static int span_overflow(struct span *s)
 {
 	if (span_past(s) != LONG_CALL || span_past(s) != LONG_CALL)
@@ -1986,7 +1983,7 @@ FIXTURE_VARIANT_ADD(span, advance) { { span_far, span_advance, MANUAL, 0, 0 } };
 FIXTURE_VARIANT_ADD(span, advance_ring) { { span_far, span_advance, MANUAL, RING, 0 } };
 FIXTURE_VARIANT_ADD(span, advance_monitors) { { span_far, span_advance, MANUAL, RING, MONS } };
 
-/* A wheel that is prepared for the call. Returns LONG_CALL, or what went wrong. */
+/* Prepare a wheel for the call. Returns LONG_CALL, or the error. */
 static int span_open(struct span *s, const struct span_kind *kind)
 {
 	struct timerwheel_setup setup = { .clock = kind->clock, .ring = kind->ring };
@@ -2025,7 +2022,7 @@ FIXTURE_SETUP(span)
 	size_t size = LONG_CALL * sizeof(struct timerwheel_entry);
 
 	ASSERT_EQ(0, tw_pin(0));
-	/* so that no page, and no large one, is first touched (and cleared) in the call */
+	/* no page is first touched (and cleared) in the call, nor is a large page */
 	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 	self->s.elems = malloc(size);
 	ASSERT_NE(NULL, self->s.elems);
@@ -2126,8 +2123,8 @@ TEST_F_TIMEOUT(interrupt, one_a_tick, TIMEOUT)
 		       variant->wheels, busy, idle, (unsigned long long)st.firings);
 		fflush(stdout);
 		/*
-		 * Interrupts of the engine, interrupts that wake its thread for the rest every
-		 * 7.5 ms, and the scheduler tick every 4 ms while the CPU is not idle.
+		 * Interrupts of the engine, interrupts that wake its thread for the rest every 7.5
+		 * ms, and the scheduler tick every 4 ms while the CPU is not idle.
 		 */
 		EXPECT_GE(16 * TICKS, busy - idle);
 	}
@@ -2156,7 +2153,7 @@ FIXTURE(attack) {
 	int cpus;
 };
 
-/* Use a wheel on each CPU, then set one up; or only change the CPU as many times */
+/* Use a wheel on each CPU, then set one up; or only change the CPU the same number of times */
 static void attack_turn(bool hostile, int cpus)
 {
 	struct timerwheel_setup setup = { .tick = USEC };
@@ -2189,7 +2186,7 @@ static int attack_start(struct attack *a, bool hostile, int cpus)
 		}
 		_exit(0);
 	}
-	/* by then all of them are running, and wait for whatever they have to wait for */
+	/* by then all processes are running, or wait */
 	tw_sleep(ATTACK_FOR / 5);
 	for (i = 0; i < LONG_MS && !atomic_load(&a->shared->turns); i++)
 		tw_sleep(MSEC);
@@ -2219,7 +2216,7 @@ FIXTURE_SETUP(attack)
 
 FIXTURE_TEARDOWN(attack)
 {
-	/* after a failed assertion: they would disturb the next test */
+	/* after a failed assertion they would disturb the next test */
 	attack_stop(&self->a);
 }
 
@@ -2236,7 +2233,7 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Durations of @what(), which returns 0 if it succeeded, in ATTACK_FOR, three at least */
+/* Durations of @what(), which returns 0 if it succeeded, in ATTACK_FOR; at least three */
 static struct sample sample(int (*what)(int cpus), int cpus, int times)
 {
 	__u64 took[SAMPLES], began = tw_now(CLOCK_MONOTONIC), at;
@@ -2297,8 +2294,9 @@ TEST_F_TIMEOUT(attack, open_does_not_wait, TIMEOUT)
 }
 
 /*
- * The same for a CPU that goes offline and comes back. Time that is counted has one CPU only: if a
- * CPU waited for them it would each time, so the shortest is compared, in which no host has paused.
+ * The same for a CPU that goes offline and comes back. Instruction-counted guests have one CPU
+ * only. A CPU that waited for the processes would wait each time, so the test compares the shortest
+ * duration, in which the host has not paused.
  */
 TEST_F_TIMEOUT(attack, hotplug_does_not_wait, TIMEOUT)
 {
@@ -2321,7 +2319,7 @@ TEST_F_TIMEOUT(attack, hotplug_does_not_wait, TIMEOUT)
 #define MIX_USERS	4
 #define MIX_TABLE	8192	/* number of mapped entries of a deadline table */
 
-/* What each user has */
+/* The wheels and timers of each user */
 static const struct crowd_kind mix_kinds[] = {
 	{ .wheels = 16, .each = 256 },
 	{ .wheels = 16, .each = 256, .ring = 64 },
@@ -2347,14 +2345,14 @@ struct mix {
 	struct mix_shared *shared;
 };
 
-/* Print what went wrong before the process ends */
+/* Print an error before the process ends */
 static int mix_bad(const char *what, long long got)
 {
 	fprintf(stderr, "# %s: %lld\n", what, got);
 	return 1;
 }
 
-/* Postpone timer @k of wheel @i in memory. 0, or what went wrong. */
+/* Postpone timer @k of wheel @i in memory. 0, or an error. */
 static int mix_store(struct mix *m, int i, int k, __u64 owed)
 {
 	struct crowd *c = &m->c[MIX_MAPPED];
@@ -2373,7 +2371,7 @@ static int mix_store(struct mix *m, int i, int k, __u64 owed)
 	return 0;
 }
 
-/* Change one timer in whatever state it is. Returns 0, or what went wrong. */
+/* Change one timer in any state. Returns 0, or an error. */
 static int mix_change(struct mix *m, struct crowd *c, __u64 at)
 {
 	int i = tw_rand(&m->seed) % c->kind.wheels, k = tw_rand(&m->seed) % c->kind.each;
@@ -2400,7 +2398,7 @@ static int mix_change(struct mix *m, struct crowd *c, __u64 at)
 		if (ret > 0)
 			*owes = when;
 	}
-	/* A timer that does not exist was removed, or delivered (its event read or not) */
+	/* A timer that does not exist was removed or delivered (its event read or not) */
 	if (ret == -ENOENT && !c->wheel[i].ring && *owes != NO_EVENT)
 		return -ENOENT;
 	return ret >= 0 || ret == -ENOENT ? 0 : ret;
@@ -2426,7 +2424,7 @@ static int mix_open(struct mix *m)
 	return ret;
 }
 
-/* Take the rest of a crowd's events, and check its counters */
+/* Take the remaining events of a crowd, and check its counters */
 static int mix_end(struct crowd *c)
 {
 	size_t all = (size_t)c->kind.wheels * c->kind.each, i;
@@ -2567,7 +2565,7 @@ TEST_F_TIMEOUT(mix, exactly_once, TIMEOUT)
 		EXPECT_EQ(0, tw_reap(pid[i]));
 	printf("# %llu changes\n", (unsigned long long)atomic_load(&shared->changes));
 	say_gap("all of it", MIX_USERS, gap);
-	/* Processes exit meanwhile, which causes gaps in the kernel of its own. */
+	/* Processes exit meanwhile, which itself causes gaps in the kernel. */
 	if (tw_timed())
 		EXPECT_GE(20 * GAP_MOST, gap);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Shared by the tests of many wheels: a crowd of wheels with a ledger of the event that each timer
- * owes, and meters for how long a SCHED_FIFO task has to wait.
+ * owes, and meters for the time that a SCHED_FIFO task has to wait.
  */
 #ifndef MANY_H
 #define MANY_H
@@ -35,7 +35,7 @@ static inline int open_as(uid_t uid)
 	return setresuid(0, 0, 0) ? -errno : fd;
 }
 
-/* Become user @uid for good. The caller can open the device only if @uid may. */
+/* Become user @uid permanently. The caller can open the device only if @uid may. */
 static inline int become(uid_t uid)
 {
 	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ? -errno : 0;
@@ -43,8 +43,8 @@ static inline int become(uid_t uid)
 
 /*
  * Move this process, which is root, into a container: a user namespace that root has created. It
- * stays root for the file system, but can no longer raise limits or priorities. Its users ALICE and
- * so on are other users than those outside. 0 or -errno
+ * stays root for the file system, but can no longer raise limits or priorities. Its users, such as
+ * ALICE, differ from the users outside. 0 or -errno
  */
 static inline int enter_container(void)
 {
@@ -72,7 +72,7 @@ static inline int enter_container(void)
 	return tw_reap(pid) ? -EIO : 0;
 }
 
-/* --- How long a SCHED_FIFO 99 task waits -------------------------------------------- */
+/* --- Waits of a SCHED_FIFO 99 task -------------------------------------------------- */
 
 static inline int fifo(bool on)
 {
@@ -103,9 +103,9 @@ static inline __u64 gap_spin(__u64 until)
 #define GAP_EVERY	(20 * USEC)
 
 /*
- * A thread with the highest priority that sleeps for GAP_EVERY again and again. It also measures
- * the delays that tasks cause in the kernel, and lets them run in between. A delay of n us is seen
- * as at least n - GAP_EVERY us. Without instruction-counted time it measures nothing.
+ * A thread with the highest priority that repeatedly sleeps for GAP_EVERY. It also measures the
+ * delays that tasks cause in the kernel, and lets them run in between. A delay of n us appears as
+ * at least n - GAP_EVERY us. Without instruction-counted time it measures nothing.
  */
 struct gap_meter {
 	pthread_t id;
@@ -158,7 +158,7 @@ static inline __u64 gap_stop(struct gap_meter *m)
 	return m->longest;
 }
 
-/* --- Work that is counted ----------------------------------------------------------- */
+/* --- Counted work ------------------------------------------------------------------- */
 
 #define WORK_LOOPS	5000
 
@@ -217,7 +217,7 @@ static inline clockid_t crowd_clock(const struct crowd *c, int i)
 	return c->kind.clocks ? clocks[i % c->kind.clocks] : CLOCK_MONOTONIC;
 }
 
-/* How far the clock of wheel @i is ahead of MONOTONIC */
+/* Difference of the clock of wheel @i from MONOTONIC */
 static inline __u64 crowd_offset(const struct crowd *c, int i)
 {
 	clockid_t clock = crowd_clock(c, i);
@@ -324,7 +324,7 @@ static inline void crowd_close(struct crowd *c)
 	free(c->owes);
 }
 
-/* Arm all, for @at (on MONOTONIC) + number of the wheel * @stagger. 0, or what went wrong. */
+/* Arm all, for @at (on MONOTONIC) + number of the wheel * @stagger. 0, or an error. */
 static inline int crowd_arm_at(struct crowd *c, __u64 at, __u64 stagger)
 {
 	static struct timerwheel_add add[ROOM];
@@ -358,8 +358,8 @@ static inline int crowd_arm_at(struct crowd *c, __u64 at, __u64 stagger)
 
 /*
  * The same, for a time when all will have been armed. Under instruction-counted time a distant time
- * costs nothing; otherwise it is first measured how long arming takes. Returns the time, or 0 if
- * something went wrong.
+ * costs nothing; otherwise the function first measures the duration of arming. Returns the time, or
+ * 0 after an error.
  */
 static inline __u64 crowd_arm(struct crowd *c, __u64 stagger)
 {
@@ -377,7 +377,7 @@ static inline __u64 crowd_arm(struct crowd *c, __u64 stagger)
 	return crowd_arm_at(c, at, stagger) ? 0 : at;
 }
 
-/* Enter events that were taken into the ledger */
+/* Enter taken events into the ledger */
 static inline void crowd_enter(struct crowd *c, int i, const struct timerwheel_event *ev, int n)
 {
 	int k;
@@ -400,7 +400,7 @@ static inline void crowd_enter(struct crowd *c, int i, const struct timerwheel_e
 	c->got += n;
 }
 
-/* Take what wheel @i has delivered. Returns how many events, or -errno. */
+/* Take the delivered events of wheel @i. Returns the number of events, or -errno. */
 static inline int crowd_take_one(struct crowd *c, int i)
 {
 	static struct timerwheel_event ev[ROOM];
@@ -430,13 +430,13 @@ static inline int crowd_take_one(struct crowd *c, int i)
 	return n;
 }
 
-/* Take @want events. Returns 0, -ETIMEDOUT if they do not come, or what went wrong. */
+/* Take @want events. Returns 0, -ETIMEDOUT if they do not come, or an error. */
 static inline int crowd_take(struct crowd *c, __u64 want)
 {
 	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC, got;
 	int i, ret;
 
-	/* Not epoll: for wheels that become ready meanwhile it loops with interrupts off. */
+	/* Not epoll, which loops with interrupts off for wheels that become ready meanwhile. */
 	while (c->got < want) {
 		got = c->got;
 		for (i = 0; i < c->kind.wheels; i++) {
@@ -455,7 +455,7 @@ static inline int crowd_take(struct crowd *c, __u64 want)
 	return 0;
 }
 
-/* Add up the counters of all wheels. Returns whether the counters of each wheel are balanced. */
+/* Add up the counters of all wheels. Returns true if the counters of each wheel are balanced. */
 static inline bool crowd_stats(const struct crowd *c, struct timerwheel_stats *sum)
 {
 	struct timerwheel_stats st;

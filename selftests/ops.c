@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ops: what each operation does. Every flag and every documented error, alone and in batches, on
- * timers that are pending, due, delivered or absent; at the end random operations in any order
- * against a small model. The wheels are MANUAL, so all results are known in advance.
+ * ops: the effect of each operation. Tests every flag and every documented error, alone and in
+ * batches, on timers that are pending, due, delivered or absent, then random operations against a
+ * small model. The wheels are MANUAL, so all results are known in advance.
  *
  * TW_OPERATIONS: number of operations against the model (150,000).
  */
@@ -19,7 +19,7 @@
 
 /* --- Helpers ------------------------------------------------------------ */
 
-/* No event waits: neither poll nor read has one */
+/* No event waits: poll and read return none */
 static bool quiet(int fd)
 {
 	struct timerwheel_event ev;
@@ -27,7 +27,7 @@ static bool quiet(int fd)
 	return dev_poll(fd, 0) == 0 && dev_read(fd, &ev, 1) == -EAGAIN;
 }
 
-/* Exactly this event waits. Reads it. */
+/* Exactly this event waits; reads it */
 static bool event_is(int fd, struct timerwheel_event want)
 {
 	struct timerwheel_event ev[2];
@@ -98,7 +98,7 @@ static __u64 now_is(int fd)
 	return tw_info(fd, &info) ? ~0ULL : info.now;
 }
 
-/* --- One wheel at START, with nothing in it ----------------------------- */
+/* --- An empty wheel at START --------------------------------------------- */
 
 FIXTURE(ops) {
 	int fd;
@@ -115,13 +115,13 @@ FIXTURE_TEARDOWN(ops)
 {
 	struct timerwheel_stats stats;
 
-	/* After any test: no arming is lost or counted twice. */
+	/* Every test: no arming is lost or counted twice. */
 	EXPECT_EQ(0, tw_stats(self->fd, &stats));
 	EXPECT_TRUE(tw_balanced(&stats));
 	close(self->fd);
 }
 
-/* Make timer @key due, with its deadline at START + 5 ticks and now 2 ticks later */
+/* Make timer @key due: its deadline is START + 5 ticks, and the time is 2 ticks later */
 static void make_due(int fd, __u64 key, __u64 value)
 {
 	if (tw_add1(fd, key, value, START + T(5), TIMERWHEEL_ABS) < 0 ||
@@ -155,7 +155,7 @@ TEST_F(ops, add_new)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* Any number can be a key, and any can be a value */
+/* Any number can be a key, and any number can be a value */
 TEST_F(ops, add_any_key)
 {
 	static const __u64 keys[] = { 0, 1, 1ULL << 31, 1ULL << 32, 1ULL << 63, ~0ULL };
@@ -167,7 +167,7 @@ TEST_F(ops, add_any_key)
 		EXPECT_TRUE(pending_is(self->fd, keys[i], ~keys[i], START + T(1), T(1)));
 }
 
-/* ADD falls due at the tick of its deadline, not before; the event is exact */
+/* A timer falls due at the tick of its deadline, not before; its event is exact */
 TEST_F(ops, add_falls_due)
 {
 	EXPECT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -217,7 +217,7 @@ TEST_F(ops, add_negative)
 	}
 }
 
-/* Periods count from that deadline, too */
+/* Periods count from the resulting deadline */
 TEST_F(ops, add_negative_periodic)
 {
 	EXPECT_EQ(0, tw_add1_periodic(self->fd, 1, 2, -T(5), T(2), 0));
@@ -302,7 +302,7 @@ TEST_F(ops, upsert_due)
 	}));
 }
 
-/* ADD of a due key with a time in the past: due again, only with the new value */
+/* ADD of a due key with a time in the past: due again, with the new value only */
 TEST_F(ops, upsert_due_past)
 {
 	make_due(self->fd, 1, 2);
@@ -312,7 +312,7 @@ TEST_F(ops, upsert_due_past)
 	}));
 }
 
-/* ADD of a pending key with a time that has just passed, like the old one: due at once */
+/* ADD of a pending key, with old and new deadline just passed: due at once */
 TEST_F(ops, upsert_past_within_tick)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, 200, 0));
@@ -394,7 +394,7 @@ TEST_F(ops, add_match_stale_due)
 	}));
 }
 
-/* ADD + MATCH without a timer: ENOENT, and none is armed */
+/* ADD + MATCH without a timer: ENOENT, and no timer is armed */
 TEST_F(ops, add_match_none)
 {
 	EXPECT_EQ(-ENOENT, tw_add1_match(self->fd, 1, 3, T(9), 0, 0));
@@ -508,7 +508,7 @@ TEST_F(ops, index_stays)
 
 /* --- MOVE --------------------------------------------------------------- */
 
-/* MOVE later: not due at the old deadline, but at the new one; the value stays */
+/* MOVE later: due at the new deadline, not at the old one; the value stays */
 TEST_F(ops, move_later)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(5), 0));
@@ -560,7 +560,7 @@ TEST_F(ops, move_past)
 	}));
 }
 
-/* MOVE to a time that has just passed, like the old deadline: due at once */
+/* MOVE to a time that has just passed, as has the old deadline: due at once */
 TEST_F(ops, move_past_within_tick)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, 200, 0));
@@ -692,7 +692,7 @@ TEST_F(ops, move_match_none)
 
 /* --- REMOVE ------------------------------------------------------------- */
 
-/* REMOVE of a pending timer: its value, and the time that was left; there is never an event */
+/* REMOVE of a pending timer: its value, and the time left; no event follows */
 TEST_F(ops, remove_pending)
 {
 	struct timerwheel_remove rem = { .key = 1 };
@@ -707,7 +707,7 @@ TEST_F(ops, remove_pending)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* REMOVE of a due timer: its value, and the time since; there is never an event */
+/* REMOVE of a due timer: its value, and the time since its deadline; no event follows */
 TEST_F(ops, remove_due)
 {
 	struct timerwheel_remove rem = { .key = 1 };
@@ -799,7 +799,7 @@ TEST_F(ops, get_pending)
 	EXPECT_TRUE(pending_is(self->fd, 1, 2, START + T(5), T(4) - 1));
 }
 
-/* GET of a due timer: how long it has been due; its event is still read */
+/* GET of a due timer: the time since it fell due; its event is still read */
 TEST_F(ops, get_due)
 {
 	make_due(self->fd, 1, 2);
@@ -874,7 +874,7 @@ static void arm_mix(int fd, __u32 n)
 		abort();
 }
 
-/* Is @ent a timer as arm_mix() armed it? */
+/* Is @ent a timer of arm_mix()? */
 static bool mix_is(const struct timerwheel_entry *ent)
 {
 	__u64 i = ent->key;
@@ -935,8 +935,8 @@ TEST_F(ops, list_empty)
 }
 
 /*
- * LIST while others arm, remove, move and replace timers, and the table grows: a timer that exists
- * from the first call to the last is returned exactly once
+ * LIST while other threads arm, remove, move and replace timers, and the table grows: a timer that
+ * exists from the first call to the last is returned exactly once
  */
 TEST_F(ops, list_while_changing)
 {
@@ -1011,8 +1011,9 @@ TEST_F(ops, drain_pages)
 }
 
 /*
- * DRAIN continues where the last one stopped, and at the end wraps around: timers armed meanwhile
- * are found, and a fault in the second part does not affect the results of the first.
+ * DRAIN continues where the last DRAIN stopped, and wraps around at the end: it finds timers that
+ * were armed meanwhile, and a fault in the second part does not affect the results of the first
+ * part.
  */
 TEST_F(ops, drain_begins_anew)
 {
@@ -1024,7 +1025,7 @@ TEST_F(ops, drain_begins_anew)
 	ASSERT_EQ(200, tw_drain(self->fd, 0, ent, 200));
 	for (i = 300; i < 400; i++)
 		ASSERT_EQ(0, tw_add1(self->fd, i, i, HOUR, 0));
-	/* the timers behind; then one of those before, which faults */
+	/* first the timers behind, then a timer before, which faults */
 	EXPECT_EQ(100, tw_batch(self->fd, TIMERWHEEL_IOC_DRAIN, 0, some, sizeof(*some), 150, NULL));
 	EXPECT_EQ(100, tw_drain(self->fd, 0, ent, 300));
 	EXPECT_EQ(0, tw_drain(self->fd, 0, ent, 300));
@@ -1334,8 +1335,8 @@ static void on_alarm(int sig)
 static int cut_short;
 
 /*
- * Call until all @n elements are done. Returns false if a call fails: each processes at least one
- * element, whatever signals come.
+ * Call until all @n elements are done. Each call processes at least one element, whatever signals
+ * come. Returns false if a call fails.
  */
 static bool through_signals(int fd, unsigned long cmd, void *elems, size_t elem_size, __u32 n)
 {
@@ -1354,7 +1355,7 @@ static bool through_signals(int fd, unsigned long cmd, void *elems, size_t elem_
 	return true;
 }
 
-/* Are these the timers @from to @to - 1, each once? */
+/* Are these the timers @from to @to - 1, each exactly once? */
 static bool each_once(const struct timerwheel_entry *ent, __u64 from, __u64 to)
 {
 	bool *seen = calloc(to, 1);
@@ -1448,7 +1449,7 @@ TEST_F(ops, read_whole_events)
 
 /* --- ADVANCE ------------------------------------------------------------ */
 
-/* ADVANCE by some time: reports the new time and how many timers fell due */
+/* ADVANCE by some time: reports the new time and the number of timers that fell due */
 TEST_F(ops, advance_relative)
 {
 	struct timerwheel_advance adv = { .size = sizeof(adv), .time = T(5) + 1 };
@@ -1477,7 +1478,7 @@ TEST_F(ops, advance_absolute)
 	EXPECT_EQ(1, adv.expired);
 }
 
-/* ADVANCE to the present, or by nothing: nothing happens */
+/* ADVANCE to the present, or by 0: no effect */
 TEST_F(ops, advance_nowhere)
 {
 	ASSERT_EQ(0, tw_add1(self->fd, 1, 2, T(4), 0));
@@ -1540,7 +1541,7 @@ static void *advances(void *arg)
 	return (void *)failed;
 }
 
-/* ADVANCE by several threads: one after another, none is lost */
+/* ADVANCE by several threads: they run one after another, and none is lost */
 TEST_F(ops, advance_threads)
 {
 	pthread_t thread[4];
@@ -1827,7 +1828,7 @@ TEST_F(setup, after_look)
 	close(fd);
 }
 
-/* Threads that are the first users of a wheel, each with a call that finds nothing */
+/* Threads that use a wheel first, each with a call that finds no timer */
 struct beginner {
 	pthread_t id;
 	int fd, cpu;
@@ -1847,8 +1848,7 @@ static void *begins(void *arg)
 
 /*
  * @n threads use a wheel on a CPU without a base while SETUP holds the file's mutex. They wait and
- * then create one base, with the settings that SETUP has granted. The memory charged for it shows
- * that.
+ * then create one base with the settings that SETUP granted. The memory charged shows this.
  */
 static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel_setup setup, int n)
 {
@@ -1868,7 +1868,7 @@ static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel
 	for (round = 0; round < 20; round++) {
 		fd = dev_open(O_NONBLOCK);
 		ASSERT_EQ(0, tw_pin(1));
-		/* there is a base already, and so SETUP waits for a grace period */
+		/* a base exists, so SETUP waits for a grace period */
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 		go = false;
 		for (i = 0; i < n; i++) {
@@ -1881,7 +1881,7 @@ static void begin_meanwhile(struct __test_metadata *_metadata, struct timerwheel
 		ASSERT_EQ(0, dev_setup(fd, &arg));
 		for (i = 0; i < n; i++)
 			ASSERT_EQ(0, pthread_join(b[i].id, NULL));
-		/* if all of them came before SETUP there is none now */
+		/* if all of them came before SETUP there is no base now */
 		ASSERT_EQ(0, tw_pin(0));
 		EXPECT_EQ(-ENOENT, tw_remove1(fd, 1));
 		ASSERT_EQ(0, tw_stats(fd, &st));
@@ -1947,7 +1947,7 @@ FIXTURE_TEARDOWN(capacity)
 	close(self->fd);
 }
 
-/* The wheel accepts exactly its capacity; one more timer is ENOSPC and does not exist */
+/* The wheel accepts exactly its capacity; one more timer is ENOSPC and is not added */
 TEST_F(capacity, full)
 {
 	struct timerwheel_stats stats;
@@ -1968,7 +1968,7 @@ TEST_F(capacity, full_upsert)
 	EXPECT_EQ(-EEXIST, tw_add1(self->fd, 0, 9, T(6), TIMERWHEEL_EXCL));
 }
 
-/* REMOVE makes room for one, and only one */
+/* REMOVE makes room for exactly one timer */
 TEST_F(capacity, room_after_remove)
 {
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 0));
@@ -1976,7 +1976,7 @@ TEST_F(capacity, room_after_remove)
 	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
 }
 
-/* Does the wheel have timers @from to @to - 1, each once, and no others? */
+/* Does the wheel have exactly the timers @from to @to - 1, each once? */
 static bool list_is(int fd, __u32 from, __u32 to)
 {
 	struct timerwheel_entry *ent = calloc(to - from + 1, sizeof(*ent));
@@ -1991,7 +1991,7 @@ static bool list_is(int fd, __u32 from, __u32 to)
 	return n == (int)(to - from) && i == n;
 }
 
-/* Timers that were removed on another CPU leave room for as many on this one, and no more */
+/* Timers removed on another CPU leave room for the same number on this CPU, and no more */
 TEST_F(capacity, room_after_remove_elsewhere)
 {
 	struct timerwheel_setup setup = { .capacity = variant->capacity };
@@ -2039,7 +2039,7 @@ TEST_F(capacity, room_after_drain)
 	EXPECT_EQ(-ENOSPC, tw_add1(self->fd, ~1ULL, 0, T(5), 0));
 }
 
-/* LIST of a full wheel: all of them */
+/* LIST of a full wheel returns all timers */
 TEST_F(capacity, list)
 {
 	struct timerwheel_entry *ent = calloc(variant->capacity, sizeof(*ent));
@@ -2056,7 +2056,7 @@ TEST_F(capacity, list)
 	EXPECT_EQ(0, tw_list(self->fd, &cursor, ent, 1));
 }
 
-/* DRAIN_CLOSE of a full wheel: all of them */
+/* DRAIN_CLOSE of a full wheel returns all timers */
 TEST_F(capacity, drain_close)
 {
 	struct timerwheel_entry *ent = calloc(variant->capacity + 1, sizeof(*ent));
@@ -2081,7 +2081,7 @@ TEST_F(capacity, batch)
 	close(fd);
 }
 
-/* However often the wheel is filled and emptied, its capacity stays */
+/* The capacity stays, however often the wheel is filled and emptied */
 TEST_F(capacity, again)
 {
 	struct timerwheel_entry *ent = calloc(variant->capacity + 1, sizeof(*ent));
@@ -2097,8 +2097,8 @@ TEST_F(capacity, again)
 }
 
 /*
- * A number of timers that fills their pages, of which the first has one less than the others: the
- * next timer needs more memory.
+ * A number of timers that fills their pages (the first page has one timer less): the next timer
+ * needs more memory.
  */
 enum { CAP = 64 * 128 - 1, HALF = 64 * 64 - 1 };
 
@@ -2151,7 +2151,7 @@ FIXTURE_SETUP(cap)
 
 	if (geteuid())
 		SKIP(return, "only root may set the cap");
-	/* one CPU only: a wheel has memory for each CPU that uses it */
+	/* one CPU only, because a wheel has memory for each CPU that uses it */
 	ASSERT_EQ(0, tw_pin(0));
 	ASSERT_LT(0, read(fd, self->old, sizeof(self->old) - 1));
 	ASSERT_EQ(0, stat(TW_DEV, &st));
@@ -2195,7 +2195,7 @@ TEST_F(cap, info)
 	EXPECT_EQ(self->cap + 1, info.user_memory_max);
 }
 
-/* INFO reports how much is charged: for one wheel as in its STATS, for two wheels the sum */
+/* INFO reports the charged memory: the STATS of one wheel, or the sum for two wheels */
 TEST_F(cap, memory)
 {
 	int a = open_capacity(4 * CAP, HALF / 2), b;
@@ -2224,7 +2224,7 @@ TEST_F(cap, default_is_half)
 	EXPECT_EQ(total / 2, info.user_memory_max);
 }
 
-/* At the limit not even a wheel can be opened */
+/* At the limit a wheel cannot be opened */
 TEST_F(cap, open)
 {
 	int fd = open_capacity(4 * CAP, CAP);
@@ -2233,7 +2233,7 @@ TEST_F(cap, open)
 	EXPECT_EQ(self->cap, user_memory(fd));
 }
 
-/* If there is room for a new wheel and no more, its first call on timers fails */
+/* If there is room only for a new wheel, its first call on timers fails */
 TEST_F(cap, first_call)
 {
 	int fd = dev_open(O_NONBLOCK);
@@ -2247,7 +2247,7 @@ TEST_F(cap, first_call)
 	EXPECT_EQ(0, tw_add1(fd, 1, 0, T(5), 0));
 }
 
-/* Room for a part of what that call needs does not help: nothing of it stays charged */
+/* Room for a part of that call's memory does not help: none of it stays charged */
 TEST_F(cap, first_call_in_part)
 {
 	int fd = dev_open(O_NONBLOCK), more = 0;
@@ -2266,7 +2266,7 @@ TEST_F(cap, first_call_in_part)
 	EXPECT_GE(base + more, user_memory(fd));
 }
 
-/* A wheel that has a base on CPU @cpu alone, at the cap: timers 0 to HALF - 1 */
+/* A wheel that has a base on CPU @cpu only, at the cap: timers 0 to HALF - 1 */
 static int open_at_cap(int cpu)
 {
 	int fd = dev_open(O_NONBLOCK), i;
@@ -2283,8 +2283,8 @@ static int open_at_cap(int cpu)
 }
 
 /*
- * On a CPU on which no base can be charged, calls use the base of another CPU. They try again
- * later, but not at once.
+ * On a CPU where no base can be charged, calls use the base of another CPU. They try again later,
+ * but not at once.
  */
 TEST_F(cap, other_cpu)
 {
@@ -2304,7 +2304,7 @@ TEST_F(cap, other_cpu)
 		EXPECT_EQ(memory, user_memory(fd));
 		ASSERT_TRUE(set_cap(2 * memory));
 		EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(fd, 0, HOUR, 0));
-		/* that is after a second; ticks may be late */
+		/* this happens after a second; ticks may be late */
 		if (tw_now(CLOCK_MONOTONIC) - began < SEC / 2)
 			EXPECT_EQ(memory, user_memory(fd));
 		do {
@@ -2337,7 +2337,7 @@ TEST_F(cap, lowered)
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, ~0ULL, 0, T(5), 0));
 }
 
-/* A ring is charged exactly: a limit of its size is enough for it, one byte less is not */
+/* A ring is charged exactly: a limit of its size suffices, one byte less does not */
 TEST_F(cap, ring)
 {
 	struct timerwheel_setup setup = { .ring = 1024 };
@@ -2371,18 +2371,18 @@ TEST_F(cap, others)
 	size_t directory = 64;
 	__u64 base;
 
-	/* what remains of a wheel's first monitor is allocated before */
+	/* allocate first the memory that stays after a wheel's first monitor */
 	close(dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
 	base = tw_memory_of((int[]){ fd, empty, table }, 3);
-	/* too little for the table, which has a page and a directory */
+	/* too little for the table, which needs a page and a directory */
 	ASSERT_TRUE(set_cap(base + page));
 	EXPECT_EQ(-EDQUOT, dev_setup(empty, &setup));
 	EXPECT_EQ(-EDQUOT, dev_setup(table, &with_table));
 	EXPECT_EQ(-EDQUOT, dev_ioctl(fd, TIMERWHEEL_IOC_MONITOR, &monitor));
 	EXPECT_EQ(base, user_memory(fd));
-	/* if kmalloc() has no objects of 64 bytes it takes 128 */
+	/* kmalloc() without objects of 64 bytes uses 128 */
 	ASSERT_TRUE(set_cap(base + page + directory + 64));
-	/* a ring for which there is no memory beside the table: neither is created */
+	/* no memory for the ring beside the table: neither is created */
 	with_table.ring = 1024;
 	EXPECT_EQ(-EDQUOT, dev_setup(table, &with_table));
 	EXPECT_EQ(base, user_memory(fd));
@@ -2395,7 +2395,7 @@ TEST_F(cap, others)
 	EXPECT_EQ(0, dev_setup(empty, &setup));
 }
 
-/* A user can use exactly the limit; one more timer is EDQUOT and does not exist */
+/* A user can use exactly the limit; one more timer is EDQUOT and is not added */
 TEST_F(cap, one_wheel)
 {
 	int fd = open_capacity(4 * CAP, CAP);
@@ -2424,7 +2424,7 @@ TEST_F(cap, remove)
 	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~1ULL, 0, T(5), 0));
 }
 
-/* The limit is on all wheels together; closing one releases its share */
+/* The limit applies to all wheels together; closing one releases its share */
 TEST_F(cap, two_wheels)
 {
 	struct timerwheel_stats st;
@@ -2487,9 +2487,9 @@ TEST_F(cap, other_user)
 	EXPECT_EQ(-EDQUOT, tw_add1(fd, ~0ULL, 0, T(5), 0));
 }
 
-/* --- STATS: each operation's part in the ledger ------------------------- */
+/* --- STATS: counters of each operation ----------------------------------- */
 
-/* The counters from pending to withdrawn, in their order */
+/* The counters from pending to withdrawn, in order */
 struct ledger {
 	__s64 pending, due, armed, rearmed, moved, removed, replaced, drained, delivered;
 	__s64 overruns, withdrawn;
@@ -2545,7 +2545,7 @@ static bool ledger_is(const FIXTURE_DATA(ledger) * self, struct ledger want)
 	return ok;
 }
 
-/* What the fixture did is counted */
+/* The operations of the fixture are counted */
 TEST_F(ledger, at_first)
 {
 	EXPECT_EQ(2, self->before.pending);
@@ -2636,7 +2636,7 @@ TEST_F(ledger, expire)
 	EXPECT_TRUE(ledger_is(self, (struct ledger){ .pending = -1, .due = 1 }));
 }
 
-/* Events are read: the one-shot timer ends, the periodic one is armed again */
+/* Events are read: the one-shot timer ends, the periodic timer is armed again */
 TEST_F(ledger, deliver)
 {
 	struct timerwheel_event ev[3];
@@ -2774,7 +2774,7 @@ TEST_F(trace, tells)
 	EXPECT_TRUE(told(self, "timerwheel_remove:", fields));
 }
 
-/* --- Any operations in any order, against a model ----------------------- */
+/* --- Random operations against a model ----------------------------------- */
 
 #define KEYS	150
 
@@ -2830,7 +2830,7 @@ static __u64 any(FIXTURE_DATA(model) * self, int bits)
 	return (tw_rand(&self->r) >> 1) >> (63 - tw_rand(&self->r) % (bits + 1));
 }
 
-/* A delay: any, or close to the boundary of a level */
+/* A delay: random, or close to the boundary of a level */
 static __u64 any_delay(FIXTURE_DATA(model) * self, const FIXTURE_VARIANT(model) * variant)
 {
 	if (tw_rand(&self->r) % 2)
@@ -3061,7 +3061,7 @@ static bool any_read(FIXTURE_DATA(model) * self)
 	return true;
 }
 
-/* Is @ent what the model has? */
+/* Does @ent match the model? */
 static bool model_has(const FIXTURE_DATA(model) * self, const struct timerwheel_entry *ent)
 {
 	const struct model *m = &self->timers[ent->key];
@@ -3107,7 +3107,7 @@ static bool any_drain(FIXTURE_DATA(model) * self)
 	return as("drain", ret, n < left ? n : left);
 }
 
-/* STATS return what the model counted */
+/* STATS match the counts of the model */
 static bool any_stats(FIXTURE_DATA(model) * self)
 {
 	const __u64 *want = &self->count.pending, *is;
@@ -3124,7 +3124,7 @@ static bool any_stats(FIXTURE_DATA(model) * self)
 	return true;
 }
 
-/* A wheel does what a small model does, whatever the operations */
+/* A wheel behaves like a small model, whatever the operations */
 TEST_F_TIMEOUT(model, random, 300)
 {
 	int i, n = operations();

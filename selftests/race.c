@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * race: every operation against expiry and against every other one, on two and four CPUs, with a
- * ledger that must balance to the last timer.
+ * race: every operation against expiry and against every other operation, on two and four CPUs,
+ * with a ledger that must balance exactly.
  *
- * Each arming has a version, which is part of the timer's value. Everything that reports the end of
- * a version (an event, the result of a REMOVE, an ADD with MATCH, a DRAIN) is recorded for it; a
- * second end is an error at once. An ADD without MATCH does not report which version it replaced:
- * that is counted per key. At the end each version must have had exactly one end, except for the
- * number of versions of each key that were replaced in that way, and the counters of STATS must
+ * Each arming has a version, which is part of the timer's value. Each report of the end of a
+ * version (an event, the result of a REMOVE, an ADD with MATCH, a DRAIN) is recorded for it; a
+ * second end is an error at once. An ADD without MATCH does not report the version it replaced, so
+ * the test counts these ADDs per key. At the end each version must have had exactly one end, except
+ * for the number of versions of each key that such ADDs replaced, and the counters of STATS must
  * equal the counters of the threads.
  *
- * A logical clock, incremented with each use, orders the calls: an event must not come from a read
- * that began after a REMOVE of it had returned.
+ * A logical clock, incremented with each use, orders the calls: a read that began after a REMOVE
+ * had returned must not return the event of the removed timer.
  *
- * TW_RACE_SECONDS: how long each scenario runs (2 s: all scenarios together run for more than 30 s
- * with two CPUs, and again with four). TW_SEED: see tw_test.h. TW_PROBE_LOCKS: run
+ * TW_RACE_SECONDS: running time of each scenario (2 s: all scenarios together run for more than 30
+ * s with two CPUs, and again with four). TW_SEED: see tw_test.h. TW_PROBE_LOCKS: run
  * foreign.bounds_waits.
  */
 #define _GNU_SOURCE
@@ -130,7 +130,7 @@ struct world {
 	atomic_uint *beats;		/* periodic: deadlines that its events stand for */
 };
 
-/* Report that something is wrong, but not more often than is useful */
+/* Report an error, but limit the number of reports */
 #define bad(w, fmt, ...) do {						\
 	if (atomic_fetch_add(&(w)->errors, 1) < 20)			\
 		fprintf(stderr, "# " fmt "\n", ##__VA_ARGS__);		\
@@ -151,7 +151,7 @@ static bool running(struct world *w)
 	return !atomic_load(&w->stop);
 }
 
-/* Move to the thread's CPU, which may be offline at present */
+/* Move to the thread's CPU, which may be offline */
 static void pin(struct thread *t)
 {
 	cpu_set_t set;
@@ -163,7 +163,7 @@ static void pin(struct thread *t)
 
 /* --- The ledger ------------------------------------------------------------- */
 
-/* Allocate a version for @key. Returns 0 if none is left: then the scenario ends. */
+/* Allocate a version for @key. Returns 0 if none is left, which ends the scenario. */
 static __u32 new_version(struct world *w, __u32 key, __u32 period, __u64 deadline)
 {
 	__u32 v = atomic_fetch_add(&w->version, 1) + 1;
@@ -275,7 +275,7 @@ static __u64 some_deadline(struct thread *t, __u32 *flags)
 	return below(t, 8) ? tw_now(CLOCK_MONOTONIC) + delay : 1;
 }
 
-/* --- Workers: any key of the shared ones ---------------------------------------- */
+/* --- Workers: shared keys ------------------------------------------------------- */
 
 static bool is_error(int result)
 {
@@ -437,8 +437,8 @@ static void worker_handle_moved(struct thread *t, void *elem, int i)
 }
 
 /*
- * The handle may be stale. After very many owners of the index it may even belong to another timer,
- * which the value identifies.
+ * The handle may be stale. After many owners of the index it may refer to another timer, which the
+ * value identifies.
  */
 static void worker_handle_removed(struct thread *t, void *elem, int i)
 {
@@ -603,7 +603,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* --- Owners: keys that no other thread changes, so that each result is known -------- */
+/* --- Owners: keys that no other thread changes, so each result is known ------------- */
 
 struct own {
 	__u32 base;		/* the first of its keys */
@@ -776,8 +776,8 @@ static void got_event(struct thread *t, const struct timerwheel_event *ev, __u32
 }
 
 /*
- * Half of the readers sleep in read, the others in poll. Now and then the buffer ends in memory
- * that faults.
+ * Half of the readers sleep in read, the others in poll. Sometimes the buffer ends in memory that
+ * faults.
  */
 static void *reader_main(void *arg)
 {
@@ -811,7 +811,7 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* Take events from the ring, for one thread at a time. Returns how many. */
+/* Take events from the ring, for one thread at a time. Returns the number of events. */
 static unsigned int take(struct thread *t, unsigned int max)
 {
 	struct timerwheel_event ev[READ_MAX];
@@ -852,9 +852,9 @@ static void *ring_reader_main(void *arg)
 	return NULL;
 }
 
-/* --- Others ---------------------------------------------------------------------------- */
+/* --- Other threads --------------------------------------------------------------------- */
 
-/* LIST all timers again and again: each stable key is returned exactly once */
+/* LIST all timers repeatedly: each stable key is returned exactly once */
 static void *lister_main(void *arg)
 {
 	struct timerwheel_entry ent[64];
@@ -971,7 +971,7 @@ static unsigned int seconds(void)
 	return n ?: 1;
 }
 
-/* Find the CPUs that we may use, at most @want. Returns their number. */
+/* Find the usable CPUs, at most @want. Returns their number. */
 static int find_cpus(struct world *w, int want)
 {
 	cpu_set_t set;
@@ -1054,7 +1054,7 @@ static void add_counts(struct counts *to, const struct counts *c)
 	to->withdrawn += c->withdrawn;
 }
 
-/* Stop all threads; those that sleep get a signal */
+/* Stop all threads; sleeping threads get a signal */
 static void join_all(struct world *w)
 {
 	int i;
@@ -1174,7 +1174,7 @@ static void arm_stable(struct world *w)
 	add_counts(&w->total, &t.c);
 }
 
-/* Check that one CPU can arm as many timers as the wheel's capacity, and not one more */
+/* Check that one CPU can arm exactly as many timers as the wheel's capacity */
 static void check_capacity(struct __test_metadata *_metadata, struct world *w)
 {
 	__u32 key;
@@ -1278,7 +1278,7 @@ TEST_F_TIMEOUT(race, same_keys, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* One key only: every operation meets every other. */
+/* One key only, so that every operation meets every other. */
 TEST_F_TIMEOUT(race, one_key, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1344,7 +1344,7 @@ TEST_F_TIMEOUT(race, handles, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* Threads with keys of their own, with enough keys to make the tables grow meanwhile. */
+/* Threads with their own keys, enough keys to make the tables grow meanwhile. */
 TEST_F_TIMEOUT(race, growth, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1373,7 +1373,7 @@ TEST_F_TIMEOUT(race, full_wheel, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* Timers that are due at once: withdrawing an event against reading it. */
+/* Timers that are due at once: withdrawing an event races with reading it. */
 TEST_F_TIMEOUT(race, take_back_against_read, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1389,7 +1389,7 @@ TEST_F_TIMEOUT(race, take_back_against_read, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* The same, mostly with MOVE: a reader may take the event of a timer that was found to be due. */
+/* The same, mostly with MOVE: a reader may take the event of a timer that was found due. */
 TEST_F_TIMEOUT(race, move_against_read, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1402,7 +1402,7 @@ TEST_F_TIMEOUT(race, move_against_read, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* DRAIN by several threads against everything else. */
+/* DRAIN by several threads against all other operations. */
 TEST_F_TIMEOUT(race, drain, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1453,7 +1453,7 @@ TEST_F_TIMEOUT(race, list, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* Signals interrupt calls: their results say exactly which elements were done. */
+/* Signals interrupt calls: their results report exactly which elements were done. */
 TEST_F_TIMEOUT(race, signals, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1514,7 +1514,7 @@ TEST_F_TIMEOUT(race, cpu_hotplug, TIMEOUT)
 	play(_metadata, self->w, &sc);
 }
 
-/* Events go into a ring that is long enough, directly, without the due list. */
+/* Events go directly into a ring that is long enough, without the due list. */
 TEST_F_TIMEOUT(race, ring, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1564,8 +1564,8 @@ TEST_F_TIMEOUT(race, ring_growth, TIMEOUT)
 
 /*
  * Timers expire while the table of a new wheel creates its first buckets, so many of them move from
- * one bucket to another just then. All of them are found, moved or not. With a ring and without one
- * in turn.
+ * one bucket to another at that moment. All are found, moved or not. Rounds with and without a ring
+ * alternate.
  */
 #define EXPIRE	64
 #define STAY	2000
@@ -1649,7 +1649,7 @@ TEST_F_TIMEOUT(race, expiry_against_growth, TIMEOUT)
 		ASSERT_NE(MAP_FAILED, ring);
 		ASSERT_EQ(EXPIRE, dev_add(g.fd, add, EXPIRE));
 		pthread_barrier_wait(&g.barrier);
-		/* A few at a time, as long as the table grows. */
+		/* A few at a time, while the table grows. */
 		for (i = 4; i <= EXPIRE; i += 4)
 			EXPECT_EQ(4, tw_advance(g.fd, TIMERWHEEL_ABS, i));
 		EXPECT_TRUE(expired_once(g.fd, ring));
@@ -1676,7 +1676,7 @@ TEST_F_TIMEOUT(race, expiry_against_growth, TIMEOUT)
 	pthread_join(thread, NULL);
 }
 
-/* Everything at once. */
+/* All of these at once. */
 TEST_F_TIMEOUT(race, everything, TIMEOUT)
 {
 	static const struct scenario sc = {
@@ -1750,8 +1750,7 @@ out:
 }
 
 /*
- * DRAIN with CLOSE against ADD: when the drain has ended no timer is left, and none is armed
- * afterwards.
+ * DRAIN with CLOSE against ADD: after the drain has ended no timer is left, and none is armed.
  */
 TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 {
@@ -1812,7 +1811,7 @@ TEST_F_TIMEOUT(race, drain_close, TIMEOUT)
 
 enum { CLOSING_ADD = 48, CLOSING_MOST = 20000 };
 
-/* The wheels in which threads arm timers, one after another */
+/* The wheels in which threads arm timers, one wheel after another */
 struct closing {
 	atomic_int round;	/* number of the current round */
 	atomic_int began;	/* number of threads that have armed timers in it */
@@ -1880,7 +1879,7 @@ static void *closing_main(void *arg)
 	}
 }
 
-/* Open a wheel and let all threads arm timers in it. */
+/* Open a wheel in which all threads arm timers. */
 static void closing_begin(struct closing *c, int threads, bool stays)
 {
 	struct timerwheel_setup setup = {
@@ -1908,8 +1907,8 @@ static int closing_end(struct closing *c, int threads)
 }
 
 /*
- * When DRAIN with CLOSE has returned no ADD is in progress: none writes to the deadline table any
- * more, not even one that began before. If all timers fitted into that one call none is left.
+ * When DRAIN with CLOSE has returned no ADD is in progress: none writes to the deadline table, not
+ * even an ADD that began before. If all timers fitted into that call none is left.
  */
 TEST_F_TIMEOUT(race, closed_at_once, TIMEOUT)
 {
@@ -2036,8 +2035,8 @@ static __u64 user_memory(int fd)
 }
 
 /*
- * Wheels are opened, used by two threads and closed by either while their timers fire: in the end
- * all memory is freed.
+ * Threads open wheels, use each in two threads, and close it in either while its timers fire. All
+ * memory is freed at the end.
  */
 TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 {
@@ -2070,14 +2069,14 @@ TEST_F_TIMEOUT(race, open_close, TIMEOUT)
 	close(probe);
 }
 
-/* --- On which CPU timers fall due ------------------------------------------------------------ */
+/* --- CPUs on which timers fall due ----------------------------------------------------------- */
 
 #define TRACING		"/sys/kernel/tracing/"
 #define TRACE_EXPIRE		TRACING "events/timerwheel/timerwheel_expire/enable"
 #define TRACE_CASCADE		TRACING "events/timerwheel/timerwheel_cascade/enable"
 #define MAX_USER_MEMORY	"/sys/module/timerwheel/parameters/max_user_memory"
 
-/* Start to record on which CPU the engine works. Returns false if there are no tracepoints. */
+/* Start to record the CPU on which the engine works. Returns false without tracepoints. */
 static bool trace_start(void)
 {
 	int fd = open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -2089,8 +2088,8 @@ static bool trace_start(void)
 }
 
 /*
- * Stop recording. Returns how many batches of the base of CPU @base expired or cascaded timers, and
- * in @others how many of these ran on other CPUs.
+ * Stop recording. Returns the number of batches of the base of CPU @base that expired or cascaded
+ * timers, and in @others the number of these that ran on other CPUs.
  */
 static int trace_stop(int base, int *others)
 {
@@ -2125,7 +2124,7 @@ FIXTURE(elsewhere) {
 
 /*
  * A wheel has a base only on the second CPU, with timers for later. A task on the first CPU has no
- * memory for another base, and uses that one.
+ * memory for another base, and uses this base.
  */
 FIXTURE_SETUP(elsewhere)
 {
@@ -2156,14 +2155,14 @@ FIXTURE_TEARDOWN(elsewhere)
 	close(self->fd);
 }
 
-/* MOVE each timer to @delay from now after the previous one has fired. Returns how many fired. */
+/* MOVE each timer to @delay from now after the previous one has fired. Returns the number fired. */
 static int fired_one_by_one(int fd, __u64 delay)
 {
 	struct timerwheel_event ev;
 	int i;
 
 	for (i = 0; i < ELSEWHERE_TIMERS; i++) {
-		/* the thread may go to sleep meanwhile, or not */
+		/* the thread may sleep meanwhile, or not */
 		tw_sleep(i % 4 * MSEC);
 		if (tw_move1(fd, i, delay, 0) != TIMERWHEEL_WAS_PENDING ||
 		    dev_poll(fd, LONG_MS) != POLLIN || dev_read(fd, &ev, 1) != 1)
@@ -2182,7 +2181,7 @@ TEST_F_TIMEOUT(elsewhere, moved_earlier_fires, 600)
 	EXPECT_EQ(ELSEWHERE_TIMERS, fired_one_by_one(self->fd, 3 * MSEC));
 }
 
-/* And it fires on the CPU of the base: its engine stays there. */
+/* It fires on the CPU of the base, because its engine stays there. */
 TEST_F_TIMEOUT(elsewhere, fires_at_home, 600)
 {
 	int others, n;
@@ -2197,11 +2196,10 @@ TEST_F_TIMEOUT(elsewhere, fires_at_home, 600)
 	EXPECT_EQ(0, others);
 }
 
-#define KICKS	6000		/* times that get earlier and earlier */
+#define KICKS	6000		/* times, each earlier than the one before */
 
 /*
- * Make a wheel with a base on the second CPU only, and a timer that waits for longer than any other
- * one will.
+ * Make a wheel with a base on the second CPU only, and a timer that waits longer than all others.
  */
 static int elsewhere_fine(struct world *w, const char *cap)
 {
@@ -2210,7 +2208,7 @@ static int elsewhere_fine(struct world *w, const char *cap)
 	int fd;
 
 	pin(&t);
-	/* At the cap nothing can be opened either. */
+	/* At the cap open() fails as well. */
 	if (tw_file_write(MAX_USER_MEMORY, cap))
 		return -1;
 	fd = dev_open(O_NONBLOCK);
@@ -2234,9 +2232,9 @@ static int moved_earlier(int fd, __u64 delay)
 }
 
 /*
- * A task moves a timer of another CPU to an earlier time again and again. For each of these that
- * CPU's thread would have to preempt whatever runs there. It does not do that more often than every
- * 100 us, and the last time counts. (Emulated CPUs are too slow to exceed the limit without that.)
+ * A task moves a timer of another CPU to an earlier time repeatedly. For each move that CPU's
+ * thread would have to preempt the task that runs there. It preempts at most every 100 us, and the
+ * last time counts. (Emulated CPUs are too slow to exceed the limit without this rule.)
  */
 TEST_F_TIMEOUT(elsewhere, kicks_are_paced, 600)
 {
@@ -2259,7 +2257,7 @@ TEST_F_TIMEOUT(elsewhere, kicks_are_paced, 600)
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, moved_earlier(fd, (60000 - 18 * i) * SEC));
 	for (i = 0; i < KICKS / 2; i++)
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, moved_earlier(fd, 16 * SEC - 4200 * i * USEC));
-	/* A busy host may not have let that CPU run so far. */
+	/* On a busy host that CPU may not have run so far. */
 	for (i = 0; i < LONG_MS && tw_sleeps(pid) == slept; i++)
 		tw_sleep(MSEC);
 	slept = tw_sleeps(pid) - slept;
@@ -2312,7 +2310,7 @@ FIXTURE_TEARDOWN(offline)
 		tw_cpu_online(self->w->cpu[1], true);
 }
 
-/* Does each of them fire once, and none early? */
+/* Does each of them fire exactly once, and never early? */
 static bool all_fire(int fd)
 {
 	static struct timerwheel_event ev[OFFLINE_TIMERS + 1];
@@ -2329,7 +2327,7 @@ static bool all_fire(int fd)
 	return dev_poll(fd, 50) == 0;
 }
 
-/* They fire on another CPU: none early, none lost, none twice. */
+/* They fire on another CPU, each exactly once and never early. */
 TEST_F_TIMEOUT(offline, timers_fire, 300)
 {
 	if (self->cannot)
@@ -2372,7 +2370,7 @@ TEST_F_TIMEOUT(offline, timers_fire_after_return, 300)
 	EXPECT_TRUE(all_fire(self->fd));
 }
 
-/* And they fire there: the engine has come back, too. */
+/* They fire there, because the engine has come back, too. */
 TEST_F_TIMEOUT(offline, timers_fire_at_home_after_return, 300)
 {
 	int others, n;
@@ -2380,7 +2378,7 @@ TEST_F_TIMEOUT(offline, timers_fire_at_home_after_return, 300)
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
 	ASSERT_EQ(0, tw_cpu_online(self->w->cpu[1], true));
-	/* the thread has some time for it */
+	/* allow the thread some time */
 	tw_sleep(50 * MSEC);
 	if (!trace_start())
 		SKIP(return, "no tracepoints");
@@ -2390,7 +2388,7 @@ TEST_F_TIMEOUT(offline, timers_fire_at_home_after_return, 300)
 	EXPECT_EQ(0, others);
 }
 
-/* After the CPU has come back, timers can be armed there in a wheel that had none on it. */
+/* After the CPU has come back, timers can be armed there in a wheel that had none there. */
 TEST_F_TIMEOUT(offline, arming_after_return, 300)
 {
 	struct thread t = { .cpu = self->w->cpu[1] };
@@ -2405,7 +2403,7 @@ TEST_F_TIMEOUT(offline, arming_after_return, 300)
 	EXPECT_TRUE(all_fire(self->fd));
 }
 
-/* --- A CPU with more work than the engine may do --------------------------------------------- */
+/* --- A CPU with more work than the engine's limit -------------------------------------------- */
 
 #define BUSY_WHEELS	16
 #define BUSY_RING	1024
@@ -2425,7 +2423,7 @@ FIXTURE(busy) {
 	struct busy b;
 };
 
-/* Take all events for @ns: with full rings the load would end. */
+/* Take all events for @ns, because full rings would end the load. */
 static void busy_take(struct busy *b, __u64 ns)
 {
 	__u64 until = tw_now(CLOCK_MONOTONIC) + ns;
@@ -2448,7 +2446,7 @@ static void busy_take(struct busy *b, __u64 ns)
 	}
 }
 
-/* Take them for @ns, and until each wheel has had an event. Returns false if one has none. */
+/* Take events for @ns, and until each wheel has had one. Returns false if a wheel has none. */
 static bool busy_goes_on(struct busy *b, __u64 ns)
 {
 	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC, before[BUSY_WHEELS];
@@ -2517,7 +2515,7 @@ static void *busy_offline(void *arg)
 	return NULL;
 }
 
-/* The CPU goes offline: the work of its thread is done elsewhere, and nothing twice. */
+/* The CPU goes offline: its thread's work is done elsewhere, and no work is done twice. */
 TEST_F_TIMEOUT(busy, cpu_goes_offline, 300)
 {
 	struct thread t = { .w = &world, .cpu = world.cpu[0] };
@@ -2537,7 +2535,7 @@ TEST_F_TIMEOUT(busy, cpu_goes_offline, 300)
 	EXPECT_EQ(0, b->strange);
 }
 
-/* --- What a batch waits for ------------------------------------------------------------------ */
+/* --- Waits of a batch ------------------------------------------------------------------------ */
 
 #define INSTANCES	TRACING "instances"
 #define SCHED_PREEMPT	"/sys/kernel/debug/sched/preempt"
@@ -2607,15 +2605,15 @@ FIXTURE_TEARDOWN(foreign)
 		return;
 	foreign_write(self, "current_tracer", "nop");
 	EXPECT_EQ(0, rmdir(self->dir));
-	/* These fail if there are no probes. */
+	/* Without probes these fail. */
 	tw_file_write(PROBES, "-:" STORM "/want");
 	tw_file_write(PROBES, "-:" STORM "/drop");
 	tw_file_write(PROBES, "-:" STORM "/ends");
 }
 
 /*
- * The most locks that the module took between two calls of @self->ends; @all: how many it took in
- * all. Forgets them.
+ * The maximum number of locks that the module took between two calls of @self->ends; @all: the
+ * total number. Clears the record.
  */
 static int foreign_locks(FIXTURE_DATA(foreign) * self, int *all)
 {
@@ -2644,9 +2642,9 @@ static int foreign_locks(FIXTURE_DATA(foreign) * self, int *all)
 
 /*
  * A call on many timers lets real-time tasks run after it has locked two bases, even if each timer
- * is in the base of another CPU than the timer before. If all are in the base of the caller's CPU,
- * it locks only that base. The test counts locks instead of measuring time, because an emulated CPU
- * that holds a lock can stand still for as long as the host likes.
+ * is in the base of another CPU than the timer before. If all timers are in the base of the
+ * caller's CPU, it locks only that base. The test counts locks instead of measuring time, because
+ * the host can stop an emulated CPU that holds a lock for any time.
  */
 TEST_F_TIMEOUT(foreign, waits_for_two_bases, TIMEOUT)
 {
@@ -2748,8 +2746,8 @@ static void *storm_main(void *arg)
 }
 
 /*
- * What the trace says about a CPU. It has locked bases lock[0] to lock[locks - 1], except that it
- * may still wait for the last one.
+ * State of a CPU as the trace shows it. It has locked bases lock[0] to lock[locks - 1], but may
+ * still wait for the last one.
  */
 struct storm_cpu {
 	int lock[4];
@@ -2802,9 +2800,9 @@ static void storm_want(struct storm *s, struct storm_cpu *c, int lock)
  * CPU @nr is about to unlock @lock, whose value is @word: 0x100 is set if the first CPU in the
  * queue spins on it, and the CPU that queued last is in bits 18 to 31, plus one.
  *
- * A wait is counted only from when the CPU was seen in the queue. The queue is in order, so other
- * CPUs take the lock once before it. (The CPU may have been stopped by the host between its line in
- * the trace and the queue, for any number of their calls.)
+ * A wait is counted only from the time at which the CPU was seen in the queue. The queue is in
+ * order, so other CPUs take the lock once before it. (The host may have stopped the CPU between its
+ * line in the trace and the queue, for any number of other CPUs' calls.)
  */
 static void storm_drop(struct storm *s, int nr, int lock, unsigned int word, const int *number)
 {
@@ -2857,7 +2855,7 @@ static void storm_drop(struct storm *s, int nr, int lock, unsigned int word, con
 	}
 	for (c->locks--; i < c->locks; i++)
 		c->lock[i] = c->lock[i + 1];
-	/* It holds the other one. */
+	/* It holds the other base. */
 	c->queued = false;
 }
 
@@ -2905,7 +2903,7 @@ static void storm_read(FIXTURE_DATA(foreign) * self, struct storm *s, const int 
 		fclose(f);
 }
 
-/* The lock of the only base that a GET of @key on this CPU locks; 0: it is not known. */
+/* The lock of the only base that a GET of @key on this CPU locks; 0: unknown. */
 static unsigned long long storm_address(FIXTURE_DATA(foreign) * self, __u64 key)
 {
 	unsigned long long address = 0;
@@ -2941,7 +2939,7 @@ static const char *storm_probes(FIXTURE_DATA(foreign) * self)
 	if (tw_file_write(PROBES, PROBE_WANT("_raw_spin_lock")) ||
 	    tw_file_write(PROBES, PROBE_DROP) || tw_file_write(PROBES, text))
 		return "this kernel cannot probe locks";
-	/* Only kernels with lockdep have this one. */
+	/* Only kernels with lockdep have this probe. */
 	tw_file_write(PROBES, PROBE_WANT("_raw_spin_lock_nested"));
 	snprintf(text, sizeof(text), "%d", getpid());
 	if (foreign_write(self, "current_tracer", "nop") ||
@@ -2955,13 +2953,13 @@ static const char *storm_probes(FIXTURE_DATA(foreign) * self)
 }
 
 /*
- * All CPUs change timers of one wheel in each other's bases. A batch takes two bases at most, in
+ * All CPUs change timers of one wheel in each other's bases. A batch takes at most two bases, in
  * the order of their CPUs. If locks are queues, then each of the N - 1 other CPUs takes a base at
- * most once while a CPU waits for it. With holders that wait for a higher base in turn, a batch
- * waits for at most 2^N - 2 holds: see "How long a lock is held" in module/README.md. The guest's
- * locks are queues only if the kernel does not know that it is a guest (--append clearcpuid=159).
+ * most once while a CPU waits for it. If holders in turn wait for a higher base, a batch waits for
+ * at most 2^N - 2 holds: see "How long a lock is held" in module/README.md. The guest's locks are
+ * queues only if the kernel does not know that it is a guest (--append clearcpuid=159).
  *
- * This test runs only on request, because some emulated kernels crashed or hung while probes were
+ * This test runs only on request, because some emulated kernels crashed or hung when probes were
  * placed in the functions that take and release spinlocks.
  */
 TEST_F_TIMEOUT(foreign, bounds_waits, TIMEOUT)
@@ -3035,9 +3033,9 @@ TEST_F_TIMEOUT(foreign, bounds_waits, TIMEOUT)
 #define CLOSED_TIMERS	5000
 
 /*
- * A wheel is closed from another CPU in the middle of its burst, sometimes during a turn, which
- * must be the last. Otherwise the base would go back to a queue that is freed, to wait for its last
- * timer, and the kernel would warn.
+ * A wheel is closed from another CPU during its burst, sometimes during a turn, which must be the
+ * last turn. Otherwise the base would return to a queue that is freed, to wait for its last timer,
+ * and the kernel would warn.
  */
 TEST(closed_in_its_turn)
 {

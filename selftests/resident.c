@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * resident: timers that are armed, refreshed and cancelled in the deadline table: the effect of
- * each of these operations and of each call in each state; exact times and slack; setting
+ * resident: timers that are armed, refreshed and cancelled in the deadline table. Tests the effect
+ * of each of these operations and of each call in each state; exact times and slack; setting
  * CLOCK_REALTIME, time namespaces, CPUs that go offline, several processes; races with a strict
  * ledger; hostile programs. suspend.c tests them in suspend.
  *
- * TW_RACE_SECONDS: how long each race and each hammering lasts (2; each race at most 4).
+ * TW_RACE_SECONDS: duration of each race and each hammering (2; each race at most 4).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -30,7 +30,7 @@ enum state {
 /* A wheel with its table */
 struct wheel {
 	int fd;
-	__u64 mask;			/* the bits of an entry that are no deadline */
+	__u64 mask;			/* the bits of an entry beside the deadline */
 	atomic_ullong *table;
 };
 
@@ -93,7 +93,7 @@ static enum state state_now(const struct handle *h)
 	return state_of(h, atomic_load(h->entry));
 }
 
-/* Arm (@only CANCELLED: or refresh). Returns what the timer was: CANCELLED, ARMED: done */
+/* Arm (@only CANCELLED: or refresh). Returns the previous state; CANCELLED or ARMED: done */
 static enum state arm(const struct handle *h, __u64 deadline, bool refresh)
 {
 	__u64 old = atomic_load_explicit(h->entry, memory_order_relaxed), want;
@@ -112,7 +112,7 @@ static enum state arm(const struct handle *h, __u64 deadline, bool refresh)
 	return was;
 }
 
-/* Cancel. Returns what the timer was: ARMED: done */
+/* Cancel. Returns the previous state; ARMED: done */
 static enum state cancel(const struct handle *h)
 {
 	__u64 old = atomic_load_explicit(h->entry, memory_order_relaxed);
@@ -201,7 +201,7 @@ FIXTURE_TEARDOWN(one)
 	wheel_close(&self->w);
 }
 
-/* Take an event. Returns 1, 0: there is none */
+/* Take an event. Returns 1, or 0 if there is none */
 static int take(struct wheel *w, struct timerwheel_ring *ring, struct timerwheel_event *ev)
 {
 	int n;
@@ -236,7 +236,7 @@ static int take(struct wheel *w, struct timerwheel_ring *ring, struct timerwheel
 	EXPECT_EQ(0, event.flags);					\
 } while (0)
 
-/* ADD arms it: the entry says so, with the deadline rounded up, as GET reports it */
+/* ADD arms it: the entry is ARMED, with the deadline rounded up, as GET reports it */
 TEST_F(one, add)
 {
 	struct timerwheel_entry ent;
@@ -253,7 +253,7 @@ TEST_F(one, add)
 	EXPECT_EQ(unit_up(&self->h, 100 * MSEC), ent.deadline);
 }
 
-/* It fires, and stays: key, index and generation are its own. MOVE arms it again. */
+/* It fires and stays, with its key, index and generation. MOVE arms it again. */
 TEST_F(one, fires_and_stays)
 {
 	struct timerwheel_entry ent;
@@ -280,7 +280,7 @@ TEST_F(one, fires_and_stays)
 	}
 }
 
-/* Refresh: the timer fires at the later deadline, however often it was visited before */
+/* Refresh: the timer fires at the later deadline, after any number of visits */
 TEST_F(one, refresh)
 {
 	__u64 at, unit = self->w.mask + 1;
@@ -293,7 +293,7 @@ TEST_F(one, refresh)
 	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, at));
 	EXPECT_EVENT(at - 100 * MSEC);
 	EXPECT_EQ(FIRED, arm(&self->h, HOUR, true));
-	/* by so little that the timer falls due in the same tick */
+	/* later, but the timer still falls due in the same tick */
 	at = unit_up(&self->h, at + 100 * MSEC);
 	while ((at - 1) / MSEC != (at + unit - 1) / MSEC)
 		at += unit;
@@ -321,7 +321,7 @@ TEST_F(one, cancel)
 	EXPECT_NO_EVENT();
 }
 
-/* Arm again after a cancel: at the same deadline or a later one; not earlier */
+/* Arm again after a cancel: at the same deadline or later, but not earlier */
 TEST_F(one, arm_again)
 {
 	EXPECT_EQ(ARMED, cancel(&self->h));
@@ -337,7 +337,7 @@ TEST_F(one, arm_again)
 	EXPECT_EVENT(400 * MSEC);
 }
 
-/* MOVE takes a pending timer to any deadline, and says if it was armed. */
+/* MOVE gives a pending timer any deadline, and reports if it was armed. */
 TEST_F(one, move)
 {
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->w.fd, 7, 50 * MSEC, TIMERWHEEL_ABS));
@@ -347,7 +347,7 @@ TEST_F(one, move)
 	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->w.fd, 7, 20 * MSEC, TIMERWHEEL_ABS));
 	EXPECT_EQ(1, tw_advance(self->w.fd, TIMERWHEEL_ABS, 22 * MSEC));
 	EXPECT_EVENT(20 * MSEC);
-	/* of a parked one */
+	/* MOVE of a parked timer */
 	EXPECT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->w.fd, 7, 30 * MSEC, TIMERWHEEL_ABS));
 	EXPECT_EQ(ARMED, cancel(&self->h));
 	EXPECT_EQ(0, tw_advance(self->w.fd, TIMERWHEEL_ABS, 40 * MSEC));
@@ -413,7 +413,7 @@ TEST_F(one, add_replaces)
 	EXPECT_EQ(ARMED, state_now(&self->h));
 }
 
-/* REMOVE reports whether the timer was armed, in each state. After it, the entry has no owner. */
+/* REMOVE reports in each state whether the timer was armed. Then the entry has no owner. */
 TEST_F(one, remove)
 {
 	struct timerwheel_remove rem = { .key = 7 };
@@ -458,7 +458,7 @@ TEST_F(one, remove)
 	}
 }
 
-/* LIST and DRAIN return timers in each state, with what the entry says. */
+/* LIST and DRAIN return timers in each state, with the values of the entry. */
 TEST_F(one, list_and_drain)
 {
 	struct timerwheel_entry ent[8];
@@ -516,7 +516,7 @@ TEST_F(one, linger)
 		EXPECT_EQ(TIMERWHEEL_LINGER, ent.flags);
 		EXPECT_EQ(50 * MSEC, ent.period);
 		if (variant->ring) {
-			/* It was delivered at its tick, so the linger is over. */
+			/* It was delivered at its tick, so the linger has ended. */
 			EXPECT_EQ(PARKED, state_now(&self->h));
 			EXPECT_EQ(TIMERWHEEL_WAS_PARKED,
 				  tw_move1(self->w.fd, 7, now + 100 * MSEC, TIMERWHEEL_ABS));
@@ -533,7 +533,7 @@ TEST_F(one, linger)
 	EXPECT_NO_EVENT();
 }
 
-/* Flags and periods that do not exist here, or only here */
+/* Flags and periods that are invalid here, or valid only here */
 TEST_F(one, invalid)
 {
 	struct timerwheel_add elem = { .key = 9, .deadline = SEC, .period = SEC };
@@ -555,7 +555,7 @@ TEST_F(one, invalid)
 	close(plain);
 }
 
-/* Nonsense in an entry counts as nothing: the timer fires at the deadline of the last call. */
+/* Garbage in an entry is ignored: the timer fires at the deadline of the last call. */
 TEST_F(one, nonsense)
 {
 	static const __u64 words[] = { 0, ~0ULL, 1, 2, 3, 0x123456789abcdef0 };
@@ -626,7 +626,7 @@ static bool bring(struct wheel *w, struct timerwheel_ring *ring, const struct ha
 	return state_now(h) == state;
 }
 
-/* MATCH compares the value in each state. If it differs nothing changes, nor does the entry. */
+/* MATCH compares the value in each state. If it differs, neither timer nor entry changes. */
 TEST_F(one, match)
 {
 	const __u64 value = ~7ULL;
@@ -644,7 +644,7 @@ TEST_F(one, match)
 		EXPECT_EQ(-ESTALE, tw_remove1_match(self->w.fd, 7, 5));
 		EXPECT_EQ(before, atomic_load(self->h.entry));
 		EXPECT_EQ(state >= PARKED, parked(self->w.fd));
-		/* as without it */
+		/* as without MATCH */
 		EXPECT_EQ(was, tw_move1_match(self->w.fd, 7, SEC, value, 0));
 		EXPECT_EQ(ARMED, state_now(&self->h));
 		ASSERT_TRUE(bring(&self->w, self->ring, &self->h, state));
@@ -663,7 +663,7 @@ TEST_F(one, match)
 	}
 }
 
-/* A monitor reads what was delivered, and nothing of armings that were cancelled or withdrawn. */
+/* A monitor reads delivered events, and none of armings that were cancelled or withdrawn. */
 TEST_F(one, monitor)
 {
 	struct timerwheel_monitor ask = {
@@ -760,7 +760,7 @@ TEST_F(exact, at_the_deadline)
 	}
 }
 
-/* At the end of time, what an entry can hold may have passed: then the timer fires at once. */
+/* Near the largest time the deadline that an entry can hold may have passed: it fires at once. */
 TEST_F(exact, end_of_time)
 {
 	struct timerwheel_event ev[10];
@@ -776,8 +776,8 @@ TEST_F(exact, end_of_time)
 }
 
 /*
- * The same by ADD and MOVE of a timer that is pending: its linger ends later in this tick. Its slot
- * must not keep it.
+ * The same by ADD and MOVE of a pending timer: its linger ends later in this tick. It must not stay
+ * in its slot.
  */
 TEST_F(exact, end_of_time_pending)
 {
@@ -800,7 +800,7 @@ TEST_F(exact, end_of_time_pending)
 	EXPECT_EQ(1, dev_read(self->w.fd, ev, 10));
 }
 
-/* One ADVANCE over many ticks: each timer ends at its own, in their order. */
+/* One ADVANCE over many ticks: each timer ends at its own tick, in order. */
 TEST_F(exact, in_order)
 {
 	/* deadline of each, in ticks; negative: cancelled */
@@ -886,7 +886,7 @@ TEST_F(exact, slack_is_shared)
 		EXPECT_EQ(TIMERWHEEL_WAS_PARKED, tw_get1(self->w.fd, i, &ent));
 		EXPECT_EQ(slack, ent.slack);
 	}
-	/* MOVE of a parked one keeps it, too; and cancelled ones are parked together. */
+	/* MOVE of a parked timer also keeps it; cancelled timers are parked together. */
 	for (i = 0; i < 8; i++)
 		EXPECT_EQ(TIMERWHEEL_WAS_PARKED,
 			  tw_move1(self->w.fd, i, (2000 + i) * EXACT_TICK, TIMERWHEEL_ABS));
@@ -902,7 +902,7 @@ TEST_F(exact, slack_is_shared)
 
 #define SLACK_TIMERS	200
 
-/* Whatever is armed in memory: not before its deadline, and not after deadline and slack */
+/* A timer armed in memory fires not before its deadline, and not after deadline and slack */
 TEST_F(exact, slack_bounds)
 {
 	static struct handle h[SLACK_TIMERS];
@@ -984,7 +984,7 @@ static bool becomes(const struct handle *h, enum state state)
 	return state_now(h) == state;
 }
 
-/* The next event is of @key, for @at, rounded up, and not early. */
+/* The next event is for @key and for @at, rounded up, and is not early. */
 static bool comes(const struct wheel *w, __u64 key, const struct handle *h, __u64 at)
 {
 	struct timerwheel_event ev;
@@ -994,8 +994,8 @@ static bool comes(const struct wheel *w, __u64 key, const struct handle *h, __u6
 }
 
 /*
- * Cancel timer @key, which was armed at @since or later, for @delay. If a slow machine is too late
- * its event is read, and it is armed again.
+ * Cancel timer @key, which was armed for @delay at @since or later. If a slow machine is too late,
+ * the event is read and the timer armed again.
  */
 static bool cancel_in_time(const struct wheel *w, __u64 key, struct handle *h, __u64 delay,
 			   __u64 since)
@@ -1034,7 +1034,7 @@ static bool all_states(const struct wheel *w, struct handle *h, __u64 at)
 	       ev.key == 3 && state_now(&h[3]) == FIRED;
 }
 
-/* Set forward beyond the deadlines: what is armed fires, what is cancelled is parked. */
+/* Set forward beyond the deadlines: armed timers fire, cancelled timers are parked. */
 TEST_F(set, forward)
 {
 	__u64 at = self->real + 2 * HOUR;
@@ -1042,7 +1042,7 @@ TEST_F(set, forward)
 	if (!self->real)
 		return;
 	ASSERT_TRUE(all_states(&self->w, self->h, at));
-	/* beyond the slots, but not the deadlines in the table */
+	/* beyond the slots, but not beyond the deadlines in the table */
 	ASSERT_EQ(0, tw_set_realtime(at - HOUR / 2));
 	EXPECT_EQ(0, dev_poll(self->w.fd, 200));
 	EXPECT_EQ(ARMED, state_now(&self->h[0]));
@@ -1058,8 +1058,8 @@ TEST_F(set, forward)
 
 /*
  * The clock is set back: deadlines are absolute, so the entries stay, and armed or cancelled timers
- * wait until the clock has reached them again. An earlier time needs MOVE. Ended timers do not come
- * back.
+ * wait until the clock has reached them again. An earlier time needs MOVE. Timers that have ended
+ * stay ended.
  */
 TEST_F(set, back)
 {
@@ -1093,7 +1093,7 @@ TEST_F(set, back)
 			  tw_move1(self->w.fd, i, now + MINUTE, TIMERWHEEL_ABS));
 		EXPECT_EQ(ARMED, state_now(&self->h[i]));
 	}
-	/* so near that it is visited, and not cascaded to its new deadline */
+	/* near enough to be visited instead of cascaded to its new deadline */
 	since = tw_now(CLOCK_MONOTONIC);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->w.fd, 0, 400 * MSEC, 0));
 	while (arm(&self->h[0], now + HOUR, true) != ARMED) {
@@ -1106,7 +1106,7 @@ TEST_F(set, back)
 		ASSERT_EQ(TIMERWHEEL_WAS_PARKED, tw_move1(self->w.fd, 0, 400 * MSEC, 0));
 	}
 	EXPECT_EQ(0, dev_poll(self->w.fd, 50));
-	/* to where two are due, and 0 is visited; 1 waits for its old deadline */
+	/* two timers are due at this time, and 0 is visited; 1 waits for its old deadline */
 	ASSERT_EQ(0, tw_set_realtime(now + MINUTE));
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(POLLIN, dev_poll(self->w.fd, LONG_MS));
@@ -1127,8 +1127,8 @@ TEST_F(set, back)
 }
 
 /*
- * Set back while an event waits: it is delivered all the same, and the linger is counted from the
- * time that the clock shows then.
+ * Set back while an event waits: it is still delivered, and the linger counts from the clock's time
+ * at delivery.
  */
 TEST_F(set, back_while_due)
 {
@@ -1181,7 +1181,7 @@ TEST_F_TIMEOUT(set, at_random, 300)
 					at[i] = 0;
 				break;
 			case 1:
-				/* it may have fired: then its event is withdrawn */
+				/* if it has fired its event is withdrawn */
 				ASSERT_LT(0, tw_move1(self->w.fd, i, want, TIMERWHEEL_ABS));
 				at[i] = want;
 				break;
@@ -1247,13 +1247,13 @@ FIXTURE_TEARDOWN(namespace)
 {
 }
 
-/* The event of timer 7 comes, for @at, rounded up, by the caller's clock. */
+/* The event of timer 7 comes for @at, rounded up, on the caller's clock. */
 static bool comes_here(const struct wheel *w, const struct handle *h, __u64 at)
 {
 	return comes(w, 7, h, at) && tw_now(CLOCK_MONOTONIC) >= at;
 }
 
-/* In a child, which is in the other namespace: the wheel and its table are made there. */
+/* In a child, which is in the other namespace and makes the wheel and its table. */
 static int made_there(__s64 shift)
 {
 	struct timerwheel_setup setup = {};
@@ -1284,13 +1284,13 @@ static int made_there(__s64 shift)
 	    atomic_load(h.entry) != (unit_up(&h, shift > 0 ? shift : 0) | h.generation | FIRED) ||
 	    dev_poll(w.fd, LONG_MS) != POLLIN)
 		return 8;
-	/* the end of time */
+	/* the largest time */
 	if (tw_move1(w.fd, 7, TIMERWHEEL_TIME_MAX, TIMERWHEEL_ABS) != TIMERWHEEL_WAS_DUE ||
 	    state_now(&h) != ARMED || (atomic_load(h.entry) | h.mask) < TIMERWHEEL_TIME_MAX / 2)
 		return 9;
 	if (cancel(&h) != ARMED || dev_poll(w.fd, 50))
 		return 10;
-	/* with a linger: also its end is a time of the namespace */
+	/* with a linger: its end is also a time of the namespace */
 	now = tw_now(CLOCK_MONOTONIC);
 	if (add(&w, 7, now, TIMERWHEEL_ABS, HOUR, &h) != TIMERWHEEL_WAS_PARKED ||
 	    dev_read(w.fd, &ev, 1) != 1 || ev.deadline != now)
@@ -1315,7 +1315,7 @@ TEST_F(namespace, made_there)
 
 /*
  * A child uses a wheel and a mapping of its parent, which is in the initial namespace: calls use
- * the times of the caller, and the table keeps the times of its own namespace.
+ * the times of the caller, and the table uses the times of its own namespace.
  */
 static int inherited(const struct wheel *w, const struct handle *h, __s64 shift)
 {
@@ -1332,7 +1332,7 @@ static int inherited(const struct wheel *w, const struct handle *h, __s64 shift)
 	if (tw_get1(w->fd, 7, &ent) != TIMERWHEEL_WAS_PENDING ||
 	    ent.deadline != unit_up(h, at - shift) + shift)
 		return 4;
-	/* in the table as its owner would */
+	/* in the table with the owner's times */
 	if (tw_move1(w->fd, 7, now + SEC, TIMERWHEEL_ABS) != TIMERWHEEL_WAS_PENDING ||
 	    arm(h, now + 1200 * MSEC - shift, true) != ARMED)
 		return 5;
@@ -1368,7 +1368,7 @@ TEST_F(namespace, inherited)
 
 /* --- CPU hotplug ------------------------------------------------------------------------ */
 
-/* How a timer of the second CPU got into its state, and what happens while that is offline */
+/* How a timer of the second CPU got into its state, and what happens while the CPU is offline */
 enum {
 	STAYS_ARMED, STAYS_CANCELLED, IS_CANCELLED, IS_ARMED, IS_REFRESHED, IS_MOVED,
 	PARKED_IS_MOVED, FIRED_IS_MOVED, PARKED_IS_REMOVED, FIRED_IS_REPLACED, KINDS,
@@ -1422,7 +1422,7 @@ FIXTURE_SETUP(hotplug)
 		if (kind == PARKED_IS_MOVED || kind == PARKED_IS_REMOVED)
 			ASSERT_TRUE(becomes(&self->h[i], PARKED));
 	}
-	/* long enough for all that is done until then, on a busy machine, too */
+	/* long enough for all steps until then, even on a busy machine */
 	self->at = tw_now(CLOCK_MONOTONIC) + 8 * SEC;
 	self->later = self->at + SEC;
 	for (i = 0; i < HOTPLUGGED; i++) {
@@ -1447,8 +1447,8 @@ FIXTURE_TEARDOWN(hotplug)
 }
 
 /*
- * While their CPU is offline timers are armed, refreshed, cancelled and moved as before. Each fires
- * once, or is parked.
+ * While their CPU is offline, timers are armed, refreshed, cancelled and moved as before. Each
+ * fires once, or is parked.
  */
 TEST_F_TIMEOUT(hotplug, each_ends_once, 300)
 {
@@ -1525,8 +1525,8 @@ TEST_F_TIMEOUT(hotplug, each_ends_once, 300)
 /* --- Several processes -------------------------------------------------------------------- */
 
 /*
- * A process that was sent the descriptor maps the table itself, and closes the descriptor. The
- * mapping stays. @h: handles of the sender, whose mapping is elsewhere
+ * A process that received the descriptor maps the table itself, and closes the descriptor. The
+ * mapping stays. @h: handles of the sender, whose mapping has another address
  */
 static int receiver(int sock, const struct handle *theirs)
 {
@@ -1544,7 +1544,7 @@ static int receiver(int sock, const struct handle *theirs)
 	}
 	if (cancel(&h[0]) != ARMED || arm(&h[1], 200 * MSEC, true) != ARMED)
 		return 2;
-	/* what ended in the other process */
+	/* timers that the other process has ended */
 	if (arm(&h[2], 200 * MSEC, false) != GONE || cancel(&h[2]) != GONE)
 		return 3;
 	if (cancel(&h[3]) != CANCELLED || arm(&h[3], 300 * MSEC, false) != CANCELLED)
@@ -1557,7 +1557,7 @@ static int receiver(int sock, const struct handle *theirs)
 	return cancel(&h[3]) == ARMED && arm(&h[3], 400 * MSEC, false) == CANCELLED ? 0 : 6;
 }
 
-/* The kernel and another process see what one process arms and cancels in the table. */
+/* The kernel and another process see the changes of one process in the table. */
 TEST(two_processes)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL };
@@ -1600,8 +1600,8 @@ TEST(two_processes)
 }
 
 /*
- * A process is killed while it arms and cancels. It leaves nothing half done: its heir finds each
- * timer in a valid state, and each arming that is left ends once.
+ * A process is killed while it arms and cancels. The process that inherits the timers finds each in
+ * a valid state, and each remaining arming ends once.
  */
 TEST_F_TIMEOUT(exact, killed_while_it_arms, 300)
 {
@@ -1633,7 +1633,7 @@ TEST_F_TIMEOUT(exact, killed_while_it_arms, 300)
 			EXPECT_LE(left[i], ARMED);
 			fired += left[i] == ARMED;
 		}
-		/* the deadlines are where the process was */
+		/* the deadlines show how far the process was */
 		now = 0;
 		for (i = 0; i < 8; i++) {
 			at = atomic_load(self->h[i].entry) & ~self->w.mask;
@@ -1647,7 +1647,7 @@ TEST_F_TIMEOUT(exact, killed_while_it_arms, 300)
 	}
 }
 
-/* A call against a program that arms and cancels the same timer all the time */
+/* A call against a program that continually arms and cancels the same timer */
 enum { BY_MOVE, BY_MOVE_EXCL, BY_ADD, BY_REMOVE, BY_DRAIN };
 
 FIXTURE(against) {
@@ -1704,7 +1704,7 @@ static void arm_and_cancel(FIXTURE_DATA(against) * self)
 	atomic_store(&self->shared->cancelled, cancelled);
 }
 
-/* The call. Returns what it has ended: TIMERWHEEL_WAS_*, or -EEXIST: nothing */
+/* Do the call. Returns TIMERWHEEL_WAS_*; -EEXIST if it has ended no arming */
 static int call_against(FIXTURE_DATA(against) * self, int call)
 {
 	struct timerwheel_entry ent;
@@ -1729,7 +1729,7 @@ static int call_against(FIXTURE_DATA(against) * self, int call)
 	return ret;
 }
 
-/* Each arming ends once: by a cancel in the other process, or by a call that says so. */
+/* Each arming ends once: by a cancel in the other process, or by a call that reports it. */
 TEST_F_TIMEOUT(against, each_ends_once, 300)
 {
 	int ret, seconds = atoi(getenv("TW_RACE_SECONDS") ?: "2");
@@ -1746,7 +1746,7 @@ TEST_F_TIMEOUT(against, each_ends_once, 300)
 		_exit(0);
 	}
 	tw_pin(0);
-	/* Longer where the other process has not run so far. */
+	/* Continue until the other process has run. */
 	while (tw_now(CLOCK_MONOTONIC) < end ||
 	       (!parks && tw_now(CLOCK_MONOTONIC) < end + LONG_MS * MSEC)) {
 		ret = call_against(self, variant->call);
@@ -1769,9 +1769,9 @@ TEST_F_TIMEOUT(against, each_ends_once, 300)
 		  ended + self->shared->cancelled + (state_now(&self->h) == ARMED));
 }
 
-/* --- An entry is hammered ------------------------------------------------------------------ */
+/* --- Programs that write to an entry continually ------------------------------------------- */
 
-/* What a thread writes to an entry all the time */
+/* The values that a thread continually writes to an entry */
 enum { TWO_DEADLINES, FLIPS, SWAPS, NONSENSE, MODES };
 
 struct hammer {
@@ -1794,14 +1794,14 @@ static void *hammer_main(void *arg)
 		at = atomic_load_explicit(&m->at, memory_order_relaxed);
 		switch (m->mode) {
 		case TWO_DEADLINES:
-			/* armed, but not for how long */
+			/* armed, with alternating deadlines */
 			word = (at + (i & 1) * (m->h.mask + 1)) | own;
 			break;
 		case FLIPS:
 			word = at | (own - (i & 1));
 			break;
 		case SWAPS:
-			/* as a program should, but without end */
+			/* as a correct program does, but without end */
 			if (i & 1)
 				m->cancelled += cancel(&m->h) == ARMED;
 			else
@@ -1863,7 +1863,7 @@ FIXTURE_TEARDOWN(hammered)
 }
 
 /*
- * Take the events of a round: of each bystander one, for @at and its number of ms, and at most one
+ * Take the events of a round: one of each bystander, for @at and its number of ms, and at most one
  * of the hammered timer, which is counted in @own.
  */
 static bool take_round(const struct wheel *w, const struct handle *h, __u64 at, int *own)
@@ -1894,9 +1894,9 @@ static bool take_round(const struct wheel *w, const struct handle *h, __u64 at, 
 }
 
 /*
- * Whatever is written to one entry, all the others fire once, for their deadlines, and none early;
- * in another wheel, too. The timer itself fires at most once for each arming and, unless the
- * program itself may have cancelled it, is not lost.
+ * Whatever a program writes to one entry, all other timers fire once, for their deadlines, and none
+ * early; this includes another wheel. The timer itself fires at most once for each arming and,
+ * unless the program itself may have cancelled it, is not lost.
  */
 TEST_F_TIMEOUT(hammered, harms_only_itself, 300)
 {
@@ -1924,7 +1924,7 @@ TEST_F_TIMEOUT(hammered, harms_only_itself, 300)
 		ASSERT_TRUE(take_round(&self->w, self->h, now, &own));
 		ASSERT_TRUE(take_round(&self->other, self->others, now, NULL));
 		if (self->m.mode == TWO_DEADLINES || self->m.mode == NONSENSE) {
-			/* it may still be hammered */
+			/* the thread may still write to it */
 			if (!own) {
 				ASSERT_EQ(POLLIN, dev_poll(self->w.fd, LONG_MS));
 				ASSERT_EQ(1, dev_read(self->w.fd, &ev, 1));
@@ -1940,11 +1940,11 @@ TEST_F_TIMEOUT(hammered, harms_only_itself, 300)
 	pthread_join(self->m.thread, NULL);
 	printf("# %d rounds, %ld strikes, %d events\n", round, self->m.strikes, total);
 	fflush(stdout);
-	/* left alone it works like any other */
+	/* without the thread it works like any other timer */
 	ret = tw_move1(self->w.fd, BYSTANDERS, 2 * SEC, 0);
 	ASSERT_LT(0, ret);
 	ended += ret != TIMERWHEEL_WAS_PARKED;
-	/* what was done by the rules: each arming has ended once */
+	/* with valid operations only, each arming has ended once */
 	if (self->m.mode == SWAPS)
 		EXPECT_EQ(armed + self->m.armed, ended + self->m.cancelled + total);
 	while (dev_poll(self->w.fd, 0) == POLLIN)
@@ -1957,7 +1957,7 @@ TEST_F_TIMEOUT(hammered, harms_only_itself, 300)
 	EXPECT_EQ(BYSTANDERS + 1, parked(self->w.fd));
 }
 
-/* DRAIN takes the timer whatever is written to its entry meanwhile, and all the others. */
+/* DRAIN takes all timers, whatever is written to the entry of one timer meanwhile. */
 TEST_F(hammered, drained)
 {
 	struct timerwheel_entry ent[BYSTANDERS + 2];
@@ -1986,16 +1986,17 @@ TEST_F(hammered, drained)
 
 /*
  * Processes change the same timers, in memory and by calls, while events are taken. Each arming has
- * a deadline of its own, so that a cancel, a refresh and an event name the arming that they ended.
- * MOVE, REMOVE and ADD do not: they are counted. In the end each arming must have ended once.
+ * its own deadline, so that a cancel, a refresh and an event identify the arming that they ended.
+ * MOVE, REMOVE and ADD do not identify it: they are counted. At the end each arming must have ended
+ * once.
  */
 #define KEYS_MAX	64
-#define UNITS		524288			/* deadlines from the begin of a race on: 4.3 s */
+#define UNITS		524288			/* deadlines from the start of a race: 4.3 s */
 #define SECONDS_MAX	4
-#define NEAR		MSEC			/* how far away deadlines are at most */
+#define NEAR		MSEC			/* maximum distance of deadlines */
 
 /* What is known about the arming for one deadline of a timer */
-#define CLAIMED		1U			/* somebody tries to arm it for that */
+#define CLAIMED		1U			/* a thread tries to arm it for that */
 #define DONE		2U			/* it was armed */
 #define CANCELLED_ONCE	4U			/* how that ended */
 #define REFRESHED_ONCE	8U
@@ -2053,7 +2054,7 @@ static __u64 unit_of(const struct race *r)
 	return r->w.mask + 1;
 }
 
-/* The ledger's place of a deadline */
+/* The ledger's entry for a deadline */
 static atomic_uchar *arming_of(struct race *r, __u64 key, __u64 deadline)
 {
 	__u64 unit = deadline / unit_of(r) - r->begin;
@@ -2082,7 +2083,7 @@ static __u64 claim(struct race *r, __u64 key, __u64 ns)
 	return 0;
 }
 
-/* The arming for @deadline has ended in the way @how. */
+/* Record that the arming for @deadline has ended as @how. */
 static void ended(struct race *r, __u64 key, __u64 deadline, unsigned int how)
 {
 	unsigned int was = atomic_fetch_or(arming_of(r, key, deadline), how);
@@ -2141,7 +2142,7 @@ static void race_cancel(struct race *r, const struct handle *h, __u64 key)
 	atomic_fetch_add(&r->l->cancelled, 1);
 }
 
-/* Count an arming that a call has ended, and the one that it began. */
+/* Count the arming that a call has ended, and the arming that it began. */
 static void called(struct race *r, __u64 key, int ret, __u64 deadline)
 {
 	if (ret == TIMERWHEEL_WAS_PENDING || ret == TIMERWHEEL_WAS_DUE)
@@ -2227,7 +2228,7 @@ static void aim(struct race *r, const struct handle *h)
 		;
 }
 
-/* A process that changes timers in memory, and now and then by calls */
+/* A process that changes timers in memory, and sometimes by calls */
 static int race_program(struct race *r, bool owner)
 {
 	struct timerwheel_entry ent;
@@ -2237,7 +2238,7 @@ static int race_program(struct race *r, bool owner)
 
 	while (!atomic_load(&r->l->stop)) {
 		key = tw_rand(&r->seed) % r->keys;
-		/* Sometimes another key's handle, or one that may be stale by now */
+		/* Sometimes another key's handle, or a handle that may be stale */
 		h = handle_now(r, key);
 		if (tw_rand(&r->seed) % 8 == 0)
 			aim(r, &h);
@@ -2320,7 +2321,7 @@ static bool race_complete(struct ledger *l)
 	       atomic_load(&l->events) && atomic_load(&l->late_losers);
 }
 
-/* Each arming ends once: one that was cancelled gives no event, all others do. None is early. */
+/* Each arming ends once: a cancelled arming gives no event, all others do. None is early. */
 TEST_F_TIMEOUT(race, each_ends_once, 300)
 {
 	int i, u, n, seconds = atoi(getenv("TW_RACE_SECONDS") ?: "2");
@@ -2343,7 +2344,7 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 		}
 	}
 	end = tw_now(CLOCK_MONOTONIC) + seconds * SEC;
-	/* Longer where everything takes long, as with KMSAN: else the run would say nothing. */
+	/* Allow more time on slow (KMSAN) kernels, where the run would otherwise prove nothing. */
 	while (tw_now(CLOCK_MONOTONIC) < end ||
 	       (!race_complete(l) && tw_now(CLOCK_MONOTONIC) < end + 60 * SEC)) {
 		race_take(r);
@@ -2352,7 +2353,7 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 	atomic_store(&l->stop, true);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(0, tw_reap(pid[i]));
-	/* All that is armed fires, and what is cancelled is parked. */
+	/* All armed timers fire, and all cancelled timers are parked. */
 	for (i = 0; i < LONG_MS && waiting(r->w.fd); i++) {
 		tw_sleep(MSEC);
 		race_take(r);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * time: when timers fire. Never early and at most one tick late, on every clock; at the boundaries
- * of levels, in the distant future, periodically, with slack, when clocks are set, and in time
- * namespaces. And what a wheel costs while nothing is due.
+ * time: when timers fire. Timers fire never early and at most one tick late, on every clock; at the
+ * boundaries of levels, in the distant future, periodically, with slack, when clocks are set, and
+ * in time namespaces. The program also tests the cost of a wheel while no timer is due.
  *
- * A MANUAL wheel is exact everywhere. On a running clock lateness is asserted only under
- * instruction-counted time (TW_ICOUNT=1): elsewhere the machine itself may be late. Idle time
- * costs nothing under instruction-counted time, so some tests wait much longer then.
+ * A MANUAL wheel is exact everywhere. Lateness on a running clock is asserted only under
+ * instruction-counted time (TW_ICOUNT=1), because elsewhere the machine itself may be late. Idle
+ * time is free under instruction-counted time, so some tests wait much longer then.
  */
 #include "tw_test.h"
 #include <pthread.h>
@@ -23,7 +23,7 @@ static __u64 round_up(__u64 ns, __u64 tick)
 	return (ns + tick - 1) / tick * tick;
 }
 
-/* Not early and, under instruction-counted time, at most a tick and @slack late */
+/* Not early; under instruction-counted time at most a tick and @slack late */
 static bool on_time(const struct timerwheel_event *ev, __u64 tick, __u64 slack)
 {
 	if (ev->fired >= ev->deadline &&
@@ -63,7 +63,7 @@ static int get_result(int fd, __u64 key)
 	return tw_get1(fd, key, &ent);
 }
 
-/* Arm @n timers, keys from @key on, with deadlines from @from to below @from + @span */
+/* Arm @n timers, keys from @key, with deadlines from @from to below @from + @span */
 static void arm_many(int fd, __u64 key, __u32 n, __u64 from, __u64 span, __u32 flags)
 {
 	static struct timerwheel_add add[4096];
@@ -114,7 +114,7 @@ FIXTURE_TEARDOWN(running)
 	close(self->fd);
 }
 
-/* The wheel's clock is the one that was chosen */
+/* The wheel uses the chosen clock */
 TEST_F(running, now)
 {
 	__u64 before = tw_now(variant->id), after;
@@ -126,7 +126,7 @@ TEST_F(running, now)
 	EXPECT_GE(after, info.now);
 }
 
-/* Relative deadlines count from the call; none fires early, none late, in order */
+/* Relative deadlines count from the call; timers fire in order, none early or late */
 TEST_F(running, relative)
 {
 	enum { MANY = 300 };
@@ -167,7 +167,7 @@ TEST_F(running, absolute)
 	EXPECT_TRUE(on_time(&ev, TICK, 0));
 }
 
-/* Delays around a tick: never early, and a tick at most */
+/* Delays around a tick: never early, and at most a tick late */
 TEST_F(running, sub_tick)
 {
 	static const __u64 delays[] = {
@@ -208,7 +208,7 @@ TEST_F(running, past)
 	EXPECT_EQ(0, stat_firings(self->fd));
 }
 
-/* MOVE to a time in the past costs no interrupt either */
+/* MOVE to a time in the past also causes no interrupt */
 TEST_F(running, move_past)
 {
 	struct timerwheel_event ev;
@@ -278,7 +278,7 @@ TEST_F(running, move_earlier)
 	EXPECT_TRUE(on_time(&ev, TICK, 0));
 }
 
-/* MOVE later, again and again, past the old deadlines: fires once, for the last one */
+/* MOVE later repeatedly, past the old deadlines: fires once, at the last deadline */
 TEST_F(running, move_later)
 {
 	struct timerwheel_event ev;
@@ -331,7 +331,7 @@ TEST_F(running, periodic)
 	EXPECT_EQ(passed, stats.delivered + stats.overruns);
 }
 
-/* A period of 1 ns: one event per read, and nothing runs without a read */
+/* A period of 1 ns: one event per read, and no expiry without a read */
 TEST_F(running, period_1_ns)
 {
 	struct timerwheel_event ev[8];
@@ -437,7 +437,7 @@ static int open_at(__u32 slots, __u64 tick, __u64 base)
 	return fd;
 }
 
-/* Wherever the time is, each timer fires at its tick and not a ns before: step by step */
+/* At any time of the wheel each timer fires at its tick and never earlier: step by step */
 TEST_F(turns, steps)
 {
 	__u64 s = variant->slots, bases[] = { 0, 1, s - 1, s, s * s - 1, s * s, 1234567890123ULL };
@@ -489,7 +489,7 @@ TEST_F(turns, jump)
 	}
 }
 
-/* On a running clock, as far as the test can wait: never early, at most a tick late */
+/* On a running clock, within the time of the test: never early, at most a tick late */
 TEST_F_TIMEOUT(turns, running, 7200)
 {
 	__u64 tick = 50 * USEC, most = tw_icount() ? 3000 * SEC : SEC / 2;
@@ -535,7 +535,7 @@ TEST_F(manual, stands)
 	EXPECT_EQ(0, info.now);
 }
 
-/* In whatever steps time advances, deadlines stay exactly a period apart and all are counted */
+/* Deadlines stay exactly a period apart, and all are counted, whatever the steps of time */
 TEST_F(manual, periodic)
 {
 	static const __u64 jumps[] = {
@@ -564,7 +564,7 @@ TEST_F(manual, periodic)
 	EXPECT_EQ((now - first) / period + 1, stats.delivered + stats.overruns);
 }
 
-/* A period so long that its next deadline would be beyond the largest time: that */
+/* A period whose next deadline would be beyond the largest time: it is the largest time */
 TEST_F(manual, periodic_to_the_end)
 {
 	struct timerwheel_event ev;
@@ -577,7 +577,7 @@ TEST_F(manual, periodic_to_the_end)
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX, ent.deadline);
 }
 
-/* At the largest time a period has no next deadline: the timer fires once, in a new wheel, too */
+/* At the largest time a period has no next deadline: the timer fires once, also in a new wheel */
 TEST_F(manual, periodic_at_the_end)
 {
 	struct timerwheel_event ev;
@@ -595,7 +595,7 @@ TEST_F(manual, periodic_at_the_end)
 	close(fd);
 }
 
-/* However far time has advanced, a timer for the next tick does not cascade */
+/* A timer for the next tick does not cascade, however far time has advanced */
 TEST_F(manual, no_cascade_after_a_leap)
 {
 	struct timerwheel_stats st;
@@ -610,7 +610,7 @@ TEST_F(manual, no_cascade_after_a_leap)
 	EXPECT_EQ(0, st.cascades);
 }
 
-/* With slack: not before its deadline, not after deadline + slack + a tick */
+/* With slack: not before its deadline, and not after deadline + slack + a tick */
 TEST_F(manual, slack)
 {
 	static const __u64 slacks[] = { 0, 1, 2, 3, 7, 8, 31, 100, 1000, 65536 };
@@ -636,7 +636,7 @@ TEST_F(manual, slack)
 	}
 }
 
-/* The histogram of lateness counts every timer that fired in the right bucket */
+/* The histogram of lateness counts every timer in the right bucket */
 TEST_F(manual, lateness)
 {
 	static const __u64 late[] = { 0, 1, 2, 3, 4, 1000, TICK / 2, TICK - 1 };
@@ -681,7 +681,7 @@ TEST_F(manual, no_interrupt)
 	EXPECT_EQ(1000, stats.due);
 }
 
-/* STATS count batches and report the largest and the longest, for expiry and for cascades */
+/* STATS count batches and report the largest and the longest batch, for expiry and for cascades */
 TEST_F(manual, is_counted)
 {
 	const __u64 n = (1000 + TW_BATCH_TIMERS - 1) / TW_BATCH_TIMERS;
@@ -716,13 +716,13 @@ TEST_F(manual, is_counted)
 }
 
 /*
- * The cost of a jump of 2^48 ticks with very many pending timers depends on those that fall due,
+ * The cost of a jump of 2^48 ticks with many pending timers depends on the timers that fall due,
  * not on the ticks: in batches and, under instruction-counted time, in time. All timers are exact.
  */
 TEST_F_TIMEOUT(manual, jumps, 600)
 {
 	enum { NEAR = 1000 };
-	/* One instruction after the other, a million would take a minute. */
+	/* A million timers would take a minute in an instruction-counted guest. */
 	const int many = tw_icount() ? tw_scale() / 10 : tw_scale();
 	__u64 jump = 1ULL << 48, took, alone, expired = 0, overdue = 0;
 	int fd = tw_open_manual(1), few = tw_open_manual(1), i, j, n;
@@ -843,7 +843,7 @@ TEST_F(slack, shared)
 		if (tw_timed())
 			EXPECT_GE(self->round + TICK, ev.fired);
 	}
-	/* With a free-running clock the time of a firing may be used up in the middle. */
+	/* With a free-running clock the time of a firing may run out in the middle. */
 	if (tw_timed())
 		EXPECT_EQ(1, stat_firings(self->fd));
 }
@@ -874,12 +874,12 @@ TEST_F(slack, moved)
 	if (in_time)
 		EXPECT_LE(self->round, ev.fired);
 	ASSERT_EQ(1, wait_one(self->fd, &ev, LONG_MS));
-	/* With a free-running clock the time of a firing may be used up in the middle. */
+	/* With a free-running clock the time of a firing may run out in the middle. */
 	if (tw_timed())
 		EXPECT_EQ(1, stat_firings(self->fd));
 }
 
-/* --- Nothing due, nothing runs ------------------------------------------ */
+/* --- No interrupts while no timer is due --------------------------------- */
 
 FIXTURE(idle) {
 	int fd;
@@ -947,8 +947,9 @@ TEST_F(idle, unread)
 }
 
 /*
- * A base that was used late in one tick reads the time again early in the next one, so a timer that
- * need not cascade does not. With 8 slots these are timers less than 16 ticks after the next tick.
+ * A base that was used late in one tick reads the time again early in the next tick, so a timer
+ * that need not cascade does not. With 8 slots these are timers less than 16 ticks after the next
+ * tick.
  */
 TEST(no_cascade_in_the_next_tick)
 {
@@ -970,7 +971,7 @@ TEST(no_cascade_in_the_next_tick)
 		early = tw_now(CLOCK_MONOTONIC) < (k + 1) * tick;
 		tw_sleep_until(CLOCK_MONOTONIC, (k + 1) * tick + tick / 2);
 		ASSERT_EQ(0, tw_add1(fd, 1, 0, (k + 17) * tick, TIMERWHEEL_ABS));
-		/* if time passes too fast this proves nothing */
+		/* if time passes too fast the result is meaningless */
 		if (early && tw_now(CLOCK_MONOTONIC) < (k + 2) * tick) {
 			ASSERT_EQ(1, wait_one(fd, &ev, LONG_MS));
 			ASSERT_EQ(0, tw_stats(fd, &stats));
@@ -981,7 +982,7 @@ TEST(no_cascade_in_the_next_tick)
 	}
 }
 
-/* --- No batch is long --------------------------------------------------- */
+/* --- Batches are short --------------------------------------------------- */
 
 enum { BURST = 200000, OTHER = 1 << 30 };
 
@@ -1004,7 +1005,7 @@ FIXTURE_TEARDOWN(burst)
 	close(self->fd);
 }
 
-/* All events arrived, and none early. Events of @strict were not late. */
+/* All events arrived, none early. Events of @strict were not late. */
 static bool burst_came(FIXTURE_DATA(burst) * self, bool all_strict)
 {
 	bool ok = tw_read_all(self->fd, self->ev, BURST + 1, LONG_MS) == BURST + 1;
@@ -1036,7 +1037,7 @@ TEST_F_TIMEOUT(burst, one_tick, 300)
 	EXPECT_TRUE(burst_came(self, false));
 }
 
-/* The same while they are read */
+/* The same while events are read */
 TEST_F_TIMEOUT(burst, one_tick_read, 300)
 {
 	__u64 at = self->at + (tw_icount() ? SEC : 5 * SEC);
@@ -1058,7 +1059,7 @@ TEST_F_TIMEOUT(burst, cascade, 300)
 	EXPECT_TRUE(burst_came(self, true));
 }
 
-/* A burst is one firing of its wheel, however many batches it takes */
+/* A burst is one firing of its wheel, with any number of batches */
 TEST_F(burst, is_one_firing)
 {
 	__u64 tick = 20 * MSEC, at = round_up(tw_now(CLOCK_MONOTONIC), tick) + 100 * tick;
@@ -1074,14 +1075,14 @@ TEST_F(burst, is_one_firing)
 	EXPECT_EQ(1, stats.firings);
 	EXPECT_EQ((1000 + TW_BATCH_TIMERS - 1) / TW_BATCH_TIMERS, stats.passes);
 	EXPECT_EQ(TW_BATCH_TIMERS, stats.pass_max_timers);
-	/* and later timers are the next one */
+	/* and later timers are the next firing */
 	ASSERT_EQ(0, tw_add1(fd, OTHER, 0, 5 * tick, 0));
 	ASSERT_EQ(1, wait_one(fd, self->ev, LONG_MS));
 	EXPECT_EQ(2, stat_firings(fd));
 	close(fd);
 }
 
-/* --- How long a call keeps a task of the highest priority waiting -------- */
+/* --- Delays that a call causes for a task of the highest priority -------- */
 
 enum { CALLS = 4096, SPAN_MONITORS = TIMERWHEEL_MONITORS_MAX, ROUNDS = 10, SPANS = 3 };
 
@@ -1128,7 +1129,7 @@ static void *span_meter(void *arg)
 	return NULL;
 }
 
-/* Shall it be measured, or once more? */
+/* Should it be measured, or measured again? */
 static bool span_again(const FIXTURE_DATA(span) * self)
 {
 	return self->spans < (tw_timed() ? SPANS : 1);
@@ -1139,7 +1140,7 @@ static int span_begin(FIXTURE_DATA(span) * self)
 	struct sched_param param = { .sched_priority = 99 };
 	pthread_attr_t attr;
 
-	/* It measures nothing there, and on a slow kernel the call hardly ran beside it. */
+	/* It is not measured there, and on a slow kernel the call hardly ran beside it. */
 	if (!tw_timed())
 		return 0;
 	self->stop = false;
@@ -1183,7 +1184,7 @@ static __u64 span_longest(FIXTURE_DATA(span) * self, const char *what)
 	return self->worst[SPANS / 2];
 }
 
-/* Check that it is within the promise */
+/* Check that it is within the limit */
 static bool span_short(FIXTURE_DATA(span) * self, const char *what)
 {
 	return span_longest(self, what) <= SPAN_MOST + self->alone;
@@ -1211,10 +1212,10 @@ FIXTURE_SETUP(span)
 		self->mon[i] = dev_ioctl(self->fd, TIMERWHEEL_IOC_MONITOR, &mon);
 		ASSERT_LE(0, self->mon[i]);
 	}
-	/* Touch all pages before the measurement. */
+	/* Fault in all pages before the measurement. */
 	memset(self->ent, 1, sizeof(self->ent));
 	memset(self->ev, 1, sizeof(self->ev));
-	/* Alone for many periods of the scheduler's tick: a call that takes long meets it too. */
+	/* Measure for many periods of the scheduler's tick, because a long call meets it, too. */
 	while (span_again(self)) {
 		ASSERT_EQ(0, span_begin(self));
 		end = tw_now(CLOCK_MONOTONIC) + (tw_timed() ? 50 * MSEC : 0);
@@ -1322,7 +1323,7 @@ TEST_F_TIMEOUT(span, moved, 120)
 	EXPECT_TRUE(span_short(self, "MOVE to now"));
 }
 
-/* DRAIN of due timers; with a ring, of those that it has no room for */
+/* DRAIN of due timers; with a ring, of the timers that do not fit into it */
 TEST_F_TIMEOUT(span, due, 120)
 {
 	int i;
@@ -1371,7 +1372,7 @@ TEST_F_TIMEOUT(span, one, 120)
 }
 
 /*
- * ADVANCE over ticks that have a timer each. To find the next tick takes longest when each upper
+ * ADVANCE over ticks that have a timer each. Finding the next tick takes longest when each upper
  * level has a single timer, far away.
  */
 static void advance_spread(struct __test_metadata *_metadata, FIXTURE_DATA(span) * self,
@@ -1414,7 +1415,7 @@ TEST_F_TIMEOUT(span, advance, 120)
 	advance_spread(_metadata, self, 1, 16);
 }
 
-/* Read monitors whose log has grown. Growing clears pages, without a lock. */
+/* Read monitors whose log has grown. Growth clears pages without a lock. */
 TEST_F_TIMEOUT(span, read, 120)
 {
 	struct timerwheel_monitor mon = { .size = sizeof(mon), .events = 2 * CALLS };
@@ -1492,7 +1493,7 @@ static bool came(int fd, __u64 key, bool strict)
 	       ev.fired >= ev.deadline && (!strict || on_time(&ev, TICK, 0));
 }
 
-/* Set forward to shortly before a deadline: the timer fires that much earlier, on time */
+/* Set forward to shortly before a deadline: the timer fires earlier by that amount, on time */
 TEST_F(set, forward)
 {
 	if (!self->real)
@@ -1516,7 +1517,7 @@ TEST_F(set, forward_beyond)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get_result(self->fd, 2));
 }
 
-/* Relative deadlines have become absolute ones, to which setting the clock also applies */
+/* Relative deadlines have become absolute, so setting the clock affects them, too */
 TEST_F(set, forward_relative)
 {
 	if (!self->real)
@@ -1526,7 +1527,7 @@ TEST_F(set, forward_relative)
 	EXPECT_TRUE(came(self->fd, 1, false));
 }
 
-/* Set back: no timer fires before the clock shows its deadline again, then on time */
+/* Set back: no timer fires before the clock shows its deadline again; then it fires on time */
 TEST_F(set, backward)
 {
 	__u64 deadline = self->real + SEC;
@@ -1563,7 +1564,7 @@ TEST_F(set, backward_many)
 	EXPECT_EQ(0, dev_poll(self->fd, 10));
 }
 
-/* Set back without pending timers: nothing runs because of that */
+/* Set back without pending timers: no interrupt */
 TEST_F(set, backward_idle)
 {
 	if (!self->real)
@@ -1598,7 +1599,7 @@ TEST_F(set, backward_new)
 
 /*
  * Set back into the tick in which timers were armed last, after later ticks have passed: new timers
- * are on time all the same. Ticks are long, so that the test has time for that.
+ * are still on time. Ticks are long, to leave the test time for this.
  */
 TEST_F(set, backward_into_a_tick)
 {
@@ -1626,8 +1627,7 @@ TEST_F(set, backward_into_a_tick)
 }
 
 /*
- * Set back by a tick, from a tick in which timers were armed: a new timer is at most one tick late,
- * not two.
+ * Set back by a tick, from a tick in which timers were armed: a new timer is at most one tick late.
  */
 TEST_F(set, backward_by_a_tick)
 {
@@ -1650,7 +1650,7 @@ TEST_F(set, backward_by_a_tick)
 	close(fd);
 }
 
-/* Set forward over several ticks: timers fire in their order, unless a tick has very many */
+/* Set forward over several ticks: timers fire in order, unless a tick has very many */
 TEST_F(set, forward_in_order)
 {
 	enum { MANY = 600 };	/* ten batches; very many are 16 */
@@ -1673,7 +1673,7 @@ TEST_F(set, forward_in_order)
 	}
 }
 
-/* Set by decades, forward, back and forward: new timers are on time, old ones are kept */
+/* Set by decades, forward, back and forward: new timers are on time, old timers are kept */
 TEST_F(set, decades)
 {
 	__s64 years = 40 * 365 * 24 * (__s64)HOUR;
@@ -1691,7 +1691,7 @@ TEST_F(set, decades)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, 1));
 }
 
-/* Set again and again, forward and back: no timer is early or lost, none fires twice */
+/* Set forward and back repeatedly: no timer is early or lost, and none fires twice */
 TEST_F_TIMEOUT(set, at_random, 120)
 {
 	enum { MANY = 500 };
@@ -1755,11 +1755,11 @@ static bool fired_in_time(const struct timerwheel_event *ev, __u64 armed,
 }
 
 /*
- * Set by a few ticks or by many, to and fro or back to where timers were armed, while others are
- * armed, wait and fire. Each fires at most a tick after the clock reaches its deadline or jumps
+ * Set by a few ticks or by many, to and fro or back to where timers were armed, while other timers
+ * are armed, wait and fire. Each fires at most a tick after the clock reaches its deadline or jumps
  * over it, or after it is armed for the past. After a jump, a jiffy is added: kernels from 5.15 on
- * do not reprogram the clock event device of the CPU that sets the clock, and notice at its next
- * interrupt what has passed. Therefore ticks are long.
+ * do not reprogram the clock event device of the CPU that sets the clock, and only its next
+ * interrupt handles the elapsed time. Therefore ticks are long.
  */
 TEST_F_TIMEOUT(set, late_at_random, 600)
 {
@@ -1845,8 +1845,8 @@ static bool is_set(const struct timerwheel_event *ev, __u64 least, __u64 overrun
 }
 
 /*
- * Set forward: the event arrives once, before the event of the timer that is due because of it;
- * poll
+ * Set forward: poll reports the event. It arrives once, before the event of the timer that it makes
+ * due.
  */
 TEST_F(set, told_forward)
 {
@@ -1910,7 +1910,7 @@ TEST_F(set, told_backward)
 	close(fd);
 }
 
-/* If none was read, several changes are one event, with the time of the last */
+/* If none was read, several changes are one event, with the time of the last change */
 TEST_F(set, told_merged)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), i;
@@ -1978,8 +1978,8 @@ TEST_F(set, told_after_fault)
 }
 
 /*
- * If it is set while a read waits for the memory of its buffer, the event comes before all that
- * were not read yet.
+ * If it is set while a read waits for the memory of its buffer, the event precedes all unread
+ * events.
  */
 TEST_F(set, told_first_after_wait)
 {
@@ -2091,7 +2091,7 @@ TEST_F(set, told_ahead)
 	close(fd);
 }
 
-/* The event enters the ring ahead of the timer's, once there is room; monitors get a copy */
+/* The event enters the ring ahead of the timer's event, once there is room; monitors get a copy */
 TEST_F(set, told_ring)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 2), mon, i;
@@ -2120,7 +2120,7 @@ TEST_F(set, told_ring)
 	EXPECT_EQ(TIMERWHEEL_RING_OVERFLOW, ring->flags);
 	EXPECT_TRUE(is_set(&in[0], self->real + 2 * HOUR, 0));
 	EXPECT_EQ(1, in[1].key);
-	/* no room: the event waits ahead of the other timer's */
+	/* no room: the event waits ahead of the other timer's event */
 	ASSERT_TRUE(set_clock(self->real + 3 * HOUR));
 	ASSERT_EQ(0, dev_ioctl(fd, TIMERWHEEL_IOC_FLOW, NULL));
 	__atomic_store_n(&ring->head, 1, __ATOMIC_RELEASE);
@@ -2192,7 +2192,7 @@ TEST_F(set, told_monitor)
 	close(fd);
 }
 
-/* Does poll on @fd wake a sleeping task when the clock is set, with exactly one event? */
+/* Does setting the clock wake a task in poll on @fd, with exactly one event? */
 static bool told_sleeper(int fd)
 {
 	struct asking a = { .fd = fd };
@@ -2210,7 +2210,7 @@ static bool told_sleeper(int fd)
 	       is_set(&a.ev, 0, 0) && dev_read(fd, &a.ev, 1) == -EAGAIN;
 }
 
-/* A sleeping reader is woken each time, whichever other wheels with CLOCK_SET come and go */
+/* A sleeping reader is woken each time while other wheels with CLOCK_SET are opened and closed */
 TEST_F(set, told_after_others)
 {
 	int fd[4], i;
@@ -2229,7 +2229,7 @@ TEST_F(set, told_after_others)
 	close(fd[2]);
 	EXPECT_TRUE(told_sleeper(fd[1]));
 	close(fd[1]);
-	/* the first one after the last */
+	/* the first event after the last one */
 	fd[0] = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0);
 	EXPECT_TRUE(told_sleeper(fd[0]));
 	close(fd[0]);
@@ -2273,14 +2273,14 @@ TEST_F(set, told_monitor_reader_asleep)
 	for (i = 0; i < LONG_MS && !__atomic_load_n(&a.ret, __ATOMIC_ACQUIRE); i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(1, a.ret);
-	/* That would wake it anyway. */
+	/* This would wake it anyway. */
 	close(fd);
 	ASSERT_EQ(0, pthread_join(id, NULL));
 	EXPECT_EQ(0, memcmp(&ev, &a.ev, sizeof(ev)));
 	close(a.fd);
 }
 
-/* Ahead of more timers than the buffer has room for: nothing is written behind the buffer */
+/* Ahead of more timers than the buffer can hold: no byte is written behind the buffer */
 TEST_F(set, told_in_a_short_read)
 {
 	int fd = open_asking(TIMERWHEEL_CLOCK_REALTIME, 0), i;
@@ -2299,7 +2299,7 @@ TEST_F(set, told_in_a_short_read)
 	close(fd);
 }
 
-/* Set back to before the deadline of a periodic timer that is due: it has no overruns */
+/* Set back to before the deadline of a due periodic timer: it has no overruns */
 TEST_F(set, backward_periodic)
 {
 	struct timerwheel_event ev;
@@ -2332,7 +2332,7 @@ static void *keep_setting(void *arg)
 	return NULL;
 }
 
-/* Wheels come and go while the clock is set again and again */
+/* Wheels are opened and closed while the clock is set repeatedly */
 TEST_F_TIMEOUT(set, told_and_closed, 300)
 {
 	struct setter setter = {};
@@ -2343,7 +2343,7 @@ TEST_F_TIMEOUT(set, told_and_closed, 300)
 	if (!self->real)
 		return;
 	ASSERT_EQ(0, pthread_create(&id, NULL, keep_setting, &setter));
-	/* Longer where the other thread has not run so far. */
+	/* Continue until the other thread has run. */
 	for (i = 0; i < 100 || (!told && i < 10000); i++) {
 		for (k = 0; k < 20; k++) {
 			fd[k] = open_asking(TIMERWHEEL_CLOCK_REALTIME, k % 3 ? 0 : 8);
@@ -2394,7 +2394,7 @@ TEST_F(set, other_clocks)
 
 /* --- Time namespaces ---------------------------------------------------- */
 
-/* What a child in another time namespace saw */
+/* The values that a child in another time namespace saw */
 struct report {
 	__u64 before, after;	/* times of its clock */
 	__u64 deadline;		/* that it chose */
@@ -2461,7 +2461,7 @@ FIXTURE_TEARDOWN(namespace)
 	close(self->fd);
 }
 
-/* What the child does */
+/* The operation of the child */
 enum { ABSOLUTE, SEVERAL, RELATIVE, PAST, ORIGIN, AGO, LOOK, READ, ARM, LAST };
 
 /* Arm @key and, in the same call, another timer an hour later */
@@ -2590,7 +2590,7 @@ TEST_F(namespace, past)
 	EXPECT_EQ(r->before - 1, r->ev.deadline);
 }
 
-/* So is one before the wheel's time began */
+/* A time before the wheel's time began is also due at once */
 TEST_F(namespace, origin)
 {
 	const struct report *r = self->child;
@@ -2631,7 +2631,7 @@ TEST_F(namespace, ago)
 	EXPECT_LE(r->before, r->ev.fired);
 }
 
-/* GET, LIST, DRAIN and INFO report times of the caller's clock, whoever armed the timer */
+/* GET, LIST, DRAIN and INFO report times of the caller's clock, whichever task armed the timer */
 TEST_F(namespace, look)
 {
 	__u64 deadline = tw_now(variant->id) + HOUR;
@@ -2653,7 +2653,7 @@ TEST_F(namespace, look)
 	EXPECT_GE(r->after, r->info.now);
 }
 
-/* Events have times of the reader's clock, whoever armed the timer */
+/* Events have times of the reader's clock, whichever task armed the timer */
 TEST_F(namespace, read)
 {
 	__u64 deadline = tw_now(variant->id) + 100 * MSEC;

@@ -112,7 +112,7 @@ static const char *activity(void)
 	return options.dry_run ? "watching" : "guarding";
 }
 
-/* What the service manager shows: "guarding 3 connections; ended 12 so far, could not guard 1". */
+/* Report a status such as "guarding 3 connections; ended 12 so far, could not guard 1". */
 static void tell_status(void)
 {
 	static char last[160];

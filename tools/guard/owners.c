@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * See owners.h. All that is here may wait for a process, and is done by the worker, except what
- * takes over its results.
+ * See owners.h. All functions here may wait for a process and run in the worker, except the
+ * functions that take over its results.
  *
- * To read all links in /proc/PID/fd takes a microsecond or two for each. But a new socket gets the
- * lowest descriptor that is free: so the search goes upwards, passes over those that are known to
- * be connections that exist, and ends when all sockets are found. What it costs depends on how many
- * are new, not on how many there are.
+ * Reading a link in /proc/PID/fd takes a microsecond or two. But a new socket gets the lowest free
+ * descriptor, so the search goes upwards, skips descriptors that are known to be existing
+ * connections, and ends when all sockets are found. Its time depends on the number of new sockets,
+ * not on the total number.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 #define IPPROTO_MPTCP		262
 #endif
 
-/* A process that is meant. */
+/* A chosen process. */
 struct owner {
 	struct proc proc;
 	bool found;		/* sockets were found in it */
@@ -40,19 +40,20 @@ struct owner {
 	bool denied;		/* the last search was not allowed to look into it */
 	bool gone;		/* it was not listed again */
 	bool transparent;	/* it is a transparent proxy */
-	unsigned int say;	/* bits of enum reason: what is to be logged, once */
-	unsigned int said;	/* bits of enum reason: what was logged */
-	pid_t tid;		/* the main thread, or a living one */
-	uint64_t *cookies;	/* the connection behind each descriptor, as far as is known */
+	unsigned int say;	/* bits of enum reason: to be logged once */
+	unsigned int said;	/* bits of enum reason: already logged */
+	pid_t tid;		/* the main thread, or a living thread */
+	uint64_t *cookies;	/* the connection behind each descriptor, if known */
 	unsigned int nr_cookies;
-	unsigned int nr_found;	/* how often one was found */
+	unsigned int nr_found;	/* number of sockets found */
 };
 
-/* Behind so many free descriptors in a row there are hardly any others. */
+/* After this many free descriptors in a row there are seldom further ones. */
 #define FREE_MAX	256
 /*
  * The guard remembers descriptors up to COOKIES_MIN, and COOKIES_EACH more for each connection that
- * it has found, because a process with few connections can make their descriptors very high.
+ * it has found. The limit is needed because a process with few connections can choose very high
+ * descriptors for them.
  */
 #define COOKIES_MIN	1024
 #define COOKIES_EACH	16
@@ -83,7 +84,7 @@ static struct owner *take_over(unsigned int *at, const struct proc *proc)
 	return owner;
 }
 
-/* This is repeated because a new process of a unit enters its network namespace a little later. */
+/* Repeated because a new process of a unit enters its network namespace a little later. */
 static void check_namespace(struct owner *owner)
 {
 	struct stat own, other;
@@ -105,7 +106,7 @@ static void check_namespace(struct owner *owner)
 	owners_say(owner->proc.pid, REASON_NAMESPACE);
 }
 
-/* Free those that are gone. */
+/* Replace the list of processes, and free processes that are gone. */
 static void replace(struct owner **list, unsigned int count)
 {
 	unsigned int i;
@@ -219,7 +220,7 @@ void owners_load(const void *from, size_t size)
 		cookies = list[i]->cookies;
 		nr_cookies = list[i]->nr_cookies;
 		*list[i] = saved[i];
-		/* The worker's are in its own memory. */
+		/* Pointers of the worker point into its own memory. */
 		list[i]->cookies = cookies;
 		list[i]->nr_cookies = nr_cookies;
 	}
@@ -228,12 +229,12 @@ void owners_load(const void *from, size_t size)
 
 /* --- the search --------------------------------------------------------- */
 
-/* What is looked for, and how many of it are not found yet. */
+/* The sockets to find, and the number that is not found yet. */
 static struct {
 	struct wanted *wanted;
 	unsigned int count;
 	unsigned int left;
-	bool all;	/* pass over nothing */
+	bool all;	/* skip no descriptor */
 	bool last;	/* find out why sockets are missing */
 	bool (*living)(uint64_t cookie);
 } search;
@@ -380,7 +381,7 @@ static void look_into_other_tables(struct owner *owner)
 	while (folder && nr < TABLES_MAX && search.left && worker_step() &&
 	       (entry = readdir(folder))) {
 		tid = atoi(entry->d_name);
-		/* 0: the same table, -1: not known */
+		/* 0: the same table, -1: unknown */
 		for (i = 0; tid > 0 && i < nr &&
 		     syscall(SYS_kcmp, tids[i], tid, KCMP_FILES, 0, 0) > 0; i++)
 			;
@@ -411,7 +412,7 @@ static void look_into(struct owner *owner)
 		look_into_other_tables(owner);
 }
 
-/* Why sockets were not found. If all processes are meant, only the first denied one is named. */
+/* Explain missing sockets. If all processes are chosen, only the first denied process is named. */
 static void explain(void)
 {
 	enum reason reason = REASON_NOT_FOUND;
@@ -456,12 +457,12 @@ void owners_find(struct wanted *wanted, unsigned int count, bool (*living)(uint6
 	}
 	if (count)
 		qsort(wanted, count, sizeof(*wanted), by_inode);
-	/* Where there were some there are more. */
+	/* First search processes in which sockets were found before. */
 	for (i = 0; i < nr_owners && search.left; i++) {
 		if (owners[i]->found)
 			look_into(owners[i]);
 	}
-	/* For listening sockets always: this is also how new processes are noticed. */
+	/* Always for listening sockets, because this also finds new processes. */
 	if (!search.left && living)
 		return;
 	owners_refresh();
@@ -500,7 +501,7 @@ int owners_take(struct wanted *wanted)
 			wanted->reason = REASON_THREAD;
 		return -1;
 	}
-	/* The process may have closed it meanwhile and opened something else. */
+	/* The process may have closed it meanwhile and opened another file. */
 	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
 		worker_close_last(fd);
 	else if (cookie == wanted->cookie)

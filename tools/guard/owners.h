@@ -12,21 +12,21 @@
 
 /** struct wanted - a socket to search for */
 struct wanted {
-	/** @inode: it */
+	/** @inode: its inode */
 	uint32_t inode;
-	/** @again: it was looked for before, in vain */
+	/** @again: an earlier search did not find it */
 	bool again;
-	/** @last: if it is not found now, it counts as unreachable: find out why */
+	/** @last: if it is not found now, it counts as unreachable, so find out why */
 	bool last;
-	/** @cookie: its other number */
+	/** @cookie: its cookie */
 	uint64_t cookie;
-	/** @conn: its connection, for the caller */
+	/** @conn: its connection; for the caller */
 	struct conn *conn;
 	/** @place: for the caller, the number of its address if it listens */
 	unsigned int place;
-	/** @transparent: for the caller: it listens for connections to other addresses, too */
+	/** @transparent: for the caller: it also listens for connections to other addresses */
 	bool transparent;
-	/** @pid: out: who has it; 0: nobody */
+	/** @pid: out: the process that has it; 0: none */
 	pid_t pid;
 	/** @name: out: that process's name */
 	char name[DAEMON_TEXT];
@@ -36,9 +36,9 @@ struct wanted {
 	uid_t uid;
 	/** @fd: out: its descriptor there */
 	int fd;
-	/** @reason: out: why it was not found or cannot be taken */
+	/** @reason: out: the reason why it was not found or cannot be taken */
 	enum reason reason;
-	/** @suspect: out: a process that is the reason for this; 0: there is none */
+	/** @suspect: out: the process that caused this; 0: none */
 	pid_t suspect;
 	/** @tried: out: the worker has tried to take it */
 	bool tried;

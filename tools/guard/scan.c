@@ -2,14 +2,14 @@
 /*
  * See scan.h.
  *
- * A list costs a microsecond for each connection or less. It is not even taken if the kernel has
- * accepted none since the last one: it counts them, for all of the network namespace. Then only the
- * memory of connections that have ended waits, until the next list.
+ * A list takes a microsecond or less for each connection. The kernel counts the connections that it
+ * has accepted, for the whole network namespace. If it has accepted none since the last list, the
+ * guard skips the list; only the memory of ended connections then stays until the next list.
  *
- * A worker takes the list, and looks for what is new in it (worker.h). The guard then reads the
+ * A worker takes the list, and searches it for new connections (worker.h). The guard then reads the
  * same list, and starts another worker for each user whose processes have new sockets, and for each
- * such process of root. If that worker stays because it waits for a process, so do the sockets that
- * it has taken, and no others.
+ * such process of root. If this worker hangs because it waits for a process, only the sockets that
+ * it has taken hang with it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,35 +27,35 @@
 #include "timers.h"
 #include "worker.h"
 
-/* At least each so many turns a list is taken. */
+/* A list is taken at least every SKIP_MAX turns. */
 #define SKIP_MAX	8
-/* At least each so many lists the ports are looked for again. */
+/* The ports are searched again at least every PORTS_AGAIN lists. */
 #define PORTS_AGAIN	16
 /* A connection may be missing in one list although it exists. */
 #define MISSED_MAX	2
 /* A process may be about to get the socket from another one. */
 #define TRIES_MAX	3
-/* It may also get it much later: those not found are looked for again each so many lists. */
+/* It may also get it much later: missing sockets are searched again every TRIES_AGAIN lists. */
 #define TRIES_AGAIN	32
 /* With more ports the kernel lists the connections to all ports of the machine. */
 #define PORTS_MAX	64
 
 struct counters counters;
 
-/* Number of this scan; how many connections of the table it has seen. */
+/* Number of this scan; number of connections of the table that it has seen. */
 static uint32_t number;
 static unsigned int seen;
-/* There are connections that are to be looked at again, whatever comes. */
+/* Some connections must be checked again, even if no new connection comes. */
 static bool unfinished;
-/* The worker takes the sockets of a group, of which some are left. */
+/* The worker takes the sockets of a group; @nr_left of them are left. */
 static bool taking;
 static struct wanted group;
 static unsigned int nr_left;
-/* There is a worker; when this scan began, in ns. */
+/* There is a worker; the time at which this scan began, in ns. */
 static bool busy;
 static uint64_t began;
 
-/* Sockets to be looked for. */
+/* Sockets to search for. */
 static struct wanted *wanted;
 static unsigned int nr_wanted, room_wanted;
 
@@ -78,7 +78,7 @@ static struct wanted *want(const struct inet_diag_msg *msg)
 	return &wanted[nr_wanted++];
 }
 
-/* Was it in the list that is being worked on? */
+/* Is it in the current list? */
 static bool living(uint64_t cookie)
 {
 	const struct conn *conn = conn_find(cookie);
@@ -106,8 +106,8 @@ bool scan_waits(void)
 }
 
 /*
- * The addresses on which the processes listen, sorted. A port is not enough: a daemon's own
- * connection to a server has a local port, too, and any user may listen on that port at another
+ * The addresses on which the processes listen, sorted. The port alone is not enough: a daemon's own
+ * connection to a server also has a local port, and any user may listen on that port at another
  * address of this machine.
  */
 static struct places {
@@ -116,8 +116,8 @@ static struct places {
 } places, heard;
 
 /*
- * A worker that finds the addresses again also knows the former ones, because a daemon may have
- * accepted a connection and then closed its listening socket since the last list.
+ * The previous addresses, for a worker that searches again: a daemon may have accepted a connection
+ * and then closed its listening socket since the last list.
  */
 static struct places former;
 
@@ -190,7 +190,7 @@ static void add_port(uint16_t port)
 		ports.port[ports.nr++] = port;
 }
 
-/* Its clients connect to any address and port, as the processes themselves do. */
+/* Clients of a transparent proxy connect to any address and port, as its processes do. */
 static void say_transparent(const struct wanted *one)
 {
 	if (!one->transparent || !owners_transparent(one->pid))
@@ -213,8 +213,8 @@ static void add_listener(union address at)
 }
 
 /*
- * A daemon may close its listening socket before its connections. If the choice has changed, those
- * in a wheel that was kept may be of processes that are not meant any more.
+ * Keep the port of this connection? A daemon may close its listening socket before its connections.
+ * If the choice has changed, connections in a wheel that was kept may belong to other processes.
  */
 static bool is_kept(const struct conn *conn)
 {
@@ -229,8 +229,8 @@ static void keep_port(struct conn *conn)
 
 /*
  * Find the addresses and ports on which the processes listen, and the ports of known connections.
- * The answer changes if listening sockets change. A process may also get a socket that existed
- * before (socket activation).
+ * The answer changes if listening sockets change. A process may also get an existing socket (socket
+ * activation).
  */
 static void find_ports(void)
 {
@@ -273,7 +273,7 @@ static void connection(const struct inet_diag_msg *msg)
 	struct wanted *one;
 
 	if (!msg->idiag_inode) {
-		/* No process has it: not yet, or not any more. */
+		/* No process has it yet, or the process has closed it. */
 		unfinished |= diag_waits(msg);
 		return;
 	}
@@ -310,7 +310,7 @@ static void sweep(struct conn *conn)
 
 /* --- the worker --------------------------------------------------------- */
 
-/* Have clients made this connection, as far as the guard knows? */
+/* Did clients make this connection, as far as the guard knows? */
 static bool is_accepted(const struct inet_diag_msg *msg)
 {
 	const struct conn *conn = conn_find(diag_cookie(msg));
@@ -344,7 +344,7 @@ static bool in_group(const struct wanted *one)
 /* Take the sockets of a group, as many as there are descriptors for, and arm their timers. */
 static void take_group(void)
 {
-	/* For what may need a descriptor later. */
+	/* Keeps a descriptor free for later. */
 	int spare = dup(STDERR_FILENO), fd;
 	bool full = false;
 	struct conn *conn;
@@ -364,7 +364,7 @@ static void take_group(void)
 		if (!wanted[i].taken)
 			continue;
 		wanted[i].conn = conn;
-		/* For what the log says if it cannot be armed. */
+		/* The log names it if the timer cannot be armed. */
 		conn->pid = wanted[i].pid;
 		timers_arm(conn, fd);
 	}
@@ -384,7 +384,7 @@ static void begin(void)
 	seen = 0;
 }
 
-/* What precedes the list, the sockets and the processes in the worker's results. */
+/* The beginning of the worker's results; the list, the sockets and the processes follow. */
 struct results {
 	struct counters counters;
 	struct ports ports;
@@ -402,7 +402,7 @@ static bool put(int out, const void *data, size_t size)
 	return false;
 }
 
-/* Take the list, and find what is new in it. */
+/* Take the list, and search it for new connections. */
 static bool search(void)
 {
 	diag_open();
@@ -453,7 +453,7 @@ static bool work(int out)
 
 /* --- the guard ---------------------------------------------------------- */
 
-/* Two more tries follow soon, and others later: the process may be about to get the socket. */
+/* Retry twice soon, and later again: the process may be about to get the socket. */
 static void not_taken(struct conn *conn, const struct wanted *one)
 {
 	if (one->reason == REASON_MPTCP) {
@@ -470,24 +470,24 @@ static void not_taken(struct conn *conn, const struct wanted *one)
 		unfinished = true;
 		return;
 	}
-	/* The former guard has found it. Its process may be an orphan outside the unit by now. */
+	/* The previous guard has found it. Its process may now be an orphan outside the unit. */
 	if (one->reason == REASON_NOT_FOUND && conn->armed && timers_same_choice())
 		return;
 	counters.unreachable[one->reason]++;
 	if (one->reason != REASON_NOT_FOUND)
 		return;
 	unreachable_not_found(conn);
-	/* The former guard had other processes to guard, and has left the timers in the wheel. */
+	/* The previous guard had other processes to guard, and left the timers in the wheel. */
 	if (!conn->pid)
 		timers_disarm(conn);
 }
 
-/* What was taken has its timers. */
+/* Record the timers of a socket that the worker has taken. */
 static void take_over(const struct wanted *one)
 {
 	struct conn *conn = conn_find(one->cookie);
 
-	/* An event that the guard took meanwhile has ended and counted it. */
+	/* An event that the guard handled meanwhile has ended and counted it. */
 	if (!conn) {
 		conn = conn_new(one->cookie);
 		conn->armed = one->armed;
@@ -564,7 +564,7 @@ static void find_armed(void)
 	}
 }
 
-/* Without any progress the sockets of a group have been tried. */
+/* Mark the sockets of a group as tried if the worker made no progress. */
 static void end_group(unsigned int left)
 {
 	unsigned int now = 0, i;
@@ -575,7 +575,7 @@ static void end_group(unsigned int left)
 		wanted[i].tried |= in_group(&wanted[i]);
 }
 
-/* Start a worker for a group. Returns false if there is none. */
+/* Start a worker for a group. Returns false if no group is left or no worker starts. */
 static bool next_group(void)
 {
 	unsigned int i;
@@ -598,7 +598,7 @@ static void finish(void)
 	for (i = 0; i < nr_wanted; i++)
 		take_over(&wanted[i]);
 	timers_flush();
-	/* The timers of connections that belong to no chosen process are removed by now. */
+	/* By now the timers of connections without a chosen process are removed. */
 	if (number == TRIES_MAX)
 		timers_mark_choice();
 	owners_report();
@@ -633,7 +633,7 @@ void scan_go_on(void)
 		counters.scan_ns += now_ns() - began;
 }
 
-/* Nothing has come since the last list, nothing is left to do, and it is not long ago. */
+/* No connection came since the last list, no work is left, and the last list is recent. */
 static bool nothing_new(void)
 {
 	static unsigned int skipped;
@@ -655,7 +655,7 @@ void scan_turn(void)
 	began = now_ns();
 	unfinished = false;
 	taking = false;
-	/* The worker knows which processes have ended by now. */
+	/* Tell the worker which processes have ended. */
 	procs_left();
 	busy = worker_start(work);
 	unfinished |= !busy;

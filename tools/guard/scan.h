@@ -12,7 +12,7 @@ void scan_turn(void);
 bool scan_busy(void);
 
 /**
- * scan_waits - was no port found in the last scan?
+ * scan_waits - did the last scan find no port?
  *
  * Return: true if none of the chosen processes listens on a TCP port, and no port was chosen.
  */

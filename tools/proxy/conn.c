@@ -17,10 +17,10 @@
 #include "store.h"
 #include "upstream.h"
 
-/* The longest pause between two looks at a send queue that is to become empty, ns. */
+/* The longest pause between two checks of a send queue that must become empty, ns. */
 #define EMPTY_POLL_MAX	(500 * NSEC_PER_MSEC)
 
-/* When it would be over if it began now. The clock is read anew: a turn may be long. */
+/* The deadline of a timer that starts now. Reads the clock again, because a turn may be long. */
 static uint64_t deadline_of(enum kind kind)
 {
 	uint64_t timeout = options.timeout[kind];
@@ -46,14 +46,14 @@ static void phase_refresh(struct conn *conn)
 	uint64_t former = conn->timer.deadline, deadline = deadline_of(conn->phase);
 
 	conn->timer.deadline = deadline;
-	/* The former proxy's timeout was longer, or there was none. */
+	/* The previous proxy's timeout was longer, or there was none. */
 	if (deadline < former)
 		timers_arm(conn->loop->timers, &conn->timer);
 	else if (deadline > former)
 		timers_refresh(conn->loop->timers, &conn->timer);
 }
 
-/* --- Which events are wanted -------------------------------------------- */
+/* --- Wanted events ------------------------------------------------------ */
 
 static struct side *other(struct side *side)
 {
@@ -65,11 +65,11 @@ static uint32_t wanted(struct side *side)
 	uint32_t events = 0;
 
 	if (side->conn->phase == KIND_CONNECT) {
-		/* The client's bytes and its end of file wait. */
+		/* Leave the client's bytes and its end of file in its socket. */
 		if (side == &side->conn->side[SERVER])
 			events = EPOLLOUT;
 	} else {
-		/* Read no more until the other side has taken what was read. */
+		/* Read no more until the other side has taken the bytes that were read. */
 		if (!side->eof && !side->blocked)
 			events |= EPOLLIN;
 		if (other(side)->blocked)
@@ -103,10 +103,10 @@ static void side_end(struct side *gone)
 }
 
 /*
- * One side is gone. The other side first takes all that the gone side had sent, and then gets a
- * reset. A reset that came earlier would overtake these bytes: the kernel drops its send queue.
+ * One side is gone. The other side first takes all bytes that the gone side had sent, and then gets
+ * a reset. An earlier reset would overtake these bytes: the kernel drops its send queue.
  *
- * Return: the connection has ended.
+ * Return: true if the connection has ended.
  */
 static bool conn_broken(struct conn *conn)
 {
@@ -127,7 +127,7 @@ static bool conn_broken(struct conn *conn)
 		side_end(gone);
 		return true;
 	}
-	/* No event says that a send queue has become empty. */
+	/* The kernel does not report that a send queue has become empty. */
 	at = now + NSEC_PER_MSEC + (now - conn->moved) / 4;
 	if (at > now + EMPTY_POLL_MAX)
 		at = now + EMPTY_POLL_MAX;
@@ -140,7 +140,7 @@ static bool conn_broken(struct conn *conn)
 	return false;
 }
 
-/* After anything has happened: what now? */
+/* Choose the next step after an event. */
 static void conn_settle(struct conn *conn)
 {
 	struct side *client = &conn->side[CLIENT], *server = &conn->side[SERVER];
@@ -169,8 +169,8 @@ static bool only_later(void)
 }
 
 /*
- * The connection to this side has failed. Bytes that came before may still wait in its socket.
- * Bytes for it are discarded from now on, so that the other side can go on to read.
+ * The connection to this side has failed. Earlier bytes may still wait in its socket. Bytes for it
+ * are discarded from now on, so that the other side can continue to read.
  */
 static void side_broken(struct side *side)
 {
@@ -188,7 +188,7 @@ static bool discard(int fd, char *buffer, size_t n)
 	ssize_t got;
 
 	while (n) {
-		/* MSG_TRUNC: nothing is copied. Stops before an urgent byte. */
+		/* MSG_TRUNC copies no bytes. Stops before an urgent byte. */
 		got = recv(fd, buffer, n < LOOP_BUFFER ? n : LOOP_BUFFER,
 			   MSG_TRUNC | MSG_DONTWAIT);
 		if (got <= 0)
@@ -202,25 +202,25 @@ static void pass_eof(struct side *from)
 {
 	struct conn *conn = from->conn;
 
-	/* It may be gone already; then its own events say so. */
+	/* If it is gone already, its own events report that. */
 	shutdown(other(from)->fd, SHUT_WR);
 	if (!other(from)->eof)
 		conn->first = from - conn->side;
 }
 
-/* The same, and @err was taken from the socket. EPIPE: an end of file came before the failure. */
+/* Like side_broken(), with @err from the socket. EPIPE: an end of file came before the failure. */
 static void side_failed(struct side *side, int err)
 {
 	side->reset = err != EPIPE;
 	side_broken(side);
 }
 
-/* Nothing more comes from a side, which has sent an end of file or failed. */
+/* No more bytes come from a side, which has sent an end of file or failed. */
 static void side_done(struct side *from, bool failed)
 {
 	if (failed)
 		side_broken(from);
-	/* Once the error was taken from a socket, recv() finds an end of file after a reset. */
+	/* After a reset, recv() returns an end of file once the error was taken from the socket. */
 	if (!from->reset && !failed && !other(from)->broken)
 		pass_eof(from);
 	from->eof = true;
@@ -228,8 +228,8 @@ static void side_done(struct side *from, bool failed)
 }
 
 /*
- * Pass on what one side has sent: as much as fits into the buffer and the other side takes. The
- * rest stays in the socket, which is how a slow reader slows its writer down.
+ * Pass on the bytes that one side has sent, as many as fit into the buffer and the other side
+ * takes. The rest stays in the socket, so a slow reader slows its writer down.
  */
 static void pump(struct side *from)
 {
@@ -252,7 +252,7 @@ static void pump(struct side *from)
 	set_blocked(from, sent < n);
 	if (sent <= 0)
 		return;
-	/* If the proxy is killed here, the next one finds that more was sent than was taken. */
+	/* If the proxy is killed here, the next proxy finds more bytes sent than taken. */
 	if (!discard(from->fd, loop->buffer, sent)) {
 		conn_close(from->conn, END_FAILED);
 		return;
@@ -272,8 +272,8 @@ static void side_close(struct side *side, bool reset)
 	if (side->fd < 0)
 		return;
 	/*
-	 * epoll watches a socket as long as any process has it open. The service manager has those
-	 * that it keeps, and timerwheel-guard copies sockets for a moment.
+	 * epoll watches a socket as long as any process has it open. The service manager keeps some
+	 * sockets open, and timerwheel-guard copies sockets for a moment.
 	 */
 	if (side->watched)
 		epoll_ctl(conn->loop->epoll, EPOLL_CTL_DEL, side->fd, NULL);
@@ -290,7 +290,7 @@ static bool no_resources(int err)
 	return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
 }
 
-/* On to the next server, or to the end, which is @end if no server is left. */
+/* Connect to the next server. If none is left, end the connection with @end. */
 static void conn_connect(struct conn *conn, enum end end)
 {
 	side_close(&conn->side[SERVER], true);
@@ -301,7 +301,7 @@ static void conn_connect(struct conn *conn, enum end end)
 	}
 	store_conn(conn);
 	phase_begin(conn, KIND_CONNECT);
-	/* It names the server's socket, too. */
+	/* The timer also stores the cookie of the server's socket. */
 	if (conn->lives)
 		timers_arm(conn->loop->timers, &conn->life);
 	conn_settle(conn);
@@ -311,10 +311,10 @@ static void conn_connected(struct conn *conn)
 {
 	int fd = conn->side[SERVER].fd, err = socket_error(fd);
 
-	/* Nothing listens there, and the kernel gave the socket the port that it connects to. */
+	/* The port has no listener, and the kernel gave the socket the port that it connects to. */
 	if (!err && socket_is_own_peer(fd))
 		err = ECONNREFUSED;
-	/* It was connected, has sent something, and has already failed. */
+	/* It was connected, has sent bytes, and has already failed. */
 	if (err == EPIPE || (err == ECONNRESET && socket_unread(fd))) {
 		side_failed(&conn->side[SERVER], err);
 		err = 0;
@@ -331,14 +331,14 @@ static void conn_connected(struct conn *conn)
 	conn_settle(conn);
 }
 
-/* --- What happens to a connection --------------------------------------- */
+/* --- Events of a connection --------------------------------------------- */
 
 static void side_ready(struct source *source, uint32_t events)
 {
 	struct side *side = (struct side *)source;
 	struct conn *conn = side->conn;
 
-	/* By something that came earlier in this turn. */
+	/* An earlier event of this turn has closed it. */
 	if (conn->closed)
 		return;
 	if (conn->phase == KIND_CONNECT && side == &conn->side[SERVER]) {
@@ -346,7 +346,7 @@ static void side_ready(struct source *source, uint32_t events)
 		return;
 	}
 	if (conn->phase == KIND_CONNECT) {
-		/* The server still gets what the client sent before its reset. */
+		/* The server still gets the bytes that the client sent before its reset. */
 		if (events & EPOLLERR && !side->broken)
 			side_failed(side, socket_error(side->fd));
 		if (side->reset && !socket_unread(side->fd))
@@ -355,7 +355,7 @@ static void side_ready(struct source *source, uint32_t events)
 	}
 	if (events & EPOLLERR)
 		side_broken(side);
-	/* A side that hangs up may have sent something before: read and write find out. */
+	/* A side that hangs up may have sent bytes before: read and write find out. */
 	if (side->watched & EPOLLIN && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		pump(side);
 	if (!conn->closed && side->watched & EPOLLOUT && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
@@ -365,8 +365,8 @@ static void side_ready(struct source *source, uint32_t events)
 }
 
 /*
- * Has somebody said something of which epoll has not told yet? It has many sockets to tell of
- * after the process was stopped for a while.
+ * Pass on bytes that epoll has not reported yet. After the process was stopped for a while, epoll
+ * reports many sockets.
  */
 static void look_again(struct conn *conn)
 {
@@ -394,9 +394,9 @@ static void count_lateness(struct counters *counters, uint64_t late)
 }
 
 /*
- * When a peer last took bytes that were sent to it, as far as the sockets tell. A reader takes them
- * from a send queue long after the proxy has put them there. The acknowledgment that came last is
- * taken for the one that counted; this errs once at most, because the count is kept.
+ * The time at which a peer last took bytes that were sent to it, as far as the sockets tell. A
+ * reader takes them from a send queue long after the proxy has sent them. The last acknowledgment
+ * is assumed to be the relevant one; this errs at most once, because the number of bytes is kept.
  */
 static uint64_t last_taken(struct conn *conn)
 {
@@ -416,7 +416,7 @@ static uint64_t last_taken(struct conn *conn)
 	return last;
 }
 
-/* Does a peer still take bytes? Then the timeout counts from its last acknowledgment. */
+/* If a peer still takes bytes, let the timeout count from its last acknowledgment. */
 static void look_at_readers(struct conn *conn)
 {
 	uint64_t timeout = options.timeout[conn->phase], last;
@@ -435,13 +435,13 @@ void conn_expired(struct conn *conn, struct timer *timer)
 
 	if (timer == &conn->timer && timer->deadline <= now) {
 		look_again(conn);
-		/* While a server does not answer, the client's reset changes no deadline. */
+		/* While a server does not answer, a client's reset does not change the deadline. */
 		if (conn->closed || (conn->gone && conn->phase != KIND_CONNECT))
 			return;
 		if (timer->deadline <= now)
 			look_at_readers(conn);
 	}
-	/* A byte came, or was taken, when the timer was due already, or was about to be. */
+	/* A byte came, or was taken, when the timer was already due or nearly due. */
 	if (timer->deadline > now) {
 		counter_add(&counters->postponed, 1);
 		timers_arm(conn->loop->timers, timer);
@@ -457,7 +457,7 @@ void conn_expired(struct conn *conn, struct timer *timer)
 	conn_close(conn, END_TIMEOUT + timer->kind);
 }
 
-/* --- Beginning ------------------------------------------------------------ */
+/* --- Start -------------------------------------------------------------- */
 
 static struct conn *conn_new(int client, int server)
 {
@@ -496,7 +496,7 @@ void conn_accept(struct loop *loop, int fd, const union address *from)
 
 	if (conn) {
 		conn->side[CLIENT].address = *from;
-		/* While all threads end, one after the other, the one that accepts has not. */
+		/* While the threads end one after the other, the accepting thread still runs. */
 		if (loop_give(loop, conn) || (loop_self && loop_give(loop_self, conn)))
 			return;
 		free(conn);
@@ -558,8 +558,8 @@ struct conn *conn_restore(struct loop *loop, const int fd[2], uint64_t id, uint6
 }
 
 /*
- * What the former proxy wrote to the other side and had no time to take from this one is taken now.
- * False: it took what it had not written, or somebody else has.
+ * Discard bytes that the previous proxy had forwarded but not yet taken from this socket. Return
+ * false if more was taken than was forwarded, or if the bytes are missing.
  */
 static bool catch_up(struct side *from, uint64_t read, uint64_t written)
 {
@@ -600,8 +600,8 @@ struct conn *conn_find(struct loop *loop, uint64_t id)
 
 /*
  * Has one side sent bytes that the other side does not have yet? A reset may have discarded such
- * bytes, and epoll may not have reported the reset yet. An end that comes in the middle of a
- * transfer can find all sockets empty, because the next bytes are still in the network.
+ * bytes, and epoll may not have reported the reset yet. If the connection ends in the middle of a
+ * transfer, all sockets can be empty because the next bytes are still in the network.
  */
 static bool bytes_missing(const struct conn *conn, enum end end)
 {
@@ -620,7 +620,7 @@ static bool bytes_missing(const struct conn *conn, enum end end)
 void conn_close(struct conn *conn, enum end end)
 {
 	struct loop *loop = conn->loop;
-	/* An end of file would make half an answer look like a whole one. */
+	/* An end of file would make half an answer look complete. */
 	bool reset = end >= END_RESET || (end >= END_TIMEOUT && bytes_missing(conn, end));
 	int i;
 

@@ -286,7 +286,7 @@ static void accept_failed(struct loop *loop, int fd, int err)
 {
 	bool limit = err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
 
-	/* What stops this proxy also ends its listening sockets, and this thread learns it soon. */
+	/* Stopping the proxy also ends its listening sockets; this thread sees it soon. */
 	if (err == EAGAIN || err == ECONNABORTED || atomic_load(&closing) ||
 	    (err == EINVAL && listen_again(fd)))
 		return;

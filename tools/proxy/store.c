@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See store.h. This file: what goes into the store. What comes out of it: restore.c. */
+/* See store.h. This file puts connections into the store; restore.c takes them out. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,32 +13,32 @@
 #include "store.h"
 #include "timerwheel.h"
 
-/* Descriptors for which the store keeps room: wheels and listening sockets that a restart adds. */
+/* Descriptors kept free in the store, for wheels and listening sockets that a restart adds. */
 #define HEADROOM	64
 /*
- * The service manager drops the sockets of an ended connection when it notices their hangup. It
- * has this long, in ns, and it handles what is new before what hangs up.
+ * The time, in ns, in which the service manager drops the sockets of an ended connection. It
+ * notices their hangup, but handles new descriptors first.
  */
 #define LEAVING		NSEC_PER_SEC
-/* How long the start waits for a service manager that is busy, ns. */
+/* The time for which the start waits for a busy service manager, ns. */
 #define PATIENCE	(5 * NSEC_PER_SEC)
 
 static bool active;
 
 /*
- * Clients choose how many connections there are, and how soon they end. The service manager
- * compares each new descriptor with all that it has, so both the number and the rate must have a
- * bound: the places that connections leave are given to others at a limited rate.
+ * Clients choose the number of connections and their duration. The service manager compares each
+ * new descriptor with all that it has, so both the number and the rate must have a limit: places of
+ * ended connections are reused at a limited rate.
  */
 static struct {
 	pthread_mutex_t lock;
-	unsigned int used;	/* descriptors in the store, those that are leaving included */
+	unsigned int used;	/* descriptors in the store, including those that are leaving */
 	unsigned int leaving;	/* connections that ended at @turned or later */
-	unsigned int left;	/* connections that ended before, whose places are not free yet */
+	unsigned int left;	/* connections that ended before; their places are not free yet */
 	uint64_t turned;
 } places = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* @hurry: the proxy ends, so this cannot go on. */
+/* @hurry: the proxy ends, so the rate is not limited. */
 static void places_turn(bool hurry)
 {
 	uint64_t now = now_ns(), since = now - places.turned;
@@ -46,7 +46,7 @@ static void places_turn(bool hurry)
 
 	if (since < LEAVING)
 		return;
-	/* Nothing has called this for a while. */
+	/* No call for a while */
 	if (since >= 2 * LEAVING) {
 		places.left += places.leaving;
 		places.leaving = 0;
@@ -98,7 +98,7 @@ unsigned int store_used(void)
 	return used;
 }
 
-/* What is in the store at the start, before any thread runs. */
+/* Count descriptors that are in the store at the start, before any thread runs. */
 static void count(unsigned int fds)
 {
 	places.used += fds;
@@ -109,7 +109,7 @@ bool store_active(void)
 	return active;
 }
 
-/* The store may be smaller than --store-max: systemd says so from version 254 on. */
+/* The store may be smaller than --store-max. systemd 254 and later report its size. */
 static void take_size(void)
 {
 	const char *text = getenv("FDSTORE");
@@ -159,7 +159,7 @@ void store_conn(struct conn *conn)
 		return;
 	conn->waits = true;
 	counter_add(&conn->loop->counters.store_waiting, 1);
-	/* The store has another socket of it, too, until it notices that this one has hung up. */
+	/* The store also has another socket of it, until it notices that this one has hung up. */
 	place_leave(conn);
 	if (conn->stored)
 		TAILQ_INSERT_HEAD(&conn->loop->unstored, conn, store);
@@ -188,7 +188,7 @@ void store_forget(struct conn *conn)
 	place_leave(conn);
 }
 
-/* What one message can carry: how many connections were sent, or an error. */
+/* Send one message. Returns the number of connections sent, or an error. */
 static int store_some(struct loop *loop, uint64_t opened_until, bool hurry)
 {
 	struct conn *conn;
@@ -237,7 +237,7 @@ uint64_t store_turn(struct loop *loop)
 	conn = TAILQ_FIRST(&loop->unstored);
 	if (!conn)
 		return TIME_NONE;
-	/* There was no room for it. */
+	/* The store had no room for it. */
 	if (conn->opened + after <= loop->now)
 		return loop->now + NSEC_PER_SEC;
 	return conn->opened + after;

@@ -3,7 +3,7 @@
  * See timers.h: a wheel of libtimerwheel for each thread.
  *
  * A byte that passes postpones its connection's timeout by a compare-and-swap in the deadline
- * table. What else a turn asks for is gathered: at most two system calls do it.
+ * table. All other requests of a turn are gathered into at most two system calls.
  *
  * Keys and values contain everything that the next proxy must know about a connection, because it
  * otherwise only has the sockets:
